@@ -1,0 +1,386 @@
+package fgraph
+
+// aliases knows which variables share memory. The views of a graph make a
+// forest: every variable views at most one other. A tree of it is a group; its
+// members may share memory, and do unless their regions of the root are
+// disjoint.
+//
+// The tables go by the numbers of variables. A variable that neither views nor
+// is viewed, and that nothing destroys, has no group. Uniting and splitting
+// groups costs in proportion to the smaller part.
+type aliases struct {
+	of     []alias
+	groups []group
+	free   []int32 // groups
+	recs   []destruction
+	spare  []int32 // recs
+	heads  []int32 // by number of an apply: its first destruction, plus 1
+	live   int     // destructions
+	// versions counts versions of all groups, so that no two are the same.
+	versions uint32
+	work     int // steps of walkers: tests hold it against the size of the change
+}
+
+// alias is the place of a variable in the forest.
+type alias struct {
+	v          *Variable // whom the entry is about: constants come and go unannounced
+	parent     int32     // what it views
+	child      int32     // the first that views it
+	prev, next int32     // what else views parent
+	group      int32
+	outs       int32 // how many outputs of the graph it is
+
+	// What it shows of the root, computed when the group was at this version.
+	region  Region
+	whole   bool
+	version uint32
+}
+
+// group is a tree of views.
+type group struct {
+	root  int32
+	size  int32
+	first int32 // destruction of a member
+	parts int32 // members that know which region they show
+	outs  int32 // outputs of the graph among the members
+	// version changes whenever members may show something else than before.
+	version uint32
+}
+
+// destruction says that input i of a, which is v, is overwritten.
+type destruction struct {
+	a          *Apply
+	v          int32
+	i          int32
+	prev, next int32 // in the group of v
+	more       int32 // of a
+}
+
+// none stands for no variable, group or destruction.
+const none = -1
+
+// at returns the entry of v, which is valid until the next call.
+func (al *aliases) at(v *Variable) *alias {
+	for int(v.id) >= len(al.of) {
+		al.of = append(al.of, alias{})
+	}
+	e := &al.of[v.id]
+	if e.v != v {
+		*e = alias{v: v, parent: none, child: none, prev: none, next: none, group: none}
+	}
+	return e
+}
+
+// known returns the entry of v, or nil if there is nothing to say about it.
+func (al *aliases) known(v *Variable) *alias {
+	if v.id < 0 || int(v.id) >= len(al.of) {
+		return nil
+	}
+	if e := &al.of[v.id]; e.v == v && e.group != none {
+		return e
+	}
+	return nil
+}
+
+// groupOf returns the group of v and makes one if there is none.
+func (al *aliases) groupOf(v *Variable) int32 {
+	if i := al.at(v).group; i != none {
+		return i
+	}
+	i := al.newGroup(v.id)
+	al.of[v.id].group = i
+	al.groups[i].outs = al.of[v.id].outs
+	return i
+}
+
+func (al *aliases) newGroup(root int32) int32 {
+	al.versions++
+	fresh := group{root: root, size: 1, first: none, version: al.versions}
+	if n := len(al.free); n > 0 {
+		i := al.free[n-1]
+		al.free = al.free[:n-1]
+		al.groups[i] = fresh
+		return i
+	}
+	al.groups = append(al.groups, fresh)
+	return int32(len(al.groups) - 1)
+}
+
+// dissolve frees the group of v if v is alone and nothing destroys it.
+func (al *aliases) dissolve(v int32) {
+	i := al.of[v].group
+	if gr := &al.groups[i]; gr.size == 1 && gr.first == none {
+		al.of[v].group = none
+		al.free = append(al.free, i)
+	}
+}
+
+// view lets o, which views nothing, view v. It returns the group that results,
+// or none if v already views o by way of others.
+func (al *aliases) view(o, v *Variable) int32 {
+	into, from := al.groupOf(v), al.groupOf(o)
+	if into == from {
+		return none
+	}
+	root := al.groups[into].root
+	if al.groups[into].size < al.groups[from].size {
+		into, from = from, into
+	}
+	gi, gf := &al.groups[into], &al.groups[from]
+	for w := al.walk(gf.root); !w.done; w.step(al) {
+		al.of[w.at].group = into
+	}
+	for r := gf.first; r != none; {
+		next := al.recs[r].next
+		al.linkRec(r)
+		r = next
+	}
+	gi.size += gf.size
+	gi.parts += gf.parts
+	gi.outs += gf.outs
+	gi.root = root
+	al.versions++
+	gi.version = al.versions
+	if showsRegion(o) {
+		gi.parts++
+	}
+	al.free = append(al.free, from)
+
+	eo, ev := &al.of[o.id], &al.of[v.id]
+	eo.parent, eo.prev, eo.next = v.id, none, ev.child
+	if ev.child != none {
+		al.of[ev.child].prev = o.id
+	}
+	ev.child = o.id
+	return into
+}
+
+func showsRegion(o *Variable) bool {
+	_, ok := o.owner.op.(RegionViewer)
+	return ok
+}
+
+// unview ends that o views something.
+func (al *aliases) unview(o *Variable) {
+	e := al.known(o)
+	if e == nil || e.parent == none {
+		return
+	}
+	parent := e.parent
+	if e.prev == none {
+		al.of[parent].child = e.next
+	} else {
+		al.of[e.prev].next = e.next
+	}
+	if e.next != none {
+		al.of[e.next].prev = e.prev
+	}
+	e.parent, e.prev, e.next = none, none, none
+
+	// The smaller part gets a new group: walk both until one ends.
+	old := e.group
+	oldRoot := al.groups[old].root
+	cut, rest := al.walk(o.id), al.walk(oldRoot)
+	n := int32(0)
+	for !cut.done && !rest.done {
+		cut.step(al)
+		rest.step(al)
+		n++
+	}
+	keep, move := oldRoot, o.id
+	if !cut.done {
+		keep, move = o.id, oldRoot
+	}
+	al.groups[old].root = keep
+	al.groups[old].size -= n
+	fresh := al.newGroup(move)
+	parts, outs := int32(0), int32(0)
+	for w := al.walk(move); !w.done; w.step(al) {
+		e := &al.of[w.at]
+		e.group = fresh
+		outs += e.outs
+		if e.parent != none && showsRegion(e.v) {
+			parts++
+		}
+	}
+	al.groups[fresh].size, al.groups[fresh].parts, al.groups[fresh].outs = n, parts, outs
+	al.groups[old].parts -= parts
+	al.groups[old].outs -= outs
+	al.versions++
+	al.groups[old].version = al.versions
+	if showsRegion(o) {
+		al.groups[old].parts--
+	}
+	r := al.groups[old].first
+	al.groups[old].first = none
+	for r != none {
+		next := al.recs[r].next
+		al.linkRec(r)
+		r = next
+	}
+	al.dissolve(keep)
+	al.dissolve(move)
+}
+
+// walker goes through a tree, parents first.
+type walker struct {
+	root, at int32
+	done     bool
+}
+
+func (al *aliases) walk(root int32) walker { return walker{root: root, at: root} }
+
+func (w *walker) step(al *aliases) {
+	al.work++
+	if c := al.of[w.at].child; c != none {
+		w.at = c
+		return
+	}
+	for w.at != w.root {
+		if n := al.of[w.at].next; n != none {
+			w.at = n
+			return
+		}
+		w.at = al.of[w.at].parent
+	}
+	w.done = true
+}
+
+// region returns what v shows of the root of its group; whole is true if that is
+// everything, or not known. Without a region to go by, a view may show any part
+// of what it views.
+func (al *aliases) region(v int32) (r Region, whole bool) {
+	e := &al.of[v]
+	if version := al.groups[e.group].version; e.version != version {
+		e.region, e.whole = al.computeRegion(v)
+		e.version = version
+	}
+	return e.region, e.whole
+}
+
+func (al *aliases) computeRegion(v int32) (r Region, whole bool) {
+	whole = true
+	for e := &al.of[v]; e.parent != none; e = &al.of[e.parent] {
+		op, ok := e.v.owner.op.(RegionViewer)
+		switch {
+		case !ok:
+			whole = true
+		case whole:
+			r, whole = op.ViewRegion(int(e.v.index)), false
+		default:
+			r = r.Within(op.ViewRegion(int(e.v.index)))
+		}
+	}
+	return r, whole
+}
+
+// use notes that v is an output of the graph n times more. Constants are left
+// out, as nobody may destroy them anyway.
+func (al *aliases) use(v *Variable, n int32) {
+	if v.IsConstant() {
+		return
+	}
+	e := al.at(v)
+	e.outs += n
+	if e.group != none {
+		al.groups[e.group].outs += n
+	}
+}
+
+// overlap reports whether variables of one group may share memory. A variable
+// that shows an empty region has none.
+func (al *aliases) overlap(u, v int32) bool {
+	if al.groups[al.of[u].group].parts == 0 {
+		return true
+	}
+	r, whole := al.region(u)
+	if u == v {
+		return whole || !r.Empty()
+	}
+	s, whole2 := al.region(v)
+	switch {
+	case whole && whole2:
+		return true
+	case whole:
+		return !s.Empty()
+	case whole2:
+		return !r.Empty()
+	}
+	return r.Overlaps(s)
+}
+
+// destroy notes that input i of a, which is v, is overwritten.
+func (al *aliases) destroy(a *Apply, i int, v *Variable) {
+	al.groupOf(v)
+	r := int32(len(al.recs))
+	if n := len(al.spare); n > 0 {
+		r = al.spare[n-1]
+		al.spare = al.spare[:n-1]
+	} else {
+		al.recs = append(al.recs, destruction{})
+	}
+	for int(a.id) >= len(al.heads) {
+		al.heads = append(al.heads, 0)
+	}
+	al.recs[r] = destruction{a: a, v: v.id, i: int32(i), more: al.heads[a.id] - 1}
+	al.heads[a.id] = r + 1
+	al.linkRec(r)
+	al.live++
+}
+
+// undestroy takes back what destroy noted about a, for input i or, if i is
+// negative, for all.
+func (al *aliases) undestroy(a *Apply, i int) {
+	if int(a.id) >= len(al.heads) {
+		return
+	}
+	kept := int32(none)
+	for r := al.heads[a.id] - 1; r != none; {
+		rec := &al.recs[r]
+		next := rec.more
+		if i >= 0 && int(rec.i) != i {
+			rec.more = kept
+			kept = r
+		} else {
+			al.unlinkRec(r)
+			al.live--
+			v := rec.v
+			*rec = destruction{}
+			al.spare = append(al.spare, r)
+			al.dissolve(v)
+		}
+		r = next
+	}
+	al.heads[a.id] = kept + 1
+}
+
+// linkRec adds r to the list of the group of what it destroys.
+func (al *aliases) linkRec(r int32) {
+	rec := &al.recs[r]
+	gr := &al.groups[al.of[rec.v].group]
+	rec.prev, rec.next = none, gr.first
+	if gr.first != none {
+		al.recs[gr.first].prev = r
+	}
+	gr.first = r
+}
+
+func (al *aliases) unlinkRec(r int32) {
+	rec := &al.recs[r]
+	if rec.prev == none {
+		al.groups[al.of[rec.v].group].first = rec.next
+	} else {
+		al.recs[rec.prev].next = rec.next
+	}
+	if rec.next != none {
+		al.recs[rec.next].prev = rec.prev
+	}
+}
+
+// destructionsOf returns the first destruction by a.
+func (al *aliases) destructionsOf(a *Apply) int32 {
+	if int(a.id) >= len(al.heads) {
+		return none
+	}
+	return al.heads[a.id] - 1
+}

@@ -1,0 +1,98 @@
+package fgraph
+
+import (
+	"fmt"
+	"strings"
+
+	"gonum.org/v1/gonum/graph"
+	"gonum.org/v1/gonum/graph/encoding"
+	"gonum.org/v1/gonum/graph/encoding/dot"
+	"gonum.org/v1/gonum/graph/simple"
+)
+
+// DOT returns the graph in the language of Graphviz: a box for every apply, an
+// ellipse for every input and constant, an edge for every variable that is read.
+// Edges are labelled with the inputs they lead to where an apply has several,
+// and with the output they come from where it has several.
+func (g *FunctionGraph) DOT(name string) ([]byte, error) {
+	d := dotGraph{DirectedGraph: simple.NewDirectedGraph()}
+	base := int64(len(g.applies))
+	for v := range g.Variables() {
+		if v.owner == nil && (len(v.clients) > 0 || v.root.input) {
+			d.AddNode(&dotNode{id: base + int64(v.id), name: fmt.Sprintf("v%d", v.id), label: leaf(v), shape: "ellipse"})
+		}
+	}
+	for a := range g.Applies() {
+		d.AddNode(&dotNode{id: int64(a.id), name: fmt.Sprintf("a%d", a.id), label: a.op.String(), shape: "box"})
+	}
+	outs := base + int64(len(g.variables))
+	for i := range g.outputs {
+		d.AddNode(&dotNode{id: outs + int64(i), name: fmt.Sprintf("out%d", i), label: fmt.Sprintf("output %d", i), shape: "plaintext"})
+	}
+	for a := range g.Applies() {
+		for i, v := range a.inputs {
+			d.read(g, v, int64(a.id), i, len(a.inputs) > 1)
+		}
+	}
+	for i, v := range g.outputs {
+		d.read(g, v, outs+int64(i), 0, false)
+	}
+	return dot.Marshal(d, dotQuote(name), "", "  ")
+}
+
+type dotGraph struct{ *simple.DirectedGraph }
+
+// read adds that input i of the node to reads v.
+func (d dotGraph) read(g *FunctionGraph, v *Variable, to int64, i int, several bool) {
+	from := int64(len(g.applies)) + int64(v.id)
+	var label string
+	if v.owner != nil {
+		from = int64(v.owner.id)
+		if len(v.owner.outputs) > 1 {
+			label = fmt.Sprintf("::%d", v.index)
+		}
+	}
+	if several {
+		label = strings.TrimSpace(fmt.Sprintf("%s %d", label, i))
+	}
+	if e, ok := d.Edge(from, to).(*dotEdge); ok {
+		e.label += ", " + label
+		return
+	}
+	d.SetEdge(&dotEdge{d.Node(from), d.Node(to), label})
+}
+
+type dotNode struct {
+	id                 int64
+	name, label, shape string
+}
+
+func (n *dotNode) ID() int64     { return n.id }
+func (n *dotNode) DOTID() string { return n.name }
+func (n *dotNode) Attributes() []encoding.Attribute {
+	return []encoding.Attribute{{Key: "label", Value: dotQuote(n.label)}, {Key: "shape", Value: n.shape}}
+}
+
+type dotEdge struct {
+	from, to graph.Node
+	label    string
+}
+
+func (e *dotEdge) From() graph.Node { return e.from }
+func (e *dotEdge) To() graph.Node   { return e.to }
+func (e *dotEdge) ReversedEdge() graph.Edge {
+	return &dotEdge{e.to, e.from, e.label}
+}
+func (e *dotEdge) Attributes() []encoding.Attribute {
+	if e.label == "" {
+		return nil
+	}
+	return []encoding.Attribute{{Key: "label", Value: dotQuote(e.label)}}
+}
+
+// dotQuote makes a quoted string of any text: the language knows no escapes but
+// that of the quote.
+func dotQuote(s string) string {
+	s = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
+	return `"` + s + `"`
+}

@@ -1,0 +1,251 @@
+package fgraph
+
+// The journal holds every step of the change that is being made, and of those
+// since the first open checkpoint, in a form that can be undone newest first.
+// Undoing restores everything: the order of clients, the numbers, and the
+// numbers that will be given out next.
+
+type editKind uint8
+
+const (
+	editImport    editKind = iota // a joined the graph
+	editDoom                      // it was announced that a leaves
+	editPrune                     // a left the graph, after an editDrop per input
+	editDrop                      // a is no longer client i of its input, where it stood at pos
+	editChange                    // client i of a, or the graph where a is nil, read v, where it stood at pos
+	editOutput                    // output i was appended
+	editCut                       // output i, which was v, was removed; it stood at pos
+	editUndeclare                 // input i, which was v, was removed
+)
+
+type edit struct {
+	a    *Apply
+	v    *Variable
+	i    int32
+	pos  int32
+	kind editKind
+}
+
+// forget drops what the journal holds from mark on, unless somebody needs it.
+func (g *FunctionGraph) forget(mark int) {
+	if g.open == 0 {
+		clear(g.journal[mark:])
+		g.journal = g.journal[:mark]
+	}
+}
+
+// position is where the graph keeps the place of c among the clients of what it
+// reads.
+func (g *FunctionGraph) position(c Client) *int32 {
+	if c.Apply == nil {
+		return &g.outPos[c.Index]
+	}
+	return c.Apply.place(c.Index)
+}
+
+// read returns what a client reads.
+func (g *FunctionGraph) read(c Client) *Variable {
+	if c.Apply == nil {
+		return g.outputs[c.Index]
+	}
+	return c.Apply.inputs[c.Index]
+}
+
+func (g *FunctionGraph) setRead(c Client, v *Variable) {
+	if c.Apply == nil {
+		g.outputs[c.Index] = v
+	} else {
+		c.Apply.inputs[c.Index] = v
+	}
+}
+
+// adopt makes a constant part of the graph with its first client.
+func (g *FunctionGraph) adopt(v *Variable) {
+	if v.owner == nil && v.root.graph == nil {
+		v.root.graph = g
+		v.id = g.newVariable(v)
+	}
+}
+
+// release is the opposite of adopt.
+func (g *FunctionGraph) release(v *Variable) {
+	if len(v.clients) == 0 && v.owner == nil && v.root.constant {
+		g.releaseVariable(v.id)
+		v.root.graph, v.id = nil, outside
+	}
+}
+
+func (g *FunctionGraph) addClient(v *Variable, c Client) {
+	g.adopt(v)
+	*g.position(c) = int32(len(v.clients))
+	v.clients = append(v.clients, c)
+}
+
+// dropClient takes c back and returns where it stood. The last client of v takes
+// its place.
+func (g *FunctionGraph) dropClient(v *Variable, c Client) int32 {
+	pos := *g.position(c)
+	last := len(v.clients) - 1
+	if int(pos) != last {
+		moved := v.clients[last]
+		v.clients[pos] = moved
+		*g.position(moved) = pos
+	}
+	v.clients[last] = Client{}
+	v.clients = v.clients[:last]
+	g.release(v)
+	return pos
+}
+
+// restoreClient undoes dropClient.
+func (g *FunctionGraph) restoreClient(v *Variable, c Client, pos int32) {
+	g.adopt(v)
+	if int(pos) == len(v.clients) {
+		v.clients = append(v.clients, c)
+	} else {
+		moved := v.clients[pos]
+		*g.position(moved) = int32(len(v.clients))
+		v.clients = append(v.clients, moved)
+		v.clients[pos] = c
+	}
+	*g.position(c) = pos
+}
+
+// change lets c read v, which is part of the graph or a constant.
+func (g *FunctionGraph) change(c Client, v *Variable, why Reason) {
+	old := g.read(c)
+	pos := *g.position(c)
+	// First the place among the new clients, as undoing takes the old one
+	// back first: numbers of constants are freed in the reverse order.
+	g.adopt(v)
+	g.dropClient(old, c)
+	g.addClient(v, c)
+	g.setRead(c, v)
+	g.journal = append(g.journal, edit{kind: editChange, a: c.Apply, i: int32(c.Index), v: old, pos: pos})
+	if c.Apply != nil && v.owner != nil {
+		g.require(v.owner, c.Apply)
+	}
+	g.fireChange(c, old, v, why)
+}
+
+// require puts before ahead of after in the order. Where that cannot be done
+// the edge is noted: a later step of the same change may break the cycle.
+func (g *FunctionGraph) require(before, after *Apply) {
+	if !g.order.require(before.id, after.id) {
+		g.late = append(g.late, edge{before, after})
+	}
+}
+
+// settle tries the noted edges again at the end of a change. It returns one that
+// closes a cycle, if there is any.
+func (g *FunctionGraph) settle() (edge, bool) {
+	var bad edge
+	ok := true
+	for _, e := range g.late {
+		if e.before.graph == g && e.after.graph == g && g.reads(e.after, e.before) &&
+			!g.order.require(e.before.id, e.after.id) {
+			bad, ok = e, false
+			break
+		}
+	}
+	clear(g.late)
+	g.late = g.late[:0]
+	return bad, ok
+}
+
+// reads reports whether an input of a is an output of b.
+func (g *FunctionGraph) reads(a, b *Apply) bool {
+	for _, v := range a.inputs {
+		if v.owner == b {
+			return true
+		}
+	}
+	return false
+}
+
+// prune removes a, which nothing uses, and what nothing uses thereby.
+func (g *FunctionGraph) prune(a *Apply, why Reason) {
+	dead := append(g.dead[:0], a)
+	for len(dead) > 0 {
+		a := dead[len(dead)-1]
+		dead = dead[:len(dead)-1]
+		g.journal = append(g.journal, edit{kind: editDoom, a: a})
+		g.firePrune(a, why)
+		for i, v := range a.inputs {
+			pos := g.dropClient(v, Client{a, i})
+			g.journal = append(g.journal, edit{kind: editDrop, a: a, i: int32(i), pos: pos})
+			if len(v.clients) == 0 && v.owner != nil && v.owner.unused() {
+				dead = append(dead, v.owner)
+			}
+		}
+		g.unlink(a)
+		g.journal = append(g.journal, edit{kind: editPrune, a: a})
+	}
+	g.dead = dead
+}
+
+// undo takes back everything from mark on, newest first. Features are told.
+func (g *FunctionGraph) undo(mark int, why Reason) {
+	g.undoing = true
+	for len(g.journal) > mark {
+		last := len(g.journal) - 1
+		e := g.journal[last]
+		g.journal[last] = edit{}
+		g.journal = g.journal[:last]
+		switch e.kind {
+		case editImport:
+			g.undoImport(e.a, why)
+		case editPrune:
+			g.undoPrune(e.a)
+		case editDoom:
+			g.fireImport(e.a, why)
+		case editChange:
+			g.undoChange(e, why)
+		case editOutput:
+			c := Client{nil, int(e.i)}
+			g.dropClient(e.v, c)
+			g.outputs, g.outPos = g.outputs[:e.i], g.outPos[:e.i]
+			g.fireChange(c, e.v, nil, why)
+		case editCut:
+			g.insertOutput(int(e.i), e.v, e.pos, why)
+		case editUndeclare:
+			g.insertInput(int(e.i), e.v)
+		}
+	}
+	// Everything was in order before the change, so that it is again.
+	g.settle()
+	g.undoing = false
+}
+
+func (g *FunctionGraph) undoImport(a *Apply, why Reason) {
+	g.firePrune(a, why)
+	for i := len(a.inputs) - 1; i >= 0; i-- {
+		g.dropClient(a.inputs[i], Client{a, i})
+	}
+	g.unlink(a)
+}
+
+func (g *FunctionGraph) undoPrune(a *Apply) {
+	g.link(a)
+	for i := len(a.inputs) - 1; i >= 0; i-- {
+		last := len(g.journal) - 1
+		g.restoreClient(a.inputs[i], Client{a, i}, g.journal[last].pos)
+		g.journal[last] = edit{}
+		g.journal = g.journal[:last]
+	}
+}
+
+func (g *FunctionGraph) undoChange(e edit, why Reason) {
+	c := Client{e.a, int(e.i)}
+	v := g.read(c)
+	g.adopt(e.v)
+	v.clients[len(v.clients)-1] = Client{}
+	v.clients = v.clients[:len(v.clients)-1]
+	g.restoreClient(e.v, c, e.pos)
+	g.setRead(c, e.v)
+	g.release(v)
+	if e.a != nil && e.v.owner != nil {
+		g.require(e.v.owner, e.a)
+	}
+	g.fireChange(c, v, e.v, why)
+}

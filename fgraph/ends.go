@@ -1,0 +1,148 @@
+package fgraph
+
+import (
+	"fmt"
+	"slices"
+)
+
+// AddInput declares v as a further input.
+func (g *FunctionGraph) AddInput(v *Variable) error {
+	if g.busy {
+		return errBusy()
+	}
+	if err := g.declare(v); err != nil {
+		return fmt.Errorf("add input: %w", err)
+	}
+	return nil
+}
+
+// AddOutput makes v a further output and imports what it depends on. An
+// [InputChanger] is told that the output was nil before.
+func (g *FunctionGraph) AddOutput(v *Variable, why Reason) error {
+	return g.atomically(nil, why, func() error {
+		if err := g.appendOutput(v, why); err != nil {
+			return fmt.Errorf("add output: %w", err)
+		}
+		g.fireChange(Client{nil, len(g.outputs) - 1}, nil, v, why)
+		return nil
+	})
+}
+
+// RemoveOutput removes output i and what nothing else depends on. The outputs
+// after it move up. An [InputChanger] is told that the output is nil now.
+func (g *FunctionGraph) RemoveOutput(i int, why Reason) error {
+	if i < 0 || i >= len(g.outputs) {
+		return fmt.Errorf("%w: remove output %d of %d", ErrInvalid, i, len(g.outputs))
+	}
+	return g.removeEnds([]int{i}, why)
+}
+
+// RemoveApply removes a together with everything that depends on it, outputs of
+// the graph included, and what nothing else depends on.
+func (g *FunctionGraph) RemoveApply(a *Apply, why Reason) error {
+	if !g.Contains(a) {
+		return fmt.Errorf("%w: remove an apply that is not in the graph", ErrInvalid)
+	}
+	return g.removeEnds(g.dependants(a.outputs), why)
+}
+
+// RemoveInput removes input i together with everything that depends on it,
+// outputs of the graph included, and what nothing else depends on. The inputs
+// after it move up.
+func (g *FunctionGraph) RemoveInput(i int, why Reason) error {
+	if i < 0 || i >= len(g.inputs) {
+		return fmt.Errorf("%w: remove input %d of %d", ErrInvalid, i, len(g.inputs))
+	}
+	v := g.inputs[i]
+	if err := g.removeEnds(g.dependants([]*Variable{v}), why); err != nil {
+		return err
+	}
+	mark := len(g.journal)
+	g.inputs = slices.Delete(g.inputs, i, i+1)
+	g.releaseVariable(v.id)
+	v.root.graph, v.root.input, v.id = nil, false, outside
+	g.journal = append(g.journal, edit{kind: editUndeclare, v: v, i: int32(i)})
+	g.forget(mark)
+	g.commits++
+	return nil
+}
+
+// dependants returns the numbers of the outputs that depend on any of the
+// variables, in their order.
+func (g *FunctionGraph) dependants(from []*Variable) []int {
+	seen := make([]bool, len(g.applies))
+	var outs []int
+	todo := slices.Clone(from)
+	for len(todo) > 0 {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, c := range v.clients {
+			if c.Apply == nil {
+				outs = append(outs, c.Index)
+			} else if !seen[c.Apply.id] {
+				seen[c.Apply.id] = true
+				todo = append(todo, c.Apply.outputs...)
+			}
+		}
+	}
+	slices.Sort(outs)
+	return outs
+}
+
+// removeEnds removes outputs.
+func (g *FunctionGraph) removeEnds(outs []int, why Reason) error {
+	return g.atomically(nil, why, func() error {
+		for _, i := range slices.Backward(outs) {
+			g.removeOutput(i, why)
+		}
+		return nil
+	})
+}
+
+func (g *FunctionGraph) removeOutput(i int, why Reason) {
+	c := Client{nil, i}
+	v := g.outputs[i]
+	pos := g.dropClient(v, c)
+	for j := i + 1; j < len(g.outputs); j++ {
+		g.outputs[j].clients[g.outPos[j]].Index--
+	}
+	g.outputs = slices.Delete(g.outputs, i, i+1)
+	g.outPos = slices.Delete(g.outPos, i, i+1)
+	g.journal = append(g.journal, edit{kind: editCut, v: v, i: int32(i), pos: pos})
+	g.fireChange(c, v, nil, why)
+	if v.owner != nil && v.owner.unused() {
+		g.prune(v.owner, why)
+	}
+}
+
+// insertOutput undoes the removal of output i.
+func (g *FunctionGraph) insertOutput(i int, v *Variable, pos int32, why Reason) {
+	for j := i; j < len(g.outputs); j++ {
+		g.outputs[j].clients[g.outPos[j]].Index++
+	}
+	g.outputs = slices.Insert(g.outputs, i, v)
+	g.outPos = slices.Insert(g.outPos, i, 0)
+	c := Client{nil, i}
+	g.restoreClient(v, c, pos)
+	g.fireChange(c, nil, v, why)
+}
+
+// insertInput undoes the removal of input i.
+func (g *FunctionGraph) insertInput(i int, v *Variable) {
+	v.root.graph, v.root.input = g, true
+	v.id = g.newVariable(v)
+	g.inputs = slices.Insert(g.inputs, i, v)
+}
+
+// appendOutput makes v an output. Nobody is told yet.
+func (g *FunctionGraph) appendOutput(v *Variable, why Reason) error {
+	if err := g.importFor(v, why); err != nil {
+		return err
+	}
+	i := len(g.outputs)
+	g.outputs = append(g.outputs, v)
+	g.outPos = append(g.outPos, 0)
+	g.addClient(v, Client{nil, i})
+	g.journal = append(g.journal, edit{kind: editOutput, v: v, i: int32(i)})
+	return nil
+}

@@ -1,0 +1,116 @@
+package fgraph_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/nnopt/nnopt/fgraph"
+)
+
+// Op is the simplest op there is: a name.
+type Op string
+
+func (o Op) String() string { return string(o) }
+
+// Float is the type of all values.
+type Float struct{}
+
+func (Float) String() string             { return "float64" }
+func (Float) Accepts(t fgraph.Type) bool { return t == Float{} }
+
+func apply(op Op, inputs ...*fgraph.Variable) *fgraph.Variable {
+	return fgraph.NewApply(op, inputs, Float{}).Out()
+}
+
+func Example() {
+	x, y, z := fgraph.NewInput(Float{}, "x"), fgraph.NewInput(Float{}, "y"), fgraph.NewInput(Float{}, "z")
+	sum := apply("add", y, z)
+	quotient := apply("true_div", apply("mul", sum, x), sum)
+	g, err := fgraph.New([]*fgraph.Variable{x, y, z}, []*fgraph.Variable{quotient})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(g)
+
+	why := fgraph.Reason{Pass: "example", Rule: "cancel"}
+	if err := g.Replace(sum, quotient, why); errors.Is(err, fgraph.ErrCycle) {
+		fmt.Println("a cycle is refused")
+	}
+	if err := g.Replace(quotient, x, why); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(g, g.NumApplies())
+	// Output:
+	// [true_div(mul(*1 -> add(y, z), x), *1)]
+	// a cycle is refused
+	// [x] 0
+}
+
+func ExampleFunctionGraph_WriteTree() {
+	x, y, z := fgraph.NewInput(Float{}, "x"), fgraph.NewInput(Float{}, "y"), fgraph.NewInput(Float{}, "z")
+	sum := apply("add", y, z)
+	g, _ := fgraph.New([]*fgraph.Variable{x, y, z}, []*fgraph.Variable{apply("true_div", apply("mul", sum, x), sum)})
+	g.WriteTree(os.Stdout)
+	// Output:
+	// true_div [A] <float64>
+	//  ├─ mul [B] <float64>
+	//  │  ├─ add [C] <float64>
+	//  │  │  ├─ y <float64>
+	//  │  │  └─ z <float64>
+	//  │  └─ x <float64>
+	//  └─ add [C] <float64>
+	//     ┆
+}
+
+func ExampleFunctionGraph_DOT() {
+	x := fgraph.NewInput(Float{}, "x")
+	g, _ := fgraph.New([]*fgraph.Variable{x}, []*fgraph.Variable{apply("mul", x, x)})
+	text, _ := g.DOT("square")
+	os.Stdout.Write(text)
+	// Output:
+	// strict digraph "square" {
+	//   // Node definitions.
+	//   a0 [
+	//     label="mul"
+	//     shape=box
+	//   ];
+	//   v0 [
+	//     label="x"
+	//     shape=ellipse
+	//   ];
+	//   out0 [
+	//     label="output 0"
+	//     shape=plaintext
+	//   ];
+	//
+	//   // Edge definitions.
+	//   a0 -> out0;
+	//   v0 -> a0 [label="0, 1"];
+	// }
+}
+
+// checker objects to graphs of more than two applies.
+type checker struct{}
+
+func (checker) OnAttach(*fgraph.FunctionGraph) error { return nil }
+func (checker) Validate(g *fgraph.FunctionGraph) error {
+	if n := g.NumApplies(); n > 2 {
+		return fmt.Errorf("%w: %d applies", fgraph.ErrInconsistent, n)
+	}
+	return nil
+}
+
+func ExampleReplaceValidate() {
+	x := fgraph.NewInput(Float{}, "x")
+	y := apply("exp", x)
+	replacer := fgraph.NewReplaceValidate()
+	g, _ := fgraph.New([]*fgraph.Variable{x}, []*fgraph.Variable{y}, replacer, checker{})
+	err := replacer.ReplaceValidate(y, apply("inv", apply("exp", apply("neg", x))), fgraph.Reason{Rule: "roundabout"})
+	fmt.Println(err)
+	fmt.Println(g)
+	// Output:
+	// roundabout: inconsistent graph: 3 applies
+	// [exp(x)]
+}

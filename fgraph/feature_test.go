@@ -1,0 +1,245 @@
+package fgraph
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+type recorder struct {
+	events []string
+	veto   error
+	panics string // panics when this event comes
+}
+
+func (r *recorder) OnAttach(*FunctionGraph) error { return nil }
+
+func (r *recorder) note(format string, args ...any) {
+	e := fmt.Sprintf(format, args...)
+	r.events = append(r.events, e)
+	if e == r.panics {
+		panic(e)
+	}
+}
+
+func (r *recorder) OnImport(_ *FunctionGraph, a *Apply, _ Reason) { r.note("import %v", a.op) }
+
+func (r *recorder) OnPrune(_ *FunctionGraph, a *Apply, _ Reason) { r.note("prune %v", a.op) }
+
+func (r *recorder) OnChangeInput(_ *FunctionGraph, a *Apply, i int, old, new *Variable, _ Reason) {
+	r.note("change %s: %v to %v", clientString(Client{a, i}), old, new)
+}
+
+func (r *recorder) Validate(*FunctionGraph) error { return r.veto }
+
+func TestCase12Veto(t *testing.T) {
+	a, b := input("a"), input("b")
+	x := call(op("op1"), a)
+	y := call(op("op2"), x, b)
+	r := &recorder{veto: fmt.Errorf("%w: no", ErrInconsistent)}
+	rv := NewReplaceValidate()
+	g := newGraph(t, list(a, b), list(x, y), r, rv)
+	before := dump(g)
+	err := rv.ReplaceAllValidate([]Replacement{{x, call(op("op3"), a)}, {b, a}}, why("rule"))
+	if !errors.Is(err, ErrInconsistent) || !strings.Contains(err.Error(), "test/rule") {
+		t.Error(err)
+	}
+	if dump(g) != before || g.Commits() != 0 {
+		t.Errorf("%s\nbecame\n%s", before, dump(g))
+	}
+	check(t, g)
+	done, undone := r.events[:len(r.events)/2], r.events[len(r.events)/2:]
+	if len(done) != len(undone) || done[0] != "import op3" || undone[len(undone)-1] != "prune op3" {
+		t.Errorf("events %q", r.events)
+	}
+	r.veto = nil
+	if err := rv.ReplaceAllValidateRemove([]Replacement{{b, a}}, list(x), why("rule")); !errors.Is(err, ErrNotRemoved) {
+		t.Error(err)
+	}
+	if dump(g) != before {
+		t.Error("what was to be removed is still there, and so is the change")
+	}
+}
+
+func TestCase13FullHistory(t *testing.T) {
+	x := input("x")
+	e := call(op("exp"), x)
+	g := newGraph(t, list(x), list(call(op("log"), call(op("div"), e, call(op("sum"), e)))))
+	h := NewFullHistory()
+	if err := g.Attach(h); err != nil {
+		t.Fatal(err)
+	}
+	states := list(g.String())
+	for _, s := range []func() Replacement{
+		func() Replacement {
+			return Replacement{g.outputs[0].owner.inputs[0], call(op("softmax"), x)}
+		},
+		func() Replacement { return Replacement{g.outputs[0], call(op("log_softmax"), x)} },
+	} {
+		p := s()
+		if err := g.Replace(p.Old, p.New, why("rule")); err != nil {
+			t.Fatal(err)
+		}
+		states = append(states, g.String())
+	}
+	at := func(err error, k int) {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+		wantString(t, g, states[k])
+	}
+	wantString(t, g, "[log_softmax(x)]")
+	at(h.Prev(), 1)
+	at(h.Start(), 0)
+	at(h.Prev(), 0)
+	at(h.End(), 2)
+	at(h.Next(), 2)
+	at(h.Goto(1), 1)
+	if h.Len() != 2 || h.Position() != 1 || h.Reason(1) != why("rule") {
+		t.Error(h.Len(), h.Position())
+	}
+	// Something new at this point makes what came later be forgotten.
+	if err := g.Replace(x, call(op("neg"), x), why("new")); err != nil {
+		t.Fatal(err)
+	}
+	if h.Len() != 2 || h.Position() != 2 {
+		t.Error(h.Len(), h.Position())
+	}
+	at(h.Start(), 0)
+}
+
+func TestPanicOfCallback(t *testing.T) {
+	for _, event := range []string{"import op3", "import op4", "prune op1", "change output 0 of the graph: op1(a) to op4(op3(a))"} {
+		a := input("a")
+		x := call(op("op1"), a)
+		finder, r := NewNodeFinder(), &recorder{panics: event}
+		g := newGraph(t, list(a), list(x), finder, r)
+		before := dump(g)
+		fresh := call(op("op4"), call(op("op3"), a))
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("no panic at %q", event)
+				}
+			}()
+			_ = g.Replace(x, fresh, why("test"))
+		}()
+		if dump(g) != before || finder.Count(op("op1")) != 1 || finder.Count(op("op3")) != 0 {
+			t.Errorf("after a panic at %q: %s", event, dump(g))
+		}
+		check(t, g)
+		r.panics = ""
+		if err := g.Replace(x, fresh, why("test")); err != nil {
+			t.Error(err)
+		}
+		wantString(t, g, "[op4(op3(a))]")
+	}
+}
+
+type meddler struct{ err error }
+
+func (m *meddler) OnAttach(*FunctionGraph) error { return nil }
+
+func (m *meddler) OnImport(g *FunctionGraph, a *Apply, _ Reason) {
+	m.err = g.Replace(a.inputs[0], constant(1), why("meddle"))
+}
+
+func TestCallbacksMustNotChangeTheGraph(t *testing.T) {
+	a := input("a")
+	x := call(op("op1"), a)
+	m := &meddler{}
+	g := newGraph(t, list(a), list(x), m)
+	if err := g.Replace(x, call(op("op2"), a), why("test")); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(m.err, ErrInvalid) {
+		t.Error(m.err)
+	}
+	wantString(t, g, "[op2(a)]")
+}
+
+func TestFeatures(t *testing.T) {
+	a := input("a")
+	rv := NewReplaceValidate()
+	g := newGraph(t, list(a), list(call(op("f"), a)), rv)
+	if err := errors.Join(g.Attach(NewReplaceValidate()), g.Attach(rv), g.Attach(NewDestroyHandler(DestroyOptions{})), g.Attach(NewDestroyHandler(DestroyOptions{}))); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(g.Features()); n != 2 {
+		t.Errorf("%d features", n)
+	}
+	if f, ok := FeatureOf[*ReplaceValidate](g); !ok || f != rv {
+		t.Error("not found")
+	}
+	g.Detach(rv)
+	if _, ok := FeatureOf[*ReplaceValidate](g); ok {
+		t.Error("still found")
+	}
+	bad := &failing{}
+	if err := g.Attach(bad); err == nil || len(g.Features()) != 1 {
+		t.Error("a feature that can't be attached was")
+	}
+}
+
+type failing struct{}
+
+func (*failing) OnAttach(*FunctionGraph) error { return errors.New("no") }
+
+func TestProtection(t *testing.T) {
+	x, y := input("x"), input("y")
+	e := call(add, x, y)
+	no := &NoOutputFromInplace{Outputs: list(0)}
+	sup := &Supervisor{Protected: list(y)}
+	g, _, rv := destroyGraph(t, list(x, y), list(e, call(add, y, x)))
+	if err := errors.Join(g.Attach(no), g.Attach(sup)); err != nil {
+		t.Fatal(err)
+	}
+	if err := rv.ReplaceValidate(e, call(aip, x, y), why("in place")); !errors.Is(err, ErrInconsistent) {
+		t.Errorf("output 0 in place: %v", err)
+	}
+	if err := rv.ReplaceValidate(g.outputs[1], call(aip, y, x), why("in place")); !errors.Is(err, ErrInconsistent) {
+		t.Errorf("protected input: %v", err)
+	}
+	if err := rv.ReplaceValidate(g.outputs[1], call(aip, x, y), why("in place")); err != nil {
+		t.Errorf("neither: %v", err)
+	}
+	// A supervisor that comes late looks at what is destroyed already.
+	if err := g.Attach(&Supervisor{Protected: list(x)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Validate(); !errors.Is(err, ErrInconsistent) {
+		t.Errorf("a protected input that was destroyed before: %v", err)
+	}
+	if err := g.Attach(&NoOutputFromInplace{Outputs: list(2)}); !errors.Is(err, ErrInvalid) {
+		t.Error(err)
+	}
+}
+
+// In Theano a method that a feature adds to the graph may collide with a callback
+// or with that of another feature, which is refused where the class is defined.
+// Here a feature adds nothing to the graph: it is found by its type, and what it
+// has to offer are its own methods. Two features of one name do not meet.
+func TestCase15FeaturesDoNotCollide(t *testing.T) {
+	x := input("x")
+	h, rv, other := NewHistory(), NewReplaceValidate(), &provider{}
+	g := newGraph(t, list(x), list(call(op("f"), x)), h, rv, other)
+	if got, ok := FeatureOf[*provider](g); !ok || got != other || got.Checkpoint() != "mine" {
+		t.Error("a feature with a method Checkpoint is not found")
+	}
+	if got, ok := FeatureOf[*History](g); !ok || got != h {
+		t.Error("a History beside it is not found")
+	}
+	if err := rv.ReplaceValidate(g.Outputs()[0], call(op("g"), x), why("g")); err != nil || other.imported != 1 {
+		t.Errorf("%v; it was told of %d applies", err, other.imported)
+	}
+}
+
+// provider has a method that another feature has too, and a callback.
+type provider struct{ imported int }
+
+func (*provider) OnAttach(*FunctionGraph) error { return nil }
+func (*provider) Checkpoint() string            { return "mine" }
+
+func (p *provider) OnImport(*FunctionGraph, *Apply, Reason) { p.imported++ }

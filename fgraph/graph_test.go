@@ -1,0 +1,97 @@
+package fgraph
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// op is an op known by its name.
+type op string
+
+func (o op) String() string { return string(o) }
+
+// typ accepts itself and types that its name is a prefix of.
+type typ string
+
+func (t typ) String() string { return string(t) }
+func (t typ) Accepts(u Type) bool {
+	v, ok := u.(typ)
+	return ok && strings.HasPrefix(string(v), string(t))
+}
+
+const num = typ("num")
+
+func input(name string) *Variable              { return NewInput(num, name) }
+func constant(data any) *Variable              { return NewConstant(num, data, "") }
+func call(o Op, inputs ...*Variable) *Variable { return NewApply(o, inputs, num).Out() }
+func why(rule string) Reason                   { return Reason{Pass: "test", Rule: rule} }
+func list[T any](x ...T) []T                   { return x }
+
+func newGraph(t testing.TB, inputs, outputs []*Variable, features ...Feature) *FunctionGraph {
+	t.Helper()
+	g, err := New(inputs, outputs, features...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, g)
+	return g
+}
+
+func check(t testing.TB, g *FunctionGraph) {
+	t.Helper()
+	if err := g.Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantString(t testing.TB, g *FunctionGraph, want string) {
+	t.Helper()
+	check(t, g)
+	if got := g.String(); got != want {
+		t.Fatalf("graph is %s, want %s", got, want)
+	}
+}
+
+func TestSeedExample(t *testing.T) {
+	x, y, z := input("x"), input("y"), input("z")
+	g := newGraph(t, list(x, y, z), list(call(op("true_div"), call(op("mul"), call(op("add"), y, z), x), call(op("add"), y, z))))
+	wantString(t, g, "[true_div(mul(add(y, z), x), add(y, z))]")
+	div := g.Outputs()[0].Owner()
+	if err := g.Replace(div.Inputs()[1], div.Inputs()[0].Owner().Inputs()[0], why("merge")); err != nil {
+		t.Fatal(err)
+	}
+	wantString(t, g, "[true_div(mul(*1 -> add(y, z), x), *1)]")
+	if err := g.Replace(g.Outputs()[0], x, why("simplify")); err != nil {
+		t.Fatal(err)
+	}
+	wantString(t, g, "[x]")
+}
+
+func TestReplaceErrorsLeaveGraph(t *testing.T) {
+	x, y := input("x"), input("y")
+	a := call(op("a"), x)
+	b := call(op("b"), a, y)
+	g := newGraph(t, list(x, y), list(b, a))
+	const before = "[b(*1 -> a(x), y), *1]"
+	for _, c := range []struct {
+		name string
+		pair Replacement
+		err  error
+	}{
+		{"cycle", Replacement{a, b}, ErrCycle},
+		{"cycle through new", Replacement{a, call(op("c"), call(op("d"), b))}, ErrCycle},
+		{"missing", Replacement{a, call(op("c"), input("w"))}, ErrMissingInput},
+		{"type", Replacement{a, NewInput(typ("other"), "o")}, ErrType},
+		{"nil", Replacement{a, nil}, ErrInvalid},
+	} {
+		if err := g.Replace(c.pair.Old, c.pair.New, why(c.name)); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.err)
+		}
+		wantString(t, g, before)
+	}
+	if err := g.Replace(x, call(op("f"), x), why("self")); err != nil {
+		t.Fatal(err)
+	}
+	wantString(t, g, "[b(*1 -> a(f(x)), y), *1]")
+}

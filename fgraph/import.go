@@ -1,0 +1,155 @@
+package fgraph
+
+import "fmt"
+
+// step is a place on the path of the search for new applies: input next of a is
+// to be looked at.
+type step struct {
+	a    *Apply
+	next int
+}
+
+// importFor makes v part of the graph together with what it depends on. The
+// graph is as before if there is an error.
+func (g *FunctionGraph) importFor(v *Variable, why Reason) error {
+	if v == nil {
+		return fmt.Errorf("%w: nil variable", ErrInvalid)
+	}
+	if v.owner == nil {
+		return g.checkRoot(v, nil, 0)
+	}
+	if v.owner.graph == g {
+		return nil
+	}
+	if v.owner.graph != nil {
+		return fmt.Errorf("%v %w", v, ErrForeign)
+	}
+	fresh, err := g.discover(v.owner)
+	if err != nil {
+		return err
+	}
+	for _, a := range fresh {
+		g.link(a)
+		for i, v := range a.inputs {
+			g.addClient(v, Client{a, i})
+		}
+		g.journal = append(g.journal, edit{kind: editImport, a: a})
+		g.fireImport(a, why)
+	}
+	clear(fresh)
+	g.fresh = fresh[:0]
+	return nil
+}
+
+func (g *FunctionGraph) checkRoot(v *Variable, client *Apply, i int) error {
+	switch {
+	case v.root.graph == g:
+		return nil
+	case v.typ == nil:
+		return fmt.Errorf("%w: variable %q has no type", ErrInvalid, v.root.name)
+	case v.root.constant && v.root.graph == nil:
+		return nil
+	case v.root.graph != nil:
+		return fmt.Errorf("%v %w", v, ErrForeign)
+	}
+	return &MissingInputError{Variable: v, Client: client, Index: i}
+}
+
+// discover returns the applies that a needs and that have no graph yet, a
+// included, inputs before clients.
+func (g *FunctionGraph) discover(a *Apply) (fresh []*Apply, err error) {
+	fresh = g.fresh[:0]
+	path := g.path[:0]
+	push := func(a *Apply) error {
+		if err := CheckOp(a.op); err != nil {
+			return err
+		}
+		for i, v := range a.outputs {
+			if v.typ == nil {
+				return fmt.Errorf("%w: output %d of %v has no type", ErrInvalid, i, a.op)
+			}
+		}
+		a.id = onPath
+		path = append(path, step{a: a})
+		return nil
+	}
+	err = push(a)
+	for len(path) > 0 && err == nil {
+		top := &path[len(path)-1]
+		if top.next == len(top.a.inputs) {
+			top.a.id = found
+			fresh = append(fresh, top.a)
+			path = path[:len(path)-1]
+			continue
+		}
+		i := top.next
+		top.next++
+		v := top.a.inputs[i]
+		switch {
+		case v == nil:
+			err = fmt.Errorf("%w: input %d of %v is nil", ErrInvalid, i, top.a.op)
+		case v.owner == nil:
+			err = g.checkRoot(v, top.a, i)
+		case v.owner.graph == g || v.owner.id == found:
+		case v.owner.graph != nil:
+			err = fmt.Errorf("%v, input %d of %v, %w", v, i, top.a.op, ErrForeign)
+		case v.owner.id == onPath:
+			err = fmt.Errorf("%w: %v depends on itself", ErrCycle, v.owner.op)
+		default:
+			err = push(v.owner)
+		}
+	}
+	if err != nil {
+		for _, s := range path {
+			s.a.id = outside
+		}
+		for _, a := range fresh {
+			a.id = outside
+		}
+		clear(fresh)
+		fresh = fresh[:0]
+	}
+	clear(path)
+	g.path, g.fresh = path[:0], fresh
+	return fresh, err
+}
+
+// link gives a its numbers and its place in the order. Its inputs are part of
+// the graph or are constants; it does not become their client yet. As nothing
+// in the graph depends on a, every place after its inputs will do: the one
+// right after them spares a search when a takes the place of another apply.
+func (g *FunctionGraph) link(a *Apply) {
+	a.id, a.graph = g.newApply(a), g
+	for _, v := range a.outputs {
+		v.id = g.newVariable(v)
+	}
+	if g.building {
+		g.order.insertLast(a.id)
+		return
+	}
+	after := int32(-1)
+	for _, v := range a.inputs {
+		if v.owner != nil && (after < 0 || g.order.less(after, v.owner.id)) {
+			after = v.owner.id
+		}
+	}
+	if after < 0 {
+		g.order.insertFirst(a.id)
+	} else {
+		g.order.insertAfter(after, a.id)
+	}
+}
+
+// unlink is the opposite of link. It frees numbers in the reverse order, so that
+// a change that is undone leaves the numbers of what comes next as they would
+// have been.
+func (g *FunctionGraph) unlink(a *Apply) {
+	for i := len(a.outputs) - 1; i >= 0; i-- {
+		v := a.outputs[i]
+		g.releaseVariable(v.id)
+		v.id = outside
+	}
+	g.order.remove(a.id)
+	g.releaseApply(a.id)
+	a.id, a.graph = outside, nil
+}

@@ -1,0 +1,374 @@
+package fgraph
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// dump shows everything that a change which is undone must restore: numbers,
+// and the order of clients, too.
+func dump(g *FunctionGraph) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, g.String())
+	for a := range g.Applies() {
+		fmt.Fprintf(&b, "%d %v", a.id, a.op)
+		for _, v := range a.inputs {
+			fmt.Fprintf(&b, " %d", v.id)
+		}
+		for _, v := range a.outputs {
+			fmt.Fprintf(&b, " -> %d", v.id)
+		}
+		fmt.Fprintln(&b)
+	}
+	for v := range g.Variables() {
+		fmt.Fprintf(&b, "v%d:", v.id)
+		for _, c := range v.clients {
+			if c.Apply == nil {
+				fmt.Fprintf(&b, " out%d", c.Index)
+			} else {
+				fmt.Fprintf(&b, " %d.%d", c.Apply.id, c.Index)
+			}
+		}
+		fmt.Fprintln(&b)
+	}
+	fmt.Fprintln(&b, g.live)
+	return b.String()
+}
+
+var propertyOps = []Op{
+	op("f"), op("g"), sigmoid, tv, aip, sip,
+	blockOp{Region{0, 2, 0, 4}}, blockOp{Region{2, 4, 0, 4}}, blockOp{Region{1, 3, 0, 4}},
+	memOp{name: "tolerant", destroys: "00", same: true},
+	memOp{name: "second", destroys: "01"},
+}
+
+// machine changes a graph at random.
+type machine struct {
+	t  *rapid.T
+	g  *FunctionGraph
+	rv *ReplaceValidate
+	ks []*Variable // inputs
+}
+
+func (m *machine) variables() []*Variable { return slices.Collect(m.g.Variables()) }
+
+// expression draws something new on top of what the graph has.
+func (m *machine) expression(from []*Variable) *Variable {
+	v := rapid.SampledFrom(from).Draw(m.t, "leaf")
+	for range rapid.IntRange(0, 3).Draw(m.t, "depth") {
+		w := rapid.SampledFrom(from).Draw(m.t, "other")
+		if rapid.IntRange(0, 9).Draw(m.t, "constant") == 0 {
+			w = constant(1.5)
+		}
+		o := rapid.SampledFrom(propertyOps).Draw(m.t, "op")
+		if rapid.Bool().Draw(m.t, "two outputs") && o == op("g") {
+			v = NewApply(o, list(v, w, w, v), num, num).outputs[1]
+		} else {
+			v = call(o, v, w)
+		}
+	}
+	return v
+}
+
+func (m *machine) pairs() []Replacement {
+	vars := m.variables()
+	var pairs []Replacement
+	for range rapid.IntRange(1, 3).Draw(m.t, "pairs") {
+		pairs = append(pairs, Replacement{rapid.SampledFrom(vars).Draw(m.t, "old"), m.expression(vars)})
+	}
+	return pairs
+}
+
+func newMachine(t *rapid.T, features ...Feature) *machine {
+	m := &machine{t: t, rv: NewReplaceValidate()}
+	m.ks = list(input("x"), input("y"), input("z"))
+	m.g = &FunctionGraph{}
+	from := slices.Clone(m.ks)
+	from = append(from, constant(2.5))
+	var outs []*Variable
+	for range rapid.IntRange(1, 8).Draw(t, "size") {
+		from = append(from, m.expression(from))
+	}
+	for range rapid.IntRange(1, 3).Draw(t, "outputs") {
+		outs = append(outs, rapid.SampledFrom(from).Draw(t, "output"))
+	}
+	g, err := New(m.ks, outs, append(features, m.rv)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.g = g
+	return m
+}
+
+func TestPropertyReplaceKeepsInvariants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := NewDestroyHandler(DestroyOptions{Destroyable: func(v *Variable) bool { return v.Name() != "z" }})
+		finder := NewNodeFinder()
+		m := newMachine(t, h, finder)
+		sound := func() {
+			if err := m.g.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.check(); err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range propertyOps {
+				n := 0
+				for a := range m.g.Applies() {
+					if a.op == o {
+						n++
+					}
+				}
+				if finder.Count(o) != n {
+					t.Fatalf("%d applies of %v are known, there are %d", finder.Count(o), o, n)
+				}
+			}
+		}
+		sound()
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			switch rapid.IntRange(0, 9).Draw(t, "ends") {
+			case 0:
+				if err := m.g.AddOutput(m.expression(m.variables()), why("add")); err != nil {
+					t.Fatal(err)
+				}
+			case 1:
+				if n := len(m.g.outputs); n > 1 {
+					if err := m.g.RemoveOutput(rapid.IntRange(0, n-1).Draw(t, "which"), why("remove")); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			sound()
+			before := dump(m.g)
+			pairs := m.pairs()
+			var err error
+			plain := rapid.IntRange(0, 3).Draw(t, "plain") == 0
+			if plain {
+				err = m.g.ReplaceAll(pairs, why("plain"))
+			} else {
+				err = m.rv.ReplaceAllValidate(pairs, why("validated"))
+			}
+			sound()
+			if err != nil {
+				if diff := cmp.Diff(before, dump(m.g)); diff != "" {
+					t.Fatalf("after %v:\n%s", err, diff)
+				}
+				if !errors.Is(err, ErrCycle) && !errors.Is(err, ErrInconsistent) {
+					t.Fatal(err)
+				}
+			}
+			if got, want := m.g.Validate(), consistent(m.g, h.opts); (got == nil) != (want == nil) {
+				t.Fatalf("%v\nvalidate: %v\nfrom the definition: %v", m.g, got, want)
+			}
+			if _, terr := m.g.Toposort(); m.g.Validate() == nil && terr != nil {
+				t.Fatalf("%v: %v", m.g, terr)
+			}
+		}
+	})
+}
+
+func TestPropertyHistory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		hist, full := NewHistory(), NewFullHistory()
+		m := newMachine(t, hist, full)
+		states := list(m.g.String())
+		dumps := list(dump(m.g))
+		marks := list(hist.Checkpoint())
+		for range rapid.IntRange(1, 8).Draw(t, "steps") {
+			n := full.Len()
+			_ = m.rv.ReplaceAllValidate(m.pairs(), why("step"))
+			if full.Len() > n {
+				states = append(states, m.g.String())
+				dumps = append(dumps, dump(m.g))
+				marks = append(marks, hist.Checkpoint())
+			}
+		}
+		for range 5 {
+			k := rapid.IntRange(0, len(states)-1).Draw(t, "goto")
+			if err := full.Goto(k); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.g.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if got := m.g.String(); got != states[k] {
+				t.Fatalf("state %d is %s, was %s", k, got, states[k])
+			}
+		}
+		if err := errors.Join(full.End(), full.Next()); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.g.String(); got != states[len(states)-1] {
+			t.Fatalf("end is %s, was %s", got, states[len(states)-1])
+		}
+		k := rapid.IntRange(0, len(states)-1).Draw(t, "revert")
+		if err := hist.Revert(marks[k]); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(dumps[k], dump(m.g)); diff != "" {
+			t.Fatalf("after revert to %d:\n%s", k, diff)
+		}
+		if err := m.g.Check(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestPropertyRevertEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		hist, h := NewHistory(), NewDestroyHandler(DestroyOptions{Destroyable: anyInput})
+		m := newMachine(t, h, hist)
+		before := dump(m.g)
+		cp := hist.Checkpoint()
+		for range rapid.IntRange(1, 6).Draw(t, "steps") {
+			var err error
+			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			case 0:
+				err = m.g.AddOutput(m.expression(m.variables()), why("add"))
+			case 1:
+				if n := len(m.g.outputs); n > 0 {
+					err = m.g.RemoveOutput(rapid.IntRange(0, n-1).Draw(t, "which"), why("remove"))
+				}
+			case 2:
+				if as := slices.Collect(m.g.Applies()); len(as) > 0 {
+					err = m.g.RemoveApply(rapid.SampledFrom(as).Draw(t, "which"), why("remove"))
+				}
+			default:
+				_ = m.g.ReplaceAll(m.pairs(), why("plain"))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(m.g.Check(), h.check()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := hist.Revert(cp); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, dump(m.g)); diff != "" {
+			t.Fatal(diff)
+		}
+		if err := errors.Join(m.g.Check(), h.check()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// consistent says from the definition whether everything destroyed may be.
+func consistent(g *FunctionGraph, opts DestroyOptions) error {
+	root := func(v *Variable) *Variable {
+		for v.owner != nil {
+			op, ok := v.owner.op.(Viewer)
+			if !ok || len(op.ViewMap()) == 0 {
+				return v
+			}
+			v = v.owner.inputs[op.ViewMap()[0].Input]
+		}
+		return v
+	}
+	region := func(v *Variable) Region {
+		all := Region{-1000, 1000, -1000, 1000}
+		r := all
+		for v.owner != nil {
+			op, ok := v.owner.op.(Viewer)
+			if !ok || len(op.ViewMap()) == 0 {
+				break
+			}
+			if rv, ok := op.(RegionViewer); !ok {
+				r = all
+			} else if r == all {
+				r = rv.ViewRegion(0)
+			} else {
+				r = r.Within(rv.ViewRegion(0))
+			}
+			v = v.owner.inputs[op.ViewMap()[0].Input]
+		}
+		return r
+	}
+	shared := func(u, v *Variable) bool {
+		return u == v || root(u) == root(v) && region(u).Overlaps(region(v))
+	}
+	follows := make(map[*Apply][]*Apply)
+	for d := range g.Applies() {
+		op, ok := d.op.(Destroyer)
+		if !ok {
+			continue
+		}
+		for _, al := range op.DestroyMap() {
+			v := d.inputs[al.Input]
+			if region(v).Empty() {
+				continue
+			}
+			if r := root(v); r.owner == nil && (r.IsConstant() || opts.Destroyable == nil || !opts.Destroyable(r)) {
+				return fmt.Errorf("root %v", r)
+			}
+			for i, w := range d.inputs {
+				if i != al.Input && shared(v, w) {
+					if tol, ok := d.op.(AliasTolerator); !ok || !tol.ToleratesAlias(al.Input, i, v == w) {
+						return fmt.Errorf("alias %v", w)
+					}
+				}
+			}
+			for w := range g.Variables() {
+				if !shared(v, w) {
+					continue
+				}
+				for _, c := range w.clients {
+					if c.Apply == nil {
+						return fmt.Errorf("output %v", w)
+					}
+					if c.Apply == d {
+						continue
+					}
+					if _, ok := c.Apply.op.(RegionViewer); ok && c.Apply.inputs[0] == w && c.Apply.inputs[1] != w &&
+						!shared(c.Apply.outputs[0], v) {
+						continue
+					}
+					follows[c.Apply] = append(follows[c.Apply], d)
+				}
+			}
+		}
+	}
+	waits := make(map[*Apply]int)
+	for a := range g.Applies() {
+		for _, v := range a.outputs {
+			for _, c := range v.clients {
+				if c.Apply != nil {
+					follows[a] = append(follows[a], c.Apply)
+				}
+			}
+		}
+	}
+	for _, list := range follows {
+		for _, b := range list {
+			waits[b]++
+		}
+	}
+	var ready []*Apply
+	for a := range g.Applies() {
+		if waits[a] == 0 {
+			ready = append(ready, a)
+		}
+	}
+	n := 0
+	for ; len(ready) > 0; n++ {
+		a := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		for _, b := range follows[a] {
+			if waits[b]--; waits[b] == 0 {
+				ready = append(ready, b)
+			}
+		}
+	}
+	if n < g.live {
+		return ErrCycle
+	}
+	return nil
+}

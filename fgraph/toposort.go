@@ -1,0 +1,213 @@
+package fgraph
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Toposort returns the applies in an order in which all comes after what it
+// depends on and after what a feature wants before it. Of those that could come
+// next the one with the smallest number does, so that the order is a function
+// of the graph. The error wraps [ErrCycle]; only orderings of features can cause
+// it.
+func (g *FunctionGraph) Toposort() ([]*Apply, error) {
+	return g.kahn(func(id int32) int32 { return id }, nil)
+}
+
+// ToposortBy is as [FunctionGraph.Toposort], but of those that could come next
+// the one with the smallest key does, and of equal ones that with the smallest
+// number.
+func (g *FunctionGraph) ToposortBy(key func(*Apply) int) ([]*Apply, error) {
+	type keyed struct {
+		key int
+		id  int32
+	}
+	byKey := make([]keyed, 0, g.live)
+	for id, a := range g.applies {
+		if a != nil {
+			byKey = append(byKey, keyed{key(a), int32(id)})
+		}
+	}
+	slices.SortFunc(byKey, func(a, b keyed) int {
+		if a.key != b.key {
+			if a.key < b.key {
+				return -1
+			}
+			return 1
+		}
+		return int(a.id - b.id)
+	})
+	rank := make([]int32, len(g.applies))
+	at := make([]int32, len(byKey))
+	for r, k := range byKey {
+		rank[k.id], at[r] = int32(r), k.id
+	}
+	return g.kahn(func(id int32) int32 { return rank[id] }, at)
+}
+
+// kahn sorts by the algorithm of Kahn. rank gives the priority of an apply, at
+// is its inverse; nil stands for the identity.
+func (g *FunctionGraph) kahn(rank func(int32) int32, at []int32) ([]*Apply, error) {
+	extra := g.extraEdges()
+	waits := make([]int32, len(g.applies))
+	for id, a := range g.applies {
+		if a == nil {
+			continue
+		}
+		for _, v := range a.inputs {
+			if v.owner != nil {
+				waits[id]++
+			}
+		}
+	}
+	for _, to := range extra.to {
+		waits[to]++
+	}
+	ready := newBitQueue(len(g.applies))
+	for id, a := range g.applies {
+		if a != nil && waits[id] == 0 {
+			ready.push(rank(int32(id)))
+		}
+	}
+	sorted := make([]*Apply, 0, g.live)
+	for !ready.empty() {
+		id := ready.pop()
+		if at != nil {
+			id = at[id]
+		}
+		a := g.applies[id]
+		sorted = append(sorted, a)
+		for _, v := range a.outputs {
+			for _, c := range v.clients {
+				if c.Apply == nil {
+					continue
+				}
+				if n := c.Apply.id; dec(waits, n) {
+					ready.push(rank(n))
+				}
+			}
+		}
+		for _, n := range extra.of(id) {
+			if dec(waits, n) {
+				ready.push(rank(n))
+			}
+		}
+	}
+	if len(sorted) < g.live {
+		return nil, fmt.Errorf("toposort: %w through the orderings of features among %d applies, such as %v",
+			ErrCycle, g.live-len(sorted), g.firstWaiting(waits))
+	}
+	return sorted, nil
+}
+
+func dec(waits []int32, id int32) bool {
+	waits[id]--
+	return waits[id] == 0
+}
+
+func (g *FunctionGraph) firstWaiting(waits []int32) *Apply {
+	for id, w := range waits {
+		if w > 0 {
+			return g.applies[id]
+		}
+	}
+	return nil
+}
+
+// adjacency holds edges by their source: those of id are to[start[id]:start[id+1]].
+type adjacency struct {
+	start []int32
+	to    []int32
+}
+
+func (e adjacency) of(id int32) []int32 {
+	if e.start == nil {
+		return nil
+	}
+	return e.to[e.start[id]:e.start[id+1]]
+}
+
+// extraEdges collects the orderings that features add.
+func (g *FunctionGraph) extraEdges() adjacency {
+	if len(g.on.orderers) == 0 {
+		return adjacency{}
+	}
+	var from, to []int32
+	for _, f := range g.on.orderers {
+		f.do.Orderings(g, func(before, after *Apply) {
+			if before.graph == g && after.graph == g {
+				from, to = append(from, before.id), append(to, after.id)
+			}
+		})
+	}
+	if len(from) == 0 {
+		return adjacency{}
+	}
+	e := adjacency{start: make([]int32, len(g.applies)+1), to: make([]int32, len(to))}
+	for _, id := range from {
+		e.start[id+1]++
+	}
+	for i := 1; i < len(e.start); i++ {
+		e.start[i] += e.start[i-1]
+	}
+	next := slices.Clone(e.start)
+	for i, id := range from {
+		e.to[next[id]] = to[i]
+		next[id]++
+	}
+	return e
+}
+
+// A bitQueue is a set of numbers below a bound that gives back the smallest one.
+// Every level has a bit for each non-zero word of the level below it; six levels
+// hold 2^36 numbers, so that push and pop take constant time in practice.
+type bitQueue struct {
+	levels [][]uint64
+	size   int
+}
+
+func newBitQueue(n int) *bitQueue {
+	q := &bitQueue{}
+	for {
+		n = (n + 63) / 64
+		q.levels = append(q.levels, make([]uint64, max(n, 1)))
+		if n <= 1 {
+			return q
+		}
+	}
+}
+
+func (q *bitQueue) empty() bool { return q.size == 0 }
+
+func (q *bitQueue) push(x int32) {
+	q.size++
+	i := uint(x)
+	for _, l := range q.levels {
+		w := &l[i/64]
+		had := *w != 0
+		*w |= 1 << (i % 64)
+		if had {
+			return
+		}
+		i /= 64
+	}
+}
+
+// pop removes and returns the smallest number of a queue that is not empty.
+func (q *bitQueue) pop() int32 {
+	q.size--
+	i := uint(0)
+	for k := len(q.levels) - 1; k >= 0; k-- {
+		i = i*64 + uint(bits.TrailingZeros64(q.levels[k][i]))
+	}
+	for j, l := 0, i; j < len(q.levels); j++ {
+		w := &q.levels[j][l/64]
+		*w &^= 1 << (l % 64)
+		if *w != 0 {
+			break
+		}
+		l /= 64
+	}
+	return int32(i)
+}
