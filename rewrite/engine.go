@@ -1,0 +1,272 @@
+package rewrite
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+)
+
+// checkEvery is how many applies a driver visits between two looks at the
+// context.
+const checkEvery = 256
+
+// engine is what all drivers of node rewriters share: it shows an apply to a
+// rule and makes the replacements that come out of it.
+type engine struct {
+	opts     *Options
+	g        *fgraph.FunctionGraph
+	rv       *fgraph.ReplaceValidate
+	rec      *profile.Recorder
+	pass     string
+	rules    []ruleState
+	dispatch *dispatch
+	changes  changes
+	c        Context
+	pairs    []fgraph.Replacement
+	limit    *limit // nil: none
+	stopped  bool   // by the limit
+	visits   int
+	proposed bool // the last rule that was shown an apply proposed something
+	before   fgraph.Times
+}
+
+// ruleState counts what a rule did in one run of a driver.
+type ruleState struct {
+	rw       NodeRewriter
+	name     string
+	attempts int
+	applied  int
+	refused  int
+	created  int
+	time     time.Duration
+}
+
+// requireReplaceValidate attaches what drivers change graphs through.
+func requireReplaceValidate(g *fgraph.FunctionGraph) error {
+	return g.Attach(fgraph.NewReplaceValidate())
+}
+
+// newEngine prepares a run of rules over g. The caller calls close at its end.
+func newEngine(ctx context.Context, pass string, rules []NodeRewriter, g *fgraph.FunctionGraph, rec *profile.Recorder) (*engine, error) {
+	if err := CheckRules(rules...); err != nil {
+		return nil, &Error{Pass: pass, Err: err}
+	}
+	if err := requireReplaceValidate(g); err != nil {
+		return nil, &Error{Pass: pass, Err: err}
+	}
+	e := &engine{opts: optionsFrom(ctx), g: g, rec: rec, pass: pass, before: g.Times()}
+	e.rv, _ = fgraph.FeatureOf[*fgraph.ReplaceValidate](g)
+	e.c = Context{ctx: ctx, g: g, opts: e.opts, pass: pass}
+	e.rules = make([]ruleState, len(rules))
+	for i, r := range rules {
+		e.rules[i] = ruleState{rw: r, name: NameOf(r)}
+	}
+	e.dispatch = newDispatch(rules)
+	if err := g.Attach(&e.changes); err != nil {
+		return nil, &Error{Pass: pass, Err: err}
+	}
+	return e, nil
+}
+
+// close detaches what newEngine attached and records what the rules did.
+func (e *engine) close() {
+	e.g.Detach(&e.changes)
+	if !e.rec.Enabled() {
+		return
+	}
+	for i := range e.rules {
+		r := &e.rules[i]
+		e.rec.AddRule(profile.Rule{Name: r.name, Attempts: r.attempts, Applied: r.applied,
+			Refused: r.refused, Created: r.created, Time: r.time})
+		e.rec.Changed(r.applied)
+	}
+	addTimes(e.rec, e.g, e.before)
+	e.rec.Nodes(e.g.NumApplies())
+}
+
+// visit shows n to the rules that track its op until one of them fires. It
+// returns the place of that rule, or -1.
+func (e *engine) visit(n *fgraph.Apply) (int, error) {
+	e.visits++
+	if e.visits%checkEvery == 0 {
+		if err := ended(e.c.ctx, e.pass); err != nil {
+			return -1, err
+		}
+	}
+	for _, i := range e.dispatch.of(n.Op()) {
+		fired, err := e.try(i, n)
+		if fired || err != nil {
+			return i, err
+		}
+	}
+	return -1, nil
+}
+
+// try shows n to a rule and makes the replacements that it proposes. Failures
+// are dealt with as the options say.
+func (e *engine) try(i int, n *fgraph.Apply) (fired bool, err error) {
+	r := &e.rules[i]
+	r.attempts++
+	start := e.rec.Now()
+	fired, err = e.fire(r, n)
+	r.time += e.rec.Since(start)
+	if err != nil {
+		return false, e.opts.fail(e.c.ctx, &Error{Pass: e.pass, Rule: r.name, Node: n.String(), Err: err})
+	}
+	if fired && e.limit != nil {
+		if err := e.limit.exceeded(r); err != nil {
+			e.stopped = true
+			return true, e.opts.fail(e.c.ctx, &Error{Pass: e.pass, Err: err})
+		}
+	}
+	return fired, nil
+}
+
+// fire does one attempt. A panic, of the rule or of a feature, becomes an error;
+// the graph is then as before the attempt.
+func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			fired, err = false, &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	e.c.rule, e.c.node = r.name, n
+	e.proposed = false
+	res, err := r.rw.Transform(&e.c, n)
+	if err != nil {
+		return false, err
+	}
+	if res.Empty() {
+		if len(res.Remove) > 0 {
+			return false, fmt.Errorf("%w: something to remove, but no replacement", ErrRule)
+		}
+		return false, nil
+	}
+	e.proposed = true
+	if err := e.collect(n, res); err != nil || len(e.pairs) == 0 {
+		return false, err
+	}
+	why := fgraph.Reason{Pass: e.pass, Rule: r.name}
+	if e.opts.Allow != nil && !e.opts.Allow(why) {
+		return false, nil
+	}
+	var ev Event
+	traces := e.opts.traces(e.pass, r.name)
+	if logs := e.limit != nil && e.limit.logs(r); traces || logs {
+		ev = newEvent(e.pass, r.name, n, e.pairs)
+	}
+	e.changes.clear()
+	err = e.rv.ReplaceAllValidateRemove(e.pairs, res.Remove, why)
+	if err != nil {
+		e.changes.clear()
+		if !vetoed(err) {
+			return false, err
+		}
+		r.refused++
+		if traces {
+			ev.Err = err
+			e.opts.Trace(ev)
+		}
+		return false, nil
+	}
+	r.applied++
+	for _, a := range e.changes.imported {
+		if e.g.Contains(a) {
+			r.created++
+			if a.Origin() < 0 {
+				a.SetOrigin(n.Origin())
+			}
+		}
+	}
+	if e.limit != nil {
+		e.limit.log(ev)
+	}
+	if traces {
+		e.opts.Trace(ev)
+	}
+	return true, nil
+}
+
+// collect turns what a rule proposes into e.pairs, without replacements of a
+// variable by itself or by a copy.
+func (e *engine) collect(n *fgraph.Apply, res Result) error {
+	e.pairs = e.pairs[:0]
+	if len(res.Outputs) > 0 && len(res.Pairs) > 0 {
+		return fmt.Errorf("%w: both outputs and pairs", ErrRule)
+	}
+	for _, p := range res.Pairs {
+		if p.Old == nil || p.New == nil {
+			return fmt.Errorf("%w: a pair with a nil variable", ErrRule)
+		}
+		if p.Old != p.New && p.Old.Graph() == e.g && len(p.Old.Clients()) > 0 {
+			e.pairs = append(e.pairs, p)
+		}
+	}
+	if len(res.Outputs) == 0 {
+		return nil
+	}
+	outs := n.Outputs()
+	if len(res.Outputs) != len(outs) {
+		return fmt.Errorf("%w: %d outputs for an apply that has %d", ErrRule, len(res.Outputs), len(outs))
+	}
+	for i, v := range res.Outputs {
+		switch {
+		case v == nil && len(outs[i].Clients()) > 0:
+			return fmt.Errorf("%w: no replacement for output %d, which is used", ErrRule, i)
+		case v != nil && v != outs[i] && len(outs[i].Clients()) > 0 && !e.copies(v, outs[i]):
+			e.pairs = append(e.pairs, fgraph.Replacement{Old: outs[i], New: v})
+		}
+	}
+	return nil
+}
+
+// copies reports whether v, which is not part of the graph, is computed just as w
+// is. To replace w by it would change nothing, as often as one likes.
+func (e *engine) copies(v, w *fgraph.Variable) bool {
+	a, b := v.Owner(), w.Owner()
+	return a != nil && b != nil && !e.g.Contains(a) && v.Index() == w.Index() && v.Type() == w.Type() &&
+		slices.Equal(a.Inputs(), b.Inputs()) && fgraph.CheckOp(a.Op()) == nil && fgraph.OpsEqual(a.Op(), b.Op())
+}
+
+// changes is the feature by which a driver learns what a replacement did. Its
+// lists hold what was told since clear, of changes that were undone too.
+type changes struct {
+	queue    *queue // told of applies that leave, nil if nobody wants to know
+	imported []*fgraph.Apply
+	changed  []*fgraph.Apply    // an input is another one
+	lost     []*fgraph.Variable // a client is gone
+}
+
+func (c *changes) OnAttach(*fgraph.FunctionGraph) error { return nil }
+
+func (c *changes) OnImport(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reason) {
+	c.imported = append(c.imported, a)
+}
+
+func (c *changes) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reason) {
+	if c.queue != nil {
+		c.queue.drop(a)
+		c.lost = append(c.lost, a.Inputs()...)
+	}
+}
+
+func (c *changes) OnChangeInput(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ int, old, _ *fgraph.Variable, _ fgraph.Reason) {
+	if c.queue == nil {
+		return
+	}
+	if a != nil {
+		c.changed = append(c.changed, a)
+	}
+	if old != nil {
+		c.lost = append(c.lost, old)
+	}
+}
+
+func (c *changes) clear() {
+	c.imported, c.changed, c.lost = c.imported[:0], c.changed[:0], c.lost[:0]
+}

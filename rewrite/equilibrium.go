@@ -1,0 +1,360 @@
+package rewrite
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+)
+
+// An Equilibrium applies rules to a graph until none of them fires any more.
+//
+// It works in passes. A pass runs the graph rewriters in Globals and Cleanup,
+// shows applies to the rules, and runs those in Final and Cleanup. The first pass
+// shows every apply; what a replacement brings in or affects is queued and shown
+// in the same pass. Later passes show what the graph rewriters affected, and all
+// applies once more if rules may have seen further than the queue follows; see
+// [Reacher]. The run ends with a pass that changes nothing.
+//
+// A rule may fire at most MaxUse times the number of applies: the largest number
+// at the start of a pass, but not more than eight times that at the start of the
+// run. If it fires more often the run ends, at once, with a [MaxUseError] that
+// shows what goes round; the graph is sound but not in equilibrium.
+type Equilibrium struct {
+	Name  string
+	Rules []NodeRewriter
+	// Globals, Final and Cleanup are graph rewriters that run in every pass:
+	// before the rules, after the rules, and after either.
+	Globals, Final, Cleanup []Member
+	// Order is the direction in which a pass goes through all applies.
+	Order Order
+	// IgnoreNewTrees leaves what a replacement brings in or affects to the
+	// next pass.
+	IgnoreNewTrees bool
+	// MaxUse bounds how often a rule fires. 0 stands for that of the options
+	// or else [DefaultMaxUse].
+	MaxUse float64
+}
+
+// Passes beyond this number are added to the last one in the profile.
+const mostPasses = 1000
+
+// RewriterName returns q.Name.
+func (q *Equilibrium) RewriterName() string { return q.Name }
+
+// Class returns the class of the equilibrium in a profile.
+func (q *Equilibrium) Class() string { return profile.ClassEquilibrium }
+
+// Inplace reports whether one of the rules is an [Inplacer] that says so.
+func (q *Equilibrium) Inplace() bool { return anyInplace(q.Rules) }
+
+// AddRequirements attaches what the rules and the graph rewriters need.
+func (q *Equilibrium) AddRequirements(g *fgraph.FunctionGraph) error {
+	for _, list := range [][]Member{q.Globals, q.Final, q.Cleanup} {
+		for _, m := range list {
+			if err := m.Rewriter.AddRequirements(g); err != nil {
+				return err
+			}
+		}
+	}
+	return requireReplaceValidate(g)
+}
+
+// Apply brings the graph to an equilibrium.
+func (q *Equilibrium) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	rec.SetClass("", q.Class())
+	rec.Nodes(g.NumApplies())
+	e, err := newEngine(ctx, passFrom(ctx, q.Name, "Equilibrium"), q.Rules, g, rec)
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	r := &equilibrium{Equilibrium: q, engine: e, ctx: ctx}
+	r.changes.queue = &r.queue
+	r.limit = newLimit(e.opts, q.MaxUse, g.NumApplies())
+	r.reach = furthest(q.Rules)
+	for _, list := range [][]Member{q.Globals, q.Final, q.Cleanup} {
+		for _, m := range list {
+			r.members = append(r.members, memberState{Member: m})
+		}
+	}
+	defer r.recordMembers()
+	for first := true; ; first = false {
+		changed, err := r.pass(first)
+		if err != nil || !changed || r.stopped {
+			return err
+		}
+	}
+}
+
+// equilibrium is a run of an Equilibrium.
+type equilibrium struct {
+	*Equilibrium
+	*engine
+	ctx     context.Context
+	queue   queue
+	members []memberState // those of Globals, Final and Cleanup
+	reach   int           // how far the rules look, 0 if that is not known
+	lossy   bool          // the queue did not follow everything it should
+	near    []*fgraph.Apply
+	passes  int
+}
+
+// memberState counts what a graph rewriter did in one run.
+type memberState struct {
+	Member
+	runs, changed, created int
+	time                   time.Duration
+}
+
+// furthest returns how far the rules look, 0 if that is not known of all.
+func furthest(rules []NodeRewriter) int {
+	most := 1
+	for _, r := range rules {
+		d := ReachOf(r)
+		if d == 0 {
+			return 0
+		}
+		most = max(most, d)
+	}
+	return most
+}
+
+// pass does one pass and reports whether it changed the graph.
+func (r *equilibrium) pass(first bool) (bool, error) {
+	if err := ended(r.ctx, r.engine.pass); err != nil {
+		return false, err
+	}
+	start, commits := r.rec.Now(), r.g.Commits()
+	var p profile.Pass
+	before := make([]int, len(r.rules))
+	for i := range r.rules {
+		before[i] = r.rules[i].applied
+	}
+	globals, final := len(r.Globals), len(r.Globals)+len(r.Final)
+	r.changes.clear()
+	err := r.run(&p, 0, globals)
+	if err == nil {
+		err = r.run(&p, final, len(r.members))
+	}
+	if err == nil {
+		err = r.fill(first, &p)
+	}
+	if err == nil {
+		p.Nodes = r.g.NumApplies()
+		r.limit.raise(p.Nodes)
+		r.rec.Nodes(p.Nodes)
+		err = r.drain()
+	}
+	for i := range r.rules {
+		if n := r.rules[i].applied - before[i]; n > 0 {
+			p.Rules = append(p.Rules, profile.RuleCount{Name: r.rules[i].name, Count: n})
+		}
+	}
+	r.changes.clear()
+	if err == nil && !r.stopped {
+		err = r.run(&p, globals, len(r.members))
+		r.follow()
+	}
+	r.record(p, start)
+	return r.g.Commits() != commits, err
+}
+
+// fill queues what the pass is to visit.
+func (r *equilibrium) fill(first bool, p *profile.Pass) error {
+	r.follow()
+	if !first && !r.IgnoreNewTrees && r.reach > 0 && !r.lossy {
+		return nil
+	}
+	r.lossy = false
+	start := r.rec.Now()
+	order, err := r.g.Toposort()
+	p.Toposort = r.rec.Since(start)
+	r.rec.AddToposort(p.Toposort)
+	if err != nil {
+		return &Error{Pass: r.engine.pass, Err: err}
+	}
+	if r.Order == OutToIn {
+		slices.Reverse(order)
+	}
+	r.queue.fill(order, r.g)
+	return nil
+}
+
+// drain visits what is queued until nothing is.
+func (r *equilibrium) drain() error {
+	for !r.stopped {
+		n := r.queue.pop(r.g)
+		if n == nil {
+			return nil
+		}
+		rule, err := r.visit(n)
+		if err != nil {
+			return err
+		}
+		if rule >= 0 && !r.IgnoreNewTrees {
+			if r.g.Contains(n) {
+				r.queue.push(n)
+			}
+			r.follow()
+		}
+	}
+	return nil
+}
+
+// mostNear bounds how many applies are queued because something a few steps
+// away from them changed. Where that is not enough all applies are visited once
+// more; a change next to a variable with very many clients would otherwise cost
+// in proportion to their number.
+const mostNear = 256
+
+// follow queues the applies that may look different since r.changes was cleared,
+// and clears it: new ones, those whose inputs changed, those whose outputs or
+// inputs are used by fewer, and what is computed from all of these, as far as
+// the rules look.
+func (r *equilibrium) follow() {
+	defer r.changes.clear()
+	if r.IgnoreNewTrees {
+		return
+	}
+	r.near = r.near[:0]
+	for _, a := range r.changes.imported {
+		if r.g.Contains(a) {
+			r.queue.push(a)
+		}
+	}
+	for _, a := range r.changes.changed {
+		if r.g.Contains(a) {
+			r.queue.push(a)
+			r.near = append(r.near, a)
+		}
+	}
+	for _, v := range r.changes.lost {
+		if v.Graph() != r.g {
+			continue
+		}
+		if a := v.Owner(); a != nil {
+			r.queue.push(a)
+		}
+		// A rule may want an inner variable to have one client.
+		if c := v.Clients(); len(c) == 1 && c[0].Apply != nil {
+			r.queue.push(c[0].Apply)
+			r.near = append(r.near, c[0].Apply)
+		}
+	}
+	r.followNear()
+}
+
+// followNear queues what is computed from r.near.
+func (r *equilibrium) followNear() {
+	steps := r.reach
+	if steps == 0 {
+		steps = 2 // what goes beyond that is left to the next pass
+	}
+	from := 0
+	for steps--; steps > 0; steps-- {
+		to := len(r.near)
+		for _, a := range r.near[from:to] {
+			for _, v := range a.Outputs() {
+				for _, c := range v.Clients() {
+					if c.Apply == nil {
+						continue
+					}
+					if len(r.near) >= to+mostNear {
+						r.lossy = true
+						return
+					}
+					r.queue.push(c.Apply)
+					r.near = append(r.near, c.Apply)
+				}
+			}
+		}
+		from = to
+	}
+}
+
+// run runs members from to to, in a pass.
+func (r *equilibrium) run(p *profile.Pass, from, to int) error {
+	for i := from; i < to; i++ {
+		m := &r.members[i]
+		start, commits, times := r.rec.Now(), r.g.Commits(), r.g.Times()
+		imported, nodes := len(r.changes.imported), r.g.NumApplies()
+		m.runs++
+		err := runMember(r.ctx, m.Member, r.g, r.rec)
+		// The member has recorded the time of the features by itself.
+		now := r.g.Times()
+		r.before.Validate += now.Validate - times.Validate
+		r.before.Callback += now.Callback - times.Callback
+		d := r.rec.Since(start)
+		m.time += d
+		p.Global += d
+		if err != nil {
+			return err
+		}
+		if r.g.Commits() == commits {
+			continue
+		}
+		m.changed++
+		r.limit.logMember(m.Name, nodes, r.g.NumApplies())
+		m.created += max(0, len(r.changes.imported)-imported)
+		p.Rules = append(p.Rules, profile.RuleCount{Name: m.Name, Count: 1})
+		if m.changed > mostPasses {
+			r.stopped = true
+			return r.opts.fail(r.ctx, &Error{Pass: r.engine.pass, Err: &MaxUseError{Rule: m.Name, Uses: m.changed,
+				Nodes: r.limit.nodes, MaxUse: r.limit.ratio}})
+		}
+	}
+	return nil
+}
+
+// record adds a pass to the profile.
+func (r *equilibrium) record(p profile.Pass, start time.Time) {
+	r.passes++
+	if !r.rec.Enabled() {
+		return
+	}
+	p.Time = r.rec.Since(start)
+	p.Rules = sumCounts(p.Rules)
+	for _, c := range p.Rules {
+		p.Applied += c.Count
+	}
+	passes := r.rec.Record().Passes
+	if len(passes) < mostPasses {
+		r.rec.AddPass(p)
+		return
+	}
+	last := &passes[len(passes)-1]
+	last.Time += p.Time
+	last.Global += p.Global
+	last.Toposort += p.Toposort
+	last.Applied += p.Applied
+	last.Rules = sumCounts(append(last.Rules, p.Rules...))
+}
+
+// sumCounts adds the counts of equal names and puts the largest first.
+func sumCounts(counts []profile.RuleCount) []profile.RuleCount {
+	var sums []profile.RuleCount
+	at := make(map[string]int, len(counts))
+	for _, c := range counts {
+		i, ok := at[c.Name]
+		if !ok {
+			i = len(sums)
+			at[c.Name] = i
+			sums = append(sums, profile.RuleCount{Name: c.Name})
+		}
+		sums[i].Count += c.Count
+	}
+	slices.SortStableFunc(sums, func(a, b profile.RuleCount) int { return b.Count - a.Count })
+	return sums
+}
+
+// recordMembers adds what the graph rewriters did to the profile.
+func (r *equilibrium) recordMembers() {
+	for _, m := range r.members {
+		r.rec.AddRule(profile.Rule{Name: m.Name, Attempts: m.runs, Applied: m.changed, Created: m.created,
+			Time: m.time, Global: true})
+		r.rec.Changed(m.changed)
+	}
+}

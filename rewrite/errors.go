@@ -1,0 +1,100 @@
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+)
+
+// Errors that drivers report, to be asked for with [errors.Is].
+var (
+	// ErrRule is wrapped when a node rewriter is put together wrongly or
+	// proposes something that makes no sense.
+	ErrRule = errors.New("faulty rule")
+	// ErrMaxUse is wrapped by [MaxUseError].
+	ErrMaxUse = errors.New("rules do not come to an end")
+	// ErrPanic is wrapped by [PanicError].
+	ErrPanic = errors.New("panic")
+)
+
+// An Error tells where a rewriter failed.
+type Error struct {
+	Pass string
+	Rule string // empty if it was not a node rewriter
+	Node string // the apply that the rule was shown
+	Err  error
+
+	reproduced bool // Options.Reproduce has had it
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Pass)
+	if e.Rule != "" {
+		b.WriteString(": rule " + e.Rule)
+	}
+	if e.Node != "" {
+		b.WriteString(": at " + e.Node)
+	}
+	return b.String() + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// A PanicError is a panic of a rewriter, caught by its driver.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("%v: %v", ErrPanic, e.Value) }
+
+// Is makes the error be found as [ErrPanic].
+func (e *PanicError) Is(target error) bool { return target == ErrPanic }
+
+// Unwrap returns the value of the panic if that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// A MaxUseError tells that a rule fired more often than a driver allows, most
+// likely because other rules undo what it does.
+type MaxUseError struct {
+	Rule    string
+	Uses    int
+	Nodes   int     // of the graph at its largest
+	MaxUse  float64 // how often a rule may fire, as a multiple of Nodes
+	Lap     []Event // the rules of one lap in their order, or the last that fired
+	Repeats bool    // Lap is a lap: it was seen twice in a row
+}
+
+func (e *MaxUseError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v: %s fired %d times, more than MaxUse %g allows for %d applies",
+		ErrMaxUse, e.Rule, e.Uses, e.MaxUse, e.Nodes)
+	switch {
+	case len(e.Lap) == 0:
+	case e.Repeats && len(e.Lap) == 1:
+		b.WriteString("; it goes on and on:")
+	case e.Repeats:
+		fmt.Fprintf(&b, "; these %d undo each other:", len(e.Lap))
+	default:
+		b.WriteString("; the last to fire were:")
+	}
+	for _, ev := range e.Lap {
+		fmt.Fprintf(&b, "\n\t%s: %s -> %s", ev.Rule, ev.Before, ev.After)
+	}
+	return b.String()
+}
+
+// Is makes the error be found as [ErrMaxUse].
+func (e *MaxUseError) Is(target error) bool { return target == ErrMaxUse }
+
+// vetoed reports whether a replacement was refused rather than wrong.
+func vetoed(err error) bool {
+	return errors.Is(err, fgraph.ErrInconsistent) || errors.Is(err, fgraph.ErrNotRemoved)
+}

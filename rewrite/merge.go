@@ -1,0 +1,410 @@
+package rewrite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+)
+
+// A Commuter is an op that may give the same result for its inputs in any order.
+type Commuter interface {
+	Commutes() bool
+}
+
+// Unmergeable is implemented by ops of which two applies to the same inputs are
+// not the same computation: they draw random numbers, or stand for memory that
+// is written to.
+type Unmergeable interface {
+	Unmergeable() bool
+}
+
+// Merge unites applies of equal ops to the same inputs, and equal constants. Of
+// several results of which one has a more specific type that one stays, else the
+// one that comes first in the graph. The cost is linear in the size of the
+// graph.
+type Merge struct {
+	Name string
+	// Commutative makes the order of inputs irrelevant for ops that are a
+	// [Commuter]. Theano has no such notion.
+	Commutative bool
+}
+
+// RewriterName returns m.Name or, if that is empty, Theano's name.
+func (m *Merge) RewriterName() string {
+	if m.Name == "" {
+		return profile.ClassMerge
+	}
+	return m.Name
+}
+
+// Class returns the class of the rewriter in a profile.
+func (m *Merge) Class() string { return profile.ClassMerge }
+
+// AddRequirements attaches what replacements are made through.
+func (m *Merge) AddRequirements(g *fgraph.FunctionGraph) error { return requireReplaceValidate(g) }
+
+// Apply merges.
+func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	rec.SetClass("", m.Class())
+	rec.Nodes(g.NumApplies())
+	if err := requireReplaceValidate(g); err != nil {
+		return err
+	}
+	r := &merging{Merge: m, ctx: ctx, opts: optionsFrom(ctx), g: g, rec: rec}
+	r.pass = passFrom(ctx, m.RewriterName())
+	r.rv, _ = fgraph.FeatureOf[*fgraph.ReplaceValidate](g)
+	r.destroys, _ = fgraph.FeatureOf[destroyers](g)
+	times := g.Times()
+	err := r.constants()
+	// Where a later result took the place of an earlier one, because its type
+	// is more specific, what had been looked at by then has changed.
+	for again := err == nil; again; again = err == nil && r.swapped {
+		r.swapped = false
+		err = r.applies()
+	}
+	addTimes(rec, g, times)
+	rec.Count("nb_fail", float64(r.failed), "")
+	rec.Count("nb_merged", float64(r.merged), "")
+	rec.Count("nb_constant", float64(r.mergedConstants), "")
+	rec.Changed(r.merged + r.mergedConstants)
+	rec.Nodes(g.NumApplies())
+	return err
+}
+
+// destroyers is what merging asks of a feature that knows which applies destroy
+// a variable.
+type destroyers interface {
+	HasDestroyer(*fgraph.Variable) bool
+}
+
+// merging is a run of Merge.
+type merging struct {
+	*Merge
+	ctx      context.Context
+	opts     *Options
+	g        *fgraph.FunctionGraph
+	rv       *fgraph.ReplaceValidate
+	rec      *profile.Recorder
+	pass     string
+	destroys destroyers
+	pairs    []fgraph.Replacement
+	sorted   [2][]int // of commuting applies that are compared
+	swapped  bool
+
+	rank    []int32 // by number of an apply: when it was visited, 0 if it was not
+	indexed []bool  // by number of a variable: its visited clients are in table
+	table   hashTable[*fgraph.Apply]
+
+	failed, merged, mergedConstants int
+}
+
+// constants unites equal constants: the first of each kind stays.
+func (r *merging) constants() error {
+	var table hashTable[*fgraph.Variable]
+	visits := 0
+	for v := range r.g.Variables() {
+		if !v.IsConstant() {
+			continue
+		}
+		if visits++; visits%checkEvery == 0 {
+			if err := ended(r.ctx, r.pass); err != nil {
+				return err
+			}
+		}
+		h, ok := fgraph.HashData(v.Type(), v.Data())
+		if !ok {
+			continue
+		}
+		h = mix(h, fgraph.HashType(v.Type()))
+		found := table.find(h, func(w *fgraph.Variable) bool {
+			return v.Type() == w.Type() && fgraph.EqualData(v.Type(), v.Data(), w.Data())
+		})
+		if found == nil {
+			table.add(h, v)
+			continue
+		}
+		first := *found
+		r.pairs = append(r.pairs[:0], fgraph.Replacement{Old: v, New: first})
+		if first.Name() == "" && v.Name() != "" {
+			first.SetName(v.Name())
+		}
+		done, err := r.replace("merge_constant", nil)
+		if err != nil {
+			return err
+		}
+		if done {
+			r.mergedConstants++
+		}
+	}
+	return nil
+}
+
+// applies unites equal applies, inputs before clients, so that what is computed
+// from united inputs is found to be equal in its turn.
+func (r *merging) applies() error {
+	start := r.rec.Now()
+	order := make([]*fgraph.Apply, 0, r.g.NumApplies())
+	for a := range r.g.Ordered() {
+		order = append(order, a)
+	}
+	r.rec.AddToposort(r.rec.Since(start))
+	r.rank = make([]int32, r.g.NumApplyIDs())
+	r.indexed = make([]bool, r.g.NumVariableIDs())
+	r.table = hashTable[*fgraph.Apply]{}
+	for i, a := range order {
+		if i%checkEvery == 0 {
+			if err := ended(r.ctx, r.pass); err != nil {
+				return err
+			}
+		}
+		if !r.g.Contains(a) {
+			continue
+		}
+		if u, ok := a.Op().(Unmergeable); ok && u.Unmergeable() {
+			continue
+		}
+		first := r.find(a)
+		if first != nil {
+			if err := r.unite(first, a); err != nil {
+				return err
+			}
+			if !r.g.Contains(first) {
+				r.swapped = true
+			}
+		}
+		if r.g.Contains(a) {
+			r.visited(a, int32(i+1))
+		}
+	}
+	return nil
+}
+
+// fewClients is up to how many clients of a variable are looked at one by one.
+const fewClients = 8
+
+// find returns the first apply equal to a that was visited, or nil. It is a
+// client of each input of a: where one of these has few clients they are looked
+// at, which most of the time means to find that there is none but a. Only where
+// all have many is an index used.
+func (r *merging) find(a *fgraph.Apply) *fgraph.Apply {
+	var least *fgraph.Variable
+	for _, v := range a.Inputs() {
+		if least == nil || len(v.Clients()) < len(least.Clients()) {
+			least = v
+		}
+	}
+	if least == nil || len(least.Clients()) > fewClients {
+		if least != nil && !r.indexed[least.ID()] {
+			r.index(least)
+		}
+		found := r.table.find(r.hash(a), func(b *fgraph.Apply) bool { return b != a && r.same(a, b) })
+		if found == nil {
+			return nil
+		}
+		return *found
+	}
+	var first *fgraph.Apply
+	for _, c := range least.Clients() {
+		b := c.Apply
+		if b != nil && b != a && r.rank[b.ID()] > 0 && (first == nil || r.rank[b.ID()] < r.rank[first.ID()]) && r.same(a, b) {
+			first = b
+		}
+	}
+	return first
+}
+
+// index puts all visited clients of v into the table. Those that are visited
+// later are added then.
+func (r *merging) index(v *fgraph.Variable) {
+	r.indexed[v.ID()] = true
+	for _, c := range v.Clients() {
+		if c.Apply != nil && r.rank[c.Apply.ID()] > 0 {
+			r.table.add(r.hash(c.Apply), c.Apply)
+		}
+	}
+}
+
+// visited notes that a has been looked at and has stayed.
+func (r *merging) visited(a *fgraph.Apply, rank int32) {
+	r.rank[a.ID()] = rank
+	indexed := len(a.Inputs()) == 0
+	for _, v := range a.Inputs() {
+		indexed = indexed || r.indexed[v.ID()]
+	}
+	if indexed {
+		r.table.add(r.hash(a), a)
+	}
+}
+
+func (r *merging) commutes(a *fgraph.Apply) bool {
+	if !r.Commutative {
+		return false
+	}
+	c, ok := a.Op().(Commuter)
+	return ok && c.Commutes()
+}
+
+func (r *merging) hash(a *fgraph.Apply) uint64 {
+	h := fgraph.HashOp(a.Op())
+	if r.commutes(a) {
+		for _, id := range r.ids(0, a) {
+			h = mix(h, uint64(id))
+		}
+		return h
+	}
+	for _, v := range a.Inputs() {
+		h = mix(h, uint64(v.ID()))
+	}
+	return h
+}
+
+// ids returns the numbers of the inputs in their order.
+func (r *merging) ids(which int, a *fgraph.Apply) []int {
+	ids := r.sorted[which][:0]
+	for _, v := range a.Inputs() {
+		ids = append(ids, v.ID())
+	}
+	slices.Sort(ids)
+	r.sorted[which] = ids
+	return ids
+}
+
+// same reports whether a and b compute the same.
+func (r *merging) same(a, b *fgraph.Apply) bool {
+	if !r.g.Contains(b) || len(a.Inputs()) != len(b.Inputs()) || len(a.Outputs()) != len(b.Outputs()) ||
+		!fgraph.OpsEqual(a.Op(), b.Op()) {
+		return false
+	}
+	if r.commutes(a) {
+		return slices.Equal(r.ids(0, a), r.ids(1, b))
+	}
+	return slices.Equal(a.Inputs(), b.Inputs())
+}
+
+// unite replaces the outputs of second by those of first, or the other way round
+// where the types demand it.
+func (r *merging) unite(first, second *fgraph.Apply) error {
+	r.pairs = r.pairs[:0]
+	for i, w := range second.Outputs() {
+		v := first.Outputs()[i]
+		if r.destroys != nil && r.destroys.HasDestroyer(v) && r.destroys.HasDestroyer(w) {
+			return nil // both are overwritten: one variable can't be twice
+		}
+		switch {
+		case w.Type() == v.Type() || w.Type().Accepts(v.Type()):
+			r.pairs = append(r.pairs, fgraph.Replacement{Old: w, New: v})
+		case v.Type().Accepts(w.Type()):
+			r.pairs = append(r.pairs, fgraph.Replacement{Old: v, New: w})
+		default:
+			return nil
+		}
+	}
+	done, err := r.replace("merge", second)
+	if done {
+		r.merged++
+	}
+	return err
+}
+
+// replace makes the replacements in r.pairs unless a feature objects.
+func (r *merging) replace(rule string, n *fgraph.Apply) (bool, error) {
+	why := fgraph.Reason{Pass: r.pass, Rule: rule}
+	if r.opts.Allow != nil && !r.opts.Allow(why) {
+		return false, nil
+	}
+	var ev Event
+	traces := r.opts.traces(r.pass, rule)
+	if traces {
+		ev = newEvent(r.pass, rule, n, r.pairs)
+	}
+	commits := r.g.Commits()
+	err := r.rv.ReplaceAllValidate(r.pairs, why)
+	if err != nil && !vetoed(err) {
+		return false, r.opts.fail(r.ctx, &Error{Pass: r.pass, Err: fmt.Errorf("%s: %w", ev.Before, err)})
+	}
+	if traces {
+		ev.Err = err
+		r.opts.Trace(ev)
+	}
+	if err != nil {
+		r.failed++
+	}
+	return r.g.Commits() != commits, nil
+}
+
+// mix combines two hashes (the finalizer of SplitMix64, over their sum).
+func mix(h, x uint64) uint64 {
+	h ^= x + 0x9e3779b97f4a7c15 + h<<6 + h>>2
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// hashTable is an open hash table with linear probing. Nothing is ever removed
+// from it: what is no longer valid is not found equal to anything.
+type hashTable[T any] struct {
+	slots []slot[T]
+	used  int
+}
+
+type slot[T any] struct {
+	hash uint64 // 0: free
+	item T
+}
+
+// find returns the place of the first item added under h that is equal, or nil.
+// The place is valid until the next item is added.
+func (t *hashTable[T]) find(h uint64, equal func(T) bool) *T {
+	if len(t.slots) == 0 {
+		return nil
+	}
+	h = max(h, 1)
+	mask := uint64(len(t.slots) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		switch s := &t.slots[i]; {
+		case s.hash == 0:
+			return nil
+		case s.hash == h && equal(s.item):
+			return &s.item
+		}
+	}
+}
+
+// add adds x after all items that were added under h before.
+func (t *hashTable[T]) add(h uint64, x T) {
+	h = max(h, 1)
+	if 2*(t.used+1) > len(t.slots) {
+		t.grow()
+	}
+	t.used++
+	t.put(slot[T]{h, x})
+}
+
+func (t *hashTable[T]) put(s slot[T]) {
+	mask := uint64(len(t.slots) - 1)
+	i := s.hash & mask
+	for t.slots[i].hash != 0 {
+		i = (i + 1) & mask
+	}
+	t.slots[i] = s
+}
+
+// grow doubles the table. Items of one hash keep their order: they stand in it
+// from their place on, but for those that have wrapped round the end, so that
+// the copying begins after a free slot.
+func (t *hashTable[T]) grow() {
+	old := t.slots
+	t.slots = make([]slot[T], max(16, 2*len(old)))
+	begin := 0
+	for begin < len(old) && old[begin].hash != 0 {
+		begin++
+	}
+	for i := range old {
+		if s := old[(begin+i)%len(old)]; s.hash != 0 {
+			t.put(s)
+		}
+	}
+}
