@@ -1,0 +1,328 @@
+package optdb
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// PositionInplace is the position from which on rewriters may make operations
+// work in place. The DestroyHandler, without which that would be unsafe, is
+// attached right before it, because it makes every replacement dearer.
+const PositionInplace = 50
+
+// A Database is a [SequenceDB], an [EquilibriumDB], a [TopoDB] or a [GroupDB].
+type Database interface {
+	// Name returns the name that all entries of the database have as a tag.
+	Name() string
+	base() *db
+}
+
+// An Entry is what a database holds under a name.
+type Entry struct {
+	Name string
+	// Doc says in a sentence what the entry does. It may be empty for a
+	// database, and for a rewriter that is rewrite.Documented or walks with
+	// one rule that is.
+	Doc string
+	// Rewriter is a rewrite.GraphRewriter or a rewrite.NodeRewriter, or a
+	// Database, which may be given as DB just as well.
+	Rewriter any
+	DB       Database
+	// Position is the place in a SequenceDB. In other databases entries are
+	// tried in the order of their positions too, which are best left at 0.
+	Position float64
+	Tags     []string
+	// Final and Cleanup concern a graph rewriter in an EquilibriumDB. A final
+	// one runs at the end of each pass, a cleanup after everything that may
+	// have changed the graph, any other one at the beginning of each pass.
+	Final, Cleanup bool
+	// Before and After are checked against the positions, and decide between
+	// equal ones.
+	Before, After []Order
+}
+
+// An Order says that another entry of the same database comes before or after
+// this one, and why.
+type Order struct{ Name, Reason string }
+
+type kind uint8
+
+const (
+	sequence kind = iota
+	equilibrium
+	topo
+	group
+)
+
+func (k kind) String() string {
+	return [...]string{"SequenceDB", "EquilibriumDB", "TopoDB", "GroupDB"}[k]
+}
+
+// db is what the databases have in common.
+type db struct {
+	kind    kind
+	name    string
+	doc     string
+	entries []*Entry // in the order of registering
+	byName  map[string]*Entry
+	faults  []error
+
+	equilibrium rewrite.Equilibrium // its settings, without rules
+	walk        rewrite.Walk
+}
+
+func (d *db) base() *db { return d }
+
+// Name returns the name of the database, which is a tag of all its entries.
+func (d *db) Name() string { return d.name }
+
+// Doc returns what Describe was given.
+func (d *db) Doc() string { return d.doc }
+
+// Describe documents the database with a sentence.
+func (d *db) Describe(doc string) { d.doc = doc }
+
+// Has reports whether there is an entry of that name.
+func (d *db) Has(name string) bool { return d.byName[name] != nil }
+
+// Database returns the database registered under a name, or nil.
+func (d *db) Database(name string) Database {
+	if e := d.byName[name]; e != nil {
+		return e.DB
+	}
+	return nil
+}
+
+// Add registers entries. All faults are returned together and remembered for
+// Check and Build; entries without fault are registered in any case.
+func (d *db) Add(entries ...Entry) error {
+	var faults []error
+	for i := range entries {
+		e := entries[i]
+		own := d.prepare(&e)
+		if d.byName[e.Name] != nil {
+			own = append(own, d.fault(e.Name, ErrDuplicate, "an entry is registered twice; Replace swaps it"))
+		}
+		if len(own) == 0 {
+			d.entries = append(d.entries, &e)
+			d.byName[e.Name] = &e
+		}
+		faults = append(faults, own...)
+	}
+	d.faults = append(d.faults, faults...)
+	return joined(faults)
+}
+
+// Replace puts an entry in the place of the one of the same name. It changes
+// nothing if there is an error.
+func (d *db) Replace(e Entry) error {
+	have := d.byName[e.Name]
+	if have == nil {
+		return d.fault(e.Name, ErrUnknownEntry, "nothing to replace%s", didYouMean(e.Name, d.names()))
+	}
+	if faults := d.prepare(&e); len(faults) > 0 {
+		return joined(faults)
+	}
+	d.entries[slices.Index(d.entries, have)] = &e
+	d.byName[e.Name] = &e
+	return nil
+}
+
+// prepare checks what can be said about an entry by itself, and settles what it
+// left open.
+func (d *db) prepare(e *Entry) []error {
+	var faults []error
+	fault := func(err error, format string, args ...any) {
+		faults = append(faults, d.fault(e.Name, err, format, args...))
+	}
+	if !validTag(e.Name) {
+		fault(ErrName, "%q is not a name", e.Name)
+	}
+	e.Tags = slices.Compact(slices.Sorted(slices.Values(e.Tags)))
+	for _, t := range e.Tags {
+		if !validTag(t) {
+			fault(ErrName, "%q is not a tag", t)
+		}
+	}
+	if !validPosition(e.Position) {
+		fault(ErrPosition, "%v", e.Position)
+	}
+	if in, ok := e.Rewriter.(Database); ok && e.DB == nil {
+		e.DB, e.Rewriter = in, nil
+	}
+	switch {
+	case e.DB != nil && e.Rewriter != nil:
+		fault(ErrKind, "both a rewriter and a database")
+	case e.DB != nil:
+		if contains(e.DB.base(), d) {
+			fault(ErrNested, "%s has %s in it", e.DB.Name(), d.name)
+		}
+		if e.Doc == "" {
+			e.Doc = e.DB.base().doc
+		}
+	}
+	if what := d.refuses(e); what != "" {
+		fault(ErrKind, "%s", what)
+		return faults
+	}
+	if e.Doc == "" {
+		e.Doc = docOf(e.Rewriter)
+	}
+	if e.Doc == "" && e.DB == nil {
+		fault(ErrNoDoc, "set Entry.Doc or have the rewriter implement rewrite.Documented")
+	}
+	return faults
+}
+
+// docOf returns the documentation of a rewriter. A walk of one rule does what the
+// rule does.
+func docOf(rewriter any) string {
+	if w, ok := rewriter.(*rewrite.Walk); ok && len(w.Rules) == 1 {
+		rewriter = w.Rules[0]
+	}
+	if d, ok := rewriter.(rewrite.Documented); ok {
+		return d.RewriterDoc()
+	}
+	return ""
+}
+
+// refuses says why the database can't hold an entry, or nothing.
+func (d *db) refuses(e *Entry) string {
+	_, isGraph := e.Rewriter.(rewrite.GraphRewriter)
+	_, isNode := e.Rewriter.(rewrite.NodeRewriter)
+	if e.Final || e.Cleanup {
+		switch {
+		case e.Final && e.Cleanup:
+			return "both final and cleanup"
+		case d.kind != equilibrium || isNode && !isGraph || e.DB != nil && e.DB.base().kind == group:
+			return "only a graph rewriter in an EquilibriumDB can be final or cleanup"
+		}
+	}
+	switch {
+	case e.DB != nil:
+		isGroup := e.DB.base().kind == group
+		if isGroup && d.kind == sequence {
+			return fmt.Sprintf("the group %s can't stand in a SequenceDB, register it in a TopoDB or an EquilibriumDB", e.DB.Name())
+		}
+		if !isGroup && (d.kind == topo || d.kind == group) {
+			return fmt.Sprintf("a %s holds node rewriters and groups, not the %s %s", d.kind, e.DB.base().kind, e.DB.Name())
+		}
+	case !isGraph && !isNode:
+		return fmt.Sprintf("%T is neither a rewriter nor a database", e.Rewriter)
+	case !isGraph && d.kind == sequence:
+		return "a node rewriter can't stand in a SequenceDB, have it run by a rewrite.Walk or an EquilibriumDB"
+	case !isNode && (d.kind == topo || d.kind == group):
+		return fmt.Sprintf("a %s holds node rewriters, not a graph rewriter", d.kind)
+	}
+	return ""
+}
+
+func (d *db) fault(entry string, err error, format string, args ...any) error {
+	return fmt.Errorf("optdb: %s/%s: %w: %s", d.name, entry, err, fmt.Sprintf(format, args...))
+}
+
+// tags returns all tags of an entry: its name, the name of the database, and its
+// own.
+func (d *db) tags(e *Entry) []string { return append([]string{e.Name, d.name}, e.Tags...) }
+
+func (d *db) names() []string {
+	names := make([]string, len(d.entries))
+	for i, e := range d.entries {
+		names[i] = e.Name
+	}
+	return names
+}
+
+// databases returns the database and all that are in it, each once, outer ones
+// first and siblings by name.
+func (d *db) databases() []*db {
+	list := []*db{d}
+	for i := 0; i < len(list); i++ {
+		entries := slices.Clone(list[i].entries)
+		sort.Slice(entries, func(a, b int) bool { return entries[a].Name < entries[b].Name })
+		for _, e := range entries {
+			if e.DB != nil && !slices.Contains(list, e.DB.base()) {
+				list = append(list, e.DB.base())
+			}
+		}
+	}
+	return list
+}
+
+func contains(outer, inner *db) bool { return slices.Contains(outer.databases(), inner) }
+
+// A SequenceDB holds graph rewriters and databases that run one after the other.
+type SequenceDB struct{ db }
+
+// NewSequenceDB returns an empty database.
+func NewSequenceDB(name string) *SequenceDB { return &SequenceDB{newDB(sequence, name)} }
+
+// Register adds an entry: a rewrite.GraphRewriter or a [Database]. The rewriter
+// has to be a rewrite.Documented; Add takes the documentation with the entry.
+func (d *SequenceDB) Register(name string, rewriterOrDB any, position float64, tags ...string) error {
+	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Position: position, Tags: tags})
+}
+
+// An EquilibriumDB holds node rewriters that are applied over and over again
+// until none of them fires any more, and graph rewriters that run in each pass.
+type EquilibriumDB struct{ db }
+
+// NewEquilibriumDB returns an empty database.
+func NewEquilibriumDB(name string) *EquilibriumDB {
+	return &EquilibriumDB{newDB(equilibrium, name)}
+}
+
+// Configure sets how the rules are applied: the Order, IgnoreNewTrees and MaxUse
+// of settings.
+func (d *EquilibriumDB) Configure(settings rewrite.Equilibrium) *EquilibriumDB {
+	d.equilibrium = settings
+	return d
+}
+
+// Register adds an entry: a rewrite.NodeRewriter, a rewrite.GraphRewriter or a
+// [Database]. The rewriter has to be a rewrite.Documented; Add takes the
+// documentation with the entry.
+func (d *EquilibriumDB) Register(name string, rewriterOrDB any, tags ...string) error {
+	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})
+}
+
+// A TopoDB holds node rewriters that are applied in one walk over the graph.
+type TopoDB struct{ db }
+
+// NewTopoDB returns an empty database.
+func NewTopoDB(name string) *TopoDB { return &TopoDB{newDB(topo, name)} }
+
+// Configure sets how the walk is done: the Order, VisitNew and MaxUse of
+// settings.
+func (d *TopoDB) Configure(settings rewrite.Walk) *TopoDB {
+	d.walk = settings
+	return d
+}
+
+// Register adds an entry: a rewrite.NodeRewriter or a [GroupDB].
+func (d *TopoDB) Register(name string, rewriterOrDB any, tags ...string) error {
+	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})
+}
+
+// A GroupDB holds node rewriters that belong together. It has no driver: they
+// join those of the TopoDB or EquilibriumDB that the group is registered in.
+type GroupDB struct{ db }
+
+// NewGroupDB returns an empty database.
+func NewGroupDB(name string) *GroupDB { return &GroupDB{newDB(group, name)} }
+
+// Register adds an entry: a rewrite.NodeRewriter or a [GroupDB].
+func (d *GroupDB) Register(name string, rewriterOrDB any, tags ...string) error {
+	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})
+}
+
+func newDB(k kind, name string) db {
+	d := db{kind: k, name: name, byName: make(map[string]*Entry)}
+	if !validTag(name) {
+		d.faults = append(d.faults, fmt.Errorf("optdb: %w: %q is not a name for a database", ErrName, name))
+	}
+	return d
+}

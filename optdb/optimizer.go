@@ -1,0 +1,208 @@
+package optdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// An Optimizer is what a query selects from a database, ready to run. It does not
+// change, and it is a rewrite.GraphRewriter.
+type Optimizer struct {
+	name    string
+	query   Query
+	db      string
+	class   kind
+	choices []*choice
+	words   []string
+	root    rewrite.GraphRewriter
+}
+
+// Name returns the name of the optimizer in the profile: that of a mode as Theano
+// prints it, OPT_FAST_RUN, or else the query.
+func (o *Optimizer) Name() string { return o.name }
+
+// RewriterName returns the name.
+func (o *Optimizer) RewriterName() string { return o.name }
+
+// Class returns the class of the optimizer in the profile.
+func (o *Optimizer) Class() string { return o.class.class() }
+
+// Query returns the query that the optimizer was built from.
+func (o *Optimizer) Query() Query { return o.query }
+
+// AddRequirements attaches what has to be attached before the optimizer runs.
+func (o *Optimizer) AddRequirements(g *fgraph.FunctionGraph) error {
+	return o.root.AddRequirements(g)
+}
+
+// Apply runs the optimizer as a part of a larger rewriter.
+func (o *Optimizer) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	return o.root.Apply(o.options(ctx), g, rec)
+}
+
+// Rewrite optimizes g. rec, which may be nil, is the record of the run; the caller
+// begins and ends it.
+func (o *Optimizer) Rewrite(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	rec.SetClass("", o.Class())
+	return rewrite.Run(o.options(ctx), o.root, g, rec)
+}
+
+// options returns a context in which failures know the query.
+func (o *Optimizer) options(ctx context.Context) context.Context {
+	opts := rewrite.OptionsFrom(ctx)
+	if opts.Reproduce == nil || opts.Query != "" {
+		return ctx
+	}
+	opts.Query = o.query.String()
+	return rewrite.WithOptions(ctx, opts)
+}
+
+// WhyNot says why the node rewriter of that name, or at that path, does not fire
+// at an apply: because it is not in the optimizer, as [Optimizer.Explain] says,
+// or for what rewrite.WhyNot says, in a line for each entry of that name.
+func (o *Optimizer) WhyNot(ctx context.Context, name string, g *fgraph.FunctionGraph, n *fgraph.Apply) string {
+	var lines []string
+	for _, c := range o.all() {
+		if !c.is(name) || !c.taken {
+			continue
+		}
+		why := "it is no node rewriter"
+		if r, ok := c.entry.Rewriter.(rewrite.NodeRewriter); ok && c.isRule() {
+			why = rewrite.WhyNot(ctx, rule{r, c.entry}, g, n)
+		}
+		lines = append(lines, c.path+": "+why)
+	}
+	if len(lines) == 0 {
+		return o.Explain(name)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Selected reports whether an entry of that name, or at that path, is in the
+// optimizer. A name that several databases have is selected if one of them is.
+func (o *Optimizer) Selected(name string) bool {
+	return slices.ContainsFunc(o.all(), func(c *choice) bool { return c.taken && c.is(name) })
+}
+
+// Explain says why an entry is in the optimizer or not. It takes a name, or a path
+// of names joined by "/" where several databases have entries of one name; for a
+// name it answers for each of them, a line apiece.
+func (o *Optimizer) Explain(name string) string {
+	var lines []string
+	for _, c := range o.all() {
+		if !c.is(name) {
+			continue
+		}
+		state := "not selected: "
+		if c.taken {
+			state = ""
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s%s", c.path, state, c.why))
+	}
+	if len(lines) == 0 {
+		return fmt.Sprintf("%s: unknown: no entry of that name in %s%s", name, o.db, didYouMean(name, o.words))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// String returns the optimizer as a tree: an entry a line, in the order in which
+// they run, with position, name, class and why it was selected.
+func (o *Optimizer) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s %s\n", o.db, o.Class(), o.query)
+	for _, c := range o.all() {
+		if c.taken {
+			i := c.listing()
+			fmt.Fprintf(&b, "%s%s\n", strings.Repeat("    ", c.depth+1), strings.TrimLeft(i.place()+i.Name+" "+i.Class, " "))
+		}
+	}
+	return b.String()
+}
+
+// Entries lists the selected entries in the order in which they run, databases
+// before what is in them.
+func (o *Optimizer) Entries() []Listing {
+	var list []Listing
+	for _, c := range o.all() {
+		if c.taken {
+			list = append(list, c.listing())
+		}
+	}
+	return list
+}
+
+// A Listing describes an entry.
+type Listing struct {
+	Path     string   `json:"path"` // names of databases and its own, joined by "/"
+	Name     string   `json:"name"`
+	Depth    int      `json:"depth"` // how many databases it is in, the outermost not counted
+	Class    string   `json:"class"` // as in the profile; "rule" for a node rewriter
+	Doc      string   `json:"doc"`
+	Position float64  `json:"position"` // in a SequenceDB the place, elsewhere the rank
+	Placed   bool     `json:"placed"`   // it is in a SequenceDB
+	Tags     []string `json:"tags"`     // without its name and that of its database
+	Inplace  bool     `json:"inplace,omitempty"`
+	Database bool     `json:"database,omitempty"`
+	Why      string   `json:"why,omitempty"` // by what it was selected
+}
+
+// place returns the position as the beginning of a line.
+func (l Listing) place() string {
+	if !l.Placed {
+		return ""
+	}
+	return formatPosition(l.Position) + " "
+}
+
+// Entries lists all entries of the database in the order in which they would run,
+// databases before what is in them.
+func (d *db) Entries() []Listing {
+	everything := view{out: " "}
+	o := Optimizer{choices: d.choose(everything, "", 0)}
+	var list []Listing
+	for _, c := range o.all() {
+		l := c.listing()
+		l.Why = ""
+		list = append(list, l)
+	}
+	return list
+}
+
+// all returns the choices, those of nested databases after their own.
+func (o *Optimizer) all() []*choice {
+	var list []*choice
+	stack := slices.Clone(o.choices)
+	slices.Reverse(stack)
+	for len(stack) > 0 {
+		c := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		list = append(list, c)
+		for _, n := range slices.Backward(c.nested) {
+			stack = append(stack, n)
+		}
+	}
+	return list
+}
+
+func (c *choice) is(name string) bool { return c.entry.Name == name || c.path == name }
+
+func (c *choice) listing() Listing {
+	e := c.entry
+	l := Listing{
+		Path: c.path, Name: e.Name, Depth: c.depth, Doc: e.Doc, Tags: slices.Clone(e.Tags),
+		Position: e.Position, Placed: c.db.kind == sequence,
+		Class: "rule", Inplace: e.DB == nil && e.inplace(), Database: e.DB != nil, Why: c.why,
+	}
+	if e.DB != nil {
+		l.Class = e.DB.base().kind.class()
+	} else if g, ok := e.Rewriter.(rewrite.GraphRewriter); ok {
+		l.Class = rewrite.ClassOf(g)
+	}
+	return l
+}

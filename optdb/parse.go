@@ -1,0 +1,190 @@
+package optdb
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrSyntax is wrapped by the errors of [ParseQuery].
+var ErrSyntax = errors.New("bad query")
+
+// Subqueries of subqueries are written by hand, if ever; the bound keeps a
+// hostile text from exhausting the stack.
+const maxNesting = 16
+
+// ParseQuery reads a query: terms separated by spaces. A term is
+//
+//	+tag      include
+//	-tag      exclude
+//	&tag      require
+//	db(...)   a subquery for the nested database db
+//	<49       only positions below 49
+//	?         tags that no entry has are not an error
+//
+// The text may begin with the name of a mode, which stands for its query:
+// "fast_run -inplace" is "+fast_run -inplace", and "none" is the query that
+// selects nothing, like the empty text. Errors give the column, counted in bytes
+// from 1, and wrap [ErrSyntax].
+func ParseQuery(text string) (Query, error) {
+	p := parser{text: text}
+	q, err := p.query(0)
+	if err != nil {
+		return Query{}, err
+	}
+	if p.at < len(text) {
+		return Query{}, p.fault(p.at, "unexpected %q", text[p.at])
+	}
+	return q, nil
+}
+
+type parser struct {
+	text string
+	at   int
+}
+
+func (p *parser) fault(at int, format string, args ...any) error {
+	return fmt.Errorf("%w %q: column %d: %s", ErrSyntax, p.text, at+1, fmt.Sprintf(format, args...))
+}
+
+// query reads terms up to the end of the text or, in a subquery, to its ")".
+func (p *parser) query(depth int) (Query, error) {
+	var q Query
+	for first := true; ; first = false {
+		p.space()
+		if p.at == len(p.text) || p.text[p.at] == ')' {
+			return q, nil
+		}
+		if err := p.term(&q, first, depth); err != nil {
+			return Query{}, err
+		}
+	}
+}
+
+func (p *parser) term(q *Query, first bool, depth int) error {
+	start := p.at
+	switch c := p.text[p.at]; c {
+	case '+', '-', '&':
+		p.at++
+		tag, err := p.tag()
+		if err != nil {
+			return err
+		}
+		*q = q.with(sign(c), []string{tag})
+		return p.end()
+	case '<':
+		p.at++
+		position, err := strconv.ParseFloat(p.word(), 64)
+		if err != nil || !validPosition(position) {
+			return p.fault(start, "a position after \"<\", such as <49")
+		}
+		if q.hasCut {
+			return p.fault(start, "a second position")
+		}
+		*q = q.Cutoff(position)
+		return nil
+	case '?':
+		p.at++
+		*q = q.Lenient()
+		return p.end()
+	}
+	return p.bare(q, first, depth)
+}
+
+// bare reads a term without a sign: a subquery or, as the first word, a mode.
+func (p *parser) bare(q *Query, first bool, depth int) error {
+	start := p.at
+	name, err := p.tag()
+	if err != nil {
+		return p.fault(start, "unexpected %q, a tag needs one of + - & before it", p.text[start])
+	}
+	if p.at < len(p.text) && p.text[p.at] == '(' {
+		return p.subquery(q, name, start, depth)
+	}
+	mode, ok := Mode(name)
+	if !ok || !first {
+		return p.fault(start, "the tag %s needs one of + - & before it", name)
+	}
+	*q = mode
+	return p.end()
+}
+
+func (p *parser) subquery(q *Query, db string, start, depth int) error {
+	if depth == maxNesting {
+		return p.fault(start, "more than %d subqueries inside each other", maxNesting)
+	}
+	for i := range q.subs {
+		if q.subs[i].db == db {
+			return p.fault(start, "a second subquery for %s", db)
+		}
+	}
+	p.at++ // "("
+	sub, err := p.query(depth + 1)
+	if err != nil {
+		return err
+	}
+	if p.at == len(p.text) {
+		return p.fault(p.at, "no \")\" after %s(", db)
+	}
+	p.at++ // ")"
+	*q = q.Subquery(db, sub)
+	return p.end()
+}
+
+// tag reads a name.
+func (p *parser) tag() (string, error) {
+	start := p.at
+	for p.at < len(p.text) && isTagByte(p.text[p.at], p.at > start) {
+		p.at++
+	}
+	if p.at == start {
+		return "", p.fault(start, "a tag is missing")
+	}
+	return p.text[start:p.at], nil
+}
+
+// word reads up to a space or a parenthesis.
+func (p *parser) word() string {
+	start := p.at
+	for p.at < len(p.text) && !isSpace(p.text[p.at]) && p.text[p.at] != ')' {
+		p.at++
+	}
+	return p.text[start:p.at]
+}
+
+// end checks that a term is over.
+func (p *parser) end() error {
+	if p.at < len(p.text) && !isSpace(p.text[p.at]) && p.text[p.at] != ')' {
+		return p.fault(p.at, "unexpected %q, terms are separated by spaces", p.text[p.at])
+	}
+	return nil
+}
+
+func (p *parser) space() {
+	for p.at < len(p.text) && isSpace(p.text[p.at]) {
+		p.at++
+	}
+}
+
+func isSpace(c byte) bool { return strings.IndexByte(" \t\r\n", c) >= 0 }
+
+// isTagByte reports whether c may stand in a tag: letters, digits, "_", and
+// after the first byte also ".", "-" and ":".
+func isTagByte(c byte, inner bool) bool {
+	switch {
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_':
+		return true
+	}
+	return inner && (c == '.' || c == '-' || c == ':')
+}
+
+// validTag reports whether a query can name the tag.
+func validTag(tag string) bool {
+	for i := range len(tag) {
+		if !isTagByte(tag[i], i > 0) {
+			return false
+		}
+	}
+	return tag != ""
+}

@@ -1,0 +1,29 @@
+package optdb
+
+import (
+	"context"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// A rule is a node rewriter under the name of its entry.
+type rule struct {
+	rewrite.NodeRewriter
+	entry *Entry
+}
+
+func (r rule) RewriterName() string { return r.entry.Name }
+func (r rule) RewriterDoc() string  { return r.entry.Doc }
+func (r rule) Inplace() bool        { return r.entry.inplace() }
+func (r rule) Reach() int           { return rewrite.ReachOf(r.NodeRewriter) }
+
+// An idle rewriter does nothing. It is what a query that selects nothing builds
+// of a database without driver.
+type idle struct{}
+
+func (idle) AddRequirements(*fgraph.FunctionGraph) error { return nil }
+func (idle) Apply(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error {
+	return nil
+}

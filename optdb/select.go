@@ -1,0 +1,225 @@
+package optdb
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A choice is what a query makes of an entry.
+type choice struct {
+	entry  *Entry
+	db     *db
+	path   string // names from the outermost database's entry down, joined by "/"
+	depth  int
+	taken  bool
+	why    string // for people
+	nested []*choice
+}
+
+// A view is how a query looks at a database: what it includes, and what the
+// databases around it contribute.
+type view struct {
+	q         Query
+	include   []string
+	inherited []string // tags of the entries that the database is in
+	top       bool     // q is meant for this database, with its cutoff and what it brings along
+	early     bool     // the database runs before PositionInplace
+	out       string   // why nothing in the database is selected; empty: it is entered
+	faults    *[]error // of what queries bring along
+}
+
+// choose decides about all entries of a database, in the order in which they run.
+// It recurses as deep as databases are nested.
+func (d *db) choose(v view, path string, depth int) []*choice {
+	entries, _ := d.sorted()
+	list := make([]*choice, 0, len(entries))
+	for _, e := range entries {
+		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth}
+		c.taken, c.why = d.decide(v, e)
+		if e.DB != nil {
+			c.enter(v)
+		}
+		list = append(list, c)
+	}
+	if v.top {
+		list = append(list, d.extras(v, path, depth)...)
+		slices.SortStableFunc(list, func(a, b *choice) int { return cmp.Compare(a.entry.Position, b.entry.Position) })
+	}
+	return list
+}
+
+// extras turns what a query brings along into choices.
+func (d *db) extras(v view, path string, depth int) []*choice {
+	var list []*choice
+	for i, x := range v.q.extras {
+		e := &Entry{Name: x.Name, Rewriter: x.Rewriter, Position: x.Position, Doc: "Brought along by the query."}
+		faults := d.prepare(e)
+		if d.byName[e.Name] != nil || slices.ContainsFunc(v.q.extras[:i], func(o Extra) bool { return o.Name == x.Name }) {
+			faults = append(faults, d.fault(e.Name, ErrDuplicate, "the query brings it along"))
+		}
+		if (v.early || d.kind == sequence && depth == 0 && e.Position < PositionInplace) && e.inplace() {
+			faults = append(faults, d.fault(e.Name, ErrInplace, "the query brings it along"))
+		}
+		if *v.faults = append(*v.faults, faults...); len(faults) > 0 {
+			continue
+		}
+		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth, taken: v.out == "", why: "brought along by the query"}
+		if !c.taken {
+			c.why = v.out
+		}
+		if e.DB != nil {
+			c.enter(v)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// decide applies a query to one entry. For a database it decides whether to enter
+// it; requirements are up to what is inside.
+func (d *db) decide(v view, e *Entry) (bool, string) {
+	tags := d.tags(e)
+	if v.out != "" {
+		return false, v.out
+	}
+	for _, t := range v.q.tags(exclude) {
+		if slices.Contains(tags, t) {
+			return false, "excluded by -" + t
+		}
+	}
+	if v.top && v.q.hasCut && !(e.Position < v.q.cutoff) {
+		return false, fmt.Sprintf("its position %s is not below the cutoff %s", formatPosition(e.Position), formatPosition(v.q.cutoff))
+	}
+	by := ""
+	for _, t := range v.include {
+		if slices.Contains(tags, t) {
+			by = "selected by +" + t
+			break
+		}
+	}
+	if by == "" {
+		return false, noTag(v, tags)
+	}
+	if e.DB == nil {
+		for _, t := range v.q.tags(require) {
+			if !slices.Contains(tags, t) && !slices.Contains(v.inherited, t) {
+				return false, fmt.Sprintf("it lacks the required tag &%s, its tags are %s", t, strings.Join(tags, " "))
+			}
+		}
+	}
+	return true, by
+}
+
+func noTag(v view, tags []string) string {
+	if len(v.include) == 0 {
+		return "the query includes nothing"
+	}
+	return fmt.Sprintf("no tag of +%s, its tags are %s", strings.Join(v.include, " +"), strings.Join(tags, " "))
+}
+
+// enter decides about the entries of a nested database. One that is not selected
+// by its own tags is entered for those of its entries that the query names.
+func (c *choice) enter(v view) {
+	inner := view{
+		inherited: append(slices.Clone(v.inherited), c.db.tags(c.entry)...), faults: v.faults,
+		early: v.early || c.depth == 0 && c.db.kind == sequence && c.entry.Position < PositionInplace,
+	}
+	var own bool
+	if inner.q, own = v.q.subFor(c.entry); own {
+		inner.include = inner.q.tags(include)
+		inner.top = true
+	} else {
+		inner.include = v.include
+	}
+	if !c.taken {
+		if named := c.named(v, inner.include); len(named) > 0 {
+			inner.include = named
+			c.taken, c.why = true, "entered for +"+strings.Join(named, " +")
+		} else {
+			inner.out = fmt.Sprintf("%s, which has it, is not selected: %s", c.entry.Name, c.why)
+		}
+	}
+	c.nested = c.entry.DB.base().choose(inner, c.path+"/", c.depth+1)
+	if c.taken && !slices.ContainsFunc(c.nested, func(n *choice) bool { return n.taken }) {
+		c.taken, c.why = false, c.why+", but nothing in it is selected"
+	}
+}
+
+// named returns the included tags that are names of entries in a database which
+// is not selected by its tags, and may be entered for them.
+func (c *choice) named(v view, included []string) []string {
+	d := c.db
+	tags := d.tags(c.entry)
+	if v.out != "" || slices.ContainsFunc(v.q.tags(exclude), func(t string) bool { return slices.Contains(tags, t) }) ||
+		v.top && v.q.hasCut && !(c.entry.Position < v.q.cutoff) {
+		return nil
+	}
+	var names []string
+	for _, t := range included {
+		for _, in := range c.entry.DB.base().databases() {
+			if in.byName[t] != nil && !slices.Contains(names, t) {
+				names = append(names, t)
+			}
+		}
+	}
+	return names
+}
+
+// subFor returns the query for the database of an entry. It may be called by the
+// name of the entry or by that of the database.
+func (q Query) subFor(e *Entry) (Query, bool) {
+	if sub, ok := q.sub(e.Name); ok {
+		return sub, true
+	}
+	return q.sub(e.DB.Name())
+}
+
+// unknownTags returns an error for every tag that no entry has and every subquery
+// for a database that does not exist.
+func (d *db) unknownTags(q Query) []error {
+	if q.lenient {
+		return nil
+	}
+	known := map[string]bool{ModeFastRun: true, ModeFastCompile: true, TagInplace: true}
+	dbs := make(map[string]bool)
+	for _, in := range d.databases() {
+		known[in.name] = true
+		for _, e := range in.entries {
+			known[e.Name] = true
+			for _, t := range e.Tags {
+				known[t] = true
+			}
+			if e.DB != nil {
+				dbs[e.Name], dbs[e.DB.Name()] = true, true
+			}
+		}
+	}
+	var faults []error
+	for _, t := range q.terms {
+		if !known[t.tag] {
+			faults = append(faults, fmt.Errorf("optdb: query %s: %w %c%s%s", q, ErrUnknownTag, t.sign, t.tag, didYouMean(t.tag, keys(known))))
+		}
+	}
+	for _, s := range q.subs {
+		if !dbs[s.db] {
+			faults = append(faults, fmt.Errorf("optdb: query %s: %w: no database is called %s%s", q, ErrUnknownEntry, s.db, didYouMean(s.db, keys(dbs))))
+		}
+		faults = append(faults, d.unknownTags(s.q)...)
+	}
+	if q.hasCut && math.IsNaN(q.cutoff) {
+		faults = append(faults, fmt.Errorf("optdb: query %s: %w: the cutoff", q, ErrPosition))
+	}
+	return faults
+}
+
+func keys(set map[string]bool) []string {
+	list := make([]string, 0, len(set))
+	for k := range set {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,42 @@
+package pattern_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// The vocabulary of the example, toys, has the ops mul and true_div.
+func ExampleSub() {
+	rule, err := pattern.Sub(toys{}, "(true_div (mul x y) y)", "x", pattern.Named("cancel_factor"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x, y := fgraph.NewInput(float, "x"), fgraph.NewInput(float, "y")
+	product := fgraph.NewApply(toy("mul"), []*fgraph.Variable{y, x}, float).Out()
+	quotient := fgraph.NewApply(toy("true_div"), []*fgraph.Variable{product, y}, float).Out()
+	g, err := fgraph.New([]*fgraph.Variable{x, y}, []*fgraph.Variable{quotient})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(g)
+	err = rewrite.Run(context.Background(), rewrite.In2Out("simplify", rule), g, nil)
+	fmt.Println(g, err)
+	// Output:
+	// [true_div(mul(y, x), y)]
+	// [x] <nil>
+}
+
+func ExampleSub_faults() {
+	_, err := pattern.Sub(toys{}, "(true_div (mull x y) y)", "z")
+	fmt.Println(err)
+	// Output:
+	// 2 faults:
+	// 	pattern "(true_div (mull x y) y) => z": column 11: unknown op: mull
+	// 	pattern "(true_div (mull x y) y) => z": unbound name: z in the replacement
+}

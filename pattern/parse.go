@@ -1,0 +1,296 @@
+package pattern
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// ErrSyntax is wrapped by the errors of [Parse], [ParseExpr] and [ParseRule].
+var ErrSyntax = errors.New("bad pattern")
+
+// Bounds on what is read, so that no text, however long, exhausts the stack.
+// The longest pattern that Theano had is 5 deep and has 20 parts.
+const (
+	maxDepth = 100
+	maxParts = 10000
+)
+
+// Parse reads a pattern with its guards: "(mul x y) && isZero(x) && !isOne(y)".
+// Errors give the column, counted in bytes from 1, and wrap [ErrSyntax].
+func Parse(text string) (Pattern, error) {
+	p := parser{text: text}
+	pat, err := p.pattern()
+	if err == nil {
+		err = p.end()
+	}
+	if err != nil {
+		return Pattern{}, err
+	}
+	return pat, nil
+}
+
+// ParseExpr reads an expression: a pattern without guards, or a replacement.
+func ParseExpr(text string) (Expr, error) {
+	p := parser{text: text}
+	e, err := p.expr(0)
+	if err == nil {
+		err = p.end()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// ParseRule reads a rule: "(mul x 1) => x".
+func ParseRule(text string) (Rule, error) {
+	p := parser{text: text}
+	in, err := p.pattern()
+	if err != nil {
+		return Rule{}, err
+	}
+	if !p.take("=>") {
+		return Rule{}, p.fault(p.at, "\"=>\" and a replacement are missing")
+	}
+	out, err := p.expr(0)
+	if err == nil {
+		err = p.end()
+	}
+	if err != nil {
+		return Rule{}, err
+	}
+	return Rule{in, out}, nil
+}
+
+type parser struct {
+	text  string
+	at    int
+	parts int
+}
+
+func (p *parser) fault(at int, format string, args ...any) error {
+	return fmt.Errorf("%w %q: column %d: %s", ErrSyntax, p.text, at+1, fmt.Sprintf(format, args...))
+}
+
+func (p *parser) pattern() (Pattern, error) {
+	e, err := p.expr(0)
+	if err != nil {
+		return Pattern{}, err
+	}
+	pat := Pattern{Expr: e}
+	for p.take("&&") {
+		g, err := p.guard()
+		if err != nil {
+			return Pattern{}, err
+		}
+		pat.Guards = append(pat.Guards, g)
+	}
+	return pat, nil
+}
+
+// guard reads "name(x, y)" or "!name(x, y)".
+func (p *parser) guard() (Guard, error) {
+	g := Guard{Not: p.take("!")}
+	p.space()
+	g.Pos = p.at + 1
+	if g.Func = p.name(); g.Func == "" {
+		return g, p.fault(p.at, "the name of a guard is missing")
+	}
+	if !p.take("(") {
+		return g, p.fault(p.at, "\"(\" is missing after the guard %s", g.Func)
+	}
+	for !p.take(")") {
+		if len(g.Args) > 0 && !p.take(",") {
+			return g, p.fault(p.at, "\",\" or \")\" is missing in the guard %s", g.Func)
+		}
+		p.space()
+		at := p.at
+		name := p.name()
+		if name == "" || name == "_" {
+			return g, p.fault(at, "a guard is given names")
+		}
+		g.Args = append(g.Args, name)
+	}
+	return g, nil
+}
+
+func (p *parser) expr(depth int) (Expr, error) {
+	p.space()
+	if p.parts++; p.parts > maxParts || depth > maxDepth {
+		return nil, p.fault(p.at, "the pattern is too large")
+	}
+	start := p.at
+	switch {
+	case p.at == len(p.text):
+		return nil, p.fault(p.at, "an expression is missing")
+	case p.text[p.at] == '(':
+		return p.list(depth)
+	case p.take("...") || p.take("…"):
+		return Rest(p.name()), nil
+	}
+	e, err := p.atom(start, depth)
+	if err == nil && p.at < len(p.text) && strings.IndexByte(" \t\r\n()&=", p.text[p.at]) < 0 {
+		return nil, p.fault(p.at, "unexpected %q after %s", p.text[p.at:], e)
+	}
+	return e, err
+}
+
+func (p *parser) atom(start, depth int) (Expr, error) {
+	if name := p.name(); name != "" {
+		return p.named(name, start, depth)
+	}
+	return p.literal()
+}
+
+// named goes on after a name, which may be bound to what follows it.
+func (p *parser) named(name string, start, depth int) (Expr, error) {
+	if p.at == len(p.text) || p.text[p.at] != '@' {
+		if name == "_" {
+			return Any{}, nil
+		}
+		return Name(name), nil
+	}
+	if name == "_" {
+		return nil, p.fault(start, "\"_\" names nothing, it can't be bound")
+	}
+	p.at++
+	e, err := p.expr(depth + 1)
+	if err != nil {
+		return nil, err
+	}
+	switch e.(type) {
+	case *Call, Or, Literal:
+		return &Bind{name, e}, nil
+	}
+	return nil, p.fault(start, "%s@ is followed by %s, not by an op, an alternative or a number", name, e)
+}
+
+// list reads "(op args...)", with ".n" for another output than the first, or
+// "(or alternatives...)".
+func (p *parser) list(depth int) (Expr, error) {
+	open := p.at
+	p.at++
+	p.space()
+	op := p.op()
+	if op == "" {
+		return nil, p.fault(p.at, "the name of an op is missing after \"(\"")
+	}
+	var args []Expr
+	for !p.take(")") {
+		if p.at == len(p.text) {
+			return nil, p.fault(open, "\"(\" is never closed")
+		}
+		e, err := p.expr(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, e)
+	}
+	if op == "or" {
+		if len(args) == 0 {
+			return nil, p.fault(open, "\"or\" without alternatives")
+		}
+		return Or(args), nil
+	}
+	output, err := p.output()
+	return &Call{Op: op, Args: args, Output: output, Pos: open + 1}, err
+}
+
+func (p *parser) output() (int, error) {
+	start := p.at
+	if p.at == len(p.text) || p.text[p.at] != '.' || strings.HasPrefix(p.text[p.at:], "...") {
+		return 0, nil
+	}
+	p.at++
+	from := p.at
+	for p.at < len(p.text) && isDigit(p.text[p.at]) {
+		p.at++
+	}
+	n, err := strconv.ParseUint(p.text[from:p.at], 10, 16)
+	if err != nil {
+		return 0, p.fault(start, "the number of an output is missing after \".\"")
+	}
+	return int(n), nil
+}
+
+func (p *parser) literal() (Expr, error) {
+	start := p.at
+	for p.at < len(p.text) && strings.IndexByte("+-.0123456789eEinf", p.text[p.at]) >= 0 {
+		p.at++
+	}
+	word := p.text[start:p.at]
+	if word == "" {
+		r, size := utf8.DecodeRuneInString(p.text[start:])
+		p.at += size
+		return nil, p.fault(start, "unexpected %q", r)
+	}
+	if _, err := strconv.ParseFloat(word, 64); err != nil {
+		return nil, p.fault(start, "%q is not a number", word)
+	}
+	return Literal(word), nil
+}
+
+// op reads the name of an op: letters, digits, "_", "." and "-", and parameters
+// in balanced braces.
+func (p *parser) op() string {
+	start := p.at
+	depth := 0
+	for ; p.at < len(p.text); p.at++ {
+		c := p.text[p.at]
+		switch {
+		case c == '{' && p.at > start:
+			depth++
+		case c == '}' && depth > 0:
+			depth--
+		case depth > 0 && c != '(' && c != ')':
+		case isLetter(c), isDigit(c), p.at > start && (c == '.' || c == '-'):
+		default:
+			if depth > 0 {
+				p.at = start
+			}
+			return p.text[start:p.at]
+		}
+	}
+	if depth > 0 {
+		p.at = start
+	}
+	return p.text[start:p.at]
+}
+
+// name reads an identifier, or nothing.
+func (p *parser) name() string {
+	start := p.at
+	for p.at < len(p.text) && (isLetter(p.text[p.at]) || p.at > start && isDigit(p.text[p.at])) {
+		p.at++
+	}
+	return p.text[start:p.at]
+}
+
+// take skips spaces and then s, and reports whether it was there.
+func (p *parser) take(s string) bool {
+	p.space()
+	if !strings.HasPrefix(p.text[p.at:], s) {
+		return false
+	}
+	p.at += len(s)
+	return true
+}
+
+func (p *parser) end() error {
+	if p.space(); p.at < len(p.text) {
+		return p.fault(p.at, "unexpected %q", p.text[p.at:])
+	}
+	return nil
+}
+
+func (p *parser) space() {
+	for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
+		p.at++
+	}
+}
+
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
