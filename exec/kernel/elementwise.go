@@ -1,0 +1,128 @@
+package kernel
+
+// Fill sets every element of m to v.
+func Fill(m Matrix, v float32) {
+	for i := range m.Rows {
+		row := Row(m, i)
+		if v == 0 {
+			clear(row)
+			continue
+		}
+		for j := range row {
+			row[j] = v
+		}
+	}
+}
+
+// Scale multiplies m by alpha. An alpha of 0 sets m to zero without reading it.
+func Scale(alpha float32, m Matrix) {
+	switch alpha {
+	case 1:
+	case 0:
+		Fill(m, 0)
+	default:
+		for i := range m.Rows {
+			bestSet.scale(Row(m, i), Row(m, i), alpha)
+		}
+	}
+}
+
+// Copy sets dst to src.
+func Copy(dst, src Matrix) {
+	sameShape(dst, src)
+	if Same(dst, src) {
+		return
+	}
+	for i := range dst.Rows {
+		copy(Row(dst, i), Row(src, i))
+	}
+}
+
+// CopyScaled sets dst to alpha·src.
+func CopyScaled(dst Matrix, alpha float32, src Matrix) {
+	if alpha == 1 {
+		Copy(dst, src)
+		return
+	}
+	sameShape(dst, src)
+	for i := range dst.Rows {
+		bestSet.scale(Row(dst, i), Row(src, i), alpha)
+	}
+}
+
+// Add adds alpha·src to dst.
+func Add(dst Matrix, alpha float32, src Matrix) {
+	sameShape(dst, src)
+	for i := range dst.Rows {
+		AddVec(Row(dst, i), alpha, Row(src, i))
+	}
+}
+
+// AddVec adds alpha·src to dst, which must be at least as long.
+func AddVec(dst []float32, alpha float32, src []float32) {
+	if alpha == 1 {
+		bestSet.add(dst, src)
+		return
+	}
+	bestSet.addScaled(dst, src, alpha)
+}
+
+// Mul2 sets dst to the element-wise product of a and b.
+func Mul2(dst, a, b Matrix) {
+	sameShape(dst, a)
+	sameShape(dst, b)
+	for i := range dst.Rows {
+		bestSet.mul(Row(dst, i), Row(a, i), Row(b, i))
+	}
+}
+
+// AddMul2 adds the element-wise product of a and b to dst.
+func AddMul2(dst, a, b Matrix) {
+	sameShape(dst, a)
+	sameShape(dst, b)
+	for i := range dst.Rows {
+		bestSet.addMul(Row(dst, i), Row(a, i), Row(b, i))
+	}
+}
+
+// SetRows sets every row of dst to v.
+func SetRows(dst Matrix, v []float32) {
+	if len(v) != dst.Cols {
+		panic(errShape)
+	}
+	for i := range dst.Rows {
+		copy(Row(dst, i), v)
+	}
+}
+
+// AddRow adds alpha·v to every row of dst.
+func AddRow(dst Matrix, alpha float32, v []float32) {
+	if len(v) != dst.Cols {
+		panic(errShape)
+	}
+	for i := range dst.Rows {
+		AddVec(Row(dst, i), alpha, v)
+	}
+}
+
+// ScaleCols sets dst to src with column j multiplied by scale[j].
+func ScaleCols(dst, src Matrix, scale []float32) {
+	sameShape(dst, src)
+	if len(scale) != dst.Cols {
+		panic(errShape)
+	}
+	for i := range dst.Rows {
+		bestSet.mul(Row(dst, i), Row(src, i), scale)
+	}
+}
+
+// ScaleOffset sets dst to src with column j multiplied by scale[j] and offset[j] added.
+func ScaleOffset(dst, src Matrix, scale, offset []float32) {
+	sameShape(dst, src)
+	if len(scale) != dst.Cols || len(offset) != dst.Cols {
+		panic(errShape)
+	}
+	for i := range dst.Rows {
+		bestSet.mulAdd(Row(dst, i), Row(src, i), scale, offset)
+	}
+}

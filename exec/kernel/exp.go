@@ -1,0 +1,78 @@
+package kernel
+
+import "math"
+
+// The exponential splits x into n·ln 2 + r with |r| <= ln 2 / 2, and multiplies a polynomial of r by 2^n. The
+// polynomial and the two parts of ln 2 are those of Cephes' expf. Products are rounded explicitly so that every
+// architecture computes the same bits.
+const (
+	log2e   = 1.44269504088896341
+	ln2High = 0.693359375
+	ln2Low  = -2.12194440e-4
+	// Adding and subtracting 1.5·2^23 rounds a small float32 to the nearest integer.
+	roundMagic = 12582912
+
+	exp0 = 1.9875691500e-4
+	exp1 = 1.3981999507e-3
+	exp2 = 8.3334519073e-3
+	exp3 = 4.1665795894e-2
+	exp4 = 1.6666665459e-1
+	exp5 = 5.0000001201e-1
+)
+
+// Exp returns e**x to within about one unit in the last place, zero below about -103.97 and +Inf above about 88.72.
+func Exp(x float32) float32 {
+	if x > -87 && x < 88 {
+		n := float32(x*log2e) + roundMagic - roundMagic
+		return (expm1Reduced(x, n) + 1) * pow2(int32(n))
+	}
+	return expFar(x)
+}
+
+// expFar is Exp for arguments whose result is not a normal number, or close to it.
+func expFar(x float32) float32 {
+	if x != x {
+		return x
+	}
+	x = min(max(x, -104), 89)
+	n := float32(x*log2e) + roundMagic - roundMagic
+	// 2^n may leave the range of normal numbers on the way, so it is applied in two halves.
+	i := int32(n)
+	h := i >> 1
+	return (expm1Reduced(x, n) + 1) * pow2(h) * pow2(i-h)
+}
+
+// expm1Reduced returns e**r - 1 for r = x - n·ln 2.
+func expm1Reduced(x, n float32) float32 {
+	r := x - float32(n*ln2High)
+	r -= float32(n * ln2Low)
+	p := float32(exp0*r) + exp1
+	p = float32(p*r) + exp2
+	p = float32(p*r) + exp3
+	p = float32(p*r) + exp4
+	p = float32(p*r) + exp5
+	return float32(p*float32(r*r)) + r
+}
+
+// pow2 returns 2**n for -126 <= n <= 127.
+func pow2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
+
+// Sigmoid1 returns 1/(1+e**-x).
+func Sigmoid1(x float32) float32 { return 1 / (1 + Exp(-x)) }
+
+// Tanh1 returns the hyperbolic tangent of x, as em/(em+2) where em = e**2|x| - 1, with the sign of x.
+func Tanh1(x float32) float32 {
+	if x != x {
+		return x
+	}
+	const sign = 1 << 31
+	bits := math.Float32bits(x)
+	t := math.Float32frombits(bits&^sign) * 2
+	if t > 20 {
+		t = 20 // the result is 1
+	}
+	n := float32(t*log2e) + roundMagic - roundMagic
+	s := pow2(int32(n))
+	em := float32(s*expm1Reduced(t, n)) + (s - 1)
+	return math.Float32frombits(math.Float32bits(em/(em+2)) | bits&sign)
+}

@@ -1,0 +1,274 @@
+package kernel
+
+// A product y = epilogue(x·Wᵀ) is made of tiles: up to maxTileRows rows of y by a row of panels. A panel is as many columns
+// of y as the accumulators of such a tile are wide. W stands ready panel by panel (pack.go), and within a panel step by step
+// of k, so that it passes by in the order of memory; x is read where it stands, an element at a time, whatever its strides.
+//
+// Every sum is one chain of fused multiply-adds over k, in order, from zero on. Neither the place of the element in its
+// tile, nor the number of rows, nor the instruction set, nor how k is divided changes a bit of it: a part of k that is not
+// the first goes on with the sums that the one before has left.
+
+// maxTileRows is the height of the highest tile. See internal/gen/gemm.go.
+const maxTileRows = 6
+
+const (
+	// groupBytes is how much of W passes by one tile of rows before the next tile comes, which should find it in the
+	// second-level cache. 128 KB to 768 KB are alike (Zen 4 and Emerald Rapids, November 2026).
+	groupBytes = 512 << 10
+	// groupCols bounds the columns of a group, and so the memory for unfinished sums.
+	groupCols = 1024
+	// longPanel is the size from which a panel is divided along k.
+	longPanel = 768 << 10
+	// partSteps is the size of a part of a divided k, and partTiles the number of tiles of rows that a part of W passes
+	// by before the next part comes.
+	partSteps = 512
+	partTiles = 16
+)
+
+// What a tile does with its sums before they are stored, in this order.
+const (
+	tileMul      = 1 << iota // multiply by mul
+	tileAdd                  // add q
+	tileBias                 // add bias
+	tileReLU                 // raise to zero
+	tileScale                // multiply by scale and add offset, with one rounding
+	tileResidual             // add alpha·r, with one rounding
+)
+
+// tile is what a kernel is told: it computes some rows of y, panels·vecs vectors wide. Distances are in bytes. Kernels
+// write nothing into it.
+type tile struct {
+	rows, vecs int
+	panels     int
+	k          int
+	x          *float32
+	xRow       uintptr // from a row to the next
+	xStep      uintptr // from an element of a row to the next
+	w          *float32
+	wSkip      uintptr  // from the end of what is used of a panel to the beginning of the same in the next
+	p          *float32 // sums to go on with, or nil
+	pRow       uintptr
+	q          *float32
+	qRow       uintptr
+	r          *float32
+	rRow       uintptr
+	y          *float32
+	yRow       uintptr
+	bias       *float32
+	scale      *float32
+	offset     *float32
+	mul        float32
+	alpha      float32
+	flags      uint
+	tail       int    // elements of the last vector of a row, 1 to the number of lanes
+	mask       uint32 // the same as bits
+}
+
+// place is where sums are found or left.
+type place uint8
+
+const (
+	nowhere place = iota
+	inY
+	inSums
+	inRest
+)
+
+// part is a part of the work on a tile: some steps of k of a segment.
+type part struct {
+	seg           *Segment
+	k0, steps     int
+	flags         uint
+	from, add, to place
+}
+
+// product is a product that is being computed.
+type product struct {
+	set  kernelSet
+	segs []Segment
+	ep   Epilogue
+	mul  float32 // a factor of the sums
+	y    Matrix
+
+	parts []part
+	tiles int       // that the rows are dealt to
+	batch int       // how many of them a part passes by, while their unfinished sums are kept
+	cols  int       // of a group, which passes by a batch
+	sums  []float32 // of the segments that are done
+	rest  []float32 // of the parts that are done of a segment
+	pitch int       // the distance of their rows
+	i0    int       // where the batch begins
+	j0    int       // where the group begins
+	t     tile
+}
+
+// compute computes y. The segments must fit, and y must have elements.
+func (p *product) compute(ws *workspace) {
+	p.plan(ws)
+	for j := 0; j < p.y.Cols; j += p.cols {
+		n := min(p.cols, p.y.Cols-j)
+		for first := 0; first < p.tiles; first += p.batch {
+			p.group(first, min(first+p.batch, p.tiles), j, n)
+		}
+	}
+}
+
+// plan decides how the work is divided.
+func (p *product) plan(ws *workspace) {
+	width := p.set.panelCols()
+	k, steps := 0, 0
+	for i := range p.segs {
+		k += p.segs[i].k()
+	}
+	panel := max(4*width*k, 1)
+	if panel > longPanel {
+		steps = partSteps
+		panel = 4 * width * partSteps
+	}
+	p.parts = ws.parts[:0]
+	for s := range p.segs {
+		p.divide(s, steps)
+	}
+	ws.parts = p.parts
+	p.cols = width * max(1, min(groupBytes/panel, groupCols/width))
+	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
+	switch {
+	case len(p.parts) == 1:
+		p.batch = p.tiles
+		return
+	case steps > 0:
+		p.batch = partTiles
+	default:
+		p.batch = 1
+	}
+	p.pitch = min(p.cols, p.set.padded(p.y.Cols))
+	n := p.batch * maxTileRows * p.pitch
+	p.sums = ws.floats(2 * n)
+	p.sums, p.rest = p.sums[:n], p.sums[n:]
+}
+
+// divide appends the parts of a segment, each of at most so many steps, or all if steps is 0.
+func (p *product) divide(s, steps int) {
+	seg := &p.segs[s]
+	k := seg.k()
+	if steps == 0 {
+		steps = max(k, 1)
+	}
+	for l := 0; l == 0 || l < k; l += steps {
+		t := part{seg: seg, k0: l, steps: min(steps, k-l), to: inRest}
+		switch {
+		case l > 0 || seg.Continue && s > 0:
+			t.from = inRest
+		case seg.Continue:
+			t.from = inY
+		}
+		if l+steps >= k && (s+1 == len(p.segs) || !p.segs[s+1].Continue) {
+			p.finish(&t, s)
+		}
+		p.parts = append(p.parts, t)
+	}
+}
+
+// finish adds to a part what is done with the sums of segment s, of which it is the last part.
+func (p *product) finish(t *part, s int) {
+	first, last := true, s+1 == len(p.segs)
+	for i := 1; i <= s; i++ {
+		first = first && p.segs[i].Continue
+	}
+	if p.mul != 1 {
+		t.flags |= tileMul
+	}
+	if !first {
+		t.add = inSums
+	} else if p.ep.Accumulate && !p.segs[0].Continue {
+		t.add = inY
+	}
+	if t.add != nowhere {
+		t.flags |= tileAdd
+	}
+	if p.ep.Bias != nil && (first && p.ep.BiasFirst || last && !p.ep.BiasFirst) {
+		t.flags |= tileBias
+	}
+	if !last {
+		t.to = inSums
+		return
+	}
+	t.to = inY
+	if p.ep.ReLU {
+		t.flags |= tileReLU
+	}
+	if p.ep.Scale != nil {
+		t.flags |= tileScale
+	}
+	if p.ep.Alpha != 0 {
+		t.flags |= tileResidual
+	}
+}
+
+// row returns the first row of a tile.
+func (p *product) row(tile int) int { return tile * p.y.Rows / p.tiles }
+
+// group computes columns [j, j+n) of the tiles of rows [first, last).
+func (p *product) group(first, last, j, n int) {
+	p.i0, p.j0 = p.row(first), j
+	width := p.set.panelCols()
+	rest := n % width
+	p.t.mul, p.t.alpha = p.mul, p.ep.Alpha
+	for s := range p.parts {
+		part := &p.parts[s]
+		p.t.k, p.t.flags = part.steps, part.flags
+		p.t.xRow, p.t.xStep = part.seg.distances()
+		for t := first; t < last; t++ {
+			i := p.row(t)
+			p.t.rows = p.row(t+1) - i
+			if n > rest {
+				p.run(part, i, j, n/width, width)
+			}
+			if rest > 0 {
+				p.run(part, i, j+n-rest, 1, rest)
+			}
+		}
+	}
+}
+
+// run computes a part of some panels of the given width from column j on, for the tile that begins at row i.
+func (p *product) run(part *part, i, j, panels, width int) {
+	t := &p.t
+	lanes := p.set.lanes()
+	t.panels = panels
+	t.vecs = (width + lanes - 1) / lanes
+	t.tail = width - (t.vecs-1)*lanes
+	t.mask = 1<<t.tail - 1
+	k, step := part.seg.k(), t.vecs*lanes
+	if t.k > 0 {
+		t.x = part.seg.at(i, part.k0)
+		t.w = &part.seg.W.panels[j*k+part.k0*step]
+	}
+	t.wSkip = uintptr(k-t.k) * uintptr(step) * 4
+	t.p, t.pRow = p.at(part.from, i, j)
+	t.q, t.qRow = p.at(part.add, i, j)
+	t.y, t.yRow = p.at(part.to, i, j)
+	if t.flags&tileBias != 0 {
+		t.bias = &p.ep.Bias[j]
+	}
+	if t.flags&tileScale != 0 {
+		t.scale, t.offset = &p.ep.Scale[j], &p.ep.Offset[j]
+	}
+	if t.flags&tileResidual != 0 {
+		t.r, t.rRow = &p.ep.Residual.Data[i*p.ep.Residual.Stride+j], uintptr(p.ep.Residual.Stride)*4
+	}
+	p.set.tile(t)
+}
+
+// at returns the address of element (i, j) of a place, and the distance of its rows in bytes.
+func (p *product) at(w place, i, j int) (*float32, uintptr) {
+	switch w {
+	case inY:
+		return &p.y.Data[i*p.y.Stride+j], uintptr(p.y.Stride) * 4
+	case inSums:
+		return &p.sums[(i-p.i0)*p.pitch+j-p.j0], uintptr(p.pitch) * 4
+	case inRest:
+		return &p.rest[(i-p.i0)*p.pitch+j-p.j0], uintptr(p.pitch) * 4
+	}
+	return nil, 0
+}

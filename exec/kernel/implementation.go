@@ -1,0 +1,53 @@
+package kernel
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// BLAS is gonum's implementation of BLAS with the matrix product of this package, for
+//
+//	blas32.Use(kernel.BLAS{})
+//
+// Unlike gonum's, its product is computed by the calling goroutine alone, and does not skip zeros, so that NaN and infinities
+// go through.
+type BLAS struct{ gonum.Implementation }
+
+// Sgemm computes C = alpha·A·B + beta·C, where A is m×k, B is k×n, or the transposes of such, and C is m×n. It panics as
+// gonum's does.
+func (b BLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, bb []float32, ldb int, beta float32, c []float32, ldc int) {
+	aTall, aKnown := transposes(tA)
+	bRows, bKnown := transposes(tB) // B as it is has a row per step, which is what is tall here
+	known := aKnown && bKnown && m > 0 && n > 0 && k > 0
+	f := factors{a: general(m, k, aTall, a, lda), b: general(k, n, bRows, bb, ldb), aTall: aTall, bTall: !bRows}
+	cc := general(m, n, false, c, ldc)
+	if bestSet == blasSet || !known || alpha == 0 || !valid(f.a) || !valid(f.b) || !valid(cc) {
+		b.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, bb, ldb, beta, c, ldc)
+		return
+	}
+	f.mul(bestSet, alpha, beta, cc)
+}
+
+// transposes reports whether t means the transpose, and whether it means something.
+func transposes(t blas.Transpose) (is, known bool) {
+	switch t {
+	case blas.NoTrans:
+		return false, true
+	case blas.Trans, blas.ConjTrans:
+		return true, true
+	}
+	return false, false
+}
+
+// general returns a matrix, which is rows×cols unless it is transposed.
+func general(rows, cols int, transposed bool, data []float32, stride int) Matrix {
+	if transposed {
+		rows, cols = cols, rows
+	}
+	return Matrix{Rows: rows, Cols: cols, Stride: stride, Data: data}
+}
+
+// valid reports whether m has rows that do not overlap, and the elements that its shape promises.
+func valid(m Matrix) bool {
+	return m.Stride >= m.Cols && len(m.Data) >= (m.Rows-1)*m.Stride+m.Cols
+}

@@ -1,0 +1,120 @@
+package main
+
+import "strings"
+
+// arithmetic writes what elementwise.go, activation.go and reduce.go do, for vectors. In an instruction, the name of a vector
+// stands for its elements; the result comes last; what comes first is the subtrahend, and what a comparison with NaN returns.
+// Numbers are in Y15 and Y14.
+func (g *vectors) arithmetic() {
+	const zero, one = "VXORPS Y13, Y13, Y13", "VBROADCASTSS one, Y13"
+	for _, f := range []struct {
+		name    string
+		vectors string
+		numbers string
+		before  string
+		ops     []string // of which the result is in Y0
+	}{
+		{"add", "dst x", "", "", []string{"VMOVUPS dst, Y0", "VADDPS x, Y0, Y0"}},
+		{"addScaled", "dst x", "alpha", "", []string{"VMULPS x, Y15, Y0", "VADDPS dst, Y0, Y0"}},
+		{"addNumber", "dst x", "alpha", "", []string{"VADDPS x, Y15, Y0"}},
+		{"scale", "dst x", "alpha", "", []string{"VMULPS x, Y15, Y0"}},
+		{"scaleFloor", "dst x", "alpha floor", "", []string{"VMULPS x, Y15, Y0", "VMAXPS Y0, Y14, Y0"}},
+		{"mul", "dst x y", "", "", []string{"VMOVUPS x, Y0", "VMULPS y, Y0, Y0"}},
+		{"addMul", "dst x y", "", "", []string{"VMOVUPS x, Y0", "VMULPS y, Y0, Y0", "VADDPS dst, Y0, Y0"}},
+		{"addScaledMul", "dst x y", "alpha", "", []string{"VMULPS x, Y15, Y0", "VMULPS y, Y0, Y0", "VADDPS dst, Y0, Y0"}},
+		{"mulAdd", "dst x y z", "", "", []string{"VMOVUPS x, Y0", "VMULPS y, Y0, Y0", "VADDPS z, Y0, Y0"}},
+		{"relu", "dst x", "", zero, []string{"VMAXPS x, Y13, Y0"}},
+		{"reluDeriv", "dst y dy", "", zero, []string{"VCMPPS $0x11, y, Y13, Y0", "VANDPS dy, Y0, Y0"}}, // where 0 < y
+		{"sigmoidDeriv", "dst y dy", "", one, []string{"VMOVUPS y, Y0", "VMULPS dy, Y0, Y1", "VSUBPS Y0, Y13, Y0", "VMULPS Y0, Y1, Y0"}},
+		{"tanhDeriv", "dst y dy", "", one, []string{"VMOVUPS y, Y0", "VMULPS Y0, Y0, Y0", "VSUBPS Y0, Y13, Y0", "VMULPS dy, Y0, Y0"}},
+	} {
+		g.function(function{
+			name: f.name, vectors: strings.Fields(f.vectors), numbers: strings.Fields(f.numbers),
+			before: func() { g.op(f.before, nil) },
+			body: func(i int, at func(string) string) {
+				for _, op := range f.ops {
+					g.op(op, at)
+				}
+				g.p("VMOVUPS Y0, %s", at("dst"))
+			},
+		})
+	}
+	g.moments()
+	for _, f := range []struct {
+		name    string
+		vectors string
+		start   string
+		ops     []string // that add to the partial results in Y14
+	}{
+		{"dot", "x y", "VXORPS Y14, Y14, Y14", []string{"VMOVUPS x, Y0", "VMULPS y, Y0, Y0", "VADDPS Y0, Y14, Y14"}},
+		{"max", "x", "VBROADCASTSS minusInf, Y14", []string{"VMOVUPS x, Y0", "VMAXPS Y14, Y0, Y14"}},
+	} {
+		// The partial results of the second vector of a block are in Y13.
+		second := func(op string, i int) string {
+			if i == 0 {
+				return op
+			}
+			return strings.ReplaceAll(op, "Y14", "Y13")
+		}
+		g.function(function{
+			name: f.name, vectors: strings.Fields(f.vectors), sums: "float32",
+			before: func() {
+				g.op(f.start, nil)
+				g.op(second(f.start, 1), nil)
+			},
+			body: func(i int, at func(string) string) {
+				for _, op := range f.ops {
+					g.op(second(op, i), at)
+				}
+			},
+			after: func() {
+				g.p("VMOVUPS Y14, (R9)")
+				g.p("VMOVUPS Y13, 32(R9)")
+			},
+		})
+	}
+}
+
+// moments writes the function that adds the elements of a vector to sum, and their squares to sumsq, in double precision.
+func (g *vectors) moments() {
+	g.line("\n// func moments%s(sum, sumsq *float64, x *float32, blocks int)\nTEXT ·moments%[1]s(SB), NOSPLIT, $0-32\n", g.suffix)
+	g.p("MOVQ sum+0(FP), DI")
+	g.p("MOVQ sumsq+8(FP), SI")
+	g.p("MOVQ x+16(FP), DX")
+	g.p("MOVQ blocks+24(FP), CX")
+	g.label("next")
+	for i := range block / 4 {
+		g.p("VCVTPS2PD %d(DX), Y0", 16*i)
+		g.p("VADDPD %d(DI), Y0, Y1", 32*i)
+		g.p("VMOVUPD Y1, %d(DI)", 32*i)
+		g.p("VMULPD Y0, Y0, Y0")
+		g.p("VADDPD %d(SI), Y0, Y0", 32*i)
+		g.p("VMOVUPD Y0, %d(SI)", 32*i)
+	}
+	g.p("ADDQ $%d, DX", 4*block)
+	g.p("ADDQ $%d, DI", 8*block)
+	g.p("ADDQ $%d, SI", 8*block)
+	g.p("DECQ CX")
+	g.p("JNZ  next")
+	g.p("VZEROUPPER")
+	g.p("RET")
+}
+
+// op writes an instruction in which names of vectors and of constants stand for what they name.
+func (g *vectors) op(text string, at func(string) string) {
+	if text == "" {
+		return
+	}
+	name, rest, _ := strings.Cut(text, " ")
+	operands := strings.Split(rest, ", ")
+	for i, o := range operands {
+		switch {
+		case strings.HasPrefix(o, "Y"), strings.HasPrefix(o, "$"):
+		case at == nil:
+			operands[i] = g.k(o)
+		default:
+			operands[i] = at(o)
+		}
+	}
+	g.p("%s %s", name, strings.Join(operands, ", "))
+}

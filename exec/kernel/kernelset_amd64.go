@@ -1,0 +1,49 @@
+package kernel
+
+import "golang.org/x/sys/cpu"
+
+// supportedSets returns the sets that this processor can execute, the best last.
+func supportedSets() []kernelSet {
+	sets := []kernelSet{blasSet, goSet}
+	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
+		return []kernelSet{goSet, blasSet}
+	}
+	sets = append(sets, avx2Set)
+	if cpu.X86.HasAVX512F {
+		sets = append(sets, avx512Set)
+	}
+	return sets
+}
+
+//go:noescape
+func tileAVX512(t *tile)
+
+//go:noescape
+func tileAVX2(t *tile)
+
+// tile runs a kernel. Its calls are direct, so that t can stay on the stack.
+func (s kernelSet) tile(t *tile) {
+	switch s {
+	case avx512Set:
+		tileAVX512(t)
+	case avx2Set:
+		tileAVX2(t)
+	default:
+		tileGo(t, s.lanes())
+	}
+}
+
+//go:noescape
+func transpose8AVX2(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
+
+// transpose8 sets the columns of dst to 8 rows of src. It takes 8 columns of src at a time, and returns how many it has
+// done.
+func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols int) int {
+	n := cols / 8
+	if s < avx2Set || n == 0 {
+		return 0
+	}
+	_, _ = dst[(8*n-1)*stride+7], src[7*srcStride+8*n-1]
+	transpose8AVX2(&dst[0], uintptr(stride)*4, &src[0], uintptr(srcStride)*4, n)
+	return 8 * n
+}

@@ -1,0 +1,12 @@
+//go:build !amd64
+
+package kernel
+
+// supportedSets returns the sets that this processor can execute, the best last.
+func supportedSets() []kernelSet { return []kernelSet{goSet, blasSet} }
+
+func (s kernelSet) tile(t *tile) { tileGo(t, s.lanes()) }
+
+func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols int) int {
+	return 0
+}

@@ -1,0 +1,42 @@
+package kernel
+
+import "math"
+
+// normFloor is the least mean square that NormalizeRow divides by. Its square root is a float32.
+const normFloor = 1.0 / (1 << 33) / (1 << 33)
+
+// NormalizeRow sets y to f·x, where f makes the root mean square of y equal to rms, and returns f. Where the mean square
+// of x is less than 2^-66·rms², f is as if it were that. x and y may be the same.
+func NormalizeRow(y, x []float32, rms float32) (f float32) {
+	y = y[:len(x)]
+	p := Dot(x, x) / (float32(len(x)) * rms * rms)
+	f = float32(1 / math.Sqrt(float64(max(p, normFloor))))
+	bestSet.scale(y, x, f)
+	return f
+}
+
+// NormalizeRowDeriv adds to dx (or sets it to, if dx and dy are the same) the derivative of NormalizeRow, given that of its
+// result y = f·x:
+//
+//	f·dy - f³/(D·rms²)·(dy·x)·x
+//
+// where D is the length; the second term is missing where the mean square is floored.
+func NormalizeRowDeriv(dx, x, dy []float32, rms float32) {
+	dx, dy = dx[:len(x)], dy[:len(x)]
+	d := float32(len(x)) * rms * rms
+	p := Dot(x, x) / d
+	f := float32(1 / math.Sqrt(float64(max(p, normFloor))))
+	g := float32(0)
+	if !(p <= normFloor) {
+		g = -f * f * f / d * Dot(dy, x)
+	}
+	if len(x) > 0 && &dx[0] == &dy[0] {
+		for j, v := range x {
+			dx[j] = f*dy[j] + g*v
+		}
+		return
+	}
+	for j, v := range x {
+		dx[j] += f*dy[j] + g*v
+	}
+}

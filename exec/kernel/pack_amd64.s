@@ -1,0 +1,71 @@
+#include "textflag.h"
+
+// func transpose8AVX2(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
+//
+// Transposes 8 rows and 8·n columns of src, a block of 8×8 at a time: first the quarters of every register, two rows
+// below one another, then the elements within them.
+TEXT ·transpose8AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ dstRow+8(FP), DX
+	MOVQ src+16(FP), SI
+	MOVQ srcRow+24(FP), R9
+	MOVQ n+32(FP), CX
+	LEAQ (R9)(R9*2), R8
+	LEAQ (DX)(DX*2), BX
+	LEAQ (SI)(R8*1), R10  // row 3
+	LEAQ (R10)(R8*1), R11 // row 6
+
+block:
+	VMOVUPS     (SI), X0
+	VMOVUPS     (SI)(R9*1), X1
+	VMOVUPS     (SI)(R9*2), X2
+	VMOVUPS     (R10), X3
+	VMOVUPS     16(SI), X4
+	VMOVUPS     16(SI)(R9*1), X5
+	VMOVUPS     16(SI)(R9*2), X6
+	VMOVUPS     16(R10), X7
+	VINSERTF128 $1, (R10)(R9*1), Y0, Y0
+	VINSERTF128 $1, (R10)(R9*2), Y1, Y1
+	VINSERTF128 $1, (R11), Y2, Y2
+	VINSERTF128 $1, (R11)(R9*1), Y3, Y3
+	VINSERTF128 $1, 16(R10)(R9*1), Y4, Y4
+	VINSERTF128 $1, 16(R10)(R9*2), Y5, Y5
+	VINSERTF128 $1, 16(R11), Y6, Y6
+	VINSERTF128 $1, 16(R11)(R9*1), Y7, Y7
+
+	VUNPCKLPS Y1, Y0, Y8
+	VUNPCKHPS Y1, Y0, Y9
+	VUNPCKLPS Y3, Y2, Y10
+	VUNPCKHPS Y3, Y2, Y11
+	VUNPCKLPS Y5, Y4, Y12
+	VUNPCKHPS Y5, Y4, Y13
+	VUNPCKLPS Y7, Y6, Y14
+	VUNPCKHPS Y7, Y6, Y15
+
+	VUNPCKLPD Y10, Y8, Y0
+	VUNPCKHPD Y10, Y8, Y1
+	VUNPCKLPD Y11, Y9, Y2
+	VUNPCKHPD Y11, Y9, Y3
+	VUNPCKLPD Y14, Y12, Y4
+	VUNPCKHPD Y14, Y12, Y5
+	VUNPCKLPD Y15, Y13, Y6
+	VUNPCKHPD Y15, Y13, Y7
+
+	LEAQ    (DI)(DX*4), AX
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, (DI)(DX*1)
+	VMOVUPS Y2, (DI)(DX*2)
+	VMOVUPS Y3, (DI)(BX*1)
+	VMOVUPS Y4, (AX)
+	VMOVUPS Y5, (AX)(DX*1)
+	VMOVUPS Y6, (AX)(DX*2)
+	VMOVUPS Y7, (AX)(BX*1)
+
+	ADDQ $32, SI
+	ADDQ $32, R10
+	ADDQ $32, R11
+	LEAQ (DI)(DX*8), DI
+	DECQ CX
+	JNZ  block
+	VZEROUPPER
+	RET

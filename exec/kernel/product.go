@@ -1,0 +1,130 @@
+package kernel
+
+// MulNT computes C = alpha·A·Bᵀ + beta·C, where A is m×k, B is n×k and C is m×n. With beta 0 the old contents of C are
+// not read. C must not overlap the factors.
+func MulNT(alpha float32, a, b Matrix, beta float32, c Matrix) {
+	if a.Rows != c.Rows || b.Rows != c.Cols || a.Cols != b.Cols {
+		panic(errShape)
+	}
+	if a.Cols == 0 || c.Rows == 0 || c.Cols == 0 {
+		Scale(beta, c)
+		return
+	}
+	set := currentSet()
+	if set == blasSet {
+		blasNT(alpha, a, b, beta, c)
+		return
+	}
+	f := factors{a: a, b: b}
+	f.mul(set, alpha, beta, c)
+}
+
+// MulNN computes C = alpha·A·B + beta·C, where A is m×k, B is k×n and C is m×n. With beta 0 the old contents of C are
+// not read. C must not overlap the factors.
+func MulNN(alpha float32, a, b Matrix, beta float32, c Matrix) {
+	if a.Rows != c.Rows || b.Cols != c.Cols || a.Cols != b.Rows {
+		panic(errShape)
+	}
+	if a.Cols == 0 || c.Rows == 0 || c.Cols == 0 {
+		Scale(beta, c)
+		return
+	}
+	set := currentSet()
+	if set == blasSet {
+		blasNN(alpha, a, b, beta, c)
+		return
+	}
+	f := factors{a: a, b: b, bTall: true}
+	f.mul(set, alpha, beta, c)
+}
+
+// MulTN computes C = alpha·Aᵀ·B + beta·C, where A is k×m, B is k×n and C is m×n. With beta 0 the old contents of C are
+// not read. C must not overlap the factors.
+func MulTN(alpha float32, a, b Matrix, beta float32, c Matrix) {
+	if a.Cols != c.Rows || b.Cols != c.Cols || a.Rows != b.Rows {
+		panic(errShape)
+	}
+	if a.Rows == 0 || c.Rows == 0 || c.Cols == 0 {
+		Scale(beta, c)
+		return
+	}
+	set := currentSet()
+	if set == blasSet {
+		blasTN(alpha, a, b, beta, c)
+		return
+	}
+	f := factors{a: a, b: b, aTall: true, bTall: true}
+	f.mul(set, alpha, beta, c)
+}
+
+// factors are those of a product of which neither is prepared. k is the number of columns of a, and of rows of b, except where
+// they are tall.
+type factors struct {
+	a, b         Matrix
+	aTall, bTall bool
+}
+
+const (
+	// tallRows is how many rows a tall left factor may have to be read where it stands, an element of each in turn. Of
+	// more, the cache lines and pages do not stay where they are found quickly (Emerald Rapids, November 2026).
+	tallRows = 512
+	// tallBytes is how much of the transpose of such a factor is made at a time: it should still be in the second-level
+	// cache when it is used.
+	tallBytes = 1 << 20
+)
+
+// mul computes C = alpha·A·B + beta·C with whatever is transposed.
+func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
+	checkData(f.a)
+	checkData(f.b)
+	checkData(c)
+	if c.Rows > 1 && c.Stride < c.Cols {
+		panic(errShape)
+	}
+	ws := getWorkspace()
+	defer ws.put()
+	ws.prepare(set, f.b, f.bTall)
+	if !f.aTall || f.a.Rows <= tallRows {
+		ws.segs[0] = Segment{X: f.a, W: &ws.weights, transposed: f.aTall}
+		ws.addTo(set, alpha, beta, c)
+		return
+	}
+	n := max(tallBytes/(4*f.a.Rows)/maxTileRows, 1) * maxTileRows
+	used := ws.used
+	for i := 0; i < c.Rows; i += n {
+		ws.used = used
+		rows := min(n, c.Rows-i)
+		ws.segs[0] = Segment{X: ws.transposed(set, Cols(f.a, i, rows)), W: &ws.weights}
+		ws.addTo(set, alpha, beta, Rows(c, i, rows))
+	}
+}
+
+// prepare makes weights of m, or of its transpose if it is tall.
+func (w *workspace) prepare(set kernelSet, m Matrix, tall bool) {
+	w.weights = Weights{w: m, tall: tall, set: set}
+	w.weights.panels = w.floats(w.weights.size())
+	w.weights.pack()
+}
+
+// transposed returns the transpose of m.
+func (w *workspace) transposed(set kernelSet, m Matrix) Matrix {
+	// Rows lie an odd number of cache lines apart, so that they do not get into each other's way.
+	lines := (m.Rows+cacheLine-1)/cacheLine | 1
+	t := Matrix{Rows: m.Cols, Cols: m.Rows, Stride: lines * cacheLine}
+	t.Data = w.floats(t.Rows * t.Stride)
+	transpose(set, t.Data, t.Stride, m)
+	return t
+}
+
+// addTo computes C = alpha·X·Wᵀ + beta·C for the one segment.
+func (w *workspace) addTo(set kernelSet, alpha, beta float32, c Matrix) {
+	var ep Epilogue
+	switch beta {
+	case 0:
+	case 1:
+		ep.Accumulate = true
+	default:
+		ep.Alpha, ep.Residual = beta, c
+	}
+	multiply(set, w, w.segs[:], &ep, alpha, c)
+}

@@ -1,0 +1,67 @@
+package kernel
+
+// AddColSums adds alpha times the sum of the rows of m to dst, which has an element per column.
+func AddColSums(dst []float32, alpha float32, m Matrix) {
+	if len(dst) != m.Cols {
+		panic(errShape)
+	}
+	for i := range m.Rows {
+		AddVec(dst, alpha, Row(m, i))
+	}
+}
+
+// AddColProducts adds alpha times the sum over rows of the element-wise product of a and b to dst, which has an element
+// per column.
+func AddColProducts(dst []float32, alpha float32, a, b Matrix) {
+	sameShape(a, b)
+	if len(dst) != a.Cols {
+		panic(errShape)
+	}
+	for i := range a.Rows {
+		bestSet.addScaledMul(dst, Row(a, i), Row(b, i), alpha)
+	}
+}
+
+// AddColMoments adds the sums of the columns of m to sum and those of their squares to sumsq, in double precision.
+func AddColMoments(sum, sumsq []float64, m Matrix) {
+	if len(sum) != m.Cols || len(sumsq) != m.Cols {
+		panic(errShape)
+	}
+	for i := range m.Rows {
+		bestSet.moments(sum, sumsq, Row(m, i))
+	}
+}
+
+// Dot returns the sum of the products of the elements of x and y, which have one length. The order of the additions is a
+// fixed function of the length, so that a result doesn't depend on alignment.
+func Dot(x, y []float32) float32 { return bestSet.dot(x, y) }
+
+// MatrixDot returns the sum of the products of the elements of a and b, which have one shape.
+func MatrixDot(a, b Matrix) float64 {
+	sameShape(a, b)
+	var sum float64
+	for i := range a.Rows {
+		x, y := Row(a, i), Row(b, i)
+		y = y[:len(x)]
+		for j, v := range x {
+			sum += float64(v) * float64(y[j])
+		}
+	}
+	return sum
+}
+
+// Sum returns the sum of the elements of x, from four partial sums of every fourth element.
+func Sum(x []float32) float32 {
+	var a, b, c, d float32
+	for len(x) >= 4 {
+		a += x[0]
+		b += x[1]
+		c += x[2]
+		d += x[3]
+		x = x[4:]
+	}
+	for _, v := range x {
+		a += v
+	}
+	return (a + b) + (c + d)
+}

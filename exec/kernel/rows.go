@@ -1,0 +1,73 @@
+package kernel
+
+// CopyRows sets row i of dst to row indexes[i] of src, or to zero where the index is -1.
+func CopyRows(dst, src Matrix, indexes []int32) {
+	checkRows(dst, src, len(indexes))
+	for i, r := range indexes {
+		if r < 0 {
+			clear(Row(dst, i))
+			continue
+		}
+		copy(Row(dst, i), sourceRow(src, r))
+	}
+}
+
+// AddRows adds alpha times row indexes[i] of src to row i of dst, and nothing where the index is -1.
+func AddRows(dst Matrix, alpha float32, src Matrix, indexes []int32) {
+	checkRows(dst, src, len(indexes))
+	for i, r := range indexes {
+		if r >= 0 {
+			AddVec(Row(dst, i), alpha, sourceRow(src, r))
+		}
+	}
+}
+
+// AddToRows adds alpha times row i of src to row indexes[i] of dst, and nothing where the index is -1. Indexes may
+// repeat.
+func AddToRows(dst Matrix, alpha float32, src Matrix, indexes []int32) {
+	checkRows(src, dst, len(indexes))
+	for i, r := range indexes {
+		if r >= 0 {
+			AddVec(sourceRow(dst, r), alpha, Row(src, i))
+		}
+	}
+}
+
+// AddRowRanges adds alpha times the sum of the rows [first, second) of src to row i of dst, for each pair i of ranges.
+// (-1, -1) is an empty range.
+func AddRowRanges[Pair ~[2]int32](dst Matrix, alpha float32, src Matrix, ranges []Pair) {
+	checkRows(dst, src, len(ranges))
+	for i, p := range ranges {
+		row := Row(dst, i)
+		for r := p[0]; r < p[1]; r++ {
+			AddVec(row, alpha, sourceRow(src, r))
+		}
+	}
+}
+
+// PermuteCols sets column j of dst to column from[j] of src.
+func PermuteCols(dst, src Matrix, from []int32) {
+	if dst.Rows != src.Rows || dst.Cols != len(from) {
+		panic(errShape)
+	}
+	for i := range dst.Rows {
+		d, s := Row(dst, i), Row(src, i)
+		d = d[:len(from)]
+		for j, f := range from {
+			d[j] = s[f]
+		}
+	}
+}
+
+func checkRows(a, b Matrix, n int) {
+	if a.Rows != n || a.Cols != b.Cols {
+		panic(errShape)
+	}
+}
+
+func sourceRow(m Matrix, r int32) []float32 {
+	if r < 0 || int(r) >= m.Rows {
+		panic(errIndex)
+	}
+	return Row(m, int(r))
+}

@@ -1,0 +1,330 @@
+package kernel
+
+import "math"
+
+// block is how many elements the assembly for vectors treats at a time. Reductions keep as many partial results, for the
+// elements whose indexes leave the same remainder, so that a result depends on the length only.
+const block = 16
+
+// The functions below are Go with assembly for whole blocks. Both compute the same bits: products and sums are rounded one by
+// one, and the conversions say so to compilers that would fuse them.
+
+// blocks is how many blocks of n elements the assembly of s treats.
+func (s kernelSet) blocks(n int) int {
+	if s < avx2Set {
+		return 0
+	}
+	return n / block
+}
+
+// add adds x to dst.
+func (s kernelSet) add(dst, x []float32) {
+	dst = dst[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		addAVX2(&dst[0], &x[0], n)
+	}
+	for j := n * block; j < len(x); j++ {
+		dst[j] += x[j]
+	}
+}
+
+// addScaled adds alpha·x to dst.
+func (s kernelSet) addScaled(dst, x []float32, alpha float32) {
+	dst = dst[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		addScaledAVX2(&dst[0], &x[0], n, alpha)
+	}
+	for j := n * block; j < len(x); j++ {
+		dst[j] += float32(alpha * x[j])
+	}
+}
+
+// addNumber sets dst to x + alpha.
+func (s kernelSet) addNumber(dst, x []float32, alpha float32) {
+	dst = dst[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		addNumberAVX2(&dst[0], &x[0], n, alpha)
+	}
+	for j := n * block; j < len(x); j++ {
+		dst[j] = x[j] + alpha
+	}
+}
+
+// scale sets dst to alpha·x.
+func (s kernelSet) scale(dst, x []float32, alpha float32) {
+	dst = dst[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		scaleAVX2(&dst[0], &x[0], n, alpha)
+	}
+	for j := n * block; j < len(x); j++ {
+		dst[j] = alpha * x[j]
+	}
+}
+
+// scaleFloor sets dst to alpha·x, raised to floor. NaN stays.
+func (s kernelSet) scaleFloor(dst, x []float32, alpha, floor float32) {
+	dst = dst[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		scaleFloorAVX2(&dst[0], &x[0], n, alpha, floor)
+	}
+	for j := n * block; j < len(x); j++ {
+		v := alpha * x[j]
+		if v < floor {
+			v = floor
+		}
+		dst[j] = v
+	}
+}
+
+// mul sets dst to x·y.
+func (s kernelSet) mul(dst, x, y []float32) {
+	dst, y = dst[:len(x)], y[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		mulAVX2(&dst[0], &x[0], &y[0], n)
+	}
+	for j := n * block; j < len(x); j++ {
+		dst[j] = x[j] * y[j]
+	}
+}
+
+// addMul adds x·y to dst.
+func (s kernelSet) addMul(dst, x, y []float32) {
+	dst, y = dst[:len(x)], y[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		addMulAVX2(&dst[0], &x[0], &y[0], n)
+	}
+	for j := n * block; j < len(x); j++ {
+		dst[j] += float32(x[j] * y[j])
+	}
+}
+
+// addScaledMul adds alpha·x·y to dst.
+func (s kernelSet) addScaledMul(dst, x, y []float32, alpha float32) {
+	dst, y = dst[:len(x)], y[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		addScaledMulAVX2(&dst[0], &x[0], &y[0], n, alpha)
+	}
+	for j := n * block; j < len(x); j++ {
+		dst[j] += float32(float32(alpha*x[j]) * y[j])
+	}
+}
+
+// mulAdd sets dst to x·y + z.
+func (s kernelSet) mulAdd(dst, x, y, z []float32) {
+	dst, y, z = dst[:len(x)], y[:len(x)], z[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		mulAddAVX2(&dst[0], &x[0], &y[0], &z[0], n)
+	}
+	for j := n * block; j < len(x); j++ {
+		dst[j] = float32(x[j]*y[j]) + z[j]
+	}
+}
+
+// relu sets dst to x, raised to zero. NaN stays.
+func (s kernelSet) relu(dst, x []float32) {
+	dst = dst[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		reluAVX2(&dst[0], &x[0], n)
+	}
+	for j := n * block; j < len(x); j++ {
+		v := x[j]
+		if v < 0 {
+			v = 0
+		}
+		dst[j] = v
+	}
+}
+
+// reluDeriv sets dst to dy where y > 0, and to 0 elsewhere.
+func (s kernelSet) reluDeriv(dst, y, dy []float32) {
+	dst, y = dst[:len(dy)], y[:len(dy)]
+	n := s.blocks(len(dy))
+	if n > 0 {
+		reluDerivAVX2(&dst[0], &y[0], &dy[0], n)
+	}
+	for j := n * block; j < len(dy); j++ {
+		v := dy[j]
+		if !(y[j] > 0) {
+			v = 0
+		}
+		dst[j] = v
+	}
+}
+
+// sigmoidDeriv sets dst to dy·y·(1-y).
+func (s kernelSet) sigmoidDeriv(dst, y, dy []float32) {
+	dst, y = dst[:len(dy)], y[:len(dy)]
+	n := s.blocks(len(dy))
+	if n > 0 {
+		sigmoidDerivAVX2(&dst[0], &y[0], &dy[0], n)
+	}
+	for j := n * block; j < len(dy); j++ {
+		dst[j] = float32(dy[j]*y[j]) * (1 - y[j])
+	}
+}
+
+// tanhDeriv sets dst to dy·(1-y²).
+func (s kernelSet) tanhDeriv(dst, y, dy []float32) {
+	dst, y = dst[:len(dy)], y[:len(dy)]
+	n := s.blocks(len(dy))
+	if n > 0 {
+		tanhDerivAVX2(&dst[0], &y[0], &dy[0], n)
+	}
+	for j := n * block; j < len(dy); j++ {
+		dst[j] = dy[j] * (1 - float32(y[j]*y[j]))
+	}
+}
+
+// dot returns the sum of x·y.
+func (s kernelSet) dot(x, y []float32) float32 {
+	y = y[:len(x)]
+	var sums [block]float32
+	n := s.blocks(len(x))
+	if n > 0 {
+		dotAVX2(&x[0], &y[0], n, &sums)
+	}
+	for j := n * block; j < len(x); j++ {
+		sums[j%block] += float32(x[j] * y[j])
+	}
+	return total(&sums)
+}
+
+// moments adds x to sum, and its squares to sumsq.
+func (s kernelSet) moments(sum, sumsq []float64, x []float32) {
+	sum, sumsq = sum[:len(x)], sumsq[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		momentsAVX2(&sum[0], &sumsq[0], &x[0], n)
+	}
+	for j := n * block; j < len(x); j++ {
+		v := float64(x[j])
+		sum[j] += v
+		sumsq[j] += v * v // a square of a float32 is exact
+	}
+}
+
+// total returns the sum of partial sums, adding halves until one is left.
+func total[T float32 | float64](sums *[block]T) T {
+	for half := block / 2; half > 0; half /= 2 {
+		for i := range half {
+			sums[i] += sums[i+half]
+		}
+	}
+	return sums[0]
+}
+
+// max returns the largest element that is not NaN, -Inf if there is none.
+func (s kernelSet) max(x []float32) float32 {
+	most := float32(math.Inf(-1))
+	n := s.blocks(len(x))
+	if n > 0 {
+		var parts [block]float32
+		maxAVX2(&x[0], n, &parts)
+		most = largest(most, parts[:])
+	}
+	return largest(most, x[n*block:])
+}
+
+func largest(most float32, x []float32) float32 {
+	for _, v := range x {
+		if v > most {
+			most = v
+		}
+	}
+	return most
+}
+
+// exp sets dst to e**(x-shift) and returns the sum.
+func (s kernelSet) exp(dst, x []float32, shift float32) float64 {
+	dst = dst[:len(x)]
+	var sums [block]float64
+	n := s.blocks(len(x))
+	switch {
+	case n == 0:
+	case s == avx512Set:
+		expAVX512(&dst[0], &x[0], n, shift, &sums)
+	default:
+		expAVX2(&dst[0], &x[0], n, shift, &sums)
+	}
+	for j := n * block; j < len(x); j++ {
+		e := Exp(x[j] - shift)
+		dst[j] = e
+		sums[j%block] += float64(e)
+	}
+	return total(&sums)
+}
+
+// expSum returns the sum of e**(x-shift).
+func (s kernelSet) expSum(x []float32, shift float32) float64 {
+	var sums [block]float64
+	n := s.blocks(len(x))
+	switch {
+	case n == 0:
+	case s == avx512Set:
+		expSumAVX512(&x[0], n, shift, &sums)
+	default:
+		expSumAVX2(&x[0], n, shift, &sums)
+	}
+	for j := n * block; j < len(x); j++ {
+		sums[j%block] += float64(Exp(x[j] - shift))
+	}
+	return total(&sums)
+}
+
+// logSoftmaxDeriv sets dst to dy - e**y·sum.
+func (s kernelSet) logSoftmaxDeriv(dst, y, dy []float32, sum float32) {
+	dst, y = dst[:len(dy)], y[:len(dy)]
+	n := s.blocks(len(dy))
+	switch {
+	case n == 0:
+	case s == avx512Set:
+		logSoftmaxDerivAVX512(&dst[0], &y[0], &dy[0], n, sum)
+	default:
+		logSoftmaxDerivAVX2(&dst[0], &y[0], &dy[0], n, sum)
+	}
+	for j := n * block; j < len(dy); j++ {
+		dst[j] = dy[j] - float32(Exp(y[j])*sum)
+	}
+}
+
+// sigmoid sets dst to 1/(1+e**-x).
+func (s kernelSet) sigmoid(dst, x []float32) {
+	dst = dst[:len(x)]
+	n := s.blocks(len(x))
+	switch {
+	case n == 0:
+	case s == avx512Set:
+		sigmoidAVX512(&dst[0], &x[0], n)
+	default:
+		sigmoidAVX2(&dst[0], &x[0], n)
+	}
+	for j := n * block; j < len(x); j++ {
+		dst[j] = Sigmoid1(x[j])
+	}
+}
+
+// tanh sets dst to the hyperbolic tangent of x.
+func (s kernelSet) tanh(dst, x []float32) {
+	dst = dst[:len(x)]
+	n := s.blocks(len(x))
+	switch {
+	case n == 0:
+	case s == avx512Set:
+		tanhAVX512(&dst[0], &x[0], n)
+	default:
+		tanhAVX2(&dst[0], &x[0], n)
+	}
+	for j := n * block; j < len(x); j++ {
+		dst[j] = Tanh1(x[j])
+	}
+}

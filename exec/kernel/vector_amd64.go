@@ -1,0 +1,81 @@
+package kernel
+
+// For whole blocks of vectors. internal/gen writes them.
+
+//go:noescape
+func expAVX2(dst, src *float32, blocks int, shift float32, sums *[16]float64)
+
+//go:noescape
+func expSumAVX2(src *float32, blocks int, shift float32, sums *[16]float64)
+
+//go:noescape
+func logSoftmaxDerivAVX2(dst, y, dy *float32, blocks int, sum float32)
+
+//go:noescape
+func sigmoidAVX2(dst, src *float32, blocks int)
+
+//go:noescape
+func tanhAVX2(dst, src *float32, blocks int)
+
+//go:noescape
+func addAVX2(dst, x *float32, blocks int)
+
+//go:noescape
+func addScaledAVX2(dst, x *float32, blocks int, alpha float32)
+
+//go:noescape
+func addNumberAVX2(dst, x *float32, blocks int, alpha float32)
+
+//go:noescape
+func scaleAVX2(dst, x *float32, blocks int, alpha float32)
+
+//go:noescape
+func scaleFloorAVX2(dst, x *float32, blocks int, alpha float32, floor float32)
+
+//go:noescape
+func mulAVX2(dst, x, y *float32, blocks int)
+
+//go:noescape
+func addMulAVX2(dst, x, y *float32, blocks int)
+
+//go:noescape
+func addScaledMulAVX2(dst, x, y *float32, blocks int, alpha float32)
+
+//go:noescape
+func mulAddAVX2(dst, x, y, z *float32, blocks int)
+
+//go:noescape
+func reluAVX2(dst, x *float32, blocks int)
+
+//go:noescape
+func reluDerivAVX2(dst, y, dy *float32, blocks int)
+
+//go:noescape
+func sigmoidDerivAVX2(dst, y, dy *float32, blocks int)
+
+//go:noescape
+func tanhDerivAVX2(dst, y, dy *float32, blocks int)
+
+//go:noescape
+func momentsAVX2(sum, sumsq *float64, x *float32, blocks int)
+
+//go:noescape
+func dotAVX2(x, y *float32, blocks int, sums *[16]float32)
+
+//go:noescape
+func maxAVX2(x *float32, blocks int, sums *[16]float32)
+
+//go:noescape
+func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64)
+
+//go:noescape
+func expSumAVX512(src *float32, blocks int, shift float32, sums *[16]float64)
+
+//go:noescape
+func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32)
+
+//go:noescape
+func sigmoidAVX512(dst, src *float32, blocks int)
+
+//go:noescape
+func tanhAVX512(dst, src *float32, blocks int)

@@ -1,0 +1,193 @@
+package kernel
+
+// Weights is the factor W of products y = x·Wᵀ (W has a row per column of y), in the form in which products want it. It
+// belongs to a component that computes with the same W again and again: made once, used by many goroutines.
+type Weights struct {
+	w      Matrix
+	tall   bool // w is the transpose of W
+	set    kernelSet
+	panels []float32 // see pack
+}
+
+// NewWeights prepares w, which is W. The result keeps w; when the elements of w change it must be made anew.
+func NewWeights(w Matrix) *Weights { return newWeights(currentSet(), w, false) }
+
+// NewTransposedWeights prepares w, which is the transpose of W, so that the products are y = x·w: those of a backward pass.
+// Otherwise it is like NewWeights.
+func NewTransposedWeights(w Matrix) *Weights { return newWeights(currentSet(), w, true) }
+
+func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
+	checkData(w)
+	p := &Weights{w: w, tall: tall, set: set}
+	if set != blasSet {
+		p.panels = alignedFloats(p.size())
+		p.pack()
+	}
+	return p
+}
+
+// Matrix returns the matrix that p was made of.
+func (p *Weights) Matrix() Matrix { return p.w }
+
+// shape returns the number of columns of y, and the length of the sums.
+func (p *Weights) shape() (n, k int) {
+	if p.tall {
+		return p.w.Cols, p.w.Rows
+	}
+	return p.w.Rows, p.w.Cols
+}
+
+// Mul computes y = x·Wᵀ and what ep adds to it.
+func (p *Weights) Mul(x Matrix, ep Epilogue, y Matrix) {
+	ws := getWorkspace()
+	defer ws.put()
+	ws.segs[0] = Segment{X: x, W: p}
+	mulSegments(ws, ws.segs[:], &ep, y)
+}
+
+// Epilogue is what a product does with an element of its result before it stores it. With all fields set,
+//
+//	v = sum + y (Accumulate) + Bias[j];  v = max(v, 0) (ReLU);  v = v·Scale[j] + Offset[j];  y = v + Alpha·Residual[i,j]
+//
+// where every product and every sum is rounded by itself, so that what is done here has the same bits as what is done
+// afterwards. The zero value stores the sum. Scale and Offset go together. Residual
+// may be y itself, but must not overlap it otherwise.
+type Epilogue struct {
+	Accumulate    bool
+	ReLU          bool
+	BiasFirst     bool // of several segments, the first one gets the bias; otherwise the last one
+	Bias          []float32
+	Scale, Offset []float32
+	Alpha         float32
+	Residual      Matrix
+}
+
+// Segment is a term x·Wᵀ of a sum of products. Rows of X may lie apart by any stride, also one of 0: all rows are the same
+// then.
+type Segment struct {
+	X Matrix
+	W *Weights
+	// Continue makes the term go on with the sums of the segment before, the first one with what y holds (which Accumulate
+	// then does not add again), as if they were one product with a longer k, instead of adding sums of its own to them.
+	// The bits differ.
+	Continue bool
+
+	transposed bool // the term is Xᵀ·Wᵀ
+}
+
+// k is the length of the sums.
+func (s *Segment) k() int {
+	_, k := s.W.shape()
+	return k
+}
+
+// distances returns those of rows and of columns of x, in bytes.
+func (s *Segment) distances() (row, step uintptr) {
+	if s.transposed {
+		return 4, uintptr(s.X.Stride) * 4
+	}
+	return uintptr(s.X.Stride) * 4, 4
+}
+
+// at returns the address of element l of row i of x.
+func (s *Segment) at(i, l int) *float32 {
+	if s.transposed {
+		return &s.X.Data[l*s.X.Stride+i]
+	}
+	return &s.X.Data[i*s.X.Stride+l]
+}
+
+// Mul computes y = x·Wᵀ and what ep adds to it, with a factor that is not prepared.
+func Mul(x, w Matrix, ep Epilogue, y Matrix) { mulWith(currentSet(), x, w, ep, y) }
+
+func mulWith(set kernelSet, x, w Matrix, ep Epilogue, y Matrix) {
+	ws := getWorkspace()
+	defer ws.put()
+	ws.weights = Weights{w: w}
+	ws.segs[0] = Segment{X: x, W: &ws.weights}
+	checkProduct(ws.segs[:], &ep, y)
+	checkData(w)
+	if set != blasSet {
+		ws.prepare(set, w, false)
+	}
+	multiply(set, ws, ws.segs[:], &ep, 1, y)
+}
+
+// MulSegments computes y = Σ_s x_s·W_sᵀ and what ep adds to it. The terms are added one after the other: the first one to y
+// (Accumulate) and the bias (BiasFirst), the others to the sum of those before. What else ep says is done with the last sum.
+// BiasFirst is the order of Kaldi's TDNN with a bias, which starts with rows that hold it.
+func MulSegments(segs []Segment, ep Epilogue, y Matrix) {
+	ws := getWorkspace()
+	defer ws.put()
+	mulSegments(ws, segs, &ep, y)
+}
+
+func mulSegments(ws *workspace, segs []Segment, ep *Epilogue, y Matrix) {
+	checkProduct(segs, ep, y)
+	set := currentSet()
+	if set != blasSet {
+		set = segs[0].W.set
+		for i := range segs {
+			if segs[i].W.set != set || set == blasSet {
+				segs, set = prepared(segs), bestSet
+				break
+			}
+		}
+	}
+	multiply(set, ws, segs, ep, 1, y)
+}
+
+// prepared returns segs with weights that are prepared, for those that were made while another BLAS was in use.
+func prepared(segs []Segment) []Segment {
+	p := append([]Segment(nil), segs...)
+	for i := range p {
+		if p[i].W.set != bestSet {
+			p[i].W = newWeights(bestSet, p[i].W.w, p[i].W.tall)
+		}
+	}
+	return p
+}
+
+// multiply computes y = mul·Σ_s x_s·W_sᵀ and what ep adds to it. Everything must fit.
+func multiply(set kernelSet, ws *workspace, segs []Segment, ep *Epilogue, mul float32, y Matrix) {
+	switch {
+	case y.Rows == 0 || y.Cols == 0:
+	case set == blasSet:
+		multiplyBLAS(ws, segs, ep, y)
+	default:
+		ws.product = product{set: set, segs: segs, ep: *ep, mul: mul, y: y}
+		ws.product.compute(ws)
+	}
+}
+
+// checkProduct panics unless the terms, the epilogue and y fit together.
+func checkProduct(segs []Segment, ep *Epilogue, y Matrix) {
+	if len(segs) == 0 || y.Rows > 1 && y.Stride < y.Cols {
+		panic(errShape)
+	}
+	checkData(y)
+	for i := range segs {
+		x := &segs[i].X
+		n, k := segs[i].W.shape()
+		if x.Rows != y.Rows || x.Cols != k || n != y.Cols {
+			panic(errShape)
+		}
+		checkData(*x)
+	}
+	n := y.Cols
+	if ep.Bias != nil && len(ep.Bias) != n || ep.Scale != nil && len(ep.Scale) != n || len(ep.Scale) != len(ep.Offset) {
+		panic(errShape)
+	}
+	if ep.Alpha != 0 {
+		sameShape(ep.Residual, y)
+		checkData(ep.Residual)
+	}
+}
+
+// checkData panics unless m has the elements that its shape promises. Assembly relies on it.
+func checkData(m Matrix) {
+	if m.Rows < 0 || m.Cols < 0 || m.Stride < 0 ||
+		m.Rows > 0 && m.Cols > 0 && len(m.Data) < (m.Rows-1)*m.Stride+m.Cols {
+		panic(errShape)
+	}
+}

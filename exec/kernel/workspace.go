@@ -1,0 +1,55 @@
+package kernel
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// workspace is scratch memory of a product. Workspaces come from a pool and keep their memory, so that products allocate
+// nothing in the long run.
+type workspace struct {
+	buf  []float32
+	used int
+
+	weights Weights // of a factor that is not prepared
+	segs    [1]Segment
+	parts   []part  // memory for those of a product
+	product product // here, because it would not stay on the stack
+}
+
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+
+func getWorkspace() *workspace { return workspaces.Get().(*workspace) }
+
+// put gives the workspace back. What floats returned must not be used any more.
+func (w *workspace) put() {
+	w.used = 0
+	clear(w.parts)
+	w.weights, w.segs, w.product = Weights{}, [1]Segment{}, product{}
+	workspaces.Put(w)
+}
+
+// cacheLine is the size of a cache line in elements.
+const cacheLine = 16
+
+// floats returns n elements with undefined contents that begin at a cache line.
+func (w *workspace) floats(n int) []float32 {
+	size := (n + cacheLine - 1) &^ (cacheLine - 1)
+	if w.used+size > len(w.buf) {
+		// What was given out before stays where it is.
+		w.buf = alignedFloats(w.used + size)
+	}
+	v := w.buf[w.used : w.used+n : w.used+n]
+	w.used += size
+	return v
+}
+
+// alignedFloats returns n zeros that begin at a cache line.
+func alignedFloats(n int) []float32 {
+	v := make([]float32, n+cacheLine-1)
+	skip := 0
+	if at := uintptr(unsafe.Pointer(unsafe.SliceData(v))) % (4 * cacheLine); at != 0 {
+		skip = int(4*cacheLine-at) / 4
+	}
+	return v[skip : skip+n : skip+n]
+}
