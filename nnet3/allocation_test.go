@@ -1,0 +1,101 @@
+package nnet3
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/metrics"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// allocationBound is what reading so many bytes may allocate, beside the numbers that a config asks for.
+func allocationBound(size int) uint64 { return 16*uint64(size) + 64<<20 }
+
+// boundAllocation runs f and fails if it allocated more than an input of so many bytes justifies.
+func boundAllocation(t *testing.T, what string, size int, f func()) {
+	t.Helper()
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	before := sample[0].Value.Uint64()
+	f()
+	metrics.Read(sample)
+	if used := sample[0].Value.Uint64() - before; used > allocationBound(size) {
+		t.Errorf("%s: %d bytes were allocated for %d", what, used, size)
+	}
+}
+
+// TestModelAllocation puts absurd sizes in the place of every number of small models. The length of the input is known to
+// the reader, or not.
+func TestModelAllocation(t *testing.T) {
+	for name, data := range littleModels(t) {
+		for i := range len(data) - 5 {
+			if data[i] != 4 {
+				continue
+			}
+			for _, n := range []uint32{1 << 20, 1 << 24, 1<<31 - 1} {
+				broken := bytes.Clone(data)
+				binary.LittleEndian.PutUint32(broken[i+1:], n)
+				for _, src := range []io.Reader{bytes.NewReader(broken), io.MultiReader(bytes.NewReader(broken))} {
+					boundAllocation(t, fmt.Sprintf("%s, %d in the place of byte %d", name, n, i+1), len(broken), func() {
+						if r, err := kaldiio.NewReader(src, name); err == nil {
+							ReadModel(r)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestLargeModelAllocation reads models that are large: many components, long vectors in text, long lines, names and
+// descriptors.
+func TestLargeModelAllocation(t *testing.T) {
+	var many strings.Builder
+	const n = 20000
+	fmt.Fprintf(&many, "<Nnet3> \ninput-node name=i dim=1\noutput-node name=o input=i\n\n<NumComponents> %d ", n)
+	for i := range n {
+		fmt.Fprintf(&many, "<ComponentName> c%d <NoOpComponent> <Dim> 1 <BackpropScale> 1 </NoOpComponent> ", i)
+	}
+	many.WriteString("</Nnet3> ")
+	vector := "<Nnet3> \ninput-node name=i dim=1\noutput-node name=o input=i\n\n<NumComponents> 1 <ComponentName> c <FixedBiasComponent> <Bias> [ " +
+		strings.Repeat("1 ", 5<<20) + "] </FixedBiasComponent> </Nnet3> "
+	terms := "<Nnet3> \ninput-node name=i dim=1\noutput-node name=o input=Append(i" + strings.Repeat(",i", 5<<20) + ")\n\n<NumComponents> 0 </Nnet3> "
+	var nodes strings.Builder
+	nodes.WriteString("<Nnet3> \ninput-node name=i dim=1\n")
+	for i := range 100000 {
+		fmt.Fprintf(&nodes, "dim-range-node name=d%d input-node=i dim=1 dim-offset=0\n", i)
+	}
+	nodes.WriteString("output-node name=o input=i\n\n<NumComponents> 0 </Nnet3> ")
+	for name, text := range map[string]string{"components": many.String(), "vector": vector, "terms": terms, "nodes": nodes.String()} {
+		boundAllocation(t, name, len(text), func() {
+			if _, _, err := readModelBytes(name, []byte(text)); err != nil && name != "terms" {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// TestConfigAllocation: the components of a config share what they may make up.
+func TestConfigAllocation(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("input-node name=i dim=1\noutput-node name=o input=i\n")
+	for i := range 100 {
+		fmt.Fprintf(&text, "component name=c%d type=AffineComponent input-dim=1024 output-dim=1024\n", i)
+	}
+	read := func(room int) (err error) {
+		boundAllocation(t, "config", text.Len(), func() {
+			err = new(Nnet).readConfig(strings.NewReader(text.String()), "config", 1, room)
+		})
+		return err
+	}
+	err := read(1 << 22)
+	if !errors.Is(err, component.ErrConfig) || !strings.Contains(err.Error(), "config:6: component c3: 1024×1024 parameters are more than the ") {
+		t.Errorf("%.300v", err)
+	}
+}

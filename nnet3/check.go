@@ -1,0 +1,160 @@
+package nnet3
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/go-multierror"
+)
+
+// checker collects what is wrong with a network.
+type checker struct {
+	nn   *Nnet
+	errs *multierror.Error
+}
+
+// Check reports everything that keeps the network from being compiled: nodes that refer to what is not there, dimensions
+// that do not fit, a missing input or output. The error wraps ErrNetwork. Nodes and components without use are legal;
+// Info lists them.
+func (nn *Nnet) Check() error {
+	c := &checker{nn: nn}
+	names := make(map[string]bool, len(nn.Nodes))
+	inputs, outputs := 0, 0
+	for i := range nn.Nodes {
+		n := &nn.Nodes[i]
+		if !validName(n.Name) {
+			c.failf(i, "%q is no name", n.Name)
+		}
+		if names[n.Name] {
+			c.failf(i, "there is another node of this name")
+		}
+		names[n.Name] = true
+		if n.Kind == InputNode {
+			inputs++
+		}
+		if nn.IsOutputNode(i) {
+			outputs++
+		}
+		c.node(i)
+	}
+	if len(nn.Components) != len(nn.ComponentNames) {
+		c.add(fmt.Errorf("%d components have %d names: %w", len(nn.Components), len(nn.ComponentNames), ErrNetwork))
+	}
+	if inputs == 0 {
+		c.add(fmt.Errorf("the network has no input-node: %w", ErrNetwork))
+	}
+	if outputs == 0 {
+		c.add(fmt.Errorf("the network has no output-node: %w", ErrNetwork))
+	}
+	return oneError(c.errs)
+}
+
+func (c *checker) full() bool { return c.errs != nil && len(c.errs.Errors) >= maxFaults }
+
+func (c *checker) add(err error) {
+	if c.full() {
+		return
+	}
+	c.errs = multierror.Append(c.errs, err)
+	if c.full() {
+		c.errs = multierror.Append(c.errs, errors.New("and more"))
+	}
+}
+
+func (c *checker) failf(node int, format string, args ...any) {
+	n := &c.nn.Nodes[node]
+	c.add(fmt.Errorf("%s %s: %w", n.Kind, n.Name, fmt.Errorf(format+": %w", append(args, ErrNetwork)...)))
+}
+
+// node checks one node.
+func (c *checker) node(i int) {
+	switch n := &c.nn.Nodes[i]; n.Kind {
+	case InputNode:
+		if n.Dim <= 0 {
+			c.failf(i, "it has %d columns", n.Dim)
+		}
+	case DescriptorNode:
+		c.descriptor(i)
+	case ComponentNode:
+		c.component(i)
+	case DimRangeNode:
+		c.dimRange(i)
+	default:
+		c.failf(i, "there is no such kind of node")
+	}
+}
+
+// descriptor checks what a descriptor refers to and its dimensions.
+func (c *checker) descriptor(i int) {
+	n := &c.nn.Nodes[i]
+	if len(n.Descriptor.Parts) == 0 {
+		c.failf(i, "its descriptor is empty")
+		return
+	}
+	for _, j := range n.Descriptor.Nodes(nil) {
+		if j < 0 || j >= len(c.nn.Nodes) {
+			c.failf(i, "its descriptor refers to node %d of %d", j, len(c.nn.Nodes))
+			return
+		}
+		if from := &c.nn.Nodes[j]; from.Kind == DescriptorNode {
+			c.failf(i, "its descriptor refers to %s, which is not a node to take an input from", from.Name)
+			return
+		} else if from.Kind == ComponentNode && !c.hasComponent(j) {
+			return // reported there
+		}
+	}
+	if _, err := n.Descriptor.Dim(c.nn.sourceDim); err != nil {
+		c.failf(i, "%w: %s", err, clip(c.nn.format(i)))
+	}
+}
+
+func (c *checker) hasComponent(i int) bool {
+	k := c.nn.Nodes[i].Component
+	return k >= 0 && k < len(c.nn.Components) && c.nn.Components[k] != nil
+}
+
+// component checks that a component fits its input.
+func (c *checker) component(i int) {
+	if !c.hasComponent(i) {
+		c.failf(i, "it refers to component %d of %d", c.nn.Nodes[i].Component, len(c.nn.Components))
+		return
+	}
+	if i == 0 || c.nn.Nodes[i-1].Kind != DescriptorNode {
+		c.failf(i, "it has no descriptor before it")
+		return
+	}
+	k := c.nn.Nodes[i].Component
+	have, want := c.nn.OutputDim(i-1), c.nn.Components[k].InputDim()
+	if have >= 0 && have != want {
+		c.failf(i, "component %s takes %d columns, the input has %d: %s", c.nn.ComponentNames[k], want, have, clip(c.nn.format(i-1)))
+	}
+}
+
+// dimRange checks that a range lies within the node that it is taken from.
+func (c *checker) dimRange(i int) {
+	n := &c.nn.Nodes[i]
+	if n.Input < 0 || n.Input >= len(c.nn.Nodes) {
+		c.failf(i, "it refers to node %d of %d", n.Input, len(c.nn.Nodes))
+		return
+	}
+	from := &c.nn.Nodes[n.Input]
+	if from.Kind != InputNode && from.Kind != ComponentNode {
+		c.failf(i, "%s is neither an input-node nor a component-node", from.Name)
+		return
+	}
+	if from.Kind == ComponentNode && !c.hasComponent(n.Input) {
+		return
+	}
+	if dim := c.nn.OutputDim(n.Input); n.Dim <= 0 || n.DimOffset < 0 || n.DimOffset > dim-n.Dim {
+		c.failf(i, "%d columns from column %d on do not lie within the %d columns of %s", n.Dim, n.DimOffset, dim, from.Name)
+	}
+}
+
+// clip shortens a text for a message.
+func clip(s string) string {
+	const most = 300
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}

@@ -1,0 +1,129 @@
+package component
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"regexp"
+	"runtime/metrics"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// allocationBound is what reading so many bytes may allocate.
+func allocationBound(size int) uint64 { return 16*uint64(size) + 64<<20 }
+
+// allocatedBy returns how many bytes f allocates.
+func allocatedBy(f func()) uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	before := sample[0].Value.Uint64()
+	f()
+	metrics.Read(sample)
+	return sample[0].Value.Uint64() - before
+}
+
+// absurd are sizes that no component has.
+var absurd = []int32{1 << 20, maxDim, maxDim + 1, 1<<31 - 1}
+
+// TestReadAllocation puts absurd sizes in the place of every number of every type's binary form: what is read stays within the bound, for
+// all of it together, as in a file.
+func TestReadAllocation(t *testing.T) {
+	eachCase(t, func(t *testing.T, k *testCase) {
+		var buf bytes.Buffer
+		w := kaldiio.NewWriter(&buf, true)
+		w.Header()
+		if err := k.c.Write(w); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		data := buf.Bytes()
+		for i := range len(data) - 5 {
+			if data[i] != 4 {
+				continue
+			}
+			for _, n := range absurd {
+				broken := bytes.Clone(data)
+				binary.LittleEndian.PutUint32(broken[i+1:], uint32(n))
+				used := allocatedBy(func() { readBytes(k.name, broken) })
+				if used > allocationBound(len(broken)) {
+					t.Errorf("%d in the place of byte %d: %d bytes were allocated for %d", n, i+1, used, len(broken))
+				}
+			}
+		}
+	})
+}
+
+func readBytes(typ string, data []byte) error {
+	r, err := kaldiio.NewReader(bytes.NewReader(data), "test")
+	if err != nil {
+		return err
+	}
+	if err := r.Expect("<" + typ + ">"); err != nil {
+		return err
+	}
+	c, _ := New(typ)
+	return c.Read(r, typ)
+}
+
+// TestClaims: components that make much of little share what may be made.
+func TestClaims(t *testing.T) {
+	const one = "<BatchNormComponent> <Dim> 2000000 <BlockDim> 1 <Epsilon> 0.001 <TargetRms> 1 <TestMode> T <Count> 1 <StatsMean> [ 0 ] <StatsVar> [ 1 ] </BatchNormComponent> "
+	r, err := kaldiio.NewReader(strings.NewReader(strings.Repeat(one, 10)), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := allocatedBy(func() {
+		for i := range 10 {
+			if err = r.Expect("<BatchNormComponent>"); err == nil {
+				err = new(BatchNorm).Read(r, "BatchNormComponent")
+			}
+			if err != nil {
+				if i == 0 {
+					t.Error(err)
+				}
+				return
+			}
+		}
+	})
+	if err == nil || !strings.Contains(err.Error(), "memory asked for") {
+		t.Errorf("no complaint, but %v", err)
+	}
+	if used > allocationBound(0) {
+		t.Errorf("%d bytes were allocated", used)
+	}
+}
+
+var number = regexp.MustCompile(`=-?[0-9]+`)
+
+// TestInitAllocation puts absurd numbers in the place of one and of all numbers of the config lines of every type: with room
+// for 2²² numbers, Init stays within the bound.
+func TestInitAllocation(t *testing.T) {
+	for _, typ := range Types() {
+		for _, config := range testConfigs[typ] {
+			places := number.FindAllStringIndex(config, -1)
+			for _, n := range absurd {
+				lines := []string{number.ReplaceAllString(config, fmt.Sprint("=", n))}
+				for _, p := range places {
+					lines = append(lines, config[:p[0]+1]+fmt.Sprint(n)+config[p[1]:])
+				}
+				for _, text := range lines {
+					line, err := ParseConfigLine("component type=" + typ + " " + text)
+					if err != nil {
+						t.Fatal(err)
+					}
+					line.MaxNumbers = 1 << 22
+					c, _ := New(typ)
+					used := allocatedBy(func() { err = c.Init(line) })
+					if used > allocationBound(len(text)) || line.Numbers() > line.MaxNumbers {
+						t.Errorf("%s %s: %d bytes were allocated, %d numbers claimed (%v)", typ, text, used, line.Numbers(), err)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package component
+
+import (
+	"fmt"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// BackpropTruncation multiplies its input by Scale. On their way back, derivatives in recurrent networks are clipped by
+// row norm, and now and then, at certain times, large ones are dropped.
+type BackpropTruncation struct {
+	perIndex
+	dim                int
+	scale              float32
+	clippingThreshold  float32
+	zeroingThreshold   float32
+	zeroingInterval    int
+	recurrenceInterval int
+
+	numClipped, numZeroed, count, numBoundaries float64
+}
+
+// Type is "BackpropTruncationComponent".
+func (c *BackpropTruncation) Type() string { return "BackpropTruncationComponent" }
+
+// InputDim is the number of columns.
+func (c *BackpropTruncation) InputDim() int { return c.dim }
+
+// OutputDim is the number of columns.
+func (c *BackpropTruncation) OutputDim() int { return c.dim }
+
+// Scale is what the input is multiplied by.
+func (c *BackpropTruncation) Scale() float32 { return c.scale }
+
+// IsIdentity reports whether the scale is 1.
+func (c *BackpropTruncation) IsIdentity() bool { return c.scale == 1 }
+
+// Properties of truncation.
+func (c *BackpropTruncation) Properties() Properties { return PropagateInPlace | BackpropInPlace }
+
+// Info describes the component.
+func (c *BackpropTruncation) Info() string {
+	return describe(c, "scale=%g, clipping-threshold=%g, zeroing-threshold=%g, zeroing-interval=%d, recurrence-interval=%d, count=%.3g, clipped-proportion=%.3g, zeroed-proportion=%.3g",
+		c.scale, c.clippingThreshold, c.zeroingThreshold, c.zeroingInterval, c.recurrenceInterval,
+		c.count, c.numClipped/max(c.count, 1), c.numZeroed/max(c.numBoundaries, 1))
+}
+
+// Init knows dim, scale, clipping-threshold, zeroing-threshold, zeroing-interval, recurrence-interval.
+func (c *BackpropTruncation) Init(cfg *ConfigLine) error {
+	*c = BackpropTruncation{
+		dim:                cfg.dim("dim"),
+		scale:              cfg.Float("scale", 1),
+		clippingThreshold:  cfg.Float("clipping-threshold", 30),
+		zeroingThreshold:   cfg.Float("zeroing-threshold", 15),
+		zeroingInterval:    cfg.Int("zeroing-interval", 20),
+		recurrenceInterval: cfg.Int("recurrence-interval", 1),
+	}
+	if !c.valid() {
+		cfg.Fail("scale and intervals must be positive, thresholds may not be negative")
+	}
+	return cfg.Err()
+}
+
+func (c *BackpropTruncation) valid() bool {
+	return c.scale > 0 && c.clippingThreshold >= 0 && c.zeroingThreshold >= 0 && c.zeroingInterval > 0 && c.recurrenceInterval > 0
+}
+
+// Read reads what Write writes, and older forms.
+func (c *BackpropTruncation) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.dim = field(p, "<Dim>", (*parser).dim)
+	c.scale = optional(p, "<Scale>", (*parser).float, 1)
+	c.clippingThreshold = field(p, "<ClippingThreshold>", (*parser).float)
+	c.zeroingThreshold = field(p, "<ZeroingThreshold>", (*parser).float)
+	c.zeroingInterval = field(p, "<ZeroingInterval>", (*parser).int)
+	c.recurrenceInterval = field(p, "<RecurrenceInterval>", (*parser).int)
+	c.numClipped = field(p, "<NumElementsClipped>", (*parser).double)
+	c.numZeroed = field(p, "<NumElementsZeroed>", (*parser).double)
+	c.count = field(p, "<NumElementsProcessed>", (*parser).double)
+	c.numBoundaries = field(p, "<NumZeroingBoundaries>", (*parser).double)
+	p.check(p.err != nil || c.valid(), "scale or intervals are not positive, or thresholds are negative")
+	return p.end()
+}
+
+// Write writes the component.
+func (c *BackpropTruncation) Write(w *kaldiio.Writer) error {
+	p := begin(w, c)
+	p.int("<Dim>", c.dim)
+	p.float("<Scale>", c.scale)
+	p.float("<ClippingThreshold>", c.clippingThreshold)
+	p.float("<ZeroingThreshold>", c.zeroingThreshold)
+	p.int("<ZeroingInterval>", c.zeroingInterval)
+	p.int("<RecurrenceInterval>", c.recurrenceInterval)
+	p.double("<NumElementsClipped>", c.numClipped)
+	p.double("<NumElementsZeroed>", c.numZeroed)
+	p.double("<NumElementsProcessed>", c.count)
+	p.double("<NumZeroingBoundaries>", c.numBoundaries)
+	return p.end(c)
+}
+
+// boundaries is the Precomputed: which rows cross a time at which large derivatives are dropped.
+type boundaries struct {
+	crossed []bool
+	num     int
+}
+
+// PrecomputeIndexes finds the rows for which a multiple of ZeroingInterval, shifted by the number of the sequence, lies
+// between the time of the row and RecurrenceInterval before it.
+func (c *BackpropTruncation) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+	if err := checkPerIndex(c, in, out); err != nil {
+		return nil, err
+	}
+	b := &boundaries{crossed: make([]bool, len(out))}
+	for i, x := range out {
+		t := x.T - x.N
+		if floorDiv(t, int32(c.zeroingInterval)) != floorDiv(t-int32(c.recurrenceInterval), int32(c.zeroingInterval)) {
+			b.crossed[i] = true
+			b.num++
+		}
+	}
+	return b, nil
+}
+
+// Propagate computes y = scale·x.
+func (c *BackpropTruncation) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	kernel.CopyScaled(out, c.scale, in)
+	return nil, nil
+}
+
+// Backprop computes dx = scale·dy, and then scales down or drops rows.
+func (c *BackpropTruncation) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
+		return err
+	}
+	b, ok := pre.(*boundaries)
+	if !ok || len(b.crossed) != outDeriv.Rows || inDeriv.Rows != outDeriv.Rows {
+		return fmt.Errorf("%s: precomputed indexes do not fit %d rows: %w", c.Type(), outDeriv.Rows, ErrShape)
+	}
+	kernel.CopyScaled(inDeriv, c.scale, outDeriv)
+	var clipped, zeroed float64
+	for i, crossed := range b.crossed {
+		row := kernel.Row(inDeriv, i)
+		norm := rowNorm(row)
+		if c.clippingThreshold > 0 && norm > float64(c.clippingThreshold) {
+			clipped++
+			scaleVec(float32(float64(c.clippingThreshold)/norm), row)
+		}
+		if crossed && c.zeroingThreshold > 0 && norm > float64(c.zeroingThreshold) {
+			zeroed++
+			clear(row)
+		}
+	}
+	if u, ok := toUpdate.(*BackpropTruncation); ok {
+		u.numClipped += clipped
+		u.numZeroed += zeroed
+		u.count += float64(outDeriv.Rows)
+		u.numBoundaries += float64(b.num)
+	}
+	return nil
+}
+
+// ZeroStats forgets the statistics.
+func (c *BackpropTruncation) ZeroStats() {
+	c.numClipped, c.numZeroed, c.count, c.numBoundaries = 0, 0, 0, 0
+}
+
+// Copy returns a copy.
+func (c *BackpropTruncation) Copy() Component {
+	d := *c
+	return &d
+}

@@ -1,0 +1,302 @@
+package component
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// BatchNorm shifts and scales each column so that it has mean 0 and root mean square TargetRMS: over the rows of the
+// minibatch in training, according to stored statistics in test mode. With a block-dim, the columns that lie block-dim
+// apart are normalized as one.
+type BatchNorm struct {
+	dim, blockDim int
+	epsilon       float32
+	targetRMS     float32
+	testMode      bool
+
+	count          float64
+	mean, variance []float64 // of the blockDim columns, over count rows
+
+	scale, offset []float32 // in test mode, for all dim columns
+}
+
+// Type is "BatchNormComponent".
+func (c *BatchNorm) Type() string { return "BatchNormComponent" }
+
+// InputDim is the number of columns.
+func (c *BatchNorm) InputDim() int { return c.dim }
+
+// OutputDim is the number of columns.
+func (c *BatchNorm) OutputDim() int { return c.dim }
+
+// Properties of batch normalization, which depend on the mode.
+func (c *BatchNorm) Properties() Properties {
+	return (Simple|PropagateInPlace|BackpropInPlace|BackpropNeedsOutput).
+		with(InputContiguous|OutputContiguous, c.blockDim != c.dim).
+		with(UsesMemo|StoresStats, !c.testMode)
+}
+
+// Scale returns, in test mode, what each column is multiplied by, and otherwise nil. It is shared with the component.
+func (c *BatchNorm) Scale() []float32 { return c.scale }
+
+// Offset returns, in test mode, what is added to each column after the scale, and otherwise nil. It is shared with the
+// component.
+func (c *BatchNorm) Offset() []float32 { return c.offset }
+
+// TestMode reports whether the stored statistics are used.
+func (c *BatchNorm) TestMode() bool { return c.testMode }
+
+// SetTestMode chooses between the stored statistics and those of the minibatch.
+func (c *BatchNorm) SetTestMode(test bool) {
+	c.testMode = test
+	c.derive()
+}
+
+// derive computes scale and offset from the statistics. Without any, mean 0 and variance 1 are assumed.
+//
+// The steps and their precisions are Kaldi's: the variance is the difference of two float32 averages. Where the mean is much
+// larger than the deviation that loses digits, and a network that was trained with the result wants the same digits lost.
+func (c *BatchNorm) derive() {
+	c.scale, c.offset = nil, nil
+	if !c.testMode {
+		return
+	}
+	c.scale, c.offset = make([]float32, c.dim), make([]float32, c.dim)
+	for j := range c.scale {
+		negMean, variance := float32(0), float32(1)
+		if k := j % c.blockDim; c.count != 0 && k < len(c.mean) {
+			mean := c.mean[k]
+			negMean = float32(-mean)
+			square := negMean * negMean
+			variance = float32((c.variance[k]+mean*mean)*c.count)*float32(1/c.count) - square
+		}
+		s := float32(math.Pow(float64(max(variance, 0)+c.epsilon), -0.5)) * c.targetRMS
+		c.scale[j], c.offset[j] = s, negMean*s
+	}
+}
+
+// Info describes the component.
+func (c *BatchNorm) Info() string {
+	return describe(c, "dim=%d, block-dim=%d, epsilon=%g, target-rms=%g, count=%g, test-mode=%t",
+		c.dim, c.blockDim, c.epsilon, c.targetRMS, c.count, c.testMode)
+}
+
+// Init knows dim, block-dim, epsilon, target-rms, test-mode.
+func (c *BatchNorm) Init(cfg *ConfigLine) error {
+	dim := cfg.dim("dim")
+	*c = BatchNorm{
+		dim:       dim,
+		blockDim:  dim,
+		epsilon:   cfg.Float("epsilon", 1e-3),
+		targetRMS: cfg.Float("target-rms", 1),
+		testMode:  cfg.Bool("test-mode", false),
+	}
+	// A block-dim of -1 stands for none.
+	if cfg.Int("block-dim", -1) != -1 {
+		c.blockDim = cfg.dim("block-dim")
+	}
+	if c.dim%c.blockDim != 0 || c.epsilon <= 0 || c.targetRMS <= 0 {
+		cfg.Fail("dim must be a multiple of block-dim, epsilon and target-rms must be positive")
+		return cfg.Err()
+	}
+	if !cfg.makeRoom(6, c.dim) { // two of them in double precision
+		return cfg.Err()
+	}
+	c.mean, c.variance = make([]float64, c.blockDim), make([]float64, c.blockDim)
+	c.derive()
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *BatchNorm) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	*c = BatchNorm{dim: field(p, "<Dim>", (*parser).dim)}
+	c.blockDim = field(p, "<BlockDim>", (*parser).dim)
+	c.epsilon = field(p, "<Epsilon>", (*parser).float)
+	c.targetRMS = field(p, "<TargetRms>", (*parser).float)
+	c.testMode = field(p, "<TestMode>", (*parser).bool)
+	c.count = field(p, "<Count>", (*parser).double)
+	c.mean = sums(field(p, "<StatsMean>", (*parser).vector), 1)
+	c.variance = sums(field(p, "<StatsVar>", (*parser).vector), 1)
+	p.check(c.dim%c.blockDim == 0, "dimension %d is no multiple of the block's %d", c.dim, c.blockDim)
+	p.check(c.epsilon > 0 && c.targetRMS > 0, "epsilon %g or target rms %g is not positive", c.epsilon, c.targetRMS)
+	p.check(len(c.mean) == c.blockDim && len(c.variance) == c.blockDim, "statistics of %d and %d elements for a block of %d",
+		len(c.mean), len(c.variance), c.blockDim)
+	if c.testMode {
+		p.claim(8 * (c.dim - c.blockDim)) // scale and offset
+	}
+	if err := p.end(); err != nil {
+		return err
+	}
+	c.derive()
+	return nil
+}
+
+// Write writes the component.
+func (c *BatchNorm) Write(w *kaldiio.Writer) error {
+	p := begin(w, c)
+	p.int("<Dim>", c.dim)
+	p.int("<BlockDim>", c.blockDim)
+	p.float("<Epsilon>", c.epsilon)
+	p.float("<TargetRms>", c.targetRMS)
+	p.bool("<TestMode>", c.testMode)
+	p.double("<Count>", c.count)
+	p.vector("<StatsMean>", averages(c.mean, 1))
+	p.vector("<StatsVar>", averages(c.variance, 1))
+	return p.end(c)
+}
+
+// The memo of training has the means of the columns in a row, and below them the variances and the scales that follow.
+const (
+	memoMean = iota
+	memoVariance
+	memoScale
+	memoRows
+)
+
+// Propagate computes y = (x - mean)·TargetRMS/√(variance + epsilon).
+func (c *BatchNorm) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	if c.testMode {
+		kernel.ScaleOffset(out, in, c.scale, c.offset)
+		return nil, nil
+	}
+	m := w.newMemo(memoRows, c.blockDim)
+	c.moments(w, in, m.Matrix)
+	mean, scale := kernel.Row(m.Matrix, memoMean), kernel.Row(m.Matrix, memoScale)
+	for i := range in.Rows {
+		x, y := kernel.Row(in, i), kernel.Row(out, i)
+		for b := 0; b < c.dim; b += c.blockDim {
+			xb, yb := x[b:b+c.blockDim], y[b:b+c.blockDim]
+			for j, v := range xb {
+				yb[j] = (v - mean[j]) * scale[j]
+			}
+		}
+	}
+	w.lend(m)
+	return m, nil
+}
+
+// fewFrames is up to how many rows Kaldi sums one by one; more it leaves to a product with a vector of ones.
+const fewFrames = 64
+
+// moments measures a minibatch and fills in its memo. As in derive, the precision of the steps is Kaldi's: where the mean is
+// much larger than the deviation, as it often is for few rows, the variance depends on it.
+func (c *BatchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
+	n := c.blockDim
+	mean, variance, scale := kernel.Row(memo, memoMean), kernel.Row(memo, memoVariance), kernel.Row(memo, memoScale)
+	doubles := w.zeroDoubles(2 * n)
+	sum, sumsq := doubles[:n], doubles[n:]
+	for b := 0; b < c.dim; b += n {
+		kernel.AddColMoments(sum, sumsq, kernel.Cols(in, b, n))
+	}
+	rows := c.rows(in.Rows)
+	perRow := float32(1 / rows)
+	for j, s := range sum {
+		mean[j] = float32(s / rows)
+	}
+	if rows <= fewFrames {
+		clear(mean)
+		for i := range in.Rows {
+			for b := 0; b < c.dim; b += n {
+				for j, x := range kernel.Row(in, i)[b : b+n] {
+					mean[j] = float32(float64(perRow)*float64(x) + float64(mean[j]))
+				}
+			}
+		}
+	}
+	perSquare := 1 / (c.targetRMS * c.targetRMS)
+	for j, s := range sumsq {
+		uncentered := perRow * float32(s)
+		variance[j] = max(uncentered-float32(mean[j]*mean[j]), 0)
+		square := float32(perSquare*mean[j]) * mean[j]
+		scaled := max(float32(perSquare*uncentered)-square, 0) + float32(perSquare*c.epsilon)
+		scale[j] = float32(1 / math.Sqrt(float64(scaled)))
+	}
+}
+
+// rows is the number of values that a mean is taken over, at least 1.
+func (c *BatchNorm) rows(rows int) float64 { return float64(max(rows*(c.dim/c.blockDim), 1)) }
+
+// Backprop computes dx = s·dy in test mode. In training the mean and the variance depend on x too:
+//
+//	dx = s·(dy - mean(dy)) - y·s·mean(y·dy)/TargetRMS²
+func (c *BatchNorm) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
+		return err
+	}
+	if c.testMode {
+		kernel.ScaleCols(inDeriv, outDeriv, c.scale)
+		return nil
+	}
+	m, ok := memoOf(memo, memoRows, c.blockDim)
+	if !ok {
+		return fmt.Errorf("%s: backprop: the memo of the propagation is missing: %w", c.Type(), ErrShape)
+	}
+	mark := w.Mark()
+	defer w.Release(mark)
+	n, scale := c.blockDim, kernel.Row(m.Matrix, memoScale)
+	sums := w.ZeroMatrix(2, n)
+	dySum, dot := kernel.Row(sums, 0), kernel.Row(sums, 1)
+	for b := 0; b < c.dim; b += n {
+		dy := kernel.Cols(outDeriv, b, n)
+		kernel.AddColSums(dySum, 1, dy)
+		kernel.AddColProducts(dot, 1, dy, kernel.Cols(outValue, b, n))
+	}
+	count := float32(c.rows(outDeriv.Rows))
+	for j, s := range scale {
+		dySum[j] /= count
+		dot[j] *= -s / (count * c.targetRMS * c.targetRMS)
+	}
+	for i := range outDeriv.Rows {
+		dx, y, dy := kernel.Row(inDeriv, i), kernel.Row(outValue, i), kernel.Row(outDeriv, i)
+		for b := 0; b < c.dim; b += n {
+			for j, s := range scale {
+				dx[b+j] = s*(dy[b+j]-dySum[j]) + y[b+j]*dot[j]
+			}
+		}
+	}
+	w.free(m)
+	return nil
+}
+
+// StoreStats adds the mean and the variance of a minibatch to the statistics. It does nothing in test mode.
+func (c *BatchNorm) StoreStats(in, out kernel.Matrix, memo Memo) {
+	m, ok := memoOf(memo, memoRows, len(c.mean))
+	if !ok || out.Rows == 0 {
+		return
+	}
+	rows := c.rows(out.Rows)
+	total := c.count + rows
+	mean, variance := kernel.Row(m.Matrix, memoMean), kernel.Row(m.Matrix, memoVariance)
+	for j := range c.mean {
+		d := float64(mean[j]) - c.mean[j]
+		c.mean[j] += d * rows / total
+		c.variance[j] = (c.variance[j]*c.count+float64(variance[j])*rows)/total + d*d*c.count*rows/(total*total)
+	}
+	c.count = total
+}
+
+// ZeroStats forgets the statistics, except in test mode, where they are what the component computes with.
+func (c *BatchNorm) ZeroStats() {
+	if c.testMode {
+		return
+	}
+	c.count = 0
+	clear(c.mean)
+	clear(c.variance)
+}
+
+// Copy returns a copy.
+func (c *BatchNorm) Copy() Component {
+	d := *c
+	d.mean = append([]float64(nil), c.mean...)
+	d.variance = append([]float64(nil), c.variance...)
+	d.derive()
+	return &d
+}

@@ -1,0 +1,147 @@
+package component
+
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// BlockAffine is an affine transform whose matrix is block-diagonal. The blocks stand one below the other in the linear
+// parameters.
+type BlockAffine struct {
+	training
+	affine
+	numBlocks int
+	blocks    []weights // views of the linear parameters
+}
+
+// Type is "BlockAffineComponent".
+func (c *BlockAffine) Type() string { return "BlockAffineComponent" }
+
+// InputDim is the number of columns of all blocks.
+func (c *BlockAffine) InputDim() int { return c.m.Cols * c.numBlocks }
+
+// OutputDim is the number of rows of all blocks.
+func (c *BlockAffine) OutputDim() int { return c.m.Rows }
+
+// NumBlocks is the number of blocks.
+func (c *BlockAffine) NumBlocks() int { return c.numBlocks }
+
+// Properties of a block-diagonal affine component.
+func (c *BlockAffine) Properties() Properties {
+	return Simple | Updatable | BackpropNeedsInput | BackpropAdds
+}
+
+// Params returns the blocks one below the other, and b.
+func (c *BlockAffine) Params() []Param { return c.params() }
+
+// Info describes the component.
+func (c *BlockAffine) Info() string { return c.describe(c, "num-blocks=%d", c.numBlocks) }
+
+// Init knows input-dim, output-dim, num-blocks, param-stddev, bias-mean, bias-stddev.
+func (c *BlockAffine) Init(cfg *ConfigLine) error {
+	c.training.init(cfg)
+	in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
+	c.numBlocks = cfg.dimOr("num-blocks", 1)
+	if in%c.numBlocks != 0 || out%c.numBlocks != 0 {
+		cfg.Fail("input-dim=%d and output-dim=%d are no multiples of num-blocks=%d", in, out, c.numBlocks)
+		return cfg.Err()
+	}
+	in /= c.numBlocks
+	c.m = cfg.randn(out, in, 0, cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(in)))))
+	c.bias = cfg.randnVector(out, cfg.Float("bias-mean", 0), cfg.Float("bias-stddev", 1))
+	cfg.makeRoom(16, c.numBlocks) // a view of each block, 64 bytes
+	if err := cfg.Err(); err != nil {
+		return err
+	}
+	c.split()
+	return nil
+}
+
+// split makes the views of the blocks.
+func (c *BlockAffine) split() {
+	rows := c.m.Rows / c.numBlocks
+	c.blocks = make([]weights, c.numBlocks)
+	for b := range c.blocks {
+		c.blocks[b].m = kernel.Rows(c.m, b*rows, rows)
+	}
+}
+
+// Read reads what Write writes.
+func (c *BlockAffine) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.training.read(p)
+	c.numBlocks = field(p, "<NumBlocks>", (*parser).dim)
+	c.affine.read(p, false)
+	p.optionalGradient(&c.training)
+	p.check(c.m.Rows%c.numBlocks == 0 && c.m.Cols <= maxDim/c.numBlocks, "%d blocks in %d×%d parameters", c.numBlocks, c.m.Rows, c.m.Cols)
+	if err := p.end(); err != nil {
+		return err
+	}
+	c.split()
+	return nil
+}
+
+// Write writes the component.
+func (c *BlockAffine) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	p.int("<NumBlocks>", c.numBlocks)
+	c.affine.write(p)
+	return p.end(c)
+}
+
+// Propagate computes y_b = x_b·W_bᵀ + b_b.
+func (c *BlockAffine) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	rows := c.m.Rows / c.numBlocks
+	for b := range c.blocks {
+		ep := kernel.Epilogue{Bias: c.bias[b*rows : (b+1)*rows]}
+		c.blocks[b].mul(block(in, b, c.numBlocks), ep, block(out, b, c.numBlocks))
+	}
+	return nil, nil
+}
+
+// Backprop computes dx_b += dy_b·W_b, and dW_b += dy_bᵀ·x_b, db += Σdy.
+func (c *BlockAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	u, update := toUpdate.(*BlockAffine)
+	for b := range c.blocks {
+		dy := block(outDeriv, b, c.numBlocks)
+		if wanted(inDeriv) {
+			kernel.MulNN(1, dy, c.blocks[b].m, 1, block(inDeriv, b, c.numBlocks))
+		}
+		if update {
+			kernel.MulTN(u.learningRate, dy, block(inValue, b, c.numBlocks), 1, u.blocks[b].m)
+			u.blocks[b].changed()
+		}
+	}
+	if update {
+		kernel.AddColSums(u.bias, u.learningRate, outDeriv)
+	}
+	return nil
+}
+
+// Prepare makes the forms of the blocks that products are fast with.
+func (c *BlockAffine) Prepare() {
+	for b := range c.blocks {
+		c.blocks[b].prepare()
+	}
+}
+
+func (c *BlockAffine) isPrepared() bool { return len(c.blocks) > 0 && c.blocks[0].prepared != nil }
+
+// Copy returns a copy.
+func (c *BlockAffine) Copy() Component {
+	d := *c
+	d.affine = c.copyAffine()
+	d.split()
+	if c.isPrepared() {
+		d.Prepare()
+	}
+	return &d
+}

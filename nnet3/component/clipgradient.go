@@ -1,0 +1,213 @@
+package component
+
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// ClipGradient copies its input, and clips the derivatives on their way back: each element to ±ClippingThreshold, or each
+// row to that 2-norm. When too many rows are clipped it can pull its input towards SelfRepairTarget.
+type ClipGradient struct {
+	dim              int
+	threshold        float32
+	normBased        bool
+	repairProportion float32 // of clipped rows, from which on the input is repaired
+	repairTarget     float32
+	repairScale      float32
+
+	numClipped, count            int
+	numSelfRepaired, numBackprop int
+}
+
+// Type is "ClipGradientComponent".
+func (c *ClipGradient) Type() string { return "ClipGradientComponent" }
+
+// InputDim is the number of columns.
+func (c *ClipGradient) InputDim() int { return c.dim }
+
+// OutputDim is the number of columns.
+func (c *ClipGradient) OutputDim() int { return c.dim }
+
+// IsIdentity is true.
+func (c *ClipGradient) IsIdentity() bool { return true }
+
+// Properties of clipping.
+func (c *ClipGradient) Properties() Properties {
+	return Simple | PropagateInPlace | BackpropInPlace | BackpropNeedsInput
+}
+
+// Info describes the component.
+func (c *ClipGradient) Info() string {
+	return describe(c, "clipping-threshold=%g, norm-based-clipping=%t, clipped-proportion=%g, self-repair-clipped-proportion-threshold=%g, self-repair-target=%g, self-repair-scale=%g",
+		c.threshold, c.normBased, float64(c.numClipped)/float64(max(c.count, 1)), c.repairProportion, c.repairTarget, c.repairScale)
+}
+
+// Init knows dim, clipping-threshold, norm-based-clipping, self-repair-clipped-proportion-threshold, self-repair-target,
+// self-repair-scale.
+func (c *ClipGradient) Init(cfg *ConfigLine) error {
+	*c = ClipGradient{
+		dim:              cfg.dim("dim"),
+		threshold:        cfg.Float("clipping-threshold", 15),
+		normBased:        cfg.Bool("norm-based-clipping", false),
+		repairProportion: cfg.Float("self-repair-clipped-proportion-threshold", 0.01),
+		repairTarget:     cfg.Float("self-repair-target", 0),
+		repairScale:      cfg.Float("self-repair-scale", 1),
+	}
+	if min(c.threshold, c.repairProportion, c.repairTarget, c.repairScale) < 0 {
+		cfg.Fail("thresholds, target and scale may not be negative")
+	}
+	return cfg.Err()
+}
+
+// Read reads what Write writes, and older forms.
+func (c *ClipGradient) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	*c = ClipGradient{repairProportion: 1}
+	c.dim = field(p, "<Dim>", (*parser).dim)
+	c.threshold = field(p, "<ClippingThreshold>", (*parser).float)
+	c.normBased = field(p, "<NormBasedClipping>", (*parser).bool)
+	if p.maybe("<SelfRepairClippedProportionThreshold>") {
+		c.repairProportion = p.float()
+		c.repairTarget = field(p, "<SelfRepairTarget>", (*parser).float)
+		c.repairScale = field(p, "<SelfRepairScale>", (*parser).float)
+	}
+	c.numClipped = field(p, "<NumElementsClipped>", (*parser).int)
+	c.count = field(p, "<NumElementsProcessed>", (*parser).int)
+	if p.maybe("<NumSelfRepaired>") {
+		c.numSelfRepaired = p.int()
+		c.numBackprop = field(p, "<NumBackpropped>", (*parser).int)
+	}
+	return p.end()
+}
+
+// Write writes the component.
+func (c *ClipGradient) Write(w *kaldiio.Writer) error {
+	p := begin(w, c)
+	p.int("<Dim>", c.dim)
+	p.float("<ClippingThreshold>", c.threshold)
+	p.bool("<NormBasedClipping>", c.normBased)
+	p.float("<SelfRepairClippedProportionThreshold>", c.repairProportion)
+	p.float("<SelfRepairTarget>", c.repairTarget)
+	p.float("<SelfRepairScale>", c.repairScale)
+	p.int("<NumElementsClipped>", c.numClipped)
+	p.int("<NumElementsProcessed>", c.count)
+	p.int("<NumSelfRepaired>", c.numSelfRepaired)
+	p.int("<NumBackpropped>", c.numBackprop)
+	return p.end(c)
+}
+
+// Propagate copies in to out.
+func (c *ClipGradient) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	kernel.Copy(out, in)
+	return nil, nil
+}
+
+// Backprop copies the derivative and clips it. A threshold of 0 lets nothing through.
+func (c *ClipGradient) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
+		return err
+	}
+	if c.threshold == 0 {
+		kernel.Fill(inDeriv, 0)
+		return nil
+	}
+	kernel.Copy(inDeriv, outDeriv)
+	clipped := 0
+	for i := range inDeriv.Rows {
+		row := kernel.Row(inDeriv, i)
+		if !c.normBased {
+			for j, v := range row {
+				row[j] = max(min(v, c.threshold), -c.threshold)
+			}
+			continue
+		}
+		if norm := rowNorm(row); norm > float64(c.threshold) {
+			clipped++
+			scaleVec(float32(float64(c.threshold)/norm), row)
+		}
+	}
+	u, ok := toUpdate.(*ClipGradient)
+	if !ok {
+		return nil
+	}
+	if c.normBased {
+		u.numClipped += clipped
+		u.count += inDeriv.Rows
+	}
+	u.numBackprop++
+	c.repair(u, inValue, inDeriv)
+	return nil
+}
+
+func rowNorm(row []float32) float64 { return math.Sqrt(float64(kernel.Dot(row, row))) }
+
+func scaleVec(alpha float32, x []float32) {
+	for j := range x {
+		x[j] *= alpha
+	}
+}
+
+// repair adds a term to dx that pulls the inputs whose absolute value exceeds the target towards it, in proportion to the
+// excess, to the fraction of clipped rows and to the average norm of dx, which it leaves as it was.
+func (c *ClipGradient) repair(u *ClipGradient, x, dx kernel.Matrix) {
+	if c.repairProportion >= 1 || c.repairScale == 0 || c.count == 0 {
+		return
+	}
+	proportion := float64(c.numClipped) / float64(c.count)
+	if proportion <= float64(c.repairProportion) {
+		return
+	}
+	u.numSelfRepaired++
+	var excess, before float64
+	for i := range x.Rows {
+		sum := 0.0
+		for _, v := range kernel.Row(x, i) {
+			e := c.excess(v)
+			sum += float64(e) * float64(e)
+		}
+		excess += math.Sqrt(sum)
+		before += rowNorm(kernel.Row(dx, i))
+	}
+	if excess == 0 {
+		return
+	}
+	push := float32(float64(c.repairScale) * proportion * before / excess)
+	after := 0.0
+	for i := range x.Rows {
+		row := kernel.Row(dx, i)
+		for j, v := range kernel.Row(x, i) {
+			row[j] -= push * c.excess(v)
+		}
+		after += rowNorm(row)
+	}
+	if after != 0 {
+		kernel.Scale(float32(before/after), dx)
+	}
+}
+
+// excess returns by how much the absolute value of x exceeds the target, with the sign of x.
+func (c *ClipGradient) excess(x float32) float32 {
+	switch {
+	case x > c.repairTarget:
+		return x - c.repairTarget
+	case -x > c.repairTarget:
+		return x + c.repairTarget
+	}
+	return 0
+}
+
+// ZeroStats forgets the statistics.
+func (c *ClipGradient) ZeroStats() {
+	c.numClipped, c.count, c.numSelfRepaired, c.numBackprop = 0, 0, 0, 0
+}
+
+// Copy returns a copy.
+func (c *ClipGradient) Copy() Component {
+	d := *c
+	return &d
+}

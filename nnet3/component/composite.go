@@ -1,0 +1,403 @@
+package component
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// Composite is a chain of simple components. It computes a limited number of rows at a time and keeps nothing between them:
+// Backprop computes forward again. What doesn't treat rows one by one, such as BatchNorm in training, sees these parts.
+type Composite struct {
+	training
+	maxRows    int // at a time; 0 or less: all
+	components []Component
+}
+
+const (
+	defaultMaxRows = 4096
+	maxParts       = 100000
+)
+
+// Type is "CompositeComponent".
+func (c *Composite) Type() string { return "CompositeComponent" }
+
+// InputDim is that of the first component.
+func (c *Composite) InputDim() int {
+	if len(c.components) == 0 {
+		return 0
+	}
+	return c.components[0].InputDim()
+}
+
+// OutputDim is that of the last component.
+func (c *Composite) OutputDim() int {
+	if len(c.components) == 0 {
+		return 0
+	}
+	return c.components[len(c.components)-1].OutputDim()
+}
+
+// Components returns the chain. It is shared with the component.
+func (c *Composite) Components() []Component { return c.components }
+
+// Properties of the chain.
+func (c *Composite) Properties() Properties {
+	p := Simple | BackpropNeedsInput
+	if len(c.components) == 0 {
+		return p
+	}
+	last := c.components[len(c.components)-1].Properties()
+	p |= last & (PropagateAdds | BackpropNeedsOutput | OutputContiguous)
+	p |= c.components[0].Properties() & (BackpropAdds | InputContiguous)
+	p = p.with(BackpropNeedsOutput, last.Has(StoresStats))
+	for _, part := range c.components {
+		p |= part.Properties() & Updatable
+	}
+	return p
+}
+
+// Params returns the parameters of all components, named after their place in the chain.
+func (c *Composite) Params() []Param {
+	var all []Param
+	for i, part := range c.components {
+		if u, ok := part.(UpdatableComponent); ok {
+			for _, p := range u.Params() {
+				all = append(all, Param{fmt.Sprintf("component%d.%s", i+1, p.Name), p.Values})
+			}
+		}
+	}
+	return all
+}
+
+// SetLearningRate sets the learning rate of all components.
+func (c *Composite) SetLearningRate(rate float32) {
+	c.learningRate = rate
+	for _, part := range c.components {
+		if u, ok := part.(UpdatableComponent); ok {
+			u.SetLearningRate(rate)
+		}
+	}
+}
+
+func (c *Composite) setAsGradient() {
+	c.training.setAsGradient()
+	for _, part := range c.components {
+		if u, ok := part.(UpdatableComponent); ok {
+			u.setAsGradient()
+		}
+	}
+}
+
+// SetTestMode sets the mode of all components that have one.
+func (c *Composite) SetTestMode(test bool) {
+	for _, part := range c.components {
+		if t, ok := part.(TestModer); ok {
+			t.SetTestMode(test)
+		}
+	}
+}
+
+// TestMode reports whether all components that have modes are in test mode.
+func (c *Composite) TestMode() bool {
+	for _, part := range c.components {
+		if t, ok := part.(TestModer); ok && !t.TestMode() {
+			return false
+		}
+	}
+	return true
+}
+
+// ZeroStats forgets the statistics of all components.
+func (c *Composite) ZeroStats() {
+	for _, part := range c.components {
+		if z, ok := part.(StatsZeroer); ok {
+			z.ZeroStats()
+		}
+	}
+}
+
+// Prepare prepares all components that can be.
+func (c *Composite) Prepare() {
+	for _, part := range c.components {
+		if p, ok := part.(Preparer); ok {
+			p.Prepare()
+		}
+	}
+}
+
+func (c *Composite) isPrepared() bool {
+	for _, part := range c.components {
+		if p, ok := part.(unpreparer); ok && p.isPrepared() {
+			return true
+		}
+	}
+	return false
+}
+
+// Info describes the component and those in it.
+func (c *Composite) Info() string {
+	var b strings.Builder
+	b.WriteString(describe(c, "max-rows-process=%d, num-components=%d", c.maxRows, len(c.components)))
+	for i, part := range c.components {
+		fmt.Fprintf(&b, ", component%d={%s}", i+1, part.Info())
+	}
+	return b.String()
+}
+
+// Init knows max-rows-process, num-components, and component1, component2, …, each the configuration of a component in
+// quotes, with its type.
+func (c *Composite) Init(cfg *ConfigLine) error {
+	c.training.init(cfg)
+	c.maxRows = cfg.Int("max-rows-process", defaultMaxRows)
+	cfg.require("num-components")
+	n := cfg.Int("num-components", 1)
+	if n < 1 || n > maxParts {
+		cfg.Fail("num-components=%d is not between 1 and %d", n, maxParts)
+	}
+	c.components = nil
+	for i := 0; i < n && cfg.Err() == nil; i++ {
+		part, err := initPart(cfg, fmt.Sprintf("component%d", i+1))
+		if err != nil {
+			return err
+		}
+		c.components = append(c.components, part)
+	}
+	if err := cfg.Err(); err != nil {
+		return err
+	}
+	if problem := c.problem(); problem != "" {
+		cfg.Fail("%s", problem)
+	}
+	return cfg.Err()
+}
+
+// initPart makes the component that a key's value describes.
+func initPart(cfg *ConfigLine, key string) (Component, error) {
+	text, ok := cfg.Value(key)
+	if !ok {
+		return nil, fmt.Errorf("%s is missing: %w", key, ErrConfig)
+	}
+	line, err := ParseConfigLine(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	line.Rand, line.Open, line.MaxNumbers = cfg.source(), cfg.Open, cfg.room()
+	if line.MaxNumbers == 0 {
+		line.MaxNumbers = -1
+	}
+	defer func() { cfg.numbers += line.numbers }()
+	typ, _ := line.Value("type")
+	part, ok := New(typ)
+	if !ok || line.First != "" {
+		return nil, fmt.Errorf("%s=%s: unknown type %q: %w", key, clip(text), typ, ErrConfig)
+	}
+	if _, nested := part.(*Composite); nested {
+		return nil, fmt.Errorf("%s: a composite may not hold another: %w", key, ErrConfig)
+	}
+	if err := part.Init(line); err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	if left := line.Unused(); left != "" {
+		return nil, fmt.Errorf("%s: unknown keys in %s: %w", key, clip(left), ErrConfig)
+	}
+	return part, nil
+}
+
+// problem says what is wrong with the chain.
+func (c *Composite) problem() string {
+	if len(c.components) == 0 {
+		return "there are no components"
+	}
+	for i, part := range c.components {
+		switch p := part.Properties(); {
+		case !p.Has(Simple) || p.Has(Random):
+			return fmt.Sprintf("%s can't be part of a composite: it is not simple, or it is random", part.Type())
+		case i > 0 && part.InputDim() != c.components[i-1].OutputDim():
+			return fmt.Sprintf("component %d puts out %d columns, component %d wants %d", i, c.components[i-1].OutputDim(), i+1, part.InputDim())
+		}
+		if _, ok := part.(Backpropper); !ok {
+			return part.Type() + " can't be part of a composite"
+		}
+	}
+	return ""
+}
+
+// Read reads what Write writes.
+func (c *Composite) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.training.read(p)
+	c.maxRows = field(p, "<MaxRowsProcess>", (*parser).int)
+	n := field(p, "<NumComponents>", (*parser).int)
+	p.check(n >= 1 && n <= maxParts, "%d components", n)
+	c.components = nil
+	for i := 0; i < n && p.err == nil; i++ {
+		c.components = append(c.components, p.part())
+	}
+	if p.err == nil {
+		if problem := c.problem(); problem != "" {
+			p.fail("%s", problem)
+		}
+	}
+	return p.end()
+}
+
+// part reads a component from its opening token on.
+func (p *parser) part() Component {
+	token := get(p, (*kaldiio.Reader).Token)
+	typ := strings.TrimSuffix(strings.TrimPrefix(token, "<"), ">")
+	part, ok := New(typ)
+	if _, nested := part.(*Composite); !ok || nested {
+		p.fail("%s can't be part of a composite", clip(token))
+	}
+	if p.err == nil {
+		p.err = part.Read(p.r, typ)
+	}
+	return part
+}
+
+// Write writes the component.
+func (c *Composite) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	p.int("<MaxRowsProcess>", c.maxRows)
+	p.int("<NumComponents>", len(c.components))
+	for _, part := range c.components {
+		if err := part.Write(w); err != nil {
+			return err
+		}
+	}
+	return p.end(c)
+}
+
+// parts calls f with the first row and the number of rows of each part of the rows.
+func (c *Composite) parts(rows int, f func(first, n int) error) error {
+	step := c.maxRows
+	if step <= 0 {
+		step = max(rows, 1)
+	}
+	for first := 0; first < rows; first += step {
+		if err := f(first, min(step, rows-first)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// output returns scratch memory for the output of a component.
+func output(w *Workspace, c Component, rows int) kernel.Matrix {
+	if c.Properties().Has(PropagateAdds) {
+		return w.ZeroMatrix(rows, c.OutputDim())
+	}
+	return w.Matrix(rows, c.OutputDim())
+}
+
+// Propagate sends the rows through the chain.
+func (c *Composite) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	drop := w.DropMemo
+	w.DropMemo = true
+	defer func() { w.DropMemo = drop }()
+	return nil, c.parts(in.Rows, func(first, n int) error {
+		mark := w.Mark()
+		defer w.Release(mark)
+		x := kernel.Rows(in, first, n)
+		for i, part := range c.components {
+			y := kernel.Rows(out, first, n)
+			if i+1 < len(c.components) {
+				y = output(w, part, n)
+			}
+			if _, err := part.Propagate(w, nil, x, y); err != nil {
+				return err
+			}
+			x = y
+		}
+		return nil
+	})
+}
+
+// Backprop computes forward again, then sends the derivatives back through the chain. The components of toUpdate get
+// their statistics here too.
+func (c *Composite) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	u, _ := toUpdate.(*Composite)
+	if u != nil && len(u.components) != len(c.components) {
+		return fmt.Errorf("%s: the component to update has %d components, not %d: %w", c.Type(), len(u.components), len(c.components), ErrShape)
+	}
+	drop := w.DropMemo
+	w.DropMemo = false
+	defer func() { w.DropMemo = drop }()
+	return c.parts(inValue.Rows, func(first, n int) error {
+		mark := w.Mark()
+		defer w.Release(mark)
+		var y, dx kernel.Matrix
+		if c.Properties().Has(BackpropNeedsOutput) {
+			y = kernel.Rows(outValue, first, n)
+		}
+		if wanted(inDeriv) {
+			dx = kernel.Rows(inDeriv, first, n)
+		}
+		return c.backprop(w, kernel.Rows(inValue, first, n), y, kernel.Rows(outDeriv, first, n), u, dx)
+	})
+}
+
+// backprop does the work of Backprop for part of the rows.
+func (c *Composite) backprop(w *Workspace, in, out, outDeriv kernel.Matrix, u *Composite, inDeriv kernel.Matrix) error {
+	n := len(c.components)
+	values := make([]kernel.Matrix, n+1) // values[i] goes into component i
+	memos := make([]Memo, n)
+	values[0], values[n] = in, out
+	for i, part := range c.components {
+		last := i+1 == n
+		if last && !part.Properties().Has(UsesMemo) {
+			break
+		}
+		y := output(w, part, in.Rows)
+		memo, err := part.Propagate(w, nil, values[i], y)
+		if err != nil {
+			return err
+		}
+		memos[i] = memo
+		if !last {
+			values[i+1] = y
+		}
+	}
+	dy := outDeriv
+	for i := n - 1; i >= 0; i-- {
+		part := c.components[i]
+		var to Component
+		if u != nil {
+			to = u.components[i]
+			if s, ok := to.(StatsStorer); ok && values[i+1].Cols != 0 && part.Properties().Has(StoresStats) {
+				s.StoreStats(values[i], values[i+1], memos[i])
+			}
+		}
+		dx := inDeriv
+		if i > 0 {
+			dx = w.ZeroMatrix(in.Rows, part.InputDim())
+		}
+		if i == 0 && !wanted(dx) && to == nil {
+			break
+		}
+		if err := part.(Backpropper).Backprop(w, nil, values[i], values[i+1], dy, memos[i], to, dx); err != nil {
+			return err
+		}
+		dy = dx
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *Composite) Copy() Component {
+	d := *c
+	d.components = make([]Component, len(c.components))
+	for i, part := range c.components {
+		d.components[i] = part.Copy()
+	}
+	return &d
+}

@@ -1,0 +1,218 @@
+package component
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// constant is what the components that put out a trainable vector, whatever comes in, have in common.
+type constant struct {
+	training
+	output             []float32
+	updatable          bool
+	useNaturalGradient bool
+}
+
+// OutputDim is the length of the vector.
+func (c *constant) OutputDim() int { return len(c.output) }
+
+// Output returns the vector. It is shared with the component.
+func (c *constant) Output() []float32 { return c.output }
+
+// Params returns the vector, or nothing if it is not to be trained.
+func (c *constant) Params() []Param {
+	if !c.updatable {
+		return nil
+	}
+	return []Param{vectorParam("output", c.output)}
+}
+
+func (c *constant) init(cfg *ConfigLine) {
+	c.training.init(cfg)
+	c.output = cfg.randnVector(cfg.dim("output-dim"), cfg.Float("output-mean", 0), cfg.Float("output-stddev", 0))
+	c.updatable = cfg.Bool("is-updatable", true)
+	c.useNaturalGradient = cfg.Bool("use-natural-gradient", true)
+}
+
+func (c *constant) read(p *parser) {
+	c.output = field(p, "<Output>", (*parser).vector)
+	c.updatable = field(p, "<IsUpdatable>", (*parser).bool)
+	c.useNaturalGradient = field(p, "<UseNaturalGradient>", (*parser).bool)
+	p.check(len(c.output) > 0, "there is no output")
+}
+
+func (c *constant) write(p printer) {
+	p.vector("<Output>", c.output)
+	p.bool("<IsUpdatable>", c.updatable)
+	p.bool("<UseNaturalGradient>", c.useNaturalGradient)
+}
+
+func (c *constant) update(outDeriv kernel.Matrix) {
+	if c.updatable {
+		kernel.AddColSums(c.output, c.learningRate, outDeriv)
+	}
+}
+
+func (c *constant) copy() constant {
+	d := *c
+	d.output = slices.Clone(c.output)
+	return d
+}
+
+// ConstantFunction puts out one vector for every row of its input.
+type ConstantFunction struct {
+	constant
+	inputDim int
+}
+
+// Type is "ConstantFunctionComponent".
+func (c *ConstantFunction) Type() string { return "ConstantFunctionComponent" }
+
+// InputDim is the number of columns of the input, which is not used.
+func (c *ConstantFunction) InputDim() int { return c.inputDim }
+
+// Properties of a constant function.
+func (c *ConstantFunction) Properties() Properties {
+	return (Simple|BackpropAdds).with(Updatable, c.updatable).with(PropagateInPlace, c.inputDim == len(c.output))
+}
+
+// Info describes the component.
+func (c *ConstantFunction) Info() string {
+	return c.describe(c, "is-updatable=%t, use-natural-gradient=%t", c.updatable, c.useNaturalGradient)
+}
+
+// Init knows input-dim, output-dim, output-mean, output-stddev, is-updatable, use-natural-gradient.
+func (c *ConstantFunction) Init(cfg *ConfigLine) error {
+	c.init(cfg)
+	c.inputDim = cfg.dim("input-dim")
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *ConstantFunction) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.training.read(p)
+	c.inputDim = field(p, "<InputDim>", (*parser).dim)
+	c.constant.read(p)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *ConstantFunction) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	p.int("<InputDim>", c.inputDim)
+	c.write(p)
+	return p.end(c)
+}
+
+// Propagate sets every row to the vector.
+func (c *ConstantFunction) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	kernel.SetRows(out, c.output)
+	return nil, nil
+}
+
+// Backprop adds Σdy to the vector of toUpdate. The derivative with respect to the input is zero.
+func (c *ConstantFunction) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	if u, ok := toUpdate.(*ConstantFunction); ok {
+		u.update(outDeriv)
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *ConstantFunction) Copy() Component { return &ConstantFunction{c.copy(), c.inputDim} }
+
+// Constant puts out one vector for every index that it is asked for. It has no input.
+type Constant struct {
+	noInput
+	constant
+}
+
+// noInput is embedded by components whose output depends on no input.
+type noInput struct{}
+
+// InputIndexes appends nothing.
+func (noInput) InputIndexes(out index.Index, dst []index.Index) []index.Index { return dst }
+
+// IsComputable is always true.
+func (noInput) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
+	return true
+}
+
+// ReorderIndexes leaves the indexes as they are.
+func (noInput) ReorderIndexes(in, out *[]index.Index) {}
+
+// PrecomputeIndexes returns nil.
+func (noInput) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+	return nil, nil
+}
+
+// Type is "ConstantComponent".
+func (c *Constant) Type() string { return "ConstantComponent" }
+
+// InputDim is the same as OutputDim, so that the node of the component may name itself as its input.
+func (c *Constant) InputDim() int { return len(c.output) }
+
+// Properties of a constant.
+func (c *Constant) Properties() Properties { return Properties(0).with(Updatable, c.updatable) }
+
+// Info describes the component.
+func (c *Constant) Info() string {
+	return c.describe(c, "is-updatable=%t, use-natural-gradient=%t", c.updatable, c.useNaturalGradient)
+}
+
+// Init knows output-dim, output-mean, output-stddev, is-updatable, use-natural-gradient.
+func (c *Constant) Init(cfg *ConfigLine) error {
+	c.init(cfg)
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *Constant) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.training.read(p)
+	c.constant.read(p)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *Constant) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	c.write(p)
+	return p.end(c)
+}
+
+// Propagate sets every row to the vector.
+func (c *Constant) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if out.Cols != len(c.output) {
+		return nil, shapeError(c, "propagate", in, out)
+	}
+	kernel.SetRows(out, c.output)
+	return nil, nil
+}
+
+// Backprop adds Σdy to the vector of toUpdate.
+func (c *Constant) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	if wanted(inDeriv) {
+		kernel.Fill(inDeriv, 0)
+	}
+	if u, ok := toUpdate.(*Constant); ok {
+		u.update(outDeriv)
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *Constant) Copy() Component { return &Constant{constant: c.copy()} }

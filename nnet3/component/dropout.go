@@ -1,0 +1,141 @@
+package component
+
+import (
+	"math/rand/v2"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// Dropout sets elements, or whole rows, to zero at random in training, and leaves the others as they are: it doesn't
+// multiply them by 1/(1-p). In test mode it multiplies everything by 1-p.
+type Dropout struct {
+	dim        int
+	proportion float32
+	perFrame   bool
+	testMode   bool
+}
+
+// Type is "DropoutComponent".
+func (c *Dropout) Type() string { return "DropoutComponent" }
+
+// InputDim is the number of columns.
+func (c *Dropout) InputDim() int { return c.dim }
+
+// OutputDim is the number of columns.
+func (c *Dropout) OutputDim() int { return c.dim }
+
+// Proportion is the fraction p of elements that become zero.
+func (c *Dropout) Proportion() float32 { return c.proportion }
+
+// TestMode reports whether the component is in test mode.
+func (c *Dropout) TestMode() bool { return c.testMode }
+
+// SetTestMode chooses between scaling and dropping.
+func (c *Dropout) SetTestMode(test bool) { c.testMode = test }
+
+// SetDropoutProportion sets the fraction of elements that become zero.
+func (c *Dropout) SetDropoutProportion(p float32) { c.proportion = p }
+
+// IsIdentity reports whether the component is in test mode and p is 0.
+func (c *Dropout) IsIdentity() bool { return c.testMode && c.proportion == 0 }
+
+// Properties of dropout.
+func (c *Dropout) Properties() Properties {
+	return Simple | BackpropInPlace | BackpropNeedsInput | BackpropNeedsOutput | Random
+}
+
+// Info describes the component.
+func (c *Dropout) Info() string {
+	return describe(c, "dropout-proportion=%g, dropout-per-frame=%t, test-mode=%t", c.proportion, c.perFrame, c.testMode)
+}
+
+// Init knows dim, dropout-proportion (both must be there), dropout-per-frame, test-mode.
+func (c *Dropout) Init(cfg *ConfigLine) error {
+	c.dim = cfg.dim("dim")
+	cfg.require("dropout-proportion")
+	c.proportion = cfg.Float("dropout-proportion", 0)
+	c.perFrame = cfg.Bool("dropout-per-frame", false)
+	c.testMode = cfg.Bool("test-mode", false)
+	if c.proportion < 0 || c.proportion > 1 {
+		cfg.Fail("dropout-proportion=%g is not between 0 and 1", c.proportion)
+	}
+	return cfg.Err()
+}
+
+// Read reads what Write writes, and older forms.
+func (c *Dropout) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.dim = field(p, "<Dim>", (*parser).dim)
+	c.proportion = field(p, "<DropoutProportion>", (*parser).float)
+	c.perFrame = optional(p, "<DropoutPerFrame>", (*parser).bool, false)
+	c.testMode = optional(p, "<TestMode>", (*parser).bool, false)
+	p.check(c.proportion >= 0 && c.proportion <= 1, "dropout proportion %g is not between 0 and 1", c.proportion)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *Dropout) Write(w *kaldiio.Writer) error {
+	p := begin(w, c)
+	p.int("<Dim>", c.dim)
+	p.float("<DropoutProportion>", c.proportion)
+	p.bool("<DropoutPerFrame>", c.perFrame)
+	p.bool("<TestMode>", c.testMode)
+	return p.end(c)
+}
+
+// Propagate drops elements of x, or scales it in test mode.
+func (c *Dropout) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	if c.testMode {
+		kernel.CopyScaled(out, 1-c.proportion, in)
+		return nil, nil
+	}
+	rnd := w.random()
+	for i := range in.Rows {
+		x, y := kernel.Row(in, i), kernel.Row(out, i)
+		mask := c.draw(rnd)
+		for j, v := range x {
+			if !c.perFrame {
+				mask = c.draw(rnd)
+			}
+			y[j] = v * mask
+		}
+	}
+	return nil, nil
+}
+
+// draw returns 0 or 1.
+func (c *Dropout) draw(rnd *rand.Rand) float32 {
+	if rnd.Float32() < c.proportion {
+		return 0
+	}
+	return 1
+}
+
+// Backprop computes dx = dy·y/x, or dx = dy where x is 0.
+func (c *Dropout) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
+		return err
+	}
+	for i := range outDeriv.Rows {
+		x, y := kernel.Row(inValue, i), kernel.Row(outValue, i)
+		dx, dy := kernel.Row(inDeriv, i), kernel.Row(outDeriv, i)
+		for j, v := range x {
+			d := dy[j]
+			if v != 0 {
+				d *= y[j] / v
+			}
+			dx[j] = d
+		}
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *Dropout) Copy() Component {
+	d := *c
+	return &d
+}

@@ -1,0 +1,136 @@
+package component
+
+import (
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// DropoutMask puts out random factors for other components to multiply by: 0 with probability p, else 1, without a factor
+// 1/(1-p). With two or three columns, as an LSTM uses them, the first two are never both 0 in a row (as long as p allows).
+// A continuous mask is uniformly distributed between 1-2p and 1+2p. In test mode the mask is 1-p, or 1 if continuous. It
+// has no input.
+type DropoutMask struct {
+	noInput
+	outputDim  int
+	proportion float32
+	continuous bool
+	testMode   bool
+}
+
+// Type is "DropoutMaskComponent".
+func (c *DropoutMask) Type() string { return "DropoutMaskComponent" }
+
+// InputDim is the same as OutputDim, so that the node of the component may name itself as its input.
+func (c *DropoutMask) InputDim() int { return c.outputDim }
+
+// OutputDim is the number of columns.
+func (c *DropoutMask) OutputDim() int { return c.outputDim }
+
+// TestMode reports whether the component is in test mode.
+func (c *DropoutMask) TestMode() bool { return c.testMode }
+
+// SetTestMode chooses between the mean and random factors.
+func (c *DropoutMask) SetTestMode(test bool) { c.testMode = test }
+
+// SetDropoutProportion sets the fraction of zeros.
+func (c *DropoutMask) SetDropoutProportion(p float32) { c.proportion = p }
+
+// Properties of a mask.
+func (c *DropoutMask) Properties() Properties { return Random }
+
+// Info describes the component.
+func (c *DropoutMask) Info() string {
+	return describe(c, "dropout-proportion=%g, continuous=%t, test-mode=%t", c.proportion, c.continuous, c.testMode)
+}
+
+// Init knows output-dim, dropout-proportion, continuous, test-mode.
+func (c *DropoutMask) Init(cfg *ConfigLine) error {
+	c.outputDim = cfg.dim("output-dim")
+	c.proportion = cfg.Float("dropout-proportion", 0.5)
+	c.continuous = cfg.Bool("continuous", false)
+	c.testMode = cfg.Bool("test-mode", false)
+	if c.proportion < 0 || c.proportion > 1 {
+		cfg.Fail("dropout-proportion=%g is not between 0 and 1", c.proportion)
+	}
+	return cfg.Err()
+}
+
+// Read reads what Write writes, and older forms.
+func (c *DropoutMask) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.outputDim = field(p, "<OutputDim>", (*parser).dim)
+	c.proportion = field(p, "<DropoutProportion>", (*parser).float)
+	c.testMode = optional(p, "<TestMode>", (*parser).bool, false)
+	c.continuous = p.maybe("<Continuous>")
+	p.check(c.proportion >= 0 && c.proportion <= 1, "dropout proportion %g is not between 0 and 1", c.proportion)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *DropoutMask) Write(w *kaldiio.Writer) error {
+	p := begin(w, c)
+	p.int("<OutputDim>", c.outputDim)
+	p.float("<DropoutProportion>", c.proportion)
+	p.bool("<TestMode>", c.testMode)
+	if c.continuous {
+		p.token("<Continuous>")
+	}
+	return p.end(c)
+}
+
+// Propagate draws a mask.
+func (c *DropoutMask) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if out.Cols != c.outputDim {
+		return nil, shapeError(c, "propagate", in, out)
+	}
+	p := c.proportion
+	switch {
+	case p == 0 || c.testMode && c.continuous:
+		kernel.Fill(out, 1)
+		return nil, nil
+	case c.testMode:
+		kernel.Fill(out, 1-p)
+		return nil, nil
+	}
+	rnd := w.random()
+	for i := range out.Rows {
+		row := kernel.Row(out, i)
+		for j := range row {
+			u := rnd.Float32()
+			switch {
+			case c.continuous:
+				row[j] = 1 - 2*p + 4*p*u
+			case u < p:
+				row[j] = 0
+			default:
+				row[j] = 1
+			}
+		}
+		if !c.continuous && (len(row) == 2 || len(row) == 3) {
+			// One number decides both: the lowest p of its range zeroes the first column, the highest p the second.
+			u := rnd.Float32()
+			row[0], row[1] = 1, 1
+			if u < p {
+				row[0] = 0
+			}
+			if u >= 1-p {
+				row[1] = 0
+			}
+		}
+	}
+	return nil, nil
+}
+
+// Backprop does nothing: there is no input.
+func (c *DropoutMask) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if wanted(inDeriv) {
+		kernel.Fill(inDeriv, 0)
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *DropoutMask) Copy() Component {
+	d := *c
+	return &d
+}

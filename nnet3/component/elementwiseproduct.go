@@ -1,0 +1,101 @@
+package component
+
+import (
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// ElementwiseProduct multiplies the equal blocks of its input, element by element.
+type ElementwiseProduct struct{ inputDim, outputDim int }
+
+// Type is "ElementwiseProductComponent".
+func (c *ElementwiseProduct) Type() string { return "ElementwiseProductComponent" }
+
+// InputDim is the number of columns of all blocks.
+func (c *ElementwiseProduct) InputDim() int { return c.inputDim }
+
+// OutputDim is the number of columns of a block.
+func (c *ElementwiseProduct) OutputDim() int { return c.outputDim }
+
+// Properties of a product.
+func (c *ElementwiseProduct) Properties() Properties { return Simple | BackpropNeedsInput }
+
+// Info describes the component.
+func (c *ElementwiseProduct) Info() string { return describe(c, "") }
+
+// Init knows input-dim and output-dim.
+func (c *ElementwiseProduct) Init(cfg *ConfigLine) error {
+	c.inputDim, c.outputDim = cfg.dim("input-dim"), cfg.dim("output-dim")
+	if c.inputDim%c.outputDim != 0 {
+		cfg.Fail("input-dim=%d is no multiple of output-dim=%d", c.inputDim, c.outputDim)
+	}
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *ElementwiseProduct) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.inputDim, c.outputDim = p.blockDims()
+	return p.end()
+}
+
+// blockDims reads <InputDim> and <OutputDim>, of which the first is a multiple of the second.
+func (p *parser) blockDims() (in, out int) {
+	in = field(p, "<InputDim>", (*parser).dim)
+	out = field(p, "<OutputDim>", (*parser).dim)
+	p.check(in%out == 0, "input dimension %d is no multiple of the output's %d", in, out)
+	return in, out
+}
+
+// Write writes the component.
+func (c *ElementwiseProduct) Write(w *kaldiio.Writer) error {
+	p := begin(w, c)
+	p.int("<InputDim>", c.inputDim)
+	p.int("<OutputDim>", c.outputDim)
+	return p.end(c)
+}
+
+// Propagate computes y = x₁∘x₂∘…
+func (c *ElementwiseProduct) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	n := c.outputDim
+	if c.inputDim == n {
+		kernel.Copy(out, in)
+		return nil, nil
+	}
+	kernel.Mul2(out, kernel.Cols(in, 0, n), kernel.Cols(in, n, n))
+	for b := 2 * n; b < c.inputDim; b += n {
+		kernel.Mul2(out, out, kernel.Cols(in, b, n))
+	}
+	return nil, nil
+}
+
+// Backprop computes, for each block, the product of dy and the other blocks.
+func (c *ElementwiseProduct) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
+		return err
+	}
+	n := c.outputDim
+	for b := 0; b < c.inputDim; b += n {
+		dx, from := kernel.Cols(inDeriv, b, n), outDeriv
+		for o := 0; o < c.inputDim; o += n {
+			if o == b {
+				continue
+			}
+			kernel.Mul2(dx, from, kernel.Cols(inValue, o, n))
+			from = dx
+		}
+		if c.inputDim == n {
+			kernel.Copy(dx, outDeriv)
+		}
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *ElementwiseProduct) Copy() Component {
+	d := *c
+	return &d
+}

@@ -1,0 +1,74 @@
+package component
+
+import (
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// FixedAffine is y = x·Wᵀ + b with parameters that are not trained, such as a transform of the features.
+type FixedAffine struct {
+	affine
+}
+
+// Type is "FixedAffineComponent".
+func (c *FixedAffine) Type() string { return "FixedAffineComponent" }
+
+// InputDim is the number of columns of W.
+func (c *FixedAffine) InputDim() int { return c.m.Cols }
+
+// OutputDim is the number of rows of W.
+func (c *FixedAffine) OutputDim() int { return c.m.Rows }
+
+// Properties of a fixed affine component.
+func (c *FixedAffine) Properties() Properties { return Simple | BackpropAdds }
+
+// Info describes the component.
+func (c *FixedAffine) Info() string { return describe(c, "") }
+
+// Init knows matrix, a file with the bias as last column; or input-dim and output-dim, for parameters at random.
+func (c *FixedAffine) Init(cfg *ConfigLine) error {
+	if m, ok := cfg.matrix("matrix"); ok {
+		c.affine = splitBias(cfg, m)
+		return cfg.Err()
+	}
+	in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
+	c.affine = affine{weights: weights{m: cfg.randn(out, in, 0, 1)}, bias: cfg.randnVector(out, 0, 1)}
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *FixedAffine) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.affine.read(p, false)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *FixedAffine) Write(w *kaldiio.Writer) error {
+	p := begin(w, c)
+	c.affine.write(p)
+	return p.end(c)
+}
+
+// Propagate computes y = x·Wᵀ + b.
+func (c *FixedAffine) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	c.propagate(in, out)
+	return nil, nil
+}
+
+// Backprop computes dx += dy·W.
+func (c *FixedAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	if wanted(inDeriv) {
+		kernel.MulNN(1, outDeriv, c.m, 1, inDeriv)
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *FixedAffine) Copy() Component { return &FixedAffine{c.copyAffine()} }

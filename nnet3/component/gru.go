@@ -1,0 +1,291 @@
+package component
+
+import (
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// gruStats is what the nonlinearities of gated recurrent units have in common: the statistics of their tanh, and the
+// settings by which it repairs itself.
+type gruStats struct {
+	count              float64
+	valueSum, derivSum []float64
+	selfRepairTotal    float64
+	threshold, scale   float32
+}
+
+func (g *gruStats) init(cfg *ConfigLine, dim int) {
+	if !cfg.makeRoom(4, dim) { // two of them in double precision
+		return
+	}
+	*g = gruStats{
+		valueSum: make([]float64, dim), derivSum: make([]float64, dim),
+		threshold: cfg.Float("self-repair-threshold", 0.2),
+		scale:     cfg.Float("self-repair-scale", 1e-5),
+	}
+	if g.threshold < 0 || g.scale < 0 {
+		cfg.Fail("self-repair-threshold and self-repair-scale may not be negative")
+	}
+}
+
+func (g *gruStats) read(p *parser, dim int) {
+	values := field(p, "<ValueAvg>", (*parser).vector)
+	derivs := field(p, "<DerivAvg>", (*parser).vector)
+	g.selfRepairTotal = field(p, "<SelfRepairTotal>", (*parser).double)
+	g.count = field(p, "<Count>", (*parser).double)
+	g.valueSum, g.derivSum = sums(values, g.count), sums(derivs, g.count)
+	g.threshold = field(p, "<SelfRepairThreshold>", (*parser).float)
+	g.scale = field(p, "<SelfRepairScale>", (*parser).float)
+	p.check(len(values) == dim && len(derivs) == dim, "statistics of %d and %d elements for a cell of %d", len(values), len(derivs), dim)
+}
+
+func (g *gruStats) write(p printer) {
+	p.vector("<ValueAvg>", averages(g.valueSum, g.count))
+	p.vector("<DerivAvg>", averages(g.derivSum, g.count))
+	p.double("<SelfRepairTotal>", g.selfRepairTotal)
+	p.double("<Count>", g.count)
+	p.float("<SelfRepairThreshold>", g.threshold)
+	p.float("<SelfRepairScale>", g.scale)
+}
+
+func (g *gruStats) copy() gruStats {
+	d := *g
+	d.valueSum, d.derivSum = slices.Clone(g.valueSum), slices.Clone(g.derivSum)
+	return d
+}
+
+// ZeroStats forgets the statistics.
+func (g *gruStats) ZeroStats() {
+	clear(g.valueSum)
+	clear(g.derivSum)
+	g.count, g.selfRepairTotal = 0, 0
+}
+
+// repair adds h to the statistics and, for units whose average derivative is too small, a term to the derivative of h's
+// argument that pushes it towards the middle. It is what Kaldi does on average, see nonlinearity.repairs.
+func (g *gruStats) repair(h, dArg kernel.Matrix) {
+	g.count += float64(h.Rows)
+	for i := range h.Rows {
+		for j, v := range kernel.Row(h, i) {
+			y := float64(v)
+			g.valueSum[j] += y
+			g.derivSum[j] += 1 - y*y
+		}
+	}
+	push := g.scale
+	for j, sum := range g.derivSum {
+		if sum >= float64(g.threshold)*g.count {
+			continue
+		}
+		g.selfRepairTotal++
+		for i := range h.Rows {
+			kernel.Row(dArg, i)[j] -= push * kernel.Row(h, i)[j]
+		}
+	}
+}
+
+// mix sets c to (1-z)∘h + z∘prev.
+func mix(c, z, h, prev []float32) {
+	z, h, prev = z[:len(c)], h[:len(c)], prev[:len(c)]
+	for j := range c {
+		c[j] = (1-z[j])*h[j] + z[j]*prev[j]
+	}
+}
+
+// unmix computes the derivative of h's argument from those of h = tanh(argument) and c = (1-z)∘h + z∘prev, and adds the
+// derivatives of z and prev if they are wanted.
+func unmix(dArg, dh, dc, z, h, prev, dz, dPrev []float32) {
+	for j := range dArg {
+		d := dh[j] + dc[j]*(1-z[j])
+		dArg[j] = d * (1 - h[j]*h[j])
+		if dz != nil {
+			dz[j] += dc[j] * (prev[j] - h[j])
+			dPrev[j] += dc[j] * z[j]
+		}
+	}
+}
+
+// GruNonlinearity is what happens in a gated recurrent unit around its matrices. A row of the input holds z and r (both
+// after their sigmoid), the part h' from outside, the previous state c', and the previous projection s' (unless there is no
+// projection, R = C, where it is c'):
+//
+//	h = tanh(h' + W·(s'∘r));  c = (1-z)∘h + z∘c'
+//
+// z, h' and c' have C columns, r and s' have R. The output is h and c.
+type GruNonlinearity struct {
+	training
+	gruStats
+	w                       weights // C×R
+	alpha                   float32
+	rankIn, rankOut, period int
+}
+
+// Type is "GruNonlinearityComponent".
+func (c *GruNonlinearity) Type() string { return "GruNonlinearityComponent" }
+
+// CellDim is C.
+func (c *GruNonlinearity) CellDim() int { return c.w.m.Rows }
+
+// RecurrentDim is R.
+func (c *GruNonlinearity) RecurrentDim() int { return c.w.m.Cols }
+
+// InputDim is 3C+2R, or 4C if there is no projection.
+func (c *GruNonlinearity) InputDim() int {
+	if c.CellDim() == c.RecurrentDim() {
+		return 4 * c.CellDim()
+	}
+	return 3*c.CellDim() + 2*c.RecurrentDim()
+}
+
+// OutputDim is 2C.
+func (c *GruNonlinearity) OutputDim() int { return 2 * c.CellDim() }
+
+// Properties of the nonlinearity.
+func (c *GruNonlinearity) Properties() Properties {
+	return Simple | Updatable | BackpropAdds | BackpropNeedsInput | BackpropNeedsOutput
+}
+
+// Params returns W.
+func (c *GruNonlinearity) Params() []Param { return []Param{{"w_h", c.w.m}} }
+
+// Info describes the component.
+func (c *GruNonlinearity) Info() string {
+	return c.describe(c, "cell-dim=%d, recurrent-dim=%d, count=%.3g, self-repair-threshold=%g, self-repair-scale=%g, alpha=%g, rank-in=%d, rank-out=%d, update-period=%d",
+		c.CellDim(), c.RecurrentDim(), c.count, c.threshold, c.scale, c.alpha, c.rankIn, c.rankOut, c.period)
+}
+
+// Init knows cell-dim, recurrent-dim, param-stddev, self-repair-threshold, self-repair-scale, alpha, rank-in, rank-out,
+// update-period.
+func (c *GruNonlinearity) Init(cfg *ConfigLine) error {
+	c.training.init(cfg)
+	cell := cfg.dim("cell-dim")
+	recurrent := cfg.dimOr("recurrent-dim", cell)
+	if recurrent > cell || cell > maxDim/8 {
+		cfg.Fail("recurrent-dim=%d is larger than cell-dim=%d, or that is too large", recurrent, cell)
+	}
+	c.gruStats.init(cfg, cell)
+	c.w = weights{m: cfg.randn(cell, recurrent, 0, cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(cell)))))}
+	c.alpha = cfg.Float("alpha", 4)
+	c.rankIn, c.rankOut, c.period = cfg.Int("rank-in", 20), cfg.Int("rank-out", 80), cfg.Int("update-period", 4)
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *GruNonlinearity) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.training.read(p)
+	cell := field(p, "<CellDim>", (*parser).dim)
+	recurrent := field(p, "<RecurrentDim>", (*parser).dim)
+	c.w = weights{m: field(p, "<w_h>", (*parser).matrix)}
+	p.check(c.w.m.Rows == cell && c.w.m.Cols == recurrent && recurrent <= cell && cell <= maxDim/8,
+		"parameters of %d×%d for dimensions %d and %d", c.w.m.Rows, c.w.m.Cols, cell, recurrent)
+	c.gruStats.read(p, cell)
+	c.alpha = field(p, "<Alpha>", (*parser).float)
+	c.rankIn = field(p, "<RankInOut>", (*parser).int)
+	c.rankOut = p.int()
+	c.period = field(p, "<UpdatePeriod>", (*parser).int)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *GruNonlinearity) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	p.int("<CellDim>", c.CellDim())
+	p.int("<RecurrentDim>", c.RecurrentDim())
+	p.matrix("<w_h>", c.w.m)
+	c.gruStats.write(p)
+	p.float("<Alpha>", c.alpha)
+	p.int("<RankInOut>", c.rankIn)
+	p.w.Int32(int32(c.rankOut))
+	p.int("<UpdatePeriod>", c.period)
+	return p.end(c)
+}
+
+// gruInput is the parts of an input, or of its derivative.
+type gruInput struct{ z, r, h, c, s kernel.Matrix }
+
+func (c *GruNonlinearity) split(in kernel.Matrix) gruInput {
+	n, r := c.CellDim(), c.RecurrentDim()
+	return gruInput{
+		z: kernel.Cols(in, 0, n), r: kernel.Cols(in, n, r), h: kernel.Cols(in, n+r, n),
+		c: kernel.Cols(in, 2*n+r, n), s: kernel.Cols(in, in.Cols-r, r),
+	}
+}
+
+// Propagate computes h and c.
+func (c *GruNonlinearity) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	mark := w.Mark()
+	defer w.Release(mark)
+	x, n := c.split(in), c.CellDim()
+	h, state := kernel.Cols(out, 0, n), kernel.Cols(out, n, n)
+	gated := w.Matrix(in.Rows, c.RecurrentDim())
+	kernel.Mul2(gated, x.s, x.r)
+	kernel.Copy(h, x.h)
+	c.w.mul(gated, kernel.Epilogue{Accumulate: true}, h)
+	kernel.Tanh(h, h)
+	for i := range in.Rows {
+		mix(kernel.Row(state, i), kernel.Row(x.z, i), kernel.Row(h, i), kernel.Row(x.c, i))
+	}
+	return nil, nil
+}
+
+// Backprop computes the derivatives of the input and of W. toUpdate gets statistics, and repairs itself.
+func (c *GruNonlinearity) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	mark := w.Mark()
+	defer w.Release(mark)
+	x, n := c.split(inValue), c.CellDim()
+	h, dArg := kernel.Cols(outValue, 0, n), w.Matrix(inValue.Rows, n)
+	var dx gruInput
+	if wanted(inDeriv) {
+		dx = c.split(inDeriv)
+	}
+	unmixRows(dArg, outDeriv, x.z, h, x.c, dx.z, dx.c)
+	gated := w.Matrix(inValue.Rows, c.RecurrentDim())
+	if u, ok := toUpdate.(*GruNonlinearity); ok {
+		u.repair(h, dArg)
+		kernel.Mul2(gated, x.s, x.r)
+		kernel.MulTN(u.learningRate, dArg, gated, 1, u.w.m)
+		u.w.changed()
+	}
+	if wanted(inDeriv) {
+		kernel.Add(dx.h, 1, dArg)
+		kernel.MulNN(1, dArg, c.w.m, 0, gated)
+		kernel.AddMul2(dx.r, gated, x.s)
+		kernel.AddMul2(dx.s, gated, x.r)
+	}
+	return nil
+}
+
+// unmixRows is unmix for matrices. dz and dPrev may be empty.
+func unmixRows(dArg, outDeriv, z, h, prev, dz, dPrev kernel.Matrix) {
+	n := dArg.Cols
+	for i := range dArg.Rows {
+		var dzRow, dPrevRow []float32
+		if wanted(dz) {
+			dzRow, dPrevRow = kernel.Row(dz, i), kernel.Row(dPrev, i)
+		}
+		dy := kernel.Row(outDeriv, i)
+		unmix(kernel.Row(dArg, i), dy[:n], dy[n:], kernel.Row(z, i), kernel.Row(h, i), kernel.Row(prev, i), dzRow, dPrevRow)
+	}
+}
+
+// Prepare makes the form of W that products are fast with.
+func (c *GruNonlinearity) Prepare() { c.w.prepare() }
+
+func (c *GruNonlinearity) isPrepared() bool { return c.w.prepared != nil }
+
+// Copy returns a copy.
+func (c *GruNonlinearity) Copy() Component {
+	d := *c
+	d.w, d.gruStats = c.w.copy(), c.gruStats.copy()
+	return &d
+}

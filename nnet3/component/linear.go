@@ -1,0 +1,125 @@
+package component
+
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// Linear is y += x·Wᵀ.
+type Linear struct {
+	training
+	affine
+	orthonormalConstraint float32
+	useNaturalGradient    bool
+	ng                    naturalGradient
+}
+
+// Type is "LinearComponent".
+func (c *Linear) Type() string { return "LinearComponent" }
+
+// InputDim is the number of columns of W.
+func (c *Linear) InputDim() int { return c.m.Cols }
+
+// OutputDim is the number of rows of W.
+func (c *Linear) OutputDim() int { return c.m.Rows }
+
+// Properties of a linear component.
+func (c *Linear) Properties() Properties {
+	return Simple | Updatable | PropagateAdds | BackpropAdds | BackpropNeedsInput
+}
+
+// Params returns W.
+func (c *Linear) Params() []Param { return []Param{{"params", c.m}} }
+
+// Info describes the component.
+func (c *Linear) Info() string {
+	return c.describe(c, "orthonormal-constraint=%g, use-natural-gradient=%t, rank-in=%d, rank-out=%d, num-samples-history=%g, update-period=%d, alpha=%g",
+		c.orthonormalConstraint, c.useNaturalGradient, c.ng.rankIn, c.ng.rankOut, c.ng.numSamplesHistory, c.ng.updatePeriod, c.ng.alphaIn)
+}
+
+// Init knows input-dim, output-dim, param-stddev, or matrix, a file; and use-natural-gradient, rank-in, rank-out,
+// num-samples-history, update-period, alpha.
+func (c *Linear) Init(cfg *ConfigLine) error {
+	c.training.init(cfg)
+	c.orthonormalConstraint = cfg.Float("orthonormal-constraint", 0)
+	if m, ok := cfg.matrix("matrix"); ok {
+		c.m = m
+		in, out := cfg.Int("input-dim", m.Cols), cfg.Int("output-dim", m.Rows)
+		if in != m.Cols || out != m.Rows || m.Rows == 0 {
+			cfg.Fail("the matrix is %d×%d, not %d×%d", m.Rows, m.Cols, out, in)
+		}
+	} else {
+		in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
+		c.m = cfg.randn(out, in, 0, cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(in)))))
+	}
+	c.changed()
+	c.useNaturalGradient = cfg.Bool("use-natural-gradient", true)
+	c.ng.init(cfg, c.m.Cols, c.m.Rows)
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *Linear) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.training.read(p)
+	c.m = field(p, "<Params>", (*parser).matrix)
+	c.changed()
+	p.check(c.m.Rows > 0 && c.m.Cols > 0, "there are no parameters")
+	c.orthonormalConstraint = optional(p, "<OrthonormalConstraint>", (*parser).float, 0)
+	c.useNaturalGradient = field(p, "<UseNaturalGradient>", (*parser).bool)
+	c.ng.rankIn = field(p, "<RankInOut>", (*parser).int)
+	c.ng.rankOut = p.int()
+	c.ng.alphaIn = field(p, "<Alpha>", (*parser).float)
+	c.ng.alphaOut = c.ng.alphaIn
+	c.ng.numSamplesHistory = field(p, "<NumSamplesHistory>", (*parser).float)
+	c.ng.updatePeriod = field(p, "<UpdatePeriod>", (*parser).int)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *Linear) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	p.matrix("<Params>", c.m)
+	if c.orthonormalConstraint != 0 {
+		p.float("<OrthonormalConstraint>", c.orthonormalConstraint)
+	}
+	p.bool("<UseNaturalGradient>", c.useNaturalGradient)
+	p.int("<RankInOut>", c.ng.rankIn)
+	p.w.Int32(int32(c.ng.rankOut))
+	p.float("<Alpha>", c.ng.alphaIn)
+	p.float("<NumSamplesHistory>", c.ng.numSamplesHistory)
+	p.int("<UpdatePeriod>", c.ng.updatePeriod)
+	return p.end(c)
+}
+
+// Propagate computes y += x·Wᵀ.
+func (c *Linear) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	c.mul(in, kernel.Epilogue{Accumulate: true}, out)
+	return nil, nil
+}
+
+// Backprop computes dx += dy·W and dW += dyᵀ·x.
+func (c *Linear) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	if wanted(inDeriv) {
+		kernel.MulNN(1, outDeriv, c.m, 1, inDeriv)
+	}
+	if u, ok := toUpdate.(*Linear); ok {
+		u.update(u.learningRate, inValue, outDeriv)
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *Linear) Copy() Component {
+	d := *c
+	d.affine = c.copyAffine()
+	return &d
+}

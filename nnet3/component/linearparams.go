@@ -1,0 +1,144 @@
+package component
+
+import (
+	"sync"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+)
+
+// weights is a matrix that inputs are multiplied by, with the form that Prepare made of it.
+type weights struct {
+	m        kernel.Matrix
+	prepared *kernel.Weights
+	parts    *parts
+}
+
+// parts are blocks of columns of a matrix of weights, each prepared by itself, for derived components that share them.
+type parts struct {
+	mu   sync.Mutex
+	list []*weights
+	cols [][2]int
+}
+
+// mul computes y = x·mᵀ and what ep adds to it.
+func (w *weights) mul(x kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
+	if w.prepared != nil {
+		w.prepared.Mul(x, ep, y)
+		return
+	}
+	kernel.Mul(x, w.m, ep, y)
+}
+
+func (w *weights) prepare() { w.prepared = kernel.NewWeights(w.m) }
+
+// ready is the prepared form. It is made for the occasion where Prepare was not called.
+func (w *weights) ready() *kernel.Weights {
+	if w.prepared != nil {
+		return w.prepared
+	}
+	return kernel.NewWeights(w.m)
+}
+
+func (w *weights) prepareOnce() {
+	if w.prepared == nil {
+		w.prepare()
+	}
+}
+
+// part is n columns of the weights, from column col on. Those who ask for the same get the same.
+func (w *weights) part(col, n int) *weights {
+	if col == 0 && n == w.m.Cols {
+		return w
+	}
+	if w.parts == nil {
+		return &weights{m: kernel.Cols(w.m, col, n)}
+	}
+	w.parts.mu.Lock()
+	defer w.parts.mu.Unlock()
+	for i, c := range w.parts.cols {
+		if c == [2]int{col, n} {
+			return w.parts.list[i]
+		}
+	}
+	p := &weights{m: kernel.Cols(w.m, col, n)}
+	w.parts.list = append(w.parts.list, p)
+	w.parts.cols = append(w.parts.cols, [2]int{col, n})
+	return p
+}
+
+func (w *weights) copy() weights {
+	c := weights{m: kernel.Clone(w.m)}
+	if w.prepared != nil {
+		c.prepare()
+	}
+	return c
+}
+
+// changed forgets the prepared forms, which no longer belong to the matrix.
+func (w *weights) changed() {
+	w.prepared = nil
+	if w.parts == nil || len(w.parts.list) > 0 {
+		w.parts = new(parts)
+	}
+}
+
+// affine is what components of the form y = x·Wᵀ + b have in common. The bias may be missing.
+type affine struct {
+	weights
+	bias []float32
+}
+
+// LinearParams returns the matrix W, a row per output column. It is shared with the component.
+func (a *affine) LinearParams() kernel.Matrix { return a.m }
+
+// Bias returns the vector b, or nil if there is none. It is shared with the component.
+func (a *affine) Bias() []float32 {
+	if len(a.bias) == 0 {
+		return nil
+	}
+	return a.bias
+}
+
+// Prepare makes the form of W that products are fast with.
+func (a *affine) Prepare() { a.prepare() }
+
+func (a *affine) isPrepared() bool { return a.prepared != nil }
+
+func (a *affine) copyAffine() affine {
+	return affine{weights: a.copy(), bias: append([]float32(nil), a.bias...)}
+}
+
+// propagate computes y = x·Wᵀ + b.
+func (a *affine) propagate(in, out kernel.Matrix) {
+	a.mul(in, kernel.Epilogue{Bias: a.Bias()}, out)
+}
+
+// update adds rate times the gradient to the parameters.
+func (a *affine) update(rate float32, in, outDeriv kernel.Matrix) {
+	kernel.MulTN(rate, outDeriv, in, 1, a.m)
+	if len(a.bias) != 0 {
+		kernel.AddColSums(a.bias, rate, outDeriv)
+	}
+	a.changed()
+}
+
+func (a *affine) params() []Param {
+	if len(a.bias) == 0 {
+		return []Param{{"linear-params", a.m}}
+	}
+	return []Param{{"linear-params", a.m}, vectorParam("bias", a.bias)}
+}
+
+// readAffine reads <LinearParams> and <BiasParams>. The bias may be empty if the component can do without.
+func (a *affine) read(p *parser, optionalBias bool) {
+	a.m = field(p, "<LinearParams>", (*parser).matrix)
+	a.bias = field(p, "<BiasParams>", (*parser).vector)
+	a.changed()
+	p.check(a.m.Rows > 0 && a.m.Cols > 0, "there are no linear parameters")
+	p.check(len(a.bias) == a.m.Rows || optionalBias && len(a.bias) == 0, "%d biases for %d outputs", len(a.bias), a.m.Rows)
+}
+
+func (a *affine) write(p printer) {
+	p.matrix("<LinearParams>", a.m)
+	p.vector("<BiasParams>", a.bias)
+}

@@ -1,0 +1,332 @@
+package component
+
+import (
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// LstmNonlinearity is what happens in an LSTM cell around its matrices. A row of the input holds, C columns each, the parts
+// of the input gate, the forget gate, the new content and the output gate that come from outside, and the previous state c':
+//
+//	i = σ(i' + w_ic·c');  f = σ(f' + w_fc·c');  c = f·c'·f_scale + i·tanh(g')·i_scale
+//	o = σ(o' + w_oc·c);   m = o·tanh(c)·o_scale
+//
+// The output is c and m. With dropout, three more input columns are i_scale, f_scale and o_scale; else they are 1.
+type LstmNonlinearity struct {
+	training
+	params     kernel.Matrix // rows w_ic, w_fc, w_oc
+	useDropout bool
+
+	count              float64
+	valueSum, derivSum []float64  // 5×C, of i, f, tanh(g'), o, tanh(c)
+	selfRepairConfig   []float32  // 5 thresholds for the average derivative, 5 scales
+	selfRepairTotal    [5]float64 // how many elements were repaired
+}
+
+// numUnits is the number of nonlinearities in a cell.
+const numUnits = 5
+
+// Type is "LstmNonlinearityComponent".
+func (c *LstmNonlinearity) Type() string { return "LstmNonlinearityComponent" }
+
+// InputDim is 5C, or 5C+3 with dropout.
+func (c *LstmNonlinearity) InputDim() int {
+	if c.useDropout {
+		return 5*c.params.Cols + 3
+	}
+	return 5 * c.params.Cols
+}
+
+// OutputDim is 2C.
+func (c *LstmNonlinearity) OutputDim() int { return 2 * c.params.Cols }
+
+// Properties of the nonlinearity.
+func (c *LstmNonlinearity) Properties() Properties { return Simple | Updatable | BackpropNeedsInput }
+
+// Params returns w_ic, w_fc and w_oc, a row each.
+func (c *LstmNonlinearity) Params() []Param { return []Param{{"params", c.params}} }
+
+// Info describes the component.
+func (c *LstmNonlinearity) Info() string {
+	return c.describe(c, "cell-dim=%d, use-dropout=%t, count=%.3g", c.params.Cols, c.useDropout, c.count)
+}
+
+// Init knows cell-dim, param-stddev, tanh-self-repair-threshold, sigmoid-self-repair-threshold, self-repair-scale,
+// use-dropout.
+func (c *LstmNonlinearity) Init(cfg *ConfigLine) error {
+	c.training.init(cfg)
+	dim := cfg.dim("cell-dim")
+	c.params = cfg.randn(3, dim, 0, cfg.Float("param-stddev", 1))
+	tanh, sigmoid := cfg.Float("tanh-self-repair-threshold", 0.2), cfg.Float("sigmoid-self-repair-threshold", 0.05)
+	scale := cfg.Float("self-repair-scale", 1e-5)
+	c.selfRepairConfig = []float32{sigmoid, sigmoid, tanh, sigmoid, tanh, scale, scale, scale, scale, scale}
+	c.useDropout = cfg.Bool("use-dropout", false)
+	if dim > maxDim/8 || tanh < 0 || tanh > 1 || sigmoid < 0 || sigmoid > 0.25 || scale < 0 {
+		cfg.Fail("cell-dim is too large, or the settings of self-repair are out of range")
+		return cfg.Err()
+	}
+	if !cfg.makeRoom(4*numUnits, dim) { // in double precision
+		return cfg.Err()
+	}
+	c.valueSum, c.derivSum = make([]float64, numUnits*dim), make([]float64, numUnits*dim)
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *LstmNonlinearity) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.training.read(p)
+	c.params = field(p, "<Params>", (*parser).matrix)
+	values := field(p, "<ValueAvg>", (*parser).matrix)
+	derivs := field(p, "<DerivAvg>", (*parser).matrix)
+	c.selfRepairConfig = field(p, "<SelfRepairConfig>", (*parser).vector)
+	prob := field(p, "<SelfRepairProb>", (*parser).vector)
+	c.useDropout = optional(p, "<UseDropout>", (*parser).bool, false)
+	c.count = field(p, "<Count>", (*parser).double)
+	dim := c.params.Cols
+	p.check(c.params.Rows == 3 && dim > 0 && dim <= maxDim/8, "parameters of %d×%d", c.params.Rows, dim)
+	for _, m := range []kernel.Matrix{values, derivs} {
+		p.check(m.Rows == numUnits && m.Cols == dim, "statistics of %d×%d for a cell of %d", m.Rows, m.Cols, dim)
+	}
+	p.check(len(c.selfRepairConfig) == 2*numUnits && len(prob) == numUnits, "self-repair has %d settings and %d counts", len(c.selfRepairConfig), len(prob))
+	if err := p.end(); err != nil {
+		return err
+	}
+	c.valueSum, c.derivSum = sums(elements(values), c.count), sums(elements(derivs), c.count)
+	for k, v := range prob {
+		c.selfRepairTotal[k] = float64(v) * c.repairCount()
+	}
+	return nil
+}
+
+// repairCount is what counts of repaired elements are divided by in a file.
+func (c *LstmNonlinearity) repairCount() float64 {
+	if c.count == 0 {
+		return 1
+	}
+	return c.count * float64(c.params.Cols)
+}
+
+// elements returns the elements of m row by row.
+func elements(m kernel.Matrix) []float32 {
+	v := make([]float32, 0, m.Rows*m.Cols)
+	for i := range m.Rows {
+		v = append(v, kernel.Row(m, i)...)
+	}
+	return v
+}
+
+// Write writes the component.
+func (c *LstmNonlinearity) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	dim := c.params.Cols
+	average := func(sums []float64) kernel.Matrix {
+		return kernel.Matrix{Rows: numUnits, Cols: dim, Stride: dim, Data: averages(sums, c.count)}
+	}
+	p.matrix("<Params>", c.params)
+	p.matrix("<ValueAvg>", average(c.valueSum))
+	p.matrix("<DerivAvg>", average(c.derivSum))
+	p.vector("<SelfRepairConfig>", c.selfRepairConfig)
+	p.vector("<SelfRepairProb>", averages(c.selfRepairTotal[:], c.repairCount()))
+	if c.useDropout {
+		p.bool("<UseDropout>", true)
+	}
+	p.double("<Count>", c.count)
+	return p.end(c)
+}
+
+// lstmRow is the parts of a row of the input and what is computed from them.
+type lstmRow struct {
+	iPart, fPart, gPart, oPart, cPrev []float32
+	iScale, fScale, oScale            float32
+	i, f, g, o, tanhC                 []float32
+	c                                 []float32
+}
+
+// newLstmRow takes scratch memory for rows of C columns. The state c is left to the caller.
+func newLstmRow(w *Workspace, dim int) lstmRow {
+	return lstmRow{i: w.Vector(dim), f: w.Vector(dim), g: w.Vector(dim), o: w.Vector(dim), tanhC: w.Vector(dim)}
+}
+
+// forward computes everything from a row of the input, and writes the state to r.c.
+func (c *LstmNonlinearity) forward(in []float32, r *lstmRow) {
+	d := c.params.Cols
+	r.iPart, r.fPart, r.gPart, r.oPart, r.cPrev = in[:d], in[d:2*d], in[2*d:3*d], in[3*d:4*d], in[4*d:5*d]
+	r.iScale, r.fScale, r.oScale = 1, 1, 1
+	if c.useDropout {
+		r.iScale, r.fScale, r.oScale = in[5*d], in[5*d+1], in[5*d+2]
+	}
+	peephole(r.i, r.iPart, kernel.Row(c.params, 0), r.cPrev)
+	kernel.SigmoidVec(r.i, r.i)
+	peephole(r.f, r.fPart, kernel.Row(c.params, 1), r.cPrev)
+	kernel.SigmoidVec(r.f, r.f)
+	kernel.TanhVec(r.g, r.gPart)
+	i, f, g := r.i[:d], r.f[:d], r.g[:d]
+	state := r.c[:d]
+	for j, prev := range r.cPrev {
+		state[j] = f[j]*r.fScale*prev + i[j]*r.iScale*g[j]
+	}
+	peephole(r.o, r.oPart, kernel.Row(c.params, 2), state)
+	kernel.SigmoidVec(r.o, r.o)
+	kernel.TanhVec(r.tanhC, state)
+}
+
+// peephole sets dst to part + w∘state.
+func peephole(dst, part, w, state []float32) {
+	part, w, state = part[:len(dst)], w[:len(dst)], state[:len(dst)]
+	for j := range dst {
+		dst[j] = part[j] + w[j]*state[j]
+	}
+}
+
+// Propagate computes c and m.
+func (c *LstmNonlinearity) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	mark := w.Mark()
+	defer w.Release(mark)
+	d := c.params.Cols
+	r := newLstmRow(w, d)
+	for k := range in.Rows {
+		y := kernel.Row(out, k)
+		r.c = y[:d]
+		c.forward(kernel.Row(in, k), &r)
+		m := y[d:]
+		o, t := r.o[:len(m)], r.tanhC[:len(m)]
+		for j := range m {
+			m[j] = o[j] * r.oScale * t[j]
+		}
+	}
+	return nil, nil
+}
+
+// Backprop computes the derivatives of the input and of w_ic, w_fc and w_oc. It adds terms that repair units whose average
+// derivative so far is too small. toUpdate gets statistics too.
+func (c *LstmNonlinearity) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	mark := w.Mark()
+	defer w.Release(mark)
+	d := c.params.Cols
+	u, _ := toUpdate.(*LstmNonlinearity)
+	if u != nil && u.params.Cols != d {
+		return shapeError(c, "component to update", inDeriv, outDeriv)
+	}
+	b := lstmBackward{lstmRow: newLstmRow(w, d), repair: c.repairs(w), dParams: w.ZeroMatrix(3, d)}
+	b.c = w.Vector(d)
+	scratch := w.Vector(c.InputDim())
+	for k := range inValue.Rows {
+		c.forward(kernel.Row(inValue, k), &b.lstmRow)
+		dx := scratch
+		if wanted(inDeriv) {
+			dx = kernel.Row(inDeriv, k)
+		}
+		c.backward(&b, kernel.Row(outDeriv, k), dx)
+		if u != nil {
+			u.addStats(&b.lstmRow)
+		}
+	}
+	if u != nil {
+		kernel.Add(u.params, u.learningRate, b.dParams)
+		u.count += float64(inValue.Rows)
+		for k := range numUnits {
+			for _, s := range kernel.Row(b.repair, k) {
+				if s != 0 {
+					u.selfRepairTotal[k] += float64(inValue.Rows)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// repairs returns the scale of self-repair of each unit, 0 where it needs none.
+func (c *LstmNonlinearity) repairs(w *Workspace) kernel.Matrix {
+	m := w.ZeroMatrix(numUnits, c.params.Cols)
+	for k := range numUnits {
+		row := kernel.Row(m, k)
+		least := float64(c.selfRepairConfig[k]) * (c.count + 1)
+		for j, sum := range c.derivSum[k*len(row) : (k+1)*len(row)] {
+			if sum < least {
+				row[j] = c.selfRepairConfig[numUnits+k]
+			}
+		}
+	}
+	return m
+}
+
+// lstmBackward is what the backward pass needs beside the values of a row.
+type lstmBackward struct {
+	lstmRow
+	repair  kernel.Matrix
+	dParams kernel.Matrix
+}
+
+// backward computes the derivatives of a row. A unit is repaired by a term that pushes its input towards the middle.
+func (c *LstmNonlinearity) backward(b *lstmBackward, dy, dx []float32) {
+	d := c.params.Cols
+	wi, wf, wo := kernel.Row(c.params, 0), kernel.Row(c.params, 1), kernel.Row(c.params, 2)
+	di, df, dg, do, dPrev := dx[:d], dx[d:2*d], dx[2*d:3*d], dx[3*d:4*d], dx[4*d:5*d]
+	dwi, dwf, dwo := kernel.Row(b.dParams, 0), kernel.Row(b.dParams, 1), kernel.Row(b.dParams, 2)
+	dc, dm := dy[:d], dy[d:]
+	ri, rf, rg := kernel.Row(b.repair, 0), kernel.Row(b.repair, 1), kernel.Row(b.repair, 2)
+	ro, rc := kernel.Row(b.repair, 3), kernel.Row(b.repair, 4)
+	var diScale, dfScale, doScale float64
+	for j := range d {
+		i, f, g, o, t := b.i[j], b.f[j], b.g[j], b.o[j], b.tanhC[j]
+		prev := b.cPrev[j]
+		do[j] = o*(1-o)*(t*b.oScale*dm[j]) - (2*o-1)*ro[j]
+		dState := (1-t*t)*(o*b.oScale*dm[j]) + dc[j] + wo[j]*do[j] - t*rc[j]
+		df[j] = f*(1-f)*(dState*prev*b.fScale) - (2*f-1)*rf[j]
+		di[j] = i*(1-i)*(dState*g*b.iScale) - (2*i-1)*ri[j]
+		dg[j] = (1-g*g)*(dState*i*b.iScale) - g*rg[j]
+		dPrev[j] = wi[j]*di[j] + wf[j]*df[j] + dState*f*b.fScale
+		dwi[j] += prev * di[j]
+		dwf[j] += prev * df[j]
+		dwo[j] += b.c[j] * do[j]
+		diScale += float64(dState * i * g)
+		dfScale += float64(dState * f * prev)
+		doScale += float64(dm[j] * o * t)
+	}
+	if c.useDropout {
+		dx[5*d], dx[5*d+1], dx[5*d+2] = float32(diScale), float32(dfScale), float32(doScale)
+	}
+}
+
+// addStats adds the values of a row and their derivatives to the statistics.
+func (c *LstmNonlinearity) addStats(r *lstmRow) {
+	d := c.params.Cols
+	for k, v := range [numUnits][]float32{r.i, r.f, r.g, r.o, r.tanhC} {
+		sigmoid := k != 2 && k != 4
+		values, derivs := c.valueSum[k*d:(k+1)*d], c.derivSum[k*d:(k+1)*d]
+		for j, y := range v {
+			y := float64(y)
+			values[j] += y
+			if sigmoid {
+				derivs[j] += y * (1 - y)
+			} else {
+				derivs[j] += 1 - y*y
+			}
+		}
+	}
+}
+
+// ZeroStats forgets the statistics.
+func (c *LstmNonlinearity) ZeroStats() {
+	clear(c.valueSum)
+	clear(c.derivSum)
+	c.selfRepairTotal = [numUnits]float64{}
+	c.count = 0
+}
+
+// Copy returns a copy.
+func (c *LstmNonlinearity) Copy() Component {
+	d := *c
+	d.params = kernel.Clone(c.params)
+	d.valueSum = append([]float64(nil), c.valueSum...)
+	d.derivSum = append([]float64(nil), c.derivSum...)
+	d.selfRepairConfig = append([]float32(nil), c.selfRepairConfig...)
+	return &d
+}

@@ -1,0 +1,139 @@
+package component
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// OutputGruNonlinearity is what happens in an output-gated recurrent unit around its matrices. A row of the input holds, C
+// columns each, z (after its sigmoid), the part h' from outside and the previous state c':
+//
+//	h = tanh(h' + w∘c');  c = (1-z)∘h + z∘c'
+//
+// The output is h and c.
+type OutputGruNonlinearity struct {
+	training
+	gruStats
+	w            []float32
+	alpha        float32
+	rank, period int
+}
+
+// Type is "OutputGruNonlinearityComponent".
+func (c *OutputGruNonlinearity) Type() string { return "OutputGruNonlinearityComponent" }
+
+// CellDim is C.
+func (c *OutputGruNonlinearity) CellDim() int { return len(c.w) }
+
+// InputDim is 3C.
+func (c *OutputGruNonlinearity) InputDim() int { return 3 * len(c.w) }
+
+// OutputDim is 2C.
+func (c *OutputGruNonlinearity) OutputDim() int { return 2 * len(c.w) }
+
+// Properties of the nonlinearity.
+func (c *OutputGruNonlinearity) Properties() Properties {
+	return Simple | Updatable | BackpropAdds | BackpropNeedsInput | BackpropNeedsOutput
+}
+
+// Params returns w.
+func (c *OutputGruNonlinearity) Params() []Param { return []Param{vectorParam("w_h", c.w)} }
+
+// Info describes the component.
+func (c *OutputGruNonlinearity) Info() string {
+	return c.describe(c, "cell-dim=%d, count=%.3g, self-repair-threshold=%g, self-repair-scale=%g, alpha=%g, rank=%d, update-period=%d",
+		len(c.w), c.count, c.threshold, c.scale, c.alpha, c.rank, c.period)
+}
+
+// Init knows cell-dim, param-mean, param-stddev, self-repair-threshold, self-repair-scale, alpha, rank, update-period.
+func (c *OutputGruNonlinearity) Init(cfg *ConfigLine) error {
+	c.training.init(cfg)
+	cell := cfg.dim("cell-dim")
+	if cell > maxDim/8 {
+		cfg.Fail("cell-dim=%d is too large", cell)
+		return cfg.Err()
+	}
+	c.gruStats.init(cfg, cell)
+	c.w = cfg.randnVector(cell, cfg.Float("param-mean", 0), cfg.Float("param-stddev", 1))
+	c.alpha = cfg.Float("alpha", 4)
+	c.rank, c.period = cfg.Int("rank", 8), cfg.Int("update-period", 10)
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *OutputGruNonlinearity) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.training.read(p)
+	cell := field(p, "<CellDim>", (*parser).dim)
+	c.w = field(p, "<w_h>", (*parser).vector)
+	p.check(len(c.w) == cell && cell <= maxDim/8, "%d parameters for a cell of %d", len(c.w), cell)
+	c.gruStats.read(p, cell)
+	c.alpha = field(p, "<Alpha>", (*parser).float)
+	c.rank = field(p, "<Rank>", (*parser).int)
+	c.period = field(p, "<UpdatePeriod>", (*parser).int)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *OutputGruNonlinearity) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	p.int("<CellDim>", len(c.w))
+	p.vector("<w_h>", c.w)
+	c.gruStats.write(p)
+	p.float("<Alpha>", c.alpha)
+	p.int("<Rank>", c.rank)
+	p.int("<UpdatePeriod>", c.period)
+	return p.end(c)
+}
+
+// Propagate computes h and c.
+func (c *OutputGruNonlinearity) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	n := len(c.w)
+	for i := range in.Rows {
+		x, y := kernel.Row(in, i), kernel.Row(out, i)
+		h, prev := y[:n], x[2*n:]
+		peephole(h, x[n:2*n], c.w, prev)
+		kernel.TanhVec(h, h)
+		mix(y[n:], x[:n], h, prev)
+	}
+	return nil, nil
+}
+
+// Backprop computes the derivatives of the input and of w. toUpdate gets statistics, and repairs itself.
+func (c *OutputGruNonlinearity) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	mark := w.Mark()
+	defer w.Release(mark)
+	n := len(c.w)
+	z, prev, h := kernel.Cols(inValue, 0, n), kernel.Cols(inValue, 2*n, n), kernel.Cols(outValue, 0, n)
+	var dz, dh, dPrev kernel.Matrix
+	if wanted(inDeriv) {
+		dz, dh, dPrev = kernel.Cols(inDeriv, 0, n), kernel.Cols(inDeriv, n, n), kernel.Cols(inDeriv, 2*n, n)
+	}
+	dArg := w.Matrix(inValue.Rows, n)
+	unmixRows(dArg, outDeriv, z, h, prev, dz, dPrev)
+	if u, ok := toUpdate.(*OutputGruNonlinearity); ok {
+		u.repair(h, dArg)
+		kernel.AddColProducts(u.w, u.learningRate, dArg, prev)
+	}
+	if wanted(inDeriv) {
+		kernel.Add(dh, 1, dArg)
+		kernel.ScaleCols(dArg, dArg, c.w)
+		kernel.Add(dPrev, 1, dArg)
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *OutputGruNonlinearity) Copy() Component {
+	d := *c
+	d.w, d.gruStats = slices.Clone(c.w), c.gruStats.copy()
+	return &d
+}

@@ -1,0 +1,95 @@
+package component
+
+import (
+	"strings"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// Derived is a component that an optimization made of another one, whose parameters it uses.
+type Derived interface {
+	// Base is the component of the network.
+	Base() Component
+}
+
+// Overwriting is a derived component: one that adds to its output, or backward to the derivative of its input, with both
+// overwritten instead. Parameters are updated as the base component does.
+type Overwriting struct{ base Component }
+
+// NewOverwriting returns c with its outputs overwritten.
+func NewOverwriting(c Component) *Overwriting { return &Overwriting{c} }
+
+// Base is the component that adds.
+func (o *Overwriting) Base() Component { return o.base }
+
+// Type names the base component.
+func (o *Overwriting) Type() string {
+	return strings.TrimSuffix(o.base.Type(), "Component") + "+Overwrite"
+}
+
+// InputDim is the base component's.
+func (o *Overwriting) InputDim() int { return o.base.InputDim() }
+
+// OutputDim is the base component's.
+func (o *Overwriting) OutputDim() int { return o.base.OutputDim() }
+
+// Properties are the base component's, without those of adding.
+func (o *Overwriting) Properties() Properties {
+	return o.base.Properties() &^ (PropagateAdds | BackpropAdds)
+}
+
+// Info describes the base component.
+func (o *Overwriting) Info() string { return o.base.Info() }
+
+// Init fails with ErrDerived.
+func (o *Overwriting) Init(*ConfigLine) error { return ErrDerived }
+
+// Read fails with ErrDerived.
+func (o *Overwriting) Read(*kaldiio.Reader, string) error { return ErrDerived }
+
+// Write fails with ErrDerived.
+func (o *Overwriting) Write(*kaldiio.Writer) error { return ErrDerived }
+
+// Copy returns the component itself: it is immutable.
+func (o *Overwriting) Copy() Component { return o }
+
+// Propagate overwrites out.
+func (o *Overwriting) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if o.base.Properties().Has(PropagateAdds) {
+		kernel.Fill(out, 0)
+	}
+	return o.base.Propagate(w, pre, in, out)
+}
+
+// Backprop overwrites inDeriv. The derivative of a simple product needs no zeros for that.
+func (o *Overwriting) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	// In place the base component overwrites, because there is nothing to add to.
+	if !wanted(inDeriv) || !o.base.Properties().Has(BackpropAdds) || kernel.Same(inDeriv, outDeriv) {
+		return o.base.(Backpropper).Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
+	}
+	if m, ok := factor(o.base); ok {
+		if err := checkBackprop(o.base, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+			return err
+		}
+		kernel.MulNN(1, outDeriv, m, 0, inDeriv)
+		return o.base.(Backpropper).Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, kernel.Matrix{})
+	}
+	kernel.Fill(inDeriv, 0)
+	return o.base.(Backpropper).Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
+}
+
+// factor is W of a component y = x·Wᵀ + b.
+func factor(c Component) (kernel.Matrix, bool) {
+	switch c := c.(type) {
+	case *Affine:
+		return c.m, true
+	case *NaturalGradientAffine:
+		return c.m, true
+	case *FixedAffine:
+		return c.m, true
+	case *Linear:
+		return c.m, true
+	}
+	return kernel.Matrix{}, false
+}

@@ -1,0 +1,181 @@
+package component
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// PerElementScale multiplies each column by a trainable factor.
+type PerElementScale struct {
+	training
+	scales []float32
+}
+
+// Type is "PerElementScaleComponent".
+func (c *PerElementScale) Type() string { return "PerElementScaleComponent" }
+
+// InputDim is the number of columns.
+func (c *PerElementScale) InputDim() int { return len(c.scales) }
+
+// OutputDim is the number of columns.
+func (c *PerElementScale) OutputDim() int { return len(c.scales) }
+
+// Scale returns the factors. They are shared with the component.
+func (c *PerElementScale) Scale() []float32 { return c.scales }
+
+// Properties of a scale per element.
+func (c *PerElementScale) Properties() Properties {
+	return Simple | Updatable | BackpropNeedsInput | PropagateInPlace | BackpropInPlace
+}
+
+// Params returns the factors.
+func (c *PerElementScale) Params() []Param { return []Param{vectorParam("scales", c.scales)} }
+
+// Info describes the component.
+func (c *PerElementScale) Info() string { return c.describe(c, "") }
+
+// Init knows vector, a file; or dim, param-mean, param-stddev.
+func (c *PerElementScale) Init(cfg *ConfigLine) error { return c.init(cfg, "vector") }
+
+func (c *PerElementScale) init(cfg *ConfigLine, fileKey string) error {
+	c.training.init(cfg)
+	v, ok := cfg.vector(fileKey)
+	switch {
+	case ok && len(v) > 0 && cfg.Int("dim", len(v)) == len(v):
+		c.scales = v
+	case ok:
+		cfg.Fail("the vector's length %d is not what dim says, or it is empty", len(v))
+	default:
+		c.scales = cfg.randnVector(cfg.dim("dim"), cfg.Float("param-mean", 1), cfg.Float("param-stddev", 0))
+	}
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *PerElementScale) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.read(p)
+	p.optionalGradient(&c.training)
+	return p.end()
+}
+
+func (c *PerElementScale) read(p *parser) {
+	c.training.read(p)
+	c.scales = field(p, "<Params>", (*parser).vector)
+	p.check(len(c.scales) > 0, "there are no scales")
+}
+
+// Write writes the component.
+func (c *PerElementScale) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	p.vector("<Params>", c.scales)
+	return p.end(c)
+}
+
+// Propagate computes y = x∘s.
+func (c *PerElementScale) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	kernel.ScaleCols(out, in, c.scales)
+	return nil, nil
+}
+
+// Backprop computes dx = dy∘s and ds += Σx∘dy.
+func (c *PerElementScale) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	if u, ok := toUpdate.(*PerElementScale); ok {
+		kernel.AddColProducts(u.scales, u.learningRate, inValue, outDeriv)
+	}
+	if wanted(inDeriv) {
+		kernel.ScaleCols(inDeriv, outDeriv, c.scales)
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *PerElementScale) Copy() Component {
+	d := *c
+	d.scales = slices.Clone(c.scales)
+	return &d
+}
+
+// NaturalGradientPerElementScale is PerElementScale, with settings for a training that preconditions its updates. Backprop
+// computes the plain gradient.
+type NaturalGradientPerElementScale struct {
+	PerElementScale
+	rank              int
+	updatePeriod      int
+	numSamplesHistory float32
+	alpha             float32
+}
+
+// Type is "NaturalGradientPerElementScaleComponent".
+func (c *NaturalGradientPerElementScale) Type() string {
+	return "NaturalGradientPerElementScaleComponent"
+}
+
+// Init knows scales or vector, a file; or dim, param-mean, param-stddev; and rank, update-period, num-samples-history,
+// alpha.
+func (c *NaturalGradientPerElementScale) Init(cfg *ConfigLine) error {
+	key := "vector"
+	if cfg.Has("scales") {
+		key = "scales"
+	}
+	c.rank = cfg.Int("rank", 8)
+	c.updatePeriod = cfg.Int("update-period", 10)
+	c.numSamplesHistory = cfg.Float("num-samples-history", 2000)
+	c.alpha = cfg.Float("alpha", 4)
+	return c.init(cfg, key)
+}
+
+// Info describes the component.
+func (c *NaturalGradientPerElementScale) Info() string {
+	return c.describe(c, "rank=%d, update-period=%d, num-samples-history=%g, alpha=%g", c.rank, c.updatePeriod, c.numSamplesHistory, c.alpha)
+}
+
+// Read reads what Write writes, and an older form.
+func (c *NaturalGradientPerElementScale) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.read(p)
+	p.optionalGradient(&c.training)
+	c.rank = field(p, "<Rank>", (*parser).int)
+	c.updatePeriod = field(p, "<UpdatePeriod>", (*parser).int)
+	c.numSamplesHistory = field(p, "<NumSamplesHistory>", (*parser).float)
+	c.alpha = field(p, "<Alpha>", (*parser).float)
+	optional(p, "<MaxChangePerMinibatch>", (*parser).float, 0)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *NaturalGradientPerElementScale) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	p.vector("<Params>", c.scales)
+	p.bool("<IsGradient>", c.gradient)
+	p.int("<Rank>", c.rank)
+	p.int("<UpdatePeriod>", c.updatePeriod)
+	p.float("<NumSamplesHistory>", c.numSamplesHistory)
+	p.float("<Alpha>", c.alpha)
+	return p.end(c)
+}
+
+// Backprop computes dx = dy∘s and ds += Σx∘dy.
+func (c *NaturalGradientPerElementScale) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if u, ok := toUpdate.(*NaturalGradientPerElementScale); ok {
+		toUpdate = &u.PerElementScale
+	} else if toUpdate != nil {
+		return checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv)
+	}
+	return c.PerElementScale.Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
+}
+
+// Copy returns a copy.
+func (c *NaturalGradientPerElementScale) Copy() Component {
+	d := *c
+	d.scales = slices.Clone(c.scales)
+	return &d
+}

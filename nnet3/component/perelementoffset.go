@@ -1,0 +1,118 @@
+package component
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// PerElementOffset adds a trainable offset to each column. Columns that lie a block apart share one.
+type PerElementOffset struct {
+	training
+	dim                int
+	offsets            []float32 // of a block
+	useNaturalGradient bool
+}
+
+// Type is "PerElementOffsetComponent".
+func (c *PerElementOffset) Type() string { return "PerElementOffsetComponent" }
+
+// InputDim is the number of columns.
+func (c *PerElementOffset) InputDim() int { return c.dim }
+
+// OutputDim is the number of columns.
+func (c *PerElementOffset) OutputDim() int { return c.dim }
+
+// Offset returns the offsets of a block of columns. They are shared with the component.
+func (c *PerElementOffset) Offset() []float32 { return c.offsets }
+
+// Properties of an offset per element.
+func (c *PerElementOffset) Properties() Properties {
+	return (Simple | Updatable | PropagateInPlace | BackpropInPlace).with(OutputContiguous, len(c.offsets) != c.dim)
+}
+
+// Params returns the offsets.
+func (c *PerElementOffset) Params() []Param { return []Param{vectorParam("offsets", c.offsets)} }
+
+// Info describes the component.
+func (c *PerElementOffset) Info() string {
+	return c.describe(c, "block-dim=%d, use-natural-gradient=%t", len(c.offsets), c.useNaturalGradient)
+}
+
+// Init knows vector, a file; or dim, block-dim, param-mean, param-stddev; and use-natural-gradient.
+func (c *PerElementOffset) Init(cfg *ConfigLine) error {
+	c.training.init(cfg)
+	c.useNaturalGradient = cfg.Bool("use-natural-gradient", true)
+	if v, ok := cfg.vector("vector"); ok {
+		c.offsets = v
+		c.dim = cfg.dimOr("dim", max(len(v), 1))
+		if len(v) == 0 || c.dim%len(v) != 0 {
+			cfg.Fail("dim=%d is no multiple of the vector's length %d", c.dim, len(v))
+		}
+		return cfg.Err()
+	}
+	c.dim = cfg.dim("dim")
+	block := cfg.dimOr("block-dim", c.dim)
+	if c.dim%block != 0 {
+		cfg.Fail("dim=%d is no multiple of block-dim=%d", c.dim, block)
+	}
+	c.offsets = cfg.randnVector(block, cfg.Float("param-mean", 0), cfg.Float("param-stddev", 0))
+	return cfg.Err()
+}
+
+// Read reads what Write writes, and older forms.
+func (c *PerElementOffset) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.training.read(p)
+	c.offsets = field(p, "<Offsets>", (*parser).vector)
+	p.optionalGradient(&c.training)
+	c.dim = optional(p, "<Dim>", (*parser).dim, len(c.offsets))
+	c.useNaturalGradient = optional(p, "<UseNaturalGradient>", (*parser).bool, true)
+	p.check(len(c.offsets) > 0 && c.dim%max(len(c.offsets), 1) == 0, "%d offsets for dimension %d", len(c.offsets), c.dim)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *PerElementOffset) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	p.vector("<Offsets>", c.offsets)
+	p.int("<Dim>", c.dim)
+	p.bool("<UseNaturalGradient>", c.useNaturalGradient)
+	return p.end(c)
+}
+
+// Propagate computes y = x + b.
+func (c *PerElementOffset) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	kernel.Copy(out, in)
+	for b := 0; b < c.dim; b += len(c.offsets) {
+		kernel.AddRow(kernel.Cols(out, b, len(c.offsets)), 1, c.offsets)
+	}
+	return nil, nil
+}
+
+// Backprop computes dx = dy and db += Σdy.
+func (c *PerElementOffset) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	if u, ok := toUpdate.(*PerElementOffset); ok {
+		for b := 0; b < c.dim; b += len(u.offsets) {
+			kernel.AddColSums(u.offsets, u.learningRate, kernel.Cols(outDeriv, b, len(u.offsets)))
+		}
+	}
+	if wanted(inDeriv) {
+		kernel.Copy(inDeriv, outDeriv)
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *PerElementOffset) Copy() Component {
+	d := *c
+	d.offsets = slices.Clone(c.offsets)
+	return &d
+}

@@ -1,0 +1,99 @@
+package component
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// Permute changes the order of the columns: column j of the output is column ColumnMap[j] of the input.
+type Permute struct {
+	columnMap []int32
+	inverse   []int32
+}
+
+// Type is "PermuteComponent".
+func (c *Permute) Type() string { return "PermuteComponent" }
+
+// InputDim is the number of columns.
+func (c *Permute) InputDim() int { return len(c.columnMap) }
+
+// OutputDim is the number of columns.
+func (c *Permute) OutputDim() int { return len(c.columnMap) }
+
+// ColumnMap returns the permutation. It is shared with the component.
+func (c *Permute) ColumnMap() []int32 { return c.columnMap }
+
+// Properties of a permutation.
+func (c *Permute) Properties() Properties { return Simple }
+
+// Info describes the component.
+func (c *Permute) Info() string {
+	const most = 5
+	if len(c.columnMap) > most {
+		return describe(c, "column-map=%s,…", joinInts(c.columnMap[:most]))
+	}
+	return describe(c, "column-map=%s", joinInts(c.columnMap))
+}
+
+// Init knows column-map.
+func (c *Permute) Init(cfg *ConfigLine) error {
+	cfg.require("column-map")
+	c.columnMap, _ = cfg.Ints("column-map")
+	if !c.invert() {
+		cfg.Fail("column-map is not a permutation of 0, 1, …")
+	}
+	return cfg.Err()
+}
+
+// invert makes the inverse permutation. It reports false if there is none.
+func (c *Permute) invert() bool {
+	n := len(c.columnMap)
+	c.inverse = slices.Repeat([]int32{-1}, n)
+	for j, f := range c.columnMap {
+		if f < 0 || int(f) >= n || c.inverse[f] >= 0 {
+			return false
+		}
+		c.inverse[f] = int32(j)
+	}
+	return n > 0
+}
+
+// Read reads what Write writes.
+func (c *Permute) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.columnMap = field(p, "<ColumnMap>", (*parser).ints)
+	p.check(p.err != nil || c.invert(), "the column map is not a permutation of 0, 1, …")
+	return p.end()
+}
+
+// Write writes the component.
+func (c *Permute) Write(w *kaldiio.Writer) error {
+	p := begin(w, c)
+	p.ints("<ColumnMap>", c.columnMap)
+	return p.end(c)
+}
+
+// Propagate permutes the columns.
+func (c *Permute) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	kernel.PermuteCols(out, in, c.columnMap)
+	return nil, nil
+}
+
+// Backprop permutes the columns back.
+func (c *Permute) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
+		return err
+	}
+	kernel.PermuteCols(inDeriv, outDeriv, c.inverse)
+	return nil
+}
+
+// Copy returns a copy.
+func (c *Permute) Copy() Component {
+	return &Permute{slices.Clone(c.columnMap), slices.Clone(c.inverse)}
+}

@@ -1,0 +1,94 @@
+package component
+
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// Pnorm is the 2-norm of each group of consecutive columns.
+type Pnorm struct{ inputDim, outputDim int }
+
+// Type is "PnormComponent".
+func (c *Pnorm) Type() string { return "PnormComponent" }
+
+// InputDim is the number of columns of all groups.
+func (c *Pnorm) InputDim() int { return c.inputDim }
+
+// OutputDim is the number of groups.
+func (c *Pnorm) OutputDim() int { return c.outputDim }
+
+// Properties of the norm.
+func (c *Pnorm) Properties() Properties { return Simple | BackpropNeedsInput | BackpropNeedsOutput }
+
+// Info describes the component.
+func (c *Pnorm) Info() string { return describe(c, "") }
+
+// Init knows input-dim and output-dim.
+func (c *Pnorm) Init(cfg *ConfigLine) error {
+	c.inputDim, c.outputDim = cfg.dim("input-dim"), cfg.dim("output-dim")
+	if c.inputDim%c.outputDim != 0 {
+		cfg.Fail("input-dim=%d is no multiple of output-dim=%d", c.inputDim, c.outputDim)
+	}
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *Pnorm) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.inputDim, c.outputDim = p.blockDims()
+	return p.end()
+}
+
+// Write writes the component.
+func (c *Pnorm) Write(w *kaldiio.Writer) error {
+	p := begin(w, c)
+	p.int("<InputDim>", c.inputDim)
+	p.int("<OutputDim>", c.outputDim)
+	return p.end(c)
+}
+
+// Propagate computes y_j = |x of group j|.
+func (c *Pnorm) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	n := c.inputDim / c.outputDim
+	for i := range in.Rows {
+		x, y := kernel.Row(in, i), kernel.Row(out, i)
+		for j := range y {
+			g := x[j*n : (j+1)*n]
+			y[j] = float32(math.Sqrt(float64(kernel.Dot(g, g))))
+		}
+	}
+	return nil, nil
+}
+
+// Backprop computes dx = dy·x/y, and 0 where y is 0.
+func (c *Pnorm) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
+		return err
+	}
+	n := c.inputDim / c.outputDim
+	for i := range outDeriv.Rows {
+		x, y := kernel.Row(inValue, i), kernel.Row(outValue, i)
+		dx, dy := kernel.Row(inDeriv, i), kernel.Row(outDeriv, i)
+		for j, v := range y {
+			f := float32(0)
+			if v != 0 {
+				f = dy[j] / v
+			}
+			for k := j * n; k < (j+1)*n; k++ {
+				dx[k] = f * x[k]
+			}
+		}
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *Pnorm) Copy() Component {
+	d := *c
+	return &d
+}

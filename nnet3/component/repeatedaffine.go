@@ -1,0 +1,169 @@
+package component
+
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// RepeatedAffine applies one affine transform to each of NumRepeats blocks of its input.
+type RepeatedAffine struct {
+	training
+	affine
+	numRepeats int
+}
+
+// Type is "RepeatedAffineComponent".
+func (c *RepeatedAffine) Type() string { return "RepeatedAffineComponent" }
+
+// InputDim is the number of columns of all blocks.
+func (c *RepeatedAffine) InputDim() int { return c.m.Cols * c.numRepeats }
+
+// OutputDim is the number of columns of all blocks.
+func (c *RepeatedAffine) OutputDim() int { return c.m.Rows * c.numRepeats }
+
+// NumRepeats is the number of blocks.
+func (c *RepeatedAffine) NumRepeats() int { return c.numRepeats }
+
+// Properties of a repeated affine component.
+func (c *RepeatedAffine) Properties() Properties {
+	return Simple | Updatable | BackpropNeedsInput | BackpropAdds | InputContiguous | OutputContiguous
+}
+
+// Params returns W and b.
+func (c *RepeatedAffine) Params() []Param { return c.params() }
+
+// Info describes the component.
+func (c *RepeatedAffine) Info() string { return c.describe(c, "num-repeats=%d", c.numRepeats) }
+
+// Init knows input-dim, output-dim, num-repeats, param-stddev, bias-mean, bias-stddev.
+func (c *RepeatedAffine) Init(cfg *ConfigLine) error {
+	c.training.init(cfg)
+	in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
+	c.numRepeats = cfg.dimOr("num-repeats", 1)
+	if in%c.numRepeats != 0 || out%c.numRepeats != 0 {
+		cfg.Fail("input-dim=%d and output-dim=%d are no multiples of num-repeats=%d", in, out, c.numRepeats)
+	}
+	in, out = max(in/c.numRepeats, 1), max(out/c.numRepeats, 1)
+	c.m = cfg.randn(out, in, 0, cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(in)))))
+	c.bias = cfg.randnVector(out, cfg.Float("bias-mean", 0), cfg.Float("bias-stddev", 0))
+	c.changed()
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *RepeatedAffine) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.training.read(p)
+	c.numRepeats = field(p, "<NumRepeats>", (*parser).dim)
+	c.affine.read(p, false)
+	p.optionalGradient(&c.training)
+	p.check(c.m.Cols <= maxDim/c.numRepeats && c.m.Rows <= maxDim/c.numRepeats, "%d repeats of %d×%d are too many", c.numRepeats, c.m.Rows, c.m.Cols)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *RepeatedAffine) Write(w *kaldiio.Writer) error { return c.write(w, c) }
+
+func (c *RepeatedAffine) write(w *kaldiio.Writer, self Component) error {
+	p := c.training.begin(w, self)
+	p.int("<NumRepeats>", c.numRepeats)
+	c.affine.write(p)
+	return p.end(self)
+}
+
+// eachBlock calls f with the corresponding blocks of two or three matrices (the third may be empty): all at once where
+// none of them has gaps between its rows.
+func (c *RepeatedAffine) eachBlock(x, y, z kernel.Matrix, f func(x, y, z kernel.Matrix)) {
+	rx, okx := kernel.Reshape(x, x.Cols/c.numRepeats)
+	ry, oky := kernel.Reshape(y, y.Cols/c.numRepeats)
+	rz, okz := z, true
+	if wanted(z) {
+		rz, okz = kernel.Reshape(z, z.Cols/c.numRepeats)
+	}
+	if okx && oky && okz {
+		f(rx, ry, rz)
+		return
+	}
+	for b := range c.numRepeats {
+		zb := z
+		if wanted(z) {
+			zb = block(z, b, c.numRepeats)
+		}
+		f(block(x, b, c.numRepeats), block(y, b, c.numRepeats), zb)
+	}
+}
+
+// block returns block b of the n equal blocks of columns of m.
+func block(m kernel.Matrix, b, n int) kernel.Matrix {
+	cols := m.Cols / n
+	return kernel.Cols(m, b*cols, cols)
+}
+
+// Propagate computes y = x·Wᵀ + b block by block.
+func (c *RepeatedAffine) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	c.eachBlock(in, out, kernel.Matrix{}, func(x, y, _ kernel.Matrix) { c.propagate(x, y) })
+	return nil, nil
+}
+
+// Backprop computes dx += dy·W, and dW += dyᵀ·x, db += Σdy, block by block.
+func (c *RepeatedAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	u, update := toUpdate.(*RepeatedAffine)
+	c.eachBlock(inValue, outDeriv, inDeriv, func(x, dy, dx kernel.Matrix) {
+		if wanted(dx) {
+			kernel.MulNN(1, dy, c.m, 1, dx)
+		}
+		if update {
+			u.update(u.learningRate, x, dy)
+		}
+	})
+	return nil
+}
+
+// Copy returns a copy.
+func (c *RepeatedAffine) Copy() Component {
+	d := *c
+	d.affine = c.copyAffine()
+	return &d
+}
+
+// NaturalGradientRepeatedAffine is RepeatedAffine, for a training that preconditions its updates. Backprop computes the
+// plain gradient.
+type NaturalGradientRepeatedAffine struct{ RepeatedAffine }
+
+// Type is "NaturalGradientRepeatedAffineComponent".
+func (c *NaturalGradientRepeatedAffine) Type() string {
+	return "NaturalGradientRepeatedAffineComponent"
+}
+
+// Info describes the component.
+func (c *NaturalGradientRepeatedAffine) Info() string {
+	return c.describe(c, "num-repeats=%d", c.numRepeats)
+}
+
+// Write writes the component.
+func (c *NaturalGradientRepeatedAffine) Write(w *kaldiio.Writer) error { return c.write(w, c) }
+
+// Backprop computes dx += dy·W, and dW += dyᵀ·x, db += Σdy, block by block.
+func (c *NaturalGradientRepeatedAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if u, ok := toUpdate.(*NaturalGradientRepeatedAffine); ok {
+		toUpdate = &u.RepeatedAffine
+	} else if toUpdate != nil {
+		return checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv)
+	}
+	return c.RepeatedAffine.Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
+}
+
+// Copy returns a copy.
+func (c *NaturalGradientRepeatedAffine) Copy() Component {
+	d := *c
+	d.affine = c.copyAffine()
+	return &d
+}

@@ -1,0 +1,82 @@
+package component
+
+import (
+	"math/bits"
+
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// rowFinder finds the row of an index. Rows are mostly asked for in an order that goes through them in even steps, so that a
+// guess finds them; the others are looked up in a table, which is made when the first guess fails. Compiling a minibatch
+// for training asks for millions of rows.
+type rowFinder struct {
+	indexes    []index.Index
+	last, step int32   // the last row that was found, and how far from the one before
+	slots      []int32 // open addressing: a row plus one, or 0; a power of 2, at least twice as many as indexes
+	shift      int
+}
+
+// newRowFinder returns a finder of rows among the indexes. Where an index is there twice, either row may be found.
+func newRowFinder(indexes []index.Index) *rowFinder {
+	return &rowFinder{indexes: indexes, last: -1, step: 1}
+}
+
+// row returns the row of an index, or -1.
+func (f *rowFinder) row(x index.Index) int32 {
+	if r := f.last + f.step; uint(r) < uint(len(f.indexes)) && f.indexes[r] == x {
+		f.last = r
+		return r
+	}
+	if r := f.last + 1; uint(r) < uint(len(f.indexes)) && f.indexes[r] == x {
+		f.last, f.step = r, 1
+		return r
+	}
+	r := f.lookUp(x)
+	if r >= 0 {
+		f.last, f.step = r, r-f.last
+	}
+	return r
+}
+
+// lookUp finds a row in the table.
+func (f *rowFinder) lookUp(x index.Index) int32 {
+	if f.slots == nil {
+		f.makeTable()
+	}
+	mask := uint32(len(f.slots) - 1)
+	for slot := f.slot(x); ; slot = (slot + 1) & mask {
+		r := f.slots[slot] - 1
+		if r < 0 || f.indexes[r] == x {
+			return r
+		}
+	}
+}
+
+func (f *rowFinder) makeTable() {
+	log := max(bits.Len(uint(len(f.indexes)))+1, 3)
+	f.slots, f.shift = make([]int32, 1<<log), 64-log
+	mask := uint32(len(f.slots) - 1)
+	for i, x := range f.indexes {
+		slot := f.slot(x)
+		for ; f.slots[slot] != 0 && f.indexes[f.slots[slot]-1] != x; slot = (slot + 1) & mask {
+		}
+		f.slots[slot] = int32(i) + 1
+	}
+}
+
+// slot returns where the search for an index begins.
+func (f *rowFinder) slot(x index.Index) uint32 {
+	h := uint64(uint32(x.N))*0x9e3779b97f4a7c15 ^ uint64(uint32(x.T))*0xc2b2ae3d27d4eb4f ^ uint64(uint32(x.X))*0x165667b19e3779f9
+	h ^= h >> 32
+	return uint32(h * 0xd6e8feb86659fd93 >> f.shift)
+}
+
+// atOffset fills rows with the input row at a time offset from each output row, -1 where there is none.
+func (f *rowFinder) atOffset(out []index.Index, offset int32, rows []int32) {
+	for i, x := range out {
+		rows[i] = -1
+		if t := int64(x.T) + int64(offset); x.T != index.NoTime && t == int64(int32(t)) {
+			rows[i] = f.row(index.Index{N: x.N, T: int32(t), X: x.X})
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package component
+
+import (
+	"fmt"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// Run says that Count rows of an output, from row Out on, OutStep apart, take one row of the input each, from row In on,
+// InStep apart. A product can read and write such rows in place, through the strides. With an InStep of 0 all take the same
+// row.
+type Run struct {
+	Out, OutStep int32
+	In, InStep   int32
+	Count        int32
+}
+
+// input returns the input rows of r as a matrix.
+func (r Run) input(m kernel.Matrix) kernel.Matrix {
+	return kernel.EveryNth(m, int(r.In), int(r.Count), int(r.InStep))
+}
+
+// rows returns the input rows of r, which may be one row again and again, as a matrix for a Segment.
+func (r Run) rows(m kernel.Matrix) kernel.Matrix {
+	if r.InStep > 0 || r.Count < 2 {
+		return r.input(m)
+	}
+	x := kernel.Rows(m, int(r.In), 1)
+	x.Rows, x.Stride = int(r.Count), 0
+	return x
+}
+
+// output returns the output rows of r as a matrix.
+func (r Run) output(m kernel.Matrix) kernel.Matrix {
+	return kernel.EveryNth(m, int(r.Out), int(r.Count), int(r.OutStep))
+}
+
+// findRuns describes rows, which holds the input row of each output row or -1 for none, by runs: as few as is easy.
+func findRuns(rows []int32) []Run {
+	var runs []Run
+	for i := 0; i < len(rows); {
+		if rows[i] < 0 {
+			i++
+			continue
+		}
+		r := Run{Out: int32(i), OutStep: 1, In: rows[i], InStep: 1, Count: 1}
+		if i+1 < len(rows) && rows[i+1] >= rows[i] {
+			r.InStep = rows[i+1] - rows[i]
+		}
+		for i++; i < len(rows) && rows[i] >= 0 && rows[i]-rows[i-1] == r.InStep; i++ {
+			r.Count++
+		}
+		runs = append(runs, r)
+	}
+	return transposeRuns(runs)
+}
+
+// transposeRuns turns many runs of few rows, all alike and equally spaced, into few runs of many rows: those of several
+// sequences at every third time, for example.
+func transposeRuns(runs []Run) []Run {
+	if len(runs) < 2 || int(runs[0].Count) >= len(runs) {
+		return runs
+	}
+	first := runs[0]
+	outStep, inStep := runs[1].Out-first.Out, runs[1].In-first.In
+	if inStep <= 0 {
+		return runs
+	}
+	for i, r := range runs {
+		if r.Count != first.Count || r.Count > 1 && r.InStep != first.InStep ||
+			r.Out != first.Out+int32(i)*outStep || r.In != first.In+int32(i)*inStep {
+			return runs
+		}
+	}
+	turned := make([]Run, first.Count)
+	for k := range turned {
+		turned[k] = Run{
+			Out: first.Out + int32(k), OutStep: outStep,
+			In: first.In + int32(k)*first.InStep, InStep: inStep, Count: int32(len(runs)),
+		}
+	}
+	return turned
+}
+
+func missingInput(c Component, out index.Index, offset int32) error {
+	return fmt.Errorf("%s: the input at time offset %d of output (n=%d, t=%d, x=%d) is missing: %w",
+		c.Type(), offset, out.N, out.T, out.X, ErrShape)
+}

@@ -1,0 +1,138 @@
+package component
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+func TestFindRuns(t *testing.T) {
+	for _, c := range []struct {
+		rows []int32
+		want int // runs
+	}{
+		{nil, 0},
+		{[]int32{5}, 1},
+		{[]int32{0, 1, 2, 3}, 1},
+		{[]int32{0, 3, 6, 9}, 1},
+		{[]int32{-1, -1, 4, 5, 6, -1}, 1},
+		{[]int32{4, 5, -1, 6, 7}, 2},
+		{[]int32{0, 1, 6, 7, 12, 13, 18, 19}, 2},        // two sequences at every third time
+		{[]int32{0, 1, 2, 9, 10, 11}, 2},                // three sequences, two times
+		{[]int32{3, 2, 1, 0}, 4},                        // backwards
+		{[]int32{7, 0, 5, 1}, 3},                        // in disorder
+		{[]int32{0, 10, 1, 11, 2, 12, 3, 13, 4, 14}, 2}, // sequence by sequence into time by time
+		{[]int32{0, 1, 5, 6, 7, 20, 21, 22, 23, 40}, 4},
+	} {
+		runs := findRuns(c.rows)
+		if len(runs) != c.want {
+			t.Errorf("%v: %d runs: %v", c.rows, len(runs), runs)
+		}
+		checkRuns(t, c.rows, runs)
+	}
+	rnd := rand.New(rand.NewPCG(2, 1))
+	for range 300 {
+		rows := make([]int32, rnd.IntN(30))
+		row := int32(0)
+		for i := range rows {
+			row += int32(rnd.IntN(4))
+			rows[i] = row
+			if rnd.IntN(6) == 0 {
+				rows[i] = -1
+			}
+		}
+		checkRuns(t, rows, findRuns(rows))
+	}
+}
+
+// checkRuns fails unless the runs say the same as rows.
+func checkRuns(t *testing.T, rows []int32, runs []Run) {
+	t.Helper()
+	got := make([]int32, len(rows))
+	for i := range got {
+		got[i] = -1
+	}
+	for _, r := range runs {
+		for k := range r.Count {
+			out := r.Out + k*r.OutStep
+			if got[out] != -1 {
+				t.Fatalf("%v: output row %d is in two runs: %v", rows, out, runs)
+			}
+			got[out] = r.In + k*r.InStep
+		}
+	}
+	for i, r := range rows {
+		if got[i] != r {
+			t.Fatalf("%v: the runs say %v", rows, got)
+		}
+	}
+}
+
+// Whatever the order of the rows, a Tdnn finds its inputs in few runs where the order is regular.
+func TestTdnnRuns(t *testing.T) {
+	c := newComponent(t, "TdnnComponent", "input-dim=2 output-dim=2 time-offsets=-1,0,1", nil).(*Tdnn)
+	const times, sequences = 20, 4
+	orders := map[string]func(first, last, step int32) []index.Index{
+		"time first": func(first, last, step int32) (list []index.Index) {
+			for t := first; t <= last; t += step {
+				for n := range int32(sequences) {
+					list = append(list, index.Index{N: n, T: t})
+				}
+			}
+			return list
+		},
+		"sequence first": func(first, last, step int32) (list []index.Index) {
+			for n := range int32(sequences) {
+				for t := first; t <= last; t += step {
+					list = append(list, index.Index{N: n, T: t})
+				}
+			}
+			return list
+		},
+	}
+	for inName, in := range orders {
+		for outName, out := range orders {
+			for _, step := range []int32{1, 3} {
+				pre, err := c.PrecomputeIndexes(in(-1, times, 1), out(0, times-1, step), true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for o, runs := range pre.(*TdnnIndexes).Runs {
+					if len(runs) > sequences {
+						t.Errorf("%s to %s, every %d: offset %d takes %d runs", inName, outName, step, o, len(runs))
+					}
+				}
+			}
+		}
+	}
+	if _, err := c.PrecomputeIndexes([]index.Index{{T: 0}, {T: 1}}, []index.Index{{T: 0}}, false); !errors.Is(err, ErrShape) {
+		t.Errorf("a missing input: error %v", err)
+	}
+	twice := []index.Index{{T: 0}, {T: 0}}
+	if _, err := c.PrecomputeIndexes([]index.Index{{T: -1}, {T: 0}, {T: 1}}, twice, false); !errors.Is(err, ErrShape) {
+		t.Errorf("an output that appears twice: error %v", err)
+	}
+}
+
+// Times at the ends of what an index can hold do not wrap around.
+func TestIndexesDoNotOverflow(t *testing.T) {
+	const last = 1<<31 - 1
+	for typ, config := range map[string]string{
+		"TdnnComponent":                  "input-dim=2 output-dim=2 time-offsets=-3,3",
+		"StatisticsExtractionComponent":  "input-dim=3 input-period=2 output-period=6",
+		"StatisticsPoolingComponent":     "input-dim=3 left-context=3 right-context=3",
+		"RestrictedAttentionComponent":   "key-dim=1 value-dim=1 time-stride=7 num-left-inputs=3 num-right-inputs=3",
+		"TimeHeightConvolutionComponent": "num-filters-in=1 num-filters-out=1 height-in=1 height-out=1 time-offsets=-3,3 height-offsets=0",
+	} {
+		c := newComponent(t, typ, config, nil).(NonSimple)
+		for _, at := range []int32{last, last - 1, -last, index.NoTime + 2} {
+			for _, x := range c.InputIndexes(index.Index{T: at}, nil) {
+				if (at > 0) != (x.T > 0) {
+					t.Errorf("%s: the output at %d wants the input at %d", typ, at, x.T)
+				}
+			}
+		}
+	}
+}

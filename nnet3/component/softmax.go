@@ -1,0 +1,107 @@
+package component
+
+import (
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// softmaxFloor is the least value of a Softmax.
+const softmaxFloor = 1e-20
+
+// Softmax normalizes the exponentials of each row to the sum 1.
+type Softmax struct{ nonlinearity }
+
+// Type is "SoftmaxComponent".
+func (c *Softmax) Type() string { return "SoftmaxComponent" }
+
+// Properties of a softmax.
+func (c *Softmax) Properties() Properties {
+	return Simple | PropagateInPlace | BackpropInPlace | BackpropNeedsOutput | StoresStats
+}
+
+// Info describes the component.
+func (c *Softmax) Info() string { return c.info(c) }
+
+// Init knows dim.
+func (c *Softmax) Init(cfg *ConfigLine) error { return c.init(cfg) }
+
+// Read reads what Write writes, and older forms.
+func (c *Softmax) Read(r *kaldiio.Reader, typ string) error { return c.read(r, typ) }
+
+// Write writes the component.
+func (c *Softmax) Write(w *kaldiio.Writer) error { return c.write(w, c) }
+
+// Propagate computes y.
+func (c *Softmax) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	kernel.Softmax(out, in, softmaxFloor)
+	return nil, nil
+}
+
+// Backprop computes dx = y∘(dy - Σy·dy).
+func (c *Softmax) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
+		return err
+	}
+	if u, ok := toUpdate.(*Softmax); ok {
+		u.storeBackpropStats(outDeriv)
+	}
+	kernel.SoftmaxDeriv(inDeriv, outValue, outDeriv)
+	return nil
+}
+
+// StoreStats accumulates the average of the output.
+func (c *Softmax) StoreStats(in, out kernel.Matrix, memo Memo) { c.storeStats(out, nil) }
+
+// Copy returns a copy.
+func (c *Softmax) Copy() Component { return &Softmax{c.copy()} }
+
+// LogSoftmax is the logarithm of Softmax.
+type LogSoftmax struct{ nonlinearity }
+
+// Type is "LogSoftmaxComponent".
+func (c *LogSoftmax) Type() string { return "LogSoftmaxComponent" }
+
+// Properties of a logarithmic softmax.
+func (c *LogSoftmax) Properties() Properties { return Simple | BackpropNeedsOutput | StoresStats }
+
+// Info describes the component.
+func (c *LogSoftmax) Info() string { return c.info(c) }
+
+// Init knows dim.
+func (c *LogSoftmax) Init(cfg *ConfigLine) error { return c.init(cfg) }
+
+// Read reads what Write writes, and older forms.
+func (c *LogSoftmax) Read(r *kaldiio.Reader, typ string) error { return c.read(r, typ) }
+
+// Write writes the component.
+func (c *LogSoftmax) Write(w *kaldiio.Writer) error { return c.write(w, c) }
+
+// Propagate computes y = x - log Σexp(x).
+func (c *LogSoftmax) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	kernel.LogSoftmax(out, in)
+	return nil, nil
+}
+
+// Backprop computes dx = dy - exp(y)·Σdy.
+func (c *LogSoftmax) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
+		return err
+	}
+	if u, ok := toUpdate.(*LogSoftmax); ok {
+		u.storeBackpropStats(outDeriv)
+	}
+	kernel.LogSoftmaxDeriv(inDeriv, outValue, outDeriv)
+	return nil
+}
+
+// StoreStats does nothing: the averages of logarithms tell nothing.
+func (c *LogSoftmax) StoreStats(in, out kernel.Matrix, memo Memo) {}
+
+// Copy returns a copy.
+func (c *LogSoftmax) Copy() Component { return &LogSoftmax{c.copy()} }

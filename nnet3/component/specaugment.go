@@ -1,0 +1,193 @@
+package component
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// SpecAugmentTimeMask sets stretches of time of each sequence to zero at random in training. In test mode it copies its
+// input.
+type SpecAugmentTimeMask struct {
+	perIndex
+	dim              int
+	zeroedProportion float32
+	maxFrames        int // of a stretch
+	testMode         bool
+}
+
+// Type is "SpecAugmentTimeMaskComponent".
+func (c *SpecAugmentTimeMask) Type() string { return "SpecAugmentTimeMaskComponent" }
+
+// InputDim is the number of columns.
+func (c *SpecAugmentTimeMask) InputDim() int { return c.dim }
+
+// OutputDim is the number of columns.
+func (c *SpecAugmentTimeMask) OutputDim() int { return c.dim }
+
+// TestMode reports whether the component is in test mode.
+func (c *SpecAugmentTimeMask) TestMode() bool { return c.testMode }
+
+// SetTestMode chooses between copying and masking.
+func (c *SpecAugmentTimeMask) SetTestMode(test bool) { c.testMode = test }
+
+// IsIdentity reports whether the component is in test mode or has nothing to mask.
+func (c *SpecAugmentTimeMask) IsIdentity() bool { return c.testMode || c.zeroedProportion == 0 }
+
+// Properties of the mask.
+func (c *SpecAugmentTimeMask) Properties() Properties {
+	return PropagateInPlace | BackpropInPlace | UsesMemo | Random
+}
+
+// Info describes the component.
+func (c *SpecAugmentTimeMask) Info() string {
+	return describe(c, "zeroed-proportion=%g, time-mask-max-frames=%d, test-mode=%t", c.zeroedProportion, c.maxFrames, c.testMode)
+}
+
+// Init knows dim, zeroed-proportion, time-mask-max-frames, test-mode.
+func (c *SpecAugmentTimeMask) Init(cfg *ConfigLine) error {
+	c.dim = cfg.dim("dim")
+	c.zeroedProportion = cfg.Float("zeroed-proportion", 0.25)
+	c.maxFrames = cfg.Int("time-mask-max-frames", 10)
+	c.testMode = cfg.Bool("test-mode", false)
+	if !c.valid() {
+		cfg.Fail("zeroed-proportion must be between 0 and 1, time-mask-max-frames positive")
+	}
+	return cfg.Err()
+}
+
+func (c *SpecAugmentTimeMask) valid() bool {
+	return c.zeroedProportion >= 0 && c.zeroedProportion <= 1 && c.maxFrames > 0
+}
+
+// Read reads what Write writes.
+func (c *SpecAugmentTimeMask) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.dim = field(p, "<Dim>", (*parser).dim)
+	c.zeroedProportion = field(p, "<ZeroedProportion>", (*parser).float)
+	c.maxFrames = field(p, "<TimeMaskMaxFrames>", (*parser).int)
+	c.testMode = p.maybe("<TestMode>")
+	p.check(c.valid(), "zeroed proportion %g is not between 0 and 1, or %d frames are not positive", c.zeroedProportion, c.maxFrames)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *SpecAugmentTimeMask) Write(w *kaldiio.Writer) error {
+	p := begin(w, c)
+	p.int("<Dim>", c.dim)
+	p.float("<ZeroedProportion>", c.zeroedProportion)
+	p.int("<TimeMaskMaxFrames>", c.maxFrames)
+	if c.testMode {
+		p.token("<TestMode>")
+	}
+	return p.end(c)
+}
+
+// sequences is the Precomputed: the rows of each sequence in the order of time, one sequence after the other.
+type sequences struct {
+	rows []int32
+	ends []int
+}
+
+// PrecomputeIndexes finds the rows of each sequence.
+func (c *SpecAugmentTimeMask) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+	if err := checkPerIndex(c, in, out); err != nil {
+		return nil, err
+	}
+	s := &sequences{rows: make([]int32, len(out))}
+	for i := range s.rows {
+		s.rows[i] = int32(i)
+	}
+	slices.SortStableFunc(s.rows, func(a, b int32) int {
+		x, y := out[a], out[b]
+		return cmp.Or(cmp.Compare(x.N, y.N), cmp.Compare(x.X, y.X), cmp.Compare(x.T, y.T))
+	})
+	for k := 1; k <= len(s.rows); k++ {
+		if k == len(s.rows) || out[s.rows[k]].N != out[s.rows[k-1]].N || out[s.rows[k]].X != out[s.rows[k-1]].X {
+			s.ends = append(s.ends, k)
+		}
+	}
+	return s, nil
+}
+
+// Propagate multiplies rows by a mask of zeros and ones, which is the memo.
+func (c *SpecAugmentTimeMask) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	if c.IsIdentity() {
+		kernel.Copy(out, in)
+		return nil, nil
+	}
+	s, ok := pre.(*sequences)
+	if !ok || len(s.rows) != in.Rows {
+		return nil, fmt.Errorf("%s: precomputed indexes do not fit %d rows: %w", c.Type(), in.Rows, ErrShape)
+	}
+	mask := w.newMemo(1, in.Rows)
+	begin := 0
+	for _, end := range s.ends {
+		c.draw(w.random(), mask.Data, s.rows[begin:end])
+		begin = end
+	}
+	multiplyRows(out, in, mask.Data)
+	w.lend(mask)
+	return mask, nil
+}
+
+// draw fills the elements of the mask for the rows of a sequence: stretches of zeros, of lengths up to maxFrames, alternate
+// with stretches of ones, so long on average that the proportion is right.
+func (c *SpecAugmentTimeMask) draw(rnd *rand.Rand, mask []float32, rows []int32) {
+	p := float64(c.zeroedProportion)
+	meanZeros := float64(c.maxFrames+1) / 2
+	meanOnes := meanZeros * (1 - p) / p
+	zeros := rnd.Float64() < p
+	for len(rows) > 0 {
+		n, value := int(min(2*meanOnes*rnd.Float64()+0.5, float64(len(rows)))), float32(1)
+		if zeros {
+			n, value = 1+rnd.IntN(c.maxFrames), 0
+		}
+		n = min(n, len(rows))
+		for _, r := range rows[:n] {
+			mask[r] = value
+		}
+		rows, zeros = rows[n:], !zeros
+	}
+}
+
+func multiplyRows(dst, src kernel.Matrix, factors []float32) {
+	for i, f := range factors {
+		d := kernel.Row(dst, i)
+		for j, v := range kernel.Row(src, i) {
+			d[j] = f * v
+		}
+	}
+}
+
+// Backprop multiplies the derivative by the mask.
+func (c *SpecAugmentTimeMask) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
+		return err
+	}
+	if c.IsIdentity() {
+		kernel.Copy(inDeriv, outDeriv)
+		return nil
+	}
+	mask, ok := memoOf(memo, 1, outDeriv.Rows)
+	if !ok || inDeriv.Rows != outDeriv.Rows {
+		return fmt.Errorf("%s: backprop: the memo does not fit %d rows: %w", c.Type(), outDeriv.Rows, ErrShape)
+	}
+	multiplyRows(inDeriv, outDeriv, mask.Data)
+	w.free(mask)
+	return nil
+}
+
+// Copy returns a copy.
+func (c *SpecAugmentTimeMask) Copy() Component {
+	d := *c
+	return &d
+}

@@ -1,0 +1,186 @@
+package component
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// SumBlock adds the sum of the equal blocks of its input, scaled, to its output.
+type SumBlock struct {
+	inputDim, outputDim int
+	scale               float32
+}
+
+// Type is "SumBlockComponent".
+func (c *SumBlock) Type() string { return "SumBlockComponent" }
+
+// InputDim is the number of columns of all blocks.
+func (c *SumBlock) InputDim() int { return c.inputDim }
+
+// OutputDim is the number of columns of a block.
+func (c *SumBlock) OutputDim() int { return c.outputDim }
+
+// Properties of a sum of blocks.
+func (c *SumBlock) Properties() Properties { return Simple | PropagateAdds | BackpropAdds }
+
+// Info describes the component.
+func (c *SumBlock) Info() string { return describe(c, "scale=%g", c.scale) }
+
+// Init knows input-dim, output-dim, scale.
+func (c *SumBlock) Init(cfg *ConfigLine) error {
+	c.inputDim, c.outputDim = cfg.dim("input-dim"), cfg.dim("output-dim")
+	c.scale = cfg.Float("scale", 1)
+	if c.inputDim%c.outputDim != 0 {
+		cfg.Fail("input-dim=%d is no multiple of output-dim=%d", c.inputDim, c.outputDim)
+	}
+	return cfg.Err()
+}
+
+// Read reads what Write writes.
+func (c *SumBlock) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.inputDim, c.outputDim = p.blockDims()
+	c.scale = field(p, "<Scale>", (*parser).float)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *SumBlock) Write(w *kaldiio.Writer) error {
+	p := begin(w, c)
+	p.int("<InputDim>", c.inputDim)
+	p.int("<OutputDim>", c.outputDim)
+	p.float("<Scale>", c.scale)
+	return p.end(c)
+}
+
+// Propagate computes y += scale·Σx_b.
+func (c *SumBlock) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	for b := 0; b < c.inputDim; b += c.outputDim {
+		kernel.Add(out, c.scale, kernel.Cols(in, b, c.outputDim))
+	}
+	return nil, nil
+}
+
+// Backprop computes dx_b += scale·dy.
+func (c *SumBlock) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
+		return err
+	}
+	for b := 0; b < c.inputDim; b += c.outputDim {
+		kernel.Add(kernel.Cols(inDeriv, b, c.outputDim), c.scale, outDeriv)
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *SumBlock) Copy() Component {
+	d := *c
+	return &d
+}
+
+// SumGroup sums consecutive groups of columns, of given sizes, into one column each.
+type SumGroup struct {
+	sizes    []int32
+	inputDim int
+}
+
+// Type is "SumGroupComponent".
+func (c *SumGroup) Type() string { return "SumGroupComponent" }
+
+// InputDim is the sum of the sizes.
+func (c *SumGroup) InputDim() int { return c.inputDim }
+
+// OutputDim is the number of groups.
+func (c *SumGroup) OutputDim() int { return len(c.sizes) }
+
+// Properties of sums of groups.
+func (c *SumGroup) Properties() Properties { return Simple }
+
+// Info describes the component.
+func (c *SumGroup) Info() string { return describe(c, "") }
+
+// Init knows sizes; or input-dim and output-dim, for groups of equal size.
+func (c *SumGroup) Init(cfg *ConfigLine) error {
+	var ok bool
+	if c.sizes, ok = cfg.Ints("sizes"); !ok {
+		in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
+		if in%out != 0 {
+			cfg.Fail("input-dim=%d is no multiple of output-dim=%d", in, out)
+		}
+		if !cfg.makeRoom(1, out) {
+			return cfg.Err()
+		}
+		c.sizes = slices.Repeat([]int32{int32(in / out)}, out)
+	}
+	if !c.count() {
+		cfg.Fail("sizes must be positive and not sum up to more than %d", maxDim)
+	}
+	return cfg.Err()
+}
+
+// count sums the sizes. It reports false if they make no sense.
+func (c *SumGroup) count() bool {
+	c.inputDim = 0
+	for _, s := range c.sizes {
+		if s <= 0 || int(s) > maxDim-c.inputDim {
+			return false
+		}
+		c.inputDim += int(s)
+	}
+	return len(c.sizes) > 0
+}
+
+// Read reads what Write writes.
+func (c *SumGroup) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.sizes = field(p, "<Sizes>", (*parser).ints)
+	p.check(p.err != nil || c.count(), "the sizes are not positive, or sum up to more than %d", maxDim)
+	return p.end()
+}
+
+// Write writes the component.
+func (c *SumGroup) Write(w *kaldiio.Writer) error {
+	p := begin(w, c)
+	p.ints("<Sizes>", c.sizes)
+	return p.end(c)
+}
+
+// Propagate computes the sums.
+func (c *SumGroup) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkSimple(c, in, out); err != nil {
+		return nil, err
+	}
+	for i := range in.Rows {
+		x, y := kernel.Row(in, i), kernel.Row(out, i)
+		for j, s := range c.sizes {
+			y[j] = kernel.Sum(x[:s])
+			x = x[s:]
+		}
+	}
+	return nil, nil
+}
+
+// Backprop gives each column of a group the derivative of the sum.
+func (c *SumGroup) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
+		return err
+	}
+	for i := range outDeriv.Rows {
+		dx, dy := kernel.Row(inDeriv, i), kernel.Row(outDeriv, i)
+		for j, s := range c.sizes {
+			for k := range dx[:s] {
+				dx[k] = dy[j]
+			}
+			dx = dx[s:]
+		}
+	}
+	return nil
+}
+
+// Copy returns a copy.
+func (c *SumGroup) Copy() Component { return &SumGroup{slices.Clone(c.sizes), c.inputDim} }

@@ -1,0 +1,284 @@
+package component
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// Tdnn is y(t) = b + Σ_i x(t+o_i)·W_iᵀ over time offsets o_i, all of which must be there. W_i is the i-th block of columns
+// of the linear parameters. Without a bias, Propagate adds to its output.
+//
+// Unlike Kaldi's, it takes its rows in any order and adds no padding: what it precomputes says, for each offset, where the
+// input rows are, and the products read them in place.
+type Tdnn struct {
+	training
+	affine
+	timeOffsets           []int32
+	blocks                []weights      // views of the linear parameters, one per offset
+	products              []productBlock // the same for products over runs
+	orthonormalConstraint float32
+	useNaturalGradient    bool
+	ng                    naturalGradient
+}
+
+// TdnnIndexes is the Precomputed of a Tdnn.
+type TdnnIndexes struct {
+	// Runs holds, for each time offset, which input rows the output rows take. Together the runs of an offset cover each
+	// output row once.
+	Runs [][]Run
+	// InputRows and OutputRows are the numbers of rows that the runs are about.
+	InputRows, OutputRows int
+}
+
+// Type is "TdnnComponent".
+func (c *Tdnn) Type() string { return "TdnnComponent" }
+
+// InputDim is the number of columns of W_i.
+func (c *Tdnn) InputDim() int { return c.m.Cols / max(1, len(c.timeOffsets)) }
+
+// OutputDim is the number of rows of W_i.
+func (c *Tdnn) OutputDim() int { return c.m.Rows }
+
+// TimeOffsets returns the offsets o_i.
+func (c *Tdnn) TimeOffsets() []int32 { return c.timeOffsets }
+
+// Properties of a TDNN component.
+func (c *Tdnn) Properties() Properties {
+	return (Updatable | BackpropAdds | BackpropNeedsInput).with(PropagateAdds, len(c.bias) == 0)
+}
+
+// Params returns the W_i side by side, and b if there is one.
+func (c *Tdnn) Params() []Param { return c.params() }
+
+// Info describes the component.
+func (c *Tdnn) Info() string {
+	return c.describe(c, "time-offsets=%s, has-bias=%t, orthonormal-constraint=%g, use-natural-gradient=%t, rank-in=%d, rank-out=%d",
+		joinInts(c.timeOffsets), len(c.bias) != 0, c.orthonormalConstraint, c.useNaturalGradient, c.ng.rankIn, c.ng.rankOut)
+}
+
+// Init knows input-dim, output-dim, time-offsets, use-bias, param-stddev, bias-stddev, bias-mean, use-natural-gradient,
+// rank-in, rank-out, alpha-in, alpha-out, num-samples-history.
+func (c *Tdnn) Init(cfg *ConfigLine) error {
+	c.training.init(cfg)
+	cfg.require("time-offsets")
+	c.timeOffsets, _ = cfg.Ints("time-offsets")
+	if len(c.timeOffsets) == 0 || repeated(c.timeOffsets) {
+		cfg.Fail("time-offsets must be a list of different integers")
+	}
+	in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
+	cols := in * len(c.timeOffsets)
+	c.m = cfg.randn(out, cols, 0, cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(max(cols, 1))))))
+	mean, stddev := cfg.Float("bias-mean", 0), cfg.Float("bias-stddev", 1)
+	c.bias = nil
+	if cfg.Bool("use-bias", true) {
+		c.bias = cfg.randnVector(out, mean, stddev)
+	}
+	c.orthonormalConstraint = cfg.Float("orthonormal-constraint", 0)
+	c.useNaturalGradient = cfg.Bool("use-natural-gradient", true)
+	c.ng.init(cfg, cols, out)
+	c.ng.alphaIn, c.ng.alphaOut = cfg.Float("alpha-in", 4), cfg.Float("alpha-out", 4)
+	if err := cfg.Err(); err != nil {
+		return err
+	}
+	c.split()
+	return nil
+}
+
+// split makes the views of the blocks.
+func (c *Tdnn) split() {
+	in := c.InputDim()
+	c.blocks = make([]weights, len(c.timeOffsets))
+	c.products = make([]productBlock, len(c.timeOffsets))
+	for i := range c.blocks {
+		c.blocks[i].m = kernel.Cols(c.m, i*in, in)
+		c.products[i].w = &c.blocks[i]
+	}
+}
+
+func repeated(list []int32) bool {
+	sorted := slices.Sorted(slices.Values(list))
+	return len(slices.Compact(sorted)) < len(list)
+}
+
+// Read reads what Write writes.
+func (c *Tdnn) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.training.read(p)
+	c.timeOffsets = field(p, "<TimeOffsets>", (*parser).ints)
+	c.affine.read(p, true)
+	c.orthonormalConstraint = field(p, "<OrthonormalConstraint>", (*parser).float)
+	c.useNaturalGradient = field(p, "<UseNaturalGradient>", (*parser).bool)
+	c.ng.numSamplesHistory = field(p, "<NumSamplesHistory>", (*parser).float)
+	c.ng.alphaIn = field(p, "<AlphaInOut>", (*parser).float)
+	c.ng.alphaOut = p.float()
+	c.ng.rankIn = field(p, "<RankInOut>", (*parser).int)
+	c.ng.rankOut = p.int()
+	p.check(len(c.timeOffsets) > 0 && !repeated(c.timeOffsets), "time offsets are missing or repeated")
+	p.check(p.err != nil || c.m.Cols%len(c.timeOffsets) == 0, "%d columns for %d time offsets", c.m.Cols, len(c.timeOffsets))
+	if err := p.end(); err != nil {
+		return err
+	}
+	c.split()
+	return nil
+}
+
+// Write writes the component.
+func (c *Tdnn) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	p.ints("<TimeOffsets>", c.timeOffsets)
+	c.affine.write(p)
+	p.float("<OrthonormalConstraint>", c.orthonormalConstraint)
+	p.bool("<UseNaturalGradient>", c.useNaturalGradient)
+	p.float("<NumSamplesHistory>", c.ng.numSamplesHistory)
+	p.float("<AlphaInOut>", c.ng.alphaIn)
+	p.w.Float32(c.ng.alphaOut)
+	p.int("<RankInOut>", c.ng.rankIn)
+	p.w.Int32(int32(c.ng.rankOut))
+	return p.end(c)
+}
+
+// InputIndexes appends the index at each time offset.
+func (c *Tdnn) InputIndexes(out index.Index, dst []index.Index) []index.Index {
+	for _, o := range c.timeOffsets {
+		dst = append(dst, shifted(out, o))
+	}
+	return dst
+}
+
+// shifted returns x with a time later by offset, at most the largest time there is.
+func shifted(x index.Index, offset int32) index.Index {
+	t := int64(x.T) + int64(offset)
+	x.T = int32(min(max(t, math.MinInt32+1), math.MaxInt32))
+	return x
+}
+
+// IsComputable wants the input at every time offset.
+func (c *Tdnn) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
+	for _, o := range c.timeOffsets {
+		if !has(shifted(out, o)) {
+			return false
+		}
+	}
+	if used != nil {
+		*used = c.InputIndexes(out, *used)
+	}
+	return true
+}
+
+// ReorderIndexes leaves the indexes as they are.
+func (c *Tdnn) ReorderIndexes(in, out *[]index.Index) {}
+
+// PrecomputeIndexes returns a *TdnnIndexes.
+func (c *Tdnn) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+	find := newRowFinder(in)
+	pre := &TdnnIndexes{Runs: make([][]Run, len(c.timeOffsets)), InputRows: len(in), OutputRows: len(out)}
+	rows := make([]int32, len(out))
+	for i, o := range c.timeOffsets {
+		find.atOffset(out, o, rows)
+		if j := slices.Index(rows, -1); j >= 0 {
+			return nil, missingInput(c, out[j], o)
+		}
+		pre.Runs[i] = findRuns(rows)
+		for _, r := range pre.Runs[i] {
+			if r.InStep == 0 && r.Count > 1 {
+				return nil, fmt.Errorf("%s: output %v appears twice: %w", c.Type(), out[r.Out], ErrShape)
+			}
+		}
+	}
+	return pre, nil
+}
+
+// indexes checks what Propagate and Backprop are given.
+func (c *Tdnn) indexes(pre Precomputed, inRows, outRows int) (*TdnnIndexes, error) {
+	x, ok := pre.(*TdnnIndexes)
+	if !ok || len(x.Runs) != len(c.timeOffsets) || x.InputRows != inRows || x.OutputRows != outRows {
+		return nil, fmt.Errorf("%s: precomputed indexes do not fit %d input and %d output rows: %w", c.Type(), inRows, outRows, ErrShape)
+	}
+	return x, nil
+}
+
+// Propagate computes y(t) = b + Σ_i x(t+o_i)·W_iᵀ, or adds the sum to y if there is no bias.
+func (c *Tdnn) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if err := checkDims(c, in, out); err != nil {
+		return nil, err
+	}
+	x, err := c.indexes(pre, in.Rows, out.Rows)
+	if err != nil {
+		return nil, err
+	}
+	ep := kernel.Epilogue{Bias: c.Bias(), BiasFirst: true, Accumulate: len(c.bias) == 0}
+	mulRuns(w, c.products, x.Runs, ep, in, out)
+	return nil, nil
+}
+
+// Backprop computes dx(t+o_i) += dy(t)·W_i, and dW_i += Σ_t dy(t)ᵀ·x(t+o_i), db += Σdy.
+func (c *Tdnn) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+		return err
+	}
+	x, err := c.indexes(pre, inValue.Rows, outDeriv.Rows)
+	if err != nil {
+		return err
+	}
+	if wanted(inDeriv) {
+		if inDeriv.Rows != inValue.Rows {
+			return shapeError(c, "backprop", inDeriv, outDeriv)
+		}
+		for i := range c.blocks {
+			for _, r := range x.Runs[i] {
+				kernel.MulNN(1, r.output(outDeriv), c.blocks[i].m, 1, r.input(inDeriv))
+			}
+		}
+	}
+	u, ok := toUpdate.(*Tdnn)
+	if !ok || u.learningRate == 0 {
+		return nil
+	}
+	if len(u.bias) != 0 {
+		kernel.AddColSums(u.bias, u.learningRate, outDeriv)
+	}
+	for i := range u.blocks {
+		for _, r := range x.Runs[i] {
+			kernel.MulTN(u.learningRate, r.output(outDeriv), r.input(inValue), 1, u.blocks[i].m)
+		}
+		u.blocks[i].changed()
+	}
+	return nil
+}
+
+// Prepare makes the forms of the W_i that products are fast with.
+func (c *Tdnn) Prepare() {
+	for i := range c.blocks {
+		c.blocks[i].prepare()
+	}
+}
+
+func (c *Tdnn) isPrepared() bool { return len(c.blocks) > 0 && c.blocks[0].prepared != nil }
+
+// Copy returns a copy.
+func (c *Tdnn) Copy() Component {
+	d := *c
+	d.affine = c.copyAffine()
+	d.timeOffsets = slices.Clone(c.timeOffsets)
+	d.split()
+	if c.isPrepared() {
+		d.Prepare()
+	}
+	return &d
+}
+
+func joinInts(list []int32) string {
+	var b []byte
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Append(b, v)
+	}
+	return string(b)
+}

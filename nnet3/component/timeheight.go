@@ -1,0 +1,351 @@
+package component
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// TimeHeightConvolution is a convolution over time and height. A row of the input holds, for each height, one column per
+// filter of the layer before; a row of the output likewise. With offsets (t_k, h_k),
+//
+//	y(t)[h] = b + Σ_k x(t+t_k)[h·subsample+h_k]·W_kᵀ
+//
+// Heights outside the input count as zero, and so do times that are not there, unless they are required. W_k is the k-th
+// block of columns of the linear parameters.
+type TimeHeightConvolution struct {
+	training
+	affine
+	model              convolutionModel
+	maxMemoryMb        float32
+	useNaturalGradient bool
+	ng                 naturalGradient
+	minibatchesHistory float32
+}
+
+// convolutionModel is the geometry.
+type convolutionModel struct {
+	filtersIn, filtersOut int
+	heightIn, heightOut   int
+	heightSubsample       int
+	offsets               [][2]int32 // time, height; sorted
+	requiredTimeOffsets   []int32    // sorted
+	times                 []int32    // the different times of the offsets
+	pieces                []patchPiece
+}
+
+// patchPiece is a run of offsets of one time whose heights follow each other, so that it is in one piece in the input and
+// in a patch.
+type patchPiece struct {
+	time   int // index into times
+	height int // of the first
+	count  int
+	column int // of the first in a patch
+}
+
+// derive finds times and pieces.
+func (m *convolutionModel) derive() {
+	m.times, m.pieces = nil, nil
+	for k, o := range m.offsets {
+		if k == 0 || o[0] != m.offsets[k-1][0] {
+			m.times = append(m.times, o[0])
+		} else if last := &m.pieces[len(m.pieces)-1]; int(o[1]) == last.height+last.count {
+			last.count++
+			continue
+		}
+		m.pieces = append(m.pieces, patchPiece{len(m.times) - 1, int(o[1]), 1, k * m.filtersIn})
+	}
+}
+
+// Bounds of the offsets of a convolution, and of the elements of the patches of a row.
+const (
+	maxOffset  = 1 << 20
+	maxPatches = 1 << 26
+)
+
+// problem says what is wrong with the geometry.
+func (m *convolutionModel) problem() string {
+	sorted := slices.IsSortedFunc(m.offsets, func(a, b [2]int32) int { return slices.Compare(a[:], b[:]) })
+	switch {
+	case !product(maxDim, m.filtersIn, m.heightIn) || !product(maxDim, m.filtersOut, m.heightOut):
+		return "the dimensions are too large"
+	case len(m.offsets) == 0 || !sorted || len(slices.Compact(slices.Clone(m.offsets))) != len(m.offsets):
+		return "the offsets are missing, repeated or not sorted"
+	case !product(maxPatches, len(m.offsets), m.filtersIn, m.heightOut):
+		return "there are too many offsets for the height"
+	case len(m.requiredTimeOffsets) == 0 || repeated(m.requiredTimeOffsets):
+		return "the required time offsets are missing or repeated"
+	}
+	for _, o := range m.offsets {
+		if max(o[0], -o[0], o[1], -o[1]) > maxOffset {
+			return "an offset is out of range"
+		}
+	}
+	for _, t := range m.requiredTimeOffsets {
+		if !slices.ContainsFunc(m.offsets, func(o [2]int32) bool { return o[0] == t }) {
+			return fmt.Sprintf("the required time offset %d is not among the offsets", t)
+		}
+	}
+	return ""
+}
+
+// Type is "TimeHeightConvolutionComponent".
+func (c *TimeHeightConvolution) Type() string { return "TimeHeightConvolutionComponent" }
+
+// InputDim is the number of filters times the height of the input.
+func (c *TimeHeightConvolution) InputDim() int { return c.model.filtersIn * c.model.heightIn }
+
+// OutputDim is the number of filters times the height of the output.
+func (c *TimeHeightConvolution) OutputDim() int { return c.model.filtersOut * c.model.heightOut }
+
+// Properties of the convolution.
+func (c *TimeHeightConvolution) Properties() Properties {
+	return Updatable | BackpropAdds | BackpropNeedsInput | InputContiguous | OutputContiguous
+}
+
+// Params returns the W_k side by side, and b.
+func (c *TimeHeightConvolution) Params() []Param { return c.params() }
+
+// Info describes the component.
+func (c *TimeHeightConvolution) Info() string {
+	m := &c.model
+	var offsets strings.Builder
+	for k, o := range m.offsets {
+		if k > 0 {
+			offsets.WriteByte(';')
+		}
+		fmt.Fprintf(&offsets, "%d,%d", o[0], o[1])
+	}
+	return c.describe(c, "num-filters-in=%d, num-filters-out=%d, height-in=%d, height-out=%d, height-subsample-out=%d, offsets=%s, required-time-offsets=%s, max-memory-mb=%g, use-natural-gradient=%t, rank-in=%d, rank-out=%d",
+		m.filtersIn, m.filtersOut, m.heightIn, m.heightOut, m.heightSubsample, offsets.String(), joinInts(m.requiredTimeOffsets),
+		c.maxMemoryMb, c.useNaturalGradient, c.ng.rankIn, c.ng.rankOut)
+}
+
+// Init knows num-filters-in, num-filters-out, height-in, height-out, height-subsample-out, offsets (as t,h;t,h;…) or
+// time-offsets and height-offsets (all pairs), required-time-offsets, param-stddev, bias-stddev, init-unit, max-memory-mb,
+// use-natural-gradient, rank-in, rank-out, alpha-in, alpha-out, num-minibatches-history.
+func (c *TimeHeightConvolution) Init(cfg *ConfigLine) error {
+	c.training.init(cfg)
+	m := &c.model
+	*m = convolutionModel{
+		filtersIn: cfg.dim("num-filters-in"), filtersOut: cfg.dim("num-filters-out"),
+		heightIn: cfg.dim("height-in"), heightOut: cfg.dim("height-out"),
+		heightSubsample: cfg.dimOr("height-subsample-out", 1),
+		offsets:         configOffsets(cfg),
+	}
+	required, ok := cfg.Ints("required-time-offsets")
+	if !ok {
+		for _, o := range m.offsets {
+			required = append(required, o[0])
+		}
+	}
+	slices.Sort(required)
+	m.requiredTimeOffsets = slices.Compact(required)
+	if problem := m.problem(); problem != "" {
+		cfg.Fail("%s", problem)
+		return cfg.Err()
+	}
+	m.derive()
+	c.initParams(cfg)
+	c.maxMemoryMb = cfg.Float("max-memory-mb", 200)
+	c.useNaturalGradient = cfg.Bool("use-natural-gradient", true)
+	c.ng = naturalGradient{
+		rankIn:  cfg.Int("rank-in", min(80, (c.m.Cols+2)/2)),
+		rankOut: cfg.Int("rank-out", min(80, (c.m.Rows+1)/2)),
+		alphaIn: cfg.Float("alpha-in", 4), alphaOut: cfg.Float("alpha-out", 4),
+	}
+	c.minibatchesHistory = cfg.Float("num-minibatches-history", 4)
+	return cfg.Err()
+}
+
+// configOffsets returns the offsets that a line describes, sorted.
+func configOffsets(cfg *ConfigLine) (offsets [][2]int32) {
+	text, ok := cfg.Value("offsets")
+	if ok {
+		for part := range strings.SplitSeq(strings.Trim(text, "; "), ";") {
+			pair, err := splitInts(part)
+			if err != nil || len(pair) != 2 {
+				cfg.Fail("offsets=%s: %q is not a pair of integers", clip(text), clip(part))
+				return nil
+			}
+			offsets = append(offsets, [2]int32(pair))
+		}
+	} else {
+		cfg.require("time-offsets", "height-offsets")
+		times, _ := cfg.Ints("time-offsets")
+		heights, _ := cfg.Ints("height-offsets")
+		if !product(maxOffset, len(times), len(heights)) {
+			cfg.Fail("there are too many offsets")
+			return nil
+		}
+		for _, t := range times {
+			for _, h := range heights {
+				offsets = append(offsets, [2]int32{t, h})
+			}
+		}
+	}
+	slices.SortFunc(offsets, func(a, b [2]int32) int { return slices.Compare(a[:], b[:]) })
+	return offsets
+}
+
+// initParams makes parameters at random, or those of a convolution that copies its input.
+func (c *TimeHeightConvolution) initParams(cfg *ConfigLine) {
+	m := &c.model
+	cols := len(m.offsets) * m.filtersIn
+	stddev := cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(cols))))
+	c.bias = cfg.randnVector(m.filtersOut, 0, cfg.Float("bias-stddev", 0))
+	if !cfg.Bool("init-unit", false) {
+		c.m = cfg.randn(m.filtersOut, cols, 0, stddev)
+		c.changed()
+		return
+	}
+	centre := slices.Index(m.offsets, [2]int32{})
+	if m.filtersIn != m.filtersOut || centre < 0 {
+		cfg.Fail("init-unit wants equal numbers of filters and the offset 0,0")
+		return
+	}
+	if !cfg.makeRoom(m.filtersOut, cols) {
+		return
+	}
+	c.m = kernel.New(m.filtersOut, cols)
+	for i := range m.filtersOut {
+		kernel.Row(c.m, i)[centre*m.filtersIn+i] = 1
+	}
+	clear(c.bias)
+	c.changed()
+}
+
+// Read reads what Write writes.
+func (c *TimeHeightConvolution) Read(r *kaldiio.Reader, typ string) error {
+	p := newParser(r, typ)
+	c.training.read(p)
+	p.expect("<Model>")
+	c.model.read(p)
+	c.affine.read(p, false)
+	c.maxMemoryMb = field(p, "<MaxMemoryMb>", (*parser).float)
+	c.useNaturalGradient = field(p, "<UseNaturalGradient>", (*parser).bool)
+	c.minibatchesHistory = field(p, "<NumMinibatchesHistory>", (*parser).float)
+	c.ng.alphaIn = field(p, "<AlphaInOut>", (*parser).float)
+	c.ng.alphaOut = p.float()
+	c.ng.rankIn = field(p, "<RankInOut>", (*parser).int)
+	c.ng.rankOut = p.int()
+	m := &c.model
+	p.check(c.m.Rows == m.filtersOut && c.m.Cols == len(m.offsets)*m.filtersIn, "parameters of %d×%d for %d filters and %d offsets of %d",
+		c.m.Rows, c.m.Cols, m.filtersOut, len(m.offsets), m.filtersIn)
+	return p.end()
+}
+
+func (m *convolutionModel) read(p *parser) {
+	*m = convolutionModel{}
+	p.expect("<ConvolutionModel>")
+	m.filtersIn = field(p, "<NumFiltersIn>", (*parser).dim)
+	m.filtersOut = field(p, "<NumFiltersOut>", (*parser).dim)
+	m.heightIn = field(p, "<HeightIn>", (*parser).dim)
+	m.heightOut = field(p, "<HeightOut>", (*parser).dim)
+	m.heightSubsample = field(p, "<HeightSubsampleOut>", (*parser).dim)
+	m.offsets = field(p, "<Offsets>", (*parser).pairs)
+	m.requiredTimeOffsets = field(p, "<RequiredTimeOffsets>", (*parser).ints)
+	p.expect("</ConvolutionModel>")
+	if p.err != nil {
+		return
+	}
+	if problem := m.problem(); problem != "" {
+		p.fail("%s", problem)
+		return
+	}
+	m.derive()
+}
+
+// Write writes the component.
+func (c *TimeHeightConvolution) Write(w *kaldiio.Writer) error {
+	p := c.training.begin(w, c)
+	p.token("<Model>")
+	m := &c.model
+	p.token("<ConvolutionModel>")
+	p.int("<NumFiltersIn>", m.filtersIn)
+	p.int("<NumFiltersOut>", m.filtersOut)
+	p.int("<HeightIn>", m.heightIn)
+	p.int("<HeightOut>", m.heightOut)
+	p.int("<HeightSubsampleOut>", m.heightSubsample)
+	p.token("<Offsets>")
+	w.IntPairVector(m.offsets)
+	p.ints("<RequiredTimeOffsets>", m.requiredTimeOffsets)
+	p.token("</ConvolutionModel>")
+	c.affine.write(p)
+	p.float("<MaxMemoryMb>", c.maxMemoryMb)
+	p.bool("<UseNaturalGradient>", c.useNaturalGradient)
+	p.float("<NumMinibatchesHistory>", c.minibatchesHistory)
+	p.float("<AlphaInOut>", c.ng.alphaIn)
+	p.w.Float32(c.ng.alphaOut)
+	p.int("<RankInOut>", c.ng.rankIn)
+	p.w.Int32(int32(c.ng.rankOut))
+	return p.end(c)
+}
+
+// InputIndexes appends the index at each time offset.
+func (c *TimeHeightConvolution) InputIndexes(out index.Index, dst []index.Index) []index.Index {
+	for _, t := range c.model.times {
+		dst = append(dst, shifted(out, t))
+	}
+	return dst
+}
+
+// IsComputable wants the required times, and uses all there are.
+func (c *TimeHeightConvolution) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
+	for _, t := range c.model.requiredTimeOffsets {
+		if !has(shifted(out, t)) {
+			return false
+		}
+	}
+	if used != nil {
+		for _, t := range c.model.times {
+			if x := shifted(out, t); has(x) {
+				*used = append(*used, x)
+			}
+		}
+	}
+	return true
+}
+
+// ReorderIndexes leaves the indexes as they are.
+func (c *TimeHeightConvolution) ReorderIndexes(in, out *[]index.Index) {}
+
+// convolutionRows is the Precomputed: for each time offset and output row, the input row, or -1.
+type convolutionRows struct {
+	rows   [][]int32
+	inRows int
+}
+
+// PrecomputeIndexes finds the input rows of each output row.
+func (c *TimeHeightConvolution) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+	find := newRowFinder(in)
+	pre := &convolutionRows{rows: make([][]int32, len(c.model.times)), inRows: len(in)}
+	for k, t := range c.model.times {
+		pre.rows[k] = make([]int32, len(out))
+		find.atOffset(out, t, pre.rows[k])
+		if i := slices.Index(pre.rows[k], -1); i >= 0 && slices.Contains(c.model.requiredTimeOffsets, t) {
+			return nil, missingInput(c, out[i], t)
+		}
+	}
+	return pre, nil
+}
+
+func (c *TimeHeightConvolution) indexes(pre Precomputed, inRows, outRows int) (*convolutionRows, error) {
+	x, ok := pre.(*convolutionRows)
+	if !ok || x.inRows != inRows || len(x.rows) != len(c.model.times) || len(x.rows[0]) != outRows {
+		return nil, fmt.Errorf("%s: precomputed indexes do not fit %d input and %d output rows: %w", c.Type(), inRows, outRows, ErrShape)
+	}
+	return x, nil
+}
+
+// Copy returns a copy.
+func (c *TimeHeightConvolution) Copy() Component {
+	d := *c
+	d.affine = c.copyAffine()
+	return &d
+}

@@ -1,0 +1,249 @@
+package component
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// UpdatableComponent is a component with the property Updatable.
+type UpdatableComponent interface {
+	Component
+	// Params returns views of the parameters, in the order in which they are written; a vector is a matrix of one row.
+	// Who writes to them calls Prepare afterwards on a component that was prepared.
+	Params() []Param
+	LearningRate() float32
+	SetLearningRate(rate float32)
+	// IsGradient reports whether the parameters are a gradient rather than weights.
+	IsGradient() bool
+	setAsGradient()
+}
+
+// Param is a parameter of a component.
+type Param struct {
+	Name   string
+	Values kernel.Matrix
+}
+
+// vectorParam makes a Param of a vector.
+func vectorParam(name string, v []float32) Param {
+	return Param{name, kernel.Matrix{Rows: 1, Cols: len(v), Stride: len(v), Data: v}}
+}
+
+// NewGradient returns a copy of c in which a computation can accumulate the gradient of its parameters: the parameters and
+// the statistics are zero, the learning rate is 1.
+func NewGradient(c Component) Component {
+	g := c.Copy()
+	if z, ok := g.(StatsZeroer); ok {
+		z.ZeroStats()
+	}
+	if u, ok := g.(UpdatableComponent); ok {
+		ScaleParams(u, 0)
+		u.setAsGradient()
+	}
+	return g
+}
+
+// NumParameters is the number of trainable parameters of u.
+func NumParameters(u UpdatableComponent) int {
+	n := 0
+	for _, p := range u.Params() {
+		n += p.Values.Rows * p.Values.Cols
+	}
+	return n
+}
+
+// ScaleParams multiplies the parameters of u by alpha.
+func ScaleParams(u UpdatableComponent, alpha float32) {
+	for _, p := range u.Params() {
+		kernel.Scale(alpha, p.Values)
+	}
+	prepareAgain(u)
+}
+
+// AddParams adds alpha times the parameters of v to those of u. Their types and sizes must be the same.
+func AddParams(u UpdatableComponent, alpha float32, v UpdatableComponent) error {
+	a, b := u.Params(), v.Params()
+	if err := sameParams(u, a, v, b); err != nil {
+		return err
+	}
+	for i := range a {
+		kernel.Add(a[i].Values, alpha, b[i].Values)
+	}
+	prepareAgain(u)
+	return nil
+}
+
+// DotProduct is the sum of the products of the parameters of u and v. Their types and sizes must be the same.
+func DotProduct(u, v UpdatableComponent) (float64, error) {
+	a, b := u.Params(), v.Params()
+	if err := sameParams(u, a, v, b); err != nil {
+		return 0, err
+	}
+	var sum float64
+	for i := range a {
+		sum += kernel.MatrixDot(a[i].Values, b[i].Values)
+	}
+	return sum, nil
+}
+
+// Vectorize appends the parameters of u to dst, row by row in the order of Params.
+func Vectorize(u UpdatableComponent, dst []float32) []float32 {
+	for _, p := range u.Params() {
+		for i := range p.Values.Rows {
+			dst = append(dst, kernel.Row(p.Values, i)...)
+		}
+	}
+	return dst
+}
+
+// UnVectorize sets the parameters of u from what Vectorize returns, and returns the rest of src. It fails, changing
+// nothing, if src is too short.
+func UnVectorize(u UpdatableComponent, src []float32) ([]float32, error) {
+	if n := NumParameters(u); len(src) < n {
+		return src, fmt.Errorf("%s: %d values for %d parameters: %w", u.Type(), len(src), n, ErrShape)
+	}
+	for _, p := range u.Params() {
+		for i := range p.Values.Rows {
+			src = src[copy(kernel.Row(p.Values, i), src):]
+		}
+	}
+	prepareAgain(u)
+	return src, nil
+}
+
+func sameParams(u UpdatableComponent, a []Param, v UpdatableComponent, b []Param) error {
+	ok := u.Type() == v.Type() && len(a) == len(b)
+	for i := 0; ok && i < len(a); i++ {
+		ok = a[i].Values.Rows == b[i].Values.Rows && a[i].Values.Cols == b[i].Values.Cols
+	}
+	if !ok {
+		return fmt.Errorf("%s and %s have different parameters: %w", u.Type(), v.Type(), ErrShape)
+	}
+	return nil
+}
+
+// unpreparer is a Preparer that knows whether it was prepared.
+type unpreparer interface {
+	Preparer
+	isPrepared() bool
+}
+
+func prepareAgain(u UpdatableComponent) {
+	if p, ok := u.(unpreparer); ok && p.isPrepared() {
+		p.Prepare()
+	}
+}
+
+// training is what all updatable components have: how fast they learn.
+type training struct {
+	learningRate       float32
+	learningRateFactor float32
+	maxChange          float32
+	l2Regularize       float32
+	gradient           bool
+}
+
+// LearningRate is what the gradient is multiplied by in an update.
+func (t *training) LearningRate() float32 { return t.learningRate }
+
+// SetLearningRate sets the learning rate, as it is, without regard to the factor.
+func (t *training) SetLearningRate(rate float32) { t.learningRate = rate }
+
+// LearningRateFactor is by how much faster than others the component learns.
+func (t *training) LearningRateFactor() float32 { return t.learningRateFactor }
+
+// MaxChange is the largest 2-norm of the change of the parameters in one minibatch; 0 means no limit.
+func (t *training) MaxChange() float32 { return t.maxChange }
+
+// L2Regularize is the factor of l2 regularization.
+func (t *training) L2Regularize() float32 { return t.l2Regularize }
+
+// IsGradient reports whether the parameters are a gradient rather than weights.
+func (t *training) IsGradient() bool { return t.gradient }
+
+func (t *training) setAsGradient() { t.learningRate, t.gradient = 1, true }
+
+func (t *training) init(c *ConfigLine) {
+	*t = training{
+		learningRate:       c.Float("learning-rate", 0.001),
+		learningRateFactor: c.Float("learning-rate-factor", 1),
+		maxChange:          c.Float("max-change", 0),
+		l2Regularize:       c.Float("l2-regularize", 0),
+	}
+	if t.learningRate < 0 || t.learningRateFactor < 0 || t.maxChange < 0 || t.l2Regularize < 0 {
+		c.Fail("learning-rate, learning-rate-factor, max-change and l2-regularize may not be negative")
+	}
+}
+
+// read reads the fields that begin every updatable component. Files of various ages leave some of them out.
+func (t *training) read(p *parser) {
+	t.learningRateFactor = optional(p, "<LearningRateFactor>", (*parser).float, 1)
+	t.gradient = optional(p, "<IsGradient>", (*parser).bool, false)
+	t.maxChange = optional(p, "<MaxChange>", (*parser).float, 0)
+	t.l2Regularize = optional(p, "<L2Regularize>", (*parser).float, 0)
+	t.learningRate = optional(p, "<LearningRate>", (*parser).float, 0.001)
+}
+
+// begin writes the opening token and the fields that begin every updatable component.
+func (t *training) begin(w *kaldiio.Writer, c Component) printer {
+	p := begin(w, c)
+	if t.learningRateFactor != 1 {
+		p.float("<LearningRateFactor>", t.learningRateFactor)
+	}
+	if t.gradient {
+		p.bool("<IsGradient>", true)
+	}
+	if t.maxChange > 0 {
+		p.float("<MaxChange>", t.maxChange)
+	}
+	if t.l2Regularize > 0 {
+		p.float("<L2Regularize>", t.l2Regularize)
+	}
+	p.float("<LearningRate>", t.learningRate)
+	return p
+}
+
+// describe begins the description of a component: type, dimensions, further facts as format and values.
+func describe(c Component, format string, args ...any) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, input-dim=%d, output-dim=%d", c.Type(), c.InputDim(), c.OutputDim())
+	if format != "" {
+		b.WriteString(", ")
+		fmt.Fprintf(&b, format, args...)
+	}
+	return b.String()
+}
+
+// describe is describe for an updatable component: the training settings and the sizes of the parameters follow.
+func (t *training) describe(c UpdatableComponent, format string, args ...any) string {
+	var b strings.Builder
+	b.WriteString(describe(c, format, args...))
+	fmt.Fprintf(&b, ", learning-rate=%g", t.learningRate)
+	if t.gradient {
+		b.WriteString(", is-gradient=true")
+	}
+	for _, f := range []struct {
+		name    string
+		v, none float32
+	}{
+		{"learning-rate-factor", t.learningRateFactor, 1},
+		{"max-change", t.maxChange, 0},
+		{"l2-regularize", t.l2Regularize, 0},
+	} {
+		if f.v != f.none {
+			fmt.Fprintf(&b, ", %s=%g", f.name, f.v)
+		}
+	}
+	for _, p := range c.Params() {
+		n := p.Values.Rows * p.Values.Cols
+		if n == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, ", %s-rms=%.4g", p.Name, math.Sqrt(kernel.MatrixDot(p.Values, p.Values)/float64(n)))
+	}
+	return b.String()
+}

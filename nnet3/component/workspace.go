@@ -1,0 +1,137 @@
+package component
+
+import (
+	"math/rand/v2"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+)
+
+// Workspace is scratch memory and a source of random numbers for components that compute. It belongs to one goroutine. The
+// zero value is ready for use; after the first round of a repeated computation it allocates nothing any more.
+type Workspace struct {
+	// Rand serves components that are Random. Left nil, a source with a fixed seed is made when it is first needed.
+	Rand *rand.Rand
+	// DropMemo says that the memo of the next Propagate won't be handed to Backprop. It is good until the next Propagate, for
+	// StoreStats.
+	DropMemo bool
+
+	chunks  [][]float32
+	at      Mark
+	doubles []float64
+	memos   []*memoMatrix // that came back
+	segs    []kernel.Segment
+}
+
+// Mark is a state of a workspace, for Release.
+type Mark struct{ chunk, used int }
+
+const firstChunk = 1 << 14
+
+// Mark returns a mark to which a later Release goes back.
+func (w *Workspace) Mark() Mark { return w.at }
+
+// Release gives back what was taken since the mark was made.
+func (w *Workspace) Release(m Mark) { w.at = m }
+
+// Vector returns n elements of scratch memory with undefined contents.
+func (w *Workspace) Vector(n int) []float32 {
+	for {
+		if w.at.chunk < len(w.chunks) {
+			c := w.chunks[w.at.chunk]
+			if w.at.used+n <= len(c) {
+				v := c[w.at.used : w.at.used+n : w.at.used+n]
+				// Vectors begin at multiples of a cache line.
+				w.at.used = min((w.at.used+n+15)&^15, len(c))
+				return v
+			}
+			if w.at.used == 0 {
+				w.chunks[w.at.chunk] = make([]float32, max(n, 2*len(c)))
+				continue
+			}
+			w.at = Mark{chunk: w.at.chunk + 1}
+			continue
+		}
+		size := firstChunk
+		if k := len(w.chunks); k > 0 {
+			size = 2 * len(w.chunks[k-1])
+		}
+		w.chunks = append(w.chunks, make([]float32, max(n, size)))
+	}
+}
+
+// segments returns n segments with undefined contents, good until the next call.
+func (w *Workspace) segments(n int) []kernel.Segment {
+	if n > cap(w.segs) {
+		w.segs = make([]kernel.Segment, n)
+	}
+	return w.segs[:n]
+}
+
+// Matrix returns a matrix in scratch memory with undefined contents.
+func (w *Workspace) Matrix(rows, cols int) kernel.Matrix {
+	return kernel.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: w.Vector(rows * cols)}
+}
+
+// ZeroMatrix returns a matrix of zeros in scratch memory.
+func (w *Workspace) ZeroMatrix(rows, cols int) kernel.Matrix {
+	m := w.Matrix(rows, cols)
+	clear(m.Data)
+	return m
+}
+
+func (w *Workspace) random() *rand.Rand {
+	if w.Rand == nil {
+		w.Rand = rand.New(rand.NewPCG(3, 4))
+	}
+	return w.Rand
+}
+
+// zeroDoubles returns n zeros. They are valid until it is called again.
+func (w *Workspace) zeroDoubles(n int) []float64 {
+	if len(w.doubles) < n {
+		w.doubles = make([]float64, n)
+	}
+	clear(w.doubles[:n])
+	return w.doubles[:n]
+}
+
+// memoMatrix is a memo that is a matrix.
+type memoMatrix struct{ kernel.Matrix }
+
+// maxMemos is how many memos a workspace keeps for reuse.
+const maxMemos = 256
+
+// newMemo returns a matrix with undefined contents for a memo. If it comes back (free), it is used again.
+func (w *Workspace) newMemo(rows, cols int) *memoMatrix {
+	for k := len(w.memos) - 1; k >= 0; k-- {
+		if m := w.memos[k]; cap(m.Data) >= rows*cols {
+			w.memos = append(w.memos[:k], w.memos[k+1:]...)
+			m.Matrix = kernel.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: m.Data[:rows*cols]}
+			return m
+		}
+	}
+	return &memoMatrix{kernel.New(rows, cols)}
+}
+
+// free takes back a memo that nobody needs any more.
+func (w *Workspace) free(m *memoMatrix) {
+	if len(w.memos) < maxMemos {
+		w.memos = append(w.memos, m)
+	}
+}
+
+// lend is called with a memo before it is returned. A memo that won't be handed to Backprop can be taken again.
+func (w *Workspace) lend(m *memoMatrix) {
+	if w.DropMemo {
+		w.free(m)
+	}
+}
+
+// takeMemo reports whether a memo is wanted.
+func (w *Workspace) takeMemo() bool { return !w.DropMemo }
+
+// memoOf returns the memo of a component, if it is a matrix of the given size.
+func memoOf(memo Memo, rows, cols int) (*memoMatrix, bool) {
+	m, ok := memo.(*memoMatrix)
+	return m, ok && m.Rows == rows && m.Cols == cols
+}

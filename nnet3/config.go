@@ -1,0 +1,336 @@
+package nnet3
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/descriptor"
+)
+
+// ConfigError says which config line is wrong, and how.
+type ConfigError struct {
+	Name string // of the file
+	Line int    // from 1
+	Item string // what the line defines, such as "component-node tdnn1"; may be empty
+	Err  error
+}
+
+// Error returns place, item and fault.
+func (e *ConfigError) Error() string {
+	s := fmt.Sprintf("%s:%d: ", e.Name, e.Line)
+	if e.Item != "" {
+		s += e.Item + ": "
+	}
+	return s + e.Err.Error()
+}
+
+// Unwrap returns ErrConfig and the cause.
+func (e *ConfigError) Unwrap() []error { return []error{ErrConfig, e.Err} }
+
+// maxNumbers is how many numbers, in 4 GiB, the components of a config may make up, all together.
+const maxNumbers = 1 << 30
+
+// maxFaults is how many faults of a config are collected before reading gives up.
+const maxFaults = 50
+
+// configLine is a line of a config with its place.
+type configLine struct {
+	*component.ConfigLine
+	source string
+	number int
+	name   string // value of name=
+}
+
+// item names what the line defines.
+func (l *configLine) item() string { return strings.TrimSpace(l.First + " " + l.name) }
+
+// configReader turns lines into a network. It collects faults.
+type configReader struct {
+	nn     *Nnet
+	lines  []configLine
+	seed   uint64
+	room   int // for numbers that components make up
+	terms  int // room for nodes of the trees of descriptors
+	errs   *multierror.Error
+	starts []int // per line: the number of its (first) node
+
+	components map[string]int // by name
+}
+
+// ParseConfig makes a network from config lines, which it reads from r to the end. The name stands in errors. Random
+// parameters depend on the seed and the name of the component and on nothing else. All faults come as one error.
+func ParseConfig(r io.Reader, name string, seed uint64) (*Nnet, error) {
+	nn := new(Nnet)
+	if err := nn.ReadConfig(r, name, seed); err != nil {
+		return nil, err
+	}
+	return nn, nil
+}
+
+// ReadConfig changes the network as the config lines say: a node or component of a name that is there already takes its
+// place, others are added. Nodes may be used before they are defined. If there is an error, the network is as before.
+func (nn *Nnet) ReadConfig(r io.Reader, name string, seed uint64) error {
+	return nn.readConfig(r, name, seed, maxNumbers)
+}
+
+// readConfig is ReadConfig for components that make up no more than so many numbers.
+func (nn *Nnet) readConfig(r io.Reader, name string, seed uint64, room int) error {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	next := &Nnet{Components: append([]component.Component(nil), nn.Components...), ComponentNames: append([]string(nil), nn.ComponentNames...)}
+	c := &configReader{nn: next, seed: seed, room: room, terms: descriptor.MaxSize}
+	for i := range nn.Nodes {
+		if line := nn.ConfigLine(i); line != "" {
+			c.addLine(line, "network", i+1)
+		}
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		c.addLine(strings.TrimRight(line, "\r\n"), name, n)
+	}
+	if err := c.build(); err != nil {
+		return err
+	}
+	if err := next.Check(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	*nn = *next
+	return nil
+}
+
+// addLine parses a line; an empty one is dropped.
+func (c *configReader) addLine(text, source string, number int) {
+	if c.full() {
+		return
+	}
+	line, err := component.ParseConfigLine(text)
+	if err != nil {
+		c.fail(&configLine{ConfigLine: &component.ConfigLine{}, source: source, number: number}, err)
+		return
+	}
+	l := configLine{ConfigLine: line, source: source, number: number}
+	if line.First == "" {
+		if left := line.Unused(); left != "" {
+			c.failf(&l, "the line does not begin with what it defines: %s", left)
+		}
+		return
+	}
+	switch line.First {
+	case "component", "component-node", "input-node", "output-node", "dim-range-node":
+	default:
+		c.failf(&l, "unknown kind of line%s", didYouMean(line.First, "component", "component-node", "input-node", "output-node", "dim-range-node"))
+		return
+	}
+	var ok bool
+	if l.name, ok = line.Value("name"); !ok || l.name == "" {
+		c.failf(&l, "name= is missing")
+		return
+	}
+	if !validName(l.name) {
+		c.failf(&l, "%q is no name: it takes a letter or _, then letters, digits, _, - and .", l.name)
+		return
+	}
+	c.lines = append(c.lines, l)
+}
+
+// validName reports whether s may name a node or a component.
+func validName(s string) bool {
+	for i := range len(s) {
+		ch := s[i]
+		letter := ch >= 'a' && ch <= 'z' || ch >= 'A' && ch <= 'Z' || ch == '_'
+		if !letter && (i == 0 || !(ch >= '0' && ch <= '9' || ch == '-' || ch == '.')) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (c *configReader) full() bool { return c.errs != nil && len(c.errs.Errors) >= maxFaults }
+
+func (c *configReader) fail(l *configLine, err error) {
+	if c.full() {
+		return
+	}
+	c.errs = multierror.Append(c.errs, &ConfigError{Name: l.source, Line: l.number, Item: l.item(), Err: err})
+	if c.full() {
+		c.errs = multierror.Append(c.errs, errors.New("and more"))
+	}
+}
+
+func (c *configReader) failf(l *configLine, format string, args ...any) {
+	c.fail(l, fmt.Errorf(format, args...))
+}
+
+// didYouMean ends a message about an unknown name.
+func didYouMean(name string, candidates ...string) string {
+	if s := descriptor.Nearest(name, candidates); s != "" {
+		return fmt.Sprintf(" %q; did you mean %q?", name, s)
+	}
+	return fmt.Sprintf(" %q", name)
+}
+
+// misspelt lists the keys of a line that nobody asked for with the keys that they may be meant to be, where there are any.
+func misspelt(l *component.ConfigLine) string {
+	var list []string
+	for _, key := range l.UnusedKeys() {
+		if near := descriptor.Nearest(key, l.KnownKeys()); near != "" {
+			list = append(list, fmt.Sprintf("%s (for %s)", near, key))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// build makes components and nodes from the lines.
+func (c *configReader) build() error {
+	c.dropReplaced()
+	c.declare()
+	if c.errs == nil { // without all the names, the second pass would complain about everything
+		for i := range c.lines {
+			c.define(i)
+		}
+	}
+	return oneError(c.errs)
+}
+
+// oneError returns the only error of a multierror, the multierror if it has several, and nil if it has none.
+func oneError(m *multierror.Error) error {
+	if m == nil {
+		return nil
+	}
+	if len(m.Errors) == 1 {
+		return m.Errors[0]
+	}
+	m.ErrorFormat = formatFaults
+	return m.ErrorOrNil()
+}
+
+// formatFaults prints a line for each fault.
+func formatFaults(errs []error) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d faults:", len(errs))
+	for _, err := range errs {
+		b.WriteString("\n\t" + strings.ReplaceAll(err.Error(), "\n", "\n\t"))
+	}
+	return b.String()
+}
+
+// dropReplaced keeps of several lines that define the same thing the last one.
+func (c *configReader) dropReplaced() {
+	type key struct {
+		component bool
+		name      string
+	}
+	last := make(map[key]int, len(c.lines))
+	for i, l := range c.lines {
+		last[key{l.First == "component", l.name}] = i
+	}
+	kept := c.lines[:0]
+	for i, l := range c.lines {
+		if last[key{l.First == "component", l.name}] == i {
+			kept = append(kept, l)
+		}
+	}
+	c.lines = kept
+}
+
+// declare is the first pass: it makes the components, and nodes that have no more than a kind and a name.
+func (c *configReader) declare() {
+	c.starts = make([]int, len(c.lines))
+	c.components = make(map[string]int)
+	for i, name := range c.nn.ComponentNames {
+		c.components[name] = i
+	}
+	defined := make(map[string]*configLine)
+	add := func(l *configLine, kind NodeKind, name string) {
+		if other := defined[name]; other != nil {
+			c.failf(l, "the name %s is taken by line %d (%s)", name, other.number, other.item())
+			return
+		}
+		defined[name] = l
+		c.nn.Nodes = append(c.nn.Nodes, Node{Kind: kind, Name: name})
+	}
+	for i := range c.lines {
+		l := &c.lines[i]
+		c.starts[i] = len(c.nn.Nodes)
+		switch l.First {
+		case "component":
+			c.component(l)
+		case "component-node":
+			add(l, DescriptorNode, l.name+"_input")
+			add(l, ComponentNode, l.name)
+		case "input-node":
+			add(l, InputNode, l.name)
+		case "output-node":
+			add(l, DescriptorNode, l.name)
+		case "dim-range-node":
+			add(l, DimRangeNode, l.name)
+		}
+	}
+	c.nn.indexNodes()
+}
+
+// component makes the component that a line describes.
+func (c *configReader) component(l *configLine) {
+	typ, ok := l.Value("type")
+	if !ok {
+		c.failf(l, "type= is missing")
+		return
+	}
+	comp, ok := component.New(typ)
+	if !ok {
+		c.fail(l, unknownType(typ))
+		return
+	}
+	name := fnv.New64a()
+	io.WriteString(name, l.name)
+	l.MaxNumbers = c.room
+	if c.room == 0 {
+		l.MaxNumbers = -1
+	}
+	defer func() { c.room -= l.Numbers() }()
+	l.Rand = rand.New(rand.NewPCG(c.seed, name.Sum64()))
+	if err := comp.Init(l.ConfigLine); err != nil {
+		if meant := misspelt(l.ConfigLine); meant != "" {
+			err = fmt.Errorf("%w; did you mean %s?", err, meant)
+		}
+		c.fail(l, err)
+		return
+	}
+	if left := l.Unused(); left != "" {
+		if meant := misspelt(l.ConfigLine); meant != "" {
+			left += "; did you mean " + meant + "?"
+		}
+		c.failf(l, "%s does not know %s", typ, left)
+		return
+	}
+	if i, ok := c.components[l.name]; ok {
+		c.nn.Components[i] = comp
+		return
+	}
+	c.components[l.name] = len(c.nn.Components)
+	c.nn.Components = append(c.nn.Components, comp)
+	c.nn.ComponentNames = append(c.nn.ComponentNames, l.name)
+}
+
+// unknownType is the error for a type of component that there is none of.
+func unknownType(typ string) error {
+	const suffix = "Component" // all have it, so it says nothing about likeness
+	var names []string
+	for _, t := range component.Types() {
+		names = append(names, strings.TrimSuffix(t, suffix))
+	}
+	if near := descriptor.Nearest(strings.TrimSuffix(typ, suffix), names); near != "" {
+		return fmt.Errorf("type %q is %w; did you mean %s?", typ, ErrUnsupported, near+suffix)
+	}
+	return fmt.Errorf("type %q is %w", typ, ErrUnsupported)
+}

@@ -1,0 +1,55 @@
+package descriptor
+
+// Nearest returns the candidate that name was probably meant to be: the one with the fewest letters inserted, left
+// out, replaced or swapped with their neighbour, if those are at most a third of the name. It returns "" if there is
+// none.
+func Nearest(name string, candidates []string) string {
+	best, most := "", (len(name)+2)/3+1
+	for _, c := range candidates {
+		if len(c)-len(name) >= most || len(name)-len(c) >= most {
+			continue
+		}
+		if d := distance(name, c, most); d < most {
+			best, most = c, d
+		}
+	}
+	return best
+}
+
+// distance returns the number of edits between a and b, or something not below most. The case of letters is ignored.
+func distance(a, b string, most int) int {
+	older := make([]int, len(b)+1)
+	old := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	for j := range old {
+		old[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		low := i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if lower(a[i-1]) == lower(b[j-1]) {
+				cost = 0
+			}
+			d := min(old[j]+1, row[j-1]+1, old[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d = min(d, older[j-2]+1)
+			}
+			row[j] = d
+			low = min(low, d)
+		}
+		if low >= most {
+			return most
+		}
+		older, old, row = old, row, older
+	}
+	return old[len(b)]
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

@@ -1,0 +1,114 @@
+package descriptor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Errors that the errors of this package wrap.
+var (
+	// ErrSyntax means that a text is no descriptor.
+	ErrSyntax = errors.New("malformed descriptor")
+	// ErrUnknownNode means that a descriptor names a node that may not be used there.
+	ErrUnknownNode = errors.New("unknown node")
+	// ErrDimension means that the terms of a sum have different numbers of columns.
+	ErrDimension = errors.New("dimensions differ")
+)
+
+// Error says what is wrong with a text, and where.
+type Error struct {
+	Text    string
+	Pos     int    // in bytes, from 0
+	What    string // in words, with what was probably meant
+	Unknown string // the name, if Err is ErrUnknownNode
+	Err     error  // ErrSyntax or ErrUnknownNode
+}
+
+// Error tells the fault and shows the text around it, with an arrow before the place.
+func (e *Error) Error() string {
+	const context = 40
+	from, to := max(0, e.Pos-context), min(len(e.Text), e.Pos+context)
+	before, after := e.Text[from:e.Pos], e.Text[e.Pos:to]
+	if from > 0 {
+		before = "…" + before
+	}
+	if to < len(e.Text) {
+		after += "…"
+	}
+	excerpt := strings.TrimLeft(printable(before)+" -> "+printable(after), " ")
+	return fmt.Sprintf("descriptor, column %d: %s: %s", e.Pos+1, e.What, excerpt)
+}
+
+// printable replaces what would spoil a line.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '\ufffd'
+	}, s)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// maxDepth is how many functions may be inside each other, before and after normalization; recursion is as deep.
+const maxDepth = 4000
+
+// MaxSize is how many nodes the tree of a normal form may take, those that are only made on the way included. A node costs
+// some 400 bytes, two bytes of text are enough for one, and no recipe has a thousand.
+const MaxSize = 1 << 17
+
+// Parse reads a descriptor and returns its normal form. The function node returns the number of the node of a given
+// name, and false if there is none that may be used as an input. The error is an *Error.
+func Parse(text string, node func(name string) (int, bool)) (Descriptor, error) {
+	room := MaxSize
+	return ParseWithin(text, node, &room)
+}
+
+// ParseWithin is Parse for one of several descriptors that share the room for nodes of their trees, for which there is
+// MaxSize otherwise. What the descriptor takes is taken off it.
+func ParseWithin(text string, node func(name string) (int, bool), room *int) (Descriptor, error) {
+	p := &parser{text: text, node: node, room: *room}
+	defer func() { *room = p.room }()
+	p.next()
+	parts, err := p.descriptor(0)
+	if err == nil && p.tok != end {
+		err = p.unexpectedAfter()
+	}
+	if err != nil {
+		return Descriptor{}, err
+	}
+	for i := range parts {
+		if parts[i].depth() >= maxDepth {
+			return Descriptor{}, p.errorf(0, "written out, more than %d functions are inside each other", maxDepth)
+		}
+	}
+	return Descriptor{parts}, nil
+}
+
+// depth returns how many functions are inside each other when the part is printed.
+func (s *Sum) depth() int {
+	deepest := 0
+	if s.Kind == Simple {
+		return s.Forward.depth()
+	}
+	for i := range s.Args {
+		d := s.Args[i].depth() + 1
+		if s.Kind == Add { // Sum(a, Sum(b, Sum(c, d)))
+			d += min(i, len(s.Args)-2)
+		}
+		deepest = max(deepest, d)
+	}
+	return deepest
+}
+
+func (f *Forward) depth() int {
+	deepest := 1 // a Scale
+	for i := range f.Src {
+		deepest = max(deepest, f.Src[i].depth()+1)
+	}
+	return deepest
+}

@@ -1,0 +1,147 @@
+package index
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// NoTime is the time of a row that stands for no time at all, such as padding.
+const NoTime = math.MinInt32
+
+// Index names a row: N is the sequence in the minibatch, T the time, X an extra coordinate, usually 0.
+type Index struct{ N, T, X int32 }
+
+// Cindex is an Index of a node. Node is its number in the network.
+type Cindex struct {
+	Node  int32
+	Index Index
+}
+
+// Compare orders by t, then x, then n, the order of rows in a computation.
+func Compare(a, b Index) int {
+	if c := cmp.Compare(a.T, b.T); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.X, b.X); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.N, b.N)
+}
+
+// CompareNxt orders by n, then x, then t.
+func CompareNxt(a, b Index) int {
+	if c := cmp.Compare(a.N, b.N); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.X, b.X); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.T, b.T)
+}
+
+// CompareCindex orders by node, then as Compare.
+func CompareCindex(a, b Cindex) int {
+	if c := cmp.Compare(a.Node, b.Node); c != 0 {
+		return c
+	}
+	return Compare(a.Index, b.Index)
+}
+
+// Less reports whether a comes before b in the order of Compare.
+func (a Index) Less(b Index) bool { return Compare(a, b) < 0 }
+
+// Add returns the sum, coordinate by coordinate. NoTime stays NoTime.
+func (a Index) Add(b Index) Index {
+	if a.T == NoTime {
+		b.T = 0
+	}
+	return Index{a.N + b.N, a.T + b.T, a.X + b.X}
+}
+
+// Sort sorts in the order of Compare.
+func Sort(s []Index) { slices.SortFunc(s, Compare) }
+
+// String returns (n,t), or (n,t,x) where x is not 0.
+func (a Index) String() string { return string(a.append(nil)) }
+
+func (a Index) append(b []byte) []byte {
+	b = append(b, '(')
+	b = strconv.AppendInt(b, int64(a.N), 10)
+	b = append(b, ',')
+	b = appendTime(b, a.T)
+	return a.appendX(b)
+}
+
+// appendX ends the printed form of an index.
+func (a Index) appendX(b []byte) []byte {
+	if a.X != 0 {
+		b = append(b, ',')
+		b = strconv.AppendInt(b, int64(a.X), 10)
+	}
+	return append(b, ')')
+}
+
+func appendTime(b []byte, t int32) []byte {
+	if t == NoTime {
+		return append(b, "no-time"...)
+	}
+	return strconv.AppendInt(b, int64(t), 10)
+}
+
+// String returns the number of the node and the index. Name returns the form with the node's name.
+func (c Cindex) String() string { return "node" + strconv.Itoa(int(c.Node)) + c.Index.String() }
+
+// Name returns name(n,t[,x]), as Kaldi prints a Cindex.
+func (c Cindex) Name(nodeName func(node int) string) string {
+	return nodeName(int(c.Node)) + c.Index.String()
+}
+
+// Format prints indexes compactly: rows of one sequence at consecutive times become (n,first:last), as in
+// [(0,-3:12), (1,-3:12)].
+func Format(s []Index) string {
+	if len(s) == 0 {
+		return "[ ]"
+	}
+	b := []byte{'['}
+	for i := 0; i < len(s); {
+		j := i + 1
+		for j < len(s) && s[j] == (Index{s[i].N, s[j-1].T + 1, s[i].X}) {
+			j++
+		}
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = append(b, '(')
+		b = strconv.AppendInt(b, int64(s[i].N), 10)
+		b = append(b, ',')
+		b = appendTime(b, s[i].T)
+		if j > i+1 {
+			b = append(b, ':')
+			b = appendTime(b, s[j-1].T)
+		}
+		b = s[i].appendX(b)
+		i = j
+	}
+	return string(append(b, ']'))
+}
+
+// FormatCindexes prints Cindexes as Format does, node by node.
+func FormatCindexes(s []Cindex, nodeName func(node int) string) string {
+	if len(s) == 0 {
+		return "[ ]"
+	}
+	var b []byte
+	var run []Index
+	for i := 0; i < len(s); {
+		run = run[:0]
+		node := s[i].Node
+		for ; i < len(s) && s[i].Node == node; i++ {
+			run = append(run, s[i].Index)
+		}
+		b = append(b, nodeName(int(node))...)
+		b = append(b, Format(run)...)
+	}
+	return string(b)
+}

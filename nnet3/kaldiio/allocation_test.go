@@ -1,0 +1,65 @@
+package kaldiio
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"runtime/metrics"
+	"strings"
+	"testing"
+)
+
+// allocationBound is what reading so many bytes may allocate.
+func allocationBound(size int) uint64 { return 16*uint64(size) + 64<<20 }
+
+// allocations begins to count the bytes that are allocated; what it returns tells how many there were.
+func allocations() func() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	before := sample[0].Value.Uint64()
+	return func() uint64 {
+		metrics.Read(sample)
+		return sample[0].Value.Uint64() - before
+	}
+}
+
+// TestArchiveAllocation reads archives that are large, or promise to be, through a stream and as matrices and vectors.
+func TestArchiveAllocation(t *testing.T) {
+	const big = "\x04\xff\xff\xff\x7f"
+	for name, data := range map[string]string{
+		"text":        "k [ " + strings.Repeat("1 ", 4<<20) + "]\n",
+		"text rows":   "k [ " + strings.Repeat("1\n", 4<<20) + "]\n",
+		"many":        strings.Repeat("k [ 1 ]\n", 1<<18),
+		"many empty":  strings.Repeat("k [ ]\n", 1<<18),
+		"promise":     "k \x00BFM " + big + "\x04\x01\x00\x00\x00" + strings.Repeat("x", 1<<20),
+		"promise CM":  "k \x00BCM " + strings.Repeat("\x00", 8) + "\xff\xff\xff\x7f\x01\x00\x00\x00" + strings.Repeat("x", 1<<20),
+		"promise CM2": "k \x00BCM2 " + strings.Repeat("\x00", 8) + "\xff\xff\xff\x7f\x01\x00\x00\x00" + strings.Repeat("x", 1<<20),
+		"CM3":         "k \x00BCM3 " + strings.Repeat("\x00", 8) + "\x00\x00\x40\x00\x01\x00\x00\x00" + strings.Repeat("x", 4<<20),
+		"key":         strings.Repeat("k", 8<<20),
+		"vector":      "k \x00BFV " + big + strings.Repeat("x", 1<<20),
+	} {
+		readAll := func(src io.Reader, vectors bool) {
+			o := &Opener{Stdin: src}
+			if vectors {
+				if r, err := NewTableReader(o, "ark:-", VectorHolder()); err == nil {
+					for r.Next() {
+					}
+					r.Close()
+				}
+				return
+			}
+			if r, err := NewTableReader(o, "ark:-", MatrixHolder()); err == nil {
+				for r.Next() {
+				}
+				r.Close()
+			}
+		}
+		for _, vectors := range []bool{false, true} {
+			allocated := allocations()
+			readAll(onlyReader{bytes.NewReader([]byte(data))}, vectors)
+			if used := allocated() - uint64(len(data)); used > allocationBound(len(data)) && used < math.MaxInt64 {
+				t.Errorf("%s, vectors %v: %d bytes were allocated for %d", name, vectors, used, len(data))
+			}
+		}
+	}
+}

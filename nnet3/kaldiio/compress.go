@@ -1,0 +1,185 @@
+package kaldiio
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// CompressionMethod says how a matrix is compressed. The values are Kaldi's.
+type CompressionMethod int
+
+// The methods.
+const (
+	CompressAuto          CompressionMethod = iota + 1 // CompressSpeech for more than 8 rows, else CompressTwoByte
+	CompressSpeech                                     // a byte an element, along the percentiles of its column
+	CompressTwoByte                                    // two bytes, evenly from the least to the greatest element
+	CompressTwoByteSigned                              // two bytes, the integers from -32768 to 32767
+	CompressOneByte                                    // a byte, evenly from the least to the greatest element
+	CompressOneByteUint                                // a byte, the integers from 0 to 255
+	CompressOneByteUnit                                // a byte, evenly from 0 to 1
+)
+
+// CompressedMatrix writes a matrix in compressed form; in text it writes an ordinary matrix. Elements beyond the range of
+// the method are clipped to it.
+func (w *Writer) CompressedMatrix(m Matrix, method CompressionMethod) {
+	if !w.binary {
+		w.Matrix(m)
+		return
+	}
+	if method == CompressAuto {
+		method = CompressTwoByte
+		if m.Rows > 8 {
+			method = CompressSpeech
+		}
+	}
+	h := compressedHeader{rows: m.Rows, cols: m.Cols}
+	switch method {
+	case CompressSpeech, CompressTwoByte, CompressOneByte:
+		h.min, h.scale = extent(m)
+	case CompressTwoByteSigned:
+		h.min, h.scale = -32768, 65535
+	case CompressOneByteUint:
+		h.min, h.scale = 0, 255
+	case CompressOneByteUnit:
+		h.min, h.scale = 0, 1
+	default:
+		w.Fail(fmt.Errorf("compression method %d: %w", method, ErrSpecifier))
+		return
+	}
+	if m.Rows == 0 {
+		h.min, h.scale = 0, 0
+	}
+	switch method {
+	case CompressSpeech:
+		w.Token("CM")
+		w.header(h)
+		w.speech(h, m)
+	case CompressTwoByte, CompressTwoByteSigned:
+		w.Token("CM2")
+		w.header(h)
+		for i := range m.Rows {
+			w.scratch = w.scratch[:0]
+			for _, v := range m.Row(i) {
+				w.scratch = binary.LittleEndian.AppendUint16(w.scratch, h.quantize16(v))
+			}
+			w.bytes(w.scratch)
+		}
+	default:
+		w.Token("CM3")
+		w.header(h)
+		for i := range m.Rows {
+			w.scratch = w.scratch[:0]
+			for _, v := range m.Row(i) {
+				w.scratch = append(w.scratch, byte(h.quantize(v, 255)))
+			}
+			w.bytes(w.scratch)
+		}
+	}
+}
+
+// extent returns the least element and the distance of the greatest from it, which is made positive.
+func extent(m Matrix) (least, distance float32) {
+	if m.Rows == 0 {
+		return 0, 0
+	}
+	least, most := m.Data[0], m.Data[0]
+	for i := range m.Rows {
+		for _, v := range m.Row(i) {
+			least, most = min(least, v), max(most, v)
+		}
+	}
+	if most == least {
+		most = least + float32(1+math.Abs(float64(least)))
+	}
+	return least, most - least
+}
+
+func (w *Writer) header(h compressedHeader) {
+	b := binary.LittleEndian.AppendUint32(w.scratch[:0], math.Float32bits(h.min))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(h.scale))
+	b = binary.LittleEndian.AppendUint32(b, uint32(h.rows))
+	w.scratch = binary.LittleEndian.AppendUint32(b, uint32(h.cols))
+	w.bytes(w.scratch)
+}
+
+// quantize returns the nearest of 0 to top for a value.
+func (h compressedHeader) quantize(v float32, top int) int {
+	f := (v - h.min) / h.scale
+	switch {
+	case !(f > 0): // NaN too
+		f = 0
+	case f > 1:
+		f = 1
+	}
+	return int(float64(float32(f*float32(top))) + 0.499)
+}
+
+func (h compressedHeader) quantize16(v float32) uint16 { return uint16(h.quantize(v, 65535)) }
+
+// speech writes the percentiles and the bytes of all columns.
+func (w *Writer) speech(h compressedHeader, m Matrix) {
+	percentiles := make([][4]uint16, m.Cols)
+	column := make([]float32, m.Rows)
+	w.scratch = w.scratch[:0]
+	for j := range m.Cols {
+		for i := range column {
+			column[i] = m.Data[i*m.Stride+j]
+		}
+		slices.Sort(column)
+		percentiles[j] = h.percentiles(column)
+		for _, p := range percentiles[j] {
+			w.scratch = binary.LittleEndian.AppendUint16(w.scratch, p)
+		}
+	}
+	w.bytes(w.scratch)
+	for j := range m.Cols {
+		var p [4]float32
+		for k := range p {
+			p[k] = h.percentile(percentiles[j][k])
+		}
+		w.scratch = w.scratch[:0]
+		for i := range m.Rows {
+			w.scratch = append(w.scratch, speechByte(p, m.Data[i*m.Stride+j]))
+		}
+		w.bytes(w.scratch)
+	}
+}
+
+// percentiles returns the 0th, 25th, 75th and 100th percentile of a sorted column, all different.
+func (h compressedHeader) percentiles(sorted []float32) [4]uint16 {
+	n := len(sorted)
+	at := [4]int{0, n / 4, 3 * (n / 4), n - 1}
+	if n < 5 {
+		at = [4]int{0, 1, 2, 3}
+	}
+	var p [4]uint16
+	for k := range p {
+		if at[k] < n {
+			p[k] = h.quantize16(sorted[at[k]])
+		}
+		if k > 0 {
+			p[k] = max(p[k], p[k-1]+1)
+		}
+		p[k] = min(p[k], uint16(65532+k))
+	}
+	return p
+}
+
+// speechByte is the inverse of speechValue.
+func speechByte(p [4]float32, v float32) byte {
+	step := func(from, to float32, base, steps int) byte {
+		n := base + int(float64(float32((v-from)/(to-from)*float32(steps)))+0.5)
+		return byte(min(max(n, base), base+steps))
+	}
+	switch {
+	case v < p[1]:
+		return step(p[0], p[1], 0, 64)
+	case v < p[2]:
+		return step(p[1], p[2], 64, 128)
+	case v >= p[2]:
+		return step(p[2], p[3], 192, 63)
+	}
+	return 0 // NaN
+}

@@ -1,0 +1,51 @@
+package kaldiio
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Errors that an *Error wraps. A failure of the source itself (a disk, a pipe) is wrapped as it is.
+var (
+	// ErrCorrupt means that the bytes are not what the format wants.
+	ErrCorrupt = errors.New("malformed input")
+	// ErrTruncated means that the input ends where more is needed.
+	ErrTruncated = errors.New("input ends too early")
+)
+
+// Error says where reading failed, and why.
+type Error struct {
+	Name   string // of the file or stream
+	Offset int64  // in bytes from the start of the stream
+	Line   int    // counted from 1; 0 in binary input
+	Token  string // the last token that was read, if any
+	What   string // what is wrong, in words
+	Err    error  // ErrCorrupt, ErrTruncated or the error of the source
+}
+
+// Error returns one line: place, fault, context.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Name != "" {
+		b.WriteString(e.Name)
+		b.WriteString(": ")
+	}
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "line %d (byte %d): ", e.Line, e.Offset)
+	} else {
+		fmt.Fprintf(&b, "byte %d: ", e.Offset)
+	}
+	b.WriteString(e.What)
+	if e.Token != "" {
+		fmt.Fprintf(&b, " (after %s)", e.Token)
+	}
+	if e.Err != nil && e.Err != ErrCorrupt {
+		b.WriteString(": ")
+		b.WriteString(e.Err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,275 @@
+package kaldiio
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+const (
+	bufferSize   = 64 << 10
+	maxTokenSize = 4096 // of a token or a number; Kaldi's own stay below 100
+)
+
+// Reader reads Kaldi's encodings from a stream. Every method returns an *Error when the stream does not hold what was
+// asked for; the position of the reader is then undefined, except after Peek methods, which never move it.
+type Reader struct {
+	src  io.Reader
+	name string
+
+	buf      []byte
+	pos, end int   // buf[pos:end] is what has been read from src and not yet handed out
+	base     int64 // offset of buf[0] in the stream
+	srcErr   error // what src returned last; io.EOF at its end
+	size     int64 // of the whole stream, -1 if it is not known
+	claimed  int64 // see Claim
+
+	binary  bool
+	line    int // of buf[pos], from 1; counted in text only
+	last    [48]byte
+	lastLen int
+}
+
+// NewReader returns a reader of r and finds out whether r is binary, that is, starts with a zero byte and a 'B', which
+// it then consumes. The name stands in errors. A source that is a regular file or has a Len method lets the reader
+// know how much is there, so that large matrices are allocated once.
+func NewReader(r io.Reader, name string) (*Reader, error) {
+	k := newReader(r, name)
+	if err := k.detectBinary(); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// newReader returns a reader in text mode that has not touched its source.
+func newReader(r io.Reader, name string) *Reader {
+	return &Reader{src: r, name: name, buf: make([]byte, bufferSize), size: sizeOf(r), line: 1}
+}
+
+// sizeOf returns the number of bytes that r still holds, or -1.
+func sizeOf(r io.Reader) int64 {
+	switch s := r.(type) {
+	case interface{ Len() int }:
+		return int64(s.Len())
+	case interface {
+		Stat() (fs.FileInfo, error)
+		io.Seeker
+	}:
+		info, err := s.Stat()
+		if err != nil || !info.Mode().IsRegular() {
+			return -1
+		}
+		at, err := s.Seek(0, io.SeekCurrent)
+		if err != nil || at > info.Size() {
+			return -1
+		}
+		return info.Size() - at
+	}
+	return -1
+}
+
+// detectBinary consumes the binary header if there is one, and sets the mode.
+func (r *Reader) detectBinary() error {
+	r.fill(2)
+	r.binary = false
+	if r.end-r.pos >= 1 && r.buf[r.pos] == 0 {
+		if r.end-r.pos < 2 {
+			return r.truncated("the binary header")
+		}
+		if r.buf[r.pos+1] != 'B' {
+			return r.Errorf("binary header is %q, want %q", r.buf[r.pos:r.pos+2], "\x00B")
+		}
+		r.binary = true
+		r.pos += 2
+	}
+	return nil
+}
+
+// Binary reports whether the input is binary.
+func (r *Reader) Binary() bool { return r.binary }
+
+// Name returns the name of the stream, as it stands in errors.
+func (r *Reader) Name() string { return r.name }
+
+// Offset returns the number of bytes consumed.
+func (r *Reader) Offset() int64 { return r.base + int64(r.pos) }
+
+// LineNumber returns the number of the line of the next byte, from 1. In binary input it is 0.
+func (r *Reader) LineNumber() int {
+	if r.binary {
+		return 0
+	}
+	return r.line
+}
+
+// freeClaims is how many bytes may be claimed whatever has been read.
+const freeClaims = 32 << 20
+
+// Claim accounts for bytes of memory that what was read asks for beyond its own size: a table, or a small block repeated.
+// It returns an error where all claims together come to more than eight times what has been read and 32 MiB, which honest
+// files stay far below.
+func (r *Reader) Claim(bytes int64) error {
+	if bytes > freeClaims+8*r.Offset()-r.claimed {
+		return r.Errorf("%d bytes of memory asked for by a few numbers, %d before", bytes, r.claimed)
+	}
+	r.claimed += bytes
+	return nil
+}
+
+// Errorf returns an *Error at the current position that wraps ErrCorrupt. Packages that read structures through a
+// Reader use it for what they find wrong.
+func (r *Reader) Errorf(format string, args ...any) error {
+	return r.errorAt(r.Offset(), ErrCorrupt, fmt.Sprintf(format, args...))
+}
+
+func (r *Reader) errorAt(offset int64, cause error, what string) *Error {
+	return &Error{Name: r.name, Offset: offset, Line: r.LineNumber(), Token: string(r.last[:r.lastLen]), What: what, Err: cause}
+}
+
+// truncated returns the error for an input that ends inside what.
+func (r *Reader) truncated(what string) error {
+	cause := r.srcErr
+	if cause == nil || cause == io.EOF || cause == io.ErrUnexpectedEOF {
+		cause = ErrTruncated
+	}
+	return r.errorAt(r.base+int64(r.end), cause, "reading "+what)
+}
+
+// fill tries to make n bytes available and reports whether there are that many. n is at most the size of the buffer.
+func (r *Reader) fill(n int) bool {
+	if r.end-r.pos >= n {
+		return true
+	}
+	if r.pos > 0 {
+		copy(r.buf, r.buf[r.pos:r.end])
+		r.base += int64(r.pos)
+		r.end -= r.pos
+		r.pos = 0
+	}
+	for idle := 0; r.end < n && r.srcErr == nil; {
+		k, err := r.src.Read(r.buf[r.end:])
+		r.end += k
+		r.srcErr = err
+		if k > 0 {
+			idle = 0
+		} else if idle++; idle > 100 && err == nil {
+			r.srcErr = io.ErrNoProgress
+		}
+	}
+	return r.end >= n
+}
+
+// readFull fills p, past the buffer where it can.
+func (r *Reader) readFull(p []byte, what string) error {
+	k := copy(p, r.buf[r.pos:r.end])
+	r.pos += k
+	p = p[k:]
+	if len(p) == 0 {
+		return nil
+	}
+	if len(p) < len(r.buf) {
+		if !r.fill(len(p)) {
+			return r.truncated(what)
+		}
+		r.pos += copy(p, r.buf[r.pos:r.end])
+		return nil
+	}
+	if r.srcErr != nil {
+		return r.truncated(what)
+	}
+	r.base += int64(r.end)
+	r.pos, r.end = 0, 0
+	k, err := io.ReadFull(r.src, p)
+	r.base += int64(k)
+	if err != nil {
+		r.srcErr = err
+		return r.truncated(what)
+	}
+	return nil
+}
+
+// remaining returns how many bytes are left, or -1 if that is not known.
+func (r *Reader) remaining() int64 {
+	if r.srcErr == io.EOF {
+		return int64(r.end - r.pos)
+	}
+	if r.size < 0 {
+		return -1
+	}
+	return max(r.size-r.Offset(), 0)
+}
+
+// Byte reads one byte.
+func (r *Reader) Byte() (byte, error) {
+	if !r.fill(1) {
+		return 0, r.truncated("a byte")
+	}
+	c := r.buf[r.pos]
+	r.advance()
+	return c, nil
+}
+
+// PeekByte returns the next byte and leaves it there.
+func (r *Reader) PeekByte() (byte, error) {
+	if !r.fill(1) {
+		return 0, r.truncated("a byte")
+	}
+	return r.buf[r.pos], nil
+}
+
+// AtEOF reports whether nothing is left.
+func (r *Reader) AtEOF() bool { return !r.fill(1) && r.srcErr == io.EOF }
+
+// advance consumes one byte that is in the buffer.
+func (r *Reader) advance() {
+	if r.buf[r.pos] == '\n' {
+		r.line++
+	}
+	r.pos++
+}
+
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// skipSpace consumes white space. It reports whether something follows.
+func (r *Reader) skipSpace() bool {
+	for r.pos < r.end || r.fill(1) {
+		if !isSpace(r.buf[r.pos]) {
+			return true
+		}
+		r.advance()
+	}
+	return false
+}
+
+// PeekNonSpace consumes white space and returns the byte after it, which it leaves there.
+func (r *Reader) PeekNonSpace() (byte, error) {
+	if !r.skipSpace() {
+		return 0, r.truncated("a byte")
+	}
+	return r.buf[r.pos], nil
+}
+
+// Line reads up to and including the next newline, and returns the line without it.
+func (r *Reader) Line() (string, error) {
+	var long []byte
+	for {
+		if !r.fill(1) {
+			if r.srcErr == io.EOF && len(long) > 0 {
+				return string(long), nil
+			}
+			return "", r.truncated("a line")
+		}
+		if i := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); i >= 0 {
+			part := r.buf[r.pos : r.pos+i]
+			r.pos += i + 1
+			r.line++
+			if long == nil {
+				return string(part), nil
+			}
+			return string(append(long, part...)), nil
+		}
+		long = append(long, r.buf[r.pos:r.end]...)
+		r.pos = r.end
+	}
+}

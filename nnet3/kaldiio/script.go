@@ -1,0 +1,120 @@
+package kaldiio
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Range is a rectangle of a matrix, as a script may ask for after a file name: [0:9], [0:9,3:5] or [:,3:5]. Both ends
+// belong to it. Absent bounds are -1.
+type Range struct{ FirstRow, LastRow, FirstCol, LastCol int }
+
+// ParseRange parses what stands between the brackets.
+func ParseRange(text string) (Range, error) {
+	rows, cols, _ := strings.Cut(text, ",")
+	r := Range{-1, -1, -1, -1}
+	var ok1, ok2 bool
+	r.FirstRow, r.LastRow, ok1 = parseInterval(rows)
+	r.FirstCol, r.LastCol, ok2 = parseInterval(cols)
+	if !ok1 || !ok2 || text == "" {
+		return r, fmt.Errorf("range [%.60s]: want [first:last], [first:last,first:last] or [:,first:last]: %w", text, ErrSpecifier)
+	}
+	return r, nil
+}
+
+// parseInterval parses "first:last"; ":" and nothing at all stand for everything.
+func parseInterval(text string) (first, last int, ok bool) {
+	text = strings.TrimSpace(text)
+	if text == "" || text == ":" {
+		return -1, -1, true
+	}
+	a, b, found := strings.Cut(text, ":")
+	if !found {
+		return 0, 0, false
+	}
+	x, err1 := strconv.ParseUint(strings.TrimSpace(a), 10, 31)
+	y, err2 := strconv.ParseUint(strings.TrimSpace(b), 10, 31)
+	return int(x), int(y), err1 == nil && err2 == nil && x <= y
+}
+
+// excessRows is by how many rows a range may go beyond the end of a matrix: tools that count frames differ by so much.
+const excessRows = 3
+
+// Slice returns the rectangle of the matrix, which shares its memory. Like Kaldi it forgives a last row that is up to
+// three rows beyond the end.
+func (m Matrix) Slice(r Range) (Matrix, error) {
+	r0, r1, c0, c1 := 0, m.Rows-1, 0, m.Cols-1
+	if r.FirstRow >= 0 {
+		r0, r1 = r.FirstRow, r.LastRow
+	}
+	if r.FirstCol >= 0 {
+		c0, c1 = r.FirstCol, r.LastCol
+	}
+	if r1 >= m.Rows && r1 < m.Rows+excessRows {
+		r1 = m.Rows - 1
+	}
+	if r0 > r1 || r1 >= m.Rows || c0 > c1 || c1 >= m.Cols {
+		return Matrix{}, fmt.Errorf("rows %d to %d, columns %d to %d of a matrix of %d by %d: %w", r0, r1, c0, c1, m.Rows, m.Cols, ErrSpecifier)
+	}
+	return Matrix{Rows: r1 - r0 + 1, Cols: c1 - c0 + 1, Stride: m.Stride, Data: m.Data[r0*m.Stride+c0 : r1*m.Stride+c1+1]}, nil
+}
+
+// ScriptLine is a line of a script: a key, the rxfilename of an object, and possibly a range of it.
+type ScriptLine struct {
+	Key, Name string
+	Range     Range
+	HasRange  bool
+}
+
+// ParseScriptLine parses a line of a script.
+func ParseScriptLine(line string) (ScriptLine, error) {
+	text := strings.TrimSpace(line)
+	if text == "" {
+		return ScriptLine{}, fmt.Errorf("empty line: %w", ErrSpecifier)
+	}
+	i := strings.IndexAny(text, " \t")
+	if i < 0 {
+		return ScriptLine{}, fmt.Errorf("line %.60q has a key and nothing else: %w", line, ErrSpecifier)
+	}
+	s := ScriptLine{Key: text[:i], Name: strings.TrimSpace(text[i:])}
+	if strings.HasSuffix(s.Name, "]") {
+		open := strings.LastIndexByte(s.Name, '[')
+		if open < 0 {
+			return s, fmt.Errorf("line %.60q: a bracket is not opened: %w", line, ErrSpecifier)
+		}
+		var err error
+		if s.Range, err = ParseRange(s.Name[open+1 : len(s.Name)-1]); err != nil {
+			return s, err
+		}
+		s.HasRange = true
+		s.Name = strings.TrimSpace(s.Name[:open])
+	}
+	return s, nil
+}
+
+// maxScriptLine bounds a line of a script, so that a file that is none is recognized.
+const maxScriptLine = math.MaxUint16
+
+// scriptLine reads the next line of a script; ok is false at its end.
+func (r *Reader) scriptLine() (line ScriptLine, ok bool, err error) {
+	if r.AtEOF() {
+		return line, false, nil
+	}
+	at := r.Offset()
+	text, err := r.Line()
+	if err != nil {
+		return line, false, err
+	}
+	if len(text) > maxScriptLine {
+		return line, false, r.errorAt(at, ErrCorrupt, "a line that is far too long for a script")
+	}
+	if line, err = ParseScriptLine(text); err != nil {
+		r.line--
+		e := r.errorAt(at, ErrCorrupt, err.Error())
+		r.line++
+		return line, false, e
+	}
+	return line, true, nil
+}

@@ -1,0 +1,269 @@
+package kaldiio
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"os"
+)
+
+// Holder says how the objects of a table are read.
+type Holder[T any] struct {
+	Read func(*Reader) (T, error)
+	// Slice takes a rectangle of an object; nil if objects have none.
+	Slice func(T, Range) (T, error)
+}
+
+// MatrixHolder is the holder of matrices of either precision, compressed or not.
+func MatrixHolder() Holder[Matrix] {
+	return Holder[Matrix]{Read: (*Reader).Matrix, Slice: Matrix.Slice}
+}
+
+// VectorHolder is the holder of vectors of either precision.
+func VectorHolder() Holder[[]float32] { return Holder[[]float32]{Read: (*Reader).Vector} }
+
+// TableReader reads the objects of an archive or a script one after the other:
+//
+//	for t.Next() {
+//		use(t.Key(), t.Value())
+//	}
+//	err := t.Close()
+type TableReader[T any] struct {
+	opener *Opener
+	spec   Rspecifier
+	holder Holder[T]
+	list   *Reader // the archive, or the script
+	closer io.Closer
+	files  fileCache
+	key    string
+	value  T
+	err    error
+	broken bool // the script itself can't be read on
+}
+
+// NewTableReader opens the table that an rspecifier names.
+func NewTableReader[T any](o *Opener, rspecifier string, h Holder[T]) (*TableReader[T], error) {
+	spec, err := ParseRspecifier(rspecifier)
+	if err != nil {
+		return nil, err
+	}
+	f, err := o.OpenInput(spec.Name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", rspecifier, err)
+	}
+	t := &TableReader[T]{opener: o, spec: spec, holder: h, closer: f, list: newReader(f, spec.Name)}
+	t.files.opener = o
+	if spec.Script {
+		if err := t.list.detectBinary(); err == nil && t.list.binary {
+			err = t.list.Errorf("a script is text, but this is binary: is it an archive?")
+			f.Close()
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// Next reads the next object. It returns false at the end and on an error, which Err and Close return.
+func (t *TableReader[T]) Next() bool {
+	for t.err == nil {
+		var more bool
+		if t.spec.Script {
+			more = t.nextOfScript()
+		} else {
+			more = t.nextOfArchive()
+		}
+		if more {
+			return true
+		}
+		if t.err == nil {
+			return false
+		}
+		if !t.spec.Permissive {
+			return false
+		}
+		// A permissive reader goes on after the objects of a script that can't be read, and ends an archive early.
+		t.err = nil
+		if !t.spec.Script {
+			t.list.pos, t.list.end, t.list.srcErr = 0, 0, io.EOF
+		}
+	}
+	return false
+}
+
+// nextOfArchive reads a key and the object after it.
+func (t *TableReader[T]) nextOfArchive() bool {
+	var more bool
+	if t.key, more, t.err = t.list.archiveKey(); !more || t.err != nil {
+		return false
+	}
+	if t.err = t.list.detectBinary(); t.err == nil {
+		t.value, t.err = t.holder.Read(t.list)
+	}
+	if t.err != nil {
+		t.err = fmt.Errorf("key %s: %w", t.key, t.err)
+	}
+	t.list.binary = false
+	return t.err == nil
+}
+
+// archiveKey reads the key of the next object of an archive; more is false at its end.
+func (r *Reader) archiveKey() (key string, more bool, err error) {
+	r.binary = false
+	r.lastLen = 0
+	if !r.skipSpace() {
+		if r.srcErr != io.EOF {
+			return "", false, r.truncated("an archive")
+		}
+		return "", false, nil
+	}
+	w, err := r.token("the key of an object")
+	if err == nil {
+		for _, c := range w {
+			if c < ' ' || c == 0x7f {
+				return "", false, r.Errorf("%s can't be a key: is this an archive?", quote(w))
+			}
+		}
+	}
+	return string(w), err == nil, err
+}
+
+// nextOfScript reads a line and the object that it names.
+func (t *TableReader[T]) nextOfScript() bool {
+	line, more, err := t.list.scriptLine()
+	if !more || err != nil {
+		t.err = err
+		if err != nil {
+			t.spec.Permissive = false // a broken script is broken for everybody
+			t.broken = true
+		}
+		return false
+	}
+	t.key = line.Key
+	t.value, t.err = readScripted(&t.files, line, t.holder)
+	return t.err == nil
+}
+
+// Key returns the key of the object that Next has read.
+func (t *TableReader[T]) Key() string { return t.key }
+
+// Value returns the object that Next has read.
+func (t *TableReader[T]) Value() T { return t.value }
+
+// Err returns the error that ended reading, if any.
+func (t *TableReader[T]) Err() error { return t.err }
+
+// Skip forgets the error that ended reading and reports true if it was about one object of a script: Next then goes on
+// with the line after it. In an archive nobody can tell where the next object starts.
+func (t *TableReader[T]) Skip() bool {
+	if t.err == nil || !t.spec.Script || t.broken {
+		return false
+	}
+	t.err = nil
+	return true
+}
+
+// Position returns how many bytes of the archive or script have been read, and how many there are, -1 if that is not known.
+func (t *TableReader[T]) Position() (read, size int64) { return t.list.Offset(), t.list.size }
+
+// Close closes the table and returns the first error.
+func (t *TableReader[T]) Close() error {
+	t.files.close()
+	if err := t.closer.Close(); t.err == nil {
+		t.err = err
+	}
+	return t.err
+}
+
+// All yields what Next reads. Err tells afterwards whether that was everything.
+func (t *TableReader[T]) All() iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for t.Next() {
+			if !yield(t.key, t.value) {
+				return
+			}
+		}
+	}
+}
+
+// readScripted reads the object that a line of a script names.
+func readScripted[T any](files *fileCache, line ScriptLine, h Holder[T]) (v T, err error) {
+	r, err := files.open(line.Name)
+	if err == nil {
+		v, err = h.Read(r)
+	}
+	if err == nil && line.HasRange {
+		if h.Slice == nil {
+			err = fmt.Errorf("a range of such an object can't be taken: %w", ErrSpecifier)
+		} else {
+			v, err = h.Slice(v, line.Range)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("key %s (%s): %w", line.Key, line.Name, err)
+	}
+	return v, err
+}
+
+// fileCache keeps the file open that was used last, because the lines of a script tend to name the same archive.
+type fileCache struct {
+	opener *Opener
+	name   string
+	file   *os.File
+	other  io.Closer // an open input that is no file
+	reader *Reader
+}
+
+// open returns a reader at the object that an rxfilename names.
+func (c *fileCache) open(rxfilename string) (*Reader, error) {
+	if c.other != nil {
+		c.other.Close()
+		c.other = nil
+	}
+	name, offset := splitOffset(rxfilename)
+	if c.file != nil && name == c.name {
+		if _, err := c.file.Seek(offset, io.SeekStart); err == nil {
+			return c.restart(c.file, rxfilename)
+		}
+	}
+	c.close()
+	in, err := c.opener.OpenInput(rxfilename)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := in.(*os.File); ok {
+		c.file, c.name = f, name
+	} else {
+		c.other = in
+	}
+	return c.restart(in, rxfilename)
+}
+
+// restart returns a reader on f, reusing the buffer of the last one.
+func (c *fileCache) restart(f io.Reader, name string) (*Reader, error) {
+	buf := []byte(nil)
+	if c.reader != nil {
+		buf = c.reader.buf
+	} else {
+		buf = make([]byte, bufferSize)
+	}
+	_, offset := splitOffset(name)
+	c.reader = &Reader{src: f, name: name, buf: buf, size: sizeOf(f), line: 1}
+	if c.file != nil {
+		c.reader.base = offset
+		if c.reader.size >= 0 {
+			c.reader.size += offset
+		}
+	}
+	return c.reader, c.reader.detectBinary()
+}
+
+func (c *fileCache) close() {
+	if c.file != nil {
+		c.file.Close()
+		c.file = nil
+	}
+	if c.other != nil {
+		c.other.Close()
+		c.other = nil
+	}
+}

@@ -1,0 +1,308 @@
+package kaldiio
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"math"
+	"strconv"
+)
+
+// Writer writes Kaldi's encodings. The first error sticks: later calls do nothing, and Flush returns it. Nothing is
+// certain to be written before Flush.
+type Writer struct {
+	w       *bufio.Writer
+	binary  bool
+	err     error
+	n       int64
+	scratch []byte
+}
+
+// NewWriter returns a writer on w. It does not write the binary header: see Header.
+func NewWriter(w io.Writer, binary bool) *Writer {
+	return &Writer{w: bufio.NewWriterSize(w, bufferSize), binary: binary}
+}
+
+// Binary reports whether the output is binary.
+func (w *Writer) Binary() bool { return w.binary }
+
+// Offset returns the number of bytes written so far.
+func (w *Writer) Offset() int64 { return w.n }
+
+// Err returns the first error.
+func (w *Writer) Err() error { return w.err }
+
+// Fail makes err the error of the writer, unless it has one already.
+func (w *Writer) Fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// Flush writes what is buffered and returns the first error.
+func (w *Writer) Flush() error {
+	if w.err == nil {
+		w.err = w.w.Flush()
+	}
+	return w.err
+}
+
+// Raw writes bytes as they are, in both modes.
+func (w *Writer) Raw(s string) {
+	if w.err == nil {
+		var k int
+		k, w.err = w.w.WriteString(s)
+		w.n += int64(k)
+	}
+}
+
+func (w *Writer) bytes(b []byte) {
+	if w.err == nil {
+		var k int
+		k, w.err = w.w.Write(b)
+		w.n += int64(k)
+	}
+}
+
+// Byte writes one byte as it is.
+func (w *Writer) Byte(c byte) {
+	if w.err == nil {
+		if w.err = w.w.WriteByte(c); w.err == nil {
+			w.n++
+		}
+	}
+}
+
+// Header writes the two bytes that mark binary data; in text, nothing.
+func (w *Writer) Header() {
+	if w.binary {
+		w.Raw("\x00B")
+	}
+}
+
+// Newline ends a line in text; in binary it writes nothing.
+func (w *Writer) Newline() {
+	if !w.binary {
+		w.Byte('\n')
+	}
+}
+
+// Token writes a token and a space.
+func (w *Writer) Token(token string) {
+	w.Raw(token)
+	w.Byte(' ')
+}
+
+// Int32 writes a signed 32-bit integer.
+func (w *Writer) Int32(v int32) {
+	if !w.binary {
+		w.textInt(int64(v))
+		return
+	}
+	b := append(w.scratch[:0], 4)
+	w.scratch = binary.LittleEndian.AppendUint32(b, uint32(v))
+	w.bytes(w.scratch)
+}
+
+// Int writes v as a signed 32-bit integer.
+func (w *Writer) Int(v int) { w.Int32(int32(v)) }
+
+// Int64 writes a signed 64-bit integer.
+func (w *Writer) Int64(v int64) {
+	if !w.binary {
+		w.textInt(v)
+		return
+	}
+	w.scratch = binary.LittleEndian.AppendUint64(append(w.scratch[:0], 8), uint64(v))
+	w.bytes(w.scratch)
+}
+
+// Uint64 writes an unsigned 64-bit integer, Kaldi's size_t.
+func (w *Writer) Uint64(v uint64) {
+	if !w.binary {
+		w.scratch = append(strconv.AppendUint(w.scratch[:0], v, 10), ' ')
+	} else {
+		w.scratch = binary.LittleEndian.AppendUint64(append(w.scratch[:0], 0xf8), v) // size byte -8: unsigned
+	}
+	w.bytes(w.scratch)
+}
+
+// Float32 writes a number in single precision.
+func (w *Writer) Float32(v float32) {
+	if !w.binary {
+		w.textFloat(float64(v))
+		return
+	}
+	b := append(w.scratch[:0], 4)
+	w.scratch = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	w.bytes(w.scratch)
+}
+
+// Float64 writes a number in double precision.
+func (w *Writer) Float64(v float64) {
+	if !w.binary {
+		w.textFloat(v)
+		return
+	}
+	b := append(w.scratch[:0], 8)
+	w.scratch = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	w.bytes(w.scratch)
+}
+
+// Bool writes T or F.
+func (w *Writer) Bool(v bool) {
+	c := byte('F')
+	if v {
+		c = 'T'
+	}
+	w.Byte(c)
+	if !w.binary {
+		w.Byte(' ')
+	}
+}
+
+func (w *Writer) textInt(v int64) {
+	w.scratch = append(strconv.AppendInt(w.scratch[:0], v, 10), ' ')
+	w.bytes(w.scratch)
+}
+
+func (w *Writer) textFloat(v float64) {
+	w.scratch = append(AppendFloat(w.scratch[:0], v), ' ')
+	w.bytes(w.scratch)
+}
+
+// AppendFloat appends v as Kaldi writes numbers in text, with seven significant digits.
+func AppendFloat(dst []byte, v float64) []byte {
+	switch {
+	case math.IsNaN(v):
+		if math.Signbit(v) {
+			return append(dst, "-nan"...)
+		}
+		return append(dst, "nan"...)
+	case math.IsInf(v, 1):
+		return append(dst, "inf"...)
+	case math.IsInf(v, -1):
+		return append(dst, "-inf"...)
+	}
+	return strconv.AppendFloat(dst, v, 'g', 7, 64)
+}
+
+// Vector writes a vector in single precision.
+func (w *Writer) Vector(v []float32) { writeVector(w, v, "FV") }
+
+// DoubleVector writes a vector in double precision.
+func (w *Writer) DoubleVector(v []float64) { writeVector(w, v, "DV") }
+
+func writeVector[T real](w *Writer, v []T, token string) {
+	if w.binary {
+		w.Token(token)
+		w.Int(len(v))
+		writeReals(w, v)
+		return
+	}
+	w.Raw(" [ ")
+	for _, x := range v {
+		w.textFloat(float64(x))
+	}
+	w.Raw("]\n")
+}
+
+// Matrix writes a matrix in single precision.
+func (w *Writer) Matrix(m Matrix) { writeMatrix(w, m.Rows, m.Cols, m.Stride, m.Data, "FM") }
+
+// DoubleMatrix writes a matrix in double precision.
+func (w *Writer) DoubleMatrix(m DoubleMatrix) {
+	writeMatrix(w, m.Rows, m.Cols, m.Stride, m.Data, "DM")
+}
+
+func writeMatrix[T real](w *Writer, rows, cols, stride int, data []T, token string) {
+	if w.binary {
+		w.Token(token)
+		w.Int(rows)
+		w.Int(cols)
+		if stride == cols {
+			writeReals(w, data[:rows*cols])
+			return
+		}
+		for i := range rows {
+			writeReals(w, data[i*stride:i*stride+cols])
+		}
+		return
+	}
+	w.Raw(" [")
+	if cols == 0 {
+		w.Raw(" ]\n")
+		return
+	}
+	for i := range rows {
+		w.Raw("\n  ")
+		for _, x := range data[i*stride : i*stride+cols] {
+			w.textFloat(float64(x))
+		}
+	}
+	w.Raw("]\n")
+}
+
+// writeReals writes raw numbers.
+func writeReals[T real](w *Writer, v []T) {
+	if b := bytesOf(v); b != nil {
+		w.bytes(b)
+		return
+	}
+	for _, x := range v {
+		w.scratch = appendReal(w.scratch[:0], x)
+		w.bytes(w.scratch)
+	}
+}
+
+func appendReal[T real](b []byte, x T) []byte {
+	if bitsOf[T]() == 32 {
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x)))
+	}
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(x)))
+}
+
+// IntVector writes a vector of 32-bit integers.
+func (w *Writer) IntVector(v []int32) {
+	if !w.binary {
+		w.Raw("[ ")
+		for _, x := range v {
+			w.textInt(int64(x))
+		}
+		w.Raw("]\n")
+		return
+	}
+	w.rawCount(len(v))
+	for _, x := range v {
+		w.rawInt(x)
+	}
+}
+
+// IntPairVector writes a vector of pairs of 32-bit integers.
+func (w *Writer) IntPairVector(v [][2]int32) {
+	if !w.binary {
+		w.Raw("[ ")
+		for _, p := range v {
+			b := append(strconv.AppendInt(w.scratch[:0], int64(p[0]), 10), ',')
+			w.scratch = append(strconv.AppendInt(b, int64(p[1]), 10), ' ')
+			w.bytes(w.scratch)
+		}
+		w.Raw("]\n")
+		return
+	}
+	w.rawCount(len(v))
+	for _, p := range v {
+		w.rawInt(p[0])
+		w.rawInt(p[1])
+	}
+}
+
+func (w *Writer) rawCount(n int) {
+	w.Byte(4)
+	w.rawInt(int32(n))
+}
+
+func (w *Writer) rawInt(v int32) {
+	w.scratch = binary.LittleEndian.AppendUint32(w.scratch[:0], uint32(v))
+	w.bytes(w.scratch)
+}

@@ -1,0 +1,243 @@
+package nnet3
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// ReadNnet reads a raw network. A transition model that comes before it, as in a .mdl file, is read past. If the model
+// needs what this package does not have, one error that wraps ErrUnsupported lists all of it.
+func ReadNnet(r *kaldiio.Reader) (*Nnet, error) {
+	if r.PeekIs("<TransitionModel>") {
+		if _, err := ReadTransitionModel(r); err != nil {
+			return nil, err
+		}
+	}
+	if err := expectNnet(r); err != nil {
+		return nil, err
+	}
+	nn := new(Nnet)
+	c := &configReader{nn: nn, terms: descriptor.MaxSize}
+	if err := c.readLines(r); err != nil {
+		return nil, err
+	}
+	unknown, err := nn.readComponents(r)
+	if err != nil {
+		return nil, err
+	}
+	if len(unknown) > 0 {
+		return nil, fmt.Errorf("%s: %w", r.Name(), c.unsupported(unknown))
+	}
+	if err := c.build(); err != nil {
+		return nil, err
+	}
+	if err := nn.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Name(), err)
+	}
+	return nn, nil
+}
+
+// expectNnet reads the opening token, and tells what else the file might be.
+func expectNnet(r *kaldiio.Reader) error {
+	t, err := r.PeekToken()
+	if err != nil {
+		return err
+	}
+	switch t {
+	case "<Nnet3>":
+		return r.Expect(t)
+	case "<DIMENSION>", "<DiagGMM>":
+		return r.Errorf("expected <Nnet3>, got %s: this is a model of Gaussian mixtures", t)
+	case "<Nnet>":
+		return r.Errorf("expected <Nnet3>, got %s: this is a network of nnet1 or nnet2", t)
+	case "<Nnet3Eg>", "<Nnet3ChainEg>":
+		return r.Errorf("expected <Nnet3>, got %s: these are training examples", t)
+	case "<NnetComputation>":
+		return r.Errorf("expected <Nnet3>, got %s: this is a compiled computation", t)
+	}
+	return r.Expect("<Nnet3>")
+}
+
+// readLines reads the config lines of a model, up to the empty line after them.
+func (c *configReader) readLines(r *kaldiio.Reader) error {
+	rest, err := r.Line()
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(rest) != "" {
+		return r.Errorf("expected a new line after <Nnet3>, got %.40q", rest)
+	}
+	for n := 1; ; n++ {
+		text, err := r.Line()
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(text) == "" {
+			return nil
+		}
+		c.addLine(text, r.Name()+" (lines of the network)", n)
+		if l := len(c.lines); l > 0 && c.lines[l-1].First == "component" {
+			return r.Errorf("a model holds no component lines: %.60q", text)
+		}
+	}
+}
+
+// unknownComponents are the components of a type that there is none of.
+type unknownComponents struct {
+	typ   string
+	names []string
+}
+
+// readComponents reads the components. Those of unknown types are left out and listed, type by type.
+func (nn *Nnet) readComponents(r *kaldiio.Reader) (unknown []unknownComponents, err error) {
+	if err := r.Expect("<NumComponents>"); err != nil {
+		return nil, err
+	}
+	n, err := r.Int()
+	if err != nil {
+		return nil, err
+	}
+	if n < 0 {
+		return nil, r.Errorf("the number of components is %d", n)
+	}
+	seen := make(map[string]bool)
+	byType := make(map[string]int)
+	for range n {
+		name, err := readComponentName(r)
+		if err != nil {
+			return nil, err
+		}
+		if seen[name] {
+			return nil, r.Errorf("there are two components called %s", name)
+		}
+		seen[name] = true
+		typ, err := nn.readComponent(r, name)
+		if err != nil {
+			return nil, fmt.Errorf("component %s: %w", name, err)
+		}
+		if typ == "" {
+			continue
+		}
+		i, ok := byType[typ]
+		if !ok {
+			i = len(unknown)
+			byType[typ] = i
+			unknown = append(unknown, unknownComponents{typ: typ})
+		}
+		unknown[i].names = append(unknown[i].names, name)
+	}
+	return unknown, r.Expect("</Nnet3>")
+}
+
+func readComponentName(r *kaldiio.Reader) (string, error) {
+	if err := r.Expect("<ComponentName>"); err != nil {
+		return "", err
+	}
+	name, err := r.Token()
+	if err == nil && !validName(name) {
+		return "", r.Errorf("%.40q can't be the name of a component", name)
+	}
+	return name, err
+}
+
+// readComponent reads a component. If there is no such type, it reads past it and returns the type.
+func (nn *Nnet) readComponent(r *kaldiio.Reader, name string) (unknown string, err error) {
+	t, err := r.Token()
+	if err != nil {
+		return "", err
+	}
+	if len(t) < 3 || t[0] != '<' || t[1] == '/' || t[len(t)-1] != '>' {
+		return "", r.Errorf("expected the token of a component, such as <AffineComponent>, got %.40q", t)
+	}
+	typ := t[1 : len(t)-1]
+	comp, ok := component.New(typ)
+	if !ok {
+		return typ, r.SkipPast("</" + typ + ">")
+	}
+	if err := comp.Read(r, typ); err != nil {
+		return "", err
+	}
+	nn.Components = append(nn.Components, comp)
+	nn.ComponentNames = append(nn.ComponentNames, name)
+	return "", nil
+}
+
+// unsupported returns the error for components of unknown types, together with what else is wrong with the lines.
+func (c *configReader) unsupported(unknown []unknownComponents) error {
+	// Component-nodes of unknown components would only repeat what is wrong: look at the rest of the lines alone.
+	c.dropReplaced()
+	c.declare()
+	if c.errs == nil {
+		for i := range c.lines {
+			if l := &c.lines[i]; l.First == "component-node" {
+				c.descriptor(l, c.starts[i])
+				continue
+			}
+			c.define(i)
+		}
+	}
+	all := new(multierror.Error)
+	for _, u := range unknown {
+		names := strings.Join(u.names[:min(3, len(u.names))], ", ")
+		if more := len(u.names) - 3; more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		all = multierror.Append(all, fmt.Errorf("component %s: %w", names, unknownType(u.typ)))
+	}
+	if c.errs != nil {
+		all = multierror.Append(all, c.errs.Errors...)
+	}
+	return oneError(all)
+}
+
+// Write writes the network as Kaldi does: the config lines are text also in binary.
+func (nn *Nnet) Write(w *kaldiio.Writer) error {
+	w.Token("<Nnet3>")
+	w.Byte('\n')
+	for i := range nn.Nodes {
+		if line := nn.ConfigLine(i); line != "" {
+			w.Raw(line)
+			w.Byte('\n')
+		}
+	}
+	w.Byte('\n')
+	w.Token("<NumComponents>")
+	w.Int(len(nn.Components))
+	w.Newline()
+	for i, c := range nn.Components {
+		w.Token("<ComponentName>")
+		w.Token(nn.ComponentNames[i])
+		if err := c.Write(w); err != nil {
+			return fmt.Errorf("component %s: %w", nn.ComponentNames[i], err)
+		}
+		w.Newline()
+	}
+	w.Token("</Nnet3>")
+	return w.Err()
+}
+
+// ConfigLine returns the config line that makes the node, or "" for the hidden input of a component-node.
+func (nn *Nnet) ConfigLine(node int) string {
+	n := &nn.Nodes[node]
+	switch n.Kind {
+	case InputNode:
+		return fmt.Sprintf("input-node name=%s dim=%d", n.Name, n.Dim)
+	case ComponentNode:
+		return fmt.Sprintf("component-node name=%s component=%s input=%s", n.Name, nn.ComponentNames[n.Component], nn.format(node-1))
+	case DimRangeNode:
+		return fmt.Sprintf("dim-range-node name=%s input-node=%s dim-offset=%d dim=%d", n.Name, nn.Nodes[n.Input].Name, n.DimOffset, n.Dim)
+	}
+	if nn.IsComponentInputNode(node) {
+		return ""
+	}
+	return fmt.Sprintf("output-node name=%s input=%s objective=%s", n.Name, nn.format(node), n.Objective)
+}
+
+// format prints the descriptor of a node.
+func (nn *Nnet) format(node int) string { return nn.Nodes[node].Descriptor.Format(nn.NodeName) }

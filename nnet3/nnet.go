@@ -1,0 +1,233 @@
+package nnet3
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/descriptor"
+)
+
+// Errors that the errors of this package wrap.
+var (
+	// ErrConfig means that a config line is wrong.
+	ErrConfig = errors.New("bad config line")
+	// ErrNetwork means that the parts of a network do not fit together.
+	ErrNetwork = errors.New("inconsistent network")
+	// ErrUnsupported means that a model is made of something that this package does not know.
+	ErrUnsupported = errors.New("not supported")
+)
+
+// NodeKind says what a Node is.
+type NodeKind uint8
+
+// The kinds of nodes.
+const (
+	InputNode      NodeKind = iota // a matrix that the caller supplies
+	DescriptorNode                 // rows gathered from other nodes: an output-node, or the input of the ComponentNode after it
+	ComponentNode                  // a component applied to the node before it
+	DimRangeNode                   // a range of the columns of another node
+)
+
+// String returns the word that config lines use. A DescriptorNode without a component-node after it is an output-node.
+func (k NodeKind) String() string {
+	switch k {
+	case InputNode:
+		return "input-node"
+	case DescriptorNode:
+		return "output-node"
+	case ComponentNode:
+		return "component-node"
+	case DimRangeNode:
+		return "dim-range-node"
+	}
+	return fmt.Sprintf("NodeKind(%d)", uint8(k))
+}
+
+// Objective is the objective function of an output-node.
+type Objective uint8
+
+// The objective functions.
+const (
+	Linear    Objective = iota // the sum over elements of output times supervision
+	Quadratic                  // minus half the squared distance from the supervision
+)
+
+// String returns the word that config lines use.
+func (o Objective) String() string {
+	if o == Quadratic {
+		return "quadratic"
+	}
+	return "linear"
+}
+
+// Node is one node of a network.
+type Node struct {
+	Kind       NodeKind
+	Name       string
+	Dim        int                   // columns, of an InputNode or a DimRangeNode
+	DimOffset  int                   // first column, of a DimRangeNode
+	Component  int                   // number of the component, of a ComponentNode
+	Input      int                   // number of the node whose columns a DimRangeNode takes
+	Descriptor descriptor.Descriptor // of a DescriptorNode
+	Objective  Objective             // of a DescriptorNode that is an output
+}
+
+// Nnet is a network.
+type Nnet struct {
+	Nodes          []Node
+	Components     []component.Component
+	ComponentNames []string // one per component
+
+	numbers map[string]int // of nodes; a hint, which NodeIndex verifies
+}
+
+// NodeIndex returns the number of the node of the given name, or -1.
+func (nn *Nnet) NodeIndex(name string) int {
+	if i, ok := nn.numbers[name]; ok && i < len(nn.Nodes) && nn.Nodes[i].Name == name {
+		return i
+	}
+	return slices.IndexFunc(nn.Nodes, func(n Node) bool { return n.Name == name })
+}
+
+// indexNodes makes NodeIndex fast.
+func (nn *Nnet) indexNodes() {
+	nn.numbers = make(map[string]int, len(nn.Nodes))
+	for i := range nn.Nodes {
+		nn.numbers[nn.Nodes[i].Name] = i
+	}
+}
+
+// ComponentIndex returns the number of the component of the given name, or -1.
+func (nn *Nnet) ComponentIndex(name string) int { return slices.Index(nn.ComponentNames, name) }
+
+// NodeName returns the name of a node; it suits descriptor.Format.
+func (nn *Nnet) NodeName(node int) string { return nn.Nodes[node].Name }
+
+// NodeNames returns the names of all nodes, hidden ones included, by their numbers.
+func (nn *Nnet) NodeNames() []string {
+	names := make([]string, len(nn.Nodes))
+	for i := range nn.Nodes {
+		names[i] = nn.Nodes[i].Name
+	}
+	return names
+}
+
+// IsInputNode reports whether the caller supplies the node's rows.
+func (nn *Nnet) IsInputNode(node int) bool { return nn.Nodes[node].Kind == InputNode }
+
+// IsComponentInputNode reports whether the node is the hidden one before a component-node.
+func (nn *Nnet) IsComponentInputNode(node int) bool {
+	return nn.Nodes[node].Kind == DescriptorNode && node+1 < len(nn.Nodes) && nn.Nodes[node+1].Kind == ComponentNode
+}
+
+// IsOutputNode reports whether the node is an output-node.
+func (nn *Nnet) IsOutputNode(node int) bool {
+	return nn.Nodes[node].Kind == DescriptorNode && !nn.IsComponentInputNode(node)
+}
+
+// NodeComponent returns the component of a ComponentNode, and nil for other nodes.
+func (nn *Nnet) NodeComponent(node int) component.Component {
+	if n := &nn.Nodes[node]; n.Kind == ComponentNode {
+		return nn.Components[n.Component]
+	}
+	return nil
+}
+
+// OutputDim returns the number of columns of a node, or -1 if its descriptor adds up nodes of different sizes, which
+// Check reports.
+func (nn *Nnet) OutputDim(node int) int {
+	n := &nn.Nodes[node]
+	switch n.Kind {
+	case DescriptorNode:
+		dim, err := n.Descriptor.Dim(nn.sourceDim)
+		if err != nil {
+			return -1
+		}
+		return dim
+	case ComponentNode:
+		return nn.Components[n.Component].OutputDim()
+	}
+	return n.Dim
+}
+
+// sourceDim is OutputDim for a node that a descriptor refers to, which can't have a descriptor itself.
+func (nn *Nnet) sourceDim(node int) int {
+	if node < 0 || node >= len(nn.Nodes) || nn.Nodes[node].Kind == DescriptorNode {
+		return -1
+	}
+	return nn.OutputDim(node)
+}
+
+// InputDim returns the number of columns that a node takes: of a ComponentNode those of its component's input, of
+// others those that they have.
+func (nn *Nnet) InputDim(node int) int {
+	if c := nn.NodeComponent(node); c != nil {
+		return c.InputDim()
+	}
+	return nn.OutputDim(node)
+}
+
+// dimOf returns the number of columns of the node of the given name if it is of the right sort, and -1 otherwise.
+func (nn *Nnet) dimOf(name string, is func(int) bool) int {
+	if i := nn.NodeIndex(name); i >= 0 && is(i) {
+		return nn.OutputDim(i)
+	}
+	return -1
+}
+
+// InputNodeDim returns the number of columns of the input-node of the given name, or -1.
+func (nn *Nnet) InputNodeDim(name string) int { return nn.dimOf(name, nn.IsInputNode) }
+
+// OutputNodeDim returns the number of columns of the output-node of the given name, or -1.
+func (nn *Nnet) OutputNodeDim(name string) int { return nn.dimOf(name, nn.IsOutputNode) }
+
+// Modulus returns the smallest shift in time that the network can't tell from none: the least common multiple over its
+// descriptors.
+func (nn *Nnet) Modulus() int {
+	m := 1
+	for i := range nn.Nodes {
+		if n := &nn.Nodes[i]; n.Kind == DescriptorNode {
+			m = descriptor.LCM(m, n.Descriptor.Modulus())
+		}
+	}
+	return m
+}
+
+// Dependencies appends to dst the numbers of the nodes that a node takes rows from directly, without repetitions.
+func (nn *Nnet) Dependencies(node int, dst []int) []int {
+	switch n := &nn.Nodes[node]; n.Kind {
+	case DescriptorNode:
+		return n.Descriptor.Nodes(dst)
+	case ComponentNode:
+		return append(dst, node-1)
+	case DimRangeNode:
+		return append(dst, n.Input)
+	}
+	return dst
+}
+
+// Copy returns a network that shares nothing that can change with this one.
+func (nn *Nnet) Copy() *Nnet {
+	c := &Nnet{
+		Nodes:          slices.Clone(nn.Nodes),
+		ComponentNames: slices.Clone(nn.ComponentNames),
+		Components:     make([]component.Component, len(nn.Components)),
+	}
+	for i, old := range nn.Components {
+		c.Components[i] = old.Copy()
+	}
+	c.indexNodes()
+	return c
+}
+
+// SetTestMode sets whether components that behave differently in training, such as dropout and batch normalization,
+// behave as in use.
+func (nn *Nnet) SetTestMode(test bool) {
+	for _, c := range nn.Components {
+		if t, ok := c.(component.TestModer); ok {
+			t.SetTestMode(test)
+		}
+	}
+}
