@@ -1,0 +1,179 @@
+package compile
+
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/descriptor"
+)
+
+// span is a range of times, both ends included; it is empty if last is before first.
+type span struct{ first, last int64 }
+
+var (
+	always = span{math.MinInt64 / 4, math.MaxInt64 / 4}
+	never  = span{1, 0}
+)
+
+func (s span) has(t int32) bool { return s.first <= int64(t) && int64(t) <= s.last }
+
+func (s span) isEmpty() bool { return s.last < s.first }
+
+// and returns the times in both spans, or a span around the times in either.
+func (s span) and(o span) span { return span{max(s.first, o.first), min(s.last, o.last)} }
+
+func (s span) or(o span) span {
+	switch {
+	case s.isEmpty():
+		return o
+	case o.isEmpty():
+		return s
+	}
+	return span{min(s.first, o.first), max(s.last, o.last)}
+}
+
+// later returns the span moved by d, widened by that much at the end.
+func (s span) later(d, widened int64) span {
+	if s.isEmpty() {
+		return s
+	}
+	if s.first > always.first {
+		s.first += d
+	}
+	if s.last < always.last {
+		s.last += d + widened
+	}
+	return s
+}
+
+// bounds has for each node the times outside of which no row of it can be computed from the inputs. Rows that lie far from
+// all inputs, as those of a window that is much wider than the input, are then settled without a look at what they depend
+// on.
+type bounds struct {
+	net   *network
+	given []span // by node, the times of what the caller supplies
+	spans []span
+	ops   []span // scratch
+}
+
+// add takes in the inputs of a request.
+func (b *bounds) add(req *computation.Request) {
+	if b.given == nil {
+		b.given, b.spans = make([]span, len(b.net.nodes)), make([]span, len(b.net.nodes))
+		for i := range b.given {
+			b.given[i] = never
+		}
+	}
+	for i := range req.Inputs {
+		s := &b.given[b.net.nn.NodeIndex(req.Inputs[i].Name)]
+		for _, ix := range req.Inputs[i].Indexes {
+			*s = s.or(span{int64(ix.T), int64(ix.T)})
+		}
+	}
+	for i := range b.net.epochs {
+		ep := &b.net.epochs[i]
+		if ep.recurrent {
+			// Any time is a bound for the nodes of a circle; going around again makes it closer.
+			for _, node := range ep.nodes {
+				b.spans[node] = always
+			}
+			b.update(ep.nodes)
+		}
+		b.update(ep.nodes)
+	}
+}
+
+// update works out the spans of nodes from those of the nodes that they depend on.
+func (b *bounds) update(nodes []int32) {
+	for _, i := range nodes {
+		n := &b.net.nodes[i]
+		s := always // whatever a general component makes of its inputs
+		switch n.kind {
+		case inputNode:
+			s = never
+		case rangeNode:
+			s = b.spans[n.source]
+		case outputNode, hiddenNode, simpleNode:
+			s = b.ofTerms(n.terms)
+		}
+		b.spans[i] = s.or(b.given[i])
+	}
+}
+
+// ofTerms returns the bounds of a descriptor.
+func (b *bounds) ofTerms(t *terms) span {
+	s := always
+	if t.ops == nil {
+		for i := range t.leaves {
+			s = s.and(b.ofLeaf(&t.leaves[i]))
+		}
+		return s
+	}
+	b.ops = b.ops[:0]
+	for i := range t.ops {
+		o := &t.ops[i]
+		v := always // of a constant, or where it is not defined
+		switch o.kind {
+		case descriptor.Simple:
+			v = b.ofLeaf(&t.leaves[o.leaf])
+		case descriptor.Add:
+			for _, a := range o.args {
+				v = v.and(b.ops[a])
+			}
+		case descriptor.Failover:
+			v = b.ops[o.args[0]].or(b.ops[o.args[1]])
+		}
+		b.ops = append(b.ops, v)
+	}
+	for i := range t.parts {
+		s = s.and(b.ops[t.parts[i].root])
+	}
+	return s
+}
+
+// ofLeaf returns the times of the output at which the leaf leads to a row inside its node's bounds.
+func (b *bounds) ofLeaf(l *leaf) span {
+	if l.plain {
+		return b.spans[l.node].later(-int64(l.shift.T), 0)
+	}
+	all := never
+	type place struct {
+		forward *descriptor.Forward
+		outer   []*descriptor.Forward // from the leaf down to forward
+	}
+	stack := []place{{forward: l.forward}}
+	for len(stack) > 0 {
+		p := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if p.forward.Kind == descriptor.Node {
+			all = all.or(before(b.spans[p.forward.Node], p.outer))
+			continue
+		}
+		outer := append(p.outer[:len(p.outer):len(p.outer)], p.forward)
+		for i := range p.forward.Src {
+			stack = append(stack, place{&p.forward.Src[i], outer})
+		}
+	}
+	return all
+}
+
+// before returns the times that the steps on the way to a node, the outermost first, lead into a span of the node.
+func before(s span, outer []*descriptor.Forward) span {
+	for i := len(outer) - 1; i >= 0; i-- {
+		switch f := outer[i]; f.Kind {
+		case descriptor.Offset:
+			s = s.later(-int64(f.Shift.T), 0)
+		case descriptor.Round:
+			s = s.later(0, int64(f.Modulus)-1)
+		case descriptor.ReplaceIndex:
+			if f.Variable != descriptor.T {
+				continue
+			}
+			if !s.has(f.Value) {
+				return never
+			}
+			s = always
+		}
+	}
+	return s
+}

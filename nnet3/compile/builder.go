@@ -1,0 +1,315 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// builder makes the computation graph of one segment after the other. It goes backward from the wanted outputs, one hop a
+// round. What turns out not to be computable, and what only such vertices would use, is not followed further: this ends the
+// recurrence of a recurrent network, whose earlier times lack inputs.
+type builder struct {
+	net    *network
+	graph  *graph
+	opts   Options
+	lanes  int // the number of sequences that a vertex stands for
+	bounds bounds
+
+	queue, nextQueue []int32 // vertices to expand in this round and in the next
+	changed          []int32 // vertices whose status has become known, their users not yet told
+	dirty, judging   []int32 // vertices to judge at the end of the round, and those being judged
+	stack            []int32
+	scratch          scratch
+	lookups          []index.Index
+	position         []int32 // of vertices in the rows being added
+
+	// hasInput tells a component which of its inputs there are: the vertices of hasNode that are computable, and those of
+	// status hasLeast. It is made once, because it is asked for a lot.
+	hasInput func(index.Index) bool
+	hasNode  int32
+	hasLeast status
+
+	start     int     // the first vertex of the segment
+	forgotten []int32 // vertices of earlier segments that were not needed then
+}
+
+func newBuilder(net *network, opts Options, lanes, sizeHint int) *builder {
+	b := &builder{net: net, opts: opts, lanes: lanes, graph: newGraph(sizeHint), bounds: bounds{net: net}}
+	b.hasInput = func(ix index.Index) bool {
+		d := b.graph.find(b.hasNode, ix)
+		if d < 0 {
+			return false
+		}
+		s := b.graph.vertices[d].status
+		return s == computable || s == b.hasLeast
+	}
+	return b
+}
+
+// addInput makes a vertex that the caller supplies. It reports whether it was not supplied before.
+func (b *builder) addInput(node int32, ix index.Index) (int32, bool) {
+	v, isNew := b.graph.vertex(node, ix)
+	x := &b.graph.vertices[v]
+	isNew = isNew || !x.given && !x.needed
+	x.status, x.given = computable, true
+	return v, isNew
+}
+
+// addOutput makes a vertex that the caller wants. It reports whether it was not wanted before.
+func (b *builder) addOutput(node int32, ix index.Index) (int32, bool) {
+	v, _ := b.graph.vertex(node, ix)
+	x := &b.graph.vertices[v]
+	if x.wanted {
+		return v, false
+	}
+	x.wanted, x.usable = true, 1
+	b.queue = append(b.queue, v)
+	return v, true
+}
+
+// build follows the dependencies of the outputs until the status of everything that matters is known.
+func (b *builder) build() error {
+	for round := 0; len(b.queue) > 0; round++ {
+		if round == b.opts.maxRounds() {
+			v := &b.graph.vertices[b.queue[0]]
+			return fmt.Errorf("%w: still following dependencies after %d rounds, at %s", ErrUnbounded, round, b.net.cindexName(v.Cindex))
+		}
+		for _, v := range b.queue {
+			if err := b.expand(v); err != nil {
+				return err
+			}
+			b.tellUsers()
+		}
+		if n := len(b.graph.vertices); n > b.opts.maxCindexes() {
+			v := &b.graph.vertices[n-1]
+			return fmt.Errorf("%w: more than %d rows to compute, the last one %s", ErrUnbounded, b.opts.maxCindexes(), b.net.cindexName(v.Cindex))
+		}
+		b.judgeDirty()
+		b.queue, b.nextQueue = b.nextQueue, b.queue[:0]
+	}
+	return nil
+}
+
+// expand finds the dependencies of v and, from what is known of them, its status.
+func (b *builder) expand(v int32) error {
+	g := b.graph
+	x := &g.vertices[v]
+	if x.first >= 0 || x.given || x.usable == 0 || x.status == notComputable {
+		return nil
+	}
+	c := x.Cindex
+	first := int32(len(g.deps))
+	n := &b.net.nodes[c.Node]
+	switch n.kind {
+	case inputNode:
+		b.setStatus(v, notComputable)
+		return nil
+	case rangeNode:
+		g.link(v, b.dependency(n.source, c.Index))
+	case generalNode:
+		b.lookups = n.general.InputIndexes(c.Index, b.lookups[:0])
+		for _, ix := range b.lookups {
+			g.link(v, b.dependency(n.source, ix))
+		}
+	default:
+		for i := range n.terms.leaves {
+			g.link(v, b.dependency(n.terms.resolve(&n.terms.leaves[i], c.Index)))
+		}
+	}
+	x = &g.vertices[v] // it may have moved
+	x.first, x.count = first, int32(len(g.deps))-first
+	b.countUse(v, first)
+	switch missing := b.countWaiting(v); {
+	case !n.allNeeded():
+		if x.waiting < x.count || x.count == 0 || n.kind != generalNode {
+			b.markDirty(v)
+		}
+	case missing:
+		b.setStatus(v, notComputable)
+	case x.waiting == 0:
+		b.setStatus(v, computable)
+	}
+	return nil
+}
+
+// countWaiting counts the dependencies of v whose status is not known. It reports whether some are known not to be
+// computable.
+func (b *builder) countWaiting(v int32) (missing bool) {
+	waiting := int32(0)
+	for _, d := range b.graph.dependencies(v) {
+		switch b.graph.vertices[d].status {
+		case unknown:
+			waiting++
+		case notComputable:
+			missing = true
+		}
+	}
+	b.graph.vertices[v].waiting = waiting
+	return missing
+}
+
+// dependency returns the vertex of a node's index. An input that was not supplied is not computable from the start, nor is
+// what lies outside of its node's bounds.
+func (b *builder) dependency(node int32, ix index.Index) int32 {
+	d, isNew := b.graph.vertex(node, ix)
+	if isNew && (b.net.nodes[node].kind == inputNode || !b.bounds.spans[node].has(ix.T)) {
+		b.graph.vertices[d].status = notComputable
+	}
+	return d
+}
+
+// countUse counts the edges of v, which is usable, from edge first on.
+func (b *builder) countUse(v, first int32) {
+	g := b.graph
+	for _, d := range g.deps[first:] {
+		x := &g.vertices[d]
+		if x.usable++; x.usable == 1 {
+			b.becameUsable(d)
+		}
+	}
+}
+
+// becameUsable puts d in the queue, or, where its dependencies are known already, counts its use of them.
+func (b *builder) becameUsable(d int32) {
+	g := b.graph
+	b.stack = append(b.stack[:0], d)
+	for len(b.stack) > 0 {
+		v := b.stack[len(b.stack)-1]
+		b.stack = b.stack[:len(b.stack)-1]
+		x := &g.vertices[v]
+		if x.given || x.status == notComputable {
+			continue
+		}
+		if x.first < 0 {
+			b.nextQueue = append(b.nextQueue, v)
+			continue
+		}
+		for _, d := range g.dependencies(v) {
+			if d < 0 {
+				continue
+			}
+			y := &g.vertices[d]
+			if y.usable++; y.usable == 1 {
+				b.stack = append(b.stack, d)
+			}
+		}
+	}
+}
+
+// becameUseless takes back v's use of its dependencies, and theirs of their own where nobody else uses them.
+func (b *builder) becameUseless(v int32) {
+	g := b.graph
+	b.stack = append(b.stack[:0], v)
+	for len(b.stack) > 0 {
+		v := b.stack[len(b.stack)-1]
+		b.stack = b.stack[:len(b.stack)-1]
+		for _, d := range g.dependencies(v) {
+			if d < 0 {
+				continue
+			}
+			x := &g.vertices[d]
+			if x.usable--; x.usable == 0 && x.status != notComputable {
+				b.stack = append(b.stack, d)
+			}
+		}
+	}
+}
+
+// setStatus settles the status of v. Its users learn of it from tellUsers.
+func (b *builder) setStatus(v int32, s status) {
+	x := &b.graph.vertices[v]
+	x.status = s
+	b.changed = append(b.changed, v)
+	if s == notComputable && x.usable > 0 {
+		b.becameUseless(v)
+	}
+}
+
+// tellUsers passes on every change of status to those who need it.
+func (b *builder) tellUsers() {
+	g := b.graph
+	for len(b.changed) > 0 {
+		v := b.changed[len(b.changed)-1]
+		b.changed = b.changed[:len(b.changed)-1]
+		s := g.vertices[v].status
+		for e := g.vertices[v].users; e >= 0; e = g.next[e] {
+			u := g.owner[e]
+			x := &g.vertices[u]
+			switch {
+			case x.status != unknown || !g.live(e):
+			case !b.net.nodes[x.Node].allNeeded():
+				x.waiting--
+				b.markDirty(u)
+			case s == notComputable:
+				b.setStatus(u, notComputable)
+			default:
+				if x.waiting--; x.waiting == 0 {
+					b.setStatus(u, computable)
+				}
+			}
+		}
+	}
+}
+
+func (b *builder) markDirty(v int32) {
+	if x := &b.graph.vertices[v]; !x.queued {
+		x.queued = true
+		b.dirty = append(b.dirty, v)
+	}
+}
+
+// judgeDirty works out the status of the vertices that may be computable without some of their dependencies. A judgement
+// takes time in proportion to their dependencies, so they are judged once a round, and once more for all the others that
+// were settled meanwhile, and not at every change.
+func (b *builder) judgeDirty() {
+	for len(b.dirty) > 0 {
+		b.dirty, b.judging = b.judging[:0], b.dirty
+		for _, v := range b.judging {
+			x := &b.graph.vertices[v]
+			x.queued = false
+			if x.status != unknown {
+				continue
+			}
+			if s := b.judge(v); s != unknown {
+				b.setStatus(v, s)
+				b.tellUsers()
+			}
+		}
+	}
+}
+
+// judge returns the status of v as far as its dependencies tell.
+func (b *builder) judge(v int32) status {
+	g := b.graph
+	x := &g.vertices[v]
+	n := &b.net.nodes[x.Node]
+	if n.kind != generalNode {
+		return n.terms.judge(g, g.dependencies(v), &b.scratch)
+	}
+	if b.isComputable(n, v, computable, nil) {
+		return computable
+	}
+	if x.waiting == 0 || !b.isComputable(n, v, unknown, nil) {
+		return notComputable
+	}
+	return unknown
+}
+
+// isComputable asks a component whether it can compute row v from the inputs that are computable, and those of status least.
+func (b *builder) isComputable(n *node, v int32, least status, used *[]index.Index) bool {
+	x := &b.graph.vertices[v]
+	for _, d := range b.graph.dependencies(v) {
+		if d < 0 {
+			continue
+		}
+		if s := b.graph.vertices[d].status; s != computable && s != least {
+			b.hasNode, b.hasLeast = n.source, least
+			return n.general.IsComputable(x.Index, b.hasInput, used)
+		}
+	}
+	return n.general.IsComputable(x.Index, hasAll, used)
+}
+
+// hasAll is the answer where there are all inputs that a row may depend on.
+func hasAll(index.Index) bool { return true }

@@ -1,0 +1,252 @@
+package compile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// cacheVersion is the version of the form of saved caches.
+const cacheVersion = 1
+
+// ErrStaleCache means that a saved cache is of no use to a Compiler: it was written for another network, or with other
+// options. Nothing was taken from it; who goes on compiles anew.
+var ErrStaleCache = errors.New("saved cache doesn't fit")
+
+// WriteCache saves the requests and computations that are kept, those asked for last at the end. Computations are in Kaldi's
+// format (computation.Write). One with derived components, which is what fusing makes, can't be written: its request stands
+// alone, and ReadCache compiles it again. Others may compile meanwhile. The error is the writer's.
+func (c *Compiler) WriteCache(w *kaldiio.Writer) error {
+	entries := c.finished()
+	w.Token("<CompilerCache>")
+	w.Token("<Version>")
+	w.Int32(cacheVersion)
+	w.Token("<Network>")
+	w.Uint64(c.net.fingerprint())
+	w.Token("<Options>")
+	w.Uint64(c.opts.fingerprint())
+	w.Token("<NumEntries>")
+	w.Uint64(uint64(len(entries)))
+	w.Newline()
+	for _, e := range entries {
+		e.req.Write(w)
+		whole := len(e.comp.Derived) == 0
+		w.Token("<HasComputation>")
+		w.Bool(whole)
+		w.Newline()
+		if whole {
+			if err := e.comp.Write(w); err != nil {
+				return err
+			}
+		}
+	}
+	w.Token("</CompilerCache>")
+	w.Newline()
+	return w.Err()
+}
+
+// finished returns the entries that are compiled, those asked for last at the end.
+func (c *Compiler) finished() []*cached {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var entries []*cached
+	for e := c.recent.Back(); e != nil; e = e.Prev() {
+		entry := e.Value.(*cached)
+		select {
+		case <-entry.done:
+			if entry.err == nil {
+				entries = append(entries, entry)
+			}
+		default: // still being compiled
+		}
+	}
+	return entries
+}
+
+// ReadCache takes in what WriteCache saved, and returns how many requests came in; as many are kept as the capacity allows,
+// those at the end of the file. Requests that are kept already stay. Every computation is checked against the network.
+//
+// The error wraps ErrStaleCache if the file was written for another network (its weights don't matter) or with other
+// options; it is a *kaldiio.Error if the file is damaged. Then nothing was taken in.
+func (c *Compiler) ReadCache(r *kaldiio.Reader) (int, error) {
+	if err := c.expectHeader(r); err != nil {
+		return 0, err
+	}
+	n, err := r.Uint64()
+	if err != nil {
+		return 0, err
+	}
+	info := computation.NewNetworkInfo(c.net.nn, nil)
+	var entries []*cached
+	for range n {
+		entry, err := c.readEntry(r, info)
+		if err != nil {
+			return 0, err
+		}
+		if entries = append(entries, entry); len(entries) > 2*c.opts.capacity() { // what would be dropped at once needs no memory
+			entries = append(entries[:0], entries[len(entries)-c.opts.capacity():]...)
+		}
+	}
+	if err := r.Expect("</CompilerCache>"); err != nil {
+		return 0, err
+	}
+	entries = entries[max(0, len(entries)-c.opts.capacity()):]
+	for i, entry := range entries {
+		if entry.comp == nil {
+			if _, err := c.Compile(entry.req); err != nil {
+				return i, err
+			}
+			continue
+		}
+		c.mu.Lock()
+		if c.lookUp(entry.hash, entry.req) == nil {
+			c.add(entry)
+		}
+		c.mu.Unlock()
+	}
+	return len(entries), nil
+}
+
+// expectHeader reads what comes before the number of entries.
+func (c *Compiler) expectHeader(r *kaldiio.Reader) error {
+	if err := r.Expect("<CompilerCache>", "<Version>"); err != nil {
+		return err
+	}
+	version, err := r.Int32()
+	if err != nil {
+		return err
+	}
+	if version != cacheVersion {
+		return fmt.Errorf("%s: %w: version %d of the form, known is %d", r.Name(), ErrStaleCache, version, cacheVersion)
+	}
+	for _, part := range [...]struct {
+		token, what string
+		want        uint64
+	}{{"<Network>", "for another network", c.net.fingerprint()}, {"<Options>", "with other options", c.opts.fingerprint()}} {
+		if err := r.Expect(part.token); err != nil {
+			return err
+		}
+		got, err := r.Uint64()
+		if err != nil {
+			return err
+		}
+		if got != part.want {
+			return fmt.Errorf("%s: %w: it was written %s; compile anew and write it again", r.Name(), ErrStaleCache, part.what)
+		}
+	}
+	return r.Expect("<NumEntries>")
+}
+
+// readEntry reads a request and its computation, which is nil if the file has none.
+func (c *Compiler) readEntry(r *kaldiio.Reader, info *computation.NetworkInfo) (*cached, error) {
+	req, err := computation.ReadRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.net.checkRequest(req); err != nil {
+		return nil, fmt.Errorf("%w: %w", r.Errorf("a request that the network can't serve"), err)
+	}
+	if err := r.Expect("<HasComputation>"); err != nil {
+		return nil, err
+	}
+	entry := &cached{hash: req.Hash(), req: req, done: make(chan struct{})}
+	close(entry.done)
+	if whole, err := r.Bool(); err != nil || !whole {
+		return entry, err
+	}
+	if entry.comp, err = computation.Read(r); err != nil {
+		return nil, err
+	}
+	if err := computation.Check(entry.comp, info, computation.CheckOptions{AllowUnused: true}); err != nil {
+		return nil, fmt.Errorf("%w: %w", r.Errorf("a computation that the network can't run"), err)
+	}
+	if !c.net.serves(entry.comp, req) {
+		return nil, r.Errorf("the computation of a request takes or gives something else")
+	}
+	if err := entry.comp.Precompute(c.net.nn); err != nil {
+		return nil, fmt.Errorf("%w: %w", r.Errorf("precomputed indexes that don't fit the network"), err)
+	}
+	return entry, nil
+}
+
+// serves reports whether a computation takes the inputs of a request and gives its outputs, with as many rows.
+func (net *network) serves(c *computation.Computation, req *computation.Request) bool {
+	type end struct {
+		command computation.CommandType
+		node    int32
+	}
+	rows := map[end]int{}
+	for i := range c.Commands {
+		if cmd := &c.Commands[i]; cmd.Type == computation.AcceptInput || cmd.Type == computation.ProvideOutput {
+			rows[end{cmd.Type, cmd.Arg2}] = int(c.Submatrices[cmd.Arg1].NumRows)
+		}
+	}
+	has := func(specs []computation.IoSpecification, value, deriv computation.CommandType) bool {
+		for i := range specs {
+			s := &specs[i]
+			node := int32(net.nn.NodeIndex(s.Name))
+			if rows[end{value, node}] != len(s.Indexes) || s.HasDeriv && rows[end{deriv, node}] != len(s.Indexes) {
+				return false
+			}
+		}
+		return true
+	}
+	return has(req.Inputs, computation.AcceptInput, computation.ProvideOutput) &&
+		has(req.Outputs, computation.ProvideOutput, computation.AcceptInput) && c.NeedModelDerivative == req.NeedModelDerivative
+}
+
+// fingerprint returns a number for everything about the options that computations depend on.
+func (o *CompilerOptions) fingerprint() uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%t %t %t %s", o.DebugInfo, o.NoShortcut, o.Optimize != nil, o.OptimizeName)
+	return h.Sum64()
+}
+
+// fingerprint returns a number for everything about the network that computations depend on: nodes, and what components say
+// of themselves and of the rows that they need, but neither their parameters nor their statistics.
+func (net *network) fingerprint() uint64 {
+	h := fnv.New64a()
+	for i := range net.nodes {
+		fmt.Fprintln(h, net.nn.ConfigLine(i))
+		n := &net.nodes[i]
+		if !n.isComponent() {
+			continue
+		}
+		c := net.nn.Components[n.component]
+		fmt.Fprintln(h, n.component, c.Type(), c.InputDim(), c.OutputDim(), int(n.properties), n.trainable)
+		if n.kind == generalNode {
+			n.hashDependencies(h)
+		}
+	}
+	return h.Sum64()
+}
+
+// hashDependencies writes which rows the rows of a component at some times depend on, and which of them it can't do without.
+func (n *node) hashDependencies(w io.Writer) {
+	for t := int32(-1); t <= 3; t++ {
+		out := index.Index{T: t}
+		in := n.general.InputIndexes(out, nil)
+		for i := 0; i < len(in); i += 1 + len(in)/256 {
+			x := in[i]
+			without := n.general.IsComputable(out, func(y index.Index) bool { return y != x }, nil)
+			alone := n.general.IsComputable(out, func(y index.Index) bool { return y == x }, nil)
+			hashIndex(w, x)
+			fmt.Fprint(w, without, alone)
+		}
+		fmt.Fprintln(w, len(in))
+	}
+}
+
+func hashIndex(w io.Writer, x index.Index) {
+	var b [12]byte
+	binary.LittleEndian.PutUint32(b[0:], uint32(x.N))
+	binary.LittleEndian.PutUint32(b[4:], uint32(x.T))
+	binary.LittleEndian.PutUint32(b[8:], uint32(x.X))
+	w.Write(b[:])
+}

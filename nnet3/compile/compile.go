@@ -1,0 +1,176 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// Errors that the errors of this package wrap.
+var (
+	// ErrBadRequest means that a request doesn't fit the network or itself.
+	ErrBadRequest = errors.New("bad request")
+	// ErrNotComputable means that the inputs don't suffice for the outputs. The error is a *NotComputableError.
+	ErrNotComputable = errors.New("not computable from the inputs")
+	// ErrUnbounded means that the dependencies of the outputs didn't come to an end.
+	ErrUnbounded = errors.New("endless dependencies")
+	// ErrCyclic means that rows depend on each other in a circle.
+	ErrCyclic = errors.New("rows depend on each other in a circle")
+	// ErrNetwork means that the network contradicts itself.
+	ErrNetwork = errors.New("inconsistent network")
+
+	errAbandoned = errors.New("compilation was abandoned")
+)
+
+// Options of a compilation. The zero value is what most callers want.
+type Options struct {
+	// DebugInfo asks for the Cindex of every row of every matrix, in Computation.MatrixDebugInfo. Printing a computation,
+	// limiting the times of derivatives and looping need it.
+	DebugInfo bool
+	// NoShortcut compiles every sequence of a minibatch by itself, even if all ask for the same. The result is the same.
+	NoShortcut bool
+	// MaxRounds is the largest number of hops from an output to what it depends on; 0 means 10000. Dependencies that go
+	// on longer are taken for endless.
+	MaxRounds int
+	// MaxCindexes is the largest number of rows to look at, counting those of one sequence where all are alike; 0 means
+	// 2²⁴.
+	MaxCindexes int
+}
+
+func (o Options) maxRounds() int {
+	if o.MaxRounds > 0 {
+		return o.MaxRounds
+	}
+	return 10000
+}
+
+func (o Options) maxCindexes() int {
+	if o.MaxCindexes > 0 {
+		return o.MaxCindexes
+	}
+	return 1 << 24
+}
+
+// Compile returns the commands that compute the outputs of a request from its inputs, and, where the request asks for
+// them, derivatives. They are as simple as can be, one step after the other, nothing shared and nothing in place; making
+// them fast is left to an optimizer. Errors wrap ErrBadRequest, ErrNotComputable (as *NotComputableError), ErrUnbounded,
+// ErrCyclic or ErrNetwork.
+func Compile(nn *nnet3.Nnet, req *computation.Request, opts Options) (*computation.Computation, error) {
+	return Segments(nn, []*computation.Request{req}, opts)
+}
+
+// Segments compiles several requests into one computation that serves them one after the other: each has inputs of its
+// own, and may use whatever was computed for those before it. Its parts are divided by NoOperationMarker commands. No
+// request may ask for derivatives, unless there is only one.
+func Segments(nn *nnet3.Nnet, requests []*computation.Request, opts Options) (*computation.Computation, error) {
+	net, err := newNetwork(nn)
+	if err != nil {
+		return nil, err
+	}
+	return net.compile(requests, opts)
+}
+
+func (net *network) compile(requests []*computation.Request, opts Options) (*computation.Computation, error) {
+	if len(requests) == 0 {
+		return nil, fmt.Errorf("%w: no request", ErrBadRequest)
+	}
+	for i, req := range requests {
+		if err := net.checkRequest(req); err != nil {
+			return nil, inSegment(err, i, len(requests))
+		}
+		if len(requests) > 1 && asksForDerivatives(req) {
+			return nil, inSegment(fmt.Errorf("%w: a request among several can't have derivatives", ErrBadRequest), i, len(requests))
+		}
+	}
+	all := sequences(requests)
+	if len(all) > 1 && !opts.NoShortcut && isRegular(requests, all) {
+		c, err := net.compileLanes(requests, all, opts)
+		if !errors.Is(err, errIrregular) {
+			return c, err
+		}
+	}
+	return net.compileLanes(requests, lanes{0}, opts)
+}
+
+func asksForDerivatives(req *computation.Request) bool {
+	if req.NeedModelDerivative {
+		return true
+	}
+	for _, specs := range [...][]computation.IoSpecification{req.Inputs, req.Outputs} {
+		for i := range specs {
+			if specs[i].HasDeriv {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inSegment says in an error which of several requests it is about.
+func inSegment(err error, i, n int) error {
+	if n == 1 {
+		return err
+	}
+	return fmt.Errorf("segment %d of %d: %w", i+1, n, err)
+}
+
+// compileLanes compiles with the given lanes. It fails with errIrregular if the requests differ between lanes.
+func (net *network) compileLanes(requests []*computation.Request, l lanes, opts Options) (*computation.Computation, error) {
+	rows := 0
+	for i := range requests[0].Outputs {
+		rows += len(requests[0].Outputs[i].Indexes)
+	}
+	b := newBuilder(net, opts, len(l), min(rows/len(l)*len(net.nodes), 1<<16)+1<<8)
+	type built struct {
+		inputs, outputs []ioRows
+		needed          []int32
+	}
+	segments := make([]built, len(requests))
+	for i, req := range requests {
+		s := &segments[i]
+		if i > 0 {
+			b.endSegment()
+		}
+		var err error
+		if s.inputs, s.outputs, err = b.addSegment(req, l); err == nil {
+			err = b.build()
+		}
+		if err == nil {
+			s.needed, err = b.finishSegment(s.inputs, s.outputs)
+		}
+		if err != nil {
+			return nil, inSegment(err, i, len(requests))
+		}
+	}
+	st := &stepper{net: net, graph: b.graph, lanes: l, phaser: phaser{net: net, graph: b.graph}}
+	for i, req := range requests {
+		s := &segments[i]
+		if err := st.addSegment(req, s.inputs, s.outputs, s.needed); err != nil {
+			return nil, inSegment(err, i, len(requests))
+		}
+	}
+	e := &emitter{stepper: st}
+	if err := e.emit(opts.DebugInfo); err != nil {
+		return nil, err
+	}
+	return e.comp, nil
+}
+
+// finishSegment makes sure that the outputs are computable and returns the vertices that they are computed from, themselves
+// included, without those of segments before.
+func (b *builder) finishSegment(inputs, outputs []ioRows) ([]int32, error) {
+	var wanted []int32
+	failed := false
+	for i := range outputs {
+		wanted = append(wanted, outputs[i].rows.vertices...)
+		for _, v := range outputs[i].rows.vertices {
+			failed = failed || b.graph.vertices[v].status != computable
+		}
+	}
+	if failed {
+		return nil, b.explain(inputs, outputs)
+	}
+	return b.prune(wanted), nil
+}

@@ -1,0 +1,92 @@
+package compile
+
+import "slices"
+
+// epoch is a strongly connected component of the graph of nodes: nodes that are computed together, after those of the
+// epochs before.
+type epoch struct {
+	nodes []int32 // ascending
+	// recurrent says that the nodes depend on each other, or the one node on itself, at other times.
+	recurrent bool
+}
+
+// findEpochs returns the strongly connected components of the nodes, each after those that it depends on (Tarjan's
+// algorithm, without recursion). Where the dependencies leave a choice the order is Kaldi's: the algorithm follows the nodes
+// to those that depend on them, and the order in which it leaves the components is turned round.
+func findEpochs(nodes []node) []epoch {
+	users := make([][]int32, len(nodes))
+	for v := range nodes {
+		for _, w := range nodes[v].sources(nil) {
+			if n := len(users[w]); n == 0 || users[w][n-1] != int32(v) {
+				users[w] = append(users[w], int32(v))
+			}
+		}
+	}
+	const unseen = 0
+	var (
+		order   = make([]int32, len(nodes)) // 1, 2, … as they are found
+		low     = make([]int32, len(nodes)) // the earliest node on the stack that is reached
+		onStack = make([]bool, len(nodes))
+		stack   []int32
+		epochs  []epoch
+		count   int32
+	)
+	type frame struct {
+		node  int32
+		users []int32 // those still to visit
+	}
+	var frames []frame
+	enter := func(v int32) {
+		count++
+		order[v], low[v] = count, count
+		stack, onStack[v] = append(stack, v), true
+		frames = append(frames, frame{v, users[v]})
+	}
+	for root := range nodes {
+		if order[root] != unseen {
+			continue
+		}
+		enter(int32(root))
+		for len(frames) > 0 {
+			f := &frames[len(frames)-1]
+			v := f.node
+			if len(f.users) > 0 {
+				w := f.users[0]
+				f.users = f.users[1:]
+				if order[w] == unseen {
+					enter(w)
+				} else if onStack[w] {
+					low[v] = min(low[v], order[w])
+				}
+				continue
+			}
+			frames = frames[:len(frames)-1]
+			if len(frames) > 0 {
+				parent := frames[len(frames)-1].node
+				low[parent] = min(low[parent], low[v])
+			}
+			if low[v] == order[v] {
+				var e epoch
+				e, stack = popEpoch(nodes, stack, onStack, v)
+				epochs = append(epochs, e)
+			}
+		}
+	}
+	slices.Reverse(epochs)
+	return epochs
+}
+
+// popEpoch takes the nodes down to root off the stack.
+func popEpoch(nodes []node, stack []int32, onStack []bool, root int32) (epoch, []int32) {
+	i := len(stack) - 1
+	for stack[i] != root {
+		i--
+	}
+	e := epoch{nodes: slices.Clone(stack[i:])}
+	for _, v := range e.nodes {
+		onStack[v] = false
+	}
+	slices.Sort(e.nodes)
+	e.recurrent = len(e.nodes) > 1 || slices.Contains(nodes[root].sources(nil), root)
+	return e, stack[:i]
+}

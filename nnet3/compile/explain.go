@@ -1,0 +1,263 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// NotComputableError says which outputs can't be computed and why.
+type NotComputableError struct {
+	// Outputs are the outputs with rows that can't be computed.
+	Outputs []MissingRows
+	// Inputs are the rows of input-nodes that are missing. There are none where nothing is missing and the rows depend on
+	// each other in a circle.
+	Inputs []MissingRows
+	// Chain leads from a row of an output to a row of an input that it needs and that is missing. Of a long chain only the
+	// two ends are there. Names has the names of its nodes.
+	Chain []index.Cindex
+	Names []string
+	// Partial says that the search for missing inputs was cut short, so that more may be missing.
+	Partial bool
+}
+
+// MissingRows are rows of a node.
+type MissingRows struct {
+	Node string
+	// Count is the number of rows, Of the number of rows wanted of an output, or given of an input.
+	Count, Of int
+	// First are the first few of them, in the order of index.Compare.
+	First []index.Index
+	// Given are the first and the last time that was given of an input; it means nothing if Of is 0.
+	Given [2]int32
+}
+
+// Unwrap returns ErrNotComputable.
+func (e *NotComputableError) Unwrap() error { return ErrNotComputable }
+
+// Error says what is missing in a few lines.
+func (e *NotComputableError) Error() string {
+	var b strings.Builder
+	for i := range e.Outputs {
+		o := &e.Outputs[i]
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "output %q can't be computed for %d of %s, %s", o.Node, o.Count, indexes(o.Of), o.list())
+	}
+	for i := range e.Inputs {
+		in := &e.Inputs[i]
+		fmt.Fprintf(&b, "; input %q lacks %s, %s", in.Node, indexes(in.Count), in.list())
+		if in.Of == 0 {
+			b.WriteString(" (none was given)")
+		} else {
+			fmt.Fprintf(&b, " (given: %s, t from %d to %d)", indexes(in.Of), in.Given[0], in.Given[1])
+		}
+	}
+	if e.Partial {
+		b.WriteString("; and perhaps more")
+	}
+	if len(e.Inputs) == 0 && !e.Partial {
+		b.WriteString("; no input is missing: the rows depend on each other in a circle")
+	}
+	for i, c := range e.Chain {
+		sep := " <- "
+		if i == 0 {
+			sep = "; for example "
+		}
+		b.WriteString(sep + e.Names[i] + c.Index.String())
+	}
+	return b.String()
+}
+
+func indexes(n int) string {
+	if n == 1 {
+		return "1 index"
+	}
+	return fmt.Sprintf("%d indexes", n)
+}
+
+// list prints the first indexes.
+func (m *MissingRows) list() string {
+	s := index.Format(m.First)
+	if m.Count > len(m.First) {
+		s = strings.TrimSuffix(s, "]") + ", …]"
+	}
+	return s
+}
+
+const (
+	maxExplainedRows  = 10      // of each node
+	maxExplainedSteps = 1 << 20 // of the search
+	maxChain          = 40
+	maxJudged         = 64 // dependencies of a component's row that are tried one by one
+)
+
+// explain finds out which inputs are missing for outputs that can't be computed. It follows everything that they can't do
+// without, even where the builder gave up because one missing input is enough.
+func (b *builder) explain(inputs, outputs []ioRows) error {
+	e := &NotComputableError{}
+	parent := map[int32]int32{} // what a vertex is needed for
+	var queue []int32
+	for i := range outputs {
+		var bad []int32
+		for _, v := range outputs[i].rows.vertices {
+			if b.graph.vertices[v].status != computable {
+				bad = append(bad, v)
+				parent[v] = none
+			}
+		}
+		if len(bad) > 0 {
+			wanted := len(outputs[i].spec.Indexes)
+			e.Outputs = append(e.Outputs, MissingRows{Node: b.net.name(outputs[i].node), Of: wanted,
+				Count: len(bad) * b.lanes, First: b.firstIndexes(bad)})
+		}
+		queue = append(queue, bad...)
+	}
+	missing := map[int32][]int32{} // by input-node
+	for i := 0; i < len(queue); i++ {
+		if i == maxExplainedSteps {
+			e.Partial = true
+			break
+		}
+		v := queue[i]
+		if node := b.graph.vertices[v].Node; b.net.nodes[node].kind == inputNode {
+			missing[node] = append(missing[node], v)
+			continue
+		}
+		if b.expandAgain(v) != nil {
+			continue
+		}
+		for _, d := range b.culprits(v) {
+			if _, seen := parent[d]; !seen {
+				parent[d] = v
+				queue = append(queue, d)
+			}
+		}
+	}
+	first := int32(none)
+	for node := range int32(len(b.net.nodes)) {
+		vertices := missing[node]
+		if len(vertices) == 0 {
+			continue
+		}
+		if first < 0 {
+			first = vertices[0]
+		}
+		m := MissingRows{Node: b.net.name(node), Count: len(vertices) * b.lanes, First: b.firstIndexes(vertices)}
+		b.describeGiven(&m, inputs, node)
+		e.Inputs = append(e.Inputs, m)
+	}
+	b.addChain(e, parent, first)
+	return e
+}
+
+// addChain adds the way from an output to a missing input, without hidden nodes.
+func (b *builder) addChain(e *NotComputableError, parent map[int32]int32, v int32) {
+	for ; v >= 0; v = parent[v] {
+		if c := b.graph.vertices[v].Cindex; b.net.nodes[c.Node].kind != hiddenNode {
+			e.Chain = append(e.Chain, c)
+		}
+	}
+	slices.Reverse(e.Chain)
+	if n := len(e.Chain); n > maxChain {
+		e.Chain = append(e.Chain[:maxChain/2], e.Chain[n-maxChain/2:]...)
+	}
+	for _, c := range e.Chain {
+		e.Names = append(e.Names, b.net.name(c.Node))
+	}
+}
+
+// expandAgain finds the dependencies of v, also where the builder didn't look because they were of no use.
+func (b *builder) expandAgain(v int32) error {
+	x := &b.graph.vertices[v]
+	if x.first >= 0 || x.given {
+		return nil
+	}
+	x.status, x.usable = unknown, max(x.usable, 1)
+	err := b.expand(v)
+	b.tellUsers()
+	b.judgeDirty()
+	return err
+}
+
+// culprits returns the dependencies that are missing for v: of a component those that it can't do without, or all if it
+// could do without each of them.
+func (b *builder) culprits(v int32) []int32 {
+	g := b.graph
+	x := g.vertices[v]
+	n := &b.net.nodes[x.Node]
+	deps := g.dependencies(v)
+	if n.terms != nil && n.terms.ops != nil {
+		return n.terms.culprits(g, deps, &b.scratch)
+	}
+	var list, all []int32
+	for _, d := range deps {
+		if d < 0 || g.vertices[d].status == computable {
+			continue
+		}
+		all = append(all, d)
+		if n.kind != generalNode || len(deps) > maxJudged ||
+			!n.general.IsComputable(x.Index, func(ix index.Index) bool { return ix != g.vertices[d].Index }, nil) {
+			list = append(list, d)
+		}
+	}
+	if len(list) == 0 {
+		return all
+	}
+	return list
+}
+
+// culprits returns the dependencies that are missing: of a sum those that it lacks, of a Failover those of both, of an
+// IfDefined none.
+func (t *terms) culprits(g *graph, deps []int32, s *scratch) []int32 {
+	t.evaluate(g, deps, s)
+	s.needed = append(s.needed[:0], make([]bool, len(t.ops))...)
+	for i := range t.parts {
+		s.needed[t.parts[i].root] = true
+	}
+	var list []int32
+	for i := len(t.ops) - 1; i >= 0; i-- {
+		o := &t.ops[i]
+		switch {
+		case !s.needed[i] || s.status[i] == computable || o.kind == descriptor.IfDefined:
+		case o.kind == descriptor.Simple:
+			list = append(list, deps[o.leaf])
+		default:
+			for _, a := range o.args {
+				s.needed[a] = true
+			}
+		}
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// firstIndexes returns the first few indexes of vertices of a node.
+func (b *builder) firstIndexes(vertices []int32) []index.Index {
+	vertices = slices.Clone(vertices)
+	(&phaser{graph: b.graph}).sortVertices(vertices)
+	var list []index.Index
+	for _, v := range vertices[:min(len(vertices), maxExplainedRows)] {
+		list = append(list, b.graph.vertices[v].Index)
+	}
+	return list
+}
+
+// describeGiven says what was given of an input.
+func (b *builder) describeGiven(m *MissingRows, inputs []ioRows, node int32) {
+	for i := range inputs {
+		if inputs[i].node != node {
+			continue
+		}
+		indexes := inputs[i].spec.Indexes
+		m.Of = len(indexes)
+		m.Given = [2]int32{indexes[0].T, indexes[0].T}
+		for _, ix := range indexes {
+			m.Given[0], m.Given[1] = min(m.Given[0], ix.T), max(m.Given[1], ix.T)
+		}
+	}
+}

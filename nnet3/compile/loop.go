@@ -1,0 +1,397 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// lifetime is when a matrix of a computation is used, in numbers of commands, not counting allocation, the zeroing right
+// after it, and deallocation.
+type lifetime struct {
+	first, last int // first is the number of commands, last -1, where there is no use
+	accepted    bool
+	provided    bool
+}
+
+// lifetimes returns the lifetime of each matrix of a computation as it is compiled.
+func lifetimes(c *computation.Computation) []lifetime {
+	lives := make([]lifetime, len(c.Matrices))
+	for m := range lives {
+		lives[m] = lifetime{first: len(c.Commands), last: -1}
+	}
+	use := func(i int, sub int32) *lifetime {
+		l := &lives[c.Submatrices[sub].Matrix]
+		l.first, l.last = min(l.first, i), max(l.last, i)
+		return l
+	}
+	for i := range c.Commands {
+		cmd := &c.Commands[i]
+		if isSizing(c, i) {
+			continue
+		}
+		for arg := range cmd.Submatrices {
+			l := use(i, *arg)
+			l.accepted = l.accepted || cmd.Type == computation.AcceptInput
+			l.provided = l.provided || cmd.Type == computation.ProvideOutput
+		}
+		switch cmd.Type {
+		case computation.AddRowsMulti, computation.AddToRowsMulti, computation.CopyRowsMulti, computation.CopyToRowsMulti:
+			for _, at := range c.IndexesMulti[cmd.Arg2] {
+				if at[0] > 0 {
+					use(i, at[0])
+				}
+			}
+		}
+	}
+	return lives
+}
+
+// isSizing reports whether command i allocates, frees, or zeroes what was just allocated.
+func isSizing(c *computation.Computation, i int) bool {
+	switch c.Commands[i].Type {
+	case computation.AllocMatrix, computation.DeallocMatrix:
+		return true
+	case computation.SetConst:
+		return i > 0 && c.Commands[i-1].Type == computation.AllocMatrix && c.Commands[i-1].Arg1 == c.Commands[i].Arg1
+	}
+	return false
+}
+
+// moveSizing allocates and zeroes each matrix right before its first use, frees it right after its last one, and drops
+// matrices without use. It returns the places of the permanent no-ops among the new commands.
+func moveSizing(c *computation.Computation, lives []lifetime) (commands []computation.Command, splices []int) {
+	wholes := make([]int32, len(c.Matrices))
+	for s := len(c.Submatrices) - 1; s > 0; s-- {
+		if c.IsWhole(int32(s)) {
+			wholes[c.Submatrices[s].Matrix] = int32(s)
+		}
+	}
+	starts, ends := make([][]int32, len(c.Commands)), make([][]int32, len(c.Commands))
+	for m := 1; m < len(lives); m++ {
+		l := &lives[m]
+		if l.last < 0 {
+			continue
+		}
+		if !l.accepted {
+			starts[l.first] = append(starts[l.first], wholes[m])
+		}
+		if !l.provided {
+			ends[l.last] = append(ends[l.last], wholes[m])
+		}
+	}
+	for i, cmd := range c.Commands {
+		if isSizing(c, i) {
+			continue
+		}
+		for _, s := range starts[i] {
+			commands = append(commands, computation.NewCommand(computation.AllocMatrix, s),
+				computation.NewScaledCommand(computation.SetConst, 0, s))
+		}
+		if cmd.Type == computation.NoOperationPermanent {
+			splices = append(splices, len(commands))
+		}
+		commands = append(commands, cmd)
+		for _, s := range ends[i] {
+			commands = append(commands, computation.NewCommand(computation.DeallocMatrix, s))
+		}
+	}
+	return commands, splices
+}
+
+// carried is a matrix that a pass leaves to later ones, as far as it can be compared with others: what its rows stand for,
+// with times relative to the first.
+type carried struct {
+	matrix int32
+	time   int32
+}
+
+// closeLoop looks for two places in a computation of many segments, at the end of the inputs of a segment each, where the
+// same matrices are in use, but for their times, which are as far apart as the segments. It cuts the computation off at
+// the second, hands the matrices over to those of the first, and jumps there. It fails if there are no such places.
+//
+// A matrix may be used for the last time up to horizon segments after the one that it is of. Later in the computation than
+// that before its end it isn't known what is in use.
+func closeLoop(c *computation.Computation, shift int32, horizon int) bool {
+	lives := lifetimes(c)
+	var permanent []int
+	for i, cmd := range c.Commands {
+		if cmd.Type == computation.NoOperationPermanent {
+			permanent = append(permanent, i)
+		}
+	}
+	carries := make([][]carried, max(len(permanent)-horizon, 0))
+	for k := range carries {
+		carries[k] = carriedAt(c, lives, permanent[k])
+	}
+	for j := 1; j < len(carries); j++ {
+		for i := j - 1; i >= 0; i-- {
+			if !alike(c, carries[i], carries[j], int32(j-i)*shift) || !timeless(c, carries[i], carries[j], i, j) {
+				continue
+			}
+			swaps, ok := orderSwaps(carries[i], carries[j])
+			if !ok {
+				continue
+			}
+			commands, splices := moveSizing(c, lives)
+			c.Commands = splice(c, commands, splices[i], splices[j], swaps)
+			dropUnused(c)
+			return true
+		}
+	}
+	return false
+}
+
+// timeless reports whether the matrices that are in use both at segment i and at segment j stay in use for ever, as an input
+// that is given once and for all: every j-i segments they are used alike, to the end.
+func timeless(c *computation.Computation, a, b []carried, i, j int) bool {
+	for k := range a {
+		if a[k].time != b[k].time {
+			continue
+		}
+		if a[k].matrix != b[k].matrix {
+			return false
+		}
+		used := segmentsOf(c, a[k].matrix)
+		if !slices.Contains(used[len(used)-(j-i):], true) {
+			return false
+		}
+		for s := j; s < len(used); s++ {
+			if used[s] != used[s-(j-i)] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// segmentsOf returns for each segment whether it uses a matrix, besides accepting it.
+func segmentsOf(c *computation.Computation, matrix int32) []bool {
+	used := []bool{false}
+	note := func(sub int32) {
+		if sub > 0 && c.Submatrices[sub].Matrix == matrix {
+			used[len(used)-1] = true
+		}
+	}
+	for i := range c.Commands {
+		cmd := &c.Commands[i]
+		switch {
+		case isSizing(c, i) || cmd.Type == computation.AcceptInput:
+			continue
+		case cmd.Type == computation.NoOperationMarker:
+			used = append(used, false)
+		case cmd.Type == computation.AddRowsMulti:
+			for _, at := range c.IndexesMulti[cmd.Arg2] {
+				note(at[0])
+			}
+		}
+		for arg := range cmd.Submatrices {
+			note(*arg)
+		}
+	}
+	return used[:len(used)-1] // behind the last marker there is nothing but the end
+}
+
+// carriedAt returns the matrices that are in use before and after a command, in an order that doesn't depend on times.
+func carriedAt(c *computation.Computation, lives []lifetime, at int) []carried {
+	var list []carried
+	for m := range lives {
+		if l := &lives[m]; l.first < at && l.last > at {
+			time := int32(index.NoTime)
+			for _, x := range c.MatrixDebugInfo[m].Cindexes {
+				if x.Index.T != index.NoTime {
+					time = x.Index.T
+					break
+				}
+			}
+			list = append(list, carried{int32(m), time})
+		}
+	}
+	slices.SortFunc(list, func(a, b carried) int { return compareRows(c, a, b) })
+	return list
+}
+
+// compareRows orders matrices by what their rows stand for with relative times, then by time.
+func compareRows(c *computation.Computation, a, b carried) int {
+	x, y := &c.MatrixDebugInfo[a.matrix], &c.MatrixDebugInfo[b.matrix]
+	if d := cmp.Or(cmp.Compare(len(x.Cindexes), len(y.Cindexes)), cmp.Compare(c.Matrices[a.matrix].Cols, c.Matrices[b.matrix].Cols)); d != 0 {
+		return d
+	}
+	for i := range x.Cindexes {
+		p, q := relative(x.Cindexes[i], a.time), relative(y.Cindexes[i], b.time)
+		if d := index.CompareCindex(p, q); d != 0 {
+			return d
+		}
+	}
+	return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.matrix, b.matrix))
+}
+
+func relative(x index.Cindex, time int32) index.Cindex {
+	if x.Index.T != index.NoTime {
+		x.Index.T -= time
+	}
+	return x
+}
+
+// alike reports whether two lists are of the same matrices, each at the same time or shift apart.
+func alike(c *computation.Computation, a, b []carried, shift int32) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].time != b[i].time && b[i].time-a[i].time != shift {
+			return false
+		}
+		moved := carried{a[i].matrix, b[i].time}
+		x, y := &c.MatrixDebugInfo[a[i].matrix], &c.MatrixDebugInfo[b[i].matrix]
+		if c.Matrices[a[i].matrix] != c.Matrices[b[i].matrix] || x.IsDeriv != y.IsDeriv || len(x.Cindexes) != len(y.Cindexes) {
+			return false
+		}
+		for k := range x.Cindexes {
+			if relative(x.Cindexes[k], a[i].time) != relative(y.Cindexes[k], moved.time) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// orderSwaps returns the pairs of matrices (to, from) to swap so that those of b take the places of those of a, in an order
+// in which no place is taken before it is free.
+func orderSwaps(a, b []carried) ([][2]int32, bool) {
+	occupied := make(map[int32]bool, len(b))
+	for _, m := range b {
+		occupied[m.matrix] = true
+	}
+	var swaps [][2]int32
+	done := make([]bool, len(a))
+	left := 0
+	for i := range a {
+		if done[i] = a[i].matrix == b[i].matrix; !done[i] {
+			left++
+		}
+	}
+	for left > 0 {
+		before := left
+		for i := range a {
+			if !done[i] && !occupied[a[i].matrix] {
+				swaps = append(swaps, [2]int32{a[i].matrix, b[i].matrix})
+				occupied[a[i].matrix], occupied[b[i].matrix] = true, false
+				done[i] = true
+				left--
+			}
+		}
+		if left == before {
+			return nil, false
+		}
+	}
+	return swaps, true
+}
+
+// splice returns the commands before to, a label before from, and the jump back to it.
+func splice(c *computation.Computation, commands []computation.Command, from, to int, swaps [][2]int32) []computation.Command {
+	whole := make(map[int32]int32)
+	for s := len(c.Submatrices) - 1; s > 0; s-- {
+		if c.IsWhole(int32(s)) {
+			whole[c.Submatrices[s].Matrix] = int32(s)
+		}
+	}
+	looped := slices.Concat(commands[:from], []computation.Command{computation.NewCommand(computation.NoOperationLabel)}, commands[from:to])
+	for _, s := range swaps {
+		looped = append(looped, computation.NewCommand(computation.SwapMatrix, whole[s[0]], whole[s[1]]))
+	}
+	return append(looped, computation.NewCommand(computation.GotoLabel, int32(from)))
+}
+
+// dropUnused drops the matrices, sub-matrices, indexes and precomputed indexes that no command names, and renumbers the
+// others.
+func dropUnused(c *computation.Computation) {
+	multi, rows, ranges := newRenumbering(len(c.IndexesMulti)), newRenumbering(len(c.Indexes)), newRenumbering(len(c.IndexesRanges))
+	pre, subs, matrices := newRenumbering(len(c.PrecomputedIndexes)), newRenumbering(len(c.Submatrices)), newRenumbering(len(c.Matrices))
+	// each calls f for every number in the commands, of a sub-matrix or of something else.
+	each := func(f func(r renumbering, number *int32)) {
+		for i := range c.Commands {
+			cmd := &c.Commands[i]
+			for arg := range cmd.Submatrices {
+				f(subs, arg)
+			}
+			switch cmd.Type {
+			case computation.Propagate, computation.Backprop, computation.BackpropNoModelUpdate:
+				f(pre, &cmd.Arg2)
+			case computation.AddRows, computation.CopyRows:
+				f(rows, &cmd.Arg3)
+			case computation.AddRowRanges:
+				f(ranges, &cmd.Arg3)
+			case computation.AddRowsMulti, computation.AddToRowsMulti, computation.CopyRowsMulti, computation.CopyToRowsMulti:
+				f(multi, &cmd.Arg2)
+			}
+		}
+	}
+	pre.use(0)
+	subs.use(0)
+	each(func(r renumbering, number *int32) { r.use(*number) })
+	eachLocation := func(f func(sub *int32)) {
+		for m, list := range c.IndexesMulti {
+			for i := range list {
+				if multi[m] >= 0 && list[i][0] > 0 {
+					f(&list[i][0])
+				}
+			}
+		}
+	}
+	eachLocation(func(sub *int32) { subs.use(*sub) })
+	for s, used := range subs {
+		if used >= 0 {
+			matrices.use(c.Submatrices[s].Matrix)
+		}
+	}
+	for _, r := range [...]renumbering{multi, rows, ranges, pre, subs, matrices} {
+		r.number()
+	}
+	each(func(r renumbering, number *int32) { *number = r[*number] })
+	eachLocation(func(sub *int32) { *sub = subs[*sub] })
+	c.IndexesMulti, c.Indexes, c.IndexesRanges = kept(c.IndexesMulti, multi), kept(c.Indexes, rows), kept(c.IndexesRanges, ranges)
+	c.PrecomputedIndexes, c.Submatrices = kept(c.PrecomputedIndexes, pre), kept(c.Submatrices, subs)
+	c.Matrices, c.MatrixDebugInfo = kept(c.Matrices, matrices), kept(c.MatrixDebugInfo, matrices)
+	for s := range c.Submatrices {
+		c.Submatrices[s].Matrix = matrices[c.Submatrices[s].Matrix]
+	}
+}
+
+// renumbering has the new number of each thing, none where it is dropped.
+type renumbering []int32
+
+func newRenumbering(n int) renumbering {
+	r := make(renumbering, n)
+	fill(r, none)
+	return r
+}
+
+func (r renumbering) use(i int32) { r[i] = 0 }
+
+// number gives the used things their numbers.
+func (r renumbering) number() {
+	next := int32(0)
+	for i := range r {
+		if r[i] >= 0 {
+			r[i] = next
+			next++
+		}
+	}
+}
+
+// kept returns the things that have a number.
+func kept[T any](list []T, r renumbering) []T {
+	if list == nil {
+		return nil
+	}
+	var out []T
+	for i := range list {
+		if r[i] >= 0 {
+			out = append(out, list[i])
+		}
+	}
+	return out
+}

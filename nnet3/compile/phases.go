@@ -1,0 +1,230 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// phaser divides the vertices of a segment into phases: groups of vertices of one node that can be computed at once, after
+// the groups before.
+type phaser struct {
+	net   *network
+	graph *graph
+	// byNode has the vertices of the segment, those of node i from start[i] on, in the order of their indexes.
+	byNode         []int32
+	start          []int32
+	level          []int32 // by vertex, in recurrent epochs
+	blocks         []int32 // by vertex, the dependencies in its epoch that have no level yet
+	mark           []int32 // by vertex, the segment it is of, from 1 on
+	segment        int32
+	counts, sorted []int32 // scratch of sortVertices
+}
+
+// phases calls yield for every phase of the vertices, in an order in which they can be computed. The vertices of a phase are
+// in the order of their indexes, and overwritten by the next call.
+func (p *phaser) phases(vertices []int32, yield func(node int32, vertices []int32) error) error {
+	p.sortByNode(vertices)
+	for e := range p.net.epochs {
+		ep := &p.net.epochs[e]
+		var err error
+		if ep.recurrent {
+			err = p.recurrentPhases(ep, yield)
+		} else if group := p.ofNode(ep.nodes[0]); len(group) > 0 {
+			err = yield(ep.nodes[0], group)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofNode returns the vertices of a node.
+func (p *phaser) ofNode(node int32) []int32 { return p.byNode[p.start[node]:p.start[node+1]] }
+
+// sortByNode sorts the vertices by node, then index. Given ones are left out.
+func (p *phaser) sortByNode(vertices []int32) {
+	g := p.graph
+	p.start = slices.Grow(p.start[:0], len(p.net.nodes)+2)[:len(p.net.nodes)+2]
+	clear(p.start)
+	p.mark = extend(p.mark, len(g.vertices))
+	p.segment++
+	n := 0
+	for _, v := range vertices {
+		if !g.vertices[v].given {
+			p.mark[v] = p.segment
+			p.start[g.vertices[v].Node+2]++
+			n++
+		}
+	}
+	for i := 2; i < len(p.start); i++ {
+		p.start[i] += p.start[i-1]
+	}
+	p.byNode = slices.Grow(p.byNode[:0], n)[:n]
+	for _, v := range vertices {
+		if !g.vertices[v].given {
+			at := &p.start[g.vertices[v].Node+1]
+			p.byNode[*at] = v
+			*at++
+		}
+	}
+	for i := range p.net.nodes {
+		p.sortVertices(p.ofNode(int32(i)))
+	}
+}
+
+// sortVertices sorts vertices of one node in the order of their indexes. Mostly they are sorted, and if not, their times are
+// close to each other, so that they can be counted.
+func (p *phaser) sortVertices(vertices []int32) {
+	g := p.graph
+	if len(vertices) == 0 || isSorted(g, vertices) {
+		return
+	}
+	low, high := g.vertices[vertices[0]].Index.T, g.vertices[vertices[0]].Index.T
+	for _, v := range vertices {
+		t := g.vertices[v].Index.T
+		low, high = min(low, t), max(high, t)
+	}
+	if times := int64(high) - int64(low) + 1; times <= int64(4*len(vertices)+64) {
+		p.counts = slices.Grow(p.counts[:0], int(times)+1)[:times+1]
+		clear(p.counts)
+		for _, v := range vertices {
+			p.counts[g.vertices[v].Index.T-low+1]++
+		}
+		for i := 1; i < len(p.counts); i++ {
+			p.counts[i] += p.counts[i-1]
+		}
+		p.sorted = append(p.sorted[:0], vertices...)
+		for _, v := range p.sorted {
+			at := &p.counts[g.vertices[v].Index.T-low]
+			vertices[*at] = v
+			*at++
+		}
+		if isSorted(g, vertices) {
+			return
+		}
+	}
+	slices.SortFunc(vertices, func(a, b int32) int { return index.Compare(g.vertices[a].Index, g.vertices[b].Index) })
+}
+
+// isSorted reports whether vertices of one node are in the order of their indexes.
+func isSorted(g *graph, vertices []int32) bool {
+	for i := 1; i < len(vertices); i++ {
+		a, b := &g.vertices[vertices[i-1]].Index, &g.vertices[vertices[i]].Index
+		if a.T > b.T || a.T == b.T && (a.X > b.X || a.X == b.X && a.N > b.N) {
+			return false
+		}
+	}
+	return true
+}
+
+// recurrentPhases gives each vertex of an epoch a level, one more than the highest of its dependencies in the epoch, and
+// makes a phase of each node's vertices of a level. A component's hidden node counts as a level of its own.
+func (p *phaser) recurrentPhases(ep *epoch, yield func(int32, []int32) error) error {
+	g := p.graph
+	p.level = extend(p.level, len(g.vertices))
+	p.blocks = extend(p.blocks, len(g.vertices))
+	count := 0
+	for _, node := range ep.nodes {
+		for _, v := range p.ofNode(node) {
+			p.level[v], p.blocks[v] = 0, 0
+			if p.net.nodes[node].kind == simpleNode {
+				p.level[v] = 1
+			}
+			count++
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	ready := p.findReady(ep)
+	for i := 0; i < len(ready); i++ {
+		v := ready[i]
+		for e := g.vertices[v].users; e >= 0; e = g.next[e] {
+			u := g.owner[e]
+			if g.deps[e] != v || !p.isBlocked(u) || !g.live(e) {
+				continue
+			}
+			step := int32(1)
+			if p.net.nodes[g.vertices[u].Node].kind == simpleNode {
+				step = 2
+			}
+			p.level[u] = max(p.level[u], p.level[v]+step)
+			if p.blocks[u]--; p.blocks[u] == 0 {
+				ready = append(ready, u)
+			}
+		}
+	}
+	if len(ready) < count {
+		return p.stuck(ep)
+	}
+	p.sortByLevel(ep, ready)
+	for len(ready) > 0 {
+		first := ready[0]
+		n := 1
+		for n < len(ready) && p.level[ready[n]] == p.level[first] && g.vertices[ready[n]].Node == g.vertices[first].Node {
+			n++
+		}
+		if err := yield(g.vertices[first].Node, ready[:n]); err != nil {
+			return err
+		}
+		ready = ready[n:]
+	}
+	return nil
+}
+
+// sortByLevel orders the vertices of an epoch by level, then node, then index, in place of what dst holds.
+func (p *phaser) sortByLevel(ep *epoch, dst []int32) {
+	var start []int32
+	for _, v := range dst {
+		start = extend(start, int(p.level[v])+2)
+		start[p.level[v]+1]++
+	}
+	for i := 1; i < len(start); i++ {
+		start[i] += start[i-1]
+	}
+	for _, node := range ep.nodes {
+		for _, v := range p.ofNode(node) {
+			at := &start[p.level[v]]
+			dst[*at] = v
+			*at++
+		}
+	}
+}
+
+// isBlocked reports whether v is a vertex of the epoch at hand that waits for others.
+func (p *phaser) isBlocked(v int32) bool { return int(v) < len(p.blocks) && p.blocks[v] > 0 }
+
+// findReady counts for each vertex of an epoch the dependencies in the epoch, and returns the vertices that have none.
+func (p *phaser) findReady(ep *epoch) []int32 {
+	g := p.graph
+	var ready []int32
+	for _, node := range ep.nodes {
+		for _, v := range p.ofNode(node) {
+			for _, d := range g.dependencies(v) {
+				if d >= 0 && p.mark[d] == p.segment && p.net.nodes[g.vertices[d].Node].epoch == p.net.nodes[node].epoch {
+					p.blocks[v]++
+				}
+			}
+			if p.blocks[v] == 0 {
+				ready = append(ready, v)
+			}
+		}
+	}
+	return ready
+}
+
+// stuck explains why the vertices of an epoch can't be put in an order.
+func (p *phaser) stuck(ep *epoch) error {
+	for _, node := range ep.nodes {
+		for _, v := range p.ofNode(node) {
+			if p.blocks[v] > 0 {
+				return fmt.Errorf("%w: %s depends on itself: a recurrence that needs the past and the future at once, or the same time",
+					ErrCyclic, p.net.cindexName(p.graph.vertices[v].Cindex))
+			}
+		}
+	}
+	return nil
+}

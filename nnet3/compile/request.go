@@ -1,0 +1,191 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// ioRows is an input or an output of a segment.
+type ioRows struct {
+	spec *computation.IoSpecification
+	node int32
+	rows rows
+}
+
+// checkRequest checks everything about a request but the computability of its outputs.
+func (net *network) checkRequest(req *computation.Request) error {
+	if req == nil {
+		return fmt.Errorf("%w: no request", ErrBadRequest)
+	}
+	if len(req.Outputs) == 0 {
+		return fmt.Errorf("%w: no outputs are asked for", ErrBadRequest)
+	}
+	seen := make(map[string]bool, len(req.Inputs)+len(req.Outputs))
+	wantsDeriv, givesDeriv := req.NeedModelDerivative, false
+	check := func(spec *computation.IoSpecification, what string, valid func(n *node) bool) error {
+		i := net.nn.NodeIndex(spec.Name)
+		switch {
+		case i < 0:
+			return fmt.Errorf("%w: the network has no node %q%s", ErrBadRequest, spec.Name, net.suggest(spec.Name, valid))
+		case !valid(&net.nodes[i]):
+			return fmt.Errorf("%w: node %q can't be an %s%s", ErrBadRequest, spec.Name, what, net.suggest(spec.Name, valid))
+		case seen[spec.Name]:
+			return fmt.Errorf("%w: %q is named twice", ErrBadRequest, spec.Name)
+		case len(spec.Indexes) == 0:
+			return fmt.Errorf("%w: %s %q has no indexes", ErrBadRequest, what, spec.Name)
+		}
+		seen[spec.Name] = true
+		for _, ix := range spec.Indexes {
+			if ix.T == index.NoTime {
+				return fmt.Errorf("%w: %s %q has an index without time, %v", ErrBadRequest, what, spec.Name, ix)
+			}
+		}
+		return nil
+	}
+	for i := range req.Inputs {
+		if err := check(&req.Inputs[i], "input", func(n *node) bool { return n.kind == inputNode || n.isComponent() }); err != nil {
+			return err
+		}
+		wantsDeriv = wantsDeriv || req.Inputs[i].HasDeriv
+	}
+	for i := range req.Outputs {
+		if err := check(&req.Outputs[i], "output", func(n *node) bool { return n.kind == outputNode }); err != nil {
+			return err
+		}
+		givesDeriv = givesDeriv || req.Outputs[i].HasDeriv
+	}
+	if wantsDeriv && !givesDeriv {
+		return fmt.Errorf("%w: derivatives are asked for, but no output has one to start from (HasDeriv)", ErrBadRequest)
+	}
+	return nil
+}
+
+// suggest returns a hint at the node with the nearest name, or nothing.
+func (net *network) suggest(name string, valid func(n *node) bool) string {
+	var names []string
+	for i := range net.nodes {
+		if n := &net.nodes[i]; valid(n) {
+			names = append(names, net.name(int32(i)))
+		}
+	}
+	if near := descriptor.Nearest(name, names); near != "" && near != name {
+		return fmt.Sprintf("; is %q meant?", near)
+	}
+	return ""
+}
+
+// sequences returns the values of n in the requests, ascending.
+func sequences(requests []*computation.Request) lanes {
+	var all lanes
+	for _, req := range requests {
+		for _, specs := range [...][]computation.IoSpecification{req.Inputs, req.Outputs} {
+			for i := range specs {
+				last := int32(0)
+				for k, ix := range specs[i].Indexes {
+					if k > 0 && ix.N == last {
+						continue
+					}
+					last = ix.N
+					if at, found := slices.BinarySearch(all, ix.N); !found {
+						all = slices.Insert(all, at, ix.N)
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// isRegular reports whether the requests may be the same for all sequences, as far as numbers of rows tell. addRows finds
+// out for certain.
+func isRegular(requests []*computation.Request, l lanes) bool {
+	for _, req := range requests {
+		for _, specs := range [...][]computation.IoSpecification{req.Inputs, req.Outputs} {
+			for i := range specs {
+				if len(specs[i].Indexes)%len(l) != 0 {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// errIrregular says that the sequences of a request differ, so that they can't be lanes.
+var errIrregular = fmt.Errorf("%w: sequences differ", ErrBadRequest)
+
+// addSegment enters the inputs and outputs of a request into the graph.
+func (b *builder) addSegment(req *computation.Request, l lanes) (inputs, outputs []ioRows, err error) {
+	add := func(specs []computation.IoSpecification, enter func(int32, index.Index) (int32, bool)) ([]ioRows, error) {
+		io := make([]ioRows, len(specs))
+		for i := range specs {
+			node := int32(b.net.nn.NodeIndex(specs[i].Name))
+			r, err := b.addRows(specs[i].Indexes, node, l, enter)
+			if err != nil {
+				return nil, fmt.Errorf("%w, in %q", err, specs[i].Name)
+			}
+			io[i] = ioRows{spec: &specs[i], node: node, rows: r}
+		}
+		return io, nil
+	}
+	b.bounds.add(req)
+	if inputs, err = add(req.Inputs, b.addInput); err != nil {
+		return nil, nil, err
+	}
+	outputs, err = add(req.Outputs, b.addOutput)
+	return inputs, outputs, err
+}
+
+// addRows enters the vertices of the rows of an input or output.
+func (b *builder) addRows(indexes []index.Index, node int32, l lanes, enter func(int32, index.Index) (int32, bool)) (rows, error) {
+	if len(l) == 1 {
+		vertices := make([]int32, len(indexes))
+		for i, ix := range indexes {
+			v, isNew := enter(node, ix)
+			if !isNew {
+				return rows{}, fmt.Errorf("%w: index %v is given or wanted already", ErrBadRequest, ix)
+			}
+			vertices[i] = v
+		}
+		return inOrder(vertices, 1), nil
+	}
+	order := make([]int32, len(indexes))
+	for i := range order {
+		order[i] = none
+	}
+	vertices := make([]int32, 0, len(indexes)/len(l))
+	lane := 0
+	for row, ix := range indexes {
+		if l[lane] != ix.N {
+			lane, _ = slices.BinarySearch(l, ix.N)
+		}
+		ix.N = l[0]
+		v, isNew := enter(node, ix)
+		b.position = extend(b.position, int(v))
+		i := b.position[v]
+		if isNew {
+			i = int32(len(vertices))
+			b.position[v] = i
+			vertices = append(vertices, v)
+		}
+		k := int(i)*len(l) + lane
+		// Every vertex has its place in every lane exactly once: as many places as rows, and none taken twice.
+		if int(i) >= len(vertices) || vertices[i] != v || k >= len(order) || order[k] != none {
+			return rows{}, errIrregular
+		}
+		order[k] = int32(row)
+	}
+	return withOrder(vertices, order, len(indexes)), nil
+}
+
+// extend returns s, longer where it must be so that s[i] exists.
+func extend(s []int32, i int) []int32 {
+	if i < len(s) {
+		return s
+	}
+	return append(s, make([]int32, i+1-len(s)+len(s)/2)...)
+}

@@ -1,0 +1,190 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// stepKind says what a step does.
+type stepKind uint8
+
+const (
+	inputStep     stepKind = iota // takes a matrix from the caller
+	gatherStep                    // gathers the input of a component
+	outputStep                    // gathers an output for the caller
+	componentStep                 // runs a component
+	rangeStep                     // is columns of another step
+)
+
+// step computes the rows of one matrix.
+type step struct {
+	kind stepKind
+	node int32
+	rows rows
+	// input is the step that a componentStep takes its input from, none if it has none, or that a rangeStep views.
+	input int32
+	spec  *computation.IoSpecification // of an inputStep or outputStep
+	// views are the rangeSteps of this step.
+	views []int32
+
+	needDeriv    bool
+	value, deriv int32 // sub-matrices; deriv is 0 where there is none
+	// valueParts and derivParts are the sub-matrices of the parts of a descriptor: the numbers from there on, or value and
+	// deriv themselves where there is one part.
+	valueParts, derivParts int32
+	precomputed            int32
+}
+
+// segment is a request and the steps that do it.
+type segment struct {
+	request     *computation.Request
+	first, last int // its steps
+	inputs      int // so many of the first ones are its inputs
+}
+
+// stepper divides the computation into steps.
+type stepper struct {
+	net      *network
+	graph    *graph
+	lanes    lanes
+	phaser   phaser
+	steps    []step
+	segments []segment
+	// stepOf and rowOf say, by vertex, which step computes it, and which of the step's vertices it is.
+	stepOf, rowOf []int32
+}
+
+// addSegment appends the steps of a segment: inputs, then phase after phase.
+func (s *stepper) addSegment(req *computation.Request, inputs, outputs []ioRows, needed []int32) error {
+	s.stepOf = extend(s.stepOf, len(s.graph.vertices))
+	s.rowOf = extend(s.rowOf, len(s.graph.vertices))
+	seg := segment{request: req, first: len(s.steps), inputs: len(inputs)}
+	for i := range inputs {
+		s.add(step{kind: inputStep, node: inputs[i].node, rows: inputs[i].rows, input: none, spec: inputs[i].spec})
+	}
+	err := s.phaser.phases(needed, func(node int32, vertices []int32) error {
+		switch n := &s.net.nodes[node]; n.kind {
+		case outputNode:
+			for i := range outputs {
+				if outputs[i].node == node {
+					s.add(step{kind: outputStep, node: node, rows: outputs[i].rows, input: none, spec: outputs[i].spec})
+				}
+			}
+		case simpleNode:
+			r := inOrder(slices.Clone(vertices), len(s.lanes))
+			s.steps = append(s.steps, step{kind: gatherStep, node: n.source, rows: r, input: none})
+			s.add(step{kind: componentStep, node: node, rows: r, input: int32(len(s.steps) - 1)})
+		case generalNode:
+			return s.addGeneral(node, slices.Clone(vertices))
+		case rangeNode:
+			s.addRange(node, vertices)
+		}
+		return nil
+	})
+	seg.last = len(s.steps)
+	s.segments = append(s.segments, seg)
+	return err
+}
+
+// add appends a step whose vertices others will look for.
+func (s *stepper) add(st step) {
+	id := int32(len(s.steps))
+	for i, v := range st.rows.vertices {
+		s.stepOf[v], s.rowOf[v] = id, int32(i)
+	}
+	s.steps = append(s.steps, st)
+}
+
+// addRange appends a step for every step that the vertices of a dim-range node are columns of. It views all rows of that
+// step, also those that are not asked for.
+func (s *stepper) addRange(node int32, vertices []int32) {
+	for _, v := range vertices {
+		src := s.graph.dependencies(v)[0]
+		from := s.stepOf[src]
+		view := int32(none)
+		for _, i := range s.steps[from].views {
+			if s.steps[i].node == node {
+				view = i
+			}
+		}
+		if view < 0 {
+			view = int32(len(s.steps))
+			s.steps[from].views = append(s.steps[from].views, view)
+			s.steps = append(s.steps, step{kind: rangeStep, node: node, rows: s.steps[from].rows, input: from})
+		}
+		s.stepOf[v], s.rowOf[v] = view, s.rowOf[src]
+	}
+}
+
+// addGeneral appends the steps of a component that isn't simple. Its input has the rows that any of its rows depends on.
+func (s *stepper) addGeneral(node int32, vertices []int32) error {
+	g := s.graph
+	n := &s.net.nodes[node]
+	var inputs []int32
+	for _, v := range vertices {
+		for _, d := range g.dependencies(v) {
+			if d >= 0 {
+				inputs = append(inputs, d)
+			}
+		}
+	}
+	s.phaser.sortVertices(inputs)
+	inputs = slices.Compact(inputs)
+	in, out := inOrder(inputs, len(s.lanes)), inOrder(vertices, len(s.lanes))
+	if n.properties.Has(component.ReordersIndexes) {
+		inIndexes, outIndexes := in.indexes(g, s.lanes), out.indexes(g, s.lanes)
+		n.general.ReorderIndexes(&inIndexes, &outIndexes)
+		var err error
+		if in, err = s.reordered(inputs, n.source, inIndexes); err != nil {
+			return err
+		}
+		if out, err = s.reordered(vertices, node, outIndexes); err != nil {
+			return err
+		}
+	}
+	from := int32(none)
+	if len(inputs) > 0 {
+		from = int32(len(s.steps))
+		s.steps = append(s.steps, step{kind: gatherStep, node: n.source, rows: in, input: none})
+	}
+	s.add(step{kind: componentStep, node: node, rows: out, input: from})
+	return nil
+}
+
+// reordered puts vertices of a node into the rows that a component prefers. Rows without time are padding.
+func (s *stepper) reordered(vertices []int32, node int32, indexes []index.Index) (rows, error) {
+	lanes := len(s.lanes)
+	order := make([]int32, len(vertices)*lanes)
+	for i := range order {
+		order[i] = none
+	}
+	at := make(map[int32]int32, len(vertices))
+	for i, v := range vertices {
+		at[v] = int32(i)
+	}
+	placed := 0
+	for row, ix := range indexes {
+		if ix.T == index.NoTime {
+			continue
+		}
+		lane := 0
+		if lanes > 1 {
+			lane, _ = slices.BinarySearch(s.lanes, ix.N)
+			ix.N = s.lanes[0]
+		}
+		i, ok := at[s.graph.find(node, ix)]
+		if !ok || lane == lanes || order[int(i)*lanes+lane] != none {
+			return rows{}, fmt.Errorf("%w: node %q: the component reorders rows that it was not given, %v", ErrNetwork, s.net.name(node), ix)
+		}
+		order[int(i)*lanes+lane] = int32(row)
+		placed++
+	}
+	if placed < len(order) {
+		return rows{}, fmt.Errorf("%w: node %q: the component lost %d rows when it reordered them", ErrNetwork, s.net.name(node), len(order)-placed)
+	}
+	return withOrder(vertices, order, len(indexes)), nil
+}

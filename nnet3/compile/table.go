@@ -1,0 +1,93 @@
+package compile
+
+import "github.com/nnopt/nnopt/nnet3/index"
+
+// table finds vertices by Cindex: open addressing, no deletion. A slot holds a tag in its upper half and the vertex plus
+// one in its lower half, so that a miss seldom has to look at a vertex. Sixteen consecutive times of a node share a
+// block of slots, because they are asked for one after the other.
+type table struct {
+	slots []uint64
+	used  int
+}
+
+const minTableSlots = 1 << 8
+
+// newTable returns a table with room for about n vertices before it grows.
+func newTable(n int) table {
+	size := minTableSlots
+	for size < 2*n {
+		size *= 2
+	}
+	return table{slots: make([]uint64, size)}
+}
+
+// hash returns the slot where the search for c begins, before masking, and the tag.
+func hash(c index.Cindex) (slot uint64, tag uint32) {
+	h := uint64(uint32(c.Node))*0x9e3779b97f4a7c15 ^ uint64(uint32(c.Index.N))*0xc2b2ae3d27d4eb4f
+	h ^= uint64(uint32(c.Index.X))*0x165667b19e3779f9 ^ uint64(uint32(c.Index.T>>4))*0x27d4eb2f165667c5
+	h ^= h >> 32
+	h *= 0xd6e8feb86659fd93
+	h ^= h >> 29
+	low := uint64(uint32(c.Index.T)) & 15
+	return h&^15 | low, uint32(h>>32)&^15 | uint32(low)
+}
+
+// find returns the vertex of c, or none.
+func (t *table) find(vertices []vertex, c index.Cindex) int32 {
+	slot, tag := hash(c)
+	mask := uint64(len(t.slots) - 1)
+	for slot &= mask; ; slot = (slot + 1) & mask {
+		e := t.slots[slot]
+		if e == 0 {
+			return none
+		}
+		if uint32(e>>32) == tag {
+			if v := int32(uint32(e)) - 1; vertices[v].Cindex == c {
+				return v
+			}
+		}
+	}
+}
+
+// findOrAdd returns the vertex of c, or enters id, the number of the vertex that the caller is about to make for it.
+func (t *table) findOrAdd(vertices []vertex, c index.Cindex, id int32) (found int32, added bool) {
+	slot, tag := hash(c)
+	mask := uint64(len(t.slots) - 1)
+	for slot &= mask; ; slot = (slot + 1) & mask {
+		e := t.slots[slot]
+		if e == 0 {
+			break
+		}
+		if uint32(e>>32) == tag {
+			if v := int32(uint32(e)) - 1; vertices[v].Cindex == c {
+				return v, false
+			}
+		}
+	}
+	t.slots[slot] = uint64(tag)<<32 | uint64(uint32(id+1))
+	t.used++
+	if 2*t.used > len(t.slots) {
+		t.grow(vertices, c, id)
+	}
+	return id, true
+}
+
+// grow doubles the table. The vertex id of last is not yet among vertices.
+func (t *table) grow(vertices []vertex, last index.Cindex, lastID int32) {
+	old := t.slots
+	t.slots = make([]uint64, 2*len(old))
+	mask := uint64(len(t.slots) - 1)
+	for _, e := range old {
+		if e == 0 {
+			continue
+		}
+		c := last
+		if id := int32(uint32(e)) - 1; id != lastID {
+			c = vertices[id].Cindex
+		}
+		slot, _ := hash(c)
+		for slot &= mask; t.slots[slot] != 0; slot = (slot + 1) & mask {
+		}
+		t.slots[slot] = e
+	}
+}

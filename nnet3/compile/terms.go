@@ -1,0 +1,263 @@
+package compile
+
+import (
+	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// terms is a descriptor laid flat: the rows that its value is the sum of, each a leaf, part after part. The dependencies of
+// a vertex stand in the order of the leaves.
+type terms struct {
+	leaves []leaf
+	parts  []part
+	// ops is the tree of the sums, arguments before their function, where some leaves are dispensable. It is nil where
+	// all are needed.
+	ops []op
+}
+
+// part is what stands between two commas of an Append.
+type part struct {
+	first, last int32 // its leaves
+	cols        int
+	constant    float32
+	// fixed is false where the constant depends on what is computable.
+	fixed bool
+	root  int32 // in terms.ops
+}
+
+// leaf leads from an index to one row of a node. Most leaves just shift, for which the numbers are at hand; forward knows
+// the others.
+type leaf struct {
+	forward *descriptor.Forward
+	plain   bool
+	node    int32
+	shift   index.Index
+	// scale is the factor of the row. It means nothing where it depends on the index, which only a Switch can bring about.
+	scale  float32
+	scaled bool // scale means something
+}
+
+// op is a function of the sums of a descriptor. A leaf has its number in arg, a constant its value.
+type op struct {
+	kind  descriptor.SumKind
+	leaf  int32
+	value float32
+	args  []int32
+}
+
+// scratch is memory for the evaluation of ops.
+type scratch struct {
+	status []status
+	needed []bool
+}
+
+// newTerms lays a descriptor flat.
+func newTerms(d *descriptor.Descriptor, nodeDim func(int) int) (*terms, error) {
+	t := &terms{parts: make([]part, len(d.Parts))}
+	all := true
+	for i := range d.Parts {
+		sum := &d.Parts[i]
+		p := &t.parts[i]
+		p.first = int32(len(t.leaves))
+		p.root = t.add(sum, &all)
+		p.last = int32(len(t.leaves))
+		p.constant, p.fixed = sum.Constant()
+		var err error
+		if p.cols, err = sum.Columns(nodeDim); err != nil {
+			return nil, err
+		}
+	}
+	if all {
+		t.ops = nil
+	}
+	return t, nil
+}
+
+// add appends the leaves and the functions of a sum. It clears all where some of them may be missing.
+func (t *terms) add(s *descriptor.Sum, all *bool) int32 {
+	o := op{kind: s.Kind, value: s.Value}
+	if s.Kind == descriptor.Simple {
+		o.leaf = int32(len(t.leaves))
+		t.leaves = append(t.leaves, newLeaf(&s.Forward))
+	}
+	for i := range s.Args {
+		o.args = append(o.args, t.add(&s.Args[i], all))
+	}
+	if s.Kind == descriptor.Failover || s.Kind == descriptor.IfDefined {
+		*all = false
+	}
+	t.ops = append(t.ops, o)
+	return int32(len(t.ops) - 1)
+}
+
+func newLeaf(f *descriptor.Forward) leaf {
+	l := leaf{forward: f}
+	switch {
+	case f.Kind == descriptor.Node:
+		l.plain, l.node = true, f.Node
+	case f.Kind == descriptor.Offset && f.Src[0].Kind == descriptor.Node:
+		l.plain, l.node, l.shift = true, f.Src[0].Node, f.Shift
+	}
+	first := true
+	l.targets(func(f *descriptor.Forward) {
+		l.scaled = first || l.scaled && f.Scale == l.scale
+		l.scale, first = f.Scale, false
+	})
+	return l
+}
+
+// targets calls yield for every node that the leaf may lead to.
+func (l *leaf) targets(yield func(*descriptor.Forward)) {
+	stack := []*descriptor.Forward{l.forward}
+	for len(stack) > 0 {
+		f := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if f.Kind == descriptor.Node {
+			yield(f)
+		}
+		for i := range f.Src {
+			stack = append(stack, &f.Src[i])
+		}
+	}
+}
+
+// nodes appends to dst the nodes that the leaf may lead to.
+func (l *leaf) nodes(dst []int32) []int32 {
+	if l.plain {
+		return append(dst, l.node)
+	}
+	l.targets(func(f *descriptor.Forward) { dst = append(dst, f.Node) })
+	return dst
+}
+
+// resolve returns the row that leaf l takes for the output at an index.
+func (t *terms) resolve(l *leaf, at index.Index) (node int32, ix index.Index) {
+	if l.plain {
+		return l.node, at.Add(l.shift)
+	}
+	term := l.forward.At(at)
+	return term.Cindex.Node, term.Cindex.Index
+}
+
+// scaleAt returns the factor of the leaf for the output at an index.
+func (l *leaf) scaleAt(at index.Index) float32 {
+	if l.scaled {
+		return l.scale
+	}
+	return l.forward.At(at).Scale
+}
+
+// evaluate works out which functions are computable. A leaf without a dependency is not.
+func (t *terms) evaluate(g *graph, deps []int32, s *scratch) {
+	s.status = s.status[:0]
+	for i := range t.ops {
+		o := &t.ops[i]
+		value := computable
+		switch o.kind {
+		case descriptor.Simple:
+			value = notComputable
+			if d := deps[o.leaf]; d >= 0 {
+				value = g.vertices[d].status
+			}
+		case descriptor.Add:
+			for _, a := range o.args {
+				value = worse(value, s.status[a])
+			}
+		case descriptor.Failover:
+			value = better(s.status[o.args[0]], s.status[o.args[1]])
+		}
+		s.status = append(s.status, value)
+	}
+}
+
+// worse returns the status of what needs two things, better that of what needs one of two.
+func worse(a, b status) status {
+	switch {
+	case a == notComputable || b == notComputable:
+		return notComputable
+	case a == unknown || b == unknown:
+		return unknown
+	}
+	return computable
+}
+
+func better(a, b status) status {
+	switch {
+	case a == computable || b == computable:
+		return computable
+	case a == unknown || b == unknown:
+		return unknown
+	}
+	return notComputable
+}
+
+// judge returns the status of a row with these dependencies.
+func (t *terms) judge(g *graph, deps []int32, s *scratch) status {
+	t.evaluate(g, deps, s)
+	value := computable
+	for i := range t.parts {
+		value = worse(value, s.status[t.parts[i].root])
+	}
+	return value
+}
+
+// choose marks the functions that make up the value: of a Failover the first that is computable, of an IfDefined what is
+// defined. The row must be computable.
+func (t *terms) choose(g *graph, deps []int32, s *scratch) {
+	t.evaluate(g, deps, s)
+	s.needed = append(s.needed[:0], make([]bool, len(t.ops))...)
+	for i := range t.parts {
+		s.needed[t.parts[i].root] = true
+	}
+	for i := len(t.ops) - 1; i >= 0; i-- {
+		o := &t.ops[i]
+		if !s.needed[i] {
+			continue
+		}
+		switch o.kind {
+		case descriptor.Add:
+			for _, a := range o.args {
+				s.needed[a] = true
+			}
+		case descriptor.Failover:
+			if s.status[o.args[0]] == computable {
+				s.needed[o.args[0]] = true
+			} else {
+				s.needed[o.args[1]] = true
+			}
+		case descriptor.IfDefined:
+			s.needed[o.args[0]] = s.status[o.args[0]] == computable
+		}
+	}
+}
+
+// prune drops from deps what does not make up the value.
+func (t *terms) prune(g *graph, deps []int32, s *scratch) {
+	t.choose(g, deps, s)
+	for i := range t.ops {
+		if t.ops[i].kind == descriptor.Simple && !s.needed[i] {
+			deps[t.ops[i].leaf] = none
+		}
+	}
+}
+
+// constantAt returns the constant of part p of a row with these dependencies, which have been pruned.
+func (t *terms) constantAt(p *part, g *graph, deps []int32, s *scratch) float32 {
+	if p.fixed {
+		return p.constant
+	}
+	t.choose(g, deps, s)
+	first := int32(0) // the functions of a part follow those of the part before
+	for i := range t.parts {
+		if root := t.parts[i].root; root < p.root {
+			first = root + 1
+		}
+	}
+	sum := float32(0)
+	for i := first; i <= p.root; i++ {
+		if s.needed[i] && t.ops[i].kind == descriptor.Const {
+			sum += t.ops[i].value
+		}
+	}
+	return sum
+}

@@ -1,0 +1,259 @@
+package computation
+
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/nnet3/component"
+)
+
+// commands checks each command by itself: sizes, rows, components, nodes.
+func (r *report) commands() {
+	for i, cmd := range r.c.Commands {
+		if bad := float64(cmd.Alpha); math.IsNaN(bad) || math.IsInf(bad, 0) {
+			r.addf(ErrSize, i, "alpha is %g", cmd.Alpha)
+		}
+		switch cmd.Type {
+		case SwapMatrix:
+			r.sameSize(i, cmd.Arg1, cmd.Arg2)
+			if r.overlap(cmd.Arg1, cmd.Arg2) {
+				r.addf(ErrOverlap, i, "a matrix is swapped with itself")
+			}
+		case Propagate:
+			r.propagate(i, cmd)
+		case Backprop, BackpropNoModelUpdate:
+			r.backprop(i, cmd)
+		case MatrixCopy:
+			r.sameSize(i, cmd.Arg1, cmd.Arg2)
+			if same := r.c.Submatrices[cmd.Arg1] == r.c.Submatrices[cmd.Arg2]; same && cmd.Alpha == 1 {
+				r.addf(ErrOverlap, i, "a copy to itself does nothing")
+			} else if !same {
+				r.disjoint(i, cmd.Arg1, cmd.Arg2)
+			}
+		case MatrixAdd:
+			r.sameSize(i, cmd.Arg1, cmd.Arg2)
+			r.disjoint(i, cmd.Arg1, cmd.Arg2)
+		case CopyRows, AddRows:
+			r.rowIndexes(i, cmd)
+		case AddRowRanges:
+			r.rowRanges(i, cmd)
+		case CopyRowsMulti, AddRowsMulti, CopyToRowsMulti, AddToRowsMulti:
+			r.multi(i, cmd)
+		case CompressMatrix:
+			if !(cmd.Alpha >= 0 && cmd.Alpha <= 1000) {
+				r.addf(ErrCompression, i, "the range is %g, not in [0, 1000]", cmd.Alpha)
+			}
+		case AcceptInput, ProvideOutput:
+			r.io(i, cmd)
+		case NoOperationLabel, GotoLabel:
+			r.jump(i, cmd)
+		}
+	}
+}
+
+// sameSize checks that two sub-matrices have the same size.
+func (r *report) sameSize(i int, s, t int32) {
+	a, b := r.c.Submatrices[s], r.c.Submatrices[t]
+	if a.NumRows != b.NumRows || a.NumCols != b.NumCols {
+		r.addf(ErrSize, i, "%dx%d and %dx%d", a.NumRows, a.NumCols, b.NumRows, b.NumCols)
+	}
+}
+
+// disjoint checks that two sub-matrices share no element.
+func (r *report) disjoint(i int, s, t int32) {
+	if r.overlap(s, t) {
+		r.addf(ErrOverlap, i, "%s and %s share elements", r.printer.AppendSubmatrix(nil, s), r.printer.AppendSubmatrix(nil, t))
+	}
+}
+
+// overlap reports whether two sub-matrices share an element. Number 0 shares none.
+func (r *report) overlap(s, t int32) bool {
+	return r.c.Submatrices[s].Overlaps(r.c.Submatrices[t])
+}
+
+// Overlaps reports whether the two rectangles share an element.
+func (s SubMatrixInfo) Overlaps(t SubMatrixInfo) bool {
+	return s.Matrix == t.Matrix && s.Matrix != 0 &&
+		s.RowOffset < t.RowOffset+t.NumRows && t.RowOffset < s.RowOffset+s.NumRows &&
+		s.ColOffset < t.ColOffset+t.NumCols && t.ColOffset < s.ColOffset+s.NumCols
+}
+
+// inPlace checks the operand that a component reads against the one that it writes.
+func (r *report) inPlace(i int, read, written int32, allowed bool, what string) {
+	switch {
+	case !r.overlap(read, written):
+	case r.c.Submatrices[read] != r.c.Submatrices[written]:
+		r.addf(ErrOverlap, i, "%s are different views that share elements", what)
+	case !allowed:
+		r.addf(ErrOverlap, i, "%s are the same, and the component does not work in place", what)
+	}
+}
+
+// operand checks the columns of a component's operand.
+func (r *report) operand(i int, s int32, dim int, what string) {
+	if cols := r.c.Submatrices[s].NumCols; s != 0 && int(cols) != dim {
+		r.addf(ErrSize, i, "the %s has %d columns, the component's dimension is %d", what, cols, dim)
+	}
+}
+
+func (r *report) propagate(i int, cmd Command) {
+	r.precomputed(i, cmd, cmd.Arg3, cmd.Arg4)
+	info, known := r.net.component(cmd.Arg1)
+	if !known {
+		r.inPlace(i, cmd.Arg3, cmd.Arg4, true, "input and output")
+		return
+	}
+	simple := info.Has(component.Simple)
+	if simple && cmd.Arg2 != 0 {
+		r.addf(ErrComponent, i, "a simple component has no precomputed indexes")
+	}
+	if simple && cmd.Arg3 == 0 {
+		r.addf(ErrComponent, i, "a simple component needs an input")
+	}
+	r.operand(i, cmd.Arg3, info.InputDim, "input")
+	r.operand(i, cmd.Arg4, info.OutputDim, "output")
+	if in, out := r.c.Submatrices[cmd.Arg3].NumRows, r.c.Submatrices[cmd.Arg4].NumRows; simple && cmd.Arg3 != 0 && in != out {
+		r.addf(ErrSize, i, "%d rows in and %d rows out of a simple component", in, out)
+	}
+	r.inPlace(i, cmd.Arg3, cmd.Arg4, info.Has(component.PropagateInPlace), "input and output")
+	if cmd.Arg6 == 1 && !info.Has(component.StoresStats) {
+		r.addf(ErrComponent, i, "the component has no statistics to store")
+	}
+}
+
+func (r *report) backprop(i int, cmd Command) {
+	r.precomputed(i, cmd, cmd.Arg3, cmd.Arg5)
+	info, known := r.net.component(cmd.Arg1)
+	r.inPlace(i, cmd.Arg5, cmd.Arg6, !known || info.Has(component.BackpropInPlace), "the derivatives of output and input")
+	for _, value := range [...]int32{cmd.Arg3, cmd.Arg4} {
+		r.disjoint(i, value, cmd.Arg6)
+	}
+	if !known {
+		return
+	}
+	simple := info.Has(component.Simple)
+	if simple && cmd.Arg2 != 0 {
+		r.addf(ErrComponent, i, "a simple component has no precomputed indexes")
+	}
+	if cmd.Arg3 == 0 && info.Has(component.BackpropNeedsInput) {
+		r.addf(ErrComponent, i, "the component needs its input value")
+	}
+	if cmd.Arg4 == 0 && info.Has(component.BackpropNeedsOutput) {
+		r.addf(ErrComponent, i, "the component needs its output value")
+	}
+	if cmd.Arg6 == 0 && !info.Has(component.Updatable) {
+		r.addf(ErrComponent, i, "the command has no effect: no derivative is wanted and there is nothing to update")
+	}
+	r.operand(i, cmd.Arg3, info.InputDim, "input value")
+	r.operand(i, cmd.Arg4, info.OutputDim, "output value")
+	r.operand(i, cmd.Arg5, info.OutputDim, "output derivative")
+	r.operand(i, cmd.Arg6, info.InputDim, "input derivative")
+	r.sameRows(i, cmd.Arg3, cmd.Arg6, "input value and derivative")
+	r.sameRows(i, cmd.Arg4, cmd.Arg5, "output value and derivative")
+	if simple {
+		r.sameRows(i, cmd.Arg3, cmd.Arg5, "input value and output derivative of a simple component")
+		r.sameRows(i, cmd.Arg6, cmd.Arg5, "input and output derivative of a simple component")
+	}
+}
+
+// sameRows checks that two sub-matrices, where both are there, have the same number of rows.
+func (r *report) sameRows(i int, s, t int32, what string) {
+	if s == 0 || t == 0 {
+		return
+	}
+	if a, b := r.c.Submatrices[s].NumRows, r.c.Submatrices[t].NumRows; a != b {
+		r.addf(ErrSize, i, "%d and %d rows of %s", a, b, what)
+	}
+}
+
+// precomputed checks the indexes that the precomputed ones were made from, where they are known, against the rows.
+func (r *report) precomputed(i int, cmd Command, input, output int32) {
+	if cmd.Arg2 == 0 {
+		return
+	}
+	pre := &r.c.PrecomputedIndexes[cmd.Arg2]
+	if n := len(pre.InputIndexes); n > 0 && input != 0 && n != int(r.c.Submatrices[input].NumRows) {
+		r.addf(ErrSize, i, "precomputed indexes for %d input rows, not %d", n, r.c.Submatrices[input].NumRows)
+	}
+	if n := len(pre.OutputIndexes); n > 0 && n != int(r.c.Submatrices[output].NumRows) {
+		r.addf(ErrSize, i, "precomputed indexes for %d output rows, not %d", n, r.c.Submatrices[output].NumRows)
+	}
+}
+
+// memos checks that a memo is written by one Propagate and then consumed by one Backprop of the same component.
+func (r *report) memos() {
+	const unwritten, consumed = -1, -2
+	most := int32(0)
+	for _, cmd := range r.c.Commands {
+		switch {
+		case cmd.Type == Propagate:
+			most = max(most, cmd.Arg5)
+		case cmd.Type.IsBackprop():
+			most = max(most, cmd.Arg7)
+		}
+	}
+	writer := make([]int, most+1)
+	for i := range writer {
+		writer[i] = unwritten
+	}
+	for i, cmd := range r.c.Commands {
+		info, known := r.net.component(cmd.Arg1)
+		switch {
+		case cmd.Type == Propagate && cmd.Arg5 > 0:
+			if writer[cmd.Arg5] != unwritten {
+				r.addf(ErrMemo, i, "memo %d is written a second time", cmd.Arg5)
+			}
+			if known && !info.Has(component.UsesMemo) {
+				r.addf(ErrMemo, i, "the component makes no memo")
+			}
+			writer[cmd.Arg5] = i
+		case cmd.Type.IsBackprop() && cmd.Arg7 > 0:
+			switch w := writer[cmd.Arg7]; {
+			case w == unwritten:
+				r.addf(ErrMemo, i, "memo %d has not been written", cmd.Arg7)
+			case w == consumed:
+				r.addf(ErrMemo, i, "memo %d is consumed a second time", cmd.Arg7)
+			case r.c.Commands[w].Arg1 != cmd.Arg1:
+				r.addf(ErrMemo, i, "memo %d is another component's, of command c%d", cmd.Arg7, w)
+			}
+			writer[cmd.Arg7] = consumed
+		case cmd.Type.IsBackprop() && known && info.Has(component.UsesMemo):
+			r.addf(ErrMemo, i, "the component needs its memo")
+		}
+	}
+	for memo, w := range writer {
+		if w >= 0 {
+			r.addf(ErrMemo, w, "memo %d is never consumed", memo)
+		}
+	}
+}
+
+func (r *report) io(i int, cmd Command) {
+	if r.net == nil || len(r.net.Nodes) == 0 {
+		return
+	}
+	node := r.net.Nodes[cmd.Arg2]
+	if !node.IsInput && !node.IsOutput && !node.IsComponent {
+		r.addf(ErrIO, i, "node %s is neither an input, nor an output, nor a component", node.Name)
+		return
+	}
+	if cols := r.c.Submatrices[cmd.Arg1].NumCols; int(cols) != node.Dim {
+		r.addf(ErrSize, i, "%d columns for node %s of dimension %d", cols, node.Name, node.Dim)
+	}
+}
+
+func (r *report) jump(i int, cmd Command) {
+	if cmd.Type == NoOperationLabel {
+		if !r.c.Looped() {
+			r.addf(ErrLoop, i, "a label, and the last command does not jump to it")
+		} else if to := r.c.Commands[len(r.c.Commands)-1].Arg1; int(to) != i {
+			r.addf(ErrLoop, i, "a label, and the jump goes to command c%d", to)
+		}
+		return
+	}
+	if i+1 != len(r.c.Commands) {
+		r.addf(ErrLoop, i, "a jump must be the last command")
+	}
+	if r.c.Commands[cmd.Arg1].Type != NoOperationLabel {
+		r.addf(ErrLoop, i, "the target is no label")
+	}
+}

@@ -1,0 +1,315 @@
+package computation
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-multierror"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// TestCheckMutations breaks a sound computation in one way at a time, and expects the check for it to fire.
+func TestCheckMutations(t *testing.T) {
+	if err := Check(newSample().Computation, sampleNetwork(), CheckOptions{}); err != nil {
+		t.Fatalf("the sample is not sound: %v", err)
+	}
+	for _, m := range mutations {
+		t.Run(m.name, func(t *testing.T) {
+			s, net := newSample(), sampleNetwork()
+			m.do(s, net)
+			err := Check(s.Computation, net, CheckOptions{})
+			if !errors.Is(err, m.want) {
+				t.Fatalf("got %v, want %v", err, m.want)
+			}
+			if !strings.Contains(err.Error(), m.text) {
+				t.Errorf("got %v, want a mention of %q", err, m.text)
+			}
+		})
+	}
+}
+
+var mutations = []struct {
+	name string
+	do   func(s *sample, net *NetworkInfo)
+	want error
+	text string
+}{
+	// Structure.
+	{"reserved matrix", func(s *sample, _ *NetworkInfo) { s.Matrices[0].Rows = 1 }, ErrStructure, "reserved"},
+	{"reserved slot", func(s *sample, _ *NetworkInfo) { s.PrecomputedIndexes = nil }, ErrStructure, "reserved"},
+	{"empty matrix", func(s *sample, _ *NetworkInfo) { s.Matrices[3].Rows = 0 }, ErrStructure, "m3 has size 0x3"},
+	{"huge matrix", func(s *sample, _ *NetworkInfo) { s.Matrices[3] = MatrixInfo{math.MaxInt32, math.MaxInt32, false} }, ErrStructure, "m3 has size"},
+	{"sub-matrix of nothing", func(s *sample, _ *NetworkInfo) { s.Submatrices[s.actTop].Matrix = 99 }, ErrStructure, "matrix 99"},
+	{"sub-matrix too long", func(s *sample, _ *NetworkInfo) { s.Submatrices[s.actTop].NumRows = 7 }, ErrStructure, "m3, which is 6x3"},
+	{"sub-matrix overflow", func(s *sample, _ *NetworkInfo) { s.Submatrices[s.actTop].RowOffset = math.MaxInt32 }, ErrStructure, "m3"},
+	{"sub-matrix too wide", func(s *sample, _ *NetworkInfo) { s.Submatrices[s.actTop].ColOffset = 1 }, ErrStructure, "m3"},
+	{"debug count", func(s *sample, _ *NetworkInfo) { s.MatrixDebugInfo = s.MatrixDebugInfo[:3] }, ErrStructure, "debug"},
+	{"unknown command", func(s *sample, _ *NetworkInfo) { s.Commands[4].Type = 77 }, ErrStructure, "unknown command type 77"},
+	{"view out of range", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg4 = 99 }, ErrStructure, "argument 4 is 99"},
+	{"view 0 where one is needed", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg4 = 0 }, ErrStructure, "argument 4 is 0"},
+	{"negative view", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg3 = -1 }, ErrStructure, "argument 3 is -1"},
+	{"component out of range", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg1 = 4 }, ErrStructure, "components"},
+	{"precomputed out of range", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Propagate, 3)].Arg2 = 2 }, ErrStructure, "precomputed"},
+	{"memo out of range", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Propagate, 2)].Arg5 = 1 << 20 }, ErrStructure, "memo"},
+	{"flag", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg6 = 2 }, ErrStructure, "flag"},
+	{"index vector out of range", func(s *sample, _ *NetworkInfo) { s.first(CopyRows).Arg3 = 2 }, ErrStructure, "index vectors"},
+	{"pairs out of range", func(s *sample, _ *NetworkInfo) { s.first(AddRowsMulti).Arg2 = 2 }, ErrStructure, "indexes_multi"},
+	{"ranges out of range", func(s *sample, _ *NetworkInfo) { s.first(AddRowRanges).Arg3 = 1 }, ErrStructure, "indexes_ranges"},
+	{"pair of no sub-matrix", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[0][0][0] = 99 }, ErrStructure, "sub-matrix 99"},
+	{"pair of no row", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[0][0][1] = 2 }, ErrStructure, "row 2 of sub-matrix"},
+	{"half a pair", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[0][2] = Pair{-1, 0} }, ErrStructure, "sub-matrix -1"},
+	{"node out of range", func(s *sample, _ *NetworkInfo) { s.first(AcceptInput).Arg2 = 4 }, ErrStructure, "nodes"},
+	{"compression type", func(s *sample, _ *NetworkInfo) { s.first(CompressMatrix).Arg2 = 5 }, ErrStructure, "ways to compress"},
+	{"alloc of a part", func(s *sample, _ *NetworkInfo) { s.Commands[s.of(AllocMatrix, s.act)].Arg1 = s.actTop }, ErrStructure, "all of it"},
+	{"free of a part", func(s *sample, _ *NetworkInfo) { s.Commands[s.of(DeallocMatrix, s.act)].Arg1 = s.actTop }, ErrStructure, "all of it"},
+	{"swap of a part", func(s *sample, _ *NetworkInfo) { s.first(SwapMatrix).Arg2 = s.otherTop }, ErrStructure, "all of it"},
+	{"compression of a part", func(s *sample, _ *NetworkInfo) { s.first(CompressMatrix).Arg1 = s.actTop }, ErrStructure, "all of it"},
+	{"decompression of a part", func(s *sample, _ *NetworkInfo) { s.first(DecompressMatrix).Arg1 = s.actTop }, ErrStructure, "all of it"},
+
+	// Sizes.
+	{"swap sizes", func(s *sample, _ *NetworkInfo) { s.first(SwapMatrix).Arg2 = s.out }, ErrSize, "6x3 and 5x2"},
+	{"copy sizes", func(s *sample, _ *NetworkInfo) { s.first(MatrixCopy).Arg2 = s.actTop }, ErrSize, "4x3 and 2x3"},
+	{"add sizes", func(s *sample, _ *NetworkInfo) { s.first(MatrixAdd).Arg2 = s.otherTop }, ErrSize, "6x3 and 2x3"},
+	{"input dimension", func(_ *sample, net *NetworkInfo) { net.Components[compAffine].InputDim = 5 }, ErrSize, "the input has 4 columns"},
+	{"output dimension", func(_ *sample, net *NetworkInfo) { net.Components[compSplice].OutputDim = 3 }, ErrSize, "the output derivative has 2 columns"},
+	{"rows of a simple component", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Propagate, 1)].Arg3 = s.actTop }, ErrSize, "2 rows in and 6 rows out"},
+	{"rows of values and derivatives", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg4 = s.otherTop }, ErrSize, "2 and 6 rows of output value"},
+	{"rows of precomputed input", func(s *sample, _ *NetworkInfo) { s.PrecomputedIndexes[1].InputIndexes = make([]index.Index, 7) }, ErrSize, "7 input rows"},
+	{"rows of precomputed output", func(s *sample, _ *NetworkInfo) { s.PrecomputedIndexes[1].OutputIndexes = make([]index.Index, 7) }, ErrSize, "7 output rows"},
+	{"columns of rows", func(s *sample, _ *NetworkInfo) { s.first(CopyRows).Arg2 = s.in }, ErrSize, "3 and 4 columns"},
+	{"columns of ranges", func(s *sample, _ *NetworkInfo) { s.first(AddRowRanges).Arg2 = s.in }, ErrSize, "3 and 4 columns"},
+	{"columns of pairs", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[0][0] = Pair{s.in, 0} }, ErrSize, "row 0 is of m1 with 4 columns"},
+	{"columns of a node", func(_ *sample, net *NetworkInfo) { net.Nodes[nodeInput].Dim = 5 }, ErrSize, "node input of dimension 5"},
+	{"alpha of copying to rows", func(s *sample, _ *NetworkInfo) { s.first(CopyToRowsMulti).Alpha = 2 }, ErrSize, "must be 1"},
+	{"alpha not a number", func(s *sample, _ *NetworkInfo) { s.first(MatrixAdd).Alpha = float32(math.NaN()) }, ErrSize, "alpha is NaN"},
+
+	// Components.
+	{"simple with precomputed", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg2 = 1 }, ErrComponent, "no precomputed"},
+	{"simple without input", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg3 = 0 }, ErrComponent, "needs an input"},
+	{"backprop simple with precomputed", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg2 = 1 }, ErrComponent, "no precomputed"},
+	{"input value missing", func(s *sample, _ *NetworkInfo) { s.first(Backprop).Arg3 = 0 }, ErrComponent, "needs its input value"},
+	{"output value missing", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg4 = 0 }, ErrComponent, "needs its output value"},
+	{"no effect", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg6 = 0 }, ErrComponent, "no effect"},
+	{"no statistics", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg6 = 1 }, ErrComponent, "no statistics"},
+
+	// Rows.
+	{"too few row numbers", func(s *sample, _ *NetworkInfo) { s.Indexes[0] = s.Indexes[0][:5] }, ErrRows, "5 row numbers for 6 rows"},
+	{"row number", func(s *sample, _ *NetworkInfo) { s.Indexes[0][3] = 6 }, ErrRows, "row 3 comes from row 6 of 6"},
+	{"negative row number", func(s *sample, _ *NetworkInfo) { s.Indexes[0][3] = -2 }, ErrRows, "row -2"},
+	{"too few ranges", func(s *sample, _ *NetworkInfo) { s.IndexesRanges[0] = s.IndexesRanges[0][:5] }, ErrRows, "5 ranges for 6 rows"},
+	{"range end", func(s *sample, _ *NetworkInfo) { s.IndexesRanges[0][1][1] = 7 }, ErrRows, "[2, 7)"},
+	{"range backward", func(s *sample, _ *NetworkInfo) { s.IndexesRanges[0][1] = Pair{3, 2} }, ErrRows, "[3, 2)"},
+	{"too few pairs", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[0] = s.IndexesMulti[0][:5] }, ErrRows, "5 pairs for 6 rows"},
+
+	// Overlap.
+	{"in place without the flag", func(s *sample, net *NetworkInfo) {
+		net.Components[compReLU].Properties &^= net.Components[compNorm].Properties // takes in-place away, among others
+		s.Commands[s.at(Propagate, 1)].Arg3 = s.act
+	}, ErrOverlap, "does not work in place"},
+	{"backprop in place without the flag", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 2)].Arg6 = s.dact }, ErrOverlap, "does not work in place"},
+	{"input value overwritten", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg4 = s.dspliced }, ErrOverlap, "share elements"},
+	{"operands shifted by a row", func(s *sample, _ *NetworkInfo) {
+		a, b := s.NewSubMatrix(s.act, 0, 5, 0, -1), s.NewSubMatrix(s.act, 1, 5, 0, -1)
+		s.insert(s.at(NoOperationPermanent, 0), NewCommand(Propagate, compReLU, 0, a, b, 0, 0))
+	}, ErrOverlap, "different views"},
+	{"copy to itself", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(MatrixCopy, 1)].Alpha = 1 }, ErrOverlap, "does nothing"},
+	{"copy within", func(s *sample, _ *NetworkInfo) {
+		s.first(MatrixCopy).Arg2 = s.NewSubMatrix(s.other, 1, 4, 0, -1)
+	}, ErrOverlap, "share elements"},
+	{"add to itself", func(s *sample, _ *NetworkInfo) { s.first(MatrixAdd).Arg2 = s.spliced }, ErrOverlap, "share elements"},
+	{"rows of itself", func(s *sample, _ *NetworkInfo) { s.first(AddRows).Arg2 = s.spliced }, ErrOverlap, "share elements"},
+	{"ranges of itself", func(s *sample, _ *NetworkInfo) { s.first(AddRowRanges).Arg2 = s.spliced }, ErrOverlap, "share elements"},
+	{"swap with itself", func(s *sample, _ *NetworkInfo) { s.first(SwapMatrix).Arg2 = s.dspliced }, ErrOverlap, "itself"},
+	{"pair of itself", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[0][0] = Pair{s.scratch, 1} }, ErrOverlap, "own rows"},
+	{"pair twice", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[1][4] = Pair{s.otherRest, 0} }, ErrOverlap, "row 2 of m13 is written twice"},
+	{"pair twice by another name", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[1][4] = Pair{s.other, 5} }, ErrOverlap, "row 5 of m13 is written twice"},
+
+	// Memos.
+	{"memo twice", func(s *sample, _ *NetworkInfo) {
+		i := s.at(Propagate, 2)
+		s.insert(i+1, s.Commands[i])
+	}, ErrMemo, "second time"},
+	{"memo of a component without", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg5 = 2 }, ErrMemo, "makes no memo"},
+	{"memo consumed before it is written", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg7 = 2 }, ErrMemo, "has not been written"},
+	{"memo consumed twice", func(s *sample, _ *NetworkInfo) { s.first(Backprop).Arg7 = 1 }, ErrMemo, "consumed a second time"},
+	{"memo of another component", func(s *sample, _ *NetworkInfo) { s.first(Backprop).Arg7 = 1 }, ErrMemo, "another component's"},
+	{"memo needed", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg7 = 0 }, ErrMemo, "needs its memo"},
+	{"memo left", func(s *sample, _ *NetworkInfo) { s.remove(s.at(Backprop, 1)) }, ErrMemo, "never consumed"},
+
+	// Input, output, jumps.
+	{"node without input", func(s *sample, _ *NetworkInfo) { s.first(AcceptInput).Arg2 = nodeHidden }, ErrIO, "hidden"},
+	{"label without jump", func(s *sample, _ *NetworkInfo) { s.insert(3, NewCommand(NoOperationLabel)) }, ErrLoop, "does not jump"},
+	{"jump in the middle", func(s *sample, _ *NetworkInfo) { s.insert(9, NewCommand(GotoLabel, 3)) }, ErrLoop, "last command"},
+	{"jump to no label", func(s *sample, _ *NetworkInfo) { s.insert(len(s.Commands), NewCommand(GotoLabel, 3)) }, ErrLoop, "no label"},
+
+	// Lives.
+	{"never allocated", func(s *sample, _ *NetworkInfo) { s.remove(s.of(AllocMatrix, s.dact)) }, ErrLifetime, "m10 is never allocated"},
+	{"allocated twice", func(s *sample, _ *NetworkInfo) { s.insert(8, NewCommand(AllocMatrix, s.act)) }, ErrLifetime, "already allocated by command c3"},
+	{"never freed", func(s *sample, _ *NetworkInfo) { s.remove(s.of(DeallocMatrix, s.dact)) }, ErrLifetime, "m10 is never freed"},
+	{"freed twice", func(s *sample, _ *NetworkInfo) { s.insert(len(s.Commands), NewCommand(DeallocMatrix, s.dact)) }, ErrLifetime, "already freed"},
+	{"freed first", func(s *sample, _ *NetworkInfo) { s.swap(s.of(AllocMatrix, s.scratch), s.of(DeallocMatrix, s.scratch)) }, ErrLifetime, "freed before it is allocated"},
+	{"used too early", func(s *sample, _ *NetworkInfo) {
+		s.swap(s.of(AllocMatrix, s.pre), s.at(Propagate, 0))
+	}, ErrLifetime, "m2 is not allocated yet"},
+	{"used too late", func(s *sample, _ *NetworkInfo) { s.insert(5, NewCommand(DeallocMatrix, s.act)) }, ErrLifetime, "freed already"},
+
+	// Compression.
+	{"compression range", func(s *sample, _ *NetworkInfo) { s.first(CompressMatrix).Alpha = 1001 }, ErrCompression, "1001"},
+	{"compression undone never", func(s *sample, _ *NetworkInfo) { s.remove(s.at(DecompressMatrix, 0)) }, ErrCompression, "not decompressed"},
+	{"compression undone twice", func(s *sample, _ *NetworkInfo) {
+		s.insert(s.at(DecompressMatrix, 0), NewCommand(DecompressMatrix, s.act))
+	}, ErrCompression, "m3 is not compressed"},
+	{"compression after the marker", func(s *sample, _ *NetworkInfo) { s.swap(s.at(CompressMatrix, 0), s.at(NoOperationMarker, 0)) }, ErrCompression, "before and decompressed after"},
+	{"sign of a value", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 2)].Arg5 = s.act }, ErrCompression, "signs"},
+	{"sign for another component", func(_ *sample, net *NetworkInfo) { net.Components[compReLU].Type = "SigmoidComponent" }, ErrCompression, "signs"},
+	{"sign for another use", func(s *sample, _ *NetworkInfo) {
+		s.insert(s.at(DecompressMatrix, 0)+1, NewCommand(MatrixCopy, s.dact, s.act))
+	}, ErrCompression, "signs"},
+
+	// Values.
+	{"undefined", func(s *sample, _ *NetworkInfo) { s.remove(s.at(SetConst, 1)) }, ErrUndefined, "m8(:, :) has not been written"},
+	{"partly undefined", func(s *sample, _ *NetworkInfo) { s.remove(s.at(SetConst, 0)) }, ErrUndefined, "m13(0:1, :) has not been written"},
+	{"part unused", func(s *sample, _ *NetworkInfo) { s.useRows(7) }, ErrUnused, "m15(7:9, :)"},
+	{"only set", func(s *sample, _ *NetworkInfo) {
+		m := s.NewMatrix(2, 2, false)
+		s.MatrixDebugInfo = nil
+		s.insert(0, NewCommand(AllocMatrix, m), NewScaledCommand(SetConst, 0, m), NewCommand(DeallocMatrix, m))
+	}, ErrUnused, "m15 is never used"},
+
+	// Debug information.
+	{"debug rows", func(s *sample, _ *NetworkInfo) { s.MatrixDebugInfo[1].Cindexes = s.MatrixDebugInfo[1].Cindexes[:5] }, ErrDebugInfo, "5 rows described of m1"},
+	{"debug node", func(s *sample, _ *NetworkInfo) { s.MatrixDebugInfo[1].Cindexes[2].Node = 4 }, ErrDebugInfo, "node 4"},
+	{"debug n", func(s *sample, _ *NetworkInfo) { s.MatrixDebugInfo[1].Cindexes[2].Index.N = -1 }, ErrDebugInfo, "n -1"},
+}
+
+// useRows adds a matrix of ten rows of which only the first n are used.
+func (s *sample) useRows(n int) {
+	m := s.NewMatrix(10, 2, false)
+	part := s.NewSubMatrix(m, 0, n, 0, -1)
+	s.MatrixDebugInfo = nil
+	s.insert(0, NewCommand(AllocMatrix, m), NewScaledCommand(SetConst, 1, part), NewScaledCommand(MatrixCopy, 2, part, part), NewCommand(DeallocMatrix, m))
+}
+
+// TestCheckUnused: what extending a matrix leaves behind is tolerated, and anything on demand.
+func TestCheckUnused(t *testing.T) {
+	for _, c := range []struct {
+		rows  int
+		allow bool
+	}{{8, false}, {3, true}} {
+		s := newSample()
+		s.useRows(c.rows)
+		if err := Check(s.Computation, sampleNetwork(), CheckOptions{AllowUnused: c.allow}); err != nil {
+			t.Errorf("%d of 10 rows used: %v", c.rows, err)
+		}
+	}
+}
+
+// TestCheckRewrite: the rewrite check fires where a value changes after it was read, and only on demand.
+func TestCheckRewrite(t *testing.T) {
+	s, net := newSample(), sampleNetwork()
+	s.MatrixDebugInfo = nil
+	err := Check(s.Computation, net, CheckOptions{Rewrite: true})
+	if !errors.Is(err, ErrRewrite) || !strings.Contains(err.Error(), "was read by command c16") {
+		t.Errorf("got %v, want a rewrite after command c16", err)
+	}
+}
+
+// TestCheckAll: faults that have nothing to do with each other are reported together, with their commands.
+func TestCheckAll(t *testing.T) {
+	s, net := newSample(), sampleNetwork()
+	s.first(CopyToRowsMulti).Alpha = 2
+	s.remove(s.of(DeallocMatrix, s.dact))
+	s.MatrixDebugInfo[1].Cindexes = nil
+	err := Check(s.Computation, net, CheckOptions{})
+	for _, kind := range []error{ErrSize, ErrLifetime, ErrDebugInfo} {
+		if !errors.Is(err, kind) {
+			t.Errorf("%v does not mention %q", err, kind)
+		}
+	}
+	var many *multierror.Error
+	if !errors.As(err, &many) || len(many.Errors) != 3 {
+		t.Errorf("got %v, want three faults", err)
+	}
+	var v *Violation
+	if !errors.As(many.Errors[0], &v) || v.Command != s.at(CopyToRowsMulti, 0) || v.Text != "rows(m13(0:1, :)[0], m13(2:5, :)[3], -, m13(2:5, :)[0:1], m13(0:1, :)[1]) = 2 * m14" {
+		t.Errorf("got %+v", many.Errors[0])
+	}
+}
+
+// TestCheckBounded: the report of a computation that is wrong from end to end stays short.
+func TestCheckBounded(t *testing.T) {
+	c := New()
+	for range 10 * maxViolations {
+		c.Commands = append(c.Commands, NewCommand(SetConst, 7))
+	}
+	err := Check(c, nil, CheckOptions{})
+	var many *multierror.Error
+	if !errors.As(err, &many) || len(many.Errors) != maxViolations || !strings.Contains(err.Error(), "1800 more") {
+		t.Errorf("got %.100s", err)
+	}
+}
+
+// TestCheckNoNetwork: without a network the rest is still checked.
+func TestCheckNoNetwork(t *testing.T) {
+	if err := Check(newSample().Computation, nil, CheckOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// newLoop is a computation that carries a state from pass to pass: state' = relu(state) + input.
+func newLoop() *sample {
+	c := New()
+	s := &sample{Computation: c}
+	s.in = c.NewMatrix(2, 3, false)
+	s.act = c.NewMatrix(2, 3, false)
+	s.norm = c.NewMatrix(2, 3, false)
+	s.out = c.NewMatrix(2, 3, false)
+	do := func(t CommandType, args ...int32) { c.Commands = append(c.Commands, NewCommand(t, args...)) }
+	do(AllocMatrix, s.act)
+	c.Commands = append(c.Commands, NewScaledCommand(SetConst, 0, s.act))
+	do(NoOperationLabel)
+	do(AcceptInput, s.in, nodeInput)
+	do(AllocMatrix, s.norm)
+	do(Propagate, compReLU, 0, s.act, s.norm, 0, 0)
+	do(MatrixAdd, s.norm, s.in)
+	do(DeallocMatrix, s.in)
+	do(DeallocMatrix, s.act)
+	do(AllocMatrix, s.out)
+	do(MatrixCopy, s.out, s.norm)
+	do(ProvideOutput, s.out, nodeOutput)
+	do(NoOperationMarker)
+	do(SwapMatrix, s.act, s.norm)
+	do(GotoLabel, 2)
+	return s
+}
+
+func loopNetwork() *NetworkInfo {
+	net := sampleNetwork()
+	net.Nodes[nodeInput].Dim, net.Nodes[nodeOutput].Dim = 3, 3
+	return net
+}
+
+func TestCheckLoop(t *testing.T) {
+	if err := Check(newLoop().Computation, loopNetwork(), CheckOptions{}); err != nil {
+		t.Fatalf("the loop is not sound: %v", err)
+	}
+	for _, m := range []struct {
+		name string
+		do   func(s *sample)
+		want error
+		text string
+	}{
+		{"nothing handed over", func(s *sample) { s.remove(s.at(SwapMatrix, 0)) }, ErrLoop, "m2 is allocated when a pass begins and free when it ends"},
+		{"leak", func(s *sample) { s.remove(s.of(DeallocMatrix, s.in)) }, ErrLoop, "m1 is free when a pass begins and allocated when it ends"},
+		{"handed over to a matrix in use", func(s *sample) { s.remove(s.of(DeallocMatrix, s.act)) }, ErrLoop, "m2 is still allocated"},
+		{"label elsewhere", func(s *sample) { s.Commands[len(s.Commands)-1].Arg1 = 3 }, ErrLoop, "no label"},
+	} {
+		s := newLoop()
+		m.do(s)
+		if err := Check(s.Computation, loopNetwork(), CheckOptions{}); !errors.Is(err, m.want) || !strings.Contains(err.Error(), m.text) {
+			t.Errorf("%s: got %v, want %q", m.name, err, m.text)
+		}
+	}
+}

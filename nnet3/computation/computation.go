@@ -1,0 +1,188 @@
+package computation
+
+import (
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// CommandType says what a Command does. The values are Kaldi's, because they are what is written to files.
+type CommandType int32
+
+// The commands, in Kaldi's order. "view" stands for a sub-matrix, "whole" for a sub-matrix that covers its matrix.
+const (
+	AllocMatrix           CommandType = iota // whole Arg1: allocate, contents undefined
+	DeallocMatrix                            // whole Arg1: free
+	SwapMatrix                               // wholes Arg1, Arg2 of one size: exchange buffers
+	SetConst                                 // view Arg1 := Alpha
+	Propagate                                // component Arg1, precomputed Arg2, input Arg3, output Arg4, memo Arg5, store-stats flag Arg6
+	Backprop                                 // component Arg1, precomputed Arg2, input Arg3, output Arg4, output deriv Arg5, input deriv Arg6, memo Arg7
+	BackpropNoModelUpdate                    // as Backprop, parameters untouched
+	MatrixCopy                               // Arg1 := Alpha·Arg2
+	MatrixAdd                                // Arg1 += Alpha·Arg2
+	CopyRows                                 // row i of Arg1 := Alpha·row Indexes[Arg3][i] of Arg2, zero where -1
+	AddRows                                  // row i of Arg1 += Alpha·row Indexes[Arg3][i] of Arg2, nothing where -1
+	CopyRowsMulti                            // row i of Arg1 := Alpha·row IndexesMulti[Arg2][i], zero where (-1,-1)
+	CopyToRowsMulti                          // row IndexesMulti[Arg2][i] := row i of Arg1
+	AddRowsMulti                             // row i of Arg1 += Alpha·row IndexesMulti[Arg2][i]
+	AddToRowsMulti                           // row IndexesMulti[Arg2][i] += Alpha·row i of Arg1
+	AddRowRanges                             // row i of Arg1 += Alpha·sum of rows [first, second) of Arg2, IndexesRanges[Arg3][i]
+	CompressMatrix                           // whole Arg1, type Arg2, range Alpha, truncate Arg3
+	DecompressMatrix                         // whole Arg1
+	AcceptInput                              // whole Arg1, node Arg2: take a matrix from the caller
+	ProvideOutput                            // whole Arg1, node Arg2: make a matrix available to the caller
+	NoOperation                              // nothing, may be removed
+	NoOperationPermanent                     // nothing, end of the inputs of a pass
+	NoOperationMarker                        // nothing, between forward and backward and between segments
+	NoOperationLabel                         // nothing, where a loop begins
+	GotoLabel                                // continue at command Arg1
+	numCommandTypes
+)
+
+// Command is one instruction of a Computation. Unused arguments are -1 on file; 0 means "no matrix" in Propagate and Backprop.
+type Command struct {
+	Type                                     CommandType
+	Alpha                                    float32
+	Arg1, Arg2, Arg3, Arg4, Arg5, Arg6, Arg7 int32
+}
+
+// MatrixInfo is the size of a matrix, a buffer of float32.
+type MatrixInfo struct {
+	Rows, Cols int32
+	// StrideEqualNumCols demands that the rows follow each other without a gap.
+	StrideEqualNumCols bool
+}
+
+// Bytes is the memory that the matrix takes, without padding.
+func (m MatrixInfo) Bytes() int64 { return int64(m.Rows) * int64(m.Cols) * 4 }
+
+// MatrixDebugInfo says what the rows of a matrix stand for.
+type MatrixDebugInfo struct {
+	IsDeriv  bool
+	Cindexes []index.Cindex
+}
+
+// SubMatrixInfo is a rectangle of a matrix.
+type SubMatrixInfo struct {
+	Matrix             int32
+	RowOffset, NumRows int32
+	ColOffset, NumCols int32
+}
+
+// Pair is a (sub-matrix, row) pair of IndexesMulti, or a [first, second) range of rows of IndexesRanges.
+// (-1, -1) means none.
+type Pair [2]int32
+
+// PrecomputedIndexesInfo is what a component that is not simple computed from the indexes of its input and output rows,
+// together with those indexes.
+type PrecomputedIndexesInfo struct {
+	Data          component.Precomputed
+	InputIndexes  []index.Index
+	OutputIndexes []index.Index
+}
+
+// Computation is a compiled network: a list of commands over matrices and rectangles of them. Matrix 0, sub-matrix 0 and
+// precomputed index 0 are reserved and empty. A Computation is immutable once it is handed out, and then safe for
+// concurrent use.
+type Computation struct {
+	Matrices            []MatrixInfo
+	MatrixDebugInfo     []MatrixDebugInfo // empty, or one entry a matrix
+	Submatrices         []SubMatrixInfo
+	PrecomputedIndexes  []PrecomputedIndexesInfo
+	Indexes             [][]int32
+	IndexesMulti        [][]Pair
+	IndexesRanges       [][]Pair
+	Commands            []Command
+	NeedModelDerivative bool
+
+	// Derived holds components that an optimizer made, fused or split from those of the network. A component number c
+	// in a command means component c of the network where it has one, and Derived[c-len(network)] otherwise.
+	Derived []component.Component
+}
+
+// New returns a computation that holds the reserved entries and nothing else.
+func New() *Computation {
+	return &Computation{
+		Matrices:           make([]MatrixInfo, 1),
+		Submatrices:        make([]SubMatrixInfo, 1),
+		PrecomputedIndexes: make([]PrecomputedIndexesInfo, 1),
+	}
+}
+
+// NewMatrix adds a matrix and returns the number of a sub-matrix that covers it.
+func (c *Computation) NewMatrix(rows, cols int, strideEqualNumCols bool) int32 {
+	m := int32(len(c.Matrices))
+	c.Matrices = append(c.Matrices, MatrixInfo{Rows: int32(rows), Cols: int32(cols), StrideEqualNumCols: strideEqualNumCols})
+	c.Submatrices = append(c.Submatrices, SubMatrixInfo{Matrix: m, NumRows: int32(rows), NumCols: int32(cols)})
+	return int32(len(c.Submatrices) - 1)
+}
+
+// NewSubMatrix adds a view of the view base, and returns its number. A count of -1 means up to the end of base.
+func (c *Computation) NewSubMatrix(base int32, rowOffset, numRows, colOffset, numCols int) int32 {
+	b := c.Submatrices[base]
+	if numRows < 0 {
+		numRows = int(b.NumRows) - rowOffset
+	}
+	if numCols < 0 {
+		numCols = int(b.NumCols) - colOffset
+	}
+	c.Submatrices = append(c.Submatrices, SubMatrixInfo{
+		Matrix:    b.Matrix,
+		RowOffset: b.RowOffset + int32(rowOffset), NumRows: int32(numRows),
+		ColOffset: b.ColOffset + int32(colOffset), NumCols: int32(numCols),
+	})
+	return int32(len(c.Submatrices) - 1)
+}
+
+// IsWhole reports whether the sub-matrix covers its matrix.
+func (c *Computation) IsWhole(s int32) bool {
+	sub := c.Submatrices[s]
+	m := c.Matrices[sub.Matrix]
+	return sub.RowOffset == 0 && sub.ColOffset == 0 && sub.NumRows == m.Rows && sub.NumCols == m.Cols
+}
+
+// MaxMemory is the largest number of bytes that the matrices take at any time, as Kaldi counts it: a running sum over the
+// commands, plus the matrix's bytes at allocation and acceptance, minus at deallocation; a compressed matrix counts one or
+// two bytes an element until it is decompressed. A loop counts once.
+func (c *Computation) MaxMemory() int64 {
+	var cur, most int64
+	var saved map[int32]int64 // by matrix, while it is compressed
+	for _, cmd := range c.Commands {
+		switch cmd.Type {
+		case AllocMatrix, AcceptInput:
+			cur += c.Matrices[c.Submatrices[cmd.Arg1].Matrix].Bytes()
+		case DeallocMatrix:
+			m := c.Submatrices[cmd.Arg1].Matrix
+			cur -= c.Matrices[m].Bytes() - saved[m]
+			delete(saved, m)
+		case CompressMatrix:
+			m := c.Submatrices[cmd.Arg1].Matrix
+			bytes := c.Matrices[m].Bytes()
+			if saved == nil {
+				saved = map[int32]int64{}
+			}
+			saved[m] = bytes - bytes/4*compressedBytes(cmd.Arg2)
+			cur -= saved[m]
+		case DecompressMatrix:
+			m := c.Submatrices[cmd.Arg1].Matrix
+			cur += saved[m]
+			delete(saved, m)
+		}
+		most = max(most, cur)
+	}
+	return most
+}
+
+// IoSpecification is one input or output of a request.
+type IoSpecification struct {
+	Name    string
+	Indexes []index.Index // one per row
+	// HasDeriv on an input asks for the derivative with respect to it; on an output it promises one.
+	HasDeriv bool
+}
+
+// Request says what to compute: which rows of which nodes are given, and which are wanted.
+type Request struct {
+	Inputs, Outputs     []IoSpecification
+	NeedModelDerivative bool
+	StoreComponentStats bool
+}

@@ -1,0 +1,47 @@
+package computation
+
+// How CompressMatrix packs an element: its Arg2.
+const (
+	CompressInt8   = 1
+	CompressUint8  = 2
+	CompressInt16  = 3
+	CompressUint16 = 4
+)
+
+// compressedBytes is what a compressed element takes.
+func compressedBytes(kind int32) int64 {
+	switch kind {
+	case CompressInt8, CompressUint8:
+		return 1
+	case CompressInt16, CompressUint16:
+		return 2
+	}
+	return 4
+}
+
+// Counts are the figures by which computations are compared. The JSON names are those of the reference cases.
+type Counts struct {
+	Commands int `json:"commands"`
+	// Matrices and Submatrices do not count the reserved entries number 0.
+	Matrices    int `json:"matrices"`
+	Submatrices int `json:"submatrices"`
+	// MaxMemoryBytes is Computation.MaxMemory.
+	MaxMemoryBytes int64 `json:"max_memory_bytes"`
+	// ByType holds the number of commands of each type that occurs, under Kaldi's names.
+	ByType map[string]int `json:"by_type"`
+}
+
+// Counts counts the commands, in all and by type, the matrices, the sub-matrices and the bytes.
+func (c *Computation) Counts() Counts {
+	n := Counts{
+		Commands:       len(c.Commands),
+		Matrices:       max(len(c.Matrices)-1, 0),
+		Submatrices:    max(len(c.Submatrices)-1, 0),
+		MaxMemoryBytes: c.MaxMemory(),
+		ByType:         map[string]int{},
+	}
+	for _, cmd := range c.Commands {
+		n.ByType[cmd.Type.KaldiName()]++
+	}
+	return n
+}

@@ -1,0 +1,189 @@
+package computation
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/nnopt/nnopt/nnet3/component"
+)
+
+// ErrJSON is the kind of every error about the JSON form of a computation.
+var ErrJSON = errors.New("invalid JSON computation")
+
+// jsonComputation is the JSON form of a computation: everything but debug information, precomputed indexes and whether
+// the parameters are updated. Matrix 0 and sub-matrix 0 are written out.
+type jsonComputation struct {
+	Matrices      [][]int32       `json:"matrices"`
+	Submatrices   [][]int32       `json:"submatrices"`
+	Indexes       [][]int32       `json:"indexes"`
+	IndexesMulti  [][]Pair        `json:"indexes_multi"`
+	IndexesRanges [][]Pair        `json:"indexes_ranges"`
+	Components    []jsonComponent `json:"components"`
+	Commands      []jsonCommand   `json:"commands"`
+}
+
+type jsonComponent struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Props  uint32 `json:"props"`
+	Input  int    `json:"in"`
+	Output int    `json:"out"`
+}
+
+// jsonCommand is a Command written as ["kPropagate", alpha, arg1, ..., arg7].
+type jsonCommand struct{ Command }
+
+func (c *jsonCommand) UnmarshalJSON(data []byte) error {
+	var fields []json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	if len(fields) < 2 || len(fields) > 9 {
+		return fmt.Errorf("a command has a type, alpha and at most seven arguments, not %d fields", len(fields))
+	}
+	var name string
+	if err := json.Unmarshal(fields[0], &name); err != nil {
+		return err
+	}
+	t, ok := ParseCommandType(name)
+	if !ok {
+		return fmt.Errorf("unknown command type %q", name)
+	}
+	var alpha float32
+	if err := json.Unmarshal(fields[1], &alpha); err != nil {
+		return fmt.Errorf("alpha of %s: %w", name, err)
+	}
+	var args [7]int32
+	for i := range args {
+		args[i] = -1
+		if i+2 >= len(fields) {
+			continue
+		}
+		if err := json.Unmarshal(fields[i+2], &args[i]); err != nil {
+			return fmt.Errorf("argument %d of %s: %w", i+1, name, err)
+		}
+	}
+	c.Command = Command{Type: t, Alpha: alpha}
+	c.SetArgs(args)
+	return nil
+}
+
+// ReadJSON reads a computation in JSON form, as WriteJSON writes it and as the reference cases have it, and the facts of
+// the components that its commands name. What the form does not have stays empty: debug information, the stride demands of
+// matrices, and precomputed indexes, whose slots are there but hold nothing. NeedModelDerivative is set if a Backprop (not
+// BackpropNoModelUpdate) runs an updatable component, which is all that can be told.
+//
+// Every number that a command or a sub-matrix names exists in what is returned. Errors wrap ErrJSON.
+func ReadJSON(r io.Reader) (*Computation, []ComponentInfo, error) {
+	dec := json.NewDecoder(r)
+	var in jsonComputation
+	if err := dec.Decode(&in); err != nil {
+		return nil, nil, fmt.Errorf("%w: at byte %d: %w", ErrJSON, dec.InputOffset(), err)
+	}
+	c := &Computation{
+		Matrices:      make([]MatrixInfo, len(in.Matrices)),
+		Submatrices:   make([]SubMatrixInfo, len(in.Submatrices)),
+		Indexes:       in.Indexes,
+		IndexesMulti:  in.IndexesMulti,
+		IndexesRanges: in.IndexesRanges,
+		Commands:      make([]Command, len(in.Commands)),
+	}
+	for i, m := range in.Matrices {
+		if len(m) != 2 {
+			return nil, nil, fmt.Errorf("%w: matrix %d has %d numbers, want rows and columns", ErrJSON, i, len(m))
+		}
+		c.Matrices[i] = MatrixInfo{Rows: m[0], Cols: m[1]}
+	}
+	for i, s := range in.Submatrices {
+		if len(s) != 5 {
+			return nil, nil, fmt.Errorf("%w: sub-matrix %d has %d numbers, want matrix, row offset, rows, column offset, columns", ErrJSON, i, len(s))
+		}
+		c.Submatrices[i] = SubMatrixInfo{Matrix: s[0], RowOffset: s[1], NumRows: s[2], ColOffset: s[3], NumCols: s[4]}
+	}
+	infos := make([]ComponentInfo, len(in.Components))
+	for i, k := range in.Components {
+		infos[i] = ComponentInfo{Name: k.Name, Type: k.Type, Properties: component.Properties(k.Props), InputDim: k.Input, OutputDim: k.Output}
+	}
+	slots := int32(0)
+	for i, cmd := range in.Commands {
+		c.Commands[i] = cmd.Command
+		if cmd.Type == Propagate || cmd.Type.IsBackprop() {
+			slots = max(slots, cmd.Arg2)
+		}
+		if cmd.Type == Backprop && cmd.Arg1 >= 0 && int(cmd.Arg1) < len(infos) && infos[cmd.Arg1].Has(component.Updatable) {
+			c.NeedModelDerivative = true
+		}
+	}
+	// A compiler makes at most one slot a command, so more is a mistake, and must not become memory.
+	if int(slots) > len(c.Commands) {
+		return nil, nil, fmt.Errorf("%w: %d commands use precomputed indexes number %d", ErrJSON, len(c.Commands), slots)
+	}
+	c.PrecomputedIndexes = make([]PrecomputedIndexesInfo, slots+1)
+	if err := c.checkStructure(&NetworkInfo{Components: infos}); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrJSON, err)
+	}
+	return c, infos, nil
+}
+
+// WriteJSON writes the computation in the form that ReadJSON reads, a command a line.
+func WriteJSON(w io.Writer, c *Computation, components []ComponentInfo) error {
+	out := bufio.NewWriter(w)
+	head := jsonComputation{
+		Matrices:      make([][]int32, len(c.Matrices)),
+		Submatrices:   make([][]int32, len(c.Submatrices)),
+		Indexes:       emptyNotNil(c.Indexes),
+		IndexesMulti:  emptyNotNil(c.IndexesMulti),
+		IndexesRanges: emptyNotNil(c.IndexesRanges),
+		Components:    make([]jsonComponent, len(components)),
+		Commands:      []jsonCommand{},
+	}
+	for i, m := range c.Matrices {
+		head.Matrices[i] = []int32{m.Rows, m.Cols}
+	}
+	for i, s := range c.Submatrices {
+		head.Submatrices[i] = []int32{s.Matrix, s.RowOffset, s.NumRows, s.ColOffset, s.NumCols}
+	}
+	for i, k := range components {
+		head.Components[i] = jsonComponent{Name: k.Name, Type: k.Type, Props: uint32(k.Properties), Input: k.InputDim, Output: k.OutputDim}
+	}
+	text, err := json.Marshal(head)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrJSON, err)
+	}
+	// The commands come last in the object, and are empty so far: the text ends in []}.
+	out.Write(text[:len(text)-2])
+	var line []byte
+	for i, cmd := range c.Commands {
+		alpha, err := json.Marshal(cmd.Alpha)
+		if err != nil {
+			return fmt.Errorf("%w: alpha of command %d: %w", ErrJSON, i, err)
+		}
+		line = append(line[:0], "\n[\""...)
+		line = append(line, cmd.Type.KaldiName()...)
+		line = append(line, '"', ',')
+		line = append(line, alpha...)
+		for _, a := range cmd.Args() {
+			line = append(line, ',')
+			line = strconv.AppendInt(line, int64(a), 10)
+		}
+		line = append(line, ']')
+		if i+1 < len(c.Commands) {
+			line = append(line, ',')
+		}
+		out.Write(line)
+	}
+	out.WriteString("\n]}\n")
+	return out.Flush()
+}
+
+// emptyNotNil makes an absent list print as [] and not as null.
+func emptyNotNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

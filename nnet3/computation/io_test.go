@@ -1,0 +1,186 @@
+package computation
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+func encode(t testing.TB, binary bool, write func(w *kaldiio.Writer)) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := kaldiio.NewWriter(&buf, binary)
+	w.Header()
+	write(w)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func decode[T any](data []byte, read func(*kaldiio.Reader) (T, error)) (T, error) {
+	r, err := kaldiio.NewReader(bytes.NewReader(data), "test")
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return read(r)
+}
+
+// TestReadWrite: what is written is read back, in both forms; writing it again gives the same bytes.
+func TestReadWrite(t *testing.T) {
+	golden, _ := readGolden(t, "../testdata/recipes/attention_train_inderiv/computation_optimized.json")
+	for name, c := range map[string]*Computation{"sample": newSample().Computation, "loop": newLoop().Computation, "golden": golden, "empty": New()} {
+		for _, binary := range []bool{true, false} {
+			data := encode(t, binary, func(w *kaldiio.Writer) { c.Write(w) })
+			again, err := decode(data, Read)
+			if err != nil {
+				t.Fatalf("%s, binary %v: %v", name, binary, err)
+			}
+			if diff := cmp.Diff(c, again, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s, binary %v:\n%s", name, binary, diff)
+			}
+			if second := encode(t, binary, func(w *kaldiio.Writer) { again.Write(w) }); !bytes.Equal(data, second) {
+				t.Errorf("%s, binary %v: written again it differs", name, binary)
+			}
+		}
+	}
+}
+
+// TestReadForeign: what Kaldi precomputed for components is passed over.
+func TestReadForeign(t *testing.T) {
+	c := newSample().Computation
+	text := string(encode(t, false, func(w *kaldiio.Writer) { c.Write(w) }))
+	kaldis := strings.Replace(text, "<RecomputedIndexes> </RecomputedIndexes>", "<TdnnComponentPrecomputedIndexes> <RowOffsets> [ 0 1 2 ] </TdnnComponentPrecomputedIndexes>", 1)
+	if kaldis == text {
+		t.Fatal("nothing was replaced")
+	}
+	again, err := decode([]byte(kaldis), Read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c, again, cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestReadFaults: faults of a file are told apart, and a file that was cut off is never taken for a whole one.
+func TestReadFaults(t *testing.T) {
+	c := newSample().Computation
+	text := string(encode(t, false, func(w *kaldiio.Writer) { c.Write(w) }))
+	for _, f := range []struct {
+		old, new string
+		want     error
+	}{
+		{"<Version> 5", "<Version> 4", kaldiio.ErrCorrupt},
+		{"<NumCommands> 55", "<NumCommands> 56", kaldiio.ErrCorrupt},
+		{"<NumMatrices> 15", "<NumMatrices> 18446744073709551615", kaldiio.ErrCorrupt},
+		{"<Cmd> 18", "<Cmd> 25", kaldiio.ErrCorrupt},
+		{"<MatrixIndex> 3", "<MatrixIndex> 33", ErrStructure},
+	} {
+		broken := strings.Replace(text, f.old, f.new, 1)
+		if broken == text {
+			t.Fatalf("%q is not in the text", f.old)
+		}
+		if _, err := decode([]byte(broken), Read); !errors.Is(err, f.want) {
+			t.Errorf("%s: got %v, want %v", f.new, err, f.want)
+		}
+	}
+	for _, binary := range []bool{true, false} {
+		data := encode(t, binary, func(w *kaldiio.Writer) { c.Write(w) })
+		for n := 0; n < len(data)-2; n += 7 {
+			if _, err := decode(data[:n], Read); err == nil {
+				t.Fatalf("binary %v: the first %d of %d bytes are accepted", binary, n, len(data))
+			}
+		}
+	}
+}
+
+func TestWriteDerived(t *testing.T) {
+	c := New()
+	c.Derived = make([]component.Component, 1)
+	if err := c.Write(kaldiio.NewWriter(&bytes.Buffer{}, true)); !errors.Is(err, ErrNotWritable) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRequestReadWrite(t *testing.T) {
+	req := sampleRequest()
+	for _, binary := range []bool{true, false} {
+		again, err := decode(encode(t, binary, req.Write), ReadRequest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(req, again); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestReadJSONFaults: faults of the JSON form.
+func TestReadJSONFaults(t *testing.T) {
+	const whole = `{"matrices":[[0,0],[2,3]],"submatrices":[[0,0,0,0,0],[1,0,2,0,3]],"indexes":[],"indexes_multi":[],"indexes_ranges":[],"components":[],"commands":[["kSetConst",0,1]]}`
+	if _, _, err := ReadJSON(strings.NewReader(whole)); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range [][2]string{
+		{"kSetConst", "kSetCost"},
+		{`"kSetConst",0,1`, `"kSetConst"`},
+		{`"kSetConst",0,1`, `"kSetConst",0,1,1,1,1,1,1,1,1`},
+		{`"kSetConst",0,1`, `"kSetConst",0,2`},
+		{`"kSetConst",0,1`, `"kSetConst",0,0.5`},
+		{`"kSetConst",0,1`, `"kPropagate",1,0,2000000000,1,1`},
+		{"[2,3]]", "[2]]"},
+		{"[1,0,2,0,3]]", "[1,0,2,0]]"},
+		{"[1,0,2,0,3]]", "[1,0,2,1,3]]"},
+		{"[[0,0],", "[[1,0],"},
+		{"]}", ""},
+	} {
+		broken := strings.Replace(whole, f[0], f[1], 1)
+		if _, _, err := ReadJSON(strings.NewReader(broken)); !errors.Is(err, ErrJSON) {
+			t.Errorf("%s instead of %s: got %v", f[1], f[0], err)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	c := newSample().Computation
+	for _, binary := range []bool{true, false} {
+		f.Add(encode(f, binary, func(w *kaldiio.Writer) { c.Write(w) }))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := decode(data, Read)
+		if err != nil {
+			return
+		}
+		// What is read can be checked, counted and printed, whatever it is.
+		_ = Check(c, nil, CheckOptions{Rewrite: true})
+		if err := Print(&bytes.Buffer{}, c, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func sampleRequest() *Request {
+	rows := func(first, end int32) []index.Index {
+		var v []index.Index
+		for n := range int32(2) {
+			for t := first; t < end; t++ {
+				v = append(v, index.Index{N: n, T: t})
+			}
+		}
+		return v
+	}
+	return &Request{
+		Inputs:              []IoSpecification{{Name: "input", Indexes: rows(-2, 5), HasDeriv: true}},
+		Outputs:             []IoSpecification{{Name: "output", Indexes: rows(0, 3), HasDeriv: true}},
+		NeedModelDerivative: true,
+	}
+}

@@ -1,0 +1,236 @@
+package computation
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/hashicorp/go-multierror"
+	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// ErrRequest is the kind of every error about what a request asks for.
+var ErrRequest = errors.New("invalid request")
+
+// Input returns the input of the given name, nil if there is none.
+func (r *Request) Input(name string) *IoSpecification { return find(r.Inputs, name) }
+
+// Output returns the output of the given name, nil if there is none.
+func (r *Request) Output(name string) *IoSpecification { return find(r.Outputs, name) }
+
+func find(specs []IoSpecification, name string) *IoSpecification {
+	i := slices.IndexFunc(specs, func(s IoSpecification) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &specs[i]
+}
+
+// NeedDerivatives reports whether anything backward is asked for.
+func (r *Request) NeedDerivatives() bool {
+	return r.NeedModelDerivative || slices.ContainsFunc(r.Inputs, func(s IoSpecification) bool { return s.HasDeriv })
+}
+
+// Equal reports whether the two requests ask for the same, in the same order.
+func (r *Request) Equal(o *Request) bool {
+	same := func(a, b IoSpecification) bool {
+		return a.Name == b.Name && a.HasDeriv == b.HasDeriv && slices.Equal(a.Indexes, b.Indexes)
+	}
+	return r.NeedModelDerivative == o.NeedModelDerivative && r.StoreComponentStats == o.StoreComponentStats &&
+		slices.EqualFunc(r.Inputs, o.Inputs, same) && slices.EqualFunc(r.Outputs, o.Outputs, same)
+}
+
+// Hash returns a number that is the same for equal requests, in every run of the program. It looks at every index: that
+// costs next to nothing beside a compilation, and regular requests differ in few places.
+func (r *Request) Hash() uint64 {
+	h := fnv.New64a()
+	var b []byte
+	for _, specs := range [...][]IoSpecification{r.Inputs, r.Outputs} {
+		b = appendInt32(b, int32(len(specs)))
+		for _, s := range specs {
+			b = appendInt32(append(b, s.Name...), int32(len(s.Indexes)))
+			b = appendBool(b, s.HasDeriv)
+			for _, x := range s.Indexes {
+				b = appendInt32(appendInt32(appendInt32(b, x.N), x.T), x.X)
+			}
+			h.Write(b)
+			b = b[:0]
+		}
+	}
+	h.Write(appendBool(appendBool(b, r.NeedModelDerivative), r.StoreComponentStats))
+	return h.Sum64()
+}
+
+func appendInt32(b []byte, v int32) []byte {
+	return append(b, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
+}
+
+func appendBool(b []byte, v bool) []byte {
+	if v {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+// Validate reports everything that is wrong with the request in itself and, if net is not nil, everything that it wants of
+// nodes that the network does not have. Whether the outputs can be computed from the inputs is for the compiler to say.
+// The error is a multierror whose parts wrap ErrRequest.
+func (r *Request) Validate(net *NetworkInfo) error {
+	var errs *multierror.Error
+	addf := func(format string, args ...any) {
+		errs = multierror.Append(errs, fmt.Errorf("%w: "+format, append([]any{ErrRequest}, args...)...))
+	}
+	if len(r.Outputs) == 0 {
+		addf("no output is asked for")
+	}
+	for _, side := range [...]struct {
+		what  string
+		specs []IoSpecification
+		fits  func(NodeInfo) bool
+	}{
+		{"input", r.Inputs, func(n NodeInfo) bool { return n.IsInput || n.IsComponent }},
+		{"output", r.Outputs, func(n NodeInfo) bool { return n.IsOutput }},
+	} {
+		for i := range side.specs {
+			s := &side.specs[i]
+			if find(side.specs[:i], s.Name) != nil {
+				addf("%s %q is named twice", side.what, s.Name)
+			}
+			if net != nil {
+				switch n := net.node(s.Name); {
+				case n == nil:
+					addf("%s %q: the network has no such node", side.what, s.Name)
+				case !side.fits(*n):
+					addf("node %q of the network can't be an %s", s.Name, side.what)
+				}
+			}
+			if err := s.validate(); err != nil {
+				addf("%s %q: %v", side.what, s.Name, err)
+			}
+		}
+	}
+	if r.NeedDerivatives() && !slices.ContainsFunc(r.Outputs, func(s IoSpecification) bool { return s.HasDeriv }) {
+		addf("derivatives are asked for, and no output comes with one (has_deriv)")
+	}
+	return errs.ErrorOrNil()
+}
+
+// validate checks the indexes of one input or output.
+func (s *IoSpecification) validate() error {
+	if len(s.Indexes) == 0 {
+		return errors.New("no rows")
+	}
+	for _, x := range s.Indexes {
+		if x.T == index.NoTime {
+			return fmt.Errorf("row %v has no time", x)
+		}
+		if x.N < 0 {
+			return fmt.Errorf("row %v has a negative n", x)
+		}
+	}
+	sorted := slices.Clone(s.Indexes)
+	slices.SortFunc(sorted, index.Compare)
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return fmt.Errorf("row %v is there twice", sorted[i])
+		}
+	}
+	return nil
+}
+
+// node returns the node of the given name, nil if there is none.
+func (n *NetworkInfo) node(name string) *NodeInfo {
+	for i := range n.Nodes {
+		if n.Nodes[i].Name == name {
+			return &n.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// Write writes the request in Kaldi's format.
+func (r *Request) Write(w *kaldiio.Writer) {
+	w.Token("<ComputationRequest>")
+	writeList(w, "<NumInputs>", "<Inputs>", r.Inputs, writeSpecification)
+	writeList(w, "<NumOutputs>", "<Outputs>", r.Outputs, writeSpecification)
+	w.Token("<NeedModelDerivative>")
+	w.Bool(r.NeedModelDerivative)
+	w.Token("<StoreComponentStats>")
+	w.Bool(r.StoreComponentStats)
+	w.Token("</ComputationRequest>")
+	w.Newline()
+}
+
+func writeSpecification(w *kaldiio.Writer, s IoSpecification) {
+	w.Token("<IoSpecification>")
+	w.Token(s.Name)
+	w.Token("<NumIndexes>")
+	w.Uint64(uint64(len(s.Indexes)))
+	w.Token("<Indexes>")
+	index.WriteVector(w, s.Indexes)
+	w.Token("<HasDeriv>")
+	w.Bool(s.HasDeriv)
+	w.Token("</IoSpecification>")
+}
+
+// ReadRequest reads a request in Kaldi's format, as Write writes it. Errors are *kaldiio.Error.
+func ReadRequest(r *kaldiio.Reader) (*Request, error) {
+	if err := r.Expect("<ComputationRequest>"); err != nil {
+		return nil, err
+	}
+	req := &Request{}
+	var err error
+	if req.Inputs, err = readList(r, "<NumInputs>", "<Inputs>", readSpecification); err != nil {
+		return nil, err
+	}
+	if req.Outputs, err = readList(r, "<NumOutputs>", "<Outputs>", readSpecification); err != nil {
+		return nil, err
+	}
+	if err := r.Expect("<NeedModelDerivative>"); err != nil {
+		return nil, err
+	}
+	if req.NeedModelDerivative, err = r.Bool(); err != nil {
+		return nil, err
+	}
+	if err := r.Expect("<StoreComponentStats>"); err != nil {
+		return nil, err
+	}
+	if req.StoreComponentStats, err = r.Bool(); err != nil {
+		return nil, err
+	}
+	return req, r.Expect("</ComputationRequest>")
+}
+
+func readSpecification(r *kaldiio.Reader) (s IoSpecification, err error) {
+	if err := r.Expect("<IoSpecification>"); err != nil {
+		return s, err
+	}
+	if s.Name, err = r.Token(); err != nil {
+		return s, err
+	}
+	if err := r.Expect("<NumIndexes>"); err != nil {
+		return s, err
+	}
+	n, err := r.Uint64()
+	if err != nil {
+		return s, err
+	}
+	if err := r.Expect("<Indexes>"); err != nil {
+		return s, err
+	}
+	if s.Indexes, err = index.ReadVector(r); err != nil {
+		return s, err
+	}
+	if uint64(len(s.Indexes)) != n {
+		return s, r.Errorf("%d indexes where %d are announced", len(s.Indexes), n)
+	}
+	if err := r.Expect("<HasDeriv>"); err != nil {
+		return s, err
+	}
+	if s.HasDeriv, err = r.Bool(); err != nil {
+		return s, err
+	}
+	return s, r.Expect("</IoSpecification>")
+}

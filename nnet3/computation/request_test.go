@@ -1,0 +1,140 @@
+package computation
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// TestRequestEqual: every difference counts, and changes the hash.
+func TestRequestEqual(t *testing.T) {
+	if a, b := sampleRequest(), sampleRequest(); !a.Equal(b) || a.Hash() != b.Hash() {
+		t.Error("two equal requests differ")
+	}
+	for name, change := range map[string]func(r *Request){
+		"index":        func(r *Request) { r.Inputs[0].Indexes[13].T++ },
+		"n":            func(r *Request) { r.Inputs[0].Indexes[13].N++ },
+		"x":            func(r *Request) { r.Outputs[0].Indexes[1].X++ },
+		"order":        func(r *Request) { v := r.Outputs[0].Indexes; v[0], v[1] = v[1], v[0] },
+		"fewer":        func(r *Request) { r.Outputs[0].Indexes = r.Outputs[0].Indexes[:5] },
+		"name":         func(r *Request) { r.Outputs[0].Name = "other" },
+		"deriv":        func(r *Request) { r.Inputs[0].HasDeriv = false },
+		"model deriv":  func(r *Request) { r.NeedModelDerivative = false },
+		"statistics":   func(r *Request) { r.StoreComponentStats = true },
+		"moved output": func(r *Request) { r.Inputs, r.Outputs = append(r.Inputs, r.Outputs...), nil },
+	} {
+		a, b := sampleRequest(), sampleRequest()
+		change(b)
+		if a.Equal(b) || a.Hash() == b.Hash() {
+			t.Errorf("%s: no difference", name)
+		}
+	}
+}
+
+func TestRequestValidate(t *testing.T) {
+	if err := sampleRequest().Validate(sampleNetwork()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		text string
+		do   func(r *Request)
+	}{
+		{"no output", func(r *Request) { r.Outputs = nil }},
+		{`input "input" is named twice`, func(r *Request) { r.Inputs = append(r.Inputs, r.Inputs[0]) }},
+		{`"inptu": the network has no such node`, func(r *Request) { r.Inputs[0].Name = "inptu" }},
+		{`"hidden" of the network can't be an input`, func(r *Request) { r.Inputs[0].Name = "hidden" }},
+		{`"affine" of the network can't be an output`, func(r *Request) { r.Outputs[0].Name = "affine" }},
+		{"no rows", func(r *Request) { r.Inputs[0].Indexes = nil }},
+		{"is there twice", func(r *Request) { r.Inputs[0].Indexes[9] = r.Inputs[0].Indexes[2] }},
+		{"no time", func(r *Request) { r.Inputs[0].Indexes[9].T = index.NoTime }},
+		{"negative n", func(r *Request) { r.Inputs[0].Indexes[9].N = -1 }},
+		{"no output comes with one", func(r *Request) { r.Outputs[0].HasDeriv = false }},
+	} {
+		r := sampleRequest()
+		c.do(r)
+		if err := r.Validate(sampleNetwork()); !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("got %v, want %q", err, c.text)
+		}
+	}
+	// A component-node may stand in for an input.
+	r := sampleRequest()
+	r.Inputs[0].Name = "affine"
+	if err := r.Validate(sampleNetwork()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadRequestJSON(t *testing.T) {
+	net := &NetworkInfo{Nodes: []NodeInfo{
+		{Name: "ivector", Dim: 2, IsInput: true}, {Name: "input", Dim: 4, IsInput: true},
+		{Name: "output", Dim: 3, IsOutput: true}, {Name: "output-xent", Dim: 3, IsOutput: true},
+	}}
+	list := func(x ...int32) (v []index.Index) {
+		for i := 0; i < len(x); i += 2 {
+			v = append(v, index.Index{N: x[i], T: x[i+1]})
+		}
+		return v
+	}
+	for _, c := range []struct {
+		text string
+		net  *NetworkInfo
+		want *Request
+	}{
+		{`{"inputs":[{"name":"input","has_deriv":true,"indexes":[[0,1,0],[0,2,5]]}],"outputs":[{"name":"output","has_deriv":true,"indexes":[[0,1,0]]}],"need_model_derivative":true,"store_component_stats":true,"family":"x"}`, nil,
+			&Request{
+				Inputs:              []IoSpecification{{Name: "input", HasDeriv: true, Indexes: []index.Index{{T: 1}, {T: 2, X: 5}}}},
+				Outputs:             []IoSpecification{{Name: "output", HasDeriv: true, Indexes: list(0, 1)}},
+				NeedModelDerivative: true, StoreComponentStats: true,
+			}},
+		{`{"n":2,"output_t":[0,5,3],"input_t":[-1,2],"ivector_t":[0,1],"need_model_derivative":false,"outputs":["output"]}`, net,
+			&Request{
+				Inputs: []IoSpecification{
+					{Name: "ivector", Indexes: list(0, 0, 1, 0)},
+					{Name: "input", Indexes: list(0, -1, 0, 0, 0, 1, 1, -1, 1, 0, 1, 1)},
+				},
+				Outputs: []IoSpecification{{Name: "output", Indexes: list(0, 0, 0, 3, 1, 0, 1, 3)}},
+			}},
+		{`{"what":"training","request":{"n":1,"output_t":[0,1,1],"input_t":[0,1],"need_model_derivative":true,"outputs":"all"}}`, net,
+			&Request{
+				Inputs: []IoSpecification{{Name: "ivector", Indexes: list(0, 0)}, {Name: "input", Indexes: list(0, 0)}},
+				Outputs: []IoSpecification{
+					{Name: "output", HasDeriv: true, Indexes: list(0, 0)}, {Name: "output-xent", HasDeriv: true, Indexes: list(0, 0)},
+				},
+				NeedModelDerivative: true,
+			}},
+	} {
+		got, err := ReadRequestJSON(strings.NewReader(c.text), c.net)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s:\n%s", c.text, diff)
+		}
+	}
+	for _, text := range []string{
+		"", "[]", "{}", `{"outputs":3}`, `{"n":1}`,
+		`{"n":1,"output_t":[0,1],"input_t":[0,1],"outputs":["outptu"]}`,
+		`{"n":1,"output_t":[0,1],"input_t":[0,1],"outputs":"some"}`,
+		`{"n":1,"output_t":[0,1],"input_t":[1,0],"outputs":"all"}`,
+		`{"n":1,"output_t":[0,1,0],"input_t":[0,1],"outputs":"all"}`,
+		`{"n":0,"output_t":[0,1],"input_t":[0,1],"outputs":"all"}`,
+		`{"n":9223372036854775807,"output_t":[0,1],"input_t":[0,1],"outputs":"all"}`,
+		`{"n":3,"output_t":[0,1],"input_t":[-2147483648,2147483647],"outputs":"all"}`,
+		`{"n":16777216,"output_t":[0,1],"input_t":[0,16777216],"outputs":"all"}`,
+	} {
+		if _, err := ReadRequestJSON(strings.NewReader(text), net); !errors.Is(err, ErrRequest) {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+	if _, err := ReadRequestJSON(strings.NewReader(`{"n":1,"output_t":[0,1],"input_t":[0,1],"outputs":"all"}`), nil); !errors.Is(err, ErrRequest) {
+		t.Errorf("ranges without a network: got %v", err)
+	}
+	if _, err := grid(1, []int64{math.MinInt64, 0}, "t"); err == nil {
+		t.Error("times out of range are accepted")
+	}
+}

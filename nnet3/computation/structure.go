@@ -1,0 +1,128 @@
+package computation
+
+import (
+	"fmt"
+	"math"
+)
+
+// maxElements bounds the elements of one matrix, so that offsets stay far from overflow (2^36 float32 are 256 GiB).
+const maxElements = 1 << 36
+
+// checkStructure reports every number in the computation that refers to nothing, all at once. What it passes can be
+// analyzed, printed and counted without any further test of numbers.
+func (c *Computation) checkStructure(net *NetworkInfo) error {
+	r := newReport(c, net)
+	r.structure()
+	return r.err()
+}
+
+// structure is the check itself. It goes through every list once.
+func (r *report) structure() {
+	c := r.c
+	if len(c.Matrices) == 0 || len(c.Submatrices) == 0 || len(c.PrecomputedIndexes) == 0 ||
+		c.Matrices[0] != (MatrixInfo{}) || c.Submatrices[0] != (SubMatrixInfo{}) {
+		r.addf(ErrStructure, -1, "matrix 0, sub-matrix 0 and precomputed indexes 0 are reserved and must be there, empty")
+		return // everything below relies on them
+	}
+	for m, info := range c.Matrices[1:] {
+		if info.Rows <= 0 || info.Cols <= 0 || int64(info.Rows)*int64(info.Cols) > maxElements {
+			r.addf(ErrStructure, -1, "matrix m%d has size %dx%d", m+1, info.Rows, info.Cols)
+		}
+	}
+	for s, sub := range c.Submatrices[1:] {
+		if sub.Matrix <= 0 || int(sub.Matrix) >= len(c.Matrices) {
+			r.addf(ErrStructure, -1, "sub-matrix %d is of matrix %d, which is not there", s+1, sub.Matrix)
+			continue
+		}
+		m := c.Matrices[sub.Matrix]
+		if !inside(sub.RowOffset, sub.NumRows, m.Rows) || !inside(sub.ColOffset, sub.NumCols, m.Cols) {
+			r.addf(ErrStructure, -1, "sub-matrix %d has rows %d+%d and columns %d+%d of m%d, which is %dx%d",
+				s+1, sub.RowOffset, sub.NumRows, sub.ColOffset, sub.NumCols, sub.Matrix, m.Rows, m.Cols)
+		}
+	}
+	if n := len(c.MatrixDebugInfo); n != 0 && n != len(c.Matrices) {
+		r.addf(ErrStructure, -1, "%d entries of debug information for %d matrices", n, len(c.Matrices))
+	}
+	if r.bad() {
+		return // a command could not even be printed
+	}
+	for i := range c.IndexesMulti {
+		r.multiStructure(i)
+	}
+	for i, cmd := range c.Commands {
+		if !cmd.Type.Valid() {
+			r.addf(ErrStructure, i, "unknown command type %d", cmd.Type)
+			continue
+		}
+		args := cmd.Args()
+		for k, kind := range argKinds[cmd.Type] {
+			if why := r.argument(kind, args[k]); why != "" {
+				r.addf(ErrStructure, i, "argument %d is %d, %s", k+1, args[k], why)
+			}
+		}
+	}
+}
+
+// inside reports whether n > 0 rows or columns from offset are within all.
+func inside(offset, n, all int32) bool {
+	return offset >= 0 && n > 0 && int64(offset)+int64(n) <= int64(all)
+}
+
+// multiStructure checks that the pairs of a vector name rows that are there. The pair for none is (-1, -1).
+func (r *report) multiStructure(i int) {
+	for row, p := range r.c.IndexesMulti[i] {
+		if p == (Pair{-1, -1}) {
+			continue
+		}
+		if p[0] <= 0 || int(p[0]) >= len(r.c.Submatrices) || p[1] < 0 || p[1] >= r.c.Submatrices[p[0]].NumRows {
+			r.addf(ErrStructure, -1, "entry %d of indexes_multi %d is row %d of sub-matrix %d, which is not there", row, i, p[1], p[0])
+		}
+	}
+}
+
+// argument returns why the number n is not allowed where the kind of argument is wanted, or nothing if it is.
+func (r *report) argument(kind argKind, n int32) string {
+	c := r.c
+	lowest, count, what := int32(0), 0, ""
+	switch kind {
+	case argNone:
+		return ""
+	case argWhole, argView:
+		lowest, count, what = 1, len(c.Submatrices), "sub-matrices"
+	case argViewOrNone:
+		count, what = len(c.Submatrices), "sub-matrices"
+	case argComponent:
+		if count, what = math.MaxInt32, "components"; r.net != nil {
+			count = len(r.net.Components)
+		}
+	case argPrecomputed:
+		count, what = len(c.PrecomputedIndexes), "precomputed indexes"
+	case argMemo:
+		// A slot is an entry of a list while the computation runs, so there can't be more of them than commands. Kaldi
+		// numbers slots by step, and every step has several commands.
+		lowest, count, what = -1, len(c.Commands)+1, "memo slots"
+	case argFlag:
+		lowest, count, what = -1, 2, "flag values"
+	case argIndexes:
+		count, what = len(c.Indexes), "index vectors"
+	case argMulti:
+		count, what = len(c.IndexesMulti), "indexes_multi vectors"
+	case argRanges:
+		count, what = len(c.IndexesRanges), "indexes_ranges vectors"
+	case argNode:
+		if count, what = math.MaxInt32, "nodes"; r.net != nil && len(r.net.Nodes) > 0 {
+			count = len(r.net.Nodes)
+		}
+	case argCompression:
+		lowest, count, what = CompressInt8, CompressUint16+1, "ways to compress"
+	case argCommand:
+		count, what = len(c.Commands), "commands"
+	}
+	if n < lowest || int(n) >= count {
+		return fmt.Sprintf("not among the %s numbered %d to %d", what, lowest, count-1)
+	}
+	if kind == argWhole && !c.IsWhole(n) {
+		return "a part of a matrix where all of it is wanted"
+	}
+	return ""
+}

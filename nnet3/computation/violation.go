@@ -1,0 +1,121 @@
+package computation
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/go-multierror"
+)
+
+// The kinds of violations that the checker reports. A Violation wraps one of them, so errors.Is finds them.
+var (
+	// ErrStructure: a number refers to something that is not there: a command to a sub-matrix, a sub-matrix to rows of its
+	// matrix, and so on. A computation with such a fault can't be analyzed any further.
+	ErrStructure = errors.New("number out of range")
+	// ErrSize: the sizes of the operands of a command do not agree.
+	ErrSize = errors.New("sizes do not agree")
+	// ErrComponent: a command uses a component in a way that its properties do not allow.
+	ErrComponent = errors.New("component used wrongly")
+	// ErrRows: a vector of rows does not fit its command.
+	ErrRows = errors.New("wrong row numbers")
+	// ErrOverlap: a command writes where it also reads, or writes a place twice.
+	ErrOverlap = errors.New("operands overlap")
+	// ErrMemo: a memo is written or consumed more or less than once, or by another component.
+	ErrMemo = errors.New("memo misused")
+	// ErrIO: input is accepted for, or output provided for, a node that can't have it.
+	ErrIO = errors.New("wrong input or output")
+	// ErrLoop: the jump of a looped computation has a wrong target, or a pass of the loop does not leave the matrices as it
+	// found them.
+	ErrLoop = errors.New("broken loop")
+	// ErrLifetime: a matrix is allocated or freed twice or never, or used outside its life.
+	ErrLifetime = errors.New("matrix used outside its life")
+	// ErrCompression: compression of a matrix is not undone before it is needed, or loses what is needed.
+	ErrCompression = errors.New("compression misplaced")
+	// ErrUndefined: a part of a matrix is read before it is written.
+	ErrUndefined = errors.New("undefined values are read")
+	// ErrUnused: a part of a matrix is not used at all.
+	ErrUnused = errors.New("part of a matrix is never used")
+	// ErrDebugInfo: what the debug information says of a matrix can't be true.
+	ErrDebugInfo = errors.New("wrong debug information")
+	// ErrRewrite: a value is changed after it was read, which a computation that is not optimized yet must not do.
+	ErrRewrite = errors.New("value changed after it was read")
+)
+
+// Violation is one fault in a computation.
+type Violation struct {
+	Kind    error  // one of the errors above
+	Command int    // number of the command, -1 where the fault is in no command in particular
+	Text    string // the command as the Printer writes it
+	Detail  string // what is wrong
+}
+
+// Error names the command, the kind and the fault.
+func (v *Violation) Error() string {
+	if v.Command < 0 {
+		return fmt.Sprintf("%v: %s", v.Kind, v.Detail)
+	}
+	return fmt.Sprintf("command c%d, %s: %v: %s", v.Command, v.Text, v.Kind, v.Detail)
+}
+
+// Unwrap returns the kind.
+func (v *Violation) Unwrap() error { return v.Kind }
+
+// maxViolations bounds the report of a computation that is wrong from end to end.
+const maxViolations = 200
+
+// report collects violations.
+type report struct {
+	c       *Computation
+	net     *NetworkInfo
+	printer *Printer
+	errs    *multierror.Error
+	more    int // how many were not recorded
+}
+
+func newReport(c *Computation, net *NetworkInfo) *report {
+	p := NewPrinter(c, net)
+	p.MaxRuns = 6
+	return &report{c: c, net: net, printer: p}
+}
+
+// addf records a violation of the given kind by command number cmd, -1 for one of no command in particular.
+func (r *report) addf(kind error, cmd int, format string, args ...any) {
+	if r.bad() && len(r.errs.Errors) == maxViolations {
+		r.more++
+		return
+	}
+	v := &Violation{Kind: kind, Command: cmd, Detail: fmt.Sprintf(format, args...)}
+	if cmd >= 0 {
+		v.Text = r.printer.Command(cmd)
+	}
+	r.errs = multierror.Append(r.errs, v)
+}
+
+func (r *report) bad() bool { return r.errs.ErrorOrNil() != nil }
+
+// err returns what was recorded, nil for nothing.
+func (r *report) err() error {
+	if !r.bad() {
+		return nil
+	}
+	more := r.more
+	r.errs.ErrorFormat = func(errs []error) string { return formatViolations(errs, more) }
+	return r.errs
+}
+
+func formatViolations(errs []error, more int) string {
+	if len(errs) == 1 {
+		return "computation: " + errs[0].Error()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "computation: %d faults:", len(errs)+more)
+	for _, err := range errs {
+		b.WriteString("\n  ")
+		b.WriteString(err.Error())
+	}
+	if more > 0 {
+		fmt.Fprintf(&b, "\n  ... %d more", more)
+	}
+	return b.String()
+}
