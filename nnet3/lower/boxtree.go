@@ -1,0 +1,209 @@
+package lower
+
+// box is a rectangle of a base for a stretch of time, from t0 to t1, both included.
+type box struct {
+	Rect
+	t0, t1 int32
+}
+
+func (b *box) overlaps(c *box) bool {
+	return b.R0 < c.R1 && c.R0 < b.R1 && b.C0 < c.C1 && c.C0 < b.C1 && b.t0 <= c.t1 && c.t0 <= b.t1
+}
+
+// grow makes b hold c too.
+func (b *box) grow(c *box) {
+	b.R0, b.R1 = min(b.R0, c.R0), max(b.R1, c.R1)
+	b.C0, b.C1 = min(b.C0, c.C0), max(b.C1, c.C1)
+	b.t0, b.t1 = min(b.t0, c.t0), max(b.t1, c.t1)
+}
+
+// occupation says that a box of a base holds data. Two occupations may overlap only where they hold the same data: root is the
+// value that was written there.
+type occupation struct {
+	box
+	root int32
+}
+
+func (o *occupation) clashes(p *occupation) bool { return o.root != p.root && o.overlaps(&p.box) }
+
+// boxNode is an occupation in a search tree.
+type boxNode struct {
+	occupation
+	all         box    // holds the occupations of the node and of all nodes below it
+	left, right int32  // 0: none
+	rank        uint32 // the larger stands above
+	next        int32  // the next occupation of the same cell
+	owner       cellRef
+}
+
+// boxForest holds the occupations of all bases, a search tree for each. The trees are treaps: ordered by row, then by time, and kept flat
+// by ranks that look random. Every node knows the box around its tree, so a search passes by what is elsewhere in any of the
+// three directions. To insert, to remove and to search a place that is used a few times takes time in the logarithm of the size
+// of the tree.
+type boxForest struct {
+	nodes []boxNode // node 0 is none
+	free  int32     // a list of free nodes, linked by left
+	seed  uint32
+}
+
+// add makes a node that stands alone.
+func (f *boxForest) add(o occupation, owner cellRef) int32 {
+	f.seed += 0x9E3779B9
+	rank := f.seed
+	rank = (rank ^ rank>>16) * 0x85EBCA6B
+	rank = (rank ^ rank>>13) * 0xC2B2AE35
+	node := boxNode{occupation: o, all: o.box, rank: rank ^ rank>>16, owner: owner}
+	if n := f.free; n != 0 {
+		f.free = f.nodes[n].left
+		f.nodes[n] = node
+		return n
+	}
+	if len(f.nodes) == 0 {
+		f.nodes = append(f.nodes, boxNode{})
+	}
+	f.nodes = append(f.nodes, node)
+	return int32(len(f.nodes) - 1)
+}
+
+// release gives back a node that stands alone.
+func (f *boxForest) release(n int32) {
+	f.nodes[n].left = f.free
+	f.free = n
+}
+
+// releaseTree gives back all nodes of a tree.
+func (f *boxForest) releaseTree(root int32) {
+	if root != 0 {
+		f.releaseTree(f.nodes[root].left)
+		f.releaseTree(f.nodes[root].right)
+		f.release(root)
+	}
+}
+
+// before orders nodes: by the first row, then by time, then by the first column.
+func (f *boxForest) before(a, b int32) bool {
+	x, y := &f.nodes[a], &f.nodes[b]
+	switch {
+	case x.R0 != y.R0:
+		return x.R0 < y.R0
+	case x.t0 != y.t0:
+		return x.t0 < y.t0
+	case x.C0 != y.C0:
+		return x.C0 < y.C0
+	}
+	return a < b
+}
+
+// enclose computes the box around the tree of node n from those of its children.
+func (f *boxForest) enclose(n int32) {
+	p := &f.nodes[n]
+	p.all = p.box
+	if p.left != 0 {
+		p.all.grow(&f.nodes[p.left].all)
+	}
+	if p.right != 0 {
+		p.all.grow(&f.nodes[p.right].all)
+	}
+}
+
+// insert puts node n, which stands alone, into a tree, and gives the tree's new root.
+func (f *boxForest) insert(root, n int32) int32 {
+	if root == 0 {
+		return n
+	}
+	p := &f.nodes[root]
+	if f.nodes[n].rank > p.rank {
+		l, r := f.split(root, n)
+		f.nodes[n].left, f.nodes[n].right = l, r
+		f.enclose(n)
+		return n
+	}
+	if f.before(n, root) {
+		p.left = f.insert(p.left, n)
+	} else {
+		p.right = f.insert(p.right, n)
+	}
+	p.all.grow(&f.nodes[n].box)
+	return root
+}
+
+// split cuts a tree in what stands before node n and what stands behind it.
+func (f *boxForest) split(root, n int32) (l, r int32) {
+	if root == 0 {
+		return 0, 0
+	}
+	p := &f.nodes[root]
+	if f.before(root, n) {
+		p.right, r = f.split(p.right, n)
+		l = root
+	} else {
+		l, p.left = f.split(p.left, n)
+		r = root
+	}
+	f.enclose(root)
+	return l, r
+}
+
+// remove takes node n out of a tree, and gives the tree's new root. The node then stands alone.
+func (f *boxForest) remove(root, n int32) int32 {
+	p := &f.nodes[root]
+	if root == n {
+		root = f.join(p.left, p.right)
+		p.left, p.right, p.all = 0, 0, p.box
+		return root
+	}
+	if f.before(n, root) {
+		p.left = f.remove(p.left, n)
+	} else {
+		p.right = f.remove(p.right, n)
+	}
+	f.enclose(root)
+	return root
+}
+
+// join makes one tree of two, of which the first stands before the second.
+func (f *boxForest) join(l, r int32) int32 {
+	if l == 0 || r == 0 {
+		return l + r
+	}
+	root := l
+	if f.nodes[l].rank > f.nodes[r].rank {
+		f.nodes[l].right = f.join(f.nodes[l].right, r)
+	} else {
+		f.nodes[r].left = f.join(l, f.nodes[r].left)
+		root = r
+	}
+	f.enclose(root)
+	return root
+}
+
+// clash finds a node of the tree that clashes with o; 0 if there is none.
+func (f *boxForest) clash(root int32, o *occupation) int32 {
+	for root != 0 {
+		p := &f.nodes[root]
+		if !p.all.overlaps(&o.box) {
+			return 0
+		}
+		if p.clashes(o) {
+			return root
+		}
+		if n := f.clash(p.left, o); n != 0 {
+			return n
+		}
+		root = p.right
+	}
+	return 0
+}
+
+// appendOverlapping appends the nodes of a tree whose occupations overlap b.
+func (f *boxForest) appendOverlapping(dst []int32, root int32, b *box) []int32 {
+	for root != 0 && f.nodes[root].all.overlaps(b) {
+		p := &f.nodes[root]
+		dst = f.appendOverlapping(dst, p.left, b)
+		if p.overlaps(b) {
+			dst = append(dst, root)
+		}
+		root = p.right
+	}
+	return dst
+}

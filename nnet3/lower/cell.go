@@ -1,0 +1,152 @@
+package lower
+
+import "slices"
+
+// grid cuts a value into cells, along the edges of what reads it and of what contributes to it.
+type grid struct {
+	rows, cols []int32 // the edges, ascending, from 0 to the size of the value
+	cells      []cell  // row by row
+}
+
+// cell is a rectangle of a value that is treated alike: the same reads end its life, the same terms contribute to it.
+type cell struct {
+	rect  Rect
+	reads []int32 // numbers of the value's reads that cover it, as far as they may matter, the last in time first
+	terms []int32 // numbers of the terms that contribute, the first in time first
+	nodes int32   // its occupations in the tree of its base, linked by next
+	mark  int32   // the last merge that looked at it
+}
+
+// cellRef names cell i of value n.
+type cellRef struct{ n, i int32 }
+
+// within gives the rows [i0, i1) and columns [j0, j1) of the grid that have a part of r.
+func (g *grid) within(r Rect) (i0, i1, j0, j1 int) {
+	if len(g.cells) == 1 {
+		return 0, 1, 0, 1
+	}
+	i0, i1 = edges(g.rows, r.R0, r.R1)
+	j0, j1 = edges(g.cols, r.C0, r.C1)
+	return i0, i1, j0, j1
+}
+
+// edges gives the range of the intervals between edges that have a part of [a, b).
+func edges(edges []int32, a, b int32) (int, int) {
+	i, exact := slices.BinarySearch(edges, a)
+	if !exact {
+		i--
+	}
+	j, _ := slices.BinarySearch(edges, b)
+	return max(i, 0), min(j, len(edges)-1)
+}
+
+// at is the number of the cell in row i and column j of the grid.
+func (g *grid) at(i, j int) int32 { return int32(i*(len(g.cols)-1) + j) }
+
+// makeCells cuts value n.
+func (s *Storage) makeCells(n int32) {
+	v := &s.values[n]
+	full := Rect{0, v.rows, 0, v.cols}
+	if full.Empty() {
+		return
+	}
+	v.grid.rows, v.grid.cols = []int32{0, v.rows}, []int32{0, v.cols}
+	cut := func(r Rect) {
+		if r != full {
+			v.grid.rows = append(v.grid.rows, r.R0, r.R1)
+			v.grid.cols = append(v.grid.cols, r.C0, r.C1)
+		}
+	}
+	for i := range v.reads {
+		cut(v.reads[i].rect)
+	}
+	for k := v.terms[0]; k < v.terms[1]; k++ {
+		cut(s.terms[k].Dst())
+	}
+	for _, e := range [2]*[]int32{&v.grid.rows, &v.grid.cols} {
+		slices.Sort(*e)
+		*e = slices.Compact(*e)
+	}
+	g := &v.grid
+	nc := len(g.cols) - 1
+	g.cells = make([]cell, (len(g.rows)-1)*nc)
+	for i := range len(g.rows) - 1 {
+		for j := range nc {
+			g.cells[i*nc+j].rect = Rect{g.rows[i], g.rows[i+1], g.cols[j], g.cols[j+1]}
+		}
+	}
+	s.listReads(v)
+	for k := v.terms[0]; k < v.terms[1]; k++ {
+		i0, i1, j0, j1 := g.within(s.terms[k].Dst())
+		for i := i0; i < i1; i++ {
+			for j := j0; j < j1; j++ {
+				c := &g.cells[g.at(i, j)]
+				c.terms = append(c.terms, k)
+			}
+		}
+	}
+	for i := range g.cells {
+		c := &g.cells[i]
+		slices.SortStableFunc(c.terms, func(a, b int32) int { return int(s.terms[a].event - s.terms[b].event) })
+	}
+}
+
+// listReads lists in each cell of a value the reads that may matter: the last ones, which end the cell's life, and those of terms
+// that may be placed, whose results then show the cell. Many reads of a tall value can cover the same cells, since the
+// rectangle around rows that are read one by one counts as read.
+func (s *Storage) listReads(v *value) {
+	g := &v.grid
+	order := make([]int32, len(v.reads))
+	for k := range order {
+		order[k] = int32(k)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return int(v.reads[b].event - v.reads[a].event) })
+	// By cell: the first cell of the same column, from this one on, that no last read covers yet.
+	next := make([]int32, len(g.cells)+len(g.cols)-1)
+	for i := range next {
+		next[i] = int32(i)
+	}
+	free := func(i, j int) int {
+		k := g.at(i, j)
+		for next[k] != k {
+			next[k] = next[next[k]]
+			k = next[k]
+		}
+		return int(k) / (len(g.cols) - 1)
+	}
+	for len(order) > 0 {
+		n := 1 // reads of one event
+		for n < len(order) && v.reads[order[n]].event == v.reads[order[0]].event {
+			n++
+		}
+		for _, k := range order[:n] {
+			all := s.mayBePlaced(v.reads[k].term)
+			i0, i1, j0, j1 := g.within(v.reads[k].rect)
+			for j := j0; j < j1; j++ {
+				for i := i0; i < i1; i++ {
+					if !all {
+						if i = free(i, j); i >= i1 {
+							break
+						}
+					}
+					c := &g.cells[g.at(i, j)]
+					c.reads = append(c.reads, k)
+				}
+			}
+		}
+		for _, k := range order[:n] {
+			i0, i1, j0, j1 := g.within(v.reads[k].rect)
+			for j := j0; j < j1; j++ {
+				for i := free(i0, j); i < i1; i = free(i, j) {
+					next[g.at(i, j)] = g.at(i+1, j)
+				}
+			}
+		}
+		order = order[n:]
+	}
+}
+
+// mayBePlaced reports whether there may come to be nothing to move for a term; -1 is none.
+func (s *Storage) mayBePlaced(k int32) bool {
+	return k >= 0 && !s.terms[k].constant && s.terms[k].Contiguous()
+}

@@ -1,0 +1,188 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// A Chain is a computation of several segments as values: a program for each segment. Segments end at markers, where a run
+// stops for the caller to take outputs and to hand in inputs. A computation that is one segment, or that has a backward part,
+// is a chain of one program.
+//
+// Each program can be rewritten by itself. The matrices that it takes over from the one before, and hands on to the one
+// behind, are among its inputs and outputs (Port.Carried); a rewrite never sees more than one segment, so it can't make an
+// output of one wait for an input of the next.
+type Chain struct {
+	Programs []*Program // in the order in which they run
+	// Loop is the number of the program with which the loop of a looped computation begins, which follows on the last one.
+	// It is -1 where there is no loop.
+	Loop    int
+	markers []bool // by program: whether a marker follows it
+}
+
+// LowerChain turns the segments of a computation into values, each of them as Lower does.
+func LowerChain(c *computation.Computation, net Network) (*Chain, error) {
+	segments, loop, err := cutSegments(c)
+	if err != nil {
+		return nil, err
+	}
+	ch := &Chain{Loop: loop}
+	live := liveMatrices(c, segments, loop)
+	for i, s := range segments {
+		if i > 0 {
+			s.carriedIn = ch.Programs[i-1].carriedOut()
+		}
+		s.wanted = live[i+1]
+		s.whatever = loop >= 0 && (i+1 == loop || i+1 == len(segments))
+		p, err := lowerSegment(c, net, s)
+		if err != nil {
+			return nil, err
+		}
+		ch.Programs = append(ch.Programs, p)
+		ch.markers = append(ch.markers, s.marker)
+	}
+	if loop == 0 && len(ch.Programs[len(segments)-1].carriedOut()) > 0 {
+		return nil, fmt.Errorf("%w: the loop uses matrices that nothing before it has made", ErrUnsupported)
+	}
+	return ch, nil
+}
+
+// A segment is a part of a computation that is lowered by itself.
+type segment struct {
+	first, last int  // its commands, the last one excluded
+	marker      bool // command last is a marker
+
+	carriedIn []int32 // the matrices that it takes over
+	wanted    []bool  // by matrix: whether somebody behind the segment may read it
+	whatever  bool    // hand on what is wanted even if it was never written, because another segment may have written it
+}
+
+// cutSegments finds the segments of a computation, and the number of the one that a loop begins with, -1 if there is none. A
+// single marker, as it stands between the forward and the backward part, divides nothing.
+func cutSegments(c *computation.Computation) (segments []segment, loop int, err error) {
+	n, label, markers, backward := len(c.Commands), -1, 0, false
+	for i := range c.Commands {
+		switch cmd := &c.Commands[i]; {
+		case cmd.Type == computation.NoOperationMarker:
+			markers++
+		case cmd.Type.IsBackprop():
+			backward = true
+		case cmd.Type == computation.GotoLabel:
+			if i+1 != n || cmd.Arg1 < 0 || int(cmd.Arg1) >= i || c.Commands[cmd.Arg1].Type != computation.NoOperationLabel {
+				return nil, 0, fmt.Errorf("%w: command %d is a jump from elsewhere than the end, or not to a label", ErrUnsupported, i)
+			}
+			label, n = int(cmd.Arg1), i
+		}
+	}
+	if label < 0 && markers <= 1 {
+		return []segment{{last: n}}, -1, nil
+	}
+	if backward {
+		return nil, 0, fmt.Errorf("%w: a backward part among several segments", ErrUnsupported)
+	}
+	loop, first := -1, 0
+	for i := range n {
+		switch {
+		case c.Commands[i].Type == computation.NoOperationMarker:
+			segments = append(segments, segment{first: first, last: i, marker: true})
+			first = i + 1
+		case i == label:
+			if first < i {
+				segments = append(segments, segment{first: first, last: i})
+			}
+			loop, first = len(segments), i+1
+		}
+	}
+	if first < n || loop == len(segments) {
+		segments = append(segments, segment{first: first, last: n})
+	}
+	return segments, loop, nil
+}
+
+// liveMatrices returns, for each segment and behind the last one, which matrices somebody may still read there. What was
+// allocated anew is not what it was, and what a loop begins with is needed at its end.
+func liveMatrices(c *computation.Computation, segments []segment, loop int) [][]bool {
+	live := make([][]bool, len(segments)+1)
+	for i := range live {
+		live[i] = make([]bool, len(c.Matrices))
+	}
+	for again := true; again; {
+		again = false
+		for i := len(segments) - 1; i >= 0; i-- {
+			copy(live[i], live[i+1])
+			liveBefore(c, segments[i], live[i])
+		}
+		if loop >= 0 {
+			for m, needed := range live[loop] {
+				if needed && !live[len(segments)][m] {
+					live[len(segments)][m], again = true, true
+				}
+			}
+		}
+	}
+	return live
+}
+
+// liveBefore turns what is read behind a segment into what is read in it or behind it.
+func liveBefore(c *computation.Computation, s segment, live []bool) {
+	matrix := func(sub int32) int32 { return c.Submatrices[sub].Matrix }
+	for i := s.last - 1; i >= s.first; i-- {
+		cmd := &c.Commands[i]
+		switch cmd.Type {
+		case computation.AllocMatrix, computation.DeallocMatrix, computation.AcceptInput:
+			live[matrix(cmd.Arg1)] = false
+			continue
+		case computation.SwapMatrix:
+			a, b := matrix(cmd.Arg1), matrix(cmd.Arg2)
+			live[a], live[b] = live[b], live[a]
+			continue
+		case computation.SetConst:
+			if c.IsWhole(cmd.Arg1) {
+				live[matrix(cmd.Arg1)] = false
+				continue
+			}
+		case computation.CopyRowsMulti, computation.AddRowsMulti, computation.CopyToRowsMulti, computation.AddToRowsMulti:
+			for _, p := range c.IndexesMulti[cmd.Arg2] {
+				if p[0] > 0 {
+					live[matrix(p[0])] = true
+				}
+			}
+		}
+		for arg := range cmd.Submatrices {
+			live[matrix(*arg)] = true
+		}
+	}
+}
+
+// carryIn makes matrix m begin as what the segment before left there.
+func (l *lowering) carryIn(m int32) {
+	t := l.typeOf(m)
+	v := fgraph.NewInput(t, fmt.Sprintf("carried%d", m))
+	l.inputs = append(l.inputs, v)
+	l.prog.Inputs = append(l.prog.Inputs, Port{Node: -1, Component: -1, Carried: m, At: l.at})
+	l.put(m, whole(t), v)
+}
+
+// carryOut hands on the matrices that are wanted behind the segment. One that holds nothing is zero there too, and need not
+// be handed on.
+func (l *lowering) carryOut(s *segment) {
+	for m, wanted := range s.wanted {
+		if wanted && (s.whatever || !l.pieces.empty(int32(m))) {
+			l.outputs = append(l.outputs, l.readRect(int32(m), whole(l.typeOf(int32(m)))))
+			l.prog.Outputs = append(l.prog.Outputs, Port{Node: -1, Component: -1, Carried: int32(m), At: l.at})
+		}
+	}
+}
+
+// carriedOut lists the matrices that the program hands on, ascending.
+func (p *Program) carriedOut() []int32 {
+	var list []int32
+	for _, port := range p.Outputs {
+		if port.Carried > 0 {
+			list = append(list, port.Carried)
+		}
+	}
+	return list
+}

@@ -1,0 +1,388 @@
+package lower
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// Emit turns the values into commands again, as the storage says. Where no storage is planned, every value gets a matrix of
+// its own. The result holds no debug information: storage that is used again stands for nothing in particular.
+func Emit(p *Program) (*computation.Computation, error) {
+	t := newTarget(p.NeedModelDerivative)
+	if err := t.program(p); err != nil {
+		return nil, err
+	}
+	return t.c, nil
+}
+
+// target is a computation in the making, to which programs are appended.
+type target struct {
+	c           *computation.Computation
+	views       map[computation.SubMatrixInfo]int32
+	precomputed map[*computation.PrecomputedIndexesInfo]int32
+	derived     map[component.Component]int32
+	numMemos    int32
+	lists       lists
+	carried     map[int32]int32 // by number of a carried matrix: the sub-matrix that covers it here
+}
+
+func newTarget(needModelDerivative bool) *target {
+	t := &target{c: computation.New(), views: make(map[computation.SubMatrixInfo]int32),
+		precomputed: make(map[*computation.PrecomputedIndexesInfo]int32), derived: make(map[component.Component]int32),
+		carried: make(map[int32]int32)}
+	t.c.NeedModelDerivative = needModelDerivative
+	return t
+}
+
+// program appends the commands of a program.
+func (t *target) program(p *Program) error {
+	s, ok := StorageOf(p.Graph)
+	if !ok {
+		var err error
+		if s, err = PlanStorage(p); err != nil {
+			return err
+		}
+	}
+	s.makeSlots()
+	e := &emission{target: t, s: s, memos: make([]int32, p.Graph.NumVariableIDs()), lins: make([]*filled, len(s.values)), left: make([]int32, len(s.values))}
+	if err := e.matrices(); err != nil {
+		return err
+	}
+	for i := range s.items {
+		if err := cmp.Or(e.item(int32(i)), e.err); err != nil {
+			return err
+		}
+	}
+	e.end()
+	return e.handOn()
+}
+
+type emission struct {
+	*target
+	s         *Storage
+	whole     []int32 // by slot: the sub-matrix that covers its matrix
+	firstItem []int32 // by slot: the item before which it is allocated
+	lastItem  []int32 // by slot: the item after which it is freed
+	opens     [][]int32
+	closes    [][]int32
+	memos     []int32   // by variable id: the memo's slot, from 1
+	lins      []*filled // by value: what of an assembled value is written already
+	left      []int32   // by value: how many of its terms are still to come
+	pending   []*term   // of the present event: what is still to be moved
+	err       error
+}
+
+// matrices makes a matrix for every slot, and finds the items between which it is in use.
+func (e *emission) matrices() error {
+	s := e.s
+	n := len(s.slots)
+	e.whole, e.firstItem, e.lastItem = make([]int32, n), make([]int32, n), make([]int32, n)
+	e.opens, e.closes = make([][]int32, len(s.items)+1), make([][]int32, len(s.items)+1)
+	span := make([]bool, n)
+	for k := range s.slots {
+		q := &s.slots[k]
+		e.firstItem[k] = -1
+		for _, b := range q.bases {
+			for _, m := range s.bases[b].members {
+				span[k] = span[k] || s.values[m].span
+			}
+		}
+		if q.bases == nil {
+			continue
+		}
+		if q.carriedIn > 0 {
+			if err := e.takeOver(int32(k), span[k]); err != nil {
+				return err
+			}
+			continue
+		}
+		e.whole[k] = e.c.NewMatrix(int(q.rows), int(q.cols), span[k])
+		e.views[e.c.Submatrices[e.whole[k]]] = e.whole[k]
+	}
+	for i := range s.items {
+		e.uses(int32(i), func(n int32) {
+			v := &s.values[n]
+			if v.base < 0 {
+				return
+			}
+			k := s.slotOf[v.base]
+			if e.firstItem[k] < 0 {
+				e.firstItem[k] = int32(i)
+			}
+			e.lastItem[k] = int32(i)
+		})
+	}
+	e.sizing()
+	return nil
+}
+
+// sizing decides where matrices are allocated and freed.
+func (e *emission) sizing() {
+	s := e.s
+	start := int32(0)
+	for int(start) < len(s.items) && s.items[start].kind == stepAccept {
+		start++
+	}
+	for k := range s.slots {
+		q := &s.slots[k]
+		if q.bases == nil || e.firstItem[k] < 0 {
+			continue
+		}
+		open, shut := e.batchStart(e.firstItem[k]), e.lastItem[k]
+		if !s.MoveSizing {
+			open, shut = start, int32(len(s.items))
+		}
+		if it := s.items[e.firstItem[k]]; it.kind != stepAccept {
+			e.opens[open] = append(e.opens[open], int32(k))
+		}
+		if !q.taken {
+			e.closes[shut] = append(e.closes[shut], int32(k))
+		}
+	}
+}
+
+// batchStart is the first of the terms that are carried out together with item i.
+func (e *emission) batchStart(i int32) int32 {
+	items := e.s.items
+	for items[i].kind == stepTerm && i > 0 && items[i-1].kind == stepTerm && items[i-1].event == items[i].event {
+		i--
+	}
+	return i
+}
+
+// uses calls f for every value that item i reads or writes.
+func (e *emission) uses(i int32, f func(n int32)) {
+	s := e.s
+	it := s.items[i]
+	operand := func(v *fgraph.Variable) {
+		if _, ok := v.Type().(MatrixType); ok {
+			root, _ := Resolve(v)
+			f(s.valueOf[root.ID()])
+		}
+	}
+	switch it.kind {
+	case stepOp:
+		a := s.applies[it.n]
+		for _, v := range a.Inputs() {
+			operand(v)
+		}
+		for _, v := range a.Outputs() {
+			operand(v)
+		}
+	case stepTerm:
+		f(s.terms[it.n].lin)
+		if !s.terms[it.n].constant {
+			f(s.terms[it.n].src)
+		}
+	case stepFill:
+		f(it.n)
+	case stepAccept:
+		operand(s.prog.Graph.Inputs()[it.n])
+	case stepProvide:
+		operand(s.prog.Graph.Outputs()[it.n])
+	}
+}
+
+func (e *emission) emit(cmd computation.Command) { e.c.Commands = append(e.c.Commands, cmd) }
+
+func (e *emission) setConst(sub int32, x float32) {
+	e.emit(computation.Command{Type: computation.SetConst, Alpha: x, Arg1: sub})
+}
+
+// view is the sub-matrix for rectangle r of value n.
+func (e *emission) view(n int32, r Rect) int32 {
+	v := &e.s.values[n]
+	b := &e.s.bases[v.base]
+	r = r.Shift(v.r-b.rect.R0+e.s.slotRow[v.base], v.c-b.rect.C0+e.s.slotCol[v.base])
+	m := e.c.Submatrices[e.whole[e.s.slotOf[v.base]]].Matrix
+	info := computation.SubMatrixInfo{Matrix: m, RowOffset: r.R0, NumRows: r.Rows(), ColOffset: r.C0, NumCols: r.Cols()}
+	if k, ok := e.views[info]; ok {
+		return k
+	}
+	k := int32(len(e.c.Submatrices))
+	e.c.Submatrices = append(e.c.Submatrices, info)
+	e.views[info] = k
+	return k
+}
+
+// operand is the sub-matrix of a matrix variable, and 0 for none.
+func (e *emission) operand(v *fgraph.Variable) int32 {
+	root, r := Resolve(v)
+	return e.view(e.s.valueOf[root.ID()], r)
+}
+
+func (e *emission) item(i int32) error {
+	s := e.s
+	for _, k := range e.opens[i] {
+		e.emit(computation.Command{Type: computation.AllocMatrix, Alpha: 1, Arg1: e.whole[k]})
+		if !s.LeaveUndefined {
+			e.setConst(e.whole[k], 0)
+		}
+	}
+	it := s.items[i]
+	switch it.kind {
+	case stepOp:
+		if err := e.op(s.applies[it.n]); err != nil {
+			return err
+		}
+	case stepTerm:
+		if e.batchStart(i) == i {
+			e.batch(i)
+		}
+	case stepFill:
+		v := &s.values[it.n]
+		e.setConst(e.view(it.n, Rect{0, v.rows, 0, v.cols}), fillOf(v.v))
+	case stepAccept:
+		if port := s.prog.Inputs[it.n]; port.Carried == 0 {
+			v := s.prog.Graph.Inputs()[it.n]
+			e.emit(computation.Command{Type: computation.AcceptInput, Alpha: 1, Arg1: e.operand(v), Arg2: port.Node})
+		}
+	case stepProvide:
+		if err := e.provide(it.n); err != nil {
+			return err
+		}
+	case stepMarker:
+		e.emit(computation.Command{Type: computation.NoOperationMarker, Alpha: 1})
+	}
+	e.close(i)
+	return nil
+}
+
+func (e *emission) close(i int32) {
+	for _, k := range e.closes[i] {
+		e.emit(computation.Command{Type: computation.DeallocMatrix, Alpha: 1, Arg1: e.whole[k]})
+	}
+}
+
+func (e *emission) end() { e.close(int32(len(e.s.items))) }
+
+func (e *emission) provide(n int32) error {
+	v := e.s.prog.Graph.Outputs()[n]
+	sub := e.operand(v)
+	if !e.c.IsWhole(sub) {
+		return fmt.Errorf("lower: output %d is only a part of a matrix", n)
+	}
+	if port := e.s.prog.Outputs[n]; port.Carried == 0 {
+		e.emit(computation.Command{Type: computation.ProvideOutput, Alpha: 1, Arg1: sub, Arg2: port.Node})
+	}
+	return nil
+}
+
+// number is the component's number in commands.
+func (e *emission) number(c Component) int32 {
+	if c.Number >= 0 {
+		return c.Number
+	}
+	n, ok := e.derived[c.C]
+	if !ok {
+		n = int32(e.s.prog.numComponents + len(e.c.Derived))
+		e.derived[c.C] = n
+		e.c.Derived = append(e.c.Derived, c.C)
+	}
+	return n
+}
+
+func (e *emission) indexes(p *computation.PrecomputedIndexesInfo) int32 {
+	if p == nil {
+		return 0
+	}
+	n, ok := e.precomputed[p]
+	if !ok {
+		n = int32(len(e.c.PrecomputedIndexes))
+		e.precomputed[p] = n
+		e.c.PrecomputedIndexes = append(e.c.PrecomputedIndexes, *p)
+	}
+	return n
+}
+
+// memo numbers the memo that v is.
+func (e *emission) memo(v *fgraph.Variable) int32 {
+	m := &e.memos[v.ID()]
+	if *m == 0 {
+		e.numMemos++
+		*m = e.numMemos
+	}
+	return *m
+}
+
+func (e *emission) op(a *fgraph.Apply) error {
+	switch op := a.Op().(type) {
+	case Propagate:
+		e.propagate(a, op)
+	case Backprop:
+		e.backprop(a, op)
+	case *RowRanges:
+		out := e.operand(a.Out())
+		e.setConst(out, 0)
+		n := int32(len(e.c.IndexesRanges))
+		e.c.IndexesRanges = append(e.c.IndexesRanges, op.Ranges)
+		e.emit(computation.Command{Type: computation.AddRowRanges, Alpha: 1, Arg1: out, Arg2: e.operand(a.Inputs()[0]), Arg3: n})
+	default:
+		return fmt.Errorf("lower: no command for %v", op)
+	}
+	return nil
+}
+
+func (e *emission) propagate(a *fgraph.Apply, op Propagate) {
+	cmd := computation.Command{Type: computation.Propagate, Alpha: 1, Arg1: e.number(op.Component), Arg2: e.indexes(op.Precomputed)}
+	if in := a.Inputs(); len(in) > 0 {
+		if _, ok := in[0].Type().(MatrixType); ok {
+			cmd.Arg3 = e.operand(in[0])
+		}
+	}
+	cmd.Arg4 = e.operand(a.Out())
+	if op.UsesMemo && len(a.Outputs()[1].Clients()) > 0 {
+		cmd.Arg5 = e.memo(a.Outputs()[1])
+	}
+	if op.StoreStats {
+		cmd.Arg6 = 1
+	}
+	switch {
+	case op.Accumulate:
+		e.begin(cmd.Arg4, a.Inputs()[op.InputAdded()])
+	case op.has(component.PropagateAdds) && cmd.Arg3 != cmd.Arg4:
+		e.setConst(cmd.Arg4, 0)
+	}
+	e.emit(cmd)
+}
+
+// begin makes the output of an accumulating op hold what is added to: it does already where it lies in the same place.
+func (e *emission) begin(out int32, added *fgraph.Variable) {
+	if in := e.operand(added); in != out {
+		e.emit(computation.Command{Type: computation.MatrixCopy, Alpha: 1, Arg1: out, Arg2: in})
+	}
+}
+
+func (e *emission) backprop(a *fgraph.Apply, op Backprop) {
+	cmd := computation.Command{Type: computation.BackpropNoModelUpdate, Alpha: 1, Arg1: e.number(op.Component), Arg2: e.indexes(op.Precomputed)}
+	if op.ModelUpdate {
+		cmd.Type = computation.Backprop
+	}
+	in := a.Inputs()
+	if op.HasX {
+		cmd.Arg3 = e.operand(in[0])
+		in = in[1:]
+	}
+	if op.HasY {
+		cmd.Arg4 = e.operand(in[0])
+		in = in[1:]
+	}
+	cmd.Arg5 = e.operand(in[0])
+	if op.UsesMemo {
+		cmd.Arg7 = e.memo(in[1])
+	}
+	if op.HasDX {
+		cmd.Arg6 = e.operand(a.Out())
+		switch {
+		case op.Accumulate:
+			e.begin(cmd.Arg6, a.Inputs()[op.InputAdded()])
+		case op.has(component.BackpropAdds) && cmd.Arg5 != cmd.Arg6:
+			e.setConst(cmd.Arg6, 0)
+		}
+	}
+	e.emit(cmd)
+}

@@ -1,0 +1,462 @@
+package lower
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// ErrUnsupported marks computations that have no form as values: one with several segments, or a loop, has one only segment by
+// segment (LowerChain), and one with a backward part among several segments has none.
+var ErrUnsupported = errors.New("lower: the computation has no form as values")
+
+// Program is a computation as values: the graph, and what its inputs and outputs are to the caller of the computation.
+type Program struct {
+	Graph *fgraph.FunctionGraph
+	// Inputs and Outputs say what the graph's inputs and outputs stand for, in their order.
+	Inputs, Outputs []Port
+	// Marker is the number of the command that ends the forward part, or the number of commands where there is none.
+	Marker int32
+	// NeedModelDerivative is the computation's.
+	NeedModelDerivative bool
+	source              *computation.Computation // what the program was made of
+	numComponents       int
+	numCommands         int
+	largestOp           int64
+}
+
+// LargestOp is the largest number of elements that one component of the computation reads and writes: no order and no
+// placing makes the peak smaller, as long as that component is not replaced.
+func (p *Program) LargestOp() int64 { return p.largestOp }
+
+// End is the number of the commands that the program was made of: a place in the order behind all of them.
+func (p *Program) End() int { return p.numCommands }
+
+// Port is one input or output of a Program.
+type Port struct {
+	Node int32 // the network node whose matrix it is, or -1 for a state
+	// Component is the component whose state it is, or -1 for a matrix.
+	Component int32
+	// Carried is the matrix of the computation that another segment hands over or takes over, or 0.
+	Carried int32
+	// At is the number of the command that accepts or provides the matrix.
+	At int32
+}
+
+// IsMatrix reports whether the port is a matrix, not a state.
+func (p Port) IsMatrix() bool { return p.Component < 0 }
+
+// Network is what lowering needs of a network: its components by number. The name serves people.
+type Network interface {
+	NumComponents() int
+	Component(number int) (c component.Component, name string)
+}
+
+// Lower turns commands into values. Allocation, order and updates disappear: every command that reads a view takes the value
+// written there, or an Assemble of the pieces where it was written in pieces. The computation must be sound
+// (computation.Check); views that were never written count as zero. A computation of several segments is for LowerChain.
+func Lower(c *computation.Computation, net Network) (*Program, error) {
+	return lowerSegment(c, net, segment{last: len(c.Commands)})
+}
+
+// lowerSegment is Lower for a segment.
+func lowerSegment(c *computation.Computation, net Network, s segment) (*Program, error) {
+	l := &lowering{c: c, net: net, pieces: newPieces(len(c.Matrices)), inst: 1, at: int32(s.first)}
+	l.prog = &Program{source: c, Marker: int32(s.last), NeedModelDerivative: c.NeedModelDerivative, numComponents: net.NumComponents(), numCommands: s.last}
+	for _, m := range s.carriedIn {
+		l.carryIn(m)
+	}
+	for i := s.first; i < s.last; i++ {
+		l.at = int32(i)
+		if err := l.command(&c.Commands[i]); err != nil {
+			return nil, fmt.Errorf("command %d: %w", i, err)
+		}
+	}
+	l.carryOut(&s)
+	for comp, s := range l.states {
+		if s != nil {
+			l.outputs = append(l.outputs, s)
+			l.prog.Outputs = append(l.prog.Outputs, Port{Node: -1, Component: int32(comp), At: l.at})
+		}
+	}
+	g, err := fgraph.New(l.inputs, l.outputs)
+	if err != nil {
+		return nil, fmt.Errorf("lower: %w", err)
+	}
+	l.prog.Graph = g
+	return l.prog, g.Attach(l.prog)
+}
+
+// OnAttach makes a Program a feature of its graph, so that passes find it there.
+func (p *Program) OnAttach(*fgraph.FunctionGraph) error { return nil }
+
+// Destroyable reports whether an in-place op may destroy input v of the graph: the caller gives matrices away, so it may.
+func (p *Program) Destroyable(v *fgraph.Variable) bool {
+	_, ok := v.Type().(MatrixType)
+	return ok
+}
+
+// ProgramOf is the program that the graph belongs to, if it is one.
+func ProgramOf(g *fgraph.FunctionGraph) (*Program, bool) { return fgraph.FeatureOf[*Program](g) }
+
+type lowering struct {
+	c       *computation.Computation
+	net     Network
+	prog    *Program
+	pieces  pieces
+	at      int32 // the number of the present command
+	inst    int32
+	inputs  []*fgraph.Variable
+	outputs []*fgraph.Variable
+	states  []*fgraph.Variable // for each component, or nil
+	memos   []*fgraph.Variable // by memo slot
+}
+
+func (l *lowering) command(cmd *computation.Command) error {
+	switch cmd.Type {
+	case computation.AllocMatrix, computation.DeallocMatrix:
+		l.pieces.clear(l.c.Submatrices[cmd.Arg1].Matrix)
+	case computation.SwapMatrix:
+		l.pieces.swap(l.c.Submatrices[cmd.Arg1].Matrix, l.c.Submatrices[cmd.Arg2].Matrix)
+	case computation.SetConst:
+		m, r := l.view(cmd.Arg1)
+		l.pieces.cut(m, r)
+		if cmd.Alpha != 0 {
+			l.put(m, r, l.own(NewFill(r.Rows(), r.Cols(), cmd.Alpha)))
+		}
+	case computation.Propagate:
+		l.propagate(cmd)
+		l.weigh(cmd.Arg3, cmd.Arg4)
+	case computation.Backprop, computation.BackpropNoModelUpdate:
+		l.backprop(cmd)
+		l.weigh(cmd.Arg3, cmd.Arg4, cmd.Arg5, cmd.Arg6)
+	case computation.AcceptInput:
+		m, r := l.view(cmd.Arg1)
+		v := fgraph.NewInput(l.typeOf(m), fmt.Sprintf("in%d", cmd.Arg2))
+		l.inputs = append(l.inputs, v)
+		l.prog.Inputs = append(l.prog.Inputs, Port{Node: cmd.Arg2, Component: -1, At: l.at})
+		l.pieces.clear(m)
+		l.put(m, r, v)
+	case computation.ProvideOutput:
+		l.outputs = append(l.outputs, l.read(cmd.Arg1))
+		l.prog.Outputs = append(l.prog.Outputs, Port{Node: cmd.Arg2, Component: -1, At: l.at})
+	case computation.NoOperationMarker:
+		if int(l.prog.Marker) != l.prog.numCommands {
+			return fmt.Errorf("%w: a second %v", ErrUnsupported, cmd.Type)
+		}
+		l.prog.Marker = l.at
+	case computation.NoOperationLabel, computation.GotoLabel:
+		return fmt.Errorf("%w: a loop", ErrUnsupported)
+	case computation.NoOperation, computation.NoOperationPermanent, computation.CompressMatrix, computation.DecompressMatrix:
+	default:
+		return l.move(cmd)
+	}
+	return nil
+}
+
+// weigh notes how many elements a component needs at once. Operands that are one view, as those that run in place, count once.
+func (l *lowering) weigh(subs ...int32) {
+	var sum int64
+	for i, sub := range subs {
+		if sub != 0 && slices.Index(subs, sub) == i {
+			_, r := l.view(sub)
+			sum += r.Area()
+		}
+	}
+	l.prog.largestOp = max(l.prog.largestOp, sum)
+}
+
+// move lowers the commands that copy and add.
+func (l *lowering) move(cmd *computation.Command) error {
+	c := l.c
+	switch cmd.Type {
+	case computation.MatrixCopy, computation.MatrixAdd:
+		m, r := l.view(cmd.Arg1)
+		v := l.read(cmd.Arg2)
+		if cmd.Type == computation.MatrixCopy {
+			l.pieces.cut(m, r)
+		}
+		l.add(m, r, v, Term{NumRows: r.Rows()}, cmd.Alpha)
+	case computation.CopyRows, computation.AddRows:
+		m, r := l.view(cmd.Arg1)
+		v := l.read(cmd.Arg2)
+		if cmd.Type == computation.CopyRows {
+			l.pieces.cut(m, r)
+		}
+		rows := make([]RowPair, 0, len(c.Indexes[cmd.Arg3]))
+		for i, src := range c.Indexes[cmd.Arg3] {
+			if src >= 0 {
+				rows = append(rows, RowPair{int32(i), src})
+			}
+		}
+		l.addRows(m, r, v, rows, cmd.Alpha)
+	case computation.CopyRowsMulti, computation.AddRowsMulti:
+		m, r := l.view(cmd.Arg1)
+		groups := groupPairs(c.IndexesMulti[cmd.Arg2])
+		values := make([]*fgraph.Variable, len(groups))
+		for i, g := range groups {
+			values[i] = l.read(g.sub)
+		}
+		if cmd.Type == computation.CopyRowsMulti {
+			l.pieces.cut(m, r)
+		}
+		for i, g := range groups {
+			l.addRows(m, r, values[i], g.rows, cmd.Alpha)
+		}
+	case computation.CopyToRowsMulti, computation.AddToRowsMulti:
+		v := l.read(cmd.Arg1)
+		for _, g := range groupPairs(c.IndexesMulti[cmd.Arg2]) {
+			m, r := l.view(g.sub)
+			for i, p := range g.rows {
+				g.rows[i] = RowPair{p.Src, p.Dst}
+			}
+			slices.SortFunc(g.rows, func(a, b RowPair) int { return int(a.Dst - b.Dst) })
+			if cmd.Type == computation.CopyToRowsMulti {
+				for _, p := range g.rows {
+					l.pieces.cut(m, Rect{r.R0 + p.Dst, r.R0 + p.Dst + 1, r.C0, r.C1})
+				}
+			}
+			l.addRows(m, r, v, g.rows, cmd.Alpha)
+		}
+	case computation.AddRowRanges:
+		m, r := l.view(cmd.Arg1)
+		v := l.read(cmd.Arg2)
+		t := MatrixType{Rows: r.Rows(), Cols: r.Cols()}
+		a := fgraph.NewApply(&RowRanges{Cols: r.Cols(), Ranges: c.IndexesRanges[cmd.Arg3]}, []*fgraph.Variable{v}, t)
+		l.add(m, r, l.own(a.Out()), Term{NumRows: r.Rows()}, cmd.Alpha)
+	default:
+		return fmt.Errorf("%w: command type %d", ErrUnsupported, cmd.Type)
+	}
+	return nil
+}
+
+// rowGroup is the rows of a multi-row command that concern one sub-matrix: Dst is the row of the command's own view, Src the
+// row of the sub-matrix.
+type rowGroup struct {
+	sub  int32
+	rows []RowPair
+}
+
+func groupPairs(pairs []computation.Pair) []rowGroup {
+	var groups []rowGroup
+	last := 0
+	for i, p := range pairs {
+		if p[0] < 0 {
+			continue
+		}
+		if last >= len(groups) || groups[last].sub != p[0] {
+			last = slices.IndexFunc(groups, func(g rowGroup) bool { return g.sub == p[0] })
+			if last < 0 {
+				last = len(groups)
+				groups = append(groups, rowGroup{sub: p[0]})
+			}
+		}
+		groups[last].rows = append(groups[last].rows, RowPair{int32(i), p[1]})
+	}
+	return groups
+}
+
+// view gives the matrix of a sub-matrix, and its rectangle there.
+func (l *lowering) view(sub int32) (int32, Rect) {
+	s := l.c.Submatrices[sub]
+	return s.Matrix, Rect{s.RowOffset, s.RowOffset + s.NumRows, s.ColOffset, s.ColOffset + s.NumCols}
+}
+
+func (l *lowering) typeOf(m int32) MatrixType {
+	info := l.c.Matrices[m]
+	return MatrixType{Rows: info.Rows, Cols: info.Cols}
+}
+
+// own marks the apply that makes v as coming from the present command.
+func (l *lowering) own(v *fgraph.Variable) *fgraph.Variable {
+	if a := v.Owner(); a != nil && a.Origin() < 0 {
+		a.SetOrigin(int(l.at))
+	}
+	return v
+}
+
+// put adds value v, of the size of r, at r.
+func (l *lowering) put(m int32, r Rect, v *fgraph.Variable) {
+	l.add(m, r, v, Term{NumRows: r.Rows()}, 1)
+}
+
+// add adds scale·v at r; t gives the rows, relative to r and to v.
+func (l *lowering) add(m int32, r Rect, v *fgraph.Variable, t Term, scale float32) {
+	if t.NumRows == 0 || r.C0 >= r.C1 || scale == 0 {
+		return
+	}
+	root, src := Resolve(v)
+	t.Scale, t.At = scale, l.at
+	t.DstCol, t.NumCols = 0, r.Cols()
+	t.shift(r.R0, r.C0)
+	t.ShiftSrc(src.R0, src.C0)
+	l.pieces.add(m, root, t)
+}
+
+func (l *lowering) addRows(m int32, r Rect, v *fgraph.Variable, rows []RowPair, scale float32) {
+	if len(rows) == 0 {
+		return
+	}
+	var t Term
+	t.setRows(rows)
+	l.add(m, r, v, t, scale)
+}
+
+// read gives the value of a view. Where it was written in pieces they are assembled, and the matrix then holds the result in
+// their stead, so that a later read of the same cells takes the same value.
+func (l *lowering) read(sub int32) *fgraph.Variable { return l.readRect(l.view(sub)) }
+
+// readRect gives the value of rectangle r of matrix m.
+func (l *lowering) readRect(m int32, r Rect) *fgraph.Variable {
+	size := MatrixType{Rows: r.Rows(), Cols: r.Cols()}
+	terms := make([]Term, 0, 4)
+	var inputs inputList
+	for _, node := range l.pieces.search(m, r) {
+		p := l.pieces.at(node)
+		t, ok := p.t.clip(r)
+		if !ok {
+			continue
+		}
+		t.shift(-r.R0, -r.C0)
+		t.Input = inputs.number(p.v)
+		terms = append(terms, t)
+	}
+	if len(terms) == 0 {
+		v := l.own(NewFill(size.Rows, size.Cols, 0))
+		l.put(m, r, v)
+		return v
+	}
+	if t := &terms[0]; len(terms) == 1 && t.Contiguous() && t.Scale == 1 && t.Dst() == whole(size) {
+		return l.own(NewBlock(inputs.list[0], t.Src()))
+	}
+	v := l.own(NewAssemble(size.Rows, size.Cols, terms, inputs.list))
+	l.pieces.cut(m, r)
+	l.put(m, r, v)
+	return v
+}
+
+// component resolves a component number of a command.
+func (l *lowering) component(number int32) Component {
+	if n := int32(l.net.NumComponents()); number >= n {
+		c := l.c.Derived[number-n]
+		return Component{C: c, Number: -1, Name: c.Type()}
+	}
+	c, name := l.net.Component(int(number))
+	return Component{C: c, Number: number, Name: name}
+}
+
+func (l *lowering) precomputed(n int32) *computation.PrecomputedIndexesInfo {
+	if n == 0 {
+		return nil
+	}
+	return &l.c.PrecomputedIndexes[n]
+}
+
+// state gives the present state of a component, which begins as an input of the graph.
+func (l *lowering) state(number int32) *fgraph.Variable {
+	for int(number) >= len(l.states) {
+		l.states = append(l.states, nil)
+	}
+	if l.states[number] == nil {
+		v := fgraph.NewInput(StateType{number}, fmt.Sprintf("state%d", number))
+		l.inputs = append(l.inputs, v)
+		l.prog.Inputs = append(l.prog.Inputs, Port{Node: -1, Component: number, At: 0})
+		l.states[number] = v
+	}
+	return l.states[number]
+}
+
+// operandType is the type of a matrix that a component writes.
+func (l *lowering) operandType(sub int32) MatrixType {
+	_, r := l.view(sub)
+	return MatrixType{Rows: r.Rows(), Cols: r.Cols()}
+}
+
+func (l *lowering) propagate(cmd *computation.Command) {
+	op := Propagate{Component: l.component(cmd.Arg1), Precomputed: l.precomputed(cmd.Arg2), StoreStats: cmd.Arg6 == 1, UsesMemo: cmd.Arg5 > 0}
+	if op.has(component.Random) || op.UsesMemo || op.StoreStats {
+		op.Instance = l.inst
+		l.inst++
+	}
+	inputs := make([]*fgraph.Variable, 0, 2)
+	if cmd.Arg3 != 0 {
+		inputs = append(inputs, l.read(cmd.Arg3))
+	}
+	outs := []fgraph.Type{l.operandType(cmd.Arg4)}
+	if op.UsesMemo {
+		outs = append(outs, MemoType{cmd.Arg1})
+	}
+	if op.StoreStats {
+		inputs = append(inputs, l.state(cmd.Arg1))
+		outs = append(outs, StateType{cmd.Arg1})
+	}
+	a := fgraph.NewApply(op, inputs, outs...)
+	a.SetOrigin(int(l.at))
+	m, r := l.view(cmd.Arg4)
+	if !op.has(component.PropagateAdds) || cmd.Arg3 == cmd.Arg4 {
+		l.pieces.cut(m, r)
+	}
+	l.put(m, r, a.Out())
+	if op.UsesMemo {
+		l.setMemo(cmd.Arg5, a.Outputs()[1])
+	}
+	if op.StoreStats {
+		l.states[cmd.Arg1] = a.Outputs()[len(outs)-1]
+	}
+}
+
+func (l *lowering) setMemo(slot int32, v *fgraph.Variable) {
+	for int(slot) >= len(l.memos) {
+		l.memos = append(l.memos, nil)
+	}
+	l.memos[slot] = v
+}
+
+func (l *lowering) backprop(cmd *computation.Command) {
+	comp := l.component(cmd.Arg1)
+	op := Backprop{
+		Component: comp, Precomputed: l.precomputed(cmd.Arg2),
+		HasX: cmd.Arg3 != 0, HasY: cmd.Arg4 != 0, HasDX: cmd.Arg6 != 0, UsesMemo: cmd.Arg7 > 0,
+		ModelUpdate: cmd.Type == computation.Backprop,
+	}
+	updates := op.ModelUpdate && l.c.NeedModelDerivative && comp.has(component.Updatable)
+	// Components that are not updatable may keep statistics of their backward pass, so they have a state too.
+	op.HasState = updates || (op.ModelUpdate && comp.has(component.StoresStats) && !comp.has(component.Updatable))
+	if op.HasState || op.UsesMemo || comp.has(component.Random) {
+		op.Instance = l.inst
+		l.inst++
+	}
+	inputs := make([]*fgraph.Variable, 0, 5)
+	for _, sub := range [...]int32{cmd.Arg3, cmd.Arg4, cmd.Arg5} {
+		if sub != 0 {
+			inputs = append(inputs, l.read(sub))
+		}
+	}
+	if op.UsesMemo {
+		inputs = append(inputs, l.memos[cmd.Arg7])
+	}
+	var outs []fgraph.Type
+	if op.HasDX {
+		outs = append(outs, l.operandType(cmd.Arg6))
+	}
+	if op.HasState {
+		inputs = append(inputs, l.state(cmd.Arg1))
+		outs = append(outs, StateType{cmd.Arg1})
+	}
+	a := fgraph.NewApply(op, inputs, outs...)
+	a.SetOrigin(int(l.at))
+	if op.HasDX {
+		m, r := l.view(cmd.Arg6)
+		if !comp.has(component.BackpropAdds) || cmd.Arg5 == cmd.Arg6 {
+			l.pieces.cut(m, r)
+		}
+		l.put(m, r, a.Out())
+	}
+	if op.HasState {
+		l.states[cmd.Arg1] = a.Outputs()[len(outs)-1]
+	}
+}

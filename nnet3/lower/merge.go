@@ -1,0 +1,422 @@
+package lower
+
+// merge is base from becoming a part of base into, and how to undo that. The last fields say how long the lists of the log were
+// before.
+type merge struct {
+	into, from    int32
+	dr, dc        int32 // what the members were moved by
+	before        base  // what into was
+	tree          int32 // the root of the tree of into from now on
+	first, last   int32 // the life of into from now on
+	placed, heads int
+	removed, made int
+}
+
+// mergeLog lists what the merges of a transaction changed.
+type mergeLog struct {
+	placed  []int32    // terms
+	heads   []cellHead // cells that were given other occupations
+	removed []int32    // occupations that were taken out of a tree
+	made    []int32    // occupations that were put into one
+}
+
+// cellHead is the first occupation that a cell had.
+type cellHead struct {
+	cellRef
+	nodes int32
+}
+
+// failedMerge names a merge that failed: two bases, the one with the smaller number first, and by what the second would have
+// to move.
+type failedMerge struct{ a, b, dr, dc int32 }
+
+func (m *merge) name() failedMerge {
+	if m.into < m.from {
+		return failedMerge{m.into, m.from, m.dr, m.dc}
+	}
+	return failedMerge{m.from, m.into, -m.dr, -m.dc}
+}
+
+// witness says why a merge failed: term k can't be placed or, where k is -1, two cells clash. Two tall bases are often asked to
+// merge at one and the same offset by a term for each step of a recurrence, and fail for a reason that only one of the steps
+// shows; so that is looked at first the next time.
+type witness struct {
+	k    int32
+	x, y cellRef
+}
+
+// merge tries to make value b live at offset (dr, dc) from value a, in one base. Term k is the one that this places, -1 for
+// none.
+//
+// A merge costs time in proportion to the smaller base and to what the merge changes for the larger one, and most merges that
+// fail are found out at once, by what they would do to term k.
+func (t *Transaction) merge(a, b, dr, dc, k int32) bool {
+	s := t.s
+	va, vb := &s.values[a], &s.values[b]
+	if va.base < 0 || vb.base < 0 || va.base == vb.base {
+		return false
+	}
+	m := merge{into: va.base, from: vb.base, dr: va.r + dr - vb.r, dc: va.c + dc - vb.c,
+		placed: len(t.log.placed), heads: len(t.log.heads), removed: len(t.log.removed), made: len(t.log.made)}
+	near := b // the value that moves, of the two
+	if s.bases[m.into].weight < s.bases[m.from].weight {
+		m.into, m.from, m.dr, m.dc, near = m.from, m.into, -m.dr, -m.dc, a
+	}
+	if !s.fits(&m) || t.alone && !t.affords(&m) {
+		return false
+	}
+	s.trial = trial{m.into, m.from, m.dr, m.dc}
+	ok := (k < 0 || s.canPlace(k) && !s.clashesNear(near, k)) && !s.failsAgain(m.name()) && !s.clashesSomewhere() && t.try(&m)
+	s.trial = noTrial
+	if !ok {
+		t.untry(&m)
+		return false
+	}
+	t.finish(&m)
+	return true
+}
+
+// fits checks what the caller and the components demand of the sizes of bases.
+func (s *Storage) fits(m *merge) bool {
+	into, from := &s.bases[m.into], &s.bases[m.from]
+	moved := from.rect.Shift(m.dr, m.dc)
+	union := into.rect.Union(moved)
+	switch {
+	case !s.Extend && union != into.rect && union != moved:
+		return false
+	case into.exact >= 0 && (from.exact >= 0 && !s.comesBack(into.exact, from.exact) || union != into.rect), from.exact >= 0 && union != moved:
+		return false
+	case into.span && (union.C0 != into.rect.C0 || union.C1 != into.rect.C1):
+		return false
+	case from.span && (union.C0 != moved.C0 || union.C1 != moved.C1):
+		return false
+	}
+	return true
+}
+
+// affords reports whether a merge alone keeps the peak of the bytes in use within the budget.
+func (t *Transaction) affords(m *merge) bool {
+	s := t.s
+	into, from := &s.bases[m.into], &s.bases[m.from]
+	s.book(m.into, -1)
+	s.book(m.from, -1)
+	first, last := min(into.first, from.first), max(into.last, from.last)
+	bytes := 4 * into.rect.Union(from.rect.Shift(m.dr, m.dc)).Area()
+	s.peak.add(first, last, bytes)
+	ok := s.peak.max() <= t.budget
+	s.peak.add(first, last, -bytes)
+	s.book(m.into, 1)
+	s.book(m.from, 1)
+	return ok
+}
+
+// canPlace reports whether term k may be placed: it must be the first to contribute to all its cells, and the only one that
+// is placed there. No command adds a constant to what is there already.
+func (s *Storage) canPlace(k int32) bool {
+	t := &s.terms[k]
+	g := &s.values[t.lin].grid
+	i0, i1, j0, j1 := g.within(t.Dst())
+	for i := i0; i < i1; i++ {
+		for j := j0; j < j1; j++ {
+			c := &g.cells[g.at(i, j)]
+			if s.terms[c.terms[0]].event != t.event {
+				return false
+			}
+			for _, o := range c.terms {
+				if s.terms[o].constant || o != k && s.isPlaced(o) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// failsAgain reports whether the reason for which a merge failed before still holds.
+func (s *Storage) failsAgain(name failedMerge) bool {
+	w, ok := s.failed[name]
+	switch {
+	case !ok:
+		return false
+	case w.k >= 0:
+		t := &s.terms[w.k]
+		return !t.placed && s.coincides(t) && !s.canPlace(w.k)
+	case s.baseOf(w.x.n) != s.trial.into || s.baseOf(w.y.n) != s.trial.into:
+		return false
+	}
+	s.occs = s.appendOccupations(s.occs[:0], w.x.n, w.x.i)
+	return s.clashesWith(w.y, s.occs)
+}
+
+// clashesWith reports whether a cell clashes with one of the occupations.
+func (s *Storage) clashesWith(c cellRef, occs []occupation) bool {
+	s.others = s.appendOccupations(s.others[:0], c.n, c.i)
+	for i := range s.others {
+		for j := range occs {
+			if s.others[i].clashes(&occs[j]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// clashesNear reports whether placing term k is bound to fail because of what the term moves: value n, which is its source or
+// what it is a part of, clashes there with something in the base that it is moved to. Most failing merges fail here.
+func (s *Storage) clashesNear(n, k int32) bool {
+	t := &s.terms[k]
+	r := t.Src()
+	if n == t.lin {
+		r = t.Dst()
+	}
+	g := &s.values[n].grid
+	i0, i1, j0, j1 := g.within(r)
+	for i := i0; i < i1; i++ {
+		for j := j0; j < j1; j++ {
+			if s.clashesAt(cellRef{n, g.at(i, j)}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// samples is how many cells clashesSomewhere looks at.
+const samples = 16
+
+// clashesSomewhere is clashesNear for a few cells from all over a large base. Two tall bases that do not fit at an offset mostly
+// clash in a good part of their rows.
+func (s *Storage) clashesSomewhere() bool {
+	from := &s.bases[s.trial.from]
+	if from.weight <= 4*samples {
+		return false
+	}
+	for i := range samples {
+		n := from.members[i*len(from.members)/samples]
+		if cells := len(s.values[n].grid.cells); cells > 0 && s.clashesAt(cellRef{n, int32(i * cells / samples)}) {
+			return true
+		}
+	}
+	return false
+}
+
+// clashesAt reports whether a cell that is moved is bound to clash with something in the base that it is moved to.
+func (s *Storage) clashesAt(c cellRef) bool {
+	s.occs = s.appendOccupations(s.occs[:0], c.n, c.i)
+	for o := range s.occs {
+		// What the tree says was true before the merge.
+		node := s.forest.clash(s.bases[s.trial.into].tree, &s.occs[o])
+		if node != 0 && s.clashesWith(s.forest.nodes[node].owner, s.occs[o:o+1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// try does what a merge does to the trees, and notes the terms that it places. It reports whether the merge is possible. It
+// works under s.trial, and leaves the bases as they are.
+func (t *Transaction) try(m *merge) bool {
+	s := t.s
+	into, from := &s.bases[m.into], &s.bases[m.from]
+	for _, n := range from.members {
+		v := &s.values[n]
+		for k := v.terms[0]; k < v.terms[1]; k++ {
+			if !t.align(m, k) {
+				return false
+			}
+		}
+		for i := range v.reads {
+			if k := v.reads[i].term; k >= 0 && !t.align(m, k) {
+				return false
+			}
+		}
+	}
+	s.epoch += 2
+	s.dirty = s.dirty[:0]
+	for _, k := range t.log.placed[m.placed:] {
+		term := &s.terms[k]
+		s.touch(term.lin, term.Dst(), true)
+		s.touch(term.src, term.Src(), false)
+	}
+	for _, n := range from.members {
+		for _, o := range s.values[n].overBy {
+			if s.values[o].base == m.into && s.inPlace(o) {
+				s.touch(o, Rect{0, s.values[o].rows, 0, s.values[o].cols}, false)
+			}
+		}
+	}
+	m.tree = into.tree
+	for _, c := range s.dirty {
+		t.vacate(m, c)
+	}
+	for _, c := range s.dirty {
+		if !t.occupy(m, c) {
+			return false
+		}
+	}
+	for _, n := range from.members {
+		for i := range s.values[n].grid.cells {
+			c := cellRef{n, int32(i)}
+			t.log.heads = append(t.log.heads, cellHead{c, s.values[n].grid.cells[i].nodes})
+			s.values[n].grid.cells[i].nodes = 0
+			if !t.occupy(m, c) {
+				return false
+			}
+		}
+	}
+	m.first, m.last = into.first, into.last
+	if m.tree != 0 {
+		all := &s.forest.nodes[m.tree].all
+		m.first, m.last = all.t0>>1, all.t1>>1
+	}
+	// Nothing may be there before the caller's matrix.
+	given := max(into.given, from.given)
+	return given < 0 || m.first >= s.values[given].done
+}
+
+// align notes term k if the merge places it. It reports false where that is not possible.
+func (t *Transaction) align(m *merge, k int32) bool {
+	s := t.s
+	if term := &s.terms[k]; term.placed || !s.coincides(term) {
+		return true
+	}
+	if !s.canPlace(k) {
+		s.failed[m.name()] = witness{k: k}
+		return false
+	}
+	t.log.placed = append(t.log.placed, k)
+	return true
+}
+
+// touch lists the cells of value n in r whose occupations a merge may change, unless they are those of the smaller base, all
+// of which are looked at anyway. Where shown is true, so do those of the values that show these cells.
+func (s *Storage) touch(n int32, r Rect, shown bool) {
+	v := &s.values[n]
+	i0, i1, j0, j1 := v.grid.within(r)
+	for i := i0; i < i1; i++ {
+		for j := j0; j < j1; j++ {
+			at := v.grid.at(i, j)
+			c := &v.grid.cells[at]
+			if c.mark < s.epoch {
+				c.mark = s.epoch
+				if v.base == s.trial.into {
+					s.dirty = append(s.dirty, cellRef{n, at})
+				}
+			}
+			if shown && c.mark == s.epoch && s.shows(c) {
+				c.mark++
+				s.touchShown(v, c)
+			}
+		}
+	}
+}
+
+// touchShown goes on with the cells that show a cell of value v. It recurses to the depth at which values are parts of parts.
+func (s *Storage) touchShown(v *value, c *cell) {
+	for _, i := range c.reads {
+		k := v.reads[i].term
+		if k < 0 || !s.placedUnscaled(&s.terms[k]) {
+			continue
+		}
+		t := &s.terms[k]
+		s.touch(t.lin, c.rect.Intersect(t.Src()).Shift(t.DstRow-t.SrcRow, t.DstCol-t.SrcCol), true)
+	}
+}
+
+// vacate takes the occupations of a cell out of the tree.
+func (t *Transaction) vacate(m *merge, ref cellRef) {
+	c := &t.s.values[ref.n].grid.cells[ref.i]
+	t.log.heads = append(t.log.heads, cellHead{ref, c.nodes})
+	for n := c.nodes; n != 0; n = t.s.forest.nodes[n].next {
+		m.tree = t.s.forest.remove(m.tree, n)
+		t.log.removed = append(t.log.removed, n)
+	}
+	c.nodes = 0
+}
+
+// occupy puts the occupations of a cell into the tree. It reports false where they clash.
+func (t *Transaction) occupy(m *merge, ref cellRef) bool {
+	s := t.s
+	s.occs = s.appendOccupations(s.occs[:0], ref.n, ref.i)
+	for i := range s.occs {
+		if n := s.forest.clash(m.tree, &s.occs[i]); n != 0 {
+			s.failed[m.name()] = witness{k: -1, x: ref, y: s.forest.nodes[n].owner}
+			return false
+		}
+		n := s.forest.add(s.occs[i], ref)
+		c := &s.values[ref.n].grid.cells[ref.i]
+		s.forest.nodes[n].next, c.nodes = c.nodes, n
+		m.tree = s.forest.insert(m.tree, n)
+		t.log.made = append(t.log.made, n)
+	}
+	return true
+}
+
+// untry takes back what try did.
+func (t *Transaction) untry(m *merge) {
+	s := t.s
+	into := &s.bases[m.into]
+	if len(t.log.made) > m.made || len(t.log.removed) > m.removed {
+		root := m.tree
+		for _, n := range t.log.made[m.made:] {
+			root = s.forest.remove(root, n)
+			s.forest.release(n)
+		}
+		for _, n := range t.log.removed[m.removed:] {
+			root = s.forest.insert(root, n)
+		}
+		into.tree = root
+	}
+	for i := len(t.log.heads) - 1; i >= m.heads; i-- {
+		h := t.log.heads[i]
+		s.values[h.n].grid.cells[h.i].nodes = h.nodes
+	}
+	t.log.placed, t.log.heads = t.log.placed[:m.placed], t.log.heads[:m.heads]
+	t.log.removed, t.log.made = t.log.removed[:m.removed], t.log.made[:m.made]
+}
+
+// finish does the rest of a merge that was tried.
+func (t *Transaction) finish(m *merge) {
+	s := t.s
+	into, from := &s.bases[m.into], &s.bases[m.from]
+	s.book(m.into, -1)
+	s.book(m.from, -1)
+	for _, k := range t.log.placed[m.placed:] {
+		s.terms[k].placed = true
+	}
+	for _, n := range from.members {
+		v := &s.values[n]
+		v.base, v.r, v.c = m.into, v.r+m.dr, v.c+m.dc
+	}
+	m.before = *into
+	into.members = append(into.members, from.members...)
+	into.rect = into.rect.Union(from.rect.Shift(m.dr, m.dc))
+	into.exact, into.given, into.span = max(into.exact, from.exact), max(into.given, from.given), into.span || from.span
+	into.weight += from.weight
+	into.tree = m.tree
+	into.first, into.last = m.first, m.last
+	from.gone = true
+	s.book(m.into, 1)
+	t.merges = append(t.merges, *m)
+}
+
+// undo takes a merge back. The merges after it must have been undone before.
+func (t *Transaction) undo(m *merge) {
+	s := t.s
+	into, from := &s.bases[m.into], &s.bases[m.from]
+	s.book(m.into, -1)
+	for _, k := range t.log.placed[m.placed:] {
+		s.terms[k].placed = false
+	}
+	for _, n := range from.members {
+		v := &s.values[n]
+		v.base, v.r, v.c = m.from, v.r-m.dr, v.c-m.dc
+	}
+	m.tree = into.tree
+	t.untry(m)
+	m.before.tree = into.tree
+	*into = m.before
+	from.gone = false
+	s.book(m.into, 1)
+	s.book(m.from, 1)
+}

@@ -1,0 +1,243 @@
+package lower
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// filled remembers which elements of an assembled value are written already, by row and band of columns.
+type filled struct {
+	rows  int32
+	bands []int32 // the edges of the bands, ascending
+	mask  []bool  // [band][row]
+}
+
+func (e *emission) filledOf(n int32) *filled {
+	if e.lins[n] != nil {
+		return e.lins[n]
+	}
+	v := &e.s.values[n]
+	f := &filled{rows: v.rows, bands: []int32{0, v.cols}}
+	for k := v.terms[0]; k < v.terms[1]; k++ {
+		d := e.s.terms[k].Dst()
+		f.bands = append(f.bands, d.C0, d.C1)
+	}
+	slices.Sort(f.bands)
+	f.bands = slices.Compact(f.bands)
+	f.mask = make([]bool, (len(f.bands)-1)*int(f.rows))
+	e.lins[n] = f
+	e.left[n] = v.terms[1] - v.terms[0]
+	return f
+}
+
+// span is the range of bands that make up the columns [c0, c1).
+func (f *filled) span(c0, c1 int32) (int, int) {
+	a, _ := slices.BinarySearch(f.bands, c0)
+	b, _ := slices.BinarySearch(f.bands, c1)
+	return a, b
+}
+
+func (f *filled) set(row int32, a, b int) {
+	for j := a; j < b; j++ {
+		f.mask[j*int(f.rows)+int(row)] = true
+	}
+}
+
+// untouched reports whether nothing of the bands [a, b) of the row is written.
+func (f *filled) untouched(row int32, a, b int) bool {
+	for j := a; j < b; j++ {
+		if f.mask[j*int(f.rows)+int(row)] {
+			return false
+		}
+	}
+	return true
+}
+
+// batch emits the terms of one event, which begin at item i: first those that are in place already, which only count as
+// written or are scaled where they lie, then constants, which no command could add, then the others.
+func (e *emission) batch(i int32) {
+	s := e.s
+	j := i
+	for int(j) < len(s.items) && s.items[j].kind == stepTerm && s.items[j].event == s.items[i].event {
+		j++
+	}
+	e.pending = e.pending[:0]
+	for k := i; k < j; k++ {
+		if t := &s.terms[s.items[k].n]; t.placed {
+			e.placedTerm(t)
+		} else if !t.constant {
+			e.pending = append(e.pending, t)
+		}
+	}
+	for k := i; k < j; k++ {
+		if t := &s.terms[s.items[k].n]; t.constant {
+			e.term(t)
+		}
+	}
+	e.groups()
+	for _, t := range e.pending {
+		e.term(t)
+	}
+	for k := i; k < j; k++ {
+		t := &s.terms[s.items[k].n]
+		if e.left[t.lin]--; e.left[t.lin] == 0 {
+			e.zeroRest(t.lin)
+		}
+	}
+}
+
+func (e *emission) placedTerm(t *term) {
+	f := e.filledOf(t.lin)
+	d := t.Dst()
+	a, b := f.span(d.C0, d.C1)
+	for r := d.R0; r < d.R1; r++ {
+		f.set(r, a, b)
+	}
+	if t.Scale != 1 {
+		v := e.view(t.lin, d)
+		e.emit(computation.Command{Type: computation.MatrixCopy, Alpha: t.Scale, Arg1: v, Arg2: v})
+	}
+}
+
+// term emits the move of one term: a copy where nothing is written yet, an addition where something is, and where it is
+// mixed, zeros first.
+func (e *emission) term(t *term) {
+	f := e.filledOf(t.lin)
+	a, b := f.span(t.DstCol, t.DstCol+t.NumCols)
+	some := false
+	for i := range t.NumRows {
+		some = some || !f.untouched(t.Pair(i).Dst, a, b)
+	}
+	if some {
+		// Adding rows to a view reads all of the view, the rows between them too.
+		d := t.Dst()
+		e.zeroRows(t.lin, f, a, b, d.R0, d.R1)
+	}
+	switch {
+	case t.constant:
+		if some {
+			e.err = fmt.Errorf("lower: a constant would have to be added to value %d", t.lin)
+			return
+		}
+		e.constantTerm(t)
+	case t.Contiguous():
+		typ := computation.MatrixCopy
+		if some {
+			typ = computation.MatrixAdd
+		}
+		e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.lin, t.Dst()), Arg2: e.view(t.src, t.Src())})
+	case some:
+		e.rows(t, computation.AddRows)
+	default:
+		e.copyRows(t, f, a, b)
+	}
+	for i := range t.NumRows {
+		f.set(t.Pair(i).Dst, a, b)
+	}
+}
+
+// rows emits a command that names a source row for every row between the first and the last that the term writes, -1 for
+// those that it does not.
+func (e *emission) rows(t *term, typ computation.CommandType) {
+	d, src := t.Dst(), t.Src()
+	idx := make([]int32, d.Rows())
+	for i := range idx {
+		idx[i] = -1
+	}
+	for i := range t.NumRows {
+		p := t.Pair(i)
+		idx[p.Dst-d.R0] = p.Src - src.R0
+	}
+	e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.lin, d), Arg2: e.view(t.src, src), Arg3: e.indexList(idx)})
+}
+
+// copyRows copies rows to places where nothing is written yet. One command does it where the rows between them are not
+// written either: those become zero, as they must be in the end or until something is added. Otherwise every run of
+// neighbouring rows is copied by itself.
+func (e *emission) copyRows(t *term, f *filled, a, b int) {
+	d := t.Dst()
+	free := true
+	for r := d.R0; r < d.R1 && free; r++ {
+		free = f.untouched(r, a, b)
+	}
+	if free {
+		e.rows(t, computation.CopyRows)
+		for r := d.R0; r < d.R1; r++ {
+			f.set(r, a, b)
+		}
+		return
+	}
+	for lo := int32(0); lo < t.NumRows; {
+		hi := lo + 1
+		for hi < t.NumRows && t.Rows[hi].Dst == t.Rows[hi-1].Dst+1 {
+			hi++
+		}
+		u := *t
+		u.Term, _ = t.part(lo, hi, t.DstCol, t.DstCol+t.NumCols)
+		e.rows(&u, computation.CopyRows)
+		lo = hi
+	}
+}
+
+// constantTerm sets the term's rows to its constant.
+func (e *emission) constantTerm(t *term) {
+	for lo := int32(0); lo < t.NumRows; {
+		hi := lo + 1
+		for hi < t.NumRows && t.Pair(hi).Dst == t.Pair(hi-1).Dst+1 {
+			hi++
+		}
+		r := Rect{t.Pair(lo).Dst, t.Pair(hi-1).Dst + 1, t.DstCol, t.DstCol + t.NumCols}
+		e.setConst(e.view(t.lin, r), t.Scale)
+		lo = hi
+	}
+}
+
+// zeroRest sets to zero what no term of the value wrote.
+func (e *emission) zeroRest(n int32) {
+	f := e.filledOf(n)
+	e.zeroRows(n, f, 0, len(f.bands)-1, 0, f.rows)
+	e.lins[n] = nil
+}
+
+// zeroRows sets to zero what is not yet written in the bands [a, b) of the rows [lo, hi), in as few rectangles as a sweep by
+// bands finds.
+func (e *emission) zeroRows(n int32, f *filled, a, b int, lo, hi int32) {
+	var open []Rect // rectangles that end at the present band's left edge
+	for j := a; j < b; j++ {
+		var now []Rect
+		mask := f.mask[j*int(f.rows) : (j+1)*int(f.rows)]
+		next := 0 // the first of open that may go on; both lists are in order of rows
+		for r := lo; r < hi; r++ {
+			if mask[r] {
+				continue
+			}
+			r0 := r
+			for r < hi && !mask[r] {
+				mask[r] = true
+				r++
+			}
+			rect := Rect{r0, r, f.bands[j], f.bands[j+1]}
+			for next < len(open) && open[next].R0 < r0 {
+				next++
+			}
+			if next < len(open) && open[next].R0 == r0 && open[next].R1 == r {
+				rect.C0 = open[next].C0
+				open[next] = Rect{} // goes on
+			}
+			now = append(now, rect)
+		}
+		e.zero(n, open)
+		open = now
+	}
+	e.zero(n, open)
+}
+
+func (e *emission) zero(n int32, rects []Rect) {
+	for _, r := range rects {
+		if !r.Empty() {
+			e.setConst(e.view(n, r), 0)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package lower
+
+// Time. Event e reads at time 2e and writes at 2e, unless it writes in place of what it reads: then at 2e+1. A read whose value
+// is handed over, because the reader is a placed term, ends at 2e-1.
+//
+// What a cell occupies depends on where other values lie: on which terms are placed and which ops run in place. While a merge
+// is tried (Storage.trial), everything here answers as if it had been done.
+
+// trial is a merge that is tried: the members of base from are looked at as members of base into, moved by (dr, dc).
+type trial struct {
+	into, from int32
+	dr, dc     int32
+}
+
+var noTrial = trial{into: -2, from: -2}
+
+// baseOf is the base that value n lives in, -1 for none.
+func (s *Storage) baseOf(n int32) int32 {
+	b := s.values[n].base
+	if b == s.trial.from {
+		return s.trial.into
+	}
+	return b
+}
+
+// place is the rectangle of value n in its base.
+func (s *Storage) place(n int32) Rect {
+	v := &s.values[n]
+	r := Rect{v.r, v.r + v.rows, v.c, v.c + v.cols}
+	if v.base == s.trial.from {
+		r = r.Shift(s.trial.dr, s.trial.dc)
+	}
+	return r
+}
+
+// isPlaced reports whether there is nothing to move for term k, because its source lies where the term puts it.
+func (s *Storage) isPlaced(k int32) bool {
+	t := &s.terms[k]
+	return t.placed || s.trial.from >= 0 && s.coincides(t)
+}
+
+// coincides reports whether the merge that is tried lets the source of a term lie where the term puts it.
+func (s *Storage) coincides(t *term) bool {
+	if t.constant || !t.Contiguous() {
+		return false
+	}
+	lin, src := &s.values[t.lin], &s.values[t.src]
+	dr, dc := lin.r+t.DstRow-src.r-t.SrcRow, lin.c+t.DstCol-src.c-t.SrcCol
+	switch {
+	case lin.base == s.trial.from && src.base == s.trial.into:
+		return dr == -s.trial.dr && dc == -s.trial.dc
+	case lin.base == s.trial.into && src.base == s.trial.from:
+		return dr == s.trial.dr && dc == s.trial.dc
+	}
+	return false
+}
+
+// inPlace reports whether the op that makes value n may and does write it over its input.
+func (s *Storage) inPlace(n int32) bool {
+	v := &s.values[n]
+	if v.over < 0 || s.baseOf(v.over) != s.baseOf(n) {
+		return false
+	}
+	in := s.place(v.over)
+	return v.overRect.Shift(in.R0, in.C0) == s.place(n)
+}
+
+// startOf is the time at which an op, a fill or the caller writes value n.
+func (s *Storage) startOf(n int32) int32 {
+	v := &s.values[n]
+	if v.kind == computed && s.inPlace(n) {
+		return 2*v.done + 1
+	}
+	return 2 * v.done
+}
+
+// endOf is the time of the last read that needs the cell as it is.
+func (s *Storage) endOf(n int32, c *cell) int32 {
+	v := &s.values[n]
+	if v.leaves {
+		return 2*s.numEvents - 1
+	}
+	end := 2 * v.done
+	if v.kind != assembled {
+		end = s.startOf(n)
+	}
+	for i, k := range c.reads {
+		r := &v.reads[k]
+		if i > 0 && r.event < v.reads[c.reads[i-1]].event {
+			break // the earlier reads end earlier, whether they are placed or not
+		}
+		t := 2 * r.event
+		if r.term >= 0 && s.isPlaced(r.term) {
+			t-- // handed over: the place is the assembled value's from here on
+		}
+		end = max(end, t)
+	}
+	return end
+}
+
+// firstTerm is the term that a cell of an assembled value begins with: of those that come first in time the one that is placed.
+func (s *Storage) firstTerm(c *cell) *term {
+	first := &s.terms[c.terms[0]]
+	for _, k := range c.terms {
+		t := &s.terms[k]
+		if t.event != first.event {
+			break
+		}
+		if s.isPlaced(k) {
+			return t
+		}
+	}
+	return first
+}
+
+// appendOccupations appends what cell i of value n occupies in its base.
+func (s *Storage) appendOccupations(dst []occupation, n, i int32) []occupation {
+	v := &s.values[n]
+	c := &v.grid.cells[i]
+	place := s.place(n)
+	at := c.rect.Shift(place.R0, place.C0)
+	end := s.endOf(n, c)
+	if v.kind != assembled {
+		return append(dst, occupation{box{at, s.startOf(n), end}, n})
+	}
+	if len(c.terms) == 0 {
+		return append(dst, occupation{box{at, 2 * v.done, max(end, 2*v.done)}, n})
+	}
+	first := s.firstTerm(c)
+	if !s.placedUnscaled(first) {
+		return append(dst, occupation{box{at, 2 * first.event, end}, n})
+	}
+	alias := end // until when the place holds the data of the source
+	if len(c.terms) > 1 {
+		second := s.terms[c.terms[1]].event
+		alias = 2*second - 1
+		dst = append(dst, occupation{box{at, 2 * second, end}, n})
+	}
+	if t0 := 2*first.event - 1; t0 <= alias {
+		dst = s.appendAlias(dst, first, at, t0, alias)
+	}
+	return dst
+}
+
+func (s *Storage) placedUnscaled(t *term) bool {
+	return t.Scale == 1 && (t.placed || s.trial.from >= 0 && s.coincides(t))
+}
+
+// shows reports whether a cell of an assembled value is nothing but a part of its only term's source.
+func (s *Storage) shows(c *cell) bool {
+	return len(c.terms) == 1 && s.placedUnscaled(&s.terms[c.terms[0]])
+}
+
+// aliased is a rectangle of a base that holds data of value n.
+type aliased struct {
+	n int32
+	r Rect
+}
+
+// appendAlias appends the occupation of the part at of a base, where the data of the placed term's source is.
+func (s *Storage) appendAlias(dst []occupation, t *term, at Rect, t0, t1 int32) []occupation {
+	stack := append(s.aliases[:0], aliased{t.src, at})
+	for len(stack) > 0 {
+		p := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		v := &s.values[p.n]
+		if v.kind != assembled {
+			dst = append(dst, occupation{box{p.r, t0, t1}, p.n})
+			continue
+		}
+		place := s.place(p.n)
+		i0, i1, j0, j1 := v.grid.within(p.r.Shift(-place.R0, -place.C0))
+		for i := i0; i < i1; i++ {
+			for j := j0; j < j1; j++ {
+				c := &v.grid.cells[v.grid.at(i, j)]
+				q := c.rect.Shift(place.R0, place.C0).Intersect(p.r)
+				if s.shows(c) {
+					stack = append(stack, aliased{s.terms[c.terms[0]].src, q})
+				} else {
+					dst = append(dst, occupation{box{q, t0, t1}, p.n})
+				}
+			}
+		}
+	}
+	s.aliases = stack
+	return dst
+}

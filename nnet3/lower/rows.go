@@ -1,0 +1,103 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// HasRows reports whether the program knows what the rows of matrices stand for: whether the computation was compiled with debug
+// information (compile.Options.DebugInfo).
+func (p *Program) HasRows() bool { return len(p.source.MatrixDebugInfo) > 0 }
+
+// PortRows says what the rows of a matrix that comes in or goes out stand for, and whether it is a derivative. It is empty where
+// that is not known.
+func (p *Program) PortRows(port Port) computation.MatrixDebugInfo {
+	if !port.IsMatrix() || port.Carried > 0 {
+		return computation.MatrixDebugInfo{}
+	}
+	return p.rows(p.source.Commands[port.At].Arg1)
+}
+
+// OutputRows says what the rows of the output of a forward run stand for. It is nil where that is not known: the program must
+// know its rows, and the run must be as the compiler made it.
+func (p *Program) OutputRows(a *fgraph.Apply) []index.Cindex {
+	op, ok := a.Op().(Propagate)
+	cmd := p.commandOf(a)
+	if !ok || cmd == nil || cmd.Type != computation.Propagate || cmd.Arg1 != op.Number {
+		return nil
+	}
+	return p.rowsOf(cmd.Arg4, a.Out(), false)
+}
+
+// DerivRows says what the rows of the derivative that a backward run is given stand for, and those of the derivative that it
+// makes, if it makes one. They are nil where that is not known: the program must know its rows, and the run must be as the
+// compiler made it.
+func (p *Program) DerivRows(a *fgraph.Apply) (output, input []index.Cindex) {
+	op, ok := a.Op().(Backprop)
+	cmd := p.commandOf(a)
+	if !ok || cmd == nil || !cmd.Type.IsBackprop() || cmd.Arg1 != op.Number {
+		return nil, nil
+	}
+	if op.HasDX {
+		input = p.rowsOf(cmd.Arg6, a.Out(), true)
+	}
+	return p.rowsOf(cmd.Arg5, a.Inputs()[op.InputDeriv()], true), input
+}
+
+// commandOf is the command that an apply comes from, nil for none.
+func (p *Program) commandOf(a *fgraph.Apply) *computation.Command {
+	if i := a.Origin(); i >= 0 && i < len(p.source.Commands) {
+		return &p.source.Commands[i]
+	}
+	return nil
+}
+
+// rowsOf says what the rows of operand v stand for, which is the given sub-matrix in the computation.
+func (p *Program) rowsOf(sub int32, v *fgraph.Variable, deriv bool) []index.Cindex {
+	info := p.rows(sub)
+	if info.IsDeriv != deriv || len(info.Cindexes) != int(TypeOf(v).Rows) {
+		return nil
+	}
+	return info.Cindexes
+}
+
+func (p *Program) rows(sub int32) computation.MatrixDebugInfo {
+	c := p.source
+	s := c.Submatrices[sub]
+	if int(s.Matrix) >= len(c.MatrixDebugInfo) {
+		return computation.MatrixDebugInfo{}
+	}
+	info := c.MatrixDebugInfo[s.Matrix]
+	if len(info.Cindexes) < int(s.RowOffset+s.NumRows) {
+		return computation.MatrixDebugInfo{}
+	}
+	info.Cindexes = info.Cindexes[s.RowOffset : s.RowOffset+s.NumRows]
+	return info
+}
+
+// ReplaceOutputs lets output i of the graph be values[i] instead of what it is, where that is not nil, and leaves alone who else
+// reads that. These outputs become the last ones.
+func (p *Program) ReplaceOutputs(values []*fgraph.Variable, why fgraph.Reason) error {
+	for i, v := range values {
+		if v == nil {
+			continue
+		}
+		if err := p.Graph.AddOutput(v, why); err != nil {
+			return err
+		}
+		p.Outputs = append(p.Outputs, p.Outputs[i])
+	}
+	for i, v := range slices.Backward(values) {
+		if v == nil {
+			continue
+		}
+		if err := p.Graph.RemoveOutput(i, why); err != nil {
+			return err
+		}
+		p.Outputs = slices.Delete(p.Outputs, i, i+1)
+	}
+	return nil
+}

@@ -1,0 +1,394 @@
+package lower
+
+import (
+	"container/heap"
+	"fmt"
+	"math"
+
+	"github.com/nnopt/nnopt/fgraph"
+)
+
+// stepKind says what a step of a schedule does.
+type stepKind uint8
+
+const (
+	stepOp      stepKind = iota // an apply runs
+	stepTerm                    // a term of an Assemble is carried out
+	stepReady                   // all terms of an Assemble are done; nothing happens
+	stepFill                    // a constant matrix is filled
+	stepAccept                  // a graph input arrives
+	stepProvide                 // a graph output leaves
+	stepMarker                  // the forward part ends
+)
+
+// step is one thing to do, and when one would like to do it.
+type step struct {
+	kind    stepKind
+	n       int32 // apply: number in the list of applies; term: number of the term; accept, provide: number of the port
+	key     int64 // the place in the original computation; smaller is earlier
+	waits   int32 // how many steps must still be done before
+	clients []int32
+}
+
+// A scheduler puts steps in an order that keeps as close to the original one as the graph allows: a step is done as soon as
+// what it needs is there and everything that stood before it in the original computation, and can be done, is done. Terms
+// carry the number of the command that they came from, so movement stays where the compiler put it: in front of the component
+// that reads the result on the way forward, behind the one that made it on the way back.
+type scheduler struct {
+	steps []step
+	queue stepQueue
+	order []int32 // the steps in the order in which they are done
+}
+
+func (s *scheduler) add(kind stepKind, n int32, key int64) int32 {
+	s.steps = append(s.steps, step{kind: kind, n: n, key: key})
+	return int32(len(s.steps) - 1)
+}
+
+// before adds the demand that step a is done before step b.
+func (s *scheduler) before(a, b int32) {
+	s.steps[a].clients = append(s.steps[a].clients, b)
+	s.steps[b].waits++
+}
+
+func (s *scheduler) run() error {
+	s.queue.steps = s.steps
+	for i := range s.steps {
+		if s.steps[i].waits == 0 {
+			heap.Push(&s.queue, int32(i))
+		}
+	}
+	for s.queue.Len() > 0 {
+		i := heap.Pop(&s.queue).(int32)
+		s.order = append(s.order, i)
+		for _, c := range s.steps[i].clients {
+			if s.steps[c].waits--; s.steps[c].waits == 0 {
+				heap.Push(&s.queue, c)
+			}
+		}
+	}
+	if len(s.order) != len(s.steps) {
+		return fmt.Errorf("lower: %d of %d steps wait for each other", len(s.steps)-len(s.order), len(s.steps))
+	}
+	return nil
+}
+
+// stepQueue orders steps by key, then by number.
+type stepQueue struct {
+	steps []step
+	heap  []int32
+}
+
+func (q *stepQueue) Len() int { return len(q.heap) }
+func (q *stepQueue) Less(i, j int) bool {
+	a, b := q.heap[i], q.heap[j]
+	if q.steps[a].key != q.steps[b].key {
+		return q.steps[a].key < q.steps[b].key
+	}
+	return a < b
+}
+func (q *stepQueue) Swap(i, j int) { q.heap[i], q.heap[j] = q.heap[j], q.heap[i] }
+func (q *stepQueue) Push(x any)    { q.heap = append(q.heap, x.(int32)) }
+func (q *stepQueue) Pop() any {
+	x := q.heap[len(q.heap)-1]
+	q.heap = q.heap[:len(q.heap)-1]
+	return x
+}
+
+const (
+	keyFirst = math.MinInt64
+	keyLast  = math.MaxInt64
+)
+
+// keyOf puts command number n on the schedule's scale, which leaves room between commands.
+func keyOf(n int32) int64 { return 4 * int64(n) }
+
+// schedule builds the steps of the program's graph and the storage's tables of values and terms, and orders the steps.
+func (s *Storage) schedule() error {
+	g := s.prog.Graph
+	applies, err := g.Toposort()
+	if err != nil {
+		return fmt.Errorf("lower: %w", err)
+	}
+	s.applies = applies
+	s.valueOf = make([]int32, g.NumVariableIDs())
+	for i := range s.valueOf {
+		s.valueOf[i] = -1
+	}
+	b := &scheduleBuilder{Storage: s, made: make([]int32, g.NumVariableIDs()), marker: -1}
+	for i := range b.made {
+		b.made[i] = -1
+	}
+	b.ports()
+	for i, a := range applies {
+		b.apply(int32(i), a)
+	}
+	b.provide()
+	b.fills()
+	b.orderings()
+	if err := b.sched.run(); err != nil {
+		return err
+	}
+	b.events()
+	return nil
+}
+
+type scheduleBuilder struct {
+	*Storage
+	sched  scheduler
+	made   []int32 // by variable id: the step after which the variable is there, or -1
+	marker int32   // the marker's step, or -1
+	stepOf []int32 // by apply of the list: its step, or -1
+}
+
+func (b *scheduleBuilder) newValue(v *fgraph.Variable, kind valueKind) int32 {
+	t := TypeOf(v)
+	n := int32(len(b.values))
+	b.values = append(b.values, value{v: v, rows: t.Rows, cols: t.Cols, kind: kind})
+	b.valueOf[v.ID()] = n
+	return n
+}
+
+// ports makes the steps of the inputs and of the marker.
+func (b *scheduleBuilder) ports() {
+	p := b.prog
+	for _, port := range p.Inputs {
+		if port.Node >= 0 && port.At > p.Marker {
+			b.marker = b.sched.add(stepMarker, 0, keyOf(p.Marker))
+			break
+		}
+	}
+	for i, v := range p.Graph.Inputs() {
+		port := p.Inputs[i]
+		if !port.IsMatrix() {
+			continue
+		}
+		key := int64(keyFirst)
+		if port.At > p.Marker {
+			key = keyOf(p.Marker) + 1
+		}
+		st := b.sched.add(stepAccept, int32(i), key)
+		if key != keyFirst {
+			b.sched.before(b.marker, st)
+		}
+		b.newValue(v, accepted)
+		b.made[v.ID()] = st
+	}
+}
+
+// needs makes step st wait for variable v, and gives the value and the rectangle that v stands for.
+func (b *scheduleBuilder) needs(st int32, v *fgraph.Variable) (int32, Rect) {
+	root, r := Resolve(v)
+	n := b.valueOf[root.ID()]
+	if m := b.made[root.ID()]; m >= 0 {
+		b.sched.before(m, st)
+	}
+	return n, r
+}
+
+func (b *scheduleBuilder) apply(i int32, a *fgraph.Apply) {
+	b.stepOf = append(b.stepOf, -1)
+	switch op := a.Op().(type) {
+	case Block:
+	case Fill:
+		b.newValue(a.Out(), constant)
+	case *Assemble:
+		b.assemble(a, op)
+	default:
+		st := b.sched.add(stepOp, i, keyOf(int32(a.Origin())))
+		b.stepOf[i] = st
+		for _, v := range a.Inputs() {
+			if n, r := b.needs(st, v); n >= 0 {
+				b.values[n].reads = append(b.values[n].reads, read{rect: r, step: st, term: -1})
+			}
+		}
+		for _, v := range a.Outputs() {
+			b.made[v.ID()] = st
+			if _, ok := v.Type().(MatrixType); ok {
+				n := b.newValue(v, computed)
+				b.values[n].step = st
+			}
+		}
+	}
+}
+
+func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
+	if len(op.Terms) == 0 {
+		b.newValue(a.Out(), constant)
+		return
+	}
+	n := b.newValue(a.Out(), assembled)
+	ready := b.sched.add(stepReady, n, keyFirst)
+	b.made[a.Out().ID()] = ready
+	b.values[n].step = ready
+	b.values[n].terms = [2]int32{int32(len(b.terms)), int32(len(b.terms) + len(op.Terms))}
+	earliest := int32(math.MaxInt32) // the first term that is not a constant
+	for k := range op.Terms {
+		if !isFill(a.Inputs()[op.Terms[k].Input]) {
+			earliest = min(earliest, op.Terms[k].At)
+		}
+	}
+	for k := range op.Terms {
+		t := op.Terms[k]
+		num := int32(len(b.terms))
+		key := keyOf(t.At)
+		if isFill(a.Inputs()[t.Input]) && earliest != math.MaxInt32 {
+			key = keyOf(earliest) - 1 // constants are set right before the first of the others, which add to them
+		}
+		st := b.sched.add(stepTerm, num, key)
+		in := a.Inputs()[t.Input]
+		root, r := Resolve(in)
+		src := b.valueOf[root.ID()]
+		t.ShiftSrc(r.R0, r.C0)
+		b.terms = append(b.terms, term{Term: t, lin: n, src: src, step: st})
+		if b.values[src].kind == constant {
+			b.terms[num].constant = true
+			b.terms[num].Scale *= fillOf(b.values[src].v)
+		} else {
+			b.needs(st, in)
+			b.values[src].reads = append(b.values[src].reads, read{rect: t.Src(), step: st, term: num})
+		}
+		b.sched.before(st, ready)
+	}
+}
+
+func isFill(v *fgraph.Variable) bool {
+	if v.Owner() == nil {
+		return false
+	}
+	_, ok := v.Owner().Op().(Fill)
+	return ok
+}
+
+// fillOf is the constant of a constant matrix.
+func fillOf(v *fgraph.Variable) float32 {
+	if f, ok := v.Owner().Op().(Fill); ok {
+		return f.Value
+	}
+	return 0
+}
+
+func (b *scheduleBuilder) provide() {
+	p := b.prog
+	for i, v := range p.Graph.Outputs() {
+		port := p.Outputs[i]
+		if !port.IsMatrix() {
+			continue
+		}
+		key := int64(keyLast)
+		forward := b.marker >= 0 && port.At < p.Marker
+		if forward {
+			key = keyOf(p.Marker) - 1
+		}
+		st := b.sched.add(stepProvide, int32(i), key)
+		n, r := b.needs(st, v)
+		b.values[n].reads = append(b.values[n].reads, read{rect: r, step: st, term: -1})
+		if forward {
+			b.sched.before(st, b.marker)
+		}
+	}
+}
+
+// fills makes a step for every constant matrix that is read as an operand: right before its first reader.
+func (b *scheduleBuilder) fills() {
+	for n := range b.values {
+		v := &b.values[n]
+		if v.kind != constant || len(v.reads) == 0 {
+			continue
+		}
+		key := int64(keyLast)
+		for _, r := range v.reads {
+			key = min(key, b.sched.steps[r.step].key)
+		}
+		v.step = b.sched.add(stepFill, int32(n), key-1)
+		for _, r := range v.reads {
+			b.sched.before(v.step, r.step)
+		}
+	}
+}
+
+// orderings adds what features demand: every reader of a value before the apply that destroys it.
+func (b *scheduleBuilder) orderings() {
+	number := make([]int32, b.prog.Graph.NumApplyIDs())
+	for i, a := range b.applies {
+		number[a.ID()] = int32(i)
+	}
+	for _, f := range b.prog.Graph.Features() {
+		if o, ok := f.(fgraph.Orderer); ok {
+			o.Orderings(b.prog.Graph, func(first, second *fgraph.Apply) { b.order(number, first, second) })
+		}
+	}
+}
+
+func (b *scheduleBuilder) order(number []int32, first, second *fgraph.Apply) {
+	st := b.stepOf[number[second.ID()]]
+	if st < 0 {
+		return
+	}
+	if f := b.stepOf[number[first.ID()]]; f >= 0 {
+		b.sched.before(f, st)
+	} else if n := b.valueOf[first.Out().ID()]; n >= 0 && b.values[n].kind == assembled {
+		b.sched.before(b.values[n].step, st)
+	}
+}
+
+// events numbers the steps: an op is an event of its own; terms that follow each other and do not need each other share one,
+// so that they can be carried out by one command.
+func (b *scheduleBuilder) events() {
+	eventOf := make([]int32, len(b.sched.steps))
+	event := int32(-1)
+	batch := false
+	next := func() { event++; batch = false }
+	next()
+	for _, st := range b.sched.order {
+		s := &b.sched.steps[st]
+		switch s.kind {
+		case stepAccept:
+			if event > 0 {
+				next()
+				b.accepts(event, s.n)
+			} else {
+				b.accepts(0, s.n)
+			}
+		case stepReady:
+			eventOf[st] = event
+			b.values[s.n].done = event
+			continue
+		case stepTerm:
+			t := &b.terms[s.n]
+			if !batch || (!t.constant && b.values[t.src].done == event) {
+				next()
+				batch = true
+			}
+			t.event = event
+			b.items = append(b.items, item{event: event, kind: stepTerm, n: s.n})
+		default:
+			next()
+			b.items = append(b.items, item{event: event, kind: s.kind, n: s.n})
+			switch s.kind {
+			case stepFill:
+				b.values[s.n].done = event
+			case stepOp:
+				for _, v := range b.applies[s.n].Outputs() {
+					if n := b.valueOf[v.ID()]; n >= 0 {
+						b.values[n].done = event
+					}
+				}
+			}
+		}
+		eventOf[st] = event
+	}
+	b.numEvents = event + 1
+	for n := range b.values {
+		v := &b.values[n]
+		for i := range v.reads {
+			v.reads[i].event = eventOf[v.reads[i].step]
+		}
+	}
+}
+
+func (b *scheduleBuilder) accepts(event, input int32) {
+	b.items = append(b.items, item{event: event, kind: stepAccept, n: input})
+	v := &b.values[b.valueOf[b.prog.Graph.Inputs()[input].ID()]]
+	v.done = event
+}

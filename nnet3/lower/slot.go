@@ -1,0 +1,126 @@
+package lower
+
+// slot is a matrix of the emitted computation: bases that use the same memory one after the other.
+type slot struct {
+	bases       []int32 // in order of time
+	rows, cols  int32
+	first, last int32 // events
+	fixed       bool  // the caller owns the matrix at one end: its size can't change
+	taken       bool  // the caller takes it: nothing may follow
+	given       bool  // the caller or another segment hands it in: nothing may come before
+	// carriedIn and carriedOut are the matrix that another segment hands over at the beginning, or takes over at the end, or 0.
+	carriedIn, carriedOut int32
+}
+
+// makeSlots gives every base a slot of its own, in order of the bases' lives.
+func (s *Storage) makeSlots() {
+	if s.slotOf != nil {
+		return
+	}
+	s.slotOf = make([]int32, len(s.bases))
+	s.slotRow, s.slotCol = make([]int32, len(s.bases)), make([]int32, len(s.bases))
+	for _, b := range s.basesByStart() {
+		s.slotOf[b] = int32(len(s.slots))
+		p := &s.bases[b]
+		o := slot{bases: []int32{b}, rows: p.rect.Rows(), cols: p.rect.Cols(), first: p.first, last: p.last}
+		for _, n := range p.members {
+			o.fixed = o.fixed || s.values[n].exact
+			o.taken = o.taken || s.values[n].leaves
+			o.given = o.given || s.values[n].kind == accepted
+			o.carriedIn, o.carriedOut = max(o.carriedIn, s.values[n].carriedIn), max(o.carriedOut, s.values[n].carriedOut)
+		}
+		s.slots = append(s.slots, o)
+	}
+}
+
+func (s *Storage) basesByStart() []int32 {
+	var order []int32
+	for b := range s.bases {
+		if !s.bases[b].gone {
+			order = append(order, int32(b))
+		}
+	}
+	sortBy(order, func(b int32) int64 { return int64(s.bases[b].first)<<32 | int64(b) })
+	return order
+}
+
+func (s *Storage) bookSlot(q *slot, sign int64) {
+	s.peak.add(q.first, q.last, sign*4*int64(q.rows)*int64(q.cols))
+}
+
+// packTries bounds how many matrices Pack tries to join a matrix to.
+const packTries = 16
+
+// Pack joins matrices that are in use at the same time: those of equal width on top of each other, then those of equal height
+// side by side, as long as that does not raise the peak of the bytes in use. It returns how many matrices it saved.
+func (s *Storage) Pack() int {
+	s.makeSlots()
+	budget := s.peak.max()
+	n := 0
+	for _, stack := range [2]bool{true, false} {
+		key := func(k int32) int64 {
+			q := &s.slots[k]
+			side := q.cols
+			if !stack {
+				side = q.rows
+			}
+			return int64(side)<<32 | int64(q.first)
+		}
+		var order []int32
+		for k := range s.slots {
+			if q := &s.slots[k]; q.bases != nil && !q.fixed && (stack || !s.spansAny(q.bases)) {
+				order = append(order, int32(k))
+			}
+		}
+		sortBy(order, key)
+		var open []int32 // the latest matrices of the present width, or height
+		for _, k := range order {
+			if len(open) > 0 && key(open[0])>>32 != key(k)>>32 {
+				open = open[:0]
+			}
+			joined := false
+			for i := len(open) - 1; i >= max(0, len(open)-packTries) && !joined; i-- {
+				joined = s.join(open[i], k, stack, budget)
+			}
+			if joined {
+				n++
+			} else {
+				open = append(open, k)
+			}
+		}
+	}
+	return n
+}
+
+// join makes slots o and k one matrix, unless that raises the peak above the budget.
+func (s *Storage) join(o, k int32, stack bool, budget int64) bool {
+	q, own := &s.slots[o], &s.slots[k]
+	s.bookSlot(q, -1)
+	s.bookSlot(own, -1)
+	old := *q
+	q.first, q.last = min(q.first, own.first), max(q.last, own.last)
+	var dr, dc int32
+	if stack {
+		dr = q.rows
+		q.rows += own.rows
+	} else {
+		dc = q.cols
+		q.cols += own.cols
+	}
+	s.bookSlot(q, 1)
+	if s.peak.max() > budget {
+		s.bookSlot(q, -1)
+		*q = old
+		s.bookSlot(q, 1)
+		s.bookSlot(own, 1)
+		return false
+	}
+	for _, b := range own.bases {
+		s.slotOf[b] = o
+		s.slotRow[b] += dr
+		s.slotCol[b] += dc
+	}
+	q.bases = append(q.bases, own.bases...)
+	own.bases = nil
+	return true
+}

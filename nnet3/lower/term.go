@@ -1,0 +1,291 @@
+package lower
+
+import "slices"
+
+// A RowPair sends row Src of a term's input to row Dst of the result.
+type RowPair struct{ Dst, Src int32 }
+
+// A Term is one part of an Assemble: some rows and consecutive columns of an input, scaled, at a place in the result.
+type Term struct {
+	Input          int32 // which input of the Assemble
+	Scale          float32
+	DstRow, SrcRow int32 // the first pair of rows
+	NumRows        int32
+	DstCol, SrcCol int32
+	NumCols        int32
+	// Rows lists the pairs of rows in ascending order of Dst where they are given one by one; nil where both sides are
+	// consecutive.
+	Rows []RowPair
+	// At is the number of the command that the term came from. It guides the schedule and is no part of the term's identity.
+	At int32
+}
+
+// Dst is the smallest rectangle of the result that holds what the term writes.
+func (t *Term) Dst() Rect {
+	return Rect{t.DstRow, t.lastDst() + 1, t.DstCol, t.DstCol + t.NumCols}
+}
+
+// Src is the smallest rectangle of the input that holds what the term reads.
+func (t *Term) Src() Rect {
+	r := Rect{t.SrcRow, t.SrcRow + t.NumRows, t.SrcCol, t.SrcCol + t.NumCols}
+	if t.Rows != nil {
+		r.R0, r.R1 = t.Rows[0].Src, t.Rows[0].Src+1
+		for _, p := range t.Rows {
+			r.R0, r.R1 = min(r.R0, p.Src), max(r.R1, p.Src+1)
+		}
+	}
+	return r
+}
+
+// Contiguous reports whether the term moves one rectangle as it is.
+func (t *Term) Contiguous() bool { return t.Rows == nil }
+
+func (t *Term) lastDst() int32 {
+	if t.Rows != nil {
+		return t.Rows[len(t.Rows)-1].Dst
+	}
+	return t.DstRow + t.NumRows - 1
+}
+
+// Pair is the i-th pair of rows.
+func (t *Term) Pair(i int32) RowPair {
+	if t.Rows != nil {
+		return t.Rows[i]
+	}
+	return RowPair{t.DstRow + i, t.SrcRow + i}
+}
+
+// setRows gives the term these pairs of rows, sorted by Dst.
+func (t *Term) setRows(rows []RowPair) {
+	t.Rows, t.NumRows = rows, int32(len(rows))
+	if len(rows) > 0 {
+		t.DstRow, t.SrcRow = rows[0].Dst, rows[0].Src
+	}
+}
+
+// rowRange gives the half-open range of pairs whose Dst lies in [r0, r1).
+func (t *Term) rowRange(r0, r1 int32) (int32, int32) {
+	if t.Rows == nil {
+		lo := min(max(r0-t.DstRow, 0), t.NumRows)
+		return lo, max(lo, min(r1-t.DstRow, t.NumRows))
+	}
+	lo := searchDst(t.Rows, r0)
+	return lo, max(lo, searchDst(t.Rows, r1))
+}
+
+// searchDst is the number of pairs with Dst below r.
+func searchDst(rows []RowPair, r int32) int32 {
+	lo, hi := 0, len(rows)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if rows[mid].Dst < r {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return int32(lo)
+}
+
+// part is the term cut down to the pairs [lo, hi) and to the columns [c0, c1) of the result.
+func (t *Term) part(lo, hi, c0, c1 int32) (Term, bool) {
+	c0, c1 = max(c0, t.DstCol), min(c1, t.DstCol+t.NumCols)
+	if lo >= hi || c0 >= c1 {
+		return Term{}, false
+	}
+	u := *t
+	u.SrcCol += c0 - t.DstCol
+	u.DstCol, u.NumCols = c0, c1-c0
+	if t.Rows != nil {
+		u.setRows(t.Rows[lo:hi])
+	} else {
+		u.DstRow, u.SrcRow, u.NumRows = t.DstRow+lo, t.SrcRow+lo, hi-lo
+	}
+	return u, true
+}
+
+// clip is the part of the term that falls into r.
+func (t *Term) clip(r Rect) (Term, bool) {
+	lo, hi := t.rowRange(r.R0, r.R1)
+	return t.part(lo, hi, r.C0, r.C1)
+}
+
+// appendOutside appends to dst the parts of the term that fall outside r.
+func (t *Term) appendOutside(dst []Term, r Rect) []Term {
+	lo, hi := t.rowRange(r.R0, r.R1)
+	c0, c1 := t.DstCol, t.DstCol+t.NumCols
+	if lo >= hi || c1 <= r.C0 || r.C1 <= c0 {
+		return append(dst, *t)
+	}
+	for _, p := range [4][4]int32{{0, lo, c0, c1}, {lo, hi, c0, r.C0}, {lo, hi, r.C1, c1}, {hi, t.NumRows, c0, c1}} {
+		if u, ok := t.part(p[0], p[1], p[2], p[3]); ok {
+			dst = append(dst, u)
+		}
+	}
+	return dst
+}
+
+// shift moves the place of the term in the result.
+func (t *Term) shift(dr, dc int32) {
+	t.DstRow += dr
+	t.DstCol += dc
+	if dr == 0 || t.Rows == nil {
+		return
+	}
+	rows := make([]RowPair, len(t.Rows))
+	for i, p := range t.Rows {
+		rows[i] = RowPair{p.Dst + dr, p.Src}
+	}
+	t.Rows = rows
+}
+
+// ShiftSrc moves what the term reads.
+func (t *Term) ShiftSrc(dr, dc int32) {
+	t.SrcRow += dr
+	t.SrcCol += dc
+	if dr == 0 || t.Rows == nil {
+		return
+	}
+	rows := make([]RowPair, len(t.Rows))
+	for i, p := range t.Rows {
+		rows[i] = RowPair{p.Dst, p.Src + dr}
+	}
+	t.Rows = rows
+}
+
+// Through composes the term with one that makes its input: t takes rows of a value of which inner is a part. The result
+// takes them from inner's input. ok is false where the two do not meet.
+func (t *Term) Through(inner *Term) (Term, bool) {
+	// Columns: t reads [SrcCol, SrcCol+NumCols), inner writes [inner.DstCol, …).
+	c0, c1 := max(t.SrcCol, inner.DstCol), min(t.SrcCol+t.NumCols, inner.DstCol+inner.NumCols)
+	if c0 >= c1 {
+		return Term{}, false
+	}
+	u := *t
+	u.Input = inner.Input
+	u.Scale *= inner.Scale
+	u.DstCol = t.DstCol + c0 - t.SrcCol
+	u.SrcCol = inner.SrcCol + c0 - inner.DstCol
+	u.NumCols = c1 - c0
+	if t.Rows == nil && inner.Rows == nil {
+		r0, r1 := max(t.SrcRow, inner.DstRow), min(t.SrcRow+t.NumRows, inner.DstRow+inner.NumRows)
+		if r0 >= r1 {
+			return Term{}, false
+		}
+		u.DstRow = t.DstRow + r0 - t.SrcRow
+		u.SrcRow = inner.SrcRow + r0 - inner.DstRow
+		u.NumRows = r1 - r0
+		return u, true
+	}
+	rows := make([]RowPair, 0, t.NumRows)
+	for i := range t.NumRows {
+		p := t.Pair(i)
+		lo, hi := inner.rowRange(p.Src, p.Src+1)
+		for j := lo; j < hi; j++ {
+			rows = append(rows, RowPair{p.Dst, inner.Pair(j).Src})
+		}
+	}
+	if len(rows) == 0 {
+		return Term{}, false
+	}
+	u.setRows(rows)
+	return u, true
+}
+
+// FirstRun is the number of pairs of rows at the beginning of the term that are consecutive on both sides.
+func (t *Term) FirstRun() int32 { return t.run(0) }
+
+func (t *Term) run(lo int32) int32 {
+	if t.Rows == nil {
+		return t.NumRows
+	}
+	for lo++; lo < t.NumRows; lo++ {
+		if t.Rows[lo].Dst != t.Rows[lo-1].Dst+1 || t.Rows[lo].Src != t.Rows[lo-1].Src+1 {
+			break
+		}
+	}
+	return lo
+}
+
+// Runs is the number of blocks that the rows of the term make up.
+func (t *Term) Runs() int {
+	n := 0
+	for lo := int32(0); lo < t.NumRows; n++ {
+		lo = t.run(lo)
+	}
+	return n
+}
+
+// Run is the part of the term with the pairs of rows [lo, hi), which must be consecutive on both sides, as a block.
+func (t *Term) Run(lo, hi int32) Term {
+	u := *t
+	p := t.Pair(lo)
+	u.DstRow, u.SrcRow, u.NumRows, u.Rows = p.Dst, p.Src, hi-lo, nil
+	return u
+}
+
+// Join extends the block t by the block u where they lie side by side both in the result and in the same input. It reports
+// whether it did.
+func (t *Term) Join(u *Term) bool {
+	if t.Input != u.Input || t.Scale != u.Scale || !t.Contiguous() || !u.Contiguous() {
+		return false
+	}
+	dr, dc := u.DstRow-t.DstRow, u.DstCol-t.DstCol
+	if u.SrcRow-t.SrcRow != dr || u.SrcCol-t.SrcCol != dc {
+		return false
+	}
+	switch {
+	case dr == t.NumRows && dc == 0 && u.NumCols == t.NumCols:
+		t.NumRows += u.NumRows
+	case dc == t.NumCols && dr == 0 && u.NumRows == t.NumRows:
+		t.NumCols += u.NumCols
+	default:
+		return false
+	}
+	t.At = max(t.At, u.At)
+	return true
+}
+
+// CloneTerms is dst where it is not nil, and a copy of terms otherwise.
+func CloneTerms(dst, terms []Term) []Term {
+	if dst != nil {
+		return dst
+	}
+	return slices.Clone(terms)
+}
+
+func sortTerms(terms []Term) {
+	slices.SortStableFunc(terms, func(a, b Term) int { return compareTerms(&a, &b) })
+}
+
+// compareTerms orders terms by place, then by what they take, so that equal Assembles list them alike.
+func compareTerms(a, b *Term) int {
+	for _, d := range [...]int32{
+		a.DstRow - b.DstRow, a.DstCol - b.DstCol, a.NumRows - b.NumRows, a.NumCols - b.NumCols,
+		a.SrcRow - b.SrcRow, a.SrcCol - b.SrcCol,
+	} {
+		if d != 0 {
+			return int(d)
+		}
+	}
+	switch {
+	case a.Scale < b.Scale:
+		return -1
+	case a.Scale > b.Scale:
+		return 1
+	}
+	return int(a.At - b.At)
+}
+
+func equalTerms(a, b *Term) bool {
+	if a.Input != b.Input || a.Scale != b.Scale || a.DstRow != b.DstRow || a.SrcRow != b.SrcRow || a.NumRows != b.NumRows ||
+		a.DstCol != b.DstCol || a.SrcCol != b.SrcCol || a.NumCols != b.NumCols || (a.Rows == nil) != (b.Rows == nil) {
+		return false
+	}
+	for i := range a.Rows {
+		if a.Rows[i] != b.Rows[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,78 @@
+package nnettest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// A Case is a network with a request that it can serve.
+type Case struct {
+	Seed   uint64
+	Family string
+	// Config is what the network was made of: config lines.
+	Config  string
+	Net     *nnet3.Nnet
+	Request *computation.Request
+	// TestMode says that the network is meant to run in test mode. If it has batch normalization, that wants statistics first.
+	TestMode bool
+}
+
+// New makes the case with the given number. Consecutive seeds go through the families. An error is a fault of this package.
+func New(seed uint64) (*Case, error) {
+	f := families[seed%uint64(len(families))]
+	n := &network{r: rand.New(rand.NewPCG(seed, 0x6e6e6f7074)), dim: make(map[string]int), frames: 12}
+	n.testMode = n.chance(2)
+	f.build(n)
+	if len(n.outputs) == 0 {
+		n.output("output", n.last)
+	}
+	c := &Case{Seed: seed, Family: f.name, Config: strings.Join(n.lines, "\n") + "\n", TestMode: n.testMode}
+	var err error
+	if c.Net, err = nnet3.ParseConfig(strings.NewReader(c.Config), "config", seed); err != nil {
+		return nil, fmt.Errorf("seed %d (%s): %w\n%s", seed, c.Family, err, c.Config)
+	}
+	c.Net.SetTestMode(n.testMode)
+	if c.Request, err = n.request(c.Net); err != nil {
+		return nil, fmt.Errorf("seed %d (%s): %w\n%s", seed, c.Family, err, c.Config)
+	}
+	return c, nil
+}
+
+// Families returns the names of the families, in the order of their seeds: seed s makes a network of family s modulo
+// their number.
+func Families() []string {
+	names := make([]string, len(families))
+	for i, f := range families {
+		names[i] = f.name
+	}
+	return names
+}
+
+var families = [...]struct {
+	name  string
+	build func(*network)
+}{
+	{"simplest", (*network).simplest},
+	{"context", (*network).context},
+	{"simple", (*network).simple},
+	{"rnn", (*network).rnn},
+	{"clockwork", (*network).clockwork},
+	{"lstm", (*network).lstm},
+	{"cnn", (*network).cnn},
+	{"distribute", (*network).distribute},
+	{"composite", (*network).composite},
+	{"statistics", (*network).statistics},
+	{"lstm_truncation", (*network).lstmTruncation},
+	{"time_height_convolution", (*network).timeHeight},
+	{"attention", (*network).attention},
+	{"tdnnf", (*network).tdnnf},
+	{"fast_lstm", (*network).fastLstm},
+	{"gru", (*network).gru},
+	{"dropout", (*network).dropout},
+	{"row_wise", (*network).rowWise},
+	{"descriptors", (*network).descriptors},
+}

@@ -1,0 +1,43 @@
+package nnettest_test
+
+import (
+	"testing"
+
+	"github.com/nnopt/nnopt/nnet3/compile"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/nnettest"
+)
+
+// TestNew makes cases of all families: each has a request that compiles, and comes out the same again. All component types occur.
+func TestNew(t *testing.T) {
+	seen := map[string]bool{}
+	backward, number := 0, 30*len(nnettest.Families())
+	for seed := range number {
+		a, err := nnettest.New(uint64(seed))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		b, err := nnettest.New(uint64(seed))
+		if err != nil || a.Config != b.Config || !a.Request.Equal(b.Request) {
+			t.Errorf("seed %d gives different cases", seed)
+		}
+		if _, err := compile.Compile(a.Net, a.Request, compile.Options{}); err != nil {
+			t.Errorf("seed %d (%s): %v\n%s", seed, a.Family, err, a.Config)
+		}
+		for _, c := range a.Net.Components {
+			seen[c.Type()] = true
+		}
+		if a.Request.NeedDerivatives() {
+			backward++
+		}
+	}
+	for _, typ := range component.Types() {
+		if !seen[typ] {
+			t.Errorf("no network has a %s", typ)
+		}
+	}
+	if backward < number/3 || backward > number*4/5 {
+		t.Errorf("%d of %d requests want derivatives", backward, number)
+	}
+}

@@ -1,0 +1,357 @@
+package nnettest_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/nnet3/nnettest"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+var (
+	randomCases = flag.Int("random", 40, "how many random networks TestOptimize optimizes")
+	firstSeed   = flag.Uint64("seed", 0, "the first of them")
+)
+
+const (
+	// tolerance is for the norm of a difference, relative to that of what is compared.
+	tolerance = 1e-4
+	// absoluteTolerance is for each element, added as squares: the rounding of a zero is no large difference.
+	absoluteTolerance = 1e-6
+)
+
+// TestOptimize runs random networks as they are compiled, under +fast_run and under another query, and wants the same numbers: outputs, derivatives
+// of inputs, gradients and statistics. Memory holds NaN until it is written to. The seed of a failure is in the name of the
+// test, and the entry of the database at fault in the report.
+func TestOptimize(t *testing.T) {
+	db := passes.Default()
+	fast := build(t, db, fastRun)
+	entries := names(fast)
+	outputs, same := 0, 0
+	for i := range uint64(*randomCases) {
+		seed := *firstSeed + i
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			r := newRun(t, db, seed)
+			want, err := r.results(t.Context(), nil)
+			if err != nil {
+				t.Fatalf("as compiled: %v\n%s", err, r.Config)
+			}
+			got := r.check(t, fast, want)
+			if got != nil {
+				outputs += len(want.matrices["output"])
+				same += equalBits(want.matrices["output"], got.matrices["output"])
+			}
+			r.check(t, build(t, db, fastRun.Excluding(anotherEntry(seed, entries))), want)
+		})
+	}
+	t.Logf("%d of %d outputs are the same to the bit", same, outputs)
+}
+
+var fastRun = optdb.Include("fast_run").Lenient()
+
+// anotherEntry draws what a query leaves out: a tag, or a single entry.
+func anotherEntry(seed uint64, entries []string) string {
+	r := rand.New(rand.NewPCG(seed, 1))
+	tags := []string{"inplace", "fusion", "reassoc", "storage", "merge"}
+	if i := r.IntN(2 * len(tags)); i < len(tags) {
+		return tags[i]
+	}
+	return entries[r.IntN(len(entries))]
+}
+
+func build(t *testing.T, db *optdb.SequenceDB, q optdb.Query) *optdb.Optimizer {
+	t.Helper()
+	opt, err := db.Build(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opt
+}
+
+// names lists the entries that an optimizer can do without.
+func names(opt *optdb.Optimizer) []string {
+	var list []string
+	for _, e := range opt.Entries() {
+		if !e.Database && e.Name != "add_destroy_handler" {
+			list = append(list, e.Name)
+		}
+	}
+	return list
+}
+
+// A run is a case with numbers to go in.
+type run struct {
+	*nnettest.Case
+	db *optdb.SequenceDB
+	in pipeline.Values
+}
+
+func newRun(t *testing.T, db *optdb.SequenceDB, seed uint64) *run {
+	c, err := nnettest.New(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.TestMode {
+		if err := pipeline.Calibrate(t.Context(), c.Net, c.Request, seed); err != nil {
+			t.Fatalf("calibration: %v\n%s", err, c.Config)
+		}
+	}
+	in, err := pipeline.RandomValues(c.Net, c.Request, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &run{c, db, in}
+}
+
+// Results are numbers by what they are of.
+type results struct {
+	matrices map[string][]float32
+	order    []string
+}
+
+func (r *results) add(name string, values []float32) {
+	if _, ok := r.matrices[name]; !ok {
+		r.order = append(r.order, name)
+	}
+	r.matrices[name] = append(r.matrices[name], values...)
+}
+
+// results computes everything that the request asks for. No optimizer means as compiled.
+func (r *run) results(ctx context.Context, opt *optdb.Optimizer) (*results, error) {
+	plan, err := pipeline.Build(ctx, r.Net, r.Request, pipeline.Options{Optimizer: opt})
+	if err != nil {
+		return nil, err
+	}
+	check := computation.CheckOptions{AllowUnused: true, Rewrite: opt == nil}
+	if err := computation.Check(plan.Optimized, plan.Info(plan.Optimized), check); err != nil {
+		return nil, err
+	}
+	opts := exec.ComputerOptions{Poison: true}
+	if r.Request.NeedModelDerivative {
+		opts.ToUpdate = pipeline.NewGradient(r.Net)
+	}
+	if r.Request.StoreComponentStats {
+		opts.Stats = r.Net.Copy()
+		for _, c := range opts.Stats.Components {
+			if z, ok := c.(component.StatsZeroer); ok {
+				z.ZeroStats()
+			}
+		}
+	}
+	computer, err := exec.NewComputer(plan.Optimized, r.Net, opts)
+	if err != nil {
+		return nil, err
+	}
+	res := &results{matrices: map[string][]float32{}}
+	take := func(what, name string) error {
+		m, err := computer.Output(name)
+		for i := range m.Rows {
+			res.add(what, kernel.Row(m, i))
+		}
+		return err
+	}
+	var errs *multierror.Error
+	errs = multierror.Append(errs, pass(ctx, computer, r.in.Inputs))
+	for i := range r.Request.Outputs {
+		errs = multierror.Append(errs, take("output", r.Request.Outputs[i].Name))
+	}
+	if r.Request.NeedDerivatives() {
+		errs = multierror.Append(errs, pass(ctx, computer, r.in.OutputDerivs))
+	}
+	for i := range r.Request.Inputs {
+		if spec := &r.Request.Inputs[i]; spec.HasDeriv {
+			errs = multierror.Append(errs, take("derivative of "+spec.Name, spec.Name))
+		}
+	}
+	addParameters(res, opts.ToUpdate)
+	addStatistics(res, opts.Stats)
+	return res, errs.ErrorOrNil()
+}
+
+func pass(ctx context.Context, computer *exec.Computer, in []pipeline.Named) error {
+	for _, m := range in {
+		if err := computer.AcceptInput(m.Name, m.Matrix); err != nil {
+			return err
+		}
+	}
+	return computer.Run(ctx)
+}
+
+func addParameters(res *results, nn *nnet3.Nnet) {
+	if nn == nil {
+		return
+	}
+	for i, c := range nn.Components {
+		if u, ok := c.(component.UpdatableComponent); ok {
+			res.add("gradient of "+nn.ComponentNames[i], component.Vectorize(u, nil))
+		}
+	}
+}
+
+// addStatistics adds all numbers that the components write to a file: their statistics are among them.
+func addStatistics(res *results, nn *nnet3.Nnet) {
+	if nn == nil {
+		return
+	}
+	for i, c := range nn.Components {
+		var text bytes.Buffer
+		w := kaldiio.NewWriter(&text, false)
+		if c.Properties()&component.StoresStats == 0 || c.Write(w) != nil || w.Flush() != nil {
+			continue
+		}
+		for _, word := range strings.Fields(text.String()) {
+			var v float32
+			if _, err := fmt.Sscan(word, &v); err == nil {
+				res.add("statistics of "+nn.ComponentNames[i], []float32{v})
+			}
+		}
+	}
+}
+
+// compare reports what is not the same.
+func compare(want, got *results) error {
+	var errs *multierror.Error
+	for _, name := range want.order {
+		a, b := want.matrices[name], got.matrices[name]
+		if len(a) != len(b) {
+			errs = multierror.Append(errs, fmt.Errorf("%s: %d numbers, want %d", name, len(b), len(a)))
+			continue
+		}
+		difference, norm := 0.0, 0.0
+		for i := range a {
+			x, y := float64(a[i]), float64(b[i])
+			if x == y || x != x && y != y {
+				y = x
+			} else {
+				difference += (x - y) * (x - y)
+			}
+			if x == x && !math.IsInf(x, 0) {
+				norm += x * x
+			}
+		}
+		difference, norm = math.Sqrt(difference), math.Sqrt(norm)
+		if !(difference <= tolerance*norm+absoluteTolerance*math.Sqrt(float64(len(a)))) {
+			errs = multierror.Append(errs, fmt.Errorf("%s differs by %.3g of its norm %.3g", name, difference/norm, norm))
+		}
+	}
+	return errs.ErrorOrNil()
+}
+
+func equalBits(a, b []float32) int {
+	n := 0
+	for i := range min(len(a), len(b)) {
+		if math.Float32bits(a[i]) == math.Float32bits(b[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// check optimizes, runs and compares. What fails is traced to an entry.
+func (r *run) check(t *testing.T, opt *optdb.Optimizer, want *results) *results {
+	t.Helper()
+	got, err := r.results(t.Context(), opt)
+	if err == nil {
+		err = compare(want, got)
+	}
+	if err != nil {
+		t.Errorf("%s, %s: %v\n%s\n%s", r.Family, opt.Query(), err, r.blame(t, opt, want), r.Config)
+	}
+	return got
+}
+
+// blame finds out without which entry the numbers would be right, and after which rewrite they are wrong.
+func (r *run) blame(t *testing.T, opt *optdb.Optimizer, want *results) string {
+	wrong := func(ctx context.Context, opt *optdb.Optimizer) bool {
+		got, err := r.results(ctx, opt)
+		return err != nil || compare(want, got) != nil
+	}
+	var guilty []string
+	for _, name := range names(opt) {
+		if !wrong(t.Context(), build(t, r.db, opt.Query().Excluding(name))) {
+			guilty = append(guilty, name)
+		}
+	}
+	report := fmt.Sprintf("it is right without any one of %q", guilty)
+	// Rules are asked before each rewrite; as many are allowed as keep the numbers right.
+	budget := func(n int) context.Context {
+		return rewrite.WithOptions(t.Context(), rewrite.Options{Allow: rewrite.Budget(n)})
+	}
+	low, high := 0, 1<<14
+	if wrong(budget(low), opt) {
+		return report + "; it is wrong without any rewrite of a rule"
+	}
+	for high-low > 1 {
+		if middle := (low + high) / 2; wrong(budget(middle), opt) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	var last rewrite.Event
+	ctx := rewrite.WithOptions(t.Context(), rewrite.Options{Allow: rewrite.Budget(high), Trace: func(e rewrite.Event) {
+		if e.Err == nil {
+			last = e
+		}
+	}})
+	wrong(ctx, opt)
+	return fmt.Sprintf("%s; it is wrong from rewrite %d on: %s %s of\n  %s\nto\n  %s", report, high, last.Pass, last.Rule, last.Before, last.After)
+}
+
+// TestBlame makes sure that TestOptimize can fail, and that it finds out whose fault it is: here a rule that takes a nonlinearity for
+// a copy of its input.
+func TestBlame(t *testing.T) {
+	db := passes.Default()
+	err := db.Register("wrong", rewrite.In2Out("wrong", rewrite.Rule{
+		Name: "local_wrong", Doc: "a sigmoid is its input", On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()},
+		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+			if op := a.Op().(lower.Propagate); op.C.Type() != "SigmoidComponent" || op.StoreStats {
+				return c.Miss("%s is no sigmoid", op.Name), nil
+			}
+			return rewrite.Replace(a.Inputs()[0]), nil
+		},
+	}), 1.5, "fast_run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := build(t, db, fastRun)
+	for seed := range uint64(len(nnettest.Families())) {
+		r := newRun(t, db, seed)
+		want, err := r.results(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.results(t.Context(), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if compare(want, got) == nil {
+			continue
+		}
+		report := r.blame(t, opt, want)
+		if !strings.Contains(report, `without any one of ["wrong"]`) || !strings.Contains(report, "local_wrong") {
+			t.Errorf("seed %d: %s", seed, report)
+		}
+		return
+	}
+	t.Error("a wrong rule goes unnoticed")
+}
