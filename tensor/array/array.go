@@ -1,0 +1,239 @@
+package array
+
+import "fmt"
+
+// MaxDims is the largest number of dimensions.
+const MaxDims = 8
+
+// An Array is a view of memory as an N-dimensional array. The zero value is no array; New and its siblings make them.
+type Array struct {
+	dtype   DType
+	ndim    uint8
+	shape   [MaxDims]int
+	strides [MaxDims]int // in elements; may be zero or negative
+	offset  int          // of the first element in data
+	data    any          // []bool, []int64, []float32 or []float64
+}
+
+// New returns an array of zeros.
+func New(dtype DType, shape ...int) *Array {
+	a := new(Array)
+	a.layOut(dtype, shape)
+	a.data = makeData(dtype, a.Len())
+	return a
+}
+
+func makeData(dtype DType, n int) any {
+	switch dtype {
+	case Bool:
+		return make([]bool, n)
+	case Int64:
+		return make([]int64, n)
+	case Float32:
+		return make([]float32, n)
+	}
+	return make([]float64, n)
+}
+
+// Of returns an array of the elements of data, whose memory it uses. It panics if the shape has another number of elements.
+func Of[T Element](data []T, shape ...int) *Array {
+	a := new(Array)
+	a.layOut(TypeOf[T](), shape)
+	if a.Len() != len(data) {
+		panic(fmt.Sprintf("array: %d elements for the shape %v", len(data), shape))
+	}
+	a.data = data
+	return a
+}
+
+// Scalar returns an array without dimensions.
+func Scalar[T Element](v T) *Array { return Of([]T{v}) }
+
+// Full returns an array all of whose elements are v, converted to the type.
+func Full(dtype DType, v float64, shape ...int) *Array {
+	a := New(dtype, shape...)
+	switch d := a.data.(type) {
+	case []bool:
+		fill(d, v != 0)
+	case []int64:
+		fill(d, toInt(v))
+	case []float32:
+		fill(d, float32(v))
+	case []float64:
+		fill(d, v)
+	}
+	return a
+}
+
+func fill[T any](dst []T, v T) {
+	for i := range dst {
+		dst[i] = v
+	}
+}
+
+// layOut sets type and shape, with the elements in row-major order.
+func (a *Array) layOut(dtype DType, shape []int) {
+	if len(shape) > MaxDims {
+		panic(fmt.Sprintf("array: %d dimensions, there can be %d", len(shape), MaxDims))
+	}
+	*a = Array{dtype: dtype, ndim: uint8(len(shape)), data: a.data}
+	step := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		if shape[i] < 0 {
+			panic(fmt.Sprintf("array: negative size %d", shape[i]))
+		}
+		a.shape[i], a.strides[i] = shape[i], step
+		step *= shape[i]
+	}
+}
+
+// DType returns the type of the elements.
+func (a *Array) DType() DType { return a.dtype }
+
+// NDim returns the number of dimensions.
+func (a *Array) NDim() int { return int(a.ndim) }
+
+// Shape returns the sizes of the dimensions. The slice is the array's own and must not be changed.
+func (a *Array) Shape() []int { return a.shape[:a.ndim] }
+
+// Dim returns the size of a dimension.
+func (a *Array) Dim(i int) int { return a.Shape()[i] }
+
+// Len returns the number of elements.
+func (a *Array) Len() int {
+	n := 1
+	for _, d := range a.shape[:a.ndim] {
+		n *= d
+	}
+	return n
+}
+
+// Bytes returns the size of the elements in bytes.
+func (a *Array) Bytes() int { return a.Len() * a.dtype.Size() }
+
+// Contiguous reports whether the elements follow each other in memory in row-major order.
+func (a *Array) Contiguous() bool {
+	step := 1
+	for i := int(a.ndim) - 1; i >= 0; i-- {
+		if a.shape[i] != 1 && a.strides[i] != step {
+			return a.Len() == 0
+		}
+		step *= a.shape[i]
+	}
+	return true
+}
+
+// Slice returns the elements of a contiguous array in row-major order, as a view of its memory. It panics if the array is not
+// contiguous or has another type of elements.
+func Slice[T Element](a *Array) []T {
+	if !a.Contiguous() {
+		panic("array: Slice of an array that is not contiguous")
+	}
+	return dataOf[T](a)[a.offset:][:a.Len()]
+}
+
+// dataOf returns the whole memory that the array is a view of.
+func dataOf[T Element](a *Array) []T {
+	d, ok := a.data.([]T)
+	if !ok {
+		panic(fmt.Sprintf("array: elements are %v, not %v", a.dtype, TypeOf[T]()))
+	}
+	return d
+}
+
+// SharesMemory reports whether the arrays are views of the same memory, though perhaps not of the same part.
+func (a *Array) SharesMemory(b *Array) bool {
+	if a.dtype != b.dtype {
+		return false
+	}
+	switch d := a.data.(type) {
+	case []bool:
+		return sameMemory(d, b.data)
+	case []int64:
+		return sameMemory(d, b.data)
+	case []float32:
+		return sameMemory(d, b.data)
+	case []float64:
+		return sameMemory(d, b.data)
+	}
+	return false
+}
+
+func sameMemory[T Element](d []T, other any) bool {
+	e, ok := other.([]T)
+	return ok && len(d) > 0 && len(e) > 0 && &d[0] == &e[0]
+}
+
+// place returns the offset of element i in row-major order.
+func (a *Array) place(i int) int {
+	at := a.offset
+	for d := int(a.ndim) - 1; d >= 0; d-- {
+		n := a.shape[d]
+		at += i % n * a.strides[d]
+		i /= n
+	}
+	return at
+}
+
+// Float returns element i in row-major order as a float64. True is 1.
+func (a *Array) Float(i int) float64 {
+	return elementAt(a, a.place(i))
+}
+
+// Int returns element i in row-major order as an int64; what follows the point of a float is cut off.
+func (a *Array) Int(i int) int64 {
+	if d, ok := a.data.([]int64); ok {
+		return d[a.place(i)]
+	}
+	return toInt(a.Float(i))
+}
+
+// SetFloat sets element i in row-major order.
+func (a *Array) SetFloat(i int, v float64) {
+	at := a.place(i)
+	switch d := a.data.(type) {
+	case []bool:
+		d[at] = v != 0
+	case []int64:
+		d[at] = toInt(v)
+	case []float32:
+		d[at] = float32(v)
+	case []float64:
+		d[at] = v
+	}
+}
+
+// toInt converts a float64 to an integer; what no integer can hold becomes the smallest one, as on amd64.
+func toInt(v float64) int64 {
+	if v >= -1<<63 && v < 1<<63 {
+		return int64(v)
+	}
+	return -1 << 63
+}
+
+// Floats returns the elements in row-major order as new float64s.
+func (a *Array) Floats() []float64 {
+	out := make([]float64, a.Len())
+	for i := range out {
+		out[i] = a.Float(i)
+	}
+	return out
+}
+
+// Clone returns a contiguous copy.
+func (a *Array) Clone() *Array {
+	c := New(a.dtype, a.Shape()...)
+	CopyTo(c, a)
+	return c
+}
+
+// Cast returns a contiguous copy with elements of another type.
+func (a *Array) Cast(dtype DType) *Array {
+	if dtype == a.dtype {
+		return a.Clone()
+	}
+	c := New(dtype, a.Shape()...)
+	var ws Workspace
+	ws.Map(castProgram(a.dtype, dtype), []*Array{c}, []*Array{a})
+	return c
+}

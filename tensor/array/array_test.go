@@ -1,0 +1,432 @@
+package array_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	. "github.com/nnopt/nnopt/tensor/array"
+)
+
+func Example() {
+	a := Of([]float64{1, 2, 3, 4, 5, 6}, 2, 3)
+	b := a.Transpose(1, 0) // shares the memory of a
+	fmt.Println(b, b.Shape())
+	// Output: [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]] [3 2]
+}
+
+// apply runs one operation, with broadcasting.
+func apply(t *testing.T, op Op, in ...*Array) *Array {
+	t.Helper()
+	types, shape := make([]DType, len(in)), make([]int, in[0].NDim())
+	values := make([]int, len(in))
+	for i, a := range in {
+		types[i], values[i] = a.DType(), i
+		for d, n := range a.Shape() {
+			if i == 0 || n != 1 {
+				shape[d] = n
+			}
+		}
+	}
+	p := NewProgram(types...)
+	p.Return(p.Apply(op, values...))
+	out := New(p.OutputType(0), shape...)
+	new(Workspace).Map(p, []*Array{out}, in)
+	return out
+}
+
+func TestOpsOnSpecialValues(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		op   Op
+		a, b float64
+		want float64
+	}{
+		{Add, 1, 2, 3}, {Sub, inf, inf, nan}, {Mul, 0, nan, nan}, {Mul, 0, inf, nan}, {TrueDiv, 1, 0, inf}, {TrueDiv, 0, 0, nan},
+		{IntDiv, -7, 2, -4}, {Mod, -7, 2, 1}, {Mod, 7, -2, -1}, {Pow, 0, 0, 1}, {Pow, nan, 0, 1}, {Pow, 2, -1, 0.5},
+		{Maximum, 1, nan, nan}, {Maximum, nan, 1, nan}, {Minimum, 1, nan, nan}, {Minimum, -inf, 2, -inf},
+		{Second, nan, 5, 5}, {Arctan2, 1, -1, 3 * math.Pi / 4},
+		{LogAddExp, 1000, 1000, 1000 + math.Ln2}, {LogAddExp, -inf, -inf, -inf}, {LogAddExp, inf, inf, inf}, {LogAddExp, -inf, 3, 3}, {LogAddExp, nan, inf, nan},
+	} {
+		if got := apply(t, c.op, Scalar(c.a), Scalar(c.b)).Float(0); MaxRelDiff(Scalar(got), Scalar(c.want)) > 1e-15 {
+			t.Errorf("%v(%v, %v) = %v, want %v", c.op, c.a, c.b, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		op      Op
+		x, want float64
+	}{
+		{Abs, math.Copysign(0, -1), 0}, {Abs, -inf, inf}, {Abs, nan, nan}, {Sgn, -3, -1}, {Sgn, nan, nan}, {Sgn, 0, 0}, {Inv, 0, inf},
+		{Sigmoid, -1000, 0}, {Sigmoid, 1000, 1}, {Softplus, 1000, 1000}, {Softplus, -1000, 0}, {Softplus, -inf, 0}, {Softplus, nan, nan},
+		{Round, 2.5, 2}, {Round, -0.5, 0}, {Trunc, -1.5, -1}, {Log, 0, -inf}, {Sqrt, -1, nan}, {Erfc, inf, 0}, {Expm1, 1e-20, 1e-20},
+	} {
+		if got := apply(t, c.op, Scalar(c.x)).Float(0); MaxRelDiff(Scalar(got), Scalar(c.want)) > 1e-15 {
+			t.Errorf("%v(%v) = %v, want %v", c.op, c.x, got, c.want)
+		}
+	}
+	for x, want := range map[float64][2]bool{1: {false, false}, nan: {true, false}, inf: {false, true}, -inf: {false, true}} {
+		got := [2]bool{apply(t, IsNan, Scalar(x)).Float(0) != 0, apply(t, IsInf, Scalar(x)).Float(0) != 0}
+		if got != want {
+			t.Errorf("isnan, isinf of %v: %v", x, got)
+		}
+	}
+}
+
+func TestIntegerOps(t *testing.T) {
+	for _, c := range []struct {
+		op      Op
+		a, b, w int64
+	}{
+		{IntDiv, 7, 2, 3}, {IntDiv, -7, 2, -4}, {IntDiv, 7, -2, -4}, {IntDiv, 1, 0, 0}, {IntDiv, math.MinInt64, -1, math.MinInt64},
+		{Mod, -7, 2, 1}, {Mod, 7, -2, -1}, {Mod, 1, 0, 0}, {Pow, 3, 4, 81}, {Pow, -1, -3, -1}, {Pow, 2, -1, 0}, {Pow, 0, 0, 1},
+		{And, 6, 3, 2}, {Or, 6, 3, 7}, {Xor, 6, 3, 5}, {Maximum, 1, 2, 2},
+	} {
+		if got := apply(t, c.op, Scalar(c.a), Scalar(c.b)); got.DType() != Int64 || got.Int(0) != c.w {
+			t.Errorf("%v(%d, %d) = %v, want %d", c.op, c.a, c.b, got, c.w)
+		}
+	}
+	if got := apply(t, TrueDiv, Scalar(int64(3)), Scalar(int64(4))); got.DType() != Float64 || got.Float(0) != 0.75 {
+		t.Errorf("3/4 = %v", got)
+	}
+	if got := apply(t, Add, Scalar(true), Scalar(true)); got.DType() != Int64 || got.Int(0) != 2 {
+		t.Errorf("True + True = %v", got)
+	}
+}
+
+// TestEveryOp: each operation is known by its name and works on each type that it is defined for.
+func TestEveryOp(t *testing.T) {
+	for op := range NumOps {
+		if o, ok := OpByName(op.String()); !ok || o != op {
+			t.Errorf("%v is not found by its name", op)
+		}
+		if op == Cast {
+			continue
+		}
+		for _, d := range []DType{Bool, Int64, Float32, Float64} {
+			n := max(op.NumArgs(), 1)
+			if op.NumArgs() < 0 {
+				n = 3
+			}
+			in := make([]*Array, n)
+			types := make([]DType, n)
+			for i := range in {
+				in[i], types[i] = Full(d, 1, 2, 3), d
+			}
+			_, result, ok := op.Types(types...)
+			if !ok {
+				continue
+			}
+			if got := apply(t, op, in...); got.DType() != result {
+				t.Errorf("%v of %v: %v, want %v", op, d, got.DType(), result)
+			}
+		}
+	}
+}
+
+// TestMapLayouts compares the loop with a plain one on transposed, broadcast, sliced and reversed arrays, of sizes around that of a block.
+func TestMapLayouts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		nd := rng.IntN(4)
+		shape := make([]int, nd)
+		for d := range shape {
+			shape[d] = []int{1, 2, 3, 7, 40}[rng.IntN(5)]
+		}
+		a, b := randomView(rng, shape), randomView(rng, shape)
+		p := NewProgram(Float64, Float64)
+		sum := p.Apply(Add, 0, 1)
+		p.Return(p.Apply(Mul, sum, 0, sum), sum)
+		out := []*Array{New(Float64, shape...), New(Float64, shape...)}
+		new(Workspace).Map(p, out, []*Array{a, b})
+		full, err := a.BroadcastTo(shape...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, _ := b.BroadcastTo(shape...)
+		for i := range full.Len() {
+			x, y := full.Float(i), other.Float(i)
+			if got := out[0].Float(i); got != (x+y)*x*(x+y) {
+				t.Fatalf("shape %v: element %d is %v, want %v", shape, i, got, (x+y)*x*(x+y))
+			}
+			if got := out[1].Float(i); got != x+y {
+				t.Fatalf("shape %v: second output", shape)
+			}
+		}
+	}
+}
+
+// randomView returns a view that broadcasts to the shape, in one of the ways in which a view can lie in memory.
+func randomView(rng *rand.Rand, shape []int) *Array {
+	small := make([]int, len(shape))
+	order := rng.Perm(len(shape))
+	for d, n := range shape {
+		small[order[d]] = []int{n, n, 1, 2 * n}[rng.IntN(4)]
+	}
+	a := New(Float64, small...)
+	for i := range a.Len() {
+		a.SetFloat(i, rng.NormFloat64())
+	}
+	v := a.Transpose(order...)
+	ranges := make([]Range, len(shape))
+	for d, n := range v.Shape() {
+		ranges[d] = Range{Start: 0, Step: 1, Count: min(n, shape[d])}
+		if n == 2*shape[d] {
+			ranges[d].Step = 2
+		}
+		if rng.IntN(3) == 0 {
+			r := ranges[d]
+			ranges[d] = Range{Start: r.Start + (r.Count-1)*r.Step, Step: -r.Step, Count: r.Count}
+		}
+	}
+	out := new(Array)
+	v.RangeTo(out, ranges...)
+	return out
+}
+
+// TestMapInPlace: an output may be an input, also where the program reads it again later.
+func TestMapInPlace(t *testing.T) {
+	p := NewProgram(Float64)
+	one := p.Constant(Scalar(1.0))
+	next := p.Apply(Add, 0, one)
+	p.Return(next, p.Apply(Add, p.Apply(Cos, next), 0))
+	x := New(Float64, 1000)
+	for i := range x.Len() {
+		x.SetFloat(i, float64(i))
+	}
+	second := New(Float64, 1000)
+	new(Workspace).Map(p, []*Array{x, second}, []*Array{x})
+	for i := range x.Len() {
+		if v := float64(i); x.Float(i) != v+1 || second.Float(i) != math.Cos(v+1)+v {
+			t.Fatalf("element %d: %v, %v", i, x.Float(i), second.Float(i))
+		}
+	}
+}
+
+func TestReduce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var ws Workspace
+	for range 300 {
+		nd := rng.IntN(4)
+		shape := make([]int, nd)
+		for d := range shape {
+			shape[d] = []int{1, 2, 3, 20}[rng.IntN(4)]
+		}
+		a := randomView(rng, shape)
+		axes := Axes(rng.IntN(1 << nd))
+		var outShape []int
+		for d, n := range a.Shape() {
+			if !axes.Has(d) {
+				outShape = append(outShape, n)
+			}
+		}
+		for r := range NumReductions {
+			out, want := New(r.Result(Float64), outShape...), make([]float64, 0)
+			if err := ws.Reduce(r, out, a, axes); err != nil {
+				t.Fatal(err)
+			}
+			for range out.Len() {
+				want = append(want, map[Reduction]float64{Prod: 1, Max: math.Inf(-1), Min: math.Inf(1), All: 1, LogSumExp: math.Inf(-1)}[r])
+			}
+			for i := range a.Len() {
+				k, step, rest := 0, 1, i
+				for d := nd - 1; d >= 0; d-- {
+					at := rest % a.Dim(d)
+					rest /= a.Dim(d)
+					if !axes.Has(d) {
+						k += at * step
+						step *= a.Dim(d)
+					}
+				}
+				x := a.Float(i)
+				switch r {
+				case Sum:
+					want[k] += x
+				case Prod:
+					want[k] *= x
+				case Max:
+					want[k] = max(want[k], x)
+				case Min:
+					want[k] = min(want[k], x)
+				case All:
+				case Any:
+					want[k] = 1
+				case LogSumExp:
+					want[k] = LogAddExp64(want[k], x)
+				}
+			}
+			for k := range want {
+				if got := out.Float(k); math.Abs(got-want[k]) > 1e-12*max(1, math.Abs(want[k])) {
+					t.Fatalf("%v of shape %v over %b: element %d is %v, want %v", r, a.Shape(), axes, k, got, want[k])
+				}
+			}
+		}
+	}
+}
+
+func TestReduceSpecialValues(t *testing.T) {
+	var ws Workspace
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		r    Reduction
+		x    []float64
+		want float64
+	}{
+		{Max, []float64{1, nan, 3}, nan}, {Min, []float64{nan, 1}, nan}, {Sum, []float64{inf, -inf}, nan}, {Sum, nil, 0}, {Prod, nil, 1},
+		{LogSumExp, []float64{-inf, -inf}, -inf}, {LogSumExp, []float64{inf, inf, 1}, inf}, {LogSumExp, []float64{1000, 1000}, 1000 + math.Ln2},
+		{LogSumExp, []float64{1, nan}, nan}, {LogSumExp, nil, -inf},
+	} {
+		out := New(Float64)
+		if err := ws.Reduce(c.r, out, Of(c.x, len(c.x)), 1); err != nil {
+			t.Fatal(err)
+		}
+		if MaxRelDiff(out, Scalar(c.want)) > 1e-15 {
+			t.Errorf("%v of %v is %v, want %v", c.r, c.x, out, c.want)
+		}
+	}
+	if err := ws.Reduce(Max, New(Float64), New(Float64, 0), 1); !errors.Is(err, ErrEmpty) {
+		t.Errorf("maximum of nothing: %v", err)
+	}
+	if err := ws.Reduce(Max, New(Float64, 0), New(Float64, 0, 0), 1); err != nil {
+		t.Errorf("no maxima of nothing: %v", err)
+	}
+}
+
+func TestGemm(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, d := range []DType{Float64, Float32} {
+		for range 200 {
+			m, n, k := rng.IntN(6), rng.IntN(6), rng.IntN(6)
+			a, b := randomView(rng, []int{m, k}), randomView(rng, []int{k, n})
+			a, _ = a.BroadcastTo(m, k)
+			b, _ = b.BroadcastTo(k, n)
+			if d == Float32 {
+				a, b = a.Cast(d), b.Cast(d)
+				if rng.IntN(2) == 0 {
+					a = a.Transpose(1, 0).Clone().Transpose(1, 0)
+				}
+				if rng.IntN(2) == 0 {
+					b = b.Transpose(1, 0).Clone().Transpose(1, 0)
+				}
+			}
+			c := Full(d, 2, m, n)
+			if rng.IntN(2) == 0 {
+				c = Full(d, 2, n, m).Transpose(1, 0)
+			}
+			if err := new(Workspace).Gemm(0.5, a, b, 3, c); err != nil {
+				t.Fatal(err)
+			}
+			for i := range m {
+				for j := range n {
+					want := 6.0
+					for l := range k {
+						want += 0.5 * a.Float(i*k+l) * b.Float(l*n+j)
+					}
+					if got := c.Float(i*n + j); math.Abs(got-want) > map[DType]float64{Float64: 1e-12, Float32: 1e-4}[d]*max(1, math.Abs(want)) {
+						t.Fatalf("%v %dx%dx%d: %v, want %v", d, m, k, n, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestSliceRange(t *testing.T) {
+	p := func(i int) *int { return &i }
+	for _, c := range []struct {
+		n           int
+		start, stop *int
+		step        int
+		want        []int
+	}{
+		{5, nil, nil, 1, []int{0, 1, 2, 3, 4}}, {5, p(1), p(3), 1, []int{1, 2}}, {5, p(-2), nil, 1, []int{3, 4}}, {5, nil, nil, -1, []int{4, 3, 2, 1, 0}},
+		{5, nil, nil, 2, []int{0, 2, 4}}, {5, p(4), p(0), -2, []int{4, 2}}, {5, p(9), nil, 1, nil}, {5, p(-9), p(2), 1, []int{0, 1}}, {0, nil, nil, -1, nil},
+		{5, p(3), p(1), 1, nil}, {5, p(9), p(-9), -3, []int{4, 1}},
+	} {
+		r := SliceRange(c.n, c.start, c.stop, c.step)
+		var got []int
+		for i := range r.Count {
+			got = append(got, r.Start+i*r.Step)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%+v selects %v, want %v", c, got, c.want)
+		}
+	}
+}
+
+func TestTakePut(t *testing.T) {
+	a := Of([]float64{0, 1, 2, 3, 4, 5}, 3, 2)
+	i := Of([]int64{2, -1, 0}, 3)
+	out := New(Float64, 3, 2)
+	if err := Take(out, a, i); err != nil || out.String() != "[[4.0, 5.0], [4.0, 5.0], [0.0, 1.0]]" {
+		t.Errorf("rows: %v, %v", out, err)
+	}
+	out = New(Float64, 3)
+	if err := Take(out, a, i, Of([]int64{0, 1, 0}, 3)); err != nil || out.String() != "[4.0, 5.0, 0.0]" {
+		t.Errorf("elements: %v, %v", out, err)
+	}
+	var ws Workspace
+	if err := ws.Put(a, Full(Float64, 10, 3, 2), true, i); err != nil || a.String() != "[[10.0, 11.0], [2.0, 3.0], [24.0, 25.0]]" {
+		t.Errorf("added: %v, %v", a, err)
+	}
+	if err := Take(out, a, Of([]int64{0, 1, 3}, 3), i); !errors.Is(err, ErrIndex) {
+		t.Errorf("index 3 of 3: %v", err)
+	}
+}
+
+func TestWorkspace(t *testing.T) {
+	ws := Workspace{MaxBytes: 1 << 20}
+	var a Array
+	if err := ws.New(&a, Float64, 1<<40, 1<<40); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("2^80 elements: %v", err)
+	}
+	if err := ws.New(&a, Float64, 1<<20); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("8 MB of 1: %v", err)
+	}
+	if err := ws.New(&a, Float64, 1<<40, 0); err != nil {
+		t.Errorf("nothing: %v", err)
+	}
+	ws.Release(&a)
+	if allocs := testing.AllocsPerRun(100, func() {
+		if err := ws.New(&a, Float64, 100, 10); err != nil {
+			t.Fatal(err)
+		}
+		ws.Release(&a)
+	}); allocs > 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+func TestFormat(t *testing.T) {
+	for _, c := range []struct {
+		a    *Array
+		want string
+	}{
+		{Scalar(2.0), "2.0"}, {Scalar(int64(2)), "2"}, {Scalar(true), "True"}, {Scalar(1e-7), "1e-07"}, {Scalar(math.Inf(-1)), "-inf"},
+		{Scalar(float32(0.1)), "0.1"}, {New(Float64, 0), "[]"}, {New(Int64, 2, 0), "[[], []]"}, {Full(Int64, 1, 200), ""},
+	} {
+		if got := c.a.String(); c.want != "" && got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		} else if c.want == "" && len(got) > 400 {
+			t.Errorf("%d bytes for 200 elements", len(got))
+		}
+	}
+	got, err := Of([]float64{1, math.NaN(), 2.5}, 3).MarshalJSON()
+	if err != nil || string(got) != `[1,"nan",2.5]` {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+func TestSoftmax(t *testing.T) {
+	a := Of([]float64{1000, 1000, -1000, 0, 0, 0}, 2, 3)
+	out := New(Float64, 2, 3)
+	Softmax(out, a, false)
+	if MaxRelDiff(out, Of([]float64{.5, .5, 0, 1. / 3, 1. / 3, 1. / 3}, 2, 3)) > 1e-12 {
+		t.Error(out)
+	}
+	Softmax(out, a, true)
+	if MaxRelDiff(out, Of([]float64{-math.Ln2, -math.Ln2, -2000 - math.Ln2, -math.Log(3), -math.Log(3), -math.Log(3)}, 2, 3)) > 1e-12 {
+		t.Error(out)
+	}
+}

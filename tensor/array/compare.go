@@ -1,0 +1,83 @@
+package array
+
+import "math"
+
+// Equal reports whether the arrays have one type, one shape and the same elements: NaN equals NaN, and zeros of both signs differ.
+func Equal(a, b *Array) bool {
+	if a.dtype != b.dtype || !SameShape(a, b) {
+		return false
+	}
+	for i := range a.Len() {
+		if a.dtype == Int64 {
+			if a.Int(i) != b.Int(i) {
+				return false
+			}
+			continue
+		}
+		x, y := a.Float(i), b.Float(i)
+		if math.Float64bits(x) != math.Float64bits(y) && !(x != x && y != y) {
+			return false
+		}
+	}
+	return true
+}
+
+// Hash returns a hash that equal arrays have in common.
+func Hash(a *Array) uint64 {
+	h := uint64(a.dtype) + 1
+	mix := func(x uint64) { h = (h ^ x) * 0x9e3779b97f4a7c15; h ^= h >> 32 }
+	for _, n := range a.Shape() {
+		mix(uint64(n))
+	}
+	// Enough elements to tell apart what programs are full of.
+	n := a.Len()
+	for i := range min(n, 16) {
+		x := a.Float(i * n / min(n, 16))
+		if x != x {
+			x = math.NaN() // of one bit pattern
+		}
+		mix(math.Float64bits(x))
+	}
+	return h
+}
+
+// SameShape reports whether the arrays have one shape.
+func SameShape(a, b *Array) bool {
+	return a.ndim == b.ndim && a.shape == b.shape
+}
+
+// MaxRelDiff returns the largest relative difference between elements of two arrays of one shape: the difference divided by the larger
+// absolute value of the two, or by 1 where both are smaller. NaN in one place only, an infinity in one place only and different shapes
+// give +Inf.
+func MaxRelDiff(a, b *Array) float64 {
+	if !SameShape(a, b) {
+		return math.Inf(1)
+	}
+	most := 0.0
+	for i := range a.Len() {
+		x, y := a.Float(i), b.Float(i)
+		switch {
+		case x == y || x != x && y != y:
+		case x != x || y != y || math.IsInf(x, 0) || math.IsInf(y, 0):
+			return math.Inf(1)
+		default:
+			most = max(most, math.Abs(x-y)/max(math.Abs(x), math.Abs(y), 1))
+		}
+	}
+	return most
+}
+
+// Uniform reports whether all elements are equal, and returns the first. An array without elements is not uniform.
+func Uniform(a *Array) (v float64, ok bool) {
+	n := a.Len()
+	if n == 0 {
+		return 0, false
+	}
+	v = a.Float(0)
+	for i := 1; i < n; i++ {
+		if x := a.Float(i); math.Float64bits(x) != math.Float64bits(v) {
+			return 0, false
+		}
+	}
+	return v, true
+}

@@ -1,0 +1,109 @@
+package array
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// String prints the elements in nested brackets, as Python does: [[1.0, 2.0], [3.0, 4.0]]. Long arrays are cut off.
+func (a *Array) String() string { return a.Text(100) }
+
+// Text prints at most about most elements.
+func (a *Array) Text(most int) string {
+	var b strings.Builder
+	a.write(&b, 0, a.offset, &most)
+	return b.String()
+}
+
+// write prints the part of the array at a place, from dimension d on. It is as deep as the array has dimensions.
+func (a *Array) write(b *strings.Builder, d, at int, most *int) {
+	if d == int(a.ndim) {
+		*most--
+		b.WriteString(a.element(at))
+		return
+	}
+	b.WriteByte('[')
+	for i := range a.shape[d] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if *most <= 0 {
+			b.WriteString("…")
+			break
+		}
+		a.write(b, d+1, at+i*a.strides[d], most)
+	}
+	b.WriteByte(']')
+}
+
+// element prints an element as Python does, with as many digits as it takes to read it back.
+func (a *Array) element(at int) string {
+	switch d := a.data.(type) {
+	case []bool:
+		if d[at] {
+			return "True"
+		}
+		return "False"
+	case []int64:
+		return strconv.FormatInt(d[at], 10)
+	case []float32:
+		return floatText(float64(d[at]), 32)
+	}
+	return floatText(a.data.([]float64)[at], 64)
+}
+
+func floatText(v float64, bits int) string {
+	switch {
+	case math.IsNaN(v):
+		return "nan"
+	case math.IsInf(v, 1):
+		return "inf"
+	case math.IsInf(v, -1):
+		return "-inf"
+	}
+	format := byte('f')
+	if abs := math.Abs(v); abs != 0 && (abs < 1e-4 || abs >= 1e16) {
+		format = 'e'
+	}
+	s := strconv.FormatFloat(v, format, -1, bits)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
+}
+
+// MarshalJSON writes the elements as nested lists. NaN and infinities, which JSON does not have, become strings.
+func (a *Array) MarshalJSON() ([]byte, error) { return json.Marshal(a.nested(0, a.offset)) }
+
+func (a *Array) nested(d, at int) any {
+	if d < int(a.ndim) {
+		list := make([]any, a.shape[d])
+		for i := range list {
+			list[i] = a.nested(d+1, at+i*a.strides[d])
+		}
+		return list
+	}
+	switch data := a.data.(type) {
+	case []bool:
+		return data[at]
+	case []int64:
+		return data[at]
+	case []float32:
+		if v := float64(data[at]); math.IsNaN(v) || math.IsInf(v, 0) {
+			return floatText(v, 32)
+		}
+		return data[at]
+	}
+	if v := a.data.([]float64)[at]; !math.IsNaN(v) && !math.IsInf(v, 0) {
+		return v
+	}
+	return a.element(at)
+}
+
+// GoString describes the array for messages.
+func (a *Array) GoString() string {
+	return fmt.Sprintf("array(%s, dtype=%v)", a, a.dtype)
+}

@@ -1,0 +1,388 @@
+package array
+
+import "math"
+
+// A blockFunc computes a block: dst[i] from a[i] and b[i]. All slices have the length of dst. dst may be a or b.
+type blockFunc[T any] func(dst, a, b []T)
+
+// A predicate computes a block of bools.
+type predicate[T any] func(dst []bool, a, b []T)
+
+// The kernels of each operation, by the type that it computes in.
+var (
+	boolKernels = [NumOps]blockFunc[bool]{
+		Identity: copyBlock[bool], Second: secondBlock[bool],
+		Maximum: orBlock, Minimum: andBlock, And: andBlock, Or: orBlock, Xor: xorBlock, Invert: notBlock,
+	}
+	intKernels     = intTable()
+	float32Kernels = floatTable[float32]()
+	float64Kernels = floatTable[float64]()
+
+	boolPredicates = [NumOps]predicate[bool]{
+		Eq: func(dst, a, b []bool) {
+			for i := range dst {
+				dst[i] = a[i] == b[i]
+			}
+		},
+		Neq: xorBlock,
+		Lt: func(dst, a, b []bool) {
+			for i := range dst {
+				dst[i] = !a[i] && b[i]
+			}
+		},
+		Le: func(dst, a, b []bool) {
+			for i := range dst {
+				dst[i] = !a[i] || b[i]
+			}
+		},
+		Gt: func(dst, a, b []bool) {
+			for i := range dst {
+				dst[i] = a[i] && !b[i]
+			}
+		},
+		Ge: func(dst, a, b []bool) {
+			for i := range dst {
+				dst[i] = a[i] || !b[i]
+			}
+		},
+	}
+	intPredicates     = predicateTable[int64]()
+	float32Predicates = predicateTable[float32]()
+	float64Predicates = predicateTable[float64]()
+)
+
+func copyBlock[T any](dst, a, _ []T)   { copy(dst, a) }
+func secondBlock[T any](dst, _, b []T) { copy(dst, b) }
+
+func andBlock(dst, a, b []bool) {
+	for i := range dst {
+		dst[i] = a[i] && b[i]
+	}
+}
+
+func orBlock(dst, a, b []bool) {
+	for i := range dst {
+		dst[i] = a[i] || b[i]
+	}
+}
+
+func xorBlock(dst, a, b []bool) {
+	for i := range dst {
+		dst[i] = a[i] != b[i]
+	}
+}
+
+func notBlock(dst, a, _ []bool) {
+	for i := range dst {
+		dst[i] = !a[i]
+	}
+}
+
+// arithmetic fills in what all numbers have in common.
+func arithmetic[T number](t *[NumOps]blockFunc[T]) {
+	t[Identity], t[Second] = copyBlock[T], secondBlock[T]
+	t[Add] = func(dst, a, b []T) {
+		a, b = a[:len(dst)], b[:len(dst)]
+		for i := range dst {
+			dst[i] = a[i] + b[i]
+		}
+	}
+	t[Sub] = func(dst, a, b []T) {
+		a, b = a[:len(dst)], b[:len(dst)]
+		for i := range dst {
+			dst[i] = a[i] - b[i]
+		}
+	}
+	t[Mul] = func(dst, a, b []T) {
+		a, b = a[:len(dst)], b[:len(dst)]
+		for i := range dst {
+			dst[i] = a[i] * b[i]
+		}
+	}
+	t[Neg] = func(dst, a, _ []T) {
+		a = a[:len(dst)]
+		for i := range dst {
+			dst[i] = -a[i]
+		}
+	}
+	t[Sqr] = func(dst, a, _ []T) {
+		a = a[:len(dst)]
+		for i := range dst {
+			dst[i] = a[i] * a[i]
+		}
+	}
+	t[Abs] = func(dst, a, _ []T) {
+		a = a[:len(dst)]
+		for i := range dst {
+			v := a[i]
+			if v <= 0 {
+				v = 0 - v // 0 - (-0) is +0
+			}
+			dst[i] = v
+		}
+	}
+	t[Sgn] = func(dst, a, _ []T) {
+		a = a[:len(dst)]
+		for i := range dst {
+			v := a[i]
+			switch {
+			case v > 0:
+				v = 1
+			case v < 0:
+				v = -1
+			}
+			dst[i] = v // 0 and NaN as they are
+		}
+	}
+	t[Maximum] = func(dst, a, b []T) {
+		a, b = a[:len(dst)], b[:len(dst)]
+		for i := range dst {
+			x, y := a[i], b[i]
+			if x >= y || x != x {
+				y = x
+			}
+			dst[i] = y
+		}
+	}
+	t[Minimum] = func(dst, a, b []T) {
+		a, b = a[:len(dst)], b[:len(dst)]
+		for i := range dst {
+			x, y := a[i], b[i]
+			if x <= y || x != x {
+				y = x
+			}
+			dst[i] = y
+		}
+	}
+}
+
+func intTable() (t [NumOps]blockFunc[int64]) {
+	arithmetic(&t)
+	each := func(f func(a, b int64) int64) blockFunc[int64] {
+		return func(dst, a, b []int64) {
+			for i := range dst {
+				dst[i] = f(a[i], b[i])
+			}
+		}
+	}
+	t[IntDiv], t[Mod], t[Pow] = each(floorDiv), each(floorMod), each(intPow)
+	t[And] = each(func(a, b int64) int64 { return a & b })
+	t[Or] = each(func(a, b int64) int64 { return a | b })
+	t[Xor] = each(func(a, b int64) int64 { return a ^ b })
+	t[Invert] = func(dst, a, _ []int64) {
+		for i := range dst {
+			dst[i] = ^a[i]
+		}
+	}
+	return t
+}
+
+func floorDiv(a, b int64) int64 {
+	if b == 0 {
+		return 0
+	}
+	q := a / b
+	if a%b != 0 && (a < 0) != (b < 0) {
+		q--
+	}
+	return q
+}
+
+func floorMod(a, b int64) int64 {
+	if b == 0 {
+		return 0
+	}
+	r := a % b
+	if r != 0 && (r < 0) != (b < 0) {
+		r += b
+	}
+	return r
+}
+
+// intPow returns a to the power of b. A negative power is rounded to zero, unless a is 1 or -1.
+func intPow(a, b int64) int64 {
+	if b < 0 {
+		switch {
+		case a == 1, a == -1 && b%2 == 0:
+			return 1
+		case a == -1:
+			return -1
+		}
+		return 0
+	}
+	p := int64(1)
+	for ; b > 0; b >>= 1 {
+		if b&1 != 0 {
+			p *= a
+		}
+		a *= a
+	}
+	return p
+}
+
+func floatTable[T float]() (t [NumOps]blockFunc[T]) {
+	arithmetic(&t)
+	t[TrueDiv] = func(dst, a, b []T) {
+		a, b = a[:len(dst)], b[:len(dst)]
+		for i := range dst {
+			dst[i] = a[i] / b[i]
+		}
+	}
+	t[Inv] = func(dst, a, _ []T) {
+		a = a[:len(dst)]
+		for i := range dst {
+			dst[i] = 1 / a[i]
+		}
+	}
+	t[Sqrt] = func(dst, a, _ []T) {
+		a = a[:len(dst)]
+		for i := range dst {
+			dst[i] = T(math.Sqrt(float64(a[i])))
+		}
+	}
+	unary := func(f func(float64) float64) blockFunc[T] {
+		return func(dst, a, _ []T) {
+			a = a[:len(dst)]
+			for i := range dst {
+				dst[i] = T(f(float64(a[i])))
+			}
+		}
+	}
+	binary := func(f func(a, b float64) float64) blockFunc[T] {
+		return func(dst, a, b []T) {
+			a, b = a[:len(dst)], b[:len(dst)]
+			for i := range dst {
+				dst[i] = T(f(float64(a[i]), float64(b[i])))
+			}
+		}
+	}
+	for o, f := range map[Op]func(float64) float64{
+		Exp: math.Exp, Expm1: math.Expm1, Exp2: math.Exp2, Log: math.Log, Log1p: math.Log1p, Log2: math.Log2, Log10: math.Log10,
+		Sigmoid: sigmoid, Softplus: softplus, Erf: math.Erf, Erfc: math.Erfc,
+		Sin: math.Sin, Cos: math.Cos, Tan: math.Tan, Arcsin: math.Asin, Arccos: math.Acos, Arctan: math.Atan,
+		Sinh: math.Sinh, Cosh: math.Cosh, Tanh: math.Tanh, Arcsinh: math.Asinh, Arccosh: math.Acosh, Arctanh: math.Atanh,
+		Deg2rad: func(x float64) float64 { return x * (math.Pi / 180) }, Rad2deg: func(x float64) float64 { return x * (180 / math.Pi) },
+		Floor: math.Floor, Ceil: math.Ceil, Trunc: math.Trunc, Round: math.RoundToEven,
+	} {
+		t[o] = unary(f)
+	}
+	t[Pow], t[Arctan2], t[LogAddExp] = binary(math.Pow), binary(math.Atan2), binary(LogAddExp64)
+	t[IntDiv] = binary(func(a, b float64) float64 { return math.Floor(a / b) })
+	t[Mod] = binary(func(a, b float64) float64 {
+		r := math.Mod(a, b)
+		if r != 0 && (r < 0) != (b < 0) {
+			r += b
+		}
+		return r
+	})
+	return t
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// softplus does not overflow: log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)).
+func softplus(x float64) float64 {
+	if math.IsNaN(x) {
+		return x
+	}
+	return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
+}
+
+// LogAddExp64 returns log(exp(x) + exp(y)) without overflow.
+func LogAddExp64(x, y float64) float64 {
+	switch {
+	case x != x || y != y:
+		return math.NaN()
+	case x == y: // infinities of one sign, too
+		return x + math.Ln2
+	}
+	return max(x, y) + math.Log1p(math.Exp(-math.Abs(x-y)))
+}
+
+func predicateTable[T number]() (t [NumOps]predicate[T]) {
+	t[Eq] = func(dst []bool, a, b []T) {
+		for i := range dst {
+			dst[i] = a[i] == b[i]
+		}
+	}
+	t[Neq] = func(dst []bool, a, b []T) {
+		for i := range dst {
+			dst[i] = a[i] != b[i]
+		}
+	}
+	t[Lt] = func(dst []bool, a, b []T) {
+		for i := range dst {
+			dst[i] = a[i] < b[i]
+		}
+	}
+	t[Le] = func(dst []bool, a, b []T) {
+		for i := range dst {
+			dst[i] = a[i] <= b[i]
+		}
+	}
+	t[Gt] = func(dst []bool, a, b []T) {
+		for i := range dst {
+			dst[i] = a[i] > b[i]
+		}
+	}
+	t[Ge] = func(dst []bool, a, b []T) {
+		for i := range dst {
+			dst[i] = a[i] >= b[i]
+		}
+	}
+	t[IsNan] = func(dst []bool, a, _ []T) {
+		for i := range dst {
+			dst[i] = a[i] != a[i]
+		}
+	}
+	t[IsInf] = func(dst []bool, a, _ []T) {
+		for i := range dst {
+			dst[i] = a[i]-a[i] != 0 && a[i] == a[i] // inf - inf is NaN, which differs from 0
+		}
+	}
+	return t
+}
+
+// selectBlock is Switch.
+func selectBlock[T any](dst []T, cond []bool, a, b []T) {
+	cond, a, b = cond[:len(dst)], a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		v := b[i]
+		if cond[i] {
+			v = a[i]
+		}
+		dst[i] = v
+	}
+}
+
+// castBlock is Cast between numbers. Floats that no integer can hold become the smallest one.
+func castBlock[R, T number](dst []R, a []T) {
+	var r R
+	_, toInteger := any(r).(int64)
+	var t T
+	_, fromInteger := any(t).(int64)
+	if toInteger && !fromInteger {
+		for i := range dst {
+			dst[i] = R(toInt(float64(a[i])))
+		}
+		return
+	}
+	for i := range dst {
+		dst[i] = R(a[i])
+	}
+}
+
+func boolBlock[T number](dst []bool, a []T) {
+	for i := range dst {
+		dst[i] = a[i] != 0
+	}
+}
+
+func unboolBlock[T number](dst []T, a []bool) {
+	for i := range dst {
+		dst[i] = 0
+		if a[i] {
+			dst[i] = 1
+		}
+	}
+}

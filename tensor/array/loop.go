@@ -1,0 +1,471 @@
+package array
+
+// blockSize is the number of elements that a program is run on at a time. With 512 float64s a slot takes 4 kB, so that the slots of a
+// program of some ten operations stay in the first-level cache.
+const blockSize = 512
+
+// A lane is a slot of a program at work: a block of elements, in the field of its type.
+type lane struct {
+	b []bool
+	i []int64
+	f []float32
+	d []float64
+}
+
+// An operand is an array that a program reads or writes, with strides over the dimensions of the loop.
+type operand struct {
+	*Array
+	steps   [MaxDims]int
+	dense   bool // the elements of a block follow each other in memory
+	uniform bool // all elements are the same
+	staged  bool // an output that is written only when the whole block has been computed
+}
+
+// loop is the state of one run of a program.
+type loop struct {
+	shape    [MaxDims]int
+	ndim     int
+	operands []operand
+	lanes    []lane
+	scratch  scratch
+}
+
+// scratch is memory for blocks.
+type scratch struct {
+	b []bool
+	i []int64
+	f []float32
+	d []float64
+}
+
+// Map runs a program over arrays. The outputs have one shape, and memory; the inputs have that shape as well, except for
+// dimensions of size 1, which are broadcast. An output may be one of the inputs; otherwise it must not share memory with one.
+// Map panics where types or shapes do not fit.
+func (ws *Workspace) Map(p *Program, out, in []*Array) {
+	if len(in) != p.inputs || len(out) != len(p.outs) {
+		panic("array: wrong number of arrays for a program")
+	}
+	n := out[0].Len()
+	if n == 0 {
+		return
+	}
+	lp := &ws.loop
+	lp.begin(p, out, in)
+	for lo := 0; lo < n; lo += blockSize {
+		lp.block(p, lo, min(blockSize, n-lo))
+	}
+	for i := range lp.operands {
+		lp.operands[i].Array = nil // do not keep memory alive
+	}
+}
+
+// begin prepares operands and lanes.
+func (lp *loop) begin(p *Program, out, in []*Array) {
+	lp.operands = lp.operands[:0]
+	shape := out[0].Shape()
+	for k, a := range in {
+		if a.dtype != p.types[k] || int(a.ndim) != len(shape) {
+			panic("array: an input does not fit its program")
+		}
+		o := operand{Array: a}
+		for d, n := range shape {
+			switch a.shape[d] {
+			case n:
+				o.steps[d] = a.strides[d]
+			case 1:
+			default:
+				panic("array: shapes do not broadcast")
+			}
+		}
+		lp.operands = append(lp.operands, o)
+	}
+	for k, a := range out {
+		if a.dtype != p.OutputType(k) || a.NDim() != len(shape) {
+			panic("array: an output does not fit its program")
+		}
+		o := operand{Array: a}
+		for d, n := range shape {
+			if a.shape[d] != n {
+				panic("array: outputs of different shapes")
+			}
+			o.steps[d] = a.strides[d]
+		}
+		for i, b := range in {
+			o.staged = o.staged || p.lastRead[i] > p.written[k] && a.SharesMemory(b)
+		}
+		lp.operands = append(lp.operands, o)
+	}
+	lp.coalesce(shape)
+	for i := range lp.operands {
+		o := &lp.operands[i]
+		o.uniform = true
+		for _, s := range o.steps[:lp.ndim] {
+			o.uniform = o.uniform && s == 0
+		}
+		o.dense = lp.ndim == 0 || lp.ndim == 1 && o.steps[0] == 1
+	}
+	lp.allot(p)
+}
+
+// coalesce drops dimensions of size 1 and unites those that all operands go through as if they were one.
+func (lp *loop) coalesce(shape []int) {
+	lp.ndim = 0
+	for d, n := range shape {
+		if n == 1 {
+			continue
+		}
+		k := lp.ndim
+		joins := k > 0
+		for i := range lp.operands {
+			o := &lp.operands[i]
+			o.steps[k] = o.steps[d]
+			joins = joins && o.steps[k-1] == o.steps[k]*n
+		}
+		if joins {
+			k--
+			n *= lp.shape[k]
+			for i := range lp.operands {
+				o := &lp.operands[i]
+				o.steps[k] = o.steps[k+1]
+			}
+		}
+		lp.shape[k] = n
+		lp.ndim = k + 1
+	}
+}
+
+// allot gives every slot memory for a block, as far as it needs some of its own, and fills those that do not change.
+func (lp *loop) allot(p *Program) {
+	var counts [numDTypes]int
+	for _, t := range p.slots {
+		counts[t]++
+	}
+	s := &lp.scratch
+	s.b, s.i = grown(s.b, counts[Bool]), grown(s.i, counts[Int64])
+	s.f, s.d = grown(s.f, counts[Float32]), grown(s.d, counts[Float64])
+	lp.lanes = lp.lanes[:0]
+	var next [numDTypes]int
+	for _, t := range p.slots {
+		at := next[t] * blockSize
+		next[t]++
+		var l lane
+		switch t {
+		case Bool:
+			l.b = s.b[at:][:blockSize]
+		case Int64:
+			l.i = s.i[at:][:blockSize]
+		case Float32:
+			l.f = s.f[at:][:blockSize]
+		case Float64:
+			l.d = s.d[at:][:blockSize]
+		}
+		lp.lanes = append(lp.lanes, l)
+	}
+	for _, c := range p.fixed {
+		lp.lanes[c.value].fill(c.data)
+	}
+	for k := range p.inputs {
+		if o := &lp.operands[k]; o.uniform && !o.dense {
+			lp.lanes[k].fill(o.Array)
+		}
+	}
+}
+
+func grown[T any](s []T, slots int) []T {
+	if n := slots * blockSize; len(s) < n {
+		return make([]T, n)
+	}
+	return s
+}
+
+// fill sets all elements to the first one of a.
+func (l *lane) fill(a *Array) {
+	switch a.dtype {
+	case Bool:
+		fill(l.b, dataOf[bool](a)[a.offset])
+	case Int64:
+		fill(l.i, dataOf[int64](a)[a.offset])
+	case Float32:
+		fill(l.f, dataOf[float32](a)[a.offset])
+	case Float64:
+		fill(l.d, dataOf[float64](a)[a.offset])
+	}
+}
+
+// block runs the program on elements [lo, lo+n).
+func (lp *loop) block(p *Program, lo, n int) {
+	for k := range p.inputs {
+		o := &lp.operands[k]
+		switch {
+		case o.dense:
+			lp.lanes[k].point(o.Array, lo, n)
+		case !o.uniform:
+			lp.gather(o, &lp.lanes[k], lo, n)
+		}
+	}
+	for k := range p.outs {
+		if o := &lp.operands[p.inputs+k]; o.dense && !o.staged {
+			lp.lanes[p.inputs+k].point(o.Array, lo, n)
+		}
+	}
+	for i := range p.placed {
+		p.placed[i].run(lp.lanes, n)
+	}
+	for k := range p.outs {
+		if o := &lp.operands[p.inputs+k]; !o.dense || o.staged {
+			lp.scatter(o, &lp.lanes[p.inputs+k], lo, n)
+		}
+	}
+}
+
+// point makes the lane the elements of a from lo on.
+func (l *lane) point(a *Array, lo, n int) {
+	at := a.offset + lo
+	switch a.dtype {
+	case Bool:
+		l.b = dataOf[bool](a)[at:][:n]
+	case Int64:
+		l.i = dataOf[int64](a)[at:][:n]
+	case Float32:
+		l.f = dataOf[float32](a)[at:][:n]
+	case Float64:
+		l.d = dataOf[float64](a)[at:][:n]
+	}
+}
+
+func (lp *loop) gather(o *operand, l *lane, lo, n int) {
+	shape, steps := lp.shape[:lp.ndim], o.steps[:lp.ndim]
+	switch o.dtype {
+	case Bool:
+		gather(l.b[:n], dataOf[bool](o.Array), o.offset, shape, steps, lo)
+	case Int64:
+		gather(l.i[:n], dataOf[int64](o.Array), o.offset, shape, steps, lo)
+	case Float32:
+		gather(l.f[:n], dataOf[float32](o.Array), o.offset, shape, steps, lo)
+	case Float64:
+		gather(l.d[:n], dataOf[float64](o.Array), o.offset, shape, steps, lo)
+	}
+}
+
+func (lp *loop) scatter(o *operand, l *lane, lo, n int) {
+	shape, steps := lp.shape[:lp.ndim], o.steps[:lp.ndim]
+	switch o.dtype {
+	case Bool:
+		scatter(dataOf[bool](o.Array), l.b[:n], o.offset, shape, steps, lo)
+	case Int64:
+		scatter(dataOf[int64](o.Array), l.i[:n], o.offset, shape, steps, lo)
+	case Float32:
+		scatter(dataOf[float32](o.Array), l.f[:n], o.offset, shape, steps, lo)
+	case Float64:
+		scatter(dataOf[float64](o.Array), l.d[:n], o.offset, shape, steps, lo)
+	}
+}
+
+// A walker goes through the elements of a view in row-major order, in runs along the last dimension.
+type walker struct {
+	shape, steps []int
+	index        [MaxDims]int
+	at           int // place of the element at index
+}
+
+// start puts the walker on element lo of the view whose first element is at a place.
+func (w *walker) start(at int, shape, steps []int, lo int) {
+	w.shape, w.steps, w.at = shape, steps, at
+	for d := len(shape) - 1; d >= 0; d-- {
+		w.index[d] = lo % shape[d]
+		lo /= shape[d]
+		w.at += w.index[d] * steps[d]
+	}
+}
+
+// run returns the length of the rest of the run, at most n, and its step.
+func (w *walker) run(n int) (length, step int) {
+	last := len(w.shape) - 1
+	if last < 0 {
+		return 1, 0
+	}
+	return min(n, w.shape[last]-w.index[last]), w.steps[last]
+}
+
+// advance goes on by n elements of the run.
+func (w *walker) advance(n int) {
+	d := len(w.shape) - 1
+	if d < 0 {
+		return
+	}
+	w.index[d] += n
+	w.at += n * w.steps[d]
+	for ; d > 0 && w.index[d] == w.shape[d]; d-- {
+		w.index[d] = 0
+		w.index[d-1]++
+		w.at += w.steps[d-1] - w.shape[d]*w.steps[d]
+	}
+}
+
+// gather copies elements of a view, from element lo on.
+func gather[T any](dst, src []T, at int, shape, steps []int, lo int) {
+	var w walker
+	w.start(at, shape, steps, lo)
+	for len(dst) > 0 {
+		n, step := w.run(len(dst))
+		switch step {
+		case 0:
+			fill(dst[:n], src[w.at])
+		case 1:
+			copy(dst[:n], src[w.at:])
+		default:
+			at := w.at
+			for i := range n {
+				dst[i] = src[at]
+				at += step
+			}
+		}
+		dst = dst[n:]
+		w.advance(n)
+	}
+}
+
+// scatter copies elements into a view, from element lo on.
+func scatter[T any](dst, src []T, at int, shape, steps []int, lo int) {
+	var w walker
+	w.start(at, shape, steps, lo)
+	for len(src) > 0 {
+		n, step := w.run(len(src))
+		if step == 1 {
+			copy(dst[w.at:], src[:n])
+		} else {
+			at := w.at
+			for i := range n {
+				dst[at] = src[i]
+				at += step
+			}
+		}
+		src = src[n:]
+		w.advance(n)
+	}
+}
+
+// CopyTo copies the elements of src, broadcast to the shape of dst, into dst. The types of elements are the same.
+func CopyTo(dst, src *Array) {
+	n := dst.Len()
+	if n == 0 {
+		return
+	}
+	if src.ndim != dst.ndim || src.Len() != n {
+		v, err := src.BroadcastTo(dst.Shape()...)
+		if err != nil {
+			panic(err)
+		}
+		src = v
+	}
+	switch dst.dtype {
+	case Bool:
+		copyElements[bool](dst, src, n)
+	case Int64:
+		copyElements[int64](dst, src, n)
+	case Float32:
+		copyElements[float32](dst, src, n)
+	case Float64:
+		copyElements[float64](dst, src, n)
+	}
+}
+
+func copyElements[T Element](dst, src *Array, n int) {
+	d, s := dataOf[T](dst), dataOf[T](src)
+	switch {
+	case dst.Contiguous():
+		gather(d[dst.offset:][:n], s, src.offset, src.Shape(), src.strides[:src.ndim], 0)
+	case src.Contiguous():
+		scatter(d, s[src.offset:][:n], dst.offset, dst.Shape(), dst.strides[:dst.ndim], 0)
+	default:
+		block := make([]T, min(n, blockSize))
+		for lo := 0; lo < n; lo += len(block) {
+			part := block[:min(len(block), n-lo)]
+			gather(part, s, src.offset, src.Shape(), src.strides[:src.ndim], lo)
+			scatter(d, part, dst.offset, dst.Shape(), dst.strides[:dst.ndim], lo)
+		}
+	}
+}
+
+// run computes a block of n elements.
+func (in *instr) run(l []lane, n int) {
+	dst, a := &l[in.dst], &l[in.args[0]]
+	var b, c *lane = a, a
+	if in.numArgs > 1 {
+		b = &l[in.args[1]]
+	}
+	if in.numArgs > 2 {
+		c = &l[in.args[2]]
+	}
+	switch ops[in.op].typing {
+	case choice:
+		runSwitch(in.typ, dst, a, b, c, n)
+		return
+	case compare, test:
+		switch in.typ {
+		case Bool:
+			boolPredicates[in.op](dst.b[:n], a.b[:n], b.b[:n])
+		case Int64:
+			intPredicates[in.op](dst.b[:n], a.i[:n], b.i[:n])
+		case Float32:
+			float32Predicates[in.op](dst.b[:n], a.f[:n], b.f[:n])
+		case Float64:
+			float64Predicates[in.op](dst.b[:n], a.d[:n], b.d[:n])
+		}
+		return
+	}
+	if in.op == Cast {
+		runCast(in.typ, dst, a, n)
+		return
+	}
+	switch in.typ {
+	case Bool:
+		boolKernels[in.op](dst.b[:n], a.b[:n], b.b[:n])
+	case Int64:
+		intKernels[in.op](dst.i[:n], a.i[:n], b.i[:n])
+	case Float32:
+		float32Kernels[in.op](dst.f[:n], a.f[:n], b.f[:n])
+	case Float64:
+		float64Kernels[in.op](dst.d[:n], a.d[:n], b.d[:n])
+	}
+}
+
+func runSwitch(t DType, dst, cond, a, b *lane, n int) {
+	switch t {
+	case Bool:
+		selectBlock(dst.b[:n], cond.b, a.b, b.b)
+	case Int64:
+		selectBlock(dst.i[:n], cond.b, a.i, b.i)
+	case Float32:
+		selectBlock(dst.f[:n], cond.b, a.f, b.f)
+	case Float64:
+		selectBlock(dst.d[:n], cond.b, a.d, b.d)
+	}
+}
+
+// runCast converts a block from a type to that of the lane, which is the one that has memory.
+func runCast(from DType, dst, a *lane, n int) {
+	switch from {
+	case Bool:
+		castTo(dst, n, unboolBlock[int64], unboolBlock[float32], unboolBlock[float64], nil, a.b)
+	case Int64:
+		castTo(dst, n, nil, castBlock[float32, int64], castBlock[float64, int64], boolBlock[int64], a.i)
+	case Float32:
+		castTo(dst, n, castBlock[int64, float32], nil, castBlock[float64, float32], boolBlock[float32], a.f)
+	case Float64:
+		castTo(dst, n, castBlock[int64, float64], castBlock[float32, float64], nil, boolBlock[float64], a.d)
+	}
+}
+
+func castTo[T any](dst *lane, n int, toI func([]int64, []T), toF func([]float32, []T), toD func([]float64, []T), toB func([]bool, []T), a []T) {
+	switch a = a[:n]; {
+	case dst.i != nil:
+		toI(dst.i[:n], a)
+	case dst.f != nil:
+		toF(dst.f[:n], a)
+	case dst.d != nil:
+		toD(dst.d[:n], a)
+	default:
+		toB(dst.b[:n], a)
+	}
+}

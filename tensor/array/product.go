@@ -1,0 +1,277 @@
+package array
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+)
+
+// Gemm sets c to alpha·a·b + beta·c, for matrices of floats of one type. With beta 0 the old contents of c are not read. The rows
+// of c lie in memory element by element; a and b may be any views. c must not overlap them.
+func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) error {
+	if a.shape[1] != b.shape[0] || a.shape[0] != c.shape[0] || b.shape[1] != c.shape[1] {
+		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), b.Shape(), c.Shape())
+	}
+	if c.shape[1] > 1 && c.strides[1] != 1 || c.shape[0] > 1 && c.strides[0] < c.shape[1] {
+		t, err := ws.scratchCopy(c)
+		if err != nil {
+			return err
+		}
+		defer ws.Release(t)
+		if err := ws.Gemm(alpha, a, b, beta, t); err != nil {
+			return err
+		}
+		CopyTo(c, t)
+		return nil
+	}
+	if c.Len() == 0 {
+		return nil
+	}
+	a, ta, freeA, err := ws.asFactor(a)
+	if err != nil {
+		return err
+	}
+	defer freeA()
+	b, tb, freeB, err := ws.asFactor(b)
+	if err != nil {
+		return err
+	}
+	defer freeB()
+	if c.dtype == Float32 {
+		gemm32(float32(alpha), a, ta, b, tb, float32(beta), c)
+		return nil
+	}
+	gemm64(alpha, a, ta, b, tb, beta, c)
+	return nil
+}
+
+// scratchCopy returns a contiguous copy in memory of the workspace.
+func (ws *Workspace) scratchCopy(a *Array) (*Array, error) {
+	t := new(Array)
+	if err := ws.New(t, a.dtype, a.Shape()...); err != nil {
+		return nil, err
+	}
+	CopyTo(t, a)
+	return t, nil
+}
+
+// asFactor returns a matrix, or its transpose, as one whose rows lie in memory element by element: a itself, or else a copy that the
+// last function gives back.
+func (ws *Workspace) asFactor(a *Array) (m *Array, transposed bool, release func(), err error) {
+	fits := func(rows, cols, rowStep, colStep int) bool {
+		return (cols <= 1 || colStep == 1) && (rows <= 1 || rowStep >= max(1, cols))
+	}
+	switch {
+	case fits(a.shape[0], a.shape[1], a.strides[0], a.strides[1]):
+		return a, false, func() {}, nil
+	case fits(a.shape[1], a.shape[0], a.strides[1], a.strides[0]):
+		return a.Transpose(1, 0), true, func() {}, nil
+	}
+	t, err := ws.scratchCopy(a)
+	if err != nil {
+		return nil, false, nil, err
+	}
+	return t, false, func() { ws.Release(t) }, nil
+}
+
+// stride returns the distance of the rows of a matrix.
+func (a *Array) stride() int {
+	if a.shape[0] <= 1 {
+		return max(1, a.shape[1])
+	}
+	return a.strides[0]
+}
+
+func general64(a *Array) blas64.General {
+	return blas64.General{Rows: a.shape[0], Cols: a.shape[1], Stride: a.stride(), Data: dataOf[float64](a)[a.offset:]}
+}
+
+func general32(a *Array) kernel.Matrix {
+	return kernel.Matrix{Rows: a.shape[0], Cols: a.shape[1], Stride: a.stride(), Data: dataOf[float32](a)[a.offset:]}
+}
+
+func gemm64(alpha float64, a *Array, ta bool, b *Array, tb bool, beta float64, c *Array) {
+	flag := map[bool]blas.Transpose{false: blas.NoTrans, true: blas.Trans}
+	if k := a.Len(); k == 0 {
+		scale64(beta, c)
+		return
+	}
+	blas64.Gemm(flag[ta], flag[tb], alpha, general64(a), general64(b), beta, general64(c))
+}
+
+func scale64(beta float64, c *Array) {
+	g := general64(c)
+	for i := range g.Rows {
+		row := g.Data[i*g.Stride:][:g.Cols]
+		for j := range row {
+			if beta == 0 {
+				row[j] = 0
+			} else {
+				row[j] *= beta
+			}
+		}
+	}
+}
+
+func gemm32(alpha float32, a *Array, ta bool, b *Array, tb bool, beta float32, c *Array) {
+	ga, gb, gc := general32(a), general32(b), general32(c)
+	switch {
+	case !ta && !tb:
+		kernel.MulNN(alpha, ga, gb, beta, gc)
+	case !ta && tb:
+		kernel.MulNT(alpha, ga, gb, beta, gc)
+	case ta && !tb:
+		kernel.MulTN(alpha, ga, gb, beta, gc)
+	default: // (b·a)ᵀ
+		t := kernel.New(gc.Cols, gc.Rows)
+		kernel.MulNN(alpha, gb, ga, 0, t)
+		for i := range gc.Rows {
+			row := kernel.Row(gc, i)
+			for j := range row {
+				v := t.Data[j*t.Stride+i]
+				if beta != 0 {
+					v += beta * row[j]
+				}
+				row[j] = v
+			}
+		}
+	}
+}
+
+// Gemv sets y to alpha·a·x + beta·y, for a matrix a and vectors of floats of one type: by the BLAS that is registered with gonum, or by
+// plain loops. With beta 0 the old contents of y are not read.
+func (ws *Workspace) Gemv(alpha float64, a, x *Array, beta float64, y *Array, byBLAS bool) error {
+	if a.shape[1] != x.shape[0] || a.shape[0] != y.shape[0] {
+		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), x.Shape(), y.Shape())
+	}
+	if !byBLAS || a.Len() == 0 || x.strides[0] <= 0 || y.strides[0] <= 0 {
+		if a.dtype == Float32 {
+			gemv(float32(alpha), a, x, float32(beta), y)
+		} else {
+			gemv(alpha, a, x, beta, y)
+		}
+		return nil
+	}
+	m, transposed, release, err := ws.asFactor(a)
+	if err != nil {
+		return err
+	}
+	defer release()
+	flag := blas.NoTrans
+	if transposed {
+		flag = blas.Trans
+	}
+	if a.dtype == Float32 {
+		blas32.Gemv(flag, float32(alpha), general32(m), vector32(x), float32(beta), vector32(y))
+	} else {
+		blas64.Gemv(flag, alpha, general64(m), vector64(x), beta, vector64(y))
+	}
+	return nil
+}
+
+// gemv goes along the rows of a, or along its columns where these lie in memory element by element.
+func gemv[T float](alpha T, a, x *Array, beta T, y *Array) {
+	da, dx, dy := dataOf[T](a), dataOf[T](x), dataOf[T](y)
+	if a.strides[0] == 1 && a.strides[1] != 1 {
+		for i := range y.shape[0] {
+			at := y.offset + i*y.strides[0]
+			if beta == 0 {
+				dy[at] = 0
+			} else {
+				dy[at] *= beta
+			}
+		}
+		for j := range x.shape[0] {
+			v := alpha * dx[x.offset+j*x.strides[0]]
+			col, at := da[a.offset+j*a.strides[1]:], y.offset
+			for _, e := range col[:a.shape[0]] {
+				dy[at] += e * v
+				at += y.strides[0]
+			}
+		}
+		return
+	}
+	for i := range y.shape[0] {
+		var sum T
+		at, from := a.offset+i*a.strides[0], x.offset
+		for range x.shape[0] {
+			sum += da[at] * dx[from]
+			at += a.strides[1]
+			from += x.strides[0]
+		}
+		v := &dy[y.offset+i*y.strides[0]]
+		if beta == 0 {
+			*v = alpha * sum
+		} else {
+			*v = alpha*sum + beta**v
+		}
+	}
+}
+
+func vector64(a *Array) blas64.Vector {
+	return blas64.Vector{N: a.shape[0], Inc: a.strides[0], Data: dataOf[float64](a)[a.offset:]}
+}
+
+func vector32(a *Array) blas32.Vector {
+	return blas32.Vector{N: a.shape[0], Inc: a.strides[0], Data: dataOf[float32](a)[a.offset:]}
+}
+
+// Ger adds alpha·x·yᵀ to the matrix c, for vectors of floats of its type: by the BLAS that is registered with gonum, or by plain loops.
+func (ws *Workspace) Ger(alpha float64, x, y, c *Array, byBLAS bool) error {
+	if x.shape[0] != c.shape[0] || y.shape[0] != c.shape[1] {
+		return fmt.Errorf("array: outer product of shapes %v and %v into %v", x.Shape(), y.Shape(), c.Shape())
+	}
+	fits := c.Len() > 0 && x.strides[0] > 0 && y.strides[0] > 0 && (c.shape[1] == 1 || c.strides[1] == 1) && (c.shape[0] == 1 || c.strides[0] >= c.shape[1])
+	switch {
+	case byBLAS && fits && c.dtype == Float32:
+		blas32.Ger(float32(alpha), vector32(x), vector32(y), general32(c))
+	case byBLAS && fits:
+		blas64.Ger(alpha, vector64(x), vector64(y), general64(c))
+	case c.dtype == Float32:
+		ger(float32(alpha), x, y, c)
+	default:
+		ger(alpha, x, y, c)
+	}
+	return nil
+}
+
+func ger[T float](alpha T, x, y, c *Array) {
+	dx, dy, dc := dataOf[T](x), dataOf[T](y), dataOf[T](c)
+	for i := range c.shape[0] {
+		v := alpha * dx[x.offset+i*x.strides[0]]
+		at, from := c.offset+i*c.strides[0], y.offset
+		for range c.shape[1] {
+			dc[at] += v * dy[from]
+			at += c.strides[1]
+			from += y.strides[0]
+		}
+	}
+}
+
+// MatMul sets c, which is contiguous, to the matrix product of a and b. It works for every type of elements that can be added; bools
+// are joined by and and or.
+func (ws *Workspace) MatMul(c, a, b *Array) error {
+	if c.dtype.IsFloat() {
+		return ws.Gemm(1, a, b, 0, c)
+	}
+	if a.shape[1] != b.shape[0] {
+		return fmt.Errorf("array: product of shapes %v and %v", a.Shape(), b.Shape())
+	}
+	for i := range c.shape[0] {
+		for j := range c.shape[1] {
+			var sum int64
+			for k := range a.shape[1] {
+				sum += a.Int(i*a.shape[1]+k) * b.Int(k*b.shape[1]+j)
+			}
+			c.SetFloat(i*c.shape[1]+j, float64(sum))
+			if c.dtype == Int64 {
+				Slice[int64](c)[i*c.shape[1]+j] = sum
+			}
+		}
+	}
+	return nil
+}

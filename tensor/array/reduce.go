@@ -1,0 +1,371 @@
+package array
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// A Reduction folds elements into one.
+type Reduction uint8
+
+// The reductions.
+const (
+	Sum Reduction = iota
+	Prod
+	Max // NaN if one element is
+	Min
+	All
+	Any
+	LogSumExp // log of the sum of the exponentials, without overflow
+	NumReductions
+)
+
+var reductionNames = [NumReductions]string{"sum", "prod", "max", "min", "all", "any", "logsumexp"}
+
+// String returns the name of the reduction.
+func (r Reduction) String() string { return reductionNames[r] }
+
+// Result returns the type of the result for elements of a type.
+func (r Reduction) Result(d DType) DType {
+	switch r {
+	case Sum, Prod:
+		return max(d, Int64)
+	case All, Any:
+		return Bool
+	case LogSumExp:
+		return d.Float()
+	}
+	return d
+}
+
+// Op returns the operation on two elements that the reduction repeats.
+func (r Reduction) Op() Op {
+	return [NumReductions]Op{Add, Mul, Maximum, Minimum, And, Or, LogAddExp}[r]
+}
+
+// ErrEmpty is wrapped where nothing has no value: the maximum of no elements.
+var ErrEmpty = errors.New("reduction of no elements")
+
+// Axes is a set of dimensions, a bit each.
+type Axes uint8
+
+// Has reports whether dimension d is in the set.
+func (x Axes) Has(d int) bool { return x>>d&1 != 0 }
+
+// Reduce folds the dimensions in axes of in. Out has the remaining dimensions, the type that the reduction has as its result, and
+// contiguous memory. Floats are summed up in double precision.
+func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
+	switch {
+	case r == LogSumExp && !in.dtype.IsFloat():
+		in = in.Cast(Float64)
+	case (r == All || r == Any) && in.dtype != Bool:
+		in = in.Cast(Bool)
+	}
+	v, reduced := in.sortAxes(axes)
+	if n := reduced.len(); n == 0 && (r == Max || r == Min) && out.Len() > 0 {
+		return fmt.Errorf("%w: %v of shape %v", ErrEmpty, r, in.Shape())
+	}
+	switch r {
+	case Sum, Prod:
+		ws.accumulate(r, out, v, reduced)
+	case Max, Min:
+		extreme(r, out, v, reduced)
+	case All, Any:
+		truth(r, out, v, reduced)
+	case LogSumExp:
+		logSumExp(out, v, reduced)
+	}
+	return nil
+}
+
+// reducedDims are the last dimensions of a view, which are folded.
+type reducedDims struct{ shape, strides []int }
+
+func (d reducedDims) len() int {
+	n := 1
+	for _, k := range d.shape {
+		n *= k
+	}
+	return n
+}
+
+// sortAxes returns the view with the dimensions in axes at its end, and these dimensions.
+func (a *Array) sortAxes(axes Axes) (*Array, reducedDims) {
+	var order [MaxDims]int
+	kept := 0
+	for d := range int(a.ndim) {
+		if !axes.Has(d) {
+			order[kept] = d
+			kept++
+		}
+	}
+	n := kept
+	for d := range int(a.ndim) {
+		if axes.Has(d) {
+			order[n] = d
+			n++
+		}
+	}
+	v := a.Transpose(order[:n]...)
+	v.ndim = uint8(kept)
+	return v, reducedDims{v.shape[kept:n], v.strides[kept:n]}
+}
+
+// A folder folds elements of type T into accumulators of type A.
+type folder[T, A any] struct {
+	first A
+	run   func(acc A, x []T, step int) A // len(x) may exceed what step leads to by less than step
+	rows  func(acc []A, x []T)           // element by element
+}
+
+// fold folds the reduced dimensions of v, whose own are those that are kept. It goes along memory as far as it can.
+func fold[T Element, A any](acc []A, v *Array, red reducedDims, f folder[T, A]) {
+	fill(acc, f.first)
+	n := red.len()
+	if len(acc) == 0 || n == 0 {
+		return
+	}
+	data := dataOf[T](v)
+	keptShape, keptSteps := v.shape[:v.ndim], v.strides[:v.ndim]
+	if k := int(v.ndim); k > 0 && keptShape[k-1] > 1 && keptSteps[k-1] == 1 && (len(red.strides) == 0 || red.strides[len(red.strides)-1] != 1) {
+		var w walker
+		w.start(v.offset, red.shape, red.strides, 0)
+		for i := 0; i < n; i++ {
+			var kept walker
+			kept.start(w.at, keptShape, keptSteps, 0)
+			for k := 0; k < len(acc); {
+				m, _ := kept.run(len(acc) - k)
+				f.rows(acc[k:k+m], data[kept.at:][:m])
+				k += m
+				kept.advance(m)
+			}
+			w.advance(1)
+		}
+		return
+	}
+	var kept walker
+	kept.start(v.offset, keptShape, keptSteps, 0)
+	for k := range acc {
+		var w walker
+		w.start(kept.at, red.shape, red.strides, 0)
+		for i := 0; i < n; {
+			m, step := w.run(n - i)
+			switch {
+			case step == 1 || m == 1:
+				acc[k] = f.run(acc[k], data[w.at:][:m], 1)
+			case step > 0:
+				acc[k] = f.run(acc[k], data[w.at:][:(m-1)*step+1], step)
+			default: // repeated or reversed elements
+				for j := range m {
+					acc[k] = f.run(acc[k], data[w.at+j*step:][:1], 1)
+				}
+			}
+			i += m
+			w.advance(m)
+		}
+		kept.advance(1)
+	}
+}
+
+// each returns the folder of a function of two elements.
+func each[T, A any](first A, f func(acc A, x T) A) folder[T, A] {
+	return folder[T, A]{first,
+		func(acc A, x []T, step int) A {
+			for i := 0; i < len(x); i += step {
+				acc = f(acc, x[i])
+			}
+			return acc
+		},
+		func(acc []A, x []T) {
+			for i, v := range x {
+				acc[i] = f(acc[i], v)
+			}
+		}}
+}
+
+// sums returns the folder of a sum. Eight partial sums, which depend on the length only, keep rounding and time down.
+func sums[T, A number]() folder[T, A] {
+	f := each(0, func(acc A, x T) A { return acc + A(x) })
+	slow := f.run
+	f.run = func(acc A, x []T, step int) A {
+		if step != 1 || len(x) < 16 {
+			return slow(acc, x, step)
+		}
+		var s [8]A
+		for len(x) >= 8 {
+			s[0] += A(x[0])
+			s[1] += A(x[1])
+			s[2] += A(x[2])
+			s[3] += A(x[3])
+			s[4] += A(x[4])
+			s[5] += A(x[5])
+			s[6] += A(x[6])
+			s[7] += A(x[7])
+			x = x[8:]
+		}
+		return slow(acc+((s[0]+s[1])+(s[2]+s[3])+((s[4]+s[5])+(s[6]+s[7]))), x, 1)
+	}
+	return f
+}
+
+func products[T, A number]() folder[T, A] {
+	return each(1, func(acc A, x T) A { return acc * A(x) })
+}
+
+func (ws *Workspace) accumulate(r Reduction, out, v *Array, red reducedDims) {
+	switch v.dtype {
+	case Bool:
+		if r == Sum {
+			fold(Slice[int64](out), v, red, each(0, func(acc int64, x bool) int64 {
+				if x {
+					acc++
+				}
+				return acc
+			}))
+			return
+		}
+		fold(Slice[int64](out), v, red, each(1, func(acc int64, x bool) int64 {
+			if !x {
+				acc = 0
+			}
+			return acc
+		}))
+	case Int64:
+		fold(Slice[int64](out), v, red, pick(r, sums[int64, int64], products[int64, int64]))
+	case Float32:
+		n := out.Len()
+		if len(ws.sums) < n {
+			ws.sums = make([]float64, n)
+		}
+		acc := ws.sums[:n]
+		fold(acc, v, red, pick(r, sums[float32, float64], products[float32, float64]))
+		castBlock(Slice[float32](out), acc)
+	case Float64:
+		fold(Slice[float64](out), v, red, pick(r, sums[float64, float64], products[float64, float64]))
+	}
+}
+
+func pick[T, A any](r Reduction, sum, prod func() folder[T, A]) folder[T, A] {
+	if r == Sum {
+		return sum()
+	}
+	return prod()
+}
+
+func extreme(r Reduction, out, v *Array, red reducedDims) {
+	switch v.dtype {
+	case Bool:
+		truth(map[Reduction]Reduction{Max: Any, Min: All}[r], out, v, red)
+	case Int64:
+		fold(Slice[int64](out), v, red, extremes[int64](r, math.MinInt64, math.MaxInt64))
+	case Float32:
+		fold(Slice[float32](out), v, red, extremes(r, float32(math.Inf(-1)), float32(math.Inf(1))))
+	case Float64:
+		fold(Slice[float64](out), v, red, extremes(r, math.Inf(-1), math.Inf(1)))
+	}
+}
+
+func extremes[T number](r Reduction, lowest, highest T) folder[T, T] {
+	if r == Max {
+		return each(lowest, func(acc, x T) T {
+			if acc >= x || acc != acc {
+				return acc
+			}
+			return x
+		})
+	}
+	return each(highest, func(acc, x T) T {
+		if acc <= x || acc != acc {
+			return acc
+		}
+		return x
+	})
+}
+
+func truth(r Reduction, out, v *Array, red reducedDims) {
+	if r == All {
+		fold(Slice[bool](out), v, red, each(true, func(acc, x bool) bool { return acc && x }))
+		return
+	}
+	fold(Slice[bool](out), v, red, each(false, func(acc, x bool) bool { return acc || x }))
+}
+
+// scaledSum stands for s·exp(m).
+type scaledSum struct{ m, s float64 }
+
+func (a scaledSum) add(x float64) scaledSum {
+	switch {
+	case x != x:
+		a.m, a.s = x, 1
+	case x == math.Inf(-1):
+	case x == a.m:
+		a.s++
+	case x < a.m:
+		a.s += math.Exp(x - a.m)
+	case x > a.m:
+		a.m, a.s = x, a.s*math.Exp(a.m-x)+1
+	}
+	return a
+}
+
+func logSumExp(out, v *Array, red reducedDims) {
+	acc := make([]scaledSum, out.Len())
+	first := scaledSum{m: math.Inf(-1)}
+	if v.dtype == Float32 {
+		fold(acc, v, red, each(first, func(a scaledSum, x float32) scaledSum { return a.add(float64(x)) }))
+	} else {
+		fold(acc, v, red, each(first, func(a scaledSum, x float64) scaledSum { return a.add(x) }))
+	}
+	for i, a := range acc {
+		v := a.m
+		if a.s > 0 {
+			v += math.Log(a.s)
+		}
+		out.SetFloat(i, v)
+	}
+}
+
+// ArgMax sets out to the places of the largest elements, counted in row-major order over the dimensions in axes: the first of several,
+// or the first NaN.
+func ArgMax(out, in *Array, axes Axes) error {
+	v, red := in.sortAxes(axes)
+	n, dst := red.len(), Slice[int64](out)
+	if n == 0 && len(dst) > 0 {
+		return fmt.Errorf("%w: argmax of shape %v", ErrEmpty, in.Shape())
+	}
+	for k := range dst {
+		at := v.place(k)
+		var w walker
+		w.start(at, red.shape, red.strides, 0)
+		best, where := math.Inf(-1), 0
+		for i := range n {
+			x := elementAt(in, w.at)
+			if x > best || x != x || i == 0 {
+				best, where = x, i
+				if x != x {
+					break
+				}
+			}
+			w.advance(1)
+		}
+		dst[k] = int64(where)
+	}
+	return nil
+}
+
+// elementAt returns the element at a place of the memory.
+func elementAt(a *Array, at int) float64 {
+	switch d := a.data.(type) {
+	case []bool:
+		if d[at] {
+			return 1
+		}
+		return 0
+	case []int64:
+		return float64(d[at])
+	case []float32:
+		return float64(d[at])
+	}
+	return a.data.([]float64)[at]
+}

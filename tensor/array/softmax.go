@@ -1,0 +1,84 @@
+package array
+
+import "math"
+
+// Softmax sets dst to exp(src) divided by its sum over the last dimension, or to the logarithm of that. Both have one shape and are
+// floats of one type; dst is contiguous and may be src.
+func Softmax(dst, src *Array, logarithm bool) {
+	if src.Len() == 0 {
+		return
+	}
+	CopyTo(dst, src)
+	n := src.shape[src.ndim-1]
+	if dst.dtype == Float32 {
+		softmaxRows(Slice[float32](dst), n, logarithm)
+	} else {
+		softmaxRows(Slice[float64](dst), n, logarithm)
+	}
+}
+
+// softmaxRows works on rows of n elements in place, in double precision.
+func softmaxRows[T float](data []T, n int, logarithm bool) {
+	for ; len(data) > 0; data = data[n:] {
+		row := data[:n]
+		most := math.Inf(-1)
+		for _, v := range row {
+			most = max(most, float64(v)) // NaN stays
+		}
+		sum := 0.0
+		for j, v := range row {
+			e := math.Exp(float64(v) - most)
+			sum += e
+			if !logarithm {
+				row[j] = T(e)
+			}
+		}
+		log := most + math.Log(sum)
+		for j, v := range row {
+			if logarithm {
+				row[j] = T(float64(v) - log)
+			} else {
+				row[j] = T(float64(v) / sum)
+			}
+		}
+	}
+}
+
+// SoftmaxGrad sets dx to the derivative with respect to the argument of a softmax y over the last dimension, where dy is that with
+// respect to y: y·(dy - Σ y·dy). For the logarithm of a softmax it is dy - exp(y)·Σ dy. All are floats of one type and have one shape;
+// dx is contiguous and may be dy.
+func SoftmaxGrad(dx, dy, y *Array, logarithm bool) {
+	if y.Len() == 0 {
+		return
+	}
+	CopyTo(dx, dy)
+	if !y.Contiguous() {
+		y = y.Clone()
+	}
+	n := y.shape[y.ndim-1]
+	if y.dtype == Float32 {
+		softmaxGradRows(Slice[float32](dx), Slice[float32](y), n, logarithm)
+	} else {
+		softmaxGradRows(Slice[float64](dx), Slice[float64](y), n, logarithm)
+	}
+}
+
+func softmaxGradRows[T float](dx, y []T, n int, logarithm bool) {
+	for ; len(dx) > 0; dx, y = dx[n:], y[n:] {
+		sum := 0.0
+		for j, d := range dx[:n] {
+			if logarithm {
+				sum += float64(d)
+			} else {
+				sum += float64(d) * float64(y[j])
+			}
+		}
+		for j, d := range dx[:n] {
+			if logarithm {
+				dx[j] = T(float64(d) - math.Exp(float64(y[j]))*sum)
+			} else {
+				dx[j] = T(float64(y[j]) * (float64(d) - sum))
+			}
+		}
+	}
+}

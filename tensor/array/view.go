@@ -1,0 +1,147 @@
+package array
+
+import "fmt"
+
+// NewAxis stands in a transposition for a new dimension of size 1.
+const NewAxis = -1
+
+// Transpose returns the view whose dimension i is dimension order[i] of a, or new where order[i] is NewAxis. A dimension that is
+// not in order must have size 1; it is dropped.
+func (a *Array) Transpose(order ...int) *Array {
+	v := new(Array)
+	if err := a.TransposeTo(v, order...); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// TransposeTo is Transpose into an existing header.
+func (a *Array) TransposeTo(v *Array, order ...int) error {
+	if len(order) > MaxDims {
+		return fmt.Errorf("array: %d dimensions, there can be %d", len(order), MaxDims)
+	}
+	src := *a
+	kept := 0
+	*v = Array{dtype: src.dtype, ndim: uint8(len(order)), offset: src.offset, data: src.data}
+	for i, from := range order {
+		if from == NewAxis {
+			v.shape[i], v.strides[i] = 1, 0
+			continue
+		}
+		v.shape[i], v.strides[i] = src.shape[from], src.strides[from]
+		kept |= 1 << from
+	}
+	for d := range int(src.ndim) {
+		if kept&(1<<d) == 0 && src.shape[d] != 1 {
+			return fmt.Errorf("array: dimension %d of shape %v is dropped, but has not size 1", d, src.Shape())
+		}
+	}
+	return nil
+}
+
+// BroadcastTo returns the view of a with the given shape, in which dimensions of size 1 are repeated and missing ones added in
+// front.
+func (a *Array) BroadcastTo(shape ...int) (*Array, error) {
+	pad := len(shape) - int(a.ndim)
+	if pad < 0 || len(shape) > MaxDims {
+		return nil, fmt.Errorf("array: shape %v does not broadcast to %v", a.Shape(), shape)
+	}
+	v := &Array{dtype: a.dtype, ndim: uint8(len(shape)), offset: a.offset, data: a.data}
+	for i, n := range shape {
+		v.shape[i] = n
+		if i < pad {
+			continue
+		}
+		switch a.shape[i-pad] {
+		case n:
+			v.strides[i] = a.strides[i-pad]
+		case 1:
+		default:
+			return nil, fmt.Errorf("array: shape %v does not broadcast to %v", a.Shape(), shape)
+		}
+	}
+	return v, nil
+}
+
+// ReshapeTo makes v a view of the elements of a in row-major order under another shape. If there is no such view, because a is
+// not contiguous, it reports false.
+func (a *Array) ReshapeTo(v *Array, shape ...int) bool {
+	if !a.Contiguous() {
+		return false
+	}
+	src := *a
+	v.layOut(src.dtype, shape)
+	v.offset, v.data = src.offset, src.data
+	return true
+}
+
+// Reshape returns the elements of a in row-major order under another shape with as many elements, as a view where that is possible.
+func (a *Array) Reshape(shape ...int) *Array {
+	v := new(Array)
+	if !a.ReshapeTo(v, shape...) {
+		a.Clone().ReshapeTo(v, shape...)
+	}
+	if v.Len() != a.Len() {
+		panic(fmt.Sprintf("array: shape %v reshaped to %v", a.Shape(), shape))
+	}
+	return v
+}
+
+// A Range selects elements of a dimension: Count of them, from Start on, Step apart. A Drop range selects the one at Start and
+// drops the dimension.
+type Range struct {
+	Start, Step, Count int
+	Drop               bool
+}
+
+// RangeTo makes v the view of the elements of a that the ranges select, one a dimension; missing ones select everything.
+func (a *Array) RangeTo(v *Array, ranges ...Range) {
+	src := *a
+	*v = Array{dtype: src.dtype, offset: src.offset, data: src.data}
+	for i := range int(src.ndim) {
+		r := Range{0, 1, src.shape[i], false}
+		if i < len(ranges) {
+			r = ranges[i]
+		}
+		if r.Drop || r.Count > 0 {
+			v.offset += r.Start * src.strides[i]
+		}
+		if r.Drop {
+			continue
+		}
+		v.shape[v.ndim], v.strides[v.ndim] = r.Count, r.Step*src.strides[i]
+		v.ndim++
+	}
+}
+
+// SliceRange returns the Range of Python's start:stop:step in a dimension of size n. Bounds may be negative, or missing, and
+// are clipped. The step must not be 0.
+func SliceRange(n int, start, stop *int, step int) Range {
+	lo, hi := 0, n
+	if step < 0 {
+		lo, hi = -1, n-1
+	}
+	clip := func(bound *int, missing int) int {
+		if bound == nil {
+			return missing
+		}
+		b := *bound
+		if b < 0 {
+			b += n
+		}
+		return min(max(b, lo), hi)
+	}
+	r := Range{Step: step}
+	if step > 0 {
+		r.Start = clip(start, 0)
+		if end := clip(stop, n); end > r.Start {
+			r.Count = (end-r.Start-1)/step + 1
+		}
+		return r
+	}
+	r.Start = clip(start, n-1)
+	if end := clip(stop, -1); end < r.Start {
+		r.Count = (r.Start-end-1)/-step + 1
+	}
+	return r
+}

@@ -1,0 +1,119 @@
+package array
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// ErrTooLarge is wrapped when an array would need more memory than a Workspace may hand out.
+var ErrTooLarge = errors.New("array too large")
+
+// DefaultMaxBytes bounds the memory of a Workspace that says nothing else.
+const DefaultMaxBytes = 8 << 30
+
+// A Workspace is memory for results and for work in between. What is given back is handed out again, so that a computation that is
+// repeated allocates nothing. The zero value is ready for use; nil stands for a workspace that is used once.
+type Workspace struct {
+	// MaxBytes bounds the memory that is handed out and not given back; 0 stands for DefaultMaxBytes.
+	MaxBytes int64
+
+	loop  loop
+	sums  []float64
+	free  [numDTypes][numClasses][]any
+	inUse int64
+	most  int64
+}
+
+// A buffer has 2^k * (8+i)/8 elements, k >= minShift, 0 <= i < 8.
+const (
+	minShift   = 3
+	maxShift   = 40
+	numClasses = (maxShift-minShift)*8 + 1
+)
+
+// class returns the smallest size class with at least n elements, and its size.
+func class(n int) (class, size int) {
+	if n <= 1<<minShift {
+		return 0, 1 << minShift
+	}
+	k := bits.Len(uint(n-1)) - 1 // 2^k <= n-1 < 2^(k+1)
+	step := 1 << (k - 3)
+	i := (n - 1 - 1<<k) / step // the class below n
+	return (k-minShift)*8 + i + 1, 1<<k + (i+1)*step
+}
+
+// elements returns the number of elements of a shape, and whether it is within reason.
+func elements(shape []int) (int, bool) {
+	if slices.Contains(shape, 0) {
+		return 0, !slices.ContainsFunc(shape, func(d int) bool { return d < 0 })
+	}
+	n := 1
+	for _, d := range shape {
+		hi, lo := bits.Mul64(uint64(n), uint64(d))
+		if d < 0 || hi != 0 || lo > 1<<(maxShift-1) {
+			return 0, false
+		}
+		n = int(lo)
+	}
+	return n, true
+}
+
+// New makes a an array of a shape with undefined elements. The error wraps ErrTooLarge.
+func (ws *Workspace) New(a *Array, dtype DType, shape ...int) error {
+	n, ok := elements(shape)
+	if !ok {
+		return fmt.Errorf("%w: shape %v", ErrTooLarge, slices.Clone(shape))
+	}
+	k, size := class(n)
+	bytes := int64(size) * int64(dtype.Size())
+	limit := ws.MaxBytes
+	if limit == 0 {
+		limit = DefaultMaxBytes
+	}
+	if ws.inUse+bytes > limit {
+		return fmt.Errorf("%w: %v of shape %v takes %d bytes, %d of %d are in use", ErrTooLarge, dtype, slices.Clone(shape), bytes, ws.inUse, limit)
+	}
+	ws.inUse += bytes
+	ws.most = max(ws.most, ws.inUse)
+	a.layOut(dtype, shape)
+	if list := ws.free[dtype][k]; len(list) > 0 {
+		a.data = list[len(list)-1]
+		list[len(list)-1] = nil
+		ws.free[dtype][k] = list[:len(list)-1]
+		return nil
+	}
+	a.data = makeData(dtype, size)
+	return nil
+}
+
+// Release takes back the memory of an array that New made; no view of it may be used any more.
+func (ws *Workspace) Release(a *Array) {
+	n := 0
+	switch d := a.data.(type) {
+	case []bool:
+		n = len(d)
+	case []int64:
+		n = len(d)
+	case []float32:
+		n = len(d)
+	case []float64:
+		n = len(d)
+	default:
+		return
+	}
+	k, size := class(n)
+	ws.inUse -= int64(size) * int64(a.dtype.Size())
+	ws.free[a.dtype][k] = append(ws.free[a.dtype][k], a.data)
+	a.data = nil
+}
+
+// Forget lets go of the memory of an array that New made, which becomes the caller's.
+func (ws *Workspace) Forget(a *Array) {
+	_, size := class(a.Len())
+	ws.inUse -= int64(size) * int64(a.dtype.Size())
+}
+
+// Peak returns the largest number of bytes that were handed out at once.
+func (ws *Workspace) Peak() int64 { return ws.most }

@@ -1,0 +1,150 @@
+package tensor
+
+import (
+	"fmt"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// JoinOp puts its inputs, which have one number of dimensions, behind each other along a dimension.
+type JoinOp struct{ Axis int8 }
+
+// Join joins tensors along a dimension, which may be counted from the end. They are upcast to one type of elements.
+func Join(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
+	if len(xs) == 0 {
+		fail("join", "no tensors")
+	}
+	axis = normalAxes(nameOf("join"), xs[0], []int{axis})[0]
+	types := dtypesOf(xs)
+	in := make([]*fgraph.Variable, len(xs))
+	for i, x := range xs {
+		in[i] = Cast(x, array.Upcast(types[0], types[1:]...))
+	}
+	return Apply(JoinOp{int8(axis)}, in...)
+}
+
+// nameOf is a name where a Stringer is wanted.
+type nameOf string
+
+func (n nameOf) String() string { return string(n) }
+
+// Stack joins tensors along a new first dimension.
+func Stack(xs ...*fgraph.Variable) *fgraph.Variable {
+	if len(xs) == 0 {
+		fail("stack", "no tensors")
+	}
+	n := TypeOf(xs[0]).NDim()
+	if n == 0 {
+		return MakeVector(xs...)
+	}
+	in := make([]*fgraph.Variable, len(xs))
+	for i, x := range xs {
+		if TypeOf(x).NDim() != n {
+			fail("stack", "a %v and a %v", xs[0].Type(), x.Type())
+		}
+		in[i] = PadLeft(x, n+1)
+	}
+	return Join(0, in...)
+}
+
+// String returns for example Join{0}.
+func (op JoinOp) String() string { return fmt.Sprintf("Join{%d}", op.Axis) }
+
+// Infer adds up the sizes.
+func (op JoinOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+	if len(in) == 0 {
+		return nil, &Error{op.String(), -1, "needs tensors"}
+	}
+	s := TypeOf(in[0]).h.Value()
+	if int(op.Axis) >= int(s.ndim) || s.csr {
+		return nil, argError(op, 0, "is a %v", in[0].Type())
+	}
+	total := s.shape[op.Axis]
+	for i, v := range in[1:] {
+		t := TypeOf(v).h.Value()
+		if t.ndim != s.ndim || t.dtype != s.dtype || t.csr {
+			return nil, argError(op, i+1, "is a %v, the first one is a %v", v.Type(), in[0].Type())
+		}
+		for d, n := range t.shape[:t.ndim] {
+			if d == int(op.Axis) {
+				if total == Unknown || n == Unknown {
+					total = Unknown
+				} else {
+					total = staticSize(int(total) + int(n))
+				}
+				continue
+			}
+			m, err := agree(op, i+1, int(s.shape[d]), int(n))
+			if err != nil {
+				return nil, err
+			}
+			s.shape[d] = m
+		}
+	}
+	s.shape[op.Axis] = total
+	return []fgraph.Type{s.intern()}, nil
+}
+
+// Compile returns the copying.
+func (op JoinOp) Compile(*fgraph.Apply) (Kernel, error) {
+	return func(ws *array.Workspace, in, out []*array.Array) error {
+		var buf [MaxDims]int
+		shape := buf[:copy(buf[:], in[0].Shape())]
+		for _, x := range in[1:] {
+			for d, n := range x.Shape() {
+				if d == int(op.Axis) {
+					shape[d] += n
+				} else if n != shape[d] {
+					return fmt.Errorf("%w: %v of shapes %v and %v", ErrShape, op, in[0].Shape(), x.Shape())
+				}
+			}
+		}
+		if err := ws.New(out[0], in[0].DType(), shape...); err != nil {
+			return err
+		}
+		var ranges [MaxDims]array.Range
+		for d, n := range shape {
+			ranges[d] = array.Range{Step: 1, Count: n}
+		}
+		var place array.Array
+		r := &ranges[op.Axis]
+		for _, x := range in {
+			r.Count = x.Dim(int(op.Axis))
+			out[0].RangeTo(&place, ranges[:len(shape)]...)
+			array.CopyTo(&place, x)
+			r.Start += r.Count
+		}
+		return nil
+	}, nil
+}
+
+// InferShape adds up the sizes.
+func (op JoinOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	dims := append([]*fgraph.Variable{}, s.Shape(a.Inputs()[0])...)
+	for _, x := range a.Inputs()[1:] {
+		dims[op.Axis] = intMap(array.Add, dims[op.Axis], s.Dim(x, int(op.Axis)))
+	}
+	return [][]*fgraph.Variable{dims}
+}
+
+// Grad takes the gradient apart.
+func (op JoinOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+	grads := make([]*fgraph.Variable, len(a.Inputs()))
+	start := Int(0)
+	indexes := make([]Index, op.Axis+1)
+	for d := range indexes {
+		indexes[d] = Everything()
+	}
+	for i, x := range a.Inputs() {
+		n := ShapeI(x, int(op.Axis))
+		if k := TypeOf(x).Dim(int(op.Axis)); k != Unknown {
+			n = Int(k)
+		}
+		stop := intMap(array.Add, start, n)
+		indexes[op.Axis] = SliceOf(start, stop, 1)
+		grads[i] = Subtensor(out[0], indexes...)
+		start = stop
+	}
+	return grads
+}

@@ -1,0 +1,545 @@
+package tensor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A Scope is the variables that expressions may name.
+type Scope struct {
+	byName map[string]*fgraph.Variable
+	inputs []*fgraph.Variable
+	// Strict makes a name that is not declared an error. Otherwise it becomes a float64 scalar.
+	Strict bool
+}
+
+// NewScope returns a scope with some inputs, which are known by their names.
+func NewScope(inputs ...*fgraph.Variable) *Scope {
+	s := &Scope{byName: make(map[string]*fgraph.Variable)}
+	for _, v := range inputs {
+		s.declare(v)
+	}
+	return s
+}
+
+func (s *Scope) declare(v *fgraph.Variable) {
+	s.byName[v.Name()] = v
+	s.inputs = append(s.inputs, v)
+}
+
+// Inputs returns the variables in the order of their declaration.
+func (s *Scope) Inputs() []*fgraph.Variable { return s.inputs }
+
+// Lookup returns the variable of a name, nil if it is not declared.
+func (s *Scope) Lookup(name string) *fgraph.Variable { return s.byName[name] }
+
+// Declare declares variables as text: names, a colon and a type, groups apart by semicolons:
+//
+//	x y: vector; X: matrix; s: scalar; t: tensor3; f: float32 matrix; i: int64[3, ?]
+//
+// The type of elements is float64 unless another one stands first. Besides those above there are row, col, tensor4 and csr.
+func (s *Scope) Declare(text string) error {
+	offset := 0
+	for _, group := range strings.Split(text, ";") {
+		names, typ, ok := strings.Cut(group, ":")
+		if strings.TrimSpace(group) == "" {
+			offset += len(group) + 1
+			continue
+		}
+		if !ok {
+			return &SyntaxError{offset + 1, fmt.Sprintf("%q declares no type, as \"x y: vector\" does", strings.TrimSpace(group)), nil}
+		}
+		t, err := ParseType(typ)
+		if err != nil {
+			return &SyntaxError{offset + len(names) + 2, err.Error(), err}
+		}
+		for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' || r == '\n' }) {
+			tokens, err := lex(name)
+			if err != nil || len(tokens) != 2 || tokens[0].kind != tokenName || strings.Contains(name, "{") {
+				return &SyntaxError{offset + 1, fmt.Sprintf("%q is no name", name), nil}
+			}
+			if s.byName[name] != nil {
+				return &SyntaxError{offset + 1, fmt.Sprintf("%s is declared twice", name), nil}
+			}
+			s.declare(NewInput(t, name))
+		}
+		offset += len(group) + 1
+	}
+	return nil
+}
+
+// ParseType reads a type as Type.String prints it, or with the type of elements left out.
+func ParseType(text string) (t Type, err error) {
+	text = strings.TrimSpace(text)
+	dtype, rest := Float64, text
+	for d := Bool; d <= Float64; d++ {
+		if after, ok := strings.CutPrefix(text, d.String()); ok {
+			dtype, rest = d, strings.TrimSpace(after)
+		}
+	}
+	shape, ok := map[string][]int{"": {}, "scalar": {}, "vector": {Unknown}, "matrix": {Unknown, Unknown}, "row": {1, Unknown}, "col": {Unknown, 1},
+		"tensor3": {Unknown, Unknown, Unknown}, "tensor4": {Unknown, Unknown, Unknown, Unknown}}[rest]
+	switch {
+	case text == "":
+	case ok:
+		return NewType(dtype, shape...), nil
+	case rest == "csr" || rest == "csr matrix":
+		if dtype.IsFloat() {
+			return CSRType(dtype), nil
+		}
+	case strings.HasPrefix(rest, "[") && strings.HasSuffix(rest, "]"):
+		op, ok := specifyNamed([]string{rest})
+		if rest == "[]" {
+			return ScalarType(dtype), nil
+		}
+		if ok {
+			return op.(SpecifyShapeOp).t.With(dtype), nil
+		}
+	}
+	return t, fmt.Errorf("%w: %q is no type; there are scalar, vector, row, col, matrix, tensor3, tensor4, csr and float64[2, ?]", ErrSyntax, text)
+}
+
+// Parse reads an expression as a Python user writes it, or as a graph prints:
+//
+//	(y + z)*x/(y + z)      X.T      x[1:3]      sum(X, axis=0)      true_div(mul(add(y, z), x), add(y, z))
+//
+// Numbers take the type of what they are combined with. A list at the top stands for several outputs. The error is a *SyntaxError.
+func (s *Scope) Parse(text string) (outputs []*fgraph.Variable, err error) {
+	tokens, err := lex(text)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{scope: s, tokens: tokens, shared: make(map[string]value)}
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case *SyntaxError:
+			outputs, err = nil, e
+		case *Error:
+			outputs, err = nil, &SyntaxError{p.at + 1, e.Error(), e}
+		default:
+			panic(e)
+		}
+	}()
+	v := p.expression(0)
+	if p.peek().kind != tokenEnd {
+		p.fail("unexpected %s", p.peek())
+	}
+	if v.kind != kindList || v.constant("list") != nil {
+		return []*fgraph.Variable{v.tensor("expression")}, nil
+	}
+	for _, x := range v.list {
+		outputs = append(outputs, x.tensor("expression"))
+	}
+	if len(outputs) == 0 {
+		return nil, &SyntaxError{1, "no outputs", nil}
+	}
+	return outputs, nil
+}
+
+// MustParse is Parse for one expression that is part of a program: it panics on an error.
+func (s *Scope) MustParse(text string) *fgraph.Variable {
+	v, err := s.Parse(text)
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", text, err))
+	}
+	return v[0]
+}
+
+type parser struct {
+	scope  *Scope
+	tokens []token
+	next   int
+	at     int // where the operator or function stands that is being applied
+	depth  int
+	shared map[string]value // what "*1 -> " has named
+}
+
+// deepest bounds how deep brackets may nest.
+const deepest = 500
+
+func (p *parser) peek() token { return p.tokens[p.next] }
+
+func (p *parser) take() token {
+	t := p.tokens[p.next]
+	if t.kind != tokenEnd {
+		p.next++
+	}
+	return t
+}
+
+func (t token) String() string {
+	if t.kind == tokenEnd {
+		return "end"
+	}
+	return strconv.Quote(t.text)
+}
+
+func (p *parser) fail(format string, args ...any) {
+	panic(&SyntaxError{p.peek().pos + 1, fmt.Sprintf(format, args...), nil})
+}
+
+func (p *parser) sign(text string) bool {
+	if t := p.peek(); t.kind == tokenSign && t.text == text {
+		p.next++
+		return true
+	}
+	return false
+}
+
+func (p *parser) expect(text string) {
+	if !p.sign(text) {
+		p.fail("%q expected, not %s", text, p.peek())
+	}
+}
+
+// binary lists the operators with their priority; those of one priority go from left to right.
+var binary = map[string]struct {
+	priority int
+	op       array.Op
+}{
+	"<": {1, array.Lt}, ">": {1, array.Gt}, "<=": {1, array.Le}, ">=": {1, array.Ge}, "==": {1, array.Eq}, "!=": {1, array.Neq},
+	"|": {2, array.Or}, "^": {3, array.Xor}, "&": {4, array.And},
+	"+": {5, array.Add}, "-": {5, array.Sub}, "*": {6, array.Mul}, "/": {6, array.TrueDiv}, "//": {6, array.IntDiv}, "%": {6, array.Mod},
+}
+
+// unaryPriority is that of -x and ~x, which bind less than x**2.
+const unaryPriority = 7
+
+// expression reads operators of at least a priority.
+func (p *parser) expression(priority int) value {
+	if p.depth++; p.depth > deepest {
+		p.fail("nested more than %d deep", deepest)
+	}
+	defer func() { p.depth-- }()
+	left := p.unary()
+	for {
+		t := p.peek()
+		b, ok := binary[t.text]
+		if t.kind != tokenSign || !ok || b.priority < priority || b.priority == 0 {
+			return left
+		}
+		p.next++
+		right := p.expression(b.priority + 1)
+		p.at = t.pos
+		left = p.apply(b.op, left, right)
+	}
+}
+
+// mark notes where in the text the applies come from that have been made for a value, so that errors at run time can say so.
+func (p *parser) mark(x value) value {
+	if x.kind != kindTensor {
+		return x
+	}
+	todo := []*fgraph.Variable{x.v}
+	for len(todo) > 0 {
+		a := todo[len(todo)-1].Owner()
+		todo = todo[:len(todo)-1]
+		if a != nil && a.Origin() < 0 {
+			a.SetOrigin(p.at + 1)
+			todo = append(todo, a.Inputs()...)
+		}
+	}
+	return x
+}
+
+func (p *parser) unary() value {
+	t := p.peek()
+	switch {
+	case p.sign("+"):
+		return p.expression(unaryPriority)
+	case p.sign("-"):
+		x := p.expression(unaryPriority)
+		if x.kind == kindNumber {
+			x.num.i, x.num.f = -x.num.i, -x.num.f
+			return x
+		}
+		p.at = t.pos
+		return p.apply(array.Neg, x)
+	case p.sign("~"):
+		x := p.expression(unaryPriority)
+		p.at = t.pos
+		return p.apply(array.Invert, x)
+	}
+	base := p.postfix(p.atom())
+	if t := p.peek(); p.sign("**") {
+		exponent := p.expression(unaryPriority) // x**-y**2 is x**(-(y**2))
+		p.at = t.pos
+		return p.apply(array.Pow, base, exponent)
+	}
+	return base
+}
+
+// apply applies an element-wise operation.
+func (p *parser) apply(op array.Op, args ...value) value {
+	return p.mark(tensorValue(mapValues(op, args)))
+}
+
+// mapValues is Map with numbers that take the type of the other arguments.
+func mapValues(op array.Op, args []value) *fgraph.Variable {
+	if n := op.NumArgs(); n >= 0 && n != len(args) {
+		fail(op.String(), "%d arguments, it takes %d", len(args), n)
+	}
+	if op == array.Switch {
+		rest := tensors(op.String(), args[1:])
+		cond := args[0].tensor(op.String())
+		return Map(op, cond, rest[0], rest[1])
+	}
+	if op == array.Pow && args[1].kind == kindNumber && args[1].num.i < 0 && args[1].num.dtype == Int64 {
+		args = []value{args[0], {kind: kindNumber, num: number{Float64, 0, args[1].num.f}}} // a negative power is a fraction
+	}
+	return Map(op, tensors(op.String(), args)...)
+}
+
+// atom reads a number, a name, a call, a list, or what stands in brackets.
+func (p *parser) atom() value {
+	t := p.take()
+	switch t.kind {
+	case tokenNumber:
+		n, ok := parseNumber(t.text)
+		if !ok {
+			p.next--
+			p.fail("%q is no number", t.text)
+		}
+		return value{kind: kindNumber, num: n}
+	case tokenString:
+		return value{kind: kindName, text: t.text}
+	case tokenName:
+		return p.name(t)
+	case tokenSign:
+		switch t.text {
+		case "(":
+			return p.brackets()
+		case "[":
+			return value{kind: kindList, list: p.list("]")}
+		case "...":
+			return value{kind: kindEllipsis}
+		case "*":
+			return p.reference()
+		}
+	}
+	if t.kind != tokenEnd {
+		p.next--
+	}
+	p.fail("an expression is expected, not %s", p.peek())
+	return value{}
+}
+
+// brackets reads an expression in round brackets, or a tuple.
+func (p *parser) brackets() value {
+	if p.sign(")") {
+		return value{kind: kindList}
+	}
+	x := p.expression(0)
+	if p.sign(")") {
+		return x
+	}
+	p.expect(",")
+	return value{kind: kindList, list: append([]value{x}, p.list(")")...)}
+}
+
+// list reads expressions up to a closing bracket.
+func (p *parser) list(end string) []value {
+	list := []value{}
+	for !p.sign(end) {
+		list = append(list, p.expression(0))
+		if !p.sign(",") {
+			p.expect(end)
+			break
+		}
+	}
+	return list
+}
+
+// reference reads "*1 -> expression", which gives the expression a number, or "*1", which stands for it.
+func (p *parser) reference() value {
+	t := p.take()
+	if t.kind != tokenNumber {
+		p.next--
+		p.fail("a number is expected after *, not %s", t)
+	}
+	if p.sign("->") {
+		x := p.postfix(p.atom())
+		p.shared[t.text] = x
+		return x
+	}
+	x, ok := p.shared[t.text]
+	if !ok {
+		p.next--
+		p.fail("nothing is numbered %s", t.text)
+	}
+	return p.postfix(x)
+}
+
+// name reads a variable, a constant of the language, or a call.
+func (p *parser) name(t token) value {
+	if v := p.scope.byName[t.text]; v != nil {
+		return tensorValue(v)
+	}
+	switch t.text {
+	case "None":
+		return value{kind: kindNone}
+	case "True", "False":
+		n := number{dtype: Bool}
+		if t.text == "True" {
+			n.i, n.f = 1, 1
+		}
+		return value{kind: kindNumber, num: n}
+	case "nan", "inf":
+		f, _ := strconv.ParseFloat(t.text, 64)
+		return value{kind: kindNumber, num: number{Float64, 0, f}}
+	}
+	if _, ok := array.ParseDType(t.text); ok {
+		return value{kind: kindName, text: t.text}
+	}
+	if p.sign("(") {
+		return p.call(t, nil)
+	}
+	if strings.Contains(t.text, "{") || p.scope.Strict || functions[t.text] != nil || isOpName(t.text) {
+		p.next--
+		if p.scope.Strict {
+			p.fail("%s is not declared", t.text)
+		}
+		p.fail("%s is an op, and wants arguments", t.text)
+	}
+	v := NewInput(ScalarType(Float64), t.text)
+	p.scope.declare(v)
+	return tensorValue(v)
+}
+
+func isOpName(name string) bool {
+	_, ok := NamedOp(name)
+	return ok
+}
+
+// call reads the arguments of a function, behind the opening bracket; first are arguments that stand before the name.
+func (p *parser) call(t token, first []value) value {
+	c := &call{name: t.text, args: first}
+	for !p.sign(")") {
+		if name := p.peek(); name.kind == tokenName && p.tokens[p.next+1].text == "=" && p.tokens[p.next+1].kind == tokenSign {
+			p.next += 2
+			if c.named == nil {
+				c.named = make(map[string]value)
+			}
+			c.named[name.text] = p.expression(0)
+		} else {
+			c.args = append(c.args, p.expression(0))
+		}
+		if !p.sign(",") {
+			p.expect(")")
+			break
+		}
+	}
+	p.at = t.pos
+	x, ok := c.run()
+	if !ok {
+		panic(&SyntaxError{t.pos + 1, fmt.Sprintf("there is no function %s", t.text), nil})
+	}
+	return p.mark(x)
+}
+
+// postfix reads what follows an expression: an attribute, a method, an index, or the number of an output.
+func (p *parser) postfix(x value) value {
+	for {
+		t := p.peek()
+		switch {
+		case p.sign("."):
+			name := p.take()
+			if name.kind != tokenName {
+				p.fail("a name is expected after the point")
+			}
+			p.at = name.pos
+			if p.sign("(") {
+				x = p.call(name, []value{x})
+				continue
+			}
+			x = p.mark(attribute(name.text, x.tensor(name.text)))
+		case p.sign("["):
+			indexes := p.indexes()
+			p.at = t.pos
+			x = p.mark(tensorValue(index(x, indexes)))
+		case t.text == "::" && x.kind == kindTensor && x.v.Owner() != nil && len(x.v.Owner().Outputs()) > 1:
+			p.next++
+			n := p.take()
+			k, err := strconv.Atoi(n.text)
+			if err != nil || k < 0 || k >= len(x.v.Owner().Outputs()) {
+				p.fail("there is no output %s", n)
+			}
+			x = tensorValue(x.v.Owner().Outputs()[k])
+		default:
+			return x
+		}
+	}
+}
+
+// attribute is what follows a point without brackets.
+func attribute(name string, x *fgraph.Variable) value {
+	switch name {
+	case "T":
+		return tensorValue(Transpose(x))
+	case "shape":
+		return tensorValue(Shape(x))
+	case "ndim":
+		return value{kind: kindNumber, num: intNumber(int64(TypeOf(x).NDim()))}
+	case "size":
+		return tensorValue(sizeOf(x))
+	case "dtype":
+		return value{kind: kindName, text: TypeOf(x).DType().String()}
+	}
+	fail(name, "a tensor has no such attribute; there are T, shape, ndim, size and dtype")
+	return value{}
+}
+
+func sizeOf(x *fgraph.Variable) *fgraph.Variable { return Prod(Shape(x)) }
+
+// indexes reads what stands in the brackets of an index.
+func (p *parser) indexes() []value {
+	var list []value
+	for {
+		list = append(list, p.index())
+		if !p.sign(",") {
+			p.expect("]")
+			return list
+		}
+		if p.sign("]") {
+			return list
+		}
+	}
+}
+
+// index reads an expression or a slice.
+func (p *parser) index() value {
+	var parts [3]*value
+	colons := 0
+	for {
+		t := p.peek()
+		switch {
+		case p.sign(":"):
+			if colons++; colons > 2 {
+				p.fail("a slice has three parts")
+			}
+		case p.sign("::"):
+			if colons += 2; colons > 2 {
+				p.fail("a slice has three parts")
+			}
+		case t.kind == tokenSign && (t.text == "]" || t.text == ","):
+			if colons == 0 {
+				if parts[0] == nil {
+					p.fail("an index is expected, not %s", t)
+				}
+				return *parts[0]
+			}
+			return value{kind: kindSlice, ix: sliceValue{parts[0], parts[1], parts[2]}}
+		default:
+			if parts[colons] != nil {
+				p.fail("%q or %q expected, not %s", "]", ",", t)
+			}
+			x := p.expression(0)
+			parts[colons] = &x
+		}
+	}
+}

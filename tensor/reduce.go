@@ -1,0 +1,287 @@
+package tensor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// Reduce folds dimensions of its input by a reduction.
+type Reduce struct {
+	Op array.Reduction
+	// Axes are the dimensions. They do not count if All is set.
+	Axes array.Axes
+	// All stands for all dimensions.
+	All bool
+}
+
+// ReduceAxes returns the op that folds the given dimensions, all if none is given.
+func ReduceAxes(op array.Reduction, axes ...int) Reduce {
+	r := Reduce{Op: op, All: len(axes) == 0}
+	for _, d := range axes {
+		if d < 0 || d >= MaxDims {
+			fail(op.String(), "axis %d", d)
+		}
+		r.Axes |= 1 << d
+	}
+	return r
+}
+
+// String returns for example sum{axis=0}, or sum for all dimensions.
+func (r Reduce) String() string {
+	if r.All {
+		return r.Op.String()
+	}
+	return r.Op.String() + axesText(r.Axes)
+}
+
+func axesText(axes array.Axes) string {
+	var parts []string
+	for d := range MaxDims {
+		if axes.Has(d) {
+			parts = append(parts, strconv.Itoa(d))
+		}
+	}
+	return "{axis=" + strings.Join(parts, ",") + "}"
+}
+
+// Over returns the dimensions that are folded in a tensor of ndim dimensions.
+func (r Reduce) Over(ndim int) array.Axes {
+	if r.All {
+		return 1<<ndim - 1
+	}
+	return r.Axes
+}
+
+// Infer drops the folded dimensions.
+func (r Reduce) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+	if len(in) != 1 {
+		return nil, &Error{r.String(), -1, "takes one argument"}
+	}
+	t := TypeOf(in[0]).h.Value()
+	if t.csr {
+		return nil, argError(r, 0, "is a sparse matrix")
+	}
+	s, err := dropAxes(r, t, r.Over(int(t.ndim)))
+	if err != nil {
+		return nil, err
+	}
+	s.dtype = r.Op.Result(t.dtype)
+	return []fgraph.Type{s.intern()}, nil
+}
+
+func dropAxes(op fgraph.Op, t spec, axes array.Axes) (spec, error) {
+	if axes>>t.ndim != 0 {
+		return t, argError(op, 0, "has only %d dimensions", t.ndim)
+	}
+	s := spec{dtype: t.dtype}
+	for d := range int(t.ndim) {
+		if !axes.Has(d) {
+			s.shape[s.ndim] = t.shape[d]
+			s.ndim++
+		}
+	}
+	return s, nil
+}
+
+// reducedShape returns the remaining sizes of an array.
+func reducedShape(buf *[MaxDims]int, a *array.Array, axes array.Axes) []int {
+	shape := buf[:0]
+	for d, n := range a.Shape() {
+		if !axes.Has(d) {
+			shape = append(shape, n)
+		}
+	}
+	return shape
+}
+
+// Compile returns the reduction.
+func (r Reduce) Compile(a *fgraph.Apply) (Kernel, error) {
+	axes := r.Over(TypeOf(a.Inputs()[0]).NDim())
+	dtype := TypeOf(a.Out()).DType()
+	return func(ws *array.Workspace, in, out []*array.Array) error {
+		var buf [MaxDims]int
+		if err := ws.New(out[0], dtype, reducedShape(&buf, in[0], axes)...); err != nil {
+			return err
+		}
+		return ws.Reduce(r.Op, out[0], in[0], axes)
+	}, nil
+}
+
+// InferShape drops the folded dimensions.
+func (r Reduce) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	return [][]*fgraph.Variable{keptDims(a.Inputs()[0], r.Over(TypeOf(a.Inputs()[0]).NDim()), s)}
+}
+
+func keptDims(x *fgraph.Variable, axes array.Axes, s *Shapes) []*fgraph.Variable {
+	dims := []*fgraph.Variable{}
+	for d := range TypeOf(x).NDim() {
+		if !axes.Has(d) {
+			dims = append(dims, s.Dim(x, d))
+		}
+	}
+	return dims
+}
+
+// Grad spreads the gradient over what was folded.
+func (r Reduce) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+	x, g := a.Inputs()[0], out[0]
+	axes := r.Over(TypeOf(x).NDim())
+	g, y := keepDims(g, axes, TypeOf(x).NDim()), keepDims(a.Out(), axes, TypeOf(x).NDim())
+	switch r.Op {
+	case array.Sum:
+		return []*fgraph.Variable{Second(x, g)}
+	case array.Prod: // the product of the others, also where an element is zero
+		return []*fgraph.Variable{Mul(g, prodOfOthers(x, y, r))}
+	case array.Max, array.Min: // as in Theano, every element that attains the extreme gets the gradient
+		return []*fgraph.Variable{Mul(g, Cast(Eq(x, y), TypeOf(g).DType()))}
+	case array.LogSumExp:
+		return []*fgraph.Variable{Mul(g, Exp(Sub(x, y)))}
+	}
+	return []*fgraph.Variable{nil}
+}
+
+// prodOfOthers returns for each element of x the product y of all, without that element. Where there is one zero only that element has
+// others without zero, and where there are two none has.
+func prodOfOthers(x, y *fgraph.Variable, r Reduce) *fgraph.Variable {
+	axes := r.Over(TypeOf(x).NDim())
+	zero := Eq(x, Number(0, x))
+	zeros := keepDims(Apply(Reduce{Op: array.Sum, Axes: axes}, Cast(zero, Int64)), axes, TypeOf(x).NDim())
+	rest := keepDims(Apply(Reduce{Op: array.Prod, Axes: axes}, Switch(zero, Number(1, x), x)), axes, TypeOf(x).NDim())
+	none := Eq(zeros, Number(0, zeros))
+	one := Eq(zeros, Number(1, zeros))
+	return Switch(none, TrueDiv(y, x), Switch(Map(array.And, zero, one), rest, Number(0, rest)))
+}
+
+// keepDims puts dimensions of size 1 where dimensions were folded, so that the result broadcasts against what it was made of.
+func keepDims(x *fgraph.Variable, axes array.Axes, ndim int) *fgraph.Variable {
+	order := make([]int, ndim)
+	next := 0
+	for d := range order {
+		order[d] = NewAxis
+		if !axes.Has(d) {
+			order[d] = next
+			next++
+		}
+	}
+	return DimShuffle(x, order...)
+}
+
+// reduction applies a reduction over dimensions, which may be counted from the end.
+func reduction(op array.Reduction, x *fgraph.Variable, axes []int) *fgraph.Variable {
+	return Apply(ReduceAxes(op, normalAxes(op, x, axes)...), x)
+}
+
+func normalAxes(op fmt.Stringer, x *fgraph.Variable, axes []int) []int {
+	normal := make([]int, len(axes))
+	for i, d := range axes {
+		normal[i] = d
+		if n := TypeOf(x).NDim(); d < 0 {
+			normal[i] += n
+		}
+		if n := TypeOf(x).NDim(); normal[i] < 0 || normal[i] >= n {
+			fail(op.String(), "axis %d of a %v", d, x.Type())
+		}
+	}
+	return normal
+}
+
+// Sum returns the sum of x over some dimensions, over all if none is named. Dimensions may be counted from the end: -1 is the last.
+func Sum(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Sum, x, axes) }
+
+// Prod returns the product of x over some dimensions.
+func Prod(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Prod, x, axes) }
+
+// Max returns the maximum of x over some dimensions.
+func Max(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Max, x, axes) }
+
+// Min returns the minimum of x over some dimensions.
+func Min(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Min, x, axes) }
+
+// All reports whether all elements along some dimensions are true.
+func All(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.All, x, axes) }
+
+// Any reports whether an element along some dimensions is true.
+func Any(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Any, x, axes) }
+
+// LogSumExp returns the logarithm of the sum of exp(x) over some dimensions, without overflow.
+func LogSumExp(x *fgraph.Variable, axes ...int) *fgraph.Variable {
+	return reduction(array.LogSumExp, x, axes)
+}
+
+// Mean returns the mean of x over some dimensions.
+func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
+	sum := Sum(x, axes...)
+	t := TypeOf(x)
+	if len(axes) == 0 {
+		axes = make([]int, t.NDim())
+		for d := range axes {
+			axes[d] = d
+		}
+	}
+	count := Int(1)
+	for i, d := range normalAxes(array.Sum, x, axes) {
+		if n := ShapeI(x, d); i == 0 {
+			count = n
+		} else {
+			count = Mul(count, n)
+		}
+	}
+	return TrueDiv(sum, Cast(count, t.DType().Float()))
+}
+
+// ArgmaxOp finds the place of the maximum.
+type ArgmaxOp struct {
+	Axes array.Axes
+	All  bool
+}
+
+// Argmax returns the place of the maximum of x over some dimensions, counted in row-major order over these.
+func Argmax(x *fgraph.Variable, axes ...int) *fgraph.Variable {
+	r := ReduceAxes(array.Max, normalAxes(array.Max, x, axes)...)
+	return Apply(ArgmaxOp{r.Axes, r.All}, x)
+}
+
+// String returns for example argmax{axis=0}.
+func (op ArgmaxOp) String() string {
+	if op.All {
+		return "argmax"
+	}
+	return "argmax" + axesText(op.Axes)
+}
+
+// Infer drops the folded dimensions.
+func (op ArgmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+	types, err := Reduce{array.Max, op.Axes, op.All}.Infer(in)
+	if err != nil {
+		err.(*Error).Op = op.String()
+		return nil, err
+	}
+	return []fgraph.Type{types[0].(Type).With(Int64)}, nil
+}
+
+// Compile returns the search.
+func (op ArgmaxOp) Compile(a *fgraph.Apply) (Kernel, error) {
+	axes := Reduce{Axes: op.Axes, All: op.All}.Over(TypeOf(a.Inputs()[0]).NDim())
+	return func(ws *array.Workspace, in, out []*array.Array) error {
+		var buf [MaxDims]int
+		if err := ws.New(out[0], Int64, reducedShape(&buf, in[0], axes)...); err != nil {
+			return err
+		}
+		return array.ArgMax(out[0], in[0], axes)
+	}, nil
+}
+
+// InferShape drops the folded dimensions.
+func (op ArgmaxOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	x := a.Inputs()[0]
+	return [][]*fgraph.Variable{keptDims(x, Reduce{Axes: op.Axes, All: op.All}.Over(TypeOf(x).NDim()), s)}
+}
+
+// Grad is zero almost everywhere.
+func (op ArgmaxOp) Grad(*fgraph.Apply, []*fgraph.Variable) []*fgraph.Variable {
+	return []*fgraph.Variable{nil}
+}

@@ -1,0 +1,86 @@
+package tensor
+
+import (
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// Arithmetic on sizes: integer scalars, many of them constants. What can be computed is, so that no op is left for it.
+
+// intMap applies an element-wise operation to integer scalars.
+func intMap(op array.Op, a, b *fgraph.Variable) *fgraph.Variable {
+	x, xok := constantInt(a)
+	y, yok := constantInt(b)
+	switch {
+	case xok && yok:
+		if v, ok := intConstant(op, x, y); ok {
+			return Int(v)
+		}
+	case xok && (op == array.Add && x == 0 || op == array.Mul && x == 1):
+		return b
+	case yok && (op == array.Add && y == 0 || op == array.Sub && y == 0 || op == array.Mul && y == 1 || op == array.IntDiv && y == 1):
+		return a
+	case a == b && (op == array.Maximum || op == array.Minimum):
+		return a
+	case a == b && op == array.Sub:
+		return Int(0)
+	}
+	return Apply(OpFor(op), a, b)
+}
+
+// intConstant computes an operation on integers, and reports whether it is one of those that sizes need and does not overflow.
+func intConstant(op array.Op, x, y int) (int, bool) {
+	const large = 1 << 31
+	if x > large || x < -large || y > large || y < -large {
+		return 0, false
+	}
+	switch op {
+	case array.Add:
+		return x + y, true
+	case array.Sub:
+		return x - y, true
+	case array.Mul:
+		return x * y, true
+	case array.Maximum:
+		return max(x, y), true
+	case array.Minimum:
+		return min(x, y), true
+	case array.IntDiv:
+		if y > 0 {
+			q := x / y
+			if x%y < 0 {
+				q--
+			}
+			return q, true
+		}
+	}
+	return 0, false
+}
+
+// product returns the product of sizes.
+func product(s *Shapes, dims []*fgraph.Variable) *fgraph.Variable {
+	p := s.Size(1)
+	for _, d := range dims {
+		p = intMap(array.Mul, p, d)
+	}
+	return p
+}
+
+// isSize reports whether a variable is an integer scalar.
+func isSize(v *fgraph.Variable) bool {
+	t, ok := v.Type().(Type)
+	return ok && t.NDim() == 0 && t.DType() == Int64
+}
+
+// asSize makes an integer scalar of what may stand for a size or an index: an integer or a bool without dimensions, or with one
+// element.
+func asSize(op string, v *fgraph.Variable) *fgraph.Variable {
+	t := TypeOf(v)
+	if t.DType().IsFloat() || !t.AllOnes() {
+		fail(op, "a size is a %v, not an integer", t)
+	}
+	if c, ok := constantInt(v); ok {
+		return Int(c)
+	}
+	return Cast(DimShuffle(v), Int64)
+}
