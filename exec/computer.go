@@ -1,0 +1,252 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// ComputerOptions says how a Computer runs. The zero value is for inference.
+type ComputerOptions struct {
+	// ToUpdate gets the changes of parameters: a network of the same components as the program's, often one of gradients
+	// (component.NewGradient). Nobody else may use it meanwhile. A program that updates parameters needs it.
+	ToUpdate *nnet3.Nnet
+	// Stats gets the statistics that components store; nil stands for ToUpdate. Without either they are not stored.
+	Stats *nnet3.Nnet
+	// Workspace is the memory to use; nil stands for one of the computer's own.
+	Workspace *Workspace
+	// Rand serves components that draw random numbers; nil stands for a source with a fixed seed.
+	Rand *rand.Rand
+	// Trace, if not nil, gets a line per command: the command, the root mean square of what it writes before and after, the
+	// time it took.
+	Trace io.Writer
+	// Timing, if not nil, sums up the time of each command. It comes from the program's NewTiming.
+	Timing *Timing
+	// Poison fills memory with NaN when it is allocated, so that a value that is used without having been written shows.
+	Poison bool
+}
+
+// Computer runs a Program. It belongs to one goroutine at a time; any number of computers may run one program at once.
+type Computer struct {
+	p       *Program
+	opts    ComputerOptions
+	ws      *Workspace
+	scratch component.Workspace
+	update  []component.Component   // by component: where its changes go, or nil
+	stats   []component.StatsStorer // by component: where its statistics go, or nil
+
+	pc       int
+	err      error       // the failure after which only Reset helps
+	memory   []float32   // where planned matrices live, nil as long as there are none
+	buffers  [][]float32 // by matrix, nil where it is not allocated
+	memos    []component.Memo
+	pending  []kernel.Matrix // by port: an input that was handed in and not yet accepted
+	provided []int32         // by port: the sub-matrix of the output, 0 for none
+}
+
+// NewComputer makes a program of the computation and the network, and a computer for it.
+func NewComputer(c *computation.Computation, nn *nnet3.Nnet, opts ComputerOptions) (*Computer, error) {
+	p, err := NewProgram(c, nn)
+	if err != nil {
+		return nil, err
+	}
+	return p.NewComputer(opts)
+}
+
+// NewComputer returns a computer that is ready for input. The error wraps ErrOptions.
+func (p *Program) NewComputer(opts ComputerOptions) (*Computer, error) {
+	c := &Computer{
+		p:        p,
+		opts:     opts,
+		ws:       opts.Workspace,
+		buffers:  make([][]float32, len(p.sizes)),
+		memos:    make([]component.Memo, p.memos),
+		pending:  make([]kernel.Matrix, len(p.ports)),
+		provided: make([]int32, len(p.ports)),
+		update:   make([]component.Component, len(p.components)),
+		stats:    make([]component.StatsStorer, len(p.components)),
+	}
+	if c.ws == nil {
+		c.ws = new(Workspace)
+	}
+	c.scratch.Rand = opts.Rand
+	if opts.Timing != nil && opts.Timing.program != p {
+		return nil, fmt.Errorf("%w: the timing is another program's", ErrOptions)
+	}
+	if p.updates && opts.ToUpdate == nil {
+		return nil, fmt.Errorf("%w: the program changes parameters, and there is no network to update", ErrOptions)
+	}
+	return c, c.targets()
+}
+
+// targets finds out where changes of parameters and statistics go. Components that are not updatable may count things in
+// their backward pass; those go where the statistics go.
+func (c *Computer) targets() error {
+	update, stats := c.opts.ToUpdate, c.opts.Stats
+	if stats == nil {
+		stats = update
+	}
+	for i, comp := range c.p.components {
+		target := stats
+		if comp.Properties().Has(component.Updatable) {
+			target = nil
+			if c.p.computation.NeedModelDerivative {
+				target = update
+			}
+		}
+		var err error
+		if c.update[i], err = c.counterpart(target, i); err != nil {
+			return err
+		}
+		if comp.Properties().Has(component.StoresStats) {
+			t, err := c.counterpart(stats, i)
+			if err != nil {
+				return err
+			}
+			c.stats[i], _ = t.(component.StatsStorer)
+		}
+	}
+	return nil
+}
+
+// counterpart returns component i of another network, or for a derived component that of its base. It is nil if there is no
+// such network, or if i is derived from several.
+func (c *Computer) counterpart(nn *nnet3.Nnet, i int) (component.Component, error) {
+	if i = c.p.baseOf(i); nn == nil || i < 0 {
+		return nil, nil
+	}
+	if i >= len(nn.Components) || nn.Components[i].Type() != c.p.components[i].Type() {
+		return nil, fmt.Errorf("%w: component %d, %s, has no counterpart of its type in the network to update", ErrOptions, i, c.p.info.Components[i].Name)
+	}
+	return nn.Components[i], nil
+}
+
+// Reset makes the computer ready for a new run from the beginning. Outputs are gone; memory stays in the workspace.
+func (c *Computer) Reset() {
+	for m := range c.buffers {
+		c.release(int32(m))
+	}
+	if c.memory != nil {
+		c.ws.put(c.memory)
+		c.memory = nil
+	}
+	clear(c.pending)
+	clear(c.memos)
+	clear(c.provided)
+	c.pc, c.err = 0, nil
+}
+
+// Done reports whether the computation has come to its end. A looped one never does.
+func (c *Computer) Done() bool { return c.pc >= len(c.p.instrs) }
+
+// AcceptInput hands in the matrix for the next command that accepts one for the node: an input, or the derivative of an
+// output. The size must be the request's; the rows may have any stride. The matrix is copied in the Run that comes to the
+// command; until that has returned it must stay as it is. The error wraps ErrIO or ErrState.
+func (c *Computer) AcceptInput(name string, m kernel.Matrix) error {
+	if err := c.usable(); err != nil {
+		return err
+	}
+	n := c.p.port(name)
+	if n < 0 || len(c.p.ports[n].accepts) == 0 {
+		return fmt.Errorf("%w: nothing is accepted for %q, only for %q", ErrIO, name, c.p.Inputs())
+	}
+	v := c.nextAccept(n)
+	if v == nil {
+		return fmt.Errorf("%w: nothing is accepted for %q any more (Reset begins anew)", ErrIO, name)
+	}
+	if m.Rows != v.rows || m.Cols != v.cols || m.Stride < m.Cols && m.Rows > 1 || len(m.Data) < (m.Rows-1)*m.Stride+m.Cols {
+		return fmt.Errorf("%w: input %q is %dx%d (stride %d, %d elements), not %dx%d", ErrIO, name, m.Rows, m.Cols, m.Stride, len(m.Data), v.rows, v.cols)
+	}
+	if c.pending[n].Data != nil {
+		return fmt.Errorf("%w: input %q has been handed in already", ErrIO, name)
+	}
+	c.pending[n] = m
+	return nil
+}
+
+// nextAccept returns the view of the next command that accepts input at a port, nil if none comes.
+func (c *Computer) nextAccept(port int) *view {
+	accepts := c.p.ports[port].accepts
+	for _, i := range accepts {
+		if int(i) >= c.pc {
+			return &c.p.views[c.p.instrs[i].dst]
+		}
+	}
+	last := &c.p.instrs[len(c.p.instrs)-1]
+	if last.typ != computation.GotoLabel {
+		return nil
+	}
+	for _, i := range accepts {
+		if i >= last.target {
+			return &c.p.views[c.p.instrs[i].dst]
+		}
+	}
+	return nil
+}
+
+// Output returns the matrix that was provided last for the node: an output, or the derivative of an input. It is a view of
+// the computer's memory: to be read only, until the next Run or Reset. The error wraps ErrIO.
+func (c *Computer) Output(name string) (kernel.Matrix, error) {
+	n := c.p.port(name)
+	if n < 0 || !c.p.ports[n].provide {
+		return kernel.Matrix{}, fmt.Errorf("%w: nothing is provided for %q, only for %q", ErrIO, name, c.p.Outputs())
+	}
+	if c.provided[n] == 0 {
+		return kernel.Matrix{}, fmt.Errorf("%w: nothing has been provided for %q yet", ErrIO, name)
+	}
+	return c.view(c.provided[n]), nil
+}
+
+// Run executes commands up to and including the next marker, which stands between the forward and the backward part and
+// between the segments of a looped computation, or to the end. It stops between two commands when ctx is done, and returns
+// the context's cause; another Run goes on from there. Any other error is a *CommandError; after one only Reset helps.
+func (c *Computer) Run(ctx context.Context) error {
+	if err := c.usable(); err != nil {
+		return err
+	}
+	return c.run(ctx)
+}
+
+// usable returns why the computer can't go on.
+func (c *Computer) usable() error {
+	switch {
+	case c.err != nil:
+		return fmt.Errorf("%w: an earlier run failed: %w", ErrState, c.err)
+	case c.Done():
+		return fmt.Errorf("%w: the computation has finished; Reset begins anew", ErrState)
+	}
+	return nil
+}
+
+// view returns sub-matrix s; number 0 is an empty matrix.
+func (c *Computer) view(s int32) kernel.Matrix {
+	v := &c.p.views[s]
+	return v.of(c.buffers[v.matrix])
+}
+
+// reserve gives a matrix memory with undefined contents: its planned place, or a buffer of its own.
+func (c *Computer) reserve(matrix int32, in *instruction) {
+	n := c.p.sizes[matrix]
+	if c.p.plan.size == 0 {
+		c.buffers[matrix] = c.ws.get(n)
+		return
+	}
+	if c.memory == nil {
+		c.memory = c.ws.get(c.p.plan.size)
+	}
+	c.buffers[matrix] = c.memory[in.offset : in.offset+n : in.offset+n]
+}
+
+// release takes the memory of a matrix away, if it has any.
+func (c *Computer) release(matrix int32) {
+	if b := c.buffers[matrix]; b != nil && c.p.plan.size == 0 {
+		c.ws.put(b)
+	}
+	c.buffers[matrix] = nil
+}

@@ -1,0 +1,207 @@
+package decodable_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec/decodable"
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/exec/refcase"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+)
+
+// compute has models, features and what Kaldi's nnet3-compute makes of them.
+const compute = "../../nnet3/testdata/compute/"
+
+// tolerance is how far a matrix may be from Kaldi's.
+const tolerance = 1e-4
+
+// A goldenRun is a run of nnet3-compute.
+type goldenRun struct {
+	name, model string
+	tables      decodable.TableNames
+	opts        decodable.Options
+}
+
+func goldenRuns() []goldenRun {
+	ivectors := decodable.TableNames{Features: "ark:" + compute + "feats.ark", Ivectors: "ark:" + compute + "ivec.txt"}
+	online := decodable.TableNames{Features: "ark:" + compute + "feats.ark", OnlineIvectors: "ark:" + compute + "online_ivec.txt"}
+	return []goldenRun{
+		{"tdnnf_online", "tdnnf.mdl", online, decodable.Options{FramesPerChunk: 30, FrameSubsampling: 3, OnlineIvectorPeriod: 10}},
+		{"tdnnf_ivec_exp", "tdnnf.mdl", ivectors, decodable.Options{FramesPerChunk: 21, FrameSubsampling: 3, ExtraLeftContext: 3, ApplyExp: true}},
+		{"lstmp", "lstmp.raw", ivectors, decodable.Options{FramesPerChunk: 20, ExtraLeftContext: 10, ExtraLeftContextInitial: new(0)}},
+		{"blstm", "blstm.raw", ivectors, decodable.Options{FramesPerChunk: 20, ExtraLeftContext: 10, ExtraRightContext: 10, ExtraLeftContextInitial: new(0), ExtraRightContextFinal: new(0)}},
+	}
+}
+
+// TestGolden scores whole utterances as nnet3-compute did, with every query, and whatever the size of batches.
+func TestGolden(t *testing.T) {
+	for _, g := range goldenRuns() {
+		want := readMatrices(t, "ark:"+compute+g.name+".ark")
+		for _, query := range []string{"none", "+fast_run"} {
+			for _, batch := range []int{0, 1, 4} {
+				t.Run(fmt.Sprintf("%s/%s/%d", g.name, query, batch), func(t *testing.T) {
+					opts := g.opts
+					opts.Optimizer, opts.MinibatchSize, opts.ApplyExp = optimizer(t, query), batch, false
+					got := runTables(t, newScorer(t, g.model, opts), g.tables, decodable.RunOptions{Workers: 2})
+					if !g.opts.ApplyExp {
+						compareAll(t, got, want)
+						return
+					}
+					opts.ApplyExp = true
+					compareExponentials(t, runTables(t, newScorer(t, g.model, opts), g.tables, decodable.RunOptions{Workers: 2}), got, want)
+				})
+			}
+		}
+	}
+}
+
+// compareExponentials complains where exponentials are not Kaldi's. The plain outputs of the model, which is not trained, go up
+// to 10⁵, so that almost all exponentials are zero or infinite. Of the others, e^50 for instance, rounding the terms of
+// which the exponent is the sum takes away all digits but three, in Kaldi as here. So it is the exponents that are held
+// against each other, within the tolerance that plain outputs have.
+func compareExponentials(t *testing.T, got, plain, want []output) {
+	t.Helper()
+	if len(got) != len(want) || len(plain) != len(want) {
+		t.Fatalf("%d and %d utterances, want %d", len(got), len(plain), len(want))
+	}
+	for u, w := range want {
+		if got[u].rows.Rows != w.rows.Rows || got[u].rows.Cols != w.rows.Cols {
+			t.Fatalf("%s is %d×%d, want %d×%d", w.key, got[u].rows.Rows, got[u].rows.Cols, w.rows.Rows, w.rows.Cols)
+		}
+		difference, norm := 0.0, 0.0
+		for i, e := range got[u].rows.Data {
+			k, x := float64(w.rows.Data[i]), float64(plain[u].rows.Data[i])
+			if exp := math.Exp(x); exp <= math.MaxFloat32 && math.Abs(float64(e)-exp) > 1e-6*exp+1e-44 {
+				t.Errorf("%s, element %d: e^%g is %g", w.key, i, x, e)
+			}
+			norm += x * x
+			if k == 0 || math.IsInf(k, 0) {
+				if float64(e) != k {
+					t.Errorf("%s, element %d is %g, Kaldi's is %g", w.key, i, e, k)
+				}
+				continue
+			}
+			d := x - math.Log(k)
+			difference += d * d
+		}
+		if difference, norm = math.Sqrt(difference), math.Sqrt(norm); difference > tolerance*norm {
+			t.Errorf("%s: exponents differ by %.2g of their norm", w.key, difference/norm)
+		} else {
+			t.Logf("%s: exponents differ by %.2g of their norm", w.key, difference/norm)
+		}
+	}
+}
+
+// An output is what comes out for an utterance.
+type output struct {
+	key  string
+	rows kernel.Matrix
+}
+
+// compareAll complains where outputs are not Kaldi's.
+func compareAll(t *testing.T, got, want []output) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d utterances, want %d", len(got), len(want))
+	}
+	worst := 0.0
+	for i, w := range want {
+		if got[i].key != w.key {
+			t.Errorf("utterance %d is %s, want %s", i, got[i].key, w.key)
+		}
+		d, err := refcase.Compare(got[i].rows, w.rows)
+		if err != nil {
+			t.Errorf("%s: %v", w.key, err)
+		} else if !d.Agrees(tolerance) {
+			t.Errorf("%s differs from Kaldi's by %.2g of its norm", w.key, d.Relative())
+		}
+		worst = max(worst, d.Relative())
+	}
+	t.Logf("largest relative difference %.2g", worst)
+}
+
+func optimizer(t testing.TB, query string) *optdb.Optimizer {
+	t.Helper()
+	q, err := optdb.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt, err := passes.Default().Build(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opt
+}
+
+func readModel(t testing.TB, name string) *nnet3.AmNnetSimple {
+	t.Helper()
+	f, err := os.Open(compute + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := kaldiio.NewReader(f, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	am, err := nnet3.ReadModel(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return am
+}
+
+func newScorer(t testing.TB, model string, opts decodable.Options) *decodable.Scorer {
+	t.Helper()
+	s, err := decodable.New(readModel(t, model).Nnet, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// readMatrices reads a table.
+func readMatrices(t testing.TB, rspecifier string) []output {
+	t.Helper()
+	r, err := kaldiio.NewTableReader(new(kaldiio.Opener), rspecifier, kaldiio.MatrixHolder())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []output
+	for key, m := range r.All() {
+		all = append(all, output{key, kernel.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data}})
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// runTables scores the utterances of tables, all of which must succeed.
+func runTables(t testing.TB, s *decodable.Scorer, names decodable.TableNames, opts decodable.RunOptions) []output {
+	t.Helper()
+	tables, err := decodable.OpenTables(new(kaldiio.Opener), names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Failed = func(key string, err error) { t.Errorf("%s: %v", key, err) }
+	var all []output
+	_, err = s.Run(context.Background(), tables.Utterances(), func(u decodable.Utterance, m kernel.Matrix) error {
+		all = append(all, output{u.Key, kernel.Clone(m)})
+		return nil
+	}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tables.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,205 @@
+package decodable
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/kernel"
+)
+
+// RunOptions say how a stream of utterances is scored.
+type RunOptions struct {
+	// Workers is the number of utterances that are scored at once; 0 means as many as there are processors to run on.
+	Workers int
+	// Failed is told of every utterance that could not be scored, in its turn, or of a fault of the stream. The key may be empty.
+	Failed func(key string, err error)
+}
+
+// A Summary says what became of a stream of utterances.
+type Summary struct {
+	Utterances int   // that were scored and written
+	Failed     int   // that were not
+	Frames     int64 // of the utterances that were written
+	Rows       int64 // of output
+
+	Elapsed     time.Duration // from the first to the last
+	FirstResult time.Duration // until the first one was written; 0 if none was
+	Busy        time.Duration // in computations, of all workers together
+	Programs    CacheStats    // of the Scorer, since it was made
+	Workspaces  int64         // bytes in which computations ran, of all workers together
+}
+
+// Run scores the utterances of a stream and writes them in its order. An utterance that fails does not keep others from being
+// scored: it counts, and Failed is told. So does an error that the stream yields, instead of an utterance or with it;
+// the stream goes on after that if it can. write is called for one utterance at a time, with a matrix that it may
+// use until it returns; an error from it ends the run, and so does ctx.
+//
+// No more than two utterances for every worker, and two more, are in memory at once. Utterances are read and written while
+// others are scored; the stream is read in a goroutine of its own. That one may be left behind there if the run ends early while
+// no utterance comes: only if Run returns nil may the source of the stream be used again or closed.
+func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error], write func(Utterance, kernel.Matrix) error, opts RunOptions) (Summary, error) {
+	workers := opts.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	q := newQueue(2*workers + 1)
+	go q.read(ctx, utterances)
+
+	var group sync.WaitGroup
+	staff := make([]*Worker, workers)
+	for i := range staff {
+		staff[i] = s.NewWorker()
+		group.Go(func() { q.work(ctx, staff[i]) })
+	}
+	sum, err := q.collect(ctx, write, opts.Failed)
+	cancel(err)
+	group.Wait()
+	for _, w := range staff {
+		sum.Busy += w.Busy()
+		sum.Workspaces += w.Bytes()
+	}
+	sum.Programs = s.CacheStats()
+	return sum, err
+}
+
+// A task is an utterance on its way. There are as many as may be in memory at once; each comes back when it is written.
+type task struct {
+	u    Utterance
+	err  error
+	out  kernel.Matrix
+	done chan struct{}
+}
+
+// A queue connects the reader, the workers and the writer. All channels have room for all tasks.
+type queue struct {
+	free  chan *task
+	todo  chan *task // from the reader to the workers
+	order chan *task // from the reader to the writer, in the order of the stream
+}
+
+func newQueue(size int) *queue {
+	q := &queue{free: make(chan *task, size), todo: make(chan *task, size), order: make(chan *task, size)}
+	for range size {
+		q.free <- &task{done: make(chan struct{}, 1)}
+	}
+	return q
+}
+
+// read reads the stream to its end, or until ctx is done.
+func (q *queue) read(ctx context.Context, utterances iter.Seq2[Utterance, error]) {
+	defer close(q.order)
+	defer close(q.todo)
+	defer func() {
+		if p := recover(); p != nil {
+			q.put(ctx, Utterance{}, panicError(p))
+		}
+	}()
+	for u, err := range utterances {
+		if !q.put(ctx, u, err) {
+			return
+		}
+	}
+}
+
+// put hands an utterance to the workers, or an error to the writer. It reports false if ctx is done.
+func (q *queue) put(ctx context.Context, u Utterance, err error) bool {
+	var t *task
+	select {
+	case t = <-q.free:
+	case <-ctx.Done():
+		return false
+	}
+	t.u, t.err = u, err
+	if err != nil {
+		t.done <- struct{}{}
+	} else {
+		q.todo <- t
+	}
+	q.order <- t
+	return ctx.Err() == nil
+}
+
+// work scores utterances as long as there are any.
+func (q *queue) work(ctx context.Context, w *Worker) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case t, ok := <-q.todo:
+			if !ok {
+				return
+			}
+			t.score(ctx, w)
+			t.done <- struct{}{}
+		}
+	}
+}
+
+// score scores the utterance. In a goroutine nobody else would catch a panic.
+func (t *task) score(ctx context.Context, w *Worker) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.err = panicError(p)
+		}
+	}()
+	var out kernel.Matrix
+	if out, t.err = w.Score(ctx, t.u, t.out); t.err == nil {
+		t.out = out
+	}
+}
+
+func panicError(p any) error { return fmt.Errorf("%w: %v\n%s", exec.ErrPanic, p, debug.Stack()) }
+
+// collect writes the utterances in order.
+func (q *queue) collect(ctx context.Context, write func(Utterance, kernel.Matrix) error, failed func(string, error)) (sum Summary, err error) {
+	start := time.Now()
+	defer func() { sum.Elapsed = time.Since(start) }()
+	for {
+		var t *task
+		var more bool
+		select {
+		case t, more = <-q.order:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			return sum, context.Cause(ctx)
+		}
+		if !more {
+			return sum, nil
+		}
+		select {
+		case <-t.done:
+		case <-ctx.Done():
+			return sum, context.Cause(ctx)
+		}
+		switch {
+		case t.err == nil:
+			if err := write(t.u, t.out); err != nil {
+				return sum, err
+			}
+			if sum.Utterances == 0 {
+				sum.FirstResult = time.Since(start)
+			}
+			sum.Utterances++
+			sum.Frames += int64(t.u.Features.Rows)
+			sum.Rows += int64(t.out.Rows)
+		case ctx.Err() != nil:
+			return sum, context.Cause(ctx)
+		default:
+			sum.Failed++
+			if failed != nil {
+				failed(t.u.Key, t.err)
+			}
+		}
+		t.u = Utterance{}
+		q.free <- t
+	}
+}

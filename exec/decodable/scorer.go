@@ -1,0 +1,143 @@
+package decodable
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/compile"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/descriptor"
+)
+
+// The nodes of a simple network.
+const (
+	inputNode   = "input"
+	ivectorNode = "ivector"
+	outputNode  = "output"
+)
+
+// A Scorer scores utterances with a network. It is safe for concurrent use.
+type Scorer struct {
+	nn       *nnet3.Nnet
+	step     int // frames per row of output
+	cutter   cutter
+	period   int // frames per row of online i-vectors
+	scale    float32
+	offset   []float32 // what is added to the output after scaling: minus the scaled logarithms of the priors; nil: nothing
+	exp      bool
+	features int // columns of the input
+	ivector  int // elements of an i-vector, 0 for a network that wants none
+	outputs  int // columns of the output
+	programs programs
+}
+
+// defaultMinibatch is the number of chunks that a recurrent network computes at once.
+const defaultMinibatch = 8
+
+// New returns a Scorer for a network, which it puts into test mode and prepares. Nobody may change the network or use it
+// otherwise as long as the Scorer is in use. The error wraps ErrOptions, or those of compile.SimpleContext.
+func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	left, right, err := compile.SimpleContext(nn)
+	if err != nil {
+		return nil, err
+	}
+	nn.SetTestMode(true)
+	for _, c := range nn.Components {
+		if p, ok := c.(component.Preparer); ok {
+			p.Prepare()
+		}
+	}
+	s := &Scorer{
+		nn:       nn,
+		step:     or(opts.FrameSubsampling, 1),
+		period:   opts.OnlineIvectorPeriod,
+		scale:    or(opts.AcousticScale, 1),
+		exp:      opts.ApplyExp,
+		features: nn.InputNodeDim(inputNode),
+		ivector:  max(nn.InputNodeDim(ivectorNode), 0),
+		outputs:  nn.OutputNodeDim(outputNode),
+	}
+	if err := s.setPriors(opts.Priors); err != nil {
+		return nil, err
+	}
+	// The modulus is a factor of the chunk: every chunk is computed as if it started at time 0.
+	frames := compile.ChunkSize(nn, s.step, or(opts.FramesPerChunk, 50))
+	if frames > largestChunk {
+		return nil, fmt.Errorf("%w: a chunk of %d frames, rounded up to a multiple of %d, has %d frames; at most %d are possible",
+			ErrOptions, opts.FramesPerChunk, descriptor.LCM(nn.Modulus(), s.step), frames, largestChunk)
+	}
+	s.cutter = cutter{rows: frames / s.step, left: left + opts.ExtraLeftContext, right: right + opts.ExtraRightContext, most: opts.MinibatchSize}
+	s.cutter.initial, s.cutter.final = s.cutter.left, s.cutter.right
+	if n := opts.ExtraLeftContextInitial; n != nil {
+		s.cutter.initial = left + *n
+	}
+	if n := opts.ExtraRightContextFinal; n != nil {
+		s.cutter.final = right + *n
+	}
+	if s.cutter.most == 0 {
+		s.cutter.most = 1
+		if isRecurrent(nn) {
+			s.cutter.most = defaultMinibatch
+		}
+	}
+	// No batch is larger than the largest chunk may be.
+	most := shape{left: max(s.cutter.left, s.cutter.initial), right: max(s.cutter.right, s.cutter.final), rows: s.cutter.rows}
+	s.cutter.most = max(min(s.cutter.most, largestChunk/most.frames(s.step)), 1)
+	s.programs.init(s, opts.Optimizer, or(opts.CacheCapacity, 64+s.cutter.rows))
+	return s, nil
+}
+
+// setPriors computes what is added to the output for the priors.
+func (s *Scorer) setPriors(priors []float32) error {
+	if len(priors) == 0 {
+		return nil
+	}
+	if len(priors) != s.outputs {
+		return fmt.Errorf("%w: %d priors for %d columns of output", ErrOptions, len(priors), s.outputs)
+	}
+	s.offset = make([]float32, len(priors))
+	for i, p := range priors {
+		s.offset[i] = -s.scale * float32(math.Log(float64(p)))
+	}
+	return nil
+}
+
+// FramesPerChunk returns the number of frames that the output of a chunk stands for, after rounding.
+func (s *Scorer) FramesPerChunk() int { return s.cutter.rows * s.step }
+
+// IvectorDim returns the number of elements of an i-vector, 0 if the network wants none.
+func (s *Scorer) IvectorDim() int { return s.ivector }
+
+// Rows returns the number of rows of output for an utterance of the given number of frames.
+func (s *Scorer) Rows(frames int) int { return (frames + s.step - 1) / s.step }
+
+// isRecurrent reports whether some node depends on itself. It takes away, again and again, the nodes that depend on nothing
+// that is left.
+func isRecurrent(nn *nnet3.Nnet) bool {
+	users := make([][]int, len(nn.Nodes))
+	missing := make([]int, len(nn.Nodes))
+	var ready, deps []int
+	for n := range nn.Nodes {
+		deps = nn.Dependencies(n, deps[:0])
+		missing[n] = len(deps)
+		for _, d := range deps {
+			users[d] = append(users[d], n)
+		}
+		if len(deps) == 0 {
+			ready = append(ready, n)
+		}
+	}
+	done := 0
+	for ; done < len(ready); done++ {
+		for _, n := range users[ready[done]] {
+			if missing[n]--; missing[n] == 0 {
+				ready = append(ready, n)
+			}
+		}
+	}
+	return done < len(nn.Nodes)
+}

@@ -1,0 +1,164 @@
+package decodable
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-multierror"
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// TableNames are rspecifiers of Kaldi's tables. All but Features may be empty.
+type TableNames struct {
+	Features       string // matrices, a row per frame
+	Ivectors       string // vectors, by utterance, or with Speakers by speaker
+	Speakers       string // the speaker of each utterance (utt2spk)
+	OnlineIvectors string // matrices, by utterance
+}
+
+// Tables read utterances from Kaldi's tables: the features in the order of their table, i-vectors by key.
+type Tables struct {
+	names    TableNames
+	features *kaldiio.TableReader[kaldiio.Matrix]
+	ivectors *kaldiio.TableLookup[[]float32]
+	speakers *kaldiio.TableLookup[string]
+	online   *kaldiio.TableLookup[kaldiio.Matrix]
+
+	told       error // what Utterances ended with
+	read, size atomic.Int64
+}
+
+// OpenTables opens tables. The error wraps ErrOptions or is one of kaldiio's.
+func OpenTables(o *kaldiio.Opener, names TableNames) (*Tables, error) {
+	t := &Tables{names: names}
+	switch {
+	case names.Ivectors != "" && names.OnlineIvectors != "":
+		return nil, fmt.Errorf("%w: i-vectors come either by utterance (ivectors) or online (online-ivectors), not both", ErrOptions)
+	case names.Speakers != "" && names.Ivectors == "":
+		return nil, fmt.Errorf("%w: speakers (utt2spk) are of use with ivectors only", ErrOptions)
+	}
+	err := t.open(o)
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.size.Store(-1)
+	return t, nil
+}
+
+func (t *Tables) open(o *kaldiio.Opener) (err error) {
+	if t.names.Ivectors != "" {
+		if t.ivectors, err = kaldiio.NewTableLookup(o, t.names.Ivectors, kaldiio.VectorHolder()); err != nil {
+			return err
+		}
+	}
+	if t.names.Speakers != "" {
+		if t.speakers, err = kaldiio.NewTableLookup(o, t.names.Speakers, kaldiio.Holder[string]{Read: (*kaldiio.Reader).Token}); err != nil {
+			return err
+		}
+	}
+	if t.names.OnlineIvectors != "" {
+		if t.online, err = kaldiio.NewTableLookup(o, t.names.OnlineIvectors, kaldiio.MatrixHolder()); err != nil {
+			return err
+		}
+	}
+	t.features, err = kaldiio.NewTableReader(o, t.names.Features, kaldiio.MatrixHolder())
+	return err
+}
+
+// Utterances yields the utterances. One whose i-vector is missing or can't be read comes with an error, as does one whose
+// features can't be read; where they stand in a script, the next line follows, and an archive ends there. It may be
+// called once.
+func (t *Tables) Utterances() iter.Seq2[Utterance, error] {
+	return func(yield func(Utterance, error) bool) {
+		for {
+			for t.features.Next() {
+				u := Utterance{Key: t.features.Key(), Features: matrix(t.features.Value())}
+				t.note()
+				if !yield(u, t.addIvectors(&u)) {
+					return
+				}
+			}
+			err := t.features.Err()
+			if err == nil || !yield(Utterance{}, err) || !t.features.Skip() {
+				t.told = err
+				return
+			}
+		}
+	}
+}
+
+func matrix(m kaldiio.Matrix) kernel.Matrix {
+	return kernel.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data}
+}
+
+// note notes how far the features have been read.
+func (t *Tables) note() {
+	read, size := t.features.Position()
+	t.read.Store(read)
+	t.size.Store(size)
+}
+
+// Position returns how much of the archive or script of features has been read, and its size, in bytes. The size is -1 if it is
+// not known, as with standard input. It may be called while others read.
+func (t *Tables) Position() (read, size int64) { return t.read.Load(), t.size.Load() }
+
+// addIvectors gives an utterance its i-vectors.
+func (t *Tables) addIvectors(u *Utterance) error {
+	if t.ivectors != nil {
+		key := u.Key
+		if t.speakers != nil {
+			speaker, ok, err := t.speakers.Lookup(u.Key)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return fmt.Errorf("%w: %s does not say whose utterance it is", ErrIvector, t.names.Speakers)
+			}
+			key = speaker
+		}
+		v, ok, err := t.ivectors.Lookup(key)
+		if err != nil {
+			return err
+		}
+		if !ok || len(v) == 0 {
+			return fmt.Errorf("%w for %s in %s", ErrIvector, key, t.names.Ivectors)
+		}
+		u.Ivector = v
+	}
+	if t.online == nil {
+		return nil
+	}
+	m, ok, err := t.online.Lookup(u.Key)
+	if err != nil {
+		return err
+	}
+	if !ok || m.Rows == 0 {
+		return fmt.Errorf("%w for %s in %s", ErrIvector, u.Key, t.names.OnlineIvectors)
+	}
+	u.OnlineIvectors = matrix(m)
+	return nil
+}
+
+// Close closes the tables. It returns what was wrong with them and has not been told by Utterances.
+func (t *Tables) Close() error {
+	var errs *multierror.Error
+	if t.features != nil {
+		if err := t.features.Close(); err != nil && !errors.Is(err, t.told) {
+			errs = multierror.Append(errs, err)
+		}
+	}
+	if t.ivectors != nil {
+		errs = multierror.Append(errs, t.ivectors.Close())
+	}
+	if t.speakers != nil {
+		errs = multierror.Append(errs, t.speakers.Close())
+	}
+	if t.online != nil {
+		errs = multierror.Append(errs, t.online.Close())
+	}
+	return errs.ErrorOrNil()
+}

@@ -1,0 +1,222 @@
+package decodable
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/kernel"
+)
+
+// An Utterance is what is scored at once: features and, for a network that wants them, i-vectors.
+type Utterance struct {
+	Key      string
+	Features kernel.Matrix // a row per frame
+	// Ivector serves all chunks. Without one, a chunk takes the row of OnlineIvectors that belongs to its middle. A network
+	// without an input for i-vectors ignores both.
+	Ivector        []float32
+	OnlineIvectors kernel.Matrix // a row every Options.OnlineIvectorPeriod frames
+}
+
+// A Worker scores utterances, one at a time, in memory that it keeps from one to the next.
+type Worker struct {
+	s         *Scorer
+	workspace exec.Workspace
+	computers map[*exec.Program]*exec.Computer
+	batches   []batch
+	features  []float32 // of the chunks of a batch, where they can't be read in place
+	ivectors  []float32
+	busy      time.Duration
+}
+
+// maxComputers is the number of computers that a worker keeps. A long stream of utterances comes to it with the shapes of
+// their last chunks.
+const maxComputers = 16
+
+// NewWorker returns a worker.
+func (s *Scorer) NewWorker() *Worker {
+	return &Worker{s: s, computers: make(map[*exec.Program]*exec.Computer)}
+}
+
+// Busy returns the time that the worker has spent in computations, without making programs for them.
+func (w *Worker) Busy() time.Duration { return w.busy }
+
+// Bytes returns the size of the memory in which the worker's computations run.
+func (w *Worker) Bytes() int64 { return w.workspace.MaxBytes() }
+
+// Score returns the output of the network for an utterance, a row per Options.FrameSubsampling frames. It uses the memory of
+// out for it as far as that goes. The error wraps ErrEmpty, ErrDim or ErrIvector, or is one of compile.Compile, of an
+// optimizer, or of exec.Computer; the worker is fit for other utterances after any of them.
+func (w *Worker) Score(ctx context.Context, u Utterance, out kernel.Matrix) (kernel.Matrix, error) {
+	if err := w.s.accepts(&u); err != nil {
+		return kernel.Matrix{}, err
+	}
+	out.Rows, out.Cols, out.Stride = w.s.Rows(u.Features.Rows), w.s.outputs, w.s.outputs
+	if n := out.Rows * out.Cols; cap(out.Data) < n {
+		out.Data = make([]float32, n)
+	} else {
+		out.Data = out.Data[:n]
+	}
+	w.batches = w.s.cutter.cut(out.Rows, w.batches[:0])
+	for _, b := range w.batches {
+		if err := w.compute(ctx, &u, b, kernel.Rows(out, b.first, b.rows*b.sequences)); err != nil {
+			return kernel.Matrix{}, err
+		}
+	}
+	return out, nil
+}
+
+// accepts complains about an utterance that does not fit the network. I-vectors that it does not want don't matter.
+func (s *Scorer) accepts(u *Utterance) error {
+	switch {
+	case u.Features.Rows == 0:
+		return ErrEmpty
+	case u.Features.Cols != s.features:
+		return fmt.Errorf("%w: features have %d columns, and the network wants %d", ErrDim, u.Features.Cols, s.features)
+	case s.ivector == 0:
+		return nil
+	}
+	ivector := len(u.Ivector)
+	if u.OnlineIvectors.Rows > 0 {
+		switch {
+		case ivector > 0:
+			return fmt.Errorf("%w: there is an i-vector for the utterance, and there are others for parts of it", ErrOptions)
+		case s.period <= 0:
+			return fmt.Errorf("%w: online i-vectors want online-ivector-period", ErrOptions)
+		}
+		ivector = u.OnlineIvectors.Cols
+	}
+	switch ivector {
+	case s.ivector:
+		return nil
+	case 0:
+		return fmt.Errorf("%w, and the network wants one of %d elements", ErrIvector, s.ivector)
+	}
+	return fmt.Errorf("%w: an i-vector of %d elements, and the network wants %d", ErrDim, ivector, s.ivector)
+}
+
+// compute computes the chunks of a batch into out.
+func (w *Worker) compute(ctx context.Context, u *Utterance, b batch, out kernel.Matrix) error {
+	c, err := w.computer(ctx, b.shape)
+	if err != nil {
+		return err
+	}
+	defer c.Reset()
+	if err := c.AcceptInput(inputNode, w.input(u.Features, b)); err != nil {
+		return err
+	}
+	if w.s.ivector > 0 {
+		v, err := w.ivector(u, b)
+		if err != nil {
+			return err
+		}
+		if err := c.AcceptInput(ivectorNode, v); err != nil {
+			return err
+		}
+	}
+	start := time.Now()
+	err = c.Run(ctx)
+	w.busy += time.Since(start)
+	if err != nil {
+		return err
+	}
+	y, err := c.Output(outputNode)
+	if err != nil {
+		return err
+	}
+	w.s.finish(out, y)
+	return nil
+}
+
+// computer returns a computer for chunks of a shape.
+func (w *Worker) computer(ctx context.Context, s shape) (*exec.Computer, error) {
+	p, err := w.s.programs.get(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if c := w.computers[p]; c != nil {
+		return c, nil
+	}
+	if len(w.computers) == maxComputers {
+		clear(w.computers)
+		w.workspace.Trim()
+	}
+	c, err := p.NewComputer(exec.ComputerOptions{Workspace: &w.workspace})
+	if err != nil {
+		return nil, err
+	}
+	w.computers[p] = c
+	return c, nil
+}
+
+// input returns the features of the chunks of a batch, one below the other. Before the first frame of the utterance that one
+// is repeated, after the last frame the last.
+func (w *Worker) input(features kernel.Matrix, b batch) kernel.Matrix {
+	first, frames := b.first*w.s.step-b.left, b.frames(w.s.step)
+	if b.sequences == 1 && first >= 0 && first+frames <= features.Rows {
+		return kernel.Rows(features, first, frames)
+	}
+	cols := features.Cols
+	w.features = resize(w.features, b.sequences*frames*cols)
+	dst := w.features
+	for n := range b.sequences {
+		t := first + n*b.rows*w.s.step
+		for end := t + frames; t < end; t++ {
+			copy(dst[:cols], kernel.Row(features, min(max(t, 0), features.Rows-1)))
+			dst = dst[cols:]
+		}
+	}
+	return kernel.Matrix{Rows: b.sequences * frames, Cols: cols, Stride: cols, Data: w.features}
+}
+
+// lateIvector is how many frames an i-vector may be late. Half a second can be the edge of a window; more means that the
+// i-vectors belong to something else.
+const lateIvector = 50
+
+// ivector returns an i-vector for each chunk of a batch: that of the utterance, or the one that was the latest in the middle of
+// the chunk.
+func (w *Worker) ivector(u *Utterance, b batch) (kernel.Matrix, error) {
+	dim := w.s.ivector
+	w.ivectors = resize(w.ivectors, b.sequences*dim)
+	for n := range b.sequences {
+		v := u.Ivector
+		if u.OnlineIvectors.Rows > 0 {
+			frame := (b.first+n*b.rows)*w.s.step + (b.rows-1)*w.s.step/2
+			row, last := frame/w.s.period, u.OnlineIvectors.Rows-1
+			if (row-last)*w.s.period > lateIvector {
+				return kernel.Matrix{}, fmt.Errorf("%w for frame %d: there are %d, one every %d frames (is online-ivector-period right?)",
+					ErrIvector, frame, last+1, w.s.period)
+			}
+			v = kernel.Row(u.OnlineIvectors, min(row, last))
+		}
+		copy(w.ivectors[n*dim:], v)
+	}
+	return kernel.Matrix{Rows: b.sequences, Cols: dim, Stride: dim, Data: w.ivectors}, nil
+}
+
+// resize returns a slice of n elements with undefined contents.
+func resize(s []float32, n int) []float32 {
+	if cap(s) < n {
+		return make([]float32, n)
+	}
+	return s[:n]
+}
+
+// finish turns the output y of a computation into what is wanted.
+func (s *Scorer) finish(out, y kernel.Matrix) {
+	kernel.Copy(out, y)
+	if s.scale != 1 {
+		kernel.Scale(s.scale, out)
+	}
+	if s.offset != nil {
+		kernel.AddRow(out, 1, s.offset)
+	}
+	if !s.exp {
+		return
+	}
+	for i := range out.Rows {
+		row := kernel.Row(out, i)
+		kernel.ExpVec(row, row, 0)
+	}
+}

@@ -1,0 +1,144 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// ParseArguments reads values for inputs, which are known by their names, as text:
+//
+//	x=[1, 2]; y=3; X=zeros(2, 2) + 1
+//
+// The values are expressions without variables. They are converted to the types of elements of the inputs. The error wraps ErrArgument or
+// tensor.ErrSyntax.
+func ParseArguments(ctx context.Context, inputs []*fgraph.Variable, text string) ([]*array.Array, error) {
+	args := make([]*array.Array, len(inputs))
+	for _, part := range strings.Split(text, ";") {
+		name, expr, ok := strings.Cut(part, "=")
+		name = strings.TrimSpace(name)
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		if !ok {
+			return nil, fmt.Errorf("%w: %q is not of the form name=value", ErrArgument, strings.TrimSpace(part))
+		}
+		v, err := evaluate(ctx, expr)
+		if err != nil {
+			return nil, fmt.Errorf("value of %s: %w", name, err)
+		}
+		known := false
+		for i, in := range inputs {
+			if in.Name() != name {
+				continue
+			}
+			known = true
+			t := tensor.TypeOf(in)
+			if t.IsCSR() && v.NDim() == 2 {
+				args[i] = array.ToCSR(v.Cast(t.DType()))
+			} else {
+				args[i] = v.Cast(t.DType())
+			}
+			if err := t.Holds(args[i]); err != nil {
+				return nil, fmt.Errorf("%w: value of %s: %w", ErrArgument, name, err)
+			}
+		}
+		if !known {
+			return nil, fmt.Errorf("%w: the expression has no input %s", ErrArgument, name)
+		}
+	}
+	var missing []string
+	for i, in := range inputs {
+		if args[i] == nil {
+			missing = append(missing, in.Name())
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%w: no value for %s", ErrArgument, strings.Join(missing, ", "))
+	}
+	return args, nil
+}
+
+// evaluate computes an expression without variables.
+func evaluate(ctx context.Context, text string) (*array.Array, error) {
+	s := tensor.NewScope()
+	s.Strict = true
+	out, err := s.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	f, err := NewFunction(ctx, nil, out[:1], FunctionOptions{})
+	if err != nil {
+		return nil, err
+	}
+	values, err := f.Call(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return values[0], nil
+}
+
+// Shapes that are tried for random arguments: first one size for all that is not known, then sizes at random.
+const (
+	mostShapes = 4000
+	mostSize   = 7
+)
+
+// RandomArguments returns random values for the inputs, of shapes with which the function can be called: they are found by trying.
+// Floats lie between -2 and 2, integers between 0 and 2. The same seed gives the same values. The error is that of the last try.
+func (f *Function) RandomArguments(ctx context.Context, seed uint64) ([]*array.Array, error) {
+	rng := rand.New(rand.NewPCG(seed, 0x5eed))
+	args := make([]*array.Array, len(f.inputs)-len(f.shared))
+	r := f.NewRunner()
+	var last error
+	for try := range mostShapes {
+		size := func() int { return 1 + rng.IntN(mostSize) }
+		if sizes := []int{3, 4, 2, 5, 6, 1}; try < len(sizes) {
+			size = func() int { return sizes[try] }
+		}
+		for i := range args {
+			args[i] = randomArray(rng, f.types[i], size)
+		}
+		_, err := r.Run(ctx, args...)
+		switch {
+		case err == nil:
+			return args, nil
+		case errors.Is(err, tensor.ErrShape), errors.Is(err, array.ErrIndex), errors.Is(err, array.ErrEmpty), errors.Is(err, tensor.ErrAssert):
+			last = err
+		default:
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("no shapes were found for which the function can be called: %w", last)
+}
+
+// randomArray returns a value of a type, with the given sizes where it knows none.
+func randomArray(rng *rand.Rand, t tensor.Type, size func() int) *array.Array {
+	shape := t.Shape()
+	for d := range shape {
+		if shape[d] == tensor.Unknown {
+			shape[d] = size()
+		}
+	}
+	a := array.New(t.DType(), shape...)
+	for i := range a.Len() {
+		if t.DType().IsFloat() {
+			a.SetFloat(i, 4*rng.Float64()-2)
+		} else {
+			a.SetFloat(i, float64(rng.IntN(3)))
+		}
+		if t.IsCSR() && rng.IntN(2) == 0 {
+			a.SetFloat(i, 0)
+		}
+	}
+	if t.IsCSR() {
+		return array.ToCSR(a)
+	}
+	return a
+}

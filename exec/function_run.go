@@ -1,0 +1,234 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A Runner calls a Function for one goroutine, in memory that it uses again: after the first calls it allocates next to nothing.
+type Runner struct {
+	f       *Function
+	ws      array.Workspace
+	headers []array.Array // by slot
+	steps   []operands
+	results []*array.Array
+	filled  bool // outputs hold memory
+	calls   int
+	total   time.Duration
+	times   []time.Duration // by step
+	bytes   []int64
+}
+
+type operands struct{ in, out []*array.Array }
+
+// NewRunner returns a runner.
+func (f *Function) NewRunner() *Runner {
+	r := &Runner{f: f, headers: make([]array.Array, f.slots), steps: make([]operands, len(f.steps))}
+	r.ws.MaxBytes = f.opts.MaxBytes
+	pointers := func(slots []int32) []*array.Array {
+		list := make([]*array.Array, len(slots))
+		for i, s := range slots {
+			list[i] = &r.headers[s]
+		}
+		return list
+	}
+	for i, s := range f.steps {
+		r.steps[i] = operands{pointers(s.in), pointers(s.out)}
+	}
+	for _, c := range f.consts {
+		r.headers[c.slot] = *c.value
+	}
+	r.results = make([]*array.Array, len(f.outputs)-len(f.updates))
+	if f.opts.Profile {
+		r.times, r.bytes = make([]time.Duration, len(f.steps)), make([]int64, len(f.steps))
+	}
+	return r
+}
+
+// Call calls the function with arguments for its inputs, which are only read unless they were declared Mutable. The results belong to the
+// caller. The error wraps ErrArgument, or is an *ApplyError, or the context's.
+func (f *Function) Call(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
+	return f.NewRunner().Run(ctx, args...)
+}
+
+// Run is Function.Call, with results that are valid until the next Run.
+func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
+	f := r.f
+	start := time.Now()
+	if err := r.accept(args); err != nil {
+		return nil, err
+	}
+	r.recycle()
+	for i := range f.steps {
+		if i%64 == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := r.step(i); err != nil {
+			r.abandon()
+			return nil, err
+		}
+	}
+	r.filled = true
+	for i := range r.results {
+		o := f.outputs[i]
+		if r.results[i] = &r.headers[o.slot]; o.copy {
+			r.results[i] = r.results[i].Clone()
+		}
+	}
+	r.update()
+	r.calls++
+	r.total += time.Since(start)
+	return r.results, nil
+}
+
+// accept puts the arguments and the shared values into their slots.
+func (r *Runner) accept(args []*array.Array) error {
+	f := r.f
+	if len(args)+len(f.shared) != len(f.inputs) {
+		return fmt.Errorf("%w: %d for %d inputs", ErrArgument, len(args), len(f.inputs)-len(f.shared))
+	}
+	for i, slot := range f.inputs {
+		name := f.graph.Inputs()[i].Name()
+		var a *array.Array
+		if i < len(args) {
+			a = args[i]
+		} else {
+			a = f.shared[i-len(args)].value
+		}
+		if a == nil {
+			return fmt.Errorf("%w: input %d (%s) is nil", ErrArgument, i, name)
+		}
+		if err := f.types[i].Holds(a); err != nil {
+			return fmt.Errorf("%w: input %d (%s): %w", ErrArgument, i, name, err)
+		}
+		r.headers[slot] = *a
+	}
+	return nil
+}
+
+// recycle takes back the memory of the results of the last call.
+func (r *Runner) recycle() {
+	if !r.filled {
+		return
+	}
+	r.filled = false
+	for slot, kind := range r.f.kinds {
+		if kind == displayed && int(r.f.roots[slot]) == slot {
+			r.ws.Release(&r.headers[slot])
+		}
+	}
+}
+
+// abandon forgets all memory after a failure: what was in use is left to the garbage collector.
+func (r *Runner) abandon() {
+	r.ws = array.Workspace{MaxBytes: r.ws.MaxBytes}
+	r.filled = false
+}
+
+// step computes an apply and gives back memory.
+func (r *Runner) step(i int) (err error) {
+	s, o := &r.f.steps[i], &r.steps[i]
+	defer func() {
+		if p := recover(); p != nil {
+			err = &ApplyError{s.apply.String(), s.apply.Origin(), fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack())}
+		}
+	}()
+	var start time.Time
+	if r.times != nil {
+		start = time.Now()
+	}
+	if err := s.kernel(&r.ws, o.in, o.out); err != nil {
+		return &ApplyError{s.apply.String(), s.apply.Origin(), err}
+	}
+	if r.times != nil {
+		r.times[i] += time.Since(start)
+		for _, a := range o.out {
+			r.bytes[i] += int64(a.Bytes())
+		}
+	}
+	for _, slot := range s.free {
+		r.ws.Release(&r.headers[slot])
+	}
+	return nil
+}
+
+// update gives shared variables their new values. What shows the old value of one is copied before any is changed.
+func (r *Runner) update() {
+	f := r.f
+	first := len(f.outputs) - len(f.updates)
+	kept := make([]*array.Array, len(f.updates))
+	for i, s := range f.updates {
+		slot := f.outputs[first+i].slot
+		out := &r.headers[slot]
+		inPlace := out.SharesMemory(s.value) && out.Contiguous() && s.value.Contiguous() && array.SameShape(out, s.value)
+		if f.kinds[f.roots[slot]] == foreign && !inPlace {
+			kept[i] = out.Clone()
+		}
+	}
+	for i, s := range f.updates {
+		out := &r.headers[f.outputs[first+i].slot]
+		switch {
+		case kept[i] != nil:
+			s.value = kept[i]
+		case out.SharesMemory(s.value):
+		case array.SameShape(out, s.value):
+			array.CopyTo(s.value, out)
+		default:
+			s.value = out.Clone()
+		}
+	}
+}
+
+// Peak returns the largest number of bytes that results took at once, arguments and constants not counted.
+func (r *Runner) Peak() int64 { return r.ws.Peak() }
+
+// Profile returns what it cost to make the function and, if FunctionOptions.Profile was set, to call it: by op, the dearest first.
+func (r *Runner) Profile() *profile.Function {
+	p := r.f.Profile()
+	p.Calls, p.CallTime = r.calls, r.total
+	at := make(map[string]int)
+	for i, t := range r.times {
+		name := r.f.steps[i].apply.Op().String()
+		k, ok := at[name]
+		if !ok {
+			k = len(p.Execution)
+			at[name] = k
+			p.Execution = append(p.Execution, profile.OpCost{Name: name})
+		}
+		c := &p.Execution[k]
+		c.Applies++
+		c.Calls += r.calls
+		c.Time += t
+		c.Bytes += r.bytes[i]
+	}
+	slices.SortStableFunc(p.Execution, func(a, b profile.OpCost) int {
+		if a.Time != b.Time {
+			return int(b.Time - a.Time)
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return p
+}
+
+// An ApplyCost is the cost of one apply over all calls.
+type ApplyCost struct {
+	Apply string
+	Time  time.Duration
+	Bytes int64
+}
+
+// ByApply returns the cost of each apply in the order of the computation, if FunctionOptions.Profile was set.
+func (r *Runner) ByApply() []ApplyCost {
+	list := make([]ApplyCost, len(r.times))
+	for i, t := range r.times {
+		list[i] = ApplyCost{r.f.steps[i].apply.String(), t, r.bytes[i]}
+	}
+	return list
+}

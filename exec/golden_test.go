@@ -1,0 +1,205 @@
+package exec_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/compile"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// TestGolden compiles and runs the reference cases and compares with Kaldi: outputs, derivatives of inputs, gradients.
+func TestGolden(t *testing.T) {
+	for _, dir := range goldenDirs(t) {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			ref := loadCase(t, dir)
+			c, err := compile.Compile(ref.Net, ref.Request, compile.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			runCase(t, ref, c)
+		})
+	}
+}
+
+// TestGoldenKaldi runs the computations that Kaldi made, compiled and optimized, where they need no precomputed indexes,
+// which the files do not have.
+func TestGoldenKaldi(t *testing.T) {
+	for _, dir := range goldenDirs(t) {
+		for _, name := range []string{"computation.json", "computation_optimized.json"} {
+			t.Run(filepath.Base(dir)+"/"+strings.TrimSuffix(name, ".json"), func(t *testing.T) {
+				t.Parallel()
+				data, err := os.ReadFile(filepath.Join(dir, name))
+				if errors.Is(err, fs.ErrNotExist) {
+					t.Skip("the case comes without Kaldi's computations")
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				c, _, err := computation.ReadJSON(bytes.NewReader(data))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(c.PrecomputedIndexes) > 1 {
+					t.Skip("needs precomputed indexes")
+				}
+				ref := loadCase(t, dir)
+				c.NeedModelDerivative = ref.Request.NeedModelDerivative
+				runCase(t, ref, c)
+			})
+		}
+	}
+}
+
+// goldenDirs returns the folders of the reference cases: those that come with the project, and those in the folder that the
+// environment variable NNOPT_GOLDEN names, if it is set.
+func goldenDirs(t *testing.T) []string {
+	t.Helper()
+	roots := []string{"../nnet3/testdata"}
+	if all := os.Getenv("NNOPT_GOLDEN"); all != "" {
+		roots = []string{all}
+	}
+	var dirs []string
+	for _, root := range roots {
+		found, err := filepath.Glob(filepath.Join(root, "*/*/case.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			dirs = append(dirs, filepath.Dir(f))
+		}
+	}
+	if len(dirs) == 0 {
+		t.Fatal("no reference cases, not even in testdata")
+	}
+	return dirs
+}
+
+func loadCase(t *testing.T, dir string) *refCase {
+	t.Helper()
+	ref, err := readCase(dir)
+	if errors.Is(err, nnet3.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+// gradientOf returns a network in which the gradient of nn can be accumulated.
+func gradientOf(nn *nnet3.Nnet) *nnet3.Nnet {
+	g := nn.Copy()
+	for i, c := range g.Components {
+		g.Components[i] = component.NewGradient(c)
+	}
+	return g
+}
+
+// runCase runs a computation for a case, twice with one computer, on poisoned memory, and compares both times.
+func runCase(t *testing.T, ref *refCase, c *computation.Computation) {
+	t.Helper()
+	opts := exec.ComputerOptions{Poison: true}
+	if ref.Backward {
+		opts.ToUpdate = gradientOf(ref.Net)
+	}
+	comp, err := exec.NewComputer(c, ref.Net, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		comp.Reset()
+		for _, in := range ref.Inputs {
+			if err := comp.AcceptInput(in.Name, in.Matrix); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := comp.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range ref.Outputs {
+			compareOutput(t, comp, want.Name, want.Matrix, 1e-4)
+		}
+		if !ref.Backward {
+			continue
+		}
+		for _, in := range ref.OutputDerivs {
+			if err := comp.AcceptInput(in.Name, in.Matrix); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := comp.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range ref.InputDerivs {
+			compareOutput(t, comp, want.Name, want.Matrix, 1e-3)
+		}
+	}
+	if ref.Gradient != nil {
+		compareGradients(t, ref, opts.ToUpdate, 2)
+	}
+}
+
+func compareOutput(t *testing.T, comp *exec.Computer, name string, want kernel.Matrix, tolerance float64) {
+	t.Helper()
+	got, err := comp.Output(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Rows != want.Rows || got.Cols != want.Cols {
+		t.Fatalf("%s is %dx%d, Kaldi's is %dx%d", name, got.Rows, got.Cols, want.Rows, want.Cols)
+	}
+	var a, b []float32
+	for i := range want.Rows {
+		a, b = append(a, kernel.Row(got, i)...), append(b, kernel.Row(want, i)...)
+	}
+	agree(t, name, a, b, tolerance)
+}
+
+// compareGradients compares gradients that were accumulated over a number of runs.
+func compareGradients(t *testing.T, ref *refCase, got *nnet3.Nnet, runs int) {
+	t.Helper()
+	tolerance := 1e-3
+	if strings.Contains(ref.Family, "gru") {
+		tolerance = 5e-3 // Kaldi's backward pass draws random numbers there
+	}
+	for i, w := range ref.Gradient.Components {
+		want, ok := w.(component.UpdatableComponent)
+		if !ok {
+			continue
+		}
+		a := component.Vectorize(got.Components[i].(component.UpdatableComponent), nil)
+		for k := range a {
+			a[k] /= float32(runs)
+		}
+		agree(t, "gradient of "+ref.Gradient.ComponentNames[i], a, component.Vectorize(want, nil), tolerance)
+	}
+}
+
+// agree compares numbers as the reference cases ask for it: the norm of the difference, against a relative and an absolute
+// tolerance.
+func agree(t *testing.T, what string, got, kaldi []float32, tolerance float64) {
+	t.Helper()
+	var diff, norm float64
+	for i, k := range kaldi {
+		d := float64(got[i]) - float64(k)
+		diff += d * d
+		norm += float64(k) * float64(k)
+	}
+	diff, norm = math.Sqrt(diff), math.Sqrt(norm)
+	if !(diff <= tolerance*norm+1e-6*math.Sqrt(float64(len(kaldi)))) { // false for NaN
+		t.Errorf("%s: norm of difference %g, of Kaldi's %g", what, diff, norm)
+	}
+}

@@ -1,0 +1,63 @@
+package pipeline
+
+import (
+	"context"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+)
+
+// TestRunAllocatesNothing runs optimized computations again and again: from the second time on, nothing may be allocated.
+func TestRunAllocatesNothing(t *testing.T) {
+	opt, err := passes.Default().Build(optdb.Include("fast_run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	for _, name := range []string{"tdnnf_infer", "tdnn_relu_renorm_infer"} {
+		nn, _, err := Load("../../nnet3/testdata/recipes/"+name+"/model.raw", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := NewRequest(nn, Chunk{Frames: 30, Subsampling: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := Build(ctx, nn, req, Options{Optimizer: opt})
+		if err != nil {
+			t.Fatal(err)
+		}
+		Prepare(nn, plan.Optimized)
+		prog, err := exec.NewProgram(plan.Optimized, nn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := prog.NewComputer(exec.ComputerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := RandomValues(nn, req, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := func() {
+			c.Reset()
+			for _, x := range in.Inputs {
+				if err := c.AcceptInput(x.Name, x.Matrix); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.Run(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Output("output"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := testing.AllocsPerRun(20, run); n != 0 && !raceDetector {
+			t.Errorf("%s: %g allocations a run", name, n)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// A Named matrix is the value of an input or output node.
+type Named struct {
+	Name   string
+	Matrix kernel.Matrix
+}
+
+// RandomValues returns a matrix for every input of the request, and for every output that comes with a derivative, with
+// elements from the standard normal distribution that depend on the seed and the name of the node and on nothing else.
+func RandomValues(nn *nnet3.Nnet, req *computation.Request, seed uint64) (Values, error) {
+	var v Values
+	add := func(list *[]Named, spec *computation.IoSpecification, salt string) error {
+		node := nn.NodeIndex(spec.Name)
+		if node < 0 {
+			return fmt.Errorf("%w: the network has no node %q", computation.ErrRequest, spec.Name)
+		}
+		*list = append(*list, Named{spec.Name, randomMatrix(newRand(seed, spec.Name+salt), len(spec.Indexes), nn.OutputDim(node))})
+		return nil
+	}
+	for i := range req.Inputs {
+		if err := add(&v.Inputs, &req.Inputs[i], ""); err != nil {
+			return v, err
+		}
+	}
+	for i := range req.Outputs {
+		if req.Outputs[i].HasDeriv {
+			if err := add(&v.OutputDerivs, &req.Outputs[i], " derivative"); err != nil {
+				return v, err
+			}
+		}
+	}
+	return v, nil
+}
+
+// Calibrate gives the batch normalization components of a network the statistics of what they see when the network computes
+// the request on random inputs, and puts all components into test mode. It does for a network with random parameters what training
+// does for one that learns: without, activations grow or fade from layer to layer.
+func Calibrate(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, seed uint64) error {
+	defer nn.SetTestMode(true)
+	nn.SetTestMode(true)
+	eachBatchNorm(nn, func(i int, bn *component.BatchNorm) {
+		bn.ZeroStats()
+		bn.SetTestMode(false)
+	})
+	forward := *req
+	forward.NeedModelDerivative, forward.StoreComponentStats = false, true
+	plan, err := Build(ctx, nn, &forward, Options{})
+	if err != nil {
+		return err
+	}
+	in, err := RandomValues(nn, &forward, seed)
+	if err != nil {
+		return err
+	}
+	seen := nn.Copy()
+	computer, err := exec.NewComputer(plan.Compiled, nn, exec.ComputerOptions{Stats: seen})
+	if err != nil {
+		return err
+	}
+	if err := pass(ctx, computer, in.Inputs); err != nil {
+		return err
+	}
+	eachBatchNorm(seen, func(i int, bn *component.BatchNorm) { nn.Components[i] = bn })
+	return nil
+}
+
+func eachBatchNorm(nn *nnet3.Nnet, do func(i int, bn *component.BatchNorm)) {
+	for i, c := range nn.Components {
+		if bn, ok := c.(*component.BatchNorm); ok {
+			do(i, bn)
+		}
+	}
+}
+
+// newRand returns a source that depends on the seed and the name.
+func newRand(seed uint64, name string) *rand.Rand {
+	h := fnv.New64a()
+	io.WriteString(h, name)
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+func randomMatrix(r *rand.Rand, rows, cols int) kernel.Matrix {
+	m := kernel.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
+	for i := range m.Data {
+		m.Data[i] = float32(r.NormFloat64())
+	}
+	return m
+}

@@ -1,0 +1,153 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// Values are what goes into a run.
+type Values struct {
+	// Inputs are the matrices of the inputs of the request.
+	Inputs []Named
+	// OutputDerivs are the derivatives of the outputs that come with one. Without any, the backward part is not run.
+	OutputDerivs []Named
+}
+
+// Results are what comes out of a run. The matrices are the caller's.
+type Results struct {
+	// Outputs are the outputs of the request, in its order.
+	Outputs []Named
+	// InputDerivs are the derivatives of the inputs that ask for one, in the order of the request.
+	InputDerivs []Named
+	// Gradient is a network with the gradient in place of the parameters, nil if the request wants none.
+	Gradient *nnet3.Nnet
+}
+
+// Run executes a computation that answers the request, from checking it to taking its outputs.
+func Run(ctx context.Context, c *computation.Computation, nn *nnet3.Nnet, req *computation.Request, in Values) (*Results, error) {
+	var opts exec.ComputerOptions
+	res := new(Results)
+	if req.NeedModelDerivative {
+		res.Gradient = NewGradient(nn)
+		opts.ToUpdate = res.Gradient
+	}
+	computer, err := exec.NewComputer(c, nn, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := pass(ctx, computer, in.Inputs); err != nil {
+		return nil, err
+	}
+	for i := range req.Outputs {
+		if res.Outputs, err = take(res.Outputs, computer, req.Outputs[i].Name); err != nil {
+			return nil, err
+		}
+	}
+	if len(in.OutputDerivs) == 0 {
+		return res, nil
+	}
+	if err := pass(ctx, computer, in.OutputDerivs); err != nil {
+		return nil, err
+	}
+	for i := range req.Inputs {
+		if !req.Inputs[i].HasDeriv {
+			continue
+		}
+		if res.InputDerivs, err = take(res.InputDerivs, computer, req.Inputs[i].Name); err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+// pass hands in matrices and runs up to the next marker or the end.
+func pass(ctx context.Context, computer *exec.Computer, inputs []Named) error {
+	for _, in := range inputs {
+		if err := computer.AcceptInput(in.Name, in.Matrix); err != nil {
+			return err
+		}
+	}
+	return computer.Run(ctx)
+}
+
+// take appends a copy of what a computer provides.
+func take(list []Named, computer *exec.Computer, name string) ([]Named, error) {
+	m, err := computer.Output(name)
+	if err != nil {
+		return nil, err
+	}
+	c := kernel.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Cols, Data: make([]float32, m.Rows*m.Cols)}
+	kernel.Copy(c, m)
+	return append(list, Named{name, c}), nil
+}
+
+// NewGradient returns a network of the shape of nn in which a computation can accumulate the gradient of the parameters.
+func NewGradient(nn *nnet3.Nnet) *nnet3.Nnet {
+	g := nn.Copy()
+	for i, c := range nn.Components {
+		g.Components[i] = component.NewGradient(c)
+	}
+	return g
+}
+
+// Prepare lets the components that a computation runs forward make the form of their parameters in which they compute
+// fastest. It is done once, before anything runs, and anew after parameters were changed; without it results are the same.
+func Prepare(nn *nnet3.Nnet, c *computation.Computation) {
+	done := make(map[int32]bool)
+	for _, cmd := range c.Commands {
+		if cmd.Type != computation.Propagate || done[cmd.Arg1] {
+			continue
+		}
+		done[cmd.Arg1] = true
+		if p, ok := c.Component(nn, cmd.Arg1).(component.Preparer); ok {
+			p.Prepare()
+		}
+	}
+}
+
+// Patience says how long Measure goes on.
+type Patience struct {
+	Runs int           // at least so many runs; 0 means 7
+	Time time.Duration // and, after that, until so much time has passed
+}
+
+// Measure runs a program again and again and returns the time that the quickest run took. Handing in the inputs is part of a
+// run; the memory of one run serves the next. timing, if not nil, gets the time of every command of all runs, which then
+// take a little longer.
+func Measure(ctx context.Context, p *exec.Program, nn *nnet3.Nnet, in Values, patience Patience, timing *exec.Timing) (best time.Duration, runs int, err error) {
+	opts := exec.ComputerOptions{Timing: timing}
+	if p.Computation().NeedModelDerivative {
+		opts.ToUpdate = NewGradient(nn)
+	}
+	computer, err := p.NewComputer(opts)
+	if err != nil {
+		return 0, 0, err
+	}
+	if patience.Runs <= 0 {
+		patience.Runs = 7
+	}
+	began := time.Now()
+	for runs < patience.Runs || time.Since(began) < patience.Time {
+		computer.Reset()
+		start := time.Now()
+		if err := pass(ctx, computer, in.Inputs); err != nil {
+			return 0, 0, err
+		}
+		if len(in.OutputDerivs) > 0 {
+			if err := pass(ctx, computer, in.OutputDerivs); err != nil {
+				return 0, 0, err
+			}
+		}
+		took := time.Since(start)
+		if runs++; runs == 1 || took < best {
+			best = took
+		}
+	}
+	return best, runs, nil
+}

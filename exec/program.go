@@ -1,0 +1,288 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/go-multierror"
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// Errors that the errors of this package wrap.
+var (
+	// ErrProgram: a computation and a network do not make a program.
+	ErrProgram = errors.New("computation can't be run with this network")
+	// ErrOptions: the options of a computer do not fit its program.
+	ErrOptions = errors.New("computer options do not fit the program")
+	// ErrIO: an input or output is named that is not there, at this point; or its size is wrong.
+	ErrIO = errors.New("no such input or output")
+	// ErrState: a computer is used that has finished or failed, and was not Reset.
+	ErrState = errors.New("computer is not in a state to go on")
+	// ErrPanic: a command panicked.
+	ErrPanic = errors.New("panic")
+)
+
+// Program is a computation bound to a network, with all operands resolved: sub-matrices to places in matrices, components
+// to what they can do, vectors of rows to places. It is immutable, and safe for concurrent use as long as nobody changes
+// the network.
+type Program struct {
+	computation *computation.Computation
+	info        *computation.NetworkInfo
+	instrs      []instruction
+	views       []view // by sub-matrix
+	sizes       []int  // by matrix: elements
+	ports       []port
+	components  []component.Component // by number, the derived ones after the network's
+	plan        plan
+	memos       int  // number of memo slots, the unused slot 0 included
+	updates     bool // some command updates parameters
+}
+
+// view is a sub-matrix as a place in its matrix, whose rows are contiguous.
+type view struct {
+	matrix             int32
+	start, end         int // in the matrix's elements
+	rows, cols, stride int
+}
+
+// of returns the view of the matrix's memory.
+func (v *view) of(buffer []float32) kernel.Matrix {
+	return kernel.Matrix{Rows: v.rows, Cols: v.cols, Stride: v.stride, Data: buffer[v.start:v.end]}
+}
+
+// instruction is a command with its operands at hand. Views are numbers of sub-matrices, 0 for none.
+type instruction struct {
+	typ        computation.CommandType
+	stats      bool // of Propagate: store statistics
+	alpha      float32
+	dst, src   int32 // what is written and what is read; of Backprop the derivatives of input and output
+	x, y       int32 // of Backprop: values of input and output
+	component  int32
+	memo       int32 // slot, 0 for none
+	port       int32 // of AcceptInput and ProvideOutput
+	target     int32 // of GotoLabel
+	offset     int   // of AllocMatrix and AcceptInput: place of the matrix in the planned memory
+	propagator component.Component
+	backprop   component.Backpropper
+	pre        component.Precomputed
+	rows       []int32            // Indexes
+	ranges     []computation.Pair // IndexesRanges
+	places     []place            // IndexesMulti
+}
+
+// place is a row somewhere; matrix -1 is none.
+type place struct {
+	matrix int32
+	start  int // in the matrix's elements
+}
+
+// port is a node through which matrices come in or go out. Both may happen at one node: a value and its derivative.
+type port struct {
+	node    int32
+	name    string
+	accepts []int32 // numbers of the AcceptInput commands
+	provide bool    // there is a ProvideOutput command
+}
+
+// NewProgram checks the computation and binds it to the network that it was compiled for. Where precomputed indexes have
+// not been computed, as in a computation that was read from a file, the components are asked for them. The error lists
+// everything that is wrong: it wraps the checker's kinds, or ErrProgram.
+func NewProgram(c *computation.Computation, nn *nnet3.Nnet) (*Program, error) {
+	info := computation.NewNetworkInfo(nn, c.Derived)
+	if err := computation.Check(c, info, computation.CheckOptions{AllowUnused: true}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrProgram, err)
+	}
+	p := &Program{
+		computation: c,
+		info:        info,
+		instrs:      make([]instruction, len(c.Commands)),
+		views:       make([]view, len(c.Submatrices)),
+		sizes:       make([]int, len(c.Matrices)),
+		components:  append(append([]component.Component(nil), nn.Components...), c.Derived...),
+		plan:        newPlan(c),
+		memos:       1,
+	}
+	for m, info := range c.Matrices {
+		p.sizes[m] = int(info.Rows) * int(info.Cols)
+	}
+	for s := 1; s < len(c.Submatrices); s++ {
+		sub := c.Submatrices[s]
+		stride := int(c.Matrices[sub.Matrix].Cols)
+		start := int(sub.RowOffset)*stride + int(sub.ColOffset)
+		p.views[s] = view{
+			matrix: sub.Matrix,
+			start:  start,
+			end:    start + (int(sub.NumRows)-1)*stride + int(sub.NumCols),
+			rows:   int(sub.NumRows), cols: int(sub.NumCols), stride: stride,
+		}
+	}
+	pre, err := c.Precomputed(nn)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrProgram, err)
+	}
+	b := binder{Program: p, multi: make([][]place, len(c.IndexesMulti)), pre: pre}
+	var errs *multierror.Error
+	for i, cmd := range c.Commands {
+		if err := b.bind(i, cmd); err != nil {
+			errs = multierror.Append(errs, fmt.Errorf("%w: %w", ErrProgram, p.commandError(i, err)))
+		}
+	}
+	if err := errs.ErrorOrNil(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Computation returns the computation that the program runs.
+func (p *Program) Computation() *computation.Computation { return p.computation }
+
+// Inputs and Outputs return the names of the nodes for which matrices are accepted and provided, in the order of the
+// commands; derivatives are among them.
+func (p *Program) Inputs() []string {
+	return p.portNames(func(t *port) bool { return len(t.accepts) > 0 })
+}
+
+// Outputs returns the names of the nodes for which matrices are provided.
+func (p *Program) Outputs() []string { return p.portNames(func(t *port) bool { return t.provide }) }
+
+func (p *Program) portNames(want func(*port) bool) []string {
+	var names []string
+	for i := range p.ports {
+		if want(&p.ports[i]) {
+			names = append(names, p.ports[i].name)
+		}
+	}
+	return names
+}
+
+// portNumber returns the number of the port at a node, made if need be.
+func (p *Program) portNumber(node int32) int32 {
+	for i := range p.ports {
+		if p.ports[i].node == node {
+			return int32(i)
+		}
+	}
+	p.ports = append(p.ports, port{node: node, name: p.info.Nodes[node].Name})
+	return int32(len(p.ports) - 1)
+}
+
+// port returns the port of the given name, -1 for none.
+func (p *Program) port(name string) int {
+	for i := range p.ports {
+		if p.ports[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// CommandError is the failure of a command.
+type CommandError struct {
+	Command int    // its number
+	Text    string // the command as the printer of package computation writes it
+	Err     error
+	Stack   []byte // where it was, if it panicked
+}
+
+// Error names the command.
+func (e *CommandError) Error() string {
+	return fmt.Sprintf("command c%d, %s: %v", e.Command, e.Text, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *CommandError) Unwrap() error { return e.Err }
+
+func (p *Program) commandError(i int, err error) *CommandError {
+	printer := computation.NewPrinter(p.computation, p.info)
+	printer.MaxRuns = 6
+	return &CommandError{Command: i, Text: printer.Command(i), Err: err}
+}
+
+// binder resolves the operands of commands.
+type binder struct {
+	*Program
+	multi [][]place               // by vector of IndexesMulti, once resolved
+	pre   []component.Precomputed // by slot
+}
+
+// baseOf returns the number of the network's component that component i is or is derived from, -1 if there is none.
+func (p *Program) baseOf(i int) int {
+	inNetwork := len(p.components) - len(p.computation.Derived)
+	if i < inNetwork {
+		return i
+	}
+	if d, ok := p.components[i].(component.Derived); ok {
+		return slices.Index(p.components[:inNetwork], d.Base())
+	}
+	return -1
+}
+
+// bind resolves command number i.
+func (b *binder) bind(i int, cmd computation.Command) error {
+	c := b.computation
+	in := &b.instrs[i]
+	*in = instruction{typ: cmd.Type, alpha: cmd.Alpha, dst: max(cmd.Arg1, 0)}
+	if b.plan.size > 0 {
+		in.offset = b.plan.offsets[i]
+	}
+	switch cmd.Type {
+	case computation.SwapMatrix, computation.MatrixCopy, computation.MatrixAdd:
+		in.src = cmd.Arg2
+	case computation.CopyRows, computation.AddRows:
+		in.src, in.rows = cmd.Arg2, c.Indexes[cmd.Arg3]
+	case computation.AddRowRanges:
+		in.src, in.ranges = cmd.Arg2, c.IndexesRanges[cmd.Arg3]
+	case computation.CopyRowsMulti, computation.AddRowsMulti, computation.CopyToRowsMulti, computation.AddToRowsMulti:
+		in.places = b.resolve(cmd.Arg2)
+	case computation.Propagate:
+		in.dst, in.src, in.memo, in.stats = cmd.Arg4, cmd.Arg3, max(cmd.Arg5, 0), cmd.Arg6 == 1
+		in.component, in.propagator, in.pre = cmd.Arg1, b.components[cmd.Arg1], b.pre[cmd.Arg2]
+		b.memos = max(b.memos, int(in.memo)+1)
+	case computation.Backprop, computation.BackpropNoModelUpdate:
+		in.dst, in.src, in.x, in.y, in.memo = cmd.Arg6, cmd.Arg5, cmd.Arg3, cmd.Arg4, max(cmd.Arg7, 0)
+		in.component, in.pre = cmd.Arg1, b.pre[cmd.Arg2]
+		comp := b.components[cmd.Arg1]
+		back, ok := comp.(component.Backpropper)
+		if !ok {
+			return fmt.Errorf("%s can't compute derivatives", comp.Type())
+		}
+		in.backprop = back
+		if cmd.Type == computation.Backprop && c.NeedModelDerivative && comp.Properties().Has(component.Updatable) {
+			b.updates = true
+			if b.baseOf(int(cmd.Arg1)) < 0 {
+				return errors.New("a component that is derived from no other can't be trained")
+			}
+		}
+	case computation.AcceptInput:
+		in.port = b.portNumber(cmd.Arg2)
+		b.ports[in.port].accepts = append(b.ports[in.port].accepts, int32(i))
+	case computation.ProvideOutput:
+		in.port = b.portNumber(cmd.Arg2)
+		b.ports[in.port].provide = true
+	case computation.GotoLabel:
+		in.dst, in.target = 0, cmd.Arg1
+	}
+	return nil
+}
+
+// resolve turns a vector of pairs into places, once for all commands that use it.
+func (b *binder) resolve(vector int32) []place {
+	if b.multi[vector] != nil {
+		return b.multi[vector]
+	}
+	places := make([]place, len(b.computation.IndexesMulti[vector]))
+	for i, p := range b.computation.IndexesMulti[vector] {
+		if p[0] < 0 {
+			places[i].matrix = -1
+			continue
+		}
+		v := &b.views[p[0]]
+		places[i] = place{v.matrix, v.start + int(p[1])*v.stride}
+	}
+	b.multi[vector] = places
+	return places
+}

@@ -1,0 +1,115 @@
+package refcase
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
+)
+
+// The tolerances: a matrix agrees with Kaldi's where the norm of the difference is at most the tolerance times the norm of
+// Kaldi's, plus absoluteTolerance for each element, added as squares. They are what single precision leaves when sums are
+// added up in another order. The backward pass of gated recurrent units is randomized in Kaldi (self-repair), and two of
+// its own runs differ by up to 9e-4.
+const (
+	outputTolerance     = 1e-4
+	derivativeTolerance = 1e-3
+	gruTolerance        = 5e-3
+	absoluteTolerance   = 1e-6
+)
+
+// gradientTolerance is the tolerance for the gradient of a component.
+func (c *Case) gradientTolerance() float64 {
+	if strings.Contains(c.Family, "gru") {
+		return gruTolerance
+	}
+	return derivativeTolerance
+}
+
+// A Difference is how far a matrix or a list of parameters is from Kaldi's.
+type Difference struct {
+	Norm     float64 // of the difference
+	Kaldi    float64 // norm of Kaldi's
+	Elements int
+}
+
+// Relative is the norm of the difference divided by Kaldi's. Where Kaldi's is zero, or smaller than the absolute tolerance
+// alone, it is divided by that instead, so that the rounding of a zero is not taken for a large difference.
+func (d Difference) Relative() float64 {
+	if d.Norm == 0 {
+		return 0
+	}
+	return d.Norm / max(d.Kaldi, absoluteTolerance*math.Sqrt(float64(d.Elements))/outputTolerance)
+}
+
+// Agrees reports whether the difference is within the tolerance. One with a NaN is not.
+func (d Difference) Agrees(tolerance float64) bool {
+	return d.Norm <= tolerance*d.Kaldi+absoluteTolerance*math.Sqrt(float64(d.Elements))
+}
+
+// Compare returns the difference between two matrices. An element that is NaN or infinite on one side only makes the norm NaN
+// or infinite; one that is the same on both sides counts as equal.
+func Compare(ours, kaldi kernel.Matrix) (Difference, error) {
+	if ours.Rows != kaldi.Rows || ours.Cols != kaldi.Cols {
+		return Difference{}, fmt.Errorf("%d×%d, Kaldi's is %d×%d", ours.Rows, ours.Cols, kaldi.Rows, kaldi.Cols)
+	}
+	var sum sums
+	for i := range ours.Rows {
+		sum.add(kernel.Row(ours, i), kernel.Row(kaldi, i))
+	}
+	return sum.difference(), nil
+}
+
+// sums adds up squares.
+type sums struct {
+	difference2, kaldi2 float64
+	n                   int
+}
+
+func (s *sums) add(ours, kaldi []float32) {
+	for i, k := range kaldi {
+		o := ours[i]
+		if o != k && !(o != o && k != k) {
+			d := float64(o) - float64(k)
+			s.difference2 += d * d
+		}
+		if !math.IsNaN(float64(k)) && !math.IsInf(float64(k), 0) {
+			s.kaldi2 += float64(k) * float64(k)
+		}
+	}
+	s.n += len(kaldi)
+}
+
+func (s *sums) difference() Difference {
+	return Difference{Norm: math.Sqrt(s.difference2), Kaldi: math.Sqrt(s.kaldi2), Elements: s.n}
+}
+
+// compareParameters calls yield with the difference of the parameters of each updatable component of two networks.
+func compareParameters(ours, kaldi *nnet3.Nnet, yield func(name string, d Difference)) error {
+	for i, k := range kaldi.Components {
+		want, ok := k.(component.UpdatableComponent)
+		if !ok {
+			continue
+		}
+		name := kaldi.ComponentNames[i]
+		j := ours.ComponentIndex(name)
+		if j < 0 {
+			return fmt.Errorf("%w: gradient.raw has a component %s, which the model does not have", ErrCase, name)
+		}
+		have, ok := ours.Components[j].(component.UpdatableComponent)
+		if !ok {
+			return fmt.Errorf("%w: component %s is updatable in gradient.raw only", ErrCase, name)
+		}
+		var sum sums
+		a, b := component.Vectorize(have, nil), component.Vectorize(want, nil)
+		if len(a) != len(b) {
+			return fmt.Errorf("%w: component %s has %d parameters, in gradient.raw %d", ErrCase, name, len(a), len(b))
+		}
+		sum.add(a, b)
+		yield(name, sum.difference())
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package refcase
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// ErrCase means that a folder is not a reference case, or one whose files do not fit together.
+var ErrCase = errors.New("not a reference case")
+
+// A Case is a problem with its answer.
+type Case struct {
+	Name    string
+	Family  string // what kind of network it is, such as "tdnnf"
+	Net     *nnet3.Nnet
+	Request *computation.Request
+	// Backward says that derivatives are to be computed.
+	Backward bool
+	// Inputs are what goes in, in the order of the request; OutputDerivs what goes in for the backward pass.
+	Inputs, OutputDerivs []pipeline.Named
+	// Outputs, InputDerivs and Gradient (nil if the request wants none) are Kaldi's answers.
+	Outputs, InputDerivs []pipeline.Named
+	Gradient             *nnet3.Nnet
+	// Unoptimized and Optimized are the sizes of Kaldi's computation.
+	Unoptimized, Optimized computation.Counts
+}
+
+// header is the part of case.json that is no request.
+type header struct {
+	Family   string `json:"family"`
+	Backward bool   `json:"backward"`
+	Kaldi    struct {
+		Unoptimized computation.Counts `json:"unoptimized"`
+		Optimized   computation.Counts `json:"optimized"`
+	} `json:"kaldi"`
+}
+
+// Load reads the case in a folder. The name is the case's; it stands before the names of files in errors.
+func Load(folder fs.FS, name string) (*Case, error) {
+	c := &Case{Name: name}
+	text, err := fs.ReadFile(folder, "case.json")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrCase, name, err)
+	}
+	var h header
+	if err := json.Unmarshal(text, &h); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrCase, path.Join(name, "case.json"), err)
+	}
+	c.Family, c.Backward = h.Family, h.Backward
+	c.Unoptimized, c.Optimized = h.Kaldi.Unoptimized, h.Kaldi.Optimized
+	if c.Net, err = readNet(folder, name, "model.raw"); err != nil {
+		return nil, err
+	}
+	if c.Request, err = computation.ReadRequestJSON(bytes.NewReader(text), computation.NewNetworkInfo(c.Net, nil)); err != nil {
+		return nil, fmt.Errorf("%s: %w", path.Join(name, "case.json"), err)
+	}
+	if err := c.readMatrices(folder); err != nil {
+		return nil, err
+	}
+	if c.Backward && c.Request.NeedModelDerivative {
+		c.Gradient, err = readNet(folder, name, "gradient.raw")
+	}
+	return c, err
+}
+
+// readMatrices reads what the request tells to be there, and reports everything that is not.
+func (c *Case) readMatrices(folder fs.FS) error {
+	var errs *multierror.Error
+	read := func(list *[]pipeline.Named, kind string, spec *computation.IoSpecification) {
+		m, err := readMatrix(folder, c.Name, kind+"_"+spec.Name+".mat")
+		cols := c.Net.OutputDim(c.Net.NodeIndex(spec.Name))
+		if err == nil && (m.Rows != len(spec.Indexes) || m.Cols != cols) {
+			err = fmt.Errorf("%w: %s/%s_%s.mat is %d×%d, the request says %d×%d",
+				ErrCase, c.Name, kind, spec.Name, m.Rows, m.Cols, len(spec.Indexes), cols)
+		}
+		if err != nil {
+			errs = multierror.Append(errs, err)
+			return
+		}
+		*list = append(*list, pipeline.Named{Name: spec.Name, Matrix: m})
+	}
+	for i := range c.Request.Inputs {
+		spec := &c.Request.Inputs[i]
+		read(&c.Inputs, "input", spec)
+		if c.Backward && spec.HasDeriv {
+			read(&c.InputDerivs, "input_deriv", spec)
+		}
+	}
+	for i := range c.Request.Outputs {
+		spec := &c.Request.Outputs[i]
+		read(&c.Outputs, "output", spec)
+		if c.Backward && spec.HasDeriv {
+			read(&c.OutputDerivs, "output_deriv", spec)
+		}
+	}
+	return errs.ErrorOrNil()
+}
+
+func readNet(folder fs.FS, name, file string) (*nnet3.Nnet, error) {
+	f, err := folder.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrCase, name, err)
+	}
+	defer f.Close()
+	nn, _, err := pipeline.LoadFrom(f, path.Join(name, file), 0)
+	return nn, err
+}
+
+func readMatrix(folder fs.FS, name, file string) (kernel.Matrix, error) {
+	f, err := folder.Open(file)
+	if err != nil {
+		return kernel.Matrix{}, fmt.Errorf("%w: %s: %w", ErrCase, name, err)
+	}
+	defer f.Close()
+	r, err := kaldiio.NewReader(f, path.Join(name, file))
+	if err != nil {
+		return kernel.Matrix{}, err
+	}
+	m, err := r.Matrix()
+	return kernel.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data}, err
+}
+
+// Find returns the folders that are cases among the given one and those right below it, relative to root and in
+// alphabetical order: the folder itself if it holds a case.json, else each folder in it that does.
+func Find(root fs.FS, dir string) ([]string, error) {
+	if isCase(root, dir) {
+		return []string{dir}, nil
+	}
+	entries, err := fs.ReadDir(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, e := range entries {
+		if sub := path.Join(dir, e.Name()); !strings.HasPrefix(e.Name(), ".") && isCase(root, sub) {
+			found = append(found, sub)
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%w: there is no case.json", ErrCase)
+	}
+	return found, nil
+}
+
+func isCase(root fs.FS, dir string) bool {
+	info, err := fs.Stat(root, path.Join(dir, "case.json"))
+	return err == nil && info.Mode().IsRegular()
+}

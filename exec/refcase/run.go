@@ -1,0 +1,142 @@
+package refcase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/optdb"
+)
+
+// Errors that Result.Err wraps.
+var (
+	// ErrDiffers means that our numbers are not Kaldi's.
+	ErrDiffers = errors.New("differs from Kaldi")
+	// ErrPanic means that something panicked, which is a fault of this module.
+	ErrPanic = errors.New("panic")
+)
+
+// A Result is the outcome of a case. The JSON names are the ones that tools know.
+type Result struct {
+	Case  string `json:"case"`
+	Query string `json:"query"`
+	OK    bool   `json:"ok"`
+	// MaxRelDiff is the largest Difference.Relative over the outputs; absent if there are none to compare, or one has a NaN.
+	MaxRelDiff *float64 `json:"max_rel_diff,omitempty"`
+	// MaxRelDiffBackward is the same over derivatives of inputs, and over components for the gradient.
+	MaxRelDiffBackward *float64 `json:"max_rel_diff_backward,omitempty"`
+	Error              string   `json:"error,omitempty"`
+
+	// The size of the computation that was run.
+	Commands       int   `json:"commands"`
+	Matrices       int   `json:"matrices"`
+	MaxMemoryBytes int64 `json:"max_memory_bytes"`
+	// The size of Kaldi's, optimized.
+	KaldiCommands       int   `json:"kaldi_commands"`
+	KaldiMatrices       int   `json:"kaldi_matrices"`
+	KaldiMaxMemoryBytes int64 `json:"kaldi_max_memory_bytes"`
+
+	CompileSeconds  float64 `json:"compile_seconds"`
+	OptimizeSeconds float64 `json:"optimize_seconds"`
+
+	// Err is the error whose text is Error.
+	Err error `json:"-"`
+}
+
+// Run compiles, optimizes, checks and executes a case, and compares. Whatever goes wrong stands in the result. A nil
+// optimizer runs the computation as compiled.
+func (c *Case) Run(ctx context.Context, query string, opt *optdb.Optimizer) *Result {
+	r := c.newResult(query)
+	if err := c.run(ctx, opt, r); err != nil {
+		r.OK, r.Err, r.Error = false, err, err.Error()
+	}
+	return r
+}
+
+// Failed returns the result of a case that could not be loaded.
+func Failed(name, query string, err error) *Result {
+	return &Result{Case: name, Query: query, Err: err, Error: err.Error()}
+}
+
+func (c *Case) newResult(query string) *Result {
+	return &Result{
+		Case:                c.Name,
+		Query:               query,
+		OK:                  true,
+		KaldiCommands:       c.Optimized.Commands,
+		KaldiMatrices:       c.Optimized.Matrices,
+		KaldiMaxMemoryBytes: c.Optimized.MaxMemoryBytes,
+	}
+}
+
+func (c *Case) run(ctx context.Context, opt *optdb.Optimizer, r *Result) (err error) {
+	// One case that brings the house down must not take the others with it.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack())
+		}
+	}()
+	plan, err := pipeline.Build(ctx, c.Net, c.Request, pipeline.Options{Optimizer: opt})
+	if err != nil {
+		return err
+	}
+	n := plan.Optimized.Counts()
+	r.Commands, r.Matrices, r.MaxMemoryBytes = n.Commands, n.Matrices, n.MaxMemoryBytes
+	r.CompileSeconds, r.OptimizeSeconds = plan.CompileTime.Seconds(), plan.OptimizeTime.Seconds()
+	got, err := pipeline.Run(ctx, plan.Optimized, c.Net, c.Request, pipeline.Values{Inputs: c.Inputs, OutputDerivs: c.OutputDerivs})
+	if err != nil {
+		return err
+	}
+	return c.compare(got, r)
+}
+
+// compare holds the results of a run against Kaldi's, and reports everything that differs.
+func (c *Case) compare(got *pipeline.Results, r *Result) error {
+	var errs *multierror.Error
+	note := func(most **float64, what string, d Difference, tolerance float64) {
+		rel := d.Relative()
+		switch {
+		case math.IsNaN(rel) || math.IsInf(rel, 0):
+		case *most == nil:
+			*most = &rel
+		default:
+			**most = max(**most, rel)
+		}
+		if !d.Agrees(tolerance) {
+			errs = multierror.Append(errs, fmt.Errorf("%s: %w by %.3g of its norm, more than %g", what, ErrDiffers, rel, tolerance))
+		}
+	}
+	matrices := func(most **float64, what string, ours, kaldi []pipeline.Named, tolerance float64) {
+		for i, k := range kaldi {
+			if i >= len(ours) || ours[i].Name != k.Name {
+				errs = multierror.Append(errs, fmt.Errorf("%s %s: %w: there is none", what, k.Name, ErrDiffers))
+				continue
+			}
+			d, err := Compare(ours[i].Matrix, k.Matrix)
+			if err != nil {
+				errs = multierror.Append(errs, fmt.Errorf("%s %s: %w: %w", what, k.Name, ErrDiffers, err))
+				continue
+			}
+			note(most, what+" "+k.Name, d, tolerance)
+		}
+	}
+	matrices(&r.MaxRelDiff, "output", got.Outputs, c.Outputs, outputTolerance)
+	matrices(&r.MaxRelDiffBackward, "derivative of", got.InputDerivs, c.InputDerivs, derivativeTolerance)
+	if c.Gradient != nil && got.Gradient != nil {
+		err := compareParameters(got.Gradient, c.Gradient, func(name string, d Difference) {
+			note(&r.MaxRelDiffBackward, "gradient of "+name, d, c.gradientTolerance())
+		})
+		if err != nil {
+			errs = multierror.Append(errs, err)
+		}
+	}
+	if errs != nil && len(errs.Errors) == 1 {
+		return errs.Errors[0]
+	}
+	return errs.ErrorOrNil()
+}

@@ -1,0 +1,241 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"time"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// run executes from the program counter on. The counter moves past a command when it is done, so that it names the
+// command at fault, and so that a cancelled run can be continued.
+func (c *Computer) run(ctx context.Context) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e := c.p.commandError(c.pc, fmt.Errorf("%w: %v", ErrPanic, r))
+			e.Stack = debug.Stack()
+			c.err, err = e, e
+		}
+	}()
+	done := ctx.Done()
+	observed := c.opts.Trace != nil || c.opts.Timing != nil
+	for c.pc < len(c.p.instrs) {
+		if done != nil {
+			select {
+			case <-done:
+				return context.Cause(ctx)
+			default:
+			}
+		}
+		in := &c.p.instrs[c.pc]
+		if observed {
+			err = c.observe(in)
+		} else {
+			err = c.execute(in)
+		}
+		if err != nil {
+			c.err = c.p.commandError(c.pc, err)
+			return c.err
+		}
+		c.pc++
+		switch in.typ {
+		case computation.NoOperationMarker:
+			return nil
+		case computation.GotoLabel:
+			c.pc = int(in.target)
+		}
+	}
+	return nil
+}
+
+// observe executes an instruction, and times and traces it as wanted.
+func (c *Computer) observe(in *instruction) error {
+	written := in.written()
+	var before float64
+	if c.opts.Trace != nil && written != 0 {
+		before = rms(c.view(written))
+	}
+	start := time.Now()
+	err := c.execute(in)
+	took := time.Since(start)
+	if c.opts.Timing != nil {
+		c.opts.Timing.add(c.pc, took)
+	}
+	if c.opts.Trace == nil {
+		return err
+	}
+	text := c.p.commandError(c.pc, nil).Text
+	if written == 0 || err != nil {
+		fmt.Fprintf(c.opts.Trace, "c%d  %s  [%v]\n", c.pc, text, took)
+	} else {
+		fmt.Fprintf(c.opts.Trace, "c%d  %s  [rms %.4g -> %.4g, %v]\n", c.pc, text, before, rms(c.view(written)), took)
+	}
+	return err
+}
+
+// written returns the one view that the instruction writes, 0 if there is none or more than one.
+func (in *instruction) written() int32 {
+	switch in.typ {
+	case computation.SetConst, computation.Propagate, computation.Backprop, computation.BackpropNoModelUpdate,
+		computation.MatrixCopy, computation.MatrixAdd, computation.CopyRows, computation.AddRows,
+		computation.CopyRowsMulti, computation.AddRowsMulti, computation.AddRowRanges:
+		return in.dst
+	}
+	return 0
+}
+
+// rms returns the root mean square of the elements.
+func rms(m kernel.Matrix) float64 {
+	return math.Sqrt(kernel.MatrixDot(m, m) / float64(max(m.Rows*m.Cols, 1)))
+}
+
+// execute does what the instruction says, except that it does not move the program counter.
+func (c *Computer) execute(in *instruction) error {
+	switch in.typ {
+	case computation.AllocMatrix:
+		c.allocate(c.p.views[in.dst].matrix, in)
+	case computation.DeallocMatrix:
+		c.free(c.p.views[in.dst].matrix)
+	case computation.SwapMatrix:
+		a, b := c.p.views[in.dst].matrix, c.p.views[in.src].matrix
+		c.buffers[a], c.buffers[b] = c.buffers[b], c.buffers[a]
+	case computation.SetConst:
+		kernel.Fill(c.view(in.dst), in.alpha)
+	case computation.Propagate:
+		return c.propagate(in)
+	case computation.Backprop, computation.BackpropNoModelUpdate:
+		return c.backprop(in)
+	case computation.MatrixCopy:
+		switch {
+		case in.dst == in.src:
+			kernel.Scale(in.alpha, c.view(in.dst))
+		case in.alpha == 1:
+			kernel.Copy(c.view(in.dst), c.view(in.src))
+		default:
+			kernel.CopyScaled(c.view(in.dst), in.alpha, c.view(in.src))
+		}
+	case computation.MatrixAdd:
+		kernel.Add(c.view(in.dst), in.alpha, c.view(in.src))
+	case computation.CopyRows:
+		dst := c.view(in.dst)
+		kernel.CopyRows(dst, c.view(in.src), in.rows)
+		if in.alpha != 1 {
+			kernel.Scale(in.alpha, dst)
+		}
+	case computation.AddRows:
+		kernel.AddRows(c.view(in.dst), in.alpha, c.view(in.src), in.rows)
+	case computation.AddRowRanges:
+		kernel.AddRowRanges(c.view(in.dst), in.alpha, c.view(in.src), in.ranges)
+	case computation.CopyRowsMulti, computation.AddRowsMulti, computation.CopyToRowsMulti, computation.AddToRowsMulti:
+		c.multi(in)
+	case computation.AcceptInput:
+		return c.accept(in)
+	case computation.ProvideOutput:
+		c.provided[in.port] = in.dst
+	}
+	// Compression saves memory on another kind of machine; without it the values stay exact. The rest does nothing.
+	return nil
+}
+
+// allocate gives a matrix memory. It may have some: an output of the last pass of a loop, which nobody frees.
+func (c *Computer) allocate(matrix int32, in *instruction) {
+	c.free(matrix)
+	c.reserve(matrix, in)
+	if c.opts.Poison {
+		nan := float32(math.NaN())
+		for i := range c.buffers[matrix] {
+			c.buffers[matrix][i] = nan
+		}
+	}
+}
+
+// free takes the memory of a matrix away, and the output that it may be.
+func (c *Computer) free(matrix int32) {
+	if c.buffers[matrix] == nil {
+		return
+	}
+	c.release(matrix)
+	for i, s := range c.provided {
+		if s != 0 && c.p.views[s].matrix == matrix {
+			c.provided[i] = 0
+		}
+	}
+}
+
+// accept copies an input that was handed in into its matrix.
+func (c *Computer) accept(in *instruction) error {
+	from := c.pending[in.port]
+	if from.Data == nil {
+		return fmt.Errorf("%w: no matrix was handed in for %q (AcceptInput)", ErrIO, c.p.ports[in.port].name)
+	}
+	matrix := c.p.views[in.dst].matrix
+	c.free(matrix)
+	c.reserve(matrix, in)
+	kernel.Copy(c.view(in.dst), from)
+	c.pending[in.port] = kernel.Matrix{}
+	return nil
+}
+
+func (c *Computer) propagate(in *instruction) error {
+	x, y := c.view(in.src), c.view(in.dst)
+	c.scratch.DropMemo = in.memo == 0
+	memo, err := in.propagator.Propagate(&c.scratch, in.pre, x, y)
+	if err != nil {
+		return err
+	}
+	if in.memo != 0 {
+		c.memos[in.memo] = memo
+	}
+	if in.stats && c.stats[in.component] != nil {
+		if in.src == in.dst {
+			x = kernel.Matrix{} // it is gone
+		}
+		c.stats[in.component].StoreStats(x, y, memo)
+	}
+	return nil
+}
+
+func (c *Computer) backprop(in *instruction) error {
+	var memo component.Memo
+	if in.memo != 0 {
+		memo, c.memos[in.memo] = c.memos[in.memo], nil
+	}
+	var update component.Component
+	if in.typ == computation.Backprop {
+		update = c.update[in.component]
+	}
+	return in.backprop.Backprop(&c.scratch, in.pre, c.view(in.x), c.view(in.y), c.view(in.src), memo, update, c.view(in.dst))
+}
+
+// multi does the four commands that move rows between a view and places anywhere.
+func (c *Computer) multi(in *instruction) {
+	near := c.view(in.dst)
+	for i, p := range in.places {
+		row := kernel.Row(near, i)
+		if p.matrix < 0 {
+			if in.typ == computation.CopyRowsMulti {
+				clear(row)
+			}
+			continue
+		}
+		far := c.buffers[p.matrix][p.start : p.start+len(row)]
+		switch in.typ {
+		case computation.CopyRowsMulti:
+			copy(row, far)
+		case computation.AddRowsMulti:
+			kernel.AddVec(row, in.alpha, far)
+		case computation.CopyToRowsMulti:
+			copy(far, row)
+		case computation.AddToRowsMulti:
+			kernel.AddVec(far, in.alpha, row)
+		}
+	}
+	if in.typ == computation.CopyRowsMulti && in.alpha != 1 {
+		kernel.Scale(in.alpha, near)
+	}
+}
