@@ -1,0 +1,50 @@
+package passes
+
+import "github.com/nnopt/nnopt/passes/nnet3pass"
+
+// nnet3 adds the passes on nnet3 values.
+func (s *standard) nnet3() {
+	const (
+		nnet3   = "nnet3"
+		fusion  = "fusion"  // makes a component that no network has
+		storage = "storage" // decides where values live
+	)
+	s.entry(0.6, "limit_derivative_times", "", nnet3pass.LimitDerivativeTimes(), fastRun, fastCompile, nnet3)
+	s.entry(0.7, "consolidate_model_update", "", nnet3pass.ConsolidateModelUpdate(), fastRun, nnet3, reassoc)
+
+	c := s.canonicalize
+	s.rule(c, nnet3pass.RemoveIdentity(), fastRun, fastCompile, nnet3)
+	s.rule(c, nnet3pass.OptimizeRowOps(), fastRun, fastCompile, nnet3)
+	s.rule(c, nnet3pass.SplitRowOps(), fastRun, fastCompile, nnet3)
+	s.rule(c, nnet3pass.MergeTerms(), fastRun, fastCompile, nnet3)
+	s.rule(c, nnet3pass.DropZeros(), fastRun, fastCompile, nnet3)
+	s.rule(c, nnet3pass.UselessAssemble(), fastRun, fastCompile, nnet3)
+	s.rule(c, nnet3pass.ThroughBlock(), fastRun, fastCompile, nnet3)
+	s.rule(c, nnet3pass.BlockOfAssemble(), fastRun, fastCompile, nnet3)
+	s.rule(c, nnet3pass.InlineAssemble(), fastRun, fastCompile, nnet3, reassoc)
+	s.rule(c, nnet3pass.MemoryCompression(), fastRun, nnet3)
+
+	p := s.specialize
+	s.rule(p, nnet3pass.FuseEpilogue(), fastRun, nnet3, fusion)
+	s.rule(p, nnet3pass.FuseResidual(), fastRun, nnet3, fusion)
+	s.rule(p, nnet3pass.Overwrite(), fastRun, nnet3, fusion)
+	s.rule(p, nnet3pass.OverwriteBackward(), fastRun, nnet3, fusion)
+	s.rule(p, nnet3pass.SpliceProduct(), fastRun, nnet3, fusion)
+	s.rule(p, nnet3pass.LiftRows(), fastRun, nnet3)
+	s.rule(p, nnet3pass.ReadRowsInPlace(), fastRun, nnet3)
+	s.rule(p, nnet3pass.Accumulate(), fastRun, nnet3, reassoc)
+
+	s.entry(50, "propagate_in_place", "", nnet3pass.PropagateInPlace(), fastRun, inplace, nnet3)
+	s.entry(50.1, "backprop_in_place", "", nnet3pass.BackpropInPlace(), fastRun, inplace, nnet3)
+
+	// The graph is fixed from here on. The order of the storage passes matters: to extend is a permission that
+	// remove_assignments uses; memory can be taken over only when it is known what shares a matrix; and what is packed into
+	// one matrix is never free before all of it is.
+	s.entry(60, "plan_storage", "", nnet3pass.PlanStorage(), fastRun, fastCompile, storage, nnet3)
+	s.entry(61, "extend_matrices", "", nnet3pass.ExtendMatrices(), fastRun, storage, nnet3)
+	s.entry(62, "remove_assignments", "", nnet3pass.RemoveAssignments(), fastRun, storage, nnet3)
+	s.entry(63, "initialize_undefined", "", nnet3pass.InitializeUndefined(), fastRun, fastCompile, storage, nnet3)
+	s.entry(64, "move_sizing_commands", "", nnet3pass.MoveSizingCommands(), fastRun, fastCompile, storage, nnet3)
+	s.entry(65, "allocate_from_other", "", nnet3pass.AllocateFromOther(), fastRun, storage, nnet3)
+	s.entry(66, "pack_matrices", "", nnet3pass.PackMatrices(), fastRun, storage, nnet3)
+}

@@ -1,0 +1,109 @@
+package nnet3pass
+
+import (
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// MemoryCompression keeps one bit an element of what a rectified linear unit needs for its backward pass, instead of its
+// output. Kaldi's option does that on a GPU, with one byte an element.
+func MemoryCompression() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "memory_compression", Doc: "the backward pass of a ReLU takes one bit an element from a memo instead of the output",
+		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 1,
+		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+			op := a.Op().(lower.Propagate)
+			masked, ok := component.NewMaskedReLU(op.C)
+			if !ok || op.UsesMemo || op.InPlace || op.Accumulate {
+				return c.Miss("%s is no ReLU, or runs in place", op.Name), nil
+			}
+			back, rows := onlyBackprop(a)
+			if back == nil {
+				return c.Miss("the output is not used by just one backward run of the component"), nil
+			}
+			if rows.Rows() < lower.TypeOf(a.Out()).Rows {
+				masked = masked.OfRows(int(rows.R0), int(rows.Rows()))
+			}
+			bop := back.Op().(lower.Backprop)
+			y := bop.InputDeriv() - 1
+			derived := lower.Component{C: masked, Number: -1, Name: op.Name}
+			op.Component, op.UsesMemo = derived, true
+			bop.Component, bop.UsesMemo, bop.HasY = derived, true, false
+
+			types := []fgraph.Type{a.Out().Type(), lower.MemoType{Component: int32(back.Origin())}}
+			for _, v := range a.Outputs()[1:] {
+				types = append(types, v.Type())
+			}
+			forward := fgraph.NewApply(op, a.Inputs(), types...)
+			forward.SetOrigin(a.Origin())
+			var inputs []*fgraph.Variable
+			for i, v := range back.Inputs() {
+				if i == y {
+					continue // the output, of which the memo holds what is needed
+				}
+				if v.Owner() == a {
+					v = forward.Outputs()[v.Index()+1] // the state, which now stands behind the memo
+				}
+				inputs = append(inputs, v)
+				if i == y+1 {
+					inputs = append(inputs, forward.Outputs()[1])
+				}
+			}
+			backward := fgraph.NewApply(bop, inputs, outputTypes(back)...)
+			backward.SetOrigin(back.Origin())
+
+			pairs := []fgraph.Replacement{{Old: a.Out(), New: forward.Out()}}
+			for i, v := range a.Outputs()[1:] {
+				pairs = append(pairs, fgraph.Replacement{Old: v, New: forward.Outputs()[i+2]})
+			}
+			for i, v := range back.Outputs() {
+				pairs = append(pairs, fgraph.Replacement{Old: v, New: backward.Outputs()[i]})
+			}
+			return rewrite.Result{Pairs: pairs}, nil
+		},
+	}
+}
+
+// onlyBackprop is the backward run of the component of a, and the rows that it is about, if one alone reads the output of a, or a
+// block of its rows, as its output value.
+func onlyBackprop(a *fgraph.Apply) (found *fgraph.Apply, rows lower.Rect) {
+	t := lower.TypeOf(a.Out())
+	unique := true
+	read := func(v *fgraph.Variable, r lower.Rect) {
+		for _, client := range v.Clients() {
+			if client.Apply == nil {
+				continue
+			}
+			op, ok := client.Apply.Op().(lower.Backprop)
+			if !ok || op.C != a.Op().(lower.Propagate).C {
+				continue
+			}
+			y := op.InputDeriv() - 1
+			unique = unique && found == nil && op.HasY && !op.UsesMemo && !op.Accumulate && !op.InPlace && client.Index == y && r.Cols() == t.Cols
+			found, rows = client.Apply, r
+		}
+	}
+	read(a.Out(), lower.Rect{R1: t.Rows, C1: t.Cols})
+	for _, client := range a.Out().Clients() {
+		if client.Apply == nil {
+			continue
+		}
+		if b, ok := client.Apply.Op().(lower.Block); ok {
+			read(client.Apply.Out(), b.Rect)
+		}
+	}
+	if !unique {
+		return nil, rows
+	}
+	return found, rows
+}
+
+func outputTypes(a *fgraph.Apply) []fgraph.Type {
+	types := make([]fgraph.Type, len(a.Outputs()))
+	for i, v := range a.Outputs() {
+		types[i] = v.Type()
+	}
+	return types
+}

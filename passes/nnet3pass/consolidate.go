@@ -1,0 +1,131 @@
+package nnet3pass
+
+import (
+	"context"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// ConsolidateModelUpdate collects the updates of a component that runs backward several times, as in a recurrent network,
+// into one update at the end over all rows together.
+func ConsolidateModelUpdate() rewrite.GraphRewriter { return consolidate{} }
+
+type consolidate struct{}
+
+// RewriterName is the name of the pass.
+func (consolidate) RewriterName() string { return "consolidate_model_update" }
+
+// RewriterDoc says what the pass does.
+func (consolidate) RewriterDoc() string {
+	return "updates a component once, over all rows, instead of once every time it runs backward"
+}
+
+// AddRequirements needs nothing.
+func (consolidate) AddRequirements(*fgraph.FunctionGraph) error { return nil }
+
+// Apply follows every state from the graph's input through the backward runs that change it.
+func (p consolidate) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	prog, ok := lower.ProgramOf(g)
+	if !ok {
+		return nil
+	}
+	n := 0
+	for _, state := range g.Inputs() {
+		if _, ok := state.Type().(lower.StateType); !ok {
+			continue
+		}
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		runs := updates(state)
+		if len(runs) < 2 {
+			continue
+		}
+		if err := g.ReplaceAll(collect(state, runs, prog.End()), fgraph.Reason{Pass: p.RewriterName()}); err != nil {
+			return err
+		}
+		n += len(runs)
+	}
+	rec.Changed(n)
+	rec.Set("nb_consolidated", float64(n), "")
+	return nil
+}
+
+// updates lists the backward runs that change the state one after the other, if they can be done as one: those of a simple
+// component without memos, whose update is a sum over rows.
+func updates(state *fgraph.Variable) []*fgraph.Apply {
+	var runs []*fgraph.Apply
+	for len(state.Clients()) == 1 && state.Clients()[0].Apply != nil {
+		a := state.Clients()[0].Apply
+		op, ok := a.Op().(lower.Backprop)
+		props := component.Properties(0)
+		if ok {
+			props = op.C.Properties()
+		}
+		if !ok || !op.ModelUpdate || op.UsesMemo || op.Accumulate || !props.Has(component.Simple|component.Updatable) {
+			return nil
+		}
+		runs = append(runs, a)
+		state = a.Outputs()[len(a.Outputs())-1]
+	}
+	return runs
+}
+
+// collect gives the replacements that do the updates of the runs as one. end is the number of the command before which the
+// update is to be done.
+func collect(state *fgraph.Variable, runs []*fgraph.Apply, end int) []fgraph.Replacement {
+	var pairs []fgraph.Replacement
+	op := runs[0].Op().(lower.Backprop)
+	operands := op.InputDeriv() + 1
+	parts := make([][]*fgraph.Variable, operands)
+	var at []int
+	// The runs go backward in time. Taken in the opposite order their rows are those of matrices that were made as a whole on
+	// the way forward, which then need not be put together again.
+	for i := len(runs) - 1; i >= 0; i-- {
+		a := runs[i]
+		at = append(at, a.Origin())
+		for k := range parts {
+			parts[k] = append(parts[k], a.Inputs()[k])
+		}
+		o := a.Op().(lower.Backprop)
+		if !o.HasDX {
+			continue
+		}
+		o.ModelUpdate, o.HasState, o.Instance = false, false, 0
+		b := fgraph.NewApply(o, a.Inputs()[:len(a.Inputs())-1], a.Out().Type())
+		b.SetOrigin(a.Origin())
+		pairs = append(pairs, fgraph.Replacement{Old: a.Out(), New: b.Out()})
+	}
+	op.HasDX = false
+	inputs := make([]*fgraph.Variable, 0, operands+1)
+	for _, p := range parts {
+		inputs = append(inputs, stack(p, at))
+	}
+	last := runs[len(runs)-1]
+	update := fgraph.NewApply(op, append(inputs, state), state.Type())
+	update.SetOrigin(end)
+	return append(pairs, fgraph.Replacement{Old: last.Outputs()[len(last.Outputs())-1], New: update.Out()})
+}
+
+// stack puts matrices of equal width on top of each other, each at its time.
+func stack(parts []*fgraph.Variable, at []int) *fgraph.Variable {
+	var terms []lower.Term
+	var inputs []*fgraph.Variable
+	rows := int32(0)
+	cols := lower.TypeOf(parts[0]).Cols
+	for i, v := range parts {
+		root, r := lower.Resolve(v)
+		terms = append(terms, lower.Term{
+			Input: int32(i), Scale: 1, DstRow: rows, SrcRow: r.R0, NumRows: r.Rows(), SrcCol: r.C0, NumCols: cols, At: int32(at[i]),
+		})
+		inputs = append(inputs, root)
+		rows += r.Rows()
+	}
+	v := lower.NewAssemble(rows, cols, terms, inputs)
+	v.Owner().SetOrigin(at[0])
+	return v
+}

@@ -1,0 +1,145 @@
+package nnet3pass
+
+import (
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/lower"
+)
+
+// assemble takes the terms of an Assemble that read padding from what the padding is made of.
+func (l *derivLimiter) assemble(a *fgraph.Apply, op *lower.Assemble) error {
+	inputs := append([]*fgraph.Variable(nil), a.Inputs()...)
+	var terms []lower.Term
+	changed := false
+	for i := range op.Terms {
+		t := op.Terms[i]
+		root, r := lower.Resolve(a.Inputs()[t.Input])
+		if !l.padded[root] && !isZero(root) {
+			terms = append(terms, t)
+			continue
+		}
+		changed = true
+		t.ShiftSrc(r.R0, r.C0)
+		terms, inputs = through(terms, inputs, &t, root)
+	}
+	if !changed {
+		return nil
+	}
+	return l.g.Replace(a.Out(), assembled(op.Rows, op.Cols, terms, inputs, a.Origin()), l.why)
+}
+
+// partsAt as the time of a term says that its parts keep the times that they had.
+const partsAt = -1
+
+// through appends the part of term t, which reads root, that reads the inputs of root, and these inputs. What root doesn't
+// make is zero.
+func through(terms []lower.Term, inputs []*fgraph.Variable, t *lower.Term, root *fgraph.Variable) ([]lower.Term, []*fgraph.Variable) {
+	inner, ok := ownerOp[*lower.Assemble](root)
+	if !ok {
+		return terms, inputs
+	}
+	first := int32(len(inputs))
+	inputs = append(inputs, root.Owner().Inputs()...)
+	for j := range inner.Terms {
+		if u, ok := t.Through(&inner.Terms[j]); ok {
+			if u.Input += first; u.At == partsAt {
+				u.At = inner.Terms[j].At
+			}
+			terms = append(terms, u)
+		}
+	}
+	return terms, inputs
+}
+
+// assembled is an Assemble of the terms, or the block or the zeros that it is.
+func assembled(rows, cols int32, terms []lower.Term, inputs []*fgraph.Variable, origin int) *fgraph.Variable {
+	var v *fgraph.Variable
+	switch {
+	case len(terms) == 0:
+		v = lower.NewFill(rows, cols, 0)
+	case len(terms) == 1 && terms[0].Contiguous() && terms[0].Scale == 1 && terms[0].NumRows == rows && terms[0].NumCols == cols:
+		return lower.NewBlock(inputs[terms[0].Input], terms[0].Src())
+	default:
+		v = lower.NewAssemble(rows, cols, terms, inputs)
+	}
+	v.Owner().SetOrigin(origin)
+	return v
+}
+
+// rowRanges leaves the rows of padding out of sums of rows.
+func (l *derivLimiter) rowRanges(a *fgraph.Apply, op *lower.RowRanges) error {
+	root, r := lower.Resolve(a.Inputs()[0])
+	t := lower.TypeOf(a.Out())
+	if isZero(root) {
+		return l.g.Replace(a.Out(), lower.NewFill(t.Rows, t.Cols, 0), l.why)
+	}
+	if !l.padded[root] || len(root.Owner().Op().(*lower.Assemble).Terms) > 1 {
+		return nil // several runs of rows: the sums are over the padding
+	}
+	left := &root.Owner().Op().(*lower.Assemble).Terms[0]
+	lo, hi := max(left.DstRow-r.R0, 0), min(left.DstRow+left.NumRows-r.R0, r.Rows()) // the rows of the input that are not zero
+	ranges := make([]computation.Pair, len(op.Ranges))
+	some := false
+	for i, p := range op.Ranges {
+		if p[0], p[1] = max(p[0], lo)-lo, min(p[1], hi)-lo; p[0] >= p[1] {
+			p = computation.Pair{-1, -1}
+		}
+		ranges[i] = p
+		some = some || p[0] >= 0
+	}
+	if !some {
+		return l.g.Replace(a.Out(), lower.NewFill(t.Rows, t.Cols, 0), l.why)
+	}
+	x := lower.NewBlock(root.Owner().Inputs()[0], lower.Rect{R0: lo, R1: hi, C0: r.C0, C1: r.C1}.Shift(left.SrcRow-left.DstRow+r.R0, left.SrcCol))
+	b := fgraph.NewApply(&lower.RowRanges{Cols: op.Cols, Ranges: ranges}, []*fgraph.Variable{x}, t)
+	b.SetOrigin(a.Origin())
+	return l.g.Replace(a.Out(), b.Out(), l.why)
+}
+
+// pad is the derivative of n rows of which v holds those from row lo on, and of which all but the runs are zero.
+func (l *derivLimiter) pad(v *fgraph.Variable, runs []rowRun, lo, n int32, origin int) *fgraph.Variable {
+	cols := lower.TypeOf(v).Cols
+	var terms []lower.Term
+	for _, r := range runs {
+		terms = append(terms, lower.Term{Scale: 1, DstRow: r.lo, SrcRow: r.lo - lo, NumRows: r.hi - r.lo, NumCols: cols, At: int32(origin)})
+	}
+	w := assembled(n, cols, terms, []*fgraph.Variable{v}, origin)
+	if _, ok := ownerOp[*lower.Assemble](w); ok {
+		l.padded[w] = true
+	}
+	return w
+}
+
+// cut is the rows [lo, hi) of v, of which all but the runs are zero. Padding is looked through, and what is put together for
+// this use alone is put together of fewer parts.
+func (l *derivLimiter) cut(v *fgraph.Variable, runs []rowRun, lo, hi int32, origin int) *fgraph.Variable {
+	root, r := lower.Resolve(v)
+	everything := all(runs, r.Rows())
+	_, together := ownerOp[*lower.Assemble](root)
+	together = together && !l.padded[root] && !everything && len(v.Clients()) == 1 && len(root.Clients()) == 1
+	if everything && !l.padded[root] {
+		return v
+	}
+	var terms []lower.Term
+	inputs := []*fgraph.Variable{root}
+	for _, run := range runs {
+		t := lower.Term{Scale: 1, DstRow: run.lo - lo, SrcRow: r.R0 + run.lo, NumRows: run.hi - run.lo, SrcCol: r.C0, NumCols: r.Cols(), At: int32(origin)}
+		switch {
+		case isZero(root):
+		case together:
+			t.At = partsAt
+			terms, inputs = through(terms, inputs, &t, root)
+		case l.padded[root]:
+			terms, inputs = through(terms, inputs, &t, root)
+		default:
+			terms = append(terms, t)
+		}
+	}
+	return assembled(hi-lo, r.Cols(), terms, inputs, origin)
+}
+
+// isZero reports whether v is a matrix of zeros.
+func isZero(v *fgraph.Variable) bool {
+	fill, ok := ownerOp[lower.Fill](v)
+	return ok && fill.Value == 0
+}

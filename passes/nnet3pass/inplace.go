@@ -1,0 +1,120 @@
+package nnet3pass
+
+import (
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// PropagateInPlace lets components that can write over their input do so where the input is not needed later, and lets those
+// that accumulate do it where the sum so far lies.
+func PropagateInPlace() rewrite.GraphRewriter {
+	return inPlaceWalk(rewrite.Rule{
+		Name: "propagate_in_place", Doc: "a forward run writes over its input, or over what it adds to, where nothing later reads that",
+		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()},
+		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+			op := a.Op().(lower.Propagate)
+			if op.InPlace || !op.Accumulate && op.C.Properties()&component.PropagateInPlace == 0 {
+				return c.Miss("%s can't run in place, or does already", op.Name), nil
+			}
+			k := max(op.InputAdded(), 0)
+			if shared(a, k) {
+				return c.Miss("input %d is used twice", k), nil
+			}
+			if who := laterReader(a, k); who != nil {
+				return c.Miss("%v reads the input later", who.Op()), nil
+			}
+			op.InPlace = true
+			return replaceOp(a, op), nil
+		},
+	})
+}
+
+// BackpropInPlace lets components that can write the input derivative over the output derivative do so.
+func BackpropInPlace() rewrite.GraphRewriter {
+	return inPlaceWalk(rewrite.Rule{
+		Name: "backprop_in_place", Doc: "a backward run writes over the derivative it is given, or over what it adds to, where nothing later reads that",
+		On: []rewrite.Track{rewrite.TrackType[lower.Backprop]()},
+		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+			op := a.Op().(lower.Backprop)
+			if op.InPlace || !op.HasDX || !op.Accumulate && op.C.Properties()&component.BackpropInPlace == 0 {
+				return c.Miss("%s can't run in place, or does already", op.Name), nil
+			}
+			k := op.InputDeriv()
+			if op.Accumulate {
+				k = op.InputAdded()
+			}
+			if shared(a, k) {
+				return c.Miss("input %d is used twice", k), nil
+			}
+			if who := laterReader(a, k); who != nil {
+				return c.Miss("%v reads the derivative later", who.Op()), nil
+			}
+			op.InPlace = true
+			return replaceOp(a, op), nil
+		},
+	})
+}
+
+// inPlaceWalk shows every apply once to a rule that makes it destroy an input. The destroy handler vetoes what would destroy
+// something that is still needed.
+func inPlaceWalk(r rewrite.Rule) rewrite.GraphRewriter { return &inPlace{rewrite.In2Out(r.Name, r), r} }
+
+type inPlace struct {
+	*rewrite.Walk
+	rule rewrite.Rule
+}
+
+// Inplace says that the pass inserts ops that destroy their inputs.
+func (p *inPlace) Inplace() bool { return true }
+
+// RewriterDoc is the rule's.
+func (p *inPlace) RewriterDoc() string { return p.rule.Doc }
+
+// replaceOp proposes the same apply with another op.
+func replaceOp(a *fgraph.Apply, op fgraph.Op) rewrite.Result {
+	return rewrite.Result{Outputs: fgraph.NewApply(op, a.Inputs(), outputTypes(a)...).Outputs()}
+}
+
+// shared reports whether another input of the apply shows a part of what input k shows.
+func shared(a *fgraph.Apply, k int) bool {
+	root, r := lower.Resolve(a.Inputs()[k])
+	for i, v := range a.Inputs() {
+		if i == k || lower.TypeOf(v) == (lower.MatrixType{}) {
+			continue
+		}
+		if other, s := lower.Resolve(v); other == root && s.Overlaps(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// laterReader finds an apply that reads what input k of a shows, and that stood after a in the original order. The destroy
+// handler would let it run before a, but to keep the order keeps lives short.
+func laterReader(a *fgraph.Apply, k int) *fgraph.Apply {
+	root, r := lower.Resolve(a.Inputs()[k])
+	later := func(c fgraph.Client) bool { return c.Apply != nil && c.Apply != a && c.Apply.Origin() > a.Origin() }
+	for _, c := range root.Clients() {
+		if c.Apply == nil {
+			continue
+		}
+		b, ok := c.Apply.Op().(lower.Block)
+		if !ok {
+			if later(c) {
+				return c.Apply
+			}
+			continue
+		}
+		if !b.Rect.Overlaps(r) {
+			continue
+		}
+		for _, c := range c.Apply.Out().Clients() {
+			if later(c) {
+				return c.Apply
+			}
+		}
+	}
+	return nil
+}

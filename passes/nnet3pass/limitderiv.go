@@ -1,0 +1,306 @@
+package nnet3pass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// ErrNoRows means that the times of derivatives are to be limited in a computation that does not say what its rows stand for.
+var ErrNoRows = errors.New("nnet3pass: limiting the times of derivatives takes a computation with debug information (compile.Options.DebugInfo)")
+
+// DerivTimes are the times between which derivatives are propagated back, as Kaldi's options min-deriv-time, max-deriv-time
+// and max-deriv-time-relative have them. Both ends are included.
+type DerivTimes struct {
+	Min, Max int32
+	// MaxRelative counts from the largest time of an output. Unless it is math.MaxInt32 it stands in for Max.
+	MaxRelative int32
+}
+
+// AllDerivTimes limits nothing.
+func AllDerivTimes() DerivTimes { return DerivTimes{math.MinInt32, math.MaxInt32, math.MaxInt32} }
+
+// SetDerivTimes tells limit_derivative_times which times to keep. A query brings it along, at a position before that.
+func SetDerivTimes(t DerivTimes) rewrite.GraphRewriter {
+	return rewrite.FromFunc("deriv_times", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
+		return g.Attach(&derivTimes{t})
+	})
+}
+
+// derivTimes are a feature of the graph whose derivatives they limit.
+type derivTimes struct{ DerivTimes }
+
+// OnAttach does nothing.
+func (*derivTimes) OnAttach(*fgraph.FunctionGraph) error { return nil }
+
+// LimitDerivativeTimes takes derivatives at times outside of the limits for zero. Nothing is computed for them where that can
+// be avoided: backward runs of simple components are cut down to the rows inside, or go. Runs with a memo, and those of
+// components that look at several rows, stay as they are, but are given zeros for what is outside. Statistics of the forward
+// pass are left out where none of the rows is inside. Without limits (SetDerivTimes) it does nothing.
+//
+// It looks up the times by the command that an apply comes from, so it has to come before anything that changes which rows a
+// component is run on.
+func LimitDerivativeTimes() rewrite.GraphRewriter { return limitDerivativeTimes{} }
+
+type limitDerivativeTimes struct{}
+
+// RewriterName is the name of the pass.
+func (limitDerivativeTimes) RewriterName() string { return "limit_derivative_times" }
+
+// RewriterDoc says what the pass does.
+func (limitDerivativeTimes) RewriterDoc() string {
+	return "takes derivatives at times outside of min-deriv-time and max-deriv-time for zero, if these are set"
+}
+
+// AddRequirements needs nothing.
+func (limitDerivativeTimes) AddRequirements(*fgraph.FunctionGraph) error { return nil }
+
+// Apply goes through the graph once, from inputs to outputs.
+func (p limitDerivativeTimes) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	times, limited := fgraph.FeatureOf[*derivTimes](g)
+	prog, ok := lower.ProgramOf(g)
+	if !ok || !limited || times.DerivTimes == AllDerivTimes() {
+		return nil
+	}
+	l := &derivLimiter{g: g, prog: prog, min: times.Min, max: times.Max, why: fgraph.Reason{Pass: p.RewriterName()}, padded: make(map[*fgraph.Variable]bool)}
+	if times.MaxRelative != math.MaxInt32 {
+		l.max = addSaturated(l.lastOutput(), times.MaxRelative)
+	}
+	order, err := g.Toposort()
+	if err != nil {
+		return err
+	}
+	if err := l.inputs(); err != nil {
+		return err
+	}
+	for _, a := range order {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if !g.Contains(a) {
+			continue
+		}
+		if err := l.apply(a); err != nil {
+			return fmt.Errorf("%v: %w", a.Op(), err)
+		}
+	}
+	if err := l.outputs(); err != nil {
+		return err
+	}
+	rec.Changed(l.trimmed + l.deleted + l.masked)
+	rec.Set("nb_trimmed", float64(l.trimmed), "")
+	rec.Set("nb_deleted", float64(l.deleted), "")
+	rec.Set("nb_masked", float64(l.masked), "")
+	return nil
+}
+
+// derivLimiter is the pass at work.
+//
+// A derivative that is zero in some rows is put in place of the one that is not as an Assemble of what is left. Such padding is
+// looked through by everything that can do without the zeros; where nobody is left that can't, it is gone.
+type derivLimiter struct {
+	g        *fgraph.FunctionGraph
+	prog     *lower.Program
+	min, max int32
+	why      fgraph.Reason
+	padded   map[*fgraph.Variable]bool
+
+	trimmed, deleted, masked int
+}
+
+// rowRun is the rows [lo, hi).
+type rowRun struct{ lo, hi int32 }
+
+// inside lists the rows whose times are inside of the limits. Rows that have no time are padding, and count as inside.
+func (l *derivLimiter) inside(rows []index.Cindex) []rowRun {
+	var runs []rowRun
+	for i := range rows {
+		t, r := rows[i].Index.T, int32(i)
+		switch n := len(runs); {
+		case t != index.NoTime && (t < l.min || t > l.max):
+		case n > 0 && runs[n-1].hi == r:
+			runs[n-1].hi++
+		default:
+			runs = append(runs, rowRun{r, r + 1})
+		}
+	}
+	return runs
+}
+
+// all reports whether the runs are all of n rows.
+func all(runs []rowRun, n int32) bool {
+	return len(runs) == 1 && runs[0] == rowRun{0, n}
+}
+
+func addSaturated(a, b int32) int32 {
+	return int32(min(max(int64(a)+int64(b), math.MinInt32), math.MaxInt32))
+}
+
+// lastOutput is the largest time of a row of an output.
+func (l *derivLimiter) lastOutput() int32 {
+	last := int32(math.MinInt32)
+	for _, port := range l.prog.Outputs {
+		if info := l.prog.PortRows(port); !info.IsDeriv {
+			for _, row := range info.Cindexes {
+				last = max(last, row.Index.T)
+			}
+		}
+	}
+	return last
+}
+
+// inputs limits the derivatives that the caller hands in.
+func (l *derivLimiter) inputs() error {
+	for i, v := range l.g.Inputs() {
+		info := l.prog.PortRows(l.prog.Inputs[i])
+		if !info.IsDeriv {
+			continue
+		}
+		if runs := l.inside(info.Cindexes); !all(runs, lower.TypeOf(v).Rows) {
+			l.masked++
+			if err := l.g.Replace(v, l.pad(v, runs, 0, lower.TypeOf(v).Rows, int(l.prog.Inputs[i].At)), l.why); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// outputs limits the derivatives that the caller gets.
+func (l *derivLimiter) outputs() error {
+	changed := make([]*fgraph.Variable, len(l.g.Outputs()))
+	for i, v := range l.g.Outputs() {
+		port := l.prog.Outputs[i]
+		info := l.prog.PortRows(port)
+		n := lower.TypeOf(v).Rows
+		if !info.IsDeriv || l.padded[v] && all(l.inside(info.Cindexes), n) {
+			continue
+		}
+		if w := l.cut(v, l.inside(info.Cindexes), 0, n, int(port.At)); w != v {
+			l.masked++
+			changed[i] = w
+		}
+	}
+	return l.prog.ReplaceOutputs(changed, l.why)
+}
+
+func (l *derivLimiter) apply(a *fgraph.Apply) error {
+	switch op := a.Op().(type) {
+	case *lower.Assemble:
+		return l.assemble(a, op)
+	case *lower.RowRanges:
+		return l.rowRanges(a, op)
+	case lower.Propagate:
+		return l.propagate(a, op)
+	case lower.Backprop:
+		if !l.prog.HasRows() {
+			return ErrNoRows
+		}
+		out, in := l.prog.DerivRows(a)
+		if out == nil {
+			return nil
+		}
+		simple := op.C.Properties()&component.Simple != 0 && op.Precomputed == nil
+		if simple && !op.UsesMemo && !op.Accumulate && !op.InPlace {
+			return l.trim(a, op, l.inside(out), int32(len(out)))
+		}
+		return l.mask(a, op, out, in)
+	}
+	return nil
+}
+
+// trim cuts a backward run down to the rows between the first and the last one inside.
+func (l *derivLimiter) trim(a *fgraph.Apply, op lower.Backprop, runs []rowRun, n int32) error {
+	if len(runs) == 0 {
+		l.deleted++
+		return l.remove(a, op)
+	}
+	lo, hi := runs[0].lo, runs[len(runs)-1].hi
+	k := op.InputDeriv()
+	inputs := append([]*fgraph.Variable(nil), a.Inputs()...)
+	inputs[k] = l.cut(inputs[k], runs, lo, hi, a.Origin())
+	if all(runs, n) && inputs[k] == a.Inputs()[k] {
+		return nil
+	}
+	for i := range k {
+		inputs[i] = lower.NewBlock(inputs[i], lower.Rect{R0: lo, R1: hi, C1: lower.TypeOf(inputs[i]).Cols})
+	}
+	types := outputTypes(a)
+	if op.HasDX {
+		types[0] = lower.MatrixType{Rows: hi - lo, Cols: lower.TypeOf(a.Out()).Cols}
+	}
+	l.trimmed++
+	return l.replace(a, op, fgraph.NewApply(op, inputs, types...), runs, lo, n)
+}
+
+// remove takes a backward run away that is given nothing but zeros.
+func (l *derivLimiter) remove(a *fgraph.Apply, op lower.Backprop) error {
+	var pairs []fgraph.Replacement
+	if op.HasDX {
+		t := lower.TypeOf(a.Out())
+		pairs = append(pairs, fgraph.Replacement{Old: a.Out(), New: lower.NewFill(t.Rows, t.Cols, 0)})
+	}
+	if op.HasState {
+		pairs = append(pairs, fgraph.Replacement{Old: a.Outputs()[len(a.Outputs())-1], New: a.Inputs()[len(a.Inputs())-1]})
+	}
+	return l.g.ReplaceAll(pairs, l.why)
+}
+
+// mask gives a backward run zeros for the rows outside, and takes what it makes for rows outside for zero.
+func (l *derivLimiter) mask(a *fgraph.Apply, op lower.Backprop, out, in []index.Cindex) error {
+	k := op.InputDeriv()
+	n := int32(len(out))
+	dy := l.cut(a.Inputs()[k], l.inside(out), 0, n, a.Origin())
+	runs, m := []rowRun{{0, int32(len(in))}}, int32(len(in))
+	if in != nil {
+		runs = l.inside(in)
+	}
+	if dy == a.Inputs()[k] && (!op.HasDX || all(runs, m)) {
+		return nil
+	}
+	l.masked++
+	inputs := append([]*fgraph.Variable(nil), a.Inputs()...)
+	inputs[k] = dy
+	return l.replace(a, op, fgraph.NewApply(op, inputs, outputTypes(a)...), runs, 0, m)
+}
+
+// replace puts backward run b in the place of a. Row i of what it makes stands for row lo+i of n; of these all but those of the
+// runs are taken for zero.
+func (l *derivLimiter) replace(a *fgraph.Apply, op lower.Backprop, b *fgraph.Apply, runs []rowRun, lo, n int32) error {
+	b.SetOrigin(a.Origin())
+	pairs := make([]fgraph.Replacement, 0, 2)
+	for i, v := range a.Outputs() {
+		w := b.Outputs()[i]
+		if i == 0 && op.HasDX {
+			w = l.pad(w, runs, lo, n, a.Origin())
+		}
+		pairs = append(pairs, fgraph.Replacement{Old: v, New: w})
+	}
+	return l.g.ReplaceAll(pairs, l.why)
+}
+
+// propagate leaves out the statistics of a forward run with no row inside.
+func (l *derivLimiter) propagate(a *fgraph.Apply, op lower.Propagate) error {
+	rows := l.prog.OutputRows(a)
+	if !op.StoreStats || len(rows) == 0 || len(l.inside(rows)) > 0 {
+		return nil
+	}
+	op.StoreStats = false
+	in, types := a.Inputs(), outputTypes(a)
+	b := fgraph.NewApply(op, in[:len(in)-1], types[:len(types)-1]...)
+	b.SetOrigin(a.Origin())
+	var pairs []fgraph.Replacement
+	for i, v := range b.Outputs() {
+		pairs = append(pairs, fgraph.Replacement{Old: a.Outputs()[i], New: v})
+	}
+	pairs = append(pairs, fgraph.Replacement{Old: a.Outputs()[len(types)-1], New: in[len(in)-1]})
+	return l.g.ReplaceAll(pairs, l.why)
+}

@@ -1,0 +1,156 @@
+package nnet3pass
+
+import (
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// LiftRows chooses rows before a component instead of after it, where the component works row by row and its input is not
+// wider than its output, or where a product can take the rows wherever they lie.
+func LiftRows() rewrite.Rule {
+	return assembleRule("local_lift_rows", "rows are chosen in front of a component that works row by row: f(x)[rows] → f(x[rows])",
+		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
+			if len(op.Terms) != 1 || op.Terms[0].Contiguous() || !covers(op, &op.Terms[0]) || op.Terms[0].Scale != 1 {
+				c.Miss("more is done than to choose rows")
+				return nil
+			}
+			t := op.Terms[0]
+			x := a.Inputs()[0]
+			inner, ok := ownerOp[lower.Propagate](x)
+			switch {
+			case !ok || !plain(inner) || inner.Accumulate || len(x.Owner().Inputs()) == 0:
+				c.Miss("the input is no component's plain result")
+				return nil
+			case len(x.Clients()) != 1:
+				c.Miss("the result of %s has other uses", inner.Name)
+				return nil
+			case t.SrcCol != 0 || t.NumCols != lower.TypeOf(x).Cols || t.NumRows > lower.TypeOf(x).Rows:
+				c.Miss("columns are chosen too, or rows are repeated")
+				return nil
+			}
+			if v := liftIntoProduct(a, inner, x.Owner(), &t); v != nil {
+				return v
+			}
+			if inner.C.Properties()&component.Simple == 0 || inner.Precomputed != nil || inner.C.InputDim() > inner.C.OutputDim() {
+				c.Miss("%s looks at other rows, or its input is wider than its output", inner.Name)
+				return nil
+			}
+			in := x.Owner().Inputs()[0]
+			root, at := lower.Resolve(in)
+			t.Input, t.NumCols = 0, int32(inner.C.InputDim())
+			t.ShiftSrc(at.R0, at.C0)
+			rows := lower.NewAssemble(op.Rows, t.NumCols, []lower.Term{t}, []*fgraph.Variable{root})
+			return fgraph.NewApply(inner, []*fgraph.Variable{rows}, a.Out().Type()).Out()
+		})
+}
+
+// liftIntoProduct lets a product compute only the chosen rows, in the chosen order.
+func liftIntoProduct(a *fgraph.Apply, inner lower.Propagate, producer *fgraph.Apply, t *lower.Term) *fgraph.Variable {
+	product, ok := component.NewProduct(inner.C)
+	if !ok {
+		return nil
+	}
+	var pre component.Precomputed
+	if inner.Precomputed != nil {
+		pre = inner.Precomputed.Data
+	}
+	made := int(lower.TypeOf(producer.Out()).Rows)
+	var splices []component.Splice
+	product.Blocks(func(block, col, cols int) {
+		src, known := product.Rows(block, pre, made)
+		if ok = ok && known; !ok {
+			return
+		}
+		s := component.Splice{Block: block, Cols: cols, SrcCol: col, Rows: make([]int32, t.NumRows)}
+		for i := range t.NumRows {
+			s.Rows[i] = src[t.Pair(i).Src]
+		}
+		splices = append(splices, s)
+	})
+	if !ok {
+		return nil
+	}
+	in := lower.TypeOf(producer.Inputs()[0])
+	q, rows := product.Splice(splices, int(in.Rows), int(in.Cols), true, true)
+	inner.Component = lower.Component{C: q, Number: -1, Name: inner.Name}
+	inner.Precomputed = &computation.PrecomputedIndexesInfo{Data: rows}
+	return fgraph.NewApply(inner, producer.Inputs(), a.Out().Type()).Out()
+}
+
+// ReadRowsInPlace lets a component whose precomputed indexes name the rows that it reads find them where they lie, instead of
+// in a matrix of chosen rows.
+func ReadRowsInPlace() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_read_rows_in_place", Doc: "a component that looks up its rows looks them up where they lie: f(x[rows]) → f'(x)",
+		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
+		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+			op := a.Op().(lower.Propagate)
+			if op.Precomputed == nil || op.UsesMemo || op.StoreStats || op.InPlace || len(a.Inputs()) == 0 {
+				return c.Miss("%s looks up no rows, or has an effect", op.Name), nil
+			}
+			taker, ok := op.Precomputed.Data.(component.RowTaker)
+			if !ok {
+				return c.Miss("%s can't look up its rows elsewhere", op.Name), nil
+			}
+			chosen := a.Inputs()[0]
+			asm, ok := ownerOp[*lower.Assemble](chosen)
+			if !ok || len(asm.Terms) != 1 || !covers(asm, &asm.Terms[0]) || asm.Terms[0].Scale != 1 || len(chosen.Clients()) != 1 {
+				return c.Miss("the input is no choice of rows for %s alone", op.Name), nil
+			}
+			t := &asm.Terms[0]
+			root := chosen.Owner().Inputs()[0]
+			size := lower.TypeOf(root)
+			if !cheaperInPlace(c.Graph(), a, chosen, root) {
+				return c.Miss("a copy of the rows is small, and %v would have to live longer for %s", root, op.Name), nil
+			}
+			rows := make([]int32, t.NumRows)
+			for i := range t.NumRows {
+				rows[i] = t.Pair(i).Src
+			}
+			op.Precomputed = &computation.PrecomputedIndexesInfo{Data: taker.TakeRows(rows, int(size.Rows))}
+			x := lower.NewBlock(root, lower.Rect{R0: 0, R1: size.Rows, C0: t.SrcCol, C1: t.SrcCol + t.NumCols})
+			inputs := append([]*fgraph.Variable{x}, a.Inputs()[1:]...)
+			return rewrite.Replace(fgraph.NewApply(op, inputs, outputTypes(a)...).Outputs()...), nil
+		},
+	}
+}
+
+// cheaperInPlace reports whether apply a takes less memory if it reads sources directly instead of a matrix that is put together
+// of their parts. Read directly, the sources live as long as a's output begins to; otherwise they live beside the matrix, and
+// then the matrix beside the output. Sources that are needed later anyway cost nothing, and neither does what is less than
+// another component of the network takes in any case.
+func cheaperInPlace(g *fgraph.FunctionGraph, a *fgraph.Apply, together *fgraph.Variable, sources ...*fgraph.Variable) bool {
+	var kept int64
+	for _, v := range sources {
+		if !neededAfter(v, a) {
+			kept += elements(v)
+		}
+	}
+	parts, out := elements(together), elements(a.Out())
+	if kept+out <= max(kept+parts, parts+out) {
+		return true
+	}
+	p, ok := lower.ProgramOf(g)
+	return ok && kept+out <= p.LargestOp()
+}
+
+func elements(v *fgraph.Variable) int64 {
+	t := lower.TypeOf(v)
+	return int64(t.Rows) * int64(t.Cols)
+}
+
+// neededAfter reports whether something that stood behind a in the original order reads a part of v.
+func neededAfter(v *fgraph.Variable, a *fgraph.Apply) bool {
+	for _, c := range v.Clients() {
+		if c.Apply == nil || c.Apply.Origin() > a.Origin() {
+			return true
+		}
+		if _, ok := c.Apply.Op().(lower.Block); ok && neededAfter(c.Apply.Out(), a) {
+			return true // blocks of blocks do not occur, so this goes one level deep
+		}
+	}
+	return false
+}

@@ -1,0 +1,162 @@
+package nnet3pass
+
+import (
+	"context"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// storagePass is a pass that works on the planned storage. Graphs without one, those of other languages among them, are left
+// alone.
+type storagePass struct {
+	name, doc string
+	fn        func(s *lower.Storage) int // returns how many things it changed
+}
+
+// RewriterName is the name of the pass.
+func (p *storagePass) RewriterName() string { return p.name }
+
+// RewriterDoc says what the pass does.
+func (p *storagePass) RewriterDoc() string { return p.doc }
+
+// AddRequirements needs nothing.
+func (p *storagePass) AddRequirements(*fgraph.FunctionGraph) error { return nil }
+
+// Apply runs the pass and records what it did to the peak of the bytes in use.
+func (p *storagePass) Apply(_ context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	s, ok := lower.StorageOf(g)
+	if !ok {
+		return nil
+	}
+	before := s.Peak()
+	n := p.fn(s)
+	rec.Changed(n)
+	rec.Set("nb_changed", float64(n), "")
+	rec.Set("peak_before", float64(before), "B")
+	rec.Set("peak_after", float64(s.Peak()), "B")
+	return nil
+}
+
+// PlanStorage orders the computation and gives every value a matrix of its own, then lets what the in-place passes permitted
+// take effect. From here on the graph is fixed.
+func PlanStorage() rewrite.GraphRewriter { return planStorage{} }
+
+type planStorage struct{}
+
+// RewriterName is the name of the pass.
+func (planStorage) RewriterName() string { return "plan_storage" }
+
+// RewriterDoc says what the pass does.
+func (planStorage) RewriterDoc() string {
+	return "orders the computation, gives every value a place, and fixes the graph"
+}
+
+// AddRequirements needs nothing.
+func (planStorage) AddRequirements(*fgraph.FunctionGraph) error { return nil }
+
+// Apply plans.
+func (planStorage) Apply(_ context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	p, ok := lower.ProgramOf(g)
+	if !ok {
+		return nil
+	}
+	s, err := lower.PlanStorage(p)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for i := range s.NumApplies() {
+		if s.PlaceInPlace(i) {
+			n++
+		}
+	}
+	rec.Set("nb_in_place", float64(n), "")
+	rec.Set("peak_after", float64(s.Peak()), "B")
+	return nil
+}
+
+// ExtendMatrices permits matrices to be larger than the values they were made for.
+func ExtendMatrices() rewrite.GraphRewriter {
+	return &storagePass{"extend_matrices", "lets a matrix grow, so that values that are no parts of each other can share it",
+		func(s *lower.Storage) int {
+			s.Extend = true
+			return 1
+		}}
+}
+
+// RemoveAssignments lets the parts of an assembled value be made where they are wanted, so that nothing needs to be copied.
+//
+// A tall value whose parts come from many places would never be begun part by part, because the first part pays for all of
+// it; so all parts of a value are tried as one, the largest values first. What was refused in a group is tried by itself
+// afterwards, latest first, and all of it a second time, because one placement can make room for another.
+func RemoveAssignments() rewrite.GraphRewriter {
+	return &storagePass{"remove_assignments", "makes the parts of an assembled value in the place where they are wanted",
+		func(s *lower.Storage) int {
+			type lin struct {
+				elements int64
+				lo, hi   int
+			}
+			var lins []lin
+			s.Assembled(func(elements int64, lo, hi int) { lins = append(lins, lin{elements, lo, hi}) })
+			slices.SortStableFunc(lins, func(a, b lin) int { return int(b.elements - a.elements) })
+			for range 2 {
+				for _, l := range lins {
+					t := s.Begin()
+					for _, scaled := range [2]bool{false, true} { // an unscaled part in place saves a command, a scaled one only memory
+						for k := l.lo; k < l.hi; k++ {
+							if s.TermScaled(k) == scaled {
+								t.PlaceTerm(k)
+							}
+						}
+					}
+					t.Commit()
+				}
+				for k := s.NumTerms() - 1; k >= 0; k-- {
+					if !s.TermPlaced(k) {
+						s.PlaceTerm(k)
+					}
+				}
+			}
+			n := 0
+			for k := range s.NumTerms() {
+				if s.TermPlaced(k) {
+					n++
+				}
+			}
+			return n
+		}}
+}
+
+// AllocateFromOther lets matrices take over the memory of others whose life is over.
+func AllocateFromOther() rewrite.GraphRewriter {
+	return &storagePass{"allocate_from_other", "a matrix takes over the memory of one that is not needed any more",
+		func(s *lower.Storage) int { return s.Reuse() }}
+}
+
+// PackMatrices lets matrices that are in use at the same time be one.
+func PackMatrices() rewrite.GraphRewriter {
+	return &storagePass{"pack_matrices", "matrices of equal width or height that live at the same time are allocated as one",
+		func(s *lower.Storage) int { return s.Pack() }}
+}
+
+// InitializeUndefined leaves matrices undefined that are written before they are read.
+func InitializeUndefined() rewrite.GraphRewriter {
+	return &storagePass{"initialize_undefined", "what is written before it is read is not set to zero first",
+		func(s *lower.Storage) int {
+			s.LeaveUndefined = true
+			return 1
+		}}
+}
+
+// MoveSizingCommands allocates late and frees early.
+func MoveSizingCommands() rewrite.GraphRewriter {
+	return &storagePass{"move_sizing_commands", "allocates right before the first use and frees right after the last",
+		func(s *lower.Storage) int {
+			s.MoveSizing = true
+			return 1
+		}}
+}

@@ -1,0 +1,90 @@
+package passes
+
+import (
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// tagTensor marks what concerns tensors.
+const tagTensor = "tensor"
+
+// tensor adds the passes on tensors. Positions are Theano's, except that canonicalize, stabilize and so on are shared with others.
+func (s *standard) tensor() {
+	stabilize := optdb.NewEquilibriumDB("stabilize")
+	uncanonicalize := optdb.NewEquilibriumDB("uncanonicalize")
+	useless := optdb.NewTopoDB("useless")
+	s.group(1.5, "replaces expressions by others that neither overflow nor lose digits", stabilize, fastRun)
+	s.group(3, "undoes what costs more than what the user wrote", uncanonicalize, fastRun)
+	s.errs = append(s.errs, s.db.Add(optdb.Entry{Name: useless.Name(), Doc: "leaves out what does nothing, once, before anything else", DB: useless, Position: 0.6, Tags: []string{fastRun, fastCompile}}))
+
+	s.localTensor(s.canonicalize, tensorpass.Canonicalize, fastRun, fastCompile)
+	s.localTensor(stabilize, tensorpass.Stabilize, fastRun)
+	s.localTensor(s.specialize, tensorpass.Specialize, fastRun)
+	s.localTensor(uncanonicalize, tensorpass.Uncanonicalize, fastRun)
+	s.localTensor(useless, tensorpass.Useless, fastRun, fastCompile)
+
+	merge := func(position float64, name, doc string) {
+		s.onTensors(position, name, doc, new(rewrite.Merge), fastRun, fastCompile, "merge")
+	}
+	s.onTensors(0.1, "ShapeOpt", "attaches what infers shapes", tensorpass.ShapeOpt(), fastRun, fastCompile)
+	merge(0.65, "merge1.1", "the same computation twice becomes one, after what was useless")
+	s.onTensors(0.99, "pre_local_IncSubtensor_serialize", "", tensorpass.SerializeIncSubtensor(), fastRun)
+	s.errs = append(s.errs, s.canonicalize.Add(optdb.Entry{Name: "MergeOptimizer", Doc: "the same computation twice becomes one, in every pass", Cleanup: true,
+		Rewriter: tensorpass.OnlyTensors(new(rewrite.Merge)), Tags: []string{fastRun, fastCompile, tagTensor, "merge"}}))
+	merge(1.2, "merge1.2", "the same computation twice becomes one, after canonicalize")
+	s.onTensors(1.51, "local_fill_to_alloc", "", tensorpass.FillToAlloc(), fastRun)
+	s.onTensors(1.52, "local_elemwise_alloc", "", tensorpass.ElemwiseAlloc(), fastRun)
+	s.blas()
+	s.onTensors(2.01, "crossentropy_to_crossentropy_with_softmax", "", tensorpass.CrossentropyWithSoftmax(), fastRun)
+	s.onTensors(48, "add_mul_fusion", "", tensorpass.AddMulFusion("add_mul_fusion"), fastRun)
+	s.onTensors(48.6, "local_pow_specialize_device", "", tensorpass.PowDevice(), fastRun, "fusion")
+	s.fusion()
+	s.onTensors(50.1, "local_inplace_setsubtensor", "", tensorpass.InplaceSubtensor(), fastRun, inplace)
+	s.onTensors(50.2, "InplaceBlasOpt", "", tensorpass.InplaceBLAS(), fastRun, inplace)
+	s.onTensors(75, "inplace_elemwise_optimizer", "", tensorpass.InplaceElemwise(), fastRun, inplace)
+}
+
+// localTensor adds the local rewrites of a group to a database.
+func (s *standard) localTensor(db interface {
+	Register(name string, rewriterOrDB any, tags ...string) error
+}, group tensorpass.Group, tags ...string) {
+	for _, l := range tensorpass.In(group) {
+		all := append(append([]string{tagTensor}, tags...), l.Tags...)
+		s.errs = append(s.errs, db.Register(l.Name(), l.Rule, all...))
+	}
+}
+
+// onTensors adds an entry that concerns graphs of tensors only. doc may be empty where the rewriter documents itself.
+func (s *standard) onTensors(position float64, name, doc string, r rewrite.GraphRewriter, tags ...string) {
+	s.entry(position, name, doc, tensorpass.OnlyTensors(r), append(tags, tagTensor)...)
+}
+
+// blas adds the passes that make products of matrices calls of the BLAS.
+func (s *standard) blas() {
+	db := optdb.NewSequenceDB("BlasOpt")
+	for _, e := range []struct {
+		position float64
+		name     string
+		rewriter rewrite.GraphRewriter
+	}{
+		{0, "local_dot_to_dot22", tensorpass.DotToDot22()},
+		{10, "gemm_optimizer", tensorpass.GemmOptimizer()},
+		{11, "local_dot22_to_dot22scalar", tensorpass.Dot22ToDot22Scalar()},
+		{15, "local_gemm_to_gemv", tensorpass.GemmToGemv()},
+		{20, "use_c_blas", tensorpass.UseBLAS()},
+		{30, "use_scipy_ger", tensorpass.UseBLASGer()},
+	} {
+		s.errs = append(s.errs, db.Register(e.name, tensorpass.OnlyTensors(e.rewriter), e.position, fastRun, fastCompile, tagTensor))
+	}
+	s.errs = append(s.errs, s.db.Add(optdb.Entry{Name: db.Name(), Doc: "makes products of matrices calls of the BLAS", DB: db, Position: 1.7, Tags: []string{fastRun, fastCompile, tagTensor}}))
+}
+
+// fusion adds the passes that make one op of several element-wise ones.
+func (s *standard) fusion() {
+	db := optdb.NewSequenceDB("elemwise_fusion")
+	s.errs = append(s.errs,
+		db.Register("local_add_mul_fusion", tensorpass.OnlyTensors(tensorpass.AddMulFusion("local_add_mul_fusion")), 0, fastRun, "fusion", tagTensor),
+		db.Register("composite_elemwise_fusion", tensorpass.OnlyTensors(tensorpass.ElemwiseFusion()), 1, fastRun, "fusion", tagTensor),
+		s.db.Add(optdb.Entry{Name: db.Name(), Doc: "makes one op of several element-wise ones, which goes through memory once", DB: db, Position: 49, Tags: []string{fastRun, "fusion", tagTensor}}))
+}

@@ -1,0 +1,393 @@
+package tensorpass
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A canonizer brings what is built of one commutative operation, its inverse and its reciprocal into a normal form: sums of add, sub and
+// neg, or products of mul, true_div and inv. A sum or product is two lists of terms, those that count and those that are taken back; what
+// stands in both is gone, and the constants are one, in front.
+//
+// This is Theano's AlgebraicCanonizer, with two differences. It goes through a term only if nothing else uses it, as it would be computed
+// twice otherwise; a second look through shared terms is taken if that lets something cancel. And it does not recurse, so that a sum of
+// a million terms is an ordinary sum.
+type canonizer struct {
+	main, inverse, reciprocal array.Op
+	useReciprocal             bool    // 0/x is written as a reciprocal rather than as the inverse of the neutral element
+	neutral                   float64 // of main
+	simplify                  func(num, den []*vari) ([]*vari, []*vari)
+}
+
+var (
+	addCanonizer = canonizer{main: array.Add, inverse: array.Sub, reciprocal: array.Neg, useReciprocal: true, neutral: 0}
+	mulCanonizer = canonizer{main: array.Mul, inverse: array.TrueDiv, reciprocal: array.Inv, neutral: 1, simplify: divideByAbs}
+)
+
+// family returns the apply of v and its operation, if it is one of the canonizer's.
+func (z *canonizer) family(v *vari) (*apply, array.Op) {
+	a := v.Owner()
+	op, ok := elemOf(a)
+	if ok && (op == z.main || op == z.inverse || op == z.reciprocal) {
+		return a, op
+	}
+	return nil, 0
+}
+
+// outermost reports whether the result of n is not itself a term of what is about to be brought into normal form.
+func (z *canonizer) outermost(n *apply) bool {
+	v := n.Out()
+	for {
+		if len(v.Clients()) != 1 || v.Clients()[0].Apply == nil {
+			return true
+		}
+		client := v.Clients()[0].Apply
+		if op, ok := client.Op().(tensor.DimShuffleOp); ok && op.PadsLeft(typ(v).NDim()) {
+			v = client.Out()
+			continue
+		}
+		a, _ := z.family(client.Out())
+		return a == nil || typ(client.Out()).DType() != typ(v).DType()
+	}
+}
+
+// mostShared bounds how many terms are looked at behind terms that are used elsewhere, too.
+const mostShared = 256
+
+// terms takes v apart. It goes through terms that are used elsewhere only if shared is set.
+func (z *canonizer) terms(v *vari, shared bool) (num, den []*vari) {
+	type item struct {
+		v    *vari
+		back bool // taken back
+	}
+	dtype := typ(v).DType()
+	todo := []item{{v: v}}
+	expanded := 0
+	for len(todo) > 0 {
+		it := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		inner := it.v
+		for inner != v { // look through padding
+			s := stripPadding(inner)
+			if s == inner || !shared && !alone(inner) {
+				break
+			}
+			inner = s
+		}
+		a, op := z.family(inner)
+		if a != nil && (typ(inner).DType() != dtype || inner != v && !alone(inner) && (!shared || expanded > mostShared)) {
+			a = nil
+		}
+		if a == nil {
+			if it.back {
+				den = append(den, it.v)
+			} else {
+				num = append(num, it.v)
+			}
+			continue
+		}
+		if shared {
+			expanded += len(a.Inputs())
+		}
+		for i := len(a.Inputs()) - 1; i >= 0; i-- {
+			todo = append(todo, item{a.Inputs()[i], it.back != (op == z.reciprocal || op == z.inverse && i == 1)})
+		}
+	}
+	return num, den
+}
+
+// cancel removes what stands in both lists, as often as it stands in both.
+func cancel(num, den []*vari) ([]*vari, []*vari, bool) {
+	if len(num) == 0 || len(den) == 0 {
+		return num, den, false
+	}
+	count := make(map[*vari]int, len(den))
+	for _, v := range den {
+		count[v]++
+	}
+	gone := make(map[*vari]int)
+	keep := make([]*vari, 0, len(num))
+	for _, v := range num {
+		if count[v] > gone[v] {
+			gone[v]++
+		} else {
+			keep = append(keep, v)
+		}
+	}
+	if len(gone) == 0 {
+		return num, den, false
+	}
+	rest := make([]*vari, 0, len(den))
+	for _, v := range den {
+		if gone[v] > 0 {
+			gone[v]--
+		} else {
+			rest = append(rest, v)
+		}
+	}
+	return keep, rest, true
+}
+
+// constants puts all constants into one, in front of num; it is left out if it is neutral. Where there is but one, in front already,
+// the lists stay as they are.
+func (z *canonizer) constants(num, den []*vari, out *vari) ([]*vari, []*vari) {
+	isConstant := func(v *vari) bool {
+		a := tensor.ConstantOf(v)
+		return a != nil && !a.IsCSR() && a.Len() <= mostFolded
+	}
+	var numct, denct, restNum, restDen []*vari
+	split := func(list []*vari, ct, rest *[]*vari) {
+		for _, v := range list {
+			if isConstant(v) {
+				*ct = append(*ct, v)
+			} else {
+				*rest = append(*rest, v)
+			}
+		}
+	}
+	split(num, &numct, &restNum)
+	split(den, &denct, &restDen)
+	if len(numct)+len(denct) == 0 && (z.useReciprocal || len(num) > 0) {
+		return num, den
+	}
+	a := z.calculate(numct, denct, out)
+	if a == nil {
+		return num, den
+	}
+	v, same := array.Uniform(a)
+	neutral := same && v == z.neutral
+	switch {
+	case neutral && (z.useReciprocal || len(restNum) > 0 || len(restDen) == 0):
+		return restNum, restDen
+	case len(numct) == 1 && len(denct) == 0 && num[0] == numct[0]:
+		return num, den // also what keeps NaN + x from going round
+	}
+	return append([]*vari{tensor.Constant(a)}, restNum...), restDen
+}
+
+// calculate combines constants in the type of elements of the result, nil if they do not fit.
+func (z *canonizer) calculate(num, den []*vari, out *vari) *array.Array {
+	dtype := typ(out).DType()
+	total := tensor.Constant(array.Full(dtype, z.neutral))
+	combine := func(op array.Op, list []*vari) bool {
+		for _, v := range list {
+			c := tensor.Constant(tensor.ConstantOf(v).Cast(dtype))
+			e, err := tensor.Try(func() *vari { return tensor.Map(op, total, c) })
+			if err != nil {
+				return false
+			}
+			a, err := eval(e)
+			if err != nil {
+				return false
+			}
+			total = tensor.Constant(a)
+		}
+		return true
+	}
+	if !combine(z.main, num) || !combine(z.inverse, den) {
+		return nil
+	}
+	return tensor.ConstantOf(total)
+}
+
+// join makes an expression of the lists again.
+func (z *canonizer) join(num, den []*vari, out *vari) *vari {
+	product := func(list []*vari) *vari {
+		switch len(list) {
+		case 0:
+			return number(z.neutral, out)
+		case 1:
+			return list[0]
+		}
+		return tensor.Map(z.main, list...)
+	}
+	switch {
+	case len(den) == 0:
+		return product(num)
+	case len(num) == 0 && z.useReciprocal:
+		return tensor.Map(z.reciprocal, product(den))
+	}
+	return tensor.Map(z.inverse, product(num), product(den))
+}
+
+// simplified returns the lists without what cancels and with the constants in one.
+func (z *canonizer) simplified(num, den []*vari, out *vari) ([]*vari, []*vari) {
+	num, den, _ = cancel(num, den)
+	num, den = z.constants(num, den, out)
+	if z.simplify != nil {
+		num, den = z.simplify(num, den)
+	}
+	return num, den
+}
+
+// transform is the rule of the canonizer.
+func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
+	if !z.outermost(n) {
+		return c.Miss("it is a term of a larger expression of the same kind"), nil
+	}
+	out := n.Out()
+	oldNum, oldDen := z.terms(out, false)
+	num, den := z.simplified(slices.Clone(oldNum), slices.Clone(oldDen), out)
+	if slices.Equal(num, oldNum) && slices.Equal(den, oldDen) {
+		oldNum, oldDen = z.terms(out, true)
+		var cancelled bool
+		if num, den, cancelled = cancel(oldNum, oldDen); !cancelled {
+			return c.Miss("nothing cancels, and the constants are one already"), nil
+		}
+		num, den = z.simplified(num, den, out)
+	}
+	models := append(slices.Clone(n.Inputs()), oldNum...)
+	return replace(c, n, z.join(num, den, out), append(models, oldDen...)...)
+}
+
+// divideByAbs makes the sign of x of x/|x|.
+func divideByAbs(num, den []*vari) ([]*vari, []*vari) {
+	for i := 0; i < len(den); i++ {
+		a := elem(den[i], array.Abs)
+		if a == nil {
+			continue
+		}
+		if k := slices.Index(num, a.Inputs()[0]); k >= 0 {
+			num, den = slices.Clone(num), slices.Delete(slices.Clone(den), i, i+1)
+			num[k] = tensor.Sgn(num[k])
+			i--
+		}
+	}
+	return num, den
+}
+
+// addCanonize is local_add_canonizer.
+func addCanonize() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_add_canonizer", Doc: "sums are flat, with their constants in one: x + 1 - (x - y) → 1 + y; x - x → 0, also where x is NaN or infinite",
+		On: on(array.Add, array.Sub, array.Neg), Fn: addCanonizer.transform,
+	}
+}
+
+// mulCanonize is local_mul_canonizer.
+func mulCanonize() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_mul_canonizer", Doc: "products are flat, with their constants in one: 2*x/(4*x*y) → 0.5/y; x/x → 1, also where x is zero, NaN or infinite",
+		On: on(array.Mul, array.TrueDiv, array.Inv), Fn: mulCanonizer.transform,
+	}
+}
+
+// The greedy distributor weighs a division as much as this many multiplications. It is Theano's figure.
+const divisionCost = 1.5
+
+// pair is a product: what is multiplied and what it is divided by.
+type pair struct{ num, den []*vari }
+
+func (p pair) cost() float64 { return float64(len(p.num)) + divisionCost*float64(len(p.den)) }
+
+// mostDistributed bounds the factors and terms that the distributor looks at. What it does to a product is of the order of the cube.
+const mostDistributed = 24
+
+// greedyDistribute is local_greedy_distributor.
+func greedyDistribute() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_greedy_distributor",
+		Doc:  "a factor is multiplied into a sum where that saves operations: (a/x + b)*x → a + b*x; changes what is computed at zero and infinity",
+		On:   on(array.Mul, array.TrueDiv, array.Inv),
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			out := n.Out()
+			if !isFloat(out) {
+				return none, nil
+			}
+			num, den := mulCanonizer.terms(out, false)
+			if len(num)+len(den) < 2 || len(num)+len(den) > mostDistributed {
+				return c.Miss("it has %d factors", len(num)+len(den)), nil
+			}
+			changed := false
+			distribute := func(list, other *[]*vari) {
+				for i := 0; i < len(*list); i++ {
+					factor := (*list)[i]
+					rest := slices.Delete(slices.Clone(*list), i, i+1)
+					if sum, num, den, ok := attemptDistribution(factor, rest, *other, out); ok {
+						changed = true
+						at := 0 // of the factor among those that are left
+						for _, v := range (*list)[:i] {
+							if at < len(num) && num[at] == v {
+								at++
+							}
+						}
+						*list, *other = slices.Insert(num, at, sum), den
+						i = at
+					}
+				}
+			}
+			distribute(&num, &den)
+			distribute(&den, &num)
+			if !changed {
+				return c.Miss("no factor is worth distributing"), nil
+			}
+			return replace(c, n, mulCanonizer.join(num, den, out), n.Inputs()...)
+		},
+	}
+}
+
+// attemptDistribution multiplies factors into a sum, as far as that saves operations. It returns the new sum and the factors that
+// are left.
+func attemptDistribution(sum *vari, num, den []*vari, out *vari) (*vari, []*vari, []*vari, bool) {
+	inner := stripPadding(sum)
+	if a, _ := addCanonizer.family(inner); a == nil || !alone(sum) || !alone(inner) || typ(inner).DType() != typ(out).DType() {
+		return nil, nil, nil, false
+	}
+	pos, neg := addCanonizer.terms(inner, false)
+	if len(pos)+len(neg) < 2 || len(pos)+len(neg) > mostDistributed {
+		return nil, nil, nil, false
+	}
+	pairs := make([]pair, 0, len(pos)+len(neg))
+	for _, t := range append(slices.Clone(pos), neg...) {
+		n, d := mulCanonizer.terms(t, false)
+		pairs = append(pairs, pair{n, d})
+	}
+	changed := false
+	try := func(list []*vari, asNum bool) []*vari {
+		left := make([]*vari, 0, len(list))
+		for _, f := range list {
+			if is(f, 1) { // it is there so that there is a numerator
+				left = append(left, f)
+			} else if better, ok := distributed(pairs, f, asNum, out); ok {
+				pairs, changed = better, true
+			} else {
+				left = append(left, f)
+			}
+		}
+		return left
+	}
+	num, den = try(num, true), try(den, false)
+	if !changed {
+		return nil, nil, nil, false
+	}
+	products := make([]*vari, len(pairs))
+	for i, p := range pairs {
+		products[i] = mulCanonizer.join(p.num, p.den, out)
+	}
+	new := addCanonizer.join(products[:len(pos)], products[len(pos):], out)
+	return new, num, den, true
+}
+
+// distributed multiplies each product by a factor, or divides it, and reports whether that saves operations.
+func distributed(pairs []pair, f *vari, asNum bool, out *vari) ([]pair, bool) {
+	score := 1.0
+	if !asNum {
+		score = divisionCost
+	}
+	better := make([]pair, len(pairs))
+	for i, p := range pairs {
+		num, den := slices.Clone(p.num), slices.Clone(p.den)
+		if asNum {
+			num = append(num, f)
+		} else {
+			den = append(den, f)
+		}
+		num, den = mulCanonizer.simplified(num, den, out)
+		better[i] = pair{num, den}
+		score += p.cost() - better[i].cost()
+	}
+	return better, score > 0
+}

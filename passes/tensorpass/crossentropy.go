@@ -1,0 +1,164 @@
+package tensorpass
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// crossentropyWithBias is crossentropy_to_crossentropy_with_softmax_with_bias.
+func crossentropyWithBias() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "crossentropy_to_crossentropy_with_softmax_with_bias", Depth: 2,
+		Doc: "the cross-entropy of a softmax takes no logarithm of 0: the softmax, the cross-entropy and the largest class are computed at once",
+		On:  []rewrite.Track{rewrite.TrackOp(tensor.CrossentropyCategorical1HotOp{})},
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			sm := n.Inputs()[0]
+			a, _, ok := owner[tensor.SoftmaxWithBiasOp](sm)
+			if !ok {
+				return c.Miss("the probabilities are no softmax with a bias"), nil
+			}
+			return fusedCrossentropy(n, sm, a.Inputs()[0], a.Inputs()[1])
+		},
+	}
+}
+
+// crossentropyWithSoftmax is crossentropy_to_crossentropy_with_softmax, which in Theano is a pass of its own.
+func crossentropyWithSoftmax() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "crossentropy_to_crossentropy_with_softmax", Depth: 2,
+		Doc: "the same for a softmax without a bias, which becomes a bias of zeros",
+		On:  []rewrite.Track{rewrite.TrackOp(tensor.CrossentropyCategorical1HotOp{})},
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			sm := n.Inputs()[0]
+			a, op, ok := owner[tensor.SoftmaxOp](sm)
+			if !ok || op.Log {
+				return c.Miss("the probabilities are no softmax"), nil
+			}
+			x := a.Inputs()[0]
+			return fusedCrossentropy(n, sm, x, zeroBias(c, x))
+		},
+	}
+}
+
+// zeroBias returns a vector of zeros with an element per column.
+func zeroBias(c *rewrite.Context, x *vari) *vari {
+	return tensor.Zeros(typ(x).DType(), tensor.ShapesOf(c.Graph()).Dim(x, 1))
+}
+
+// fusedCrossentropy proposes the fused op in the place of the cross-entropy n and of the softmax.
+func fusedCrossentropy(n *apply, sm, x, b *vari) (result, error) {
+	a, err := tensor.Make(tensor.CrossentropySoftmaxArgmax1HotWithBiasOp{}, x, b, n.Inputs()[1])
+	if err != nil {
+		return none, err
+	}
+	out := a.Outputs()
+	return rewrite.Result{Pairs: []fgraph.Replacement{{Old: n.Out(), New: out[0]}, {Old: sm, New: out[1]}}}, nil
+}
+
+// softmaxWithBias is local_softmax_with_bias.
+func softmaxWithBias() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_softmax_with_bias", Doc: "a softmax of a matrix and a row adds them by itself: Softmax(X + b) → SoftmaxWithBias(X, b)", Depth: 3,
+		On: []rewrite.Track{rewrite.TrackOp(tensor.SoftmaxOp{})},
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			v := n.Inputs()[0]
+			a := elem(v, array.Add)
+			if a == nil || len(a.Inputs()) != 2 || typ(v).NDim() != 2 || !alone(v) {
+				return c.Miss("the argument is no sum of two matrices that is used here only"), nil
+			}
+			for i, w := range a.Inputs() {
+				b, x := stripPadding(w), a.Inputs()[1-i]
+				if typ(b).NDim() == 1 && typ(b).Dim(0) != 1 && samePattern(x, v) && typ(x).DType() == typ(b).DType() {
+					return replace(c, n, tensor.SoftmaxWithBias(x, b))
+				}
+			}
+			return c.Miss("no term is a vector"), nil
+		},
+	}
+}
+
+// softmaxGradToCrossentropyGrad is local_softmax_grad_to_crossentropy_with_softmax_grad.
+func softmaxGradToCrossentropyGrad() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_softmax_grad_to_crossentropy_with_softmax_grad", Depth: 2,
+		Doc: "the gradient of the cross-entropy of a softmax divides by nothing",
+		On:  []rewrite.Track{rewrite.TrackOp(tensor.SoftmaxGradOp{})},
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			a, _, ok := owner[tensor.CrossentropyCategorical1HotGradOp](n.Inputs()[0])
+			sm := n.Inputs()[1]
+			if !ok || a.Inputs()[1] != sm {
+				return c.Miss("what comes in is not the gradient of a cross-entropy of this softmax"), nil
+			}
+			return replace(c, n, tensor.Apply(tensor.CrossentropySoftmax1HotWithBiasDxOp{}, a.Inputs()[0], sm, a.Inputs()[2]))
+		},
+	}
+}
+
+// advancedIndexingCrossentropy is local_advanced_indexing_crossentropy_onehot.
+func advancedIndexingCrossentropy() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_advanced_indexing_crossentropy_onehot",
+		Doc:  "log(softmax(X))[arange(n), y] → -cross-entropy of the softmax", On: append(on(array.Log), rewrite.TrackType[tensor.AdvancedSubtensorOp]()),
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			pick := n
+			log := false
+			if op, _ := elemOf(n); op == array.Log {
+				if pick = n.Inputs()[0].Owner(); pick == nil || !alone(n.Inputs()[0]) {
+					return c.Miss("the argument is no selection"), nil
+				}
+				log = true
+			}
+			op, ok := pick.Op().(tensor.AdvancedSubtensorOp)
+			if !ok || op.K != 2 || typ(pick.Inputs()[0]).NDim() != 2 {
+				return c.Miss("it does not pick an element of each row"), nil
+			}
+			a, sm, ok := owner[tensor.SoftmaxOp](pick.Inputs()[0])
+			if !ok || sm.Log == log || !alone(a.Out()) {
+				return c.Miss("it is not the logarithm of a softmax that is used here only"), nil
+			}
+			x := a.Inputs()[0]
+			r, _, ok := owner[tensor.ARangeOp](pick.Inputs()[1])
+			if !ok || !is(r.Inputs()[0], 0) || !is(r.Inputs()[2], 1) || !sameSize(r.Inputs()[1], tensor.ShapesOf(c.Graph()).Dim(x, 0)) || typ(pick.Inputs()[2]).NDim() != 1 {
+				return c.Miss("the first index is not all rows in order"), nil
+			}
+			nll := tensor.Apply(tensor.CrossentropySoftmaxArgmax1HotWithBiasOp{}, x, zeroBias(c, x), pick.Inputs()[2])
+			return replace(c, n, tensor.Neg(nll))
+		},
+	}
+}
+
+// usmm is Theano's nameless rule sub(z, mul(alpha, SparseDot(x, y))) → Usmm(neg(alpha), x, y, z), local_usmm.
+func usmm() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_usmm", Doc: "a sparse product is subtracted where it is computed: z - alpha*SparseDot(x, y) → Usmm(-alpha, x, y, z), if alpha is a scalar", On: on(array.Sub), Depth: 3,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			z, v := n.Inputs()[0], n.Inputs()[1]
+			factors := []*vari{v}
+			if m := elem(v, array.Mul); m != nil && alone(v) {
+				factors = slices.Clone(m.Inputs())
+			}
+			at := slices.IndexFunc(factors, func(f *vari) bool { _, _, ok := owner[tensor.SparseDotOp](f); return ok && alone(f) })
+			if at < 0 || len(factors) > 2 || !samePattern(z, n.Out()) || typ(z).DType() != typ(n.Out()).DType() {
+				return c.Miss("what is subtracted is no sparse product"), nil
+			}
+			a := factors[at].Owner()
+			alpha := tensor.Constant(array.Full(typ(z).DType(), -1))
+			if len(factors) == 2 {
+				f := factors[1-at]
+				if !isScalar(f) || typ(f).DType() != typ(z).DType() {
+					return c.Miss("the factor is no scalar"), nil
+				}
+				if alpha = scalarOf(f); tensor.ConstantOf(alpha) != nil {
+					alpha = tensor.Constant(array.Full(typ(z).DType(), -tensor.ConstantOf(alpha).Float(0)))
+				} else {
+					alpha = tensor.Neg(alpha)
+				}
+			}
+			return replace(c, n, tensor.Apply(tensor.UsmmOp{}, alpha, a.Inputs()[0], a.Inputs()[1], z))
+		},
+	}
+}

@@ -1,0 +1,376 @@
+package tensorpass
+
+import (
+	"context"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// flattenAddMul is the rule of local_add_mul_fusion.
+func flattenAddMul() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "flatten_nested_add_mul", Doc: "sums of sums are one sum, and so for products: add(add(x, y), z) → add(x, y, z)", On: on(array.Add, array.Mul),
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			op, _ := elemOf(n)
+			out := n.Out()
+			nested := func(v *vari) bool {
+				return elem(v, op) != nil && alone(v) && typ(v).DType() == typ(out).DType() && samePattern(v, out)
+			}
+			if cl := out.Clients(); len(cl) == 1 && cl[0].Apply != nil {
+				if outer := elem(cl[0].Apply.Out(), op); outer != nil && typ(outer.Out()).DType() == typ(out).DType() && samePattern(out, outer.Out()) {
+					return c.Miss("it is a term of one itself"), nil
+				}
+			}
+			if !slices.ContainsFunc(n.Inputs(), nested) {
+				return c.Miss("no term is a sum of its own that is used here only"), nil
+			}
+			var flat []*vari
+			todo := []*vari{out}
+			for len(todo) > 0 {
+				v := todo[len(todo)-1]
+				todo = todo[:len(todo)-1]
+				if v != out && !nested(v) {
+					flat = append(flat, v)
+					continue
+				}
+				in := v.Owner().Inputs()
+				for i := len(in) - 1; i >= 0; i-- {
+					todo = append(todo, in[i])
+				}
+			}
+			return replace(c, n, tensor.Map(op, flat...))
+		},
+	}
+}
+
+// AddMulFusion is local_add_mul_fusion: a walk with one rule, from the outermost sums inwards.
+func AddMulFusion(name string) rewrite.GraphRewriter {
+	return &addMulFusion{rewrite.Walk{Name: name, Rules: []rewrite.NodeRewriter{flattenAddMul()}, Order: rewrite.OutToIn}}
+}
+
+type addMulFusion struct{ rewrite.Walk }
+
+// Class returns the class in a profile.
+func (o *addMulFusion) Class() string { return profile.ClassFusion }
+
+// RewriterDoc says what the pass does.
+func (o *addMulFusion) RewriterDoc() string { return o.Rules[0].(rewrite.Rule).Doc }
+
+// Apply walks, and counts what Theano counts.
+func (o *addMulFusion) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	err := o.Walk.Apply(ctx, g, rec)
+	rec.SetClass("", o.Class())
+	rec.Count("nb_iter", 1, "")
+	if rec.Enabled() {
+		rec.Count("nb_replacement", float64(rec.Record().Changed), "")
+	}
+	return err
+}
+
+// What a fused op may grow to. Theano allows 1024 inputs in C, 31 without; ours are bounded by what an in-place op can number, and programs by the
+// size of the first-level cache.
+const (
+	mostInputs = 100
+	mostFused  = 400
+)
+
+// ElemwiseFusion is composite_elemwise_fusion: element-wise applies that compute from each other, on tensors of one shape, become one apply
+// that goes through memory once. It takes time in proportion to the graph.
+//
+// An apply may belong together with what it computes from if nothing lies between them by another way. To see that without
+// searching, every apply is given a rank: it grows along every edge that is not fused, so that what has one rank and is connected by
+// edges that may be fused has no other way from one to the other.
+func ElemwiseFusion() rewrite.GraphRewriter { return &elemwiseFusion{} }
+
+type elemwiseFusion struct{}
+
+// RewriterName returns Theano's name.
+func (*elemwiseFusion) RewriterName() string { return "composite_elemwise_fusion" }
+
+// RewriterDoc says what the pass does.
+func (*elemwiseFusion) RewriterDoc() string {
+	return "element-wise ops that compute from each other become one, which goes through memory once: exp(x)*y + 1 → Composite(x, y)"
+}
+
+// Class returns the class in a profile.
+func (*elemwiseFusion) Class() string { return profile.ClassFusion }
+
+// AddRequirements attaches what replacements are made through.
+func (*elemwiseFusion) AddRequirements(g *fgraph.FunctionGraph) error {
+	return g.Attach(fgraph.NewReplaceValidate())
+}
+
+// Apply fuses.
+func (*elemwiseFusion) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	rec.SetClass("", profile.ClassFusion)
+	rec.Nodes(g.NumApplies())
+	f := &fusing{g: g}
+	f.order = slices.Collect(g.Ordered())
+	f.rankUp()
+	f.rankDown()
+	fused, replaced := 0, 0
+	for i, group := range f.groups() {
+		if i%256 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		done, err := f.fuse(group)
+		if err != nil {
+			return err
+		}
+		if done {
+			fused, replaced = fused+1, replaced+len(group)
+		}
+	}
+	rec.Count("nb_iter", 1, "")
+	rec.Count("nb_fused", float64(fused), "")
+	rec.Count("nb_replacement", float64(replaced), "")
+	rec.Count("nb_inconsistency_replace", 0, "")
+	rec.Changed(fused)
+	rec.Nodes(g.NumApplies())
+	return nil
+}
+
+// fusing is a run of the pass. Tables are by number of the apply.
+type fusing struct {
+	g     *fgraph.FunctionGraph
+	order []*apply
+	rank  []int
+}
+
+// fusable reports whether an apply is element-wise and works in memory of its own.
+func fusable(a *apply) bool {
+	switch op := a.Op().(type) {
+	case tensor.Elemwise:
+		return op.Inplace == 0
+	case *tensor.CompositeOp:
+		return len(op.DestroyMap()) == 0
+	}
+	return false
+}
+
+// joins reports whether two applies of which b reads a may become one: both are element-wise, and a is not broadcast.
+func joins(a, b *apply) bool { return fusable(a) && fusable(b) && samePattern(a.Out(), b.Out()) }
+
+// rankUp gives every apply the lowest rank that it can have.
+func (f *fusing) rankUp() {
+	f.rank = make([]int, f.g.NumApplyIDs())
+	for _, b := range f.order {
+		r := 0
+		for _, v := range b.Inputs() {
+			if a := v.Owner(); a != nil {
+				step := 1
+				if joins(a, b) {
+					step = 0
+				}
+				r = max(r, f.rank[a.ID()]+step)
+			}
+		}
+		f.rank[b.ID()] = r
+	}
+}
+
+// rankDown raises ranks to that of a client, where an apply can be fused with it and with all others it is not too high.
+func (f *fusing) rankDown() {
+	for i := len(f.order) - 1; i >= 0; i-- {
+		a := f.order[i]
+		if !fusable(a) {
+			continue
+		}
+		bound, meets := -1, false
+		for _, v := range a.Outputs() {
+			for _, c := range v.Clients() {
+				if c.Apply == nil {
+					continue
+				}
+				r, join := f.rank[c.Apply.ID()], joins(a, c.Apply)
+				if !join {
+					r--
+				}
+				if bound < 0 || r < bound {
+					bound, meets = r, join
+				} else if r == bound {
+					meets = meets || join
+				}
+			}
+		}
+		if meets && bound > f.rank[a.ID()] {
+			f.rank[a.ID()] = bound
+		}
+	}
+}
+
+// groups returns the applies that become one, each group in order, groups in the order of their last members.
+func (f *fusing) groups() [][]*apply {
+	parent := make([]int32, f.g.NumApplyIDs())
+	for i := range parent {
+		parent[i] = int32(i)
+	}
+	find := func(i int32) int32 {
+		for parent[i] != i {
+			parent[i] = parent[parent[i]]
+			i = parent[i]
+		}
+		return i
+	}
+	for _, b := range f.order {
+		for _, v := range b.Inputs() {
+			if a := v.Owner(); a != nil && joins(a, b) && f.rank[a.ID()] == f.rank[b.ID()] {
+				parent[find(int32(a.ID()))] = find(int32(b.ID()))
+			}
+		}
+	}
+	// A group is cut where it grows too large; a part that is complete comes before what is computed from it.
+	open := make([]int32, f.g.NumApplyIDs()) // by representative: 1 + the place of the group that is being filled
+	inputs := make([]int, 0, 64)
+	var groups [][]*apply
+	for _, a := range f.order {
+		if !fusable(a) {
+			continue
+		}
+		r := find(int32(a.ID()))
+		k := int(open[r]) - 1
+		if k < 0 || len(groups[k]) >= mostFused || inputs[k]+len(a.Inputs()) > mostInputs {
+			k = len(groups)
+			groups, inputs = append(groups, nil), append(inputs, 0)
+			open[r] = int32(k + 1)
+		}
+		groups[k] = append(groups[k], a)
+		for _, v := range a.Inputs() { // an upper bound: what members have in common counts several times
+			if p := v.Owner(); (p == nil || find(int32(p.ID())) != r) && !inlined(v) {
+				inputs[k]++
+			}
+		}
+	}
+	return groups
+}
+
+// inlined reports whether a value becomes part of a program: a constant of one element.
+func inlined(v *vari) bool {
+	a := tensor.ConstantOf(v)
+	return a != nil && a.Len() == 1
+}
+
+// fuse replaces the members of a group by one apply.
+func (f *fusing) fuse(group []*apply) (bool, error) {
+	if len(group) < 2 || slices.ContainsFunc(group, func(a *apply) bool { return !f.g.Contains(a) }) {
+		return false, nil
+	}
+	b := newProgramBuilder(group)
+	if len(b.inputs) == 0 || len(b.inputs) > mostInputs {
+		return false, nil
+	}
+	a, err := tensor.Make(tensor.NewComposite(b.prog.Return(b.results...)), b.inputs...)
+	if err != nil {
+		return false, err
+	}
+	a.SetOrigin(group[len(group)-1].Origin())
+	pairs := make([]fgraph.Replacement, len(b.outputs))
+	for i, v := range b.outputs {
+		if !v.Type().Accepts(a.Outputs()[i].Type()) {
+			return false, nil
+		}
+		pairs[i] = fgraph.Replacement{Old: v, New: a.Outputs()[i]}
+	}
+	rv, _ := fgraph.FeatureOf[*fgraph.ReplaceValidate](f.g)
+	return true, rv.ReplaceAllValidate(pairs, fgraph.Reason{Pass: "composite_elemwise_fusion"})
+}
+
+// programBuilder makes a program of applies.
+type programBuilder struct {
+	prog    *array.Program
+	inputs  []*vari
+	outputs []*vari // those that something else reads
+	results []int   // their values in the program
+	values  map[*vari]int
+}
+
+func newProgramBuilder(group []*apply) *programBuilder {
+	b := &programBuilder{values: make(map[*vari]int)}
+	member := make(map[*apply]bool, len(group))
+	for _, a := range group {
+		member[a] = true
+	}
+	var types []tensor.DType
+	for _, a := range group {
+		for _, v := range a.Inputs() {
+			if _, known := b.values[v]; !known && !member[v.Owner()] && !inlined(v) {
+				b.values[v] = len(b.inputs)
+				b.inputs, types = append(b.inputs, v), append(types, typ(v).DType())
+			}
+		}
+	}
+	b.prog = array.NewProgram(types...)
+	for _, a := range group {
+		b.add(a)
+	}
+	for _, a := range group {
+		for _, v := range a.Outputs() {
+			if slices.ContainsFunc(v.Clients(), func(c fgraph.Client) bool { return c.Apply == nil || !member[c.Apply] }) {
+				b.outputs, b.results = append(b.outputs, v), append(b.results, b.values[v])
+			}
+		}
+	}
+	return b
+}
+
+// add adds what an apply computes.
+func (b *programBuilder) add(a *apply) {
+	args := make([]int, len(a.Inputs()))
+	for i, v := range a.Inputs() {
+		x, known := b.values[v]
+		if !known {
+			x = b.prog.Constant(tensor.ConstantOf(v))
+			b.values[v] = x
+		}
+		args[i] = x
+	}
+	switch op := a.Op().(type) {
+	case tensor.Elemwise:
+		b.values[a.Out()] = op.AddTo(b.prog, args...)
+	case *tensor.CompositeOp:
+		for i, x := range inline(b.prog, op.Program(), args) {
+			b.values[a.Outputs()[i]] = x
+		}
+	}
+}
+
+// inline adds the operations of a program to another one, and returns the values of its outputs.
+func inline(to, p *array.Program, args []int) []int {
+	values := make(map[int]int)
+	for i, a := range args {
+		values[i] = a
+	}
+	constants := p.Constants()
+	value := func(v int) int {
+		x, ok := values[v]
+		if !ok {
+			x = to.Constant(constants[v])
+			values[v] = x
+		}
+		return x
+	}
+	for _, s := range p.Steps() {
+		in := make([]int, len(s.Args))
+		for i, a := range s.Args {
+			in[i] = value(a)
+		}
+		switch s.Op {
+		case array.Cast:
+			values[s.Result] = to.Cast(p.Type(s.Result), in[0])
+		case array.Second:
+			values[s.Result] = to.Apply(array.Identity, in[0])
+		default:
+			values[s.Result] = to.Apply(s.Op, in...)
+		}
+	}
+	outs := make([]int, 0, p.NumOutputs())
+	for _, o := range p.Outputs() {
+		outs = append(outs, value(o))
+	}
+	return outs
+}

@@ -1,0 +1,349 @@
+package tensorpass
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// opposite returns -x, without an op where x is itself a negation or a multiple.
+func opposite(x *vari) *vari {
+	if a := elem(x, array.Neg); a != nil {
+		return a.Inputs()[0]
+	}
+	if a := elem(x, array.Mul); a != nil {
+		if k, ok := uniform(a.Inputs()[0]); ok && tensor.ConstantOf(a.Inputs()[0]) != nil {
+			rest := a.Inputs()[1:]
+			if k == -1 && len(rest) == 1 {
+				return rest[0]
+			}
+			if k == -1 {
+				return tensor.Mul(rest...)
+			}
+			return tensor.Mul(append([]*vari{number(-k, a.Inputs()[0])}, rest...)...)
+		}
+	}
+	return tensor.Neg(x)
+}
+
+// onePlus returns the other terms if v is a sum of numbers that make 1 and other terms, and nil if not.
+func onePlus(v *vari) []*vari {
+	a := elem(v, array.Add)
+	if a == nil {
+		return nil
+	}
+	total := 0.0
+	var rest []*vari
+	for _, t := range a.Inputs() {
+		if x, ok := uniform(t); ok {
+			total += x
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	if total != 1 || len(rest) == len(a.Inputs()) {
+		return nil
+	}
+	return rest
+}
+
+// sumOf returns the sum of terms.
+func sumOf(terms []*vari) *vari {
+	if len(terms) == 1 {
+		return terms[0]
+	}
+	return tensor.Add(terms...)
+}
+
+// logOnePlus is local_log1p.
+func logOnePlus() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_log1p", Doc: "the logarithm keeps the digits of a small summand: log(1 + x) → log1p(x), log(1 - x) → log1p(-x)", On: on(array.Log), Depth: 3,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			v := n.Inputs()[0]
+			if rest := onePlus(v); len(rest) > 0 {
+				return replace(c, n, tensor.Log1p(sumOf(rest)), v.Owner().Inputs()...)
+			}
+			if a := elem(v, array.Sub); a != nil && is(a.Inputs()[0], 1) {
+				return replace(c, n, tensor.Log1p(opposite(a.Inputs()[1])), a.Inputs()...)
+			}
+			return c.Miss("the argument is no sum with 1"), nil
+		},
+	}
+}
+
+// logAdd is local_log_add.
+func logAdd() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_log_add", Doc: "the logarithm of a sum of exponentials does not overflow: log(exp(x) + exp(y)) → logaddexp(x, y)", On: on(array.Log), Depth: 3,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			a := elem(n.Inputs()[0], array.Add)
+			if a == nil || len(a.Inputs()) < 2 {
+				return c.Miss("the argument is no sum"), nil
+			}
+			var total *vari
+			for _, t := range a.Inputs() {
+				e := elem(t, array.Exp)
+				if e == nil {
+					return c.Miss("a term is no exponential"), nil
+				}
+				if x := e.Inputs()[0]; total == nil {
+					total = x
+				} else {
+					total = tensor.Map(array.LogAddExp, total, x)
+				}
+			}
+			return replace(c, n, total, a.Inputs()...)
+		},
+	}
+}
+
+// logSumExp is local_log_sum_exp.
+func logSumExp() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_log_sum_exp", Doc: "the same along dimensions: log(sum(exp(x))) → logsumexp(x)", On: on(array.Log), Depth: 3,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			v := n.Inputs()[0]
+			kept, ds, padded := owner[tensor.DimShuffleOp](v) // of keepdims
+			if padded {
+				v = kept.Inputs()[0]
+			}
+			a, op, ok := owner[tensor.Reduce](v)
+			if !ok || op.Op != array.Sum {
+				return c.Miss("the argument is no sum along dimensions"), nil
+			}
+			e := elem(a.Inputs()[0], array.Exp)
+			if e == nil {
+				return c.Miss("what is summed up is no exponential"), nil
+			}
+			op.Op = array.LogSumExp
+			y := tensor.Apply(op, e.Inputs()[0])
+			if padded {
+				y = tensor.DimShuffle(y, ds.Order()...)
+			}
+			return replace(c, n, y)
+		},
+	}
+}
+
+// expMinusOne is local_expm1.
+func expMinusOne() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_expm1", Doc: "exp(x) - 1 → expm1(x), which keeps the digits of a small x", On: on(array.Add, array.Sub), Depth: 2,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			op, _ := elemOf(n)
+			in := n.Inputs()
+			if len(in) != 2 {
+				return c.Miss("there are more than two terms"), nil
+			}
+			for i, v := range in {
+				e := elem(v, array.Exp)
+				if e == nil || op == array.Sub && i == 1 {
+					continue
+				}
+				if one, ok := uniform(in[1-i]); ok && (op == array.Sub && one == 1 || op == array.Add && one == -1) {
+					return replace(c, n, tensor.Expm1(e.Inputs()[0]), in...)
+				}
+			}
+			return c.Miss("it is not an exponential less 1"), nil
+		},
+	}
+}
+
+// expOver1PlusExp is local_exp_over_1_plus_exp.
+func expOver1PlusExp() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_exp_over_1_plus_exp", Depth: 4,
+		Doc: "the logistic function is an op: exp(x)/(1 + exp(x)) → sigmoid(x), a/(1 + exp(x)) → a*sigmoid(-x); the quotient was NaN where x is infinite",
+		On:  on(array.TrueDiv),
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			num, den := n.Inputs()[0], n.Inputs()[1]
+			e, rest := onePlusExp(den)
+			if e == nil {
+				return c.Miss("the denominator has no factor 1 + exp(x)"), nil
+			}
+			x := e.Inputs()[0]
+			factors := []*vari{num}
+			if a := elem(num, array.Mul); a != nil {
+				factors = slices.Clone(a.Inputs())
+			}
+			sigmoid := (*vari)(nil)
+			for i, f := range factors {
+				if f == e.Out() || elem(f, array.Exp) != nil && f.Owner().Inputs()[0] == x {
+					sigmoid, factors = tensor.Sigmoid(x), slices.Delete(factors, i, i+1)
+					break
+				}
+			}
+			if sigmoid == nil {
+				sigmoid = tensor.Sigmoid(opposite(x))
+				factors = slices.DeleteFunc(factors, func(f *vari) bool { return is(f, 1) && isScalar(f) })
+			}
+			y := sigmoid
+			if factors = append(factors, sigmoid); len(factors) > 1 {
+				y = tensor.Mul(factors...)
+			}
+			if len(rest) > 0 {
+				if y = tensor.TrueDiv(y, rest[0]); len(rest) > 1 {
+					y = tensor.TrueDiv(y.Owner().Inputs()[0], tensor.Mul(rest...))
+				}
+			}
+			return replace(c, n, y, num, den)
+		},
+	}
+}
+
+// onePlusExp finds a factor 1 + exp(x) of a product, and returns the exponential and the other factors.
+func onePlusExp(v *vari) (e *apply, rest []*vari) {
+	factors := []*vari{v}
+	if a := elem(v, array.Mul); a != nil {
+		factors = a.Inputs()
+	}
+	for _, f := range factors {
+		if terms := onePlus(f); e == nil && len(terms) == 1 && elem(terms[0], array.Exp) != nil {
+			e = terms[0].Owner()
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	return e, rest
+}
+
+// inv1PlusExp is local_inv_1_plus_exp.
+func inv1PlusExp() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_inv_1_plus_exp", Doc: "inv(1 + exp(x)) → sigmoid(-x)", On: on(array.Inv), Depth: 4,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			e, rest := onePlusExp(n.Inputs()[0])
+			if e == nil || len(rest) > 0 {
+				return c.Miss("the argument is not 1 + exp(x)"), nil
+			}
+			return replace(c, n, tensor.Sigmoid(opposite(e.Inputs()[0])), n.Inputs()...)
+		},
+	}
+}
+
+// oneMinusSigmoid is local_1msigmoid.
+func oneMinusSigmoid() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_1msigmoid", Doc: "1 - sigmoid(x) → sigmoid(-x), which keeps the digits of a large x", On: on(array.Sub), Depth: 2,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			a := elem(n.Inputs()[1], array.Sigmoid)
+			if a == nil || !alone(a.Out()) || !is(n.Inputs()[0], 1) {
+				return c.Miss("it is not 1 less a sigmoid that is used here only"), nil
+			}
+			return replace(c, n, tensor.Sigmoid(opposite(a.Inputs()[0])), n.Inputs()...)
+		},
+	}
+}
+
+// sigmTimesExp is local_sigm_times_exp.
+func sigmTimesExp() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_sigm_times_exp", Doc: "sigmoid(x)*exp(-x) → sigmoid(-x), which does not overflow; the product was NaN where x is infinite", On: on(array.Mul), Depth: 3,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			in := n.Inputs()
+			for i, v := range in {
+				s := elem(v, array.Sigmoid)
+				if s == nil {
+					continue
+				}
+				for j, w := range in {
+					e := elem(w, array.Exp)
+					if e == nil || !opposites(e.Inputs()[0], s.Inputs()[0]) {
+						continue
+					}
+					var rest []*vari
+					for k, f := range in {
+						if k != i && k != j {
+							rest = append(rest, f)
+						}
+					}
+					y := tensor.Sigmoid(e.Inputs()[0])
+					if len(rest) > 0 {
+						y = tensor.Mul(append(rest, y)...)
+					}
+					return replace(c, n, y, in...)
+				}
+			}
+			return c.Miss("it has no factors sigmoid(x) and exp(-x)"), nil
+		},
+	}
+}
+
+// opposites reports whether one of two variables is the negation of the other.
+func opposites(x, y *vari) bool {
+	return x.Owner() != nil && negated(x.Owner()) == y || y.Owner() != nil && negated(y.Owner()) == x
+}
+
+// logSigmoid is logsigm_to_softplus.
+func logSigmoid() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "logsigm_to_softplus", Doc: "log(sigmoid(x)) → -softplus(-x), which is no logarithm of 0", On: on(array.Log), Depth: 2,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			a := elem(n.Inputs()[0], array.Sigmoid)
+			if a == nil {
+				return c.Miss("the argument is no sigmoid"), nil
+			}
+			return replace(c, n, tensor.Neg(tensor.Softplus(opposite(a.Inputs()[0]))))
+		},
+	}
+}
+
+// logOneMinusSigmoid is log1msigm_to_softplus.
+func logOneMinusSigmoid() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "log1msigm_to_softplus", Doc: "log(1 - sigmoid(x)) → -softplus(x)", On: on(array.Log), Depth: 3,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			a := elem(n.Inputs()[0], array.Sub)
+			if a == nil || !is(a.Inputs()[0], 1) || elem(a.Inputs()[1], array.Sigmoid) == nil {
+				return c.Miss("the argument is not 1 less a sigmoid"), nil
+			}
+			return replace(c, n, tensor.Neg(tensor.Softplus(a.Inputs()[1].Owner().Inputs()[0])), a.Inputs()...)
+		},
+	}
+}
+
+// log1pNegSigmoid is log1p_neg_sigmoid.
+func log1pNegSigmoid() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "log1p_neg_sigmoid", Doc: "log1p(-sigmoid(x)) → -softplus(x)", On: on(array.Log1p), Depth: 3,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			if v := n.Inputs()[0]; v.Owner() != nil {
+				if s := negated(v.Owner()); s != nil && elem(s, array.Sigmoid) != nil {
+					return replace(c, n, tensor.Neg(tensor.Softplus(s.Owner().Inputs()[0])))
+				}
+			}
+			return c.Miss("the argument is no negated sigmoid"), nil
+		},
+	}
+}
+
+// log1pExp is log1pexp_to_softplus.
+func log1pExp() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "log1pexp_to_softplus", Doc: "log1p(exp(x)) → softplus(x), which does not overflow", On: on(array.Log1p), Depth: 2,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			a := elem(n.Inputs()[0], array.Exp)
+			if a == nil {
+				return c.Miss("the argument is no exponential"), nil
+			}
+			return replace(c, n, tensor.Softplus(a.Inputs()[0]))
+		},
+	}
+}
+
+// logSoftmax is Theano's nameless rule log(Softmax(x)) → make_out_pattern(x), local_log_softmax.
+func logSoftmax() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_log_softmax", Doc: "log(Softmax(x)) → LogSoftmax(x), which is no logarithm of 0", On: on(array.Log), Depth: 2,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			a, op, ok := owner[tensor.SoftmaxOp](n.Inputs()[0])
+			if !ok || op.Log {
+				return c.Miss("the argument is no softmax"), nil
+			}
+			return replace(c, n, tensor.LogSoftmax(a.Inputs()[0]))
+		},
+	}
+}
