@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+func copyVerb() verb {
+	return verb{
+		name:     "copy",
+		args:     "IN OUT",
+		synopsis: "convert a model or a table of matrices between text and binary",
+		detail: `
+IN is a Kaldi nnet3 model (raw or .mdl, binary or text), "-" standard input, and OUT is a file or "-"; or IN is an rspecifier of
+matrices, such as scp:feats.scp, and OUT a wspecifier, such as ark,t:-. A model stays what it is, raw or .mdl, unless --raw takes the
+network out of it. Matrices are written in single precision.`,
+		setup: func(fs *flag.FlagSet) action {
+			f := new(copyFlags)
+			fs.BoolVar(&f.binary, "binary", true, "Write a model in binary; for a table the wspecifier decides (ark,t:)")
+			fs.BoolVar(&f.raw, "raw", false, "Write the network of a .mdl alone")
+			fs.BoolVar(&f.vectors, "vectors", false, "The table has vectors, such as i-vectors")
+			fs.BoolVar(&f.compress, "compress", false, "Write matrices in compressed form")
+			fs.IntVar(&f.method, "compression-method", int(kaldiio.CompressAuto), "Kaldi's number of the compressed form, 1 to 7")
+			fs.BoolVar(&f.pipes, "allow-pipes", false, "Run commands that stand where files are named, as in \"gunzip -c feats.gz |\", also inside scripts")
+			return func(ctx context.Context, c *console, args []string) error {
+				if err := wantArgs(args, 2, 2, "IN OUT"); err != nil {
+					return err
+				}
+				err := f.copy(ctx, c, args[0], args[1])
+				if errors.Is(err, kaldiio.ErrCommand) {
+					err = fmt.Errorf("%w (--allow-pipes allows it)", err)
+				}
+				return err
+			}
+		},
+	}
+}
+
+// copyFlags are the flags of the verb copy.
+type copyFlags struct {
+	binary, raw, vectors, compress, pipes bool
+	method                                int
+}
+
+func (f *copyFlags) copy(ctx context.Context, c *console, in, out string) error {
+	if f.method < int(kaldiio.CompressAuto) || f.method > int(kaldiio.CompressOneByteUnit) {
+		return usagef("--compression-method=%d: there are %d to %d", f.method, kaldiio.CompressAuto, kaldiio.CompressOneByteUnit)
+	}
+	o := opener(c, f.pipes)
+	if _, err := kaldiio.ParseRspecifier(in); err != nil {
+		if _, err := kaldiio.ParseWspecifier(out); err == nil {
+			return usagef("%s is a wspecifier, but %s is no rspecifier: ark:%s or scp:%s expected", out, in, in, in)
+		}
+		return f.copyModel(o, in, out)
+	}
+	if err := keepInput(out, in); err != nil {
+		return err
+	}
+	switch {
+	case f.vectors:
+		return copyTable(ctx, c, o, in, out, kaldiio.VectorHolder(), (*kaldiio.Writer).Vector)
+	case f.compress:
+		return copyTable(ctx, c, o, in, out, kaldiio.MatrixHolder(), func(w *kaldiio.Writer, m kaldiio.Matrix) {
+			w.CompressedMatrix(m, kaldiio.CompressionMethod(f.method))
+		})
+	}
+	return copyTable(ctx, c, o, in, out, kaldiio.MatrixHolder(), (*kaldiio.Writer).Matrix)
+}
+
+// copyModel copies a model.
+func (f *copyFlags) copyModel(o *kaldiio.Opener, in, out string) error {
+	if sameFile(in, out) {
+		return usagef("%s would be overwritten, and it is read", in)
+	}
+	am, err := readModel(o, in)
+	if err != nil {
+		return err
+	}
+	if f.raw {
+		am = &nnet3.AmNnetSimple{Nnet: am.Nnet, Raw: true}
+	}
+	to, err := o.OpenOutput(out)
+	if err != nil {
+		return specifierUsage(err)
+	}
+	w := kaldiio.NewWriter(to, f.binary)
+	w.Header()
+	err = am.Write(w)
+	if flushErr := w.Flush(); err == nil {
+		err = flushErr
+	}
+	if closeErr := to.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		return nil
+	}
+	if info, statErr := os.Stat(out); statErr == nil && info.Mode().IsRegular() {
+		os.Remove(out) // half a model is worse than none
+	}
+	return fmt.Errorf("writing %s: %w", out, err)
+}
+
+// copyTable copies a table. An object of a script that can't be read is reported, and the others are copied.
+func copyTable[T any](ctx context.Context, c *console, o *kaldiio.Opener, in, out string, holder kaldiio.Holder[T], write func(*kaldiio.Writer, T)) error {
+	r, err := kaldiio.NewTableReader(o, in, holder)
+	if err != nil {
+		return specifierUsage(err)
+	}
+	w, err := kaldiio.NewTableWriter(o, out, write)
+	if err != nil {
+		r.Close()
+		return specifierUsage(err)
+	}
+	copied, failed := 0, 0
+	for err == nil {
+		if !r.Next() {
+			if skipped := r.Err(); r.Skip() {
+				c.say("%v", skipped)
+				failed++
+				continue
+			}
+			break
+		}
+		if err = w.Write(r.Key(), r.Value()); err == nil {
+			err = context.Cause(ctx)
+			copied++
+		}
+	}
+	if closeErr := w.Close(); err == nil {
+		err = closeErr
+	}
+	if closeErr := r.Close(); err == nil {
+		err = closeErr
+	}
+	c.say("%s objects copied", thousands(copied))
+	if err == nil && failed > 0 {
+		c.say("%s could not be read", thousands(failed))
+		return errSilent
+	}
+	return err
+}

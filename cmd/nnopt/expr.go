@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+func exprVerb() verb {
+	return verb{
+		name:     "expr",
+		args:     "EXPR",
+		synopsis: "optimize a tensor expression, print its graph, compute it",
+		detail: `
+EXPR is written as in Python or as a graph prints: (y + z)*x/(y + z), X.T, x[1:3], sum(X, axis=0), or
+true_div(mul(add(y, z), x), add(y, z)). A list stands for several outputs. The optimized graph is printed on a line; what is used
+several times is printed once and has a number.
+
+--vars declares variables, such as "x y: vector; X: matrix; s: scalar; t: tensor3; f: float32 matrix; i: int64[3, ?]". Names that
+are not declared are float64 scalars.
+
+--rule adds a rewrite to canonicalize, such as "(true_div (mul x y) y) => x". --eval computes the expression, for values such as
+"x=[1, 2]; y=3" or for random ones, and compares with what it is without optimization.`,
+		setup: func(fs *flag.FlagSet) action {
+			f := declareExpr(fs)
+			return func(ctx context.Context, c *console, args []string) error {
+				if err := wantArgs(args, 1, 1, "EXPR"); err != nil {
+					return err
+				}
+				return f.run(ctx, c, args[0])
+			}
+		},
+	}
+}
+
+// exprFlags are the flags of the verb.
+type exprFlags struct {
+	vars, grad, eval, format string
+	query                    string
+	rules                    []string
+	profile, asJSON          bool
+	seed                     uint64
+	watch                    *watchFlags
+}
+
+func declareExpr(fs *flag.FlagSet) *exprFlags {
+	f := &exprFlags{watch: new(watchFlags)}
+	fs.StringVar(&f.vars, "vars", "", "Variables and their types")
+	fs.StringVar(&f.query, "query", defaultQuery, "Which passes run. \"nnopt passes\" lists the tags")
+	fs.Func("rule", "A rewrite PATTERN => PATTERN that joins canonicalize; may be repeated", func(text string) error {
+		f.rules = append(f.rules, text)
+		return nil
+	})
+	fs.StringVar(&f.grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
+	fs.StringVar(&f.eval, "eval", "", "Compute the expression: \"x=[1, 2]; y=3\", or \"random\"")
+	fs.StringVar(&f.format, "format", "graph", "How the graph is printed: graph, tree or dot")
+	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")
+	fs.BoolVar(&f.profile, "profile", false, "Print what the optimizer did and what it cost")
+	seedFlag(fs, &f.seed)
+	fs.Var((*traceFlag)(&f.watch.trace), "trace", "Tell every rewrite, or with --trace=NAMES those by these passes and rules")
+	fs.StringVar(&f.watch.whyNot, "why-not", "", "Tell why this rule does not fire; RULE@TEXT tells it of nodes whose print contains TEXT")
+	fs.IntVar(&f.watch.most, "max-rewrites", -1, "Stop rewriting after this many")
+	return f
+}
+
+// traceFlag is a list of names that is "all" where the flag has no value.
+type traceFlag string
+
+func (t *traceFlag) String() string   { return string(*t) }
+func (t *traceFlag) IsBoolFlag() bool { return true }
+
+// Set takes the names.
+func (t *traceFlag) Set(value string) error {
+	switch value {
+	case "true":
+		value = "all"
+	case "false":
+		value = ""
+	}
+	*t = traceFlag(value)
+	return nil
+}
+
+// exprReport is what the verb prints as JSON.
+type exprReport struct {
+	Graph      string            `json:"graph"`
+	Applies    int               `json:"applies"`
+	Before     string            `json:"graph_before"`
+	WasApplies int               `json:"applies_before"`
+	Value      any               `json:"value,omitempty"`
+	MaxRelDiff *float64          `json:"max_rel_diff,omitempty"`
+	Profile    *profile.Function `json:"profile,omitempty"`
+}
+
+// run does what the verb does.
+func (f *exprFlags) run(ctx context.Context, c *console, text string) error {
+	scope, outputs, err := f.parse(text)
+	if err != nil {
+		return err
+	}
+	opt, err := f.optimizer()
+	if err != nil {
+		return err
+	}
+	inputs := usedInputs(scope, outputs)
+	ctx, told := f.watch.start(ctx, c, opt)
+	plain, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{})
+	if err != nil {
+		return err
+	}
+	fn, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{Optimizer: opt, Profile: f.profile})
+	if err != nil {
+		return err
+	}
+	told()
+	report := &exprReport{Graph: fn.String(), Applies: fn.Graph().NumApplies(), Before: plain.String(), WasApplies: plain.Graph().NumApplies()}
+	runner := fn.NewRunner()
+	var values []*array.Array
+	if f.eval != "" {
+		if values, err = f.evaluate(ctx, report, plain, runner, inputs); err != nil {
+			return err
+		}
+	}
+	if f.profile {
+		report.Profile = runner.Profile()
+		report.Profile.Message = text
+	}
+	if f.asJSON {
+		return writeJSON(c.stdout, report)
+	}
+	return f.print(c, report, fn, values)
+}
+
+// parse reads the expression, or its gradients.
+func (f *exprFlags) parse(text string) (*tensor.Scope, []*fgraph.Variable, error) {
+	scope := tensor.NewScope()
+	if err := scope.Declare(f.vars); err != nil {
+		return nil, nil, usagef("--vars: %v", err)
+	}
+	outputs, err := scope.Parse(text)
+	if err != nil {
+		return nil, nil, usagef("%s: %v", text, err)
+	}
+	if f.grad == "" {
+		return scope, outputs, nil
+	}
+	var wrt []*fgraph.Variable
+	for _, name := range strings.FieldsFunc(f.grad, func(r rune) bool { return r == ',' || r == ' ' }) {
+		v := scope.Lookup(name)
+		if v == nil {
+			return nil, nil, usagef("--grad: there is no variable %s", name)
+		}
+		wrt = append(wrt, v)
+	}
+	if len(outputs) != 1 {
+		return nil, nil, usagef("--grad: there are %d expressions", len(outputs))
+	}
+	grads, err := tensor.GradOptions{Zeros: true}.Grad(outputs[0], wrt...)
+	if err != nil {
+		return nil, nil, usagef("--grad: %v", err)
+	}
+	return scope, grads, nil
+}
+
+// usedInputs returns the variables that are used, in the order of their declaration.
+func usedInputs(scope *tensor.Scope, outputs []*fgraph.Variable) []*fgraph.Variable {
+	used := make(map[*fgraph.Variable]bool)
+	for _, v := range tensor.InputsOf(outputs...) {
+		used[v] = true
+	}
+	var list []*fgraph.Variable
+	for _, v := range scope.Inputs() {
+		if used[v] {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// optimizer selects the passes. Rules of the user's join canonicalize.
+func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
+	q, err := optdb.ParseQuery(f.query)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	sub := q
+	for _, text := range f.rules {
+		rule, err := pattern.Compile(tensorpass.Vocabulary{}, text)
+		if err != nil {
+			return nil, usagef("--rule: %v", err)
+		}
+		sub = sub.With(text, rule, 0)
+	}
+	if len(f.rules) > 0 {
+		q = q.Subquery("canonicalize", sub)
+	}
+	opt, err := passes.Default().Build(q)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	return opt, nil
+}
+
+// evaluate computes the optimized expression and the one that was typed, and compares them.
+func (f *exprFlags) evaluate(ctx context.Context, report *exprReport, plain *exec.Function, runner *exec.Runner, inputs []*fgraph.Variable) ([]*array.Array, error) {
+	var args []*array.Array
+	var err error
+	if f.eval == "random" {
+		args, err = plain.RandomArguments(ctx, f.seed)
+	} else if args, err = exec.ParseArguments(ctx, inputs, f.eval); errors.Is(err, exec.ErrArgument) || errors.Is(err, tensor.ErrSyntax) {
+		err = usagef("--eval: %v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	want, err := plain.Call(ctx, args...)
+	if err != nil {
+		return nil, fmt.Errorf("computing what was typed: %w", err)
+	}
+	got, err := runner.Run(ctx, args...)
+	if err != nil {
+		return nil, fmt.Errorf("computing the optimized expression: %w", err)
+	}
+	diff := 0.0
+	for i, a := range got {
+		diff = max(diff, array.MaxRelDiff(a, want[i]))
+	}
+	if diff <= 1e300 { // JSON has no infinity
+		report.MaxRelDiff = &diff
+	}
+	report.Value = got
+	if len(got) == 1 {
+		report.Value = got[0]
+	}
+	return got, nil
+}
+
+// print prints for people.
+func (f *exprFlags) print(c *console, report *exprReport, fn *exec.Function, values []*array.Array) error {
+	switch f.format {
+	case "graph":
+		c.print("%s\n", report.Graph)
+	case "tree":
+		if err := fn.Graph().WriteTree(c.stdout); err != nil {
+			return err
+		}
+	case "dot":
+		dot, err := fn.Graph().DOT("expr")
+		if err != nil {
+			return err
+		}
+		c.print("%s\n", dot)
+	default:
+		return usagef("--format=%s: there are graph, tree, dot", f.format)
+	}
+	for _, v := range values {
+		c.print("%s\n", v)
+	}
+	switch {
+	case report.MaxRelDiff != nil:
+		c.say("largest relative difference from what was typed: %.2g", *report.MaxRelDiff)
+	case len(values) > 0:
+		c.say("the values differ from those of what was typed: NaN, infinity or shapes are not the same")
+	}
+	c.say("%d ops, %d as typed", report.Applies, report.WasApplies)
+	if report.Profile != nil {
+		return report.Profile.WriteText(c.stdout)
+	}
+	return nil
+}

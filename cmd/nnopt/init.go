@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"flag"
+
+	"github.com/nnopt/nnopt/exec/pipeline"
+)
+
+func initVerb() verb {
+	return verb{
+		name:     "init",
+		args:     "CONFIG OUT",
+		synopsis: "make a network with random parameters from config lines",
+		detail: `
+CONFIG holds config lines as nnet3-init reads them, "-" is standard input. OUT is the raw model to write, "-" standard output.
+Parameters depend on --srand and the name of their component and on nothing else.`,
+		setup: func(fs *flag.FlagSet) action {
+			var seed uint64
+			seedFlag(fs, &seed)
+			binary := fs.Bool("binary", true, "Write the model in binary")
+			return func(ctx context.Context, c *console, args []string) error {
+				if err := wantArgs(args, 2, 2, "CONFIG OUT"); err != nil {
+					return err
+				}
+				nn, fromConfig, err := loadNetwork(c, args[0], seed)
+				if err != nil {
+					return err
+				}
+				if !fromConfig {
+					return usagef("%s is a model already, not config lines", args[0])
+				}
+				if args[1] == "-" {
+					return pipeline.SaveTo(c.stdout, nn, *binary)
+				}
+				if err := pipeline.Save(nn, args[1], *binary); err != nil {
+					return err
+				}
+				c.say("wrote %s: %s parameters in %d components", args[1], thousands(nn.NumParameters()), len(nn.Components))
+				return nil
+			}
+		},
+	}
+}

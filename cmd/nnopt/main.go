@@ -1,0 +1,135 @@
+// Command nnopt optimizes the computations of Kaldi nnet3 networks, and shows how.
+//
+//	nnopt VERB [flags] [arguments]
+//
+// "nnopt help" lists the verbs, "nnopt help VERB" explains one. Data goes to standard output, talk to standard error. The exit
+// status is 1 for a fault and 2 for wrong usage.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// verbs lists the verbs in the order in which help shows them.
+func verbs() []verb {
+	return []verb{
+		demoVerb(),
+		runVerb(),
+		compileVerb(),
+		profileVerb(),
+		passesVerb(),
+		exprVerb(),
+		initVerb(),
+		infoVerb(),
+		copyVerb(),
+		verifyVerb(),
+		benchVerb(),
+	}
+}
+
+// The exit statuses.
+const (
+	statusOK    = 0
+	statusFault = 1
+	statusUsage = 2
+)
+
+// A console is what a verb talks to. Stdout is buffered; run flushes it at the end.
+type console struct {
+	stdin  io.Reader
+	stdout *bufio.Writer
+	stderr io.Writer
+	args   []string // the command line
+}
+
+// say writes a line of talk.
+func (c *console) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
+
+// print writes data.
+func (c *console) print(format string, args ...any) { fmt.Fprintf(c.stdout, format, args...) }
+
+// run is main without the process: it runs the verb that args name and returns the exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	c := &console{stdin: stdin, stdout: bufio.NewWriter(stdout), stderr: stderr, args: args}
+	name, err := dispatch(ctx, c, args)
+	if flushErr := c.stdout.Flush(); err == nil {
+		err = flushErr
+	}
+	var usage *usageError
+	switch {
+	case err == nil:
+		return statusOK
+	case errors.Is(err, syscall.EPIPE):
+		return statusFault // the reader has seen enough
+	case errors.Is(err, errSilent):
+		return statusFault
+	case errors.As(err, &usage):
+		c.say("%s: %v", name, err)
+		c.say(`"%s" tells more.`, helpCommand(usage.verb))
+		return statusUsage
+	}
+	c.say("%s: %v", name, err)
+	return statusFault
+}
+
+// errSilent is the error of a verb that has told already what is wrong.
+var errSilent = errors.New("failed")
+
+// dispatch finds the verb, parses its flags and runs it. It returns the name to put before errors.
+func dispatch(ctx context.Context, c *console, args []string) (string, error) {
+	if len(args) == 0 {
+		return "nnopt", &usageError{err: errors.New("no verb is given")}
+	}
+	name, args := args[0], args[1:]
+	switch name {
+	case "help", "-h", "-help", "--help":
+		return "nnopt help", help(c, args)
+	}
+	v, err := findVerb(name)
+	if err != nil {
+		return "nnopt", err
+	}
+	full := "nnopt " + name
+	flags, act := v.flags()
+	args, err = parseFlags(flags, args)
+	if errors.Is(err, errHelp) {
+		v.help(c)
+		return full, nil
+	}
+	if err == nil {
+		err = guard(ctx, c, args, act)
+	}
+	var usage *usageError
+	if errors.As(err, &usage) {
+		usage.verb = name
+	}
+	return full, err
+}
+
+// errInternal marks a panic, which is a fault of this program and never of its input.
+var errInternal = errors.New("internal error, please report it")
+
+// guard runs an action and turns a panic into an error that carries the stack.
+func guard(ctx context.Context, c *console, args []string, act action) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v\n%s", errInternal, p, debug.Stack())
+		}
+	}()
+	return act(ctx, c, args)
+}

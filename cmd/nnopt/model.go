@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// opener opens files in Kaldi's sense: "-" is what the console has, and commands run only where the user allows them.
+func opener(c *console, commands bool) *kaldiio.Opener {
+	return &kaldiio.Opener{Stdin: c.stdin, Stdout: flusher{c.stdout}, Commands: commands}
+}
+
+// A flusher hands on what is written to it at once, because a program at the other end of a pipe may wait for it. Who writes to it
+// has a buffer.
+type flusher struct {
+	w interface {
+		io.Writer
+		Flush() error
+	}
+}
+
+func (f flusher) Write(p []byte) (int, error) {
+	n, err := f.w.Write(p)
+	if err == nil {
+		err = f.w.Flush()
+	}
+	return n, err
+}
+
+// readModel reads a model with all that belongs to it. Its parameters go from the file into their place.
+func readModel(o *kaldiio.Opener, name string) (*nnet3.AmNnetSimple, error) {
+	f, err := o.OpenInput(name)
+	if err != nil {
+		return nil, err
+	}
+	am, err := readModelFrom(f, name)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr // of a command that failed, after a model that was whole
+	}
+	return am, err
+}
+
+func readModelFrom(f io.Reader, name string) (*nnet3.AmNnetSimple, error) {
+	r, err := kaldiio.NewReader(f, name)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Binary() {
+		if first, err := r.PeekNonSpace(); err == nil && first != '<' {
+			return nil, fmt.Errorf("%s is no model in Kaldi's format (\"nnopt init\" makes one of config lines)", name)
+		}
+	}
+	return nnet3.ReadModel(r)
+}
+
+// sameFile reports whether two names are of one file that exists.
+func sameFile(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && x.Mode().IsRegular() && os.SameFile(x, y)
+}
+
+// keepInput complains if writing a table would destroy one of the files that are read.
+func keepInput(wspecifier string, inputs ...string) error {
+	w, err := kaldiio.ParseWspecifier(wspecifier)
+	if err != nil {
+		return &usageError{err: err}
+	}
+	outputs := []string{w.Archive}
+	if w.HasArchive {
+		outputs = append(outputs, w.Script) // without an archive the script is read, not written
+	}
+	for _, in := range inputs {
+		if r, err := kaldiio.ParseRspecifier(in); err == nil {
+			in = r.Name
+		}
+		for _, out := range outputs {
+			if sameFile(in, out) {
+				return usagef("%s would be overwritten, and it is read", in)
+			}
+		}
+	}
+	return nil
+}

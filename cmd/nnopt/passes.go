@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"strconv"
+	"strings"
+
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+)
+
+func passesVerb() verb {
+	return verb{
+		name:     "passes",
+		args:     "",
+		synopsis: "list the database of passes, or what a query selects from it",
+		detail: `
+Without --query, everything in the database, in the order in which it would run, with positions and tags. With --query, what the
+query selects. --explain says why a pass is in the optimizer of the query, or why it is not.
+
+A query is a list of terms separated by spaces: +tag includes, -tag excludes, &tag requires, db(...) is a subquery for a nested
+database, <49 keeps what stands below a position. The name of a pass is a tag of it. A query may begin with the name of a mode:
+fast_run, fast_compile, none.`,
+		setup: func(fs *flag.FlagSet) action {
+			query := fs.String("query", "", "List what this query selects")
+			explain := fs.String("explain", "", "Say why the pass of this name is selected or not, by --query or else by "+defaultQuery)
+			asJSON := fs.Bool("json", false, "Print a JSON array")
+			return func(ctx context.Context, c *console, args []string) error {
+				if err := wantArgs(args, 0, 0, "the flags"); err != nil {
+					return err
+				}
+				if *explain != "" {
+					return explainPass(c, *query, *explain)
+				}
+				list, err := listPasses(*query)
+				if err != nil {
+					return err
+				}
+				if *asJSON {
+					return writeJSON(c.stdout, list)
+				}
+				printPasses(c, list)
+				return nil
+			}
+		},
+	}
+}
+
+// listPasses lists what a query selects, or all there is.
+func listPasses(query string) ([]optdb.Listing, error) {
+	db := passes.Default()
+	if query == "" {
+		return db.Entries(), db.Check()
+	}
+	_, opt, err := (&passFlags{query: query}).build()
+	if err != nil {
+		return nil, err
+	}
+	return append([]optdb.Listing{}, opt.Entries()...), nil
+}
+
+// explainPass says why a pass is in an optimizer or not.
+func explainPass(c *console, query, name string) error {
+	if query == "" {
+		query = defaultQuery
+	}
+	_, opt, err := (&passFlags{query: query}).build()
+	if err != nil {
+		return err
+	}
+	known := false
+	for _, l := range passes.Default().Entries() {
+		known = known || l.Name == name || l.Path == name
+	}
+	if !known {
+		return usagef("%s", opt.Explain(name))
+	}
+	c.print("%s\n", opt.Explain(name))
+	return nil
+}
+
+// printPasses prints entries as an indented table.
+func printPasses(c *console, list []optdb.Listing) {
+	width := 0
+	name := func(l *optdb.Listing) string { return strings.Repeat("  ", l.Depth) + l.Name }
+	for i := range list {
+		width = max(width, len(name(&list[i])))
+	}
+	for i := range list {
+		l := &list[i]
+		position := ""
+		if l.Placed {
+			position = strconv.FormatFloat(l.Position, 'g', -1, 64)
+		}
+		c.print("%6s  %-*s  %s", position, width, name(l), l.Doc)
+		if len(l.Tags) > 0 {
+			c.print("  [%s]", strings.Join(l.Tags, " "))
+		}
+		c.print("\n")
+	}
+	if len(list) == 0 {
+		c.say("nothing is selected")
+	}
+}

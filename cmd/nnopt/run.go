@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/nnopt/nnopt/exec/decodable"
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+func runVerb() verb {
+	return verb{
+		name:     "run",
+		args:     "MODEL FEATS OUT",
+		synopsis: "score the utterances of an archive, as nnet3-compute does",
+		detail: `
+MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text). FEATS is an rspecifier of matrices, such as ark:feats.ark or
+scp:feats.scp; OUT is a wspecifier, such as ark:out.ark or ark,t:-. Flags have the names and the meaning that they have for
+nnet3-compute. Batch normalization and dropout are in test mode.
+
+An utterance that can't be scored is reported, and the others are; the exit status then is 1. What has been written is whole,
+also when the run is interrupted. The same input gives the same output, whatever the number of workers.`,
+		setup: func(fs *flag.FlagSet) action {
+			f := declareRun(fs)
+			return func(ctx context.Context, c *console, args []string) error {
+				if err := wantArgs(args, 3, 3, "MODEL FEATS OUT"); err != nil {
+					return err
+				}
+				f.model, f.tables.Features, f.out = args[0], args[1], args[2]
+				err := f.run(ctx, c)
+				if errors.Is(err, kaldiio.ErrCommand) {
+					err = fmt.Errorf("%w (--allow-pipes allows it)", err)
+				}
+				return err
+			}
+		},
+	}
+}
+
+// runFlags are the flags and arguments of the verb run.
+type runFlags struct {
+	passes         *passFlags
+	model, out     string
+	tables         decodable.TableNames
+	opts           decodable.Options
+	initial, final int
+	scale          float64
+	priors         bool
+	workers        int
+	pipes          bool
+	json           bool
+}
+
+func declareRun(fs *flag.FlagSet) *runFlags {
+	f := &runFlags{passes: declarePasses(fs)}
+	o := &f.opts
+	fs.IntVar(&o.FramesPerChunk, "frames-per-chunk", 50, "Number of frames that are computed together, as counted before subsampling")
+	fs.IntVar(&o.FrameSubsampling, "frame-subsampling-factor", 1, "Frames per row of output; 3 for chain models")
+	fs.IntVar(&o.ExtraLeftContext, "extra-left-context", 0, "Frames of input before those that the network needs, for recurrent networks")
+	fs.IntVar(&o.ExtraRightContext, "extra-right-context", 0, "Frames of input after those that the network needs, for networks with a backward recurrence")
+	fs.IntVar(&f.initial, "extra-left-context-initial", -1, "In place of --extra-left-context at the beginning of an utterance, unless negative")
+	fs.IntVar(&f.final, "extra-right-context-final", -1, "In place of --extra-right-context at the end of an utterance, unless negative")
+	fs.StringVar(&f.tables.Ivectors, "ivectors", "", "Rspecifier of i-vectors as vectors, by utterance, or by speaker with --utt2spk")
+	fs.StringVar(&f.tables.Speakers, "utt2spk", "", "Rspecifier of the speaker of each utterance, for --ivectors")
+	fs.StringVar(&f.tables.OnlineIvectors, "online-ivectors", "", "Rspecifier of i-vectors that were estimated online, as matrices")
+	fs.IntVar(&o.OnlineIvectorPeriod, "online-ivector-period", 0, "Number of frames per row of --online-ivectors")
+	fs.BoolVar(&o.ApplyExp, "apply-exp", false, "Write the exponential of the output")
+	fs.BoolVar(&f.priors, "use-priors", false, "Subtract the logarithms of the priors that are stored with a .mdl")
+	fs.Float64Var(&f.scale, "acoustic-scale", 1, "Factor of the output")
+	fs.IntVar(&o.MinibatchSize, "minibatch-size", 0, "Largest number of chunks of an utterance that are computed at once; 0 chooses by the network")
+	fs.IntVar(&o.CacheCapacity, "compiler.cache-capacity", 0, "Number of compiled computations to keep; 0 suffices for utterances of all lengths")
+	fs.IntVar(&f.workers, "workers", 0, "Number of utterances that are scored at the same time; 0 is one per processor")
+	fs.BoolVar(&f.pipes, "allow-pipes", false, "Run commands that stand where files are named, as in \"gunzip -c feats.gz |\", also inside scripts")
+	fs.BoolVar(&f.json, "json", false, "Print what happened as a JSON object on standard output")
+	fs.Func("use-gpu", "As for nnet3-compute; there is no use of one here, and \"yes\" is an error", func(value string) error {
+		if value == "yes" || value == "wait" {
+			return errors.New("only the processor is used; say no or optional")
+		}
+		return nil
+	})
+	return f
+}
+
+// run does what the flags ask for.
+func (f *runFlags) run(ctx context.Context, c *console) error {
+	start := time.Now()
+	if err := f.checkSpecifiers(); err != nil {
+		return err
+	}
+	report := &runReport{Model: f.model}
+	scorer, err := f.scorer(c, report)
+	if err != nil {
+		return err
+	}
+	report.LoadSeconds = time.Since(start).Seconds()
+	o := opener(c, f.pipes)
+	tables, err := decodable.OpenTables(o, f.tables)
+	if err != nil {
+		return specifierUsage(err)
+	}
+	out, err := kaldiio.NewTableWriter(o, f.out, func(w *kaldiio.Writer, m kernel.Matrix) {
+		w.Matrix(kaldiio.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data})
+	})
+	if err != nil {
+		tables.Close()
+		return specifierUsage(err)
+	}
+	before := time.Since(start)
+	sum, err := f.score(ctx, c, scorer, tables, out)
+	if closeErr := out.Close(); err == nil {
+		err = closeErr
+	}
+	report.add(sum, before)
+	return f.tell(c, report, err)
+}
+
+// checkSpecifiers complains about arguments that are not what they should be, before anything is read.
+func (f *runFlags) checkSpecifiers() error {
+	inputs := []string{f.tables.Features, f.tables.Ivectors, f.tables.Speakers, f.tables.OnlineIvectors}
+	for i, in := range inputs {
+		if _, err := kaldiio.ParseRspecifier(in); err != nil && (i == 0 || in != "") {
+			return &usageError{err: err}
+		}
+	}
+	if err := keepInput(f.out, append(inputs, f.model)...); err != nil {
+		return err
+	}
+	if w, _ := kaldiio.ParseWspecifier(f.out); f.json && w.HasArchive && (w.Archive == "-" || w.Archive == "") {
+		return usagef("--json wants standard output, where %s goes", f.out)
+	}
+	return nil
+}
+
+// scorer reads the model and prepares it.
+func (f *runFlags) scorer(c *console, report *runReport) (*decodable.Scorer, error) {
+	query, opt, err := f.passes.build()
+	if err != nil {
+		return nil, err
+	}
+	report.Query, f.opts.Optimizer = query, opt
+	if f.tables.OnlineIvectors != "" && f.opts.OnlineIvectorPeriod <= 0 {
+		return nil, usagef("--online-ivectors wants --online-ivector-period")
+	}
+	if f.opts.FramesPerChunk < 1 || f.opts.FrameSubsampling < 1 {
+		return nil, usagef("--frames-per-chunk and --frame-subsampling-factor must be at least 1")
+	}
+	if f.initial >= 0 {
+		f.opts.ExtraLeftContextInitial = &f.initial
+	}
+	if f.final >= 0 {
+		f.opts.ExtraRightContextFinal = &f.final
+	}
+	if f.opts.AcousticScale = float32(f.scale); f.opts.AcousticScale == 0 {
+		return nil, usagef("--acoustic-scale=%g leaves nothing", f.scale)
+	}
+	am, err := readModel(opener(c, f.pipes), f.model)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.setPriors(c, am); err != nil {
+		return nil, err
+	}
+	scorer, err := decodable.New(am.Nnet, f.opts)
+	if errors.Is(err, decodable.ErrOptions) {
+		return nil, &usageError{err: err}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.model, err)
+	}
+	if n := scorer.FramesPerChunk(); n != f.opts.FramesPerChunk {
+		c.say("a chunk has %d frames instead of %d, a multiple of --frame-subsampling-factor and of the network's modulus", n, f.opts.FramesPerChunk)
+	}
+	return scorer, f.checkIvectors(c, scorer.IvectorDim())
+}
+
+// setPriors takes the priors from the model if they are wanted.
+func (f *runFlags) setPriors(c *console, am *nnet3.AmNnetSimple) error {
+	switch {
+	case !f.priors:
+	case am.Raw:
+		return usagef("--use-priors: %s is a network alone, without priors; it takes a .mdl", f.model)
+	case len(am.Priors) == 0:
+		c.say("--use-priors: there are no priors in %s, so none are subtracted", f.model)
+	default:
+		f.opts.Priors = am.Priors
+	}
+	return nil
+}
+
+// checkIvectors complains where the network wants i-vectors and there are none. Those that it does not want are left out.
+func (f *runFlags) checkIvectors(c *console, dim int) error {
+	given := f.tables.Ivectors != "" || f.tables.OnlineIvectors != ""
+	switch {
+	case dim > 0 && !given:
+		return usagef("the network wants i-vectors of %d elements: --ivectors or --online-ivectors expected", dim)
+	case dim == 0 && given:
+		c.say("the network takes no i-vectors; those that are given are left out")
+		f.tables = decodable.TableNames{Features: f.tables.Features}
+	}
+	return nil
+}
+
+// score scores all utterances.
+func (f *runFlags) score(ctx context.Context, c *console, scorer *decodable.Scorer, tables *decodable.Tables, out *kaldiio.TableWriter[kernel.Matrix]) (decodable.Summary, error) {
+	bar := newProgress(c, tables.Position)
+	defer bar.end()
+	faults := 0
+	sum, err := scorer.Run(ctx, tables.Utterances(), func(u decodable.Utterance, m kernel.Matrix) error {
+		bar.add(u.Features.Rows)
+		return out.Write(u.Key, m)
+	}, decodable.RunOptions{Workers: f.workers, Failed: func(key string, err error) {
+		bar.clear()
+		if faults++; key != "" {
+			err = fmt.Errorf("utterance %s: %w", key, err)
+		}
+		c.say("%v", err)
+	}})
+	if err != nil {
+		return sum, err // somebody may still be reading the tables
+	}
+	return sum, tables.Close()
+}
+
+// tell says how the run went, and makes an error of what was not well.
+func (f *runFlags) tell(c *console, r *runReport, err error) error {
+	if f.json {
+		if err := writeJSON(c.stdout, r); err != nil {
+			return err
+		}
+	}
+	text := fmt.Sprintf("%s utterances scored, %s frames in %s", thousands(r.Utterances), thousands(r.Frames), duration(time.Duration(r.RunSeconds*1e9)))
+	if r.RunSeconds > 0 {
+		text += fmt.Sprintf(" (%s frames/s)", thousands(int64(float64(r.Frames)/r.RunSeconds)))
+	}
+	if r.Failed > 0 {
+		text += fmt.Sprintf(", %s failed", thousands(r.Failed))
+	}
+	c.say("%s", text)
+	switch {
+	case err != nil:
+		return err
+	case r.Failed > 0:
+		return errSilent
+	case r.Utterances == 0:
+		return fmt.Errorf("there are no utterances in %s", f.tables.Features)
+	}
+	return nil
+}
+
+// specifierUsage makes a fault of usage of an argument that is no rspecifier or wspecifier.
+func specifierUsage(err error) error {
+	if errors.Is(err, kaldiio.ErrSpecifier) || errors.Is(err, decodable.ErrOptions) {
+		return &usageError{err: err}
+	}
+	return err
+}
+
+// A runReport is what run --json prints.
+type runReport struct {
+	Model      string `json:"model"`
+	Query      string `json:"query"`
+	Utterances int    `json:"utterances"`
+	Failed     int    `json:"failed"`
+	Frames     int64  `json:"frames"`
+	Rows       int64  `json:"rows"`
+	Threads    int    `json:"threads"`
+	// LoadSeconds is until the model was read and prepared, FirstResultSeconds until the first utterance was written.
+	LoadSeconds        float64 `json:"load_seconds"`
+	FirstResultSeconds float64 `json:"first_result_seconds"`
+	// RunSeconds is the time from the first utterance to the last. ComputeSeconds is what computations took of it, BuildSeconds
+	// what making programs for them took, both summed up over the workers.
+	RunSeconds     float64 `json:"run_seconds"`
+	ComputeSeconds float64 `json:"compute_seconds"`
+	BuildSeconds   float64 `json:"build_seconds"`
+	Programs       int     `json:"programs"`
+	CacheHits      int     `json:"cache_hits"`
+	// WorkspaceBytes is the memory in which computations ran, of all workers together.
+	WorkspaceBytes int64 `json:"workspace_bytes"`
+}
+
+// add notes what became of the utterances, which were begun some time after the start.
+func (r *runReport) add(s decodable.Summary, before time.Duration) {
+	r.Utterances, r.Failed, r.Frames, r.Rows = s.Utterances, s.Failed, s.Frames, s.Rows
+	r.Threads = runtime.GOMAXPROCS(0)
+	if s.Utterances > 0 {
+		r.FirstResultSeconds = (before + s.FirstResult).Seconds()
+	}
+	r.RunSeconds, r.ComputeSeconds, r.BuildSeconds = s.Elapsed.Seconds(), s.Busy.Seconds(), s.Programs.Build.Seconds()
+	r.Programs, r.CacheHits = s.Programs.Misses, s.Programs.Hits
+	r.WorkspaceBytes = s.Workspaces
+}

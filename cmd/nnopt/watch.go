@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// watchFlags say what of the optimizer's work is told while it happens, and how far it goes.
+type watchFlags struct {
+	trace  string
+	whyNot string
+	most   int
+}
+
+// declareWatch declares the flags.
+func declareWatch(fs *flag.FlagSet) *watchFlags {
+	f := new(watchFlags)
+	fs.StringVar(&f.trace, "trace", "", "Tell every rewrite by these passes and rules (comma-separated, or \"all\")")
+	fs.StringVar(&f.whyNot, "why-not", "", "Tell why this rule does not fire; RULE@TEXT tells it of nodes whose print contains TEXT")
+	fs.IntVar(&f.most, "max-rewrites", -1, "Stop rewriting after this many; the passes still run. Bisection over it finds the rewrite that does harm")
+	return f
+}
+
+// A watch is one run under watchFlags.
+type watch struct {
+	rule, at string // of --why-not
+	fired    int
+	misses   []miss
+	index    map[miss]int // where it is in misses
+}
+
+// A miss is a reason not to fire, at applies that print alike.
+type miss struct {
+	pass, at, why string
+	times         int
+}
+
+// start returns the context for a run, and what to call after it.
+func (f *watchFlags) start(ctx context.Context, c *console, opt *optdb.Optimizer) (context.Context, func()) {
+	if f == nil || f.trace == "" && f.whyNot == "" && f.most < 0 {
+		return ctx, func() {}
+	}
+	w := &watch{index: make(map[miss]int)}
+	w.rule, w.at, _ = strings.Cut(f.whyNot, "@")
+	names := strings.FieldsFunc(f.trace, func(r rune) bool { return r == ',' || r == ' ' })
+	told := rewrite.TraceTo(c.stderr)
+	opts := rewrite.Options{Trace: func(e rewrite.Event) {
+		w.event(e)
+		if len(names) > 0 && (names[0] == "all" || slices.Contains(names, e.Pass) || slices.Contains(names, e.Rule)) {
+			told(e)
+		}
+	}}
+	if w.rule != "" {
+		opts.WhyNot = w.miss
+	}
+	if len(names) == 0 || names[0] != "all" {
+		opts.TraceOnly = append(slices.Clone(names), w.rule)
+	}
+	if f.most >= 0 {
+		opts.Allow = rewrite.Budget(f.most)
+	}
+	return rewrite.WithOptions(ctx, opts), func() { w.tell(c, opt) }
+}
+
+// event notes what --why-not wants to know of a rewrite.
+func (w *watch) event(e rewrite.Event) {
+	switch {
+	case e.Rule != w.rule:
+	case e.Err == nil:
+		w.fired++
+	default:
+		w.note(e.Pass, e.Apply, fmt.Sprintf("refused: %v", e.Err))
+	}
+}
+
+func (w *watch) miss(m rewrite.Miss) {
+	if m.Rule == w.rule {
+		w.note(m.Pass, m.Apply, m.Text)
+	}
+}
+
+func (w *watch) note(pass string, n *fgraph.Apply, why string) {
+	at := ""
+	if n != nil {
+		at = n.String()
+	}
+	if !strings.Contains(at, w.at) {
+		return
+	}
+	key := miss{pass: pass, at: at, why: why}
+	i, ok := w.index[key]
+	if !ok {
+		i = len(w.misses)
+		w.index[key] = i
+		w.misses = append(w.misses, key)
+	}
+	w.misses[i].times++
+}
+
+// mostMisses is how many reasons --why-not tells.
+const mostMisses = 100
+
+// tell says what --why-not has found.
+func (w *watch) tell(c *console, opt *optdb.Optimizer) {
+	if w.rule == "" {
+		return
+	}
+	if !opt.Selected(w.rule) {
+		c.say("why not: %s", opt.Explain(w.rule))
+		return
+	}
+	for i, m := range w.misses {
+		if i == mostMisses {
+			c.say("why not: %s: %d more reasons; %s@TEXT tells those of some nodes", w.rule, len(w.misses)-i, w.rule)
+			break
+		}
+		times := ""
+		if m.times > 1 {
+			times = fmt.Sprintf(" (%d times)", m.times)
+		}
+		c.say("why not: %s/%s: at %s: %s%s", m.pass, w.rule, m.at, m.why, times)
+	}
+	switch {
+	case w.fired > 0:
+		c.say("%s fired %d times", w.rule, w.fired)
+	case len(w.misses) == 0:
+		c.say("why not: %s: it has nothing to say: there was no node of the ops that it tracks, or it gives no reasons", w.rule)
+	}
+}
+
+// reproducing repeats a run that failed in a pass, and writes what it takes to see it fail again to a file in the working
+// directory or, where that can't be written to, in the directory for temporary files. It returns err, and where the file is.
+func reproducing(ctx context.Context, c *console, err error, again func(context.Context) error) error {
+	var failed *rewrite.Error
+	if !errors.As(err, &failed) || ctx.Err() != nil {
+		return err
+	}
+	var found *rewrite.Failure
+	opts := rewrite.OptionsFrom(ctx)
+	opts.Trace, opts.WhyNot = nil, nil
+	opts.Reproduce = func(f rewrite.Failure) {
+		if found == nil {
+			found = &f
+		}
+	}
+	if again(rewrite.WithOptions(ctx, opts)) == nil || found == nil {
+		return fmt.Errorf("%w\n(it did not fail a second time)", err)
+	}
+	name, fault := writeFailure(func(w io.Writer) {
+		fmt.Fprintf(w, "command:%s\n%s", quoted(c.args), found)
+	})
+	if fault != nil {
+		return fmt.Errorf("%w\n(the graph before it could not be written: %v)", err, fault)
+	}
+	return fmt.Errorf("%w\nthe graph before it is in %s", err, name)
+}
+
+// writeFailure writes a file of a new name.
+func writeFailure(write func(io.Writer)) (name string, err error) {
+	var f *os.File
+	for _, dir := range []string{".", os.TempDir()} {
+		if f, err = os.CreateTemp(dir, "nnopt-failure-*.txt"); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	write(f)
+	return f.Name(), f.Close()
+}
+
+// quoted returns arguments as a shell takes them, each behind a space.
+func quoted(args []string) string {
+	var b strings.Builder
+	for _, a := range append([]string{"nnopt"}, args...) {
+		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$&|;<>()*?[]#~`!{}") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		b.WriteString(" " + a)
+	}
+	return b.String()
+}
