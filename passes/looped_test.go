@@ -24,6 +24,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/profile"
 )
 
 // network shows a network's components to the optimizer.
@@ -68,8 +69,13 @@ func optimize(t testingT, nn *nnet3.Nnet, c *computation.Computation, query stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err = passes.Optimize(context.Background(), c, network{nn}, opt, nil); err != nil {
+		rec := profile.New(opt.Name(), opt.Class())
+		if got, err = passes.Optimize(context.Background(), c, network{nn}, opt, rec); err != nil {
 			t.Fatalf("%s: %v", query, err)
+		}
+		rec.End()
+		if err := rec.Record().Check(); err != nil {
+			t.Fatalf("%s: profile: %v", query, err)
 		}
 	}
 	// Matrices that were extended for others to share them may have corners that nobody uses.

@@ -211,13 +211,20 @@ func (e *emission) disjoint(k groupKey, members []int) []int {
 }
 
 // withoutGaps is the largest part of the members between whose rows there is nothing but rows of the same value: where the
-// value is not there yet, or not any more, the place may be another's.
+// value is not there yet, or not any more, the place may be another's. What the command moves, or where to, must not lie between
+// them either.
 func (e *emission) withoutGaps(k groupKey, members []int) []int {
 	rows := func(i int) Rect {
 		if k.scatter {
 			return e.pending[i].Src()
 		}
 		return e.pending[i].Dst()
+	}
+	near := e.farSides(k, members)
+	passable := func(gap Rect, event int32) bool {
+		place := e.s.place(k.value)
+		at := gap.Shift(place.R0, place.C0)
+		return e.holds(k.value, gap, event) && !slices.ContainsFunc(near, at.Overlaps)
 	}
 	order := slices.Clone(members)
 	slices.SortStableFunc(order, func(a, b int) int { return int(rows(a).R0 - rows(b).R0) })
@@ -226,7 +233,7 @@ func (e *emission) withoutGaps(k groupKey, members []int) []int {
 		last, end := first+1, rows(order[first]).R1
 		for last < len(order) {
 			next := rows(order[last])
-			if gap := (Rect{end, next.R0, k.col, k.col + k.cols}); !gap.Empty() && !e.holds(k.value, gap, e.pending[order[last]].event) {
+			if gap := (Rect{end, next.R0, k.col, k.col + k.cols}); !gap.Empty() && !passable(gap, e.pending[order[last]].event) {
 				break
 			}
 			end = max(end, next.R1)
@@ -239,6 +246,22 @@ func (e *emission) withoutGaps(k groupKey, members []int) []int {
 	}
 	slices.Sort(best)
 	return best
+}
+
+// farSides lists the places at the other ends of the members' moves, as far as they are in the same matrix.
+func (e *emission) farSides(k groupKey, members []int) (list []Rect) {
+	for _, i := range members {
+		t := e.pending[i]
+		n, r := t.src, t.Src()
+		if k.scatter {
+			n, r = t.lin, t.Dst()
+		}
+		if e.s.baseOf(n) == e.s.baseOf(k.value) {
+			place := e.s.place(n)
+			list = append(list, r.Shift(place.R0, place.C0))
+		}
+	}
+	return list
 }
 
 // holds reports whether all of the rectangle of value n is the value's at the event.

@@ -36,20 +36,6 @@ func (p *Program) LargestOp() int64 { return p.largestOp }
 // End is the number of the commands that the program was made of: a place in the order behind all of them.
 func (p *Program) End() int { return p.numCommands }
 
-// Port is one input or output of a Program.
-type Port struct {
-	Node int32 // the network node whose matrix it is, or -1 for a state
-	// Component is the component whose state it is, or -1 for a matrix.
-	Component int32
-	// Carried is the matrix of the computation that another segment hands over or takes over, or 0.
-	Carried int32
-	// At is the number of the command that accepts or provides the matrix.
-	At int32
-}
-
-// IsMatrix reports whether the port is a matrix, not a state.
-func (p Port) IsMatrix() bool { return p.Component < 0 }
-
 // Network is what lowering needs of a network: its components by number. The name serves people.
 type Network interface {
 	NumComponents() int

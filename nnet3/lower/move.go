@@ -76,6 +76,13 @@ func (e *emission) batch(i int32) {
 			e.term(t)
 		}
 	}
+	if !s.Assign {
+		for _, t := range e.pending {
+			f, d := e.filledOf(t.lin), t.Dst()
+			a, b := f.span(d.C0, d.C1)
+			e.zeroRows(t.lin, f, a, b, d.R0, d.R1)
+		}
+	}
 	e.groups()
 	for _, t := range e.pending {
 		e.term(t)
@@ -128,6 +135,13 @@ func (e *emission) term(t *term) {
 			typ = computation.MatrixAdd
 		}
 		e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.lin, t.Dst()), Arg2: e.view(t.src, t.Src())})
+	case some && e.crosses(t):
+		for lo := int32(0); lo < t.NumRows; {
+			hi := t.run(lo)
+			u := t.Run(lo, hi)
+			e.emit(computation.Command{Type: computation.MatrixAdd, Alpha: t.Scale, Arg1: e.view(t.lin, u.Dst()), Arg2: e.view(t.src, u.Src())})
+			lo = hi
+		}
 	case some:
 		e.rows(t, computation.AddRows)
 	default:
@@ -136,6 +150,15 @@ func (e *emission) term(t *term) {
 	for i := range t.NumRows {
 		f.set(t.Pair(i).Dst, a, b)
 	}
+}
+
+// crosses reports whether the rows that a term takes lie between those that it writes, in one matrix.
+func (e *emission) crosses(t *term) bool {
+	if e.s.baseOf(t.src) != e.s.baseOf(t.lin) {
+		return false
+	}
+	from, to := e.s.place(t.src), e.s.place(t.lin)
+	return t.Src().Shift(from.R0, from.C0).Overlaps(t.Dst().Shift(to.R0, to.C0))
 }
 
 // rows emits a command that names a source row for every row between the first and the last that the term writes, -1 for

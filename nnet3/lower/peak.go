@@ -39,22 +39,3 @@ func (t *peakTree) update(node, lo, hi, a, b int, bytes int64) {
 	t.update(2*node+1, mid, hi, a, b, bytes)
 	t.most[node] = t.plus[node] + max(t.most[2*node], t.most[2*node+1])
 }
-
-// maxOf is the largest number of bytes at the events first to last, both included.
-func (t *peakTree) maxOf(first, last int32) int64 {
-	return t.query(1, 0, t.n, int(first), int(last)+1)
-}
-
-func (t *peakTree) query(node, lo, hi, a, b int) int64 {
-	if a <= lo && hi <= b {
-		return t.most[node]
-	}
-	mid := (lo + hi) / 2
-	switch {
-	case b <= mid:
-		return t.plus[node] + t.query(2*node, lo, mid, a, b)
-	case a >= mid:
-		return t.plus[node] + t.query(2*node+1, mid, hi, a, b)
-	}
-	return t.plus[node] + max(t.query(2*node, lo, mid, a, b), t.query(2*node+1, mid, hi, a, b))
-}

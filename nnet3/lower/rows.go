@@ -8,6 +8,20 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
+// Port is one input or output of a Program.
+type Port struct {
+	Node int32 // the network node whose matrix it is, or -1 for a state
+	// Component is the component whose state it is, or -1 for a matrix.
+	Component int32
+	// Carried is the matrix of the computation that another segment hands over or takes over, or 0.
+	Carried int32
+	// At is the number of the command that accepts or provides the matrix.
+	At int32
+}
+
+// IsMatrix reports whether the port is a matrix, not a state.
+func (p Port) IsMatrix() bool { return p.Component < 0 }
+
 // HasRows reports whether the program knows what the rows of matrices stand for: whether the computation was compiled with debug
 // information (compile.Options.DebugInfo).
 func (p *Program) HasRows() bool { return len(p.source.MatrixDebugInfo) > 0 }

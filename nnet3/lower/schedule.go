@@ -222,9 +222,10 @@ func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
 	b.made[a.Out().ID()] = ready
 	b.values[n].step = ready
 	b.values[n].terms = [2]int32{int32(len(b.terms)), int32(len(b.terms) + len(op.Terms))}
-	earliest := int32(math.MaxInt32) // the first term that is not a constant
+	set := constantTerms(a, op)
+	earliest := int32(math.MaxInt32) // the first of the others
 	for k := range op.Terms {
-		if !isFill(a.Inputs()[op.Terms[k].Input]) {
+		if !set[k] {
 			earliest = min(earliest, op.Terms[k].At)
 		}
 	}
@@ -232,7 +233,7 @@ func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
 		t := op.Terms[k]
 		num := int32(len(b.terms))
 		key := keyOf(t.At)
-		if isFill(a.Inputs()[t.Input]) && earliest != math.MaxInt32 {
+		if set[k] && earliest != math.MaxInt32 {
 			key = keyOf(earliest) - 1 // constants are set right before the first of the others, which add to them
 		}
 		st := b.sched.add(stepTerm, num, key)
@@ -241,7 +242,7 @@ func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
 		src := b.valueOf[root.ID()]
 		t.ShiftSrc(r.R0, r.C0)
 		b.terms = append(b.terms, term{Term: t, lin: n, src: src, step: st})
-		if b.values[src].kind == constant {
+		if set[k] {
 			b.terms[num].constant = true
 			b.terms[num].Scale *= fillOf(b.values[src].v)
 		} else {
@@ -250,6 +251,24 @@ func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
 		}
 		b.sched.before(st, ready)
 	}
+}
+
+// constantTerms says, by term, which are constants that are set. No command adds a constant to what is there, so of several that
+// overlap only the first is set. The others are moved like anything else.
+func constantTerms(a *fgraph.Apply, op *Assemble) []bool {
+	set := make([]bool, len(op.Terms))
+	var f boxForest
+	root := int32(0)
+	for k := range op.Terms {
+		if !isFill(a.Inputs()[op.Terms[k].Input]) {
+			continue
+		}
+		o := occupation{box{Rect: op.Terms[k].Dst()}, int32(k)}
+		if set[k] = f.clash(root, &o) == 0; set[k] {
+			root = f.insert(root, f.add(o, cellRef{}))
+		}
+	}
+	return set
 }
 
 func isFill(v *fgraph.Variable) bool {

@@ -122,6 +122,8 @@ type Storage struct {
 	// Extend permits a matrix to be larger than any of the values it began with, so that values which are not parts of each
 	// other can share it.
 	Extend bool
+	// Assign copies to where nothing was written before, instead of adding to zeros.
+	Assign bool
 	// MoveSizing allocates right before the first use and frees right after the last, instead of at both ends.
 	MoveSizing bool
 	// LeaveUndefined leaves what is written before it is read as it was allocated, instead of setting it to zero.
@@ -167,7 +169,7 @@ func PlanStorage(p *Program) (*Storage, error) {
 	for n := range s.values {
 		v := &s.values[n]
 		v.base = -1
-		if v.kind == constant && v.done == 0 && len(v.reads) == 0 || !s.needsPlace(int32(n)) {
+		if !s.needsPlace(int32(n)) {
 			continue
 		}
 		v.base = int32(len(s.bases))
@@ -195,18 +197,10 @@ func StorageOf(g *fgraph.FunctionGraph) (*Storage, bool) { return fgraph.Feature
 // Peak is the largest number of bytes in use at any time.
 func (s *Storage) Peak() int64 { return s.peak.max() }
 
-// needsPlace reports whether value n is ever in memory: a constant that only terms read is not.
+// needsPlace reports whether value n is ever in memory. A constant that is only set where it is wanted has no reads.
 func (s *Storage) needsPlace(n int32) bool {
 	v := &s.values[n]
-	if v.kind != constant {
-		return true
-	}
-	for _, r := range v.reads {
-		if r.term < 0 {
-			return true
-		}
-	}
-	return false
+	return v.kind != constant || len(v.reads) > 0
 }
 
 // constraints notes what the caller and the components demand of places.

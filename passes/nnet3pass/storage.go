@@ -131,6 +131,15 @@ func RemoveAssignments() rewrite.GraphRewriter {
 		}}
 }
 
+// ConvertAddition turns additions to zeros into copies.
+func ConvertAddition() rewrite.GraphRewriter {
+	return &storagePass{"convert_addition", "copies what is the first to be written to a place, instead of adding it to zeros",
+		func(s *lower.Storage) int {
+			s.Assign = true
+			return 1
+		}}
+}
+
 // AllocateFromOther lets matrices take over the memory of others whose life is over.
 func AllocateFromOther() rewrite.GraphRewriter {
 	return &storagePass{"allocate_from_other", "a matrix takes over the memory of one that is not needed any more",

@@ -2,9 +2,13 @@ package lowertest
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,24 +73,34 @@ func needsModelDerivative(t testing.TB, path string) bool {
 	return c.NeedModelDerivative
 }
 
-// Compare runs both computations and reports the largest relative difference of an output.
+// Compare is Same for tests.
 func Compare(t testing.TB, net Net, want, got *computation.Computation) {
 	t.Helper()
+	if err := Same(net, want, got); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ErrDiffers is the kind of the error for computations that do not compute the same.
+var ErrDiffers = errors.New("lowertest: the computations differ")
+
+// Same runs both computations and holds their results against each other, up to the rounding of double precision.
+func Same(net Net, want, got *computation.Computation) error {
 	a, err := Interpret(want, net)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	b, err := Interpret(got, net)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	if len(a) != len(b) {
-		t.Fatalf("%d results, want %d", len(b), len(a))
+		return fmt.Errorf("%w: %d results, want %d", ErrDiffers, len(b), len(a))
 	}
-	for k, x := range a {
-		y := b[k]
+	for _, k := range slices.Sorted(maps.Keys(a)) {
+		x, y := a[k], b[k]
 		if len(x) != len(y) {
-			t.Fatalf("%s: %d elements, want %d", k, len(y), len(x))
+			return fmt.Errorf("%w: %s: %d elements, want %d", ErrDiffers, k, len(y), len(x))
 		}
 		var diff, norm float64
 		for i := range x {
@@ -94,7 +108,8 @@ func Compare(t testing.TB, net Net, want, got *computation.Computation) {
 			norm += x[i] * x[i]
 		}
 		if !(math.Sqrt(diff) <= 1e-8*math.Sqrt(norm)) {
-			t.Fatalf("%s differs by %g of its norm %g", k, math.Sqrt(diff/norm), math.Sqrt(norm))
+			return fmt.Errorf("%w: %s by %g of its norm %g", ErrDiffers, k, math.Sqrt(diff/norm), math.Sqrt(norm))
 		}
 	}
+	return nil
 }
