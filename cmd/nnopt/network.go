@@ -21,42 +21,35 @@ import (
 // defaultQuery is what runs unless somebody asks for something else.
 const defaultQuery = "+fast_run"
 
-// optimizationPrefix begins the flags that switch single passes off, as in Kaldi.
+// optimizationPrefix begins the flags of Kaldi's optimizations, and those that switch other single passes off.
 const optimizationPrefix = "optimization."
 
 // passFlags say which passes run.
 type passFlags struct {
 	query    string
+	kaldi    passes.OptimizeOptions // Kaldi's switches
 	excluded []string
 }
 
-// declarePasses declares --query, and a flag per pass. Kaldi spells the switches of its optimizations
-// --optimization.propagate-in-place=false; here that leaves out the entry propagate_in_place.
+// declarePasses declares --query, Kaldi's flags such as --optimization.propagate-in-place=false, and flags of that kind for the
+// passes that Kaldi doesn't have: --optimization.merge1=false leaves out the entry merge1.
 func declarePasses(fs *flag.FlagSet) *passFlags {
-	f := new(passFlags)
+	f := &passFlags{kaldi: passes.DefaultOptimizeOptions()}
 	fs.StringVar(&f.query, "query", defaultQuery, "Which passes run: terms +tag, -tag, &tag, or a mode such as fast_run or none. \"nnopt passes\" lists the tags")
-	declare := func(name string, tags []string, doc string) {
-		name = optimizationPrefix + strings.ReplaceAll(name, "_", "-")
+	f.kaldi.Register(fs, optimizationPrefix)
+	for _, e := range passes.Default().Entries() {
+		name := optimizationPrefix + strings.ReplaceAll(e.Name, "_", "-")
 		if fs.Lookup(name) != nil {
-			return
+			continue
 		}
-		fs.BoolFunc(name, doc, func(value string) error {
+		fs.BoolFunc(name, e.Doc, func(value string) error {
 			on, err := strconv.ParseBool(value)
 			if err == nil && !on {
-				f.excluded = append(f.excluded, tags...)
+				f.excluded = append(f.excluded, e.Name)
 			}
 			return err
 		})
 	}
-	entries := passes.Default().Entries()
-	var all []string
-	for i := range entries {
-		declare(entries[i].Name, []string{entries[i].Name}, entries[i].Doc)
-		if entries[i].Depth == 0 {
-			all = append(all, entries[i].Name)
-		}
-	}
-	declare("optimize", all, "")
 	return f
 }
 
@@ -66,15 +59,15 @@ func (f *passFlags) build() (string, *optdb.Optimizer, error) {
 	if err != nil {
 		return "", nil, &usageError{err: err}
 	}
-	opt, err := passes.Default().Build(q.Excluding(f.excluded...))
+	asked := f.kaldi.Query(q.Excluding(f.excluded...))
+	opt, err := passes.Default().Build(asked)
 	if err != nil {
 		return "", nil, &usageError{err: err}
 	}
-	text := f.query
-	for _, tag := range f.excluded {
-		text += " -" + tag
+	if asked.Equal(q) {
+		return f.query, opt, nil
 	}
-	return text, opt, nil
+	return asked.String(), opt, nil
 }
 
 // A networkFlags holds the flags by which verbs take a network and a request to it.

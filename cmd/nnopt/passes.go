@@ -53,7 +53,7 @@ func listPasses(query string) ([]optdb.Listing, error) {
 	if query == "" {
 		return db.Entries(), db.Check()
 	}
-	_, opt, err := (&passFlags{query: query}).build()
+	_, opt, err := (&passFlags{query: query, kaldi: passes.DefaultOptimizeOptions()}).build()
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func explainPass(c *console, query, name string) error {
 	if query == "" {
 		query = defaultQuery
 	}
-	_, opt, err := (&passFlags{query: query}).build()
+	_, opt, err := (&passFlags{query: query, kaldi: passes.DefaultOptimizeOptions()}).build()
 	if err != nil {
 		return err
 	}

@@ -203,6 +203,6 @@ func (v verb) help(c *console) {
 		c.print("\n")
 	}
 	if switches {
-		c.print("\nAs in Kaldi, --%spropagate-in-place=false leaves out the pass propagate_in_place, and so for every pass.\n", optimizationPrefix)
+		c.print("\nKaldi's flags --%[1]s… are there too, such as --%[1]smax-deriv-time; --%[1]spropagate-in-place=false leaves out the pass\npropagate_in_place, and so for every pass.\n", optimizationPrefix)
 	}
 }

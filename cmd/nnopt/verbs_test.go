@@ -87,6 +87,14 @@ func TestSwitches(t *testing.T) {
 	if none, off := counts("--query=none"), counts("--optimization.optimize=false"); fmt.Sprint(none) != fmt.Sprint(off) {
 		t.Errorf("--query=none gives %+v, --optimization.optimize=false %+v", none, off)
 	}
+	// Limits to the times of derivatives are no part of what optimize=false turns off.
+	const train, late = "--need-model-derivative", "--optimization.min-deriv-time=1000"
+	if free, limited := counts(train), counts(train, late); limited.Commands >= free.Commands || limited.ByType["kBackprop"] >= free.ByType["kBackprop"] {
+		t.Errorf("%s gives %+v, without it there are %+v", late, limited, free)
+	}
+	if free, limited := counts(train, "--query=none"), counts(train, late, "--optimization.optimize=false"); limited.ByType["kBackprop"] >= free.ByType["kBackprop"] {
+		t.Errorf("%s without optimizer gives %+v, without it there are %+v", late, limited, free)
+	}
 }
 
 func TestProfile(t *testing.T) {

@@ -1,0 +1,125 @@
+package passes
+
+import (
+	"flag"
+	"math"
+
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/nnet3pass"
+)
+
+// OptimizeOptions are the switches of Kaldi's nnet3 optimizer, under Kaldi's names. Each stands for an entry of the database of
+// the same name, and all of them together for a query: there is one way to say what runs. DefaultOptimizeOptions are Kaldi's
+// defaults; in the zero value everything is off.
+type OptimizeOptions struct {
+	// Optimize off leaves the computation as it was compiled, but for limits to the times of derivatives.
+	Optimize               bool
+	ConsolidateModelUpdate bool
+	PropagateInPlace       bool
+	BackpropInPlace        bool
+	OptimizeRowOps         bool
+	SplitRowOps            bool
+	SnipRowOps             bool
+	ExtendMatrices         bool
+	ConvertAddition        bool
+	RemoveAssignments      bool
+	// AllowLeftMerge and AllowRightMerge say which of the matrices of two values may become that of both. Ours may become
+	// larger than either, so it is enough that one of them is on. With both off no two values share a matrix: neither what is
+	// assigned nor what is computed in place.
+	AllowLeftMerge, AllowRightMerge bool
+	InitializeUndefined             bool
+	MoveSizingCommands              bool
+	AllocateFromOther               bool
+	// MinDerivTime and MaxDerivTime are the times between which derivatives are propagated back, both included;
+	// MaxDerivTimeRelative, unless it is math.MaxInt32, counts from the last output and stands in for MaxDerivTime.
+	MinDerivTime, MaxDerivTime, MaxDerivTimeRelative int
+	// MemoryCompressionLevel above 0 keeps one bit an element of what a ReLU needs for its backward pass. Kaldi's level 2,
+	// which also rounds other matrices, is as level 1 here.
+	MemoryCompressionLevel int
+}
+
+// DefaultOptimizeOptions are Kaldi's defaults: everything is on, and no times are limited.
+func DefaultOptimizeOptions() OptimizeOptions {
+	o := OptimizeOptions{MinDerivTime: math.MinInt32, MaxDerivTime: math.MaxInt32, MaxDerivTimeRelative: math.MaxInt32, MemoryCompressionLevel: 1}
+	for _, s := range o.switches() {
+		*s.on = true
+	}
+	return o
+}
+
+// optimizeSwitch is an option that is on or off.
+type optimizeSwitch struct {
+	flag, doc string
+	on        *bool
+	entry     string // what is left out if it is off; empty where that is not one entry
+}
+
+func (o *OptimizeOptions) switches() []optimizeSwitch {
+	return []optimizeSwitch{
+		{"optimize", "Set this to false to turn off all optimizations but limits to the times of derivatives", &o.Optimize, ""},
+		{"consolidate-model-update", "Update a component once, over all its backward runs together", &o.ConsolidateModelUpdate, "consolidate_model_update"},
+		{"propagate-in-place", "Run components forward in place where they can", &o.PropagateInPlace, "propagate_in_place"},
+		{"backprop-in-place", "Run components backward in place where they can", &o.BackpropInPlace, "backprop_in_place"},
+		{"optimize-row-ops", "Move rows that follow each other as blocks", &o.OptimizeRowOps, "optimize_row_ops"},
+		{"split-row-ops", "Move rows that make up two blocks as two blocks", &o.SplitRowOps, "split_row_ops"},
+		{"snip-row-ops", "Leave out what does nothing at the ends of lists of rows", &o.SnipRowOps, "snip_row_ops"},
+		{"extend-matrices", "Let matrices grow for others to share them", &o.ExtendMatrices, "extend_matrices"},
+		{"convert-addition", "Copy what would be added to zeros", &o.ConvertAddition, "convert_addition"},
+		{"remove-assignments", "Compute values in the place where they are wanted, instead of copying them there", &o.RemoveAssignments, "remove_assignments"},
+		{"allow-left-merge", "Values may share a matrix; off only together with allow-right-merge", &o.AllowLeftMerge, ""},
+		{"allow-right-merge", "Values may share a matrix; off only together with allow-left-merge", &o.AllowRightMerge, ""},
+		{"initialize-undefined", "Leave undefined what is written before it is read", &o.InitializeUndefined, "initialize_undefined"},
+		{"move-sizing-commands", "Allocate late and free early", &o.MoveSizingCommands, "move_sizing_commands"},
+		{"allocate-from-other", "Take over the memory of matrices that are not needed any more", &o.AllocateFromOther, "allocate_from_other"},
+	}
+}
+
+// Register declares a flag for each option, with a prefix before Kaldi's name: "optimization." where Kaldi has it.
+func (o *OptimizeOptions) Register(fs *flag.FlagSet, prefix string) {
+	for _, s := range o.switches() {
+		fs.BoolVar(s.on, prefix+s.flag, *s.on, s.doc)
+	}
+	fs.IntVar(&o.MinDerivTime, prefix+"min-deriv-time", o.MinDerivTime, "Take derivatives at times before this for zero")
+	fs.IntVar(&o.MaxDerivTime, prefix+"max-deriv-time", o.MaxDerivTime, "Take derivatives at times after this for zero")
+	fs.IntVar(&o.MaxDerivTimeRelative, prefix+"max-deriv-time-relative", o.MaxDerivTimeRelative, "max-deriv-time, counted from the last output")
+	fs.IntVar(&o.MemoryCompressionLevel, prefix+"memory-compression-level", o.MemoryCompressionLevel, "0 keeps all of what backward passes need, 1 or 2 one bit an element where that is enough")
+}
+
+// Query is what the options make of a query: what is off is left out, and limits to the times of derivatives are brought along.
+// With the default options it is the query itself.
+func (o OptimizeOptions) Query(q optdb.Query) optdb.Query {
+	if !o.Optimize {
+		q = optdb.Query{}
+	} else {
+		for _, s := range o.switches() {
+			if !*s.on && s.entry != "" {
+				q = q.Excluding(s.entry)
+			}
+		}
+		if !o.AllowLeftMerge && !o.AllowRightMerge {
+			q = q.Excluding("allow_left_merge", "allow_right_merge")
+		}
+		if o.MemoryCompressionLevel <= 0 {
+			q = q.Excluding("memory_compression")
+		}
+	}
+	if times := o.derivTimes(); times != nnet3pass.AllDerivTimes() {
+		q = q.Including("limit_derivative_times").With(derivTimesName, nnet3pass.SetDerivTimes(times), derivTimesPosition)
+	}
+	return q
+}
+
+// The rewriter that says which times limit_derivative_times keeps comes right before it.
+const (
+	derivTimesName     = "deriv_times"
+	derivTimesPosition = 0.55
+)
+
+func (o *OptimizeOptions) derivTimes() nnet3pass.DerivTimes {
+	clip := func(t int) int32 { return int32(min(max(t, math.MinInt32), math.MaxInt32)) }
+	return nnet3pass.DerivTimes{Min: clip(o.MinDerivTime), Max: clip(o.MaxDerivTime), MaxRelative: clip(o.MaxDerivTimeRelative)}
+}
+
+// NeedsDebugInfo reports whether an optimizer has to know what the rows of matrices stand for, so that a computation has to be
+// compiled with compile.Options.DebugInfo for it.
+func NeedsDebugInfo(opt *optdb.Optimizer) bool { return opt != nil && opt.Selected(derivTimesName) }
