@@ -80,21 +80,23 @@ func (c *call) run() (value, bool) {
 	return tensorValue(Apply(op, in...)), true
 }
 
-// tensorsFor returns arguments of an op that was written as it prints. Numbers get as many dimensions as the tensors beside them where the
-// op wants that.
+// tensorsFor returns arguments of an op that was written as it prints. Numbers take the type of the tensors beside them where they are
+// combined with them, and as many dimensions; sizes and indexes are as they are written.
 func tensorsFor(op Op, args []value) []*fgraph.Variable {
-	in := tensors(op.String(), args)
-	switch op.(type) {
+	switch op := op.(type) {
 	case Elemwise:
-		return pad(in)
-	case AllocOp:
-		if args[0].kind == kindNumber {
-			in[0] = args[0].num.in(args[0].num.dtype)
+		return pad(tensors(op.String(), args))
+	case Dot22ScalarOp, GemmOp, GemvOp, GerOp, UsmmOp:
+		return tensors(op.String(), args)
+	}
+	in := make([]*fgraph.Variable, len(args))
+	for i, x := range args {
+		if change, ok := op.(*IncSubtensorOp); ok && i == 1 && x.kind == kindNumber {
+			in[1] = x.num.in(TypeOf(in[0]).DType())
+			in[1] = PadLeft(in[1], TypeOf(in[0]).NDim()-change.dropped())
+			continue
 		}
-	case *IncSubtensorOp:
-		if args[1].kind == kindNumber {
-			in[1] = PadLeft(in[1], TypeOf(Apply(&SubtensorOp{op.(*IncSubtensorOp).indexing}, append(in[:1:1], in[2:]...)...)).NDim())
-		}
+		in[i] = x.tensor(op.String())
 	}
 	return in
 }

@@ -26,6 +26,16 @@ func NewScope(inputs ...*fgraph.Variable) *Scope {
 	return s
 }
 
+// NewScopeOf returns a scope in which names stand for variables, which need not be inputs.
+func NewScopeOf(named map[string]*fgraph.Variable) *Scope {
+	s := NewScope()
+	s.Strict = true
+	for name, v := range named {
+		s.byName[name] = v
+	}
+	return s
+}
+
 func (s *Scope) declare(v *fgraph.Variable) {
 	s.byName[v.Name()] = v
 	s.inputs = append(s.inputs, v)
@@ -338,7 +348,9 @@ func (p *parser) brackets() value {
 	if p.sign(")") {
 		return x
 	}
-	p.expect(",")
+	if !p.sign(",") {
+		p.expect(")")
+	}
 	return value{kind: kindList, list: append([]value{x}, p.list(")")...)}
 }
 

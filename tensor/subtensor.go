@@ -123,6 +123,17 @@ func (ix indexing) numInputs() int {
 	return n
 }
 
+// dropped returns how many dimensions are indexed by one element.
+func (ix indexing) dropped() int {
+	n := 0
+	for _, e := range ix.entries {
+		if !e.slice {
+			n++
+		}
+	}
+	return n
+}
+
 // text returns for example "1:3,_": an underscore is an input.
 func (ix indexing) text() string {
 	show := func(b bound) string { return [...]string{"", strconv.Itoa(b.n), "_"}[b.kind] }
@@ -389,19 +400,13 @@ func SetSubtensor(x, y *fgraph.Variable, indexes ...Index) *fgraph.Variable {
 
 func changeSubtensor(name string, set bool, x, y *fgraph.Variable, indexes []Index) *fgraph.Variable {
 	ix, in := newIndexing(name, indexes)
-	dropped := 0
-	for _, e := range ix.entries {
-		if !e.slice {
-			dropped++
-		}
-	}
 	if t := TypeOf(y); t.DType() != TypeOf(x).DType() {
 		if array.Upcast(t.DType(), TypeOf(x).DType()) != TypeOf(x).DType() {
 			fail(name, "a %v into a %v", t, x.Type())
 		}
 		y = castConstant(y, TypeOf(x).DType())
 	}
-	y = PadLeft(y, TypeOf(x).NDim()-dropped)
+	y = PadLeft(y, TypeOf(x).NDim()-ix.dropped())
 	return Apply(&IncSubtensorOp{indexing: ix, Set: set}, append([]*fgraph.Variable{x, y}, in...)...)
 }
 

@@ -239,8 +239,7 @@ func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 		}
 		num, den = z.simplified(num, den, out)
 	}
-	models := append(slices.Clone(n.Inputs()), oldNum...)
-	return replace(c, n, z.join(num, den, out), append(models, oldDen...)...)
+	return replace(c, n, z.join(num, den, out), slices.Concat(oldNum, oldDen, n.Inputs())...)
 }
 
 // divideByAbs makes the sign of x of x/|x|.

@@ -116,8 +116,12 @@ func advancedIndexingCrossentropy() rewrite.Rule {
 			if !ok || op.K != 2 || typ(pick.Inputs()[0]).NDim() != 2 {
 				return c.Miss("it does not pick an element of each row"), nil
 			}
-			a, sm, ok := owner[tensor.SoftmaxOp](pick.Inputs()[0])
-			if !ok || sm.Log == log || !alone(a.Out()) {
+			probs := pick.Inputs()[0]
+			if l := elem(probs, array.Log); l != nil && !log && alone(probs) {
+				probs, log = l.Inputs()[0], true
+			}
+			a, sm, ok := owner[tensor.SoftmaxOp](probs)
+			if !ok || sm.Log == log || !alone(probs) {
 				return c.Miss("it is not the logarithm of a softmax that is used here only"), nil
 			}
 			x := a.Inputs()[0]

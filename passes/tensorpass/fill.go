@@ -20,7 +20,11 @@ func fillSink() rewrite.Rule {
 			if models == nil {
 				return none, nil
 			}
-			return replace(c, n, tensor.Apply(n.Op().(tensor.Elemwise), in...), append(in, models...)...)
+			v := tensor.Apply(n.Op().(tensor.Elemwise), in...)
+			if op == array.Second && !n.Out().Type().Accepts(v.Type()) {
+				return c.Miss("it takes both models to make the shape"), nil // in either order
+			}
+			return replace(c, n, v, append(in, models...)...)
 		},
 	}
 }
@@ -164,15 +168,18 @@ func mergeAlloc() rewrite.Rule {
 // canonicalizeAlloc is local_canonicalize_alloc.
 func canonicalizeAlloc() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_canonicalize_alloc", Doc: "dimensions of size 1 in front of the value of an Alloc are left out: Alloc(DimShuffle{x,0}(v), m, n) → Alloc(v, m, n)", Depth: 2,
+		Name: "local_canonicalize_alloc", Doc: "dimensions of size 1 in front are added after filling, where others see them: Alloc(v, 1, n) → DimShuffle{x,0}(Alloc(v, n)); uncanonicalize undoes it", Depth: 1,
 		On: []rewrite.Track{rewrite.TrackOp(tensor.AllocOp{})},
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			v := n.Inputs()[0]
-			w := shrunk(v)
-			if w == v || typ(w).NDim() == typ(v).NDim() {
-				return c.Miss("the value has no such dimensions"), nil
+			v, dims := n.Inputs()[0], n.Inputs()[1:]
+			ones := 0
+			for ones < len(dims)-typ(v).NDim() && is(dims[ones], 1) {
+				ones++
 			}
-			return replace(c, n, tensor.Alloc(w, n.Inputs()[1:]...))
+			if ones == 0 || ones == len(dims) {
+				return c.Miss("no size in front is 1, or all are"), nil
+			}
+			return replace(c, n, tensor.PadLeft(tensor.Alloc(v, dims[ones:]...), len(dims)))
 		},
 	}
 }

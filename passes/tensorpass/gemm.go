@@ -64,7 +64,7 @@ func gemm() rewrite.Rule {
 			}
 			var terms []term
 			for i, v := range slices.Concat(pos, neg) {
-				t := scaled(v, typ(out).DType())
+				t := scaled(tensor.PadLeft(v, 2), typ(out).DType())
 				t.minus = t.minus != (i >= len(pos))
 				terms = append(terms, t)
 			}

@@ -67,6 +67,9 @@ func logOnePlus() rewrite.Rule {
 				return replace(c, n, tensor.Log1p(sumOf(rest)), v.Owner().Inputs()...)
 			}
 			if a := elem(v, array.Sub); a != nil && is(a.Inputs()[0], 1) {
+				if elem(a.Inputs()[1], array.Sigmoid) != nil {
+					return c.Miss("it is up to log1msigm_to_softplus"), nil
+				}
 				return replace(c, n, tensor.Log1p(opposite(a.Inputs()[1])), a.Inputs()...)
 			}
 			return c.Miss("the argument is no sum with 1"), nil
@@ -233,6 +236,9 @@ func oneMinusSigmoid() rewrite.Rule {
 			if a == nil || !alone(a.Out()) || !is(n.Inputs()[0], 1) {
 				return c.Miss("it is not 1 less a sigmoid that is used here only"), nil
 			}
+			if cl := n.Out().Clients(); len(cl) == 1 && cl[0].Apply != nil && elem(cl[0].Apply.Out(), array.Log) != nil {
+				return c.Miss("it is up to log1msigm_to_softplus"), nil
+			}
 			return replace(c, n, tensor.Sigmoid(opposite(a.Inputs()[0])), n.Inputs()...)
 		},
 	}
@@ -243,7 +249,10 @@ func sigmTimesExp() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_sigm_times_exp", Doc: "sigmoid(x)*exp(-x) → sigmoid(-x), which does not overflow; the product was NaN where x is infinite", On: on(array.Mul), Depth: 3,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			in := n.Inputs()
+			in, den := mulCanonizer.terms(n.Out(), false)
+			if len(den) > 0 {
+				return c.Miss("it divides"), nil
+			}
 			for i, v := range in {
 				s := elem(v, array.Sigmoid)
 				if s == nil {

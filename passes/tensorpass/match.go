@@ -113,7 +113,7 @@ func scalarOf(v *vari) *vari {
 	if a := tensor.ConstantOf(v); a != nil {
 		return tensor.Constant(a.Reshape())
 	}
-	return tensor.DimShuffle(v)
+	return shuffled(v, tensor.NewDimShuffle())
 }
 
 // number returns a constant of the type of elements of like, with as many dimensions.

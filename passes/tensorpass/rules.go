@@ -79,7 +79,7 @@ func Rules() []Local {
 		{fillToAlloc(), st | sp, nil},
 		{uselessAlloc(), c | st | sp | ul, nil},
 		{mergeAlloc(), c | ul, nil},
-		{canonicalizeAlloc(), c | st | sp, nil},
+		{canonicalizeAlloc(), c, nil},
 		{elemwiseAlloc(), sp, nil},
 		{allocUnary(), sp, nil},
 		{allocDimShuffle(), u, nil},
@@ -104,10 +104,10 @@ func Rules() []Local {
 		{cutUselessReduce(), c, nil},
 		{reduceJoin(), c | u, nil},
 		{reduceBroadcastable(), c | sp | u, nil},
-		{sumDivDimShuffle(), c | sp, nil},
-		{sumMulByScalar(), sp, nil},
+		{sumDivDimShuffle(), c | sp, unsafe},
+		{sumMulByScalar(), sp, unsafe},
 		{sumAlloc(), sp, nil},
-		{argmaxPushdown(), sp, nil},
+		{argmaxPushdown(), sp, unsafe},
 		{maxToMin(), u, nil},
 
 		// Parts of tensors.
@@ -132,7 +132,7 @@ func Rules() []Local {
 
 		// Products of matrices.
 		{zeroDot(), c | st, unsafe},
-		{usmm(), sp, nil},
+		{usmm(), sp, unsafe},
 
 		// Logarithms, exponentials and what is made of them.
 		{logOnePlus(), st | sp, nil},
@@ -148,11 +148,11 @@ func Rules() []Local {
 		{log1pNegSigmoid(), st, nil},
 		{log1pExp(), st, nil},
 		{logErfc(), st | sp, nil},
-		{gradLogErfc(), st | sp, nil},
+		{gradLogErfc(), st | sp, unsafe},
 		{logSoftmax(), st | sp, nil},
 		{softmaxWithBias(), sp, nil},
 		{crossentropyWithBias(), st | sp, nil},
-		{softmaxGradToCrossentropyGrad(), sp, nil},
+		{softmaxGradToCrossentropyGrad(), sp, unsafe},
 		{advancedIndexingCrossentropy(), sp, nil},
 
 		// Constants.

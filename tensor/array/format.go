@@ -13,6 +13,9 @@ func (a *Array) String() string { return a.Text(100) }
 
 // Text prints at most about most elements.
 func (a *Array) Text(most int) string {
+	if a.IsCSR() {
+		return "csr(" + a.Dense().Text(most) + ")"
+	}
 	var b strings.Builder
 	a.write(&b, 0, a.offset, &most)
 	return b.String()
@@ -76,7 +79,12 @@ func floatText(v float64, bits int) string {
 }
 
 // MarshalJSON writes the elements as nested lists. NaN and infinities, which JSON does not have, become strings.
-func (a *Array) MarshalJSON() ([]byte, error) { return json.Marshal(a.nested(0, a.offset)) }
+func (a *Array) MarshalJSON() ([]byte, error) {
+	if a.IsCSR() {
+		a = a.Dense()
+	}
+	return json.Marshal(a.nested(0, a.offset))
+}
 
 func (a *Array) nested(d, at int) any {
 	if d < int(a.ndim) {

@@ -96,11 +96,50 @@ func general32(a *Array) kernel.Matrix {
 
 func gemm64(alpha float64, a *Array, ta bool, b *Array, tb bool, beta float64, c *Array) {
 	flag := map[bool]blas.Transpose{false: blas.NoTrans, true: blas.Trans}
-	if k := a.Len(); k == 0 {
+	if a.Len() == 0 {
 		scale64(beta, c)
 		return
 	}
+	if !finite64(general64(a)) || !finite64(general64(b)) {
+		slowGemm64(alpha, a, ta, b, tb, beta, c)
+		return
+	}
 	blas64.Gemm(flag[ta], flag[tb], alpha, general64(a), general64(b), beta, general64(c))
+}
+
+// finite64 reports whether a matrix has neither NaN nor infinities. The BLAS of gonum leaves out products with zero, and so loses them.
+func finite64(g blas64.General) bool {
+	for i := range g.Rows {
+		for _, v := range g.Data[i*g.Stride:][:g.Cols] {
+			if v-v != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// slowGemm64 is Gemm that leaves nothing out.
+func slowGemm64(alpha float64, a *Array, ta bool, b *Array, tb bool, beta float64, c *Array) {
+	if ta {
+		a = a.Transpose(1, 0)
+	}
+	if tb {
+		b = b.Transpose(1, 0)
+	}
+	scale64(beta, c)
+	da, db, dc := dataOf[float64](a), dataOf[float64](b), dataOf[float64](c)
+	for i := range c.shape[0] {
+		for k := range a.shape[1] {
+			v := alpha * da[a.offset+i*a.strides[0]+k*a.strides[1]]
+			to, from := c.offset+i*c.strides[0], b.offset+k*b.strides[0]
+			for range c.shape[1] {
+				dc[to] += v * db[from]
+				to += c.strides[1]
+				from += b.strides[1]
+			}
+		}
+	}
 }
 
 func scale64(beta float64, c *Array) {
@@ -148,7 +187,7 @@ func (ws *Workspace) Gemv(alpha float64, a, x *Array, beta float64, y *Array, by
 	if a.shape[1] != x.shape[0] || a.shape[0] != y.shape[0] {
 		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), x.Shape(), y.Shape())
 	}
-	if !byBLAS || a.Len() == 0 || x.strides[0] <= 0 || y.strides[0] <= 0 {
+	if !byBLAS || a.Len() == 0 || x.strides[0] <= 0 || y.strides[0] <= 0 || !allFinite(a) || !allFinite(x) {
 		if a.dtype == Float32 {
 			gemv(float32(alpha), a, x, float32(beta), y)
 		} else {
@@ -171,6 +210,33 @@ func (ws *Workspace) Gemv(alpha float64, a, x *Array, beta float64, y *Array, by
 		blas64.Gemv(flag, alpha, general64(m), vector64(x), beta, vector64(y))
 	}
 	return nil
+}
+
+// allFinite reports whether an array of floats has neither NaN nor infinities.
+func allFinite(a *Array) bool {
+	if a.dtype == Float32 {
+		return finiteElements[float32](a)
+	}
+	return finiteElements[float64](a)
+}
+
+func finiteElements[T float](a *Array) bool {
+	data := dataOf[T](a)
+	var w walker
+	w.start(a.offset, a.Shape(), a.strides[:a.ndim], 0)
+	for left := a.Len(); left > 0; {
+		n, step := w.run(left)
+		at := w.at
+		for range n {
+			if v := data[at]; v-v != 0 {
+				return false
+			}
+			at += step
+		}
+		left -= n
+		w.advance(n)
+	}
+	return true
 }
 
 // gemv goes along the rows of a, or along its columns where these lie in memory element by element.
@@ -225,7 +291,7 @@ func (ws *Workspace) Ger(alpha float64, x, y, c *Array, byBLAS bool) error {
 	if x.shape[0] != c.shape[0] || y.shape[0] != c.shape[1] {
 		return fmt.Errorf("array: outer product of shapes %v and %v into %v", x.Shape(), y.Shape(), c.Shape())
 	}
-	fits := c.Len() > 0 && x.strides[0] > 0 && y.strides[0] > 0 && (c.shape[1] == 1 || c.strides[1] == 1) && (c.shape[0] == 1 || c.strides[0] >= c.shape[1])
+	fits := c.Len() > 0 && (!byBLAS || allFinite(x) && allFinite(y)) && x.strides[0] > 0 && y.strides[0] > 0 && (c.shape[1] == 1 || c.strides[1] == 1) && (c.shape[0] == 1 || c.strides[0] >= c.shape[1])
 	switch {
 	case byBLAS && fits && c.dtype == Float32:
 		blas32.Ger(float32(alpha), vector32(x), vector32(y), general32(c))

@@ -1,0 +1,164 @@
+package tensor_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+)
+
+const parseVars = "x y: vector; X Y: matrix; s: scalar; t: tensor3; f: float32 vector; i: int64 vector; n: int64 scalar; p: bool vector; S: csr; v: float64[3]"
+
+func newScope(t testing.TB, vars string) *tensor.Scope {
+	t.Helper()
+	s := tensor.NewScope()
+	if err := s.Declare(vars); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		// Priorities, as in Python.
+		{"x + y*x", "[add(x, mul(y, x))]"}, {"x*y + x", "[add(mul(x, y), x)]"}, {"x - y - x", "[sub(sub(x, y), x)]"}, {"x - (y - x)", "[sub(x, sub(y, x))]"},
+		{"-x**2", "[neg(pow(x, 2.0))]"}, {"x**-y", "[pow(x, neg(y))]"}, {"x**y**2", "[pow(x, pow(y, 2.0))]"}, {"-x.T", "[neg(x)]"}, {"x/y*x", "[mul(true_div(x, y), x)]"},
+		{"x < y + 1", "[lt(x, add(y, 1.0))]"}, {"p & x > y", "and: is not defined"}, {"p & (x > y)", "[and(p, gt(x, y))]"}, {"~p | p ^ p", "[or(invert(p), xor(p, p))]"},
+		{"+x", "[x]"}, {"--x", "[neg(neg(x))]"}, {"-2**2", "[neg(pow(2, 2))]"}, {"x*-1", "[mul(x, -1.0)]"},
+		// Numbers take the type of what they are combined with.
+		{"f*2", "[mul(f, 2.0)]"}, {"i*2", "[mul(i, 2)]"}, {"i*2.5", "[mul(i, 2.5)]"}, {"2 + 3", "[add(2, 3)]"}, {"p + 1", "[add(p, 1)]"}, {"1e3*x", "[mul(1000.0, x)]"},
+		{".5*x", "[mul(0.5, x)]"}, {"x + nan", "[add(x, nan)]"}, {"i**-1", "[pow(i, -1.0)]"}, {"maximum(f, 0)", "[maximum(f, 0.0)]"}, {"switch(1, f, 0)", "[switch(1, f, 0.0)]"},
+		// Indexes.
+		{"x[1:3]", "[Subtensor{1:3}(x)]"}, {"x[n:]", "[Subtensor{_:}(x, n)]"}, {"X[0, ::-1]", "[Subtensor{0,::-1}(X)]"}, {"x[None]", "[DimShuffle{x,0}(x)]"}, {"X[:, None]", "[DimShuffle{0,x,1}(Subtensor{:}(X))]"},
+		{"t[..., 0]", "[Subtensor{:,:,0}(t)]"}, {"x[i]", "[AdvancedSubtensor1(x, i)]"}, {"X[i, i]", "[AdvancedSubtensor{2}(X, i, i)]"}, {"x[-1]", "[Subtensor{-1}(x)]"}, {"x[n::2]", "[Subtensor{_::2}(x, n)]"},
+		{"X[1][2]", "[Subtensor{2}(Subtensor{1}(X))]"}, {"x[[0, 1]]", "[AdvancedSubtensor1(x, [0, 1])]"},
+		// Methods, attributes, functions.
+		{"X.sum(axis=0).T", "[sum{axis=0}(X)]"}, {"sum(X, axis=(0, 1))", "[sum{axis=0,1}(X)]"}, {"sum(X, axis=None)", "[sum(X)]"}, {"X.shape[0]", "[Subtensor{0}(Shape(X))]"},
+		{"x.dimshuffle('x', 0)", "[DimShuffle{x,0}(x)]"}, {"t.transpose(2, 0, 1)", "[DimShuffle{2,0,1}(t)]"}, {"X.reshape(2, -1)", "[Reshape{2}(X, [2, -1])]"}, {"reshape(X, (n, 1))", "[Reshape{2}(X, MakeVector{int64}(n, 1))]"},
+		{"x.astype(float32)", "[cast{float32}(x)]"}, {"cast(x, x.dtype)", "[x]"}, {"sdot(S, X)", "[SparseDot(S, X)]"}, {"zeros((2, 3))", "[Alloc(0.0, 2, 3)]"}, {"stack([s, s])", "[MakeVector{float64}(s, s)]"},
+		{"alloc(s, x.shape)", "[Alloc(s, Subtensor{0}(Shape(x)))]"}, {"concatenate((x, y))", "[Join{0}(x, y)]"}, {"undeclared*2", "[mul(undeclared, 2.0)]"}, {"[x, y]", "[x, y]"}, {"[1, 2]", "[[1, 2]]"},
+		{"x.ndim + X.ndim", "[add(1, 2)]"}, {"True", "[True]"}, {"[[1, 2], [3, 4]]", "[[[1, 2], [3, 4]]]"}, {"mean(x)", "[true_div(sum(x), cast{float64}(Shape_i{0}(x)))]"},
+		// What graphs print.
+		{"add(*1 -> exp(x), *1)", "[add(*1 -> exp(x), *1)]"}, {"sum{axis=0}(DimShuffle{1,0}(X))", "[sum{axis=0}(DimShuffle{1,0}(X))]"}, {"add{inplace=0}(x, y)", "[add{inplace=0}(x, y)]"},
+		{"CrossentropySoftmaxArgmax1HotWithBias(X, x, i)::2", "[CrossentropySoftmaxArgmax1HotWithBias(X, x, i)::2]"}, {"IncSubtensor{1:3}(x, 1.0)", "[IncSubtensor{1:3}(x, 1.0)]"},
+		// Mistakes.
+		{"", "column 1: an expression is expected, not end"}, {"x +", "column 4: an expression is expected"}, {"(x", `")" expected, not end`}, {"x y", "column 3: unexpected \"y\""}, {"x[1", `"]" or "," expected`},
+		{"x[", "column 3: an expression is expected, not end"}, {"foo(x)", "column 1: there is no function foo"}, {"exp", "exp is an op, and wants arguments"}, {"x + X[0:2, 0, 0]", "has not 3 dimensions"}, {"x $ y", "column 3: unexpected '$'"},
+		{"X + t[0:2]", ""}, {"dot(x, t)", "argument 2: is a float64[?, ?, ?], which is neither vector nor matrix"}, {"v + v[0:2]", "column 3: add: argument 2: is a float64[2], whose dimension 0 does not fit the size 3"}, {"sum(x, axis=1)", "axis 1 of a float64 vector"},
+		{"x.foo", "no such attribute"}, {"sum(x, foo=1)", "takes the arguments axis and keepdims"}, {"x[1.5]", "not an integer"}, {"x[::0]", "step 0"}, {"reshape(v, 2)", "can't be reshaped"}, {"*2", "nothing is numbered 2"},
+		{"Subtensor{", `"{" without "}"`}, {"x[1:2:3:4]", "a slice has three parts"}, {"1 = 2", "unexpected"}, {"cast(x, foo)", "the name of a type"}, {"S + x", "is a sparse matrix"}, {"softmax(i)", "not a tensor of floats"},
+		{"transpose(X, 0)", "can't be dropped"}, {"transpose(X, 0, 0)", "used twice"}, {"alloc(s, -1)", "negative size"}, {"v[3]", "out of range"}, {"[]", "[[]]"}, {"stack([x, s])", "a float64 vector and a float64 scalar"},
+		{"'abc'", "a number or a tensor is expected"}, {"MakeVector{int64}(s)", "argument 1"}, {"x.sum(1, 2, 3)", "4 arguments"},
+	} {
+		s := newScope(t, parseVars)
+		out, err := s.Parse(c.text)
+		got := fgraph.Sprint(0, out...)
+		if err != nil {
+			got = err.Error()
+			if !errors.Is(err, tensor.ErrSyntax) {
+				t.Errorf("%s: %v is no ErrSyntax", c.text, err)
+			}
+		}
+		if got != c.want && (err == nil || c.want == "" || !strings.Contains(got, c.want)) && c.want != "" {
+			t.Errorf("%s is\n%s, want\n%s", c.text, got, c.want)
+		}
+	}
+}
+
+// TestParseDeep: no text makes the parser run out of stack.
+func TestParseDeep(t *testing.T) {
+	s := newScope(t, parseVars)
+	for _, text := range []string{strings.Repeat("(", 1e5), strings.Repeat("-", 1e5) + "x", strings.Repeat("[", 1e5), strings.Repeat("exp(", 1e5), strings.Repeat("x**", 1e5) + "x", strings.Repeat("x[", 1e5)} {
+		if _, err := s.Parse(text); err == nil || !strings.Contains(err.Error(), "nested") {
+			t.Errorf("%.10s…: %v", text, err)
+		}
+	}
+	if _, err := s.Parse("x" + strings.Repeat(" + x", 1e5)); err != nil {
+		t.Errorf("a long sum: %v", err)
+	}
+	if _, err := s.Parse("x" + strings.Repeat(".T", 1e5)); err != nil {
+		t.Errorf("many attributes: %v", err)
+	}
+}
+
+func TestDeclare(t *testing.T) {
+	s := newScope(t, " a b : row ;c:int64[?,2];; d, e: float32 csr")
+	var got []string
+	for _, v := range s.Inputs() {
+		got = append(got, v.Name()+" "+v.Type().String())
+	}
+	if want := "a float64 row, b float64 row, c int64[?, 2], d float32 csr matrix, e float32 csr matrix"; strings.Join(got, ", ") != want {
+		t.Errorf("%v", got)
+	}
+	for _, text := range []string{"x", "x: foo", "x: vector; x: matrix", "x+y: vector", "x: float64[1", "x: int64 csr", "x: [1,2,3,4,5,6,7,8,9]"} {
+		if err := tensor.NewScope().Declare(text); !errors.Is(err, tensor.ErrSyntax) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestTypesRoundTrip: what a type prints reads as the type.
+func TestTypesRoundTrip(t *testing.T) {
+	for _, typ := range []tensor.Type{
+		tensor.ScalarType(tensor.Bool), tensor.VectorType(tensor.Int64), tensor.MatrixType(tensor.Float32), tensor.NewType(tensor.Float64, 1, tensor.Unknown),
+		tensor.NewType(tensor.Float64, tensor.Unknown, 1), tensor.NewType(tensor.Float64, 2, tensor.Unknown, 1), tensor.CSRType(tensor.Float32), tensor.NewType(tensor.Int64, 0),
+	} {
+		if got, err := tensor.ParseType(typ.String()); err != nil || got != typ {
+			t.Errorf("%v reads as %v, %v", typ, got, err)
+		}
+	}
+}
+
+// TestOpNamesRoundTrip: an op is found under the name that it prints.
+func TestOpNamesRoundTrip(t *testing.T) {
+	for _, name := range []string{
+		"add", "cast{float32}", "mul{inplace=1}", "sum", "sum{axis=0,2}", "sum{axis=}", "argmax{axis=1}", "DimShuffle{x,1,0}", "DimShuffle{}", "InplaceDimShuffle{1,0}", "Shape_i{2}",
+		"AllocEmpty{int64}", "MakeVector{bool}", "Reshape{3}", "Join{1}", "Gemm{inplace}", "BlasGemv", "BlasGer{inplace}", "Usmm{inplace}", "Subtensor{1:3,_,::-1,_:_}", "Subtensor{}", "IncSubtensor{1:}{inplace}",
+		"SetSubtensor{0}", "AdvancedSubtensor1", "AdvancedSubtensor{2}", "AdvancedIncSubtensor1{inplace}", "AdvancedSetSubtensor{2}{inplace}", "SpecifyShape{[?, 3]}", "Assert{no way}", "LogSoftmaxGrad", "ARange",
+	} {
+		op, ok := tensor.NamedOp(name)
+		if !ok || op.String() != name {
+			t.Errorf("%s: %v, %v", name, op, ok)
+			continue
+		}
+		again, _ := tensor.NamedOp(name)
+		if !fgraph.OpsEqual(op, again) || fgraph.HashOp(op) != fgraph.HashOp(again) {
+			t.Errorf("%s is not equal to itself", name)
+		}
+	}
+	for _, name := range []string{"", "foo", "cast", "cast{foo}", "sum{foo}", "sum{axis=9}", "DimShuffle{9}", "DimShuffle{a}", "Shape_i", "Shape_i{-1}", "Subtensor", "Subtensor{::0}", "Subtensor{1:2:_}", "Gemm{foo}", "add{inplace=-1}", "add}{", "SpecifyShape{3}"} {
+		if op, ok := tensor.NamedOp(name); ok {
+			t.Errorf("%s is %v", name, op)
+		}
+	}
+}
+
+// FuzzParse: no text makes the parser panic, and what it reads prints as something that reads as the same.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"(x + y)*2/s", "sum(X, axis=0)", "x[1:3, None]", "*1 -> exp(x)", "set_subtensor(x[0:2], 1.5)", "t.transpose(2, 0, 1)", "Gemm(X, 1.0, X, Y, s)", "[x, y]", "1e-3**-x", "stack([s, 2])", "cast{float32}(x)::0"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1000 {
+			return
+		}
+		s := newScope(t, parseVars)
+		out, err := s.Parse(text)
+		if err != nil {
+			return
+		}
+		printed := fgraph.Sprint(0, out...)
+		if len(printed) > 4000 || strings.ContainsAny(printed, "…") {
+			return // a constant that is not printed in full
+		}
+		again, err := s.Parse(printed)
+		if err != nil {
+			t.Fatalf("%s prints as %s, which does not read: %v", text, printed, err)
+		}
+		if got := fgraph.Sprint(0, again...); got != printed {
+			t.Fatalf("%s prints as\n%s, which reads as\n%s", text, printed, got)
+		}
+	})
+}

@@ -1,0 +1,327 @@
+package tensortest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A Motif is an expression text over variables of certain names, see Vars.
+type Motif string
+
+// Vars declares the inputs of generated expressions, which are also the names in motifs. All sizes that are not known are one size.
+const Vars = "x y z w: vector; X Y Z: matrix; s b: scalar; t: tensor3; f: float32 vector; F: float32 matrix; i j: int64 vector; n m: int64 scalar;" +
+	"p q: bool vector; r: row; c: col; S: csr; v: float64[3]; k: int64[3]; V: float64[3, 3]"
+
+// A Generator makes random expressions. It computes every part as soon as it is made, and gives up parts whose values are not
+// finite, large, or so close to a jump of a function that rounding would decide.
+type Generator struct {
+	// Motifs are expressions that are built in, with parts of what is there in the place of their variables.
+	Motifs []Motif
+
+	rng    *rand.Rand
+	scope  *tensor.Scope
+	args   []*array.Array
+	pool   []item
+	values map[*fgraph.Variable]*array.Array
+}
+
+type item struct {
+	v     *fgraph.Variable
+	value *array.Array
+	used  bool
+}
+
+// size is the one size of what has no known one.
+const size = 3
+
+// NewGenerator returns a generator with its inputs. The same seed gives the same expressions.
+func NewGenerator(seed uint64) *Generator {
+	g := &Generator{rng: rand.New(rand.NewPCG(seed, 42)), scope: tensor.NewScope(), values: make(map[*fgraph.Variable]*array.Array)}
+	if err := g.scope.Declare(Vars); err != nil {
+		panic(err) // not with these declarations
+	}
+	for _, v := range g.scope.Inputs() {
+		a := g.argument(tensor.TypeOf(v))
+		g.args = append(g.args, a)
+		g.values[v] = a
+		g.pool = append(g.pool, item{v, a, true})
+	}
+	return g
+}
+
+// argument returns a value: floats away from zero and from integers, integers that are indexes.
+func (g *Generator) argument(t tensor.Type) *array.Array {
+	shape := t.Shape()
+	for d, n := range shape {
+		if n == tensor.Unknown {
+			shape[d] = size
+		}
+	}
+	a := array.New(t.DType(), shape...)
+	for i := range a.Len() {
+		switch t.DType() {
+		case tensor.Bool:
+			a.SetFloat(i, float64(g.rng.IntN(2)))
+		case tensor.Int64:
+			a.SetFloat(i, float64(g.rng.IntN(size)))
+		default:
+			v := 0.1 + 0.8*g.rng.Float64()
+			if g.rng.IntN(2) == 0 {
+				v = -v
+			}
+			a.SetFloat(i, v)
+		}
+	}
+	if t.IsCSR() {
+		for i := range a.Len() {
+			if g.rng.IntN(2) == 0 {
+				a.SetFloat(i, 0)
+			}
+		}
+		return array.ToCSR(a)
+	}
+	return a
+}
+
+// Inputs returns the inputs and their values.
+func (g *Generator) Inputs() ([]*fgraph.Variable, []*array.Array) { return g.scope.Inputs(), g.args }
+
+// Outputs returns some of what was made: what nothing else uses first.
+func (g *Generator) Outputs(n int) []*fgraph.Variable {
+	var out []*fgraph.Variable
+	for _, again := range []bool{false, true} {
+		for i := len(g.pool) - 1; i >= len(g.args) && len(out) < n; i-- {
+			if g.pool[i].used == again {
+				out = append(out, g.pool[i].v)
+			}
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, g.pool[0].v)
+	}
+	return out
+}
+
+// Grow adds n parts.
+func (g *Generator) Grow(n int) {
+	for made, tries := 0, 0; made < n && tries < 50*n; tries++ {
+		if g.step() {
+			made++
+		}
+	}
+}
+
+// step tries to add a part.
+func (g *Generator) step() bool {
+	var from []int // of the pool
+	pick := func(ok func(item) bool) *fgraph.Variable {
+		i := g.choose(ok)
+		if i < 0 {
+			return nil
+		}
+		from = append(from, i)
+		return g.pool[i].v
+	}
+	v, err := tensor.Try(func() *fgraph.Variable { return g.part(pick) })
+	if err != nil || v == nil {
+		return false
+	}
+	a, ok := g.compute(v)
+	if !ok {
+		return false
+	}
+	for _, i := range from {
+		g.pool[i].used = true
+	}
+	g.pool = append(g.pool, item{v, a, false})
+	return true
+}
+
+// choose returns the place of a part that fits, more likely a late one.
+func (g *Generator) choose(ok func(item) bool) int {
+	for range 40 {
+		i := g.rng.IntN(len(g.pool))
+		if g.rng.IntN(3) > 0 {
+			i = max(i, g.rng.IntN(len(g.pool)))
+		}
+		if ok(g.pool[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// compute computes a part, and reports whether it is one to keep.
+func (g *Generator) compute(v *fgraph.Variable) (*array.Array, bool) {
+	todo := []*fgraph.Variable{v}
+	for len(todo) > 0 {
+		w := todo[len(todo)-1]
+		if g.values[w] != nil {
+			todo = todo[:len(todo)-1]
+			continue
+		}
+		if a := tensor.ConstantOf(w); a != nil {
+			g.values[w] = a
+			continue
+		}
+		if w.Owner() == nil {
+			return nil, false
+		}
+		ready := true
+		for _, in := range w.Owner().Inputs() {
+			if g.values[in] == nil {
+				todo, ready = append(todo, in), false
+			}
+		}
+		if ready && !g.apply(w.Owner()) {
+			return nil, false
+		}
+	}
+	return g.values[v], true
+}
+
+// apply computes an apply whose inputs are known.
+func (g *Generator) apply(a *fgraph.Apply) bool {
+	in, out := make([]*array.Array, len(a.Inputs())), make([]*array.Array, len(a.Outputs()))
+	for i, v := range a.Inputs() {
+		in[i] = g.values[v]
+	}
+	if !smooth(a, in) {
+		return false
+	}
+	k, err := a.Op().(tensor.Op).Compile(a)
+	if err != nil {
+		return false
+	}
+	for i := range out {
+		out[i] = new(array.Array)
+	}
+	var ws array.Workspace
+	if k(&ws, in, out) != nil {
+		return false
+	}
+	for i, v := range a.Outputs() {
+		if out[i].Len() > 500 || !moderate(out[i]) {
+			return false
+		}
+		g.values[v] = out[i]
+	}
+	return true
+}
+
+// moderate reports whether all elements are finite and small.
+func moderate(a *array.Array) bool {
+	for i := range a.Len() {
+		if v := math.Abs(a.Float(i)); !(v < 1e3) || a.DType().IsFloat() && v != 0 && v < 1e-4 {
+			return false
+		}
+	}
+	return true
+}
+
+// smooth reports whether no argument is so close to a jump of the op that rounding would decide what comes out.
+func smooth(a *fgraph.Apply, in []*array.Array) bool {
+	const near = 1e-3
+	far := func(x *array.Array, f func(float64) float64) bool {
+		for i := range x.Len() {
+			if x.DType().IsFloat() && math.Abs(f(x.Float(i))) < near {
+				return false
+			}
+		}
+		return true
+	}
+	self := func(v float64) float64 { return v }
+	toInteger := func(v float64) float64 { return v - math.Round(v) }
+	switch op := a.Op().(type) {
+	case tensor.ArgmaxOp:
+		for i := range in[0].Len() {
+			for j := range i {
+				if d := in[0].Float(i) - in[0].Float(j); in[0].DType().IsFloat() && math.Abs(d) < near {
+					return false
+				}
+			}
+		}
+	case tensor.Elemwise:
+		switch op.Op {
+		case array.Floor, array.Ceil, array.Trunc:
+			return far(in[0], toInteger)
+		case array.Round:
+			return far(in[0], func(v float64) float64 { return toInteger(v + 0.5) })
+		case array.Sgn, array.Abs, array.Log, array.Sqrt, array.Inv:
+			return far(in[0], self)
+		case array.Cast:
+			if op.To == tensor.Int64 {
+				return far(in[0], toInteger)
+			}
+			return op.To != tensor.Bool || far(in[0], self)
+		case array.TrueDiv, array.IntDiv, array.Mod, array.Eq, array.Neq, array.Lt, array.Le, array.Gt, array.Ge, array.Pow, array.Arctan2:
+			return smoothPair(op.Op, a, in, near)
+		case array.Tan, array.Arctanh, array.Arcsin, array.Arccos, array.Arccosh:
+			return far(in[0], func(v float64) float64 { return math.Abs(v) - 1 }) && far(in[0], math.Cos)
+		case array.Switch:
+			return in[0].DType() != tensor.Float64 && in[0].DType() != tensor.Float32 || far(in[0], self)
+		}
+	case tensor.Reduce:
+		if op.Op == array.All || op.Op == array.Any {
+			return far(in[0], self)
+		}
+	}
+	return true
+}
+
+// smoothPair is smooth for operations on two arguments.
+func smoothPair(op array.Op, a *fgraph.Apply, in []*array.Array, near float64) bool {
+	if a.Inputs()[0] == a.Inputs()[1] && op != array.TrueDiv && op != array.IntDiv && op != array.Mod {
+		return true
+	}
+	x, y := in[0], in[1]
+	if !x.DType().IsFloat() && !y.DType().IsFloat() {
+		return op != array.TrueDiv && op != array.IntDiv && op != array.Mod || !hasZero(y)
+	}
+	for i := range x.Len() {
+		for j := range y.Len() {
+			u, v := x.Float(i), y.Float(j)
+			var d float64
+			switch op {
+			case array.TrueDiv:
+				d = v
+			case array.IntDiv, array.Mod:
+				if d = v; math.Abs(v) > near {
+					d = u/v - math.Round(u/v)
+				}
+			case array.Pow:
+				if d = u; v == math.Round(v) && v >= 0 {
+					d = 1
+				}
+			case array.Arctan2:
+				d = max(math.Abs(u), math.Abs(v))
+				if v < 0 {
+					d = min(d, math.Abs(u))
+				}
+			default:
+				d = u - v
+			}
+			if math.Abs(d) < near {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func hasZero(a *array.Array) bool {
+	for i := range a.Len() {
+		if a.Float(i) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// String describes the generator for messages.
+func (g *Generator) String() string { return fmt.Sprintf("%d parts", len(g.pool)-len(g.args)) }
