@@ -17,6 +17,57 @@ func ReLUDeriv(dx, y, dy Matrix) {
 	}
 }
 
+// Signs say of the elements of a matrix which are positive, one bit an element.
+type Signs struct {
+	Rows, Cols int
+	bits       []uint16 // of block columns; a row begins a new element
+}
+
+// words is how many elements of bits a row takes.
+func (s *Signs) words() int { return (s.Cols + block - 1) / block }
+
+// row returns the bits of row i.
+func (s *Signs) row(i int) []uint16 { return s.bits[i*s.words() : (i+1)*s.words()] }
+
+// resize makes room for a matrix, in the memory that is there if it is enough.
+func (s *Signs) resize(rows, cols int) {
+	s.Rows, s.Cols = rows, cols
+	n := rows * s.words()
+	if cap(s.bits) < n {
+		s.bits = make([]uint16, n)
+	}
+	s.bits = s.bits[:n]
+}
+
+// ReLUSigns sets dst to max(src, 0), and signs to where that is positive, in rows first to first+rows. NaN stays NaN, and is not
+// positive.
+func ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
+	sameShape(dst, src)
+	signs.resize(rows, dst.Cols)
+	for i := range dst.Rows {
+		if k := i - first; 0 <= k && k < rows {
+			bestSet.reluSigns(Row(dst, i), Row(src, i), signs.row(k))
+		} else {
+			bestSet.relu(Row(dst, i), Row(src, i))
+		}
+	}
+}
+
+// ReLUSignsDeriv sets dx to dy where signs says positive, and to 0 elsewhere. It adds the squares of dy to the elements of
+// sumsq, one for each column, unless that is nil.
+func ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
+	sameShape(dx, dy)
+	if dy.Rows != signs.Rows || dy.Cols != signs.Cols || sumsq != nil && len(sumsq) != dy.Cols {
+		panic(errShape)
+	}
+	for i := range dx.Rows {
+		if sumsq != nil {
+			bestSet.squares(sumsq, Row(dy, i))
+		}
+		bestSet.signsDeriv(Row(dx, i), Row(dy, i), signs.row(i))
+	}
+}
+
 // Sigmoid sets dst to 1/(1+exp(-src)).
 func Sigmoid(dst, src Matrix) {
 	sameShape(dst, src)

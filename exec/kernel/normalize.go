@@ -40,3 +40,20 @@ func NormalizeRowDeriv(dx, x, dy []float32, rms float32) {
 		dx[j] += f*dy[j] + g*v
 	}
 }
+
+// Standardize sets y to (x - mean)·scale, with an element of mean and scale for each column.
+func Standardize(y, x Matrix, mean, scale []float32) {
+	sameShape(y, x)
+	for i := range x.Rows {
+		bestSet.subMul(Row(y, i), Row(x, i), mean, scale)
+	}
+}
+
+// StandardizeDeriv sets dx to scale·(dy - mean) + slope·y, with an element of mean, scale and slope for each column.
+func StandardizeDeriv(dx, dy, y Matrix, mean, scale, slope []float32) {
+	sameShape(dx, dy)
+	sameShape(dx, y)
+	for i := range dx.Rows {
+		bestSet.centreDeriv(Row(dx, i), Row(dy, i), Row(y, i), mean, scale, slope)
+	}
+}

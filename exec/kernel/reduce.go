@@ -22,6 +22,18 @@ func AddColProducts(dst []float32, alpha float32, a, b Matrix) {
 	}
 }
 
+// AddColSumsAndProducts adds the sum of the rows of a to sum, and that of the element-wise product of a and b to product.
+func AddColSumsAndProducts(sum, product []float32, a, b Matrix) {
+	sameShape(a, b)
+	if len(sum) != a.Cols || len(product) != a.Cols {
+		panic(errShape)
+	}
+	for i := range a.Rows {
+		bestSet.add(sum, Row(a, i))
+		bestSet.addMul(product, Row(a, i), Row(b, i))
+	}
+}
+
 // AddColMoments adds the sums of the columns of m to sum and those of their squares to sumsq, in double precision.
 func AddColMoments(sum, sumsq []float64, m Matrix) {
 	if len(sum) != m.Cols || len(sumsq) != m.Cols {
@@ -31,6 +43,19 @@ func AddColMoments(sum, sumsq []float64, m Matrix) {
 		bestSet.moments(sum, sumsq, Row(m, i))
 	}
 }
+
+// AddColSquares adds the sums of the squares of the columns of m to sumsq, in double precision.
+func AddColSquares(sumsq []float64, m Matrix) {
+	if len(sumsq) != m.Cols {
+		panic(errShape)
+	}
+	for i := range m.Rows {
+		bestSet.squares(sumsq, Row(m, i))
+	}
+}
+
+// AddVecToDoubles adds src to dst, which must be at least as long.
+func AddVecToDoubles(dst []float64, src []float32) { bestSet.sums(dst, src) }
 
 // Dot returns the sum of the products of the elements of x and y, which have one length. The order of the additions is a
 // fixed function of the length, so that a result doesn't depend on alignment.

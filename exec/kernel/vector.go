@@ -129,6 +129,31 @@ func (s kernelSet) mulAdd(dst, x, y, z []float32) {
 	}
 }
 
+// subMul sets dst to (x - y)·z.
+func (s kernelSet) subMul(dst, x, y, z []float32) {
+	dst, y, z = dst[:len(x)], y[:len(x)], z[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		subMulAVX2(&dst[0], &x[0], &y[0], &z[0], n)
+	}
+	for j := n * block; j < len(x); j++ {
+		dst[j] = (x[j] - y[j]) * z[j]
+	}
+}
+
+// centreDeriv sets dst to scale·(dy - mean) + slope·y.
+func (s kernelSet) centreDeriv(dst, dy, y, mean, scale, slope []float32) {
+	k := len(dy)
+	dst, y, mean, scale, slope = dst[:k], y[:k], mean[:k], scale[:k], slope[:k]
+	n := s.blocks(k)
+	if n > 0 {
+		centreDerivAVX2(&dst[0], &dy[0], &y[0], &mean[0], &scale[0], &slope[0], n)
+	}
+	for j := n * block; j < k; j++ {
+		dst[j] = float32((dy[j]-mean[j])*scale[j]) + float32(y[j]*slope[j])
+	}
+}
+
 // relu sets dst to x, raised to zero. NaN stays.
 func (s kernelSet) relu(dst, x []float32) {
 	dst = dst[:len(x)]
@@ -155,6 +180,42 @@ func (s kernelSet) reluDeriv(dst, y, dy []float32) {
 	for j := n * block; j < len(dy); j++ {
 		v := dy[j]
 		if !(y[j] > 0) {
+			v = 0
+		}
+		dst[j] = v
+	}
+}
+
+// reluSigns sets dst to x, raised to zero, and the bits of signs to whether that is positive, block bits an element of signs.
+func (s kernelSet) reluSigns(dst, x []float32, signs []uint16) {
+	dst = dst[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		reluSignsAVX2(&dst[0], &x[0], &signs[0], n)
+	}
+	clear(signs[n:])
+	for j := n * block; j < len(x); j++ {
+		v := x[j]
+		if v < 0 {
+			v = 0
+		}
+		dst[j] = v
+		if v > 0 {
+			signs[j/block] |= 1 << (j % block)
+		}
+	}
+}
+
+// signsDeriv sets dst to dy where the bit of signs is set, and to 0 elsewhere.
+func (s kernelSet) signsDeriv(dst, dy []float32, signs []uint16) {
+	dst = dst[:len(dy)]
+	n := s.blocks(len(dy))
+	if n > 0 {
+		signsDerivAVX2(&dst[0], &dy[0], &signs[0], n)
+	}
+	for j := n * block; j < len(dy); j++ {
+		v := dy[j]
+		if signs[j/block]>>(j%block)&1 == 0 {
 			v = 0
 		}
 		dst[j] = v
@@ -210,6 +271,31 @@ func (s kernelSet) moments(sum, sumsq []float64, x []float32) {
 		v := float64(x[j])
 		sum[j] += v
 		sumsq[j] += v * v // a square of a float32 is exact
+	}
+}
+
+// sums adds x to sum.
+func (s kernelSet) sums(sum []float64, x []float32) {
+	sum = sum[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		sumsAVX2(&sum[0], &x[0], n)
+	}
+	for j := n * block; j < len(x); j++ {
+		sum[j] += float64(x[j])
+	}
+}
+
+// squares adds the squares of x to sumsq.
+func (s kernelSet) squares(sumsq []float64, x []float32) {
+	sumsq = sumsq[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		squaresAVX2(&sumsq[0], &x[0], n)
+	}
+	for j := n * block; j < len(x); j++ {
+		v := float64(x[j])
+		sumsq[j] += v * v
 	}
 }
 

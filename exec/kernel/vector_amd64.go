@@ -45,6 +45,18 @@ func addScaledMulAVX2(dst, x, y *float32, blocks int, alpha float32)
 func mulAddAVX2(dst, x, y, z *float32, blocks int)
 
 //go:noescape
+func subMulAVX2(dst, x, y, z *float32, blocks int)
+
+//go:noescape
+func centreDerivAVX2(dst, dy, y, mean, scale, slope *float32, blocks int)
+
+//go:noescape
+func reluSignsAVX2(dst, x *float32, signs *uint16, blocks int)
+
+//go:noescape
+func signsDerivAVX2(dst, dy *float32, signs *uint16, blocks int)
+
+//go:noescape
 func reluAVX2(dst, x *float32, blocks int)
 
 //go:noescape
@@ -58,6 +70,12 @@ func tanhDerivAVX2(dst, y, dy *float32, blocks int)
 
 //go:noescape
 func momentsAVX2(sum, sumsq *float64, x *float32, blocks int)
+
+//go:noescape
+func sumsAVX2(sum *float64, x *float32, blocks int)
+
+//go:noescape
+func squaresAVX2(sumsq *float64, x *float32, blocks int)
 
 //go:noescape
 func dotAVX2(x, y *float32, blocks int, sums *[16]float32)

@@ -817,6 +817,60 @@ next:
 	VZEROUPPER
 	RET
 
+// func subMulAVX2(dst, x, y, z *float32, blocks int)
+TEXT ·subMulAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), R8
+	MOVQ blocks+32(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y0
+	VSUBPS 0(DX)(AX*1), Y0, Y0
+	VMULPS 0(R8)(AX*1), Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y0
+	VSUBPS 32(DX)(AX*1), Y0, Y0
+	VMULPS 32(R8)(AX*1), Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func centreDerivAVX2(dst, dy, y, mean, scale, slope *float32, blocks int)
+TEXT ·centreDerivAVX2(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), DI
+	MOVQ dy+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ mean+24(FP), R8
+	MOVQ scale+32(FP), R10
+	MOVQ slope+40(FP), R11
+	MOVQ blocks+48(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y0
+	VSUBPS 0(R8)(AX*1), Y0, Y0
+	VMULPS 0(R10)(AX*1), Y0, Y0
+	VMOVUPS 0(DX)(AX*1), Y1
+	VMULPS 0(R11)(AX*1), Y1, Y1
+	VADDPS Y1, Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y0
+	VSUBPS 32(R8)(AX*1), Y0, Y0
+	VMULPS 32(R10)(AX*1), Y0, Y0
+	VMOVUPS 32(DX)(AX*1), Y1
+	VMULPS 32(R11)(AX*1), Y1, Y1
+	VADDPS Y1, Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
 // func reluAVX2(dst, x *float32, blocks int)
 TEXT ·reluAVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
@@ -906,6 +960,77 @@ next:
 	VZEROUPPER
 	RET
 
+// func reluSignsAVX2(dst, x *float32, signs *uint16, blocks int)
+TEXT ·reluSignsAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ signs+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	VXORPS Y13, Y13, Y13
+next:
+	VMAXPS 0(SI), Y13, Y0
+	VCMPPS $0x11, Y0, Y13, Y2
+	VMOVUPS Y0, 0(DI)
+	VMAXPS 32(SI), Y13, Y1
+	VCMPPS $0x11, Y1, Y13, Y3
+	VMOVUPS Y1, 32(DI)
+	VMOVMSKPS Y2, AX
+	VMOVMSKPS Y3, BX
+	SHLL $8, BX
+	ORL  BX, AX
+	MOVW AX, (DX)
+	ADDQ $64, DI
+	ADDQ $64, SI
+	ADDQ $2, DX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+DATA bits<>+0(SB)/4, $1
+DATA bits<>+4(SB)/4, $2
+DATA bits<>+8(SB)/4, $4
+DATA bits<>+12(SB)/4, $8
+DATA bits<>+16(SB)/4, $16
+DATA bits<>+20(SB)/4, $32
+DATA bits<>+24(SB)/4, $64
+DATA bits<>+28(SB)/4, $128
+DATA bits<>+32(SB)/4, $256
+DATA bits<>+36(SB)/4, $512
+DATA bits<>+40(SB)/4, $1024
+DATA bits<>+44(SB)/4, $2048
+DATA bits<>+48(SB)/4, $4096
+DATA bits<>+52(SB)/4, $8192
+DATA bits<>+56(SB)/4, $16384
+DATA bits<>+60(SB)/4, $32768
+GLOBL bits<>(SB), RODATA|NOPTR, $64
+
+// func signsDerivAVX2(dst, dy *float32, signs *uint16, blocks int)
+TEXT ·signsDerivAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ dy+8(FP), SI
+	MOVQ signs+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	VMOVDQU bits<>+0(SB), Y12
+	VMOVDQU bits<>+32(SB), Y13
+next:
+	VPBROADCASTW (DX), Y0
+	VPAND Y12, Y0, Y1
+	VPCMPEQD Y12, Y1, Y1
+	VANDPS 0(SI), Y1, Y1
+	VMOVUPS Y1, 0(DI)
+	VPAND Y13, Y0, Y2
+	VPCMPEQD Y13, Y2, Y2
+	VANDPS 32(SI), Y2, Y2
+	VMOVUPS Y2, 32(DI)
+	ADDQ $64, DI
+	ADDQ $64, SI
+	ADDQ $2, DX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
 // func momentsAVX2(sum, sumsq *float64, x *float32, blocks int)
 TEXT ·momentsAVX2(SB), NOSPLIT, $0-32
 	MOVQ sum+0(FP), DI
@@ -939,6 +1064,60 @@ next:
 	VMOVUPD Y0, 96(SI)
 	ADDQ $64, DX
 	ADDQ $128, DI
+	ADDQ $128, SI
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func sumsAVX2(sum *float64, x *float32, blocks int)
+TEXT ·sumsAVX2(SB), NOSPLIT, $0-24
+	MOVQ sum+0(FP), DI
+	MOVQ x+8(FP), DX
+	MOVQ blocks+16(FP), CX
+next:
+	VCVTPS2PD 0(DX), Y0
+	VADDPD 0(DI), Y0, Y1
+	VMOVUPD Y1, 0(DI)
+	VCVTPS2PD 16(DX), Y0
+	VADDPD 32(DI), Y0, Y1
+	VMOVUPD Y1, 32(DI)
+	VCVTPS2PD 32(DX), Y0
+	VADDPD 64(DI), Y0, Y1
+	VMOVUPD Y1, 64(DI)
+	VCVTPS2PD 48(DX), Y0
+	VADDPD 96(DI), Y0, Y1
+	VMOVUPD Y1, 96(DI)
+	ADDQ $64, DX
+	ADDQ $128, DI
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func squaresAVX2(sumsq *float64, x *float32, blocks int)
+TEXT ·squaresAVX2(SB), NOSPLIT, $0-24
+	MOVQ sumsq+0(FP), SI
+	MOVQ x+8(FP), DX
+	MOVQ blocks+16(FP), CX
+next:
+	VCVTPS2PD 0(DX), Y0
+	VMULPD Y0, Y0, Y0
+	VADDPD 0(SI), Y0, Y0
+	VMOVUPD Y0, 0(SI)
+	VCVTPS2PD 16(DX), Y0
+	VMULPD Y0, Y0, Y0
+	VADDPD 32(SI), Y0, Y0
+	VMOVUPD Y0, 32(SI)
+	VCVTPS2PD 32(DX), Y0
+	VMULPD Y0, Y0, Y0
+	VADDPD 64(SI), Y0, Y0
+	VMOVUPD Y0, 64(SI)
+	VCVTPS2PD 48(DX), Y0
+	VMULPD Y0, Y0, Y0
+	VADDPD 96(SI), Y0, Y0
+	VMOVUPD Y0, 96(SI)
+	ADDQ $64, DX
 	ADDQ $128, SI
 	DECQ CX
 	JNZ  next

@@ -32,6 +32,14 @@ func addScaledMulAVX2(dst, x, y *float32, blocks int, alpha float32) { panic(err
 
 func mulAddAVX2(dst, x, y, z *float32, blocks int) { panic(errNoAssembly) }
 
+func subMulAVX2(dst, x, y, z *float32, blocks int) { panic(errNoAssembly) }
+
+func centreDerivAVX2(dst, dy, y, mean, scale, slope *float32, blocks int) { panic(errNoAssembly) }
+
+func reluSignsAVX2(dst, x *float32, signs *uint16, blocks int) { panic(errNoAssembly) }
+
+func signsDerivAVX2(dst, dy *float32, signs *uint16, blocks int) { panic(errNoAssembly) }
+
 func reluAVX2(dst, x *float32, blocks int) { panic(errNoAssembly) }
 
 func reluDerivAVX2(dst, y, dy *float32, blocks int) { panic(errNoAssembly) }
@@ -41,6 +49,10 @@ func sigmoidDerivAVX2(dst, y, dy *float32, blocks int) { panic(errNoAssembly) }
 func tanhDerivAVX2(dst, y, dy *float32, blocks int) { panic(errNoAssembly) }
 
 func momentsAVX2(sum, sumsq *float64, x *float32, blocks int) { panic(errNoAssembly) }
+
+func sumsAVX2(sum *float64, x *float32, blocks int) { panic(errNoAssembly) }
+
+func squaresAVX2(sumsq *float64, x *float32, blocks int) { panic(errNoAssembly) }
 
 func dotAVX2(x, y *float32, blocks int, sums *[16]float32) { panic(errNoAssembly) }
 

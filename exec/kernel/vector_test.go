@@ -23,6 +23,13 @@ var vectorFuncs = []struct {
 	{"addMul", func(s kernelSet, dst, x, y, z []float32) { s.addMul(dst, x, y) }},
 	{"addScaledMul", func(s kernelSet, dst, x, y, z []float32) { s.addScaledMul(dst, x, y, 0.66) }},
 	{"mulAdd", func(s kernelSet, dst, x, y, z []float32) { s.mulAdd(dst, x, y, z) }},
+	{"subMul", func(s kernelSet, dst, x, y, z []float32) { s.subMul(dst, x, y, z) }},
+	{"centreDeriv", func(s kernelSet, dst, x, y, z []float32) { s.centreDeriv(dst, x, y, z, y, z) }},
+	{"reluSigns", func(s kernelSet, dst, x, y, z []float32) {
+		signs := make([]uint16, (len(x)+block-1)/block)
+		s.reluSigns(dst, x, signs)
+		s.signsDeriv(dst, y, signs)
+	}},
 	{"relu", func(s kernelSet, dst, x, y, z []float32) { s.relu(dst, x) }},
 	{"reluDeriv", func(s kernelSet, dst, x, y, z []float32) { s.reluDeriv(dst, x, y) }},
 	{"sigmoidDeriv", func(s kernelSet, dst, x, y, z []float32) { s.sigmoidDeriv(dst, x, y) }},
@@ -32,6 +39,16 @@ var vectorFuncs = []struct {
 		sum, sumsq := make([]float64, len(x)), make([]float64, len(x))
 		for range 2 {
 			s.moments(sum, sumsq, x)
+		}
+		for i := range dst {
+			dst[i] = float32(sum[i] - sumsq[i]/3)
+		}
+	}},
+	{"sums", func(s kernelSet, dst, x, y, z []float32) {
+		sum, sumsq := make([]float64, len(x)), make([]float64, len(x))
+		for range 2 {
+			s.sums(sum, x)
+			s.squares(sumsq, x)
 		}
 		for i := range dst {
 			dst[i] = float32(sum[i] - sumsq[i]/3)

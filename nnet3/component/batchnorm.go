@@ -169,14 +169,8 @@ func (c *BatchNorm) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matr
 	m := w.newMemo(memoRows, c.blockDim)
 	c.moments(w, in, m.Matrix)
 	mean, scale := kernel.Row(m.Matrix, memoMean), kernel.Row(m.Matrix, memoScale)
-	for i := range in.Rows {
-		x, y := kernel.Row(in, i), kernel.Row(out, i)
-		for b := 0; b < c.dim; b += c.blockDim {
-			xb, yb := x[b:b+c.blockDim], y[b:b+c.blockDim]
-			for j, v := range xb {
-				yb[j] = (v - mean[j]) * scale[j]
-			}
-		}
+	for b := 0; b < c.dim; b += c.blockDim {
+		kernel.Standardize(kernel.Cols(out, b, c.blockDim), kernel.Cols(in, b, c.blockDim), mean, scale)
 	}
 	w.lend(m)
 	return m, nil
@@ -245,21 +239,15 @@ func (c *BatchNorm) Backprop(w *Workspace, pre Precomputed, inValue, outValue, o
 	dySum, dot := kernel.Row(sums, 0), kernel.Row(sums, 1)
 	for b := 0; b < c.dim; b += n {
 		dy := kernel.Cols(outDeriv, b, n)
-		kernel.AddColSums(dySum, 1, dy)
-		kernel.AddColProducts(dot, 1, dy, kernel.Cols(outValue, b, n))
+		kernel.AddColSumsAndProducts(dySum, dot, dy, kernel.Cols(outValue, b, n))
 	}
 	count := float32(c.rows(outDeriv.Rows))
 	for j, s := range scale {
 		dySum[j] /= count
 		dot[j] *= -s / (count * c.targetRMS * c.targetRMS)
 	}
-	for i := range outDeriv.Rows {
-		dx, y, dy := kernel.Row(inDeriv, i), kernel.Row(outValue, i), kernel.Row(outDeriv, i)
-		for b := 0; b < c.dim; b += n {
-			for j, s := range scale {
-				dx[b+j] = s*(dy[b+j]-dySum[j]) + y[b+j]*dot[j]
-			}
-		}
+	for b := 0; b < c.dim; b += n {
+		kernel.StandardizeDeriv(kernel.Cols(inDeriv, b, n), kernel.Cols(outDeriv, b, n), kernel.Cols(outValue, b, n), dySum, scale, dot)
 	}
 	w.free(m)
 	return nil

@@ -19,6 +19,7 @@ type nonlinearity struct {
 	count              float64
 	oderivSumsq        []float64
 	oderivCount        float64
+	derivRow           []float32 // scratch memory of storeStats
 
 	numDimsSelfRepaired, numDimsProcessed float64
 	lowerThreshold, upperThreshold        float32
@@ -124,12 +125,13 @@ func (n *nonlinearity) copy() nonlinearity {
 	d.valueSum = append([]float64(nil), n.valueSum...)
 	d.derivSum = append([]float64(nil), n.derivSum...)
 	d.oderivSumsq = append([]float64(nil), n.oderivSumsq...)
+	d.derivRow = nil
 	return d
 }
 
-// storeStats adds the rows of out to the statistics. deriv gives the derivative of the nonlinearity from its output; it
-// may be nil.
-func (n *nonlinearity) storeStats(out kernel.Matrix, deriv func(y float32) float32) {
+// storeStats adds the rows of out to the statistics. deriv gives the derivatives of the nonlinearity for a row of out; it may
+// be nil.
+func (n *nonlinearity) storeStats(out kernel.Matrix, deriv func(dst, y kernel.Matrix)) {
 	if out.Cols != n.dim {
 		return
 	}
@@ -138,29 +140,33 @@ func (n *nonlinearity) storeStats(out kernel.Matrix, deriv func(y float32) float
 		n.derivSum = make([]float64, n.dim)
 		n.count = 0
 	}
+	if deriv != nil && len(n.derivRow) != n.dim {
+		n.derivRow = make([]float32, n.dim)
+	}
 	for i := range out.Rows {
-		for j, y := range kernel.Row(out, i) {
-			n.valueSum[j] += float64(y)
-			if deriv != nil {
-				n.derivSum[j] += float64(deriv(y))
-			}
+		kernel.AddVecToDoubles(n.valueSum, kernel.Row(out, i))
+		if deriv != nil {
+			row := kernel.Matrix{Rows: 1, Cols: n.dim, Stride: n.dim, Data: n.derivRow}
+			deriv(row, kernel.Rows(out, i, 1))
+			kernel.AddVecToDoubles(n.derivSum, n.derivRow)
 		}
 	}
 	n.count += float64(out.Rows)
 }
 
-// storeBackpropStats adds the rows of an output derivative to the statistics.
-func (n *nonlinearity) storeBackpropStats(outDeriv kernel.Matrix) {
+// backpropStats counts the rows of an output derivative, and returns what its squares are to be added to.
+func (n *nonlinearity) backpropStats(rows int) []float64 {
 	if len(n.oderivSumsq) != n.dim {
 		n.oderivSumsq = make([]float64, n.dim)
 		n.oderivCount = 0
 	}
-	for i := range outDeriv.Rows {
-		for j, v := range kernel.Row(outDeriv, i) {
-			n.oderivSumsq[j] += float64(v) * float64(v)
-		}
-	}
-	n.oderivCount += float64(outDeriv.Rows)
+	n.oderivCount += float64(rows)
+	return n.oderivSumsq
+}
+
+// storeBackpropStats adds the rows of an output derivative to the statistics.
+func (n *nonlinearity) storeBackpropStats(outDeriv kernel.Matrix) {
+	kernel.AddColSquares(n.backpropStats(outDeriv.Rows), outDeriv)
 }
 
 // repairs reports whether gradients are to be repaired. Kaldi repairs those of a random half of the minibatches, with twice

@@ -90,11 +90,9 @@ func (c *RectifiedLinear) repair(to *RectifiedLinear, dx kernel.Matrix) {
 
 // StoreStats accumulates the averages of the output and of the derivative.
 func (c *RectifiedLinear) StoreStats(in, out kernel.Matrix, memo Memo) {
-	c.storeStats(out, func(y float32) float32 {
-		if y > 0 {
-			return 1
-		}
-		return 0
+	c.storeStats(out, func(dst, y kernel.Matrix) {
+		kernel.Fill(dst, 1)
+		kernel.ReLUDeriv(dst, y, dst)
 	})
 }
 

@@ -14,12 +14,6 @@ type MaskedReLU struct {
 	first, rows int // the rows that the backward pass is about; all of them where rows is 0
 }
 
-// signs is the memo of a MaskedReLU: the rows one after the other, 64 columns a word, each row beginning a new one.
-type signs struct {
-	rows, cols int
-	bits       []uint64
-}
-
 // NewMaskedReLU returns c with a memo, if it is a RectifiedLinear.
 func NewMaskedReLU(c Component) (*MaskedReLU, bool) {
 	r, ok := c.(*RectifiedLinear)
@@ -69,32 +63,28 @@ func (c *MaskedReLU) StoreStats(in, out kernel.Matrix, memo Memo) { c.base.Store
 
 // Propagate computes y, and the memo if it is wanted.
 func (c *MaskedReLU) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if _, err := c.base.Propagate(w, nil, in, out); err != nil || w.DropMemo {
+	if w.DropMemo {
+		return c.base.Propagate(w, nil, in, out)
+	}
+	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
-	if c.rows > 0 {
-		if c.first+c.rows > out.Rows {
-			return nil, fmt.Errorf("%s: there are no rows %d to %d: %w", c.Type(), c.first, c.first+c.rows, ErrShape)
-		}
-		out = kernel.Rows(out, c.first, c.rows)
+	first, rows := c.first, c.rows
+	if rows == 0 {
+		first, rows = 0, out.Rows
 	}
-	words := (out.Cols + 63) / 64
-	s := &signs{out.Rows, out.Cols, make([]uint64, out.Rows*words)}
-	for i := range out.Rows {
-		bits := s.bits[i*words : (i+1)*words]
-		for j, v := range kernel.Row(out, i) {
-			if v > 0 {
-				bits[j>>6] |= 1 << (j & 63)
-			}
-		}
+	if first+rows > out.Rows {
+		return nil, fmt.Errorf("%s: there are no rows %d to %d: %w", c.Type(), first, first+rows, ErrShape)
 	}
+	s := w.newSigns()
+	kernel.ReLUSigns(out, in, s, first, rows)
 	return s, nil
 }
 
 // Backprop computes dx = dy where y was positive, and 0 elsewhere.
 func (c *MaskedReLU) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	s, ok := memo.(*signs)
-	if !ok || s.rows != outDeriv.Rows || s.cols != outDeriv.Cols {
+	s, ok := memo.(*kernel.Signs)
+	if !ok || s.Rows != outDeriv.Rows || s.Cols != outDeriv.Cols {
 		return fmt.Errorf("%s: the memo does not belong to these rows: %w", c.Type(), ErrShape)
 	}
 	if !wanted(inDeriv) {
@@ -104,23 +94,14 @@ func (c *MaskedReLU) Backprop(w *Workspace, pre Precomputed, inValue, outValue, 
 		return shapeError(c, "backprop", inDeriv, outDeriv)
 	}
 	u, updates := toUpdate.(*RectifiedLinear)
+	var sumsq []float64
 	if updates {
-		u.storeBackpropStats(outDeriv)
+		sumsq = u.backpropStats(outDeriv.Rows)
 	}
-	words := (s.cols + 63) / 64
-	for i := range s.rows {
-		bits := s.bits[i*words : (i+1)*words]
-		dx, dy := kernel.Row(inDeriv, i), kernel.Row(outDeriv, i)
-		for j := range dx {
-			if bits[j>>6]>>(j&63)&1 != 0 {
-				dx[j] = dy[j]
-			} else {
-				dx[j] = 0
-			}
-		}
-	}
+	kernel.ReLUSignsDeriv(inDeriv, outDeriv, s, sumsq)
 	if updates {
 		c.base.repair(u, inDeriv)
 	}
+	w.freeSigns(s)
 	return nil
 }

@@ -52,7 +52,10 @@ func (c *Sigmoid) Backprop(w *Workspace, pre Precomputed, inValue, outValue, out
 
 // StoreStats accumulates the averages of the output and of the derivative.
 func (c *Sigmoid) StoreStats(in, out kernel.Matrix, memo Memo) {
-	c.storeStats(out, func(y float32) float32 { return y * (1 - y) })
+	c.storeStats(out, func(dst, y kernel.Matrix) {
+		kernel.Fill(dst, 1)
+		kernel.SigmoidDeriv(dst, y, dst)
+	})
 }
 
 // Copy returns a copy.
@@ -105,7 +108,10 @@ func (c *Tanh) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDer
 
 // StoreStats accumulates the averages of the output and of the derivative.
 func (c *Tanh) StoreStats(in, out kernel.Matrix, memo Memo) {
-	c.storeStats(out, func(y float32) float32 { return 1 - y*y })
+	c.storeStats(out, func(dst, y kernel.Matrix) {
+		kernel.Fill(dst, 1)
+		kernel.TanhDeriv(dst, y, dst)
+	})
 }
 
 // Copy returns a copy.

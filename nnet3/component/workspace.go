@@ -18,7 +18,8 @@ type Workspace struct {
 	chunks  [][]float32
 	at      Mark
 	doubles []float64
-	memos   []*memoMatrix // that came back
+	memos   []*memoMatrix   // that came back
+	signs   []*kernel.Signs // likewise
 	segs    []kernel.Segment
 }
 
@@ -117,6 +118,24 @@ func (w *Workspace) newMemo(rows, cols int) *memoMatrix {
 func (w *Workspace) free(m *memoMatrix) {
 	if len(w.memos) < maxMemos {
 		w.memos = append(w.memos, m)
+	}
+}
+
+// newSigns returns a memo of bits. If it comes back (freeSigns), it is used again.
+func (w *Workspace) newSigns() *kernel.Signs {
+	k := len(w.signs) - 1
+	if k < 0 {
+		return new(kernel.Signs)
+	}
+	s := w.signs[k]
+	w.signs = w.signs[:k]
+	return s
+}
+
+// freeSigns takes back a memo of bits that nobody needs any more.
+func (w *Workspace) freeSigns(s *kernel.Signs) {
+	if len(w.signs) < maxMemos {
+		w.signs = append(w.signs, s)
 	}
 }
 

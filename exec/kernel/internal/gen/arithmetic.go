@@ -23,6 +23,11 @@ func (g *vectors) arithmetic() {
 		{"addMul", "dst x y", "", "", []string{"VMOVUPS x, Y0", "VMULPS y, Y0, Y0", "VADDPS dst, Y0, Y0"}},
 		{"addScaledMul", "dst x y", "alpha", "", []string{"VMULPS x, Y15, Y0", "VMULPS y, Y0, Y0", "VADDPS dst, Y0, Y0"}},
 		{"mulAdd", "dst x y z", "", "", []string{"VMOVUPS x, Y0", "VMULPS y, Y0, Y0", "VADDPS z, Y0, Y0"}},
+		{"subMul", "dst x y z", "", "", []string{"VMOVUPS x, Y0", "VSUBPS y, Y0, Y0", "VMULPS z, Y0, Y0"}},
+		{"centreDeriv", "dst dy y mean scale slope", "", "", []string{
+			"VMOVUPS dy, Y0", "VSUBPS mean, Y0, Y0", "VMULPS scale, Y0, Y0",
+			"VMOVUPS y, Y1", "VMULPS slope, Y1, Y1", "VADDPS Y1, Y0, Y0",
+		}},
 		{"relu", "dst x", "", zero, []string{"VMAXPS x, Y13, Y0"}},
 		{"reluDeriv", "dst y dy", "", zero, []string{"VCMPPS $0x11, y, Y13, Y0", "VANDPS dy, Y0, Y0"}}, // where 0 < y
 		{"sigmoidDeriv", "dst y dy", "", one, []string{"VMOVUPS y, Y0", "VMULPS dy, Y0, Y1", "VSUBPS Y0, Y13, Y0", "VMULPS Y0, Y1, Y0"}},
@@ -39,7 +44,10 @@ func (g *vectors) arithmetic() {
 			},
 		})
 	}
-	g.moments()
+	g.signs()
+	g.doubles("moments", true, true)
+	g.doubles("sums", true, false)
+	g.doubles("squares", false, true)
 	for _, f := range []struct {
 		name    string
 		vectors string
@@ -75,25 +83,106 @@ func (g *vectors) arithmetic() {
 	}
 }
 
-// moments writes the function that adds the elements of a vector to sum, and their squares to sumsq, in double precision.
-func (g *vectors) moments() {
-	g.line("\n// func moments%s(sum, sumsq *float64, x *float32, blocks int)\nTEXT ·moments%[1]s(SB), NOSPLIT, $0-32\n", g.suffix)
-	g.p("MOVQ sum+0(FP), DI")
-	g.p("MOVQ sumsq+8(FP), SI")
-	g.p("MOVQ x+16(FP), DX")
-	g.p("MOVQ blocks+24(FP), CX")
+// doubles writes a function that adds the elements of a vector to sum, their squares to sumsq, or both, in double precision.
+func (g *vectors) doubles(name string, sum, sumsq bool) {
+	args, size := "", 0
+	load := func(arg, reg string) {
+		g.p("MOVQ %s+%d(FP), %s", arg, size, reg)
+		size += 8
+	}
+	switch {
+	case !sumsq:
+		args = "sum"
+	case !sum:
+		args = "sumsq"
+	default:
+		args = "sum, sumsq"
+	}
+	g.line("\n// func %s%s(%s *float64, x *float32, blocks int)\nTEXT ·%[1]s%[2]s(SB), NOSPLIT, $0-%[4]d\n", name, g.suffix, args, 8*strings.Count(args, " ")+24)
+	if sum {
+		load("sum", "DI")
+	}
+	if sumsq {
+		load("sumsq", "SI")
+	}
+	load("x", "DX")
+	load("blocks", "CX")
 	g.label("next")
 	for i := range block / 4 {
 		g.p("VCVTPS2PD %d(DX), Y0", 16*i)
-		g.p("VADDPD %d(DI), Y0, Y1", 32*i)
-		g.p("VMOVUPD Y1, %d(DI)", 32*i)
-		g.p("VMULPD Y0, Y0, Y0")
-		g.p("VADDPD %d(SI), Y0, Y0", 32*i)
-		g.p("VMOVUPD Y0, %d(SI)", 32*i)
+		if sum {
+			g.p("VADDPD %d(DI), Y0, Y1", 32*i)
+			g.p("VMOVUPD Y1, %d(DI)", 32*i)
+		}
+		if sumsq {
+			g.p("VMULPD Y0, Y0, Y0")
+			g.p("VADDPD %d(SI), Y0, Y0", 32*i)
+			g.p("VMOVUPD Y0, %d(SI)", 32*i)
+		}
 	}
 	g.p("ADDQ $%d, DX", 4*block)
-	g.p("ADDQ $%d, DI", 8*block)
-	g.p("ADDQ $%d, SI", 8*block)
+	if sum {
+		g.p("ADDQ $%d, DI", 8*block)
+	}
+	if sumsq {
+		g.p("ADDQ $%d, SI", 8*block)
+	}
+	g.p("DECQ CX")
+	g.p("JNZ  next")
+	g.p("VZEROUPPER")
+	g.p("RET")
+}
+
+// signs writes the functions that keep one bit an element: which ones are positive.
+func (g *vectors) signs() {
+	g.line("\n// func reluSigns%s(dst, x *float32, signs *uint16, blocks int)\nTEXT ·reluSigns%[1]s(SB), NOSPLIT, $0-32\n", g.suffix)
+	g.p("MOVQ dst+0(FP), DI")
+	g.p("MOVQ x+8(FP), SI")
+	g.p("MOVQ signs+16(FP), DX")
+	g.p("MOVQ blocks+24(FP), CX")
+	g.p("VXORPS Y13, Y13, Y13")
+	g.label("next")
+	for i := range 2 {
+		g.p("VMAXPS %d(SI), Y13, Y%d", 32*i, i)
+		g.p("VCMPPS $0x11, Y%d, Y13, Y%d", i, 2+i) // where 0 < y
+		g.p("VMOVUPS Y%d, %d(DI)", i, 32*i)
+	}
+	g.p("VMOVMSKPS Y2, AX")
+	g.p("VMOVMSKPS Y3, BX")
+	g.p("SHLL $8, BX")
+	g.p("ORL  BX, AX")
+	g.p("MOVW AX, (DX)")
+	g.p("ADDQ $%d, DI", 4*block)
+	g.p("ADDQ $%d, SI", 4*block)
+	g.p("ADDQ $2, DX")
+	g.p("DECQ CX")
+	g.p("JNZ  next")
+	g.p("VZEROUPPER")
+	g.p("RET")
+
+	g.line("\n")
+	for i := range block {
+		g.line("DATA bits<>+%d(SB)/4, $%d\n", 4*i, 1<<i)
+	}
+	g.line("GLOBL bits<>(SB), RODATA|NOPTR, $%d\n", 4*block)
+	g.line("\n// func signsDeriv%s(dst, dy *float32, signs *uint16, blocks int)\nTEXT ·signsDeriv%[1]s(SB), NOSPLIT, $0-32\n", g.suffix)
+	g.p("MOVQ dst+0(FP), DI")
+	g.p("MOVQ dy+8(FP), SI")
+	g.p("MOVQ signs+16(FP), DX")
+	g.p("MOVQ blocks+24(FP), CX")
+	g.p("VMOVDQU bits<>+0(SB), Y12")
+	g.p("VMOVDQU bits<>+32(SB), Y13")
+	g.label("next")
+	g.p("VPBROADCASTW (DX), Y0")
+	for i := range 2 {
+		g.p("VPAND Y%d, Y0, Y%d", 12+i, 1+i)
+		g.p("VPCMPEQD Y%d, Y%d, Y%d", 12+i, 1+i, 1+i)
+		g.p("VANDPS %d(SI), Y%d, Y%d", 32*i, 1+i, 1+i)
+		g.p("VMOVUPS Y%d, %d(DI)", 1+i, 32*i)
+	}
+	g.p("ADDQ $%d, DI", 4*block)
+	g.p("ADDQ $%d, SI", 4*block)
+	g.p("ADDQ $2, DX")
 	g.p("DECQ CX")
 	g.p("JNZ  next")
 	g.p("VZEROUPPER")

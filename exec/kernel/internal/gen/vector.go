@@ -89,7 +89,7 @@ type function struct {
 }
 
 // pointers are the registers for vectors.
-var pointers = []string{"DI", "SI", "DX", "R8"}
+var pointers = []string{"DI", "SI", "DX", "R8", "R10", "R11"}
 
 func (g *vectors) function(f function) {
 	size := 8*len(f.vectors) + 8 + 4*len(f.numbers)
