@@ -29,6 +29,8 @@ func (s *standard) nnet3() {
 	s.rule(c, nnet3pass.InlineAssemble(), fastRun, fastCompile, nnet3, reassoc)
 	s.rule(c, nnet3pass.MemoryCompression(), fastRun, nnet3)
 
+	s.entry(1.9, "split_recurrent_affine", "", nnet3pass.SplitRecurrentAffine(nnet3pass.LeastSplit), fastRun, nnet3, fusion)
+
 	p := s.specialize
 	s.rule(p, nnet3pass.FuseEpilogue(), fastRun, nnet3, fusion)
 	s.rule(p, nnet3pass.FuseResidual(), fastRun, nnet3, fusion)

@@ -168,14 +168,19 @@ func spliced(a *fgraph.Apply, op lower.Propagate, p *component.Product, parts []
 	if op.Accumulate {
 		sum = a.Inputs()[op.InputAdded()]
 	}
+	return addParts(a, op, p, parts, sum)
+}
+
+// addParts applies the parts of the product one after the other. Where there is a sum, it is what those before have made.
+func addParts(a *fgraph.Apply, op lower.Propagate, p *component.Product, parts []part, sum *fgraph.Variable) *fgraph.Variable {
 	for i, part := range parts {
 		t := lower.TypeOf(part.source)
-		first, last := i == 0, i == len(parts)-1
-		q, pre := p.Splice(part.splices, int(t.Rows), int(t.Cols), first, last)
+		first := i == 0 && (sum == nil || op.Accumulate)
+		q, pre := p.Splice(part.splices, int(t.Rows), int(t.Cols), first, i == len(parts)-1)
 		o := op
 		o.Component = lower.Component{C: q, Number: -1, Name: op.Name}
 		o.Precomputed = &computation.PrecomputedIndexesInfo{Data: pre}
-		o.Accumulate = op.Accumulate && first || !first
+		o.Accumulate = sum != nil
 		inputs := []*fgraph.Variable{part.source}
 		if o.Accumulate {
 			inputs = append(inputs, sum)

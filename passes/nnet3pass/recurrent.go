@@ -1,0 +1,189 @@
+package nnet3pass
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// SplitRecurrentAffine divides the affine components of recurrent networks. Such a component runs once a step, over an appended
+// matrix of which the left part comes from below and the right part from the step before. What comes from below is there for
+// all steps at once, so that one product over all of them does it, which reads the parameters once instead of once a step; the
+// products of the steps go on with its sums. The bits stay the same.
+//
+// Components with fewer than least parameters in the left part are left alone: read once a step, those come from a cache, and
+// the sums of all steps need more memory than those of one.
+func SplitRecurrentAffine(least int) rewrite.GraphRewriter { return &splitRecurrent{least} }
+
+// LeastSplit is for SplitRecurrentAffine: a megabyte, half of a second-level cache.
+const LeastSplit = 1 << 18
+
+type splitRecurrent struct{ least int }
+
+// RewriterName is the name of the pass.
+func (*splitRecurrent) RewriterName() string { return "split_recurrent_affine" }
+
+// RewriterDoc says what the pass does.
+func (*splitRecurrent) RewriterDoc() string {
+	return "an affine whose input is in part recurrent, in part not, does the latter for all steps in one product: affine(append(x_t, y_t-1)) → affine'(x)_t + affine''(y_t-1)"
+}
+
+// AddRequirements needs nothing.
+func (*splitRecurrent) AddRequirements(*fgraph.FunctionGraph) error { return nil }
+
+// maxStepRows is up to how many rows the product of a step is thought to spend its time on reading the parameters.
+const maxStepRows = 128
+
+// Apply divides the components one after the other.
+func (p *splitRecurrent) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	order, steps := recurrentSteps(g)
+	n := 0
+	for _, c := range order {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		alike := largestGroup(steps[c])
+		if len(alike) < 2 || alike[0].width*alike[0].product.OutputDim() < p.least {
+			continue
+		}
+		err := g.ReplaceAll(dividedSteps(alike), fgraph.Reason{Pass: p.RewriterName()})
+		switch {
+		case errors.Is(err, fgraph.ErrCycle):
+			// What looked as if it came from below depends on a step.
+		case err != nil:
+			return err
+		default:
+			n += len(alike)
+		}
+	}
+	rec.Changed(n)
+	rec.Set("nb_steps", float64(n), "")
+	return nil
+}
+
+// step is a run of an affine component over an appended matrix.
+type step struct {
+	apply   *fgraph.Apply
+	product *component.Product
+	parts   []part // the first one has the leftmost columns
+	width   int    // of the first part
+}
+
+// recurrentSteps lists the runs of affine components that might be steps, by component, in the order of the first ones.
+func recurrentSteps(g *fgraph.FunctionGraph) (order []component.Component, steps map[component.Component][]step) {
+	steps = make(map[component.Component][]step)
+	for a := range g.Applies() {
+		s, ok := stepOf(a)
+		if !ok {
+			continue
+		}
+		c := a.Op().(lower.Propagate).C
+		if steps[c] == nil {
+			order = append(order, c)
+		}
+		steps[c] = append(steps[c], s)
+	}
+	return order, steps
+}
+
+// stepOf says how the input of a run is put together, if it is a run of the kind.
+func stepOf(a *fgraph.Apply) (step, bool) {
+	op, ok := a.Op().(lower.Propagate)
+	if !ok || !plain(op) || op.Accumulate || len(a.Inputs()) == 0 || lower.TypeOf(a.Out()).Rows > maxStepRows {
+		return step{}, false
+	}
+	root, at := lower.Resolve(a.Inputs()[0])
+	asm, ok := ownerOp[*lower.Assemble](root)
+	if !ok {
+		return step{}, false
+	}
+	product, ok := component.NewProduct(op.C)
+	if !ok || !product.Properties().Has(component.Simple) {
+		return step{}, false
+	}
+	s := step{apply: a, product: product}
+	if s.parts, ok = spliceParts(product, op, int(lower.TypeOf(a.Out()).Rows), root.Owner(), asm, at); !ok || len(s.parts) < 2 {
+		return step{}, false
+	}
+	for _, x := range s.parts[0].splices {
+		s.width += x.Cols
+	}
+	for _, q := range s.parts[1:] {
+		for _, x := range q.splices {
+			if x.Col < s.width {
+				return step{}, false // the columns of the first part do not lie together
+			}
+		}
+	}
+	return s, true
+}
+
+// like reports whether the first parts of two steps are the same columns of the same matrix.
+func (s *step) like(t *step) bool {
+	x, y := &s.parts[0], &t.parts[0]
+	return x.source == y.source && slices.EqualFunc(x.splices, y.splices, func(p, q component.Splice) bool {
+		return p.Col == q.Col && p.Cols == q.Cols && p.SrcCol == q.SrcCol
+	})
+}
+
+// largestGroup is the largest number of steps that are alike, the first one of several, in the order of their commands.
+func largestGroup(steps []step) []step {
+	var best []step
+	for len(steps) > len(best) {
+		var group, rest []step
+		for _, s := range steps {
+			if s.like(&steps[0]) {
+				group = append(group, s)
+			} else {
+				rest = append(rest, s)
+			}
+		}
+		if len(group) > len(best) {
+			best = group
+		}
+		steps = rest
+	}
+	slices.SortStableFunc(best, func(s, t step) int { return s.apply.Origin() - t.apply.Origin() })
+	return best
+}
+
+// dividedSteps replaces the results of the steps.
+func dividedSteps(steps []step) []fgraph.Replacement {
+	first := &steps[0]
+	op := first.apply.Op().(lower.Propagate)
+	below := slices.Clone(first.parts[0].splices)
+	rows := int32(0)
+	for i := range below {
+		below[i].Rows = nil
+		for _, s := range steps {
+			below[i].Rows = append(below[i].Rows, s.parts[0].splices[i].Rows...)
+		}
+		rows = int32(len(below[i].Rows))
+	}
+	source := first.parts[0].source
+	in := lower.TypeOf(source)
+	all := op
+	q, pre := first.product.Splice(below, int(in.Rows), int(in.Cols), true, false)
+	all.Component = lower.Component{C: q, Number: -1, Name: op.Name}
+	all.Precomputed = &computation.PrecomputedIndexesInfo{Data: pre}
+	cols := lower.TypeOf(first.apply.Out()).Cols
+	sums := fgraph.NewApply(all, []*fgraph.Variable{source}, lower.MatrixType{Rows: rows, Cols: cols})
+	sums.SetOrigin(first.apply.Origin())
+
+	pairs := make([]fgraph.Replacement, len(steps))
+	r0 := int32(0)
+	for i, s := range steps {
+		r1 := r0 + lower.TypeOf(s.apply.Out()).Rows
+		sum := lower.NewBlock(sums.Out(), lower.Rect{R0: r0, R1: r1, C0: 0, C1: cols})
+		pairs[i] = fgraph.Replacement{Old: s.apply.Out(), New: addParts(s.apply, op, s.product, s.parts[1:], sum)}
+		r0 = r1
+	}
+	return pairs
+}

@@ -1,0 +1,87 @@
+package passes_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/compile"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/nnet3pass"
+	"github.com/nnopt/nnopt/profile"
+)
+
+// recurrentConfig is a layer with a bypass of its own past.
+const recurrentConfig = `
+input-node name=input dim=6
+component name=below type=AffineComponent input-dim=6 output-dim=8 param-stddev=0.3
+component-node name=below component=below input=input
+dim-range-node name=head input-node=below dim=5 dim-offset=0
+component name=w type=%s input-dim=13 output-dim=5 param-stddev=0.3 bias-stddev=0.1
+component-node name=w component=w input=%s
+component name=s type=SigmoidComponent dim=5
+component-node name=s component=s input=w
+output-node name=output input=s`
+
+// TestSplitRecurrentAffine: whether the steps of a recurrent layer share a product decides no bit of the result.
+func TestSplitRecurrentAffine(t *testing.T) {
+	for _, c := range []struct {
+		name, component, input string
+		fires                  bool
+	}{
+		{"recurrent", "NaturalGradientAffineComponent", "Append(below, IfDefined(Offset(s, -1)))", true},
+		{"delay", "AffineComponent", "Append(Offset(below, 1), IfDefined(Offset(s, -2)))", true},
+		{"backwards", "AffineComponent", "Append(below, IfDefined(Offset(s, 1)))", true},
+		{"linear", "LinearComponent", "Append(below, IfDefined(Offset(s, -1)))", true},
+		{"recurrent part first", "AffineComponent", "Append(IfDefined(Offset(s, -1)), below)", false},
+		{"not recurrent", "AffineComponent", "Append(below, head)", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := fmt.Sprintf(recurrentConfig, c.component, c.input)
+			if c.component == "LinearComponent" {
+				text = strings.Replace(text, " bias-stddev=0.1", "", 1)
+			}
+			nn, err := nnet3.ParseConfig(strings.NewReader(text), "config", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 9, Sequences: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compiled, err := compile.Compile(nn, req, compile.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain := optimize(t, nn, compiled, "+fast_run -split_recurrent_affine")
+			db := passes.Default()
+			if err := db.Register("split_small", nnet3pass.SplitRecurrentAffine(0), 1.9, "fast_run"); err != nil {
+				t.Fatal(err)
+			}
+			opt, err := db.Build(optdb.Include("fast_run"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec := profile.New(opt.Name(), opt.Class())
+			split, err := passes.Optimize(context.Background(), compiled, network{nn}, opt, rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec.End()
+			i := slices.IndexFunc(rec.Record().Children, func(r *profile.Record) bool { return r.Name == "split_small" })
+			if fired := rec.Record().Children[i].Changed > 0; fired != c.fires {
+				t.Errorf("fired: %t, want %t", fired, c.fires)
+			}
+			if err := computation.Check(split, computation.NewNetworkInfo(nn, split.Derived), computation.CheckOptions{AllowUnused: true}); err != nil {
+				t.Fatal(err)
+			}
+			compareResults(t, "split", results(t, nn, split, req), results(t, nn, plain, req), 0)
+		})
+	}
+}
