@@ -76,6 +76,7 @@ func (p *Program) NewComputer(opts ComputerOptions) (*Computer, error) {
 		c.ws = new(Workspace)
 	}
 	c.scratch.Rand = opts.Rand
+	c.scratch.Begin()
 	if opts.Timing != nil && opts.Timing.program != p {
 		return nil, fmt.Errorf("%w: the timing is another program's", ErrOptions)
 	}
@@ -140,6 +141,7 @@ func (c *Computer) Reset() {
 	clear(c.memos)
 	clear(c.provided)
 	c.pc, c.err = 0, nil
+	c.scratch.Begin()
 }
 
 // Done reports whether the computation has come to its end. A looped one never does.

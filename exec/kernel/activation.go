@@ -90,6 +90,9 @@ func SigmoidDeriv(dx, y, dy Matrix) {
 	}
 }
 
+// SigmoidDerivVec is SigmoidDeriv for vectors of one length.
+func SigmoidDerivVec(dx, y, dy []float32) { bestSet.sigmoidDeriv(dx, y, dy) }
+
 // Tanh sets dst to the hyperbolic tangent of src.
 func Tanh(dst, src Matrix) {
 	sameShape(dst, src)
@@ -111,6 +114,9 @@ func TanhDeriv(dx, y, dy Matrix) {
 		bestSet.tanhDeriv(Row(dx, i), Row(y, i), Row(dy, i))
 	}
 }
+
+// TanhDerivVec is TanhDeriv for vectors of one length.
+func TanhDerivVec(dx, y, dy []float32) { bestSet.tanhDeriv(dx, y, dy) }
 
 // ExpVec sets dst to e**(src-shift) and returns the sum. The vectors have one length.
 func ExpVec(dst, src []float32, shift float32) (sum float32) {

@@ -67,6 +67,18 @@ func AddVec(dst []float32, alpha float32, src []float32) {
 	bestSet.addScaled(dst, src, alpha)
 }
 
+// ScaleVec sets dst to alpha·src. The vectors have one length, as those of the functions below.
+func ScaleVec(dst []float32, alpha float32, src []float32) { bestSet.scale(dst, src, alpha) }
+
+// MulVec sets dst to the element-wise product of a and b.
+func MulVec(dst, a, b []float32) { bestSet.mul(dst, a, b) }
+
+// AddMulVec adds the element-wise product of a and b to dst.
+func AddMulVec(dst, a, b []float32) { bestSet.addMul(dst, a, b) }
+
+// MulAddVec sets dst to the element-wise product of a and b, plus c.
+func MulAddVec(dst, a, b, c []float32) { bestSet.mulAdd(dst, a, b, c) }
+
 // Mul2 sets dst to the element-wise product of a and b.
 func Mul2(dst, a, b Matrix) {
 	sameShape(dst, a)

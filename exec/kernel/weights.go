@@ -26,6 +26,18 @@ func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
 	return p
 }
 
+// Renew prepares p anew after elements of its matrix were changed. Nobody may be computing with p.
+func (p *Weights) Renew() {
+	set, tall := currentSet(), p.tall
+	if set != p.set {
+		*p = *newWeights(set, p.w, tall)
+		return
+	}
+	if set != blasSet {
+		p.pack()
+	}
+}
+
 // Matrix returns the matrix that p was made of.
 func (p *Weights) Matrix() Matrix { return p.w }
 

@@ -129,7 +129,7 @@ func (c *Affine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outD
 		return err
 	}
 	if wanted(inDeriv) {
-		kernel.MulNN(1, outDeriv, c.m, 1, inDeriv)
+		w.mulBackward(&c.weights, outDeriv, inDeriv, true)
 	}
 	if u, ok := toUpdate.(*Affine); ok {
 		u.update(u.learningRate, inValue, outDeriv)

@@ -65,7 +65,7 @@ func (c *FixedAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue,
 		return err
 	}
 	if wanted(inDeriv) {
-		kernel.MulNN(1, outDeriv, c.m, 1, inDeriv)
+		w.mulBackward(&c.weights, outDeriv, inDeriv, true)
 	}
 	return nil
 }

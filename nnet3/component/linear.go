@@ -109,7 +109,7 @@ func (c *Linear) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outD
 		return err
 	}
 	if wanted(inDeriv) {
-		kernel.MulNN(1, outDeriv, c.m, 1, inDeriv)
+		w.mulBackward(&c.weights, outDeriv, inDeriv, true)
 	}
 	if u, ok := toUpdate.(*Linear); ok {
 		u.update(u.learningRate, inValue, outDeriv)

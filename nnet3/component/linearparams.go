@@ -11,6 +11,7 @@ type weights struct {
 	m        kernel.Matrix
 	prepared *kernel.Weights
 	parts    *parts
+	version  int // counts the changes of the matrix
 }
 
 // parts are blocks of columns of a matrix of weights, each prepared by itself, for derived components that share them.
@@ -77,6 +78,7 @@ func (w *weights) copy() weights {
 // changed forgets the prepared forms, which no longer belong to the matrix.
 func (w *weights) changed() {
 	w.prepared = nil
+	w.version++
 	if w.parts == nil || len(w.parts.list) > 0 {
 		w.parts = new(parts)
 	}

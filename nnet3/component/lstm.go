@@ -1,6 +1,8 @@
 package component
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
@@ -141,11 +143,12 @@ type lstmRow struct {
 	iScale, fScale, oScale            float32
 	i, f, g, o, tanhC                 []float32
 	c                                 []float32
+	e                                 []float32 // scratch
 }
 
 // newLstmRow takes scratch memory for rows of C columns. The state c is left to the caller.
 func newLstmRow(w *Workspace, dim int) lstmRow {
-	return lstmRow{i: w.Vector(dim), f: w.Vector(dim), g: w.Vector(dim), o: w.Vector(dim), tanhC: w.Vector(dim)}
+	return lstmRow{i: w.Vector(dim), f: w.Vector(dim), g: w.Vector(dim), o: w.Vector(dim), tanhC: w.Vector(dim), e: w.Vector(dim)}
 }
 
 // forward computes everything from a row of the input, and writes the state to r.c.
@@ -156,27 +159,32 @@ func (c *LstmNonlinearity) forward(in []float32, r *lstmRow) {
 	if c.useDropout {
 		r.iScale, r.fScale, r.oScale = in[5*d], in[5*d+1], in[5*d+2]
 	}
-	peephole(r.i, r.iPart, kernel.Row(c.params, 0), r.cPrev)
+	wi, wf, wo := kernel.Row(c.params, 0), kernel.Row(c.params, 1), kernel.Row(c.params, 2)
+	kernel.MulAddVec(r.i, wi, r.cPrev, r.iPart)
 	kernel.SigmoidVec(r.i, r.i)
-	peephole(r.f, r.fPart, kernel.Row(c.params, 1), r.cPrev)
+	kernel.MulAddVec(r.f, wf, r.cPrev, r.fPart)
 	kernel.SigmoidVec(r.f, r.f)
 	kernel.TanhVec(r.g, r.gPart)
-	i, f, g := r.i[:d], r.f[:d], r.g[:d]
-	state := r.c[:d]
-	for j, prev := range r.cPrev {
-		state[j] = f[j]*r.fScale*prev + i[j]*r.iScale*g[j]
+	scaledMul(r.c, r.fScale, r.f, r.cPrev)
+	if r.iScale == 1 {
+		kernel.AddMulVec(r.c, r.i, r.g)
+	} else {
+		scaledMul(r.e, r.iScale, r.i, r.g)
+		kernel.AddVec(r.c, 1, r.e)
 	}
-	peephole(r.o, r.oPart, kernel.Row(c.params, 2), state)
+	kernel.MulAddVec(r.o, wo, r.c, r.oPart)
 	kernel.SigmoidVec(r.o, r.o)
-	kernel.TanhVec(r.tanhC, state)
+	kernel.TanhVec(r.tanhC, r.c)
 }
 
-// peephole sets dst to part + w∘state.
-func peephole(dst, part, w, state []float32) {
-	part, w, state = part[:len(dst)], w[:len(dst)], state[:len(dst)]
-	for j := range dst {
-		dst[j] = part[j] + w[j]*state[j]
+// scaledMul sets dst to alpha·a·b.
+func scaledMul(dst []float32, alpha float32, a, b []float32) {
+	if alpha == 1 {
+		kernel.MulVec(dst, a, b)
+		return
 	}
+	kernel.ScaleVec(dst, alpha, a)
+	kernel.MulVec(dst, dst, b)
 }
 
 // Propagate computes c and m.
@@ -192,11 +200,7 @@ func (c *LstmNonlinearity) Propagate(w *Workspace, pre Precomputed, in, out kern
 		y := kernel.Row(out, k)
 		r.c = y[:d]
 		c.forward(kernel.Row(in, k), &r)
-		m := y[d:]
-		o, t := r.o[:len(m)], r.tanhC[:len(m)]
-		for j := range m {
-			m[j] = o[j] * r.oScale * t[j]
-		}
+		scaledMul(y[d:], r.oScale, r.o, r.tanhC)
 	}
 	return nil, nil
 }
@@ -215,8 +219,14 @@ func (c *LstmNonlinearity) Backprop(w *Workspace, pre Precomputed, inValue, outV
 		return shapeError(c, "component to update", inDeriv, outDeriv)
 	}
 	b := lstmBackward{lstmRow: newLstmRow(w, d), repair: c.repairs(w), dParams: w.ZeroMatrix(3, d)}
-	b.c = w.Vector(d)
-	scratch := w.Vector(c.InputDim())
+	b.c, b.dState = w.Vector(d), w.Vector(d)
+	for k := range numUnits {
+		b.repaired[k] = slices.ContainsFunc(kernel.Row(b.repair, k), func(s float32) bool { return s != 0 })
+	}
+	scratch, one := w.Vector(c.InputDim()), w.Vector(d)
+	for j := range one {
+		one[j] = 1
+	}
 	for k := range inValue.Rows {
 		c.forward(kernel.Row(inValue, k), &b.lstmRow)
 		dx := scratch
@@ -225,7 +235,7 @@ func (c *LstmNonlinearity) Backprop(w *Workspace, pre Precomputed, inValue, outV
 		}
 		c.backward(&b, kernel.Row(outDeriv, k), dx)
 		if u != nil {
-			u.addStats(&b.lstmRow)
+			u.addStats(&b.lstmRow, one)
 		}
 	}
 	if u != nil {
@@ -260,8 +270,10 @@ func (c *LstmNonlinearity) repairs(w *Workspace) kernel.Matrix {
 // lstmBackward is what the backward pass needs beside the values of a row.
 type lstmBackward struct {
 	lstmRow
-	repair  kernel.Matrix
-	dParams kernel.Matrix
+	repair   kernel.Matrix
+	repaired [numUnits]bool // the rows of repair that are not zero
+	dParams  kernel.Matrix
+	dState   []float32
 }
 
 // backward computes the derivatives of a row. A unit is repaired by a term that pushes its input towards the middle.
@@ -271,45 +283,74 @@ func (c *LstmNonlinearity) backward(b *lstmBackward, dy, dx []float32) {
 	di, df, dg, do, dPrev := dx[:d], dx[d:2*d], dx[2*d:3*d], dx[3*d:4*d], dx[4*d:5*d]
 	dwi, dwf, dwo := kernel.Row(b.dParams, 0), kernel.Row(b.dParams, 1), kernel.Row(b.dParams, 2)
 	dc, dm := dy[:d], dy[d:]
-	ri, rf, rg := kernel.Row(b.repair, 0), kernel.Row(b.repair, 1), kernel.Row(b.repair, 2)
-	ro, rc := kernel.Row(b.repair, 3), kernel.Row(b.repair, 4)
-	var diScale, dfScale, doScale float64
-	for j := range d {
-		i, f, g, o, t := b.i[j], b.f[j], b.g[j], b.o[j], b.tanhC[j]
-		prev := b.cPrev[j]
-		do[j] = o*(1-o)*(t*b.oScale*dm[j]) - (2*o-1)*ro[j]
-		dState := (1-t*t)*(o*b.oScale*dm[j]) + dc[j] + wo[j]*do[j] - t*rc[j]
-		df[j] = f*(1-f)*(dState*prev*b.fScale) - (2*f-1)*rf[j]
-		di[j] = i*(1-i)*(dState*g*b.iScale) - (2*i-1)*ri[j]
-		dg[j] = (1-g*g)*(dState*i*b.iScale) - g*rg[j]
-		dPrev[j] = wi[j]*di[j] + wf[j]*df[j] + dState*f*b.fScale
-		dwi[j] += prev * di[j]
-		dwf[j] += prev * df[j]
-		dwo[j] += b.c[j] * do[j]
-		diScale += float64(dState * i * g)
-		dfScale += float64(dState * f * prev)
-		doScale += float64(dm[j] * o * t)
-	}
+	scaledMul(b.e, b.oScale, b.tanhC, dm)
+	kernel.SigmoidDerivVec(do, b.o, b.e)
+	b.repairSigmoid(do, b.o, 3)
+	scaledMul(b.e, b.oScale, b.o, dm)
+	dState := b.dState
+	kernel.TanhDerivVec(dState, b.tanhC, b.e)
+	kernel.AddVec(dState, 1, dc)
+	kernel.AddMulVec(dState, wo, do)
+	b.repairTanh(dState, b.tanhC, 4)
+
+	scaledMul(b.e, b.fScale, dState, b.cPrev)
+	kernel.SigmoidDerivVec(df, b.f, b.e)
+	b.repairSigmoid(df, b.f, 1)
+	scaledMul(b.e, b.iScale, dState, b.g)
+	kernel.SigmoidDerivVec(di, b.i, b.e)
+	b.repairSigmoid(di, b.i, 0)
+	scaledMul(b.e, b.iScale, dState, b.i)
+	kernel.TanhDerivVec(dg, b.g, b.e)
+	b.repairTanh(dg, b.g, 2)
+
+	scaledMul(dPrev, b.fScale, dState, b.f)
+	kernel.AddMulVec(dPrev, wi, di)
+	kernel.AddMulVec(dPrev, wf, df)
+	kernel.AddMulVec(dwi, b.cPrev, di)
+	kernel.AddMulVec(dwf, b.cPrev, df)
+	kernel.AddMulVec(dwo, b.c, do)
 	if c.useDropout {
+		var diScale, dfScale, doScale float64
+		for j, s := range dState {
+			diScale += float64(s * b.i[j] * b.g[j])
+			dfScale += float64(s * b.f[j] * b.cPrev[j])
+			doScale += float64(dm[j] * b.o[j] * b.tanhC[j])
+		}
 		dx[5*d], dx[5*d+1], dx[5*d+2] = float32(diScale), float32(dfScale), float32(doScale)
 	}
 }
 
-// addStats adds the values of a row and their derivatives to the statistics.
-func (c *LstmNonlinearity) addStats(r *lstmRow) {
+// repairSigmoid repairs the derivatives of unit k, a sigmoid.
+func (b *lstmBackward) repairSigmoid(dx, y []float32, k int) {
+	if !b.repaired[k] {
+		return
+	}
+	for j, s := range kernel.Row(b.repair, k) {
+		dx[j] -= (2*y[j] - 1) * s
+	}
+}
+
+// repairTanh repairs the derivatives of unit k, a hyperbolic tangent.
+func (b *lstmBackward) repairTanh(dx, y []float32, k int) {
+	if !b.repaired[k] {
+		return
+	}
+	for j, s := range kernel.Row(b.repair, k) {
+		dx[j] -= y[j] * s
+	}
+}
+
+// addStats adds the values of a row and their derivatives to the statistics. one is a vector of ones.
+func (c *LstmNonlinearity) addStats(r *lstmRow, one []float32) {
 	d := c.params.Cols
 	for k, v := range [numUnits][]float32{r.i, r.f, r.g, r.o, r.tanhC} {
-		sigmoid := k != 2 && k != 4
-		values, derivs := c.valueSum[k*d:(k+1)*d], c.derivSum[k*d:(k+1)*d]
-		for j, y := range v {
-			y := float64(y)
-			values[j] += y
-			if sigmoid {
-				derivs[j] += y * (1 - y)
-			} else {
-				derivs[j] += 1 - y*y
-			}
+		kernel.AddVecToDoubles(c.valueSum[k*d:(k+1)*d], v)
+		if k == 2 || k == 4 {
+			kernel.TanhDerivVec(r.e, v, one)
+		} else {
+			kernel.SigmoidDerivVec(r.e, v, one)
 		}
+		kernel.AddVecToDoubles(c.derivSum[k*d:(k+1)*d], r.e)
 	}
 }
 

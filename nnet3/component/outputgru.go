@@ -97,7 +97,7 @@ func (c *OutputGruNonlinearity) Propagate(w *Workspace, pre Precomputed, in, out
 	for i := range in.Rows {
 		x, y := kernel.Row(in, i), kernel.Row(out, i)
 		h, prev := y[:n], x[2*n:]
-		peephole(h, x[n:2*n], c.w, prev)
+		kernel.MulAddVec(h, c.w, prev, x[n:2*n])
 		kernel.TanhVec(h, h)
 		mix(y[n:], x[:n], h, prev)
 	}

@@ -72,7 +72,7 @@ func (o *Overwriting) Backprop(w *Workspace, pre Precomputed, inValue, outValue,
 		if err := checkBackprop(o.base, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 			return err
 		}
-		kernel.MulNN(1, outDeriv, m, 0, inDeriv)
+		w.mulBackward(m, outDeriv, inDeriv, false)
 		return o.base.(Backpropper).Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, kernel.Matrix{})
 	}
 	kernel.Fill(inDeriv, 0)
@@ -80,16 +80,16 @@ func (o *Overwriting) Backprop(w *Workspace, pre Precomputed, inValue, outValue,
 }
 
 // factor is W of a component y = x·Wᵀ + b.
-func factor(c Component) (kernel.Matrix, bool) {
+func factor(c Component) (*weights, bool) {
 	switch c := c.(type) {
 	case *Affine:
-		return c.m, true
+		return &c.weights, true
 	case *NaturalGradientAffine:
-		return c.m, true
+		return &c.weights, true
 	case *FixedAffine:
-		return c.m, true
+		return &c.weights, true
 	case *Linear:
-		return c.m, true
+		return &c.weights, true
 	}
-	return kernel.Matrix{}, false
+	return nil, false
 }

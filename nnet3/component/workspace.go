@@ -2,6 +2,7 @@ package component
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/nnopt/nnopt/exec/kernel"
 )
@@ -21,6 +22,61 @@ type Workspace struct {
 	memos   []*memoMatrix   // that came back
 	signs   []*kernel.Signs // likewise
 	segs    []kernel.Segment
+
+	run      int // number of the run that began last; 0 before the first
+	backward []backwardWeights
+}
+
+// Begin says that a computation begins, during which nobody else changes parameters. A component that runs backward again and
+// again then computes with a form of its parameters that is made once.
+func (w *Workspace) Begin() { w.run++ }
+
+// backwardWeights are weights that a backward pass multiplies by.
+type backwardWeights struct {
+	of       *weights
+	version  int
+	run      int             // when they were used last
+	prepared *kernel.Weights // made with the second use in a run; good if ready
+	ready    bool
+}
+
+// mulBackward computes dx = dy·W, or adds that to dx. The bits are those of kernel.MulNN.
+func (w *Workspace) mulBackward(p *weights, dy, dx kernel.Matrix, accumulate bool) {
+	if b := w.backwardOf(p); b != nil {
+		b.Mul(dy, kernel.Epilogue{Accumulate: accumulate}, dx)
+		return
+	}
+	beta := float32(0)
+	if accumulate {
+		beta = 1
+	}
+	kernel.MulNN(1, dy, p.m, beta, dx)
+}
+
+// backwardOf returns the prepared form of weights that are used for at least the second time in this run, and otherwise nil.
+func (w *Workspace) backwardOf(p *weights) *kernel.Weights {
+	if w.run == 0 {
+		return nil
+	}
+	k := slices.IndexFunc(w.backward, func(b backwardWeights) bool { return b.of == p })
+	if k < 0 {
+		w.backward = append(w.backward, backwardWeights{of: p, version: p.version, run: w.run})
+		return nil
+	}
+	b := &w.backward[k]
+	if b.run != w.run || b.version != p.version {
+		b.run, b.version, b.ready = w.run, p.version, false
+		return nil
+	}
+	if !b.ready {
+		if b.prepared == nil {
+			b.prepared = kernel.NewTransposedWeights(p.m)
+		} else {
+			b.prepared.Renew()
+		}
+		b.ready = true
+	}
+	return b.prepared
 }
 
 // Mark is a state of a workspace, for Release.
