@@ -66,11 +66,16 @@ type factors struct {
 
 const (
 	// tallRows is how many rows a tall left factor may have to be read where it stands, an element of each in turn. Of
-	// more, the cache lines and pages do not stay where they are found quickly (Emerald Rapids, November 2026).
-	tallRows = 512
+	// more, the cache lines do not stay where they are found quickly, the less so the rounder the number of columns
+	// (Emerald Rapids, November 2026).
+	tallRows = 64
 	// tallBytes is how much of the transpose of such a factor is made at a time: it should still be in the second-level
 	// cache when it is used.
 	tallBytes = 1 << 20
+	// sliceSteps is how many rows of two tall factors are multiplied at a time where C is of at most sliceElements: what
+	// is made of them, and the sums so far, then stay in the second-level cache.
+	sliceSteps    = 512
+	sliceElements = 1 << 18
 )
 
 // mul computes C = alpha·A·B + beta·C with whatever is transposed.
@@ -83,6 +88,10 @@ func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
 	}
 	ws := getWorkspace()
 	defer ws.put()
+	if f.aTall && f.bTall && f.a.Rows >= 2*sliceSteps && c.Rows*c.Cols <= sliceElements {
+		f.mulSlices(set, ws, alpha, beta, c)
+		return
+	}
 	ws.prepare(set, f.b, f.bTall)
 	if !f.aTall || f.a.Rows <= tallRows {
 		ws.segs[0] = Segment{X: f.a, W: &ws.weights, transposed: f.aTall}
@@ -96,6 +105,34 @@ func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
 		rows := min(n, c.Rows-i)
 		ws.segs[0] = Segment{X: ws.transposed(set, Cols(f.a, i, rows)), W: &ws.weights}
 		ws.addTo(set, alpha, beta, Rows(c, i, rows))
+	}
+}
+
+// mulSlices is mul for two tall factors with many rows, some of which it multiplies at a time.
+func (f *factors) mulSlices(set kernelSet, ws *workspace, alpha, beta float32, c Matrix) {
+	k := f.a.Rows
+	slices := (k + sliceSteps - 1) / sliceSteps
+	sums := Matrix{Rows: c.Rows, Cols: c.Cols, Stride: set.padded(c.Cols), Data: ws.floats(c.Rows * set.padded(c.Cols))}
+	used := ws.used
+	for s := range slices {
+		ws.used = used
+		first, last := s*k/slices, (s+1)*k/slices
+		ws.prepare(set, Rows(f.b, first, last-first), true)
+		ws.segs[0] = Segment{X: ws.transposed(set, Rows(f.a, first, last-first)), W: &ws.weights, Continue: s > 0}
+		multiply(set, ws, ws.segs[:], &Epilogue{}, 1, sums)
+	}
+	// The roundings are those of an epilogue.
+	if alpha != 1 {
+		Scale(alpha, sums)
+	}
+	switch beta {
+	case 0:
+		Copy(c, sums)
+	case 1:
+		Add(c, 1, sums)
+	default:
+		CopyScaled(c, beta, c)
+		Add(c, 1, sums)
 	}
 }
 
