@@ -18,6 +18,7 @@ func (s *standard) nnet3() {
 
 	c := s.canonicalize
 	s.rule(c, nnet3pass.RemoveIdentity(), fastRun, fastCompile, nnet3)
+	s.rule(c, nnet3pass.RemoveIdentityBackward(), fastRun, fastCompile, nnet3)
 	s.rule(c, nnet3pass.OptimizeRowOps(), fastRun, fastCompile, nnet3)
 	s.rule(c, nnet3pass.SnipRowOps(), fastRun, fastCompile, nnet3)
 	s.rule(c, nnet3pass.SplitRowOps(), fastRun, fastCompile, nnet3)

@@ -92,6 +92,12 @@ type Identity interface {
 	IsIdentity() bool
 }
 
+// BackwardIdentity is a component whose Backprop may be a plain copy of the derivative of its output.
+type BackwardIdentity interface {
+	// IsIdentityBackward reports whether, as the component is now, Backprop copies the derivative and does nothing else.
+	IsIdentityBackward() bool
+}
+
 // TestModer is a component that behaves differently in training and in use.
 type TestModer interface {
 	SetTestMode(test bool)

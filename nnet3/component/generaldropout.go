@@ -45,6 +45,9 @@ func (c *GeneralDropout) IsIdentity() bool {
 	return c.testMode || c.proportion == 0 && c.maxProportion == 0
 }
 
+// IsIdentityBackward is IsIdentity.
+func (c *GeneralDropout) IsIdentityBackward() bool { return c.IsIdentity() }
+
 // Properties of general dropout.
 func (c *GeneralDropout) Properties() Properties {
 	return (PropagateInPlace | BackpropInPlace | UsesMemo | Random).with(InputContiguous|OutputContiguous, c.blockDim != c.dim)

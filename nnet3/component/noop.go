@@ -32,6 +32,9 @@ func (c *NoOp) Properties() Properties { return Simple | PropagateInPlace | Back
 // IsIdentity is true.
 func (c *NoOp) IsIdentity() bool { return true }
 
+// IsIdentityBackward reports whether derivatives are not scaled.
+func (c *NoOp) IsIdentityBackward() bool { return c.backpropScale == 1 }
+
 // Info describes the component.
 func (c *NoOp) Info() string { return describe(c, "backprop-scale=%g", c.backpropScale) }
 

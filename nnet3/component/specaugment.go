@@ -39,6 +39,9 @@ func (c *SpecAugmentTimeMask) SetTestMode(test bool) { c.testMode = test }
 // IsIdentity reports whether the component is in test mode or has nothing to mask.
 func (c *SpecAugmentTimeMask) IsIdentity() bool { return c.testMode || c.zeroedProportion == 0 }
 
+// IsIdentityBackward is IsIdentity.
+func (c *SpecAugmentTimeMask) IsIdentityBackward() bool { return c.IsIdentity() }
+
 // Properties of the mask.
 func (c *SpecAugmentTimeMask) Properties() Properties {
 	return PropagateInPlace | BackpropInPlace | UsesMemo | Random

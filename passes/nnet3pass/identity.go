@@ -18,12 +18,38 @@ func RemoveIdentity() rewrite.Rule {
 			switch {
 			case !ok || !id.IsIdentity():
 				return c.Miss("%s is no identity", op.Name), nil
-			case op.StoreStats || op.UsesMemo:
+			case op.StoreStats || op.UsesMemo && len(a.Outputs()[1].Clients()) > 0:
 				return c.Miss("%s has an effect besides its output", op.Name), nil
 			case a.Inputs()[0].Type() != a.Out().Type():
 				return c.Miss("%s changes the size", op.Name), nil
 			}
-			return rewrite.Result{Outputs: []*fgraph.Variable{a.Inputs()[0]}}, nil
+			out := make([]*fgraph.Variable, len(a.Outputs()))
+			out[0] = a.Inputs()[0]
+			return rewrite.Result{Outputs: out}, nil
+		},
+	}
+}
+
+// RemoveIdentityBackward removes backward runs that copy the derivative they are given: those of no-ops, and of dropout that
+// drops nothing. It is the network as it is now that counts: where dropout may set in later, a computation is optimized anew.
+func RemoveIdentityBackward() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_remove_identity_backward", Doc: "a backward run that copies the derivative is the derivative: backprop{no-op}(dy) → dy",
+		On: []rewrite.Track{rewrite.TrackType[lower.Backprop]()}, Depth: 1,
+		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+			op := a.Op().(lower.Backprop)
+			id, ok := op.C.(component.BackwardIdentity)
+			switch {
+			case !ok || !id.IsIdentityBackward():
+				return c.Miss("%s is no identity", op.Name), nil
+			case op.HasState || !op.HasDX || op.Accumulate:
+				return c.Miss("%s has an effect besides the derivative, adds to it or makes none", op.Name), nil
+			}
+			dy := a.Inputs()[op.InputDeriv()]
+			if dy.Type() != a.Out().Type() {
+				return c.Miss("%s changes the size", op.Name), nil
+			}
+			return rewrite.Replace(dy), nil
 		},
 	}
 }
