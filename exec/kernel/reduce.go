@@ -39,9 +39,8 @@ func AddColMoments(sum, sumsq []float64, m Matrix) {
 	if len(sum) != m.Cols || len(sumsq) != m.Cols {
 		panic(errShape)
 	}
-	for i := range m.Rows {
-		bestSet.moments(sum, sumsq, Row(m, i))
-	}
+	checkData(m)
+	bestSet.colMoments(sum, sumsq, m)
 }
 
 // AddColSquares adds the sums of the squares of the columns of m to sumsq, in double precision.

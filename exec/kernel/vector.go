@@ -53,6 +53,18 @@ func (s kernelSet) addNumber(dst, x []float32, alpha float32) {
 	}
 }
 
+// fma adds alpha·x to dst, with one rounding.
+func (s kernelSet) fma(dst, x []float32, alpha float32) {
+	dst = dst[:len(x)]
+	n := s.blocks(len(x))
+	if n > 0 {
+		fmaAVX2(&dst[0], &x[0], n, alpha)
+	}
+	for j := n * block; j < len(x); j++ {
+		dst[j] = fma32(alpha, x[j], dst[j])
+	}
+}
+
 // scale sets dst to alpha·x.
 func (s kernelSet) scale(dst, x []float32, alpha float32) {
 	dst = dst[:len(x)]
@@ -260,17 +272,25 @@ func (s kernelSet) dot(x, y []float32) float32 {
 	return total(&sums)
 }
 
-// moments adds x to sum, and its squares to sumsq.
-func (s kernelSet) moments(sum, sumsq []float64, x []float32) {
-	sum, sumsq = sum[:len(x)], sumsq[:len(x)]
-	n := s.blocks(len(x))
-	if n > 0 {
-		momentsAVX2(&sum[0], &sumsq[0], &x[0], n)
+// momentRows is how many rows colMoments takes at a time: as many streams as a processor is sure to follow.
+const momentRows = 16
+
+// colMoments adds the sums of the columns of m to sum, and those of their squares to sumsq.
+func (s kernelSet) colMoments(sum, sumsq []float64, m Matrix) {
+	n := s.blocks(m.Cols)
+	for i := 0; n > 0 && i < m.Rows; i += momentRows {
+		rows := min(momentRows, m.Rows-i)
+		for j := 0; j < n*block; j += block {
+			colMomentsAVX2(&sum[j], &sumsq[j], &m.Data[i*m.Stride+j], uintptr(4*m.Stride), rows)
+		}
 	}
-	for j := n * block; j < len(x); j++ {
-		v := float64(x[j])
-		sum[j] += v
-		sumsq[j] += v * v // a square of a float32 is exact
+	sum, sumsq = sum[:m.Cols], sumsq[:m.Cols]
+	for i := range m.Rows {
+		for j, x := range Row(m, i)[n*block:] {
+			v := float64(x)
+			sum[n*block+j] += v
+			sumsq[n*block+j] += v * v // a square of a float32 is exact
+		}
 	}
 }
 

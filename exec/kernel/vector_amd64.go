@@ -27,6 +27,9 @@ func addScaledAVX2(dst, x *float32, blocks int, alpha float32)
 func addNumberAVX2(dst, x *float32, blocks int, alpha float32)
 
 //go:noescape
+func fmaAVX2(dst, x *float32, blocks int, alpha float32)
+
+//go:noescape
 func scaleAVX2(dst, x *float32, blocks int, alpha float32)
 
 //go:noescape
@@ -69,13 +72,13 @@ func sigmoidDerivAVX2(dst, y, dy *float32, blocks int)
 func tanhDerivAVX2(dst, y, dy *float32, blocks int)
 
 //go:noescape
-func momentsAVX2(sum, sumsq *float64, x *float32, blocks int)
+func colMomentsAVX2(sum, sumsq *float64, x *float32, stride uintptr, rows int)
 
 //go:noescape
 func sumsAVX2(sum *float64, x *float32, blocks int)
 
 //go:noescape
-func squaresAVX2(sumsq *float64, x *float32, blocks int)
+func squaresAVX2(sum *float64, x *float32, blocks int)
 
 //go:noescape
 func dotAVX2(x, y *float32, blocks int, sums *[16]float32)

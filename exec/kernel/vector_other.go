@@ -20,6 +20,8 @@ func addScaledAVX2(dst, x *float32, blocks int, alpha float32) { panic(errNoAsse
 
 func addNumberAVX2(dst, x *float32, blocks int, alpha float32) { panic(errNoAssembly) }
 
+func fmaAVX2(dst, x *float32, blocks int, alpha float32) { panic(errNoAssembly) }
+
 func scaleAVX2(dst, x *float32, blocks int, alpha float32) { panic(errNoAssembly) }
 
 func scaleFloorAVX2(dst, x *float32, blocks int, alpha float32, floor float32) { panic(errNoAssembly) }
@@ -48,11 +50,11 @@ func sigmoidDerivAVX2(dst, y, dy *float32, blocks int) { panic(errNoAssembly) }
 
 func tanhDerivAVX2(dst, y, dy *float32, blocks int) { panic(errNoAssembly) }
 
-func momentsAVX2(sum, sumsq *float64, x *float32, blocks int) { panic(errNoAssembly) }
+func colMomentsAVX2(sum, sumsq *float64, x *float32, stride uintptr, rows int) { panic(errNoAssembly) }
 
 func sumsAVX2(sum *float64, x *float32, blocks int) { panic(errNoAssembly) }
 
-func squaresAVX2(sumsq *float64, x *float32, blocks int) { panic(errNoAssembly) }
+func squaresAVX2(sum *float64, x *float32, blocks int) { panic(errNoAssembly) }
 
 func dotAVX2(x, y *float32, blocks int, sums *[16]float32) { panic(errNoAssembly) }
 

@@ -35,10 +35,15 @@ var vectorFuncs = []struct {
 	{"sigmoidDeriv", func(s kernelSet, dst, x, y, z []float32) { s.sigmoidDeriv(dst, x, y) }},
 	{"tanhDeriv", func(s kernelSet, dst, x, y, z []float32) { s.tanhDeriv(dst, x, y) }},
 	{"logSoftmaxDeriv", func(s kernelSet, dst, x, y, z []float32) { s.logSoftmaxDeriv(dst, x, y, 0.66) }},
-	{"moments", func(s kernelSet, dst, x, y, z []float32) {
+	{"fma", func(s kernelSet, dst, x, y, z []float32) { s.fma(dst, x, 0.66) }},
+	{"colMoments", func(s kernelSet, dst, x, y, z []float32) {
 		sum, sumsq := make([]float64, len(x)), make([]float64, len(x))
+		m := New(momentRows+3, len(x))
+		for i := range m.Rows {
+			copy(Row(m, i), [][]float32{x, y, z}[i%3])
+		}
 		for range 2 {
-			s.moments(sum, sumsq, x)
+			s.colMoments(sum, sumsq, m)
 		}
 		for i := range dst {
 			dst[i] = float32(sum[i] - sumsq[i]/3)

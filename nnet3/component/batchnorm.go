@@ -168,12 +168,35 @@ func (c *BatchNorm) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matr
 	}
 	m := w.newMemo(memoRows, c.blockDim)
 	c.moments(w, in, m.Matrix)
-	mean, scale := kernel.Row(m.Matrix, memoMean), kernel.Row(m.Matrix, memoScale)
-	for b := 0; b < c.dim; b += c.blockDim {
-		kernel.Standardize(kernel.Cols(out, b, c.blockDim), kernel.Cols(in, b, c.blockDim), mean, scale)
-	}
+	mark := w.Mark()
+	defer w.Release(mark)
+	mean, scale := c.spread(w, kernel.Row(m.Matrix, memoMean)), c.spread(w, kernel.Row(m.Matrix, memoScale))
+	kernel.Standardize(out, in, mean, scale)
 	w.lend(m)
 	return m, nil
+}
+
+// spread repeats a vector for all blocks of columns.
+func (c *BatchNorm) spread(w *Workspace, v []float32) []float32 {
+	if c.blockDim == c.dim {
+		return v
+	}
+	all := w.Vector(c.dim)
+	for b := 0; b < c.dim; b += c.blockDim {
+		copy(all[b:], v)
+	}
+	return all
+}
+
+// fold adds up the blocks of a vector in the first one, which it returns.
+func fold[T float32 | float64](v []T, blockDim int) []T {
+	sum := v[:blockDim]
+	for b := blockDim; b < len(v); b += blockDim {
+		for j := range sum {
+			sum[j] += v[b+j]
+		}
+	}
+	return sum
 }
 
 // fewFrames is up to how many rows Kaldi sums one by one; more it leaves to a product with a vector of ones.
@@ -184,11 +207,10 @@ const fewFrames = 64
 func (c *BatchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
 	n := c.blockDim
 	mean, variance, scale := kernel.Row(memo, memoMean), kernel.Row(memo, memoVariance), kernel.Row(memo, memoScale)
-	doubles := w.zeroDoubles(2 * n)
-	sum, sumsq := doubles[:n], doubles[n:]
-	for b := 0; b < c.dim; b += n {
-		kernel.AddColMoments(sum, sumsq, kernel.Cols(in, b, n))
-	}
+	doubles := w.zeroDoubles(2 * c.dim)
+	sum, sumsq := doubles[:c.dim], doubles[c.dim:]
+	kernel.AddColMoments(sum, sumsq, in)
+	sum, sumsq = fold(sum, n), fold(sumsq, n)
 	rows := c.rows(in.Rows)
 	perRow := float32(1 / rows)
 	for j, s := range sum {
@@ -198,9 +220,7 @@ func (c *BatchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
 		clear(mean)
 		for i := range in.Rows {
 			for b := 0; b < c.dim; b += n {
-				for j, x := range kernel.Row(in, i)[b : b+n] {
-					mean[j] = float32(float64(perRow)*float64(x) + float64(mean[j]))
-				}
+				kernel.AddVecFMA(mean, perRow, kernel.Row(in, i)[b:b+n])
 			}
 		}
 	}
@@ -234,21 +254,15 @@ func (c *BatchNorm) Backprop(w *Workspace, pre Precomputed, inValue, outValue, o
 	}
 	mark := w.Mark()
 	defer w.Release(mark)
-	n, scale := c.blockDim, kernel.Row(m.Matrix, memoScale)
-	sums := w.ZeroMatrix(2, n)
-	dySum, dot := kernel.Row(sums, 0), kernel.Row(sums, 1)
-	for b := 0; b < c.dim; b += n {
-		dy := kernel.Cols(outDeriv, b, n)
-		kernel.AddColSumsAndProducts(dySum, dot, dy, kernel.Cols(outValue, b, n))
-	}
+	sums := w.ZeroMatrix(2, c.dim)
+	kernel.AddColSumsAndProducts(kernel.Row(sums, 0), kernel.Row(sums, 1), outDeriv, outValue)
+	scale, dySum, dot := kernel.Row(m.Matrix, memoScale), fold(kernel.Row(sums, 0), c.blockDim), fold(kernel.Row(sums, 1), c.blockDim)
 	count := float32(c.rows(outDeriv.Rows))
 	for j, s := range scale {
 		dySum[j] /= count
 		dot[j] *= -s / (count * c.targetRMS * c.targetRMS)
 	}
-	for b := 0; b < c.dim; b += n {
-		kernel.StandardizeDeriv(kernel.Cols(inDeriv, b, n), kernel.Cols(outDeriv, b, n), kernel.Cols(outValue, b, n), dySum, scale, dot)
-	}
+	kernel.StandardizeDeriv(inDeriv, outDeriv, outValue, c.spread(w, dySum), c.spread(w, scale), c.spread(w, dot))
 	w.free(m)
 	return nil
 }

@@ -17,6 +17,7 @@ func (g *vectors) arithmetic() {
 		{"add", "dst x", "", "", []string{"VMOVUPS dst, Y0", "VADDPS x, Y0, Y0"}},
 		{"addScaled", "dst x", "alpha", "", []string{"VMULPS x, Y15, Y0", "VADDPS dst, Y0, Y0"}},
 		{"addNumber", "dst x", "alpha", "", []string{"VADDPS x, Y15, Y0"}},
+		{"fma", "dst x", "alpha", "", []string{"VMOVUPS dst, Y0", "VFMADD231PS x, Y15, Y0"}},
 		{"scale", "dst x", "alpha", "", []string{"VMULPS x, Y15, Y0"}},
 		{"scaleFloor", "dst x", "alpha floor", "", []string{"VMULPS x, Y15, Y0", "VMAXPS Y0, Y14, Y0"}},
 		{"mul", "dst x y", "", "", []string{"VMOVUPS x, Y0", "VMULPS y, Y0, Y0"}},
@@ -45,9 +46,9 @@ func (g *vectors) arithmetic() {
 		})
 	}
 	g.signs()
-	g.doubles("moments", true, true)
-	g.doubles("sums", true, false)
-	g.doubles("squares", false, true)
+	g.colMoments()
+	g.doubles("sums", false)
+	g.doubles("squares", true)
 	for _, f := range []struct {
 		name    string
 		vectors string
@@ -83,52 +84,56 @@ func (g *vectors) arithmetic() {
 	}
 }
 
-// doubles writes a function that adds the elements of a vector to sum, their squares to sumsq, or both, in double precision.
-func (g *vectors) doubles(name string, sum, sumsq bool) {
-	args, size := "", 0
-	load := func(arg, reg string) {
-		g.p("MOVQ %s+%d(FP), %s", arg, size, reg)
-		size += 8
-	}
-	switch {
-	case !sumsq:
-		args = "sum"
-	case !sum:
-		args = "sumsq"
-	default:
-		args = "sum, sumsq"
-	}
-	g.line("\n// func %s%s(%s *float64, x *float32, blocks int)\nTEXT ·%[1]s%[2]s(SB), NOSPLIT, $0-%[4]d\n", name, g.suffix, args, 8*strings.Count(args, " ")+24)
-	if sum {
-		load("sum", "DI")
-	}
-	if sumsq {
-		load("sumsq", "SI")
-	}
-	load("x", "DX")
-	load("blocks", "CX")
+// doubles writes a function that adds the elements of a vector to sum, or their squares, in double precision.
+func (g *vectors) doubles(name string, square bool) {
+	g.line("\n// func %s%s(sum *float64, x *float32, blocks int)\nTEXT ·%[1]s%[2]s(SB), NOSPLIT, $0-24\n", name, g.suffix)
+	g.p("MOVQ sum+0(FP), DI")
+	g.p("MOVQ x+8(FP), DX")
+	g.p("MOVQ blocks+16(FP), CX")
 	g.label("next")
 	for i := range block / 4 {
 		g.p("VCVTPS2PD %d(DX), Y0", 16*i)
-		if sum {
-			g.p("VADDPD %d(DI), Y0, Y1", 32*i)
-			g.p("VMOVUPD Y1, %d(DI)", 32*i)
-		}
-		if sumsq {
+		if square {
 			g.p("VMULPD Y0, Y0, Y0")
-			g.p("VADDPD %d(SI), Y0, Y0", 32*i)
-			g.p("VMOVUPD Y0, %d(SI)", 32*i)
 		}
+		g.p("VADDPD %d(DI), Y0, Y0", 32*i)
+		g.p("VMOVUPD Y0, %d(DI)", 32*i)
 	}
 	g.p("ADDQ $%d, DX", 4*block)
-	if sum {
-		g.p("ADDQ $%d, DI", 8*block)
-	}
-	if sumsq {
-		g.p("ADDQ $%d, SI", 8*block)
-	}
+	g.p("ADDQ $%d, DI", 8*block)
 	g.p("DECQ CX")
 	g.p("JNZ  next")
+	g.p("VZEROUPPER")
+	g.p("RET")
+}
+
+// colMoments writes the function that adds the elements of some rows of 16 columns to sum, and their squares to sumsq, in double
+// precision. The sums stay in registers meanwhile.
+func (g *vectors) colMoments() {
+	g.line("\n// func colMoments%s(sum, sumsq *float64, x *float32, stride uintptr, rows int)\nTEXT ·colMoments%[1]s(SB), NOSPLIT, $0-40\n", g.suffix)
+	g.p("MOVQ sum+0(FP), DI")
+	g.p("MOVQ sumsq+8(FP), SI")
+	g.p("MOVQ x+16(FP), DX")
+	g.p("MOVQ stride+24(FP), R8")
+	g.p("MOVQ rows+32(FP), CX")
+	for i := range block / 4 {
+		g.p("VMOVUPD %d(DI), Y%d", 32*i, 4+i)
+		g.p("VMOVUPD %d(SI), Y%d", 32*i, 8+i)
+	}
+	g.label("next")
+	for i := range block / 4 {
+		g.p("VCVTPS2PD %d(DX), Y%d", 16*i, i)
+		g.p("VADDPD Y%d, Y%d, Y%[2]d", i, 4+i)
+		g.p("VMULPD Y%d, Y%[1]d, Y%[1]d", i)
+		g.p("VADDPD Y%d, Y%d, Y%[2]d", i, 8+i)
+	}
+	g.p("ADDQ R8, DX")
+	g.p("DECQ CX")
+	g.p("JNZ  next")
+	for i := range block / 4 {
+		g.p("VMOVUPD Y%d, %d(DI)", 4+i, 32*i)
+		g.p("VMOVUPD Y%d, %d(SI)", 8+i, 32*i)
+	}
 	g.p("VZEROUPPER")
 	g.p("RET")
 }
