@@ -33,6 +33,7 @@ func (s *standard) nnet3() {
 	s.entry(1.9, "split_recurrent_affine", "", nnet3pass.SplitRecurrentAffine(nnet3pass.LeastSplit), fastRun, nnet3, fusion)
 
 	p := s.specialize
+	s.rule(p, nnet3pass.MultiplyOut(), fastRun, nnet3, fusion, reassoc)
 	s.rule(p, nnet3pass.FuseEpilogue(), fastRun, nnet3, fusion)
 	s.rule(p, nnet3pass.FuseResidual(), fastRun, nnet3, fusion)
 	s.rule(p, nnet3pass.Overwrite(), fastRun, nnet3, fusion)

@@ -163,6 +163,37 @@ func (p *Product) Follow(c Component) (*Product, bool) {
 	return &q, true
 }
 
+// After returns p, which must be simple, after inner, multiplied out: p(inner(x)) as one product, with the precomputed indexes of
+// inner. It does so only where that takes fewer multiplications, and where inner has nothing done to its result. The matrix is that of the parameters as
+// they are now. The bits differ from those of one after the other.
+func (p *Product) After(inner *Product) (*Product, bool) {
+	if !p.simple || inner.adds || inner.relu || inner.scale != nil || inner.tail != nil || inner.alpha != 0 {
+		return nil, false
+	}
+	b, cols := p.blocks[0].w.m, 0
+	for _, from := range inner.blocks {
+		cols += from.w.m.Cols
+	}
+	if b.Rows*cols > b.Cols*(cols+b.Rows) {
+		return nil, false
+	}
+	q := *p
+	q.simple, q.inputDim = inner.simple, inner.inputDim
+	q.blocks = make([]productBlock, len(inner.blocks))
+	for i, from := range inner.blocks {
+		m := kernel.New(b.Rows, from.w.m.Cols)
+		kernel.MulNN(1, b, from.w.m, 0, m)
+		q.blocks[i] = productBlock{w: &weights{m: m, parts: new(parts)}, col: from.col, goesOn: from.goesOn}
+	}
+	if inner.bias != nil {
+		bias := kernel.New(1, b.Rows)
+		ep := kernel.Epilogue{Bias: p.bias}
+		kernel.Mul(kernel.Matrix{Rows: 1, Cols: len(inner.bias), Stride: len(inner.bias), Data: inner.bias}, b, ep, bias)
+		q.bias = bias.Data
+	}
+	return &q, true
+}
+
 // Onto returns the product that adds its result to alpha times what its output holds.
 func (p *Product) Onto(alpha float32) (*Product, bool) {
 	if p.alpha != 0 || p.adds || alpha == 0 {

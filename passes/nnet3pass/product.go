@@ -42,6 +42,44 @@ func FuseEpilogue() rewrite.Rule {
 	}
 }
 
+// MultiplyOut makes one linear map of two, such as a transform of the features and the first layer, where that has fewer
+// multiplications.
+func MultiplyOut() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_multiply_out", Doc: "of two linear maps, one after the other, one is made where that is cheaper: A(B(x)) → (AB)(x)",
+		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
+		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+			op := a.Op().(lower.Propagate)
+			if !plain(op) || op.Accumulate || len(a.Inputs()) != 1 {
+				return c.Miss("%s has an effect, or adds to something", op.Name), nil
+			}
+			outer, ok := component.NewProduct(op.C)
+			if !ok {
+				return c.Miss("%s is not affine", op.Name), nil
+			}
+			x := a.Inputs()[0]
+			inner, ok := ownerOp[lower.Propagate](x)
+			if !ok || !plain(inner) || inner.Accumulate {
+				return c.Miss("the input is no component's plain result"), nil
+			}
+			if len(x.Clients()) != 1 {
+				return c.Miss("the result of %s has other uses", inner.Name), nil
+			}
+			first, ok := component.NewProduct(inner.C)
+			if !ok {
+				return c.Miss("%s is not affine", inner.Name), nil
+			}
+			product, ok := outer.After(first)
+			if !ok {
+				return c.Miss("%s and %s multiplied out would be dearer, or are not simple", inner.Name, op.Name), nil
+			}
+			op.Component = lower.Component{C: product, Number: -1, Name: inner.Name + "·" + op.Name}
+			op.Precomputed = inner.Precomputed
+			return rewrite.Replace(fgraph.NewApply(op, x.Owner().Inputs(), a.Out().Type()).Out()), nil
+		},
+	}
+}
+
 // Overwrite lets components that add to their output overwrite it instead, so that it need not be zero before.
 func Overwrite() rewrite.Rule {
 	return rewrite.Rule{

@@ -1,0 +1,87 @@
+package passes_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/compile"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// TestMultiplyOut: of two linear maps, one is made where that is cheaper and nobody wants what is between them.
+func TestMultiplyOut(t *testing.T) {
+	const lda = "input-node name=input dim=6\n" +
+		"component name=lda type=FixedAffineComponent input-dim=18 output-dim=18\n" +
+		"component-node name=lda component=lda input=Append(Offset(input, -1), input, Offset(input, 1))\n"
+	for _, c := range []struct {
+		name, text string
+		train      bool
+		products   int // that are run forward
+	}{
+		{"transform of the features", lda + `
+component name=a type=NaturalGradientAffineComponent input-dim=18 output-dim=20
+component-node name=a component=a input=lda
+component name=r type=RectifiedLinearComponent dim=20
+component-node name=r component=r input=a
+output-node name=output input=r`, false, 1},
+		{"three", lda + `
+component name=a type=LinearComponent input-dim=18 output-dim=30
+component-node name=a component=a input=lda
+component name=b type=AffineComponent input-dim=30 output-dim=9
+component-node name=b component=b input=a
+output-node name=output input=b`, false, 1},
+		{"bottleneck", lda + `
+component name=a type=AffineComponent input-dim=18 output-dim=4
+component-node name=a component=a input=lda
+component name=b type=AffineComponent input-dim=4 output-dim=30
+component-node name=b component=b input=a
+output-node name=output input=b`, false, 2},
+		{"another use", lda + `
+component name=a type=AffineComponent input-dim=18 output-dim=20
+component-node name=a component=a input=lda
+output-node name=output input=a
+output-node name=between input=lda`, false, 2},
+		{"something between", lda + `
+component name=r type=RectifiedLinearComponent dim=18
+component-node name=r component=r input=lda
+component name=a type=AffineComponent input-dim=18 output-dim=20
+component-node name=a component=a input=r
+output-node name=output input=a`, false, 2},
+		{"training", lda + `
+component name=a type=AffineComponent input-dim=18 output-dim=20
+component-node name=a component=a input=lda
+output-node name=output input=a`, true, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			nn, err := nnet3.ParseConfig(strings.NewReader(c.text), "config", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			outputs := []string{"output"}
+			if strings.Contains(c.text, "between") {
+				outputs = append(outputs, "between")
+			}
+			req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 9, Derivative: c.train, Outputs: outputs})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compiled, err := compile.Compile(nn, req, compile.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := optimize(t, nn, compiled, "+fast_run")
+			n := 0
+			for _, cmd := range got.Commands {
+				if cmd.Type == computation.Propagate && strings.Contains(got.Component(nn, cmd.Arg1).Type(), "Affine") {
+					n++
+				}
+			}
+			if n != c.products {
+				t.Errorf("%d products, want %d", n, c.products)
+			}
+			compareResults(t, "multiplied out", results(t, nn, got, req), results(t, nn, compiled, req), 1e-5)
+		})
+	}
+}
