@@ -65,11 +65,13 @@ func (d *db) driver(name string, choices []*choice) rewrite.GraphRewriter {
 			}
 			*list = append(*list, c.member())
 		}
+		q.Prepare()
 		return &q
 	case topo:
 		w := d.walk
 		w.Name = name
 		w.Rules = rules(choices)
+		w.Prepare()
 		return &w
 	}
 	return idle{}

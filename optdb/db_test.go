@@ -69,7 +69,7 @@ func is(t *testing.T, err error, wants []error, words ...string) {
 	}
 }
 
-func must(t *testing.T, errs ...error) {
+func must(t testing.TB, errs ...error) {
 	t.Helper()
 	for _, err := range errs {
 		if err != nil {

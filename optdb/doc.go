@@ -11,6 +11,12 @@
 // A [Query] selects by tags, and what it selects is built into an [Optimizer]:
 // frozen, printable, and able to explain why an entry is not in it.
 //
+// A program that adds to a database which somebody else has made, such as the
+// standard one, registers into it directly, or into one of those inside of it:
+//
+//	db.Register("simplify", walk, 0.5, "fast_run")
+//	db.Database("canonicalize").(*optdb.EquilibriumDB).Register("local_simplify", rule, "fast_run")
+//
 // The order of registering means nothing. Entries run by position, those at one
 // position by the orders that they declare and by name.
 //

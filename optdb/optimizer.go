@@ -137,6 +137,12 @@ func (o *Optimizer) Entries() []Listing {
 	return list
 }
 
+// Empty reports whether no entry is selected.
+func (o *Optimizer) Empty() bool {
+	taken := func(c *choice) bool { return c.taken }
+	return !slices.ContainsFunc(o.choices, taken) && !slices.ContainsFunc(o.all(), taken)
+}
+
 // A Listing describes an entry.
 type Listing struct {
 	Path     string   `json:"path"` // names of databases and its own, joined by "/"

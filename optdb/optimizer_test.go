@@ -226,6 +226,18 @@ func TestExtras(t *testing.T) {
 	if got := o.Explain("d_to_y"); got != "in/d_to_y: selected by +fast_run" {
 		t.Error(got)
 	}
+	// Its entries may be named although the database that is queried has no such tag.
+	brought := optdb.Query{}.With("in", in, 1)
+	if _, err = db.Build(brought.Subquery("in", optdb.Include("no_such_tag"))); !errors.Is(err, optdb.ErrUnknownTag) {
+		t.Error(err)
+	}
+	o, err = db.Build(brought.Subquery("in", optdb.Include("in")))
+	must(t, err)
+	g = letters(t, "d")
+	must(t, o.Rewrite(t.Context(), g, nil))
+	if g.String() != "[y(x)]" || !o.Selected("in/d_to_y") {
+		t.Errorf("%s by\n%s", g, o)
+	}
 	eq := optdb.NewEquilibriumDB("eq")
 	o, err = eq.Build(optdb.Query{}.With("rule", firing("a", "b"), 0))
 	must(t, err)

@@ -3,6 +3,7 @@ package optdb_test
 import (
 	"errors"
 	"math"
+	"runtime/metrics"
 	"strings"
 	"testing"
 
@@ -193,10 +194,38 @@ func TestQueryPrintsWhatParses(t *testing.T) {
 	})
 }
 
+// allocates returns how many bytes f allocates. What else the process does counts too, so that f runs again while it seems to be
+// more than most.
+func allocates(most uint64, f func()) uint64 {
+	least := uint64(math.MaxUint64)
+	for try := 0; try < 20 && least > most; try++ {
+		sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+		metrics.Read(sample)
+		before := sample[0].Value.Uint64()
+		f()
+		metrics.Read(sample)
+		least = min(least, sample[0].Value.Uint64()-before)
+	}
+	return least
+}
+
+// FuzzParseQuery: whatever is typed, a query takes memory in proportion to its text, prints as text that reads as the same query,
+// and builds an optimizer that can account for every entry, unless a tag is unknown.
 func FuzzParseQuery(f *testing.F) {
-	f.Add("+fast_run -inplace &nnet3 <49")
+	for _, text := range []string{"+fast_run -inplace &nnet3 <49", "fast_compile &merge", "+useless canonicalize(+fast_run -local_add) <1.5 ?"} {
+		f.Add(text)
+	}
+	db := nested(f)
+	var paths []string
+	for _, e := range db.Entries() {
+		paths = append(paths, e.Path)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		q, err := optdb.ParseQuery(text)
+		most := uint64(256<<10 + 1000*len(text))
+		if got := allocates(most, func() { optdb.ParseQuery(text) }); got > most {
+			t.Errorf("%d bytes of text take %d bytes to read, more than %d", len(text), got, most)
+		}
 		if err != nil {
 			if !errors.Is(err, optdb.ErrSyntax) {
 				t.Errorf("%q: %v", text, err)
@@ -204,8 +233,20 @@ func FuzzParseQuery(f *testing.F) {
 			return
 		}
 		again, err := optdb.ParseQuery(q.String())
-		if err != nil || again.String() != q.String() {
+		if err != nil || again.String() != q.String() || !again.Equal(q) {
 			t.Errorf("%q printed as %q, read as %q, %v", text, q, again, err)
+		}
+		o, err := db.Build(q)
+		if err != nil {
+			if !errors.Is(err, optdb.ErrUnknownTag) && !errors.Is(err, optdb.ErrUnknownEntry) {
+				t.Errorf("%q: %v", text, err)
+			}
+			return
+		}
+		for _, path := range paths {
+			if selected := !strings.Contains(o.Explain(path), "not selected"); selected != o.Selected(path) {
+				t.Errorf("%q: %s is selected: %v, but %s", text, path, !selected, o.Explain(path))
+			}
 		}
 	})
 }

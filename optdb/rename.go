@@ -19,6 +19,8 @@ func (r rule) RewriterDoc() string  { return r.entry.Doc }
 func (r rule) Inplace() bool        { return r.entry.inplace() }
 func (r rule) Reach() int           { return rewrite.ReachOf(r.NodeRewriter) }
 
+func (r rule) TransformFunc() rewrite.TransformFunc { return rewrite.FuncOf(r.NodeRewriter) }
+
 // An idle rewriter does nothing. It is what a query that selects nothing builds
 // of a database without driver.
 type idle struct{}

@@ -178,36 +178,59 @@ func (q Query) subFor(e *Entry) (Query, bool) {
 }
 
 // unknownTags returns an error for every tag that no entry has and every subquery
-// for a database that does not exist.
+// for a database that does not exist. What the query brings along exists.
 func (d *db) unknownTags(q Query) []error {
-	if q.lenient {
-		return nil
-	}
-	known := map[string]bool{ModeFastRun: true, ModeFastCompile: true, TagInplace: true}
+	tags := map[string]bool{ModeFastRun: true, ModeFastCompile: true, TagInplace: true}
 	dbs := make(map[string]bool)
-	for _, in := range d.databases() {
-		known[in.name] = true
+	for _, in := range append(d.databases(), q.brought(tags, dbs)...) {
+		tags[in.name] = true
 		for _, e := range in.entries {
-			known[e.Name] = true
+			tags[e.Name] = true
 			for _, t := range e.Tags {
-				known[t] = true
+				tags[t] = true
 			}
 			if e.DB != nil {
 				dbs[e.Name], dbs[e.DB.Name()] = true, true
 			}
 		}
 	}
+	return q.unknown(tags, dbs)
+}
+
+// brought returns the databases that a query and its subqueries bring along, and
+// notes the names of all that they bring along.
+func (q Query) brought(tags, dbs map[string]bool) []*db {
+	var list []*db
+	for _, x := range q.extras {
+		tags[x.Name] = true
+		if in, ok := x.Rewriter.(Database); ok {
+			dbs[x.Name], dbs[in.Name()] = true, true
+			list = append(list, in.base().databases()...)
+		}
+	}
+	for _, s := range q.subs {
+		list = append(list, s.q.brought(tags, dbs)...)
+	}
+	return list
+}
+
+// unknown returns an error for everything that a query names and that is neither
+// among the tags nor among the databases.
+func (q Query) unknown(tags, dbs map[string]bool) []error {
+	if q.lenient {
+		return nil
+	}
 	var faults []error
 	for _, t := range q.terms {
-		if !known[t.tag] {
-			faults = append(faults, fmt.Errorf("optdb: query %s: %w %c%s%s", q, ErrUnknownTag, t.sign, t.tag, didYouMean(t.tag, keys(known))))
+		if !tags[t.tag] {
+			faults = append(faults, fmt.Errorf("optdb: query %s: %w %c%s%s", q, ErrUnknownTag, t.sign, t.tag, didYouMean(t.tag, keys(tags))))
 		}
 	}
 	for _, s := range q.subs {
 		if !dbs[s.db] {
 			faults = append(faults, fmt.Errorf("optdb: query %s: %w: no database is called %s%s", q, ErrUnknownEntry, s.db, didYouMean(s.db, keys(dbs))))
 		}
-		faults = append(faults, d.unknownTags(s.q)...)
+		faults = append(faults, s.q.unknown(tags, dbs)...)
 	}
 	if q.hasCut && math.IsNaN(q.cutoff) {
 		faults = append(faults, fmt.Errorf("optdb: query %s: %w: the cutoff", q, ErrPosition))

@@ -51,7 +51,7 @@ func TestCase55Flat(t *testing.T) {
 }
 
 // nested returns a database with the shape of the standard one.
-func nested(t *testing.T) *optdb.SequenceDB {
+func nested(t testing.TB) *optdb.SequenceDB {
 	t.Helper()
 	db := optdb.NewSequenceDB("optdb")
 	canonicalize := optdb.NewEquilibriumDB("canonicalize").Configure(rewrite.Equilibrium{MaxUse: 3})

@@ -94,7 +94,7 @@ func (f failure) String() string {
 	case whyConstant:
 		return fmt.Sprintf("%s is not the constant %s", f.v, f.n.expr)
 	case whyOther:
-		return fmt.Sprintf("%s is not the same as the other %s", f.v, f.n.expr)
+		return fmt.Sprintf("%s is not what %s stands for elsewhere", f.v, f.n.expr)
 	case whyClients:
 		return fmt.Sprintf("%s has other clients", f.v)
 	case whyGuard:

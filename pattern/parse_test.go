@@ -2,6 +2,8 @@ package pattern_test
 
 import (
 	"errors"
+	"math"
+	"runtime/metrics"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
 )
 
 var ignorePos = cmp.Options{cmpopts.IgnoreFields(pattern.Call{}, "Pos"), cmpopts.IgnoreFields(pattern.Guard{}, "Pos")}
@@ -203,10 +206,35 @@ func TestPrintParse(t *testing.T) {
 	})
 }
 
+// allocates returns how many bytes f allocates. What else the process does counts too, so that f runs again while it seems to be
+// more than most.
+func allocates(most uint64, f func()) uint64 {
+	least := uint64(math.MaxUint64)
+	for try := 0; try < 20 && least > most; try++ {
+		sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+		metrics.Read(sample)
+		before := sample[0].Value.Uint64()
+		f()
+		metrics.Read(sample)
+		least = min(least, sample[0].Value.Uint64()-before)
+	}
+	return least
+}
+
+// FuzzParseRule: whatever is typed, a rule takes memory in proportion to its text, prints as text that reads as the same rule, and,
+// if it compiles, leaves a graph sound that it is applied to everywhere.
 func FuzzParseRule(f *testing.F) {
-	f.Add("(true_div (mul x y) y) && isFloat(x) => x")
+	for _, text := range []string{
+		"(true_div (mul x y) y) && isFloat(x) => x", "(add a a ...r) => (add (mul 2 a) ...r)", "(op1 (or (op2 a _) (two _ a).1) e@(exp b)) => (two e a).1",
+	} {
+		f.Add(text)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := pattern.ParseRule(text)
+		most := uint64(256<<10 + 1000*len(text))
+		if got := allocates(most, func() { pattern.ParseRule(text) }); got > most {
+			t.Errorf("%d bytes of text take %d bytes to read, more than %d", len(text), got, most)
+		}
 		if err != nil {
 			if !errors.Is(err, pattern.ErrSyntax) {
 				t.Error(err)
@@ -217,10 +245,21 @@ func FuzzParseRule(f *testing.F) {
 		if err != nil || again.String() != r.String() {
 			t.Errorf("%q printed as %q, read as %q, %v", text, r, again, err)
 		}
-		// Whatever it says, making a rewriter of it neither panics nor hangs.
 		s, err := pattern.New(toys{}, r)
 		if (s == nil) != (err != nil) {
 			t.Errorf("%q: %v, %v", text, s, err)
+		}
+		if s == nil {
+			return
+		}
+		w := newWorld(t)
+		w.let("shared", "(exp (add x y 2))")
+		g := w.graph("(op1 (op2 shared x) (true_div (mul x shared y) 2))", "(op1 (two x y).1 (sum{0} (add x x 0)))", "(toint (clip (equal x i)))")
+		if err := rewrite.Run(t.Context(), rewrite.In2Out("", s), g, nil); err != nil && !errors.Is(err, rewrite.ErrMaxUse) {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err := g.Check(); err != nil {
+			t.Errorf("%q: %v", text, err)
 		}
 	})
 }

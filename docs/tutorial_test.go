@@ -1,0 +1,167 @@
+package docs
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the listings of tutorial.md anew")
+
+// A listing is the body of an example with what it prints, or another function as it stands.
+type listing struct{ code, output string }
+
+// readListings returns the functions of the tutorial's code by name.
+func readListings(t *testing.T) map[string]listing {
+	t.Helper()
+	source, err := os.ReadFile("examples/tutorial/tutorial_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "tutorial_test.go", source, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(p token.Pos) int { return fset.Position(p).Offset }
+	listings := make(map[string]listing)
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		if !strings.HasPrefix(f.Name.Name, "Example") {
+			begin := f.Pos()
+			if f.Doc != nil {
+				begin = f.Doc.Pos()
+			}
+			listings[f.Name.Name] = listing{code: string(source[at(begin):at(f.End())]) + "\n"}
+			continue
+		}
+		body, output, ok := strings.Cut(string(source[at(f.Body.Lbrace)+2:at(f.Body.Rbrace)]), "\t// Output:\n")
+		if !ok || output == "" {
+			t.Errorf("%s prints nothing", f.Name.Name)
+		}
+		listings[f.Name.Name] = listing{unindent(body, "\t"), unindent(output, "\t// ")}
+	}
+	return listings
+}
+
+// unindent takes a prefix from every line.
+func unindent(text, prefix string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimPrefix(line, strings.TrimRight(prefix, " "))
+		b.WriteString(strings.TrimPrefix(line, prefix[len(strings.TrimRight(prefix, " ")):]))
+	}
+	return b.String()
+}
+
+// blocks finds the blocks of code of tutorial.md, and the names that stand before them.
+var blocks = regexp.MustCompile("(?s)(?:<!-- (\\w+) -->\n)?```(\\w*)\n(.*?)```\n")
+
+// TestTutorial holds tutorial.md against its code: every listing in Go is a function of examples/tutorial, which is tested there,
+// every text after it is what that prints, and every command prints what follows it. "go test ./docs -run Tutorial -update" writes
+// all of that anew.
+func TestTutorial(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	text, err := os.ReadFile("tutorial.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listings, shown := readListings(t), map[string]bool{}
+	name, dir := "", t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../cmd/nnopt")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	got := blocks.ReplaceAllStringFunc(string(text), func(block string) string {
+		m := blocks.FindStringSubmatch(block)
+		want, mark := "", ""
+		switch m[2] {
+		case "go":
+			name = m[1]
+			if _, ok := listings[name]; !ok {
+				t.Errorf("a listing is called %q, which is no function of the tutorial's code:\n%s", name, m[3])
+				return block
+			}
+			want, mark, shown[name] = listings[name].code, "<!-- "+name+" -->\n", true
+		case "text":
+			want = listings[name].output
+		case "console":
+			want = console(t, dir, m[3])
+		default:
+			t.Errorf("a block is neither go nor text nor console:\n%s", block)
+			return block
+		}
+		if want != m[3] && !*update {
+			t.Errorf("%s: the document has\n%s\nbut it is\n%s", name, m[3], want)
+		}
+		return mark + "```" + m[2] + "\n" + want + "```\n"
+	})
+	for name := range listings {
+		if !shown[name] {
+			t.Errorf("the document does not show %s", name)
+		}
+	}
+	if *update {
+		if err := os.WriteFile("tutorial.md", []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// console runs the commands of a block, lines that begin with "$ nnopt", and returns the block with what they print, errors last.
+func console(t *testing.T, dir, block string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(block) {
+		command, ok := strings.CutPrefix(line, "$ nnopt ")
+		if !ok {
+			continue
+		}
+		b.WriteString(line)
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", "./nnopt "+command)
+		cmd.Dir = dir
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil && stderr.Len() == 0 {
+			t.Errorf("%s: %v", command, err)
+		}
+		b.Write(out)
+		b.WriteString(stderr.String())
+	}
+	return b.String()
+}
+
+// TestTutorialPasses: a pass takes at most 15 lines in each of the three forms of the tutorial, and registering and querying it a line
+// each.
+func TestTutorialPasses(t *testing.T) {
+	listings := readListings(t)
+	for _, name := range []string{"Example_global", "Example_local", "Example_patternSub"} {
+		code := listings[name].code
+		if _, after, ok := strings.Cut(code, "tensor.OpFor(array.TrueDiv)\n"); ok { // the names of the ops
+			code = after
+		}
+		pass, _, ok := strings.Cut(code, "\n\n")
+		if n := strings.Count(pass, "\n") + 1; !ok || n > 15 || !strings.Contains(pass, "simplify := ") {
+			t.Errorf("%s: the pass takes %d lines, want at most 15", name, n)
+		}
+	}
+	for _, line := range []string{
+		`check(db.Register("simplify", `, `optimizer, err := db.Build(optdb.Include("fast_run").Excluding("inplace"))`,
+	} {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(line) + `.*$`).MatchString(listings["Example_register"].code) {
+			t.Errorf("Example_register has no line %s", line)
+		}
+	}
+}
