@@ -53,13 +53,17 @@ func (o *Optimizer) Rewrite(ctx context.Context, g *fgraph.FunctionGraph, rec *p
 	return rewrite.Run(o.options(ctx), o.root, g, rec)
 }
 
-// options returns a context in which failures know the query.
+// options returns a context in which failures know the query, and in which the graph is checked if the query is for debugging.
 func (o *Optimizer) options(ctx context.Context) context.Context {
 	opts := rewrite.OptionsFrom(ctx)
-	if opts.Reproduce == nil || opts.Query != "" {
+	tell := opts.Reproduce != nil && opts.Query == ""
+	if !tell && (opts.Check || !o.query.debug) {
 		return ctx
 	}
-	opts.Query = o.query.String()
+	if tell {
+		opts.Query = o.query.String()
+	}
+	opts.Check = opts.Check || o.query.debug
 	return rewrite.WithOptions(ctx, opts)
 }
 

@@ -25,7 +25,7 @@ const maxNesting = 16
 //
 // The text may begin with the name of a mode, which stands for its query:
 // "fast_run -inplace" is "+fast_run -inplace", and "none" is the query that
-// selects nothing, like the empty text. Errors give the column, counted in bytes
+// selects nothing, like the empty text. "debug" is fast_run with checks. Errors give the column, counted in bytes
 // from 1, and wrap [ErrSyntax].
 func ParseQuery(text string) (Query, error) {
 	p := parser{text: text}

@@ -23,6 +23,7 @@ type Query struct {
 	cutoff  float64
 	hasCut  bool
 	lenient bool
+	debug   bool
 }
 
 type sign byte
@@ -108,6 +109,9 @@ func (q Query) Empty() bool {
 	return len(q.extras) == 0 && !slices.ContainsFunc(q.terms, func(t term) bool { return t.sign == include })
 }
 
+// Debugging reports whether the query began as [ModeDebug].
+func (q Query) Debugging() bool { return q.debug }
+
 // Equal reports whether the queries print alike and bring along the same
 // rewriters by name and position.
 func (q Query) Equal(o Query) bool { return q.String() == o.String() }
@@ -135,7 +139,13 @@ func (q Query) print(b *strings.Builder) {
 			b.WriteByte(' ')
 		}
 	}
+	if q.debug {
+		b.WriteString(ModeDebug)
+	}
 	for _, t := range q.terms {
+		if q.debug && t == (term{include, ModeFastRun}) {
+			continue
+		}
 		space()
 		b.WriteByte(byte(t.sign))
 		b.WriteString(t.tag)
@@ -206,19 +216,27 @@ const (
 	ModeFastRun     = "fast_run"
 	ModeFastCompile = "fast_compile"
 	ModeNone        = "none"
+
+	// ModeDebug is fast_run under observation: the graph is checked after every pass. Who has values at hand compares those
+	// as well, see rewrite.Bisect.
+	ModeDebug = "debug"
 )
 
 // TagInplace marks rewriters that make operations work in place.
 const TagInplace = "inplace"
 
 // Modes returns the names of the modes.
-func Modes() []string { return []string{ModeFastRun, ModeFastCompile, ModeNone} }
+func Modes() []string { return []string{ModeFastRun, ModeFastCompile, ModeDebug, ModeNone} }
 
 // Mode returns the query of a mode and whether there is one of that name.
 func Mode(name string) (Query, bool) {
 	switch name {
 	case ModeFastRun, ModeFastCompile:
 		return Include(name), true
+	case ModeDebug:
+		q := Include(ModeFastRun)
+		q.debug = true
+		return q, true
 	case ModeNone:
 		return Query{}, true
 	}

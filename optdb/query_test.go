@@ -147,8 +147,18 @@ func TestModes(t *testing.T) {
 			t.Errorf("%s: %s, %s, %v", name, q, parsed, err)
 		}
 	}
-	if _, ok := optdb.Mode("debug"); ok {
+	if _, ok := optdb.Mode("fast"); ok {
 		t.Error("a mode too many")
+	}
+	for text, debugging := range map[string]bool{"debug": true, "debug -inplace": true, "fast_run": false, "+fast_run ?": false} {
+		q, err := optdb.ParseQuery(text)
+		if err != nil || q.Debugging() != debugging {
+			t.Errorf("%s: debugging %t, %v", text, q.Debugging(), err)
+		}
+		again, err := optdb.ParseQuery(q.String())
+		if err != nil || again.Debugging() != debugging || !again.Equal(q) {
+			t.Errorf("%s prints as %s", text, q)
+		}
 	}
 	if q, _ := optdb.Mode(optdb.ModeNone); !q.Empty() {
 		t.Errorf("none is %s", q)

@@ -24,7 +24,7 @@ type engine struct {
 	rec      *profile.Recorder
 	pass     string
 	rules    []ruleState
-	dispatch *dispatch
+	dispatch dispatch
 	changes  changes
 	c        Context
 	pairs    []fgraph.Replacement
@@ -37,7 +37,7 @@ type engine struct {
 
 // ruleState counts what a rule did in one run of a driver.
 type ruleState struct {
-	rw       NodeRewriter
+	fn       TransformFunc
 	name     string
 	attempts int
 	applied  int
@@ -52,8 +52,9 @@ func requireReplaceValidate(g *fgraph.FunctionGraph) error {
 }
 
 // newEngine prepares a run of rules over g. The caller calls close at its end.
-func newEngine(ctx context.Context, pass string, rules []NodeRewriter, g *fgraph.FunctionGraph, rec *profile.Recorder) (*engine, error) {
-	if err := CheckRules(rules...); err != nil {
+func newEngine(ctx context.Context, pass string, known *ruleSet, rules []NodeRewriter, g *fgraph.FunctionGraph, rec *profile.Recorder) (*engine, error) {
+	set, err := rulesOf(known, rules)
+	if err != nil {
 		return nil, &Error{Pass: pass, Err: err}
 	}
 	if err := requireReplaceValidate(g); err != nil {
@@ -63,10 +64,10 @@ func newEngine(ctx context.Context, pass string, rules []NodeRewriter, g *fgraph
 	e.rv, _ = fgraph.FeatureOf[*fgraph.ReplaceValidate](g)
 	e.c = Context{ctx: ctx, g: g, opts: e.opts, pass: pass}
 	e.rules = make([]ruleState, len(rules))
-	for i, r := range rules {
-		e.rules[i] = ruleState{rw: r, name: NameOf(r)}
+	for i := range rules {
+		e.rules[i] = ruleState{fn: set.fns[i], name: set.names[i]}
 	}
-	e.dispatch = newDispatch(rules)
+	e.dispatch.ruleSet = set
 	if err := g.Attach(&e.changes); err != nil {
 		return nil, &Error{Pass: pass, Err: err}
 	}
@@ -87,6 +88,16 @@ func (e *engine) close() {
 	}
 	addTimes(e.rec, e.g, e.before)
 	e.rec.Nodes(e.g.NumApplies())
+}
+
+// idle reports whether no rule tracks anything in the graph, so that there is no need to sort it.
+func (e *engine) idle() bool {
+	for a := range e.g.Applies() {
+		if t := e.dispatch.typeOf(a.Op()); len(t.any) > 0 || t.byOp != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // visit shows n to the rules that track its op until one of them fires. It
@@ -137,7 +148,7 @@ func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
 	}()
 	e.c.rule, e.c.node = r.name, n
 	e.proposed = false
-	res, err := r.rw.Transform(&e.c, n)
+	res, err := r.fn(&e.c, n)
 	if err != nil {
 		return false, err
 	}

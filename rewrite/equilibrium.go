@@ -36,10 +36,16 @@ type Equilibrium struct {
 	// MaxUse bounds how often a rule fires. 0 stands for that of the options
 	// or else [DefaultMaxUse].
 	MaxUse float64
+
+	set *ruleSet
 }
 
 // Passes beyond this number are added to the last one in the profile.
 const mostPasses = 1000
+
+// Prepare looks at the rules once, so that not every run has to. The rules must not change afterwards. A run reports what
+// is wrong with them.
+func (q *Equilibrium) Prepare() { q.set, _ = newRuleSet(q.Rules) }
 
 // RewriterName returns q.Name.
 func (q *Equilibrium) RewriterName() string { return q.Name }
@@ -66,7 +72,7 @@ func (q *Equilibrium) AddRequirements(g *fgraph.FunctionGraph) error {
 func (q *Equilibrium) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	rec.SetClass("", q.Class())
 	rec.Nodes(g.NumApplies())
-	e, err := newEngine(ctx, passFrom(ctx, q.Name, "Equilibrium"), q.Rules, g, rec)
+	e, err := newEngine(ctx, passFrom(ctx, q.Name, "Equilibrium"), q.set, q.Rules, g, rec)
 	if err != nil {
 		return err
 	}
@@ -74,7 +80,7 @@ func (q *Equilibrium) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *p
 	r := &equilibrium{Equilibrium: q, engine: e, ctx: ctx}
 	r.changes.queue = &r.queue
 	r.limit = newLimit(e.opts, q.MaxUse, g.NumApplies())
-	r.reach = furthest(q.Rules)
+	r.reach = 1
 	for _, list := range [][]Member{q.Globals, q.Final, q.Cleanup} {
 		for _, m := range list {
 			r.members = append(r.members, memberState{Member: m})
@@ -96,7 +102,7 @@ type equilibrium struct {
 	ctx     context.Context
 	queue   queue
 	members []memberState // those of Globals, Final and Cleanup
-	reach   int           // how far the rules look, 0 if that is not known
+	reach   int           // how far those rules look that an op in the graph was shown to, 0 if that is not known
 	lossy   bool          // the queue did not follow everything it should
 	near    []*fgraph.Apply
 	passes  int
@@ -107,19 +113,6 @@ type memberState struct {
 	Member
 	runs, changed, created int
 	time                   time.Duration
-}
-
-// furthest returns how far the rules look, 0 if that is not known of all.
-func furthest(rules []NodeRewriter) int {
-	most := 1
-	for _, r := range rules {
-		d := ReachOf(r)
-		if d == 0 {
-			return 0
-		}
-		most = max(most, d)
-	}
-	return most
 }
 
 // pass does one pass and reports whether it changed the graph.
@@ -169,6 +162,9 @@ func (r *equilibrium) fill(first bool, p *profile.Pass) error {
 		return nil
 	}
 	r.lossy = false
+	if r.idle() {
+		return nil
+	}
 	start := r.rec.Now()
 	order, err := r.g.Toposort()
 	p.Toposort = r.rec.Since(start)
@@ -179,8 +175,21 @@ func (r *equilibrium) fill(first bool, p *profile.Pass) error {
 	if r.Order == OutToIn {
 		slices.Reverse(order)
 	}
+	for _, a := range order {
+		r.meet(a)
+	}
 	r.queue.fill(order, r.g)
 	return nil
+}
+
+// meet makes the queue look as far as the rules for the op of an apply do. It reports whether that is further than before.
+func (r *equilibrium) meet(a *fgraph.Apply) bool {
+	reach := r.dispatch.typeOf(a.Op()).reach
+	if r.reach == 0 || reach != 0 && reach <= r.reach {
+		return false
+	}
+	r.reach = reach
+	return true
 }
 
 // drain visits what is queued until nothing is.
@@ -223,6 +232,9 @@ func (r *equilibrium) follow() {
 	for _, a := range r.changes.imported {
 		if r.g.Contains(a) {
 			r.queue.push(a)
+			if r.meet(a) {
+				r.lossy = true // what was queued before was so for rules that look less far
+			}
 		}
 	}
 	for _, a := range r.changes.changed {

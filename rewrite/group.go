@@ -29,7 +29,11 @@ func (g *Group) Reach() int {
 	if g.ApplyAll {
 		return 0
 	}
-	return furthest(g.Rules)
+	most := 1
+	for _, r := range g.Rules {
+		most = further(most, ReachOf(r))
+	}
+	return most
 }
 
 // Tracks returns what any of the rules wants to see.

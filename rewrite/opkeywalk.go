@@ -20,7 +20,12 @@ type OpKeyWalk struct {
 	Rules []NodeRewriter
 	// MaxUse ends a walk that does not come to an end, see [Equilibrium].
 	MaxUse float64
+
+	set *ruleSet
 }
+
+// Prepare is as [Equilibrium.Prepare].
+func (w *OpKeyWalk) Prepare() { w.set, _ = newRuleSet(w.Rules) }
 
 // RewriterName returns w.Name.
 func (w *OpKeyWalk) RewriterName() string { return w.Name }
@@ -47,7 +52,7 @@ func (w *OpKeyWalk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *pro
 	if err := w.AddRequirements(g); err != nil {
 		return err
 	}
-	e, err := newEngine(ctx, passFrom(ctx, w.Name, "OpKeyWalk"), w.Rules, g, rec)
+	e, err := newEngine(ctx, passFrom(ctx, w.Name, "OpKeyWalk"), w.set, w.Rules, g, rec)
 	if err != nil {
 		return err
 	}

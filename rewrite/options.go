@@ -43,6 +43,9 @@ type Options struct {
 	Query string
 	// Check makes [Sequence] check and validate the graph after each member.
 	Check bool
+	// BeforePass, unless nil, is called before each member of the outermost
+	// [Sequence], which ends when the answer is false.
+	BeforePass func(pass string) bool
 }
 
 // A Policy says what becomes of a failure.

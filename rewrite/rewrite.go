@@ -109,6 +109,21 @@ type Rule struct {
 // Tracks returns r.On.
 func (r Rule) Tracks() []Track { return r.On }
 
+// TransformFunc is [NodeRewriter.Transform] as a function.
+type TransformFunc = func(c *Context, n *fgraph.Apply) (Result, error)
+
+// TransformFunc returns r.Fn.
+func (r Rule) TransformFunc() TransformFunc { return r.Fn }
+
+// FuncOf returns what a rewriter does as a function: that of a rule, or of anything that has a method TransformFunc, is called
+// without a detour. Drivers ask a rule about very many applies.
+func FuncOf(r NodeRewriter) TransformFunc {
+	if f, ok := r.(interface{ TransformFunc() TransformFunc }); ok {
+		return f.TransformFunc()
+	}
+	return r.Transform
+}
+
 // Transform calls r.Fn.
 func (r Rule) Transform(c *Context, n *fgraph.Apply) (Result, error) { return r.Fn(c, n) }
 

@@ -47,8 +47,16 @@ func (s *Sequence) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *prof
 	rec.SetClass("", s.Class())
 	rec.Nodes(g.NumApplies())
 	opts := optionsFrom(ctx)
+	if opts.BeforePass != nil {
+		inner := *opts
+		inner.BeforePass = nil
+		ctx = WithOptions(ctx, inner)
+	}
 	start := g.Commits()
 	for _, m := range s.Members {
+		if opts.BeforePass != nil && !opts.BeforePass(m.Name) {
+			break
+		}
 		ctx := withSnapshot(withoutSnapshot(ctx), g)
 		if err := runMember(ctx, m, g, rec); err != nil {
 			return err
@@ -147,8 +155,9 @@ func checkAfter(g *fgraph.FunctionGraph) error {
 	return g.Validate()
 }
 
-// FromFunc returns a graph rewriter that consists of functions. requirements may
-// be nil.
+// FromFunc returns a graph rewriter that consists of functions. requirements, which
+// may be nil, attaches the features that apply needs, most often
+// [fgraph.NewReplaceValidate]; a feature that the graph has already is dropped.
 func FromFunc(name string, requirements func(*fgraph.FunctionGraph) error,
 	apply func(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error) GraphRewriter {
 	return &fromFunc{name, requirements, apply}

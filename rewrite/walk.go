@@ -29,15 +29,26 @@ type Walk struct {
 	// MaxUse ends a walk that visits new applies and does not come to an end,
 	// see [Equilibrium].
 	MaxUse float64
+
+	set *ruleSet
 }
 
 // In2Out returns a walk in the direction of the computation.
-func In2Out(name string, rules ...NodeRewriter) *Walk { return &Walk{Name: name, Rules: rules} }
+func In2Out(name string, rules ...NodeRewriter) *Walk {
+	w := &Walk{Name: name, Rules: rules}
+	w.Prepare()
+	return w
+}
 
 // Out2In returns a walk against the direction of the computation.
 func Out2In(name string, rules ...NodeRewriter) *Walk {
-	return &Walk{Name: name, Rules: rules, Order: OutToIn}
+	w := &Walk{Name: name, Rules: rules, Order: OutToIn}
+	w.Prepare()
+	return w
 }
+
+// Prepare is as [Equilibrium.Prepare].
+func (w *Walk) Prepare() { w.set, _ = newRuleSet(w.Rules) }
 
 // RewriterName returns w.Name.
 func (w *Walk) RewriterName() string { return w.Name }
@@ -55,13 +66,16 @@ func (w *Walk) AddRequirements(g *fgraph.FunctionGraph) error { return requireRe
 func (w *Walk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	rec.SetClass("", w.Class())
 	rec.Nodes(g.NumApplies())
-	e, err := newEngine(ctx, passFrom(ctx, w.Name, "Walk"), w.Rules, g, rec)
+	e, err := newEngine(ctx, passFrom(ctx, w.Name, "Walk"), w.set, w.Rules, g, rec)
 	if err != nil {
 		return err
 	}
 	defer e.close()
 	if w.VisitNew {
 		e.limit = newLimit(e.opts, w.MaxUse, g.NumApplies())
+	}
+	if e.idle() {
+		return nil
 	}
 	start := rec.Now()
 	order, err := g.Toposort()

@@ -35,7 +35,7 @@ func WhyNot(ctx context.Context, r NodeRewriter, g *fgraph.FunctionGraph, n *fgr
 			fires = fmt.Sprintf("it fires: %s -> %s", e.Before, e.After)
 		},
 	})
-	e, err := newEngine(ctx, "why not", []NodeRewriter{r}, g, nil)
+	e, err := newEngine(ctx, "why not", nil, []NodeRewriter{r}, g, nil)
 	if err != nil {
 		return err.Error()
 	}

@@ -37,7 +37,8 @@ type Plan struct {
 	Profile *profile.Record
 }
 
-// Build compiles a request to a network, and optimizes the computation.
+// Build compiles a request to a network, and optimizes the computation. With a query in debug mode, the graph is checked after every
+// pass, and both computations are run on random inputs and compared; a difference is an error that wraps ErrValues.
 func Build(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts Options) (*Plan, error) {
 	p := &Plan{Net: nn, Request: req}
 	start := time.Now()
@@ -62,6 +63,11 @@ func Build(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts O
 	p.OptimizeTime = time.Since(start)
 	rec.End()
 	p.Profile = trim(rec.Record())
+	if opts.Optimizer.Query().Debugging() {
+		if err := p.compareValues(ctx, opts.Optimizer); err != nil {
+			return nil, err
+		}
+	}
 	return p, nil
 }
 

@@ -1,0 +1,151 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// ErrValues is the kind of the error for an optimized computation whose values are others than those of the computation as it was
+// compiled. The error says which rewrite, or which pass, is to blame.
+var ErrValues = errors.New("the optimized computation has other values")
+
+// debugTolerance is how large the norm of a difference may be, relative to that of the values: rewrites that sum in another
+// order make it larger than the rounding of one operation.
+const debugTolerance = 1e-3
+
+// compareValues runs both computations on the same random inputs and compares what comes out: outputs, derivatives of the inputs,
+// gradients. It finds out who is to blame for a difference. Computations that draw random numbers, and optimizers that
+// set derivatives to zero because they were asked to, are not compared, and of networks with cells that repair themselves the outputs
+// only: what the repair adds to derivatives depends on the number of backward runs, in Kaldi too.
+func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
+	if p.random() || passes.NeedsDebugInfo(opt) {
+		return nil
+	}
+	in, err := RandomValues(p.Net, p.Request, 0)
+	if err != nil {
+		return err
+	}
+	want, err := Run(ctx, p.Compiled, p.Net, p.Request, in)
+	if err != nil {
+		return err
+	}
+	compare := func(ctx context.Context, c *computation.Computation) (string, error) {
+		got, err := Run(ctx, c, p.Net, p.Request, in)
+		if err != nil {
+			return "", err
+		}
+		return got.differs(want, p.repairs()), nil
+	}
+	what, err := compare(ctx, p.Optimized)
+	if err == nil && what == "" || ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		what = err.Error()
+	}
+	culprit, found := rewrite.Bisect(ctx, func(ctx context.Context) bool {
+		c, err := passes.Optimize(ctx, p.Compiled, network{p.Net}, opt, nil)
+		if err != nil {
+			return false
+		}
+		what, err := compare(ctx, c)
+		return err == nil && what == ""
+	})
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !found:
+		return fmt.Errorf("%w: %s; no pass is to blame, but the way to the graph and back", ErrValues, what)
+	}
+	return fmt.Errorf("%w: %s; to blame: %v", ErrValues, what, culprit)
+}
+
+// random reports whether the computation as compiled draws random numbers.
+func (p *Plan) random() bool {
+	for i := range p.Compiled.Commands {
+		cmd := &p.Compiled.Commands[i]
+		if cmd.Type != computation.Propagate {
+			continue
+		}
+		c := p.Compiled.Component(p.Net, cmd.Arg1)
+		id, ok := c.(component.Identity)
+		if c.Properties().Has(component.Random) && !(ok && id.IsIdentity()) {
+			return true
+		}
+	}
+	return false
+}
+
+// repairs reports whether a backward part runs recurrent cells that repair themselves.
+func (p *Plan) repairs() bool {
+	return slices.ContainsFunc(p.Compiled.Commands, func(cmd computation.Command) bool {
+		return cmd.Type.IsBackprop() && strings.HasSuffix(p.Compiled.Component(p.Net, cmd.Arg1).Type(), "NonlinearityComponent")
+	})
+}
+
+// differs says where r differs from what is wanted, "" if nowhere.
+func (r *Results) differs(want *Results, outputsOnly bool) string {
+	both := [][2][]Named{{r.Outputs, want.Outputs}, {r.InputDerivs, want.InputDerivs}}
+	if outputsOnly {
+		both = both[:1]
+	}
+	for _, lists := range both {
+		for i, w := range lists[1] {
+			var d distance
+			for k := range w.Matrix.Rows {
+				d.add(kernel.Row(lists[0][i].Matrix, k), kernel.Row(w.Matrix, k))
+			}
+			if d.large() {
+				return fmt.Sprintf("%s differs by %.1e of its norm", w.Name, d.relative())
+			}
+		}
+	}
+	if want.Gradient == nil || outputsOnly {
+		return ""
+	}
+	for i, c := range want.Gradient.Components {
+		u, ok := c.(component.UpdatableComponent)
+		if !ok {
+			continue
+		}
+		var d distance
+		d.add(component.Vectorize(r.Gradient.Components[i].(component.UpdatableComponent), nil), component.Vectorize(u, nil))
+		if d.large() {
+			return fmt.Sprintf("the gradient of %s differs by %.1e of its norm", want.Gradient.ComponentNames[i], d.relative())
+		}
+	}
+	return ""
+}
+
+// distance is the square of the norm of a difference, and of what is wanted. Elements that are wanted NaN or infinite must be the
+// same.
+type distance struct{ difference, wanted float64 }
+
+func (d *distance) add(got, want []float32) {
+	for i, w := range want {
+		x, y := float64(got[i]), float64(w)
+		if x == y || x != x && y != y {
+			if !math.IsInf(y, 0) && y == y {
+				d.wanted += y * y
+			}
+			continue
+		}
+		d.difference += (x - y) * (x - y)
+		d.wanted += y * y
+	}
+}
+
+func (d *distance) relative() float64 { return math.Sqrt(d.difference / d.wanted) }
+
+func (d *distance) large() bool { return !(d.difference <= debugTolerance*debugTolerance*d.wanted) }

@@ -1,0 +1,80 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+const debugConfig = `
+input-node name=input dim=4
+component name=a type=NaturalGradientAffineComponent input-dim=12 output-dim=6
+component-node name=a component=a input=Append(Offset(input, -1), input, Offset(input, 1))
+component name=r type=RectifiedLinearComponent dim=6
+component-node name=r component=r input=a
+component name=b type=AffineComponent input-dim=6 output-dim=3
+component-node name=b component=b input=Sum(r, Scale(0.5, Offset(r, 1)))
+output-node name=output input=b`
+
+// TestDebugMode: a rule that changes values is named, and the rules of the standard database are not.
+func TestDebugMode(t *testing.T) {
+	nn, err := nnet3.ParseConfig(strings.NewReader(debugConfig), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The rule forgets one of the terms of a sum.
+	forget := rewrite.Rule{
+		Name: "forget", Doc: "forgets a term", On: []rewrite.Track{rewrite.TrackType[*lower.Assemble]()},
+		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+			op := a.Op().(*lower.Assemble)
+			if len(op.Terms) != 2 || op.Terms[1].Scale == 1 && op.Terms[0].Scale == 1 {
+				return c.Miss("no scaled sum of two"), nil
+			}
+			return rewrite.Replace(lower.NewAssemble(op.Rows, op.Cols, lower.CloneTerms(nil, op.Terms[:1]), a.Inputs())), nil
+		},
+	}
+	build := func(query string, train bool, with ...rewrite.NodeRewriter) error {
+		db := passes.Default()
+		for _, r := range with {
+			if err := db.Add(optdb.Entry{Name: "late", Doc: "a pass of the test", Rewriter: rewrite.In2Out("late", r), Position: 1.95, Tags: []string{"fast_run"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		q, err := optdb.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt, err := db.Build(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := NewRequest(nn, Chunk{Frames: 7, Derivative: train})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Build(context.Background(), nn, req, Options{Optimizer: opt})
+		return err
+	}
+	for _, train := range []bool{false, true} {
+		for _, query := range []string{"debug", "debug -inplace", "debug -fusion"} {
+			if err := build(query, train); err != nil {
+				t.Errorf("%s, training %t: %v", query, train, err)
+			}
+		}
+		if err := build("fast_run", train, forget); err != nil {
+			t.Errorf("not in debug mode: %v", err)
+		}
+		err := build("debug", train, forget)
+		if !errors.Is(err, ErrValues) || !strings.Contains(err.Error(), "late/forget: ") || !strings.Contains(err.Error(), "output differs by") {
+			t.Errorf("a rule that changes values, training %t: %v", train, err)
+		}
+	}
+}
