@@ -18,17 +18,9 @@ func FuseEpilogue() rewrite.Rule {
 			if !plain(op) || op.Precomputed != nil && !isIdentity(op.C) || len(a.Inputs()) != 1 {
 				return c.Miss("%s has an effect or looks at other rows", op.Name), nil
 			}
-			x := a.Inputs()[0]
-			inner, ok := ownerOp[lower.Propagate](x)
-			if !ok || !plain(inner) || inner.Accumulate {
-				return c.Miss("the input is no component's plain result"), nil
-			}
-			if len(x.Clients()) != 1 {
-				return c.Miss("the result of %s has other uses", inner.Name), nil
-			}
-			product, ok := component.NewProduct(inner.C)
+			inner, product, ok := productBelow(c, a)
 			if !ok {
-				return c.Miss("%s is not affine", inner.Name), nil
+				return rewrite.Result{}, nil
 			}
 			fused, ok := product.Follow(op.C)
 			if !ok {
@@ -36,10 +28,29 @@ func FuseEpilogue() rewrite.Rule {
 			}
 			out := inner
 			out.Component = lower.Component{C: fused, Number: -1, Name: inner.Name + "+" + op.Name}
-			v := fgraph.NewApply(out, x.Owner().Inputs(), a.Out().Type()).Out()
-			return rewrite.Result{Outputs: []*fgraph.Variable{v}}, nil
+			return rewrite.Replace(fgraph.NewApply(out, a.Inputs()[0].Owner().Inputs(), a.Out().Type()).Out()), nil
 		},
 	}
+}
+
+// productBelow returns the product that makes the input of a, if it does nothing else and nobody else reads its result. If not, c
+// is told why.
+func productBelow(c *rewrite.Context, a *fgraph.Apply) (lower.Propagate, *component.Product, bool) {
+	x := a.Inputs()[0]
+	op, ok := ownerOp[lower.Propagate](x)
+	if !ok || !plain(op) || op.Accumulate {
+		c.Miss("the input is no component's plain result")
+		return op, nil, false
+	}
+	if len(x.Clients()) != 1 {
+		c.Miss("the result of %s has other uses", op.Name)
+		return op, nil, false
+	}
+	p, ok := component.NewProduct(op.C)
+	if !ok {
+		c.Miss("%s is not affine", op.Name)
+	}
+	return op, p, ok
 }
 
 // MultiplyOut makes one linear map of two, such as a transform of the features and the first layer, where that has fewer
@@ -57,17 +68,9 @@ func MultiplyOut() rewrite.Rule {
 			if !ok {
 				return c.Miss("%s is not affine", op.Name), nil
 			}
-			x := a.Inputs()[0]
-			inner, ok := ownerOp[lower.Propagate](x)
-			if !ok || !plain(inner) || inner.Accumulate {
-				return c.Miss("the input is no component's plain result"), nil
-			}
-			if len(x.Clients()) != 1 {
-				return c.Miss("the result of %s has other uses", inner.Name), nil
-			}
-			first, ok := component.NewProduct(inner.C)
+			inner, first, ok := productBelow(c, a)
 			if !ok {
-				return c.Miss("%s is not affine", inner.Name), nil
+				return rewrite.Result{}, nil
 			}
 			product, ok := outer.After(first)
 			if !ok {
@@ -75,7 +78,7 @@ func MultiplyOut() rewrite.Rule {
 			}
 			op.Component = lower.Component{C: product, Number: -1, Name: inner.Name + "·" + op.Name}
 			op.Precomputed = inner.Precomputed
-			return rewrite.Replace(fgraph.NewApply(op, x.Owner().Inputs(), a.Out().Type()).Out()), nil
+			return rewrite.Replace(fgraph.NewApply(op, a.Inputs()[0].Owner().Inputs(), a.Out().Type()).Out()), nil
 		},
 	}
 }
