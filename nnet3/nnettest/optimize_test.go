@@ -24,6 +24,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/nnettest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/nnet3pass"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -44,6 +45,10 @@ const (
 // test, and the entry of the database at fault in the report.
 func TestOptimize(t *testing.T) {
 	db := passes.Default()
+	// The networks are small: without this, none would have an affine divided.
+	if err := db.Register("split_small_affine", nnet3pass.SplitRecurrentAffine(0), 1.91, "fast_run", "nnet3", "fusion"); err != nil {
+		t.Fatal(err)
+	}
 	fast := build(t, db, fastRun)
 	entries := names(fast)
 	outputs, same := 0, 0
