@@ -27,15 +27,24 @@ func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
 }
 
 // Renew prepares p anew after elements of its matrix were changed. Nobody may be computing with p.
-func (p *Weights) Renew() {
-	set, tall := currentSet(), p.tall
-	if set != p.set {
-		*p = *newWeights(set, p.w, tall)
+func (p *Weights) Renew() { p.become(p.w, p.tall) }
+
+// SetTransposed makes of p, which may be zero, what NewTransposedWeights makes of w, in the memory of p if that is enough. Nobody
+// may be computing with p.
+func (p *Weights) SetTransposed(w Matrix) { p.become(w, true) }
+
+func (p *Weights) become(w Matrix, tall bool) {
+	checkData(w)
+	p.w, p.tall, p.set = w, tall, currentSet()
+	if p.set == blasSet {
 		return
 	}
-	if set != blasSet {
-		p.pack()
+	n := p.size()
+	if cap(p.panels) < n {
+		p.panels = alignedFloats(n)
 	}
+	p.panels = p.panels[:n]
+	p.pack()
 }
 
 // Matrix returns the matrix that p was made of.

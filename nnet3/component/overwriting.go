@@ -75,6 +75,17 @@ func (o *Overwriting) Backprop(w *Workspace, pre Precomputed, inValue, outValue,
 		w.mulBackward(m, outDeriv, inDeriv, false)
 		return o.base.(Backpropper).Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, kernel.Matrix{})
 	}
+	if t, ok := o.base.(*Tdnn); ok {
+		if err := checkBackprop(t, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
+			return err
+		}
+		x, err := t.indexes(pre, inDeriv.Rows, outDeriv.Rows)
+		if err != nil {
+			return err
+		}
+		t.inputDeriv(w, x, outDeriv, inDeriv, false)
+		return t.Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, kernel.Matrix{})
+	}
 	kernel.Fill(inDeriv, 0)
 	return o.base.(Backpropper).Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
 }

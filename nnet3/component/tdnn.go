@@ -229,11 +229,7 @@ func (c *Tdnn) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDer
 		if inDeriv.Rows != inValue.Rows {
 			return shapeError(c, "backprop", inDeriv, outDeriv)
 		}
-		for i := range c.blocks {
-			for _, r := range x.Runs[i] {
-				kernel.MulNN(1, r.output(outDeriv), c.blocks[i].m, 1, r.input(inDeriv))
-			}
-		}
+		c.inputDeriv(w, x, outDeriv, inDeriv, true)
 	}
 	u, ok := toUpdate.(*Tdnn)
 	if !ok || u.learningRate == 0 {
@@ -249,6 +245,59 @@ func (c *Tdnn) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDer
 		u.blocks[i].changed()
 	}
 	return nil
+}
+
+// inputDeriv computes dx(t+o_i) = Σ_i dy(t)·W_i, or adds that to dx.
+func (c *Tdnn) inputDeriv(w *Workspace, x *TdnnIndexes, dy, dx kernel.Matrix, accumulate bool) {
+	if !inOnePiece(x.Runs) {
+		if !accumulate {
+			kernel.Fill(dx, 0)
+		}
+		for i := range c.blocks {
+			for _, r := range x.Runs[i] {
+				w.mulBackward(&c.blocks[i], r.output(dy), r.input(dx), true)
+			}
+		}
+		return
+	}
+	// Each row of dx is written once, by one sum of products. Between two edges the rows take part in the same products.
+	edges := w.rowEdges(x)
+	for k := range edges[1:] {
+		first, last := edges[k], edges[k+1]
+		segs := w.segments(len(c.blocks))[:0]
+		for i := range c.blocks {
+			if r := x.Runs[i][0]; r.In <= first && last <= r.In+r.Count {
+				segs = append(segs, kernel.Segment{X: kernel.Rows(dy, int(r.Out+first-r.In), int(last-first)), W: w.transposed(i, &c.blocks[i])})
+			}
+		}
+		part := kernel.Rows(dx, int(first), int(last-first))
+		switch {
+		case len(segs) > 0:
+			kernel.MulSegments(segs, kernel.Epilogue{Accumulate: accumulate}, part)
+		case !accumulate:
+			kernel.Fill(part, 0)
+		}
+	}
+}
+
+// inOnePiece reports whether each block takes rows that lie together.
+func inOnePiece(runs [][]Run) bool {
+	for _, rs := range runs {
+		if len(rs) != 1 || rs[0].OutStep != 1 || rs[0].InStep != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// rowEdges lists where the rows of the runs begin and end in the input, and the input itself, in order, each once.
+func (w *Workspace) rowEdges(x *TdnnIndexes) []int32 {
+	w.edges = append(w.edges[:0], 0, int32(x.InputRows))
+	for _, rs := range x.Runs {
+		w.edges = append(w.edges, rs[0].In, rs[0].In+rs[0].Count)
+	}
+	slices.Sort(w.edges)
+	return slices.Compact(w.edges)
 }
 
 // Prepare makes the forms of the W_i that products are fast with.

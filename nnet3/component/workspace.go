@@ -25,6 +25,8 @@ type Workspace struct {
 
 	run      int // number of the run that began last; 0 before the first
 	backward []backwardWeights
+	each     []*kernel.Weights // see transposed
+	edges    []int32
 }
 
 // Begin says that a computation begins, during which nobody else changes parameters. A component that runs backward again and
@@ -157,6 +159,18 @@ type memoMatrix struct{ kernel.Matrix }
 
 // maxMemos is how many memos a workspace keeps for reuse.
 const maxMemos = 256
+
+// transposed returns the prepared transpose of weights, good until the next call with the same number.
+func (w *Workspace) transposed(number int, p *weights) *kernel.Weights {
+	if b := w.backwardOf(p); b != nil {
+		return b
+	}
+	for len(w.each) <= number {
+		w.each = append(w.each, new(kernel.Weights))
+	}
+	w.each[number].SetTransposed(p.m)
+	return w.each[number]
+}
 
 // newMemo returns a matrix with undefined contents for a memo. If it comes back (free), it is used again.
 func (w *Workspace) newMemo(rows, cols int) *memoMatrix {
