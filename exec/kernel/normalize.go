@@ -31,14 +31,11 @@ func NormalizeRowDeriv(dx, x, dy []float32, rms float32) {
 		g = -f * f * f / d * Dot(dy, x)
 	}
 	if len(x) > 0 && &dx[0] == &dy[0] {
-		for j, v := range x {
-			dx[j] = f*dy[j] + g*v
-		}
-		return
+		bestSet.scale(dx, dy, f)
+	} else {
+		bestSet.addScaled(dx, dy, f)
 	}
-	for j, v := range x {
-		dx[j] += f*dy[j] + g*v
-	}
+	bestSet.addScaled(dx, x, g)
 }
 
 // Standardize sets y to (x - mean)·scale, with an element of mean and scale for each column.

@@ -81,10 +81,7 @@ func multiplyByMask(dst, src, mask kernel.Matrix, rows []int32) {
 	for i, r := range rows {
 		d, s, m := kernel.Row(dst, i), kernel.Row(src, i), kernel.Row(mask, int(r))
 		for len(d) > 0 {
-			db, sb := d[:len(m)], s[:len(m)]
-			for j, f := range m {
-				db[j] = sb[j] * f
-			}
+			kernel.MulVec(d[:len(m)], s[:len(m)], m)
 			d, s = d[len(m):], s[len(m):]
 		}
 	}
