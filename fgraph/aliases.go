@@ -61,8 +61,8 @@ const none = -1
 
 // at returns the entry of v, which is valid until the next call.
 func (al *aliases) at(v *Variable) *alias {
-	for int(v.id) >= len(al.of) {
-		al.of = append(al.of, alias{})
+	if n := int(v.id) + 1; n > len(al.of) {
+		al.of = append(al.of, make([]alias, n-len(al.of)+n/4)...)
 	}
 	e := &al.of[v.id]
 	if e.v != v {

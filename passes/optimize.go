@@ -14,7 +14,7 @@ import (
 // commands again. A computation of several segments, such as a looped one, goes through segment by segment. An optimizer that
 // selects nothing returns c itself. c is not changed. rec may be nil.
 func Optimize(ctx context.Context, c *computation.Computation, net lower.Network, opt *optdb.Optimizer, rec *profile.Recorder) (*computation.Computation, error) {
-	if len(opt.Entries()) == 0 {
+	if opt.Empty() {
 		return c, nil
 	}
 	chain, err := lower.LowerChain(c, net)

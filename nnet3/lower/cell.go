@@ -50,11 +50,13 @@ func (s *Storage) makeCells(n int32) {
 	if full.Empty() {
 		return
 	}
-	v.grid.rows, v.grid.cols = []int32{0, v.rows}, []int32{0, v.cols}
+	rows, cols := append(s.rowEdges[:0], 0, v.rows), append(s.colEdges[:0], 0, v.cols)
 	cut := func(r Rect) {
-		if r != full {
-			v.grid.rows = append(v.grid.rows, r.R0, r.R1)
-			v.grid.cols = append(v.grid.cols, r.C0, r.C1)
+		if r.R0 != 0 || r.R1 != v.rows {
+			rows = append(rows, r.R0, r.R1)
+		}
+		if r.C0 != 0 || r.C1 != v.cols {
+			cols = append(cols, r.C0, r.C1)
 		}
 	}
 	for i := range v.reads {
@@ -63,10 +65,8 @@ func (s *Storage) makeCells(n int32) {
 	for k := v.terms[0]; k < v.terms[1]; k++ {
 		cut(s.terms[k].Dst())
 	}
-	for _, e := range [2]*[]int32{&v.grid.rows, &v.grid.cols} {
-		slices.Sort(*e)
-		*e = slices.Compact(*e)
-	}
+	s.rowEdges, s.colEdges = rows, cols
+	v.grid.rows, v.grid.cols = edgeList(rows), edgeList(cols)
 	g := &v.grid
 	nc := len(g.cols) - 1
 	g.cells = make([]cell, (len(g.rows)-1)*nc)
@@ -86,9 +86,19 @@ func (s *Storage) makeCells(n int32) {
 		}
 	}
 	for i := range g.cells {
-		c := &g.cells[i]
-		slices.SortStableFunc(c.terms, func(a, b int32) int { return int(s.terms[a].event - s.terms[b].event) })
+		if c := &g.cells[i]; len(c.terms) > 1 {
+			slices.SortStableFunc(c.terms, func(a, b int32) int { return int(s.terms[a].event - s.terms[b].event) })
+		}
 	}
+}
+
+// edgeList is a list of edges in order, each once.
+func edgeList(edges []int32) []int32 {
+	if len(edges) > 2 {
+		slices.Sort(edges)
+		edges = slices.Compact(edges)
+	}
+	return slices.Clone(edges)
 }
 
 // listReads lists in each cell of a value the reads that may matter: the last ones, which end the cell's life, and those of terms
@@ -96,6 +106,16 @@ func (s *Storage) makeCells(n int32) {
 // rectangle around rows that are read one by one counts as read.
 func (s *Storage) listReads(v *value) {
 	g := &v.grid
+	if len(v.reads) == 1 {
+		i0, i1, j0, j1 := g.within(v.reads[0].rect)
+		for i := i0; i < i1; i++ {
+			for j := j0; j < j1; j++ {
+				c := &g.cells[g.at(i, j)]
+				c.reads = append(c.reads, 0)
+			}
+		}
+		return
+	}
 	order := make([]int32, len(v.reads))
 	for k := range order {
 		order[k] = int32(k)

@@ -48,7 +48,8 @@ func (t *target) program(p *Program) error {
 		}
 	}
 	s.makeSlots()
-	e := &emission{target: t, s: s, memos: make([]int32, p.Graph.NumVariableIDs()), lins: make([]*filled, len(s.values)), left: make([]int32, len(s.values))}
+	e := &emission{target: t, s: s, memos: make([]int32, p.Graph.NumVariableIDs()), lins: make([]*filled, len(s.values)),
+		left: make([]int32, len(s.values)), partOf: make([]int32, len(s.values))}
 	if err := e.matrices(); err != nil {
 		return err
 	}
@@ -73,6 +74,8 @@ type emission struct {
 	lins      []*filled // by value: what of an assembled value is written already
 	left      []int32   // by value: how many of its terms are still to come
 	pending   []*term   // of the present event: what is still to be moved
+	seen      []bool    // scratch
+	partOf    []int32   // by value; scratch, zero between uses
 	err       error
 }
 

@@ -150,64 +150,109 @@ func (g *grouping) retire(terms []int) {
 func (e *emission) present(t *term) (some, none bool) {
 	f := e.filledOf(t.lin)
 	a, b := f.span(t.DstCol, t.DstCol+t.NumCols)
-	for i := range t.NumRows {
-		row := t.Pair(i).Dst
-		for j := a; j < b; j++ {
-			if f.mask[j*int(f.rows)+int(row)] {
-				some = true
-			} else {
-				none = true
-			}
-		}
-	}
-	return some, none
+	return f.present(&t.Term, a, b)
 }
 
 // disjoint is the part of the members that can be one command: no two write, or for a scatter read, the same row.
 func (e *emission) disjoint(k groupKey, members []int) []int {
 	lo, hi := e.hull(k, members)
-	seen := make([]bool, hi-lo)
-	var dst map[[2]int32][]int32 // for a scatter: the first columns of what is written, by value and row
-	if k.scatter {
-		dst = make(map[[2]int32][]int32)
-	}
-	overlaps := func(t *term, row int32) bool {
-		return slices.ContainsFunc(dst[[2]int32{t.lin, row}], func(col int32) bool { return max(col-t.DstCol, t.DstCol-col) < k.cols })
-	}
-	var kept []int
+	seen := slices.Grow(e.seen[:0], int(hi-lo))[:hi-lo]
+	clear(seen)
+	e.seen = seen
+	written := writtenRows{e: e, cols: k.cols}
+	kept := make([]int, 0, len(members))
 	for _, i := range members {
 		t := e.pending[i]
-		ok := true
-		for j := range t.NumRows {
-			p := t.Pair(j)
-			if k.scatter {
-				ok = ok && !seen[p.Src-lo] && !overlaps(t, p.Dst)
-			} else {
-				ok = ok && !seen[p.Dst-lo]
+		// The same term must not name a row twice either.
+		n := int32(0)
+		for ; n < t.NumRows; n++ {
+			row := t.row(n, k.scatter) - lo
+			if seen[row] {
+				break
 			}
+			seen[row] = true
 		}
-		if ok {
-			// The same term must not name a row twice either.
-			for j := range t.NumRows {
-				p := t.Pair(j)
-				if k.scatter {
-					ok = ok && !seen[p.Src-lo]
-					seen[p.Src-lo] = true
-					at := [2]int32{t.lin, p.Dst}
-					dst[at] = append(dst[at], t.DstCol)
-				} else {
-					seen[p.Dst-lo] = true
-				}
-			}
-		}
-		if ok {
+		if n == t.NumRows && (!k.scatter || written.add(i)) {
 			kept = append(kept, i)
+			continue
+		}
+		for n--; n >= 0; n-- {
+			seen[t.row(n, k.scatter)-lo] = false
 		}
 	}
+	written.forget()
 	if !k.scatter && !k.add && !e.holesFree(k, kept) {
 		return nil
 	}
 	return e.withoutGaps(k, kept)
+}
+
+// row is row i that the term takes, or that it writes.
+func (t *Term) row(i int32, taken bool) int32 {
+	if p := t.Pair(i); taken {
+		return p.Src
+	} else {
+		return p.Dst
+	}
+}
+
+// writtenRows knows what the terms of a scatter write, all of them as many columns.
+type writtenRows struct {
+	e      *emission
+	cols   int32
+	values []int32       // the values that are written
+	parts  []writtenPart // of each of them; emission.partOf knows which, from 1
+}
+
+// writtenPart is what is written of one value.
+type writtenPart struct {
+	hull  Rect
+	terms []int
+	rows  map[int32][]int32 // by row: the first columns of what is written; nil as long as only the hull has been looked at
+}
+
+// add adds what term i writes, unless something of it is written already. It reports whether it did.
+func (w *writtenRows) add(i int) bool {
+	t := w.e.pending[i]
+	d := t.Dst()
+	n := w.e.partOf[t.lin]
+	if n == 0 {
+		w.values, w.parts = append(w.values, t.lin), append(w.parts, writtenPart{hull: d, terms: []int{i}})
+		w.e.partOf[t.lin] = int32(len(w.parts))
+		return true
+	}
+	p := &w.parts[n-1]
+	if p.rows == nil && p.hull.Overlaps(d) {
+		p.rows = make(map[int32][]int32)
+		for _, o := range p.terms {
+			w.note(p, w.e.pending[o])
+		}
+	}
+	if p.rows != nil {
+		overlaps := func(col int32) bool { return max(col-t.DstCol, t.DstCol-col) < w.cols }
+		for j := range t.NumRows {
+			if slices.ContainsFunc(p.rows[t.Pair(j).Dst], overlaps) {
+				return false
+			}
+		}
+		w.note(p, t)
+	}
+	p.hull, p.terms = p.hull.Union(d), append(p.terms, i)
+	return true
+}
+
+// forget makes room for another list.
+func (w *writtenRows) forget() {
+	for _, n := range w.values {
+		w.e.partOf[n] = 0
+	}
+}
+
+func (w *writtenRows) note(p *writtenPart, t *term) {
+	for j := range t.NumRows {
+		row := t.Pair(j).Dst
+		p.rows[row] = append(p.rows[row], t.DstCol)
+	}
 }
 
 // withoutGaps is the largest part of the members between whose rows there is nothing but rows of the same value: where the
@@ -305,6 +350,9 @@ func (e *emission) holesFree(k groupKey, members []int) bool {
 	f := e.filledOf(k.value)
 	a, b := f.span(k.col, k.col+k.cols)
 	lo, hi := e.hull(k, members)
+	if !f.untouched(lo, hi, a, b) {
+		return false
+	}
 	written := make([]bool, hi-lo)
 	for _, i := range members {
 		t := e.pending[i]
@@ -313,12 +361,7 @@ func (e *emission) holesFree(k groupKey, members []int) bool {
 			written[r-lo] = true
 		}
 	}
-	for r := lo; r < hi; r++ {
-		if !f.untouched(r, a, b) || !written[r-lo] {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(written, false)
 }
 
 // gather emits rows of one value that come from several places. Rows between those that are written are set to zero by a
@@ -347,9 +390,7 @@ func (e *emission) gather(k groupKey, members []int) {
 	}
 	out := e.view(k.value, Rect{lo, hi, k.col, k.col + k.cols})
 	e.emit(computation.Command{Type: typ, Alpha: k.scale, Arg1: out, Arg2: e.pairList(pairs)})
-	for r := lo; r < hi; r++ {
-		f.set(r, a, b)
-	}
+	f.setRows(lo, hi, a, b)
 }
 
 // scatter emits rows of one value that go to several places.
@@ -377,9 +418,7 @@ func (e *emission) scatter(k groupKey, members []int) {
 		t := e.pending[i]
 		f := e.filledOf(t.lin)
 		a, b := f.span(t.DstCol, t.DstCol+t.NumCols)
-		for j := range t.NumRows {
-			f.set(t.Pair(j).Dst, a, b)
-		}
+		f.setTerm(&t.Term, a, b)
 	}
 	in := e.view(k.value, Rect{lo, hi, k.col, k.col + k.cols})
 	e.emit(computation.Command{Type: typ, Alpha: k.scale, Arg1: in, Arg2: e.pairList(pairs)})

@@ -20,6 +20,11 @@ type mergeLog struct {
 	made    []int32    // occupations that were put into one
 }
 
+// emptied is the log without what it lists.
+func (l *mergeLog) emptied() mergeLog {
+	return mergeLog{placed: l.placed[:0], heads: l.heads[:0], removed: l.removed[:0], made: l.made[:0]}
+}
+
 // cellHead is the first occupation that a cell had.
 type cellHead struct {
 	cellRef
@@ -98,14 +103,22 @@ func (s *Storage) fits(m *merge) bool {
 func (t *Transaction) affords(m *merge) bool {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
-	s.book(m.into, -1)
-	s.book(m.from, -1)
 	first, last := min(into.first, from.first), max(into.last, from.last)
-	bytes := 4 * into.rect.Union(from.rect.Shift(m.dr, m.dc)).Area()
+	union := into.rect.Union(from.rect.Shift(m.dr, m.dc))
+	if union == into.rect && first == into.first && last == into.last {
+		return true // there is nothing but one base less
+	}
+	s.book(m.from, -1)
+	bytes := 4 * union.Area()
+	if first == into.first && last == into.last {
+		bytes -= 4 * into.rect.Area() // in one step
+	} else {
+		s.book(m.into, -1)
+		defer s.book(m.into, 1)
+	}
 	s.peak.add(first, last, bytes)
 	ok := s.peak.max() <= t.budget
 	s.peak.add(first, last, -bytes)
-	s.book(m.into, 1)
 	s.book(m.from, 1)
 	return ok
 }
@@ -379,8 +392,8 @@ func (t *Transaction) untry(m *merge) {
 func (t *Transaction) finish(m *merge) {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
-	s.book(m.into, -1)
-	s.book(m.from, -1)
+	t.book(m.into, -1)
+	t.book(m.from, -1)
 	for _, k := range t.log.placed[m.placed:] {
 		s.terms[k].placed = true
 	}
@@ -396,7 +409,9 @@ func (t *Transaction) finish(m *merge) {
 	into.tree = m.tree
 	into.first, into.last = m.first, m.last
 	from.gone = true
-	s.book(m.into, 1)
+	s.stamp++
+	into.stamp = s.stamp
+	t.book(m.into, 1)
 	t.merges = append(t.merges, *m)
 }
 

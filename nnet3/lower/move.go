@@ -12,6 +12,7 @@ type filled struct {
 	rows  int32
 	bands []int32 // the edges of the bands, ascending
 	mask  []bool  // [band][row]
+	some  bool    // whether anything is written
 }
 
 func (e *emission) filledOf(n int32) *filled {
@@ -19,10 +20,12 @@ func (e *emission) filledOf(n int32) *filled {
 		return e.lins[n]
 	}
 	v := &e.s.values[n]
-	f := &filled{rows: v.rows, bands: []int32{0, v.cols}}
+	f := &filled{rows: v.rows, bands: append(make([]int32, 0, 8), 0, v.cols)}
 	for k := v.terms[0]; k < v.terms[1]; k++ {
-		d := e.s.terms[k].Dst()
-		f.bands = append(f.bands, d.C0, d.C1)
+		t := &e.s.terms[k]
+		if n := len(f.bands); f.bands[n-2] != t.DstCol || f.bands[n-1] != t.DstCol+t.NumCols {
+			f.bands = append(f.bands, t.DstCol, t.DstCol+t.NumCols)
+		}
 	}
 	slices.Sort(f.bands)
 	f.bands = slices.Compact(f.bands)
@@ -39,20 +42,64 @@ func (f *filled) span(c0, c1 int32) (int, int) {
 	return a, b
 }
 
-func (f *filled) set(row int32, a, b int) {
+// band is the mask of the rows [lo, hi) of band j.
+func (f *filled) band(j int, lo, hi int32) []bool {
+	return f.mask[j*int(f.rows)+int(lo) : j*int(f.rows)+int(hi)]
+}
+
+// setRows notes that the bands [a, b) of the rows [lo, hi) are written.
+func (f *filled) setRows(lo, hi int32, a, b int) {
+	f.some = true
 	for j := a; j < b; j++ {
-		f.mask[j*int(f.rows)+int(row)] = true
+		band := f.band(j, lo, hi)
+		for i := range band {
+			band[i] = true
+		}
 	}
 }
 
-// untouched reports whether nothing of the bands [a, b) of the row is written.
-func (f *filled) untouched(row int32, a, b int) bool {
+// setTerm notes that what the term writes, which are the bands [a, b) of its rows, is written.
+func (f *filled) setTerm(t *Term, a, b int) {
+	if t.Rows == nil {
+		f.setRows(t.DstRow, t.DstRow+t.NumRows, a, b)
+		return
+	}
+	f.some = true
 	for j := a; j < b; j++ {
-		if f.mask[j*int(f.rows)+int(row)] {
+		band := f.band(j, 0, f.rows)
+		for _, p := range t.Rows {
+			band[p.Dst] = true
+		}
+	}
+}
+
+// untouched reports whether nothing of the bands [a, b) of the rows [lo, hi) is written.
+func (f *filled) untouched(lo, hi int32, a, b int) bool {
+	for j := a; j < b && f.some; j++ {
+		if slices.Contains(f.band(j, lo, hi), true) {
 			return false
 		}
 	}
 	return true
+}
+
+// present tells whether some and whether none of the bands [a, b) of the term's rows are written; both are true where it is mixed.
+func (f *filled) present(t *Term, a, b int) (some, none bool) {
+	if !f.some {
+		return false, true
+	}
+	for j := a; j < b; j++ {
+		if t.Rows == nil {
+			band := f.band(j, t.DstRow, t.DstRow+t.NumRows)
+			some, none = some || slices.Contains(band, true), none || slices.Contains(band, false)
+			continue
+		}
+		band := f.band(j, 0, f.rows)
+		for _, p := range t.Rows {
+			some, none = some || band[p.Dst], none || !band[p.Dst]
+		}
+	}
+	return some, none
 }
 
 // batch emits the terms of one event, which begin at item i: first those that are in place already, which only count as
@@ -99,9 +146,7 @@ func (e *emission) placedTerm(t *term) {
 	f := e.filledOf(t.lin)
 	d := t.Dst()
 	a, b := f.span(d.C0, d.C1)
-	for r := d.R0; r < d.R1; r++ {
-		f.set(r, a, b)
-	}
+	f.setRows(d.R0, d.R1, a, b)
 	if t.Scale != 1 {
 		v := e.view(t.lin, d)
 		e.emit(computation.Command{Type: computation.MatrixCopy, Alpha: t.Scale, Arg1: v, Arg2: v})
@@ -113,10 +158,7 @@ func (e *emission) placedTerm(t *term) {
 func (e *emission) term(t *term) {
 	f := e.filledOf(t.lin)
 	a, b := f.span(t.DstCol, t.DstCol+t.NumCols)
-	some := false
-	for i := range t.NumRows {
-		some = some || !f.untouched(t.Pair(i).Dst, a, b)
-	}
+	some, _ := f.present(&t.Term, a, b)
 	if some {
 		// Adding rows to a view reads all of the view, the rows between them too.
 		d := t.Dst()
@@ -147,9 +189,7 @@ func (e *emission) term(t *term) {
 	default:
 		e.copyRows(t, f, a, b)
 	}
-	for i := range t.NumRows {
-		f.set(t.Pair(i).Dst, a, b)
-	}
+	f.setTerm(&t.Term, a, b)
 }
 
 // crosses reports whether the rows that a term takes lie between those that it writes, in one matrix.
@@ -181,15 +221,9 @@ func (e *emission) rows(t *term, typ computation.CommandType) {
 // neighbouring rows is copied by itself.
 func (e *emission) copyRows(t *term, f *filled, a, b int) {
 	d := t.Dst()
-	free := true
-	for r := d.R0; r < d.R1 && free; r++ {
-		free = f.untouched(r, a, b)
-	}
-	if free {
+	if f.untouched(d.R0, d.R1, a, b) {
 		e.rows(t, computation.CopyRows)
-		for r := d.R0; r < d.R1; r++ {
-			f.set(r, a, b)
-		}
+		f.setRows(d.R0, d.R1, a, b)
 		return
 	}
 	for lo := int32(0); lo < t.NumRows; {
@@ -241,6 +275,7 @@ func (e *emission) zeroRows(n int32, f *filled, a, b int, lo, hi int32) {
 				mask[r] = true
 				r++
 			}
+			f.some = true
 			rect := Rect{r0, r, f.bands[j], f.bands[j+1]}
 			for next < len(open) && open[next].R0 < r0 {
 				next++

@@ -25,8 +25,24 @@ func NewFill(rows, cols int32, value float32) *fgraph.Variable {
 	return fgraph.NewApply(Fill{rows, cols, value}, nil, MatrixType{Rows: rows, Cols: cols}).Out()
 }
 
+// EqualOp reports whether the other op is the same.
+func (o Fill) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
+
+// HashOp agrees with EqualOp.
+func (o Fill) HashOp() uint64 {
+	return uint64(newHash().add(o.Rows).add(o.Cols).add(int32(math.Float32bits(o.Value + 0)))) // +0 turns -0 into 0
+}
+
 // Block is a rectangle of its input, a view that costs nothing.
 type Block struct{ Rect }
+
+// EqualOp reports whether the other op is the same.
+func (o Block) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
+
+// HashOp agrees with EqualOp.
+func (o Block) HashOp() uint64 {
+	return uint64(newHash().add(o.R0).add(o.R1).add(o.C0).add(o.C1))
+}
 
 // String prints the rectangle as rows and columns, the ends excluded.
 func (o Block) String() string { return fmt.Sprintf("Block{%d:%d,%d:%d}", o.R0, o.R1, o.C0, o.C1) }
@@ -302,6 +318,12 @@ func (o Propagate) String() string {
 	return "Propagate{" + o.Name + "}"
 }
 
+// EqualOp reports whether the other op runs the same component in the same way. Components are pointers, and are compared as such.
+func (o Propagate) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
+
+// HashOp agrees with EqualOp. Ops that differ are mostly told apart by their inputs, so that a few fields are enough.
+func (o Propagate) HashOp() uint64 { return uint64(newHash().add(o.Number).add(o.Instance)) }
+
 // InputAdded is the number of the input that holds what an accumulating op adds to, -1 for another op.
 func (o Propagate) InputAdded() int {
 	switch {
@@ -344,6 +366,12 @@ func (o Backprop) String() string {
 	}
 	return "Backprop{" + o.Name + "}"
 }
+
+// EqualOp reports whether the other op runs the same component in the same way. Components are pointers, and are compared as such.
+func (o Backprop) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
+
+// HashOp agrees with EqualOp. Ops that differ are mostly told apart by their inputs, so that a few fields are enough.
+func (o Backprop) HashOp() uint64 { return uint64(newHash().add(o.Number).add(o.Instance)) }
 
 // InputDeriv is the number of the input that holds dy.
 func (o Backprop) InputDeriv() int {

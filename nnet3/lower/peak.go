@@ -19,23 +19,32 @@ func newPeakTree(events int) *peakTree {
 // max is the peak.
 func (t *peakTree) max() int64 { return t.most[1] }
 
-// add adds bytes to the events first to last, both included.
+// add adds bytes to the events first to last, both included. Going up from both ends, a node that lies between them with all of
+// its range is the left child of the path on the right, or the right child of the path on the left.
 func (t *peakTree) add(first, last int32, bytes int64) {
-	t.update(1, 0, t.n, int(first), int(last)+1, bytes)
+	l, r := int(first)+t.n, int(last)+t.n
+	t.cover(l, bytes)
+	if r != l {
+		t.cover(r, bytes)
+	}
+	for l > 1 {
+		if l/2 != r/2 {
+			if l%2 == 0 {
+				t.cover(l+1, bytes)
+			}
+			if r%2 == 1 {
+				t.cover(r-1, bytes)
+			}
+		}
+		if l, r = l/2, r/2; r != l {
+			t.most[r] = t.plus[r] + max(t.most[2*r], t.most[2*r+1])
+		}
+		t.most[l] = t.plus[l] + max(t.most[2*l], t.most[2*l+1])
+	}
 }
 
-// update recurses to the depth of the tree, the logarithm of the number of events.
-func (t *peakTree) update(node, lo, hi, a, b int, bytes int64) {
-	if b <= lo || hi <= a {
-		return
-	}
-	if a <= lo && hi <= b {
-		t.most[node] += bytes
-		t.plus[node] += bytes
-		return
-	}
-	mid := (lo + hi) / 2
-	t.update(2*node, lo, mid, a, b, bytes)
-	t.update(2*node+1, mid, hi, a, b, bytes)
-	t.most[node] = t.plus[node] + max(t.most[2*node], t.most[2*node+1])
+// cover adds bytes to all of a node's range.
+func (t *peakTree) cover(node int, bytes int64) {
+	t.most[node] += bytes
+	t.plus[node] += bytes
 }

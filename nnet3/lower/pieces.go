@@ -23,7 +23,10 @@ type pieces struct {
 	terms  []Term
 }
 
-func newPieces(matrices int) pieces { return pieces{roots: make([]int32, matrices)} }
+// newPieces makes room for the pieces of a number of commands.
+func newPieces(matrices, commands int) pieces {
+	return pieces{roots: make([]int32, matrices), all: make([]piece, 0, commands), forest: boxForest{nodes: make([]boxNode, 1, commands+1)}}
+}
 
 // empty reports whether matrix m holds nothing.
 func (p *pieces) empty(m int32) bool { return p.roots[m] == 0 }

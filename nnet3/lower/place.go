@@ -9,10 +9,16 @@ type Transaction struct {
 	budget int64
 	alone  bool // there will be one merge only
 	log    mergeLog
+	books  []booking // what the merges did to the bytes in use
 }
 
-// Begin starts a group of merges. Only one group may be open at a time.
-func (s *Storage) Begin() *Transaction { return &Transaction{s: s, budget: s.peak.max()} }
+// Begin starts a group of merges. Only one group may be open at a time, and it is not to be used after its end.
+func (s *Storage) Begin() *Transaction {
+	t := &s.open
+	t.s, t.budget, t.alone = s, s.peak.max(), false
+	t.merges, t.log, t.books = t.merges[:0], t.log.emptied(), t.books[:0]
+	return t
+}
 
 // Commit keeps the merges if the peak of bytes in use is not above what it was at Begin, and undoes them otherwise. It
 // reports whether it kept any.
@@ -32,7 +38,8 @@ func (t *Transaction) Commit() bool {
 		t.s.forest.releaseTree(from.tree)
 		from.tree, from.members = 0, nil
 	}
-	t.merges, t.log = t.merges[:0], mergeLog{}
+	t.s.kept += len(t.merges)
+	t.merges, t.log = t.merges[:0], t.log.emptied()
 	return true
 }
 
@@ -43,6 +50,9 @@ func (t *Transaction) Rollback() {
 	}
 	t.merges = t.merges[:0]
 }
+
+// Kept is how many merges were kept. As long as that stays the same, what was refused would be refused again.
+func (s *Storage) Kept() int { return s.kept }
 
 // PlaceTerm is Transaction.PlaceTerm as a transaction of its own.
 func (s *Storage) PlaceTerm(k int) bool {

@@ -1,99 +1,11 @@
 package lower
 
 import (
-	"container/heap"
 	"fmt"
 	"math"
 
 	"github.com/nnopt/nnopt/fgraph"
 )
-
-// stepKind says what a step of a schedule does.
-type stepKind uint8
-
-const (
-	stepOp      stepKind = iota // an apply runs
-	stepTerm                    // a term of an Assemble is carried out
-	stepReady                   // all terms of an Assemble are done; nothing happens
-	stepFill                    // a constant matrix is filled
-	stepAccept                  // a graph input arrives
-	stepProvide                 // a graph output leaves
-	stepMarker                  // the forward part ends
-)
-
-// step is one thing to do, and when one would like to do it.
-type step struct {
-	kind    stepKind
-	n       int32 // apply: number in the list of applies; term: number of the term; accept, provide: number of the port
-	key     int64 // the place in the original computation; smaller is earlier
-	waits   int32 // how many steps must still be done before
-	clients []int32
-}
-
-// A scheduler puts steps in an order that keeps as close to the original one as the graph allows: a step is done as soon as
-// what it needs is there and everything that stood before it in the original computation, and can be done, is done. Terms
-// carry the number of the command that they came from, so movement stays where the compiler put it: in front of the component
-// that reads the result on the way forward, behind the one that made it on the way back.
-type scheduler struct {
-	steps []step
-	queue stepQueue
-	order []int32 // the steps in the order in which they are done
-}
-
-func (s *scheduler) add(kind stepKind, n int32, key int64) int32 {
-	s.steps = append(s.steps, step{kind: kind, n: n, key: key})
-	return int32(len(s.steps) - 1)
-}
-
-// before adds the demand that step a is done before step b.
-func (s *scheduler) before(a, b int32) {
-	s.steps[a].clients = append(s.steps[a].clients, b)
-	s.steps[b].waits++
-}
-
-func (s *scheduler) run() error {
-	s.queue.steps = s.steps
-	for i := range s.steps {
-		if s.steps[i].waits == 0 {
-			heap.Push(&s.queue, int32(i))
-		}
-	}
-	for s.queue.Len() > 0 {
-		i := heap.Pop(&s.queue).(int32)
-		s.order = append(s.order, i)
-		for _, c := range s.steps[i].clients {
-			if s.steps[c].waits--; s.steps[c].waits == 0 {
-				heap.Push(&s.queue, c)
-			}
-		}
-	}
-	if len(s.order) != len(s.steps) {
-		return fmt.Errorf("lower: %d of %d steps wait for each other", len(s.steps)-len(s.order), len(s.steps))
-	}
-	return nil
-}
-
-// stepQueue orders steps by key, then by number.
-type stepQueue struct {
-	steps []step
-	heap  []int32
-}
-
-func (q *stepQueue) Len() int { return len(q.heap) }
-func (q *stepQueue) Less(i, j int) bool {
-	a, b := q.heap[i], q.heap[j]
-	if q.steps[a].key != q.steps[b].key {
-		return q.steps[a].key < q.steps[b].key
-	}
-	return a < b
-}
-func (q *stepQueue) Swap(i, j int) { q.heap[i], q.heap[j] = q.heap[j], q.heap[i] }
-func (q *stepQueue) Push(x any)    { q.heap = append(q.heap, x.(int32)) }
-func (q *stepQueue) Pop() any {
-	x := q.heap[len(q.heap)-1]
-	q.heap = q.heap[:len(q.heap)-1]
-	return x
-}
 
 const (
 	keyFirst = math.MinInt64
@@ -119,6 +31,7 @@ func (s *Storage) schedule() error {
 	for i := range b.made {
 		b.made[i] = -1
 	}
+	b.makeRoom(applies)
 	b.ports()
 	for i, a := range applies {
 		b.apply(int32(i), a)
@@ -131,6 +44,26 @@ func (s *Storage) schedule() error {
 	}
 	b.events()
 	return nil
+}
+
+// makeRoom allocates the tables at once.
+func (b *scheduleBuilder) makeRoom(applies []*fgraph.Apply) {
+	values, terms := len(b.prog.Graph.Inputs()), 0
+	for _, a := range applies {
+		switch op := a.Op().(type) {
+		case Block:
+		case *Assemble:
+			values, terms = values+1, terms+len(op.Terms)
+		default:
+			values += len(a.Outputs())
+		}
+	}
+	steps := values + terms + len(b.prog.Graph.Outputs()) + 1
+	b.values, b.terms = make([]value, 0, values), make([]term, 0, terms)
+	b.items = make([]item, 0, steps)
+	b.stepOf = make([]int32, 0, len(applies))
+	b.sched.edges = make([]stepEdge, 0, 2*steps)
+	b.sched.steps, b.sched.order = make([]step, 0, steps), make([]int32, 0, steps)
 }
 
 type scheduleBuilder struct {

@@ -87,6 +87,8 @@ type base struct {
 	exact       int32 // a member that must be all of it, because the caller owns the matrix; -1 for none
 	given       int32 // the member that the caller hands in; -1 for none
 	span        bool  // a member must span its width, and does
+	stamp       int32 // of the merge that made it what it is
+	mark        int32 // the last epoch that looked at it
 }
 
 // Storage says where each matrix value of a program lives, and when. It is a feature of the program's graph: once it is
@@ -112,10 +114,18 @@ type Storage struct {
 	trial  trial
 	epoch  int32 // of the merge that is tried
 	failed map[failedMerge]witness
+	open   Transaction
+	kept   int // how many merges were kept
 	// What merges need for a while.
 	occs, others []occupation
 	aliases      []aliased
 	dirty        []cellRef
+
+	rowEdges, colEdges []int32 // scratch
+
+	stamp    int32            // of the last merge
+	refusals map[int]*refusal // by the first of the terms
+	marked   []baseMark
 
 	changed bool // the graph was changed since Validate was last asked
 
@@ -166,6 +176,8 @@ func PlanStorage(p *Program) (*Storage, error) {
 	s.overs()
 	s.peak = newPeakTree(int(s.numEvents))
 	s.bases = make([]base, 0, len(s.values))
+	s.forest.nodes = make([]boxNode, 1, 1+2*len(s.values)+len(s.terms))
+	members := make([]int32, len(s.values))
 	for n := range s.values {
 		v := &s.values[n]
 		v.base = -1
@@ -173,7 +185,7 @@ func PlanStorage(p *Program) (*Storage, error) {
 			continue
 		}
 		v.base = int32(len(s.bases))
-		s.bases = append(s.bases, base{members: []int32{int32(n)}})
+		s.bases = append(s.bases, base{members: append(members[n:n:n+1], int32(n))})
 		s.makeCells(int32(n))
 	}
 	for n := range s.values {

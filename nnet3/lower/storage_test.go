@@ -39,7 +39,11 @@ func TestStorage(t *testing.T) {
 		flip := func(what string) bool { return rapid.Bool().Draw(t, what) }
 		s.Extend = flip("extend")
 		for range rapid.IntRange(0, 12).Draw(t, "transactions") {
-			d.transaction()
+			if flip("all of a value") {
+				d.placeAll()
+			} else {
+				d.transaction()
+			}
 		}
 		if flip("reuse") {
 			d.within("Reuse", s.Reuse)
@@ -154,6 +158,35 @@ func (d *storageDriver) transaction() {
 	if s.Peak() > peak {
 		d.Fatalf("the peak rose from %d to %d\n%s", peak, s.Peak(), d.text)
 	}
+}
+
+// placeAll tries to place all terms of a value as one. What is remembered of a refusal must be what trying again would find.
+func (d *storageDriver) placeAll() {
+	s := d.s
+	var groups [][2]int
+	s.Assembled(func(_ int64, lo, hi int) { groups = append(groups, [2]int{lo, hi}) })
+	if len(groups) == 0 {
+		return
+	}
+	g := groups[rapid.IntRange(0, len(groups)-1).Draw(d.T, "value")]
+	before, peak, kept := s.describe(), s.Peak(), s.Kept()
+	remembered := false
+	if r := s.refusals[g[0]]; r != nil && s.refusesAgain(r, g[0], g[1]) {
+		remembered = true
+		delete(s.refusals, g[0])
+	}
+	placed := s.PlaceAll(g[0], g[1])
+	switch {
+	case placed && remembered:
+		d.Fatalf("terms %v are placed, though a refusal was remembered\n%s", g, d.text)
+	case placed != (s.Kept() > kept), !placed && s.describe() != before:
+		d.Fatalf("terms %v are placed: %t, %d merges kept\n%s", g, placed, s.Kept()-kept, d.text)
+	case s.Peak() > peak:
+		d.Fatalf("the peak rose from %d to %d\n%s", peak, s.Peak(), d.text)
+	case !placed && s.PlaceAll(g[0], g[1]):
+		d.Fatalf("terms %v were refused, and are placed after all\n%s", g, d.text)
+	}
+	d.verify("after placing all terms of a value")
 }
 
 // within holds that a pass does not raise the peak, and that it counts what it does.

@@ -70,6 +70,13 @@ func (t *Term) rowRange(r0, r1 int32) (int32, int32) {
 		return lo, max(lo, min(r1-t.DstRow, t.NumRows))
 	}
 	lo := searchDst(t.Rows, r0)
+	if r1 == r0+1 { // one row, which a term mostly names once or not at all
+		hi := lo
+		for int(hi) < len(t.Rows) && t.Rows[hi].Dst == r0 {
+			hi++
+		}
+		return lo, hi
+	}
 	return lo, max(lo, searchDst(t.Rows, r1))
 }
 
@@ -177,19 +184,35 @@ func (t *Term) Through(inner *Term) (Term, bool) {
 		u.NumRows = r1 - r0
 		return u, true
 	}
-	rows := make([]RowPair, 0, t.NumRows)
-	for i := range t.NumRows {
-		p := t.Pair(i)
-		lo, hi := inner.rowRange(p.Src, p.Src+1)
-		for j := lo; j < hi; j++ {
-			rows = append(rows, RowPair{p.Dst, inner.Pair(j).Src})
-		}
-	}
+	rows := t.rowsThrough(inner)
 	if len(rows) == 0 {
 		return Term{}, false
 	}
 	u.setRows(rows)
 	return u, true
+}
+
+// rowsThrough lists the rows of t that inner makes, each with the row that inner takes for it.
+func (t *Term) rowsThrough(inner *Term) []RowPair {
+	if t.Rows == nil {
+		lo, hi := inner.rowRange(t.SrcRow, t.SrcRow+t.NumRows)
+		rows := slices.Clone(inner.Rows[lo:hi])
+		for i := range rows {
+			rows[i].Dst += t.DstRow - t.SrcRow
+		}
+		return rows
+	}
+	var rows []RowPair
+	for i, p := range t.Rows {
+		lo, hi := inner.rowRange(p.Src, p.Src+1)
+		for j := lo; j < hi; j++ {
+			if rows == nil {
+				rows = make([]RowPair, 0, len(t.Rows)-i)
+			}
+			rows = append(rows, RowPair{p.Dst, inner.Pair(j).Src})
+		}
+	}
+	return rows
 }
 
 // FirstRun is the number of pairs of rows at the beginning of the term that are consecutive on both sides.
@@ -214,6 +237,15 @@ func (t *Term) Runs() int {
 		lo = t.run(lo)
 	}
 	return n
+}
+
+// HasTwoRuns reports whether the rows of the term make up two blocks.
+func (t *Term) HasTwoRuns() bool {
+	if t.Rows == nil {
+		return false
+	}
+	cut := t.run(0)
+	return cut < t.NumRows && t.run(cut) == t.NumRows
 }
 
 // Run is the part of the term with the pairs of rows [lo, hi), which must be consecutive on both sides, as a block.

@@ -34,7 +34,7 @@ func OptimizeRowOps() rewrite.Rule {
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
 			var terms []lower.Term
 			for i := range op.Terms {
-				if t := &op.Terms[i]; !t.Contiguous() && t.Runs() == 1 {
+				if t := &op.Terms[i]; !t.Contiguous() && t.FirstRun() == t.NumRows {
 					terms = lower.CloneTerms(terms, op.Terms)
 					terms[i] = t.Run(0, t.NumRows)
 				}
@@ -50,19 +50,22 @@ func OptimizeRowOps() rewrite.Rule {
 func SplitRowOps() rewrite.Rule {
 	return assembleRule("split_row_ops", "rows listed one by one that make up two blocks are moved as two blocks",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
-			var terms []lower.Term
-			split := false
+			var terms []lower.Term // nil as long as none was split
 			for i := range op.Terms {
 				t := &op.Terms[i]
-				if t.Contiguous() || t.Runs() != 2 {
-					terms = append(terms, *t)
+				if !t.HasTwoRuns() {
+					if terms != nil {
+						terms = append(terms, *t)
+					}
 					continue
+				}
+				if terms == nil {
+					terms = append(make([]lower.Term, 0, len(op.Terms)+1), op.Terms[:i]...)
 				}
 				cut := t.FirstRun()
 				terms = append(terms, t.Run(0, cut), t.Run(cut, t.NumRows))
-				split = true
 			}
-			if !split {
+			if terms == nil {
 				return nil
 			}
 			return again(a, terms)
@@ -73,15 +76,19 @@ func SplitRowOps() rewrite.Rule {
 func MergeTerms() rewrite.Rule {
 	return assembleRule("local_merge_terms", "blocks side by side in the result and in one input are moved as one",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
-			var terms []lower.Term
-			for i := range op.Terms {
-				if n := len(terms); n > 0 && terms[n-1].Join(&op.Terms[i]) {
-					continue
-				}
-				terms = append(terms, op.Terms[i])
+			joins := false
+			for i := 1; i < len(op.Terms) && !joins; i++ {
+				t := op.Terms[i-1]
+				joins = t.Join(&op.Terms[i])
 			}
-			if len(terms) == len(op.Terms) {
+			if !joins {
 				return nil
+			}
+			terms := make([]lower.Term, 0, len(op.Terms))
+			for i := range op.Terms {
+				if n := len(terms); n == 0 || !terms[n-1].Join(&op.Terms[i]) {
+					terms = append(terms, op.Terms[i])
+				}
 			}
 			return again(a, terms)
 		})
@@ -108,17 +115,16 @@ func UselessAssemble() rewrite.Rule {
 func DropZeros() rewrite.Rule {
 	return assembleRule("local_drop_zeros", "a term of zeros adds nothing",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
+			if !slices.ContainsFunc(a.Inputs(), isZero) {
+				return nil
+			}
 			var terms []lower.Term
 			for i := range op.Terms {
-				in := a.Inputs()[op.Terms[i].Input]
-				if fill, ok := ownerOp[lower.Fill](in); !ok || fill.Value != 0 {
+				if !isZero(a.Inputs()[op.Terms[i].Input]) {
 					terms = append(terms, op.Terms[i])
 				}
 			}
-			switch len(terms) {
-			case len(op.Terms):
-				return nil
-			case 0:
+			if len(terms) == 0 {
 				return lower.NewFill(op.Rows, op.Cols, 0)
 			}
 			return again(a, terms)
@@ -129,15 +135,13 @@ func DropZeros() rewrite.Rule {
 func ThroughBlock() rewrite.Rule {
 	return assembleRule("local_assemble_through_block", "taking from a block of x is taking from x",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
-			inputs := append([]*fgraph.Variable(nil), a.Inputs()...)
+			if !slices.ContainsFunc(a.Inputs(), isBlock) {
+				return nil
+			}
+			inputs := slices.Clone(a.Inputs())
 			shown := make([]lower.Rect, len(inputs)) // by input: what it is of the matrix behind it
-			changed := false
 			for n, in := range inputs {
 				inputs[n], shown[n] = lower.Resolve(in)
-				changed = changed || inputs[n] != in
-			}
-			if !changed {
-				return nil
 			}
 			terms := slices.Clone(op.Terms)
 			for i := range terms {
@@ -153,6 +157,9 @@ func InlineAssemble() rewrite.Rule {
 	return assembleRule("local_inline_assemble", "an assemble that only one other assemble uses becomes a part of it",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
 			inner := inlinable(c, a, op)
+			if inner == nil {
+				return nil
+			}
 			// All those without constants at once: a tall matrix can be put together of as many as a recurrence has steps.
 			some, constants := false, make([]bool, len(inner))
 			for n, o := range inner {
@@ -166,6 +173,10 @@ func InlineAssemble() rewrite.Rule {
 					}
 				}
 				terms, inputs := inline(a, op, inner)
+				if multiplies(len(terms), op, inner) {
+					c.Miss("%d terms would come of it", len(terms))
+					return nil
+				}
 				return lower.NewAssemble(op.Rows, op.Cols, terms, inputs)
 			}
 			for n := range inner {
@@ -174,7 +185,7 @@ func InlineAssemble() rewrite.Rule {
 				}
 				one := make([]*lower.Assemble, len(inner))
 				one[n] = inner[n]
-				if terms, inputs := inline(a, op, one); !constantMeets(terms, inputs) {
+				if terms, inputs := inline(a, op, one); !constantMeets(terms, inputs) && !multiplies(len(terms), op, one) {
 					return lower.NewAssemble(op.Rows, op.Cols, terms, inputs)
 				}
 				c.Miss("a constant of input %d would be added to something", n)
@@ -185,6 +196,9 @@ func InlineAssemble() rewrite.Rule {
 
 // inlinable lists, by input, the Assembles whose terms can be taken over; nil where that is not so.
 func inlinable(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) []*lower.Assemble {
+	if !slices.ContainsFunc(a.Inputs(), isAssemble) {
+		return nil
+	}
 	inner := make([]*lower.Assemble, len(a.Inputs()))
 	ragged := make([]bool, len(inner)) // its terms do not have the same columns
 	for n, in := range a.Inputs() {
@@ -204,6 +218,22 @@ func inlinable(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) []*lower
 		}
 	}
 	return inner
+}
+
+// freeTerms is how many terms may come of a few that are multiplied out.
+const freeTerms = 64
+
+// multiplies reports whether terms are far more than those of the outer and the inner Assembles together, because several terms of
+// the outer one take from the same inner one. A chain of layers that add up what their input has at two times doubles its terms with
+// every layer.
+func multiplies(terms int, op *lower.Assemble, inner []*lower.Assemble) bool {
+	most := len(op.Terms)
+	for _, o := range inner {
+		if o != nil {
+			most += len(o.Terms)
+		}
+	}
+	return terms > max(most, freeTerms)
 }
 
 // inline puts the terms of the inner Assembles in place of those that take from them.
@@ -245,8 +275,18 @@ func constantMeets(terms []lower.Term, inputs []*fgraph.Variable) bool {
 	return false
 }
 
+func isBlock(v *fgraph.Variable) bool {
+	_, ok := ownerOp[lower.Block](v)
+	return ok
+}
+
 func isFill(v *fgraph.Variable) bool {
 	_, ok := ownerOp[lower.Fill](v)
+	return ok
+}
+
+func isAssemble(v *fgraph.Variable) bool {
+	_, ok := ownerOp[*lower.Assemble](v)
 	return ok
 }
 

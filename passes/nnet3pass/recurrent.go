@@ -43,7 +43,7 @@ const maxStepRows = 128
 
 // Apply divides the components one after the other.
 func (p *splitRecurrent) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	order, steps := recurrentSteps(g)
+	order, steps := p.steps(g)
 	n := 0
 	for _, c := range order {
 		if err := context.Cause(ctx); err != nil {
@@ -76,15 +76,19 @@ type step struct {
 	width   int    // of the first part
 }
 
-// recurrentSteps lists the runs of affine components that might be steps, by component, in the order of the first ones.
-func recurrentSteps(g *fgraph.FunctionGraph) (order []component.Component, steps map[component.Component][]step) {
+// steps lists the runs of affine components that might be steps, by component, in the order of the first ones.
+func (p *splitRecurrent) steps(g *fgraph.FunctionGraph) (order []component.Component, steps map[component.Component][]step) {
 	steps = make(map[component.Component][]step)
 	for a := range g.Applies() {
+		op, ok := a.Op().(lower.Propagate)
+		if !ok || op.C.InputDim()*op.C.OutputDim() < p.least {
+			continue
+		}
 		s, ok := stepOf(a)
 		if !ok {
 			continue
 		}
-		c := a.Op().(lower.Propagate).C
+		c := op.C
 		if steps[c] == nil {
 			order = append(order, c)
 		}

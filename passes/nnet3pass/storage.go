@@ -1,6 +1,7 @@
 package nnet3pass
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -96,28 +97,19 @@ func ExtendMatrices() rewrite.GraphRewriter {
 func RemoveAssignments() rewrite.GraphRewriter {
 	return &storagePass{"remove_assignments", "makes the parts of an assembled value in the place where they are wanted",
 		func(s *lower.Storage) int {
-			type lin struct {
-				elements int64
-				lo, hi   int
+			groups := assembledTerms(s)
+			// By term: how many merges were kept when it was last refused.
+			refused := make([]int, s.NumTerms())
+			for k := range refused {
+				refused[k] = -1
 			}
-			var lins []lin
-			s.Assembled(func(elements int64, lo, hi int) { lins = append(lins, lin{elements, lo, hi}) })
-			slices.SortStableFunc(lins, func(a, b lin) int { return int(b.elements - a.elements) })
 			for range 2 {
-				for _, l := range lins {
-					t := s.Begin()
-					for _, scaled := range [2]bool{false, true} { // an unscaled part in place saves a command, a scaled one only memory
-						for k := l.lo; k < l.hi; k++ {
-							if s.TermScaled(k) == scaled {
-								t.PlaceTerm(k)
-							}
-						}
-					}
-					t.Commit()
+				for _, g := range groups {
+					s.PlaceAll(g.lo, g.hi)
 				}
 				for k := s.NumTerms() - 1; k >= 0; k-- {
-					if !s.TermPlaced(k) {
-						s.PlaceTerm(k)
+					if !s.TermPlaced(k) && refused[k] != s.Kept() && !s.PlaceTerm(k) {
+						refused[k] = s.Kept()
 					}
 				}
 			}
@@ -129,6 +121,19 @@ func RemoveAssignments() rewrite.GraphRewriter {
 			}
 			return n
 		}}
+}
+
+// termGroup is the terms [lo, hi), which make one value.
+type termGroup struct {
+	elements int64 // of the value
+	lo, hi   int
+}
+
+// assembledTerms lists the terms of all assembled values, the largest values first.
+func assembledTerms(s *lower.Storage) (groups []termGroup) {
+	s.Assembled(func(elements int64, lo, hi int) { groups = append(groups, termGroup{elements, lo, hi}) })
+	slices.SortStableFunc(groups, func(a, b termGroup) int { return cmp.Compare(b.elements, a.elements) })
+	return groups
 }
 
 // ConvertAddition turns additions to zeros into copies.

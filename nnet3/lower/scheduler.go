@@ -1,0 +1,117 @@
+package lower
+
+import "fmt"
+
+// stepKind says what a step of a schedule does.
+type stepKind uint8
+
+const (
+	stepOp      stepKind = iota // an apply runs
+	stepTerm                    // a term of an Assemble is carried out
+	stepReady                   // all terms of an Assemble are done; nothing happens
+	stepFill                    // a constant matrix is filled
+	stepAccept                  // a graph input arrives
+	stepProvide                 // a graph output leaves
+	stepMarker                  // the forward part ends
+)
+
+// step is one thing to do, and when one would like to do it.
+type step struct {
+	kind    stepKind
+	n       int32 // apply: number in the list of applies; term: number of the term; accept, provide: number of the port
+	key     int64 // the place in the original computation; smaller is earlier
+	waits   int32 // how many steps must still be done before
+	clients int32 // the first edge to a step that waits for this one, from 1; 0 for none
+}
+
+// stepEdge leads to a step that waits for another one.
+type stepEdge struct{ to, next int32 }
+
+// A scheduler puts steps in an order that keeps as close to the original one as the graph allows: a step is done as soon as
+// what it needs is there and everything that stood before it in the original computation, and can be done, is done. Terms
+// carry the number of the command that they came from, so movement stays where the compiler put it: in front of the component
+// that reads the result on the way forward, behind the one that made it on the way back.
+type scheduler struct {
+	steps []step
+	edges []stepEdge
+	order []int32 // the steps in the order in which they are done
+}
+
+func (s *scheduler) add(kind stepKind, n int32, key int64) int32 {
+	s.steps = append(s.steps, step{kind: kind, n: n, key: key})
+	return int32(len(s.steps) - 1)
+}
+
+// before adds the demand that step a is done before step b.
+func (s *scheduler) before(a, b int32) {
+	s.edges = append(s.edges, stepEdge{b, s.steps[a].clients})
+	s.steps[a].clients = int32(len(s.edges))
+	s.steps[b].waits++
+}
+
+func (s *scheduler) run() error {
+	var q stepQueue
+	for i := range s.steps {
+		if s.steps[i].waits == 0 {
+			q.push(queued{s.steps[i].key, int32(i)})
+		}
+	}
+	for len(q) > 0 {
+		i := q.pop().n
+		s.order = append(s.order, i)
+		for e := s.steps[i].clients; e != 0; e = s.edges[e-1].next {
+			c := s.edges[e-1].to
+			if s.steps[c].waits--; s.steps[c].waits == 0 {
+				q.push(queued{s.steps[c].key, c})
+			}
+		}
+	}
+	if len(s.order) != len(s.steps) {
+		return fmt.Errorf("lower: %d of %d steps wait for each other", len(s.steps)-len(s.order), len(s.steps))
+	}
+	return nil
+}
+
+// queued is a step that can be done.
+type queued struct {
+	key int64
+	n   int32
+}
+
+func (a queued) before(b queued) bool { return a.key < b.key || a.key == b.key && a.n < b.n }
+
+// stepQueue is a heap of steps by key, then by number.
+type stepQueue []queued
+
+func (q *stepQueue) push(x queued) {
+	h := append(*q, x)
+	*q = h
+	i := len(h) - 1
+	for i > 0 && x.before(h[(i-1)/2]) {
+		h[i] = h[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	h[i] = x
+}
+
+func (q *stepQueue) pop() queued {
+	h := *q
+	first, x := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	*q = h
+	i := 0
+	for c := 1; c < len(h); c = 2*i + 1 {
+		if c+1 < len(h) && h[c+1].before(h[c]) {
+			c++
+		}
+		if !h[c].before(x) {
+			break
+		}
+		h[i] = h[c]
+		i = c
+	}
+	if len(h) > 0 {
+		h[i] = x
+	}
+	return first
+}

@@ -1,0 +1,52 @@
+package passes_test
+
+import (
+	"fmt"
+	"runtime/metrics"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/compile"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// TestSumsOfSums optimizes layers that each add up what the one before has at two times. Multiplied out they would be a sum of as
+// many terms as there are subsets of layers.
+func TestSumsOfSums(t *testing.T) {
+	const layers = 40
+	var text strings.Builder
+	text.WriteString("input-node name=input dim=2\ncomponent name=c type=NoOpComponent dim=2\n")
+	last, need := "input", int32(0)
+	for i := range int32(layers) {
+		fmt.Fprintf(&text, "component-node name=n%d component=c input=Sum(%s, Scale(0.5, Offset(%s, %d)))\n", i, last, last, i%7+1)
+		last, need = fmt.Sprint("n", i), need+i%7+1
+	}
+	fmt.Fprintf(&text, "output-node name=output input=%s\n", last)
+	nn, err := nnet3.ParseConfig(strings.NewReader(text.String()), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := &computation.Request{Outputs: []computation.IoSpecification{{Name: "output", Indexes: []index.Index{{T: 0}, {T: 1}}}}}
+	req.Inputs = []computation.IoSpecification{{Name: "input"}}
+	for i := range need + 2 {
+		req.Inputs[0].Indexes = append(req.Inputs[0].Indexes, index.Index{T: i})
+	}
+	c, err := compile.Compile(nn, req, compile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := runSegments(t, nn, c, []*computation.Request{req})
+	for _, query := range queries {
+		sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+		metrics.Read(sample)
+		before := sample[0].Value.Uint64()
+		optimized := optimize(t, nn, c, query)
+		metrics.Read(sample)
+		if used := sample[0].Value.Uint64() - before; used > 256<<20 {
+			t.Errorf("%s: %d MiB were allocated", query, used>>20)
+		}
+		agree(t, query, runSegments(t, nn, optimized, []*computation.Request{req}), want, 1e-4)
+	}
+}
