@@ -74,6 +74,23 @@ func (o *OptimizeOptions) switches() []optimizeSwitch {
 	}
 }
 
+// KaldiOptions lists Kaldi's options that an entry of the database of that name goes by, none where Kaldi has no such thing.
+func KaldiOptions(entry string) []string {
+	switch entry {
+	case "memory_compression":
+		return []string{"memory-compression-level"}
+	case "limit_derivative_times":
+		return []string{"min-deriv-time", "max-deriv-time", "max-deriv-time-relative"}
+	}
+	var names []string
+	for _, s := range new(OptimizeOptions).switches() {
+		if s.entry == entry {
+			names = append(names, s.flag)
+		}
+	}
+	return names
+}
+
 // Register declares a flag for each option, with a prefix before Kaldi's name: "optimization." where Kaldi has it.
 func (o *OptimizeOptions) Register(fs *flag.FlagSet, prefix string) {
 	for _, s := range o.switches() {

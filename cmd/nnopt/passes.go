@@ -13,7 +13,7 @@ import (
 func passesVerb() verb {
 	return verb{
 		name:     "passes",
-		args:     "",
+		args:     "[DIR...]",
 		synopsis: "list the database of passes, or what a query selects from it",
 		detail: `
 Without --query, everything in the database, in the order in which it would run, with positions and tags. With --query, what the
@@ -21,12 +21,19 @@ query selects. --explain says why a pass is in the optimizer of the query, or wh
 
 A query is a list of terms separated by spaces: +tag includes, -tag excludes, &tag requires, db(...) is a subquery for a nested
 database, <49 keeps what stands below a position. The name of a pass is a tag of it. A query may begin with the name of a mode:
-fast_run, fast_compile, none.`,
+fast_run, fast_compile, none.
+
+With --ablation the arguments are folders with reference cases. The passes for nnet3 are run over them one less at a time, which makes the tables of
+docs/nnet3-passes.md.`,
 		setup: func(fs *flag.FlagSet) action {
 			query := fs.String("query", "", "List what this query selects")
 			explain := fs.String("explain", "", "Say why the pass of this name is selected or not, by --query or else by "+defaultQuery)
 			asJSON := fs.Bool("json", false, "Print a JSON array")
+			ablation := fs.Bool("ablation", false, "Print, in Markdown, the passes for nnet3 and what leaving out each of them does to the reference cases in DIR...")
 			return func(ctx context.Context, c *console, args []string) error {
+				if *ablation {
+					return printAblation(ctx, c, args)
+				}
 				if err := wantArgs(args, 0, 0, "the flags"); err != nil {
 					return err
 				}
