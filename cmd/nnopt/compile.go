@@ -16,11 +16,16 @@ func compileVerb() verb {
 		detail: `
 MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input. The commands that
 compute the request go to standard output, their number and their peak of memory to standard error. Peak bytes are counted as
-Kaldi counts them.`,
+Kaldi counts them.
+
+With --diff both computations stand side by side, aligned by the components that they run; a mark between them says what is gone, new, moved
+or merged into a component that the optimizer made.`,
 		setup: func(fs *flag.FlagSet) action {
 			net := declareNetwork(fs)
 			net.watch = declareWatch(fs)
 			before := fs.Bool("before", false, "Print the computation as it was compiled instead of the optimized one")
+			diff := fs.Bool("diff", false, "Print both side by side, with what is the same next to each other")
+			width := fs.Int("width", 0, "Characters in a line of --diff; 0 means what the variable COLUMNS says, or else 160")
 			both := fs.Bool("both", false, "Print both, the one as compiled first")
 			matrices := fs.Bool("debug-info", false, "Say what the rows of each matrix stand for")
 			asJSON := fs.Bool("json", false, "Print counts of both as a JSON object instead of commands")
@@ -35,6 +40,16 @@ Kaldi counts them.`,
 				if *asJSON {
 					return writeJSON(c.stdout, newCompileReport(query, p))
 				}
+				if *diff {
+					n := *width
+					if n <= 0 {
+						n = lineWidth()
+					}
+					if err := printDiff(c.stdout, p, n, c.colors); err != nil {
+						return err
+					}
+					*before, *both = false, false
+				}
 				if *before || *both {
 					if err := computation.Print(c.stdout, p.Compiled, p.Info(p.Compiled)); err != nil {
 						return err
@@ -43,7 +58,7 @@ Kaldi counts them.`,
 				if *both {
 					c.print("\n")
 				}
-				if !*before || *both {
+				if !*diff && (!*before || *both) {
 					if err := computation.Print(c.stdout, p.Optimized, p.Info(p.Optimized)); err != nil {
 						return err
 					}

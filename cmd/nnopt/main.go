@@ -20,6 +20,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
 	status := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)
@@ -55,6 +56,7 @@ type console struct {
 	stdout *bufio.Writer
 	stderr io.Writer
 	args   []string // the command line
+	colors bool     // standard output is a terminal
 }
 
 // say writes a line of talk.
@@ -65,7 +67,7 @@ func (c *console) print(format string, args ...any) { fmt.Fprintf(c.stdout, form
 
 // run is main without the process: it runs the verb that args name and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	c := &console{stdin: stdin, stdout: bufio.NewWriter(stdout), stderr: stderr, args: args}
+	c := &console{stdin: stdin, stdout: bufio.NewWriter(stdout), stderr: stderr, args: args, colors: isTerminal(stdout)}
 	name, err := dispatch(ctx, c, args)
 	if flushErr := c.stdout.Flush(); err == nil {
 		err = flushErr
