@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -32,11 +31,7 @@ network out of it. Matrices are written in single precision.`,
 				if err := wantArgs(args, 2, 2, "IN OUT"); err != nil {
 					return err
 				}
-				err := f.copy(ctx, c, args[0], args[1])
-				if errors.Is(err, kaldiio.ErrCommand) {
-					err = fmt.Errorf("%w (--allow-pipes allows it)", err)
-				}
-				return err
+				return pipesHint(f.copy(ctx, c, args[0], args[1]))
 			}
 		},
 	}
@@ -122,7 +117,7 @@ func copyTable[T any](ctx context.Context, c *console, o *kaldiio.Opener, in, ou
 	for err == nil {
 		if !r.Next() {
 			if skipped := r.Err(); r.Skip() {
-				c.say("%v", skipped)
+				c.say("%v", pipesHint(skipped))
 				failed++
 				continue
 			}

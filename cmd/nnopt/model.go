@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -81,14 +83,51 @@ func keepInput(wspecifier string, inputs ...string) error {
 		outputs = append(outputs, w.Script) // without an archive the script is read, not written
 	}
 	for _, in := range inputs {
+		files := []string{in}
 		if r, err := kaldiio.ParseRspecifier(in); err == nil {
-			in = r.Name
+			files[0] = r.Name
+			if r.Script {
+				files = append(files, scriptFiles(r.Name)...)
+			}
 		}
-		for _, out := range outputs {
-			if sameFile(in, out) {
-				return usagef("%s would be overwritten, and it is read", in)
+		for _, in := range files {
+			for _, out := range outputs {
+				if sameFile(in, out) {
+					return usagef("%s would be overwritten, and it is read", in)
+				}
 			}
 		}
 	}
 	return nil
+}
+
+// scriptFiles returns the files that a script names, each run of lines with the same one once. What can't be read as a script is none:
+// who reads it will say so.
+func scriptFiles(script string) (files []string) {
+	if info, err := os.Stat(script); err != nil || !info.Mode().IsRegular() {
+		return nil // a pipe can be read but once
+	}
+	f, err := os.Open(script)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line, err := kaldiio.ParseScriptLine(lines.Text())
+		if err != nil {
+			break
+		}
+		if name := line.File(); len(files) == 0 || files[len(files)-1] != name {
+			files = append(files, name)
+		}
+	}
+	return files
+}
+
+// pipesHint says what to do about a command that may not run.
+func pipesHint(err error) error {
+	if errors.Is(err, kaldiio.ErrCommand) {
+		return fmt.Errorf("%w (--allow-pipes allows it)", err)
+	}
+	return err
 }

@@ -6,7 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -162,6 +164,12 @@ func readRequest(file string, nn *nnet3.Nnet) (*computation.Request, error) {
 	}
 	req, err := computation.ReadRequestJSON(bytes.NewReader(text), computation.NewNetworkInfo(nn, nil))
 	if err != nil {
+		var members map[string]struct {
+			Request json.RawMessage `json:"request"`
+		}
+		if json.Unmarshal(text, &members) == nil && !hasMember && len(members) > 0 {
+			return nil, fmt.Errorf("%s: %w; %s#NAME takes the request of a member: %s", file, err, file, strings.Join(slices.Sorted(maps.Keys(members)), ", "))
+		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return req, nil

@@ -33,11 +33,7 @@ also when the run is interrupted. The same input gives the same output, whatever
 					return err
 				}
 				f.model, f.tables.Features, f.out = args[0], args[1], args[2]
-				err := f.run(ctx, c)
-				if errors.Is(err, kaldiio.ErrCommand) {
-					err = fmt.Errorf("%w (--allow-pipes allows it)", err)
-				}
-				return err
+				return pipesHint(f.run(ctx, c))
 			}
 		},
 	}
@@ -127,6 +123,15 @@ func (f *runFlags) checkSpecifiers() error {
 		if _, err := kaldiio.ParseRspecifier(in); err != nil && (i == 0 || in != "") {
 			return &usageError{err: err}
 		}
+	}
+	standard := 0
+	for _, in := range append(inputs, "ark:"+f.model) {
+		if r, err := kaldiio.ParseRspecifier(in); err == nil && (r.Name == "-" || r.Name == "") {
+			standard++
+		}
+	}
+	if standard > 1 {
+		return usagef("%d of the inputs are standard input, which can be read but once", standard)
 	}
 	if err := keepInput(f.out, append(inputs, f.model)...); err != nil {
 		return err
@@ -219,7 +224,7 @@ func (f *runFlags) score(ctx context.Context, c *console, scorer *decodable.Scor
 		if faults++; key != "" {
 			err = fmt.Errorf("utterance %s: %w", key, err)
 		}
-		c.say("%v", err)
+		c.say("%v", pipesHint(err))
 	}})
 	if err != nil {
 		return sum, err // somebody may still be reading the tables

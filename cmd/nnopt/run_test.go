@@ -231,6 +231,8 @@ func TestRunRefused(t *testing.T) {
 		{"a folder that is not there", []string{model, in, "ark:" + out + "/x"}, statusFault, []string{"out.ark/x"}},
 		{"a command", []string{model, "ark:cat " + features + " |", "ark:" + out}, statusFault, []string{"--allow-pipes"}},
 		{"a command as model", []string{"cat " + model + " |", in, "ark:" + out}, statusFault, []string{"--allow-pipes"}},
+		{"standard input twice", []string{"-", "ark:-", "ark:" + out}, statusUsage, []string{"2 of the inputs", "once"}},
+		{"i-vectors that are matrices", []string{golden, in, "ark:-", "--ivectors=ark:" + compute + "feats.ark"}, statusFault, []string{"a matrix (CM) where a vector is wanted"}},
 		{"no i-vectors", []string{golden, "ark:" + compute + "feats.ark", "ark:" + out}, statusUsage, []string{"6 elements", "--ivectors"}},
 		{"no i-vectors in the file", []string{golden, in, "ark:" + out, "--ivectors=ark:none"}, statusFault, []string{"none"}},
 		{"two kinds of i-vectors", []string{golden, in, "ark:" + out, "--ivectors=" + in, "--online-ivectors=" + in, "--online-ivector-period=1"}, statusUsage, []string{"not both"}},

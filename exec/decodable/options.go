@@ -76,6 +76,9 @@ func (o *Options) check() error {
 	frames("online-ivector-period", &o.OnlineIvectorPeriod)
 	want(o.MinibatchSize >= 0 && o.MinibatchSize <= 1024, "minibatch-size is %d; it may be 0 to 1024", o.MinibatchSize)
 	want(o.CacheCapacity >= 0, "cache-capacity is %d; it can't be negative", o.CacheCapacity)
+	if errs != nil && len(errs.Errors) == 1 {
+		return errs.Errors[0]
+	}
 	return errs.ErrorOrNil()
 }
 

@@ -90,7 +90,8 @@ func TestNewRequest(t *testing.T) {
 	if len(req.Outputs) != 2 || !req.Outputs[0].HasDeriv || !req.NeedModelDerivative || len(req.Outputs[1].Indexes) != 150 {
 		t.Errorf("request for all outputs with the gradient: %+v", req)
 	}
-	for _, bad := range []pipeline.Chunk{{Outputs: []string{"outptu"}}, {Frames: -1}, {ExtraLeft: -1}, {Frames: 1 << 20, Sequences: 1 << 20}} {
+	for _, bad := range []pipeline.Chunk{{Outputs: []string{"outptu"}}, {Frames: -1}, {ExtraLeft: -1}, {Frames: 1 << 20, Sequences: 1 << 20},
+		{Frames: math.MaxInt, ExtraLeft: 5}} {
 		if _, err := pipeline.NewRequest(nn, bad); !errors.Is(err, computation.ErrRequest) {
 			t.Errorf("%+v: error %v", bad, err)
 		}

@@ -26,6 +26,9 @@ type Chunk struct {
 	Derivative bool
 }
 
+// maxFrames bounds the frames of all sequences together.
+const maxFrames = 1 << 24
+
 // NewRequest returns the request for a chunk: the outputs at times 0, Subsampling, ..., and every input-node at all the times
 // that they need, but an input called "ivector" at time 0 only, as in decoding with one i-vector for a chunk.
 func NewRequest(nn *nnet3.Nnet, c Chunk) (*computation.Request, error) {
@@ -33,8 +36,10 @@ func NewRequest(nn *nnet3.Nnet, c Chunk) (*computation.Request, error) {
 		c.Frames = 150
 	}
 	c.Subsampling, c.Sequences = max(c.Subsampling, 1), max(c.Sequences, 1)
-	if c.Frames < 0 || c.ExtraLeft < 0 || c.ExtraRight < 0 || int64(c.Frames+c.ExtraLeft+c.ExtraRight)*int64(c.Sequences) > 1<<24 {
-		return nil, fmt.Errorf("%w: %d sequences of %d frames with %d and %d more", computation.ErrRequest, c.Sequences, c.Frames, c.ExtraLeft, c.ExtraRight)
+	if c.Frames < 0 || c.ExtraLeft < 0 || c.ExtraRight < 0 || max(c.Frames, c.ExtraLeft, c.ExtraRight, c.Sequences) > maxFrames ||
+		int64(c.Frames+c.ExtraLeft+c.ExtraRight)*int64(c.Sequences) > maxFrames {
+		return nil, fmt.Errorf("%w: %d sequences of %d frames with %d and %d more; none may be negative, and there may be %d frames in all",
+			computation.ErrRequest, c.Sequences, c.Frames, c.ExtraLeft, c.ExtraRight, maxFrames)
 	}
 	var err error
 	if c.Outputs, err = chooseOutputs(nn, c.Outputs); err != nil {

@@ -100,7 +100,7 @@ func (c *Compiler) ReadCache(r *kaldiio.Reader) (int, error) {
 	for i, entry := range entries {
 		if entry.comp == nil {
 			if _, err := c.Compile(entry.req); err != nil {
-				return i, err
+				return i, fmt.Errorf("%s: request %d, which comes without its computation: %w", r.Name(), i+1, err)
 			}
 			continue
 		}

@@ -152,10 +152,35 @@ func TestConfigFiles(t *testing.T) {
 func FuzzParseConfigLine(f *testing.F) {
 	f.Add("component name=a type=B dim=3 x='y z' # c")
 	f.Add(`a="b`)
+	for _, typ := range Types() {
+		for _, config := range testConfigs[typ] {
+			f.Add("component type=" + typ + " " + config)
+		}
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := ParseConfigLine(text)
-		if err == nil && c == nil {
-			t.Error("neither a line nor an error")
+		var c *ConfigLine
+		var err error
+		if used := allocatedBy(func() { c, err = ParseConfigLine(text) }); used > allocationBound(len(text)) {
+			t.Errorf("%d bytes were allocated for %d", used, len(text))
+		}
+		if err != nil {
+			if !errors.Is(err, ErrConfig) {
+				t.Errorf("%v is of no kind", err)
+			}
+			return
+		}
+		typ, _ := c.Value("type")
+		comp, ok := New(typ)
+		if !ok {
+			return
+		}
+		c.MaxNumbers = 1 << 20
+		c.Open = func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(name)), nil }
+		if used := allocatedBy(func() { err = comp.Init(c) }); used > allocationBound(len(text)) {
+			t.Errorf("%d bytes were allocated for %s", used, text)
+		}
+		if err == nil && (comp.InputDim() <= 0 || comp.OutputDim() <= 0) {
+			t.Errorf("%s: %s", text, comp.Info())
 		}
 	})
 }

@@ -154,13 +154,13 @@ func (c *Computation) read(r *kaldiio.Reader) error {
 		return r.Errorf("version %d of the format of computations, only %d is known; compile again", version, fileVersion)
 	}
 	var err error
-	if c.Matrices, err = readList(r, "<NumMatrices>", "<Matrices>", readMatrixInfo); err != nil {
+	if c.Matrices, err = readList(r, "<NumMatrices>", "<Matrices>", recordWire, readMatrixInfo); err != nil {
 		return err
 	}
-	if c.MatrixDebugInfo, err = readList(r, "<NumMatrixDebugInfo>", "<MatrixDebugInfo>", readDebugInfo); err != nil {
+	if c.MatrixDebugInfo, err = readList(r, "<NumMatrixDebugInfo>", "<MatrixDebugInfo>", recordWire, readDebugInfo); err != nil {
 		return err
 	}
-	if c.Submatrices, err = readList(r, "<NumSubMatrices>", "<SubMatrices>", readSubMatrixInfo); err != nil {
+	if c.Submatrices, err = readList(r, "<NumSubMatrices>", "<SubMatrices>", recordWire, readSubMatrixInfo); err != nil {
 		return err
 	}
 	first := true // slot 0 is counted, and not in the file
@@ -171,19 +171,19 @@ func (c *Computation) read(r *kaldiio.Reader) error {
 		}
 		return readPrecomputed(r)
 	}
-	if c.PrecomputedIndexes, err = readList(r, "<NumComponentPrecomputedIndexes>", "<PrecomputedIndexesInfo>", slot); err != nil {
+	if c.PrecomputedIndexes, err = readList(r, "<NumComponentPrecomputedIndexes>", "<PrecomputedIndexesInfo>", recordWire, slot); err != nil {
 		return err
 	}
-	if c.Indexes, err = readList(r, "<NumIndexes>", "<Indexes>", (*kaldiio.Reader).IntVector); err != nil {
+	if c.Indexes, err = readList(r, "<NumIndexes>", "<Indexes>", vectorWire, (*kaldiio.Reader).IntVector); err != nil {
 		return err
 	}
-	if c.IndexesMulti, err = readList(r, "<NumIndexesMulti>", "<IndexesMulti>", readPairs); err != nil {
+	if c.IndexesMulti, err = readList(r, "<NumIndexesMulti>", "<IndexesMulti>", vectorWire, readPairs); err != nil {
 		return err
 	}
-	if c.IndexesRanges, err = readList(r, "<NumIndexesRanges>", "<IndexesRanges>", readPairs); err != nil {
+	if c.IndexesRanges, err = readList(r, "<NumIndexesRanges>", "<IndexesRanges>", vectorWire, readPairs); err != nil {
 		return err
 	}
-	if c.Commands, err = readList(r, "<NumCommands>", "<Commands>", readCommand); err != nil {
+	if c.Commands, err = readList(r, "<NumCommands>", "<Commands>", recordWire, readCommand); err != nil {
 		return err
 	}
 	if err := r.Expect("<NeedModelDerivative>"); err != nil {
@@ -195,8 +195,15 @@ func (c *Computation) read(r *kaldiio.Reader) error {
 	return r.Expect("</NnetComputation>")
 }
 
-// readList reads a count and that many elements. Memory grows with what is there, not with the count.
-func readList[T any](r *kaldiio.Reader, count, list string, read func(*kaldiio.Reader) (T, error)) ([]T, error) {
+// What an element of a list takes in a file at least, in bytes: "[ ]" is an empty vector, anything else stands between tokens.
+const (
+	vectorWire = 3
+	recordWire = 16
+)
+
+// readList reads a count and that many elements, each of at least wire bytes. Memory grows with what is there, not with the
+// count.
+func readList[T any](r *kaldiio.Reader, count, list string, wire int, read func(*kaldiio.Reader) (T, error)) ([]T, error) {
 	if err := r.Expect(count); err != nil {
 		return nil, err
 	}
@@ -207,7 +214,10 @@ func readList[T any](r *kaldiio.Reader, count, list string, read func(*kaldiio.R
 	if err := r.Expect(list); err != nil {
 		return nil, err
 	}
-	var s []T
+	if n == 0 {
+		return nil, nil
+	}
+	s := make([]T, 0, r.Capacity(n, wire))
 	for range n {
 		x, err := read(r)
 		if err != nil {

@@ -3,6 +3,9 @@ package computation
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
+	"runtime/metrics"
 	"strings"
 	"testing"
 
@@ -156,16 +159,106 @@ func FuzzRead(f *testing.F) {
 		f.Add(encode(f, binary, func(w *kaldiio.Writer) { c.Write(w) }))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := decode(data, Read)
+		var c *Computation
+		var err error
+		boundAllocation(t, "reading", len(data), func() { c, err = decode(data, Read) })
 		if err != nil {
+			if e := (*kaldiio.Error)(nil); !errors.As(err, &e) && !errors.Is(err, ErrStructure) {
+				t.Fatalf("%v does not say where", err)
+			}
 			return
 		}
 		// What is read can be checked, counted and printed, whatever it is.
-		_ = Check(c, nil, CheckOptions{Rewrite: true})
-		if err := Print(&bytes.Buffer{}, c, nil); err != nil {
-			t.Fatal(err)
+		boundAllocation(t, "checking and printing", len(data), func() {
+			_ = Check(c, nil, CheckOptions{Rewrite: true})
+			if err := Print(io.Discard, c, nil); err != nil {
+				t.Fatal(err)
+			}
+		})
+		for _, binary := range []bool{true, false} {
+			written := encode(t, binary, func(w *kaldiio.Writer) { c.Write(w) })
+			if again, err := decode(written, Read); err != nil || len(again.Commands) != len(c.Commands) {
+				t.Fatalf("binary %v: what was written can't be read: %v", binary, err)
+			}
 		}
 	})
+}
+
+// FuzzReadRequest reads requests in Kaldi's form.
+func FuzzReadRequest(f *testing.F) {
+	for _, binary := range []bool{true, false} {
+		f.Add(encode(f, binary, sampleRequest().Write))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var req *Request
+		var err error
+		boundAllocation(t, "reading", len(data), func() { req, err = decode(data, ReadRequest) })
+		if err != nil {
+			if e := (*kaldiio.Error)(nil); !errors.As(err, &e) {
+				t.Fatalf("%v does not say where", err)
+			}
+			return
+		}
+		for _, binary := range []bool{true, false} {
+			again, err := decode(encode(t, binary, req.Write), ReadRequest)
+			if err != nil || !req.Equal(again) || req.Hash() != again.Hash() {
+				t.Fatalf("binary %v: what was written reads differently: %v", binary, err)
+			}
+		}
+		_ = req.Validate(sampleNetwork())
+	})
+}
+
+// boundAllocation runs f and fails if it allocated more than an input of so many bytes justifies.
+func boundAllocation(t *testing.T, what string, size int, f func()) {
+	t.Helper()
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	before := sample[0].Value.Uint64()
+	f()
+	metrics.Read(sample)
+	if used := sample[0].Value.Uint64() - before; used > 16*uint64(size)+64<<20 {
+		t.Errorf("%s: %d bytes were allocated for %d", what, used, size)
+	}
+}
+
+// TestReadAllocation reads computations and requests that are large, or promise to be.
+func TestReadAllocation(t *testing.T) {
+	const n = 2 << 20
+	list := func(count, list, element string, n int) string {
+		return fmt.Sprintf("%s %d %s ", count, n, list) + strings.Repeat(element, n)
+	}
+	none := func(counts ...string) (s string) {
+		for _, c := range counts {
+			s += "<Num" + c + "> 0 <" + c + "> "
+		}
+		return s
+	}
+	head := "<NnetComputation> <Version> 5 "
+	upTo := head + none("Matrices", "MatrixDebugInfo", "SubMatrices") + "<NumComponentPrecomputedIndexes> 0 <PrecomputedIndexesInfo> "
+	bytesOf := func(count string) string { // so many binary indexes of a request's input, a byte each
+		return "\x00B<ComputationRequest> <NumInputs> \xf8\x01\x00\x00\x00\x00\x00\x00\x00<Inputs> <IoSpecification> a <NumIndexes> \xf8" + count + "\x00\x00\x00\x00<Indexes> <I1V> \x04" + count
+	}
+	debug := "\x00B<NnetComputation> <Version> \x04\x05\x00\x00\x00<NumMatrices> \xf8\x00\x00\x00\x00\x00\x00\x00\x00<Matrices> " +
+		"<NumMatrixDebugInfo> \xf8\x01\x00\x00\x00\x00\x00\x00\x00<MatrixDebugInfo> <MatrixDebugInfo> <IsDeriv> T<Cindexes> <I1V> \x04\x00\x00\x20\x00"
+	for name, text := range map[string]string{
+		"vectors":   upTo + list("<NumIndexes>", "<Indexes>", "[ ]\n", n),
+		"commands":  upTo + none("Indexes", "IndexesMulti", "IndexesRanges") + list("<NumCommands>", "<Commands>", "<Cmd> 0 0 [ ]\n</Cmd> ", n/4),
+		"matrices":  head + list("<NumMatrices>", "<Matrices>", "<MatrixInfo> <NumRows> 1 <NumCols> 1 </MatrixInfo> ", n/8),
+		"promise":   head + "<NumMatrices> 1152921504606846976 <Matrices> ",
+		"cindexes":  debug + "|\x04\x00\x00\x00\x00" + strings.Repeat("\x01", n),
+		"indexes":   bytesOf("\x00\x00\x20\x00") + strings.Repeat("\x01", n),
+		"promised":  bytesOf("\xff\xff\xff\x7f") + strings.Repeat("\x01", 100),
+		"no source": bytesOf("\xff\xff\xff\x7f"),
+	} {
+		boundAllocation(t, name, len(text), func() {
+			_, err1 := decode([]byte(text), Read)
+			_, err2 := decode([]byte(text), ReadRequest)
+			if err1 == nil || err2 == nil {
+				t.Errorf("%s: no error", name)
+			}
+		})
+	}
 }
 
 func sampleRequest() *Request {

@@ -104,5 +104,5 @@ func (c *Computation) Precomputed(nn *nnet3.Nnet) ([]component.Precomputed, erro
 			errs = multierror.Append(errs, fmt.Errorf("%w: precomputed indexes %d: %w", ErrComponent, slot, err))
 		}
 	}
-	return data, errs.ErrorOrNil()
+	return data, oneError(errs)
 }

@@ -54,6 +54,10 @@ func (r *Request) Hash() uint64 {
 			b = appendBool(b, s.HasDeriv)
 			for _, x := range s.Indexes {
 				b = appendInt32(appendInt32(appendInt32(b, x.N), x.T), x.X)
+				if len(b) > 1<<12 {
+					h.Write(b)
+					b = b[:0]
+				}
 			}
 			h.Write(b)
 			b = b[:0]
@@ -76,7 +80,7 @@ func appendBool(b []byte, v bool) []byte {
 
 // Validate reports everything that is wrong with the request in itself and, if net is not nil, everything that it wants of
 // nodes that the network does not have. Whether the outputs can be computed from the inputs is for the compiler to say.
-// The error is a multierror whose parts wrap ErrRequest.
+// The error wraps ErrRequest; if there are several, it is a multierror whose parts do.
 func (r *Request) Validate(net *NetworkInfo) error {
 	var errs *multierror.Error
 	addf := func(format string, args ...any) {
@@ -93,11 +97,13 @@ func (r *Request) Validate(net *NetworkInfo) error {
 		{"input", r.Inputs, func(n NodeInfo) bool { return n.IsInput || n.IsComponent }},
 		{"output", r.Outputs, func(n NodeInfo) bool { return n.IsOutput }},
 	} {
+		named := make(map[string]bool, len(side.specs))
 		for i := range side.specs {
 			s := &side.specs[i]
-			if find(side.specs[:i], s.Name) != nil {
+			if named[s.Name] {
 				addf("%s %q is named twice", side.what, s.Name)
 			}
+			named[s.Name] = true
 			if net != nil {
 				switch n := net.node(s.Name); {
 				case n == nil:
@@ -114,7 +120,7 @@ func (r *Request) Validate(net *NetworkInfo) error {
 	if r.NeedDerivatives() && !slices.ContainsFunc(r.Outputs, func(s IoSpecification) bool { return s.HasDeriv }) {
 		addf("derivatives are asked for, and no output comes with one (has_deriv)")
 	}
-	return errs.ErrorOrNil()
+	return oneError(errs)
 }
 
 // validate checks the indexes of one input or output.
@@ -182,10 +188,10 @@ func ReadRequest(r *kaldiio.Reader) (*Request, error) {
 	}
 	req := &Request{}
 	var err error
-	if req.Inputs, err = readList(r, "<NumInputs>", "<Inputs>", readSpecification); err != nil {
+	if req.Inputs, err = readList(r, "<NumInputs>", "<Inputs>", recordWire, readSpecification); err != nil {
 		return nil, err
 	}
-	if req.Outputs, err = readList(r, "<NumOutputs>", "<Outputs>", readSpecification); err != nil {
+	if req.Outputs, err = readList(r, "<NumOutputs>", "<Outputs>", recordWire, readSpecification); err != nil {
 		return nil, err
 	}
 	if err := r.Expect("<NeedModelDerivative>"); err != nil {

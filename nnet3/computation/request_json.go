@@ -1,31 +1,37 @@
 package computation
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// maxRequestRows bounds the rows of an input or output that is given by ranges, where a few digits ask for any number.
-const maxRequestRows = 1 << 24
+// maxRequestRows bounds the rows of an input or output that is given by ranges, where a few digits ask for any number. It is
+// almost three hours of speech, a row every 10 ms.
+const maxRequestRows = 1 << 20
+
+// maxSpecifications bounds the inputs, and the outputs, that are listed.
+const maxSpecifications = 1 << 16
 
 // jsonRequest is both JSON forms of a request at once.
 type jsonRequest struct {
 	// The form of the reference cases.
-	Inputs              []jsonSpecification `json:"inputs"`
-	NeedModelDerivative bool                `json:"need_model_derivative"`
-	StoreComponentStats bool                `json:"store_component_stats"`
+	Inputs              jsonSpecifications `json:"inputs"`
+	NeedModelDerivative bool               `json:"need_model_derivative"`
+	StoreComponentStats bool               `json:"store_component_stats"`
 
 	// The compact form: N sequences, ranges of t.
-	N        *int64  `json:"n"`
-	InputT   []int64 `json:"input_t"`
-	OutputT  []int64 `json:"output_t"`
-	IvectorT []int64 `json:"ivector_t"`
+	N        *int64          `json:"n"`
+	InputT   json.RawMessage `json:"input_t"`
+	OutputT  json.RawMessage `json:"output_t"`
+	IvectorT json.RawMessage `json:"ivector_t"`
 
-	// A list of jsonSpecification in the first form; in the second a list of names, or "all".
+	// jsonSpecifications in the first form; in the second a list of names, or "all".
 	Outputs json.RawMessage `json:"outputs"`
 
 	// A file may hold the request as a member of this name.
@@ -33,9 +39,57 @@ type jsonRequest struct {
 }
 
 type jsonSpecification struct {
-	Name     string     `json:"name"`
-	HasDeriv bool       `json:"has_deriv"`
-	Indexes  [][3]int32 `json:"indexes"`
+	Name     string      `json:"name"`
+	HasDeriv bool        `json:"has_deriv"`
+	Indexes  jsonIndexes `json:"indexes"`
+}
+
+type jsonSpecifications []jsonSpecification
+
+// UnmarshalJSON refuses lists so long that the list alone, of nothing, would be a lot of memory.
+func (s *jsonSpecifications) UnmarshalJSON(data []byte) error {
+	if bytes.Count(data, []byte("{")) > maxSpecifications {
+		return fmt.Errorf("more than %d inputs or outputs are listed", maxSpecifications)
+	}
+	return json.Unmarshal(data, (*[]jsonSpecification)(s))
+}
+
+type jsonIndexes []index.Index
+
+// UnmarshalJSON reads [[n, t, x], ...]. It makes room once, for as many indexes as there are brackets.
+func (v *jsonIndexes) UnmarshalJSON(data []byte) error {
+	rest, ok := bytes.CutPrefix(data, []byte("["))
+	if !ok {
+		return fmt.Errorf("indexes are %.40s, not a list of [n, t, x]", data)
+	}
+	list := make([]index.Index, 0, bytes.Count(rest, []byte("[")))
+	for {
+		rest = bytes.TrimLeft(rest, " \t\r\n,")
+		if rest[0] == ']' { // data is known to be proper JSON
+			*v = list
+			return nil
+		}
+		end := bytes.IndexByte(rest, ']')
+		var x [3]int32
+		if rest[0] != '[' || !parseTriple(rest[1:end], &x) {
+			return fmt.Errorf("index number %d is %.60s, not [n, t, x]", len(list), rest[:end+1])
+		}
+		list = append(list, index.Index{N: x[0], T: x[1], X: x[2]})
+		rest = rest[end+1:]
+	}
+}
+
+// parseTriple parses three numbers between commas.
+func parseTriple(text []byte, x *[3]int32) bool {
+	for i := range x {
+		number, rest, more := bytes.Cut(text, []byte(","))
+		n, err := strconv.ParseInt(string(bytes.TrimSpace(number)), 10, 32)
+		if err != nil || more != (i < 2) {
+			return false
+		}
+		x[i], text = int32(n), rest
+	}
+	return true
 }
 
 // ReadRequestJSON reads a request in one of two JSON forms. The first is that of the reference cases: inputs and outputs with
@@ -83,20 +137,17 @@ func ReadRequestJSON(r io.Reader, net *NetworkInfo) (*Request, error) {
 
 // listed fills in the form that lists every index.
 func (in *jsonRequest) listed(req *Request, _ *NetworkInfo) error {
-	var outputs []jsonSpecification
+	var outputs jsonSpecifications
 	if in.Outputs == nil {
 		return fmt.Errorf("there are neither outputs nor n")
 	}
 	if err := json.Unmarshal(in.Outputs, &outputs); err != nil {
 		return fmt.Errorf("outputs: %w", err)
 	}
-	convert := func(list []jsonSpecification) []IoSpecification {
+	convert := func(list jsonSpecifications) []IoSpecification {
 		specs := make([]IoSpecification, len(list))
 		for i, s := range list {
-			specs[i] = IoSpecification{Name: s.Name, HasDeriv: s.HasDeriv, Indexes: make([]index.Index, len(s.Indexes))}
-			for k, x := range s.Indexes {
-				specs[i].Indexes[k] = index.Index{N: x[0], T: x[1], X: x[2]}
-			}
+			specs[i] = IoSpecification{Name: s.Name, HasDeriv: s.HasDeriv, Indexes: s.Indexes}
 		}
 		return specs
 	}
@@ -126,7 +177,7 @@ func (in *jsonRequest) ranges(req *Request, net *NetworkInfo) error {
 		if node.Name == "ivector" {
 			times := in.IvectorT
 			if times == nil {
-				times = []int64{0, 1}
+				times = json.RawMessage("[0, 1]")
 			}
 			if spec.Indexes, err = grid(*in.N, times, "ivector_t"); err != nil {
 				return err
@@ -160,6 +211,9 @@ func (in *jsonRequest) outputNames(net *NetworkInfo) ([]string, error) {
 		return names, nil
 	}
 	var names []string
+	if bytes.Count(in.Outputs, []byte(",")) >= maxSpecifications {
+		return nil, fmt.Errorf("more than %d outputs are listed", maxSpecifications)
+	}
 	if err := json.Unmarshal(in.Outputs, &names); err != nil {
 		return nil, fmt.Errorf("outputs: %w", err)
 	}
@@ -167,7 +221,14 @@ func (in *jsonRequest) outputNames(net *NetworkInfo) ([]string, error) {
 }
 
 // grid returns the indexes of n sequences at the times [first, end) or [first, end, step).
-func grid(n int64, times []int64, what string) ([]index.Index, error) {
+func grid(n int64, text json.RawMessage, what string) ([]index.Index, error) {
+	var times []int64
+	if text == nil {
+		return nil, fmt.Errorf("%s is missing: [first, end] or [first, end, step]", what)
+	}
+	if len(text) > 200 || json.Unmarshal(text, &times) != nil {
+		return nil, fmt.Errorf("%s is %.60s, not [first, end] or [first, end, step]", what, text)
+	}
 	step := int64(1)
 	if len(times) == 3 {
 		step = times[2]

@@ -1,8 +1,8 @@
 package computation
 
 import (
+	"encoding/json"
 	"errors"
-	"math"
 	"strings"
 	"testing"
 
@@ -117,7 +117,8 @@ func TestReadRequestJSON(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "[]", "{}", `{"outputs":3}`, `{"n":1}`,
+		"", "[]", "{}", `{"outputs":3}`, `{"n":1}`, `{"outputs":[{"name":"output","indexes":[[0,1]]}]}`, `{"outputs":[{"name":"output","indexes":[[0,1,0,2]]}]}`,
+		`{"outputs":[{"name":"output","indexes":[[0,1,1.5]]}]}`, `{"outputs":[{"name":"output","indexes":["]"]}]}`, `{"outputs":[{"name":"output","indexes":{"a":[]}}]}`,
 		`{"n":1,"output_t":[0,1],"input_t":[0,1],"outputs":["outptu"]}`,
 		`{"n":1,"output_t":[0,1],"input_t":[0,1],"outputs":"some"}`,
 		`{"n":1,"output_t":[0,1],"input_t":[1,0],"outputs":"all"}`,
@@ -134,7 +135,59 @@ func TestReadRequestJSON(t *testing.T) {
 	if _, err := ReadRequestJSON(strings.NewReader(`{"n":1,"output_t":[0,1],"input_t":[0,1],"outputs":"all"}`), nil); !errors.Is(err, ErrRequest) {
 		t.Errorf("ranges without a network: got %v", err)
 	}
-	if _, err := grid(1, []int64{math.MinInt64, 0}, "t"); err == nil {
+	if _, err := grid(1, json.RawMessage("[-9223372036854775808, 0]"), "t"); err == nil {
 		t.Error("times out of range are accepted")
+	}
+}
+
+// FuzzReadRequestJSON reads requests in both JSON forms. What is read is a request of the network, and prints.
+func FuzzReadRequestJSON(f *testing.F) {
+	for _, text := range []string{
+		`{"inputs":[{"name":"input","has_deriv":true,"indexes":[[0,1,0],[0,2,5]]}],"outputs":[{"name":"output","has_deriv":true,"indexes":[[0,1,0]]}],"need_model_derivative":true}`,
+		`{"n":2,"output_t":[0,5,3],"input_t":[-1,2],"ivector_t":[0,1],"need_model_derivative":false,"outputs":["output"]}`,
+		`{"what":"training","request":{"n":1,"output_t":[0,1,1],"input_t":[0,1],"need_model_derivative":true,"outputs":"all"}}`,
+		`{"n":1024,"output_t":[0,1024],"input_t":[-2147483647,2147483647,5000],"outputs":"all"}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var req *Request
+		var err error
+		boundAllocation(t, "reading", len(text), func() { req, err = ReadRequestJSON(strings.NewReader(text), nil) })
+		if err != nil && !errors.Is(err, ErrRequest) {
+			t.Fatalf("%v is of no kind", err)
+		}
+		boundAllocation(t, "reading and validating", len(text), func() { req, err = ReadRequestJSON(strings.NewReader(text), sampleNetwork()) })
+		if err != nil {
+			if !errors.Is(err, ErrRequest) {
+				t.Fatalf("%v is of no kind", err)
+			}
+			return
+		}
+		if again, err := decode(encode(t, true, req.Write), ReadRequest); err != nil || !req.Equal(again) {
+			t.Fatalf("what was written reads differently: %v", err)
+		}
+	})
+}
+
+// TestReadRequestJSONAllocation reads requests that are large, or ask for much with little.
+func TestReadRequestJSONAllocation(t *testing.T) {
+	const n = 1 << 20
+	for name, text := range map[string]string{
+		"specifications": `{"inputs":[{}` + strings.Repeat(",{}", n) + `],"outputs":[]}`,
+		"outputs":        `{"outputs":[{}` + strings.Repeat(",{}", n) + `]}`,
+		"names":          `{"n":1,"input_t":[0,1],"output_t":[0,1],"outputs":[""` + strings.Repeat(`,""`, n) + `]}`,
+		"indexes":        `{"inputs":[{"name":"input","indexes":[[0,0,0]` + strings.Repeat(",[0,0,0]", n) + `]}],"outputs":[]}`,
+		"brackets":       `{"inputs":[{"name":"input","indexes":[[]` + strings.Repeat(",[]", n) + `]}],"outputs":[]}`,
+		"times":          `{"n":1,"input_t":[0` + strings.Repeat(",1", n) + `],"output_t":[0,1],"outputs":"all"}`,
+		"ranges":         `{"n":1048576,"input_t":[0,1],"output_t":[0,1],"outputs":"some"}`,
+		"nested":         strings.Repeat("[", n),
+		"deep":           `{"inputs":` + strings.Repeat(`[{"indexes":`, n/8),
+	} {
+		boundAllocation(t, name, len(text), func() {
+			if _, err := ReadRequestJSON(strings.NewReader(text), sampleNetwork()); !errors.Is(err, ErrRequest) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }

@@ -119,3 +119,25 @@ func formatViolations(errs []error, more int) string {
 	}
 	return b.String()
 }
+
+// oneError returns the only error of a list, the list, a line each, if it has several, and nil if it has none.
+func oneError(m *multierror.Error) error {
+	if m == nil || len(m.Errors) == 0 {
+		return nil
+	}
+	if len(m.Errors) == 1 {
+		return m.Errors[0]
+	}
+	more := max(0, len(m.Errors)-maxViolations)
+	m.ErrorFormat = func(errs []error) string {
+		text := fmt.Sprintf("%d faults:", len(errs))
+		for _, err := range errs[:len(errs)-more] {
+			text += "\n  " + err.Error()
+		}
+		if more > 0 {
+			text += fmt.Sprintf("\n  ... %d more", more)
+		}
+		return text
+	}
+	return m
+}

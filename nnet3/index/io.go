@@ -55,8 +55,13 @@ func readCount(r *kaldiio.Reader) (int, error) {
 	return n, err
 }
 
-// firstChunk bounds what is allocated on the word of a header.
-const firstChunk = 1 << 12
+// wireSize returns how many bytes an index takes at least: one in binary, and "<I1> 0 0 0 " in text.
+func wireSize(r *kaldiio.Reader) int {
+	if r.Binary() {
+		return 1
+	}
+	return 11
+}
 
 // ReadVector reads a vector of Index. An empty vector is nil.
 func ReadVector(r *kaldiio.Reader) ([]Index, error) {
@@ -64,7 +69,7 @@ func ReadVector(r *kaldiio.Reader) ([]Index, error) {
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	v := make([]Index, 0, min(n, firstChunk))
+	v := make([]Index, 0, r.Capacity(uint64(n), wireSize(r)))
 	var last Index
 	for range n {
 		if r.Binary() {
@@ -131,7 +136,7 @@ func ReadCindexes(r *kaldiio.Reader) ([]Cindex, error) {
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	v := make([]Cindex, 0, min(n, firstChunk))
+	v := make([]Cindex, 0, r.Capacity(uint64(n), wireSize(r)))
 	var last Cindex
 	for i := range n {
 		if r.Binary() {

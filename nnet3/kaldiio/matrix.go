@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Matrix is a dense row-major matrix; row i is Data[i*Stride : i*Stride+Cols]. It has the fields of gonum's
@@ -50,6 +51,9 @@ func readVector[T real](r *Reader) ([]T, error) {
 	if !r.binary {
 		return textVector[T](r)
 	}
+	if err := r.isNot("matrix", 'M', "vector"); err != nil {
+		return nil, err
+	}
 	t, err := r.ExpectOneOf("FV", "DV")
 	if err != nil {
 		return nil, err
@@ -59,6 +63,15 @@ func readVector[T real](r *Reader) ([]T, error) {
 		return nil, err
 	}
 	return readReals[T](r, n, t == "DV", "a vector")
+}
+
+// isNot complains if the next token begins another kind of object than the one that is wanted. Its second letter says of which kind.
+func (r *Reader) isNot(other string, letter byte, want string) error {
+	w, err := r.word("a "+want, nil)
+	if err == nil && len(w) >= 2 && len(w) <= 3 && strings.IndexByte("FDC", w[0]) >= 0 && w[1] == letter {
+		return r.Errorf("a %s (%s) where a %s is wanted", other, w, want)
+	}
+	return nil // what else is wrong shows when the token is read
 }
 
 // Matrix reads a matrix of either precision, compressed or not. Its stride is its number of columns.
@@ -76,6 +89,9 @@ func (r *Reader) DoubleMatrix() (DoubleMatrix, error) {
 func readMatrix[T real](r *Reader) (rows, cols int, data []T, err error) {
 	if !r.binary {
 		return textMatrix[T](r)
+	}
+	if err := r.isNot("vector", 'V', "matrix"); err != nil {
+		return 0, 0, nil, err
 	}
 	t, err := r.ExpectOneOf("FM", "DM", "CM", "CM2", "CM3")
 	if err != nil {

@@ -200,6 +200,16 @@ func (r *Reader) remaining() int64 {
 	return max(r.size-r.Offset(), 0)
 }
 
+// Capacity returns for how many of n elements room may be made at once, each of which takes wire bytes of the source or more:
+// for as many as it can hold, or, if its length is not known, for a few thousand.
+func (r *Reader) Capacity(n uint64, wire int) int {
+	most := int64(firstChunk / 16)
+	if left := r.remaining(); left >= 0 {
+		most = left / int64(wire)
+	}
+	return int(min(n, uint64(most)))
+}
+
 // Byte reads one byte.
 func (r *Reader) Byte() (byte, error) {
 	if !r.fill(1) {

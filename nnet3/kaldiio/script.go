@@ -68,6 +68,12 @@ type ScriptLine struct {
 	HasRange  bool
 }
 
+// File returns the name of the file without the offset that may stand behind it.
+func (s *ScriptLine) File() string {
+	name, _ := splitOffset(s.Name)
+	return name
+}
+
 // ParseScriptLine parses a line of a script.
 func ParseScriptLine(line string) (ScriptLine, error) {
 	text := strings.TrimSpace(line)

@@ -125,6 +125,9 @@ func ParseWspecifier(text string) (Wspecifier, error) {
 		if s.Archive, s.Script, ok = strings.Cut(name, ","); !ok {
 			return bad("ark,scp: wants two file names with a comma between them")
 		}
+		if s.Archive == s.Script {
+			return bad("the archive and the script can't be one file")
+		}
 	case s.HasArchive:
 		s.Archive = name
 	case s.HasScript:

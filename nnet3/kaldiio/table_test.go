@@ -50,6 +50,7 @@ func TestParseWspecifier(t *testing.T) {
 		{"ark,scp,f:a,b", Wspecifier{Archive: "a", Script: "b", HasArchive: true, HasScript: true, Flush: true}, true},
 		{"scp,p:b", Wspecifier{Script: "b", HasScript: true, Permissive: true}, true},
 		{"ark,scp:a", Wspecifier{}, false},
+		{"ark,scp:a,a", Wspecifier{}, false},
 		{"scp,ark:a,b", Wspecifier{}, false},
 		{"t:a", Wspecifier{}, false},
 		{"ark:a ", Wspecifier{}, false},
@@ -377,10 +378,32 @@ func FuzzArchive(f *testing.F) {
 func FuzzScript(f *testing.F) {
 	f.Add("a b.ark:12[0:3,1:2]")
 	f.Add("a cat x |")
-	f.Fuzz(func(t *testing.T, line string) {
+	f.Add("a -\nb -[0:1]\n\nc")
+	f.Fuzz(func(t *testing.T, text string) {
+		allocated := allocations()
+		line, _, _ := strings.Cut(text, "\n")
 		s, err := ParseScriptLine(line)
 		if err == nil && (s.Key == "" || strings.ContainsAny(s.Key, " \t")) {
 			t.Errorf("key %q", s.Key)
+		}
+		if err != nil && !errors.Is(err, ErrSpecifier) {
+			t.Errorf("%v is of no kind", err)
+		}
+		r := newReader(strings.NewReader(text), "fuzz") // a whole script; what it names is not opened
+		for lines := 0; ; lines++ {
+			_, more, err := r.scriptLine()
+			if e := (*Error)(nil); err != nil && !errors.As(err, &e) {
+				t.Errorf("%v does not say where", err)
+			}
+			if !more || err != nil {
+				break
+			}
+			if lines > len(text) {
+				t.Fatal("there is no end")
+			}
+		}
+		if used := allocated(); used > allocationBound(len(text)) {
+			t.Errorf("%d bytes were allocated for %d", used, len(text))
 		}
 	})
 }

@@ -3,11 +3,14 @@ package kaldiio
 import (
 	"fmt"
 	"io"
+	"math"
+	"os"
+	"slices"
 	"strings"
 )
 
 // TableWriter writes objects with keys to an archive, to a script that points into it, or to the files that a script
-// names.
+// names. When writing fails, because the disk is full for example, files are cut back to what is whole.
 type TableWriter[T any] struct {
 	opener *Opener
 	spec   Wspecifier
@@ -17,8 +20,12 @@ type TableWriter[T any] struct {
 	script  *Writer
 	closers []io.Closer
 	names   map[string]string // with a script alone: wxfilenames by key
+	ends    []ends            // of objects that may not have reached the files yet, and of the one before them
 	err     error
 }
+
+// ends are the sizes of the archive and of the script where an object ends.
+type ends struct{ archive, script int64 }
 
 // NewTableWriter opens what a wspecifier names. write writes one object, as (*Writer).Matrix does.
 func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T)) (*TableWriter[T], error) {
@@ -28,7 +35,10 @@ func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T))
 	}
 	t := &TableWriter[T]{opener: o, spec: spec, write: write}
 	if !spec.HasArchive {
-		return t, t.readNames()
+		if err := t.readNames(); err != nil {
+			return nil, fmt.Errorf("wspecifier %q: scp: alone wants a script that says where each object goes (ark,scp: makes one): %w", wspecifier, err)
+		}
+		return t, nil
 	}
 	if spec.HasScript && (spec.Archive == "" || spec.Archive == "-" || strings.HasPrefix(spec.Archive, "|")) {
 		return nil, fmt.Errorf("wspecifier %q: a script can't point into an archive that is not a file: %w", wspecifier, ErrSpecifier)
@@ -100,7 +110,55 @@ func (t *TableWriter[T]) Write(key string, v T) error {
 			t.err = t.script.Flush()
 		}
 	}
+	if t.err == nil {
+		t.noteEnd()
+	}
 	return t.err
+}
+
+// noteEnd notes that an object ends here, and forgets the ends before one that is in the files for certain.
+func (t *TableWriter[T]) noteEnd() {
+	end := ends{archive: t.archive.Offset()}
+	if t.script != nil {
+		end.script = t.script.Offset()
+	}
+	t.ends = append(t.ends, end)
+	written := 0
+	for written+1 < len(t.ends) {
+		e := t.ends[written+1]
+		if e.archive > t.archive.Written() || t.script != nil && e.script > t.script.Written() {
+			break
+		}
+		written++
+	}
+	t.ends = slices.Delete(t.ends, 0, written)
+}
+
+// cutBack cuts the files back to the last object that is whole in all of them, after writing has failed. What is no file, a pipe or
+// a device, stays as it is.
+func (t *TableWriter[T]) cutBack() {
+	var files []*os.File
+	var whole ends
+	sizes := [2]int64{math.MaxInt64, math.MaxInt64}
+	for i, c := range t.closers {
+		f, ok := c.(*os.File)
+		if !ok {
+			return
+		}
+		info, err := f.Stat()
+		if err != nil || !info.Mode().IsRegular() {
+			return
+		}
+		files, sizes[i] = append(files, f), info.Size()
+	}
+	for _, e := range t.ends {
+		if e.archive <= sizes[0] && e.script <= sizes[1] {
+			whole = e
+		}
+	}
+	for i, f := range files {
+		f.Truncate([2]int64{whole.archive, whole.script}[i]) // that writing failed is what is told
+	}
 }
 
 // writeFile writes an object into the file that the script names.
@@ -134,6 +192,9 @@ func (t *TableWriter[T]) Close() error {
 				t.err = err
 			}
 		}
+	}
+	if t.err != nil {
+		t.cutBack()
 	}
 	for _, c := range t.closers {
 		if err := c.Close(); t.err == nil {

@@ -29,6 +29,9 @@ func (w *Writer) Binary() bool { return w.binary }
 // Offset returns the number of bytes written so far.
 func (w *Writer) Offset() int64 { return w.n }
 
+// Written returns how many of them are not in the buffer any more.
+func (w *Writer) Written() int64 { return w.n - int64(w.w.Buffered()) }
+
 // Err returns the first error.
 func (w *Writer) Err() error { return w.err }
 
