@@ -28,6 +28,11 @@
 // Maps and reductions round every operation by itself, in assembly and in Go, so that they give the same bits on every
 // processor.
 //
+// # Float64
+//
+// DExp and its siblings are maps of float64s, DGemm is their product. They fuse multiplications and additions, the same ones in assembly and in
+// Go: here, too, the bits are the same everywhere.
+//
 // The functions are safe for concurrent use as long as nobody writes what another one touches.
 package kernel
 

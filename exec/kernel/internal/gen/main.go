@@ -13,6 +13,8 @@ var files = []struct {
 }{
 	{"gemm", writeTiles},
 	{"vector", writeVectors},
+	{"double", writeDoubles},
+	{"doublegemm", writeDoubleTiles},
 }
 
 func main() {

@@ -1,0 +1,157 @@
+package kernel
+
+import (
+	"math"
+	"sync"
+)
+
+// A Strided is a matrix of float64s of which every element is at Data[i·Row + j·Col]: a transpose and every other view is one, too.
+type Strided struct {
+	Rows, Cols int
+	Row, Col   int // steps, which may be zero or negative
+	First      int // place of element (0, 0)
+	Data       []float64
+}
+
+// Products of float64s go over c in tiles that the registers hold. Both factors are packed, dDepth steps of the inner dimension at a time: of b
+// a block that the second-level cache holds, of a the rows of a tile. Every element is a chain of fused multiply-adds for each dDepth
+// steps, and c takes alpha times it, fused: the bits are the same with either instruction set.
+const (
+	dDepth  = 192
+	dCols   = 1032 // a multiple of the width of all tiles
+	dRows   = 128  // a multiple of their heights
+	mostDMR = 8
+	mostDNR = 24
+)
+
+// dTileSize returns the rows and columns of a tile.
+func (s kernelSet) dTileSize() (rows, cols int) {
+	if s == avx512Set {
+		return 8, 24
+	}
+	return 4, 12
+}
+
+// doubleScratch is what a product packs into.
+type doubleScratch struct {
+	a, b []float64
+	edge [mostDMR * mostDNR]float64
+}
+
+var doubleScratches = sync.Pool{New: func() any {
+	return &doubleScratch{a: make([]float64, dRows*dDepth), b: make([]float64, dCols*dDepth)}
+}}
+
+// HasDGemm reports whether [DGemm] is computed in assembly. Elsewhere there are faster ones.
+func HasDGemm() bool { return bestSet >= avx2Set }
+
+// DGemm adds alpha·a·b to c, whose rows are stride apart and lie in memory element by element. Nothing is left out: NaN and infinities go
+// through. c must not overlap a or b. It panics where the shapes do not fit.
+func DGemm(alpha float64, a, b Strided, c []float64, stride int) {
+	if a.Cols != b.Rows {
+		panic("kernel: shapes of a product")
+	}
+	w := doubleScratches.Get().(*doubleScratch)
+	defer doubleScratches.Put(w)
+	s := bestSet
+	mr, nr := s.dTileSize()
+	for j0 := 0; j0 < b.Cols; j0 += dCols {
+		cols := min(dCols, b.Cols-j0)
+		for k0 := 0; k0 < a.Cols; k0 += dDepth {
+			depth := min(dDepth, a.Cols-k0)
+			packLines(w.b, b.First+k0*b.Row+j0*b.Col, b.Data, b.Col, b.Row, cols, depth, nr)
+			for i0 := 0; i0 < a.Rows; i0 += dRows {
+				rows := min(dRows, a.Rows-i0)
+				packLines(w.a, a.First+i0*a.Row+k0*a.Col, a.Data, a.Row, a.Col, rows, depth, mr)
+				for j := 0; j < cols; j += nr {
+					for i := 0; i < rows; i += mr {
+						at := (i0+i)*stride + j0 + j
+						w.tile(s, alpha, w.a[i*depth:], w.b[j*depth:], depth, c[at:], stride, min(mr, rows-i), min(nr, cols-j))
+					}
+				}
+			}
+		}
+	}
+}
+
+// tile adds to rows×cols elements of c. Where these are no whole tile they are computed beside c.
+func (w *doubleScratch) tile(s kernelSet, alpha float64, a, b []float64, depth int, c []float64, stride, rows, cols int) {
+	mr, nr := s.dTileSize()
+	if rows == mr && cols == nr {
+		s.dTile(alpha, a, b, depth, c, stride)
+		return
+	}
+	edge := w.edge[:mr*nr]
+	for i := range rows {
+		copy(edge[i*nr:][:cols], c[i*stride:])
+	}
+	s.dTile(alpha, a, b, depth, edge, nr)
+	for i := range rows {
+		copy(c[i*stride:][:cols], edge[i*nr:])
+	}
+}
+
+// dTile adds to a whole tile of c.
+func (s kernelSet) dTile(alpha float64, a, b []float64, depth int, c []float64, stride int) {
+	mr, nr := s.dTileSize()
+	_, _, _ = a[mr*depth-1], b[nr*depth-1], c[(mr-1)*stride+nr-1]
+	switch s {
+	case avx512Set:
+		dTileAVX512(&a[0], &b[0], depth, &c[0], uintptr(8*stride), alpha)
+	case avx2Set:
+		dTileAVX2(&a[0], &b[0], depth, &c[0], uintptr(8*stride), alpha)
+	default:
+		for i := range mr {
+			for j := range nr {
+				sum := 0.0
+				for k := range depth {
+					sum = math.FMA(a[k*mr+i], b[k*nr+j], sum)
+				}
+				c[i*stride+j] = math.FMA(sum, alpha, c[i*stride+j])
+			}
+		}
+	}
+}
+
+// packLines copies n lines of a matrix, across steps apart, in groups of width lines of which each depth elements, along steps apart, are
+// taken: the elements of a group side by side. The last group is filled up with zeros.
+func packLines(dst []float64, at int, src []float64, across, along, n, depth, width int) {
+	for i := 0; i < n; i += width {
+		group := dst[i*depth:][:width*depth]
+		lines := min(width, n-i)
+		if lines < width {
+			clear(group)
+		}
+		first := at + i*across
+		if across == 1 {
+			for k := range depth {
+				copy(group[k*width:][:lines], src[first+k*along:])
+			}
+			continue
+		}
+		done := 0
+		if along == 1 && across >= 0 {
+			for ; done+4 <= lines; done += 4 {
+				packFour(group[done:], src[first+done*across:], across, depth, width)
+			}
+		}
+		for l := done; l < lines; l++ {
+			from := first + l*across
+			for k := l; k < len(group); k += width {
+				group[k] = src[from]
+				from += along
+			}
+		}
+	}
+}
+
+// packFour packs four lines whose elements follow each other.
+func packFour(dst, src []float64, across, depth, width int) {
+	a, b, c, d := src[:depth], src[across:][:depth], src[2*across:][:depth], src[3*across:][:depth]
+	at := 0
+	for k, v := range a {
+		q := dst[at : at+4 : at+4]
+		q[0], q[1], q[2], q[3] = v, b[k], c[k], d[k]
+		at += width
+	}
+}
