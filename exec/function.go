@@ -202,7 +202,11 @@ func (f *Function) optimize(ctx context.Context, g *fgraph.FunctionGraph) error 
 	}
 	var rec *profile.Recorder
 	if f.opts.Profile {
-		rec = profile.New("optimizer", profile.ClassSequence)
+		name := "optimizer"
+		if o, ok := f.opts.Optimizer.(interface{ RewriterName() string }); ok {
+			name = o.RewriterName()
+		}
+		rec = profile.New(name, profile.ClassSequence)
 	}
 	start := time.Now()
 	if err := f.opts.Optimizer.Rewrite(ctx, g, rec); err != nil {

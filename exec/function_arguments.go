@@ -69,11 +69,11 @@ func ParseArguments(ctx context.Context, inputs []*fgraph.Variable, text string)
 func evaluate(ctx context.Context, text string) (*array.Array, error) {
 	s := tensor.NewScope()
 	s.Strict = true
-	out, err := s.Parse(text)
+	v, err := s.ParseOne(text)
 	if err != nil {
 		return nil, err
 	}
-	f, err := NewFunction(ctx, nil, out[:1], FunctionOptions{})
+	f, err := NewFunction(ctx, nil, []*fgraph.Variable{v}, FunctionOptions{})
 	if err != nil {
 		return nil, err
 	}

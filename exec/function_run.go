@@ -219,9 +219,9 @@ func (r *Runner) Profile() *profile.Function {
 
 // An ApplyCost is the cost of one apply over all calls.
 type ApplyCost struct {
-	Apply string
-	Time  time.Duration
-	Bytes int64
+	Apply string        `json:"apply"`
+	Time  time.Duration `json:"time"`  // of all calls
+	Bytes int64         `json:"bytes"` // of its results in all calls
 }
 
 // ByApply returns the cost of each apply in the order of the computation, if FunctionOptions.Profile was set.

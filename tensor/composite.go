@@ -12,12 +12,11 @@ import (
 type CompositeOp struct {
 	prog    *array.Program
 	inplace []int8 // for each output 1 more than the input whose memory it takes
-	text    string
 }
 
 // NewComposite returns the op of a program, which must not change any more.
 func NewComposite(p *array.Program) *CompositeOp {
-	return &CompositeOp{prog: p, inplace: make([]int8, p.NumOutputs()), text: programText(p)}
+	return &CompositeOp{prog: p, inplace: make([]int8, p.NumOutputs())}
 }
 
 // Program returns the program.
@@ -28,7 +27,7 @@ func (op *CompositeOp) Inplace(output int) int { return int(op.inplace[output]) 
 
 // WithInplace returns the op whose output takes the memory of an input.
 func (op *CompositeOp) WithInplace(output, input int) *CompositeOp {
-	c := &CompositeOp{prog: op.prog, inplace: append([]int8{}, op.inplace...), text: op.text}
+	c := &CompositeOp{prog: op.prog, inplace: append([]int8{}, op.inplace...)}
 	c.inplace[output] = int8(input + 1)
 	return c
 }
@@ -72,7 +71,7 @@ func programText(p *array.Program) string {
 
 // String returns for example Composite{add(sin(i0), cos(i0))}.
 func (op *CompositeOp) String() string {
-	s := "Composite{" + op.text + "}"
+	s := "Composite{" + programText(op.prog) + "}"
 	for o, i := range op.inplace {
 		if i > 0 {
 			s += fmt.Sprintf("[(%d, %d)]", o, i-1)

@@ -205,7 +205,7 @@ func pad(in []*fgraph.Variable) []*fgraph.Variable {
 		alike = alike && (most == 0 || n == most)
 		most = max(most, n)
 	}
-	if alike && TypeOf(in[0]).NDim() == most {
+	if len(in) == 0 || alike && TypeOf(in[0]).NDim() == most {
 		return in
 	}
 	out := make([]*fgraph.Variable, len(in))

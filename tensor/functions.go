@@ -128,6 +128,13 @@ var functions = map[string]func(c *call) *fgraph.Variable{
 	},
 	"sdot":      func(c *call) *fgraph.Variable { c.count(2, 2); return SparseDot(c.tensor(0, "x"), c.tensor(1, "y")) },
 	"transpose": (*call).transpose, "dimshuffle": (*call).dimshuffle, "reshape": (*call).reshape, "flatten": (*call).flatten,
+	"ravel": func(c *call) *fgraph.Variable { c.count(1, 1); return Flatten(c.tensor(0, "x"), 1) },
+	"relu": func(c *call) *fgraph.Variable {
+		c.count(1, 1)
+		x := c.tensor(0, "x")
+		return Maximum(x, Number(0, x))
+	},
+	"var": (*call).variance, "std": func(c *call) *fgraph.Variable { return Sqrt(c.variance()) },
 	"shape": func(c *call) *fgraph.Variable { c.count(1, 1); return Shape(c.tensor(0, "x")) },
 	"alloc": (*call).alloc, "Alloc": (*call).alloc, "zeros": filled(0), "ones": filled(1),
 	"zeros_like": func(c *call) *fgraph.Variable { c.count(1, 1); return ZerosLike(c.tensor(0, "x")) },
@@ -246,6 +253,20 @@ func (c *call) cast() *fgraph.Variable {
 }
 
 func (c *call) mean() *fgraph.Variable { c.count(1, 2); return Mean(c.tensor(0, "x"), c.axes(1)...) }
+
+// variance is the mean of the squares of the distances from the mean.
+func (c *call) variance() *fgraph.Variable {
+	c.count(1, 2)
+	x, axes := c.tensor(0, "x"), c.axes(1)
+	order, kept := make([]int, TypeOf(x).NDim()), 0
+	for d := range order {
+		if order[d] = NewAxis; len(axes) > 0 && !slices.Contains(axes, d) && !slices.Contains(axes, d-len(order)) {
+			order[d] = kept
+			kept++
+		}
+	}
+	return Mean(Sqr(Sub(x, DimShuffle(Mean(x, axes...), order...))), axes...)
+}
 
 func (c *call) argmax() *fgraph.Variable {
 	c.count(1, 2)

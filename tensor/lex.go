@@ -39,7 +39,7 @@ type token struct {
 }
 
 // signs are the operators, longer ones before those that they begin with.
-var signs = []string{"**", "//", "->", "==", "!=", "<=", ">=", "::", "...", "+", "-", "*", "/", "%", "<", ">", "&", "|", "^", "~", "(", ")", "[", "]", ",", ":", ".", "=", ";"}
+var signs = []string{"**", "//", "->", "==", "!=", "<=", ">=", "::", "...", "+", "-", "*", "/", "%", "<", ">", "&", "|", "^", "~", "@", "(", ")", "[", "]", ",", ":", ".", "=", ";"}
 
 // lex splits an expression. A name takes the parameters in braces that follow it: sum{axis=0}.
 func lex(text string) ([]token, error) {

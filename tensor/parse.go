@@ -9,157 +9,6 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// A Scope is the variables that expressions may name.
-type Scope struct {
-	byName map[string]*fgraph.Variable
-	inputs []*fgraph.Variable
-	// Strict makes a name that is not declared an error. Otherwise it becomes a float64 scalar.
-	Strict bool
-}
-
-// NewScope returns a scope with some inputs, which are known by their names.
-func NewScope(inputs ...*fgraph.Variable) *Scope {
-	s := &Scope{byName: make(map[string]*fgraph.Variable)}
-	for _, v := range inputs {
-		s.declare(v)
-	}
-	return s
-}
-
-// NewScopeOf returns a scope in which names stand for variables, which need not be inputs.
-func NewScopeOf(named map[string]*fgraph.Variable) *Scope {
-	s := NewScope()
-	s.Strict = true
-	for name, v := range named {
-		s.byName[name] = v
-	}
-	return s
-}
-
-func (s *Scope) declare(v *fgraph.Variable) {
-	s.byName[v.Name()] = v
-	s.inputs = append(s.inputs, v)
-}
-
-// Inputs returns the variables in the order of their declaration.
-func (s *Scope) Inputs() []*fgraph.Variable { return s.inputs }
-
-// Lookup returns the variable of a name, nil if it is not declared.
-func (s *Scope) Lookup(name string) *fgraph.Variable { return s.byName[name] }
-
-// Declare declares variables as text: names, a colon and a type, groups apart by semicolons:
-//
-//	x y: vector; X: matrix; s: scalar; t: tensor3; f: float32 matrix; i: int64[3, ?]
-//
-// The type of elements is float64 unless another one stands first. Besides those above there are row, col, tensor4 and csr.
-func (s *Scope) Declare(text string) error {
-	offset := 0
-	for _, group := range strings.Split(text, ";") {
-		names, typ, ok := strings.Cut(group, ":")
-		if strings.TrimSpace(group) == "" {
-			offset += len(group) + 1
-			continue
-		}
-		if !ok {
-			return &SyntaxError{offset + 1, fmt.Sprintf("%q declares no type, as \"x y: vector\" does", strings.TrimSpace(group)), nil}
-		}
-		t, err := ParseType(typ)
-		if err != nil {
-			return &SyntaxError{offset + len(names) + 2, err.Error(), err}
-		}
-		for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' || r == '\n' }) {
-			tokens, err := lex(name)
-			if err != nil || len(tokens) != 2 || tokens[0].kind != tokenName || strings.Contains(name, "{") {
-				return &SyntaxError{offset + 1, fmt.Sprintf("%q is no name", name), nil}
-			}
-			if s.byName[name] != nil {
-				return &SyntaxError{offset + 1, fmt.Sprintf("%s is declared twice", name), nil}
-			}
-			s.declare(NewInput(t, name))
-		}
-		offset += len(group) + 1
-	}
-	return nil
-}
-
-// ParseType reads a type as Type.String prints it, or with the type of elements left out.
-func ParseType(text string) (t Type, err error) {
-	text = strings.TrimSpace(text)
-	dtype, rest := Float64, text
-	for d := Bool; d <= Float64; d++ {
-		if after, ok := strings.CutPrefix(text, d.String()); ok {
-			dtype, rest = d, strings.TrimSpace(after)
-		}
-	}
-	shape, ok := map[string][]int{"": {}, "scalar": {}, "vector": {Unknown}, "matrix": {Unknown, Unknown}, "row": {1, Unknown}, "col": {Unknown, 1},
-		"tensor3": {Unknown, Unknown, Unknown}, "tensor4": {Unknown, Unknown, Unknown, Unknown}}[rest]
-	switch {
-	case text == "":
-	case ok:
-		return NewType(dtype, shape...), nil
-	case rest == "csr" || rest == "csr matrix":
-		if dtype.IsFloat() {
-			return CSRType(dtype), nil
-		}
-	case strings.HasPrefix(rest, "[") && strings.HasSuffix(rest, "]"):
-		op, ok := specifyNamed([]string{rest})
-		if rest == "[]" {
-			return ScalarType(dtype), nil
-		}
-		if ok {
-			return op.(SpecifyShapeOp).t.With(dtype), nil
-		}
-	}
-	return t, fmt.Errorf("%w: %q is no type; there are scalar, vector, row, col, matrix, tensor3, tensor4, csr and float64[2, ?]", ErrSyntax, text)
-}
-
-// Parse reads an expression as a Python user writes it, or as a graph prints:
-//
-//	(y + z)*x/(y + z)      X.T      x[1:3]      sum(X, axis=0)      true_div(mul(add(y, z), x), add(y, z))
-//
-// Numbers take the type of what they are combined with. A list at the top stands for several outputs. The error is a *SyntaxError.
-func (s *Scope) Parse(text string) (outputs []*fgraph.Variable, err error) {
-	tokens, err := lex(text)
-	if err != nil {
-		return nil, err
-	}
-	p := &parser{scope: s, tokens: tokens, shared: make(map[string]value)}
-	defer func() {
-		switch e := recover().(type) {
-		case nil:
-		case *SyntaxError:
-			outputs, err = nil, e
-		case *Error:
-			outputs, err = nil, &SyntaxError{p.at + 1, e.Error(), e}
-		default:
-			panic(e)
-		}
-	}()
-	v := p.expression(0)
-	if p.peek().kind != tokenEnd {
-		p.fail("unexpected %s", p.peek())
-	}
-	if v.kind != kindList || v.constant("list") != nil {
-		return []*fgraph.Variable{v.tensor("expression")}, nil
-	}
-	for _, x := range v.list {
-		outputs = append(outputs, x.tensor("expression"))
-	}
-	if len(outputs) == 0 {
-		return nil, &SyntaxError{1, "no outputs", nil}
-	}
-	return outputs, nil
-}
-
-// MustParse is Parse for one expression that is part of a program: it panics on an error.
-func (s *Scope) MustParse(text string) *fgraph.Variable {
-	v, err := s.Parse(text)
-	if err != nil {
-		panic(fmt.Sprintf("%s: %v", text, err))
-	}
-	return v[0]
-}
-
 type parser struct {
 	scope  *Scope
 	tokens []token
@@ -215,7 +64,11 @@ var binary = map[string]struct {
 	"<": {1, array.Lt}, ">": {1, array.Gt}, "<=": {1, array.Le}, ">=": {1, array.Ge}, "==": {1, array.Eq}, "!=": {1, array.Neq},
 	"|": {2, array.Or}, "^": {3, array.Xor}, "&": {4, array.And},
 	"+": {5, array.Add}, "-": {5, array.Sub}, "*": {6, array.Mul}, "/": {6, array.TrueDiv}, "//": {6, array.IntDiv}, "%": {6, array.Mod},
+	"@": {6, matrixProduct},
 }
+
+// matrixProduct stands for the product of matrices, which is no element-wise operation.
+const matrixProduct = array.NumOps
 
 // unaryPriority is that of -x and ~x, which bind less than x**2.
 const unaryPriority = 7
@@ -236,6 +89,11 @@ func (p *parser) expression(priority int) value {
 		p.next++
 		right := p.expression(b.priority + 1)
 		p.at = t.pos
+		if b.op == matrixProduct {
+			x, _ := (&call{name: "dot", args: []value{left, right}}).run()
+			left = p.mark(x)
+			continue
+		}
 		left = p.apply(b.op, left, right)
 	}
 }
@@ -387,10 +245,21 @@ func (p *parser) reference() value {
 	return p.postfix(x)
 }
 
+// modules are names that people write before those of functions, as in T.exp(x) or T.nnet.sigmoid(x). They say nothing here.
+var modules = map[string]bool{"T": true, "tt": true, "at": true, "pt": true, "nnet": true, "np": true, "math": true, "special": true}
+
 // name reads a variable, a constant of the language, or a call.
 func (p *parser) name(t token) value {
 	if v := p.scope.byName[t.text]; v != nil {
 		return tensorValue(v)
+	}
+	if modules[t.text] && p.sign(".") {
+		f := p.take()
+		if f.kind != tokenName {
+			p.next--
+			p.fail("a name is expected after the point")
+		}
+		return p.name(f)
 	}
 	switch t.text {
 	case "None":
@@ -462,6 +331,7 @@ func (p *parser) postfix(x value) value {
 		case p.sign("."):
 			name := p.take()
 			if name.kind != tokenName {
+				p.next--
 				p.fail("a name is expected after the point")
 			}
 			p.at = name.pos

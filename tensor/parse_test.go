@@ -2,6 +2,8 @@ package tensor_test
 
 import (
 	"errors"
+	"math"
+	"runtime/metrics"
 	"strings"
 	"testing"
 
@@ -38,8 +40,10 @@ func TestParse(t *testing.T) {
 		{"X.sum(axis=0).T", "[sum{axis=0}(X)]"}, {"sum(X, axis=(0, 1))", "[sum{axis=0,1}(X)]"}, {"sum(X, axis=None)", "[sum(X)]"}, {"X.shape[0]", "[Subtensor{0}(Shape(X))]"},
 		{"x.dimshuffle('x', 0)", "[DimShuffle{x,0}(x)]"}, {"t.transpose(2, 0, 1)", "[DimShuffle{2,0,1}(t)]"}, {"X.reshape(2, -1)", "[Reshape{2}(X, [2, -1])]"}, {"reshape(X, (n, 1))", "[Reshape{2}(X, MakeVector{int64}(n, 1))]"},
 		{"x.astype(float32)", "[cast{float32}(x)]"}, {"cast(x, x.dtype)", "[x]"}, {"sdot(S, X)", "[SparseDot(S, X)]"}, {"zeros((2, 3))", "[Alloc(0.0, 2, 3)]"}, {"stack([s, s])", "[MakeVector{float64}(s, s)]"},
-		{"alloc(s, x.shape)", "[Alloc(s, Subtensor{0}(Shape(x)))]"}, {"concatenate((x, y))", "[Join{0}(x, y)]"}, {"undeclared*2", "[mul(undeclared, 2.0)]"}, {"[x, y]", "[x, y]"}, {"[1, 2]", "[[1, 2]]"},
-		{"x.ndim + X.ndim", "[add(1, 2)]"}, {"True", "[True]"}, {"[[1, 2], [3, 4]]", "[[[1, 2], [3, 4]]]"}, {"mean(x)", "[true_div(sum(x), cast{float64}(Shape_i{0}(x)))]"},
+		{"alloc(s, x.shape)", "[Alloc(s, Subtensor{0}(Shape(x)))]"}, {"concatenate((x, y))", "[Join{0}(x, y)]"}, {"undeclared*2", "[mul(undeclared, 2.0)]"}, {"[x, y]", "[x, y]"}, {"[1, 2]", "[1, 2]"}, {"[[1, 2]]", "[[1, 2]]"}, {"(x, [1, x[0]])", "[x, MakeVector{float64}(1.0, Subtensor{0}(x))]"},
+		{"x.ndim + X.ndim", "[add(1, 2)]"}, {"True", "[True]"}, {"[[1, 2], [3, 4]]", "[[1, 2], [3, 4]]"}, {"[[[1, 2], [3, 4]]]", "[[[1, 2], [3, 4]]]"}, {"mean(x)", "[true_div(sum(x), cast{float64}(Shape_i{0}(x)))]"},
+		{"X @ X.T*s", "[mul(dot(X, DimShuffle{1,0}(X)), DimShuffle{x,x}(s))]"}, {"x @ x + s", "[add(dot(x, x), s)]"}, {"T.exp(x)", "[exp(x)]"}, {"T.nnet.sigmoid(x)", "[sigmoid(x)]"}, {"T + 1", "[add(T, 1.0)]"},
+		{"relu(f)", "[maximum(f, 0.0)]"}, {"X.ravel()", "[Reshape{1}(X, -1)]"}, {"T.", "a name is expected after the point"}, {"x..T", "column 3: a name is expected after the point"}, {"X @ t", "column 3: dot: argument 2"},
 		// What graphs print.
 		{"add(*1 -> exp(x), *1)", "[add(*1 -> exp(x), *1)]"}, {"sum{axis=0}(DimShuffle{1,0}(X))", "[sum{axis=0}(DimShuffle{1,0}(X))]"}, {"add{inplace=0}(x, y)", "[add{inplace=0}(x, y)]"},
 		{"CrossentropySoftmaxArgmax1HotWithBias(X, x, i)::2", "[CrossentropySoftmaxArgmax1HotWithBias(X, x, i)::2]"}, {"IncSubtensor{1:3}(x, 1.0)", "[IncSubtensor{1:3}(x, 1.0)]"},
@@ -49,7 +53,7 @@ func TestParse(t *testing.T) {
 		{"X + t[0:2]", ""}, {"dot(x, t)", "argument 2: is a float64[?, ?, ?], which is neither vector nor matrix"}, {"v + v[0:2]", "column 3: add: argument 2: is a float64[2], whose dimension 0 does not fit the size 3"}, {"sum(x, axis=1)", "axis 1 of a float64 vector"},
 		{"x.foo", "no such attribute"}, {"sum(x, foo=1)", "takes the arguments axis and keepdims"}, {"x[1.5]", "not an integer"}, {"x[::0]", "step 0"}, {"reshape(v, 2)", "can't be reshaped"}, {"*2", "nothing is numbered 2"},
 		{"Subtensor{", `"{" without "}"`}, {"x[1:2:3:4]", "a slice has three parts"}, {"1 = 2", "unexpected"}, {"cast(x, foo)", "the name of a type"}, {"S + x", "is a sparse matrix"}, {"softmax(i)", "not a tensor of floats"},
-		{"transpose(X, 0)", "can't be dropped"}, {"transpose(X, 0, 0)", "used twice"}, {"alloc(s, -1)", "negative size"}, {"v[3]", "out of range"}, {"[]", "[[]]"}, {"stack([x, s])", "a float64 vector and a float64 scalar"},
+		{"transpose(X, 0)", "can't be dropped"}, {"transpose(X, 0, 0)", "used twice"}, {"alloc(s, -1)", "negative size"}, {"v[3]", "out of range"}, {"[]", "no outputs"}, {"()", "no outputs"}, {"[[]]", "[[]]"}, {"stack([x, s])", "a float64 vector and a float64 scalar"},
 		{"'abc'", "a number or a tensor is expected"}, {"MakeVector{int64}(s)", "argument 1"}, {"x.sum(1, 2, 3)", "4 arguments"},
 	} {
 		s := newScope(t, parseVars)
@@ -64,6 +68,22 @@ func TestParse(t *testing.T) {
 		if got != c.want && (err == nil || c.want == "" || !strings.Contains(got, c.want)) && c.want != "" {
 			t.Errorf("%s is\n%s, want\n%s", c.text, got, c.want)
 		}
+	}
+}
+
+// TestParseOne: where one expression is wanted a list is a tensor.
+func TestParseOne(t *testing.T) {
+	s := newScope(t, parseVars)
+	for text, want := range map[string]string{
+		"[1, 2]": "[[1, 2]]", "[[1, 2], [3, 4]]": "[[[1, 2], [3, 4]]]", "[1 + 1, 2]": "[MakeVector{int64}(add(1, 1), 2)]", "[]": "[[]]", "x + 1": "[add(x, 1.0)]",
+	} {
+		v, err := s.ParseOne(text)
+		if err != nil || fgraph.Sprint(0, v) != want {
+			t.Errorf("%s: %v, %v, want %s", text, fgraph.Sprint(0, v), err, want)
+		}
+	}
+	if v, err := s.ParseOne("'abc'"); v != nil || !errors.Is(err, tensor.ErrSyntax) {
+		t.Errorf("a string: %v, %v", v, err)
 	}
 }
 
@@ -135,7 +155,23 @@ func TestOpNamesRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzParse: no text makes the parser panic, and what it reads prints as something that reads as the same.
+// allocates returns how many bytes f allocates. What else the process does counts too, so that f runs again while it seems to be
+// more than most.
+func allocates(most uint64, f func()) uint64 {
+	least := uint64(math.MaxUint64)
+	for try := 0; try < 20 && least > most; try++ {
+		sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+		metrics.Read(sample)
+		before := sample[0].Value.Uint64()
+		f()
+		metrics.Read(sample)
+		least = min(least, sample[0].Value.Uint64()-before)
+	}
+	return least
+}
+
+// FuzzParse: whatever is typed, an expression takes memory in proportion to its text, is a sound graph, and prints as text that
+// reads as the same expression.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"(x + y)*2/s", "sum(X, axis=0)", "x[1:3, None]", "*1 -> exp(x)", "set_subtensor(x[0:2], 1.5)", "t.transpose(2, 0, 1)", "Gemm(X, 1.0, X, Y, s)", "[x, y]", "1e-3**-x", "stack([s, 2])", "cast{float32}(x)::0"} {
 		f.Add(text)
@@ -146,19 +182,47 @@ func FuzzParse(f *testing.F) {
 		}
 		s := newScope(t, parseVars)
 		out, err := s.Parse(text)
+		most := uint64(1<<20 + 20_000*len(text))
+		if got := allocates(most, func() { newScope(t, parseVars).Parse(text) }); got > most {
+			t.Errorf("%d bytes of text take %d bytes to read, more than %d", len(text), got, most)
+		}
 		if err != nil {
+			if !errors.Is(err, tensor.ErrSyntax) {
+				t.Errorf("%q: %v", text, err)
+			}
 			return
 		}
+		g, err := tensor.NewGraph(s.Inputs(), out)
+		if err == nil {
+			err = g.Check()
+		}
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
 		printed := fgraph.Sprint(0, out...)
-		if len(printed) > 4000 || strings.ContainsAny(printed, "…") {
+		if len(printed) > 4000 || strings.Contains(printed, "…") {
 			return // a constant that is not printed in full
 		}
 		again, err := s.Parse(printed)
+		if !plainConstants(g) { // 2 reads as a number of the type of what it meets, what is printed as 2 may be an int64[1]
+			return
+		}
 		if err != nil {
 			t.Fatalf("%s prints as %s, which does not read: %v", text, printed, err)
 		}
-		if got := fgraph.Sprint(0, again...); got != printed {
+		got := fgraph.Sprint(0, again...)
+		if got != printed {
 			t.Fatalf("%s prints as\n%s, which reads as\n%s", text, printed, got)
 		}
 	})
+}
+
+// plainConstants reports whether all constants of a graph are float64 scalars.
+func plainConstants(g *fgraph.FunctionGraph) bool {
+	for v := range g.Variables() {
+		if v.IsConstant() && v.Type() != tensor.ScalarType(tensor.Float64) {
+			return false
+		}
+	}
+	return true
 }

@@ -233,6 +233,15 @@ func (a *Array) Cast(dtype DType) *Array {
 		return a.Clone()
 	}
 	c := New(dtype, a.Shape()...)
+	if a.Len() == 1 && dtype.IsFloat() {
+		switch d := c.data.(type) {
+		case []float32:
+			d[0] = convert[float32](a)
+		case []float64:
+			d[0] = convert[float64](a)
+		}
+		return c
+	}
 	var ws Workspace
 	ws.Map(castProgram(a.dtype, dtype), []*Array{c}, []*Array{a})
 	return c

@@ -14,9 +14,8 @@ var (
 		Identity: copyBlock[bool], Second: secondBlock[bool],
 		Maximum: orBlock, Minimum: andBlock, And: andBlock, Or: orBlock, Xor: xorBlock, Invert: notBlock,
 	}
-	intKernels     = intTable()
-	float32Kernels = floatTable[float32]()
-	float64Kernels = floatTable[float64]()
+	intKernels                     = intTable()
+	float64Kernels, float32Kernels = floatTables()
 
 	boolPredicates = [NumOps]predicate[bool]{
 		Eq: func(dst, a, b []bool) {
@@ -220,6 +219,12 @@ func intPow(a, b int64) int64 {
 	return p
 }
 
+func floatTables() (d [NumOps]blockFunc[float64], f [NumOps]blockFunc[float32]) {
+	d, f = floatTable[float64](), floatTable[float32]()
+	useVectors(&d, &f)
+	return d, f
+}
+
 func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 	arithmetic(&t)
 	t[TrueDiv] = func(dst, a, b []T) {
@@ -232,12 +237,6 @@ func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 		a = a[:len(dst)]
 		for i := range dst {
 			dst[i] = 1 / a[i]
-		}
-	}
-	t[Sqrt] = func(dst, a, _ []T) {
-		a = a[:len(dst)]
-		for i := range dst {
-			dst[i] = T(math.Sqrt(float64(a[i])))
 		}
 	}
 	unary := func(f func(float64) float64) blockFunc[T] {
@@ -257,10 +256,9 @@ func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 		}
 	}
 	for o, f := range map[Op]func(float64) float64{
-		Exp: math.Exp, Expm1: math.Expm1, Exp2: math.Exp2, Log: math.Log, Log1p: math.Log1p, Log2: math.Log2, Log10: math.Log10,
-		Sigmoid: sigmoid, Softplus: softplus, Erf: math.Erf, Erfc: math.Erfc,
-		Sin: math.Sin, Cos: math.Cos, Tan: math.Tan, Arcsin: math.Asin, Arccos: math.Acos, Arctan: math.Atan,
-		Sinh: math.Sinh, Cosh: math.Cosh, Tanh: math.Tanh, Arcsinh: math.Asinh, Arccosh: math.Acosh, Arctanh: math.Atanh,
+		Exp2: math.Exp2, Log2: math.Log2, Log10: math.Log10, Erf: math.Erf, Erfc: math.Erfc,
+		Tan: math.Tan, Arcsin: math.Asin, Arccos: math.Acos, Arctan: math.Atan,
+		Sinh: math.Sinh, Cosh: math.Cosh, Arcsinh: math.Asinh, Arccosh: math.Acosh, Arctanh: math.Atanh,
 		Deg2rad: func(x float64) float64 { return x * (math.Pi / 180) }, Rad2deg: func(x float64) float64 { return x * (180 / math.Pi) },
 		Floor: math.Floor, Ceil: math.Ceil, Trunc: math.Trunc, Round: math.RoundToEven,
 	} {
@@ -276,16 +274,6 @@ func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 		return r
 	})
 	return t
-}
-
-func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
-
-// softplus does not overflow: log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)).
-func softplus(x float64) float64 {
-	if math.IsNaN(x) {
-		return x
-	}
-	return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
 }
 
 // LogAddExp64 returns log(exp(x) + exp(y)) without overflow.

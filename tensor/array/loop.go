@@ -28,6 +28,7 @@ type loop struct {
 	operands []operand
 	lanes    []lane
 	scratch  scratch
+	size     int // blocks have at most that many elements
 }
 
 // scratch is memory for blocks.
@@ -50,9 +51,10 @@ func (ws *Workspace) Map(p *Program, out, in []*Array) {
 		return
 	}
 	lp := &ws.loop
+	lp.size = min(n, blockSize)
 	lp.begin(p, out, in)
-	for lo := 0; lo < n; lo += blockSize {
-		lp.block(p, lo, min(blockSize, n-lo))
+	for lo := 0; lo < n; lo += lp.size {
+		lp.block(p, lo, min(lp.size, n-lo))
 	}
 	for i := range lp.operands {
 		lp.operands[i].Array = nil // do not keep memory alive
@@ -141,23 +143,23 @@ func (lp *loop) allot(p *Program) {
 		counts[t]++
 	}
 	s := &lp.scratch
-	s.b, s.i = grown(s.b, counts[Bool]), grown(s.i, counts[Int64])
-	s.f, s.d = grown(s.f, counts[Float32]), grown(s.d, counts[Float64])
+	s.b, s.i = grown(s.b, counts[Bool]*lp.size), grown(s.i, counts[Int64]*lp.size)
+	s.f, s.d = grown(s.f, counts[Float32]*lp.size), grown(s.d, counts[Float64]*lp.size)
 	lp.lanes = lp.lanes[:0]
 	var next [numDTypes]int
 	for _, t := range p.slots {
-		at := next[t] * blockSize
+		at := next[t] * lp.size
 		next[t]++
 		var l lane
 		switch t {
 		case Bool:
-			l.b = s.b[at:][:blockSize]
+			l.b = s.b[at:][:lp.size]
 		case Int64:
-			l.i = s.i[at:][:blockSize]
+			l.i = s.i[at:][:lp.size]
 		case Float32:
-			l.f = s.f[at:][:blockSize]
+			l.f = s.f[at:][:lp.size]
 		case Float64:
-			l.d = s.d[at:][:blockSize]
+			l.d = s.d[at:][:lp.size]
 		}
 		lp.lanes = append(lp.lanes, l)
 	}
@@ -171,8 +173,8 @@ func (lp *loop) allot(p *Program) {
 	}
 }
 
-func grown[T any](s []T, slots int) []T {
-	if n := slots * blockSize; len(s) < n {
+func grown[T any](s []T, n int) []T {
+	if len(s) < n {
 		return make([]T, n)
 	}
 	return s
@@ -258,132 +260,6 @@ func (lp *loop) scatter(o *operand, l *lane, lo, n int) {
 		scatter(dataOf[float32](o.Array), l.f[:n], o.offset, shape, steps, lo)
 	case Float64:
 		scatter(dataOf[float64](o.Array), l.d[:n], o.offset, shape, steps, lo)
-	}
-}
-
-// A walker goes through the elements of a view in row-major order, in runs along the last dimension.
-type walker struct {
-	shape, steps []int
-	index        [MaxDims]int
-	at           int // place of the element at index
-}
-
-// start puts the walker on element lo of the view whose first element is at a place.
-func (w *walker) start(at int, shape, steps []int, lo int) {
-	w.shape, w.steps, w.at = shape, steps, at
-	for d := len(shape) - 1; d >= 0; d-- {
-		w.index[d] = lo % shape[d]
-		lo /= shape[d]
-		w.at += w.index[d] * steps[d]
-	}
-}
-
-// run returns the length of the rest of the run, at most n, and its step.
-func (w *walker) run(n int) (length, step int) {
-	last := len(w.shape) - 1
-	if last < 0 {
-		return 1, 0
-	}
-	return min(n, w.shape[last]-w.index[last]), w.steps[last]
-}
-
-// advance goes on by n elements of the run.
-func (w *walker) advance(n int) {
-	d := len(w.shape) - 1
-	if d < 0 {
-		return
-	}
-	w.index[d] += n
-	w.at += n * w.steps[d]
-	for ; d > 0 && w.index[d] == w.shape[d]; d-- {
-		w.index[d] = 0
-		w.index[d-1]++
-		w.at += w.steps[d-1] - w.shape[d]*w.steps[d]
-	}
-}
-
-// gather copies elements of a view, from element lo on.
-func gather[T any](dst, src []T, at int, shape, steps []int, lo int) {
-	var w walker
-	w.start(at, shape, steps, lo)
-	for len(dst) > 0 {
-		n, step := w.run(len(dst))
-		switch step {
-		case 0:
-			fill(dst[:n], src[w.at])
-		case 1:
-			copy(dst[:n], src[w.at:])
-		default:
-			at := w.at
-			for i := range n {
-				dst[i] = src[at]
-				at += step
-			}
-		}
-		dst = dst[n:]
-		w.advance(n)
-	}
-}
-
-// scatter copies elements into a view, from element lo on.
-func scatter[T any](dst, src []T, at int, shape, steps []int, lo int) {
-	var w walker
-	w.start(at, shape, steps, lo)
-	for len(src) > 0 {
-		n, step := w.run(len(src))
-		if step == 1 {
-			copy(dst[w.at:], src[:n])
-		} else {
-			at := w.at
-			for i := range n {
-				dst[at] = src[i]
-				at += step
-			}
-		}
-		src = src[n:]
-		w.advance(n)
-	}
-}
-
-// CopyTo copies the elements of src, broadcast to the shape of dst, into dst. The types of elements are the same.
-func CopyTo(dst, src *Array) {
-	n := dst.Len()
-	if n == 0 {
-		return
-	}
-	if src.ndim != dst.ndim || src.Len() != n {
-		v, err := src.BroadcastTo(dst.Shape()...)
-		if err != nil {
-			panic(err)
-		}
-		src = v
-	}
-	switch dst.dtype {
-	case Bool:
-		copyElements[bool](dst, src, n)
-	case Int64:
-		copyElements[int64](dst, src, n)
-	case Float32:
-		copyElements[float32](dst, src, n)
-	case Float64:
-		copyElements[float64](dst, src, n)
-	}
-}
-
-func copyElements[T Element](dst, src *Array, n int) {
-	d, s := dataOf[T](dst), dataOf[T](src)
-	switch {
-	case dst.Contiguous():
-		gather(d[dst.offset:][:n], s, src.offset, src.Shape(), src.strides[:src.ndim], 0)
-	case src.Contiguous():
-		scatter(d, s[src.offset:][:n], dst.offset, dst.Shape(), dst.strides[:dst.ndim], 0)
-	default:
-		block := make([]T, min(n, blockSize))
-		for lo := 0; lo < n; lo += len(block) {
-			part := block[:min(len(block), n-lo)]
-			gather(part, s, src.offset, src.Shape(), src.strides[:src.ndim], lo)
-			scatter(d, part, dst.offset, dst.Shape(), dst.strides[:dst.ndim], lo)
-		}
 	}
 }
 

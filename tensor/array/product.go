@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/blas/gonum"
 
 	"github.com/nnopt/nnopt/exec/kernel"
 )
@@ -29,6 +30,13 @@ func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) er
 		return nil
 	}
 	if c.Len() == 0 {
+		return nil
+	}
+	if c.dtype == Float64 && ownProducts() {
+		if beta != 1 {
+			scale64(beta, c)
+		}
+		kernel.DGemm(alpha, strided(a), strided(b), dataOf[float64](c)[c.offset:], c.stride())
 		return nil
 	}
 	a, ta, freeA, err := ws.asFactor(a)
@@ -92,6 +100,17 @@ func general64(a *Array) blas64.General {
 
 func general32(a *Array) kernel.Matrix {
 	return kernel.Matrix{Rows: a.shape[0], Cols: a.shape[1], Stride: a.stride(), Data: dataOf[float32](a)[a.offset:]}
+}
+
+// ownProducts reports whether products of float64s are those of package kernel: they are, where it has assembly and nobody has registered
+// another BLAS.
+func ownProducts() bool {
+	_, pure := blas64.Implementation().(gonum.Implementation)
+	return pure && kernel.HasDGemm()
+}
+
+func strided(a *Array) kernel.Strided {
+	return kernel.Strided{Rows: a.shape[0], Cols: a.shape[1], Row: a.strides[0], Col: a.strides[1], First: a.offset, Data: dataOf[float64](a)}
 }
 
 func gemm64(alpha float64, a *Array, ta bool, b *Array, tb bool, beta float64, c *Array) {

@@ -239,10 +239,10 @@ func (ws *Workspace) accumulate(r Reduction, out, v *Array, red reducedDims) {
 			ws.sums = make([]float64, n)
 		}
 		acc := ws.sums[:n]
-		fold(acc, v, red, pick(r, sums[float32, float64], products[float32, float64]))
+		fold(acc, v, red, pick(r, rowSums32, products[float32, float64]))
 		castBlock(Slice[float32](out), acc)
 	case Float64:
-		fold(Slice[float64](out), v, red, pick(r, sums[float64, float64], products[float64, float64]))
+		fold(Slice[float64](out), v, red, pick(r, rowSums64, products[float64, float64]))
 	}
 }
 

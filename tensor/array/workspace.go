@@ -21,7 +21,7 @@ type Workspace struct {
 
 	loop  loop
 	sums  []float64
-	free  [numDTypes][numClasses][]any
+	free  *[numDTypes][numClasses][]any // nil until something is given back: it is large, and many a workspace is used once
 	inUse int64
 	most  int64
 }
@@ -78,11 +78,13 @@ func (ws *Workspace) New(a *Array, dtype DType, shape ...int) error {
 	ws.inUse += bytes
 	ws.most = max(ws.most, ws.inUse)
 	a.layOut(dtype, shape)
-	if list := ws.free[dtype][k]; len(list) > 0 {
-		a.data = list[len(list)-1]
-		list[len(list)-1] = nil
-		ws.free[dtype][k] = list[:len(list)-1]
-		return nil
+	if ws.free != nil {
+		if list := ws.free[dtype][k]; len(list) > 0 {
+			a.data = list[len(list)-1]
+			list[len(list)-1] = nil
+			ws.free[dtype][k] = list[:len(list)-1]
+			return nil
+		}
 	}
 	a.data = makeData(dtype, size)
 	return nil
@@ -105,6 +107,9 @@ func (ws *Workspace) Release(a *Array) {
 	}
 	k, size := class(n)
 	ws.inUse -= int64(size) * int64(a.dtype.Size())
+	if ws.free == nil {
+		ws.free = new([numDTypes][numClasses][]any)
+	}
 	ws.free[a.dtype][k] = append(ws.free[a.dtype][k], a.data)
 	a.data = nil
 }

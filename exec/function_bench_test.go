@@ -1,0 +1,175 @@
+package exec_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// fastRun returns the optimizer of +fast_run.
+func fastRun(t testing.TB) *optdb.Optimizer {
+	t.Helper()
+	q, err := optdb.ParseQuery("+fast_run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt, err := passes.Default().Build(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opt
+}
+
+// chains are expressions of ten element-wise operations of two vectors.
+var chains = []struct{ name, expr string }{
+	{"functions", "exp(-sqr(x*y + 0.5))*sqrt(abs(x)) + tanh(y)"},
+	{"arithmetic", "((x*y + x)*(y - 0.5)*x + y)*(x - y)*y - x"},
+}
+
+// BenchmarkChain computes the chains, each fused into one loop. docs/measure/tensor.py does so with NumPy.
+func BenchmarkChain(b *testing.B) {
+	const n = 1e7
+	for _, c := range chains {
+		b.Run(fmt.Sprintf("%s/%.0e", c.name, float64(n)), func(b *testing.B) {
+			s := tensor.NewScope()
+			if err := s.Declare("x y: vector"); err != nil {
+				b.Fatal(err)
+			}
+			out, err := s.Parse(c.expr)
+			if err != nil {
+				b.Fatal(err)
+			}
+			f, err := exec.NewFunction(b.Context(), s.Inputs(), out, exec.FunctionOptions{Optimizer: fastRun(b)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if f.Graph().NumApplies() != 1 {
+				b.Fatalf("%d applies: %v", f.Graph().NumApplies(), f)
+			}
+			repeat(b, f, uniform(array.Float64, 0.5, 1.5, n), uniform(array.Float64, 0.5, 1.5, n))
+		})
+	}
+}
+
+// repeat calls f, and reports the quickest call.
+func repeat(b *testing.B, f *exec.Function, args ...*array.Array) {
+	b.Helper()
+	r := f.NewRunner()
+	if _, err := r.Run(b.Context(), args...); err != nil {
+		b.Fatal(err)
+	}
+	best := time.Duration(1 << 62)
+	for b.Loop() {
+		start := time.Now()
+		if _, err := r.Run(b.Context(), args...); err != nil {
+			b.Fatal(err)
+		}
+		best = min(best, time.Since(start))
+	}
+	b.ReportMetric(best.Seconds()*1e3, "best-ms")
+}
+
+func uniform(dtype array.DType, lo, hi float64, shape ...int) *array.Array {
+	rng := rand.New(rand.NewPCG(1, 2))
+	a := array.New(dtype, shape...)
+	switch dtype {
+	case array.Float32:
+		for i, s := 0, array.Slice[float32](a); i < len(s); i++ {
+			s[i] = float32(lo + (hi-lo)*rng.Float64())
+		}
+	case array.Float64:
+		for i, s := 0, array.Slice[float64](a); i < len(s); i++ {
+			s[i] = lo + (hi-lo)*rng.Float64()
+		}
+	}
+	return a
+}
+
+// trainingStep returns a function that trains a classifier with layers of some sizes by a step of gradient descent: tanh between the layers,
+// softmax and cross-entropy behind the last.
+func trainingStep(t testing.TB, dtype array.DType, sizes ...int) (*exec.Function, []*exec.Shared) {
+	t.Helper()
+	x, y := tensor.NewInput(tensor.NewType(dtype, tensor.Unknown, tensor.Unknown), "x"), tensor.NewInput(tensor.NewType(array.Int64, tensor.Unknown), "y")
+	var params []*exec.Shared
+	h := x
+	for i := range len(sizes) - 1 {
+		w := exec.NewShared(fmt.Sprintf("W%d", i), uniform(dtype, -0.05, 0.05, sizes[i], sizes[i+1]))
+		bias := exec.NewShared(fmt.Sprintf("b%d", i), array.New(dtype, sizes[i+1]))
+		params = append(params, w, bias)
+		if i > 0 {
+			h = tensor.Tanh(h)
+		}
+		h = tensor.Add(tensor.Dot(h, w.Variable()), bias.Variable())
+	}
+	cost := tensor.Mean(tensor.CrossentropyCategorical1Hot(tensor.Softmax(h), y))
+	var wrt []*fgraph.Variable
+	for _, p := range params {
+		wrt = append(wrt, p.Variable())
+	}
+	grads, err := tensor.Grad(cost, wrt...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var updates []exec.Update
+	for i, p := range params {
+		updates = append(updates, exec.Update{Shared: p, New: tensor.Sub(p.Variable(), tensor.Mul(tensor.Number(0.1, cost), grads[i]))})
+	}
+	f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x, y}, []*fgraph.Variable{cost}, exec.FunctionOptions{Optimizer: fastRun(t), Updates: updates, Profile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, params
+}
+
+// BenchmarkTrainingStep trains a network 784-1024-1024-10 on 128 rows. docs/measure/tensor.py does so with NumPy.
+func BenchmarkTrainingStep(b *testing.B) {
+	for _, dtype := range []array.DType{array.Float32, array.Float64} {
+		b.Run(dtype.String(), func(b *testing.B) {
+			f, _ := trainingStep(b, dtype, 784, 1024, 1024, 10)
+			y := array.New(array.Int64, 128)
+			for i := range y.Len() {
+				y.SetFloat(i, float64(i%10))
+			}
+			repeat(b, f, uniform(dtype, 0, 1, 128, 784), y)
+		})
+	}
+}
+
+// TestTrainingStep: training makes the cost fall, and every step costs no more memory than the first.
+func TestTrainingStep(t *testing.T) {
+	for _, dtype := range []array.DType{array.Float32, array.Float64} {
+		f, params := trainingStep(t, dtype, 20, 16, 16, 5)
+		y := array.New(array.Int64, 12)
+		for i := range y.Len() {
+			y.SetFloat(i, float64(i%5))
+		}
+		x, r := uniform(dtype, -2, 2, 12, 20), f.NewRunner()
+		before := params[0].Value().Clone()
+		var costs []float64
+		peak := int64(0)
+		for step := range 300 {
+			out, err := r.Run(t.Context(), x, y)
+			if err != nil {
+				t.Fatal(err)
+			}
+			costs = append(costs, out[0].Float(0))
+			if step == 0 {
+				peak = r.Peak()
+			}
+		}
+		if r.Peak() != peak {
+			t.Errorf("%v: %d bytes were in use at once, %d in the first step", dtype, r.Peak(), peak)
+		}
+		if last := costs[len(costs)-1]; !(last < 0.8*costs[0]) || array.MaxRelDiff(before, params[0].Value()) == 0 {
+			t.Errorf("%v: the cost went from %v to %v", dtype, costs[0], last)
+		}
+	}
+}

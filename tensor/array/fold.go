@@ -1,0 +1,58 @@
+package array
+
+// Fold combines numbers by an operation of two arguments, from the left: op(op(start, xs[0]), xs[1]) and so on, computed in a type of
+// elements. The arrays have one element each; the result has as many dimensions as the one of them that has most. It reports false where an
+// array has more elements, or the operation is not for such numbers.
+func Fold(op Op, dtype DType, start float64, xs []*Array) (*Array, bool) {
+	compute, result, ok := op.Types(dtype, dtype)
+	if !ok || compute != dtype || result != dtype || dtype == Bool || op.NumArgs() != 2 && op.NumArgs() >= 0 {
+		return nil, false
+	}
+	ndim := 0
+	for _, x := range xs {
+		if x.IsCSR() || x.Len() != 1 || dtype == Int64 && x.dtype.IsFloat() {
+			return nil, false
+		}
+		ndim = max(ndim, x.NDim())
+	}
+	var ones [MaxDims]int
+	for i := range ones {
+		ones[i] = 1
+	}
+	total := Full(dtype, start, ones[:ndim]...)
+	switch t := total.data.(type) {
+	case []int64:
+		foldNumbers(t, intKernels[op], xs)
+	case []float32:
+		foldNumbers(t, float32Kernels[op], xs)
+	case []float64:
+		foldNumbers(t, float64Kernels[op], xs)
+	}
+	return total, true
+}
+
+func foldNumbers[T number](total []T, op blockFunc[T], xs []*Array) {
+	var x [1]T
+	for _, a := range xs {
+		x[0] = convert[T](a)
+		op(total, total, x[:])
+	}
+}
+
+// convert returns the only element of an array as another type.
+func convert[T number](a *Array) T {
+	switch d := a.data.(type) {
+	case []bool:
+		if d[a.offset] {
+			return 1
+		}
+		return 0
+	case []int64:
+		return T(d[a.offset])
+	case []float32:
+		return T(d[a.offset])
+	case []float64:
+		return T(d[a.offset])
+	}
+	panic("array: no elements to convert")
+}
