@@ -182,6 +182,35 @@ func dot22ToGerOrGemv() rewrite.Rule {
 	}
 }
 
+// gemvOfSum adds a product of a matrix and a vector to another term of the sum that it is in.
+func gemvOfSum() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_gemv_of_sum", Doc: "a product of a matrix and a vector is added to what is added to it: z + Gemv(v, a, X, y, 0) → Gemv(z, a, X, y, 1)", On: on(array.Add),
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			for i, g := range n.Inputs() {
+				a, op, ok := owner[tensor.GemvOp](g)
+				if !ok || !alone(g) || !is(a.Inputs()[4], 0) {
+					continue
+				}
+				for k, v := range n.Inputs() {
+					if k == i || typ(v).DType() != typ(g).DType() || !samePattern(v, g) {
+						continue
+					}
+					in := slices.Clone(a.Inputs())
+					in[0], in[4] = v, tensor.Constant(array.Full(typ(g).DType(), 1))
+					terms := slices.Clone(n.Inputs())
+					terms[min(i, k)] = tensor.Apply(op, in...)
+					if terms = slices.Delete(terms, max(i, k), max(i, k)+1); len(terms) == 1 {
+						return replace(c, n, terms[0])
+					}
+					return replace(c, n, tensor.Add(terms...))
+				}
+			}
+			return c.Miss("no term is a product with a vector that is used here only, or there is no other of its shape"), nil
+		},
+	}
+}
+
 // useBLAS is use_c_blas: matrix-vector products go to the BLAS that gonum has registered.
 func useBLAS() rewrite.Rule {
 	return rewrite.Rule{

@@ -171,6 +171,9 @@ func (z *canonizer) constants(num, den []*vari, out *vari) ([]*vari, []*vari) {
 // calculate combines constants in the type of elements of the result, nil if they do not fit.
 func (z *canonizer) calculate(num, den []*vari, out *vari) *array.Array {
 	dtype := typ(out).DType()
+	if a := z.fold(dtype, num, den); a != nil {
+		return a
+	}
 	total := tensor.Constant(array.Full(dtype, z.neutral))
 	combine := func(op array.Op, list []*vari) bool {
 		for _, v := range list {
@@ -191,6 +194,34 @@ func (z *canonizer) calculate(num, den []*vari, out *vari) *array.Array {
 		return nil
 	}
 	return tensor.ConstantOf(total)
+}
+
+// fold combines constants of one element each; nil if there are others.
+func (z *canonizer) fold(dtype tensor.DType, num, den []*vari) *array.Array {
+	data := func(list []*vari) []*array.Array {
+		all := make([]*array.Array, len(list))
+		for i, v := range list {
+			all[i] = tensor.ConstantOf(v)
+		}
+		return all
+	}
+	total, ok := array.Fold(z.main, dtype, z.neutral, data(num))
+	if !ok || len(den) == 0 {
+		return total
+	}
+	if dtype == tensor.Int64 { // start below is a float64, which holds fewer digits
+		return nil
+	}
+	v, _ := array.Uniform(total)
+	rest, ok := array.Fold(z.inverse, dtype, v, data(den))
+	if !ok {
+		return nil
+	}
+	if rest.NDim() < total.NDim() {
+		total.SetFloat(0, rest.Float(0))
+		return total
+	}
+	return rest
 }
 
 // join makes an expression of the lists again.
@@ -335,6 +366,9 @@ func attemptDistribution(sum *vari, num, den []*vari, out *vari) (*vari, []*vari
 	if a, _ := addCanonizer.family(inner); a == nil || !alone(sum) || !alone(inner) || typ(inner).DType() != typ(out).DType() {
 		return nil, nil, nil, false
 	}
+	if e, rest := onePlusExp(inner); e != nil && len(rest) == 0 { // stabilize makes a sigmoid of exp(x)/(1 + exp(x))
+		return nil, nil, nil, false
+	}
 	pos, neg := addCanonizer.terms(inner, false)
 	if len(pos)+len(neg) < 2 || len(pos)+len(neg) > mostDistributed {
 		return nil, nil, nil, false
@@ -348,8 +382,8 @@ func attemptDistribution(sum *vari, num, den []*vari, out *vari) (*vari, []*vari
 	try := func(list []*vari, asNum bool) []*vari {
 		left := make([]*vari, 0, len(list))
 		for _, f := range list {
-			if is(f, 1) { // it is there so that there is a numerator
-				left = append(left, f)
+			if v, ok := uniform(f); ok && (v == 1 || v == 0 || v-v != 0) {
+				left = append(left, f) // 1 is there so that there is a numerator; what the others do to all of the sum they would do to each term
 			} else if better, ok := distributed(pairs, f, asNum, out); ok {
 				pairs, changed = better, true
 			} else {

@@ -2,6 +2,7 @@ package tensorpass
 
 import (
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
@@ -126,6 +127,9 @@ func upcastConstantInputs() rewrite.Rule {
 			if first == len(n.Inputs()) {
 				return none, nil
 			}
+			if folds(op, n.Out()) {
+				return c.Miss("a canonizer is about to fold the constants"), nil
+			}
 			types := make([]tensor.DType, len(n.Inputs()))
 			for i, v := range n.Inputs() {
 				types[i] = typ(v).DType()
@@ -145,4 +149,14 @@ func upcastConstantInputs() rewrite.Rule {
 			return replace(c, n, tensor.Apply(tensor.OpFor(op), in...))
 		},
 	}
+}
+
+// folds reports whether a sum or product with a constant is part of another one with a constant: the canonizer makes one constant of both.
+func folds(op array.Op, v *vari) bool {
+	if op != array.Add && op != array.Mul || !alone(v) || v.Clients()[0].Apply == nil {
+		return false
+	}
+	outer := v.Clients()[0].Apply
+	o, ok := elemOf(outer)
+	return ok && o == op && typ(v).DType() == typ(outer.Out()).DType() && slices.ContainsFunc(outer.Inputs(), (*vari).IsConstant)
 }

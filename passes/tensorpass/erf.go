@@ -2,6 +2,7 @@ package tensorpass
 
 import (
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
@@ -23,9 +24,34 @@ func complements() []rewrite.NodeRewriter {
 		{"local_one_add_neg_erfc", "(or (add 1 (neg (erfc x))) (add 1 (mul -1 (erfc x))))", "(erf x)"},
 		{"local_erf_neg_minus_one", "(or (sub -1 (erf (neg x))) (sub -1 (erf (mul -1 x))))", "(neg (erfc x))"},
 	} {
-		rules = append(rules, pattern.Must(Vocabulary{}, r.in, r.out, pattern.Named(r.name), pattern.Doc("the complement of the error function is an op: "+r.in+" → "+r.out)))
+		rules = append(rules, complement{pattern.Must(Vocabulary{}, r.in, r.out, pattern.Named(r.name), pattern.Doc("the complement of the error function is an op: "+r.in+" → "+r.out))})
 	}
 	return rules
+}
+
+// complement is a pattern that is matched only where there is an erf or erfc: sums are many, and these few.
+type complement struct{ *pattern.Substitution }
+
+// Transform matches the pattern.
+func (r complement) Transform(c *rewrite.Context, n *apply) (result, error) {
+	if len(n.Inputs()) == 2 && (computesErf(n.Inputs()[0], 2) || computesErf(n.Inputs()[1], 2)) {
+		return r.Substitution.Transform(c, n)
+	}
+	return c.Miss("neither term is an error function or a multiple of one"), nil
+}
+
+// computesErf reports whether v is an error function, or computed from one by a product or a negation.
+func computesErf(v *vari, depth int) bool {
+	op, ok := elemOf(v.Owner())
+	switch {
+	case !ok:
+		return false
+	case op == array.Erf || op == array.Erfc:
+		return true
+	case op == array.Mul && depth > 1, op == array.Neg && depth > 1:
+		return slices.ContainsFunc(v.Owner().Inputs(), func(w *vari) bool { return computesErf(w, depth-1) })
+	}
+	return false
 }
 
 // The arguments above which erfc(x) is so small that its logarithm and its inverse are computed by the asymptotic series, by type of
@@ -72,20 +98,41 @@ func guard(n *apply, x *vari, limit float64, series *vari) (result, error) {
 	return rewrite.Replace(tensor.Switch(tensor.Lt(x, number(limit, x)), again, series)), nil
 }
 
-// guarded reports whether v is what guard leaves of an apply.
+// guarded reports whether v is what guard leaves of an apply. The permutations of dimensions that local_dimshuffle_lift is moving through the
+// switch may lie between.
 func guarded(v, x *vari, limit float64) bool {
-	for _, client := range v.Clients() {
-		if client.Apply == nil || client.Index != 1 {
-			continue
-		}
-		if op, _ := elemOf(client.Apply); op == array.Switch {
-			lt := elem(client.Apply.Inputs()[0], array.Lt)
-			if lt != nil && lt.Inputs()[0] == x && is(lt.Inputs()[1], limit) {
-				return true
+	x = unshuffled(x)
+	todo := []*vari{v}
+	for len(todo) > 0 {
+		v, todo = todo[len(todo)-1], todo[:len(todo)-1]
+		for _, client := range v.Clients() {
+			if client.Apply == nil {
+				continue
+			}
+			if _, ok := client.Apply.Op().(tensor.DimShuffleOp); ok {
+				todo = append(todo, client.Apply.Out())
+				continue
+			}
+			if op, _ := elemOf(client.Apply); op == array.Switch && client.Index == 1 {
+				lt := elem(unshuffled(client.Apply.Inputs()[0]), array.Lt)
+				if lt != nil && unshuffled(lt.Inputs()[0]) == x && is(lt.Inputs()[1], limit) {
+					return true
+				}
 			}
 		}
 	}
 	return false
+}
+
+// unshuffled looks through permutations of dimensions.
+func unshuffled(v *vari) *vari {
+	for {
+		a, _, ok := owner[tensor.DimShuffleOp](v)
+		if !ok {
+			return v
+		}
+		v = a.Inputs()[0]
+	}
 }
 
 // gradLogErfc is local_grad_log_erfc_neg.

