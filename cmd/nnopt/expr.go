@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
@@ -31,7 +32,7 @@ several times is printed once and has a number.
 --vars declares variables, such as "x y: vector; X: matrix; s: scalar; t: tensor3; f: float32 matrix; i: int64[3, ?]". Names that
 are not declared are float64 scalars.
 
---rule adds a rewrite to canonicalize, such as "(true_div (mul x y) y) => x". --eval computes the expression, for values such as
+--rule adds a rewrite to canonicalize, such as "(true_div (mul x y) y) => x"; the first is called rule1. --eval computes the expression, for values such as
 "x=[1, 2]; y=3" or for random ones, and compares with what it is without optimization.`,
 		setup: func(fs *flag.FlagSet) action {
 			f := declareExpr(fs)
@@ -65,7 +66,7 @@ func declareExpr(fs *flag.FlagSet) *exprFlags {
 	})
 	fs.StringVar(&f.grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
 	fs.StringVar(&f.eval, "eval", "", "Compute the expression: \"x=[1, 2]; y=3\", or \"random\"")
-	fs.StringVar(&f.format, "format", "graph", "How the graph is printed: graph, tree or dot")
+	fs.StringVar(&f.format, "format", "graph", "How the graph is printed: graph, tree, dot or html")
 	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")
 	fs.BoolVar(&f.profile, "profile", false, "Print what the optimizer did and what it cost")
 	seedFlag(fs, &f.seed)
@@ -102,6 +103,7 @@ type exprReport struct {
 	Value      any               `json:"value,omitempty"`
 	MaxRelDiff *float64          `json:"max_rel_diff,omitempty"`
 	Profile    *profile.Function `json:"profile,omitempty"`
+	ByApply    []exec.ApplyCost  `json:"by_apply,omitempty"`
 }
 
 // run does what the verb does.
@@ -136,6 +138,9 @@ func (f *exprFlags) run(ctx context.Context, c *console, text string) error {
 	if f.profile {
 		report.Profile = runner.Profile()
 		report.Profile.Message = text
+		if len(values) > 0 {
+			report.ByApply = runner.ByApply()
+		}
 	}
 	if f.asJSON {
 		return writeJSON(c.stdout, report)
@@ -151,7 +156,7 @@ func (f *exprFlags) parse(text string) (*tensor.Scope, []*fgraph.Variable, error
 	}
 	outputs, err := scope.Parse(text)
 	if err != nil {
-		return nil, nil, usagef("%s: %v", text, err)
+		return nil, nil, usagef("%s: %v%s", text, err, pointer(text, err))
 	}
 	if f.grad == "" {
 		return scope, outputs, nil
@@ -174,6 +179,15 @@ func (f *exprFlags) parse(text string) (*tensor.Scope, []*fgraph.Variable, error
 	return scope, grads, nil
 }
 
+// pointer returns the text once more, with a mark below the place that an error is about, if it is about a place.
+func pointer(text string, err error) string {
+	var at *tensor.SyntaxError
+	if !errors.As(err, &at) || at.Column < 1 || at.Column > len(text)+1 || strings.ContainsAny(text, "\n\t") {
+		return ""
+	}
+	return fmt.Sprintf("\n  %s\n  %s^", text, strings.Repeat(" ", utf8.RuneCountInString(text[:at.Column-1])))
+}
+
 // usedInputs returns the variables that are used, in the order of their declaration.
 func usedInputs(scope *tensor.Scope, outputs []*fgraph.Variable) []*fgraph.Variable {
 	used := make(map[*fgraph.Variable]bool)
@@ -189,25 +203,38 @@ func usedInputs(scope *tensor.Scope, outputs []*fgraph.Variable) []*fgraph.Varia
 	return list
 }
 
-// optimizer selects the passes. Rules of the user's join canonicalize.
+// optimizer selects the passes. Rules of the user's, rule1 and so on, join canonicalize, or stand in its place if the query leaves
+// it out.
 func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	q, err := optdb.ParseQuery(f.query)
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	sub := q
-	for _, text := range f.rules {
-		rule, err := pattern.Compile(tensorpass.Vocabulary{}, text)
+	db := passes.Default()
+	opt, err := db.Build(q)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	if len(f.rules) == 0 {
+		return opt, nil
+	}
+	group, sub := optdb.NewEquilibriumDB("rules"), q
+	for i, text := range f.rules {
+		rule, err := pattern.Compile(tensorpass.Vocabulary{}, text, pattern.Named(fmt.Sprintf("rule%d", i+1)))
 		if err != nil {
 			return nil, usagef("--rule: %v", err)
 		}
-		sub = sub.With(text, rule, 0)
+		if err := group.Register(rule.RewriterName(), rule); err != nil {
+			return nil, err
+		}
+		sub = sub.With(rule.RewriterName(), rule, 0)
 	}
-	if len(f.rules) > 0 {
+	if opt.Selected("canonicalize") {
 		q = q.Subquery("canonicalize", sub)
+	} else {
+		q = q.With(group.Name(), group, 1).Subquery(group.Name(), optdb.Include(group.Name()))
 	}
-	opt, err := passes.Default().Build(q)
-	if err != nil {
+	if opt, err = db.Build(q); err != nil {
 		return nil, &usageError{err: err}
 	}
 	return opt, nil
@@ -262,8 +289,12 @@ func (f *exprFlags) print(c *console, report *exprReport, fn *exec.Function, val
 			return err
 		}
 		c.print("%s\n", dot)
+	case "html":
+		if err := fn.Graph().WriteHTML(c.stdout, "expr"); err != nil {
+			return err
+		}
 	default:
-		return usagef("--format=%s: there are graph, tree, dot", f.format)
+		return usagef("--format=%s: there are graph, tree, dot, html", f.format)
 	}
 	for _, v := range values {
 		c.print("%s\n", v)
@@ -276,7 +307,15 @@ func (f *exprFlags) print(c *console, report *exprReport, fn *exec.Function, val
 	}
 	c.say("%d ops, %d as typed", report.Applies, report.WasApplies)
 	if report.Profile != nil {
-		return report.Profile.WriteText(c.stdout)
+		if err := report.Profile.WriteText(c.stdout); err != nil {
+			return err
+		}
+	}
+	if len(report.ByApply) > 0 {
+		c.print("\nApply\n-----\n  <time> <bytes> <apply>\n")
+		for _, a := range report.ByApply {
+			c.print("  %.3es %10d  %s\n", a.Time.Seconds(), a.Bytes, a.Apply)
+		}
 	}
 	return nil
 }
