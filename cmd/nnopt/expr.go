@@ -9,12 +9,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -135,6 +137,11 @@ func (f *exprFlags) run(ctx context.Context, c *console, text string) error {
 			return err
 		}
 	}
+	if opt.Query().Debugging() {
+		if err := f.blame(ctx, plain, opt, inputs, outputs); err != nil {
+			return err
+		}
+	}
 	if f.profile {
 		report.Profile = runner.Profile()
 		report.Profile.Message = text
@@ -240,15 +247,53 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	return opt, nil
 }
 
-// evaluate computes the optimized expression and the one that was typed, and compares them.
-func (f *exprFlags) evaluate(ctx context.Context, report *exprReport, plain *exec.Function, runner *exec.Runner, inputs []*fgraph.Variable) ([]*array.Array, error) {
-	var args []*array.Array
-	var err error
-	if f.eval == "random" {
-		args, err = plain.RandomArguments(ctx, f.seed)
-	} else if args, err = exec.ParseArguments(ctx, inputs, f.eval); errors.Is(err, exec.ErrArgument) || errors.Is(err, tensor.ErrSyntax) {
+// arguments are what the inputs are to be, random unless values are given.
+func (f *exprFlags) arguments(ctx context.Context, plain *exec.Function, inputs []*fgraph.Variable) ([]*array.Array, error) {
+	if f.eval == "" || f.eval == "random" {
+		return plain.RandomArguments(ctx, f.seed)
+	}
+	args, err := exec.ParseArguments(ctx, inputs, f.eval)
+	if errors.Is(err, exec.ErrArgument) || errors.Is(err, tensor.ErrSyntax) {
 		err = usagef("--eval: %v", err)
 	}
+	return args, err
+}
+
+// blameTolerance is up to where a relative difference of values is taken for one of rounding.
+const blameTolerance = 1e-4
+
+// blame fails if the optimized expression has other values than the one that was typed, and says which rewrite is at fault.
+func (f *exprFlags) blame(ctx context.Context, plain *exec.Function, opt *optdb.Optimizer, inputs, outputs []*fgraph.Variable) error {
+	args, err := f.arguments(ctx, plain, inputs)
+	if err != nil {
+		return err
+	}
+	want, err := plain.Call(ctx, args...)
+	if err != nil {
+		return fmt.Errorf("computing what was typed: %w", err)
+	}
+	culprit, found := rewrite.Bisect(ctx, func(ctx context.Context) bool {
+		fn, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{Optimizer: opt})
+		if err != nil {
+			return false
+		}
+		got, err := fn.Call(ctx, args...)
+		for i := range got {
+			if !(array.MaxRelDiff(got[i], want[i]) <= blameTolerance) {
+				return false
+			}
+		}
+		return err == nil
+	})
+	if found {
+		return fmt.Errorf("%w; to blame: %v", pipeline.ErrValues, culprit)
+	}
+	return nil
+}
+
+// evaluate computes the optimized expression and the one that was typed, and compares them.
+func (f *exprFlags) evaluate(ctx context.Context, report *exprReport, plain *exec.Function, runner *exec.Runner, inputs []*fgraph.Variable) ([]*array.Array, error) {
+	args, err := f.arguments(ctx, plain, inputs)
 	if err != nil {
 		return nil, err
 	}

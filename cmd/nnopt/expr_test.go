@@ -29,3 +29,10 @@ func TestExprRules(t *testing.T) {
 	nnopt(t, "expr", "--rule", "(true_dvi x y) => x", "x").fails(t, statusUsage, "--rule", "column 1: unknown op: true_dvi")
 	nnopt(t, "expr", "--query", "+fast_rnu", "x").fails(t, statusUsage, "did you mean fast_run?")
 }
+
+// TestExprDebug: in debug mode a rule that changes values is named, and without one nothing is said.
+func TestExprDebug(t *testing.T) {
+	nnopt(t, "expr", "--query", "debug", "(x + y)*x/(x + y)").ok(t)
+	nnopt(t, "expr", "--query", "debug", "--rule", "(true_div (mul x y) y) => y", "z + (y*x/y)*(z/x)").
+		fails(t, statusFault, "other values", "canonicalize/rule1: true_div(mul(y, x), y) -> y")
+}

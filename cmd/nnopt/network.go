@@ -37,7 +37,7 @@ type passFlags struct {
 // passes that Kaldi doesn't have: --optimization.merge1=false leaves out the entry merge1.
 func declarePasses(fs *flag.FlagSet) *passFlags {
 	f := &passFlags{kaldi: passes.DefaultOptimizeOptions()}
-	fs.StringVar(&f.query, "query", defaultQuery, "Which passes run: terms +tag, -tag, &tag, or a mode such as fast_run or none. \"nnopt passes\" lists the tags")
+	fs.StringVar(&f.query, "query", defaultQuery, "Which passes run: terms +tag, -tag, &tag, or a mode: fast_run, fast_compile, debug (fast_run, with checks), none. \"nnopt passes\" lists the tags")
 	f.kaldi.Register(fs, optimizationPrefix)
 	for _, e := range passes.Default().Entries() {
 		name := optimizationPrefix + strings.ReplaceAll(e.Name, "_", "-")
