@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
@@ -54,6 +55,8 @@ type TimingRow struct {
 	// Bytes is the size of the operands, once for every run: about what was moved between memory and processor, parameters
 	// left out.
 	Bytes int64 `json:"bytes"`
+	// Operations are the floating-point operations of products of matrices, of all runs; a multiply-add counts two.
+	Operations int64 `json:"operations"`
 }
 
 // ByCommand returns a row per command that ran, in the order of the commands.
@@ -87,6 +90,20 @@ func (t *Timing) ByComponent() []TimingRow {
 	})
 }
 
+// ByComponentType is ByComponent with the components of a type together. The type of a derived component names its parts.
+func (t *Timing) ByComponentType() []TimingRow {
+	return t.grouped(func(i int) string {
+		in := &t.program.instrs[i]
+		switch {
+		case in.typ == computation.Propagate:
+			return t.program.info.Components[in.component].Type
+		case in.typ.IsBackprop():
+			return t.program.info.Components[in.component].Type + " (backprop)"
+		}
+		return in.typ.String()
+	})
+}
+
 // Total returns the time of all commands.
 func (t *Timing) Total() time.Duration {
 	var total time.Duration
@@ -98,7 +115,10 @@ func (t *Timing) Total() time.Duration {
 
 // row returns the row of command i.
 func (t *Timing) row(name string, i int) TimingRow {
-	return TimingRow{Name: name, Command: i, Commands: 1, Runs: t.runs[i], Time: t.took[i], Bytes: t.runs[i] * t.program.operandBytes(i)}
+	return TimingRow{
+		Name: name, Command: i, Commands: 1, Runs: t.runs[i], Time: t.took[i],
+		Bytes: t.runs[i] * t.program.operandBytes(i), Operations: t.runs[i] * t.program.operations(i),
+	}
 }
 
 // grouped sums up the commands that ran by what name says, the most expensive first.
@@ -122,6 +142,7 @@ func (t *Timing) grouped(name func(i int) string) []TimingRow {
 		sum.Runs += r.Runs
 		sum.Time += r.Time
 		sum.Bytes += r.Bytes
+		sum.Operations += r.Operations
 	}
 	slices.SortStableFunc(rows, func(a, b TimingRow) int { return cmp.Compare(b.Time, a.Time) })
 	return rows
@@ -142,6 +163,41 @@ func (p *Program) operandBytes(i int) int64 {
 	return 4 * elements
 }
 
+// Operations returns the number of floating-point operations of products of matrices (component.Operations) in all commands,
+// each of them once.
+func (p *Program) Operations() int64 {
+	var sum int64
+	for i := range p.instrs {
+		sum += p.operations(i)
+	}
+	return sum
+}
+
+// operations is the number of operations of command i.
+func (p *Program) operations(i int) int64 {
+	in := &p.instrs[i]
+	if in.typ != computation.Propagate && !in.typ.IsBackprop() {
+		return 0
+	}
+	c, ok := p.components[in.component].(component.OperationCounter)
+	if !ok {
+		return 0
+	}
+	if in.typ == computation.Propagate {
+		return c.Operations(in.pre, p.views[in.src].rows, p.views[in.dst].rows).Forward
+	}
+	// Where the derivative of the input is not wanted, the value says how many rows the input has, or nothing needs to.
+	var sum int64
+	ops := c.Operations(in.pre, max(p.views[in.dst].rows, p.views[in.x].rows), p.views[in.src].rows)
+	if in.dst != 0 {
+		sum += ops.InputDeriv
+	}
+	if in.typ == computation.Backprop && p.computation.NeedModelDerivative && p.components[in.component].Properties().Has(component.Updatable) {
+		sum += ops.Update
+	}
+	return sum
+}
+
 // WriteTable writes rows as a table for people.
 func WriteTable(w io.Writer, rows []TimingRow) error {
 	var total time.Duration
@@ -149,10 +205,14 @@ func WriteTable(w io.Writer, rows []TimingRow) error {
 		total += r.Time
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "time\t%\truns\tcommands\tMB\t  name")
+	fmt.Fprintln(t, "time\t%\truns\tcommands\tMB\tGFLOP/s\t  name")
 	for _, r := range rows {
-		fmt.Fprintf(t, "%v\t%.1f\t%d\t%d\t%.2f\t  %s\n", r.Time.Round(time.Microsecond), 100*float64(r.Time)/float64(max(total, 1)),
-			r.Runs, r.Commands, float64(r.Bytes)/1e6, r.Name)
+		rate := "-"
+		if r.Operations > 0 {
+			rate = fmt.Sprintf("%.1f", float64(r.Operations)/float64(max(r.Time, 1)))
+		}
+		fmt.Fprintf(t, "%v\t%.1f\t%d\t%d\t%.2f\t%s\t  %s\n", r.Time.Round(time.Microsecond), 100*float64(r.Time)/float64(max(total, 1)),
+			r.Runs, r.Commands, float64(r.Bytes)/1e6, rate, r.Name)
 	}
 	return t.Flush()
 }

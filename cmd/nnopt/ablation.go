@@ -148,11 +148,11 @@ func timeBoth(ctx context.Context, k *refcase.Case, opts [2]*optdb.Optimizer, su
 			if err != nil {
 				return plans, err
 			}
-			d, _, err := pipeline.Measure(ctx, prog, k.Net, in, pipeline.Patience{Runs: 2}, nil)
+			times, err := pipeline.Measure(ctx, prog, k.Net, in, pipeline.Patience{Runs: 2}, nil)
 			if err != nil {
 				return plans, err
 			}
-			run[i] = quicker(run[i], d)
+			run[i] = quicker(run[i], times.Best)
 		}
 	}
 	for i, s := range sums {

@@ -19,8 +19,8 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 )
 
-// A compileCase is a request in a file for bench compile, with the figures of a run of Kaldi's to compare with.
-type compileCase struct {
+// A benchCase is a request in a file for tables, with the figures of a run of Kaldi's to compare with.
+type benchCase struct {
 	name    string
 	Config  string          `json:"config"`
 	Request json.RawMessage `json:"request"`
@@ -28,6 +28,7 @@ type compileCase struct {
 		Compile          float64 `json:"compile_s"`
 		Optimize         float64 `json:"optimize_s"`
 		ShortcutOptimize float64 `json:"shortcut_compile_optimize_s"`
+		Run              float64 `json:"run_opt_s"`
 	} `json:"kaldi_seconds_one_core"`
 	Unit float64 `json:"same_run_openblas_sgemm_1024_seconds"`
 }
@@ -46,17 +47,17 @@ type compileTimes struct {
 	KaldiOptimized  float64 `json:"kaldi_shortcut_optimized,omitempty"`
 }
 
-// readCompileCases reads the requests of a file in alphabetical order.
-func readCompileCases(file string) ([]*compileCase, error) {
+// readBenchCases reads the requests of a file in alphabetical order.
+func readBenchCases(file string) ([]*benchCase, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var members map[string]*compileCase
+	var members map[string]*benchCase
 	if err := json.Unmarshal(text, &members); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	var cases []*compileCase
+	var cases []*benchCase
 	for name, k := range members {
 		if k == nil || k.Config == "" || len(k.Request) == 0 {
 			return nil, fmt.Errorf("%s: %q needs a config and a request", file, name)
@@ -64,7 +65,7 @@ func readCompileCases(file string) ([]*compileCase, error) {
 		k.name = name
 		cases = append(cases, k)
 	}
-	slices.SortFunc(cases, func(a, b *compileCase) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(cases, func(a, b *benchCase) int { return strings.Compare(a.name, b.name) })
 	return cases, nil
 }
 
@@ -74,7 +75,7 @@ func benchCompile(ctx context.Context, c *console, net *networkFlags, file, unit
 	if err != nil {
 		return err
 	}
-	cases, err := readCompileCases(file)
+	cases, err := readBenchCases(file)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func benchCompile(ctx context.Context, c *console, net *networkFlags, file, unit
 }
 
 // measure times a request.
-func (k *compileCase) measure(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimizer) (pipeline.CompileTimes, error) {
+func (k *benchCase) measure(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimizer) (pipeline.CompileTimes, error) {
 	req, err := computation.ReadRequestJSON(bytes.NewReader(k.Request), computation.NewNetworkInfo(nn, nil))
 	if err != nil {
 		return pipeline.CompileTimes{}, err
@@ -127,7 +128,7 @@ func (k *compileCase) measure(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Op
 }
 
 // in turns times into multiples of the unit, or into milliseconds if it is 0.
-func (k *compileCase) in(times pipeline.CompileTimes, unit float64) *compileTimes {
+func (k *benchCase) in(times pipeline.CompileTimes, unit float64) *compileTimes {
 	t := &compileTimes{Case: k.name, UnitSeconds: unit}
 	ours, kaldis := unit, k.Unit
 	if unit == 0 {

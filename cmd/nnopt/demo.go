@@ -294,12 +294,12 @@ func (d *demo) race(ctx context.Context, both [2]*computation.Computation) (best
 	}
 	for round := range 6 {
 		for i, p := range programs {
-			took, _, err := pipeline.Measure(ctx, p, d.nn, d.in, pipeline.Patience{Runs: 2, Time: 100 * time.Millisecond}, nil)
+			times, err := pipeline.Measure(ctx, p, d.nn, d.in, pipeline.Patience{Runs: 2, Time: 100 * time.Millisecond}, nil)
 			if err != nil {
 				return best, err
 			}
-			if round == 0 || took < best[i] {
-				best[i] = took
+			if round == 0 || times.Best < best[i] {
+				best[i] = times.Best
 			}
 		}
 	}

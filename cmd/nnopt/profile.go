@@ -107,7 +107,7 @@ func link(ctx context.Context, f *profile.Function, p *pipeline.Plan, runs int, 
 	}
 	pipeline.Prepare(p.Net, p.Optimized)
 	timing := program.NewTiming()
-	if _, _, err := pipeline.Measure(ctx, program, p.Net, in, pipeline.Patience{Runs: runs}, timing); err != nil {
+	if _, err := pipeline.Measure(ctx, program, p.Net, in, pipeline.Patience{Runs: runs}, timing); err != nil {
 		return err
 	}
 	f.Calls, f.CallTime = runs, timing.Total()

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
@@ -97,7 +98,8 @@ func NewGradient(nn *nnet3.Nnet) *nnet3.Nnet {
 }
 
 // Prepare lets the components that a computation runs forward make the form of their parameters in which they compute
-// fastest. It is done once, before anything runs, and anew after parameters were changed; without it results are the same.
+// fastest. It is done once, before anything runs; without it results are the same. After parameters were changed it is for
+// Renew to make these forms anew.
 func Prepare(nn *nnet3.Nnet, c *computation.Computation) {
 	done := make(map[int32]bool)
 	for _, cmd := range c.Commands {
@@ -111,43 +113,67 @@ func Prepare(nn *nnet3.Nnet, c *computation.Computation) {
 	}
 }
 
+// Renew makes what Prepare made anew, after parameters of the network were changed. Nobody may be computing with it.
+func Renew(nn *nnet3.Nnet) {
+	for _, c := range nn.Components {
+		if r, ok := c.(component.Renewer); ok {
+			r.Renew()
+		}
+	}
+}
+
 // Patience says how long Measure goes on.
 type Patience struct {
 	Runs int           // at least so many runs; 0 means 7
 	Time time.Duration // and, after that, until so much time has passed
 }
 
-// Measure runs a program again and again and returns the time that the quickest run took. Handing in the inputs is part of a
-// run; the memory of one run serves the next. timing, if not nil, gets the time of every command of all runs, which then
-// take a little longer.
-func Measure(ctx context.Context, p *exec.Program, nn *nnet3.Nnet, in Values, patience Patience, timing *exec.Timing) (best time.Duration, runs int, err error) {
+// Times are how long the runs of a program took.
+type Times struct {
+	Runs         int
+	Best, Median time.Duration
+	// Renew is how much of a run of a program that computes the gradient Renew took, in the quickest case; 0 for others.
+	Renew time.Duration
+}
+
+// Measure runs a program again and again. Handing in the inputs is part of a run; the memory of one run serves the next. A
+// program that computes the gradient is taken to meet new parameters every time: making the prepared forms of them anew is
+// part of its runs. timing, if not nil, gets the time of every command of all runs, which then take a little longer.
+func Measure(ctx context.Context, p *exec.Program, nn *nnet3.Nnet, in Values, patience Patience, timing *exec.Timing) (Times, error) {
+	var times Times
 	opts := exec.ComputerOptions{Timing: timing}
-	if p.Computation().NeedModelDerivative {
+	train := p.Computation().NeedModelDerivative
+	if train {
 		opts.ToUpdate = NewGradient(nn)
 	}
 	computer, err := p.NewComputer(opts)
 	if err != nil {
-		return 0, 0, err
+		return times, err
 	}
 	if patience.Runs <= 0 {
 		patience.Runs = 7
 	}
-	began := time.Now()
-	for runs < patience.Runs || time.Since(began) < patience.Time {
+	var took []time.Duration
+	for began := time.Now(); len(took) < patience.Runs || time.Since(began) < patience.Time; {
 		computer.Reset()
 		start := time.Now()
+		if train {
+			Renew(nn)
+			if renew := time.Since(start); len(took) == 0 || renew < times.Renew {
+				times.Renew = renew
+			}
+		}
 		if err := pass(ctx, computer, in.Inputs); err != nil {
-			return 0, 0, err
+			return times, err
 		}
 		if len(in.OutputDerivs) > 0 {
 			if err := pass(ctx, computer, in.OutputDerivs); err != nil {
-				return 0, 0, err
+				return times, err
 			}
 		}
-		took := time.Since(start)
-		if runs++; runs == 1 || took < best {
-			best = took
-		}
+		took = append(took, time.Since(start))
 	}
-	return best, runs, nil
+	slices.Sort(took)
+	times.Runs, times.Best, times.Median = len(took), took[0], took[len(took)/2]
+	return times, nil
 }

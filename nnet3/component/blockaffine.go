@@ -133,6 +133,13 @@ func (c *BlockAffine) Prepare() {
 	}
 }
 
+// Renew makes the prepared forms of the blocks anew.
+func (c *BlockAffine) Renew() {
+	for b := range c.blocks {
+		c.blocks[b].renew()
+	}
+}
+
 func (c *BlockAffine) isPrepared() bool { return len(c.blocks) > 0 && c.blocks[0].prepared != nil }
 
 // Copy returns a copy.

@@ -116,9 +116,15 @@ type StatsZeroer interface {
 }
 
 // Preparer is a component that has a form of its parameters in which it computes faster. Prepare makes it, once, before the
-// component is shared between goroutines; it must be called again after the parameters were changed by hand.
+// component is shared between goroutines.
 type Preparer interface {
 	Prepare()
+}
+
+// Renewer is a Preparer with parameters that may change. Renew makes the forms that were made of them anew, here and in the
+// components that were derived from this one, in the same memory. It must be called after parameters were changed by hand.
+type Renewer interface {
+	Renew()
 }
 
 // Properties says what a component can do and what it needs. The bits are Kaldi's.

@@ -128,6 +128,15 @@ func (c *Composite) Prepare() {
 	}
 }
 
+// Renew does so with all components that can.
+func (c *Composite) Renew() {
+	for _, part := range c.components {
+		if p, ok := part.(Renewer); ok {
+			p.Renew()
+		}
+	}
+}
+
 func (c *Composite) isPrepared() bool {
 	for _, part := range c.components {
 		if p, ok := part.(unpreparer); ok && p.isPrepared() {

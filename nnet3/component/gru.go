@@ -281,6 +281,9 @@ func unmixRows(dArg, outDeriv, z, h, prev, dz, dPrev kernel.Matrix) {
 // Prepare makes the form of W that products are fast with.
 func (c *GruNonlinearity) Prepare() { c.w.prepare() }
 
+// Renew makes the prepared form of W anew.
+func (c *GruNonlinearity) Renew() { c.w.renew() }
+
 func (c *GruNonlinearity) isPrepared() bool { return c.w.prepared != nil }
 
 // Copy returns a copy.

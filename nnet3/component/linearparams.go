@@ -21,6 +21,12 @@ type parts struct {
 	cols [][2]int
 }
 
+// of reports whether the parts, of which there is at least one, are those of m.
+func (p *parts) of(m kernel.Matrix) bool {
+	first, n := p.cols[0][0], p.cols[0][1]
+	return first+n <= m.Cols && kernel.Same(p.list[0].m, kernel.Cols(m, first, n))
+}
+
 // mul computes y = x·mᵀ and what ep adds to it.
 func (w *weights) mul(x kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
 	if w.prepared != nil {
@@ -31,6 +37,19 @@ func (w *weights) mul(x kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
 }
 
 func (w *weights) prepare() { w.prepared = kernel.NewWeights(w.m) }
+
+// renew makes the prepared forms anew, those of parts too, after elements of the matrix were changed.
+func (w *weights) renew() {
+	w.version++
+	if w.prepared != nil {
+		w.prepared.Renew()
+	}
+	if w.parts != nil {
+		for _, p := range w.parts.list {
+			p.renew()
+		}
+	}
+}
 
 // ready is the prepared form. It is made for the occasion where Prepare was not called.
 func (w *weights) ready() *kernel.Weights {
@@ -68,19 +87,28 @@ func (w *weights) part(col, n int) *weights {
 }
 
 func (w *weights) copy() weights {
-	c := weights{m: kernel.Clone(w.m)}
+	c := weights{m: kernel.Clone(w.m), parts: new(parts)}
 	if w.prepared != nil {
 		c.prepare()
 	}
 	return c
 }
 
-// changed forgets the prepared forms, which no longer belong to the matrix.
+// changed forgets the prepared forms, which no longer belong to the matrix, those of parts too. Parts of another matrix are
+// forgotten themselves.
 func (w *weights) changed() {
 	w.prepared = nil
 	w.version++
-	if w.parts == nil || len(w.parts.list) > 0 {
+	switch {
+	case w.parts == nil:
 		w.parts = new(parts)
+	case len(w.parts.list) == 0:
+	case !w.parts.of(w.m):
+		w.parts = new(parts)
+	default:
+		for _, p := range w.parts.list {
+			p.changed()
+		}
 	}
 }
 
@@ -103,6 +131,9 @@ func (a *affine) Bias() []float32 {
 
 // Prepare makes the form of W that products are fast with.
 func (a *affine) Prepare() { a.prepare() }
+
+// Renew makes the prepared forms of W anew.
+func (a *affine) Renew() { a.renew() }
 
 func (a *affine) isPrepared() bool { return a.prepared != nil }
 

@@ -95,7 +95,7 @@ func (c *Tdnn) split() {
 	c.blocks = make([]weights, len(c.timeOffsets))
 	c.products = make([]productBlock, len(c.timeOffsets))
 	for i := range c.blocks {
-		c.blocks[i].m = kernel.Cols(c.m, i*in, in)
+		c.blocks[i] = weights{m: kernel.Cols(c.m, i*in, in), parts: new(parts)}
 		c.products[i].w = &c.blocks[i]
 	}
 }
@@ -304,6 +304,13 @@ func (w *Workspace) rowEdges(x *TdnnIndexes) []int32 {
 func (c *Tdnn) Prepare() {
 	for i := range c.blocks {
 		c.blocks[i].prepare()
+	}
+}
+
+// Renew makes the prepared forms of the W_i anew.
+func (c *Tdnn) Renew() {
+	for i := range c.blocks {
+		c.blocks[i].renew()
 	}
 }
 

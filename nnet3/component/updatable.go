@@ -13,7 +13,7 @@ import (
 type UpdatableComponent interface {
 	Component
 	// Params returns views of the parameters, in the order in which they are written; a vector is a matrix of one row.
-	// Who writes to them calls Prepare afterwards on a component that was prepared.
+	// Who writes to them calls Renew afterwards, if the component is a Renewer.
 	Params() []Param
 	LearningRate() float32
 	SetLearningRate(rate float32)
@@ -133,8 +133,8 @@ type unpreparer interface {
 }
 
 func prepareAgain(u UpdatableComponent) {
-	if p, ok := u.(unpreparer); ok && p.isPrepared() {
-		p.Prepare()
+	if p, ok := u.(Renewer); ok {
+		p.Renew()
 	}
 }
 

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/optdb"
+)
+
+// rounds is how often the table of networks measures each of them, in turns with the unit. In each round the quickest of a few
+// runs counts, and of the rounds the median.
+const rounds = 7
+
+// roundPatience is how long a round is.
+var roundPatience = pipeline.Patience{Runs: 3, Time: 200 * time.Millisecond}
+
+// A networkTimes is a line of bench nnet3 without a model.
+type networkTimes struct {
+	Case string `json:"case"`
+	// Seconds of a run, as compiled and as optimized. Those of a run that computes the gradient contain RenewSeconds, in which
+	// new parameters are prepared.
+	RunSecondsUnoptimized float64 `json:"run_seconds_unoptimized"`
+	RunSeconds            float64 `json:"run_seconds"`
+	RenewSeconds          float64 `json:"renew_seconds,omitempty"`
+	Operations            int64   `json:"operations"`
+	GFlops                float64 `json:"gflops"`
+	// Of the optimized computation, in multiples of the unit, and Kaldi's in its units; 0 where there is no such figure.
+	UnitSeconds float64 `json:"unit_seconds,omitempty"`
+	Units       float64 `json:"units,omitempty"`
+	KaldiUnits  float64 `json:"kaldi_units,omitempty"`
+}
+
+// benchNetworks measures how long the computation of every request of a file takes, and prints a table in Markdown.
+func benchNetworks(ctx context.Context, c *console, net *networkFlags, file, unit string, asJSON bool) error {
+	_, opt, err := net.passes.build()
+	if err != nil {
+		return err
+	}
+	cases, err := readBenchCases(file)
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		c.print("| request | as compiled, ms | optimized, ms | GFLOP/s | units | Kaldi | ratio |\n| --- |%s\n", strings.Repeat(" ---: |", 6))
+	}
+	for _, k := range cases {
+		nn, _, err := loadNetwork(c, filepath.Join(filepath.Dir(file), k.Config), net.seed)
+		if err != nil {
+			return err
+		}
+		t, err := k.run(ctx, nn, opt, net.seed, unit)
+		if err != nil {
+			return fmt.Errorf("%s: %w", k.name, err)
+		}
+		if asJSON {
+			err = writeJSON(c.stdout, t)
+		} else {
+			c.print("%s\n", t.line())
+			err = c.stdout.Flush() // a line takes seconds
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run times the computation for a request, as compiled and as optimized.
+func (k *benchCase) run(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimizer, seed uint64, unit string) (*networkTimes, error) {
+	req, err := computation.ReadRequestJSON(bytes.NewReader(k.Request), computation.NewNetworkInfo(nn, nil))
+	if err != nil {
+		return nil, err
+	}
+	prepare(nn, req)
+	plan, err := pipeline.Build(ctx, nn, req, pipeline.Options{Optimizer: opt})
+	if err != nil {
+		return nil, err
+	}
+	in, err := pipeline.RandomValues(nn, req, seed)
+	if err != nil {
+		return nil, err
+	}
+	t := &networkTimes{Case: k.name}
+	// As compiled first: its memory may be had again for the other one.
+	if err := t.compiled(ctx, plan, in); err != nil {
+		return nil, err
+	}
+	pipeline.Prepare(nn, plan.Optimized)
+	program, err := exec.NewProgram(plan.Optimized, nn)
+	if err != nil {
+		return nil, err
+	}
+	var seconds, renew, units, inUnits []float64
+	for range rounds {
+		times, err := pipeline.Measure(ctx, program, nn, in, roundPatience, nil)
+		if err != nil {
+			return nil, err
+		}
+		u, err := runUnit(ctx, unit)
+		if err != nil {
+			return nil, err
+		}
+		seconds, renew, units = append(seconds, times.Best.Seconds()), append(renew, times.Renew.Seconds()), append(units, u)
+		if u > 0 {
+			inUnits = append(inUnits, times.Best.Seconds()/u)
+		}
+	}
+	t.RunSeconds, t.RenewSeconds, t.UnitSeconds, t.Units = median(seconds), median(renew), median(units), median(inUnits)
+	t.Operations = program.Operations()
+	t.GFlops = gflops(t.Operations, t.RunSeconds)
+	if k.Unit > 0 {
+		t.KaldiUnits = k.Seconds.Run / k.Unit
+	}
+	return t, nil
+}
+
+// compiled times the computation as compiled, in one round.
+func (t *networkTimes) compiled(ctx context.Context, plan *pipeline.Plan, in pipeline.Values) error {
+	pipeline.Prepare(plan.Net, plan.Compiled)
+	program, err := exec.NewProgram(plan.Compiled, plan.Net)
+	if err != nil {
+		return err
+	}
+	times, err := pipeline.Measure(ctx, program, plan.Net, in, pipeline.Patience{Runs: rounds, Time: roundPatience.Time}, nil)
+	t.RunSecondsUnoptimized = times.Median.Seconds()
+	return err
+}
+
+// median returns the element in the middle, 0 if there is none.
+func median(s []float64) float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	slices.Sort(s)
+	return s[len(s)/2]
+}
+
+// line is a row of the table.
+func (t *networkTimes) line() string {
+	figure := func(format string, v float64) string {
+		if v == 0 {
+			return "-"
+		}
+		return fmt.Sprintf(format, v)
+	}
+	ratio := 0.0
+	if t.KaldiUnits > 0 {
+		ratio = t.Units / t.KaldiUnits
+	}
+	return fmt.Sprintf("| `%s` | %.2f | %.2f | %s | %s | %s | %s |", t.Case, 1e3*t.RunSecondsUnoptimized, 1e3*t.RunSeconds,
+		figure("%.1f", t.GFlops), figure("%.3f", t.Units), figure("%.3f", t.KaldiUnits), figure("%.2f", ratio))
+}

@@ -1,0 +1,113 @@
+package component
+
+// Operations are numbers of floating-point operations: those of products of matrices, where a multiply-add counts two. What
+// is done element by element counts nothing. They say how much work there is, whichever way it is done: rows that a
+// component computes a second time, or forms of its parameters that it makes, are not among them.
+type Operations struct {
+	Forward    int64 // of Propagate
+	InputDeriv int64 // of Backprop, for the derivative of the input
+	Update     int64 // of Backprop, for the gradient of the parameters
+}
+
+// OperationCounter is a component with products of matrices in it.
+type OperationCounter interface {
+	// Operations counts for so many rows of input and output. pre is what PrecomputeIndexes made for them.
+	Operations(pre Precomputed, inRows, outRows int) Operations
+}
+
+// products counts the product of a matrix of so many rows with W, and the products of the same size by which derivatives
+// are computed.
+func products(rows, n, k int) Operations {
+	ops := 2 * int64(rows) * int64(n) * int64(k)
+	return Operations{ops, ops, ops}
+}
+
+func (o Operations) plus(p Operations) Operations {
+	return Operations{o.Forward + p.Forward, o.InputDeriv + p.InputDeriv, o.Update + p.Update}
+}
+
+// Operations counts a multiply-add for each parameter of W and row, which is right for W block by block, too.
+func (a *affine) Operations(_ Precomputed, _, outRows int) Operations {
+	return products(outRows, a.m.Rows, a.m.Cols)
+}
+
+// Operations counts one product for each block.
+func (c *RepeatedAffine) Operations(_ Precomputed, _, outRows int) Operations {
+	return products(outRows*c.numRepeats, c.m.Rows, c.m.Cols)
+}
+
+// Operations counts one product for each place of the filters.
+func (c *Convolution) Operations(_ Precomputed, _, outRows int) Operations {
+	return products(outRows*c.steps(), c.m.Rows, c.m.Cols)
+}
+
+// Operations counts one product for each height of the output. What lies outside the input counts, as zeros.
+func (c *TimeHeightConvolution) Operations(_ Precomputed, _, outRows int) Operations {
+	return products(outRows*c.model.heightOut, c.m.Rows, c.m.Cols)
+}
+
+// Operations counts the products with the W_i.
+func (c *Tdnn) Operations(pre Precomputed, _, outRows int) Operations {
+	return blockProducts(c.products, pre, outRows)
+}
+
+// Operations counts the products of the blocks. There is no backward pass.
+func (p *Product) Operations(pre Precomputed, _, outRows int) Operations {
+	return Operations{Forward: blockProducts(p.blocks, pre, outRows).Forward}
+}
+
+// blockProducts counts the products of blocks with the rows that they take: all of them, or those of the runs.
+func blockProducts(blocks []productBlock, pre Precomputed, outRows int) Operations {
+	var sum Operations
+	for i, b := range blocks {
+		rows := outRows
+		if x, ok := pre.(*TdnnIndexes); ok && i < len(x.Runs) {
+			rows = 0
+			for _, r := range x.Runs[i] {
+				rows += int(r.Count)
+			}
+		}
+		sum = sum.plus(products(rows, b.w.m.Rows, b.w.m.Cols))
+	}
+	return sum
+}
+
+// Operations counts the product with W.
+func (c *GruNonlinearity) Operations(_ Precomputed, _, outRows int) Operations {
+	return products(outRows, c.CellDim(), c.RecurrentDim())
+}
+
+// Operations counts the products of queries and keys, and of weights and values.
+func (c *RestrictedAttention) Operations(pre Precomputed, _, _ int) Operations {
+	a, ok := pre.(*attended)
+	if !ok {
+		return Operations{}
+	}
+	frames := 0
+	for _, r := range a.rows {
+		if r >= 0 {
+			frames++
+		}
+	}
+	forward := products(frames*c.numHeads, 1, c.keyDim+c.valueDim).Forward
+	return Operations{Forward: forward, InputDeriv: 2 * forward}
+}
+
+// Operations are those of the components in the chain.
+func (c *Composite) Operations(_ Precomputed, inRows, outRows int) Operations {
+	var sum Operations
+	for _, part := range c.components {
+		if p, ok := part.(OperationCounter); ok {
+			sum = sum.plus(p.Operations(nil, inRows, outRows))
+		}
+	}
+	return sum
+}
+
+// Operations are the base component's.
+func (o *Overwriting) Operations(pre Precomputed, inRows, outRows int) Operations {
+	if b, ok := o.base.(OperationCounter); ok {
+		return b.Operations(pre, inRows, outRows)
+	}
+	return Operations{}
+}
