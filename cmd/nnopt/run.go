@@ -5,7 +5,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
@@ -83,11 +85,19 @@ func declareRun(fs *flag.FlagSet) *runFlags {
 	return f
 }
 
+// garbagePercent is how much memory beyond that in use may be garbage. Most of what is in use is the model and what was prepared of
+// it, which there is no use in keeping twice; garbage comes from compiling and from reading, so that collecting it costs next
+// to nothing: tdnnf_1k on two workers ran in 117 MB instead of 157 MB, and as fast (20 November 2026).
+const garbagePercent = 25
+
 // run does what the flags ask for.
 func (f *runFlags) run(ctx context.Context, c *console) error {
 	start := time.Now()
 	if err := f.checkSpecifiers(); err != nil {
 		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
 	}
 	report := &runReport{Model: f.model}
 	scorer, err := f.scorer(c, report)

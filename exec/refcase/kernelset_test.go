@@ -1,0 +1,134 @@
+package refcase_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/exec/refcase"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// kernelSets are the values of NNOPT_KERNELS. What the processor can't execute is replaced by what it can.
+var kernelSets = []string{"avx512", "avx2", "go", "blas"}
+
+// TestKernelSets runs the cases that come with the source, and the test that rows are computed independently, with every set of
+// kernels: in processes of their own, because the set is chosen when a program starts.
+func TestKernelSets(t *testing.T) {
+	if os.Getenv("NNOPT_KERNELS") != "" {
+		t.Skip("the set of kernels is given")
+	}
+	for _, set := range kernelSets {
+		t.Run(set, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestCases|TestRowsAlone)$", "-test.short", "-test.v")
+			cmd.Env = append(os.Environ(), "NNOPT_KERNELS="+set)
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Count(string(out), "--- PASS: Test") != 2 {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// TestRowsAlone: the output for one of several sequences has the bits that it has when the sequence is computed alone, and so has
+// that for a single time.
+func TestRowsAlone(t *testing.T) {
+	dirs, err := refcase.Find(os.DirFS(recipes), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, dir := range dirs {
+		if !strings.HasSuffix(dir, "_infer") {
+			continue
+		}
+		nn, _, err := pipeline.Load(filepath.Join(recipes, dir, "model.raw"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nn.SetTestMode(true)
+		req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 12, Subsampling: 3, ExtraLeft: 9, ExtraRight: 3, Sequences: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := pipeline.RandomValues(nn, req, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, query := range []string{"none", "+fast_run"} {
+			all := outputs(t, nn, req, in, query)
+			for n := range int32(3) {
+				one, values := only(req, in, func(i index.Index) bool { return i.N == n }, func(i index.Index) bool { return i.N == n })
+				same(t, fmt.Sprint(dir, ", ", query, ", sequence ", n), all, req, one, outputs(t, nn, one, values, query))
+			}
+			one, values := only(req, in, func(i index.Index) bool { return i.N == 1 }, func(i index.Index) bool { return i.N == 1 && i.T == 6 })
+			same(t, fmt.Sprint(dir, ", ", query, ", time 6"), all, req, one, outputs(t, nn, one, values, query))
+			compared++
+		}
+	}
+	if compared < 8 {
+		t.Errorf("only %d comparisons", compared)
+	}
+}
+
+// only returns the part of a request in which input and output are about the rows that in and out choose, and its values.
+func only(req *computation.Request, values pipeline.Values, in, out func(index.Index) bool) (*computation.Request, pipeline.Values) {
+	part, chosen := *req, pipeline.Values{}
+	part.Inputs, part.Outputs = slices.Clone(req.Inputs), slices.Clone(req.Outputs)
+	for k := range part.Inputs {
+		from := values.Inputs[k]
+		part.Inputs[k].Indexes = nil
+		to := kernel.New(0, from.Matrix.Cols)
+		for i, x := range req.Inputs[k].Indexes {
+			if in(x) {
+				part.Inputs[k].Indexes = append(part.Inputs[k].Indexes, x)
+				to.Data = append(to.Data, kernel.Row(from.Matrix, i)...)
+				to.Rows++
+			}
+		}
+		chosen.Inputs = append(chosen.Inputs, pipeline.Named{Name: from.Name, Matrix: to})
+	}
+	for k := range part.Outputs {
+		part.Outputs[k].Indexes = slices.DeleteFunc(slices.Clone(req.Outputs[k].Indexes), func(x index.Index) bool { return !out(x) })
+	}
+	return &part, chosen
+}
+
+// outputs computes the first output of a request with prepared parameters.
+func outputs(t *testing.T, nn *nnet3.Nnet, req *computation.Request, in pipeline.Values, query string) kernel.Matrix {
+	t.Helper()
+	plan, err := pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: optimizer(t, query)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipeline.Prepare(nn, plan.Optimized)
+	res, err := pipeline.Run(t.Context(), plan.Optimized, nn, req, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Outputs[0].Matrix
+}
+
+// same compares the bits of the rows of got, the output of the request part, with those of all, that of req.
+func same(t *testing.T, what string, all kernel.Matrix, req, part *computation.Request, got kernel.Matrix) {
+	t.Helper()
+	for i, x := range part.Outputs[0].Indexes {
+		want := kernel.Row(all, slices.Index(req.Outputs[0].Indexes, x))
+		for j, v := range kernel.Row(got, i) {
+			if math.Float32bits(v) != math.Float32bits(want[j]) {
+				t.Errorf("%s: (n=%d, t=%d), column %d: %g alone, %g among others", what, x.N, x.T, j, v, want[j])
+				return
+			}
+		}
+	}
+}
