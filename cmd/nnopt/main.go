@@ -19,6 +19,7 @@ import (
 )
 
 func main() {
+	useBLAS()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
 	status := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
