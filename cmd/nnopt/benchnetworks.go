@@ -49,10 +49,7 @@ func benchNetworks(ctx context.Context, c *console, net *networkFlags, file, uni
 	if err != nil {
 		return err
 	}
-	if !asJSON {
-		c.print("| request | as compiled, ms | optimized, ms | GFLOP/s | units | Kaldi | ratio |\n| --- |%s\n", strings.Repeat(" ---: |", 6))
-	}
-	for _, k := range cases {
+	for i, k := range cases {
 		nn, _, err := loadNetwork(c, filepath.Join(filepath.Dir(file), k.Config), net.seed)
 		if err != nil {
 			return err
@@ -64,6 +61,9 @@ func benchNetworks(ctx context.Context, c *console, net *networkFlags, file, uni
 		if asJSON {
 			err = writeJSON(c.stdout, t)
 		} else {
+			if i == 0 {
+				c.print("| request | as compiled, ms | optimized, ms | GFLOP/s | units | Kaldi | ratio |\n| --- |%s\n", strings.Repeat(" ---: |", 6))
+			}
 			c.print("%s\n", t.line())
 			err = c.stdout.Flush() // a line takes seconds
 		}

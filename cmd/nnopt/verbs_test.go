@@ -259,7 +259,18 @@ func TestBench(t *testing.T) {
 	if r.RunSeconds == nil || r.RunSecondsUnoptimized == nil || *r.RunSeconds <= 0 || r.Runs != 2 {
 		t.Errorf("bench: %s", out)
 	}
-	contains(t, nnopt(t, "bench", "nnet3", "--model", config).ok(t).stdout, "as compiled", "+fast_run", "peak bytes")
+	if *r.RunSecondsMedian < *r.RunSeconds || r.RenewSeconds <= 0 || r.Operations == 0 || r.Operations != r.Unoptimized.Operations || r.GFlops <= 0 {
+		t.Errorf("bench: %s", out)
+	}
+	var share float64
+	var operations int64
+	for _, f := range r.ByType {
+		share, operations = share+f.Share, operations+f.Operations
+	}
+	if share < 0.999 || share > 1.001 || operations != r.Operations {
+		t.Errorf("bench: the types have %g of the time and %d of %d operations", share, operations, r.Operations)
+	}
+	contains(t, nnopt(t, "bench", "nnet3", "--model", config).ok(t).stdout, "as compiled", "+fast_run", "peak bytes", "GFLOP/s", "type, as optimized", "AcceptInput")
 }
 
 // TestDemo: the demonstration shows what it promises, and what it writes can be read.

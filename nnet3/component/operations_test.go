@@ -1,0 +1,108 @@
+package component
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+func TestOperations(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	const rows = 7
+	for _, k := range []struct {
+		typ, config       string
+		forward, backward int64 // multiply-adds a row; backward for the derivative of the input
+	}{
+		{"AffineComponent", "input-dim=5 output-dim=3", 15, 15},
+		{"LinearComponent", "input-dim=5 output-dim=3", 15, 15},
+		{"RepeatedAffineComponent", "input-dim=10 output-dim=6 num-repeats=2", 30, 30},
+		{"BlockAffineComponent", "input-dim=10 output-dim=6 num-blocks=2", 30, 30},
+		{"GruNonlinearityComponent", "cell-dim=6 recurrent-dim=4", 24, 24},
+		{"ConvolutionComponent", "input-x-dim=4 input-y-dim=3 input-z-dim=2 filt-x-dim=2 filt-y-dim=3 filt-x-step=1 filt-y-step=1 num-filters=5 input-vectorization-order=zyx",
+			3 * 5 * 12, 3 * 5 * 12},
+	} {
+		c, ok := newComponent(t, k.typ, k.config, rnd).(OperationCounter)
+		if !ok {
+			t.Errorf("%s counts no operations", k.typ)
+			continue
+		}
+		if got := c.Operations(nil, rows, rows); got.Forward != 2*rows*k.forward || got.InputDeriv != 2*rows*k.backward {
+			t.Errorf("%s: %+v, want %d and %d multiply-adds a row", k.typ, got, k.forward, k.backward)
+		}
+	}
+	c := newComponent(t, "TdnnComponent", "input-dim=4 output-dim=3 time-offsets=-1,0", rnd).(*Tdnn)
+	in, out := make([]index.Index, rows+1), make([]index.Index, rows)
+	for i := range in {
+		in[i].T = int32(i) - 1
+	}
+	for i := range out {
+		out[i].T = int32(i)
+	}
+	pre, err := c.PrecomputeIndexes(in, out, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Operations{2 * rows * 24, 2 * rows * 24, 2 * rows * 24}
+	if got := c.Operations(pre, rows+1, rows); got != want {
+		t.Errorf("Tdnn: %+v, want %+v", got, want)
+	}
+	p, _ := NewProduct(c)
+	if got := p.Operations(pre, rows+1, rows); got != (Operations{Forward: want.Forward}) {
+		t.Errorf("Product: %+v", got)
+	}
+	if got := NewOverwriting(c).Operations(pre, rows+1, rows); got != want {
+		t.Errorf("Overwriting: %+v", got)
+	}
+}
+
+// TestRenew: after parameters were changed by hand, Renew makes prepared forms anew, also those of the parts that a derived
+// component computes with, and an update forgets them.
+func TestRenew(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(2, 2))
+	c := newComponent(t, "NaturalGradientAffineComponent", "input-dim=9 output-dim=6", rnd).(*NaturalGradientAffine)
+	whole, _ := NewProduct(c)
+	rows := []int32{0, 1, 2}
+	left, preLeft := whole.Splice([]Splice{{Cols: 4, Rows: rows}}, 3, 9, true, false)
+	right, preRight := whole.Splice([]Splice{{Col: 4, Cols: 5, SrcCol: 4, Rows: rows}}, 3, 9, false, true)
+	in := randomMatrix(rnd, 3, 9)
+	w := &Workspace{}
+	check := func(when string) {
+		t.Helper()
+		want, got := kernel.New(3, 6), kernel.New(3, 6)
+		for i := range want.Rows {
+			for j := range want.Cols {
+				kernel.Row(want, i)[j] = c.bias[j] + kernel.Dot(kernel.Row(in, i), kernel.Row(c.m, j))
+			}
+		}
+		for i, p := range []*Product{left, right} {
+			if _, err := p.Propagate(w, []Precomputed{preLeft, preRight}[i], in, got); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !near(want, got, 1e-5) {
+			t.Errorf("%s: the parts compute something else", when)
+		}
+		if _, err := c.Propagate(w, nil, in, got); err != nil || !near(want, got, 1e-5) {
+			t.Errorf("%s: the component computes something else (%v)", when, err)
+		}
+	}
+	for _, p := range []Preparer{c, left, right} {
+		p.Prepare()
+	}
+	check("prepared")
+	kernel.Scale(-2, c.Params()[0].Values)
+	c.Renew()
+	check("renewed")
+	if c.prepared == nil || left.blocks[0].w.prepared == nil {
+		t.Error("what was renewed is not prepared")
+	}
+	c.update(1, in, randomMatrix(rnd, 3, 6))
+	if left.blocks[0].w.prepared != nil {
+		t.Error("a part outlives an update")
+	}
+	check("updated")
+	left.Prepare()
+	check("prepared anew")
+}
