@@ -85,7 +85,7 @@ type benchReport struct {
 // runFigures are the figures of one computation.
 type runFigures struct {
 	counts
-	Operations int64 `json:"operations"` // floating-point operations of products, a multiply-add counts two
+	Operations int64 `json:"operations,omitempty"` // floating-point operations of products, a multiply-add counts two
 	// RunSeconds is the time of the quickest run, GFlops the operations a nanosecond in it.
 	RunSeconds       *float64 `json:"run_seconds,omitempty"`
 	RunSecondsMedian *float64 `json:"run_seconds_median,omitempty"`
