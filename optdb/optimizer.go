@@ -36,6 +36,19 @@ func (o *Optimizer) Class() string { return o.class.class() }
 // Query returns the query that the optimizer was built from.
 func (o *Optimizer) Query() Query { return o.query }
 
+// Passes returns the names of what the optimizer runs one after the other, as they stand in the profile.
+func (o *Optimizer) Passes() []string {
+	s, ok := o.root.(*rewrite.Sequence)
+	if !ok {
+		return []string{o.name}
+	}
+	names := make([]string, len(s.Members))
+	for i, m := range s.Members {
+		names[i] = m.Name
+	}
+	return names
+}
+
 // AddRequirements attaches what has to be attached before the optimizer runs.
 func (o *Optimizer) AddRequirements(g *fgraph.FunctionGraph) error {
 	return o.root.AddRequirements(g)

@@ -41,6 +41,13 @@ computation is executed too, and the time of its commands stands below.`,
 				if err != nil {
 					return err
 				}
+				_, opt, err := net.passes.build()
+				if err != nil {
+					return err
+				}
+				if err := p.MeasureEffects(ctx, opt); err != nil {
+					return err
+				}
 				f := newFunctionProfile(args[0], p)
 				if err := link(ctx, f, p, *runs, net.seed); err != nil {
 					return err
