@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
@@ -22,12 +24,15 @@ func profileVerb() verb {
 		detail: `
 Compiles a request to MODEL, optimizes the computation and prints what the optimizer recorded: as text in Theano's layout, as
 JSON, as a self-contained HTML page, for "go tool pprof", or as a trace for Perfetto or chrome://tracing. With --run the
-computation is executed too, and the time of its commands stands below.`,
+computation is executed too, and the time of its commands stands below. Counters say what each pass left of the commands, of
+the peak of memory and of the operations, where it changed them.`,
 		setup: func(fs *flag.FlagSet) action {
 			net := declareNetwork(fs)
 			net.watch = declareWatch(fs)
 			format := fs.String("format", "text", "One of text, json, html, pprof, trace")
 			output := fs.String("output", "-", "File to write; \"-\" is standard output")
+			add := fs.String("add", "", "Comma-separated files of earlier profiles (--format=json), which are added up with this one")
+			diff := fs.String("diff", "", "File of an earlier profile (--format=json): print what is different now instead of the profile")
 			runs := fs.Int("run", 0, "Execute the computation this many times on random inputs")
 			return func(ctx context.Context, c *console, args []string) error {
 				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
@@ -52,10 +57,70 @@ computation is executed too, and the time of its commands stands below.`,
 				if err := link(ctx, f, p, *runs, net.seed); err != nil {
 					return err
 				}
-				return writeTo(c, *output, func(w io.Writer) error { return write(f, w) })
+				if err := addProfiles(f, *add); err != nil {
+					return err
+				}
+				if *diff == "" {
+					return writeTo(c, *output, func(w io.Writer) error { return write(f, w) })
+				}
+				before, err := readProfile(*diff)
+				if err != nil {
+					return err
+				}
+				if f.Optimizer == nil {
+					return errNotOptimized
+				}
+				return writeTo(c, *output, func(w io.Writer) error { return profile.WriteDiff(w, before.Optimizer, f.Optimizer) })
 			}
 		},
 	}
+}
+
+var errNotOptimized = errors.New("nothing was optimized, so there is nothing to write")
+
+// readProfile reads an earlier profile, which must be of a run in which something was optimized.
+func readProfile(name string) (*profile.Function, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	f, err := profile.ReadJSON(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if f.Optimizer == nil {
+		return nil, fmt.Errorf("%s: nothing was optimized in this run", name)
+	}
+	return f, nil
+}
+
+// addProfiles adds what the optimizer did in earlier runs to f.
+func addProfiles(f *profile.Function, names string) error {
+	if names == "" || f.Optimizer == nil {
+		return nil
+	}
+	all := []*profile.Record{f.Optimizer}
+	for name := range strings.SplitSeq(names, ",") {
+		earlier, err := readProfile(name)
+		if err != nil {
+			return err
+		}
+		all = append(all, earlier.Optimizer)
+		f.CompileTime += earlier.CompileTime
+		f.LinkTime += earlier.LinkTime
+		f.Calls += earlier.Calls
+		f.CallTime += earlier.CallTime
+		for i := range f.Phases {
+			for _, p := range earlier.Phases {
+				if p.Name == f.Phases[i].Name {
+					f.Phases[i].Time += p.Time
+				}
+			}
+		}
+	}
+	f.Optimizer = profile.Merge(all...)
+	return nil
 }
 
 // profileWriter returns the writer of a format, nil for an unknown one.
@@ -72,7 +137,7 @@ func profileWriter(format string) func(*profile.Function, io.Writer) error {
 	case "pprof":
 		return func(f *profile.Function, w io.Writer) error {
 			if f.Optimizer == nil {
-				return fmt.Errorf("nothing was optimized, so there is nothing to write")
+				return errNotOptimized
 			}
 			return pprof.Write(w, f.Optimizer)
 		}

@@ -127,6 +127,18 @@ func TestProfile(t *testing.T) {
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 		t.Error("a file that could not be written to the end is left behind")
 	}
+	saved := filepath.Join(t.TempDir(), "profile.json")
+	nnopt(t, "profile", "--format=json", "--query=+fast_run -fusion", "--output", saved, config).ok(t)
+	contains(t, nnopt(t, "profile", "--diff", saved, config).ok(t).stdout, "changed a changed b", "local_overwrite (only b)")
+	once, err := profile.ReadJSON(strings.NewReader(nnopt(t, "profile", "--format=json", "--add", saved+","+saved, config).ok(t).stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := once.Optimizer.Counter("commands"); !ok || n <= 0 || once.Optimizer.Changed <= f.Optimizer.Changed {
+		t.Errorf("three profiles added up: %g commands, %d changes, %d in one", n, once.Optimizer.Changed, f.Optimizer.Changed)
+	}
+	nnopt(t, "profile", "--diff", config, config).fails(t, statusFault, config+": profile: reading JSON")
+	nnopt(t, "profile", "--diff", saved, "--query=none", config).fails(t, statusFault, "nothing was optimized")
 	nnopt(t, "profile", "--output", filepath.Join(out, "x", "y"), config).fails(t, statusFault, "profile.pb.gz")
 }
 

@@ -72,6 +72,7 @@ func (e effect) count(r *profile.Record, before effect) {
 		}
 	}
 }
+
 // upTo returns a context in which an optimizer runs its first n passes only.
 func upTo(ctx context.Context, n int) context.Context {
 	opts := rewrite.OptionsFrom(ctx)
