@@ -85,3 +85,44 @@ func TestSplitRecurrentAffine(t *testing.T) {
 		})
 	}
 }
+
+const cellConfig = `
+input-node name=input dim=6
+component name=w type=NaturalGradientAffineComponent input-dim=10 output-dim=16
+component-node name=w component=w input=Append(input, IfDefined(Offset(m, -1)))
+component name=cell type=LstmNonlinearityComponent cell-dim=4
+component-node name=cell component=cell input=Append(w, IfDefined(Offset(c, -1)))
+dim-range-node name=c input-node=cell dim=4 dim-offset=0
+dim-range-node name=m input-node=cell dim=4 dim-offset=4
+output-node name=output input=m`
+
+// TestConsolidateCells: the updates of an affine are collected; those of a cell, which come alongside its derivatives, are not.
+func TestConsolidateCells(t *testing.T) {
+	nn, err := nnet3.ParseConfig(strings.NewReader(cellConfig), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const frames = 7
+	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: frames, Derivative: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := compile.Compile(nn, req, compile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := optimize(t, nn, compiled, "+fast_run")
+	counts := map[string]int{}
+	for _, cmd := range got.Commands {
+		if cmd.Type.IsBackprop() {
+			name := nn.ComponentNames[0]
+			if strings.HasPrefix(got.Component(nn, cmd.Arg1).Type(), "Lstm") {
+				name = nn.ComponentNames[1]
+			}
+			counts[cmd.Type.String()+" "+name]++
+		}
+	}
+	if counts["Backprop w"] != 1 || counts["Backprop cell"] != frames || counts["BackpropNoModelUpdate cell"] != 0 {
+		t.Errorf("backward runs: %v", counts)
+	}
+}

@@ -98,6 +98,12 @@ type BackwardIdentity interface {
 	IsIdentityBackward() bool
 }
 
+// UpdatesAlongside is a component whose Backprop finds the gradient of the parameters on the way to the derivative of the input, so
+// that one costs about as much as both.
+type UpdatesAlongside interface {
+	UpdatesAlongside()
+}
+
 // TestModer is a component that behaves differently in training and in use.
 type TestModer interface {
 	SetTestMode(test bool)

@@ -45,6 +45,9 @@ func (c *LstmNonlinearity) OutputDim() int { return 2 * c.params.Cols }
 // Properties of the nonlinearity.
 func (c *LstmNonlinearity) Properties() Properties { return Simple | Updatable | BackpropNeedsInput }
 
+// UpdatesAlongside says that the gradient takes the derivatives of everything in the cell.
+func (c *LstmNonlinearity) UpdatesAlongside() {}
+
 // Params returns w_ic, w_fc and w_oc, a row each.
 func (c *LstmNonlinearity) Params() []Param { return []Param{{"params", c.params}} }
 

@@ -56,7 +56,7 @@ func (p consolidate) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *pr
 }
 
 // updates lists the backward runs that change the state one after the other, if they can be done as one: those of a simple
-// component without memos, whose update is a sum over rows.
+// component without memos, whose update is a sum over rows, and that is not alongside the derivatives.
 func updates(state *fgraph.Variable) []*fgraph.Apply {
 	var runs []*fgraph.Apply
 	for len(state.Clients()) == 1 && state.Clients()[0].Apply != nil {
@@ -67,6 +67,9 @@ func updates(state *fgraph.Variable) []*fgraph.Apply {
 			props = op.C.Properties()
 		}
 		if !ok || !op.ModelUpdate || op.UsesMemo || op.Accumulate || !props.Has(component.Simple|component.Updatable) {
+			return nil
+		}
+		if _, ok := op.C.(component.UpdatesAlongside); ok {
 			return nil
 		}
 		runs = append(runs, a)
