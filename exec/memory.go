@@ -1,6 +1,10 @@
 package exec
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+)
 
 // Workspace is the memory of a Computer: one buffer for a program that has a plan, one a matrix for a looped one. Buffers
 // that are given back are kept, by size, for whoever asks next: the most recently used first, because it is warm. A
@@ -46,7 +50,7 @@ func (w *Workspace) get(n int) []float32 {
 		return b[:n]
 	}
 	w.most = max(w.most, w.held+w.inUse)
-	return make([]float32, size)[:n]
+	return kernel.NewFloats(size)[:n]
 }
 
 // put takes a buffer of get back.

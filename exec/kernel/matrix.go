@@ -15,6 +15,15 @@ func New(rows, cols int) Matrix {
 	return Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
 }
 
+// NewFloats returns n zeros for values that a computation goes through again and again, such as parameters or the memory of a
+// program. On Linux they stand on huge pages where there are any to be had: with pages of 4 kB, looking up addresses costs
+// products with large factors 5 to 15 % of their speed.
+func NewFloats(n int) []float32 {
+	v := make([]float32, n)
+	preferHugePages(v)
+	return v
+}
+
 // Row returns row i of m.
 func Row(m Matrix, i int) []float32 {
 	o := i * m.Stride

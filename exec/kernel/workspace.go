@@ -46,7 +46,7 @@ func (w *workspace) floats(n int) []float32 {
 
 // alignedFloats returns n zeros that begin at a cache line.
 func alignedFloats(n int) []float32 {
-	v := make([]float32, n+cacheLine-1)
+	v := NewFloats(n + cacheLine - 1)
 	skip := 0
 	if at := uintptr(unsafe.Pointer(unsafe.SliceData(v))) % (4 * cacheLine); at != 0 {
 		skip = int(4*cacheLine-at) / 4

@@ -1,0 +1,25 @@
+package kernel
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+const (
+	// hugePage is the size of a huge page on amd64, and on arm64 with pages of 4 kB.
+	hugePage = 2 << 20
+	// leastHuge is from how many elements on memory is worth a call of the system.
+	leastHuge = 1 << 16
+)
+
+// preferHugePages asks the system to put v on huge pages, where that is for programs to ask. v should not have been touched yet.
+// Other values of the heap may share the pages, which does them no harm. It is a hint: that it fails changes nothing but times.
+func preferHugePages(v []float32) {
+	if len(v) < leastHuge {
+		return
+	}
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(v)))
+	last := (first + 4*uintptr(len(v)) + hugePage - 1) &^ (hugePage - 1)
+	first &^= hugePage - 1
+	syscall.Syscall(syscall.SYS_MADVISE, first, last-first, syscall.MADV_HUGEPAGE)
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package kernel
+
+// preferHugePages does nothing here.
+func preferHugePages([]float32) {}
