@@ -266,6 +266,10 @@ func CheckOp(op Op) error {
 	if op == nil {
 		return fmt.Errorf("%w: no op", ErrInvalid)
 	}
+	switch k := reflect.TypeOf(op).Kind(); {
+	case reflect.Bool <= k && k <= reflect.Complex128, k == reflect.String, k == reflect.Pointer:
+		return nil // compared as they are, whatever their value
+	}
 	if _, ok := op.(OpEqualer); !ok && !reflect.ValueOf(op).Comparable() {
 		return fmt.Errorf("%w: op %v of type %T cannot be compared: it needs EqualOp and HashOp", ErrInvalid, op, op)
 	}
