@@ -9,7 +9,7 @@ import (
 
 // Sizes of the drawing of [FunctionGraph.WriteHTML], in pixels.
 const (
-	htmlBoxWidth  = 170
+	htmlBoxWidth  = 190
 	htmlBoxHeight = 26
 	htmlGapX      = 20
 	htmlGapY      = 44
@@ -91,7 +91,7 @@ body { font: 13px sans-serif; margin: 1em }
 rect { fill: #eef3fb; stroke: #5b7db1 } .input rect { fill: #eaf6ea; stroke: #5b9a5b } .constant rect { fill: #f5f5f5; stroke: #999 }
 .output rect { stroke-width: 3 } line { stroke: #888 } text { font: 12px monospace }
 </style></head><body><h1>%[1]s</h1>
-<p>%d applies. What is computed stands below what it is computed from; outputs have thick borders.</p>
+<p>Applies: %d. What is computed stands below what it is computed from; outputs have thick borders.</p>
 <svg width="%d" height="%d">
 `, html.EscapeString(title), len(order), 20+widest*(htmlBoxWidth+htmlGapX), 20+len(d.slots)*(htmlBoxHeight+htmlGapY))
 	for _, a := range order {
