@@ -126,6 +126,9 @@ func (f *runFlags) run(ctx context.Context, c *console) error {
 	return f.tell(c, report, err)
 }
 
+// mostWorkers bounds --workers: each has a workspace of its own.
+const mostWorkers = 4096
+
 // checkSpecifiers complains about arguments that are not what they should be, before anything is read.
 func (f *runFlags) checkSpecifiers() error {
 	inputs := []string{f.tables.Features, f.tables.Ivectors, f.tables.Speakers, f.tables.OnlineIvectors}
@@ -164,6 +167,9 @@ func (f *runFlags) scorer(c *console, report *runReport) (*decodable.Scorer, err
 	}
 	if f.opts.FramesPerChunk < 1 || f.opts.FrameSubsampling < 1 {
 		return nil, usagef("--frames-per-chunk and --frame-subsampling-factor must be at least 1")
+	}
+	if f.workers < 0 || f.workers > mostWorkers {
+		return nil, usagef("--workers=%d is not between 0 and %d", f.workers, mostWorkers)
 	}
 	if f.initial >= 0 {
 		f.opts.ExtraLeftContextInitial = &f.initial

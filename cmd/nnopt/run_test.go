@@ -220,6 +220,8 @@ func TestRunRefused(t *testing.T) {
 		wanted []string
 	}{
 		{"no arguments", nil, statusUsage, []string{"MODEL FEATS OUT"}},
+		{"fewer than no workers", []string{"--workers=-1", model, in, "ark:" + out}, statusUsage, []string{"--workers=-1", "between 0 and"}},
+		{"more workers than anybody has", []string{"--workers=2000000000", model, in, "ark:" + out}, statusUsage, []string{"between 0 and"}},
 		{"no rspecifier", []string{model, features, "ark:" + out}, statusUsage, []string{"ark:" + features}},
 		{"no wspecifier", []string{model, in, out}, statusUsage, []string{"ark:" + out}},
 		{"the input as output", []string{model, in, in}, statusUsage, []string{"overwritten"}},
