@@ -10,7 +10,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// TestMultiplyOut: of two linear maps, one is made where that is cheaper and nobody wants what is between them.
+// TestMultiplyOut: of a fixed linear map and the next one, one is made where that is cheaper and nobody wants what is between them.
 func TestMultiplyOut(t *testing.T) {
 	const lda = "input-node name=input dim=6\n" +
 		"component name=lda type=FixedAffineComponent input-dim=18 output-dim=18\n" +
@@ -31,7 +31,13 @@ component name=a type=LinearComponent input-dim=18 output-dim=30
 component-node name=a component=a input=lda
 component name=b type=AffineComponent input-dim=30 output-dim=9
 component-node name=b component=b input=a
-output-node name=output input=b`, false, 1},
+output-node name=output input=b`, false, 2},
+		{"two that are trained", `input-node name=input dim=6
+component name=a type=AffineComponent input-dim=6 output-dim=30
+component-node name=a component=a input=input
+component name=b type=AffineComponent input-dim=30 output-dim=9
+component-node name=b component=b input=a
+output-node name=output input=b`, false, 2},
 		{"bottleneck", lda + `
 component name=a type=AffineComponent input-dim=18 output-dim=4
 component-node name=a component=a input=lda
@@ -74,7 +80,10 @@ output-node name=output input=a`, true, 2},
 			got := optimize(t, nn, compiled, "+fast_run")
 			n := 0
 			for _, cmd := range got.Commands {
-				if cmd.Type == computation.Propagate && strings.Contains(got.Component(nn, cmd.Arg1).Type(), "Affine") {
+				if cmd.Type != computation.Propagate {
+					continue
+				}
+				if name := got.Component(nn, cmd.Arg1).Type(); strings.Contains(name, "Affine") || strings.HasPrefix(name, "Linear") {
 					n++
 				}
 			}

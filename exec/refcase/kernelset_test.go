@@ -41,8 +41,7 @@ func TestKernelSets(t *testing.T) {
 }
 
 // TestRowsAlone: the output for one of several sequences has the bits that it has when the sequence is computed alone, and so has
-// that for a single time. Passes with the tag reassoc change bits, and one request may have a use for them where another has
-// none, so they are left out.
+// that for a single time.
 func TestRowsAlone(t *testing.T) {
 	dirs, err := refcase.Find(os.DirFS(recipes), ".")
 	if err != nil {
@@ -66,7 +65,7 @@ func TestRowsAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, query := range []string{"none", "+fast_run -reassoc"} {
+		for _, query := range []string{"none", "+fast_run"} {
 			all := outputs(t, nn, req, in, query)
 			for n := range int32(3) {
 				one, values := only(req, in, func(i index.Index) bool { return i.N == n }, func(i index.Index) bool { return i.N == n })

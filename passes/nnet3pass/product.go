@@ -53,11 +53,12 @@ func productBelow(c *rewrite.Context, a *fgraph.Apply) (lower.Propagate, *compon
 	return op, p, ok
 }
 
-// MultiplyOut makes one linear map of two, such as a transform of the features and the first layer, where that has fewer
-// multiplications.
+// MultiplyOut makes one linear map of two, where that has fewer multiplications and the first one is fixed, such as a transform of
+// the features in front of the first layer. Maps that are trained stay apart: whether nobody else reads what is between two of
+// them depends, in a recurrent network, on how many times are asked for, and the bits of a result should not.
 func MultiplyOut() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_multiply_out", Doc: "of two linear maps, one after the other, one is made where that is cheaper: A(B(x)) → (AB)(x)",
+		Name: "local_multiply_out", Doc: "of a fixed linear map and the one behind it, one is made where that is cheaper: A(B(x)) → (AB)(x)",
 		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
 		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 			op := a.Op().(lower.Propagate)
@@ -71,6 +72,9 @@ func MultiplyOut() rewrite.Rule {
 			inner, first, ok := productBelow(c, a)
 			if !ok {
 				return rewrite.Result{}, nil
+			}
+			if first.Base().Properties().Has(component.Updatable) {
+				return c.Miss("%s is not fixed", inner.Name), nil
 			}
 			product, ok := outer.After(first)
 			if !ok {
