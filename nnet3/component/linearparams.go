@@ -11,7 +11,9 @@ type weights struct {
 	m        kernel.Matrix
 	prepared *kernel.Weights
 	parts    *parts
-	version  int // counts the changes of the matrix
+	version  int      // counts the changes of the matrix
+	whole    *weights // of which these are columns from col on, or nil
+	col      int
 }
 
 // parts are blocks of columns of a matrix of weights, each prepared by itself, for derived components that share them.
@@ -70,6 +72,9 @@ func (w *weights) part(col, n int) *weights {
 	if col == 0 && n == w.m.Cols {
 		return w
 	}
+	if w.whole != nil {
+		return w.whole.part(w.col+col, n)
+	}
 	if w.parts == nil {
 		return &weights{m: kernel.Cols(w.m, col, n)}
 	}
@@ -80,7 +85,7 @@ func (w *weights) part(col, n int) *weights {
 			return w.parts.list[i]
 		}
 	}
-	p := &weights{m: kernel.Cols(w.m, col, n)}
+	p := &weights{m: kernel.Cols(w.m, col, n), whole: w, col: col}
 	w.parts.list = append(w.parts.list, p)
 	w.parts.cols = append(w.parts.cols, [2]int{col, n})
 	return p

@@ -74,12 +74,20 @@ func (p *Product) of(a *affine) {
 
 // A Splice says where a Product finds a part of what it is multiplied with, after its input was replaced by that of which the
 // input was put together: columns [Col, Col+Cols) of its block number Block are columns from SrcCol on of the new input, and
-// output row i takes row Rows[i].
+// output row i takes row Rows[i]. A part that does not begin with the block goes on with its sums, so that the bits stay the same,
+// unless it is summed Apart.
 type Splice struct {
 	Block, Col, Cols int
 	SrcCol           int
 	Rows             []int32
+	Apart            bool
 }
+
+// Whole reports whether the product is that of one matrix with the rows as they come, and adds to nothing.
+func (p *Product) Whole() bool { return p.simple && len(p.blocks) == 1 && !p.adds && p.alpha == 0 }
+
+// AddsFirst reports whether y is added before anything else is done to the sums.
+func (p *Product) AddsFirst() bool { return p.adds }
 
 // Blocks calls f for every block of the product, with its first column in the input and its width.
 func (p *Product) Blocks(f func(block, col, cols int)) {
@@ -120,7 +128,7 @@ func (p *Product) Splice(splices []Splice, inputRows, inputDim int, first, last 
 	pre := &TdnnIndexes{Runs: make([][]Run, len(splices)), InputRows: inputRows}
 	for i, s := range splices {
 		from := &p.blocks[s.Block]
-		q.blocks[i] = productBlock{w: from.w.part(s.Col, s.Cols), col: s.SrcCol, goesOn: s.Col > 0 || from.goesOn}
+		q.blocks[i] = productBlock{w: from.w.part(s.Col, s.Cols), col: s.SrcCol, goesOn: !s.Apart && (s.Col > 0 || from.goesOn)}
 		pre.Runs[i], pre.OutputRows = findRuns(s.Rows), len(s.Rows)
 	}
 	if !last {

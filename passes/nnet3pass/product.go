@@ -15,7 +15,7 @@ func FuseEpilogue() rewrite.Rule {
 		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
 		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 			op := a.Op().(lower.Propagate)
-			if !plain(op) || op.Precomputed != nil && !isIdentity(op.C) || len(a.Inputs()) != 1 {
+			if !plain(op) || op.Accumulate || op.Precomputed != nil && !isIdentity(op.C) || len(a.Inputs()) != 1 {
 				return c.Miss("%s has an effect or looks at other rows", op.Name), nil
 			}
 			inner, product, ok := productBelow(c, a)
@@ -33,12 +33,13 @@ func FuseEpilogue() rewrite.Rule {
 	}
 }
 
-// productBelow returns the product that makes the input of a, if it does nothing else and nobody else reads its result. If not, c
+// productBelow returns the product that makes the input of a, if nobody else reads its result and what it adds to, if it does, comes before
+// all that is done to the sums. If not, c
 // is told why.
 func productBelow(c *rewrite.Context, a *fgraph.Apply) (lower.Propagate, *component.Product, bool) {
 	x := a.Inputs()[0]
 	op, ok := ownerOp[lower.Propagate](x)
-	if !ok || !plain(op) || op.Accumulate {
+	if !ok || !plain(op) {
 		c.Miss("the input is no component's plain result")
 		return op, nil, false
 	}
@@ -47,10 +48,11 @@ func productBelow(c *rewrite.Context, a *fgraph.Apply) (lower.Propagate, *compon
 		return op, nil, false
 	}
 	p, ok := component.NewProduct(op.C)
-	if !ok {
-		c.Miss("%s is not affine", op.Name)
+	if !ok || op.Accumulate && !p.AddsFirst() {
+		c.Miss("%s is not affine, or adds to something", op.Name)
+		return op, nil, false
 	}
-	return op, p, ok
+	return op, p, true
 }
 
 // MultiplyOut makes one linear map of two, where that has fewer multiplications and the first one is fixed, such as a transform of

@@ -173,21 +173,26 @@ func spliced(a *fgraph.Apply, op lower.Propagate, p *component.Product, parts []
 
 // addParts applies the parts of the product one after the other. Where there is a sum, it is what those before have made.
 func addParts(a *fgraph.Apply, op lower.Propagate, p *component.Product, parts []part, sum *fgraph.Variable) *fgraph.Variable {
+	accumulates := op.Accumulate
 	for i, part := range parts {
 		t := lower.TypeOf(part.source)
-		first := i == 0 && (sum == nil || op.Accumulate)
+		first := i == 0 && (sum == nil || accumulates)
 		q, pre := p.Splice(part.splices, int(t.Rows), int(t.Cols), first, i == len(parts)-1)
-		o := op
-		o.Component = lower.Component{C: q, Number: -1, Name: op.Name}
-		o.Precomputed = &computation.PrecomputedIndexesInfo{Data: pre}
-		o.Accumulate = sum != nil
+		op.Accumulate = sum != nil
 		inputs := []*fgraph.Variable{part.source}
-		if o.Accumulate {
+		if op.Accumulate {
 			inputs = append(inputs, sum)
 		}
-		n := fgraph.NewApply(o, inputs, a.Out().Type())
-		n.SetOrigin(a.Origin())
-		sum = n.Out()
+		sum = runProduct(a, op, q, pre, inputs, lower.TypeOf(a.Out()).Rows)
 	}
 	return sum
+}
+
+// runProduct is the result of op in the place of a, but with another product, and so many rows.
+func runProduct(a *fgraph.Apply, op lower.Propagate, p *component.Product, pre component.Precomputed, inputs []*fgraph.Variable, rows int32) *fgraph.Variable {
+	op.Component = lower.Component{C: p, Number: -1, Name: op.Name}
+	op.Precomputed = &computation.PrecomputedIndexesInfo{Data: pre}
+	n := fgraph.NewApply(op, inputs, lower.MatrixType{Rows: rows, Cols: lower.TypeOf(a.Out()).Cols})
+	n.SetOrigin(a.Origin())
+	return n.Out()
 }
