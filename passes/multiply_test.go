@@ -1,6 +1,8 @@
 package passes_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +93,59 @@ output-node name=output input=a`, true, 2},
 				t.Errorf("%d products, want %d", n, c.products)
 			}
 			compareResults(t, "multiplied out", results(t, nn, got, req), results(t, nn, compiled, req), 1e-5)
+		})
+	}
+}
+
+// TestMultiplyOnce: an affine multiplies a vector that all times share once a sequence. Where that would save nothing it does what it
+// did.
+func TestMultiplyOnce(t *testing.T) {
+	for _, c := range []struct {
+		name, input       string
+		dim               int
+		frames, sequences int
+		rows              []int // that products make, in order
+	}{
+		{"one sequence", "Append(Offset(input, -1), input, ReplaceIndex(ivector, t, 0))", 16, 20, 1, []int{1, 20}},
+		{"three sequences", "Append(Offset(input, -1), input, ReplaceIndex(ivector, t, 0))", 16, 20, 3, []int{3, 60}},
+		{"a single frame", "Append(Offset(input, -1), input, ReplaceIndex(ivector, t, 0))", 16, 1, 1, []int{1, 1}},
+		{"a vector for every frame", "Append(Offset(input, -1), input, vector)", 16, 20, 1, []int{20, 20}},
+		{"the vector is in the middle", "Append(Offset(input, -1), ReplaceIndex(ivector, t, 0), input)", 16, 20, 1, []int{20, 20}},
+		{"the vector comes twice", "Append(input, ReplaceIndex(ivector, t, 0), ReplaceIndex(ivector, t, 0))", 14, 20, 1, []int{20, 20}},
+		{"a scaled vector", "Append(Offset(input, -1), input, Scale(2.0, ReplaceIndex(ivector, t, 0)))", 16, 20, 1, []int{20}},
+		{"nothing but the vector", "ReplaceIndex(ivector, t, 0)", 4, 20, 1, []int{20}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			nn, err := nnet3.ParseConfig(strings.NewReader(fmt.Sprintf(`input-node name=input dim=6
+input-node name=ivector dim=4
+input-node name=vector dim=4
+component name=a type=NaturalGradientAffineComponent input-dim=%d output-dim=8
+component-node name=a component=a input=%s
+component name=r type=RectifiedLinearComponent dim=8
+component-node name=r component=r input=a
+output-node name=output input=r`, c.dim, c.input)), "config", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: c.frames, Sequences: c.sequences})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compiled, err := compile.Compile(nn, req, compile.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := optimize(t, nn, compiled, "+fast_run")
+			var rows []int
+			for _, cmd := range got.Commands {
+				if cmd.Type == computation.Propagate {
+					rows = append(rows, int(got.Submatrices[cmd.Arg4].NumRows))
+				}
+			}
+			if !slices.Equal(rows, c.rows) {
+				t.Errorf("products of %v rows, want %v", rows, c.rows)
+			}
+			compareResults(t, "multiplied once", results(t, nn, got, req), results(t, nn, compiled, req), 1e-5)
 		})
 	}
 }

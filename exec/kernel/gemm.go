@@ -18,11 +18,11 @@ const (
 	// groupCols bounds the columns of a group, and so the memory for unfinished sums.
 	groupCols = 1024
 	// longPanel is the size from which a panel is divided along k.
-	longPanel = 768 << 10
+	longPanel = 512 << 10
 	// partSteps is the size of a part of a divided k, and partTiles the number of tiles of rows that a part of W passes
 	// by before the next part comes.
 	partSteps = 512
-	partTiles = 16
+	partTiles = 8
 )
 
 // What a tile does with its sums before they are stored, in this order.

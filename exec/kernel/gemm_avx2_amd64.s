@@ -72,6 +72,13 @@ TEXT tile1x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -200,6 +207,13 @@ TEXT tile1x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -355,6 +369,15 @@ TEXT tile2x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -512,6 +535,15 @@ TEXT tile2x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -715,6 +747,17 @@ TEXT tile3x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -901,6 +944,17 @@ TEXT tile3x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -1154,6 +1208,19 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -1376,6 +1443,19 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -1682,6 +1762,21 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -1933,6 +2028,21 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -2287,6 +2397,23 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -2567,6 +2694,23 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume

@@ -112,6 +112,13 @@ TEXT tile1x1AVX512<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -228,6 +235,14 @@ TEXT tile1x2AVX512<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -370,6 +385,15 @@ TEXT tile1x3AVX512<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -538,6 +562,16 @@ TEXT tile1x4AVX512<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -732,6 +766,15 @@ TEXT tile2x1AVX512<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -875,6 +918,17 @@ TEXT tile2x2AVX512<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -1062,6 +1116,19 @@ TEXT tile2x3AVX512<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -1293,6 +1360,21 @@ TEXT tile2x4AVX512<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -1568,6 +1650,17 @@ TEXT tile3x1AVX512<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -1738,6 +1831,20 @@ TEXT tile3x2AVX512<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -1970,6 +2077,23 @@ TEXT tile3x3AVX512<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -2264,6 +2388,26 @@ TEXT tile3x4AVX512<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -2622,6 +2766,19 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -2826,6 +2983,23 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -3110,6 +3284,27 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -3474,6 +3669,31 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -3918,6 +4138,21 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -4149,6 +4384,26 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -4478,6 +4733,31 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -4905,6 +5185,36 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -5430,6 +5740,23 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -5688,6 +6015,29 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -6062,6 +6412,35 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume
@@ -6552,6 +6931,41 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileResidual, tile_flags(DI)
+	JZ    fetched
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+fetched:
 	MOVQ  tile_p(DI), AX
 	TESTQ AX, AX
 	JNZ   resume

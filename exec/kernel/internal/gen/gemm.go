@@ -114,6 +114,7 @@ func (g *tiles) kernel(rows, n int) {
 		g.p("LEAQ (SI)(R9*2), R8")
 		g.p("ADDQ R9, R8")
 	}
+	g.prefetch()
 	g.start()
 	g.loop()
 	g.epilogue()
@@ -123,6 +124,20 @@ func (g *tiles) kernel(rows, n int) {
 	g.p("JNZ  panel")
 	g.p("VZEROUPPER")
 	g.p("RET")
+}
+
+// prefetch asks for what will be added to the sums, which mostly is in memory and not in a cache, and mostly where the result
+// goes, so that it is there when they are done.
+func (g *tiles) prefetch() {
+	g.p("TESTQ $const_tileResidual, tile_flags(DI)")
+	g.p("JZ    fetched")
+	g.pointer("tile_r", "tile_rRow")
+	g.eachRow("AX", "R12", func(row int) {
+		for at := 0; at < g.panelBytes(); at += 64 {
+			g.p("PREFETCHT0 %d(AX)", at)
+		}
+	})
+	g.label("fetched")
 }
 
 // start clears the accumulators, or loads what an earlier part of k left.
