@@ -83,17 +83,25 @@ func (h *DestroyHandler) validateDestroyer(a *Apply) error {
 	return nil
 }
 
-// validateReaders puts everything that reads the memory before d. What is refused
-// most often is found first, as a pass may try very many applies that read one
-// variable: something computed from the result reads it too. Of the other
-// readers those are looked at first that come soonest after d.
+// validateReaders puts everything that reads the memory before d.
 func (h *DestroyHandler) validateReaders(d *destruction) error {
-	const few = 16
-	for _, v := range d.a.outputs {
-		for _, c := range v.clients[:min(few, len(v.clients))] {
-			if c.Apply != nil && len(c.Apply.inputs) <= few && h.reads(c.Apply, d) {
-				return h.tooLate(c.Apply, d)
-			}
+	if c := h.unavoidableReader(d); c != nil {
+		return h.tooLate(c, d)
+	}
+	return nil
+}
+
+// unavoidableReader puts what reads the memory before d, and returns something
+// that has to come after it, or nil. What is found most often is looked for
+// first: something computed from the result reads it too. A pass may ask about
+// very many applies that read one variable, so that where there are many readers
+// this comes even before they are looked at. Of the other readers those are
+// looked at first that come soonest after d.
+func (h *DestroyHandler) unavoidableReader(d *destruction) *Apply {
+	many := h.manyReaders(d)
+	if many {
+		if c := h.readerOfResult(d); c != nil {
+			return c
 		}
 	}
 	behind := h.behind[:0]
@@ -102,23 +110,89 @@ func (h *DestroyHandler) validateReaders(d *destruction) error {
 			behind = append(behind, c)
 		}
 	})
-	slices.SortFunc(behind, func(a, b *Apply) int { return cmp.Compare(h.order.tag[a.id+1], h.order.tag[b.id+1]) })
-	var err error
-	for _, c := range behind {
-		if !h.order.require(c.id, d.a.id) {
-			err = h.tooLate(c, d)
-			break
-		}
+	var late *Apply
+	if !many {
+		late = h.resultReader(behind, d.a)
+	}
+	if late == nil && len(behind) > 0 {
+		late = h.firstAfter(behind, d.a)
 	}
 	clear(behind)
 	h.behind = behind[:0]
-	return err
+	return late
+}
+
+// fewReaders is up to how many readers of memory, and inputs of a reader, are
+// looked at where there may be something quicker.
+const fewReaders = 16
+
+// manyReaders reports whether memory of d may have many readers.
+func (h *DestroyHandler) manyReaders(d *destruction) bool {
+	v := h.g.variables[d.v]
+	if e := h.aliases.known(v); e == nil || h.aliases.groups[e.group].size == 1 {
+		return len(v.clients) > fewReaders
+	} else if h.aliases.groups[e.group].size > fewReaders {
+		return true
+	}
+	n := 0
+	h.eachAlias(v, func(w *Variable) bool {
+		n += len(w.clients)
+		return n <= fewReaders
+	})
+	return n > fewReaders
+}
+
+// readerOfResult returns a reader of the memory that reads a result of d too, if
+// it need not be searched for.
+func (h *DestroyHandler) readerOfResult(d *destruction) *Apply {
+	looks := fewReaders * fewReaders
+	for _, v := range d.a.outputs {
+		for _, c := range v.clients[:min(fewReaders, len(v.clients))] {
+			if c.Apply == nil || len(c.Apply.inputs) > fewReaders {
+				continue
+			}
+			if looks -= len(c.Apply.inputs); looks < 0 {
+				return nil
+			}
+			if h.reads(c.Apply, d) {
+				return c.Apply
+			}
+		}
+	}
+	return nil
+}
+
+// resultReader is readerOfResult for the few readers of the memory that do not
+// come before a, which destroys it.
+func (h *DestroyHandler) resultReader(readers []*Apply, a *Apply) *Apply {
+	for _, c := range readers {
+		if len(c.inputs) <= fewReaders && h.g.reads(c, a) {
+			return c
+		}
+	}
+	return nil
+}
+
+// firstAfter puts readers before a as far as that can be done, and returns the
+// first that has to come later, or nil.
+func (h *DestroyHandler) firstAfter(readers []*Apply, a *Apply) *Apply {
+	slices.SortFunc(readers, func(b, c *Apply) int { return cmp.Compare(h.order.tag[b.id+1], h.order.tag[c.id+1]) })
+	for _, c := range readers {
+		if !h.order.require(c.id, a.id) {
+			return c
+		}
+	}
+	return nil
 }
 
 // reads reports whether a reads memory that d destroys.
 func (h *DestroyHandler) reads(a *Apply, d *destruction) bool {
+	group := h.aliases.of[d.v].group
 	for _, w := range a.inputs {
-		if e := h.aliases.known(w); e != nil && e.group == h.aliases.of[d.v].group &&
+		if w.id == d.v && group == none {
+			return true
+		}
+		if e := h.aliases.known(w); e != nil && e.group == group &&
 			h.aliases.overlap(w.id, d.v) && h.touches(a, w, d) {
 			return true
 		}
@@ -146,16 +220,52 @@ func (h *DestroyHandler) validateMemory(r int32, d *destruction) error {
 				describeDestroyer(d.a, d.i), describeDestroyer(other.a, other.i))
 		}
 	}
-	for i, w := range d.a.inputs {
-		if i == int(d.i) || !h.Shared(v, w) {
-			continue
-		}
-		if t, ok := d.a.op.(AliasTolerator); ok && t.ToleratesAlias(int(d.i), i, v == w) {
-			continue
-		}
+	if i := h.aliasedInput(d.a, int(d.i), d.a.op); i >= 0 {
 		return fmt.Errorf("%s: input %d is an alias of it", describeDestroyer(d.a, d.i), i)
 	}
 	return nil
+}
+
+// aliasedInput returns another input of a that may share memory with input i
+// although op does not tolerate that, or -1.
+func (h *DestroyHandler) aliasedInput(a *Apply, i int, op Op) int {
+	v := a.inputs[i]
+	e := h.aliases.known(v)
+	alone := e == nil || h.aliases.groups[e.group].size == 1 // no other variable has memory of v
+	for j, w := range a.inputs {
+		if j == i || w != v && (alone || !h.Shared(v, w)) {
+			continue
+		}
+		if t, ok := op.(AliasTolerator); !ok || !t.ToleratesAlias(i, j, v == w) {
+			return j
+		}
+	}
+	return -1
+}
+
+// MayOverwrite reports whether op, were it to take the place of the op of a,
+// might overwrite input i, given that [DestroyHandler.MayDestroy] has nothing
+// against it: op tolerates the other inputs that are aliases of it, and
+// everything else that reads the memory can come before. The answer is the one
+// that Validate would give, for all inputs that hold true for themselves
+// together as well unless they share memory; but nothing has to be made, and
+// undone, to get it.
+func (h *DestroyHandler) MayOverwrite(a *Apply, i int, op Op) bool {
+	h.relink()
+	v := a.inputs[i]
+	if e := h.aliases.known(v); e != nil {
+		if r, whole := h.aliases.region(v.id); !whole && r.Empty() {
+			return true
+		}
+	} else if len(v.clients) == 1 {
+		return true // nobody else reads it
+	}
+	if h.aliasedInput(a, i, op) >= 0 {
+		return false
+	}
+	h.activate()
+	h.aliases.at(v)
+	return h.unavoidableReader(&destruction{a: a, v: v.id, i: int32(i)}) == nil
 }
 
 // validateReader puts c before what destroys the memory that it reads.

@@ -139,7 +139,21 @@ func (h *DestroyHandler) Shared(u, v *Variable) bool {
 // Whether everything that reads it can come first is for Validate to find out.
 func (h *DestroyHandler) MayDestroy(v *Variable) bool {
 	h.relink()
-	return h.claim(v) == nil && h.Destroyer(v) == nil
+	return !h.overwritten(v) && h.claim(v) == nil
+}
+
+// overwritten reports whether anything overwrites memory of v.
+func (h *DestroyHandler) overwritten(v *Variable) bool {
+	e := h.aliases.known(v)
+	if e == nil {
+		return false
+	}
+	for r := h.aliases.groups[e.group].first; r != none; r = h.aliases.recs[r].next {
+		if h.aliases.overlap(h.aliases.recs[r].v, v.id) {
+			return true
+		}
+	}
+	return false
 }
 
 // claim returns why memory of v must not be overwritten whatever else happens in
@@ -365,13 +379,18 @@ func (h *DestroyHandler) relink() {
 
 // destroy notes that a overwrites input i.
 func (h *DestroyHandler) destroy(a *Apply, i int) {
+	h.activate()
+	h.aliases.destroy(a, i, a.inputs[i])
+	h.soil(a)
+}
+
+// activate begins to keep up the order.
+func (h *DestroyHandler) activate() {
 	if !h.active {
 		h.active = true
 		h.order.copyFrom(&h.g.order)
 		h.late = append(h.late, h.g.late...)
 	}
-	h.aliases.destroy(a, i, a.inputs[i])
-	h.soil(a)
 }
 
 // soil queues a destroyer for the next validation.

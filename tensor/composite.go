@@ -25,10 +25,12 @@ func (op *CompositeOp) Program() *array.Program { return op.prog }
 // Inplace returns for each output the input whose memory it takes, or -1.
 func (op *CompositeOp) Inplace(output int) int { return int(op.inplace[output]) - 1 }
 
-// WithInplace returns the op whose output takes the memory of an input.
-func (op *CompositeOp) WithInplace(output, input int) *CompositeOp {
+// WithInplace returns the op whose outputs take the memory of inputs, besides those that do already.
+func (op *CompositeOp) WithInplace(takes ...fgraph.Alias) *CompositeOp {
 	c := &CompositeOp{prog: op.prog, inplace: append([]int8{}, op.inplace...)}
-	c.inplace[output] = int8(input + 1)
+	for _, al := range takes {
+		c.inplace[al.Output] = int8(al.Input + 1)
+	}
 	return c
 }
 

@@ -3,7 +3,6 @@ package tensorpass
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
@@ -133,9 +132,9 @@ func (inplaceElemwise) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *
 		return err
 	}
 	rv, _ := fgraph.FeatureOf[*fgraph.ReplaceValidate](g)
-	o := rewrite.OptionsFrom(ctx)
-	last := newLastReaders(g, order)
-	placed, refused := 0, 0
+	t := &taking{allow: rewrite.OptionsFrom(ctx).Allow, last: newLastReaders(g, order)}
+	t.handler, _ = fgraph.FeatureOf[*fgraph.DestroyHandler](g)
+	placed := 0
 	for i, a := range order {
 		if i%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -143,40 +142,29 @@ func (inplaceElemwise) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *
 		if !g.Contains(a) {
 			continue
 		}
-		never := make([]bool, len(a.Inputs())) // which output it would be for makes no difference
-		for out := 0; out < len(a.Outputs()); out++ {
-			for in := range a.Inputs() {
-				if never[in] || !last.mayTry(i, a.Inputs()[in]) {
-					continue
-				}
-				b, err := inplaceForm(g, a, out, in)
-				if err != nil {
-					return err
-				}
-				why := fgraph.Reason{Pass: "inplace_elemwise_optimizer"}
-				if b == nil || o.Allow != nil && !o.Allow(why) {
-					continue
-				}
-				pairs := make([]fgraph.Replacement, len(a.Outputs()))
-				for k, v := range a.Outputs() {
-					pairs[k] = fgraph.Replacement{Old: v, New: b.Outputs()[k]}
-				}
-				err = rv.ReplaceAllValidate(pairs, why)
-				if err == nil {
-					placed++
-					a = b
-					break
-				}
-				if !errors.Is(err, fgraph.ErrInconsistent) {
-					return err
-				}
-				refused++
-				never[in] = true
+		t.begin(a, i)
+		for most := len(a.Outputs()); ; {
+			list := t.choose(a, most)
+			if len(list) == 0 {
+				break
+			}
+			b, err := takeMemory(rv, a, list)
+			switch {
+			case err == nil:
+				placed += len(list)
+				a = b
+			case !errors.Is(err, fgraph.ErrInconsistent):
+				return err
+			case len(list) == 1:
+				t.refused++
+				t.never[list[0].Input] = true
+			default:
+				most = 1 // to see which of them it is
 			}
 		}
 	}
 	rec.Count("nb_replaced", float64(placed), "")
-	rec.Count("nb_inconsistent", float64(refused), "")
+	rec.Count("nb_inconsistent", float64(t.refused), "")
 	rec.Changed(placed)
 	return nil
 }
@@ -218,41 +206,121 @@ func (l *lastReaders) mayTry(place int, v *vari) bool {
 	return place == last
 }
 
-// inplaceForm returns the apply whose output out takes the memory of input in, nil if that can't be.
-func inplaceForm(g *fgraph.FunctionGraph, a *apply, out, in int) (*apply, error) {
-	v, w := a.Inputs()[in], a.Outputs()[out]
+// taking finds out which outputs of an apply take the memory of which inputs.
+type taking struct {
+	handler *fgraph.DestroyHandler // nil: nobody knows what may be overwritten, and nothing is
+	allow   func(fgraph.Reason) bool
+	last    *lastReaders
+	place   int
+	never   []bool // by input: its memory is taken, or cannot be, no matter which output it would be for
+	asked   []bool // by input: its memory can be taken unless that is objected to
+	refused int    // inputs that something else has to read later, or in another way
+	list    []fgraph.Alias
+	from    []searched
+}
+
+// searched says up to which input outputs of a type have been through.
+type searched struct {
+	typ   tensor.Type
+	input int
+}
+
+// begin turns to the apply at a place in the order.
+func (t *taking) begin(a *apply, place int) {
+	t.place = place
+	t.never = append(t.never[:0], make([]bool, len(a.Inputs()))...)
+	t.asked = append(t.asked[:0], make([]bool, len(a.Inputs()))...)
+}
+
+// choose lets outputs of a, at most so many, take inputs. Every input is asked about once, so that it takes time in proportion to the
+// inputs and outputs, where an op has one type of them.
+func (t *taking) choose(a *apply, most int) []fgraph.Alias {
+	t.list, t.from = t.list[:0], t.from[:0]
+	if t.handler == nil {
+		return nil
+	}
+	if o, ok := a.Op().(*tensor.CompositeOp); ok {
+		for _, al := range o.DestroyMap() {
+			t.never[al.Input] = true
+		}
+	} else if o, ok := a.Op().(tensor.Elemwise); !ok || o.Inplace != 0 {
+		return nil
+	}
+	for k, w := range a.Outputs() {
+		if o, ok := a.Op().(*tensor.CompositeOp); ok && o.Inplace(k) >= 0 {
+			continue
+		}
+		from := t.searched(typ(w))
+		for ; from.input < min(len(a.Inputs()), mostInputs+1); from.input++ {
+			in := from.input
+			if t.never[in] || !t.fits(a.Inputs()[in], w) || !t.mayTake(a, in) {
+				continue
+			}
+			if t.allow == nil || t.allow(inplaceReason) {
+				t.list = append(t.list, fgraph.Alias{Output: k, Input: in})
+				from.input++
+				break
+			}
+		}
+		if len(t.list) == most {
+			break
+		}
+	}
+	return t.list
+}
+
+var inplaceReason = fgraph.Reason{Pass: "inplace_elemwise_optimizer"}
+
+// searched returns how far the inputs have been looked through for outputs like one of a type.
+func (t *taking) searched(typ tensor.Type) *searched {
+	for i := range t.from {
+		if t.from[i].typ == typ {
+			return &t.from[i]
+		}
+	}
+	t.from = append(t.from, searched{typ: typ})
+	return &t.from[len(t.from)-1]
+}
+
+// fits reports whether w has room where v is.
+func (t *taking) fits(v, w *vari) bool { return typ(v).DType() == typ(w).DType() && samePattern(v, w) }
+
+// mayTake reports whether nothing is known to speak against overwriting an input.
+func (t *taking) mayTake(a *apply, in int) bool {
+	v := a.Inputs()[in]
+	if t.asked[in] {
+		return true
+	}
+	t.never[in] = true
+	if !t.last.mayTry(t.place, v) || v.IsConstant() || !t.handler.MayDestroy(v) {
+		return false
+	}
+	if !t.handler.MayOverwrite(a, in, a.Op()) {
+		t.refused++
+		return false
+	}
+	t.never[in], t.asked[in] = false, true
+	return true
+}
+
+// takeMemory replaces a by an apply whose outputs take the memory of inputs.
+func takeMemory(rv *fgraph.ReplaceValidate, a *apply, list []fgraph.Alias) (*apply, error) {
 	var op tensor.Op
 	switch o := a.Op().(type) {
 	case tensor.Elemwise:
-		if o.Inplace != 0 || in > 100 {
-			return nil, nil
-		}
-		o.Inplace = int8(in + 1)
+		o.Inplace = int8(list[0].Input + 1)
 		op = o
 	case *tensor.CompositeOp:
-		for k := range a.Outputs() {
-			if o.Inplace(k) == in || k == out && o.Inplace(k) >= 0 {
-				return nil, nil
-			}
-		}
-		op = o.WithInplace(out, in)
-	default:
-		return nil, nil
-	}
-	if typ(v).DType() != typ(w).DType() || !samePattern(v, w) || !destroyable(g, v) || readsAlias(g, a, v) {
-		return nil, nil
+		op = o.WithInplace(list...)
 	}
 	b, err := tensor.Make(op, a.Inputs()...)
 	if err != nil {
 		return nil, err
 	}
 	b.SetOrigin(a.Origin())
-	return b, nil
-}
-
-// readsAlias reports whether another argument shows memory of v. An argument that is v itself does no harm: its elements are read before
-// they are written.
-func readsAlias(g *fgraph.FunctionGraph, a *apply, v *vari) bool {
-	h, ok := fgraph.FeatureOf[*fgraph.DestroyHandler](g)
-	return ok && slices.ContainsFunc(a.Inputs(), func(w *vari) bool { return w != v && h.Shared(v, w) })
+	pairs := make([]fgraph.Replacement, len(a.Outputs()))
+	for k, v := range a.Outputs() {
+		pairs[k] = fgraph.Replacement{Old: v, New: b.Outputs()[k]}
+	}
+	return b, rv.ReplaceAllValidate(pairs, inplaceReason)
 }
