@@ -1,5 +1,7 @@
 package fgraph
 
+import "slices"
+
 // aliases knows which variables share memory. The views of a graph make a
 // forest: every variable views at most one other. A tree of it is a group; its
 // members may share memory, and do unless their regions of the root are
@@ -10,6 +12,7 @@ package fgraph
 // groups costs in proportion to the smaller part.
 type aliases struct {
 	of     []alias
+	shown  []shown // which regions members show; only as long as it has to be for groups where some do
 	groups []group
 	free   []int32 // groups
 	recs   []destruction
@@ -18,6 +21,7 @@ type aliases struct {
 	live   int     // destructions
 	// versions counts versions of all groups, so that no two are the same.
 	versions uint32
+	expect   int // so many variables the graph has: an allocation is to suffice
 	work     int // steps of walkers: tests hold it against the size of the change
 }
 
@@ -29,8 +33,11 @@ type alias struct {
 	prev, next int32     // what else views parent
 	group      int32
 	outs       int32 // how many outputs of the graph it is
+}
 
-	// What it shows of the root, computed when the group was at this version.
+// shown is what a variable shows of the root, computed when the group was at
+// this version. No two groups ever have the same.
+type shown struct {
 	region  Region
 	whole   bool
 	version uint32
@@ -62,7 +69,8 @@ const none = -1
 // at returns the entry of v, which is valid until the next call.
 func (al *aliases) at(v *Variable) *alias {
 	if n := int(v.id) + 1; n > len(al.of) {
-		al.of = append(al.of, make([]alias, n-len(al.of)+n/4)...)
+		al.of = slices.Grow(al.of, max(n, al.expect)-len(al.of))
+		al.of = al.of[:max(n, cap(al.of))]
 	}
 	e := &al.of[v.id]
 	if e.v != v {
@@ -250,12 +258,19 @@ func (w *walker) step(al *aliases) {
 // everything, or not known. Without a region to go by, a view may show any part
 // of what it views.
 func (al *aliases) region(v int32) (r Region, whole bool) {
-	e := &al.of[v]
-	if version := al.groups[e.group].version; e.version != version {
-		e.region, e.whole = al.computeRegion(v)
-		e.version = version
+	gr := &al.groups[al.of[v].group]
+	if gr.parts == 0 {
+		return r, true
 	}
-	return e.region, e.whole
+	if int(v) >= len(al.shown) {
+		al.shown = append(al.shown, make([]shown, len(al.of)-len(al.shown))...)
+	}
+	s := &al.shown[v]
+	if s.version != gr.version {
+		s.region, s.whole = al.computeRegion(v)
+		s.version = gr.version
+	}
+	return s.region, s.whole
 }
 
 func (al *aliases) computeRegion(v int32) (r Region, whole bool) {

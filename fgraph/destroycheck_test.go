@@ -92,7 +92,7 @@ func (h *DestroyHandler) checkView(v *Variable) error {
 			return fmt.Errorf("%v is %d outputs, %d are known", h.aliases.of[w.at].v, n, h.aliases.of[w.at].outs)
 		}
 		outs += n
-		if r, whole := h.aliases.computeRegion(w.at); h.aliases.of[w.at].version == gr.version {
+		if r, whole := h.aliases.computeRegion(w.at); int(w.at) < len(h.aliases.shown) && h.aliases.shown[w.at].version == gr.version {
 			if s, w2 := h.aliases.region(w.at); r != s || whole != w2 {
 				return fmt.Errorf("%v shows %v, known is %v", h.aliases.of[w.at].v, r, s)
 			}

@@ -63,6 +63,7 @@ func (h *DestroyHandler) OnAttach(g *FunctionGraph) error {
 	}
 	*h = DestroyHandler{opts: h.opts, g: g}
 	h.order.init(destroyEdges{h})
+	h.aliases.expect = g.NumVariableIDs()
 	h.attaching = true
 	for _, v := range g.outputs {
 		h.aliases.use(v, 1)

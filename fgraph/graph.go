@@ -48,6 +48,10 @@ type FunctionGraph struct {
 	fresh []*Apply
 	moved []Client
 	dead  []*Apply
+	waits []int32
+
+	plainOps map[reflect.Type]bool // types of ops of which all can be compared
+	plainOp  reflect.Type          // the last of them that was asked for
 }
 
 // A Reason says who asked for a change.
@@ -274,6 +278,48 @@ func CheckOp(op Op) error {
 		return fmt.Errorf("%w: op %v of type %T cannot be compared: it needs EqualOp and HashOp", ErrInvalid, op, op)
 	}
 	return nil
+}
+
+// checkOp is [CheckOp] for very many ops of few types: where values of a type
+// can be compared whatever they are, as those can that contain no interface, it
+// goes through the fields once.
+func (g *FunctionGraph) checkOp(op Op) error {
+	if op == nil {
+		return CheckOp(op)
+	}
+	t := reflect.TypeOf(op)
+	if t == g.plainOp {
+		return nil
+	}
+	plain, known := g.plainOps[t]
+	if !known {
+		plain = t.Comparable() && !containsInterface(t)
+		if g.plainOps == nil {
+			g.plainOps = make(map[reflect.Type]bool)
+		}
+		g.plainOps[t] = plain
+	}
+	if plain {
+		g.plainOp = t
+		return nil
+	}
+	return CheckOp(op)
+}
+
+func containsInterface(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Array:
+		return containsInterface(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if containsInterface(t.Field(i).Type) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func errBusy() error {

@@ -61,7 +61,7 @@ func (g *FunctionGraph) discover(a *Apply) (fresh []*Apply, err error) {
 	fresh = g.fresh[:0]
 	path := g.path[:0]
 	push := func(a *Apply) error {
-		if err := CheckOp(a.op); err != nil {
+		if err := g.checkOp(a.op); err != nil {
 			return err
 		}
 		for i, v := range a.outputs {

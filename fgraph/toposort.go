@@ -50,7 +50,9 @@ func (g *FunctionGraph) ToposortBy(key func(*Apply) int) ([]*Apply, error) {
 // is its inverse; nil stands for the identity.
 func (g *FunctionGraph) kahn(rank func(int32) int32, at []int32) ([]*Apply, error) {
 	extra := g.extraEdges()
-	waits := make([]int32, len(g.applies))
+	waits := slices.Grow(g.waits[:0], len(g.applies))[:len(g.applies)]
+	clear(waits)
+	g.waits = waits
 	for id, a := range g.applies {
 		if a == nil {
 			continue

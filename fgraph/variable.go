@@ -30,14 +30,24 @@ type Client struct {
 
 // NewInput returns a variable that gets its value from outside.
 func NewInput(t Type, name string) *Variable {
-	return &Variable{typ: t, id: outside, root: &root{name: name}}
+	return newRoot(t, root{name: name})
 }
 
 // NewConstant returns a variable with a fixed value. The data belongs to the
 // variable from now on and must not change. A constant that is used in a graph
 // belongs to that graph; the name may be empty.
 func NewConstant(t Type, data any, name string) *Variable {
-	return &Variable{typ: t, id: outside, root: &root{name: name, data: data, constant: true}}
+	return newRoot(t, root{name: name, data: data, constant: true})
+}
+
+// newRoot allocates a variable and its root as one.
+func newRoot(t Type, r root) *Variable {
+	both := &struct {
+		Variable
+		root
+	}{root: r}
+	both.Variable = Variable{typ: t, id: outside, root: &both.root}
+	return &both.Variable
 }
 
 // ID returns the number of the variable in its graph, at most

@@ -269,6 +269,12 @@ func RawSubtensor(x *fgraph.Variable, indexes ...Index) *fgraph.Variable {
 	return Apply(&SubtensorOp{ix}, append([]*fgraph.Variable{x}, in...)...)
 }
 
+// NumIndexes returns how many dimensions are indexed.
+func (op *SubtensorOp) NumIndexes() int { return len(op.entries) }
+
+// IsSlice reports whether index d is a slice, as opposed to one element. Nothing has to be made to tell, as it has for Indexes.
+func (op *SubtensorOp) IsSlice(d int) bool { return op.entries[d].slice }
+
 // Indexes returns the indexes of an apply of the op.
 func (op *SubtensorOp) Indexes(a *fgraph.Apply) []Index { return op.indexes(a.Inputs()[1:]) }
 

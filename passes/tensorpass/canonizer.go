@@ -57,14 +57,21 @@ func (z *canonizer) outermost(n *apply) bool {
 // mostShared bounds how many terms are looked at behind terms that are used elsewhere, too.
 const mostShared = 256
 
-// terms takes v apart. It goes through terms that are used elsewhere only if shared is set.
-func (z *canonizer) terms(v *vari, shared bool) (num, den []*vari) {
+// terms takes v apart.
+func (z *canonizer) terms(v *vari) (num, den []*vari) {
+	num, den, _ = z.split(v, false)
+	return num, den
+}
+
+// split takes v apart. It goes through terms that are used elsewhere only if shared is set, and reports whether it has met any.
+func (z *canonizer) split(v *vari, shared bool) (num, den []*vari, met bool) {
 	type item struct {
 		v    *vari
 		back bool // taken back
 	}
 	dtype := typ(v).DType()
-	todo := []item{{v: v}}
+	var buffer [16]item
+	todo := append(buffer[:0], item{v: v})
 	expanded := 0
 	for len(todo) > 0 {
 		it := todo[len(todo)-1]
@@ -72,14 +79,26 @@ func (z *canonizer) terms(v *vari, shared bool) (num, den []*vari) {
 		inner := it.v
 		for inner != v { // look through padding
 			s := stripPadding(inner)
-			if s == inner || !shared && !alone(inner) {
+			if s == inner {
 				break
+			}
+			if !alone(inner) {
+				met = true
+				if !shared {
+					break
+				}
 			}
 			inner = s
 		}
 		a, op := z.family(inner)
-		if a != nil && (typ(inner).DType() != dtype || inner != v && !alone(inner) && (!shared || expanded > mostShared)) {
+		if a != nil && typ(inner).DType() != dtype {
 			a = nil
+		}
+		if a != nil && inner != v && !alone(inner) {
+			met = true
+			if !shared || expanded > mostShared {
+				a = nil
+			}
 		}
 		if a == nil {
 			if it.back {
@@ -96,7 +115,7 @@ func (z *canonizer) terms(v *vari, shared bool) (num, den []*vari) {
 			todo = append(todo, item{a.Inputs()[i], it.back != (op == z.reciprocal || op == z.inverse && i == 1)})
 		}
 	}
-	return num, den
+	return num, den, met
 }
 
 // cancel removes what stands in both lists, as often as it stands in both.
@@ -138,6 +157,10 @@ func (z *canonizer) constants(num, den []*vari, out *vari) ([]*vari, []*vari) {
 		a := tensor.ConstantOf(v)
 		return a != nil && !a.IsCSR() && a.Len() <= mostFolded
 	}
+	found := slices.ContainsFunc(num, isConstant) || slices.ContainsFunc(den, isConstant)
+	if !found && (z.useReciprocal || len(num) > 0) || z.inFront(num, den, out, isConstant) {
+		return num, den
+	}
 	var numct, denct, restNum, restDen []*vari
 	split := func(list []*vari, ct, rest *[]*vari) {
 		for _, v := range list {
@@ -150,9 +173,6 @@ func (z *canonizer) constants(num, den []*vari, out *vari) ([]*vari, []*vari) {
 	}
 	split(num, &numct, &restNum)
 	split(den, &denct, &restDen)
-	if len(numct)+len(denct) == 0 && (z.useReciprocal || len(num) > 0) {
-		return num, den
-	}
 	a := z.calculate(numct, denct, out)
 	if a == nil {
 		return num, den
@@ -166,6 +186,23 @@ func (z *canonizer) constants(num, den []*vari, out *vari) ([]*vari, []*vari) {
 		return num, den // also what keeps NaN + x from going round
 	}
 	return append([]*vari{tensor.Constant(a)}, restNum...), restDen
+}
+
+// inFront reports whether the only constant is the first term, has the type of the result and is not neutral: it stays where it is.
+func (z *canonizer) inFront(num, den []*vari, out *vari, isConstant func(*vari) bool) bool {
+	if len(num) == 0 || !isConstant(num[0]) || slices.ContainsFunc(num[1:], isConstant) || slices.ContainsFunc(den, isConstant) {
+		return false
+	}
+	a := tensor.ConstantOf(num[0])
+	if a.DType() != typ(out).DType() {
+		return false
+	}
+	for i := range a.Len() {
+		if a.Float(i) != z.neutral {
+			return true
+		}
+	}
+	return a.Len() == 0
 }
 
 // calculate combines constants in the type of elements of the result, nil if they do not fit.
@@ -260,12 +297,15 @@ func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("it is a term of a larger expression of the same kind"), nil
 	}
 	out := n.Out()
-	oldNum, oldDen := z.terms(out, false)
-	num, den := z.simplified(slices.Clone(oldNum), slices.Clone(oldDen), out)
+	oldNum, oldDen, met := z.split(out, false)
+	num, den := z.simplified(oldNum, oldDen, out)
 	if slices.Equal(num, oldNum) && slices.Equal(den, oldDen) {
-		oldNum, oldDen = z.terms(out, true)
-		var cancelled bool
-		if num, den, cancelled = cancel(oldNum, oldDen); !cancelled {
+		cancelled := false
+		if met {
+			oldNum, oldDen, _ = z.split(out, true)
+			num, den, cancelled = cancel(oldNum, oldDen)
+		}
+		if !cancelled {
 			return c.Miss("nothing cancels, and the constants are one already"), nil
 		}
 		num, den = z.simplified(num, den, out)
@@ -303,124 +343,4 @@ func mulCanonize() rewrite.Rule {
 		Name: "local_mul_canonizer", Doc: "products are flat, with their constants in one: 2*x/(4*x*y) → 0.5/y; x/x → 1, also where x is zero, NaN or infinite",
 		On: on(array.Mul, array.TrueDiv, array.Inv), Fn: mulCanonizer.transform,
 	}
-}
-
-// The greedy distributor weighs a division as much as this many multiplications. It is Theano's figure.
-const divisionCost = 1.5
-
-// pair is a product: what is multiplied and what it is divided by.
-type pair struct{ num, den []*vari }
-
-func (p pair) cost() float64 { return float64(len(p.num)) + divisionCost*float64(len(p.den)) }
-
-// mostDistributed bounds the factors and terms that the distributor looks at. What it does to a product is of the order of the cube.
-const mostDistributed = 24
-
-// greedyDistribute is local_greedy_distributor.
-func greedyDistribute() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_greedy_distributor",
-		Doc:  "a factor is multiplied into a sum where that saves operations: (a/x + b)*x → a + b*x; changes what is computed at zero and infinity",
-		On:   on(array.Mul, array.TrueDiv, array.Inv),
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			out := n.Out()
-			if !isFloat(out) {
-				return none, nil
-			}
-			num, den := mulCanonizer.terms(out, false)
-			if len(num)+len(den) < 2 || len(num)+len(den) > mostDistributed {
-				return c.Miss("it has %d factors", len(num)+len(den)), nil
-			}
-			changed := false
-			distribute := func(list, other *[]*vari) {
-				for i := 0; i < len(*list); i++ {
-					factor := (*list)[i]
-					rest := slices.Delete(slices.Clone(*list), i, i+1)
-					if sum, num, den, ok := attemptDistribution(factor, rest, *other, out); ok {
-						changed = true
-						at := 0 // of the factor among those that are left
-						for _, v := range (*list)[:i] {
-							if at < len(num) && num[at] == v {
-								at++
-							}
-						}
-						*list, *other = slices.Insert(num, at, sum), den
-						i = at
-					}
-				}
-			}
-			distribute(&num, &den)
-			distribute(&den, &num)
-			if !changed {
-				return c.Miss("no factor is worth distributing"), nil
-			}
-			return replace(c, n, mulCanonizer.join(num, den, out), n.Inputs()...)
-		},
-	}
-}
-
-// attemptDistribution multiplies factors into a sum, as far as that saves operations. It returns the new sum and the factors that
-// are left.
-func attemptDistribution(sum *vari, num, den []*vari, out *vari) (*vari, []*vari, []*vari, bool) {
-	inner := stripPadding(sum)
-	if a, _ := addCanonizer.family(inner); a == nil || !alone(sum) || !alone(inner) || typ(inner).DType() != typ(out).DType() {
-		return nil, nil, nil, false
-	}
-	if e, rest := onePlusExp(inner); e != nil && len(rest) == 0 { // stabilize makes a sigmoid of exp(x)/(1 + exp(x))
-		return nil, nil, nil, false
-	}
-	pos, neg := addCanonizer.terms(inner, false)
-	if len(pos)+len(neg) < 2 || len(pos)+len(neg) > mostDistributed {
-		return nil, nil, nil, false
-	}
-	pairs := make([]pair, 0, len(pos)+len(neg))
-	for _, t := range append(slices.Clone(pos), neg...) {
-		n, d := mulCanonizer.terms(t, false)
-		pairs = append(pairs, pair{n, d})
-	}
-	changed := false
-	try := func(list []*vari, asNum bool) []*vari {
-		left := make([]*vari, 0, len(list))
-		for _, f := range list {
-			if v, ok := uniform(f); ok && (v == 1 || v == 0 || v-v != 0) {
-				left = append(left, f) // 1 is there so that there is a numerator; what the others do to all of the sum they would do to each term
-			} else if better, ok := distributed(pairs, f, asNum, out); ok {
-				pairs, changed = better, true
-			} else {
-				left = append(left, f)
-			}
-		}
-		return left
-	}
-	num, den = try(num, true), try(den, false)
-	if !changed {
-		return nil, nil, nil, false
-	}
-	products := make([]*vari, len(pairs))
-	for i, p := range pairs {
-		products[i] = mulCanonizer.join(p.num, p.den, out)
-	}
-	new := addCanonizer.join(products[:len(pos)], products[len(pos):], out)
-	return new, num, den, true
-}
-
-// distributed multiplies each product by a factor, or divides it, and reports whether that saves operations.
-func distributed(pairs []pair, f *vari, asNum bool, out *vari) ([]pair, bool) {
-	score := 1.0
-	if !asNum {
-		score = divisionCost
-	}
-	better := make([]pair, len(pairs))
-	for i, p := range pairs {
-		num, den := slices.Clone(p.num), slices.Clone(p.den)
-		if asNum {
-			num = append(num, f)
-		} else {
-			den = append(den, f)
-		}
-		num, den = mulCanonizer.simplified(num, den, out)
-		better[i] = pair{num, den}
-		score += p.cost() - better[i].cost()
-	}
-	return better, score > 0
 }

@@ -58,7 +58,7 @@ func gemm() rewrite.Rule {
 			if typ(out).NDim() != 2 || !isFloat(out) || !addCanonizer.outermost(n) {
 				return c.Miss("it is not the outermost sum of matrices of floats"), nil
 			}
-			pos, neg := addCanonizer.terms(out, false)
+			pos, neg := addCanonizer.terms(out)
 			if len(pos)+len(neg) < 2 {
 				return c.Miss("there is one term"), nil
 			}
@@ -117,7 +117,7 @@ func twoProducts(terms []term, out *vari) (at, to int) {
 
 // scaled takes a product of scalars and one matrix apart.
 func scaled(v *vari, dtype tensor.DType) term {
-	num, den := mulCanonizer.terms(v, false)
+	num, den := mulCanonizer.terms(v)
 	if len(den) > 0 {
 		return term{matrix: v}
 	}

@@ -249,7 +249,7 @@ func sigmTimesExp() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_sigm_times_exp", Doc: "sigmoid(x)*exp(-x) → sigmoid(-x), which does not overflow; the product was NaN where x is infinite", On: on(array.Mul), Depth: 3,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			in, den := mulCanonizer.terms(n.Out(), false)
+			in, den := mulCanonizer.terms(n.Out())
 			if len(den) > 0 {
 				return c.Miss("it divides"), nil
 			}

@@ -57,6 +57,9 @@ func uselessSubtensor() rewrite.Rule {
 				}
 				return replace(c, n, x)
 			}
+			if op := n.Op().(*tensor.SubtensorOp); op.NumIndexes() > 0 && !op.IsSlice(0) {
+				return c.Miss("index 0 selects a part"), nil
+			}
 			for d, i := range subtensorOf(n) {
 				if usefulPart(i, s.Dim(x, d)) {
 					return c.Miss("index %d selects a part", d), nil
@@ -72,8 +75,13 @@ func uselessSlice() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_useless_slice", Doc: "full slices at the end of an index are left out: X[0, :] → X[0]", On: onSubtensor, Depth: 1,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			op := n.Op().(*tensor.SubtensorOp)
+			k := op.NumIndexes()
+			if k == 0 || !op.IsSlice(k-1) {
+				return c.Miss("the last index is no slice"), nil
+			}
 			indexes := subtensorOf(n)
-			if k := len(indexes); k == 0 || !indexes[k-1].IsEverything() {
+			if !indexes[k-1].IsEverything() {
 				return c.Miss("the last index is no full slice"), nil
 			}
 			return replace(c, n, tensor.Subtensor(n.Inputs()[0], indexes...))

@@ -1,0 +1,128 @@
+package tensorpass
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// The greedy distributor weighs a division as much as this many multiplications. It is Theano's figure.
+const divisionCost = 1.5
+
+// pair is a product: what is multiplied and what it is divided by.
+type pair struct{ num, den []*vari }
+
+func (p pair) cost() float64 { return float64(len(p.num)) + divisionCost*float64(len(p.den)) }
+
+// mostDistributed bounds the factors and terms that the distributor looks at. What it does to a product is of the order of the cube.
+const mostDistributed = 24
+
+// greedyDistribute is local_greedy_distributor.
+func greedyDistribute() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_greedy_distributor",
+		Doc:  "a factor is multiplied into a sum where that saves operations: (a/x + b)*x → a + b*x; changes what is computed at zero and infinity",
+		On:   on(array.Mul, array.TrueDiv, array.Inv),
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			out := n.Out()
+			if !isFloat(out) {
+				return none, nil
+			}
+			num, den := mulCanonizer.terms(out)
+			if len(num)+len(den) < 2 || len(num)+len(den) > mostDistributed {
+				return c.Miss("it has %d factors", len(num)+len(den)), nil
+			}
+			changed := false
+			distribute := func(list, other *[]*vari) {
+				for i := 0; i < len(*list); i++ {
+					factor := (*list)[i]
+					rest := slices.Delete(slices.Clone(*list), i, i+1)
+					if sum, num, den, ok := attemptDistribution(factor, rest, *other, out); ok {
+						changed = true
+						at := 0 // of the factor among those that are left
+						for _, v := range (*list)[:i] {
+							if at < len(num) && num[at] == v {
+								at++
+							}
+						}
+						*list, *other = slices.Insert(num, at, sum), den
+						i = at
+					}
+				}
+			}
+			distribute(&num, &den)
+			distribute(&den, &num)
+			if !changed {
+				return c.Miss("no factor is worth distributing"), nil
+			}
+			return replace(c, n, mulCanonizer.join(num, den, out), n.Inputs()...)
+		},
+	}
+}
+
+// attemptDistribution multiplies factors into a sum, as far as that saves operations. It returns the new sum and the factors that
+// are left.
+func attemptDistribution(sum *vari, num, den []*vari, out *vari) (*vari, []*vari, []*vari, bool) {
+	inner := stripPadding(sum)
+	if a, _ := addCanonizer.family(inner); a == nil || !alone(sum) || !alone(inner) || typ(inner).DType() != typ(out).DType() {
+		return nil, nil, nil, false
+	}
+	if e, rest := onePlusExp(inner); e != nil && len(rest) == 0 { // stabilize makes a sigmoid of exp(x)/(1 + exp(x))
+		return nil, nil, nil, false
+	}
+	pos, neg := addCanonizer.terms(inner)
+	if len(pos)+len(neg) < 2 || len(pos)+len(neg) > mostDistributed {
+		return nil, nil, nil, false
+	}
+	pairs := make([]pair, 0, len(pos)+len(neg))
+	for _, t := range append(slices.Clone(pos), neg...) {
+		n, d := mulCanonizer.terms(t)
+		pairs = append(pairs, pair{n, d})
+	}
+	changed := false
+	try := func(list []*vari, asNum bool) []*vari {
+		left := make([]*vari, 0, len(list))
+		for _, f := range list {
+			if v, ok := uniform(f); ok && (v == 1 || v == 0 || v-v != 0) {
+				left = append(left, f) // 1 is there so that there is a numerator; what the others do to all of the sum they would do to each term
+			} else if better, ok := distributed(pairs, f, asNum, out); ok {
+				pairs, changed = better, true
+			} else {
+				left = append(left, f)
+			}
+		}
+		return left
+	}
+	num, den = try(num, true), try(den, false)
+	if !changed {
+		return nil, nil, nil, false
+	}
+	products := make([]*vari, len(pairs))
+	for i, p := range pairs {
+		products[i] = mulCanonizer.join(p.num, p.den, out)
+	}
+	new := addCanonizer.join(products[:len(pos)], products[len(pos):], out)
+	return new, num, den, true
+}
+
+// distributed multiplies each product by a factor, or divides it, and reports whether that saves operations.
+func distributed(pairs []pair, f *vari, asNum bool, out *vari) ([]pair, bool) {
+	score := 1.0
+	if !asNum {
+		score = divisionCost
+	}
+	better := make([]pair, len(pairs))
+	for i, p := range pairs {
+		num, den := slices.Clone(p.num), slices.Clone(p.den)
+		if asNum {
+			num = append(num, f)
+		} else {
+			den = append(den, f)
+		}
+		num, den = mulCanonizer.simplified(num, den, out)
+		better[i] = pair{num, den}
+		score += p.cost() - better[i].cost()
+	}
+	return better, score > 0
+}
