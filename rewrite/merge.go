@@ -58,6 +58,11 @@ func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile
 	r.rv, _ = fgraph.FeatureOf[*fgraph.ReplaceValidate](g)
 	r.destroys, _ = fgraph.FeatureOf[destroyers](g)
 	times := g.Times()
+	state := mergeStateOf(g)
+	if state.commutative == m.Commutative && state.commits == g.Commits() {
+		r.report(times)
+		return nil // as nothing has changed since there was nothing left to merge
+	}
 	err := r.constants()
 	// Where a later result took the place of an earlier one, because its type
 	// is more specific, what had been looked at by then has changed.
@@ -65,13 +70,44 @@ func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile
 		r.swapped = false
 		err = r.applies()
 	}
+	if err == nil && r.failed == 0 && r.opts.Allow == nil {
+		state.commutative, state.commits = m.Commutative, g.Commits()
+	}
+	r.report(times)
+	return err
+}
+
+// report records what was done.
+func (r *merging) report(times fgraph.Times) {
+	rec, g := r.rec, r.g
 	addTimes(rec, g, times)
 	rec.Count("nb_fail", float64(r.failed), "")
 	rec.Count("nb_merged", float64(r.merged), "")
 	rec.Count("nb_constant", float64(r.mergedConstants), "")
 	rec.Changed(r.merged + r.mergedConstants)
 	rec.Nodes(g.NumApplies())
-	return err
+}
+
+// mergeState is the feature that remembers when a graph was last found without
+// anything to merge: passes merge again and again, to be sure.
+type mergeState struct {
+	commits     int
+	commutative bool
+}
+
+// OnAttach begins without having seen anything.
+func (s *mergeState) OnAttach(*fgraph.FunctionGraph) error {
+	s.commits = -1
+	return nil
+}
+
+func mergeStateOf(g *fgraph.FunctionGraph) *mergeState {
+	s, ok := fgraph.FeatureOf[*mergeState](g)
+	if !ok {
+		s = new(mergeState)
+		_ = g.Attach(s) // OnAttach has nothing against it
+	}
+	return s
 }
 
 // destroyers is what merging asks of a feature that knows which applies destroy

@@ -111,6 +111,12 @@ func (ix indexing) indexes(in []*fgraph.Variable) []Index {
 	return list
 }
 
+// NumIndexes returns how many dimensions are indexed.
+func (ix indexing) NumIndexes() int { return len(ix.entries) }
+
+// IsSlice reports whether index d is a slice, as opposed to one element. Nothing has to be made to tell, as it has for Indexes.
+func (ix indexing) IsSlice(d int) bool { return ix.entries[d].slice }
+
 func (ix indexing) numInputs() int {
 	n := 0
 	for _, e := range ix.entries {
@@ -268,12 +274,6 @@ func RawSubtensor(x *fgraph.Variable, indexes ...Index) *fgraph.Variable {
 	ix, in := newIndexing("Subtensor", indexes)
 	return Apply(&SubtensorOp{ix}, append([]*fgraph.Variable{x}, in...)...)
 }
-
-// NumIndexes returns how many dimensions are indexed.
-func (op *SubtensorOp) NumIndexes() int { return len(op.entries) }
-
-// IsSlice reports whether index d is a slice, as opposed to one element. Nothing has to be made to tell, as it has for Indexes.
-func (op *SubtensorOp) IsSlice(d int) bool { return op.entries[d].slice }
 
 // Indexes returns the indexes of an apply of the op.
 func (op *SubtensorOp) Indexes(a *fgraph.Apply) []Index { return op.indexes(a.Inputs()[1:]) }

@@ -153,18 +153,14 @@ func cancel(num, den []*vari) ([]*vari, []*vari, bool) {
 // constants puts all constants into one, in front of num; it is left out if it is neutral. Where there is but one, in front already,
 // the lists stay as they are.
 func (z *canonizer) constants(num, den []*vari, out *vari) ([]*vari, []*vari) {
-	isConstant := func(v *vari) bool {
-		a := tensor.ConstantOf(v)
-		return a != nil && !a.IsCSR() && a.Len() <= mostFolded
-	}
-	found := slices.ContainsFunc(num, isConstant) || slices.ContainsFunc(den, isConstant)
-	if !found && (z.useReciprocal || len(num) > 0) || z.inFront(num, den, out, isConstant) {
+	found := slices.ContainsFunc(num, isFoldable) || slices.ContainsFunc(den, isFoldable)
+	if !found && (z.useReciprocal || len(num) > 0) || z.inFront(num, den, out) {
 		return num, den
 	}
 	var numct, denct, restNum, restDen []*vari
 	split := func(list []*vari, ct, rest *[]*vari) {
 		for _, v := range list {
-			if isConstant(v) {
+			if isFoldable(v) {
 				*ct = append(*ct, v)
 			} else {
 				*rest = append(*rest, v)
@@ -189,8 +185,8 @@ func (z *canonizer) constants(num, den []*vari, out *vari) ([]*vari, []*vari) {
 }
 
 // inFront reports whether the only constant is the first term, has the type of the result and is not neutral: it stays where it is.
-func (z *canonizer) inFront(num, den []*vari, out *vari, isConstant func(*vari) bool) bool {
-	if len(num) == 0 || !isConstant(num[0]) || slices.ContainsFunc(num[1:], isConstant) || slices.ContainsFunc(den, isConstant) {
+func (z *canonizer) inFront(num, den []*vari, out *vari) bool {
+	if len(num) == 0 || !isFoldable(num[0]) || slices.ContainsFunc(num[1:], isFoldable) || slices.ContainsFunc(den, isFoldable) {
 		return false
 	}
 	a := tensor.ConstantOf(num[0])
@@ -291,10 +287,45 @@ func (z *canonizer) simplified(num, den []*vari, out *vari) ([]*vari, []*vari) {
 	return num, den
 }
 
+// settled reports whether n is seen to have its normal form without being taken apart: no term is of the same kind, and none a constant
+// but the first.
+func (z *canonizer) settled(n *apply) bool {
+	in := n.Inputs()
+	switch op, _ := elemOf(n); {
+	case op == z.inverse && (z.simplify != nil || in[0] == in[1]), op == z.reciprocal:
+		return false
+	}
+	for i, v := range in {
+		if i > 0 && v.IsConstant() {
+			return false
+		}
+		for inner := v; ; {
+			if a, _ := z.family(inner); a != nil {
+				return false
+			}
+			s := stripPadding(inner)
+			if s == inner {
+				break
+			}
+			inner = s
+		}
+	}
+	return !in[0].IsConstant() || z.inFront(in[:1], nil, n.Out())
+}
+
+// isFoldable reports whether v is a constant that is small enough to be computed with.
+func isFoldable(v *vari) bool {
+	a := tensor.ConstantOf(v)
+	return a != nil && !a.IsCSR() && a.Len() <= mostFolded
+}
+
 // transform is the rule of the canonizer.
 func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 	if !z.outermost(n) {
 		return c.Miss("it is a term of a larger expression of the same kind"), nil
+	}
+	if z.settled(n) {
+		return c.Miss("nothing cancels, and the constants are one already"), nil
 	}
 	out := n.Out()
 	oldNum, oldDen, met := z.split(out, false)

@@ -29,6 +29,9 @@ func greedyDistribute() rewrite.Rule {
 			if !isFloat(out) {
 				return none, nil
 			}
+			if !slices.ContainsFunc(n.Inputs(), mayDistribute) {
+				return c.Miss("no factor is a sum or a product"), nil
+			}
 			num, den := mulCanonizer.terms(out)
 			if len(num)+len(den) < 2 || len(num)+len(den) > mostDistributed {
 				return c.Miss("it has %d factors", len(num)+len(den)), nil
@@ -37,6 +40,9 @@ func greedyDistribute() rewrite.Rule {
 			distribute := func(list, other *[]*vari) {
 				for i := 0; i < len(*list); i++ {
 					factor := (*list)[i]
+					if !isSum(factor, out) {
+						continue
+					}
 					rest := slices.Delete(slices.Clone(*list), i, i+1)
 					if sum, num, den, ok := attemptDistribution(factor, rest, *other, out); ok {
 						changed = true
@@ -61,13 +67,34 @@ func greedyDistribute() rewrite.Rule {
 	}
 }
 
-// attemptDistribution multiplies factors into a sum, as far as that saves operations. It returns the new sum and the factors that
+// mayDistribute reports whether v may be a sum, or a product that has one as a factor.
+func mayDistribute(v *vari) bool {
+	for {
+		s := stripPadding(v)
+		if a, _ := addCanonizer.family(s); a != nil {
+			return true
+		}
+		if a, _ := mulCanonizer.family(s); a != nil {
+			return true
+		}
+		if s == v {
+			return false
+		}
+		v = s
+	}
+}
+
+// isSum reports whether a factor of out is a sum that nothing else uses.
+func isSum(factor, out *vari) bool {
+	inner := stripPadding(factor)
+	a, _ := addCanonizer.family(inner)
+	return a != nil && alone(factor) && alone(inner) && typ(inner).DType() == typ(out).DType()
+}
+
+// attemptDistribution multiplies factors into a sum that isSum has found to be one, as far as that saves operations. It returns the new sum and the factors that
 // are left.
 func attemptDistribution(sum *vari, num, den []*vari, out *vari) (*vari, []*vari, []*vari, bool) {
 	inner := stripPadding(sum)
-	if a, _ := addCanonizer.family(inner); a == nil || !alone(sum) || !alone(inner) || typ(inner).DType() != typ(out).DType() {
-		return nil, nil, nil, false
-	}
 	if e, rest := onePlusExp(inner); e != nil && len(rest) == 0 { // stabilize makes a sigmoid of exp(x)/(1 + exp(x))
 		return nil, nil, nil, false
 	}

@@ -109,7 +109,7 @@ func uselessIncSubtensor() rewrite.Rule {
 		Name: "local_useless_inc_subtensor", Doc: "setting everything is the value: set_subtensor(x[:], y) → y", On: onIncSubtensor, Depth: 2,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			op := n.Op().(*tensor.IncSubtensorOp)
-			if op.Inplace || slices.ContainsFunc(op.Indexes(n), func(i tensor.Index) bool { return !i.IsEverything() }) {
+			if op.Inplace || op.NumIndexes() > 0 && !op.IsSlice(0) || slices.ContainsFunc(op.Indexes(n), func(i tensor.Index) bool { return !i.IsEverything() }) {
 				return c.Miss("it changes a part"), nil
 			}
 			x, y := n.Inputs()[0], n.Inputs()[1]
@@ -133,6 +133,9 @@ func subtensorIncSubtensor() rewrite.Rule {
 			if !ok || op.Inplace {
 				return c.Miss("the argument is no change of a part"), nil
 			}
+			if !sameForm(op, n.Op().(*tensor.SubtensorOp)) {
+				return c.Miss("another part is read than was changed"), nil
+			}
 			probe := tensor.RawSubtensor(a.Inputs()[0], op.Indexes(a)...)
 			if !fgraph.OpsEqual(probe.Owner().Op(), n.Op()) || !slices.Equal(probe.Owner().Inputs()[1:], n.Inputs()[1:]) {
 				return c.Miss("another part is read than was changed"), nil
@@ -144,6 +147,19 @@ func subtensorIncSubtensor() rewrite.Rule {
 			return replace(c, n, y, probe)
 		},
 	}
+}
+
+// sameForm reports whether two ops index as many dimensions, each by an element or each by a slice.
+func sameForm(a *tensor.IncSubtensorOp, b *tensor.SubtensorOp) bool {
+	if a.NumIndexes() != b.NumIndexes() {
+		return false
+	}
+	for d := range a.NumIndexes() {
+		if a.IsSlice(d) != b.IsSlice(d) {
+			return false
+		}
+	}
+	return true
 }
 
 // advSub1AdvIncSub1 is local_adv_sub1_adv_inc_sub1 where the indexes are known to be different: numbers, or a range.
