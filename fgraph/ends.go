@@ -64,6 +64,7 @@ func (g *FunctionGraph) RemoveInput(i int, why Reason) error {
 	g.journal = append(g.journal, edit{kind: editUndeclare, v: v, i: int32(i)})
 	g.forget(mark)
 	g.commits++
+	g.sorted = nil
 	return nil
 }
 

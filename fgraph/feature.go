@@ -262,6 +262,7 @@ func (g *FunctionGraph) fireChange(c Client, old, new *Variable, why Reason) {
 
 func (g *FunctionGraph) fireCommit(pairs []Replacement, why Reason) {
 	g.commits++
+	g.sorted = nil
 	if len(g.on.committers) > 0 {
 		fire(g, g.on.committers, func(f Committer) { f.OnCommit(g, pairs, why) })
 	}

@@ -43,6 +43,9 @@ type FunctionGraph struct {
 	times       Times
 	born        time.Time
 
+	sorted   []*Apply // the topological order when there had been so many commits, nil if that was not asked for
+	sortedAt int
+
 	// scratch, empty between uses
 	path  []step
 	fresh []*Apply

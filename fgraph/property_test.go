@@ -261,6 +261,76 @@ func TestPropertyRevertEverything(t *testing.T) {
 	})
 }
 
+// What MayOverwrite says of one input is what Validate says when it is tried, and what it says of two holds for both together.
+func TestPropertyMayOverwrite(t *testing.T) {
+	first, second := memOp{name: "tolerant", destroys: "00", same: true}, memOp{name: "second", destroys: "01"}
+	both := memOp{name: "both", destroys: "0001", same: true}
+	answers := make(map[bool]int)
+	rapid.Check(t, func(t *rapid.T) {
+		hist := NewHistory()
+		h := NewDestroyHandler(DestroyOptions{Destroyable: func(v *Variable) bool { return v.Name() != "z" }})
+		m := newMachine(t, h, hist)
+		if m.g.Validate() != nil {
+			return
+		}
+		before := dump(m.g)
+		try := func(a *Apply, o Op) bool {
+			types := make([]Type, len(a.outputs))
+			for i, v := range a.outputs {
+				types[i] = v.typ
+			}
+			b := NewApply(o, a.inputs, types...)
+			pairs := make([]Replacement, len(a.outputs))
+			for i, v := range a.outputs {
+				pairs[i] = Replacement{v, b.outputs[i]}
+			}
+			cp := hist.Checkpoint()
+			err := m.rv.ReplaceAllValidate(pairs, why("try"))
+			if err != nil && !errors.Is(err, ErrInconsistent) {
+				t.Fatal(err)
+			}
+			if rerr := hist.Revert(cp); rerr != nil {
+				t.Fatal(rerr)
+			}
+			return err == nil
+		}
+		empty := func(v *Variable) bool {
+			if h.aliases.known(v) == nil {
+				return false
+			}
+			r, whole := h.aliases.region(v.id)
+			return !whole && r.Empty()
+		}
+		for _, a := range slices.Collect(m.g.Applies()) {
+			_, views := a.op.(Viewer)
+			if o, ok := a.op.(memOp); len(a.inputs) < 2 || views && !ok || ok && (len(o.ViewMap()) > 0 || len(o.DestroyMap()) > 0) {
+				continue
+			}
+			var may [2]bool
+			for i, o := range []memOp{first, second} {
+				v := a.inputs[i]
+				may[i] = h.MayDestroy(v) && h.MayOverwrite(a, i, o)
+				if got := try(a, o); got != may[i] && !empty(v) {
+					t.Fatalf("%v\n%v over input %d: %v, asked for %v", m.g, a, i, got, may[i])
+				}
+				answers[may[i]]++
+			}
+			if may[0] && may[1] && !h.Shared(a.inputs[0], a.inputs[1]) && !try(a, both) {
+				t.Fatalf("%v\n%v: each input may be overwritten, both may not", m.g, a)
+			}
+		}
+		if diff := cmp.Diff(before, dump(m.g)); diff != "" {
+			t.Fatal(diff)
+		}
+		if err := h.check(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if answers[true] == 0 || answers[false] == 0 {
+		t.Errorf("answers %v", answers)
+	}
+}
+
 // consistent says from the definition whether everything destroyed may be.
 func consistent(g *FunctionGraph, opts DestroyOptions) error {
 	root := func(v *Variable) *Variable {

@@ -12,7 +12,18 @@ import (
 // of the graph. The error wraps [ErrCycle]; only orderings of features can cause
 // it.
 func (g *FunctionGraph) Toposort() ([]*Apply, error) {
-	return g.kahn(func(id int32) int32 { return id }, nil)
+	if g.busy || len(g.on.orderers) > 0 {
+		return g.kahn(func(id int32) int32 { return id }, nil)
+	}
+	// Most passes change nothing, so that the next one asks for the same.
+	if g.sorted == nil || g.sortedAt != g.commits {
+		sorted, err := g.kahn(func(id int32) int32 { return id }, nil)
+		if err != nil {
+			return nil, err
+		}
+		g.sorted, g.sortedAt = sorted, g.commits
+	}
+	return slices.Clone(g.sorted), nil
 }
 
 // ToposortBy is as [FunctionGraph.Toposort], but of those that could come next

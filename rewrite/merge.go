@@ -59,7 +59,7 @@ func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile
 	r.destroys, _ = fgraph.FeatureOf[destroyers](g)
 	times := g.Times()
 	state := mergeStateOf(g)
-	if state.commutative == m.Commutative && state.commits == g.Commits() {
+	if r.opts.Allow == nil && state.commutative == m.Commutative && state.commits == g.Commits() {
 		r.report(times)
 		return nil // as nothing has changed since there was nothing left to merge
 	}
