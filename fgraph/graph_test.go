@@ -95,3 +95,49 @@ func TestReplaceErrorsLeaveGraph(t *testing.T) {
 	}
 	wantString(t, g, "[b(*1 -> a(f(x)), y), *1]")
 }
+
+// Toposort remembers its answer: neither may the caller spoil it, nor may it outlive a change.
+func TestToposortAgain(t *testing.T) {
+	x := input("x")
+	a := call(op("f"), x)
+	b := call(op("g"), a)
+	g := newGraph(t, list(x), list(b))
+	sorted := func() string {
+		order, err := g.Toposort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := ""
+		for _, a := range order {
+			names += a.op.String()
+		}
+		clear(order)
+		return names
+	}
+	if first, again := sorted(), sorted(); first != "fg" || again != first {
+		t.Errorf("%s, then %s", first, again)
+	}
+	if err := g.Replace(b, call(op("i"), call(op("h"), a)), why("longer")); err != nil {
+		t.Fatal(err)
+	}
+	if s := sorted(); s != "fhi" {
+		t.Error(s)
+	}
+	h := NewHistory()
+	if err := g.Attach(h); err != nil {
+		t.Fatal(err)
+	}
+	cp := h.Checkpoint()
+	if err := g.Replace(g.outputs[0], a, why("shorter")); err != nil {
+		t.Fatal(err)
+	}
+	if s := sorted(); s != "f" {
+		t.Error(s)
+	}
+	if err := h.Revert(cp); err != nil {
+		t.Fatal(err)
+	}
+	if s := sorted(); s != "fhi" {
+		t.Error(s)
+	}
+}
