@@ -59,10 +59,10 @@ func DGemm(alpha float64, a, b Strided, c []float64, stride int) {
 		cols := min(dCols, b.Cols-j0)
 		for k0 := 0; k0 < a.Cols; k0 += dDepth {
 			depth := min(dDepth, a.Cols-k0)
-			packLines(w.b, b.First+k0*b.Row+j0*b.Col, b.Data, b.Col, b.Row, cols, depth, nr)
+			packLines(s, w.b, b.First+k0*b.Row+j0*b.Col, b.Data, b.Col, b.Row, cols, depth, nr)
 			for i0 := 0; i0 < a.Rows; i0 += dRows {
 				rows := min(dRows, a.Rows-i0)
-				packLines(w.a, a.First+i0*a.Row+k0*a.Col, a.Data, a.Row, a.Col, rows, depth, mr)
+				packLines(s, w.a, a.First+i0*a.Row+k0*a.Col, a.Data, a.Row, a.Col, rows, depth, mr)
 				for j := 0; j < cols; j += nr {
 					for i := 0; i < rows; i += mr {
 						at := (i0+i)*stride + j0 + j
@@ -115,43 +115,58 @@ func (s kernelSet) dTile(alpha float64, a, b []float64, depth int, c []float64, 
 
 // packLines copies n lines of a matrix, across steps apart, in groups of width lines of which each depth elements, along steps apart, are
 // taken: the elements of a group side by side. The last group is filled up with zeros.
-func packLines(dst []float64, at int, src []float64, across, along, n, depth, width int) {
-	for i := 0; i < n; i += width {
-		group := dst[i*depth:][:width*depth]
-		lines := min(width, n-i)
-		if lines < width {
-			clear(group)
+func packLines(s kernelSet, dst []float64, at int, src []float64, across, along, n, depth, width int) {
+	whole := n / width * width
+	switch {
+	case across == 1:
+		packSide(dst, at, src, along, whole, depth, width)
+	case along == 1 && across >= 0:
+		for i := 0; i < whole; i += 4 {
+			group := dst[i/width*width*depth+i%width:]
+			packFour(s, group, src[at+i*across:], across, depth, width)
 		}
-		first := at + i*across
-		if across == 1 {
-			for k := range depth {
-				copy(group[k*width:][:lines], src[first+k*along:])
-			}
-			continue
+	default:
+		for i := range whole {
+			packLine(dst[i/width*width*depth+i%width:], src, at+i*across, along, depth, width)
 		}
-		done := 0
-		if along == 1 && across >= 0 {
-			for ; done+4 <= lines; done += 4 {
-				packFour(group[done:], src[first+done*across:], across, depth, width)
-			}
-		}
-		for l := done; l < lines; l++ {
-			from := first + l*across
-			for k := l; k < len(group); k += width {
-				group[k] = src[from]
-				from += along
+	}
+	if whole == n {
+		return
+	}
+	group := dst[whole*depth:][:width*depth]
+	clear(group)
+	for i := whole; i < n; i++ {
+		packLine(group[i-whole:], src, at+i*across, along, depth, width)
+	}
+}
+
+// packLine copies a line of a group.
+func packLine(group, src []float64, at, along, depth, width int) {
+	for k := range depth {
+		group[k*width] = src[at+k*along]
+	}
+}
+
+// packSide packs whole groups of lines that lie side by side. It takes packRows elements of each at a time: they are read as so many
+// streams, and written as short stretches of every group.
+func packSide(dst []float64, at int, src []float64, along, n, depth, width int) {
+	for first := 0; first < depth; first += packRows {
+		last := min(first+packRows, depth)
+		for i := 0; i < n; i += width {
+			group := dst[i*depth+first*width:]
+			for k := first; k < last; k++ {
+				copy(group[(k-first)*width:][:width], src[at+i+k*along:])
 			}
 		}
 	}
 }
 
 // packFour packs four lines whose elements follow each other.
-func packFour(dst, src []float64, across, depth, width int) {
+func packFour(s kernelSet, dst, src []float64, across, depth, width int) {
+	k := s.packFour(dst, src, across, depth, width)
 	a, b, c, d := src[:depth], src[across:][:depth], src[2*across:][:depth], src[3*across:][:depth]
-	at := 0
-	for k, v := range a {
-		q := dst[at : at+4 : at+4]
-		q[0], q[1], q[2], q[3] = v, b[k], c[k], d[k]
-		at += width
+	for ; k < depth; k++ {
+		q := dst[k*width:][:4]
+		q[0], q[1], q[2], q[3] = a[k], b[k], c[k], d[k]
 	}
 }

@@ -47,3 +47,18 @@ func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStrid
 	transpose8AVX2(&dst[0], uintptr(stride)*4, &src[0], uintptr(srcStride)*4, n)
 	return 8 * n
 }
+
+//go:noescape
+func packFourAVX2(dst *float64, dstStep uintptr, src *float64, srcRow uintptr, n int)
+
+// packFour sets elements 0 to 3 of dst, and of what lies width behind, and so on, to the elements of 4 rows of src. It takes 4
+// columns of src at a time, and returns how many it has done.
+func (s kernelSet) packFour(dst, src []float64, srcStride, cols, width int) int {
+	n := cols / 4
+	if s < avx2Set || n == 0 {
+		return 0
+	}
+	_, _ = dst[(4*n-1)*width+3], src[3*srcStride+4*n-1]
+	packFourAVX2(&dst[0], uintptr(width)*8, &src[0], uintptr(srcStride)*8, n)
+	return 4 * n
+}

@@ -10,3 +10,6 @@ func (s kernelSet) tile(t *tile) { tileGo(t, s.lanes()) }
 func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols int) int {
 	return 0
 }
+
+// packFour does nothing here.
+func (s kernelSet) packFour(dst, src []float64, srcStride, cols, width int) int { return 0 }

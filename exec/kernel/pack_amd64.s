@@ -69,3 +69,40 @@ block:
 	JNZ  block
 	VZEROUPPER
 	RET
+
+// func packFourAVX2(dst *float64, dstStep uintptr, src *float64, srcRow uintptr, n int)
+//
+// Transposes 4 rows of src, 4 elements of each at a time, n times over: dst gets rows of 4, dstStep bytes apart.
+TEXT ·packFourAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ dstStep+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ srcRow+24(FP), R9
+	MOVQ n+32(FP), CX
+	LEAQ (SI)(R9*2), DX
+
+block:
+	VMOVUPD    (SI), Y0
+	VMOVUPD    (SI)(R9*1), Y1
+	VMOVUPD    (DX), Y2
+	VMOVUPD    (DX)(R9*1), Y3
+	VUNPCKLPD  Y1, Y0, Y4
+	VUNPCKHPD  Y1, Y0, Y5
+	VUNPCKLPD  Y3, Y2, Y6
+	VUNPCKHPD  Y3, Y2, Y7
+	VPERM2F128 $0x20, Y6, Y4, Y0
+	VPERM2F128 $0x20, Y7, Y5, Y1
+	VPERM2F128 $0x31, Y6, Y4, Y2
+	VPERM2F128 $0x31, Y7, Y5, Y3
+	VMOVUPD    Y0, (DI)
+	VMOVUPD    Y1, (DI)(R8*1)
+	LEAQ       (DI)(R8*2), DI
+	VMOVUPD    Y2, (DI)
+	VMOVUPD    Y3, (DI)(R8*1)
+	LEAQ       (DI)(R8*2), DI
+	ADDQ       $32, SI
+	ADDQ       $32, DX
+	DECQ       CX
+	JNZ        block
+	VZEROUPPER
+	RET
