@@ -67,6 +67,14 @@ func DDiv(dst, x, y []float64) {
 // DSqrt sets dst to the square root of x.
 func DSqrt(dst, x []float64) { map1(dst, x, dSqrtAVX2, dSqrtAVX512, math.Sqrt) }
 
+// DAbs sets dst to |x|.
+func DAbs(dst, x []float64) { map1(dst, x, dAbsAVX2, dAbsAVX512, math.Abs) }
+
+// DNeg sets dst to -x.
+func DNeg(dst, x []float64) {
+	map1(dst, x, dNegAVX2, dNegAVX512, func(x float64) float64 { return -x })
+}
+
 // DExp sets dst to e**x.
 func DExp(dst, x []float64) { map1(dst, x, dExpAVX2, dExpAVX512, dExp) }
 

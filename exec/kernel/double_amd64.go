@@ -18,6 +18,12 @@ func dDivAVX2(dst, x, y *float64, blocks int)
 func dSqrtAVX2(dst, x *float64, blocks int)
 
 //go:noescape
+func dAbsAVX2(dst, x *float64, blocks int)
+
+//go:noescape
+func dNegAVX2(dst, x *float64, blocks int)
+
+//go:noescape
 func dExpAVX2(dst, x *float64, blocks int)
 
 //go:noescape
@@ -55,6 +61,12 @@ func dDivAVX512(dst, x, y *float64, blocks int)
 
 //go:noescape
 func dSqrtAVX512(dst, x *float64, blocks int)
+
+//go:noescape
+func dAbsAVX512(dst, x *float64, blocks int)
+
+//go:noescape
+func dNegAVX512(dst, x *float64, blocks int)
 
 //go:noescape
 func dExpAVX512(dst, x *float64, blocks int)

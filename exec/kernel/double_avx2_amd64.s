@@ -350,6 +350,44 @@ next:
 	VZEROUPPER
 	RET
 
+// func dAbsAVX2(dst, x *float64, blocks int)
+TEXT ·dAbsAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPD 0(SI)(AX*1), Y0
+	VPAND reals<>+1728(SB), Y0, Y0
+	VMOVUPD Y0, 0(DI)(AX*1)
+	VMOVUPD 32(SI)(AX*1), Y0
+	VPAND reals<>+1728(SB), Y0, Y0
+	VMOVUPD Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func dNegAVX2(dst, x *float64, blocks int)
+TEXT ·dNegAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPD 0(SI)(AX*1), Y0
+	VPXOR reals<>+1696(SB), Y0, Y0
+	VMOVUPD Y0, 0(DI)(AX*1)
+	VMOVUPD 32(SI)(AX*1), Y0
+	VPXOR reals<>+1696(SB), Y0, Y0
+	VMOVUPD Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
 // func dExpAVX2(dst, x *float64, blocks int)
 TEXT ·dExpAVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI

@@ -584,6 +584,38 @@ next:
 	VZEROUPPER
 	RET
 
+// func dAbsAVX512(dst, x *float64, blocks int)
+TEXT ·dAbsAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPD 0(SI)(AX*1), Z0
+	VPANDQ reals<>+3456(SB), Z0, Z0
+	VMOVUPD Z0, 0(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func dNegAVX512(dst, x *float64, blocks int)
+TEXT ·dNegAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPD 0(SI)(AX*1), Z0
+	VPXORQ reals<>+3392(SB), Z0, Z0
+	VMOVUPD Z0, 0(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
 // func dExpAVX512(dst, x *float64, blocks int)
 TEXT ·dExpAVX512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI

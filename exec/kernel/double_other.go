@@ -12,6 +12,10 @@ func dDivAVX2(dst, x, y *float64, blocks int) { panic(errNoAssembly) }
 
 func dSqrtAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
 
+func dAbsAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
+
+func dNegAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
+
 func dExpAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
 
 func dExpm1AVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
@@ -37,6 +41,10 @@ func dMulAVX512(dst, x, y *float64, blocks int) { panic(errNoAssembly) }
 func dDivAVX512(dst, x, y *float64, blocks int) { panic(errNoAssembly) }
 
 func dSqrtAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
+
+func dAbsAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
+
+func dNegAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
 
 func dExpAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
 

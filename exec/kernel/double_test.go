@@ -24,6 +24,8 @@ var doubleFunctions = []struct {
 	{"log1p", dLog1pAVX2, dLog1pAVX512, DLog1p, dLog1p, math.Log1p, 3, -0.99, 1e3},
 	{"sin", dSinAVX2, dSinAVX512, DSin, dSin, math.Sin, 2, -20, 20},
 	{"cos", dCosAVX2, dCosAVX512, DCos, dCos, math.Cos, 2, -20, 20},
+	{"abs", dAbsAVX2, dAbsAVX512, DAbs, math.Abs, math.Abs, 0, -1e9, 1e9},
+	{"neg", dNegAVX2, dNegAVX512, DNeg, func(x float64) float64 { return -x }, func(x float64) float64 { return -x }, 0, -1e9, 1e9},
 	{"sqrt", dSqrtAVX2, dSqrtAVX512, DSqrt, math.Sqrt, math.Sqrt, 0, 0, 1e9},
 }
 

@@ -23,6 +23,13 @@ func writeDoubles(e *emitter) {
 		g.p("VSQRTPD %s, %s", at("x"), g.vec(0))
 		g.p("VMOVUPD %s, %s", g.vec(0), at("dst"))
 	})
+	for _, f := range []struct{ name, ins, bits string }{{"dAbs", "AND", "abs"}, {"dNeg", "XOR", "sign"}} {
+		g.function(f.name, []string{"dst", "x"}, func(at func(string) string) {
+			g.p("VMOVUPD %s, %s", at("x"), g.vec(0))
+			g.bit(f.ins, 0, 0, f.bits)
+			g.p("VMOVUPD %s, %s", g.vec(0), at("dst"))
+		})
+	}
 	for _, f := range []struct {
 		name string
 		body func()
