@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // recipes are the reference cases that are part of the project.
@@ -142,6 +144,17 @@ func TestInterrupted(t *testing.T) {
 	cancel()
 	var stdout, stderr bytes.Buffer
 	if status := run(ctx, []string{"verify", recipes}, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "canceled") {
+		t.Errorf("status %d, stderr %s", status, stderr.String())
+	}
+}
+
+// TestCompileInterrupted: also the compiler heeds an interrupt, which here comes before it can be done.
+func TestCompileInterrupted(t *testing.T) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), 50*time.Millisecond, errors.New("enough is enough"))
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	args := []string{"compile", "--query=none", "--frames-per-chunk=1500000", file(t, "net.config", smallConfig)}
+	if status := run(ctx, args, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "nnopt compile: compiling: enough is enough") {
 		t.Errorf("status %d, stderr %s", status, stderr.String())
 	}
 }

@@ -27,7 +27,7 @@ func MeasureCompile(ctx context.Context, nn *nnet3.Nnet, req *computation.Reques
 	var c *computation.Computation
 	compileWith := func(opts compile.Options) func() error {
 		return func() (err error) {
-			c, err = compile.Compile(nn, req, opts)
+			c, err = compile.CompileContext(ctx, nn, req, opts)
 			return err
 		}
 	}

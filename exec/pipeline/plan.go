@@ -43,7 +43,7 @@ func Build(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts O
 	p := &Plan{Net: nn, Request: req}
 	start := time.Now()
 	var err error
-	if p.Compiled, err = compile.Compile(nn, req, compile.Options{DebugInfo: opts.DebugInfo || passes.NeedsDebugInfo(opts.Optimizer)}); err != nil {
+	if p.Compiled, err = compile.CompileContext(ctx, nn, req, compile.Options{DebugInfo: opts.DebugInfo || passes.NeedsDebugInfo(opts.Optimizer)}); err != nil {
 		return nil, err
 	}
 	p.CompileTime = time.Since(start)

@@ -21,6 +21,9 @@ func (e *emitter) backward() error {
 		if !st.needDeriv {
 			continue
 		}
+		if e.interrupt.came() {
+			return e.interrupt.err
+		}
 		switch st.kind {
 		case inputStep:
 			inputDerivs = true

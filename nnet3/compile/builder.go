@@ -32,6 +32,7 @@ type builder struct {
 
 	start     int     // the first vertex of the segment
 	forgotten []int32 // vertices of earlier segments that were not needed then
+	interrupt interrupt
 }
 
 func newBuilder(net *network, opts Options, lanes, sizeHint int) *builder {
@@ -80,6 +81,9 @@ func (b *builder) build() error {
 				return err
 			}
 			b.tellUsers()
+			if b.interrupt.came() {
+				return b.interrupt.err
+			}
 		}
 		if n := len(b.graph.vertices); n > b.opts.maxCindexes() {
 			v := &b.graph.vertices[n-1]
@@ -88,7 +92,7 @@ func (b *builder) build() error {
 		b.judgeDirty()
 		b.queue, b.nextQueue = b.nextQueue, b.queue[:0]
 	}
-	return nil
+	return b.interrupt.err
 }
 
 // expand finds the dependencies of v and, from what is known of them, its status.
@@ -270,6 +274,9 @@ func (b *builder) judgeDirty() {
 			x.queued = false
 			if x.status != unknown {
 				continue
+			}
+			if b.interrupt.came() {
+				return
 			}
 			if s := b.judge(v); s != unknown {
 				b.setStatus(v, s)

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"container/list"
+	"context"
 	"slices"
 	"sync"
 
@@ -105,7 +106,7 @@ func (c *Compiler) Compile(req *computation.Request) (*computation.Computation, 
 }
 
 func (c *Compiler) compile(req *computation.Request) (*computation.Computation, error) {
-	comp, err := c.net.compile([]*computation.Request{req}, c.opts.Options)
+	comp, err := c.net.compile(context.Background(), []*computation.Request{req}, c.opts.Options)
 	if err != nil || c.opts.Optimize == nil {
 		return comp, err
 	}

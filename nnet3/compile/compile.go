@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -58,7 +59,16 @@ func (o Options) maxCindexes() int {
 // them fast is left to an optimizer. Errors wrap ErrBadRequest, ErrNotComputable (as *NotComputableError), ErrUnbounded,
 // ErrCyclic or ErrNetwork.
 func Compile(nn *nnet3.Nnet, req *computation.Request, opts Options) (*computation.Computation, error) {
-	return Segments(nn, []*computation.Request{req}, opts)
+	return CompileContext(context.Background(), nn, req, opts)
+}
+
+// CompileContext is Compile with a context whose end ends the compilation; the error then wraps the cause.
+func CompileContext(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts Options) (*computation.Computation, error) {
+	net, err := newNetwork(nn)
+	if err != nil {
+		return nil, err
+	}
+	return net.compile(ctx, []*computation.Request{req}, opts)
 }
 
 // Segments compiles several requests into one computation that serves them one after the other: each has inputs of its
@@ -69,10 +79,10 @@ func Segments(nn *nnet3.Nnet, requests []*computation.Request, opts Options) (*c
 	if err != nil {
 		return nil, err
 	}
-	return net.compile(requests, opts)
+	return net.compile(context.Background(), requests, opts)
 }
 
-func (net *network) compile(requests []*computation.Request, opts Options) (*computation.Computation, error) {
+func (net *network) compile(ctx context.Context, requests []*computation.Request, opts Options) (*computation.Computation, error) {
 	if len(requests) == 0 {
 		return nil, fmt.Errorf("%w: no request", ErrBadRequest)
 	}
@@ -86,12 +96,12 @@ func (net *network) compile(requests []*computation.Request, opts Options) (*com
 	}
 	all := sequences(requests)
 	if len(all) > 1 && !opts.NoShortcut && isRegular(requests, all) {
-		c, err := net.compileLanes(requests, all, opts)
+		c, err := net.compileLanes(ctx, requests, all, opts)
 		if !errors.Is(err, errIrregular) {
 			return c, err
 		}
 	}
-	return net.compileLanes(requests, lanes{0}, opts)
+	return net.compileLanes(ctx, requests, lanes{0}, opts)
 }
 
 func asksForDerivatives(req *computation.Request) bool {
@@ -117,12 +127,13 @@ func inSegment(err error, i, n int) error {
 }
 
 // compileLanes compiles with the given lanes. It fails with errIrregular if the requests differ between lanes.
-func (net *network) compileLanes(requests []*computation.Request, l lanes, opts Options) (*computation.Computation, error) {
+func (net *network) compileLanes(ctx context.Context, requests []*computation.Request, l lanes, opts Options) (*computation.Computation, error) {
 	rows := 0
 	for i := range requests[0].Outputs {
 		rows += len(requests[0].Outputs[i].Indexes)
 	}
 	b := newBuilder(net, opts, len(l), min(rows/len(l)*len(net.nodes), 1<<16)+1<<8)
+	b.interrupt.ctx = ctx
 	type built struct {
 		inputs, outputs []ioRows
 		needed          []int32
@@ -144,7 +155,7 @@ func (net *network) compileLanes(requests []*computation.Request, l lanes, opts 
 			return nil, inSegment(err, i, len(requests))
 		}
 	}
-	st := &stepper{net: net, graph: b.graph, lanes: l, phaser: phaser{net: net, graph: b.graph}}
+	st := &stepper{net: net, graph: b.graph, lanes: l, phaser: phaser{net: net, graph: b.graph}, interrupt: &b.interrupt}
 	for i, req := range requests {
 		s := &segments[i]
 		if err := st.addSegment(req, s.inputs, s.outputs, s.needed); err != nil {
@@ -172,5 +183,5 @@ func (b *builder) finishSegment(inputs, outputs []ioRows) ([]int32, error) {
 	if failed {
 		return nil, b.explain(inputs, outputs)
 	}
-	return b.prune(wanted), nil
+	return b.prune(wanted), b.interrupt.err
 }

@@ -43,6 +43,9 @@ func (e *emitter) emit(debugInfo bool) error {
 	for i := range e.segments {
 		e.forward(i)
 	}
+	if e.interrupt.err != nil {
+		return e.interrupt.err
+	}
 	if err := e.backward(); err != nil {
 		return err
 	}

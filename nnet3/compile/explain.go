@@ -90,24 +90,21 @@ func (m *MissingRows) list() string {
 }
 
 const (
-	maxExplainedRows  = 10      // of each node
-	maxExplainedSteps = 1 << 20 // of the search
-	maxChain          = 40
-	maxJudged         = 64 // dependencies of a component's row that are tried one by one
+	maxListed = 10 // indexes of each node
+	maxChain  = 40
+	maxJudged = 64 // dependencies of a component's row that are tried one by one
 )
 
-// explain finds out which inputs are missing for outputs that can't be computed. It follows everything that they can't do
-// without, even where the builder gave up because one missing input is enough.
+// explain finds out which inputs are missing for outputs that can't be computed.
 func (b *builder) explain(inputs, outputs []ioRows) error {
 	e := &NotComputableError{}
-	parent := map[int32]int32{} // what a vertex is needed for
-	var queue []int32
+	s := newSearch(b)
 	for i := range outputs {
 		var bad []int32
 		for _, v := range outputs[i].rows.vertices {
 			if b.graph.vertices[v].status != computable {
 				bad = append(bad, v)
-				parent[v] = none
+				s.add(v, none)
 			}
 		}
 		if len(bad) > 0 {
@@ -115,50 +112,32 @@ func (b *builder) explain(inputs, outputs []ioRows) error {
 			e.Outputs = append(e.Outputs, MissingRows{Node: b.net.name(outputs[i].node), Of: wanted,
 				Count: len(bad) * b.lanes, First: b.firstIndexes(bad)})
 		}
-		queue = append(queue, bad...)
 	}
-	missing := map[int32][]int32{} // by input-node
-	for i := 0; i < len(queue); i++ {
-		if i == maxExplainedSteps {
-			e.Partial = true
-			break
-		}
-		v := queue[i]
-		if node := b.graph.vertices[v].Node; b.net.nodes[node].kind == inputNode {
-			missing[node] = append(missing[node], v)
-			continue
-		}
-		if b.expandAgain(v) != nil {
-			continue
-		}
-		for _, d := range b.culprits(v) {
-			if _, seen := parent[d]; !seen {
-				parent[d] = v
-				queue = append(queue, d)
-			}
-		}
+	e.Partial = !s.run()
+	if b.interrupt.err != nil {
+		return b.interrupt.err
 	}
-	first := int32(none)
+	example := int32(none)
 	for node := range int32(len(b.net.nodes)) {
-		vertices := missing[node]
+		vertices := s.missing[node]
 		if len(vertices) == 0 {
 			continue
 		}
-		if first < 0 {
-			first = vertices[0]
+		if example < 0 {
+			example = s.first[node]
 		}
 		m := MissingRows{Node: b.net.name(node), Count: len(vertices) * b.lanes, First: b.firstIndexes(vertices)}
 		b.describeGiven(&m, inputs, node)
 		e.Inputs = append(e.Inputs, m)
 	}
-	b.addChain(e, parent, first)
+	s.addChain(e, example)
 	return e
 }
 
 // addChain adds the way from an output to a missing input, without hidden nodes.
-func (b *builder) addChain(e *NotComputableError, parent map[int32]int32, v int32) {
-	for ; v >= 0; v = parent[v] {
-		if c := b.graph.vertices[v].Cindex; b.net.nodes[c.Node].kind != hiddenNode {
+func (s *search) addChain(e *NotComputableError, at int32) {
+	for ; at >= 0; at = s.found[at].parent {
+		if c := s.graph.vertices[s.found[at].vertex].Cindex; s.net.nodes[c.Node].kind != hiddenNode {
 			e.Chain = append(e.Chain, c)
 		}
 	}
@@ -167,7 +146,7 @@ func (b *builder) addChain(e *NotComputableError, parent map[int32]int32, v int3
 		e.Chain = append(e.Chain[:maxChain/2], e.Chain[n-maxChain/2:]...)
 	}
 	for _, c := range e.Chain {
-		e.Names = append(e.Names, b.net.name(c.Node))
+		e.Names = append(e.Names, s.net.name(c.Node))
 	}
 }
 
@@ -241,7 +220,7 @@ func (b *builder) firstIndexes(vertices []int32) []index.Index {
 	vertices = slices.Clone(vertices)
 	(&phaser{graph: b.graph}).sortVertices(vertices)
 	var list []index.Index
-	for _, v := range vertices[:min(len(vertices), maxExplainedRows)] {
+	for _, v := range vertices[:min(len(vertices), maxListed)] {
 		list = append(list, b.graph.vertices[v].Index)
 	}
 	return list

@@ -17,7 +17,7 @@ func (e *emitter) forward(number int) {
 		}
 	}
 	e.command(computation.NoOperationPermanent)
-	for i := seg.first + seg.inputs; i < seg.last; i++ {
+	for i := seg.first + seg.inputs; i < seg.last && !e.interrupt.came(); i++ {
 		switch st := &e.steps[i]; st.kind {
 		case gatherStep, outputStep:
 			e.forwardDescriptor(st)

@@ -32,6 +32,8 @@ type vertex struct {
 	given, wanted, needed bool
 	// queued: its status is to be worked out again at the end of the round.
 	queued bool
+	// blamed: a search for what is missing has found it.
+	blamed bool
 }
 
 // graph holds the vertices and what they depend on. Edge e leads from vertex owner[e] to its dependency deps[e]; next[e] is

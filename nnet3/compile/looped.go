@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -151,7 +152,7 @@ func CompileLooped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Option
 		for len(segments) < segmentCount {
 			segments = append(segments, shifted(segments[len(segments)-1], shift))
 		}
-		c, err := net.compile(segments, opts)
+		c, err := net.compile(context.Background(), segments, opts)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ func (b *builder) prune(outputs []int32) []int32 {
 	for _, v := range outputs {
 		mark(v)
 	}
-	for i := 0; i < len(needed); i++ {
+	for i := 0; i < len(needed) && !b.interrupt.came(); i++ {
 		v := needed[i]
 		x := &g.vertices[v]
 		n := &b.net.nodes[x.Node]

@@ -56,6 +56,7 @@ type stepper struct {
 	segments []segment
 	// stepOf and rowOf say, by vertex, which step computes it, and which of the step's vertices it is.
 	stepOf, rowOf []int32
+	interrupt     *interrupt
 }
 
 // addSegment appends the steps of a segment: inputs, then phase after phase.
@@ -67,6 +68,9 @@ func (s *stepper) addSegment(req *computation.Request, inputs, outputs []ioRows,
 		s.add(step{kind: inputStep, node: inputs[i].node, rows: inputs[i].rows, input: none, spec: inputs[i].spec})
 	}
 	err := s.phaser.phases(needed, func(node int32, vertices []int32) error {
+		if s.interrupt.came() {
+			return s.interrupt.err
+		}
 		switch n := &s.net.nodes[node]; n.kind {
 		case outputNode:
 			for i := range outputs {
