@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
 )
 
 // gonum's Sgemm computes a product of fewer than 4 blocks of 64×64 in one goroutine with the inner dimension in one
@@ -135,7 +134,7 @@ func gemm(tA, tB blas.Transpose, alpha float32, a, b Matrix, beta float32, c Mat
 	if tA == blas.Trans {
 		k = a.Rows
 	}
-	blas32.Implementation().Sgemm(tA, tB, c.Rows, c.Cols, k, alpha, a.Data, a.Stride, b.Data, b.Stride, beta, c.Data, c.Stride)
+	implementation().Sgemm(tA, tB, c.Rows, c.Cols, k, alpha, a.Data, a.Stride, b.Data, b.Stride, beta, c.Data, c.Stride)
 }
 
 // allFinite reports whether m holds neither NaN nor infinities. gonum skips a row of the right-hand factor where the

@@ -21,7 +21,7 @@
 // available to others in the same way.
 //
 // The environment variable NNOPT_KERNELS, read when the program starts, forces a set of kernels: avx512, avx2, go (the same
-// bits as the assembly, slowly, for looking for faults) or blas.
+// bits as the assembly, slowly, for looking for faults), blas, or openblas (OpenBLAS, for comparing with Kaldi).
 //
 // # Vectors
 //

@@ -3,6 +3,7 @@ package kernel
 import (
 	"os"
 
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/gonum"
 )
@@ -45,11 +46,20 @@ func currentSet() kernelSet {
 
 // ownBLAS reports whether blas32 computes with gonum's own implementation, or with this package.
 func ownBLAS() bool {
-	switch blas32.Implementation().(type) {
+	switch implementation().(type) {
 	case gonum.Implementation, BLAS:
 		return true
 	}
 	return false
+}
+
+// implementation is what blas32 computes with, unless that is gonum's and the environment asks for another order of sums.
+func implementation() blas.Float32 {
+	impl := blas32.Implementation()
+	if _, plain := impl.(gonum.Implementation); plain && likeOpenBLAS {
+		return OpenBLAS{}
+	}
+	return impl
 }
 
 // lanes is the number of elements of a vector.

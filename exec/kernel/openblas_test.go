@@ -1,0 +1,135 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"testing"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// openBLASResults are products as OpenBLAS 0.3.21 computed them on a processor with AVX-512: C += A·Bᵀ for an m×k and an n×k matrix,
+// and the hash of the bits of C.
+var openBLASResults = []struct {
+	m, n, k int
+	hash    uint64
+}{
+	{1, 1, 1, 0x4c8fc5e182b6ad83},
+	{7, 30, 16, 0xbdacabb58b10845},
+	{4, 12, 31, 0xd940208f9b186631},
+	{7, 48, 48, 0xe1501eddedf52811},
+	{7, 12, 48, 0x6a0468b5b4e93a58},
+	{31, 38, 64, 0x1ec06a75fbe1993e},
+	{5, 7, 54, 0x2f0f7de5efacc47c},
+	{1, 1200, 32, 0x3a5de9d0879bf67b},
+	{25, 48, 33, 0x9e4f0eeb202aca7d},
+	{25, 49, 33, 0xd410420477862c6a},
+	{3, 2, 900, 0xb15f89c17bedd53f},
+	{40, 30, 900, 0x92e9a7384086cba3},
+	{40, 40, 400, 0x8fa38bf141a1e8ba},
+	{70, 33, 96, 0xccb6b21d38a30159},
+	{9, 200, 641, 0x650f0aa5a4ae47da},
+	{60, 60, 384, 0xcd3b0085f4cc44a1},
+	{12, 150, 1000, 0xc8e8bff6022482c8},
+}
+
+// randomProduct returns the factors and the sum to be added to of a product, the same ones everywhere.
+func randomProduct(m, n, k int) (a, b, c []float32) {
+	r := rand.New(rand.NewPCG(uint64(m)<<32|uint64(n), uint64(k)))
+	fill := func(n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(r.NormFloat64())
+		}
+		return v
+	}
+	return fill(m * k), fill(n * k), fill(m * n)
+}
+
+func hashBits(v []float32) uint64 {
+	h := fnv.New64a()
+	for _, x := range v {
+		h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)))
+	}
+	return h.Sum64()
+}
+
+// TestOpenBLAS: the bits are those of the library.
+func TestOpenBLAS(t *testing.T) {
+	for _, p := range openBLASResults {
+		a, b, c := randomProduct(p.m, p.n, p.k)
+		OpenBLAS{}.Sgemm(blas.NoTrans, blas.Trans, p.m, p.n, p.k, 1, a, p.k, b, p.k, 1, c, p.n)
+		if got := hashBits(c); got != p.hash {
+			t.Errorf("%d×%d, k=%d: hash %#x, want %#x", p.m, p.n, p.k, got, p.hash)
+		}
+	}
+}
+
+// TestOpenBLASFactors: whatever the factors of the product, it is gonum's but for roundings, and of other transposes it is gonum's.
+func TestOpenBLASFactors(t *testing.T) {
+	const m, n, k = 7, 9, 40
+	for _, tA := range []blas.Transpose{blas.NoTrans, blas.Trans} {
+		for _, tB := range []blas.Transpose{blas.NoTrans, blas.Trans} {
+			for _, f := range []struct{ alpha, beta float32 }{{1, 0}, {0, 2}, {-0.5, 1}, {2, -3}} {
+				a, b, c := randomProduct(m, n, k)
+				want := append([]float32(nil), c...)
+				lda, ldb := k, n
+				if tA == blas.Trans {
+					lda = m
+				}
+				if tB == blas.Trans {
+					ldb = k
+				}
+				if f.beta == 0 {
+					c[0] = float32(math.NaN()) // not read
+				}
+				OpenBLAS{}.Sgemm(tA, tB, m, n, k, f.alpha, a, lda, b, ldb, f.beta, c, n)
+				gonum.Implementation{}.Sgemm(tA, tB, m, n, k, f.alpha, a, lda, b, ldb, f.beta, want, n)
+				for i, w := range want {
+					if d := math.Abs(float64(c[i] - w)); !(d <= 1e-4) || d > 0 && (tA != blas.NoTrans || tB != blas.Trans) {
+						t.Fatalf("%c%c %+v: element %d is %v, want %v", tA, tB, f, i, c[i], w)
+					}
+				}
+			}
+		}
+	}
+	mustPanic(t, "a stride that is too short", func() {
+		OpenBLAS{}.Sgemm(blas.NoTrans, blas.Trans, 2, 2, 2, 1, make([]float32, 4), 1, make([]float32, 4), 2, 0, make([]float32, 4), 2)
+	})
+}
+
+// TestLikeOpenBLAS: the environment can ask for those products, and another BLAS that is in use comes before that.
+func TestLikeOpenBLAS(t *testing.T) {
+	if !likeOpenBLAS {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLikeOpenBLAS$", "-test.v")
+		cmd.Env = append(os.Environ(), "NNOPT_KERNELS=openblas")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	const m, n, k = 3, 5, 64
+	a, b, want := randomProduct(m, n, k)
+	clear(want)
+	x, w := Matrix{Rows: m, Cols: k, Stride: k, Data: a}, Matrix{Rows: n, Cols: k, Stride: k, Data: b}
+	y := New(m, n)
+	NewWeights(w).Mul(x, Epilogue{}, y)
+	OpenBLAS{}.Sgemm(blas.NoTrans, blas.Trans, m, n, k, 1, a, k, b, k, 0, want, n)
+	for i, v := range want {
+		if y.Data[i] != v {
+			t.Errorf("element %d is %v, want %v", i, y.Data[i], v)
+		}
+	}
+	defer blas32.Use(blas32.Implementation())
+	calls := 0
+	blas32.Use(counted{calls: &calls})
+	if NewWeights(w).Mul(x, Epilogue{}, y); calls == 0 {
+		t.Error("the BLAS in use did not compute the product")
+	}
+}
