@@ -14,8 +14,8 @@
 // The product that everything is made for is y = x·Wᵀ with weights that stay the same (Weights), with what is done to
 // the result before it is stored (Epilogue), or a sum of such products (MulSegments). MulNT, MulNN and MulTN are products of
 // factors that are not prepared. On amd64 with AVX2 or AVX-512 they are computed in assembly, elsewhere by gonum. Every sum over
-// the inner dimension is one chain of fused multiply-adds in order, so an element has the same bits whatever is computed with
-// it, wherever it stands, and with either instruction set.
+// the inner dimension is one chain of fused multiply-adds in order, or, where y has few columns (IsNarrow), sixteen chains. So an
+// element has the same bits whatever is computed with it, wherever it stands, and with either instruction set.
 //
 // Who sets another BLAS with blas32.Use has it used here, with its own roundings. BLAS makes the products of this package
 // available to others in the same way.

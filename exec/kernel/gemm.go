@@ -4,7 +4,7 @@ package kernel
 // of y as the accumulators of such a tile are wide. W stands ready panel by panel (pack.go), and within a panel step by step
 // of k, so that it passes by in the order of memory; x is read where it stands, an element at a time, whatever its strides.
 //
-// Every sum is one chain of fused multiply-adds over k, in order, from zero on. Neither the place of the element in its
+// Every sum is one chain of fused multiply-adds over k, in order, from zero on, but for those of narrow products (narrow.go). Neither the place of the element in its
 // tile, nor the number of rows, nor the instruction set, nor how k is divided changes a bit of it: a part of k that is not
 // the first goes on with the sums that the one before has left.
 
@@ -80,6 +80,7 @@ type part struct {
 	k0, steps     int
 	flags         uint
 	from, add, to place
+	narrow        bool // the sums are those of narrow products, and there when the part begins
 }
 
 // product is a product that is being computed.
@@ -100,6 +101,7 @@ type product struct {
 	i0    int       // where the batch begins
 	j0    int       // where the group begins
 	t     tile
+	tail  [sumLanes]float32 // of a row of a narrow segment
 }
 
 // compute computes y. The segments must fit, and y must have elements.
@@ -133,10 +135,10 @@ func (p *product) plan(ws *workspace) {
 	p.cols = width * max(1, min(groupBytes/panel, groupCols/width))
 	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
 	switch {
-	case len(p.parts) == 1:
+	case len(p.parts) == 1 && !p.parts[0].narrow:
 		p.batch = p.tiles
 		return
-	case steps > 0:
+	case steps > 0, len(p.parts) == 1:
 		p.batch = partTiles
 	default:
 		p.batch = 1
@@ -150,6 +152,16 @@ func (p *product) plan(ws *workspace) {
 // divide appends the parts of a segment, each of at most so many steps, or all if steps is 0.
 func (p *product) divide(s, steps int) {
 	seg := &p.segs[s]
+	var next *Segment
+	if s+1 < len(p.segs) {
+		next = &p.segs[s+1]
+	}
+	if seg.isNarrow(next) {
+		t := part{seg: seg, from: inRest, to: inRest, narrow: true}
+		p.finish(&t, s)
+		p.parts = append(p.parts, t)
+		return
+	}
 	k := seg.k()
 	if steps == 0 {
 		steps = max(k, 1)
@@ -162,7 +174,7 @@ func (p *product) divide(s, steps int) {
 		case seg.Continue:
 			t.from = inY
 		}
-		if l+steps >= k && (s+1 == len(p.segs) || !p.segs[s+1].Continue) {
+		if l+steps >= k && (next == nil || !next.Continue) {
 			p.finish(&t, s)
 		}
 		p.parts = append(p.parts, t)
@@ -221,6 +233,9 @@ func (p *product) group(first, last, j, n int) {
 		for t := first; t < last; t++ {
 			i := p.row(t)
 			p.t.rows = p.row(t+1) - i
+			if part.narrow {
+				p.narrowSums(part.seg, i, p.t.rows)
+			}
 			if n > rest {
 				p.run(part, i, j, n/width, width)
 			}

@@ -128,10 +128,14 @@ func chains(segs []Segment, ep Epilogue, y Matrix) Matrix {
 				v = Row(y, i)[j]
 			}
 			for s := range segs {
-				for l := range segs[s].k() {
-					v = fma32(*segs[s].at(i, l), segs[s].W.elem(j, l), v)
-				}
 				last := s == len(segs)-1
+				if segs[s].W.isNarrow() && !segs[s].Continue && (last || !segs[s+1].Continue) {
+					v = dotInLanes(segs[s].X.Data[i*segs[s].X.Stride:], Row(segs[s].W.w, j), false)
+				} else {
+					for l := range segs[s].k() {
+						v = fma32(*segs[s].at(i, l), segs[s].W.elem(j, l), v)
+					}
+				}
 				if !last && segs[s+1].Continue {
 					continue
 				}
@@ -180,7 +184,7 @@ func TestMulSegments(t *testing.T) {
 		}{
 			{1, 1, []int{1}}, {2, 3, []int{0}}, {7, 65, []int{13}}, {13, 200, []int{33}}, {12, 64, []int{5, 3}}, {25, 150, []int{7, 0, 9}},
 			{1, 3000, []int{3}}, {8, 1100, []int{2, 5}}, {98, 17, []int{3100}}, {7, 17, []int{12500, 700}}, {5, 16, []int{4, 1, 1, 7}},
-			{9, 40, []int{3, 5, 2}}, {7, 20, []int{3, 0, 2}}, {7, 33, []int{3, 4000, 2}}, {14, 30, []int{3}},
+			{9, 40, []int{3, 5, 2}}, {9, 12, []int{48}}, {110, 16, []int{33, 40}}, {7, 5, []int{50, 3, 70, 2}}, {7, 20, []int{3, 0, 2}}, {7, 33, []int{3, 4000, 2}}, {14, 30, []int{3}},
 		} {
 			y := random(r, c.m, c.n, 1)
 			bias, scale, offset := random(r, 1, c.n, 0).Data, random(r, 1, c.n, 0).Data, random(r, 1, c.n, 0).Data

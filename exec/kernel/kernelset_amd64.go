@@ -34,6 +34,24 @@ func (s kernelSet) tile(t *tile) {
 }
 
 //go:noescape
+func dotLanesAVX512(x, tail, w *float32, wRow uintptr, blocks, groups int, dst *float32)
+
+//go:noescape
+func dotLanesAVX2(x, tail, w *float32, wRow uintptr, blocks, groups int, dst *float32)
+
+// dotLanes computes the dot products of a vector x, of so many blocks of 16 elements and a tail, and groups of 4 rows of w.
+func (s kernelSet) dotLanes(x, tail, w *float32, wRow uintptr, blocks, groups int, dst *float32) {
+	switch s {
+	case avx512Set:
+		dotLanesAVX512(x, tail, w, wRow, blocks, groups, dst)
+	case avx2Set:
+		dotLanesAVX2(x, tail, w, wRow, blocks, groups, dst)
+	default:
+		dotLanesGo(x, tail, w, wRow, blocks, groups, dst)
+	}
+}
+
+//go:noescape
 func transpose8AVX2(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
 
 // transpose8 sets the columns of dst to 8 rows of src. It takes 8 columns of src at a time, and returns how many it has

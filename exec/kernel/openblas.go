@@ -92,13 +92,12 @@ func dotInLanes(x, w []float32, corner bool) float32 {
 	for l, v := range w {
 		sums[l%sumLanes] = fma32(x[l], v, sums[l%sumLanes])
 	}
+	if !corner {
+		return addPairs(&sums)
+	}
 	for n := sumLanes / 2; n > 0; n /= 2 {
 		for i := range n {
-			if corner {
-				sums[i] += sums[i+n]
-			} else {
-				sums[i] = sums[2*i] + sums[2*i+1]
-			}
+			sums[i] += sums[i+n]
 		}
 	}
 	return sums[0]

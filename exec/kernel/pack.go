@@ -4,14 +4,22 @@ package kernel
 // up to whole vectors; in a panel, the first elements of all its rows come first, then the second ones, and so on. What is
 // there only to fill up a vector is zero, and the sums that it takes part in are never stored.
 
-// size is the number of elements of the panels.
+// size is the number of elements of all forms.
 func (p *Weights) size() int {
 	n, k := p.shape()
-	return p.set.padded(n) * k
+	rows, cols := p.laneShape()
+	return p.set.padded(n)*k + rows*cols
 }
 
-// pack fills the panels.
+// place divides that many elements among the forms.
+func (p *Weights) place(v []float32) {
+	n, k := p.shape()
+	p.panels, p.lanes = v, v[p.set.padded(n)*k:]
+}
+
+// pack fills them.
 func (p *Weights) pack() {
+	p.packLanes()
 	if p.tall {
 		packTransposed(p.set, p.panels, p.w)
 	} else {

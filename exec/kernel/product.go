@@ -139,7 +139,7 @@ func (f *factors) mulSlices(set kernelSet, ws *workspace, alpha, beta float32, c
 // prepare makes weights of m, or of its transpose if it is tall.
 func (w *workspace) prepare(set kernelSet, m Matrix, tall bool) {
 	w.weights = Weights{w: m, tall: tall, set: set}
-	w.weights.panels = w.floats(w.weights.size())
+	w.weights.place(w.floats(w.weights.size()))
 	w.weights.pack()
 }
 

@@ -7,6 +7,7 @@ type Weights struct {
 	tall   bool // w is the transpose of W
 	set    kernelSet
 	panels []float32 // see pack
+	lanes  []float32 // see laneShape
 }
 
 // NewWeights prepares w, which is W. The result keeps w; when the elements of w change it must be made anew.
@@ -20,7 +21,7 @@ func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
 	checkData(w)
 	p := &Weights{w: w, tall: tall, set: set}
 	if set != blasSet {
-		p.panels = alignedFloats(p.size())
+		p.place(alignedFloats(p.size()))
 		p.pack()
 	}
 	return p
@@ -43,7 +44,7 @@ func (p *Weights) become(w Matrix, tall bool) {
 	if cap(p.panels) < n {
 		p.panels = alignedFloats(n)
 	}
-	p.panels = p.panels[:n]
+	p.place(p.panels[:n])
 	p.pack()
 }
 

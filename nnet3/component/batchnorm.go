@@ -57,8 +57,8 @@ func (c *BatchNorm) SetTestMode(test bool) {
 
 // derive computes scale and offset from the statistics. Without any, mean 0 and variance 1 are assumed.
 //
-// The steps and their precisions are Kaldi's: the variance is the difference of two float32 averages. Where the mean is much
-// larger than the deviation that loses digits, and a network that was trained with the result wants the same digits lost.
+// The precision of the steps is Kaldi's: the mean and the variance, as they stand in the file, and from there on all is single
+// precision. Kaldi's own numbers come out of it bit by bit.
 func (c *BatchNorm) derive() {
 	c.scale, c.offset = nil, nil
 	if !c.testMode {
@@ -66,15 +66,12 @@ func (c *BatchNorm) derive() {
 	}
 	c.scale, c.offset = make([]float32, c.dim), make([]float32, c.dim)
 	for j := range c.scale {
-		negMean, variance := float32(0), float32(1)
+		mean, variance := float32(0), float32(1)
 		if k := j % c.blockDim; c.count != 0 && k < len(c.mean) {
-			mean := c.mean[k]
-			negMean = float32(-mean)
-			square := negMean * negMean
-			variance = float32((c.variance[k]+mean*mean)*c.count)*float32(1/c.count) - square
+			mean, variance = float32(c.mean[k]), float32(c.variance[k])
 		}
 		s := float32(math.Pow(float64(max(variance, 0)+c.epsilon), -0.5)) * c.targetRMS
-		c.scale[j], c.offset[j] = s, negMean*s
+		c.scale[j], c.offset[j] = s, -mean*s
 	}
 }
 

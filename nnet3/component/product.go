@@ -96,6 +96,12 @@ func (p *Product) Blocks(f func(block, col, cols int)) {
 	}
 }
 
+// Divisible reports whether the columns of a block may be divided among several without changing a bit.
+func (p *Product) Divisible(block int) bool {
+	w := p.blocks[block].w.m
+	return !kernel.IsNarrow(w.Rows, w.Cols)
+}
+
 // Rows gives for every output row the input row that the block takes. pre is the product's, nil for a simple one, and rows is
 // the number of output rows.
 func (p *Product) Rows(block int, pre Precomputed, rows int) ([]int32, bool) {
@@ -179,8 +185,13 @@ func (p *Product) After(inner *Product) (*Product, bool) {
 		return nil, false
 	}
 	b, cols := p.blocks[0].w.m, 0
+	divided := false
 	for _, from := range inner.blocks {
 		cols += from.w.m.Cols
+		divided = divided || from.goesOn
+	}
+	if divided && kernel.IsNarrow(b.Rows, cols) {
+		return nil, false // the bits would depend on whether inner was divided before
 	}
 	if b.Rows*cols > b.Cols*(cols+b.Rows) {
 		return nil, false

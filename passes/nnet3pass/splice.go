@@ -33,7 +33,7 @@ func SpliceProduct() rewrite.Rule {
 			}
 			parts, ok := spliceParts(product, op, int(lower.TypeOf(a.Out()).Rows), root.Owner(), asm, at)
 			if !ok {
-				return c.Miss("a part of the input is scaled, a sum or missing"), nil
+				return c.Miss("a part of the input is scaled, a sum or missing, or the product is too narrow to be divided"), nil
 			}
 			if len(parts) > 1 && op.Accumulate {
 				return c.Miss("%s accumulates already", op.Name), nil
@@ -63,7 +63,8 @@ func sources(parts []part) []*fgraph.Variable {
 	return vs
 }
 
-// spliceParts finds where the product's blocks lie in the inputs of asm, of which the product sees the rectangle at.
+// spliceParts finds where the product's blocks lie in the inputs of asm, of which the product sees the rectangle at. It reports false
+// where they lie nowhere as they are, or can't be divided as they lie.
 func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph.Apply, o *lower.Assemble, at lower.Rect) ([]part, bool) {
 	var parts []part
 	ok := true
@@ -83,6 +84,9 @@ func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph
 		c0, end := at.C0+int32(col), at.C0+int32(col+cols)
 		for c0 < end {
 			c1 := nextEdge(o, c0, end)
+			if ok = c1-c0 == int32(cols) || p.Divisible(block); !ok {
+				return
+			}
 			s := component.Splice{Block: block, Col: int(c0-at.C0) - col, Cols: int(c1 - c0), Rows: make([]int32, rows)}
 			source := takeRows(o, src, at.R0, c0, c1, &s)
 			if source < 0 {

@@ -15,6 +15,7 @@ var files = []struct {
 	{"vector", writeVectors},
 	{"double", writeDoubles},
 	{"doublegemm", writeDoubleTiles},
+	{"lanes", writeLanes},
 }
 
 func main() {
