@@ -29,6 +29,9 @@ func MultiplyOnce() rewrite.Rule {
 			if !ok || !product.Whole() {
 				return c.Miss("%s is not affine", op.Name), nil
 			}
+			if !product.Divisible(0) {
+				return c.Miss("%s has too few columns for its sums to be divided", op.Name), nil
+			}
 			if !product.Base().Properties().Has(component.Updatable) {
 				return c.Miss("%s is fixed, and had better be multiplied with what is behind it", op.Name), nil
 			}
