@@ -106,22 +106,22 @@ func TestMultiplyOnce(t *testing.T) {
 		frames, sequences int
 		rows              []int // that products make, in order
 	}{
-		{"one sequence", "Append(Offset(input, -1), input, ReplaceIndex(ivector, t, 0))", 16, 20, 1, []int{1, 20}},
-		{"three sequences", "Append(Offset(input, -1), input, ReplaceIndex(ivector, t, 0))", 16, 20, 3, []int{3, 60}},
-		{"a single frame", "Append(Offset(input, -1), input, ReplaceIndex(ivector, t, 0))", 16, 1, 1, []int{1, 1}},
-		{"a vector for every frame", "Append(Offset(input, -1), input, vector)", 16, 20, 1, []int{20, 20}},
-		{"the vector is in the middle", "Append(Offset(input, -1), ReplaceIndex(ivector, t, 0), input)", 16, 20, 1, []int{20, 20}},
-		{"the vector comes twice", "Append(input, ReplaceIndex(ivector, t, 0), ReplaceIndex(ivector, t, 0))", 14, 20, 1, []int{20, 20}},
-		{"a scaled vector", "Append(Offset(input, -1), input, Scale(2.0, ReplaceIndex(ivector, t, 0)))", 16, 20, 1, []int{20}},
-		{"nothing but the vector", "ReplaceIndex(ivector, t, 0)", 4, 20, 1, []int{20}},
+		{"one sequence", "Append(Offset(input, -1), input, ReplaceIndex(ivector, t, 0))", 140, 20, 1, []int{1, 20}},
+		{"three sequences", "Append(Offset(input, -1), input, ReplaceIndex(ivector, t, 0))", 140, 20, 3, []int{3, 60}},
+		{"a single frame", "Append(Offset(input, -1), input, ReplaceIndex(ivector, t, 0))", 140, 1, 1, []int{1, 1}},
+		{"a vector for every frame", "Append(Offset(input, -1), input, vector)", 140, 20, 1, []int{20, 20}},
+		{"the vector is in the middle", "Append(Offset(input, -1), ReplaceIndex(ivector, t, 0), input)", 140, 20, 1, []int{20, 20}},
+		{"the vector comes twice", "Append(input, ReplaceIndex(ivector, t, 0), ReplaceIndex(ivector, t, 0))", 262, 20, 1, []int{20, 20}},
+		{"a scaled vector", "Append(Offset(input, -1), input, Scale(2.0, ReplaceIndex(ivector, t, 0)))", 140, 20, 1, []int{20}},
+		{"nothing but the vector", "ReplaceIndex(ivector, t, 0)", 128, 20, 1, []int{20}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			nn, err := nnet3.ParseConfig(strings.NewReader(fmt.Sprintf(`input-node name=input dim=6
-input-node name=ivector dim=4
-input-node name=vector dim=4
-component name=a type=NaturalGradientAffineComponent input-dim=%d output-dim=8
+input-node name=ivector dim=128
+input-node name=vector dim=128
+component name=a type=NaturalGradientAffineComponent input-dim=%d output-dim=128
 component-node name=a component=a input=%s
-component name=r type=RectifiedLinearComponent dim=8
+component name=r type=RectifiedLinearComponent dim=128
 component-node name=r component=r input=a
 output-node name=output input=r`, c.dim, c.input)), "config", 1)
 			if err != nil {

@@ -44,19 +44,8 @@ func TestKernelSets(t *testing.T) {
 // TestRowsAlone: the output for one of several sequences has the bits that it has when the sequence is computed alone, and so has
 // that for a single time.
 func TestRowsAlone(t *testing.T) {
-	dirs, err := refcase.Find(os.DirFS(recipes), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
 	compared := 0
-	for _, dir := range dirs {
-		if !strings.HasSuffix(dir, "_infer") {
-			continue
-		}
-		nn, _, err := pipeline.Load(filepath.Join(recipes, dir, "model.raw"), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, nn := range scoringNetworks(t) {
 		nn.SetTestMode(true)
 		req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 12, Subsampling: 3, ExtraLeft: 9, ExtraRight: 3, Sequences: 3})
 		if err != nil {
@@ -70,16 +59,52 @@ func TestRowsAlone(t *testing.T) {
 			all := outputs(t, nn, req, in, query)
 			for n := range int32(3) {
 				one, values := only(req, in, func(i index.Index) bool { return i.N == n }, func(i index.Index) bool { return i.N == n })
-				same(t, fmt.Sprint(dir, ", ", query, ", sequence ", n), all, req, one, outputs(t, nn, one, values, query))
+				same(t, fmt.Sprint(name, ", ", query, ", sequence ", n), all, req, one, outputs(t, nn, one, values, query))
 			}
 			one, values := only(req, in, func(i index.Index) bool { return i.N == 1 }, func(i index.Index) bool { return i.N == 1 && i.T == 6 })
-			same(t, fmt.Sprint(dir, ", ", query, ", time 6"), all, req, one, outputs(t, nn, one, values, query))
+			same(t, fmt.Sprint(name, ", ", query, ", time 6"), all, req, one, outputs(t, nn, one, values, query))
 			compared++
 		}
 	}
 	if compared < 8 {
 		t.Errorf("only %d comparisons", compared)
 	}
+}
+
+// wideVector is a network with an i-vector that is worth being multiplied once a sequence.
+const wideVector = `
+input-node name=input dim=20
+input-node name=ivector dim=100
+component name=a type=NaturalGradientAffineComponent input-dim=160 output-dim=200
+component-node name=a component=a input=Append(Offset(input, -1), input, Offset(input, 1), ReplaceIndex(ivector, t, 0))
+component name=r type=RectifiedLinearComponent dim=200
+component-node name=r component=r input=a
+component name=b type=NaturalGradientAffineComponent input-dim=200 output-dim=30
+component-node name=b component=b input=r
+output-node name=output input=b
+`
+
+// scoringNetworks are those of the recipes that are not about training, and one more.
+func scoringNetworks(t *testing.T) map[string]*nnet3.Nnet {
+	t.Helper()
+	wide, err := nnet3.ParseConfig(strings.NewReader(wideVector), "wide vector", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nets := map[string]*nnet3.Nnet{"wide vector": wide}
+	dirs, err := refcase.Find(os.DirFS(recipes), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		if !strings.HasSuffix(dir, "_infer") {
+			continue
+		}
+		if nets[dir], _, err = pipeline.Load(filepath.Join(recipes, dir, "model.raw"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return nets
 }
 
 // only returns the part of a request in which input and output are about the rows that in and out choose, and its values.

@@ -9,13 +9,17 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
+// LeastOnce is for MultiplyOnce: 64 KB, two first-level caches.
+const LeastOnce = 1 << 14
+
 // MultiplyOnce lets an affine that reads features beside a vector for the whole utterance, such as an i-vector, multiply the
 // vector once instead of once for every time. What the times add is one more term of a sum.
 //
 // Which columns the vector has decides whether the sum is divided, never how many rows there are: with few rows the product
 // reads what was put together, as before, but sums both parts by themselves too. A row so has the same bits whatever else is
-// asked for.
-func MultiplyOnce() rewrite.Rule {
+// asked for. Vectors with fewer than least parameters are left alone: their products cost nothing to speak of, and the order of
+// the sum stays Kaldi's.
+func MultiplyOnce(least int) rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_multiply_once",
 		Doc:  "rows of an input that an affine reads again and again are multiplied once: affine(append(x, v[rows])) → affine'(x) onto affine''(v)[rows]",
@@ -43,6 +47,9 @@ func MultiplyOnce() rewrite.Rule {
 			from, v, ok := lastColumns(c.Graph(), x.Owner(), asm)
 			if !ok {
 				return c.Miss("the last columns are not those of an input that nothing else in the appended matrix comes from"), nil
+			}
+			if n := int(from.NumCols) * product.OutputDim(); n < least {
+				return c.Miss("the columns of %v have %d parameters, fewer than %d", v, n, least), nil
 			}
 			if 2*lower.TypeOf(v).Rows > asm.Rows {
 				return rewrite.Replace(summedApart(a, op, product, asm, from)), nil
