@@ -4,9 +4,9 @@ package kernel
 // of y as the accumulators of such a tile are wide. W stands ready panel by panel (pack.go), and within a panel step by step
 // of k, so that it passes by in the order of memory; x is read where it stands, an element at a time, whatever its strides.
 //
-// Every sum is one chain of fused multiply-adds over k, in order, from zero on, but for those of narrow products (narrow.go). Neither the place of the element in its
-// tile, nor the number of rows, nor the instruction set, nor how k is divided changes a bit of it: a part of k that is not
-// the first goes on with the sums that the one before has left.
+// Every sum is one chain of fused multiply-adds over k, in order, from zero on, but for those of narrow products (narrow.go).
+// Neither the place of the element in its tile, nor the number of rows, nor the instruction set, nor how k is divided changes a
+// bit of it: a part of k that is not the first goes on with the sums that the one before has left.
 
 // maxTileRows is the height of the highest tile. See internal/gen/gemm.go.
 const maxTileRows = 6
