@@ -246,10 +246,9 @@ func (h *DestroyHandler) aliasedInput(a *Apply, i int, op Op) int {
 // MayOverwrite reports whether op, were it to take the place of the op of a,
 // might overwrite input i, given that [DestroyHandler.MayDestroy] has nothing
 // against it: op tolerates the other inputs that are aliases of it, and
-// everything else that reads the memory can come before. The answer is the one
-// that Validate would give, for all inputs that hold true for themselves
-// together as well unless they share memory; but nothing has to be made, and
-// undone, to get it.
+// everything else that reads the memory can come before. It is what Validate
+// would find, but nothing has to be made for it, and undone. Inputs that share
+// no memory and may be overwritten one by one may be overwritten together.
 func (h *DestroyHandler) MayOverwrite(a *Apply, i int, op Op) bool {
 	h.relink()
 	v := a.inputs[i]
