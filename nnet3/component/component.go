@@ -128,8 +128,7 @@ type Preparer interface {
 }
 
 // Renewer is a Preparer with parameters that may change. Renew makes the forms that were made of them anew, here and in the
-// components that were derived from this one, in the same memory. It must be called after parameters were changed by hand. A
-// matrix that an optimization multiplied out of two (Product.After) stays what it was.
+// components that were derived from this one, in the same memory. It must be called after parameters were changed by hand.
 type Renewer interface {
 	Renew()
 }

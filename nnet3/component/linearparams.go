@@ -16,15 +16,62 @@ type weights struct {
 	col      int
 }
 
-// parts are blocks of columns of a matrix of weights, each prepared by itself, for derived components that share them.
+// parts are blocks of columns of a matrix of weights, each prepared by itself, and what it was multiplied with, for derived
+// components that share them.
 type parts struct {
-	mu   sync.Mutex
-	list []*weights
-	cols [][2]int
+	mu        sync.Mutex
+	list      []*weights
+	cols      [][2]int
+	compounds []*compound
 }
 
-// of reports whether the parts, of which there is at least one, are those of m.
+// A compound is an affine map after another one: x ↦ W(Vx + c) + b as one matrix and one vector.
+type compound struct {
+	first           *weights
+	second          kernel.Matrix
+	firstBias, bias []float32
+	weights         weights
+	constant        []float32 // nil if there is no firstBias, so that the bias is the one there was
+}
+
+// after is the map with these weights and this bias after another one. Those who ask for the same get the same.
+func (w *weights) after(bias []float32, first *weights, firstBias []float32) *compound {
+	w.parts.mu.Lock()
+	defer w.parts.mu.Unlock()
+	for _, c := range w.parts.compounds {
+		if c.first == first {
+			return c
+		}
+	}
+	c := &compound{first: first, second: w.m, firstBias: firstBias, bias: bias}
+	c.weights = weights{m: kernel.New(w.m.Rows, first.m.Cols), parts: new(parts)}
+	if firstBias != nil {
+		c.constant = make([]float32, w.m.Rows)
+	}
+	c.multiply()
+	w.parts.compounds = append(w.parts.compounds, c)
+	return c
+}
+
+// multiply computes the compound.
+func (c *compound) multiply() {
+	w := c.second
+	kernel.MulNN(1, w, c.first.m, 0, c.weights.m)
+	if c.firstBias != nil {
+		n := len(c.firstBias)
+		x := kernel.Matrix{Rows: 1, Cols: n, Stride: n, Data: c.firstBias}
+		kernel.Mul(x, w, kernel.Epilogue{Bias: c.bias}, kernel.Matrix{Rows: 1, Cols: w.Rows, Stride: w.Rows, Data: c.constant})
+	}
+}
+
+// of reports whether the parts are those of m, so far as there are any.
 func (p *parts) of(m kernel.Matrix) bool {
+	if len(p.compounds) > 0 {
+		return kernel.Same(p.compounds[0].second, m)
+	}
+	if len(p.list) == 0 {
+		return true
+	}
 	first, n := p.cols[0][0], p.cols[0][1]
 	return first+n <= m.Cols && kernel.Same(p.list[0].m, kernel.Cols(m, first, n))
 }
@@ -49,6 +96,10 @@ func (w *weights) renew() {
 	if w.parts != nil {
 		for _, p := range w.parts.list {
 			p.renew()
+		}
+		for _, c := range w.parts.compounds {
+			c.multiply()
+			c.weights.renew()
 		}
 	}
 }
@@ -107,12 +158,15 @@ func (w *weights) changed() {
 	switch {
 	case w.parts == nil:
 		w.parts = new(parts)
-	case len(w.parts.list) == 0:
 	case !w.parts.of(w.m):
 		w.parts = new(parts)
 	default:
 		for _, p := range w.parts.list {
 			p.changed()
+		}
+		for _, c := range w.parts.compounds {
+			c.multiply()
+			c.weights.changed()
 		}
 	}
 }

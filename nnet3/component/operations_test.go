@@ -58,7 +58,7 @@ func TestOperations(t *testing.T) {
 }
 
 // TestRenew: after parameters were changed by hand, Renew makes prepared forms anew, also those of the parts that a derived
-// component computes with, and an update forgets them.
+// component computes with, and of what they were multiplied with; and an update forgets them.
 func TestRenew(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(2, 2))
 	c := newComponent(t, "NaturalGradientAffineComponent", "input-dim=9 output-dim=6", rnd).(*NaturalGradientAffine)
@@ -67,6 +67,13 @@ func TestRenew(t *testing.T) {
 	left, preLeft := whole.Splice([]Splice{{Cols: 4, Rows: rows}}, 3, 9, true, false)
 	right, preRight := whole.Splice([]Splice{{Col: 4, Cols: 5, SrcCol: 4, Rows: rows}}, 3, 9, false, true)
 	in := randomMatrix(rnd, 3, 9)
+	fixed := newComponent(t, "FixedAffineComponent", "input-dim=9 output-dim=9", rnd).(*FixedAffine)
+	before, _ := NewProduct(fixed)
+	compound, ok := whole.After(before)
+	again, _ := whole.After(before)
+	if !ok || again.blocks[0].w != compound.blocks[0].w {
+		t.Fatal("not multiplied out, or twice")
+	}
 	w := &Workspace{}
 	check := func(when string) {
 		t.Helper()
@@ -87,8 +94,20 @@ func TestRenew(t *testing.T) {
 		if _, err := c.Propagate(w, nil, in, got); err != nil || !near(want, got, 1e-5) {
 			t.Errorf("%s: the component computes something else (%v)", when, err)
 		}
+		between := kernel.New(3, 9)
+		for _, p := range []struct {
+			c       Component
+			in, out kernel.Matrix
+		}{{fixed, in, between}, {c, between, want}, {compound, in, got}} {
+			if _, err := p.c.Propagate(w, nil, p.in, p.out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !near(want, got, 1e-5) {
+			t.Errorf("%s: multiplied out it computes something else", when)
+		}
 	}
-	for _, p := range []Preparer{c, left, right} {
+	for _, p := range []Preparer{c, left, right, compound} {
 		p.Prepare()
 	}
 	check("prepared")
@@ -104,5 +123,6 @@ func TestRenew(t *testing.T) {
 	}
 	check("updated")
 	left.Prepare()
+	compound.Prepare()
 	check("prepared anew")
 }

@@ -177,38 +177,23 @@ func (p *Product) Follow(c Component) (*Product, bool) {
 	return &q, true
 }
 
-// After returns p, which must be simple, after inner, multiplied out: p(inner(x)) as one product, with the precomputed indexes of
-// inner. It does so only where that takes fewer multiplications, and where inner has nothing done to its result. The matrix is that of the parameters as
-// they are now. The bits differ from those of one after the other.
+// After returns p after inner, multiplied out: p(inner(x)) as one product, with the precomputed indexes of inner. Both must be of one
+// matrix, and nothing be done to the result of inner. It does so only where that takes fewer multiplications. The bits differ from
+// those of one after the other.
 func (p *Product) After(inner *Product) (*Product, bool) {
-	if !p.simple || inner.adds || inner.relu || inner.scale != nil || inner.tail != nil || inner.alpha != 0 {
+	if !p.Whole() || len(inner.blocks) != 1 || inner.adds || inner.relu || inner.scale != nil || inner.tail != nil || inner.alpha != 0 {
 		return nil, false
 	}
-	b, cols := p.blocks[0].w.m, 0
-	divided := false
-	for _, from := range inner.blocks {
-		cols += from.w.m.Cols
-		divided = divided || from.goesOn
-	}
-	if divided && kernel.IsNarrow(b.Rows, cols) {
-		return nil, false // the bits would depend on whether inner was divided before
-	}
-	if b.Rows*cols > b.Cols*(cols+b.Rows) {
+	from, w := inner.blocks[0], p.blocks[0].w
+	if b, cols := w.m, from.w.m.Cols; w.parts == nil || from.goesOn || b.Rows*cols > b.Cols*(cols+b.Rows) {
 		return nil, false
 	}
+	c := w.after(p.bias, from.w, inner.bias)
 	q := *p
 	q.simple, q.inputDim = inner.simple, inner.inputDim
-	q.blocks = make([]productBlock, len(inner.blocks))
-	for i, from := range inner.blocks {
-		m := kernel.New(b.Rows, from.w.m.Cols)
-		kernel.MulNN(1, b, from.w.m, 0, m)
-		q.blocks[i] = productBlock{w: &weights{m: m, parts: new(parts)}, col: from.col, goesOn: from.goesOn}
-	}
-	if inner.bias != nil {
-		bias := kernel.New(1, b.Rows)
-		ep := kernel.Epilogue{Bias: p.bias}
-		kernel.Mul(kernel.Matrix{Rows: 1, Cols: len(inner.bias), Stride: len(inner.bias), Data: inner.bias}, b, ep, bias)
-		q.bias = bias.Data
+	q.blocks = []productBlock{{w: &c.weights, col: from.col}}
+	if c.constant != nil {
+		q.bias = c.constant
 	}
 	return &q, true
 }
