@@ -15,6 +15,8 @@ const (
 	// groupBytes is how much of W passes by one tile of rows before the next tile comes, which should find it in the
 	// second-level cache. 128 KB to 768 KB are alike (Zen 4 and Emerald Rapids, November 2026).
 	groupBytes = 512 << 10
+	// wholeBytes is up to which size all of W passes by a tile of rows, so that x comes out of memory once.
+	wholeBytes = 640 << 10
 	// groupCols bounds the columns of a group, and so the memory for unfinished sums.
 	groupCols = 1024
 	// longPanel is the size from which a panel is divided along k.
@@ -133,6 +135,9 @@ func (p *product) plan(ws *workspace) {
 	}
 	ws.parts = p.parts
 	p.cols = width * max(1, min(groupBytes/panel, groupCols/width))
+	if whole := p.set.padded(p.y.Cols); whole <= groupCols && 4*whole*k <= wholeBytes {
+		p.cols = whole
+	}
 	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
 	switch {
 	case len(p.parts) == 1 && !p.parts[0].narrow:
