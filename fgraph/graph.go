@@ -54,7 +54,8 @@ type FunctionGraph struct {
 	waits []int32
 
 	plainOps map[reflect.Type]bool // types of ops of which all can be compared
-	plainOp  reflect.Type          // the last of them that was asked for
+	recent   [4]reflect.Type       // some of them that were asked for lately
+	oldest   int                   // among these
 }
 
 // A Reason says who asked for a change.
@@ -291,8 +292,10 @@ func (g *FunctionGraph) checkOp(op Op) error {
 		return CheckOp(op)
 	}
 	t := reflect.TypeOf(op)
-	if t == g.plainOp {
-		return nil
+	for _, r := range g.recent {
+		if r == t {
+			return nil
+		}
 	}
 	plain, known := g.plainOps[t]
 	if !known {
@@ -303,7 +306,8 @@ func (g *FunctionGraph) checkOp(op Op) error {
 		g.plainOps[t] = plain
 	}
 	if plain {
-		g.plainOp = t
+		g.recent[g.oldest] = t
+		g.oldest = (g.oldest + 1) % len(g.recent)
 		return nil
 	}
 	return CheckOp(op)
