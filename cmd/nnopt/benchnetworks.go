@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -50,6 +51,8 @@ func benchNetworks(ctx context.Context, c *console, net *networkFlags, file, uni
 		return err
 	}
 	for i, k := range cases {
+		// What the requests before have left is given back, so that each finds memory as in a process of its own.
+		debug.FreeOSMemory()
 		nn, _, err := loadNetwork(c, filepath.Join(filepath.Dir(file), k.Config), net.seed)
 		if err != nil {
 			return err
