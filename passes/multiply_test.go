@@ -14,8 +14,8 @@ import (
 
 // TestMultiplyOut: of a fixed linear map and the next one, one is made where that is cheaper and nobody wants what is between them.
 func TestMultiplyOut(t *testing.T) {
-	const lda = "input-node name=input dim=6\n" +
-		"component name=lda type=FixedAffineComponent input-dim=18 output-dim=18\n" +
+	const lda = "input-node name=input dim=60\n" +
+		"component name=lda type=FixedAffineComponent input-dim=180 output-dim=180\n" +
 		"component-node name=lda component=lda input=Append(Offset(input, -1), input, Offset(input, 1))\n"
 	for _, c := range []struct {
 		name, text string
@@ -23,42 +23,42 @@ func TestMultiplyOut(t *testing.T) {
 		products   int // that are run forward
 	}{
 		{"transform of the features", lda + `
-component name=a type=NaturalGradientAffineComponent input-dim=18 output-dim=20
+component name=a type=NaturalGradientAffineComponent input-dim=180 output-dim=200
 component-node name=a component=a input=lda
-component name=r type=RectifiedLinearComponent dim=20
+component name=r type=RectifiedLinearComponent dim=200
 component-node name=r component=r input=a
 output-node name=output input=r`, false, 1},
 		{"three", lda + `
-component name=a type=LinearComponent input-dim=18 output-dim=30
+component name=a type=LinearComponent input-dim=180 output-dim=300
 component-node name=a component=a input=lda
-component name=b type=AffineComponent input-dim=30 output-dim=9
+component name=b type=AffineComponent input-dim=300 output-dim=90
 component-node name=b component=b input=a
 output-node name=output input=b`, false, 2},
-		{"two that are trained", `input-node name=input dim=6
-component name=a type=AffineComponent input-dim=6 output-dim=30
+		{"two that are trained", `input-node name=input dim=60
+component name=a type=AffineComponent input-dim=60 output-dim=300
 component-node name=a component=a input=input
-component name=b type=AffineComponent input-dim=30 output-dim=9
+component name=b type=AffineComponent input-dim=300 output-dim=90
 component-node name=b component=b input=a
 output-node name=output input=b`, false, 2},
 		{"bottleneck", lda + `
-component name=a type=AffineComponent input-dim=18 output-dim=4
+component name=a type=AffineComponent input-dim=180 output-dim=100
 component-node name=a component=a input=lda
-component name=b type=AffineComponent input-dim=4 output-dim=30
+component name=b type=AffineComponent input-dim=100 output-dim=300
 component-node name=b component=b input=a
 output-node name=output input=b`, false, 2},
 		{"another use", lda + `
-component name=a type=AffineComponent input-dim=18 output-dim=20
+component name=a type=AffineComponent input-dim=180 output-dim=200
 component-node name=a component=a input=lda
 output-node name=output input=a
 output-node name=between input=lda`, false, 2},
 		{"something between", lda + `
-component name=r type=RectifiedLinearComponent dim=18
+component name=r type=RectifiedLinearComponent dim=180
 component-node name=r component=r input=lda
-component name=a type=AffineComponent input-dim=18 output-dim=20
+component name=a type=AffineComponent input-dim=180 output-dim=200
 component-node name=a component=a input=r
 output-node name=output input=a`, false, 2},
 		{"training", lda + `
-component name=a type=AffineComponent input-dim=18 output-dim=20
+component name=a type=AffineComponent input-dim=180 output-dim=200
 component-node name=a component=a input=lda
 output-node name=output input=a`, true, 2},
 	} {

@@ -33,11 +33,11 @@ func (s *standard) nnet3() {
 	s.rule(c, nnet3pass.InlineAssemble(), fastRun, fastCompile, nnet3, reassoc)
 	s.rule(c, nnet3pass.MemoryCompression(), fastRun, nnet3)
 
-	s.entry(1.8, "local_multiply_out", "", rewrite.In2Out("local_multiply_out", nnet3pass.MultiplyOut()), fastRun, nnet3, fusion, reassoc)
+	s.entry(1.8, "local_multiply_out", "", rewrite.In2Out("local_multiply_out", nnet3pass.MultiplyOut(nnet3pass.LeastProduct)), fastRun, nnet3, fusion, reassoc)
 	s.entry(1.9, "split_recurrent_affine", "", nnet3pass.SplitRecurrentAffine(nnet3pass.LeastSplit), fastRun, nnet3, fusion)
 
 	p := s.specialize
-	s.rule(p, nnet3pass.MultiplyOnce(nnet3pass.LeastOnce), fastRun, nnet3, fusion, reassoc)
+	s.rule(p, nnet3pass.MultiplyOnce(nnet3pass.LeastProduct), fastRun, nnet3, fusion, reassoc)
 	s.rule(p, nnet3pass.FuseEpilogue(), fastRun, nnet3, fusion)
 	s.rule(p, nnet3pass.FuseResidual(), fastRun, nnet3, fusion)
 	s.rule(p, nnet3pass.Overwrite(), fastRun, nnet3, fusion)

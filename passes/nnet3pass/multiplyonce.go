@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// LeastOnce is for MultiplyOnce: 64 KB, two first-level caches.
-const LeastOnce = 1 << 14
+// LeastProduct is for MultiplyOnce and MultiplyOut: 64 KB, two first-level caches.
+const LeastProduct = 1 << 14
 
 // MultiplyOnce lets an affine that reads features beside a vector for the whole utterance, such as an i-vector, multiply the
 // vector once instead of once for every time. What the times add is one more term of a sum.

@@ -57,8 +57,9 @@ func productBelow(c *rewrite.Context, a *fgraph.Apply) (lower.Propagate, *compon
 
 // MultiplyOut makes one linear map of two, where that has fewer multiplications and the first one is fixed, such as a transform of
 // the features in front of the first layer. Maps that are trained stay apart: whether nobody else reads what is between two of
-// them depends, in a recurrent network, on how many times are asked for, and the bits of a result should not.
-func MultiplyOut() rewrite.Rule {
+// them depends, in a recurrent network, on how many times are asked for, and the bits of a result should not. Maps that would have
+// fewer than least parameters as one stay apart too: they cost nothing to speak of, and the order of sums stays Kaldi's.
+func MultiplyOut(least int) rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_multiply_out", Doc: "of a fixed linear map and the one behind it, one is made where that is cheaper: A(B(x)) → (AB)(x)",
 		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
@@ -77,6 +78,9 @@ func MultiplyOut() rewrite.Rule {
 			}
 			if first.Base().Properties().Has(component.Updatable) {
 				return c.Miss("%s is not fixed", inner.Name), nil
+			}
+			if n := first.InputDim() * outer.OutputDim(); n < least {
+				return c.Miss("as one they would have %d parameters, fewer than %d", n, least), nil
 			}
 			product, ok := outer.After(first)
 			if !ok {
