@@ -3,6 +3,8 @@ package fgraph
 import (
 	"errors"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // memOp is an op with a view and a destroy map.
@@ -299,6 +301,61 @@ func TestCase26ConstantForSource(t *testing.T) {
 		t.Fatalf("a constant to be destroyed: %v", err)
 	}
 	wantConsistent(t, g, true)
+}
+
+func TestMayOverwrite(t *testing.T) {
+	tolerant := memOp{name: "add_in_place", destroys: "00", same: true}
+	for name, c := range map[string]struct {
+		op    memOp
+		build func(s, y *Variable) (a *Variable, outs []*Variable)
+		want  bool
+	}{
+		"nobody else reads it": {aip, func(s, y *Variable) (*Variable, []*Variable) {
+			a := call(add, s, y)
+			return a, list(a)
+		}, true},
+		"the other reader can come before": {aip, func(s, y *Variable) (*Variable, []*Variable) {
+			a := call(add, s, y)
+			return a, list(a, call(dotOp, s, y))
+		}, true},
+		"the other reader waits for the result": {aip, func(s, y *Variable) (*Variable, []*Variable) {
+			a := call(add, s, y)
+			return a, list(call(dotOp, a, s))
+		}, false},
+		"so does the reader of a view": {aip, func(s, y *Variable) (*Variable, []*Variable) {
+			a := call(add, s, y)
+			return a, list(call(dotOp, a, call(tv, s)))
+		}, false},
+		"the same input twice": {aip, func(s, _ *Variable) (*Variable, []*Variable) {
+			a := call(add, s, s)
+			return a, list(a)
+		}, false},
+		"the same input twice, tolerated": {tolerant, func(s, _ *Variable) (*Variable, []*Variable) {
+			a := call(add, s, s)
+			return a, list(a)
+		}, true},
+		"a view of it, not tolerated": {tolerant, func(s, _ *Variable) (*Variable, []*Variable) {
+			a := call(add, s, call(tv, s))
+			return a, list(a)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, y := input("x"), input("y")
+			a, outs := c.build(call(sigmoid, x), y)
+			g, h, _ := destroyGraph(t, list(x, y), outs)
+			before := dump(g)
+			if got := h.MayOverwrite(a.owner, 0, c.op); got != c.want {
+				t.Errorf("MayOverwrite is %v, want %v", got, c.want)
+			}
+			if diff := cmp.Diff(before, dump(g)); diff != "" {
+				t.Errorf("the question changed the graph: %s", diff)
+			}
+			done, _ := substitute(t, g, add, c.op)
+			if (done > 0) != c.want {
+				t.Errorf("Validate says %v, want %v", done > 0, c.want)
+			}
+		})
+	}
 }
 
 func TestOutputsAreKept(t *testing.T) {

@@ -265,13 +265,14 @@ func TestPropertyRevertEverything(t *testing.T) {
 func TestPropertyMayOverwrite(t *testing.T) {
 	first, second := memOp{name: "tolerant", destroys: "00", same: true}, memOp{name: "second", destroys: "01"}
 	both := memOp{name: "both", destroys: "0001", same: true}
-	answers := make(map[bool]int)
 	rapid.Check(t, func(t *rapid.T) {
 		hist := NewHistory()
 		h := NewDestroyHandler(DestroyOptions{Destroyable: func(v *Variable) bool { return v.Name() != "z" }})
 		m := newMachine(t, h, hist)
-		if m.g.Validate() != nil {
-			return
+		for m.g.Validate() != nil {
+			if err := m.g.RemoveOutput(len(m.g.outputs)-1, why("make valid")); err != nil {
+				t.Fatal(err)
+			}
 		}
 		before := dump(m.g)
 		try := func(a *Apply, o Op) bool {
@@ -313,7 +314,6 @@ func TestPropertyMayOverwrite(t *testing.T) {
 				if got := try(a, o); got != may[i] && !empty(v) {
 					t.Fatalf("%v\n%v over input %d: %v, asked for %v", m.g, a, i, got, may[i])
 				}
-				answers[may[i]]++
 			}
 			if may[0] && may[1] && !h.Shared(a.inputs[0], a.inputs[1]) && !try(a, both) {
 				t.Fatalf("%v\n%v: each input may be overwritten, both may not", m.g, a)
@@ -326,9 +326,6 @@ func TestPropertyMayOverwrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if answers[true] == 0 || answers[false] == 0 {
-		t.Errorf("answers %v", answers)
-	}
 }
 
 // consistent says from the definition whether everything destroyed may be.
