@@ -221,6 +221,40 @@ func TestProvidedComponent(t *testing.T) {
 	}
 }
 
+// TestNothingToTrain: components of types that may have parameters get no backward commands for the sake of a gradient when they
+// have none as they are configured.
+func TestNothingToTrain(t *testing.T) {
+	for _, lines := range [][]string{
+		{
+			"component name=c type=CompositeComponent num-components=1 component1='type=TanhComponent dim=2'",
+			"component-node name=c component=c input=input",
+		},
+		{
+			"component name=c type=ConstantFunctionComponent input-dim=2 output-dim=2 is-updatable=false",
+			"component-node name=c component=c input=input",
+		},
+		{
+			"component name=c type=ConstantComponent output-dim=2 is-updatable=false",
+			"component-node name=c component=c input=input",
+		},
+	} {
+		nn := parse(t, append(lines, "input-node name=input dim=2", "component name=a type=AffineComponent input-dim=2 output-dim=2",
+			"component-node name=a component=a input=Sum(input, c)", "output-node name=output input=a")...)
+		req := ask(rowsOf{"input": at(1, 0, 3)}, rowsOf{"output": at(1, 0, 3)})
+		req.NeedModelDerivative, req.Outputs[0].HasDeriv = true, true
+		c, err := Compile(nn, req, Options{DebugInfo: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := computation.Check(c, computation.NewNetworkInfo(nn, nil), computation.CheckOptions{Rewrite: true}); err != nil {
+			t.Errorf("%s: %v", lines[0], err)
+		}
+		if n := c.Counts().ByType["kBackprop"]; n != 1 {
+			t.Errorf("%s: %d backward commands", lines[0], n)
+		}
+	}
+}
+
 func TestEpochs(t *testing.T) {
 	nn := parse(t, append(slices.Clone(recurrent),
 		"component name=c type=NoOpComponent dim=2",

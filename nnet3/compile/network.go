@@ -134,7 +134,8 @@ func (net *network) addComponentNode(i int) error {
 		}
 		n.kind, n.general = generalNode, general
 	}
-	if u, ok := comp.(component.UpdatableComponent); ok {
+	// Some types have parameters or not as they are configured, so the interface alone tells nothing.
+	if u, ok := comp.(component.UpdatableComponent); ok && n.properties.Has(component.Updatable) {
 		n.trainable = u.LearningRate() != 0
 	}
 	return nil
