@@ -78,3 +78,37 @@ func TestDebugMode(t *testing.T) {
 		}
 	}
 }
+
+// TestDebugEqualOutputs: two outputs that are the same part of a value are copied twice, and no check takes it amiss that merging
+// the copies is tried, and vetoed, after the storage was planned.
+func TestDebugEqualOutputs(t *testing.T) {
+	const config = `
+input-node name=input dim=4
+component name=a type=AffineComponent input-dim=4 output-dim=6
+component-node name=a component=a input=input
+dim-range-node name=r input-node=a dim-offset=2 dim=2
+output-node name=output input=r
+output-node name=output2 input=r`
+	nn, err := nnet3.ParseConfig(strings.NewReader(config), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := optdb.ParseQuery("debug")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt, err := passes.Default().Build(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := NewRequest(nn, Chunk{Frames: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := req.Outputs[0]
+	second.Name = "output2"
+	req.Outputs = append(req.Outputs[:1:1], second)
+	if _, err := Build(context.Background(), nn, req, Options{Optimizer: opt}); err != nil {
+		t.Error(err)
+	}
+}

@@ -127,7 +127,8 @@ type Storage struct {
 	refusals map[int]*refusal // by the first of the terms
 	marked   []baseMark
 
-	changed bool // the graph was changed since Validate was last asked
+	// changed holds what was there when the plan was made, for every place of the graph where something else is now.
+	changed map[fgraph.Client]*fgraph.Variable
 
 	// Extend permits a matrix to be larger than any of the values it began with, so that values which are not parts of each
 	// other can share it.
@@ -148,15 +149,24 @@ func (s *Storage) OnAttach(g *fgraph.FunctionGraph) error {
 	return nil
 }
 
-// OnChangeInput notes that somebody changes the graph, which Validate then vetoes.
-func (s *Storage) OnChangeInput(*fgraph.FunctionGraph, *fgraph.Apply, int, *fgraph.Variable, *fgraph.Variable, fgraph.Reason) {
-	s.changed = true
+// OnChangeInput notes that somebody changes the graph, which Validate then vetoes. A change that is undone, as one that was vetoed
+// is, is none: the plan is right again.
+func (s *Storage) OnChangeInput(_ *fgraph.FunctionGraph, a *fgraph.Apply, i int, old, now *fgraph.Variable, _ fgraph.Reason) {
+	at := fgraph.Client{Apply: a, Index: i}
+	planned, ok := s.changed[at]
+	switch {
+	case ok && planned == now:
+		delete(s.changed, at)
+	case !ok && s.changed == nil:
+		s.changed = map[fgraph.Client]*fgraph.Variable{at: old}
+	case !ok:
+		s.changed[at] = old
+	}
 }
 
 // Validate vetoes every change.
 func (s *Storage) Validate(*fgraph.FunctionGraph) error {
-	if s.changed {
-		s.changed = false
+	if len(s.changed) > 0 {
 		return ErrPlanned
 	}
 	return nil
