@@ -200,6 +200,10 @@ func (c *NaturalGradientAffine) Read(r *kaldiio.Reader, typ string) error {
 		field(p, "<ActiveScalingCount>", (*parser).double)
 		field(p, "<MaxChangeScaleStats>", (*parser).double)
 	}
+	// Some old files close with a copy of the opening token.
+	if p.maybe("<" + typ + ">") {
+		return nil
+	}
 	return p.end()
 }
 

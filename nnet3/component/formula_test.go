@@ -26,6 +26,7 @@ func TestFormulas(t *testing.T) {
 		{"<FixedAffineComponent> <LinearParams> [ 1 2\n 3 4 ]\n<BiasParams> [ 10 20 ]\n</FixedAffineComponent>", []float32{1, -1}, []float32{9, 19}},
 		{"<AffineComponent> <LearningRate> 0.1 <LinearParams> [ 1 2 ]\n<BiasParams> [ 10 ]\n<IsGradient> F </AffineComponent>", []float32{3, 4}, []float32{21}},
 		{"<NaturalGradientAffineComponent> <LearningRate> 0.001 <LinearParams> [ 1 2 ]\n<BiasParams> [ 10 ]\n<RankIn> 20 <RankOut> 80 <UpdatePeriod> 4 <NumSamplesHistory> 2000 <Alpha> 4 <MaxChangePerSample> 0.075 <IsGradient> F <UpdateCount> 5 <ActiveScalingCount> 1 <MaxChangeScaleStats> 1 </NaturalGradientAffineComponent>", []float32{3, 4}, []float32{21}},
+		{"<NaturalGradientAffineComponent> <LearningRate> 0.001 <LinearParams> [ 1 2 ]\n<BiasParams> [ 10 ]\n<RankIn> 20 <RankOut> 80 <UpdatePeriod> 4 <NumSamplesHistory> 2000 <Alpha> 4 <NaturalGradientAffineComponent> ", []float32{3, 4}, []float32{21}},
 		{"<RepeatedAffineComponent> <LearningRate> 0.001 <NumRepeats> 2 <LinearParams> [ 1 2 ]\n<BiasParams> [ 10 ]\n</RepeatedAffineComponent>", []float32{1, 2, 3, 4}, []float32{15, 21}},
 		{"<BlockAffineComponent> <LearningRate> 0.001 <NumBlocks> 2 <LinearParams> [ 1 2\n 3 4 ]\n<BiasParams> [ 10 20 ]\n</BlockAffineComponent>", []float32{1, 2, 3, 4}, []float32{15, 45}},
 		{"<ConstantFunctionComponent> <LearningRateFactor> 2 <LearningRate> 0.001 <InputDim> 3 <Output> [ 7 8 ]\n<IsUpdatable> T <UseNaturalGradient> T </ConstantFunctionComponent>", []float32{1, 2, 3}, []float32{7, 8}},
