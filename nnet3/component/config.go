@@ -259,13 +259,13 @@ func (c *ConfigLine) Bool(key string, def bool) bool {
 	return def
 }
 
-// Ints returns a key's value, integers separated by commas, and whether the line has the key.
+// Ints returns a key's value, integers separated by commas or colons, and whether the line has the key.
 func (c *ConfigLine) Ints(key string) ([]int32, bool) {
 	s, ok := c.Value(key)
 	if !ok {
 		return nil, false
 	}
-	v, err := splitInts(s)
+	v, err := splitInts(strings.ReplaceAll(s, ":", ","))
 	if err != nil {
 		c.Fail("%s=%s is not a list of integers", key, clip(s))
 	}

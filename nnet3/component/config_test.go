@@ -48,11 +48,14 @@ func pairsOf(c *ConfigLine) []string {
 }
 
 func TestConfigValues(t *testing.T) {
-	c, err := ParseConfigLine("i=7 f=2.5 b=T list=1,-2,3 empty= text=x y bad=1.5x nan=nan unused=1")
+	c, err := ParseConfigLine("i=7 f=2.5 b=T list=1,-2,3 colons=4:-5 empty= text=x y bad=1.5x nan=nan unused=1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	list, _ := c.Ints("list")
+	if colons, ok := c.Ints("colons"); !ok || len(colons) != 2 || colons[0] != 4 || colons[1] != -5 {
+		t.Errorf("colons=4:-5 is read as %v", colons)
+	}
 	if c.Int("i", 0) != 7 || c.Float("f", 0) != 2.5 || !c.Bool("b", false) || len(list) != 3 || list[1] != -2 || c.Err() != nil {
 		t.Errorf("values are misread: %v", c.Err())
 	}
