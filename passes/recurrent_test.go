@@ -86,19 +86,38 @@ func TestSplitRecurrentAffine(t *testing.T) {
 	}
 }
 
-const cellConfig = `
+// recurrentCell is an affine and a cell, of a type and so many columns of input next to the state. Its output has two parts of four columns,
+// the second of which the affine sees again; the state is that part or the first one.
+const recurrentCell = `
 input-node name=input dim=6
-component name=w type=NaturalGradientAffineComponent input-dim=10 output-dim=16
+component name=w type=NaturalGradientAffineComponent input-dim=10 output-dim=%[2]d
 component-node name=w component=w input=Append(input, IfDefined(Offset(m, -1)))
-component name=cell type=LstmNonlinearityComponent cell-dim=4
-component-node name=cell component=cell input=Append(w, IfDefined(Offset(c, -1)))
+component name=cell type=%[1]sComponent cell-dim=4 %[4]s
+component-node name=cell component=cell input=Append(w, IfDefined(Offset(%[3]s, -1)))
 dim-range-node name=c input-node=cell dim=4 dim-offset=0
 dim-range-node name=m input-node=cell dim=4 dim-offset=4
 output-node name=output input=m`
 
 // TestConsolidateCells: the updates of an affine are collected; those of a cell, which come alongside its derivatives, are not.
 func TestConsolidateCells(t *testing.T) {
-	nn, err := nnet3.ParseConfig(strings.NewReader(cellConfig), "config", 1)
+	for _, c := range []struct {
+		typ     string
+		cols    int
+		state   string
+		options string
+	}{
+		{"LstmNonlinearity", 16, "c", ""},
+		{"GruNonlinearity", 12, "m", "recurrent-dim=4"},
+		{"OutputGruNonlinearity", 8, "m", ""},
+	} {
+		t.Run(c.typ, func(t *testing.T) {
+			consolidateCell(t, fmt.Sprintf(recurrentCell, c.typ, c.cols, c.state, c.options))
+		})
+	}
+}
+
+func consolidateCell(t *testing.T, config string) {
+	nn, err := nnet3.ParseConfig(strings.NewReader(config), "config", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +135,7 @@ func TestConsolidateCells(t *testing.T) {
 	for _, cmd := range got.Commands {
 		if cmd.Type.IsBackprop() {
 			name := nn.ComponentNames[0]
-			if strings.HasPrefix(got.Component(nn, cmd.Arg1).Type(), "Lstm") {
+			if strings.Contains(got.Component(nn, cmd.Arg1).Type(), "Nonlinearity") {
 				name = nn.ComponentNames[1]
 			}
 			counts[cmd.Type.String()+" "+name]++
@@ -125,4 +144,5 @@ func TestConsolidateCells(t *testing.T) {
 	if counts["Backprop w"] != 1 || counts["Backprop cell"] != frames || counts["BackpropNoModelUpdate cell"] != 0 {
 		t.Errorf("backward runs: %v", counts)
 	}
+	compareResults(t, "optimized", results(t, nn, got, req), results(t, nn, compiled, req), 1e-5)
 }

@@ -3,12 +3,13 @@ package kernel
 // Narrow products have sums in lanes: each is made of sumLanes chains, of every sumLanes-th product one, which at the end are added in
 // pairs, neighbours first. A tile that is a vector wide has hardly more accumulators than rows, fewer than what keeps the processor
 // busy, and most of their elements are padding; lanes fill the vectors along k instead. It is also the order in which
-// OpenBLAS, and so Kaldi, adds up such products when there are few rows.
+// OpenBLAS, and so Kaldi, adds up such products when there are few rows: between 16 columns, up to where lanes are faster, and 24 that
+// is the reason for them.
 //
 // As with chains, an element has the same bits whatever is computed with it, and with every instruction set. But its sum can't be
 // divided without a trace: terms that go on with each other's sums are chains.
 const (
-	narrowCols  = 16
+	narrowCols  = 24
 	narrowSteps = minLaneSteps
 	narrowSize  = 1 << 13 // W should stay in the first-level cache: every row of x passes by all of it
 

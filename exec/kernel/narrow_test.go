@@ -33,12 +33,12 @@ func TestDotLanes(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	r := newRand()
 	for _, set := range ownSets() {
-		for _, n := range []int{1, 3, 4, 15, 16, 17} {
+		for _, n := range []int{1, 3, 4, 15, 16, 23, 24, 25} {
 			for _, k := range []int{31, 32, 40, 64, 333, 9000} {
 				rows := min(150, 1+60000/k) // what is compared with is slow
 				x, w := random(r, rows, k, 3), random(r, n, k, 2)
 				p := newWeights(set, w, false)
-				if got := p.isNarrow(); got != (n <= 16 && k >= 32 && k < 600) {
+				if got := p.isNarrow(); got != (n <= 24 && k >= 32 && n*k <= 8192) {
 					t.Fatalf("%d columns, sums of %d: narrow is %t", n, k, got)
 				}
 				y := random(r, rows, n, 1)

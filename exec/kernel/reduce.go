@@ -34,7 +34,9 @@ func AddColSumsAndProducts(sum, product []float32, a, b Matrix) {
 	}
 }
 
-// AddColMoments adds the sums of the columns of m to sum and those of their squares to sumsq, in double precision.
+// AddColMoments adds the sums of the columns of m to sum and those of their squares to sumsq, in double precision. But the squares of
+// two rows, the first and the second, the third and the fourth, are added in single precision first, with one rounding: this is how
+// OpenBLAS, and so Kaldi, adds up the squares of a column.
 func AddColMoments(sum, sumsq []float64, m Matrix) {
 	if len(sum) != m.Cols || len(sumsq) != m.Cols {
 		panic(errShape)

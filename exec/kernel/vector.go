@@ -272,10 +272,11 @@ func (s kernelSet) dot(x, y []float32) float32 {
 	return total(&sums)
 }
 
-// momentRows is how many rows colMoments takes at a time: as many streams as a processor is sure to follow.
+// momentRows is how many rows colMoments takes at a time: as many streams as a processor is sure to follow. It is even, so that the
+// rows are always paired in the same way.
 const momentRows = 16
 
-// colMoments adds the sums of the columns of m to sum, and those of their squares to sumsq.
+// colMoments adds the sums of the columns of m to sum, and those of their squares to sumsq, two rows at a time.
 func (s kernelSet) colMoments(sum, sumsq []float64, m Matrix) {
 	n := s.blocks(m.Cols)
 	for i := 0; n > 0 && i < m.Rows; i += momentRows {
@@ -284,12 +285,17 @@ func (s kernelSet) colMoments(sum, sumsq []float64, m Matrix) {
 			colMomentsAVX2(&sum[j], &sumsq[j], &m.Data[i*m.Stride+j], uintptr(4*m.Stride), rows)
 		}
 	}
-	sum, sumsq = sum[:m.Cols], sumsq[:m.Cols]
-	for i := range m.Rows {
-		for j, x := range Row(m, i)[n*block:] {
-			v := float64(x)
-			sum[n*block+j] += v
-			sumsq[n*block+j] += v * v // a square of a float32 is exact
+	for j := n * block; j < m.Cols; j++ {
+		for i := 0; i < m.Rows; i += 2 {
+			x := m.Data[i*m.Stride+j]
+			sum[j] += float64(x)
+			squares := float32(x * x)
+			if i+1 < m.Rows {
+				y := m.Data[(i+1)*m.Stride+j]
+				sum[j] += float64(y)
+				squares = fma32(x, x, float32(y*y))
+			}
+			sumsq[j] += float64(squares)
 		}
 	}
 }

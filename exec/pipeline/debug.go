@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -26,8 +24,7 @@ const debugTolerance = 1e-3
 
 // compareValues runs both computations on the same random inputs and compares what comes out: outputs, derivatives of the inputs,
 // gradients. It finds out who is to blame for a difference. Computations that draw random numbers, and optimizers that
-// set derivatives to zero because they were asked to, are not compared, and of networks with cells that repair themselves the outputs
-// only: what the repair adds to derivatives depends on the number of backward runs, in Kaldi too.
+// set derivatives to zero because they were asked to, are not compared.
 func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 	if p.random() || passes.NeedsDebugInfo(opt) {
 		return nil
@@ -45,7 +42,7 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 		if err != nil {
 			return "", err
 		}
-		return got.differs(want, p.repairs()), nil
+		return got.differs(want), nil
 	}
 	what, err := compare(ctx, p.Optimized)
 	if err == nil && what == "" || ctx.Err() != nil {
@@ -87,20 +84,9 @@ func (p *Plan) random() bool {
 	return false
 }
 
-// repairs reports whether a backward part runs recurrent cells that repair themselves.
-func (p *Plan) repairs() bool {
-	return slices.ContainsFunc(p.Compiled.Commands, func(cmd computation.Command) bool {
-		return cmd.Type.IsBackprop() && strings.HasSuffix(p.Compiled.Component(p.Net, cmd.Arg1).Type(), "NonlinearityComponent")
-	})
-}
-
 // differs says where r differs from what is wanted, "" if nowhere.
-func (r *Results) differs(want *Results, outputsOnly bool) string {
-	both := [][2][]Named{{r.Outputs, want.Outputs}, {r.InputDerivs, want.InputDerivs}}
-	if outputsOnly {
-		both = both[:1]
-	}
-	for _, lists := range both {
+func (r *Results) differs(want *Results) string {
+	for _, lists := range [][2][]Named{{r.Outputs, want.Outputs}, {r.InputDerivs, want.InputDerivs}} {
 		for i, w := range lists[1] {
 			var d distance
 			for k := range w.Matrix.Rows {
@@ -111,7 +97,7 @@ func (r *Results) differs(want *Results, outputsOnly bool) string {
 			}
 		}
 	}
-	if want.Gradient == nil || outputsOnly {
+	if want.Gradient == nil {
 		return ""
 	}
 	for i, c := range want.Gradient.Components {

@@ -186,7 +186,7 @@ func (c *BatchNorm) spread(w *Workspace, v []float32) []float32 {
 }
 
 // fold adds up the blocks of a vector in the first one, which it returns.
-func fold[T float32 | float64](v []T, blockDim int) []T {
+func fold(v []float32, blockDim int) []float32 {
 	sum := v[:blockDim]
 	for b := blockDim; b < len(v); b += blockDim {
 		for j := range sum {
@@ -196,19 +196,34 @@ func fold[T float32 | float64](v []T, blockDim int) []T {
 	return sum
 }
 
+// blocks shows m with n columns, each block of n in a row of its own. Where there is a gap between the rows of m, it is a copy.
+func blocks(w *Workspace, m kernel.Matrix, n int) kernel.Matrix {
+	if n == m.Cols {
+		return m
+	}
+	if m.Stride != m.Cols {
+		dense := w.Matrix(m.Rows, m.Cols)
+		kernel.Copy(dense, m)
+		m = dense
+	}
+	return kernel.Matrix{Data: m.Data, Rows: m.Rows * (m.Cols / n), Cols: n, Stride: n}
+}
+
 // fewFrames is up to how many rows Kaldi sums one by one; more it leaves to a product with a vector of ones.
 const fewFrames = 64
 
 // moments measures a minibatch and fills in its memo. As in derive, the precision of the steps is Kaldi's: where the mean is
 // much larger than the deviation, as it often is for few rows, the variance depends on it.
 func (c *BatchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
+	mark := w.Mark()
+	defer w.Release(mark)
 	n := c.blockDim
+	in = blocks(w, in, n)
 	mean, variance, scale := kernel.Row(memo, memoMean), kernel.Row(memo, memoVariance), kernel.Row(memo, memoScale)
-	doubles := w.zeroDoubles(2 * c.dim)
-	sum, sumsq := doubles[:c.dim], doubles[c.dim:]
+	doubles := w.zeroDoubles(2 * n)
+	sum, sumsq := doubles[:n], doubles[n:]
 	kernel.AddColMoments(sum, sumsq, in)
-	sum, sumsq = fold(sum, n), fold(sumsq, n)
-	rows := c.rows(in.Rows)
+	rows := float64(max(in.Rows, 1))
 	perRow := float32(1 / rows)
 	for j, s := range sum {
 		mean[j] = float32(s / rows)
@@ -216,9 +231,7 @@ func (c *BatchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
 	if rows <= fewFrames {
 		clear(mean)
 		for i := range in.Rows {
-			for b := 0; b < c.dim; b += n {
-				kernel.AddVecFMA(mean, perRow, kernel.Row(in, i)[b:b+n])
-			}
+			kernel.AddVecFMA(mean, perRow, kernel.Row(in, i))
 		}
 	}
 	perSquare := 1 / (c.targetRMS * c.targetRMS)

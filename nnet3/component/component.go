@@ -98,8 +98,9 @@ type BackwardIdentity interface {
 	IsIdentityBackward() bool
 }
 
-// UpdatesAlongside is a component whose Backprop finds the gradient of the parameters on the way to the derivative of the input, so
-// that one costs about as much as both.
+// UpdatesAlongside is a component whose update can't be had apart from the derivative of the input: because Backprop finds the gradient
+// of the parameters on the way to it, so that one costs about as much as both, or because units that an update finds in need of repair
+// have another derivative.
 type UpdatesAlongside interface {
 	UpdatesAlongside()
 }

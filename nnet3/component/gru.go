@@ -148,6 +148,9 @@ func (c *GruNonlinearity) Properties() Properties {
 	return Simple | Updatable | BackpropAdds | BackpropNeedsInput | BackpropNeedsOutput
 }
 
+// UpdatesAlongside says that an update looks for units to repair.
+func (c *GruNonlinearity) UpdatesAlongside() {}
+
 // Params returns W.
 func (c *GruNonlinearity) Params() []Param { return []Param{{"w_h", c.w.m}} }
 

@@ -38,6 +38,9 @@ func (c *OutputGruNonlinearity) Properties() Properties {
 	return Simple | Updatable | BackpropAdds | BackpropNeedsInput | BackpropNeedsOutput
 }
 
+// UpdatesAlongside says that an update looks for units to repair.
+func (c *OutputGruNonlinearity) UpdatesAlongside() {}
+
 // Params returns w.
 func (c *OutputGruNonlinearity) Params() []Param { return []Param{vectorParam("w_h", c.w)} }
 

@@ -154,7 +154,7 @@ func (c *StatisticsPooling) Propagate(w *Workspace, pre Precomputed, in, out ker
 		}
 		if c.outputStddevs {
 			for j, mean := range y[:half] {
-				variance := max(y[half+j]-mean*mean, c.varianceFloor)
+				variance := max(y[half+j]-float32(mean*mean), c.varianceFloor)
 				y[half+j] = float32(math.Sqrt(float64(variance)))
 			}
 		}
@@ -162,7 +162,8 @@ func (c *StatisticsPooling) Propagate(w *Workspace, pre Precomputed, in, out ker
 	return nil, nil
 }
 
-// Backprop takes the derivatives back to the sums. The count gets none, and the floor of the variance is ignored.
+// Backprop takes the derivatives back to the sums. The count gets none, and the floor of the variance is ignored. Where a window
+// hardly varies, its derivatives are large and nearly cancel in the frames, so the steps are those of Kaldi, one by one.
 func (c *StatisticsPooling) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
@@ -183,8 +184,8 @@ func (c *StatisticsPooling) Backprop(w *Workspace, pre Precomputed, inValue, out
 		if c.outputStddevs {
 			y := kernel.Row(outValue, i)[c.logCounts:]
 			for j := range half {
-				d[half+j] *= 0.5 / y[half+j]
-				d[j] -= 2 * y[j] * d[half+j]
+				d[half+j] = d[half+j] / y[half+j] * 0.5
+				d[j] -= float32(2 * y[j] * d[half+j])
 			}
 		}
 		var count float32
@@ -195,8 +196,9 @@ func (c *StatisticsPooling) Backprop(w *Workspace, pre Precomputed, inValue, out
 				count += kernel.Row(inValue, int(r))[0]
 			}
 		}
+		scaleVec(1/count, d)
 		for _, r := range s.set(i) {
-			kernel.AddVec(kernel.Row(inDeriv, int(r))[1:], 1/count, d)
+			kernel.AddVec(kernel.Row(inDeriv, int(r))[1:], 1, d)
 		}
 	}
 	return nil

@@ -110,8 +110,7 @@ func (n *network) gates(input string, width, truncated, t int, before, now strin
 }
 
 // fastLstm is one or two layers of LSTM whose gates are one affine and one nonlinearity, one behind the other or in both
-// directions. Self-repair is left out here and in gru: where the updates of a parameter are consolidated, as Kaldi does it, the runs that
-// hand derivatives back in time update nothing, and repair nothing either.
+// directions.
 func (n *network) fastLstm() {
 	d, dim := n.splice(n.input("input", n.width()), 3)
 	x := n.affine(d, dim, n.between(2, 16))
@@ -132,7 +131,7 @@ func (n *network) fastLstmLayer(p, x string, t int) string {
 	cell, recurrent, rest := n.between(1, 10), n.between(1, 6), n.between(0, 6)
 	n.component(p+"_W", "NaturalGradientAffine", "input-dim=%d output-dim=%d", n.dim[x]+recurrent, 4*cell)
 	n.at(p+"_W", p+"_W", fmt.Sprintf("Append(%s, %s)", x, past(p+"_r", t)), 4*cell)
-	n.component(p+"_lstm", "LstmNonlinearity", "cell-dim=%d self-repair-scale=0", cell)
+	n.component(p+"_lstm", "LstmNonlinearity", "cell-dim=%d", cell)
 	n.at(p+"_lstm", p+"_lstm", fmt.Sprintf("Append(%s_W, %s)", p, past(p+"_c", t)), 2*cell)
 	n.part(p+"_c_pre", p+"_lstm", 0, cell)
 	n.part(p+"_m", p+"_lstm", cell, cell)
@@ -166,7 +165,7 @@ func (n *network) gru() {
 	y := "c"
 	if projected {
 		gate("r", recurrent)
-		n.component("gru", "GruNonlinearity", "cell-dim=%d recurrent-dim=%d self-repair-scale=0", cell, recurrent)
+		n.component("gru", "GruNonlinearity", "cell-dim=%d recurrent-dim=%d", cell, recurrent)
 		state := past("c", t)
 		if recurrent < cell { // otherwise the nonlinearity takes the cell for what goes round
 			state += ", " + past("s", t)
@@ -175,7 +174,7 @@ func (n *network) gru() {
 		n.part("c", "gru", cell, cell)
 	} else {
 		gate("o", cell)
-		n.component("gru", "OutputGruNonlinearity", "cell-dim=%d self-repair-scale=0", cell)
+		n.component("gru", "OutputGruNonlinearity", "cell-dim=%d", cell)
 		n.at("gru", "gru", fmt.Sprintf("Append(z, hpart, %s)", past("c", t)), 2*cell)
 		n.part("c", "gru", cell, cell)
 		n.component("co", "ElementwiseProduct", "input-dim=%d output-dim=%d", 2*cell, cell)

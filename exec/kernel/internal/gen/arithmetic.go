@@ -107,8 +107,8 @@ func (g *vectors) doubles(name string, square bool) {
 	g.p("RET")
 }
 
-// colMoments writes the function that adds the elements of some rows of 16 columns to sum, and their squares to sumsq, in double
-// precision. The sums stay in registers meanwhile.
+// colMoments writes the function that adds the elements of some rows of 16 columns to sum, in double precision, and their squares to
+// sumsq: those of two rows are added in single precision first. The sums stay in registers meanwhile.
 func (g *vectors) colMoments() {
 	g.line("\n// func colMoments%s(sum, sumsq *float64, x *float32, stride uintptr, rows int)\nTEXT ·colMoments%[1]s(SB), NOSPLIT, $0-40\n", g.suffix)
 	g.p("MOVQ sum+0(FP), DI")
@@ -120,22 +120,56 @@ func (g *vectors) colMoments() {
 		g.p("VMOVUPD %d(DI), Y%d", 32*i, 4+i)
 		g.p("VMOVUPD %d(SI), Y%d", 32*i, 8+i)
 	}
+	g.p("SUBQ $2, CX")
+	g.p("JL   last")
 	g.label("next")
+	g.p("LEAQ (DX)(R8*1), BX")
 	for i := range block / 4 {
-		g.p("VCVTPS2PD %d(DX), Y%d", 16*i, i)
-		g.p("VADDPD Y%d, Y%d, Y%[2]d", i, 4+i)
-		g.p("VMULPD Y%d, Y%[1]d, Y%[1]d", i)
-		g.p("VADDPD Y%d, Y%d, Y%[2]d", i, 8+i)
+		g.p("VCVTPS2PD %d(DX), Y12", 16*i)
+		g.p("VADDPD Y12, Y%d, Y%[1]d", 4+i)
+		g.p("VCVTPS2PD %d(BX), Y12", 16*i)
+		g.p("VADDPD Y12, Y%d, Y%[1]d", 4+i)
 	}
-	g.p("ADDQ R8, DX")
-	g.p("DECQ CX")
-	g.p("JNZ  next")
+	for i := range block / 8 {
+		g.p("VMOVUPS %d(DX), Y12", 32*i)
+		g.p("VMOVUPS %d(BX), Y%d", 32*i, i)
+		g.p("VMULPS Y%d, Y%[1]d, Y%[1]d", i)
+		g.p("VFMADD231PS Y12, Y12, Y%d", i)
+	}
+	g.addSquares()
+	g.p("LEAQ (BX)(R8*1), DX")
+	g.p("SUBQ $2, CX")
+	g.p("JGE  next")
+	g.label("last")
+	g.p("ADDQ $2, CX")
+	g.p("JZ   done")
+	for i := range block / 4 {
+		g.p("VCVTPS2PD %d(DX), Y12", 16*i)
+		g.p("VADDPD Y12, Y%d, Y%[1]d", 4+i)
+	}
+	for i := range block / 8 {
+		g.p("VMOVUPS %d(DX), Y%d", 32*i, i)
+		g.p("VMULPS Y%d, Y%[1]d, Y%[1]d", i)
+	}
+	g.addSquares()
+	g.label("done")
 	for i := range block / 4 {
 		g.p("VMOVUPD Y%d, %d(DI)", 4+i, 32*i)
 		g.p("VMOVUPD Y%d, %d(SI)", 8+i, 32*i)
 	}
 	g.p("VZEROUPPER")
 	g.p("RET")
+}
+
+// addSquares adds what Y0 and Y1 hold to the sums of squares of colMoments.
+func (g *vectors) addSquares() {
+	for i := range block / 8 {
+		g.p("VCVTPS2PD X%d, Y12", i)
+		g.p("VEXTRACTF128 $1, Y%d, X13", i)
+		g.p("VCVTPS2PD X13, Y13")
+		g.p("VADDPD Y12, Y%d, Y%[1]d", 8+2*i)
+		g.p("VADDPD Y13, Y%d, Y%[1]d", 9+2*i)
+	}
 }
 
 // signs writes the functions that keep one bit an element: which ones are positive.
