@@ -96,7 +96,7 @@ func TestArithmetic(t *testing.T) {
 		AddColSums(sum, 3, d)
 		AddColProducts(product, 1, d, a)
 		doubleSum, squares := make([]float64, s.cols), make([]float64, s.cols)
-		AddColMoments(doubleSum, squares, d)
+		AddColMoments(doubleSum, squares, d, d)
 		var wantSum, wantProduct, dot float64
 		for j := range s.cols {
 			wantSum, wantProduct = 0, 0

@@ -3,21 +3,25 @@ package kernel
 // Narrow products have sums in lanes: each is made of sumLanes chains, of every sumLanes-th product one, which at the end are added in
 // pairs, neighbours first. A tile that is a vector wide has hardly more accumulators than rows, fewer than what keeps the processor
 // busy, and most of their elements are padding; lanes fill the vectors along k instead. It is also the order in which
-// OpenBLAS, and so Kaldi, adds up such products when there are few rows: between 16 columns, up to where lanes are faster, and 24 that
-// is the reason for them.
+// OpenBLAS, and so Kaldi, adds up such products when there are few rows. Up to 16 columns lanes are faster; between those and 24 they are
+// not, and the limits are where reference computations of Kaldi, of several hundred frames at most, have lanes too.
 //
 // As with chains, an element has the same bits whatever is computed with it, and with every instruction set. But its sum can't be
 // divided without a trace: terms that go on with each other's sums are chains.
 const (
-	narrowCols  = 24
+	narrowCols  = 20
+	mediumCols  = 24
 	narrowSteps = minLaneSteps
+	mediumSteps = 80 // as many steps and more are too many for mediumCols
 	narrowSize  = 1 << 13 // W should stay in the first-level cache: every row of x passes by all of it
 
 	narrowGroup = 4 // columns that are computed at a time
 )
 
 // IsNarrow reports whether a product of n columns, with sums of length k, is narrow. It has nothing to do with the number of rows.
-func IsNarrow(n, k int) bool { return n <= narrowCols && k >= narrowSteps && n*k <= narrowSize }
+func IsNarrow(n, k int) bool {
+	return (n <= narrowCols || n <= mediumCols && k < mediumSteps) && k >= narrowSteps && n*k <= narrowSize
+}
 
 // isNarrow reports whether p has the form for narrow products. Those of a backward pass do without.
 func (p *Weights) isNarrow() bool {

@@ -46,7 +46,8 @@ func Standardize(y, x Matrix, mean, scale []float32) {
 	}
 }
 
-// StandardizeDeriv sets dx to scale·(dy - mean) + slope·y, with an element of mean, scale and slope for each column.
+// StandardizeDeriv sets dx to scale·(dy - mean) + slope·y, with an element of mean, scale and slope for each column. The last step has
+// one rounding.
 func StandardizeDeriv(dx, dy, y Matrix, mean, scale, slope []float32) {
 	sameShape(dx, dy)
 	sameShape(dx, y)

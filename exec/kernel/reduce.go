@@ -22,27 +22,17 @@ func AddColProducts(dst []float32, alpha float32, a, b Matrix) {
 	}
 }
 
-// AddColSumsAndProducts adds the sum of the rows of a to sum, and that of the element-wise product of a and b to product.
-func AddColSumsAndProducts(sum, product []float32, a, b Matrix) {
-	sameShape(a, b)
-	if len(sum) != a.Cols || len(product) != a.Cols {
+// AddColMoments adds the sums of the columns of x to sum and those of x∘y to product, in double precision. But the products of two
+// rows, the first and the second, the third and the fourth, are added in single precision first, with one rounding: this is how
+// OpenBLAS, and so Kaldi, adds up products of columns. x and y may be the same.
+func AddColMoments(sum, product []float64, x, y Matrix) {
+	sameShape(x, y)
+	if len(sum) != x.Cols || len(product) != x.Cols {
 		panic(errShape)
 	}
-	for i := range a.Rows {
-		bestSet.add(sum, Row(a, i))
-		bestSet.addMul(product, Row(a, i), Row(b, i))
-	}
-}
-
-// AddColMoments adds the sums of the columns of m to sum and those of their squares to sumsq, in double precision. But the squares of
-// two rows, the first and the second, the third and the fourth, are added in single precision first, with one rounding: this is how
-// OpenBLAS, and so Kaldi, adds up the squares of a column.
-func AddColMoments(sum, sumsq []float64, m Matrix) {
-	if len(sum) != m.Cols || len(sumsq) != m.Cols {
-		panic(errShape)
-	}
-	checkData(m)
-	bestSet.colMoments(sum, sumsq, m)
+	checkData(x)
+	checkData(y)
+	bestSet.colMoments(sum, product, x, y)
 }
 
 // AddColSquares adds the sums of the squares of the columns of m to sumsq, in double precision.

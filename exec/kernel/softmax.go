@@ -32,23 +32,57 @@ func SoftmaxDeriv(dx, y, dy Matrix) {
 	}
 }
 
-// LogSoftmax sets each row of dst to the row of src minus the logarithm of the sum of its exponentials.
+// fewClasses is up to how many columns exponentials are added up one after the other, each rounded correctly or nearly so, as Kaldi
+// does: sums of few terms are no work, and to the last bit what they were there.
+const fewClasses = 128
+
+// LogSoftmax sets each row of dst to the row of src minus its largest element, minus the logarithm of the sum of the exponentials of
+// that.
 func LogSoftmax(dst, src Matrix) {
 	sameShape(dst, src)
 	for i := range dst.Rows {
 		d, s := Row(dst, i), Row(src, i)
 		m := bestSet.max(s)
-		shift := m + float32(math.Log(bestSet.expSum(s, m)))
-		bestSet.addNumber(d, s, -shift)
+		var sum float64
+		if len(s) <= fewClasses {
+			sum = expSumInOrder(s, m)
+		} else {
+			sum = bestSet.expSum(s, m)
+		}
+		bestSet.addNumber(d, s, -m)
+		bestSet.addNumber(d, d, -float32(math.Log(sum)))
 	}
 }
+
+// expSumInOrder is the sum of exp(x-shift) in single precision.
+func expSumInOrder(x []float32, shift float32) float64 {
+	sum := float32(0)
+	for _, v := range x {
+		sum += roundedExp(v - shift)
+	}
+	return float64(sum)
+}
+
+// roundedExp is e**x rounded to single precision.
+func roundedExp(x float32) float32 { return float32(math.Exp(float64(x))) }
 
 // LogSoftmaxDeriv sets dx to dy - exp(y)·Σdy row by row, where y is the logarithm of the softmax.
 func LogSoftmaxDeriv(dx, y, dy Matrix) {
 	sameShape(dx, y)
 	sameShape(dx, dy)
 	for i := range dx.Rows {
-		g := Row(dy, i)
-		bestSet.logSoftmaxDeriv(Row(dx, i), Row(y, i), g, Sum(g))
+		d, v, g := Row(dx, i), Row(y, i), Row(dy, i)
+		if len(g) > fewClasses {
+			bestSet.logSoftmaxDeriv(d, v, g, Sum(g))
+			continue
+		}
+		sum := 0.0
+		for _, x := range g {
+			sum += float64(x)
+		}
+		v, g = v[:len(d)], g[:len(d)]
+		for j := range d {
+			d[j] = g[j] - float32(roundedExp(v[j])*float32(sum))
+		}
 	}
 }

@@ -153,7 +153,7 @@ func (s kernelSet) subMul(dst, x, y, z []float32) {
 	}
 }
 
-// centreDeriv sets dst to scale·(dy - mean) + slope·y.
+// centreDeriv sets dst to scale·(dy - mean) + slope·y, the last step with one rounding.
 func (s kernelSet) centreDeriv(dst, dy, y, mean, scale, slope []float32) {
 	k := len(dy)
 	dst, y, mean, scale, slope = dst[:k], y[:k], mean[:k], scale[:k], slope[:k]
@@ -162,7 +162,7 @@ func (s kernelSet) centreDeriv(dst, dy, y, mean, scale, slope []float32) {
 		centreDerivAVX2(&dst[0], &dy[0], &y[0], &mean[0], &scale[0], &slope[0], n)
 	}
 	for j := n * block; j < k; j++ {
-		dst[j] = float32((dy[j]-mean[j])*scale[j]) + float32(y[j]*slope[j])
+		dst[j] = fma32(y[j], slope[j], float32((dy[j]-mean[j])*scale[j]))
 	}
 }
 
@@ -276,26 +276,26 @@ func (s kernelSet) dot(x, y []float32) float32 {
 // rows are always paired in the same way.
 const momentRows = 16
 
-// colMoments adds the sums of the columns of m to sum, and those of their squares to sumsq, two rows at a time.
-func (s kernelSet) colMoments(sum, sumsq []float64, m Matrix) {
-	n := s.blocks(m.Cols)
-	for i := 0; n > 0 && i < m.Rows; i += momentRows {
-		rows := min(momentRows, m.Rows-i)
+// colMoments adds the sums of the columns of x to sum, and those of x∘y to product, two rows at a time.
+func (s kernelSet) colMoments(sum, product []float64, x, y Matrix) {
+	n := s.blocks(x.Cols)
+	for i := 0; n > 0 && i < x.Rows; i += momentRows {
+		rows := min(momentRows, x.Rows-i)
 		for j := 0; j < n*block; j += block {
-			colMomentsAVX2(&sum[j], &sumsq[j], &m.Data[i*m.Stride+j], uintptr(4*m.Stride), rows)
+			colMomentsAVX2(&sum[j], &product[j], &x.Data[i*x.Stride+j], &y.Data[i*y.Stride+j], uintptr(4*x.Stride), uintptr(4*y.Stride), rows)
 		}
 	}
-	for j := n * block; j < m.Cols; j++ {
-		for i := 0; i < m.Rows; i += 2 {
-			x := m.Data[i*m.Stride+j]
-			sum[j] += float64(x)
-			squares := float32(x * x)
-			if i+1 < m.Rows {
-				y := m.Data[(i+1)*m.Stride+j]
-				sum[j] += float64(y)
-				squares = fma32(x, x, float32(y*y))
+	for j := n * block; j < x.Cols; j++ {
+		for i := 0; i < x.Rows; i += 2 {
+			a, b := x.Data[i*x.Stride+j], y.Data[i*y.Stride+j]
+			sum[j] += float64(a)
+			products := float32(a * b)
+			if i+1 < x.Rows {
+				c, d := x.Data[(i+1)*x.Stride+j], y.Data[(i+1)*y.Stride+j]
+				sum[j] += float64(c)
+				products = fma32(a, b, float32(c*d))
 			}
-			sumsq[j] += float64(squares)
+			product[j] += float64(products)
 		}
 	}
 }

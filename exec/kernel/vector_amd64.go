@@ -72,7 +72,7 @@ func sigmoidDerivAVX2(dst, y, dy *float32, blocks int)
 func tanhDerivAVX2(dst, y, dy *float32, blocks int)
 
 //go:noescape
-func colMomentsAVX2(sum, sumsq *float64, x *float32, stride uintptr, rows int)
+func colMomentsAVX2(sum, product *float64, x, y *float32, strideX, strideY uintptr, rows int)
 
 //go:noescape
 func sumsAVX2(sum *float64, x *float32, blocks int)

@@ -50,7 +50,9 @@ func sigmoidDerivAVX2(dst, y, dy *float32, blocks int) { panic(errNoAssembly) }
 
 func tanhDerivAVX2(dst, y, dy *float32, blocks int) { panic(errNoAssembly) }
 
-func colMomentsAVX2(sum, sumsq *float64, x *float32, stride uintptr, rows int) { panic(errNoAssembly) }
+func colMomentsAVX2(sum, product *float64, x, y *float32, strideX, strideY uintptr, rows int) {
+	panic(errNoAssembly)
+}
 
 func sumsAVX2(sum *float64, x *float32, blocks int) { panic(errNoAssembly) }
 

@@ -38,12 +38,15 @@ var vectorFuncs = []struct {
 	{"fma", func(s kernelSet, dst, x, y, z []float32) { s.fma(dst, x, 0.66) }},
 	{"colMoments", func(s kernelSet, dst, x, y, z []float32) {
 		sum, sumsq := make([]float64, len(x)), make([]float64, len(x))
-		m := New(momentRows+3, len(x))
-		for i := range m.Rows {
-			copy(Row(m, i), [][]float32{x, y, z}[i%3])
+		a, b := New(momentRows+3, len(x)), New(momentRows+3, len(x)+1)
+		b.Cols--
+		for i := range a.Rows {
+			copy(Row(a, i), [][]float32{x, y, z}[i%3])
+			copy(Row(b, i), [][]float32{y, z, x}[i%3])
 		}
 		for range 2 {
-			s.colMoments(sum, sumsq, m)
+			s.colMoments(sum, sumsq, a, b)
+			s.colMoments(sum, sumsq, Rows(a, 0, 4), Rows(a, 0, 4))
 		}
 		for i := range dst {
 			dst[i] = float32(sum[i] - sumsq[i]/3)

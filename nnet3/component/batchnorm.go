@@ -185,17 +185,6 @@ func (c *BatchNorm) spread(w *Workspace, v []float32) []float32 {
 	return all
 }
 
-// fold adds up the blocks of a vector in the first one, which it returns.
-func fold(v []float32, blockDim int) []float32 {
-	sum := v[:blockDim]
-	for b := blockDim; b < len(v); b += blockDim {
-		for j := range sum {
-			sum[j] += v[b+j]
-		}
-	}
-	return sum
-}
-
 // blocks shows m with n columns, each block of n in a row of its own. Where there is a gap between the rows of m, it is a copy.
 func blocks(w *Workspace, m kernel.Matrix, n int) kernel.Matrix {
 	if n == m.Cols {
@@ -217,24 +206,9 @@ const fewFrames = 64
 func (c *BatchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
 	mark := w.Mark()
 	defer w.Release(mark)
-	n := c.blockDim
-	in = blocks(w, in, n)
 	mean, variance, scale := kernel.Row(memo, memoMean), kernel.Row(memo, memoVariance), kernel.Row(memo, memoScale)
-	doubles := w.zeroDoubles(2 * n)
-	sum, sumsq := doubles[:n], doubles[n:]
-	kernel.AddColMoments(sum, sumsq, in)
-	rows := float64(max(in.Rows, 1))
-	perRow := float32(1 / rows)
-	for j, s := range sum {
-		mean[j] = float32(s / rows)
-	}
-	if rows <= fewFrames {
-		clear(mean)
-		for i := range in.Rows {
-			kernel.AddVecFMA(mean, perRow, kernel.Row(in, i))
-		}
-	}
-	perSquare := 1 / (c.targetRMS * c.targetRMS)
+	sumsq := c.means(w, mean, in, in)
+	perRow, perSquare := float32(1/c.rows(in.Rows)), 1/(c.targetRMS*c.targetRMS)
 	for j, s := range sumsq {
 		uncentered := perRow * float32(s)
 		variance[j] = max(uncentered-float32(mean[j]*mean[j]), 0)
@@ -242,6 +216,32 @@ func (c *BatchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
 		scaled := max(float32(perSquare*uncentered)-square, 0) + float32(perSquare*c.epsilon)
 		scale[j] = float32(1 / math.Sqrt(float64(scaled)))
 	}
+}
+
+// means sets mean to the means of the columns of x, and returns the sums of x∘y.
+func (c *BatchNorm) means(w *Workspace, mean []float32, x, y kernel.Matrix) (products []float64) {
+	n := c.blockDim
+	same := kernel.Same(x, y)
+	x = blocks(w, x, n)
+	if same {
+		y = x
+	} else {
+		y = blocks(w, y, n)
+	}
+	doubles := w.zeroDoubles(2 * n)
+	sums, products := doubles[:n], doubles[n:]
+	kernel.AddColMoments(sums, products, x, y)
+	rows := float64(max(x.Rows, 1))
+	for j, s := range sums {
+		mean[j] = float32(s / rows)
+	}
+	if x.Rows <= fewFrames {
+		clear(mean)
+		for i := range x.Rows {
+			kernel.AddVecFMA(mean, float32(1/rows), kernel.Row(x, i))
+		}
+	}
+	return products
 }
 
 // rows is the number of values that a mean is taken over, at least 1.
@@ -264,15 +264,12 @@ func (c *BatchNorm) Backprop(w *Workspace, pre Precomputed, inValue, outValue, o
 	}
 	mark := w.Mark()
 	defer w.Release(mark)
-	sums := w.ZeroMatrix(2, c.dim)
-	kernel.AddColSumsAndProducts(kernel.Row(sums, 0), kernel.Row(sums, 1), outDeriv, outValue)
-	scale, dySum, dot := kernel.Row(m.Matrix, memoScale), fold(kernel.Row(sums, 0), c.blockDim), fold(kernel.Row(sums, 1), c.blockDim)
-	count := float32(c.rows(outDeriv.Rows))
-	for j, s := range scale {
-		dySum[j] /= count
-		dot[j] *= -s / (count * c.targetRMS * c.targetRMS)
+	mean, slope, scale := w.Vector(c.blockDim), w.Vector(c.blockDim), kernel.Row(m.Matrix, memoScale)
+	perSquare := float32(-1 / (c.rows(outDeriv.Rows) * float64(c.targetRMS*c.targetRMS)))
+	for j, dot := range c.means(w, mean, outDeriv, outValue) {
+		slope[j] = float32(perSquare*float32(dot)) * scale[j]
 	}
-	kernel.StandardizeDeriv(inDeriv, outDeriv, outValue, c.spread(w, dySum), c.spread(w, scale), c.spread(w, dot))
+	kernel.StandardizeDeriv(inDeriv, outDeriv, outValue, c.spread(w, mean), c.spread(w, scale), c.spread(w, slope))
 	w.free(m)
 	return nil
 }

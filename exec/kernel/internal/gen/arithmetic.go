@@ -27,7 +27,7 @@ func (g *vectors) arithmetic() {
 		{"subMul", "dst x y z", "", "", []string{"VMOVUPS x, Y0", "VSUBPS y, Y0, Y0", "VMULPS z, Y0, Y0"}},
 		{"centreDeriv", "dst dy y mean scale slope", "", "", []string{
 			"VMOVUPS dy, Y0", "VSUBPS mean, Y0, Y0", "VMULPS scale, Y0, Y0",
-			"VMOVUPS y, Y1", "VMULPS slope, Y1, Y1", "VADDPS Y1, Y0, Y0",
+			"VMOVUPS y, Y1", "VFMADD231PS slope, Y1, Y0",
 		}},
 		{"relu", "dst x", "", zero, []string{"VMAXPS x, Y13, Y0"}},
 		{"reluDeriv", "dst y dy", "", zero, []string{"VCMPPS $0x11, y, Y13, Y0", "VANDPS dy, Y0, Y0"}}, // where 0 < y
@@ -107,15 +107,17 @@ func (g *vectors) doubles(name string, square bool) {
 	g.p("RET")
 }
 
-// colMoments writes the function that adds the elements of some rows of 16 columns to sum, in double precision, and their squares to
-// sumsq: those of two rows are added in single precision first. The sums stay in registers meanwhile.
+// colMoments writes the function that adds the elements of some rows of 16 columns of x to sum, in double precision, and their products
+// with those of y to product: those of two rows are added in single precision first. The sums stay in registers meanwhile.
 func (g *vectors) colMoments() {
-	g.line("\n// func colMoments%s(sum, sumsq *float64, x *float32, stride uintptr, rows int)\nTEXT ·colMoments%[1]s(SB), NOSPLIT, $0-40\n", g.suffix)
+	g.line("\n// func colMoments%s(sum, product *float64, x, y *float32, strideX, strideY uintptr, rows int)\nTEXT ·colMoments%[1]s(SB), NOSPLIT, $0-56\n", g.suffix)
 	g.p("MOVQ sum+0(FP), DI")
-	g.p("MOVQ sumsq+8(FP), SI")
+	g.p("MOVQ product+8(FP), SI")
 	g.p("MOVQ x+16(FP), DX")
-	g.p("MOVQ stride+24(FP), R8")
-	g.p("MOVQ rows+32(FP), CX")
+	g.p("MOVQ y+24(FP), R9")
+	g.p("MOVQ strideX+32(FP), R8")
+	g.p("MOVQ strideY+40(FP), R10")
+	g.p("MOVQ rows+48(FP), CX")
 	for i := range block / 4 {
 		g.p("VMOVUPD %d(DI), Y%d", 32*i, 4+i)
 		g.p("VMOVUPD %d(SI), Y%d", 32*i, 8+i)
@@ -123,35 +125,33 @@ func (g *vectors) colMoments() {
 	g.p("SUBQ $2, CX")
 	g.p("JL   last")
 	g.label("next")
-	g.p("LEAQ (DX)(R8*1), BX")
-	for i := range block / 4 {
-		g.p("VCVTPS2PD %d(DX), Y12", 16*i)
-		g.p("VADDPD Y12, Y%d, Y%[1]d", 4+i)
-		g.p("VCVTPS2PD %d(BX), Y12", 16*i)
-		g.p("VADDPD Y12, Y%d, Y%[1]d", 4+i)
+	g.addElements("DX")
+	for i := range block / 8 {
+		g.p("VMOVUPS %d(DX), Y%d", 32*i, i)
+		g.p("VMOVUPS %d(R9), Y%d", 32*i, 2+i)
 	}
+	g.p("ADDQ R8, DX")
+	g.p("ADDQ R10, R9")
+	g.addElements("DX")
 	for i := range block / 8 {
 		g.p("VMOVUPS %d(DX), Y12", 32*i)
-		g.p("VMOVUPS %d(BX), Y%d", 32*i, i)
-		g.p("VMULPS Y%d, Y%[1]d, Y%[1]d", i)
-		g.p("VFMADD231PS Y12, Y12, Y%d", i)
+		g.p("VMULPS %d(R9), Y12, Y12", 32*i)
+		g.p("VFMADD213PS Y12, Y%d, Y%d", 2+i, i)
 	}
-	g.addSquares()
-	g.p("LEAQ (BX)(R8*1), DX")
+	g.addProducts()
+	g.p("ADDQ R8, DX")
+	g.p("ADDQ R10, R9")
 	g.p("SUBQ $2, CX")
 	g.p("JGE  next")
 	g.label("last")
 	g.p("ADDQ $2, CX")
 	g.p("JZ   done")
-	for i := range block / 4 {
-		g.p("VCVTPS2PD %d(DX), Y12", 16*i)
-		g.p("VADDPD Y12, Y%d, Y%[1]d", 4+i)
-	}
+	g.addElements("DX")
 	for i := range block / 8 {
 		g.p("VMOVUPS %d(DX), Y%d", 32*i, i)
-		g.p("VMULPS Y%d, Y%[1]d, Y%[1]d", i)
+		g.p("VMULPS %d(R9), Y%d, Y%[2]d", 32*i, i)
 	}
-	g.addSquares()
+	g.addProducts()
 	g.label("done")
 	for i := range block / 4 {
 		g.p("VMOVUPD Y%d, %d(DI)", 4+i, 32*i)
@@ -161,8 +161,16 @@ func (g *vectors) colMoments() {
 	g.p("RET")
 }
 
-// addSquares adds what Y0 and Y1 hold to the sums of squares of colMoments.
-func (g *vectors) addSquares() {
+// addElements adds the elements that a register points to, to the sums of colMoments.
+func (g *vectors) addElements(from string) {
+	for i := range block / 4 {
+		g.p("VCVTPS2PD %d(%s), Y12", 16*i, from)
+		g.p("VADDPD Y12, Y%d, Y%[1]d", 4+i)
+	}
+}
+
+// addProducts adds what Y0 and Y1 hold to the sums of products of colMoments.
+func (g *vectors) addProducts() {
 	for i := range block / 8 {
 		g.p("VCVTPS2PD X%d, Y12", i)
 		g.p("VEXTRACTF128 $1, Y%d, X13", i)
