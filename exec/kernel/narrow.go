@@ -12,7 +12,7 @@ const (
 	narrowCols  = 20
 	mediumCols  = 24
 	narrowSteps = minLaneSteps
-	mediumSteps = 80 // as many steps and more are too many for mediumCols
+	mediumSteps = 80      // as many steps and more are too many for mediumCols
 	narrowSize  = 1 << 13 // W should stay in the first-level cache: every row of x passes by all of it
 
 	narrowGroup = 4 // columns that are computed at a time

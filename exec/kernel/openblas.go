@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// OpenBLAS is gonum's implementation of BLAS, except that C = A·Bᵀ has the bits that OpenBLAS 0.3.21 gives it on processors with
+// OpenBLAS is gonum's implementation of BLAS, except that products have the bits that OpenBLAS 0.3.21 gives them on processors with
 // AVX-512, for
 //
 //	blas32.Use(kernel.OpenBLAS{})
@@ -21,28 +21,50 @@ var likeOpenBLAS = os.Getenv("NNOPT_KERNELS") == "openblas"
 
 // Which order a sum has, depends on the size of the product.
 const (
-	// Products of few elements, of many factors each, have sums in lanes: every 16th product belongs to the same one.
+	// A·Bᵀ of few elements, of many factors each, has sums in lanes: every 16th product belongs to the same one.
 	sumLanes        = 16
 	maxLaneElements = 1200
 	minLaneSteps    = sumLanes * 2
-	maxLaneProducts = 1_000_000
+	// With so many multiplications at most a product is small, and other sums are not divided either.
+	maxSmall = 1_000_000
 	// In the corner that is left of blocks of 4 rows and 4 columns, the lanes are added up in another order.
 	laneBlock = 4
+	// So have the last columns of small products A·B, where they fill half a vector at most.
+	laneCols = sumLanes / 2
 	// Other sums are chains of so many products at most, which are added one after the other.
 	maxChain   = 320
 	chainRound = 16
 )
 
-// Sgemm computes C = alpha·A·B + beta·C as gonum's does, but for the order of sums where only B is transposed.
+// Sgemm computes C = alpha·A·B + beta·C as gonum's does, but for the order of sums.
 func (b OpenBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, bb []float32, ldb int, beta float32, c []float32, ldc int) {
 	aTall, aKnown := transposes(tA)
 	bRows, bKnown := transposes(tB)
-	x, w, y := general(m, k, false, a, lda), general(n, k, false, bb, ldb), general(m, n, false, c, ldc)
-	if !aKnown || !bKnown || aTall || !bRows || m <= 0 || n <= 0 || k <= 0 || alpha == 0 || !valid(x) || !valid(w) || !valid(y) {
+	if !aKnown || !bKnown || m <= 0 || n <= 0 || k <= 0 || alpha == 0 {
 		b.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, bb, ldb, beta, c, ldc)
 		return
 	}
-	inLanes := m*n <= maxLaneElements && k >= minLaneSteps && m*n*k <= maxLaneProducts
+	x, w, y := general(m, k, aTall, a, lda), general(k, n, bRows, bb, ldb), general(m, n, false, c, ldc)
+	if !valid(x) || !valid(w) || !valid(y) {
+		b.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, bb, ldb, beta, c, ldc)
+		return
+	}
+	small := m*n*k <= maxSmall
+	inOne := small && (aTall || !bRows) // a sum is one chain
+	chains := n                         // how many columns come before those in lanes
+	switch {
+	case !small || aTall || k < minLaneSteps:
+	case !bRows && n%sumLanes <= laneCols:
+		chains = n - n%sumLanes
+	case bRows && m*n <= maxLaneElements:
+		chains = 0
+	}
+	if aTall {
+		x = transposed(x)
+	}
+	if !bRows {
+		w = transposed(w)
+	}
 	for i := range m {
 		xi, yi := Row(x, i), Row(y, i)
 		for j := range yi {
@@ -51,10 +73,13 @@ func (b OpenBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []f
 				sum = float32(beta * yi[j])
 			}
 			wj := Row(w, j)
-			if inLanes {
+			switch {
+			case j >= chains:
 				corner := i >= m-m%laneBlock && j >= n-n%laneBlock
 				sum = fma32(alpha, dotInLanes(xi, wj, corner), sum)
-			} else {
+			case inOne:
+				sum = fma32(alpha, dotChain(xi, wj), sum)
+			default:
 				for first := 0; first < k; {
 					last := first + chainLength(k-first)
 					sum = fma32(alpha, dotChain(xi[first:last], wj[first:last]), sum)
@@ -64,6 +89,13 @@ func (b OpenBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []f
 			yi[j] = sum
 		}
 	}
+}
+
+// transposed returns the transpose of m.
+func transposed(m Matrix) Matrix {
+	t := New(m.Cols, m.Rows)
+	transpose(goSet, t.Data, t.Stride, m)
+	return t
 }
 
 // chainLength is the length of the next chain of a sum, of which so many products are left.
