@@ -95,8 +95,8 @@ func TestArithmetic(t *testing.T) {
 		Scale(0.5, d)
 		AddColSums(sum, 3, d)
 		AddColProducts(product, 1, d, a)
-		doubleSum, squares := make([]float64, s.cols), make([]float64, s.cols)
-		AddColMoments(doubleSum, squares, d, d)
+		moment, squares := make([]float32, s.cols), make([]float64, s.cols)
+		AddColMoments(moment, 3, squares, d, d)
 		var wantSum, wantProduct, dot float64
 		for j := range s.cols {
 			wantSum, wantProduct = 0, 0
@@ -111,7 +111,7 @@ func TestArithmetic(t *testing.T) {
 				wantProduct += got * x
 			}
 			dot += wantProduct
-			for _, c := range [][2]float64{{float64(sum[j]), wantSum}, {float64(product[j]), wantProduct}, {3 * doubleSum[j], wantSum}} {
+			for _, c := range [][2]float64{{float64(sum[j]), wantSum}, {float64(product[j]), wantProduct}, {float64(moment[j]), wantSum}} {
 				if math.Abs(c[0]-c[1]) > 1e-4*(1+math.Abs(c[1])) {
 					t.Fatalf("column %d: %g, want %g", j, c[0], c[1])
 				}

@@ -98,6 +98,31 @@ func TestOpenBLAS(t *testing.T) {
 	}
 }
 
+// TestColSumsLikeOpenBLAS: sums of columns have the bits that OpenBLAS's product of the transpose with a vector of ones has.
+func TestColSumsLikeOpenBLAS(t *testing.T) {
+	for _, c := range []struct {
+		rows, cols int
+		hash       uint64
+	}{
+		{65, 16, 0x7789dc6bbfbe0f8d},
+		{66, 20, 0x5768cbe5487b227d},
+		{67, 24, 0x3b0034a3b607bf7c},
+		{68, 40, 0xff1faebb786be34b},
+		{81, 12, 0xbe1f72434e15ac38},
+		{79, 4, 0x5b33825aaa17cdca},
+		{65, 19, 0xff9aa90a844f0f8},
+		{300, 33, 0x77a02e1b1ad7bff4},
+		{128, 48, 0x68ad227efa87ee08},
+	} {
+		m, _, _ := randomProduct(c.rows, 1, c.cols)
+		_, _, sum := randomProduct(1, c.cols, 1)
+		AddColSums(sum, 1/float32(c.rows), Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols, Data: m})
+		if got := hashBits(sum); got != c.hash {
+			t.Errorf("%d×%d: hash %#x, want %#x", c.rows, c.cols, got, c.hash)
+		}
+	}
+}
+
 // TestOpenBLASFactors: whatever the factors of the product, it is gonum's but for roundings.
 func TestOpenBLASFactors(t *testing.T) {
 	const m, n, k = 7, 9, 40

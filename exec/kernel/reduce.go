@@ -1,15 +1,5 @@
 package kernel
 
-// AddColSums adds alpha times the sum of the rows of m to dst, which has an element per column.
-func AddColSums(dst []float32, alpha float32, m Matrix) {
-	if len(dst) != m.Cols {
-		panic(errShape)
-	}
-	for i := range m.Rows {
-		AddVec(dst, alpha, Row(m, i))
-	}
-}
-
 // AddColProducts adds alpha times the sum over rows of the element-wise product of a and b to dst, which has an element
 // per column.
 func AddColProducts(dst []float32, alpha float32, a, b Matrix) {
@@ -20,19 +10,6 @@ func AddColProducts(dst []float32, alpha float32, a, b Matrix) {
 	for i := range a.Rows {
 		bestSet.addScaledMul(dst, Row(a, i), Row(b, i), alpha)
 	}
-}
-
-// AddColMoments adds the sums of the columns of x to sum and those of x∘y to product, in double precision. But the products of two
-// rows, the first and the second, the third and the fourth, are added in single precision first, with one rounding: this is how
-// OpenBLAS, and so Kaldi, adds up products of columns. x and y may be the same.
-func AddColMoments(sum, product []float64, x, y Matrix) {
-	sameShape(x, y)
-	if len(sum) != x.Cols || len(product) != x.Cols {
-		panic(errShape)
-	}
-	checkData(x)
-	checkData(y)
-	bestSet.colMoments(sum, product, x, y)
 }
 
 // AddColSquares adds the sums of the squares of the columns of m to sumsq, in double precision.

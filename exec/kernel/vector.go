@@ -272,34 +272,6 @@ func (s kernelSet) dot(x, y []float32) float32 {
 	return total(&sums)
 }
 
-// momentRows is how many rows colMoments takes at a time: as many streams as a processor is sure to follow. It is even, so that the
-// rows are always paired in the same way.
-const momentRows = 16
-
-// colMoments adds the sums of the columns of x to sum, and those of x∘y to product, two rows at a time.
-func (s kernelSet) colMoments(sum, product []float64, x, y Matrix) {
-	n := s.blocks(x.Cols)
-	for i := 0; n > 0 && i < x.Rows; i += momentRows {
-		rows := min(momentRows, x.Rows-i)
-		for j := 0; j < n*block; j += block {
-			colMomentsAVX2(&sum[j], &product[j], &x.Data[i*x.Stride+j], &y.Data[i*y.Stride+j], uintptr(4*x.Stride), uintptr(4*y.Stride), rows)
-		}
-	}
-	for j := n * block; j < x.Cols; j++ {
-		for i := 0; i < x.Rows; i += 2 {
-			a, b := x.Data[i*x.Stride+j], y.Data[i*y.Stride+j]
-			sum[j] += float64(a)
-			products := float32(a * b)
-			if i+1 < x.Rows {
-				c, d := x.Data[(i+1)*x.Stride+j], y.Data[(i+1)*y.Stride+j]
-				sum[j] += float64(c)
-				products = fma32(a, b, float32(c*d))
-			}
-			product[j] += float64(products)
-		}
-	}
-}
-
 // sums adds x to sum.
 func (s kernelSet) sums(sum []float64, x []float32) {
 	sum = sum[:len(x)]

@@ -72,7 +72,10 @@ func sigmoidDerivAVX2(dst, y, dy *float32, blocks int)
 func tanhDerivAVX2(dst, y, dy *float32, blocks int)
 
 //go:noescape
-func colMomentsAVX2(sum, product *float64, x, y *float32, strideX, strideY uintptr, rows int)
+func colSumsAVX2(dst *float32, alpha float32, x *float32, stride uintptr, rows, groups int)
+
+//go:noescape
+func colProductsAVX2(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int)
 
 //go:noescape
 func sumsAVX2(sum *float64, x *float32, blocks int)

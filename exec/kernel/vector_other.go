@@ -50,7 +50,10 @@ func sigmoidDerivAVX2(dst, y, dy *float32, blocks int) { panic(errNoAssembly) }
 
 func tanhDerivAVX2(dst, y, dy *float32, blocks int) { panic(errNoAssembly) }
 
-func colMomentsAVX2(sum, product *float64, x, y *float32, strideX, strideY uintptr, rows int) {
+func colSumsAVX2(dst *float32, alpha float32, x *float32, stride uintptr, rows, groups int) {
+	panic(errNoAssembly)
+}
+func colProductsAVX2(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int) {
 	panic(errNoAssembly)
 }
 

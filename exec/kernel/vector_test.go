@@ -37,19 +37,19 @@ var vectorFuncs = []struct {
 	{"logSoftmaxDeriv", func(s kernelSet, dst, x, y, z []float32) { s.logSoftmaxDeriv(dst, x, y, 0.66) }},
 	{"fma", func(s kernelSet, dst, x, y, z []float32) { s.fma(dst, x, 0.66) }},
 	{"colMoments", func(s kernelSet, dst, x, y, z []float32) {
-		sum, sumsq := make([]float64, len(x)), make([]float64, len(x))
-		a, b := New(momentRows+3, len(x)), New(momentRows+3, len(x)+1)
+		sum, product := make([]float32, len(x)), make([]float64, len(x))
+		a, b := New(fewSumRows+chunkRows+15, len(x)), New(fewSumRows+chunkRows+15, len(x)+1)
 		b.Cols--
 		for i := range a.Rows {
 			copy(Row(a, i), [][]float32{x, y, z}[i%3])
 			copy(Row(b, i), [][]float32{y, z, x}[i%3])
 		}
-		for range 2 {
-			s.colMoments(sum, sumsq, a, b)
-			s.colMoments(sum, sumsq, Rows(a, 0, 4), Rows(a, 0, 4))
+		for _, rows := range []int{a.Rows, fewSumRows - 1} {
+			s.colMoments(sum, 0.3, product, Rows(a, 0, rows), Rows(b, 0, rows))
+			s.colMoments(sum, -1, nil, Rows(b, 0, rows), Matrix{})
 		}
 		for i := range dst {
-			dst[i] = float32(sum[i] - sumsq[i]/3)
+			dst[i] = sum[i] - float32(product[i]/3)
 		}
 	}},
 	{"sums", func(s kernelSet, dst, x, y, z []float32) {

@@ -198,9 +198,6 @@ func blocks(w *Workspace, m kernel.Matrix, n int) kernel.Matrix {
 	return kernel.Matrix{Data: m.Data, Rows: m.Rows * (m.Cols / n), Cols: n, Stride: n}
 }
 
-// fewFrames is up to how many rows Kaldi sums one by one; more it leaves to a product with a vector of ones.
-const fewFrames = 64
-
 // moments measures a minibatch and fills in its memo. As in derive, the precision of the steps is Kaldi's: where the mean is
 // much larger than the deviation, as it often is for few rows, the variance depends on it.
 func (c *BatchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
@@ -228,19 +225,9 @@ func (c *BatchNorm) means(w *Workspace, mean []float32, x, y kernel.Matrix) (pro
 	} else {
 		y = blocks(w, y, n)
 	}
-	doubles := w.zeroDoubles(2 * n)
-	sums, products := doubles[:n], doubles[n:]
-	kernel.AddColMoments(sums, products, x, y)
-	rows := float64(max(x.Rows, 1))
-	for j, s := range sums {
-		mean[j] = float32(s / rows)
-	}
-	if x.Rows <= fewFrames {
-		clear(mean)
-		for i := range x.Rows {
-			kernel.AddVecFMA(mean, float32(1/rows), kernel.Row(x, i))
-		}
-	}
+	clear(mean)
+	products = w.zeroDoubles(n)
+	kernel.AddColMoments(mean, float32(1/float64(max(x.Rows, 1))), products, x, y)
 	return products
 }
 

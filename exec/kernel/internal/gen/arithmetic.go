@@ -46,7 +46,8 @@ func (g *vectors) arithmetic() {
 		})
 	}
 	g.signs()
-	g.colMoments()
+	g.colSums()
+	g.colProducts()
 	g.doubles("sums", false)
 	g.doubles("squares", true)
 	for _, f := range []struct {
@@ -107,77 +108,80 @@ func (g *vectors) doubles(name string, square bool) {
 	g.p("RET")
 }
 
-// colMoments writes the function that adds the elements of some rows of 16 columns of x to sum, in double precision, and their products
-// with those of y to product: those of two rows are added in single precision first. The sums stay in registers meanwhile.
-func (g *vectors) colMoments() {
-	g.line("\n// func colMoments%s(sum, product *float64, x, y *float32, strideX, strideY uintptr, rows int)\nTEXT ·colMoments%[1]s(SB), NOSPLIT, $0-56\n", g.suffix)
-	g.p("MOVQ sum+0(FP), DI")
-	g.p("MOVQ product+8(FP), SI")
+// colSums writes the function that adds alpha times the sum of each of some groups of rows, of 16 columns, to dst.
+func (g *vectors) colSums() {
+	g.line("\n// func colSums%s(dst *float32, alpha float32, x *float32, stride uintptr, rows, groups int)\nTEXT ·colSums%[1]s(SB), NOSPLIT, $0-48\n", g.suffix)
+	g.p("MOVQ dst+0(FP), DI")
+	g.p("VBROADCASTSS alpha+8(FP), Y15")
 	g.p("MOVQ x+16(FP), DX")
-	g.p("MOVQ y+24(FP), R9")
-	g.p("MOVQ strideX+32(FP), R8")
-	g.p("MOVQ strideY+40(FP), R10")
-	g.p("MOVQ rows+48(FP), CX")
-	for i := range block / 4 {
-		g.p("VMOVUPD %d(DI), Y%d", 32*i, 4+i)
-		g.p("VMOVUPD %d(SI), Y%d", 32*i, 8+i)
+	g.p("MOVQ stride+24(FP), R8")
+	g.p("MOVQ rows+32(FP), BX")
+	g.p("MOVQ groups+40(FP), CX")
+	for i := range block / 8 {
+		g.p("VMOVUPS %d(DI), Y%d", 32*i, 2+i)
 	}
-	g.p("SUBQ $2, CX")
-	g.p("JL   last")
+	g.label("group")
+	g.p("MOVQ BX, AX")
+	for i := range block / 8 {
+		g.p("VMOVUPS %d(DX), Y%d", 32*i, i)
+	}
+	g.p("ADDQ R8, DX")
+	g.p("DECQ AX")
 	g.label("next")
-	g.addElements("DX")
 	for i := range block / 8 {
-		g.p("VMOVUPS %d(DX), Y%d", 32*i, i)
-		g.p("VMOVUPS %d(R9), Y%d", 32*i, 2+i)
+		g.p("VADDPS %d(DX), Y%d, Y%[2]d", 32*i, i)
 	}
 	g.p("ADDQ R8, DX")
-	g.p("ADDQ R10, R9")
-	g.addElements("DX")
+	g.p("DECQ AX")
+	g.p("JNZ  next")
 	for i := range block / 8 {
-		g.p("VMOVUPS %d(DX), Y12", 32*i)
-		g.p("VMULPS %d(R9), Y12, Y12", 32*i)
-		g.p("VFMADD213PS Y12, Y%d, Y%d", 2+i, i)
+		g.p("VFMADD231PS Y15, Y%d, Y%d", i, 2+i)
 	}
-	g.addProducts()
-	g.p("ADDQ R8, DX")
-	g.p("ADDQ R10, R9")
-	g.p("SUBQ $2, CX")
-	g.p("JGE  next")
-	g.label("last")
-	g.p("ADDQ $2, CX")
-	g.p("JZ   done")
-	g.addElements("DX")
+	g.p("DECQ CX")
+	g.p("JNZ  group")
 	for i := range block / 8 {
-		g.p("VMOVUPS %d(DX), Y%d", 32*i, i)
-		g.p("VMULPS %d(R9), Y%d, Y%[2]d", 32*i, i)
-	}
-	g.addProducts()
-	g.label("done")
-	for i := range block / 4 {
-		g.p("VMOVUPD Y%d, %d(DI)", 4+i, 32*i)
-		g.p("VMOVUPD Y%d, %d(SI)", 8+i, 32*i)
+		g.p("VMOVUPS Y%d, %d(DI)", 2+i, 32*i)
 	}
 	g.p("VZEROUPPER")
 	g.p("RET")
 }
 
-// addElements adds the elements that a register points to, to the sums of colMoments.
-func (g *vectors) addElements(from string) {
+// colProducts writes the function that adds the products of the elements of x and y, of some pairs of rows of 16 columns, to dst in double
+// precision. The products of a pair are added in single precision first. The sums stay in registers meanwhile.
+func (g *vectors) colProducts() {
+	g.line("\n// func colProducts%s(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int)\nTEXT ·colProducts%[1]s(SB), NOSPLIT, $0-48\n", g.suffix)
+	g.p("MOVQ dst+0(FP), DI")
+	g.p("MOVQ x+8(FP), DX")
+	g.p("MOVQ y+16(FP), SI")
+	g.p("MOVQ strideX+24(FP), R8")
+	g.p("MOVQ strideY+32(FP), R9")
+	g.p("MOVQ pairs+40(FP), CX")
 	for i := range block / 4 {
-		g.p("VCVTPS2PD %d(%s), Y12", 16*i, from)
-		g.p("VADDPD Y12, Y%d, Y%[1]d", 4+i)
+		g.p("VMOVUPD %d(DI), Y%d", 32*i, 4+i)
 	}
-}
-
-// addProducts adds what Y0 and Y1 hold to the sums of products of colMoments.
-func (g *vectors) addProducts() {
+	g.label("next")
+	for i := range block / 8 {
+		g.p("VMOVUPS %d(DX)(R8*1), Y%d", 32*i, i)
+		g.p("VMULPS %d(SI)(R9*1), Y%d, Y%[2]d", 32*i, i)
+		g.p("VMOVUPS %d(DX), Y%d", 32*i, 2+i)
+		g.p("VFMADD231PS %d(SI), Y%d, Y%d", 32*i, 2+i, i)
+	}
+	g.p("LEAQ (DX)(R8*2), DX")
+	g.p("LEAQ (SI)(R9*2), SI")
 	for i := range block / 8 {
 		g.p("VCVTPS2PD X%d, Y12", i)
 		g.p("VEXTRACTF128 $1, Y%d, X13", i)
 		g.p("VCVTPS2PD X13, Y13")
-		g.p("VADDPD Y12, Y%d, Y%[1]d", 8+2*i)
-		g.p("VADDPD Y13, Y%d, Y%[1]d", 9+2*i)
+		g.p("VADDPD Y12, Y%d, Y%[1]d", 4+2*i)
+		g.p("VADDPD Y13, Y%d, Y%[1]d", 5+2*i)
 	}
+	g.p("DECQ CX")
+	g.p("JNZ  next")
+	for i := range block / 4 {
+		g.p("VMOVUPD Y%d, %d(DI)", 4+i, 32*i)
+	}
+	g.p("VZEROUPPER")
+	g.p("RET")
 }
 
 // signs writes the functions that keep one bit an element: which ones are positive.

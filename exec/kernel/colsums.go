@@ -1,0 +1,132 @@
+package kernel
+
+// Sums of columns are added up as OpenBLAS, and so Kaldi, adds them up: up to fewSumRows rows one after the other; of more rows, eight, then
+// four and two and one, are added before their sum is multiplied and added. There, columns that do not fill a vector have orders of their
+// own (less than four columns have not been looked into). The order doesn't depend on the kernels, but, as there, on the number of rows.
+const (
+	fewSumRows = 64
+	sumRows    = 8
+	// chunkRows is how many rows are read at a time: as many streams as a processor is sure to follow.
+	chunkRows = 2 * sumRows
+)
+
+// AddColSums adds alpha times the sum of the rows of m to dst, which has an element per column.
+func AddColSums(dst []float32, alpha float32, m Matrix) {
+	if len(dst) != m.Cols {
+		panic(errShape)
+	}
+	checkData(m)
+	bestSet.colMoments(dst, alpha, nil, m, Matrix{})
+}
+
+// AddColMoments adds alpha times the sum of the rows of x to sum, and the sums of the columns of x∘y to product. The products of two rows,
+// the first and the second, the third and the fourth, are added in single precision with one rounding, and those sums in double precision.
+// x and y may be the same.
+func AddColMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
+	sameShape(x, y)
+	if len(sum) != x.Cols || len(product) != x.Cols {
+		panic(errShape)
+	}
+	checkData(x)
+	checkData(y)
+	bestSet.colMoments(sum, alpha, product, x, y)
+}
+
+// colMoments is AddColMoments, or without products AddColSums.
+func (s kernelSet) colMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
+	if x.Cols == 0 {
+		return
+	}
+	few := x.Rows <= fewSumRows
+	whole := x.Cols &^ 3
+	for j := whole; j < x.Cols && !few; j++ {
+		total := float32(0)
+		for i := range x.Rows {
+			total += x.Data[i*x.Stride+j]
+		}
+		sum[j] = fma32(alpha, total, sum[j])
+	}
+	for i, rows := 0, chunkRows; i < x.Rows; i += rows {
+		for rows > x.Rows-i {
+			rows /= 2
+		}
+		xi := Rows(x, i, rows)
+		switch {
+		case few:
+			for r := range rows {
+				s.fma(sum, Row(xi, r), alpha)
+			}
+		case whole > 0:
+			s.colSums(sum[:whole], alpha, Cols(xi, 0, whole))
+		}
+		if product != nil {
+			s.colProducts(product, xi, Rows(y, i, rows))
+		}
+	}
+}
+
+// colSums adds alpha times the sums of groups of rows of x to sum. There are chunkRows rows, or half as many, and so on down to 1, and four
+// columns or a multiple.
+func (s kernelSet) colSums(sum []float32, alpha float32, x Matrix) {
+	if x.Rows == 1 {
+		s.fma(sum, Row(x, 0), alpha)
+		return
+	}
+	group := min(x.Rows, sumRows)
+	first := x.Cols % block
+	for i := 0; i < x.Rows; i += group {
+		for j := range first {
+			pairs := alternatingSum(x.Data[i*x.Stride+j:], x.Stride, group)
+			if group > 2 {
+				sum[j] += float32(alpha * pairs)
+			} else {
+				sum[j] = fma32(alpha, pairs, sum[j])
+			}
+		}
+	}
+	if s.blocks(x.Cols) == 0 {
+		for i := 0; i < x.Rows; i += group {
+			for j := first; j < x.Cols; j++ {
+				total := x.Data[i*x.Stride+j]
+				for r := i + 1; r < i+group; r++ {
+					total += x.Data[r*x.Stride+j]
+				}
+				sum[j] = fma32(alpha, total, sum[j])
+			}
+		}
+		return
+	}
+	for j := first; j < x.Cols; j += block {
+		colSumsAVX2(&sum[j], alpha, &x.Data[j], uintptr(4*x.Stride), group, x.Rows/group)
+	}
+}
+
+// alternatingSum is the sum of an even number of elements that are stride apart, those with even numbers by themselves.
+func alternatingSum(x []float32, stride, n int) float32 {
+	var even, odd float32
+	for i := 0; i < n; i += 2 {
+		even += x[i*stride]
+		odd += x[(i+1)*stride]
+	}
+	return even + odd
+}
+
+// colProducts adds the sums of the columns of x∘y to product.
+func (s kernelSet) colProducts(product []float64, x, y Matrix) {
+	n := 0
+	if x.Rows > 1 {
+		n = s.blocks(x.Cols) * block
+	}
+	for j := 0; j < n; j += block {
+		colProductsAVX2(&product[j], &x.Data[j], &y.Data[j], uintptr(4*x.Stride), uintptr(4*y.Stride), x.Rows/2)
+	}
+	for i := 0; i < x.Rows; i += 2 {
+		for j := n; j < x.Cols; j++ {
+			p := float32(x.Data[i*x.Stride+j] * y.Data[i*y.Stride+j])
+			if i+1 < x.Rows {
+				p = fma32(x.Data[i*x.Stride+j], y.Data[i*y.Stride+j], float32(x.Data[(i+1)*x.Stride+j]*y.Data[(i+1)*y.Stride+j]))
+			}
+			product[j] += float64(p)
+		}
+	}
+}
