@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -12,7 +13,7 @@ type call struct {
 	name  string
 	args  []value
 	named map[string]value
-	used  int // how many of named were asked for
+	known []string // the names that were asked for
 }
 
 // arg returns argument i, by place or by name, and whether it is there.
@@ -21,10 +22,18 @@ func (c *call) arg(i int, name string) (value, bool) {
 		return c.args[i], true
 	}
 	x, ok := c.named[name]
-	if ok {
-		c.used++
-	}
+	c.known = append(c.known, name)
 	return x, ok
+}
+
+// checkNames complains about an argument whose name nobody asked for.
+func (c *call) checkNames() {
+	names := slices.Sorted(maps.Keys(c.named))
+	for _, name := range names {
+		if !slices.Contains(c.known, name) {
+			fail(c.name, "takes no argument %s", name)
+		}
+	}
 }
 
 // tensor returns argument i as a tensor.
@@ -43,23 +52,32 @@ func (c *call) count(least, most int) {
 	}
 }
 
-// axes returns the argument axis.
+// axes returns the argument axis: nil if it is missing or None, which stands for all dimensions, while an empty list stands for none.
 func (c *call) axes(i int) []int {
 	x, ok := c.arg(i, "axis")
 	if !ok || x.kind == kindNone {
 		return nil
 	}
-	return x.integers(c.name)
+	axes := x.integers(c.name)
+	for k, d := range axes {
+		if slices.Contains(axes[:k], d) {
+			fail(c.name, "axis %d is named twice", d)
+		}
+	}
+	return axes
 }
 
 // run makes the expression, and reports whether there is such a function.
 func (c *call) run() (value, bool) {
 	if f := functions[c.name]; f != nil {
 		v := f(c)
-		if c.used < len(c.named) {
-			fail(c.name, "takes no argument of such a name")
-		}
+		c.checkNames()
 		return tensorValue(v), true
+	}
+	if f := composed[c.name]; f != nil {
+		v := f(c)
+		c.checkNames()
+		return v, true
 	}
 	if o, ok := array.OpByName(c.name); ok && o != array.Cast {
 		if len(c.named) > 0 {
@@ -105,13 +123,40 @@ func (c *call) reduce(r array.Reduction) *fgraph.Variable {
 	c.count(1, 2)
 	x := c.tensor(0, "x")
 	axes := c.axes(1)
-	keep, ok := c.arg(-1, "keepdims")
-	if c.used < len(c.named) {
+	if d, ok := c.arg(-1, "dtype"); ok && d.kind != kindNone {
+		x = Cast(x, d.dtype(c.name))
+	}
+	keep := c.keepDims()
+	if c.known = append(c.known, "axis"); slices.ContainsFunc(slices.Collect(maps.Keys(c.named)), func(name string) bool { return !slices.Contains(c.known, name) }) {
 		fail(c.name, "takes the arguments axis and keepdims")
 	}
+	if axes != nil && len(axes) == 0 {
+		return Apply(Reduce{Op: r}, x)
+	}
 	y := reduction(r, x, axes)
-	if ok && keep.kind == kindNumber && keep.num.f != 0 {
+	if keep {
 		y = keepDims(y, OpOf(y).(Reduce).Over(TypeOf(x).NDim()), TypeOf(x).NDim())
+	}
+	return y
+}
+
+// keepDims returns the argument keepdims.
+func (c *call) keepDims() bool {
+	keep, ok := c.arg(-1, "keepdims")
+	return ok && keep.kind == kindNumber && keep.num.f != 0
+}
+
+// kept applies a function of x that folds dimensions, and puts dimensions of size 1 in their places if keepdims says so.
+func (c *call) kept(fold func(x *fgraph.Variable, axes ...int) *fgraph.Variable) *fgraph.Variable {
+	c.count(1, 2)
+	x, axes := c.tensor(0, "x"), c.axes(1)
+	keep := c.keepDims()
+	if axes != nil && len(axes) == 0 {
+		fail(c.name, "no axis is named")
+	}
+	y := fold(x, axes...)
+	if keep {
+		y = keepDims(y, overAxes(nameOf(c.name), x, axes), TypeOf(x).NDim())
 	}
 	return y
 }
@@ -134,21 +179,26 @@ var functions = map[string]func(c *call) *fgraph.Variable{
 		x := c.tensor(0, "x")
 		return Maximum(x, Number(0, x))
 	},
-	"var": (*call).variance, "std": func(c *call) *fgraph.Variable { return Sqrt(c.variance()) },
+	"var": func(c *call) *fgraph.Variable { return c.kept(variance) },
+	"std": func(c *call) *fgraph.Variable {
+		return c.kept(func(x *fgraph.Variable, axes ...int) *fgraph.Variable { return Sqrt(variance(x, axes...)) })
+	},
 	"shape": func(c *call) *fgraph.Variable { c.count(1, 1); return Shape(c.tensor(0, "x")) },
 	"alloc": (*call).alloc, "Alloc": (*call).alloc, "zeros": filled(0), "ones": filled(1),
 	"zeros_like": func(c *call) *fgraph.Variable { c.count(1, 1); return ZerosLike(c.tensor(0, "x")) },
 	"ones_like":  func(c *call) *fgraph.Variable { c.count(1, 1); return OnesLike(c.tensor(0, "x")) },
-	"cast":       (*call).cast, "astype": (*call).cast, "mean": (*call).mean, "argmax": (*call).argmax,
+	"cast":       (*call).cast, "astype": (*call).cast, "mean": func(c *call) *fgraph.Variable { return c.kept(Mean) }, "argmax": (*call).argmax,
 	"join": (*call).join, "concatenate": (*call).concatenate, "stack": (*call).stack, "arange": (*call).arange,
-	"softmax":     func(c *call) *fgraph.Variable { c.count(1, 1); return Softmax(c.tensor(0, "x")) },
-	"log_softmax": func(c *call) *fgraph.Variable { c.count(1, 1); return LogSoftmax(c.tensor(0, "x")) },
+	"softmax": func(c *call) *fgraph.Variable { return c.softmax(Softmax) }, "log_softmax": func(c *call) *fgraph.Variable { return c.softmax(LogSoftmax) },
 	"categorical_crossentropy": func(c *call) *fgraph.Variable {
 		c.count(2, 2)
 		return CrossentropyCategorical1Hot(c.tensor(0, "p"), c.tensor(1, "y"))
 	},
-	"inc_subtensor": changed(false), "set_subtensor": changed(true), "specify_shape": (*call).specifyShape, "grad": (*call).grad,
+	"inc_subtensor": changed(false), "set_subtensor": changed(true), "specify_shape": (*call).specifyShape,
 }
+
+// composed are functions that may return several tensors.
+var composed = map[string]func(c *call) value{"grad": (*call).grad}
 
 func mapped(op array.Op) func(*call) *fgraph.Variable {
 	return func(c *call) *fgraph.Variable { return mapValues(op, c.args) }
@@ -252,20 +302,30 @@ func (c *call) cast() *fgraph.Variable {
 	return Cast(c.tensor(0, "x"), x.dtype(c.name))
 }
 
-func (c *call) mean() *fgraph.Variable { c.count(1, 2); return Mean(c.tensor(0, "x"), c.axes(1)...) }
-
 // variance is the mean of the squares of the distances from the mean.
-func (c *call) variance() *fgraph.Variable {
+func variance(x *fgraph.Variable, axes ...int) *fgraph.Variable {
+	mean := keepDims(Mean(x, axes...), overAxes(nameOf("var"), x, axes), TypeOf(x).NDim())
+	return Mean(Sqr(Sub(x, mean)), axes...)
+}
+
+// softmax applies a function over the last dimension to that dimension, or to another one.
+func (c *call) softmax(f func(*fgraph.Variable) *fgraph.Variable) *fgraph.Variable {
 	c.count(1, 2)
-	x, axes := c.tensor(0, "x"), c.axes(1)
-	order, kept := make([]int, TypeOf(x).NDim()), 0
-	for d := range order {
-		if order[d] = NewAxis; len(axes) > 0 && !slices.Contains(axes, d) && !slices.Contains(axes, d-len(order)) {
-			order[d] = kept
-			kept++
-		}
+	x := c.tensor(0, "x")
+	axes := normalAxes(nameOf(c.name), x, c.axes(1))
+	last := TypeOf(x).NDim() - 1
+	if len(axes) > 1 {
+		fail(c.name, "%d axes, it takes one", len(axes))
 	}
-	return Mean(Sqr(Sub(x, DimShuffle(Mean(x, axes...), order...))), axes...)
+	if len(axes) == 0 || axes[0] == last {
+		return f(x)
+	}
+	order := make([]int, last+1)
+	for d := range order {
+		order[d] = d
+	}
+	order[axes[0]], order[last] = last, axes[0]
+	return DimShuffle(f(DimShuffle(x, order...)), order...)
 }
 
 func (c *call) argmax() *fgraph.Variable {
@@ -294,15 +354,22 @@ func (c *call) concatenate() *fgraph.Variable {
 
 func (c *call) stack() *fgraph.Variable {
 	c.count(1, 1<<20)
-	list := c.args
-	if len(list) == 1 && list[0].kind == kindList {
-		list = list[0].list
+	list, axis := c.args, -1
+	if len(list) > 0 && len(list) <= 2 && list[0].kind == kindList {
+		list, axis = list[0].list, 1
 	}
-	return Stack(tensors(c.name, list)...)
+	at := 0
+	if x, ok := c.arg(axis, "axis"); ok {
+		at = x.integer(c.name)
+	}
+	return StackAt(at, tensors(c.name, list)...)
 }
 
 func (c *call) arange() *fgraph.Variable {
 	c.count(1, 3)
+	if a := floatRange(c.args); a != nil {
+		return Constant(a)
+	}
 	in := tensors(c.name, c.args)
 	switch len(in) {
 	case 1:
@@ -352,93 +419,28 @@ func (c *call) specifyShape() *fgraph.Variable {
 	return SpecifyShape(x, shape...)
 }
 
-func (c *call) grad() *fgraph.Variable {
+// grad returns the gradient with respect to a tensor, or a list of them with respect to each of a list.
+func (c *call) grad() value {
 	c.count(2, 2)
-	g, err := GradOptions{Zeros: true}.Grad(c.tensor(0, "cost"), c.tensor(1, "wrt"))
+	cost := c.tensor(0, "cost")
+	wrt, ok := c.arg(1, "wrt")
+	if !ok {
+		fail(c.name, "argument wrt is missing")
+	}
+	list := []value{wrt}
+	if wrt.kind == kindList {
+		list = wrt.list
+	}
+	g, err := GradOptions{Zeros: true}.Grad(cost, tensors(c.name, list)...)
 	if err != nil {
 		fail(c.name, "%v", err)
 	}
-	return g[0]
-}
-
-// index applies the indexes of an index expression.
-func index(x value, indexes []value) *fgraph.Variable {
-	const what = "index"
-	v := x.tensor(what)
-	indexes = expandEllipsis(indexes, TypeOf(v).NDim())
-	var basic []Index
-	var advanced []*fgraph.Variable
-	order := []int{} // of the dimensions that remain
-	kept := 0
-	for i, ix := range indexes {
-		switch ix.kind {
-		case kindNone:
-			order = append(order, NewAxis)
-			continue
-		case kindSlice:
-			basic = append(basic, sliceIndex(what, ix.ix))
-			order = append(order, kept)
-			kept++
-			continue
-		}
-		t := ix.tensor(what)
-		if TypeOf(t).NDim() > 0 {
-			if len(advanced) < i || len(basic) > 0 && slices.ContainsFunc(basic, func(b Index) bool { return !b.IsEverything() }) {
-				fail(what, "integer tensors have to stand in the first dimensions, all others whole")
-			}
-			advanced = append(advanced, t)
-			continue
-		}
-		basic = append(basic, At(t))
+	if wrt.kind != kindList {
+		return tensorValue(g[0])
 	}
-	if len(advanced) > 0 {
-		for _, ix := range indexes[len(advanced):] {
-			if ix.kind != kindSlice || !sliceIndex(what, ix.ix).IsEverything() {
-				fail(what, "integer tensors have to stand in the first dimensions, all others whole")
-			}
-		}
-		return Take(v, advanced...)
+	grads := value{kind: kindList}
+	for _, v := range g {
+		grads.list = append(grads.list, tensorValue(v))
 	}
-	if len(basic) == 0 {
-		basic = nil
-	} else {
-		v = RawSubtensor(v, basic...)
-	}
-	for ; kept < TypeOf(v).NDim(); kept++ {
-		order = append(order, kept)
-	}
-	return DimShuffle(v, order...)
-}
-
-// expandEllipsis puts as many ":" in the place of "..." as are missing.
-func expandEllipsis(indexes []value, ndim int) []value {
-	at := slices.IndexFunc(indexes, func(x value) bool { return x.kind == kindEllipsis })
-	if at < 0 {
-		return indexes
-	}
-	used := 0
-	for _, x := range indexes {
-		if x.kind != kindNone && x.kind != kindEllipsis {
-			used++
-		}
-	}
-	out := slices.Clone(indexes[:at])
-	for range max(0, ndim-used) {
-		out = append(out, value{kind: kindSlice})
-	}
-	return append(out, indexes[at+1:]...)
-}
-
-func sliceIndex(what string, s sliceValue) Index {
-	part := func(x *value) *fgraph.Variable {
-		if x == nil || x.kind == kindNone {
-			return nil
-		}
-		return asSize(what, x.tensor(what))
-	}
-	step := 1
-	if s.step != nil && s.step.kind != kindNone {
-		step = s.step.integer(what)
-	}
-	return SliceOf(part(s.start), part(s.stop), step)
+	return grads
 }

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -30,22 +31,37 @@ type nameOf string
 func (n nameOf) String() string { return string(n) }
 
 // Stack joins tensors along a new first dimension.
-func Stack(xs ...*fgraph.Variable) *fgraph.Variable {
+func Stack(xs ...*fgraph.Variable) *fgraph.Variable { return StackAt(0, xs...) }
+
+// StackAt joins tensors along a new dimension, which is counted in the result, from its end if it is negative.
+func StackAt(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
 	if len(xs) == 0 {
 		fail("stack", "no tensors")
 	}
 	n := TypeOf(xs[0]).NDim()
+	at := axis
+	if at < 0 {
+		at += n + 1
+	}
+	if at < 0 || at > n {
+		fail("stack", "axis %d of a tensor of %d dimensions", axis, n+1)
+	}
 	if n == 0 {
 		return MakeVector(xs...)
 	}
+	order := make([]int, n)
+	for d := range order {
+		order[d] = d
+	}
+	order = slices.Insert(order, at, NewAxis)
 	in := make([]*fgraph.Variable, len(xs))
 	for i, x := range xs {
 		if TypeOf(x).NDim() != n {
 			fail("stack", "a %v and a %v", xs[0].Type(), x.Type())
 		}
-		in[i] = PadLeft(x, n+1)
+		in[i] = DimShuffle(x, order...)
 	}
-	return Join(0, in...)
+	return Join(at, in...)
 }
 
 // String returns for example Join{0}.

@@ -80,11 +80,18 @@ func (p *parser) expression(priority int) value {
 	}
 	defer func() { p.depth-- }()
 	left := p.unary()
+	compared := false
 	for {
 		t := p.peek()
 		b, ok := binary[t.text]
 		if t.kind != tokenSign || !ok || b.priority < priority || b.priority == 0 {
 			return left
+		}
+		if b.priority == 1 {
+			if compared { // in Python x < y < z is "x < y and y < z", which tensors do not have
+				p.fail("comparisons of tensors can't be chained; write (x < y) & (y < z)")
+			}
+			compared = true
 		}
 		p.next++
 		right := p.expression(b.priority + 1)
@@ -122,11 +129,14 @@ func (p *parser) unary() value {
 		return p.expression(unaryPriority)
 	case p.sign("-"):
 		x := p.expression(unaryPriority)
+		p.at = t.pos
 		if x.kind == kindNumber {
-			x.num.i, x.num.f = -x.num.i, -x.num.f
+			x.num = x.num.negated()
+			if x.v != nil {
+				x.v = p.mark(tensorValue(Map(array.Neg, x.v))).v
+			}
 			return x
 		}
-		p.at = t.pos
 		return p.apply(array.Neg, x)
 	case p.sign("~"):
 		x := p.expression(unaryPriority)
@@ -142,9 +152,21 @@ func (p *parser) unary() value {
 	return base
 }
 
-// apply applies an element-wise operation.
+// apply applies an element-wise operation. With numbers as both arguments the value is a number again, which takes the type of what it is
+// combined with: x*(1/2) is x*0.5.
 func (p *parser) apply(op array.Op, args ...value) value {
-	return p.mark(tensorValue(mapValues(op, args)))
+	if len(args) == 2 && args[0].kind == kindNumber && args[1].kind == kindNumber {
+		n, exact := folded(op, args[0].num, args[1].num)
+		if !exact { // too large for an integer
+			args = []value{args[0].float(), args[1].float()}
+		}
+		x := p.mark(tensorValue(mapValues(op, args)))
+		if n != nil {
+			x.kind, x.num = kindNumber, *n
+		}
+		return x
+	}
+	return p.mark(tensorValue(mapValues(logical(op, args), args)))
 }
 
 // mapValues is Map with numbers that take the type of the other arguments.
@@ -200,7 +222,7 @@ func (p *parser) atom() value {
 // brackets reads an expression in round brackets, or a tuple.
 func (p *parser) brackets() value {
 	if p.sign(")") {
-		return value{kind: kindList}
+		return value{kind: kindList, tuple: true}
 	}
 	x := p.expression(0)
 	if p.sign(")") {
@@ -209,7 +231,7 @@ func (p *parser) brackets() value {
 	if !p.sign(",") {
 		p.expect(")")
 	}
-	return value{kind: kindList, list: append([]value{x}, p.list(")")...)}
+	return value{kind: kindList, tuple: true, list: append([]value{x}, p.list(")")...)}
 }
 
 // list reads expressions up to a closing bracket.
@@ -246,12 +268,22 @@ func (p *parser) reference() value {
 }
 
 // modules are names that people write before those of functions, as in T.exp(x) or T.nnet.sigmoid(x). They say nothing here.
-var modules = map[string]bool{"T": true, "tt": true, "at": true, "pt": true, "nnet": true, "np": true, "math": true, "special": true}
+var modules = map[string]bool{"theano": true, "pytensor": true, "tensor": true, "T": true, "tt": true, "at": true, "pt": true, "nnet": true, "np": true, "math": true, "special": true}
+
+// keywords are words of Python's that no variable can be named, with what to write instead.
+var keywords = map[string]string{
+	"and": "use & and brackets: (x > 0) & (y > 0)", "or": "use | and brackets: (x > 0) | (y > 0)", "not": "use ~: ~(x > 0)",
+	"if": "use switch(condition, x, y)", "else": "use switch(condition, x, y)", "is": "use ==", "in": "use ==", "lambda": "write the expression alone", "for": "write the expression for whole tensors",
+}
 
 // name reads a variable, a constant of the language, or a call.
 func (p *parser) name(t token) value {
 	if v := p.scope.byName[t.text]; v != nil {
 		return tensorValue(v)
+	}
+	if hint, ok := keywords[t.text]; ok {
+		p.next--
+		p.fail("%s does not work on tensors; %s", t.text, hint)
 	}
 	if modules[t.text] && p.sign(".") {
 		f := p.take()
@@ -377,51 +409,3 @@ func attribute(name string, x *fgraph.Variable) value {
 }
 
 func sizeOf(x *fgraph.Variable) *fgraph.Variable { return Prod(Shape(x)) }
-
-// indexes reads what stands in the brackets of an index.
-func (p *parser) indexes() []value {
-	var list []value
-	for {
-		list = append(list, p.index())
-		if !p.sign(",") {
-			p.expect("]")
-			return list
-		}
-		if p.sign("]") {
-			return list
-		}
-	}
-}
-
-// index reads an expression or a slice.
-func (p *parser) index() value {
-	var parts [3]*value
-	colons := 0
-	for {
-		t := p.peek()
-		switch {
-		case p.sign(":"):
-			if colons++; colons > 2 {
-				p.fail("a slice has three parts")
-			}
-		case p.sign("::"):
-			if colons += 2; colons > 2 {
-				p.fail("a slice has three parts")
-			}
-		case t.kind == tokenSign && (t.text == "]" || t.text == ","):
-			if colons == 0 {
-				if parts[0] == nil {
-					p.fail("an index is expected, not %s", t)
-				}
-				return *parts[0]
-			}
-			return value{kind: kindSlice, ix: sliceValue{parts[0], parts[1], parts[2]}}
-		default:
-			if parts[colons] != nil {
-				p.fail("%q or %q expected, not %s", "]", ",", t)
-			}
-			x := p.expression(0)
-			parts[colons] = &x
-		}
-	}
-}

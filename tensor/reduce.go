@@ -175,6 +175,11 @@ func reduction(op array.Reduction, x *fgraph.Variable, axes []int) *fgraph.Varia
 	return Apply(ReduceAxes(op, normalAxes(op, x, axes)...), x)
 }
 
+// overAxes returns dimensions as a set, all of them if none is named.
+func overAxes(op fmt.Stringer, x *fgraph.Variable, axes []int) array.Axes {
+	return ReduceAxes(array.Sum, normalAxes(op, x, axes)...).Over(TypeOf(x).NDim())
+}
+
 func normalAxes(op fmt.Stringer, x *fgraph.Variable, axes []int) []int {
 	normal := make([]int, len(axes))
 	for i, d := range axes {

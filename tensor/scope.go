@@ -172,8 +172,11 @@ func (s *Scope) parse(text string, use func(value)) (err error) {
 		}
 	}()
 	v := p.expression(0)
-	if p.peek().kind != tokenEnd {
-		p.fail("unexpected %s", p.peek())
+	if t := p.peek(); t.kind != tokenEnd {
+		if hint, ok := keywords[t.text]; ok {
+			p.fail("%s does not work on tensors; %s", t.text, hint)
+		}
+		p.fail("unexpected %s", t)
 	}
 	use(v)
 	return nil

@@ -11,12 +11,13 @@ import (
 
 // A value is what a part of an expression text stands for.
 type value struct {
-	kind valueKind
-	v    *fgraph.Variable // kindTensor
-	num  number           // kindNumber
-	list []value          // kindList
-	ix   sliceValue       // kindSlice
-	text string           // kindName: of a type or a string
+	kind  valueKind
+	v     *fgraph.Variable // kindTensor; of a kindNumber that was computed from others the computation
+	num   number           // kindNumber
+	list  []value          // kindList
+	tuple bool             // kindList: in round brackets
+	ix    sliceValue       // kindSlice
+	text  string           // kindName: of a type or a string
 }
 
 type valueKind uint8
@@ -81,6 +82,9 @@ func (x value) tensor(what string) *fgraph.Variable {
 	case kindTensor:
 		return x.v
 	case kindNumber:
+		if x.v != nil {
+			return x.v
+		}
 		return x.num.in(x.num.dtype)
 	case kindList:
 		if a := x.constant(what); a != nil {
@@ -112,7 +116,7 @@ func (x value) constant(what string) *array.Array {
 	}
 	dtype := Bool
 	for _, v := range level {
-		if v.kind != kindNumber {
+		if v.kind != kindNumber || v.v != nil {
 			return nil
 		}
 		dtype = max(dtype, v.num.dtype)
@@ -151,7 +155,9 @@ func tensors(what string, list []value) []*fgraph.Variable {
 			if any {
 				d = x.num.fit(dtype)
 			}
-			out[i] = x.num.in(d)
+			if out[i] = x.num.in(d); !any && x.v != nil {
+				out[i] = x.v
+			}
 		}
 	}
 	return out
@@ -187,7 +193,7 @@ func (x value) dtype(what string) DType {
 			return d
 		}
 	}
-	fail(what, "the name of a type such as float32 is expected")
+	fail(what, "the name of a type such as float32 is expected; there are bool, int64, float32 and float64")
 	return 0
 }
 

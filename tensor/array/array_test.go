@@ -45,7 +45,7 @@ func TestOpsOnSpecialValues(t *testing.T) {
 		want float64
 	}{
 		{Add, 1, 2, 3}, {Sub, inf, inf, nan}, {Mul, 0, nan, nan}, {Mul, 0, inf, nan}, {TrueDiv, 1, 0, inf}, {TrueDiv, 0, 0, nan},
-		{IntDiv, -7, 2, -4}, {Mod, -7, 2, 1}, {Mod, 7, -2, -1}, {Pow, 0, 0, 1}, {Pow, nan, 0, 1}, {Pow, 2, -1, 0.5},
+		{IntDiv, -7, 2, -4}, {IntDiv, 1, 0.1, 9}, {IntDiv, -2.5, 0.1, -25}, {IntDiv, -1, inf, -1}, {IntDiv, inf, 2, nan}, {IntDiv, 3, 0, inf}, {IntDiv, -0.5, -1, 0}, {Mod, -7, 2, 1}, {Mod, 7, -2, -1}, {Pow, 0, 0, 1}, {Pow, nan, 0, 1}, {Pow, 2, -1, 0.5},
 		{Maximum, 1, nan, nan}, {Maximum, nan, 1, nan}, {Minimum, 1, nan, nan}, {Minimum, -inf, 2, -inf},
 		{Second, nan, 5, 5}, {Arctan2, 1, -1, 3 * math.Pi / 4},
 		{LogAddExp, 1000, 1000, 1000 + math.Ln2}, {LogAddExp, -inf, -inf, -inf}, {LogAddExp, inf, inf, inf}, {LogAddExp, -inf, 3, 3}, {LogAddExp, nan, inf, nan},

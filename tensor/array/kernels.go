@@ -187,6 +187,23 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
+// floorDivFloat returns the quotient that goes with the remainder, as Python does: the floor of a/b is one more where a/b was rounded
+// up to a whole number, as 1/0.1 is.
+func floorDivFloat(a, b float64) float64 {
+	if b == 0 {
+		return a / b
+	}
+	r := math.Mod(a, b)
+	q := (a - r) / b // whole, but for its own rounding
+	if r != 0 && (r < 0) != (b < 0) {
+		q--
+	}
+	if q == 0 {
+		return math.Copysign(0, a/b)
+	}
+	return math.Round(q)
+}
+
 func floorMod(a, b int64) int64 {
 	if b == 0 {
 		return 0
@@ -265,7 +282,7 @@ func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 		t[o] = unary(f)
 	}
 	t[Pow], t[Arctan2], t[LogAddExp] = binary(math.Pow), binary(math.Atan2), binary(LogAddExp64)
-	t[IntDiv] = binary(func(a, b float64) float64 { return math.Floor(a / b) })
+	t[IntDiv] = binary(floorDivFloat)
 	t[Mod] = binary(func(a, b float64) float64 {
 		r := math.Mod(a, b)
 		if r != 0 && (r < 0) != (b < 0) {

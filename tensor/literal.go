@@ -1,0 +1,118 @@
+package tensor
+
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// negated returns -n.
+func (n number) negated() number {
+	n.i, n.f = -n.i, -n.f
+	if n.dtype == Bool {
+		n.dtype = Int64
+	}
+	return n
+}
+
+// float returns a number as one with a point.
+func (x value) float() value {
+	return value{kind: kindNumber, num: number{Float64, 0, x.num.f}}
+}
+
+// folded computes an operation on two numbers as Python does, so that 1/2 and 2**10 take part in an expression like any other number. It
+// returns nil where that is no number. It is not exact where integers would need more than 64 bits, which Python's may have.
+func folded(op array.Op, a, b number) (n *number, exact bool) {
+	var f float64
+	switch op {
+	case array.Add:
+		f = a.f + b.f
+	case array.Sub:
+		f = a.f - b.f
+	case array.Mul:
+		f = a.f * b.f
+	case array.TrueDiv:
+		f = a.f / b.f
+		a.dtype = Float64
+	case array.Pow:
+		f = math.Pow(a.f, b.f)
+		if b.f < 0 {
+			a.dtype = Float64
+		}
+	default:
+		return nil, true
+	}
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, a.dtype == Float64 || b.dtype == Float64
+	}
+	if a.dtype == Float64 || b.dtype == Float64 {
+		return &number{Float64, 0, f}, true
+	}
+	if math.Abs(f) >= 1<<62 { // so far from the bound that no rounding matters
+		return &number{Float64, 0, f}, false
+	}
+	n = &number{dtype: Int64}
+	switch op {
+	case array.Add:
+		n.i = a.i + b.i
+	case array.Sub:
+		n.i = a.i - b.i
+	case array.Mul:
+		n.i = a.i * b.i
+	case array.Pow:
+		n.i = intPower(a.i, b.i)
+	}
+	n.f = float64(n.i)
+	return n, true
+}
+
+// intPower returns x to the power of k >= 0. A large k does not take long: a power that is not 0, 1 or -1 has at most 62 factors.
+func intPower(x, k int64) int64 {
+	y := int64(1)
+	for ; k > 0; k >>= 1 {
+		if k&1 != 0 {
+			y *= x
+		}
+		x *= x
+	}
+	return y
+}
+
+// logical returns the operation that + and * are for bools, which is "or" and "and", as in NumPy and Theano.
+func logical(op array.Op, args []value) array.Op {
+	if op != array.Add && op != array.Mul {
+		return op
+	}
+	for _, x := range args {
+		if x.kind == kindNumber && x.num.dtype != Bool || x.kind == kindTensor && TypeOf(x.v).DType() != Bool || x.kind == kindList {
+			return op
+		}
+	}
+	if op == array.Add {
+		return array.Or
+	}
+	return array.And
+}
+
+// floatRange returns the elements of arange of numbers of which at least one is no integer, nil of any others.
+func floatRange(args []value) *array.Array {
+	float, part := false, [3]float64{0, 0, 1}
+	for i, x := range args {
+		if x.kind != kindNumber {
+			return nil
+		}
+		float = float || x.num.dtype == Float64
+		if part[i] = x.num.f; len(args) == 1 {
+			part = [3]float64{0, x.num.f, 1}
+		}
+	}
+	n := math.Ceil((part[1] - part[0]) / part[2])
+	if !float || !(n <= 1<<24) || part[2] == 0 {
+		return nil
+	}
+	a := array.New(Float64, int(max(n, 0)))
+	for i := range a.Len() {
+		a.SetFloat(i, part[0]+float64(i)*part[2])
+	}
+	return a
+}

@@ -1,0 +1,50 @@
+package tensor_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+)
+
+// TestParseLikePython: what Python, NumPy or Theano make of an expression, where a plain reading would make something else.
+func TestParseLikePython(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		// Numbers that are computed from numbers take the type of what they are combined with, as those that are typed do.
+		{"f*(1/2)", "[mul(f, 0.5)]"}, {"f**(1/2)", "[pow(f, 0.5)]"}, {"f*(2*3 - 1)", "[mul(f, 5.0)]"}, {"i*(2**3)", "[mul(i, 8)]"}, {"f + -(1 + 2)", "[add(f, -3.0)]"}, {"x**2**-1", "[pow(x, 0.5)]"}, {"f + (True + True)", "[add(f, 2.0)]"},
+		{"1/2", "[true_div(1, 2)]"}, {"-(1 + 2)", "[neg(add(1, 2))]"}, {"1/0", "[true_div(1, 0)]"}, {"7//2*x", "[mul(DimShuffle{x}(int_div(7, 2)), x)]"},
+		// Integers have no bound.
+		{"2**64", "[pow(2.0, 64.0)]"}, {"x*2**100", "[mul(x, 1.2676506002282294e+30)]"}, {"9223372036854775807 + 1", "[add(9.223372036854776e+18, 1.0)]"}, {"3*(-1)**1000001", "[mul(3, pow(-1, 1000001))]"},
+		// Bools are combined, not counted.
+		{"p + p", "[or(p, p)]"}, {"p*p", "[and(p, p)]"}, {"(x > 1)*(x < 2)", "[and(gt(x, 1.0), lt(x, 2.0))]"}, {"p + True", "[or(p, True)]"}, {"p + 1", "[add(p, 1)]"}, {"p*x", "[mul(p, x)]"}, {"add(p, p)", "[add(p, p)]"},
+		// A tuple is several indexes, a list is an index.
+		{"X[(0, 1)]", "[Subtensor{0,1}(X)]"}, {"x[(0,)]", "[Subtensor{0}(x)]"}, {"x[()]", "[x]"}, {"X[[0, 1]]", "[AdvancedSubtensor1(X, [0, 1])]"},
+		// An empty list of axes is no axis, and None is all.
+		{"X.sum(axis=())", "[sum{axis=}(X)]"}, {"X.sum(axis=[])", "[sum{axis=}(X)]"}, {"X.mean(axis=None)", "[true_div(sum(X), cast{float64}(mul(Shape_i{0}(X), Shape_i{1}(X))))]"},
+		{"mean(X, axis=1, keepdims=True)", "[DimShuffle{0,x}(true_div(sum{axis=1}(X), DimShuffle{x}(cast{float64}(Shape_i{1}(X)))))]"}, {"X.var(0).ndim", "[1]"}, {"X.var(0, keepdims=True).ndim", "[2]"}, {"X.std(keepdims=True).ndim", "[2]"},
+		{"sum(f, dtype=float64)", "[sum(cast{float64}(f))]"},
+		{"stack([x, y], axis=1)", "[Join{1}(DimShuffle{0,x}(x), DimShuffle{0,x}(y))]"}, {"stack([x, y], -1)", "[Join{1}(DimShuffle{0,x}(x), DimShuffle{0,x}(y))]"}, {"stack(x, y)", "[Join{0}(DimShuffle{x,0}(x), DimShuffle{x,0}(y))]"},
+		{"softmax(X, axis=-1)", "[Softmax(X)]"}, {"log_softmax(X, axis=0)", "[DimShuffle{1,0}(LogSoftmax(DimShuffle{1,0}(X)))]"},
+		{"grad(sum(x*y), [x, y])", "[mul(*1 -> second(mul(x, y), DimShuffle{x}(1.0)), y), mul(*1, x)]"},
+		{"arange(0, 1, 0.25)", "[[0.0, 0.25, 0.5, 0.75]]"}, {"arange(2.)", "[[0.0, 1.0]]"}, {"theano.tensor.exp(x)", "[exp(x)]"},
+		// Mistakes.
+		{"0 < x < 1", "column 7: comparisons of tensors can't be chained; write (x < y) & (y < z)"}, {"x == y != x", "column 8: comparisons"}, {"(x < y) == p", "[eq(lt(x, y), p)]"},
+		{"x > 0 and y > 0", "column 7: and does not work on tensors; use &"}, {"not p", "column 1: not does not work on tensors; use ~"}, {"x if p else y", "column 3: if does not work on tensors; use switch"},
+		{"X.sum(axis=(0, 0))", "axis 0 is named twice"}, {"mean(x, foo=1)", "mean: takes no argument foo"}, {"stack([x, y], axis=3)", "stack: axis 3 of a tensor of 2 dimensions"}, {"softmax(X, axis=2)", "axis 2"}, {"cast(x, 'int8')", "there are bool, int64, float32 and float64"},
+	} {
+		s := newScope(t, parseVars)
+		out, err := s.Parse(c.text)
+		got := fgraph.Sprint(0, out...)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want && (err == nil || !strings.Contains(got, c.want)) {
+			t.Errorf("%s is\n%s, want\n%s", c.text, got, c.want)
+		}
+	}
+	s := newScope(t, parseVars)
+	if v := s.MustParse("f*(1/2)"); tensor.TypeOf(v).DType() != tensor.Float32 {
+		t.Errorf("f*(1/2) is a %v", v.Type())
+	}
+}
