@@ -340,8 +340,8 @@ func (i Index) length(n *fgraph.Variable) *fgraph.Variable {
 	if step > 1 {
 		span = intMap(array.IntDiv, intMap(array.Add, span, Int(step-1)), Int(step))
 	}
-	if i.Step > 0 && i.Start == nil {
-		return span // from 0 on it can't be negative
+	if i.Step > 0 && (i.Start == nil || i.Stop == nil) {
+		return span // from 0 on, or up to the end, it can't be negative
 	}
 	return intMap(array.Maximum, span, Int(0))
 }

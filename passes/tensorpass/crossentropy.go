@@ -66,17 +66,11 @@ func softmaxWithBias() rewrite.Rule {
 		On: []rewrite.Track{rewrite.TrackOp(tensor.SoftmaxOp{})},
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			v := n.Inputs()[0]
-			a := elem(v, array.Add)
-			if a == nil || len(a.Inputs()) != 2 || typ(v).NDim() != 2 || !alone(v) {
-				return c.Miss("the argument is no sum of two matrices that is used here only"), nil
+			x, b := withBias(v)
+			if x == nil || !alone(v) {
+				return c.Miss("the argument is no sum of a matrix and a vector that is used here only"), nil
 			}
-			for i, w := range a.Inputs() {
-				b, x := stripPadding(w), a.Inputs()[1-i]
-				if typ(b).NDim() == 1 && typ(b).Dim(0) != 1 && samePattern(x, v) && typ(x).DType() == typ(b).DType() {
-					return replace(c, n, tensor.SoftmaxWithBias(x, b))
-				}
-			}
-			return c.Miss("no term is a vector"), nil
+			return replace(c, n, tensor.SoftmaxWithBias(x, b))
 		},
 	}
 }
@@ -120,19 +114,57 @@ func advancedIndexingCrossentropy() rewrite.Rule {
 			if l := elem(probs, array.Log); l != nil && !log && alone(probs) {
 				probs, log = l.Inputs()[0], true
 			}
-			a, sm, ok := owner[tensor.SoftmaxOp](probs)
-			if !ok || sm.Log == log || !alone(probs) {
+			x, bias := softmaxArgument(probs, log)
+			if x == nil || !alone(probs) {
 				return c.Miss("it is not the logarithm of a softmax that is used here only"), nil
 			}
-			x := a.Inputs()[0]
+			labels, s := pick.Inputs()[2], tensor.ShapesOf(c.Graph())
 			r, _, ok := owner[tensor.ARangeOp](pick.Inputs()[1])
-			if !ok || !is(r.Inputs()[0], 0) || !is(r.Inputs()[2], 1) || !sameSize(r.Inputs()[1], tensor.ShapesOf(c.Graph()).Dim(x, 0)) || typ(pick.Inputs()[2]).NDim() != 1 {
-				return c.Miss("the first index is not all rows in order"), nil
+			if !ok || !is(r.Inputs()[0], 0) || !is(r.Inputs()[2], 1) || typ(labels).NDim() != 1 {
+				return c.Miss("the first index is not rows in order"), nil
 			}
-			nll := tensor.Apply(tensor.CrossentropySoftmaxArgmax1HotWithBiasOp{}, x, zeroBias(c, x), pick.Inputs()[2])
+			if stop := r.Inputs()[1]; !sameSize(stop, s.Dim(x, 0)) && !sameSize(stop, s.Dim(labels, 0)) { // in Theano a label per row is taken for granted, too
+				return c.Miss("the first index is not all rows"), nil
+			}
+			if bias == nil {
+				bias = zeroBias(c, x)
+			}
+			nll := tensor.Apply(tensor.CrossentropySoftmaxArgmax1HotWithBiasOp{}, x, bias, labels)
 			return replace(c, n, tensor.Neg(nll))
 		},
 	}
+}
+
+// softmaxArgument returns what v is the softmax of, or, unless the logarithm is taken of v, the logarithm of the softmax, and the vector that
+// is added to it, if there is one.
+func softmaxArgument(v *vari, log bool) (x, bias *vari) {
+	if a, _, ok := owner[tensor.SoftmaxWithBiasOp](v); ok && log {
+		return a.Inputs()[0], a.Inputs()[1]
+	}
+	a, op, ok := owner[tensor.SoftmaxOp](v)
+	if !ok || op.Log == log {
+		return nil, nil
+	}
+	v = a.Inputs()[0]
+	if x, bias = withBias(v); x != nil && alone(v) {
+		return x, bias
+	}
+	return v, nil
+}
+
+// withBias takes a sum of a matrix and a vector apart; x is nil if v is none.
+func withBias(v *vari) (x, bias *vari) {
+	a := elem(v, array.Add)
+	if a == nil || len(a.Inputs()) != 2 || typ(v).NDim() != 2 {
+		return nil, nil
+	}
+	for i, w := range a.Inputs() {
+		b, x := stripPadding(w), a.Inputs()[1-i]
+		if typ(b).NDim() == 1 && typ(b).Dim(0) != 1 && samePattern(x, v) && typ(x).DType() == typ(b).DType() {
+			return x, b
+		}
+	}
+	return nil, nil
 }
 
 // usmm is Theano's nameless rule sub(z, mul(alpha, SparseDot(x, y))) → Usmm(neg(alpha), x, y, z), local_usmm.

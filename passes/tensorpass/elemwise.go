@@ -102,7 +102,7 @@ func intDivByOne() rewrite.Rule {
 // uselessElemwise is local_useless_elemwise. Comparisons of floats with themselves are up to local_useless_elemwise_comparison.
 func uselessElemwise() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_useless_elemwise", Doc: "what computes its argument, or is known, is left out: identity(x) → x, add(x) → x, eq(n, n) → 1 for integers, a and True → a", Depth: 2,
+		Name: "local_useless_elemwise", Doc: "what computes its argument, or is known, is left out: identity(x) → x, add(x) → x, eq(n, n) → 1 for integers, a and True → a, n | 0 → n", Depth: 2,
 		On: on(array.Identity, array.Add, array.Mul, array.Eq, array.Neq, array.And, array.Or, array.Xor, array.Maximum, array.Minimum),
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			op, _ := elemOf(n)
@@ -132,6 +132,12 @@ func uselessElemwise() rewrite.Rule {
 				}
 				if typ(out).DType() == tensor.Bool {
 					return logicWithConstant(c, n, op)
+				}
+				neutral := map[array.Op]float64{array.And: -1}[op] // all bits for "and", none for the others
+				for i, v := range in {
+					if is(v, neutral) {
+						return replace(c, n, in[1-i], in...)
+					}
 				}
 			}
 			return c.Miss("nothing is known of the result"), nil
@@ -297,7 +303,7 @@ func subZeros() rewrite.Rule {
 var inverses = map[array.Op]array.Op{
 	array.Deg2rad: array.Rad2deg, array.Rad2deg: array.Deg2rad, array.Sinh: array.Arcsinh, array.Arcsinh: array.Sinh,
 	array.Tanh: array.Arctanh, array.Arctanh: array.Tanh, array.Cosh: array.Arccosh, array.Arccosh: array.Cosh,
-	array.Neg: array.Neg, array.Inv: array.Inv, array.Log: array.Exp, array.Log1p: array.Expm1,
+	array.Neg: array.Neg, array.Inv: array.Inv, array.Invert: array.Invert, array.Log: array.Exp, array.Log1p: array.Expm1,
 }
 
 // funcInv is local_func_inv.

@@ -1,6 +1,8 @@
 package tensorpass
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -221,6 +223,62 @@ func sumMulByScalar() rewrite.Rule {
 				return replace(c, n, tensor.Neg(sum))
 			}
 			return replace(c, n, tensor.Mul(append(scalars, sum)...))
+		},
+	}
+}
+
+// sumMulDimShuffle is the part of PyTensor's local_sum_prod_of_mul_or_div that is none of Theano's.
+func sumMulDimShuffle() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_sum_mul_dimshuffle", Doc: "a factor that is repeated along the folded dimensions multiplies the sum: sum(X*c[:, None], axis=1) → sum(X, axis=1)*c", On: onReduce, Depth: 3,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			op, axes := reduceOf(n)
+			v := n.Inputs()[0]
+			a := elem(v, array.Mul)
+			if op.Op != array.Sum || a == nil || !alone(v) || axes == 0 {
+				return c.Miss("it is not the sum of a product that is used here only"), nil
+			}
+			for i, f := range a.Inputs() {
+				kept, ok := withoutAxes(f, axes)
+				if _, _, dims := owner[tensor.DimShuffleOp](f); !ok || !dims || !alone(f) {
+					continue
+				}
+				if _, _, dims := owner[tensor.DimShuffleOp](kept); dims {
+					continue // there would be as much to do as before
+				}
+				rest := slices.Delete(slices.Clone(a.Inputs()), i, i+1)
+				x := rest[0]
+				if len(rest) > 1 {
+					x = tensor.Mul(rest...)
+				}
+				if !samePattern(x, v) || typ(x).DType() != typ(n.Out()).DType() || typ(v).DType() != typ(x).DType() {
+					continue
+				}
+				return replace(c, n, tensor.Mul(reduceOver(array.Sum, x, axes), kept))
+			}
+			return c.Miss("no factor is repeated along the folded dimensions, by a DimShuffle that would be saved"), nil
+		},
+	}
+}
+
+// reduceMakeVector is PyTensor's local_sum_make_vector, for other reductions as well.
+func reduceMakeVector() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_reduce_make_vector", Doc: "folding a vector that is put together is computing with its elements: sum(MakeVector(a, b)) → a + b", On: onReduce, Depth: 2,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			op, axes := reduceOf(n)
+			a, _, ok := owner[tensor.MakeVectorOp](n.Inputs()[0])
+			if !ok || axes == 0 || len(a.Inputs()) == 0 || op.Op > array.Min {
+				return c.Miss("it does not fold a MakeVector"), nil
+			}
+			in := a.Inputs()
+			switch {
+			case len(in) == 1:
+				return replace(c, n, in[0])
+			case len(in) > 2 && op.Op != array.Sum && op.Op != array.Prod:
+				return c.Miss("more than two elements"), nil
+			}
+			return replace(c, n, tensor.Map(op.Op.Op(), in...))
 		},
 	}
 }

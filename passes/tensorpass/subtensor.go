@@ -231,7 +231,7 @@ func knownBounds(i tensor.Index) (start, stop *int, ok bool) {
 // of large expressions for their signs, which cost more than the second view.
 func subtensorMerge() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_subtensor_merge", Doc: "a part of a part is a part: x[2:][3] → x[5], x[1:9][2:4] → x[3:5], x[::-1][::-1] → x", On: onSubtensor, Depth: 2,
+		Name: "local_subtensor_merge", Doc: "a part of a part is a part: x[2:][3] → x[5], x[1:9][2:4] → x[3:5], x[::-1][0] → x[-1], x[::-1][::-1] → x", On: onSubtensor, Depth: 2,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			a, op, ok := owner[*tensor.SubtensorOp](n.Inputs()[0])
 			if !ok {
@@ -269,6 +269,9 @@ func mergeIndexes(i, j tensor.Index) (tensor.Index, bool) {
 		return j, true
 	case j.Slice && i.Step == -1 && j.Step == -1 && i.Start == nil && i.Stop == nil && j.Start == nil && j.Stop == nil:
 		return tensor.Everything(), true
+	case !j.Slice && i.Step == -1 && i.Start == nil && i.Stop == nil:
+		k, ok := intOf(j.Start)
+		return tensor.At(tensor.Int(-1 - k)), ok
 	}
 	a, b, ok := knownBounds(i)
 	from, to, ok2 := knownBounds(j)

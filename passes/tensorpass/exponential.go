@@ -1,0 +1,203 @@
+package tensorpass
+
+import (
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// mulExp is PyTensor's local_mul_exp_to_exp_add. Exponentials that are used elsewhere, too, stay: they would be computed anyway.
+func mulExp() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_mul_exp_to_exp_add", Depth: 2, On: on(array.Mul, array.TrueDiv),
+		Doc: "one exponential does for several: exp(x)*exp(y) → exp(x + y), exp(x)/exp(y) → exp(x - y); the product was NaN where one is infinite and the other 0",
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			var exponents, rest []*vari
+			for _, f := range n.Inputs() {
+				if e := elem(f, array.Exp); e != nil && alone(f) && typ(f).DType() == typ(n.Out()).DType() {
+					exponents = append(exponents, e.Inputs()[0])
+				} else {
+					rest = append(rest, f)
+				}
+			}
+			op, _ := elemOf(n)
+			switch {
+			case len(exponents) < 2:
+				return c.Miss("there are no two exponentials that are used here only"), nil
+			case op == array.TrueDiv:
+				return replace(c, n, tensor.Exp(tensor.Sub(exponents[0], exponents[1])))
+			}
+			y := tensor.Exp(tensor.Add(exponents...))
+			if len(rest) > 0 {
+				y = tensor.Mul(append(rest, y)...)
+			}
+			return replace(c, n, y)
+		},
+	}
+}
+
+// mulPow is PyTensor's local_mul_pow_to_pow_add, which does not count the base itself as a power.
+func mulPow() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_mul_pow_to_pow_add", Depth: 2, On: on(array.Mul, array.TrueDiv),
+		Doc: "one power does for several of one base: x**2*x**3 → x**5, x**3/x → x**2, a**x*a**y → a**(x + y); changes what is computed at zero and infinity",
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			op, _ := elemOf(n)
+			if !isFloat(n.Out()) {
+				return c.Miss("powers of integers overflow"), nil
+			}
+			in := n.Inputs()
+			for i, f := range in {
+				p := elem(f, array.Pow)
+				if p == nil {
+					continue
+				}
+				for j, g := range in {
+					y := jointExponent(p, g, op == array.TrueDiv, j < i)
+					if j == i || y == nil || typ(f).DType() != typ(n.Out()).DType() {
+						continue
+					}
+					rest := slices.Clone(in)
+					rest[min(i, j)] = tensor.Pow(p.Inputs()[0], y)
+					if rest = slices.Delete(rest, max(i, j), max(i, j)+1); len(rest) == 1 {
+						return replace(c, n, rest[0], in...)
+					}
+					return replace(c, n, tensor.Mul(rest...), in...)
+				}
+			}
+			return c.Miss("no two factors are powers of one base that are used here only"), nil
+		},
+	}
+}
+
+// jointExponent returns the exponent of the product of a power and another one of the same base, or of their quotient; nil if there is none. Of
+// exponents that are known only whole ones are joined: x**0.5*x**0.5 is not x where x is negative.
+func jointExponent(p *apply, g *vari, divides, swapped bool) *vari {
+	base, first := p.Inputs()[0], p.Inputs()[1]
+	second := number(1, first)
+	switch q := elem(g, array.Pow); {
+	case !alone(p.Out()):
+		return nil
+	case q != nil && sameBase(q.Inputs()[0], base) && alone(g):
+		second = q.Inputs()[1]
+	case g != base:
+		return nil
+	}
+	if swapped {
+		first, second = second, first
+	}
+	a, ok := uniform(first)
+	b, ok2 := uniform(second)
+	switch {
+	case ok != ok2, typ(first).DType() != typ(second).DType():
+		return nil
+	case ok && (a != math.Trunc(a) || b != math.Trunc(b) || !isScalar(first) || !isScalar(second)):
+		return nil
+	case ok && divides:
+		return number(a-b, first)
+	case ok:
+		return number(a+b, first)
+	case divides:
+		return tensor.Sub(first, second)
+	}
+	return tensor.Add(first, second)
+}
+
+// sameBase reports whether two variables are one, or the same number.
+func sameBase(x, y *vari) bool {
+	a, ok := uniform(x)
+	b, ok2 := uniform(y)
+	return x == y || ok && ok2 && a == b && isScalar(x) && isScalar(y)
+}
+
+// expm1Softplus is a part of PyTensor's local_exp_log; what is left of that is in local_func_inv.
+func expm1Softplus() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_exp_log", Doc: "expm1(softplus(x)) → exp(x)", On: on(array.Expm1), Depth: 2,
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			a := elem(n.Inputs()[0], array.Softplus)
+			if a == nil {
+				return c.Miss("the argument is no softplus"), nil
+			}
+			return replace(c, n, tensor.Exp(a.Inputs()[0]))
+		},
+	}
+}
+
+// softmaxOfExp is what Theano calls softmax_simplifier, a part of local_mul_canonizer.
+func softmaxOfExp() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_softmax_of_exp", Depth: 4, On: on(array.TrueDiv),
+		Doc: "the softmax is an op: exp(x)/sum(exp(x), axis=1, keepdims=True) → Softmax(x); the quotient was NaN where exp(x) overflows",
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			num, den := mulCanonizer.terms(n.Out())
+			for i, f := range num {
+				e := elem(f, array.Exp)
+				if e == nil || !isFloat(f) || typ(f).NDim() == 0 {
+					continue
+				}
+				for j, d := range den {
+					axis, ok := sumOfExp(d, e)
+					if !ok {
+						continue
+					}
+					num[i] = softmaxOver(e.Inputs()[0], axis)
+					if typ(num[i]).DType() != typ(f).DType() {
+						continue
+					}
+					return replace(c, n, mulCanonizer.join(num, slices.Delete(den, j, j+1), n.Out()), n.Inputs()...)
+				}
+			}
+			return c.Miss("it does not divide an exponential by its sum along a dimension"), nil
+		},
+	}
+}
+
+// sumOfExp reports whether d is the sum of the exponential e along one dimension, of which size 1 is left, and along which.
+func sumOfExp(d *vari, e *apply) (axis int, ok bool) {
+	a, ds, ok := owner[tensor.DimShuffleOp](d)
+	if !ok {
+		return 0, false
+	}
+	r, op, ok := owner[tensor.Reduce](a.Inputs()[0])
+	if !ok || op.Op != array.Sum {
+		return 0, false
+	}
+	f := elem(r.Inputs()[0], array.Exp)
+	if f == nil || f.Inputs()[0] != e.Inputs()[0] {
+		return 0, false
+	}
+	ndim := typ(e.Out()).NDim()
+	order := make([]int, ndim) // that of keepdims
+	kept := 0
+	axis = -1
+	for k := range order {
+		if op.Over(ndim).Has(k) {
+			if order[k] = tensor.NewAxis; axis >= 0 {
+				return 0, false
+			}
+			axis = k
+			continue
+		}
+		order[k] = kept
+		kept++
+	}
+	return axis, axis >= 0 && slices.Equal(ds.Order(), order)
+}
+
+// softmaxOver returns the softmax along a dimension.
+func softmaxOver(x *vari, axis int) *vari {
+	last := typ(x).NDim() - 1
+	if axis == last {
+		return tensor.Softmax(x)
+	}
+	order := make([]int, last+1)
+	for d := range order {
+		order[d] = d
+	}
+	order[axis], order[last] = last, axis
+	return tensor.DimShuffle(tensor.Softmax(tensor.DimShuffle(x, order...)), order...)
+}
