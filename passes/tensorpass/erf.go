@@ -101,6 +101,7 @@ func guard(n *apply, x *vari, limit float64, series *vari) (result, error) {
 // guarded reports whether v is what guard leaves of an apply. The permutations of dimensions that local_dimshuffle_lift is moving through the
 // switch may lie between.
 func guarded(v, x *vari, limit float64) bool {
+	limit, _ = uniform(number(limit, x)) // rounded to float32, if that is what x is
 	x = unshuffled(x)
 	todo := []*vari{v}
 	for len(todo) > 0 {

@@ -144,10 +144,7 @@ func softmaxOfExp() rewrite.Rule {
 					if !ok {
 						continue
 					}
-					num[i] = softmaxOver(e.Inputs()[0], axis)
-					if typ(num[i]).DType() != typ(f).DType() {
-						continue
-					}
+					num[i] = softmaxOver(castTo(e.Inputs()[0], typ(f).DType()), axis)
 					return replace(c, n, mulCanonizer.join(num, slices.Delete(den, j, j+1), n.Out()), n.Inputs()...)
 				}
 			}
