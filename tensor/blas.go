@@ -200,9 +200,13 @@ func target(ws *array.Workspace, inplace bool, out, operand *array.Array, factor
 }
 
 // Compile returns the product and sum.
-func (op GemmOp) Compile(*fgraph.Apply) (Kernel, error) {
+func (op GemmOp) Compile(a *fgraph.Apply) (Kernel, error) {
+	written := areWritten(a)
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		b := in[4].Float(0)
+		if !written && (special(in[1].Float(0)) || special(b)) {
+			return termByTerm(ws, op.Inplace, in, out[0], ConstantOf(a.Inputs()[4]), func(p *array.Array) error { return ws.Gemm(1, in[2], in[3], 0, p) })
+		}
 		if err := target(ws, op.Inplace, out[0], in[0], b); err != nil {
 			return err
 		}
@@ -211,9 +215,13 @@ func (op GemmOp) Compile(*fgraph.Apply) (Kernel, error) {
 }
 
 // Compile returns the product and sum.
-func (op GemvOp) Compile(*fgraph.Apply) (Kernel, error) {
+func (op GemvOp) Compile(a *fgraph.Apply) (Kernel, error) {
+	written := areWritten(a)
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		b := in[4].Float(0)
+		if !written && (special(in[1].Float(0)) || special(b)) {
+			return termByTerm(ws, op.Inplace, in, out[0], ConstantOf(a.Inputs()[4]), func(p *array.Array) error { return ws.Gemv(1, in[2], in[3], 0, p, op.BLAS) })
+		}
 		if err := target(ws, op.Inplace, out[0], in[0], b); err != nil {
 			return err
 		}
@@ -229,6 +237,35 @@ func (op GerOp) Compile(*fgraph.Apply) (Kernel, error) {
 		}
 		return shapeFault(ws.Ger(in[1].Float(0), in[2], in[3], out[0], op.BLAS))
 	}, nil
+}
+
+// areWritten reports whether both factors of a Gemm or Gemv are constants.
+func areWritten(a *fgraph.Apply) bool {
+	return a.Inputs()[1].IsConstant() && a.Inputs()[4].IsConstant()
+}
+
+// special reports whether a factor makes NaN of infinity, or the other way round: a BLAS does not even look at what it multiplies by 0.
+func special(v float64) bool { return v == 0 || v-v != 0 }
+
+// termByTerm computes a·product + b·z as it was written, for factors that are special. Where b is written as 0 there is nothing in z.
+func termByTerm(ws *array.Workspace, inplace bool, in []*array.Array, out *array.Array, b *array.Array, product func(*array.Array) error) error {
+	z, alpha, beta := in[0], in[1].Float(0), in[4].Float(0)
+	p := array.New(z.DType(), z.Shape()...)
+	if err := shapeFault(product(p)); err != nil {
+		return err
+	}
+	for i := range p.Len() {
+		v := alpha * p.Float(i)
+		if b == nil || beta != 0 {
+			v += beta * z.Float(i)
+		}
+		p.SetFloat(i, v)
+	}
+	if err := target(ws, inplace, out, z, 0); err != nil {
+		return err
+	}
+	array.CopyTo(out, p)
+	return nil
 }
 
 func sameShapeAs(v *fgraph.Variable, s *Shapes) [][]*fgraph.Variable {

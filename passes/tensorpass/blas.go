@@ -185,30 +185,62 @@ func dot22ToGerOrGemv() rewrite.Rule {
 // gemvOfSum adds a product of a matrix and a vector to another term of the sum that it is in.
 func gemvOfSum() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_gemv_of_sum", Doc: "a product of a matrix and a vector is added to what is added to it: z + Gemv(v, a, X, y, 0) → Gemv(z, a, X, y, 1)", On: on(array.Add),
+		Name: "local_gemv_of_sum", On: on(array.Add, array.Sub),
+		Doc: "a product of a matrix and a vector is added to what is added to it: b*z + a*Gemv(v, 1, X, y, 0) → Gemv(z, a, X, y, b), for scalars a and b",
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			for i, g := range n.Inputs() {
-				a, op, ok := owner[tensor.GemvOp](g)
-				if !ok || !alone(g) || !is(a.Inputs()[4], 0) {
-					continue
-				}
-				for k, v := range n.Inputs() {
-					if k == i || typ(v).DType() != typ(g).DType() || !samePattern(v, g) {
-						continue
-					}
-					in := slices.Clone(a.Inputs())
-					in[0], in[4] = v, tensor.Constant(array.Full(typ(g).DType(), 1))
-					terms := slices.Clone(n.Inputs())
-					terms[min(i, k)] = tensor.Apply(op, in...)
-					if terms = slices.Delete(terms, max(i, k), max(i, k)+1); len(terms) == 1 {
-						return replace(c, n, terms[0])
-					}
-					return replace(c, n, tensor.Add(terms...))
-				}
+			out := n.Out()
+			if typ(out).NDim() != 1 || !addCanonizer.outermost(n) {
+				return c.Miss("it is not the outermost sum of vectors"), nil
 			}
-			return c.Miss("no term is a product with a vector that is used here only, or there is no other of its shape"), nil
+			pos, neg := addCanonizer.terms(out)
+			terms := make([]term, 0, len(pos)+len(neg))
+			for i, v := range slices.Concat(pos, neg) {
+				t := scaled(tensor.PadLeft(v, 1), typ(out).DType())
+				t.minus = i >= len(pos)
+				terms = append(terms, t)
+			}
+			fits := func(t term) bool {
+				return samePattern(t.matrix, out) && typ(t.matrix).DType() == typ(out).DType()
+			}
+			at := slices.IndexFunc(terms, func(t term) bool { return isGemv(t.matrix) && fits(t) })
+			if at < 0 {
+				return c.Miss("no term is a product with a vector that is used here only"), nil
+			}
+			to := slices.IndexFunc(terms, func(t term) bool { return !isGemv(t.matrix) && fits(t) })
+			if to < 0 {
+				to = 1 + at + slices.IndexFunc(terms[at+1:], fits)
+			}
+			if to == at {
+				return c.Miss("there is no other term of its shape"), nil
+			}
+			a := terms[at].matrix.Owner()
+			in := slices.Clone(a.Inputs())
+			in[0], in[1], in[4] = terms[to].matrix, timesScalar(in[1], terms[at].scalar()), terms[to].scalar()
+			terms[to] = term{matrix: tensor.Apply(a.Op().(tensor.GemvOp), in...)}
+			return replace(c, n, total(slices.Delete(terms, at, at+1), out), n.Inputs()...)
 		},
 	}
+}
+
+// isGemv reports whether v is a product of a matrix and a vector, to which nothing is added, and that is used once.
+func isGemv(v *vari) bool {
+	a, op, ok := owner[tensor.GemvOp](v)
+	return ok && alone(v) && !op.Inplace && is(a.Inputs()[4], 0)
+}
+
+// timesScalar returns the product of two scalars.
+func timesScalar(a, b *vari) *vari {
+	x, ok := uniform(a)
+	y, ok2 := uniform(b)
+	switch {
+	case ok && ok2:
+		return tensor.Constant(array.Full(typ(a).DType(), x*y))
+	case ok && x == 1:
+		return b
+	case ok2 && y == 1:
+		return a
+	}
+	return tensor.Mul(a, b)
 }
 
 // useBLAS is use_c_blas: matrix-vector products go to the BLAS that gonum has registered.

@@ -42,7 +42,7 @@ func (o *gemmOptimizer) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec 
 	return err
 }
 
-// term is a matrix times a scalar.
+// term is a matrix, or a vector, times a scalar.
 type term struct {
 	factor *vari // without dimensions; nil: 1
 	minus  bool
@@ -115,7 +115,7 @@ func twoProducts(terms []term, out *vari) (at, to int) {
 	return -1, -1
 }
 
-// scaled takes a product of scalars and one matrix apart.
+// scaled takes a product of scalars and one matrix apart, or of scalars and one vector.
 func scaled(v *vari, dtype tensor.DType) term {
 	num, den := mulCanonizer.terms(v)
 	if len(den) > 0 {
@@ -127,7 +127,7 @@ func scaled(v *vari, dtype tensor.DType) term {
 		switch {
 		case isScalar(f) && typ(f).DType() == dtype:
 			scalars = append(scalars, scalarOf(stripPadding(f)))
-		case t.matrix == nil && typ(f).NDim() == 2:
+		case t.matrix == nil && typ(f).NDim() == typ(v).NDim():
 			t.matrix = f
 		default:
 			return term{matrix: v}
