@@ -1,6 +1,7 @@
 package tensorpass
 
 import (
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/rewrite"
@@ -25,6 +26,7 @@ type canonizer struct {
 var (
 	addCanonizer = canonizer{main: array.Add, inverse: array.Sub, reciprocal: array.Neg, useReciprocal: true, neutral: 0}
 	mulCanonizer = canonizer{main: array.Mul, inverse: array.TrueDiv, reciprocal: array.Inv, neutral: 1, simplify: divideByAbs}
+	products     = canonizer{main: array.Mul, inverse: array.NumOps, reciprocal: array.NumOps, neutral: 1} // takes quotients for terms
 )
 
 // family returns the apply of v and its operation, if it is one of the canonizer's.
@@ -59,12 +61,19 @@ const mostShared = 256
 
 // terms takes v apart.
 func (z *canonizer) terms(v *vari) (num, den []*vari) {
-	num, den, _ = z.split(v, false)
+	num, den, _ = z.split(v, false, math.MaxInt)
 	return num, den
 }
 
-// split takes v apart. It goes through terms that are used elsewhere only if shared is set, and reports whether it has met any.
-func (z *canonizer) split(v *vari, shared bool) (num, den []*vari, met bool) {
+// few is terms that gives up where there are more than most of them, and reports whether there are not. It takes no longer than that, whatever v is.
+func (z *canonizer) few(v *vari, most int) (num, den []*vari, ok bool) {
+	num, den, _ = z.split(v, false, most)
+	return num, den, len(num)+len(den) <= most
+}
+
+// split takes v apart, unless there are more than most terms. It goes through terms that are used elsewhere only if shared is set, and reports
+// whether it has met any.
+func (z *canonizer) split(v *vari, shared bool, most int) (num, den []*vari, met bool) {
 	type item struct {
 		v    *vari
 		back bool // taken back
@@ -73,7 +82,7 @@ func (z *canonizer) split(v *vari, shared bool) (num, den []*vari, met bool) {
 	var buffer [16]item
 	todo := append(buffer[:0], item{v: v})
 	expanded := 0
-	for len(todo) > 0 {
+	for len(todo) > 0 && len(num)+len(den)+len(todo) <= most {
 		it := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		inner := it.v
@@ -114,6 +123,9 @@ func (z *canonizer) split(v *vari, shared bool) (num, den []*vari, met bool) {
 		for i := len(a.Inputs()) - 1; i >= 0; i-- {
 			todo = append(todo, item{a.Inputs()[i], it.back != (op == z.reciprocal || op == z.inverse && i == 1)})
 		}
+	}
+	for _, it := range todo { // there are too many, of which these are some
+		num = append(num, it.v)
 	}
 	return num, den, met
 }
@@ -328,12 +340,12 @@ func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("nothing cancels, and the constants are one already"), nil
 	}
 	out := n.Out()
-	oldNum, oldDen, met := z.split(out, false)
+	oldNum, oldDen, met := z.split(out, false, math.MaxInt)
 	num, den := z.simplified(oldNum, oldDen, out)
 	if slices.Equal(num, oldNum) && slices.Equal(den, oldDen) {
 		cancelled := false
 		if met {
-			oldNum, oldDen, _ = z.split(out, true)
+			oldNum, oldDen, _ = z.split(out, true, math.MaxInt)
 			num, den, cancelled = cancel(oldNum, oldDen)
 		}
 		if !cancelled {

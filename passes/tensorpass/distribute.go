@@ -32,9 +32,9 @@ func greedyDistribute() rewrite.Rule {
 			if !slices.ContainsFunc(n.Inputs(), mayDistribute) {
 				return c.Miss("no factor is a sum or a product"), nil
 			}
-			num, den := mulCanonizer.terms(out)
-			if len(num)+len(den) < 2 || len(num)+len(den) > mostDistributed {
-				return c.Miss("it has %d factors", len(num)+len(den)), nil
+			num, den, ok := mulCanonizer.few(out, mostDistributed)
+			if !ok || len(num)+len(den) < 2 {
+				return c.Miss("it has too many factors, or just one"), nil
 			}
 			changed := false
 			distribute := func(list, other *[]*vari) {

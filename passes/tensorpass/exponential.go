@@ -133,7 +133,7 @@ func softmaxOfExp() rewrite.Rule {
 		Name: "local_softmax_of_exp", Depth: 4, On: on(array.TrueDiv),
 		Doc: "the softmax is an op: exp(x)/sum(exp(x), axis=1, keepdims=True) → Softmax(x); the quotient was NaN where exp(x) overflows",
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			num, den := mulCanonizer.terms(n.Out())
+			num, den := factorsOf(n.Inputs()[0]), factorsOf(n.Inputs()[1])
 			for i, f := range num {
 				e := elem(f, array.Exp)
 				if e == nil || !isFloat(f) || typ(f).NDim() == 0 {
@@ -151,6 +151,14 @@ func softmaxOfExp() rewrite.Rule {
 			return c.Miss("it does not divide an exponential by its sum along a dimension"), nil
 		},
 	}
+}
+
+// factorsOf returns the factors of a product that is used once, or v itself. It does not look deeper: a long quotient would take long.
+func factorsOf(v *vari) []*vari {
+	if a := elem(v, array.Mul); a != nil && alone(v) {
+		return slices.Clone(a.Inputs())
+	}
+	return []*vari{v}
 }
 
 // sumOfExp reports whether d is the sum of the exponential e along one dimension, of which size 1 is left, and along which.

@@ -249,10 +249,10 @@ func sigmTimesExp() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_sigm_times_exp", Doc: "sigmoid(x)*exp(-x) → sigmoid(-x), which does not overflow; the product was NaN where x is infinite", On: on(array.Mul), Depth: 3,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			in, den := mulCanonizer.terms(n.Out())
-			if len(den) > 0 {
-				return c.Miss("it divides"), nil
+			if cl := n.Out().Clients(); len(cl) == 1 && cl[0].Apply != nil && elem(cl[0].Apply.Out(), array.Mul) != nil && typ(cl[0].Apply.Out()).DType() == typ(n.Out()).DType() {
+				return c.Miss("it is a factor of a product, which has all of its factors"), nil
 			}
+			in, _ := products.terms(n.Out())
 			for i, v := range in {
 				s := elem(v, array.Sigmoid)
 				if s == nil {
