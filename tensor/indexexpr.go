@@ -66,7 +66,8 @@ func index(x value, indexes []value) *fgraph.Variable {
 	var advanced []*fgraph.Variable
 	order := []int{} // of the dimensions that remain
 	kept := 0
-	for i, ix := range indexes {
+	first := 0 // the dimension that remains of the first advanced index
+	for _, ix := range indexes {
 		switch ix.kind {
 		case kindNone:
 			order = append(order, NewAxis)
@@ -78,32 +79,75 @@ func index(x value, indexes []value) *fgraph.Variable {
 			continue
 		}
 		t := ix.tensor(what)
-		if TypeOf(t).NDim() > 0 {
-			if len(advanced) < i || len(basic) > 0 && slices.ContainsFunc(basic, func(b Index) bool { return !b.IsEverything() }) {
-				fail(what, "integer tensors have to stand in the first dimensions, all others whole")
+		if TypeOf(t).NDim() == 0 {
+			basic = append(basic, At(t))
+		} else {
+			if len(advanced) == 0 {
+				first = kept
 			}
+			basic = append(basic, Everything())
 			advanced = append(advanced, t)
-			continue
+			kept++
 		}
-		basic = append(basic, At(t))
 	}
 	if len(advanced) > 0 {
-		for _, ix := range indexes[len(advanced):] {
-			if ix.kind != kindSlice || !sliceIndex(what, ix.ix).IsEverything() {
-				fail(what, "integer tensors have to stand in the first dimensions, all others whole")
-			}
+		if slices.Contains(order, NewAxis) || separated(indexes) {
+			fail(what, "integer tensors have to stand side by side, without None")
 		}
-		return Take(v, advanced...)
+		return takeAt(Subtensor(v, basic...), first, advanced)
 	}
-	if len(basic) == 0 {
-		basic = nil
-	} else {
+	if len(basic) > 0 {
 		v = RawSubtensor(v, basic...)
 	}
 	for ; kept < TypeOf(v).NDim(); kept++ {
 		order = append(order, kept)
 	}
 	return DimShuffle(v, order...)
+}
+
+// separated reports whether a slice stands between integers, or tensors of them. NumPy puts the dimensions of these in front then.
+func separated(indexes []value) bool {
+	groups, within := 0, false
+	for _, ix := range indexes {
+		if now := ix.kind != kindSlice; now != within {
+			if within = now; now {
+				groups++
+			}
+		}
+	}
+	return groups > 1
+}
+
+// takeAt takes what integer tensors select of the dimensions from first on. Their dimensions stand in the place of these.
+func takeAt(x *fgraph.Variable, first int, indexes []*fgraph.Variable) *fgraph.Variable {
+	if first == 0 {
+		return Take(x, indexes...)
+	}
+	ndim, taken := TypeOf(x).NDim(), TypeOf(indexes[0]).NDim()
+	if first+len(indexes) > ndim {
+		fail("index", "%d indexes for a %v", first+len(indexes), x.Type())
+	}
+	var order []int
+	for d := range len(indexes) {
+		order = append(order, first+d)
+	}
+	for d := range ndim {
+		if d < first || d >= first+len(indexes) {
+			order = append(order, d)
+		}
+	}
+	y := Take(DimShuffle(x, order...), indexes...)
+	back := []int{}
+	for d := range first {
+		back = append(back, taken+d)
+	}
+	for d := range taken {
+		back = append(back, d)
+	}
+	for d := taken + first; d < TypeOf(y).NDim(); d++ {
+		back = append(back, d)
+	}
+	return DimShuffle(y, back...)
 }
 
 // expandEllipsis puts as many ":" in the place of "..." as are missing.

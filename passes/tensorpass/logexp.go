@@ -82,12 +82,12 @@ func logAdd() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_log_add", Doc: "the logarithm of a sum of exponentials does not overflow: log(exp(x) + exp(y)) → logaddexp(x, y)", On: on(array.Log), Depth: 3,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			a := elem(n.Inputs()[0], array.Add)
-			if a == nil || len(a.Inputs()) < 2 {
-				return c.Miss("the argument is no sum"), nil
+			terms, neg, ok := addCanonizer.few(n.Inputs()[0], mostDistributed)
+			if !ok || len(terms) < 2 || len(neg) > 0 {
+				return c.Miss("the argument is no sum, or one of too many terms"), nil
 			}
 			var total *vari
-			for _, t := range a.Inputs() {
+			for _, t := range terms {
 				e := elem(t, array.Exp)
 				if e == nil {
 					return c.Miss("a term is no exponential"), nil
@@ -98,7 +98,7 @@ func logAdd() rewrite.Rule {
 					total = tensor.Map(array.LogAddExp, total, x)
 				}
 			}
-			return replace(c, n, total, a.Inputs()...)
+			return replace(c, n, total, terms...)
 		},
 	}
 }
