@@ -120,6 +120,7 @@ func Rules() []Local {
 		{subtensorLift(), c, nil},
 		{subtensorOfDimShuffle(), c | sp, nil},
 		{subtensorOfJoin(), c | sp, nil},
+		{subtensorOfSoftmax(), c | sp, nil},
 		{subtensorMerge(), c | sp, nil},
 		{subtensorMakeVector(), c | sp | ul, nil},
 		{subtensorOfAlloc(), c | sp | ul, nil},

@@ -114,3 +114,22 @@ func subtensorOfJoin() rewrite.Rule {
 		},
 	}
 }
+
+// subtensorOfSoftmax is PyTensor's local_subtensor_of_softmax.
+func subtensorOfSoftmax() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_subtensor_of_softmax", Depth: 2, On: onSubtensor,
+		Doc: "only those rows are normalized that are selected: Softmax(X)[0] → Softmax(X[0])",
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			v, indexes := n.Inputs()[0], subtensorOf(n)
+			a, op, ok := owner[tensor.SoftmaxOp](v)
+			if !ok || !alone(v) {
+				return c.Miss("the argument is no softmax that is used here only"), nil
+			}
+			if len(indexes) == typ(v).NDim() && !indexes[len(indexes)-1].IsEverything() {
+				return c.Miss("the dimension is indexed along which it adds up to 1"), nil
+			}
+			return replace(c, n, tensor.Apply(op, tensor.Subtensor(a.Inputs()[0], indexes...)))
+		},
+	}
+}
