@@ -94,6 +94,9 @@ func logical(op array.Op, args []value) array.Op {
 	return array.And
 }
 
+// mostElements bounds the constants that are made of a few characters.
+const mostElements = 1 << 14
+
 // floatRange returns the elements of arange of numbers of which at least one is no integer, nil of any others.
 func floatRange(args []value) *array.Array {
 	float, part := false, [3]float64{0, 0, 1}
@@ -107,7 +110,7 @@ func floatRange(args []value) *array.Array {
 		}
 	}
 	n := math.Ceil((part[1] - part[0]) / part[2])
-	if !float || !(n <= 1<<24) || part[2] == 0 {
+	if !float || !(n <= mostElements) || part[2] == 0 {
 		return nil
 	}
 	a := array.New(Float64, int(max(n, 0)))
