@@ -77,13 +77,15 @@ func mulPow() rewrite.Rule {
 // exponents that are known only whole ones are joined: x**0.5*x**0.5 is not x where x is negative.
 func jointExponent(p *apply, g *vari, divides, swapped bool) *vari {
 	base, first := p.Inputs()[0], p.Inputs()[1]
-	second := number(1, first)
+	var second *vari
 	switch q := elem(g, array.Pow); {
 	case !alone(p.Out()):
 		return nil
 	case q != nil && sameBase(q.Inputs()[0], base) && alone(g):
 		second = q.Inputs()[1]
-	case g != base:
+	case g == base:
+		second = number(1, first)
+	default:
 		return nil
 	}
 	if swapped {
