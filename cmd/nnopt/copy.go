@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
@@ -96,9 +95,7 @@ func (f *copyFlags) copyModel(o *kaldiio.Opener, in, out string) error {
 	if err == nil {
 		return nil
 	}
-	if info, statErr := os.Stat(out); statErr == nil && info.Mode().IsRegular() {
-		os.Remove(out) // half a model is worse than none
-	}
+	removeHalf(out)
 	return fmt.Errorf("writing %s: %w", out, err)
 }
 

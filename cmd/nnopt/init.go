@@ -23,6 +23,9 @@ Parameters depend on --srand and the name of their component and on nothing else
 				if err := wantArgs(args, 2, 2, "CONFIG OUT"); err != nil {
 					return err
 				}
+				if sameFile(args[0], args[1]) {
+					return usagef("%s would be overwritten, and it is read", args[0])
+				}
 				nn, fromConfig, err := loadNetwork(c, args[0], seed)
 				if err != nil {
 					return err

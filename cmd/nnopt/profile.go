@@ -42,6 +42,9 @@ the peak of memory and of the operations, where it changed them.`,
 				if write == nil {
 					return usagef("--format=%s: there are text, json, html, pprof, trace", *format)
 				}
+				if sameFile(args[0], *output) {
+					return usagef("%s would be overwritten, and it is read", args[0])
+				}
 				_, p, err := net.build(ctx, c, args[0], pipeline.Options{Record: true})
 				if err != nil {
 					return err
@@ -203,8 +206,15 @@ func writeTo(c *console, name string, write func(io.Writer) error) error {
 		err = closeErr
 	}
 	if err != nil {
-		os.Remove(name)
+		removeHalf(name)
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil
+}
+
+// removeHalf removes a file that was not written to the end. A device, a pipe or a link, such as /dev/stdout, is not ours to remove.
+func removeHalf(name string) {
+	if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() {
+		os.Remove(name)
+	}
 }

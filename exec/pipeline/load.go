@@ -85,11 +85,14 @@ func Save(nn *nnet3.Nnet, name string, binary bool) error {
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
-	if err != nil {
-		os.Remove(name)
-		return fmt.Errorf("writing %s: %w", name, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	// Half a model is worse than none. A device, a pipe or a link is not ours to remove.
+	if info, statErr := os.Lstat(name); statErr == nil && info.Mode().IsRegular() {
+		os.Remove(name)
+	}
+	return fmt.Errorf("writing %s: %w", name, err)
 }
 
 // SaveTo is Save for an open file.
