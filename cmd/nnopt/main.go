@@ -15,7 +15,11 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 )
 
 func main() {
@@ -61,7 +65,29 @@ type console struct {
 }
 
 // say writes a line of talk.
-func (c *console) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
+func (c *console) say(format string, args ...any) {
+	fmt.Fprintln(c.stderr, harmless(fmt.Sprintf(format, args...)))
+}
+
+// harmless writes control characters as Go does. Errors quote what stands in files, which is not to steer the terminal.
+func harmless(s string) string {
+	control := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, control) {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		switch quoted := strconv.QuoteRune(r); {
+		case control(r):
+			b.WriteString(quoted[1 : len(quoted)-1])
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(r)):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
 
 // print writes data.
 func (c *console) print(format string, args ...any) { fmt.Fprintf(c.stdout, format, args...) }
