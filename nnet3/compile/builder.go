@@ -30,13 +30,14 @@ type builder struct {
 	hasNode  int32
 	hasLeast status
 
+	maxEdges  int
 	start     int     // the first vertex of the segment
 	forgotten []int32 // vertices of earlier segments that were not needed then
 	interrupt interrupt
 }
 
 func newBuilder(net *network, opts Options, lanes, sizeHint int) *builder {
-	b := &builder{net: net, opts: opts, lanes: lanes, graph: newGraph(sizeHint), bounds: bounds{net: net}}
+	b := &builder{net: net, opts: opts, lanes: lanes, graph: newGraph(sizeHint), bounds: bounds{net: net}, maxEdges: opts.maxEdges()}
 	b.hasInput = func(ix index.Index) bool {
 		d := b.graph.find(b.hasNode, ix)
 		if d < 0 {
@@ -79,6 +80,9 @@ func (b *builder) build() error {
 		for _, v := range b.queue {
 			if err := b.expand(v); err != nil {
 				return err
+			}
+			if len(b.graph.deps) > b.maxEdges {
+				return fmt.Errorf("%w: the rows have more than %d dependencies, the last one %s", ErrUnbounded, b.maxEdges, b.net.cindexName(b.graph.vertices[v].Cindex))
 			}
 			b.tellUsers()
 			if b.interrupt.came() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -36,7 +37,7 @@ type Options struct {
 	// on longer are taken for endless.
 	MaxRounds int
 	// MaxCindexes is the largest number of rows to look at, counting those of one sequence where all are alike; 0 means
-	// 2²⁴.
+	// 2²⁴. They may have eight dependencies each, on average.
 	MaxCindexes int
 }
 
@@ -53,6 +54,10 @@ func (o Options) maxCindexes() int {
 	}
 	return 1 << 24
 }
+
+// maxEdges is the largest number of dependencies of all those rows: some have thousands, as those that pool statistics, but not
+// all. The numbers of edges are 32 bits wide.
+func (o Options) maxEdges() int { return min(8*o.maxCindexes(), math.MaxInt32/2) }
 
 // Compile returns the commands that compute the outputs of a request from its inputs, and, where the request asks for
 // them, derivatives. They are as simple as can be, one step after the other, nothing shared and nothing in place; making

@@ -3,6 +3,7 @@ package compile
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -178,6 +179,23 @@ func TestUnbounded(t *testing.T) {
 	}
 	if _, err := Compile(nn, req, Options{MaxCindexes: 100}); !errors.Is(err, ErrUnbounded) {
 		t.Errorf("cindexes: %v", err)
+	}
+	// Few rows, each of which needs most others.
+	var times []string
+	for i := range 100 {
+		times = append(times, strconv.Itoa(i))
+	}
+	nn = parse(t,
+		"input-node name=input dim=2",
+		"component name=a type=TdnnComponent input-dim=2 output-dim=2 time-offsets="+strings.Join(times, ","),
+		"component-node name=a component=a input=input",
+		"output-node name=output input=a")
+	req = ask(rowsOf{"input": at(1, 0, 200)}, rowsOf{"output": at(1, 0, 100)})
+	if _, err := Compile(nn, req, Options{MaxCindexes: 1500}); err != nil {
+		t.Error(err)
+	}
+	if _, err := Compile(nn, req, Options{MaxCindexes: 1000}); !errors.Is(err, ErrUnbounded) {
+		t.Errorf("dependencies: %v", err)
 	}
 }
 

@@ -38,6 +38,9 @@ const (
 	lastWindow  = 5120
 )
 
+// contextEdges bounds the dependencies that Context follows. Rows that need as many as lastWindow others, all of them, are far below.
+const contextEdges = 1 << 26
+
 // SimpleContext returns the context (see Context) of the output of a simple network.
 func SimpleContext(nn *nnet3.Nnet) (left, right int, err error) {
 	if err := IsSimple(nn); err != nil {
@@ -124,6 +127,7 @@ func (net *network) computable(req *computation.Request) ([]bool, error) {
 		return nil, err
 	}
 	b := newBuilder(net, Options{}, 1, 1<<10)
+	b.maxEdges = contextEdges
 	_, outputs, err := b.addSegment(req, lanes{0})
 	if err != nil {
 		return nil, err
