@@ -167,6 +167,9 @@ func markMerges(rows []diffRow, a []diffCommand) {
 	}
 }
 
+// widestSide bounds the characters of a side, all of which are written, blanks too. Hardly a command is as long.
+const widestSide = 4000
+
 // printDiff prints a computation as compiled and as optimized side by side, in lines of so many characters.
 func printDiff(w io.Writer, p *pipeline.Plan, width int, color bool) error {
 	a, b := diffSide(p.Compiled, len(p.Net.Components)), diffSide(p.Optimized, len(p.Net.Components))
@@ -175,7 +178,7 @@ func printDiff(w io.Writer, p *pipeline.Plan, width int, color bool) error {
 	}
 	left, right := computation.NewPrinter(p.Compiled, p.Info(p.Compiled)), computation.NewPrinter(p.Optimized, p.Info(p.Optimized))
 	left.MaxRuns, right.MaxRuns = 4, 4
-	half := max(20, (width-3)/2)
+	half := min(max(20, (width-3)/2), widestSide)
 	fmt.Fprintln(w, diffLegend)
 	rows := alignCommands(a, b)
 	for i := 0; i < len(rows); i++ {
