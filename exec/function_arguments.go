@@ -102,8 +102,12 @@ func (f *Function) RandomArguments(ctx context.Context, seed uint64) ([]*array.A
 		if sizes := []int{3, 4, 2, 5, 6, 1}; try < len(sizes) {
 			size = func() int { return sizes[try] }
 		}
+		ws := new(array.Workspace)
 		for i := range args {
-			args[i] = randomArray(rng, f.types[i], size)
+			var err error
+			if args[i], err = randomArray(ws, rng, f.types[i], size); err != nil {
+				return nil, fmt.Errorf("%w: a random %v: %w", ErrArgument, f.types[i], err)
+			}
 		}
 		_, err := r.Run(ctx, args...)
 		switch {
@@ -118,15 +122,18 @@ func (f *Function) RandomArguments(ctx context.Context, seed uint64) ([]*array.A
 	return nil, fmt.Errorf("no shapes were found for which the function can be called: %w", last)
 }
 
-// randomArray returns a value of a type, with the given sizes where it knows none.
-func randomArray(rng *rand.Rand, t tensor.Type, size func() int) *array.Array {
+// randomArray returns a value of a type, with the given sizes where it knows none. The workspace bounds what all of them take.
+func randomArray(ws *array.Workspace, rng *rand.Rand, t tensor.Type, size func() int) (*array.Array, error) {
 	shape := t.Shape()
 	for d := range shape {
 		if shape[d] == tensor.Unknown {
 			shape[d] = size()
 		}
 	}
-	a := array.New(t.DType(), shape...)
+	a := new(array.Array)
+	if err := ws.New(a, t.DType(), shape...); err != nil {
+		return nil, err
+	}
 	for i := range a.Len() {
 		if t.DType().IsFloat() {
 			a.SetFloat(i, 4*rng.Float64()-2)
@@ -138,7 +145,7 @@ func randomArray(rng *rand.Rand, t tensor.Type, size func() int) *array.Array {
 		}
 	}
 	if t.IsCSR() {
-		return array.ToCSR(a)
+		a = array.ToCSR(a)
 	}
-	return a
+	return a, nil
 }

@@ -30,6 +30,12 @@ func TestExprRules(t *testing.T) {
 	nnopt(t, "expr", "--query", "+fast_rnu", "x").fails(t, statusUsage, "did you mean fast_run?")
 }
 
+// TestExprRandom: random values of absurd sizes are an error.
+func TestExprRandom(t *testing.T) {
+	nnopt(t, "expr", "--vars", "x: float64[3, 2]", "--eval=random", "x + 1").ok(t)
+	nnopt(t, "expr", "--vars", "x: float64[1000000000, 1000000000]", "--eval=random", "x + 1").fails(t, statusFault, "too large")
+}
+
 // TestExprDebug: in debug mode a rule that changes values is named, and without one nothing is said.
 func TestExprDebug(t *testing.T) {
 	nnopt(t, "expr", "--query", "debug", "(x + y)*x/(x + y)").ok(t)
