@@ -3,6 +3,7 @@ package computation
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -110,13 +111,16 @@ func ReadRequestJSON(r io.Reader, net *NetworkInfo) (*Request, error) {
 	dec := json.NewDecoder(r)
 	var in jsonRequest
 	if err := dec.Decode(&in); err != nil {
-		return nil, fmt.Errorf("%w: at byte %d: %w", ErrRequest, dec.InputOffset(), err)
+		return nil, fmt.Errorf("%w: at byte %d: %w", ErrRequest, dec.InputOffset(), plainJSON(err))
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("%w: at byte %d: there is more after the object", ErrRequest, dec.InputOffset())
 	}
 	if in.Request != nil {
 		inner := in.Request
 		in = jsonRequest{}
 		if err := json.Unmarshal(inner, &in); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+			return nil, fmt.Errorf("%w: %w", ErrRequest, plainJSON(err))
 		}
 	}
 	req := &Request{NeedModelDerivative: in.NeedModelDerivative, StoreComponentStats: in.StoreComponentStats}
@@ -135,6 +139,20 @@ func ReadRequestJSON(r io.Reader, net *NetworkInfo) (*Request, error) {
 	return req, nil
 }
 
+// plainJSON says what is wrong in words of JSON instead of Go's.
+func plainJSON(err error) error {
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case err == io.EOF:
+		return errors.New("there is nothing")
+	case !errors.As(err, &mismatch):
+		return err
+	case mismatch.Field == "":
+		return fmt.Errorf("%s where an object is wanted", mismatch.Value)
+	}
+	return fmt.Errorf("%s can't be %s", mismatch.Field, mismatch.Value)
+}
+
 // listed fills in the form that lists every index.
 func (in *jsonRequest) listed(req *Request, _ *NetworkInfo) error {
 	var outputs jsonSpecifications
@@ -142,7 +160,7 @@ func (in *jsonRequest) listed(req *Request, _ *NetworkInfo) error {
 		return fmt.Errorf("there are neither outputs nor n")
 	}
 	if err := json.Unmarshal(in.Outputs, &outputs); err != nil {
-		return fmt.Errorf("outputs: %w", err)
+		return fmt.Errorf("outputs: %w", plainJSON(err))
 	}
 	convert := func(list jsonSpecifications) []IoSpecification {
 		specs := make([]IoSpecification, len(list))
@@ -185,6 +203,9 @@ func (in *jsonRequest) ranges(req *Request, net *NetworkInfo) error {
 		}
 		req.Inputs = append(req.Inputs, spec)
 	}
+	if in.Outputs == nil {
+		return errors.New(`outputs is missing: a list of names, or "all"`)
+	}
 	names, err := in.outputNames(net)
 	if err != nil {
 		return err
@@ -215,7 +236,7 @@ func (in *jsonRequest) outputNames(net *NetworkInfo) ([]string, error) {
 		return nil, fmt.Errorf("more than %d outputs are listed", maxSpecifications)
 	}
 	if err := json.Unmarshal(in.Outputs, &names); err != nil {
-		return nil, fmt.Errorf("outputs: %w", err)
+		return nil, errors.New(`outputs is not a list of names or "all"`)
 	}
 	return names, nil
 }

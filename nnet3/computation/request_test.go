@@ -132,6 +132,20 @@ func TestReadRequestJSON(t *testing.T) {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}
+	for _, c := range [][2]string{
+		{"", "there is nothing"},
+		{"[]", "array where an object is wanted"},
+		{`{"n":1e99}`, "n can't be number 1e99"},
+		{`{"request":{"n":"3"}}`, "n can't be string"},
+		{`{"n":1,"output_t":[0,1],"input_t":[0,1]}`, "outputs is missing"},
+		{`{"n":1,"output_t":[0,1],"input_t":[0,1],"outputs":[{"name":"output"}]}`, "outputs is not a list of names"},
+		{`{"n":1,"output_t":[0,1],"input_t":[0,1],"outputs":"all"} {}`, "more after the object"},
+		{`{"n":1,"output_t":[0,1],"input_t":[0,1],"outputs":"all"}}`, "more after the object"},
+	} {
+		if _, err := ReadRequestJSON(strings.NewReader(c[0]), net); !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), c[1]) || strings.Contains(err.Error(), "Go ") {
+			t.Errorf("%s: got %v, want %s", c[0], err, c[1])
+		}
+	}
 	if _, err := ReadRequestJSON(strings.NewReader(`{"n":1,"output_t":[0,1],"input_t":[0,1],"outputs":"all"}`), nil); !errors.Is(err, ErrRequest) {
 		t.Errorf("ranges without a network: got %v", err)
 	}
