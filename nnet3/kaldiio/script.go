@@ -1,6 +1,7 @@
 package kaldiio
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -42,8 +43,11 @@ func parseInterval(text string) (first, last int, ok bool) {
 // excessRows is by how many rows a range may go beyond the end of a matrix: tools that count frames differ by so much.
 const excessRows = 3
 
+// ErrRange means that a matrix doesn't have all the rows and columns of a range.
+var ErrRange = errors.New("range out of bounds")
+
 // Slice returns the rectangle of the matrix, which shares its memory. Like Kaldi it forgives a last row that is up to
-// three rows beyond the end.
+// three rows beyond the end; what else is missing is an ErrRange.
 func (m Matrix) Slice(r Range) (Matrix, error) {
 	r0, r1, c0, c1 := 0, m.Rows-1, 0, m.Cols-1
 	if r.FirstRow >= 0 {
@@ -56,7 +60,7 @@ func (m Matrix) Slice(r Range) (Matrix, error) {
 		r1 = m.Rows - 1
 	}
 	if r0 > r1 || r1 >= m.Rows || c0 > c1 || c1 >= m.Cols {
-		return Matrix{}, fmt.Errorf("rows %d to %d, columns %d to %d of a matrix of %d by %d: %w", r0, r1, c0, c1, m.Rows, m.Cols, ErrSpecifier)
+		return Matrix{}, fmt.Errorf("rows %d to %d, columns %d to %d of a matrix of %d by %d: %w", r0, r1, c0, c1, m.Rows, m.Cols, ErrRange)
 	}
 	return Matrix{Rows: r1 - r0 + 1, Cols: c1 - c0 + 1, Stride: m.Stride, Data: m.Data[r0*m.Stride+c0 : r1*m.Stride+c1+1]}, nil
 }
