@@ -48,8 +48,8 @@ func (f *copyFlags) copy(ctx context.Context, c *console, in, out string) error 
 	}
 	o := opener(c, f.pipes)
 	if _, err := kaldiio.ParseRspecifier(in); err != nil {
-		if _, err := kaldiio.ParseWspecifier(out); err == nil {
-			return usagef("%s is a wspecifier, but %s is no rspecifier: ark:%s or scp:%s expected", out, in, in, in)
+		if _, outErr := kaldiio.ParseWspecifier(out); outErr == nil {
+			return usagef("%s is a wspecifier, but %s is no rspecifier: %w", out, in, err)
 		}
 		return f.copyModel(o, in, out)
 	}

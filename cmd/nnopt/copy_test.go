@@ -74,6 +74,7 @@ func TestCopyFaults(t *testing.T) {
 		{"a script that is not there", []string{in, "scp:" + out + ".scp"}, statusFault, []string{"ark,scp:", "no such file"}},
 		{"a command in a script", []string{"scp:" + file(t, "s", "a cat "+features+" |\n"), "ark:/dev/null"}, statusFault, []string{"--allow-pipes"}},
 		{"a file to a table", []string{features, "ark:" + out}, statusUsage, []string{"ark:" + features}},
+		{"an option that there is not", []string{"ark,bold:" + features, "ark:" + out}, statusUsage, []string{`unknown option "bold"`}},
 		{"a table to a file", []string{in, out}, statusUsage, []string{"ark:" + out}},
 		{"no such table", []string{"ark:none", "ark:" + out}, statusFault, []string{"none"}},
 		{"no such model", []string{"none", out}, statusFault, []string{"none"}},

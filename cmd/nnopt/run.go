@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -177,7 +178,8 @@ func (f *runFlags) scorer(c *console, report *runReport) (*decodable.Scorer, err
 	if f.final >= 0 {
 		f.opts.ExtraRightContextFinal = &f.final
 	}
-	if f.opts.AcousticScale = float32(f.scale); f.opts.AcousticScale == 0 {
+	f.opts.AcousticScale = float32(f.scale)
+	if s := float64(f.opts.AcousticScale); s == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
 		return nil, usagef("--acoustic-scale=%g leaves nothing", f.scale)
 	}
 	am, err := readModel(opener(c, f.pipes), f.model)

@@ -226,6 +226,8 @@ func TestRunRefused(t *testing.T) {
 		{"no wspecifier", []string{model, in, out}, statusUsage, []string{"ark:" + out}},
 		{"the input as output", []string{model, in, in}, statusUsage, []string{"overwritten"}},
 		{"the model as output", []string{model, in, "ark:" + model}, statusUsage, []string{"overwritten"}},
+		{"an infinite scale", []string{model, in, "ark:" + out, "--acoustic-scale=inf"}, statusUsage, []string{"acoustic-scale"}},
+		{"a scale that is no number", []string{model, in, "ark:" + out, "--acoustic-scale=nan"}, statusUsage, []string{"acoustic-scale"}},
 		{"no model", []string{out, in, "ark:" + out}, statusFault, []string{"no such file"}},
 		{"config lines", []string{file(t, "c", smallRun), in, "ark:" + out}, statusFault, []string{"nnopt init"}},
 		{"half a model", []string{file(t, "m", readFile(t, golden)[:5000]), in, "ark:" + out}, statusFault, []string{"byte 5000"}},
