@@ -71,7 +71,7 @@ func declareExpr(fs *flag.FlagSet) *exprFlags {
 	fs.StringVar(&f.format, "format", "graph", "How the graph is printed: graph, tree, dot or html")
 	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")
 	fs.BoolVar(&f.profile, "profile", false, "Print what the optimizer did and what it cost")
-	seedFlag(fs, &f.seed)
+	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the random values of --eval=random")
 	fs.Var((*traceFlag)(&f.watch.trace), "trace", "Tell every rewrite, or with --trace=NAMES those by these passes and rules")
 	fs.StringVar(&f.watch.whyNot, "why-not", "", "Tell why this rule does not fire; RULE@TEXT tells it of nodes whose print contains TEXT")
 	fs.IntVar(&f.watch.most, "max-rewrites", -1, "Stop rewriting after this many")

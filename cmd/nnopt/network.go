@@ -97,6 +97,7 @@ func declareNetwork(fs *flag.FlagSet) *networkFlags {
 	return f
 }
 
+// seedFlag declares --srand for a verb that reads networks.
 func seedFlag(fs *flag.FlagSet, seed *uint64) {
 	fs.Uint64Var(seed, "srand", 0, "Seed of the random parameters of a network from config lines")
 }

@@ -176,7 +176,7 @@ func helpCommand(verb string) string {
 func (v verb) help(c *console) {
 	fs, _ := v.flags()
 	c.print("nnopt %s: %s\n\n", v.name, v.synopsis)
-	c.print("usage: nnopt %s [flags] %s\n", v.name, v.args)
+	c.print("%s\n", strings.TrimSpace("usage: nnopt "+v.name+" [flags] "+v.args))
 	if v.detail != "" {
 		c.print("\n%s\n", strings.TrimSpace(v.detail))
 	}

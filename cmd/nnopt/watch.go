@@ -33,7 +33,9 @@ func declareWatch(fs *flag.FlagSet) *watchFlags {
 
 // A watch is one run under watchFlags.
 type watch struct {
-	rule, at string // of --why-not
+	names    []string        // of --trace
+	told     map[string]bool // those of them that a rewrite was by
+	rule, at string          // of --why-not
 	fired    int
 	misses   []miss
 	index    map[miss]int // where it is in misses
@@ -50,21 +52,23 @@ func (f *watchFlags) start(ctx context.Context, c *console, opt *optdb.Optimizer
 	if f == nil || f.trace == "" && f.whyNot == "" && f.most < 0 {
 		return ctx, func() {}
 	}
-	w := &watch{index: make(map[miss]int)}
+	w := &watch{told: make(map[string]bool), index: make(map[miss]int)}
 	w.rule, w.at, _ = strings.Cut(f.whyNot, "@")
-	names := strings.FieldsFunc(f.trace, func(r rune) bool { return r == ',' || r == ' ' })
-	told := rewrite.TraceTo(c.stderr)
+	w.names = strings.FieldsFunc(f.trace, func(r rune) bool { return r == ',' || r == ' ' })
+	all := len(w.names) > 0 && w.names[0] == "all"
+	tell := rewrite.TraceTo(c.stderr)
 	opts := rewrite.Options{Trace: func(e rewrite.Event) {
 		w.event(e)
-		if len(names) > 0 && (names[0] == "all" || slices.Contains(names, e.Pass) || slices.Contains(names, e.Rule)) {
-			told(e)
+		if all || slices.Contains(w.names, e.Pass) || slices.Contains(w.names, e.Rule) {
+			w.told[e.Pass], w.told[e.Rule] = true, true
+			tell(e)
 		}
 	}}
 	if w.rule != "" {
 		opts.WhyNot = w.miss
 	}
-	if len(names) == 0 || names[0] != "all" {
-		opts.TraceOnly = append(slices.Clone(names), w.rule)
+	if !all {
+		opts.TraceOnly = append(slices.Clone(w.names), w.rule)
 	}
 	if f.most >= 0 {
 		opts.Allow = rewrite.Budget(f.most)
@@ -110,8 +114,17 @@ func (w *watch) note(pass string, n *fgraph.Apply, why string) {
 // mostMisses is how many reasons --why-not tells.
 const mostMisses = 100
 
-// tell says what --why-not has found.
+// tell says what --why-not has found, and what --trace could not.
 func (w *watch) tell(c *console, opt *optdb.Optimizer) {
+	for _, name := range w.names {
+		switch {
+		case name == "all" || w.told[name]:
+		case opt.Selected(name):
+			c.say("trace: no rewrite was by %s", name)
+		default:
+			c.say("trace: no rewrite was by %s", opt.Explain(name))
+		}
+	}
 	if w.rule == "" {
 		return
 	}

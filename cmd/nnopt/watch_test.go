@@ -55,6 +55,14 @@ func TestWatch(t *testing.T) {
 	contains(t, why.stderr, "why not: propagate_in_place: not selected: ")
 	unknown := nnopt(t, "compile", "--why-not", "propagate_in_plac", config).ok(t)
 	contains(t, unknown.stderr, "why not: propagate_in_plac: unknown", "propagate_in_place")
+	unknown = nnopt(t, "compile", "--trace", "propagate_in_plac,"+rule, config).ok(t)
+	contains(t, unknown.stderr, "trace: no rewrite was by propagate_in_plac: unknown", "did you mean propagate_in_place?", "rewriting: ")
+	for names, want := range map[string]bool{"all": false, rule: false, "add_destroy_handler": true} {
+		got := nnopt(t, "compile", "--trace", names, config).ok(t).stderr
+		if strings.Contains(got, "trace: no rewrite was by "+names+"\n") != want || strings.Contains(got, "unknown") {
+			t.Errorf("--trace %s: %s", names, got)
+		}
+	}
 }
 
 // A rule that a feature hinders, and one that says why it does not fire, are told of with the nodes, those that print alike once.
