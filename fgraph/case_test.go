@@ -236,15 +236,27 @@ func TestCase09Remove(t *testing.T) {
 	wantString(t, g, "[o0(*1 -> m(only(a))), o2(*1, b), b]")
 
 	g, vs = build()
-	if err := g.Attach(hist); err == nil {
-		cp = hist.Checkpoint()
-	}
-	if err := g.RemoveInput(1, why("test")); err != nil {
+	hist = NewHistory()
+	if err := g.Attach(hist); err != nil {
 		t.Fatal(err)
 	}
-	wantString(t, g, "[o0(m(only(a)))]")
-	if len(g.Inputs()) != 1 || vs[1].ID() != -1 {
-		t.Error("the input is still there")
+	remove := func() {
+		if err := g.RemoveInput(1, why("test")); err != nil {
+			t.Fatal(err)
+		}
+		wantString(t, g, "[o0(m(only(a)))]")
+		if len(g.Inputs()) != 1 || g.Inputs()[0] != vs[0] {
+			t.Error("the input is still there")
+		}
+	}
+	cp, before = hist.Checkpoint(), dump(g)
+	remove()
+	if err := hist.Revert(cp); err != nil || dump(g) != before {
+		t.Errorf("%v\n%s\nis not\n%s", err, dump(g), before)
+	}
+	remove()
+	if vs[1].ID() != -1 {
+		t.Error("the input is still part of the graph")
 	}
 	for _, err := range []error{g.RemoveOutput(7, why("")), g.RemoveInput(-1, why("")), g.RemoveApply(vs[1].owner, why(""))} {
 		if !errors.Is(err, ErrInvalid) {

@@ -193,8 +193,6 @@ func (q Query) tags(s sign) []string {
 	return tags
 }
 
-func (q Query) has(s sign, tag string) bool { return slices.Contains(q.terms, term{s, tag}) }
-
 // sub returns the query for a nested database: its subquery, or the query itself
 // without what concerns the outer database only.
 func (q Query) sub(db string) (Query, bool) {

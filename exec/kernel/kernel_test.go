@@ -207,7 +207,6 @@ func TestRowMoves(t *testing.T) {
 	}{
 		{"CopyRows", func(m Matrix) { CopyRows(m, src, []int32{2, -1, 0, 2}) }, []float32{5, 6, 0, 0, 1, 2, 5, 6}},
 		{"AddRows", func(m Matrix) { AddRows(m, 2, src, []int32{2, -1, 0, 2}) }, []float32{20, 22, 10, 10, 12, 14, 20, 22}},
-		{"AddToRows", func(m Matrix) { AddToRows(m, 1, src, []int32{1, -1, 1}) }, []float32{10, 10, 16, 18, 10, 10, 10, 10}},
 		{"AddRowRanges", func(m Matrix) { AddRowRanges(m, 1, src, [][2]int32{{0, 3}, {-1, -1}, {1, 2}, {2, 2}}) }, []float32{19, 22, 10, 10, 13, 14, 10, 10}},
 		{"SetRows", func(m Matrix) { SetRows(m, []float32{7, 8}) }, []float32{7, 8, 7, 8, 7, 8, 7, 8}},
 		{"PermuteCols", func(m Matrix) { PermuteCols(Rows(m, 0, 3), src, []int32{1, 0}) }, []float32{2, 1, 4, 3, 6, 5, 10, 10}},

@@ -22,17 +22,6 @@ func AddRows(dst Matrix, alpha float32, src Matrix, indexes []int32) {
 	}
 }
 
-// AddToRows adds alpha times row i of src to row indexes[i] of dst, and nothing where the index is -1. Indexes may
-// repeat.
-func AddToRows(dst Matrix, alpha float32, src Matrix, indexes []int32) {
-	checkRows(src, dst, len(indexes))
-	for i, r := range indexes {
-		if r >= 0 {
-			AddVec(sourceRow(dst, r), alpha, Row(src, i))
-		}
-	}
-}
-
 // AddRowRanges adds alpha times the sum of the rows [first, second) of src to row i of dst, for each pair i of ranges.
 // (-1, -1) is an empty range.
 func AddRowRanges[Pair ~[2]int32](dst Matrix, alpha float32, src Matrix, ranges []Pair) {

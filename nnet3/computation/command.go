@@ -31,9 +31,6 @@ var commandNames = [...]string{
 	GotoLabel:             "GotoLabel",
 }
 
-// NumCommandTypes is the number of command types; they are numbered from 0.
-const NumCommandTypes = int(numCommandTypes)
-
 // Valid reports whether t is one of the command types.
 func (t CommandType) Valid() bool { return t >= 0 && t < numCommandTypes }
 

@@ -53,14 +53,6 @@ type sample struct {
 	actTop, actRest, otherTop, otherRest                   int32
 }
 
-func rowsOf(n int) []int32 {
-	v := make([]int32, n)
-	for i := range v {
-		v[i] = int32(i)
-	}
-	return v
-}
-
 func newSample() *sample {
 	c := New()
 	s := &sample{Computation: c}

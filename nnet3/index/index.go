@@ -30,17 +30,6 @@ func Compare(a, b Index) int {
 	return cmp.Compare(a.N, b.N)
 }
 
-// CompareNxt orders by n, then x, then t.
-func CompareNxt(a, b Index) int {
-	if c := cmp.Compare(a.N, b.N); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(a.X, b.X); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.T, b.T)
-}
-
 // CompareCindex orders by node, then as Compare.
 func CompareCindex(a, b Cindex) int {
 	if c := cmp.Compare(a.Node, b.Node); c != 0 {

@@ -21,11 +21,6 @@ func TestOrder(t *testing.T) {
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("by t, x, n: %s", diff)
 	}
-	slices.SortFunc(s, CompareNxt)
-	want = []Index{{0, NoTime, 0}, {0, 0, 0}, {0, 0, 1}, {0, -1, 5}, {1, 0, 0}, {2, -1, 0}}
-	if diff := cmp.Diff(want, s); diff != "" {
-		t.Errorf("by n, x, t: %s", diff)
-	}
 }
 
 func TestAdd(t *testing.T) {

@@ -275,7 +275,7 @@ func (n *network) tdnnf() {
 	}
 	if n.chance(2) {
 		bottleneck := n.between(2, 12)
-		x = n.node("Linear", x, bottleneck, "input-dim=%d output-dim=%d", width, bottleneck)
+		n.node("Linear", x, bottleneck, "input-dim=%d output-dim=%d", width, bottleneck)
 		n.batchNorm()
 	}
 	branch := n.last
