@@ -22,14 +22,10 @@ type fullSize struct {
 	want computation.Counts
 }
 
-// fullSizes reads the full-size networks in the folder that the environment variable NNOPT_MODELS names: config files, and
-// requests in kaldi-fullsize.json.
+// fullSizes reads the full-size networks: config files, and requests in kaldi-fullsize.json.
 func fullSizes(t testing.TB) []*fullSize {
 	t.Helper()
-	dir := os.Getenv("NNOPT_MODELS")
-	if dir == "" {
-		t.Skip("NNOPT_MODELS names no folder of full-size networks")
-	}
+	const dir = "../testdata/models"
 	text, err := os.ReadFile(filepath.Join(dir, "kaldi-fullsize.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -132,6 +132,17 @@ func TestReadRequestJSON(t *testing.T) {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}
+	if _, err := ReadRequestJSON(strings.NewReader(`{"n":1,"output_t":[0,1],"input_t":[0,1],"outputs":"all"}`), nil); !errors.Is(err, ErrRequest) {
+		t.Errorf("ranges without a network: got %v", err)
+	}
+	if _, err := grid(1, json.RawMessage("[-9223372036854775808, 0]"), "t"); err == nil {
+		t.Error("times out of range are accepted")
+	}
+}
+
+// TestRequestJSONFaults: errors say what is wrong in words of JSON.
+func TestRequestJSONFaults(t *testing.T) {
+	net := sampleNetwork()
 	for _, c := range [][2]string{
 		{"", "there is nothing"},
 		{"[]", "array where an object is wanted"},
@@ -145,12 +156,6 @@ func TestReadRequestJSON(t *testing.T) {
 		if _, err := ReadRequestJSON(strings.NewReader(c[0]), net); !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), c[1]) || strings.Contains(err.Error(), "Go ") {
 			t.Errorf("%s: got %v, want %s", c[0], err, c[1])
 		}
-	}
-	if _, err := ReadRequestJSON(strings.NewReader(`{"n":1,"output_t":[0,1],"input_t":[0,1],"outputs":"all"}`), nil); !errors.Is(err, ErrRequest) {
-		t.Errorf("ranges without a network: got %v", err)
-	}
-	if _, err := grid(1, json.RawMessage("[-9223372036854775808, 0]"), "t"); err == nil {
-		t.Error("times out of range are accepted")
 	}
 }
 
