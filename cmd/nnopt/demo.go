@@ -226,7 +226,9 @@ func (d *demo) passes(root *profile.Record) {
 func whatPassDid(r *profile.Record) string {
 	var parts []string
 	used, _ := r.RulesByCost()
-	slices.SortStableFunc(used, func(a, b profile.Rule) int { return cmp.Compare(b.Applied, a.Applied) })
+	slices.SortFunc(used, func(a, b profile.Rule) int {
+		return cmp.Or(cmp.Compare(b.Applied, a.Applied), strings.Compare(a.Name, b.Name))
+	})
 	for _, u := range used {
 		name := u.Name + " "
 		if u.Name == r.Name {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -310,6 +311,24 @@ func TestDemo(t *testing.T) {
 		} else if err != nil {
 			t.Fatalf("the picture is no XML: %v", err)
 		}
+	}
+	if string(picture) != readFile(t, "../../docs/memory.svg") {
+		t.Error("docs/memory.svg is another picture: nnopt demo --svg docs/memory.svg")
+	}
+}
+
+// TestDemoInReadme: README.md shows what the demonstration prints, but for times and roundings.
+func TestDemoInReadme(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	measured := regexp.MustCompile(`(?m)^  (run time|difference|numbers) .*|[0-9.]+ (µs|ms|s)\b`)
+	plain := func(text string) string {
+		return regexp.MustCompile(` +`).ReplaceAllString(measured.ReplaceAllString(text, "…"), " ")
+	}
+	want := plain(nnopt(t, "demo").ok(t).stdout)
+	if !strings.Contains(plain(readFile(t, "../../README.md")), "```\n"+want+"```\n") {
+		t.Errorf("README.md does not show what nnopt demo prints:\n%s", want)
 	}
 }
 
