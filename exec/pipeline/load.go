@@ -75,7 +75,7 @@ func isModel(head []byte) bool {
 	return len(head) > 0 && head[0] == '<'
 }
 
-// Save writes a raw network to a file in Kaldi's format. A file that could not be written to the end is removed.
+// Save writes a raw network to a file in Kaldi's format. A regular file that could not be written to the end is removed.
 func Save(nn *nnet3.Nnet, name string, binary bool) error {
 	f, err := os.Create(name)
 	if err != nil {
