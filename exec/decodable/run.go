@@ -50,6 +50,7 @@ func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error]
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	start := time.Now() // before anybody works: on one processor all may be done when collect begins
 	q := newQueue(2*workers + 1)
 	go q.read(ctx, utterances)
 
@@ -59,7 +60,7 @@ func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error]
 		staff[i] = s.NewWorker()
 		group.Go(func() { q.work(ctx, staff[i]) })
 	}
-	sum, err := q.collect(ctx, write, opts.Failed)
+	sum, err := q.collect(ctx, start, write, opts.Failed)
 	cancel(err)
 	group.Wait()
 	for _, w := range staff {
@@ -158,9 +159,8 @@ func (t *task) score(ctx context.Context, w *Worker) {
 
 func panicError(p any) error { return fmt.Errorf("%w: %v\n%s", exec.ErrPanic, p, debug.Stack()) }
 
-// collect writes the utterances in order.
-func (q *queue) collect(ctx context.Context, write func(Utterance, kernel.Matrix) error, failed func(string, error)) (sum Summary, err error) {
-	start := time.Now()
+// collect writes the utterances in order. Times count from start.
+func (q *queue) collect(ctx context.Context, start time.Time, write func(Utterance, kernel.Matrix) error, failed func(string, error)) (sum Summary, err error) {
 	defer func() { sum.Elapsed = time.Since(start) }()
 	for {
 		var t *task

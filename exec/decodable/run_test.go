@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/decodable"
@@ -69,7 +71,7 @@ func TestRun(t *testing.T) {
 			rows += o.rows.Rows
 		}
 		if sum.Utterances != len(got) || sum.Utterances+sum.Failed != n || int(sum.Frames) != frames || int(sum.Rows) != rows ||
-			sum.FirstResult <= 0 || sum.Elapsed < sum.FirstResult || sum.Busy <= 0 || sum.Workspaces <= 0 || sum.Programs.Misses == 0 {
+			sum.FirstResult <= 0 || sum.Elapsed < sum.FirstResult || sum.Busy <= 0 || sum.Busy > time.Duration(max(workers, runtime.GOMAXPROCS(0)))*sum.Elapsed || sum.Workspaces <= 0 || sum.Programs.Misses == 0 {
 			t.Errorf("%d workers: %+v", workers, sum)
 		}
 		if first == nil {
