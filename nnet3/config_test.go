@@ -327,3 +327,18 @@ func FuzzParseConfig(f *testing.F) {
 		}
 	})
 }
+
+// TestEndlessConfig: what never ends is no config.
+func TestEndlessConfig(t *testing.T) {
+	if _, err := ParseConfig(zeros{}, "endless", 0); !errors.Is(err, ErrConfig) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// zeros is a stream of zero bytes without an end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 )
 
 const (
@@ -261,9 +262,15 @@ func (r *Reader) PeekNonSpace() (byte, error) {
 }
 
 // Line reads up to and including the next newline, and returns the line without it.
-func (r *Reader) Line() (string, error) {
+func (r *Reader) Line() (string, error) { return r.lineOf(math.MaxInt) }
+
+// lineOf is Line for lines that have at most so many bytes. Of a longer one it returns more than that, but not all.
+func (r *Reader) lineOf(most int) (string, error) {
 	var long []byte
 	for {
+		if len(long) > most {
+			return string(long), nil
+		}
 		if !r.fill(1) {
 			if r.srcErr == io.EOF && len(long) > 0 {
 				return string(long), nil

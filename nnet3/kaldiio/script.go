@@ -113,7 +113,7 @@ func (r *Reader) scriptLine() (line ScriptLine, ok bool, err error) {
 		return line, false, nil
 	}
 	at := r.Offset()
-	text, err := r.Line()
+	text, err := r.lineOf(maxScriptLine)
 	if err != nil {
 		return line, false, err
 	}

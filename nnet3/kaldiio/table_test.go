@@ -407,3 +407,37 @@ func FuzzScript(f *testing.F) {
 		}
 	})
 }
+
+// endless is a stream without an end, and without a newline.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+// TestEndlessScript: a script whose first line never ends is no script.
+func TestEndlessScript(t *testing.T) {
+	r, err := NewTableReader(&Opener{Stdin: endless{}}, "scp:-", MatrixHolder())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Next() || !errors.Is(r.Err(), ErrCorrupt) {
+		t.Errorf("got %v", r.Err())
+	}
+	long := "a " + strings.Repeat("b", maxScriptLine-2)
+	for _, c := range []struct {
+		text string
+		ok   bool
+	}{{long + "\n", true}, {long, true}, {long + "b\n", false}, {long + "b", false}} {
+		r, err := NewReader(strings.NewReader(c.text), "script")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, ok, err := r.scriptLine(); ok != c.ok || (err == nil) != c.ok || ok && "a "+line.Name != long {
+			t.Errorf("%d bytes: %v, %v", len(c.text), ok, err)
+		}
+	}
+}
