@@ -281,7 +281,8 @@ func (p *parser) name(t token) value {
 	if v := p.scope.byName[t.text]; v != nil {
 		return tensorValue(v)
 	}
-	if hint, ok := keywords[t.text]; ok {
+	// "and(p, q)" is how a graph prints the op.
+	if hint, ok := keywords[t.text]; ok && !(isOpName(t.text) && p.peek().text == "(") {
 		p.next--
 		p.fail("%s does not work on tensors; %s", t.text, hint)
 	}

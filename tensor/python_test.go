@@ -17,7 +17,7 @@ func TestParseLikePython(t *testing.T) {
 		// Integers have no bound.
 		{"2**64", "[pow(2.0, 64.0)]"}, {"x*2**100", "[mul(x, 1.2676506002282294e+30)]"}, {"9223372036854775807 + 1", "[add(9.223372036854776e+18, 1.0)]"}, {"3*(-1)**1000001", "[mul(3, pow(-1, 1000001))]"},
 		// Bools are combined, not counted.
-		{"p + p", "[or(p, p)]"}, {"p*p", "[and(p, p)]"}, {"(x > 1)*(x < 2)", "[and(gt(x, 1.0), lt(x, 2.0))]"}, {"p + True", "[or(p, True)]"}, {"p + 1", "[add(p, 1)]"}, {"p*x", "[mul(p, x)]"}, {"add(p, p)", "[add(p, p)]"},
+		{"p + p", "[or(p, p)]"}, {"p*p", "[and(p, p)]"}, {"(x > 1)*(x < 2)", "[and(gt(x, 1.0), lt(x, 2.0))]"}, {"p + True", "[or(p, True)]"}, {"p + 1", "[add(p, 1)]"}, {"p*x", "[mul(p, x)]"}, {"add(p, p)", "[add(p, p)]"}, {"and(p, or(p, p))", "[and(p, or(p, p))]"},
 		// A tuple is several indexes, a list is an index.
 		{"X[:, i]", "[DimShuffle{1,0}(AdvancedSubtensor1(DimShuffle{1,0}(X), i))]"}, {"X[i, 1:]", "[AdvancedSubtensor1(Subtensor{:,1:}(X), i)]"}, {"X[0, i]", "[AdvancedSubtensor1(Subtensor{0}(X), i)]"}, {"t[..., i, i]", "[DimShuffle{1,0}(AdvancedSubtensor{2}(DimShuffle{1,2,0}(t), i, i))]"},
 		{"t[i, :, 0]", "column 2: index: integer tensors have to stand side by side, without None"}, {"X[i, None]", "have to stand side by side"}, {"X[:, i, i]", "3 indexes for a float64 matrix"},
@@ -32,7 +32,7 @@ func TestParseLikePython(t *testing.T) {
 		{"arange(0, 1, 0.25)", "[[0.0, 0.25, 0.5, 0.75]]"}, {"arange(2.)", "[[0.0, 1.0]]"}, {"theano.tensor.exp(x)", "[exp(x)]"},
 		// Mistakes.
 		{"0 < x < 1", "column 7: comparisons of tensors can't be chained; write (x < y) & (y < z)"}, {"x == y != x", "column 8: comparisons"}, {"(x < y) == p", "[eq(lt(x, y), p)]"},
-		{"x > 0 and y > 0", "column 7: and does not work on tensors; use &"}, {"not p", "column 1: not does not work on tensors; use ~"}, {"x if p else y", "column 3: if does not work on tensors; use switch"},
+		{"x > 0 and y > 0", "column 7: and does not work on tensors; use &"}, {"p or (x > 0)", "column 3: or does not work"}, {"and", "column 1: and does not"}, {"not p", "column 1: not does not work on tensors; use ~"}, {"x if p else y", "column 3: if does not work on tensors; use switch"},
 		{"X.sum(axis=(0, 0))", "axis 0 is named twice"}, {"mean(x, foo=1)", "mean: takes no argument foo"}, {"stack([x, y], axis=3)", "stack: axis 3 of a tensor of 2 dimensions"}, {"softmax(X, axis=2)", "axis 2"}, {"cast(x, 'int8')", "there are bool, int64, float32 and float64"},
 	} {
 		s := newScope(t, parseVars)
