@@ -1,7 +1,6 @@
 package tensor
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -30,31 +29,13 @@ func NamedOp(name string) (Op, bool) {
 	return nil, false
 }
 
-// OpNames returns the names, without parameters, that NamedOp knows, sorted.
-func OpNames() []string {
-	var names []string
-	for o := range array.NumOps {
-		names = append(names, o.String())
-	}
-	for r := range array.NumReductions {
-		names = append(names, r.String())
-	}
-	for n := range namedOps {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // cutParams splits Gemm{a}{b} into Gemm and the parameters.
 func cutParams(name string) (base string, params []string, ok bool) {
 	base, rest, _ := strings.Cut(name, "{")
 	if len(rest) == 0 {
 		return base, nil, base == name
 	}
-	for _, p := range strings.Split(rest, "}{") {
-		params = append(params, p)
-	}
+	params = strings.Split(rest, "}{")
 	last := &params[len(params)-1]
 	*last, ok = strings.CutSuffix(*last, "}")
 	return base, params, ok

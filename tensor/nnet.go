@@ -49,7 +49,7 @@ func (op SoftmaxGradOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) != 2 {
 		return nil, &Error{op.String(), -1, "takes two arguments"}
 	}
-	if _, err := (SoftmaxOp{op.Log}).Infer(in[1:]); err != nil {
+	if _, err := SoftmaxOp(op).Infer(in[1:]); err != nil {
 		return nil, argError(op, 1, "is a %v", in[1].Type())
 	}
 	if !in[1].Type().Accepts(in[0].Type()) {

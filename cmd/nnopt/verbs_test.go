@@ -336,12 +336,10 @@ func TestDemoInReadme(t *testing.T) {
 func TestLiveBytes(t *testing.T) {
 	c := computation.New()
 	a, b := c.NewMatrix(2, 3, false), c.NewMatrix(4, 5, false)
-	for _, cmd := range []computation.Command{
+	c.Commands = append(c.Commands,
 		computation.NewCommand(computation.AcceptInput, a, 0), computation.NewCommand(computation.AllocMatrix, b),
 		computation.NewCommand(computation.DeallocMatrix, a), computation.NewCommand(computation.DeallocMatrix, b),
-	} {
-		c.Commands = append(c.Commands, cmd)
-	}
+	)
 	if got, want := liveBytes(c), []int64{24, 104, 80, 0}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -79,9 +79,6 @@ func AddMulVec(dst, a, b []float32) { bestSet.addMul(dst, a, b) }
 // MulAddVec sets dst to the element-wise product of a and b, plus c.
 func MulAddVec(dst, a, b, c []float32) { bestSet.mulAdd(dst, a, b, c) }
 
-// AddVecFMA adds alpha·src to dst, as AddVec does, but with one rounding.
-func AddVecFMA(dst []float32, alpha float32, src []float32) { bestSet.fma(dst, src, alpha) }
-
 // Mul2 sets dst to the element-wise product of a and b.
 func Mul2(dst, a, b Matrix) {
 	sameShape(dst, a)

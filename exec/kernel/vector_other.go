@@ -53,6 +53,7 @@ func tanhDerivAVX2(dst, y, dy *float32, blocks int) { panic(errNoAssembly) }
 func colSumsAVX2(dst *float32, alpha float32, x *float32, stride uintptr, rows, groups int) {
 	panic(errNoAssembly)
 }
+
 func colProductsAVX2(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int) {
 	panic(errNoAssembly)
 }

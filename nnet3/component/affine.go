@@ -14,15 +14,6 @@ type Affine struct {
 	orthonormalConstraint float32
 }
 
-// NewAffine returns an affine component with the given parameters, which it keeps. The bias has an element for each row
-// of the matrix.
-func NewAffine(linear kernel.Matrix, bias []float32) *Affine {
-	if len(bias) != linear.Rows {
-		panic("component: bias does not fit")
-	}
-	return &Affine{training: training{learningRate: 0.001, learningRateFactor: 1}, affine: affine{weights{m: linear}, bias}}
-}
-
 // Type is "AffineComponent".
 func (c *Affine) Type() string { return "AffineComponent" }
 

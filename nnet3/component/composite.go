@@ -137,15 +137,6 @@ func (c *Composite) Renew() {
 	}
 }
 
-func (c *Composite) isPrepared() bool {
-	for _, part := range c.components {
-		if p, ok := part.(unpreparer); ok && p.isPrepared() {
-			return true
-		}
-	}
-	return false
-}
-
 // Info describes the component and those in it.
 func (c *Composite) Info() string {
 	var b strings.Builder

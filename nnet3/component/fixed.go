@@ -10,9 +10,6 @@ import (
 // FixedScale multiplies each column by a factor that is not trained.
 type FixedScale struct{ scales []float32 }
 
-// NewFixedScale returns a component with the given factors, which it keeps.
-func NewFixedScale(scales []float32) *FixedScale { return &FixedScale{scales} }
-
 // Type is "FixedScaleComponent".
 func (c *FixedScale) Type() string { return "FixedScaleComponent" }
 

@@ -287,8 +287,6 @@ func (c *GruNonlinearity) Prepare() { c.w.prepare() }
 // Renew makes the prepared form of W anew.
 func (c *GruNonlinearity) Renew() { c.w.renew() }
 
-func (c *GruNonlinearity) isPrepared() bool { return c.w.prepared != nil }
-
 // Copy returns a copy.
 func (c *GruNonlinearity) Copy() Component {
 	d := *c

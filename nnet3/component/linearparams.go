@@ -194,8 +194,6 @@ func (a *affine) Prepare() { a.prepare() }
 // Renew makes the prepared forms of W anew.
 func (a *affine) Renew() { a.renew() }
 
-func (a *affine) isPrepared() bool { return a.prepared != nil }
-
 func (a *affine) copyAffine() affine {
 	return affine{weights: a.copy(), bias: append([]float32(nil), a.bias...)}
 }

@@ -11,9 +11,6 @@ type NoOp struct {
 	backpropScale float32
 }
 
-// NewNoOp returns a component that copies dim columns, and the derivatives back.
-func NewNoOp(dim int) *NoOp { return &NoOp{dim: dim, backpropScale: 1} }
-
 // Type is "NoOpComponent".
 func (c *NoOp) Type() string { return "NoOpComponent" }
 

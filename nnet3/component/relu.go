@@ -8,11 +8,6 @@ import (
 // RectifiedLinear is y = max(x, 0).
 type RectifiedLinear struct{ nonlinearity }
 
-// NewRectifiedLinear returns the nonlinearity for dim columns.
-func NewRectifiedLinear(dim int) *RectifiedLinear {
-	return &RectifiedLinear{nonlinearity{dim: dim, blockDim: dim, lowerThreshold: unsetThreshold, upperThreshold: unsetThreshold}}
-}
-
 // Type is "RectifiedLinearComponent".
 func (c *RectifiedLinear) Type() string { return "RectifiedLinearComponent" }
 

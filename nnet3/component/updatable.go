@@ -126,12 +126,6 @@ func sameParams(u UpdatableComponent, a []Param, v UpdatableComponent, b []Param
 	return nil
 }
 
-// unpreparer is a Preparer that knows whether it was prepared.
-type unpreparer interface {
-	Preparer
-	isPrepared() bool
-}
-
 func prepareAgain(u UpdatableComponent) {
 	if p, ok := u.(Renewer); ok {
 		p.Renew()

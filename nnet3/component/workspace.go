@@ -216,9 +216,6 @@ func (w *Workspace) lend(m *memoMatrix) {
 	}
 }
 
-// takeMemo reports whether a memo is wanted.
-func (w *Workspace) takeMemo() bool { return !w.DropMemo }
-
 // memoOf returns the memo of a component, if it is a matrix of the given size.
 func memoOf(memo Memo, rows, cols int) (*memoMatrix, bool) {
 	m, ok := memo.(*memoMatrix)

@@ -281,7 +281,7 @@ func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 	} {
 		t[o] = unary(f)
 	}
-	t[Pow], t[Arctan2], t[LogAddExp] = binary(math.Pow), binary(math.Atan2), binary(LogAddExp64)
+	t[Pow], t[Arctan2], t[LogAddExp] = binary(math.Pow), binary(math.Atan2), binary(logAddExp)
 	t[IntDiv] = binary(floorDivFloat)
 	t[Mod] = binary(func(a, b float64) float64 {
 		r := math.Mod(a, b)
@@ -293,8 +293,8 @@ func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 	return t
 }
 
-// LogAddExp64 returns log(exp(x) + exp(y)) without overflow.
-func LogAddExp64(x, y float64) float64 {
+// logAddExp returns log(exp(x) + exp(y)) without overflow.
+func logAddExp(x, y float64) float64 {
 	switch {
 	case x != x || y != y:
 		return math.NaN()

@@ -1,7 +1,6 @@
 package tensortest
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -322,6 +321,3 @@ func hasZero(a *array.Array) bool {
 	}
 	return false
 }
-
-// String describes the generator for messages.
-func (g *Generator) String() string { return fmt.Sprintf("%d parts", len(g.pool)-len(g.args)) }
