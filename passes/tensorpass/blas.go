@@ -182,42 +182,49 @@ func dot22ToGerOrGemv() rewrite.Rule {
 	}
 }
 
-// gemvOfSum adds a product of a matrix and a vector to another term of the sum that it is in.
+// gemvOfSum adds products of a matrix and a vector to the sum that they are in. Like gemm it works on the outermost sum, of which it takes
+// all of them: one after the other, in sums of thousands, would take long.
 func gemvOfSum() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_gemv_of_sum", On: on(array.Add, array.Sub),
 		Doc: "a product of a matrix and a vector is added to what is added to it: b*z + a*Gemv(v, 1, X, y, 0) → Gemv(z, a, X, y, b), for scalars a and b",
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			out := n.Out()
-			if typ(out).NDim() != 1 || !addCanonizer.outermost(n) {
-				return c.Miss("it is not the outermost sum of vectors"), nil
+			if typ(out).NDim() != 1 || !isFloat(out) || !addCanonizer.outermost(n) {
+				return c.Miss("it is not the outermost sum of vectors of floats"), nil
 			}
+			var products, others []term // in their order
+			begin := -1                 // which of the others the products are added to
 			pos, neg := addCanonizer.terms(out)
-			terms := make([]term, 0, len(pos)+len(neg))
 			for i, v := range slices.Concat(pos, neg) {
 				t := scaled(tensor.PadLeft(v, 1), typ(out).DType())
 				t.minus = i >= len(pos)
-				terms = append(terms, t)
+				fits := samePattern(t.matrix, out) && typ(t.matrix).DType() == typ(out).DType()
+				if fits && isGemv(t.matrix) {
+					products = append(products, t)
+					continue
+				}
+				if fits && begin < 0 {
+					begin = len(others)
+				}
+				others = append(others, t)
 			}
-			fits := func(t term) bool {
-				return samePattern(t.matrix, out) && typ(t.matrix).DType() == typ(out).DType()
-			}
-			at := slices.IndexFunc(terms, func(t term) bool { return isGemv(t.matrix) && fits(t) })
-			if at < 0 {
+			switch {
+			case len(products) == 0:
 				return c.Miss("no term is a product with a vector that is used here only"), nil
-			}
-			to := slices.IndexFunc(terms, func(t term) bool { return !isGemv(t.matrix) && fits(t) })
-			if to < 0 {
-				to = 1 + at + slices.IndexFunc(terms[at+1:], fits)
-			}
-			if to == at {
+			case begin < 0 && len(products) == 1:
 				return c.Miss("there is no other term of its shape"), nil
+			case begin < 0:
+				begin = len(others)
+				others, products = append(others, products[0]), products[1:]
 			}
-			a := terms[at].matrix.Owner()
-			in := slices.Clone(a.Inputs())
-			in[0], in[1], in[4] = terms[to].matrix, timesScalar(in[1], terms[at].scalar()), terms[to].scalar()
-			terms[to] = term{matrix: tensor.Apply(a.Op().(tensor.GemvOp), in...)}
-			return replace(c, n, total(slices.Delete(terms, at, at+1), out), n.Inputs()...)
+			for _, t := range products {
+				a := t.matrix.Owner()
+				in := slices.Clone(a.Inputs())
+				in[0], in[1], in[4] = others[begin].matrix, timesScalar(in[1], t.scalar()), others[begin].scalar()
+				others[begin] = term{matrix: tensor.Apply(a.Op().(tensor.GemvOp), in...)}
+			}
+			return replace(c, n, total(others, out), n.Inputs()...)
 		},
 	}
 }

@@ -133,7 +133,10 @@ func uselessElemwise() rewrite.Rule {
 				if typ(out).DType() == tensor.Bool {
 					return logicWithConstant(c, n, op)
 				}
-				neutral := map[array.Op]float64{array.And: -1}[op] // all bits for "and", none for the others
+				neutral := 0.0
+				if op == array.And {
+					neutral = -1 // all bits
+				}
 				for i, v := range in {
 					if is(v, neutral) {
 						return replace(c, n, in[1-i], in...)

@@ -253,37 +253,69 @@ func sigmTimesExp() rewrite.Rule {
 				return c.Miss("it is a factor of a product, which has all of its factors"), nil
 			}
 			in, _ := products.terms(n.Out())
-			for i, v := range in {
+			exps := make(map[signed][]*vari) // by the argument
+			for _, v := range in {
+				if e := elem(v, array.Exp); e != nil {
+					key := signOf(e.Inputs()[0])
+					exps[key] = append(exps[key], v)
+				}
+			}
+			if len(exps) == 0 {
+				return c.Miss("no factor is an exponential"), nil
+			}
+			gone := make(map[*vari]int) // factors that are part of a pair, and how often
+			var pairs, rest []*vari
+			for _, v := range in {
 				s := elem(v, array.Sigmoid)
 				if s == nil {
 					continue
 				}
-				for j, w := range in {
-					e := elem(w, array.Exp)
-					if e == nil || !opposites(e.Inputs()[0], s.Inputs()[0]) {
-						continue
-					}
-					var rest []*vari
-					for k, f := range in {
-						if k != i && k != j {
-							rest = append(rest, f)
-						}
-					}
-					y := tensor.Sigmoid(e.Inputs()[0])
-					if len(rest) > 0 {
-						y = tensor.Mul(append(rest, y)...)
-					}
-					return replace(c, n, y, in...)
+				key := signOf(s.Inputs()[0])
+				key.minus = !key.minus
+				if list := exps[key]; len(list) > 0 {
+					e := list[0]
+					exps[key] = list[1:]
+					pairs = append(pairs, tensor.Sigmoid(e.Owner().Inputs()[0]))
+					gone[v]++
+					gone[e]++
 				}
 			}
-			return c.Miss("it has no factors sigmoid(x) and exp(-x)"), nil
+			if len(pairs) == 0 {
+				return c.Miss("it has no factors sigmoid(x) and exp(-x)"), nil
+			}
+			for _, v := range in {
+				if gone[v] > 0 {
+					gone[v]--
+				} else {
+					rest = append(rest, v)
+				}
+			}
+			y := append(rest, pairs...)
+			if len(y) == 1 {
+				return replace(c, n, y[0], in...)
+			}
+			return replace(c, n, tensor.Mul(y...), in...)
 		},
 	}
 }
 
-// opposites reports whether one of two variables is the negation of the other.
-func opposites(x, y *vari) bool {
-	return x.Owner() != nil && negated(x.Owner()) == y || y.Owner() != nil && negated(y.Owner()) == x
+// signed is a variable, or its negation.
+type signed struct {
+	v     *vari
+	minus bool
+}
+
+// signOf takes the negations of v away.
+func signOf(v *vari) signed {
+	s := signed{v: v}
+	for s.v.Owner() != nil {
+		x := negated(s.v.Owner())
+		if x == nil {
+			break
+		}
+		s = signed{x, !s.minus}
+	}
+	return s
 }
 
 // logSigmoid is logsigm_to_softplus.

@@ -1,6 +1,7 @@
 package tensorpass_test
 
 import (
+	"fmt"
 	"runtime/metrics"
 	"strings"
 	"testing"
@@ -8,12 +9,19 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 )
 
-// TestLongProducts: what a product or quotient takes to optimize grows with its length, not with the square of it.
-func TestLongProducts(t *testing.T) {
+// TestLongExpressions: what a product, quotient or sum takes to optimize grows with its length, not with the square of it.
+func TestLongExpressions(t *testing.T) {
 	const length = 5000
 	opt := optimizer(t, unfused)
-	for _, text := range []string{"x" + strings.Repeat("*x", length), "x" + strings.Repeat("/(x + 1)*y", length/2), "x" + strings.Repeat("*sigmoid(y)", length)} {
-		_, out := parseExpression(t, "x y: vector", text)
+	var products strings.Builder
+	for i := range length / 4 {
+		fmt.Fprintf(&products, " - s*dot(X, x + %d.5)", i)
+	}
+	for _, text := range []string{
+		"x" + strings.Repeat("*x", length), "x" + strings.Repeat("/(x + 1)*y", length/2), "x" + strings.Repeat("*sigmoid(y)", length),
+		"x" + strings.Repeat("*sigmoid(y)*exp(-y)", length/2), "x" + products.String(),
+	} {
+		_, out := parseExpression(t, "X: matrix; x y: vector; s: scalar", text)
 		g, err := tensor.NewGraph(tensor.InputsOf(out...), out)
 		if err != nil {
 			t.Fatal(err)

@@ -239,8 +239,11 @@ func sumMulDimShuffle() rewrite.Rule {
 				return c.Miss("it is not the sum of a product that is used here only"), nil
 			}
 			for i, f := range a.Inputs() {
+				if _, _, dims := owner[tensor.DimShuffleOp](f); !dims || !alone(f) {
+					continue
+				}
 				kept, ok := withoutAxes(f, axes)
-				if _, _, dims := owner[tensor.DimShuffleOp](f); !ok || !dims || !alone(f) {
+				if !ok {
 					continue
 				}
 				if _, _, dims := owner[tensor.DimShuffleOp](kept); dims {
