@@ -79,7 +79,7 @@ func softmaxWithBias() rewrite.Rule {
 func softmaxGradToCrossentropyGrad() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_softmax_grad_to_crossentropy_with_softmax_grad", Depth: 2,
-		Doc: "the gradient of the cross-entropy of a softmax divides by nothing",
+		Doc: "the gradient of the cross-entropy of a softmax divides by nothing; it was NaN where a probability is 0",
 		On:  []rewrite.Track{rewrite.TrackOp(tensor.SoftmaxGradOp{})},
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			a, _, ok := owner[tensor.CrossentropyCategorical1HotGradOp](n.Inputs()[0])
@@ -96,7 +96,7 @@ func softmaxGradToCrossentropyGrad() rewrite.Rule {
 func advancedIndexingCrossentropy() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_advanced_indexing_crossentropy_onehot",
-		Doc:  "log(softmax(X))[arange(n), y] → -cross-entropy of the softmax", On: append(on(array.Log), rewrite.TrackType[tensor.AdvancedSubtensorOp]()),
+		Doc:  "log(softmax(X))[arange(n), y] → -cross-entropy of the softmax; more or fewer labels than rows become an error", On: append(on(array.Log), rewrite.TrackType[tensor.AdvancedSubtensorOp]()),
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			pick := n
 			log := false
@@ -123,7 +123,7 @@ func advancedIndexingCrossentropy() rewrite.Rule {
 			if !ok || !is(r.Inputs()[0], 0) || !is(r.Inputs()[2], 1) || typ(labels).NDim() != 1 {
 				return c.Miss("the first index is not rows in order"), nil
 			}
-			if stop := r.Inputs()[1]; !sameSize(stop, s.Dim(x, 0)) && !sameSize(stop, s.Dim(labels, 0)) { // in Theano a label per row is taken for granted, too
+			if stop := r.Inputs()[1]; !sameSize(stop, s.Dim(x, 0)) && !sameSize(stop, s.Dim(labels, 0)) { // as in Theano, rows without a label are taken for a mistake
 				return c.Miss("the first index is not all rows"), nil
 			}
 			if bias == nil {

@@ -139,7 +139,7 @@ func unshuffled(v *vari) *vari {
 // gradLogErfc is local_grad_log_erfc_neg.
 func gradLogErfc() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_grad_log_erfc_neg", Doc: "exp(-x²)/erfc(x), as in the gradient of log(erfc(x)), is computed by a series where both underflow", On: on(array.TrueDiv), Depth: 5,
+		Name: "local_grad_log_erfc_neg", Doc: "exp(-x²)/erfc(x), as in the gradient of log(erfc(x)), is computed by a series where both underflow; it was NaN there", On: on(array.TrueDiv), Depth: 5,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			a := elem(n.Inputs()[1], array.Erfc)
 			if a == nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// mulExp is PyTensor's local_mul_exp_to_exp_add. Exponentials that are used elsewhere, too, stay: they would be computed anyway.
+// mulExp is PyTensor's local_mul_exp_to_exp_add. Exponentials that are used elsewhere, too, stay: they would be computed anyway. So do those
+// of a column and a row: there are fewer of them than elements of the product.
 func mulExp() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_mul_exp_to_exp_add", Depth: 2, On: on(array.Mul, array.TrueDiv),
@@ -23,14 +24,18 @@ func mulExp() rewrite.Rule {
 					rest = append(rest, f)
 				}
 			}
-			op, _ := elemOf(n)
-			switch {
-			case len(exponents) < 2:
+			if len(exponents) < 2 {
 				return c.Miss("there are no two exponentials that are used here only"), nil
-			case op == array.TrueDiv:
-				return replace(c, n, tensor.Exp(tensor.Sub(exponents[0], exponents[1])))
 			}
-			y := tensor.Exp(tensor.Add(exponents...))
+			sign := array.Add
+			if op, _ := elemOf(n); op == array.TrueDiv {
+				sign = array.Sub
+			}
+			sum := tensor.Map(sign, exponents...)
+			if !slices.ContainsFunc(exponents, func(x *vari) bool { return samePattern(x, sum) }) {
+				return c.Miss("there would be more exponentials than before: of a product of a column and a row"), nil
+			}
+			y := tensor.Exp(sum)
 			if len(rest) > 0 {
 				y = tensor.Mul(append(rest, y)...)
 			}
@@ -43,7 +48,7 @@ func mulExp() rewrite.Rule {
 func mulPow() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_mul_pow_to_pow_add", Depth: 2, On: on(array.Mul, array.TrueDiv),
-		Doc: "one power does for several of one base: x**2*x**3 → x**5, x**3/x → x**2, a**x*a**y → a**(x + y); changes what is computed at zero and infinity",
+		Doc: "one power does for several of one base: x**2*x**3 → x**5, x**3/x → x**2, a**x*a**y → a**(x + y); the powers may have been NaN or infinite where x or a is 0, infinite or negative",
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			op, _ := elemOf(n)
 			if !isFloat(n.Out()) {
@@ -52,12 +57,15 @@ func mulPow() rewrite.Rule {
 			in := n.Inputs()
 			for i, f := range in {
 				p := elem(f, array.Pow)
-				if p == nil {
+				if p == nil || !alone(f) || typ(f).DType() != typ(n.Out()).DType() {
 					continue
 				}
 				for j, g := range in {
+					if j == i {
+						continue
+					}
 					y := jointExponent(p, g, op == array.TrueDiv, j < i)
-					if j == i || y == nil || typ(f).DType() != typ(n.Out()).DType() {
+					if y == nil {
 						continue
 					}
 					rest := slices.Clone(in)
@@ -73,14 +81,12 @@ func mulPow() rewrite.Rule {
 	}
 }
 
-// jointExponent returns the exponent of the product of a power and another one of the same base, or of their quotient; nil if there is none. Of
-// exponents that are known only whole ones are joined: x**0.5*x**0.5 is not x where x is negative.
+// jointExponent returns the exponent of the product of a power and another one of the same base, or of their quotient; nil if there is none.
+// Swapped means that the power p is what divides. Of exponents that are known only whole ones are joined: x**0.5*x**0.5 is not x where x is negative.
 func jointExponent(p *apply, g *vari, divides, swapped bool) *vari {
 	base, first := p.Inputs()[0], p.Inputs()[1]
 	var second *vari
 	switch q := elem(g, array.Pow); {
-	case !alone(p.Out()):
-		return nil
 	case q != nil && sameBase(q.Inputs()[0], base) && alone(g):
 		second = q.Inputs()[1]
 	case g == base:
@@ -136,19 +142,20 @@ func softmaxOfExp() rewrite.Rule {
 		Doc: "the softmax is an op: exp(x)/sum(exp(x), axis=1, keepdims=True) → Softmax(x); the quotient was NaN where exp(x) overflows",
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			num, den := factorsOf(n.Inputs()[0]), factorsOf(n.Inputs()[1])
-			for i, f := range num {
-				e := elem(f, array.Exp)
-				if e == nil || !isFloat(f) || typ(f).NDim() == 0 {
+			for j, d := range den {
+				x, axis := sumOfExp(d)
+				if x == nil {
 					continue
 				}
-				for j, d := range den {
-					axis, ok := sumOfExp(d, e)
-					if !ok {
-						continue
-					}
-					num[i] = softmaxOver(castTo(e.Inputs()[0], typ(f).DType()), axis)
-					return replace(c, n, mulCanonizer.join(num, slices.Delete(den, j, j+1), n.Out()), n.Inputs()...)
+				i := slices.IndexFunc(num, func(f *vari) bool {
+					e := elem(f, array.Exp)
+					return e != nil && e.Inputs()[0] == x
+				})
+				if i < 0 {
+					continue
 				}
+				num[i] = softmaxOver(castTo(x, typ(num[i]).DType()), axis)
+				return replace(c, n, mulCanonizer.join(num, slices.Delete(den, j, j+1), n.Out()), n.Inputs()...)
 			}
 			return c.Miss("it does not divide an exponential by its sum along a dimension"), nil
 		},
@@ -163,19 +170,19 @@ func factorsOf(v *vari) []*vari {
 	return []*vari{v}
 }
 
-// sumOfExp reports whether d is the sum of the exponential e along one dimension, of which size 1 is left, and along which.
-func sumOfExp(d *vari, e *apply) (axis int, ok bool) {
+// sumOfExp returns x and the dimension along which d is the sum of exp(x), if size 1 is left of that dimension; otherwise x is nil.
+func sumOfExp(d *vari) (x *vari, axis int) {
 	a, ds, ok := owner[tensor.DimShuffleOp](d)
 	if !ok {
-		return 0, false
+		return nil, 0
 	}
 	r, op, ok := owner[tensor.Reduce](a.Inputs()[0])
 	if !ok || op.Op != array.Sum {
-		return 0, false
+		return nil, 0
 	}
-	f := elem(r.Inputs()[0], array.Exp)
-	if f == nil || f.Inputs()[0] != e.Inputs()[0] {
-		return 0, false
+	e := elem(r.Inputs()[0], array.Exp)
+	if e == nil || !isFloat(e.Out()) {
+		return nil, 0
 	}
 	ndim := typ(e.Out()).NDim()
 	order := make([]int, ndim) // that of keepdims
@@ -184,7 +191,7 @@ func sumOfExp(d *vari, e *apply) (axis int, ok bool) {
 	for k := range order {
 		if op.Over(ndim).Has(k) {
 			if order[k] = tensor.NewAxis; axis >= 0 {
-				return 0, false
+				return nil, 0
 			}
 			axis = k
 			continue
@@ -192,7 +199,10 @@ func sumOfExp(d *vari, e *apply) (axis int, ok bool) {
 		order[k] = kept
 		kept++
 	}
-	return axis, axis >= 0 && slices.Equal(ds.Order(), order)
+	if axis < 0 || !slices.Equal(ds.Order(), order) {
+		return nil, 0
+	}
+	return e.Inputs()[0], axis
 }
 
 // softmaxOver returns the softmax along a dimension.

@@ -186,7 +186,7 @@ func withoutAxes(v *vari, axes array.Axes) (*vari, bool) {
 // sumMulByScalar is local_sum_mul_by_scalar.
 func sumMulByScalar() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_sum_mul_by_scalar", Doc: "a factor that is a scalar multiplies the sum: sum(s*x) → s*sum(x), sum(-x) → -sum(x)", On: onReduce, Depth: 2,
+		Name: "local_sum_mul_by_scalar", Doc: "a factor that is a scalar multiplies the sum: sum(s*x) → s*sum(x), sum(-x) → -sum(x); where s is 0 or infinite one of the two may be NaN", On: onReduce, Depth: 2,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			op, axes := reduceOf(n)
 			v := n.Inputs()[0]
@@ -230,7 +230,7 @@ func sumMulByScalar() rewrite.Rule {
 // sumMulDimShuffle is the part of PyTensor's local_sum_prod_of_mul_or_div that is none of Theano's.
 func sumMulDimShuffle() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_sum_mul_dimshuffle", Doc: "a factor that is repeated along the folded dimensions multiplies the sum: sum(X*c[:, None], axis=1) → sum(X, axis=1)*c", On: onReduce, Depth: 3,
+		Name: "local_sum_mul_dimshuffle", Doc: "a factor that is repeated along the folded dimensions multiplies the sum: sum(X*c[:, None], axis=1) → sum(X, axis=1)*c; where c is 0 or infinite one of the two may be NaN", On: onReduce, Depth: 3,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			op, axes := reduceOf(n)
 			v := n.Inputs()[0]
@@ -391,7 +391,7 @@ func negated(n *apply) *vari {
 // argmaxPushdown is local_argmax_pushdown for the softmax.
 func argmaxPushdown() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_argmax_pushdown", Doc: "the place of the largest probability is that of the largest argument: argmax(softmax(x)) → argmax(x)", Depth: 2,
+		Name: "local_argmax_pushdown", Doc: "the place of the largest probability is that of the largest argument: argmax(softmax(x)) → argmax(x); all probabilities are NaN where an argument is infinite", Depth: 2,
 		On: []rewrite.Track{rewrite.TrackType[tensor.ArgmaxOp]()},
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			op := n.Op().(tensor.ArgmaxOp)
