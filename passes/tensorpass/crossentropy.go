@@ -96,7 +96,7 @@ func softmaxGradToCrossentropyGrad() rewrite.Rule {
 func advancedIndexingCrossentropy() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_advanced_indexing_crossentropy_onehot",
-		Doc:  "log(softmax(X))[arange(n), y] → -cross-entropy of the softmax; more or fewer labels than rows become an error", On: append(on(array.Log), rewrite.TrackType[tensor.AdvancedSubtensorOp]()),
+		Doc:  "log(softmax(X))[arange(n), y] → -cross-entropy of the softmax", On: append(on(array.Log), rewrite.TrackType[tensor.AdvancedSubtensorOp]()),
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			pick := n
 			log := false
@@ -123,8 +123,11 @@ func advancedIndexingCrossentropy() rewrite.Rule {
 			if !ok || !is(r.Inputs()[0], 0) || !is(r.Inputs()[2], 1) || typ(labels).NDim() != 1 {
 				return c.Miss("the first index is not rows in order"), nil
 			}
-			if stop := r.Inputs()[1]; !sameSize(stop, s.Dim(x, 0)) && !sameSize(stop, s.Dim(labels, 0)) { // as in Theano, rows without a label are taken for a mistake
-				return c.Miss("the first index is not all rows"), nil
+			if stop, n := r.Inputs()[1], s.Dim(labels, 0); !sameSize(stop, s.Dim(x, 0)) {
+				if !sameSize(stop, n) {
+					return c.Miss("the first index is neither all rows nor one for each label"), nil
+				}
+				x = tensor.Subtensor(x, tensor.SliceOf(nil, n, 1)) // there may be rows without a label
 			}
 			if bias == nil {
 				bias = zeroBias(c, x)
