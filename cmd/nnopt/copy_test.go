@@ -60,6 +60,7 @@ func TestCopyTable(t *testing.T) {
 func TestCopyFaults(t *testing.T) {
 	features := file(t, "feats", smallFeatures)
 	in, out := "ark:"+features, filepath.Join(t.TempDir(), "out")
+	packed := file(t, "packed", "\x1f\x8b\b\x00rest")
 	for _, c := range []struct {
 		name   string
 		args   []string
@@ -76,6 +77,9 @@ func TestCopyFaults(t *testing.T) {
 		{"a file to a table", []string{features, "ark:" + out}, statusUsage, []string{"ark:" + features}},
 		{"an option that there is not", []string{"ark,bold:" + features, "ark:" + out}, statusUsage, []string{`unknown option "bold"`}},
 		{"a table to a file", []string{in, out}, statusUsage, []string{"ark:" + out}},
+		{"a packed archive", []string{"ark:" + packed, "ark:-"}, statusFault, []string{"gunzip"}},
+		{"a packed script", []string{"scp:" + packed, "ark:" + out}, statusFault, []string{"gunzip"}},
+		{"a packed model", []string{packed, out}, statusFault, []string{"gunzip"}},
 		{"no such table", []string{"ark:none", "ark:" + out}, statusFault, []string{"none"}},
 		{"no such model", []string{"none", out}, statusFault, []string{"none"}},
 		{"no model", []string{features, out}, statusFault, []string{"no model"}},

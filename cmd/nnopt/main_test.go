@@ -172,6 +172,6 @@ func TestHarmless(t *testing.T) {
 	}
 	name := file(t, "escape", "input-node name=\x1b[31mred dim=10\n")
 	nnopt(t, "info", name).fails(t, statusFault, `\x1b[31mred`)
-	archive := file(t, "packed", "\x1f\x8b\x08\x08 \x00B")
+	archive := file(t, "noise", "\x1f\x8c\x08\x08 \x00B")
 	nnopt(t, "copy", "ark:"+archive, "ark:-").fails(t, statusFault, `\x1f`)
 }

@@ -47,6 +47,9 @@ func load(head []byte, r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, f
 	if len(head) == 0 {
 		return nil, false, fmt.Errorf("%w: %s is empty", ErrRead, name)
 	}
+	if kaldiio.IsGzip(head) {
+		return nil, false, fmt.Errorf("%w: %s is compressed with gzip: unpack it first (gunzip -c)", ErrRead, name)
+	}
 	if !isModel(head) {
 		if bytes.IndexByte(head, 0) >= 0 {
 			return nil, false, fmt.Errorf("%w: %s is binary, and does not begin like a model: is it an archive?", ErrRead, name)

@@ -124,6 +124,9 @@ func TestLoadSave(t *testing.T) {
 	if _, _, err := pipeline.Load("nowhere", 0); !errors.Is(err, pipeline.ErrRead) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("loading what is not there: %v", err)
 	}
+	if _, _, err := pipeline.LoadFrom(strings.NewReader("\x1f\x8b\b\x00packed"), "packed", 0); !errors.Is(err, pipeline.ErrRead) || !strings.Contains(err.Error(), "gunzip") {
+		t.Errorf("a packed model: %v", err)
+	}
 	if _, _, err := pipeline.LoadFrom(strings.NewReader("\x00B<Nnet3> \n"), "cut", 0); !errors.Is(err, kaldiio.ErrTruncated) {
 		t.Errorf("loading what ends too early: %v", err)
 	}

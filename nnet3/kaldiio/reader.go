@@ -72,7 +72,9 @@ func sizeOf(r io.Reader) int64 {
 
 // detectBinary consumes the binary header if there is one, and sets the mode.
 func (r *Reader) detectBinary() error {
-	r.fill(2)
+	if err := r.refuseGzip(); err != nil {
+		return err
+	}
 	r.binary = false
 	if r.end-r.pos >= 1 && r.buf[r.pos] == 0 {
 		if r.end-r.pos < 2 {
@@ -83,6 +85,18 @@ func (r *Reader) detectBinary() error {
 		}
 		r.binary = true
 		r.pos += 2
+	}
+	return nil
+}
+
+// IsGzip reports whether a file that begins like this is compressed with gzip. No text and nothing that Kaldi writes begins so.
+func IsGzip(head []byte) bool { return bytes.HasPrefix(head, []byte("\x1f\x8b")) }
+
+// refuseGzip complains if the input is compressed, which would be reported as garbage later.
+func (r *Reader) refuseGzip() error {
+	r.fill(2)
+	if r.Offset() == 0 && IsGzip(r.buf[r.pos:r.end]) {
+		return r.Errorf("compressed with gzip: unpack it, or read the output of a command, \"gunzip -c FILE |\"")
 	}
 	return nil
 }

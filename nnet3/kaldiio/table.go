@@ -54,6 +54,10 @@ func NewTableReader[T any](o *Opener, rspecifier string, h Holder[T]) (*TableRea
 	t := &TableReader[T]{opener: o, spec: spec, holder: h, closer: f, list: newReader(f, spec.Name)}
 	t.files.opener = o
 	if spec.Script {
+		if err := t.list.refuseGzip(); err != nil {
+			f.Close()
+			return nil, err
+		}
 		if err := t.list.detectBinary(); err == nil && t.list.binary {
 			err = t.list.Errorf("a script is text, but this is binary: is it an archive?")
 			f.Close()
@@ -92,6 +96,9 @@ func (t *TableReader[T]) Next() bool {
 
 // nextOfArchive reads a key and the object after it.
 func (t *TableReader[T]) nextOfArchive() bool {
+	if t.err = t.list.refuseGzip(); t.err != nil {
+		return false
+	}
 	var more bool
 	if t.key, more, t.err = t.list.archiveKey(); !more || t.err != nil {
 		return false
