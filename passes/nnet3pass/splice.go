@@ -67,6 +67,8 @@ func sources(parts []part) []*fgraph.Variable {
 // where they lie nowhere as they are, or can't be divided as they lie.
 func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph.Apply, o *lower.Assemble, at lower.Rect) ([]part, bool) {
 	var parts []part
+	partOf := make(map[*fgraph.Variable]int) // of a source; an Append may have thousands
+	columns := newColumnIndex(o)
 	ok := true
 	p.Blocks(func(block, col, cols int) {
 		if !ok {
@@ -83,20 +85,21 @@ func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph
 		}
 		c0, end := at.C0+int32(col), at.C0+int32(col+cols)
 		for c0 < end {
-			c1 := nextEdge(o, c0, end)
+			c1, terms := columns.at(c0, end)
 			if ok = c1-c0 == int32(cols) || p.Divisible(block); !ok {
 				return
 			}
 			s := component.Splice{Block: block, Col: int(c0-at.C0) - col, Cols: int(c1 - c0), Rows: make([]int32, rows)}
-			source := takeRows(o, src, at.R0, c0, c1, &s)
+			source := columns.takeRows(terms, src, at.R0, c0, &s)
 			if source < 0 {
 				ok = false
 				return
 			}
 			v := asm.Inputs()[source]
-			k := slices.IndexFunc(parts, func(q part) bool { return q.source == v })
-			if k < 0 {
+			k, seen := partOf[v]
+			if !seen {
 				k = len(parts)
+				partOf[v] = k
 				parts = append(parts, part{source: v})
 			}
 			parts[k].splices = append(parts[k].splices, s)
@@ -106,58 +109,84 @@ func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph
 	return parts, ok
 }
 
-// nextEdge is the first column behind c, at most end, at which a term begins or ends.
-func nextEdge(o *lower.Assemble, c, end int32) int32 {
-	for i := range o.Terms {
-		t := &o.Terms[i]
-		for _, e := range [2]int32{t.DstCol, t.DstCol + t.NumCols} {
-			if c < e {
-				end = min(end, e)
-			}
-		}
-	}
-	return end
+// columnIndex finds the terms that cover a column, without a look at all of them.
+type columnIndex struct {
+	o     *lower.Assemble
+	edges []int32   // columns at which a term begins or ends, in order
+	terms [][]int32 // numbers of those that cover the columns from an edge to the next, in order
+	found []int32   // by row of the assembled matrix: the row of the input
 }
 
-// takeRows finds, for columns that no edge divides, the one input that all the rows come from, and where they lie there. It
-// returns -1 where there is no such input.
-func takeRows(o *lower.Assemble, src []int32, r0, c0, c1 int32, s *component.Splice) int32 {
-	input, srcCol := int32(-1), int32(-1)
-	for i := range s.Rows {
-		s.Rows[i] = -1
+func newColumnIndex(o *lower.Assemble) *columnIndex {
+	x := &columnIndex{o: o, edges: make([]int32, 0, 2*len(o.Terms)), found: make([]int32, o.Rows)}
+	for i := range o.Terms {
+		x.edges = append(x.edges, o.Terms[i].DstCol, o.Terms[i].DstCol+o.Terms[i].NumCols)
 	}
-	found := make([]int32, o.Rows) // by row of the assembled matrix: the row of the input
-	for i := range found {
-		found[i] = -1
-	}
+	slices.Sort(x.edges)
+	x.edges = slices.Compact(x.edges)
+	x.terms = make([][]int32, len(x.edges))
 	for i := range o.Terms {
 		t := &o.Terms[i]
-		if t.DstCol > c0 || t.DstCol+t.NumCols < c1 {
-			continue
-		}
-		from := t.SrcCol + c0 - t.DstCol
-		if input >= 0 && (t.Input != input || from != srcCol) || t.Scale != 1 {
-			return -1
-		}
-		input, srcCol = t.Input, from
-		for k := range t.NumRows {
-			p := t.Pair(k)
-			if found[p.Dst] >= 0 {
-				return -1 // a sum
+		k, _ := slices.BinarySearch(x.edges, t.DstCol)
+		for ; x.edges[k] < t.DstCol+t.NumCols; k++ {
+			if list := x.terms[k]; len(list) < 2 || sameColumns(&o.Terms[list[0]], t) { // two that differ are enough to refuse them
+				x.terms[k] = append(list, int32(i))
 			}
-			found[p.Dst] = p.Src
 		}
 	}
-	if input < 0 {
+	return x
+}
+
+// sameColumns reports whether two terms take what they put into a column from one column of one input.
+func sameColumns(a, b *lower.Term) bool {
+	return a.Input == b.Input && a.SrcCol-a.DstCol == b.SrcCol-b.DstCol
+}
+
+// at returns the first edge behind column c, at most end, and the terms that cover the columns up to there.
+func (x *columnIndex) at(c, end int32) (int32, []int32) {
+	k, here := slices.BinarySearch(x.edges, c)
+	if k < len(x.edges) && here {
+		k++
+	}
+	if k < len(x.edges) {
+		end = min(end, x.edges[k])
+	}
+	if k == 0 {
+		return end, nil
+	}
+	return end, x.terms[k-1]
+}
+
+// takeRows finds, for columns from c0 on that these terms cover, the one input that all the rows come from, and where they lie there. It
+// returns -1 where there is no such input.
+func (x *columnIndex) takeRows(terms []int32, src []int32, r0, c0 int32, s *component.Splice) int32 {
+	if len(terms) == 0 {
 		return -1
 	}
+	first := &x.o.Terms[terms[0]]
+	for i := range x.found {
+		x.found[i] = -1
+	}
+	for _, i := range terms {
+		t := &x.o.Terms[i]
+		if !sameColumns(first, t) || t.Scale != 1 {
+			return -1
+		}
+		for k := range t.NumRows {
+			p := t.Pair(k)
+			if x.found[p.Dst] >= 0 {
+				return -1 // a sum
+			}
+			x.found[p.Dst] = p.Src
+		}
+	}
 	for i, r := range src {
-		if s.Rows[i] = found[r0+r]; s.Rows[i] < 0 {
+		if s.Rows[i] = x.found[r0+r]; s.Rows[i] < 0 {
 			return -1
 		}
 	}
-	s.SrcCol = int(srcCol)
-	return input
+	s.SrcCol = int(first.SrcCol + c0 - first.DstCol)
+	return first.Input
 }
 
 // worthSplitting weighs products, of which all but one are additional, against the moves that they save. A matrix that has
