@@ -61,6 +61,9 @@ func (h *DestroyHandler) OnAttach(g *FunctionGraph) error {
 	if _, ok := FeatureOf[*DestroyHandler](g); ok {
 		return ErrAlreadyAttached
 	}
+	if err := servesOne(h.g, g); err != nil {
+		return err
+	}
 	*h = DestroyHandler{opts: h.opts, g: g}
 	h.order.init(destroyEdges{h})
 	h.aliases.expect = g.NumVariableIDs()

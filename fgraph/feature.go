@@ -15,7 +15,8 @@ import (
 type Feature interface {
 	// OnAttach is called before the first callback. The applies that the
 	// graph already has are the feature's to look at, see [Bookkeep].
-	// ErrAlreadyAttached makes Attach drop the feature quietly.
+	// ErrAlreadyAttached makes Attach drop the feature quietly. A feature that
+	// keeps what it knows of one graph should refuse a second one.
 	OnAttach(*FunctionGraph) error
 }
 
@@ -93,6 +94,15 @@ func (g *FunctionGraph) Attach(f Feature) error {
 	g.features = append(g.features, f)
 	g.featureTime = append(g.featureTime, 0)
 	g.listCallbacks()
+	return nil
+}
+
+// servesOne complains if a feature that knows one graph, which is mine, is to be
+// attached to another: what it notes of the one would be taken for the other's.
+func servesOne(mine, g *FunctionGraph) error {
+	if mine != nil && mine != g {
+		return fmt.Errorf("%w: it serves one graph, and is still attached to another", ErrInvalid)
+	}
 	return nil
 }
 

@@ -243,3 +243,27 @@ func (*provider) OnAttach(*FunctionGraph) error { return nil }
 func (*provider) Checkpoint() string            { return "mine" }
 
 func (p *provider) OnImport(*FunctionGraph, *Apply, Reason) { p.imported++ }
+
+// TestOneGraph: what a feature has noted of a graph isn't taken for another's. Once it is detached it may serve that.
+func TestOneGraph(t *testing.T) {
+	for _, f := range []Feature{NewHistory(), NewFullHistory(), NewNodeFinder(), NewReplaceValidate(), NewDestroyHandler(DestroyOptions{})} {
+		a, b := input("a"), input("b")
+		first, second := newGraph(t, list(a), list(call(op("op1"), a)), f), newGraph(t, list(b), list(call(op("op2"), b)))
+		if err := second.Attach(f); !errors.Is(err, ErrInvalid) || len(second.Features()) != 0 {
+			t.Errorf("%T: %v, and %d features", f, err, len(second.Features()))
+		}
+		if h, ok := f.(*History); ok {
+			cp, before := h.Checkpoint(), dump(first)
+			if err := first.Replace(first.Outputs()[0], a, why("test")); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Revert(cp); err != nil || dump(first) != before {
+				t.Errorf("%v\n%s\nis not\n%s", err, dump(first), before)
+			}
+		}
+		first.Detach(f)
+		if err := second.Attach(f); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -34,6 +34,9 @@ func (h *FullHistory) OnAttach(g *FunctionGraph) error {
 	if _, ok := FeatureOf[*FullHistory](g); ok {
 		return ErrAlreadyAttached
 	}
+	if err := servesOne(h.g, g); err != nil {
+		return err
+	}
 	*h = FullHistory{g: g}
 	return nil
 }

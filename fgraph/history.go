@@ -21,6 +21,9 @@ func (h *History) OnAttach(g *FunctionGraph) error {
 	if _, ok := FeatureOf[*History](g); ok {
 		return ErrAlreadyAttached
 	}
+	if err := servesOne(h.g, g); err != nil {
+		return err
+	}
 	h.g = g
 	return nil
 }

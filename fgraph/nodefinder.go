@@ -28,6 +28,9 @@ func (f *NodeFinder) OnAttach(g *FunctionGraph) error {
 	if _, ok := FeatureOf[*NodeFinder](g); ok {
 		return ErrAlreadyAttached
 	}
+	if err := servesOne(f.g, g); err != nil {
+		return err
+	}
 	f.g, f.byOp, f.lists, f.place = g, make(map[uint64][]int32), nil, nil
 	Bookkeep(g, f)
 	return nil

@@ -17,6 +17,9 @@ func (r *ReplaceValidate) OnAttach(g *FunctionGraph) error {
 	if _, ok := FeatureOf[*ReplaceValidate](g); ok {
 		return ErrAlreadyAttached
 	}
+	if err := servesOne(r.g, g); err != nil {
+		return err
+	}
 	r.g = g
 	return nil
 }
