@@ -201,11 +201,11 @@ func target(ws *array.Workspace, inplace bool, out, operand *array.Array, factor
 
 // Compile returns the product and sum.
 func (op GemmOp) Compile(a *fgraph.Apply) (Kernel, error) {
-	written := areWritten(a)
+	written, adds := areWritten(a), addsTo(a)
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		b := in[4].Float(0)
 		if !written && (special(in[1].Float(0)) || special(b)) {
-			return termByTerm(ws, op.Inplace, in, out[0], ConstantOf(a.Inputs()[4]), func(p *array.Array) error { return ws.Gemm(1, in[2], in[3], 0, p) })
+			return termByTerm(ws, op.Inplace, in, out[0], adds, func(p *array.Array) error { return ws.Gemm(1, in[2], in[3], 0, p) })
 		}
 		if err := target(ws, op.Inplace, out[0], in[0], b); err != nil {
 			return err
@@ -216,11 +216,11 @@ func (op GemmOp) Compile(a *fgraph.Apply) (Kernel, error) {
 
 // Compile returns the product and sum.
 func (op GemvOp) Compile(a *fgraph.Apply) (Kernel, error) {
-	written := areWritten(a)
+	written, adds := areWritten(a), addsTo(a)
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		b := in[4].Float(0)
 		if !written && (special(in[1].Float(0)) || special(b)) {
-			return termByTerm(ws, op.Inplace, in, out[0], ConstantOf(a.Inputs()[4]), func(p *array.Array) error { return ws.Gemv(1, in[2], in[3], 0, p, op.BLAS) })
+			return termByTerm(ws, op.Inplace, in, out[0], adds, func(p *array.Array) error { return ws.Gemv(1, in[2], in[3], 0, p, op.BLAS) })
 		}
 		if err := target(ws, op.Inplace, out[0], in[0], b); err != nil {
 			return err
@@ -244,11 +244,17 @@ func areWritten(a *fgraph.Apply) bool {
 	return a.Inputs()[1].IsConstant() && a.Inputs()[4].IsConstant()
 }
 
+// addsTo reports whether a Gemm or Gemv adds to z. Where the factor is written as 0 there is nothing in z, which is an AllocEmpty.
+func addsTo(a *fgraph.Apply) bool {
+	b := ConstantOf(a.Inputs()[4])
+	return b == nil || b.Float(0) != 0
+}
+
 // special reports whether a factor makes NaN of infinity, or the other way round: a BLAS does not even look at what it multiplies by 0.
 func special(v float64) bool { return v == 0 || v-v != 0 }
 
-// termByTerm computes a·product + b·z as it was written, for factors that are special. Where b is written as 0 there is nothing in z.
-func termByTerm(ws *array.Workspace, inplace bool, in []*array.Array, out *array.Array, b *array.Array, product func(*array.Array) error) error {
+// termByTerm computes a·product + b·z, or a·product alone, as it was written, for factors that are special.
+func termByTerm(ws *array.Workspace, inplace bool, in []*array.Array, out *array.Array, adds bool, product func(*array.Array) error) error {
 	z, alpha, beta := in[0], in[1].Float(0), in[4].Float(0)
 	p := array.New(z.DType(), z.Shape()...)
 	if err := shapeFault(product(p)); err != nil {
@@ -256,7 +262,7 @@ func termByTerm(ws *array.Workspace, inplace bool, in []*array.Array, out *array
 	}
 	for i := range p.Len() {
 		v := alpha * p.Float(i)
-		if b == nil || beta != 0 {
+		if adds {
 			v += beta * z.Float(i)
 		}
 		p.SetFloat(i, v)

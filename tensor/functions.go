@@ -127,9 +127,7 @@ func (c *call) reduce(r array.Reduction) *fgraph.Variable {
 		x = Cast(x, d.dtype(c.name))
 	}
 	keep := c.keepDims()
-	if c.known = append(c.known, "axis"); slices.ContainsFunc(slices.Collect(maps.Keys(c.named)), func(name string) bool { return !slices.Contains(c.known, name) }) {
-		fail(c.name, "takes the arguments axis and keepdims")
-	}
+	c.checkNames()
 	if axes != nil && len(axes) == 0 {
 		return Apply(Reduce{Op: r}, x)
 	}

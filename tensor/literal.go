@@ -39,6 +39,16 @@ func folded(op array.Op, a, b number) (n *number, exact bool) {
 		if b.f < 0 {
 			a.dtype = Float64
 		}
+	case array.IntDiv, array.Mod:
+		if a.dtype == Float64 || b.dtype == Float64 || b.i == 0 {
+			return nil, true
+		}
+		n = &number{dtype: Int64, i: floorDiv(a.i, b.i)}
+		if op == array.Mod {
+			n.i = a.i - n.i*b.i
+		}
+		n.f = float64(n.i)
+		return n, true
 	default:
 		return nil, true
 	}
@@ -64,6 +74,15 @@ func folded(op array.Op, a, b number) (n *number, exact bool) {
 	}
 	n.f = float64(n.i)
 	return n, true
+}
+
+// floorDiv returns a//b for b other than 0.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b != 0 && (a < 0) != (b < 0) {
+		q--
+	}
+	return q
 }
 
 // intPower returns x to the power of k >= 0. A large k does not take long: a power that is not 0, 1 or -1 has at most 62 factors.

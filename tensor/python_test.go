@@ -13,7 +13,7 @@ func TestParseLikePython(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		// Numbers that are computed from numbers take the type of what they are combined with, as those that are typed do.
 		{"f*(1/2)", "[mul(f, 0.5)]"}, {"f**(1/2)", "[pow(f, 0.5)]"}, {"f*(2*3 - 1)", "[mul(f, 5.0)]"}, {"i*(2**3)", "[mul(i, 8)]"}, {"f + -(1 + 2)", "[add(f, -3.0)]"}, {"x**2**-1", "[pow(x, 0.5)]"}, {"f + (True + True)", "[add(f, 2.0)]"},
-		{"1/2", "[true_div(1, 2)]"}, {"-(1 + 2)", "[neg(add(1, 2))]"}, {"1/0", "[true_div(1, 0)]"}, {"7//2*x", "[mul(DimShuffle{x}(int_div(7, 2)), x)]"},
+		{"1/2", "[true_div(1, 2)]"}, {"-(1 + 2)", "[neg(add(1, 2))]"}, {"1/0", "[true_div(1, 0)]"}, {"f*(7//2)", "[mul(f, 3.0)]"}, {"f + -7//2", "[add(f, -4.0)]"}, {"f*(-7%4)", "[mul(f, 1.0)]"}, {"7//0*x", "[mul(DimShuffle{x}(int_div(7, 0)), x)]"}, {"7.5//2*x", "[mul(DimShuffle{x}(int_div(7.5, 2)), x)]"},
 		// Integers have no bound.
 		{"2**64", "[pow(2.0, 64.0)]"}, {"x*2**100", "[mul(x, 1.2676506002282294e+30)]"}, {"9223372036854775807 + 1", "[add(9.223372036854776e+18, 1.0)]"}, {"3*(-1)**1000001", "[mul(3, pow(-1, 1000001))]"},
 		// Bools are combined, not counted.

@@ -77,9 +77,9 @@ func harmless(s string) string {
 	}
 	var b strings.Builder
 	for i, r := range s {
-		switch quoted := strconv.QuoteRune(r); {
+		switch {
 		case control(r):
-			b.WriteString(quoted[1 : len(quoted)-1])
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(r)):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 		default:
