@@ -69,11 +69,11 @@ func ofOne(i tensor.Index) bool {
 	return ok && (k == 0 || k == -1)
 }
 
-// subtensorOfJoin is of ours.
+// subtensorOfJoin is ours. It has to know the sizes only of the inputs up to the element, from the front or from the end.
 func subtensorOfJoin() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_subtensor_of_join", Depth: 2, On: onSubtensor,
-		Doc: "an element of tensors that are joined is that of one of them, if it is known of which: stack([x, y])[1] → y",
+		Doc: "an element of tensors that are joined is that of one of them, if it is known of which: stack([x, y])[1] → y; that the others fit is not checked any more",
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			a, join, ok := owner[tensor.JoinOp](n.Inputs()[0])
 			indexes := subtensorOf(n)
@@ -85,10 +85,9 @@ func subtensorOfJoin() rewrite.Rule {
 			if !ok {
 				return c.Miss("the index is not known"), nil
 			}
-			parts, at := a.Inputs(), 0
-			for ; at >= 0 && at < len(parts); at++ { // from the front, or from the end
-				part := parts[at]
-				if k < 0 {
+			parts := a.Inputs()
+			for at, part := range parts {
+				if k < 0 { // counted from the end
 					part = parts[len(parts)-1-at]
 				}
 				size := typ(part).Dim(axis)
