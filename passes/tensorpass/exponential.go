@@ -54,71 +54,95 @@ func mulPow() rewrite.Rule {
 			if !isFloat(n.Out()) {
 				return c.Miss("powers of integers overflow"), nil
 			}
-			in := n.Inputs()
-			for i, f := range in {
-				p := elem(f, array.Pow)
-				if p == nil || !alone(f) || typ(f).DType() != typ(n.Out()).DType() {
-					continue
-				}
-				for j, g := range in {
-					if j == i {
-						continue
-					}
-					y := jointExponent(p, g, op == array.TrueDiv, j < i)
-					if y == nil {
-						continue
-					}
-					rest := slices.Clone(in)
-					rest[min(i, j)] = tensor.Pow(p.Inputs()[0], y)
-					if rest = slices.Delete(rest, max(i, j), max(i, j)+1); len(rest) == 1 {
-						return replace(c, n, rest[0], in...)
-					}
-					return replace(c, n, tensor.Mul(rest...), in...)
-				}
+			in, dtype := n.Inputs(), typ(n.Out()).DType()
+			if !slices.ContainsFunc(in, func(f *vari) bool { return elem(f, array.Pow) != nil }) {
+				return c.Miss("no factor is a power"), nil
 			}
-			return c.Miss("no two factors are powers of one base that are used here only"), nil
+			factors := make([]*vari, 0, len(in))
+			places := make(map[powerKey]int) // of the first factor of a kind
+			for _, f := range in {
+				key, ok := keyOfPower(f, dtype)
+				at, seen := places[key]
+				if ok && seen {
+					if p := joint(factors[at], f, op == array.TrueDiv); p != nil {
+						factors[at] = p
+						continue
+					}
+				} else if ok {
+					places[key] = len(factors)
+				}
+				factors = append(factors, f)
+			}
+			switch len(factors) {
+			case len(in):
+				return c.Miss("no two factors are powers of one base that are used here only"), nil
+			case 1:
+				return replace(c, n, factors[0], in...)
+			}
+			return replace(c, n, tensor.Mul(factors...), in...)
 		},
 	}
 }
 
-// jointExponent returns the exponent of the product of a power and another one of the same base, or of their quotient; nil if there is none.
-// Swapped means that the power p is what divides. Of exponents that are known only whole ones are joined: x**0.5*x**0.5 is not x where x is negative.
-func jointExponent(p *apply, g *vari, divides, swapped bool) *vari {
-	base, first := p.Inputs()[0], p.Inputs()[1]
-	var second *vari
-	switch q := elem(g, array.Pow); {
-	case q != nil && sameBase(q.Inputs()[0], base) && alone(g):
-		second = q.Inputs()[1]
-	case g == base:
-		second = number(1, first)
-	default:
-		return nil
-	}
-	if swapped {
-		first, second = second, first
-	}
-	a, ok := uniform(first)
-	b, ok2 := uniform(second)
-	switch {
-	case ok != ok2, typ(first).DType() != typ(second).DType():
-		return nil
-	case ok && (a != math.Trunc(a) || b != math.Trunc(b) || !isScalar(first) || !isScalar(second)):
-		return nil
-	case ok && divides:
-		return number(a-b, first)
-	case ok:
-		return number(a+b, first)
-	case divides:
-		return tensor.Sub(first, second)
-	}
-	return tensor.Add(first, second)
+// powerKey is what factors have in common that can be made one power: the base, a variable or a number, and whether the exponents are known.
+type powerKey struct {
+	base   *vari
+	number float64
+	known  bool
 }
 
-// sameBase reports whether two variables are one, or the same number.
-func sameBase(x, y *vari) bool {
-	a, ok := uniform(x)
-	b, ok2 := uniform(y)
-	return x == y || ok && ok2 && a == b && isScalar(x) && isScalar(y)
+// keyOfPower returns the key of a factor, which is the first power of itself if it is no power that is used here only. Of exponents that are
+// known only whole ones are joined: x**0.5*x**0.5 is not x where x is negative.
+func keyOfPower(f *vari, dtype tensor.DType) (key powerKey, ok bool) {
+	p := elem(f, array.Pow)
+	if p == nil || !alone(f) {
+		return powerKey{base: f, known: true}, true
+	}
+	k, known := uniform(p.Inputs()[1])
+	if typ(f).DType() != dtype || known && (k != math.Trunc(k) || !isScalar(p.Inputs()[1])) {
+		return powerKey{}, false
+	}
+	if b, ok := uniform(p.Inputs()[0]); ok && isScalar(p.Inputs()[0]) {
+		return powerKey{number: b, known: known}, true
+	}
+	return powerKey{base: p.Inputs()[0], known: known}, true
+}
+
+// joint returns the power that is the product of two factors with the same key, or the quotient; nil if neither is a power or their exponents
+// have different types.
+func joint(f, g *vari, divides bool) *vari {
+	base, a := baseAndExponent(f, g)
+	_, b := baseAndExponent(g, f)
+	switch {
+	case a == nil && b == nil:
+		return nil
+	case a == nil:
+		base, a = f, number(1, b)
+	case b == nil:
+		b = number(1, a)
+	case typ(a).DType() != typ(b).DType():
+		return nil
+	}
+	x, known := uniform(a)
+	y, _ := uniform(b)
+	switch {
+	case known && divides:
+		return tensor.Pow(base, number(x-y, a))
+	case known:
+		return tensor.Pow(base, number(x+y, a))
+	case divides:
+		return tensor.Pow(base, tensor.Sub(a, b))
+	}
+	return tensor.Pow(base, tensor.Add(a, b))
+}
+
+// baseAndExponent takes a power apart. The exponent is nil if f is no power, or itself the base of g.
+func baseAndExponent(f, g *vari) (base, exponent *vari) {
+	p := elem(f, array.Pow)
+	if q := elem(g, array.Pow); p == nil || f == g || q != nil && q.Inputs()[0] == f {
+		return f, nil
+	}
+	return p.Inputs()[0], p.Inputs()[1]
 }
 
 // expm1Softplus is a part of PyTensor's local_exp_log; what is left of that is in local_func_inv.
