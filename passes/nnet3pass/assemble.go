@@ -85,13 +85,52 @@ func MergeTerms() rewrite.Rule {
 				return nil
 			}
 			terms := make([]lower.Term, 0, len(op.Terms))
+			refused := false
+			from := 0 // the first that the last of terms is made of and that may be in a sum
 			for i := range op.Terms {
-				if n := len(terms); n == 0 || !terms[n-1].Join(&op.Terms[i]) {
-					terms = append(terms, op.Terms[i])
+				if n := len(terms); n > 0 {
+					t, other := terms[n-1], terms[n-1].At != op.Terms[i].At
+					switch {
+					case !t.Join(&op.Terms[i]):
+					case other && inSum(op, from, i+1):
+						refused = true
+					default:
+						terms[n-1] = t
+						if other {
+							from = i + 1
+						}
+						continue
+					}
 				}
+				terms, from = append(terms, op.Terms[i]), i
+			}
+			if refused {
+				c.Miss("a sum would be added up in another order")
+			}
+			if len(terms) == len(op.Terms) {
+				return nil
 			}
 			return again(a, terms)
 		})
+}
+
+// inSum reports whether one of the terms [first, end) adds to what two others add to as well. Joined with a term of another
+// command it would be added at another time, which changes the last bit of such a sum, and not in all of its rows alike. A sum
+// of two has no order.
+func inSum(op *lower.Assemble, first, end int) bool {
+	for i := first; i < end; i++ {
+		dst := op.Terms[i].Dst()
+		others := 0
+		for k, hi := op.Between(dst.R0, dst.R1); k < hi; k++ {
+			if k != i && op.Terms[k].Dst().Overlaps(dst) {
+				others++
+			}
+		}
+		if others > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // UselessAssemble removes an Assemble that only shows a block of its input.

@@ -1,0 +1,104 @@
+package nnettest_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/nnettest"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+)
+
+// TestAlone runs each sequence of random networks in test mode by itself, and wants the bits that it has among others. The first
+// seeds are of networks that sum up rows of one matrix, which lie next to each other where a sequence is alone. Left out are
+// sums whose terms depend on the time, as the family "descriptors" has them: already the compiler gives each matrix that most rows
+// take from a command of its own, so that the order of such a sum depends on all rows.
+func TestAlone(t *testing.T) {
+	fast := build(t, passes.Default(), fastRun)
+	seeds := []uint64{292, 691, 1489}
+	for i := range uint64(*randomCases) {
+		seeds = append(seeds, *firstSeed+i)
+	}
+	for _, seed := range seeds {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			c, err := nnettest.New(seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Family == "descriptors" {
+				return
+			}
+			if err := pipeline.Calibrate(t.Context(), c.Net, c.Request, seed); err != nil {
+				t.Fatal(err)
+			}
+			c.Net.SetTestMode(true)
+			in, err := pipeline.RandomValues(c.Net, c.Request, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := only(c.Request, func(index.Index) bool { return true })
+			among := outputRows(t, c, fast, all, in)
+			for n := range int32(5) {
+				one := only(c.Request, func(ix index.Index) bool { return ix.N == n })
+				if slices.ContainsFunc(one.Outputs, func(s computation.IoSpecification) bool { return len(s.Indexes) == 0 }) {
+					continue
+				}
+				for ix, got := range outputRows(t, c, fast, one, rowsOf(in, c.Request, one)) {
+					if want := among[ix]; len(got) != len(want) || equalBits(got, want) != len(got) {
+						t.Fatalf("%s: row %v is\n%v alone, and\n%v among others\n%s", c.Family, ix, got, want, c.Config)
+					}
+				}
+			}
+		})
+	}
+}
+
+// only is a request for some rows of another one, without derivatives.
+func only(req *computation.Request, keep func(index.Index) bool) *computation.Request {
+	some := func(specs []computation.IoSpecification) (list []computation.IoSpecification) {
+		for _, s := range specs {
+			rows := slices.DeleteFunc(slices.Clone(s.Indexes), func(ix index.Index) bool { return !keep(ix) })
+			list = append(list, computation.IoSpecification{Name: s.Name, Indexes: rows})
+		}
+		return list
+	}
+	return &computation.Request{Inputs: some(req.Inputs), Outputs: some(req.Outputs)}
+}
+
+// rowsOf picks the inputs of a request out of those of one that has more rows.
+func rowsOf(in pipeline.Values, req, some *computation.Request) (picked pipeline.Values) {
+	for i, s := range some.Inputs {
+		m := kernel.New(len(s.Indexes), in.Inputs[i].Matrix.Cols)
+		for k, ix := range s.Indexes {
+			copy(kernel.Row(m, k), kernel.Row(in.Inputs[i].Matrix, slices.Index(req.Inputs[i].Indexes, ix)))
+		}
+		picked.Inputs = append(picked.Inputs, pipeline.Named{Name: s.Name, Matrix: m})
+	}
+	return picked
+}
+
+// outputRows computes a request, and returns the rows of all outputs, one output after the other in each.
+func outputRows(t *testing.T, c *nnettest.Case, opt *optdb.Optimizer, req *computation.Request, in pipeline.Values) map[index.Index][]float32 {
+	t.Helper()
+	in.OutputDerivs = nil
+	plan, err := pipeline.Build(t.Context(), c.Net, req, pipeline.Options{Optimizer: opt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := pipeline.Run(t.Context(), plan.Optimized, c.Net, req, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make(map[index.Index][]float32)
+	for i, s := range req.Outputs {
+		for k, ix := range s.Indexes {
+			rows[ix] = append(rows[ix], kernel.Row(res.Outputs[i].Matrix, k)...)
+		}
+	}
+	return rows
+}
