@@ -24,7 +24,7 @@ type Scorer struct {
 	cutter   cutter
 	period   int // frames per row of online i-vectors
 	scale    float32
-	offset   []float32 // what is added to the output after scaling: minus the scaled logarithms of the priors; nil: nothing
+	offset   []float32 // what is added to the output before scaling: minus the logarithms of the priors; nil: nothing
 	exp      bool
 	features int // columns of the input
 	ivector  int // elements of an i-vector, 0 for a network that wants none
@@ -101,7 +101,7 @@ func (s *Scorer) setPriors(priors []float32) error {
 	}
 	s.offset = make([]float32, len(priors))
 	for i, p := range priors {
-		s.offset[i] = -s.scale * float32(math.Log(float64(p)))
+		s.offset[i] = -float32(math.Log(float64(p)))
 	}
 	return nil
 }

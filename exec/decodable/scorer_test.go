@@ -151,11 +151,19 @@ output-node name=output input=Sum(Scale(0, input), ReplaceIndex(ivector, t, 0))
 	}
 }
 
-// TestOutput: priors, scale and exponential, in this order.
+// TestOutput: priors, scale and exponential, in this order, each rounded as in Kaldi.
 func TestOutput(t *testing.T) {
 	u := decodable.Utterance{Features: random(5, 3, 2), Ivector: []float32{0, 1}}
 	want := score(t, scorer(t, smallConfig, decodable.Options{}), u)
 	priors := []float32{0.1, 0.2, 0.3, 0.4}
+	plain := append([]float32(nil), want.Data...)
+	scaled := score(t, scorer(t, smallConfig, decodable.Options{Priors: priors, AcousticScale: 0.3}), u)
+	for i, v := range plain {
+		plain[i] = (v - float32(math.Log(float64(priors[i%4])))) * 0.3
+	}
+	if !slices.Equal(scaled.Data, plain) {
+		t.Errorf("priors and scale: %v, want %v", scaled.Data, plain)
+	}
 	for i := range want.Data {
 		want.Data[i] = float32(math.Exp(0.5 * (float64(want.Data[i]) - math.Log(float64(priors[i%4])))))
 	}

@@ -203,14 +203,14 @@ func resize(s []float32, n int) []float32 {
 	return s[:n]
 }
 
-// finish turns the output y of a computation into what is wanted.
+// finish turns the output y of a computation into what is wanted. Priors come before the scale, to round as in Kaldi.
 func (s *Scorer) finish(out, y kernel.Matrix) {
 	kernel.Copy(out, y)
-	if s.scale != 1 {
-		kernel.Scale(s.scale, out)
-	}
 	if s.offset != nil {
 		kernel.AddRow(out, 1, s.offset)
+	}
+	if s.scale != 1 {
+		kernel.Scale(s.scale, out)
 	}
 	if !s.exp {
 		return
