@@ -43,7 +43,7 @@ func folded(op array.Op, a, b number) (n *number, exact bool) {
 		if a.dtype == Float64 || b.dtype == Float64 || b.i == 0 {
 			return nil, true
 		}
-		n = &number{dtype: Int64, i: floorDiv(a.i, b.i)}
+		n = &number{dtype: Int64, i: array.FloorDiv(a.i, b.i)}
 		if op == array.Mod {
 			n.i = a.i - n.i*b.i
 		}
@@ -70,31 +70,10 @@ func folded(op array.Op, a, b number) (n *number, exact bool) {
 	case array.Mul:
 		n.i = a.i * b.i
 	case array.Pow:
-		n.i = intPower(a.i, b.i)
+		n.i = array.IntPow(a.i, b.i)
 	}
 	n.f = float64(n.i)
 	return n, true
-}
-
-// floorDiv returns a//b for b other than 0.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b != 0 && (a < 0) != (b < 0) {
-		q--
-	}
-	return q
-}
-
-// intPower returns x to the power of k >= 0. A large k does not take long: a power that is not 0, 1 or -1 has at most 62 factors.
-func intPower(x, k int64) int64 {
-	y := int64(1)
-	for ; k > 0; k >>= 1 {
-		if k&1 != 0 {
-			y *= x
-		}
-		x *= x
-	}
-	return y
 }
 
 // logical returns the operation that + and * are for bools, which is "or" and "and", as in NumPy and Theano.

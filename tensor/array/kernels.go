@@ -164,7 +164,7 @@ func intTable() (t [NumOps]blockFunc[int64]) {
 			}
 		}
 	}
-	t[IntDiv], t[Mod], t[Pow] = each(floorDiv), each(floorMod), each(intPow)
+	t[IntDiv], t[Mod], t[Pow] = each(FloorDiv), each(floorMod), each(IntPow)
 	t[And] = each(func(a, b int64) int64 { return a & b })
 	t[Or] = each(func(a, b int64) int64 { return a | b })
 	t[Xor] = each(func(a, b int64) int64 { return a ^ b })
@@ -176,7 +176,8 @@ func intTable() (t [NumOps]blockFunc[int64]) {
 	return t
 }
 
-func floorDiv(a, b int64) int64 {
+// FloorDiv returns the floor of a/b, as IntDiv computes it for int64: 0 where b is 0.
+func FloorDiv(a, b int64) int64 {
 	if b == 0 {
 		return 0
 	}
@@ -215,8 +216,9 @@ func floorMod(a, b int64) int64 {
 	return r
 }
 
-// intPow returns a to the power of b. A negative power is rounded to zero, unless a is 1 or -1.
-func intPow(a, b int64) int64 {
+// IntPow returns a to the power of b, as Pow computes it for int64. A negative power is rounded to zero, unless a is 1 or -1. A large power
+// does not take long.
+func IntPow(a, b int64) int64 {
 	if b < 0 {
 		switch {
 		case a == 1, a == -1 && b%2 == 0:
