@@ -118,10 +118,10 @@ func (l *lowering) command(cmd *computation.Command) error {
 		}
 	case computation.Propagate:
 		l.propagate(cmd)
-		l.weigh(cmd.Arg3, cmd.Arg4)
+		l.weigh(cmd, component.PropagateInPlace, cmd.Arg3, cmd.Arg4)
 	case computation.Backprop, computation.BackpropNoModelUpdate:
 		l.backprop(cmd)
-		l.weigh(cmd.Arg3, cmd.Arg4, cmd.Arg5, cmd.Arg6)
+		l.weigh(cmd, component.BackpropInPlace, cmd.Arg3, cmd.Arg4, cmd.Arg5, cmd.Arg6)
 	case computation.AcceptInput:
 		m, r := l.view(cmd.Arg1)
 		v := fgraph.NewInput(l.typeOf(m), fmt.Sprintf("in%d", cmd.Arg2))
@@ -146,8 +146,12 @@ func (l *lowering) command(cmd *computation.Command) error {
 	return nil
 }
 
-// weigh notes how many elements a component needs at once. Operands that are one view, as those that run in place, count once.
-func (l *lowering) weigh(subs ...int32) {
+// weigh notes how many elements a component needs at once. Operands that are one view count once. The result, which is the last
+// of them, does not count if the component can make it over another one.
+func (l *lowering) weigh(cmd *computation.Command, inPlace component.Properties, subs ...int32) {
+	if c, _ := l.net.Component(int(cmd.Arg1)); c.Properties().Has(inPlace) {
+		subs = subs[:len(subs)-1]
+	}
 	var sum int64
 	for i, sub := range subs {
 		if sub != 0 && slices.Index(subs, sub) == i {

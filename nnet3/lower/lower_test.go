@@ -35,3 +35,26 @@ func TestRoundTrip(t *testing.T) {
 		})
 	}
 }
+
+// TestLargestOp: what a component makes counts with what it reads, unless it can make the one over the other.
+func TestLargestOp(t *testing.T) {
+	for properties, want := range map[string]int64{"simple": 24, "simple|propagate-in-place": 12} {
+		c, net := lowertest.MustParse(t, `
+component f 3x3 `+properties+`
+m1 4x3
+m2 4x3
+accept m1 for a
+m2 = undefined(4, 3)
+m2 = f.Propagate(m1)
+m1 = []
+provide m2 for b
+`)
+		p, err := lower.Lower(c, net)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.LargestOp(); got != want {
+			t.Errorf("%s: LargestOp() = %d, want %d", properties, got, want)
+		}
+	}
+}
