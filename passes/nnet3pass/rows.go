@@ -119,9 +119,9 @@ func ReadRowsInPlace() rewrite.Rule {
 }
 
 // cheaperInPlace reports whether apply a takes less memory if it reads sources directly instead of a matrix that is put together
-// of their parts. Read directly, the sources live as long as a's output begins to; otherwise they live beside the matrix, and
-// then the matrix beside the output. Sources that are needed later anyway cost nothing, and neither does what is less than
-// another component of the network takes in any case.
+// of their parts. Read directly, the sources live as long as a's output begins to, beside the matrix if that is needed later;
+// otherwise they live beside the matrix, and then the matrix beside the output. Sources that are needed later anyway cost
+// nothing, and neither does what is less than another component of the network takes in any case.
 func cheaperInPlace(g *fgraph.FunctionGraph, a *fgraph.Apply, together *fgraph.Variable, sources ...*fgraph.Variable) bool {
 	var kept int64
 	for _, v := range sources {
@@ -130,11 +130,15 @@ func cheaperInPlace(g *fgraph.FunctionGraph, a *fgraph.Apply, together *fgraph.V
 		}
 	}
 	parts, out := elements(together), elements(a.Out())
-	if kept+out <= max(kept+parts, parts+out) {
+	direct := kept + out
+	if neededAfter(together, a) {
+		direct += parts
+	}
+	if direct <= max(kept+parts, parts+out) {
 		return true
 	}
 	p, ok := lower.ProgramOf(g)
-	return ok && kept+out <= p.LargestOp()
+	return ok && direct <= p.LargestOp()
 }
 
 func elements(v *fgraph.Variable) int64 {
