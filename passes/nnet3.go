@@ -47,6 +47,7 @@ func (s *standard) nnet3() {
 	s.rule(p, nnet3pass.ReadRowsInPlace(), fastRun, nnet3)
 	s.rule(p, nnet3pass.Accumulate(), fastRun, nnet3, reassoc)
 
+	s.entry(48, "trim_inputs", "", nnet3pass.TrimInputs(), fastRun, nnet3)
 	s.entry(50, "propagate_in_place", "", nnet3pass.PropagateInPlace(), fastRun, inplace, nnet3, leftMerge, rightMerge)
 	s.entry(50.1, "backprop_in_place", "", nnet3pass.BackpropInPlace(), fastRun, inplace, nnet3, leftMerge, rightMerge)
 

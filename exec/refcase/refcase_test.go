@@ -73,6 +73,39 @@ func TestCases(t *testing.T) {
 	t.Logf("%d cases ran, %d have components that are not supported", ran, unsupported)
 }
 
+// TestBytes runs random networks with inputs of which not every row is needed at the end, or at all: what optimizing saves in
+// commands must not cost bytes.
+func TestBytes(t *testing.T) {
+	above := map[string]bool{
+		"r90001_2909": true, // a component that reads some rows keeps all of them, beside a matrix that has nothing to do with it
+		"r90001_3881": true, // the input, whose derivative is wanted, is read twice before that, and lives beside it
+	}
+	root := "../../nnet3/testdata/bytes"
+	if _, err := os.Stat(filepath.Join(all, "bytes")); err == nil && !testing.Short() {
+		root = filepath.Join(all, "bytes")
+	}
+	dirs, err := refcase.Find(os.DirFS(root), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		c, err := refcase.Load(os.DirFS(filepath.Join(root, dir)), dir)
+		if err != nil {
+			t.Errorf("%s: %v", dir, err)
+			continue
+		}
+		r := c.Run(t.Context(), "+fast_run", optimizer(t, "+fast_run"))
+		switch {
+		case !r.OK:
+			t.Errorf("%s: %v", dir, r.Err)
+		case r.Commands >= r.KaldiCommands:
+			t.Errorf("%s: %d commands, Kaldi has %d", dir, r.Commands, r.KaldiCommands)
+		case r.MaxMemoryBytes > r.KaldiMaxMemoryBytes != above[dir]:
+			t.Errorf("%s: at most %d bytes, Kaldi has %d; expected more: %t", dir, r.MaxMemoryBytes, r.KaldiMaxMemoryBytes, above[dir])
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	root := fstest.MapFS{
 		"b/case.json": {}, "a/case.json": {}, "c/other.json": {}, ".hidden/case.json": {}, "a/deeper/case.json": {}, "file": {}, "empty/x": {},

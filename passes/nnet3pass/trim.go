@@ -1,0 +1,107 @@
+package nnet3pass
+
+import (
+	"context"
+	"math"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// TrimInputs copies the part of an input that is read last, so that the input, which is as large as the caller made it, can go
+// before. Where that does not lower the peak of the bytes in use, remove_assignments lets the copy be the part again.
+func TrimInputs() rewrite.GraphRewriter { return trimInputs{} }
+
+type trimInputs struct{}
+
+// RewriterName is the name of the pass.
+func (trimInputs) RewriterName() string { return "trim_inputs" }
+
+// RewriterDoc says what the pass does.
+func (trimInputs) RewriterDoc() string {
+	return "an input that is kept for a part of it is kept as a copy of the part: f(x[block]) → f(copy(x[block]))"
+}
+
+// AddRequirements needs nothing.
+func (trimInputs) AddRequirements(*fgraph.FunctionGraph) error { return nil }
+
+// Apply looks at every input once.
+func (p trimInputs) Apply(_ context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	prog, ok := lower.ProgramOf(g)
+	if !ok {
+		return nil
+	}
+	n := 0
+	for i, x := range g.Inputs() {
+		port := prog.Inputs[i]
+		if !port.IsMatrix() || port.Carried > 0 || comesBack(prog, port) {
+			continue
+		}
+		block, at := keptFor(x)
+		if block == nil || mostOf(block) {
+			continue
+		}
+		r := block.Owner().Op().(lower.Block).Rect
+		t := lower.Term{Scale: 1, SrcRow: r.R0, NumRows: r.Rows(), SrcCol: r.C0, NumCols: r.Cols(), At: int32(at)}
+		part := lower.NewAssemble(r.Rows(), r.Cols(), []lower.Term{t}, []*fgraph.Variable{x})
+		part.Owner().SetOrigin(at)
+		if err := g.Replace(block, part, fgraph.Reason{Pass: p.RewriterName()}); err != nil {
+			return err
+		}
+		n++
+	}
+	rec.Changed(n)
+	rec.Set("nb_trimmed", float64(n), "")
+	return nil
+}
+
+// comesBack reports whether the derivative of an input is an output. It has the size of the input, and takes over its memory.
+func comesBack(p *lower.Program, input lower.Port) bool {
+	for _, port := range p.Outputs {
+		if port.IsMatrix() && port.Node == input.Node && port.At > input.At {
+			return true
+		}
+	}
+	return false
+}
+
+// mostOf reports whether a block is the first four fifths of the rows, or more, of what it is a part of. Kaldi too, which copies
+// blocks otherwise, extends a matrix by so little rather than to copy it (ExtendMatrices).
+func mostOf(block *fgraph.Variable) bool {
+	a := block.Owner()
+	x, r := lower.TypeOf(a.Inputs()[0]), a.Op().(lower.Block).Rect
+	return r.R0 == 0 && r.Cols() == x.Cols && 5*int64(r.R1) >= 4*int64(x.Rows)
+}
+
+// keptFor is the block of x for which alone x is needed at last, and when the block is read first; nil where there is no such block.
+func keptFor(x *fgraph.Variable) (block *fgraph.Variable, first int) {
+	last, others := -1, -1 // when the block is read last, and when the rest of x is
+	for _, c := range x.Clients() {
+		if c.Apply == nil {
+			return nil, 0
+		}
+		if _, ok := c.Apply.Op().(lower.Block); !ok {
+			others = max(others, c.Apply.Origin())
+			continue
+		}
+		part := c.Apply.Out()
+		lo, hi := math.MaxInt, -1
+		for _, c := range part.Clients() {
+			if c.Apply == nil {
+				return nil, 0
+			}
+			lo, hi = min(lo, c.Apply.Origin()), max(hi, c.Apply.Origin())
+		}
+		if hi > last {
+			block, first, last, others = part, lo, hi, max(others, last)
+		} else {
+			others = max(others, hi)
+		}
+	}
+	if last <= others {
+		return nil, 0
+	}
+	return block, first
+}
