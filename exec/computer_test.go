@@ -78,10 +78,10 @@ func TestDerivatives(t *testing.T) {
 		}
 	}
 	relu := nn.ComponentIndex("relu")
-	if info := stats.Components[relu].Info(); info == gradientOf(nn).Components[relu].Info() {
+	if info := component.Info(stats.Components[relu]); info == component.Info(gradientOf(nn).Components[relu]) {
 		t.Errorf("no statistics were stored: %s", info)
 	}
-	if a, b := nn.Components[relu].Info(), g.Components[relu].Info(); a != parseNet(t, smallNet).Components[relu].Info() || a != b {
+	if a, b := component.Info(nn.Components[relu]), component.Info(g.Components[relu]); a != component.Info(parseNet(t, smallNet).Components[relu]) || a != b {
 		t.Errorf("statistics were stored in the wrong place: %s, %s", a, b)
 	}
 }

@@ -90,7 +90,7 @@ func (nn *Nnet) Info() string {
 		b.WriteByte('\n')
 	}
 	for i, c := range nn.Components {
-		fmt.Fprintf(&b, "component name=%s type=%s, %s\n", nn.ComponentNames[i], c.Type(), c.Info())
+		fmt.Fprintf(&b, "component name=%s type=%s, %s\n", nn.ComponentNames[i], c.Type(), component.Info(c))
 	}
 	if unused := nn.UnusedComponents(); len(unused) > 0 {
 		b.WriteString("unused components:")

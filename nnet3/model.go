@@ -160,7 +160,7 @@ func (nn *Nnet) readComponent(r *kaldiio.Reader, name string) (unknown string, e
 	if !ok {
 		return typ, r.SkipPast("</" + typ + ">")
 	}
-	if err := comp.Read(r, typ); err != nil {
+	if err := component.Read(comp, r); err != nil {
 		return "", err
 	}
 	nn.Components = append(nn.Components, comp)
@@ -213,7 +213,7 @@ func (nn *Nnet) Write(w *kaldiio.Writer) error {
 	for i, c := range nn.Components {
 		w.Token("<ComponentName>")
 		w.Token(nn.ComponentNames[i])
-		if err := c.Write(w); err != nil {
+		if err := component.Write(c, w); err != nil {
 			return fmt.Errorf("component %s: %w", nn.ComponentNames[i], err)
 		}
 		w.Newline()

@@ -216,7 +216,7 @@ func (nn *Nnet) Copy() *Nnet {
 		Components:     make([]component.Component, len(nn.Components)),
 	}
 	for i, old := range nn.Components {
-		c.Components[i] = old.Copy()
+		c.Components[i] = component.Copy(old)
 	}
 	c.indexNodes()
 	return c

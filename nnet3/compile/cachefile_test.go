@@ -126,7 +126,7 @@ func TestCacheWithDerivedComponents(t *testing.T) {
 	optimized := 0
 	opts := CompilerOptions{OptimizeName: "fuse", Optimize: func(c *computation.Computation, _ *computation.Request) (*computation.Computation, error) {
 		optimized++
-		c.Derived = append(c.Derived, nn.Components[0].Copy())
+		c.Derived = append(c.Derived, component.Copy(nn.Components[0]))
 		return c, nil
 	}}
 	c := newCompiler(t, nn, opts)

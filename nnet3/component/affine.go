@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Affine is y = x·Wᵀ + b.
@@ -30,11 +29,6 @@ func (c *Affine) Properties() Properties {
 
 // Params returns W and b.
 func (c *Affine) Params() []Param { return c.params() }
-
-// Info describes the component.
-func (c *Affine) Info() string {
-	return c.describe(c, "orthonormal-constraint=%g", c.orthonormalConstraint)
-}
 
 // Init knows input-dim, output-dim, param-stddev, bias-stddev, or matrix, a file with the bias as last column.
 func (c *Affine) Init(cfg *ConfigLine) error {
@@ -80,29 +74,19 @@ func splitBias(cfg *ConfigLine, m kernel.Matrix) affine {
 	return a
 }
 
-// Read reads what Write writes.
-func (c *Affine) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	c.affine.read(p, false)
-	p.optionalGradient(&c.training)
-	c.orthonormalConstraint = optional(p, "<OrthonormalConstraint>", (*parser).float, 0)
-	return p.end()
+// Fields of the component.
+func (c *Affine) Fields(f *Fields) {
+	c.training.fields(f)
+	c.affine.fields(f, false)
+	f.oldGradient(&c.training)
+	Optional(f, f.Float, "<OrthonormalConstraint>", &c.orthonormalConstraint, 0)
 }
 
-// optionalGradient reads <IsGradient> where old files have it, at the end.
-func (p *parser) optionalGradient(t *training) {
-	t.gradient = optional(p, "<IsGradient>", (*parser).bool, t.gradient)
-}
-
-// Write writes the component.
-func (c *Affine) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	c.affine.write(p)
-	if c.orthonormalConstraint != 0 {
-		p.float("<OrthonormalConstraint>", c.orthonormalConstraint)
+// oldGradient reads <IsGradient> where old files have it, at the end.
+func (f *Fields) oldGradient(t *training) {
+	if f.r != nil && f.Has("<IsGradient>") {
+		f.Bool("<IsGradient>", &t.gradient)
 	}
-	return p.end(c)
 }
 
 // Propagate computes y = x·Wᵀ + b.
@@ -126,13 +110,6 @@ func (c *Affine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outD
 		u.update(u.learningRate, inValue, outDeriv)
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *Affine) Copy() Component {
-	d := *c
-	d.affine = c.copyAffine()
-	return &d
 }
 
 // NaturalGradientAffine is Affine, with settings for a training that preconditions its updates. Backprop computes the
@@ -172,51 +149,26 @@ func (c *NaturalGradientAffine) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes, and older forms.
-func (c *NaturalGradientAffine) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	c.affine.read(p, false)
-	c.ng.rankIn = field(p, "<RankIn>", (*parser).int)
-	c.ng.rankOut = field(p, "<RankOut>", (*parser).int)
-	c.orthonormalConstraint = optional(p, "<OrthonormalConstraint>", (*parser).float, 0)
-	c.ng.updatePeriod = field(p, "<UpdatePeriod>", (*parser).int)
-	c.ng.numSamplesHistory = field(p, "<NumSamplesHistory>", (*parser).float)
-	c.ng.alphaIn = field(p, "<Alpha>", (*parser).float)
-	c.ng.alphaOut = c.ng.alphaIn
-	optional(p, "<MaxChangePerSample>", (*parser).float, 0)
-	p.optionalGradient(&c.training)
-	if p.maybe("<UpdateCount>") {
-		p.double()
-		field(p, "<ActiveScalingCount>", (*parser).double)
-		field(p, "<MaxChangeScaleStats>", (*parser).double)
+// Fields of the component.
+func (c *NaturalGradientAffine) Fields(f *Fields) {
+	c.training.fields(f)
+	c.affine.fields(f, false)
+	f.Int("<RankIn>", &c.ng.rankIn)
+	f.Int("<RankOut>", &c.ng.rankOut)
+	Optional(f, f.Float, "<OrthonormalConstraint>", &c.orthonormalConstraint, 0)
+	f.Int("<UpdatePeriod>", &c.ng.updatePeriod)
+	f.Float("<NumSamplesHistory>", &c.ng.numSamplesHistory)
+	f.Float("<Alpha>", &c.ng.alphaIn)
+	Skip(f, f.Float, "<MaxChangePerSample>")
+	f.oldGradient(&c.training)
+	Skip(f, f.Double, "<UpdateCount>")
+	Skip(f, f.Double, "<ActiveScalingCount>")
+	Skip(f, f.Double, "<MaxChangeScaleStats>")
+	if f.Reading() {
+		c.ng.alphaOut = c.ng.alphaIn
+		// Some old files close with a copy of the opening token.
+		f.Flag("<"+f.typ+">", &f.closed)
 	}
-	// Some old files close with a copy of the opening token.
-	if p.maybe("<" + typ + ">") {
-		return nil
-	}
-	return p.end()
-}
-
-// Write writes the component.
-func (c *NaturalGradientAffine) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	c.affine.write(p)
-	p.int("<RankIn>", c.ng.rankIn)
-	p.int("<RankOut>", c.ng.rankOut)
-	if c.orthonormalConstraint != 0 {
-		p.float("<OrthonormalConstraint>", c.orthonormalConstraint)
-	}
-	p.int("<UpdatePeriod>", c.ng.updatePeriod)
-	p.float("<NumSamplesHistory>", c.ng.numSamplesHistory)
-	p.float("<Alpha>", c.ng.alphaIn)
-	return p.end(c)
-}
-
-// Info describes the component.
-func (c *NaturalGradientAffine) Info() string {
-	return c.describe(c, "orthonormal-constraint=%g, rank-in=%d, rank-out=%d, update-period=%d, num-samples-history=%g, alpha=%g",
-		c.orthonormalConstraint, c.ng.rankIn, c.ng.rankOut, c.ng.updatePeriod, c.ng.numSamplesHistory, c.ng.alphaIn)
 }
 
 // Propagate computes y = x·Wᵀ + b.
@@ -237,11 +189,4 @@ func (c *NaturalGradientAffine) Backprop(w *Workspace, pre Precomputed, inValue,
 		return checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv)
 	}
 	return c.Affine.Backprop(w, pre, inValue, outValue, outDeriv, memo, to, inDeriv)
-}
-
-// Copy returns a copy.
-func (c *NaturalGradientAffine) Copy() Component {
-	d := *c
-	d.affine = c.copyAffine()
-	return &d
 }

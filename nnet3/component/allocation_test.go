@@ -35,7 +35,7 @@ func TestReadAllocation(t *testing.T) {
 		var buf bytes.Buffer
 		w := kaldiio.NewWriter(&buf, true)
 		w.Header()
-		if err := k.c.Write(w); err != nil {
+		if err := Write(k.c, w); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Flush(); err != nil {
@@ -67,7 +67,7 @@ func readBytes(typ string, data []byte) error {
 		return err
 	}
 	c, _ := New(typ)
-	return c.Read(r, typ)
+	return Read(c, r)
 }
 
 // TestClaims: components that make much of little share what may be made.
@@ -80,7 +80,7 @@ func TestClaims(t *testing.T) {
 	used := allocatedBy(func() {
 		for i := range 10 {
 			if err = r.Expect("<BatchNormComponent>"); err == nil {
-				err = new(BatchNorm).Read(r, "BatchNormComponent")
+				err = Read(new(BatchNorm), r)
 			}
 			if err != nil {
 				if i == 0 {

@@ -3,7 +3,6 @@ package component
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
@@ -55,12 +54,6 @@ func (c *RestrictedAttention) Properties() Properties {
 	return PropagateAdds | BackpropAdds | BackpropNeedsInput | StoresStats | UsesMemo
 }
 
-// Info describes the component.
-func (c *RestrictedAttention) Info() string {
-	return describe(c, "num-heads=%d, key-dim=%d, value-dim=%d, time-stride=%d, num-left-inputs=%d, num-right-inputs=%d, num-left-inputs-required=%d, num-right-inputs-required=%d, output-context=%t, key-scale=%.6g, stats-count=%.3g",
-		c.numHeads, c.keyDim, c.valueDim, c.stride, c.numLeft, c.numRight, c.leftRequired, c.rightRequired, c.outputContext, c.keyScale, c.statsCount)
-}
-
 // Init knows num-heads, key-dim, value-dim, time-stride, num-left-inputs, num-right-inputs, num-left-inputs-required,
 // num-right-inputs-required, output-context, key-scale.
 func (c *RestrictedAttention) Init(cfg *ConfigLine) error {
@@ -98,49 +91,25 @@ func (c *RestrictedAttention) makeStats() {
 	c.posteriorStats = kaldiio.DoubleMatrix{Rows: c.numHeads, Cols: n, Stride: n, Data: make([]float64, c.numHeads*n)}
 }
 
-// Read reads what Write writes.
-func (c *RestrictedAttention) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.numHeads = field(p, "<NumHeads>", (*parser).dim)
-	c.keyDim = field(p, "<KeyDim>", (*parser).dim)
-	c.valueDim = field(p, "<ValueDim>", (*parser).dim)
-	c.numLeft = field(p, "<NumLeftInputs>", (*parser).int)
-	c.numRight = field(p, "<NumRightInputs>", (*parser).int)
-	c.stride = field(p, "<TimeStride>", (*parser).int)
-	c.leftRequired = field(p, "<NumLeftInputsRequired>", (*parser).int)
-	c.rightRequired = field(p, "<NumRightInputsRequired>", (*parser).int)
-	c.outputContext = field(p, "<OutputContext>", (*parser).bool)
-	c.keyScale = field(p, "<KeyScale>", (*parser).float)
-	p.check(c.valid(), "the numbers of inputs, the stride or the scale are out of range, or the dimensions too large")
-	c.statsCount = field(p, "<StatsCount>", (*parser).double)
-	c.entropyStats = field(p, "<EntropyStats>", (*parser).doubleVector)
-	p.expect("<PosteriorStats>")
-	c.posteriorStats = get(p, (*kaldiio.Reader).DoubleMatrix)
+// Fields of the component.
+func (c *RestrictedAttention) Fields(f *Fields) {
+	f.Dim("<NumHeads>", &c.numHeads)
+	f.Dim("<KeyDim>", &c.keyDim)
+	f.Dim("<ValueDim>", &c.valueDim)
+	f.Int("<NumLeftInputs>", &c.numLeft)
+	f.Int("<NumRightInputs>", &c.numRight)
+	f.Int("<TimeStride>", &c.stride)
+	f.Int("<NumLeftInputsRequired>", &c.leftRequired)
+	f.Int("<NumRightInputsRequired>", &c.rightRequired)
+	f.Bool("<OutputContext>", &c.outputContext)
+	f.Float("<KeyScale>", &c.keyScale)
+	f.Check(c.valid(), "the numbers of inputs, the stride or the scale are out of range, or the dimensions too large")
+	f.Double("<StatsCount>", &c.statsCount)
+	f.DoubleVector("<EntropyStats>", &c.entropyStats)
+	f.doubleMatrix("<PosteriorStats>", &c.posteriorStats)
 	none := len(c.entropyStats) == 0 && c.posteriorStats.Rows == 0
-	p.check(none || len(c.entropyStats) == c.numHeads && c.posteriorStats.Rows == c.numHeads && c.posteriorStats.Cols == c.contextDim(),
+	f.Check(none || len(c.entropyStats) == c.numHeads && c.posteriorStats.Rows == c.numHeads && c.posteriorStats.Cols == c.contextDim(),
 		"statistics of %d and %d×%d elements", len(c.entropyStats), c.posteriorStats.Rows, c.posteriorStats.Cols)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *RestrictedAttention) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<NumHeads>", c.numHeads)
-	p.int("<KeyDim>", c.keyDim)
-	p.int("<ValueDim>", c.valueDim)
-	p.int("<NumLeftInputs>", c.numLeft)
-	p.int("<NumRightInputs>", c.numRight)
-	p.int("<TimeStride>", c.stride)
-	p.int("<NumLeftInputsRequired>", c.leftRequired)
-	p.int("<NumRightInputsRequired>", c.rightRequired)
-	p.bool("<OutputContext>", c.outputContext)
-	p.float("<KeyScale>", c.keyScale)
-	p.double("<StatsCount>", c.statsCount)
-	p.token("<EntropyStats>")
-	w.DoubleVector(c.entropyStats)
-	p.token("<PosteriorStats>")
-	w.DoubleMatrix(c.posteriorStats)
-	return p.end(c)
 }
 
 // frames returns the times of left frames before and right frames after t.
@@ -338,12 +307,4 @@ func (c *RestrictedAttention) ZeroStats() {
 	c.statsCount = 0
 	clear(c.entropyStats)
 	clear(c.posteriorStats.Data)
-}
-
-// Copy returns a copy.
-func (c *RestrictedAttention) Copy() Component {
-	d := *c
-	d.entropyStats = slices.Clone(c.entropyStats)
-	d.posteriorStats.Data = slices.Clone(c.posteriorStats.Data)
-	return &d
 }

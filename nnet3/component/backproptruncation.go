@@ -5,7 +5,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // BackpropTruncation multiplies its input by Scale. On their way back, derivatives in recurrent networks are clipped by
@@ -40,13 +39,6 @@ func (c *BackpropTruncation) IsIdentity() bool { return c.scale == 1 }
 // Properties of truncation.
 func (c *BackpropTruncation) Properties() Properties { return PropagateInPlace | BackpropInPlace }
 
-// Info describes the component.
-func (c *BackpropTruncation) Info() string {
-	return describe(c, "scale=%g, clipping-threshold=%g, zeroing-threshold=%g, zeroing-interval=%d, recurrence-interval=%d, count=%.3g, clipped-proportion=%.3g, zeroed-proportion=%.3g",
-		c.scale, c.clippingThreshold, c.zeroingThreshold, c.zeroingInterval, c.recurrenceInterval,
-		c.count, c.numClipped/max(c.count, 1), c.numZeroed/max(c.numBoundaries, 1))
-}
-
 // Init knows dim, scale, clipping-threshold, zeroing-threshold, zeroing-interval, recurrence-interval.
 func (c *BackpropTruncation) Init(cfg *ConfigLine) error {
 	*c = BackpropTruncation{
@@ -67,37 +59,19 @@ func (c *BackpropTruncation) valid() bool {
 	return c.scale > 0 && c.clippingThreshold >= 0 && c.zeroingThreshold >= 0 && c.zeroingInterval > 0 && c.recurrenceInterval > 0
 }
 
-// Read reads what Write writes, and older forms.
-func (c *BackpropTruncation) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.dim = field(p, "<Dim>", (*parser).dim)
-	c.scale = optional(p, "<Scale>", (*parser).float, 1)
-	c.clippingThreshold = field(p, "<ClippingThreshold>", (*parser).float)
-	c.zeroingThreshold = field(p, "<ZeroingThreshold>", (*parser).float)
-	c.zeroingInterval = field(p, "<ZeroingInterval>", (*parser).int)
-	c.recurrenceInterval = field(p, "<RecurrenceInterval>", (*parser).int)
-	c.numClipped = field(p, "<NumElementsClipped>", (*parser).double)
-	c.numZeroed = field(p, "<NumElementsZeroed>", (*parser).double)
-	c.count = field(p, "<NumElementsProcessed>", (*parser).double)
-	c.numBoundaries = field(p, "<NumZeroingBoundaries>", (*parser).double)
-	p.check(p.err != nil || c.valid(), "scale or intervals are not positive, or thresholds are negative")
-	return p.end()
-}
-
-// Write writes the component.
-func (c *BackpropTruncation) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<Dim>", c.dim)
-	p.float("<Scale>", c.scale)
-	p.float("<ClippingThreshold>", c.clippingThreshold)
-	p.float("<ZeroingThreshold>", c.zeroingThreshold)
-	p.int("<ZeroingInterval>", c.zeroingInterval)
-	p.int("<RecurrenceInterval>", c.recurrenceInterval)
-	p.double("<NumElementsClipped>", c.numClipped)
-	p.double("<NumElementsZeroed>", c.numZeroed)
-	p.double("<NumElementsProcessed>", c.count)
-	p.double("<NumZeroingBoundaries>", c.numBoundaries)
-	return p.end(c)
+// Fields of the component.
+func (c *BackpropTruncation) Fields(f *Fields) {
+	f.Dim("<Dim>", &c.dim)
+	Since(f, f.Float, "<Scale>", &c.scale, 1)
+	f.Float("<ClippingThreshold>", &c.clippingThreshold)
+	f.Float("<ZeroingThreshold>", &c.zeroingThreshold)
+	f.Int("<ZeroingInterval>", &c.zeroingInterval)
+	f.Int("<RecurrenceInterval>", &c.recurrenceInterval)
+	f.Double("<NumElementsClipped>", &c.numClipped)
+	f.Double("<NumElementsZeroed>", &c.numZeroed)
+	f.Double("<NumElementsProcessed>", &c.count)
+	f.Double("<NumZeroingBoundaries>", &c.numBoundaries)
+	f.Check(c.valid(), "scale or intervals are not positive, or thresholds are negative")
 }
 
 // boundaries is the Precomputed: which rows cross a time at which large derivatives are dropped.
@@ -167,10 +141,4 @@ func (c *BackpropTruncation) Backprop(w *Workspace, pre Precomputed, inValue, ou
 // ZeroStats forgets the statistics.
 func (c *BackpropTruncation) ZeroStats() {
 	c.numClipped, c.numZeroed, c.count, c.numBoundaries = 0, 0, 0, 0
-}
-
-// Copy returns a copy.
-func (c *BackpropTruncation) Copy() Component {
-	d := *c
-	return &d
 }

@@ -3,9 +3,9 @@ package component
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // BatchNorm shifts and scales each column so that it has mean 0 and root mean square TargetRMS: over the rows of the
@@ -75,12 +75,6 @@ func (c *BatchNorm) derive() {
 	}
 }
 
-// Info describes the component.
-func (c *BatchNorm) Info() string {
-	return describe(c, "dim=%d, block-dim=%d, epsilon=%g, target-rms=%g, count=%g, test-mode=%t",
-		c.dim, c.blockDim, c.epsilon, c.targetRMS, c.count, c.testMode)
-}
-
 // Init knows dim, block-dim, epsilon, target-rms, test-mode.
 func (c *BatchNorm) Init(cfg *ConfigLine) error {
 	dim := cfg.dim("dim")
@@ -107,43 +101,32 @@ func (c *BatchNorm) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *BatchNorm) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	*c = BatchNorm{dim: field(p, "<Dim>", (*parser).dim)}
-	c.blockDim = field(p, "<BlockDim>", (*parser).dim)
-	c.epsilon = field(p, "<Epsilon>", (*parser).float)
-	c.targetRMS = field(p, "<TargetRms>", (*parser).float)
-	c.testMode = field(p, "<TestMode>", (*parser).bool)
-	c.count = field(p, "<Count>", (*parser).double)
-	c.mean = sums(field(p, "<StatsMean>", (*parser).vector), 1)
-	c.variance = sums(field(p, "<StatsVar>", (*parser).vector), 1)
-	p.check(c.dim%c.blockDim == 0, "dimension %d is no multiple of the block's %d", c.dim, c.blockDim)
-	p.check(c.epsilon > 0 && c.targetRMS > 0, "epsilon %g or target rms %g is not positive", c.epsilon, c.targetRMS)
-	p.check(len(c.mean) == c.blockDim && len(c.variance) == c.blockDim, "statistics of %d and %d elements for a block of %d",
-		len(c.mean), len(c.variance), c.blockDim)
+// Fields of the component.
+func (c *BatchNorm) Fields(f *Fields) {
+	mean, variance := averages(c.mean, 1), averages(c.variance, 1)
+	f.Dim("<Dim>", &c.dim)
+	f.Dim("<BlockDim>", &c.blockDim)
+	f.Float("<Epsilon>", &c.epsilon)
+	f.Float("<TargetRms>", &c.targetRMS)
+	f.Bool("<TestMode>", &c.testMode)
+	f.Double("<Count>", &c.count)
+	f.Vector("<StatsMean>", &mean)
+	f.Vector("<StatsVar>", &variance)
+	f.Check(divides(c.blockDim, c.dim), "dimension %d is no multiple of the block's %d", c.dim, c.blockDim)
+	f.Check(c.epsilon > 0 && c.targetRMS > 0, "epsilon %g or target rms %g is not positive", c.epsilon, c.targetRMS)
+	f.Check(len(mean) == c.blockDim && len(variance) == c.blockDim, "statistics of %d and %d elements for a block of %d",
+		len(mean), len(variance), c.blockDim)
 	if c.testMode {
-		p.claim(8 * (c.dim - c.blockDim)) // scale and offset
+		f.Claim(8 * (c.dim - c.blockDim)) // scale and offset
 	}
-	if err := p.end(); err != nil {
-		return err
+	switch {
+	case f.Reading():
+		c.mean, c.variance = sums(mean, 1), sums(variance, 1)
+		c.derive()
+	case f.Copying():
+		c.mean, c.variance = slices.Clone(c.mean), slices.Clone(c.variance)
+		c.derive()
 	}
-	c.derive()
-	return nil
-}
-
-// Write writes the component.
-func (c *BatchNorm) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<Dim>", c.dim)
-	p.int("<BlockDim>", c.blockDim)
-	p.float("<Epsilon>", c.epsilon)
-	p.float("<TargetRms>", c.targetRMS)
-	p.bool("<TestMode>", c.testMode)
-	p.double("<Count>", c.count)
-	p.vector("<StatsMean>", averages(c.mean, 1))
-	p.vector("<StatsVar>", averages(c.variance, 1))
-	return p.end(c)
 }
 
 // The memo of training has the means of the columns in a row, and below them the variances and the scales that follow.
@@ -286,13 +269,4 @@ func (c *BatchNorm) ZeroStats() {
 	c.count = 0
 	clear(c.mean)
 	clear(c.variance)
-}
-
-// Copy returns a copy.
-func (c *BatchNorm) Copy() Component {
-	d := *c
-	d.mean = append([]float64(nil), c.mean...)
-	d.variance = append([]float64(nil), c.variance...)
-	d.derive()
-	return &d
 }

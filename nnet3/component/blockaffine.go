@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // BlockAffine is an affine transform whose matrix is block-diagonal. The blocks stand one below the other in the linear
@@ -36,9 +35,6 @@ func (c *BlockAffine) Properties() Properties {
 // Params returns the blocks one below the other, and b.
 func (c *BlockAffine) Params() []Param { return c.params() }
 
-// Info describes the component.
-func (c *BlockAffine) Info() string { return c.describe(c, "num-blocks=%d", c.numBlocks) }
-
 // Init knows input-dim, output-dim, num-blocks, param-stddev, bias-mean, bias-stddev.
 func (c *BlockAffine) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
@@ -68,27 +64,20 @@ func (c *BlockAffine) split() {
 	}
 }
 
-// Read reads what Write writes.
-func (c *BlockAffine) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	c.numBlocks = field(p, "<NumBlocks>", (*parser).dim)
-	c.affine.read(p, false)
-	p.optionalGradient(&c.training)
-	p.check(c.m.Rows%c.numBlocks == 0 && c.m.Cols <= maxDim/c.numBlocks, "%d blocks in %d×%d parameters", c.numBlocks, c.m.Rows, c.m.Cols)
-	if err := p.end(); err != nil {
-		return err
+// Fields of the component.
+func (c *BlockAffine) Fields(f *Fields) {
+	c.training.fields(f)
+	f.Dim("<NumBlocks>", &c.numBlocks)
+	prepared := len(c.blocks) > 0 && c.blocks[0].prepared != nil
+	c.affine.fields(f, false)
+	f.oldGradient(&c.training)
+	f.Check(divides(c.numBlocks, c.m.Rows) && c.m.Cols <= maxDim/c.numBlocks, "%d blocks in %d×%d parameters", c.numBlocks, c.m.Rows, c.m.Cols)
+	if f.Reading() || f.Copying() {
+		c.split()
+		if prepared {
+			c.Prepare()
+		}
 	}
-	c.split()
-	return nil
-}
-
-// Write writes the component.
-func (c *BlockAffine) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	p.int("<NumBlocks>", c.numBlocks)
-	c.affine.write(p)
-	return p.end(c)
 }
 
 // Propagate computes y_b = x_b·W_bᵀ + b_b.
@@ -138,17 +127,4 @@ func (c *BlockAffine) Renew() {
 	for b := range c.blocks {
 		c.blocks[b].renew()
 	}
-}
-
-func (c *BlockAffine) isPrepared() bool { return len(c.blocks) > 0 && c.blocks[0].prepared != nil }
-
-// Copy returns a copy.
-func (c *BlockAffine) Copy() Component {
-	d := *c
-	d.affine = c.copyAffine()
-	d.split()
-	if c.isPrepared() {
-		d.Prepare()
-	}
-	return &d
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // ClipGradient copies its input, and clips the derivatives on their way back: each element to ±ClippingThreshold, or each
@@ -38,12 +37,6 @@ func (c *ClipGradient) Properties() Properties {
 	return Simple | PropagateInPlace | BackpropInPlace | BackpropNeedsInput
 }
 
-// Info describes the component.
-func (c *ClipGradient) Info() string {
-	return describe(c, "clipping-threshold=%g, norm-based-clipping=%t, clipped-proportion=%g, self-repair-clipped-proportion-threshold=%g, self-repair-target=%g, self-repair-scale=%g",
-		c.threshold, c.normBased, float64(c.numClipped)/float64(max(c.count, 1)), c.repairProportion, c.repairTarget, c.repairScale)
-}
-
 // Init knows dim, clipping-threshold, norm-based-clipping, self-repair-clipped-proportion-threshold, self-repair-target,
 // self-repair-scale.
 func (c *ClipGradient) Init(cfg *ConfigLine) error {
@@ -61,41 +54,18 @@ func (c *ClipGradient) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes, and older forms.
-func (c *ClipGradient) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	*c = ClipGradient{repairProportion: 1}
-	c.dim = field(p, "<Dim>", (*parser).dim)
-	c.threshold = field(p, "<ClippingThreshold>", (*parser).float)
-	c.normBased = field(p, "<NormBasedClipping>", (*parser).bool)
-	if p.maybe("<SelfRepairClippedProportionThreshold>") {
-		c.repairProportion = p.float()
-		c.repairTarget = field(p, "<SelfRepairTarget>", (*parser).float)
-		c.repairScale = field(p, "<SelfRepairScale>", (*parser).float)
-	}
-	c.numClipped = field(p, "<NumElementsClipped>", (*parser).int)
-	c.count = field(p, "<NumElementsProcessed>", (*parser).int)
-	if p.maybe("<NumSelfRepaired>") {
-		c.numSelfRepaired = p.int()
-		c.numBackprop = field(p, "<NumBackpropped>", (*parser).int)
-	}
-	return p.end()
-}
-
-// Write writes the component.
-func (c *ClipGradient) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<Dim>", c.dim)
-	p.float("<ClippingThreshold>", c.threshold)
-	p.bool("<NormBasedClipping>", c.normBased)
-	p.float("<SelfRepairClippedProportionThreshold>", c.repairProportion)
-	p.float("<SelfRepairTarget>", c.repairTarget)
-	p.float("<SelfRepairScale>", c.repairScale)
-	p.int("<NumElementsClipped>", c.numClipped)
-	p.int("<NumElementsProcessed>", c.count)
-	p.int("<NumSelfRepaired>", c.numSelfRepaired)
-	p.int("<NumBackpropped>", c.numBackprop)
-	return p.end(c)
+// Fields of the component.
+func (c *ClipGradient) Fields(f *Fields) {
+	f.Dim("<Dim>", &c.dim)
+	f.Float("<ClippingThreshold>", &c.threshold)
+	f.Bool("<NormBasedClipping>", &c.normBased)
+	Since(f, f.Float, "<SelfRepairClippedProportionThreshold>", &c.repairProportion, 1)
+	Since(f, f.Float, "<SelfRepairTarget>", &c.repairTarget, 0)
+	Since(f, f.Float, "<SelfRepairScale>", &c.repairScale, 0)
+	f.Int("<NumElementsClipped>", &c.numClipped)
+	f.Int("<NumElementsProcessed>", &c.count)
+	Since(f, f.Int, "<NumSelfRepaired>", &c.numSelfRepaired, 0)
+	Since(f, f.Int, "<NumBackpropped>", &c.numBackprop, 0)
 }
 
 // Propagate copies in to out.
@@ -204,10 +174,4 @@ func (c *ClipGradient) excess(x float32) float32 {
 // ZeroStats forgets the statistics.
 func (c *ClipGradient) ZeroStats() {
 	c.numClipped, c.count, c.numSelfRepaired, c.numBackprop = 0, 0, 0, 0
-}
-
-// Copy returns a copy.
-func (c *ClipGradient) Copy() Component {
-	d := *c
-	return &d
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Errors that the errors of this package wrap.
@@ -22,7 +21,7 @@ var (
 
 // Component is a function from a matrix to a matrix, with parameters, that can be written to a file. A row stands for an
 // index (n, t, x). A component that is computing is not changed by it, so one component can serve several goroutines;
-// Init, Read, SetTestMode, Prepare, statistics and updates need it alone.
+// Init, [Read], SetTestMode, Prepare, statistics and updates need it alone.
 type Component interface {
 	// Type is Kaldi's name of the type, such as "AffineComponent".
 	Type() string
@@ -30,22 +29,15 @@ type Component interface {
 	InputDim() int
 	OutputDim() int
 	Properties() Properties
-	// Info describes the component in one line.
-	Info() string
 	// Init makes the component that a configuration line describes. Keys that it knows are consumed; the caller reports
 	// what is left (ConfigLine.Unused).
 	Init(c *ConfigLine) error
-	// Read reads the component from after its opening token up to its closing token. typ is the type named by the
-	// opening token.
-	Read(r *kaldiio.Reader, typ string) error
-	// Write writes the component, opening and closing token included.
-	Write(w *kaldiio.Writer) error
+	// Fields names what the component consists of, for Read, Write, Info and Copy.
+	Fields(f *Fields)
 	// Propagate computes the output. It adds to out if the component has the property PropagateAdds, else it overwrites
 	// out without reading it. in and out may be the same view only with PropagateInPlace. The memo is nil unless the
 	// component has the property UsesMemo; it belongs to the Backprop for the same data.
 	Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error)
-	// Copy returns a component that shares nothing with this one.
-	Copy() Component
 }
 
 // Backpropper is a component that computes derivatives.

@@ -2,10 +2,9 @@ package component
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Composite is a chain of simple components. It computes a limited number of rows at a time and keeps nothing between them:
@@ -137,16 +136,6 @@ func (c *Composite) Renew() {
 	}
 }
 
-// Info describes the component and those in it.
-func (c *Composite) Info() string {
-	var b strings.Builder
-	b.WriteString(describe(c, "max-rows-process=%d, num-components=%d", c.maxRows, len(c.components)))
-	for i, part := range c.components {
-		fmt.Fprintf(&b, ", component%d={%s}", i+1, part.Info())
-	}
-	return b.String()
-}
-
 // Init knows max-rows-process, num-components, and component1, component2, …, each the configuration of a component in
 // quotes, with its type.
 func (c *Composite) Init(cfg *ConfigLine) error {
@@ -225,50 +214,26 @@ func (c *Composite) problem() string {
 	return ""
 }
 
-// Read reads what Write writes.
-func (c *Composite) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	c.maxRows = field(p, "<MaxRowsProcess>", (*parser).int)
-	n := field(p, "<NumComponents>", (*parser).int)
-	p.check(n >= 1 && n <= maxParts, "%d components", n)
-	c.components = nil
-	for i := 0; i < n && p.err == nil; i++ {
-		c.components = append(c.components, p.part())
+// Fields of the component.
+func (c *Composite) Fields(f *Fields) {
+	c.training.fields(f)
+	n := len(c.components)
+	f.Int("<MaxRowsProcess>", &c.maxRows)
+	f.Int("<NumComponents>", &n)
+	f.Check(n >= 1 && n <= maxParts, "%d components", n)
+	switch {
+	case f.Reading():
+		c.components = make([]Component, n)
+	case f.Copying():
+		c.components = slices.Clone(c.components)
 	}
-	if p.err == nil {
-		if problem := c.problem(); problem != "" {
-			p.fail("%s", problem)
-		}
+	for i := range c.components {
+		f.part(&c.components[i], i+1)
 	}
-	return p.end()
-}
-
-// part reads a component from its opening token on.
-func (p *parser) part() Component {
-	token := get(p, (*kaldiio.Reader).Token)
-	typ := strings.TrimSuffix(strings.TrimPrefix(token, "<"), ">")
-	part, ok := New(typ)
-	if _, nested := part.(*Composite); !ok || nested {
-		p.fail("%s can't be part of a composite", clip(token))
+	if f.Reading() {
+		problem := c.problem()
+		f.Check(problem == "", "%s", problem)
 	}
-	if p.err == nil {
-		p.err = part.Read(p.r, typ)
-	}
-	return part
-}
-
-// Write writes the component.
-func (c *Composite) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	p.int("<MaxRowsProcess>", c.maxRows)
-	p.int("<NumComponents>", len(c.components))
-	for _, part := range c.components {
-		if err := part.Write(w); err != nil {
-			return err
-		}
-	}
-	return p.end(c)
 }
 
 // parts calls f with the first row and the number of rows of each part of the rows.
@@ -390,14 +355,4 @@ func (c *Composite) backprop(w *Workspace, in, out, outDeriv kernel.Matrix, u *C
 		dy = dx
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *Composite) Copy() Component {
-	d := *c
-	d.components = make([]Component, len(c.components))
-	for i, part := range c.components {
-		d.components[i] = part.Copy()
-	}
-	return &d
 }

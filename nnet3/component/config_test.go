@@ -147,7 +147,7 @@ func TestConfigFiles(t *testing.T) {
 		comp, _ := New(typ)
 		err = comp.Init(line)
 		if ok := c.in > 0; ok != (err == nil) || ok && (comp.InputDim() != c.in || comp.OutputDim() != c.out || line.Unused() != "") {
-			t.Errorf("%s: %s, unused %q, error %v", c.line, comp.Info(), line.Unused(), err)
+			t.Errorf("%s: %s, unused %q, error %v", c.line, Info(comp), line.Unused(), err)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func FuzzParseConfigLine(f *testing.F) {
 			t.Errorf("%d bytes were allocated for %s", used, text)
 		}
 		if err == nil && (comp.InputDim() <= 0 || comp.OutputDim() <= 0) {
-			t.Errorf("%s: %s", text, comp.Info())
+			t.Errorf("%s: %s", text, Info(comp))
 		}
 	})
 }

@@ -113,7 +113,7 @@ func TestBackpropProperties(t *testing.T) {
 func TestRowsAreIndependent(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		p := k.c.Properties()
-		if !p.Has(Simple) || p.Has(Random) || p.Has(UsesMemo) || strings.Contains(k.c.Info(), "test-mode=false") {
+		if !p.Has(Simple) || p.Has(Random) || p.Has(UsesMemo) || strings.Contains(Info(k.c), "test-mode=false") {
 			t.Skip("rows depend on each other, or on chance")
 		}
 		rnd := rand.New(rand.NewPCG(3, 3))
@@ -154,7 +154,7 @@ func TestNoRows(t *testing.T) {
 		if err := k.c.(Backpropper).Backprop(w, pre, x, y, y, memo, NewGradient(k.c), x); err != nil {
 			t.Fatal(err)
 		}
-		if s, ok := k.c.Copy().(StatsStorer); ok {
+		if s, ok := Copy(k.c).(StatsStorer); ok {
 			s.StoreStats(x, y, memo)
 		}
 	})
@@ -215,18 +215,18 @@ func TestRoundTripOfTypes(t *testing.T) {
 			s.StoreStats(k.in, y, memo)
 		}
 		for _, binary := range []bool{true, false} {
-			first := written(t, k.c.Copy(), binary)
+			first := written(t, Copy(k.c), binary)
 			second := written(t, readBack(t, first, k.c.Type()), binary)
 			if !bytes.Equal(first, second) {
 				t.Errorf("binary %t: wrote\n%q\nthen\n%q", binary, first, second)
 			}
 			back := readBack(t, second, k.c.Type())
 			if back.Properties() != k.c.Properties() || back.InputDim() != k.c.InputDim() || back.OutputDim() != k.c.OutputDim() {
-				t.Errorf("binary %t: read back as %s, was %s", binary, back.Info(), k.c.Info())
+				t.Errorf("binary %t: read back as %s, was %s", binary, Info(back), Info(k.c))
 			}
 		}
-		if !strings.HasPrefix(k.c.Info(), k.c.Type()) {
-			t.Errorf("description: %s", k.c.Info())
+		if !strings.HasPrefix(Info(k.c), k.c.Type()) {
+			t.Errorf("description: %s", Info(k.c))
 		}
 	})
 }
@@ -238,7 +238,7 @@ func written(t *testing.T, c Component, binary bool) []byte {
 	if binary {
 		b.WriteString("\x00B")
 	}
-	if err := c.Write(w); err != nil {
+	if err := Write(c, w); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Flush(); err != nil {
@@ -265,7 +265,7 @@ func readComponent(data []byte, typ string) (Component, error) {
 		return nil, err
 	}
 	c, _ := New(typ)
-	return c, c.Read(r, typ)
+	return c, Read(c, r)
 }
 
 // Files that were cut off or changed are errors, or components that can be asked about, but never panics.
@@ -287,7 +287,7 @@ func TestBrokenFiles(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			_, _ = c.Info(), c.Properties()
+			_, _ = Info(c), c.Properties()
 			if n, ok := c.(NonSimple); ok && c.InputDim() < 1000 {
 				n.InputIndexes(index.Index{T: 5}, nil)
 			}
@@ -304,7 +304,7 @@ func TestPrepare(t *testing.T) {
 		}
 		want, _ := k.propagate(t, k.c, k.in)
 		p.Prepare()
-		for _, c := range []Component{k.c, k.c.Copy()} {
+		for _, c := range []Component{k.c, Copy(k.c)} {
 			if got, _ := k.propagate(t, c, k.in); !near(want, got, 1e-6) {
 				t.Error("preparation changes the result")
 			}
@@ -328,7 +328,7 @@ func TestParameters(t *testing.T) {
 		if !ok {
 			t.Skip("there are no parameters")
 		}
-		v := k.c.Copy().(UpdatableComponent)
+		v := Copy(k.c).(UpdatableComponent)
 		params := Vectorize(u, nil)
 		if len(params) != NumParameters(u) {
 			t.Fatalf("%d values for %d parameters", len(params), NumParameters(u))

@@ -1,11 +1,8 @@
 package component
 
 import (
-	"slices"
-
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // constant is what the components that put out a trainable vector, whatever comes in, have in common.
@@ -37,29 +34,17 @@ func (c *constant) init(cfg *ConfigLine) {
 	c.useNaturalGradient = cfg.Bool("use-natural-gradient", true)
 }
 
-func (c *constant) read(p *parser) {
-	c.output = field(p, "<Output>", (*parser).vector)
-	c.updatable = field(p, "<IsUpdatable>", (*parser).bool)
-	c.useNaturalGradient = field(p, "<UseNaturalGradient>", (*parser).bool)
-	p.check(len(c.output) > 0, "there is no output")
-}
-
-func (c *constant) write(p printer) {
-	p.vector("<Output>", c.output)
-	p.bool("<IsUpdatable>", c.updatable)
-	p.bool("<UseNaturalGradient>", c.useNaturalGradient)
+func (c *constant) fields(f *Fields) {
+	f.Vector("<Output>", &c.output)
+	f.Bool("<IsUpdatable>", &c.updatable)
+	f.Bool("<UseNaturalGradient>", &c.useNaturalGradient)
+	f.Check(len(c.output) > 0, "there is no output")
 }
 
 func (c *constant) update(outDeriv kernel.Matrix) {
 	if c.updatable {
 		kernel.AddColSums(c.output, c.learningRate, outDeriv)
 	}
-}
-
-func (c *constant) copy() constant {
-	d := *c
-	d.output = slices.Clone(c.output)
-	return d
 }
 
 // ConstantFunction puts out one vector for every row of its input.
@@ -79,11 +64,6 @@ func (c *ConstantFunction) Properties() Properties {
 	return (Simple|BackpropAdds).with(Updatable, c.updatable).with(PropagateInPlace, c.inputDim == len(c.output))
 }
 
-// Info describes the component.
-func (c *ConstantFunction) Info() string {
-	return c.describe(c, "is-updatable=%t, use-natural-gradient=%t", c.updatable, c.useNaturalGradient)
-}
-
 // Init knows input-dim, output-dim, output-mean, output-stddev, is-updatable, use-natural-gradient.
 func (c *ConstantFunction) Init(cfg *ConfigLine) error {
 	c.init(cfg)
@@ -91,21 +71,11 @@ func (c *ConstantFunction) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *ConstantFunction) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	c.inputDim = field(p, "<InputDim>", (*parser).dim)
-	c.constant.read(p)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *ConstantFunction) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	p.int("<InputDim>", c.inputDim)
-	c.write(p)
-	return p.end(c)
+// Fields of the component.
+func (c *ConstantFunction) Fields(f *Fields) {
+	c.training.fields(f)
+	f.Dim("<InputDim>", &c.inputDim)
+	c.constant.fields(f)
 }
 
 // Propagate sets every row to the vector.
@@ -127,9 +97,6 @@ func (c *ConstantFunction) Backprop(w *Workspace, pre Precomputed, inValue, outV
 	}
 	return nil
 }
-
-// Copy returns a copy.
-func (c *ConstantFunction) Copy() Component { return &ConstantFunction{c.copy(), c.inputDim} }
 
 // Constant puts out one vector for every index that it is asked for. It has no input.
 type Constant struct {
@@ -165,30 +132,16 @@ func (c *Constant) InputDim() int { return len(c.output) }
 // Properties of a constant.
 func (c *Constant) Properties() Properties { return Properties(0).with(Updatable, c.updatable) }
 
-// Info describes the component.
-func (c *Constant) Info() string {
-	return c.describe(c, "is-updatable=%t, use-natural-gradient=%t", c.updatable, c.useNaturalGradient)
-}
-
 // Init knows output-dim, output-mean, output-stddev, is-updatable, use-natural-gradient.
 func (c *Constant) Init(cfg *ConfigLine) error {
 	c.init(cfg)
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *Constant) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	c.constant.read(p)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *Constant) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	c.write(p)
-	return p.end(c)
+// Fields of the component.
+func (c *Constant) Fields(f *Fields) {
+	c.training.fields(f)
+	c.constant.fields(f)
 }
 
 // Propagate sets every row to the vector.
@@ -213,6 +166,3 @@ func (c *Constant) Backprop(w *Workspace, pre Precomputed, inValue, outValue, ou
 	}
 	return nil
 }
-
-// Copy returns a copy.
-func (c *Constant) Copy() Component { return &Constant{constant: c.copy()} }

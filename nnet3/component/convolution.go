@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Convolution is the older convolution over a three-dimensional input within a frame: filters of FiltX×FiltY×InputZ are
@@ -62,16 +61,6 @@ func (c *Convolution) Properties() Properties {
 // Params returns the filters and their biases.
 func (c *Convolution) Params() []Param {
 	return []Param{{"filter-params", c.m}, vectorParam("bias-params", c.bias)}
-}
-
-// Info describes the component.
-func (c *Convolution) Info() string {
-	order := "yzx"
-	if c.order == orderZYX {
-		order = "zyx"
-	}
-	return c.describe(c, "input-x-dim=%d, input-y-dim=%d, input-z-dim=%d, filt-x-dim=%d, filt-y-dim=%d, filt-x-step=%d, filt-y-step=%d, input-vectorization-order=%s, num-filters=%d",
-		c.inputX, c.inputY, c.inputZ, c.filtX, c.filtY, c.filtXStep, c.filtYStep, order, c.m.Rows)
 }
 
 // Init knows input-x-dim, input-y-dim, input-z-dim, filt-x-dim, filt-y-dim, filt-x-step, filt-y-step,
@@ -157,31 +146,31 @@ func (v vectorization) column(x, y, z, dimY, dimZ int) int {
 	return (x*dimZ+z)*dimY + y
 }
 
-// Read reads what Write writes.
-func (c *Convolution) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	for _, f := range c.sizes() {
-		*f.size = field(p, f.token, (*parser).dim)
-	}
-	c.order = vectorization(field(p, "<InputVectorization>", (*parser).int))
-	p.check(c.order == orderYZX || c.order == orderZYX, "unknown vectorization %d", c.order)
-	p.check(p.err != nil || c.sizesFit(), "the filters do not cover the input exactly, or it is too large")
-	c.m = field(p, "<FilterParams>", (*parser).matrix)
-	c.bias = field(p, "<BiasParams>", (*parser).vector)
-	c.changed()
-	p.check(c.m.Rows > 0 && c.m.Cols == c.filtX*c.filtY*c.inputZ && len(c.bias) == c.m.Rows && product(maxDim, c.steps(), c.m.Rows),
+// Fields of the component.
+func (c *Convolution) Fields(f *Fields) {
+	c.training.fields(f)
+	f.Dim("<InputXDim>", &c.inputX)
+	f.Dim("<InputYDim>", &c.inputY)
+	f.Dim("<InputZDim>", &c.inputZ)
+	f.Dim("<FiltXDim>", &c.filtX)
+	f.Dim("<FiltYDim>", &c.filtY)
+	f.Dim("<FiltXStep>", &c.filtXStep)
+	f.Dim("<FiltYStep>", &c.filtYStep)
+	order := int(c.order)
+	f.Int("<InputVectorization>", &order)
+	c.order = vectorization(order)
+	f.Check(c.order == orderYZX || c.order == orderZYX, "unknown vectorization %d", order)
+	f.Check(c.sizesFit(), "the filters do not cover the input exactly, or it is too large")
+	f.weights("<FilterParams>", &c.weights)
+	f.Vector("<BiasParams>", &c.bias)
+	f.Check(c.m.Rows > 0 && c.m.Cols == c.filtX*c.filtY*c.inputZ && len(c.bias) == c.m.Rows && product(maxDim, c.steps(), c.m.Rows),
 		"filter parameters of %d×%d and %d biases do not fit", c.m.Rows, c.m.Cols, len(c.bias))
-	p.optionalGradient(&c.training)
-	p.check(p.err != nil || product(maxDim, c.steps(), c.m.Cols), "%d patches of %d are too many", c.steps(), c.m.Cols)
-	if p.err == nil {
-		p.claim(4 * c.steps() * c.m.Cols)
+	Since(f, f.Bool, "<IsGradient>", &c.gradient, c.gradient)
+	f.Check(product(maxDim, c.steps(), c.m.Cols), "%d patches of %d are too many", c.steps(), c.m.Cols)
+	f.Claim(4 * c.steps() * c.m.Cols)
+	if f.Reading() {
+		c.mapColumns()
 	}
-	if err := p.end(); err != nil {
-		return err
-	}
-	c.mapColumns()
-	return nil
 }
 
 type sizeField struct {
@@ -194,19 +183,6 @@ func (c *Convolution) sizes() []sizeField {
 		{"<InputXDim>", &c.inputX}, {"<InputYDim>", &c.inputY}, {"<InputZDim>", &c.inputZ},
 		{"<FiltXDim>", &c.filtX}, {"<FiltYDim>", &c.filtY}, {"<FiltXStep>", &c.filtXStep}, {"<FiltYStep>", &c.filtYStep},
 	}
-}
-
-// Write writes the component.
-func (c *Convolution) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	for _, f := range c.sizes() {
-		p.int(f.token, *f.size)
-	}
-	p.int("<InputVectorization>", int(c.order))
-	p.matrix("<FilterParams>", c.m)
-	p.vector("<BiasParams>", c.bias)
-	p.bool("<IsGradient>", c.gradient)
-	return p.end(c)
 }
 
 // patchRows is how many rows are spread out into patches at a time.
@@ -274,11 +250,4 @@ func addToCols(dst, src kernel.Matrix, to []int32) {
 			d[to[j]] += v
 		}
 	}
-}
-
-// Copy returns a copy.
-func (c *Convolution) Copy() Component {
-	d := *c
-	d.affine = c.copyAffine()
-	return &d
 }

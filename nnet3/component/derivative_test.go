@@ -46,7 +46,7 @@ func TestDerivatives(t *testing.T) {
 		for i, p := range u.Params() {
 			d := randomMatrix(rnd, p.Values.Rows, p.Values.Cols)
 			checkSlope(t, p.Name, kernel.MatrixDot(g.Params()[i].Values, d), func(step float32) float64 {
-				c := k.c.Copy().(UpdatableComponent)
+				c := Copy(k.c).(UpdatableComponent)
 				kernel.Add(c.Params()[i].Values, step, d)
 				return objective(c, k.in)
 			})

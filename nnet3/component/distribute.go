@@ -5,7 +5,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Distribute cuts each row of its input into blocks, and puts them out as rows with different x: with b blocks, the output
@@ -24,9 +23,6 @@ func (c *Distribute) OutputDim() int { return c.outputDim }
 // Properties of the component: none.
 func (c *Distribute) Properties() Properties { return 0 }
 
-// Info describes the component.
-func (c *Distribute) Info() string { return describe(c, "") }
-
 // Init knows input-dim and output-dim.
 func (c *Distribute) Init(cfg *ConfigLine) error {
 	c.inputDim, c.outputDim = cfg.dim("input-dim"), cfg.dim("output-dim")
@@ -36,19 +32,9 @@ func (c *Distribute) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *Distribute) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.inputDim, c.outputDim = p.blockDims()
-	return p.end()
-}
-
-// Write writes the component.
-func (c *Distribute) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<InputDim>", c.inputDim)
-	p.int("<OutputDim>", c.outputDim)
-	return p.end(c)
+// Fields of the component.
+func (c *Distribute) Fields(f *Fields) {
+	f.blockDims(&c.inputDim, &c.outputDim)
 }
 
 // source returns where the output at an index comes from.
@@ -138,10 +124,4 @@ func (c *Distribute) Backprop(w *Workspace, pre Precomputed, inValue, outValue, 
 		kernel.AddVec(kernel.Row(inDeriv, int(f[0]))[f[1]:], 1, kernel.Row(outDeriv, i))
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *Distribute) Copy() Component {
-	d := *c
-	return &d
 }

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Dropout sets elements, or whole rows, to zero at random in training, and leaves the others as they are: it doesn't
@@ -45,11 +44,6 @@ func (c *Dropout) Properties() Properties {
 	return Simple | BackpropInPlace | BackpropNeedsInput | BackpropNeedsOutput | Random
 }
 
-// Info describes the component.
-func (c *Dropout) Info() string {
-	return describe(c, "dropout-proportion=%g, dropout-per-frame=%t, test-mode=%t", c.proportion, c.perFrame, c.testMode)
-}
-
 // Init knows dim, dropout-proportion (both must be there), dropout-per-frame, test-mode.
 func (c *Dropout) Init(cfg *ConfigLine) error {
 	c.dim = cfg.dim("dim")
@@ -63,25 +57,13 @@ func (c *Dropout) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes, and older forms.
-func (c *Dropout) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.dim = field(p, "<Dim>", (*parser).dim)
-	c.proportion = field(p, "<DropoutProportion>", (*parser).float)
-	c.perFrame = optional(p, "<DropoutPerFrame>", (*parser).bool, false)
-	c.testMode = optional(p, "<TestMode>", (*parser).bool, false)
-	p.check(c.proportion >= 0 && c.proportion <= 1, "dropout proportion %g is not between 0 and 1", c.proportion)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *Dropout) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<Dim>", c.dim)
-	p.float("<DropoutProportion>", c.proportion)
-	p.bool("<DropoutPerFrame>", c.perFrame)
-	p.bool("<TestMode>", c.testMode)
-	return p.end(c)
+// Fields of the component.
+func (c *Dropout) Fields(f *Fields) {
+	f.Dim("<Dim>", &c.dim)
+	f.Float("<DropoutProportion>", &c.proportion)
+	Since(f, f.Bool, "<DropoutPerFrame>", &c.perFrame, false)
+	Since(f, f.Bool, "<TestMode>", &c.testMode, false)
+	f.Check(c.proportion >= 0 && c.proportion <= 1, "dropout proportion %g is not between 0 and 1", c.proportion)
 }
 
 // Propagate drops elements of x, or scales it in test mode.
@@ -132,10 +114,4 @@ func (c *Dropout) Backprop(w *Workspace, pre Precomputed, inValue, outValue, out
 		}
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *Dropout) Copy() Component {
-	d := *c
-	return &d
 }

@@ -2,7 +2,6 @@ package component
 
 import (
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // DropoutMask puts out random factors for other components to multiply by: 0 with probability p, else 1, without a factor
@@ -38,11 +37,6 @@ func (c *DropoutMask) SetDropoutProportion(p float32) { c.proportion = p }
 // Properties of a mask.
 func (c *DropoutMask) Properties() Properties { return Random }
 
-// Info describes the component.
-func (c *DropoutMask) Info() string {
-	return describe(c, "dropout-proportion=%g, continuous=%t, test-mode=%t", c.proportion, c.continuous, c.testMode)
-}
-
 // Init knows output-dim, dropout-proportion, continuous, test-mode.
 func (c *DropoutMask) Init(cfg *ConfigLine) error {
 	c.outputDim = cfg.dim("output-dim")
@@ -55,27 +49,13 @@ func (c *DropoutMask) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes, and older forms.
-func (c *DropoutMask) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.outputDim = field(p, "<OutputDim>", (*parser).dim)
-	c.proportion = field(p, "<DropoutProportion>", (*parser).float)
-	c.testMode = optional(p, "<TestMode>", (*parser).bool, false)
-	c.continuous = p.maybe("<Continuous>")
-	p.check(c.proportion >= 0 && c.proportion <= 1, "dropout proportion %g is not between 0 and 1", c.proportion)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *DropoutMask) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<OutputDim>", c.outputDim)
-	p.float("<DropoutProportion>", c.proportion)
-	p.bool("<TestMode>", c.testMode)
-	if c.continuous {
-		p.token("<Continuous>")
-	}
-	return p.end(c)
+// Fields of the component.
+func (c *DropoutMask) Fields(f *Fields) {
+	f.Dim("<OutputDim>", &c.outputDim)
+	f.Float("<DropoutProportion>", &c.proportion)
+	Since(f, f.Bool, "<TestMode>", &c.testMode, false)
+	f.Flag("<Continuous>", &c.continuous)
+	f.Check(c.proportion >= 0 && c.proportion <= 1, "dropout proportion %g is not between 0 and 1", c.proportion)
 }
 
 // Propagate draws a mask.
@@ -127,10 +107,4 @@ func (c *DropoutMask) Backprop(w *Workspace, pre Precomputed, inValue, outValue,
 		kernel.Fill(inDeriv, 0)
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *DropoutMask) Copy() Component {
-	d := *c
-	return &d
 }

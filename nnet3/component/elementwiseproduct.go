@@ -2,7 +2,6 @@ package component
 
 import (
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // ElementwiseProduct multiplies the equal blocks of its input, element by element.
@@ -20,9 +19,6 @@ func (c *ElementwiseProduct) OutputDim() int { return c.outputDim }
 // Properties of a product.
 func (c *ElementwiseProduct) Properties() Properties { return Simple | BackpropNeedsInput }
 
-// Info describes the component.
-func (c *ElementwiseProduct) Info() string { return describe(c, "") }
-
 // Init knows input-dim and output-dim.
 func (c *ElementwiseProduct) Init(cfg *ConfigLine) error {
 	c.inputDim, c.outputDim = cfg.dim("input-dim"), cfg.dim("output-dim")
@@ -32,27 +28,16 @@ func (c *ElementwiseProduct) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *ElementwiseProduct) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.inputDim, c.outputDim = p.blockDims()
-	return p.end()
+// Fields of the component.
+func (c *ElementwiseProduct) Fields(f *Fields) {
+	f.blockDims(&c.inputDim, &c.outputDim)
 }
 
-// blockDims reads <InputDim> and <OutputDim>, of which the first is a multiple of the second.
-func (p *parser) blockDims() (in, out int) {
-	in = field(p, "<InputDim>", (*parser).dim)
-	out = field(p, "<OutputDim>", (*parser).dim)
-	p.check(in%out == 0, "input dimension %d is no multiple of the output's %d", in, out)
-	return in, out
-}
-
-// Write writes the component.
-func (c *ElementwiseProduct) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<InputDim>", c.inputDim)
-	p.int("<OutputDim>", c.outputDim)
-	return p.end(c)
+// blockDims names <InputDim> and <OutputDim>, of which the first is a multiple of the second.
+func (f *Fields) blockDims(in, out *int) {
+	f.Dim("<InputDim>", in)
+	f.Dim("<OutputDim>", out)
+	f.Check(divides(*out, *in), "input dimension %d is no multiple of the output's %d", *in, *out)
 }
 
 // Propagate computes y = x₁∘x₂∘…
@@ -92,10 +77,4 @@ func (c *ElementwiseProduct) Backprop(w *Workspace, pre Precomputed, inValue, ou
 		}
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *ElementwiseProduct) Copy() Component {
-	d := *c
-	return &d
 }

@@ -1,10 +1,7 @@
 package component
 
 import (
-	"slices"
-
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // FixedScale multiplies each column by a factor that is not trained.
@@ -25,9 +22,6 @@ func (c *FixedScale) Scale() []float32 { return c.scales }
 // Properties of a fixed scale.
 func (c *FixedScale) Properties() Properties { return Simple | PropagateInPlace | BackpropInPlace }
 
-// Info describes the component.
-func (c *FixedScale) Info() string { return describe(c, "") }
-
 // Init knows scales, a file; or dim, for factors at random.
 func (c *FixedScale) Init(cfg *ConfigLine) (err error) {
 	c.scales, err = fixedVector(cfg, "scales")
@@ -46,19 +40,10 @@ func fixedVector(cfg *ConfigLine, key string) ([]float32, error) {
 	return v, cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *FixedScale) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.scales = field(p, "<Scales>", (*parser).vector)
-	p.check(len(c.scales) > 0, "there are no scales")
-	return p.end()
-}
-
-// Write writes the component.
-func (c *FixedScale) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.vector("<Scales>", c.scales)
-	return p.end(c)
+// Fields of the component.
+func (c *FixedScale) Fields(f *Fields) {
+	f.Vector("<Scales>", &c.scales)
+	f.Check(len(c.scales) > 0, "there are no scales")
 }
 
 // Propagate computes y = x∘s.
@@ -79,9 +64,6 @@ func (c *FixedScale) Backprop(w *Workspace, pre Precomputed, inValue, outValue, 
 	return nil
 }
 
-// Copy returns a copy.
-func (c *FixedScale) Copy() Component { return &FixedScale{slices.Clone(c.scales)} }
-
 // FixedBias adds to each column an offset that is not trained.
 type FixedBias struct{ bias []float32 }
 
@@ -100,28 +82,16 @@ func (c *FixedBias) Offset() []float32 { return c.bias }
 // Properties of a fixed bias.
 func (c *FixedBias) Properties() Properties { return Simple | PropagateInPlace | BackpropInPlace }
 
-// Info describes the component.
-func (c *FixedBias) Info() string { return describe(c, "") }
-
 // Init knows bias, a file; or dim, for offsets at random.
 func (c *FixedBias) Init(cfg *ConfigLine) (err error) {
 	c.bias, err = fixedVector(cfg, "bias")
 	return err
 }
 
-// Read reads what Write writes.
-func (c *FixedBias) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.bias = field(p, "<Bias>", (*parser).vector)
-	p.check(len(c.bias) > 0, "there is no bias")
-	return p.end()
-}
-
-// Write writes the component.
-func (c *FixedBias) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.vector("<Bias>", c.bias)
-	return p.end(c)
+// Fields of the component.
+func (c *FixedBias) Fields(f *Fields) {
+	f.Vector("<Bias>", &c.bias)
+	f.Check(len(c.bias) > 0, "there is no bias")
 }
 
 // Propagate computes y = x + b.
@@ -142,6 +112,3 @@ func (c *FixedBias) Backprop(w *Workspace, pre Precomputed, inValue, outValue, o
 	kernel.Copy(inDeriv, outDeriv)
 	return nil
 }
-
-// Copy returns a copy.
-func (c *FixedBias) Copy() Component { return &FixedBias{slices.Clone(c.bias)} }

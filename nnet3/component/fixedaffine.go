@@ -2,7 +2,6 @@ package component
 
 import (
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // FixedAffine is y = x·Wᵀ + b with parameters that are not trained, such as a transform of the features.
@@ -22,9 +21,6 @@ func (c *FixedAffine) OutputDim() int { return c.m.Rows }
 // Properties of a fixed affine component.
 func (c *FixedAffine) Properties() Properties { return Simple | BackpropAdds }
 
-// Info describes the component.
-func (c *FixedAffine) Info() string { return describe(c, "") }
-
 // Init knows matrix, a file with the bias as last column; or input-dim and output-dim, for parameters at random.
 func (c *FixedAffine) Init(cfg *ConfigLine) error {
 	if m, ok := cfg.matrix("matrix"); ok {
@@ -36,18 +32,9 @@ func (c *FixedAffine) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *FixedAffine) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.affine.read(p, false)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *FixedAffine) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	c.affine.write(p)
-	return p.end(c)
+// Fields of the component.
+func (c *FixedAffine) Fields(f *Fields) {
+	c.affine.fields(f, false)
 }
 
 // Propagate computes y = x·Wᵀ + b.
@@ -69,6 +56,3 @@ func (c *FixedAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue,
 	}
 	return nil
 }
-
-// Copy returns a copy.
-func (c *FixedAffine) Copy() Component { return &FixedAffine{c.copyAffine()} }

@@ -76,7 +76,7 @@ func readText(text string) (Component, error) {
 	if !ok {
 		return nil, r.Errorf("unknown type %s", typ)
 	}
-	return c, c.Read(r, typ)
+	return c, Read(c, r)
 }
 
 // Contradictions in a file are errors that say where and what.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // GeneralDropout multiplies its input by a random mask of mean 1 that can be shared by columns BlockDim apart and by the
@@ -53,12 +52,6 @@ func (c *GeneralDropout) Properties() Properties {
 	return (PropagateInPlace | BackpropInPlace | UsesMemo | Random).with(InputContiguous|OutputContiguous, c.blockDim != c.dim)
 }
 
-// Info describes the component.
-func (c *GeneralDropout) Info() string {
-	return describe(c, "block-dim=%d, time-period=%d, dropout-proportion=%g, continuous=%t, specaugment-max-proportion=%g, specaugment-max-regions=%d, test-mode=%t",
-		c.blockDim, c.timePeriod, c.proportion, c.continuous, c.maxProportion, c.maxRegions, c.testMode)
-}
-
 // Init knows dim, block-dim, time-period, dropout-proportion, continuous, specaugment-max-proportion,
 // specaugment-max-regions, test-mode.
 func (c *GeneralDropout) Init(cfg *ConfigLine) error {
@@ -93,43 +86,18 @@ func (c *GeneralDropout) problem() string {
 	return ""
 }
 
-// Read reads what Write writes, and older forms.
-func (c *GeneralDropout) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.dim = field(p, "<Dim>", (*parser).dim)
-	c.blockDim = field(p, "<BlockDim>", (*parser).dim)
-	c.timePeriod = field(p, "<TimePeriod>", (*parser).int)
-	c.proportion = field(p, "<DropoutProportion>", (*parser).float)
-	c.maxProportion = optional(p, "<SpecAugmentMaxProportion>", (*parser).float, 0)
-	c.maxRegions = optional(p, "<SpecAugmentMaxRegions>", (*parser).int, 1)
-	c.testMode = p.maybe("<TestMode>")
-	c.continuous = p.maybe("<Continuous>")
-	if problem := c.problem(); problem != "" {
-		p.fail("%s", problem)
-	}
-	return p.end()
-}
-
-// Write writes the component.
-func (c *GeneralDropout) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<Dim>", c.dim)
-	p.int("<BlockDim>", c.blockDim)
-	p.int("<TimePeriod>", c.timePeriod)
-	p.float("<DropoutProportion>", c.proportion)
-	if c.maxProportion != 0 {
-		p.float("<SpecAugmentMaxProportion>", c.maxProportion)
-	}
-	if c.maxRegions != 1 {
-		p.int("<SpecAugmentMaxRegions>", c.maxRegions)
-	}
-	if c.testMode {
-		p.token("<TestMode>")
-	}
-	if c.continuous {
-		p.token("<Continuous>")
-	}
-	return p.end(c)
+// Fields of the component.
+func (c *GeneralDropout) Fields(f *Fields) {
+	f.Dim("<Dim>", &c.dim)
+	f.Dim("<BlockDim>", &c.blockDim)
+	f.Int("<TimePeriod>", &c.timePeriod)
+	f.Float("<DropoutProportion>", &c.proportion)
+	Optional(f, f.Float, "<SpecAugmentMaxProportion>", &c.maxProportion, 0)
+	Optional(f, f.Int, "<SpecAugmentMaxRegions>", &c.maxRegions, 1)
+	f.Flag("<TestMode>", &c.testMode)
+	f.Flag("<Continuous>", &c.continuous)
+	problem := c.problem()
+	f.Check(problem == "", "%s", problem)
 }
 
 // PrecomputeIndexes finds the rows that share a mask: those of a sequence, or of TimePeriod frames of it.
@@ -239,10 +207,4 @@ func (c *GeneralDropout) Backprop(w *Workspace, pre Precomputed, inValue, outVal
 	multiplyByMask(inDeriv, outDeriv, mask.Matrix, m.rows)
 	w.free(mask)
 	return nil
-}
-
-// Copy returns a copy.
-func (c *GeneralDropout) Copy() Component {
-	d := *c
-	return &d
 }

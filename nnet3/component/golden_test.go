@@ -74,7 +74,7 @@ func readModel(data []byte, name string, f func(name string, c Component, writte
 		if !ok {
 			return fmt.Errorf("%s: unknown type %s", name, typ)
 		}
-		if err := c.Read(r, typ); err != nil {
+		if err := Read(c, r); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		if err := f(name, c, data[begin:r.Offset()]); err != nil {
@@ -97,7 +97,7 @@ func TestRoundTripOfModels(t *testing.T) {
 			types[c.Type()]++
 			var b bytes.Buffer
 			w := kaldiio.NewWriter(&b, binary)
-			if err := c.Copy().Write(w); err != nil {
+			if err := Write(Copy(c), w); err != nil {
 				return err
 			}
 			if err := w.Flush(); err != nil {
@@ -175,7 +175,7 @@ func TestConfigLinesOfModels(t *testing.T) {
 // settings describes a component without its statistics and the sizes of its parameters.
 func settings(c Component) string {
 	var kept []string
-	for _, part := range strings.Split(c.Info(), ", ") {
+	for _, part := range strings.Split(Info(c), ", ") {
 		if key, _, _ := strings.Cut(part, "="); key != "count" && key != "dropout-proportion" && !strings.HasSuffix(key, "-rms") || key == "target-rms" {
 			kept = append(kept, part)
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // gruStats is what the nonlinearities of gated recurrent units have in common: the statistics of their tanh, and the
@@ -31,30 +30,21 @@ func (g *gruStats) init(cfg *ConfigLine, dim int) {
 	}
 }
 
-func (g *gruStats) read(p *parser, dim int) {
-	values := field(p, "<ValueAvg>", (*parser).vector)
-	derivs := field(p, "<DerivAvg>", (*parser).vector)
-	g.selfRepairTotal = field(p, "<SelfRepairTotal>", (*parser).double)
-	g.count = field(p, "<Count>", (*parser).double)
-	g.valueSum, g.derivSum = sums(values, g.count), sums(derivs, g.count)
-	g.threshold = field(p, "<SelfRepairThreshold>", (*parser).float)
-	g.scale = field(p, "<SelfRepairScale>", (*parser).float)
-	p.check(len(values) == dim && len(derivs) == dim, "statistics of %d and %d elements for a cell of %d", len(values), len(derivs), dim)
-}
-
-func (g *gruStats) write(p printer) {
-	p.vector("<ValueAvg>", averages(g.valueSum, g.count))
-	p.vector("<DerivAvg>", averages(g.derivSum, g.count))
-	p.double("<SelfRepairTotal>", g.selfRepairTotal)
-	p.double("<Count>", g.count)
-	p.float("<SelfRepairThreshold>", g.threshold)
-	p.float("<SelfRepairScale>", g.scale)
-}
-
-func (g *gruStats) copy() gruStats {
-	d := *g
-	d.valueSum, d.derivSum = slices.Clone(g.valueSum), slices.Clone(g.derivSum)
-	return d
+func (g *gruStats) fields(f *Fields, dim int) {
+	values, derivs := averages(g.valueSum, g.count), averages(g.derivSum, g.count)
+	f.Vector("<ValueAvg>", &values)
+	f.Vector("<DerivAvg>", &derivs)
+	f.Double("<SelfRepairTotal>", &g.selfRepairTotal)
+	f.Double("<Count>", &g.count)
+	f.Float("<SelfRepairThreshold>", &g.threshold)
+	f.Float("<SelfRepairScale>", &g.scale)
+	f.Check(len(values) == dim && len(derivs) == dim, "statistics of %d and %d elements for a cell of %d", len(values), len(derivs), dim)
+	switch {
+	case f.Reading():
+		g.valueSum, g.derivSum = sums(values, g.count), sums(derivs, g.count)
+	case f.Copying():
+		g.valueSum, g.derivSum = slices.Clone(g.valueSum), slices.Clone(g.derivSum)
+	}
 }
 
 // ZeroStats forgets the statistics.
@@ -154,12 +144,6 @@ func (c *GruNonlinearity) UpdatesAlongside() {}
 // Params returns W.
 func (c *GruNonlinearity) Params() []Param { return []Param{{"w_h", c.w.m}} }
 
-// Info describes the component.
-func (c *GruNonlinearity) Info() string {
-	return c.describe(c, "cell-dim=%d, recurrent-dim=%d, count=%.3g, self-repair-threshold=%g, self-repair-scale=%g, alpha=%g, rank-in=%d, rank-out=%d, update-period=%d",
-		c.CellDim(), c.RecurrentDim(), c.count, c.threshold, c.scale, c.alpha, c.rankIn, c.rankOut, c.period)
-}
-
 // Init knows cell-dim, recurrent-dim, param-stddev, self-repair-threshold, self-repair-scale, alpha, rank-in, rank-out,
 // update-period.
 func (c *GruNonlinearity) Init(cfg *ConfigLine) error {
@@ -176,35 +160,20 @@ func (c *GruNonlinearity) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *GruNonlinearity) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	cell := field(p, "<CellDim>", (*parser).dim)
-	recurrent := field(p, "<RecurrentDim>", (*parser).dim)
-	c.w = weights{m: field(p, "<w_h>", (*parser).matrix)}
-	p.check(c.w.m.Rows == cell && c.w.m.Cols == recurrent && recurrent <= cell && cell <= maxDim/8,
+// Fields of the component.
+func (c *GruNonlinearity) Fields(f *Fields) {
+	c.training.fields(f)
+	cell, recurrent := c.CellDim(), c.RecurrentDim()
+	f.Dim("<CellDim>", &cell)
+	f.Dim("<RecurrentDim>", &recurrent)
+	f.weights("<w_h>", &c.w)
+	f.Check(c.w.m.Rows == cell && c.w.m.Cols == recurrent && recurrent <= cell && cell <= maxDim/8,
 		"parameters of %d×%d for dimensions %d and %d", c.w.m.Rows, c.w.m.Cols, cell, recurrent)
-	c.gruStats.read(p, cell)
-	c.alpha = field(p, "<Alpha>", (*parser).float)
-	c.rankIn = field(p, "<RankInOut>", (*parser).int)
-	c.rankOut = p.int()
-	c.period = field(p, "<UpdatePeriod>", (*parser).int)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *GruNonlinearity) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	p.int("<CellDim>", c.CellDim())
-	p.int("<RecurrentDim>", c.RecurrentDim())
-	p.matrix("<w_h>", c.w.m)
-	c.gruStats.write(p)
-	p.float("<Alpha>", c.alpha)
-	p.int("<RankInOut>", c.rankIn)
-	p.w.Int32(int32(c.rankOut))
-	p.int("<UpdatePeriod>", c.period)
-	return p.end(c)
+	c.gruStats.fields(f, cell)
+	f.Float("<Alpha>", &c.alpha)
+	f.Int("<RankInOut>", &c.rankIn)
+	f.Int("", &c.rankOut)
+	f.Int("<UpdatePeriod>", &c.period)
 }
 
 // gruInput is the parts of an input, or of its derivative.
@@ -286,10 +255,3 @@ func (c *GruNonlinearity) Prepare() { c.w.prepare() }
 
 // Renew makes the prepared form of W anew.
 func (c *GruNonlinearity) Renew() { c.w.renew() }
-
-// Copy returns a copy.
-func (c *GruNonlinearity) Copy() Component {
-	d := *c
-	d.w, d.gruStats = c.w.copy(), c.gruStats.copy()
-	return &d
-}

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Linear is y += x·Wᵀ.
@@ -33,12 +32,6 @@ func (c *Linear) Properties() Properties {
 // Params returns W.
 func (c *Linear) Params() []Param { return []Param{{"params", c.m}} }
 
-// Info describes the component.
-func (c *Linear) Info() string {
-	return c.describe(c, "orthonormal-constraint=%g, use-natural-gradient=%t, rank-in=%d, rank-out=%d, num-samples-history=%g, update-period=%d, alpha=%g",
-		c.orthonormalConstraint, c.useNaturalGradient, c.ng.rankIn, c.ng.rankOut, c.ng.numSamplesHistory, c.ng.updatePeriod, c.ng.alphaIn)
-}
-
 // Init knows input-dim, output-dim, param-stddev, or matrix, a file; and use-natural-gradient, rank-in, rank-out,
 // num-samples-history, update-period, alpha.
 func (c *Linear) Init(cfg *ConfigLine) error {
@@ -60,38 +53,21 @@ func (c *Linear) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *Linear) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	c.m = field(p, "<Params>", (*parser).matrix)
-	c.changed()
-	p.check(c.m.Rows > 0 && c.m.Cols > 0, "there are no parameters")
-	c.orthonormalConstraint = optional(p, "<OrthonormalConstraint>", (*parser).float, 0)
-	c.useNaturalGradient = field(p, "<UseNaturalGradient>", (*parser).bool)
-	c.ng.rankIn = field(p, "<RankInOut>", (*parser).int)
-	c.ng.rankOut = p.int()
-	c.ng.alphaIn = field(p, "<Alpha>", (*parser).float)
-	c.ng.alphaOut = c.ng.alphaIn
-	c.ng.numSamplesHistory = field(p, "<NumSamplesHistory>", (*parser).float)
-	c.ng.updatePeriod = field(p, "<UpdatePeriod>", (*parser).int)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *Linear) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	p.matrix("<Params>", c.m)
-	if c.orthonormalConstraint != 0 {
-		p.float("<OrthonormalConstraint>", c.orthonormalConstraint)
+// Fields of the component.
+func (c *Linear) Fields(f *Fields) {
+	c.training.fields(f)
+	f.weights("<Params>", &c.weights)
+	f.Check(c.m.Rows > 0 && c.m.Cols > 0, "there are no parameters")
+	Optional(f, f.Float, "<OrthonormalConstraint>", &c.orthonormalConstraint, 0)
+	f.Bool("<UseNaturalGradient>", &c.useNaturalGradient)
+	f.Int("<RankInOut>", &c.ng.rankIn)
+	f.Int("", &c.ng.rankOut)
+	f.Float("<Alpha>", &c.ng.alphaIn)
+	f.Float("<NumSamplesHistory>", &c.ng.numSamplesHistory)
+	f.Int("<UpdatePeriod>", &c.ng.updatePeriod)
+	if f.Reading() {
+		c.ng.alphaOut = c.ng.alphaIn
 	}
-	p.bool("<UseNaturalGradient>", c.useNaturalGradient)
-	p.int("<RankInOut>", c.ng.rankIn)
-	p.w.Int32(int32(c.ng.rankOut))
-	p.float("<Alpha>", c.ng.alphaIn)
-	p.float("<NumSamplesHistory>", c.ng.numSamplesHistory)
-	p.int("<UpdatePeriod>", c.ng.updatePeriod)
-	return p.end(c)
 }
 
 // Propagate computes y += x·Wᵀ.
@@ -115,11 +91,4 @@ func (c *Linear) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outD
 		u.update(u.learningRate, inValue, outDeriv)
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *Linear) Copy() Component {
-	d := *c
-	d.affine = c.copyAffine()
-	return &d
 }

@@ -194,10 +194,6 @@ func (a *affine) Prepare() { a.prepare() }
 // Renew makes the prepared forms of W anew.
 func (a *affine) Renew() { a.renew() }
 
-func (a *affine) copyAffine() affine {
-	return affine{weights: a.copy(), bias: append([]float32(nil), a.bias...)}
-}
-
 // propagate computes y = x·Wᵀ + b.
 func (a *affine) propagate(in, out kernel.Matrix) {
 	a.mul(in, kernel.Epilogue{Bias: a.Bias()}, out)
@@ -219,16 +215,10 @@ func (a *affine) params() []Param {
 	return []Param{{"linear-params", a.m}, vectorParam("bias", a.bias)}
 }
 
-// readAffine reads <LinearParams> and <BiasParams>. The bias may be empty if the component can do without.
-func (a *affine) read(p *parser, optionalBias bool) {
-	a.m = field(p, "<LinearParams>", (*parser).matrix)
-	a.bias = field(p, "<BiasParams>", (*parser).vector)
-	a.changed()
-	p.check(a.m.Rows > 0 && a.m.Cols > 0, "there are no linear parameters")
-	p.check(len(a.bias) == a.m.Rows || optionalBias && len(a.bias) == 0, "%d biases for %d outputs", len(a.bias), a.m.Rows)
-}
-
-func (a *affine) write(p printer) {
-	p.matrix("<LinearParams>", a.m)
-	p.vector("<BiasParams>", a.bias)
+// fields names <LinearParams> and <BiasParams>. The bias may be empty if the component can do without.
+func (a *affine) fields(f *Fields, optionalBias bool) {
+	f.weights("<LinearParams>", &a.weights)
+	f.Vector("<BiasParams>", &a.bias)
+	f.Check(a.m.Rows > 0 && a.m.Cols > 0, "there are no linear parameters")
+	f.Check(len(a.bias) == a.m.Rows || optionalBias && len(a.bias) == 0, "%d biases for %d outputs", len(a.bias), a.m.Rows)
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // LstmNonlinearity is what happens in an LSTM cell around its matrices. A row of the input holds, C columns each, the parts
@@ -51,11 +50,6 @@ func (c *LstmNonlinearity) UpdatesAlongside() {}
 // Params returns w_ic, w_fc and w_oc, a row each.
 func (c *LstmNonlinearity) Params() []Param { return []Param{{"params", c.params}} }
 
-// Info describes the component.
-func (c *LstmNonlinearity) Info() string {
-	return c.describe(c, "cell-dim=%d, use-dropout=%t, count=%.3g", c.params.Cols, c.useDropout, c.count)
-}
-
 // Init knows cell-dim, param-stddev, tanh-self-repair-threshold, sigmoid-self-repair-threshold, self-repair-scale,
 // use-dropout.
 func (c *LstmNonlinearity) Init(cfg *ConfigLine) error {
@@ -77,31 +71,37 @@ func (c *LstmNonlinearity) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *LstmNonlinearity) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	c.params = field(p, "<Params>", (*parser).matrix)
-	values := field(p, "<ValueAvg>", (*parser).matrix)
-	derivs := field(p, "<DerivAvg>", (*parser).matrix)
-	c.selfRepairConfig = field(p, "<SelfRepairConfig>", (*parser).vector)
-	prob := field(p, "<SelfRepairProb>", (*parser).vector)
-	c.useDropout = optional(p, "<UseDropout>", (*parser).bool, false)
-	c.count = field(p, "<Count>", (*parser).double)
+// Fields of the component.
+func (c *LstmNonlinearity) Fields(f *Fields) {
+	c.training.fields(f)
+	values, derivs, repaired := c.average(c.valueSum), c.average(c.derivSum), averages(c.selfRepairTotal[:], c.repairCount())
+	f.Matrix("<Params>", &c.params)
+	f.Matrix("<ValueAvg>", &values)
+	f.Matrix("<DerivAvg>", &derivs)
+	f.Vector("<SelfRepairConfig>", &c.selfRepairConfig)
+	f.Vector("<SelfRepairProb>", &repaired)
+	Optional(f, f.Bool, "<UseDropout>", &c.useDropout, false)
+	f.Double("<Count>", &c.count)
 	dim := c.params.Cols
-	p.check(c.params.Rows == 3 && dim > 0 && dim <= maxDim/8, "parameters of %d×%d", c.params.Rows, dim)
+	f.Check(c.params.Rows == 3 && dim > 0 && dim <= maxDim/8, "parameters of %d×%d", c.params.Rows, dim)
 	for _, m := range []kernel.Matrix{values, derivs} {
-		p.check(m.Rows == numUnits && m.Cols == dim, "statistics of %d×%d for a cell of %d", m.Rows, m.Cols, dim)
+		f.Check(m.Rows == numUnits && m.Cols == dim, "statistics of %d×%d for a cell of %d", m.Rows, m.Cols, dim)
 	}
-	p.check(len(c.selfRepairConfig) == 2*numUnits && len(prob) == numUnits, "self-repair has %d settings and %d counts", len(c.selfRepairConfig), len(prob))
-	if err := p.end(); err != nil {
-		return err
+	f.Check(len(c.selfRepairConfig) == 2*numUnits && len(repaired) == numUnits,
+		"self-repair has %d settings and %d counts", len(c.selfRepairConfig), len(repaired))
+	switch {
+	case f.Reading():
+		c.valueSum, c.derivSum = sums(elements(values), c.count), sums(elements(derivs), c.count)
+		copy(c.selfRepairTotal[:], sums(repaired, c.repairCount()))
+	case f.Copying():
+		c.valueSum, c.derivSum = slices.Clone(c.valueSum), slices.Clone(c.derivSum)
 	}
-	c.valueSum, c.derivSum = sums(elements(values), c.count), sums(elements(derivs), c.count)
-	for k, v := range prob {
-		c.selfRepairTotal[k] = float64(v) * c.repairCount()
-	}
-	return nil
+}
+
+// average returns sums as a file has them.
+func (c *LstmNonlinearity) average(sums []float64) kernel.Matrix {
+	dim := c.params.Cols
+	return kernel.Matrix{Rows: numUnits, Cols: dim, Stride: dim, Data: averages(sums, c.count)}
 }
 
 // repairCount is what counts of repaired elements are divided by in a file.
@@ -119,25 +119,6 @@ func elements(m kernel.Matrix) []float32 {
 		v = append(v, kernel.Row(m, i)...)
 	}
 	return v
-}
-
-// Write writes the component.
-func (c *LstmNonlinearity) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	dim := c.params.Cols
-	average := func(sums []float64) kernel.Matrix {
-		return kernel.Matrix{Rows: numUnits, Cols: dim, Stride: dim, Data: averages(sums, c.count)}
-	}
-	p.matrix("<Params>", c.params)
-	p.matrix("<ValueAvg>", average(c.valueSum))
-	p.matrix("<DerivAvg>", average(c.derivSum))
-	p.vector("<SelfRepairConfig>", c.selfRepairConfig)
-	p.vector("<SelfRepairProb>", averages(c.selfRepairTotal[:], c.repairCount()))
-	if c.useDropout {
-		p.bool("<UseDropout>", true)
-	}
-	p.double("<Count>", c.count)
-	return p.end(c)
 }
 
 // lstmRow is the parts of a row of the input and what is computed from them.
@@ -363,14 +344,4 @@ func (c *LstmNonlinearity) ZeroStats() {
 	clear(c.derivSum)
 	c.selfRepairTotal = [numUnits]float64{}
 	c.count = 0
-}
-
-// Copy returns a copy.
-func (c *LstmNonlinearity) Copy() Component {
-	d := *c
-	d.params = kernel.Clone(c.params)
-	d.valueSum = append([]float64(nil), c.valueSum...)
-	d.derivSum = append([]float64(nil), c.derivSum...)
-	d.selfRepairConfig = append([]float32(nil), c.selfRepairConfig...)
-	return &d
 }

@@ -2,7 +2,6 @@ package component
 
 import (
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Maxpooling is the largest element within windows over a three-dimensional input, of which z changes fastest, then y. The
@@ -36,12 +35,6 @@ func (c *Maxpooling) Properties() Properties {
 	return Simple | BackpropNeedsInput | BackpropNeedsOutput | BackpropAdds
 }
 
-// Info describes the component.
-func (c *Maxpooling) Info() string {
-	return describe(c, "input-x-dim=%d, input-y-dim=%d, input-z-dim=%d, pool-x-size=%d, pool-y-size=%d, pool-z-size=%d, pool-x-step=%d, pool-y-step=%d, pool-z-step=%d",
-		c.input[0], c.input[1], c.input[2], c.pool[0], c.pool[1], c.pool[2], c.step[0], c.step[1], c.step[2])
-}
-
 // Init knows input-x-dim, pool-x-size, pool-x-step, and the same for y and z.
 func (c *Maxpooling) Init(cfg *ConfigLine) error {
 	for d, name := range []string{"x", "y", "z"} {
@@ -65,27 +58,14 @@ var poolingTokens = [3][3]string{
 	{"<PoolXStep>", "<PoolYStep>", "<PoolZStep>"},
 }
 
-// Read reads what Write writes.
-func (c *Maxpooling) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
+// Fields of the component.
+func (c *Maxpooling) Fields(f *Fields) {
 	for k, sizes := range []*[3]int{&c.input, &c.pool, &c.step} {
 		for d := range sizes {
-			sizes[d] = field(p, poolingTokens[k][d], (*parser).dim)
+			f.Dim(poolingTokens[k][d], &sizes[d])
 		}
 	}
-	p.check(p.err != nil || c.sizesFit(), "the windows do not cover the input exactly, or it is too large")
-	return p.end()
-}
-
-// Write writes the component.
-func (c *Maxpooling) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	for k, sizes := range [][3]int{c.input, c.pool, c.step} {
-		for d, size := range sizes {
-			p.int(poolingTokens[k][d], size)
-		}
-	}
-	return p.end(c)
+	f.Check(c.sizesFit(), "the windows do not cover the input exactly, or it is too large")
 }
 
 // eachWindow calls f with the number of each window and the column of its first element.
@@ -146,10 +126,4 @@ func (c *Maxpooling) Backprop(w *Workspace, pre Precomputed, inValue, outValue, 
 		})
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *Maxpooling) Copy() Component {
-	d := *c
-	return &d
 }

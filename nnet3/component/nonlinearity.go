@@ -1,10 +1,9 @@
 package component
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // unsetThreshold stands for a threshold of self-repair that was not given.
@@ -55,83 +54,41 @@ func (n *nonlinearity) init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-func (n *nonlinearity) read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	*n = nonlinearity{lowerThreshold: unsetThreshold, upperThreshold: unsetThreshold}
-	n.dim = field(p, "<Dim>", (*parser).dim)
-	n.blockDim = optional(p, "<BlockDim>", (*parser).dim, n.dim)
-	p.check(n.dim%n.blockDim == 0, "dimension %d is no multiple of the block's %d", n.dim, n.blockDim)
-	values := field(p, "<ValueAvg>", (*parser).vector)
-	derivs := field(p, "<DerivAvg>", (*parser).vector)
-	n.count = field(p, "<Count>", (*parser).double)
-	n.valueSum, n.derivSum = sums(values, n.count), sums(derivs, n.count)
-	if p.maybe("<OderivRms>") {
-		rms := p.vector()
-		n.oderivCount = field(p, "<OderivCount>", (*parser).double)
+// Fields names the settings and the statistics.
+func (n *nonlinearity) Fields(f *Fields) {
+	values, derivs, rms := averages(n.valueSum, n.count), averages(n.derivSum, n.count), rootMeans(n.oderivSumsq, n.oderivCount)
+	f.Dim("<Dim>", &n.dim)
+	Optional(f, f.Dim, "<BlockDim>", &n.blockDim, n.dim)
+	f.Check(divides(n.blockDim, n.dim), "dimension %d is no multiple of the block's %d", n.dim, n.blockDim)
+	f.Vector("<ValueAvg>", &values)
+	f.Vector("<DerivAvg>", &derivs)
+	f.Double("<Count>", &n.count)
+	Since(f, f.Vector, "<OderivRms>", &rms, nil)
+	Since(f, f.Double, "<OderivCount>", &n.oderivCount, 0)
+	for _, v := range [][]float32{values, derivs, rms} {
+		f.Check(len(v) == 0 || len(v) == n.dim, "statistics of %d elements for dimension %d", len(v), n.dim)
+	}
+	Since(f, f.Double, "<NumDimsSelfRepaired>", &n.numDimsSelfRepaired, 0)
+	Since(f, f.Double, "<NumDimsProcessed>", &n.numDimsProcessed, 0)
+	Optional(f, f.Float, "<SelfRepairLowerThreshold>", &n.lowerThreshold, unsetThreshold)
+	Optional(f, f.Float, "<SelfRepairUpperThreshold>", &n.upperThreshold, unsetThreshold)
+	Optional(f, f.Float, "<SelfRepairScale>", &n.selfRepairScale, 0)
+	switch {
+	case f.Reading():
+		n.valueSum, n.derivSum = sums(values, n.count), sums(derivs, n.count)
 		n.oderivSumsq = make([]float64, len(rms))
 		for i, v := range rms {
 			n.oderivSumsq[i] = float64(v) * float64(v) * n.oderivCount
 		}
+	case f.Copying():
+		n.valueSum, n.derivSum, n.oderivSumsq = slices.Clone(n.valueSum), slices.Clone(n.derivSum), slices.Clone(n.oderivSumsq)
+		n.derivRow = nil
 	}
-	for _, v := range [][]float64{n.valueSum, n.derivSum, n.oderivSumsq} {
-		p.check(len(v) == 0 || len(v) == n.dim, "statistics of %d elements for dimension %d", len(v), n.dim)
-	}
-	n.numDimsSelfRepaired = optional(p, "<NumDimsSelfRepaired>", (*parser).double, 0)
-	n.numDimsProcessed = optional(p, "<NumDimsProcessed>", (*parser).double, 0)
-	n.lowerThreshold = optional(p, "<SelfRepairLowerThreshold>", (*parser).float, unsetThreshold)
-	n.upperThreshold = optional(p, "<SelfRepairUpperThreshold>", (*parser).float, unsetThreshold)
-	n.selfRepairScale = optional(p, "<SelfRepairScale>", (*parser).float, 0)
-	return p.end()
 }
 
-func (n *nonlinearity) write(w *kaldiio.Writer, c Component) error {
-	p := begin(w, c)
-	p.int("<Dim>", n.dim)
-	if n.blockDim != n.dim {
-		p.int("<BlockDim>", n.blockDim)
-	}
-	p.vector("<ValueAvg>", averages(n.valueSum, n.count))
-	p.vector("<DerivAvg>", averages(n.derivSum, n.count))
-	p.double("<Count>", n.count)
-	p.vector("<OderivRms>", rootMeans(n.oderivSumsq, n.oderivCount))
-	p.double("<OderivCount>", n.oderivCount)
-	p.double("<NumDimsSelfRepaired>", n.numDimsSelfRepaired)
-	p.double("<NumDimsProcessed>", n.numDimsProcessed)
-	if n.lowerThreshold != unsetThreshold {
-		p.float("<SelfRepairLowerThreshold>", n.lowerThreshold)
-	}
-	if n.upperThreshold != unsetThreshold {
-		p.float("<SelfRepairUpperThreshold>", n.upperThreshold)
-	}
-	if n.selfRepairScale != 0 {
-		p.float("<SelfRepairScale>", n.selfRepairScale)
-	}
-	return p.end(c)
-}
-
-func (n *nonlinearity) info(c Component) string {
-	s := describe(c, "count=%.3g", n.count)
-	if n.blockDim != n.dim {
-		s += fmt.Sprintf(", block-dim=%d", n.blockDim)
-	}
-	if n.selfRepairScale != 0 {
-		s += fmt.Sprintf(", self-repair-scale=%g", n.selfRepairScale)
-	}
-	return s
-}
-
-func (n *nonlinearity) copy() nonlinearity {
-	d := *n
-	d.valueSum = append([]float64(nil), n.valueSum...)
-	d.derivSum = append([]float64(nil), n.derivSum...)
-	d.oderivSumsq = append([]float64(nil), n.oderivSumsq...)
-	d.derivRow = nil
-	return d
-}
-
-// storeStats adds the rows of out to the statistics. deriv gives the derivatives of the nonlinearity for a row of out; it may
+// storeStats adds the rows of out to the statistics. deriv computes dx from y and dy; it may
 // be nil.
-func (n *nonlinearity) storeStats(out kernel.Matrix, deriv func(dst, y kernel.Matrix)) {
+func (n *nonlinearity) storeStats(out kernel.Matrix, deriv func(dx, y, dy kernel.Matrix)) {
 	if out.Cols != n.dim {
 		return
 	}
@@ -147,7 +104,8 @@ func (n *nonlinearity) storeStats(out kernel.Matrix, deriv func(dst, y kernel.Ma
 		kernel.AddVecToDoubles(n.valueSum, kernel.Row(out, i))
 		if deriv != nil {
 			row := kernel.Matrix{Rows: 1, Cols: n.dim, Stride: n.dim, Data: n.derivRow}
-			deriv(row, kernel.Rows(out, i, 1))
+			kernel.Fill(row, 1)
+			deriv(row, kernel.Rows(out, i, 1), row)
 			kernel.AddVecToDoubles(n.derivSum, n.derivRow)
 		}
 	}
@@ -181,24 +139,4 @@ func orDefault(threshold, def float32) float64 {
 		return float64(def)
 	}
 	return float64(threshold)
-}
-
-// repairSaturated adds a term to dx that pushes units of sigmoid shape, whose derivative is too small on average, towards the
-// middle. centre maps an output to -1..1.
-func (n *nonlinearity) repairSaturated(to *nonlinearity, defaultLower float32, out, dx kernel.Matrix, centre func(y float32) float32) {
-	to.numDimsProcessed += float64(n.dim)
-	if !n.repairs() {
-		return
-	}
-	least := orDefault(n.lowerThreshold, defaultLower) * n.count
-	scale := n.selfRepairScale
-	for j, sum := range n.derivSum {
-		if sum >= least {
-			continue
-		}
-		to.numDimsSelfRepaired++
-		for i := range dx.Rows {
-			kernel.Row(dx, i)[j] -= scale * centre(kernel.Row(out, i)[j])
-		}
-	}
 }

@@ -2,7 +2,6 @@ package component
 
 import (
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // NoOp copies its input.
@@ -32,9 +31,6 @@ func (c *NoOp) IsIdentity() bool { return true }
 // IsIdentityBackward reports whether derivatives are not scaled.
 func (c *NoOp) IsIdentityBackward() bool { return c.backpropScale == 1 }
 
-// Info describes the component.
-func (c *NoOp) Info() string { return describe(c, "backprop-scale=%g", c.backpropScale) }
-
 // Init knows dim and backprop-scale.
 func (c *NoOp) Init(cfg *ConfigLine) error {
 	c.dim = cfg.dim("dim")
@@ -42,35 +38,21 @@ func (c *NoOp) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes, and the form of a nonlinearity, which old files have.
-func (c *NoOp) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.dim = field(p, "<Dim>", (*parser).dim)
-	c.backpropScale = optional(p, "<BackpropScale>", (*parser).float, 1)
-	if p.maybe("<ValueAvg>") {
-		p.vector()
-		field(p, "<DerivAvg>", (*parser).vector)
-		field(p, "<Count>", (*parser).double)
-		if p.maybe("<OderivRms>") {
-			p.vector()
-			field(p, "<OderivCount>", (*parser).double)
-		}
-		for _, token := range []string{"<NumDimsSelfRepaired>", "<NumDimsProcessed>"} {
-			optional(p, token, (*parser).double, 0)
-		}
-		for _, token := range []string{"<SelfRepairLowerThreshold>", "<SelfRepairUpperThreshold>", "<SelfRepairScale>"} {
-			optional(p, token, (*parser).float, 0)
-		}
-	}
-	return p.end()
-}
-
-// Write writes the component.
-func (c *NoOp) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<Dim>", c.dim)
-	p.float("<BackpropScale>", c.backpropScale)
-	return p.end(c)
+// Fields of the component.
+func (c *NoOp) Fields(f *Fields) {
+	f.Dim("<Dim>", &c.dim)
+	Since(f, f.Float, "<BackpropScale>", &c.backpropScale, 1)
+	// Old files have the form of a nonlinearity.
+	Skip(f, f.Vector, "<ValueAvg>")
+	Skip(f, f.Vector, "<DerivAvg>")
+	Skip(f, f.Double, "<Count>")
+	Skip(f, f.Vector, "<OderivRms>")
+	Skip(f, f.Double, "<OderivCount>")
+	Skip(f, f.Double, "<NumDimsSelfRepaired>")
+	Skip(f, f.Double, "<NumDimsProcessed>")
+	Skip(f, f.Float, "<SelfRepairLowerThreshold>")
+	Skip(f, f.Float, "<SelfRepairUpperThreshold>")
+	Skip(f, f.Float, "<SelfRepairScale>")
 }
 
 // Propagate copies in to out.
@@ -89,10 +71,4 @@ func (c *NoOp) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDer
 	}
 	kernel.CopyScaled(inDeriv, c.backpropScale, outDeriv)
 	return nil
-}
-
-// Copy returns a copy.
-func (c *NoOp) Copy() Component {
-	d := *c
-	return &d
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Normalize scales each row, or each block of it, to the root mean square TargetRMS. It may append to each block the
@@ -39,11 +38,6 @@ func (c *Normalize) Properties() Properties {
 		with(InputContiguous|OutputContiguous, c.blockDim != c.dim)
 }
 
-// Info describes the component.
-func (c *Normalize) Info() string {
-	return describe(c, "block-dim=%d, target-rms=%g, add-log-stddev=%t", c.blockDim, c.targetRMS, c.addLogStddev)
-}
-
 // Init knows dim or input-dim, block-dim, target-rms, add-log-stddev.
 func (c *Normalize) Init(cfg *ConfigLine) error {
 	key := "dim"
@@ -60,36 +54,21 @@ func (c *Normalize) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes, and older forms.
-func (c *Normalize) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	if !p.maybe("<Dim>") {
-		p.expect("<InputDim>")
+// Fields of the component.
+func (c *Normalize) Fields(f *Fields) {
+	if f.r != nil && f.Has("<Dim>") {
+		f.Dim("<Dim>", &c.dim)
+	} else {
+		f.Dim("<InputDim>", &c.dim)
 	}
-	c.dim = p.dim()
-	c.blockDim = optional(p, "<BlockDim>", (*parser).dim, c.dim)
-	c.targetRMS = optional(p, "<TargetRms>", (*parser).float, 1)
-	c.addLogStddev = optional(p, "<AddLogStddev>", (*parser).bool, false)
-	if p.maybe("<ValueAvg>") {
-		p.doubleVector()
-		field(p, "<DerivAvg>", (*parser).doubleVector)
-		field(p, "<Count>", (*parser).double)
-	}
-	p.check(c.dim%c.blockDim == 0, "dimension %d is no multiple of the block's %d", c.dim, c.blockDim)
-	p.check(c.targetRMS > 0, "target rms %g is not positive", c.targetRMS)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *Normalize) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<InputDim>", c.dim)
-	if c.blockDim != c.dim {
-		p.int("<BlockDim>", c.blockDim)
-	}
-	p.float("<TargetRms>", c.targetRMS)
-	p.bool("<AddLogStddev>", c.addLogStddev)
-	return p.end(c)
+	Optional(f, f.Dim, "<BlockDim>", &c.blockDim, c.dim)
+	Since(f, f.Float, "<TargetRms>", &c.targetRMS, 1)
+	Since(f, f.Bool, "<AddLogStddev>", &c.addLogStddev, false)
+	Skip(f, f.DoubleVector, "<ValueAvg>")
+	Skip(f, f.DoubleVector, "<DerivAvg>")
+	Skip(f, f.Double, "<Count>")
+	f.Check(divides(c.blockDim, c.dim), "dimension %d is no multiple of the block's %d", c.dim, c.blockDim)
+	f.Check(c.targetRMS > 0, "target rms %g is not positive", c.targetRMS)
 }
 
 // outBlock is the number of output columns of a block.
@@ -137,10 +116,4 @@ func (c *Normalize) Backprop(w *Workspace, pre Precomputed, inValue, outValue, o
 		}
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *Normalize) Copy() Component {
-	d := *c
-	return &d
 }

@@ -1,10 +1,7 @@
 package component
 
 import (
-	"slices"
-
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // OutputGruNonlinearity is what happens in an output-gated recurrent unit around its matrices. A row of the input holds, C
@@ -44,12 +41,6 @@ func (c *OutputGruNonlinearity) UpdatesAlongside() {}
 // Params returns w.
 func (c *OutputGruNonlinearity) Params() []Param { return []Param{vectorParam("w_h", c.w)} }
 
-// Info describes the component.
-func (c *OutputGruNonlinearity) Info() string {
-	return c.describe(c, "cell-dim=%d, count=%.3g, self-repair-threshold=%g, self-repair-scale=%g, alpha=%g, rank=%d, update-period=%d",
-		len(c.w), c.count, c.threshold, c.scale, c.alpha, c.rank, c.period)
-}
-
 // Init knows cell-dim, param-mean, param-stddev, self-repair-threshold, self-repair-scale, alpha, rank, update-period.
 func (c *OutputGruNonlinearity) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
@@ -65,30 +56,17 @@ func (c *OutputGruNonlinearity) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *OutputGruNonlinearity) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	cell := field(p, "<CellDim>", (*parser).dim)
-	c.w = field(p, "<w_h>", (*parser).vector)
-	p.check(len(c.w) == cell && cell <= maxDim/8, "%d parameters for a cell of %d", len(c.w), cell)
-	c.gruStats.read(p, cell)
-	c.alpha = field(p, "<Alpha>", (*parser).float)
-	c.rank = field(p, "<Rank>", (*parser).int)
-	c.period = field(p, "<UpdatePeriod>", (*parser).int)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *OutputGruNonlinearity) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	p.int("<CellDim>", len(c.w))
-	p.vector("<w_h>", c.w)
-	c.gruStats.write(p)
-	p.float("<Alpha>", c.alpha)
-	p.int("<Rank>", c.rank)
-	p.int("<UpdatePeriod>", c.period)
-	return p.end(c)
+// Fields of the component.
+func (c *OutputGruNonlinearity) Fields(f *Fields) {
+	c.training.fields(f)
+	cell := len(c.w)
+	f.Dim("<CellDim>", &cell)
+	f.Vector("<w_h>", &c.w)
+	f.Check(len(c.w) == cell && cell <= maxDim/8, "%d parameters for a cell of %d", len(c.w), cell)
+	c.gruStats.fields(f, cell)
+	f.Float("<Alpha>", &c.alpha)
+	f.Int("<Rank>", &c.rank)
+	f.Int("<UpdatePeriod>", &c.period)
 }
 
 // Propagate computes h and c.
@@ -132,11 +110,4 @@ func (c *OutputGruNonlinearity) Backprop(w *Workspace, pre Precomputed, inValue,
 		kernel.Add(dPrev, 1, dArg)
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *OutputGruNonlinearity) Copy() Component {
-	d := *c
-	d.w, d.gruStats = slices.Clone(c.w), c.gruStats.copy()
-	return &d
 }

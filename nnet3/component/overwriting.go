@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Derived is a component that an optimization made of another one, whose parameters it uses.
@@ -39,20 +38,13 @@ func (o *Overwriting) Properties() Properties {
 	return o.base.Properties() &^ (PropagateAdds | BackpropAdds)
 }
 
-// Info describes the base component.
-func (o *Overwriting) Info() string { return o.base.Info() }
-
 // Init fails with ErrDerived.
 func (o *Overwriting) Init(*ConfigLine) error { return ErrDerived }
 
-// Read fails with ErrDerived.
-func (o *Overwriting) Read(*kaldiio.Reader, string) error { return ErrDerived }
-
-// Write fails with ErrDerived.
-func (o *Overwriting) Write(*kaldiio.Writer) error { return ErrDerived }
-
-// Copy returns the component itself: it is immutable.
-func (o *Overwriting) Copy() Component { return o }
+// Fields of the component.
+func (o *Overwriting) Fields(f *Fields) {
+	f.derived()
+}
 
 // Propagate overwrites out.
 func (o *Overwriting) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {

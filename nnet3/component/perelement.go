@@ -1,10 +1,7 @@
 package component
 
 import (
-	"slices"
-
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // PerElementScale multiplies each column by a trainable factor.
@@ -33,9 +30,6 @@ func (c *PerElementScale) Properties() Properties {
 // Params returns the factors.
 func (c *PerElementScale) Params() []Param { return []Param{vectorParam("scales", c.scales)} }
 
-// Info describes the component.
-func (c *PerElementScale) Info() string { return c.describe(c, "") }
-
 // Init knows vector, a file; or dim, param-mean, param-stddev.
 func (c *PerElementScale) Init(cfg *ConfigLine) error { return c.init(cfg, "vector") }
 
@@ -53,25 +47,16 @@ func (c *PerElementScale) init(cfg *ConfigLine, fileKey string) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *PerElementScale) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.read(p)
-	p.optionalGradient(&c.training)
-	return p.end()
+// Fields of the component.
+func (c *PerElementScale) Fields(f *Fields) {
+	c.scaleFields(f)
+	f.oldGradient(&c.training)
 }
 
-func (c *PerElementScale) read(p *parser) {
-	c.training.read(p)
-	c.scales = field(p, "<Params>", (*parser).vector)
-	p.check(len(c.scales) > 0, "there are no scales")
-}
-
-// Write writes the component.
-func (c *PerElementScale) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	p.vector("<Params>", c.scales)
-	return p.end(c)
+func (c *PerElementScale) scaleFields(f *Fields) {
+	c.training.fields(f)
+	f.Vector("<Params>", &c.scales)
+	f.Check(len(c.scales) > 0, "there are no scales")
 }
 
 // Propagate computes y = x∘s.
@@ -95,13 +80,6 @@ func (c *PerElementScale) Backprop(w *Workspace, pre Precomputed, inValue, outVa
 		kernel.ScaleCols(inDeriv, outDeriv, c.scales)
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *PerElementScale) Copy() Component {
-	d := *c
-	d.scales = slices.Clone(c.scales)
-	return &d
 }
 
 // NaturalGradientPerElementScale is PerElementScale, with settings for a training that preconditions its updates. Backprop
@@ -133,34 +111,15 @@ func (c *NaturalGradientPerElementScale) Init(cfg *ConfigLine) error {
 	return c.init(cfg, key)
 }
 
-// Info describes the component.
-func (c *NaturalGradientPerElementScale) Info() string {
-	return c.describe(c, "rank=%d, update-period=%d, num-samples-history=%g, alpha=%g", c.rank, c.updatePeriod, c.numSamplesHistory, c.alpha)
-}
-
-// Read reads what Write writes, and an older form.
-func (c *NaturalGradientPerElementScale) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.read(p)
-	p.optionalGradient(&c.training)
-	c.rank = field(p, "<Rank>", (*parser).int)
-	c.updatePeriod = field(p, "<UpdatePeriod>", (*parser).int)
-	c.numSamplesHistory = field(p, "<NumSamplesHistory>", (*parser).float)
-	c.alpha = field(p, "<Alpha>", (*parser).float)
-	optional(p, "<MaxChangePerMinibatch>", (*parser).float, 0)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *NaturalGradientPerElementScale) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	p.vector("<Params>", c.scales)
-	p.bool("<IsGradient>", c.gradient)
-	p.int("<Rank>", c.rank)
-	p.int("<UpdatePeriod>", c.updatePeriod)
-	p.float("<NumSamplesHistory>", c.numSamplesHistory)
-	p.float("<Alpha>", c.alpha)
-	return p.end(c)
+// Fields of the component.
+func (c *NaturalGradientPerElementScale) Fields(f *Fields) {
+	c.scaleFields(f)
+	Since(f, f.Bool, "<IsGradient>", &c.gradient, c.gradient)
+	f.Int("<Rank>", &c.rank)
+	f.Int("<UpdatePeriod>", &c.updatePeriod)
+	f.Float("<NumSamplesHistory>", &c.numSamplesHistory)
+	f.Float("<Alpha>", &c.alpha)
+	Skip(f, f.Float, "<MaxChangePerMinibatch>")
 }
 
 // Backprop computes dx = dy∘s and ds += Σx∘dy.
@@ -171,11 +130,4 @@ func (c *NaturalGradientPerElementScale) Backprop(w *Workspace, pre Precomputed,
 		return checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv)
 	}
 	return c.PerElementScale.Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
-}
-
-// Copy returns a copy.
-func (c *NaturalGradientPerElementScale) Copy() Component {
-	d := *c
-	d.scales = slices.Clone(c.scales)
-	return &d
 }

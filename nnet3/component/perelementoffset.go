@@ -1,10 +1,7 @@
 package component
 
 import (
-	"slices"
-
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // PerElementOffset adds a trainable offset to each column. Columns that lie a block apart share one.
@@ -35,11 +32,6 @@ func (c *PerElementOffset) Properties() Properties {
 // Params returns the offsets.
 func (c *PerElementOffset) Params() []Param { return []Param{vectorParam("offsets", c.offsets)} }
 
-// Info describes the component.
-func (c *PerElementOffset) Info() string {
-	return c.describe(c, "block-dim=%d, use-natural-gradient=%t", len(c.offsets), c.useNaturalGradient)
-}
-
 // Init knows vector, a file; or dim, block-dim, param-mean, param-stddev; and use-natural-gradient.
 func (c *PerElementOffset) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
@@ -61,25 +53,14 @@ func (c *PerElementOffset) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes, and older forms.
-func (c *PerElementOffset) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	c.offsets = field(p, "<Offsets>", (*parser).vector)
-	p.optionalGradient(&c.training)
-	c.dim = optional(p, "<Dim>", (*parser).dim, len(c.offsets))
-	c.useNaturalGradient = optional(p, "<UseNaturalGradient>", (*parser).bool, true)
-	p.check(len(c.offsets) > 0 && c.dim%max(len(c.offsets), 1) == 0, "%d offsets for dimension %d", len(c.offsets), c.dim)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *PerElementOffset) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	p.vector("<Offsets>", c.offsets)
-	p.int("<Dim>", c.dim)
-	p.bool("<UseNaturalGradient>", c.useNaturalGradient)
-	return p.end(c)
+// Fields of the component.
+func (c *PerElementOffset) Fields(f *Fields) {
+	c.training.fields(f)
+	f.Vector("<Offsets>", &c.offsets)
+	f.oldGradient(&c.training)
+	Since(f, f.Dim, "<Dim>", &c.dim, len(c.offsets))
+	Since(f, f.Bool, "<UseNaturalGradient>", &c.useNaturalGradient, true)
+	f.Check(divides(len(c.offsets), c.dim), "%d offsets for dimension %d", len(c.offsets), c.dim)
 }
 
 // Propagate computes y = x + b.
@@ -108,11 +89,4 @@ func (c *PerElementOffset) Backprop(w *Workspace, pre Precomputed, inValue, outV
 		kernel.Copy(inDeriv, outDeriv)
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *PerElementOffset) Copy() Component {
-	d := *c
-	d.offsets = slices.Clone(c.offsets)
-	return &d
 }

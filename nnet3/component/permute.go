@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Permute changes the order of the columns: column j of the output is column ColumnMap[j] of the input.
@@ -27,15 +26,6 @@ func (c *Permute) ColumnMap() []int32 { return c.columnMap }
 
 // Properties of a permutation.
 func (c *Permute) Properties() Properties { return Simple }
-
-// Info describes the component.
-func (c *Permute) Info() string {
-	const most = 5
-	if len(c.columnMap) > most {
-		return describe(c, "column-map=%s,…", joinInts(c.columnMap[:most]))
-	}
-	return describe(c, "column-map=%s", joinInts(c.columnMap))
-}
 
 // Init knows column-map.
 func (c *Permute) Init(cfg *ConfigLine) error {
@@ -60,19 +50,12 @@ func (c *Permute) invert() bool {
 	return n > 0
 }
 
-// Read reads what Write writes.
-func (c *Permute) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.columnMap = field(p, "<ColumnMap>", (*parser).ints)
-	p.check(p.err != nil || c.invert(), "the column map is not a permutation of 0, 1, …")
-	return p.end()
-}
-
-// Write writes the component.
-func (c *Permute) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.ints("<ColumnMap>", c.columnMap)
-	return p.end(c)
+// Fields of the component.
+func (c *Permute) Fields(f *Fields) {
+	f.Ints("<ColumnMap>", &c.columnMap)
+	if f.Reading() {
+		f.Check(c.invert(), "the column map is not a permutation of 0, 1, …")
+	}
 }
 
 // Propagate permutes the columns.
@@ -91,9 +74,4 @@ func (c *Permute) Backprop(w *Workspace, pre Precomputed, inValue, outValue, out
 	}
 	kernel.PermuteCols(inDeriv, outDeriv, c.inverse)
 	return nil
-}
-
-// Copy returns a copy.
-func (c *Permute) Copy() Component {
-	return &Permute{slices.Clone(c.columnMap), slices.Clone(c.inverse)}
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Pnorm is the 2-norm of each group of consecutive columns.
@@ -22,9 +21,6 @@ func (c *Pnorm) OutputDim() int { return c.outputDim }
 // Properties of the norm.
 func (c *Pnorm) Properties() Properties { return Simple | BackpropNeedsInput | BackpropNeedsOutput }
 
-// Info describes the component.
-func (c *Pnorm) Info() string { return describe(c, "") }
-
 // Init knows input-dim and output-dim.
 func (c *Pnorm) Init(cfg *ConfigLine) error {
 	c.inputDim, c.outputDim = cfg.dim("input-dim"), cfg.dim("output-dim")
@@ -34,19 +30,9 @@ func (c *Pnorm) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *Pnorm) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.inputDim, c.outputDim = p.blockDims()
-	return p.end()
-}
-
-// Write writes the component.
-func (c *Pnorm) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<InputDim>", c.inputDim)
-	p.int("<OutputDim>", c.outputDim)
-	return p.end(c)
+// Fields of the component.
+func (c *Pnorm) Fields(f *Fields) {
+	f.blockDims(&c.inputDim, &c.outputDim)
 }
 
 // Propagate computes y_j = |x of group j|.
@@ -85,10 +71,4 @@ func (c *Pnorm) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDe
 		}
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *Pnorm) Copy() Component {
-	d := *c
-	return &d
 }

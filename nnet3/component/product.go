@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // ErrDerived is the error for what derived components can't do: be made from a configuration line, be read or written.
@@ -243,22 +242,13 @@ func (p *Product) Properties() Properties {
 	return Properties(0).with(Simple, p.simple).with(PropagateAdds, p.alpha != 0 || p.adds)
 }
 
-// Info describes the component in one line.
-func (p *Product) Info() string {
-	return fmt.Sprintf("type=%s, input-dim=%d, output-dim=%d, residual=%g", p.Type(), p.InputDim(), p.OutputDim(), p.alpha)
-}
-
 // Init fails with ErrDerived.
 func (p *Product) Init(*ConfigLine) error { return ErrDerived }
 
-// Read fails with ErrDerived.
-func (p *Product) Read(*kaldiio.Reader, string) error { return ErrDerived }
-
-// Write fails with ErrDerived.
-func (p *Product) Write(*kaldiio.Writer) error { return ErrDerived }
-
-// Copy returns the product itself: it is immutable.
-func (p *Product) Copy() Component { return p }
+// Fields of the component.
+func (p *Product) Fields(f *Fields) {
+	f.derived()
+}
 
 // Prepare prepares the parameters of the base component.
 func (p *Product) Prepare() {

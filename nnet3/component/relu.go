@@ -2,7 +2,6 @@ package component
 
 import (
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // RectifiedLinear is y = max(x, 0).
@@ -16,17 +15,8 @@ func (c *RectifiedLinear) Properties() Properties {
 	return (Simple | PropagateInPlace | BackpropNeedsOutput | StoresStats).with(InputContiguous, c.blockDim != c.dim)
 }
 
-// Info describes the component.
-func (c *RectifiedLinear) Info() string { return c.info(c) }
-
 // Init knows dim, block-dim, self-repair-scale, self-repair-lower-threshold, self-repair-upper-threshold.
 func (c *RectifiedLinear) Init(cfg *ConfigLine) error { return c.init(cfg) }
-
-// Read reads what Write writes, and older forms.
-func (c *RectifiedLinear) Read(r *kaldiio.Reader, typ string) error { return c.read(r, typ) }
-
-// Write writes the component.
-func (c *RectifiedLinear) Write(w *kaldiio.Writer) error { return c.write(w, c) }
 
 // Propagate computes y.
 func (c *RectifiedLinear) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
@@ -85,11 +75,5 @@ func (c *RectifiedLinear) repair(to *RectifiedLinear, dx kernel.Matrix) {
 
 // StoreStats accumulates the averages of the output and of the derivative.
 func (c *RectifiedLinear) StoreStats(in, out kernel.Matrix, memo Memo) {
-	c.storeStats(out, func(dst, y kernel.Matrix) {
-		kernel.Fill(dst, 1)
-		kernel.ReLUDeriv(dst, y, dst)
-	})
+	c.storeStats(out, kernel.ReLUDeriv)
 }
-
-// Copy returns a copy.
-func (c *RectifiedLinear) Copy() Component { return &RectifiedLinear{c.copy()} }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // MaskedReLU is a derived component: a RectifiedLinear whose backward pass takes from a memo, one bit an element, which
@@ -43,20 +42,13 @@ func (c *MaskedReLU) Properties() Properties {
 	return c.base.Properties()&^BackpropNeedsOutput | UsesMemo | BackpropInPlace
 }
 
-// Info describes the base component.
-func (c *MaskedReLU) Info() string { return c.base.Info() }
-
 // Init fails with ErrDerived.
 func (c *MaskedReLU) Init(*ConfigLine) error { return ErrDerived }
 
-// Read fails with ErrDerived.
-func (c *MaskedReLU) Read(*kaldiio.Reader, string) error { return ErrDerived }
-
-// Write fails with ErrDerived.
-func (c *MaskedReLU) Write(*kaldiio.Writer) error { return ErrDerived }
-
-// Copy returns the component itself: it is immutable.
-func (c *MaskedReLU) Copy() Component { return c }
+// Fields of the component.
+func (c *MaskedReLU) Fields(f *Fields) {
+	f.derived()
+}
 
 // StoreStats stores the base component's statistics.
 func (c *MaskedReLU) StoreStats(in, out kernel.Matrix, memo Memo) { c.base.StoreStats(in, out, nil) }

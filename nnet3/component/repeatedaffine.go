@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // RepeatedAffine applies one affine transform to each of NumRepeats blocks of its input.
@@ -34,9 +33,6 @@ func (c *RepeatedAffine) Properties() Properties {
 // Params returns W and b.
 func (c *RepeatedAffine) Params() []Param { return c.params() }
 
-// Info describes the component.
-func (c *RepeatedAffine) Info() string { return c.describe(c, "num-repeats=%d", c.numRepeats) }
-
 // Init knows input-dim, output-dim, num-repeats, param-stddev, bias-mean, bias-stddev.
 func (c *RepeatedAffine) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
@@ -52,25 +48,13 @@ func (c *RepeatedAffine) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *RepeatedAffine) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	c.numRepeats = field(p, "<NumRepeats>", (*parser).dim)
-	c.affine.read(p, false)
-	p.optionalGradient(&c.training)
-	p.check(c.m.Cols <= maxDim/c.numRepeats && c.m.Rows <= maxDim/c.numRepeats, "%d repeats of %d×%d are too many", c.numRepeats, c.m.Rows, c.m.Cols)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *RepeatedAffine) Write(w *kaldiio.Writer) error { return c.write(w, c) }
-
-func (c *RepeatedAffine) write(w *kaldiio.Writer, self Component) error {
-	p := c.training.begin(w, self)
-	p.int("<NumRepeats>", c.numRepeats)
-	c.affine.write(p)
-	return p.end(self)
+// Fields of the component.
+func (c *RepeatedAffine) Fields(f *Fields) {
+	c.training.fields(f)
+	f.Dim("<NumRepeats>", &c.numRepeats)
+	c.affine.fields(f, false)
+	f.oldGradient(&c.training)
+	f.Check(max(c.m.Cols, c.m.Rows) <= maxDim/max(c.numRepeats, 1), "%d repeats of %d×%d are too many", c.numRepeats, c.m.Rows, c.m.Cols)
 }
 
 // eachBlock calls f with the corresponding blocks of two or three matrices (the third may be empty): all at once where
@@ -127,13 +111,6 @@ func (c *RepeatedAffine) Backprop(w *Workspace, pre Precomputed, inValue, outVal
 	return nil
 }
 
-// Copy returns a copy.
-func (c *RepeatedAffine) Copy() Component {
-	d := *c
-	d.affine = c.copyAffine()
-	return &d
-}
-
 // NaturalGradientRepeatedAffine is RepeatedAffine, for a training that preconditions its updates. Backprop computes the
 // plain gradient.
 type NaturalGradientRepeatedAffine struct{ RepeatedAffine }
@@ -143,14 +120,6 @@ func (c *NaturalGradientRepeatedAffine) Type() string {
 	return "NaturalGradientRepeatedAffineComponent"
 }
 
-// Info describes the component.
-func (c *NaturalGradientRepeatedAffine) Info() string {
-	return c.describe(c, "num-repeats=%d", c.numRepeats)
-}
-
-// Write writes the component.
-func (c *NaturalGradientRepeatedAffine) Write(w *kaldiio.Writer) error { return c.write(w, c) }
-
 // Backprop computes dx += dy·W, and dW += dyᵀ·x, db += Σdy, block by block.
 func (c *NaturalGradientRepeatedAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if u, ok := toUpdate.(*NaturalGradientRepeatedAffine); ok {
@@ -159,11 +128,4 @@ func (c *NaturalGradientRepeatedAffine) Backprop(w *Workspace, pre Precomputed, 
 		return checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv)
 	}
 	return c.RepeatedAffine.Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
-}
-
-// Copy returns a copy.
-func (c *NaturalGradientRepeatedAffine) Copy() Component {
-	d := *c
-	d.affine = c.copyAffine()
-	return &d
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // leastScale is how close to zero a scale of ScaleAndOffset may come, so that the input can be computed from the output.
@@ -40,11 +39,6 @@ func (c *ScaleAndOffset) Params() []Param {
 	return []Param{vectorParam("scales", c.scales), vectorParam("offsets", c.offsets)}
 }
 
-// Info describes the component.
-func (c *ScaleAndOffset) Info() string {
-	return c.describe(c, "block-dim=%d, use-natural-gradient=%t, rank=%d", len(c.scales), c.useNaturalGradient, c.rank)
-}
-
 // Init knows dim, block-dim, use-natural-gradient, rank. The scales begin as 1, the offsets as 0.
 func (c *ScaleAndOffset) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
@@ -62,29 +56,16 @@ func (c *ScaleAndOffset) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *ScaleAndOffset) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	c.dim = field(p, "<Dim>", (*parser).dim)
-	c.scales = field(p, "<Scales>", (*parser).vector)
-	c.offsets = field(p, "<Offsets>", (*parser).vector)
-	c.useNaturalGradient = field(p, "<UseNaturalGradient>", (*parser).bool)
-	c.rank = field(p, "<Rank>", (*parser).int)
-	p.check(len(c.scales) > 0 && len(c.offsets) == len(c.scales) && c.dim%max(len(c.scales), 1) == 0,
+// Fields of the component.
+func (c *ScaleAndOffset) Fields(f *Fields) {
+	c.training.fields(f)
+	f.Dim("<Dim>", &c.dim)
+	f.Vector("<Scales>", &c.scales)
+	f.Vector("<Offsets>", &c.offsets)
+	f.Bool("<UseNaturalGradient>", &c.useNaturalGradient)
+	f.Int("<Rank>", &c.rank)
+	f.Check(len(c.offsets) == len(c.scales) && divides(len(c.scales), c.dim),
 		"%d scales and %d offsets for dimension %d", len(c.scales), len(c.offsets), c.dim)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *ScaleAndOffset) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	p.int("<Dim>", c.dim)
-	p.vector("<Scales>", c.scales)
-	p.vector("<Offsets>", c.offsets)
-	p.bool("<UseNaturalGradient>", c.useNaturalGradient)
-	p.int("<Rank>", c.rank)
-	return p.end(c)
 }
 
 // awayFromZero returns the scale s, or the nearest one that isn't too close to zero.
@@ -163,11 +144,4 @@ func (c *ScaleAndOffset) update(u *ScaleAndOffset, s []float32, y, dy kernel.Mat
 		}
 	}
 	kernel.AddColSums(u.offsets, u.learningRate, dy)
-}
-
-// Copy returns a copy.
-func (c *ScaleAndOffset) Copy() Component {
-	d := *c
-	d.scales, d.offsets = slices.Clone(c.scales), slices.Clone(c.offsets)
-	return &d
 }

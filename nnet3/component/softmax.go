@@ -2,7 +2,6 @@ package component
 
 import (
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // softmaxFloor is the least value of a Softmax.
@@ -19,17 +18,8 @@ func (c *Softmax) Properties() Properties {
 	return Simple | PropagateInPlace | BackpropInPlace | BackpropNeedsOutput | StoresStats
 }
 
-// Info describes the component.
-func (c *Softmax) Info() string { return c.info(c) }
-
 // Init knows dim.
 func (c *Softmax) Init(cfg *ConfigLine) error { return c.init(cfg) }
-
-// Read reads what Write writes, and older forms.
-func (c *Softmax) Read(r *kaldiio.Reader, typ string) error { return c.read(r, typ) }
-
-// Write writes the component.
-func (c *Softmax) Write(w *kaldiio.Writer) error { return c.write(w, c) }
 
 // Propagate computes y.
 func (c *Softmax) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
@@ -55,9 +45,6 @@ func (c *Softmax) Backprop(w *Workspace, pre Precomputed, inValue, outValue, out
 // StoreStats accumulates the average of the output.
 func (c *Softmax) StoreStats(in, out kernel.Matrix, memo Memo) { c.storeStats(out, nil) }
 
-// Copy returns a copy.
-func (c *Softmax) Copy() Component { return &Softmax{c.copy()} }
-
 // LogSoftmax is the logarithm of Softmax.
 type LogSoftmax struct{ nonlinearity }
 
@@ -67,17 +54,8 @@ func (c *LogSoftmax) Type() string { return "LogSoftmaxComponent" }
 // Properties of a logarithmic softmax.
 func (c *LogSoftmax) Properties() Properties { return Simple | BackpropNeedsOutput | StoresStats }
 
-// Info describes the component.
-func (c *LogSoftmax) Info() string { return c.info(c) }
-
 // Init knows dim.
 func (c *LogSoftmax) Init(cfg *ConfigLine) error { return c.init(cfg) }
-
-// Read reads what Write writes, and older forms.
-func (c *LogSoftmax) Read(r *kaldiio.Reader, typ string) error { return c.read(r, typ) }
-
-// Write writes the component.
-func (c *LogSoftmax) Write(w *kaldiio.Writer) error { return c.write(w, c) }
 
 // Propagate computes y = x - log Σexp(x).
 func (c *LogSoftmax) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
@@ -102,6 +80,3 @@ func (c *LogSoftmax) Backprop(w *Workspace, pre Precomputed, inValue, outValue, 
 
 // StoreStats does nothing: the averages of logarithms tell nothing.
 func (c *LogSoftmax) StoreStats(in, out kernel.Matrix, memo Memo) {}
-
-// Copy returns a copy.
-func (c *LogSoftmax) Copy() Component { return &LogSoftmax{c.copy()} }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // SpecAugmentTimeMask sets stretches of time of each sequence to zero at random in training. In test mode it copies its
@@ -47,11 +46,6 @@ func (c *SpecAugmentTimeMask) Properties() Properties {
 	return PropagateInPlace | BackpropInPlace | UsesMemo | Random
 }
 
-// Info describes the component.
-func (c *SpecAugmentTimeMask) Info() string {
-	return describe(c, "zeroed-proportion=%g, time-mask-max-frames=%d, test-mode=%t", c.zeroedProportion, c.maxFrames, c.testMode)
-}
-
 // Init knows dim, zeroed-proportion, time-mask-max-frames, test-mode.
 func (c *SpecAugmentTimeMask) Init(cfg *ConfigLine) error {
 	c.dim = cfg.dim("dim")
@@ -68,27 +62,13 @@ func (c *SpecAugmentTimeMask) valid() bool {
 	return c.zeroedProportion >= 0 && c.zeroedProportion <= 1 && c.maxFrames > 0
 }
 
-// Read reads what Write writes.
-func (c *SpecAugmentTimeMask) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.dim = field(p, "<Dim>", (*parser).dim)
-	c.zeroedProportion = field(p, "<ZeroedProportion>", (*parser).float)
-	c.maxFrames = field(p, "<TimeMaskMaxFrames>", (*parser).int)
-	c.testMode = p.maybe("<TestMode>")
-	p.check(c.valid(), "zeroed proportion %g is not between 0 and 1, or %d frames are not positive", c.zeroedProportion, c.maxFrames)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *SpecAugmentTimeMask) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<Dim>", c.dim)
-	p.float("<ZeroedProportion>", c.zeroedProportion)
-	p.int("<TimeMaskMaxFrames>", c.maxFrames)
-	if c.testMode {
-		p.token("<TestMode>")
-	}
-	return p.end(c)
+// Fields of the component.
+func (c *SpecAugmentTimeMask) Fields(f *Fields) {
+	f.Dim("<Dim>", &c.dim)
+	f.Float("<ZeroedProportion>", &c.zeroedProportion)
+	f.Int("<TimeMaskMaxFrames>", &c.maxFrames)
+	f.Flag("<TestMode>", &c.testMode)
+	f.Check(c.valid(), "zeroed proportion %g is not between 0 and 1, or %d frames are not positive", c.zeroedProportion, c.maxFrames)
 }
 
 // sequences is the Precomputed: the rows of each sequence in the order of time, one sequence after the other.
@@ -187,10 +167,4 @@ func (c *SpecAugmentTimeMask) Backprop(w *Workspace, pre Precomputed, inValue, o
 	multiplyRows(inDeriv, outDeriv, mask.Data)
 	w.free(mask)
 	return nil
-}
-
-// Copy returns a copy.
-func (c *SpecAugmentTimeMask) Copy() Component {
-	d := *c
-	return &d
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // maxWindow is the largest number of inputs that one output of a statistics component may depend on.
@@ -119,11 +118,6 @@ func (c *StatisticsExtraction) Properties() Properties {
 	return PropagateAdds.with(BackpropNeedsInput, c.includeVariance)
 }
 
-// Info describes the component.
-func (c *StatisticsExtraction) Info() string {
-	return describe(c, "input-period=%d, output-period=%d, include-variance=%t", c.inputPeriod, c.outputPeriod, c.includeVariance)
-}
-
 // Init knows input-dim, input-period, output-period, include-variance.
 func (c *StatisticsExtraction) Init(cfg *ConfigLine) error {
 	c.inputDim = cfg.dim("input-dim")
@@ -141,25 +135,13 @@ func (c *StatisticsExtraction) valid() bool {
 		c.outputPeriod/c.inputPeriod <= maxWindow && c.inputDim < maxDim/2
 }
 
-// Read reads what Write writes.
-func (c *StatisticsExtraction) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.inputDim = field(p, "<InputDim>", (*parser).dim)
-	c.inputPeriod = field(p, "<InputPeriod>", (*parser).int)
-	c.outputPeriod = field(p, "<OutputPeriod>", (*parser).int)
-	c.includeVariance = field(p, "<IncludeVarinance>", (*parser).bool)
-	p.check(p.err != nil || c.valid(), "periods %d and %d do not fit", c.inputPeriod, c.outputPeriod)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *StatisticsExtraction) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<InputDim>", c.inputDim)
-	p.int("<InputPeriod>", c.inputPeriod)
-	p.int("<OutputPeriod>", c.outputPeriod)
-	p.bool("<IncludeVarinance>", c.includeVariance) // the spelling of the format
-	return p.end(c)
+// Fields of the component.
+func (c *StatisticsExtraction) Fields(f *Fields) {
+	f.Dim("<InputDim>", &c.inputDim)
+	f.Int("<InputPeriod>", &c.inputPeriod)
+	f.Int("<OutputPeriod>", &c.outputPeriod)
+	f.Bool("<IncludeVarinance>", &c.includeVariance) // the spelling of the format
+	f.Check(c.valid(), "periods %d and %d do not fit", c.inputPeriod, c.outputPeriod)
 }
 
 // stretch returns the times of the stretch that t is in.
@@ -252,10 +234,4 @@ func (c *StatisticsExtraction) Backprop(w *Workspace, pre Precomputed, inValue, 
 		}
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *StatisticsExtraction) Copy() Component {
-	d := *c
-	return &d
 }

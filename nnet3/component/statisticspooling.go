@@ -6,7 +6,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // StatisticsPooling turns what StatisticsExtraction put out within a window around each time into averages: the sums
@@ -33,12 +32,6 @@ func (c *StatisticsPooling) OutputDim() int { return c.inputDim - 1 + c.logCount
 // Properties of pooling.
 func (c *StatisticsPooling) Properties() Properties {
 	return BackpropAdds.with(BackpropNeedsOutput, c.outputStddevs || c.logCounts > 0).with(BackpropNeedsInput, c.logCounts == 0)
-}
-
-// Info describes the component.
-func (c *StatisticsPooling) Info() string {
-	return describe(c, "input-period=%d, left-context=%d, right-context=%d, num-log-count-features=%d, output-stddevs=%t, variance-floor=%g",
-		c.inputPeriod, c.left, c.right, c.logCounts, c.outputStddevs, c.varianceFloor)
 }
 
 // Init knows input-dim, input-period, left-context, right-context, num-log-count-features, output-stddevs, variance-floor.
@@ -73,33 +66,17 @@ func (c *StatisticsPooling) problem() string {
 	return ""
 }
 
-// Read reads what Write writes.
-func (c *StatisticsPooling) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.inputDim = field(p, "<InputDim>", (*parser).dim)
-	c.inputPeriod = field(p, "<InputPeriod>", (*parser).int)
-	c.left = field(p, "<LeftContext>", (*parser).int)
-	c.right = field(p, "<RightContext>", (*parser).int)
-	c.logCounts = field(p, "<NumLogCountFeatures>", (*parser).int)
-	c.outputStddevs = field(p, "<OutputStddevs>", (*parser).bool)
-	c.varianceFloor = field(p, "<VarianceFloor>", (*parser).float)
-	if problem := c.problem(); problem != "" {
-		p.fail("%s", problem)
-	}
-	return p.end()
-}
-
-// Write writes the component.
-func (c *StatisticsPooling) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<InputDim>", c.inputDim)
-	p.int("<InputPeriod>", c.inputPeriod)
-	p.int("<LeftContext>", c.left)
-	p.int("<RightContext>", c.right)
-	p.int("<NumLogCountFeatures>", c.logCounts)
-	p.bool("<OutputStddevs>", c.outputStddevs)
-	p.float("<VarianceFloor>", c.varianceFloor)
-	return p.end(c)
+// Fields of the component.
+func (c *StatisticsPooling) Fields(f *Fields) {
+	f.Dim("<InputDim>", &c.inputDim)
+	f.Int("<InputPeriod>", &c.inputPeriod)
+	f.Int("<LeftContext>", &c.left)
+	f.Int("<RightContext>", &c.right)
+	f.Int("<NumLogCountFeatures>", &c.logCounts)
+	f.Bool("<OutputStddevs>", &c.outputStddevs)
+	f.Float("<VarianceFloor>", &c.varianceFloor)
+	problem := c.problem()
+	f.Check(problem == "", "%s", problem)
 }
 
 // window returns the times of the window around t.
@@ -202,10 +179,4 @@ func (c *StatisticsPooling) Backprop(w *Workspace, pre Precomputed, inValue, out
 		}
 	}
 	return nil
-}
-
-// Copy returns a copy.
-func (c *StatisticsPooling) Copy() Component {
-	d := *c
-	return &d
 }

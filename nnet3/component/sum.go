@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // SumBlock adds the sum of the equal blocks of its input, scaled, to its output.
@@ -25,9 +24,6 @@ func (c *SumBlock) OutputDim() int { return c.outputDim }
 // Properties of a sum of blocks.
 func (c *SumBlock) Properties() Properties { return Simple | PropagateAdds | BackpropAdds }
 
-// Info describes the component.
-func (c *SumBlock) Info() string { return describe(c, "scale=%g", c.scale) }
-
 // Init knows input-dim, output-dim, scale.
 func (c *SumBlock) Init(cfg *ConfigLine) error {
 	c.inputDim, c.outputDim = cfg.dim("input-dim"), cfg.dim("output-dim")
@@ -38,21 +34,10 @@ func (c *SumBlock) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-// Read reads what Write writes.
-func (c *SumBlock) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.inputDim, c.outputDim = p.blockDims()
-	c.scale = field(p, "<Scale>", (*parser).float)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *SumBlock) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.int("<InputDim>", c.inputDim)
-	p.int("<OutputDim>", c.outputDim)
-	p.float("<Scale>", c.scale)
-	return p.end(c)
+// Fields of the component.
+func (c *SumBlock) Fields(f *Fields) {
+	f.blockDims(&c.inputDim, &c.outputDim)
+	f.Float("<Scale>", &c.scale)
 }
 
 // Propagate computes y += scale·Σx_b.
@@ -77,12 +62,6 @@ func (c *SumBlock) Backprop(w *Workspace, pre Precomputed, inValue, outValue, ou
 	return nil
 }
 
-// Copy returns a copy.
-func (c *SumBlock) Copy() Component {
-	d := *c
-	return &d
-}
-
 // SumGroup sums consecutive groups of columns, of given sizes, into one column each.
 type SumGroup struct {
 	sizes    []int32
@@ -100,9 +79,6 @@ func (c *SumGroup) OutputDim() int { return len(c.sizes) }
 
 // Properties of sums of groups.
 func (c *SumGroup) Properties() Properties { return Simple }
-
-// Info describes the component.
-func (c *SumGroup) Info() string { return describe(c, "") }
 
 // Init knows sizes; or input-dim and output-dim, for groups of equal size.
 func (c *SumGroup) Init(cfg *ConfigLine) error {
@@ -135,19 +111,12 @@ func (c *SumGroup) count() bool {
 	return len(c.sizes) > 0
 }
 
-// Read reads what Write writes.
-func (c *SumGroup) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.sizes = field(p, "<Sizes>", (*parser).ints)
-	p.check(p.err != nil || c.count(), "the sizes are not positive, or sum up to more than %d", maxDim)
-	return p.end()
-}
-
-// Write writes the component.
-func (c *SumGroup) Write(w *kaldiio.Writer) error {
-	p := begin(w, c)
-	p.ints("<Sizes>", c.sizes)
-	return p.end(c)
+// Fields of the component.
+func (c *SumGroup) Fields(f *Fields) {
+	f.Ints("<Sizes>", &c.sizes)
+	if f.Reading() {
+		f.Check(c.count(), "the sizes are not positive, or sum up to more than %d", maxDim)
+	}
 }
 
 // Propagate computes the sums.
@@ -181,6 +150,3 @@ func (c *SumGroup) Backprop(w *Workspace, pre Precomputed, inValue, outValue, ou
 	}
 	return nil
 }
-
-// Copy returns a copy.
-func (c *SumGroup) Copy() Component { return &SumGroup{slices.Clone(c.sizes), c.inputDim} }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // Tdnn is y(t) = b + Σ_i x(t+o_i)·W_iᵀ over time offsets o_i, all of which must be there. W_i is the i-th block of columns
@@ -55,12 +54,6 @@ func (c *Tdnn) Properties() Properties {
 // Params returns the W_i side by side, and b if there is one.
 func (c *Tdnn) Params() []Param { return c.params() }
 
-// Info describes the component.
-func (c *Tdnn) Info() string {
-	return c.describe(c, "time-offsets=%s, has-bias=%t, orthonormal-constraint=%g, use-natural-gradient=%t, rank-in=%d, rank-out=%d",
-		joinInts(c.timeOffsets), len(c.bias) != 0, c.orthonormalConstraint, c.useNaturalGradient, c.ng.rankIn, c.ng.rankOut)
-}
-
 // Init knows input-dim, output-dim, time-offsets, use-bias, param-stddev, bias-stddev, bias-mean, use-natural-gradient,
 // rank-in, rank-out, alpha-in, alpha-out, num-samples-history.
 func (c *Tdnn) Init(cfg *ConfigLine) error {
@@ -105,41 +98,27 @@ func repeated(list []int32) bool {
 	return len(slices.Compact(sorted)) < len(list)
 }
 
-// Read reads what Write writes.
-func (c *Tdnn) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	c.timeOffsets = field(p, "<TimeOffsets>", (*parser).ints)
-	c.affine.read(p, true)
-	c.orthonormalConstraint = field(p, "<OrthonormalConstraint>", (*parser).float)
-	c.useNaturalGradient = field(p, "<UseNaturalGradient>", (*parser).bool)
-	c.ng.numSamplesHistory = field(p, "<NumSamplesHistory>", (*parser).float)
-	c.ng.alphaIn = field(p, "<AlphaInOut>", (*parser).float)
-	c.ng.alphaOut = p.float()
-	c.ng.rankIn = field(p, "<RankInOut>", (*parser).int)
-	c.ng.rankOut = p.int()
-	p.check(len(c.timeOffsets) > 0 && !repeated(c.timeOffsets), "time offsets are missing or repeated")
-	p.check(p.err != nil || c.m.Cols%len(c.timeOffsets) == 0, "%d columns for %d time offsets", c.m.Cols, len(c.timeOffsets))
-	if err := p.end(); err != nil {
-		return err
+// Fields of the component.
+func (c *Tdnn) Fields(f *Fields) {
+	c.training.fields(f)
+	f.Ints("<TimeOffsets>", &c.timeOffsets)
+	prepared := len(c.blocks) > 0 && c.blocks[0].prepared != nil
+	c.affine.fields(f, true)
+	f.Float("<OrthonormalConstraint>", &c.orthonormalConstraint)
+	f.Bool("<UseNaturalGradient>", &c.useNaturalGradient)
+	f.Float("<NumSamplesHistory>", &c.ng.numSamplesHistory)
+	f.Float("<AlphaInOut>", &c.ng.alphaIn)
+	f.Float("", &c.ng.alphaOut)
+	f.Int("<RankInOut>", &c.ng.rankIn)
+	f.Int("", &c.ng.rankOut)
+	f.Check(len(c.timeOffsets) > 0 && !repeated(c.timeOffsets), "time offsets are missing or repeated")
+	f.Check(divides(len(c.timeOffsets), c.m.Cols), "%d columns for %d time offsets", c.m.Cols, len(c.timeOffsets))
+	if f.Reading() || f.Copying() {
+		c.split()
+		if prepared {
+			c.Prepare()
+		}
 	}
-	c.split()
-	return nil
-}
-
-// Write writes the component.
-func (c *Tdnn) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	p.ints("<TimeOffsets>", c.timeOffsets)
-	c.affine.write(p)
-	p.float("<OrthonormalConstraint>", c.orthonormalConstraint)
-	p.bool("<UseNaturalGradient>", c.useNaturalGradient)
-	p.float("<NumSamplesHistory>", c.ng.numSamplesHistory)
-	p.float("<AlphaInOut>", c.ng.alphaIn)
-	p.w.Float32(c.ng.alphaOut)
-	p.int("<RankInOut>", c.ng.rankIn)
-	p.w.Int32(int32(c.ng.rankOut))
-	return p.end(c)
 }
 
 // InputIndexes appends the index at each time offset.
@@ -312,29 +291,4 @@ func (c *Tdnn) Renew() {
 	for i := range c.blocks {
 		c.blocks[i].renew()
 	}
-}
-
-func (c *Tdnn) isPrepared() bool { return len(c.blocks) > 0 && c.blocks[0].prepared != nil }
-
-// Copy returns a copy.
-func (c *Tdnn) Copy() Component {
-	d := *c
-	d.affine = c.copyAffine()
-	d.timeOffsets = slices.Clone(c.timeOffsets)
-	d.split()
-	if c.isPrepared() {
-		d.Prepare()
-	}
-	return &d
-}
-
-func joinInts(list []int32) string {
-	var b []byte
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = fmt.Append(b, v)
-	}
-	return string(b)
 }

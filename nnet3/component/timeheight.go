@@ -8,7 +8,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // TimeHeightConvolution is a convolution over time and height. A row of the input holds, for each height, one column per
@@ -111,21 +110,6 @@ func (c *TimeHeightConvolution) Properties() Properties {
 // Params returns the W_k side by side, and b.
 func (c *TimeHeightConvolution) Params() []Param { return c.params() }
 
-// Info describes the component.
-func (c *TimeHeightConvolution) Info() string {
-	m := &c.model
-	var offsets strings.Builder
-	for k, o := range m.offsets {
-		if k > 0 {
-			offsets.WriteByte(';')
-		}
-		fmt.Fprintf(&offsets, "%d,%d", o[0], o[1])
-	}
-	return c.describe(c, "num-filters-in=%d, num-filters-out=%d, height-in=%d, height-out=%d, height-subsample-out=%d, offsets=%s, required-time-offsets=%s, max-memory-mb=%g, use-natural-gradient=%t, rank-in=%d, rank-out=%d",
-		m.filtersIn, m.filtersOut, m.heightIn, m.heightOut, m.heightSubsample, offsets.String(), joinInts(m.requiredTimeOffsets),
-		c.maxMemoryMb, c.useNaturalGradient, c.ng.rankIn, c.ng.rankOut)
-}
-
 // Init knows num-filters-in, num-filters-out, height-in, height-out, height-subsample-out, offsets (as t,h;t,h;…) or
 // time-offsets and height-offsets (all pairs), required-time-offsets, param-stddev, bias-stddev, init-unit, max-memory-mb,
 // use-natural-gradient, rank-in, rank-out, alpha-in, alpha-out, num-minibatches-history.
@@ -220,71 +204,41 @@ func (c *TimeHeightConvolution) initParams(cfg *ConfigLine) {
 	c.changed()
 }
 
-// Read reads what Write writes.
-func (c *TimeHeightConvolution) Read(r *kaldiio.Reader, typ string) error {
-	p := newParser(r, typ)
-	c.training.read(p)
-	p.expect("<Model>")
-	c.model.read(p)
-	c.affine.read(p, false)
-	c.maxMemoryMb = field(p, "<MaxMemoryMb>", (*parser).float)
-	c.useNaturalGradient = field(p, "<UseNaturalGradient>", (*parser).bool)
-	c.minibatchesHistory = field(p, "<NumMinibatchesHistory>", (*parser).float)
-	c.ng.alphaIn = field(p, "<AlphaInOut>", (*parser).float)
-	c.ng.alphaOut = p.float()
-	c.ng.rankIn = field(p, "<RankInOut>", (*parser).int)
-	c.ng.rankOut = p.int()
+// Fields of the component.
+func (c *TimeHeightConvolution) Fields(f *Fields) {
+	c.training.fields(f)
+	f.Token("<Model>")
+	c.model.fields(f)
+	c.affine.fields(f, false)
+	f.Float("<MaxMemoryMb>", &c.maxMemoryMb)
+	f.Bool("<UseNaturalGradient>", &c.useNaturalGradient)
+	f.Float("<NumMinibatchesHistory>", &c.minibatchesHistory)
+	f.Float("<AlphaInOut>", &c.ng.alphaIn)
+	f.Float("", &c.ng.alphaOut)
+	f.Int("<RankInOut>", &c.ng.rankIn)
+	f.Int("", &c.ng.rankOut)
 	m := &c.model
-	p.check(c.m.Rows == m.filtersOut && c.m.Cols == len(m.offsets)*m.filtersIn, "parameters of %d×%d for %d filters and %d offsets of %d",
+	f.Check(c.m.Rows == m.filtersOut && c.m.Cols == len(m.offsets)*m.filtersIn, "parameters of %d×%d for %d filters and %d offsets of %d",
 		c.m.Rows, c.m.Cols, m.filtersOut, len(m.offsets), m.filtersIn)
-	return p.end()
 }
 
-func (m *convolutionModel) read(p *parser) {
-	*m = convolutionModel{}
-	p.expect("<ConvolutionModel>")
-	m.filtersIn = field(p, "<NumFiltersIn>", (*parser).dim)
-	m.filtersOut = field(p, "<NumFiltersOut>", (*parser).dim)
-	m.heightIn = field(p, "<HeightIn>", (*parser).dim)
-	m.heightOut = field(p, "<HeightOut>", (*parser).dim)
-	m.heightSubsample = field(p, "<HeightSubsampleOut>", (*parser).dim)
-	m.offsets = field(p, "<Offsets>", (*parser).pairs)
-	m.requiredTimeOffsets = field(p, "<RequiredTimeOffsets>", (*parser).ints)
-	p.expect("</ConvolutionModel>")
-	if p.err != nil {
-		return
+func (m *convolutionModel) fields(f *Fields) {
+	f.Token("<ConvolutionModel>")
+	f.Dim("<NumFiltersIn>", &m.filtersIn)
+	f.Dim("<NumFiltersOut>", &m.filtersOut)
+	f.Dim("<HeightIn>", &m.heightIn)
+	f.Dim("<HeightOut>", &m.heightOut)
+	f.Dim("<HeightSubsampleOut>", &m.heightSubsample)
+	f.Pairs("<Offsets>", &m.offsets)
+	f.Ints("<RequiredTimeOffsets>", &m.requiredTimeOffsets)
+	f.Token("</ConvolutionModel>")
+	if f.Reading() {
+		if problem := m.problem(); problem != "" {
+			f.Check(false, "%s", problem)
+			return
+		}
+		m.derive()
 	}
-	if problem := m.problem(); problem != "" {
-		p.fail("%s", problem)
-		return
-	}
-	m.derive()
-}
-
-// Write writes the component.
-func (c *TimeHeightConvolution) Write(w *kaldiio.Writer) error {
-	p := c.training.begin(w, c)
-	p.token("<Model>")
-	m := &c.model
-	p.token("<ConvolutionModel>")
-	p.int("<NumFiltersIn>", m.filtersIn)
-	p.int("<NumFiltersOut>", m.filtersOut)
-	p.int("<HeightIn>", m.heightIn)
-	p.int("<HeightOut>", m.heightOut)
-	p.int("<HeightSubsampleOut>", m.heightSubsample)
-	p.token("<Offsets>")
-	w.IntPairVector(m.offsets)
-	p.ints("<RequiredTimeOffsets>", m.requiredTimeOffsets)
-	p.token("</ConvolutionModel>")
-	c.affine.write(p)
-	p.float("<MaxMemoryMb>", c.maxMemoryMb)
-	p.bool("<UseNaturalGradient>", c.useNaturalGradient)
-	p.float("<NumMinibatchesHistory>", c.minibatchesHistory)
-	p.float("<AlphaInOut>", c.ng.alphaIn)
-	p.w.Float32(c.ng.alphaOut)
-	p.int("<RankInOut>", c.ng.rankIn)
-	p.w.Int32(int32(c.ng.rankOut))
-	return p.end(c)
 }
 
 // InputIndexes appends the index at each time offset.
@@ -341,11 +295,4 @@ func (c *TimeHeightConvolution) indexes(pre Precomputed, inRows, outRows int) (*
 		return nil, fmt.Errorf("%s: precomputed indexes do not fit %d input and %d output rows: %w", c.Type(), inRows, outRows, ErrShape)
 	}
 	return x, nil
-}
-
-// Copy returns a copy.
-func (c *TimeHeightConvolution) Copy() Component {
-	d := *c
-	d.affine = c.copyAffine()
-	return &d
 }

@@ -2,11 +2,9 @@ package component
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // UpdatableComponent is a component with the property Updatable.
@@ -36,7 +34,7 @@ func vectorParam(name string, v []float32) Param {
 // NewGradient returns a copy of c in which a computation can accumulate the gradient of its parameters: the parameters and
 // the statistics are zero, the learning rate is 1.
 func NewGradient(c Component) Component {
-	g := c.Copy()
+	g := Copy(c)
 	if z, ok := g.(StatsZeroer); ok {
 		z.ZeroStats()
 	}
@@ -173,32 +171,13 @@ func (t *training) init(c *ConfigLine) {
 	}
 }
 
-// read reads the fields that begin every updatable component. Files of various ages leave some of them out.
-func (t *training) read(p *parser) {
-	t.learningRateFactor = optional(p, "<LearningRateFactor>", (*parser).float, 1)
-	t.gradient = optional(p, "<IsGradient>", (*parser).bool, false)
-	t.maxChange = optional(p, "<MaxChange>", (*parser).float, 0)
-	t.l2Regularize = optional(p, "<L2Regularize>", (*parser).float, 0)
-	t.learningRate = optional(p, "<LearningRate>", (*parser).float, 0.001)
-}
-
-// begin writes the opening token and the fields that begin every updatable component.
-func (t *training) begin(w *kaldiio.Writer, c Component) printer {
-	p := begin(w, c)
-	if t.learningRateFactor != 1 {
-		p.float("<LearningRateFactor>", t.learningRateFactor)
-	}
-	if t.gradient {
-		p.bool("<IsGradient>", true)
-	}
-	if t.maxChange > 0 {
-		p.float("<MaxChange>", t.maxChange)
-	}
-	if t.l2Regularize > 0 {
-		p.float("<L2Regularize>", t.l2Regularize)
-	}
-	p.float("<LearningRate>", t.learningRate)
-	return p
+// fields names what begins every updatable component. Files of various ages leave some of it out.
+func (t *training) fields(f *Fields) {
+	Optional(f, f.Float, "<LearningRateFactor>", &t.learningRateFactor, 1)
+	Optional(f, f.Bool, "<IsGradient>", &t.gradient, false)
+	Optional(f, f.Float, "<MaxChange>", &t.maxChange, 0)
+	Optional(f, f.Float, "<L2Regularize>", &t.l2Regularize, 0)
+	Since(f, f.Float, "<LearningRate>", &t.learningRate, 0.001)
 }
 
 // describe begins the description of a component: type, dimensions, further facts as format and values.
@@ -208,36 +187,6 @@ func describe(c Component, format string, args ...any) string {
 	if format != "" {
 		b.WriteString(", ")
 		fmt.Fprintf(&b, format, args...)
-	}
-	return b.String()
-}
-
-// describe is describe for an updatable component: the training settings and the sizes of the parameters follow.
-func (t *training) describe(c UpdatableComponent, format string, args ...any) string {
-	var b strings.Builder
-	b.WriteString(describe(c, format, args...))
-	fmt.Fprintf(&b, ", learning-rate=%g", t.learningRate)
-	if t.gradient {
-		b.WriteString(", is-gradient=true")
-	}
-	for _, f := range []struct {
-		name    string
-		v, none float32
-	}{
-		{"learning-rate-factor", t.learningRateFactor, 1},
-		{"max-change", t.maxChange, 0},
-		{"l2-regularize", t.l2Regularize, 0},
-	} {
-		if f.v != f.none {
-			fmt.Fprintf(&b, ", %s=%g", f.name, f.v)
-		}
-	}
-	for _, p := range c.Params() {
-		n := p.Values.Rows * p.Values.Cols
-		if n == 0 {
-			continue
-		}
-		fmt.Fprintf(&b, ", %s-rms=%.4g", p.Name, math.Sqrt(kernel.MatrixDot(p.Values, p.Values)/float64(n)))
 	}
 	return b.String()
 }

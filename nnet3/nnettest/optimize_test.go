@@ -220,7 +220,7 @@ func addStatistics(res *results, nn *nnet3.Nnet) {
 	for i, c := range nn.Components {
 		var text bytes.Buffer
 		w := kaldiio.NewWriter(&text, false)
-		if c.Properties()&component.StoresStats == 0 || c.Write(w) != nil || w.Flush() != nil {
+		if c.Properties()&component.StoresStats == 0 || component.Write(c, w) != nil || w.Flush() != nil {
 			continue
 		}
 		for _, word := range strings.Fields(text.String()) {

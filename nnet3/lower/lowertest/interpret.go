@@ -9,22 +9,18 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // opaque stands in for a component of which only the properties are known. What it computes depends on all it reads, so that
 // a wrong operand shows in the result.
 type opaque struct{ info computation.ComponentInfo }
 
-func (o *opaque) Type() string                       { return o.info.Type }
-func (o *opaque) InputDim() int                      { return o.info.InputDim }
-func (o *opaque) OutputDim() int                     { return o.info.OutputDim }
-func (o *opaque) Properties() component.Properties   { return o.info.Properties }
-func (o *opaque) Info() string                       { return o.info.Name }
-func (o *opaque) Init(*component.ConfigLine) error   { return nil }
-func (o *opaque) Read(*kaldiio.Reader, string) error { return nil }
-func (o *opaque) Write(*kaldiio.Writer) error        { return nil }
-func (o *opaque) Copy() component.Component          { return o }
+func (o *opaque) Type() string                     { return o.info.Type }
+func (o *opaque) InputDim() int                    { return o.info.InputDim }
+func (o *opaque) OutputDim() int                   { return o.info.OutputDim }
+func (o *opaque) Properties() component.Properties { return o.info.Properties }
+func (o *opaque) Init(*component.ConfigLine) error { return nil }
+func (o *opaque) Fields(*component.Fields)         {}
 func (o *opaque) Propagate(*component.Workspace, component.Precomputed, kernel.Matrix, kernel.Matrix) (component.Memo, error) {
 	return nil, nil
 }

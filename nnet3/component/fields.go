@@ -1,0 +1,415 @@
+package component
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// Limits that keep a line of text or a broken file from asking for absurd amounts of memory.
+const (
+	maxDim   = 1 << 24 // columns of a matrix
+	maxElems = 1 << 28 // parameters of a component that is made at random
+)
+
+// Fields walks over what a component consists of, in the order of Kaldi's files. A component names its fields once, in its
+// method Fields; [Read], [Write], [Info] and [Copy] each make a walk of their own. A walk that reads or copies sets the
+// values it is shown, the others leave them alone.
+//
+// After the first error a walk does nothing.
+type Fields struct {
+	r    *kaldiio.Reader // in a walk that reads
+	w    *kaldiio.Writer // in one that writes
+	info *bytes.Buffer   // in one that describes; with none of these, the walk copies
+	typ  string
+	err  error
+
+	closed bool // the closing token was read
+	shared bool // the copy of the component is the component itself
+}
+
+// Read reads the fields of c, from after its opening token up to and including its closing token. Whatever c held is lost.
+func Read(c Component, r *kaldiio.Reader) error {
+	v := reflect.ValueOf(c).Elem()
+	v.SetZero()
+	f := Fields{r: r, typ: c.Type()}
+	c.Fields(&f)
+	if !f.closed {
+		f.expect("</" + f.typ + ">")
+	}
+	return f.err
+}
+
+// Write writes c, opening and closing token included.
+func Write(c Component, w *kaldiio.Writer) error {
+	f := Fields{w: w, typ: c.Type()}
+	w.Token("<" + f.typ + ">")
+	c.Fields(&f)
+	if f.err != nil {
+		return f.err
+	}
+	w.Token("</" + f.typ + ">")
+	return w.Err()
+}
+
+// Info describes c in one line: its type, its dimensions, its settings, and the root mean square of each parameter.
+func Info(c Component) string {
+	f := Fields{info: new(bytes.Buffer), typ: c.Type()}
+	fmt.Fprintf(f.info, "%s, input-dim=%d, output-dim=%d", f.typ, c.InputDim(), c.OutputDim())
+	c.Fields(&f)
+	if u, ok := c.(UpdatableComponent); ok {
+		for _, p := range u.Params() {
+			if n := p.Values.Rows * p.Values.Cols; n > 0 {
+				fmt.Fprintf(f.info, ", %s-rms=%.4g", p.Name, math.Sqrt(kernel.MatrixDot(p.Values, p.Values)/float64(n)))
+			}
+		}
+	}
+	return f.info.String()
+}
+
+// Copy returns a component that shares nothing with c. A derived component, which is immutable, is its own copy.
+func Copy(c Component) Component {
+	old := reflect.ValueOf(c).Elem()
+	d := reflect.New(old.Type())
+	d.Elem().Set(old)
+	var f Fields
+	dup := d.Interface().(Component)
+	dup.Fields(&f)
+	if f.shared {
+		return c
+	}
+	return dup
+}
+
+// Reading reports whether the values that were shown so far were just read, without an error. What they entail is to be
+// checked and derived then.
+func (f *Fields) Reading() bool { return f.r != nil && f.err == nil }
+
+// Copying reports whether the values are those of another component. What else is shared with it is to be copied.
+func (f *Fields) Copying() bool { return f.r == nil && f.w == nil && f.info == nil }
+
+// Check records an error unless ok, in a walk that reads.
+func (f *Fields) Check(ok bool, format string, args ...any) {
+	if !ok && f.Reading() {
+		f.err = f.r.Errorf("%s: "+format, append([]any{f.typ}, args...)...)
+	}
+}
+
+// Claim accounts for memory that the component needs beyond that of what is read.
+func (f *Fields) Claim(bytes int) {
+	if f.Reading() {
+		f.fail(f.r.Claim(int64(bytes)))
+	}
+}
+
+// Token is a token without a value.
+func (f *Fields) Token(token string) {
+	switch {
+	case f.r != nil:
+		f.expect(token)
+	case f.w != nil:
+		f.w.Token(token)
+	}
+}
+
+// Has reports whether a part of the file is there that begins with a token and may be missing. Only files that are read lack
+// it.
+func (f *Fields) Has(token string) bool {
+	return f.r == nil || f.err == nil && f.r.PeekIs(token)
+}
+
+// Int is a 32-bit integer. As for all values, an empty token stands for none, behind a value that had one.
+func (f *Fields) Int(token string, v *int) {
+	value(f, token, v, func(r *kaldiio.Reader) (int, error) {
+		n, err := r.Int32()
+		return int(n), err
+	}, func(w *kaldiio.Writer, n int) { w.Int32(int32(n)) })
+}
+
+// Dim is a number of columns, at least 1.
+func (f *Fields) Dim(token string, v *int) {
+	f.Int(token, v)
+	f.Check(*v > 0 && *v <= maxDim, "dimension %d is not between 1 and %d", *v, maxDim)
+	if f.r != nil && f.err != nil {
+		*v = 1
+	}
+}
+
+// Bool is T or F.
+func (f *Fields) Bool(token string, v *bool) {
+	value(f, token, v, (*kaldiio.Reader).Bool, (*kaldiio.Writer).Bool)
+}
+
+// Flag is true if the token is there.
+func (f *Fields) Flag(token string, v *bool) {
+	switch {
+	case f.r != nil:
+		if *v = f.err == nil && f.Has(token); *v {
+			f.expect(token)
+		}
+	case f.w != nil && *v:
+		f.w.Token(token)
+	case f.info != nil:
+		f.describe(token, *v)
+	}
+}
+
+// Float is a number in single precision.
+func (f *Fields) Float(token string, v *float32) {
+	value(f, token, v, (*kaldiio.Reader).Float32, (*kaldiio.Writer).Float32)
+}
+
+// Double is a number in double precision.
+func (f *Fields) Double(token string, v *float64) {
+	value(f, token, v, (*kaldiio.Reader).Float64, (*kaldiio.Writer).Float64)
+}
+
+// Ints is a list of integers.
+func (f *Fields) Ints(token string, v *[]int32) {
+	list(f, token, v, (*kaldiio.Reader).IntVector, (*kaldiio.Writer).IntVector)
+	if f.info != nil {
+		f.describe(token, shorten(*v, ",", func(n int32) string { return fmt.Sprint(n) }))
+	}
+}
+
+// Pairs is a list of pairs of integers.
+func (f *Fields) Pairs(token string, v *[][2]int32) {
+	list(f, token, v, (*kaldiio.Reader).IntPairVector, (*kaldiio.Writer).IntPairVector)
+	if f.info != nil {
+		f.describe(token, shorten(*v, ";", func(p [2]int32) string { return fmt.Sprintf("%d,%d", p[0], p[1]) }))
+	}
+}
+
+// Vector is a vector in single precision.
+func (f *Fields) Vector(token string, v *[]float32) {
+	list(f, token, v, (*kaldiio.Reader).Vector, (*kaldiio.Writer).Vector)
+	f.Check(len(*v) <= maxDim, "a vector of %d elements is too long", len(*v))
+}
+
+// DoubleVector is a vector in double precision.
+func (f *Fields) DoubleVector(token string, v *[]float64) {
+	list(f, token, v, (*kaldiio.Reader).DoubleVector, (*kaldiio.Writer).DoubleVector)
+}
+
+// Matrix is a matrix in single precision.
+func (f *Fields) Matrix(token string, m *kernel.Matrix) {
+	switch {
+	case f.r != nil:
+		f.expect(token)
+		*m = kernel.Matrix(get(f, (*kaldiio.Reader).Matrix))
+		f.Check(m.Rows <= maxDim && m.Cols <= maxDim, "a matrix of %d×%d is too large", m.Rows, m.Cols)
+	case f.w != nil:
+		f.w.Token(token)
+		f.w.Matrix(kaldiio.Matrix(*m))
+	case f.Copying():
+		*m = kernel.Clone(*m)
+	}
+}
+
+// doubleMatrix is a matrix in double precision.
+func (f *Fields) doubleMatrix(token string, m *kaldiio.DoubleMatrix) {
+	switch {
+	case f.Copying():
+		m.Data = slices.Clone(m.Data)
+	case f.info == nil:
+		value(f, token, m, (*kaldiio.Reader).DoubleMatrix, (*kaldiio.Writer).DoubleMatrix)
+	}
+}
+
+// weights is a matrix that inputs are multiplied by.
+func (f *Fields) weights(token string, w *weights) {
+	if f.Copying() {
+		*w = w.copy()
+		return
+	}
+	f.Matrix(token, &w.m)
+	if f.Reading() {
+		w.changed()
+	}
+}
+
+// Optional is a value that is written only where it isn't absent, which is also what it becomes where a file lacks it.
+func Optional[T comparable](f *Fields, field func(token string, v *T), token string, v *T, absent T) {
+	if f.r == nil && *v == absent {
+		return
+	}
+	Since(f, field, token, v, absent)
+}
+
+// Since is a value that older files lack.
+func Since[T any](f *Fields, field func(token string, v *T), token string, v *T, absent T) {
+	if f.Has(token) {
+		field(token, v)
+	} else {
+		*v = absent
+	}
+}
+
+// Skip is a value that older files have and nobody needs.
+func Skip[T any](f *Fields, field func(token string, v *T), token string) {
+	if f.r != nil && f.Has(token) {
+		var v T
+		field(token, &v)
+	}
+}
+
+// derived is the only field of a component that an optimization made of another one. It can't be read or written.
+func (f *Fields) derived() {
+	f.shared = true
+	f.fail(ErrDerived)
+}
+
+// part is a component within another one.
+func (f *Fields) part(c *Component, n int) {
+	switch {
+	case f.r != nil:
+		token := get(f, (*kaldiio.Reader).Token)
+		part, ok := New(strings.TrimSuffix(strings.TrimPrefix(token, "<"), ">"))
+		if _, nested := part.(*Composite); !ok || nested {
+			f.Check(false, "%s can't be part of a composite", clip(token))
+		}
+		if *c = part; f.err == nil {
+			f.err = Read(part, f.r)
+		}
+	case f.w != nil && f.err == nil:
+		f.err = Write(*c, f.w)
+	case f.info != nil:
+		fmt.Fprintf(f.info, ", component%d={%s}", n, Info(*c))
+	case f.Copying():
+		*c = Copy(*c)
+	}
+}
+
+// value is a value that a copy has as it is.
+func value[T any](f *Fields, token string, v *T, read func(*kaldiio.Reader) (T, error), write func(*kaldiio.Writer, T)) {
+	switch {
+	case f.r != nil:
+		f.expect(token)
+		*v = get(f, read)
+	case f.w != nil:
+		if token != "" {
+			f.w.Token(token)
+		}
+		write(f.w, *v)
+	case f.info != nil:
+		f.describe(token, *v)
+	}
+}
+
+// list is a list, of which a copy needs its own. Nothing describes it.
+func list[T any](f *Fields, token string, v *[]T, read func(*kaldiio.Reader) ([]T, error), write func(*kaldiio.Writer, []T)) {
+	switch {
+	case f.Copying():
+		*v = slices.Clone(*v)
+	case f.info == nil:
+		value(f, token, v, read, write)
+	}
+}
+
+// get reads one value.
+func get[T any](f *Fields, read func(*kaldiio.Reader) (T, error)) (v T) {
+	if f.err != nil {
+		return v
+	}
+	v, err := read(f.r)
+	f.fail(err)
+	return v
+}
+
+// expect reads a token.
+func (f *Fields) expect(token string) {
+	if f.err == nil && token != "" {
+		f.fail(f.r.Expect(token))
+	}
+}
+
+// fail records an error of whoever reads or writes.
+func (f *Fields) fail(err error) {
+	if err != nil && f.err == nil {
+		f.err = fmt.Errorf("%s: %w", f.typ, err)
+	}
+}
+
+// describe adds a value to a description, under the name of its token as configuration lines spell it: <HeightOut> becomes
+// height-out.
+func (f *Fields) describe(token string, v any) {
+	if token == "" {
+		fmt.Fprintf(f.info, ",%.6g", v)
+		return
+	}
+	f.info.WriteString(", ")
+	for i, r := range strings.Trim(token, "<>") {
+		if r >= 'A' && r <= 'Z' {
+			if i > 0 {
+				f.info.WriteByte('-')
+			}
+			r += 'a' - 'A'
+		}
+		f.info.WriteRune(r)
+	}
+	switch v.(type) {
+	case float32, float64:
+		fmt.Fprintf(f.info, "=%.6g", v)
+	default:
+		fmt.Fprintf(f.info, "=%v", v)
+	}
+}
+
+// shorten joins the elements of a list, the first of them if there are many.
+func shorten[T any](list []T, separator string, text func(T) string) string {
+	const most = 16
+	var b strings.Builder
+	for i, v := range list {
+		if i > 0 {
+			b.WriteString(separator)
+		}
+		if i == most {
+			b.WriteString("…")
+			break
+		}
+		b.WriteString(text(v))
+	}
+	return b.String()
+}
+
+// divides reports whether n is a multiple of d.
+func divides(d, n int) bool { return d > 0 && n%d == 0 }
+
+// averages returns sums divided by count, or the sums where the count is zero.
+func averages(sums []float64, count float64) []float32 {
+	if count == 0 {
+		count = 1
+	}
+	avg := make([]float32, len(sums))
+	for i, s := range sums {
+		avg[i] = float32(s / count)
+	}
+	return avg
+}
+
+// sums returns averages multiplied by count.
+func sums(averages []float32, count float64) []float64 {
+	s := make([]float64, len(averages))
+	for i, a := range averages {
+		s[i] = float64(a) * count
+	}
+	return s
+}
+
+// rootMeans returns the square roots of sums divided by count.
+func rootMeans(sumsq []float64, count float64) []float32 {
+	if count == 0 {
+		count = 1
+	}
+	rms := make([]float32, len(sumsq))
+	for i, s := range sumsq {
+		rms[i] = float32(math.Sqrt(s / count))
+	}
+	return rms
+}
