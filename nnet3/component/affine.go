@@ -6,37 +6,37 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// Affine is y = x·Wᵀ + b.
-type Affine struct {
+// affineComponent is y = x·Wᵀ + b.
+type affineComponent struct {
 	training
 	affine
 	orthonormalConstraint float32
 }
 
 // Type is "AffineComponent".
-func (c *Affine) Type() string { return "AffineComponent" }
+func (c *affineComponent) Type() string { return "AffineComponent" }
 
 // InputDim is the number of columns of W.
-func (c *Affine) InputDim() int { return c.m.Cols }
+func (c *affineComponent) InputDim() int { return c.m.Cols }
 
 // OutputDim is the number of rows of W.
-func (c *Affine) OutputDim() int { return c.m.Rows }
+func (c *affineComponent) OutputDim() int { return c.m.Rows }
 
 // Properties of an affine component.
-func (c *Affine) Properties() Properties {
+func (c *affineComponent) Properties() Properties {
 	return Simple | Updatable | BackpropAdds | BackpropNeedsInput
 }
 
 // Params returns W and b.
-func (c *Affine) Params() []Param { return c.params() }
+func (c *affineComponent) Params() []Param { return c.params() }
 
 // Init knows input-dim, output-dim, param-stddev, bias-stddev, or matrix, a file with the bias as last column.
-func (c *Affine) Init(cfg *ConfigLine) error {
+func (c *affineComponent) Init(cfg *ConfigLine) error {
 	c.init(cfg, false)
 	return cfg.Err()
 }
 
-func (c *Affine) init(cfg *ConfigLine, withMean bool) {
+func (c *affineComponent) init(cfg *ConfigLine, withMean bool) {
 	c.training.init(cfg)
 	c.orthonormalConstraint = cfg.Float("orthonormal-constraint", 0)
 	if m, ok := cfg.matrix("matrix"); ok {
@@ -75,7 +75,7 @@ func splitBias(cfg *ConfigLine, m kernel.Matrix) affine {
 }
 
 // Fields of the component.
-func (c *Affine) Fields(f *Fields) {
+func (c *affineComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	c.affine.fields(f, false)
 	f.oldGradient(&c.training)
@@ -90,7 +90,7 @@ func (f *Fields) oldGradient(t *training) {
 }
 
 // Propagate computes y = x·Wᵀ + b.
-func (c *Affine) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *affineComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -99,23 +99,23 @@ func (c *Affine) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix)
 }
 
 // Backprop computes dx += dy·W, and dW += dyᵀ·x, db += Σdy.
-func (c *Affine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *affineComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
 	if wanted(inDeriv) {
 		w.mulBackward(&c.weights, outDeriv, inDeriv, true)
 	}
-	if u, ok := toUpdate.(*Affine); ok {
+	if u, ok := toUpdate.(*affineComponent); ok {
 		u.update(u.learningRate, inValue, outDeriv)
 	}
 	return nil
 }
 
-// NaturalGradientAffine is Affine, with settings for a training that preconditions its updates. Backprop computes the
+// naturalGradientAffineComponent is affineComponent, with settings for a training that preconditions its updates. Backprop computes the
 // plain gradient.
-type NaturalGradientAffine struct {
-	Affine
+type naturalGradientAffineComponent struct {
+	affineComponent
 	ng naturalGradient
 }
 
@@ -140,17 +140,17 @@ func (n *naturalGradient) init(cfg *ConfigLine, in, out int) {
 }
 
 // Type is "NaturalGradientAffineComponent".
-func (c *NaturalGradientAffine) Type() string { return "NaturalGradientAffineComponent" }
+func (c *naturalGradientAffineComponent) Type() string { return "NaturalGradientAffineComponent" }
 
 // Init knows the keys of Affine, and bias-mean, rank-in, rank-out, update-period, num-samples-history, alpha.
-func (c *NaturalGradientAffine) Init(cfg *ConfigLine) error {
+func (c *naturalGradientAffineComponent) Init(cfg *ConfigLine) error {
 	c.init(cfg, true)
 	c.ng.init(cfg, c.InputDim(), c.OutputDim())
 	return cfg.Err()
 }
 
 // Fields of the component.
-func (c *NaturalGradientAffine) Fields(f *Fields) {
+func (c *naturalGradientAffineComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	c.affine.fields(f, false)
 	f.Int("<RankIn>", &c.ng.rankIn)
@@ -172,7 +172,7 @@ func (c *NaturalGradientAffine) Fields(f *Fields) {
 }
 
 // Propagate computes y = x·Wᵀ + b.
-func (c *NaturalGradientAffine) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *naturalGradientAffineComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -181,12 +181,12 @@ func (c *NaturalGradientAffine) Propagate(w *Workspace, pre Precomputed, in, out
 }
 
 // Backprop computes dx += dy·W, and dW += dyᵀ·x, db += Σdy.
-func (c *NaturalGradientAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *naturalGradientAffineComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	var to Component
-	if u, ok := toUpdate.(*NaturalGradientAffine); ok {
-		to = &u.Affine
+	if u, ok := toUpdate.(*naturalGradientAffineComponent); ok {
+		to = &u.affineComponent
 	} else if toUpdate != nil {
 		return checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv)
 	}
-	return c.Affine.Backprop(w, pre, inValue, outValue, outDeriv, memo, to, inDeriv)
+	return c.affineComponent.Backprop(w, pre, inValue, outValue, outDeriv, memo, to, inDeriv)
 }

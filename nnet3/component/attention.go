@@ -9,13 +9,13 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// RestrictedAttention is multi-head attention over a few frames at a fixed stride around each frame. For each head, a row of
+// restrictedAttentionComponent is multi-head attention over a few frames at a fixed stride around each frame. For each head, a row of
 // the input holds a key, a value, a query, and a number per frame that is added to the logits:
 //
 //	logit_k = extra_k + KeyScale·query·key(t+k·stride);  weights = softmax(logits);  y = Σ weight_k·value(t+k·stride)
 //
 // The weights can be part of the output. Frames that are not there, and not required, count as zero.
-type RestrictedAttention struct {
+type restrictedAttentionComponent struct {
 	numHeads, keyDim, valueDim  int
 	numLeft, numRight           int // frames on either side
 	stride                      int
@@ -29,14 +29,14 @@ type RestrictedAttention struct {
 }
 
 // Type is "RestrictedAttentionComponent".
-func (c *RestrictedAttention) Type() string { return "RestrictedAttentionComponent" }
+func (c *restrictedAttentionComponent) Type() string { return "RestrictedAttentionComponent" }
 
 // contextDim is the number of frames that a frame attends to.
-func (c *RestrictedAttention) contextDim() int { return c.numLeft + 1 + c.numRight }
+func (c *restrictedAttentionComponent) contextDim() int { return c.numLeft + 1 + c.numRight }
 
 // headIn and headOut are the numbers of columns of a head.
-func (c *RestrictedAttention) headIn() int { return 2*c.keyDim + c.valueDim + c.contextDim() }
-func (c *RestrictedAttention) headOut() int {
+func (c *restrictedAttentionComponent) headIn() int { return 2*c.keyDim + c.valueDim + c.contextDim() }
+func (c *restrictedAttentionComponent) headOut() int {
 	if c.outputContext {
 		return c.valueDim + c.contextDim()
 	}
@@ -44,21 +44,21 @@ func (c *RestrictedAttention) headOut() int {
 }
 
 // InputDim is the number of columns of all heads.
-func (c *RestrictedAttention) InputDim() int { return c.numHeads * c.headIn() }
+func (c *restrictedAttentionComponent) InputDim() int { return c.numHeads * c.headIn() }
 
 // OutputDim is the number of columns of all heads.
-func (c *RestrictedAttention) OutputDim() int { return c.numHeads * c.headOut() }
+func (c *restrictedAttentionComponent) OutputDim() int { return c.numHeads * c.headOut() }
 
 // Properties of attention.
-func (c *RestrictedAttention) Properties() Properties {
+func (c *restrictedAttentionComponent) Properties() Properties {
 	return PropagateAdds | BackpropAdds | BackpropNeedsInput | StoresStats | UsesMemo
 }
 
 // Init knows num-heads, key-dim, value-dim, time-stride, num-left-inputs, num-right-inputs, num-left-inputs-required,
 // num-right-inputs-required, output-context, key-scale.
-func (c *RestrictedAttention) Init(cfg *ConfigLine) error {
+func (c *restrictedAttentionComponent) Init(cfg *ConfigLine) error {
 	cfg.require("time-stride", "num-left-inputs", "num-right-inputs")
-	*c = RestrictedAttention{
+	*c = restrictedAttentionComponent{
 		numHeads: cfg.dimOr("num-heads", 1), keyDim: cfg.dim("key-dim"), valueDim: cfg.dim("value-dim"),
 		stride:  cfg.Int("time-stride", 1),
 		numLeft: cfg.Int("num-left-inputs", 0), numRight: cfg.Int("num-right-inputs", 0),
@@ -78,21 +78,21 @@ func (c *RestrictedAttention) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-func (c *RestrictedAttention) valid() bool {
+func (c *restrictedAttentionComponent) valid() bool {
 	return c.numLeft >= 0 && c.numRight >= 0 && c.numLeft+c.numRight > 0 && c.numLeft < maxWindow && c.numRight < maxWindow &&
 		c.leftRequired >= 0 && c.leftRequired <= c.numLeft && c.rightRequired >= 0 && c.rightRequired <= c.numRight &&
 		c.stride > 0 && product(math.MaxInt32, c.stride, max(c.numLeft, c.numRight)) && c.keyScale > 0 &&
 		product(maxDim, c.numHeads, 2*c.keyDim+c.valueDim+c.contextDim())
 }
 
-func (c *RestrictedAttention) makeStats() {
+func (c *restrictedAttentionComponent) makeStats() {
 	n := c.contextDim()
 	c.entropyStats = make([]float64, c.numHeads)
 	c.posteriorStats = kaldiio.DoubleMatrix{Rows: c.numHeads, Cols: n, Stride: n, Data: make([]float64, c.numHeads*n)}
 }
 
 // Fields of the component.
-func (c *RestrictedAttention) Fields(f *Fields) {
+func (c *restrictedAttentionComponent) Fields(f *Fields) {
 	f.Dim("<NumHeads>", &c.numHeads)
 	f.Dim("<KeyDim>", &c.keyDim)
 	f.Dim("<ValueDim>", &c.valueDim)
@@ -113,18 +113,18 @@ func (c *RestrictedAttention) Fields(f *Fields) {
 }
 
 // frames returns the times of left frames before and right frames after t.
-func (c *RestrictedAttention) frames(t int32, left, right int) window {
+func (c *restrictedAttentionComponent) frames(t int32, left, right int) window {
 	s := int64(c.stride)
 	return window{int64(t) - int64(left)*s, int64(t) + int64(right)*s, s}
 }
 
 // InputIndexes appends the indexes of all frames that out attends to.
-func (c *RestrictedAttention) InputIndexes(out index.Index, dst []index.Index) []index.Index {
+func (c *restrictedAttentionComponent) InputIndexes(out index.Index, dst []index.Index) []index.Index {
 	return c.frames(out.T, c.numLeft, c.numRight).inputs(out, dst)
 }
 
 // IsComputable wants the required frames, and uses all there are.
-func (c *RestrictedAttention) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
+func (c *restrictedAttentionComponent) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
 	ok := true
 	c.frames(out.T, c.leftRequired, c.rightRequired).eachTime(out, func(x index.Index) bool {
 		ok = has(x)
@@ -137,7 +137,7 @@ func (c *RestrictedAttention) IsComputable(out index.Index, has func(index.Index
 }
 
 // ReorderIndexes leaves the indexes as they are.
-func (c *RestrictedAttention) ReorderIndexes(in, out *[]index.Index) {}
+func (c *restrictedAttentionComponent) ReorderIndexes(in, out *[]index.Index) {}
 
 // attended is the Precomputed: for each output row, the input row of each frame that it attends to, or -1.
 type attended struct {
@@ -146,7 +146,7 @@ type attended struct {
 }
 
 // PrecomputeIndexes finds the rows that each row attends to.
-func (c *RestrictedAttention) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+func (c *restrictedAttentionComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	find := newRowFinder(in)
 	n := c.contextDim()
 	a := &attended{rows: make([]int32, len(out)*n), inRows: len(in)}
@@ -164,7 +164,7 @@ func (c *RestrictedAttention) PrecomputeIndexes(in, out []index.Index, needBackp
 	return a, nil
 }
 
-func (c *RestrictedAttention) attended(pre Precomputed, inRows, outRows int) (*attended, error) {
+func (c *restrictedAttentionComponent) attended(pre Precomputed, inRows, outRows int) (*attended, error) {
 	a, ok := pre.(*attended)
 	if !ok || len(a.rows) != outRows*c.contextDim() || a.inRows != inRows {
 		return nil, fmt.Errorf("%s: precomputed indexes do not fit %d input and %d output rows: %w", c.Type(), inRows, outRows, ErrShape)
@@ -175,14 +175,14 @@ func (c *RestrictedAttention) attended(pre Precomputed, inRows, outRows int) (*a
 // attentionHead is the parts of a head's columns in a row of the input.
 type attentionHead struct{ key, value, query, extra []float32 }
 
-func (c *RestrictedAttention) head(row []float32, h int) attentionHead {
+func (c *restrictedAttentionComponent) head(row []float32, h int) attentionHead {
 	row = row[h*c.headIn() : (h+1)*c.headIn()]
 	k, v := c.keyDim, c.valueDim
 	return attentionHead{row[:k], row[k : k+v], row[k+v : 2*k+v], row[2*k+v:]}
 }
 
 // Propagate adds the weighted values, and the weights, to the output. The weights are the memo.
-func (c *RestrictedAttention) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *restrictedAttentionComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkDims(c, in, out); err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (c *RestrictedAttention) Propagate(w *Workspace, pre Precomputed, in, out k
 }
 
 // attend computes the weights p of a head for the row x.
-func (c *RestrictedAttention) attend(in kernel.Matrix, x []float32, rows []int32, h int, p []float32) {
+func (c *restrictedAttentionComponent) attend(in kernel.Matrix, x []float32, rows []int32, h int, p []float32) {
 	own := c.head(x, h)
 	for k, r := range rows {
 		p[k] = own.extra[k]
@@ -225,7 +225,7 @@ func (c *RestrictedAttention) attend(in kernel.Matrix, x []float32, rows []int32
 }
 
 // Backprop adds the derivatives of keys, values, queries and extra logits.
-func (c *RestrictedAttention) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *restrictedAttentionComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}
@@ -254,7 +254,7 @@ func (c *RestrictedAttention) Backprop(w *Workspace, pre Precomputed, inValue, o
 }
 
 // backprop handles a head of an output row. d is scratch memory for the derivatives of the logits.
-func (c *RestrictedAttention) backprop(x, dx kernel.Matrix, rows []int32, h int, p, dy, d []float32) {
+func (c *restrictedAttentionComponent) backprop(x, dx kernel.Matrix, rows []int32, h int, p, dy, d []float32) {
 	mean := float32(0)
 	for k, r := range rows {
 		d[k] = 0
@@ -279,7 +279,7 @@ func (c *RestrictedAttention) backprop(x, dx kernel.Matrix, rows []int32, h int,
 }
 
 // StoreStats accumulates the weights and their entropy.
-func (c *RestrictedAttention) StoreStats(in, out kernel.Matrix, memo Memo) {
+func (c *restrictedAttentionComponent) StoreStats(in, out kernel.Matrix, memo Memo) {
 	n := c.contextDim()
 	weights, ok := memoOf(memo, out.Rows, c.numHeads*n)
 	if !ok {
@@ -303,7 +303,7 @@ func (c *RestrictedAttention) StoreStats(in, out kernel.Matrix, memo Memo) {
 }
 
 // ZeroStats forgets the statistics.
-func (c *RestrictedAttention) ZeroStats() {
+func (c *restrictedAttentionComponent) ZeroStats() {
 	c.statsCount = 0
 	clear(c.entropyStats)
 	clear(c.posteriorStats.Data)

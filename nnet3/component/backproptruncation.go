@@ -7,9 +7,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// BackpropTruncation multiplies its input by Scale. On their way back, derivatives in recurrent networks are clipped by
+// backpropTruncationComponent multiplies its input by Scale. On their way back, derivatives in recurrent networks are clipped by
 // row norm, and now and then, at certain times, large ones are dropped.
-type BackpropTruncation struct {
+type backpropTruncationComponent struct {
 	perIndex
 	dim                int
 	scale              float32
@@ -22,26 +22,28 @@ type BackpropTruncation struct {
 }
 
 // Type is "BackpropTruncationComponent".
-func (c *BackpropTruncation) Type() string { return "BackpropTruncationComponent" }
+func (c *backpropTruncationComponent) Type() string { return "BackpropTruncationComponent" }
 
 // InputDim is the number of columns.
-func (c *BackpropTruncation) InputDim() int { return c.dim }
+func (c *backpropTruncationComponent) InputDim() int { return c.dim }
 
 // OutputDim is the number of columns.
-func (c *BackpropTruncation) OutputDim() int { return c.dim }
+func (c *backpropTruncationComponent) OutputDim() int { return c.dim }
 
 // Scale is what the input is multiplied by.
-func (c *BackpropTruncation) Scale() float32 { return c.scale }
+func (c *backpropTruncationComponent) Scale() float32 { return c.scale }
 
 // IsIdentity reports whether the scale is 1.
-func (c *BackpropTruncation) IsIdentity() bool { return c.scale == 1 }
+func (c *backpropTruncationComponent) IsIdentity() bool { return c.scale == 1 }
 
 // Properties of truncation.
-func (c *BackpropTruncation) Properties() Properties { return PropagateInPlace | BackpropInPlace }
+func (c *backpropTruncationComponent) Properties() Properties {
+	return PropagateInPlace | BackpropInPlace
+}
 
 // Init knows dim, scale, clipping-threshold, zeroing-threshold, zeroing-interval, recurrence-interval.
-func (c *BackpropTruncation) Init(cfg *ConfigLine) error {
-	*c = BackpropTruncation{
+func (c *backpropTruncationComponent) Init(cfg *ConfigLine) error {
+	*c = backpropTruncationComponent{
 		dim:                cfg.dim("dim"),
 		scale:              cfg.Float("scale", 1),
 		clippingThreshold:  cfg.Float("clipping-threshold", 30),
@@ -55,12 +57,12 @@ func (c *BackpropTruncation) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-func (c *BackpropTruncation) valid() bool {
+func (c *backpropTruncationComponent) valid() bool {
 	return c.scale > 0 && c.clippingThreshold >= 0 && c.zeroingThreshold >= 0 && c.zeroingInterval > 0 && c.recurrenceInterval > 0
 }
 
 // Fields of the component.
-func (c *BackpropTruncation) Fields(f *Fields) {
+func (c *backpropTruncationComponent) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	Since(f, f.Float, "<Scale>", &c.scale, 1)
 	f.Float("<ClippingThreshold>", &c.clippingThreshold)
@@ -82,7 +84,7 @@ type boundaries struct {
 
 // PrecomputeIndexes finds the rows for which a multiple of ZeroingInterval, shifted by the number of the sequence, lies
 // between the time of the row and RecurrenceInterval before it.
-func (c *BackpropTruncation) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+func (c *backpropTruncationComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	if err := checkPerIndex(c, in, out); err != nil {
 		return nil, err
 	}
@@ -98,7 +100,7 @@ func (c *BackpropTruncation) PrecomputeIndexes(in, out []index.Index, needBackpr
 }
 
 // Propagate computes y = scale·x.
-func (c *BackpropTruncation) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *backpropTruncationComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -107,7 +109,7 @@ func (c *BackpropTruncation) Propagate(w *Workspace, pre Precomputed, in, out ke
 }
 
 // Backprop computes dx = scale·dy, and then scales down or drops rows.
-func (c *BackpropTruncation) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *backpropTruncationComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}
@@ -129,7 +131,7 @@ func (c *BackpropTruncation) Backprop(w *Workspace, pre Precomputed, inValue, ou
 			clear(row)
 		}
 	}
-	if u, ok := toUpdate.(*BackpropTruncation); ok {
+	if u, ok := toUpdate.(*backpropTruncationComponent); ok {
 		u.numClipped += clipped
 		u.numZeroed += zeroed
 		u.count += float64(outDeriv.Rows)
@@ -139,6 +141,6 @@ func (c *BackpropTruncation) Backprop(w *Workspace, pre Precomputed, inValue, ou
 }
 
 // ZeroStats forgets the statistics.
-func (c *BackpropTruncation) ZeroStats() {
+func (c *backpropTruncationComponent) ZeroStats() {
 	c.numClipped, c.numZeroed, c.count, c.numBoundaries = 0, 0, 0, 0
 }

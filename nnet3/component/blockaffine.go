@@ -6,9 +6,9 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// BlockAffine is an affine transform whose matrix is block-diagonal. The blocks stand one below the other in the linear
+// blockAffineComponent is an affine transform whose matrix is block-diagonal. The blocks stand one below the other in the linear
 // parameters.
-type BlockAffine struct {
+type blockAffineComponent struct {
 	training
 	affine
 	numBlocks int
@@ -16,27 +16,27 @@ type BlockAffine struct {
 }
 
 // Type is "BlockAffineComponent".
-func (c *BlockAffine) Type() string { return "BlockAffineComponent" }
+func (c *blockAffineComponent) Type() string { return "BlockAffineComponent" }
 
 // InputDim is the number of columns of all blocks.
-func (c *BlockAffine) InputDim() int { return c.m.Cols * c.numBlocks }
+func (c *blockAffineComponent) InputDim() int { return c.m.Cols * c.numBlocks }
 
 // OutputDim is the number of rows of all blocks.
-func (c *BlockAffine) OutputDim() int { return c.m.Rows }
+func (c *blockAffineComponent) OutputDim() int { return c.m.Rows }
 
 // NumBlocks is the number of blocks.
-func (c *BlockAffine) NumBlocks() int { return c.numBlocks }
+func (c *blockAffineComponent) NumBlocks() int { return c.numBlocks }
 
 // Properties of a block-diagonal affine component.
-func (c *BlockAffine) Properties() Properties {
+func (c *blockAffineComponent) Properties() Properties {
 	return Simple | Updatable | BackpropNeedsInput | BackpropAdds
 }
 
 // Params returns the blocks one below the other, and b.
-func (c *BlockAffine) Params() []Param { return c.params() }
+func (c *blockAffineComponent) Params() []Param { return c.params() }
 
 // Init knows input-dim, output-dim, num-blocks, param-stddev, bias-mean, bias-stddev.
-func (c *BlockAffine) Init(cfg *ConfigLine) error {
+func (c *blockAffineComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
 	in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
 	c.numBlocks = cfg.dimOr("num-blocks", 1)
@@ -56,7 +56,7 @@ func (c *BlockAffine) Init(cfg *ConfigLine) error {
 }
 
 // split makes the views of the blocks.
-func (c *BlockAffine) split() {
+func (c *blockAffineComponent) split() {
 	rows := c.m.Rows / c.numBlocks
 	c.blocks = make([]weights, c.numBlocks)
 	for b := range c.blocks {
@@ -65,7 +65,7 @@ func (c *BlockAffine) split() {
 }
 
 // Fields of the component.
-func (c *BlockAffine) Fields(f *Fields) {
+func (c *blockAffineComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	f.Dim("<NumBlocks>", &c.numBlocks)
 	prepared := len(c.blocks) > 0 && c.blocks[0].prepared != nil
@@ -81,7 +81,7 @@ func (c *BlockAffine) Fields(f *Fields) {
 }
 
 // Propagate computes y_b = x_b·W_bᵀ + b_b.
-func (c *BlockAffine) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *blockAffineComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -94,11 +94,11 @@ func (c *BlockAffine) Propagate(w *Workspace, pre Precomputed, in, out kernel.Ma
 }
 
 // Backprop computes dx_b += dy_b·W_b, and dW_b += dy_bᵀ·x_b, db += Σdy.
-func (c *BlockAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *blockAffineComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
-	u, update := toUpdate.(*BlockAffine)
+	u, update := toUpdate.(*blockAffineComponent)
 	for b := range c.blocks {
 		dy := block(outDeriv, b, c.numBlocks)
 		if wanted(inDeriv) {
@@ -116,14 +116,14 @@ func (c *BlockAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue,
 }
 
 // Prepare makes the forms of the blocks that products are fast with.
-func (c *BlockAffine) Prepare() {
+func (c *blockAffineComponent) Prepare() {
 	for b := range c.blocks {
 		c.blocks[b].prepare()
 	}
 }
 
 // Renew makes the prepared forms of the blocks anew.
-func (c *BlockAffine) Renew() {
+func (c *blockAffineComponent) Renew() {
 	for b := range c.blocks {
 		c.blocks[b].renew()
 	}

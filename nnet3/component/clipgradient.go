@@ -6,9 +6,9 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// ClipGradient copies its input, and clips the derivatives on their way back: each element to ±ClippingThreshold, or each
+// clipGradientComponent copies its input, and clips the derivatives on their way back: each element to ±ClippingThreshold, or each
 // row to that 2-norm. When too many rows are clipped it can pull its input towards SelfRepairTarget.
-type ClipGradient struct {
+type clipGradientComponent struct {
 	dim              int
 	threshold        float32
 	normBased        bool
@@ -21,26 +21,26 @@ type ClipGradient struct {
 }
 
 // Type is "ClipGradientComponent".
-func (c *ClipGradient) Type() string { return "ClipGradientComponent" }
+func (c *clipGradientComponent) Type() string { return "ClipGradientComponent" }
 
 // InputDim is the number of columns.
-func (c *ClipGradient) InputDim() int { return c.dim }
+func (c *clipGradientComponent) InputDim() int { return c.dim }
 
 // OutputDim is the number of columns.
-func (c *ClipGradient) OutputDim() int { return c.dim }
+func (c *clipGradientComponent) OutputDim() int { return c.dim }
 
 // IsIdentity is true.
-func (c *ClipGradient) IsIdentity() bool { return true }
+func (c *clipGradientComponent) IsIdentity() bool { return true }
 
 // Properties of clipping.
-func (c *ClipGradient) Properties() Properties {
+func (c *clipGradientComponent) Properties() Properties {
 	return Simple | PropagateInPlace | BackpropInPlace | BackpropNeedsInput
 }
 
 // Init knows dim, clipping-threshold, norm-based-clipping, self-repair-clipped-proportion-threshold, self-repair-target,
 // self-repair-scale.
-func (c *ClipGradient) Init(cfg *ConfigLine) error {
-	*c = ClipGradient{
+func (c *clipGradientComponent) Init(cfg *ConfigLine) error {
+	*c = clipGradientComponent{
 		dim:              cfg.dim("dim"),
 		threshold:        cfg.Float("clipping-threshold", 15),
 		normBased:        cfg.Bool("norm-based-clipping", false),
@@ -55,7 +55,7 @@ func (c *ClipGradient) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *ClipGradient) Fields(f *Fields) {
+func (c *clipGradientComponent) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	f.Float("<ClippingThreshold>", &c.threshold)
 	f.Bool("<NormBasedClipping>", &c.normBased)
@@ -69,7 +69,7 @@ func (c *ClipGradient) Fields(f *Fields) {
 }
 
 // Propagate copies in to out.
-func (c *ClipGradient) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *clipGradientComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (c *ClipGradient) Propagate(w *Workspace, pre Precomputed, in, out kernel.M
 }
 
 // Backprop copies the derivative and clips it. A threshold of 0 lets nothing through.
-func (c *ClipGradient) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *clipGradientComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}
@@ -101,7 +101,7 @@ func (c *ClipGradient) Backprop(w *Workspace, pre Precomputed, inValue, outValue
 			scaleVec(float32(float64(c.threshold)/norm), row)
 		}
 	}
-	u, ok := toUpdate.(*ClipGradient)
+	u, ok := toUpdate.(*clipGradientComponent)
 	if !ok {
 		return nil
 	}
@@ -124,7 +124,7 @@ func scaleVec(alpha float32, x []float32) {
 
 // repair adds a term to dx that pulls the inputs whose absolute value exceeds the target towards it, in proportion to the
 // excess, to the fraction of clipped rows and to the average norm of dx, which it leaves as it was.
-func (c *ClipGradient) repair(u *ClipGradient, x, dx kernel.Matrix) {
+func (c *clipGradientComponent) repair(u *clipGradientComponent, x, dx kernel.Matrix) {
 	if c.repairProportion >= 1 || c.repairScale == 0 || c.count == 0 {
 		return
 	}
@@ -161,7 +161,7 @@ func (c *ClipGradient) repair(u *ClipGradient, x, dx kernel.Matrix) {
 }
 
 // excess returns by how much the absolute value of x exceeds the target, with the sign of x.
-func (c *ClipGradient) excess(x float32) float32 {
+func (c *clipGradientComponent) excess(x float32) float32 {
 	switch {
 	case x > c.repairTarget:
 		return x - c.repairTarget
@@ -172,6 +172,6 @@ func (c *ClipGradient) excess(x float32) float32 {
 }
 
 // ZeroStats forgets the statistics.
-func (c *ClipGradient) ZeroStats() {
+func (c *clipGradientComponent) ZeroStats() {
 	c.numClipped, c.count, c.numSelfRepaired, c.numBackprop = 0, 0, 0, 0
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// Composite is a chain of simple components. It computes a limited number of rows at a time and keeps nothing between them:
+// compositeComponent is a chain of simple components. It computes a limited number of rows at a time and keeps nothing between them:
 // Backprop computes forward again. What doesn't treat rows one by one, such as BatchNorm in training, sees these parts.
-type Composite struct {
+type compositeComponent struct {
 	training
 	maxRows    int // at a time; 0 or less: all
 	components []Component
@@ -21,10 +21,10 @@ const (
 )
 
 // Type is "CompositeComponent".
-func (c *Composite) Type() string { return "CompositeComponent" }
+func (c *compositeComponent) Type() string { return "CompositeComponent" }
 
 // InputDim is that of the first component.
-func (c *Composite) InputDim() int {
+func (c *compositeComponent) InputDim() int {
 	if len(c.components) == 0 {
 		return 0
 	}
@@ -32,7 +32,7 @@ func (c *Composite) InputDim() int {
 }
 
 // OutputDim is that of the last component.
-func (c *Composite) OutputDim() int {
+func (c *compositeComponent) OutputDim() int {
 	if len(c.components) == 0 {
 		return 0
 	}
@@ -40,10 +40,10 @@ func (c *Composite) OutputDim() int {
 }
 
 // Components returns the chain. It is shared with the component.
-func (c *Composite) Components() []Component { return c.components }
+func (c *compositeComponent) Components() []Component { return c.components }
 
 // Properties of the chain.
-func (c *Composite) Properties() Properties {
+func (c *compositeComponent) Properties() Properties {
 	p := Simple | BackpropNeedsInput
 	if len(c.components) == 0 {
 		return p
@@ -59,7 +59,7 @@ func (c *Composite) Properties() Properties {
 }
 
 // Params returns the parameters of all components, named after their place in the chain.
-func (c *Composite) Params() []Param {
+func (c *compositeComponent) Params() []Param {
 	var all []Param
 	for i, part := range c.components {
 		if u, ok := part.(UpdatableComponent); ok {
@@ -72,7 +72,7 @@ func (c *Composite) Params() []Param {
 }
 
 // SetLearningRate sets the learning rate of all components.
-func (c *Composite) SetLearningRate(rate float32) {
+func (c *compositeComponent) SetLearningRate(rate float32) {
 	c.learningRate = rate
 	for _, part := range c.components {
 		if u, ok := part.(UpdatableComponent); ok {
@@ -81,7 +81,7 @@ func (c *Composite) SetLearningRate(rate float32) {
 	}
 }
 
-func (c *Composite) setAsGradient() {
+func (c *compositeComponent) setAsGradient() {
 	c.training.setAsGradient()
 	for _, part := range c.components {
 		if u, ok := part.(UpdatableComponent); ok {
@@ -91,7 +91,7 @@ func (c *Composite) setAsGradient() {
 }
 
 // SetTestMode sets the mode of all components that have one.
-func (c *Composite) SetTestMode(test bool) {
+func (c *compositeComponent) SetTestMode(test bool) {
 	for _, part := range c.components {
 		if t, ok := part.(TestModer); ok {
 			t.SetTestMode(test)
@@ -100,7 +100,7 @@ func (c *Composite) SetTestMode(test bool) {
 }
 
 // TestMode reports whether all components that have modes are in test mode.
-func (c *Composite) TestMode() bool {
+func (c *compositeComponent) TestMode() bool {
 	for _, part := range c.components {
 		if t, ok := part.(TestModer); ok && !t.TestMode() {
 			return false
@@ -110,7 +110,7 @@ func (c *Composite) TestMode() bool {
 }
 
 // ZeroStats forgets the statistics of all components.
-func (c *Composite) ZeroStats() {
+func (c *compositeComponent) ZeroStats() {
 	for _, part := range c.components {
 		if z, ok := part.(StatsZeroer); ok {
 			z.ZeroStats()
@@ -119,7 +119,7 @@ func (c *Composite) ZeroStats() {
 }
 
 // Prepare prepares all components that can be.
-func (c *Composite) Prepare() {
+func (c *compositeComponent) Prepare() {
 	for _, part := range c.components {
 		if p, ok := part.(Preparer); ok {
 			p.Prepare()
@@ -128,7 +128,7 @@ func (c *Composite) Prepare() {
 }
 
 // Renew does so with all components that can.
-func (c *Composite) Renew() {
+func (c *compositeComponent) Renew() {
 	for _, part := range c.components {
 		if p, ok := part.(Renewer); ok {
 			p.Renew()
@@ -138,7 +138,7 @@ func (c *Composite) Renew() {
 
 // Init knows max-rows-process, num-components, and component1, component2, …, each the configuration of a component in
 // quotes, with its type.
-func (c *Composite) Init(cfg *ConfigLine) error {
+func (c *compositeComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
 	c.maxRows = cfg.Int("max-rows-process", defaultMaxRows)
 	cfg.require("num-components")
@@ -183,7 +183,7 @@ func initPart(cfg *ConfigLine, key string) (Component, error) {
 	if !ok || line.First != "" {
 		return nil, fmt.Errorf("%s=%s: unknown type %q: %w", key, clip(text), typ, ErrConfig)
 	}
-	if _, nested := part.(*Composite); nested {
+	if _, nested := part.(*compositeComponent); nested {
 		return nil, fmt.Errorf("%s: a composite may not hold another: %w", key, ErrConfig)
 	}
 	if err := part.Init(line); err != nil {
@@ -196,7 +196,7 @@ func initPart(cfg *ConfigLine, key string) (Component, error) {
 }
 
 // problem says what is wrong with the chain.
-func (c *Composite) problem() string {
+func (c *compositeComponent) problem() string {
 	if len(c.components) == 0 {
 		return "there are no components"
 	}
@@ -215,7 +215,7 @@ func (c *Composite) problem() string {
 }
 
 // Fields of the component.
-func (c *Composite) Fields(f *Fields) {
+func (c *compositeComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	n := len(c.components)
 	f.Int("<MaxRowsProcess>", &c.maxRows)
@@ -237,7 +237,7 @@ func (c *Composite) Fields(f *Fields) {
 }
 
 // parts calls f with the first row and the number of rows of each part of the rows.
-func (c *Composite) parts(rows int, f func(first, n int) error) error {
+func (c *compositeComponent) parts(rows int, f func(first, n int) error) error {
 	step := c.maxRows
 	if step <= 0 {
 		step = max(rows, 1)
@@ -259,7 +259,7 @@ func output(w *Workspace, c Component, rows int) kernel.Matrix {
 }
 
 // Propagate sends the rows through the chain.
-func (c *Composite) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *compositeComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -286,11 +286,11 @@ func (c *Composite) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matr
 
 // Backprop computes forward again, then sends the derivatives back through the chain. The components of toUpdate get
 // their statistics here too.
-func (c *Composite) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *compositeComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
-	u, _ := toUpdate.(*Composite)
+	u, _ := toUpdate.(*compositeComponent)
 	if u != nil && len(u.components) != len(c.components) {
 		return fmt.Errorf("%s: the component to update has %d components, not %d: %w", c.Type(), len(u.components), len(c.components), ErrShape)
 	}
@@ -312,7 +312,7 @@ func (c *Composite) Backprop(w *Workspace, pre Precomputed, inValue, outValue, o
 }
 
 // backprop does the work of Backprop for part of the rows.
-func (c *Composite) backprop(w *Workspace, in, out, outDeriv kernel.Matrix, u *Composite, inDeriv kernel.Matrix) error {
+func (c *compositeComponent) backprop(w *Workspace, in, out, outDeriv kernel.Matrix, u *compositeComponent, inDeriv kernel.Matrix) error {
 	n := len(c.components)
 	values := make([]kernel.Matrix, n+1) // values[i] goes into component i
 	memos := make([]Memo, n)

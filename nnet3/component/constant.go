@@ -47,39 +47,39 @@ func (c *constant) update(outDeriv kernel.Matrix) {
 	}
 }
 
-// ConstantFunction puts out one vector for every row of its input.
-type ConstantFunction struct {
+// constantFunctionComponent puts out one vector for every row of its input.
+type constantFunctionComponent struct {
 	constant
 	inputDim int
 }
 
 // Type is "ConstantFunctionComponent".
-func (c *ConstantFunction) Type() string { return "ConstantFunctionComponent" }
+func (c *constantFunctionComponent) Type() string { return "ConstantFunctionComponent" }
 
 // InputDim is the number of columns of the input, which is not used.
-func (c *ConstantFunction) InputDim() int { return c.inputDim }
+func (c *constantFunctionComponent) InputDim() int { return c.inputDim }
 
 // Properties of a constant function.
-func (c *ConstantFunction) Properties() Properties {
+func (c *constantFunctionComponent) Properties() Properties {
 	return (Simple|BackpropAdds).with(Updatable, c.updatable).with(PropagateInPlace, c.inputDim == len(c.output))
 }
 
 // Init knows input-dim, output-dim, output-mean, output-stddev, is-updatable, use-natural-gradient.
-func (c *ConstantFunction) Init(cfg *ConfigLine) error {
+func (c *constantFunctionComponent) Init(cfg *ConfigLine) error {
 	c.init(cfg)
 	c.inputDim = cfg.dim("input-dim")
 	return cfg.Err()
 }
 
 // Fields of the component.
-func (c *ConstantFunction) Fields(f *Fields) {
+func (c *constantFunctionComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	f.Dim("<InputDim>", &c.inputDim)
 	c.constant.fields(f)
 }
 
 // Propagate sets every row to the vector.
-func (c *ConstantFunction) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *constantFunctionComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -88,18 +88,18 @@ func (c *ConstantFunction) Propagate(w *Workspace, pre Precomputed, in, out kern
 }
 
 // Backprop adds Σdy to the vector of toUpdate. The derivative with respect to the input is zero.
-func (c *ConstantFunction) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *constantFunctionComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
-	if u, ok := toUpdate.(*ConstantFunction); ok {
+	if u, ok := toUpdate.(*constantFunctionComponent); ok {
 		u.update(outDeriv)
 	}
 	return nil
 }
 
-// Constant puts out one vector for every index that it is asked for. It has no input.
-type Constant struct {
+// constantComponent puts out one vector for every index that it is asked for. It has no input.
+type constantComponent struct {
 	noInput
 	constant
 }
@@ -124,28 +124,30 @@ func (noInput) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Prec
 }
 
 // Type is "ConstantComponent".
-func (c *Constant) Type() string { return "ConstantComponent" }
+func (c *constantComponent) Type() string { return "ConstantComponent" }
 
 // InputDim is the same as OutputDim, so that the node of the component may name itself as its input.
-func (c *Constant) InputDim() int { return len(c.output) }
+func (c *constantComponent) InputDim() int { return len(c.output) }
 
 // Properties of a constant.
-func (c *Constant) Properties() Properties { return Properties(0).with(Updatable, c.updatable) }
+func (c *constantComponent) Properties() Properties {
+	return Properties(0).with(Updatable, c.updatable)
+}
 
 // Init knows output-dim, output-mean, output-stddev, is-updatable, use-natural-gradient.
-func (c *Constant) Init(cfg *ConfigLine) error {
+func (c *constantComponent) Init(cfg *ConfigLine) error {
 	c.init(cfg)
 	return cfg.Err()
 }
 
 // Fields of the component.
-func (c *Constant) Fields(f *Fields) {
+func (c *constantComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	c.constant.fields(f)
 }
 
 // Propagate sets every row to the vector.
-func (c *Constant) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *constantComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if out.Cols != len(c.output) {
 		return nil, shapeError(c, "propagate", in, out)
 	}
@@ -154,14 +156,14 @@ func (c *Constant) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matri
 }
 
 // Backprop adds Σdy to the vector of toUpdate.
-func (c *Constant) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *constantComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
 	if wanted(inDeriv) {
 		kernel.Fill(inDeriv, 0)
 	}
-	if u, ok := toUpdate.(*Constant); ok {
+	if u, ok := toUpdate.(*constantComponent); ok {
 		u.update(outDeriv)
 	}
 	return nil

@@ -6,9 +6,9 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// Convolution is the older convolution over a three-dimensional input within a frame: filters of FiltX×FiltY×InputZ are
+// convolutionComponent is the older convolution over a three-dimensional input within a frame: filters of FiltX×FiltY×InputZ are
 // moved over x and y, without padding. The output of a row of steps in x, then in y, is one column per filter.
-type Convolution struct {
+type convolutionComponent struct {
 	training
 	affine                             // a row of linear parameters is a filter, ordered x, y, z
 	inputX, inputY, inputZ             int
@@ -26,16 +26,16 @@ const (
 )
 
 // Type is "ConvolutionComponent".
-func (c *Convolution) Type() string { return "ConvolutionComponent" }
+func (c *convolutionComponent) Type() string { return "ConvolutionComponent" }
 
 // InputDim is the size of the input.
-func (c *Convolution) InputDim() int { return c.inputX * c.inputY * c.inputZ }
+func (c *convolutionComponent) InputDim() int { return c.inputX * c.inputY * c.inputZ }
 
 // OutputDim is the number of steps times the number of filters.
-func (c *Convolution) OutputDim() int { return c.steps() * c.m.Rows }
+func (c *convolutionComponent) OutputDim() int { return c.steps() * c.m.Rows }
 
 // steps is the number of places of a filter, 0 if the sizes make no sense.
-func (c *Convolution) steps() int {
+func (c *convolutionComponent) steps() int {
 	x, ok := places(c.inputX, c.filtX, c.filtXStep)
 	y, ok2 := places(c.inputY, c.filtY, c.filtYStep)
 	if !ok || !ok2 {
@@ -54,19 +54,19 @@ func places(size, window, step int) (int, bool) {
 }
 
 // Properties of a convolution.
-func (c *Convolution) Properties() Properties {
+func (c *convolutionComponent) Properties() Properties {
 	return Simple | Updatable | BackpropNeedsInput | BackpropAdds | PropagateAdds
 }
 
 // Params returns the filters and their biases.
-func (c *Convolution) Params() []Param {
+func (c *convolutionComponent) Params() []Param {
 	return []Param{{"filter-params", c.m}, vectorParam("bias-params", c.bias)}
 }
 
 // Init knows input-x-dim, input-y-dim, input-z-dim, filt-x-dim, filt-y-dim, filt-x-step, filt-y-step,
 // input-vectorization-order (zyx, yzx); and matrix, a file with the bias as last column, or num-filters, param-stddev,
 // bias-stddev.
-func (c *Convolution) Init(cfg *ConfigLine) error {
+func (c *convolutionComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
 	c.inputX, c.inputY, c.inputZ = cfg.dim("input-x-dim"), cfg.dim("input-y-dim"), cfg.dim("input-z-dim")
 	c.filtX, c.filtY = cfg.dim("filt-x-dim"), cfg.dim("filt-y-dim")
@@ -117,13 +117,13 @@ func product(limit int, factors ...int) bool {
 }
 
 // sizesFit reports whether the sizes of input and filters make sense together.
-func (c *Convolution) sizesFit() bool {
+func (c *convolutionComponent) sizesFit() bool {
 	return product(maxDim, c.inputX, c.inputY, c.inputZ) && c.inputZ > 0 && c.steps() > 0 &&
 		product(maxDim, c.steps(), c.filtX, c.filtY, c.inputZ)
 }
 
 // mapColumns finds the column of the input for each element of each patch.
-func (c *Convolution) mapColumns() {
+func (c *convolutionComponent) mapColumns() {
 	c.columns = make([]int32, 0, c.steps()*c.filtX*c.filtY*c.inputZ)
 	for x0 := 0; x0+c.filtX <= c.inputX; x0 += c.filtXStep {
 		for y0 := 0; y0+c.filtY <= c.inputY; y0 += c.filtYStep {
@@ -147,7 +147,7 @@ func (v vectorization) column(x, y, z, dimY, dimZ int) int {
 }
 
 // Fields of the component.
-func (c *Convolution) Fields(f *Fields) {
+func (c *convolutionComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	f.Dim("<InputXDim>", &c.inputX)
 	f.Dim("<InputYDim>", &c.inputY)
@@ -173,24 +173,12 @@ func (c *Convolution) Fields(f *Fields) {
 	}
 }
 
-type sizeField struct {
-	token string
-	size  *int
-}
-
-func (c *Convolution) sizes() []sizeField {
-	return []sizeField{
-		{"<InputXDim>", &c.inputX}, {"<InputYDim>", &c.inputY}, {"<InputZDim>", &c.inputZ},
-		{"<FiltXDim>", &c.filtX}, {"<FiltYDim>", &c.filtY}, {"<FiltXStep>", &c.filtXStep}, {"<FiltYStep>", &c.filtYStep},
-	}
-}
-
 // patchRows is how many rows are spread out into patches at a time.
 const patchRows = 32
 
 // eachPatch calls f, a few rows at a time, with the number of the first row, the patches of the rows at one place and the
 // number of the place.
-func (c *Convolution) eachPatch(w *Workspace, in kernel.Matrix, f func(first, place int, patches kernel.Matrix)) {
+func (c *convolutionComponent) eachPatch(w *Workspace, in kernel.Matrix, f func(first, place int, patches kernel.Matrix)) {
 	mark := w.Mark()
 	defer w.Release(mark)
 	buffer := w.Matrix(min(patchRows, in.Rows), c.m.Cols)
@@ -205,7 +193,7 @@ func (c *Convolution) eachPatch(w *Workspace, in kernel.Matrix, f func(first, pl
 }
 
 // Propagate adds the filters' results to the output.
-func (c *Convolution) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *convolutionComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -217,11 +205,11 @@ func (c *Convolution) Propagate(w *Workspace, pre Precomputed, in, out kernel.Ma
 }
 
 // Backprop computes the derivatives of the input and of the filters.
-func (c *Convolution) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *convolutionComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
-	if u, ok := toUpdate.(*Convolution); ok {
+	if u, ok := toUpdate.(*convolutionComponent); ok {
 		c.eachPatch(w, inValue, func(first, place int, patches kernel.Matrix) {
 			u.update(u.learningRate, patches, kernel.View(outDeriv, first, patches.Rows, place*c.m.Rows, c.m.Rows))
 		})

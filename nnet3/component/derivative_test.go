@@ -26,7 +26,7 @@ func TestDerivatives(t *testing.T) {
 		}
 		for range 3 {
 			d := randomMatrix(rnd, k.in.Rows, k.in.Cols)
-			if _, ok := k.c.(*StatisticsPooling); ok {
+			if _, ok := k.c.(*statisticsPoolingComponent); ok {
 				kernel.Fill(kernel.Cols(d, 0, 1), 0) // the count has no derivative
 			}
 			checkSlope(t, "input", kernel.MatrixDot(dx, d), func(step float32) float64 {

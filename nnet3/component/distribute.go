@@ -7,24 +7,24 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// Distribute cuts each row of its input into blocks, and puts them out as rows with different x: with b blocks, the output
+// distributeComponent cuts each row of its input into blocks, and puts them out as rows with different x: with b blocks, the output
 // at x is block x mod b of the input at x/b, rounded down.
-type Distribute struct{ inputDim, outputDim int }
+type distributeComponent struct{ inputDim, outputDim int }
 
 // Type is "DistributeComponent".
-func (c *Distribute) Type() string { return "DistributeComponent" }
+func (c *distributeComponent) Type() string { return "DistributeComponent" }
 
 // InputDim is the number of columns of all blocks.
-func (c *Distribute) InputDim() int { return c.inputDim }
+func (c *distributeComponent) InputDim() int { return c.inputDim }
 
 // OutputDim is the number of columns of a block.
-func (c *Distribute) OutputDim() int { return c.outputDim }
+func (c *distributeComponent) OutputDim() int { return c.outputDim }
 
 // Properties of the component: none.
-func (c *Distribute) Properties() Properties { return 0 }
+func (c *distributeComponent) Properties() Properties { return 0 }
 
 // Init knows input-dim and output-dim.
-func (c *Distribute) Init(cfg *ConfigLine) error {
+func (c *distributeComponent) Init(cfg *ConfigLine) error {
 	c.inputDim, c.outputDim = cfg.dim("input-dim"), cfg.dim("output-dim")
 	if c.inputDim%c.outputDim != 0 {
 		cfg.Fail("input-dim=%d is no multiple of output-dim=%d", c.inputDim, c.outputDim)
@@ -33,12 +33,12 @@ func (c *Distribute) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *Distribute) Fields(f *Fields) {
+func (c *distributeComponent) Fields(f *Fields) {
 	f.blockDims(&c.inputDim, &c.outputDim)
 }
 
 // source returns where the output at an index comes from.
-func (c *Distribute) source(out index.Index) (in index.Index, block int32) {
+func (c *distributeComponent) source(out index.Index) (in index.Index, block int32) {
 	blocks := int32(c.inputDim / c.outputDim)
 	in = out
 	in.X = floorDiv(out.X, blocks)
@@ -46,13 +46,13 @@ func (c *Distribute) source(out index.Index) (in index.Index, block int32) {
 }
 
 // InputIndexes appends the index of the row that holds the block.
-func (c *Distribute) InputIndexes(out index.Index, dst []index.Index) []index.Index {
+func (c *distributeComponent) InputIndexes(out index.Index, dst []index.Index) []index.Index {
 	in, _ := c.source(out)
 	return append(dst, in)
 }
 
 // IsComputable wants the row that holds the block.
-func (c *Distribute) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
+func (c *distributeComponent) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
 	in, _ := c.source(out)
 	if !has(in) {
 		return false
@@ -64,7 +64,7 @@ func (c *Distribute) IsComputable(out index.Index, has func(index.Index) bool, u
 }
 
 // ReorderIndexes leaves the indexes as they are.
-func (c *Distribute) ReorderIndexes(in, out *[]index.Index) {}
+func (c *distributeComponent) ReorderIndexes(in, out *[]index.Index) {}
 
 // blockSources is the Precomputed: for each output row, the row and the first column that it comes from.
 type blockSources struct {
@@ -73,7 +73,7 @@ type blockSources struct {
 }
 
 // PrecomputeIndexes finds where each output row comes from.
-func (c *Distribute) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+func (c *distributeComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	find := newRowFinder(in)
 	pre := &blockSources{from: make([][2]int32, len(out)), inRows: len(in)}
 	for i, x := range out {
@@ -87,7 +87,7 @@ func (c *Distribute) PrecomputeIndexes(in, out []index.Index, needBackprop bool)
 	return pre, nil
 }
 
-func (c *Distribute) sources(pre Precomputed, inRows, outRows int) (*blockSources, error) {
+func (c *distributeComponent) sources(pre Precomputed, inRows, outRows int) (*blockSources, error) {
 	s, ok := pre.(*blockSources)
 	if !ok || len(s.from) != outRows || s.inRows != inRows {
 		return nil, fmt.Errorf("%s: precomputed indexes do not fit %d input and %d output rows: %w", c.Type(), inRows, outRows, ErrShape)
@@ -96,7 +96,7 @@ func (c *Distribute) sources(pre Precomputed, inRows, outRows int) (*blockSource
 }
 
 // Propagate copies the blocks.
-func (c *Distribute) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *distributeComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkDims(c, in, out); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (c *Distribute) Propagate(w *Workspace, pre Precomputed, in, out kernel.Mat
 }
 
 // Backprop copies the derivatives of the blocks back. Blocks that nothing was made of get zero.
-func (c *Distribute) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *distributeComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// Dropout sets elements, or whole rows, to zero at random in training, and leaves the others as they are: it doesn't
+// dropoutComponent sets elements, or whole rows, to zero at random in training, and leaves the others as they are: it doesn't
 // multiply them by 1/(1-p). In test mode it multiplies everything by 1-p.
-type Dropout struct {
+type dropoutComponent struct {
 	dim        int
 	proportion float32
 	perFrame   bool
@@ -16,36 +16,36 @@ type Dropout struct {
 }
 
 // Type is "DropoutComponent".
-func (c *Dropout) Type() string { return "DropoutComponent" }
+func (c *dropoutComponent) Type() string { return "DropoutComponent" }
 
 // InputDim is the number of columns.
-func (c *Dropout) InputDim() int { return c.dim }
+func (c *dropoutComponent) InputDim() int { return c.dim }
 
 // OutputDim is the number of columns.
-func (c *Dropout) OutputDim() int { return c.dim }
+func (c *dropoutComponent) OutputDim() int { return c.dim }
 
 // Proportion is the fraction p of elements that become zero.
-func (c *Dropout) Proportion() float32 { return c.proportion }
+func (c *dropoutComponent) Proportion() float32 { return c.proportion }
 
 // TestMode reports whether the component is in test mode.
-func (c *Dropout) TestMode() bool { return c.testMode }
+func (c *dropoutComponent) TestMode() bool { return c.testMode }
 
 // SetTestMode chooses between scaling and dropping.
-func (c *Dropout) SetTestMode(test bool) { c.testMode = test }
+func (c *dropoutComponent) SetTestMode(test bool) { c.testMode = test }
 
 // SetDropoutProportion sets the fraction of elements that become zero.
-func (c *Dropout) SetDropoutProportion(p float32) { c.proportion = p }
+func (c *dropoutComponent) SetDropoutProportion(p float32) { c.proportion = p }
 
 // IsIdentity reports whether the component is in test mode and p is 0.
-func (c *Dropout) IsIdentity() bool { return c.testMode && c.proportion == 0 }
+func (c *dropoutComponent) IsIdentity() bool { return c.testMode && c.proportion == 0 }
 
 // Properties of dropout.
-func (c *Dropout) Properties() Properties {
+func (c *dropoutComponent) Properties() Properties {
 	return Simple | BackpropInPlace | BackpropNeedsInput | BackpropNeedsOutput | Random
 }
 
 // Init knows dim, dropout-proportion (both must be there), dropout-per-frame, test-mode.
-func (c *Dropout) Init(cfg *ConfigLine) error {
+func (c *dropoutComponent) Init(cfg *ConfigLine) error {
 	c.dim = cfg.dim("dim")
 	cfg.require("dropout-proportion")
 	c.proportion = cfg.Float("dropout-proportion", 0)
@@ -58,7 +58,7 @@ func (c *Dropout) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *Dropout) Fields(f *Fields) {
+func (c *dropoutComponent) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	f.Float("<DropoutProportion>", &c.proportion)
 	Since(f, f.Bool, "<DropoutPerFrame>", &c.perFrame, false)
@@ -67,7 +67,7 @@ func (c *Dropout) Fields(f *Fields) {
 }
 
 // Propagate drops elements of x, or scales it in test mode.
-func (c *Dropout) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *dropoutComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (c *Dropout) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix
 }
 
 // draw returns 0 or 1.
-func (c *Dropout) draw(rnd *rand.Rand) float32 {
+func (c *dropoutComponent) draw(rnd *rand.Rand) float32 {
 	if rnd.Float32() < c.proportion {
 		return 0
 	}
@@ -98,7 +98,7 @@ func (c *Dropout) draw(rnd *rand.Rand) float32 {
 }
 
 // Backprop computes dx = dy·y/x, or dx = dy where x is 0.
-func (c *Dropout) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *dropoutComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

@@ -4,11 +4,11 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// DropoutMask puts out random factors for other components to multiply by: 0 with probability p, else 1, without a factor
+// dropoutMaskComponent puts out random factors for other components to multiply by: 0 with probability p, else 1, without a factor
 // 1/(1-p). With two or three columns, as an LSTM uses them, the first two are never both 0 in a row (as long as p allows).
 // A continuous mask is uniformly distributed between 1-2p and 1+2p. In test mode the mask is 1-p, or 1 if continuous. It
 // has no input.
-type DropoutMask struct {
+type dropoutMaskComponent struct {
 	noInput
 	outputDim  int
 	proportion float32
@@ -17,28 +17,28 @@ type DropoutMask struct {
 }
 
 // Type is "DropoutMaskComponent".
-func (c *DropoutMask) Type() string { return "DropoutMaskComponent" }
+func (c *dropoutMaskComponent) Type() string { return "DropoutMaskComponent" }
 
 // InputDim is the same as OutputDim, so that the node of the component may name itself as its input.
-func (c *DropoutMask) InputDim() int { return c.outputDim }
+func (c *dropoutMaskComponent) InputDim() int { return c.outputDim }
 
 // OutputDim is the number of columns.
-func (c *DropoutMask) OutputDim() int { return c.outputDim }
+func (c *dropoutMaskComponent) OutputDim() int { return c.outputDim }
 
 // TestMode reports whether the component is in test mode.
-func (c *DropoutMask) TestMode() bool { return c.testMode }
+func (c *dropoutMaskComponent) TestMode() bool { return c.testMode }
 
 // SetTestMode chooses between the mean and random factors.
-func (c *DropoutMask) SetTestMode(test bool) { c.testMode = test }
+func (c *dropoutMaskComponent) SetTestMode(test bool) { c.testMode = test }
 
 // SetDropoutProportion sets the fraction of zeros.
-func (c *DropoutMask) SetDropoutProportion(p float32) { c.proportion = p }
+func (c *dropoutMaskComponent) SetDropoutProportion(p float32) { c.proportion = p }
 
 // Properties of a mask.
-func (c *DropoutMask) Properties() Properties { return Random }
+func (c *dropoutMaskComponent) Properties() Properties { return Random }
 
 // Init knows output-dim, dropout-proportion, continuous, test-mode.
-func (c *DropoutMask) Init(cfg *ConfigLine) error {
+func (c *dropoutMaskComponent) Init(cfg *ConfigLine) error {
 	c.outputDim = cfg.dim("output-dim")
 	c.proportion = cfg.Float("dropout-proportion", 0.5)
 	c.continuous = cfg.Bool("continuous", false)
@@ -50,7 +50,7 @@ func (c *DropoutMask) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *DropoutMask) Fields(f *Fields) {
+func (c *dropoutMaskComponent) Fields(f *Fields) {
 	f.Dim("<OutputDim>", &c.outputDim)
 	f.Float("<DropoutProportion>", &c.proportion)
 	Since(f, f.Bool, "<TestMode>", &c.testMode, false)
@@ -59,7 +59,7 @@ func (c *DropoutMask) Fields(f *Fields) {
 }
 
 // Propagate draws a mask.
-func (c *DropoutMask) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *dropoutMaskComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if out.Cols != c.outputDim {
 		return nil, shapeError(c, "propagate", in, out)
 	}
@@ -102,7 +102,7 @@ func (c *DropoutMask) Propagate(w *Workspace, pre Precomputed, in, out kernel.Ma
 }
 
 // Backprop does nothing: there is no input.
-func (c *DropoutMask) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *dropoutMaskComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if wanted(inDeriv) {
 		kernel.Fill(inDeriv, 0)
 	}

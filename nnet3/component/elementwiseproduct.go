@@ -4,23 +4,23 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// ElementwiseProduct multiplies the equal blocks of its input, element by element.
-type ElementwiseProduct struct{ inputDim, outputDim int }
+// elementwiseProductComponent multiplies the equal blocks of its input, element by element.
+type elementwiseProductComponent struct{ inputDim, outputDim int }
 
 // Type is "ElementwiseProductComponent".
-func (c *ElementwiseProduct) Type() string { return "ElementwiseProductComponent" }
+func (c *elementwiseProductComponent) Type() string { return "ElementwiseProductComponent" }
 
 // InputDim is the number of columns of all blocks.
-func (c *ElementwiseProduct) InputDim() int { return c.inputDim }
+func (c *elementwiseProductComponent) InputDim() int { return c.inputDim }
 
 // OutputDim is the number of columns of a block.
-func (c *ElementwiseProduct) OutputDim() int { return c.outputDim }
+func (c *elementwiseProductComponent) OutputDim() int { return c.outputDim }
 
 // Properties of a product.
-func (c *ElementwiseProduct) Properties() Properties { return Simple | BackpropNeedsInput }
+func (c *elementwiseProductComponent) Properties() Properties { return Simple | BackpropNeedsInput }
 
 // Init knows input-dim and output-dim.
-func (c *ElementwiseProduct) Init(cfg *ConfigLine) error {
+func (c *elementwiseProductComponent) Init(cfg *ConfigLine) error {
 	c.inputDim, c.outputDim = cfg.dim("input-dim"), cfg.dim("output-dim")
 	if c.inputDim%c.outputDim != 0 {
 		cfg.Fail("input-dim=%d is no multiple of output-dim=%d", c.inputDim, c.outputDim)
@@ -29,7 +29,7 @@ func (c *ElementwiseProduct) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *ElementwiseProduct) Fields(f *Fields) {
+func (c *elementwiseProductComponent) Fields(f *Fields) {
 	f.blockDims(&c.inputDim, &c.outputDim)
 }
 
@@ -41,7 +41,7 @@ func (f *Fields) blockDims(in, out *int) {
 }
 
 // Propagate computes y = x₁∘x₂∘…
-func (c *ElementwiseProduct) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *elementwiseProductComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (c *ElementwiseProduct) Propagate(w *Workspace, pre Precomputed, in, out ke
 }
 
 // Backprop computes, for each block, the product of dy and the other blocks.
-func (c *ElementwiseProduct) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *elementwiseProductComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

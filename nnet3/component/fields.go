@@ -271,7 +271,7 @@ func (f *Fields) part(c *Component, n int) {
 	case f.r != nil:
 		token := get(f, (*kaldiio.Reader).Token)
 		part, ok := New(strings.TrimSuffix(strings.TrimPrefix(token, "<"), ">"))
-		if _, nested := part.(*Composite); !ok || nested {
+		if _, nested := part.(*compositeComponent); !ok || nested {
 			f.Check(false, "%s can't be part of a composite", clip(token))
 		}
 		if *c = part; f.err == nil {

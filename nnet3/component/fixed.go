@@ -4,26 +4,28 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// FixedScale multiplies each column by a factor that is not trained.
-type FixedScale struct{ scales []float32 }
+// fixedScaleComponent multiplies each column by a factor that is not trained.
+type fixedScaleComponent struct{ scales []float32 }
 
 // Type is "FixedScaleComponent".
-func (c *FixedScale) Type() string { return "FixedScaleComponent" }
+func (c *fixedScaleComponent) Type() string { return "FixedScaleComponent" }
 
 // InputDim is the number of columns.
-func (c *FixedScale) InputDim() int { return len(c.scales) }
+func (c *fixedScaleComponent) InputDim() int { return len(c.scales) }
 
 // OutputDim is the number of columns.
-func (c *FixedScale) OutputDim() int { return len(c.scales) }
+func (c *fixedScaleComponent) OutputDim() int { return len(c.scales) }
 
 // Scale returns the factors. They are shared with the component.
-func (c *FixedScale) Scale() []float32 { return c.scales }
+func (c *fixedScaleComponent) Scale() []float32 { return c.scales }
 
 // Properties of a fixed scale.
-func (c *FixedScale) Properties() Properties { return Simple | PropagateInPlace | BackpropInPlace }
+func (c *fixedScaleComponent) Properties() Properties {
+	return Simple | PropagateInPlace | BackpropInPlace
+}
 
 // Init knows scales, a file; or dim, for factors at random.
-func (c *FixedScale) Init(cfg *ConfigLine) (err error) {
+func (c *fixedScaleComponent) Init(cfg *ConfigLine) (err error) {
 	c.scales, err = fixedVector(cfg, "scales")
 	return err
 }
@@ -41,13 +43,13 @@ func fixedVector(cfg *ConfigLine, key string) ([]float32, error) {
 }
 
 // Fields of the component.
-func (c *FixedScale) Fields(f *Fields) {
+func (c *fixedScaleComponent) Fields(f *Fields) {
 	f.Vector("<Scales>", &c.scales)
 	f.Check(len(c.scales) > 0, "there are no scales")
 }
 
 // Propagate computes y = x∘s.
-func (c *FixedScale) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *fixedScaleComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -56,7 +58,7 @@ func (c *FixedScale) Propagate(w *Workspace, pre Precomputed, in, out kernel.Mat
 }
 
 // Backprop computes dx = dy∘s.
-func (c *FixedScale) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *fixedScaleComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}
@@ -64,38 +66,40 @@ func (c *FixedScale) Backprop(w *Workspace, pre Precomputed, inValue, outValue, 
 	return nil
 }
 
-// FixedBias adds to each column an offset that is not trained.
-type FixedBias struct{ bias []float32 }
+// fixedBiasComponent adds to each column an offset that is not trained.
+type fixedBiasComponent struct{ bias []float32 }
 
 // Type is "FixedBiasComponent".
-func (c *FixedBias) Type() string { return "FixedBiasComponent" }
+func (c *fixedBiasComponent) Type() string { return "FixedBiasComponent" }
 
 // InputDim is the number of columns.
-func (c *FixedBias) InputDim() int { return len(c.bias) }
+func (c *fixedBiasComponent) InputDim() int { return len(c.bias) }
 
 // OutputDim is the number of columns.
-func (c *FixedBias) OutputDim() int { return len(c.bias) }
+func (c *fixedBiasComponent) OutputDim() int { return len(c.bias) }
 
 // Offset returns the offsets. They are shared with the component.
-func (c *FixedBias) Offset() []float32 { return c.bias }
+func (c *fixedBiasComponent) Offset() []float32 { return c.bias }
 
 // Properties of a fixed bias.
-func (c *FixedBias) Properties() Properties { return Simple | PropagateInPlace | BackpropInPlace }
+func (c *fixedBiasComponent) Properties() Properties {
+	return Simple | PropagateInPlace | BackpropInPlace
+}
 
 // Init knows bias, a file; or dim, for offsets at random.
-func (c *FixedBias) Init(cfg *ConfigLine) (err error) {
+func (c *fixedBiasComponent) Init(cfg *ConfigLine) (err error) {
 	c.bias, err = fixedVector(cfg, "bias")
 	return err
 }
 
 // Fields of the component.
-func (c *FixedBias) Fields(f *Fields) {
+func (c *fixedBiasComponent) Fields(f *Fields) {
 	f.Vector("<Bias>", &c.bias)
 	f.Check(len(c.bias) > 0, "there is no bias")
 }
 
 // Propagate computes y = x + b.
-func (c *FixedBias) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *fixedBiasComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -105,7 +109,7 @@ func (c *FixedBias) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matr
 }
 
 // Backprop computes dx = dy.
-func (c *FixedBias) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *fixedBiasComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

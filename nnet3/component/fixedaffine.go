@@ -4,25 +4,25 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// FixedAffine is y = x·Wᵀ + b with parameters that are not trained, such as a transform of the features.
-type FixedAffine struct {
+// fixedAffineComponent is y = x·Wᵀ + b with parameters that are not trained, such as a transform of the features.
+type fixedAffineComponent struct {
 	affine
 }
 
 // Type is "FixedAffineComponent".
-func (c *FixedAffine) Type() string { return "FixedAffineComponent" }
+func (c *fixedAffineComponent) Type() string { return "FixedAffineComponent" }
 
 // InputDim is the number of columns of W.
-func (c *FixedAffine) InputDim() int { return c.m.Cols }
+func (c *fixedAffineComponent) InputDim() int { return c.m.Cols }
 
 // OutputDim is the number of rows of W.
-func (c *FixedAffine) OutputDim() int { return c.m.Rows }
+func (c *fixedAffineComponent) OutputDim() int { return c.m.Rows }
 
 // Properties of a fixed affine component.
-func (c *FixedAffine) Properties() Properties { return Simple | BackpropAdds }
+func (c *fixedAffineComponent) Properties() Properties { return Simple | BackpropAdds }
 
 // Init knows matrix, a file with the bias as last column; or input-dim and output-dim, for parameters at random.
-func (c *FixedAffine) Init(cfg *ConfigLine) error {
+func (c *fixedAffineComponent) Init(cfg *ConfigLine) error {
 	if m, ok := cfg.matrix("matrix"); ok {
 		c.affine = splitBias(cfg, m)
 		return cfg.Err()
@@ -33,12 +33,12 @@ func (c *FixedAffine) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *FixedAffine) Fields(f *Fields) {
+func (c *fixedAffineComponent) Fields(f *Fields) {
 	c.affine.fields(f, false)
 }
 
 // Propagate computes y = x·Wᵀ + b.
-func (c *FixedAffine) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *fixedAffineComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (c *FixedAffine) Propagate(w *Workspace, pre Precomputed, in, out kernel.Ma
 }
 
 // Backprop computes dx += dy·W.
-func (c *FixedAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *fixedAffineComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// GeneralDropout multiplies its input by a random mask of mean 1 that can be shared by columns BlockDim apart and by the
+// generalDropoutComponent multiplies its input by a random mask of mean 1 that can be shared by columns BlockDim apart and by the
 // rows of a sequence, or of a stretch of TimePeriod frames of it. In test mode it copies its input.
-type GeneralDropout struct {
+type generalDropoutComponent struct {
 	perIndex
 	dim, blockDim int
 	timePeriod    int // 0: one mask per sequence
@@ -22,39 +22,39 @@ type GeneralDropout struct {
 }
 
 // Type is "GeneralDropoutComponent".
-func (c *GeneralDropout) Type() string { return "GeneralDropoutComponent" }
+func (c *generalDropoutComponent) Type() string { return "GeneralDropoutComponent" }
 
 // InputDim is the number of columns.
-func (c *GeneralDropout) InputDim() int { return c.dim }
+func (c *generalDropoutComponent) InputDim() int { return c.dim }
 
 // OutputDim is the number of columns.
-func (c *GeneralDropout) OutputDim() int { return c.dim }
+func (c *generalDropoutComponent) OutputDim() int { return c.dim }
 
 // TestMode reports whether the component is in test mode.
-func (c *GeneralDropout) TestMode() bool { return c.testMode }
+func (c *generalDropoutComponent) TestMode() bool { return c.testMode }
 
 // SetTestMode chooses between copying and dropping.
-func (c *GeneralDropout) SetTestMode(test bool) { c.testMode = test }
+func (c *generalDropoutComponent) SetTestMode(test bool) { c.testMode = test }
 
 // SetDropoutProportion sets the fraction of elements that become zero.
-func (c *GeneralDropout) SetDropoutProportion(p float32) { c.proportion = p }
+func (c *generalDropoutComponent) SetDropoutProportion(p float32) { c.proportion = p }
 
 // IsIdentity reports whether the component is in test mode or has nothing to drop.
-func (c *GeneralDropout) IsIdentity() bool {
+func (c *generalDropoutComponent) IsIdentity() bool {
 	return c.testMode || c.proportion == 0 && c.maxProportion == 0
 }
 
 // IsIdentityBackward is IsIdentity.
-func (c *GeneralDropout) IsIdentityBackward() bool { return c.IsIdentity() }
+func (c *generalDropoutComponent) IsIdentityBackward() bool { return c.IsIdentity() }
 
 // Properties of general dropout.
-func (c *GeneralDropout) Properties() Properties {
+func (c *generalDropoutComponent) Properties() Properties {
 	return (PropagateInPlace | BackpropInPlace | UsesMemo | Random).with(InputContiguous|OutputContiguous, c.blockDim != c.dim)
 }
 
 // Init knows dim, block-dim, time-period, dropout-proportion, continuous, specaugment-max-proportion,
 // specaugment-max-regions, test-mode.
-func (c *GeneralDropout) Init(cfg *ConfigLine) error {
+func (c *generalDropoutComponent) Init(cfg *ConfigLine) error {
 	c.dim = cfg.dim("dim")
 	c.blockDim = cfg.dimOr("block-dim", c.dim)
 	c.timePeriod = cfg.Int("time-period", 0)
@@ -70,7 +70,7 @@ func (c *GeneralDropout) Init(cfg *ConfigLine) error {
 }
 
 // problem says what is wrong with the settings.
-func (c *GeneralDropout) problem() string {
+func (c *generalDropoutComponent) problem() string {
 	switch {
 	case c.dim%c.blockDim != 0:
 		return "the dimension is no multiple of that of the block"
@@ -87,7 +87,7 @@ func (c *GeneralDropout) problem() string {
 }
 
 // Fields of the component.
-func (c *GeneralDropout) Fields(f *Fields) {
+func (c *generalDropoutComponent) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	f.Dim("<BlockDim>", &c.blockDim)
 	f.Int("<TimePeriod>", &c.timePeriod)
@@ -101,7 +101,7 @@ func (c *GeneralDropout) Fields(f *Fields) {
 }
 
 // PrecomputeIndexes finds the rows that share a mask: those of a sequence, or of TimePeriod frames of it.
-func (c *GeneralDropout) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+func (c *generalDropoutComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	if err := checkPerIndex(c, in, out); err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (c *GeneralDropout) PrecomputeIndexes(in, out []index.Index, needBackprop b
 }
 
 // Propagate multiplies the input by a mask, which is the memo.
-func (c *GeneralDropout) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *generalDropoutComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (c *GeneralDropout) Propagate(w *Workspace, pre Precomputed, in, out kernel
 }
 
 // draw fills a mask.
-func (c *GeneralDropout) draw(rnd *rand.Rand, mask kernel.Matrix) {
+func (c *generalDropoutComponent) draw(rnd *rand.Rand, mask kernel.Matrix) {
 	for i := range mask.Rows {
 		row := kernel.Row(mask, i)
 		if c.maxProportion != 0 {
@@ -158,7 +158,7 @@ func (c *GeneralDropout) draw(rnd *rand.Rand, mask kernel.Matrix) {
 
 // drawBand zeroes a band of a row of ones, between none and maxProportion of it, in up to maxRegions pieces. A band may
 // continue from the end to the beginning.
-func (c *GeneralDropout) drawBand(rnd *rand.Rand, row []float32) {
+func (c *generalDropoutComponent) drawBand(rnd *rand.Rand, row []float32) {
 	for j := range row {
 		row[j] = 1
 	}
@@ -188,7 +188,7 @@ func share(rnd *rand.Rand, n, parts int) int {
 }
 
 // Backprop multiplies the derivative by the mask.
-func (c *GeneralDropout) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *generalDropoutComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

@@ -98,14 +98,14 @@ func unmix(dArg, dh, dc, z, h, prev, dz, dPrev []float32) {
 	}
 }
 
-// GruNonlinearity is what happens in a gated recurrent unit around its matrices. A row of the input holds z and r (both
+// gruNonlinearityComponent is what happens in a gated recurrent unit around its matrices. A row of the input holds z and r (both
 // after their sigmoid), the part h' from outside, the previous state c', and the previous projection s' (unless there is no
 // projection, R = C, where it is c'):
 //
 //	h = tanh(h' + W·(s'∘r));  c = (1-z)∘h + z∘c'
 //
 // z, h' and c' have C columns, r and s' have R. The output is h and c.
-type GruNonlinearity struct {
+type gruNonlinearityComponent struct {
 	training
 	gruStats
 	w                       weights // C×R
@@ -114,16 +114,16 @@ type GruNonlinearity struct {
 }
 
 // Type is "GruNonlinearityComponent".
-func (c *GruNonlinearity) Type() string { return "GruNonlinearityComponent" }
+func (c *gruNonlinearityComponent) Type() string { return "GruNonlinearityComponent" }
 
 // CellDim is C.
-func (c *GruNonlinearity) CellDim() int { return c.w.m.Rows }
+func (c *gruNonlinearityComponent) CellDim() int { return c.w.m.Rows }
 
 // RecurrentDim is R.
-func (c *GruNonlinearity) RecurrentDim() int { return c.w.m.Cols }
+func (c *gruNonlinearityComponent) RecurrentDim() int { return c.w.m.Cols }
 
 // InputDim is 3C+2R, or 4C if there is no projection.
-func (c *GruNonlinearity) InputDim() int {
+func (c *gruNonlinearityComponent) InputDim() int {
 	if c.CellDim() == c.RecurrentDim() {
 		return 4 * c.CellDim()
 	}
@@ -131,22 +131,22 @@ func (c *GruNonlinearity) InputDim() int {
 }
 
 // OutputDim is 2C.
-func (c *GruNonlinearity) OutputDim() int { return 2 * c.CellDim() }
+func (c *gruNonlinearityComponent) OutputDim() int { return 2 * c.CellDim() }
 
 // Properties of the nonlinearity.
-func (c *GruNonlinearity) Properties() Properties {
+func (c *gruNonlinearityComponent) Properties() Properties {
 	return Simple | Updatable | BackpropAdds | BackpropNeedsInput | BackpropNeedsOutput
 }
 
 // UpdatesAlongside says that an update looks for units to repair.
-func (c *GruNonlinearity) UpdatesAlongside() {}
+func (c *gruNonlinearityComponent) UpdatesAlongside() {}
 
 // Params returns W.
-func (c *GruNonlinearity) Params() []Param { return []Param{{"w_h", c.w.m}} }
+func (c *gruNonlinearityComponent) Params() []Param { return []Param{{"w_h", c.w.m}} }
 
 // Init knows cell-dim, recurrent-dim, param-stddev, self-repair-threshold, self-repair-scale, alpha, rank-in, rank-out,
 // update-period.
-func (c *GruNonlinearity) Init(cfg *ConfigLine) error {
+func (c *gruNonlinearityComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
 	cell := cfg.dim("cell-dim")
 	recurrent := cfg.dimOr("recurrent-dim", cell)
@@ -161,7 +161,7 @@ func (c *GruNonlinearity) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *GruNonlinearity) Fields(f *Fields) {
+func (c *gruNonlinearityComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	cell, recurrent := c.CellDim(), c.RecurrentDim()
 	f.Dim("<CellDim>", &cell)
@@ -179,7 +179,7 @@ func (c *GruNonlinearity) Fields(f *Fields) {
 // gruInput is the parts of an input, or of its derivative.
 type gruInput struct{ z, r, h, c, s kernel.Matrix }
 
-func (c *GruNonlinearity) split(in kernel.Matrix) gruInput {
+func (c *gruNonlinearityComponent) split(in kernel.Matrix) gruInput {
 	n, r := c.CellDim(), c.RecurrentDim()
 	return gruInput{
 		z: kernel.Cols(in, 0, n), r: kernel.Cols(in, n, r), h: kernel.Cols(in, n+r, n),
@@ -188,7 +188,7 @@ func (c *GruNonlinearity) split(in kernel.Matrix) gruInput {
 }
 
 // Propagate computes h and c.
-func (c *GruNonlinearity) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *gruNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (c *GruNonlinearity) Propagate(w *Workspace, pre Precomputed, in, out kerne
 }
 
 // Backprop computes the derivatives of the input and of W. toUpdate gets statistics, and repairs itself.
-func (c *GruNonlinearity) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *gruNonlinearityComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (c *GruNonlinearity) Backprop(w *Workspace, pre Precomputed, inValue, outVa
 	}
 	unmixRows(dArg, outDeriv, x.z, h, x.c, dx.z, dx.c)
 	gated := w.Matrix(inValue.Rows, c.RecurrentDim())
-	if u, ok := toUpdate.(*GruNonlinearity); ok {
+	if u, ok := toUpdate.(*gruNonlinearityComponent); ok {
 		u.repair(h, dArg)
 		kernel.Mul2(gated, x.s, x.r)
 		kernel.MulTN(u.learningRate, dArg, gated, 1, u.w.m)
@@ -251,7 +251,7 @@ func unmixRows(dArg, outDeriv, z, h, prev, dz, dPrev kernel.Matrix) {
 }
 
 // Prepare makes the form of W that products are fast with.
-func (c *GruNonlinearity) Prepare() { c.w.prepare() }
+func (c *gruNonlinearityComponent) Prepare() { c.w.prepare() }
 
 // Renew makes the prepared form of W anew.
-func (c *GruNonlinearity) Renew() { c.w.renew() }
+func (c *gruNonlinearityComponent) Renew() { c.w.renew() }

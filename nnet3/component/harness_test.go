@@ -146,7 +146,7 @@ func newCase(t *testing.T, typ, config string) *testCase {
 		t.Fatal("neither simple nor NonSimple")
 	}
 	k.in = randomMatrix(rnd, inRows, k.c.InputDim())
-	if p, ok := k.c.(*StatisticsPooling); ok {
+	if p, ok := k.c.(*statisticsPoolingComponent); ok {
 		for i := range k.in.Rows {
 			row := kernel.Row(k.in, i)
 			row[0] = 1 + rnd.Float32()
@@ -166,7 +166,7 @@ func testIndexes(c Component, n NonSimple, rnd *rand.Rand) (in, out []index.Inde
 	has := func(x index.Index) bool { return x.T >= -2 && x.T <= 9 }
 	seen := map[index.Index]bool{}
 	for x := range int32(3) {
-		if _, ok := c.(*Distribute); !ok && x > 0 {
+		if _, ok := c.(*distributeComponent); !ok && x > 0 {
 			continue
 		}
 		for t := int32(-2); t < 10; t++ {
@@ -187,7 +187,7 @@ func testIndexes(c Component, n NonSimple, rnd *rand.Rand) (in, out []index.Inde
 		}
 	}
 	if _, ordered := n.(interface{ SetTestMode(bool) }); !ordered {
-		if _, ordered := n.(*BackpropTruncation); !ordered {
+		if _, ordered := n.(*backpropTruncationComponent); !ordered {
 			rnd.Shuffle(len(in), func(i, j int) { in[i], in[j] = in[j], in[i] })
 		}
 	}

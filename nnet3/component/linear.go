@@ -6,8 +6,8 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// Linear is y += x·Wᵀ.
-type Linear struct {
+// linearComponent is y += x·Wᵀ.
+type linearComponent struct {
 	training
 	affine
 	orthonormalConstraint float32
@@ -16,25 +16,25 @@ type Linear struct {
 }
 
 // Type is "LinearComponent".
-func (c *Linear) Type() string { return "LinearComponent" }
+func (c *linearComponent) Type() string { return "LinearComponent" }
 
 // InputDim is the number of columns of W.
-func (c *Linear) InputDim() int { return c.m.Cols }
+func (c *linearComponent) InputDim() int { return c.m.Cols }
 
 // OutputDim is the number of rows of W.
-func (c *Linear) OutputDim() int { return c.m.Rows }
+func (c *linearComponent) OutputDim() int { return c.m.Rows }
 
 // Properties of a linear component.
-func (c *Linear) Properties() Properties {
+func (c *linearComponent) Properties() Properties {
 	return Simple | Updatable | PropagateAdds | BackpropAdds | BackpropNeedsInput
 }
 
 // Params returns W.
-func (c *Linear) Params() []Param { return []Param{{"params", c.m}} }
+func (c *linearComponent) Params() []Param { return []Param{{"params", c.m}} }
 
 // Init knows input-dim, output-dim, param-stddev, or matrix, a file; and use-natural-gradient, rank-in, rank-out,
 // num-samples-history, update-period, alpha.
-func (c *Linear) Init(cfg *ConfigLine) error {
+func (c *linearComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
 	c.orthonormalConstraint = cfg.Float("orthonormal-constraint", 0)
 	if m, ok := cfg.matrix("matrix"); ok {
@@ -54,7 +54,7 @@ func (c *Linear) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *Linear) Fields(f *Fields) {
+func (c *linearComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	f.weights("<Params>", &c.weights)
 	f.Check(c.m.Rows > 0 && c.m.Cols > 0, "there are no parameters")
@@ -71,7 +71,7 @@ func (c *Linear) Fields(f *Fields) {
 }
 
 // Propagate computes y += x·Wᵀ.
-func (c *Linear) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *linearComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -80,14 +80,14 @@ func (c *Linear) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix)
 }
 
 // Backprop computes dx += dy·W and dW += dyᵀ·x.
-func (c *Linear) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *linearComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
 	if wanted(inDeriv) {
 		w.mulBackward(&c.weights, outDeriv, inDeriv, true)
 	}
-	if u, ok := toUpdate.(*Linear); ok {
+	if u, ok := toUpdate.(*linearComponent); ok {
 		u.update(u.learningRate, inValue, outDeriv)
 	}
 	return nil

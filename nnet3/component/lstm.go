@@ -6,14 +6,14 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// LstmNonlinearity is what happens in an LSTM cell around its matrices. A row of the input holds, C columns each, the parts
+// lstmNonlinearityComponent is what happens in an LSTM cell around its matrices. A row of the input holds, C columns each, the parts
 // of the input gate, the forget gate, the new content and the output gate that come from outside, and the previous state c':
 //
 //	i = σ(i' + w_ic·c');  f = σ(f' + w_fc·c');  c = f·c'·f_scale + i·tanh(g')·i_scale
 //	o = σ(o' + w_oc·c);   m = o·tanh(c)·o_scale
 //
 // The output is c and m. With dropout, three more input columns are i_scale, f_scale and o_scale; else they are 1.
-type LstmNonlinearity struct {
+type lstmNonlinearityComponent struct {
 	training
 	params     kernel.Matrix // rows w_ic, w_fc, w_oc
 	useDropout bool
@@ -28,10 +28,10 @@ type LstmNonlinearity struct {
 const numUnits = 5
 
 // Type is "LstmNonlinearityComponent".
-func (c *LstmNonlinearity) Type() string { return "LstmNonlinearityComponent" }
+func (c *lstmNonlinearityComponent) Type() string { return "LstmNonlinearityComponent" }
 
 // InputDim is 5C, or 5C+3 with dropout.
-func (c *LstmNonlinearity) InputDim() int {
+func (c *lstmNonlinearityComponent) InputDim() int {
 	if c.useDropout {
 		return 5*c.params.Cols + 3
 	}
@@ -39,20 +39,22 @@ func (c *LstmNonlinearity) InputDim() int {
 }
 
 // OutputDim is 2C.
-func (c *LstmNonlinearity) OutputDim() int { return 2 * c.params.Cols }
+func (c *lstmNonlinearityComponent) OutputDim() int { return 2 * c.params.Cols }
 
 // Properties of the nonlinearity.
-func (c *LstmNonlinearity) Properties() Properties { return Simple | Updatable | BackpropNeedsInput }
+func (c *lstmNonlinearityComponent) Properties() Properties {
+	return Simple | Updatable | BackpropNeedsInput
+}
 
 // UpdatesAlongside says that the gradient takes the derivatives of everything in the cell.
-func (c *LstmNonlinearity) UpdatesAlongside() {}
+func (c *lstmNonlinearityComponent) UpdatesAlongside() {}
 
 // Params returns w_ic, w_fc and w_oc, a row each.
-func (c *LstmNonlinearity) Params() []Param { return []Param{{"params", c.params}} }
+func (c *lstmNonlinearityComponent) Params() []Param { return []Param{{"params", c.params}} }
 
 // Init knows cell-dim, param-stddev, tanh-self-repair-threshold, sigmoid-self-repair-threshold, self-repair-scale,
 // use-dropout.
-func (c *LstmNonlinearity) Init(cfg *ConfigLine) error {
+func (c *lstmNonlinearityComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
 	dim := cfg.dim("cell-dim")
 	c.params = cfg.randn(3, dim, 0, cfg.Float("param-stddev", 1))
@@ -72,7 +74,7 @@ func (c *LstmNonlinearity) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *LstmNonlinearity) Fields(f *Fields) {
+func (c *lstmNonlinearityComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	values, derivs, repaired := c.average(c.valueSum), c.average(c.derivSum), averages(c.selfRepairTotal[:], c.repairCount())
 	f.Matrix("<Params>", &c.params)
@@ -99,13 +101,13 @@ func (c *LstmNonlinearity) Fields(f *Fields) {
 }
 
 // average returns sums as a file has them.
-func (c *LstmNonlinearity) average(sums []float64) kernel.Matrix {
+func (c *lstmNonlinearityComponent) average(sums []float64) kernel.Matrix {
 	dim := c.params.Cols
 	return kernel.Matrix{Rows: numUnits, Cols: dim, Stride: dim, Data: averages(sums, c.count)}
 }
 
 // repairCount is what counts of repaired elements are divided by in a file.
-func (c *LstmNonlinearity) repairCount() float64 {
+func (c *lstmNonlinearityComponent) repairCount() float64 {
 	if c.count == 0 {
 		return 1
 	}
@@ -136,7 +138,7 @@ func newLstmRow(w *Workspace, dim int) lstmRow {
 }
 
 // forward computes everything from a row of the input, and writes the state to r.c.
-func (c *LstmNonlinearity) forward(in []float32, r *lstmRow) {
+func (c *lstmNonlinearityComponent) forward(in []float32, r *lstmRow) {
 	d := c.params.Cols
 	r.iPart, r.fPart, r.gPart, r.oPart, r.cPrev = in[:d], in[d:2*d], in[2*d:3*d], in[3*d:4*d], in[4*d:5*d]
 	r.iScale, r.fScale, r.oScale = 1, 1, 1
@@ -172,7 +174,7 @@ func scaledMul(dst []float32, alpha float32, a, b []float32) {
 }
 
 // Propagate computes c and m.
-func (c *LstmNonlinearity) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *lstmNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -191,14 +193,14 @@ func (c *LstmNonlinearity) Propagate(w *Workspace, pre Precomputed, in, out kern
 
 // Backprop computes the derivatives of the input and of w_ic, w_fc and w_oc. It adds terms that repair units whose average
 // derivative so far is too small. toUpdate gets statistics too.
-func (c *LstmNonlinearity) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *lstmNonlinearityComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
 	mark := w.Mark()
 	defer w.Release(mark)
 	d := c.params.Cols
-	u, _ := toUpdate.(*LstmNonlinearity)
+	u, _ := toUpdate.(*lstmNonlinearityComponent)
 	if u != nil && u.params.Cols != d {
 		return shapeError(c, "component to update", inDeriv, outDeriv)
 	}
@@ -237,7 +239,7 @@ func (c *LstmNonlinearity) Backprop(w *Workspace, pre Precomputed, inValue, outV
 }
 
 // repairs returns the scale of self-repair of each unit, 0 where it needs none.
-func (c *LstmNonlinearity) repairs(w *Workspace) kernel.Matrix {
+func (c *lstmNonlinearityComponent) repairs(w *Workspace) kernel.Matrix {
 	m := w.ZeroMatrix(numUnits, c.params.Cols)
 	for k := range numUnits {
 		row := kernel.Row(m, k)
@@ -261,7 +263,7 @@ type lstmBackward struct {
 }
 
 // backward computes the derivatives of a row. A unit is repaired by a term that pushes its input towards the middle.
-func (c *LstmNonlinearity) backward(b *lstmBackward, dy, dx []float32) {
+func (c *lstmNonlinearityComponent) backward(b *lstmBackward, dy, dx []float32) {
 	d := c.params.Cols
 	wi, wf, wo := kernel.Row(c.params, 0), kernel.Row(c.params, 1), kernel.Row(c.params, 2)
 	di, df, dg, do, dPrev := dx[:d], dx[d:2*d], dx[2*d:3*d], dx[3*d:4*d], dx[4*d:5*d]
@@ -325,7 +327,7 @@ func (b *lstmBackward) repairTanh(dx, y []float32, k int) {
 }
 
 // addStats adds the values of a row and their derivatives to the statistics. one is a vector of ones.
-func (c *LstmNonlinearity) addStats(r *lstmRow, one []float32) {
+func (c *lstmNonlinearityComponent) addStats(r *lstmRow, one []float32) {
 	d := c.params.Cols
 	for k, v := range [numUnits][]float32{r.i, r.f, r.g, r.o, r.tanhC} {
 		kernel.AddVecToDoubles(c.valueSum[k*d:(k+1)*d], v)
@@ -339,7 +341,7 @@ func (c *LstmNonlinearity) addStats(r *lstmRow, one []float32) {
 }
 
 // ZeroStats forgets the statistics.
-func (c *LstmNonlinearity) ZeroStats() {
+func (c *lstmNonlinearityComponent) ZeroStats() {
 	clear(c.valueSum)
 	clear(c.derivSum)
 	c.selfRepairTotal = [numUnits]float64{}

@@ -4,26 +4,26 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// Maxpooling is the largest element within windows over a three-dimensional input, of which z changes fastest, then y. The
+// maxpoolingComponent is the largest element within windows over a three-dimensional input, of which z changes fastest, then y. The
 // output has the same order.
-type Maxpooling struct {
+type maxpoolingComponent struct {
 	input, pool, step [3]int // x, y, z
 }
 
 // Type is "MaxpoolingComponent".
-func (c *Maxpooling) Type() string { return "MaxpoolingComponent" }
+func (c *maxpoolingComponent) Type() string { return "MaxpoolingComponent" }
 
 // InputDim is the size of the input.
-func (c *Maxpooling) InputDim() int { return c.input[0] * c.input[1] * c.input[2] }
+func (c *maxpoolingComponent) InputDim() int { return c.input[0] * c.input[1] * c.input[2] }
 
 // OutputDim is the number of windows.
-func (c *Maxpooling) OutputDim() int {
+func (c *maxpoolingComponent) OutputDim() int {
 	n := c.windows()
 	return n[0] * n[1] * n[2]
 }
 
 // windows is the number of windows in each direction, 0 where the sizes make no sense.
-func (c *Maxpooling) windows() (n [3]int) {
+func (c *maxpoolingComponent) windows() (n [3]int) {
 	for d := range n {
 		n[d], _ = places(c.input[d], c.pool[d], c.step[d])
 	}
@@ -31,12 +31,12 @@ func (c *Maxpooling) windows() (n [3]int) {
 }
 
 // Properties of pooling.
-func (c *Maxpooling) Properties() Properties {
+func (c *maxpoolingComponent) Properties() Properties {
 	return Simple | BackpropNeedsInput | BackpropNeedsOutput | BackpropAdds
 }
 
 // Init knows input-x-dim, pool-x-size, pool-x-step, and the same for y and z.
-func (c *Maxpooling) Init(cfg *ConfigLine) error {
+func (c *maxpoolingComponent) Init(cfg *ConfigLine) error {
 	for d, name := range []string{"x", "y", "z"} {
 		c.input[d] = cfg.dim("input-" + name + "-dim")
 		c.pool[d] = cfg.dim("pool-" + name + "-size")
@@ -48,7 +48,7 @@ func (c *Maxpooling) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-func (c *Maxpooling) sizesFit() bool {
+func (c *maxpoolingComponent) sizesFit() bool {
 	return c.OutputDim() > 0 && product(maxDim, c.input[:]...)
 }
 
@@ -59,7 +59,7 @@ var poolingTokens = [3][3]string{
 }
 
 // Fields of the component.
-func (c *Maxpooling) Fields(f *Fields) {
+func (c *maxpoolingComponent) Fields(f *Fields) {
 	for k, sizes := range []*[3]int{&c.input, &c.pool, &c.step} {
 		for d := range sizes {
 			f.Dim(poolingTokens[k][d], &sizes[d])
@@ -69,7 +69,7 @@ func (c *Maxpooling) Fields(f *Fields) {
 }
 
 // eachWindow calls f with the number of each window and the column of its first element.
-func (c *Maxpooling) eachWindow(f func(window, first int)) {
+func (c *maxpoolingComponent) eachWindow(f func(window, first int)) {
 	n, window := c.windows(), 0
 	for x := range n[0] {
 		for y := range n[1] {
@@ -82,7 +82,7 @@ func (c *Maxpooling) eachWindow(f func(window, first int)) {
 }
 
 // Propagate computes the maxima.
-func (c *Maxpooling) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *maxpoolingComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (c *Maxpooling) Propagate(w *Workspace, pre Precomputed, in, out kernel.Mat
 }
 
 // Backprop adds the derivative of a maximum to that of each element that is equal to it.
-func (c *Maxpooling) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *maxpoolingComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

@@ -6,22 +6,22 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// Normalize scales each row, or each block of it, to the root mean square TargetRMS. It may append to each block the
+// normalizeComponent scales each row, or each block of it, to the root mean square TargetRMS. It may append to each block the
 // logarithm of the root mean square that it had.
-type Normalize struct {
+type normalizeComponent struct {
 	dim, blockDim int
 	targetRMS     float32
 	addLogStddev  bool
 }
 
 // Type is "NormalizeComponent".
-func (c *Normalize) Type() string { return "NormalizeComponent" }
+func (c *normalizeComponent) Type() string { return "NormalizeComponent" }
 
 // InputDim is the number of columns.
-func (c *Normalize) InputDim() int { return c.dim }
+func (c *normalizeComponent) InputDim() int { return c.dim }
 
 // OutputDim is InputDim, plus the number of blocks if logarithms are appended.
-func (c *Normalize) OutputDim() int {
+func (c *normalizeComponent) OutputDim() int {
 	if c.addLogStddev {
 		return c.dim + c.dim/c.blockDim
 	}
@@ -29,17 +29,17 @@ func (c *Normalize) OutputDim() int {
 }
 
 // TargetRMS is the root mean square of the output.
-func (c *Normalize) TargetRMS() float32 { return c.targetRMS }
+func (c *normalizeComponent) TargetRMS() float32 { return c.targetRMS }
 
 // Properties of normalization.
-func (c *Normalize) Properties() Properties {
+func (c *normalizeComponent) Properties() Properties {
 	return (Simple|BackpropNeedsInput|BackpropAdds).
 		with(PropagateInPlace|BackpropInPlace, !c.addLogStddev).
 		with(InputContiguous|OutputContiguous, c.blockDim != c.dim)
 }
 
 // Init knows dim or input-dim, block-dim, target-rms, add-log-stddev.
-func (c *Normalize) Init(cfg *ConfigLine) error {
+func (c *normalizeComponent) Init(cfg *ConfigLine) error {
 	key := "dim"
 	if !cfg.Has(key) {
 		key = "input-dim"
@@ -55,7 +55,7 @@ func (c *Normalize) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *Normalize) Fields(f *Fields) {
+func (c *normalizeComponent) Fields(f *Fields) {
 	if f.r != nil && f.Has("<Dim>") {
 		f.Dim("<Dim>", &c.dim)
 	} else {
@@ -72,7 +72,7 @@ func (c *Normalize) Fields(f *Fields) {
 }
 
 // outBlock is the number of output columns of a block.
-func (c *Normalize) outBlock() int {
+func (c *normalizeComponent) outBlock() int {
 	if c.addLogStddev {
 		return c.blockDim + 1
 	}
@@ -80,7 +80,7 @@ func (c *Normalize) outBlock() int {
 }
 
 // Propagate computes y = f·x with f = TargetRMS/rms(x), and log(rms(x)) = log(TargetRMS) - log(f).
-func (c *Normalize) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *normalizeComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (c *Normalize) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matr
 }
 
 // Backprop computes dx += f·dy - f³/(D·TargetRMS²)·(dy·x)·x, and + x/|x|² times the derivative of the appended logarithm.
-func (c *Normalize) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *normalizeComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

@@ -32,22 +32,22 @@ func (a *affine) Operations(_ Precomputed, _, outRows int) Operations {
 }
 
 // Operations counts one product for each block.
-func (c *RepeatedAffine) Operations(_ Precomputed, _, outRows int) Operations {
+func (c *repeatedAffineComponent) Operations(_ Precomputed, _, outRows int) Operations {
 	return products(outRows*c.numRepeats, c.m.Rows, c.m.Cols)
 }
 
 // Operations counts one product for each place of the filters.
-func (c *Convolution) Operations(_ Precomputed, _, outRows int) Operations {
+func (c *convolutionComponent) Operations(_ Precomputed, _, outRows int) Operations {
 	return products(outRows*c.steps(), c.m.Rows, c.m.Cols)
 }
 
 // Operations counts one product for each height of the output. What lies outside the input counts, as zeros.
-func (c *TimeHeightConvolution) Operations(_ Precomputed, _, outRows int) Operations {
+func (c *timeHeightConvolutionComponent) Operations(_ Precomputed, _, outRows int) Operations {
 	return products(outRows*c.model.heightOut, c.m.Rows, c.m.Cols)
 }
 
 // Operations counts the products with the W_i.
-func (c *Tdnn) Operations(pre Precomputed, _, outRows int) Operations {
+func (c *tdnnComponent) Operations(pre Precomputed, _, outRows int) Operations {
 	return blockProducts(c.products, pre, outRows)
 }
 
@@ -61,7 +61,7 @@ func blockProducts(blocks []productBlock, pre Precomputed, outRows int) Operatio
 	var sum Operations
 	for i, b := range blocks {
 		rows := outRows
-		if x, ok := pre.(*TdnnIndexes); ok && i < len(x.Runs) {
+		if x, ok := pre.(*tdnnIndexes); ok && i < len(x.Runs) {
 			rows = 0
 			for _, r := range x.Runs[i] {
 				rows += int(r.Count)
@@ -73,12 +73,12 @@ func blockProducts(blocks []productBlock, pre Precomputed, outRows int) Operatio
 }
 
 // Operations counts the product with W.
-func (c *GruNonlinearity) Operations(_ Precomputed, _, outRows int) Operations {
+func (c *gruNonlinearityComponent) Operations(_ Precomputed, _, outRows int) Operations {
 	return products(outRows, c.CellDim(), c.RecurrentDim())
 }
 
 // Operations counts the products of queries and keys, and of weights and values.
-func (c *RestrictedAttention) Operations(pre Precomputed, _, _ int) Operations {
+func (c *restrictedAttentionComponent) Operations(pre Precomputed, _, _ int) Operations {
 	a, ok := pre.(*attended)
 	if !ok {
 		return Operations{}
@@ -94,7 +94,7 @@ func (c *RestrictedAttention) Operations(pre Precomputed, _, _ int) Operations {
 }
 
 // Operations are those of the components in the chain.
-func (c *Composite) Operations(_ Precomputed, inRows, outRows int) Operations {
+func (c *compositeComponent) Operations(_ Precomputed, inRows, outRows int) Operations {
 	var sum Operations
 	for _, part := range c.components {
 		if p, ok := part.(OperationCounter); ok {
@@ -105,7 +105,7 @@ func (c *Composite) Operations(_ Precomputed, inRows, outRows int) Operations {
 }
 
 // Operations are the base component's.
-func (o *Overwriting) Operations(pre Precomputed, inRows, outRows int) Operations {
+func (o *overwriting) Operations(pre Precomputed, inRows, outRows int) Operations {
 	if b, ok := o.base.(OperationCounter); ok {
 		return b.Operations(pre, inRows, outRows)
 	}

@@ -32,7 +32,7 @@ func TestOperations(t *testing.T) {
 			t.Errorf("%s: %+v, want %d and %d multiply-adds a row", k.typ, got, k.forward, k.backward)
 		}
 	}
-	c := newComponent(t, "TdnnComponent", "input-dim=4 output-dim=3 time-offsets=-1,0", rnd).(*Tdnn)
+	c := newComponent(t, "TdnnComponent", "input-dim=4 output-dim=3 time-offsets=-1,0", rnd).(*tdnnComponent)
 	in, out := make([]index.Index, rows+1), make([]index.Index, rows)
 	for i := range in {
 		in[i].T = int32(i) - 1
@@ -52,7 +52,7 @@ func TestOperations(t *testing.T) {
 	if got := p.Operations(pre, rows+1, rows); got != (Operations{Forward: want.Forward}) {
 		t.Errorf("Product: %+v", got)
 	}
-	if got := NewOverwriting(c).Operations(pre, rows+1, rows); got != want {
+	if got := NewOverwriting(c).(OperationCounter).Operations(pre, rows+1, rows); got != want {
 		t.Errorf("Overwriting: %+v", got)
 	}
 }
@@ -61,13 +61,13 @@ func TestOperations(t *testing.T) {
 // component computes with, and of what they were multiplied with; and an update forgets them.
 func TestRenew(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(2, 2))
-	c := newComponent(t, "NaturalGradientAffineComponent", "input-dim=9 output-dim=6", rnd).(*NaturalGradientAffine)
+	c := newComponent(t, "NaturalGradientAffineComponent", "input-dim=9 output-dim=6", rnd).(*naturalGradientAffineComponent)
 	whole, _ := NewProduct(c)
 	rows := []int32{0, 1, 2}
 	left, preLeft := whole.Splice([]Splice{{Cols: 4, Rows: rows}}, 3, 9, true, false)
 	right, preRight := whole.Splice([]Splice{{Col: 4, Cols: 5, SrcCol: 4, Rows: rows}}, 3, 9, false, true)
 	in := randomMatrix(rnd, 3, 9)
-	fixed := newComponent(t, "FixedAffineComponent", "input-dim=9 output-dim=9", rnd).(*FixedAffine)
+	fixed := newComponent(t, "FixedAffineComponent", "input-dim=9 output-dim=9", rnd).(*fixedAffineComponent)
 	before, _ := NewProduct(fixed)
 	compound, ok := whole.After(before)
 	again, _ := whole.After(before)

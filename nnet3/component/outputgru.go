@@ -4,13 +4,13 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// OutputGruNonlinearity is what happens in an output-gated recurrent unit around its matrices. A row of the input holds, C
+// outputGruNonlinearityComponent is what happens in an output-gated recurrent unit around its matrices. A row of the input holds, C
 // columns each, z (after its sigmoid), the part h' from outside and the previous state c':
 //
 //	h = tanh(h' + w∘c');  c = (1-z)∘h + z∘c'
 //
 // The output is h and c.
-type OutputGruNonlinearity struct {
+type outputGruNonlinearityComponent struct {
 	training
 	gruStats
 	w            []float32
@@ -19,30 +19,30 @@ type OutputGruNonlinearity struct {
 }
 
 // Type is "OutputGruNonlinearityComponent".
-func (c *OutputGruNonlinearity) Type() string { return "OutputGruNonlinearityComponent" }
+func (c *outputGruNonlinearityComponent) Type() string { return "OutputGruNonlinearityComponent" }
 
 // CellDim is C.
-func (c *OutputGruNonlinearity) CellDim() int { return len(c.w) }
+func (c *outputGruNonlinearityComponent) CellDim() int { return len(c.w) }
 
 // InputDim is 3C.
-func (c *OutputGruNonlinearity) InputDim() int { return 3 * len(c.w) }
+func (c *outputGruNonlinearityComponent) InputDim() int { return 3 * len(c.w) }
 
 // OutputDim is 2C.
-func (c *OutputGruNonlinearity) OutputDim() int { return 2 * len(c.w) }
+func (c *outputGruNonlinearityComponent) OutputDim() int { return 2 * len(c.w) }
 
 // Properties of the nonlinearity.
-func (c *OutputGruNonlinearity) Properties() Properties {
+func (c *outputGruNonlinearityComponent) Properties() Properties {
 	return Simple | Updatable | BackpropAdds | BackpropNeedsInput | BackpropNeedsOutput
 }
 
 // UpdatesAlongside says that an update looks for units to repair.
-func (c *OutputGruNonlinearity) UpdatesAlongside() {}
+func (c *outputGruNonlinearityComponent) UpdatesAlongside() {}
 
 // Params returns w.
-func (c *OutputGruNonlinearity) Params() []Param { return []Param{vectorParam("w_h", c.w)} }
+func (c *outputGruNonlinearityComponent) Params() []Param { return []Param{vectorParam("w_h", c.w)} }
 
 // Init knows cell-dim, param-mean, param-stddev, self-repair-threshold, self-repair-scale, alpha, rank, update-period.
-func (c *OutputGruNonlinearity) Init(cfg *ConfigLine) error {
+func (c *outputGruNonlinearityComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
 	cell := cfg.dim("cell-dim")
 	if cell > maxDim/8 {
@@ -57,7 +57,7 @@ func (c *OutputGruNonlinearity) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *OutputGruNonlinearity) Fields(f *Fields) {
+func (c *outputGruNonlinearityComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	cell := len(c.w)
 	f.Dim("<CellDim>", &cell)
@@ -70,7 +70,7 @@ func (c *OutputGruNonlinearity) Fields(f *Fields) {
 }
 
 // Propagate computes h and c.
-func (c *OutputGruNonlinearity) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *outputGruNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (c *OutputGruNonlinearity) Propagate(w *Workspace, pre Precomputed, in, out
 }
 
 // Backprop computes the derivatives of the input and of w. toUpdate gets statistics, and repairs itself.
-func (c *OutputGruNonlinearity) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *outputGruNonlinearityComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *OutputGruNonlinearity) Backprop(w *Workspace, pre Precomputed, inValue,
 	}
 	dArg := w.Matrix(inValue.Rows, n)
 	unmixRows(dArg, outDeriv, z, h, prev, dz, dPrev)
-	if u, ok := toUpdate.(*OutputGruNonlinearity); ok {
+	if u, ok := toUpdate.(*outputGruNonlinearityComponent); ok {
 		u.repair(h, dArg)
 		kernel.AddColProducts(u.w, u.learningRate, dArg, prev)
 	}

@@ -12,42 +12,42 @@ type Derived interface {
 	Base() Component
 }
 
-// Overwriting is a derived component: one that adds to its output, or backward to the derivative of its input, with both
+// overwriting is a derived component: one that adds to its output, or backward to the derivative of its input, with both
 // overwritten instead. Parameters are updated as the base component does.
-type Overwriting struct{ base Component }
+type overwriting struct{ base Component }
 
 // NewOverwriting returns c with its outputs overwritten.
-func NewOverwriting(c Component) *Overwriting { return &Overwriting{c} }
+func NewOverwriting(c Component) Component { return &overwriting{c} }
 
 // Base is the component that adds.
-func (o *Overwriting) Base() Component { return o.base }
+func (o *overwriting) Base() Component { return o.base }
 
 // Type names the base component.
-func (o *Overwriting) Type() string {
+func (o *overwriting) Type() string {
 	return strings.TrimSuffix(o.base.Type(), "Component") + "+Overwrite"
 }
 
 // InputDim is the base component's.
-func (o *Overwriting) InputDim() int { return o.base.InputDim() }
+func (o *overwriting) InputDim() int { return o.base.InputDim() }
 
 // OutputDim is the base component's.
-func (o *Overwriting) OutputDim() int { return o.base.OutputDim() }
+func (o *overwriting) OutputDim() int { return o.base.OutputDim() }
 
 // Properties are the base component's, without those of adding.
-func (o *Overwriting) Properties() Properties {
+func (o *overwriting) Properties() Properties {
 	return o.base.Properties() &^ (PropagateAdds | BackpropAdds)
 }
 
 // Init fails with ErrDerived.
-func (o *Overwriting) Init(*ConfigLine) error { return ErrDerived }
+func (o *overwriting) Init(*ConfigLine) error { return ErrDerived }
 
 // Fields of the component.
-func (o *Overwriting) Fields(f *Fields) {
+func (o *overwriting) Fields(f *Fields) {
 	f.derived()
 }
 
 // Propagate overwrites out.
-func (o *Overwriting) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (o *overwriting) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if o.base.Properties().Has(PropagateAdds) {
 		kernel.Fill(out, 0)
 	}
@@ -55,7 +55,7 @@ func (o *Overwriting) Propagate(w *Workspace, pre Precomputed, in, out kernel.Ma
 }
 
 // Backprop overwrites inDeriv. The derivative of a simple product needs no zeros for that.
-func (o *Overwriting) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (o *overwriting) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	// In place the base component overwrites, because there is nothing to add to.
 	if !wanted(inDeriv) || !o.base.Properties().Has(BackpropAdds) || kernel.Same(inDeriv, outDeriv) {
 		return o.base.(Backpropper).Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
@@ -67,7 +67,7 @@ func (o *Overwriting) Backprop(w *Workspace, pre Precomputed, inValue, outValue,
 		w.mulBackward(m, outDeriv, inDeriv, false)
 		return o.base.(Backpropper).Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, kernel.Matrix{})
 	}
-	if t, ok := o.base.(*Tdnn); ok {
+	if t, ok := o.base.(*tdnnComponent); ok {
 		if err := checkBackprop(t, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 			return err
 		}
@@ -85,13 +85,13 @@ func (o *Overwriting) Backprop(w *Workspace, pre Precomputed, inValue, outValue,
 // factor is W of a component y = x·Wᵀ + b.
 func factor(c Component) (*weights, bool) {
 	switch c := c.(type) {
-	case *Affine:
+	case *affineComponent:
 		return &c.weights, true
-	case *NaturalGradientAffine:
+	case *naturalGradientAffineComponent:
 		return &c.weights, true
-	case *FixedAffine:
+	case *fixedAffineComponent:
 		return &c.weights, true
-	case *Linear:
+	case *linearComponent:
 		return &c.weights, true
 	}
 	return nil, false

@@ -4,36 +4,36 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// PerElementScale multiplies each column by a trainable factor.
-type PerElementScale struct {
+// perElementScaleComponent multiplies each column by a trainable factor.
+type perElementScaleComponent struct {
 	training
 	scales []float32
 }
 
 // Type is "PerElementScaleComponent".
-func (c *PerElementScale) Type() string { return "PerElementScaleComponent" }
+func (c *perElementScaleComponent) Type() string { return "PerElementScaleComponent" }
 
 // InputDim is the number of columns.
-func (c *PerElementScale) InputDim() int { return len(c.scales) }
+func (c *perElementScaleComponent) InputDim() int { return len(c.scales) }
 
 // OutputDim is the number of columns.
-func (c *PerElementScale) OutputDim() int { return len(c.scales) }
+func (c *perElementScaleComponent) OutputDim() int { return len(c.scales) }
 
 // Scale returns the factors. They are shared with the component.
-func (c *PerElementScale) Scale() []float32 { return c.scales }
+func (c *perElementScaleComponent) Scale() []float32 { return c.scales }
 
 // Properties of a scale per element.
-func (c *PerElementScale) Properties() Properties {
+func (c *perElementScaleComponent) Properties() Properties {
 	return Simple | Updatable | BackpropNeedsInput | PropagateInPlace | BackpropInPlace
 }
 
 // Params returns the factors.
-func (c *PerElementScale) Params() []Param { return []Param{vectorParam("scales", c.scales)} }
+func (c *perElementScaleComponent) Params() []Param { return []Param{vectorParam("scales", c.scales)} }
 
 // Init knows vector, a file; or dim, param-mean, param-stddev.
-func (c *PerElementScale) Init(cfg *ConfigLine) error { return c.init(cfg, "vector") }
+func (c *perElementScaleComponent) Init(cfg *ConfigLine) error { return c.init(cfg, "vector") }
 
-func (c *PerElementScale) init(cfg *ConfigLine, fileKey string) error {
+func (c *perElementScaleComponent) init(cfg *ConfigLine, fileKey string) error {
 	c.training.init(cfg)
 	v, ok := cfg.vector(fileKey)
 	switch {
@@ -48,19 +48,19 @@ func (c *PerElementScale) init(cfg *ConfigLine, fileKey string) error {
 }
 
 // Fields of the component.
-func (c *PerElementScale) Fields(f *Fields) {
+func (c *perElementScaleComponent) Fields(f *Fields) {
 	c.scaleFields(f)
 	f.oldGradient(&c.training)
 }
 
-func (c *PerElementScale) scaleFields(f *Fields) {
+func (c *perElementScaleComponent) scaleFields(f *Fields) {
 	c.training.fields(f)
 	f.Vector("<Params>", &c.scales)
 	f.Check(len(c.scales) > 0, "there are no scales")
 }
 
 // Propagate computes y = x∘s.
-func (c *PerElementScale) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *perElementScaleComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -69,11 +69,11 @@ func (c *PerElementScale) Propagate(w *Workspace, pre Precomputed, in, out kerne
 }
 
 // Backprop computes dx = dy∘s and ds += Σx∘dy.
-func (c *PerElementScale) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *perElementScaleComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
-	if u, ok := toUpdate.(*PerElementScale); ok {
+	if u, ok := toUpdate.(*perElementScaleComponent); ok {
 		kernel.AddColProducts(u.scales, u.learningRate, inValue, outDeriv)
 	}
 	if wanted(inDeriv) {
@@ -82,10 +82,10 @@ func (c *PerElementScale) Backprop(w *Workspace, pre Precomputed, inValue, outVa
 	return nil
 }
 
-// NaturalGradientPerElementScale is PerElementScale, with settings for a training that preconditions its updates. Backprop
+// naturalGradientPerElementScaleComponent is perElementScaleComponent, with settings for a training that preconditions its updates. Backprop
 // computes the plain gradient.
-type NaturalGradientPerElementScale struct {
-	PerElementScale
+type naturalGradientPerElementScaleComponent struct {
+	perElementScaleComponent
 	rank              int
 	updatePeriod      int
 	numSamplesHistory float32
@@ -93,13 +93,13 @@ type NaturalGradientPerElementScale struct {
 }
 
 // Type is "NaturalGradientPerElementScaleComponent".
-func (c *NaturalGradientPerElementScale) Type() string {
+func (c *naturalGradientPerElementScaleComponent) Type() string {
 	return "NaturalGradientPerElementScaleComponent"
 }
 
 // Init knows scales or vector, a file; or dim, param-mean, param-stddev; and rank, update-period, num-samples-history,
 // alpha.
-func (c *NaturalGradientPerElementScale) Init(cfg *ConfigLine) error {
+func (c *naturalGradientPerElementScaleComponent) Init(cfg *ConfigLine) error {
 	key := "vector"
 	if cfg.Has("scales") {
 		key = "scales"
@@ -112,7 +112,7 @@ func (c *NaturalGradientPerElementScale) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *NaturalGradientPerElementScale) Fields(f *Fields) {
+func (c *naturalGradientPerElementScaleComponent) Fields(f *Fields) {
 	c.scaleFields(f)
 	Since(f, f.Bool, "<IsGradient>", &c.gradient, c.gradient)
 	f.Int("<Rank>", &c.rank)
@@ -123,11 +123,11 @@ func (c *NaturalGradientPerElementScale) Fields(f *Fields) {
 }
 
 // Backprop computes dx = dy∘s and ds += Σx∘dy.
-func (c *NaturalGradientPerElementScale) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if u, ok := toUpdate.(*NaturalGradientPerElementScale); ok {
-		toUpdate = &u.PerElementScale
+func (c *naturalGradientPerElementScaleComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if u, ok := toUpdate.(*naturalGradientPerElementScaleComponent); ok {
+		toUpdate = &u.perElementScaleComponent
 	} else if toUpdate != nil {
 		return checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv)
 	}
-	return c.PerElementScale.Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
+	return c.perElementScaleComponent.Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
 }

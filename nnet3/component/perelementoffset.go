@@ -4,8 +4,8 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// PerElementOffset adds a trainable offset to each column. Columns that lie a block apart share one.
-type PerElementOffset struct {
+// perElementOffsetComponent adds a trainable offset to each column. Columns that lie a block apart share one.
+type perElementOffsetComponent struct {
 	training
 	dim                int
 	offsets            []float32 // of a block
@@ -13,27 +13,29 @@ type PerElementOffset struct {
 }
 
 // Type is "PerElementOffsetComponent".
-func (c *PerElementOffset) Type() string { return "PerElementOffsetComponent" }
+func (c *perElementOffsetComponent) Type() string { return "PerElementOffsetComponent" }
 
 // InputDim is the number of columns.
-func (c *PerElementOffset) InputDim() int { return c.dim }
+func (c *perElementOffsetComponent) InputDim() int { return c.dim }
 
 // OutputDim is the number of columns.
-func (c *PerElementOffset) OutputDim() int { return c.dim }
+func (c *perElementOffsetComponent) OutputDim() int { return c.dim }
 
 // Offset returns the offsets of a block of columns. They are shared with the component.
-func (c *PerElementOffset) Offset() []float32 { return c.offsets }
+func (c *perElementOffsetComponent) Offset() []float32 { return c.offsets }
 
 // Properties of an offset per element.
-func (c *PerElementOffset) Properties() Properties {
+func (c *perElementOffsetComponent) Properties() Properties {
 	return (Simple | Updatable | PropagateInPlace | BackpropInPlace).with(OutputContiguous, len(c.offsets) != c.dim)
 }
 
 // Params returns the offsets.
-func (c *PerElementOffset) Params() []Param { return []Param{vectorParam("offsets", c.offsets)} }
+func (c *perElementOffsetComponent) Params() []Param {
+	return []Param{vectorParam("offsets", c.offsets)}
+}
 
 // Init knows vector, a file; or dim, block-dim, param-mean, param-stddev; and use-natural-gradient.
-func (c *PerElementOffset) Init(cfg *ConfigLine) error {
+func (c *perElementOffsetComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
 	c.useNaturalGradient = cfg.Bool("use-natural-gradient", true)
 	if v, ok := cfg.vector("vector"); ok {
@@ -54,7 +56,7 @@ func (c *PerElementOffset) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *PerElementOffset) Fields(f *Fields) {
+func (c *perElementOffsetComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	f.Vector("<Offsets>", &c.offsets)
 	f.oldGradient(&c.training)
@@ -64,7 +66,7 @@ func (c *PerElementOffset) Fields(f *Fields) {
 }
 
 // Propagate computes y = x + b.
-func (c *PerElementOffset) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *perElementOffsetComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -76,11 +78,11 @@ func (c *PerElementOffset) Propagate(w *Workspace, pre Precomputed, in, out kern
 }
 
 // Backprop computes dx = dy and db += Σdy.
-func (c *PerElementOffset) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *perElementOffsetComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
-	if u, ok := toUpdate.(*PerElementOffset); ok {
+	if u, ok := toUpdate.(*perElementOffsetComponent); ok {
 		for b := 0; b < c.dim; b += len(u.offsets) {
 			kernel.AddColSums(u.offsets, u.learningRate, kernel.Cols(outDeriv, b, len(u.offsets)))
 		}

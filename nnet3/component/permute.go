@@ -6,29 +6,29 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// Permute changes the order of the columns: column j of the output is column ColumnMap[j] of the input.
-type Permute struct {
+// permuteComponent changes the order of the columns: column j of the output is column ColumnMap[j] of the input.
+type permuteComponent struct {
 	columnMap []int32
 	inverse   []int32
 }
 
 // Type is "PermuteComponent".
-func (c *Permute) Type() string { return "PermuteComponent" }
+func (c *permuteComponent) Type() string { return "PermuteComponent" }
 
 // InputDim is the number of columns.
-func (c *Permute) InputDim() int { return len(c.columnMap) }
+func (c *permuteComponent) InputDim() int { return len(c.columnMap) }
 
 // OutputDim is the number of columns.
-func (c *Permute) OutputDim() int { return len(c.columnMap) }
+func (c *permuteComponent) OutputDim() int { return len(c.columnMap) }
 
 // ColumnMap returns the permutation. It is shared with the component.
-func (c *Permute) ColumnMap() []int32 { return c.columnMap }
+func (c *permuteComponent) ColumnMap() []int32 { return c.columnMap }
 
 // Properties of a permutation.
-func (c *Permute) Properties() Properties { return Simple }
+func (c *permuteComponent) Properties() Properties { return Simple }
 
 // Init knows column-map.
-func (c *Permute) Init(cfg *ConfigLine) error {
+func (c *permuteComponent) Init(cfg *ConfigLine) error {
 	cfg.require("column-map")
 	c.columnMap, _ = cfg.Ints("column-map")
 	if !c.invert() {
@@ -38,7 +38,7 @@ func (c *Permute) Init(cfg *ConfigLine) error {
 }
 
 // invert makes the inverse permutation. It reports false if there is none.
-func (c *Permute) invert() bool {
+func (c *permuteComponent) invert() bool {
 	n := len(c.columnMap)
 	c.inverse = slices.Repeat([]int32{-1}, n)
 	for j, f := range c.columnMap {
@@ -51,7 +51,7 @@ func (c *Permute) invert() bool {
 }
 
 // Fields of the component.
-func (c *Permute) Fields(f *Fields) {
+func (c *permuteComponent) Fields(f *Fields) {
 	f.Ints("<ColumnMap>", &c.columnMap)
 	if f.Reading() {
 		f.Check(c.invert(), "the column map is not a permutation of 0, 1, …")
@@ -59,7 +59,7 @@ func (c *Permute) Fields(f *Fields) {
 }
 
 // Propagate permutes the columns.
-func (c *Permute) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *permuteComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (c *Permute) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix
 }
 
 // Backprop permutes the columns back.
-func (c *Permute) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *permuteComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

@@ -6,23 +6,25 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// Pnorm is the 2-norm of each group of consecutive columns.
-type Pnorm struct{ inputDim, outputDim int }
+// pnormComponent is the 2-norm of each group of consecutive columns.
+type pnormComponent struct{ inputDim, outputDim int }
 
 // Type is "PnormComponent".
-func (c *Pnorm) Type() string { return "PnormComponent" }
+func (c *pnormComponent) Type() string { return "PnormComponent" }
 
 // InputDim is the number of columns of all groups.
-func (c *Pnorm) InputDim() int { return c.inputDim }
+func (c *pnormComponent) InputDim() int { return c.inputDim }
 
 // OutputDim is the number of groups.
-func (c *Pnorm) OutputDim() int { return c.outputDim }
+func (c *pnormComponent) OutputDim() int { return c.outputDim }
 
 // Properties of the norm.
-func (c *Pnorm) Properties() Properties { return Simple | BackpropNeedsInput | BackpropNeedsOutput }
+func (c *pnormComponent) Properties() Properties {
+	return Simple | BackpropNeedsInput | BackpropNeedsOutput
+}
 
 // Init knows input-dim and output-dim.
-func (c *Pnorm) Init(cfg *ConfigLine) error {
+func (c *pnormComponent) Init(cfg *ConfigLine) error {
 	c.inputDim, c.outputDim = cfg.dim("input-dim"), cfg.dim("output-dim")
 	if c.inputDim%c.outputDim != 0 {
 		cfg.Fail("input-dim=%d is no multiple of output-dim=%d", c.inputDim, c.outputDim)
@@ -31,12 +33,12 @@ func (c *Pnorm) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *Pnorm) Fields(f *Fields) {
+func (c *pnormComponent) Fields(f *Fields) {
 	f.blockDims(&c.inputDim, &c.outputDim)
 }
 
 // Propagate computes y_j = |x of group j|.
-func (c *Pnorm) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *pnormComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -52,7 +54,7 @@ func (c *Pnorm) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) 
 }
 
 // Backprop computes dx = dy·x/y, and 0 where y is 0.
-func (c *Pnorm) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *pnormComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

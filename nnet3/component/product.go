@@ -46,15 +46,15 @@ type productBlock struct {
 func NewProduct(c Component) (*Product, bool) {
 	p := &Product{base: c, inputDim: c.InputDim(), simple: c.Properties().Has(Simple)}
 	switch c := c.(type) {
-	case *Affine:
+	case *affineComponent:
 		p.of(&c.affine)
-	case *NaturalGradientAffine:
+	case *naturalGradientAffineComponent:
 		p.of(&c.affine)
-	case *FixedAffine:
+	case *fixedAffineComponent:
 		p.of(&c.affine)
-	case *Linear:
+	case *linearComponent:
 		p.of(&c.affine)
-	case *Tdnn:
+	case *tdnnComponent:
 		p.bias = c.Bias()
 		for i := range c.blocks {
 			p.blocks = append(p.blocks, productBlock{w: &c.blocks[i]})
@@ -111,7 +111,7 @@ func (p *Product) Rows(block int, pre Precomputed, rows int) ([]int32, bool) {
 		}
 		return src, true
 	}
-	x, ok := pre.(*TdnnIndexes)
+	x, ok := pre.(*tdnnIndexes)
 	if !ok || block >= len(x.Runs) || x.OutputRows != rows {
 		return nil, false
 	}
@@ -130,7 +130,7 @@ func (p *Product) Splice(splices []Splice, inputRows, inputDim int, first, last 
 	q := *p
 	q.simple, q.inputDim = false, inputDim
 	q.blocks = make([]productBlock, len(splices))
-	pre := &TdnnIndexes{Runs: make([][]Run, len(splices)), InputRows: inputRows}
+	pre := &tdnnIndexes{Runs: make([][]run, len(splices)), InputRows: inputRows}
 	for i, s := range splices {
 		from := &p.blocks[s.Block]
 		q.blocks[i] = productBlock{w: from.w.part(s.Col, s.Cols), col: s.SrcCol, goesOn: !s.Apart && (s.Col > 0 || from.goesOn)}
@@ -151,7 +151,7 @@ func (p *Product) Follow(c Component) (*Product, bool) {
 	}
 	q := *p
 	switch c := c.(type) {
-	case *RectifiedLinear:
+	case *rectifiedLinearComponent:
 		if p.scale == nil && p.tail == nil {
 			q.relu = true
 			return &q, true
@@ -164,8 +164,8 @@ func (p *Product) Follow(c Component) (*Product, bool) {
 			q.scale, q.offset = scale, offset
 			return &q, true
 		}
-	case *Sigmoid, *Tanh, *LogSoftmax, *Softmax, *Normalize, *FixedScale, *FixedBias, *PerElementScale, *PerElementOffset, *ScaleAndOffset:
-	case *Dropout:
+	case *sigmoidComponent, *tanhComponent, *logSoftmaxComponent, *softmaxComponent, *normalizeComponent, *fixedScaleComponent, *fixedBiasComponent, *perElementScaleComponent, *perElementOffsetComponent, *scaleAndOffsetComponent:
+	case *dropoutComponent:
 		if !c.TestMode() {
 			return nil, false
 		}
@@ -305,7 +305,7 @@ func (p *Product) mul(w *Workspace, pre Precomputed, in kernel.Matrix, alpha flo
 		p.blocks[0].w.mul(in, ep, y)
 		return nil
 	}
-	x, ok := pre.(*TdnnIndexes)
+	x, ok := pre.(*tdnnIndexes)
 	if !ok || len(x.Runs) != len(p.blocks) || x.InputRows != in.Rows || x.OutputRows != y.Rows {
 		return fmt.Errorf("%s: precomputed indexes do not fit %d input and %d output rows: %w", p.Type(), in.Rows, y.Rows, ErrShape)
 	}
@@ -324,7 +324,7 @@ func residual(alpha float32, y kernel.Matrix) kernel.Matrix {
 // mulRuns computes y = Σ_i x_i·W_iᵀ and what ep adds to it, where the runs of block i say which rows of in are x_i. Where all
 // blocks have their runs in the same output rows, the products read the rows in place, all blocks in one pass; otherwise the
 // rows are put together first.
-func mulRuns(w *Workspace, blocks []productBlock, runs [][]Run, ep kernel.Epilogue, in, y kernel.Matrix) {
+func mulRuns(w *Workspace, blocks []productBlock, runs [][]run, ep kernel.Epilogue, in, y kernel.Matrix) {
 	if !ready(blocks) && ep.Alpha == 0 {
 		mulEach(blocks, runs, ep, in, y)
 		return
@@ -364,7 +364,7 @@ func ready(blocks []productBlock) bool {
 }
 
 // mulEach does what mulRuns does block by block, for weights that are not prepared.
-func mulEach(blocks []productBlock, runs [][]Run, ep kernel.Epilogue, in, y kernel.Matrix) {
+func mulEach(blocks []productBlock, runs [][]run, ep kernel.Epilogue, in, y kernel.Matrix) {
 	for i := range blocks {
 		each := kernel.Epilogue{Accumulate: i > 0 || ep.Accumulate}
 		if last := i == len(blocks)-1; last {
@@ -383,7 +383,7 @@ func mulEach(blocks []productBlock, runs [][]Run, ep kernel.Epilogue, in, y kern
 }
 
 // alike reports whether all blocks take rows for the same output rows, run by run.
-func alike(runs [][]Run) bool {
+func alike(runs [][]run) bool {
 	for _, rs := range runs[1:] {
 		if len(rs) != len(runs[0]) {
 			return false
@@ -398,7 +398,7 @@ func alike(runs [][]Run) bool {
 }
 
 // gather puts the rows that the runs take together, in scratch memory.
-func gather(w *Workspace, runs []Run, in kernel.Matrix, rows int) kernel.Matrix {
+func gather(w *Workspace, runs []run, in kernel.Matrix, rows int) kernel.Matrix {
 	x := w.Matrix(rows, in.Cols)
 	for _, r := range runs {
 		for k := range r.Count {

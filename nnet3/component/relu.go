@@ -4,22 +4,22 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// RectifiedLinear is y = max(x, 0).
-type RectifiedLinear struct{ nonlinearity }
+// rectifiedLinearComponent is y = max(x, 0).
+type rectifiedLinearComponent struct{ nonlinearity }
 
 // Type is "RectifiedLinearComponent".
-func (c *RectifiedLinear) Type() string { return "RectifiedLinearComponent" }
+func (c *rectifiedLinearComponent) Type() string { return "RectifiedLinearComponent" }
 
 // Properties of a rectified linear unit.
-func (c *RectifiedLinear) Properties() Properties {
+func (c *rectifiedLinearComponent) Properties() Properties {
 	return (Simple | PropagateInPlace | BackpropNeedsOutput | StoresStats).with(InputContiguous, c.blockDim != c.dim)
 }
 
 // Init knows dim, block-dim, self-repair-scale, self-repair-lower-threshold, self-repair-upper-threshold.
-func (c *RectifiedLinear) Init(cfg *ConfigLine) error { return c.init(cfg) }
+func (c *rectifiedLinearComponent) Init(cfg *ConfigLine) error { return c.init(cfg) }
 
 // Propagate computes y.
-func (c *RectifiedLinear) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *rectifiedLinearComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -28,12 +28,12 @@ func (c *RectifiedLinear) Propagate(w *Workspace, pre Precomputed, in, out kerne
 }
 
 // Backprop computes dx = dy where y > 0, and 0 elsewhere.
-func (c *RectifiedLinear) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *rectifiedLinearComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}
 	kernel.ReLUDeriv(inDeriv, outValue, outDeriv)
-	if u, ok := toUpdate.(*RectifiedLinear); ok {
+	if u, ok := toUpdate.(*rectifiedLinearComponent); ok {
 		c.repair(u, inDeriv)
 		u.storeBackpropStats(outDeriv)
 	}
@@ -42,7 +42,7 @@ func (c *RectifiedLinear) Backprop(w *Workspace, pre Precomputed, inValue, outVa
 
 // repair adds a constant to the derivatives of units that are nearly always off, and subtracts it from those of units that
 // are nearly always on. The units at one place of all blocks are repaired together.
-func (c *RectifiedLinear) repair(to *RectifiedLinear, dx kernel.Matrix) {
+func (c *rectifiedLinearComponent) repair(to *rectifiedLinearComponent, dx kernel.Matrix) {
 	if !c.repairs() {
 		return
 	}
@@ -74,6 +74,6 @@ func (c *RectifiedLinear) repair(to *RectifiedLinear, dx kernel.Matrix) {
 }
 
 // StoreStats accumulates the averages of the output and of the derivative.
-func (c *RectifiedLinear) StoreStats(in, out kernel.Matrix, memo Memo) {
+func (c *rectifiedLinearComponent) StoreStats(in, out kernel.Matrix, memo Memo) {
 	c.storeStats(out, kernel.ReLUDeriv)
 }

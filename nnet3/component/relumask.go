@@ -9,13 +9,13 @@ import (
 // MaskedReLU is a derived component: a RectifiedLinear whose backward pass takes from a memo, one bit an element, which
 // outputs were positive, so that the output itself need not be kept.
 type MaskedReLU struct {
-	base        *RectifiedLinear
+	base        *rectifiedLinearComponent
 	first, rows int // the rows that the backward pass is about; all of them where rows is 0
 }
 
 // NewMaskedReLU returns c with a memo, if it is a RectifiedLinear.
 func NewMaskedReLU(c Component) (*MaskedReLU, bool) {
-	r, ok := c.(*RectifiedLinear)
+	r, ok := c.(*rectifiedLinearComponent)
 	return &MaskedReLU{base: r}, ok
 }
 
@@ -85,7 +85,7 @@ func (c *MaskedReLU) Backprop(w *Workspace, pre Precomputed, inValue, outValue, 
 	if inDeriv.Rows != outDeriv.Rows || inDeriv.Cols != outDeriv.Cols {
 		return shapeError(c, "backprop", inDeriv, outDeriv)
 	}
-	u, updates := toUpdate.(*RectifiedLinear)
+	u, updates := toUpdate.(*rectifiedLinearComponent)
 	var sumsq []float64
 	if updates {
 		sumsq = u.backpropStats(outDeriv.Rows)

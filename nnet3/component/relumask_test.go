@@ -47,7 +47,7 @@ func TestMaskedReLUOfRows(t *testing.T) {
 	}
 }
 
-func newRectifiedLinear(t *testing.T, dim int) *RectifiedLinear {
+func newRectifiedLinear(t *testing.T, dim int) *rectifiedLinearComponent {
 	t.Helper()
 	c, _ := New("RectifiedLinearComponent")
 	line, err := ParseConfigLine("component name=r type=RectifiedLinearComponent dim=70")
@@ -60,5 +60,5 @@ func newRectifiedLinear(t *testing.T, dim int) *RectifiedLinear {
 	if c.InputDim() != dim {
 		t.Fatalf("%d columns", c.InputDim())
 	}
-	return c.(*RectifiedLinear)
+	return c.(*rectifiedLinearComponent)
 }

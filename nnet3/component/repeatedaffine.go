@@ -6,35 +6,35 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// RepeatedAffine applies one affine transform to each of NumRepeats blocks of its input.
-type RepeatedAffine struct {
+// repeatedAffineComponent applies one affine transform to each of NumRepeats blocks of its input.
+type repeatedAffineComponent struct {
 	training
 	affine
 	numRepeats int
 }
 
 // Type is "RepeatedAffineComponent".
-func (c *RepeatedAffine) Type() string { return "RepeatedAffineComponent" }
+func (c *repeatedAffineComponent) Type() string { return "RepeatedAffineComponent" }
 
 // InputDim is the number of columns of all blocks.
-func (c *RepeatedAffine) InputDim() int { return c.m.Cols * c.numRepeats }
+func (c *repeatedAffineComponent) InputDim() int { return c.m.Cols * c.numRepeats }
 
 // OutputDim is the number of columns of all blocks.
-func (c *RepeatedAffine) OutputDim() int { return c.m.Rows * c.numRepeats }
+func (c *repeatedAffineComponent) OutputDim() int { return c.m.Rows * c.numRepeats }
 
 // NumRepeats is the number of blocks.
-func (c *RepeatedAffine) NumRepeats() int { return c.numRepeats }
+func (c *repeatedAffineComponent) NumRepeats() int { return c.numRepeats }
 
 // Properties of a repeated affine component.
-func (c *RepeatedAffine) Properties() Properties {
+func (c *repeatedAffineComponent) Properties() Properties {
 	return Simple | Updatable | BackpropNeedsInput | BackpropAdds | InputContiguous | OutputContiguous
 }
 
 // Params returns W and b.
-func (c *RepeatedAffine) Params() []Param { return c.params() }
+func (c *repeatedAffineComponent) Params() []Param { return c.params() }
 
 // Init knows input-dim, output-dim, num-repeats, param-stddev, bias-mean, bias-stddev.
-func (c *RepeatedAffine) Init(cfg *ConfigLine) error {
+func (c *repeatedAffineComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
 	in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
 	c.numRepeats = cfg.dimOr("num-repeats", 1)
@@ -49,7 +49,7 @@ func (c *RepeatedAffine) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *RepeatedAffine) Fields(f *Fields) {
+func (c *repeatedAffineComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	f.Dim("<NumRepeats>", &c.numRepeats)
 	c.affine.fields(f, false)
@@ -59,7 +59,7 @@ func (c *RepeatedAffine) Fields(f *Fields) {
 
 // eachBlock calls f with the corresponding blocks of two or three matrices (the third may be empty): all at once where
 // none of them has gaps between its rows.
-func (c *RepeatedAffine) eachBlock(x, y, z kernel.Matrix, f func(x, y, z kernel.Matrix)) {
+func (c *repeatedAffineComponent) eachBlock(x, y, z kernel.Matrix, f func(x, y, z kernel.Matrix)) {
 	rx, okx := kernel.Reshape(x, x.Cols/c.numRepeats)
 	ry, oky := kernel.Reshape(y, y.Cols/c.numRepeats)
 	rz, okz := z, true
@@ -86,7 +86,7 @@ func block(m kernel.Matrix, b, n int) kernel.Matrix {
 }
 
 // Propagate computes y = x·Wᵀ + b block by block.
-func (c *RepeatedAffine) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *repeatedAffineComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -95,11 +95,11 @@ func (c *RepeatedAffine) Propagate(w *Workspace, pre Precomputed, in, out kernel
 }
 
 // Backprop computes dx += dy·W, and dW += dyᵀ·x, db += Σdy, block by block.
-func (c *RepeatedAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *repeatedAffineComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
-	u, update := toUpdate.(*RepeatedAffine)
+	u, update := toUpdate.(*repeatedAffineComponent)
 	c.eachBlock(inValue, outDeriv, inDeriv, func(x, dy, dx kernel.Matrix) {
 		if wanted(dx) {
 			kernel.MulNN(1, dy, c.m, 1, dx)
@@ -111,21 +111,21 @@ func (c *RepeatedAffine) Backprop(w *Workspace, pre Precomputed, inValue, outVal
 	return nil
 }
 
-// NaturalGradientRepeatedAffine is RepeatedAffine, for a training that preconditions its updates. Backprop computes the
+// naturalGradientRepeatedAffineComponent is repeatedAffineComponent, for a training that preconditions its updates. Backprop computes the
 // plain gradient.
-type NaturalGradientRepeatedAffine struct{ RepeatedAffine }
+type naturalGradientRepeatedAffineComponent struct{ repeatedAffineComponent }
 
 // Type is "NaturalGradientRepeatedAffineComponent".
-func (c *NaturalGradientRepeatedAffine) Type() string {
+func (c *naturalGradientRepeatedAffineComponent) Type() string {
 	return "NaturalGradientRepeatedAffineComponent"
 }
 
 // Backprop computes dx += dy·W, and dW += dyᵀ·x, db += Σdy, block by block.
-func (c *NaturalGradientRepeatedAffine) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if u, ok := toUpdate.(*NaturalGradientRepeatedAffine); ok {
-		toUpdate = &u.RepeatedAffine
+func (c *naturalGradientRepeatedAffineComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+	if u, ok := toUpdate.(*naturalGradientRepeatedAffineComponent); ok {
+		toUpdate = &u.repeatedAffineComponent
 	} else if toUpdate != nil {
 		return checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv)
 	}
-	return c.RepeatedAffine.Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
+	return c.repeatedAffineComponent.Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
 }

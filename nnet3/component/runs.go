@@ -7,22 +7,22 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// Run says that Count rows of an output, from row Out on, OutStep apart, take one row of the input each, from row In on,
+// run says that Count rows of an output, from row Out on, OutStep apart, take one row of the input each, from row In on,
 // InStep apart. A product can read and write such rows in place, through the strides. With an InStep of 0 all take the same
 // row.
-type Run struct {
+type run struct {
 	Out, OutStep int32
 	In, InStep   int32
 	Count        int32
 }
 
 // input returns the input rows of r as a matrix.
-func (r Run) input(m kernel.Matrix) kernel.Matrix {
+func (r run) input(m kernel.Matrix) kernel.Matrix {
 	return kernel.EveryNth(m, int(r.In), int(r.Count), int(r.InStep))
 }
 
 // rows returns the input rows of r, which may be one row again and again, as a matrix for a Segment.
-func (r Run) rows(m kernel.Matrix) kernel.Matrix {
+func (r run) rows(m kernel.Matrix) kernel.Matrix {
 	if r.InStep > 0 || r.Count < 2 {
 		return r.input(m)
 	}
@@ -32,19 +32,19 @@ func (r Run) rows(m kernel.Matrix) kernel.Matrix {
 }
 
 // output returns the output rows of r as a matrix.
-func (r Run) output(m kernel.Matrix) kernel.Matrix {
+func (r run) output(m kernel.Matrix) kernel.Matrix {
 	return kernel.EveryNth(m, int(r.Out), int(r.Count), int(r.OutStep))
 }
 
 // findRuns describes rows, which holds the input row of each output row or -1 for none, by runs: as few as is easy.
-func findRuns(rows []int32) []Run {
-	var runs []Run
+func findRuns(rows []int32) []run {
+	var runs []run
 	for i := 0; i < len(rows); {
 		if rows[i] < 0 {
 			i++
 			continue
 		}
-		r := Run{Out: int32(i), OutStep: 1, In: rows[i], InStep: 1, Count: 1}
+		r := run{Out: int32(i), OutStep: 1, In: rows[i], InStep: 1, Count: 1}
 		if i+1 < len(rows) && rows[i+1] >= rows[i] {
 			r.InStep = rows[i+1] - rows[i]
 		}
@@ -58,7 +58,7 @@ func findRuns(rows []int32) []Run {
 
 // transposeRuns turns many runs of few rows, all alike and equally spaced, into few runs of many rows: those of several
 // sequences at every third time, for example.
-func transposeRuns(runs []Run) []Run {
+func transposeRuns(runs []run) []run {
 	if len(runs) < 2 || int(runs[0].Count) >= len(runs) {
 		return runs
 	}
@@ -73,9 +73,9 @@ func transposeRuns(runs []Run) []Run {
 			return runs
 		}
 	}
-	turned := make([]Run, first.Count)
+	turned := make([]run, first.Count)
 	for k := range turned {
-		turned[k] = Run{
+		turned[k] = run{
 			Out: first.Out + int32(k), OutStep: outStep,
 			In: first.In + int32(k)*first.InStep, InStep: inStep, Count: int32(len(runs)),
 		}

@@ -48,7 +48,7 @@ func TestFindRuns(t *testing.T) {
 }
 
 // checkRuns fails unless the runs say the same as rows.
-func checkRuns(t *testing.T, rows []int32, runs []Run) {
+func checkRuns(t *testing.T, rows []int32, runs []run) {
 	t.Helper()
 	got := make([]int32, len(rows))
 	for i := range got {
@@ -72,7 +72,7 @@ func checkRuns(t *testing.T, rows []int32, runs []Run) {
 
 // Whatever the order of the rows, a Tdnn finds its inputs in few runs where the order is regular.
 func TestTdnnRuns(t *testing.T) {
-	c := newComponent(t, "TdnnComponent", "input-dim=2 output-dim=2 time-offsets=-1,0,1", nil).(*Tdnn)
+	c := newComponent(t, "TdnnComponent", "input-dim=2 output-dim=2 time-offsets=-1,0,1", nil).(*tdnnComponent)
 	const times, sequences = 20, 4
 	orders := map[string]func(first, last, step int32) []index.Index{
 		"time first": func(first, last, step int32) (list []index.Index) {
@@ -99,7 +99,7 @@ func TestTdnnRuns(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for o, runs := range pre.(*TdnnIndexes).Runs {
+				for o, runs := range pre.(*tdnnIndexes).Runs {
 					if len(runs) > sequences {
 						t.Errorf("%s to %s, every %d: offset %d takes %d runs", inName, outName, step, o, len(runs))
 					}

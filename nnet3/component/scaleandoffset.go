@@ -9,9 +9,9 @@ import (
 // leastScale is how close to zero a scale of ScaleAndOffset may come, so that the input can be computed from the output.
 const leastScale = 1e-4
 
-// ScaleAndOffset multiplies each column by a trainable factor and adds a trainable offset. Columns that lie a block apart
+// scaleAndOffsetComponent multiplies each column by a trainable factor and adds a trainable offset. Columns that lie a block apart
 // share them.
-type ScaleAndOffset struct {
+type scaleAndOffsetComponent struct {
 	training
 	dim                int
 	scales, offsets    []float32 // of a block
@@ -20,27 +20,27 @@ type ScaleAndOffset struct {
 }
 
 // Type is "ScaleAndOffsetComponent".
-func (c *ScaleAndOffset) Type() string { return "ScaleAndOffsetComponent" }
+func (c *scaleAndOffsetComponent) Type() string { return "ScaleAndOffsetComponent" }
 
 // InputDim is the number of columns.
-func (c *ScaleAndOffset) InputDim() int { return c.dim }
+func (c *scaleAndOffsetComponent) InputDim() int { return c.dim }
 
 // OutputDim is the number of columns.
-func (c *ScaleAndOffset) OutputDim() int { return c.dim }
+func (c *scaleAndOffsetComponent) OutputDim() int { return c.dim }
 
 // Properties of scale and offset.
-func (c *ScaleAndOffset) Properties() Properties {
+func (c *scaleAndOffsetComponent) Properties() Properties {
 	return (Simple | Updatable | PropagateInPlace | BackpropInPlace | BackpropNeedsOutput).
 		with(InputContiguous|OutputContiguous, len(c.scales) != c.dim)
 }
 
 // Params returns the scales and the offsets.
-func (c *ScaleAndOffset) Params() []Param {
+func (c *scaleAndOffsetComponent) Params() []Param {
 	return []Param{vectorParam("scales", c.scales), vectorParam("offsets", c.offsets)}
 }
 
 // Init knows dim, block-dim, use-natural-gradient, rank. The scales begin as 1, the offsets as 0.
-func (c *ScaleAndOffset) Init(cfg *ConfigLine) error {
+func (c *scaleAndOffsetComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
 	c.dim = cfg.dim("dim")
 	block := cfg.dimOr("block-dim", c.dim)
@@ -57,7 +57,7 @@ func (c *ScaleAndOffset) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *ScaleAndOffset) Fields(f *Fields) {
+func (c *scaleAndOffsetComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	f.Dim("<Dim>", &c.dim)
 	f.Vector("<Scales>", &c.scales)
@@ -80,7 +80,7 @@ func awayFromZero(s float32) float32 {
 }
 
 // Scale returns the factors of a block of columns, as they are used: none is closer to zero than 1e-4. They are a copy.
-func (c *ScaleAndOffset) Scale() []float32 {
+func (c *scaleAndOffsetComponent) Scale() []float32 {
 	s := make([]float32, len(c.scales))
 	for j, v := range c.scales {
 		s[j] = awayFromZero(v)
@@ -89,10 +89,10 @@ func (c *ScaleAndOffset) Scale() []float32 {
 }
 
 // Offset returns the offsets of a block of columns. They are shared with the component.
-func (c *ScaleAndOffset) Offset() []float32 { return c.offsets }
+func (c *scaleAndOffsetComponent) Offset() []float32 { return c.offsets }
 
 // Propagate computes y = x∘s + o.
-func (c *ScaleAndOffset) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *scaleAndOffsetComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (c *ScaleAndOffset) Propagate(w *Workspace, pre Precomputed, in, out kernel
 	return nil, nil
 }
 
-func (c *ScaleAndOffset) usedScales(w *Workspace) []float32 {
+func (c *scaleAndOffsetComponent) usedScales(w *Workspace) []float32 {
 	s := w.Vector(len(c.scales))
 	for j, v := range c.scales {
 		s[j] = awayFromZero(v)
@@ -114,7 +114,7 @@ func (c *ScaleAndOffset) usedScales(w *Workspace) []float32 {
 }
 
 // Backprop computes dx = dy∘s, and ds += Σx∘dy with x = (y - o)/s, do += Σdy.
-func (c *ScaleAndOffset) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *scaleAndOffsetComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (c *ScaleAndOffset) Backprop(w *Workspace, pre Precomputed, inValue, outVal
 	defer w.Release(mark)
 	s := c.usedScales(w)
 	n := len(s)
-	u, update := toUpdate.(*ScaleAndOffset)
+	u, update := toUpdate.(*scaleAndOffsetComponent)
 	for b := 0; b < c.dim; b += n {
 		dy := kernel.Cols(outDeriv, b, n)
 		if update {
@@ -136,7 +136,7 @@ func (c *ScaleAndOffset) Backprop(w *Workspace, pre Precomputed, inValue, outVal
 }
 
 // update adds the gradient of a block of columns to the parameters of u.
-func (c *ScaleAndOffset) update(u *ScaleAndOffset, s []float32, y, dy kernel.Matrix) {
+func (c *scaleAndOffsetComponent) update(u *scaleAndOffsetComponent, s []float32, y, dy kernel.Matrix) {
 	for i := range y.Rows {
 		v, d := kernel.Row(y, i), kernel.Row(dy, i)
 		for j, f := range s {

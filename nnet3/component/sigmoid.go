@@ -67,40 +67,42 @@ func (s *saturating) repairSaturated(to *nonlinearity, f *curve, out, dx kernel.
 	}
 }
 
-// Sigmoid is y = 1/(1+exp(-x)).
-type Sigmoid struct{ saturating }
+// sigmoidComponent is y = 1/(1+exp(-x)).
+type sigmoidComponent struct{ saturating }
 
 // Type is "SigmoidComponent".
-func (c *Sigmoid) Type() string { return "SigmoidComponent" }
+func (c *sigmoidComponent) Type() string { return "SigmoidComponent" }
 
 // Propagate computes y.
-func (c *Sigmoid) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *sigmoidComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	return nil, c.propagate(c, &sigmoid, in, out)
 }
 
 // Backprop computes dx = dy·y·(1-y).
-func (c *Sigmoid) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *sigmoidComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	return c.backprop(c, &sigmoid, inValue, outValue, outDeriv, toUpdate, inDeriv)
 }
 
 // StoreStats accumulates the averages of the output and of the derivative.
-func (c *Sigmoid) StoreStats(in, out kernel.Matrix, memo Memo) { c.storeStats(out, sigmoid.deriv) }
+func (c *sigmoidComponent) StoreStats(in, out kernel.Matrix, memo Memo) {
+	c.storeStats(out, sigmoid.deriv)
+}
 
-// Tanh is the hyperbolic tangent.
-type Tanh struct{ saturating }
+// tanhComponent is the hyperbolic tangent.
+type tanhComponent struct{ saturating }
 
 // Type is "TanhComponent".
-func (c *Tanh) Type() string { return "TanhComponent" }
+func (c *tanhComponent) Type() string { return "TanhComponent" }
 
 // Propagate computes y.
-func (c *Tanh) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *tanhComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	return nil, c.propagate(c, &tanh, in, out)
 }
 
 // Backprop computes dx = dy·(1-y²).
-func (c *Tanh) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *tanhComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	return c.backprop(c, &tanh, inValue, outValue, outDeriv, toUpdate, inDeriv)
 }
 
 // StoreStats accumulates the averages of the output and of the derivative.
-func (c *Tanh) StoreStats(in, out kernel.Matrix, memo Memo) { c.storeStats(out, tanh.deriv) }
+func (c *tanhComponent) StoreStats(in, out kernel.Matrix, memo Memo) { c.storeStats(out, tanh.deriv) }

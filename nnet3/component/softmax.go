@@ -7,22 +7,22 @@ import (
 // softmaxFloor is the least value of a Softmax.
 const softmaxFloor = 1e-20
 
-// Softmax normalizes the exponentials of each row to the sum 1.
-type Softmax struct{ nonlinearity }
+// softmaxComponent normalizes the exponentials of each row to the sum 1.
+type softmaxComponent struct{ nonlinearity }
 
 // Type is "SoftmaxComponent".
-func (c *Softmax) Type() string { return "SoftmaxComponent" }
+func (c *softmaxComponent) Type() string { return "SoftmaxComponent" }
 
 // Properties of a softmax.
-func (c *Softmax) Properties() Properties {
+func (c *softmaxComponent) Properties() Properties {
 	return Simple | PropagateInPlace | BackpropInPlace | BackpropNeedsOutput | StoresStats
 }
 
 // Init knows dim.
-func (c *Softmax) Init(cfg *ConfigLine) error { return c.init(cfg) }
+func (c *softmaxComponent) Init(cfg *ConfigLine) error { return c.init(cfg) }
 
 // Propagate computes y.
-func (c *Softmax) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *softmaxComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -31,11 +31,11 @@ func (c *Softmax) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix
 }
 
 // Backprop computes dx = y∘(dy - Σy·dy).
-func (c *Softmax) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *softmaxComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}
-	if u, ok := toUpdate.(*Softmax); ok {
+	if u, ok := toUpdate.(*softmaxComponent); ok {
 		u.storeBackpropStats(outDeriv)
 	}
 	kernel.SoftmaxDeriv(inDeriv, outValue, outDeriv)
@@ -43,22 +43,24 @@ func (c *Softmax) Backprop(w *Workspace, pre Precomputed, inValue, outValue, out
 }
 
 // StoreStats accumulates the average of the output.
-func (c *Softmax) StoreStats(in, out kernel.Matrix, memo Memo) { c.storeStats(out, nil) }
+func (c *softmaxComponent) StoreStats(in, out kernel.Matrix, memo Memo) { c.storeStats(out, nil) }
 
-// LogSoftmax is the logarithm of Softmax.
-type LogSoftmax struct{ nonlinearity }
+// logSoftmaxComponent is the logarithm of Softmax.
+type logSoftmaxComponent struct{ nonlinearity }
 
 // Type is "LogSoftmaxComponent".
-func (c *LogSoftmax) Type() string { return "LogSoftmaxComponent" }
+func (c *logSoftmaxComponent) Type() string { return "LogSoftmaxComponent" }
 
 // Properties of a logarithmic softmax.
-func (c *LogSoftmax) Properties() Properties { return Simple | BackpropNeedsOutput | StoresStats }
+func (c *logSoftmaxComponent) Properties() Properties {
+	return Simple | BackpropNeedsOutput | StoresStats
+}
 
 // Init knows dim.
-func (c *LogSoftmax) Init(cfg *ConfigLine) error { return c.init(cfg) }
+func (c *logSoftmaxComponent) Init(cfg *ConfigLine) error { return c.init(cfg) }
 
 // Propagate computes y = x - log Σexp(x).
-func (c *LogSoftmax) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *logSoftmaxComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -67,11 +69,11 @@ func (c *LogSoftmax) Propagate(w *Workspace, pre Precomputed, in, out kernel.Mat
 }
 
 // Backprop computes dx = dy - exp(y)·Σdy.
-func (c *LogSoftmax) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *logSoftmaxComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}
-	if u, ok := toUpdate.(*LogSoftmax); ok {
+	if u, ok := toUpdate.(*logSoftmaxComponent); ok {
 		u.storeBackpropStats(outDeriv)
 	}
 	kernel.LogSoftmaxDeriv(inDeriv, outValue, outDeriv)
@@ -79,4 +81,4 @@ func (c *LogSoftmax) Backprop(w *Workspace, pre Precomputed, inValue, outValue, 
 }
 
 // StoreStats does nothing: the averages of logarithms tell nothing.
-func (c *LogSoftmax) StoreStats(in, out kernel.Matrix, memo Memo) {}
+func (c *logSoftmaxComponent) StoreStats(in, out kernel.Matrix, memo Memo) {}

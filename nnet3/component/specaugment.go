@@ -10,9 +10,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// SpecAugmentTimeMask sets stretches of time of each sequence to zero at random in training. In test mode it copies its
+// specAugmentTimeMaskComponent sets stretches of time of each sequence to zero at random in training. In test mode it copies its
 // input.
-type SpecAugmentTimeMask struct {
+type specAugmentTimeMaskComponent struct {
 	perIndex
 	dim              int
 	zeroedProportion float32
@@ -21,33 +21,35 @@ type SpecAugmentTimeMask struct {
 }
 
 // Type is "SpecAugmentTimeMaskComponent".
-func (c *SpecAugmentTimeMask) Type() string { return "SpecAugmentTimeMaskComponent" }
+func (c *specAugmentTimeMaskComponent) Type() string { return "SpecAugmentTimeMaskComponent" }
 
 // InputDim is the number of columns.
-func (c *SpecAugmentTimeMask) InputDim() int { return c.dim }
+func (c *specAugmentTimeMaskComponent) InputDim() int { return c.dim }
 
 // OutputDim is the number of columns.
-func (c *SpecAugmentTimeMask) OutputDim() int { return c.dim }
+func (c *specAugmentTimeMaskComponent) OutputDim() int { return c.dim }
 
 // TestMode reports whether the component is in test mode.
-func (c *SpecAugmentTimeMask) TestMode() bool { return c.testMode }
+func (c *specAugmentTimeMaskComponent) TestMode() bool { return c.testMode }
 
 // SetTestMode chooses between copying and masking.
-func (c *SpecAugmentTimeMask) SetTestMode(test bool) { c.testMode = test }
+func (c *specAugmentTimeMaskComponent) SetTestMode(test bool) { c.testMode = test }
 
 // IsIdentity reports whether the component is in test mode or has nothing to mask.
-func (c *SpecAugmentTimeMask) IsIdentity() bool { return c.testMode || c.zeroedProportion == 0 }
+func (c *specAugmentTimeMaskComponent) IsIdentity() bool {
+	return c.testMode || c.zeroedProportion == 0
+}
 
 // IsIdentityBackward is IsIdentity.
-func (c *SpecAugmentTimeMask) IsIdentityBackward() bool { return c.IsIdentity() }
+func (c *specAugmentTimeMaskComponent) IsIdentityBackward() bool { return c.IsIdentity() }
 
 // Properties of the mask.
-func (c *SpecAugmentTimeMask) Properties() Properties {
+func (c *specAugmentTimeMaskComponent) Properties() Properties {
 	return PropagateInPlace | BackpropInPlace | UsesMemo | Random
 }
 
 // Init knows dim, zeroed-proportion, time-mask-max-frames, test-mode.
-func (c *SpecAugmentTimeMask) Init(cfg *ConfigLine) error {
+func (c *specAugmentTimeMaskComponent) Init(cfg *ConfigLine) error {
 	c.dim = cfg.dim("dim")
 	c.zeroedProportion = cfg.Float("zeroed-proportion", 0.25)
 	c.maxFrames = cfg.Int("time-mask-max-frames", 10)
@@ -58,12 +60,12 @@ func (c *SpecAugmentTimeMask) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-func (c *SpecAugmentTimeMask) valid() bool {
+func (c *specAugmentTimeMaskComponent) valid() bool {
 	return c.zeroedProportion >= 0 && c.zeroedProportion <= 1 && c.maxFrames > 0
 }
 
 // Fields of the component.
-func (c *SpecAugmentTimeMask) Fields(f *Fields) {
+func (c *specAugmentTimeMaskComponent) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	f.Float("<ZeroedProportion>", &c.zeroedProportion)
 	f.Int("<TimeMaskMaxFrames>", &c.maxFrames)
@@ -78,7 +80,7 @@ type sequences struct {
 }
 
 // PrecomputeIndexes finds the rows of each sequence.
-func (c *SpecAugmentTimeMask) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+func (c *specAugmentTimeMaskComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	if err := checkPerIndex(c, in, out); err != nil {
 		return nil, err
 	}
@@ -99,7 +101,7 @@ func (c *SpecAugmentTimeMask) PrecomputeIndexes(in, out []index.Index, needBackp
 }
 
 // Propagate multiplies rows by a mask of zeros and ones, which is the memo.
-func (c *SpecAugmentTimeMask) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *specAugmentTimeMaskComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func (c *SpecAugmentTimeMask) Propagate(w *Workspace, pre Precomputed, in, out k
 
 // draw fills the elements of the mask for the rows of a sequence: stretches of zeros, of lengths up to maxFrames, alternate
 // with stretches of ones, so long on average that the proportion is right.
-func (c *SpecAugmentTimeMask) draw(rnd *rand.Rand, mask []float32, rows []int32) {
+func (c *specAugmentTimeMaskComponent) draw(rnd *rand.Rand, mask []float32, rows []int32) {
 	p := float64(c.zeroedProportion)
 	meanZeros := float64(c.maxFrames+1) / 2
 	meanOnes := meanZeros * (1 - p) / p
@@ -152,7 +154,7 @@ func multiplyRows(dst, src kernel.Matrix, factors []float32) {
 }
 
 // Backprop multiplies the derivative by the mask.
-func (c *SpecAugmentTimeMask) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *specAugmentTimeMaskComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

@@ -90,9 +90,9 @@ func (v window) computable(x index.Index, has func(index.Index) bool, used *[]in
 	return found
 }
 
-// StatisticsExtraction sums its input over stretches of time: the output at t is the count, the sum and, if wanted, the sum
+// statisticsExtractionComponent sums its input over stretches of time: the output at t is the count, the sum and, if wanted, the sum
 // of squares of the inputs at multiples of InputPeriod in the stretch of OutputPeriod that t is in.
-type StatisticsExtraction struct {
+type statisticsExtractionComponent struct {
 	inputDim        int
 	inputPeriod     int
 	outputPeriod    int
@@ -100,13 +100,13 @@ type StatisticsExtraction struct {
 }
 
 // Type is "StatisticsExtractionComponent".
-func (c *StatisticsExtraction) Type() string { return "StatisticsExtractionComponent" }
+func (c *statisticsExtractionComponent) Type() string { return "StatisticsExtractionComponent" }
 
 // InputDim is the number of columns.
-func (c *StatisticsExtraction) InputDim() int { return c.inputDim }
+func (c *statisticsExtractionComponent) InputDim() int { return c.inputDim }
 
 // OutputDim is one column for the count, and once or twice InputDim.
-func (c *StatisticsExtraction) OutputDim() int {
+func (c *statisticsExtractionComponent) OutputDim() int {
 	if c.includeVariance {
 		return 1 + 2*c.inputDim
 	}
@@ -114,12 +114,12 @@ func (c *StatisticsExtraction) OutputDim() int {
 }
 
 // Properties of the extraction.
-func (c *StatisticsExtraction) Properties() Properties {
+func (c *statisticsExtractionComponent) Properties() Properties {
 	return PropagateAdds.with(BackpropNeedsInput, c.includeVariance)
 }
 
 // Init knows input-dim, input-period, output-period, include-variance.
-func (c *StatisticsExtraction) Init(cfg *ConfigLine) error {
+func (c *statisticsExtractionComponent) Init(cfg *ConfigLine) error {
 	c.inputDim = cfg.dim("input-dim")
 	c.inputPeriod = cfg.Int("input-period", 1)
 	c.outputPeriod = cfg.Int("output-period", 1)
@@ -130,13 +130,13 @@ func (c *StatisticsExtraction) Init(cfg *ConfigLine) error {
 	return cfg.Err()
 }
 
-func (c *StatisticsExtraction) valid() bool {
+func (c *statisticsExtractionComponent) valid() bool {
 	return c.inputPeriod > 0 && c.outputPeriod > 0 && c.outputPeriod%c.inputPeriod == 0 &&
 		c.outputPeriod/c.inputPeriod <= maxWindow && c.inputDim < maxDim/2
 }
 
 // Fields of the component.
-func (c *StatisticsExtraction) Fields(f *Fields) {
+func (c *statisticsExtractionComponent) Fields(f *Fields) {
 	f.Dim("<InputDim>", &c.inputDim)
 	f.Int("<InputPeriod>", &c.inputPeriod)
 	f.Int("<OutputPeriod>", &c.outputPeriod)
@@ -145,26 +145,26 @@ func (c *StatisticsExtraction) Fields(f *Fields) {
 }
 
 // stretch returns the times of the stretch that t is in.
-func (c *StatisticsExtraction) stretch(t int32) window {
+func (c *statisticsExtractionComponent) stretch(t int32) window {
 	first := int64(floorDiv(t, int32(c.outputPeriod))) * int64(c.outputPeriod)
 	return window{first, first + int64(c.outputPeriod-c.inputPeriod), int64(c.inputPeriod)}
 }
 
 // InputIndexes appends the indexes of the stretch that out is in.
-func (c *StatisticsExtraction) InputIndexes(out index.Index, dst []index.Index) []index.Index {
+func (c *statisticsExtractionComponent) InputIndexes(out index.Index, dst []index.Index) []index.Index {
 	return c.stretch(out.T).inputs(out, dst)
 }
 
 // IsComputable wants at least one input of the stretch.
-func (c *StatisticsExtraction) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
+func (c *statisticsExtractionComponent) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
 	return c.stretch(out.T).computable(out, has, used)
 }
 
 // ReorderIndexes leaves the indexes as they are.
-func (c *StatisticsExtraction) ReorderIndexes(in, out *[]index.Index) {}
+func (c *statisticsExtractionComponent) ReorderIndexes(in, out *[]index.Index) {}
 
 // PrecomputeIndexes finds the input rows of each output row.
-func (c *StatisticsExtraction) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+func (c *statisticsExtractionComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	s, err := newRowSets(c, c.InputIndexes, in, out)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func rowSetsOf(c Component, pre Precomputed, inRows, outRows int) (*rowSets, err
 }
 
 // Propagate adds count, sum and sum of squares to the output.
-func (c *StatisticsExtraction) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *statisticsExtractionComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkDims(c, in, out); err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (c *StatisticsExtraction) Propagate(w *Workspace, pre Precomputed, in, out 
 }
 
 // Backprop gives each input row the derivative of the sum that it is in, plus 2x times that of the sum of squares.
-func (c *StatisticsExtraction) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *statisticsExtractionComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

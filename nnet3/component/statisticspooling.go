@@ -8,10 +8,10 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// StatisticsPooling turns what StatisticsExtraction put out within a window around each time into averages: the sums
+// statisticsPoolingComponent turns what StatisticsExtraction put out within a window around each time into averages: the sums
 // divided by the count, the sums of squares turned into standard deviations if wanted. The logarithm of the count may stand
 // before them, any number of times.
-type StatisticsPooling struct {
+type statisticsPoolingComponent struct {
 	inputDim      int
 	inputPeriod   int
 	left, right   int
@@ -21,21 +21,21 @@ type StatisticsPooling struct {
 }
 
 // Type is "StatisticsPoolingComponent".
-func (c *StatisticsPooling) Type() string { return "StatisticsPoolingComponent" }
+func (c *statisticsPoolingComponent) Type() string { return "StatisticsPoolingComponent" }
 
 // InputDim is the number of columns, the first of which is the count.
-func (c *StatisticsPooling) InputDim() int { return c.inputDim }
+func (c *statisticsPoolingComponent) InputDim() int { return c.inputDim }
 
 // OutputDim is the number of averages and logarithms.
-func (c *StatisticsPooling) OutputDim() int { return c.inputDim - 1 + c.logCounts }
+func (c *statisticsPoolingComponent) OutputDim() int { return c.inputDim - 1 + c.logCounts }
 
 // Properties of pooling.
-func (c *StatisticsPooling) Properties() Properties {
+func (c *statisticsPoolingComponent) Properties() Properties {
 	return BackpropAdds.with(BackpropNeedsOutput, c.outputStddevs || c.logCounts > 0).with(BackpropNeedsInput, c.logCounts == 0)
 }
 
 // Init knows input-dim, input-period, left-context, right-context, num-log-count-features, output-stddevs, variance-floor.
-func (c *StatisticsPooling) Init(cfg *ConfigLine) error {
+func (c *statisticsPoolingComponent) Init(cfg *ConfigLine) error {
 	c.inputDim = cfg.dim("input-dim")
 	c.inputPeriod = cfg.Int("input-period", 1)
 	cfg.require("left-context", "right-context")
@@ -50,7 +50,7 @@ func (c *StatisticsPooling) Init(cfg *ConfigLine) error {
 }
 
 // problem says what is wrong with the settings.
-func (c *StatisticsPooling) problem() string {
+func (c *statisticsPoolingComponent) problem() string {
 	switch {
 	case c.inputPeriod <= 0 || c.left < 0 || c.right < 0 || c.left+c.right <= 0:
 		return "period and contexts must be positive"
@@ -67,7 +67,7 @@ func (c *StatisticsPooling) problem() string {
 }
 
 // Fields of the component.
-func (c *StatisticsPooling) Fields(f *Fields) {
+func (c *statisticsPoolingComponent) Fields(f *Fields) {
 	f.Dim("<InputDim>", &c.inputDim)
 	f.Int("<InputPeriod>", &c.inputPeriod)
 	f.Int("<LeftContext>", &c.left)
@@ -80,25 +80,25 @@ func (c *StatisticsPooling) Fields(f *Fields) {
 }
 
 // window returns the times of the window around t.
-func (c *StatisticsPooling) window(t int32) window {
+func (c *statisticsPoolingComponent) window(t int32) window {
 	return window{int64(t) - int64(c.left), int64(t) + int64(c.right), int64(c.inputPeriod)}
 }
 
 // InputIndexes appends the indexes of the window.
-func (c *StatisticsPooling) InputIndexes(out index.Index, dst []index.Index) []index.Index {
+func (c *statisticsPoolingComponent) InputIndexes(out index.Index, dst []index.Index) []index.Index {
 	return c.window(out.T).inputs(out, dst)
 }
 
 // IsComputable wants a time that is a multiple of the period, and at least one input of the window.
-func (c *StatisticsPooling) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
+func (c *statisticsPoolingComponent) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
 	return int(out.T)%c.inputPeriod == 0 && c.window(out.T).computable(out, has, used)
 }
 
 // ReorderIndexes leaves the indexes as they are.
-func (c *StatisticsPooling) ReorderIndexes(in, out *[]index.Index) {}
+func (c *statisticsPoolingComponent) ReorderIndexes(in, out *[]index.Index) {}
 
 // PrecomputeIndexes finds the input rows of each output row.
-func (c *StatisticsPooling) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+func (c *statisticsPoolingComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	s, err := newRowSets(c, c.InputIndexes, in, out)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (c *StatisticsPooling) PrecomputeIndexes(in, out []index.Index, needBackpro
 }
 
 // Propagate computes logarithms, means and standard deviations.
-func (c *StatisticsPooling) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *statisticsPoolingComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkDims(c, in, out); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (c *StatisticsPooling) Propagate(w *Workspace, pre Precomputed, in, out ker
 
 // Backprop takes the derivatives back to the sums. The count gets none, and the floor of the variance is ignored. Where a window
 // hardly varies, its derivatives are large and nearly cancel in the frames, so the steps are those of Kaldi, one by one.
-func (c *StatisticsPooling) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *statisticsPoolingComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

@@ -14,7 +14,7 @@ func TestStoreStats(t *testing.T) {
 	in := randomMatrix(rnd, 12, 6)
 	w := &Workspace{}
 	bn := newComponent(t, "BatchNormComponent", "dim=6 block-dim=3", nil).(*BatchNorm)
-	relu := newComponent(t, "RectifiedLinearComponent", "dim=6", nil).(*RectifiedLinear)
+	relu := newComponent(t, "RectifiedLinearComponent", "dim=6", nil).(*rectifiedLinearComponent)
 	for _, part := range [][2]int{{0, 5}, {5, 1}, {6, 6}} {
 		x, y := kernel.Rows(in, part[0], part[1]), kernel.New(part[1], 6)
 		memo, err := bn.Propagate(w, nil, x, y)
@@ -205,11 +205,11 @@ func TestClipping(t *testing.T) {
 			}
 		}
 		switch comp := comp.(type) {
-		case *BackpropTruncation:
+		case *backpropTruncationComponent:
 			if comp.numClipped != 1 || comp.numZeroed != 1 || comp.count != 2 || comp.numBoundaries != 1 {
 				t.Errorf("counted %+v", comp)
 			}
-		case *ClipGradient:
+		case *clipGradientComponent:
 			if comp.normBased && (comp.numClipped != 1 || comp.count != 2) {
 				t.Errorf("counted %+v", comp)
 			}
@@ -219,11 +219,11 @@ func TestClipping(t *testing.T) {
 
 // When enough rows are clipped, the input is pulled back, without a change of the derivative's norm.
 func TestClipGradientRepair(t *testing.T) {
-	c := newComponent(t, "ClipGradientComponent", "dim=2 clipping-threshold=1 norm-based-clipping=true self-repair-scale=1", nil).(*ClipGradient)
+	c := newComponent(t, "ClipGradientComponent", "dim=2 clipping-threshold=1 norm-based-clipping=true self-repair-scale=1", nil).(*clipGradientComponent)
 	c.numClipped, c.count = 5, 10
 	x := kernel.Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float32{3, 0}}
 	dy := kernel.Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float32{0, 1}}
-	dx, to := kernel.New(1, 2), NewGradient(c).(*ClipGradient)
+	dx, to := kernel.New(1, 2), NewGradient(c).(*clipGradientComponent)
 	if err := c.Backprop(new(Workspace), nil, x, kernel.Matrix{}, dy, nil, to, dx); err != nil {
 		t.Fatal(err)
 	}

@@ -6,26 +6,26 @@ import (
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
-// SumBlock adds the sum of the equal blocks of its input, scaled, to its output.
-type SumBlock struct {
+// sumBlockComponent adds the sum of the equal blocks of its input, scaled, to its output.
+type sumBlockComponent struct {
 	inputDim, outputDim int
 	scale               float32
 }
 
 // Type is "SumBlockComponent".
-func (c *SumBlock) Type() string { return "SumBlockComponent" }
+func (c *sumBlockComponent) Type() string { return "SumBlockComponent" }
 
 // InputDim is the number of columns of all blocks.
-func (c *SumBlock) InputDim() int { return c.inputDim }
+func (c *sumBlockComponent) InputDim() int { return c.inputDim }
 
 // OutputDim is the number of columns of a block.
-func (c *SumBlock) OutputDim() int { return c.outputDim }
+func (c *sumBlockComponent) OutputDim() int { return c.outputDim }
 
 // Properties of a sum of blocks.
-func (c *SumBlock) Properties() Properties { return Simple | PropagateAdds | BackpropAdds }
+func (c *sumBlockComponent) Properties() Properties { return Simple | PropagateAdds | BackpropAdds }
 
 // Init knows input-dim, output-dim, scale.
-func (c *SumBlock) Init(cfg *ConfigLine) error {
+func (c *sumBlockComponent) Init(cfg *ConfigLine) error {
 	c.inputDim, c.outputDim = cfg.dim("input-dim"), cfg.dim("output-dim")
 	c.scale = cfg.Float("scale", 1)
 	if c.inputDim%c.outputDim != 0 {
@@ -35,13 +35,13 @@ func (c *SumBlock) Init(cfg *ConfigLine) error {
 }
 
 // Fields of the component.
-func (c *SumBlock) Fields(f *Fields) {
+func (c *sumBlockComponent) Fields(f *Fields) {
 	f.blockDims(&c.inputDim, &c.outputDim)
 	f.Float("<Scale>", &c.scale)
 }
 
 // Propagate computes y += scale·Σx_b.
-func (c *SumBlock) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *sumBlockComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (c *SumBlock) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matri
 }
 
 // Backprop computes dx_b += scale·dy.
-func (c *SumBlock) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *sumBlockComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}
@@ -62,26 +62,26 @@ func (c *SumBlock) Backprop(w *Workspace, pre Precomputed, inValue, outValue, ou
 	return nil
 }
 
-// SumGroup sums consecutive groups of columns, of given sizes, into one column each.
-type SumGroup struct {
+// sumGroupComponent sums consecutive groups of columns, of given sizes, into one column each.
+type sumGroupComponent struct {
 	sizes    []int32
 	inputDim int
 }
 
 // Type is "SumGroupComponent".
-func (c *SumGroup) Type() string { return "SumGroupComponent" }
+func (c *sumGroupComponent) Type() string { return "SumGroupComponent" }
 
 // InputDim is the sum of the sizes.
-func (c *SumGroup) InputDim() int { return c.inputDim }
+func (c *sumGroupComponent) InputDim() int { return c.inputDim }
 
 // OutputDim is the number of groups.
-func (c *SumGroup) OutputDim() int { return len(c.sizes) }
+func (c *sumGroupComponent) OutputDim() int { return len(c.sizes) }
 
 // Properties of sums of groups.
-func (c *SumGroup) Properties() Properties { return Simple }
+func (c *sumGroupComponent) Properties() Properties { return Simple }
 
 // Init knows sizes; or input-dim and output-dim, for groups of equal size.
-func (c *SumGroup) Init(cfg *ConfigLine) error {
+func (c *sumGroupComponent) Init(cfg *ConfigLine) error {
 	var ok bool
 	if c.sizes, ok = cfg.Ints("sizes"); !ok {
 		in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
@@ -100,7 +100,7 @@ func (c *SumGroup) Init(cfg *ConfigLine) error {
 }
 
 // count sums the sizes. It reports false if they make no sense.
-func (c *SumGroup) count() bool {
+func (c *sumGroupComponent) count() bool {
 	c.inputDim = 0
 	for _, s := range c.sizes {
 		if s <= 0 || int(s) > maxDim-c.inputDim {
@@ -112,7 +112,7 @@ func (c *SumGroup) count() bool {
 }
 
 // Fields of the component.
-func (c *SumGroup) Fields(f *Fields) {
+func (c *sumGroupComponent) Fields(f *Fields) {
 	f.Ints("<Sizes>", &c.sizes)
 	if f.Reading() {
 		f.Check(c.count(), "the sizes are not positive, or sum up to more than %d", maxDim)
@@ -120,7 +120,7 @@ func (c *SumGroup) Fields(f *Fields) {
 }
 
 // Propagate computes the sums.
-func (c *SumGroup) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *sumGroupComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (c *SumGroup) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matri
 }
 
 // Backprop gives each column of a group the derivative of the sum.
-func (c *SumGroup) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *sumGroupComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
 		return err
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// Tdnn is y(t) = b + Σ_i x(t+o_i)·W_iᵀ over time offsets o_i, all of which must be there. W_i is the i-th block of columns
+// tdnnComponent is y(t) = b + Σ_i x(t+o_i)·W_iᵀ over time offsets o_i, all of which must be there. W_i is the i-th block of columns
 // of the linear parameters. Without a bias, Propagate adds to its output.
 //
 // Unlike Kaldi's, it takes its rows in any order and adds no padding: what it precomputes says, for each offset, where the
 // input rows are, and the products read them in place.
-type Tdnn struct {
+type tdnnComponent struct {
 	training
 	affine
 	timeOffsets           []int32
@@ -25,38 +25,38 @@ type Tdnn struct {
 	ng                    naturalGradient
 }
 
-// TdnnIndexes is the Precomputed of a Tdnn.
-type TdnnIndexes struct {
+// tdnnIndexes is the Precomputed of a tdnnComponent.
+type tdnnIndexes struct {
 	// Runs holds, for each time offset, which input rows the output rows take. Together the runs of an offset cover each
 	// output row once.
-	Runs [][]Run
+	Runs [][]run
 	// InputRows and OutputRows are the numbers of rows that the runs are about.
 	InputRows, OutputRows int
 }
 
 // Type is "TdnnComponent".
-func (c *Tdnn) Type() string { return "TdnnComponent" }
+func (c *tdnnComponent) Type() string { return "TdnnComponent" }
 
 // InputDim is the number of columns of W_i.
-func (c *Tdnn) InputDim() int { return c.m.Cols / max(1, len(c.timeOffsets)) }
+func (c *tdnnComponent) InputDim() int { return c.m.Cols / max(1, len(c.timeOffsets)) }
 
 // OutputDim is the number of rows of W_i.
-func (c *Tdnn) OutputDim() int { return c.m.Rows }
+func (c *tdnnComponent) OutputDim() int { return c.m.Rows }
 
 // TimeOffsets returns the offsets o_i.
-func (c *Tdnn) TimeOffsets() []int32 { return c.timeOffsets }
+func (c *tdnnComponent) TimeOffsets() []int32 { return c.timeOffsets }
 
 // Properties of a TDNN component.
-func (c *Tdnn) Properties() Properties {
+func (c *tdnnComponent) Properties() Properties {
 	return (Updatable | BackpropAdds | BackpropNeedsInput).with(PropagateAdds, len(c.bias) == 0)
 }
 
 // Params returns the W_i side by side, and b if there is one.
-func (c *Tdnn) Params() []Param { return c.params() }
+func (c *tdnnComponent) Params() []Param { return c.params() }
 
 // Init knows input-dim, output-dim, time-offsets, use-bias, param-stddev, bias-stddev, bias-mean, use-natural-gradient,
 // rank-in, rank-out, alpha-in, alpha-out, num-samples-history.
-func (c *Tdnn) Init(cfg *ConfigLine) error {
+func (c *tdnnComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
 	cfg.require("time-offsets")
 	c.timeOffsets, _ = cfg.Ints("time-offsets")
@@ -83,7 +83,7 @@ func (c *Tdnn) Init(cfg *ConfigLine) error {
 }
 
 // split makes the views of the blocks.
-func (c *Tdnn) split() {
+func (c *tdnnComponent) split() {
 	in := c.InputDim()
 	c.blocks = make([]weights, len(c.timeOffsets))
 	c.products = make([]productBlock, len(c.timeOffsets))
@@ -99,7 +99,7 @@ func repeated(list []int32) bool {
 }
 
 // Fields of the component.
-func (c *Tdnn) Fields(f *Fields) {
+func (c *tdnnComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	f.Ints("<TimeOffsets>", &c.timeOffsets)
 	prepared := len(c.blocks) > 0 && c.blocks[0].prepared != nil
@@ -122,7 +122,7 @@ func (c *Tdnn) Fields(f *Fields) {
 }
 
 // InputIndexes appends the index at each time offset.
-func (c *Tdnn) InputIndexes(out index.Index, dst []index.Index) []index.Index {
+func (c *tdnnComponent) InputIndexes(out index.Index, dst []index.Index) []index.Index {
 	for _, o := range c.timeOffsets {
 		dst = append(dst, shifted(out, o))
 	}
@@ -137,7 +137,7 @@ func shifted(x index.Index, offset int32) index.Index {
 }
 
 // IsComputable wants the input at every time offset.
-func (c *Tdnn) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
+func (c *tdnnComponent) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
 	for _, o := range c.timeOffsets {
 		if !has(shifted(out, o)) {
 			return false
@@ -150,12 +150,12 @@ func (c *Tdnn) IsComputable(out index.Index, has func(index.Index) bool, used *[
 }
 
 // ReorderIndexes leaves the indexes as they are.
-func (c *Tdnn) ReorderIndexes(in, out *[]index.Index) {}
+func (c *tdnnComponent) ReorderIndexes(in, out *[]index.Index) {}
 
 // PrecomputeIndexes returns a *TdnnIndexes.
-func (c *Tdnn) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+func (c *tdnnComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	find := newRowFinder(in)
-	pre := &TdnnIndexes{Runs: make([][]Run, len(c.timeOffsets)), InputRows: len(in), OutputRows: len(out)}
+	pre := &tdnnIndexes{Runs: make([][]run, len(c.timeOffsets)), InputRows: len(in), OutputRows: len(out)}
 	rows := make([]int32, len(out))
 	for i, o := range c.timeOffsets {
 		find.atOffset(out, o, rows)
@@ -173,8 +173,8 @@ func (c *Tdnn) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Prec
 }
 
 // indexes checks what Propagate and Backprop are given.
-func (c *Tdnn) indexes(pre Precomputed, inRows, outRows int) (*TdnnIndexes, error) {
-	x, ok := pre.(*TdnnIndexes)
+func (c *tdnnComponent) indexes(pre Precomputed, inRows, outRows int) (*tdnnIndexes, error) {
+	x, ok := pre.(*tdnnIndexes)
 	if !ok || len(x.Runs) != len(c.timeOffsets) || x.InputRows != inRows || x.OutputRows != outRows {
 		return nil, fmt.Errorf("%s: precomputed indexes do not fit %d input and %d output rows: %w", c.Type(), inRows, outRows, ErrShape)
 	}
@@ -182,7 +182,7 @@ func (c *Tdnn) indexes(pre Precomputed, inRows, outRows int) (*TdnnIndexes, erro
 }
 
 // Propagate computes y(t) = b + Σ_i x(t+o_i)·W_iᵀ, or adds the sum to y if there is no bias.
-func (c *Tdnn) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *tdnnComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkDims(c, in, out); err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (c *Tdnn) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (
 }
 
 // Backprop computes dx(t+o_i) += dy(t)·W_i, and dW_i += Σ_t dy(t)ᵀ·x(t+o_i), db += Σdy.
-func (c *Tdnn) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *tdnnComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (c *Tdnn) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDer
 		}
 		c.inputDeriv(w, x, outDeriv, inDeriv, true)
 	}
-	u, ok := toUpdate.(*Tdnn)
+	u, ok := toUpdate.(*tdnnComponent)
 	if !ok || u.learningRate == 0 {
 		return nil
 	}
@@ -227,7 +227,7 @@ func (c *Tdnn) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDer
 }
 
 // inputDeriv computes dx(t+o_i) = Σ_i dy(t)·W_i, or adds that to dx.
-func (c *Tdnn) inputDeriv(w *Workspace, x *TdnnIndexes, dy, dx kernel.Matrix, accumulate bool) {
+func (c *tdnnComponent) inputDeriv(w *Workspace, x *tdnnIndexes, dy, dx kernel.Matrix, accumulate bool) {
 	if !inOnePiece(x.Runs) {
 		if !accumulate {
 			kernel.Fill(dx, 0)
@@ -260,7 +260,7 @@ func (c *Tdnn) inputDeriv(w *Workspace, x *TdnnIndexes, dy, dx kernel.Matrix, ac
 }
 
 // inOnePiece reports whether each block takes rows that lie together.
-func inOnePiece(runs [][]Run) bool {
+func inOnePiece(runs [][]run) bool {
 	for _, rs := range runs {
 		if len(rs) != 1 || rs[0].OutStep != 1 || rs[0].InStep != 1 {
 			return false
@@ -270,7 +270,7 @@ func inOnePiece(runs [][]Run) bool {
 }
 
 // rowEdges lists where the rows of the runs begin and end in the input, and the input itself, in order, each once.
-func (w *Workspace) rowEdges(x *TdnnIndexes) []int32 {
+func (w *Workspace) rowEdges(x *tdnnIndexes) []int32 {
 	w.edges = append(w.edges[:0], 0, int32(x.InputRows))
 	for _, rs := range x.Runs {
 		w.edges = append(w.edges, rs[0].In, rs[0].In+rs[0].Count)
@@ -280,14 +280,14 @@ func (w *Workspace) rowEdges(x *TdnnIndexes) []int32 {
 }
 
 // Prepare makes the forms of the W_i that products are fast with.
-func (c *Tdnn) Prepare() {
+func (c *tdnnComponent) Prepare() {
 	for i := range c.blocks {
 		c.blocks[i].prepare()
 	}
 }
 
 // Renew makes the prepared forms of the W_i anew.
-func (c *Tdnn) Renew() {
+func (c *tdnnComponent) Renew() {
 	for i := range c.blocks {
 		c.blocks[i].renew()
 	}

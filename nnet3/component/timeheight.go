@@ -10,14 +10,14 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// TimeHeightConvolution is a convolution over time and height. A row of the input holds, for each height, one column per
+// timeHeightConvolutionComponent is a convolution over time and height. A row of the input holds, for each height, one column per
 // filter of the layer before; a row of the output likewise. With offsets (t_k, h_k),
 //
 //	y(t)[h] = b + Σ_k x(t+t_k)[h·subsample+h_k]·W_kᵀ
 //
 // Heights outside the input count as zero, and so do times that are not there, unless they are required. W_k is the k-th
 // block of columns of the linear parameters.
-type TimeHeightConvolution struct {
+type timeHeightConvolutionComponent struct {
 	training
 	affine
 	model              convolutionModel
@@ -94,26 +94,28 @@ func (m *convolutionModel) problem() string {
 }
 
 // Type is "TimeHeightConvolutionComponent".
-func (c *TimeHeightConvolution) Type() string { return "TimeHeightConvolutionComponent" }
+func (c *timeHeightConvolutionComponent) Type() string { return "TimeHeightConvolutionComponent" }
 
 // InputDim is the number of filters times the height of the input.
-func (c *TimeHeightConvolution) InputDim() int { return c.model.filtersIn * c.model.heightIn }
+func (c *timeHeightConvolutionComponent) InputDim() int { return c.model.filtersIn * c.model.heightIn }
 
 // OutputDim is the number of filters times the height of the output.
-func (c *TimeHeightConvolution) OutputDim() int { return c.model.filtersOut * c.model.heightOut }
+func (c *timeHeightConvolutionComponent) OutputDim() int {
+	return c.model.filtersOut * c.model.heightOut
+}
 
 // Properties of the convolution.
-func (c *TimeHeightConvolution) Properties() Properties {
+func (c *timeHeightConvolutionComponent) Properties() Properties {
 	return Updatable | BackpropAdds | BackpropNeedsInput | InputContiguous | OutputContiguous
 }
 
 // Params returns the W_k side by side, and b.
-func (c *TimeHeightConvolution) Params() []Param { return c.params() }
+func (c *timeHeightConvolutionComponent) Params() []Param { return c.params() }
 
 // Init knows num-filters-in, num-filters-out, height-in, height-out, height-subsample-out, offsets (as t,h;t,h;…) or
 // time-offsets and height-offsets (all pairs), required-time-offsets, param-stddev, bias-stddev, init-unit, max-memory-mb,
 // use-natural-gradient, rank-in, rank-out, alpha-in, alpha-out, num-minibatches-history.
-func (c *TimeHeightConvolution) Init(cfg *ConfigLine) error {
+func (c *timeHeightConvolutionComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
 	m := &c.model
 	*m = convolutionModel{
@@ -178,7 +180,7 @@ func configOffsets(cfg *ConfigLine) (offsets [][2]int32) {
 }
 
 // initParams makes parameters at random, or those of a convolution that copies its input.
-func (c *TimeHeightConvolution) initParams(cfg *ConfigLine) {
+func (c *timeHeightConvolutionComponent) initParams(cfg *ConfigLine) {
 	m := &c.model
 	cols := len(m.offsets) * m.filtersIn
 	stddev := cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(cols))))
@@ -205,7 +207,7 @@ func (c *TimeHeightConvolution) initParams(cfg *ConfigLine) {
 }
 
 // Fields of the component.
-func (c *TimeHeightConvolution) Fields(f *Fields) {
+func (c *timeHeightConvolutionComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	f.Token("<Model>")
 	c.model.fields(f)
@@ -242,7 +244,7 @@ func (m *convolutionModel) fields(f *Fields) {
 }
 
 // InputIndexes appends the index at each time offset.
-func (c *TimeHeightConvolution) InputIndexes(out index.Index, dst []index.Index) []index.Index {
+func (c *timeHeightConvolutionComponent) InputIndexes(out index.Index, dst []index.Index) []index.Index {
 	for _, t := range c.model.times {
 		dst = append(dst, shifted(out, t))
 	}
@@ -250,7 +252,7 @@ func (c *TimeHeightConvolution) InputIndexes(out index.Index, dst []index.Index)
 }
 
 // IsComputable wants the required times, and uses all there are.
-func (c *TimeHeightConvolution) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
+func (c *timeHeightConvolutionComponent) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
 	for _, t := range c.model.requiredTimeOffsets {
 		if !has(shifted(out, t)) {
 			return false
@@ -267,7 +269,7 @@ func (c *TimeHeightConvolution) IsComputable(out index.Index, has func(index.Ind
 }
 
 // ReorderIndexes leaves the indexes as they are.
-func (c *TimeHeightConvolution) ReorderIndexes(in, out *[]index.Index) {}
+func (c *timeHeightConvolutionComponent) ReorderIndexes(in, out *[]index.Index) {}
 
 // convolutionRows is the Precomputed: for each time offset and output row, the input row, or -1.
 type convolutionRows struct {
@@ -276,7 +278,7 @@ type convolutionRows struct {
 }
 
 // PrecomputeIndexes finds the input rows of each output row.
-func (c *TimeHeightConvolution) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
+func (c *timeHeightConvolutionComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	find := newRowFinder(in)
 	pre := &convolutionRows{rows: make([][]int32, len(c.model.times)), inRows: len(in)}
 	for k, t := range c.model.times {
@@ -289,7 +291,7 @@ func (c *TimeHeightConvolution) PrecomputeIndexes(in, out []index.Index, needBac
 	return pre, nil
 }
 
-func (c *TimeHeightConvolution) indexes(pre Precomputed, inRows, outRows int) (*convolutionRows, error) {
+func (c *timeHeightConvolutionComponent) indexes(pre Precomputed, inRows, outRows int) (*convolutionRows, error) {
 	x, ok := pre.(*convolutionRows)
 	if !ok || x.inRows != inRows || len(x.rows) != len(c.model.times) || len(x.rows[0]) != outRows {
 		return nil, fmt.Errorf("%s: precomputed indexes do not fit %d input and %d output rows: %w", c.Type(), inRows, outRows, ErrShape)

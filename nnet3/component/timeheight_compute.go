@@ -6,7 +6,7 @@ import "github.com/nnopt/nnopt/exec/kernel"
 const patchElems = 1 << 15
 
 // chunk is how many rows are spread out into patches at a time.
-func (c *TimeHeightConvolution) chunk(rows int) int {
+func (c *timeHeightConvolutionComponent) chunk(rows int) int {
 	return min(rows, max(1, patchElems/(c.model.heightOut*c.m.Cols)))
 }
 
@@ -60,7 +60,7 @@ func (m *convolutionModel) addPatches(inDeriv kernel.Matrix, pre *convolutionRow
 
 // byHeight returns rows of an output (or its derivative) as a matrix with a row for each height. It reports false if that
 // is not a view, and then returns scratch memory.
-func (c *TimeHeightConvolution) byHeight(w *Workspace, rows kernel.Matrix) (kernel.Matrix, bool) {
+func (c *timeHeightConvolutionComponent) byHeight(w *Workspace, rows kernel.Matrix) (kernel.Matrix, bool) {
 	if y, ok := kernel.Reshape(rows, c.model.filtersOut); ok {
 		return y, true
 	}
@@ -68,7 +68,7 @@ func (c *TimeHeightConvolution) byHeight(w *Workspace, rows kernel.Matrix) (kern
 }
 
 // Propagate computes the convolution, a few rows at a time, as a product of patches and filters.
-func (c *TimeHeightConvolution) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *timeHeightConvolutionComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	if err := checkDims(c, in, out); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func copyByHeight(rows, y kernel.Matrix, back bool) {
 }
 
 // Backprop computes the derivatives of the input and of the filters.
-func (c *TimeHeightConvolution) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
+func (c *timeHeightConvolutionComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
 	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (c *TimeHeightConvolution) Backprop(w *Workspace, pre Precomputed, inValue,
 	if wanted(inDeriv) && inDeriv.Rows != inValue.Rows {
 		return shapeError(c, "backprop", inDeriv, outDeriv)
 	}
-	u, update := toUpdate.(*TimeHeightConvolution)
+	u, update := toUpdate.(*timeHeightConvolutionComponent)
 	mark := w.Mark()
 	defer w.Release(mark)
 	step := c.chunk(outDeriv.Rows)

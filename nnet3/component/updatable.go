@@ -2,7 +2,6 @@ package component
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/nnopt/nnopt/exec/kernel"
 )
@@ -178,15 +177,4 @@ func (t *training) fields(f *Fields) {
 	Optional(f, f.Float, "<MaxChange>", &t.maxChange, 0)
 	Optional(f, f.Float, "<L2Regularize>", &t.l2Regularize, 0)
 	Since(f, f.Float, "<LearningRate>", &t.learningRate, 0.001)
-}
-
-// describe begins the description of a component: type, dimensions, further facts as format and values.
-func describe(c Component, format string, args ...any) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, input-dim=%d, output-dim=%d", c.Type(), c.InputDim(), c.OutputDim())
-	if format != "" {
-		b.WriteString(", ")
-		fmt.Fprintf(&b, format, args...)
-	}
-	return b.String()
 }

@@ -17,7 +17,7 @@ type Workspace struct {
 	DropMemo bool
 
 	chunks  [][]float32
-	at      Mark
+	at      mark
 	doubles []float64
 	memos   []*memoMatrix   // that came back
 	signs   []*kernel.Signs // likewise
@@ -81,16 +81,16 @@ func (w *Workspace) backwardOf(p *weights) *kernel.Weights {
 	return b.prepared
 }
 
-// Mark is a state of a workspace, for Release.
-type Mark struct{ chunk, used int }
+// mark is a state of a workspace, for Release.
+type mark struct{ chunk, used int }
 
 const firstChunk = 1 << 14
 
 // Mark returns a mark to which a later Release goes back.
-func (w *Workspace) Mark() Mark { return w.at }
+func (w *Workspace) Mark() mark { return w.at }
 
 // Release gives back what was taken since the mark was made.
-func (w *Workspace) Release(m Mark) { w.at = m }
+func (w *Workspace) Release(m mark) { w.at = m }
 
 // Vector returns n elements of scratch memory with undefined contents.
 func (w *Workspace) Vector(n int) []float32 {
@@ -107,7 +107,7 @@ func (w *Workspace) Vector(n int) []float32 {
 				w.chunks[w.at.chunk] = make([]float32, max(n, 2*len(c)))
 				continue
 			}
-			w.at = Mark{chunk: w.at.chunk + 1}
+			w.at = mark{chunk: w.at.chunk + 1}
 			continue
 		}
 		size := firstChunk
