@@ -11,7 +11,7 @@ import (
 // row norm, and now and then, at certain times, large ones are dropped.
 type backpropTruncationComponent struct {
 	perIndex
-	dim                int
+	columns
 	scale              float32
 	clippingThreshold  float32
 	zeroingThreshold   float32
@@ -23,12 +23,6 @@ type backpropTruncationComponent struct {
 
 // Type is "BackpropTruncationComponent".
 func (c *backpropTruncationComponent) Type() string { return "BackpropTruncationComponent" }
-
-// InputDim is the number of columns.
-func (c *backpropTruncationComponent) InputDim() int { return c.dim }
-
-// OutputDim is the number of columns.
-func (c *backpropTruncationComponent) OutputDim() int { return c.dim }
 
 // Scale is what the input is multiplied by.
 func (c *backpropTruncationComponent) Scale() float32 { return c.scale }
@@ -44,7 +38,7 @@ func (c *backpropTruncationComponent) Properties() Properties {
 // Init knows dim, scale, clipping-threshold, zeroing-threshold, zeroing-interval, recurrence-interval.
 func (c *backpropTruncationComponent) Init(cfg *ConfigLine) error {
 	*c = backpropTruncationComponent{
-		dim:                cfg.dim("dim"),
+		columns:            columns{cfg.dim("dim")},
 		scale:              cfg.Float("scale", 1),
 		clippingThreshold:  cfg.Float("clipping-threshold", 30),
 		zeroingThreshold:   cfg.Float("zeroing-threshold", 15),

@@ -12,10 +12,11 @@ import (
 // minibatch in training, according to stored statistics in test mode. With a block-dim, the columns that lie block-dim
 // apart are normalized as one.
 type BatchNorm struct {
-	dim, blockDim int
-	epsilon       float32
-	targetRMS     float32
-	testMode      bool
+	columns
+	blockDim  int
+	epsilon   float32
+	targetRMS float32
+	testMode  bool
 
 	count          float64
 	mean, variance []float64 // of the blockDim columns, over count rows
@@ -25,12 +26,6 @@ type BatchNorm struct {
 
 // Type is "BatchNormComponent".
 func (c *BatchNorm) Type() string { return "BatchNormComponent" }
-
-// InputDim is the number of columns.
-func (c *BatchNorm) InputDim() int { return c.dim }
-
-// OutputDim is the number of columns.
-func (c *BatchNorm) OutputDim() int { return c.dim }
 
 // Properties of batch normalization, which depend on the mode.
 func (c *BatchNorm) Properties() Properties {
@@ -79,7 +74,7 @@ func (c *BatchNorm) derive() {
 func (c *BatchNorm) Init(cfg *ConfigLine) error {
 	dim := cfg.dim("dim")
 	*c = BatchNorm{
-		dim:       dim,
+		columns:   columns{dim},
 		blockDim:  dim,
 		epsilon:   cfg.Float("epsilon", 1e-3),
 		targetRMS: cfg.Float("target-rms", 1),

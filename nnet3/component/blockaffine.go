@@ -1,8 +1,6 @@
 package component
 
 import (
-	"math"
-
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
@@ -24,9 +22,6 @@ func (c *blockAffineComponent) InputDim() int { return c.m.Cols * c.numBlocks }
 // OutputDim is the number of rows of all blocks.
 func (c *blockAffineComponent) OutputDim() int { return c.m.Rows }
 
-// NumBlocks is the number of blocks.
-func (c *blockAffineComponent) NumBlocks() int { return c.numBlocks }
-
 // Properties of a block-diagonal affine component.
 func (c *blockAffineComponent) Properties() Properties {
 	return Simple | Updatable | BackpropNeedsInput | BackpropAdds
@@ -38,15 +33,9 @@ func (c *blockAffineComponent) Params() []Param { return c.params() }
 // Init knows input-dim, output-dim, num-blocks, param-stddev, bias-mean, bias-stddev.
 func (c *blockAffineComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
-	in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
-	c.numBlocks = cfg.dimOr("num-blocks", 1)
-	if in%c.numBlocks != 0 || out%c.numBlocks != 0 {
-		cfg.Fail("input-dim=%d and output-dim=%d are no multiples of num-blocks=%d", in, out, c.numBlocks)
-		return cfg.Err()
-	}
-	in /= c.numBlocks
-	c.m = cfg.randn(out, in, 0, cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(in)))))
-	c.bias = cfg.randnVector(out, cfg.Float("bias-mean", 0), cfg.Float("bias-stddev", 1))
+	var in, out int
+	in, out, c.numBlocks = cfg.blocks("num-blocks")
+	c.affine.random(cfg, in, out*c.numBlocks, 1)
 	cfg.makeRoom(16, c.numBlocks) // a view of each block, 64 bytes
 	if err := cfg.Err(); err != nil {
 		return err

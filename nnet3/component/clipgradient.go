@@ -9,7 +9,7 @@ import (
 // clipGradientComponent copies its input, and clips the derivatives on their way back: each element to ±ClippingThreshold, or each
 // row to that 2-norm. When too many rows are clipped it can pull its input towards SelfRepairTarget.
 type clipGradientComponent struct {
-	dim              int
+	columns
 	threshold        float32
 	normBased        bool
 	repairProportion float32 // of clipped rows, from which on the input is repaired
@@ -23,12 +23,6 @@ type clipGradientComponent struct {
 // Type is "ClipGradientComponent".
 func (c *clipGradientComponent) Type() string { return "ClipGradientComponent" }
 
-// InputDim is the number of columns.
-func (c *clipGradientComponent) InputDim() int { return c.dim }
-
-// OutputDim is the number of columns.
-func (c *clipGradientComponent) OutputDim() int { return c.dim }
-
 // IsIdentity is true.
 func (c *clipGradientComponent) IsIdentity() bool { return true }
 
@@ -41,7 +35,7 @@ func (c *clipGradientComponent) Properties() Properties {
 // self-repair-scale.
 func (c *clipGradientComponent) Init(cfg *ConfigLine) error {
 	*c = clipGradientComponent{
-		dim:              cfg.dim("dim"),
+		columns:          columns{cfg.dim("dim")},
 		threshold:        cfg.Float("clipping-threshold", 15),
 		normBased:        cfg.Bool("norm-based-clipping", false),
 		repairProportion: cfg.Float("self-repair-clipped-proportion-threshold", 0.01),

@@ -9,35 +9,17 @@ import (
 // dropoutComponent sets elements, or whole rows, to zero at random in training, and leaves the others as they are: it doesn't
 // multiply them by 1/(1-p). In test mode it multiplies everything by 1-p.
 type dropoutComponent struct {
-	dim        int
+	testMode
+	columns
 	proportion float32
 	perFrame   bool
-	testMode   bool
 }
 
 // Type is "DropoutComponent".
 func (c *dropoutComponent) Type() string { return "DropoutComponent" }
 
-// InputDim is the number of columns.
-func (c *dropoutComponent) InputDim() int { return c.dim }
-
-// OutputDim is the number of columns.
-func (c *dropoutComponent) OutputDim() int { return c.dim }
-
-// Proportion is the fraction p of elements that become zero.
-func (c *dropoutComponent) Proportion() float32 { return c.proportion }
-
-// TestMode reports whether the component is in test mode.
-func (c *dropoutComponent) TestMode() bool { return c.testMode }
-
-// SetTestMode chooses between scaling and dropping.
-func (c *dropoutComponent) SetTestMode(test bool) { c.testMode = test }
-
-// SetDropoutProportion sets the fraction of elements that become zero.
-func (c *dropoutComponent) SetDropoutProportion(p float32) { c.proportion = p }
-
 // IsIdentity reports whether the component is in test mode and p is 0.
-func (c *dropoutComponent) IsIdentity() bool { return c.testMode && c.proportion == 0 }
+func (c *dropoutComponent) IsIdentity() bool { return c.test && c.proportion == 0 }
 
 // Properties of dropout.
 func (c *dropoutComponent) Properties() Properties {
@@ -50,7 +32,7 @@ func (c *dropoutComponent) Init(cfg *ConfigLine) error {
 	cfg.require("dropout-proportion")
 	c.proportion = cfg.Float("dropout-proportion", 0)
 	c.perFrame = cfg.Bool("dropout-per-frame", false)
-	c.testMode = cfg.Bool("test-mode", false)
+	c.test = cfg.Bool("test-mode", false)
 	if c.proportion < 0 || c.proportion > 1 {
 		cfg.Fail("dropout-proportion=%g is not between 0 and 1", c.proportion)
 	}
@@ -62,7 +44,7 @@ func (c *dropoutComponent) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	f.Float("<DropoutProportion>", &c.proportion)
 	Since(f, f.Bool, "<DropoutPerFrame>", &c.perFrame, false)
-	Since(f, f.Bool, "<TestMode>", &c.testMode, false)
+	Since(f, f.Bool, "<TestMode>", &c.test, false)
 	f.Check(c.proportion >= 0 && c.proportion <= 1, "dropout proportion %g is not between 0 and 1", c.proportion)
 }
 
@@ -71,7 +53,7 @@ func (c *dropoutComponent) Propagate(w *Workspace, pre Precomputed, in, out kern
 	if err := checkSimple(c, in, out); err != nil {
 		return nil, err
 	}
-	if c.testMode {
+	if c.test {
 		kernel.CopyScaled(out, 1-c.proportion, in)
 		return nil, nil
 	}

@@ -9,11 +9,11 @@ import (
 // A continuous mask is uniformly distributed between 1-2p and 1+2p. In test mode the mask is 1-p, or 1 if continuous. It
 // has no input.
 type dropoutMaskComponent struct {
+	testMode
 	noInput
 	outputDim  int
 	proportion float32
 	continuous bool
-	testMode   bool
 }
 
 // Type is "DropoutMaskComponent".
@@ -25,15 +25,6 @@ func (c *dropoutMaskComponent) InputDim() int { return c.outputDim }
 // OutputDim is the number of columns.
 func (c *dropoutMaskComponent) OutputDim() int { return c.outputDim }
 
-// TestMode reports whether the component is in test mode.
-func (c *dropoutMaskComponent) TestMode() bool { return c.testMode }
-
-// SetTestMode chooses between the mean and random factors.
-func (c *dropoutMaskComponent) SetTestMode(test bool) { c.testMode = test }
-
-// SetDropoutProportion sets the fraction of zeros.
-func (c *dropoutMaskComponent) SetDropoutProportion(p float32) { c.proportion = p }
-
 // Properties of a mask.
 func (c *dropoutMaskComponent) Properties() Properties { return Random }
 
@@ -42,7 +33,7 @@ func (c *dropoutMaskComponent) Init(cfg *ConfigLine) error {
 	c.outputDim = cfg.dim("output-dim")
 	c.proportion = cfg.Float("dropout-proportion", 0.5)
 	c.continuous = cfg.Bool("continuous", false)
-	c.testMode = cfg.Bool("test-mode", false)
+	c.test = cfg.Bool("test-mode", false)
 	if c.proportion < 0 || c.proportion > 1 {
 		cfg.Fail("dropout-proportion=%g is not between 0 and 1", c.proportion)
 	}
@@ -53,7 +44,7 @@ func (c *dropoutMaskComponent) Init(cfg *ConfigLine) error {
 func (c *dropoutMaskComponent) Fields(f *Fields) {
 	f.Dim("<OutputDim>", &c.outputDim)
 	f.Float("<DropoutProportion>", &c.proportion)
-	Since(f, f.Bool, "<TestMode>", &c.testMode, false)
+	Since(f, f.Bool, "<TestMode>", &c.test, false)
 	f.Flag("<Continuous>", &c.continuous)
 	f.Check(c.proportion >= 0 && c.proportion <= 1, "dropout proportion %g is not between 0 and 1", c.proportion)
 }
@@ -65,10 +56,10 @@ func (c *dropoutMaskComponent) Propagate(w *Workspace, pre Precomputed, in, out 
 	}
 	p := c.proportion
 	switch {
-	case p == 0 || c.testMode && c.continuous:
+	case p == 0 || c.test && c.continuous:
 		kernel.Fill(out, 1)
 		return nil, nil
-	case c.testMode:
+	case c.test:
 		kernel.Fill(out, 1-p)
 		return nil, nil
 	}

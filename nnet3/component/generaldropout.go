@@ -11,37 +11,23 @@ import (
 // generalDropoutComponent multiplies its input by a random mask of mean 1 that can be shared by columns BlockDim apart and by the
 // rows of a sequence, or of a stretch of TimePeriod frames of it. In test mode it copies its input.
 type generalDropoutComponent struct {
+	testMode
 	perIndex
-	dim, blockDim int
+	columns
+	blockDim      int
 	timePeriod    int // 0: one mask per sequence
 	proportion    float32
 	continuous    bool
 	maxProportion float32 // of a block's columns that a band may zero; 0: no band
 	maxRegions    int     // of a band
-	testMode      bool
 }
 
 // Type is "GeneralDropoutComponent".
 func (c *generalDropoutComponent) Type() string { return "GeneralDropoutComponent" }
 
-// InputDim is the number of columns.
-func (c *generalDropoutComponent) InputDim() int { return c.dim }
-
-// OutputDim is the number of columns.
-func (c *generalDropoutComponent) OutputDim() int { return c.dim }
-
-// TestMode reports whether the component is in test mode.
-func (c *generalDropoutComponent) TestMode() bool { return c.testMode }
-
-// SetTestMode chooses between copying and dropping.
-func (c *generalDropoutComponent) SetTestMode(test bool) { c.testMode = test }
-
-// SetDropoutProportion sets the fraction of elements that become zero.
-func (c *generalDropoutComponent) SetDropoutProportion(p float32) { c.proportion = p }
-
 // IsIdentity reports whether the component is in test mode or has nothing to drop.
 func (c *generalDropoutComponent) IsIdentity() bool {
-	return c.testMode || c.proportion == 0 && c.maxProportion == 0
+	return c.test || c.proportion == 0 && c.maxProportion == 0
 }
 
 // IsIdentityBackward is IsIdentity.
@@ -62,7 +48,7 @@ func (c *generalDropoutComponent) Init(cfg *ConfigLine) error {
 	c.continuous = cfg.Bool("continuous", false)
 	c.maxProportion = cfg.Float("specaugment-max-proportion", 0)
 	c.maxRegions = cfg.Int("specaugment-max-regions", 1)
-	c.testMode = cfg.Bool("test-mode", false)
+	c.test = cfg.Bool("test-mode", false)
 	if problem := c.problem(); problem != "" {
 		cfg.Fail("%s", problem)
 	}
@@ -94,7 +80,7 @@ func (c *generalDropoutComponent) Fields(f *Fields) {
 	f.Float("<DropoutProportion>", &c.proportion)
 	Optional(f, f.Float, "<SpecAugmentMaxProportion>", &c.maxProportion, 0)
 	Optional(f, f.Int, "<SpecAugmentMaxRegions>", &c.maxRegions, 1)
-	f.Flag("<TestMode>", &c.testMode)
+	f.Flag("<TestMode>", &c.test)
 	f.Flag("<Continuous>", &c.continuous)
 	problem := c.problem()
 	f.Check(problem == "", "%s", problem)

@@ -1,6 +1,7 @@
 package component
 
 import (
+	"math"
 	"sync"
 
 	"github.com/nnopt/nnopt/exec/kernel"
@@ -177,9 +178,6 @@ type affine struct {
 	bias []float32
 }
 
-// LinearParams returns the matrix W, a row per output column. It is shared with the component.
-func (a *affine) LinearParams() kernel.Matrix { return a.m }
-
 // Bias returns the vector b, or nil if there is none. It is shared with the component.
 func (a *affine) Bias() []float32 {
 	if len(a.bias) == 0 {
@@ -193,6 +191,23 @@ func (a *affine) Prepare() { a.prepare() }
 
 // Renew makes the prepared forms of W anew.
 func (a *affine) Renew() { a.renew() }
+
+// blocks reads input-dim, output-dim and the number of blocks that divides both, by its key. It returns the dimensions of a
+// block.
+func (c *ConfigLine) blocks(key string) (in, out, n int) {
+	in, out, n = c.dim("input-dim"), c.dim("output-dim"), c.dimOr(key, 1)
+	if in%n != 0 || out%n != 0 {
+		c.Fail("input-dim=%d and output-dim=%d are no multiples of %s=%d", in, out, key, n)
+	}
+	return max(in/n, 1), max(out/n, 1), n
+}
+
+// random draws parameters as param-stddev, bias-mean and bias-stddev say.
+func (a *affine) random(cfg *ConfigLine, in, out int, biasStddev float32) {
+	a.m = cfg.randn(out, in, 0, cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(in)))))
+	a.bias = cfg.randnVector(out, cfg.Float("bias-mean", 0), cfg.Float("bias-stddev", biasStddev))
+	a.changed()
+}
 
 // propagate computes y = x·Wᵀ + b.
 func (a *affine) propagate(in, out kernel.Matrix) {

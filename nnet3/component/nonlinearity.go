@@ -12,7 +12,8 @@ const unsetThreshold = -1000
 // nonlinearity is what the element-wise nonlinearities have in common: a dimension, statistics, and the settings of
 // self-repair, which pushes units whose average derivative is out of range back into it.
 type nonlinearity struct {
-	dim, blockDim int
+	columns
+	blockDim int
 
 	valueSum, derivSum []float64 // empty until statistics come in
 	count              float64
@@ -25,12 +26,6 @@ type nonlinearity struct {
 	selfRepairScale                       float32
 }
 
-// InputDim is the number of columns.
-func (n *nonlinearity) InputDim() int { return n.dim }
-
-// OutputDim is the number of columns.
-func (n *nonlinearity) OutputDim() int { return n.dim }
-
 // ZeroStats forgets the statistics.
 func (n *nonlinearity) ZeroStats() {
 	clear(n.valueSum)
@@ -42,7 +37,7 @@ func (n *nonlinearity) ZeroStats() {
 func (n *nonlinearity) init(cfg *ConfigLine) error {
 	dim := cfg.dim("dim")
 	*n = nonlinearity{
-		dim:             dim,
+		columns:         columns{dim},
 		blockDim:        cfg.dimOr("block-dim", dim),
 		lowerThreshold:  cfg.Float("self-repair-lower-threshold", unsetThreshold),
 		upperThreshold:  cfg.Float("self-repair-upper-threshold", unsetThreshold),

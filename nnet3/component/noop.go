@@ -6,18 +6,12 @@ import (
 
 // NoOp copies its input.
 type NoOp struct {
-	dim           int
+	columns
 	backpropScale float32
 }
 
 // Type is "NoOpComponent".
 func (c *NoOp) Type() string { return "NoOpComponent" }
-
-// InputDim is the number of columns.
-func (c *NoOp) InputDim() int { return c.dim }
-
-// OutputDim is the number of columns.
-func (c *NoOp) OutputDim() int { return c.dim }
 
 // BackpropScale is what derivatives are multiplied by on their way back.
 func (c *NoOp) BackpropScale() float32 { return c.backpropScale }

@@ -9,16 +9,14 @@ import (
 // normalizeComponent scales each row, or each block of it, to the root mean square TargetRMS. It may append to each block the
 // logarithm of the root mean square that it had.
 type normalizeComponent struct {
-	dim, blockDim int
-	targetRMS     float32
-	addLogStddev  bool
+	columns
+	blockDim     int
+	targetRMS    float32
+	addLogStddev bool
 }
 
 // Type is "NormalizeComponent".
 func (c *normalizeComponent) Type() string { return "NormalizeComponent" }
-
-// InputDim is the number of columns.
-func (c *normalizeComponent) InputDim() int { return c.dim }
 
 // OutputDim is InputDim, plus the number of blocks if logarithms are appended.
 func (c *normalizeComponent) OutputDim() int {
@@ -27,9 +25,6 @@ func (c *normalizeComponent) OutputDim() int {
 	}
 	return c.dim
 }
-
-// TargetRMS is the root mean square of the output.
-func (c *normalizeComponent) TargetRMS() float32 { return c.targetRMS }
 
 // Properties of normalization.
 func (c *normalizeComponent) Properties() Properties {

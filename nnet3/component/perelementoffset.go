@@ -7,19 +7,13 @@ import (
 // perElementOffsetComponent adds a trainable offset to each column. Columns that lie a block apart share one.
 type perElementOffsetComponent struct {
 	training
-	dim                int
+	columns
 	offsets            []float32 // of a block
 	useNaturalGradient bool
 }
 
 // Type is "PerElementOffsetComponent".
 func (c *perElementOffsetComponent) Type() string { return "PerElementOffsetComponent" }
-
-// InputDim is the number of columns.
-func (c *perElementOffsetComponent) InputDim() int { return c.dim }
-
-// OutputDim is the number of columns.
-func (c *perElementOffsetComponent) OutputDim() int { return c.dim }
 
 // Offset returns the offsets of a block of columns. They are shared with the component.
 func (c *perElementOffsetComponent) Offset() []float32 { return c.offsets }

@@ -21,9 +21,6 @@ func (c *permuteComponent) InputDim() int { return len(c.columnMap) }
 // OutputDim is the number of columns.
 func (c *permuteComponent) OutputDim() int { return len(c.columnMap) }
 
-// ColumnMap returns the permutation. It is shared with the component.
-func (c *permuteComponent) ColumnMap() []int32 { return c.columnMap }
-
 // Properties of a permutation.
 func (c *permuteComponent) Properties() Properties { return Simple }
 

@@ -1,8 +1,6 @@
 package component
 
 import (
-	"math"
-
 	"github.com/nnopt/nnopt/exec/kernel"
 )
 
@@ -22,9 +20,6 @@ func (c *repeatedAffineComponent) InputDim() int { return c.m.Cols * c.numRepeat
 // OutputDim is the number of columns of all blocks.
 func (c *repeatedAffineComponent) OutputDim() int { return c.m.Rows * c.numRepeats }
 
-// NumRepeats is the number of blocks.
-func (c *repeatedAffineComponent) NumRepeats() int { return c.numRepeats }
-
 // Properties of a repeated affine component.
 func (c *repeatedAffineComponent) Properties() Properties {
 	return Simple | Updatable | BackpropNeedsInput | BackpropAdds | InputContiguous | OutputContiguous
@@ -36,15 +31,9 @@ func (c *repeatedAffineComponent) Params() []Param { return c.params() }
 // Init knows input-dim, output-dim, num-repeats, param-stddev, bias-mean, bias-stddev.
 func (c *repeatedAffineComponent) Init(cfg *ConfigLine) error {
 	c.training.init(cfg)
-	in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
-	c.numRepeats = cfg.dimOr("num-repeats", 1)
-	if in%c.numRepeats != 0 || out%c.numRepeats != 0 {
-		cfg.Fail("input-dim=%d and output-dim=%d are no multiples of num-repeats=%d", in, out, c.numRepeats)
-	}
-	in, out = max(in/c.numRepeats, 1), max(out/c.numRepeats, 1)
-	c.m = cfg.randn(out, in, 0, cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(in)))))
-	c.bias = cfg.randnVector(out, cfg.Float("bias-mean", 0), cfg.Float("bias-stddev", 0))
-	c.changed()
+	var in, out int
+	in, out, c.numRepeats = cfg.blocks("num-repeats")
+	c.affine.random(cfg, in, out, 0)
 	return cfg.Err()
 }
 

@@ -13,7 +13,7 @@ const leastScale = 1e-4
 // share them.
 type scaleAndOffsetComponent struct {
 	training
-	dim                int
+	columns
 	scales, offsets    []float32 // of a block
 	useNaturalGradient bool
 	rank               int
@@ -21,12 +21,6 @@ type scaleAndOffsetComponent struct {
 
 // Type is "ScaleAndOffsetComponent".
 func (c *scaleAndOffsetComponent) Type() string { return "ScaleAndOffsetComponent" }
-
-// InputDim is the number of columns.
-func (c *scaleAndOffsetComponent) InputDim() int { return c.dim }
-
-// OutputDim is the number of columns.
-func (c *scaleAndOffsetComponent) OutputDim() int { return c.dim }
 
 // Properties of scale and offset.
 func (c *scaleAndOffsetComponent) Properties() Properties {

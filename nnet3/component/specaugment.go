@@ -13,31 +13,19 @@ import (
 // specAugmentTimeMaskComponent sets stretches of time of each sequence to zero at random in training. In test mode it copies its
 // input.
 type specAugmentTimeMaskComponent struct {
+	testMode
 	perIndex
-	dim              int
+	columns
 	zeroedProportion float32
 	maxFrames        int // of a stretch
-	testMode         bool
 }
 
 // Type is "SpecAugmentTimeMaskComponent".
 func (c *specAugmentTimeMaskComponent) Type() string { return "SpecAugmentTimeMaskComponent" }
 
-// InputDim is the number of columns.
-func (c *specAugmentTimeMaskComponent) InputDim() int { return c.dim }
-
-// OutputDim is the number of columns.
-func (c *specAugmentTimeMaskComponent) OutputDim() int { return c.dim }
-
-// TestMode reports whether the component is in test mode.
-func (c *specAugmentTimeMaskComponent) TestMode() bool { return c.testMode }
-
-// SetTestMode chooses between copying and masking.
-func (c *specAugmentTimeMaskComponent) SetTestMode(test bool) { c.testMode = test }
-
 // IsIdentity reports whether the component is in test mode or has nothing to mask.
 func (c *specAugmentTimeMaskComponent) IsIdentity() bool {
-	return c.testMode || c.zeroedProportion == 0
+	return c.test || c.zeroedProportion == 0
 }
 
 // IsIdentityBackward is IsIdentity.
@@ -53,7 +41,7 @@ func (c *specAugmentTimeMaskComponent) Init(cfg *ConfigLine) error {
 	c.dim = cfg.dim("dim")
 	c.zeroedProportion = cfg.Float("zeroed-proportion", 0.25)
 	c.maxFrames = cfg.Int("time-mask-max-frames", 10)
-	c.testMode = cfg.Bool("test-mode", false)
+	c.test = cfg.Bool("test-mode", false)
 	if !c.valid() {
 		cfg.Fail("zeroed-proportion must be between 0 and 1, time-mask-max-frames positive")
 	}
@@ -69,7 +57,7 @@ func (c *specAugmentTimeMaskComponent) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	f.Float("<ZeroedProportion>", &c.zeroedProportion)
 	f.Int("<TimeMaskMaxFrames>", &c.maxFrames)
-	f.Flag("<TestMode>", &c.testMode)
+	f.Flag("<TestMode>", &c.test)
 	f.Check(c.valid(), "zeroed proportion %g is not between 0 and 1, or %d frames are not positive", c.zeroedProportion, c.maxFrames)
 }
 

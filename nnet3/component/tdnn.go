@@ -43,9 +43,6 @@ func (c *tdnnComponent) InputDim() int { return c.m.Cols / max(1, len(c.timeOffs
 // OutputDim is the number of rows of W_i.
 func (c *tdnnComponent) OutputDim() int { return c.m.Rows }
 
-// TimeOffsets returns the offsets o_i.
-func (c *tdnnComponent) TimeOffsets() []int32 { return c.timeOffsets }
-
 // Properties of a TDNN component.
 func (c *tdnnComponent) Properties() Properties {
 	return (Updatable | BackpropAdds | BackpropNeedsInput).with(PropagateAdds, len(c.bias) == 0)

@@ -144,15 +144,6 @@ func (t *training) LearningRate() float32 { return t.learningRate }
 // SetLearningRate sets the learning rate, as it is, without regard to the factor.
 func (t *training) SetLearningRate(rate float32) { t.learningRate = rate }
 
-// LearningRateFactor is by how much faster than others the component learns.
-func (t *training) LearningRateFactor() float32 { return t.learningRateFactor }
-
-// MaxChange is the largest 2-norm of the change of the parameters in one minibatch; 0 means no limit.
-func (t *training) MaxChange() float32 { return t.maxChange }
-
-// L2Regularize is the factor of l2 regularization.
-func (t *training) L2Regularize() float32 { return t.l2Regularize }
-
 // IsGradient reports whether the parameters are a gradient rather than weights.
 func (t *training) IsGradient() bool { return t.gradient }
 
