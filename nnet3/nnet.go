@@ -99,6 +99,14 @@ func (nn *Nnet) indexNodes() {
 	}
 }
 
+// NumComponents is the number of components.
+func (nn *Nnet) NumComponents() int { return len(nn.Components) }
+
+// Component returns a component and its name.
+func (nn *Nnet) Component(number int) (c component.Component, name string) {
+	return nn.Components[number], nn.ComponentNames[number]
+}
+
 // ComponentIndex returns the number of the component of the given name, or -1.
 func (nn *Nnet) ComponentIndex(name string) int { return slices.Index(nn.ComponentNames, name) }
 

@@ -116,7 +116,7 @@ func BenchmarkUnrolled(b *testing.B) {
 					runtime.GC() // what compiling has left is not on the bill
 					var left int
 					for b.Loop() {
-						got, err := passes.Optimize(context.Background(), c, network{nn}, opt, nil)
+						got, err := passes.Optimize(context.Background(), c, nn, opt, nil)
 						if err != nil {
 							b.Fatal(err)
 						}

@@ -158,7 +158,7 @@ func (c *entryCase) compare(t *testing.T) (with, without entryRun) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, without = runEntry(t, compiled, network{nn}, q), runEntry(t, compiled, network{nn}, q.Excluding(c.entry))
+	with, without = runEntry(t, compiled, nn, q), runEntry(t, compiled, nn, q.Excluding(c.entry))
 	if err := computation.Check(with.c, computation.NewNetworkInfo(nn, with.c.Derived), computation.CheckOptions{AllowUnused: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func BenchmarkSplice(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				got, err := passes.Optimize(b.Context(), c, network{nn}, opt, nil)
+				got, err := passes.Optimize(b.Context(), c, nn, opt, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -34,7 +34,7 @@ func limited(t testingT, nn *nnet3.Nnet, c *computation.Computation, query strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := passes.Optimize(context.Background(), c, network{nn}, opt, nil)
+	got, err := passes.Optimize(context.Background(), c, nn, opt, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
@@ -375,7 +375,7 @@ func TestLimitDerivTimesNeedsRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := passes.Optimize(context.Background(), c, network{nn}, opt, nil); !errors.Is(err, nnet3pass.ErrNoRows) {
+	if _, err := passes.Optimize(context.Background(), c, nn, opt, nil); !errors.Is(err, nnet3pass.ErrNoRows) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
-	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/lower"
@@ -26,15 +25,6 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
 )
-
-// network shows a network's components to the optimizer.
-type network struct{ nn *nnet3.Nnet }
-
-func (n network) NumComponents() int { return len(n.nn.Components) }
-
-func (n network) Component(number int) (component.Component, string) {
-	return n.nn.Components[number], n.nn.ComponentNames[number]
-}
 
 // testingT is what tests and properties have in common.
 type testingT interface {
@@ -48,7 +38,7 @@ func optimize(t testingT, nn *nnet3.Nnet, c *computation.Computation, query stri
 	t.Helper()
 	var got *computation.Computation
 	if query == "" {
-		chain, err := lower.LowerChain(c, network{nn})
+		chain, err := lower.LowerChain(c, nn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +60,7 @@ func optimize(t testingT, nn *nnet3.Nnet, c *computation.Computation, query stri
 			t.Fatal(err)
 		}
 		rec := profile.New(opt.Name(), opt.Class())
-		if got, err = passes.Optimize(context.Background(), c, network{nn}, opt, rec); err != nil {
+		if got, err = passes.Optimize(context.Background(), c, nn, opt, rec); err != nil {
 			t.Fatalf("%s: %v", query, err)
 		}
 		rec.End()

@@ -139,7 +139,7 @@ func TestOptimizeOptionsProperty(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := passes.Optimize(context.Background(), c, network{nn}, opt, nil)
+		got, err := passes.Optimize(context.Background(), c, nn, opt, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,7 @@ func TestSplitRecurrentAffine(t *testing.T) {
 				t.Fatal(err)
 			}
 			rec := profile.New(opt.Name(), opt.Class())
-			split, err := passes.Optimize(context.Background(), compiled, network{nn}, opt, rec)
+			split, err := passes.Optimize(context.Background(), compiled, nn, opt, rec)
 			if err != nil {
 				t.Fatal(err)
 			}

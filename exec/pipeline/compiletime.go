@@ -40,7 +40,7 @@ func MeasureCompile(ctx context.Context, nn *nnet3.Nnet, req *computation.Reques
 	}
 	if opt != nil && len(opt.Entries()) > 0 {
 		times.Optimize, _, err = patience.best(ctx, func() error {
-			_, err := passes.Optimize(ctx, c, network{nn}, opt, nil)
+			_, err := passes.Optimize(ctx, c, nn, opt, nil)
 			return err
 		})
 	}

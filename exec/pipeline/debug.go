@@ -52,7 +52,7 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 		what = err.Error()
 	}
 	culprit, found := rewrite.Bisect(ctx, func(ctx context.Context) bool {
-		c, err := passes.Optimize(ctx, p.Compiled, network{p.Net}, opt, nil)
+		c, err := passes.Optimize(ctx, p.Compiled, p.Net, opt, nil)
 		if err != nil {
 			return false
 		}

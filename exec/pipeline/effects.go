@@ -30,7 +30,7 @@ func (p *Plan) MeasureEffects(ctx context.Context, opt *optdb.Optimizer) error {
 		return nil
 	}
 	after := func(passCount int) (effect, error) {
-		c, err := passes.Optimize(upTo(ctx, passCount), p.Compiled, network{p.Net}, opt, nil)
+		c, err := passes.Optimize(upTo(ctx, passCount), p.Compiled, p.Net, opt, nil)
 		if err != nil {
 			return effect{}, err
 		}

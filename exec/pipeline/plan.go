@@ -6,7 +6,6 @@ import (
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
-	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
@@ -56,7 +55,7 @@ func Build(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts O
 		rec = profile.New(opts.Optimizer.Name(), opts.Optimizer.Class())
 	}
 	start = time.Now()
-	p.Optimized, err = passes.Optimize(ctx, p.Compiled, network{nn}, opts.Optimizer, rec)
+	p.Optimized, err = passes.Optimize(ctx, p.Compiled, nn, opts.Optimizer, rec)
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +85,4 @@ func trim(r *profile.Record) *profile.Record {
 // Info returns what the numbers of components and nodes in one of the plan's computations mean.
 func (p *Plan) Info(c *computation.Computation) *computation.NetworkInfo {
 	return computation.NewNetworkInfo(p.Net, c.Derived)
-}
-
-// network shows a network's components to the optimizer.
-type network struct{ nn *nnet3.Nnet }
-
-func (n network) NumComponents() int { return len(n.nn.Components) }
-
-func (n network) Component(number int) (component.Component, string) {
-	return n.nn.Components[number], n.nn.ComponentNames[number]
 }

@@ -36,7 +36,7 @@ func (p *Program) LargestOp() int64 { return p.largestOp }
 // End is the number of the commands that the program was made of: a place in the order behind all of them.
 func (p *Program) End() int { return p.numCommands }
 
-// Network is what lowering needs of a network: its components by number. The name serves people.
+// Network is what lowering needs of a network: its components by number. The name serves people. An *nnet3.Nnet is one.
 type Network interface {
 	NumComponents() int
 	Component(number int) (c component.Component, name string)
