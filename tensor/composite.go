@@ -110,7 +110,7 @@ func (op *CompositeOp) DestroyMap() []fgraph.Alias {
 	return list
 }
 
-// ToleratesAlias: a block is read before it is written.
+// ToleratesAlias says that the destroyed input may be read twice: a block is read before it is written.
 func (op *CompositeOp) ToleratesAlias(_, _ int, same bool) bool { return same }
 
 // Infer broadcasts.

@@ -50,7 +50,7 @@ func (e Elemwise) DestroyMap() []fgraph.Alias {
 	return []fgraph.Alias{{Output: 0, Input: int(e.Inplace) - 1}}
 }
 
-// ToleratesAlias: an element is read before its place is written, so the destroyed input may be read twice.
+// ToleratesAlias says that the destroyed input may be read twice: an element is read before its place is written.
 func (e Elemwise) ToleratesAlias(_, _ int, same bool) bool { return same }
 
 // Infer broadcasts.

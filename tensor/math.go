@@ -86,7 +86,7 @@ func Erf(x *fgraph.Variable) *fgraph.Variable { return Map(array.Erf, x) }
 // Erfc returns 1 - erf(x).
 func Erfc(x *fgraph.Variable) *fgraph.Variable { return Map(array.Erfc, x) }
 
-// Eq, Neq, Lt, Le, Gt and Ge compare element by element.
+// Eq reports where x and y are equal.
 func Eq(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Eq, x, y) }
 
 // Neq reports where x and y differ.

@@ -63,7 +63,7 @@ func Apply(op Op, in ...*fgraph.Variable) *fgraph.Variable {
 // NewInput returns a variable that gets its value from outside.
 func NewInput(t Type, name string) *fgraph.Variable { return fgraph.NewInput(t, name) }
 
-// Scalar, Vector, Row, Col, Matrix and Tensor3 return inputs of float64 elements.
+// Scalar returns an input without dimensions, of type float64 like those of the functions below.
 func Scalar(name string) *fgraph.Variable { return NewInput(ScalarType(Float64), name) }
 
 // Vector returns an input with one dimension.

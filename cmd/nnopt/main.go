@@ -45,6 +45,7 @@ func verbs() []verb {
 		copyVerb(),
 		verifyVerb(),
 		benchVerb(),
+		versionVerb(),
 	}
 }
 

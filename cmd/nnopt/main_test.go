@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +123,11 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	contains(t, nnopt(t, "help", "compile").ok(t).stdout, "--frames-per-chunk", "(default = 150)", "--optimization.propagate-in-place=false")
+}
+
+func TestVersion(t *testing.T) {
+	contains(t, nnopt(t, "version").ok(t).stdout, "nnopt ", runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+	nnopt(t, "version", "please").fails(t, statusUsage, `unexpected argument "please"`)
 }
 
 // TestFlags: flags may stand anywhere, in Kaldi's spelling or in Go's.

@@ -303,15 +303,15 @@ func (s Sum) mapped(f func(Forward) Forward) Sum {
 	return s
 }
 
-func (fw Forward) mapped(f func(Forward) Forward) Forward {
-	if fw.Src != nil {
-		src := make([]Forward, len(fw.Src))
-		for i, a := range fw.Src {
-			src[i] = a.mapped(f)
+func (f Forward) mapped(change func(Forward) Forward) Forward {
+	if f.Src != nil {
+		src := make([]Forward, len(f.Src))
+		for i, a := range f.Src {
+			src[i] = a.mapped(change)
 		}
-		fw.Src = src
+		f.Src = src
 	}
-	return f(fw)
+	return change(f)
 }
 
 // MapNodes returns a copy in which every node number went through f.

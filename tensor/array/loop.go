@@ -266,7 +266,7 @@ func (lp *loop) scatter(o *operand, l *lane, lo, n int) {
 // run computes a block of n elements.
 func (in *instr) run(l []lane, n int) {
 	dst, a := &l[in.dst], &l[in.args[0]]
-	var b, c *lane = a, a
+	b, c := a, a
 	if in.numArgs > 1 {
 		b = &l[in.args[1]]
 	}
