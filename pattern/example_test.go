@@ -40,3 +40,40 @@ func ExampleSub_faults() {
 	// 	pattern "(true_div (mull x y) y) => z": column 11: unknown op: mull
 	// 	pattern "(true_div (mull x y) y) => z": unbound name: z in the replacement
 }
+
+// A guard is a Go function that the rule names.
+func ExampleWithGuard() {
+	isName := func(_ *rewrite.Context, args []*fgraph.Variable) bool { return args[0].Owner() == nil }
+	rule, err := pattern.Compile(toys{}, "(exp (add x ...rest)) && isInput(x) => (mul (exp x) (exp (add ...rest)))", pattern.WithGuard("isInput", isName), pattern.Named("split_exp"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x, y := fgraph.NewInput(float, "x"), fgraph.NewInput(float, "y")
+	make := func(op toy, in ...*fgraph.Variable) *fgraph.Variable { return fgraph.NewApply(op, in, float).Out() }
+	g, err := fgraph.New([]*fgraph.Variable{x, y}, []*fgraph.Variable{make("exp", make("add", make("mul", x, x), y))})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = rewrite.Run(context.Background(), rewrite.In2Out("walk", rule), g, nil)
+	fmt.Println(g, err)
+	// Output:
+	// [mul(exp(y), exp(add(mul(x, x))))] <nil>
+}
+
+// A Matcher looks for a pattern and says what its names stand for.
+func ExampleNewMatcher() {
+	m, err := pattern.NewMatcher(toys{}, "(true_div (mul x y) z)")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x, y := fgraph.NewInput(float, "x"), fgraph.NewInput(float, "y")
+	product := fgraph.NewApply(toy("mul"), []*fgraph.Variable{y, x}, float).Out()
+	quotient := fgraph.NewApply(toy("true_div"), []*fgraph.Variable{product, y}, float)
+	b, ok := m.Match(quotient)
+	fmt.Println(ok, b.Variable("x"), b.Variable("y"), b.Variable("z"))
+	// Output:
+	// true y x y
+}
