@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
@@ -250,6 +251,45 @@ func TestVerifyFaults(t *testing.T) {
 	}
 	nnopt(t, "verify", t.TempDir()).fails(t, statusFault, "no case.json")
 	nnopt(t, "verify", "nowhere").fails(t, statusFault, "nowhere")
+}
+
+// TestVerifySpread: where Kaldi is farther from itself than the tolerance, twice that is the bound, and a line says so.
+func TestVerifySpread(t *testing.T) {
+	dir := t.TempDir()
+	to := filepath.Join(dir, "cases", "x")
+	if err := os.CopyFS(to, os.DirFS(filepath.Join(recipes, "tdnnf_infer"))); err != nil {
+		t.Fatal(err)
+	}
+	changed := filepath.Join(to, "output_output.mat")
+	data, err := os.ReadFile(changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A bit of the last element is another one.
+	data[len(data)-2] ^= 0x40
+	if err := os.WriteFile(changed, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	const line = "outputs may differ by 6.0e-01, twice as far as Kaldi is from itself"
+	for _, c := range []struct {
+		folder, text string
+		agree        bool
+	}{
+		{"", `{"y": {"forward": 0.3}}`, false},
+		{"", `{"x": {"forward": 0.3}}`, true},
+		{"cases", `{"x": {"forward": 1e-6}, "y": {"forward": 0.3}}`, false}, // the nearer file counts
+		{"cases", `{"x": {"forward": 0, "backward": 0.3}}`, false},
+		{"cases", `{"x": {"forward": -0.3}}`, false},
+		{"cases", `{"x": 0.3}`, false},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, c.folder, refcase.SpreadFile), []byte(c.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r := nnopt(t, "verify", "--query=none", to)
+		if (r.status == statusOK) != c.agree || strings.Contains(r.stdout, line) != c.agree {
+			t.Errorf("%s: status %d\n%s", c.text, r.status, r.stdout)
+		}
+	}
 }
 
 func TestBench(t *testing.T) {

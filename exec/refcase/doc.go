@@ -11,5 +11,10 @@
 //	input_deriv_<node>.mat    with a backward pass: Kaldi's derivative of an input whose has_deriv is true
 //	gradient.raw              with a backward pass: a network whose parameters are the gradient, if the request wants one
 //
-// Load reads a case, Case.Run runs it. A Case is not changed once it is loaded, and then safe for concurrent use.
+// The file kaldi_spread.json in the folder above, or in the one above that, says how far Kaldi is from itself (Spread), by the name of
+// the case:
+//
+//	{"xvector_train": {"forward": 4.3e-06, "backward": 0.0023}, …}
+//
+// Load reads a case, LoadDir one with its spread, Case.Run runs it. A Case is not changed once it is loaded, and then safe for concurrent use.
 package refcase

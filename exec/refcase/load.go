@@ -36,6 +36,8 @@ type Case struct {
 	Gradient             *nnet3.Nnet
 	// Unoptimized and Optimized are the sizes of Kaldi's computation.
 	Unoptimized, Optimized computation.Counts
+	// Spread is how far Kaldi's answers are from each other, which Load does not know.
+	Spread Spread
 }
 
 // header is the part of case.json that is no request.

@@ -50,7 +50,7 @@ func TestCases(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, dir := range dirs {
-			c, err := refcase.Load(os.DirFS(filepath.Join(root, dir)), dir)
+			c, err := refcase.LoadDir(filepath.Join(root, dir))
 			if errors.Is(err, nnet3.ErrUnsupported) {
 				unsupported++
 				continue

@@ -30,7 +30,10 @@ type Result struct {
 	MaxRelDiff *float64 `json:"max_rel_diff,omitempty"`
 	// MaxRelDiffBackward is the same over derivatives of inputs, and over components for the gradient.
 	MaxRelDiffBackward *float64 `json:"max_rel_diff_backward,omitempty"`
-	Error              string   `json:"error,omitempty"`
+	// SpreadBound and SpreadBoundBackward are the bounds of those two, twice the case's Spread, where they are above the tolerances.
+	SpreadBound         float64 `json:"spread_bound,omitempty"`
+	SpreadBoundBackward float64 `json:"spread_bound_backward,omitempty"`
+	Error               string  `json:"error,omitempty"`
 
 	// The size of the computation that was run.
 	Commands       int   `json:"commands"`
@@ -64,7 +67,7 @@ func Failed(name, query string, err error) *Result {
 }
 
 func (c *Case) newResult(query string) *Result {
-	return &Result{
+	r := &Result{
 		Case:                c.Name,
 		Query:               query,
 		OK:                  true,
@@ -72,6 +75,13 @@ func (c *Case) newResult(query string) *Result {
 		KaldiMatrices:       c.Optimized.Matrices,
 		KaldiMaxMemoryBytes: c.Optimized.MaxMemoryBytes,
 	}
+	if b := bound(outputTolerance, c.Spread.Forward); b > outputTolerance {
+		r.SpreadBound = b
+	}
+	if b := bound(derivativeTolerance, c.Spread.Backward); b > derivativeTolerance {
+		r.SpreadBoundBackward = b
+	}
+	return r
 }
 
 func (c *Case) run(ctx context.Context, opt *optdb.Optimizer, r *Result) (err error) {
@@ -125,11 +135,11 @@ func (c *Case) compare(got *pipeline.Results, r *Result) error {
 			note(most, what+" "+k.Name, d, tolerance)
 		}
 	}
-	matrices(&r.MaxRelDiff, "output", got.Outputs, c.Outputs, outputTolerance)
-	matrices(&r.MaxRelDiffBackward, "derivative of", got.InputDerivs, c.InputDerivs, derivativeTolerance)
+	matrices(&r.MaxRelDiff, "output", got.Outputs, c.Outputs, bound(outputTolerance, c.Spread.Forward))
+	matrices(&r.MaxRelDiffBackward, "derivative of", got.InputDerivs, c.InputDerivs, bound(derivativeTolerance, c.Spread.Backward))
 	if c.Gradient != nil && got.Gradient != nil {
 		err := compareParameters(got.Gradient, c.Gradient, func(name string, d Difference) {
-			note(&r.MaxRelDiffBackward, "gradient of "+name, d, c.gradientTolerance())
+			note(&r.MaxRelDiffBackward, "gradient of "+name, d, bound(c.gradientTolerance(), c.Spread.Backward))
 		})
 		if err != nil {
 			errs = multierror.Append(errs, err)
