@@ -103,7 +103,7 @@ type product struct {
 	i0    int       // where the batch begins
 	j0    int       // where the group begins
 	t     tile
-	tail  [sumLanes]float32 // of a row of a narrow segment
+	lanes laneTile
 }
 
 // compute computes y. The segments must fit, and y must have elements.

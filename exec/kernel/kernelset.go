@@ -78,5 +78,13 @@ func (s kernelSet) panelCols() int {
 	return 16
 }
 
+// laneRows is the number of rows that a kernel of narrow products takes at most.
+func (s kernelSet) laneRows() int {
+	if s == avx512Set {
+		return 6
+	}
+	return 3
+}
+
 // padded returns n, rounded up to whole vectors.
 func (s kernelSet) padded(n int) int { return (n + s.lanes() - 1) &^ (s.lanes() - 1) }

@@ -34,20 +34,20 @@ func (s kernelSet) tile(t *tile) {
 }
 
 //go:noescape
-func dotLanesAVX512(x, tail, w *float32, wRow uintptr, blocks, groups int, dst *float32)
+func dotLanesAVX512(t *laneTile)
 
 //go:noescape
-func dotLanesAVX2(x, tail, w *float32, wRow uintptr, blocks, groups int, dst *float32)
+func dotLanesAVX2(t *laneTile)
 
-// dotLanes computes the dot products of a vector x, of so many blocks of 16 elements and a tail, and groups of 4 rows of w.
-func (s kernelSet) dotLanes(x, tail, w *float32, wRow uintptr, blocks, groups int, dst *float32) {
+// dotLanes runs a kernel of narrow products, for at most laneRows rows.
+func (s kernelSet) dotLanes(t *laneTile) {
 	switch s {
 	case avx512Set:
-		dotLanesAVX512(x, tail, w, wRow, blocks, groups, dst)
+		dotLanesAVX512(t)
 	case avx2Set:
-		dotLanesAVX2(x, tail, w, wRow, blocks, groups, dst)
+		dotLanesAVX2(t)
 	default:
-		dotLanesGo(x, tail, w, wRow, blocks, groups, dst)
+		dotLanesGo(t)
 	}
 }
 

@@ -7,9 +7,7 @@ func supportedSets() []kernelSet { return []kernelSet{goSet, blasSet} }
 
 func (s kernelSet) tile(t *tile) { tileGo(t, s.lanes()) }
 
-func (s kernelSet) dotLanes(x, tail, w *float32, wRow uintptr, blocks, groups int, dst *float32) {
-	dotLanesGo(x, tail, w, wRow, blocks, groups, dst)
-}
+func (s kernelSet) dotLanes(t *laneTile) { dotLanesGo(t) }
 
 func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols int) int {
 	return 0

@@ -9,21 +9,40 @@ import (
 // Every kernel computes the bits of its twin, and reads and writes nothing else.
 func TestDotLanes(t *testing.T) {
 	for _, set := range ownSets() {
-		for seed := range uint64(200) {
+		for seed := range uint64(400) {
 			r := rand.New(rand.NewPCG(seed, 1))
-			blocks, groups, wild := 1+r.IntN(5), 1+r.IntN(4), r.IntN(3) == 0
-			k := blocks * sumLanes
-			x, dst := guarded(t, r, 1, k, 0, wild), guarded(t, r, 1, groups*narrowGroup, 0, false)
-			var tail *float32
-			if r.IntN(2) == 0 {
-				tail = &guarded(t, r, 1, sumLanes, 0, wild).Data[0]
-				k += sumLanes
+			blocks, tail, cols := 1+r.IntN(5), r.IntN(sumLanes), narrowGroup*(1+r.IntN(4))
+			rows, wild := 1+r.IntN(set.laneRows()), r.IntN(3) == 0
+			x := guarded(t, r, rows, blocks*sumLanes+tail, r.IntN(3), wild)
+			w := guarded(t, r, cols, (blocks+1)*sumLanes, 0, wild)
+			if seed%10 == 0 { // sums are negative zeros
+				Fill(x, -1e-40)
+				Fill(w, 1e-40)
 			}
-			w := guarded(t, r, groups*narrowGroup, k, 0, wild)
-			set.dotLanes(&x.Data[0], tail, &w.Data[0], uintptr(4*w.Stride), blocks, groups, &dst.Data[0])
-			want := Clone(dst)
-			dotLanesGo(&x.Data[0], tail, &w.Data[0], uintptr(4*w.Stride), blocks, groups, &want.Data[0])
-			equalBits(t, fmt.Sprintf("%s, seed %d", set, seed), dst, want)
+			for j := range cols {
+				clear(Row(w, j)[x.Cols:])
+			}
+			dst := guarded(t, r, rows, cols, r.IntN(3), false)
+			a := laneTile{
+				rows: rows, cols: cols, x: &x.Data[0], xRow: uintptr(4 * x.Stride), w: &w.Data[0], wRow: uintptr(4 * w.Stride),
+				blocks: blocks, tail: tail, mask: 1<<tail - 1, dst: &dst.Data[0], dstRow: uintptr(4 * dst.Stride),
+			}
+			b, want := a, Clone(dst)
+			b.dst, b.dstRow = &want.Data[0], uintptr(4*want.Stride)
+			set.dotLanes(&a)
+			dotLanesGo(&b)
+			equalBits(t, fmt.Sprintf("%s, seed %d, %d rows", set, seed, rows), dst, want)
+		}
+	}
+}
+
+// No part of a product that is not narrow is narrow: its sums can be divided.
+func TestNarrowParts(t *testing.T) {
+	for n := range 70 {
+		for k := range 2000 {
+			if IsNarrow(n, k) && !IsNarrow(n, k+1) {
+				t.Fatalf("%d columns: sums of %d are in lanes, of %d not", n, k, k+1)
+			}
 		}
 	}
 }
@@ -38,7 +57,7 @@ func TestNarrow(t *testing.T) {
 				rows := min(150, 1+60000/k) // what is compared with is slow
 				x, w := random(r, rows, k, 3), random(r, n, k, 2)
 				p := newWeights(set, w, false)
-				if got := p.isNarrow(); got != ((n <= 20 || n <= 24 && k < 80) && k >= 32 && n*k <= 8192) {
+				if got := p.isNarrow(); got != (n <= 24 && k >= 32) {
 					t.Fatalf("%d columns, sums of %d: narrow is %t", n, k, got)
 				}
 				y := random(r, rows, n, 1)

@@ -24,10 +24,15 @@ component name=y type=RectifiedLinearComponent dim=OUTPUT
 component-node name=y component=y input=out
 output-node name=output input=y
 `
+	twelve := "relu, " + strings.Repeat("lda, Offset(lda, 1), ", 5) + "lda"
 	for _, c := range []struct{ input, output, taken string }{
 		{"40", "10", "Offset(input, -1), Offset(input, 1)"},
 		{"100", "16", "relu, Offset(relu, 2)"},
 		{"100", "17", "relu, Offset(relu, 2)"},
+		{"100", "24", "relu, lda"},
+		{"100", "25", "relu, lda"},
+		{"600", "16", twelve},
+		{"600", "25", twelve},
 		{"20", "16", "input"},
 		{"60", "12", "relu, IfDefined(Offset(y10, -1))"},
 	} {

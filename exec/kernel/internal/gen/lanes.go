@@ -1,87 +1,234 @@
 package main
 
-import "strings"
+import "fmt"
 
 // laneSums is the number of sums that a dot product in lanes is made of.
 const laneSums = 16
 
-// writeLanes writes the kernel of narrow products: the dot products, in 16 lanes, of a vector and groups of 4 others, which are zero
-// behind their ends. The registers:
+// lanes writes the kernels of narrow products: the dot products, in 16 lanes, of some rows of x and of W, which has a row for each
+// column of the result and is zero behind the ends of its rows. There is a function for every number of rows that the registers hold
+// the sums of, and one that chooses among them.
 //
-//	R12, R13  the vector, and what is left of it behind its last block of 16, filled up with zeros, or nil
-//	BX, R9    the first of the group, and the distance of two
-//	R11, DX   blocks, and groups that are left
-//	DI        where the results go
-//	SI, AX, R8  the current block of the vector, of the first and of the third of the group
+// What they are told is struct laneTile in narrow.go. The registers:
+//
+//	DI          the arguments
+//	SI, R8, R9  the first and the fourth row of x, at the current block, and the distance of two rows
+//	AX, BX, R10 the first and the third row of W of the group, at the current block, and the distance of two
+//	R11, R12    the beginning of the group in W and in the result
+//	DX, CX      columns and blocks that are left
+//	R13         scratch
+//
+// The accumulators come first among the vector registers, a row after the other.
+type lanes struct {
+	*emitter
+	rows, cols int // of the kernel that is written
+	parts      int // vectors of a block
+}
+
+// laneRows is how many rows a kernel can take.
+func laneRows(e *emitter) int {
+	if e.lanes == 16 {
+		return 6
+	}
+	return 3
+}
+
 func writeLanes(e *emitter) {
-	e.line("\n// func dotLanes%s(x, tail, w *float32, wRow uintptr, blocks, groups int, dst *float32)\n", e.suffix)
-	e.line("TEXT ·dotLanes%s(SB), NOSPLIT, $0-56\n", e.suffix)
-	for i, v := range []struct{ name, reg string }{
-		{"x", "R12"}, {"tail", "R13"}, {"w", "BX"}, {"wRow", "R9"}, {"blocks", "R11"}, {"groups", "DX"}, {"dst", "DI"},
-	} {
-		e.p("MOVQ %s+%d(FP), %s", v.name, 8*i, v.reg)
+	g := &lanes{emitter: e, parts: laneSums / e.lanes}
+	if e.lanes == 8 {
+		g.masks()
 	}
-	parts := laneSums / e.lanes // vectors of a block
-	acc := func(part, column int) string { return e.vec(4*part + column) }
-	e.label("group")
-	e.p("MOVQ R12, SI")
-	e.p("MOVQ BX, AX")
-	e.p("LEAQ (BX)(R9*2), R8")
-	e.p("MOVQ R11, CX")
-	for i := range 4 * parts {
-		e.p("%s %s, %[2]s, %[2]s", e.zero, e.vec(i))
+	g.line("\n// func dotLanes%s(t *laneTile)\nTEXT ·dotLanes%[1]s(SB), NOSPLIT, $0-8\n", g.suffix)
+	g.p("MOVQ t+0(FP), DI")
+	g.p("MOVQ laneTile_rows(DI), AX")
+	for rows := laneRows(e); rows > 1; rows-- {
+		g.p("CMPQ AX, $%d", rows)
+		g.p("JEQ  to%d", rows)
 	}
-	block := func(x string) {
-		for part := range parts {
-			at := part * e.lanes * 4
-			e.p("VMOVUPS %d(%s), %s", at, x, e.vec(8))
-			for column, w := range []string{"(AX)", "(AX)(R9*1)", "(R8)", "(R8)(R9*1)"} {
-				e.p("VFMADD231PS %d%s, %s, %s", at, w, e.vec(8), acc(part, column))
+	for rows := range laneRows(e) {
+		if rows > 0 {
+			g.label(fmt.Sprintf("to%d", rows+1))
+		}
+		g.p("JMP  %s(SB)", g.name(rows+1))
+	}
+	for rows := range laneRows(e) {
+		g.kernel(rows + 1)
+	}
+}
+
+func (g *lanes) name(rows int) string { return fmt.Sprintf("dotLanes%d%s<>", rows, g.suffix) }
+
+// masks writes the table whose words 16-t to 31-t are a mask of the first t lanes.
+func (g *lanes) masks() {
+	g.line("\n")
+	for i := range laneSums {
+		v := "0xffffffffffffffff"
+		if i >= laneSums/2 {
+			v = "0"
+		}
+		g.line("DATA laneMask<>+%d(SB)/8, $%s\n", 8*i, v)
+	}
+	g.line("GLOBL laneMask<>(SB), RODATA|NOPTR, $%d\n", 8*laneSums)
+}
+
+// acc is the sums of a row and a column, in so many parts.
+func (g *lanes) acc(row, col, part int) string { return g.vec((row*g.cols+col)*g.parts + part) }
+
+// kernel writes the function for so many rows.
+func (g *lanes) kernel(rows int) {
+	g.rows, g.cols = rows, 4
+	if g.lanes == 8 && rows > 1 {
+		g.cols = 2 // more than two would not fit
+	}
+	g.line("\nTEXT %s(SB), NOSPLIT, $0-8\n", g.name(rows))
+	for _, f := range []struct{ field, reg string }{{"w", "R11"}, {"wRow", "R10"}, {"xRow", "R9"}, {"dst", "R12"}, {"cols", "DX"}} {
+		g.p("MOVQ laneTile_%s(DI), %s", f.field, f.reg)
+	}
+	if g.lanes == 16 {
+		g.p("MOVL  laneTile_mask(DI), AX")
+		g.p("KMOVW AX, K1")
+	}
+	g.label("group")
+	g.p("MOVQ laneTile_x(DI), SI")
+	if rows > 3 {
+		g.p("LEAQ (SI)(R9*2), R8")
+		g.p("ADDQ R9, R8")
+	}
+	g.p("MOVQ R11, AX")
+	if g.cols > 2 {
+		g.p("LEAQ (R11)(R10*2), BX")
+	}
+	for i := range rows * g.cols * g.parts {
+		g.p("%s %s, %[2]s, %[2]s", g.zero, g.vec(i))
+	}
+	g.p("MOVQ laneTile_blocks(DI), CX")
+	g.label("step")
+	g.block(false)
+	g.p("ADDQ $%d, SI", laneSums*4)
+	if rows > 3 {
+		g.p("ADDQ $%d, R8", laneSums*4)
+	}
+	g.p("ADDQ $%d, AX", laneSums*4)
+	if g.cols > 2 {
+		g.p("ADDQ $%d, BX", laneSums*4)
+	}
+	g.p("DECQ CX")
+	g.p("JNZ  step")
+	g.p("MOVQ  laneTile_tail(DI), CX")
+	g.p("TESTQ CX, CX")
+	g.p("JZ    sum")
+	if g.lanes == 8 {
+		g.p("NEGQ CX")
+		g.p("LEAQ laneMask<>+%d(SB), R13", 4*laneSums)
+	}
+	g.block(true)
+	g.label("sum")
+	g.sums()
+	g.p("LEAQ (R11)(R10*%d), R11", g.cols)
+	g.p("ADDQ $%d, R12", 4*g.cols)
+	g.p("SUBQ $%d, DX", g.cols)
+	g.p("JNZ  group")
+	g.p("VZEROUPPER")
+	g.p("RET")
+}
+
+// block writes the products of a block of 16, or of what is left of x behind the last one.
+func (g *lanes) block(tail bool) {
+	x := []string{"(SI)", "(SI)(R9*1)", "(SI)(R9*2)", "(R8)", "(R8)(R9*1)", "(R8)(R9*2)"}
+	w := []string{"(AX)", "(AX)(R10*1)", "(BX)", "(BX)(R10*1)"}
+	scratch := g.rows * g.cols * g.parts
+	if g.lanes == 8 {
+		scratch = 12
+	}
+	for part := range g.parts {
+		at := part * g.lanes * 4
+		mask := g.vec(scratch + 3)
+		if tail && g.lanes == 8 {
+			g.p("VMOVUPS %d(R13)(CX*4), %s", at, mask)
+		}
+		factors := make([]string, g.cols)
+		for col := range factors {
+			factors[col] = fmt.Sprintf("%d%s", at, w[col])
+			if g.rows > 1 {
+				factors[col] = g.vec(scratch + col)
+				g.p("VMOVUPS %d%s, %s", at, w[col], factors[col])
+			}
+		}
+		for row := range g.rows {
+			v := g.vec(scratch + 2)
+			if g.lanes == 16 {
+				v = g.vec(scratch + 4 + row%4)
+			}
+			switch {
+			case !tail:
+				g.p("VMOVUPS %d%s, %s", at, x[row], v)
+			case g.lanes == 16:
+				g.p("VMOVUPS.Z %d%s, K1, %s", at, x[row], v)
+			default:
+				g.p("VMASKMOVPS %d%s, %s, %s", at, x[row], mask, v)
+			}
+			for col := range g.cols {
+				g.p("VFMADD231PS %s, %s, %s", factors[col], v, g.acc(row, col, part))
 			}
 		}
 	}
-	e.label("step")
-	block("SI")
-	for _, reg := range []string{"SI", "AX", "R8"} {
-		e.p("ADDQ $%d, %s", laneSums*4, reg)
-	}
-	e.p("DECQ CX")
-	e.p("JNZ  step")
-	e.p("TESTQ R13, R13")
-	e.p("JZ    sum")
-	block("R13")
-	e.label("sum")
-	// Neighbours are added: in each quarter, the first four of a register then belong to the four columns.
-	for part := range parts {
-		e.neighbours(acc(part, 0), acc(part, 1), e.vec(8))
-		e.neighbours(acc(part, 2), acc(part, 3), e.vec(9))
-		e.p("VSHUFPS $0x88, %s, %s, %s", e.vec(9), e.vec(8), acc(part, 0))
-		e.p("VSHUFPS $0xdd, %s, %s, %s", e.vec(9), e.vec(8), acc(part, 1))
-		e.p("VADDPS %s, %s, %[2]s", acc(part, 1), acc(part, 0))
-	}
-	low, high := "Y0", "Y4"
-	if parts == 1 {
-		e.p("VEXTRACTF64X4 $1, Z0, Y4")
-	}
-	for _, y := range []string{low, high} {
-		x := strings.Replace(y, "Y", "X", 1)
-		e.p("VEXTRACTF128 $1, %s, X8", y)
-		e.p("VADDPS X8, %s, %[1]s", x)
-	}
-	e.p("VADDPS X4, X0, X0")
-	e.p("VMOVUPS X0, (DI)")
-	e.p("ADDQ $16, DI")
-	e.p("LEAQ (BX)(R9*4), BX")
-	e.p("DECQ DX")
-	e.p("JNZ  group")
-	e.p("VZEROUPPER")
-	e.p("RET")
 }
 
-// neighbours sets dst to the sums of neighbours in a and in b, which it alternates between in twos. Register 10 is scratch.
-func (e *emitter) neighbours(a, b, dst string) {
-	scratch := e.vec(10)
-	e.p("VSHUFPS $0x88, %s, %s, %s", b, a, dst)
-	e.p("VSHUFPS $0xdd, %s, %s, %s", b, a, scratch)
-	e.p("VADDPS %s, %s, %[2]s", scratch, dst)
+// sums adds the lanes up and stores the sums. When a row is done its registers are free for the next one: registers 0 to 2, and the
+// last four.
+func (g *lanes) sums() {
+	g.p("MOVQ R12, AX")
+	g.p("MOVQ laneTile_dstRow(DI), CX")
+	for row := range g.rows {
+		if row > 0 {
+			g.p("ADDQ CX, AX")
+		}
+		switch {
+		case g.lanes == 16:
+			g.quarters("Z0", g.acc(row, 0, 0), g.acc(row, 1, 0), g.acc(row, 2, 0), g.acc(row, 3, 0))
+			g.p("VEXTRACTF64X4 $1, Z0, Y1")
+			g.halves(0)
+			g.halves(1)
+			g.p("VADDPS X1, X0, X0")
+			g.p("VMOVUPS X0, (AX)")
+		case g.cols == 4:
+			g.quarters("Y0", g.acc(row, 0, 0), g.acc(row, 1, 0), g.acc(row, 2, 0), g.acc(row, 3, 0))
+			g.quarters("Y1", g.acc(row, 0, 1), g.acc(row, 1, 1), g.acc(row, 2, 1), g.acc(row, 3, 1))
+			g.halves(0)
+			g.halves(1)
+			g.p("VADDPS X1, X0, X0")
+			g.p("VMOVUPS X0, (AX)")
+		default:
+			g.quarters("Y0", g.acc(row, 0, 0), g.acc(row, 1, 0), g.acc(row, 0, 1), g.acc(row, 1, 1))
+			g.halves(0)
+			g.p("VMOVHLPS X0, X0, X1")
+			g.p("VADDPS X1, X0, X0")
+			g.p("VMOVLPS X0, (AX)")
+		}
+	}
+}
+
+// quarters sets dst to the sums of every four lanes of a, b, c and d, which follow each other in each quarter.
+func (g *lanes) quarters(dst, a, b, c, d string) {
+	spare := 12
+	if g.lanes == 16 {
+		spare = 28
+	}
+	x, y, scratch := g.vec(spare), g.vec(spare+1), g.vec(spare+2)
+	g.neighbours(x, a, b, scratch)
+	g.neighbours(y, c, d, scratch)
+	g.neighbours(dst, x, y, scratch)
+}
+
+// neighbours sets dst to the sums of neighbours in a and in b, which it alternates between in twos.
+func (g *lanes) neighbours(dst, a, b, scratch string) {
+	g.p("VSHUFPS $0xdd, %s, %s, %s", b, a, scratch)
+	g.p("VSHUFPS $0x88, %s, %s, %s", b, a, dst)
+	g.p("VADDPS %s, %s, %[2]s", scratch, dst)
+}
+
+// halves adds the upper half of a register of 8 lanes to the lower one.
+func (g *lanes) halves(reg int) {
+	g.p("VEXTRACTF128 $1, Y%d, X2", reg)
+	g.p("VADDPS X2, X%d, X%[1]d", reg)
 }
