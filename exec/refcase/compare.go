@@ -3,7 +3,6 @@ package refcase
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3"
@@ -20,14 +19,6 @@ const (
 	gruTolerance        = 5e-3
 	absoluteTolerance   = 1e-6
 )
-
-// gradientTolerance is the tolerance for the gradient of a component.
-func (c *Case) gradientTolerance() float64 {
-	if strings.Contains(c.Family, "gru") {
-		return gruTolerance
-	}
-	return derivativeTolerance
-}
 
 // A Difference is how far a matrix or a list of parameters is from Kaldi's.
 type Difference struct {

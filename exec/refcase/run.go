@@ -75,11 +75,12 @@ func (c *Case) newResult(query string) *Result {
 		KaldiMatrices:       c.Optimized.Matrices,
 		KaldiMaxMemoryBytes: c.Optimized.MaxMemoryBytes,
 	}
-	if b := bound(outputTolerance, c.Spread.Forward); b > outputTolerance {
-		r.SpreadBound = b
+	output, derivative, _ := c.Bounds()
+	if output > outputTolerance {
+		r.SpreadBound = output
 	}
-	if b := bound(derivativeTolerance, c.Spread.Backward); b > derivativeTolerance {
-		r.SpreadBoundBackward = b
+	if derivative > derivativeTolerance {
+		r.SpreadBoundBackward = derivative
 	}
 	return r
 }
@@ -135,11 +136,12 @@ func (c *Case) compare(got *pipeline.Results, r *Result) error {
 			note(most, what+" "+k.Name, d, tolerance)
 		}
 	}
-	matrices(&r.MaxRelDiff, "output", got.Outputs, c.Outputs, bound(outputTolerance, c.Spread.Forward))
-	matrices(&r.MaxRelDiffBackward, "derivative of", got.InputDerivs, c.InputDerivs, bound(derivativeTolerance, c.Spread.Backward))
+	output, derivative, gradient := c.Bounds()
+	matrices(&r.MaxRelDiff, "output", got.Outputs, c.Outputs, output)
+	matrices(&r.MaxRelDiffBackward, "derivative of", got.InputDerivs, c.InputDerivs, derivative)
 	if c.Gradient != nil && got.Gradient != nil {
 		err := compareParameters(got.Gradient, c.Gradient, func(name string, d Difference) {
-			note(&r.MaxRelDiffBackward, "gradient of "+name, d, bound(c.gradientTolerance(), c.Spread.Backward))
+			note(&r.MaxRelDiffBackward, "gradient of "+name, d, gradient)
 		})
 		if err != nil {
 			errs = multierror.Append(errs, err)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // SpreadFile is the name of a file that says, by the names of cases, how far Kaldi is from itself.
@@ -23,8 +24,16 @@ type Spread struct {
 // spreads is how many spreads an answer may differ by: Kaldi's, and ours, whose sums are in an order of their own.
 const spreads = 2
 
-// bound is the larger one of a tolerance and what a spread allows.
-func bound(tolerance, spread float64) float64 { return max(tolerance, spreads*spread) }
+// Bounds are the tolerances that outputs, derivatives of inputs and the gradient of a component agree within: what single precision
+// leaves, or what the spread allows where that is more.
+func (c *Case) Bounds() (output, derivative, gradient float64) {
+	gradient = derivativeTolerance
+	if strings.Contains(c.Family, "gru") {
+		gradient = gruTolerance
+	}
+	forward, backward := spreads*c.Spread.Forward, spreads*c.Spread.Backward
+	return max(outputTolerance, forward), max(derivativeTolerance, backward), max(gradient, backward)
+}
 
 // LoadDir reads the case in a folder, whose name is the case's, and its spread from the SpreadFile in the folder above, or in the one
 // above that.
