@@ -13,7 +13,7 @@ const doubleBlock = 8
 
 // map1 runs assembly on whole blocks of x, and a function on the rest.
 func map1(dst, x []float64, avx2, avx512 func(dst, x *float64, blocks int), one func(float64) float64) {
-	x = x[:len(dst)]
+	x = head(x, len(dst))
 	done := 0
 	if n := len(x) / doubleBlock; n > 0 && bestSet >= avx2Set {
 		done = n * doubleBlock
@@ -29,7 +29,7 @@ func map1(dst, x []float64, avx2, avx512 func(dst, x *float64, blocks int), one 
 }
 
 func map2(dst, x, y []float64, avx2, avx512 func(dst, x, y *float64, blocks int), one func(x, y float64) float64) {
-	x, y = x[:len(dst)], y[:len(dst)]
+	x, y = head(x, len(dst)), head(y, len(dst))
 	done := 0
 	if n := len(x) / doubleBlock; n > 0 && bestSet >= avx2Set {
 		done = n * doubleBlock
@@ -95,7 +95,7 @@ func DLog1p(dst, x []float64) { map1(dst, x, dLog1pAVX2, dLog1pAVX512, dLog1p) }
 
 // DSin sets dst to the sine of x.
 func DSin(dst, x []float64) {
-	if allNear(x[:len(dst)]) {
+	if allNear(head(x, len(dst))) {
 		map1(dst, x, dSinAVX2, dSinAVX512, dSin)
 		return
 	}
@@ -106,7 +106,7 @@ func DSin(dst, x []float64) {
 
 // DCos sets dst to the cosine of x.
 func DCos(dst, x []float64) {
-	if allNear(x[:len(dst)]) {
+	if allNear(head(x, len(dst))) {
 		map1(dst, x, dCosAVX2, dCosAVX512, dCos)
 		return
 	}

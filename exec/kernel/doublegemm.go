@@ -13,6 +13,22 @@ type Strided struct {
 	Data       []float64
 }
 
+// holds reports whether Data has all elements.
+func (m *Strided) holds() bool {
+	if m.Rows <= 0 || m.Cols <= 0 {
+		return m.Rows >= 0 && m.Cols >= 0
+	}
+	most := len(m.Data) - 1
+	if m.First < 0 || m.First > most || !reaches(m.Rows-1, abs(m.Row), most) || !reaches(m.Cols-1, abs(m.Col), most) {
+		return false
+	}
+	down, right := (m.Rows-1)*m.Row, (m.Cols-1)*m.Col
+	return m.First+min(down, 0)+min(right, 0) >= 0 && m.First+max(down, 0)+max(right, 0) <= most
+}
+
+// abs is the magnitude of a number, which for the least one is negative only as an int.
+func abs(n int) int { return max(n, -n) }
+
 // Products of float64s go over c in tiles that the registers hold. Both factors are packed, dDepth steps of the inner dimension at a time: of b
 // a block that the second-level cache holds, of a the rows of a tile. Every element is a chain of fused multiply-adds for each dDepth
 // steps, and c takes alpha times it, fused: the bits are the same with either instruction set.
@@ -46,10 +62,16 @@ var doubleScratches = sync.Pool{New: func() any {
 func HasDGemm() bool { return bestSet >= avx2Set }
 
 // DGemm adds alpha·a·b to c, whose rows are stride apart and lie in memory element by element. Nothing is left out: NaN and infinities go
-// through. c must not overlap a or b. It panics where the shapes do not fit.
+// through. c must not overlap a or b. It panics where the shapes do not fit, the elements of a factor are not all there, or the rows
+// of c overlap or are not.
 func DGemm(alpha float64, a, b Strided, c []float64, stride int) {
-	if a.Cols != b.Rows {
-		panic("kernel: shapes of a product")
+	rows, cols := a.Rows, b.Cols
+	if a.Cols != b.Rows || !a.holds() || !b.holds() || stride < 0 || rows > 1 && stride < cols ||
+		rows > 0 && cols > 0 && !reaches(rows-1, stride, len(c)-cols) {
+		panic(errShape)
+	}
+	if rows == 0 || cols == 0 || a.Cols == 0 {
+		return
 	}
 	w := doubleScratches.Get().(*doubleScratch)
 	defer doubleScratches.Put(w)

@@ -6,11 +6,10 @@ import (
 	"unsafe"
 )
 
-// guardedFloats returns n elements behind which no memory is mapped.
-func guardedFloats(t *testing.T, n int) []float32 {
+// guardedBytes returns size bytes, a multiple of pageSize, before and behind which no memory is mapped.
+func guardedBytes(t testing.TB, size int) []byte {
 	page := syscall.Getpagesize()
-	size := (4*n + page - 1) / page * page
-	b, err := syscall.Mmap(-1, 0, size+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	b, err := syscall.Mmap(-1, 0, page+size+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,11 +18,19 @@ func guardedFloats(t *testing.T, n int) []float32 {
 			t.Error(err)
 		}
 	})
-	if err := syscall.Mprotect(b[size:], syscall.PROT_NONE); err != nil {
-		t.Fatal(err)
+	for _, guard := range [][]byte{b[:page], b[page+size:]} {
+		if err := syscall.Mprotect(guard, syscall.PROT_NONE); err != nil {
+			t.Fatal(err)
+		}
 	}
+	return b[page : page+size : page+size]
+}
+
+// guardedFloats returns n elements behind which no memory is mapped.
+func guardedFloats(t *testing.T, n int) []float32 {
 	if n == 0 {
 		return nil
 	}
-	return unsafe.Slice((*float32)(unsafe.Pointer(&b[size-4*n])), n)
+	b := guardedBytes(t, (4*n+pageSize-1)/pageSize*pageSize)
+	return unsafe.Slice((*float32)(unsafe.Pointer(&b[len(b)-4*n])), n)
 }

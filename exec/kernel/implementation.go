@@ -13,7 +13,7 @@ import (
 // go through.
 type BLAS struct{ gonum.Implementation }
 
-// Sgemm computes C = alpha·A·B + beta·C, where A is m×k, B is k×n, or the transposes of such, and C is m×n. It panics as
+// Sgemm computes C = alpha·A·B + beta·C, where A is m×k, B is k×n, or the transposes of such, and C is m×n. It panics where
 // gonum's does.
 func (b BLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, bb []float32, ldb int, beta float32, c []float32, ldc int) {
 	aTall, aKnown := transposes(tA)
@@ -21,7 +21,10 @@ func (b BLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float
 	known := aKnown && bKnown && m > 0 && n > 0 && k > 0
 	f := factors{a: general(m, k, aTall, a, lda), b: general(k, n, bRows, bb, ldb), aTall: aTall, bTall: !bRows}
 	cc := general(m, n, false, c, ldc)
-	if bestSet == blasSet || !known || alpha == 0 || !valid(f.a) || !valid(f.b) || !valid(cc) {
+	if known {
+		f.check(cc)
+	}
+	if bestSet == blasSet || !known || alpha == 0 {
 		b.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, bb, ldb, beta, c, ldc)
 		return
 	}
@@ -45,9 +48,4 @@ func general(rows, cols int, transposed bool, data []float32, stride int) Matrix
 		rows, cols = cols, rows
 	}
 	return Matrix{Rows: rows, Cols: cols, Stride: stride, Data: data}
-}
-
-// valid reports whether m has rows that do not overlap, and the elements that its shape promises.
-func valid(m Matrix) bool {
-	return m.Stride >= m.Cols && len(m.Data) >= (m.Rows-1)*m.Stride+m.Cols
 }

@@ -1,6 +1,11 @@
 package kernel
 
-import "gonum.org/v1/gonum/blas/blas32"
+import (
+	"math"
+	"math/bits"
+
+	"gonum.org/v1/gonum/blas/blas32"
+)
 
 // Matrix is a view of float32 elements in row-major order: element (i, j) is Data[i*Stride+j].
 type Matrix = blas32.General
@@ -12,6 +17,9 @@ const (
 
 // New returns a zeroed rows×cols matrix without a gap between its rows.
 func New(rows, cols int) Matrix {
+	if rows < 0 || cols < 0 || !reaches(rows, cols, math.MaxInt) {
+		panic(errShape)
+	}
 	return Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
 }
 
@@ -27,16 +35,17 @@ func NewFloats(n int) []float32 {
 // Row returns row i of m.
 func Row(m Matrix, i int) []float32 {
 	o := i * m.Stride
-	return m.Data[o : o+m.Cols : o+m.Cols]
+	return m.Data[:len(m.Data):len(m.Data)][o : o+m.Cols : o+m.Cols]
 }
 
 // View returns the rectangle of m that begins at (row, col).
 func View(m Matrix, row, rows, col, cols int) Matrix {
-	if row < 0 || rows < 0 || col < 0 || cols < 0 || row+rows > m.Rows || col+cols > m.Cols {
+	if row < 0 || rows < 0 || col < 0 || cols < 0 || row > m.Rows || rows > m.Rows-row || col > m.Cols || cols > m.Cols-col {
 		panic(errShape)
 	}
 	v := Matrix{Rows: rows, Cols: cols, Stride: m.Stride}
 	if rows > 0 && cols > 0 {
+		checkData(m)
 		first := row*m.Stride + col
 		v.Data = m.Data[first : first+(rows-1)*m.Stride+cols]
 	}
@@ -55,13 +64,14 @@ func EveryNth(m Matrix, first, n, step int) Matrix {
 	if n == 0 {
 		return Matrix{Cols: m.Cols, Stride: max(m.Stride, m.Cols)}
 	}
-	last := first + (n-1)*step
-	if first < 0 || step < 0 || step == 0 && n > 1 || last >= m.Rows {
-		panic(errShape)
-	}
-	if step == 0 {
+	if n == 1 && step >= 0 {
 		step = 1
 	}
+	checkData(m)
+	if first < 0 || first >= m.Rows || n < 0 || step < 1 || !reaches(n-1, step, m.Rows-1-first) {
+		panic(errShape)
+	}
+	last := first + (n-1)*step
 	v := Matrix{Rows: n, Cols: m.Cols, Stride: m.Stride * step}
 	if m.Cols > 0 {
 		v.Data = m.Data[first*m.Stride : last*m.Stride+m.Cols]
@@ -72,6 +82,7 @@ func EveryNth(m Matrix, first, n, step int) Matrix {
 // Reshape returns the elements of m, whose rows must follow each other without a gap unless there is at most one, as a
 // matrix with the given number of columns. It reports false where that is not a view of m.
 func Reshape(m Matrix, cols int) (Matrix, bool) {
+	checkData(m)
 	if cols == m.Cols {
 		return m, true
 	}
@@ -99,8 +110,50 @@ func Clone(m Matrix) Matrix {
 	return c
 }
 
+// sameShape panics unless a and b have one shape, and the elements that it promises.
 func sameShape(a, b Matrix) {
 	if a.Rows != b.Rows || a.Cols != b.Cols {
 		panic(errShape)
 	}
+	checkData(a)
+	checkData(b)
+}
+
+// onto is sameShape for a matrix that is written to, and what is read.
+func onto(dst, src Matrix) {
+	if dst.Rows != src.Rows || dst.Cols != src.Cols {
+		panic(errShape)
+	}
+	checkApart(dst)
+	checkData(src)
+}
+
+// checkData panics unless m has the elements that its shape promises, be it that rows overlap. Assembly relies on it, and on that
+// places in m, computed after it, don't overflow.
+func checkData(m Matrix) {
+	if m.Rows < 0 || m.Cols < 0 || m.Stride < 0 || m.Rows > 0 && m.Cols > 0 && !reaches(m.Rows-1, m.Stride, len(m.Data)-m.Cols) {
+		panic(errShape)
+	}
+}
+
+// checkApart is checkData for a matrix that is written to, or prepared for products: its rows must not overlap.
+func checkApart(m Matrix) {
+	checkData(m)
+	if m.Rows > 1 && m.Stride < m.Cols {
+		panic(errShape)
+	}
+}
+
+// reaches reports whether n steps of a size, neither of them negative, go no farther than most.
+func reaches(n, step, most int) bool {
+	high, low := bits.Mul64(uint64(n), uint64(step))
+	return most >= 0 && high == 0 && low <= uint64(most)
+}
+
+// head returns the first n elements of v, whose length it must be at least: what lies behind, within the capacity, is somebody else's.
+func head[T any](v []T, n int) []T {
+	if n > len(v) {
+		panic(errShape)
+	}
+	return v[:n]
 }

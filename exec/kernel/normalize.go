@@ -8,7 +8,7 @@ const normFloor = 1.0 / (1 << 33) / (1 << 33)
 // NormalizeRow sets y to f·x, where f makes the root mean square of y equal to rms, and returns f. Where the mean square
 // of x is less than 2^-66·rms², f is as if it were that. x and y may be the same.
 func NormalizeRow(y, x []float32, rms float32) (f float32) {
-	y = y[:len(x)]
+	y = head(y, len(x))
 	p := Dot(x, x) / (float32(len(x)) * rms * rms)
 	f = float32(1 / math.Sqrt(float64(max(p, normFloor))))
 	bestSet.scale(y, x, f)
@@ -22,7 +22,7 @@ func NormalizeRow(y, x []float32, rms float32) (f float32) {
 //
 // where D is the length; the second term is missing where the mean square is floored.
 func NormalizeRowDeriv(dx, x, dy []float32, rms float32) {
-	dx, dy = dx[:len(x)], dy[:len(x)]
+	dx, dy = head(dx, len(x)), head(dy, len(x))
 	d := float32(len(x)) * rms * rms
 	p := Dot(x, x) / d
 	f := float32(1 / math.Sqrt(float64(max(p, normFloor))))
@@ -40,7 +40,7 @@ func NormalizeRowDeriv(dx, x, dy []float32, rms float32) {
 
 // Standardize sets y to (x - mean)·scale, with an element of mean and scale for each column.
 func Standardize(y, x Matrix, mean, scale []float32) {
-	sameShape(y, x)
+	onto(y, x)
 	for i := range x.Rows {
 		bestSet.subMul(Row(y, i), Row(x, i), mean, scale)
 	}
@@ -49,8 +49,8 @@ func Standardize(y, x Matrix, mean, scale []float32) {
 // StandardizeDeriv sets dx to scale·(dy - mean) + slope·y, with an element of mean, scale and slope for each column. The last step has
 // one rounding.
 func StandardizeDeriv(dx, dy, y Matrix, mean, scale, slope []float32) {
-	sameShape(dx, dy)
-	sameShape(dx, y)
+	onto(dx, dy)
+	onto(dx, y)
 	for i := range dx.Rows {
 		bestSet.centreDeriv(Row(dx, i), Row(dy, i), Row(y, i), mean, scale, slope)
 	}

@@ -6,17 +6,16 @@ func MulNT(alpha float32, a, b Matrix, beta float32, c Matrix) {
 	if a.Rows != c.Rows || b.Rows != c.Cols || a.Cols != b.Cols {
 		panic(errShape)
 	}
-	if a.Cols == 0 || c.Rows == 0 || c.Cols == 0 {
-		Scale(beta, c)
-		return
-	}
-	set := currentSet()
-	if set == blasSet {
-		blasNT(alpha, a, b, beta, c)
-		return
-	}
 	f := factors{a: a, b: b}
-	f.mul(set, alpha, beta, c)
+	f.check(c)
+	switch set := currentSet(); {
+	case a.Cols == 0 || c.Rows == 0 || c.Cols == 0:
+		Scale(beta, c)
+	case set == blasSet:
+		blasNT(alpha, a, b, beta, c)
+	default:
+		f.mul(set, alpha, beta, c)
+	}
 }
 
 // MulNN computes C = alpha·A·B + beta·C, where A is m×k, B is k×n and C is m×n. With beta 0 the old contents of C are
@@ -25,17 +24,16 @@ func MulNN(alpha float32, a, b Matrix, beta float32, c Matrix) {
 	if a.Rows != c.Rows || b.Cols != c.Cols || a.Cols != b.Rows {
 		panic(errShape)
 	}
-	if a.Cols == 0 || c.Rows == 0 || c.Cols == 0 {
-		Scale(beta, c)
-		return
-	}
-	set := currentSet()
-	if set == blasSet {
-		blasNN(alpha, a, b, beta, c)
-		return
-	}
 	f := factors{a: a, b: b, bTall: true}
-	f.mul(set, alpha, beta, c)
+	f.check(c)
+	switch set := currentSet(); {
+	case a.Cols == 0 || c.Rows == 0 || c.Cols == 0:
+		Scale(beta, c)
+	case set == blasSet:
+		blasNN(alpha, a, b, beta, c)
+	default:
+		f.mul(set, alpha, beta, c)
+	}
 }
 
 // MulTN computes C = alpha·Aᵀ·B + beta·C, where A is k×m, B is k×n and C is m×n. With beta 0 the old contents of C are
@@ -44,17 +42,16 @@ func MulTN(alpha float32, a, b Matrix, beta float32, c Matrix) {
 	if a.Cols != c.Rows || b.Cols != c.Cols || a.Rows != b.Rows {
 		panic(errShape)
 	}
-	if a.Rows == 0 || c.Rows == 0 || c.Cols == 0 {
-		Scale(beta, c)
-		return
-	}
-	set := currentSet()
-	if set == blasSet {
-		blasTN(alpha, a, b, beta, c)
-		return
-	}
 	f := factors{a: a, b: b, aTall: true, bTall: true}
-	f.mul(set, alpha, beta, c)
+	f.check(c)
+	switch set := currentSet(); {
+	case a.Rows == 0 || c.Rows == 0 || c.Cols == 0:
+		Scale(beta, c)
+	case set == blasSet:
+		blasTN(alpha, a, b, beta, c)
+	default:
+		f.mul(set, alpha, beta, c)
+	}
 }
 
 // factors are those of a product of which neither is prepared. k is the number of columns of a, and of rows of b, except where
@@ -78,14 +75,15 @@ const (
 	sliceElements = 1 << 18
 )
 
+// check panics unless the factors and C are there.
+func (f *factors) check(c Matrix) {
+	checkApart(f.a)
+	checkApart(f.b)
+	checkApart(c)
+}
+
 // mul computes C = alpha·A·B + beta·C with whatever is transposed.
 func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
-	checkData(f.a)
-	checkData(f.b)
-	checkData(c)
-	if c.Rows > 1 && c.Stride < c.Cols {
-		panic(errShape)
-	}
 	ws := getWorkspace()
 	defer ws.put()
 	if f.aTall && f.bTall && f.a.Rows >= 2*sliceSteps && c.Rows*c.Cols <= sliceElements {

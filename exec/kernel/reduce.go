@@ -17,6 +17,7 @@ func AddColSquares(sumsq []float64, m Matrix) {
 	if len(sumsq) != m.Cols {
 		panic(errShape)
 	}
+	checkData(m)
 	for i := range m.Rows {
 		bestSet.squares(sumsq, Row(m, i))
 	}
@@ -35,7 +36,7 @@ func MatrixDot(a, b Matrix) float64 {
 	var sum float64
 	for i := range a.Rows {
 		x, y := Row(a, i), Row(b, i)
-		y = y[:len(x)]
+		y = head(y, len(x))
 		for j, v := range x {
 			sum += float64(v) * float64(y[j])
 		}

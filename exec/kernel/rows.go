@@ -39,19 +39,23 @@ func PermuteCols(dst, src Matrix, from []int32) {
 	if dst.Rows != src.Rows || dst.Cols != len(from) {
 		panic(errShape)
 	}
+	checkApart(dst)
+	checkData(src)
 	for i := range dst.Rows {
 		d, s := Row(dst, i), Row(src, i)
-		d = d[:len(from)]
+		d = head(d, len(from))
 		for j, f := range from {
 			d[j] = s[f]
 		}
 	}
 }
 
-func checkRows(a, b Matrix, n int) {
-	if a.Rows != n || a.Cols != b.Cols {
+func checkRows(dst, src Matrix, n int) {
+	if dst.Rows != n || dst.Cols != src.Cols {
 		panic(errShape)
 	}
+	checkApart(dst)
+	checkData(src)
 }
 
 func sourceRow(m Matrix, r int32) []float32 {

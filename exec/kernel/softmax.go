@@ -5,7 +5,7 @@ import "math"
 // Softmax sets each row of dst to the exponentials of the row of src divided by their sum, and values below floor to
 // floor. NaN stays NaN.
 func Softmax(dst, src Matrix, floor float32) {
-	sameShape(dst, src)
+	onto(dst, src)
 	for i := range dst.Rows {
 		SoftmaxVec(Row(dst, i), Row(src, i), floor)
 	}
@@ -13,19 +13,19 @@ func Softmax(dst, src Matrix, floor float32) {
 
 // SoftmaxVec is Softmax for vectors of one length.
 func SoftmaxVec(dst, src []float32, floor float32) {
-	dst = dst[:len(src)]
+	dst = head(dst, len(src))
 	f := 1 / ExpVec(dst, src, bestSet.max(src))
 	bestSet.scaleFloor(dst, dst, f, floor)
 }
 
 // SoftmaxDeriv sets dx to y∘(dy - Σy·dy) row by row, where y is the softmax.
 func SoftmaxDeriv(dx, y, dy Matrix) {
-	sameShape(dx, y)
-	sameShape(dx, dy)
+	onto(dx, y)
+	onto(dx, dy)
 	for i := range dx.Rows {
 		d, v, g := Row(dx, i), Row(y, i), Row(dy, i)
 		dot := Dot(v, g)
-		v, g = v[:len(d)], g[:len(d)]
+		v, g = head(v, len(d)), head(g, len(d))
 		for j := range d {
 			d[j] = v[j] * (g[j] - dot)
 		}
@@ -39,7 +39,7 @@ const fewClasses = 128
 // LogSoftmax sets each row of dst to the row of src minus its largest element, minus the logarithm of the sum of the exponentials of
 // that.
 func LogSoftmax(dst, src Matrix) {
-	sameShape(dst, src)
+	onto(dst, src)
 	for i := range dst.Rows {
 		d, s := Row(dst, i), Row(src, i)
 		m := bestSet.max(s)
@@ -68,8 +68,8 @@ func roundedExp(x float32) float32 { return float32(math.Exp(float64(x))) }
 
 // LogSoftmaxDeriv sets dx to dy - exp(y)·Σdy row by row, where y is the logarithm of the softmax.
 func LogSoftmaxDeriv(dx, y, dy Matrix) {
-	sameShape(dx, y)
-	sameShape(dx, dy)
+	onto(dx, y)
+	onto(dx, dy)
 	for i := range dx.Rows {
 		d, v, g := Row(dx, i), Row(y, i), Row(dy, i)
 		if len(g) > fewClasses {
@@ -80,7 +80,7 @@ func LogSoftmaxDeriv(dx, y, dy Matrix) {
 		for _, x := range g {
 			sum += float64(x)
 		}
-		v, g = v[:len(d)], g[:len(d)]
+		v, g = head(v, len(d)), head(g, len(d))
 		for j := range d {
 			d[j] = g[j] - float32(roundedExp(v[j])*float32(sum))
 		}

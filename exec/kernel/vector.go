@@ -19,7 +19,7 @@ func (s kernelSet) blocks(n int) int {
 
 // add adds x to dst.
 func (s kernelSet) add(dst, x []float32) {
-	dst = dst[:len(x)]
+	dst = head(dst, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		addAVX2(&dst[0], &x[0], n)
@@ -31,7 +31,7 @@ func (s kernelSet) add(dst, x []float32) {
 
 // addScaled adds alpha·x to dst.
 func (s kernelSet) addScaled(dst, x []float32, alpha float32) {
-	dst = dst[:len(x)]
+	dst = head(dst, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		addScaledAVX2(&dst[0], &x[0], n, alpha)
@@ -43,7 +43,7 @@ func (s kernelSet) addScaled(dst, x []float32, alpha float32) {
 
 // addNumber sets dst to x + alpha.
 func (s kernelSet) addNumber(dst, x []float32, alpha float32) {
-	dst = dst[:len(x)]
+	dst = head(dst, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		addNumberAVX2(&dst[0], &x[0], n, alpha)
@@ -55,7 +55,7 @@ func (s kernelSet) addNumber(dst, x []float32, alpha float32) {
 
 // fma adds alpha·x to dst, with one rounding.
 func (s kernelSet) fma(dst, x []float32, alpha float32) {
-	dst = dst[:len(x)]
+	dst = head(dst, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		fmaAVX2(&dst[0], &x[0], n, alpha)
@@ -67,7 +67,7 @@ func (s kernelSet) fma(dst, x []float32, alpha float32) {
 
 // scale sets dst to alpha·x.
 func (s kernelSet) scale(dst, x []float32, alpha float32) {
-	dst = dst[:len(x)]
+	dst = head(dst, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		scaleAVX2(&dst[0], &x[0], n, alpha)
@@ -79,7 +79,7 @@ func (s kernelSet) scale(dst, x []float32, alpha float32) {
 
 // scaleFloor sets dst to alpha·x, raised to floor. NaN stays.
 func (s kernelSet) scaleFloor(dst, x []float32, alpha, floor float32) {
-	dst = dst[:len(x)]
+	dst = head(dst, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		scaleFloorAVX2(&dst[0], &x[0], n, alpha, floor)
@@ -95,7 +95,7 @@ func (s kernelSet) scaleFloor(dst, x []float32, alpha, floor float32) {
 
 // mul sets dst to x·y.
 func (s kernelSet) mul(dst, x, y []float32) {
-	dst, y = dst[:len(x)], y[:len(x)]
+	dst, y = head(dst, len(x)), head(y, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		mulAVX2(&dst[0], &x[0], &y[0], n)
@@ -107,7 +107,7 @@ func (s kernelSet) mul(dst, x, y []float32) {
 
 // addMul adds x·y to dst.
 func (s kernelSet) addMul(dst, x, y []float32) {
-	dst, y = dst[:len(x)], y[:len(x)]
+	dst, y = head(dst, len(x)), head(y, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		addMulAVX2(&dst[0], &x[0], &y[0], n)
@@ -119,7 +119,7 @@ func (s kernelSet) addMul(dst, x, y []float32) {
 
 // addScaledMul adds alpha·x·y to dst.
 func (s kernelSet) addScaledMul(dst, x, y []float32, alpha float32) {
-	dst, y = dst[:len(x)], y[:len(x)]
+	dst, y = head(dst, len(x)), head(y, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		addScaledMulAVX2(&dst[0], &x[0], &y[0], n, alpha)
@@ -131,7 +131,7 @@ func (s kernelSet) addScaledMul(dst, x, y []float32, alpha float32) {
 
 // mulAdd sets dst to x·y + z.
 func (s kernelSet) mulAdd(dst, x, y, z []float32) {
-	dst, y, z = dst[:len(x)], y[:len(x)], z[:len(x)]
+	dst, y, z = head(dst, len(x)), head(y, len(x)), head(z, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		mulAddAVX2(&dst[0], &x[0], &y[0], &z[0], n)
@@ -143,7 +143,7 @@ func (s kernelSet) mulAdd(dst, x, y, z []float32) {
 
 // subMul sets dst to (x - y)·z.
 func (s kernelSet) subMul(dst, x, y, z []float32) {
-	dst, y, z = dst[:len(x)], y[:len(x)], z[:len(x)]
+	dst, y, z = head(dst, len(x)), head(y, len(x)), head(z, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		subMulAVX2(&dst[0], &x[0], &y[0], &z[0], n)
@@ -156,7 +156,7 @@ func (s kernelSet) subMul(dst, x, y, z []float32) {
 // centreDeriv sets dst to scale·(dy - mean) + slope·y, the last step with one rounding.
 func (s kernelSet) centreDeriv(dst, dy, y, mean, scale, slope []float32) {
 	k := len(dy)
-	dst, y, mean, scale, slope = dst[:k], y[:k], mean[:k], scale[:k], slope[:k]
+	dst, y, mean, scale, slope = head(dst, k), head(y, k), head(mean, k), head(scale, k), head(slope, k)
 	n := s.blocks(k)
 	if n > 0 {
 		centreDerivAVX2(&dst[0], &dy[0], &y[0], &mean[0], &scale[0], &slope[0], n)
@@ -168,7 +168,7 @@ func (s kernelSet) centreDeriv(dst, dy, y, mean, scale, slope []float32) {
 
 // relu sets dst to x, raised to zero. NaN stays.
 func (s kernelSet) relu(dst, x []float32) {
-	dst = dst[:len(x)]
+	dst = head(dst, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		reluAVX2(&dst[0], &x[0], n)
@@ -184,7 +184,7 @@ func (s kernelSet) relu(dst, x []float32) {
 
 // reluDeriv sets dst to dy where y > 0, and to 0 elsewhere.
 func (s kernelSet) reluDeriv(dst, y, dy []float32) {
-	dst, y = dst[:len(dy)], y[:len(dy)]
+	dst, y = head(dst, len(dy)), head(y, len(dy))
 	n := s.blocks(len(dy))
 	if n > 0 {
 		reluDerivAVX2(&dst[0], &y[0], &dy[0], n)
@@ -200,7 +200,7 @@ func (s kernelSet) reluDeriv(dst, y, dy []float32) {
 
 // reluSigns sets dst to x, raised to zero, and the bits of signs to whether that is positive, block bits an element of signs.
 func (s kernelSet) reluSigns(dst, x []float32, signs []uint16) {
-	dst = dst[:len(x)]
+	dst = head(dst, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		reluSignsAVX2(&dst[0], &x[0], &signs[0], n)
@@ -220,7 +220,7 @@ func (s kernelSet) reluSigns(dst, x []float32, signs []uint16) {
 
 // signsDeriv sets dst to dy where the bit of signs is set, and to 0 elsewhere.
 func (s kernelSet) signsDeriv(dst, dy []float32, signs []uint16) {
-	dst = dst[:len(dy)]
+	dst = head(dst, len(dy))
 	n := s.blocks(len(dy))
 	if n > 0 {
 		signsDerivAVX2(&dst[0], &dy[0], &signs[0], n)
@@ -236,7 +236,7 @@ func (s kernelSet) signsDeriv(dst, dy []float32, signs []uint16) {
 
 // sigmoidDeriv sets dst to dy·y·(1-y).
 func (s kernelSet) sigmoidDeriv(dst, y, dy []float32) {
-	dst, y = dst[:len(dy)], y[:len(dy)]
+	dst, y = head(dst, len(dy)), head(y, len(dy))
 	n := s.blocks(len(dy))
 	if n > 0 {
 		sigmoidDerivAVX2(&dst[0], &y[0], &dy[0], n)
@@ -248,7 +248,7 @@ func (s kernelSet) sigmoidDeriv(dst, y, dy []float32) {
 
 // tanhDeriv sets dst to dy·(1-y²).
 func (s kernelSet) tanhDeriv(dst, y, dy []float32) {
-	dst, y = dst[:len(dy)], y[:len(dy)]
+	dst, y = head(dst, len(dy)), head(y, len(dy))
 	n := s.blocks(len(dy))
 	if n > 0 {
 		tanhDerivAVX2(&dst[0], &y[0], &dy[0], n)
@@ -260,7 +260,7 @@ func (s kernelSet) tanhDeriv(dst, y, dy []float32) {
 
 // dot returns the sum of x·y.
 func (s kernelSet) dot(x, y []float32) float32 {
-	y = y[:len(x)]
+	y = head(y, len(x))
 	var sums [block]float32
 	n := s.blocks(len(x))
 	if n > 0 {
@@ -274,7 +274,7 @@ func (s kernelSet) dot(x, y []float32) float32 {
 
 // sums adds x to sum.
 func (s kernelSet) sums(sum []float64, x []float32) {
-	sum = sum[:len(x)]
+	sum = head(sum, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		sumsAVX2(&sum[0], &x[0], n)
@@ -286,7 +286,7 @@ func (s kernelSet) sums(sum []float64, x []float32) {
 
 // squares adds the squares of x to sumsq.
 func (s kernelSet) squares(sumsq []float64, x []float32) {
-	sumsq = sumsq[:len(x)]
+	sumsq = head(sumsq, len(x))
 	n := s.blocks(len(x))
 	if n > 0 {
 		squaresAVX2(&sumsq[0], &x[0], n)
@@ -330,7 +330,7 @@ func largest(most float32, x []float32) float32 {
 
 // exp sets dst to e**(x-shift) and returns the sum.
 func (s kernelSet) exp(dst, x []float32, shift float32) float64 {
-	dst = dst[:len(x)]
+	dst = head(dst, len(x))
 	var sums [block]float64
 	n := s.blocks(len(x))
 	switch {
@@ -367,7 +367,7 @@ func (s kernelSet) expSum(x []float32, shift float32) float64 {
 
 // logSoftmaxDeriv sets dst to dy - e**y·sum.
 func (s kernelSet) logSoftmaxDeriv(dst, y, dy []float32, sum float32) {
-	dst, y = dst[:len(dy)], y[:len(dy)]
+	dst, y = head(dst, len(dy)), head(y, len(dy))
 	n := s.blocks(len(dy))
 	switch {
 	case n == 0:
@@ -383,7 +383,7 @@ func (s kernelSet) logSoftmaxDeriv(dst, y, dy []float32, sum float32) {
 
 // sigmoid sets dst to 1/(1+e**-x).
 func (s kernelSet) sigmoid(dst, x []float32) {
-	dst = dst[:len(x)]
+	dst = head(dst, len(x))
 	n := s.blocks(len(x))
 	switch {
 	case n == 0:
@@ -399,7 +399,7 @@ func (s kernelSet) sigmoid(dst, x []float32) {
 
 // tanh sets dst to the hyperbolic tangent of x.
 func (s kernelSet) tanh(dst, x []float32) {
-	dst = dst[:len(x)]
+	dst = head(dst, len(x))
 	n := s.blocks(len(x))
 	switch {
 	case n == 0:

@@ -18,7 +18,7 @@ func NewWeights(w Matrix) *Weights { return newWeights(currentSet(), w, false) }
 func NewTransposedWeights(w Matrix) *Weights { return newWeights(currentSet(), w, true) }
 
 func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
-	checkData(w)
+	checkApart(w)
 	p := &Weights{w: w, tall: tall, set: set}
 	if set != blasSet {
 		p.place(alignedFloats(p.size()))
@@ -35,7 +35,7 @@ func (p *Weights) Renew() { p.become(p.w, p.tall) }
 func (p *Weights) SetTransposed(w Matrix) { p.become(w, true) }
 
 func (p *Weights) become(w Matrix, tall bool) {
-	checkData(w)
+	checkApart(w)
 	p.w, p.tall, p.set = w, tall, currentSet()
 	if p.set == blasSet {
 		return
@@ -127,8 +127,8 @@ func mulWith(set kernelSet, x, w Matrix, ep Epilogue, y Matrix) {
 	defer ws.put()
 	ws.weights = Weights{w: w}
 	ws.segs[0] = Segment{X: x, W: &ws.weights}
+	checkApart(w)
 	checkProduct(ws.segs[:], &ep, y)
-	checkData(w)
 	if set != blasSet {
 		ws.prepare(set, w, false)
 	}
@@ -184,12 +184,15 @@ func multiply(set kernelSet, ws *workspace, segs []Segment, ep *Epilogue, mul fl
 
 // checkProduct panics unless the terms, the epilogue and y fit together.
 func checkProduct(segs []Segment, ep *Epilogue, y Matrix) {
-	if len(segs) == 0 || y.Rows > 1 && y.Stride < y.Cols {
+	if len(segs) == 0 {
 		panic(errShape)
 	}
-	checkData(y)
+	checkApart(y)
 	for i := range segs {
 		x := &segs[i].X
+		if segs[i].W == nil {
+			panic(errShape)
+		}
 		n, k := segs[i].W.shape()
 		if x.Rows != y.Rows || x.Cols != k || n != y.Cols {
 			panic(errShape)
@@ -201,15 +204,6 @@ func checkProduct(segs []Segment, ep *Epilogue, y Matrix) {
 		panic(errShape)
 	}
 	if ep.Alpha != 0 {
-		sameShape(ep.Residual, y)
-		checkData(ep.Residual)
-	}
-}
-
-// checkData panics unless m has the elements that its shape promises. Assembly relies on it.
-func checkData(m Matrix) {
-	if m.Rows < 0 || m.Cols < 0 || m.Stride < 0 ||
-		m.Rows > 0 && m.Cols > 0 && len(m.Data) < (m.Rows-1)*m.Stride+m.Cols {
-		panic(errShape)
+		onto(y, ep.Residual)
 	}
 }

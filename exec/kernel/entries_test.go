@@ -1,0 +1,395 @@
+package kernel
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"math"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/blas"
+)
+
+// entries are all exported functions and methods, each with calls for arguments of a size.
+var entries = map[string]func(a *arena, rows, cols int){
+	"New":       func(a *arena, rows, cols int) { New(rows, cols) },
+	"NewFloats": func(a *arena, rows, cols int) { NewFloats(rows * cols) },
+	"Row": func(a *arena, rows, cols int) {
+		m := a.from(rows, cols)
+		for i := range rows {
+			Row(m, i)
+		}
+	},
+	"View":       func(a *arena, rows, cols int) { View(a.from(rows, cols), rows/2, rows-rows/2, cols/2, cols-cols/2) },
+	"Rows":       func(a *arena, rows, cols int) { Rows(a.from(rows, cols), rows/2, rows-rows/2) },
+	"Cols":       func(a *arena, rows, cols int) { Cols(a.from(rows, cols), cols/2, cols-cols/2) },
+	"EveryNth":   func(a *arena, rows, cols int) { EveryNth(a.from(rows, cols), rows%2, (rows-rows%2+1)/2, 2) },
+	"Reshape":    func(a *arena, rows, cols int) { Reshape(a.from(rows, cols), max(cols/2, 1)) },
+	"Same":       func(a *arena, rows, cols int) { Same(a.from(rows, cols), a.from(rows, cols)) },
+	"Clone":      func(a *arena, rows, cols int) { Clone(a.from(rows, cols)) },
+	"Fill":       func(a *arena, rows, cols int) { Fill(a.to(rows, cols), 1) },
+	"Scale":      func(a *arena, rows, cols int) { Scale(2, a.to(rows, cols)) },
+	"Copy":       onto2(Copy),
+	"CopyScaled": onto2(func(dst, src Matrix) { CopyScaled(dst, 2, src) }),
+	"Add":        onto2(func(dst, src Matrix) { Add(dst, 2, src) }),
+	"Mul2":       onto3(Mul2),
+	"AddMul2":    onto3(AddMul2),
+	"SetRows":    func(a *arena, rows, cols int) { SetRows(a.to(rows, cols), a.in(cols)) },
+	"AddRow":     func(a *arena, rows, cols int) { AddRow(a.to(rows, cols), 2, a.in(cols)) },
+	"ScaleCols":  func(a *arena, rows, cols int) { ScaleCols(a.to(rows, cols), a.from(rows, cols), a.in(cols)) },
+	"ScaleOffset": func(a *arena, rows, cols int) {
+		ScaleOffset(a.to(rows, cols), a.from(rows, cols), a.in(cols), a.in(cols))
+	},
+	"Standardize": func(a *arena, rows, cols int) {
+		Standardize(a.to(rows, cols), a.from(rows, cols), a.in(cols), a.in(cols))
+	},
+	"StandardizeDeriv": func(a *arena, rows, cols int) {
+		StandardizeDeriv(a.to(rows, cols), a.from(rows, cols), a.from(rows, cols), a.in(cols), a.in(cols), a.in(cols))
+	},
+	"ReLU":            onto2(ReLU),
+	"Sigmoid":         onto2(Sigmoid),
+	"Tanh":            onto2(Tanh),
+	"LogSoftmax":      onto2(LogSoftmax),
+	"Softmax":         onto2(func(dst, src Matrix) { Softmax(dst, src, 0.1) }),
+	"ReLUDeriv":       onto3(ReLUDeriv),
+	"SigmoidDeriv":    onto3(SigmoidDeriv),
+	"TanhDeriv":       onto3(TanhDeriv),
+	"LogSoftmaxDeriv": onto3(LogSoftmaxDeriv),
+	"SoftmaxDeriv":    onto3(SoftmaxDeriv),
+	"ReLUSigns": func(a *arena, rows, cols int) {
+		ReLUSigns(a.to(rows, cols), a.from(rows, cols), new(Signs), rows/2, rows-rows/2)
+	},
+	"ReLUSignsDeriv": func(a *arena, rows, cols int) {
+		var signs Signs
+		ReLUSigns(New(rows, cols), New(rows, cols), &signs, 0, rows)
+		ReLUSignsDeriv(a.to(rows, cols), a.from(rows, cols), &signs, a.dout(cols))
+	},
+
+	"AddVec":            func(a *arena, rows, cols int) { AddVec(a.out(cols), 2, a.in(cols)) },
+	"ScaleVec":          func(a *arena, rows, cols int) { ScaleVec(a.out(cols), 2, a.in(cols)) },
+	"MulVec":            func(a *arena, rows, cols int) { MulVec(a.out(cols), a.in(cols), a.in(cols)) },
+	"AddMulVec":         func(a *arena, rows, cols int) { AddMulVec(a.out(cols), a.in(cols), a.in(cols)) },
+	"MulAddVec":         func(a *arena, rows, cols int) { MulAddVec(a.out(cols), a.in(cols), a.in(cols), a.in(cols)) },
+	"SigmoidVec":        func(a *arena, rows, cols int) { SigmoidVec(a.out(cols), a.in(cols)) },
+	"SigmoidDerivVec":   func(a *arena, rows, cols int) { SigmoidDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
+	"TanhVec":           func(a *arena, rows, cols int) { TanhVec(a.out(cols), a.in(cols)) },
+	"TanhDerivVec":      func(a *arena, rows, cols int) { TanhDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
+	"ExpVec":            func(a *arena, rows, cols int) { ExpVec(a.out(cols), a.in(cols), 1) },
+	"SoftmaxVec":        func(a *arena, rows, cols int) { SoftmaxVec(a.out(cols), a.in(cols), 0.1) },
+	"NormalizeRow":      func(a *arena, rows, cols int) { NormalizeRow(a.out(cols), a.in(cols), 1) },
+	"NormalizeRowDeriv": func(a *arena, rows, cols int) { NormalizeRowDeriv(a.out(cols), a.in(cols), a.in(cols), 1) },
+	"AddVecToDoubles":   func(a *arena, rows, cols int) { AddVecToDoubles(a.dsums(cols), a.in(cols)) },
+	"Dot":               func(a *arena, rows, cols int) { Dot(a.in(cols), a.in(cols)) },
+	"Sum":               func(a *arena, rows, cols int) { Sum(a.in(cols)) },
+	"Exp":               func(a *arena, rows, cols int) { Exp(float32(cols)) },
+	"Sigmoid1":          func(a *arena, rows, cols int) { Sigmoid1(float32(cols)) },
+	"Tanh1":             func(a *arena, rows, cols int) { Tanh1(float32(cols)) },
+
+	"MatrixDot":  func(a *arena, rows, cols int) { MatrixDot(a.from(rows, cols), a.from(rows, cols)) },
+	"AddColSums": func(a *arena, rows, cols int) { AddColSums(a.out(cols), 2, a.from(rows, cols)) },
+	"AddColMoments": func(a *arena, rows, cols int) {
+		AddColMoments(a.out(cols), 2, a.dsums(cols), a.from(rows, cols), a.from(rows, cols))
+	},
+	"AddColProducts": func(a *arena, rows, cols int) { AddColProducts(a.out(cols), 2, a.from(rows, cols), a.from(rows, cols)) },
+	"AddColSquares":  func(a *arena, rows, cols int) { AddColSquares(a.dsums(cols), a.from(rows, cols)) },
+
+	"CopyRows": func(a *arena, rows, cols int) { CopyRows(a.to(rows, cols), a.from(rows+1, cols), indexes(rows)) },
+	"AddRows":  func(a *arena, rows, cols int) { AddRows(a.to(rows, cols), 2, a.from(rows+1, cols), indexes(rows)) },
+	"AddRowRanges": func(a *arena, rows, cols int) {
+		ranges := make([][2]int32, rows)
+		for i := range ranges {
+			ranges[i] = [2]int32{int32(i / 2), int32(i + 2)}
+		}
+		AddRowRanges(a.to(rows, cols), 2, a.from(rows+1, cols), ranges)
+	},
+	"PermuteCols": func(a *arena, rows, cols int) { PermuteCols(a.to(rows, cols), a.from(rows, cols+1), indexes(cols)) },
+
+	"IsNarrow":              func(a *arena, rows, cols int) { IsNarrow(rows, cols) },
+	"NewWeights":            func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)) },
+	"NewTransposedWeights":  func(a *arena, rows, cols int) { NewTransposedWeights(a.from(rows, cols)) },
+	"Weights.Matrix":        func(a *arena, rows, cols int) { NewWeights(New(rows, cols)).Matrix() },
+	"Weights.Renew":         func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Renew() },
+	"Weights.SetTransposed": func(a *arena, rows, cols int) { NewWeights(New(2, 3)).SetTransposed(a.from(rows, cols)) },
+	"Weights.Mul": func(a *arena, rows, cols int) {
+		w := NewWeights(a.from(cols, inner(rows)))
+		w.Mul(a.from(rows, inner(rows)), Epilogue{}, a.to(rows, cols))
+	},
+	"Mul": func(a *arena, rows, cols int) {
+		k := inner(rows)
+		Mul(a.from(rows, k), a.from(cols, k), Epilogue{
+			Accumulate: true, ReLU: true, Bias: a.in(cols), Scale: a.in(cols), Offset: a.in(cols), Alpha: 2, Residual: a.from(rows, cols),
+		}, a.to(rows, cols))
+	},
+	"MulSegments": func(a *arena, rows, cols int) {
+		k := inner(cols)
+		w, tall := NewWeights(a.from(cols, k)), NewTransposedWeights(a.from(rows+1, cols))
+		MulSegments([]Segment{{X: a.from(rows, k), W: w}, {X: a.from(rows, rows+1), W: tall, Continue: true}, {X: a.from(rows, k), W: w}},
+			Epilogue{Bias: a.in(cols), BiasFirst: true}, a.to(rows, cols))
+	},
+	"MulNT": func(a *arena, rows, cols int) {
+		k := inner(rows)
+		MulNT(2, a.from(rows, k), a.from(cols, k), 1, a.to(rows, cols))
+	},
+	"MulNN": func(a *arena, rows, cols int) {
+		k := inner(cols)
+		MulNN(2, a.from(rows, k), a.from(k, cols), 0, a.to(rows, cols))
+	},
+	"MulTN": func(a *arena, rows, cols int) {
+		k := inner(cols)
+		MulTN(2, a.from(k, rows), a.from(k, cols), 3, a.to(rows, cols))
+	},
+	"BLAS.Sgemm":     sgemm(BLAS{}),
+	"OpenBLAS.Sgemm": sgemm(OpenBLAS{}),
+
+	"HasDGemm": func(a *arena, rows, cols int) { HasDGemm() },
+	"DGemm": func(a *arena, rows, cols int) {
+		k := inner(cols)
+		factor := func(rows, cols int) Strided {
+			if a.r.IntN(2) == 0 {
+				return a.factor(cols, rows).transposed()
+			}
+			return a.factor(rows, cols)
+		}
+		x, y := factor(rows, k), factor(k, cols)
+		c, stride := a.sums(rows, cols)
+		DGemm(2, x, y, c, stride)
+	},
+	"DAdd":     double2(DAdd),
+	"DSub":     double2(DSub),
+	"DMul":     double2(DMul),
+	"DDiv":     double2(DDiv),
+	"DSqrt":    double1(DSqrt),
+	"DAbs":     double1(DAbs),
+	"DNeg":     double1(DNeg),
+	"DExp":     double1(DExp),
+	"DExpm1":   double1(DExpm1),
+	"DSigmoid": double1(DSigmoid),
+	"DTanh":    double1(DTanh),
+	"DLog":     double1(DLog),
+	"DLog1p":   double1(DLog1p),
+	"DSin":     double1(DSin),
+	"DCos":     double1(DCos),
+}
+
+func onto2(f func(dst, src Matrix)) func(a *arena, rows, cols int) {
+	return func(a *arena, rows, cols int) { f(a.to(rows, cols), a.from(rows, cols)) }
+}
+
+func onto3(f func(dst, x, y Matrix)) func(a *arena, rows, cols int) {
+	return func(a *arena, rows, cols int) { f(a.to(rows, cols), a.from(rows, cols), a.from(rows, cols)) }
+}
+
+func double1(f func(dst, x []float64)) func(a *arena, rows, cols int) {
+	return func(a *arena, rows, cols int) { f(a.dout(cols), a.din(cols)) }
+}
+
+func double2(f func(dst, x, y []float64)) func(a *arena, rows, cols int) {
+	return func(a *arena, rows, cols int) { f(a.dout(cols), a.din(cols), a.din(cols)) }
+}
+
+// sgemm calls a BLAS with the transposes that the arena draws.
+func sgemm(impl blas.Float32) func(a *arena, rows, cols int) {
+	return func(a *arena, rows, cols int) {
+		k, ta, tb := inner(cols), blas.NoTrans, blas.NoTrans
+		aRows, aCols, bRows, bCols := rows, k, k, cols
+		if a.r.IntN(2) == 0 {
+			ta, aRows, aCols = blas.Trans, aCols, aRows
+		}
+		if a.r.IntN(2) == 0 {
+			tb, bRows, bCols = blas.Trans, bCols, bRows
+		}
+		x, y, z := a.from(aRows, aCols), a.from(bRows, bCols), a.to(rows, cols)
+		if min(x.Stride, y.Stride, z.Stride) == 0 {
+			return // not allowed there
+		}
+		impl.Sgemm(ta, tb, rows, cols, k, 2, x.Data, x.Stride, y.Data, y.Stride, 3, z.Data, z.Stride)
+	}
+}
+
+// inner is the length of the sums of a product. There are zero, such as are in lanes, and such as are divided.
+func inner(n int) int { return [...]int{48, 33, 1030, 5, 0, 64, 31, 1, 193}[n%9] }
+
+// indexes returns n indexes, not in order.
+func indexes(n int) []int32 {
+	v := make([]int32, n)
+	for i := range v {
+		v[i] = int32(n - i)
+	}
+	return v
+}
+
+// exported returns the names of the exported functions and methods of the package.
+func exported(t *testing.T) []string {
+	pkgs, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, file := range pkgs["kernel"].Files {
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || !f.Name.IsExported() {
+				continue
+			}
+			name := f.Name.Name
+			if f.Recv != nil {
+				of := f.Recv.List[0].Type
+				if p, ok := of.(*ast.StarExpr); ok {
+					of = p.X
+				}
+				if !ast.IsExported(of.(*ast.Ident).Name) {
+					continue
+				}
+				name = of.(*ast.Ident).Name + "." + name
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestEntries drives everything that is exported, with every set of kernels and odd sizes, with arguments that end right before memory
+// that is not mapped or begin right behind it: nothing else is read, and only what is to be written is.
+func TestEntries(t *testing.T) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func(s kernelSet) { bestSet = s }(bestSet)
+	names := exported(t)
+	for _, name := range names {
+		if entries[name] == nil {
+			t.Errorf("%s is exported, and not in the table", name)
+		}
+	}
+	if len(entries) != len(names) {
+		t.Errorf("the table has %d entries, exported are %d", len(entries), len(names))
+	}
+	a := newArena(t)
+	for _, bestSet = range supportedSets() {
+		for name, f := range entries {
+			for _, rows := range []int{0, 1, 3, 6, 13, 67} {
+				if testing.Short() && rows > 7 {
+					continue
+				}
+				for _, cols := range []int{0, 1, 7, 16, 17, 24, 33, 65} {
+					for seed := range uint64(2) {
+						front := seed == 0
+						a.reset(seed, front, (rows+cols+int(seed))%2*3)
+						if p := panicOf(func() { f(a, rows, cols) }); p != nil {
+							t.Fatalf("%s, %s, %d×%d, front %t: %v", bestSet, name, rows, cols, front, p)
+						}
+						if err := a.intact(); err != nil {
+							t.Fatalf("%s, %s, %d×%d, front %t: %v", bestSet, name, rows, cols, front, err)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// ignored reports whether an entry may go on with a fault of a matrix: Row looks at one row, Same at no more than one element, and
+// BLAS is told the numbers of rows and columns beside.
+func ignored(name string, f fault) bool {
+	switch name {
+	case "Row":
+		return f == negativeRows || f == manyRows
+	case "Same":
+		return true
+	case "BLAS.Sgemm", "OpenBLAS.Sgemm":
+		return f >= negativeRows
+	}
+	return false
+}
+
+// TestEntriesRefuse gives every entry one wrong argument after the other: nothing that was not handed out is written, or even read
+// where it is not mapped, and where an argument can't hold what it should the entry panics, saying so.
+func TestEntriesRefuse(t *testing.T) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func(s kernelSet) { bestSet = s }(bestSet)
+	a := newArena(t)
+	const rows, cols = 12, 66
+	for _, bestSet = range supportedSets() {
+		for name, f := range entries {
+			a.reset(0, false, 2)
+			f(a, rows, cols)
+			for arg := range len(a.given) {
+				for fault := range faults {
+					for seed := range uint64(4) {
+						a.reset(seed, seed%2 == 0, 2)
+						a.hostile, a.fault = arg, fault
+						p := panicOf(func() { f(a, rows, cols) })
+						what := fmt.Sprintf("%s, %s, argument %d, %s, seed %d", bestSet, name, arg, fault, seed)
+						if err := a.intact(); err != nil {
+							t.Fatalf("%s: %v", what, err)
+						}
+						text, ok := p.(string)
+						switch {
+						case p == nil && a.fatal && !ignored(name, fault):
+							t.Errorf("%s: does not panic", what)
+						case p != nil && !(ok && strings.HasPrefix(text, "kernel: ")) && name != "Row":
+							t.Errorf("%s: %v", what, p)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNumbersRefused is about numbers that are wrong by themselves.
+func TestNumbersRefused(t *testing.T) {
+	m, signs := New(4, 5), new(Signs)
+	ReLUSigns(m, m, signs, 0, 4)
+	plain := Strided{Rows: 4, Cols: 5, Row: 5, Col: 1, Data: make([]float64, 20)}
+	product := func(change func(*Strided)) func() {
+		return func() {
+			a := plain
+			change(&a)
+			DGemm(1, a, Strided{Rows: 5, Cols: 4, Row: 4, Col: 1, Data: make([]float64, 20)}, make([]float64, 16), 4)
+		}
+	}
+	product(func(*Strided) {})()
+	for what, f := range map[string]func(){
+		"a matrix too large":          func() { New(1<<33, 1<<31) },
+		"a matrix of -1 rows":         func() { New(-1, 5) },
+		"too many rows of a view":     func() { View(m, 1, math.MaxInt, 0, 5) },
+		"too many columns of a view":  func() { View(m, 0, 4, 1, math.MaxInt) },
+		"the row behind the last":     func() { View(m, 5, 0, 0, 5) },
+		"-1 of a matrix's rows":       func() { EveryNth(m, 0, -1, 1) },
+		"rows too far apart":          func() { EveryNth(m, 1, 3, math.MaxInt) },
+		"rows that overflow":          func() { EveryNth(m, 0, 5, 1<<62) },
+		"one row behind the last":     func() { EveryNth(m, 4, 1, 1) },
+		"signs of rows before":        func() { ReLUSigns(m, m, new(Signs), -1, 2) },
+		"signs of rows behind":        func() { ReLUSigns(m, m, new(Signs), 3, math.MaxInt) },
+		"signs that are not there":    func() { ReLUSignsDeriv(m, m, &Signs{Rows: 4, Cols: 5}, nil) },
+		"sums that are too few":       func() { ReLUSignsDeriv(m, m, signs, make([]float64, 4)) },
+		"a row that is not there":     func() { CopyRows(m, m, []int32{0, 1, 2, 4}) },
+		"rows that are not there":     func() { AddRowRanges(m, 1, m, [][2]int32{{0, math.MaxInt32}, {}, {}, {}}) },
+		"no weights":                  func() { MulSegments([]Segment{{X: m}}, Epilogue{}, m) },
+		"too few elements":            product(func(a *Strided) { a.First++ }),
+		"elements before the first":   product(func(a *Strided) { a.First-- }),
+		"rows before the first":       product(func(a *Strided) { a.Row = -5 }),
+		"columns before the first":    product(func(a *Strided) { a.Col = -1 }),
+		"float64 rows that overflow":  product(func(a *Strided) { a.Row = 1 << 62 }),
+		"the least distance of rows":  product(func(a *Strided) { a.Row = math.MinInt }),
+		"columns that overflow":       product(func(a *Strided) { a.Col = 1<<62 + 1 }),
+		"-4 rows of float64s":         product(func(a *Strided) { a.Rows = -4 }),
+		"a product without a factor":  product(func(a *Strided) { a.Data = nil }),
+		"a product of other columns":  product(func(a *Strided) { a.Cols = 4 }),
+		"a sum that begins too early": func() { DGemm(1, plain, plain.transposed(), make([]float64, 16), -4) },
+	} {
+		if text, ok := panicOf(f).(string); !ok || !strings.HasPrefix(text, "kernel: ") {
+			t.Errorf("%s: %v", what, panicOf(f))
+		}
+	}
+}
+
+// panicOf is what f panics with, or nil.
+func panicOf(f func()) (p any) {
+	defer func() { p = recover() }()
+	f()
+	return nil
+}
