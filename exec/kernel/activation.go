@@ -2,7 +2,7 @@ package kernel
 
 // ReLU sets dst to max(src, 0). NaN stays NaN.
 func ReLU(dst, src Matrix) {
-	onto(dst, src)
+	onto(&dst, &src)
 	for i := range dst.Rows {
 		bestSet.relu(Row(dst, i), Row(src, i))
 	}
@@ -10,8 +10,8 @@ func ReLU(dst, src Matrix) {
 
 // ReLUDeriv sets dx to dy where y > 0, and to 0 elsewhere.
 func ReLUDeriv(dx, y, dy Matrix) {
-	onto(dx, y)
-	onto(dx, dy)
+	onto(&dx, &y)
+	onto(&dx, &dy)
 	for i := range dx.Rows {
 		bestSet.reluDeriv(Row(dx, i), Row(y, i), Row(dy, i))
 	}
@@ -42,7 +42,7 @@ func (s *Signs) resize(rows, cols int) {
 // ReLUSigns sets dst to max(src, 0), and signs to where that is positive, in rows first to first+rows. NaN stays NaN, and is not
 // positive.
 func ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
-	onto(dst, src)
+	onto(&dst, &src)
 	if first < 0 || rows < 0 || first > dst.Rows || rows > dst.Rows-first {
 		panic(errShape)
 	}
@@ -59,7 +59,7 @@ func ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
 // ReLUSignsDeriv sets dx to dy where signs says positive, and to 0 elsewhere. It adds the squares of dy to the elements of
 // sumsq, one for each column, unless that is nil.
 func ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
-	onto(dx, dy)
+	onto(&dx, &dy)
 	if dy.Rows != signs.Rows || dy.Cols != signs.Cols || !reaches(dy.Rows, signs.words(), len(signs.bits)) || sumsq != nil && len(sumsq) != dy.Cols {
 		panic(errShape)
 	}
@@ -73,7 +73,7 @@ func ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
 
 // Sigmoid sets dst to 1/(1+exp(-src)).
 func Sigmoid(dst, src Matrix) {
-	onto(dst, src)
+	onto(&dst, &src)
 	for i := range dst.Rows {
 		SigmoidVec(Row(dst, i), Row(src, i))
 	}
@@ -86,8 +86,8 @@ func SigmoidVec(dst, src []float32) {
 
 // SigmoidDeriv sets dx to dy·y·(1-y), where y is the sigmoid.
 func SigmoidDeriv(dx, y, dy Matrix) {
-	onto(dx, y)
-	onto(dx, dy)
+	onto(&dx, &y)
+	onto(&dx, &dy)
 	for i := range dx.Rows {
 		bestSet.sigmoidDeriv(Row(dx, i), Row(y, i), Row(dy, i))
 	}
@@ -98,7 +98,7 @@ func SigmoidDerivVec(dx, y, dy []float32) { bestSet.sigmoidDeriv(dx, y, dy) }
 
 // Tanh sets dst to the hyperbolic tangent of src.
 func Tanh(dst, src Matrix) {
-	onto(dst, src)
+	onto(&dst, &src)
 	for i := range dst.Rows {
 		TanhVec(Row(dst, i), Row(src, i))
 	}
@@ -111,8 +111,8 @@ func TanhVec(dst, src []float32) {
 
 // TanhDeriv sets dx to dy·(1-y²), where y is the hyperbolic tangent.
 func TanhDeriv(dx, y, dy Matrix) {
-	onto(dx, y)
-	onto(dx, dy)
+	onto(&dx, &y)
+	onto(&dx, &dy)
 	for i := range dx.Rows {
 		bestSet.tanhDeriv(Row(dx, i), Row(y, i), Row(dy, i))
 	}

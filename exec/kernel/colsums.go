@@ -15,7 +15,7 @@ func AddColSums(dst []float32, alpha float32, m Matrix) {
 	if len(dst) != m.Cols {
 		panic(errShape)
 	}
-	checkData(m)
+	checkData(&m)
 	bestSet.colMoments(dst, alpha, nil, m, Matrix{})
 }
 
@@ -23,7 +23,7 @@ func AddColSums(dst []float32, alpha float32, m Matrix) {
 // the first and the second, the third and the fourth, are added in single precision with one rounding, and those sums in double precision.
 // x and y may be the same.
 func AddColMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
-	sameShape(x, y)
+	sameShape(&x, &y)
 	if len(sum) != x.Cols || len(product) != x.Cols {
 		panic(errShape)
 	}

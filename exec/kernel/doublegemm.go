@@ -66,8 +66,7 @@ func HasDGemm() bool { return bestSet >= avx2Set }
 // of c overlap or are not.
 func DGemm(alpha float64, a, b Strided, c []float64, stride int) {
 	rows, cols := a.Rows, b.Cols
-	if a.Cols != b.Rows || !a.holds() || !b.holds() || stride < 0 || rows > 1 && stride < cols ||
-		rows > 0 && cols > 0 && !reaches(rows-1, stride, len(c)-cols) {
+	if a.Cols != b.Rows || !a.holds() || !b.holds() || rows > 1 && stride < cols || !holds(len(c), rows, cols, stride) {
 		panic(errShape)
 	}
 	if rows == 0 || cols == 0 || a.Cols == 0 {

@@ -2,7 +2,7 @@ package kernel
 
 // Fill sets every element of m to v.
 func Fill(m Matrix, v float32) {
-	checkApart(m)
+	checkApart(&m)
 	for i := range m.Rows {
 		row := Row(m, i)
 		if v == 0 {
@@ -17,7 +17,7 @@ func Fill(m Matrix, v float32) {
 
 // Scale multiplies m by alpha. An alpha of 0 sets m to zero without reading it.
 func Scale(alpha float32, m Matrix) {
-	checkApart(m)
+	checkApart(&m)
 	switch alpha {
 	case 1:
 	case 0:
@@ -31,7 +31,7 @@ func Scale(alpha float32, m Matrix) {
 
 // Copy sets dst to src.
 func Copy(dst, src Matrix) {
-	onto(dst, src)
+	onto(&dst, &src)
 	if Same(dst, src) {
 		return
 	}
@@ -46,7 +46,7 @@ func CopyScaled(dst Matrix, alpha float32, src Matrix) {
 		Copy(dst, src)
 		return
 	}
-	onto(dst, src)
+	onto(&dst, &src)
 	for i := range dst.Rows {
 		bestSet.scale(Row(dst, i), Row(src, i), alpha)
 	}
@@ -54,7 +54,7 @@ func CopyScaled(dst Matrix, alpha float32, src Matrix) {
 
 // Add adds alpha·src to dst.
 func Add(dst Matrix, alpha float32, src Matrix) {
-	onto(dst, src)
+	onto(&dst, &src)
 	for i := range dst.Rows {
 		AddVec(Row(dst, i), alpha, Row(src, i))
 	}
@@ -83,8 +83,8 @@ func MulAddVec(dst, a, b, c []float32) { bestSet.mulAdd(dst, a, b, c) }
 
 // Mul2 sets dst to the element-wise product of a and b.
 func Mul2(dst, a, b Matrix) {
-	onto(dst, a)
-	onto(dst, b)
+	onto(&dst, &a)
+	onto(&dst, &b)
 	for i := range dst.Rows {
 		bestSet.mul(Row(dst, i), Row(a, i), Row(b, i))
 	}
@@ -92,8 +92,8 @@ func Mul2(dst, a, b Matrix) {
 
 // AddMul2 adds the element-wise product of a and b to dst.
 func AddMul2(dst, a, b Matrix) {
-	onto(dst, a)
-	onto(dst, b)
+	onto(&dst, &a)
+	onto(&dst, &b)
 	for i := range dst.Rows {
 		bestSet.addMul(Row(dst, i), Row(a, i), Row(b, i))
 	}
@@ -104,7 +104,7 @@ func SetRows(dst Matrix, v []float32) {
 	if len(v) != dst.Cols {
 		panic(errShape)
 	}
-	checkApart(dst)
+	checkApart(&dst)
 	for i := range dst.Rows {
 		copy(Row(dst, i), v)
 	}
@@ -115,7 +115,7 @@ func AddRow(dst Matrix, alpha float32, v []float32) {
 	if len(v) != dst.Cols {
 		panic(errShape)
 	}
-	checkApart(dst)
+	checkApart(&dst)
 	for i := range dst.Rows {
 		AddVec(Row(dst, i), alpha, v)
 	}
@@ -123,7 +123,7 @@ func AddRow(dst Matrix, alpha float32, v []float32) {
 
 // ScaleCols sets dst to src with column j multiplied by scale[j].
 func ScaleCols(dst, src Matrix, scale []float32) {
-	onto(dst, src)
+	onto(&dst, &src)
 	if len(scale) != dst.Cols {
 		panic(errShape)
 	}
@@ -134,7 +134,7 @@ func ScaleCols(dst, src Matrix, scale []float32) {
 
 // ScaleOffset sets dst to src with column j multiplied by scale[j] and offset[j] added.
 func ScaleOffset(dst, src Matrix, scale, offset []float32) {
-	onto(dst, src)
+	onto(&dst, &src)
 	if len(scale) != dst.Cols || len(offset) != dst.Cols {
 		panic(errShape)
 	}

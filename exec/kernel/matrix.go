@@ -45,7 +45,7 @@ func View(m Matrix, row, rows, col, cols int) Matrix {
 	}
 	v := Matrix{Rows: rows, Cols: cols, Stride: m.Stride}
 	if rows > 0 && cols > 0 {
-		checkData(m)
+		checkData(&m)
 		first := row*m.Stride + col
 		v.Data = m.Data[first : first+(rows-1)*m.Stride+cols]
 	}
@@ -67,7 +67,7 @@ func EveryNth(m Matrix, first, n, step int) Matrix {
 	if n == 1 && step >= 0 {
 		step = 1
 	}
-	checkData(m)
+	checkData(&m)
 	if first < 0 || first >= m.Rows || n < 0 || step < 1 || !reaches(n-1, step, m.Rows-1-first) {
 		panic(errShape)
 	}
@@ -82,7 +82,7 @@ func EveryNth(m Matrix, first, n, step int) Matrix {
 // Reshape returns the elements of m, whose rows must follow each other without a gap unless there is at most one, as a
 // matrix with the given number of columns. It reports false where that is not a view of m.
 func Reshape(m Matrix, cols int) (Matrix, bool) {
-	checkData(m)
+	checkData(&m)
 	if cols == m.Cols {
 		return m, true
 	}
@@ -111,7 +111,7 @@ func Clone(m Matrix) Matrix {
 }
 
 // sameShape panics unless a and b have one shape, and the elements that it promises.
-func sameShape(a, b Matrix) {
+func sameShape(a, b *Matrix) {
 	if a.Rows != b.Rows || a.Cols != b.Cols {
 		panic(errShape)
 	}
@@ -120,7 +120,7 @@ func sameShape(a, b Matrix) {
 }
 
 // onto is sameShape for a matrix that is written to, and what is read.
-func onto(dst, src Matrix) {
+func onto(dst, src *Matrix) {
 	if dst.Rows != src.Rows || dst.Cols != src.Cols {
 		panic(errShape)
 	}
@@ -130,18 +130,22 @@ func onto(dst, src Matrix) {
 
 // checkData panics unless m has the elements that its shape promises, be it that rows overlap. Assembly relies on it, and on that
 // places in m, computed after it, don't overflow.
-func checkData(m Matrix) {
-	if m.Rows < 0 || m.Cols < 0 || m.Stride < 0 || m.Rows > 0 && m.Cols > 0 && !reaches(m.Rows-1, m.Stride, len(m.Data)-m.Cols) {
+func checkData(m *Matrix) {
+	if !holds(len(m.Data), m.Rows, m.Cols, m.Stride) {
 		panic(errShape)
 	}
 }
 
 // checkApart is checkData for a matrix that is written to, or prepared for products: its rows must not overlap.
-func checkApart(m Matrix) {
-	checkData(m)
-	if m.Rows > 1 && m.Stride < m.Cols {
+func checkApart(m *Matrix) {
+	if m.Rows > 1 && m.Stride < m.Cols || !holds(len(m.Data), m.Rows, m.Cols, m.Stride) {
 		panic(errShape)
 	}
+}
+
+// holds reports whether n elements are enough for a matrix.
+func holds(n, rows, cols, stride int) bool {
+	return rows|cols|stride >= 0 && (rows == 0 || cols == 0 || reaches(rows-1, stride, n-cols))
 }
 
 // reaches reports whether n steps of a size, neither of them negative, go no farther than most.

@@ -40,7 +40,7 @@ func NormalizeRowDeriv(dx, x, dy []float32, rms float32) {
 
 // Standardize sets y to (x - mean)·scale, with an element of mean and scale for each column.
 func Standardize(y, x Matrix, mean, scale []float32) {
-	onto(y, x)
+	onto(&y, &x)
 	for i := range x.Rows {
 		bestSet.subMul(Row(y, i), Row(x, i), mean, scale)
 	}
@@ -49,8 +49,8 @@ func Standardize(y, x Matrix, mean, scale []float32) {
 // StandardizeDeriv sets dx to scale·(dy - mean) + slope·y, with an element of mean, scale and slope for each column. The last step has
 // one rounding.
 func StandardizeDeriv(dx, dy, y Matrix, mean, scale, slope []float32) {
-	onto(dx, dy)
-	onto(dx, y)
+	onto(&dx, &dy)
+	onto(&dx, &y)
 	for i := range dx.Rows {
 		bestSet.centreDeriv(Row(dx, i), Row(dy, i), Row(y, i), mean, scale, slope)
 	}

@@ -45,9 +45,9 @@ func (b OpenBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []f
 		return
 	}
 	x, w, y := general(m, k, aTall, a, lda), general(k, n, bRows, bb, ldb), general(m, n, false, c, ldc)
-	checkApart(x)
-	checkApart(w)
-	checkApart(y)
+	checkApart(&x)
+	checkApart(&w)
+	checkApart(&y)
 	small := m*n*k <= maxSmall
 	inOne := small && (aTall || !bRows) // a sum is one chain
 	chains := n                         // how many columns come before those in lanes

@@ -77,9 +77,9 @@ const (
 
 // check panics unless the factors and C are there.
 func (f *factors) check(c Matrix) {
-	checkApart(f.a)
-	checkApart(f.b)
-	checkApart(c)
+	checkApart(&f.a)
+	checkApart(&f.b)
+	checkApart(&c)
 }
 
 // mul computes C = alpha·A·B + beta·C with whatever is transposed.

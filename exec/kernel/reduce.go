@@ -3,7 +3,7 @@ package kernel
 // AddColProducts adds alpha times the sum over rows of the element-wise product of a and b to dst, which has an element
 // per column.
 func AddColProducts(dst []float32, alpha float32, a, b Matrix) {
-	sameShape(a, b)
+	sameShape(&a, &b)
 	if len(dst) != a.Cols {
 		panic(errShape)
 	}
@@ -17,7 +17,7 @@ func AddColSquares(sumsq []float64, m Matrix) {
 	if len(sumsq) != m.Cols {
 		panic(errShape)
 	}
-	checkData(m)
+	checkData(&m)
 	for i := range m.Rows {
 		bestSet.squares(sumsq, Row(m, i))
 	}
@@ -32,7 +32,7 @@ func Dot(x, y []float32) float32 { return bestSet.dot(x, y) }
 
 // MatrixDot returns the sum of the products of the elements of a and b, which have one shape.
 func MatrixDot(a, b Matrix) float64 {
-	sameShape(a, b)
+	sameShape(&a, &b)
 	var sum float64
 	for i := range a.Rows {
 		x, y := Row(a, i), Row(b, i)

@@ -39,8 +39,8 @@ func PermuteCols(dst, src Matrix, from []int32) {
 	if dst.Rows != src.Rows || dst.Cols != len(from) {
 		panic(errShape)
 	}
-	checkApart(dst)
-	checkData(src)
+	checkApart(&dst)
+	checkData(&src)
 	for i := range dst.Rows {
 		d, s := Row(dst, i), Row(src, i)
 		d = head(d, len(from))
@@ -54,8 +54,8 @@ func checkRows(dst, src Matrix, n int) {
 	if dst.Rows != n || dst.Cols != src.Cols {
 		panic(errShape)
 	}
-	checkApart(dst)
-	checkData(src)
+	checkApart(&dst)
+	checkData(&src)
 }
 
 func sourceRow(m Matrix, r int32) []float32 {

@@ -5,7 +5,7 @@ import "math"
 // Softmax sets each row of dst to the exponentials of the row of src divided by their sum, and values below floor to
 // floor. NaN stays NaN.
 func Softmax(dst, src Matrix, floor float32) {
-	onto(dst, src)
+	onto(&dst, &src)
 	for i := range dst.Rows {
 		SoftmaxVec(Row(dst, i), Row(src, i), floor)
 	}
@@ -20,8 +20,8 @@ func SoftmaxVec(dst, src []float32, floor float32) {
 
 // SoftmaxDeriv sets dx to y∘(dy - Σy·dy) row by row, where y is the softmax.
 func SoftmaxDeriv(dx, y, dy Matrix) {
-	onto(dx, y)
-	onto(dx, dy)
+	onto(&dx, &y)
+	onto(&dx, &dy)
 	for i := range dx.Rows {
 		d, v, g := Row(dx, i), Row(y, i), Row(dy, i)
 		dot := Dot(v, g)
@@ -39,7 +39,7 @@ const fewClasses = 128
 // LogSoftmax sets each row of dst to the row of src minus its largest element, minus the logarithm of the sum of the exponentials of
 // that.
 func LogSoftmax(dst, src Matrix) {
-	onto(dst, src)
+	onto(&dst, &src)
 	for i := range dst.Rows {
 		d, s := Row(dst, i), Row(src, i)
 		m := bestSet.max(s)
@@ -68,8 +68,8 @@ func roundedExp(x float32) float32 { return float32(math.Exp(float64(x))) }
 
 // LogSoftmaxDeriv sets dx to dy - exp(y)·Σdy row by row, where y is the logarithm of the softmax.
 func LogSoftmaxDeriv(dx, y, dy Matrix) {
-	onto(dx, y)
-	onto(dx, dy)
+	onto(&dx, &y)
+	onto(&dx, &dy)
 	for i := range dx.Rows {
 		d, v, g := Row(dx, i), Row(y, i), Row(dy, i)
 		if len(g) > fewClasses {

@@ -18,7 +18,7 @@ func NewWeights(w Matrix) *Weights { return newWeights(currentSet(), w, false) }
 func NewTransposedWeights(w Matrix) *Weights { return newWeights(currentSet(), w, true) }
 
 func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
-	checkApart(w)
+	checkApart(&w)
 	p := &Weights{w: w, tall: tall, set: set}
 	if set != blasSet {
 		p.place(alignedFloats(p.size()))
@@ -35,7 +35,7 @@ func (p *Weights) Renew() { p.become(p.w, p.tall) }
 func (p *Weights) SetTransposed(w Matrix) { p.become(w, true) }
 
 func (p *Weights) become(w Matrix, tall bool) {
-	checkApart(w)
+	checkApart(&w)
 	p.w, p.tall, p.set = w, tall, currentSet()
 	if p.set == blasSet {
 		return
@@ -127,7 +127,7 @@ func mulWith(set kernelSet, x, w Matrix, ep Epilogue, y Matrix) {
 	defer ws.put()
 	ws.weights = Weights{w: w}
 	ws.segs[0] = Segment{X: x, W: &ws.weights}
-	checkApart(w)
+	checkApart(&w)
 	checkProduct(ws.segs[:], &ep, y)
 	if set != blasSet {
 		ws.prepare(set, w, false)
@@ -187,7 +187,7 @@ func checkProduct(segs []Segment, ep *Epilogue, y Matrix) {
 	if len(segs) == 0 {
 		panic(errShape)
 	}
-	checkApart(y)
+	checkApart(&y)
 	for i := range segs {
 		x := &segs[i].X
 		if segs[i].W == nil {
@@ -197,13 +197,13 @@ func checkProduct(segs []Segment, ep *Epilogue, y Matrix) {
 		if x.Rows != y.Rows || x.Cols != k || n != y.Cols {
 			panic(errShape)
 		}
-		checkData(*x)
+		checkData(x)
 	}
 	n := y.Cols
 	if ep.Bias != nil && len(ep.Bias) != n || ep.Scale != nil && len(ep.Scale) != n || len(ep.Scale) != len(ep.Offset) {
 		panic(errShape)
 	}
 	if ep.Alpha != 0 {
-		onto(y, ep.Residual)
+		onto(&y, &ep.Residual)
 	}
 }
