@@ -101,6 +101,16 @@ func (p *Product) Divisible(block int) bool {
 	return !kernel.IsNarrow(w.Rows, w.Cols)
 }
 
+// Resumable reports whether a product of what comes before a column of a block may be followed by another one, which adds the rest to what
+// the first has left, without changing a bit. Sums of a later block are not begun with those of an earlier one, and a
+// bias of a product that is not simple is added to those of the first block.
+func (p *Product) Resumable(block, col int) bool {
+	if block == 0 {
+		return col == 0 || p.Divisible(0)
+	}
+	return col == 0 && (p.bias == nil || p.base.Properties().Has(Simple))
+}
+
 // Rows gives for every output row the input row that the block takes. pre is the product's, nil for a simple one, and rows is
 // the number of output rows.
 func (p *Product) Rows(block int, pre Precomputed, rows int) ([]int32, bool) {

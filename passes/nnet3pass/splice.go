@@ -49,7 +49,7 @@ func SpliceProduct() rewrite.Rule {
 	}
 }
 
-// part is what a product takes from one matrix.
+// part is what a product takes from one matrix. There may be another part from the same matrix, behind those from others.
 type part struct {
 	source  *fgraph.Variable
 	splices []component.Splice
@@ -63,11 +63,10 @@ func sources(parts []part) []*fgraph.Variable {
 	return vs
 }
 
-// spliceParts finds where the product's blocks lie in the inputs of asm, of which the product sees the rectangle at. It reports false
-// where they lie nowhere as they are, or can't be divided as they lie.
+// spliceParts finds where the product's blocks lie in the inputs of asm, of which the product sees the rectangle at: parts that are summed
+// in this order. It reports false where they lie nowhere as they are, or can't be divided as they lie.
 func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph.Apply, o *lower.Assemble, at lower.Rect) ([]part, bool) {
 	var parts []part
-	partOf := make(map[*fgraph.Variable]int) // of a source; an Append may have thousands
 	columns := newColumnIndex(o)
 	ok := true
 	p.Blocks(func(block, col, cols int) {
@@ -96,13 +95,15 @@ func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph
 				return
 			}
 			v := asm.Inputs()[source]
-			k, seen := partOf[v]
-			if !seen {
-				k = len(parts)
-				partOf[v] = k
+			if len(parts) == 0 || parts[len(parts)-1].source != v {
+				// What one product has left another goes on with, so that they take the columns in order.
+				if ok = len(parts) == 0 || p.Resumable(block, s.Col); !ok {
+					return
+				}
 				parts = append(parts, part{source: v})
 			}
-			parts[k].splices = append(parts[k].splices, s)
+			last := &parts[len(parts)-1]
+			last.splices = append(last.splices, s)
 			c0 = c1
 		}
 	})

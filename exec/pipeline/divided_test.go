@@ -9,34 +9,40 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 )
 
-// TestNarrow: narrow products, whose sums can't be divided, have the same bits as compiled and optimized, over an input that is put
-// together, in a recurrence, and after a fixed affine; and so have those that are a little too wide or too short.
-func TestNarrow(t *testing.T) {
+// TestDivided: products have the same bits as compiled and optimized, over an input that is put together, in a recurrence, and after a
+// fixed affine: narrow ones, whose sums can't be divided, those that are a little too wide or too short, and those of which the
+// order of sums has to be kept.
+func TestDivided(t *testing.T) {
 	const fixed = `
 input-node name=input dim=20
 component name=lda type=NaturalGradientAffineComponent input-dim=60 output-dim=50
 component-node name=lda component=lda input=Append(Offset(input, -1), input, Offset(input, 1))
 component name=relu type=RectifiedLinearComponent dim=50
 component-node name=relu component=relu input=lda
-component name=out type=NaturalGradientAffineComponent input-dim=INPUT output-dim=OUTPUT
+component name=out type=TYPE input-dim=INPUT output-dim=OUTPUT
 component-node name=out component=out input=Append(TAKEN)
 component name=y type=RectifiedLinearComponent dim=OUTPUT
 component-node name=y component=y input=out
 output-node name=output input=y
 `
+	const affine, tdnn = "NaturalGradientAffineComponent", "TdnnComponent time-offsets=-1,0,2"
 	twelve := "relu, " + strings.Repeat("lda, Offset(lda, 1), ", 5) + "lda"
-	for _, c := range []struct{ input, output, taken string }{
-		{"40", "10", "Offset(input, -1), Offset(input, 1)"},
-		{"100", "16", "relu, Offset(relu, 2)"},
-		{"100", "17", "relu, Offset(relu, 2)"},
-		{"100", "24", "relu, lda"},
-		{"100", "25", "relu, lda"},
-		{"600", "16", twelve},
-		{"600", "25", twelve},
-		{"20", "16", "input"},
-		{"60", "12", "relu, IfDefined(Offset(y10, -1))"},
+	for _, c := range []struct{ input, output, taken, kind string }{
+		{"40", "10", "Offset(input, -1), Offset(input, 1)", affine},
+		{"100", "16", "relu, Offset(relu, 2)", affine},
+		{"100", "17", "relu, Offset(relu, 2)", affine},
+		{"100", "24", "relu, lda", affine},
+		{"100", "25", "relu, lda", affine},
+		{"600", "16", twelve, affine},
+		{"600", "25", twelve, affine},
+		{"150", "40", "relu, lda, Offset(relu, 1)", affine},
+		{"300", "40", "relu, lda, relu, lda, relu, lda", affine},
+		{"200", "40", "relu, Offset(relu, 1), lda, Offset(lda, 1)", tdnn},
+		{"200", "40", "relu, Offset(relu, 1), lda, Offset(lda, 1)", tdnn + " use-bias=false"},
+		{"20", "16", "input", affine},
+		{"60", "12", "relu, IfDefined(Offset(y10, -1))", affine},
 	} {
-		config := strings.NewReplacer("INPUT", c.input, "OUTPUT", c.output, "TAKEN", c.taken).Replace(fixed)
+		config := strings.NewReplacer("INPUT", c.input, "OUTPUT", c.output, "TAKEN", c.taken, "TYPE", c.kind).Replace(fixed)
 		if strings.Contains(c.taken, "y10") {
 			config = strings.Replace(config, "output-node", "dim-range-node name=y10 input-node=y dim-offset=1 dim=10\noutput-node", 1)
 		}
