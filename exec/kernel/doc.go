@@ -7,7 +7,8 @@
 // may be the same view where a function maps elements to elements; otherwise they must not overlap.
 //
 // NaN and infinities go through: no function skips a factor because the other one is zero. Shapes that do not fit are
-// a fault of the caller and panic, as in BLAS.
+// a fault of the caller and panic, as in BLAS, and so are matrices and vectors that have fewer elements than they should, and
+// matrices to be written to whose rows overlap. Nothing is read or written beyond the length of a slice, whatever its capacity.
 //
 // # Products
 //
