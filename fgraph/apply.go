@@ -25,6 +25,7 @@ type Apply struct {
 	pos    [smallInputs]int32
 	id     int32
 	origin int32
+	by     int32 // why it joined the graph, a place in FunctionGraph.reasons
 }
 
 // smallApply is an apply of few inputs and one output with all its parts. Room

@@ -25,11 +25,13 @@ import (
 // the readers of what they destroy, and at the stretch of the order between a
 // new edge that goes against it.
 type DestroyHandler struct {
-	opts    DestroyOptions
-	g       *FunctionGraph
-	aliases aliases
-	order   order
-	active  bool // order is kept up: something has destroyed something
+	opts DestroyOptions
+	// permitted reports whether an input may be overwritten, nil: none may.
+	permitted func(*Variable) bool
+	g         *FunctionGraph
+	aliases   aliases
+	order     order
+	active    bool // order is kept up: something has destroyed something
 	// attaching is set while the graph is taken stock of: order then has all
 	// applies as soon as it is active.
 	attaching bool
@@ -46,17 +48,44 @@ type DestroyHandler struct {
 // DestroyOptions say what a [DestroyHandler] protects. The zero value protects
 // all inputs.
 type DestroyOptions struct {
-	// Destroyable reports whether an input of the graph may be overwritten.
+	// Destroyable reports whether an input of the graph may be overwritten. If
+	// it is nil, a feature of the graph that is a [DestroyPermitter] is asked.
 	Destroyable func(*Variable) bool
 	// Protected reports whether a variable must not be overwritten although
 	// nothing else speaks against it.
 	Protected func(*Variable) bool
 }
 
+// DestroyPermitter is implemented by features that say which inputs of their
+// graph may be overwritten.
+type DestroyPermitter interface {
+	Destroyable(input *Variable) bool
+}
+
 // NewDestroyHandler returns the feature for one graph.
 func NewDestroyHandler(opts DestroyOptions) *DestroyHandler { return &DestroyHandler{opts: opts} }
 
-// OnAttach takes stock of g. A second DestroyHandler is dropped quietly.
+// WatchDestroyers attaches a [DestroyHandler] for which a [DestroyPermitter] of
+// the graph speaks, unless there is one. If what the graph destroys already is not
+// safe, it returns the objection, which names the apply and who brought it in,
+// and attaches nothing.
+func WatchDestroyers(g *FunctionGraph) error {
+	if g.handled {
+		return nil
+	}
+	h := NewDestroyHandler(DestroyOptions{})
+	if err := g.Attach(h); err != nil {
+		return err
+	}
+	err := h.Validate(g)
+	if err != nil {
+		g.Detach(h)
+	}
+	return err
+}
+
+// OnAttach takes stock of g, but does not object to what it finds: see
+// [WatchDestroyers]. A second DestroyHandler is dropped quietly.
 func (h *DestroyHandler) OnAttach(g *FunctionGraph) error {
 	if _, ok := FeatureOf[*DestroyHandler](g); ok {
 		return ErrAlreadyAttached
@@ -64,7 +93,12 @@ func (h *DestroyHandler) OnAttach(g *FunctionGraph) error {
 	if err := servesOne(h.g, g); err != nil {
 		return err
 	}
-	*h = DestroyHandler{opts: h.opts, g: g}
+	*h = DestroyHandler{opts: h.opts, g: g, permitted: h.opts.Destroyable}
+	if h.permitted == nil {
+		if p, ok := FeatureOf[DestroyPermitter](g); ok {
+			h.permitted = p.Destroyable
+		}
+	}
 	h.order.init(destroyEdges{h})
 	h.aliases.expect = g.NumVariableIDs()
 	h.attaching = true
@@ -165,7 +199,7 @@ func (h *DestroyHandler) overwritten(v *Variable) bool {
 func (h *DestroyHandler) claim(v *Variable) error {
 	if root := h.Root(v); root.IsConstant() {
 		return fmt.Errorf("it is memory of the constant %v", root)
-	} else if root.owner == nil && (h.opts.Destroyable == nil || !h.opts.Destroyable(root)) {
+	} else if root.owner == nil && (h.permitted == nil || !h.permitted(root)) {
 		return fmt.Errorf("it is memory of %v, an input that may not be destroyed", root)
 	}
 	outs := h.aliases.at(v).outs
@@ -443,5 +477,9 @@ func (h *DestroyHandler) place(a *Apply) {
 
 // describeDestroyer is how messages call an apply that destroys input i.
 func describeDestroyer(a *Apply, i int32) string {
-	return fmt.Sprintf("%v, which overwrites its input %d", a, i)
+	by := ""
+	if why := a.graph.ImportedBy(a); why != (Reason{}) {
+		by = fmt.Sprintf(" (by %v)", why)
+	}
+	return fmt.Sprintf("%v, which overwrites its input %d%s", a, i, by)
 }

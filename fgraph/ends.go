@@ -7,8 +7,8 @@ import (
 
 // AddInput declares v as a further input.
 func (g *FunctionGraph) AddInput(v *Variable) error {
-	if g.busy {
-		return errBusy()
+	if err := g.locked(); err != nil {
+		return err
 	}
 	if err := g.declare(v); err != nil {
 		return fmt.Errorf("add input: %w", err)
@@ -19,7 +19,7 @@ func (g *FunctionGraph) AddInput(v *Variable) error {
 // AddOutput makes v a further output and imports what it depends on. An
 // [InputChanger] is told that the output was nil before.
 func (g *FunctionGraph) AddOutput(v *Variable, why Reason) error {
-	return g.atomically(nil, why, func() error {
+	return g.atomically(nil, why, func(why Reason) error {
 		if err := g.appendOutput(v, why); err != nil {
 			return fmt.Errorf("add output: %w", err)
 		}
@@ -92,7 +92,7 @@ func (g *FunctionGraph) dependants(from []*Variable) []int {
 
 // removeEnds removes outputs.
 func (g *FunctionGraph) removeEnds(outs []int, why Reason) error {
-	return g.atomically(nil, why, func() error {
+	return g.atomically(nil, why, func(why Reason) error {
 		for _, i := range slices.Backward(outs) {
 			g.removeOutput(i, why)
 		}

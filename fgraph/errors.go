@@ -25,6 +25,13 @@ var (
 	// ErrNotRemoved is wrapped when a replacement left behind what it promised
 	// to remove.
 	ErrNotRemoved = errors.New("replacement did not remove")
+	// ErrNotAllowed is wrapped when a [Guard] does not allow a change. It wraps
+	// ErrInconsistent, so that a pass that goes on after an objection goes on
+	// after this one too.
+	ErrNotAllowed = fmt.Errorf("%w: the change is not allowed", ErrInconsistent)
+	// ErrNoHandler is wrapped when a pass brings in an op that overwrites its
+	// input, and nothing is there to see whether it may.
+	ErrNoHandler = errors.New("nothing sees to it yet that nobody misses what is overwritten; a DestroyHandler is attached from position 50 on")
 	// ErrAlreadyAttached makes Attach drop a feature quietly.
 	ErrAlreadyAttached = errors.New("feature already attached")
 	// ErrCheck is wrapped by everything that Check finds.

@@ -148,6 +148,7 @@ func Bookkeep(g *FunctionGraph, f Importer) {
 
 func (g *FunctionGraph) listCallbacks() {
 	g.on = callbacks{}
+	_, g.handled = FeatureOf[*DestroyHandler](g)
 	for i, f := range g.features {
 		if c, ok := f.(Importer); ok {
 			g.on.importers = append(g.on.importers, callback[Importer]{c, i})

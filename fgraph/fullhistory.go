@@ -120,7 +120,7 @@ func (h *FullHistory) Goto(k int) error {
 
 // step makes changes that are known to lead from one state to another.
 func (g *FunctionGraph) step(changes []historyChange, why Reason) error {
-	return g.atomically(nil, why, func() error {
+	return g.atomically(nil, why, func(why Reason) error {
 		for _, c := range changes {
 			if err := g.importFor(c.new, why); err != nil {
 				return err

@@ -36,6 +36,14 @@ type FunctionGraph struct {
 	// building is set while New imports: everything comes last in the order.
 	building bool
 
+	guard   Guard  // asked about every change, nil: none
+	pass    string // who changes the graph, see SetPass
+	frozen  bool   // no change may be made, see Freeze
+	tried   bool   // one was tried all the same
+	handled bool   // a DestroyHandler is attached
+	reasons []Reason
+	reason  map[Reason]int32 // place in reasons
+
 	features    []Feature
 	featureTime []time.Duration
 	on          callbacks
@@ -72,6 +80,9 @@ func (r Reason) String() string {
 	return r.Pass + "/" + r.Rule
 }
 
+// initial is why a graph has what it was made with.
+var initial = Reason{Rule: "init"}
+
 // New returns the graph of everything that outputs depend on. The graph owns
 // what it is given: no variable but a leaf without graph may be part of another
 // one. What the outputs depend on must be inputs, constants, or computed from
@@ -91,7 +102,7 @@ func New(inputs, outputs []*Variable, features ...Feature) (*FunctionGraph, erro
 	}
 	g.building = true
 	for i, v := range outputs {
-		if err := g.appendOutput(v, Reason{Rule: "init"}); err != nil {
+		if err := g.appendOutput(v, initial); err != nil {
 			return fail(fmt.Errorf("output %d: %w", i, err))
 		}
 	}
@@ -166,6 +177,31 @@ func (g *FunctionGraph) NumVariableIDs() int { return len(g.variables) }
 // Commits returns how many changes were made to the graph and not undone at
 // once. As long as it stays the same, so does the graph.
 func (g *FunctionGraph) Commits() int { return g.commits }
+
+// ImportedBy returns who brought a into the graph, the zero Reason if a is not
+// part of it or if the graph was made with it.
+func (g *FunctionGraph) ImportedBy(a *Apply) Reason {
+	if !g.Contains(a) || g.reasons[a.by] == initial {
+		return Reason{}
+	}
+	return g.reasons[a.by]
+}
+
+// number returns the place of why in g.reasons.
+func (g *FunctionGraph) number(why Reason) int32 {
+	if last := len(g.reasons) - 1; last >= 0 && g.reasons[last] == why {
+		return int32(last)
+	}
+	i, known := g.reason[why]
+	if !known {
+		if g.reason == nil {
+			g.reason = make(map[Reason]int32)
+		}
+		i = int32(len(g.reasons))
+		g.reasons, g.reason[why] = append(g.reasons, why), i
+	}
+	return i
+}
 
 // Contains reports whether a is part of the graph.
 func (g *FunctionGraph) Contains(a *Apply) bool { return a != nil && a.graph == g }
@@ -329,8 +365,16 @@ func containsInterface(t reflect.Type) bool {
 	return false
 }
 
-func errBusy() error {
-	return fmt.Errorf("%w: a callback must not change the graph", ErrInvalid)
+// locked returns why nobody may change the graph now, or nil.
+func (g *FunctionGraph) locked() error {
+	switch {
+	case g.busy:
+		return fmt.Errorf("%w: a callback must not change the graph", ErrInvalid)
+	case g.frozen:
+		g.tried = true
+		return fmt.Errorf("%w: a rule must not change the graph, but propose what is to change", ErrInvalid)
+	}
+	return nil
 }
 
 func itoa(i int32) string { return strconv.Itoa(int(i)) }

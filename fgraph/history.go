@@ -53,8 +53,8 @@ func (h *History) Revert(c Checkpoint) error {
 	if c < 0 || int(c) >= len(h.marks) {
 		return fmt.Errorf("%w: revert to a checkpoint that has ended", ErrInvalid)
 	}
-	if h.g.busy {
-		return errBusy()
+	if err := h.g.locked(); err != nil {
+		return err
 	}
 	h.g.busy = true
 	defer func() { h.g.busy = false }()

@@ -28,8 +28,10 @@ func (g *FunctionGraph) importFor(v *Variable, why Reason) error {
 	if err != nil {
 		return err
 	}
+	by := g.number(why)
 	for _, a := range fresh {
 		g.link(a)
+		a.by = by
 		for i, v := range a.inputs {
 			g.addClient(v, Client{a, i})
 		}
@@ -68,6 +70,9 @@ func (g *FunctionGraph) discover(a *Apply) (fresh []*Apply, err error) {
 			if v.typ == nil {
 				return fmt.Errorf("%w: output %d of %v has no type", ErrInvalid, i, a.op)
 			}
+		}
+		if err := g.unwatched(a.op); err != nil {
+			return err
 		}
 		a.id = onPath
 		path = append(path, step{a: a})
@@ -112,6 +117,20 @@ func (g *FunctionGraph) discover(a *Apply) (fresh []*Apply, err error) {
 	clear(path)
 	g.path, g.fresh = path[:0], fresh
 	return fresh, err
+}
+
+// unwatched objects to an op that a pass brings in and that overwrites an input,
+// as long as there is no [DestroyHandler] to see to it that this is safe.
+func (g *FunctionGraph) unwatched(op Op) error {
+	if g.handled || g.pass == "" {
+		return nil
+	}
+	if d, ok := op.(Destroyer); ok {
+		if m := d.DestroyMap(); len(m) > 0 {
+			return fmt.Errorf("%w: %v overwrites its input %d", ErrNoHandler, op, m[0].Input)
+		}
+	}
+	return nil
 }
 
 // link gives a its numbers and its place in the order. Its inputs are part of

@@ -1,6 +1,9 @@
 package fgraph
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Replacement says that New is to be read wherever Old is.
 type Replacement struct{ Old, New *Variable }
@@ -31,7 +34,7 @@ func (g *FunctionGraph) Reverting() bool { return g.undoing }
 // transact makes the replacements. With validate set, features may object; what
 // remove lists must be gone then.
 func (g *FunctionGraph) transact(pairs []Replacement, why Reason, remove []*Variable, validate bool) error {
-	return g.atomically(pairs, why, func() error {
+	return g.atomically(pairs, why, func(why Reason) error {
 		for _, p := range pairs {
 			if err := g.replace(p.Old, p.New, why); err != nil {
 				return fmt.Errorf("%v: %w", why, err)
@@ -56,11 +59,32 @@ func (g *FunctionGraph) transact(pairs []Replacement, why Reason, remove []*Vari
 }
 
 // atomically makes a change, or none if do returns an error or a callback
-// panics. Features are told what was done, and what of it was undone.
-func (g *FunctionGraph) atomically(pairs []Replacement, why Reason, do func() error) error {
-	if g.busy {
-		return errBusy()
+// panics. The guard decides whether it is made, and is told what became of it.
+func (g *FunctionGraph) atomically(pairs []Replacement, why Reason, do func(Reason) error) error {
+	if err := g.locked(); err != nil {
+		return err
 	}
+	why = g.signed(why)
+	guard := g.guard
+	if guard == nil || pairs != nil && !slices.ContainsFunc(pairs, g.replaces) {
+		return g.commit(pairs, why, do)
+	}
+	if !guard.Allow(g, pairs, why) {
+		return fmt.Errorf("%v: %w", why, ErrNotAllowed)
+	}
+	err := g.commit(pairs, why, do)
+	guard.Done(g, pairs, why, err)
+	return err
+}
+
+// replaces reports whether there is anything to do for a replacement.
+func (g *FunctionGraph) replaces(p Replacement) bool {
+	return p.Old == nil || p.Old != p.New && p.Old.id >= 0 && p.Old.Graph() == g && len(p.Old.clients) > 0
+}
+
+// commit makes a change, or none. Features are told what was done, and what of
+// it was undone.
+func (g *FunctionGraph) commit(pairs []Replacement, why Reason, do func(Reason) error) error {
 	g.busy = true
 	mark := len(g.journal)
 	returned := false
@@ -71,7 +95,7 @@ func (g *FunctionGraph) atomically(pairs []Replacement, why Reason, do func() er
 		g.forget(mark)
 		g.busy = false
 	}()
-	err := do()
+	err := do(why)
 	if err != nil {
 		g.undo(mark, why)
 		g.passPanic()
@@ -107,7 +131,7 @@ func (g *FunctionGraph) replace(old, new *Variable, why Reason) error {
 	switch {
 	case old == nil || new == nil:
 		return fmt.Errorf("%w: nil variable in replacement", ErrInvalid)
-	case old == new || old.id < 0 || old.Graph() != g || len(old.clients) == 0:
+	case !g.replaces(Replacement{old, new}):
 		return nil
 	case new.typ == nil:
 		return fmt.Errorf("%w: replacement of %v has no type", ErrInvalid, old)

@@ -11,7 +11,7 @@ import (
 )
 
 func Example() {
-	nothing := rewrite.FromFunc("nothing", nil, func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil })
+	nothing := rewrite.FromFunc("nothing", "", nil, func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil })
 	db := optdb.NewSequenceDB("optdb")
 	db.Add(
 		optdb.Entry{Name: "elemwise_inplace", Doc: "Overwrites what is not read again.", Rewriter: nothing, Position: 75, Tags: []string{"fast_run", "inplace"}},

@@ -2,13 +2,15 @@ package rewrite
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
 )
 
-// Bisect names the rule that does harm among many rewrites by others, and a pass that does it behind the rules' back.
+// Bisect names the rule that does harm among many rewrites by others, the one harmful change of a global pass that makes several, and a
+// pass that does harm by something else than a change of the graph.
 func TestBisect(t *testing.T) {
 	bad := Rule{Name: "bad", On: []Track{TrackOp(op("f3"))}, Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
 		return Replace(call(op("wrong"), n.Inputs()...)), nil
@@ -19,8 +21,22 @@ func TestBisect(t *testing.T) {
 		}
 		return Replace(call(op("g"), n.Inputs()...)), nil
 	}}
-	behind := FromFunc("behind", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
-		return g.Replace(g.Outputs()[0], call(op("wrong"), g.Outputs()[0]), fgraph.Reason{Pass: "behind"})
+	global := FromFunc("called otherwise", "", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
+		for i, a := range slices.Collect(g.Ordered()) {
+			to := op("h")
+			if i == 50 {
+				to = "wrong"
+			}
+			if err := g.Replace(a.Out(), call(to, a.Inputs()...), fgraph.Reason{Rule: "rename"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	harm := false
+	behind := FromFunc("behind", "", nil, func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error {
+		harm = true
+		return nil
 	})
 	for _, c := range []struct {
 		name    string
@@ -30,12 +46,14 @@ func TestBisect(t *testing.T) {
 	}{
 		{"nothing wrong", []Member{{"p", In2Out("p", good)}}, "", false},
 		{"a rule", []Member{{"p", In2Out("p", good)}, {"q", In2Out("q", bad, good)}, {"r", In2Out("r", good)}}, "q/bad: f3(g(g(x))) -> wrong(g(g(x)))", true},
+		{"a global pass", []Member{{"p", In2Out("p", good)}, {"global", global}, {"r", In2Out("r", good)}}, "global/rename: g(h(h(…))) -> wrong(h(h(…)))", true},
 		{"a pass", []Member{{"p", In2Out("p", good)}, {"behind", behind}, {"r", In2Out("r", good)}}, "pass behind", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			runs := 0
 			got, found := Bisect(context.Background(), func(ctx context.Context) bool {
 				runs++
+				harm = false
 				x := input("x")
 				v := call(op("f3"), call(op("f"), call(op("f"), x)))
 				for range 100 {
@@ -50,7 +68,7 @@ func TestBisect(t *testing.T) {
 						return false
 					}
 				}
-				return true
+				return !harm
 			})
 			if found != c.found || found && got.String() != c.want {
 				t.Errorf("%v, %t, want %v", got, found, c.want)

@@ -183,7 +183,7 @@ func TestCase51EveryDriverComesToAnEnd(t *testing.T) {
 	// A graph rewriter that never leaves the graph alone ends the run too.
 	x := input("x")
 	g := newGraph(t, list(x), list(call(op("add"), x)))
-	restless := FromFunc("restless", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
+	restless := FromFunc("restless", "", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
 		return g.Replace(g.Outputs()[0], call(op("add"), x), fgraph.Reason{})
 	})
 	err := Run(context.Background(), &Equilibrium{Globals: list(Member{"restless", restless})}, g, nil)
@@ -339,7 +339,7 @@ func TestNamesAndClasses(t *testing.T) {
 	if NameOf(&Merge{}) != "MergeOptimizer" || NameOf(simplify) != "simplify" || NameOf(&vetoer{}) != "vetoer" || NameOf(nil) != "nil" {
 		t.Error("names")
 	}
-	if ClassOf(&Equilibrium{}) != "EquilibriumOptimizer" || ClassOf(FromFunc("f", nil, nil)) != "FromFunctionOptimizer" {
+	if ClassOf(&Equilibrium{}) != "EquilibriumOptimizer" || ClassOf(FromFunc("f", "", nil, nil)) != "FromFunctionOptimizer" {
 		t.Error("classes")
 	}
 	if !In2Out("w", inplaceRule{}).Inplace() || In2Out("w", simplify).Inplace() {

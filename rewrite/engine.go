@@ -18,11 +18,8 @@ const checkEvery = 256
 // engine is what all drivers of node rewriters share: it shows an apply to a
 // rule and makes the replacements that come out of it.
 type engine struct {
+	Handle
 	opts     *Options
-	g        *fgraph.FunctionGraph
-	rv       *fgraph.ReplaceValidate
-	rec      *profile.Recorder
-	pass     string
 	rules    []ruleState
 	dispatch dispatch
 	changes  changes
@@ -32,7 +29,6 @@ type engine struct {
 	stopped  bool   // by the limit
 	visits   int
 	proposed bool // the last rule that was shown an apply proposed something
-	before   fgraph.Times
 }
 
 // ruleState counts what a rule did in one run of a driver.
@@ -57,11 +53,10 @@ func newEngine(ctx context.Context, pass string, known *ruleSet, rules []NodeRew
 	if err != nil {
 		return nil, &Error{Pass: pass, Err: err}
 	}
-	if err := requireReplaceValidate(g); err != nil {
-		return nil, &Error{Pass: pass, Err: err}
+	e := &engine{Handle: Handle{g: g, rec: rec, pass: pass, before: g.Times()}, opts: optionsFrom(ctx)}
+	if err := e.open(ctx); err != nil {
+		return nil, err
 	}
-	e := &engine{opts: optionsFrom(ctx), g: g, rec: rec, pass: pass, before: g.Times()}
-	e.rv, _ = fgraph.FeatureOf[*fgraph.ReplaceValidate](g)
 	e.c = Context{ctx: ctx, g: g, opts: e.opts, pass: pass}
 	e.rules = make([]ruleState, len(rules))
 	for i := range rules {
@@ -69,6 +64,7 @@ func newEngine(ctx context.Context, pass string, known *ruleSet, rules []NodeRew
 	}
 	e.dispatch.ruleSet = set
 	if err := g.Attach(&e.changes); err != nil {
+		e.watch.end(g)
 		return nil, &Error{Pass: pass, Err: err}
 	}
 	return e, nil
@@ -77,6 +73,7 @@ func newEngine(ctx context.Context, pass string, known *ruleSet, rules []NodeRew
 // close detaches what newEngine attached and records what the rules did.
 func (e *engine) close() {
 	e.g.Detach(&e.changes)
+	e.watch.end(e.g)
 	if !e.rec.Enabled() {
 		return
 	}
@@ -143,12 +140,17 @@ func (e *engine) try(i int, n *fgraph.Apply) (fired bool, err error) {
 func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			e.g.Thaw()
 			fired, err = false, &PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
 	e.c.rule, e.c.node = r.name, n
 	e.proposed = false
+	e.g.Freeze()
 	res, err := r.fn(&e.c, n)
+	if e.g.Thaw() {
+		return false, fmt.Errorf("%w: its function tries to change the graph itself, which is left to the driver", ErrRule)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -162,26 +164,17 @@ func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
 	if err := e.collect(n, res); err != nil || len(e.pairs) == 0 {
 		return false, err
 	}
-	why := fgraph.Reason{Pass: e.pass, Rule: r.name}
-	if e.opts.Allow != nil && !e.opts.Allow(why) {
-		return false, nil
-	}
 	var ev Event
-	traces := e.opts.traces(e.pass, r.name)
-	if logs := e.limit != nil && e.limit.logs(r); traces || logs {
+	if e.limit != nil && e.limit.logs(r) {
 		ev = newEvent(e.pass, r.name, n, e.pairs)
 	}
 	e.changes.clear()
-	err = e.rv.ReplaceAllValidateRemove(e.pairs, res.Remove, why)
-	if err != nil {
+	refused := e.refused
+	if err = e.replace(r.name, n, e.pairs, res.Remove); err != nil {
 		e.changes.clear()
+		r.refused += e.refused - refused
 		if !vetoed(err) {
 			return false, err
-		}
-		r.refused++
-		if traces {
-			ev.Err = err
-			e.opts.Trace(ev)
 		}
 		return false, nil
 	}
@@ -196,9 +189,6 @@ func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
 	}
 	if e.limit != nil {
 		e.limit.log(ev)
-	}
-	if traces {
-		e.opts.Trace(ev)
 	}
 	return true, nil
 }

@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -50,42 +49,36 @@ func (m *Merge) AddRequirements(g *fgraph.FunctionGraph) error { return requireR
 func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	rec.SetClass("", m.Class())
 	rec.Nodes(g.NumApplies())
-	if err := requireReplaceValidate(g); err != nil {
+	h, err := NewHandle(ctx, g, rec, m.RewriterName())
+	if err != nil {
 		return err
 	}
-	r := &merging{Merge: m, ctx: ctx, opts: optionsFrom(ctx), g: g, rec: rec}
-	r.pass = passFrom(ctx, m.RewriterName())
-	r.rv, _ = fgraph.FeatureOf[*fgraph.ReplaceValidate](g)
+	r := &merging{Merge: m, Handle: h, ctx: ctx}
+	defer r.report()
 	r.destroys, _ = fgraph.FeatureOf[destroyers](g)
-	times := g.Times()
 	state := mergeStateOf(g)
-	if r.opts.Allow == nil && state.commutative == m.Commutative && state.commits == g.Commits() {
-		r.report(times)
+	if state.commutative == m.Commutative && state.commits == g.Commits() {
 		return nil // as nothing has changed since there was nothing left to merge
 	}
-	err := r.constants()
+	err = r.constants()
 	// Where a later result took the place of an earlier one, because its type
 	// is more specific, what had been looked at by then has changed.
 	for again := err == nil; again; again = err == nil && r.swapped {
 		r.swapped = false
 		err = r.applies()
 	}
-	if err == nil && r.failed == 0 && r.opts.Allow == nil {
+	if err == nil && r.refused+r.denied == 0 {
 		state.commutative, state.commits = m.Commutative, g.Commits()
 	}
-	r.report(times)
 	return err
 }
 
 // report records what was done.
-func (r *merging) report(times fgraph.Times) {
-	rec, g := r.rec, r.g
-	addTimes(rec, g, times)
-	rec.Count("nb_fail", float64(r.failed), "")
-	rec.Count("nb_merged", float64(r.merged), "")
-	rec.Count("nb_constant", float64(r.mergedConstants), "")
-	rec.Changed(r.merged + r.mergedConstants)
-	rec.Nodes(g.NumApplies())
+func (r *merging) report() {
+	r.rec.Count("nb_fail", float64(r.refused), "")
+	r.rec.Count("nb_merged", float64(r.merged), "")
+	r.rec.Count("nb_constant", float64(r.mergedConstants), "")
+	r.Close()
 }
 
 // mergeState is the feature that remembers when a graph was last found without
@@ -119,12 +112,8 @@ type destroyers interface {
 // merging is a run of Merge.
 type merging struct {
 	*Merge
+	*Handle
 	ctx      context.Context
-	opts     *Options
-	g        *fgraph.FunctionGraph
-	rv       *fgraph.ReplaceValidate
-	rec      *profile.Recorder
-	pass     string
 	destroys destroyers
 	pairs    []fgraph.Replacement
 	sorted   [2][]int // of commuting applies that are compared
@@ -134,7 +123,7 @@ type merging struct {
 	indexed []bool  // by number of a variable: its visited clients are in table
 	table   hashTable[*fgraph.Apply]
 
-	failed, merged, mergedConstants int
+	merged, mergedConstants int
 }
 
 // constants unites equal constants: the first of each kind stays.
@@ -167,7 +156,7 @@ func (r *merging) constants() error {
 		if first.Name() == "" && v.Name() != "" {
 			first.SetName(v.Name())
 		}
-		done, err := r.replace("merge_constant", nil)
+		done, err := r.make("merge_constant", nil)
 		if err != nil {
 			return err
 		}
@@ -338,37 +327,20 @@ func (r *merging) unite(first, second *fgraph.Apply) error {
 			return nil
 		}
 	}
-	done, err := r.replace("merge", second)
+	done, err := r.make("merge", second)
 	if done {
 		r.merged++
 	}
 	return err
 }
 
-// replace makes the replacements in r.pairs unless a feature objects.
-func (r *merging) replace(rule string, n *fgraph.Apply) (bool, error) {
-	why := fgraph.Reason{Pass: r.pass, Rule: rule}
-	if r.opts.Allow != nil && !r.opts.Allow(why) {
-		return false, nil
+// make makes the replacements in r.pairs unless a feature objects.
+func (r *merging) make(rule string, n *fgraph.Apply) (bool, error) {
+	made := r.made
+	if _, err := r.Replace(rule, n, r.pairs...); err != nil {
+		return false, optionsFrom(r.ctx).fail(r.ctx, &Error{Pass: r.pass, Err: err})
 	}
-	var ev Event
-	traces := r.opts.traces(r.pass, rule)
-	if traces {
-		ev = newEvent(r.pass, rule, n, r.pairs)
-	}
-	commits := r.g.Commits()
-	err := r.rv.ReplaceAllValidate(r.pairs, why)
-	if err != nil && !vetoed(err) {
-		return false, r.opts.fail(r.ctx, &Error{Pass: r.pass, Err: fmt.Errorf("%s: %w", ev.Before, err)})
-	}
-	if traces {
-		ev.Err = err
-		r.opts.Trace(ev)
-	}
-	if err != nil {
-		r.failed++
-	}
-	return r.g.Commits() != commits, nil
+	return r.made > made, nil
 }
 
 // mix combines two hashes (the finalizer of SplitMix64, over their sum).

@@ -19,16 +19,17 @@ type Options struct {
 	OnFailure Policy
 	// Log gets the failures that do not stop the run. Nil is silence.
 	Log *slog.Logger
-	// Trace is called for every rewrite that was made, and for those that a
-	// feature refused, which have an Err.
+	// Trace is called for every change that was made to a graph, be it by a
+	// driver or by any other pass, and for those that a feature refused, which
+	// have an Err.
 	Trace func(Event)
 	// TraceOnly, unless empty, lists the names of the passes and rules that
 	// Trace and WhyNot want to hear of.
 	TraceOnly []string
 	// WhyNot is called when a rule says why it does not fire.
 	WhyNot func(Miss)
-	// Allow, unless nil, is asked before every rewrite; one that is not
-	// allowed is not made. See [Budget].
+	// Allow, unless nil, is asked once before every change; one that is not
+	// allowed is not made. See [Budget] and [Handle.Whole].
 	Allow func(why fgraph.Reason) bool
 	// MaxUse, unless 0, replaces that of all drivers that have none of their
 	// own.
@@ -62,11 +63,11 @@ const (
 // An Event is a rewrite that was made or refused.
 type Event struct {
 	Pass, Rule string
-	Apply      *fgraph.Apply // what the rule was shown; nil for a graph rewriter
-	Pairs      []fgraph.Replacement
-	Before     string // what is replaced
-	After      string // what it is replaced with
-	Err        error  // why the rewrite was refused, nil if it was made
+	Apply      *fgraph.Apply        // what the rule was shown, or else what is replaced first
+	Pairs      []fgraph.Replacement // none if the change was of another kind
+	Before     string               // what is replaced
+	After      string               // what it is replaced with
+	Err        error                // why the rewrite was refused, nil if it was made
 }
 
 // A Miss says why a rule did not fire.
@@ -130,7 +131,11 @@ func Budget(n int) func(fgraph.Reason) bool {
 // event.
 func TraceTo(w io.Writer) func(Event) {
 	return func(e Event) {
-		if e.Err != nil {
+		switch {
+		case e.Err == nil && len(e.Pairs) == 0:
+			fmt.Fprintf(w, "rewriting: %s\n", e.reason())
+			return
+		case e.Err != nil:
 			fmt.Fprintf(w, "refused: %s: %s: %v\n", e.reason(), e.Before, e.Err)
 			return
 		}

@@ -210,8 +210,8 @@ func TestContextEnds(t *testing.T) {
 }
 
 func TestSequencePolicies(t *testing.T) {
-	boom := FromFunc("boom", nil, func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { panic("boom") })
-	bad := FromFunc("bad", func(*fgraph.FunctionGraph) error { return errors.ErrUnsupported }, nil)
+	boom := FromFunc("boom", "", nil, func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { panic("boom") })
+	bad := FromFunc("bad", "", func(*fgraph.FunctionGraph) error { return errors.ErrUnsupported }, nil)
 	for _, policy := range []Policy{Stop, Warn, Ignore} {
 		var log strings.Builder
 		x := input("x")
@@ -291,7 +291,7 @@ func TestDebugChecks(t *testing.T) {
 	x := input("x")
 	v := &vetoer{}
 	g := newGraph(t, list(x), list(call(op("f"), x)))
-	attach := FromFunc("attach", func(g *fgraph.FunctionGraph) error { return g.Attach(v) }, nothingToDo)
+	attach := FromFunc("attach", "", func(g *fgraph.FunctionGraph) error { return g.Attach(v) }, nothingToDo)
 	for check, want := range map[bool]error{true: fgraph.ErrInconsistent, false: nil} {
 		err := NewSequence("s", attach).Rewrite(WithOptions(context.Background(), Options{Check: check}), g, nil)
 		if !errors.Is(err, want) {

@@ -31,7 +31,7 @@ func TestRecordsOfAllDrivers(t *testing.T) {
 		"late":            &Equilibrium{Rules: fight, IgnoreNewTrees: true},
 		"group":           In2Out("d", &Group{Name: "group", Rules: rules}),
 		"merge":           &Merge{},
-		"function":        FromFunc("d", nil, nothingToDo),
+		"function":        FromFunc("d", "", nil, nothingToDo),
 		"sequence":        NewSequence("d", &Merge{}, In2Out("w", rules...), NewSequence("inner", &Equilibrium{Rules: rules}, &Merge{})),
 		"nothing":         &Sequence{},
 		"one that panics": NewSequence("d", &Merge{}, In2Out("bad", Rule{Name: "bad", Fn: func(*Context, *fgraph.Apply) (Result, error) { panic(1) }})),

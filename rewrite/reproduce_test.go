@@ -15,8 +15,8 @@ import (
 func TestReproduce(t *testing.T) {
 	wrong := errors.New("first line\nsecond line")
 	bad := Rule{Name: "bad", On: []Track{TrackOp(op("k"))}, Fn: func(*Context, *fgraph.Apply) (Result, error) { return Result{}, wrong }}
-	boom := FromFunc("", nil, func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { panic("boom") })
-	damage := FromFunc("", nil, func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil })
+	boom := FromFunc("", "", nil, func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { panic("boom") })
+	damage := FromFunc("", "", nil, func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil })
 	first := Member{"first", In2Out("", swap("f_to_g", "f", "g"))}
 	for _, c := range []struct {
 		name   string
@@ -45,7 +45,7 @@ func TestReproduce(t *testing.T) {
 			opts := Options{OnFailure: policy, Query: "+q"}
 			if c.name == "check" {
 				v := &vetoer{}
-				members[1].Rewriter = FromFunc("", func(g *fgraph.FunctionGraph) error { return g.Attach(v) }, nothingToDo)
+				members[1].Rewriter = FromFunc("", "", func(g *fgraph.FunctionGraph) error { return g.Attach(v) }, nothingToDo)
 				opts.Check = true
 			}
 			var failures []Failure

@@ -88,6 +88,8 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 	}
 	name := passFrom(ctx, NameOf(r))
 	ctx = withSnapshot(ctx, g)
+	w := watch(optionsFrom(ctx), g, name)
+	defer w.end(g)
 	err := protect(name, func() error {
 		if err := r.AddRequirements(g); err != nil {
 			return fmt.Errorf("requirements: %w", err)
@@ -96,6 +98,9 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 		return r.Apply(WithPass(ctx, name), g, rec)
 	})
 	rec.Nodes(g.NumApplies())
+	if denied(err) {
+		err = nil // it may not go on, and has not failed
+	}
 	if err != nil {
 		e, ok := err.(*Error)
 		if !ok {
@@ -155,21 +160,25 @@ func checkAfter(g *fgraph.FunctionGraph) error {
 	return g.Validate()
 }
 
-// FromFunc returns a graph rewriter that consists of functions. requirements, which
-// may be nil, attaches the features that apply needs, most often
-// [fgraph.NewReplaceValidate]; a feature that the graph has already is dropped.
-func FromFunc(name string, requirements func(*fgraph.FunctionGraph) error,
+// FromFunc returns a graph rewriter that consists of functions. doc says in a
+// sentence what it does. requirements, which may be nil, attaches the features
+// that apply needs; a feature that the graph has already is dropped. Most often
+// apply changes the graph through a [Handle], which needs none. The record gets
+// the number of changes that apply has not recorded itself.
+func FromFunc(name, doc string, requirements func(*fgraph.FunctionGraph) error,
 	apply func(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error) GraphRewriter {
-	return &fromFunc{name, requirements, apply}
+	return &fromFunc{name, doc, requirements, apply}
 }
 
 type fromFunc struct {
-	name         string
+	name, doc    string
 	requirements func(*fgraph.FunctionGraph) error
 	apply        func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error
 }
 
 func (f *fromFunc) RewriterName() string { return f.name }
+
+func (f *fromFunc) RewriterDoc() string { return f.doc }
 
 func (f *fromFunc) AddRequirements(g *fgraph.FunctionGraph) error {
 	if f.requirements == nil {
@@ -179,9 +188,17 @@ func (f *fromFunc) AddRequirements(g *fgraph.FunctionGraph) error {
 }
 
 func (f *fromFunc) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	before, times := g.Commits(), g.Times()
+	w := watch(optionsFrom(ctx), g, passFrom(ctx, f.name))
+	defer w.end(g)
+	if !rec.Enabled() {
+		return f.apply(ctx, g, rec)
+	}
+	commits, times, had := g.Commits(), g.Times(), *rec.Record()
 	err := f.apply(ctx, g, rec)
-	rec.Changed(g.Commits() - before)
+	now := rec.Record()
+	rec.Changed(g.Commits() - commits - (now.Changed - had.Changed))
+	times.Validate += now.Validate - had.Validate
+	times.Callback += now.Callback - had.Callback
 	addTimes(rec, g, times)
 	return err
 }

@@ -184,7 +184,7 @@ func failingDB(t *testing.T) *optdb.SequenceDB {
 		Fn: func(*rewrite.Context, *fgraph.Apply) (rewrite.Result, error) { panic("broken") }})
 	err := errors.Join(
 		db.Add(optdb.Entry{Name: "refuse", Doc: "Attaches a feature.", Position: 0, Tags: []string{"fast_run"},
-			Rewriter: rewrite.FromFunc("", func(g *fgraph.FunctionGraph) error { return g.Attach(refusal{}) },
+			Rewriter: rewrite.FromFunc("", "", func(g *fgraph.FunctionGraph) error { return g.Attach(refusal{}) },
 				func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil })}),
 		db.Register("walk", walk, 1, "fast_run"), db.Add(broken),
 		walk.Add(

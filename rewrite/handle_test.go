@@ -1,0 +1,182 @@
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+)
+
+// byHandle renames f to g everywhere, through a handle, and byGraph does so through the graph itself.
+var byHandle = FromFunc("by_handle", "f becomes g", nil, func(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	h, err := NewHandle(ctx, g, rec, "by_handle")
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	for _, a := range slices.Collect(g.Ordered()) {
+		if a.Op() != op("f") {
+			continue
+		}
+		if _, err := h.Replace("rename", a, fgraph.Replacement{Old: a.Out(), New: call(op("g"), a.Inputs()...)}); err != nil {
+			return err
+		}
+	}
+	return nil
+})
+
+var byGraph = FromFunc("by_graph", "f becomes g", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) (err error) {
+	for _, a := range slices.Collect(g.Ordered()) {
+		if a.Op() == op("f") {
+			err = errors.Join(err, g.Replace(a.Out(), call(op("g"), a.Inputs()...), fgraph.Reason{}))
+			err = errors.Join(err, g.Replace(a.Out(), a.Out(), fgraph.Reason{})) // does nothing
+		}
+	}
+	return err
+})
+
+// byWalk has a walk do the work.
+var byWalk = FromFunc("by_walk", "f becomes g", nil, In2Out("inner", swap("rename", "f", "g")).Apply)
+
+// Whatever way a pass changes its graph: each change is asked of Allow, told to Trace and counted exactly once, and attributed to the pass
+// under the name that it has in the sequence.
+func TestEveryChangeIsSeen(t *testing.T) {
+	for _, c := range []struct {
+		pass GraphRewriter
+		rule string
+	}{{byHandle, "/rename"}, {byGraph, ""}, {byWalk, "/rename"}, {In2Out("walk", swap("rename", "f", "g")), "/rename"}} {
+		for budget := range 5 {
+			var told strings.Builder
+			var asked []string
+			allow := Budget(budget)
+			ctx := WithOptions(t.Context(), Options{Trace: TraceTo(&told), Allow: func(why fgraph.Reason) bool {
+				asked = append(asked, why.String())
+				return allow(why)
+			}})
+			x := input("x")
+			g := newGraph(t, list(x), list(nested(x, "f", "f", "f")))
+			rec := profile.New("all", profile.ClassSequence)
+			if err := Run(ctx, &Sequence{Name: "all", Members: []Member{{"pass", c.pass}}}, g, rec); err != nil {
+				t.Fatalf("%s, budget %d: %v", NameOf(c.pass), budget, err)
+			}
+			made := min(budget, 3)
+			if n := strings.Count(g.String(), "g("); n != made {
+				t.Errorf("%s, budget %d: %v", NameOf(c.pass), budget, g)
+			}
+			if n := strings.Count(told.String(), "rewriting: pass"+c.rule+": "); n != made || strings.Count(told.String(), "\n") != made {
+				t.Errorf("%s, budget %d: told\n%s", NameOf(c.pass), budget, &told)
+			}
+			if len(asked) != 3 || slices.ContainsFunc(asked, func(s string) bool { return s != "pass"+c.rule }) {
+				t.Errorf("%s, budget %d: asked %q", NameOf(c.pass), budget, asked)
+			}
+			if n := rec.Record().Children[0].Changed; n != made {
+				t.Errorf("%s, budget %d: %d changes were counted", NameOf(c.pass), budget, n)
+			}
+			for a := range g.Applies() {
+				if why := g.ImportedBy(a).String(); a.Op() == op("g") && why != "pass"+c.rule {
+					t.Errorf("%s, budget %d: %v is by %q", NameOf(c.pass), budget, a, why)
+				}
+			}
+		}
+	}
+}
+
+// A pass that ends with an error of its own fails, also where something was not allowed besides.
+func TestDenied(t *testing.T) {
+	other := errors.New("other")
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false}, {other, false}, {fgraph.ErrNotAllowed, true}, {fgraph.ErrInconsistent, false},
+		{fmt.Errorf("p: %w", fgraph.ErrNotAllowed), true},
+		{errors.Join(fgraph.ErrNotAllowed, fmt.Errorf("q: %w", fgraph.ErrNotAllowed)), true},
+		{errors.Join(fgraph.ErrNotAllowed, other), false},
+		{&Error{Err: fgraph.ErrNotAllowed}, true},
+	} {
+		if got := denied(c.err); got != c.want {
+			t.Errorf("%v: %t", c.err, got)
+		}
+	}
+}
+
+// What is done as a whole is asked and told of once, and is not begun where it is not allowed.
+func TestWhole(t *testing.T) {
+	whole := FromFunc("whole", "", nil, func(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+		h, err := NewHandle(ctx, g, rec, "whole")
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		_, err = h.Whole("", func() error { return byGraph.Apply(ctx, g, nil) })
+		return err
+	})
+	for budget, want := range []string{"[f(f(x))]", "[g(g(x))]"} {
+		var told strings.Builder
+		ctx := WithOptions(t.Context(), Options{Trace: TraceTo(&told), Allow: Budget(budget)})
+		x := input("x")
+		g := newGraph(t, list(x), list(nested(x, "f", "f")))
+		if err := Run(ctx, whole, g, nil); err != nil || g.String() != want || told.String() != strings.Repeat("rewriting: whole\n", budget) {
+			t.Errorf("budget %d: %v, %v, told %q", budget, g, err, &told)
+		}
+	}
+}
+
+// A rule whose function changes the graph is at fault, whether it hides that or not, and the graph stays as it was.
+func TestRuleThatChangesTheGraph(t *testing.T) {
+	for _, hides := range []bool{false, true} {
+		meddle := Rule{Name: "meddle", Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
+			err := c.Graph().Replace(n.Out(), n.Inputs()[0], fgraph.Reason{Rule: "meddle"})
+			if hides {
+				err = nil
+			}
+			return Result{}, err
+		}}
+		for _, d := range []GraphRewriter{In2Out("driver", meddle), &Equilibrium{Name: "driver", Rules: []NodeRewriter{meddle}}} {
+			x := input("x")
+			g := newGraph(t, list(x), list(nested(x, "f")))
+			err := Run(t.Context(), d, g, nil)
+			var e *Error
+			if !errors.Is(err, ErrRule) || !errors.As(err, &e) || e.Rule != "meddle" || g.String() != "[f(x)]" {
+				t.Errorf("%T: %v, %v", d, g, err)
+			}
+			if err := g.Replace(g.Outputs()[0], x, fgraph.Reason{}); err != nil {
+				t.Errorf("%T: afterwards: %v", d, err)
+			}
+		}
+	}
+}
+
+// overwriter is an op that destroys its input.
+type overwriter string
+
+func (o overwriter) String() string             { return string(o) }
+func (o overwriter) DestroyMap() []fgraph.Alias { return []fgraph.Alias{{Output: 0, Input: 0}} }
+
+// A pass can't bring in what overwrites its input as long as nobody sees to it that this is safe: the error names pass, rule and op.
+func TestOverwriterWithoutHandler(t *testing.T) {
+	rule := Rule{Name: "f_in_place", On: []Track{TrackOp(op("f"))}, Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
+		return Replace(call(overwriter("f!"), n.Inputs()...)), nil
+	}}
+	global := FromFunc("early", "", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
+		return g.Replace(g.Outputs()[0], call(overwriter("f!"), g.Inputs()[0]), fgraph.Reason{Rule: "f_in_place"})
+	})
+	for _, pass := range []GraphRewriter{In2Out("early", rule), global} {
+		x := input("x")
+		g := newGraph(t, list(x), list(nested(x, "f")))
+		err := Run(t.Context(), pass, g, nil)
+		if !errors.Is(err, fgraph.ErrNoHandler) || g.String() != "[f(x)]" {
+			t.Fatalf("%v, %v", g, err)
+		}
+		for _, want := range []string{"early", "f_in_place", "f! overwrites its input 0"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q does not say %s", err, want)
+			}
+		}
+	}
+}
