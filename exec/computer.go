@@ -30,6 +30,10 @@ type ComputerOptions struct {
 	Timing *Timing
 	// Poison fills memory with NaN when it is allocated, so that a value that is used without having been written shows.
 	Poison bool
+	// Check looks, at every command that runs a component, whether that does what it declares: one that writes to something else than its
+	// output, leaves a part of that as it was, or reads what is there although it is to be overwritten, is an error that wraps
+	// ErrDeclaration.
+	Check bool
 }
 
 // Computer runs a Program. It belongs to one goroutine at a time; any number of computers may run one program at once.
@@ -83,7 +87,10 @@ func (p *Program) NewComputer(opts ComputerOptions) (*Computer, error) {
 	if p.updates && opts.ToUpdate == nil {
 		return nil, fmt.Errorf("%w: the program changes parameters, and there is no network to update", ErrOptions)
 	}
-	return c, c.targets()
+	if err := c.targets(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // targets finds out where changes of parameters and statistics go. Components that are not updatable may count things in

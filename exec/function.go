@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -70,25 +72,30 @@ type FunctionOptions struct {
 	Mutable []*fgraph.Variable
 	// MaxBytes bounds the memory of a call; 0: array.DefaultMaxBytes.
 	MaxBytes int64
+	// Check makes every call look whether the ops do what they declare: the first that overwrites an input which is not in its destroy
+	// map, returns memory of an input which is in neither map, or computes something else than the type that was inferred is an
+	// error that wraps ErrDeclaration. An Optimizer with a method Debugging that returns true asks for it too.
+	Check bool
 	// Profile makes the optimizer be recorded and calls be measured, see Runner.Profile.
 	Profile bool
 }
 
 // A Function is a compiled tensor graph. It is immutable: any number of goroutines may call it at once, unless it has shared variables.
 type Function struct {
-	graph   *fgraph.FunctionGraph
-	steps   []step
-	inputs  []int32 // slots; first the arguments, then the shared variables
-	types   []tensor.Type
-	outputs []output
-	consts  []constSlot
-	slots   int
-	roots   []int32 // for each slot the one whose memory it shows
-	kinds   []slotKind
-	shared  []*Shared
-	updates []*Shared // for the last outputs
-	opts    FunctionOptions
-	profile profile.Function
+	graph     *fgraph.FunctionGraph
+	steps     []step
+	inputs    []int32 // slots; first the arguments, then the shared variables
+	destroyed []int32 // places in inputs of those that are overwritten
+	types     []tensor.Type
+	outputs   []output
+	consts    []constSlot
+	slots     int
+	roots     []int32 // for each slot the one whose memory it shows
+	kinds     []slotKind
+	shared    []*Shared
+	updates   []*Shared // for the last outputs
+	opts      FunctionOptions
+	profile   profile.Function
 }
 
 // A step computes an apply.
@@ -121,6 +128,9 @@ const (
 func NewFunction(ctx context.Context, inputs, outputs []*fgraph.Variable, opts FunctionOptions) (*Function, error) {
 	start := time.Now()
 	f := &Function{opts: opts}
+	if d, ok := opts.Optimizer.(interface{ Debugging() bool }); ok && d.Debugging() {
+		f.opts.Check = true
+	}
 	seen := map[*Shared]bool{}
 	add := func(s *Shared) {
 		if !seen[s] {
@@ -171,10 +181,15 @@ func NewFunction(ctx context.Context, inputs, outputs []*fgraph.Variable, opts F
 	return f, nil
 }
 
-// CompileGraph compiles a graph as it is. It belongs to the function from now on.
+// CompileGraph compiles a graph as it is. It belongs to the function from now on. An op that overwrites an input is executed
+// after everything else that reads that; where that cannot be, or the memory must stay as it is, there is an error that wraps
+// fgraph.ErrInconsistent. Arguments must stay as they are, unless a feature of the graph is an fgraph.DestroyPermitter.
 func CompileGraph(g *fgraph.FunctionGraph) (*Function, error) {
 	f := &Function{}
-	return f, f.compile(g)
+	if err := f.compile(g); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // destroyable is the feature that tells which inputs in-place ops may destroy.
@@ -224,10 +239,31 @@ func (f *Function) optimize(ctx context.Context, g *fgraph.FunctionGraph) error 
 func (f *Function) Graph() *fgraph.FunctionGraph { return f.graph }
 
 // String prints the graph.
-func (f *Function) String() string { return f.graph.String() }
+func (f *Function) String() string {
+	if f == nil || f.graph == nil {
+		return "no function"
+	}
+	return f.graph.String()
+}
+
+// validate looks whether ops that overwrite an input may.
+func validate(g *fgraph.FunctionGraph) error {
+	for a := range g.Applies() {
+		if d, ok := a.Op().(fgraph.Destroyer); ok && len(d.DestroyMap()) > 0 {
+			if err := fgraph.WatchDestroyers(g); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return g.Validate()
+}
 
 // compile makes the steps.
 func (f *Function) compile(g *fgraph.FunctionGraph) error {
+	if err := validate(g); err != nil {
+		return err
+	}
 	order, err := g.Toposort()
 	if err != nil {
 		return err
@@ -261,7 +297,7 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 		}
 		k, err := op.Compile(a)
 		if err != nil {
-			return &ApplyError{Apply: a.String(), Origin: a.Origin(), Err: err}
+			return applyError(g, a, err)
 		}
 		s := step{apply: a, kernel: k}
 		for _, v := range a.Inputs() {
@@ -273,6 +309,13 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 		for _, alias := range aliases(a.Op()) {
 			if alias.Output >= 0 {
 				f.roots[s.out[alias.Output]] = f.roots[s.in[alias.Input]]
+			}
+		}
+		if d, ok := a.Op().(fgraph.Destroyer); ok {
+			for _, alias := range d.DestroyMap() {
+				if i := slices.Index(f.inputs, f.roots[s.in[alias.Input]]); i >= 0 {
+					f.destroyed = append(f.destroyed, int32(i))
+				}
 			}
 		}
 		f.steps = append(f.steps, s)
@@ -332,17 +375,30 @@ func (f *Function) Profile() *profile.Function { p := f.profile; return &p }
 
 // An ApplyError is the failure of an apply.
 type ApplyError struct {
-	Apply  string // with two levels of what it is computed from
-	Origin int    // what it was made for, such as a column of an expression; -1 if that is not known
+	Apply  string        // with two levels of what it is computed from
+	Origin int           // what it was made for, such as a column of an expression; -1 if that is not known
+	By     fgraph.Reason // the pass and the rule that made it, empty if it was there before
 	Err    error
 }
 
-// Error names the apply.
+// applyError returns the error for the failure of a.
+func applyError(g *fgraph.FunctionGraph, a *fgraph.Apply, err error) error {
+	return &ApplyError{Apply: a.String(), Origin: a.Origin(), By: g.ImportedBy(a), Err: err}
+}
+
+// Error names the apply, and where it comes from.
 func (e *ApplyError) Error() string {
+	var from []string
 	if e.Origin >= 0 {
-		return fmt.Sprintf("%s (from column %d): %v", e.Apply, e.Origin, e.Err)
+		from = append(from, fmt.Sprintf("from column %d", e.Origin))
 	}
-	return fmt.Sprintf("%s: %v", e.Apply, e.Err)
+	if e.By != (fgraph.Reason{}) {
+		from = append(from, fmt.Sprintf("by %v", e.By))
+	}
+	if len(from) == 0 {
+		return fmt.Sprintf("%s: %v", e.Apply, e.Err)
+	}
+	return fmt.Sprintf("%s (%s): %v", e.Apply, strings.Join(from, ", "), e.Err)
 }
 
 // Unwrap returns the cause.

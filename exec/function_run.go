@@ -110,7 +110,21 @@ func (r *Runner) accept(args []*array.Array) error {
 		}
 		r.headers[slot] = *a
 	}
+	for _, i := range f.destroyed {
+		r.separate(int(i))
+	}
 	return nil
+}
+
+// separate gives an input that is overwritten memory of its own, if another one is in the same memory.
+func (r *Runner) separate(i int) {
+	a := &r.headers[r.f.inputs[i]]
+	for j, slot := range r.f.inputs {
+		if j != i && a.SharesMemory(&r.headers[slot]) {
+			*a = *a.Clone()
+			return
+		}
+	}
 }
 
 // recycle takes back the memory of the results of the last call.
@@ -137,15 +151,24 @@ func (r *Runner) step(i int) (err error) {
 	s, o := &r.f.steps[i], &r.steps[i]
 	defer func() {
 		if p := recover(); p != nil {
-			err = &ApplyError{s.apply.String(), s.apply.Origin(), fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack())}
+			err = applyError(r.f.graph, s.apply, fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack()))
 		}
 	}()
 	var start time.Time
 	if r.times != nil {
 		start = time.Now()
 	}
+	var before []*array.Array
+	if r.f.opts.Check {
+		before = r.kept(i)
+	}
 	if err := s.kernel(&r.ws, o.in, o.out); err != nil {
-		return &ApplyError{s.apply.String(), s.apply.Origin(), err}
+		return applyError(r.f.graph, s.apply, err)
+	}
+	if r.f.opts.Check {
+		if err := r.check(i, before); err != nil {
+			return applyError(r.f.graph, s.apply, err)
+		}
 	}
 	if r.times != nil {
 		r.times[i] += time.Since(start)

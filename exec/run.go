@@ -107,8 +107,14 @@ func (c *Computer) execute(in *instruction) error {
 	case computation.SetConst:
 		kernel.Fill(c.view(in.dst), in.alpha)
 	case computation.Propagate:
+		if c.opts.Check {
+			return c.check(in, c.propagate)
+		}
 		return c.propagate(in)
 	case computation.Backprop, computation.BackpropNoModelUpdate:
+		if c.opts.Check {
+			return c.check(in, c.backprop)
+		}
 		return c.backprop(in)
 	case computation.MatrixCopy:
 		switch {

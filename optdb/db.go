@@ -24,8 +24,7 @@ type Database interface {
 type Entry struct {
 	Name string
 	// Doc says in a sentence what the entry does. It may be empty for a
-	// database, and for a rewriter that is rewrite.Documented or walks with
-	// one rule that is.
+	// database, and for a rewriter that is rewrite.Documented.
 	Doc string
 	// Rewriter is a rewrite.GraphRewriter or a rewrite.NodeRewriter, or a
 	// Database, which may be given as DB just as well.
@@ -177,12 +176,8 @@ func (d *db) prepare(e *Entry) []error {
 	return faults
 }
 
-// docOf returns the documentation of a rewriter. A walk of one rule does what the
-// rule does.
+// docOf returns the documentation of a rewriter.
 func docOf(rewriter any) string {
-	if w, ok := rewriter.(*rewrite.Walk); ok && len(w.Rules) == 1 {
-		rewriter = w.Rules[0]
-	}
 	if d, ok := rewriter.(rewrite.Documented); ok {
 		return d.RewriterDoc()
 	}

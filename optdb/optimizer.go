@@ -36,6 +36,9 @@ func (o *Optimizer) Class() string { return o.class.class() }
 // Query returns the query that the optimizer was built from.
 func (o *Optimizer) Query() Query { return o.query }
 
+// Debugging reports whether the query is one for debugging, see [Query.Debugging].
+func (o *Optimizer) Debugging() bool { return o.query.debug }
+
 // Passes returns the names of what the optimizer runs one after the other, as they stand in the profile.
 func (o *Optimizer) Passes() []string {
 	s, ok := o.root.(*rewrite.Sequence)

@@ -56,6 +56,9 @@ func (q *Equilibrium) Class() string { return profile.ClassEquilibrium }
 // Inplace reports whether one of the rules is an [Inplacer] that says so.
 func (q *Equilibrium) Inplace() bool { return anyInplace(q.Rules) }
 
+// RewriterDoc says what the rules say of themselves.
+func (q *Equilibrium) RewriterDoc() string { return docsOf(q.Rules) }
+
 // AddRequirements attaches what the rules and the graph rewriters need.
 func (q *Equilibrium) AddRequirements(g *fgraph.FunctionGraph) error {
 	for _, list := range [][]Member{q.Globals, q.Final, q.Cleanup} {
@@ -65,7 +68,7 @@ func (q *Equilibrium) AddRequirements(g *fgraph.FunctionGraph) error {
 			}
 		}
 	}
-	return requireReplaceValidate(g)
+	return requirements(g, q.Inplace())
 }
 
 // Apply brings the graph to an equilibrium.

@@ -24,6 +24,9 @@ func (g *Group) RewriterName() string { return g.Name }
 // Inplace reports whether one of the rules is an [Inplacer] that says so.
 func (g *Group) Inplace() bool { return anyInplace(g.Rules) }
 
+// RewriterDoc says what the rules say of themselves.
+func (g *Group) RewriterDoc() string { return docsOf(g.Rules) }
+
 // Reach returns how far the furthest looking rule looks, 0 if that is not known.
 func (g *Group) Reach() int {
 	if g.ApplyAll {

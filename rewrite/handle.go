@@ -99,7 +99,12 @@ func (h *Handle) Whole(rule string, do func() error) (done bool, err error) {
 			w.Done(h.g, nil, why, err)
 		}()
 	}
-	return true, do()
+	commits := h.g.Commits()
+	err = do()
+	if h.g.Commits() != commits {
+		h.made++
+	}
+	return true, err
 }
 
 // Refused returns how many replacements features objected to.

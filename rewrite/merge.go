@@ -39,6 +39,9 @@ func (m *Merge) RewriterName() string {
 	return m.Name
 }
 
+// RewriterDoc says what the rewriter does.
+func (m *Merge) RewriterDoc() string { return "the same computation twice becomes one" }
+
 // Class returns the class of the rewriter in a profile.
 func (m *Merge) Class() string { return profile.ClassMerge }
 

@@ -36,13 +36,16 @@ func (w *OpKeyWalk) Class() string { return profile.ClassOpKey }
 // Inplace reports whether one of the rules is an [Inplacer] that says so.
 func (w *OpKeyWalk) Inplace() bool { return anyInplace(w.Rules) }
 
+// RewriterDoc says what the rules say of themselves.
+func (w *OpKeyWalk) RewriterDoc() string { return docsOf(w.Rules) }
+
 // AddRequirements attaches what finds applies and what replacements are made
 // through.
 func (w *OpKeyWalk) AddRequirements(g *fgraph.FunctionGraph) error {
 	if err := g.Attach(fgraph.NewNodeFinder()); err != nil {
 		return err
 	}
-	return requireReplaceValidate(g)
+	return requirements(g, w.Inplace())
 }
 
 // Apply visits the applies of the tracked ops.

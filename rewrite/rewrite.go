@@ -103,7 +103,10 @@ type Rule struct {
 	Doc   string  // what it does, in a sentence
 	On    []Track // nil: every op
 	Depth int     // how far Fn looks, see [Reacher]; 0: anywhere
-	Fn    func(c *Context, n *fgraph.Apply) (Result, error)
+	// Destroys tells that Fn proposes ops that destroy their inputs. What runs
+	// the rule sees to it that a [fgraph.DestroyHandler] is attached.
+	Destroys bool
+	Fn       func(c *Context, n *fgraph.Apply) (Result, error)
 }
 
 // Tracks returns r.On.
@@ -132,6 +135,9 @@ func (r Rule) RewriterName() string { return r.Name }
 
 // RewriterDoc returns r.Doc.
 func (r Rule) RewriterDoc() string { return r.Doc }
+
+// Inplace returns r.Destroys.
+func (r Rule) Inplace() bool { return r.Destroys }
 
 // Reach returns r.Depth.
 func (r Rule) Reach() int { return r.Depth }

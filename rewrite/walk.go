@@ -3,6 +3,7 @@ package rewrite
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
@@ -59,8 +60,14 @@ func (w *Walk) Class() string { return profile.ClassTopo }
 // Inplace reports whether one of the rules is an [Inplacer] that says so.
 func (w *Walk) Inplace() bool { return anyInplace(w.Rules) }
 
-// AddRequirements attaches what replacements are made through.
-func (w *Walk) AddRequirements(g *fgraph.FunctionGraph) error { return requireReplaceValidate(g) }
+// RewriterDoc says what the rules say of themselves.
+func (w *Walk) RewriterDoc() string { return docsOf(w.Rules) }
+
+// AddRequirements attaches what replacements are made through, and what watches
+// over rules that make ops work in place.
+func (w *Walk) AddRequirements(g *fgraph.FunctionGraph) error {
+	return requirements(g, w.Inplace())
+}
 
 // Apply walks over the graph.
 func (w *Walk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
@@ -102,6 +109,28 @@ func (w *Walk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.
 		}
 	}
 	return nil
+}
+
+// requirements attaches what replacements are made through, and for rules that
+// make ops work in place what watches over those.
+func requirements(g *fgraph.FunctionGraph, inplace bool) error {
+	if inplace {
+		if err := fgraph.WatchDestroyers(g); err != nil {
+			return err
+		}
+	}
+	return requireReplaceValidate(g)
+}
+
+// docsOf joins what rules say of themselves.
+func docsOf(rules []NodeRewriter) string {
+	var docs []string
+	for _, r := range rules {
+		if d, ok := r.(Documented); ok && d.RewriterDoc() != "" {
+			docs = append(docs, d.RewriterDoc())
+		}
+	}
+	return strings.Join(docs, "; ")
 }
 
 func anyInplace(rules []NodeRewriter) bool {

@@ -120,7 +120,7 @@ func (f *exprFlags) run(ctx context.Context, c *console, text string) error {
 	}
 	inputs := usedInputs(scope, outputs)
 	ctx, told := f.watch.start(ctx, c, opt)
-	plain, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{})
+	plain, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{Check: opt.Debugging()})
 	if err != nil {
 		return err
 	}
@@ -137,8 +137,8 @@ func (f *exprFlags) run(ctx context.Context, c *console, text string) error {
 			return err
 		}
 	}
-	if opt.Query().Debugging() {
-		if err := f.blame(ctx, plain, opt, inputs, outputs); err != nil {
+	if opt.Debugging() {
+		if err := f.blame(ctx, plain, fn, opt, inputs, outputs); err != nil {
 			return err
 		}
 	}
@@ -262,8 +262,9 @@ func (f *exprFlags) arguments(ctx context.Context, plain *exec.Function, inputs 
 // blameTolerance is up to where a relative difference of values is taken for one of rounding.
 const blameTolerance = 1e-4
 
-// blame fails if the optimized expression has other values than the one that was typed, and says which rewrite is at fault.
-func (f *exprFlags) blame(ctx context.Context, plain *exec.Function, opt *optdb.Optimizer, inputs, outputs []*fgraph.Variable) error {
+// blame fails if an op does not do what it declares, or if the optimized expression has other values than the one that was typed, and
+// says which rewrite is at fault.
+func (f *exprFlags) blame(ctx context.Context, plain, fn *exec.Function, opt *optdb.Optimizer, inputs, outputs []*fgraph.Variable) error {
 	args, err := f.arguments(ctx, plain, inputs)
 	if err != nil {
 		return err
@@ -271,6 +272,9 @@ func (f *exprFlags) blame(ctx context.Context, plain *exec.Function, opt *optdb.
 	want, err := plain.Call(ctx, args...)
 	if err != nil {
 		return fmt.Errorf("computing what was typed: %w", err)
+	}
+	if _, err := fn.Call(ctx, args...); errors.Is(err, exec.ErrDeclaration) {
+		return err
 	}
 	culprit, found := rewrite.Bisect(ctx, func(ctx context.Context) bool {
 		fn, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{Optimizer: opt})

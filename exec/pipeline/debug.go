@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -23,7 +24,7 @@ var ErrValues = errors.New("the optimized computation has other values")
 const debugTolerance = 1e-3
 
 // compareValues runs both computations on the same random inputs and compares what comes out: outputs, derivatives of the inputs,
-// gradients. It finds out who is to blame for a difference. Computations that draw random numbers, and optimizers that
+// gradients; it looks whether components do what they declare. It finds out who is to blame for a difference. Computations that draw random numbers, and optimizers that
 // set derivatives to zero because they were asked to, are not compared.
 func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 	if p.random() || passes.NeedsDebugInfo(opt) {
@@ -33,12 +34,12 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 	if err != nil {
 		return err
 	}
-	want, err := Run(ctx, p.Compiled, p.Net, p.Request, in)
+	want, err := run(ctx, p.Compiled, p.Net, p.Request, in, exec.ComputerOptions{Check: true, Poison: true})
 	if err != nil {
 		return err
 	}
 	compare := func(ctx context.Context, c *computation.Computation) (string, error) {
-		got, err := Run(ctx, c, p.Net, p.Request, in)
+		got, err := run(ctx, c, p.Net, p.Request, in, exec.ComputerOptions{Check: true, Poison: true})
 		if err != nil {
 			return "", err
 		}
@@ -48,8 +49,12 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 	if err == nil && what == "" || ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err != nil {
-		what = err.Error()
+	if errors.Is(err, exec.ErrDeclaration) {
+		err = fmt.Errorf("the optimized computation: %w", err)
+	} else if err == nil {
+		err = fmt.Errorf("%w: %s", ErrValues, what)
+	} else {
+		err = fmt.Errorf("%w: %w", ErrValues, err)
 	}
 	culprit, found := rewrite.Bisect(ctx, func(ctx context.Context) bool {
 		c, err := passes.Optimize(ctx, p.Compiled, p.Net, opt, nil)
@@ -63,9 +68,9 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case !found:
-		return fmt.Errorf("%w: %s; no pass is to blame, but the way to the graph and back", ErrValues, what)
+		return fmt.Errorf("%w; no pass is to blame, but the way to the graph and back", err)
 	}
-	return fmt.Errorf("%w: %s; to blame: %v", ErrValues, what, culprit)
+	return fmt.Errorf("%w; to blame: %v", err, culprit)
 }
 
 // random reports whether the computation as compiled draws random numbers.

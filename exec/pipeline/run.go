@@ -32,7 +32,11 @@ type Results struct {
 
 // Run executes a computation that answers the request, from checking it to taking its outputs.
 func Run(ctx context.Context, c *computation.Computation, nn *nnet3.Nnet, req *computation.Request, in Values) (*Results, error) {
-	var opts exec.ComputerOptions
+	return run(ctx, c, nn, req, in, exec.ComputerOptions{})
+}
+
+// run is Run with options.
+func run(ctx context.Context, c *computation.Computation, nn *nnet3.Nnet, req *computation.Request, in Values, opts exec.ComputerOptions) (*Results, error) {
 	res := new(Results)
 	if req.NeedModelDerivative {
 		res.Gradient = NewGradient(nn)

@@ -106,7 +106,10 @@ func (o *Opener) inputCommand(text string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	c.Reader, c.pipe = out, out
-	return c, c.cmd.Start()
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Close ends the command. A reader that stops early makes the command fail with a broken pipe, which is no error.
@@ -171,7 +174,10 @@ func (o *Opener) outputCommand(text string) (io.WriteCloser, error) {
 	if p.WriteCloser, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	return p, p.cmd.Start()
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // Close lets the command finish.

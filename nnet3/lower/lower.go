@@ -74,7 +74,10 @@ func lowerSegment(c *computation.Computation, net Network, s segment) (*Program,
 		return nil, fmt.Errorf("lower: %w", err)
 	}
 	l.prog.Graph = g
-	return l.prog, g.Attach(l.prog)
+	if err := g.Attach(l.prog); err != nil {
+		return nil, fmt.Errorf("lower: %w", err)
+	}
+	return l.prog, nil
 }
 
 // OnAttach makes a Program a feature of its graph, so that passes find it there.

@@ -33,6 +33,11 @@ func (p consolidate) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *pr
 	if !ok {
 		return nil
 	}
+	h, err := rewrite.NewHandle(ctx, g, rec, p.RewriterName())
+	if err != nil {
+		return err
+	}
+	defer h.Close()
 	n := 0
 	for _, state := range g.Inputs() {
 		if _, ok := state.Type().(lower.StateType); !ok {
@@ -45,12 +50,14 @@ func (p consolidate) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *pr
 		if len(runs) < 2 {
 			continue
 		}
-		if err := g.ReplaceAll(collect(state, runs, prog.End()), fgraph.Reason{Pass: p.RewriterName()}); err != nil {
+		done, err := h.Replace("", runs[0], collect(state, runs, prog.End())...)
+		if err != nil {
 			return err
 		}
-		n += len(runs)
+		if done {
+			n += len(runs)
+		}
 	}
-	rec.Changed(n)
 	rec.Set("nb_consolidated", float64(n), "")
 	return nil
 }

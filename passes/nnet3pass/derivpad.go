@@ -25,7 +25,7 @@ func (l *derivLimiter) assemble(a *fgraph.Apply, op *lower.Assemble) error {
 	if !changed {
 		return nil
 	}
-	return l.g.Replace(a.Out(), assembled(op.Rows, op.Cols, terms, inputs, a.Origin()), l.why)
+	return l.put(a, fgraph.Replacement{Old: a.Out(), New: assembled(op.Rows, op.Cols, terms, inputs, a.Origin())})
 }
 
 // partsAt as the time of a term says that its parts keep the times that they had.
@@ -71,7 +71,7 @@ func (l *derivLimiter) rowRanges(a *fgraph.Apply, op *lower.RowRanges) error {
 	root, r := lower.Resolve(a.Inputs()[0])
 	t := lower.TypeOf(a.Out())
 	if isZero(root) {
-		return l.g.Replace(a.Out(), lower.NewFill(t.Rows, t.Cols, 0), l.why)
+		return l.put(a, fgraph.Replacement{Old: a.Out(), New: lower.NewFill(t.Rows, t.Cols, 0)})
 	}
 	if !l.padded[root] || len(root.Owner().Op().(*lower.Assemble).Terms) > 1 {
 		return nil // several runs of rows: the sums are over the padding
@@ -88,12 +88,12 @@ func (l *derivLimiter) rowRanges(a *fgraph.Apply, op *lower.RowRanges) error {
 		some = some || p[0] >= 0
 	}
 	if !some {
-		return l.g.Replace(a.Out(), lower.NewFill(t.Rows, t.Cols, 0), l.why)
+		return l.put(a, fgraph.Replacement{Old: a.Out(), New: lower.NewFill(t.Rows, t.Cols, 0)})
 	}
 	x := lower.NewBlock(root.Owner().Inputs()[0], lower.Rect{R0: lo, R1: hi, C0: r.C0, C1: r.C1}.Shift(left.SrcRow-left.DstRow+r.R0, left.SrcCol))
 	b := fgraph.NewApply(&lower.RowRanges{Cols: op.Cols, Ranges: ranges}, []*fgraph.Variable{x}, t)
 	b.SetOrigin(a.Origin())
-	return l.g.Replace(a.Out(), b.Out(), l.why)
+	return l.put(a, fgraph.Replacement{Old: a.Out(), New: b.Out()})
 }
 
 // pad is the derivative of n rows of which v holds those from row lo on, and of which all but the runs are zero.

@@ -8,10 +8,10 @@ import (
 )
 
 // PropagateInPlace lets components that can write over their input do so where the input is not needed later, and lets those
-// that accumulate do it where the sum so far lies.
+// that accumulate do it where the sum so far lies. The destroy handler vetoes what would destroy something that is still needed.
 func PropagateInPlace() rewrite.GraphRewriter {
-	return inPlaceWalk(rewrite.Rule{
-		Name: "propagate_in_place", Doc: "a forward run writes over its input, or over what it adds to, where nothing later reads that",
+	return rewrite.In2Out("propagate_in_place", rewrite.Rule{
+		Name: "propagate_in_place", Destroys: true, Doc: "a forward run writes over its input, or over what it adds to, where nothing later reads that",
 		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()},
 		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 			op := a.Op().(lower.Propagate)
@@ -33,8 +33,8 @@ func PropagateInPlace() rewrite.GraphRewriter {
 
 // BackpropInPlace lets components that can write the input derivative over the output derivative do so.
 func BackpropInPlace() rewrite.GraphRewriter {
-	return inPlaceWalk(rewrite.Rule{
-		Name: "backprop_in_place", Doc: "a backward run writes over the derivative it is given, or over what it adds to, where nothing later reads that",
+	return rewrite.In2Out("backprop_in_place", rewrite.Rule{
+		Name: "backprop_in_place", Destroys: true, Doc: "a backward run writes over the derivative it is given, or over what it adds to, where nothing later reads that",
 		On: []rewrite.Track{rewrite.TrackType[lower.Backprop]()},
 		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 			op := a.Op().(lower.Backprop)
@@ -56,21 +56,6 @@ func BackpropInPlace() rewrite.GraphRewriter {
 		},
 	})
 }
-
-// inPlaceWalk shows every apply once to a rule that makes it destroy an input. The destroy handler vetoes what would destroy
-// something that is still needed.
-func inPlaceWalk(r rewrite.Rule) rewrite.GraphRewriter { return &inPlace{rewrite.In2Out(r.Name, r), r} }
-
-type inPlace struct {
-	*rewrite.Walk
-	rule rewrite.Rule
-}
-
-// Inplace says that the pass inserts ops that destroy their inputs.
-func (p *inPlace) Inplace() bool { return true }
-
-// RewriterDoc is the rule's.
-func (p *inPlace) RewriterDoc() string { return p.rule.Doc }
 
 // replaceOp proposes the same apply with another op.
 func replaceOp(a *fgraph.Apply, op fgraph.Op) rewrite.Result {

@@ -30,7 +30,7 @@ func AllDerivTimes() DerivTimes { return DerivTimes{math.MinInt32, math.MaxInt32
 
 // SetDerivTimes tells limit_derivative_times which times to keep. A query brings it along, at a position before that.
 func SetDerivTimes(t DerivTimes) rewrite.GraphRewriter {
-	return rewrite.FromFunc("deriv_times", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
+	return rewrite.FromFunc("deriv_times", "says at which times derivatives are kept", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
 		return g.Attach(&derivTimes{t})
 	})
 }
@@ -70,7 +70,12 @@ func (p limitDerivativeTimes) Apply(ctx context.Context, g *fgraph.FunctionGraph
 	if !ok || !limited || times.DerivTimes == AllDerivTimes() {
 		return nil
 	}
-	l := &derivLimiter{g: g, prog: prog, min: times.Min, max: times.Max, why: fgraph.Reason{Pass: p.RewriterName()}, padded: make(map[*fgraph.Variable]bool)}
+	h, err := rewrite.NewHandle(ctx, g, rec, p.RewriterName())
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	l := &derivLimiter{g: g, h: h, prog: prog, min: times.Min, max: times.Max, padded: make(map[*fgraph.Variable]bool)}
 	if times.MaxRelative != math.MaxInt32 {
 		l.max = addSaturated(l.lastOutput(), times.MaxRelative)
 	}
@@ -95,7 +100,6 @@ func (p limitDerivativeTimes) Apply(ctx context.Context, g *fgraph.FunctionGraph
 	if err := l.outputs(); err != nil {
 		return err
 	}
-	rec.Changed(l.trimmed + l.deleted + l.masked)
 	rec.Set("nb_trimmed", float64(l.trimmed), "")
 	rec.Set("nb_deleted", float64(l.deleted), "")
 	rec.Set("nb_masked", float64(l.masked), "")
@@ -110,7 +114,7 @@ type derivLimiter struct {
 	g        *fgraph.FunctionGraph
 	prog     *lower.Program
 	min, max int32
-	why      fgraph.Reason
+	h        *rewrite.Handle
 	padded   map[*fgraph.Variable]bool
 
 	trimmed, deleted, masked int
@@ -166,7 +170,8 @@ func (l *derivLimiter) inputs() error {
 		}
 		if runs := l.inside(info.Cindexes); !all(runs, lower.TypeOf(v).Rows) {
 			l.masked++
-			if err := l.g.Replace(v, l.pad(v, runs, 0, lower.TypeOf(v).Rows, int(l.prog.Inputs[i].At)), l.why); err != nil {
+			w := l.pad(v, runs, 0, lower.TypeOf(v).Rows, int(l.prog.Inputs[i].At))
+			if err := l.put(nil, fgraph.Replacement{Old: v, New: w}); err != nil {
 				return err
 			}
 		}
@@ -176,7 +181,7 @@ func (l *derivLimiter) inputs() error {
 
 // outputs limits the derivatives that the caller gets.
 func (l *derivLimiter) outputs() error {
-	changed := make([]*fgraph.Variable, len(l.g.Outputs()))
+	changed, some := make([]*fgraph.Variable, len(l.g.Outputs())), false
 	for i, v := range l.g.Outputs() {
 		port := l.prog.Outputs[i]
 		info := l.prog.PortRows(port)
@@ -186,10 +191,20 @@ func (l *derivLimiter) outputs() error {
 		}
 		if w := l.cut(v, l.inside(info.Cindexes), 0, n, int(port.At)); w != v {
 			l.masked++
-			changed[i] = w
+			changed[i], some = w, true
 		}
 	}
-	return l.prog.ReplaceOutputs(changed, l.why)
+	if !some {
+		return nil
+	}
+	_, err := l.h.Whole("outputs", func() error { return l.prog.ReplaceOutputs(changed, fgraph.Reason{Rule: "outputs"}) })
+	return err
+}
+
+// put makes replacements on account of an apply.
+func (l *derivLimiter) put(a *fgraph.Apply, pairs ...fgraph.Replacement) error {
+	_, err := l.h.Replace("", a, pairs...)
+	return err
 }
 
 func (l *derivLimiter) apply(a *fgraph.Apply) error {
@@ -251,7 +266,7 @@ func (l *derivLimiter) remove(a *fgraph.Apply, op lower.Backprop) error {
 	if op.HasState {
 		pairs = append(pairs, fgraph.Replacement{Old: a.Outputs()[len(a.Outputs())-1], New: a.Inputs()[len(a.Inputs())-1]})
 	}
-	return l.g.ReplaceAll(pairs, l.why)
+	return l.put(a, pairs...)
 }
 
 // mask gives a backward run zeros for the rows outside, and takes what it makes for rows outside for zero.
@@ -284,7 +299,7 @@ func (l *derivLimiter) replace(a *fgraph.Apply, op lower.Backprop, b *fgraph.App
 		}
 		pairs = append(pairs, fgraph.Replacement{Old: v, New: w})
 	}
-	return l.g.ReplaceAll(pairs, l.why)
+	return l.put(a, pairs...)
 }
 
 // propagate leaves out the statistics of a forward run with no row inside.
@@ -302,5 +317,5 @@ func (l *derivLimiter) propagate(a *fgraph.Apply, op lower.Propagate) error {
 		pairs = append(pairs, fgraph.Replacement{Old: a.Outputs()[i], New: v})
 	}
 	pairs = append(pairs, fgraph.Replacement{Old: a.Outputs()[len(types)-1], New: in[len(in)-1]})
-	return l.g.ReplaceAll(pairs, l.why)
+	return l.put(a, pairs...)
 }

@@ -43,6 +43,11 @@ const maxStepRows = 128
 
 // Apply divides the components one after the other.
 func (p *splitRecurrent) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	h, err := rewrite.NewHandle(ctx, g, rec, p.RewriterName())
+	if err != nil {
+		return err
+	}
+	defer h.Close()
 	order, steps := p.steps(g)
 	n := 0
 	for _, c := range order {
@@ -53,17 +58,16 @@ func (p *splitRecurrent) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec
 		if len(alike) < 2 || alike[0].width*alike[0].product.OutputDim() < p.least {
 			continue
 		}
-		err := g.ReplaceAll(dividedSteps(alike), fgraph.Reason{Pass: p.RewriterName()})
+		done, err := h.Replace("", alike[0].apply, dividedSteps(alike)...)
 		switch {
 		case errors.Is(err, fgraph.ErrCycle):
 			// What looked as if it came from below depends on a step.
 		case err != nil:
 			return err
-		default:
+		case done:
 			n += len(alike)
 		}
 	}
-	rec.Changed(n)
 	rec.Set("nb_steps", float64(n), "")
 	return nil
 }

@@ -28,18 +28,31 @@ func (p *storagePass) RewriterDoc() string { return p.doc }
 func (p *storagePass) AddRequirements(*fgraph.FunctionGraph) error { return nil }
 
 // Apply runs the pass and records what it did to the peak of the bytes in use.
-func (p *storagePass) Apply(_ context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+func (p *storagePass) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	s, ok := lower.StorageOf(g)
 	if !ok {
 		return nil
 	}
-	before := s.Peak()
-	n := p.fn(s)
-	rec.Changed(n)
-	rec.Set("nb_changed", float64(n), "")
-	rec.Set("peak_before", float64(before), "B")
-	rec.Set("peak_after", float64(s.Peak()), "B")
-	return nil
+	return decide(ctx, g, rec, p.name, func() error {
+		before := s.Peak()
+		n := p.fn(s)
+		rec.Changed(n)
+		rec.Set("nb_changed", float64(n), "")
+		rec.Set("peak_before", float64(before), "B")
+		rec.Set("peak_after", float64(s.Peak()), "B")
+		return nil
+	})
+}
+
+// decide does what is decided about the storage. It is asked and told of once: nothing of it is a rewrite of the graph.
+func decide(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder, name string, do func() error) error {
+	h, err := rewrite.NewHandle(ctx, g, rec, name)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	_, err = h.Whole("", do)
+	return err
 }
 
 // PlanStorage orders the computation and gives every value a matrix of its own, then lets what the in-place passes permitted
@@ -60,24 +73,26 @@ func (planStorage) RewriterDoc() string {
 func (planStorage) AddRequirements(*fgraph.FunctionGraph) error { return nil }
 
 // Apply plans.
-func (planStorage) Apply(_ context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+func (planStorage) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	p, ok := lower.ProgramOf(g)
 	if !ok {
 		return nil
 	}
-	s, err := lower.PlanStorage(p)
-	if err != nil {
-		return err
-	}
-	n := 0
-	for i := range s.NumApplies() {
-		if s.PlaceInPlace(i) {
-			n++
+	return decide(ctx, g, rec, "plan_storage", func() error {
+		s, err := lower.PlanStorage(p)
+		if err != nil {
+			return err
 		}
-	}
-	rec.Set("nb_in_place", float64(n), "")
-	rec.Set("peak_after", float64(s.Peak()), "B")
-	return nil
+		n := 0
+		for i := range s.NumApplies() {
+			if s.PlaceInPlace(i) {
+				n++
+			}
+		}
+		rec.Set("nb_in_place", float64(n), "")
+		rec.Set("peak_after", float64(s.Peak()), "B")
+		return nil
+	})
 }
 
 // ExtendMatrices permits matrices to be larger than the values they were made for.

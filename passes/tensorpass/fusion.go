@@ -100,16 +100,19 @@ func (*elemwiseFusion) RewriterDoc() string {
 // Class returns the class in a profile.
 func (*elemwiseFusion) Class() string { return profile.ClassFusion }
 
-// AddRequirements attaches what replacements are made through.
-func (*elemwiseFusion) AddRequirements(g *fgraph.FunctionGraph) error {
-	return g.Attach(fgraph.NewReplaceValidate())
-}
+// AddRequirements needs nothing.
+func (*elemwiseFusion) AddRequirements(*fgraph.FunctionGraph) error { return nil }
 
 // Apply fuses.
 func (*elemwiseFusion) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	rec.SetClass("", profile.ClassFusion)
 	rec.Nodes(g.NumApplies())
-	f := &fusing{g: g}
+	h, err := rewrite.NewHandle(ctx, g, rec, "composite_elemwise_fusion")
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	f := &fusing{g: g, h: h}
 	f.order = slices.Collect(g.Ordered())
 	f.rankUp()
 	f.rankDown()
@@ -129,15 +132,14 @@ func (*elemwiseFusion) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *
 	rec.Count("nb_iter", 1, "")
 	rec.Count("nb_fused", float64(fused), "")
 	rec.Count("nb_replacement", float64(replaced), "")
-	rec.Count("nb_inconsistency_replace", 0, "")
-	rec.Changed(fused)
-	rec.Nodes(g.NumApplies())
+	rec.Count("nb_inconsistency_replace", float64(h.Refused()), "")
 	return nil
 }
 
 // fusing is a run of the pass. Tables are by number of the apply.
 type fusing struct {
 	g     *fgraph.FunctionGraph
+	h     *rewrite.Handle
 	order []*apply
 	rank  []int
 }
@@ -276,8 +278,7 @@ func (f *fusing) fuse(group []*apply) (bool, error) {
 		}
 		pairs[i] = fgraph.Replacement{Old: v, New: a.Outputs()[i]}
 	}
-	rv, _ := fgraph.FeatureOf[*fgraph.ReplaceValidate](f.g)
-	return true, rv.ReplaceAllValidate(pairs, fgraph.Reason{Pass: "composite_elemwise_fusion"})
+	return f.h.Replace("", group[len(group)-1], pairs...)
 }
 
 // programBuilder makes a program of applies.

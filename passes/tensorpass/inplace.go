@@ -2,7 +2,6 @@ package tensorpass
 
 import (
 	"context"
-	"errors"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
@@ -10,29 +9,16 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 )
 
-// inplaceWalk is a walk with a rule that makes ops work in place.
-type inplaceWalk struct{ rewrite.Walk }
-
-// Inplace tells that it does.
-func (*inplaceWalk) Inplace() bool { return true }
-
-// RewriterDoc says what the pass does.
-func (w *inplaceWalk) RewriterDoc() string { return w.Rules[0].(rewrite.Rule).Doc }
-
-func newInplaceWalk(r rewrite.Rule) rewrite.GraphRewriter {
-	return &inplaceWalk{rewrite.Walk{Name: r.Name, Rules: []rewrite.NodeRewriter{r}}}
-}
-
 // destroyable returns the feature that knows whether memory may be overwritten, if it is attached, and whether that of v may be.
 func destroyable(g *fgraph.FunctionGraph, v *vari) bool {
 	h, ok := fgraph.FeatureOf[*fgraph.DestroyHandler](g)
 	return ok && !v.IsConstant() && h.MayDestroy(v)
 }
 
-// inplaceRule makes a rule of a function that returns the in-place form of an op, and the input that it destroys.
-func inplaceRule(name, doc string, tracks []rewrite.Track, form func(fgraph.Op) (tensor.Op, int)) rewrite.Rule {
-	return rewrite.Rule{
-		Name: name, Doc: doc, On: tracks,
+// inplaceWalk makes a walk with one rule of a function that returns the in-place form of an op, and the input that it destroys.
+func inplaceWalk(name, doc string, tracks []rewrite.Track, form func(fgraph.Op) (tensor.Op, int)) rewrite.GraphRewriter {
+	return rewrite.In2Out(name, rewrite.Rule{
+		Name: name, Doc: doc, On: tracks, Destroys: true,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			op, i := form(n.Op())
 			if op == nil {
@@ -47,12 +33,12 @@ func inplaceRule(name, doc string, tracks []rewrite.Track, form func(fgraph.Op) 
 			}
 			return rewrite.Replace(a.Outputs()...), nil
 		},
-	}
+	})
 }
 
 // InplaceBLAS lets the BLAS add to memory that nobody reads any more.
 func InplaceBLAS() rewrite.GraphRewriter {
-	return newInplaceWalk(inplaceRule("InplaceBlasOpt", "products are added to memory that nobody reads any more: Gemm → Gemm{inplace}",
+	return inplaceWalk("InplaceBlasOpt", "products are added to memory that nobody reads any more: Gemm → Gemm{inplace}",
 		[]rewrite.Track{rewrite.TrackType[tensor.GemmOp](), rewrite.TrackType[tensor.GemvOp](), rewrite.TrackType[tensor.GerOp](), rewrite.TrackType[tensor.UsmmOp]()},
 		func(op fgraph.Op) (tensor.Op, int) {
 			switch op := op.(type) {
@@ -76,12 +62,12 @@ func InplaceBLAS() rewrite.GraphRewriter {
 				}
 			}
 			return nil, 0
-		}))
+		})
 }
 
 // InplaceSubtensor changes parts of tensors in place.
 func InplaceSubtensor() rewrite.GraphRewriter {
-	return newInplaceWalk(inplaceRule("local_inplace_setsubtensor", "a part is changed in memory that nobody reads any more",
+	return inplaceWalk("local_inplace_setsubtensor", "a part is changed in memory that nobody reads any more",
 		[]rewrite.Track{rewrite.TrackType[*tensor.IncSubtensorOp](), rewrite.TrackType[tensor.AdvancedIncSubtensorOp]()},
 		func(op fgraph.Op) (tensor.Op, int) {
 			switch op := op.(type) {
@@ -96,7 +82,7 @@ func InplaceSubtensor() rewrite.GraphRewriter {
 				}
 			}
 			return nil, 0
-		}))
+		})
 }
 
 // InplaceElemwise lets element-wise ops write their results over an argument that nobody reads any more. Every output tries the
@@ -119,9 +105,9 @@ func (inplaceElemwise) Inplace() bool { return true }
 // Class returns the class in a profile.
 func (inplaceElemwise) Class() string { return profile.ClassFromFunction }
 
-// AddRequirements attaches what replacements are made through.
+// AddRequirements attaches what watches over ops that work in place.
 func (inplaceElemwise) AddRequirements(g *fgraph.FunctionGraph) error {
-	return g.Attach(fgraph.NewReplaceValidate())
+	return fgraph.WatchDestroyers(g)
 }
 
 // Apply makes ops in-place, one after the other in the order of the computation.
@@ -131,8 +117,12 @@ func (inplaceElemwise) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *
 	if err != nil {
 		return err
 	}
-	rv, _ := fgraph.FeatureOf[*fgraph.ReplaceValidate](g)
-	t := &taking{allow: rewrite.OptionsFrom(ctx).Allow, last: newLastReaders(g, order)}
+	h, err := rewrite.NewHandle(ctx, g, rec, "inplace_elemwise_optimizer")
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	t := &taking{last: newLastReaders(g, order)}
 	t.handler, _ = fgraph.FeatureOf[*fgraph.DestroyHandler](g)
 	placed := 0
 	for i, a := range order {
@@ -148,13 +138,13 @@ func (inplaceElemwise) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *
 			if len(list) == 0 {
 				break
 			}
-			b, err := takeMemory(rv, a, list)
+			b, done, err := takeMemory(h, a, list)
 			switch {
-			case err == nil:
+			case err != nil:
+				return err
+			case done:
 				placed += len(list)
 				a = b
-			case !errors.Is(err, fgraph.ErrInconsistent):
-				return err
 			case len(list) == 1:
 				t.refused++
 				t.never[list[0].Input] = true
@@ -165,7 +155,6 @@ func (inplaceElemwise) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *
 	}
 	rec.Count("nb_replaced", float64(placed), "")
 	rec.Count("nb_inconsistent", float64(t.refused), "")
-	rec.Changed(placed)
 	return nil
 }
 
@@ -209,7 +198,6 @@ func (l *lastReaders) mayTry(place int, v *vari) bool {
 // taking finds out which outputs of an apply take the memory of which inputs.
 type taking struct {
 	handler *fgraph.DestroyHandler // nil: nobody knows what may be overwritten, and nothing is
-	allow   func(fgraph.Reason) bool
 	last    *lastReaders
 	place   int
 	never   []bool // by input: its memory is taken, or cannot be, no matter which output it would be for
@@ -256,11 +244,9 @@ func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 			if t.never[in] || !t.fits(a.Inputs()[in], w) || !t.mayTake(a, in) {
 				continue
 			}
-			if t.allow == nil || t.allow(inplaceReason) {
-				t.list = append(t.list, fgraph.Alias{Output: k, Input: in})
-				from.input++
-				break
-			}
+			t.list = append(t.list, fgraph.Alias{Output: k, Input: in})
+			from.input++
+			break
 		}
 		if len(t.list) == most {
 			break
@@ -268,8 +254,6 @@ func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 	}
 	return t.list
 }
-
-var inplaceReason = fgraph.Reason{Pass: "inplace_elemwise_optimizer"}
 
 // searched returns how far the inputs have been looked through for outputs like one of a type.
 func (t *taking) searched(typ tensor.Type) *searched {
@@ -303,8 +287,8 @@ func (t *taking) mayTake(a *apply, in int) bool {
 	return true
 }
 
-// takeMemory replaces a by an apply whose outputs take the memory of inputs.
-func takeMemory(rv *fgraph.ReplaceValidate, a *apply, list []fgraph.Alias) (*apply, error) {
+// takeMemory replaces a by an apply whose outputs take the memory of inputs, and reports whether nobody objects.
+func takeMemory(h *rewrite.Handle, a *apply, list []fgraph.Alias) (*apply, bool, error) {
 	var op tensor.Op
 	switch o := a.Op().(type) {
 	case tensor.Elemwise:
@@ -315,12 +299,13 @@ func takeMemory(rv *fgraph.ReplaceValidate, a *apply, list []fgraph.Alias) (*app
 	}
 	b, err := tensor.Make(op, a.Inputs()...)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	b.SetOrigin(a.Origin())
 	pairs := make([]fgraph.Replacement, len(a.Outputs()))
 	for k, v := range a.Outputs() {
 		pairs[k] = fgraph.Replacement{Old: v, New: b.Outputs()[k]}
 	}
-	return b, rv.ReplaceAllValidate(pairs, inplaceReason)
+	done, err := h.Replace("", a, pairs...)
+	return b, done, err
 }

@@ -11,25 +11,18 @@ import (
 
 // OnlyTensors returns a rewriter that leaves graphs of other front ends alone, at no cost.
 func OnlyTensors(r rewrite.GraphRewriter) rewrite.GraphRewriter {
-	o := onlyTensors{r: r}
-	switch d := r.(type) {
-	case rewrite.Documented:
-		o.doc = d.RewriterDoc()
-	case *rewrite.Walk:
-		if rule, ok := d.Rules[0].(rewrite.Documented); ok && len(d.Rules) == 1 {
-			o.doc = rule.RewriterDoc()
-		}
-	}
-	return o
+	return onlyTensors{r}
 }
 
-type onlyTensors struct {
-	r   rewrite.GraphRewriter
-	doc string
-}
+type onlyTensors struct{ r rewrite.GraphRewriter }
 
 // RewriterDoc returns what the rewriter says of itself, which may be nothing.
-func (o onlyTensors) RewriterDoc() string { return o.doc }
+func (o onlyTensors) RewriterDoc() string {
+	if d, ok := o.r.(rewrite.Documented); ok {
+		return d.RewriterDoc()
+	}
+	return ""
+}
 
 // isTensors reports whether a graph is one of tensors: all graphs are of one kind or the other.
 func isTensors(g *fgraph.FunctionGraph) bool {

@@ -11,7 +11,7 @@ import (
 
 // ShapeOpt attaches the feature that infers shapes.
 func ShapeOpt() rewrite.GraphRewriter {
-	return rewrite.FromFunc("ShapeOpt", func(g *fgraph.FunctionGraph) error { return g.Attach(tensor.NewShapes()) },
+	return rewrite.FromFunc("ShapeOpt", "attaches what infers shapes", func(g *fgraph.FunctionGraph) error { return g.Attach(tensor.NewShapes()) },
 		func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil })
 }
 

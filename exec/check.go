@@ -1,0 +1,82 @@
+package exec
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// unwritten is what a component finds in its output that is to be overwritten without being read: a NaN that nothing computes.
+var unwritten = math.Float32frombits(0x7fc0dead)
+
+// check runs a component, and compares what it does with what it declares: it leaves alone everything but its output in the matrices that it
+// is handed, and writes all of that, without reading it unless it says so.
+func (c *Computer) check(in *instruction, run func(*instruction) error) error {
+	comp, adds := c.p.components[in.component], component.PropagateAdds
+	if in.typ != computation.Propagate {
+		adds = component.BackpropAdds
+	}
+	dst := &c.p.views[in.dst]
+	type matrix struct {
+		number int32
+		was    []float32
+	}
+	var matrices []matrix
+	overwrites := in.dst != 0 && !comp.Properties().Has(adds)
+	for _, s := range []int32{in.src, in.x, in.y, in.dst} {
+		v := &c.p.views[s]
+		if s == 0 || c.buffers[v.matrix] == nil {
+			continue
+		}
+		if !slices.ContainsFunc(matrices, func(m matrix) bool { return m.number == v.matrix }) {
+			matrices = append(matrices, matrix{v.matrix, slices.Clone(c.buffers[v.matrix])})
+		}
+		overwrites = overwrites && (s == in.dst && s != in.src || v.matrix != dst.matrix || !v.overlaps(dst))
+	}
+	if overwrites {
+		kernel.Fill(c.view(in.dst), unwritten)
+	}
+	if err := run(in); err != nil {
+		return err
+	}
+	for _, m := range matrices {
+		for i, x := range c.buffers[m.number] {
+			if math.Float32bits(x) != math.Float32bits(m.was[i]) && !(in.dst != 0 && m.number == dst.matrix && dst.contains(i)) {
+				return fmt.Errorf("%w: %s, a %s, overwrites element %d of m%d, which is not part of its output", ErrDeclaration,
+					c.componentName(in), comp.Type(), i, m.number)
+			}
+		}
+	}
+	if !overwrites {
+		return nil
+	}
+	out := c.view(in.dst)
+	for r := range out.Rows {
+		for k, x := range kernel.Row(out, r) {
+			if math.Float32bits(x) == math.Float32bits(unwritten) {
+				return fmt.Errorf("%w: %s, a %s, reads row %d, column %d of its output or leaves it as it was; it is to overwrite it", ErrDeclaration,
+					c.componentName(in), comp.Type(), r, k)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Computer) componentName(in *instruction) string { return c.p.info.Components[in.component].Name }
+
+// contains reports whether element i of the matrix is part of the view.
+func (v *view) contains(i int) bool {
+	i -= v.start
+	return i >= 0 && i/v.stride < v.rows && i%v.stride < v.cols
+}
+
+// overlaps reports whether two views of one matrix have an element in common.
+func (v *view) overlaps(w *view) bool {
+	top, left := v.start/v.stride, v.start%v.stride
+	otherTop, otherLeft := w.start/w.stride, w.start%w.stride
+	return top < otherTop+w.rows && otherTop < top+v.rows && left < otherLeft+w.cols && otherLeft < left+v.cols
+}

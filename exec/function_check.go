@@ -1,0 +1,60 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// ErrDeclaration is wrapped when an op, or a component of a network, does something else than it declares: see FunctionOptions.Check and
+// ComputerOptions.Check.
+var ErrDeclaration = errors.New("it does not do what it declares")
+
+// kept is what the inputs of a step were before it. An input that may be overwritten, itself or by way of an alias, is not kept.
+func (r *Runner) kept(i int) []*array.Array {
+	s, o := &r.f.steps[i], &r.steps[i]
+	may := make(map[int32]bool) // by root
+	if d, ok := s.apply.Op().(fgraph.Destroyer); ok {
+		for _, al := range d.DestroyMap() {
+			may[r.f.roots[s.in[al.Input]]] = true
+		}
+	}
+	list := make([]*array.Array, len(o.in))
+	for k, a := range o.in {
+		if !may[r.f.roots[s.in[k]]] {
+			list[k] = a.Clone()
+		}
+	}
+	return list
+}
+
+// check compares what a step did with what its op declares: which inputs it overwrites, which of them its outputs are views of, and
+// what its outputs are.
+func (r *Runner) check(i int, before []*array.Array) error {
+	s, o := &r.f.steps[i], &r.steps[i]
+	for k, a := range before {
+		if a != nil && !array.Equal(a, o.in[k]) {
+			return fmt.Errorf("%w: it overwrites its input %d, which is not in its destroy map", ErrDeclaration, k)
+		}
+	}
+	for k, out := range o.out {
+		if err := s.apply.Outputs()[k].Type().(tensor.Type).Holds(out); err != nil {
+			return fmt.Errorf("%w: output %d is not what was inferred: %w", ErrDeclaration, k, err)
+		}
+		root := r.f.roots[s.out[k]]
+		for j, in := range o.in {
+			if r.f.roots[s.in[j]] != root && out.SharesMemory(in) {
+				return fmt.Errorf("%w: output %d is in the memory of input %d, which is neither in its view map nor in its destroy map", ErrDeclaration, k, j)
+			}
+		}
+		for j, other := range o.out[:k] {
+			if r.f.roots[s.out[j]] != root && out.SharesMemory(other) {
+				return fmt.Errorf("%w: outputs %d and %d are in the same memory", ErrDeclaration, j, k)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package exec_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// over applies an element-wise op that overwrites its first argument.
+func over(t *testing.T, op array.Op, args ...*fgraph.Variable) *fgraph.Variable {
+	t.Helper()
+	e := tensor.OpFor(op).(tensor.Elemwise)
+	e.Inplace = 1
+	a, err := tensor.Make(e, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Out()
+}
+
+// TestCompileGraphOfDestroyers: what is overwritten is read before, or there is no function. Nobody has attached a handler.
+func TestCompileGraphOfDestroyers(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		outputs func(x *fgraph.Variable) []*fgraph.Variable
+		want    string // values for x = [1, 2], or what the error says
+		err     error
+	}{
+		{"an argument", func(x *fgraph.Variable) []*fgraph.Variable { return []*fgraph.Variable{over(t, array.Neg, x)} },
+			"it is memory of x, an input that may not be destroyed", fgraph.ErrInconsistent},
+		{"a constant", func(x *fgraph.Variable) []*fgraph.Variable {
+			return []*fgraph.Variable{over(t, array.Add, tensor.Constant(array.Of([]float64{1, 1}, 2)), x)}
+		}, "memory of the constant", fgraph.ErrInconsistent},
+		{"read by others, who can come first", func(x *fgraph.Variable) []*fgraph.Variable {
+			a := tensor.Add(x, x)
+			return []*fgraph.Variable{over(t, array.Neg, a), tensor.Sqr(a)}
+		}, "[[-2.0, -4.0] [4.0, 16.0]]", nil},
+		{"read by others, who can't", func(x *fgraph.Variable) []*fgraph.Variable {
+			a := tensor.Add(x, x)
+			return []*fgraph.Variable{tensor.Add(over(t, array.Neg, a), a)}
+		}, "reads it, but has to come later", fgraph.ErrInconsistent},
+		{"an output", func(x *fgraph.Variable) []*fgraph.Variable {
+			a := tensor.Add(x, x)
+			return []*fgraph.Variable{a, over(t, array.Neg, a)}
+		}, "an output of the graph", fgraph.ErrInconsistent},
+		{"twice", func(x *fgraph.Variable) []*fgraph.Variable {
+			a := tensor.Add(x, x)
+			return []*fgraph.Variable{over(t, array.Neg, a), over(t, array.Sqr, a)}
+		}, "multiple destroyers", fgraph.ErrInconsistent},
+	} {
+		x := tensor.Vector("x")
+		g, err := tensor.NewGraph([]*fgraph.Variable{x}, c.outputs(x))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := exec.CompileGraph(g)
+		if err != nil {
+			if f != nil || !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, %v", c.name, f, err)
+			}
+			continue
+		}
+		arg := array.Of([]float64{1, 2}, 2)
+		got, err := f.Call(t.Context(), arg)
+		if err != nil || fmt.Sprint(got) != c.want || arg.String() != "[1.0, 2.0]" {
+			t.Errorf("%s: %v, %v, and the argument is %v", c.name, got, err, arg)
+		}
+	}
+}
+
+// TestArgumentsInOneMemory: an array that is handed in twice is not overwritten while it is to be read.
+func TestArgumentsInOneMemory(t *testing.T) {
+	x, y := tensor.Vector("x"), tensor.Vector("y")
+	for range 2 {
+		f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x, y}, []*fgraph.Variable{tensor.Add(over(t, array.Neg, x), tensor.Sqr(y))},
+			exec.FunctionOptions{Mutable: []*fgraph.Variable{x}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := array.Of([]float64{1, 2}, 2)
+		if got, err := f.Call(t.Context(), a, a); err != nil || got[0].String() != "[0.0, 2.0]" {
+			t.Errorf("%v, %v", got, err)
+		}
+		if got, err := f.Call(t.Context(), a, a.Clone()); err != nil || got[0].String() != "[0.0, 2.0]" || a.String() != "[-1.0, -2.0]" {
+			t.Errorf("%v, %v, and the argument that may be overwritten is %v", got, err, a)
+		}
+		x, y = tensor.Vector("x"), tensor.Vector("y")
+	}
+}
+
+// TestNoFunction: what is no function can be printed.
+func TestNoFunction(t *testing.T) {
+	var none *exec.Function
+	if got := fmt.Sprint(none.String(), new(exec.Function)); !strings.Contains(got, "no function") {
+		t.Error(got)
+	}
+}
