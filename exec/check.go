@@ -66,7 +66,9 @@ func (c *Computer) check(in *instruction, run func(*instruction) error) error {
 	return nil
 }
 
-func (c *Computer) componentName(in *instruction) string { return c.p.info.Components[in.component].Name }
+func (c *Computer) componentName(in *instruction) string {
+	return c.p.info.Components[in.component].Name
+}
 
 // contains reports whether element i of the matrix is part of the view.
 func (v *view) contains(i int) bool {

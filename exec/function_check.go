@@ -13,7 +13,8 @@ import (
 // ComputerOptions.Check.
 var ErrDeclaration = errors.New("it does not do what it declares")
 
-// kept is what the inputs of a step were before it. An input that may be overwritten, itself or by way of an alias, is not kept.
+// kept is what the inputs of a step were before it. An input that may be overwritten, itself or by way of an alias, is not kept, nor is a
+// sparse one, whose elements nobody gets at.
 func (r *Runner) kept(i int) []*array.Array {
 	s, o := &r.f.steps[i], &r.steps[i]
 	may := make(map[int32]bool) // by root
@@ -24,7 +25,7 @@ func (r *Runner) kept(i int) []*array.Array {
 	}
 	list := make([]*array.Array, len(o.in))
 	for k, a := range o.in {
-		if !may[r.f.roots[s.in[k]]] {
+		if !may[r.f.roots[s.in[k]]] && !a.IsCSR() {
 			list[k] = a.Clone()
 		}
 	}

@@ -1,0 +1,74 @@
+package exec_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/nnet3/component"
+)
+
+// lyingComponent is a component that does something else than it declares.
+type lyingComponent struct {
+	component.Component
+	how string
+}
+
+func (l lyingComponent) Propagate(w *component.Workspace, pre component.Precomputed, in, out kernel.Matrix) (component.Memo, error) {
+	last := kernel.Row(out, out.Rows-1)
+	was := slices.Clone(last)
+	memo, err := l.Component.Propagate(w, pre, in, out)
+	switch l.how {
+	case "input":
+		in.Data[1]++
+	case "unwritten":
+		copy(last, was)
+	case "reads":
+		last[0] += was[0]
+	}
+	return memo, err
+}
+
+func (l lyingComponent) Backprop(w *component.Workspace, pre component.Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo component.Memo, toUpdate component.Component, inDeriv kernel.Matrix) error {
+	last := kernel.Row(inDeriv, inDeriv.Rows-1)
+	was := slices.Clone(last)
+	err := l.Component.(component.Backpropper).Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
+	switch l.how {
+	case "value":
+		outValue.Data[1]++
+	case "derivative":
+		outDeriv.Data[1]++
+	case "unwritten derivative":
+		copy(last, was)
+	}
+	return err
+}
+
+// TestCheckOfComponents: every component that writes to something else than its output, or does not write all of that, is found, forward
+// and backward; those that do what they declare are left alone.
+func TestCheckOfComponents(t *testing.T) {
+	for _, c := range []struct{ how, want string }{
+		{"honest", ""},
+		{"input", "overwrites element 1 of m"}, {"unwritten", "reads row"}, {"reads", "reads row"},
+		{"value", "overwrites element 1 of m"}, {"derivative", "overwrites element 1 of m"}, {"unwritten derivative", "reads row"},
+	} {
+		nn := parseNet(t, smallNet)
+		i := slices.Index(nn.ComponentNames, "relu")
+		nn.Components[i] = lyingComponent{nn.Components[i], c.how}
+		comp := newComputer(t, compileSmall(t, nn, true), nn, exec.ComputerOptions{ToUpdate: gradientOf(nn), Check: true})
+		r := rand.New(rand.NewPCG(3, 3))
+		accept(t, comp, "input", random(r, 20, 5))
+		err := comp.Run(t.Context())
+		if err == nil {
+			accept(t, comp, "output", random(r, 10, 3))
+			err = comp.Run(t.Context())
+		}
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, exec.ErrDeclaration) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "relu")) {
+			t.Errorf("%s: %v", c.how, err)
+		}
+	}
+}
