@@ -2,55 +2,55 @@ package optdb
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Check reports all faults of the database and of those in it together: those of
-// registering, tags that are names of entries, positions of in-place rewriters,
-// and orders that are not kept.
+// Check reports what registering could not know about the database and those in
+// it: names of databases that no query can write, and declared orders against
+// entries that have not come.
 func (d *db) Check() error {
 	var faults []error
 	for _, in := range d.databases() {
-		faults = append(faults, in.faults...)
-		faults = append(faults, in.tagFaults()...)
-		_, order := in.sorted()
-		faults = append(faults, order...)
-	}
-	if d.kind == sequence {
-		faults = append(faults, d.inplaceFaults()...)
+		if !validTag(in.name) {
+			faults = append(faults, fmt.Errorf("optdb: %w: %q is not a name for a database", ErrName, in.name))
+		}
+		faults = append(faults, in.orderFaults(true)...)
 	}
 	return joined(faults)
 }
 
-// tagFaults finds tags that are names. The name of the database counts as a tag.
-func (d *db) tagFaults() []error {
+// entryFaults finds what is wrong with an entry beside the others: tags that are
+// names, and in-place rewriters before position 50.
+func (d *db) entryFaults(e *Entry) []error {
 	var faults []error
-	for _, e := range d.byNames() {
-		if e.Name == d.name {
-			faults = append(faults, d.fault(e.Name, ErrTagIsName, "the database has that name, which is a tag of all its entries"))
-		}
-		for _, t := range e.Tags {
-			if t != e.Name && d.byName[t] != nil {
-				faults = append(faults, d.fault(e.Name, ErrTagIsName, "%s", t))
-			}
+	if e.Name == d.name {
+		faults = append(faults, d.fault(e.Name, ErrTagIsName, "the database has that name, which is a tag of all its entries"))
+	}
+	for _, t := range e.Tags {
+		if t != e.Name && d.byName[t] != nil {
+			faults = append(faults, d.fault(e.Name, ErrTagIsName, "%s", t))
 		}
 	}
-	return faults
-}
-
-// inplaceFaults finds in-place rewriters before position 50. What counts is the
-// position in the outermost database, since that is when they run.
-func (d *db) inplaceFaults() []error {
-	var faults []error
-	for _, e := range d.byNames() {
-		if e.Position >= PositionInplace {
+	for _, o := range d.entries {
+		if o != e && slices.Contains(o.Tags, e.Name) {
+			faults = append(faults, d.fault(o.Name, ErrTagIsName, "%s", e.Name))
+		}
+	}
+	if !e.hasInplace() {
+		return faults
+	}
+	// What counts is the position in the outermost database, since that is when it runs.
+	for _, top := range d.tops(e) {
+		if top.db.kind != sequence || top.entry.Position >= PositionInplace {
 			continue
 		}
 		if e.inplace() {
-			faults = append(faults, d.fault(e.Name, ErrInplace, "it is at %v", e.Position))
+			faults = append(faults, d.inplaceFault(e, top))
 		}
 		if e.DB == nil {
 			continue
@@ -58,12 +58,54 @@ func (d *db) inplaceFaults() []error {
 		for _, in := range e.DB.base().databases() {
 			for _, inner := range in.byNames() {
 				if inner.DB == nil && inner.inplace() {
-					faults = append(faults, in.fault(inner.Name, ErrInplace, "%s, which has it, is at %v in %s", e.Name, e.Position, d.name))
+					faults = append(faults, in.inplaceFault(inner, top))
 				}
 			}
 		}
 	}
 	return faults
+}
+
+func (d *db) inplaceFault(e *Entry, top home) error {
+	if e == top.entry {
+		return d.fault(e.Name, ErrInplace, "it is at %v in %s; if that is to stand at 50 or later in another database, register it there first", e.Position, d.name)
+	}
+	return d.fault(e.Name, ErrInplace, "%s, which has it, is at %v in %s", top.entry.Name, top.entry.Position, top.db.name)
+}
+
+// tops returns the entries of outermost databases that an entry of d is in.
+func (d *db) tops(e *Entry) []home {
+	todo := []home{{d, e}}
+	var tops []home
+	for len(todo) > 0 {
+		h := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if len(h.db.within) == 0 {
+			tops = append(tops, h)
+		}
+		todo = append(todo, h.db.within...)
+	}
+	return tops
+}
+
+// hasInplace reports whether the entry, or something in it, works in place.
+func (e *Entry) hasInplace() bool {
+	return e.inplace() || e.DB != nil && slices.ContainsFunc(e.DB.base().databases(), func(in *db) bool {
+		return slices.ContainsFunc(in.entries, (*Entry).inplace)
+	})
+}
+
+// orderFaults finds declared orders that are not kept. Those against entries that
+// there are not count if all have been registered.
+func (d *db) orderFaults(complete bool) []error {
+	if !slices.ContainsFunc(d.entries, func(e *Entry) bool { return len(e.Before)+len(e.After) > 0 }) {
+		return nil
+	}
+	_, faults := d.sorted()
+	if complete {
+		return faults
+	}
+	return slices.DeleteFunc(faults, func(err error) bool { return errors.Is(err, ErrUnknownEntry) })
 }
 
 // inplace reports whether the rewriter makes operations work in place: it has the

@@ -67,10 +67,16 @@ type db struct {
 	doc     string
 	entries []*Entry // in the order of registering
 	byName  map[string]*Entry
-	faults  []error
+	within  []home // where the database is registered
 
 	equilibrium rewrite.Equilibrium // its settings, without rules
 	walk        rewrite.Walk
+}
+
+// A home is an entry for a database, and the database that has the entry.
+type home struct {
+	db    *db
+	entry *Entry
 }
 
 func (d *db) base() *db { return d }
@@ -87,18 +93,34 @@ func (d *db) Describe(doc string) { d.doc = doc }
 // Has reports whether there is an entry of that name.
 func (d *db) Has(name string) bool { return d.byName[name] != nil }
 
-// Database returns the database registered under a name, or nil.
-func (d *db) Database(name string) Database {
-	if e := d.byName[name]; e != nil {
-		return e.DB
+// DatabaseOf returns the database of type D that is registered in another one
+// under a name. The error says what there is instead.
+func DatabaseOf[D Database](in Database, name string) (D, error) {
+	var none D
+	d := in.base()
+	e := d.byName[name]
+	if e == nil || e.DB == nil {
+		var names []string
+		for _, e := range d.entries {
+			if e.DB != nil {
+				names = append(names, e.Name)
+			}
+		}
+		return none, d.fault(name, ErrUnknownEntry, "no database is called that%s", didYouMean(name, names))
 	}
-	return nil
+	found, ok := e.DB.(D)
+	if !ok {
+		return none, d.fault(name, ErrKind, "it is a %s", e.DB.base().kind)
+	}
+	return found, nil
 }
 
-// Add registers entries. All faults are returned together and remembered for
-// Check and Build; entries without fault are registered in any case.
+// Add registers entries, all or none. All faults are returned together, but for
+// a declared order against an entry that is still to come: that is found by
+// Check and Build.
 func (d *db) Add(entries ...Entry) error {
 	var faults []error
+	had := len(d.entries)
 	for i := range entries {
 		e := entries[i]
 		own := d.prepare(&e)
@@ -106,12 +128,23 @@ func (d *db) Add(entries ...Entry) error {
 			own = append(own, d.fault(e.Name, ErrDuplicate, "an entry is registered twice; Replace swaps it"))
 		}
 		if len(own) == 0 {
-			d.entries = append(d.entries, &e)
-			d.byName[e.Name] = &e
+			d.entries = append(d.entries, nil)
+			d.put(len(d.entries)-1, &e)
 		}
 		faults = append(faults, own...)
 	}
-	d.faults = append(d.faults, faults...)
+	for _, e := range d.entries[had:] {
+		faults = append(faults, d.entryFaults(e)...)
+	}
+	if len(d.entries) > had {
+		faults = append(faults, d.orderFaults(false)...)
+	}
+	if len(faults) > 0 {
+		for i := range d.entries[had:] {
+			d.put(had+i, nil)
+		}
+		d.entries = d.entries[:had]
+	}
 	return joined(faults)
 }
 
@@ -125,9 +158,31 @@ func (d *db) Replace(e Entry) error {
 	if faults := d.prepare(&e); len(faults) > 0 {
 		return joined(faults)
 	}
-	d.entries[slices.Index(d.entries, have)] = &e
-	d.byName[e.Name] = &e
-	return nil
+	at := slices.Index(d.entries, have)
+	d.put(at, &e)
+	faults := append(d.entryFaults(&e), d.orderFaults(false)...)
+	if len(faults) > 0 {
+		d.put(at, have)
+	}
+	return joined(faults)
+}
+
+// put makes e entry number i, in the place of what is there; both may be nil.
+func (d *db) put(i int, e *Entry) {
+	if old := d.entries[i]; old != nil {
+		delete(d.byName, old.Name)
+		if old.DB != nil {
+			in := old.DB.base()
+			in.within = slices.DeleteFunc(in.within, func(h home) bool { return h.entry == old })
+		}
+	}
+	if d.entries[i] = e; e != nil {
+		d.byName[e.Name] = e
+		if e.DB != nil {
+			in := e.DB.base()
+			in.within = append(in.within, home{d, e})
+		}
+	}
 }
 
 // prepare checks what can be said about an entry by itself, and settles what it
@@ -315,9 +370,5 @@ func (d *GroupDB) Register(name string, rewriterOrDB any, tags ...string) error 
 }
 
 func newDB(k kind, name string) db {
-	d := db{kind: k, name: name, byName: make(map[string]*Entry)}
-	if !validTag(name) {
-		d.faults = append(d.faults, fmt.Errorf("optdb: %w: %q is not a name for a database", ErrName, name))
-	}
-	return d
+	return db{kind: k, name: name, byName: make(map[string]*Entry)}
 }

@@ -15,14 +15,24 @@
 // standard one, registers into it directly, or into one of those inside of it:
 //
 //	db.Register("simplify", walk, 0.5, "fast_run")
-//	db.Database("canonicalize").(*optdb.EquilibriumDB).Register("local_simplify", rule, "fast_run")
+//	canonicalize, err := optdb.DatabaseOf[*optdb.EquilibriumDB](db, "canonicalize")
+//	err = canonicalize.Register("local_simplify", rule, "fast_run")
 //
-// The order of registering means nothing. Entries run by position, those at one
+// The order of registering means nothing, except that a database must be in its
+// place before it gets in-place rewriters. Entries run by position, those at one
 // position by the orders that they declare and by name.
 //
-// Faults of registering are returned by the call that registers and remembered
-// by the database, so that [SequenceDB.Check] and [SequenceDB.Build] report all
-// of them together; a database with faults builds nothing.
+// A database enters another one that is registered in it if that is selected by
+// its own tags, as in Theano, and then applies the same query to what is inside:
+// +tag does not reach entries in a database that lacks the tag. A mode such as
+// fast_compile leaves out whole databases that way, whatever their entries are
+// tagged with. The name of an entry, as opposed to a tag, opens all databases
+// around it; a subquery says by itself what to select in a database.
+//
+// The call that registers returns all faults of what it is given, and then
+// leaves the database as it was. Only what it can't know, a declared order
+// against an entry that is still to come, is left to [SequenceDB.Check] and
+// [SequenceDB.Build].
 //
 // Databases are made by functions; the package has none of its own. Registering
 // is for one goroutine at a time. A database that is no longer registered into

@@ -15,7 +15,9 @@ import (
 //
 // An entry is selected when it carries one of the included tags, all the
 // required ones and none of the excluded ones. Its name is one of its tags, and
-// so is the name of its database.
+// so is the name of its database. What is in a nested database is selected only
+// if that is selected too, or if the name of the entry is included: a tag of
+// the entry does not open the database.
 type Query struct {
 	terms   []term // in the order given, without duplicates
 	subs    []subquery

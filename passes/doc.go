@@ -7,7 +7,8 @@
 //
 // Default makes a new database with each call, which is the caller's to register into. A rule joins a group by way of
 //
-//	db.Database("canonicalize").(*optdb.EquilibriumDB).Register("local_simplify", rule, "fast_run")
+//	canonicalize, err := optdb.DatabaseOf[*optdb.EquilibriumDB](db, "canonicalize")
+//	err = canonicalize.Register("local_simplify", rule, "fast_run")
 //
 // Optimize sends a computation of nnet3 through the graph and back; graphs of tensors are optimized by exec.Function.
 package passes
