@@ -8,7 +8,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// A Handle is how a graph rewriter that is no driver changes its graph. What it
+// A Handle is how a [Global] changes its graph. What it
 // replaces is validated, and undone if a feature objects; it is attributed to
 // the pass and to the apply that it concerns, told to [Options.Trace], asked of
 // [Options.Allow], and counted.
@@ -30,10 +30,10 @@ type Handle struct {
 	made, refused, denied int
 }
 
-// NewHandle returns the handle of a pass on its graph. The name is for a pass to
-// which nobody has given another one, see [WithPass]. rec, which may be nil, gets
-// the counts. The caller calls Close at the end.
-func NewHandle(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder, name string) (*Handle, error) {
+// newHandle returns the handle of a pass on its graph. The name is for a pass to
+// which nobody has given another one, see [WithPass]. The caller calls close at
+// the end.
+func newHandle(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder, name string) (*Handle, error) {
 	h := &Handle{g: g, rec: rec, pass: passFrom(ctx, name), before: g.Times()}
 	return h, h.open(ctx)
 }
@@ -107,11 +107,18 @@ func (h *Handle) Whole(rule string, do func() error) (done bool, err error) {
 	return true, err
 }
 
+// Graph returns the graph.
+func (h *Handle) Graph() *fgraph.FunctionGraph { return h.g }
+
+// Recorder returns what records the run, which may be nil. What is replaced is
+// recorded by itself.
+func (h *Handle) Recorder() *profile.Recorder { return h.rec }
+
 // Refused returns how many replacements features objected to.
 func (h *Handle) Refused() int { return h.refused }
 
-// Close records what was changed, and the time that features took.
-func (h *Handle) Close() {
+// close records what was changed, and the time that features took.
+func (h *Handle) close() {
 	h.watch.end(h.g)
 	h.rec.Changed(h.made)
 	addTimes(h.rec, h.g, h.before)

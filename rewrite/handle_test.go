@@ -13,13 +13,8 @@ import (
 )
 
 // byHandle renames f to g everywhere, through a handle, and byGraph does so through the graph itself.
-var byHandle = FromFunc("by_handle", "f becomes g", nil, func(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	h, err := NewHandle(ctx, g, rec, "by_handle")
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	for _, a := range slices.Collect(g.Ordered()) {
+var byHandle = Global{Name: "by_handle", Doc: "f becomes g", Fn: func(_ context.Context, h *Handle) error {
+	for _, a := range slices.Collect(h.Graph().Ordered()) {
 		if a.Op() != op("f") {
 			continue
 		}
@@ -28,7 +23,7 @@ var byHandle = FromFunc("by_handle", "f becomes g", nil, func(ctx context.Contex
 		}
 	}
 	return nil
-})
+}}
 
 var byGraph = FromFunc("by_graph", "f becomes g", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) (err error) {
 	for _, a := range slices.Collect(g.Ordered()) {
@@ -107,15 +102,10 @@ func TestDenied(t *testing.T) {
 
 // What is done as a whole is asked and told of once, and is not begun where it is not allowed.
 func TestWhole(t *testing.T) {
-	whole := FromFunc("whole", "", nil, func(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-		h, err := NewHandle(ctx, g, rec, "whole")
-		if err != nil {
-			return err
-		}
-		defer h.Close()
-		_, err = h.Whole("", func() error { return byGraph.Apply(ctx, g, nil) })
+	whole := Global{Name: "whole", Fn: func(ctx context.Context, h *Handle) error {
+		_, err := h.Whole("", func() error { return byGraph.Apply(ctx, h.Graph(), nil) })
 		return err
-	})
+	}}
 	for budget, want := range []string{"[f(f(x))]", "[g(g(x))]"} {
 		var told strings.Builder
 		ctx := WithOptions(t.Context(), Options{Trace: TraceTo(&told), Allow: Budget(budget)})

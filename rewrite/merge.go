@@ -52,7 +52,7 @@ func (m *Merge) AddRequirements(g *fgraph.FunctionGraph) error { return requireR
 func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	rec.SetClass("", m.Class())
 	rec.Nodes(g.NumApplies())
-	h, err := NewHandle(ctx, g, rec, m.RewriterName())
+	h, err := newHandle(ctx, g, rec, m.RewriterName())
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (r *merging) report() {
 	r.rec.Count("nb_fail", float64(r.refused), "")
 	r.rec.Count("nb_merged", float64(r.merged), "")
 	r.rec.Count("nb_constant", float64(r.mergedConstants), "")
-	r.Close()
+	r.close()
 }
 
 // mergeState is the feature that remembers when a graph was last found without

@@ -162,9 +162,9 @@ func checkAfter(g *fgraph.FunctionGraph) error {
 
 // FromFunc returns a graph rewriter that consists of functions. doc says in a
 // sentence what it does. requirements, which may be nil, attaches the features
-// that apply needs; a feature that the graph has already is dropped. Most often
-// apply changes the graph through a [Handle], which needs none. The record gets
-// the number of changes that apply has not recorded itself.
+// that apply needs; a feature that the graph has already is dropped. The record
+// gets the number of changes that apply has not recorded itself. What changes
+// the graph itself is better made a [Global].
 func FromFunc(name, doc string, requirements func(*fgraph.FunctionGraph) error,
 	apply func(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error) GraphRewriter {
 	return &fromFunc{name, doc, requirements, apply}

@@ -6,38 +6,25 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
-	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
 // ConsolidateModelUpdate collects the updates of a component that runs backward several times, as in a recurrent network,
 // into one update at the end over all rows together.
-func ConsolidateModelUpdate() rewrite.GraphRewriter { return consolidate{} }
-
-type consolidate struct{}
-
-// RewriterName is the name of the pass.
-func (consolidate) RewriterName() string { return "consolidate_model_update" }
-
-// RewriterDoc says what the pass does.
-func (consolidate) RewriterDoc() string {
-	return "updates a component once, over all rows, instead of once every time it runs backward"
+func ConsolidateModelUpdate() rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name: "consolidate_model_update", Doc: "updates a component once, over all rows, instead of once every time it runs backward",
+		Fn: consolidate,
+	}
 }
 
-// AddRequirements needs nothing.
-func (consolidate) AddRequirements(*fgraph.FunctionGraph) error { return nil }
-
-// Apply follows every state from the graph's input through the backward runs that change it.
-func (p consolidate) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+// consolidate follows every state from the graph's input through the backward runs that change it.
+func consolidate(ctx context.Context, h *rewrite.Handle) error {
+	g := h.Graph()
 	prog, ok := lower.ProgramOf(g)
 	if !ok {
 		return nil
 	}
-	h, err := rewrite.NewHandle(ctx, g, rec, p.RewriterName())
-	if err != nil {
-		return err
-	}
-	defer h.Close()
 	n := 0
 	for _, state := range g.Inputs() {
 		if _, ok := state.Type().(lower.StateType); !ok {
@@ -58,7 +45,7 @@ func (p consolidate) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *pr
 			n += len(runs)
 		}
 	}
-	rec.Set("nb_consolidated", float64(n), "")
+	h.Recorder().Set("nb_consolidated", float64(n), "")
 	return nil
 }
 

@@ -48,33 +48,21 @@ func (*derivTimes) OnAttach(*fgraph.FunctionGraph) error { return nil }
 //
 // It looks up the times by the command that an apply comes from, so it has to come before anything that changes which rows a
 // component is run on.
-func LimitDerivativeTimes() rewrite.GraphRewriter { return limitDerivativeTimes{} }
-
-type limitDerivativeTimes struct{}
-
-// RewriterName is the name of the pass.
-func (limitDerivativeTimes) RewriterName() string { return "limit_derivative_times" }
-
-// RewriterDoc says what the pass does.
-func (limitDerivativeTimes) RewriterDoc() string {
-	return "takes derivatives at times outside of min-deriv-time and max-deriv-time for zero, if these are set"
+func LimitDerivativeTimes() rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name: "limit_derivative_times", Doc: "takes derivatives at times outside of min-deriv-time and max-deriv-time for zero, if these are set",
+		Fn: limitDerivativeTimes,
+	}
 }
 
-// AddRequirements needs nothing.
-func (limitDerivativeTimes) AddRequirements(*fgraph.FunctionGraph) error { return nil }
-
-// Apply goes through the graph once, from inputs to outputs.
-func (p limitDerivativeTimes) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+// limitDerivativeTimes goes through the graph once, from inputs to outputs.
+func limitDerivativeTimes(ctx context.Context, h *rewrite.Handle) error {
+	g, rec := h.Graph(), h.Recorder()
 	times, limited := fgraph.FeatureOf[*derivTimes](g)
 	prog, ok := lower.ProgramOf(g)
 	if !ok || !limited || times.DerivTimes == AllDerivTimes() {
 		return nil
 	}
-	h, err := rewrite.NewHandle(ctx, g, rec, p.RewriterName())
-	if err != nil {
-		return err
-	}
-	defer h.Close()
 	l := &derivLimiter{g: g, h: h, prog: prog, min: times.Min, max: times.Max, padded: make(map[*fgraph.Variable]bool)}
 	if times.MaxRelative != math.MaxInt32 {
 		l.max = addSaturated(l.lastOutput(), times.MaxRelative)

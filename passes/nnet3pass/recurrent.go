@@ -9,7 +9,6 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/lower"
-	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -20,35 +19,25 @@ import (
 //
 // Components with fewer than least parameters in the left part are left alone: read once a step, those come from a cache, and
 // the sums of all steps need more memory than those of one.
-func SplitRecurrentAffine(least int) rewrite.GraphRewriter { return &splitRecurrent{least} }
+func SplitRecurrentAffine(least int) rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name: "split_recurrent_affine",
+		Doc:  "an affine whose input is in part recurrent, in part not, does the latter for all steps in one product: affine(append(x_t, y_t-1)) → affine'(x)_t + affine''(y_t-1)",
+		Fn:   splitRecurrent{least}.split,
+	}
+}
 
 // LeastSplit is for SplitRecurrentAffine: a megabyte, half of a second-level cache.
 const LeastSplit = 1 << 18
 
 type splitRecurrent struct{ least int }
 
-// RewriterName is the name of the pass.
-func (*splitRecurrent) RewriterName() string { return "split_recurrent_affine" }
-
-// RewriterDoc says what the pass does.
-func (*splitRecurrent) RewriterDoc() string {
-	return "an affine whose input is in part recurrent, in part not, does the latter for all steps in one product: affine(append(x_t, y_t-1)) → affine'(x)_t + affine''(y_t-1)"
-}
-
-// AddRequirements needs nothing.
-func (*splitRecurrent) AddRequirements(*fgraph.FunctionGraph) error { return nil }
-
 // maxStepRows is up to how many rows the product of a step is thought to spend its time on reading the parameters.
 const maxStepRows = 128
 
-// Apply divides the components one after the other.
-func (p *splitRecurrent) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	h, err := rewrite.NewHandle(ctx, g, rec, p.RewriterName())
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	order, steps := p.steps(g)
+// split divides the components one after the other.
+func (p splitRecurrent) split(ctx context.Context, h *rewrite.Handle) error {
+	order, steps := p.steps(h.Graph())
 	n := 0
 	for _, c := range order {
 		if err := context.Cause(ctx); err != nil {
@@ -68,7 +57,7 @@ func (p *splitRecurrent) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec
 			n += len(alike)
 		}
 	}
-	rec.Set("nb_steps", float64(n), "")
+	h.Recorder().Set("nb_steps", float64(n), "")
 	return nil
 }
 
@@ -81,7 +70,7 @@ type step struct {
 }
 
 // steps lists the runs of affine components that might be steps, by component, in the order of the first ones.
-func (p *splitRecurrent) steps(g *fgraph.FunctionGraph) (order []component.Component, steps map[component.Component][]step) {
+func (p splitRecurrent) steps(g *fgraph.FunctionGraph) (order []component.Component, steps map[component.Component][]step) {
 	steps = make(map[component.Component][]step)
 	for a := range g.Applies() {
 		op, ok := a.Op().(lower.Propagate)

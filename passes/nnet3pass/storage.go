@@ -5,103 +5,65 @@ import (
 	"context"
 	"slices"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/lower"
-	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// storagePass is a pass that works on the planned storage. Graphs without one, those of other languages among them, are left
-// alone.
-type storagePass struct {
-	name, doc string
-	fn        func(s *lower.Storage) int // returns how many things it changed
-}
-
-// RewriterName is the name of the pass.
-func (p *storagePass) RewriterName() string { return p.name }
-
-// RewriterDoc says what the pass does.
-func (p *storagePass) RewriterDoc() string { return p.doc }
-
-// AddRequirements needs nothing.
-func (p *storagePass) AddRequirements(*fgraph.FunctionGraph) error { return nil }
-
-// Apply runs the pass and records what it did to the peak of the bytes in use.
-func (p *storagePass) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	s, ok := lower.StorageOf(g)
-	if !ok {
-		return nil
-	}
-	return decide(ctx, g, rec, p.name, func() error {
-		before := s.Peak()
-		n := p.fn(s)
-		rec.Changed(n)
-		rec.Set("nb_changed", float64(n), "")
-		rec.Set("peak_before", float64(before), "B")
-		rec.Set("peak_after", float64(s.Peak()), "B")
-		return nil
-	})
-}
-
-// decide does what is decided about the storage. It is asked and told of once: nothing of it is a rewrite of the graph.
-func decide(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder, name string, do func() error) error {
-	h, err := rewrite.NewHandle(ctx, g, rec, name)
-	if err != nil {
+// storagePass makes a pass that works on the planned storage, and says how many things it changed. Graphs without one, those of other
+// languages among them, are left alone. What it decides is allowed or forbidden as a whole: nothing of it is a rewrite of the graph.
+func storagePass(name, doc string, change func(s *lower.Storage) int) rewrite.GraphRewriter {
+	return rewrite.Global{Name: name, Doc: doc, Fn: func(_ context.Context, h *rewrite.Handle) error {
+		s, ok := lower.StorageOf(h.Graph())
+		if !ok {
+			return nil
+		}
+		_, err := h.Whole("", func() error {
+			before, rec := s.Peak(), h.Recorder()
+			n := change(s)
+			rec.Changed(n)
+			rec.Set("nb_changed", float64(n), "")
+			rec.Set("peak_before", float64(before), "B")
+			rec.Set("peak_after", float64(s.Peak()), "B")
+			return nil
+		})
 		return err
-	}
-	defer h.Close()
-	_, err = h.Whole("", do)
-	return err
+	}}
 }
 
 // PlanStorage orders the computation and gives every value a matrix of its own, then lets what the in-place passes permitted
 // take effect. From here on the graph is fixed.
-func PlanStorage() rewrite.GraphRewriter { return planStorage{} }
-
-type planStorage struct{}
-
-// RewriterName is the name of the pass.
-func (planStorage) RewriterName() string { return "plan_storage" }
-
-// RewriterDoc says what the pass does.
-func (planStorage) RewriterDoc() string {
-	return "orders the computation, gives every value a place, and fixes the graph"
-}
-
-// AddRequirements needs nothing.
-func (planStorage) AddRequirements(*fgraph.FunctionGraph) error { return nil }
-
-// Apply plans.
-func (planStorage) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	p, ok := lower.ProgramOf(g)
-	if !ok {
-		return nil
-	}
-	return decide(ctx, g, rec, "plan_storage", func() error {
-		s, err := lower.PlanStorage(p)
-		if err != nil {
-			return err
+func PlanStorage() rewrite.GraphRewriter {
+	return rewrite.Global{Name: "plan_storage", Doc: "orders the computation, gives every value a place, and fixes the graph", Fn: func(_ context.Context, h *rewrite.Handle) error {
+		p, ok := lower.ProgramOf(h.Graph())
+		if !ok {
+			return nil
 		}
-		n := 0
-		for i := range s.NumApplies() {
-			if s.PlaceInPlace(i) {
-				n++
+		_, err := h.Whole("", func() error {
+			s, err := lower.PlanStorage(p)
+			if err != nil {
+				return err
 			}
-		}
-		rec.Set("nb_in_place", float64(n), "")
-		rec.Set("peak_after", float64(s.Peak()), "B")
-		return nil
-	})
+			n := 0
+			for i := range s.NumApplies() {
+				if s.PlaceInPlace(i) {
+					n++
+				}
+			}
+			h.Recorder().Set("nb_in_place", float64(n), "")
+			h.Recorder().Set("peak_after", float64(s.Peak()), "B")
+			return nil
+		})
+		return err
+	}}
 }
 
 // ExtendMatrices permits matrices to be larger than the values they were made for.
 func ExtendMatrices() rewrite.GraphRewriter {
-	return &storagePass{"extend_matrices", "lets a matrix grow, so that values that are no parts of each other can share it",
+	return storagePass("extend_matrices", "lets a matrix grow, so that values that are no parts of each other can share it",
 		func(s *lower.Storage) int {
 			s.Extend = true
 			return 1
-		}}
+		})
 }
 
 // RemoveAssignments lets the parts of an assembled value be made where they are wanted, so that nothing needs to be copied.
@@ -110,7 +72,7 @@ func ExtendMatrices() rewrite.GraphRewriter {
 // it; so all parts of a value are tried as one, the largest values first. What was refused in a group is tried by itself
 // afterwards, latest first, and all of it a second time, because one placement can make room for another.
 func RemoveAssignments() rewrite.GraphRewriter {
-	return &storagePass{"remove_assignments", "makes the parts of an assembled value in the place where they are wanted",
+	return storagePass("remove_assignments", "makes the parts of an assembled value in the place where they are wanted",
 		func(s *lower.Storage) int {
 			groups := assembledTerms(s)
 			// By term: how many merges were kept when it was last refused.
@@ -135,7 +97,7 @@ func RemoveAssignments() rewrite.GraphRewriter {
 				}
 			}
 			return n
-		}}
+		})
 }
 
 // termGroup is the terms [lo, hi), which make one value.
@@ -153,39 +115,39 @@ func assembledTerms(s *lower.Storage) (groups []termGroup) {
 
 // ConvertAddition turns additions to zeros into copies.
 func ConvertAddition() rewrite.GraphRewriter {
-	return &storagePass{"convert_addition", "copies what is the first to be written to a place, instead of adding it to zeros",
+	return storagePass("convert_addition", "copies what is the first to be written to a place, instead of adding it to zeros",
 		func(s *lower.Storage) int {
 			s.Assign = true
 			return 1
-		}}
+		})
 }
 
 // AllocateFromOther lets matrices take over the memory of others whose life is over.
 func AllocateFromOther() rewrite.GraphRewriter {
-	return &storagePass{"allocate_from_other", "a matrix takes over the memory of one that is not needed any more",
-		func(s *lower.Storage) int { return s.Reuse() }}
+	return storagePass("allocate_from_other", "a matrix takes over the memory of one that is not needed any more",
+		func(s *lower.Storage) int { return s.Reuse() })
 }
 
 // PackMatrices lets matrices that are in use at the same time be one.
 func PackMatrices() rewrite.GraphRewriter {
-	return &storagePass{"pack_matrices", "matrices of equal width or height that live at the same time are allocated as one",
-		func(s *lower.Storage) int { return s.Pack() }}
+	return storagePass("pack_matrices", "matrices of equal width or height that live at the same time are allocated as one",
+		func(s *lower.Storage) int { return s.Pack() })
 }
 
 // InitializeUndefined leaves matrices undefined that are written before they are read.
 func InitializeUndefined() rewrite.GraphRewriter {
-	return &storagePass{"initialize_undefined", "what is written before it is read is not set to zero first",
+	return storagePass("initialize_undefined", "what is written before it is read is not set to zero first",
 		func(s *lower.Storage) int {
 			s.LeaveUndefined = true
 			return 1
-		}}
+		})
 }
 
 // MoveSizingCommands allocates late and frees early.
 func MoveSizingCommands() rewrite.GraphRewriter {
-	return &storagePass{"move_sizing_commands", "allocates right before the first use and frees right after the last",
+	return storagePass("move_sizing_commands", "allocates right before the first use and frees right after the last",
 		func(s *lower.Storage) int {
 			s.MoveSizing = true
 			return 1
-		}}
+		})
 }

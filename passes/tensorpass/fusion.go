@@ -85,35 +85,17 @@ const (
 // An apply may belong together with what it computes from if nothing lies between them by another way. To see that without
 // searching, every apply is given a rank: it grows along every edge that is not fused, so that what has one rank and is connected by
 // edges that may be fused has no other way from one to the other.
-func ElemwiseFusion() rewrite.GraphRewriter { return &elemwiseFusion{} }
-
-type elemwiseFusion struct{}
-
-// RewriterName returns Theano's name.
-func (*elemwiseFusion) RewriterName() string { return "composite_elemwise_fusion" }
-
-// RewriterDoc says what the pass does.
-func (*elemwiseFusion) RewriterDoc() string {
-	return "element-wise ops that compute from each other become one, which goes through memory once: exp(x)*y + 1 → Composite(x, y)"
+func ElemwiseFusion() rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name:         "composite_elemwise_fusion",
+		Doc:          "element-wise ops that compute from each other become one, which goes through memory once: exp(x)*y + 1 → Composite(x, y)",
+		ProfileClass: profile.ClassFusion, Fn: fuseElemwise,
+	}
 }
 
-// Class returns the class in a profile.
-func (*elemwiseFusion) Class() string { return profile.ClassFusion }
-
-// AddRequirements needs nothing.
-func (*elemwiseFusion) AddRequirements(*fgraph.FunctionGraph) error { return nil }
-
-// Apply fuses.
-func (*elemwiseFusion) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	rec.SetClass("", profile.ClassFusion)
-	rec.Nodes(g.NumApplies())
-	h, err := rewrite.NewHandle(ctx, g, rec, "composite_elemwise_fusion")
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	f := &fusing{g: g, h: h}
-	f.order = slices.Collect(g.Ordered())
+func fuseElemwise(ctx context.Context, h *rewrite.Handle) error {
+	f := &fusing{g: h.Graph(), h: h}
+	f.order = slices.Collect(f.g.Ordered())
 	f.rankUp()
 	f.rankDown()
 	fused, replaced := 0, 0
@@ -129,6 +111,7 @@ func (*elemwiseFusion) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *
 			fused, replaced = fused+1, replaced+len(group)
 		}
 	}
+	rec := h.Recorder()
 	rec.Count("nb_iter", 1, "")
 	rec.Count("nb_fused", float64(fused), "")
 	rec.Count("nb_replacement", float64(replaced), "")

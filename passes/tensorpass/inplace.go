@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 )
@@ -87,41 +86,21 @@ func InplaceSubtensor() rewrite.GraphRewriter {
 
 // InplaceElemwise lets element-wise ops write their results over an argument that nobody reads any more. Every output tries the
 // arguments of its type in their order, and takes the first whose memory it may have.
-func InplaceElemwise() rewrite.GraphRewriter { return inplaceElemwise{} }
-
-type inplaceElemwise struct{}
-
-// RewriterName returns Theano's name.
-func (inplaceElemwise) RewriterName() string { return "inplace_elemwise_optimizer" }
-
-// RewriterDoc says what the pass does.
-func (inplaceElemwise) RewriterDoc() string {
-	return "element-wise ops write over an argument that nobody reads any more: add(x, y) → add{inplace=0}(x, y)"
+func InplaceElemwise() rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name:     "inplace_elemwise_optimizer",
+		Doc:      "element-wise ops write over an argument that nobody reads any more: add(x, y) → add{inplace=0}(x, y)",
+		Destroys: true, Fn: inplaceElemwise,
+	}
 }
 
-// Inplace tells that the pass makes ops work in place.
-func (inplaceElemwise) Inplace() bool { return true }
-
-// Class returns the class in a profile.
-func (inplaceElemwise) Class() string { return profile.ClassFromFunction }
-
-// AddRequirements attaches what watches over ops that work in place.
-func (inplaceElemwise) AddRequirements(g *fgraph.FunctionGraph) error {
-	return fgraph.WatchDestroyers(g)
-}
-
-// Apply makes ops in-place, one after the other in the order of the computation.
-func (inplaceElemwise) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	rec.Nodes(g.NumApplies())
+// inplaceElemwise makes ops in-place, one after the other in the order of the computation.
+func inplaceElemwise(ctx context.Context, h *rewrite.Handle) error {
+	g := h.Graph()
 	order, err := g.Toposort()
 	if err != nil {
 		return err
 	}
-	h, err := rewrite.NewHandle(ctx, g, rec, "inplace_elemwise_optimizer")
-	if err != nil {
-		return err
-	}
-	defer h.Close()
 	t := &taking{last: newLastReaders(g, order)}
 	t.handler, _ = fgraph.FeatureOf[*fgraph.DestroyHandler](g)
 	placed := 0
@@ -153,8 +132,8 @@ func (inplaceElemwise) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *
 			}
 		}
 	}
-	rec.Count("nb_replaced", float64(placed), "")
-	rec.Count("nb_inconsistent", float64(t.refused), "")
+	h.Recorder().Count("nb_replaced", float64(placed), "")
+	h.Recorder().Count("nb_inconsistent", float64(t.refused), "")
 	return nil
 }
 

@@ -2,7 +2,6 @@ package tutorial
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -60,22 +59,22 @@ func check(err error) {
 
 func Example_global() {
 	mul, trueDiv := tensor.OpFor(array.Mul), tensor.OpFor(array.TrueDiv)
-	simplify := rewrite.FromFunc("simplify",
-		func(g *fgraph.FunctionGraph) error { return g.Attach(fgraph.NewReplaceValidate()) },
-		func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) (err error) {
-			replacer, _ := fgraph.FeatureOf[*fgraph.ReplaceValidate](g)
-			for _, n := range slices.Collect(g.Ordered()) {
-				if !g.Contains(n) || n.Op() != trueDiv || tensor.OpOf(n.Inputs()[0]) != mul {
-					continue
-				}
-				factors, y := n.Inputs()[0].Owner().Inputs(), n.Inputs()[1]
-				if i := slices.Index(factors, y); i >= 0 && len(factors) == 2 {
-					err = errors.Join(err, replacer.ReplaceValidate(n.Out(), factors[1-i], fgraph.Reason{Rule: "simplify"}))
+	simplify := rewrite.Global{Name: "simplify", Doc: "x*y/y → x", Fn: func(_ context.Context, h *rewrite.Handle) error {
+		for _, n := range slices.Collect(h.Graph().Ordered()) {
+			if !h.Graph().Contains(n) || n.Op() != trueDiv || tensor.OpOf(n.Inputs()[0]) != mul {
+				continue
+			}
+			factors, y := n.Inputs()[0].Owner().Inputs(), n.Inputs()[1]
+			if i := slices.Index(factors, y); i >= 0 && len(factors) == 2 {
+				if _, err := h.Replace("", n, fgraph.Replacement{Old: n.Out(), New: factors[1-i]}); err != nil {
+					return err
 				}
 			}
-			return err
-		})
+		}
+		return nil
+	}}
 
+	check(passes.Default().Register("simplify", simplify, 0.5, "fast_run"))
 	e := graph("z + (y*x/y)*(z/x)")
 	fmt.Println(e)
 	run(simplify, e)
@@ -206,7 +205,9 @@ func Example_registerLocal() {
 	localSimplify := pattern.Must(tensorpass.Vocabulary{}, "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
 
 	db := passes.Default()
-	check(db.Database("canonicalize").(*optdb.EquilibriumDB).Register("local_simplify", localSimplify, "fast_run", "fast_compile"))
+	canonicalize, err := optdb.DatabaseOf[*optdb.EquilibriumDB](db, "canonicalize")
+	check(err)
+	check(canonicalize.Register("local_simplify", localSimplify, "fast_run", "fast_compile"))
 	optimizer, err := db.Build(optdb.Include("fast_compile"))
 	check(err)
 	fmt.Println(optimizer.Explain("local_simplify"))
@@ -227,7 +228,7 @@ func Example_ownDatabase() {
 		optdb.Entry{Name: "canonicalize", DB: canonicalize, Position: 1, Tags: []string{"fast_run"}, Doc: "simplifies"},
 	))
 
-	for _, query := range []string{"+fast_run", "+fast_run -useless", "+fast_run <1", "+remove_identity", "+fast_run -uselss"} {
+	for _, query := range []string{"+fast_run", "+fast_run -useless", "+fast_run <1", "+remove_identity", "+useless", "+fast_run -uselss"} {
 		q, err := optdb.ParseQuery(query)
 		check(err)
 		if optimizer, err := db.Build(q); err != nil {
@@ -251,6 +252,7 @@ func Example_ownDatabase() {
 	// mine SeqOptimizer +remove_identity
 	//     1 canonicalize EquilibriumOptimizer
 	//         remove_identity rule
+	// mine SeqOptimizer +useless
 	// optdb: query +fast_run -uselss: unknown tag -uselss, did you mean useless?
 }
 
