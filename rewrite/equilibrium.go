@@ -115,6 +115,7 @@ type equilibrium struct {
 type memberState struct {
 	Member
 	runs, changed, created int
+	commits                int // changes of the graph
 	time                   time.Duration
 }
 
@@ -312,6 +313,7 @@ func (r *equilibrium) run(p *profile.Pass, from, to int) error {
 			continue
 		}
 		m.changed++
+		m.commits += r.g.Commits() - commits
 		r.limit.logMember(m.Name, nodes, r.g.NumApplies())
 		m.created += max(0, len(r.changes.imported)-imported)
 		p.Rules = append(p.Rules, profile.RuleCount{Name: m.Name, Count: 1})
@@ -370,6 +372,6 @@ func (r *equilibrium) recordMembers() {
 	for _, m := range r.members {
 		r.rec.AddRule(profile.Rule{Name: m.Name, Attempts: m.runs, Applied: m.changed, Created: m.created,
 			Time: m.time, Global: true})
-		r.rec.Changed(m.changed)
+		r.rec.Changed(m.commits)
 	}
 }

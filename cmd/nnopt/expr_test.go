@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,23 @@ func TestExprRules(t *testing.T) {
 	}
 	nnopt(t, "expr", "--rule", "(true_dvi x y) => x", "x").fails(t, statusUsage, "--rule", "column 1: unknown op: true_dvi")
 	nnopt(t, "expr", "--query", "+fast_rnu", "x").fails(t, statusUsage, "did you mean fast_run?")
+}
+
+// TestExprSeesGlobalPasses: fusion and in-place passes are told of, and keep to the budget.
+func TestExprSeesGlobalPasses(t *testing.T) {
+	const text = "exp(x)+log(y)*2"
+	all := nnopt(t, "expr", "--trace", text).ok(t)
+	contains(t, all.stderr, "rewriting: composite_elemwise_fusion: add(exp(x), mul(2.0, log(y))) -> Composite{")
+	none := nnopt(t, "expr", "--max-rewrites", "0", "--eval=random", text).ok(t)
+	if !strings.HasPrefix(none.stdout, "[add(exp(x), mul(log(y), 2.0))]\n") {
+		t.Error(none.stdout)
+	}
+	for n := range strings.Count(all.stderr, "rewriting: ") + 1 {
+		got := nnopt(t, "expr", "--trace", "--max-rewrites", strconv.Itoa(n), text).ok(t)
+		if made := strings.Count(got.stderr, "rewriting: "); made != n {
+			t.Errorf("--max-rewrites %d: %d are made\n%s", n, made, got.stderr)
+		}
+	}
 }
 
 // TestExprRandom: random values of absurd sizes are an error.

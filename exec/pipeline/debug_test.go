@@ -3,11 +3,15 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
@@ -77,6 +81,133 @@ func TestDebugMode(t *testing.T) {
 			t.Errorf("a rule that changes values, training %t: %v", train, err)
 		}
 	}
+}
+
+// TestBudget: within any budget, of rewrites and of decisions about the storage, the passes leave a computation that is right, and with none
+// they leave the graph as it was.
+func TestBudget(t *testing.T) {
+	nn, err := nnet3.ParseConfig(strings.NewReader(debugConfig), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	debug, _ := optdb.Mode(optdb.ModeDebug)
+	opt, err := passes.Default().Build(debug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, train := range []bool{false, true} {
+		req, err := NewRequest(nn, Chunk{Frames: 7, Derivative: train})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := make(map[string]int)
+		build := func(budget int) *Plan {
+			clear(made)
+			ctx := rewrite.WithOptions(t.Context(), rewrite.Options{Allow: rewrite.Budget(budget), Trace: func(e rewrite.Event) {
+				if e.Err == nil {
+					made[e.Pass]++
+				}
+			}})
+			p, err := Build(ctx, nn, req, Options{Optimizer: opt, Record: true})
+			if err != nil {
+				t.Fatalf("training %t, budget %d: %v", train, budget, err)
+			}
+			return p
+		}
+		build(1 << 30)
+		total := 0
+		for _, n := range made {
+			total += n
+		}
+		if made["plan_storage"] != 1 || made["remove_assignments"] != 1 {
+			t.Errorf("training %t: %v", train, made)
+		}
+		for budget := 0; budget < total; budget += 1 + total/12 {
+			p := build(budget)
+			n := 0
+			for _, k := range made {
+				n += k
+			}
+			if n != budget || budget == 0 && p.Profile.Changed != 0 {
+				t.Errorf("training %t, budget %d: %v, %d changes of the graph", train, budget, made, p.Profile.Changed)
+			}
+		}
+	}
+}
+
+// TestDebugGlobalPass: of the rewrites by a global pass, the one that changes values is named.
+func TestDebugGlobalPass(t *testing.T) {
+	nn, err := nnet3.ParseConfig(strings.NewReader(debugConfig), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The pass copies every sum, and forgets a term of those with a scale.
+	careless := rewrite.Global{Name: "careless", Doc: "copies sums", Fn: func(_ context.Context, h *rewrite.Handle) error {
+		for _, a := range slices.Collect(h.Graph().Ordered()) {
+			op, ok := a.Op().(*lower.Assemble)
+			if !ok {
+				continue
+			}
+			terms := lower.CloneTerms(nil, op.Terms)
+			if slices.ContainsFunc(terms, func(t lower.Term) bool { return t.Scale == 0.5 }) {
+				terms = terms[:1]
+			}
+			copied := lower.NewAssemble(op.Rows, op.Cols, terms, a.Inputs())
+			if _, err := h.Replace("copy", a, fgraph.Replacement{Old: a.Out(), New: copied}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	db := passes.Default()
+	if err := db.Register("careless", careless, 1.95, "fast_run"); err != nil {
+		t.Fatal(err)
+	}
+	debug, _ := optdb.Mode(optdb.ModeDebug)
+	opt, err := db.Build(debug.Excluding("fusion"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := NewRequest(nn, Chunk{Frames: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Build(t.Context(), nn, req, Options{Optimizer: opt})
+	if !errors.Is(err, ErrValues) || !strings.Contains(err.Error(), "to blame: careless/copy: Sum{") {
+		t.Error(err)
+	}
+}
+
+// TestDebugComponent: a component that writes over its input is named, and no pass is blamed.
+func TestDebugComponent(t *testing.T) {
+	nn, err := nnet3.ParseConfig(strings.NewReader(debugConfig), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.Index(nn.ComponentNames, "b")
+	nn.Components[i] = scribbler{nn.Components[i]}
+	debug, _ := optdb.Mode(optdb.ModeDebug)
+	opt, err := passes.Default().Build(debug.Excluding("fusion"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := NewRequest(nn, Chunk{Frames: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Build(t.Context(), nn, req, Options{Optimizer: opt})
+	if !errors.Is(err, exec.ErrDeclaration) || !strings.Contains(err.Error(), "b, a AffineComponent, overwrites element 0") {
+		t.Error(err)
+	}
+}
+
+// scribbler is a component that writes over its input.
+type scribbler struct{ component.Component }
+
+func (s scribbler) Propagate(w *component.Workspace, pre component.Precomputed, in, out kernel.Matrix) (component.Memo, error) {
+	memo, err := s.Component.Propagate(w, pre, in, out)
+	in.Data[0]++
+	return memo, err
 }
 
 // TestDebugEqualOutputs: two outputs that are the same part of a value are copied twice, and no check takes it amiss that merging
