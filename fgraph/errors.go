@@ -65,6 +65,9 @@ type TypeError struct {
 }
 
 func (e *TypeError) Error() string {
+	if e.Old == nil || e.New == nil {
+		return ErrType.Error()
+	}
 	return fmt.Sprintf("%v: %v cannot replace %v: type %v does not accept %v", ErrType, e.New, e.Old, e.Old.typ, e.New.typ)
 }
 

@@ -13,7 +13,12 @@ import (
 //
 // and by its number alone at the others. A result of an op with several outputs
 // is followed by ::i, which output it is.
-func (g *FunctionGraph) String() string { return Sprint(0, g.outputs...) }
+func (g *FunctionGraph) String() string {
+	if g == nil {
+		return "no graph"
+	}
+	return Sprint(0, g.outputs...)
+}
 
 // Sprint prints variables, in a graph or not, in the form of
 // [FunctionGraph.String]. If depth is above 0, what lies deeper is cut off, and so
@@ -159,6 +164,10 @@ func (p *printer) begin(v *Variable) bool {
 }
 
 func (p *printer) expand(a *Apply) {
+	if a.op == nil {
+		p.WriteString("no op")
+		return
+	}
 	p.WriteString(a.op.String())
 	p.WriteByte('(')
 	p.path = append(p.path, step{a: a})
@@ -174,6 +183,8 @@ func (p *printer) which(v *Variable) {
 // leaf prints a variable without owner.
 func leaf(v *Variable) string {
 	switch f, ok := v.typ.(DataFormatter); {
+	case v.root == nil || v.typ == nil && !v.root.constant && v.root.name == "":
+		return "<no type>"
 	case v.root.name != "":
 		return v.root.name
 	case !v.root.constant:

@@ -134,6 +134,9 @@ func (o *Optimizer) Explain(name string) string {
 // String returns the optimizer as a tree: an entry a line, in the order in which
 // they run, with position, name, class and why it was selected.
 func (o *Optimizer) String() string {
+	if o == nil {
+		return "no optimizer\n"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s %s\n", o.db, o.Class(), o.query)
 	for _, c := range o.all() {

@@ -280,3 +280,10 @@ func TestBuildAndRunConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// No optimizer, as a failed Build returns it, can be printed.
+func TestPrintNothing(t *testing.T) {
+	if got := (*optdb.Optimizer)(nil).String(); got != "no optimizer\n" {
+		t.Error(got)
+	}
+}

@@ -38,7 +38,7 @@ func (e *Error) Error() string {
 	if e.Node != "" {
 		b.WriteString(": at " + e.Node)
 	}
-	return b.String() + ": " + e.Err.Error()
+	return fmt.Sprintf("%s: %v", &b, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -301,3 +301,10 @@ func TestDebugChecks(t *testing.T) {
 }
 
 func nothingToDo(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil }
+
+// An error that somebody made without a cause can be printed.
+func TestPrintNothing(t *testing.T) {
+	if got := (&Error{Pass: "p"}).Error(); got != "p: <nil>" {
+		t.Error(got)
+	}
+}

@@ -73,6 +73,9 @@ func programText(p *array.Program) string {
 
 // String returns for example Composite{add(sin(i0), cos(i0))}.
 func (op *CompositeOp) String() string {
+	if op.prog == nil {
+		return "Composite{}"
+	}
 	s := "Composite{" + programText(op.prog) + "}"
 	for o, i := range op.inplace {
 		if i > 0 {

@@ -125,6 +125,9 @@ func (t Type) With(dtype DType) Type {
 
 // String returns for example "float64 matrix" or "float32[2, ?]".
 func (t Type) String() string {
+	if t == (Type{}) {
+		return "no type"
+	}
 	s := t.h.Value()
 	if s.csr {
 		return s.dtype.String() + " csr matrix"

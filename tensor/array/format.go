@@ -16,6 +16,9 @@ func (a *Array) Text(most int) string {
 	if a.IsCSR() {
 		return "csr(" + a.Dense().Text(most) + ")"
 	}
+	if a.data == nil {
+		return "no array"
+	}
 	var b strings.Builder
 	a.write(&b, 0, a.offset, &most)
 	return b.String()

@@ -1,5 +1,7 @@
 package array
 
+import "strconv"
+
 // An Op is an element-wise operation: a row of the table below. Names and meanings are Theano's.
 type Op uint8
 
@@ -160,7 +162,12 @@ var ops = [NumOps]opInfo{
 }
 
 // String returns the name of the operation.
-func (o Op) String() string { return ops[o].name }
+func (o Op) String() string {
+	if int(o) >= len(ops) {
+		return "Op(" + strconv.Itoa(int(o)) + ")"
+	}
+	return ops[o].name
+}
 
 // NumArgs returns how many arguments the operation takes, -1 for one or more.
 func (o Op) NumArgs() int { return int(ops[o].args) }

@@ -1,0 +1,17 @@
+package tensor_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// TestPrintNothing: what was made without its constructor can be printed.
+func TestPrintNothing(t *testing.T) {
+	got := fmt.Sprint(tensor.Type{}, ", ", new(tensor.CompositeOp), ", ", new(array.Array), ", ", array.Op(255))
+	if want := "no type, Composite{}, no array, Op(255)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
