@@ -10,6 +10,8 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -166,6 +168,39 @@ func TestEarlyDestroyer(t *testing.T) {
 		if f != nil || err == nil || !strings.Contains(err.Error(), "insert") || !strings.Contains(err.Error(), "neg{inplace=0}") {
 			t.Errorf("%s: %v, %v", name, f, err)
 		}
+	}
+}
+
+// TestEarlyPattern: a rule as a pattern whose replacement overwrites an input says so itself, so that registering it before position 50 is
+// refused, and from there on it is safe.
+func TestEarlyPattern(t *testing.T) {
+	rule := pattern.Must(tensorpass.Vocabulary{}, "(neg x)", "(neg{inplace=0} x)", pattern.Named("in_place"))
+	walk := rewrite.In2Out("walk", rule)
+	if err := passes.Default().Register("walk", walk, 40, "fast_run"); !errors.Is(err, optdb.ErrInplace) {
+		t.Error(err)
+	}
+	if _, err := passes.Default().Build(optdb.Include("fast_run").With("walk", walk, 40)); !errors.Is(err, optdb.ErrInplace) {
+		t.Error(err)
+	}
+	in := optdb.NewEquilibriumDB("in")
+	if err := in.Register("rule", rule); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := passes.Default().Build(optdb.Include("fast_run").With("in", in, 40)); !errors.Is(err, optdb.ErrInplace) {
+		t.Error(err)
+	}
+	db := passes.Default()
+	if err := db.Register("walk", walk, 60, "mine"); err != nil {
+		t.Fatal(err)
+	}
+	opt, err := db.Build(optdb.Include("mine")) // nothing but the walk attaches a handler
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := tensor.Vector("x")
+	f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x}, []*fgraph.Variable{tensor.Neg(tensor.Neg(x))}, exec.FunctionOptions{Optimizer: opt})
+	if err != nil || f.String() != "[neg{inplace=0}(neg(x))]" {
+		t.Errorf("%v, %v", f, err)
 	}
 }
 

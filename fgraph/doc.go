@@ -9,7 +9,9 @@
 // A [Feature] accompanies a graph: it keeps a record ([NodeFinder], [History],
 // [FullHistory], [PrintListener]) or objects to states that must not be
 // ([DestroyHandler], [Supervisor], [NoOutputFromInplace]). [ReplaceValidate]
-// makes replacements that are undone if any feature objects.
+// makes replacements that are undone if any feature objects, and a [Guard] is
+// asked before every change. The graph knows which pass changes it, and by whom
+// each apply was brought in.
 //
 // The package knows no op. What it needs to know of one it asks through the
 // optional interfaces [OpEqualer], [Viewer], [RegionViewer], [Destroyer] and

@@ -31,7 +31,7 @@ var (
 	ErrNotAllowed = fmt.Errorf("%w: the change is not allowed", ErrInconsistent)
 	// ErrNoHandler is wrapped when a pass brings in an op that overwrites its
 	// input, and nothing is there to see whether it may.
-	ErrNoHandler = errors.New("nothing sees to it yet that nobody misses what is overwritten; a DestroyHandler is attached from position 50 on")
+	ErrNoHandler = errors.New("no op may overwrite its input yet, as no DestroyHandler is attached; in a database that comes right before position 50")
 	// ErrAlreadyAttached makes Attach drop a feature quietly.
 	ErrAlreadyAttached = errors.New("feature already attached")
 	// ErrCheck is wrapped by everything that Check finds.

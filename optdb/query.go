@@ -217,8 +217,8 @@ const (
 	ModeFastCompile = "fast_compile"
 	ModeNone        = "none"
 
-	// ModeDebug is fast_run under observation: the graph is checked after every pass. Who has values at hand compares those
-	// as well, see rewrite.Bisect.
+	// ModeDebug is fast_run under observation: the graph is checked after every pass, and what is executed is checked
+	// against what it declares. Who has values at hand compares those as well, see rewrite.Bisect.
 	ModeDebug = "debug"
 )
 

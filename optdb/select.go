@@ -60,7 +60,7 @@ func (d *db) extras(v view, path string, depth int) []*choice {
 		if d.byName[e.Name] != nil || slices.ContainsFunc(v.q.extras[:i], func(o Extra) bool { return o.Name == x.Name }) {
 			faults = append(faults, d.fault(e.Name, ErrDuplicate, "the query brings it along"))
 		}
-		if (v.early || d.kind == sequence && depth == 0 && e.Position < PositionInplace) && e.inplace() {
+		if (v.early || d.kind == sequence && depth == 0 && e.Position < PositionInplace) && e.hasInplace() {
 			faults = append(faults, d.fault(e.Name, ErrInplace, "the query brings it along"))
 		}
 		if *v.faults = append(*v.faults, faults...); len(faults) > 0 {

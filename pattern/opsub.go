@@ -10,7 +10,7 @@ import (
 // OpSub returns the rule that applies the op to instead of from, to the same
 // inputs and with outputs of the same types. Theano calls it OpSub.
 func OpSub(from, to fgraph.Op, list ...Option) rewrite.Rule {
-	return opRule(from, fmt.Sprintf("%s -> %s", from, to), list, func(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
+	r := opRule(from, fmt.Sprintf("%s -> %s", from, to), list, func(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
 		outs := n.Outputs()
 		types := make([]fgraph.Type, len(outs))
 		for i, v := range outs {
@@ -18,6 +18,8 @@ func OpSub(from, to fgraph.Op, list ...Option) rewrite.Rule {
 		}
 		return rewrite.Result{Outputs: fgraph.NewApply(to, n.Inputs(), types...).Outputs()}, nil
 	})
+	r.Destroys = destroys(to)
+	return r
 }
 
 // OpRemove returns the rule that puts the inputs of the op in the place of its

@@ -151,6 +151,25 @@ func (s *Substitution) Tracks() []rewrite.Track { return s.tracks }
 // is 0, no bound, for a rule with Go functions, which may look anywhere.
 func (s *Substitution) Reach() int { return s.reach }
 
+// Inplace reports whether the replacement has an op that destroys an input, as far
+// as the vocabulary tells which op a name stands for.
+func (s *Substitution) Inplace() bool { return s.out.destroys() }
+
+// destroys recurses as deep as the author of the replacement wrote it.
+func (n *node) destroys() bool {
+	for _, t := range n.op.Tracks {
+		if destroys(t.Op()) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.args, (*node).destroys)
+}
+
+func destroys(op fgraph.Op) bool {
+	d, ok := op.(fgraph.Destroyer)
+	return ok && len(d.DestroyMap()) > 0
+}
+
 // Transform proposes the replacement if n is the root of a match.
 func (s *Substitution) Transform(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
 	m := s.matcher.search(c, n)

@@ -10,10 +10,11 @@ import (
 // A Culprit is what [Bisect] blames.
 type Culprit struct {
 	// Pass is the pass that does harm, and Rule the rule in it. Rule is empty if
-	// the pass has no rules, or does the harm without asking [Options.Allow].
+	// the pass has no rules, or does the harm by something else than changes of
+	// the graph.
 	Pass, Rule string
 	// Node is what the rule was shown, and Before and After are what it replaced, and
-	// with what.
+	// with what. They are empty if something was decided as a whole.
 	Node, Before, After string
 }
 

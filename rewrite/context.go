@@ -23,7 +23,7 @@ func NewContext(ctx context.Context, g *fgraph.FunctionGraph) *Context {
 	return &Context{ctx: ctx, g: g, opts: optionsFrom(ctx), pass: passFrom(ctx)}
 }
 
-// Graph returns the graph that the apply belongs to. It must not be changed.
+// Graph returns the graph that the apply belongs to. To change it is an error.
 func (c *Context) Graph() *fgraph.FunctionGraph { return c.g }
 
 // Context returns the context of the run, for rules that take long.

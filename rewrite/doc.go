@@ -8,7 +8,13 @@
 // they propose, has the features of the graph validate them, undoes them when
 // one objects, counts, measures, and turns errors and panics into an [Error]
 // that names the pass, the rule and the apply. [Merge] unites what is computed
-// twice, [Sequence] runs graph rewriters one after the other.
+// twice, [Sequence] runs graph rewriters one after the other, and a [Global] is
+// made of a function that changes the graph through a [Handle].
+//
+// Whatever changes a graph while a rewriter runs is attributed to it, told to
+// those who trace, and asked of the budget. A rule that tries to change the graph
+// itself is at fault. So is a pass that brings in an op which overwrites its
+// input before a [fgraph.DestroyHandler] is attached.
 //
 // What concerns a whole run, such as tracing, a budget, or what to do about
 // failures, is in [Options] and travels in the context. [WhyNot] asks a rule

@@ -20,7 +20,8 @@ Without --query, everything in the database, in the order in which it would run,
 query selects. --explain says why a pass is in the optimizer of the query, or why it is not.
 
 A query is a list of terms separated by spaces: +tag includes, -tag excludes, &tag requires, db(...) is a subquery for a nested
-database, <49 keeps what stands below a position. The name of a pass is a tag of it. A query may begin with the name of a mode:
+database, <49 keeps what stands below a position. The name of a pass is a tag of it, and opens the databases that the pass is in; other
+tags do not reach into a database that lacks them. A query may begin with the name of a mode:
 fast_run, fast_compile, debug, none.
 
 With --ablation the arguments are folders with reference cases. The passes for nnet3 are run over them one less at a time, which makes the tables of

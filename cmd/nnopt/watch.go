@@ -27,7 +27,7 @@ func declareWatch(fs *flag.FlagSet) *watchFlags {
 	f := new(watchFlags)
 	fs.StringVar(&f.trace, "trace", "", "Tell every rewrite by these passes and rules (comma-separated, or \"all\")")
 	fs.StringVar(&f.whyNot, "why-not", "", "Tell why this rule does not fire; RULE@TEXT tells it of nodes whose print contains TEXT")
-	fs.IntVar(&f.most, "max-rewrites", -1, "Stop rewriting after this many; the passes still run. Bisection over it finds the rewrite that does harm")
+	fs.IntVar(&f.most, "max-rewrites", -1, "Stop rewriting after this many; the passes still run. What a pass decides about storage counts as one. Bisection over it finds the rewrite that does harm")
 	return f
 }
 
