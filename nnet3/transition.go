@@ -81,7 +81,10 @@ func ReadTransitionModel(r *kaldiio.Reader) (*TransitionModel, error) {
 	if m.LogProbs, err = r.Vector(); err != nil {
 		return nil, err
 	}
-	return m, r.Expect("</LogProbs>", "</TransitionModel>")
+	if err := r.Expect("</LogProbs>", "</TransitionModel>"); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // readTuples reads the list of tuples, with three numbers each or four.

@@ -86,23 +86,27 @@ func (h *Handle) replace(rule string, n *fgraph.Apply, pairs []fgraph.Replacemen
 // the graph: it is asked and told of once, whatever it changes. It reports
 // whether it was allowed.
 func (h *Handle) Whole(rule string, do func() error) (done bool, err error) {
-	why := fgraph.Reason{Pass: h.pass, Rule: rule}
-	if w := h.watch.by; w != nil && !w.whole {
+	w, why := h.watch.by, fgraph.Reason{Pass: h.pass, Rule: rule}
+	if w != nil && w.whole {
+		w = nil // a part of something that was asked about
+	}
+	if w != nil {
 		w.node = nil
 		if !w.Allow(h.g, nil, why) {
 			h.denied++
 			return false, nil
 		}
 		w.whole = true
-		defer func() {
-			w.whole = false
-			w.Done(h.g, nil, why, err)
-		}()
+		defer func() { w.whole = false }()
 	}
 	commits := h.g.Commits()
 	err = do()
 	if h.g.Commits() != commits {
 		h.made++
+	}
+	if w != nil {
+		w.whole = false
+		w.Done(h.g, nil, why, err)
 	}
 	return true, err
 }

@@ -91,8 +91,11 @@ func optionsFrom(ctx context.Context) *Options {
 	if o, ok := ctx.Value(optionsKey{}).(*Options); ok {
 		return o
 	}
-	return new(Options)
+	return &noOptions
 }
+
+// noOptions is what holds where nobody has set anything. It is only read.
+var noOptions Options
 
 type passKey struct{}
 

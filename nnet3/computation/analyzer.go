@@ -47,7 +47,10 @@ func NewAnalyzer(c *Computation, net *NetworkInfo) (*Analyzer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a, r.err()
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // analyze does the work. What is wrong with lifetimes goes to the report.

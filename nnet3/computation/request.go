@@ -206,7 +206,10 @@ func ReadRequest(r *kaldiio.Reader) (*Request, error) {
 	if req.StoreComponentStats, err = r.Bool(); err != nil {
 		return nil, err
 	}
-	return req, r.Expect("</ComputationRequest>")
+	if err := r.Expect("</ComputationRequest>"); err != nil {
+		return nil, err
+	}
+	return req, nil
 }
 
 func readSpecification(r *kaldiio.Reader) (s IoSpecification, err error) {
