@@ -8,10 +8,10 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// A Handle is how a [Global] changes its graph. What it
-// replaces is validated, and undone if a feature objects; it is attributed to
-// the pass and to the apply that it concerns, told to [Options.Trace], asked of
-// [Options.Allow], and counted.
+// A Handle is how a [Global] changes its graph. What it replaces is validated,
+// and undone if a feature objects; it is attributed to the pass and to the apply
+// that it concerns, told to [Options.Trace], asked of [Options.Allow], and
+// counted.
 //
 // What a rewriter changes without a handle, through the graph itself, is
 // attributed, told, asked and counted as well while [Run] runs it, but not
@@ -35,7 +35,10 @@ type Handle struct {
 // the end.
 func newHandle(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder, name string) (*Handle, error) {
 	h := &Handle{g: g, rec: rec, pass: passFrom(ctx, name), before: g.Times()}
-	return h, h.open(ctx)
+	if err := h.open(ctx); err != nil {
+		return nil, err
+	}
+	return h, nil
 }
 
 // open attaches what replacements are made through, and looks who is watching.
