@@ -11,8 +11,8 @@ import (
 )
 
 func nothing(name string, position float64, tags ...string) optdb.Entry {
-	rewriter := rewrite.FromFunc(name, nil, func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil })
-	return optdb.Entry{Name: name, Doc: "Does " + name + ".", Rewriter: rewriter, Position: position, Tags: tags}
+	rewriter := rewrite.FromFunc(name, "Does "+name+".", nil, func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil })
+	return optdb.Entry{Name: name, Rewriter: rewriter, Position: position, Tags: tags}
 }
 
 // A subquery has the last word in a nested database.

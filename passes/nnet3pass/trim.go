@@ -6,34 +6,24 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/lower"
-	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
 // TrimInputs copies the part of an input that is read last, so that the input, which is as large as the caller made it, can go
 // before. Where that does not lower the peak of the bytes in use, remove_assignments lets the copy be the part again.
-func TrimInputs() rewrite.GraphRewriter { return trimInputs{} }
-
-type trimInputs struct{}
-
-// RewriterName is the name of the pass.
-func (trimInputs) RewriterName() string { return "trim_inputs" }
-
-// RewriterDoc says what the pass does.
-func (trimInputs) RewriterDoc() string {
-	return "an input that is kept for a part of it is kept as a copy of the part: f(x[block]) → f(copy(x[block]))"
+func TrimInputs() rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name: "trim_inputs", Doc: "an input that is kept for a part of it is kept as a copy of the part: f(x[block]) → f(copy(x[block]))",
+		Fn: func(_ context.Context, h *rewrite.Handle) error { return trimInputs(h) },
+	}
 }
 
-// AddRequirements needs nothing.
-func (trimInputs) AddRequirements(*fgraph.FunctionGraph) error { return nil }
-
-// Apply looks at every input once.
-func (p trimInputs) Apply(_ context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+func trimInputs(h *rewrite.Handle) error {
+	g := h.Graph()
 	prog, ok := lower.ProgramOf(g)
 	if !ok {
 		return nil
 	}
-	n := 0
 	for i, x := range g.Inputs() {
 		port := prog.Inputs[i]
 		if !port.IsMatrix() || port.Carried > 0 || comesBack(prog, port) {
@@ -47,13 +37,10 @@ func (p trimInputs) Apply(_ context.Context, g *fgraph.FunctionGraph, rec *profi
 		t := lower.Term{Scale: 1, SrcRow: r.R0, NumRows: r.Rows(), SrcCol: r.C0, NumCols: r.Cols(), At: int32(at)}
 		part := lower.NewAssemble(r.Rows(), r.Cols(), []lower.Term{t}, []*fgraph.Variable{x})
 		part.Owner().SetOrigin(at)
-		if err := g.Replace(block, part, fgraph.Reason{Pass: p.RewriterName()}); err != nil {
+		if _, err := h.Replace("", block.Owner(), fgraph.Replacement{Old: block, New: part}); err != nil {
 			return err
 		}
-		n++
 	}
-	rec.Changed(n)
-	rec.Set("nb_trimmed", float64(n), "")
 	return nil
 }
 
