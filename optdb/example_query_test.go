@@ -56,8 +56,7 @@ func ExampleOrder() {
 	fmt.Println(o.Passes())
 
 	late := optdb.NewSequenceDB("late")
-	late.Add(fuse, nothing("fold", 2, "fast_run"))
-	fmt.Println(late.Check())
+	fmt.Println(late.Add(fuse, nothing("fold", 2, "fast_run")))
 	// Output:
 	// [fold fuse]
 	// optdb: late/fuse: wrong order: it is at 1 and has to run after fold, which is at 2, because a constant in the middle keeps two ops apart

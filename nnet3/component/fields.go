@@ -73,8 +73,12 @@ func Info(c Component) string {
 	return f.info.String()
 }
 
-// Copy returns a component that shares nothing with c. A derived component, which is immutable, is its own copy.
+// Copy returns a component that shares nothing with c. A derived component, which is immutable, is its own copy, and so is one that is
+// no pointer.
 func Copy(c Component) Component {
+	if reflect.TypeOf(c).Kind() != reflect.Pointer {
+		return c
+	}
 	old := reflect.ValueOf(c).Elem()
 	d := reflect.New(old.Type())
 	d.Elem().Set(old)
