@@ -138,6 +138,7 @@ func (c *entryCase) compare(t *testing.T) (with, without entryRun) {
 	if !strings.Contains(c.net, "-node ") {
 		compiled, net := lowertest.MustParse(t, c.net)
 		with, without = runEntry(t, compiled, net, q), runEntry(t, compiled, net, q.Excluding(c.entry))
+		check(t, with.c, net.Info())
 		lowertest.Compare(t, net, compiled, with.c)
 		return with, without
 	}
@@ -159,13 +160,19 @@ func (c *entryCase) compare(t *testing.T) (with, without entryRun) {
 		t.Fatal(err)
 	}
 	with, without = runEntry(t, compiled, nn, q), runEntry(t, compiled, nn, q.Excluding(c.entry))
-	if err := computation.Check(with.c, computation.NewNetworkInfo(nn, with.c.Derived), computation.CheckOptions{AllowUnused: true}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, with.c, computation.NewNetworkInfo(nn, with.c.Derived))
 	if !limited { // which changes the results
 		compareResults(t, "with the entry", results(t, nn, with.c, req), results(t, nn, compiled, req), 1e-4)
 	}
 	return with, without
+}
+
+// check wants a computation to be sound.
+func check(t *testing.T, c *computation.Computation, info *computation.NetworkInfo) {
+	t.Helper()
+	if err := computation.Check(c, info, computation.CheckOptions{AllowUnused: true}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestEntries runs the cases of testdata/nnet3.txt. Every entry for nnet3 needs one where it fires, and one where it must not.

@@ -1,7 +1,8 @@
 package lower
 
-// Time. Event e reads at time 2e and writes at 2e, unless it writes in place of what it reads: then at 2e+1. A read whose value
-// is handed over, because the reader is a placed term, ends at 2e-1.
+// Time. Event e reads at time 2e and writes at 2e, unless it writes in place of what it reads: then at 2e+1. An op that may write over
+// an operand reads its other operands until 2e+1, so that what it writes shares elements with that one operand only. A read whose
+// value is handed over, because the reader is a placed term, ends at 2e-1.
 //
 // What a cell occupies depends on where other values lie: on which terms are placed and which ops run in place. While a merge
 // is tried (Storage.trial), everything here answers as if it had been done.
@@ -90,7 +91,10 @@ func (s *Storage) endOf(n int32, c *cell) int32 {
 			break // the earlier reads end earlier, whether they are placed or not
 		}
 		t := 2 * r.event
-		if r.term >= 0 && s.isPlaced(r.term) {
+		switch {
+		case r.beside:
+			t++
+		case r.term >= 0 && s.isPlaced(r.term):
 			t-- // handed over: the place is the assembled value's from here on
 		}
 		end = max(end, t)

@@ -130,9 +130,10 @@ func (b *scheduleBuilder) apply(i int32, a *fgraph.Apply) {
 	default:
 		st := b.sched.add(stepOp, i, keyOf(int32(a.Origin())))
 		b.stepOf[i] = st
-		for _, v := range a.Inputs() {
+		over := destroyed(a, 0)
+		for k, v := range a.Inputs() {
 			if n, r := b.needs(st, v); n >= 0 {
-				b.values[n].reads = append(b.values[n].reads, read{rect: r, step: st, term: -1})
+				b.values[n].reads = append(b.values[n].reads, read{rect: r, step: st, term: -1, beside: over >= 0 && k != over})
 			}
 		}
 		for _, v := range a.Outputs() {

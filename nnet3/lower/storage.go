@@ -53,6 +53,7 @@ type read struct {
 	rect        Rect
 	step        int32
 	event, term int32
+	beside      bool // by an op that may write over another operand, and may do so before it is done with this one
 }
 
 // term is a term of an assembled value, and whether the plan made it unnecessary.

@@ -346,7 +346,10 @@ func (d *storageDriver) endOf(n int32, c *cell) int32 {
 			continue
 		}
 		t := 2 * r.event
-		if r.term >= 0 && s.terms[r.term].placed {
+		switch {
+		case r.beside:
+			t++
+		case r.term >= 0 && s.terms[r.term].placed:
 			t--
 		}
 		end = max(end, t)
