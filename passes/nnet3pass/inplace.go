@@ -19,9 +19,6 @@ func PropagateInPlace() rewrite.GraphRewriter {
 				return c.Miss("%s can't run in place, or does already", op.Name), nil
 			}
 			k := max(op.InputAdded(), 0)
-			if shared(a, k) {
-				return c.Miss("input %d is used twice", k), nil
-			}
 			if who := laterReader(a, k); who != nil {
 				return c.Miss("%v reads the input later", who.Op()), nil
 			}
@@ -45,9 +42,6 @@ func BackpropInPlace() rewrite.GraphRewriter {
 			if op.Accumulate {
 				k = op.InputAdded()
 			}
-			if shared(a, k) {
-				return c.Miss("input %d is used twice", k), nil
-			}
 			if who := laterReader(a, k); who != nil {
 				return c.Miss("%v reads the derivative later", who.Op()), nil
 			}
@@ -60,20 +54,6 @@ func BackpropInPlace() rewrite.GraphRewriter {
 // replaceOp proposes the same apply with another op.
 func replaceOp(a *fgraph.Apply, op fgraph.Op) rewrite.Result {
 	return rewrite.Result{Outputs: fgraph.NewApply(op, a.Inputs(), outputTypes(a)...).Outputs()}
-}
-
-// shared reports whether another input of the apply shows a part of what input k shows.
-func shared(a *fgraph.Apply, k int) bool {
-	root, r := lower.Resolve(a.Inputs()[k])
-	for i, v := range a.Inputs() {
-		if i == k || lower.TypeOf(v) == (lower.MatrixType{}) {
-			continue
-		}
-		if other, s := lower.Resolve(v); other == root && s.Overlaps(r) {
-			return true
-		}
-	}
-	return false
 }
 
 // laterReader finds an apply that reads what input k of a shows, and that stood after a in the original order. The destroy
