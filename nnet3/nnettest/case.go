@@ -75,4 +75,5 @@ var families = [...]struct {
 	{"dropout", (*network).dropout},
 	{"row_wise", (*network).rowWise},
 	{"descriptors", (*network).descriptors},
+	{"mixed", (*network).mixed},
 }

@@ -2,6 +2,7 @@ package nnettest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -192,36 +193,58 @@ func (n *network) statistics() {
 	n.frames, n.wide = 3*output, true
 }
 
-// timeHeight is a stack of two-dimensional convolutions.
+// timeHeight is a stack of two-dimensional convolutions, some of which see sums of the layers below.
 func (n *network) timeHeight() {
-	height, filters := n.between(3, 10), n.between(1, 3)
-	x := n.input("input", height*filters)
-	for range n.between(1, 3) {
-		subsample := 1
-		if height >= 4 && n.chance(3) {
-			subsample = 2
+	height, filters := n.between(3, 12), n.between(1, 3)
+	nodes := []string{n.input("input", height*filters)} // those of one shape
+	for range n.between(1, 4) {
+		x := nodes[len(nodes)-1]
+		if len(nodes) > 1 && n.chance(2) {
+			x = fmt.Sprintf("Sum(%s, %s)", nodes[n.r.IntN(len(nodes)-1)], x)
 		}
-		offsets, out := "-1,0,1", (height+subsample-1)/subsample
-		if height > 3 && n.chance(2) {
-			offsets, out = "0,1,2", (height-3)/subsample+1 // no padding
-		}
-		times := n.offsets(3)
-		required := times[n.r.IntN(len(times))]
-		filtersOut := n.between(1, 5)
-		y := n.node("TimeHeightConvolution", x, out*filtersOut,
-			"num-filters-in=%d num-filters-out=%d height-in=%d height-out=%d height-subsample-out=%d height-offsets=%s time-offsets=%s required-time-offsets=%d max-memory-mb=%g bias-stddev=1",
-			filters, filtersOut, height, out, subsample, offsets, join(times), required, [...]float64{200, 0.001, 0.0001}[n.r.IntN(3)])
+		y, out, filtersOut := n.convolution(x, height, filters)
 		if n.chance(2) {
 			y = n.nonlinearity()
 		}
-		if n.dim[x] == n.dim[y] && n.chance(2) {
+		if out != height || filtersOut != filters {
+			nodes = nil
+		} else if n.chance(3) {
 			y = n.node("NoOp", fmt.Sprintf("Sum(%s, %s)", x, y), n.dim[y], "dim=%d", n.dim[y])
 		}
-		x, height, filters = y, out, filtersOut
+		nodes, height, filters = append(nodes, y), out, filtersOut
 	}
 	if n.chance(2) {
 		n.finish()
 	}
+}
+
+// convolution adds a TimeHeightConvolutionComponent, with as many filters as before in every second case.
+func (n *network) convolution(x string, height, filters int) (y string, out, filtersOut int) {
+	subsample, offsets := 1, "-1,0,1"
+	if height >= 4 && n.chance(3) {
+		subsample = 2
+	}
+	out = (height + subsample - 1) / subsample
+	if height > 3 && n.chance(2) {
+		offsets, out = "0,1,2", (height-3)/subsample+1 // no padding
+	}
+	filtersOut = filters
+	if n.chance(2) {
+		filtersOut = n.between(1, 5)
+	}
+	times := n.offsets(3)
+	if n.chance(2) {
+		step := n.between(1, 2)
+		times = []int{-step, 0, step}
+	}
+	required := slices.DeleteFunc(slices.Clone(times), func(int) bool { return n.chance(2) })
+	if len(required) == 0 {
+		required = times
+	}
+	y = n.node("TimeHeightConvolution", x, out*filtersOut,
+		"num-filters-in=%d num-filters-out=%d height-in=%d height-out=%d height-subsample-out=%d height-offsets=%s time-offsets=%s required-time-offsets=%s max-memory-mb=%g bias-stddev=1",
+		filters, filtersOut, height, out, subsample, offsets, join(times), join(required), [...]float64{200, 0.001, 0.0001}[n.r.IntN(3)])
+	return y, out, filtersOut
 }
 
 // attention is restricted self-attention.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,8 +30,9 @@ import (
 )
 
 var (
-	randomCases = flag.Int("random", 40, "how many random networks TestOptimize optimizes")
-	firstSeed   = flag.Uint64("seed", 0, "the first of them")
+	randomCases   = flag.Int("random", 40, "how many random networks TestOptimize and TestAlone take, TestComputations ten times as many")
+	firstSeed     = flag.Uint64("seed", 0, "the first of them")
+	randomQueries = flag.Int("queries", 3, "how many random queries TestOptimize and TestComputations try on each")
 )
 
 const (
@@ -40,7 +42,7 @@ const (
 	absoluteTolerance = 1e-6
 )
 
-// TestOptimize runs random networks as they are compiled, under +fast_run and under another query, and wants the same numbers: outputs, derivatives
+// TestOptimize runs random networks as they are compiled, under +fast_run and under random queries, and wants the same numbers: outputs, derivatives
 // of inputs, gradients and statistics. Memory holds NaN until it is written to. The seed of a failure is in the name of the
 // test, and the entry of the database at fault in the report.
 func TestOptimize(t *testing.T) {
@@ -65,7 +67,10 @@ func TestOptimize(t *testing.T) {
 				outputs += len(want.matrices["output"])
 				same += equalBits(want.matrices["output"], got.matrices["output"])
 			}
-			r.check(t, build(t, db, fastRun.Excluding(anotherEntry(seed, entries))), want)
+			q := rand.New(rand.NewPCG(seed, 1))
+			for range *randomQueries {
+				r.check(t, build(t, db, randomQuery(q, entries)), want)
+			}
 		})
 	}
 	t.Logf("%d of %d outputs are the same to the bit", same, outputs)
@@ -73,14 +78,16 @@ func TestOptimize(t *testing.T) {
 
 var fastRun = optdb.Include("fast_run").Lenient()
 
-// anotherEntry draws what a query leaves out: a tag, or a single entry.
-func anotherEntry(seed uint64, entries []string) string {
-	r := rand.New(rand.NewPCG(seed, 1))
-	tags := []string{"inplace", "fusion", "reassoc", "storage", "merge"}
-	if i := r.IntN(2 * len(tags)); i < len(tags) {
-		return tags[i]
+// randomQuery draws a query that leaves out up to three entries, and a tag in every second case.
+func randomQuery(r *rand.Rand, entries []string) optdb.Query {
+	var out []string
+	for range r.IntN(4) {
+		out = append(out, entries[r.IntN(len(entries))])
 	}
-	return entries[r.IntN(len(entries))]
+	if tags := [...]string{"inplace", "fusion", "reassoc", "storage", "merge"}; len(out) == 0 || r.IntN(2) == 0 {
+		out = append(out, tags[r.IntN(len(tags))])
+	}
+	return fastRun.Excluding(out...)
 }
 
 func build(t *testing.T, db *optdb.SequenceDB, q optdb.Query) *optdb.Optimizer {
@@ -92,11 +99,11 @@ func build(t *testing.T, db *optdb.SequenceDB, q optdb.Query) *optdb.Optimizer {
 	return opt
 }
 
-// names lists the entries that an optimizer can do without.
+// names lists the entries for networks.
 func names(opt *optdb.Optimizer) []string {
 	var list []string
 	for _, e := range opt.Entries() {
-		if !e.Database && e.Name != "add_destroy_handler" {
+		if !e.Database && (slices.Contains(e.Tags, "nnet3") || slices.Contains(e.Tags, "merge") || e.Name == "add_destroy_handler") {
 			list = append(list, e.Name)
 		}
 	}
@@ -232,8 +239,9 @@ func addStatistics(res *results, nn *nnet3.Nnet) {
 	}
 }
 
-// compare reports what is not the same.
-func compare(want, got *results) error {
+// compare reports what is not the same. Where results after a change of the last bits are given, a difference up to twice the one
+// that this makes is none.
+func compare(want, got, moved *results) error {
 	var errs *multierror.Error
 	for _, name := range want.order {
 		a, b := want.matrices[name], got.matrices[name]
@@ -241,24 +249,53 @@ func compare(want, got *results) error {
 			errs = multierror.Append(errs, fmt.Errorf("%s: %d numbers, want %d", name, len(b), len(a)))
 			continue
 		}
-		difference, norm := 0.0, 0.0
-		for i := range a {
-			x, y := float64(a[i]), float64(b[i])
-			if x == y || x != x && y != y {
-				y = x
-			} else {
-				difference += (x - y) * (x - y)
-			}
-			if x == x && !math.IsInf(x, 0) {
-				norm += x * x
-			}
+		d, norm := distance(a, b)
+		allowed := tolerance*norm + absoluteTolerance*math.Sqrt(float64(len(a)))
+		if moved != nil {
+			spread, _ := distance(a, moved.matrices[name])
+			allowed = max(allowed, 2*spread)
 		}
-		difference, norm = math.Sqrt(difference), math.Sqrt(norm)
-		if !(difference <= tolerance*norm+absoluteTolerance*math.Sqrt(float64(len(a)))) {
-			errs = multierror.Append(errs, fmt.Errorf("%s differs by %.3g of its norm %.3g", name, difference/norm, norm))
+		if !(d <= allowed) {
+			errs = multierror.Append(errs, fmt.Errorf("%s differs by %.3g of its norm %.3g", name, d/norm, norm))
 		}
 	}
 	return errs.ErrorOrNil()
+}
+
+// moved computes, as compiled, what comes out if every third number that goes in is off in its last bit.
+func (r *run) moved(t *testing.T) *results {
+	t.Helper()
+	in, err := pipeline.RandomValues(r.Net, r.Request, r.Seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range in.Inputs {
+		for i := range m.Matrix.Rows {
+			row := kernel.Row(m.Matrix, i)
+			for k := i % 3; k < len(row); k += 3 {
+				row[k] = math.Nextafter32(row[k], math.MaxFloat32)
+			}
+		}
+	}
+	res, err := (&run{r.Case, r.db, in}).results(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// distance is the norm of the difference of b from a, and that of a.
+func distance(a, b []float32) (difference, norm float64) {
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		if !(x == y || x != x && y != y) {
+			difference += (x - y) * (x - y)
+		}
+		if x == x && !math.IsInf(x, 0) {
+			norm += x * x
+		}
+	}
+	return math.Sqrt(difference), math.Sqrt(norm)
 }
 
 func equalBits(a, b []float32) int {
@@ -271,12 +308,16 @@ func equalBits(a, b []float32) int {
 	return n
 }
 
-// check optimizes, runs and compares. What fails is traced to an entry.
+// check optimizes, runs and compares. What fails is traced to an entry. A network that magnifies roundings beyond the tolerance, as one in
+// 20,000 does, is measured by what they do to it as compiled.
 func (r *run) check(t *testing.T, opt *optdb.Optimizer, want *results) *results {
 	t.Helper()
 	got, err := r.results(t.Context(), opt)
 	if err == nil {
-		err = compare(want, got)
+		if err = compare(want, got, nil); err != nil && compare(want, got, r.moved(t)) == nil {
+			t.Logf("%s magnifies roundings: %v", r.Family, err)
+			err = nil
+		}
 	}
 	if err != nil {
 		t.Errorf("%s, %s: %v\n%s\n%s", r.Family, opt.Query(), err, r.blame(t, opt, want), r.Config)
@@ -288,7 +329,7 @@ func (r *run) check(t *testing.T, opt *optdb.Optimizer, want *results) *results 
 func (r *run) blame(t *testing.T, opt *optdb.Optimizer, want *results) string {
 	wrong := func(ctx context.Context, opt *optdb.Optimizer) bool {
 		got, err := r.results(ctx, opt)
-		return err != nil || compare(want, got) != nil
+		return err != nil || compare(want, got, nil) != nil
 	}
 	var guilty []string
 	for _, name := range names(opt) {
@@ -334,7 +375,7 @@ func TestBlame(t *testing.T) {
 			}
 			return rewrite.Replace(a.Inputs()[0]), nil
 		},
-	}), 1.5, "fast_run")
+	}), 1.5, "fast_run", "nnet3")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +390,7 @@ func TestBlame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if compare(want, got) == nil {
+		if compare(want, got, nil) == nil {
 			continue
 		}
 		report := r.blame(t, opt, want)

@@ -61,6 +61,10 @@ func (n *network) request(nn *nnet3.Nnet) (*computation.Request, error) {
 	}
 	for _, name := range n.outputs {
 		spec := computation.IoSpecification{Name: name, Indexes: rows(first, end, step, 0)}
+		if len(n.outputs) > 1 && n.chance(3) { // each output at times of its own
+			own := n.between(first, end-1)
+			spec.Indexes = rows(own, n.between(own+1, end), n.between(1, 3), 0)
+		}
 		if len(spec.Indexes) > 2 && n.chance(6) { // one row is of no use to anybody
 			spec.Indexes = slices.Delete(spec.Indexes, 1, 2)
 		}

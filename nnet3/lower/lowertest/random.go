@@ -278,6 +278,16 @@ func (g *generator) run() {
 	}
 	g.printf("%s %s %s.Propagate(%s%s)", r.y, equals, r.name, r.x, rest)
 	g.runs = append(g.runs, r)
+	if g.chance(20) && rows <= r.rows && in <= out {
+		g.bypass(r.x, rows, in, r.y, r.rows, out)
+	}
+}
+
+// bypass adds what a run read to what it made, in a matrix of the size of that.
+func (g *generator) bypass(x string, xRows, xCols int, y string, rows, cols int) {
+	sum := g.fresh(rows, cols, false)
+	g.printf("%s += %s%s", g.view(sum, xRows, xCols), g.scale(), x)
+	g.printf("m%d += %s", sum, y)
 }
 
 // provide gives matrices to the caller.
@@ -332,5 +342,9 @@ func (g *generator) back(r forwardRun) {
 		operands += fmt.Sprintf(", memo %d", r.memo)
 	}
 	how := [...]string{"Backprop", "BackpropNoModelUpdate"}[g.pick(2)]
-	g.printf("m%d += %s.%s(%s)", g.fresh(r.xRows, r.in, r.contiguous), r.name, how, operands)
+	dx := g.fresh(r.xRows, r.in, r.contiguous)
+	g.printf("m%d += %s.%s(%s)", dx, r.name, how, operands)
+	if g.chance(30) && r.rows <= r.xRows && r.cols <= r.in {
+		g.bypass(fmt.Sprintf("m%d", dy), r.rows, r.cols, fmt.Sprintf("m%d", dx), r.xRows, r.in)
+	}
 }

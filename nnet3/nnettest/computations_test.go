@@ -1,0 +1,36 @@
+package nnettest_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/lower/lowertest"
+	"github.com/nnopt/nnopt/passes"
+)
+
+// TestComputations optimizes random computations, in which views and components are as no compiler makes them, under random queries.
+// What comes out is sound and computes the same.
+func TestComputations(t *testing.T) {
+	db := passes.Default()
+	entries := names(build(t, db, fastRun))
+	for i := range uint64(10 * *randomCases) {
+		seed := *firstSeed + i
+		r := rand.New(rand.NewPCG(seed, 2))
+		text := lowertest.Random(r.IntN)
+		c, net := lowertest.MustParse(t, text)
+		for range *randomQueries {
+			opt := build(t, db, randomQuery(r, entries))
+			got, err := passes.Optimize(t.Context(), c, net, opt, nil)
+			if err == nil {
+				err = computation.Check(got, net.Info(), computation.CheckOptions{AllowUnused: true})
+			}
+			if err == nil {
+				err = lowertest.Same(net, c, got)
+			}
+			if err != nil {
+				t.Errorf("seed %d, %s: %v\n%s", seed, opt.Query(), err, text)
+			}
+		}
+	}
+}
