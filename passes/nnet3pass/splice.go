@@ -130,7 +130,8 @@ func newColumnIndex(o *lower.Assemble) *columnIndex {
 		t := &o.Terms[i]
 		k, _ := slices.BinarySearch(x.edges, t.DstCol)
 		for ; x.edges[k] < t.DstCol+t.NumCols; k++ {
-			if list := x.terms[k]; len(list) < 2 || sameColumns(&o.Terms[list[0]], t) { // two that differ are enough to refuse them
+			list := x.terms[k]
+			if n := len(list); n == 0 || sameColumns(&o.Terms[list[0]], &o.Terms[list[n-1]]) { // one that differs is enough to refuse them
 				x.terms[k] = append(list, int32(i))
 			}
 		}
