@@ -278,15 +278,15 @@ func (z *canonizer) join(num, den []*vari, out *vari) *vari {
 		case 1:
 			return list[0]
 		}
-		return tensor.Map(z.main, list...)
+		return computeAs(out, z.main, list...)
 	}
 	switch {
 	case len(den) == 0:
 		return product(num)
 	case len(num) == 0 && z.useReciprocal:
-		return tensor.Map(z.reciprocal, product(den))
+		return computeAs(out, z.reciprocal, product(den))
 	}
-	return tensor.Map(z.inverse, product(num), product(den))
+	return computeAs(out, z.inverse, product(num), product(den))
 }
 
 // simplified returns the lists without what cancels and with the constants in one.
@@ -356,11 +356,11 @@ func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, z.join(num, den, out), slices.Concat(oldNum, oldDen, n.Inputs())...)
 }
 
-// divideByAbs makes the sign of x of x/|x|.
+// divideByAbs makes the sign of x of x/|x|. Not of integers: the absolute value of the smallest one is itself.
 func divideByAbs(num, den []*vari) ([]*vari, []*vari) {
 	for i := 0; i < len(den); i++ {
 		a := elem(den[i], array.Abs)
-		if a == nil {
+		if a == nil || !isFloat(den[i]) {
 			continue
 		}
 		if k := slices.Index(num, a.Inputs()[0]); k >= 0 {

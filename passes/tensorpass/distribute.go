@@ -104,8 +104,11 @@ func attemptDistribution(sum *vari, num, den []*vari, out *vari) (*vari, []*vari
 	}
 	pairs := make([]pair, 0, len(pos)+len(neg))
 	for _, t := range append(slices.Clone(pos), neg...) {
-		n, d := mulCanonizer.terms(t)
-		pairs = append(pairs, pair{n, d})
+		p := pair{num: []*vari{t}}
+		if typ(t).DType() == typ(out).DType() { // else it is computed in another type, in which it has to stay
+			p.num, p.den = mulCanonizer.terms(t)
+		}
+		pairs = append(pairs, p)
 	}
 	changed := false
 	try := func(list []*vari, asNum bool) []*vari {

@@ -1,6 +1,8 @@
 package tensorpass
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -47,11 +49,14 @@ func negDivNeg() rewrite.Rule {
 				return c.Miss("the argument is no quotient that is used here only"), nil
 			}
 			num, den := q.Inputs()[0], q.Inputs()[1]
+			if !isFloat(num) {
+				return c.Miss("the numerator is an integer, which has no zero with a sign and may be the smallest one"), nil
+			}
 			if a := elem(num, array.Neg); a != nil {
-				return replace(c, n, tensor.TrueDiv(a.Inputs()[0], den), n.Inputs()...)
+				return replace(c, n, computeAs(q.Out(), array.TrueDiv, a.Inputs()[0], den), n.Inputs()...)
 			}
 			if v, ok := uniform(num); ok && tensor.ConstantOf(num) != nil && isScalar(num) {
-				return replace(c, n, tensor.TrueDiv(number(-v, num), den), n.Inputs()...)
+				return replace(c, n, computeAs(q.Out(), array.TrueDiv, number(-v, num), den), n.Inputs()...)
 			}
 			return c.Miss("the numerator is neither a negation nor a number"), nil
 		},
@@ -329,7 +334,7 @@ func funcInv() rewrite.Rule {
 			}
 			x := a.Inputs()[0]
 			if op == array.Arccosh { // the branch that cosh loses
-				x = tensor.Abs(x)
+				x = computeAs(n.Out(), array.Abs, x)
 			}
 			return replace(c, n, x)
 		},
@@ -349,7 +354,7 @@ func sqrtSqr() rewrite.Rule {
 	}
 }
 
-// absLift is local_abs_lift. It leaves a product alone whose other factors would be lost to local_abs_merge.
+// absLift is local_abs_lift. It is for floats: a product of integers wraps around, and then its sign is not that of the numbers. It leaves a product alone whose other factors would be lost to local_abs_merge.
 func absLift() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_abs_lift", Doc: "the absolute value of a product is that of its factors: |x*y| → |x|*|y|, |x/y| → |x|/|y|, ||x|| → |x|", On: on(array.Abs), Depth: 2,
@@ -360,7 +365,7 @@ func absLift() rewrite.Rule {
 			}
 			for _, op := range []array.Op{array.Mul, array.TrueDiv} {
 				a := elem(x, op)
-				if a == nil || !alone(x) {
+				if a == nil || !alone(x) || slices.ContainsFunc(a.Inputs(), isInteger) {
 					continue
 				}
 				in := make([]*vari, len(a.Inputs()))
@@ -369,12 +374,12 @@ func absLift() rewrite.Rule {
 				}
 				return replace(c, n, tensor.Map(op, in...))
 			}
-			return c.Miss("the argument is no product or quotient that is used here only"), nil
+			return c.Miss("the argument is no product or quotient of floats that is used here only"), nil
 		},
 	}
 }
 
-// absMerge is local_abs_merge.
+// absMerge is local_abs_merge, for floats as absLift is.
 func absMerge() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_abs_merge", Doc: "a product of absolute values is one of the product: |x|*|y|*2 → |x*y*2|, |x|/|y| → |x/y|", On: on(array.Mul, array.TrueDiv), Depth: 2,
@@ -383,13 +388,13 @@ func absMerge() rewrite.Rule {
 			in := make([]*vari, len(n.Inputs()))
 			found := 0
 			for i, v := range n.Inputs() {
-				if a := elem(v, array.Abs); a != nil {
+				if a := elem(v, array.Abs); a != nil && isFloat(v) {
 					in[i] = a.Inputs()[0]
 					found++
 					continue
 				}
 				if x, ok := uniform(v); !ok || x < 0 || op == array.TrueDiv {
-					return c.Miss("an argument is neither an absolute value nor a positive number"), nil
+					return c.Miss("an argument is neither the absolute value of a float nor a positive number"), nil
 				}
 				in[i] = v
 			}

@@ -31,7 +31,7 @@ func mulExp() rewrite.Rule {
 			if op, _ := elemOf(n); op == array.TrueDiv {
 				sign = array.Sub
 			}
-			sum := tensor.Map(sign, exponents...)
+			sum := computeAs(n.Out(), sign, exponents...)
 			if !slices.ContainsFunc(exponents, func(x *vari) bool { return samePattern(x, sum) }) {
 				return c.Miss("there would be more exponentials than before: of a product of a column and a row"), nil
 			}
@@ -79,7 +79,7 @@ func mulPow() rewrite.Rule {
 			case 1:
 				return replace(c, n, factors[0], in...)
 			}
-			return replace(c, n, tensor.Mul(factors...), in...)
+			return replace(c, n, computeAs(n.Out(), array.Mul, factors...), in...)
 		},
 	}
 }
@@ -131,9 +131,9 @@ func joint(f, g *vari, divides bool) *vari {
 	case known:
 		return tensor.Pow(base, number(x+y, a))
 	case divides:
-		return tensor.Pow(base, tensor.Sub(a, b))
+		return tensor.Pow(base, computeAs(f, array.Sub, a, b))
 	}
-	return tensor.Pow(base, tensor.Add(a, b))
+	return tensor.Pow(base, computeAs(f, array.Add, a, b))
 }
 
 // baseAndExponent takes a power apart. The exponent is nil if f is no power, or itself the base of g.

@@ -8,8 +8,11 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// opposite returns -x, without an op where x is itself a negation or a multiple.
+// opposite returns -x as a float, without an op where x is itself a negation or a multiple of a float.
 func opposite(x *vari) *vari {
+	if !isFloat(x) {
+		return mapAs(typ(x).DType().Float(), array.Neg, x)
+	}
 	if a := elem(x, array.Neg); a != nil {
 		return a.Inputs()[0]
 	}
@@ -20,7 +23,7 @@ func opposite(x *vari) *vari {
 				return rest[0]
 			}
 			if k == -1 {
-				return tensor.Mul(rest...)
+				return computeAs(x, array.Mul, rest...)
 			}
 			return tensor.Mul(append([]*vari{number(-k, a.Inputs()[0])}, rest...)...)
 		}
@@ -28,10 +31,10 @@ func opposite(x *vari) *vari {
 	return tensor.Neg(x)
 }
 
-// onePlus returns the other terms if v is a sum of numbers that make 1 and other terms, and nil if not.
+// onePlus returns the other terms if v is a sum of floats: numbers that make 1, and other terms; and nil if not. Integers may wrap around.
 func onePlus(v *vari) []*vari {
 	a := elem(v, array.Add)
-	if a == nil {
+	if a == nil || !isFloat(v) {
 		return nil
 	}
 	total := 0.0
@@ -49,12 +52,12 @@ func onePlus(v *vari) []*vari {
 	return rest
 }
 
-// sumOf returns the sum of terms.
-func sumOf(terms []*vari) *vari {
+// sumOf returns the sum of terms of out.
+func sumOf(out *vari, terms []*vari) *vari {
 	if len(terms) == 1 {
 		return terms[0]
 	}
-	return tensor.Add(terms...)
+	return computeAs(out, array.Add, terms...)
 }
 
 // logOnePlus is local_log1p.
@@ -64,9 +67,9 @@ func logOnePlus() rewrite.Rule {
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			v := n.Inputs()[0]
 			if rest := onePlus(v); len(rest) > 0 {
-				return replace(c, n, tensor.Log1p(sumOf(rest)), v.Owner().Inputs()...)
+				return replace(c, n, tensor.Log1p(sumOf(v, rest)), v.Owner().Inputs()...)
 			}
-			if a := elem(v, array.Sub); a != nil && is(a.Inputs()[0], 1) {
+			if a := elem(v, array.Sub); a != nil && isFloat(v) && is(a.Inputs()[0], 1) {
 				if elem(a.Inputs()[1], array.Sigmoid) != nil {
 					return c.Miss("it is up to log1msigm_to_softplus"), nil
 				}
@@ -169,7 +172,7 @@ func expOver1PlusExp() rewrite.Rule {
 			}
 			x := e.Inputs()[0]
 			factors := []*vari{num}
-			if a := elem(num, array.Mul); a != nil {
+			if a := elem(num, array.Mul); a != nil && isFloat(num) {
 				factors = slices.Clone(a.Inputs())
 			}
 			sigmoid := (*vari)(nil)

@@ -1,6 +1,8 @@
 package tensorpass
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -62,6 +64,9 @@ func alone(v *vari) bool { return len(v.Clients()) == 1 }
 func typ(v *vari) tensor.Type { return tensor.TypeOf(v) }
 
 func isFloat(v *vari) bool { return typ(v).DType().IsFloat() }
+
+// isInteger reports whether the elements of v are no floats.
+func isInteger(v *vari) bool { return !isFloat(v) }
 
 // uniform returns the value that all elements of v have, and whether it is known: v is a constant, or one that was broadcast.
 func uniform(v *vari) (float64, bool) {
@@ -126,6 +131,29 @@ func castTo(v *vari, dtype tensor.DType) *vari {
 	}
 	return tensor.Cast(v, dtype)
 }
+
+// mapAs applies an operation that has to compute in a type: where the arguments alone would make it compute in a smaller one, the first is
+// converted. A product of integers that is part of one of floats must not wrap around, nor one of float32s be rounded, once the others are gone.
+func mapAs(dtype tensor.DType, op array.Op, args ...*vari) *vari {
+	types := make([]tensor.DType, len(args))
+	for i, v := range args {
+		types[i] = typ(v).DType()
+	}
+	if compute, _, ok := op.Types(types...); ok && compute != dtype && array.Upcast(compute, dtype) == dtype {
+		args = slices.Clone(args)
+		args[0] = castTo(args[0], dtype)
+	}
+	return tensor.Map(op, args...)
+}
+
+// computeAs is mapAs for what takes the place of out, in the type of its elements.
+func computeAs(out *vari, op array.Op, args ...*vari) *vari {
+	return mapAs(typ(out).DType(), op, args...)
+}
+
+// exactIn reports whether what holds of numbers holds of the elements of v where it is an argument of what computes out. A negation of integers that
+// wraps around, -(-2⁶³), stands for another number once it is converted to a float.
+func exactIn(out, v *vari) bool { return isFloat(v) || !isFloat(out) }
 
 // conform returns v with the type of old: converted, with dimensions added in front, and broadcast to the shape of models, inputs of what
 // computed old, where it has size 1 in a dimension in which old has not. It returns nil if the models do not help.

@@ -143,7 +143,7 @@ func reduceJoin() rewrite.Rule {
 // sumDivDimShuffle is local_sum_div_dimshuffle.
 func sumDivDimShuffle() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_sum_div_dimshuffle", Doc: "a divisor that is repeated along the folded dimensions divides the sum: sum(X/c, axis=0) → sum(X, axis=0)/c", On: onReduce, Depth: 3,
+		Name: "local_sum_div_dimshuffle", Doc: "a divisor that is repeated along the folded dimensions divides the sum: sum(X/c, axis=0) → sum(X, axis=0)/c; where c is 0 or infinite one of the two may be NaN", On: onReduce, Depth: 3,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			op, axes := reduceOf(n)
 			v := n.Inputs()[0]
@@ -159,7 +159,7 @@ func sumDivDimShuffle() rewrite.Rule {
 			if !samePattern(num, v) {
 				return c.Miss("the numerator has not the shape of the quotient"), nil
 			}
-			return replace(c, n, tensor.TrueDiv(reduceOver(array.Sum, num, axes), kept))
+			return replace(c, n, tensor.TrueDiv(reduceOver(array.Sum, castTo(num, typ(v).DType()), axes), kept))
 		},
 	}
 }
@@ -213,12 +213,12 @@ func sumMulByScalar() rewrite.Rule {
 			}
 			x := rest[0]
 			if len(rest) > 1 {
-				x = tensor.Mul(rest...)
+				x = computeAs(v, array.Mul, rest...)
 			}
-			if !samePattern(x, v) || typ(x).DType() == tensor.Bool {
+			if !samePattern(x, v) {
 				return c.Miss("the factors that are no scalars have not the shape of the product"), nil
 			}
-			sum := reduceOver(array.Sum, x, axes)
+			sum := reduceOver(array.Sum, castTo(x, typ(v).DType()), axes)
 			if k, ok := uniform(scalars[0]); ok && k == -1 && len(scalars) == 1 {
 				return replace(c, n, tensor.Neg(sum))
 			}
@@ -289,7 +289,7 @@ func reduceMakeVector() rewrite.Rule {
 // sumAlloc is local_sum_alloc.
 func sumAlloc() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_sum_alloc", Doc: "the sum of a filled tensor is a multiple of the value, and its product a power: sum(Alloc(v, m, n)) → v*(m*n)", On: onReduce,
+		Name: "local_sum_alloc", Doc: "the sum of a filled tensor is a multiple of the value, and its product a power: sum(Alloc(v, m, n)) → v*(m*n); where v is NaN or infinite and a size 0 the multiple is NaN", On: onReduce,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			op, axes := reduceOf(n)
 			a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
@@ -360,8 +360,8 @@ func maxToMin() rewrite.Rule {
 		Name: "local_max_to_min", Doc: "the minimum is written as such: -max(-x) → min(x)", On: append(on(array.Neg), on(array.Mul)...), Depth: 3,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			v := negated(n)
-			if v == nil {
-				return c.Miss("it is no negation"), nil
+			if v == nil || !isFloat(v) { // the negation of the smallest integer is itself
+				return c.Miss("it is no negation of floats"), nil
 			}
 			a, op, ok := owner[tensor.Reduce](v)
 			if !ok || !alone(v) || op.Op != array.Max && op.Op != array.Min || a.Inputs()[0].Owner() == nil {

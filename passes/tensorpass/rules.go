@@ -109,7 +109,7 @@ func Rules() []Local {
 		{sumMulByScalar(), c | sp, unsafe},
 		{sumMulDimShuffle(), c | sp, unsafe},
 		{reduceMakeVector(), c | sp, nil},
-		{sumAlloc(), sp, nil},
+		{sumAlloc(), sp, unsafe},
 		{argmaxPushdown(), sp, unsafe},
 		{maxToMin(), u, nil},
 

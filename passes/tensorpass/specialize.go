@@ -16,7 +16,7 @@ func mulSpecialize() rewrite.Rule {
 			in := make([]*vari, 0, len(n.Inputs()))
 			minus, negs, numbers := false, 0, 0
 			for _, v := range n.Inputs() {
-				for a := elem(v, array.Neg); a != nil; a = elem(v, array.Neg) {
+				for a := elem(v, array.Neg); a != nil && exactIn(n.Out(), v); a = elem(v, array.Neg) {
 					minus, v = !minus, a.Inputs()[0]
 					negs++
 				}
@@ -40,7 +40,7 @@ func mulSpecialize() rewrite.Rule {
 			case len(in) == 0:
 				return replace(c, n, number(1, n.Out()), models...)
 			case len(in) == 1 && minus:
-				return replace(c, n, tensor.Neg(in[0]), models...)
+				return replace(c, n, computeAs(n.Out(), array.Neg, in[0]), models...)
 			case len(in) == 1:
 				return replace(c, n, in[0], models...)
 			case minus && negs == 0 && numbers == 1:
@@ -48,7 +48,7 @@ func mulSpecialize() rewrite.Rule {
 			case minus:
 				in = append([]*vari{number(-1, n.Out())}, in...)
 			}
-			return replace(c, n, tensor.Mul(in...), models...)
+			return replace(c, n, computeAs(n.Out(), array.Mul, in...), models...)
 		},
 	}
 }
@@ -65,7 +65,7 @@ func addSpecialize() rewrite.Rule {
 			case 0:
 				return replace(c, n, number(0, n.Out()), n.Inputs()...)
 			}
-			return replace(c, n, sumOf(rest), n.Inputs()...)
+			return replace(c, n, sumOf(n.Out(), rest), n.Inputs()...)
 		},
 	}
 }
@@ -80,8 +80,8 @@ func addNegToSub() rewrite.Rule {
 				return c.Miss("there are more than two terms"), nil
 			}
 			for i, v := range in {
-				if a := elem(v, array.Neg); a != nil && alone(v) {
-					return replace(c, n, tensor.Sub(in[1-i], a.Inputs()[0]))
+				if a := elem(v, array.Neg); a != nil && alone(v) && exactIn(n.Out(), v) {
+					return replace(c, n, computeAs(n.Out(), array.Sub, in[1-i], a.Inputs()[0]))
 				}
 			}
 			return c.Miss("no term is a negation that is used here only"), nil
@@ -94,8 +94,8 @@ func subNegToAdd() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_sub_neg_to_add", Doc: "x - -y → x + y", On: on(array.Sub), Depth: 2,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			if a := elem(n.Inputs()[1], array.Neg); a != nil {
-				return replace(c, n, tensor.Add(n.Inputs()[0], a.Inputs()[0]))
+			if a := elem(n.Inputs()[1], array.Neg); a != nil && exactIn(n.Out(), a.Out()) {
+				return replace(c, n, computeAs(n.Out(), array.Add, n.Inputs()[0], a.Inputs()[0]))
 			}
 			return c.Miss("what is subtracted is no negation"), nil
 		},
@@ -110,7 +110,7 @@ func divToInv() rewrite.Rule {
 			if !is(n.Inputs()[0], 1) {
 				return c.Miss("the numerator is not 1"), nil
 			}
-			return replace(c, n, tensor.Inv(n.Inputs()[1]), n.Inputs()...)
+			return replace(c, n, computeAs(n.Out(), array.Inv, n.Inputs()[1]), n.Inputs()...)
 		},
 	}
 }
@@ -156,11 +156,11 @@ func powSpecialize() rewrite.Rule {
 			}
 			switch {
 			case y == 2:
-				return replace(c, n, tensor.Sqr(x), n.Inputs()...)
+				return replace(c, n, computeAs(n.Out(), array.Sqr, x), n.Inputs()...)
 			case y == -1 && isFloat(n.Out()):
-				return replace(c, n, tensor.Inv(x), n.Inputs()...)
+				return replace(c, n, computeAs(n.Out(), array.Inv, x), n.Inputs()...)
 			case y == -2 && isFloat(n.Out()):
-				return replace(c, n, tensor.Inv(tensor.Sqr(x)), n.Inputs()...)
+				return replace(c, n, tensor.Inv(computeAs(n.Out(), array.Sqr, x)), n.Inputs()...)
 			}
 			return c.Miss("there is no op for the exponent %v", y), nil
 		},
@@ -177,9 +177,9 @@ func powToSqrt() rewrite.Rule {
 			case !isFloat(n.Out()):
 				return c.Miss("the result is an integer"), nil
 			case is(n.Inputs()[1], 0.5):
-				return replace(c, n, tensor.Sqrt(x), n.Inputs()...)
+				return replace(c, n, computeAs(n.Out(), array.Sqrt, x), n.Inputs()...)
 			case is(n.Inputs()[1], -0.5):
-				return replace(c, n, tensor.Inv(tensor.Sqrt(x)), n.Inputs()...)
+				return replace(c, n, tensor.Inv(computeAs(n.Out(), array.Sqrt, x)), n.Inputs()...)
 			}
 			return c.Miss("the exponent is neither 0.5 nor -0.5"), nil
 		},

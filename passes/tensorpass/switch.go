@@ -80,7 +80,8 @@ func divSwitchSink() rewrite.Rule {
 
 // sunk returns the choice a with an operation on the branch that is not 0, nil if there is no such branch. The 0 has the type of the result.
 func sunk(n, a *apply, f func(*vari) *vari) *vari {
-	cond, x, y := a.Inputs()[0], a.Inputs()[1], a.Inputs()[2]
+	dtype := typ(a.Out()).DType() // which the branches need not have
+	cond, x, y := a.Inputs()[0], castTo(a.Inputs()[1], dtype), castTo(a.Inputs()[2], dtype)
 	zero := number(0, n.Out())
 	switch {
 	case is(x, 0) && is(y, 0):
@@ -109,7 +110,8 @@ func mergeSwitchSameCond() rewrite.Rule {
 					return c.Miss("not all arguments are choices by one condition"), nil
 				}
 				cond = a.Inputs()[0]
-				yes, no = append(yes, a.Inputs()[1]), append(no, a.Inputs()[2])
+				dtype := typ(v).DType()
+				yes, no = append(yes, castTo(a.Inputs()[1], dtype)), append(no, castTo(a.Inputs()[2], dtype))
 			}
 			if len(n.Inputs()) < 2 {
 				return none, nil

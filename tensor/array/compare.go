@@ -48,7 +48,7 @@ func SameShape(a, b *Array) bool {
 
 // MaxRelDiff returns the largest relative difference between elements of two arrays of one shape: the difference divided by the larger
 // absolute value of the two, or by 1 where both are smaller. NaN in one place only, an infinity in one place only and different shapes
-// give +Inf.
+// give +Inf. Integers are compared as such, also those that no float64 holds.
 func MaxRelDiff(a, b *Array) float64 {
 	if !SameShape(a, b) {
 		return math.Inf(1)
@@ -57,6 +57,8 @@ func MaxRelDiff(a, b *Array) float64 {
 	for i := range a.Len() {
 		x, y := a.Float(i), b.Float(i)
 		switch {
+		case a.dtype == Int64 && b.dtype == Int64:
+			most = max(most, intRelDiff(a.Int(i), b.Int(i)))
 		case x == y || x != x && y != y:
 		case x != x || y != y || math.IsInf(x, 0) || math.IsInf(y, 0):
 			return math.Inf(1)
@@ -67,13 +69,25 @@ func MaxRelDiff(a, b *Array) float64 {
 	return most
 }
 
-// Uniform reports whether all elements are equal, and returns the first. An array without elements is not uniform.
+// intRelDiff is the relative difference of two integers.
+func intRelDiff(x, y int64) float64 {
+	if x < y {
+		x, y = y, x
+	}
+	return float64(uint64(x)-uint64(y)) / max(math.Abs(float64(x)), math.Abs(float64(y)), 1)
+}
+
+// Uniform reports whether all elements are equal, and returns the first. An array without elements is not uniform, nor is one of integers that
+// a float64 may not hold.
 func Uniform(a *Array) (v float64, ok bool) {
 	n := a.Len()
 	if n == 0 {
 		return 0, false
 	}
 	v = a.Float(0)
+	if a.dtype == Int64 && math.Abs(v) > 1<<53 {
+		return 0, false
+	}
 	for i := 1; i < n; i++ {
 		if x := a.Float(i); math.Float64bits(x) != math.Float64bits(v) {
 			return 0, false

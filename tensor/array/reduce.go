@@ -331,6 +331,7 @@ func logSumExp(out, v *Array, red reducedDims) {
 func ArgMax(out, in *Array, axes Axes) error {
 	v, red := in.sortAxes(axes)
 	n, dst := red.len(), Slice[int64](out)
+	ints, _ := in.data.([]int64)
 	if n == 0 && len(dst) > 0 {
 		return fmt.Errorf("%w: argmax of shape %v", ErrEmpty, in.Shape())
 	}
@@ -338,11 +339,11 @@ func ArgMax(out, in *Array, axes Axes) error {
 		at := v.place(k)
 		var w walker
 		w.start(at, red.shape, red.strides, 0)
-		best, where := math.Inf(-1), 0
+		best, bestAt, where := math.Inf(-1), at, 0
 		for i := range n {
 			x := elementAt(in, w.at)
-			if x > best || x != x || i == 0 {
-				best, where = x, i
+			if x > best || x != x || i == 0 || ints != nil && x == best && ints[w.at] > ints[bestAt] {
+				best, bestAt, where = x, w.at, i
 				if x != x {
 					break
 				}

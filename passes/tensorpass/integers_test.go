@@ -1,0 +1,106 @@
+package tensorpass_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// TestIntegers: integers wrap around in products and sums of integers, and nowhere else. Rules keep it so at the ends of their range, and where
+// they meet floats: then everything is computed with floats as it was. So it is for float32s among float64s.
+func TestIntegers(t *testing.T) {
+	const vars = "i j k l: int64 vector; p q: bool vector; x y: vector; f g: float32 vector; I: int64 matrix; F: float32 matrix; X: matrix; s: scalar"
+	args := map[string]*array.Array{
+		"i": array.Of([]int64{4000000000, 3037000500, math.MinInt64, 2}, 4),
+		"j": array.Of([]int64{4000000000, -4000000001, math.MinInt64, 0}, 4),
+		"k": array.Of([]int64{math.MinInt64, 4611686018427387905, math.MaxInt64, 0}, 4),
+		"l": array.Of([]int64{math.MaxInt64, math.MaxInt64, -1, math.MinInt64}, 4),
+		"p": array.Of([]bool{true, true, false, false}, 4),
+		"q": array.Of([]bool{true, false, true, false}, 4),
+		"x": array.Of([]float64{1, -2.5, 1e10, 0.1}, 4),
+		"y": array.Of([]float64{3, 0.5, -7, 1e-3}, 4),
+		"f": array.Of([]float32{16777216, -0.1, 3e38, 0.5}, 4),
+		"g": array.Of([]float32{1, 0.3, 3e38, 0.5}, 4),
+		"I": array.Of([]int64{math.MaxInt64, math.MaxInt64, math.MinInt64, math.MinInt64}, 2, 2),
+		"F": array.Of([]float32{16777216, 1, 3e38, 3e38}, 2, 2),
+		"X": array.Of([]float64{1, 2, 3, 4}, 2, 2),
+		"s": array.Scalar(0.5),
+	}
+	for _, expr := range []string{
+		"i**2.0", "sum(i**2.0)", "i**-1", "i**-2", "i**0.5", "i**-0.5", "i**3.0", "i**2", "i**j", "i**2.0*i**3.0", "i*i**2.0", "f**[2.0, 2.0, 2.0, 2.0]", "f**[-2.0, -2.0, -2.0, -2.0]",
+		"abs(i)*abs(j)", "abs(i*j)", "abs(k)/abs(i)", "abs(k/i)", "abs(k*x)", "abs(k)*abs(x)*2", "abs(abs(k))", "k/abs(k + 1)", "l/abs(l)",
+		"1.0*i*j", "i*1.0*j", "i*j*1.0", "x*i*j/x", "x*i*k/x/y", "x + i + j - x", "x - i + k - x - y + y", "0.0 + i + k", "add(0.0, i, k)", "mul(1.0, i, k)",
+		"x*f*g/x", "x + f + g - x", "mul(f, g, [1.0, 1.0, 1.0, 1.0])", "add(f, g, [0.0, 0.0, 0.0, 0.0])", "true_div([1.0, 1.0, 1.0, 1.0], f)",
+		"-k", "-(-k)", "-(k*i)", "x*-k", "-k*-l", "-i*-x", "x - -k", "x + -k", "-k + x - y", "mul(-1.0, k)", "mul(-1, k)", "-((-k)/x)", "-(0/k)",
+		"x*(i*k + x)", "(i*k + x)*y*x", "(i*k/x + y)*x", "i*k - i*l", "i*(k + l) - i*k", "k - k", "(k + l) - k", "2*k*3 - k*6", "k + 9007199254740993 + x",
+		"exp(k)*exp(l)", "exp(i)/exp(i)", "exp(k - k)*exp(l)", "1/(1 + exp(k))", "1/(1 + exp(-k))", "log(1 + l)", "log(1 - k)", "log(1 + x*i*j/x)", "sigmoid(k)*exp(-k)",
+		"1 - sigmoid(k)", "log(sigmoid(k))", "log(1 - sigmoid(k))", "i*k/(1 + exp(x))", "exp(x)*i*k/(1 + exp(x))",
+		"switch(p, i, x)*switch(p, k, y)", "switch(p, i, x) + switch(p, k, y)", "switch(p, k, x) < switch(p, k + 1, y)", "i*switch(p, 0.0, k)", "switch(p, 0.0, k)//i", "switch(p, 0.0, i)/k",
+		"sum(k/2.0)", "sum(2.0*k)", "sum(-k)", "sum(s*k)", "sum(I/x[:2], axis=0)", "sum(I*s, axis=0)", "sum(F*s, axis=0)", "sum(F/x[:2], axis=0)", "sum(I*X[0][:, None], axis=1)", "sum(p*i)", "sum(-p)", "sum(s*p)",
+		"-max(-k)", "-min(-k)", "-max(-p)", "argmax([9007199254740992, 9007199254740993])", "max(k)", "min(k)", "prod(I, axis=0)", "sum(sum(I, axis=0))", "sum(stack([i, k]), axis=0)", "sum([i[0], k[0]])",
+		"k//l", "k//i", "k % l", "k//1", "k//-1", "k % -1", "0//k", "j//j", "k/k", "i//j*j + i % j", "k & -1", "k | 0", "k ^ k", "p & 1", "p*k", "p + k - k", "p - q", "p + q", "p*q", "p*p", "p + p", "-p", "abs(p)", "p**2", "p**0", "p**1",
+		"maximum(k, l)", "minimum(k, l*1.0)", "k < k + 1", "k == k + 1", "k*1.0 == (k + 1)*1.0", "cast(cast(k, 'float64'), 'int64')", "cast(cast(k, 'bool'), 'int64')", "cast(x*1e300, 'int64')",
+		"4611686018427387905*k", "4611686018427387905 - -4611686018427387905*log(k*k)", "switch(k, 4611686018427387905, 4611686018427387904) + 0*k", "alloc(4611686018427387905, 2) + I[0]", "sum(alloc(4611686018427387905, 3))",
+		"round(k)", "sgn(k)", "sqr(k)", "sqrt(sqr(i))", "floor(k)", "mean(k)", "mean(I, axis=0)", "var(i)",
+	} {
+		for _, query := range []string{"+fast_run", "+fast_run -fusion -inplace", "+fast_run -canonicalize", "+fast_compile"} {
+			s := tensor.NewScope()
+			if err := s.Declare(vars); err != nil {
+				t.Fatal(err)
+			}
+			out, err := s.Parse(expr)
+			if err != nil {
+				t.Errorf("%s: %v", expr, err)
+				break
+			}
+			var in []*array.Array
+			for _, v := range s.Inputs() {
+				in = append(in, args[v.Name()])
+			}
+			plain, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{Optimizer: optimizer(t, query)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := plain.Call(t.Context(), in...)
+			if err != nil {
+				t.Fatalf("%s: %v", expr, err)
+			}
+			got, err := f.Call(t.Context(), in...)
+			if err != nil {
+				t.Fatalf("%s: %v", expr, err)
+			}
+			if !closeTo(got[0], want[0]) {
+				t.Errorf("%s, %s: %v is %v, want %v", expr, query, f, got[0], want[0])
+			}
+		}
+	}
+}
+
+// closeTo reports whether two arrays are the same, up to a few last digits of floats also where they are small. What is no number in the first place may become one.
+func closeTo(got, want *array.Array) bool {
+	if got.DType() != want.DType() || !array.SameShape(got, want) {
+		return false
+	}
+	tol := 1e-13
+	if got.DType() == array.Float32 {
+		tol = 1e-6
+	}
+	for i := range got.Len() {
+		a, b := got.Float(i), want.Float(i)
+		switch {
+		case got.DType() == array.Int64 && got.Int(i) != want.Int(i):
+			return false
+		case b != b, a == b:
+		case !(math.Abs(a-b) <= tol*max(math.Abs(a), math.Abs(b))):
+			return false
+		}
+	}
+	return true
+}
