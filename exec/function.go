@@ -36,7 +36,11 @@ func NewShared(name string, value *array.Array) *Shared {
 	for i := range shape {
 		shape[i] = tensor.Unknown
 	}
-	return &Shared{tensor.NewInput(tensor.NewType(value.DType(), shape...), name), value.Clone()}
+	t := tensor.NewType(value.DType(), shape...)
+	if value.IsCSR() {
+		t = tensor.CSRType(value.DType())
+	}
+	return &Shared{tensor.NewInput(t, name), value.Clone()}
 }
 
 // Variable returns the variable, to be used in expressions.

@@ -177,6 +177,9 @@ func (a *Array) place(i int) int {
 
 // Float returns element i in row-major order as a float64. True is 1.
 func (a *Array) Float(i int) float64 {
+	if s, ok := a.data.(*csr); ok {
+		return s.at(i/a.shape[1], int64(i%a.shape[1]))
+	}
 	return elementAt(a, a.place(i))
 }
 
@@ -220,8 +223,13 @@ func (a *Array) Floats() []float64 {
 	return out
 }
 
-// Clone returns a contiguous copy.
+// Clone returns a contiguous copy; of a sparse matrix, a sparse one.
 func (a *Array) Clone() *Array {
+	if a.IsCSR() {
+		c := *a
+		CopyTo(&c, a)
+		return &c
+	}
 	c := New(a.dtype, a.Shape()...)
 	CopyTo(c, a)
 	return c
@@ -231,6 +239,11 @@ func (a *Array) Clone() *Array {
 func (a *Array) Cast(dtype DType) *Array {
 	if dtype == a.dtype {
 		return a.Clone()
+	}
+	if s, ok := a.data.(*csr); ok {
+		c := *a
+		c.dtype, c.data = dtype, &csr{s.values.Cast(dtype), s.columns, s.pointers}
+		return &c
 	}
 	c := New(dtype, a.Shape()...)
 	if a.Len() == 1 && dtype.IsFloat() {

@@ -430,3 +430,51 @@ func TestSoftmax(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestLargeSoftmax: the largest element may be so large that the logarithm of the sum is lost beside it.
+func TestLargeSoftmax(t *testing.T) {
+	for _, most := range []float64{0, 1e17, 1e300, -1e300, math.MaxFloat64} {
+		a := Of([]float64{most, most}, 1, 2)
+		Softmax(a, a, true)
+		if a.Float(0) != -math.Ln2 || a.Float(1) != -math.Ln2 {
+			t.Errorf("log-softmax of two times %v is %v", most, a)
+		}
+	}
+}
+
+// TestLargeIntegers: integers that differ only where float64s do not are told apart.
+func TestLargeIntegers(t *testing.T) {
+	a, b := Of([]int64{1<<62 + 1, math.MinInt64}, 2), Of([]int64{1 << 62, math.MaxInt64}, 2)
+	at := New(Int64)
+	if err := ArgMax(at, Of([]int64{1 << 62, 1<<62 + 1, 1<<62 - 1}, 3), 1); err != nil || at.Int(0) != 1 {
+		t.Errorf("argmax is %v, %v", at, err)
+	}
+	if d := MaxRelDiff(a, b); d != 2 {
+		t.Errorf("the difference is %v", d)
+	}
+	if d := MaxRelDiff(Of([]int64{1<<62 + 1}, 1), Of([]int64{1 << 62}, 1)); d == 0 {
+		t.Error("no difference")
+	}
+	if v, ok := Uniform(Of([]int64{1<<62 + 1, 1 << 62}, 2)); ok {
+		t.Errorf("all are %v", v)
+	}
+	if v, ok := Uniform(Of([]int64{1 << 53, 1 << 53}, 2)); !ok || v != 1<<53 {
+		t.Errorf("all are %v, %v", v, ok)
+	}
+}
+
+// TestCopyCSR: a sparse matrix is copied, converted and compared like any other.
+func TestCopyCSR(t *testing.T) {
+	dense := Of([]float64{0, 1, 0.1, 0, 0, 3}, 2, 3)
+	s := ToCSR(dense)
+	c, f := s.Clone(), s.Cast(Float32)
+	if !c.IsCSR() || MaxRelDiff(c, dense) != 0 || !Equal(c, s) || Hash(c) != Hash(s) {
+		t.Errorf("the copy is %v", c)
+	}
+	if !f.IsCSR() || f.DType() != Float32 || f.Float(2) != float64(float32(0.1)) {
+		t.Errorf("as float32 it is %v", f)
+	}
+	if d := MaxRelDiff(s, ToCSR(Of([]float64{0, 1, 0.1, 0, 0, 4}, 2, 3))); d != 0.25 {
+		t.Errorf("the difference is %v", d)
+	}
+}

@@ -11,7 +11,7 @@ type csr struct {
 
 // NewCSR returns a sparse matrix of floats in compressed rows: the elements of row i that are stored are values[pointers[i]] up to
 // values[pointers[i+1]-1], in the columns at the same places of columns. The slices belong to the matrix from now on. It can be
-// multiplied by MulCSR, and made an ordinary array by Dense; no other function takes it.
+// multiplied by MulCSR, made an ordinary array by Dense, copied, converted, compared and printed; no other function takes it.
 func NewCSR(rows, cols int, values *Array, columns, pointers []int64) (*Array, error) {
 	n := values.Len()
 	if !values.dtype.IsFloat() || values.NDim() != 1 || rows < 0 || cols < 0 || len(columns) != n || len(pointers) != rows+1 {
@@ -51,6 +51,17 @@ func ToCSR(a *Array) *Array {
 		panic(err) // not with these columns and pointers
 	}
 	return s
+}
+
+// at returns an element: the sum of what is stored of it.
+func (s *csr) at(row int, col int64) float64 {
+	v := 0.0
+	for k := s.pointers[row]; k < s.pointers[row+1]; k++ {
+		if s.columns[k] == col {
+			v += s.values.Float(int(k))
+		}
+	}
+	return v
 }
 
 // IsCSR reports whether the array is a sparse matrix.

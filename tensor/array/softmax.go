@@ -33,10 +33,10 @@ func softmaxRows[T float](data []T, n int, logarithm bool) {
 				row[j] = T(e)
 			}
 		}
-		log := most + math.Log(sum)
+		log := math.Log(sum) // most may be so large that the sum of both would be most
 		for j, v := range row {
 			if logarithm {
-				row[j] = T(float64(v) - log)
+				row[j] = T(float64(v) - most - log)
 			} else {
 				row[j] = T(float64(v) / sum)
 			}

@@ -1,5 +1,7 @@
 package array
 
+import "slices"
+
 // A walker goes through the elements of a view in row-major order, in runs along the last dimension.
 type walker struct {
 	shape, steps []int
@@ -86,6 +88,10 @@ func scatter[T any](dst, src []T, at int, shape, steps []int, lo int) {
 
 // CopyTo copies the elements of src, broadcast to the shape of dst, into dst. The types of elements are the same.
 func CopyTo(dst, src *Array) {
+	if s, ok := src.data.(*csr); ok {
+		dst.data = &csr{s.values.Clone(), slices.Clone(s.columns), slices.Clone(s.pointers)}
+		return
+	}
 	n := dst.Len()
 	if n == 0 {
 		return
