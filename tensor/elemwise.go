@@ -92,10 +92,14 @@ func (e Elemwise) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 			return nil, &Error{e.String(), -1, fmt.Sprintf("is not defined for elements of types %v", dtypes)}
 		}
 	}
-	if alike && s.dtype == first.DType() {
-		return []fgraph.Type{first}, nil
+	t := first
+	if !alike || s.dtype != first.DType() {
+		t = s.intern()
 	}
-	return []fgraph.Type{s.intern()}, nil
+	if k := int(e.Inplace); k > len(in) || k > 0 && !t.Accepts(in[k-1].Type()) {
+		return nil, &Error{e.String(), -1, fmt.Sprintf("a %v has no place in the input", t)}
+	}
+	return []fgraph.Type{t}, nil
 }
 
 // AddTo adds the operation to a program and returns its result.

@@ -18,12 +18,38 @@ type call struct {
 
 // arg returns argument i, by place or by name, and whether it is there.
 func (c *call) arg(i int, name string) (value, bool) {
-	if i >= 0 && i < len(c.args) {
-		return c.args[i], true
-	}
 	x, ok := c.named[name]
 	c.known = append(c.known, name)
+	if i >= 0 && i < len(c.args) {
+		if ok {
+			fail(c.name, "argument %s is there twice", name)
+		}
+		return c.args[i], true
+	}
 	return x, ok
+}
+
+// need is arg for what has to be there.
+func (c *call) need(i int, name string) value {
+	x, ok := c.arg(i, name)
+	if !ok {
+		fail(c.name, "argument %s is missing", name)
+	}
+	return x
+}
+
+// rest returns the arguments from i on that have no names.
+func (c *call) rest(i int) []value { return c.args[min(i, len(c.args)):] }
+
+// tensors returns all arguments, of which these are the names, as tensors. Numbers take the type of the others.
+func (c *call) tensors(names ...string) []*fgraph.Variable {
+	c.count(len(names))
+	args := make([]value, len(names))
+	for i, name := range names {
+		args[i] = c.need(i, name)
+	}
+	c.checkNames()
+	return tensors(c.name, args)
 }
 
 // checkNames complains about an argument whose name nobody asked for.
@@ -37,18 +63,12 @@ func (c *call) checkNames() {
 }
 
 // tensor returns argument i as a tensor.
-func (c *call) tensor(i int, name string) *fgraph.Variable {
-	x, ok := c.arg(i, name)
-	if !ok {
-		fail(c.name, "argument %s is missing", name)
-	}
-	return x.tensor(c.name)
-}
+func (c *call) tensor(i int, name string) *fgraph.Variable { return c.need(i, name).tensor(c.name) }
 
-// count complains unless there are between least and most arguments.
-func (c *call) count(least, most int) {
-	if n := len(c.args); n > most || n+len(c.named) < least {
-		fail(c.name, "%d arguments", n+len(c.named))
+// count complains where there are more than most arguments without a name.
+func (c *call) count(most int) {
+	if n := len(c.args); n > most {
+		fail(c.name, "%d arguments, it takes %d", n, most)
 	}
 }
 
@@ -80,9 +100,7 @@ func (c *call) run() (value, bool) {
 		return v, true
 	}
 	if o, ok := array.OpByName(c.name); ok && o != array.Cast {
-		if len(c.named) > 0 {
-			fail(c.name, "takes no named arguments")
-		}
+		c.checkNames()
 		return tensorValue(mapValues(o, c.args)), true
 	}
 	for r := range array.NumReductions {
@@ -94,6 +112,7 @@ func (c *call) run() (value, bool) {
 	if !ok {
 		return value{}, false
 	}
+	c.checkNames()
 	in := tensorsFor(op, c.args)
 	return tensorValue(Apply(op, in...)), true
 }
@@ -120,7 +139,7 @@ func tensorsFor(op Op, args []value) []*fgraph.Variable {
 }
 
 func (c *call) reduce(r array.Reduction) *fgraph.Variable {
-	c.count(1, 2)
+	c.count(2)
 	x := c.tensor(0, "x")
 	axes := c.axes(1)
 	if d, ok := c.arg(-1, "dtype"); ok && d.kind != kindNone {
@@ -146,7 +165,7 @@ func (c *call) keepDims() bool {
 
 // kept applies a function of x that folds dimensions, and puts dimensions of size 1 in their places if keepdims says so.
 func (c *call) kept(fold func(x *fgraph.Variable, axes ...int) *fgraph.Variable) *fgraph.Variable {
-	c.count(1, 2)
+	c.count(2)
 	x, axes := c.tensor(0, "x"), c.axes(1)
 	keep := c.keepDims()
 	if axes != nil && len(axes) == 0 {
@@ -166,14 +185,14 @@ var functions = map[string]func(c *call) *fgraph.Variable{
 	"square": mapped(array.Sqr), "negative": mapped(array.Neg), "and_": mapped(array.And), "or_": mapped(array.Or),
 	"identity": mapped(array.Identity), "tensor_copy": mapped(array.Identity),
 	"dot": (*call).dot, "outer": func(c *call) *fgraph.Variable {
-		c.count(2, 2)
+		c.count(2)
 		return Outer(c.tensor(0, "x"), c.tensor(1, "y"))
 	},
-	"sdot":      func(c *call) *fgraph.Variable { c.count(2, 2); return SparseDot(c.tensor(0, "x"), c.tensor(1, "y")) },
+	"sdot":      func(c *call) *fgraph.Variable { c.count(2); return SparseDot(c.tensor(0, "x"), c.tensor(1, "y")) },
 	"transpose": (*call).transpose, "dimshuffle": (*call).dimshuffle, "reshape": (*call).reshape, "flatten": (*call).flatten,
-	"ravel": func(c *call) *fgraph.Variable { c.count(1, 1); return Flatten(c.tensor(0, "x"), 1) },
+	"ravel": func(c *call) *fgraph.Variable { c.count(1); return Flatten(c.tensor(0, "x"), 1) },
 	"relu": func(c *call) *fgraph.Variable {
-		c.count(1, 1)
+		c.count(1)
 		x := c.tensor(0, "x")
 		return Maximum(x, Number(0, x))
 	},
@@ -181,15 +200,15 @@ var functions = map[string]func(c *call) *fgraph.Variable{
 	"std": func(c *call) *fgraph.Variable {
 		return c.kept(func(x *fgraph.Variable, axes ...int) *fgraph.Variable { return Sqrt(variance(x, axes...)) })
 	},
-	"shape": func(c *call) *fgraph.Variable { c.count(1, 1); return Shape(c.tensor(0, "x")) },
+	"shape": func(c *call) *fgraph.Variable { c.count(1); return Shape(c.tensor(0, "x")) },
 	"alloc": (*call).alloc, "Alloc": (*call).alloc, "zeros": filled(0), "ones": filled(1),
-	"zeros_like": func(c *call) *fgraph.Variable { c.count(1, 1); return ZerosLike(c.tensor(0, "x")) },
-	"ones_like":  func(c *call) *fgraph.Variable { c.count(1, 1); return OnesLike(c.tensor(0, "x")) },
+	"zeros_like": func(c *call) *fgraph.Variable { c.count(1); return ZerosLike(c.tensor(0, "x")) },
+	"ones_like":  func(c *call) *fgraph.Variable { c.count(1); return OnesLike(c.tensor(0, "x")) },
 	"cast":       (*call).cast, "astype": (*call).cast, "mean": func(c *call) *fgraph.Variable { return c.kept(Mean) }, "argmax": (*call).argmax,
 	"join": (*call).join, "concatenate": (*call).concatenate, "stack": (*call).stack, "arange": (*call).arange,
 	"softmax": func(c *call) *fgraph.Variable { return c.softmax(Softmax) }, "log_softmax": func(c *call) *fgraph.Variable { return c.softmax(LogSoftmax) },
 	"categorical_crossentropy": func(c *call) *fgraph.Variable {
-		c.count(2, 2)
+		c.count(2)
 		return CrossentropyCategorical1Hot(c.tensor(0, "p"), c.tensor(1, "y"))
 	},
 	"inc_subtensor": changed(false), "set_subtensor": changed(true), "specify_shape": (*call).specifyShape,
@@ -199,25 +218,22 @@ var functions = map[string]func(c *call) *fgraph.Variable{
 var composed = map[string]func(c *call) value{"grad": (*call).grad}
 
 func mapped(op array.Op) func(*call) *fgraph.Variable {
-	return func(c *call) *fgraph.Variable { return mapValues(op, c.args) }
+	return func(c *call) *fgraph.Variable { c.checkNames(); return mapValues(op, c.args) }
 }
 
 // fill broadcasts a value, which keeps its type; a number takes that of the model.
 func (c *call) fill() *fgraph.Variable {
-	c.count(2, 2)
-	in := tensors(c.name, c.args)
+	in := c.tensors("model", "value")
 	return Second(in[0], in[1])
 }
 
 func (c *call) clip() *fgraph.Variable {
-	c.count(3, 3)
-	in := tensors(c.name, c.args)
+	in := c.tensors("x", "min", "max")
 	return Minimum(Maximum(in[0], in[1]), in[2])
 }
 
 func (c *call) dot() *fgraph.Variable {
-	c.count(2, 2)
-	in := tensors(c.name, c.args)
+	in := c.tensors("x", "y")
 	return Dot(in[0], in[1])
 }
 
@@ -225,7 +241,7 @@ func (c *call) transpose() *fgraph.Variable {
 	x := c.tensor(0, "x")
 	axes := c.axes(1)
 	if len(c.args) > 2 {
-		axes = value{kind: kindList, list: c.args[1:]}.integers(c.name)
+		axes = value{kind: kindList, list: c.rest(1)}.integers(c.name)
 	}
 	if axes == nil {
 		return Transpose(x)
@@ -236,7 +252,7 @@ func (c *call) transpose() *fgraph.Variable {
 // dimshuffle takes an order of numbers and 'x', as Theano's method does.
 func (c *call) dimshuffle() *fgraph.Variable {
 	x := c.tensor(0, "x")
-	list := c.args[1:]
+	list := c.rest(1)
 	if len(list) == 1 && list[0].kind == kindList {
 		list = list[0].list
 	}
@@ -255,7 +271,7 @@ func (c *call) dimshuffle() *fgraph.Variable {
 
 func (c *call) reshape() *fgraph.Variable {
 	x := c.tensor(0, "x")
-	rest := c.args[1:]
+	rest := c.rest(1)
 	if s, ok := c.arg(-1, "shape"); ok {
 		rest = []value{s}
 	}
@@ -268,7 +284,7 @@ func (c *call) reshape() *fgraph.Variable {
 }
 
 func (c *call) flatten() *fgraph.Variable {
-	c.count(1, 2)
+	c.count(2)
 	n := 1
 	if x, ok := c.arg(1, "ndim"); ok {
 		n = x.integer(c.name)
@@ -277,7 +293,7 @@ func (c *call) flatten() *fgraph.Variable {
 }
 
 func (c *call) alloc() *fgraph.Variable {
-	return Alloc(c.tensor(0, "value"), sizes(c.name, c.args[min(1, len(c.args)):])...)
+	return Alloc(c.tensor(0, "value"), sizes(c.name, c.rest(1))...)
 }
 
 // filled makes zeros or ones of the sizes that are the arguments.
@@ -292,12 +308,8 @@ func filled(v float64) func(*call) *fgraph.Variable {
 }
 
 func (c *call) cast() *fgraph.Variable {
-	c.count(2, 2)
-	x, ok := c.arg(1, "dtype")
-	if !ok {
-		fail(c.name, "argument dtype is missing")
-	}
-	return Cast(c.tensor(0, "x"), x.dtype(c.name))
+	c.count(2)
+	return Cast(c.tensor(0, "x"), c.need(1, "dtype").dtype(c.name))
 }
 
 // variance is the mean of the squares of the distances from the mean.
@@ -308,7 +320,7 @@ func variance(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 
 // softmax applies a function over the last dimension to that dimension, or to another one.
 func (c *call) softmax(f func(*fgraph.Variable) *fgraph.Variable) *fgraph.Variable {
-	c.count(1, 2)
+	c.count(2)
 	x := c.tensor(0, "x")
 	axes := normalAxes(nameOf(c.name), x, c.axes(1))
 	last := TypeOf(x).NDim() - 1
@@ -327,31 +339,30 @@ func (c *call) softmax(f func(*fgraph.Variable) *fgraph.Variable) *fgraph.Variab
 }
 
 func (c *call) argmax() *fgraph.Variable {
-	c.count(1, 2)
+	c.count(2)
 	return Argmax(c.tensor(0, "x"), c.axes(1)...)
 }
 
 // join takes the axis first and then the tensors, as Theano does.
 func (c *call) join() *fgraph.Variable {
-	c.count(2, 1<<20)
-	return Join(c.args[0].integer(c.name), tensors(c.name, c.args[1:])...)
+	return Join(c.need(0, "axis").integer(c.name), tensors(c.name, c.rest(1))...)
 }
 
 // concatenate takes a list and the axis, as NumPy does.
 func (c *call) concatenate() *fgraph.Variable {
-	c.count(1, 2)
+	c.count(2)
 	axis := 0
 	if x, ok := c.arg(1, "axis"); ok {
 		axis = x.integer(c.name)
 	}
-	if c.args[0].kind != kindList {
+	list := c.need(0, "tensors")
+	if list.kind != kindList {
 		fail(c.name, "a list of tensors is expected")
 	}
-	return Join(axis, tensors(c.name, c.args[0].list)...)
+	return Join(axis, tensors(c.name, list.list)...)
 }
 
 func (c *call) stack() *fgraph.Variable {
-	c.count(1, 1<<20)
 	list, axis := c.args, -1
 	if len(list) > 0 && len(list) <= 2 && list[0].kind == kindList {
 		list, axis = list[0].list, 1
@@ -364,26 +375,31 @@ func (c *call) stack() *fgraph.Variable {
 }
 
 func (c *call) arange() *fgraph.Variable {
-	c.count(1, 3)
-	if a := floatRange(c.args); a != nil {
+	c.count(3)
+	integer := func(i int64) value { return value{kind: kindNumber, num: intNumber(i)} }
+	if _, named := c.named["stop"]; !named && len(c.args) == 1 {
+		c.args = []value{integer(0), c.args[0]}
+	}
+	args := [3]value{integer(0), c.need(1, "stop"), integer(1)}
+	if x, ok := c.arg(0, "start"); ok {
+		args[0] = x
+	}
+	if x, ok := c.arg(2, "step"); ok {
+		args[2] = x
+	}
+	if a := floatRange(args); a != nil {
 		return Constant(a)
 	}
-	in := tensors(c.name, c.args)
-	switch len(in) {
-	case 1:
-		return ARange(Int(0), in[0], Int(1))
-	case 2:
-		return ARange(in[0], in[1], Int(1))
-	}
+	in := tensors(c.name, args[:])
 	return ARange(in[0], in[1], in[2])
 }
 
 // changed is inc_subtensor(x[1:3], y) or set_subtensor(x[1:3], y).
 func changed(set bool) func(*call) *fgraph.Variable {
 	return func(c *call) *fgraph.Variable {
-		c.count(2, 2)
+		c.count(2)
 		part := c.tensor(0, "x")
-		y := tensors(c.name, []value{tensorValue(part), c.args[1]})[1]
+		y := tensors(c.name, []value{tensorValue(part), c.need(1, "y")})[1]
 		switch op := OpOf(part).(type) {
 		case *SubtensorOp:
 			x := part.Owner().Inputs()[0]
@@ -402,9 +418,8 @@ func changed(set bool) func(*call) *fgraph.Variable {
 }
 
 func (c *call) specifyShape() *fgraph.Variable {
-	c.count(2, 1+MaxDims)
 	x := c.tensor(0, "x")
-	list := c.args[1:]
+	list := c.rest(1)
 	if len(list) == 1 && list[0].kind == kindList {
 		list = list[0].list
 	}
@@ -419,12 +434,9 @@ func (c *call) specifyShape() *fgraph.Variable {
 
 // grad returns the gradient with respect to a tensor, or a list of them with respect to each of a list.
 func (c *call) grad() value {
-	c.count(2, 2)
+	c.count(2)
 	cost := c.tensor(0, "cost")
-	wrt, ok := c.arg(1, "wrt")
-	if !ok {
-		fail(c.name, "argument wrt is missing")
-	}
+	wrt := c.need(1, "wrt")
 	list := []value{wrt}
 	if wrt.kind == kindList {
 		list = wrt.list

@@ -1,0 +1,29 @@
+package tensor
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// LanguageNames returns the names of all functions of expressions and of all ops, these with parameters of every kind that they take.
+func LanguageNames() []string {
+	names := slices.Concat(slices.Sorted(maps.Keys(functions)), slices.Sorted(maps.Keys(composed)))
+	ops := slices.Sorted(maps.Keys(namedOps))
+	for o := range array.NumOps {
+		ops = append(ops, o.String())
+	}
+	for r := range array.NumReductions {
+		ops = append(ops, r.String())
+	}
+	for _, op := range ops {
+		for _, params := range []string{"", "{0}", "{1}", "{2}", "{8}", "{axis=0}", "{axis=0,1}", "{axis=7}", "{}", "{1,0}", "{x,0,x}", "{1:}", "{_}", "{::-1,_:_}", "{inplace}", "{0}{inplace}", "{1:}{inplace}",
+			"{inplace=0}", "{inplace=7}", "{float32}", "{int64}", "{bool}{inplace=0}", "{[?, 3]}", "{[3]}", "{a}"} {
+			if _, ok := NamedOp(op + params); ok {
+				names = append(names, op+params)
+			}
+		}
+	}
+	return names
+}
