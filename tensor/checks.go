@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -74,6 +75,9 @@ func SpecifyShape(x *fgraph.Variable, shape ...int) *fgraph.Variable {
 	}
 	s := t.h.Value()
 	for d, n := range shape {
+		if n < Unknown || n > mostSize {
+			fail("SpecifyShape", "size %d for dimension %d", n, d)
+		}
 		if m := s.shape[d]; n != Unknown && m == Unknown {
 			s.shape[d] = staticSize(n)
 		} else if n != Unknown && n != int(m) {
@@ -179,16 +183,19 @@ func (op ARangeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return []fgraph.Type{NewType(Int64, length)}, nil
 }
 
+// rangeLength returns the number of elements, which may be more than any array has. Distances may be more than any int.
 func rangeLength(start, stop, step int) (int, error) {
+	span, stride := uint64(stop)-uint64(start), uint64(step)
+	if step < 0 {
+		start, stop, span, stride = stop, start, -span, -stride
+	}
 	switch {
 	case step == 0:
 		return 0, fmt.Errorf("%w: arange with step 0", ErrShape)
-	case step > 0 && stop > start:
-		return (stop-start-1)/step + 1, nil
-	case step < 0 && stop < start:
-		return (start-stop-1)/-step + 1, nil
+	case stop <= start:
+		return 0, nil
 	}
-	return 0, nil
+	return int(min((span-1)/stride+1, math.MaxInt)), nil
 }
 
 // Compile returns the counting.
@@ -209,11 +216,14 @@ func (op ARangeOp) Compile(*fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
+// mostStep bounds the steps with which a distance that is no int has more elements than fit into memory.
+const mostStep = 1 << 20
+
 // InferShape computes the length.
 func (op ARangeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	start, stop, step := a.Inputs()[0], a.Inputs()[1], a.Inputs()[2]
 	n, ok := constantInt(step)
-	if !ok || n == 0 {
+	if !ok || n == 0 || n > mostStep || n < -mostStep {
 		return nil
 	}
 	if n < 0 {

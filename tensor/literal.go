@@ -6,11 +6,15 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// negated returns -n.
+// negated returns -n. The smallest integer is the negation of a number that is none: one that keeps it in i.
 func (n number) negated() number {
+	smallest := n.i == math.MinInt64
 	n.i, n.f = -n.i, -n.f
-	if n.dtype == Bool {
+	switch {
+	case n.dtype == Bool, n.dtype == Float64 && smallest:
 		n.dtype = Int64
+	case smallest:
+		n.dtype = Float64
 	}
 	return n
 }
@@ -58,9 +62,6 @@ func folded(op array.Op, a, b number) (n *number, exact bool) {
 	if a.dtype == Float64 || b.dtype == Float64 {
 		return &number{Float64, 0, f}, true
 	}
-	if math.Abs(f) >= 1<<62 { // so far from the bound that no rounding matters
-		return &number{Float64, 0, f}, false
-	}
 	n = &number{dtype: Int64}
 	switch op {
 	case array.Add:
@@ -73,6 +74,9 @@ func folded(op array.Op, a, b number) (n *number, exact bool) {
 		n.i = array.IntPow(a.i, b.i)
 	}
 	n.f = float64(n.i)
+	if !(math.Abs(n.f-f) < 1<<62) { // it wrapped around
+		return &number{Float64, 0, f}, false
+	}
 	return n, true
 }
 
@@ -82,7 +86,7 @@ func logical(op array.Op, args []value) array.Op {
 		return op
 	}
 	for _, x := range args {
-		if x.kind == kindNumber && x.num.dtype != Bool || x.kind == kindTensor && TypeOf(x.v).DType() != Bool || x.kind == kindList {
+		if x.kind == kindNumber && x.num.dtype != Bool || x.kind == kindTensor && TypeOf(x.v).DType() != Bool || x.kind > kindNumber {
 			return op
 		}
 	}
@@ -95,17 +99,15 @@ func logical(op array.Op, args []value) array.Op {
 // mostElements bounds the constants that are made of a few characters.
 const mostElements = 1 << 14
 
-// floatRange returns the elements of arange of numbers of which at least one is no integer, nil of any others.
-func floatRange(args []value) *array.Array {
-	float, part := false, [3]float64{0, 0, 1}
+// floatRange returns the elements of arange of a start, a stop and a step that are numbers, of which at least one is no integer; nil of any others.
+func floatRange(args [3]value) *array.Array {
+	float, part := false, [3]float64{}
 	for i, x := range args {
 		if x.kind != kindNumber {
 			return nil
 		}
 		float = float || x.num.dtype == Float64
-		if part[i] = x.num.f; len(args) == 1 {
-			part = [3]float64{0, x.num.f, 1}
-		}
+		part[i] = x.num.f
 	}
 	n := math.Ceil((part[1] - part[0]) / part[2])
 	if !float || !(n <= mostElements) || part[2] == 0 {

@@ -166,6 +166,11 @@ func (p *parser) apply(op array.Op, args ...value) value {
 		}
 		return x
 	}
+	for i, x := range args {
+		if x.kind == kindList {
+			args[i] = tensorValue(x.tensor(op.String()))
+		}
+	}
 	return p.mark(tensorValue(mapValues(logical(op, args), args)))
 }
 

@@ -26,6 +26,7 @@ func TestParse(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		// Priorities, as in Python.
 		{"x + y*x", "[add(x, mul(y, x))]"}, {"x*y + x", "[add(mul(x, y), x)]"}, {"x - y - x", "[sub(sub(x, y), x)]"}, {"x - (y - x)", "[sub(x, sub(y, x))]"},
+		{"[True] + [True]", "[or(True, True)]"}, {"[True, False]*p", "[and([True, False], p)]"}, {"[True] + [1]", "[add(True, 1)]"}, {"[9223372036854775807, -9223372036854775808] + i[:2]", "[add([9223372036854775807, -9223372036854775808], Subtensor{:2}(i))]"},
 		{"-x**2", "[neg(pow(x, 2.0))]"}, {"x**-y", "[pow(x, neg(y))]"}, {"x**y**2", "[pow(x, pow(y, 2.0))]"}, {"-x.T", "[neg(x)]"}, {"x/y*x", "[mul(true_div(x, y), x)]"},
 		{"x < y + 1", "[lt(x, add(y, 1.0))]"}, {"p & x > y", "and: is not defined"}, {"p & (x > y)", "[and(p, gt(x, y))]"}, {"~p | p ^ p", "[or(invert(p), xor(p, p))]"},
 		{"+x", "[x]"}, {"--x", "[neg(neg(x))]"}, {"-2**2", "[neg(pow(2, 2))]"}, {"x*-1", "[mul(x, -1.0)]"},

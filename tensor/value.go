@@ -48,6 +48,9 @@ func parseNumber(text string) (number, bool) {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return intNumber(i), true
 	}
+	if text == "9223372036854775808" { // see negated
+		return number{Float64, math.MinInt64, 1 << 63}, true
+	}
 	f, err := strconv.ParseFloat(text, 64)
 	return number{Float64, 0, f}, err == nil || math.IsInf(f, 0)
 }
