@@ -14,7 +14,15 @@ type SyntaxError struct {
 	Err    error // what wraps the cause, if there is one: an *Error
 }
 
-func (e *SyntaxError) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Text) }
+// Error leaves out the middle of a long text, which may quote what was read.
+func (e *SyntaxError) Error() string {
+	const most = 300
+	text := e.Text
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most/2], "") + " … " + strings.ToValidUTF8(text[len(text)-most/2:], "")
+	}
+	return fmt.Sprintf("column %d: %s", e.Column, text)
+}
 
 // Is makes the error be found as ErrSyntax.
 func (e *SyntaxError) Is(target error) bool { return target == ErrSyntax }

@@ -263,7 +263,7 @@ func specifyNamed(params []string) (Op, bool) {
 		n := Unknown
 		if p = strings.TrimSpace(p); p != "?" {
 			var err error
-			if n, err = strconv.Atoi(p); err != nil || n < 0 {
+			if n, err = strconv.Atoi(p); err != nil || n < 0 || n > mostSize {
 				return nil, false
 			}
 		}

@@ -1,7 +1,9 @@
 package tensor
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -106,6 +108,11 @@ func ParseType(text string) (t Type, err error) {
 		}
 		if ok {
 			return op.(SpecifyShapeOp).t.With(dtype), nil
+		}
+	}
+	for _, n := range strings.FieldsFunc(rest, func(r rune) bool { return r < '0' || r > '9' }) {
+		if _, err := strconv.ParseInt(n, 10, 32); errors.Is(err, strconv.ErrRange) {
+			return t, fmt.Errorf("%w: the size %s is too large, the largest one is %d", ErrSyntax, n, mostSize)
 		}
 	}
 	return t, fmt.Errorf("%w: %q is no type; there are scalar, vector, row, col, matrix, tensor3, tensor4, csr and float64[2, ?]", ErrSyntax, text)

@@ -43,8 +43,8 @@ type spec struct {
 	csr   bool
 }
 
-// NewType returns the type of tensors with the given sizes, each of which may be Unknown. It panics with an *Error if there are
-// too many dimensions.
+// NewType returns the type of tensors with the given sizes, each of which may be Unknown; one of more than 2³¹-1 counts as such. It panics with
+// an *Error if there are too many dimensions.
 func NewType(dtype DType, shape ...int) Type {
 	if len(shape) > MaxDims {
 		fail("type", "%d dimensions, there can be %d", len(shape), MaxDims)
@@ -56,9 +56,12 @@ func NewType(dtype DType, shape ...int) Type {
 	return s.intern()
 }
 
+// mostSize is the largest size that a type can know.
+const mostSize = 1<<31 - 1
+
 // staticSize keeps sizes that are known and within reason.
 func staticSize(n int) int32 {
-	if n < 0 || n > 1<<31-1 {
+	if n < 0 || n > mostSize {
 		return Unknown
 	}
 	return int32(n)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -25,11 +26,13 @@ func exprVerb() verb {
 	return verb{
 		name:     "expr",
 		args:     "EXPR",
+		minus:    true,
 		synopsis: "optimize a tensor expression, print its graph, compute it",
 		detail: `
 EXPR is written as in Python or as a graph prints: (y + z)*x/(y + z), X.T, x[1:3], sum(X, axis=0), or
 true_div(mul(add(y, z), x), add(y, z)). A list stands for several outputs. The optimized graph is printed on a line; what is used
-several times is printed once and has a number.
+several times is printed once and has a number. What begins with a minus and is not the name of a flag is an expression, too, such as
+-x; behind -- anything is.
 
 --vars declares variables, such as "x y: vector; X: matrix; s: scalar; t: tensor3; f: float32 matrix; i: int64[3, ?]". Names that
 are not declared are float64 scalars.
@@ -74,7 +77,15 @@ func declareExpr(fs *flag.FlagSet) *exprFlags {
 	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the random values of --eval=random")
 	fs.Var((*traceFlag)(&f.watch.trace), "trace", "Tell every rewrite, or with --trace=NAMES those by these passes and rules")
 	fs.StringVar(&f.watch.whyNot, "why-not", "", "Tell why this rule does not fire; RULE@TEXT tells it of nodes whose print contains TEXT")
-	fs.IntVar(&f.watch.most, "max-rewrites", -1, "Stop rewriting after this many")
+	f.watch.most = -1
+	fs.Func("max-rewrites", "Stop rewriting after this many", func(text string) error {
+		n, err := strconv.ParseUint(text, 10, 31)
+		f.watch.most = int(n)
+		if err != nil {
+			err = errors.New("not a number of rewrites")
+		}
+		return err
+	})
 	return f
 }
 
@@ -163,7 +174,7 @@ func (f *exprFlags) parse(text string) (*tensor.Scope, []*fgraph.Variable, error
 	}
 	outputs, err := scope.Parse(text)
 	if err != nil {
-		return nil, nil, usagef("%s: %v%s", text, err, pointer(text, err))
+		return nil, nil, usagef("%s: %v%s", excerpt(text), err, pointer(text, err))
 	}
 	if f.grad == "" {
 		return scope, outputs, nil
@@ -192,7 +203,26 @@ func pointer(text string, err error) string {
 	if !errors.As(err, &at) || at.Column < 1 || at.Column > len(text)+1 || strings.ContainsAny(text, "\n\t") {
 		return ""
 	}
-	return fmt.Sprintf("\n  %s\n  %s^", text, strings.Repeat(" ", utf8.RuneCountInString(text[:at.Column-1])))
+	from, to := max(0, at.Column-1-excerptSide), min(len(text), at.Column-1+excerptSide)
+	before, after := strings.ToValidUTF8(text[from:at.Column-1], ""), strings.ToValidUTF8(text[at.Column-1:to], "")
+	if from > 0 {
+		before = "…" + before
+	}
+	if to < len(text) {
+		after += "…"
+	}
+	return fmt.Sprintf("\n  %s%s\n  %s^", before, after, strings.Repeat(" ", utf8.RuneCountInString(before)))
+}
+
+// excerptSide is how much of a long expression is shown on each side of a place, in bytes.
+const excerptSide = 60
+
+// excerpt returns a text, or how it begins.
+func excerpt(text string) string {
+	if len(text) <= 2*excerptSide {
+		return text
+	}
+	return strings.ToValidUTF8(text[:2*excerptSide], "") + "…"
 }
 
 // usedInputs returns the variables that are used, in the order of their declaration.

@@ -51,6 +51,10 @@ func TestExprSeesGlobalPasses(t *testing.T) {
 // TestExprRandom: random values of absurd sizes are an error.
 func TestExprRandom(t *testing.T) {
 	nnopt(t, "expr", "--vars", "x: float64[3, 2]", "--eval=random", "x + 1").ok(t)
+	nnopt(t, "expr", "--vars", "S: csr", "--eval=random", "S").ok(t)
+	nnopt(t, "expr", "--vars", "x: float32[5000000000]", "--eval=random", "x + 1").fails(t, statusUsage, "the size 5000000000 is too large")
+	nnopt(t, "expr", "--vars", "x: float32[99999999999999999999]", "x + 1").fails(t, statusUsage, "too large")
+	nnopt(t, "expr", "--vars", "x: matrix", "specify_shape(x, 5000000000, 2)").fails(t, statusUsage, "size 5000000000")
 	nnopt(t, "expr", "--vars", "x: float64[1000000000, 1000000000]", "--eval=random", "x + 1").fails(t, statusFault, "too large")
 }
 
@@ -59,4 +63,38 @@ func TestExprDebug(t *testing.T) {
 	nnopt(t, "expr", "--query", "debug", "(x + y)*x/(x + y)").ok(t)
 	nnopt(t, "expr", "--query", "debug", "--rule", "(true_div (mul x y) y) => y", "z + (y*x/y)*(z/x)").
 		fails(t, statusFault, "other values", "canonicalize/rule1: true_div(mul(y, x), y) -> y")
+}
+
+// TestExprMinus: an expression may begin with a minus. What resembles a flag is taken for one, unless it stands behind "--".
+func TestExprMinus(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--query", "none", "-x"}, "[neg(x)]\n"}, {[]string{"-x", "--query=none"}, "[neg(x)]\n"}, {[]string{"--query=none", "-x.T"}, "[neg(x)]\n"}, {[]string{"--query", "none", "-x*y"}, "[mul(neg(x), y)]\n"},
+		{[]string{"--query", "none", "--", "-grad"}, "[neg(grad)]\n"}, {[]string{"--query", "none", "--", "--x"}, "[neg(neg(x))]\n"}, {[]string{"--query", "none", "-(x)"}, "[neg(x)]\n"},
+	} {
+		if r := nnopt(t, append([]string{"expr"}, c.args...)...); r.stdout != c.want {
+			t.Errorf("%q prints\n%s%s, want\n%s", c.args, r.stdout, r.stderr, c.want)
+		}
+	}
+	nnopt(t, "expr", "-quary", "none", "x").fails(t, statusUsage, "there is no flag --quary; is \"--query\" meant?")
+	nnopt(t, "expr", "--x").fails(t, statusUsage, "there is no flag --x")
+	nnopt(t, "info", "-x").fails(t, statusUsage, "there is no flag --x")
+	for _, n := range []string{"-9", "-1", "x", "99999999999999999999"} {
+		nnopt(t, "expr", "--max-rewrites="+n, "x").fails(t, statusUsage, "--max-rewrites="+n)
+	}
+}
+
+// TestExprLong: an error quotes a long expression around the place only.
+func TestExprLong(t *testing.T) {
+	long := strings.Repeat("x + ", 15000)
+	for _, args := range [][]string{{long + "y y"}, {long}, {strings.Repeat("x", 60000) + "("}, {"'" + long}, {"x{" + long}, {long + "foo(1)" + long}, {"x", "--vars", long}, {"x", "--vars", "x: " + long}, {"x", "--eval", "x=" + long},
+		{"x", "--eval", long}, {"x", "--eval", long + "=1"}, {"x", "--grad", strings.ReplaceAll(long, " ", "")}, {"Assert{" + long + "}(x, 2.5)"}, {strings.Repeat("f(", 600)}, {"x", "--format=" + long}, {"x", "--rule", long}, {"x", "--query", long}} {
+		r := nnopt(t, append([]string{"expr"}, args...)...)
+		if r.status != statusUsage || len(r.stderr) > 2000 {
+			t.Errorf("%.20q… %.20q…: status %d, %d bytes: %.300s", args[0], args[len(args)-1], r.status, len(r.stderr), r.stderr)
+		}
+	}
+	nnopt(t, "expr", strings.Repeat("x + ", 100)+"y y + "+strings.Repeat("x + ", 100)).fails(t, statusUsage, "column 403: unexpected \"y\"\n  …+ x + x + x", " x + y y + x +", "…\n   ", "^")
 }

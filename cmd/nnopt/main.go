@@ -90,6 +90,15 @@ func harmless(s string) string {
 	return b.String()
 }
 
+// shortened leaves out the middle of a message that quotes a long argument.
+func shortened(s string) string {
+	const side = 600
+	if len(s) <= 2*side {
+		return s
+	}
+	return strings.ToValidUTF8(s[:side], "") + " … " + strings.ToValidUTF8(s[len(s)-side:], "")
+}
+
 // print writes data.
 func (c *console) print(format string, args ...any) { fmt.Fprintf(c.stdout, format, args...) }
 
@@ -109,7 +118,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.Is(err, errSilent):
 		return statusFault
 	case errors.As(err, &usage):
-		c.say("%s: %v", name, err)
+		c.say("%s: %s", name, shortened(err.Error()))
 		c.say(`"%s" tells more.`, helpCommand(usage.verb))
 		return statusUsage
 	}
@@ -136,7 +145,7 @@ func dispatch(ctx context.Context, c *console, args []string) (string, error) {
 	}
 	full := "nnopt " + name
 	flags, act := v.flags()
-	args, err = parseFlags(flags, args)
+	args, err = parseFlags(flags, args, v.minus)
 	if errors.Is(err, errHelp) {
 		v.help(c)
 		return full, nil

@@ -17,6 +17,7 @@ type verb struct {
 	args     string // what follows the flags, as help shows it
 	synopsis string // half a line for the list of verbs
 	detail   string // what else there is to say
+	minus    bool   // an argument may begin with a minus, and is no flag then
 	// setup declares the flags. What it returns runs the verb when they have been parsed.
 	setup func(fs *flag.FlagSet) action
 }
@@ -79,8 +80,9 @@ var errHelp = errors.New("help is asked for")
 
 // parseFlags sets the flags that it finds among args and returns the other arguments. Flags may stand anywhere before an
 // argument "--". As in Kaldi they are written --name=value, and a dash in a name may be written as an underscore; a single
-// dash and "--name value" do as well. Of a boolean flag the value may be left out.
-func parseFlags(fs *flag.FlagSet, args []string) ([]string, error) {
+// dash and "--name value" do as well. Of a boolean flag the value may be left out. With minus, what has a single dash and resembles no flag is
+// an argument.
+func parseFlags(fs *flag.FlagSet, args []string, minus bool) ([]string, error) {
 	var rest []string
 	for len(args) > 0 {
 		arg := args[0]
@@ -98,6 +100,10 @@ func parseFlags(fs *flag.FlagSet, args []string) ([]string, error) {
 			return nil, errHelp
 		}
 		f := fs.Lookup(name)
+		if f == nil && minus && arg[1] != '-' && !hasValue && nearestFlag(fs, name) == "" {
+			rest = append(rest, arg)
+			continue
+		}
 		if f == nil {
 			return nil, usagef("there is no flag --%s%s", name, meant(nearestFlag(fs, name)))
 		}
