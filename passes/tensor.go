@@ -28,6 +28,7 @@ func (s *standard) tensor() {
 		s.onTensors(position, name, doc, new(rewrite.Merge), fastRun, fastCompile, "merge")
 	}
 	s.onTensors(0.1, "ShapeOpt", "", tensorpass.ShapeOpt(), fastRun, fastCompile)
+	s.onTensors(0.5, "pre_local_logsoftmax_grad", "", tensorpass.LogSoftmaxGrad(), fastRun, tensorpass.UnsafeNaN)
 	merge(0.65, "merge1.1", "the same computation twice becomes one, after what was useless")
 	s.onTensors(0.99, "pre_local_IncSubtensor_serialize", "", tensorpass.SerializeIncSubtensor(), fastRun)
 	s.errs = append(s.errs, s.canonicalize.Add(optdb.Entry{Name: "MergeOptimizer", Doc: "the same computation twice becomes one, in every pass", Cleanup: true,

@@ -15,7 +15,7 @@ const mostFolded = 1 << 16
 
 // ConstantFolding computes what depends on constants only. Before stabilize has run, late is false: then a function such as exp is left
 // alone where it overflows, or where its value is so close to 0 or 1 that digits are lost, as it may be part of something that
-// stabilize computes better.
+// stabilize computes better; and so is a choice that a product belongs into.
 func ConstantFolding(late bool) rewrite.Rule {
 	return rewrite.Rule{
 		Name: "constant_folding", Doc: "what is computed from constants becomes a constant: 2 + 3 → 5", Depth: 1,
@@ -31,6 +31,9 @@ func ConstantFolding(late bool) rewrite.Rule {
 			}
 			if f, ok := op.(tensor.Foldable); ok && !f.Fold(n) {
 				return c.Miss("the op says that it is not worth it"), nil
+			}
+			if !late && sinks(n) {
+				return c.Miss("a product or quotient is about to be taken into the choice"), nil
 			}
 			if destroys(op) {
 				return c.Miss("it works in place"), nil
@@ -55,6 +58,18 @@ func ConstantFolding(late bool) rewrite.Rule {
 			return rewrite.Replace(new...), nil
 		},
 	}
+}
+
+// sinks reports whether n is a choice of 0 that local_mul_switch_sink or local_div_switch_sink will take a product or quotient into. Once it is
+// a number, an infinity that it is multiplied by in the place that was not taken makes it NaN.
+func sinks(n *apply) bool {
+	if op, ok := elemOf(n); !ok || op != array.Switch || is(n.Inputs()[1], 0) == is(n.Inputs()[2], 0) {
+		return false
+	}
+	return slices.ContainsFunc(n.Out().Clients(), func(c fgraph.Client) bool {
+		op, ok := elemOf(c.Apply)
+		return ok && (op == array.Mul || c.Index == 0 && (op == array.TrueDiv || op == array.IntDiv))
+	})
 }
 
 func destroys(op fgraph.Op) bool {

@@ -173,7 +173,7 @@ func withBias(v *vari) (x, bias *vari) {
 // usmm is Theano's nameless rule sub(z, mul(alpha, SparseDot(x, y))) → Usmm(neg(alpha), x, y, z), local_usmm.
 func usmm() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_usmm", Doc: "a sparse product is subtracted where it is computed: z - alpha*SparseDot(x, y) → Usmm(-alpha, x, y, z), if alpha is a scalar", On: on(array.Sub), Depth: 3,
+		Name: "local_usmm", Doc: "a sparse product is subtracted where it is computed: z - alpha*SparseDot(x, y) → Usmm(-alpha, x, y, z), if alpha is a scalar; where it is infinite zeros that are not stored stay 0, and were NaN", On: on(array.Sub), Depth: 3,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			z, v := n.Inputs()[0], n.Inputs()[1]
 			factors := []*vari{v}

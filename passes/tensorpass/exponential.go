@@ -163,7 +163,7 @@ func expm1Softplus() rewrite.Rule {
 func softmaxOfExp() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_softmax_of_exp", Depth: 4, On: on(array.TrueDiv),
-		Doc: "the softmax is an op: exp(x)/sum(exp(x), axis=1, keepdims=True) → Softmax(x); the quotient was NaN where exp(x) overflows",
+		Doc: "the softmax is an op: exp(x)/sum(exp(x), axis=1, keepdims=True) → Softmax(x); the quotient was NaN where exp(x) overflows, and only there; where x is infinite its whole row of the softmax is NaN",
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			num, den := factorsOf(n.Inputs()[0]), factorsOf(n.Inputs()[1])
 			for j, d := range den {

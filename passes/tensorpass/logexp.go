@@ -324,13 +324,14 @@ func signOf(v *vari) signed {
 // logSigmoid is logsigm_to_softplus.
 func logSigmoid() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "logsigm_to_softplus", Doc: "log(sigmoid(x)) → -softplus(-x), which is no logarithm of 0", On: on(array.Log), Depth: 2,
+		Name: "logsigm_to_softplus", Doc: "log(sigmoid(x)) → -softplus(-x), which is no logarithm of 0, also of a part: log(sigmoid(x)[i]) → (-softplus(-x))[i]", On: on(array.Log),
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			a := elem(n.Inputs()[0], array.Sigmoid)
+			s, chain := viewed(n.Inputs()[0])
+			a := elem(s, array.Sigmoid)
 			if a == nil {
-				return c.Miss("the argument is no sigmoid"), nil
+				return c.Miss("the argument is no sigmoid nor a part of one"), nil
 			}
-			return replace(c, n, tensor.Neg(tensor.Softplus(opposite(a.Inputs()[0]))))
+			return replace(c, n, viewAgain(tensor.Neg(tensor.Softplus(opposite(a.Inputs()[0]))), chain))
 		},
 	}
 }
@@ -374,20 +375,6 @@ func log1pExp() rewrite.Rule {
 				return c.Miss("the argument is no exponential"), nil
 			}
 			return replace(c, n, tensor.Softplus(a.Inputs()[0]))
-		},
-	}
-}
-
-// logSoftmax is Theano's nameless rule log(Softmax(x)) → make_out_pattern(x), local_log_softmax.
-func logSoftmax() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_log_softmax", Doc: "log(Softmax(x)) → LogSoftmax(x), which is no logarithm of 0", On: on(array.Log), Depth: 2,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			a, op, ok := owner[tensor.SoftmaxOp](n.Inputs()[0])
-			if !ok || op.Log {
-				return c.Miss("the argument is no softmax"), nil
-			}
-			return replace(c, n, tensor.LogSoftmax(a.Inputs()[0]))
 		},
 	}
 }

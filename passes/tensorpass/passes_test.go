@@ -26,7 +26,7 @@ func passNamed(name string) rewrite.GraphRewriter {
 		"local_fill_to_alloc": tensorpass.FillToAlloc(), "local_elemwise_alloc": tensorpass.ElemwiseAlloc(),
 		"pre_local_IncSubtensor_serialize": tensorpass.SerializeIncSubtensor(), "MergeOptimizer": new(rewrite.Merge),
 		"inplace_elemwise_optimizer": tensorpass.InplaceElemwise(), "InplaceBlasOpt": tensorpass.InplaceBLAS(),
-		"local_inplace_setsubtensor": tensorpass.InplaceSubtensor(),
+		"local_inplace_setsubtensor": tensorpass.InplaceSubtensor(), "pre_local_logsoftmax_grad": tensorpass.LogSoftmaxGrad(),
 	}[name]
 }
 
@@ -62,7 +62,7 @@ func TestPasses(t *testing.T) {
 			}
 			if c.want != "!" {
 				sameValues(t, s, out, g, c.rule == "gemm_optimizer" || c.rule == "BlasOpt" || c.rule == "local_dot22_to_dot22scalar" ||
-					c.rule == "local_pow_specialize_device" || c.rule == "crossentropy_to_crossentropy_with_softmax")
+					c.rule == "local_pow_specialize_device" || c.rule == "crossentropy_to_crossentropy_with_softmax" || c.rule == "pre_local_logsoftmax_grad")
 			}
 		})
 	}

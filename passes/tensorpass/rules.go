@@ -159,6 +159,9 @@ func Rules() []Local {
 		{mulExp(), sp, unsafe},
 		{expm1Softplus(), st | sp, nil},
 		{logSoftmax(), st | sp, nil},
+		{logSoftmaxGrad(), st | sp, unsafe},
+		{mulPartQuotient(), c | st, unsafe},
+		{crossentropyOfPart(), st | sp, nil},
 		{softmaxWithBias(), sp, nil},
 		{crossentropyWithBias(), st | sp, nil},
 		{softmaxGradToCrossentropyGrad(), sp, unsafe},
@@ -220,6 +223,11 @@ func ElemwiseAlloc() rewrite.GraphRewriter {
 // SerializeIncSubtensor is local_IncSubtensor_serialize as a pass, before everything else.
 func SerializeIncSubtensor() rewrite.GraphRewriter {
 	return rewrite.In2Out("pre_local_IncSubtensor_serialize", incSubtensorSerialize())
+}
+
+// LogSoftmaxGrad is local_logsoftmax_grad as a pass, before everything else.
+func LogSoftmaxGrad() rewrite.GraphRewriter {
+	return rewrite.In2Out("pre_local_logsoftmax_grad", logSoftmaxGrad())
 }
 
 // CrossentropyWithSoftmax is the pass crossentropy_to_crossentropy_with_softmax.
