@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -136,12 +137,17 @@ func (op CrossentropyCategorical1HotOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], p.DType(), p.Dim(0)); err != nil {
 			return err
 		}
-		for i := range p.Dim(0) {
+		log := make([]float64, p.Dim(0))
+		for i := range log {
 			c, err := class(i)
 			if err != nil {
 				return err
 			}
-			out[0].SetFloat(i, -math.Log(p.Float(i*m+c)))
+			log[i] = p.Float(i*m + c)
+		}
+		kernel.DLog(log, log) // math.Log is not right for subnormal numbers on amd64
+		for i, v := range log {
+			out[0].SetFloat(i, -v)
 		}
 		return nil
 	}, nil

@@ -478,3 +478,20 @@ func TestCopyCSR(t *testing.T) {
 		t.Errorf("the difference is %v", d)
 	}
 }
+
+// TestSubnormals: functions are right where package math is not on some processors.
+func TestSubnormals(t *testing.T) {
+	for _, c := range []struct {
+		op         Op
+		x, y, want float64
+	}{
+		{Log10, 5e-324, 0, -323.3062153431158}, {Log10, 1e-310, 0, -310}, {Log, 5e-324, 0, -744.4400719213812}, {Log2, 5e-324, 0, -1074},
+		{Pow, 5e-324, 0.1, 4.6706622762338734e-33}, {Pow, 1e-310, -0.1, 1e31}, {Pow, 1e-310, 0.5, 1e-155}, {Pow, 5e-324, 1, 5e-324}, {Pow, 5e-324, -1, math.Inf(1)}, {Pow, 1e-310, -2.5, math.Inf(1)}, {Pow, 1e-310, 2.5, 0},
+		{Arctan2, -5e-324, -2, -math.Pi}, {Arctan2, 5e-324, -2, math.Pi}, {Arctan2, -1e-17, -1e308, -math.Pi}, {Arctan2, -5e-324, 2, 0},
+	} {
+		args := []*Array{Scalar(c.x), Scalar(c.y)}
+		if got := apply(t, c.op, args[:c.op.NumArgs()]...).Float(0); got != c.want && !(math.Abs(got-c.want) <= 1e-14*math.Abs(c.want)) {
+			t.Errorf("%v of %v and %v is %v, want %v", c.op, c.x, c.y, got, c.want)
+		}
+	}
+}
