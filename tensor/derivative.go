@@ -43,7 +43,7 @@ func derivative(op array.Op, a *fgraph.Apply, i int, g *fgraph.Variable) *fgraph
 		if i == 0 {
 			return TrueDiv(g, in[1])
 		}
-		return Neg(TrueDiv(Mul(g, x), Sqr(in[1])))
+		return Neg(TrueDiv(Mul(g, y), in[1]))
 	case array.Mod:
 		if i == 0 {
 			return g

@@ -233,10 +233,20 @@ func inv1PlusExp() rewrite.Rule {
 // oneMinusSigmoid is local_1msigmoid.
 func oneMinusSigmoid() rewrite.Rule {
 	return rewrite.Rule{
-		Name: "local_1msigmoid", Doc: "1 - sigmoid(x) → sigmoid(-x), which keeps the digits of a large x", On: on(array.Sub), Depth: 2,
+		Name: "local_1msigmoid", Doc: "1 - sigmoid(x) → sigmoid(-x), which keeps the digits of a large x", On: on(array.Sub, array.Add), Depth: 3,
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			a := elem(n.Inputs()[1], array.Sigmoid)
-			if a == nil || !alone(a.Out()) || !is(n.Inputs()[0], 1) {
+			in := n.Inputs()
+			one, s := in[0], in[len(in)-1]
+			if op, _ := elemOf(n); op == array.Add { // as canonicalize writes it: 1 + -1*sigmoid(x)
+				if s.Owner() == nil || len(in) != 2 || !alone(s) {
+					return c.Miss("it is no difference"), nil
+				}
+				if s = negated(s.Owner()); s == nil {
+					return c.Miss("it is no difference"), nil
+				}
+			}
+			a := elem(s, array.Sigmoid)
+			if a == nil || !alone(a.Out()) || !is(one, 1) {
 				return c.Miss("it is not 1 less a sigmoid that is used here only"), nil
 			}
 			if cl := n.Out().Clients(); len(cl) == 1 && cl[0].Apply != nil && elem(cl[0].Apply.Out(), array.Log) != nil {

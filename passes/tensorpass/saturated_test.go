@@ -38,6 +38,7 @@ func TestSaturated(t *testing.T) {
 		{"grad(sum(log(P(X)*2)*Y), X)", "grad(sum(L(X)*Y), X)"}, {"sum(-log(P(X)) - log(P(X))*Y)", "sum(-L(X) - L(X)*Y)"}, {"sum(log10(P(X)[:, 0])*s)*0 + sum(log(P(X)))", "sum(L(X))"},
 		{"-sum(categorical_crossentropy(P(X), y))", "sum(L(X)[arange(3), y])"}, {"mean(categorical_crossentropy(P(X, axis=0), y))", "-mean(L(X, axis=0)[arange(3), y])"}, {"mean(categorical_crossentropy(P(X)[:2], y[:2]))", "-mean(L(X)[arange(2), y[:2]])"},
 		{"-sum(P(X)*log(P(X)))", "-sum(P(X)*L(X))"}, {"sum(Y*log(P(X)))**2", "sum(Y*L(X))**2"}, {"-sum(log(SoftmaxWithBias(X, x))*Y)", "-sum(L(X + x)*Y)"},
+		{"sum(exp(X)/(1 + exp(X)))", "sum(sigmoid(X))"}, {"sum(1/(1 + exp(-X)))", "sum(sigmoid(X))"}, {"sum(1 - 1/(1 + exp(X)))", "sum(sigmoid(X))"}, {"sum(Y/(1 + exp(X)))", "sum(Y*sigmoid(-X))"},
 		{"sum(log(sigmoid(X))*Y)", "sum(-softplus(-X)*Y)"}, {"sum(log(1 - sigmoid(X))*Y)", "sum(-softplus(X)*Y)"}, {"sum(log(sigmoid(X)[:, 1])*x)", "sum(-softplus(-X)[:, 1]*x)"}, {"sum(log(sigmoid(X)[j])*Y)", "sum(-softplus(-X)[j]*Y)"},
 	} {
 		forms := [][2]string{{c.expr, c.stable}}
@@ -79,6 +80,14 @@ func TestSaturated(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLogisticGradient: the gradient of the logarithm of a sigmoid keeps the digits of what is left of 1.
+func TestLogisticGradient(t *testing.T) {
+	turns(t, unfused,
+		turn{"grad(sum(log(sigmoid(x))), x)", "sigmoid(neg(x))"},
+		turn{"grad(sum(1/(1 + exp(-x))), x)", "mul(sigmoid(neg(x)), sigmoid(x))"},
+	)
 }
 
 // TestConstantChoice: where a choice of 0 is one of numbers, what it is multiplied by in the other places does not matter either.
