@@ -217,10 +217,10 @@ func LogSumExp(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	return reduction(array.LogSumExp, x, axes)
 }
 
-// Mean returns the mean of x over some dimensions.
+// Mean returns the mean of x over some dimensions. Integers are added up as floats, as in NumPy, so that nothing wraps around.
 func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	sum := Sum(x, axes...)
 	t := TypeOf(x)
+	sum := Sum(Cast(x, t.DType().Float()), axes...)
 	if len(axes) == 0 {
 		axes = make([]int, t.NDim())
 		for d := range axes {

@@ -14,7 +14,7 @@ import (
 func mulExp() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_mul_exp_to_exp_add", Depth: 2, On: on(array.Mul, array.TrueDiv),
-		Doc: "one exponential does for several: exp(x)*exp(y) → exp(x + y), exp(x)/exp(y) → exp(x - y); the product was NaN where one is infinite and the other 0",
+		Doc: "one exponential does for several: exp(x)*exp(y) → exp(x + y), exp(x)/exp(y) → exp(x - y); the product was NaN where one is infinite and the other 0, and is NaN where both together are infinite and a third factor is 0",
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			var exponents, rest []*vari
 			for _, f := range n.Inputs() {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -81,6 +82,34 @@ func TestIntegers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestIntegerValues: values that NumPy has, or the language says.
+func TestIntegerValues(t *testing.T) {
+	for expr, want := range map[string]string{
+		"i**2.0": "[1.6e+19, 9.0]", "sum(i**2.0)": "1.6e+19", "i**-2": "[6.25e-20, 0.1111111111111111]", "i*i": "[-2446744073709551616, 9]", "abs(i)*abs(i)": "[-2446744073709551616, 9]", "1.0*i*i": "[1.6e+19, 9.0]",
+		"mean([4611686018427387904, 4611686018427387904, 4611686018427387904])": "4611686018427387904.0", "mean(i == 3)": "0.5", "argmax([9007199254740992, 9007199254740993])": "1", "[True, False] + [True, False]": "[True, False]",
+	} {
+		for _, query := range []string{"none", "+fast_run"} {
+			s := tensor.NewScope()
+			if err := s.Declare("i: int64 vector"); err != nil {
+				t.Fatal(err)
+			}
+			f, err := exec.NewFunction(t.Context(), s.Inputs(), []*fgraph.Variable{s.MustParse(expr)}, exec.FunctionOptions{Optimizer: optimizer(t, query)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := f.Call(t.Context(), array.Of([]int64{4000000000, 3}, 2))
+			if err != nil || got[0].String() != want && !closeTo(got[0], parsed(t, want)) {
+				t.Errorf("%s, %s: %v, %v, want %s", expr, query, got, err, want)
+			}
+		}
+	}
+}
+
+// parsed returns the value of a text.
+func parsed(t *testing.T, text string) *array.Array {
+	return tensor.ConstantOf(tensor.NewScope().MustParse(text))
 }
 
 // closeTo reports whether two arrays are the same, up to a few last digits of floats also where they are small. What is no number in the first place may become one.
