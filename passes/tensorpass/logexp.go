@@ -1,6 +1,7 @@
 package tensorpass
 
 import (
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/rewrite"
@@ -385,6 +386,28 @@ func log1pExp() rewrite.Rule {
 				return c.Miss("the argument is no exponential"), nil
 			}
 			return replace(c, n, tensor.Softplus(a.Inputs()[0]))
+		},
+	}
+}
+
+// log1mExp is a part of PyTensor's local_log1p_plusminus_exp, whose limit is Mächler's (Accurately Computing log(1 - exp(-|a|)), 2012).
+func log1mExp() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_log1mexp", Doc: "log1p(-exp(x)) is log(-expm1(x)) where x is so close to 0 that exp(x) has lost its digits", On: on(array.Log1p),
+		Fn: func(c *rewrite.Context, n *apply) (result, error) {
+			v := n.Inputs()[0]
+			if v.Owner() == nil {
+				return c.Miss("nothing computes the argument"), nil
+			}
+			m := negated(v.Owner())
+			if m == nil || elem(m, array.Exp) == nil || typ(m).DType() != typ(n.Out()).DType() {
+				return c.Miss("the argument is no negated exponential"), nil
+			}
+			x := castTo(m.Owner().Inputs()[0], typ(m).DType())
+			if guarded(n.Out(), x, -math.Ln2) {
+				return c.Miss("that has been done"), nil
+			}
+			return guard(n, x, -math.Ln2, tensor.Log(tensor.Neg(tensor.Expm1(x))))
 		},
 	}
 }

@@ -153,6 +153,7 @@ func Rules() []Local {
 		{logOneMinusSigmoid(), st, nil},
 		{log1pNegSigmoid(), st, nil},
 		{log1pExp(), st, nil},
+		{log1mExp(), st, nil},
 		{logErfc(), st | sp, nil},
 		{gradLogErfc(), st | sp, unsafe},
 		{softmaxOfExp(), c | st, unsafe},

@@ -38,6 +38,7 @@ func TestSaturated(t *testing.T) {
 		{"grad(sum(log(P(X)*2)*Y), X)", "grad(sum(L(X)*Y), X)"}, {"sum(-log(P(X)) - log(P(X))*Y)", "sum(-L(X) - L(X)*Y)"}, {"sum(log10(P(X)[:, 0])*s)*0 + sum(log(P(X)))", "sum(L(X))"},
 		{"-sum(categorical_crossentropy(P(X), y))", "sum(L(X)[arange(3), y])"}, {"mean(categorical_crossentropy(P(X, axis=0), y))", "-mean(L(X, axis=0)[arange(3), y])"}, {"mean(categorical_crossentropy(P(X)[:2], y[:2]))", "-mean(L(X)[arange(2), y[:2]])"},
 		{"-sum(P(X)*log(P(X)))", "-sum(P(X)*L(X))"}, {"sum(Y*log(P(X)))**2", "sum(Y*L(X))**2"}, {"-sum(log(SoftmaxWithBias(X, x))*Y)", "-sum(L(X + x)*Y)"},
+		{"log(1 - exp(-Y*Y/1e17))", "log(-expm1(-Y*Y/1e17))"}, {"log1p(-exp(X - 3000))", "-exp(X - 3000)"}, {"log(1 - exp(x*1e-20))[0]", "log(0*x)[0]"}, {"sum(log(1 - exp(-Y*Y - 0.5)))", "sum(log1p(-exp(-Y*Y - 0.5)))"},
 		{"sum(exp(X)/(1 + exp(X)))", "sum(sigmoid(X))"}, {"sum(1/(1 + exp(-X)))", "sum(sigmoid(X))"}, {"sum(1 - 1/(1 + exp(X)))", "sum(sigmoid(X))"}, {"sum(Y/(1 + exp(X)))", "sum(Y*sigmoid(-X))"},
 		{"sum(log(sigmoid(X))*Y)", "sum(-softplus(-X)*Y)"}, {"sum(log(1 - sigmoid(X))*Y)", "sum(-softplus(X)*Y)"}, {"sum(log(sigmoid(X)[:, 1])*x)", "sum(-softplus(-X)[:, 1]*x)"}, {"sum(log(sigmoid(X)[j])*Y)", "sum(-softplus(-X)[j]*Y)"},
 	} {
