@@ -49,14 +49,44 @@ func zeroBias(c *rewrite.Context, x *vari) *vari {
 	return tensor.Zeros(typ(x).DType(), tensor.ShapesOf(c.Graph()).Dim(x, 1))
 }
 
-// fusedCrossentropy proposes the fused op in the place of the cross-entropy n and of the softmax.
+// fusedCrossentropy proposes the fused op in the place of the cross-entropy n and of the softmax; of n alone where the classes may have been found
+// with that softmax, as it would depend on itself then.
 func fusedCrossentropy(n *apply, sm, x, b *vari) (result, error) {
 	a, err := tensor.Make(tensor.CrossentropySoftmaxArgmax1HotWithBiasOp{}, x, b, n.Inputs()[1])
 	if err != nil {
 		return none, err
 	}
 	out := a.Outputs()
-	return rewrite.Result{Pairs: []fgraph.Replacement{{Old: n.Out(), New: out[0]}, {Old: sm, New: out[1]}}}, nil
+	pairs := []fgraph.Replacement{{Old: n.Out(), New: out[0]}}
+	if !mayDepend(n.Inputs()[1], sm) {
+		pairs = append(pairs, fgraph.Replacement{Old: sm, New: out[1]})
+	}
+	return rewrite.Result{Pairs: pairs}, nil
+}
+
+// mostAncestors bounds what mayDepend looks at.
+const mostAncestors = 1000
+
+// mayDepend reports whether v is computed from w, or from so much that it takes long to tell.
+func mayDepend(v, w *vari) bool {
+	todo, seen := []*vari{v}, map[*vari]bool{v: true}
+	for len(todo) > 0 && len(seen) <= mostAncestors {
+		u := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if u == w {
+			return true
+		}
+		if u.Owner() == nil {
+			continue
+		}
+		for _, in := range u.Owner().Inputs() {
+			if !seen[in] {
+				seen[in] = true
+				todo = append(todo, in)
+			}
+		}
+	}
+	return len(todo) > 0
 }
 
 // softmaxWithBias is local_softmax_with_bias.
