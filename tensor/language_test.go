@@ -48,6 +48,9 @@ func TestLanguage(t *testing.T) {
 				continue
 			}
 			f, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{})
+			if errors.Is(err, fgraph.ErrInconsistent) {
+				continue // the op overwrites what is not its own
+			}
 			if err != nil {
 				t.Errorf("%s: %v", text, err)
 				continue
