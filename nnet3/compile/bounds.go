@@ -71,33 +71,83 @@ func (b *bounds) add(req *computation.Request) {
 		}
 	}
 	for i := range b.net.epochs {
-		ep := &b.net.epochs[i]
-		if ep.recurrent {
-			// Any time is a bound for the nodes of a circle; going around again makes it closer.
-			for _, node := range ep.nodes {
-				b.spans[node] = always
-			}
+		if ep := &b.net.epochs[i]; ep.recurrent {
+			b.solve(ep.nodes)
+		} else {
 			b.update(ep.nodes)
 		}
-		b.update(ep.nodes)
 	}
+}
+
+// Sweeps over a recurrent epoch, after which an end that still moves is taken to move for ever, and after which to give up.
+const (
+	patientSweeps = 4
+	maxSweeps     = 16
+)
+
+// solve finds bounds for nodes that depend on each other. Whatever is computed starts from what is given, so bounds that grow
+// from nothing until they no longer change are the closest; an end that recurrence moves on and on is let go. Where
+// that takes many sweeps, any time is a bound to start from.
+func (b *bounds) solve(nodes []int32) {
+	for _, i := range nodes {
+		b.spans[i] = never
+	}
+	for sweep, grows := 0, true; grows; sweep++ {
+		if sweep == maxSweeps {
+			for _, i := range nodes {
+				b.spans[i] = always
+			}
+			b.update(nodes)
+			break
+		}
+		grows = false
+		for _, i := range nodes {
+			was := b.spans[i]
+			is := was.or(b.ofNode(i))
+			if is == was {
+				continue
+			}
+			grows = true
+			if sweep >= patientSweeps && !was.isEmpty() {
+				is = is.widened(was)
+			}
+			b.spans[i] = is
+		}
+	}
+	b.update(nodes) // closer again, where an end was let go that something else holds
+}
+
+// widened returns the span without an end where it has grown from another.
+func (s span) widened(from span) span {
+	if s.first < from.first {
+		s.first = always.first
+	}
+	if s.last > from.last {
+		s.last = always.last
+	}
+	return s
 }
 
 // update works out the spans of nodes from those of the nodes that they depend on.
 func (b *bounds) update(nodes []int32) {
 	for _, i := range nodes {
-		n := &b.net.nodes[i]
-		s := always // whatever a general component makes of its inputs
-		switch n.kind {
-		case inputNode:
-			s = never
-		case rangeNode:
-			s = b.spans[n.source]
-		case outputNode, hiddenNode, simpleNode:
-			s = b.ofTerms(n.terms)
-		}
-		b.spans[i] = s.or(b.given[i])
+		b.spans[i] = b.ofNode(i)
 	}
+}
+
+// ofNode returns the bounds of a node.
+func (b *bounds) ofNode(i int32) span {
+	n := &b.net.nodes[i]
+	s := always // whatever a general component makes of its inputs
+	switch n.kind {
+	case inputNode:
+		s = never
+	case rangeNode:
+		s = b.spans[n.source]
+	case outputNode, hiddenNode, simpleNode:
+		s = b.ofTerms(n.terms)
+	}
+	return s.or(b.given[i])
 }
 
 // ofTerms returns the bounds of a descriptor.

@@ -1,10 +1,6 @@
 package compile
 
-import (
-	"fmt"
-
-	"github.com/nnopt/nnopt/nnet3/index"
-)
+import "github.com/nnopt/nnopt/nnet3/index"
 
 // builder makes the computation graph of one segment after the other. It goes backward from the wanted outputs, one hop a
 // round. What turns out not to be computable, and what only such vertices would use, is not followed further: this ends the
@@ -12,7 +8,6 @@ import (
 type builder struct {
 	net    *network
 	graph  *graph
-	opts   Options
 	lanes  int // the number of sequences that a vertex stands for
 	bounds bounds
 
@@ -30,14 +25,14 @@ type builder struct {
 	hasNode  int32
 	hasLeast status
 
-	maxEdges  int
+	limits    limits
 	start     int     // the first vertex of the segment
 	forgotten []int32 // vertices of earlier segments that were not needed then
 	interrupt interrupt
 }
 
-func newBuilder(net *network, opts Options, lanes, sizeHint int) *builder {
-	b := &builder{net: net, opts: opts, lanes: lanes, graph: newGraph(sizeHint), bounds: bounds{net: net}, maxEdges: opts.maxEdges()}
+func newBuilder(net *network, lanes int, l limits, sizeHint int) *builder {
+	b := &builder{net: net, lanes: lanes, graph: newGraph(sizeHint), bounds: bounds{net: net}, limits: l}
 	b.hasInput = func(ix index.Index) bool {
 		d := b.graph.find(b.hasNode, ix)
 		if d < 0 {
@@ -72,26 +67,18 @@ func (b *builder) addOutput(node int32, ix index.Index) (int32, bool) {
 
 // build follows the dependencies of the outputs until the status of everything that matters is known.
 func (b *builder) build() error {
-	for round := 0; len(b.queue) > 0; round++ {
-		if round == b.opts.maxRounds() {
-			v := &b.graph.vertices[b.queue[0]]
-			return fmt.Errorf("%w: still following dependencies after %d rounds, at %s", ErrUnbounded, round, b.net.cindexName(v.Cindex))
-		}
+	for len(b.queue) > 0 {
 		for _, v := range b.queue {
 			if err := b.expand(v); err != nil {
 				return err
 			}
-			if len(b.graph.deps) > b.maxEdges {
-				return fmt.Errorf("%w: the rows have more than %d dependencies, the last one %s", ErrUnbounded, b.maxEdges, b.net.cindexName(b.graph.vertices[v].Cindex))
-			}
 			b.tellUsers()
+			if b.limits.reached(b.graph) {
+				return b.unbounded()
+			}
 			if b.interrupt.came() {
 				return b.interrupt.err
 			}
-		}
-		if n := len(b.graph.vertices); n > b.opts.maxCindexes() {
-			v := &b.graph.vertices[n-1]
-			return fmt.Errorf("%w: more than %d rows to compute, the last one %s", ErrUnbounded, b.opts.maxCindexes(), b.net.cindexName(v.Cindex))
 		}
 		b.judgeDirty()
 		b.queue, b.nextQueue = b.nextQueue, b.queue[:0]
@@ -127,6 +114,7 @@ func (b *builder) expand(v int32) error {
 	}
 	x = &g.vertices[v] // it may have moved
 	x.first, x.count = first, int32(len(g.deps))-first
+	b.limits.expanded(c.Node, int(x.count))
 	b.countUse(v, first)
 	switch missing := b.countWaiting(v); {
 	case !n.allNeeded():
@@ -186,6 +174,7 @@ func (b *builder) becameUsable(d int32) {
 		v := b.stack[len(b.stack)-1]
 		b.stack = b.stack[:len(b.stack)-1]
 		x := &g.vertices[v]
+		b.limits.steps += int(x.count)
 		if x.given || x.status == notComputable {
 			continue
 		}
@@ -212,6 +201,7 @@ func (b *builder) becameUseless(v int32) {
 	for len(b.stack) > 0 {
 		v := b.stack[len(b.stack)-1]
 		b.stack = b.stack[:len(b.stack)-1]
+		b.limits.steps += int(g.vertices[v].count)
 		for _, d := range g.dependencies(v) {
 			if d < 0 {
 				continue
@@ -295,6 +285,7 @@ func (b *builder) judge(v int32) status {
 	g := b.graph
 	x := &g.vertices[v]
 	n := &b.net.nodes[x.Node]
+	b.limits.steps += int(x.count)
 	if n.kind != generalNode {
 		return n.terms.judge(g, g.dependencies(v), &b.scratch)
 	}

@@ -177,7 +177,7 @@ output-node name=output input=r`
 		want string // of the error
 	}{
 		{"the same", with("", ""), CompilerOptions{}, ""},
-		{"other limits", with("", ""), CompilerOptions{Options: Options{MaxRounds: 99}, Capacity: 3}, ""},
+		{"other limits", with("", ""), CompilerOptions{Options: Options{MaxCindexes: 99}, Capacity: 3}, ""},
 		{"other parameters", other, CompilerOptions{}, ""},
 		{"another descriptor", with("Offset(input, -1)", "Offset(input, -2)"), CompilerOptions{}, "another network"},
 		{"other time offsets", with("time-offsets=-1,0", "time-offsets=-2,0"), CompilerOptions{}, "another network"},
@@ -233,7 +233,7 @@ func TestBrokenCache(t *testing.T) {
 // proportion to what was read. What is compiled because its computation isn't in the file is small here.
 func FuzzReadCache(f *testing.F) {
 	nn := parse(f, spliced...)
-	opts := CompilerOptions{Options: Options{MaxRounds: 100, MaxCindexes: 1 << 13}}
+	opts := CompilerOptions{Options: Options{MaxCindexes: 1 << 13}}
 	c := newCompiler(f, nn, opts)
 	for n := range int32(2) {
 		if _, err := c.Compile(chunk(n + 1)); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -33,31 +32,11 @@ type Options struct {
 	DebugInfo bool
 	// NoShortcut compiles every sequence of a minibatch by itself, even if all ask for the same. The result is the same.
 	NoShortcut bool
-	// MaxRounds is the largest number of hops from an output to what it depends on; 0 means 10000. Dependencies that go
-	// on longer are taken for endless.
-	MaxRounds int
-	// MaxCindexes is the largest number of rows to look at, counting those of one sequence where all are alike; 0 means
-	// 2²⁴. They may have eight dependencies each, on average.
+	// MaxCindexes is the largest number of rows to look at, counting those of one sequence where all are alike. 0 means 2¹⁹, and
+	// for every node four more per row that is given or wanted, up to 2²⁷. They may have eight dependencies each, on average, and
+	// four times as many more as the wanted rows would have if each took a row of every node.
 	MaxCindexes int
 }
-
-func (o Options) maxRounds() int {
-	if o.MaxRounds > 0 {
-		return o.MaxRounds
-	}
-	return 10000
-}
-
-func (o Options) maxCindexes() int {
-	if o.MaxCindexes > 0 {
-		return o.MaxCindexes
-	}
-	return 1 << 24
-}
-
-// maxEdges is the largest number of dependencies of all those rows: some have thousands, as those that pool statistics, but not
-// all. The numbers of edges are 32 bits wide.
-func (o Options) maxEdges() int { return min(8*o.maxCindexes(), math.MaxInt32/2) }
 
 // Compile returns the commands that compute the outputs of a request from its inputs, and, where the request asks for
 // them, derivatives. They are as simple as can be, one step after the other, nothing shared and nothing in place; making
@@ -133,11 +112,12 @@ func inSegment(err error, i, n int) error {
 
 // compileLanes compiles with the given lanes. It fails with errIrregular if the requests differ between lanes.
 func (net *network) compileLanes(ctx context.Context, requests []*computation.Request, l lanes, opts Options) (*computation.Computation, error) {
-	rows := 0
-	for i := range requests[0].Outputs {
-		rows += len(requests[0].Outputs[i].Indexes)
+	given, wanted := 0, 0
+	for _, req := range requests {
+		given += countRows(req.Inputs) / len(l)
+		wanted += countRows(req.Outputs) / len(l)
 	}
-	b := newBuilder(net, opts, len(l), min(rows/len(l)*len(net.nodes), 1<<16)+1<<8)
+	b := newBuilder(net, len(l), newLimits(opts, given, wanted, len(net.nodes)), min(wanted/len(requests)*len(net.nodes), 1<<16)+1<<8)
 	b.interrupt.ctx = ctx
 	type built struct {
 		inputs, outputs []ioRows

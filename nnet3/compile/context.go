@@ -32,14 +32,18 @@ func IsSimple(nn *nnet3.Nnet) error {
 	return nil
 }
 
-// The number of input frames that Context tries, first and at most.
+// The number of input frames to each side of an output that Context tries, first and at most.
 const (
 	firstWindow = 40
 	lastWindow  = 5120
 )
 
-// contextEdges bounds the dependencies that Context follows. Rows that need as many as lastWindow others, all of them, are far below.
-const contextEdges = 1 << 26
+// Bounds of the work of finding out the context: the rows of a graph, but for 16 of each node, and how many graphs as large are
+// made.
+const (
+	contextRows   = 1 << 18
+	contextGraphs = 32
+)
 
 // SimpleContext returns the context (see Context) of the output of a simple network.
 func SimpleContext(nn *nnet3.Nnet) (left, right int, err error) {
@@ -50,97 +54,166 @@ func SimpleContext(nn *nnet3.Nnet) (left, right int, err error) {
 }
 
 // Context returns how many frames before and after the time of an output a network needs of its inputs, so that all the
-// named outputs can be computed: the most over all times modulo nn.Modulus. Frames that it can do without, as those of
-// recurrence, don't count, nor do those of an input "ivector". The error wraps ErrNotComputable if no context suffices.
+// named outputs can be computed: the most over all times modulo nn.Modulus. Before is counted where there is no end of frames
+// after, and the other way round. Frames that it can do without, as those of recurrence, don't count, nor do those of an
+// input "ivector". What pools statistics is content with a single frame, on whichever side, so that a chunk of a few frames may need
+// more than its context: see SmallestChunk. The error wraps ErrNotComputable if no context suffices, ErrUnbounded if it
+// takes too much to find out.
 func Context(nn *nnet3.Nnet, outputs []string) (left, right int, err error) {
-	net, err := newNetwork(nn)
+	p, err := newProber(nn, outputs)
 	if err != nil {
 		return 0, 0, err
 	}
-	modulus := nn.Modulus()
-	for window := firstWindow; window <= lastWindow; window *= 2 {
-		left, right = 0, 0
-		ok := modulus <= lastWindow
-		for start := 0; ok && start < modulus; start++ {
-			var l, r int
-			if l, r, ok, err = net.contextOf(outputs, start, window, modulus); err != nil {
-				return 0, 0, err
-			}
-			left, right = max(left, l), max(right, r)
-		}
-		if ok {
-			return left, right, nil
-		}
-	}
-	return 0, 0, fmt.Errorf("%w: outputs %q are not computable from %d frames of input at all times modulo %d", ErrNotComputable, outputs, lastWindow, modulus)
+	return p.context()
 }
 
-// contextOf finds out at which times the outputs are computable from window frames of input from start on. It reports false
-// if they are too few to tell.
-func (net *network) contextOf(outputs []string, start, window, modulus int) (left, right int, ok bool, err error) {
-	frames := func(first, last int) []index.Index {
-		list := make([]index.Index, 0, last-first)
-		for t := first; t < last; t++ {
+// SmallestChunk returns the least number of consecutive times for which the named outputs can be computed from the frames at
+// those times and the context (see Context), wherever they start; 1 for nearly every network. Errors are those of Context.
+func SmallestChunk(nn *nnet3.Nnet, outputs []string) (int, error) {
+	p, err := newProber(nn, outputs)
+	if err != nil {
+		return 0, err
+	}
+	return p.smallestChunk()
+}
+
+// A prober finds out what is computable from which frames.
+type prober struct {
+	net     *network
+	outputs []string
+	modulus int
+	work    int // the rows and dependencies of all graphs so far
+	err     error
+}
+
+func newProber(nn *nnet3.Nnet, outputs []string) (*prober, error) {
+	net, err := newNetwork(nn)
+	if err != nil {
+		return nil, err
+	}
+	p := &prober{net: net, outputs: outputs, modulus: nn.Modulus()}
+	if p.modulus > lastWindow {
+		return nil, fmt.Errorf("%w: the network treats times differently modulo %d; at most %d are tried", ErrNotComputable, p.modulus, lastWindow)
+	}
+	return p, nil
+}
+
+// context is Context.
+func (p *prober) context() (left, right int, err error) {
+	window := firstWindow
+	for t := 0; t < p.modulus; t++ {
+		for !p.computable(t, 1, window, window) {
+			if p.err != nil {
+				return 0, 0, p.err
+			}
+			if window == lastWindow {
+				return 0, 0, fmt.Errorf("%w: outputs %q are not computable from %d frames of input before and after, at time %d modulo %d",
+					ErrNotComputable, p.outputs, lastWindow, t, p.modulus)
+			}
+			window = min(4*window, lastWindow)
+		}
+		left = least(left, window, func(n int) bool { return p.computable(t, 1, n, window) })
+		right = least(right, window, func(n int) bool { return p.computable(t, 1, window, n) })
+	}
+	return left, right, p.err
+}
+
+// smallestChunk is SmallestChunk.
+func (p *prober) smallestChunk() (int, error) {
+	left, right, err := p.context()
+	if err != nil {
+		return 0, err
+	}
+	ok := func(frames int) bool {
+		for t := range p.modulus {
+			if !p.computable(t, frames, left, right) {
+				return false
+			}
+		}
+		return true
+	}
+	last := 1
+	for ; p.err == nil && !ok(last); last *= 2 {
+		if last >= 2*lastWindow {
+			return 0, fmt.Errorf("%w: outputs %q are not computable for %d frames with a context of %d and %d", ErrNotComputable, p.outputs, last, left, right)
+		}
+	}
+	return least(last/2+1, last, ok), p.err
+}
+
+// least returns the least number from first to last for which ok holds, as it does for the last and after one for which it does.
+func least(first, last int, ok func(int) bool) int {
+	if first >= last || ok(first) {
+		return first
+	}
+	for first++; first < last; {
+		if middle := (first + last) / 2; ok(middle) {
+			last = middle
+		} else {
+			first = middle + 1
+		}
+	}
+	return first
+}
+
+// computable reports whether all outputs are computable at some times from t on, with so many frames of input before the first
+// and after the last. After an error it reports false.
+func (p *prober) computable(t, times, left, right int) bool {
+	if p.err != nil {
+		return false
+	}
+	frames := func(first, end int) []index.Index {
+		list := make([]index.Index, 0, end-first)
+		for t := first; t < end; t++ {
 			list = append(list, index.Index{T: int32(t)})
 		}
 		return list
 	}
 	req := &computation.Request{}
-	given := frames(start, start+window)
-	for i := range net.nodes {
-		if net.nodes[i].kind != inputNode {
+	given := frames(t-left, t+times+right)
+	for i := range p.net.nodes {
+		if p.net.nodes[i].kind != inputNode {
 			continue
 		}
-		spec := computation.IoSpecification{Name: net.name(int32(i)), Indexes: given}
+		spec := computation.IoSpecification{Name: p.net.name(int32(i)), Indexes: given}
 		if spec.Name == ivectorName {
 			// Nearly always only the one at time 0 is needed, or those at multiples of a period.
-			spec.Indexes = frames(min(start-min(modulus, window), 0), start+window)
+			spec.Indexes = frames(min(t-left-p.modulus, 0), t+times+right)
 		}
 		req.Inputs = append(req.Inputs, spec)
 	}
-	for _, name := range outputs {
-		req.Outputs = append(req.Outputs, computation.IoSpecification{Name: name, Indexes: given})
+	for _, name := range p.outputs {
+		req.Outputs = append(req.Outputs, computation.IoSpecification{Name: name, Indexes: frames(t, t+times)})
 	}
-	computable, err := net.computable(req)
-	if err != nil {
-		return 0, 0, false, err
-	}
-	// What counts is the longest run: a network that looks at even and odd times differently may also be able to compute
-	// single outputs near the ends.
-	end := 0
-	for first := 0; first < window; first++ {
-		last := first
-		for last < window && computable[last] {
-			last++
-		}
-		if last-first > end-left {
-			left, end = first, last
-		}
-		first = last
-	}
-	return left, window - end, end-left >= min(modulus, window), nil
+	ok, err := p.build(req)
+	p.err = err
+	return ok
 }
 
-// computable reports for which rows all outputs of a request, which have equal rows, are computable.
-func (net *network) computable(req *computation.Request) ([]bool, error) {
-	if err := net.checkRequest(req); err != nil {
-		return nil, err
+// build reports whether all outputs of a request are computable.
+func (p *prober) build(req *computation.Request) (bool, error) {
+	if err := p.net.checkRequest(req); err != nil {
+		return false, err
 	}
-	b := newBuilder(net, Options{}, 1, 1<<10)
-	b.maxEdges = contextEdges
+	rows := contextRows + 16*len(p.net.nodes)
+	if p.work > contextGraphs*rows {
+		return false, fmt.Errorf("%w: it takes more than %d rows to find out the context of outputs %q", ErrUnbounded, p.work, p.outputs)
+	}
+	b := newBuilder(p.net, 1, newLimits(Options{MaxCindexes: rows}, 0, 0, len(p.net.nodes)), 1<<10)
 	_, outputs, err := b.addSegment(req, lanes{0})
+	if err == nil {
+		err = b.build()
+	}
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	if err := b.build(); err != nil {
-		return nil, err
-	}
-	list := make([]bool, len(req.Outputs[0].Indexes))
-	for i := range list {
-		list[i] = true
-		for k := range outputs {
-			list[i] = list[i] && b.graph.vertices[outputs[k].rows.vertices[i]].status == computable
+	p.work += len(b.graph.vertices) + len(b.graph.deps)
+	for i := range outputs {
+		for _, v := range outputs[i].rows.vertices {
+			if b.graph.vertices[v].status != computable {
+				return false, nil
+			}
 		}
 	}
-	return list, nil
+	return true, nil
 }

@@ -24,6 +24,9 @@
 //     close a loop too early where a recurrence spans many chunks.
 //   - WithIvectorPeriod changes every ReplaceIndex(…, t, 0) of a descriptor, not the first.
 //   - Context is right for networks that treat times differently (Switch, Round).
+//   - There is no limit of 10000 hops. What can't be computed at any time before or after some is not followed there, so that
+//     Failover(Offset(a, -1), input) begins with the first input; and what really has no end ends at a limit that grows with
+//     the request and the network.
 //   - A constant inside Failover or IfDefined is set row by row. Kaldi refuses it.
 //
 // Everything that this package returns is new and belongs to the caller, but for the computations of a Compiler, which are

@@ -40,7 +40,7 @@ func FuzzCompile(f *testing.F) {
 				req.Outputs = append(req.Outputs, computation.IoSpecification{Name: name, Indexes: at(int32(sequences), int32(from), int32(to)), HasDeriv: true})
 			}
 		}
-		c, err := Compile(nn, req, Options{DebugInfo: true, MaxRounds: 300, MaxCindexes: 1 << 15})
+		c, err := Compile(nn, req, Options{DebugInfo: true, MaxCindexes: 1 << 15})
 		if err != nil {
 			return
 		}

@@ -4,11 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"runtime/metrics"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// TestHostileNetworks asks for the context of networks that want too much: an error, soon, and little memory.
+// TestHostileNetworks asks for the context of networks that want too much, and compiles them for a few frames: an answer or an
+// error, soon, and little memory.
 func TestHostileNetworks(t *testing.T) {
 	const noOp = "component name=c type=NoOpComponent dim=4"
 	layers := func(n int, input string) []string {
@@ -20,34 +25,151 @@ func TestHostileNetworks(t *testing.T) {
 		}
 		return append(lines, "output-node name=output input="+last)
 	}
-	tdnn := "component name=c type=TdnnComponent input-dim=4 output-dim=4 time-offsets=-2000000000,2000000000"
+	one := func(input string) []string { return layers(1, input) }
+	numbers := func(first, end, step int) []string {
+		var list []string
+		for i := first; i < end; i += step {
+			list = append(list, strconv.Itoa(i))
+		}
+		return list
+	}
+	either := func(times ...string) []string {
+		for i, time := range times {
+			times[i] = "Failover(Offset(n0, " + time + "), input)"
+		}
+		return one("Sum(" + strings.Join(times, ", ") + ")")
+	}
+	tdnn := func(times string) []string {
+		return []string{"component name=c type=TdnnComponent input-dim=4 output-dim=4 time-offsets=" + times, "component-node name=x component=c input=input", "output-node name=output input=x"}
+	}
 	for _, c := range []struct {
-		name  string
-		lines []string
-		want  error
+		name             string
+		lines            []string
+		context, compile error
 	}{
-		{"a circle without delay", []string{noOp, "component-node name=x component=c input=Sum(input, x)", "output-node name=output input=x"}, ErrNotComputable},
-		{"without a beginning", []string{noOp, "component-node name=x component=c input=Sum(input, Offset(x, -1))", "output-node name=output input=x"}, ErrNotComputable},
-		{"many layers", layers(12000, "LAST"), ErrUnbounded},
-		{"wide layers", layers(3000, "Sum(Offset(LAST, -1), Offset(LAST, 1))"), ErrNotComputable},
-		{"twice as far with every layer", layers(40, "Sum(LAST, Offset(LAST, STEP))"), ErrNotComputable},
-		{"a large modulus", []string{"output-node name=output input=Round(input, 2000000000)"}, ErrNotComputable},
-		{"the product of moduli", []string{"output-node name=output input=Append(Round(input, 101), Round(input, 103), Round(input, 107), Round(input, 109), Round(input, 113))"}, ErrNotComputable},
-		{"far offsets", []string{tdnn, "component-node name=x component=c input=input", "output-node name=output input=x"}, ErrNotComputable},
+		{"a circle without delay", one("Sum(input, n0)"), ErrNotComputable, ErrNotComputable},
+		{"without a beginning", one("Sum(input, Offset(n0, -1))"), ErrNotComputable, ErrNotComputable},
+		{"many layers", layers(30000, "LAST"), nil, nil},
+		{"wide layers", layers(3000, "Sum(Offset(LAST, -1), Offset(LAST, 1))"), ErrUnbounded, ErrNotComputable},
+		{"twice as far with every layer", layers(40, "Sum(LAST, Offset(LAST, STEP))"), ErrNotComputable, ErrNotComputable},
+		{"a large modulus", []string{"output-node name=output input=Round(input, 2000000000)"}, ErrNotComputable, nil},
+		{"the product of moduli", []string{"output-node name=output input=Append(Round(input, 101), Round(input, 103), Round(input, 107), Round(input, 109), Round(input, 113))"}, ErrNotComputable, nil},
+		{"far offsets", tdnn("-2000000000,2000000000"), ErrNotComputable, ErrNotComputable},
+		{"many offsets", tdnn(strings.Join(numbers(-50000, 50000, 1), ",")), ErrNotComputable, ErrNotComputable},
+		{"many appended offsets", []string{"output-node name=output input=Append(Offset(input, " + strings.Join(numbers(-15000, 15000, 1), "), Offset(input, ") + "))"}, ErrNotComputable, ErrNotComputable},
+		{"a past without end", one("Failover(Offset(n0, -1), input)"), nil, nil},
+		{"past or future", either("-1", "7"), nil, ErrCyclic},
+		{"past or future, far", either(numbers(-1000000, 1000000, 39999)...), nil, nil},
+		{"a past that anything begins", one("Sum(ReplaceIndex(input, t, 0), IfDefined(Offset(n0, -1)))"), ErrUnbounded, ErrUnbounded},
+		{"a plane", one("Failover(Offset(n0, -1, 1), Failover(Offset(n0, 1, -3), input))"), ErrUnbounded, ErrUnbounded},
+		{"a plane of many terms", one("Sum(ReplaceIndex(ReplaceIndex(input, x, 0), t, 0), IfDefined(Offset(n0, " + strings.Join(strings.Split("-1, 1|1, -1|-7, 3|5, 0|0, 5|0, -9|3, 3|90, 0|-90, 7|1, 8|4, -4|8, 4", "|"), ")), IfDefined(Offset(n0, ") + ")))"), ErrUnbounded, ErrUnbounded},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			nn := parse(t, append([]string{"input-node name=input dim=4"}, c.lines...)...)
+			used := func(f func()) uint64 {
+				sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+				metrics.Read(sample)
+				before := sample[0].Value.Uint64()
+				f()
+				metrics.Read(sample)
+				return sample[0].Value.Uint64() - before
+			}
+			check := func(what string, want error, most uint64, f func() error) {
+				var err error
+				if used := used(func() { err = f() }); used > most {
+					t.Errorf("%s: %d MiB were allocated", what, used>>20)
+				}
+				if !errors.Is(err, want) {
+					t.Errorf("%s: %.300v, want %v", what, err, want)
+				}
+				if errors.Is(err, ErrUnbounded) && !strings.Contains(err.Error(), "are of node") {
+					t.Errorf("%s: %v doesn't say of what there is too much", what, err)
+				}
+			}
+			check("context", c.context, 256<<20, func() error {
+				_, _, err := Context(nn, []string{"output"})
+				return err
+			})
+			check("compiling", c.compile, 512<<20, func() error {
+				_, err := Compile(nn, ask(rowsOf{"input": at(1, 0, 20)}, rowsOf{"output": at(1, 0, 20)}), Options{})
+				return err
+			})
+		})
+	}
+}
+
+// TestLimitsAreFar: networks as people have them, full-size, stay away from the limits by a factor that doesn't depend on
+// the length of chunks; and ten thousand frames of 64 sequences that all differ are not too much.
+func TestLimitsAreFar(t *testing.T) {
+	var done []string
+	for _, f := range fullSizes(t) {
+		if slices.Contains(done, f.nn.Nodes[len(f.nn.Nodes)-1].Name+strconv.Itoa(len(f.nn.Nodes))) {
+			continue // another request for the same network
+		}
+		done = append(done, f.nn.Nodes[len(f.nn.Nodes)-1].Name+strconv.Itoa(len(f.nn.Nodes)))
+		left, right, err := SimpleContext(f.nn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, err := newNetwork(f.nn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, frames := range []int32{1, 100, 1000} {
+			req := ask(rowsOf{"input": at(1, -int32(left), frames+max(int32(right), 20))}, rowsOf{"output": at(1, 0, frames)})
+			if f.nn.NodeIndex(ivectorName) >= 0 {
+				req.Inputs = append(req.Inputs, computation.IoSpecification{Name: ivectorName, Indexes: at(1, 0, 1)})
+			}
+			given, wanted := countRows(req.Inputs), countRows(req.Outputs)
+			b := newBuilder(net, 1, newLimits(Options{}, given, wanted, len(net.nodes)), 1)
+			if _, _, err := b.addSegment(req, lanes{0}); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.build(); err != nil {
+				t.Fatal(err)
+			}
+			rows, edges := len(b.graph.vertices), len(b.graph.deps)
+			if rows > (given+wanted)*len(net.nodes) || edges > 4*rows || b.limits.steps > 4*edges {
+				t.Errorf("%s: %d frames: %d rows, %d dependencies, looked at %d times again; limits %+v", f.name, frames, rows, edges, b.limits.steps, b.limits)
+			}
+			if frames == 1000 && (rows*10*64 > mostRows || edges*10*64 > mostEdges) {
+				t.Errorf("%s: %d rows and %d dependencies are too many to have 640 times as many", f.name, rows, edges)
+			}
+		}
+	}
+}
+
+// TestGrowth: the memory that a chain of nodes takes grows in proportion to its length, and so does that of a long recurrence of
+// which only the end is wanted, which is as many hops away from its beginning as there are frames.
+func TestGrowth(t *testing.T) {
+	chain := func(n int) error {
+		lines, last := []string{"input-node name=input dim=4", "component name=c type=NoOpComponent dim=4"}, "input"
+		for i := range n {
+			lines = append(lines, fmt.Sprintf("component-node name=n%d component=c input=%s", i, last))
+			last = fmt.Sprint("n", i)
+		}
+		_, err := Compile(parse(t, append(lines, "output-node name=output input="+last)...), ask(rowsOf{"input": at(1, 0, 1)}, rowsOf{"output": at(1, 0, 1)}), Options{})
+		return err
+	}
+	nn := parse(t, recurrent...)
+	last := func(n int) error {
+		_, err := Compile(nn, ask(rowsOf{"input": at(1, 0, int32(n))}, rowsOf{"output": at(1, int32(n)-1, int32(n))}), Options{})
+		return err
+	}
+	for name, run := range map[string]func(int) error{"chain": chain, "last frame": last} {
+		var used [2]uint64
+		for i, n := range []int{2000, 40000} {
 			sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 			metrics.Read(sample)
 			before := sample[0].Value.Uint64()
-			_, _, err := Context(nn, []string{"output"})
+			if err := run(n); err != nil {
+				t.Fatalf("%s of %d: %v", name, n, err)
+			}
 			metrics.Read(sample)
-			if !errors.Is(err, c.want) {
-				t.Errorf("%v, want %v", err, c.want)
-			}
-			if used := sample[0].Value.Uint64() - before; used > 256<<20 {
-				t.Errorf("%d MiB were allocated", used>>20)
-			}
-		})
+			used[i] = sample[0].Value.Uint64() - before
+		}
+		if used[1] > 40*used[0] {
+			t.Errorf("%s: 20 times as long takes %d bytes, not %d", name, used[1], used[0])
+		}
 	}
 }

@@ -230,7 +230,7 @@ func TestProperty(t *testing.T) {
 		if len(req.Outputs[0].Indexes) == 0 {
 			t.Skip("nothing is computable")
 		}
-		c, err := Compile(nn, req, Options{DebugInfo: true, MaxRounds: 400})
+		c, err := Compile(nn, req, Options{DebugInfo: true})
 		if errors.Is(err, ErrUnbounded) || errors.Is(err, ErrCyclic) {
 			t.Skip(err)
 		}

@@ -1,0 +1,84 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// limits bound the computation graph in proportion to what was asked for.
+type limits struct {
+	rows, edges int
+	// steps is how often a dependency was looked at again after it was found.
+	steps int
+
+	wanted int
+	seen   []bool // by node: whether one of its rows has been expanded
+}
+
+// Rows and dependencies of a graph, at least and at most. A row takes some 130 bytes with its dependencies.
+const (
+	leastRows    = 1 << 19
+	mostRows     = 1 << 27
+	edgesPerRow  = 8
+	mostEdges    = 1 << 28
+	stepsPerEdge = 16
+)
+
+// newLimits returns the limits for a request for so many rows.
+func newLimits(opts Options, given, wanted, nodes int) limits {
+	l := limits{rows: opts.MaxCindexes, seen: make([]bool, nodes)}
+	if l.rows <= 0 {
+		l.rows, l.wanted = min(leastRows+4*(given+wanted)*nodes, mostRows), wanted
+	}
+	l.edges = min(edgesPerRow*l.rows, mostEdges)
+	return l
+}
+
+// expanded takes notice of a row with so many dependencies.
+func (l *limits) expanded(node int32, edges int) {
+	if !l.seen[node] {
+		l.seen[node] = true
+		l.edges = min(l.edges+4*l.wanted*edges, mostEdges)
+	}
+}
+
+// reached reports whether the graph has grown too large.
+func (l *limits) reached(g *graph) bool {
+	return len(g.vertices) > l.rows || len(g.deps) > l.edges || l.steps > stepsPerEdge*l.edges
+}
+
+// unbounded says what has grown too large: the node with most rows.
+func (b *builder) unbounded() error {
+	counts, times := make([]int, len(b.net.nodes)), make([]span, len(b.net.nodes))
+	for i := range times {
+		times[i] = never
+	}
+	given, most := 0, int32(0)
+	for i := range b.graph.vertices {
+		v := &b.graph.vertices[i]
+		if v.given {
+			given++
+			continue
+		}
+		counts[v.Node]++
+		times[v.Node] = times[v.Node].or(span{int64(v.Index.T), int64(v.Index.T)})
+		if counts[v.Node] > counts[most] {
+			most = v.Node
+		}
+	}
+	hint := ""
+	if b.net.epochs[b.net.nodes[most].epoch].recurrent {
+		hint = "; it depends on itself, which must come to rows that are given or can't be computed"
+	}
+	return fmt.Errorf("%w: more than %d rows with %d dependencies to look at, with %d rows given; most are of node %q: %d, t from %d to %d%s",
+		ErrUnbounded, len(b.graph.vertices)-1, len(b.graph.deps)-1, given, b.net.name(most), counts[most], times[most].first, times[most].last, hint)
+}
+
+func countRows(specs []computation.IoSpecification) int {
+	n := 0
+	for i := range specs {
+		n += len(specs[i].Indexes)
+	}
+	return n
+}
