@@ -35,6 +35,9 @@ func infoVerb() verb {
 					c.say("the context is unknown: %s", report.ContextError)
 				} else {
 					c.print("left-context: %d\nright-context: %d\n", *report.LeftContext, *report.RightContext)
+					if report.SmallestChunk > 1 {
+						c.print("smallest-chunk: %d\n", report.SmallestChunk)
+					}
 				}
 				c.print("%s", nn.Info())
 				return nil
@@ -45,13 +48,16 @@ func infoVerb() verb {
 
 // An infoReport is what info --json prints.
 type infoReport struct {
-	Parameters   int             `json:"parameters"`
-	Modulus      int             `json:"modulus"`
-	LeftContext  *int            `json:"left_context,omitempty"`
-	RightContext *int            `json:"right_context,omitempty"`
-	ContextError string          `json:"context_error,omitempty"`
-	Nodes        []nodeInfo      `json:"nodes"`
-	Components   []componentInfo `json:"components"`
+	Parameters   int    `json:"parameters"`
+	Modulus      int    `json:"modulus"`
+	LeftContext  *int   `json:"left_context,omitempty"`
+	RightContext *int   `json:"right_context,omitempty"`
+	ContextError string `json:"context_error,omitempty"`
+	// SmallestChunk is how many frames a chunk must have at least, beside the context.
+	SmallestChunk int `json:"smallest_chunk,omitempty"`
+
+	Nodes      []nodeInfo      `json:"nodes"`
+	Components []componentInfo `json:"components"`
 }
 
 type nodeInfo struct {
@@ -79,8 +85,10 @@ func newInfoReport(nn *nnet3.Nnet) infoReport {
 	}
 	if left, right, err := compile.Context(nn, outputs); err != nil {
 		r.ContextError = err.Error()
+	} else if smallest, err := compile.SmallestChunk(nn, outputs); err != nil {
+		r.ContextError = err.Error()
 	} else {
-		r.LeftContext, r.RightContext = &left, &right
+		r.LeftContext, r.RightContext, r.SmallestChunk = &left, &right, smallest
 	}
 	for i := range nn.Nodes {
 		if line := nn.ConfigLine(i); line != "" {

@@ -85,6 +85,23 @@ func TestInitAndInfo(t *testing.T) {
 	nnopt(t, "init", binary, "-").fails(t, statusUsage, "is a model already")
 }
 
+// TestTooShortChunk: info says how long a chunk must be at least where that is more than a frame, and so does the error about one that
+// is shorter.
+func TestTooShortChunk(t *testing.T) {
+	model := recipes + "/xvector_infer/model.raw"
+	contains(t, nnopt(t, "info", model).ok(t).stdout, "left-context: 0\nright-context: 7\nsmallest-chunk: 8\n")
+	contains(t, nnopt(t, "info", "--json", model).ok(t).stdout, `"smallest_chunk":8,`)
+	nnopt(t, "compile", "--frames-per-chunk=7", model).fails(t, statusFault, "the smallest chunk that can be computed is one of 8 frames")
+	nnopt(t, "compile", "--frames-per-chunk=8", model).ok(t)
+	feats := file(t, "feats.txt", "u  [\n"+strings.Repeat(strings.Repeat(" 1", 16)+"\n", 8)+" ]\n")
+	nnopt(t, "run", "--frames-per-chunk=4", model, "ark:"+feats, "ark:"+filepath.Join(t.TempDir(), "out.ark")).
+		fails(t, statusFault, "the smallest chunk that can be computed is one of 8 frames")
+	nnopt(t, "run", model, "ark:"+feats, "ark:"+filepath.Join(t.TempDir(), "out.ark")).ok(t)
+	if info := nnopt(t, "info", recipes+"/tdnnf_infer/model.raw").ok(t).stdout; strings.Contains(info, "smallest-chunk") {
+		t.Error(info)
+	}
+}
+
 // TestBadNetworks: whatever is wrong with a model comes as one error that says where.
 func TestBadNetworks(t *testing.T) {
 	for _, c := range []struct {

@@ -146,6 +146,28 @@ func TestNotComputable(t *testing.T) {
 	}
 }
 
+// TestSmallestChunk: an error about a chunk that is too short says how long it has to be, and only such an error does.
+func TestSmallestChunk(t *testing.T) {
+	nn := parse(t,
+		"input-node name=input dim=2",
+		"component name=s type=StatisticsExtractionComponent input-dim=4 input-period=1 output-period=1 include-variance=false",
+		"component-node name=s component=s input=Append(Offset(input, -2), Offset(input, 4))",
+		"component name=p type=StatisticsPoolingComponent input-dim=5 input-period=1 left-context=0 right-context=9 num-log-count-features=0 output-stddevs=false",
+		"component-node name=p component=p input=s",
+		"output-node name=output input=p")
+	for _, c := range []struct{ first, frames, rows, want int32 }{{0, 5, 1, 3}, {0, 6, 2, 3}, {0, 7, 3, 0}, {0, 20, 20, 0}} {
+		_, err := Compile(nn, ask(rowsOf{"input": at(1, c.first, c.frames)}, rowsOf{"output": at(1, 0, c.rows)}), Options{})
+		e, ok := errors.AsType[*NotComputableError](err)
+		if !ok {
+			e = new(NotComputableError)
+		}
+		said := ok && strings.Contains(err.Error(), "the smallest chunk that can be computed is one of 3 frames, with a context of 0 and 4")
+		if e.SmallestChunk != int(c.want) || said != (c.want > 0) {
+			t.Errorf("%d rows from %d frames: %v", c.rows, c.frames, err)
+		}
+	}
+}
+
 // TestExplainAlternatives: of a Failover both are missing, of an IfDefined nothing is.
 func TestExplainAlternatives(t *testing.T) {
 	nn := parse(t,

@@ -42,7 +42,7 @@ const (
 // made.
 const (
 	contextRows   = 1 << 18
-	contextGraphs = 32
+	contextGraphs = 16
 )
 
 // SimpleContext returns the context (see Context) of the output of a simple network.
@@ -74,7 +74,8 @@ func SmallestChunk(nn *nnet3.Nnet, outputs []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return p.smallestChunk()
+	frames, _, _, err := p.smallestChunk()
+	return frames, err
 }
 
 // A prober finds out what is computable from which frames.
@@ -91,15 +92,14 @@ func newProber(nn *nnet3.Nnet, outputs []string) (*prober, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prober{net: net, outputs: outputs, modulus: nn.Modulus()}
-	if p.modulus > lastWindow {
-		return nil, fmt.Errorf("%w: the network treats times differently modulo %d; at most %d are tried", ErrNotComputable, p.modulus, lastWindow)
-	}
-	return p, nil
+	return &prober{net: net, outputs: outputs, modulus: nn.Modulus()}, nil
 }
 
 // context is Context.
 func (p *prober) context() (left, right int, err error) {
+	if p.modulus > lastWindow {
+		return 0, 0, fmt.Errorf("%w: the network treats times differently modulo %d; at most %d are tried", ErrNotComputable, p.modulus, lastWindow)
+	}
 	window := firstWindow
 	for t := 0; t < p.modulus; t++ {
 		for !p.computable(t, 1, window, window) {
@@ -118,11 +118,10 @@ func (p *prober) context() (left, right int, err error) {
 	return left, right, p.err
 }
 
-// smallestChunk is SmallestChunk.
-func (p *prober) smallestChunk() (int, error) {
-	left, right, err := p.context()
-	if err != nil {
-		return 0, err
+// smallestChunk is SmallestChunk, with the context.
+func (p *prober) smallestChunk() (frames, left, right int, err error) {
+	if left, right, err = p.context(); err != nil {
+		return 0, 0, 0, err
 	}
 	ok := func(frames int) bool {
 		for t := range p.modulus {
@@ -134,11 +133,11 @@ func (p *prober) smallestChunk() (int, error) {
 	}
 	last := 1
 	for ; p.err == nil && !ok(last); last *= 2 {
-		if last >= 2*lastWindow {
-			return 0, fmt.Errorf("%w: outputs %q are not computable for %d frames with a context of %d and %d", ErrNotComputable, p.outputs, last, left, right)
+		if last > lastWindow {
+			return 0, 0, 0, fmt.Errorf("%w: outputs %q are not computable for %d frames with a context of %d and %d", ErrNotComputable, p.outputs, last, left, right)
 		}
 	}
-	return least(last/2+1, last, ok), p.err
+	return least(last/2+1, last, ok), left, right, p.err
 }
 
 // least returns the least number from first to last for which ok holds, as it does for the last and after one for which it does.

@@ -22,6 +22,9 @@ type NotComputableError struct {
 	Names []string
 	// Partial says that the search for missing inputs was cut short, so that more may be missing.
 	Partial bool
+	// SmallestChunk is what SmallestChunk returns, and Left and Right the context, if fewer frames of input were given than that
+	// takes, and it is more than 1; else it is 0.
+	SmallestChunk, Left, Right int
 }
 
 // MissingRows are rows of a node.
@@ -62,6 +65,9 @@ func (e *NotComputableError) Error() string {
 	}
 	if len(e.Inputs) == 0 && !e.Partial {
 		b.WriteString("; no input is missing: the rows depend on each other in a circle")
+	}
+	if e.SmallestChunk > 0 {
+		fmt.Fprintf(&b, "; the smallest chunk that can be computed is one of %d frames, with a context of %d and %d", e.SmallestChunk, e.Left, e.Right)
 	}
 	for i, c := range e.Chain {
 		sep := " <- "
@@ -131,7 +137,40 @@ func (b *builder) explain(inputs, outputs []ioRows) error {
 		e.Inputs = append(e.Inputs, m)
 	}
 	s.addChain(e, example)
+	b.suggestChunk(e, inputs, outputs)
 	return e
+}
+
+// suggestChunk says how long a chunk has to be if fewer frames were given than that takes.
+func (b *builder) suggestChunk(e *NotComputableError, inputs, outputs []ioRows) {
+	anything := func(n node) bool { return n.kind != inputNode && !n.allNeeded() } // else one frame more is as good as another
+	if b.start > 0 || len(e.Inputs) == 0 || !slices.ContainsFunc(b.net.nodes, anything) {
+		return
+	}
+	given := int64(0)
+	for i := range inputs {
+		if n := inputs[i].spec.Indexes; b.net.name(inputs[i].node) != ivectorName {
+			first, last := timesOf(n)
+			given = max(given, int64(last)-int64(first)+1)
+		}
+	}
+	p := &prober{net: b.net, modulus: b.net.nn.Modulus()}
+	for i := range outputs {
+		p.outputs = append(p.outputs, outputs[i].spec.Name)
+	}
+	frames, left, right, err := p.smallestChunk()
+	if err == nil && frames > 1 && 0 < given && given < int64(left+frames+right) {
+		e.SmallestChunk, e.Left, e.Right = frames, left, right
+	}
+}
+
+// timesOf returns the first and the last time of some indexes.
+func timesOf(indexes []index.Index) (first, last int32) {
+	first, last = indexes[0].T, indexes[0].T
+	for _, ix := range indexes {
+		first, last = min(first, ix.T), max(last, ix.T)
+	}
+	return first, last
 }
 
 // addChain adds the way from an output to a missing input, without hidden nodes.
@@ -234,9 +273,6 @@ func (b *builder) describeGiven(m *MissingRows, inputs []ioRows, node int32) {
 		}
 		indexes := inputs[i].spec.Indexes
 		m.Of = len(indexes)
-		m.Given = [2]int32{indexes[0].T, indexes[0].T}
-		for _, ix := range indexes {
-			m.Given[0], m.Given[1] = min(m.Given[0], ix.T), max(m.Given[1], ix.T)
-		}
+		m.Given[0], m.Given[1] = timesOf(indexes)
 	}
 }
