@@ -146,10 +146,10 @@ func (b *builder) countWaiting(v int32) (missing bool) {
 }
 
 // dependency returns the vertex of a node's index. An input that was not supplied is not computable from the start, nor is
-// what lies outside of its node's bounds.
+// what lies outside of its node's bounds, or at no time.
 func (b *builder) dependency(node int32, ix index.Index) int32 {
 	d, isNew := b.graph.vertex(node, ix)
-	if isNew && (b.net.nodes[node].kind == inputNode || !b.bounds.spans[node].has(ix.T)) {
+	if isNew && (b.net.nodes[node].kind == inputNode || !b.bounds.spans[node].has(ix.T) || ix.T == index.NoTime) {
 		b.graph.vertices[d].status = notComputable
 	}
 	return d

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,6 +144,50 @@ func TestNotComputable(t *testing.T) {
 			!cmp.Equal(e.Inputs[0].First, c.missing) || len(e.Chain) != c.chainLength || e.Partial {
 			t.Errorf("%s: %+v", c.name, e)
 		}
+	}
+}
+
+// TestTimesOutOfRange: where offsets lead out of the times that there are, a row can't be computed, even if the way back would
+// lead to an input.
+func TestTimesOutOfRange(t *testing.T) {
+	const last = math.MaxInt32
+	for _, c := range []struct {
+		a, output     string // what the node a takes, and the output
+		given, wanted index.Index
+	}{
+		{"input", "Offset(a, 2147483647)", index.Index{T: -2}, index.Index{T: last}},
+		{"Offset(input, -2000000000)", "Offset(a, 2000000000)", index.Index{T: 2000000000}, index.Index{T: 2000000000}},
+		{"Round(input, 1000)", "Offset(a, -147483640)", index.Index{T: 2147483296}, index.Index{T: -2000000000}},
+		{"input", "Offset(a, 0, 1)", index.Index{X: math.MinInt32}, index.Index{X: last}},
+		{"Sum(Const(1, 2), IfDefined(input))", "Offset(a, 10)", index.Index{T: -last}, index.Index{T: last}},
+	} {
+		nn := parse(t, "input-node name=input dim=2", "component name=a type=NoOpComponent dim=2",
+			"component-node name=a component=a input="+c.a, "output-node name=output input="+c.output)
+		if _, err := Compile(nn, ask(rowsOf{"input": {c.given}}, rowsOf{"output": {c.wanted}}), Options{}); !errors.Is(err, ErrNotComputable) {
+			t.Errorf("%s of %s: %v", c.output, c.a, err)
+		}
+	}
+	req := ask(rowsOf{"input": at(1, -1, 4)}, rowsOf{"output": at(1, 0, 4)})
+	for i := range req.Inputs[0].Indexes {
+		req.Inputs[0].Indexes[i].T += last - 3
+	}
+	for i := range req.Outputs[0].Indexes {
+		req.Outputs[0].Indexes[i].T += last - 3
+	}
+	if _, err := Compile(parse(t, spliced...), req, Options{}); err != nil {
+		t.Errorf("at the end of time: %v", err)
+	}
+}
+
+// TestManySequences: sequences may come in any order; a list that was kept sorted would take minutes here.
+func TestManySequences(t *testing.T) {
+	const n = 1 << 20
+	req := ask(rowsOf{"input": make([]index.Index, 0, n)}, rowsOf{"output": at(1, 0, 1)})
+	for i := range int32(n) {
+		req.Inputs[0].Indexes = append(req.Inputs[0].Indexes, index.Index{N: n - i})
+	}
+	if got := sequences([]*computation.Request{req}); len(got) != n+1 || !slices.IsSorted(got) {
+		t.Errorf("%d sequences", len(got))
 	}
 }
 

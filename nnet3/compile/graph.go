@@ -91,11 +91,11 @@ func (g *graph) link(v, d int32) {
 
 // forget takes back what was found out about v, which is neither given nor needed, so that a later segment, which has more
 // inputs, may look at it again. Its edges stay in the lists of users, where live no longer accepts them.
-func (g *graph) forget(v int32, isInput bool) {
+func (g *graph) forget(v int32, hopeless bool) {
 	x := &g.vertices[v]
 	x.first, x.count, x.usable, x.waiting = none, 0, 0, 0
 	x.status, x.queued = unknown, false
-	if isInput {
+	if hopeless { // until it is given
 		x.status = notComputable
 	}
 }

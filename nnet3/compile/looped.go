@@ -252,7 +252,7 @@ func shifted(req *computation.Request, shift int32) *computation.Request {
 		for i, s := range specs {
 			moved[i] = computation.IoSpecification{Name: s.Name, HasDeriv: s.HasDeriv, Indexes: slices.Clone(s.Indexes)}
 			for k := range moved[i].Indexes {
-				moved[i].Indexes[k].T += shift
+				moved[i].Indexes[k] = moved[i].Indexes[k].Add(index.Index{T: shift})
 			}
 		}
 		return moved

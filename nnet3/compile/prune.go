@@ -47,7 +47,7 @@ func (b *builder) endSegment() {
 	kept := b.forgotten[:0]
 	forget := func(v int32) {
 		if x := &g.vertices[v]; !x.needed && !x.given {
-			g.forget(v, b.net.nodes[x.Node].kind == inputNode)
+			g.forget(v, b.net.nodes[x.Node].kind == inputNode || x.Index.T == index.NoTime)
 			kept = append(kept, v)
 		}
 	}

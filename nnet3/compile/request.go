@@ -84,20 +84,16 @@ func sequences(requests []*computation.Request) lanes {
 	for _, req := range requests {
 		for _, specs := range [...][]computation.IoSpecification{req.Inputs, req.Outputs} {
 			for i := range specs {
-				last := int32(0)
 				for k, ix := range specs[i].Indexes {
-					if k > 0 && ix.N == last {
-						continue
-					}
-					last = ix.N
-					if at, found := slices.BinarySearch(all, ix.N); !found {
-						all = slices.Insert(all, at, ix.N)
+					if k == 0 || ix.N != specs[i].Indexes[k-1].N {
+						all = append(all, ix.N)
 					}
 				}
 			}
 		}
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // isRegular reports whether the requests may be the same for all sequences, as far as numbers of rows tell. addRows finds

@@ -116,7 +116,8 @@ func TestTdnnRuns(t *testing.T) {
 	}
 }
 
-// Times at the ends of what an index can hold do not wrap around.
+// Times at the ends of what an index can hold neither wrap around nor stop at the end, where they would be taken for another
+// row.
 func TestIndexesDoNotOverflow(t *testing.T) {
 	const last = 1<<31 - 1
 	for typ, config := range map[string]string{
@@ -129,10 +130,16 @@ func TestIndexesDoNotOverflow(t *testing.T) {
 		c := newComponent(t, typ, config, nil).(NonSimple)
 		for _, at := range []int32{last, last - 1, -last, index.NoTime + 2} {
 			for _, x := range c.InputIndexes(index.Index{T: at}, nil) {
-				if (at > 0) != (x.T > 0) {
+				if x.T != index.NoTime && (at > 0) != (x.T > 0) {
 					t.Errorf("%s: the output at %d wants the input at %d", typ, at, x.T)
 				}
 			}
+		}
+	}
+	c := newComponent(t, "TdnnComponent", "input-dim=2 output-dim=2 time-offsets=-3,3", nil).(NonSimple)
+	for _, at := range []int32{last, -last} {
+		if c.IsComputable(index.Index{T: at}, func(x index.Index) bool { return x.T != index.NoTime }, nil) {
+			t.Errorf("the output at %d can be computed from all inputs there may be", at)
 		}
 	}
 }

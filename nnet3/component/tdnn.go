@@ -126,12 +126,8 @@ func (c *tdnnComponent) InputIndexes(out index.Index, dst []index.Index) []index
 	return dst
 }
 
-// shifted returns x with a time later by offset, at most the largest time there is.
-func shifted(x index.Index, offset int32) index.Index {
-	t := int64(x.T) + int64(offset)
-	x.T = int32(min(max(t, math.MinInt32+1), math.MaxInt32))
-	return x
-}
+// shifted returns x with a time later by offset.
+func shifted(x index.Index, offset int32) index.Index { return x.Add(index.Index{T: offset}) }
 
 // IsComputable wants the input at every time offset.
 func (c *tdnnComponent) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {

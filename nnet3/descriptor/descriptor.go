@@ -74,7 +74,7 @@ type Term struct {
 	Scale  float32
 }
 
-// At returns the row that the output at the given index takes.
+// At returns the row that the output at the given index takes. Where that is out of range its time is index.NoTime.
 func (f *Forward) At(at index.Index) Term {
 	for {
 		switch f.Kind {
@@ -86,12 +86,12 @@ func (f *Forward) At(at index.Index) Term {
 			f = &f.Src[floorMod(at.T, int32(len(f.Src)))]
 			continue
 		case Round:
-			at.T -= floorMod(at.T, f.Modulus)
+			at = at.Add(index.Index{T: -floorMod(at.T, f.Modulus)})
 		case ReplaceIndex:
-			if f.Variable == T {
-				at.T = f.Value
-			} else {
+			if f.Variable == X {
 				at.X = f.Value
+			} else if at.T != index.NoTime {
+				at.T = f.Value
 			}
 		}
 		f = &f.Src[0]

@@ -174,6 +174,30 @@ func at(node int32, t int32) index.Cindex {
 	return index.Cindex{Node: node, Index: index.Index{N: 1, T: t}}
 }
 
+// TestOutOfRange: a row that no index can name is one without time, not another row.
+func TestOutOfRange(t *testing.T) {
+	const last = math.MaxInt32
+	for _, c := range []struct {
+		text string
+		t    int32
+	}{
+		{"Offset(a, 1)", last},
+		{"Offset(a, 2147483647)", 5},
+		{"Offset(a, -2147483648)", -1},
+		{"Offset(a, 0, 1)", 3},
+		{"Round(a, 1000)", -last},
+		{"Offset(Round(a, 2147483647), 7)", last - 3},
+		{"Offset(Round(Offset(a, -2000000000), 3), 2000000000)", 2000000000},
+		{"Offset(ReplaceIndex(a, t, 0), 1)", last},
+		{"Offset(Switch(ReplaceIndex(a, t, 0), ReplaceIndex(b, t, 0)), 1)", last},
+	} {
+		d := mustParse(t, c.text)
+		if got := d.Parts[0].Forward.At(index.Index{N: 1, T: c.t, X: last}); got.Cindex.Index.T != index.NoTime {
+			t.Errorf("%s at %d takes %v", c.text, c.t, got.Cindex)
+		}
+	}
+}
+
 // TestRows checks, for the row (1, 7), what each function takes.
 func TestRows(t *testing.T) {
 	row := index.Index{N: 1, T: 7}

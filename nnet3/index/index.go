@@ -41,12 +41,14 @@ func CompareCindex(a, b Cindex) int {
 // Less reports whether a comes before b in the order of Compare.
 func (a Index) Less(b Index) bool { return Compare(a, b) < 0 }
 
-// Add returns the sum, coordinate by coordinate. NoTime stays NoTime.
+// Add returns the sum, coordinate by coordinate. NoTime stays NoTime, and it is the time of a sum that is out of range, so
+// that no other row is taken for it.
 func (a Index) Add(b Index) Index {
-	if a.T == NoTime {
-		b.T = 0
+	sum := Index{a.N + b.N, a.T + b.T, a.X + b.X}
+	if a.T == NoTime || int64(sum.T) != int64(a.T)+int64(b.T) || int64(sum.X) != int64(a.X)+int64(b.X) {
+		sum.T = NoTime
 	}
-	return Index{a.N + b.N, a.T + b.T, a.X + b.X}
+	return sum
 }
 
 // Sort sorts in the order of Compare.

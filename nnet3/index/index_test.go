@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"testing"
 
@@ -29,6 +30,16 @@ func TestAdd(t *testing.T) {
 	}
 	if got := (Index{1, NoTime, 0}).Add(Index{0, -5, 1}); got != (Index{1, NoTime, 1}) {
 		t.Errorf("no time, shifted, is %v", got)
+	}
+	for _, c := range [][2]Index{
+		{{1, math.MaxInt32, 0}, {0, 1, 0}},
+		{{1, -5, 0}, {0, math.MinInt32, 0}},
+		{{1, 0, math.MaxInt32}, {0, 0, 1}},
+		{{1, 0, -1}, {0, 0, math.MinInt32}},
+	} {
+		if got := c[0].Add(c[1]); got.T != NoTime {
+			t.Errorf("%v and %v add up to %v", c[0], c[1], got)
+		}
 	}
 }
 
