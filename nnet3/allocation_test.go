@@ -30,6 +30,20 @@ func boundAllocation(t *testing.T, what string, size int, f func()) {
 	}
 }
 
+// TestFaultsAreFew: config lines after the last fault that is reported cost nothing.
+func TestFaultsAreFew(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("input-node name=input dim=2\n")
+	for i := range 4000 {
+		fmt.Fprintf(&text, "output-node name=o%d input=o\ndim-range-node name=d%d input-node=input dim=1 dim-offset=0\n", i, i)
+	}
+	boundAllocation(t, "many faults", text.Len(), func() {
+		if _, err := ParseConfig(strings.NewReader(text.String()), "config", 1); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "and more") {
+			t.Errorf("%.300v", err)
+		}
+	})
+}
+
 // TestModelAllocation puts absurd sizes in the place of every number of small models. The length of the input is known to
 // the reader, or not.
 func TestModelAllocation(t *testing.T) {

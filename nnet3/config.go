@@ -201,7 +201,7 @@ func (c *configReader) build() error {
 	c.dropReplaced()
 	c.declare()
 	if c.errs == nil { // without all the names, the second pass would complain about everything
-		for i := range c.lines {
+		for i := 0; i < len(c.lines) && !c.full(); i++ {
 			c.define(i)
 		}
 	}

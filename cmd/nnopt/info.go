@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"flag"
-	"slices"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
@@ -95,9 +94,11 @@ func newInfoReport(nn *nnet3.Nnet) infoReport {
 			r.Nodes = append(r.Nodes, nodeInfo{nn.Nodes[i].Name, nn.Nodes[i].Kind.String(), nn.OutputDim(i), line})
 		}
 	}
-	unused := nn.UnusedComponents()
 	for i, c := range nn.Components {
-		r.Components = append(r.Components, componentInfo{nn.ComponentNames[i], c.Type(), c.InputDim(), c.OutputDim(), slices.Contains(unused, i)})
+		r.Components = append(r.Components, componentInfo{Name: nn.ComponentNames[i], Type: c.Type(), InputDim: c.InputDim(), OutputDim: c.OutputDim()})
+	}
+	for _, i := range nn.UnusedComponents() {
+		r.Components[i].Unused = true
 	}
 	return r
 }

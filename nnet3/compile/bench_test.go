@@ -3,10 +3,13 @@ package compile
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/nnopt/nnopt/nnet3"
@@ -128,6 +131,41 @@ func BenchmarkRows(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(rows), "ns/row")
 		})
+	}
+}
+
+// BenchmarkNodes shows that the time grows in proportion to the number of nodes: one after the other, side by side, and as
+// columns of one.
+func BenchmarkNodes(b *testing.B) {
+	for _, nodes := range []int{100, 1000, 10000, 50000} {
+		start := []string{"input-node name=input dim=2", "component name=c type=NoOpComponent dim=2", "component-node name=n0 component=c input=input"}
+		chain, outputs, columns := slices.Clone(start), slices.Clone(start), slices.Clone(start)
+		one, all := ask(rowsOf{"input": at(1, 0, 2)}, rowsOf{"output": at(1, 0, 2)}), ask(rowsOf{"input": at(1, 0, 2)}, nil)
+		var names []string
+		for i := 1; i < nodes; i++ {
+			chain = append(chain, fmt.Sprintf("component-node name=n%d component=c input=n%d", i, i-1))
+			outputs = append(outputs, fmt.Sprintf("output-node name=n%d input=n0", i))
+			columns = append(columns, fmt.Sprintf("dim-range-node name=n%d input-node=n0 dim=1 dim-offset=1", i))
+			names = append(names, fmt.Sprint("n", i))
+			all.Outputs = append(all.Outputs, computation.IoSpecification{Name: names[i-1], Indexes: at(1, 0, 2)})
+		}
+		chain = append(chain, "output-node name=output input="+names[nodes-2])
+		columns = append(columns, "output-node name=output input=Append("+strings.Join(names, ",")+")")
+		for _, shape := range []struct {
+			name  string
+			lines []string
+			req   *computation.Request
+		}{{"chain", chain, one}, {"outputs", outputs, all}, {"columns", columns, one}} {
+			nn := parse(b, shape.lines...)
+			b.Run(fmt.Sprintf("%s/%d", shape.name, nodes), func(b *testing.B) {
+				for b.Loop() {
+					if _, err := Compile(nn, shape.req, Options{}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(nodes), "ns/node")
+			})
+		}
 	}
 }
 

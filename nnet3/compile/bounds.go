@@ -56,20 +56,27 @@ type bounds struct {
 	ops   []span // scratch
 }
 
+func newBounds(net *network) bounds {
+	b := bounds{net: net, given: make([]span, len(net.nodes)), spans: make([]span, len(net.nodes))}
+	for i := range b.given {
+		b.given[i] = never
+	}
+	return b
+}
+
 // add takes in the inputs of a request.
 func (b *bounds) add(req *computation.Request) {
-	if b.given == nil {
-		b.given, b.spans = make([]span, len(b.net.nodes)), make([]span, len(b.net.nodes))
-		for i := range b.given {
-			b.given[i] = never
-		}
-	}
 	for i := range req.Inputs {
 		s := &b.given[b.net.nn.NodeIndex(req.Inputs[i].Name)]
 		for _, ix := range req.Inputs[i].Indexes {
 			*s = s.or(span{int64(ix.T), int64(ix.T)})
 		}
 	}
+	b.find()
+}
+
+// find works out the spans from what is given.
+func (b *bounds) find() {
 	for i := range b.net.epochs {
 		if ep := &b.net.epochs[i]; ep.recurrent {
 			b.solve(ep.nodes)

@@ -10,6 +10,8 @@ type builder struct {
 	graph  *graph
 	lanes  int // the number of sequences that a vertex stands for
 	bounds bounds
+	// frames says that all frames inside the bounds of input-nodes are given.
+	frames bool
 
 	queue, nextQueue []int32 // vertices to expand in this round and in the next
 	changed          []int32 // vertices whose status has become known, their users not yet told
@@ -32,7 +34,7 @@ type builder struct {
 }
 
 func newBuilder(net *network, lanes int, l limits, sizeHint int) *builder {
-	b := &builder{net: net, lanes: lanes, graph: newGraph(sizeHint), bounds: bounds{net: net}, limits: l}
+	b := &builder{net: net, lanes: lanes, graph: newGraph(sizeHint), bounds: newBounds(net), limits: l}
 	b.hasInput = func(ix index.Index) bool {
 		d := b.graph.find(b.hasNode, ix)
 		if d < 0 {
@@ -149,8 +151,15 @@ func (b *builder) countWaiting(v int32) (missing bool) {
 // what lies outside of its node's bounds, or at no time.
 func (b *builder) dependency(node int32, ix index.Index) int32 {
 	d, isNew := b.graph.vertex(node, ix)
-	if isNew && (b.net.nodes[node].kind == inputNode || !b.bounds.spans[node].has(ix.T) || ix.T == index.NoTime) {
-		b.graph.vertices[d].status = notComputable
+	switch x := &b.graph.vertices[d]; {
+	case !isNew:
+	case !b.bounds.spans[node].has(ix.T) || ix.T == index.NoTime:
+		x.status = notComputable
+	case b.net.nodes[node].kind != inputNode:
+	case b.frames && ix.X == 0:
+		x.status, x.given = computable, true
+	default:
+		x.status = notComputable
 	}
 	return d
 }

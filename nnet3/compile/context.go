@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -82,6 +83,7 @@ func SmallestChunk(nn *nnet3.Nnet, outputs []string) (int, error) {
 type prober struct {
 	net     *network
 	outputs []string
+	nodes   []int32 // of the outputs
 	modulus int
 	work    int // the rows and dependencies of all graphs so far
 	err     error
@@ -92,7 +94,17 @@ func newProber(nn *nnet3.Nnet, outputs []string) (*prober, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &prober{net: net, outputs: outputs, modulus: nn.Modulus()}, nil
+	return net.prober(outputs)
+}
+
+func (net *network) prober(outputs []string) (*prober, error) {
+	p := &prober{net: net, outputs: outputs, modulus: net.nn.Modulus()}
+	req := &computation.Request{}
+	for _, name := range outputs {
+		req.Outputs = append(req.Outputs, computation.IoSpecification{Name: name, Indexes: make([]index.Index, 1)})
+		p.nodes = append(p.nodes, int32(net.nn.NodeIndex(name)))
+	}
+	return p, net.checkRequest(req)
 }
 
 // context is Context.
@@ -158,61 +170,35 @@ func least(first, last int, ok func(int) bool) int {
 // computable reports whether all outputs are computable at some times from t on, with so many frames of input before the first
 // and after the last. After an error it reports false.
 func (p *prober) computable(t, times, left, right int) bool {
+	rows := contextRows + 16*len(p.net.nodes)
+	if p.err == nil && p.work > contextGraphs*rows {
+		p.err = fmt.Errorf("%w: it takes more than %d rows to find out the context of outputs %q", ErrUnbounded, p.work, p.outputs)
+	}
 	if p.err != nil {
 		return false
 	}
-	frames := func(first, end int) []index.Index {
-		list := make([]index.Index, 0, end-first)
-		for t := first; t < end; t++ {
-			list = append(list, index.Index{T: int32(t)})
-		}
-		return list
-	}
-	req := &computation.Request{}
-	given := frames(t-left, t+times+right)
-	for i := range p.net.nodes {
-		if p.net.nodes[i].kind != inputNode {
-			continue
-		}
-		spec := computation.IoSpecification{Name: p.net.name(int32(i)), Indexes: given}
-		if spec.Name == ivectorName {
-			// Nearly always only the one at time 0 is needed, or those at multiples of a period.
-			spec.Indexes = frames(min(t-left-p.modulus, 0), t+times+right)
-		}
-		req.Inputs = append(req.Inputs, spec)
-	}
-	for _, name := range p.outputs {
-		req.Outputs = append(req.Outputs, computation.IoSpecification{Name: name, Indexes: frames(t, t+times)})
-	}
-	ok, err := p.build(req)
-	p.err = err
-	return ok
-}
-
-// build reports whether all outputs of a request are computable.
-func (p *prober) build(req *computation.Request) (bool, error) {
-	if err := p.net.checkRequest(req); err != nil {
-		return false, err
-	}
-	rows := contextRows + 16*len(p.net.nodes)
-	if p.work > contextGraphs*rows {
-		return false, fmt.Errorf("%w: it takes more than %d rows to find out the context of outputs %q", ErrUnbounded, p.work, p.outputs)
-	}
 	b := newBuilder(p.net, 1, newLimits(Options{MaxCindexes: rows}, 0, 0, len(p.net.nodes)), 1<<10)
-	_, outputs, err := b.addSegment(req, lanes{0})
-	if err == nil {
-		err = b.build()
+	b.frames = true
+	for i := range p.net.nodes {
+		if p.net.nodes[i].kind == inputNode {
+			given := span{int64(t - left), int64(t + times + right - 1)}
+			if p.net.name(int32(i)) == ivectorName {
+				// Nearly always only the one at time 0 is needed, or those at multiples of a period.
+				given.first = min(given.first-int64(p.modulus), 0)
+			}
+			b.bounds.given[i] = given
+		}
 	}
-	if err != nil {
-		return false, err
+	b.bounds.find()
+	for _, node := range p.nodes {
+		for i := range times {
+			b.addOutput(node, index.Index{T: int32(t + i)})
+		}
+	}
+	wanted := slices.Clone(b.queue)
+	if p.err = b.build(); p.err != nil {
+		return false
 	}
 	p.work += len(b.graph.vertices) + len(b.graph.deps)
-	for i := range outputs {
-		for _, v := range outputs[i].rows.vertices {
-			if b.graph.vertices[v].status != computable {
-				return false, nil
-			}
-		}
-	}
-	return true, nil
+	return !slices.ContainsFunc(wanted, func(v int32) bool { return b.graph.vertices[v].status != computable })
 }

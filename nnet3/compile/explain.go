@@ -154,9 +154,13 @@ func (b *builder) suggestChunk(e *NotComputableError, inputs, outputs []ioRows) 
 			given = max(given, int64(last)-int64(first)+1)
 		}
 	}
-	p := &prober{net: b.net, modulus: b.net.nn.Modulus()}
+	var names []string
 	for i := range outputs {
-		p.outputs = append(p.outputs, outputs[i].spec.Name)
+		names = append(names, outputs[i].spec.Name)
+	}
+	p, err := b.net.prober(names)
+	if err != nil {
+		return
 	}
 	frames, left, right, err := p.smallestChunk()
 	if err == nil && frames > 1 && 0 < given && given < int64(left+frames+right) {

@@ -25,12 +25,8 @@ func (e *emitter) forward(number int) {
 			e.propagate(i)
 		}
 	}
-	for i := range seg.request.Outputs {
-		for k := seg.first; k < seg.last; k++ {
-			if st := &e.steps[k]; st.kind == outputStep && st.spec == &seg.request.Outputs[i] {
-				e.command(computation.ProvideOutput, st.value, st.node)
-			}
-		}
+	for _, k := range seg.outputs {
+		e.command(computation.ProvideOutput, e.steps[k].value, e.steps[k].node)
 	}
 	e.command(computation.NoOperationMarker)
 }

@@ -28,8 +28,6 @@ type step struct {
 	// input is the step that a componentStep takes its input from, none if it has none, or that a rangeStep views.
 	input int32
 	spec  *computation.IoSpecification // of an inputStep or outputStep
-	// views are the rangeSteps of this step.
-	views []int32
 
 	needDeriv    bool
 	value, deriv int32 // sub-matrices; deriv is 0 where there is none
@@ -42,9 +40,13 @@ type step struct {
 // segment is a request and the steps that do it.
 type segment struct {
 	request     *computation.Request
-	first, last int // its steps
-	inputs      int // so many of the first ones are its inputs
+	first, last int     // its steps
+	inputs      int     // so many of the first ones are its inputs
+	outputs     []int32 // the steps of its outputs, in the order of the request
 }
+
+// view is what a rangeStep is: columns of the rows of a step, as a dim-range node has them.
+type view struct{ from, node int32 }
 
 // stepper divides the computation into steps.
 type stepper struct {
@@ -56,6 +58,7 @@ type stepper struct {
 	segments []segment
 	// stepOf and rowOf say, by vertex, which step computes it, and which of the step's vertices it is.
 	stepOf, rowOf []int32
+	views         map[view]int32 // the rangeStep of each view that there is
 	interrupt     *interrupt
 }
 
@@ -63,7 +66,11 @@ type stepper struct {
 func (s *stepper) addSegment(req *computation.Request, inputs, outputs []ioRows, needed []int32) error {
 	s.stepOf = extend(s.stepOf, len(s.graph.vertices))
 	s.rowOf = extend(s.rowOf, len(s.graph.vertices))
-	seg := segment{request: req, first: len(s.steps), inputs: len(inputs)}
+	seg := segment{request: req, first: len(s.steps), inputs: len(inputs), outputs: make([]int32, len(outputs))}
+	outputOf := make(map[int32]int, len(outputs))
+	for i := range outputs {
+		outputOf[outputs[i].node] = i
+	}
 	for i := range inputs {
 		s.add(step{kind: inputStep, node: inputs[i].node, rows: inputs[i].rows, input: none, spec: inputs[i].spec})
 	}
@@ -73,11 +80,9 @@ func (s *stepper) addSegment(req *computation.Request, inputs, outputs []ioRows,
 		}
 		switch n := &s.net.nodes[node]; n.kind {
 		case outputNode:
-			for i := range outputs {
-				if outputs[i].node == node {
-					s.add(step{kind: outputStep, node: node, rows: outputs[i].rows, input: none, spec: outputs[i].spec})
-				}
-			}
+			i := outputOf[node]
+			seg.outputs[i] = int32(len(s.steps))
+			s.add(step{kind: outputStep, node: node, rows: outputs[i].rows, input: none, spec: outputs[i].spec})
 		case simpleNode:
 			r := inOrder(slices.Clone(vertices), len(s.lanes))
 			s.steps = append(s.steps, step{kind: gatherStep, node: n.source, rows: r, input: none})
@@ -106,21 +111,22 @@ func (s *stepper) add(st step) {
 // addRange appends a step for every step that the vertices of a dim-range node are columns of. It views all rows of that
 // step, also those that are not asked for.
 func (s *stepper) addRange(node int32, vertices []int32) {
+	if s.views == nil {
+		s.views = map[view]int32{}
+	}
+	last, id := int32(none), int32(none) // mostly they are all of one step
 	for _, v := range vertices {
 		src := s.graph.dependencies(v)[0]
-		from := s.stepOf[src]
-		view := int32(none)
-		for _, i := range s.steps[from].views {
-			if s.steps[i].node == node {
-				view = i
+		if from := s.stepOf[src]; from != last {
+			var ok bool
+			if id, ok = s.views[view{from, node}]; !ok {
+				id = int32(len(s.steps))
+				s.views[view{from, node}] = id
+				s.steps = append(s.steps, step{kind: rangeStep, node: node, rows: s.steps[from].rows, input: from})
 			}
+			last = from
 		}
-		if view < 0 {
-			view = int32(len(s.steps))
-			s.steps[from].views = append(s.steps[from].views, view)
-			s.steps = append(s.steps, step{kind: rangeStep, node: node, rows: s.steps[from].rows, input: from})
-		}
-		s.stepOf[v], s.rowOf[v] = view, s.rowOf[src]
+		s.stepOf[v], s.rowOf[v] = id, s.rowOf[src]
 	}
 }
 

@@ -341,4 +341,8 @@ func TestNearest(t *testing.T) {
 			t.Errorf("%q: %q, want %q", c.name, got, c.want)
 		}
 	}
+	long := strings.Repeat("a", 1<<20) // would take hours
+	if got := Nearest(long, []string{long + "b", long}); got != "" {
+		t.Errorf("a name of %d letters is taken for one of %d", len(long), len(got))
+	}
 }

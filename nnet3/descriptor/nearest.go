@@ -2,12 +2,16 @@ package descriptor
 
 // Nearest returns the candidate that name was probably meant to be: the one with the fewest letters inserted, left
 // out, replaced or swapped with their neighbour, if those are at most a third of the name. It returns "" if there is
-// none.
+// none. Where names are long and many, not all candidates are looked at.
 func Nearest(name string, candidates []string) string {
 	best, most := "", (len(name)+2)/3+1
+	room := 1 << 24 // for comparisons of letters
 	for _, c := range candidates {
 		if len(c)-len(name) >= most || len(name)-len(c) >= most {
 			continue
+		}
+		if room -= len(name) * len(c); room < 0 {
+			break
 		}
 		if d := distance(name, c, most); d < most {
 			best, most = c, d
