@@ -49,7 +49,7 @@ type configLine struct {
 }
 
 // item names what the line defines.
-func (l *configLine) item() string { return strings.TrimSpace(l.First + " " + l.name) }
+func (l *configLine) item() string { return strings.TrimSpace(l.First + " " + clip(l.name)) }
 
 // configReader turns lines into a network. It collects faults.
 type configReader struct {
@@ -143,7 +143,7 @@ func (c *configReader) addLine(text, source string, number int) {
 		return
 	}
 	if !validName(l.name) {
-		c.failf(&l, "%q is no name: it takes a letter or _, then letters, digits, _, - and .", l.name)
+		c.failf(&l, "%.300q is no name: it takes a letter or _, then letters, digits, _, - and .", l.name)
 		return
 	}
 	c.lines = append(c.lines, l)

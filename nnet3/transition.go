@@ -43,11 +43,11 @@ type TransitionModel struct {
 
 // NumPdfs returns the number of distributions.
 func (m *TransitionModel) NumPdfs() int {
-	n := int32(0)
+	n := 0
 	for _, t := range m.Tuples {
-		n = max(n, t.ForwardPdf+1, t.SelfLoopPdf+1)
+		n = max(n, int(t.ForwardPdf)+1, int(t.SelfLoopPdf)+1)
 	}
-	return int(n)
+	return n
 }
 
 // classic reports whether self-loops everywhere share the class of the other transitions, which the file says shorter.

@@ -53,7 +53,10 @@ type bounds struct {
 	net   *network
 	given []span // by node, the times of what the caller supplies
 	spans []span
-	ops   []span // scratch
+	looks int // at functions of descriptors, so far
+
+	ops    []span // scratch
+	places []place
 }
 
 func newBounds(net *network) bounds {
@@ -188,36 +191,37 @@ func (b *bounds) ofTerms(t *terms) span {
 	return s
 }
 
+// place is a function on the way from a leaf to its nodes.
+type place struct {
+	forward *descriptor.Forward
+	outer   int32 // the number of the function around it, none for the leaf itself
+}
+
 // ofLeaf returns the times of the output at which the leaf leads to a row inside its node's bounds.
 func (b *bounds) ofLeaf(l *leaf) span {
+	b.looks++
 	if l.plain {
 		return b.spans[l.node].later(-int64(l.shift.T), 0)
 	}
 	all := never
-	type place struct {
-		forward *descriptor.Forward
-		outer   []*descriptor.Forward // from the leaf down to forward
-	}
-	stack := []place{{forward: l.forward}}
-	for len(stack) > 0 {
-		p := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if p.forward.Kind == descriptor.Node {
-			all = all.or(before(b.spans[p.forward.Node], p.outer))
-			continue
+	b.places = append(b.places[:0], place{l.forward, none})
+	for i := 0; i < len(b.places); i++ {
+		f := b.places[i].forward
+		if f.Kind == descriptor.Node {
+			all = all.or(b.before(b.spans[f.Node], b.places[i].outer))
 		}
-		outer := append(p.outer[:len(p.outer):len(p.outer)], p.forward)
-		for i := range p.forward.Src {
-			stack = append(stack, place{&p.forward.Src[i], outer})
+		for k := range f.Src {
+			b.places = append(b.places, place{&f.Src[k], int32(i)})
 		}
 	}
 	return all
 }
 
-// before returns the times that the steps on the way to a node, the outermost first, lead into a span of the node.
-func before(s span, outer []*descriptor.Forward) span {
-	for i := len(outer) - 1; i >= 0; i-- {
-		switch f := outer[i]; f.Kind {
+// before returns the times that the functions on the way to a node, the last of which is given, lead into a span of the node.
+func (b *bounds) before(s span, at int32) span {
+	for ; at >= 0; at = b.places[at].outer {
+		b.looks++
+		switch f := b.places[at].forward; f.Kind {
 		case descriptor.Offset:
 			s = s.later(-int64(f.Shift.T), 0)
 		case descriptor.Round:

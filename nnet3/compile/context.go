@@ -85,6 +85,7 @@ type prober struct {
 	outputs []string
 	nodes   []int32 // of the outputs
 	modulus int
+	bounds  bounds
 	work    int // the rows and dependencies of all graphs so far
 	err     error
 }
@@ -98,7 +99,7 @@ func newProber(nn *nnet3.Nnet, outputs []string) (*prober, error) {
 }
 
 func (net *network) prober(outputs []string) (*prober, error) {
-	p := &prober{net: net, outputs: outputs, modulus: net.nn.Modulus()}
+	p := &prober{net: net, outputs: outputs, modulus: net.nn.Modulus(), bounds: newBounds(net)}
 	req := &computation.Request{}
 	for _, name := range outputs {
 		req.Outputs = append(req.Outputs, computation.IoSpecification{Name: name, Indexes: make([]index.Index, 1)})
@@ -171,14 +172,14 @@ func least(first, last int, ok func(int) bool) int {
 // and after the last. After an error it reports false.
 func (p *prober) computable(t, times, left, right int) bool {
 	rows := contextRows + 16*len(p.net.nodes)
-	if p.err == nil && p.work > contextGraphs*rows {
-		p.err = fmt.Errorf("%w: it takes more than %d rows to find out the context of outputs %q", ErrUnbounded, p.work, p.outputs)
+	if work := p.work + p.bounds.looks; p.err == nil && work > contextGraphs*rows {
+		p.err = fmt.Errorf("%w: it takes more than %d steps to find out the context of outputs %q, which differs between times modulo %d", ErrUnbounded, work, p.outputs, p.modulus)
 	}
 	if p.err != nil {
 		return false
 	}
 	b := newBuilder(p.net, 1, newLimits(Options{MaxCindexes: rows}, 0, 0, len(p.net.nodes)), 1<<10)
-	b.frames = true
+	b.frames, b.bounds = true, p.bounds
 	for i := range p.net.nodes {
 		if p.net.nodes[i].kind == inputNode {
 			given := span{int64(t - left), int64(t + times + right - 1)}
@@ -190,6 +191,7 @@ func (p *prober) computable(t, times, left, right int) bool {
 		}
 	}
 	b.bounds.find()
+	p.bounds = b.bounds // for its scratch
 	for _, node := range p.nodes {
 		for i := range times {
 			b.addOutput(node, index.Index{T: int32(t + i)})

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -8,7 +9,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// FuzzCompile compiles whatever comes. Every computation passes the checker; anything else is an error, and no panic.
+// FuzzCompile compiles whatever comes. Every computation passes the checker; anything else is an error, and no panic. What is said
+// of the context and the smallest chunk is enough.
 func FuzzCompile(f *testing.F) {
 	for _, net := range [][]string{spliced, recurrent, {
 		"input-node name=input dim=4",
@@ -40,6 +42,7 @@ func FuzzCompile(f *testing.F) {
 				req.Outputs = append(req.Outputs, computation.IoSpecification{Name: name, Indexes: at(int32(sequences), int32(from), int32(to)), HasDeriv: true})
 			}
 		}
+		fuzzContext(t, nn)
 		c, err := Compile(nn, req, Options{DebugInfo: true, MaxCindexes: 1 << 15})
 		if err != nil {
 			return
@@ -48,4 +51,40 @@ func FuzzCompile(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// fuzzContext compiles the smallest chunk with its context.
+func fuzzContext(t *testing.T, nn *nnet3.Nnet) {
+	var outputs []string
+	req := &computation.Request{}
+	for i := range nn.Nodes {
+		if nn.IsOutputNode(i) {
+			outputs = append(outputs, nn.Nodes[i].Name)
+		}
+	}
+	left, right, err := Context(nn, outputs)
+	if err != nil {
+		return
+	}
+	frames, err := SmallestChunk(nn, outputs)
+	if err != nil || left+frames+right > 1000 {
+		return
+	}
+	for i := range nn.Nodes {
+		spec := computation.IoSpecification{Name: nn.Nodes[i].Name}
+		if nn.IsInputNode(i) {
+			first := -left
+			if spec.Name == ivectorName {
+				first -= nn.Modulus()
+			}
+			spec.Indexes = at(1, int32(first), int32(frames+right))
+			req.Inputs = append(req.Inputs, spec)
+		} else if nn.IsOutputNode(i) {
+			spec.Indexes = at(1, 0, int32(frames))
+			req.Outputs = append(req.Outputs, spec)
+		}
+	}
+	if _, err := Compile(nn, req, Options{MaxCindexes: 1 << 18}); errors.Is(err, ErrNotComputable) || errors.Is(err, ErrBadRequest) {
+		t.Fatalf("context %d and %d, chunk of %d: %v", left, right, frames, err)
+	}
 }

@@ -68,12 +68,18 @@ func ParseConfigLine(line string) (*ConfigLine, error) {
 			value, rest = cutValue(after)
 		}
 		rest = strings.TrimSpace(rest)
+		if len(c.pairs) == maxKeys {
+			return nil, fmt.Errorf("the line has more than %d keys: %w", maxKeys, ErrConfig)
+		}
 		if c.find(key) == nil {
 			c.pairs = append(c.pairs, pair{key: key, value: value})
 		}
 	}
 	return c, nil
 }
+
+// maxKeys bounds the keys of a line. No type of component has fifty.
+const maxKeys = 1000
 
 // stripComment removes what follows a '#' that is not quoted.
 func stripComment(line string) string {

@@ -2,6 +2,7 @@ package component
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -31,6 +32,16 @@ func TestParseConfigLine(t *testing.T) {
 		if pairs := strings.Join(pairsOf(got), "|"); got.First != c.first || pairs != c.pairs {
 			t.Errorf("%q: %q, %q", c.line, got.First, pairs)
 		}
+	}
+	if _, err := ParseConfigLine("component" + strings.Repeat(" a=1", 1e6)); err != nil {
+		t.Errorf("a key a million times: %v", err)
+	}
+	var keys strings.Builder
+	for i := range 1 << 20 {
+		fmt.Fprintf(&keys, " a%d=1", i)
+	}
+	if _, err := ParseConfigLine(keys.String()); !errors.Is(err, ErrConfig) { // to look each of them up would take an hour
+		t.Errorf("a million keys: %v", err)
 	}
 	for _, line := range []string{"component name", "component =3", "component 3x=1", "a='x", "component name=a b c=d =", "comp*nent a=1", "a=1 b", `a="x`} {
 		if c, err := ParseConfigLine(line); !errors.Is(err, ErrConfig) && c.Unused() != "a=1 b" {

@@ -134,6 +134,11 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("%.60s: Err %v, Unknown %q", c.text, e.Err, e.Unknown)
 		}
 	}
+	for _, word := range []string{"z", "1", "z("} {
+		if _, err := Parse(strings.Repeat(word[:1], 1<<20)+word[1:], lookup); err == nil || len(err.Error()) > 1000 {
+			t.Errorf("the error about a long %q has %d letters", word, len(err.Error()))
+		}
+	}
 	_, err := Parse("Append(a, Offset(b 1))", lookup)
 	const want = `descriptor, column 20: expected ',' in Offset, got "1": is a comma missing?; usage: Offset(d, t) or Offset(d, t, x): Append(a, Offset(b  -> 1))`
 	if err == nil || err.Error() != want {

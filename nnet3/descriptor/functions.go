@@ -1,7 +1,6 @@
 package descriptor
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -28,11 +27,11 @@ func (p *parser) descriptor(depth int) ([]Sum, error) {
 	}
 	n, ok := p.node(name)
 	if !ok {
-		what := "no input node, component node or dim-range node is called " + strconv.Quote(name)
+		what := "no input node, component node or dim-range node is called " + strconv.Quote(clip(name))
 		if usage(name) != "" {
 			what = "expected an opening parenthesis after " + name
 		} else if _, err := strconv.ParseFloat(name, 64); err == nil {
-			what = "expected a node or a function, got the number " + name
+			what = "expected a node or a function, got the number " + clip(name)
 		}
 		return nil, &Error{Text: p.text, Pos: pos, What: what, Unknown: name, Err: ErrUnknownNode}
 	}
@@ -97,7 +96,7 @@ func (p *parser) function(name string, pos, depth int) ([]Sum, error) {
 	case "Offset", "Round", "ReplaceIndex":
 		parts, err = p.forward(name, pos, depth)
 	default:
-		what := fmt.Sprintf("there is no function %s", name)
+		what := "there is no function " + clip(name)
 		if s := Nearest(name, Functions()); s != "" {
 			what += "; did you mean " + s + "?"
 		}

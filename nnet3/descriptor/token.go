@@ -60,7 +60,16 @@ func (p *parser) current() string {
 	if p.tok == end {
 		return "the end"
 	}
-	return strconv.Quote(p.text[p.pos:p.stop])
+	return strconv.Quote(clip(p.text[p.pos:p.stop]))
+}
+
+// clip returns a word, or the beginning of it if it is long.
+func clip(s string) string {
+	const most = 80
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
 }
 
 func (p *parser) errorf(pos int, format string, args ...any) error {
