@@ -191,6 +191,21 @@ func TestManySequences(t *testing.T) {
 	}
 }
 
+// TestLargeMatrices: what can't be, for its columns or its sequences, is refused before there is memory for it.
+func TestLargeMatrices(t *testing.T) {
+	wide := parse(t, "input-node name=input dim=2147483647", "output-node name=output input=input")
+	_, err := Compile(wide, ask(rowsOf{"input": at(1, 0, 40)}, rowsOf{"output": at(1, 0, 40)}), Options{})
+	if !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), `"input" would have a matrix of 40 rows and 2147483647 columns`) {
+		t.Error(err)
+	}
+	long := parse(t, "input-node name=input dim=1", "component name=a type=NoOpComponent dim=1",
+		"component-node name=a component=a input=Failover(input, Sum(Offset(a, -1)))", "output-node name=output input=Offset(a, 10000)")
+	_, err = Compile(long, ask(rowsOf{"input": at(50000, 0, 1)}, rowsOf{"output": at(50000, 0, 1)}), Options{})
+	if !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), "50000 sequences") {
+		t.Error(err)
+	}
+}
+
 // TestSmallestChunk: an error about a chunk that is too short says how long it has to be, and only such an error does.
 func TestSmallestChunk(t *testing.T) {
 	nn := parse(t,

@@ -26,7 +26,9 @@ type emitter struct {
 func (e *emitter) emit(debugInfo bool) error {
 	e.findNeededDerivs()
 	e.comp = computation.New()
-	e.reserve()
+	if err := e.reserve(); err != nil {
+		return err
+	}
 	e.newMatrices()
 	if err := e.precompute(); err != nil {
 		return err
@@ -61,15 +63,21 @@ func (e *emitter) emit(debugInfo bool) error {
 	return nil
 }
 
-// reserve makes room for what is to come, from the number of steps.
-func (e *emitter) reserve() {
+// reserve makes room for what is to come, from the number of steps. It fails if the matrices are too large.
+func (e *emitter) reserve() error {
 	matrices, rows := 1, 0
 	for i := range e.steps {
 		matrices++
 		if e.steps[i].needDeriv {
 			matrices++
 		}
-		rows += e.steps[i].rows.count
+		n := e.steps[i].rows.count
+		if cols := e.net.nodes[e.steps[i].node].dim; n > computation.MaxElements/max(cols, 1) {
+			return fmt.Errorf("%w: node %q would have a matrix of %d rows and %d columns; ask for fewer rows at once", ErrBadRequest, e.net.name(e.steps[i].node), n, cols)
+		}
+		if rows += n; rows > 2*mostRows { // a row of a component is one of its input, too
+			return fmt.Errorf("%w: more than %d rows to compute, those of all %d sequences; ask for fewer at once", ErrBadRequest, 2*mostRows, len(e.lanes))
+		}
 	}
 	c := e.comp
 	c.Matrices = slices.Grow(c.Matrices, matrices)
@@ -78,6 +86,7 @@ func (e *emitter) reserve() {
 	e.wholes = make([]int32, 1, matrices)
 	e.fromUser = make([]bool, 1, matrices)
 	e.toUser = make([]bool, 1, matrices)
+	return nil
 }
 
 // request returns the request of the first segment. Only it may ask for derivatives.

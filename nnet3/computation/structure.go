@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// maxElements bounds the elements of one matrix, so that offsets stay far from overflow (2^36 float32 are 256 GiB).
-const maxElements = 1 << 36
+// MaxElements bounds the elements of one matrix, so that offsets stay far from overflow (2^36 float32 are 256 GiB).
+const MaxElements = 1 << 36
 
 // checkStructure reports every number in the computation that refers to nothing, all at once. What it passes can be
 // analyzed, printed and counted without any further test of numbers.
@@ -25,7 +25,7 @@ func (r *report) structure() {
 		return // everything below relies on them
 	}
 	for m, info := range c.Matrices[1:] {
-		if info.Rows <= 0 || info.Cols <= 0 || int64(info.Rows)*int64(info.Cols) > maxElements {
+		if info.Rows <= 0 || info.Cols <= 0 || int64(info.Rows)*int64(info.Cols) > MaxElements {
 			r.addf(ErrStructure, -1, "matrix m%d has size %dx%d", m+1, info.Rows, info.Cols)
 		}
 	}
