@@ -59,6 +59,9 @@ func WithIvectorPeriod(nn *nnet3.Nnet, period int) (*nnet3.Nnet, error) {
 	return other, nil
 }
 
+// maxLoopedFrames bounds the frames of all sequences of a chunk, context included.
+const maxLoopedFrames = 1 << 24
+
 // LoopedRequests returns the requests of the first three chunks: the first has the left context as well, those that follow
 // have the frames that are new. Where there is an i-vector, each has the i-vectors, at multiples of the period, that are
 // new. Rows are ordered by sequence, then time.
@@ -76,6 +79,9 @@ func LoopedRequests(nn *nnet3.Nnet, cfg LoopedConfig) ([3]*computation.Request, 
 	if chunk <= 0 || chunk%step != 0 || period < 0 || cfg.LeftContext < 0 || cfg.RightContext < 0 {
 		return requests, fmt.Errorf("%w: chunks of %d frames with every %d. wanted, i-vectors every %d, context %d and %d",
 			ErrBadRequest, chunk, step, period, cfg.LeftContext, cfg.RightContext)
+	}
+	if frames := cfg.LeftContext + chunk + cfg.RightContext; max(frames, sequences, chunk, cfg.LeftContext, cfg.RightContext) > maxLoopedFrames || frames*sequences > maxLoopedFrames {
+		return requests, fmt.Errorf("%w: %d sequences of %d frames; at most %d frames in all can go into a chunk", ErrBadRequest, sequences, frames, maxLoopedFrames)
 	}
 	hasIvector := nn.NodeIndex(ivectorName) >= 0
 	spec := func(name string, times []int) computation.IoSpecification {
@@ -142,9 +148,10 @@ func CompileLooped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Option
 		return nil, err
 	}
 	opts.DebugInfo = true // names the matrices
-	horizon := net.horizon(requests[0], int(shift))
+	horizon, farthest := net.horizon(requests[0], int(shift))
 	if 2*horizon+4 > maxSegments {
-		return nil, fmt.Errorf("%w: rows are used up to %d chunks of %d frames later; use longer chunks", ErrUnbounded, horizon, shift)
+		return nil, fmt.Errorf("%w: rows are used up to %d chunks of %d frames later (those of node %q depend on others that are %d frames away; times count modulo %d); use longer chunks",
+			ErrUnbounded, horizon, shift, net.name(farthest), net.nodes[farthest].reach(), nn.Modulus())
 	}
 	segmentCount := 2*horizon + 4
 	for ; segmentCount <= maxSegments; segmentCount *= 2 {
@@ -164,11 +171,14 @@ func CompileLooped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Option
 }
 
 // horizon returns how many segments after its own a row may be used at most, but for rows at fixed times: a row is
-// computed at most the right context before its time, and used directly by rows that are at most reach frames away.
-func (net *network) horizon(first *computation.Request, chunk int) int {
+// computed at most the right context before its time, and used directly by rows that are at most reach frames away. It also
+// returns the node whose rows look farthest.
+func (net *network) horizon(first *computation.Request, chunk int) (segments int, farthest int32) {
 	reach := 0
 	for i := range net.nodes {
-		reach = max(reach, net.nodes[i].reach())
+		if r := net.nodes[i].reach(); r > reach {
+			reach, farthest = r, int32(i)
+		}
 	}
 	end := func(specs []computation.IoSpecification) (t int) {
 		for i := range specs {
@@ -181,7 +191,7 @@ func (net *network) horizon(first *computation.Request, chunk int) int {
 		return t
 	}
 	right := max(end(first.Inputs)-end(first.Outputs), 0)
-	return (reach+right+net.nn.Modulus()+chunk-1)/chunk + 2
+	return (reach+right+net.nn.Modulus()+chunk-1)/chunk + 2, farthest
 }
 
 // reach returns the largest difference between the time of a row and those of its dependencies, as far as that doesn't
