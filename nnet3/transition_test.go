@@ -3,6 +3,7 @@ package nnet3
 import (
 	"bytes"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -35,6 +36,13 @@ func classic() *TransitionModel {
 		m.Tuples[i].SelfLoopPdf = m.Tuples[i].ForwardPdf
 	}
 	return m
+}
+
+func TestNumPdfs(t *testing.T) {
+	m := &TransitionModel{Tuples: []Tuple{{1, 0, 3, math.MaxInt32}, {1, 1, 5, NoPdf}}}
+	if got := m.NumPdfs(); got != math.MaxInt32+1 {
+		t.Errorf("%d distributions", got)
+	}
 }
 
 func TestTransitionModel(t *testing.T) {
