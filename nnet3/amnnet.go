@@ -20,9 +20,13 @@ type AmNnetSimple struct {
 	Priors []float32
 }
 
+// maxModel bounds the bytes of a model: 16 GiB, four times as much as the numbers that config lines may make up.
+const maxModel = 1 << 34
+
 // ReadModel reads a model of any form: a .mdl file (transition model, network, contexts and priors), an AmNnetSimple
 // without a transition model, or a raw network.
 func ReadModel(r *kaldiio.Reader) (*AmNnetSimple, error) {
+	r.Limit(maxModel)
 	am := new(AmNnetSimple)
 	var err error
 	if r.PeekIs("<TransitionModel>") {

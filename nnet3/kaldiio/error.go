@@ -12,6 +12,9 @@ var (
 	ErrCorrupt = errors.New("malformed input")
 	// ErrTruncated means that the input ends where more is needed.
 	ErrTruncated = errors.New("input ends too early")
+
+	// errOtherKind is ErrCorrupt for an object that may be whole, but is of another kind than the one that is wanted.
+	errOtherKind = fmt.Errorf("another kind of object: %w", ErrCorrupt)
 )
 
 // Error says where reading failed, and why.
@@ -40,7 +43,7 @@ func (e *Error) Error() string {
 	if e.Token != "" {
 		fmt.Fprintf(&b, " (after %s)", e.Token)
 	}
-	if e.Err != nil && e.Err != ErrCorrupt {
+	if e.Err != nil && e.Err != ErrCorrupt && e.Err != errOtherKind {
 		b.WriteString(": ")
 		b.WriteString(e.Err.Error())
 	}

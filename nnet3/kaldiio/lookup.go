@@ -3,6 +3,8 @@ package kaldiio
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // TableLookup finds objects of a table by their keys. A script is read at once, its objects when they are asked for. An
@@ -15,6 +17,7 @@ type TableLookup[T any] struct {
 
 	lines map[string]ScriptLine // of a script
 	held  map[string]T          // of an archive: read and kept
+	bad   map[string]error      // of an archive: what can't be read, until it is told
 	order []string              // keys of held in the order of the archive, of a sorted archive only
 	list  *TableReader[T]       // of an archive: what is still unread
 	last  string                // key that was read last
@@ -33,7 +36,7 @@ func NewTableLookup[T any](o *Opener, rspecifier string, h Holder[T]) (*TableLoo
 	t := &TableLookup[T]{spec: list.spec, hold: h, list: list}
 	t.files.opener = o
 	if !t.spec.Script {
-		t.held = make(map[string]T)
+		t.held, t.bad = make(map[string]T), make(map[string]error)
 		return t, nil
 	}
 	defer list.Close()
@@ -46,6 +49,9 @@ func NewTableLookup[T any](o *Opener, rspecifier string, h Holder[T]) (*TableLoo
 		if !more {
 			t.list = nil
 			return t, nil
+		}
+		if err := list.list.mayHold(); err != nil {
+			return nil, err
 		}
 		if _, twice := t.lines[line.Key]; twice {
 			return nil, list.list.Errorf("key %s occurs twice", line.Key)
@@ -75,6 +81,10 @@ func (t *TableLookup[T]) Lookup(key string) (v T, ok bool, err error) {
 	if t.spec.Sorted && t.spec.CalledSorted {
 		t.forget(key)
 	}
+	if err, ok := t.bad[key]; ok {
+		delete(t.bad, key)
+		return v, false, err
+	}
 	if v, ok = t.held[key]; ok {
 		if t.spec.Once {
 			delete(t.held, key)
@@ -96,7 +106,20 @@ func (t *TableLookup[T]) forget(key string) {
 
 // readTo reads an archive up to the given key.
 func (t *TableLookup[T]) readTo(key string) (none T, ok bool, err error) {
-	for !(t.spec.Sorted && t.last > key) && t.list.Next() {
+	for !(t.spec.Sorted && t.last > key) {
+		if !t.list.Next() {
+			err := t.list.Err()
+			passed, more := t.list.Skip()
+			if !more {
+				return none, false, NotLookedAt(err, passed)
+			}
+			err = NotLookedAt(err, passed)
+			if t.list.Key() == key {
+				return none, false, err
+			}
+			t.bad[t.list.Key()] = err
+			continue
+		}
 		k, v := t.list.Key(), t.list.Value()
 		if t.spec.Sorted && k < t.last {
 			return none, false, fmt.Errorf("option s: key %s comes after %s in %s: %w", k, t.last, t.spec.Name, ErrOrder)
@@ -115,7 +138,7 @@ func (t *TableLookup[T]) readTo(key string) (none T, ok bool, err error) {
 			t.keep(k, v)
 		}
 	}
-	return none, false, t.list.Err()
+	return none, false, nil
 }
 
 func (t *TableLookup[T]) keep(key string, v T) {
@@ -125,11 +148,15 @@ func (t *TableLookup[T]) keep(key string, v T) {
 	}
 }
 
-// Close closes the table.
+// Close closes the table. It returns what could not be read and nobody was told of.
 func (t *TableLookup[T]) Close() error {
 	t.files.close()
 	if t.list == nil {
 		return nil
 	}
-	return t.list.Close()
+	err := t.list.Close()
+	for _, key := range slices.Sorted(maps.Keys(t.bad)) {
+		err = errors.Join(err, t.bad[key])
+	}
+	return err
 }

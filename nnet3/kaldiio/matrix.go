@@ -59,6 +59,9 @@ func readVector[T real](r *Reader) ([]T, error) {
 		return nil, err
 	}
 	n, err := r.dimension("the dimension of a vector")
+	if err == nil {
+		err = r.mayHave(n)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +72,7 @@ func readVector[T real](r *Reader) ([]T, error) {
 func (r *Reader) isNot(other string, letter byte, want string) error {
 	w, err := r.word("a "+want, nil)
 	if err == nil && len(w) >= 2 && len(w) <= 3 && strings.IndexByte("FDC", w[0]) >= 0 && w[1] == letter {
-		return r.Errorf("a %s (%s) where a %s is wanted", other, w, want)
+		return r.errorAt(r.Offset(), errOtherKind, fmt.Sprintf("a %s (%s) where a %s is wanted", other, w, want))
 	}
 	return nil // what else is wrong shows when the token is read
 }
@@ -116,6 +119,17 @@ func readMatrix[T real](r *Reader) (rows, cols int, data []T, err error) {
 	return rows, cols, data, nil
 }
 
+// maxElements bounds the elements of a vector or matrix. In single precision they take 4 GiB.
+const maxElements = 1 << 30
+
+// mayHave complains about n elements in one object, if those are too many.
+func (r *Reader) mayHave(n int) error {
+	if n > maxElements {
+		return r.Errorf("there are more than %d elements, the limit for one object", maxElements)
+	}
+	return nil
+}
+
 // dimension reads a size, which can't be negative.
 func (r *Reader) dimension(what string) (int, error) {
 	n, err := r.Int()
@@ -130,8 +144,8 @@ func (r *Reader) area(rows, cols int) (int, error) {
 	if (rows == 0) != (cols == 0) {
 		return 0, r.Errorf("a matrix of %d by %d: either both dimensions are zero or none", rows, cols)
 	}
-	if hi := int64(rows) * int64(cols); hi > math.MaxInt/16 {
-		return 0, r.Errorf("a matrix of %d by %d is too large", rows, cols)
+	if int64(rows)*int64(cols) > maxElements {
+		return 0, r.Errorf("a matrix of %d by %d is too large: the limit is %d elements", rows, cols, maxElements)
 	}
 	return rows * cols, nil
 }
@@ -228,7 +242,9 @@ func (r *Reader) IntVector() ([]int32, error) {
 			if err != nil {
 				return nil, err
 			}
-			v = append(v, x)
+			if v = append(v, x); len(v) > maxElements {
+				return nil, r.mayHave(len(v))
+			}
 		}
 	}
 	n, err := r.count(4, what)
@@ -274,7 +290,9 @@ func (r *Reader) IntPairVector() ([][2]int32, error) {
 		if p[1], err = r.Int32(); err != nil {
 			return nil, err
 		}
-		v = append(v, p)
+		if v = append(v, p); len(v) > maxElements {
+			return nil, r.mayHave(len(v))
+		}
 	}
 }
 
@@ -304,7 +322,7 @@ func (r *Reader) count(size byte, what string) (int, error) {
 		return 0, r.Errorf("reading %s: their number is %d", what, n)
 	}
 	r.pos += 5
-	return int(n), nil
+	return int(n), r.mayHave(int(n))
 }
 
 // readInts reads raw 32-bit integers.

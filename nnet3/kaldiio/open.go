@@ -1,14 +1,15 @@
 package kaldiio
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // Opener opens what Kaldi's file names stand for. The zero value opens files, os.Stdin and os.Stdout, and refuses to run
@@ -17,6 +18,15 @@ type Opener struct {
 	Stdin    io.Reader // nil: os.Stdin
 	Stdout   io.Writer // nil: os.Stdout
 	Commands bool      // run file names that are commands, "zcat a.gz |" and "| gzip -c > b.gz", with sh
+	// Context ends every wait for what is opened here: a FIFO without another end, standard input, a command. nil: nothing does.
+	Context context.Context
+}
+
+func (o *Opener) context() context.Context {
+	if o.Context == nil {
+		return context.Background()
+	}
+	return o.Context
 }
 
 // ErrCommand means that a file name is a command, and that the Opener may not run any.
@@ -29,10 +39,11 @@ func (o *Opener) OpenInput(rxfilename string) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%q: %s: %w", rxfilename, why, ErrSpecifier)
 	}
 	if rxfilename == "" || rxfilename == "-" {
-		if o.Stdin != nil {
-			return io.NopCloser(o.Stdin), nil
+		in := o.Stdin
+		if in == nil {
+			in = os.Stdin
 		}
-		return io.NopCloser(os.Stdin), nil
+		return io.NopCloser(fileio.Reader(o.context(), in)), nil
 	}
 	switch {
 	case rxfilename[0] == '|':
@@ -47,7 +58,7 @@ func (o *Opener) OpenInput(rxfilename string) (io.ReadCloser, error) {
 		return bad("this is a table, but the name of a file is wanted")
 	}
 	name, offset := splitOffset(rxfilename)
-	f, err := os.Open(name)
+	f, err := fileio.Open(o.context(), name)
 	if err != nil {
 		return nil, err
 	}
@@ -87,56 +98,55 @@ func splitOffset(rxfilename string) (name string, offset int64) {
 	return rxfilename[:i], offset
 }
 
-// command is a running command, of which one end of a pipe is ours.
-type command struct {
-	io.Reader
-	pipe   io.Closer
-	cmd    *exec.Cmd
-	stderr *bytes.Buffer
-}
-
-func (o *Opener) inputCommand(text string) (io.ReadCloser, error) {
-	if !o.Commands {
-		return nil, fmt.Errorf("%q: %w", text, ErrCommand)
-	}
-	c := &command{cmd: exec.Command("sh", "-c", text), stderr: new(bytes.Buffer)}
-	c.cmd.Stderr = c.stderr
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	c.Reader, c.pipe = out, out
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// Close ends the command. A reader that stops early makes the command fail with a broken pipe, which is no error.
-func (c *command) Close() error {
-	n, _ := io.Copy(io.Discard, io.LimitReader(c.Reader, 1))
-	c.pipe.Close()
-	if err := c.cmd.Wait(); err != nil && n == 0 {
-		return fmt.Errorf("command %q: %w: %s", c.cmd.Args[2], err, bytes.TrimSpace(c.stderr.Bytes()))
-	}
-	return nil
-}
-
 // OpenOutput opens a wxfilename: "-" or "" is standard output, "| command" the input of a command, anything else a file,
 // which is made or emptied.
 func (o *Opener) OpenOutput(wxfilename string) (io.WriteCloser, error) {
-	bad := func(why string) (io.WriteCloser, error) {
-		return nil, fmt.Errorf("%q: %s: %w", wxfilename, why, ErrSpecifier)
-	}
-	if wxfilename == "" || wxfilename == "-" {
-		if o.Stdout != nil {
-			return nopCloser{o.Stdout}, nil
-		}
-		return nopCloser{os.Stdout}, nil
+	if err := checkOutput(wxfilename); err != nil {
+		return nil, err
 	}
 	switch {
+	case wxfilename == "" || wxfilename == "-":
+		return nopCloser{fileio.Writer(o.context(), o.stdout())}, nil
 	case wxfilename[0] == '|':
 		return o.outputCommand(wxfilename[1:])
+	}
+	return fileio.Create(o.context(), wxfilename)
+}
+
+// WriteOutput has write write what a wxfilename stands for, from the beginning to the end. A file is as fileio.Write leaves it: whole, or as it was.
+func (o *Opener) WriteOutput(wxfilename string, write func(io.Writer) error) error {
+	if err := checkOutput(wxfilename); err != nil {
+		return err
+	}
+	if wxfilename != "" && wxfilename != "-" && wxfilename[0] != '|' {
+		return fileio.Write(o.context(), wxfilename, write)
+	}
+	to, err := o.OpenOutput(wxfilename)
+	if err != nil {
+		return err
+	}
+	err = write(to)
+	if closeErr := to.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+func (o *Opener) stdout() io.Writer {
+	if o.Stdout == nil {
+		return os.Stdout
+	}
+	return o.Stdout
+}
+
+// checkOutput complains about what is no wxfilename.
+func checkOutput(wxfilename string) error {
+	bad := func(why string) error {
+		return fmt.Errorf("%q: %s: %w", wxfilename, why, ErrSpecifier)
+	}
+	switch {
+	case wxfilename == "" || wxfilename[0] == '|':
+		return nil
 	case strings.HasSuffix(wxfilename, "|"):
 		return bad("a command to write to has its bar in front")
 	case wxfilename != strings.TrimSpace(wxfilename):
@@ -146,45 +156,9 @@ func (o *Opener) OpenOutput(wxfilename string) (io.WriteCloser, error) {
 	case isTable(wxfilename):
 		return bad("this is a table, but the name of a file is wanted")
 	}
-	return os.Create(wxfilename)
+	return nil
 }
 
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
-
-// outputPipe is a running command that we write to.
-type outputPipe struct {
-	io.WriteCloser
-	cmd    *exec.Cmd
-	stderr *bytes.Buffer
-}
-
-func (o *Opener) outputCommand(text string) (io.WriteCloser, error) {
-	if !o.Commands {
-		return nil, fmt.Errorf("%q: %w", text, ErrCommand)
-	}
-	p := &outputPipe{cmd: exec.Command("sh", "-c", text), stderr: new(bytes.Buffer)}
-	p.cmd.Stderr = p.stderr
-	p.cmd.Stdout = o.Stdout
-	if o.Stdout == nil {
-		p.cmd.Stdout = os.Stdout
-	}
-	var err error
-	if p.WriteCloser, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-// Close lets the command finish.
-func (p *outputPipe) Close() error {
-	err := p.WriteCloser.Close()
-	if werr := p.cmd.Wait(); werr != nil {
-		return fmt.Errorf("command %q: %w: %s", p.cmd.Args[2], werr, bytes.TrimSpace(p.stderr.Bytes()))
-	}
-	return err
-}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"math"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 const (
@@ -25,6 +27,7 @@ type Reader struct {
 	srcErr   error // what src returned last; io.EOF at its end
 	size     int64 // of the whole stream, -1 if it is not known
 	claimed  int64 // see Claim
+	limit    int64 // see Limit
 
 	binary  bool
 	line    int // of buf[pos], from 1; counted in text only
@@ -45,7 +48,19 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 
 // newReader returns a reader in text mode that has not touched its source.
 func newReader(r io.Reader, name string) *Reader {
-	return &Reader{src: r, name: name, buf: make([]byte, bufferSize), size: sizeOf(r), line: 1}
+	return &Reader{src: r, name: name, buf: make([]byte, bufferSize), size: sizeOf(r), line: 1, limit: math.MaxInt64}
+}
+
+// Limit bounds how many bytes are read from here on; beyond, the source fails with an error that wraps fileio.ErrLimit. It is for a structure that is held
+// in memory as a whole.
+func (r *Reader) Limit(bytes int64) { r.limit = r.Offset() + bytes }
+
+// read reads from the source.
+func (r *Reader) read(p []byte) (int, error) {
+	if r.base+int64(r.end) >= r.limit {
+		return 0, fmt.Errorf("more than %d bytes, %w", r.limit, fileio.ErrLimit)
+	}
+	return r.src.Read(p)
 }
 
 // sizeOf returns the number of bytes that r still holds, or -1.
@@ -163,7 +178,7 @@ func (r *Reader) fill(n int) bool {
 		r.pos = 0
 	}
 	for idle := 0; r.end < n && r.srcErr == nil; {
-		k, err := r.src.Read(r.buf[r.end:])
+		k, err := r.read(r.buf[r.end:])
 		r.end += k
 		r.srcErr = err
 		if k > 0 {
@@ -195,6 +210,10 @@ func (r *Reader) readFull(p []byte, what string) error {
 	}
 	r.base += int64(r.end)
 	r.pos, r.end = 0, 0
+	if r.base+int64(len(p)) > r.limit {
+		r.srcErr = fmt.Errorf("more than %d bytes, %w", r.limit, fileio.ErrLimit)
+		return r.truncated(what)
+	}
 	k, err := io.ReadFull(r.src, p)
 	r.base += int64(k)
 	if err != nil {
@@ -275,8 +294,18 @@ func (r *Reader) PeekNonSpace() (byte, error) {
 	return r.buf[r.pos], nil
 }
 
+// maxLine bounds a line. The longest are those that append thousands of time offsets.
+const maxLine = 1 << 24
+
 // Line reads up to and including the next newline, and returns the line without it.
-func (r *Reader) Line() (string, error) { return r.lineOf(math.MaxInt) }
+func (r *Reader) Line() (string, error) {
+	at := r.Offset()
+	line, err := r.lineOf(maxLine)
+	if err == nil && len(line) > maxLine {
+		return "", r.errorAt(at, ErrCorrupt, fmt.Sprintf("a line of more than %d bytes, the limit", maxLine))
+	}
+	return line, err
+}
 
 // lineOf is Line for lines that have at most so many bytes. Of a longer one it returns more than that, but not all.
 func (r *Reader) lineOf(most int) (string, error) {

@@ -128,3 +128,14 @@ func (r *Reader) scriptLine() (line ScriptLine, ok bool, err error) {
 	}
 	return line, true, nil
 }
+
+// maxScript bounds a script that is held in memory.
+const maxScript = 1 << 30
+
+// mayHold complains if so much of a script has been read that it should not be held in memory.
+func (r *Reader) mayHold() error {
+	if r.Offset() > maxScript {
+		return r.Errorf("a script of more than %d bytes, the limit where it is held in memory", maxScript)
+	}
+	return nil
+}

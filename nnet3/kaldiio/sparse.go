@@ -27,6 +27,7 @@ func (r *Reader) SparseMatrix() (m SparseMatrix, err error) {
 		return m, err
 	}
 	m.Cols = -1
+	elements := 0
 	for range rows {
 		row, cols, err := r.sparseRow()
 		if err != nil {
@@ -37,6 +38,9 @@ func (r *Reader) SparseMatrix() (m SparseMatrix, err error) {
 		}
 		m.Cols = cols
 		m.Rows = append(m.Rows, row)
+		if elements += 1 + len(row); elements > maxElements {
+			return m, r.mayHave(elements)
+		}
 	}
 	m.Cols = max(m.Cols, 0)
 	return m, nil
@@ -106,6 +110,9 @@ func (r *Reader) sparseElement(row []SparseElement, cols int) ([]SparseElement, 
 		return nil, r.Errorf("index %d of a sparse vector of dimension %d is out of range or out of order", i, cols)
 	}
 	v, err := r.Float32()
+	if err == nil {
+		err = r.mayHave(len(row) + 1)
+	}
 	return append(row, SparseElement{i, v}), err
 }
 

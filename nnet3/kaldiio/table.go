@@ -1,10 +1,13 @@
 package kaldiio
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"os"
+	"math"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // Holder says how the objects of a table are read.
@@ -39,6 +42,7 @@ type TableReader[T any] struct {
 	value  T
 	err    error
 	broken bool // the script itself can't be read on
+	inText bool // the object that was read last is text, as are those before it
 }
 
 // NewTableReader opens the table that an rspecifier names.
@@ -51,7 +55,7 @@ func NewTableReader[T any](o *Opener, rspecifier string, h Holder[T]) (*TableRea
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", rspecifier, err)
 	}
-	t := &TableReader[T]{opener: o, spec: spec, holder: h, closer: f, list: newReader(f, spec.Name)}
+	t := &TableReader[T]{opener: o, spec: spec, holder: h, closer: f, list: newReader(f, spec.Name), inText: true}
 	t.files.opener = o
 	if spec.Script {
 		if err := t.list.refuseGzip(); err != nil {
@@ -104,12 +108,14 @@ func (t *TableReader[T]) nextOfArchive() bool {
 		return false
 	}
 	if t.err = t.list.detectBinary(); t.err == nil {
+		t.inText = t.inText && !t.list.binary
 		t.value, t.err = t.holder.Read(t.list)
 	}
 	if t.err != nil {
 		t.err = fmt.Errorf("key %s: %w", t.key, t.err)
+	} else {
+		t.list.binary = false
 	}
-	t.list.binary = false
 	return t.err == nil
 }
 
@@ -159,14 +165,37 @@ func (t *TableReader[T]) Value() T { return t.value }
 // Err returns the error that ended reading, if any.
 func (t *TableReader[T]) Err() error { return t.err }
 
-// Skip forgets the error that ended reading and reports true if it was about one object of a script: Next then goes on
-// with the line after it. In an archive nobody can tell where the next object starts.
-func (t *TableReader[T]) Skip() bool {
-	if t.err == nil || !t.spec.Script || t.broken {
-		return false
+// Skip forgets the error that ended reading, where Next can go on after it, and reports whether it can: with the next line of a script; in an archive
+// with the next object, if that can be found. In text it can, where there is a key and a bracket; in binary only after an object that is
+// whole but of another kind. What is passed over is the number of bytes of the archive that nobody has looked at. If there is no going on they are
+// all that follow, -1 if nobody knows how many.
+func (t *TableReader[T]) Skip() (passed int64, more bool) {
+	if t.spec.Script {
+		if t.err != nil && !t.broken {
+			t.err = nil
+			return 0, true
+		}
+		return 0, false
 	}
+	r := t.list
+	left := r.remaining()
+	if t.err == nil || r.srcErr != nil && r.srcErr != io.EOF {
+		return left, false
+	}
+	switch from := r.Offset(); {
+	case errors.Is(t.err, errOtherKind):
+		more = r.passObject() == nil
+	case t.inText && errors.Is(t.err, ErrCorrupt):
+		more = r.findObject()
+		passed = r.Offset() - from
+		left = passed
+	}
+	if !more {
+		return left, false
+	}
+	r.binary = false
 	t.err = nil
-	return true
+	return passed, true
 }
 
 // Position returns how many bytes of the archive or script have been read, and how many there are, -1 if that is not known.
@@ -197,6 +226,9 @@ func readScripted[T any](files *fileCache, line ScriptLine, h Holder[T]) (v T, e
 	r, err := files.open(line.Name)
 	if err == nil {
 		v, err = h.Read(r)
+		if closeErr := files.closeOther(); err == nil {
+			err = closeErr // of a command that failed, after an object that was whole
+		}
 	}
 	if err == nil && line.HasRange {
 		if h.Slice == nil {
@@ -215,17 +247,13 @@ func readScripted[T any](files *fileCache, line ScriptLine, h Holder[T]) (v T, e
 type fileCache struct {
 	opener *Opener
 	name   string
-	file   *os.File
+	file   *fileio.File
 	other  io.Closer // an open input that is no file
 	reader *Reader
 }
 
 // open returns a reader at the object that an rxfilename names.
 func (c *fileCache) open(rxfilename string) (*Reader, error) {
-	if c.other != nil {
-		c.other.Close()
-		c.other = nil
-	}
 	name, offset := splitOffset(rxfilename)
 	if c.file != nil && name == c.name {
 		if _, err := c.file.Seek(offset, io.SeekStart); err == nil {
@@ -237,7 +265,7 @@ func (c *fileCache) open(rxfilename string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f, ok := in.(*os.File); ok {
+	if f, ok := in.(*fileio.File); ok {
 		c.file, c.name = f, name
 	} else {
 		c.other = in
@@ -254,7 +282,7 @@ func (c *fileCache) restart(f io.Reader, name string) (*Reader, error) {
 		buf = make([]byte, bufferSize)
 	}
 	_, offset := splitOffset(name)
-	c.reader = &Reader{src: f, name: name, buf: buf, size: sizeOf(f), line: 1}
+	c.reader = &Reader{src: f, name: name, buf: buf, size: sizeOf(f), line: 1, limit: math.MaxInt64}
 	if c.file != nil {
 		c.reader.base = offset
 		if c.reader.size >= 0 {
@@ -269,8 +297,15 @@ func (c *fileCache) close() {
 		c.file.Close()
 		c.file = nil
 	}
-	if c.other != nil {
-		c.other.Close()
-		c.other = nil
+	c.closeOther()
+}
+
+// closeOther closes an input that is no file, from which one object is read.
+func (c *fileCache) closeOther() error {
+	if c.other == nil {
+		return nil
 	}
+	err := c.other.Close()
+	c.other = nil
+	return err
 }

@@ -214,6 +214,37 @@ func TestTableReader(t *testing.T) {
 	}
 }
 
+// TestPassed: who skips hears how many bytes nobody has looked at.
+func TestPassed(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		passed int64
+		more   bool
+	}{
+		{"a [ 1 ? ]\nb [ 2 ]\n", int64(len("? ]\n")), true},
+		{"a [ 1 ? ]\nb 2 ]\n", int64(len("? ]\nb 2 ]\n")), false},
+		{"a \x00BFX 123456789", int64(len("FX 123456789")), false},
+		{"a \x00BFM \x04\x01\x00\x00\x00\x04\x01\x00\x00\x00....", 0, true},
+	} {
+		for _, name := range []string{writeFile(t, "ark", c.text), "-"} {
+			if c.passed > 0 && strings.Contains(c.text, "\x00") && name == "-" {
+				c.passed = -1 // nobody knows
+			}
+			r, err := NewTableReader(&Opener{Stdin: strings.NewReader(c.text)}, "ark:"+name, VectorHolder())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Next() {
+				t.Errorf("%q has an object", c.text)
+			}
+			passed, more := r.Skip()
+			if more != c.more || passed != c.passed {
+				t.Errorf("%q: passed %d bytes, more: %v", c.text, passed, more)
+			}
+		}
+	}
+}
+
 // TestSkip goes on after objects that can't be read, where that is possible.
 func TestSkip(t *testing.T) {
 	good := writeFile(t, "good", texts)
@@ -225,8 +256,12 @@ func TestSkip(t *testing.T) {
 	}{
 		{"scp:" + writeFile(t, "script", script), "u v! w x!", nil},
 		{"scp:" + writeFile(t, "script", script+"\nu "+good+":2\n"), "u v! w x!", ErrCorrupt},
-		{"ark:" + broken, "a", ErrCorrupt},
+		{"ark:" + broken, "a b! d", nil},
 		{"ark:" + good, "a b d", nil},
+		{"ark:" + writeFile(t, "line", "a [ 1 ]\nb [ 2 ? ]\n\n7 8\n] [ 3\nd [ 4 ]\ne\nf [ 5 ]\n"), "a b! d e! f", nil},
+		{"ark:" + writeFile(t, "end", "a [ 1 ]\nb [ 2 ? ]\n\n7 8\n"), "a", ErrCorrupt},
+		{"ark:" + writeFile(t, "binary", "a \x00BFV \x04\x01\x00\x00\x00....b \x00BFM \x04\x01\x00\x00\x00\x04\x01\x00\x00\x00....c \x00BFV \x04\x00\x00\x00\x00"), "a b! c", nil},
+		{"ark:" + writeFile(t, "noise", "a \x00BFV \x04\x01\x00\x00\x00....b \x00BFX \x04 d [ 4 ]\n"), "a", ErrCorrupt},
 	} {
 		r, err := NewTableReader(new(Opener), c.rspecifier, VectorHolder())
 		if err != nil {
@@ -237,7 +272,7 @@ func TestSkip(t *testing.T) {
 		for {
 			if r.Next() {
 				keys = append(keys, r.Key())
-			} else if r.Skip() {
+			} else if _, more := r.Skip(); more {
 				keys = append(keys, r.Key()+"!")
 			} else {
 				break

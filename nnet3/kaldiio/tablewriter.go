@@ -1,31 +1,43 @@
 package kaldiio
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
+	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // TableWriter writes objects with keys to an archive, to a script that points into it, or to the files that a script
-// names. When writing fails, because the disk is full for example, files are cut back to what is whole.
+// names. When writing fails, because the disk is full for example, files are cut back to what is whole. When the Context of its Opener is done it
+// ends by itself, with what is whole, and writes no more.
 type TableWriter[T any] struct {
 	opener *Opener
 	spec   Wspecifier
 	write  func(*Writer, T)
+	names  map[string]string // with a script alone: wxfilenames by key
+	stop   func() bool       // ends waiting for the Context
 
+	mu      sync.Mutex
 	archive *Writer
 	script  *Writer
-	closers []io.Closer
-	names   map[string]string // with a script alone: wxfilenames by key
-	ends    []ends            // of objects that may not have reached the files yet, and of the one before them
+	outputs []io.WriteCloser // below archive and script
+	ends    []end            // of objects that may not have reached the files yet, behind the last one that has
+	objects int              // that were written
+	whole   int              // of those: how many are whole in the output, once it is closed
+	closed  bool
 	err     error
 }
 
-// ends are the sizes of the archive and of the script where an object ends.
-type ends struct{ archive, script int64 }
+// An end is where an object ends: the sizes of the archive and of the script, and how many objects there are up to it.
+type end struct {
+	archive, script int64
+	objects         int
+	line            string // of the script
+}
 
 // NewTableWriter opens what a wspecifier names. write writes one object, as (*Writer).Matrix does.
 func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T)) (*TableWriter[T], error) {
@@ -33,7 +45,7 @@ func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T))
 	if err != nil {
 		return nil, err
 	}
-	t := &TableWriter[T]{opener: o, spec: spec, write: write}
+	t := &TableWriter[T]{opener: o, spec: spec, write: write, stop: func() bool { return true }, ends: make([]end, 1)}
 	if !spec.HasArchive {
 		if err := t.readNames(); err != nil {
 			return nil, fmt.Errorf("wspecifier %q: scp: alone wants a script that says where each object goes (ark,scp: makes one): %w", wspecifier, err)
@@ -52,6 +64,15 @@ func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T))
 			return nil, err
 		}
 	}
+	ctx := o.context()
+	t.stop = context.AfterFunc(ctx, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.close()
+		if t.err == nil {
+			t.err = context.Cause(ctx)
+		}
+	})
 	return t, nil
 }
 
@@ -61,7 +82,7 @@ func (t *TableWriter[T]) open(wxfilename string, binary bool) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.closers = append(t.closers, f)
+	t.outputs = append(t.outputs, f)
 	return NewWriter(f, binary), nil
 }
 
@@ -75,6 +96,9 @@ func (t *TableWriter[T]) readNames() error {
 	t.names = make(map[string]string)
 	for r := newReader(f, t.spec.Script); ; {
 		line, more, err := r.scriptLine()
+		if err == nil {
+			err = r.mayHold()
+		}
 		if err != nil || !more {
 			return err
 		}
@@ -84,20 +108,27 @@ func (t *TableWriter[T]) readNames() error {
 
 // Write writes one object.
 func (t *TableWriter[T]) Write(key string, v T) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.err != nil {
 		return t.err
 	}
 	if key == "" || strings.ContainsAny(key, " \t\r\n\v\f") {
 		return fmt.Errorf("%q can't be a key: it is empty or has space in it: %w", key, ErrSpecifier)
 	}
+	t.objects++
 	if t.archive == nil {
-		t.err = t.writeFile(key, v)
+		if t.err = t.writeFile(key, v); t.err == nil {
+			t.whole++
+		}
 		return t.err
 	}
 	w := t.archive
 	w.Token(key)
+	line := ""
 	if t.script != nil {
-		t.script.Raw(fmt.Sprintf("%s %s:%d\n", key, t.spec.Archive, w.Offset()))
+		line = fmt.Sprintf("%s %s:%d\n", key, t.spec.Archive, w.Offset())
+		t.script.Raw(line)
 	}
 	w.Header()
 	t.write(w, v)
@@ -110,19 +141,17 @@ func (t *TableWriter[T]) Write(key string, v T) error {
 			t.err = t.script.Flush()
 		}
 	}
-	if t.err == nil {
-		t.noteEnd()
+	if w.Err() == nil {
+		t.noteEnd(line)
 	}
 	return t.err
 }
 
 // noteEnd notes that an object ends here, and forgets the ends before one that is in the files for certain.
-func (t *TableWriter[T]) noteEnd() {
-	end := ends{archive: t.archive.Offset()}
-	if t.script != nil {
-		end.script = t.script.Offset()
-	}
-	t.ends = append(t.ends, end)
+func (t *TableWriter[T]) noteEnd(line string) {
+	e := end{archive: t.archive.Offset(), objects: t.objects, line: line}
+	e.script = t.ends[len(t.ends)-1].script + int64(len(line))
+	t.ends = append(t.ends, e)
 	written := 0
 	for written+1 < len(t.ends) {
 		e := t.ends[written+1]
@@ -134,31 +163,71 @@ func (t *TableWriter[T]) noteEnd() {
 	t.ends = slices.Delete(t.ends, 0, written)
 }
 
-// cutBack cuts the files back to the last object that is whole in all of them, after writing has failed. What is no file, a pipe or
-// a device, stays as it is.
-func (t *TableWriter[T]) cutBack() {
-	var files []*os.File
-	var whole ends
-	sizes := [2]int64{math.MaxInt64, math.MaxInt64}
-	for i, c := range t.closers {
-		f, ok := c.(*os.File)
-		if !ok {
-			return
-		}
-		info, err := f.Stat()
-		if err != nil || !info.Mode().IsRegular() {
-			return
-		}
-		files, sizes[i] = append(files, f), info.Size()
+// A cutter is a file that can be cut back.
+type cutter interface {
+	io.Writer
+	Stat() (fs.FileInfo, error)
+	Truncate(int64) error
+	Seek(int64, int) (int64, error)
+}
+
+// cutBack cuts the archive back to the last object that is whole, after writing has failed, and has the script list the objects up to there. If that takes
+// more room than there is, objects make way for it. It returns how many objects are left. What is no regular file, such as a pipe or a device, keeps
+// what was handed over.
+func (t *TableWriter[T]) cutBack() (left int) {
+	archive, _ := t.outputs[0].(cutter)
+	size, isFile := sizeToCut(archive)
+	if !isFile {
+		size = t.archive.Written()
 	}
-	for _, e := range t.ends {
-		if e.archive <= sizes[0] && e.script <= sizes[1] {
-			whole = e
+	kept := len(t.ends)
+	for kept > 1 && t.ends[kept-1].archive > size {
+		kept--
+	}
+	for ; ; kept-- {
+		last := t.ends[kept-1]
+		if isFile {
+			archive.Truncate(last.archive) // that writing failed is what is told
+		}
+		if t.script == nil || t.rewriteScript(t.ends[:kept]) || kept == 1 {
+			return last.objects
 		}
 	}
-	for i, f := range files {
-		f.Truncate([2]int64{whole.archive, whole.script}[i]) // that writing failed is what is told
+}
+
+// sizeToCut returns the size of a regular file; ok is false for everything else.
+func sizeToCut(f cutter) (size int64, ok bool) {
+	if f == nil {
+		return 0, false
 	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	return info.Size(), true
+}
+
+// rewriteScript has the script list the objects up to the last of the given ends, and reports whether there was room for that.
+func (t *TableWriter[T]) rewriteScript(ends []end) bool {
+	var lines strings.Builder
+	for _, e := range ends[1:] {
+		lines.WriteString(e.line)
+	}
+	text := lines.String()
+	if f, _ := t.outputs[1].(cutter); f != nil {
+		if _, isFile := sizeToCut(f); isFile {
+			f.Truncate(ends[0].script)
+			if _, err := f.Seek(ends[0].script, io.SeekStart); err != nil {
+				return false
+			}
+			_, err := io.WriteString(f, text)
+			return err == nil
+		}
+	}
+	if there := t.script.Written() - ends[0].script; t.script.Err() == nil && there < int64(len(text)) {
+		io.WriteString(t.outputs[1], text[there:])
+	}
+	return true
 }
 
 // writeFile writes an object into the file that the script names.
@@ -170,37 +239,55 @@ func (t *TableWriter[T]) writeFile(key string, v T) error {
 		}
 		return fmt.Errorf("%s does not say where key %s goes: %w", t.spec.Script, key, ErrSpecifier)
 	}
-	f, err := t.opener.OpenOutput(name)
-	if err != nil {
-		return err
-	}
-	w := NewWriter(f, !t.spec.Text)
-	w.Header()
-	t.write(w, v)
-	err = w.Flush()
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return t.opener.WriteOutput(name, func(f io.Writer) error {
+		w := NewWriter(f, !t.spec.Text)
+		w.Header()
+		t.write(w, v)
+		return w.Flush()
+	})
 }
 
 // Close flushes and closes everything and returns the first error.
 func (t *TableWriter[T]) Close() error {
-	for _, w := range []*Writer{t.archive, t.script} {
-		if w != nil {
-			if err := w.Flush(); t.err == nil {
-				t.err = err
-			}
-		}
+	t.stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.close()
+	return t.err
+}
+
+// Lost returns how many of the objects that Write was called for are not in the output, once the writer is closed. Those that went to a command that
+// failed all count: nobody knows what became of them.
+func (t *TableWriter[T]) Lost() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.objects - t.whole
+}
+
+func (t *TableWriter[T]) close() {
+	if t.closed {
+		return
 	}
+	t.closed = true
+	if t.archive == nil {
+		return
+	}
+	if err := t.archive.Flush(); t.err == nil {
+		t.err = err
+	}
+	if t.script != nil && t.err == nil {
+		t.err = t.script.Flush()
+	}
+	t.whole = t.objects
 	if t.err != nil {
-		t.cutBack()
+		t.whole = t.cutBack()
 	}
-	for _, c := range t.closers {
+	for _, c := range t.outputs {
 		if err := c.Close(); t.err == nil {
 			t.err = err
 		}
 	}
-	t.closers = nil
-	return t.err
+	if errors.Is(t.err, ErrFailed) {
+		t.whole = 0
+	}
 }

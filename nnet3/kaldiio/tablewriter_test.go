@@ -1,38 +1,62 @@
 package kaldiio
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// fullDisk writes to a file until it has so many bytes.
-type fullDisk struct {
-	file *os.File
-	room int
+// A fullDisk has room for so many bytes more, in all of its files together.
+type fullDisk struct{ room int64 }
+
+// A diskFile is a file on such a disk.
+type diskFile struct {
+	*os.File
+	disk *fullDisk
 }
 
-func (d *fullDisk) Write(p []byte) (int, error) {
-	n, err := d.file.Write(p[:min(len(p), d.room)])
-	if d.room -= n; err == nil && n < len(p) {
+func (d *diskFile) size() int64 {
+	info, err := d.File.Stat()
+	if err != nil {
+		panic(err)
+	}
+	return info.Size()
+}
+
+func (d *diskFile) Write(p []byte) (int, error) {
+	n, err := d.File.Write(p[:min(int64(len(p)), d.disk.room)])
+	if d.disk.room -= int64(n); err == nil && n < len(p) {
 		err = errDisk
 	}
 	return n, err
 }
 
-// TestFullDisk: where the disk is full files end with an object that is whole, whether the archive has no room left or the script.
+func (d *diskFile) Truncate(to int64) error {
+	d.disk.room += d.size() - to
+	return d.File.Truncate(to)
+}
+
+func (d *diskFile) Stat() (fs.FileInfo, error) { return d.File.Stat() }
+
+// TestFullDisk: where the disk is full files end with an object that is whole, as many as there is room for, and the script lists just these.
 func TestFullDisk(t *testing.T) {
-	const size = len("key0000 \x00BFV \x04....") + 20*4 // of an object in binary
+	const (
+		size = int64(len("key0000 \x00BFV \x04....") + 20*4) // of an object in binary
+		many = int64(1 << 40)
+	)
 	for _, c := range []struct {
 		spec            string
-		archive, script int // room
-		objects         int // in the files; 1 for some
+		archive, script int64 // room; a script of room 0 is on the disk of the archive
+		objects         int64 // in the files; 1 for some
 	}{
 		{"ark", 0, 0, 0}, {"ark", 1000, 0, 1000 / size}, {"ark", 200_000, 0, 200_000 / size}, {"ark,f", 5000, 0, 5000 / size}, {"ark,t", 50_000, 0, 1},
-		{"ark,scp", 1000, 1 << 20, 1000 / size}, {"ark,scp", 1 << 30, 2000, 1}, {"ark,scp,f", 150_000, 1 << 20, 150_000 / size}, {"ark,scp", 1 << 30, 0, 0},
+		{"ark,scp", 1000, many, 1000 / size}, {"ark,scp", many, 2000, 1}, {"ark,scp,f", 150_000, many, 150_000 / size},
+		{"ark,scp", 10_000, 0, 1}, {"ark,scp", 200_000, 0, 1}, {"ark,scp,f", 150_000, 0, 1}, {"ark,scp", 50, 0, 0},
 	} {
 		dir := t.TempDir()
 		archive, script := filepath.Join(dir, "ark"), filepath.Join(dir, "scp")
@@ -44,12 +68,27 @@ func TestFullDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.archive = NewWriter(&fullDisk{w.closers[0].(*os.File), c.archive}, !w.spec.Text)
-		if w.script != nil {
-			w.script = NewWriter(&fullDisk{w.closers[1].(*os.File), c.script}, false)
+		disk := &fullDisk{c.archive}
+		on := func(i int, name string, disk *fullDisk) *diskFile {
+			f, err := os.OpenFile(name, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := &diskFile{f, disk}
+			w.outputs[i] = d
+			return d
 		}
-		v := make([]float32, 20)
+		w.archive = NewWriter(on(0, archive, disk), !w.spec.Text)
+		if w.script != nil {
+			other := disk
+			if c.script > 0 {
+				other = &fullDisk{c.script}
+			}
+			w.script = NewWriter(on(1, script, other), false)
+		}
+		v, asked := make([]float32, 20), 0
 		for i := range 5000 {
+			asked++
 			if err = w.Write(fmt.Sprintf("key%04d", i), v); err != nil {
 				break
 			}
@@ -62,16 +101,127 @@ func TestFullDisk(t *testing.T) {
 			specs = append(specs, "scp:"+script)
 		}
 		for _, spec := range specs {
-			r, err := NewTableReader(new(Opener), spec, VectorHolder())
-			if err != nil {
-				t.Fatal(err)
+			n := countObjects(t, spec)
+			if n < min(c.objects, 1) || c.objects > 1 && n != c.objects || n != int64(asked-w.Lost()) {
+				t.Errorf("%s of %s in %d bytes has %d objects, want %d; of %d are lost %d", filepath.Base(spec), c.spec, c.archive, n, c.objects, asked, w.Lost())
 			}
-			n := 0
-			for r.Next() {
-				n++
+		}
+		if c.objects == 1 && w.script != nil && c.script == 0 {
+			// As many as there is room for: another object with its line would not have fitted.
+			if left := disk.room; left >= 2*(size+int64(len(script))+100) {
+				t.Errorf("%s in %d bytes: %d bytes are free", c.spec, c.archive, left)
 			}
-			if err := r.Close(); err != nil || n < min(c.objects, 1) || c.objects > 1 && n != c.objects {
-				t.Errorf("%s: %s has %d objects, want %d, and %v", c.spec, filepath.Base(spec), n, c.objects, err)
+		}
+	}
+}
+
+func countObjects(t *testing.T, rspecifier string) (n int64) {
+	t.Helper()
+	r, err := NewTableReader(new(Opener), rspecifier, VectorHolder())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r.Next() {
+		n++
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("%s: %v", rspecifier, err)
+	}
+	return n
+}
+
+// TestWriterContext: a writer ends by itself when its context is done, with whole files that agree.
+func TestWriterContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	dir := t.TempDir()
+	archive, script := filepath.Join(dir, "ark"), filepath.Join(dir, "scp")
+	w, err := NewTableWriter(&Opener{Context: ctx}, "ark,scp:"+archive+","+script, (*Writer).Vector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(2000) {
+		if err := w.Write(fmt.Sprint("key", i), make([]float32, 20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enough := errors.New("enough")
+	cancel(enough)
+	for err = nil; err == nil; { // until the writer has noticed
+		err = w.Write("late", make([]float32, 20))
+	}
+	if !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	a, s := countObjects(t, "ark:"+archive), countObjects(t, "scp:"+script)
+	if a < 2000 || a != s || w.Lost() != 0 {
+		t.Errorf("the archive has %d objects, the script %d, and %d are lost", a, s, w.Lost())
+	}
+	if err := w.Close(); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+}
+
+// TestCommands: whoever reads from a command or writes to one hears what it said when it failed.
+func TestCommands(t *testing.T) {
+	for _, c := range []struct {
+		rspecifier string
+		objects    int
+		says       []string
+	}{
+		{"ark:nosuchcommand |", 0, []string{"nosuchcommand", "not found", "127"}},
+		{"ark:echo 'a [ 1 ]'; echo alas >&2; exit 3 |", 1, []string{"exit status 3", "alas"}},
+		{"ark:echo 'a [ 1'; echo alas >&2; exit 3 |", 0, []string{"exit status 3", "alas", "reading"}},
+		{"ark:echo 'a [ 1 ]'; kill -9 $$ |", 1, []string{"killed"}},
+		{"ark:echo 'a [ 1 ]' |", 1, nil},
+		{"ark:echo 'a [ 1 ]'; head -c 100000 /dev/zero | tr '\\0' x >&2; exit 1 |", 1, []string{"exit status 1", "xxxx"}},
+		{"scp:" + writeFile(t, "s", "a echo '[ 1 ]'; echo alas >&2; exit 4 |\n"), 0, []string{"key a", "exit status 4", "alas"}},
+		{"scp:" + writeFile(t, "s", "a nosuchcommand |\n"), 0, []string{"key a", "nosuchcommand", "127"}},
+		{"scp:" + writeFile(t, "s", "a echo '[ 1 ]' |\nb yes '[ 2 ]' |\n"), 2, nil},
+	} {
+		r, err := NewTableReader(&Opener{Commands: true}, c.rspecifier, VectorHolder())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for r.Next() {
+			n++
+		}
+		err = r.Close()
+		if n != c.objects || (err == nil) != (c.says == nil) || err != nil && len(err.Error()) > mostStderr+500 {
+			t.Errorf("%s: %d objects, %v", c.rspecifier, n, err)
+		}
+		for _, want := range c.says {
+			if err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q is missing in %v", c.rspecifier, want, err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		command string
+		lost    int
+		says    []string
+	}{
+		{"nosuchcommand", 1000, []string{"nosuchcommand", "not found", "127"}},
+		{"cat > /dev/null; echo alas >&2; exit 5", 1000, []string{"exit status 5", "alas"}},
+		{"head -c 10 > /dev/null", 1000, []string{"ended before"}},
+		{"cat > /dev/null", 0, nil},
+	} {
+		w, err := NewTableWriter(&Opener{Commands: true}, "ark:| "+c.command, (*Writer).Vector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		for err == nil && asked < 1000 {
+			asked++
+			err = w.Write("a", make([]float32, 1000))
+		}
+		err = w.Close()
+		if (err == nil) != (c.says == nil) || w.Lost() != min(c.lost, asked) {
+			t.Errorf("%s: %v, and of %d are lost %d", c.command, err, asked, w.Lost())
+		}
+		for _, want := range c.says {
+			if err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q is missing in %v", c.command, want, err)
 			}
 		}
 	}

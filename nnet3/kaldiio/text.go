@@ -100,7 +100,9 @@ func textVector[T real](r *Reader) ([]T, error) {
 		if err != nil {
 			return nil, err
 		}
-		v = append(v, T(x))
+		if v = append(v, T(x)); len(v) > maxElements {
+			return nil, r.mayHave(len(v))
+		}
 	}
 }
 
@@ -138,7 +140,9 @@ func textMatrix[T real](r *Reader) (rows, cols int, data []T, err error) {
 			if err != nil {
 				return 0, 0, nil, err
 			}
-			data = append(data, T(x))
+			if data = append(data, T(x)); len(data) > maxElements {
+				return 0, 0, nil, r.mayHave(len(data))
+			}
 		}
 	}
 }

@@ -1,0 +1,291 @@
+package fileio
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// zeros never end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+func TestLimit(t *testing.T) {
+	for _, c := range []struct {
+		in    io.Reader
+		limit int64
+		ok    bool
+	}{
+		{strings.NewReader("12345"), 5, true}, {strings.NewReader("12345"), 4, false}, {strings.NewReader(""), 0, true},
+		{strings.NewReader("1"), 0, false}, {zeros{}, 1 << 20, false}, {strings.NewReader("12345"), 1 << 20, true},
+	} {
+		got, err := ReadAll(c.in, "the name", c.limit)
+		if (err == nil) != c.ok || int64(len(got)) > c.limit {
+			t.Errorf("limit %d: %d bytes, %v", c.limit, len(got), err)
+		}
+		if err != nil && (!errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "the name has more than")) {
+			t.Error(err)
+		}
+	}
+	name := filepath.Join(t.TempDir(), "sparse")
+	if err := os.WriteFile(name, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(name, 50<<30); err != nil {
+		t.Skip(err)
+	}
+	if _, err := ReadFile(name, MaxText); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "67108864") {
+		t.Error(err)
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for _, c := range [][2]string{
+		{"plain\n\tlines, µs, …", "plain\n\tlines, µs, …"},
+		{"\x1b[31mred\r\x00\u009b\x7f", `\x1b[31mred\r\x00\u009b\u007f`},
+		{"half a r\xc3ne \ufffd", `half a r\xc3ne ` + "\ufffd"},
+		{"a\u202eb\u2066c\u2069\u200e\u200f\u061c\u2028\ufeff", `a\u202eb\u2066c\u2069\u200e\u200f\u061c\u2028\ufeff`},
+		{"क\u200dष", "क\u200dष"},
+	} {
+		if got := Plain(c[0]); got != c[1] {
+			t.Errorf("%q becomes %q, want %q", c[0], got, c[1])
+		}
+		if again := Plain(c[1]); again != c[1] {
+			t.Errorf("%q becomes %q", c[1], again)
+		}
+		// In whatever pieces it comes, the text is the same.
+		for step := 1; step < 4; step++ {
+			var b strings.Builder
+			w := NewPlainWriter(&b)
+			for rest := c[0]; rest != ""; rest = rest[min(step, len(rest)):] {
+				if n, err := w.Write([]byte(rest[:min(step, len(rest))])); err != nil || n != min(step, len(rest)) {
+					t.Fatal(n, err)
+				}
+			}
+			if w.Close(); b.String() != c[1] {
+				t.Errorf("%q in pieces of %d becomes %q", c[0], step, b.String())
+			}
+		}
+	}
+	var b strings.Builder
+	w := NewPlainWriter(&b)
+	w.Write([]byte("cut \xe2\x80"))
+	if w.Close(); b.String() != `cut \xe2\x80` {
+		t.Errorf("%q", b.String())
+	}
+	if got := PlainName("a\nb\tc\u202e"); got != `a\nb\tc\u202e` {
+		t.Errorf("%q", got)
+	}
+	var all strings.Builder
+	for r := rune(0); r < 0x3000; r++ {
+		all.WriteRune(r)
+	}
+	text, err := json.Marshal(all.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back string
+	if err := json.Unmarshal([]byte(Plain(string(text))), &back); err != nil || back != all.String() {
+		t.Errorf("JSON is not the same: %v", err)
+	}
+}
+
+// A blocked reader or writer never comes back.
+type blocked struct{}
+
+func (blocked) Read([]byte) (int, error)  { select {} }
+func (blocked) Write([]byte) (int, error) { select {} }
+
+// TestWaiting: nothing is waited for longer than the context lasts.
+func TestWaiting(t *testing.T) {
+	var fifo string // of each of them one of its own
+	enough := errors.New("enough")
+	for name, wait := range map[string]func(context.Context) error{
+		"read":        func(ctx context.Context) error { _, err := io.ReadAll(Reader(ctx, blocked{})); return err },
+		"write":       func(ctx context.Context) error { _, err := Writer(ctx, blocked{}).Write([]byte("x")); return err },
+		"open":        func(ctx context.Context) error { _, err := Open(ctx, fifo); return err },
+		"create":      func(ctx context.Context) error { _, err := Create(ctx, fifo); return err },
+		"write there": func(ctx context.Context) error { return Write(ctx, fifo, func(io.Writer) error { return nil }) },
+	} {
+		fifo = filepath.Join(t.TempDir(), "fifo")
+		if err := syscall.Mkfifo(fifo, 0o666); err != nil {
+			t.Skip(err)
+		}
+		ctx, cancel := context.WithCancelCause(context.Background())
+		time.AfterFunc(10*time.Millisecond, func() { cancel(enough) })
+		done := make(chan error)
+		go func() { done <- wait(ctx) }()
+		select {
+		case err := <-done:
+			if !errors.Is(err, enough) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s does not end", name)
+		}
+	}
+	// What is not in the way comes through.
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	text := strings.Repeat("0123456789", 50_000)
+	var b bytes.Buffer
+	if n, err := io.WriteString(Writer(ctx, &b), text); n != len(text) || err != nil || b.String() != text {
+		t.Errorf("%d of %d bytes, %v", n, len(text), err)
+	}
+	if got, err := io.ReadAll(Reader(ctx, strings.NewReader(text))); err != nil || string(got) != text {
+		t.Errorf("%d of %d bytes, %v", len(got), len(text), err)
+	}
+}
+
+// folder makes a folder with a file of so many permissions.
+func folder(t *testing.T, perm os.FileMode) (dir, name string) {
+	t.Helper()
+	dir = t.TempDir()
+	name = filepath.Join(dir, "file")
+	if err := os.WriteFile(name, []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(name, perm); err != nil {
+		t.Fatal(err)
+	}
+	return dir, name
+}
+
+// holds complains unless the folder has just the files of these names, and the file the text and permissions.
+func holds(t *testing.T, dir, name, text string, perm os.FileMode, names ...string) {
+	t.Helper()
+	got, err := os.ReadFile(name)
+	if err != nil || string(got) != text {
+		t.Errorf("%s holds %q, want %q (%v)", name, got, text, err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != perm {
+		t.Errorf("%v, %v", info, err)
+	}
+	entries, _ := os.ReadDir(dir)
+	var found []string
+	for _, e := range entries {
+		found = append(found, e.Name())
+	}
+	if strings.Join(found, " ") != strings.Join(names, " ") {
+		t.Errorf("there is %q, want %q", found, names)
+	}
+}
+
+func put(text string, err error) func(io.Writer) error {
+	return func(w io.Writer) error {
+		io.WriteString(w, text)
+		return err
+	}
+}
+
+// TestWrite: a file becomes the new one, or stays the old one.
+func TestWrite(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	dir, name := folder(t, 0o640)
+	if err := Write(ctx, name, put("new", nil)); err != nil {
+		t.Error(err)
+	}
+	holds(t, dir, name, "new", 0o640, "file")
+	full := errors.New("no room")
+	if err := Write(ctx, name, put("half", full)); !errors.Is(err, full) || !strings.Contains(err.Error(), "writing "+name) {
+		t.Error(err)
+	}
+	holds(t, dir, name, "new", 0o640, "file")
+	func() {
+		defer func() { recover() }()
+		Write(ctx, name, func(io.Writer) error { panic("x") })
+	}()
+	holds(t, dir, name, "new", 0o640, "file")
+
+	// A link stays, and the file behind it is replaced.
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("file", link); err != nil {
+		t.Skip(err)
+	}
+	if err := Write(ctx, link, put("by link", nil)); err != nil {
+		t.Error(err)
+	}
+	holds(t, dir, name, "by link", 0o640, "file", "link")
+	if to, err := os.Readlink(link); err != nil || to != "file" {
+		t.Errorf("the link is to %q, %v", to, err)
+	}
+	// So it does where there is nothing behind it, in a folder of its own.
+	sub := filepath.Join(dir, "sub")
+	os.Remove(link)
+	if err := errors.Join(os.Mkdir(sub, 0o777), os.Symlink("sub/none", link), Write(ctx, link, put("first", nil))); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(sub, "none")); err != nil || string(got) != "first" {
+		t.Errorf("%q, %v", got, err)
+	}
+	// What is no regular file is written to.
+	if err := Write(ctx, os.DevNull, put("gone", nil)); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Fatal(os.DevNull, " is replaced")
+	}
+	for _, bad := range []string{dir, filepath.Join(name, "x"), filepath.Join(dir, "none", "x"), ""} {
+		if err := Write(ctx, bad, put("x", nil)); err == nil || !strings.Contains(err.Error(), bad) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	if os.Geteuid() != 0 {
+		os.Chmod(name, 0o440)
+		if err := Write(ctx, name, put("forbidden", nil)); !errors.Is(err, os.ErrPermission) {
+			t.Error(err)
+		}
+		os.Chmod(name, 0o640)
+	}
+
+	// When the context ends, so does writing.
+	enough := errors.New("enough")
+	err := Write(ctx, name, func(w io.Writer) error {
+		cancel(enough)
+		for {
+			if _, err := w.Write([]byte("x")); err != nil {
+				return err
+			}
+		}
+	})
+	if !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	holds(t, dir, name, "by link", 0o640, "file", "link", "sub")
+}
+
+// TestWriteStdout: the names of what this process has open are no files to be replaced.
+func TestWriteStdout(t *testing.T) {
+	dir, name := folder(t, 0o666)
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	open := fmt.Sprint("/dev/fd/", f.Fd())
+	if _, err := os.Stat(open); err != nil {
+		t.Skip(err)
+	}
+	before, _ := f.Stat()
+	if err := Write(context.Background(), open, put("new", nil)); err != nil {
+		t.Error(err)
+	}
+	after, err := os.Stat(name)
+	if err != nil || !os.SameFile(before, after) {
+		t.Errorf("the open file is replaced (%v)", err)
+	}
+	holds(t, dir, name, "new", after.Mode().Perm(), "file")
+}
