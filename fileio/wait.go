@@ -20,7 +20,7 @@ const (
 // Reader returns a reader of r that waits for r no longer than ctx lasts; the error then is the cause of ctx. A read that r does not end stays behind
 // in a goroutine. A regular file, which makes nobody wait, is returned as it is.
 func Reader(ctx context.Context, r io.Reader) io.Reader {
-	if ctx.Done() == nil || isRegular(r) {
+	if _, waits := r.(*waitingReader); waits || ctx.Done() == nil || isRegular(r) {
 		return r
 	}
 	return &waitingReader{ctx: ctx, r: r, done: make(chan outcome, 1)}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-multierror"
 
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
@@ -80,17 +81,14 @@ func (nn *Nnet) ReadConfig(r io.Reader, name string, seed uint64) error {
 	return nn.readConfig(r, name, seed, maxNumbers)
 }
 
-// maxConfig bounds the bytes of config lines. The largest networks have some thousand lines; features that are taken for them have more.
-const maxConfig = 1 << 26
-
 // readConfig is ReadConfig for components that make up no more than so many numbers.
 func (nn *Nnet) readConfig(r io.Reader, name string, seed uint64, room int) error {
-	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
+	text, err := fileio.ReadAll(r, "the file of config lines", fileio.MaxText)
+	if errors.Is(err, fileio.ErrLimit) {
+		err = fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
-	}
-	if len(text) > maxConfig {
-		return fmt.Errorf("%s: %w: more than %d bytes can't all be config lines", name, ErrConfig, maxConfig)
 	}
 	next := &Nnet{Components: append([]component.Component(nil), nn.Components...), ComponentNames: append([]string(nil), nn.ComponentNames...)}
 	c := &configReader{nn: next, seed: seed, room: room, terms: descriptor.MaxSize}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
@@ -49,7 +49,7 @@ type compileTimes struct {
 
 // readBenchCases reads the requests of a file in alphabetical order.
 func readBenchCases(file string) ([]*benchCase, error) {
-	text, err := os.ReadFile(file)
+	text, err := fileio.ReadFile(file, fileio.MaxText)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func readBenchCases(file string) ([]*benchCase, error) {
 		if k == nil || k.Config == "" || len(k.Request) == 0 {
 			return nil, fmt.Errorf("%s: %q needs a config and a request", file, name)
 		}
-		k.name = name
+		k.name = fileio.PlainName(name)
 		cases = append(cases, k)
 	}
 	slices.SortFunc(cases, func(a, b *benchCase) int { return strings.Compare(a.name, b.name) })
@@ -156,12 +156,28 @@ func (t *compileTimes) cells() string {
 	return strings.TrimSpace(b.String()[:b.Len()-1])
 }
 
+// maxUnit bounds what the program prints that runUnit runs.
+const maxUnit = 4096
+
 // runUnit runs the program that prints how many seconds the unit takes; without one the result is 0.
 func runUnit(ctx context.Context, program string) (float64, error) {
 	if program == "" {
 		return 0, nil
 	}
-	out, err := exec.CommandContext(ctx, program).Output()
+	cmd := exec.CommandContext(ctx, program)
+	cmd.WaitDelay = fileio.Grace
+	pipe, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", program, err)
+	}
+	out, err := fileio.ReadAll(pipe, "what it prints", maxUnit)
+	pipe.Close() // one that prints more ends here
+	if waitErr := cmd.Wait(); err == nil {
+		err = waitErr
+	}
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", program, err)
 	}

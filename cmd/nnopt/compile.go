@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"flag"
 
@@ -45,7 +46,11 @@ or merged into a component that the optimizer made.`,
 					if n <= 0 {
 						n = lineWidth()
 					}
-					if err := printDiff(c.stdout, p, n, c.colors); err != nil {
+					out := bufio.NewWriter(c.raw)
+					if err := printDiff(out, p, n, c.colors); err != nil {
+						return err
+					}
+					if err := out.Flush(); err != nil {
 						return err
 					}
 					*before, *both = false, false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
@@ -43,10 +44,7 @@ type copyFlags struct {
 }
 
 func (f *copyFlags) copy(ctx context.Context, c *console, in, out string) error {
-	if f.method < int(kaldiio.CompressAuto) || f.method > int(kaldiio.CompressOneByteUnit) {
-		return usagef("--compression-method=%d: there are %d to %d", f.method, kaldiio.CompressAuto, kaldiio.CompressOneByteUnit)
-	}
-	o := opener(c, f.pipes)
+	o := opener(ctx, c, f.pipes)
 	if _, err := kaldiio.ParseRspecifier(in); err != nil {
 		if _, outErr := kaldiio.ParseWspecifier(out); outErr == nil {
 			return usagef("%s is a wspecifier, but %s is no rspecifier: %w", out, in, err)
@@ -79,24 +77,14 @@ func (f *copyFlags) copyModel(o *kaldiio.Opener, in, out string) error {
 	if f.raw {
 		am = &nnet3.AmNnetSimple{Nnet: am.Nnet, Raw: true}
 	}
-	to, err := o.OpenOutput(out)
-	if err != nil {
-		return specifierUsage(err)
-	}
-	w := kaldiio.NewWriter(to, f.binary)
-	w.Header()
-	err = am.Write(w)
-	if flushErr := w.Flush(); err == nil {
-		err = flushErr
-	}
-	if closeErr := to.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		return nil
-	}
-	removeHalf(out)
-	return fmt.Errorf("writing %s: %w", out, err)
+	return specifierUsage(o.WriteOutput(out, func(to io.Writer) error {
+		w := kaldiio.NewWriter(to, f.binary)
+		w.Header()
+		if err := am.Write(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	}))
 }
 
 // copyTable copies a table. An object of a script that can't be read is reported, and the others are copied.
@@ -110,20 +98,22 @@ func copyTable[T any](ctx context.Context, c *console, o *kaldiio.Opener, in, ou
 		r.Close()
 		return specifierUsage(err)
 	}
-	copied, failed := 0, 0
+	failed := 0
 	for err == nil {
 		if !r.Next() {
-			if skipped := r.Err(); r.Skip() {
-				c.say("%v", pipesHint(skipped))
-				failed++
-				continue
+			if err = r.Err(); err == nil {
+				break
 			}
-			break
+			passed, more := r.Skip()
+			err = kaldiio.NotLookedAt(err, passed)
+			if more {
+				c.say("%v", pipesHint(err))
+				failed++
+				err = nil
+			}
+			continue
 		}
-		if err = w.Write(r.Key(), r.Value()); err == nil {
-			err = context.Cause(ctx)
-			copied++
-		}
+		err = w.Write(r.Key(), r.Value())
 	}
 	if closeErr := w.Close(); err == nil {
 		err = closeErr
@@ -131,9 +121,16 @@ func copyTable[T any](ctx context.Context, c *console, o *kaldiio.Opener, in, ou
 	if closeErr := r.Close(); err == nil {
 		err = closeErr
 	}
-	c.say("%s objects copied", thousands(copied))
+	copied, lost := w.Count()
+	text := fmt.Sprintf("%s objects copied", thousands(copied))
+	if lost > 0 {
+		text += fmt.Sprintf(", %s were lost on their way out", thousands(lost))
+	}
+	if failed > 0 {
+		text += fmt.Sprintf(", %s could not be read", thousands(failed))
+	}
+	c.say("%s", text)
 	if err == nil && failed > 0 {
-		c.say("%s could not be read", thousands(failed))
 		return errSilent
 	}
 	return err

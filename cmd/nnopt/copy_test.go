@@ -85,7 +85,7 @@ func TestCopyFaults(t *testing.T) {
 		{"no model", []string{features, out}, statusFault, []string{"no model"}},
 		{"half a model", []string{file(t, "m", readFile(t, compute+"lstmp.raw")[:3000]), out}, statusFault, []string{"ends too early"}},
 		{"a command", []string{"cat x |", out}, statusFault, []string{"--allow-pipes"}},
-		{"a method that there is not", []string{"--compress", "--compression-method=8", in, "ark:" + out}, statusUsage, []string{"1 to 7"}},
+		{"a method that there is not", []string{"--compress", "--compression-method=8", in, "ark:" + out}, statusUsage, []string{"between 1 and 7"}},
 		{"matrices as vectors", []string{"--vectors", "ark:" + compute + "feats.ark", "ark:-"}, statusFault, []string{"key utt_a"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -187,14 +187,14 @@ func (d *demo) optimize(ctx context.Context) error {
 		if err := link(ctx, f, d.plan, 3, demoSeed); err != nil {
 			return err
 		}
-		if err := writeTo(d.console, d.html, f.WriteHTML); err != nil {
+		if err := writeTo(ctx, d.stdout, d.html, f.WriteHTML); err != nil {
 			return err
 		}
 	}
 	if d.svg == "" {
 		return nil
 	}
-	return writeTo(d.console, d.svg, func(w io.Writer) error { return writeChart(w, d.plan.Compiled, d.plan.Optimized, d.query) })
+	return writeTo(ctx, d.stdout, d.svg, func(w io.Writer) error { return writeChart(w, d.plan.Compiled, d.plan.Optimized, d.query) })
 }
 
 // passes prints the profile of the optimizer, a line per pass in the order in which they ran.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
@@ -170,7 +171,7 @@ func markMerges(rows []diffRow, a []diffCommand) {
 // widestSide bounds the characters of a side, all of which are written, blanks too. Hardly a command is as long.
 const widestSide = 4000
 
-// printDiff prints a computation as compiled and as optimized side by side, in lines of so many characters.
+// printDiff prints a computation as compiled and as optimized side by side, in lines of so many characters, fit for a terminal.
 func printDiff(w io.Writer, p *pipeline.Plan, width int, color bool) error {
 	a, b := diffSide(p.Compiled, len(p.Net.Components)), diffSide(p.Optimized, len(p.Net.Components))
 	if (len(a)+1)*(len(b)+1) > maxDiffCells {
@@ -190,10 +191,10 @@ func printDiff(w io.Writer, p *pipeline.Plan, width int, color bool) error {
 		}
 		var l, s, note string
 		if r.left >= 0 {
-			l = "c" + strconv.Itoa(r.left) + "  " + left.Command(r.left)
+			l = fileio.Plain("c" + strconv.Itoa(r.left) + "  " + left.Command(r.left))
 		}
 		if r.right >= 0 {
-			s = "c" + strconv.Itoa(r.right) + "  " + right.Command(r.right)
+			s = fileio.Plain("c" + strconv.Itoa(r.right) + "  " + right.Command(r.right))
 		}
 		if r.mark == markMoved {
 			note = "c" + strconv.Itoa(r.other)
@@ -268,5 +269,5 @@ func isTerminal(w io.Writer) bool {
 		return false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && !isNull(info)
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fileio"
 )
 
 func initVerb() verb {
@@ -34,9 +35,9 @@ Parameters depend on --srand and the name of their component and on nothing else
 					return usagef("%s is a model already, not config lines", args[0])
 				}
 				if args[1] == "-" {
-					return pipeline.SaveTo(c.stdout, nn, *binary)
+					return pipeline.SaveTo(fileio.Writer(ctx, c.data), nn, *binary)
 				}
-				if err := pipeline.Save(nn, args[1], *binary); err != nil {
+				if err := pipeline.Save(ctx, nn, args[1], *binary); err != nil {
 					return err
 				}
 				c.say("wrote %s: %s parameters in %d components", args[1], thousands(nn.NumParameters()), len(nn.Components))

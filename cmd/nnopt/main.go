@@ -3,7 +3,7 @@
 //	nnopt VERB [flags] [arguments]
 //
 // "nnopt help" lists the verbs, "nnopt help VERB" explains one. Data goes to standard output, talk to standard error. The exit
-// status is 1 for a fault and 2 for wrong usage.
+// status is 1 for a fault, also for the end by a signal, and 2 for wrong usage.
 package main
 
 import (
@@ -15,20 +15,40 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"syscall"
-	"unicode"
-	"unicode/utf8"
+	"time"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 func main() {
 	useBLAS()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
+	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
+	// A write to a pipe without a reader is an error like others, and not the end.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal needs no more patience
+		time.Sleep(patienceAtEnd)
+		go fmt.Fprintf(os.Stderr, "nnopt: %v\n", context.Cause(ctx)) // it too may find nobody who reads
+		time.Sleep(patienceAtEnd / 10)
+		os.Exit(statusFault)
+	})
 	status := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
 	os.Exit(status)
+}
+
+// patienceAtEnd is how long a verb has to end by itself after a signal. What it writes is whole before that: see fileio.Write and
+// kaldiio.TableWriter.
+const patienceAtEnd = 500 * time.Millisecond
+
+// endingSignals are those that end the program, without those that its parent has it ignore, as nohup does.
+func endingSignals() (signals []os.Signal) {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signals = append(signals, s)
+		}
+	}
+	return signals
 }
 
 // verbs lists the verbs in the order in which help shows them.
@@ -56,38 +76,79 @@ const (
 	statusUsage = 2
 )
 
-// A console is what a verb talks to. Stdout is buffered; run flushes it at the end.
+// A console is what a verb talks to.
 type console struct {
 	stdin  io.Reader
-	stdout *bufio.Writer
+	stdout *bufio.Writer // for text, which plain makes fit for a terminal; run flushes both at the end
+	plain  *fileio.PlainWriter
+	raw    io.Writer // for text that is fit already
+	data   io.Writer // standard output for what is not text, or not for people
 	stderr io.Writer
 	args   []string // the command line
 	colors bool     // standard output is a terminal
 }
 
-// say writes a line of talk.
-func (c *console) say(format string, args ...any) {
-	fmt.Fprintln(c.stderr, harmless(fmt.Sprintf(format, args...)))
+// newConsole returns a console whose waiting ends with ctx.
+func newConsole(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) *console {
+	c := &console{stdin: fileio.Reader(ctx, stdin), stderr: stderr, args: args, colors: isTerminal(stdout)}
+	c.raw = &textOutput{fileio.Writer(ctx, stdout)}
+	c.plain = fileio.NewPlainWriter(c.raw)
+	c.stdout = bufio.NewWriter(c.plain)
+	switch {
+	case c.colors:
+		c.data = c.plain
+	case isClosed(stdout):
+		c.data = closedOutput{}
+	default:
+		c.data = stdout
+	}
+	return c
 }
 
-// harmless writes control characters as Go does. Errors quote what stands in files, which is not to steer the terminal.
-func harmless(s string) string {
-	control := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, control) {
-		return s
+// errGone means that nobody reads the text on standard output any more, who may have seen enough.
+var errGone = errors.New("nobody reads standard output")
+
+// textOutput is standard output for text.
+type textOutput struct{ w io.Writer }
+
+func (t *textOutput) Write(p []byte) (int, error) {
+	n, err := t.w.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		err = errGone
 	}
-	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case control(r):
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(r)):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		default:
-			b.WriteRune(r)
-		}
+	return n, err
+}
+
+// closedOutput is standard output that is not there.
+type closedOutput struct{}
+
+func (closedOutput) Write([]byte) (int, error) {
+	return 0, errors.New("standard output is closed (or is " + os.DevNull + " opened for reading, too; write to the file " + os.DevNull + " to discard data)")
+}
+
+// isClosed reports whether standard output was closed when the program began: the Go runtime then has opened the null device in its place, for reading and
+// writing. Where output is thrown away on purpose it is open for writing alone, as a rule.
+func isClosed(stdout io.Writer) bool {
+	f, ok := stdout.(*os.File)
+	if !ok {
+		return false
 	}
-	return b.String()
+	if info, err := f.Stat(); err != nil || !isNull(info) {
+		return false
+	}
+	_, err := f.Read(make([]byte, 1))
+	return err == io.EOF
+}
+
+// isNull reports whether a file is the null device.
+func isNull(info os.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(info, null)
+}
+
+// say writes a line of talk.
+func (c *console) say(format string, args ...any) {
+	fmt.Fprintln(c.stderr, fileio.Plain(fmt.Sprintf(format, args...)))
 }
 
 // shortened leaves out the middle of a message that quotes a long argument.
@@ -104,18 +165,21 @@ func (c *console) print(format string, args ...any) { fmt.Fprintf(c.stdout, form
 
 // run is main without the process: it runs the verb that args name and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	c := &console{stdin: stdin, stdout: bufio.NewWriter(stdout), stderr: stderr, args: args, colors: isTerminal(stdout)}
+	c := newConsole(ctx, args, stdin, stdout, stderr)
 	name, err := dispatch(ctx, c, args)
-	if flushErr := c.stdout.Flush(); err == nil {
-		err = flushErr
+	for _, flush := range []func() error{c.stdout.Flush, c.plain.Close} {
+		if flushErr := flush(); err == nil {
+			err = flushErr
+		}
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+		err = cause
 	}
 	var usage *usageError
 	switch {
 	case err == nil:
 		return statusOK
-	case errors.Is(err, syscall.EPIPE):
-		return statusFault // the reader has seen enough
-	case errors.Is(err, errSilent):
+	case errors.Is(err, errSilent), errors.Is(err, errGone):
 		return statusFault
 	case errors.As(err, &usage):
 		c.say("%s: %s", name, shortened(err.Error()))

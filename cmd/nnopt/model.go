@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,26 +12,10 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// opener opens files in Kaldi's sense: "-" is what the console has, and commands run only where the user allows them.
-func opener(c *console, commands bool) *kaldiio.Opener {
-	return &kaldiio.Opener{Stdin: c.stdin, Stdout: flusher{c.stdout}, Commands: commands}
-}
-
-// A flusher hands on what is written to it at once, because a program at the other end of a pipe may wait for it. Who writes to it
-// has a buffer.
-type flusher struct {
-	w interface {
-		io.Writer
-		Flush() error
-	}
-}
-
-func (f flusher) Write(p []byte) (int, error) {
-	n, err := f.w.Write(p)
-	if err == nil {
-		err = f.w.Flush()
-	}
-	return n, err
+// opener opens files in Kaldi's sense: "-" is what the console has, and commands run only where the user allows them. What is written to standard output
+// goes on at once, because a program at the other end of a pipe may wait for it.
+func opener(ctx context.Context, c *console, commands bool) *kaldiio.Opener {
+	return &kaldiio.Opener{Stdin: c.stdin, Stdout: c.data, Commands: commands, Context: ctx}
 }
 
 // readModel reads a model with all that belongs to it. Its parameters go from the file into their place.
@@ -82,28 +67,33 @@ func keepInput(wspecifier string, inputs ...string) error {
 	if w.HasArchive {
 		outputs = append(outputs, w.Script) // without an archive the script is read, not written
 	}
-	for _, in := range inputs {
-		files := []string{in}
-		if r, err := kaldiio.ParseRspecifier(in); err == nil {
-			files[0] = r.Name
-			if r.Script {
-				files = append(files, scriptFiles(r.Name)...)
+	keep := func(in string) error {
+		for _, out := range outputs {
+			if sameFile(in, out) {
+				return usagef("%s would be overwritten, and it is read", in)
 			}
 		}
-		for _, in := range files {
-			for _, out := range outputs {
-				if sameFile(in, out) {
-					return usagef("%s would be overwritten, and it is read", in)
-				}
-			}
+		return nil
+	}
+	for _, in := range inputs {
+		r, err := kaldiio.ParseRspecifier(in)
+		if err == nil {
+			in = r.Name
+		}
+		err = keep(in)
+		if err == nil && r.Script {
+			err = eachScripted(in, keep)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// scriptFiles returns the files that a script names, each run of lines with the same one once. What can't be read as a script is none:
-// who reads it will say so.
-func scriptFiles(script string) (files []string) {
+// eachScripted calls do with each file that a script names, once for a run of lines with the same one, up to the first error. What can't be read as a
+// script is none, and a line has at most bufio.MaxScanTokenSize bytes: who reads it will say so.
+func eachScripted(script string, do func(string) error) error {
 	if info, err := os.Stat(script); err != nil || !info.Mode().IsRegular() {
 		return nil // a pipe can be read but once
 	}
@@ -112,16 +102,20 @@ func scriptFiles(script string) (files []string) {
 		return nil
 	}
 	defer f.Close()
+	last := ""
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		line, err := kaldiio.ParseScriptLine(lines.Text())
 		if err != nil {
 			break
 		}
-		if name := line.File(); len(files) == 0 || files[len(files)-1] != name {
-			files = append(files, name)
+		if name := line.File(); name != last {
+			if err := do(name); err != nil {
+				return err
+			}
+			last = name
 		}
 	}
-	return files
+	return nil
 }
 
 // pipesHint says what to do about a command that may not run.

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -149,7 +149,7 @@ func loadNetwork(c *console, name string, seed uint64) (nn *nnet3.Nnet, fromConf
 // readRequest reads a request from FILE or FILE#NAME.
 func readRequest(file string, nn *nnet3.Nnet) (*computation.Request, error) {
 	name, member, hasMember := strings.Cut(file, "#")
-	text, err := os.ReadFile(name)
+	text, err := fileio.ReadFile(name, fileio.MaxText)
 	if err != nil {
 		return nil, fmt.Errorf("can't read request: %w", err)
 	}

@@ -191,5 +191,5 @@ func TestRequests(t *testing.T) {
 	nnopt(t, "compile", config, "--request", file(t, "all.json", "{}")+"#x").fails(t, statusFault, `no member "x"`)
 	nnopt(t, "compile", config, "--request", "nowhere.json").fails(t, statusFault, "nowhere.json")
 	nnopt(t, "compile", config, "--outputs=other").fails(t, statusFault, `"other"`)
-	nnopt(t, "compile", config, "--frames-per-chunk=-5").fails(t, statusFault, "-5 frames")
+	nnopt(t, "compile", config, "--frames-per-chunk=-5").fails(t, statusUsage, "--frames-per-chunk=-5")
 }

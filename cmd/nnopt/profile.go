@@ -12,6 +12,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/profile/pprof"
 )
@@ -63,8 +64,11 @@ the peak of memory and of the operations, where it changed them.`,
 				if err := addProfiles(f, *add); err != nil {
 					return err
 				}
+				if *diff == "" && *format == "pprof" { // which is binary
+					return writeTo(ctx, fileio.Writer(ctx, c.data), *output, func(w io.Writer) error { return write(f, w) })
+				}
 				if *diff == "" {
-					return writeTo(c, *output, func(w io.Writer) error { return write(f, w) })
+					return writeTo(ctx, c.stdout, *output, func(w io.Writer) error { return write(f, w) })
 				}
 				before, err := readProfile(*diff)
 				if err != nil {
@@ -73,7 +77,7 @@ the peak of memory and of the operations, where it changed them.`,
 				if f.Optimizer == nil {
 					return errNotOptimized
 				}
-				return writeTo(c, *output, func(w io.Writer) error { return profile.WriteDiff(w, before.Optimizer, f.Optimizer) })
+				return writeTo(ctx, c.stdout, *output, func(w io.Writer) error { return profile.WriteDiff(w, before.Optimizer, f.Optimizer) })
 			}
 		},
 	}
@@ -192,29 +196,10 @@ func link(ctx context.Context, f *profile.Function, p *pipeline.Plan, runs int, 
 	return nil
 }
 
-// writeTo writes to a file or, for "-", to standard output. A file that could not be written to the end is removed.
-func writeTo(c *console, name string, write func(io.Writer) error) error {
+// writeTo writes to a file or, for "-", to standard output.
+func writeTo(ctx context.Context, stdout io.Writer, name string, write func(io.Writer) error) error {
 	if name == "-" {
-		return write(c.stdout)
+		return write(stdout)
 	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		removeHalf(name)
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	return nil
-}
-
-// removeHalf removes a file that was not written to the end. A device, a pipe or a link, such as /dev/stdout, is not ours to remove.
-func removeHalf(name string) {
-	if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() {
-		os.Remove(name)
-	}
+	return fileio.Write(ctx, name, write)
 }

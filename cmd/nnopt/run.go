@@ -101,12 +101,12 @@ func (f *runFlags) run(ctx context.Context, c *console) error {
 		defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
 	}
 	report := &runReport{Model: f.model}
-	scorer, err := f.scorer(c, report)
+	scorer, err := f.scorer(ctx, c, report)
 	if err != nil {
 		return err
 	}
 	report.LoadSeconds = time.Since(start).Seconds()
-	o := opener(c, f.pipes)
+	o := opener(ctx, c, f.pipes)
 	tables, err := decodable.OpenTables(o, f.tables)
 	if err != nil {
 		return specifierUsage(err)
@@ -124,11 +124,12 @@ func (f *runFlags) run(ctx context.Context, c *console) error {
 		err = closeErr
 	}
 	report.add(sum, before)
+	report.Utterances, report.Lost = out.Count()
+	if err != nil {
+		report.UnreadLines, report.UnreadBytes = tables.Unread()
+	}
 	return f.tell(c, report, err)
 }
-
-// mostWorkers bounds --workers: each has a workspace of its own.
-const mostWorkers = 4096
 
 // checkSpecifiers complains about arguments that are not what they should be, before anything is read.
 func (f *runFlags) checkSpecifiers() error {
@@ -157,7 +158,7 @@ func (f *runFlags) checkSpecifiers() error {
 }
 
 // scorer reads the model and prepares it.
-func (f *runFlags) scorer(c *console, report *runReport) (*decodable.Scorer, error) {
+func (f *runFlags) scorer(ctx context.Context, c *console, report *runReport) (*decodable.Scorer, error) {
 	query, opt, err := f.passes.build()
 	if err != nil {
 		return nil, err
@@ -165,12 +166,6 @@ func (f *runFlags) scorer(c *console, report *runReport) (*decodable.Scorer, err
 	report.Query, f.opts.Optimizer = query, opt
 	if f.tables.OnlineIvectors != "" && f.opts.OnlineIvectorPeriod <= 0 {
 		return nil, usagef("--online-ivectors wants --online-ivector-period")
-	}
-	if f.opts.FramesPerChunk < 1 || f.opts.FrameSubsampling < 1 {
-		return nil, usagef("--frames-per-chunk and --frame-subsampling-factor must be at least 1")
-	}
-	if f.workers < 0 || f.workers > mostWorkers {
-		return nil, usagef("--workers=%d is not between 0 and %d", f.workers, mostWorkers)
 	}
 	if f.initial >= 0 {
 		f.opts.ExtraLeftContextInitial = &f.initial
@@ -182,7 +177,7 @@ func (f *runFlags) scorer(c *console, report *runReport) (*decodable.Scorer, err
 	if s := float64(f.opts.AcousticScale); s == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
 		return nil, usagef("--acoustic-scale=%g leaves nothing", f.scale)
 	}
-	am, err := readModel(opener(c, f.pipes), f.model)
+	am, err := readModel(opener(ctx, c, f.pipes), f.model)
 	if err != nil {
 		return nil, err
 	}
@@ -233,16 +228,18 @@ func (f *runFlags) checkIvectors(c *console, dim int) error {
 func (f *runFlags) score(ctx context.Context, c *console, scorer *decodable.Scorer, tables *decodable.Tables, out *kaldiio.TableWriter[kernel.Matrix]) (decodable.Summary, error) {
 	bar := newProgress(c, tables.Position)
 	defer bar.end()
-	faults := 0
 	sum, err := scorer.Run(ctx, tables.Utterances(), func(u decodable.Utterance, m kernel.Matrix) error {
 		bar.add(u.Features.Rows)
 		return out.Write(u.Key, m)
 	}, decodable.RunOptions{Workers: f.workers, Failed: func(key string, err error) {
 		bar.clear()
-		if faults++; key != "" {
+		if key != "" {
 			err = fmt.Errorf("utterance %s: %w", key, err)
 		}
 		c.say("%v", pipesHint(err))
+	}, Warned: func(key string, err error) {
+		bar.clear()
+		c.say("utterance %s: warning: %v", key, err)
 	}})
 	if err != nil {
 		return sum, err // somebody may still be reading the tables
@@ -261,8 +258,22 @@ func (f *runFlags) tell(c *console, r *runReport, err error) error {
 	if r.RunSeconds > 0 {
 		text += fmt.Sprintf(" (%s frames/s)", thousands(int64(float64(r.Frames)/r.RunSeconds)))
 	}
-	if r.Failed > 0 {
-		text += fmt.Sprintf(", %s failed", thousands(r.Failed))
+	part := func(n int, what string) {
+		if n > 0 {
+			text += fmt.Sprintf(", %s %s", thousands(n), what)
+		}
+	}
+	part(r.Failed, "failed")
+	part(r.NotFinite, "of features that are not finite")
+	part(r.Lost, "lost on their way out")
+	part(r.Dropped, "read and not scored")
+	switch {
+	case r.UnreadLines > 0:
+		part(r.UnreadLines, "not reached")
+	case r.UnreadLines < 0 && r.UnreadBytes > 0:
+		text += fmt.Sprintf(", and those in %s bytes not reached", thousands(r.UnreadBytes))
+	case r.UnreadBytes < 0:
+		text += ", and nobody knows how many not reached"
 	}
 	c.say("%s", text)
 	switch {
@@ -290,9 +301,18 @@ type runReport struct {
 	Query      string `json:"query"`
 	Utterances int    `json:"utterances"`
 	Failed     int    `json:"failed"`
-	Frames     int64  `json:"frames"`
-	Rows       int64  `json:"rows"`
-	Threads    int    `json:"threads"`
+	// Lost utterances were scored, and are not in the output. Dropped ones were read, and the run ended before they were scored.
+	Lost    int `json:"lost"`
+	Dropped int `json:"dropped"`
+	// NotFinite utterances have features or i-vectors that are NaN or infinite.
+	NotFinite int `json:"not_finite"`
+	// UnreadLines and UnreadBytes are what a run that ended early has not read of the features: lines of a script, or bytes of an archive; -1 where
+	// that is not known.
+	UnreadLines int   `json:"unread_lines,omitempty"`
+	UnreadBytes int64 `json:"unread_bytes,omitempty"`
+	Frames      int64 `json:"frames"`
+	Rows        int64 `json:"rows"`
+	Threads     int   `json:"threads"`
 	// LoadSeconds is until the model was read and prepared, FirstResultSeconds until the first utterance was written.
 	LoadSeconds        float64 `json:"load_seconds"`
 	FirstResultSeconds float64 `json:"first_result_seconds"`
@@ -309,7 +329,7 @@ type runReport struct {
 
 // add notes what became of the utterances, which were begun some time after the start.
 func (r *runReport) add(s decodable.Summary, before time.Duration) {
-	r.Utterances, r.Failed, r.Frames, r.Rows = s.Utterances, s.Failed, s.Frames, s.Rows
+	r.Failed, r.Frames, r.Rows, r.Dropped, r.NotFinite = s.Failed, s.Frames, s.Rows, s.Dropped, s.NotFinite
 	r.Threads = runtime.GOMAXPROCS(0)
 	if s.Utterances > 0 {
 		r.FirstResultSeconds = (before + s.FirstResult).Seconds()

@@ -186,7 +186,7 @@ func TestRunFaults(t *testing.T) {
 		{"empty utterance", []string{model, "ark:" + file(t, "f", "x  [ ]\n"+smallFeatures)}, "a b c", []string{"utterance x", "no frames", "1 failed"}},
 		{"wrong dimension", []string{model, "ark:" + file(t, "f", "x  [\n  1 2 3 ]\n"+smallFeatures)}, "a b c", []string{"utterance x", "3 columns", "wants 2"}},
 		{"archive that is cut", []string{model, "ark:" + file(t, "f", smallFeatures[:len(smallFeatures)-5])}, "a b", []string{"key c", "ends too early", "2 utterances scored"}},
-		{"archive that is broken", []string{model, "ark:" + file(t, "f", strings.Replace(smallFeatures, "7 7", "7 ?", 1))}, "a", []string{"key b", "line 5"}},
+		{"archive that is broken", []string{model, "ark:" + file(t, "f", strings.Replace(smallFeatures, "7 7", "7 ?", 1))}, "a c", []string{"key b", "line 5", "4 bytes that follow were not looked at", "2 utterances scored"}},
 		{"script with a hole", []string{model, "scp:" + file(t, "s", fmt.Sprintf("a %s:%d\nb none\nc %s:%d\n", features, object("a"), features, object("c")))}, "a c", []string{"key b", "none"}},
 		{"script with a command", []string{model, "scp:" + file(t, "s", fmt.Sprintf("a cat %s |\nb %s:%d\n", features, features, object("b")))}, "b", []string{"key a", "not allowed"}},
 		{"i-vector that is missing", []string{withIvector, "ark:" + features, "--ivectors=ark:" + file(t, "i", "a  [ 1 1 ]\nc  [ 1 1 ]\n")}, "a c", []string{"utterance b", "no i-vector"}},
@@ -220,7 +220,7 @@ func TestRunRefused(t *testing.T) {
 		wanted []string
 	}{
 		{"no arguments", nil, statusUsage, []string{"MODEL FEATS OUT"}},
-		{"fewer than no workers", []string{"--workers=-1", model, in, "ark:" + out}, statusUsage, []string{"--workers=-1", "between 0 and"}},
+		{"fewer than no workers", []string{"--workers=-1", model, in, "ark:" + out}, statusUsage, []string{"--workers=-1", "between 0 and 4096"}},
 		{"more workers than anybody has", []string{"--workers=2000000000", model, in, "ark:" + out}, statusUsage, []string{"between 0 and"}},
 		{"no rspecifier", []string{model, features, "ark:" + out}, statusUsage, []string{"ark:" + features}},
 		{"no wspecifier", []string{model, in, out}, statusUsage, []string{"ark:" + out}},

@@ -29,7 +29,9 @@ type action func(ctx context.Context, c *console, args []string) error
 func (v verb) flags() (*flag.FlagSet, action) {
 	fs := flag.NewFlagSet(v.name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	return fs, v.setup(fs)
+	act := v.setup(fs)
+	bound(fs)
+	return fs, act
 }
 
 // A usageError is a fault of the command line. run adds where to read more.

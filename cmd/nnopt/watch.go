@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -56,7 +57,7 @@ func (f *watchFlags) start(ctx context.Context, c *console, opt *optdb.Optimizer
 	w.rule, w.at, _ = strings.Cut(f.whyNot, "@")
 	w.names = strings.FieldsFunc(f.trace, func(r rune) bool { return r == ',' || r == ' ' })
 	all := len(w.names) > 0 && w.names[0] == "all"
-	tell := rewrite.TraceTo(c.stderr)
+	tell := rewrite.TraceTo(fileio.NewPlainWriter(c.stderr))
 	opts := rewrite.Options{Trace: func(e rewrite.Event) {
 		w.event(e)
 		if all || slices.Contains(w.names, e.Pass) || slices.Contains(w.names, e.Rule) {
@@ -189,7 +190,7 @@ func writeFailure(write func(io.Writer)) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	write(f)
+	write(fileio.NewPlainWriter(f))
 	return f.Name(), f.Close()
 }
 

@@ -18,6 +18,8 @@ var (
 	ErrDim = errors.New("wrong dimension")
 	// ErrIvector: there is no i-vector for an utterance, or for a chunk of it.
 	ErrIvector = errors.New("no i-vector")
+	// ErrNotFinite: features or i-vectors are NaN or infinite, and so will be what is computed of them.
+	ErrNotFinite = errors.New("not finite")
 )
 
 // Options say how utterances are scored. They have the meaning of Kaldi's options of the same names; frames are frames of

@@ -47,7 +47,8 @@ func (s *Scorer) CacheStats() CacheStats {
 
 // entry is a program, or why there is none, once it has been made.
 type entry struct {
-	once    sync.Once
+	made    chan struct{} // closed then
+	givenUp bool          // the context of who made it was done
 	program *exec.Program
 	err     error
 	used    uint64 // clock of the last call of get
@@ -59,27 +60,58 @@ func (p *programs) init(s *Scorer, opt *optdb.Optimizer, capacity int) {
 	p.entries = make(map[shape]*entry)
 }
 
-// get returns the program for a shape. Failures are kept too: the next utterance would fail the same way.
+// get returns the program for a shape. Failures are kept too: the next utterance would fail the same way. Only one that comes of the end of a context is
+// that of its owner alone; who else waits for the program makes it himself.
 func (p *programs) get(ctx context.Context, s shape) (*exec.Program, error) {
+	for {
+		e, mine := p.entry(s)
+		if mine {
+			p.fill(ctx, s, e)
+			return e.program, e.err
+		}
+		select {
+		case <-e.made:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if !e.givenUp {
+			return e.program, e.err
+		}
+	}
+}
+
+// entry returns the entry for a shape. If it is new, the caller has to fill it.
+func (p *programs) entry(s shape) (e *entry, mine bool) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.clock++
-	e := p.entries[s]
-	if e != nil {
-		p.stats.Hits++
-	} else {
+	e = p.entries[s]
+	if mine = e == nil; mine {
 		p.stats.Misses++
 		p.makeRoom()
-		e = new(entry)
+		e = &entry{made: make(chan struct{})}
 		p.entries[s] = e
+	} else {
+		p.stats.Hits++
 	}
 	e.used = p.clock
-	p.mu.Unlock()
-	// It takes milliseconds, and others may be waiting for the program who are not cancelled.
-	e.once.Do(func() {
-		e.err = exec.ErrPanic // for those who come later, if make does not return
-		e.program, e.err = p.make(context.WithoutCancel(ctx), s)
-	})
-	return e.program, e.err
+	return e, mine
+}
+
+// fill makes the program of an entry.
+func (p *programs) fill(ctx context.Context, s shape, e *entry) {
+	e.err = exec.ErrPanic // for those who come later, if make does not return
+	defer func() {
+		if e.givenUp = e.err != nil && ctx.Err() != nil; e.givenUp {
+			p.mu.Lock()
+			if p.entries[s] == e {
+				delete(p.entries, s)
+			}
+			p.mu.Unlock()
+		}
+		close(e.made)
+	}()
+	e.program, e.err = p.make(ctx, s)
 }
 
 // makeRoom drops the program that was not asked for longest, if there are as many as there may be.

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
@@ -19,12 +20,16 @@ type RunOptions struct {
 	Workers int
 	// Failed is told of every utterance that could not be scored, in its turn, or of a fault of the stream. The key may be empty.
 	Failed func(key string, err error)
+	// Warned is told, in its turn, of every utterance that is scored though something is wrong with it: an ErrNotFinite.
+	Warned func(key string, err error)
 }
 
 // A Summary says what became of a stream of utterances.
 type Summary struct {
 	Utterances int   // that were scored and written
 	Failed     int   // that were not
+	Dropped    int   // that were read, but neither: the run ended before
+	NotFinite  int   // of those that were written: how many have features or i-vectors that are not finite
 	Frames     int64 // of the utterances that were written
 	Rows       int64 // of output
 
@@ -60,7 +65,7 @@ func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error]
 		staff[i] = s.NewWorker()
 		group.Go(func() { q.work(ctx, staff[i]) })
 	}
-	sum, err := q.collect(ctx, start, write, opts.Failed)
+	sum, err := q.collect(ctx, start, write, opts.Failed, opts.Warned)
 	cancel(err)
 	group.Wait()
 	for _, w := range staff {
@@ -68,6 +73,7 @@ func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error]
 		sum.Workspaces += w.Bytes()
 	}
 	sum.Programs = s.CacheStats()
+	sum.Dropped = int(q.came.Load()) - sum.Utterances - sum.Failed
 	return sum, err
 }
 
@@ -75,12 +81,14 @@ func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error]
 type task struct {
 	u    Utterance
 	err  error
+	odd  error // what Warned is told
 	out  kernel.Matrix
 	done chan struct{}
 }
 
 // A queue connects the reader, the workers and the writer. All channels have room for all tasks.
 type queue struct {
+	came  atomic.Int64 // utterances, and errors
 	free  chan *task
 	todo  chan *task // from the reader to the workers
 	order chan *task // from the reader to the writer, in the order of the stream
@@ -112,13 +120,16 @@ func (q *queue) read(ctx context.Context, utterances iter.Seq2[Utterance, error]
 
 // put hands an utterance to the workers, or an error to the writer. It reports false if ctx is done.
 func (q *queue) put(ctx context.Context, u Utterance, err error) bool {
+	if err == nil || ctx.Err() == nil {
+		q.came.Add(1)
+	}
 	var t *task
 	select {
 	case t = <-q.free:
 	case <-ctx.Done():
 		return false
 	}
-	t.u, t.err = u, err
+	t.u, t.err, t.odd = u, err, nil
 	if err != nil {
 		t.done <- struct{}{}
 	} else {
@@ -153,14 +164,14 @@ func (t *task) score(ctx context.Context, w *Worker) {
 	}()
 	var out kernel.Matrix
 	if out, t.err = w.Score(ctx, t.u, t.out); t.err == nil {
-		t.out = out
+		t.out, t.odd = out, notFinite(&t.u)
 	}
 }
 
 func panicError(p any) error { return fmt.Errorf("%w: %v\n%s", exec.ErrPanic, p, debug.Stack()) }
 
 // collect writes the utterances in order. Times count from start.
-func (q *queue) collect(ctx context.Context, start time.Time, write func(Utterance, kernel.Matrix) error, failed func(string, error)) (sum Summary, err error) {
+func (q *queue) collect(ctx context.Context, start time.Time, write func(Utterance, kernel.Matrix) error, failed, warned func(string, error)) (sum Summary, err error) {
 	defer func() { sum.Elapsed = time.Since(start) }()
 	for {
 		var t *task
@@ -184,6 +195,12 @@ func (q *queue) collect(ctx context.Context, start time.Time, write func(Utteran
 		case t.err == nil:
 			if err := write(t.u, t.out); err != nil {
 				return sum, err
+			}
+			if t.odd != nil {
+				sum.NotFinite++
+				if warned != nil {
+					warned(t.u.Key, t.odd)
+				}
 			}
 			if sum.Utterances == 0 {
 				sum.FirstResult = time.Since(start)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-multierror"
@@ -70,8 +72,7 @@ func (t *Tables) open(o *kaldiio.Opener) (err error) {
 }
 
 // Utterances yields the utterances. One whose i-vector is missing or can't be read comes with an error, as does one whose
-// features can't be read; where they stand in a script, the next line follows, and an archive ends there. It may be
-// called once.
+// features can't be read; what follows then is told at kaldiio.TableReader.Skip. It may be called once.
 func (t *Tables) Utterances() iter.Seq2[Utterance, error] {
 	return func(yield func(Utterance, error) bool) {
 		for {
@@ -83,8 +84,15 @@ func (t *Tables) Utterances() iter.Seq2[Utterance, error] {
 				}
 			}
 			err := t.features.Err()
-			if err == nil || !yield(Utterance{}, err) || !t.features.Skip() {
+			if err == nil {
+				return
+			}
+			passed, more := t.features.Skip()
+			t.note()
+			if !more {
 				t.told = err
+			}
+			if !yield(Utterance{}, kaldiio.NotLookedAt(err, passed)) || !more {
 				return
 			}
 		}
@@ -105,6 +113,36 @@ func (t *Tables) note() {
 // Position returns how much of the archive or script of features has been read, and its size, in bytes. The size is -1 if it is
 // not known, as with standard input. It may be called while others read.
 func (t *Tables) Position() (read, size int64) { return t.read.Load(), t.size.Load() }
+
+// Unread returns how many lines of a script of features nobody has read, if that is what they stand in and it is a file, or else how many bytes
+// of their archive; what is not known is -1. It may be called while others read.
+func (t *Tables) Unread() (lines int, bytes int64) {
+	read, size := t.Position()
+	if size < 0 {
+		return -1, -1
+	}
+	spec, err := kaldiio.ParseRspecifier(t.names.Features)
+	if err != nil || !spec.Script {
+		return -1, size - read
+	}
+	f, err := os.Open(spec.Name)
+	if err != nil {
+		return -1, size - read
+	}
+	defer f.Close()
+	buf := make([]byte, 64<<10)
+	for at := read; at < size; {
+		n, err := f.ReadAt(buf[:min(int64(len(buf)), size-at)], at)
+		lines += strings.Count(string(buf[:n]), "\n")
+		if at += int64(n); at == size && n > 0 && buf[n-1] != '\n' {
+			lines++
+		}
+		if err != nil {
+			break
+		}
+	}
+	return lines, size - read
+}
 
 // addIvectors gives an utterance its i-vectors.
 func (t *Tables) addIvectors(u *Utterance) error {

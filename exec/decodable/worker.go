@@ -96,6 +96,27 @@ func (s *Scorer) accepts(u *Utterance) error {
 	return fmt.Errorf("%w: an i-vector of %d elements, and the network wants %d", ErrDim, ivector, s.ivector)
 }
 
+// notFinite returns an ErrNotFinite for an utterance with a number that is NaN or infinite, which says where the first one stands.
+func notFinite(u *Utterance) error {
+	for _, part := range []struct {
+		what string
+		m    kernel.Matrix
+	}{
+		{"feature", u.Features}, {"online i-vector", u.OnlineIvectors},
+		{"i-vector", kernel.Matrix{Rows: 1, Cols: len(u.Ivector), Stride: len(u.Ivector), Data: u.Ivector}},
+	} {
+		for i := range part.m.Rows {
+			row := kernel.Row(part.m, i)
+			for j, v := range row {
+				if v-v != 0 {
+					return fmt.Errorf("%w: the %s in row %d, column %d is %g", ErrNotFinite, part.what, i, j, v)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // compute computes the chunks of a batch into out.
 func (w *Worker) compute(ctx context.Context, u *Utterance, b batch, out kernel.Matrix) error {
 	c, err := w.computer(ctx, b.shape)

@@ -3,11 +3,13 @@ package pipeline
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
@@ -78,24 +80,9 @@ func isModel(head []byte) bool {
 	return len(head) > 0 && head[0] == '<'
 }
 
-// Save writes a raw network to a file in Kaldi's format. A regular file that could not be written to the end is removed.
-func Save(nn *nnet3.Nnet, name string, binary bool) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	err = SaveTo(f, nn, binary)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		return nil
-	}
-	// Half a model is worse than none. A device, a pipe or a link is not ours to remove.
-	if info, statErr := os.Lstat(name); statErr == nil && info.Mode().IsRegular() {
-		os.Remove(name)
-	}
-	return fmt.Errorf("writing %s: %w", name, err)
+// Save writes a raw network to a file in Kaldi's format, as fileio.Write does.
+func Save(ctx context.Context, nn *nnet3.Nnet, name string, binary bool) error {
+	return fileio.Write(ctx, name, func(w io.Writer) error { return SaveTo(w, nn, binary) })
 }
 
 // SaveTo is Save for an open file.

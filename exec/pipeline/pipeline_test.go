@@ -103,7 +103,7 @@ func TestLoadSave(t *testing.T) {
 	nn := network(t)
 	for _, binary := range []bool{true, false} {
 		name := filepath.Join(t.TempDir(), "net.raw")
-		if err := pipeline.Save(nn, name, binary); err != nil {
+		if err := pipeline.Save(t.Context(), nn, name, binary); err != nil {
 			t.Fatal(err)
 		}
 		again, fromConfig, err := pipeline.Load(name, 0)
@@ -118,7 +118,7 @@ func TestLoadSave(t *testing.T) {
 			t.Errorf("binary %v: the network has changed", binary)
 		}
 	}
-	if err := pipeline.Save(nn, filepath.Join(t.TempDir(), "no", "such", "folder"), true); !errors.Is(err, os.ErrNotExist) {
+	if err := pipeline.Save(t.Context(), nn, filepath.Join(t.TempDir(), "no", "such", "folder"), true); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("saving to a folder that is not there: %v", err)
 	}
 	if _, _, err := pipeline.Load("nowhere", 0); !errors.Is(err, pipeline.ErrRead) || !errors.Is(err, os.ErrNotExist) {

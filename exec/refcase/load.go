@@ -13,6 +13,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
@@ -53,7 +54,12 @@ type header struct {
 // Load reads the case in a folder. The name is the case's; it stands before the names of files in errors.
 func Load(folder fs.FS, name string) (*Case, error) {
 	c := &Case{Name: name}
-	text, err := fs.ReadFile(folder, "case.json")
+	f, err := folder.Open("case.json")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrCase, name, err)
+	}
+	defer f.Close()
+	text, err := fileio.ReadAll(f, "case.json", fileio.MaxText)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrCase, name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
@@ -77,9 +78,9 @@ func (c *jsonCommand) UnmarshalJSON(data []byte) error {
 // matrices, and precomputed indexes, whose slots are there but hold nothing. NeedModelDerivative is set if a Backprop (not
 // BackpropNoModelUpdate) runs an updatable component, which is all that can be told.
 //
-// Every number that a command or a sub-matrix names exists in what is returned. Errors wrap ErrJSON.
+// Every number that a command or a sub-matrix names exists in what is returned. At most fileio.MaxText bytes are read. Errors wrap ErrJSON.
 func ReadJSON(r io.Reader) (*Computation, []ComponentInfo, error) {
-	dec := json.NewDecoder(r)
+	dec := json.NewDecoder(fileio.Limit(r, "the computation", fileio.MaxText))
 	var in jsonComputation
 	if err := dec.Decode(&in); err != nil {
 		return nil, nil, fmt.Errorf("%w: at byte %d: %w", ErrJSON, dec.InputOffset(), err)

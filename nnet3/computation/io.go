@@ -130,10 +130,14 @@ func writeCommand(w *kaldiio.Writer, cmd Command) {
 	w.Token("</Cmd>")
 }
 
+// maxFile bounds the bytes of a computation in Kaldi's format.
+const maxFile = 1 << 32
+
 // Read reads a computation in Kaldi's format, version 5, written by Write or by Kaldi. What Kaldi precomputed for
 // components is passed over; Precompute makes ours. Errors of the file are *kaldiio.Error; a computation whose numbers
 // refer to nothing is refused with ErrStructure.
 func Read(r *kaldiio.Reader) (*Computation, error) {
+	r.Limit(maxFile)
 	c := &Computation{}
 	if err := c.read(r); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -106,9 +107,9 @@ func parseTriple(text []byte, x *[3]int32) bool {
 // derivative. This form needs net, for the names of inputs and outputs.
 //
 // Other members of the object are ignored, so that a whole reference case can be read. The request is validated if net is
-// not nil. Errors wrap ErrRequest.
+// not nil. At most fileio.MaxText bytes are read. Errors wrap ErrRequest.
 func ReadRequestJSON(r io.Reader, net *NetworkInfo) (*Request, error) {
-	dec := json.NewDecoder(r)
+	dec := json.NewDecoder(fileio.Limit(r, "the request", fileio.MaxText))
 	var in jsonRequest
 	if err := dec.Decode(&in); err != nil {
 		return nil, fmt.Errorf("%w: at byte %d: %w", ErrRequest, dec.InputOffset(), plainJSON(err))

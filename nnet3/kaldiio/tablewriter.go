@@ -256,12 +256,12 @@ func (t *TableWriter[T]) Close() error {
 	return t.err
 }
 
-// Lost returns how many of the objects that Write was called for are not in the output, once the writer is closed. Those that went to a command that
-// failed all count: nobody knows what became of them.
-func (t *TableWriter[T]) Lost() int {
+// Count returns how many of the objects that were written are whole in the output, and how many are not, once the writer is closed. Those that went to a
+// command that failed are all lost: nobody knows what became of them.
+func (t *TableWriter[T]) Count() (whole, lost int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.objects - t.whole
+	return t.whole, t.objects - t.whole
 }
 
 func (t *TableWriter[T]) close() {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// mostFrames bounds flags that count frames or sequences. The libraries know narrower bounds, of what comes together.
+const mostFrames = 1 << 24
+
+// ranges are what the flags of whole numbers may be, whichever verb has them.
+var ranges = map[string][2]int{
+	"compiler.cache-capacity":               {0, 1 << 20},
+	"compression-method":                    {1, 7},
+	"extra-left-context":                    {0, mostFrames},
+	"extra-left-context-initial":            {-1, mostFrames},
+	"extra-right-context":                   {0, mostFrames},
+	"extra-right-context-final":             {-1, mostFrames},
+	"frame-subsampling-factor":              {1, mostFrames},
+	"frames-per-chunk":                      {1, mostFrames},
+	"max-rewrites":                          {-1, math.MaxInt32}, // -1: as many as there are
+	"minibatch-size":                        {0, 1024},
+	"num-sequences":                         {1, mostFrames},
+	"online-ivector-period":                 {0, mostFrames},
+	"run":                                   {0, 1e6},
+	"width":                                 {0, 2 * widestSide},
+	"workers":                               {0, 4096}, // each has a workspace of its own
+	"optimization.min-deriv-time":           {math.MinInt32, math.MaxInt32},
+	"optimization.max-deriv-time":           {math.MinInt32, math.MaxInt32},
+	"optimization.max-deriv-time-relative":  {math.MinInt32, math.MaxInt32},
+	"optimization.memory-compression-level": {0, 2},
+}
+
+// bound has the flags refuse what is out of their range.
+func bound(fs *flag.FlagSet) {
+	fs.VisitAll(func(f *flag.Flag) {
+		if r, ok := ranges[f.Name]; ok {
+			f.Value = bounded{f.Value, r[0], r[1]}
+		}
+	})
+}
+
+// bounded is the value of a flag that is a whole number between least and most.
+type bounded struct {
+	flag.Value
+	least, most int
+}
+
+// Set takes the number.
+func (b bounded) Set(text string) error {
+	if n, err := strconv.ParseInt(text, 0, strconv.IntSize); err != nil || int(n) < b.least || int(n) > b.most {
+		return fmt.Errorf("it is no number between %d and %d", b.least, b.most)
+	}
+	return b.Value.Set(text)
+}
