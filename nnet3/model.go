@@ -14,6 +14,7 @@ import (
 // ReadNnet reads a raw network. A transition model that comes before it, as in a .mdl file, is read past. If the model
 // needs what this package does not have, one error that wraps ErrUnsupported lists all of it.
 func ReadNnet(r *kaldiio.Reader) (*Nnet, error) {
+	r.Limit(maxModel)
 	if r.PeekIs("<TransitionModel>") {
 		if _, err := ReadTransitionModel(r); err != nil {
 			return nil, err

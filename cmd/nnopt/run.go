@@ -28,7 +28,7 @@ scp:feats.scp; OUT is a wspecifier, such as ark:out.ark or ark,t:-. Flags have t
 nnet3-compute. Batch normalization and dropout are in test mode.
 
 An utterance that can't be scored is reported, and the others are; the exit status then is 1. What has been written is whole,
-also when the run is interrupted. The same input gives the same output, whatever the number of workers.`,
+also when the run is interrupted or the disk is full, and the summary says what is missing. Features that are NaN or infinite are scored, with a warning. The same input gives the same output, whatever the number of workers.`,
 		setup: func(fs *flag.FlagSet) action {
 			f := declareRun(fs)
 			return func(ctx context.Context, c *console, args []string) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -132,7 +133,7 @@ func TestRunEnds(t *testing.T) {
 		}
 		return nil
 	}, decodable.RunOptions{Workers: 2})
-	if !errors.Is(err, full) || sum.Utterances != 2 {
+	if !errors.Is(err, full) || sum.Utterances != 2 || sum.Dropped != 1 {
 		t.Errorf("%+v, %v", sum, err)
 	}
 
@@ -156,5 +157,51 @@ func TestRunEnds(t *testing.T) {
 	}, func(decodable.Utterance, kernel.Matrix) error { return nil }, decodable.RunOptions{Failed: func(key string, err error) { told = err }})
 	if err != nil || sum.Utterances != 2 || sum.Failed != 1 || !errors.Is(told, exec.ErrPanic) {
 		t.Errorf("%+v, %v, told %v", sum, err, told)
+	}
+}
+
+// TestNotFinite: of numbers that are none the user hears, and how many utterances have them; they are scored.
+func TestNotFinite(t *testing.T) {
+	s := scorer(t, smallConfig, decodable.Options{})
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+	utterances := func(yield func(decodable.Utterance, error) bool) {
+		for u := range stream(4) {
+			switch u.Key {
+			case "u1":
+				kernel.Row(u.Features, 2)[1] = nan
+				kernel.Row(u.Features, 3)[0] = nan
+			case "u2":
+				u.Ivector[1] = inf
+			}
+			if !yield(u, nil) {
+				return
+			}
+		}
+	}
+	var told []string
+	sum, err := s.Run(context.Background(), utterances, func(decodable.Utterance, kernel.Matrix) error { return nil }, decodable.RunOptions{Warned: func(key string, err error) {
+		if !errors.Is(err, decodable.ErrNotFinite) {
+			t.Error(err)
+		}
+		told = append(told, key+" "+err.Error())
+	}})
+	want := []string{"u1 not finite: the feature in row 2, column 1 is NaN", "u2 not finite: the i-vector in row 0, column 1 is -Inf"}
+	if err != nil || sum.Utterances != 4 || sum.NotFinite != 2 || sum.Failed != 0 || !slices.Equal(told, want) {
+		t.Errorf("%+v, %v, told %q", sum, err, told)
+	}
+}
+
+// TestCancelledProgram: a worker whose context ends while it makes a program leaves it to others, and keeps nobody from making it.
+func TestCancelledProgram(t *testing.T) {
+	s := scorer(t, smallConfig, decodable.Options{FramesPerChunk: 12, Optimizer: optimizer(t, "+fast_run")})
+	ctx, cancel := context.WithCancelCause(context.Background())
+	enough := errors.New("enough")
+	cancel(enough)
+	u := decodable.Utterance{Features: random(12, 3, 1), Ivector: []float32{1, 2}}
+	if _, err := s.NewWorker().Score(ctx, u, kernel.Matrix{}); !errors.Is(err, enough) {
+		t.Errorf("with a context that is done: %v", err)
+	}
+	if _, err := s.NewWorker().Score(context.Background(), u, kernel.Matrix{}); err != nil {
+		t.Errorf("after it: %v", err)
 	}
 }

@@ -36,6 +36,8 @@ func TestTables(t *testing.T) {
 		{"features", decodable.TableNames{Features: features}, "a b c", nil},
 		{"none", decodable.TableNames{Features: "ark:" + file(t, "f", "")}, "", nil},
 		{"archive that is cut", decodable.TableNames{Features: "ark:" + file(t, "f", threeFeatures[:30])}, "a b !", kaldiio.ErrTruncated},
+		{"archive that is broken", decodable.TableNames{Features: "ark:" + file(t, "f", strings.Replace(threeFeatures, "5 6", "5 ?", 1))}, "a ! c", kaldiio.ErrCorrupt},
+		{"i-vectors that are broken", decodable.TableNames{Features: features, Ivectors: "ark:" + file(t, "i", "a [ 1 ]\nb [ ? ]\nc [ 1 ]\n")}, "a b! c", kaldiio.ErrCorrupt},
 		{"script with a hole", decodable.TableNames{Features: "scp:" + file(t, "s", "a "+path+":2\nx "+path+"x\nb "+path+":18\n")}, "a ! b", os.ErrNotExist},
 		{"broken script", decodable.TableNames{Features: "scp:" + file(t, "s", "a "+path+":2\nx\nb "+path+":18\n")}, "a !", kaldiio.ErrCorrupt},
 		{"script with a command", decodable.TableNames{Features: "scp:" + file(t, "s", "a cat "+path+" |\n")}, "!", kaldiio.ErrCommand},
@@ -118,5 +120,33 @@ func TestPosition(t *testing.T) {
 	}
 	if read, size := tables.Position(); read != 0 || size != -1 {
 		t.Errorf("before the start: %d of %d bytes", read, size)
+	}
+}
+
+// TestUnread: what nobody has read is counted, in lines of a script or bytes of an archive.
+func TestUnread(t *testing.T) {
+	archive := file(t, "feats", threeFeatures)
+	script := "a " + archive + ":2\nb " + archive + ":18\nc " + archive + ":29"
+	for _, c := range []struct {
+		features string
+		lines    int
+		bytes    int64
+	}{
+		{"ark:" + archive, -1, int64(len(threeFeatures) - strings.Index(threeFeatures, "b"))},
+		{"scp:" + file(t, "s", script), 2, int64(len(script) - strings.Index(script, "b "))},
+		{"scp:" + file(t, "s", script+"\n"), 2, int64(len(script) + 1 - strings.Index(script, "b "))},
+		{"ark:-", -1, -1},
+	} {
+		tables, err := decodable.OpenTables(&kaldiio.Opener{Stdin: strings.NewReader(threeFeatures)}, decodable.TableNames{Features: c.features})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range tables.Utterances() {
+			break
+		}
+		if lines, bytes := tables.Unread(); lines != c.lines || bytes != c.bytes {
+			t.Errorf("%s: %d lines, %d bytes; want %d, %d", c.features, lines, bytes, c.lines, c.bytes)
+		}
+		tables.Close()
 	}
 }

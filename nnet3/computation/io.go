@@ -130,7 +130,7 @@ func writeCommand(w *kaldiio.Writer, cmd Command) {
 	w.Token("</Cmd>")
 }
 
-// maxFile bounds the bytes of a computation in Kaldi's format.
+// maxFile bounds the bytes of a request or a computation in Kaldi's format.
 const maxFile = 1 << 32
 
 // Read reads a computation in Kaldi's format, version 5, written by Write or by Kaldi. What Kaldi precomputed for

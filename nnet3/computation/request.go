@@ -183,6 +183,7 @@ func writeSpecification(w *kaldiio.Writer, s IoSpecification) {
 
 // ReadRequest reads a request in Kaldi's format, as Write writes it. Errors are *kaldiio.Error.
 func ReadRequest(r *kaldiio.Reader) (*Request, error) {
+	r.Limit(maxFile)
 	if err := r.Expect("<ComputationRequest>"); err != nil {
 		return nil, err
 	}

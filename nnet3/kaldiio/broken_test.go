@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // sample writes a fixed everything.
@@ -244,4 +246,34 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestReaderLimit: a structure that is longer than its limit is refused, whether it is read through the buffer or past it.
+func TestReaderLimit(t *testing.T) {
+	endless := "\x00BFV \x04" + "\x00\x00\x10\x00" // 2²⁰ elements
+	for _, limit := range []int64{100, bufferSize, 1 << 20} {
+		r, err := NewReader(io.MultiReader(strings.NewReader(endless), zeroReader{}), "endless")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Limit(limit)
+		if _, err := r.Vector(); !errors.Is(err, fileio.ErrLimit) || !strings.Contains(err.Error(), "endless") {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+	long, err := NewReader(io.MultiReader(strings.NewReader("x"), zeroReader{}), "endless")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := long.Line(); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "the limit") {
+		t.Error(err)
+	}
+}
+
+// zeroReader never ends.
+type zeroReader struct{}
+
+func (zeroReader) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
