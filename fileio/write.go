@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Write has write write the file of a name. A regular file is there as a whole in the end or, if there is an error or ctx is done, as it was before: it
@@ -144,7 +145,8 @@ func writeBeside(ctx context.Context, f *os.File, replaced fs.FileInfo, write fu
 	if err := write(&heeding{ctx, f}); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil { // what a disk has no room for may show only here
+	// What a disk has no room for may show only here. Some file systems know no such call.
+	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
 		return err
 	}
 	whole = true
