@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -77,15 +76,7 @@ func declareExpr(fs *flag.FlagSet) *exprFlags {
 	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the random values of --eval=random")
 	fs.Var((*traceFlag)(&f.watch.trace), "trace", "Tell every rewrite, or with --trace=NAMES those by these passes and rules")
 	fs.StringVar(&f.watch.whyNot, "why-not", "", "Tell why this rule does not fire; RULE@TEXT tells it of nodes whose print contains TEXT")
-	f.watch.most = -1
-	fs.Func("max-rewrites", "Stop rewriting after this many", func(text string) error {
-		n, err := strconv.ParseUint(text, 10, 31)
-		f.watch.most = int(n)
-		if err != nil {
-			err = errors.New("not a number of rewrites")
-		}
-		return err
-	})
+	fs.IntVar(&f.watch.most, "max-rewrites", -1, "Stop rewriting after this many")
 	return f
 }
 
