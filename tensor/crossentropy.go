@@ -2,9 +2,8 @@ package tensor
 
 import (
 	"fmt"
-	"math"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/exec/kernel/elementary"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -143,11 +142,7 @@ func (op CrossentropyCategorical1HotOp) Compile(*fgraph.Apply) (Kernel, error) {
 			if err != nil {
 				return err
 			}
-			log[i] = p.Float(i*m + c)
-		}
-		kernel.DLog(log, log) // math.Log is not right for subnormal numbers on amd64
-		for i, v := range log {
-			out[0].SetFloat(i, -v)
+			out[0].SetFloat(i, -elementary.Log(p.Float(i*m+c)))
 		}
 		return nil
 	}, nil
@@ -205,7 +200,7 @@ func (op CrossentropySoftmaxArgmax1HotWithBiasOp) Compile(*fgraph.Apply) (Kernel
 			return err
 		}
 		for i := range sm.Len() {
-			sm.SetFloat(i, math.Exp(sm.Float(i)))
+			sm.SetFloat(i, elementary.Exp(sm.Float(i)))
 		}
 		return nil
 	}, nil

@@ -3,6 +3,7 @@ package tensor
 import (
 	"math"
 
+	"github.com/nnopt/nnopt/exec/kernel/elementary"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -39,7 +40,7 @@ func folded(op array.Op, a, b number) (n *number, exact bool) {
 		f = a.f / b.f
 		a.dtype = Float64
 	case array.Pow:
-		f = math.Pow(a.f, b.f)
+		f = elementary.Pow(a.f, b.f)
 		if b.f < 0 {
 			a.dtype = Float64
 		}
@@ -115,7 +116,7 @@ func floatRange(args [3]value) *array.Array {
 	}
 	a := array.New(Float64, int(max(n, 0)))
 	for i := range a.Len() {
-		a.SetFloat(i, part[0]+float64(i)*part[2])
+		a.SetFloat(i, part[0]+float64(float64(i)*part[2]))
 	}
 	return a
 }

@@ -2,8 +2,8 @@ package decodable
 
 import (
 	"fmt"
-	"math"
 
+	"github.com/nnopt/nnopt/exec/kernel/elementary"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -101,7 +101,7 @@ func (s *Scorer) setPriors(priors []float32) error {
 	}
 	s.offset = make([]float32, len(priors))
 	for i, p := range priors {
-		s.offset[i] = -float32(math.Log(float64(p)))
+		s.offset[i] = -float32(elementary.Log(float64(p)))
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 package kernel
 
-import "math"
+import "github.com/nnopt/nnopt/exec/kernel/elementary"
 
 // Softmax sets each row of dst to the exponentials of the row of src divided by their sum, and values below floor to
 // floor. NaN stays NaN.
@@ -50,7 +50,7 @@ func LogSoftmax(dst, src Matrix) {
 			sum = bestSet.expSum(s, m)
 		}
 		bestSet.addNumber(d, s, -m)
-		bestSet.addNumber(d, d, -float32(math.Log(sum)))
+		bestSet.addNumber(d, d, -float32(elementary.Log(sum)))
 	}
 }
 
@@ -64,7 +64,7 @@ func expSumInOrder(x []float32, shift float32) float64 {
 }
 
 // roundedExp is e**x rounded to single precision.
-func roundedExp(x float32) float32 { return float32(math.Exp(float64(x))) }
+func roundedExp(x float32) float32 { return float32(elementary.Exp(float64(x))) }
 
 // LogSoftmaxDeriv sets dx to dy - exp(y)·Σdy row by row, where y is the logarithm of the softmax.
 func LogSoftmaxDeriv(dx, y, dy Matrix) {

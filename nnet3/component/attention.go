@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/exec/kernel/elementary"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
@@ -218,7 +219,7 @@ func (c *restrictedAttentionComponent) attend(in kernel.Matrix, x []float32, row
 	for k, r := range rows {
 		p[k] = own.extra[k]
 		if r >= 0 {
-			p[k] += c.keyScale * kernel.Dot(own.query, c.head(kernel.Row(in, int(r)), h).key)
+			p[k] += float32(c.keyScale * kernel.Dot(own.query, c.head(kernel.Row(in, int(r)), h).key))
 		}
 	}
 	kernel.SoftmaxVec(p, p, 0)
@@ -265,11 +266,11 @@ func (c *restrictedAttentionComponent) backprop(x, dx kernel.Matrix, rows []int3
 			d[k] += kernel.Dot(c.head(kernel.Row(x, int(r)), h).value, dy[:c.valueDim])
 			kernel.AddVec(c.head(kernel.Row(dx, int(r)), h).value, p[k], dy[:c.valueDim])
 		}
-		mean += p[k] * d[k]
+		mean += float32(p[k] * d[k])
 	}
 	own, dOwn := c.head(kernel.Row(x, int(rows[c.numLeft])), h), c.head(kernel.Row(dx, int(rows[c.numLeft])), h)
 	for k, r := range rows {
-		g := p[k] * (d[k] - mean)
+		g := float32(p[k] * (d[k] - mean))
 		dOwn.extra[k] += g
 		if r >= 0 {
 			kernel.AddVec(dOwn.query, c.keyScale*g, c.head(kernel.Row(x, int(r)), h).key)
@@ -294,7 +295,7 @@ func (c *restrictedAttentionComponent) StoreStats(in, out kernel.Matrix, memo Me
 			for k, p := range kernel.Row(weights.Matrix, i)[h*n : (h+1)*n] {
 				sums[k] += float64(p)
 				if p > 0 {
-					c.entropyStats[h] -= float64(p) * math.Log(float64(p))
+					c.entropyStats[h] -= float64(float64(p) * elementary.Log(float64(p)))
 				}
 			}
 		}

@@ -65,7 +65,7 @@ func (c *BatchNorm) derive() {
 		if k := j % c.blockDim; c.count != 0 && k < len(c.mean) {
 			mean, variance = float32(c.mean[k]), float32(c.variance[k])
 		}
-		s := float32(math.Pow(float64(max(variance, 0)+c.epsilon), -0.5)) * c.targetRMS
+		s := float32(1/math.Sqrt(float64(max(variance, 0)+c.epsilon))) * c.targetRMS
 		c.scale[j], c.offset[j] = s, -mean*s
 	}
 }
@@ -185,9 +185,9 @@ func (c *BatchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
 	sumsq := c.means(w, mean, in, in)
 	perRow, perSquare := float32(1/c.rows(in.Rows)), 1/(c.targetRMS*c.targetRMS)
 	for j, s := range sumsq {
-		uncentered := perRow * float32(s)
+		uncentered := float32(perRow * float32(s))
 		variance[j] = max(uncentered-float32(mean[j]*mean[j]), 0)
-		square := float32(perSquare*mean[j]) * mean[j]
+		square := float32(float32(perSquare*mean[j]) * mean[j])
 		scaled := max(float32(perSquare*uncentered)-square, 0) + float32(perSquare*c.epsilon)
 		scale[j] = float32(1 / math.Sqrt(float64(scaled)))
 	}
@@ -251,7 +251,7 @@ func (c *BatchNorm) StoreStats(in, out kernel.Matrix, memo Memo) {
 	for j := range c.mean {
 		d := float64(mean[j]) - c.mean[j]
 		c.mean[j] += d * rows / total
-		c.variance[j] = (c.variance[j]*c.count+float64(variance[j])*rows)/total + d*d*c.count*rows/(total*total)
+		c.variance[j] = (float64(c.variance[j]*c.count)+float64(float64(variance[j])*rows))/total + d*d*c.count*rows/(total*total)
 	}
 	c.count = total
 }

@@ -1,9 +1,8 @@
 package component
 
 import (
-	"math"
-
 	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/exec/kernel/elementary"
 )
 
 // normalizeComponent scales each row, or each block of it, to the root mean square TargetRMS. It may append to each block the
@@ -85,7 +84,7 @@ func (c *normalizeComponent) Propagate(w *Workspace, pre Precomputed, in, out ke
 		for len(x) > 0 {
 			f := kernel.NormalizeRow(y[:n], x[:n], c.targetRMS)
 			if c.addLogStddev {
-				y[n] = float32(math.Log(float64(c.targetRMS)) - math.Log(float64(f)))
+				y[n] = float32(elementary.Log(float64(c.targetRMS)) - elementary.Log(float64(f)))
 			}
 			x, y = x[n:], y[o:]
 		}

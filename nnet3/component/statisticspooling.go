@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/exec/kernel/elementary"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -127,7 +128,7 @@ func (c *statisticsPoolingComponent) Propagate(w *Workspace, pre Precomputed, in
 		}
 		scaleVec(1/count, y)
 		for j := range logs {
-			logs[j] = float32(math.Log(float64(count)))
+			logs[j] = float32(elementary.Log(float64(count)))
 		}
 		if c.outputStddevs {
 			for j, mean := range y[:half] {
@@ -167,7 +168,7 @@ func (c *statisticsPoolingComponent) Backprop(w *Workspace, pre Precomputed, inV
 		}
 		var count float32
 		if c.logCounts > 0 {
-			count = float32(math.Exp(float64(kernel.Row(outValue, i)[0])))
+			count = float32(elementary.Exp(float64(kernel.Row(outValue, i)[0])))
 		} else {
 			for _, r := range s.set(i) {
 				count += kernel.Row(inValue, int(r))[0]

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/nnopt/nnopt/exec/kernel/elementary"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
@@ -86,7 +87,7 @@ func logErfc() rewrite.Rule {
 			if !ok || guarded(n.Out(), x, limit) {
 				return c.Miss("that has been done"), nil
 			}
-			series := tensor.Sub(tensor.Log(erfcSeries(x)), tensor.Add(tensor.Sqr(x), tensor.Log(x), number(math.Log(math.Pi)/2, x)))
+			series := tensor.Sub(tensor.Log(erfcSeries(x)), tensor.Add(tensor.Sqr(x), tensor.Log(x), number(elementary.Log(math.Pi)/2, x)))
 			return guard(n, x, limit, series)
 		},
 	}

@@ -1,6 +1,10 @@
 package array
 
-import "math"
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/exec/kernel/elementary"
+)
 
 // A blockFunc computes a block: dst[i] from a[i] and b[i]. All slices have the length of dst. dst may be a or b.
 type blockFunc[T any] func(dst, a, b []T)
@@ -275,15 +279,15 @@ func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 		}
 	}
 	for o, f := range map[Op]func(float64) float64{
-		Exp2: math.Exp2, Log2: math.Log2, Log10: log10, Erf: math.Erf, Erfc: math.Erfc,
-		Tan: math.Tan, Arcsin: math.Asin, Arccos: math.Acos, Arctan: math.Atan,
-		Sinh: math.Sinh, Cosh: math.Cosh, Arcsinh: math.Asinh, Arccosh: math.Acosh, Arctanh: math.Atanh,
+		Exp2: elementary.Exp2, Log2: elementary.Log2, Log10: elementary.Log10, Erf: elementary.Erf, Erfc: elementary.Erfc,
+		Tan: elementary.Tan, Arcsin: elementary.Asin, Arccos: elementary.Acos, Arctan: elementary.Atan,
+		Sinh: elementary.Sinh, Cosh: elementary.Cosh, Arcsinh: elementary.Asinh, Arccosh: elementary.Acosh, Arctanh: elementary.Atanh,
 		Deg2rad: func(x float64) float64 { return x * (math.Pi / 180) }, Rad2deg: func(x float64) float64 { return x * (180 / math.Pi) },
 		Floor: math.Floor, Ceil: math.Ceil, Trunc: math.Trunc, Round: math.RoundToEven,
 	} {
 		t[o] = unary(f)
 	}
-	t[Pow], t[Arctan2], t[LogAddExp] = binary(pow), binary(arctan2), binary(logAddExp)
+	t[Pow], t[Arctan2], t[LogAddExp] = binary(elementary.Pow), binary(elementary.Atan2), binary(elementary.LogAddExp)
 	t[IntDiv] = binary(floorDivFloat)
 	t[Mod] = binary(func(a, b float64) float64 {
 		r := math.Mod(a, b)
@@ -293,44 +297,6 @@ func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 		return r
 	})
 	return t
-}
-
-// smallestNormal is the smallest positive float64 with all digits. Package math takes logarithms of smaller ones for its own on amd64.
-const smallestNormal = 0x1p-1022
-
-// log10 is math.Log10, also of subnormal numbers.
-func log10(x float64) float64 {
-	if x > 0 && x < smallestNormal {
-		return math.Log10(x*0x1p54) - 54*(math.Ln2/math.Ln10)
-	}
-	return math.Log10(x)
-}
-
-// pow is math.Pow, also of subnormal numbers.
-func pow(x, y float64) float64 {
-	if x > 0 && x < smallestNormal && y != math.Trunc(y) {
-		return math.Pow(x*0x1p54, y) * math.Pow(2, -54*y)
-	}
-	return math.Pow(x, y)
-}
-
-// arctan2 is math.Atan2, also where y/x underflows: that is minus π, not π, for negative y and x.
-func arctan2(y, x float64) float64 {
-	if y < 0 && x < 0 && y/x == 0 {
-		return -math.Pi
-	}
-	return math.Atan2(y, x)
-}
-
-// logAddExp returns log(exp(x) + exp(y)) without overflow.
-func logAddExp(x, y float64) float64 {
-	switch {
-	case x != x || y != y:
-		return math.NaN()
-	case x == y: // infinities of one sign, too
-		return x + math.Ln2
-	}
-	return max(x, y) + math.Log1p(math.Exp(-math.Abs(x-y)))
 }
 
 func predicateTable[T number]() (t [NumOps]predicate[T]) {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/nnopt/nnopt/exec/kernel/elementary"
 )
 
 // A Reduction folds elements into one.
@@ -302,9 +304,9 @@ func (a scaledSum) add(x float64) scaledSum {
 	case x == a.m:
 		a.s++
 	case x < a.m:
-		a.s += math.Exp(x - a.m)
+		a.s += elementary.Exp(x - a.m)
 	case x > a.m:
-		a.m, a.s = x, a.s*math.Exp(a.m-x)+1
+		a.m, a.s = x, float64(a.s*elementary.Exp(a.m-x))+1
 	}
 	return a
 }
@@ -320,7 +322,7 @@ func logSumExp(out, v *Array, red reducedDims) {
 	for i, a := range acc {
 		v := a.m
 		if a.s > 0 {
-			v += math.Log(a.s)
+			v += elementary.Log(a.s)
 		}
 		out.SetFloat(i, v)
 	}

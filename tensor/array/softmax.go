@@ -1,6 +1,11 @@
 package array
 
-import "math"
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/exec/kernel/elementary"
+)
 
 // Softmax sets dst to exp(src) divided by its sum over the last dimension, or to the logarithm of that. Both have one shape and are
 // floats of one type; dst is contiguous and may be src.
@@ -19,6 +24,7 @@ func Softmax(dst, src *Array, logarithm bool) {
 
 // softmaxRows works on rows of n elements in place, in double precision.
 func softmaxRows[T float](data []T, n int, logarithm bool) {
+	var buf [blockSize]float64
 	for ; len(data) > 0; data = data[n:] {
 		row := data[:n]
 		most := math.Inf(-1)
@@ -26,14 +32,21 @@ func softmaxRows[T float](data []T, n int, logarithm bool) {
 			most = max(most, float64(v)) // NaN stays
 		}
 		sum := 0.0
-		for j, v := range row {
-			e := math.Exp(float64(v) - most)
-			sum += e
-			if !logarithm {
-				row[j] = T(e)
+		for rest := row; len(rest) > 0; {
+			e := buf[:min(len(rest), blockSize)]
+			for j := range e {
+				e[j] = float64(rest[j]) - most
 			}
+			kernel.DExp(e, e)
+			for j, v := range e {
+				sum += v
+				if !logarithm {
+					rest[j] = T(v)
+				}
+			}
+			rest = rest[len(e):]
 		}
-		log := math.Log(sum) // most may be so large that the sum of both would be most
+		log := elementary.Log(sum) // most may be so large that the sum of both would be most
 		for j, v := range row {
 			if logarithm {
 				row[j] = T(float64(v) - most - log)
@@ -70,12 +83,12 @@ func softmaxGradRows[T float](dx, y []T, n int, logarithm bool) {
 			if logarithm {
 				sum += float64(d)
 			} else {
-				sum += float64(d) * float64(y[j])
+				sum += float64(float64(d) * float64(y[j]))
 			}
 		}
 		for j, d := range dx[:n] {
 			if logarithm {
-				dx[j] = T(float64(d) - math.Exp(float64(y[j]))*sum)
+				dx[j] = T(float64(d) - float64(elementary.Exp(float64(y[j]))*sum))
 			} else {
 				dx[j] = T(float64(y[j]) * (float64(d) - sum))
 			}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/nnopt/nnopt/exec/kernel/elementary"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -69,7 +70,7 @@ func (g *Generator) argument(t tensor.Type) *array.Array {
 		case tensor.Int64:
 			a.SetFloat(i, float64(g.rng.IntN(size)))
 		default:
-			v := 0.1 + 0.8*g.rng.Float64()
+			v := 0.1 + float64(0.8*g.rng.Float64())
 			if g.rng.IntN(2) == 0 {
 				v = -v
 			}
@@ -261,7 +262,7 @@ func smooth(a *fgraph.Apply, in []*array.Array) bool {
 		case array.TrueDiv, array.IntDiv, array.Mod, array.Eq, array.Neq, array.Lt, array.Le, array.Gt, array.Ge, array.Pow, array.Arctan2:
 			return smoothPair(op.Op, a, in, near)
 		case array.Tan, array.Arctanh, array.Arcsin, array.Arccos, array.Arccosh:
-			return far(in[0], func(v float64) float64 { return math.Abs(v) - 1 }) && far(in[0], math.Cos)
+			return far(in[0], func(v float64) float64 { return math.Abs(v) - 1 }) && far(in[0], elementary.Cos)
 		case array.Switch:
 			return in[0].DType() != tensor.Float64 && in[0].DType() != tensor.Float32 || far(in[0], self)
 		}

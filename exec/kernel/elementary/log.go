@@ -1,0 +1,126 @@
+package elementary
+
+import "math"
+
+// Log returns the natural logarithm of x.
+func Log(x float64) float64 {
+	switch {
+	case x == 0:
+		return math.Inf(-1)
+	case x < 0:
+		return math.NaN()
+	case !(x < math.Inf(1)):
+		return x
+	}
+	return logOf(x)
+}
+
+// Log1p returns log(1+x). It adds to that what is lost when 1 is added.
+func Log1p(x float64) float64 {
+	switch {
+	case x == -1:
+		return math.Inf(-1)
+	case x < -1:
+		return math.NaN()
+	case !(x < math.Inf(1)):
+		return x
+	}
+	u := x + 1
+	v := logOf(u) + (x-(u-1))/u
+	return withSign(v, x) // -0 stays
+}
+
+// Log2 returns the binary logarithm of x.
+func Log2(x float64) float64 {
+	if !(x > 0 && x < math.Inf(1)) {
+		return Log(x)
+	}
+	f, e := split(x)
+	return math.FMA(logOf(f), math.Log2E, e)
+}
+
+// Log10 returns the decimal logarithm of x.
+func Log10(x float64) float64 {
+	if !(x > 0 && x < math.Inf(1)) {
+		return Log(x)
+	}
+	const (
+		high = 3.01029995663611771306e-01 // log10(2) in two parts
+		low  = 3.69423907715893078616e-13
+	)
+	f, e := split(x)
+	return math.FMA(e, high, math.FMA(e, low, float64(logOf(f)*math.Log10E)))
+}
+
+// LogAddExp returns log(exp(x) + exp(y)) without overflow.
+func LogAddExp(x, y float64) float64 {
+	switch {
+	case x != x || y != y:
+		return math.NaN()
+	case x == y: // infinities of one sign, too
+		return x + math.Ln2
+	}
+	return max(x, y) + Log1p(Exp(-math.Abs(x-y)))
+}
+
+// Asinh returns the inverse hyperbolic sine of x.
+func Asinh(x float64) float64 {
+	a := math.Abs(x)
+	if a >= far {
+		return withSign(Log(a)+math.Ln2, x)
+	}
+	s := float64(a * a)
+	return withSign(Log1p(a+s/(1+math.Sqrt(s+1))), x)
+}
+
+// Acosh returns the inverse hyperbolic cosine of x.
+func Acosh(x float64) float64 {
+	switch {
+	case x < 1:
+		return math.NaN()
+	case x >= far:
+		return Log(x) + math.Ln2
+	}
+	t := x - 1
+	return Log1p(t + math.Sqrt(t*(x+1)))
+}
+
+// Atanh returns the inverse hyperbolic tangent of x.
+func Atanh(x float64) float64 {
+	a := math.Abs(x)
+	return withSign(Log1p((a+a)/(1-a))/2, x)
+}
+
+// far is where one more or less makes no difference to a square.
+const far = 1 << 28
+
+// split returns f between √½ and √2, and the e for which x is f·2**e.
+func split(x float64) (f, e float64) {
+	f, n := math.Frexp(x)
+	if f < math.Sqrt2/2 {
+		return f + f, float64(n - 1)
+	}
+	return f, float64(n)
+}
+
+// logOf is Log of a positive finite number: with u = 2^k·(1+f), 1+f between √½ and √2, the logarithm of 1+f is a series of s = f/(2+f).
+func logOf(u float64) float64 {
+	scaled := 0.0
+	if u < 0x1p-1022 {
+		u *= 0x1p54
+		scaled = 54
+	}
+	bits := math.Float64bits(u)
+	e := (bits + (0x3ff<<52 - 0x3fe6a09e667f3bcd)) >> 52
+	k := float64(e) - 1023 - scaled
+	f := math.Float64frombits(bits-e<<52+0x3ff<<52) - 1
+	s := f / (f + 2)
+	z := float64(s * s)
+	w := float64(z * z)
+	even := float64(math.FMA(math.FMA(1.531383769920937332e-01, w, 2.222219843214978396e-01), w, 3.999999999940941908e-01) * w)
+	odd := math.FMA(math.FMA(math.FMA(1.479819860511658591e-01, w, 1.818357216161805012e-01), w, 2.857142874366239149e-01), w, 6.666666666666735130e-01)
+	r := math.FMA(odd, z, even)
+	half := float64(float64(f*f) * 0.5)
+	rest := math.FMA(s, r+half, float64(k*ln2Low))
+	return math.FMA(k, ln2High, f-(half-rest))
+}

@@ -1,0 +1,150 @@
+package elementary
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Sin returns the sine of x.
+func Sin(x float64) float64 {
+	q, r := quadrant(x)
+	return sine(q, r)
+}
+
+// Cos returns the cosine of x.
+func Cos(x float64) float64 {
+	q, r := quadrant(x)
+	return sine(q+1, r)
+}
+
+// Tan returns the tangent of x.
+func Tan(x float64) float64 {
+	q, r := quadrant(x)
+	return sine(q, r) / sine(q+1, r)
+}
+
+// Asin returns the arc sine of x.
+func Asin(x float64) float64 { return Atan2(x, math.Sqrt((1-x)*(1+x))) }
+
+// Acos returns the arc cosine of x.
+func Acos(x float64) float64 { return 2 * Atan2(math.Sqrt(1-x), math.Sqrt(1+x)) }
+
+// Atan returns the arc tangent of x.
+func Atan(x float64) float64 {
+	const (
+		tan3Pi8 = 2.41421356237309504880
+		rest    = 6.123233995736765886130e-17 // of π/2
+	)
+	a := math.Abs(x)
+	var v float64
+	switch {
+	case a <= 0.66:
+		v = atan(a)
+	case a > tan3Pi8:
+		v = math.Pi/2 - atan(1/a) + rest
+	default:
+		v = math.Pi/4 + atan((a-1)/(a+1)) + 0.5*rest
+	}
+	return withSign(v, x)
+}
+
+// Atan2 returns the angle of the point (x, y).
+func Atan2(y, x float64) float64 {
+	q := y / x
+	switch {
+	case x == 0 || y == 0 || x-x != 0 || y-y != 0:
+		return math.Atan2(y, x) // a constant
+	case x < 0 && y < 0:
+		return Atan(q) - math.Pi
+	case x < 0:
+		return Atan(q) + math.Pi
+	}
+	return Atan(q)
+}
+
+// atan is Atan for 0 <= |x| <= 0.66.
+func atan(x float64) float64 {
+	z := float64(x * x)
+	return math.FMA(x, z*horner(z, atanP)/horner(z, atanQ), x)
+}
+
+var (
+	atanP = []float64{-8.750608600031904122785e-01, -1.615753718733365076637e+01, -7.500855792314704667340e+01, -1.228866684490136173410e+02, -6.485021904942025371773e+01}
+	atanQ = []float64{1, 2.485846490142306297962e+01, 1.650270098316988542046e+02, 4.328810604912902668951e+02, 4.853903996359136964868e+02, 1.945506571482613964425e+02}
+)
+
+// sine returns the sine of q·π/2 + r, where |r| is not above π/4.
+func sine(q int64, r float64) float64 {
+	const sign = 1 << 63
+	a := math.Abs(r)
+	z := float64(a * a)
+	var v float64
+	if q&1 == 0 {
+		p := 1.58969099521155010221e-10
+		for _, c := range [...]float64{-2.50507602534068634195e-08, 2.75573137070700676789e-06, -1.98412698298579493134e-04, 8.33333333332248946124e-03, -1.66666666666666324348e-01} {
+			p = math.FMA(p, z, c)
+		}
+		v = math.FMA(p, float64(a*z), a)
+		v = math.Float64frombits(math.Float64bits(v) ^ math.Float64bits(r)&sign)
+	} else {
+		p := -1.13596475577881948265e-11
+		for _, c := range [...]float64{2.08757232129817482790e-09, -2.75573143513906633035e-07, 2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02} {
+			p = math.FMA(p, z, c)
+		}
+		v = 1 - (float64(z*0.5) - float64(float64(z*z)*p))
+	}
+	return math.Float64frombits(math.Float64bits(v) ^ uint64(q&2)<<62)
+}
+
+// Near is the largest argument whose multiple of π/2 the sine takes off itself, without losing digits.
+const Near = 1 << 20
+
+// quadrant returns q and r with x = q·π/2 + r, but for whole turns.
+func quadrant(x float64) (q int64, r float64) {
+	if !(x <= Near && x >= -Near) {
+		return quadrantOfFar(x)
+	}
+	n := math.FMA(x, 2/math.Pi, magic) - magic
+	r = math.FMA(-n, 1.5707963267948966, x)
+	return int64(n), math.FMA(-n, 6.123233995736766e-17, r)
+}
+
+// turn holds the binary digits of 1/2π behind the point, after 64 zeros.
+var turn = [...]uint64{
+	0, 0x28be60db9391054a, 0x7f09d5f47d4d3770, 0x36d8a5664f10e410, 0x7f9458eaf7aef158, 0x6dc91b8e909374b8, 0x01924bba82746487,
+	0x3f877ac72c4a69cf, 0xba208d7d4baed121, 0x3a671c09ad17df90, 0x4e64758e60d4ce7d, 0x272117e2ef7e4a0e, 0xc7fe25fff7816603,
+	0xfbcbc462d6829b47, 0xdb4d9fb3c9f2c26d, 0xd3d18fd9a797fa8b, 0x5d49eeb1faf97c5e, 0xcf41ce7de294a4ba, 0x9afed7ec47e35742,
+	0x1580cc11bf1edaea,
+}
+
+// quadrantOfFar multiplies x by those digits of 1/2π that give neither whole turns nor what is too small to matter (Payne and Hanek).
+func quadrantOfFar(x float64) (q int64, r float64) {
+	if x-x != 0 {
+		return 0, math.NaN()
+	}
+	b := math.Float64bits(x)
+	m := b&(1<<52-1) | 1<<52
+	at := uint(b>>52&0x7ff) - 1075 + 64 // |x| = m·2^(at-64)
+	word, shift := at/64, at%64
+	digits := func(i uint) uint64 { return turn[word+i]<<shift | turn[word+i+1]>>(64-shift) }
+	mid, carried := bits.Mul64(digits(1), m)
+	lost, _ := bits.Mul64(digits(2), m)
+	low, carry := bits.Add64(carried, lost, 0)
+	high, _ := bits.Add64(digits(0)*m, mid, carry) // high and low are the binary digits of a part of a turn
+	q = int64(high >> 62)
+	high, low = high<<2|low>>62, low<<2
+	sign := 1.0
+	if high>>63 != 0 { // the next quadrant is nearer
+		q++
+		sign = -1
+		low, carry = bits.Sub64(0, low, 0)
+		high, _ = bits.Sub64(0, high, carry)
+	}
+	zeros := bits.LeadingZeros64(high)
+	high = high<<zeros | low>>(64-zeros)
+	r = float64(int64(high>>1|high&1)) * (sign * math.Pi / 2)
+	if x < 0 {
+		q, r = -q, -r
+	}
+	return q, math.Ldexp(r, -63-zeros)
+}
