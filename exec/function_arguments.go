@@ -136,7 +136,7 @@ func randomArray(ws *array.Workspace, rng *rand.Rand, t tensor.Type, size func()
 	}
 	for i := range a.Len() {
 		if t.DType().IsFloat() {
-			a.SetFloat(i, 4*rng.Float64()-2)
+			a.SetFloat(i, float64(4*rng.Float64())-2)
 		} else {
 			a.SetFloat(i, float64(rng.IntN(3)))
 		}

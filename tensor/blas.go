@@ -15,8 +15,8 @@ type (
 	Dot22ScalarOp struct{}
 	// GemmOp is a·x·y + b·z, of matrices and scalars: inputs z, a, x, y, b.
 	GemmOp struct{ Inplace bool }
-	// GemvOp is a·x·v + b·y, of a matrix x, vectors and scalars: inputs y, a, x, v, b. With BLAS it is computed by the BLAS that gonum has
-	// registered, else by plain loops.
+	// GemvOp is a·x·v + b·y, of a matrix x, vectors and scalars: inputs y, a, x, v, b. With BLAS it is computed by the BLAS that is registered
+	// with gonum, if that is not gonum's own, else by loops.
 	GemvOp struct{ Inplace, BLAS bool }
 	// GerOp is z + a·x·yᵀ, of a matrix z, a scalar and vectors: inputs z, a, x, y. BLAS is as in GemvOp.
 	GerOp struct{ Inplace, BLAS bool }
@@ -261,9 +261,9 @@ func termByTerm(ws *array.Workspace, inplace bool, in []*array.Array, out *array
 		return err
 	}
 	for i := range p.Len() {
-		v := alpha * p.Float(i)
+		v := float64(alpha * p.Float(i))
 		if adds {
-			v += beta * z.Float(i)
+			v += float64(beta * z.Float(i))
 		}
 		p.SetFloat(i, v)
 	}

@@ -38,7 +38,7 @@ func MatrixDot(a, b Matrix) float64 {
 		x, y := Row(a, i), Row(b, i)
 		y = head(y, len(x))
 		for j, v := range x {
-			sum += float64(v) * float64(y[j])
+			sum += float64(float64(v) * float64(y[j]))
 		}
 	}
 	return sum

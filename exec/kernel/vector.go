@@ -293,7 +293,7 @@ func (s kernelSet) squares(sumsq []float64, x []float32) {
 	}
 	for j := n * block; j < len(x); j++ {
 		v := float64(x[j])
-		sumsq[j] += v * v
+		sumsq[j] += float64(v * v)
 	}
 }
 

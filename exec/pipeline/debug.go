@@ -128,12 +128,12 @@ func (d *distance) add(got, want []float32) {
 		x, y := float64(got[i]), float64(w)
 		if x == y || x != x && y != y {
 			if !math.IsInf(y, 0) && y == y {
-				d.wanted += y * y
+				d.wanted += float64(y * y)
 			}
 			continue
 		}
-		d.difference += (x - y) * (x - y)
-		d.wanted += y * y
+		d.difference += float64((x - y) * (x - y))
+		d.wanted += float64(y * y)
 	}
 }
 

@@ -38,7 +38,7 @@ func (d Difference) Relative() float64 {
 
 // Agrees reports whether the difference is within the tolerance. One with a NaN is not.
 func (d Difference) Agrees(tolerance float64) bool {
-	return d.Norm <= tolerance*d.Kaldi+absoluteTolerance*math.Sqrt(float64(d.Elements))
+	return d.Norm <= float64(tolerance*d.Kaldi)+float64(absoluteTolerance*math.Sqrt(float64(d.Elements)))
 }
 
 // Compare returns the difference between two matrices. An element that is NaN or infinite on one side only makes the norm NaN
@@ -65,10 +65,10 @@ func (s *sums) add(ours, kaldi []float32) {
 		o := ours[i]
 		if o != k && !(o != o && k != k) {
 			d := float64(o) - float64(k)
-			s.difference2 += d * d
+			s.difference2 += float64(d * d)
 		}
 		if !math.IsNaN(float64(k)) && !math.IsInf(float64(k), 0) {
-			s.kaldi2 += float64(k) * float64(k)
+			s.kaldi2 += float64(float64(k) * float64(k))
 		}
 	}
 	s.n += len(kaldi)

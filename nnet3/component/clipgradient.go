@@ -132,7 +132,7 @@ func (c *clipGradientComponent) repair(u *clipGradientComponent, x, dx kernel.Ma
 		sum := 0.0
 		for _, v := range kernel.Row(x, i) {
 			e := c.excess(v)
-			sum += float64(e) * float64(e)
+			sum += float64(float64(e) * float64(e))
 		}
 		excess += math.Sqrt(sum)
 		before += rowNorm(kernel.Row(dx, i))
@@ -145,7 +145,7 @@ func (c *clipGradientComponent) repair(u *clipGradientComponent, x, dx kernel.Ma
 	for i := range x.Rows {
 		row := kernel.Row(dx, i)
 		for j, v := range kernel.Row(x, i) {
-			row[j] -= push * c.excess(v)
+			row[j] -= float32(push * c.excess(v))
 		}
 		after += rowNorm(row)
 	}

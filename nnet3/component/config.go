@@ -341,7 +341,7 @@ func (c *ConfigLine) randn(rows, cols int, mean, stddev float32) kernel.Matrix {
 	m := kernel.New(rows, cols)
 	r := c.source()
 	for i := range m.Data {
-		m.Data[i] = float32(r.NormFloat64())*stddev + mean
+		m.Data[i] = float32(float32(r.NormFloat64())*stddev) + mean
 	}
 	return m
 }

@@ -70,7 +70,7 @@ func (c *dropoutMaskComponent) Propagate(w *Workspace, pre Precomputed, in, out 
 			u := rnd.Float32()
 			switch {
 			case c.continuous:
-				row[j] = 1 - 2*p + 4*p*u
+				row[j] = 1 - 2*p + float32(4*p*u)
 			case u < p:
 				row[j] = 0
 			default:

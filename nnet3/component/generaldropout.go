@@ -132,7 +132,7 @@ func (c *generalDropoutComponent) draw(rnd *rand.Rand, mask kernel.Matrix) {
 			u := rnd.Float32()
 			switch {
 			case c.continuous:
-				row[j] = 1 - 2*c.proportion + 4*c.proportion*u
+				row[j] = 1 - 2*c.proportion + float32(4*c.proportion*u)
 			case u < c.proportion:
 				row[j] = 0
 			default:
@@ -149,7 +149,7 @@ func (c *generalDropoutComponent) drawBand(rnd *rand.Rand, row []float32) {
 		row[j] = 1
 	}
 	n := len(row)
-	zeroed := rnd.IntN(int(float32(n)*c.maxProportion+0.5) + 1)
+	zeroed := rnd.IntN(int(float32(float32(n)*c.maxProportion)+0.5) + 1)
 	if zeroed == 0 {
 		return
 	}

@@ -62,7 +62,7 @@ func (g *gruStats) repair(h, dArg kernel.Matrix) {
 		for j, v := range kernel.Row(h, i) {
 			y := float64(v)
 			g.valueSum[j] += y
-			g.derivSum[j] += 1 - y*y
+			g.derivSum[j] += 1 - float64(y*y)
 		}
 	}
 	push := g.scale
@@ -72,7 +72,7 @@ func (g *gruStats) repair(h, dArg kernel.Matrix) {
 		}
 		g.selfRepairTotal++
 		for i := range h.Rows {
-			kernel.Row(dArg, i)[j] -= push * kernel.Row(h, i)[j]
+			kernel.Row(dArg, i)[j] -= float32(push * kernel.Row(h, i)[j])
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (g *gruStats) repair(h, dArg kernel.Matrix) {
 func mix(c, z, h, prev []float32) {
 	z, h, prev = z[:len(c)], h[:len(c)], prev[:len(c)]
 	for j := range c {
-		c[j] = (1-z[j])*h[j] + z[j]*prev[j]
+		c[j] = float32((1-z[j])*h[j]) + float32(z[j]*prev[j])
 	}
 }
 
@@ -89,11 +89,11 @@ func mix(c, z, h, prev []float32) {
 // derivatives of z and prev if they are wanted.
 func unmix(dArg, dh, dc, z, h, prev, dz, dPrev []float32) {
 	for j := range dArg {
-		d := dh[j] + dc[j]*(1-z[j])
-		dArg[j] = d * (1 - h[j]*h[j])
+		d := dh[j] + float32(dc[j]*(1-z[j]))
+		dArg[j] = d * (1 - float32(h[j]*h[j]))
 		if dz != nil {
-			dz[j] += dc[j] * (prev[j] - h[j])
-			dPrev[j] += dc[j] * z[j]
+			dz[j] += float32(dc[j] * (prev[j] - h[j]))
+			dPrev[j] += float32(dc[j] * z[j])
 		}
 	}
 }

@@ -312,7 +312,7 @@ func (b *lstmBackward) repairSigmoid(dx, y []float32, k int) {
 		return
 	}
 	for j, s := range kernel.Row(b.repair, k) {
-		dx[j] -= (2*y[j] - 1) * s
+		dx[j] -= float32((float32(2*y[j]) - 1) * s)
 	}
 }
 
@@ -322,7 +322,7 @@ func (b *lstmBackward) repairTanh(dx, y []float32, k int) {
 		return
 	}
 	for j, s := range kernel.Row(b.repair, k) {
-		dx[j] -= y[j] * s
+		dx[j] -= float32(y[j] * s)
 	}
 }
 

@@ -120,7 +120,7 @@ func (c *specAugmentTimeMaskComponent) draw(rnd *rand.Rand, mask []float32, rows
 	meanOnes := meanZeros * (1 - p) / p
 	zeros := rnd.Float64() < p
 	for len(rows) > 0 {
-		n, value := int(min(2*meanOnes*rnd.Float64()+0.5, float64(len(rows)))), float32(1)
+		n, value := int(min(float64(2*meanOnes*rnd.Float64())+0.5, float64(len(rows)))), float32(1)
 		if zeros {
 			n, value = 1+rnd.IntN(c.maxFrames), 0
 		}

@@ -199,7 +199,7 @@ func (c *statisticsExtractionComponent) Propagate(w *Workspace, pre Precomputed,
 			if c.includeVariance {
 				squares := y[1+c.inputDim:][:len(x)]
 				for j, v := range x {
-					squares[j] += v * v
+					squares[j] += float32(v * v)
 				}
 			}
 		}
@@ -228,7 +228,7 @@ func (c *statisticsExtractionComponent) Backprop(w *Workspace, pre Precomputed, 
 			if c.includeVariance {
 				x, d := kernel.Row(inValue, int(r)), dy[1+c.inputDim:]
 				for j, v := range x {
-					dx[j] += 2 * v * d[j]
+					dx[j] += float32(2 * v * d[j])
 				}
 			}
 		}

@@ -106,16 +106,16 @@ func (h compressedHeader) percentile(u uint16) float32 {
 
 // at returns the least value plus n steps. The product is exact in float64.
 func (h compressedHeader) at(step float32, n int) float32 {
-	return float32(float64(h.min) + float64(step)*float64(n))
+	return float32(float64(h.min) + float64(float64(step)*float64(n)))
 }
 
 // speechValue decodes one byte of a column with the given 0th, 25th, 75th and 100th percentiles.
 func speechValue(p [4]float32, v int) float32 {
 	switch {
 	case v <= 64:
-		return float32(float64(p[0]) + float64(float32((p[1]-p[0])*float32(v)))*(1/64.0))
+		return float32(float64(p[0]) + float64(float64(float32((p[1]-p[0])*float32(v)))*(1/64.0)))
 	case v <= 192:
-		return float32(float64(p[1]) + float64(float32((p[2]-p[1])*float32(v-64)))*(1/128.0))
+		return float32(float64(p[1]) + float64(float64(float32((p[2]-p[1])*float32(v-64)))*(1/128.0)))
 	}
-	return float32(float64(p[2]) + float64(float32((p[3]-p[2])*float32(v-192)))*(1/63.0))
+	return float32(float64(p[2]) + float64(float64(float32((p[3]-p[2])*float32(v-192)))*(1/63.0)))
 }

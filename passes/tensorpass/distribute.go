@@ -13,7 +13,7 @@ const divisionCost = 1.5
 // pair is a product: what is multiplied and what it is divided by.
 type pair struct{ num, den []*vari }
 
-func (p pair) cost() float64 { return float64(len(p.num)) + divisionCost*float64(len(p.den)) }
+func (p pair) cost() float64 { return float64(len(p.num)) + float64(divisionCost*float64(len(p.den))) }
 
 // mostDistributed bounds the factors and terms that the distributor looks at. What it does to a product is of the order of the cube.
 const mostDistributed = 24

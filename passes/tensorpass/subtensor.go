@@ -1,6 +1,7 @@
 package tensorpass
 
 import (
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/rewrite"
@@ -16,10 +17,13 @@ func subtensorOf(n *apply) []tensor.Index { return n.Op().(*tensor.SubtensorOp).
 // onAnySubtensor tracks selections by index and by index vector.
 var onAnySubtensor = append(slices.Clone(onSubtensor), rewrite.TrackType[tensor.AdvancedSubtensorOp]())
 
-// intOf returns the value of an integer scalar that is known.
+// intOf returns the value of an integer scalar that is known, and is exact as a float64.
 func intOf(v *vari) (int, bool) {
 	x, ok := uniform(v)
-	return int(x), ok && !isFloat(v)
+	if !ok || isFloat(v) || math.Abs(x) >= 1<<53 {
+		return 0, false
+	}
+	return int(x), true
 }
 
 // usefulPart reports whether an index selects less than all n elements of a dimension, as far as that is known.

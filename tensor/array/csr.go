@@ -104,7 +104,7 @@ func mulCSR[T float](alpha T, s, b, c *Array) {
 			v := alpha * values[k]
 			to, from := c.offset+i*c.strides[0], b.offset+int(m.columns[k])*b.strides[0]
 			for range c.shape[1] {
-				dc[to] += v * db[from]
+				dc[to] += T(v * db[from])
 				to += c.strides[1]
 				from += b.strides[1]
 			}

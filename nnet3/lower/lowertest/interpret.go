@@ -84,7 +84,7 @@ func noise(a, b, c int) float64 {
 	x ^= x >> 31
 	x *= 0xBF58476D1CE4E5B9
 	x ^= x >> 29
-	return float64(int64(x>>11))/float64(1<<52) - 1
+	return float64(float64(int64(x>>11))/(1<<52)) - 1
 }
 
 // at gives a pointer to an element of a view.
@@ -181,7 +181,7 @@ func (p *interpreter) run(cmd *computation.Command) error {
 				case cmd.Type == computation.CopyRows:
 					*d = alpha * src[j][k]
 				default:
-					*d += alpha * src[j][k]
+					*d += float64(alpha * src[j][k])
 				}
 			}
 		}
@@ -193,7 +193,7 @@ func (p *interpreter) run(cmd *computation.Command) error {
 		for i, r := range c.IndexesRanges[cmd.Arg3] {
 			for j := r[0]; j < r[1]; j++ {
 				for k := range cols {
-					*p.at(cmd.Arg1, int32(i), k) += alpha * src[j][k]
+					*p.at(cmd.Arg1, int32(i), k) += float64(alpha * src[j][k])
 				}
 			}
 		}
@@ -226,11 +226,11 @@ func (p *interpreter) multi(cmd *computation.Command) {
 			case computation.CopyRowsMulti:
 				*own = alpha * *other
 			case computation.AddRowsMulti:
-				*own += alpha * *other
+				*own += float64(alpha * *other)
 			case computation.CopyToRowsMulti:
 				*other = *own
 			case computation.AddToRowsMulti:
-				*other += alpha * *own
+				*other += float64(alpha * *own)
 			}
 		}
 	}
@@ -241,7 +241,7 @@ func mix(out, in [][]float64, salt int, simple bool) {
 	var all float64
 	for r := range in {
 		for c := range in[r] {
-			all += in[r][c] * noise(salt, c, r)
+			all += float64(in[r][c] * noise(salt, c, r))
 		}
 	}
 	for r := range out {
@@ -249,8 +249,8 @@ func mix(out, in [][]float64, salt int, simple bool) {
 		if simple && in != nil {
 			s, t = 0, 0
 			for c := range in[r] {
-				s += in[r][c] * noise(salt, c, -1)
-				t += in[r][c] * noise(salt, c, -2)
+				s += float64(in[r][c] * noise(salt, c, -1))
+				t += float64(in[r][c] * noise(salt, c, -2))
 			}
 		}
 		for c := range out[r] {
@@ -258,7 +258,7 @@ func mix(out, in [][]float64, salt int, simple bool) {
 			if simple {
 				k = 0
 			}
-			out[r][c] += 0.5*(s*noise(salt, c, k+10)+t*noise(salt, c, k+20)) + 0.1*noise(salt, c, k+30)
+			out[r][c] += float64(0.5*(float64(s*noise(salt, c, k+10))+float64(t*noise(salt, c, k+20)))) + float64(0.1*noise(salt, c, k+30))
 		}
 	}
 }
@@ -293,7 +293,7 @@ func checksum(m [][]float64) float64 {
 	var s float64
 	for r := range m {
 		for c := range m[r] {
-			s += m[r][c] * noise(5, c, 0)
+			s += float64(m[r][c] * noise(5, c, 0))
 		}
 	}
 	return s
@@ -307,9 +307,9 @@ func (p *interpreter) backprop(cmd *computation.Command) {
 	update := checksum(dy)
 	if cmd.Arg3 != 0 {
 		x = p.load(cmd.Arg3)
-		update *= 1 + 0*checksum(x)
+		update *= 1 + float64(0*checksum(x))
 		for r := range min(len(x), len(dy)) {
-			update += checksum(x[r:r+1]) * checksum(dy[r:r+1])
+			update += float64(checksum(x[r:r+1]) * checksum(dy[r:r+1]))
 		}
 	}
 	if cmd.Arg4 != 0 {

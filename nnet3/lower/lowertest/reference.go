@@ -104,8 +104,8 @@ func Same(net Net, want, got *computation.Computation) error {
 		}
 		var diff, norm float64
 		for i := range x {
-			diff += (x[i] - y[i]) * (x[i] - y[i])
-			norm += x[i] * x[i]
+			diff += float64((x[i] - y[i]) * (x[i] - y[i]))
+			norm += float64(x[i] * x[i])
 		}
 		if !(math.Sqrt(diff) <= 1e-8*math.Sqrt(norm)) {
 			return fmt.Errorf("%w: %s by %g of its norm %g", ErrDiffers, k, math.Sqrt(diff/norm), math.Sqrt(norm))
