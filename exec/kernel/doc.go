@@ -14,15 +14,15 @@
 //
 // The product that everything is made for is y = x·Wᵀ with weights that stay the same (Weights), with what is done to
 // the result before it is stored (Epilogue), or a sum of such products (MulSegments). MulNT, MulNN and MulTN are products of
-// factors that are not prepared. On amd64 with AVX2 or AVX-512 they are computed in assembly, elsewhere by gonum. Every sum over
+// factors that are not prepared. On amd64 with AVX2 or AVX-512 and on arm64 they are computed in assembly, elsewhere by gonum. Every sum over
 // the inner dimension is one chain of fused multiply-adds in order, or, where y has few columns (IsNarrow), sixteen chains. So an
-// element has the same bits whatever is computed with it, wherever it stands, and with either instruction set.
+// element has the same bits whatever is computed with it, wherever it stands, and with any instruction set; gonum's are others.
 //
 // Who sets another BLAS with blas32.Use has it used here, with its own roundings. BLAS makes the products of this package
 // available to others in the same way.
 //
-// The environment variable NNOPT_KERNELS, read when the program starts, forces a set of kernels: avx512, avx2, go (the same
-// bits as the assembly, slowly, for looking for faults), blas, or openblas (OpenBLAS, for comparing with Kaldi).
+// The environment variable NNOPT_KERNELS, read when the program starts, forces a set of kernels: avx512, avx2, neon, go (the same
+// bits as the assembly, slowly, for looking for faults or for processors without it), blas, or openblas (OpenBLAS, for comparing with Kaldi).
 //
 // # Vectors
 //
@@ -31,8 +31,8 @@
 //
 // # Float64
 //
-// DExp and its siblings are maps of float64s, DGemm is their product. They fuse multiplications and additions, the same ones in assembly and in
-// Go: here, too, the bits are the same everywhere.
+// DExp and its siblings are maps of float64s, whose Go code is package elementary; DGemm is their product. They fuse multiplications and
+// additions, the same ones in assembly and in Go: here, too, the bits are the same everywhere.
 //
 // The functions are safe for concurrent use as long as nobody writes what another one touches.
 package kernel

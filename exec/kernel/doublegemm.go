@@ -58,8 +58,8 @@ var doubleScratches = sync.Pool{New: func() any {
 	return &doubleScratch{a: make([]float64, dRows*dDepth), b: make([]float64, dCols*dDepth)}
 }}
 
-// HasDGemm reports whether [DGemm] is computed in assembly. Elsewhere there are faster ones.
-func HasDGemm() bool { return bestSet >= avx2Set }
+// HasDGemm reports whether products of float64s are to be those of [DGemm], and not gonum's, as with the set of kernels "blas".
+func HasDGemm() bool { return bestSet != blasSet }
 
 // DGemm adds alpha·a·b to c, whose rows are stride apart and lie in memory element by element. Nothing is left out: NaN and infinities go
 // through. c must not overlap a or b. It panics where the shapes do not fit, the elements of a factor are not all there, or the rows
@@ -123,12 +123,18 @@ func (s kernelSet) dTile(alpha float64, a, b []float64, depth int, c []float64, 
 		dTileAVX2(&a[0], &b[0], depth, &c[0], uintptr(8*stride), alpha)
 	default:
 		for i := range mr {
-			for j := range nr {
-				sum := 0.0
+			for j := 0; j < nr; j += 4 {
+				var sum [4]float64 // several at a time, as one waits for itself
 				for k := range depth {
-					sum = math.FMA(a[k*mr+i], b[k*nr+j], sum)
+					x, y := a[k*mr+i], b[k*nr+j:][:4]
+					sum[0] = math.FMA(x, y[0], sum[0])
+					sum[1] = math.FMA(x, y[1], sum[1])
+					sum[2] = math.FMA(x, y[2], sum[2])
+					sum[3] = math.FMA(x, y[3], sum[3])
 				}
-				c[i*stride+j] = math.FMA(sum, alpha, c[i*stride+j])
+				for l, v := range sum {
+					c[i*stride+j+l] = math.FMA(v, alpha, c[i*stride+j+l])
+				}
 			}
 		}
 	}

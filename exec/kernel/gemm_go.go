@@ -5,27 +5,60 @@ import (
 	"unsafe"
 )
 
-// tileGo is what the kernels compute, as Go that is meant to be read.
-func tileGo(t *tile, lanes int) {
-	cols := t.vecs * lanes
-	stored := cols - lanes + t.tail
+// tileGo is a tile in Go. The sums of two rows come from chains, of which there is assembly for some processors.
+func (s kernelSet) tileGo(t *tile) {
+	cols := t.vecs * s.lanes()
+	stored := cols - s.lanes() + t.tail
+	var sums chainSums
 	for panel := range t.panels {
 		w := elem(t.w, uintptr(panel)*(uintptr(t.k*cols)*4+t.wSkip))
-		for i := range t.rows {
-			for j := range stored {
-				c := uintptr(panel*cols+j) * 4
-				var sum float32
-				if t.p != nil {
-					sum = *elem(t.p, uintptr(i)*t.pRow+c)
+		for i := 0; i < t.rows; i += 2 {
+			rows := min(2, t.rows-i)
+			for r := range rows {
+				for j := range stored {
+					sums[r*cols+j] = t.begun(uintptr(i+r), uintptr(panel*cols+j)*4)
 				}
-				for l := range t.k {
-					x := *elem(t.x, uintptr(i)*t.xRow+uintptr(l)*t.xStep)
-					sum = fma32(x, *elem(w, uintptr(l*cols+j)*4), sum)
+			}
+			s.chains(elem(t.x, uintptr(i)*t.xRow), elem(t.x, uintptr(i+rows-1)*t.xRow), t.xStep, w, cols, t.k, &sums)
+			for r := range rows {
+				for j := range stored {
+					c := uintptr(panel*cols+j) * 4
+					*elem(t.y, uintptr(i+r)*t.yRow+c) = t.finish(sums[r*cols+j], uintptr(i+r), c)
 				}
-				*elem(t.y, uintptr(i)*t.yRow+c) = t.finish(sum, uintptr(i), c)
 			}
 		}
 	}
+}
+
+// chainSums are the sums of two rows of a panel of 8 or 16 columns.
+type chainSums [2 * 16]float32
+
+// chainsGo goes on with the sums of two rows, whose elements are xStep bytes apart, for k steps: with several at a time, as one waits for
+// itself.
+func chainsGo(x0, x1 *float32, xStep uintptr, w *float32, cols, k int, sums *chainSums) {
+	for j := 0; j < cols; j += 2 {
+		a, b, c, d := sums[j], sums[j+1], sums[cols+j], sums[cols+j+1]
+		for l := range uintptr(k) {
+			u, v := *elem(x0, l*xStep), *elem(x1, l*xStep)
+			at := (l*uintptr(cols) + uintptr(j)) * 4
+			w0, w1 := *elem(w, at), *elem(w, at+4)
+			a64, b64, c64, d64 := mulAdd(u, w0, a), mulAdd(u, w1, b), mulAdd(v, w0, c), mulAdd(v, w1, d)
+			if roundsOnce(a64) && roundsOnce(b64) && roundsOnce(c64) && roundsOnce(d64) {
+				a, b, c, d = float32(a64), float32(b64), float32(c64), float32(d64)
+			} else {
+				a, b, c, d = fma32(u, w0, a), fma32(u, w1, b), fma32(v, w0, c), fma32(v, w1, d)
+			}
+		}
+		sums[j], sums[j+1], sums[cols+j], sums[cols+j+1] = a, b, c, d
+	}
+}
+
+// begun returns the sum to go on with in row i, c bytes from its begin.
+func (t *tile) begun(i, c uintptr) float32 {
+	if t.p == nil {
+		return 0
+	}
+	return *elem(t.p, i*t.pRow+c)
 }
 
 // finish returns what is stored in row i, c bytes from its begin, for a sum.
@@ -56,12 +89,25 @@ func elem(p *float32, bytes uintptr) *float32 {
 	return (*float32)(unsafe.Add(unsafe.Pointer(p), bytes))
 }
 
-// fma32 returns x·y + z with one rounding. The product is exact in float64. The sum is rounded to odd there (to the
-// neighbour whose last bit is set, if it is not exact), after which rounding to the much shorter float32 gives what one
-// rounding would have given.
+// mulAdd returns x·y + z, rounded to double precision. The product is exact.
+func mulAdd(x, y, z float32) float64 { return float64(float64(x)*float64(y)) + float64(z) }
+
+// roundsOnce reports whether what has been rounded to double precision and is rounded to single precision now is what one rounding would
+// have given: it is, if it is zero or at least the smallest normal number, and not in the middle between two float32s. Then it lies on the
+// same side of the middle as the exact number.
+func roundsOnce(s float64) bool {
+	b := math.Float64bits(s)
+	return b&(1<<29-1) != 1<<28 && b<<1-1 >= (1023-126)<<53
+}
+
+// fma32 returns x·y + z with one rounding. The sum is rounded to odd in double precision (to the neighbour whose last bit is set, if it is
+// not exact), after which rounding to the much shorter float32 gives what one rounding would have given.
 func fma32(x, y, z float32) float32 {
-	p, a := float64(x)*float64(y), float64(z)
+	p, a := float64(float64(x)*float64(y)), float64(z)
 	s := p + a
+	if roundsOnce(s) {
+		return float32(s)
+	}
 	b := s - p
 	e := (p - (s - b)) + (a - b) // s + e is the exact sum
 	if e != 0 && e == e {

@@ -25,6 +25,26 @@ func equalBits(t *testing.T, what string, got, want Matrix) {
 	}
 }
 
+// wantedTile is what the kernels compute, one element after the other.
+func wantedTile(t *tile, lanes int) {
+	cols := t.vecs * lanes
+	stored := cols - lanes + t.tail
+	for panel := range t.panels {
+		w := elem(t.w, uintptr(panel)*(uintptr(t.k*cols)*4+t.wSkip))
+		for i := range t.rows {
+			for j := range stored {
+				c := uintptr(panel*cols+j) * 4
+				sum := t.begun(uintptr(i), c)
+				for l := range t.k {
+					x := *elem(t.x, uintptr(i)*t.xRow+uintptr(l)*t.xStep)
+					sum = fma32(x, *elem(w, uintptr(l*cols+j)*4), sum)
+				}
+				*elem(t.y, uintptr(i)*t.yRow+c) = t.finish(sum, uintptr(i), c)
+			}
+		}
+	}
+}
+
 // guarded returns a matrix of normal numbers, behind whose last element no memory is mapped where the system allows it. If
 // wild, some elements are NaN, infinite, or large or small enough to become so.
 func guarded(t *testing.T, r *rand.Rand, rows, cols, gap int, wild bool) Matrix {
@@ -101,7 +121,7 @@ func checkTile(t *testing.T, set kernelSet, rows, vecs int, flags uint) {
 	b := a
 	b.y = &want[0]
 	set.tile(&a)
-	tileGo(&b, lanes)
+	wantedTile(&b, lanes)
 	for i, v := range want {
 		if !sameBits(v, y.Data[i]) {
 			t.Fatalf("flags %06b, k %d, %d panels, tail %d: element (%d, %d) is %v, want %v", flags, k, panels, tail, i/y.Stride, i%y.Stride, y.Data[i], v)

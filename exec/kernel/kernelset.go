@@ -14,11 +14,12 @@ type kernelSet uint8
 const (
 	blasSet   kernelSet = iota // whatever blas32 computes with, and plain loops
 	goSet                      // the twins of the assembly
+	neonSet                    // chains in assembly, all else as in Go
 	avx2Set                    // needs FMA, too
 	avx512Set                  // needs AVX-512F only
 )
 
-var kernelSetNames = [...]string{blasSet: "blas", goSet: "go", avx2Set: "avx2", avx512Set: "avx512"}
+var kernelSetNames = [...]string{blasSet: "blas", goSet: "go", neonSet: "neon", avx2Set: "avx2", avx512Set: "avx512"}
 
 func (s kernelSet) String() string { return kernelSetNames[s] }
 

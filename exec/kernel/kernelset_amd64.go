@@ -29,8 +29,12 @@ func (s kernelSet) tile(t *tile) {
 	case avx2Set:
 		tileAVX2(t)
 	default:
-		tileGo(t, s.lanes())
+		s.tileGo(t)
 	}
+}
+
+func (s kernelSet) chains(x0, x1 *float32, xStep uintptr, w *float32, cols, k int, sums *chainSums) {
+	chainsGo(x0, x1, xStep, w, cols, k, sums)
 }
 
 //go:noescape

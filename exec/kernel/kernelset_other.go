@@ -1,17 +1,12 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package kernel
 
 // supportedSets returns the sets that this processor can execute, the best last.
 func supportedSets() []kernelSet { return []kernelSet{goSet, blasSet} }
 
-func (s kernelSet) tile(t *tile) { tileGo(t, s.lanes()) }
+func (s kernelSet) tile(t *tile) { s.tileGo(t) }
 
-func (s kernelSet) dotLanes(t *laneTile) { dotLanesGo(t) }
-
-func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols int) int {
-	return 0
+func (s kernelSet) chains(x0, x1 *float32, xStep uintptr, w *float32, cols, k int, sums *chainSums) {
+	chainsGo(x0, x1, xStep, w, cols, k, sums)
 }
-
-// packFour does nothing here.
-func (s kernelSet) packFour(dst, src []float64, srcStride, cols, width int) int { return 0 }

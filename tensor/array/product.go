@@ -32,7 +32,7 @@ func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) er
 	if c.Len() == 0 {
 		return nil
 	}
-	if c.dtype == Float64 && ownProducts() {
+	if c.dtype == Float64 && !otherBLAS(c.dtype) && kernel.HasDGemm() {
 		if beta != 1 {
 			scale64(beta, c)
 		}
@@ -102,11 +102,17 @@ func general32(a *Array) kernel.Matrix {
 	return kernel.Matrix{Rows: a.shape[0], Cols: a.shape[1], Stride: a.stride(), Data: dataOf[float32](a)[a.offset:]}
 }
 
-// ownProducts reports whether products of float64s are those of package kernel: they are, where it has assembly and nobody has registered
-// another BLAS.
-func ownProducts() bool {
-	_, pure := blas64.Implementation().(gonum.Implementation)
-	return pure && kernel.HasDGemm()
+// otherBLAS reports whether somebody has registered another BLAS than gonum's, whose bits depend on the processor, or ours.
+func otherBLAS(dtype DType) bool {
+	var impl any = blas64.Implementation()
+	if dtype == Float32 {
+		impl = blas32.Implementation()
+	}
+	switch impl.(type) {
+	case gonum.Implementation, kernel.BLAS:
+		return false
+	}
+	return true
 }
 
 func strided(a *Array) kernel.Strided {
@@ -153,7 +159,7 @@ func slowGemm64(alpha float64, a *Array, ta bool, b *Array, tb bool, beta float6
 			v := alpha * da[a.offset+i*a.strides[0]+k*a.strides[1]]
 			to, from := c.offset+i*c.strides[0], b.offset+k*b.strides[0]
 			for range c.shape[1] {
-				dc[to] += v * db[from]
+				dc[to] += float64(v * db[from])
 				to += c.strides[1]
 				from += b.strides[1]
 			}
@@ -192,7 +198,7 @@ func gemm32(alpha float32, a *Array, ta bool, b *Array, tb bool, beta float32, c
 			for j := range row {
 				v := t.Data[j*t.Stride+i]
 				if beta != 0 {
-					v += beta * row[j]
+					v += float32(beta * row[j])
 				}
 				row[j] = v
 			}
@@ -200,13 +206,13 @@ func gemm32(alpha float32, a *Array, ta bool, b *Array, tb bool, beta float32, c
 	}
 }
 
-// Gemv sets y to alpha·a·x + beta·y, for a matrix a and vectors of floats of one type: by the BLAS that is registered with gonum, or by
-// plain loops. With beta 0 the old contents of y are not read.
+// Gemv sets y to alpha·a·x + beta·y, for a matrix a and vectors of floats of one type: by the BLAS that is registered with gonum, if it is
+// not gonum's own, or by loops. With beta 0 the old contents of y are not read.
 func (ws *Workspace) Gemv(alpha float64, a, x *Array, beta float64, y *Array, byBLAS bool) error {
 	if a.shape[1] != x.shape[0] || a.shape[0] != y.shape[0] {
 		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), x.Shape(), y.Shape())
 	}
-	if !byBLAS || a.Len() == 0 || x.strides[0] <= 0 || y.strides[0] <= 0 || !allFinite(a) || !allFinite(x) {
+	if !byBLAS || !otherBLAS(a.dtype) || a.Len() == 0 || x.strides[0] <= 0 || y.strides[0] <= 0 || !allFinite(a) || !allFinite(x) {
 		if a.dtype == Float32 {
 			gemv(float32(alpha), a, x, float32(beta), y)
 		} else {
@@ -270,31 +276,70 @@ func gemv[T float](alpha T, a, x *Array, beta T, y *Array) {
 				dy[at] *= beta
 			}
 		}
-		for j := range x.shape[0] {
-			v := alpha * dx[x.offset+j*x.strides[0]]
-			col, at := da[a.offset+j*a.strides[1]:], y.offset
-			for _, e := range col[:a.shape[0]] {
-				dy[at] += e * v
+		column := func(j int) ([]T, T) {
+			return da[a.offset+j*a.strides[1]:][:a.shape[0]], alpha * dx[x.offset+j*x.strides[0]]
+		}
+		j := 0
+		for ; j+4 <= x.shape[0]; j += 4 {
+			c0, v0 := column(j)
+			c1, v1 := column(j + 1)
+			c2, v2 := column(j + 2)
+			c3, v3 := column(j + 3)
+			c1, c2, c3 = c1[:len(c0)], c2[:len(c0)], c3[:len(c0)]
+			at := y.offset
+			for i, e := range c0 {
+				dy[at] = dy[at] + T(e*v0) + T(c1[i]*v1) + T(c2[i]*v2) + T(c3[i]*v3)
+				at += y.strides[0]
+			}
+		}
+		for ; j < x.shape[0]; j++ {
+			col, v := column(j)
+			at := y.offset
+			for _, e := range col {
+				dy[at] += T(e * v)
 				at += y.strides[0]
 			}
 		}
 		return
 	}
-	for i := range y.shape[0] {
-		var sum T
-		at, from := a.offset+i*a.strides[0], x.offset
-		for range x.shape[0] {
-			sum += da[at] * dx[from]
-			at += a.strides[1]
-			from += x.strides[0]
+	row := func(i int) []T { return da[a.offset+i*a.strides[0]:] }
+	for i := 0; i < y.shape[0]; {
+		var sums [4]T
+		n := 1
+		switch {
+		case a.strides[1] == 1 && x.strides[0] == 1 && i+4 <= y.shape[0]:
+			sums, n = fourDots(row(i), row(i+1), row(i+2), row(i+3), dx[x.offset:][:x.shape[0]]), 4
+		default:
+			at, from := a.offset+i*a.strides[0], x.offset
+			for range x.shape[0] {
+				sums[0] += T(da[at] * dx[from])
+				at += a.strides[1]
+				from += x.strides[0]
+			}
 		}
-		v := &dy[y.offset+i*y.strides[0]]
-		if beta == 0 {
-			*v = alpha * sum
-		} else {
-			*v = alpha*sum + beta**v
+		for _, sum := range sums[:n] {
+			v := &dy[y.offset+i*y.strides[0]]
+			if beta == 0 {
+				*v = alpha * sum
+			} else {
+				*v = T(alpha*sum) + T(beta**v)
+			}
+			i++
 		}
 	}
+}
+
+// fourDots returns four scalar products with x. A sum waits for itself, but not for others.
+func fourDots[T float](a, b, c, d, x []T) (sums [4]T) {
+	a, b, c, d = a[:len(x)], b[:len(x)], c[:len(x)], d[:len(x)]
+	var s0, s1, s2, s3 T
+	for i, v := range x {
+		s0 += T(a[i] * v)
+		s1 += T(b[i] * v)
+		s2 += T(c[i] * v)
+		s3 += T(d[i] * v)
+	}
+	return [4]T{s0, s1, s2, s3}
 }
 
 func vector64(a *Array) blas64.Vector {
@@ -305,11 +350,13 @@ func vector32(a *Array) blas32.Vector {
 	return blas32.Vector{N: a.shape[0], Inc: a.strides[0], Data: dataOf[float32](a)[a.offset:]}
 }
 
-// Ger adds alpha·x·yᵀ to the matrix c, for vectors of floats of its type: by the BLAS that is registered with gonum, or by plain loops.
+// Ger adds alpha·x·yᵀ to the matrix c, for vectors of floats of its type: by the BLAS that is registered with gonum, if it is not
+// gonum's own, or by loops.
 func (ws *Workspace) Ger(alpha float64, x, y, c *Array, byBLAS bool) error {
 	if x.shape[0] != c.shape[0] || y.shape[0] != c.shape[1] {
 		return fmt.Errorf("array: outer product of shapes %v and %v into %v", x.Shape(), y.Shape(), c.Shape())
 	}
+	byBLAS = byBLAS && otherBLAS(c.dtype)
 	fits := c.Len() > 0 && (!byBLAS || allFinite(x) && allFinite(y)) && x.strides[0] > 0 && y.strides[0] > 0 && (c.shape[1] == 1 || c.strides[1] == 1) && (c.shape[0] == 1 || c.strides[0] >= c.shape[1])
 	switch {
 	case byBLAS && fits && c.dtype == Float32:
@@ -329,11 +376,27 @@ func ger[T float](alpha T, x, y, c *Array) {
 	for i := range c.shape[0] {
 		v := alpha * dx[x.offset+i*x.strides[0]]
 		at, from := c.offset+i*c.strides[0], y.offset
+		if c.strides[1] == 1 && y.strides[0] == 1 {
+			addScaled(dc[at:][:c.shape[1]], v, dy[from:][:c.shape[1]])
+			continue
+		}
 		for range c.shape[1] {
-			dc[at] += v * dy[from]
+			dc[at] += T(v * dy[from])
 			at += c.strides[1]
 			from += y.strides[0]
 		}
+	}
+}
+
+// addScaled adds v·y to x.
+func addScaled[T float](x []T, v T, y []T) {
+	if x, ok := any(x).([]float32); ok {
+		kernel.AddVec(x, float32(v), any(y).([]float32))
+		return
+	}
+	y = y[:len(x)]
+	for j := range x {
+		x[j] += T(v * y[j])
 	}
 }
 
