@@ -5,13 +5,13 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/gonum"
+
+	"github.com/nnopt/nnopt/exec/kernel/kerneltest"
 )
 
 // openBLASResults are products as OpenBLAS 0.3.21 computed them on a processor with AVX-512: C += A·B for m, n and k, with factors as
@@ -159,11 +159,7 @@ func TestOpenBLASFactors(t *testing.T) {
 // TestLikeOpenBLAS: the environment can ask for those products, and another BLAS that is in use comes before that.
 func TestLikeOpenBLAS(t *testing.T) {
 	if !likeOpenBLAS {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLikeOpenBLAS$", "-test.v")
-		cmd.Env = append(os.Environ(), "NNOPT_KERNELS=openblas")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+		kerneltest.Again(t, "NNOPT_KERNELS=openblas", "TestLikeOpenBLAS")
 		return
 	}
 	const m, n, k = 3, 5, 64

@@ -1,10 +1,10 @@
 package refcase_test
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,34 +13,67 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/exec/kernel/kerneltest"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// kernelSets are the values of NNOPT_KERNELS that stand for products of this module. What the processor can't execute is replaced by
-// what it can. With "blas", gonum's products, a few cases that magnify roundings are outside of the tolerance.
-var kernelSets = []string{"avx512", "avx2", "go"}
+var update = flag.Bool("update", false, "rewrite the checksums in testdata")
 
-// TestKernelSets runs the cases that come with the source, and the test that rows are computed independently, with every set of
-// kernels: in processes of their own, because the set is chosen when a program starts.
+// TestKernelSets runs the cases that come with the source, and the tests that rows are computed independently and have the bits that they
+// have everywhere, with every set of kernels.
 func TestKernelSets(t *testing.T) {
-	if os.Getenv("NNOPT_KERNELS") != "" {
-		t.Skip("the set of kernels is given")
+	kerneltest.EachSet(t, "TestCases", "TestRowsAlone", "TestSameBits")
+}
+
+// TestSameBits: the outputs of the cases that come with the source, the derivatives and the gradients have the bits whose checksums are in
+// testdata, on every processor.
+func TestSameBits(t *testing.T) {
+	if !kernel.HasDGemm() {
+		t.Skip("products are gonum's, whose bits are others")
 	}
-	for _, set := range kernelSets {
-		t.Run(set, func(t *testing.T) {
-			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestCases|TestRowsAlone)$", "-test.short", "-test.v")
-			cmd.Env = append(os.Environ(), "NNOPT_KERNELS="+set)
-			out, err := cmd.CombinedOutput()
-			if err != nil || strings.Count(string(out), "--- PASS: Test") != 2 {
-				t.Errorf("%v\n%s", err, out)
+	var sums kerneltest.Checksums
+	for _, root := range []string{recipes, "../../nnet3/testdata/random"} {
+		dirs, err := refcase.Find(os.DirFS(root), ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range dirs {
+			c, err := refcase.Load(os.DirFS(filepath.Join(root, dir)), dir)
+			if err != nil {
+				t.Fatal(err)
 			}
-		})
+			for _, query := range []string{"none", "+fast_run"} {
+				plan, err := pipeline.Build(t.Context(), c.Net, c.Request, pipeline.Options{Optimizer: optimizer(t, query)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := pipeline.Run(t.Context(), plan.Optimized, c.Net, c.Request, pipeline.Values{Inputs: c.Inputs, OutputDerivs: c.OutputDerivs})
+				if err != nil {
+					t.Fatal(err)
+				}
+				name := dir + "," + query + ","
+				for _, m := range slices.Concat(res.Outputs, res.InputDerivs) {
+					for i := range m.Matrix.Rows {
+						sums.Float32s(name+m.Name, kernel.Row(m.Matrix, i)...)
+					}
+				}
+				if res.Gradient == nil {
+					continue
+				}
+				for _, g := range res.Gradient.Components {
+					if g, ok := g.(component.UpdatableComponent); ok {
+						sums.Float32s(name+"gradient", component.Vectorize(g, nil)...)
+					}
+				}
+			}
+		}
 	}
+	sums.Golden(t, "testdata/bits.txt", "reference cases", *update)
 }
 
 // TestRowsAlone: the output for one of several sequences has the bits that it has when the sequence is computed alone, and so has

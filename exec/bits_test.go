@@ -1,0 +1,78 @@
+package exec_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/exec/kernel/kerneltest"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+var update = flag.Bool("update", false, "rewrite the checksums in testdata")
+
+// bitCases are expressions of X (7×33), Y (33×20), x (33), y (20), z (7) and s.
+var bitCases = []string{
+	"X + x*s - x/(s + 9)", "X*X*x + X", "sqrt(abs(X))", "X**2.5", "abs(X)**x", "exp(X)", "exp2(X)", "expm1(X)", "log(abs(X) + 0.1)", "log2(abs(X) + 0.1)", "log10(abs(X) + 0.1)", "log1p(abs(X))",
+	"sigmoid(X)", "softplus(X)", "tanh(X)", "sinh(X)", "cosh(X)", "sin(X)", "cos(X)", "sin(X*1e9)", "tan(X)", "arcsin(X/8)", "arccos(X/8)", "arctan(X)", "arctan2(X, x)",
+	"arcsinh(X)", "arccosh(abs(X) + 1)", "arctanh(X/9)", "erf(X)", "erfc(X)", "floor(X)", "round(X)", "X % 0.7", "X // 0.7", "cast(X*1e18, int64)*3",
+	"sum(X)", "sum(X, axis=0)", "sum(X, axis=1)", "sum(X.T, axis=0)", "mean(X, axis=1)", "prod(X/3, axis=0)", "max(X, axis=0)", "logsumexp(X, axis=1)", "argmax(X, axis=1)",
+	"dot(X, Y)", "dot(Y.T, X.T)", "dot(X.T, X)", "dot(X[:, ::2], Y[1:18])", "dot(X, x)", "dot(x, Y)", "dot(z, X)", "dot(x, x)", "outer(x, y)",
+	"softmax(X)", "log_softmax(X)", "grad(sum(softmax(dot(X, Y))**2), X)", "grad(sum(tanh(dot(X, Y) + y)**2), Y)", "grad(sum(log(1 + exp(dot(X, x)))), x)",
+	"grad(sum(erf(X)*sin(x)), X)", "grad(sum(sqrt(sum(X**2, axis=1))), X)", "grad(sum(x**s), s)", "grad(logsumexp(X*s), X)",
+	"Gemm(dot(X, Y), s, X, Y, 0.5)", "1.5*dot(X, Y) + 0.5*outer(z, y)", "z*0.3 + s*dot(X, x)", "outer(z, y)*s + dot(X, Y)",
+}
+
+// TestSameBits: functions of tensors have the bits whose checksums are in testdata, on every processor, as written and optimized.
+func TestSameBits(t *testing.T) {
+	if !kernel.HasDGemm() {
+		t.Skip("products are gonum's, whose bits are others")
+	}
+	var c kerneltest.Checksums
+	for _, dtype := range []array.DType{array.Float64, array.Float32} {
+		r := rand.New(rand.NewPCG(1, 2))
+		var in []*array.Array
+		for _, shape := range [][]int{{7, 33}, {33, 20}, {33}, {20}, {7}, {}} {
+			a := array.New(dtype, shape...)
+			for i, v := range kerneltest.Numbers(r, a.Len()) {
+				a.SetFloat(i, float64(v))
+			}
+			in = append(in, a)
+		}
+		for _, text := range bitCases {
+			s := tensor.NewScope()
+			if err := s.Declare("X Y: " + dtype.String() + " matrix; x y z: " + dtype.String() + " vector; s: " + dtype.String() + " scalar"); err != nil {
+				t.Fatal(err)
+			}
+			for _, query := range []string{"", "+fast_run"} {
+				out, err := s.Parse(text)
+				if err != nil {
+					t.Fatalf("%s: %v", text, err)
+				}
+				var opts exec.FunctionOptions
+				if query != "" {
+					opts.Optimizer = fastRun(t)
+				}
+				f, err := exec.NewFunction(t.Context(), s.Inputs(), out, opts)
+				if err != nil {
+					t.Fatalf("%s: %v", text, err)
+				}
+				values, err := f.Call(t.Context(), in...)
+				if err != nil {
+					t.Fatalf("%s: %v", text, err)
+				}
+				for _, v := range values {
+					c.Float64s(dtype.String()+query+":"+strings.ReplaceAll(text, " ", ""), v.Floats()...)
+				}
+			}
+		}
+	}
+	c.Golden(t, "testdata/bits.txt", "functions of tensors", *update)
+}
+
+// TestSameBitsEverySet is the same with every set of kernels.
+func TestSameBitsEverySet(t *testing.T) { kerneltest.EachSet(t, "TestSameBits") }

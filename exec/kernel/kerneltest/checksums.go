@@ -1,0 +1,98 @@
+// Package kerneltest holds what computes to its bits: checksums of numbers that are the same on every processor, kept in files beside the
+// tests.
+package kerneltest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Checksums are checksums of numbers by name, a line without spaces. The zero value has none. All NaN are alike.
+type Checksums struct{ sums map[string]hash.Hash64 }
+
+// Float32s adds numbers to a checksum.
+func (c *Checksums) Float32s(name string, numbers ...float32) {
+	for _, v := range numbers {
+		if v != v {
+			v = float32(math.NaN())
+		}
+		c.add(name, binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+	}
+}
+
+// Float64s adds numbers to a checksum.
+func (c *Checksums) Float64s(name string, numbers ...float64) {
+	for _, v := range numbers {
+		if v != v {
+			v = math.NaN()
+		}
+		c.add(name, binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)))
+	}
+}
+
+func (c *Checksums) add(name string, b []byte) {
+	if c.sums == nil {
+		c.sums = map[string]hash.Hash64{}
+	}
+	if c.sums[name] == nil {
+		c.sums[name] = fnv.New64a()
+	}
+	c.sums[name].Write(b)
+}
+
+// Golden compares with the checksums in a file, or writes the file. What is for messages: how the numbers were computed.
+func (c *Checksums) Golden(t testing.TB, file, what string, update bool) {
+	t.Helper()
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(c.sums)) {
+		fmt.Fprintf(&text, "%s %016x\n", name, c.sums[name].Sum64())
+	}
+	if update {
+		if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := lines(text.String()), lines(string(data))
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if got[name] != want[name] {
+			t.Errorf("%s: the bits of %s are others: checksum %q, in %s %q", what, name, got[name], file, want[name])
+		}
+		delete(got, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		t.Errorf("%s: %s is not in %s", what, name, file)
+	}
+}
+
+// lines returns the checksums of a text by name.
+func lines(text string) map[string]string {
+	sums := map[string]string{}
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		name, sum, _ := strings.Cut(line, " ")
+		sums[name] = sum
+	}
+	return sums
+}
+
+// Numbers returns n numbers between -8 and 8, of 24 bits: they do not depend on functions whose bits may differ.
+func Numbers(r *rand.Rand, n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(r.IntN(1<<24)-1<<23) / (1 << 20)
+	}
+	return v
+}
