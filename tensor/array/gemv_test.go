@@ -1,0 +1,84 @@
+package array
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// otherImplementation is a BLAS that somebody registers.
+type otherImplementation struct{ gonum.Implementation }
+
+// TestGemvGer computes products of matrices and vectors, and of vectors, of all layouts, with loops and with another BLAS. That of gonum,
+// whose bits depend on the processor, is not asked.
+func TestGemvGer(t *testing.T) {
+	use := func(float32s blas.Float32, float64s blas.Float64) {
+		blas32.Use(float32s)
+		blas64.Use(float64s)
+	}
+	defer use(gonum.Implementation{}, gonum.Implementation{})
+	fill := func(a *Array, seed int) *Array {
+		for i := range a.Len() {
+			a.SetFloat(i, float64((i*7+seed)%23)/7-1)
+		}
+		return a
+	}
+	vector := func(dtype DType, n, step, seed int) *Array {
+		v := New(dtype, n*step)
+		v.shape[0], v.strides[0] = n, step
+		return fill(v, seed)
+	}
+	var ws Workspace
+	for _, dtype := range []DType{Float32, Float64} {
+		for m := range 10 {
+			for _, n := range []int{0, 1, 3, 4, 9} {
+				for _, step := range []int{1, 2} {
+					for _, transposed := range []bool{false, true} {
+						a := fill(New(dtype, m, n), 1)
+						if transposed {
+							a = fill(New(dtype, n, m), 1).Transpose(1, 0)
+						}
+						x, y := vector(dtype, n, step, 2), vector(dtype, m, step, 3)
+						for _, beta := range []float64{0, 1, -0.5} {
+							var results [3]*Array
+							for k := range results {
+								use(gonum.Implementation{}, gonum.Implementation{})
+								if k == 2 {
+									use(otherImplementation{}, otherImplementation{})
+								}
+								results[k] = y.Clone()
+								if err := ws.Gemv(1.5, a, x, beta, results[k], k > 0); err != nil {
+									t.Fatal(err)
+								}
+							}
+							for i := range m {
+								want := beta * y.Float(i)
+								for j := range n {
+									want += 1.5 * a.Float(i*n+j) * x.Float(j)
+								}
+								for k, r := range results {
+									if !(math.Abs(r.Float(i)-want) < 1e-5) || k == 1 && r.Float(i) != results[0].Float(i) {
+										t.Fatalf("%v %d×%d, step %d, transposed %t, beta %v, %d: element %d is %v, want %v", dtype, m, n, step, transposed, beta, k, i, r.Float(i), want)
+									}
+								}
+							}
+						}
+						c := a.Clone()
+						if err := ws.Ger(1.5, y, x, c, true); err != nil {
+							t.Fatal(err)
+						}
+						for i := range c.Len() {
+							if want := a.Float(i) + 1.5*y.Float(i/n)*x.Float(i%n); !(math.Abs(c.Float(i)-want) < 1e-5) {
+								t.Fatalf("%v %d×%d, step %d: element %d of the outer product is %v, want %v", dtype, m, n, step, i, c.Float(i), want)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
