@@ -38,6 +38,7 @@ func (s *standard) nnet3() {
 
 	p := s.specialize
 	s.rule(p, nnet3pass.MultiplyOnce(nnet3pass.LeastProduct), fastRun, nnet3, fusion, reassoc)
+	s.rule(p, nnet3pass.GroupColumns(), fastRun, nnet3, fusion, reassoc)
 	s.rule(p, nnet3pass.FuseEpilogue(), fastRun, nnet3, fusion)
 	s.rule(p, nnet3pass.FuseResidual(), fastRun, nnet3, fusion)
 	s.rule(p, nnet3pass.Overwrite(), fastRun, nnet3, fusion)

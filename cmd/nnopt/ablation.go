@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -92,7 +91,7 @@ func loadCases(folders []string) ([]*refcase.Case, error) {
 	}
 	var cases []*refcase.Case
 	for _, dir := range dirs {
-		c, err := refcase.Load(os.DirFS(dir), filepath.Base(dir))
+		c, err := refcase.LoadDir(dir)
 		if err != nil {
 			return nil, err
 		}

@@ -3,17 +3,18 @@ package kernel
 // Narrow products have sums in lanes: each is made of sumLanes chains, of every sumLanes-th product one, which at the end are added in
 // pairs, neighbours first. Chains fill vectors with columns, and can't use more than three quarters of what a processor multiplies
 // where there are few: a tile of one vector of 16 has six accumulators, where two units with a latency of four cycles want eight, and
-// of two vectors up to 24 columns leave a quarter empty. With fewer columns or rows it is less. Lanes fill the vectors along k
-// instead, whatever the number of columns, but want to be added up, which is most of the work where each has one product or two.
+// two vectors are padded. With fewer columns or rows it is less. Lanes fill the vectors along k instead, whatever the number of
+// columns, but want to be added up, which is most of the work where each has one product or two. And they can't be divided, which
+// passes would like to do: so they have to be quicker by a fifth, also where there are many rows.
 //
-// On Zen 5 with AVX-512 lanes take, for 1, 4, 12, 24 and 32 columns, 0.22, 0.22, 0.58, 0.85 and 1.12 times as long as chains for 200
-// rows and 512 steps, and 0.21, 0.21, 0.30, 0.48 and 0.84 times for one row (November 2026).
+// On Zen 5 with AVX-512 lanes take, for 4, 12, 16, 20, 24 and 32 columns, 0.22, 0.58, 0.78, 0.72, 0.87 and 1.12 times as long as chains
+// for 200 rows and 512 steps, and 0.21, 0.30, 0.34, 0.38, 0.55 and 0.84 times for one row (November 2026).
 //
 // The rule looks at the sizes of W alone. As with chains, an element has the same bits whatever is computed with it, and with every
 // instruction set. But its sum can't be divided without a trace: terms that go on with each other's sums are chains. Of what is not
 // narrow, a part along k is not narrow either.
 const (
-	narrowCols  = 24
+	narrowCols  = 20
 	narrowSteps = 2 * sumLanes
 
 	narrowGroup = 4 // columns that are computed at a time

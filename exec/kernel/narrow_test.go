@@ -57,7 +57,7 @@ func TestNarrow(t *testing.T) {
 				rows := min(150, 1+60000/k) // what is compared with is slow
 				x, w := random(r, rows, k, 3), random(r, n, k, 2)
 				p := newWeights(set, w, false)
-				if got := p.isNarrow(); got != (n <= 24 && k >= 32) {
+				if got := p.isNarrow(); got != (n <= 20 && k >= 32) {
 					t.Fatalf("%d columns, sums of %d: narrow is %t", n, k, got)
 				}
 				y := random(r, rows, n, 1)
