@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -121,7 +120,7 @@ func TestWaiting(t *testing.T) {
 		"write there": func(ctx context.Context) error { return Write(ctx, fifo, func(io.Writer) error { return nil }) },
 	} {
 		fifo = filepath.Join(t.TempDir(), "fifo")
-		if err := syscall.Mkfifo(fifo, 0o666); err != nil {
+		if err := mkfifo(fifo); err != nil {
 			t.Skip(err)
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())

@@ -1,0 +1,7 @@
+//go:build unix
+
+package fileio
+
+import "syscall"
+
+func mkfifo(name string) error { return syscall.Mkfifo(name, 0o666) }
