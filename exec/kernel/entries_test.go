@@ -5,9 +5,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"math"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,7 +109,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	},
 	"PermuteCols": func(a *arena, rows, cols int) { PermuteCols(a.to(rows, cols), a.from(rows, cols+1), indexes(cols)) },
 
-	"IsNarrow":              func(a *arena, rows, cols int) { IsNarrow(rows, cols) },
+	"IsNarrow":              func(a *arena, rows, cols int) { _ = IsNarrow(rows, cols) },
 	"NewWeights":            func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)) },
 	"NewTransposedWeights":  func(a *arena, rows, cols int) { NewTransposedWeights(a.from(rows, cols)) },
 	"Weights.Matrix":        func(a *arena, rows, cols int) { NewWeights(New(rows, cols)).Matrix() },
@@ -224,12 +225,19 @@ func indexes(n int) []int32 {
 
 // exported returns the names of the exported functions and methods of the package.
 func exported(t *testing.T) []string {
-	pkgs, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	sources, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, file := range pkgs["kernel"].Files {
+	for _, source := range sources {
+		if strings.HasSuffix(source, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || !f.Name.IsExported() {
@@ -249,7 +257,8 @@ func exported(t *testing.T) []string {
 			names = append(names, name)
 		}
 	}
-	return names
+	slices.Sort(names) // functions of several processors have one name
+	return slices.Compact(names)
 }
 
 // TestEntries drives everything that is exported, with every set of kernels and odd sizes, with arguments that end right before memory
