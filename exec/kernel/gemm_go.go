@@ -11,7 +11,6 @@ func (s kernelSet) tileGo(t *tile) {
 	stored := cols - s.lanes() + t.tail
 	var sums chainSums
 	for panel := range t.panels {
-		w := elem(t.w, uintptr(panel)*(uintptr(t.k*cols)*4+t.wSkip))
 		for i := 0; i < t.rows; i += 2 {
 			rows := min(2, t.rows-i)
 			for r := range rows {
@@ -19,7 +18,10 @@ func (s kernelSet) tileGo(t *tile) {
 					sums[r*cols+j] = t.begun(uintptr(i+r), uintptr(panel*cols+j)*4)
 				}
 			}
-			s.chains(elem(t.x, uintptr(i)*t.xRow), elem(t.x, uintptr(i+rows-1)*t.xRow), t.xStep, w, cols, t.k, &sums)
+			if t.k > 0 { // else there are no factors to point at
+				w := elem(t.w, uintptr(panel)*(uintptr(t.k*cols)*4+t.wSkip))
+				s.chains(elem(t.x, uintptr(i)*t.xRow), elem(t.x, uintptr(i+rows-1)*t.xRow), t.xStep, w, cols, t.k, &sums)
+			}
 			for r := range rows {
 				for j := range stored {
 					c := uintptr(panel*cols+j) * 4
