@@ -282,7 +282,7 @@ func (r *run) movedBy(t *testing.T, start, step int, to float32) *results {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range in.Inputs {
+	for _, m := range slices.Concat(in.Inputs, in.OutputDerivs) {
 		for i := range m.Matrix.Rows {
 			row := kernel.Row(m.Matrix, i)
 			for k := (i + start) % step; k < len(row); k += step {
