@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/exec/kernel/kerneltest"
+	"github.com/nnopt/nnopt/internal/kerneltest"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )

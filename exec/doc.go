@@ -14,5 +14,5 @@
 // Where in memory each matrix lives is planned when the program is made. The memory comes from a Workspace, and goes back
 // there, so that a computer that is used again allocates nothing.
 //
-// Numerics are exec/kernel's; how a component computes is its own affair.
+// Numerics are kernel's; how a component computes is its own affair.
 package exec

@@ -3,7 +3,7 @@ package exec
 import (
 	"math/bits"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // Workspace is the memory of a Computer: one buffer for a program that has a plan, one a matrix for a looped one. Buffers

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes/generic"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -50,7 +49,7 @@ func Default() *optdb.SequenceDB {
 	s.group(1, "brings the graph into a simple normal form", s.canonicalize, fastRun, fastCompile)
 	s.group(2, "replaces computations by cheaper special ones", s.specialize, fastRun)
 	s.entry(49, "merge2", "the same computation twice becomes one, after the simplifications", merge, fastRun, "merge")
-	s.entry(49.5, "add_destroy_handler", "", generic.AddDestroyHandler(), fastRun, fastCompile)
+	s.entry(49.5, "add_destroy_handler", "", rewrite.AddDestroyHandler(), fastRun, fastCompile)
 	s.entry(100, "merge3", "the same computation twice becomes one, at last", merge, fastRun, "merge")
 	s.nnet3()
 	s.tensor()

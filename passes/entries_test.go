@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/internal/computationtest"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/lower"
-	"github.com/nnopt/nnopt/nnet3/lower/lowertest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
@@ -136,10 +136,10 @@ func (c *entryCase) compare(t *testing.T) (with, without entryRun) {
 	t.Helper()
 	q := c.query(t)
 	if !strings.Contains(c.net, "-node ") {
-		compiled, net := lowertest.MustParse(t, c.net)
+		compiled, net := computationtest.MustParse(t, c.net)
 		with, without = runEntry(t, compiled, net, q), runEntry(t, compiled, net, q.Excluding(c.entry))
 		check(t, with.c, net.Info())
-		lowertest.Compare(t, net, compiled, with.c)
+		computationtest.Compare(t, net, compiled, with.c)
 		return with, without
 	}
 	nn, err := nnet3.ParseConfig(strings.NewReader(c.net), "config", 1)

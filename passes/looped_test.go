@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"

@@ -3,7 +3,7 @@ package passes_test
 import (
 	"testing"
 
-	"github.com/nnopt/nnopt/nnet3/lower/lowertest"
+	"github.com/nnopt/nnopt/internal/computationtest"
 	"github.com/nnopt/nnopt/optdb"
 )
 
@@ -32,7 +32,7 @@ m2 = []
 		{"the peak is where the input is read", rows + "provide m3 for b", 3, 4 * (6*3 + 2*12 - 2*3 - 2*12)},
 		{"the peak is elsewhere", rows + "m4 = undefined(2, 40)\nm4 = g.Propagate(m3)\nm3 = []\nprovide m4 for b", 0, 0},
 	} {
-		compiled, net := lowertest.MustParse(t, c.code)
+		compiled, net := computationtest.MustParse(t, c.code)
 		with, without := runEntry(t, compiled, net, fast).c.Counts(), runEntry(t, compiled, net, fast.Excluding("trim_inputs")).c.Counts()
 		if got := int64(with.Commands - without.Commands); got != c.moreCommands {
 			t.Errorf("%s: %d more commands, want %d", c.name, got, c.moreCommands)

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-
-	"github.com/nnopt/nnopt/fileio"
+	"strconv"
+	"strings"
+	"unicode"
 )
 
 // WriteJSON writes the profile as one indented JSON object. Durations are whole
@@ -18,12 +19,12 @@ func (f *Function) WriteJSON(w io.Writer) error {
 }
 
 // ReadJSON reads what [Function.WriteJSON] wrote. Unknown keys are ignored, so
-// that a profile of a later version can still be compared. Names that would not
-// stay in their place in a report are quoted, as [fileio.PlainName] does. At most
-// [fileio.MaxText] bytes are read.
+// that a profile of a later version can still be compared. Characters of names that
+// can't be printed, which would not stay in their place in a report, are escaped as
+// in Go. How much is read is up to r.
 func ReadJSON(r io.Reader) (*Function, error) {
 	f := new(Function)
-	if err := json.NewDecoder(fileio.Limit(r, "the profile", fileio.MaxText)).Decode(f); err != nil {
+	if err := json.NewDecoder(r).Decode(f); err != nil {
 		return nil, fmt.Errorf("profile: reading JSON: %w", err)
 	}
 	for _, r := range f.Optimizer.All() {
@@ -33,36 +34,38 @@ func ReadJSON(r io.Reader) (*Function, error) {
 			}
 		}
 	}
-	f.quoteNames()
+	f.escapeNames()
 	return f, nil
 }
 
-// quoteNames makes every name fit for reports.
-func (f *Function) quoteNames() {
-	quote := func(names ...*string) {
+// escapeNames makes every name fit for reports.
+func (f *Function) escapeNames() {
+	escape := func(names ...*string) {
 		for _, name := range names {
-			*name = fileio.PlainName(*name)
+			if strings.ContainsFunc(*name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				*name = strings.Trim(strconv.Quote(*name), `"`)
+			}
 		}
 	}
-	quote(&f.Message)
+	escape(&f.Message)
 	for i := range f.Phases {
-		quote(&f.Phases[i].Name)
+		escape(&f.Phases[i].Name)
 	}
 	for i := range f.Execution {
-		quote(&f.Execution[i].Name)
+		escape(&f.Execution[i].Name)
 	}
 	for _, r := range f.Optimizer.All() {
-		quote(&r.Name, &r.Class)
+		escape(&r.Name, &r.Class)
 		for i := range r.Passes {
 			for j := range r.Passes[i].Rules {
-				quote(&r.Passes[i].Rules[j].Name)
+				escape(&r.Passes[i].Rules[j].Name)
 			}
 		}
 		for i := range r.Rules {
-			quote(&r.Rules[i].Name)
+			escape(&r.Rules[i].Name)
 		}
 		for i := range r.Counters {
-			quote(&r.Counters[i].Name, &r.Counters[i].Unit)
+			escape(&r.Counters[i].Name, &r.Counters[i].Unit)
 		}
 	}
 }

@@ -52,3 +52,11 @@ func (p Global) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile
 	defer h.close()
 	return p.Fn(ctx, h)
 }
+
+// AddDestroyHandler returns the pass from which on ops may destroy their inputs: it
+// attaches an [fgraph.DestroyHandler], and fails if something destroys already what it
+// must not. It comes late because every later change pays for the feature.
+func AddDestroyHandler() GraphRewriter {
+	nothing := func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil }
+	return FromFunc("add_destroy_handler", "from here on ops may destroy their inputs", fgraph.WatchDestroyers, nothing)
+}

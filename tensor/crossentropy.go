@@ -3,8 +3,8 @@ package tensor
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/exec/kernel/elementary"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 

@@ -3,7 +3,7 @@ package tensor
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/exec/kernel/elementary"
+	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 

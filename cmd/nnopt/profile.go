@@ -92,7 +92,7 @@ func readProfile(name string) (*profile.Function, error) {
 		return nil, err
 	}
 	defer file.Close()
-	f, err := profile.ReadJSON(file)
+	f, err := profile.ReadJSON(fileio.Limit(file, "the profile", fileio.MaxText))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

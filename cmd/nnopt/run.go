@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )

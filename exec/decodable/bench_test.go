@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/decodable"
-	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // RunOptions say how a stream of utterances is scored.

@@ -3,7 +3,7 @@ package decodable
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/exec/kernel/elementary"
+	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"

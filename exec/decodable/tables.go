@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/go-multierror"
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // An Utterance is what is scored at once: features and, for a network that wants them, i-vectors.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 )
 

@@ -12,10 +12,10 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/exec/kernel/kerneltest"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
+	"github.com/nnopt/nnopt/internal/kerneltest"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // BatchNorm shifts and scales each column so that it has mean 0 and root mean square TargetRMS: over the rows of the

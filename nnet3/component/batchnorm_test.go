@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // In training, blocks of columns are rows of a narrower matrix, to the bit, whether or not there are gaps between the rows.

@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // blockAffineComponent is an affine transform whose matrix is block-diagonal. The blocks stand one below the other in the linear

@@ -3,7 +3,7 @@ package component
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // clipGradientComponent copies its input, and clips the derivatives on their way back: each element to ±ClippingThreshold, or each

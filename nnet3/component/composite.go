@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // compositeComponent is a chain of simple components. It computes a limited number of rows at a time and keeps nothing between them:

@@ -3,7 +3,7 @@ package component
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // convolutionComponent is the older convolution over a three-dimensional input within a frame: filters of FiltX×FiltY×InputZ are

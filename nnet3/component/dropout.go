@@ -3,7 +3,7 @@ package component
 import (
 	"math/rand/v2"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // dropoutComponent sets elements, or whole rows, to zero at random in training, and leaves the others as they are: it doesn't

@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // dropoutMaskComponent puts out random factors for other components to multiply by: 0 with probability p, else 1, without a factor

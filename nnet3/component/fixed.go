@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // fixedScaleComponent multiplies each column by a factor that is not trained.

@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // fixedAffineComponent is y = x·Wᵀ + b with parameters that are not trained, such as a transform of the features.

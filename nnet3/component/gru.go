@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // gruStats is what the nonlinearities of gated recurrent units have in common: the statistics of their tanh, and the

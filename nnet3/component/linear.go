@@ -3,7 +3,7 @@ package component
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // linearComponent is y += x·Wᵀ.

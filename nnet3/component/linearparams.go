@@ -4,7 +4,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // weights is a matrix that inputs are multiplied by, with the form that Prepare made of it.

@@ -3,7 +3,7 @@ package component
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // lstmNonlinearityComponent is what happens in an LSTM cell around its matrices. A row of the input holds, C columns each, the parts

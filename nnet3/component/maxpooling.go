@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // maxpoolingComponent is the largest element within windows over a three-dimensional input, of which z changes fastest, then y. The

@@ -3,7 +3,7 @@ package component
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // unsetThreshold stands for a threshold of self-repair that was not given.

@@ -1,8 +1,8 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/exec/kernel/elementary"
+	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
 // normalizeComponent scales each row, or each block of it, to the root mean square TargetRMS. It may append to each block the

@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // outputGruNonlinearityComponent is what happens in an output-gated recurrent unit around its matrices. A row of the input holds, C

@@ -3,7 +3,7 @@ package component
 import (
 	"strings"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // Derived is a component that an optimization made of another one, whose parameters it uses.

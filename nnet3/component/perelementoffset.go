@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // perElementOffsetComponent adds a trainable offset to each column. Columns that lie a block apart share one.

@@ -3,7 +3,7 @@ package component
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // permuteComponent changes the order of the columns: column j of the output is column ColumnMap[j] of the input.

@@ -3,7 +3,7 @@ package component
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // MaskedReLU is a derived component: a RectifiedLinear whose backward pass takes from a memo, one bit an element, which

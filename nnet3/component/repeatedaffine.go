@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // repeatedAffineComponent applies one affine transform to each of NumRepeats blocks of its input.

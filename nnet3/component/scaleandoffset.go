@@ -3,7 +3,7 @@ package component
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // leastScale is how close to zero a scale of ScaleAndOffset may come, so that the input can be computed from the output.

@@ -1,6 +1,6 @@
 package component
 
-import "github.com/nnopt/nnopt/exec/kernel"
+import "github.com/nnopt/nnopt/kernel"
 
 // A curve is an element-wise function of sigmoid shape, whose derivative follows from its value.
 type curve struct {

@@ -1,6 +1,6 @@
 package component
 
-import "github.com/nnopt/nnopt/exec/kernel"
+import "github.com/nnopt/nnopt/kernel"
 
 // patchElems is about how many elements of patches are made at a time: as many as the second-level cache likes.
 const patchElems = 1 << 15

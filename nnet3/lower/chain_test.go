@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/computationtest"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/lower"
-	"github.com/nnopt/nnopt/nnet3/lower/lowertest"
 )
 
 // threeSegments serves three requests. The second and the third take over a matrix, the third one that the second has no use
@@ -54,7 +54,7 @@ func threeSegments() *computation.Computation {
 // TestChain: a segment takes over what it or a later one reads, and nothing else.
 func TestChain(t *testing.T) {
 	c := threeSegments()
-	chain, err := lower.LowerChain(c, lowertest.Net{})
+	chain, err := lower.LowerChain(c, computationtest.Net{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,12 +85,12 @@ func TestChain(t *testing.T) {
 	if err := computation.Check(got, nil, computation.CheckOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	lowertest.Compare(t, lowertest.Net{}, c, got)
+	computationtest.Compare(t, computationtest.Net{}, c, got)
 }
 
 // TestUnsupported: what has no form as values is refused.
 func TestUnsupported(t *testing.T) {
-	net := lowertest.NewNet([]computation.ComponentInfo{{Name: "a", Type: "NoOpComponent", InputDim: 3, OutputDim: 3, Properties: component.Simple}})
+	net := computationtest.NewNet([]computation.ComponentInfo{{Name: "a", Type: "NoOpComponent", InputDim: 3, OutputDim: 3, Properties: component.Simple}})
 	loop := func(commands ...computation.Command) *computation.Computation {
 		c := computation.New()
 		for range 3 {

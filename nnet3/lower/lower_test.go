@@ -4,17 +4,17 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/computationtest"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/lower"
-	"github.com/nnopt/nnopt/nnet3/lower/lowertest"
 )
 
 // TestRoundTrip lowers Kaldi's computations and emits them again without any pass: they must compute the same.
 func TestRoundTrip(t *testing.T) {
-	refs := lowertest.References(t, filepath.Join("..", "..", "..", "shared"))
+	refs := computationtest.References(t, filepath.Join("..", "..", "..", "shared"))
 	for _, r := range refs {
 		t.Run(r.Name, func(t *testing.T) {
-			c, net := lowertest.Load(t, r.Path)
+			c, net := computationtest.Load(t, r.Path)
 			p, err := lower.Lower(c, net)
 			if err != nil {
 				t.Fatal(err)
@@ -30,7 +30,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !r.Full {
-				lowertest.Compare(t, net, c, got)
+				computationtest.Compare(t, net, c, got)
 			}
 		})
 	}
@@ -39,7 +39,7 @@ func TestRoundTrip(t *testing.T) {
 // TestLargestOp: what a component makes counts with what it reads, unless it can make the one over the other.
 func TestLargestOp(t *testing.T) {
 	for properties, want := range map[string]int64{"simple": 24, "simple|propagate-in-place": 12} {
-		c, net := lowertest.MustParse(t, `
+		c, net := computationtest.MustParse(t, `
 component f 3x3 `+properties+`
 m1 4x3
 m2 4x3

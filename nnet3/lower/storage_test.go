@@ -8,17 +8,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/computationtest"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/lower/lowertest"
 )
 
 // TestStorage takes random steps of storage planning on random computations. After each the plan agrees with what is found out
 // from scratch; in the end the emitted computation is sound, computes the same, and takes no more memory than planned.
 func TestStorage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := lowertest.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") })
-		c, net, err := lowertest.Parse(text)
+		text := computationtest.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") })
+		c, net, err := computationtest.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,9 +66,9 @@ func TestStorage(t *testing.T) {
 	})
 }
 
-// same is lowertest.Compare for properties.
-func same(t *rapid.T, net lowertest.Net, want, got *computation.Computation, text string) {
-	if err := lowertest.Same(net, want, got); err != nil {
+// same is computationtest.Compare for properties.
+func same(t *rapid.T, net computationtest.Net, want, got *computation.Computation, text string) {
+	if err := computationtest.Same(net, want, got); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/passes/generic"
 	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/rewrite/rewritetest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -34,7 +34,7 @@ func inPlace(t *testing.T, inputs, outputs []*fgraph.Variable) (*fgraph.Function
 	if err != nil {
 		t.Fatal(err)
 	}
-	rewritetest.Run(t, generic.AddDestroyHandler(), g)
+	rewritetest.Run(t, rewrite.AddDestroyHandler(), g)
 	before := g.Commits()
 	rewritetest.Run(t, tensorpass.InplaceElemwise(), g)
 	if err := g.Check(); err != nil {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/passes/generic"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/rewrite/rewritetest"
@@ -45,7 +44,7 @@ func TestPasses(t *testing.T) {
 				t.Fatal(err)
 			}
 			if p, ok := pass.(rewrite.Inplacer); ok && p.Inplace() {
-				rewritetest.Run(t, generic.AddDestroyHandler(), g)
+				rewritetest.Run(t, rewrite.AddDestroyHandler(), g)
 			}
 			before := g.String()
 			rewritetest.Run(t, pass, g)

@@ -3,7 +3,7 @@ package array
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/exec/kernel/elementary"
+	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
 // A blockFunc computes a block: dst[i] from a[i] and b[i]. All slices have the length of dst. dst may be a or b.

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/blas/gonum"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // Gemm sets c to alpha·a·b + beta·c, for matrices of floats of one type. With beta 0 the old contents of c are not read. The rows

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/nnopt/nnopt/exec/kernel/elementary"
+	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
 // A Reduction folds elements into one.

@@ -3,8 +3,8 @@ package array
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/exec/kernel"
-	"github.com/nnopt/nnopt/exec/kernel/elementary"
+	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
 // Softmax sets dst to exp(src) divided by its sum over the last dimension, or to the logarithm of that. Both have one shape and are

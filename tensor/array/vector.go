@@ -3,7 +3,7 @@ package array
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // useVectors puts the vector code of package kernel into the tables of float64 and float32. Functions of float32 that it lacks are computed in

@@ -1,4 +1,4 @@
-package lowertest
+package computationtest
 
 import (
 	"encoding/json"
@@ -82,7 +82,7 @@ func Compare(t testing.TB, net Net, want, got *computation.Computation) {
 }
 
 // ErrDiffers is the kind of the error for computations that do not compute the same.
-var ErrDiffers = errors.New("lowertest: the computations differ")
+var ErrDiffers = errors.New("computationtest: the computations differ")
 
 // Same runs both computations and holds their results against each other, up to the rounding of double precision.
 func Same(net Net, want, got *computation.Computation) error {

@@ -1,4 +1,4 @@
-package lowertest_test
+package computationtest_test
 
 import (
 	"errors"
@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/nnopt/nnopt/internal/computationtest"
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/lower/lowertest"
 )
 
 // text writes a computation as Parse reads it, without the line of totals: Parse counts equal views once.
-func text(t testing.TB, c *computation.Computation, net lowertest.Net) string {
+func text(t testing.TB, c *computation.Computation, net computationtest.Net) string {
 	t.Helper()
 	var b, commands strings.Builder
 	for _, info := range net.Info().Components {
@@ -31,19 +31,19 @@ func text(t testing.TB, c *computation.Computation, net lowertest.Net) string {
 
 // TestParse: what is printed is read back, with all that Kaldi's computations have.
 func TestParse(t *testing.T) {
-	paths, err := filepath.Glob("../../testdata/*/*/computation*.json")
+	paths, err := filepath.Glob("../../nnet3/testdata/*/*/computation*.json")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%d computations, error %v", len(paths), err)
 	}
 	for _, path := range paths {
-		c, net := lowertest.Load(t, path)
+		c, net := computationtest.Load(t, path)
 		for i := range c.Commands { // Parse takes precomputed indexes for none
 			if cmd := &c.Commands[i]; cmd.Type == computation.Propagate || cmd.Type.IsBackprop() {
 				cmd.Arg2 = 0
 			}
 		}
 		want := text(t, c, net)
-		got, gotNet, err := lowertest.Parse(want)
+		got, gotNet, err := computationtest.Parse(want)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
@@ -55,12 +55,12 @@ func TestParse(t *testing.T) {
 
 // TestParseLoop reads what has a label and a jump.
 func TestParseLoop(t *testing.T) {
-	data, err := os.ReadFile("../../computation/testdata/loop.txt")
+	data, err := os.ReadFile("../../nnet3/computation/testdata/loop.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const relu = "component relu 3x3 simple|propagate-in-place\n"
-	c, net, err := lowertest.Parse(relu + string(data))
+	c, net, err := computationtest.Parse(relu + string(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +79,11 @@ func TestParseFaults(t *testing.T) {
 		"m1 = g.Propagate(m2)", "m1 = f.Propagate(m2", "m1 = f.Propagate(m2, memo x)", "component g 2x simple", "component g 2x2 quick",
 		"accept m1", "goto c7", "swap(m1)", "rows(m1[0]) m2", "m1 += row_sums(m2, 0:7)", "frobnicate m1",
 	} {
-		if _, _, err := lowertest.Parse(head + line); !errors.Is(err, lowertest.ErrText) || !strings.Contains(err.Error(), "line 4") {
+		if _, _, err := computationtest.Parse(head + line); !errors.Is(err, computationtest.ErrText) || !strings.Contains(err.Error(), "line 4") {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
-	if _, _, err := lowertest.Parse(head + "m1 = 0 # and nothing else"); err != nil {
+	if _, _, err := computationtest.Parse(head + "m1 = 0 # and nothing else"); err != nil {
 		t.Error(err)
 	}
 }
@@ -91,15 +91,15 @@ func TestParseFaults(t *testing.T) {
 // TestRandom: what is made up is sound, and the interpreter runs it without meeting an undefined element.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := lowertest.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") })
-		c, net, err := lowertest.Parse(text)
+		text := computationtest.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") })
+		c, net, err := computationtest.Parse(text)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		if err := computation.Check(c, net.Info(), computation.CheckOptions{AllowUnused: true}); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		out, err := lowertest.Interpret(c, net)
+		out, err := computationtest.Interpret(c, net)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestRandom(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("component f 2x2 simple\nm1 3x2\nm2 3x2\nm1 = 0\nm1 += 0.5 * rows(m2, [0, 2:1:-1, - x3])\nm1 = f.Propagate(m2)")
 	f.Fuzz(func(t *testing.T, text string) {
-		if c, net, err := lowertest.Parse(text); err == nil {
+		if c, net, err := computationtest.Parse(text); err == nil {
 			_ = computation.Check(c, net.Info(), computation.CheckOptions{})
 		}
 	})

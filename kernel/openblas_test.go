@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/gonum"
 
-	"github.com/nnopt/nnopt/exec/kernel/kerneltest"
+	"github.com/nnopt/nnopt/internal/kerneltest"
 )
 
 // openBLASResults are products as OpenBLAS 0.3.21 computed them on a processor with AVX-512: C += A·B for m, n and k, with factors as

@@ -1,4 +1,4 @@
-package lowertest
+package computationtest
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 )
 
 // ErrText is the kind of every error of Parse.
-var ErrText = errors.New("lowertest: not a computation")
+var ErrText = errors.New("computationtest: not a computation")
 
 // Parse reads a computation in the form in which computation.Print writes it, and makes stand-ins for its components. Numbers
 // in front of commands may be left out, but for those that a goto names; what follows # is left out of account. In front of

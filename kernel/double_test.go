@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/kernel/elementary"
+	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
 // doubleFunctions are the functions of float64s: in vectors, one by one, and as package math has them.

@@ -7,15 +7,15 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/kernel/elementary"
-	"github.com/nnopt/nnopt/exec/kernel/kerneltest"
+	"github.com/nnopt/nnopt/internal/kerneltest"
+	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
 var update = flag.Bool("update", false, "rewrite the checksums in testdata")
 
 // TestSameBits: every set of kernels computes the bits whose checksums are in testdata, on every processor.
 //
-//	go test ./exec/kernel ./exec ./exec/refcase -run TestSameBits -update
+//	go test ./kernel ./exec ./exec/refcase -run TestSameBits -update
 func TestSameBits(t *testing.T) {
 	defer func(old kernelSet) { bestSet = old }(bestSet)
 	for _, set := range ownSets() {

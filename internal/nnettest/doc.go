@@ -9,8 +9,8 @@
 // normalization where Case.TestMode asks for them (Calibrate).
 //
 // The tests of the package hold the optimizer against what is compiled: networks, and computations without a network
-// (lower/lowertest), run under +fast_run and under queries that leave out up to three entries and a tag at random. A run at length says
+// (internal/computationtest), run under +fast_run and under queries that leave out up to three entries and a tag at random. A run at length says
 // how many, from which seed on:
 //
-//	go test ./nnet3/nnettest -timeout 0 -run 'Optimize|Computations' -random 10000 -queries 8 -seed 1000000
+//	go test ./internal/nnettest -timeout 0 -run 'Optimize|Computations' -random 10000 -queries 8 -seed 1000000
 package nnettest

@@ -1,24 +1,23 @@
-package nnettest_test
+package nnettest
 
 import (
 	"testing"
 
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
-	"github.com/nnopt/nnopt/nnet3/nnettest"
 )
 
 // TestNew makes cases of all families: each has a request that compiles, and comes out the same again. All component types occur.
 func TestNew(t *testing.T) {
 	seen := map[string]bool{}
-	backward, number := 0, 30*len(nnettest.Families())
+	backward, number := 0, 30*len(Families())
 	for seed := range number {
-		a, err := nnettest.New(uint64(seed))
+		a, err := New(uint64(seed))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		b, err := nnettest.New(uint64(seed))
+		b, err := New(uint64(seed))
 		if err != nil || a.Config != b.Config || !a.Request.Equal(b.Request) {
 			t.Errorf("seed %d gives different cases", seed)
 		}

@@ -3,7 +3,7 @@ package kernel
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/exec/kernel/elementary"
+	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
 // Functions of float64s, in assembly for whole blocks. The Go code computes the same bits: multiplications and additions that the assembly

@@ -1,6 +1,6 @@
 package kernel
 
-import "github.com/nnopt/nnopt/exec/kernel/elementary"
+import "github.com/nnopt/nnopt/kernel/elementary"
 
 // Softmax sets each row of dst to the exponentials of the row of src divided by their sum, and values below floor to
 // floor. NaN stays NaN.

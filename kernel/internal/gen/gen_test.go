@@ -14,7 +14,7 @@ func TestFilesAreCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what is generated: run go generate in exec/kernel", name)
+			t.Errorf("%s is not what is generated: run go generate in kernel", name)
 		}
 	}
 }

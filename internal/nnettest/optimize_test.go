@@ -1,4 +1,4 @@
-package nnettest_test
+package nnettest
 
 import (
 	"bytes"
@@ -14,15 +14,14 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 	"github.com/nnopt/nnopt/nnet3/lower"
-	"github.com/nnopt/nnopt/nnet3/nnettest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/nnet3pass"
@@ -112,13 +111,13 @@ func names(opt *optdb.Optimizer) []string {
 
 // A run is a case with numbers to go in.
 type run struct {
-	*nnettest.Case
+	*Case
 	db *optdb.SequenceDB
 	in pipeline.Values
 }
 
 func newRun(t *testing.T, db *optdb.SequenceDB, seed uint64) *run {
-	c, err := nnettest.New(seed)
+	c, err := New(seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +348,7 @@ func TestBlame(t *testing.T) {
 		t.Fatal(err)
 	}
 	opt := build(t, db, fastRun)
-	for seed := range uint64(len(nnettest.Families())) {
+	for seed := range uint64(len(Families())) {
 		r := newRun(t, db, seed)
 		want, err := r.results(t.Context(), nil)
 		if err != nil {

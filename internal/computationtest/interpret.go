@@ -1,12 +1,12 @@
-// Package lowertest helps to test what becomes of computations: it runs them with opaque stand-ins for the components, so that
+// Package computationtest helps to test what becomes of computations: it runs them with opaque stand-ins for the components, so that
 // only the network's shape is needed and a wrong operand shows in the result, and it knows the reference computations.
-package lowertest
+package computationtest
 
 import (
 	"fmt"
 	"math"
 
-	"github.com/nnopt/nnopt/exec/kernel"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )

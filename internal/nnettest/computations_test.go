@@ -1,11 +1,11 @@
-package nnettest_test
+package nnettest
 
 import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/computationtest"
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/lower/lowertest"
 	"github.com/nnopt/nnopt/passes"
 )
 
@@ -17,8 +17,8 @@ func TestComputations(t *testing.T) {
 	for i := range uint64(10 * *randomCases) {
 		seed := *firstSeed + i
 		r := rand.New(rand.NewPCG(seed, 2))
-		text := lowertest.Random(r.IntN)
-		c, net := lowertest.MustParse(t, text)
+		text := computationtest.Random(r.IntN)
+		c, net := computationtest.MustParse(t, text)
 		for range *randomQueries {
 			opt := build(t, db, randomQuery(r, entries))
 			got, err := passes.Optimize(t.Context(), c, net, opt, nil)
@@ -26,7 +26,7 @@ func TestComputations(t *testing.T) {
 				err = computation.Check(got, net.Info(), computation.CheckOptions{AllowUnused: true})
 			}
 			if err == nil {
-				err = lowertest.Same(net, c, got)
+				err = computationtest.Same(net, c, got)
 			}
 			if err != nil {
 				t.Errorf("seed %d, %s: %v\n%s", seed, opt.Query(), err, text)

@@ -1,15 +1,14 @@
-package nnettest_test
+package nnettest
 
 import (
 	"fmt"
 	"slices"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/kernel"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"github.com/nnopt/nnopt/nnet3/nnettest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 )
@@ -26,7 +25,7 @@ func TestAlone(t *testing.T) {
 	}
 	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			c, err := nnettest.New(seed)
+			c, err := New(seed)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +82,7 @@ func rowsOf(in pipeline.Values, req, some *computation.Request) (picked pipeline
 }
 
 // outputRows computes a request, and returns the rows of all outputs, one output after the other in each.
-func outputRows(t *testing.T, c *nnettest.Case, opt *optdb.Optimizer, req *computation.Request, in pipeline.Values) map[index.Index][]float32 {
+func outputRows(t *testing.T, c *Case, opt *optdb.Optimizer, req *computation.Request, in pipeline.Values) map[index.Index][]float32 {
 	t.Helper()
 	in.OutputDerivs = nil
 	plan, err := pipeline.Build(t.Context(), c.Net, req, pipeline.Options{Optimizer: opt})
