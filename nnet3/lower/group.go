@@ -29,6 +29,7 @@ type grouping struct {
 	*emission
 	done   []bool        // by pending term
 	keys   [][2]groupKey // by pending term; the zero key where there is none
+	waits  [][]int       // by pending term: those before it that write some of what it writes
 	groups []group
 	byKey  map[groupKey]int
 	byLin  map[int32][]int // by assembled value: its pending terms
@@ -40,8 +41,14 @@ func (e *emission) groups() {
 		return
 	}
 	g := &grouping{emission: e, done: make([]bool, len(e.pending)), keys: make([][2]groupKey, len(e.pending)),
+		waits: make([][]int, len(e.pending)),
 		byKey: make(map[groupKey]int), byLin: make(map[int32][]int)}
 	for i, t := range e.pending {
+		for _, j := range g.byLin[t.lin] {
+			if e.pending[j].meets(&t.Term) {
+				g.waits[i] = append(g.waits[i], j)
+			}
+		}
 		g.byLin[t.lin] = append(g.byLin[t.lin], i)
 		g.join(i)
 	}
@@ -67,7 +74,7 @@ func (g *grouping) join(i int) {
 	t := g.pending[i]
 	some, none := g.present(t)
 	g.keys[i] = [2]groupKey{}
-	if some && none {
+	if some && none || !g.inOrder(i, some) {
 		return
 	}
 	g.keys[i][0] = groupKey{value: t.lin, col: t.DstCol, cols: t.NumCols, scale: t.Scale, add: some}
@@ -87,6 +94,17 @@ func (g *grouping) join(i int) {
 		g.groups[n].members = append(g.groups[n].members, i)
 		g.groups[n].stale = true
 	}
+}
+
+// inOrder reports whether term i may be added now. Sums keep their order, except that the first two terms may be exchanged.
+func (g *grouping) inOrder(i int, some bool) bool {
+	waits := 0
+	for _, j := range g.waits[i] {
+		if !g.done[j] {
+			waits++
+		}
+	}
+	return waits == 0 || waits == 1 && !some
 }
 
 // leave makes the groups of term i stale.

@@ -321,3 +321,25 @@ func equalTerms(a, b *Term) bool {
 	}
 	return true
 }
+
+// meets reports whether two terms write an element both.
+func (t *Term) meets(u *Term) bool {
+	a, b := t.Dst(), u.Dst()
+	if !a.Overlaps(b) {
+		return false
+	}
+	if t.Rows == nil && u.Rows == nil {
+		return true
+	}
+	for i, j := int32(0), int32(0); i < t.NumRows && j < u.NumRows; {
+		switch p, q := t.Pair(i).Dst, u.Pair(j).Dst; {
+		case p < q:
+			i++
+		case q < p:
+			j++
+		default:
+			return true
+		}
+	}
+	return false
+}
