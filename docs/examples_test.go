@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/proctest"
 )
 
 // TestNewPass runs the example of a new pass in a module of its own, where it sees what is exported and nothing else. Adding the
@@ -14,6 +16,7 @@ func TestNewPass(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
 	}
+	proctest.NeedsPrograms(t)
 	source, err := os.ReadFile("examples/newpass/main.go")
 	if err != nil {
 		t.Fatal(err)

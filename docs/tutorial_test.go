@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/proctest"
 )
 
 var update = flag.Bool("update", false, "write the listings of tutorial.md anew")
@@ -73,6 +75,7 @@ func TestTutorial(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
 	}
+	proctest.NeedsPrograms(t)
 	text, err := os.ReadFile("tutorial.md")
 	if err != nil {
 		t.Fatal(err)

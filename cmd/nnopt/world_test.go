@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nnopt/nnopt/internal/proctest"
 )
 
 // asProgram is set in the environment of a process that is to be the program instead of its tests.
@@ -38,14 +39,6 @@ func program(shell string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// startsPrograms skips the test where the system does not start programs for the processor that it emulates.
-func startsPrograms(t *testing.T) {
-	t.Helper()
-	if err := program("", "version").Run(); errors.Is(err, syscall.ENOEXEC) {
-		t.Skip(err)
-	}
-}
-
 // longEnough is what a process that has to end at once is given on a machine with much else to do.
 const longEnough = 20 * time.Second
 
@@ -61,7 +54,7 @@ func fifo(t *testing.T) string {
 
 // TestSignals: the first signal ends a verb wherever it waits, with status 1.
 func TestSignals(t *testing.T) {
-	startsPrograms(t)
+	proctest.NeedsPrograms(t)
 	config, model := file(t, "net.config", smallConfig), smallModel(t, smallRun)
 	feats := "ark:" + file(t, "feats", smallFeatures)
 	dir := t.TempDir()
@@ -131,7 +124,7 @@ func endless(ctx context.Context, w io.Writer) {
 
 // TestSignalsWhole: what a run and a copy have written when a signal ends them is whole, and the script lists what the archive holds.
 func TestSignalsWhole(t *testing.T) {
-	startsPrograms(t)
+	proctest.NeedsPrograms(t)
 	model := smallModel(t, smallRun)
 	for i, args := range [][]string{{"run", "--workers=2", model, "ark:-"}, {"copy", "ark:-"}} {
 		dir := t.TempDir()
@@ -170,7 +163,7 @@ func TestSignalsWhole(t *testing.T) {
 
 // TestFileLimit: where a file may not grow, as on a full disk, verbs leave what was there or what is whole, say what is lost and fail.
 func TestFileLimit(t *testing.T) {
-	startsPrograms(t)
+	proctest.NeedsPrograms(t)
 	config := file(t, "net.config", smallConfig)
 	const limited = `ulimit -f 1; exec "$0" "$@"` // blocks of 512 bytes
 	old := strings.Repeat("old\n", 20)
@@ -208,7 +201,7 @@ func TestFileLimit(t *testing.T) {
 
 // TestStandardOutput: nobody reads on, or standard output is closed.
 func TestStandardOutput(t *testing.T) {
-	startsPrograms(t)
+	proctest.NeedsPrograms(t)
 	model, feats := smallModel(t, smallRun), "ark:"+file(t, "feats", smallFeatures)
 	for _, c := range []struct {
 		shell  string
