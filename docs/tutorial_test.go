@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,41 +17,62 @@ import (
 
 var update = flag.Bool("update", false, "write the listings of tutorial.md anew")
 
-// A listing is the body of an example with what it prints, or another function as it stands.
+// A listing is the body of an example with what it prints, or a declaration as it stands: of a function, or of a type with its methods.
 type listing struct{ code, output string }
 
-// readListings returns the functions of the tutorial's code by name.
+// readListings returns the declarations of the tutorial's code by name.
 func readListings(t *testing.T) map[string]listing {
 	t.Helper()
-	source, err := os.ReadFile("examples/tutorial/tutorial_test.go")
+	files, err := filepath.Glob("examples/tutorial/*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "tutorial_test.go", source, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := func(p token.Pos) int { return fset.Position(p).Offset }
 	listings := make(map[string]listing)
-	for _, d := range file.Decls {
-		f, ok := d.(*ast.FuncDecl)
-		if !ok {
-			continue
+	for _, name := range files {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !strings.HasPrefix(f.Name.Name, "Example") {
-			begin := f.Pos()
-			if f.Doc != nil {
-				begin = f.Doc.Pos()
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, name, source, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := func(from, to token.Pos) string {
+			return string(source[fset.Position(from).Offset:fset.Position(to).Offset])
+		}
+		whole := func(d ast.Decl, doc *ast.CommentGroup) string {
+			if doc != nil {
+				return text(doc.Pos(), d.End()) + "\n"
 			}
-			listings[f.Name.Name] = listing{code: string(source[at(begin):at(f.End())]) + "\n"}
-			continue
+			return text(d.Pos(), d.End()) + "\n"
 		}
-		body, output, ok := strings.Cut(string(source[at(f.Body.Lbrace)+2:at(f.Body.Rbrace)]), "\t// Output:\n")
-		if !ok || output == "" {
-			t.Errorf("%s prints nothing", f.Name.Name)
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.GenDecl:
+				if s, ok := d.Specs[0].(*ast.TypeSpec); ok {
+					listings[s.Name.Name] = listing{code: whole(d, d.Doc)}
+				}
+			case *ast.FuncDecl:
+				switch {
+				case d.Recv != nil: // of a type that stands before
+					of := d.Recv.List[0].Type
+					if p, ok := of.(*ast.StarExpr); ok {
+						of = p.X
+					}
+					name := of.(*ast.Ident).Name
+					listings[name] = listing{code: listings[name].code + "\n" + whole(d, d.Doc)}
+				case strings.HasPrefix(d.Name.Name, "Example"):
+					body, output, ok := strings.Cut(text(d.Body.Lbrace+2, d.Body.Rbrace), "\t// Output:\n")
+					if !ok || output == "" {
+						t.Errorf("%s prints nothing", d.Name.Name)
+					}
+					listings[d.Name.Name] = listing{unindent(body, "\t"), unindent(output, "\t// ")}
+				default:
+					listings[d.Name.Name] = listing{code: whole(d, d.Doc)}
+				}
+			}
 		}
-		listings[f.Name.Name] = listing{unindent(body, "\t"), unindent(output, "\t// ")}
 	}
 	return listings
 }
