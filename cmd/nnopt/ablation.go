@@ -16,24 +16,24 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// An ablation is sums over reference cases.
+// An ablation holds sums over the reference cases.
 type ablation struct {
 	commands int
 	bytes    int64
-	// Seconds that the optimizer took, and that the computations took: the quickest of a few runs each.
+	// Seconds of optimizing and of running, each the best of a few runs.
 	optimize, run float64
 }
 
-// ablationRuns is how often everything is timed.
+// ablationRuns is the number of times that everything is timed.
 const ablationRuns = 5
 
-// nnet3Entries lists the entries of the database that are about nnet3.
+// nnet3Entries lists the entries for networks.
 func nnet3Entries() []optdb.Listing {
 	return slices.DeleteFunc(passes.Default().Entries(), func(l optdb.Listing) bool { return !slices.Contains(l.Tags, "nnet3") })
 }
 
-// printAblation prints, in Markdown, a table of the entries for nnet3, and what leaving out each of them does to the reference cases in
-// the folders.
+// printAblation prints two tables in Markdown: the entries for networks, and what
+// the reference cases in the folders become without each of them.
 func printAblation(ctx context.Context, c *console, folders []string) error {
 	cases, err := loadCases(folders)
 	if err != nil {
@@ -63,7 +63,7 @@ func printAblation(ctx context.Context, c *console, folders []string) error {
 	return nil
 }
 
-// percent is by how much a is more than b.
+// percent formats the difference of a from b.
 func percent(a, b float64) string { return fmt.Sprintf("%+.1f %%", 100*(a/b-1)) }
 
 // printEntries prints the table of entries.
@@ -71,7 +71,7 @@ func printEntries(c *console, entries []optdb.Listing) {
 	c.print("| entry | position | tags | what it does | Kaldi's option |\n| --- | --- | --- | --- | --- |\n")
 	for i := range entries {
 		l := &entries[i]
-		place := filepath.Dir(l.Path) // the group that it is in
+		place := filepath.Dir(l.Path) // its group
 		if l.Placed {
 			place = strconv.FormatFloat(l.Position, 'g', -1, 64)
 		}
@@ -98,12 +98,12 @@ func loadCases(folders []string) ([]*refcase.Case, error) {
 		cases = append(cases, c)
 	}
 	if len(cases) == 0 {
-		return nil, usagef("there is no reference case in these folders")
+		return nil, usagef("no reference cases in these folders")
 	}
 	return cases, nil
 }
 
-// ablate runs the cases under fast_run without an entry, whole beside it with all of them.
+// ablate runs the cases under fast_run, without an entry and with all of them.
 func ablate(ctx context.Context, cases []*refcase.Case, whole *optdb.Optimizer, entry string) (a, all ablation, err error) {
 	q := optdb.Include("fast_run").Excluding(entry)
 	opt, err := passes.Default().Build(q)
@@ -128,7 +128,8 @@ func ablate(ctx context.Context, cases []*refcase.Case, whole *optdb.Optimizer, 
 	return a, all, nil
 }
 
-// timeBoth adds how long a case takes under two optimizers. They take turns, so that other work of the machine slows down both.
+// timeBoth adds the times of a case under two optimizers. They take turns, so that
+// a busy machine slows down both.
 func timeBoth(ctx context.Context, k *refcase.Case, opts [2]*optdb.Optimizer, sums [2]*ablation) (plans [2]*pipeline.Plan, err error) {
 	in, err := pipeline.RandomValues(k.Net, k.Request, 1)
 	if err != nil {
@@ -161,7 +162,7 @@ func timeBoth(ctx context.Context, k *refcase.Case, opts [2]*optdb.Optimizer, su
 	return plans, nil
 }
 
-// quicker is the smaller of two times, the first of which is 0 as long as there is none.
+// quicker returns the smaller of two times; best is 0 if there is none yet.
 func quicker(best, d time.Duration) time.Duration {
 	if best == 0 {
 		return d

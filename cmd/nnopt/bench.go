@@ -13,33 +13,35 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// patience is how long bench runs each computation: at least seven times, and at least for a second.
+// patience bounds how long bench runs a computation: at least seven times and for
+// at least a second.
 var patience = pipeline.Patience{Runs: 7, Time: time.Second}
 
 func benchVerb() verb {
 	return verb{
 		name:     "bench",
 		args:     "nnet3|compile",
-		synopsis: "measure how large and how fast the computation for a request is",
+		synopsis: "measure the size and the speed of the computation for a request",
 		detail: `
-"bench nnet3 --model CONFIG_OR_MODEL --request FILE" compiles the request, optimizes the computation and runs it on random inputs,
-as optimized and as compiled: the quickest and the median of at least seven runs. Where the gradient is wanted, parameters
-change between runs, and preparing them anew for products is part of each. Operations are those of products of matrices, a
-multiply-add counts two; the time of each type of component is taken in runs of its own. Compiling and optimizing are repeated as well.
+"bench nnet3 --model CONFIG_OR_MODEL --request FILE" compiles and optimizes a request and runs it on random inputs, as compiled
+and as optimized. It reports the best and the median of at least seven runs. For a request with a gradient, parameters change
+between runs, and the time to prepare them for products is part of each run. Operations are those of matrix products, two for a
+multiply-add. Times by type of component come from separate runs.
 
-"bench nnet3 --request FILE" without a model does this for every member of the JSON object in FILE and prints a table in Markdown.
-Each member has a "config" (a network, beside FILE), a "request", and Kaldi's times if there are any. Times are medians over
-seven rounds of the quickest run of a round, in milliseconds and, with --unit, in multiples of what PROGRAM prints, which runs in each round.
+"bench nnet3 --request FILE" without a model does so for every member of the JSON object in FILE, and prints a table in Markdown.
+A member has a "config" (a network, in the folder of FILE), a "request", and optionally Kaldi's times. A time is the median over
+seven rounds of the best run in a round, in milliseconds and, with --unit, in multiples of the seconds that PROGRAM prints. PROGRAM
+runs once a round.
 
-"bench compile --request FILE" measures compiling alone, for every member of such a FILE. The table has three groups of columns: as compiled without the
-shortcut for sequences that are alike, with it, and with it and optimized by the query. Times are milliseconds, or multiples of what
-PROGRAM of --unit prints, which is run before each request; its smallest answer counts.`,
+"bench compile --request FILE" measures compile times for every member of such a FILE. The table has three groups of columns:
+compiled without the shortcut for equal sequences, compiled with it, and compiled with it and optimized. Times are in milliseconds,
+or in multiples of the smallest number that the PROGRAM of --unit prints.`,
 		setup: func(fs *flag.FlagSet) action {
 			net := declareNetwork(fs)
-			model := fs.String("model", "", "Kaldi nnet3 model, or config lines (which are given random parameters)")
+			model := fs.String("model", "", "Kaldi nnet3 model, or config lines (with random parameters)")
 			asJSON := fs.Bool("json", false, "Print a JSON object")
-			unit := fs.String("unit", "", "Program that prints how many seconds the unit of a table takes, such as a product of matrices")
-			countOnly := fs.Bool("count-only", false, "Compile and optimize once, and don't run")
+			unit := fs.String("unit", "", "Program that prints the seconds of one unit, such as a matrix product")
+			countOnly := fs.Bool("count-only", false, "Compile and optimize once; don't run")
 			return func(ctx context.Context, c *console, args []string) error {
 				if err := wantArgs(args, 1, 1, `what to measure ("nnet3" or "compile")`); err != nil {
 					return err
@@ -70,7 +72,7 @@ PROGRAM of --unit prints, which is run before each request; its smallest answer 
 	}
 }
 
-// A benchReport is what bench nnet3 --json prints.
+// A benchReport is the output of bench nnet3 --json.
 type benchReport struct {
 	Model string `json:"model"`
 	Query string `json:"query"`
@@ -85,18 +87,19 @@ type benchReport struct {
 // runFigures are the figures of one computation.
 type runFigures struct {
 	counts
-	Operations int64 `json:"operations,omitempty"` // floating-point operations of products, a multiply-add counts two
-	// RunSeconds is the time of the quickest run, GFlops the operations a nanosecond in it.
+	Operations int64 `json:"operations,omitempty"` // floating-point operations of products, two for a multiply-add
+	// RunSeconds is the time of the best run, GFlops its operations per nanosecond.
 	RunSeconds       *float64 `json:"run_seconds,omitempty"`
 	RunSecondsMedian *float64 `json:"run_seconds_median,omitempty"`
 	GFlops           float64  `json:"gflops,omitempty"`
-	// RenewSeconds is what preparing new parameters takes of a run that computes the gradient.
+	// RenewSeconds is the part of a training run that prepares new parameters.
 	RenewSeconds float64       `json:"renew_seconds,omitempty"`
 	Runs         int           `json:"runs,omitempty"`
 	ByType       []typeFigures `json:"by_type,omitempty"`
 }
 
-// typeFigures are the time and the operations of the components of a type, or of the commands of another type, in one run.
+// typeFigures are the time and the operations of one type of component, or of other
+// commands, in one run.
 type typeFigures struct {
 	Type       string  `json:"type"`
 	Commands   int     `json:"commands"`
@@ -106,7 +109,7 @@ type typeFigures struct {
 	GFlops     float64 `json:"gflops,omitempty"`
 }
 
-// measure makes the report on a request.
+// measure returns the report on a request.
 func measure(ctx context.Context, c *console, net *networkFlags, model string, countOnly bool) (*benchReport, error) {
 	query, p, err := net.build(ctx, c, model, pipeline.Options{})
 	if err != nil {
@@ -139,7 +142,7 @@ func measure(ctx context.Context, c *console, net *networkFlags, model string, c
 	return r, nil
 }
 
-// timeBuild compiles and optimizes again, for the best times.
+// timeBuild repeats compiling and optimizing and keeps the best times.
 func (r *benchReport) timeBuild(ctx context.Context, net *networkFlags, p *pipeline.Plan) error {
 	_, opt, err := net.passes.build()
 	if err != nil {
@@ -157,7 +160,7 @@ func (r *benchReport) timeBuild(ctx context.Context, net *networkFlags, p *pipel
 	return nil
 }
 
-// timeRuns runs a computation, first for the time of the whole and then for that of its parts.
+// timeRuns times a computation as a whole, and then its parts.
 func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computation.Computation, in pipeline.Values) error {
 	pipeline.Prepare(nn, c)
 	program, err := exec.NewProgram(c, nn)

@@ -19,7 +19,7 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 )
 
-// A benchCase is a request in a file for tables, with the figures of a run of Kaldi's to compare with.
+// A benchCase is a request of a benchmark file, with Kaldi's times.
 type benchCase struct {
 	name    string
 	Config  string          `json:"config"`
@@ -33,21 +33,22 @@ type benchCase struct {
 	Unit float64 `json:"same_run_openblas_sgemm_1024_seconds"`
 }
 
-// A compileTimes is a line of bench compile. Times are multiples of the unit, or milliseconds without one.
+// A compileTimes is a line of bench compile. Times are in units, or in milliseconds
+// if there is no unit.
 type compileTimes struct {
 	Case        string  `json:"case"`
 	UnitSeconds float64 `json:"unit_seconds,omitempty"`
-	// As compiled, without the shortcut and with it, and with it and optimized.
+	// Compiled without the shortcut, with it, and with it and optimized.
 	NoShortcut float64 `json:"no_shortcut"`
 	Shortcut   float64 `json:"shortcut"`
 	Optimized  float64 `json:"shortcut_optimized"`
-	// Kaldi's figures for the same; 0 where there are none.
+	// Kaldi's times; 0 if unknown.
 	KaldiNoShortcut float64 `json:"kaldi_no_shortcut,omitempty"`
 	KaldiShortcut   float64 `json:"kaldi_shortcut,omitempty"`
 	KaldiOptimized  float64 `json:"kaldi_shortcut_optimized,omitempty"`
 }
 
-// readBenchCases reads the requests of a file in alphabetical order.
+// readBenchCases reads the requests of a file, sorted by name.
 func readBenchCases(file string) ([]*benchCase, error) {
 	text, err := fileio.ReadFile(file, fileio.MaxText)
 	if err != nil {
@@ -69,7 +70,8 @@ func readBenchCases(file string) ([]*benchCase, error) {
 	return cases, nil
 }
 
-// benchCompile measures how long compiling takes for every request of a file, and prints a table in Markdown.
+// benchCompile measures compile times for every request of a file and prints a table
+// in Markdown.
 func benchCompile(ctx context.Context, c *console, net *networkFlags, file, unit string, asJSON bool) error {
 	_, opt, err := net.passes.build()
 	if err != nil {
@@ -97,7 +99,7 @@ func benchCompile(ctx context.Context, c *console, net *networkFlags, file, unit
 		if err != nil {
 			return err
 		}
-		if unitSeconds == 0 || s < unitSeconds { // other work of the machine makes it look slow, never quick
+		if unitSeconds == 0 || s < unitSeconds { // other work can only make it slower
 			unitSeconds = s
 		}
 		times, err := k.measure(ctx, nn, opt)
@@ -127,7 +129,7 @@ func (k *benchCase) measure(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Opti
 	return pipeline.MeasureCompile(ctx, nn, req, opt, patience)
 }
 
-// in turns times into multiples of the unit, or into milliseconds if it is 0.
+// in converts times to multiples of the unit, or to milliseconds if the unit is 0.
 func (k *benchCase) in(times pipeline.CompileTimes, unit float64) *compileTimes {
 	t := &compileTimes{Case: k.name, UnitSeconds: unit}
 	ours, kaldis := unit, k.Unit
@@ -143,7 +145,7 @@ func (k *benchCase) in(times pipeline.CompileTimes, unit float64) *compileTimes 
 	return t
 }
 
-// cells are the times of a row of the table.
+// cells formats the times as cells of the table.
 func (t *compileTimes) cells() string {
 	var b strings.Builder
 	for _, pair := range [...][2]float64{{t.NoShortcut, t.KaldiNoShortcut}, {t.Shortcut, t.KaldiShortcut}, {t.Optimized, t.KaldiOptimized}} {
@@ -156,10 +158,11 @@ func (t *compileTimes) cells() string {
 	return strings.TrimSpace(b.String()[:b.Len()-1])
 }
 
-// maxUnit bounds what the program prints that runUnit runs.
+// maxUnit bounds the output of the program that runUnit runs.
 const maxUnit = 4096
 
-// runUnit runs the program that prints how many seconds the unit takes; without one the result is 0.
+// runUnit runs the program that prints the seconds of a unit. Without a program the
+// result is 0.
 func runUnit(ctx context.Context, program string) (float64, error) {
 	if program == "" {
 		return 0, nil
@@ -173,8 +176,8 @@ func runUnit(ctx context.Context, program string) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", program, err)
 	}
-	out, err := fileio.ReadAll(pipe, "what it prints", maxUnit)
-	pipe.Close() // one that prints more ends here
+	out, err := fileio.ReadAll(pipe, "its output", maxUnit)
+	pipe.Close() // ends a program that goes on printing
 	if waitErr := cmd.Wait(); err == nil {
 		err = waitErr
 	}

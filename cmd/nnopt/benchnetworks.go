@@ -17,30 +17,31 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 )
 
-// rounds is how often the table of networks measures each of them, in turns with the unit. In each round the quickest of a few
-// runs counts, and of the rounds the median.
+// rounds is the number of rounds in which each network is measured, in turns with
+// the unit. The best run of a round counts, and the median of the rounds.
 const rounds = 7
 
-// roundPatience is how long a round is.
+// roundPatience bounds a round.
 var roundPatience = pipeline.Patience{Runs: 3, Time: 200 * time.Millisecond}
 
 // A networkTimes is a line of bench nnet3 without a model.
 type networkTimes struct {
 	Case string `json:"case"`
-	// Seconds of a run, as compiled and as optimized. Those of a run that computes the gradient contain RenewSeconds, in which
-	// new parameters are prepared.
+	// Seconds of a run, as compiled and as optimized. In training they contain
+	// RenewSeconds, the time to prepare new parameters.
 	RunSecondsUnoptimized float64 `json:"run_seconds_unoptimized"`
 	RunSeconds            float64 `json:"run_seconds"`
 	RenewSeconds          float64 `json:"renew_seconds,omitempty"`
 	Operations            int64   `json:"operations"`
 	GFlops                float64 `json:"gflops"`
-	// Of the optimized computation, in multiples of the unit, and Kaldi's in its units; 0 where there is no such figure.
+	// RunSeconds in units, and Kaldi's time in its units; 0 if unknown.
 	UnitSeconds float64 `json:"unit_seconds,omitempty"`
 	Units       float64 `json:"units,omitempty"`
 	KaldiUnits  float64 `json:"kaldi_units,omitempty"`
 }
 
-// benchNetworks measures how long the computation of every request of a file takes, and prints a table in Markdown.
+// benchNetworks measures run times for every request of a file and prints a table in
+// Markdown.
 func benchNetworks(ctx context.Context, c *console, net *networkFlags, file, unit string, asJSON bool) error {
 	_, opt, err := net.passes.build()
 	if err != nil {
@@ -51,7 +52,7 @@ func benchNetworks(ctx context.Context, c *console, net *networkFlags, file, uni
 		return err
 	}
 	for i, k := range cases {
-		// What the requests before have left is given back, so that each finds memory as in a process of its own.
+		// Return memory, so that each request starts as if in a process of its own.
 		debug.FreeOSMemory()
 		nn, _, err := loadNetwork(c, filepath.Join(filepath.Dir(file), k.Config), net.seed)
 		if err != nil {
@@ -119,11 +120,11 @@ func (k *benchCase) run(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimize
 	if k.Unit > 0 {
 		t.KaldiUnits = k.Seconds.Run / k.Unit
 	}
-	// Last, because parameters that are prepared for it would be prepared in the runs of the other one, too.
+	// Last: it prepares other parameters, which would slow down the runs above.
 	return t, t.compiled(ctx, plan, in)
 }
 
-// compiled times the computation as compiled, in one round.
+// compiled times the computation as compiled.
 func (t *networkTimes) compiled(ctx context.Context, plan *pipeline.Plan, in pipeline.Values) error {
 	pipeline.Prepare(plan.Net, plan.Compiled)
 	program, err := exec.NewProgram(plan.Compiled, plan.Net)
@@ -135,7 +136,7 @@ func (t *networkTimes) compiled(ctx context.Context, plan *pipeline.Plan, in pip
 	return err
 }
 
-// median returns the element in the middle, 0 if there is none.
+// median returns the middle element, 0 for an empty slice.
 func median(s []float64) float64 {
 	if len(s) == 0 {
 		return 0
@@ -144,7 +145,7 @@ func median(s []float64) float64 {
 	return s[len(s)/2]
 }
 
-// line is a row of the table.
+// line formats a row of the table.
 func (t *networkTimes) line() string {
 	figure := func(format string, v float64) string {
 		if v == 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// liveBytes returns how many bytes of matrices are allocated after each command, counted as Kaldi counts them (compression aside).
+// liveBytes returns the bytes of allocated matrices after each command, counted as
+// Kaldi does, but without compression.
 func liveBytes(c *computation.Computation) []int64 {
 	live := make([]int64, len(c.Commands))
 	var now int64
@@ -25,15 +26,16 @@ func liveBytes(c *computation.Computation) []int64 {
 	return live
 }
 
-// The chart, in pixels: two panels of one shape side by side.
+// Sizes in pixels: two equal panels side by side.
 const (
 	chartWidth, chartHeight = 860, 330
 	panelTop, panelBottom   = 78, 272
 	panelWidth              = 360
 )
 
-// writeChart draws how much memory is in use from the first command to the last, before and after: both on one scale on the left,
-// and what is left on a scale of its own on the right. The SVG needs nothing else and fits light and dark pages.
+// writeChart draws the memory in use, command by command: both computations on one
+// scale on the left, the optimized one on its own scale on the right. The SVG is
+// self-contained and suits light and dark pages.
 func writeChart(w io.Writer, before, after *computation.Computation, query string) error {
 	a, b := before.Counts(), after.Counts()
 	var s strings.Builder
@@ -60,7 +62,8 @@ text { fill: #2a2f36 } .faint { fill: #6b7480 } .axis { stroke: #9aa4b0; fill: n
 	return err
 }
 
-// area draws the memory after each command as steps, in a panel that is commands wide and most high.
+// area draws the memory after each command as steps. The panel spans the given
+// number of commands and bytes.
 func area(s *strings.Builder, left int, class string, live []int64, commands int, most int64) {
 	x := func(i int) float64 { return float64(left) + panelWidth*float64(i)/float64(max(1, commands)) }
 	y := func(v int64) float64 {
@@ -77,7 +80,7 @@ func area(s *strings.Builder, left int, class string, live []int64, commands int
 	fmt.Fprintf(s, "H%.1fV%dZ\"/>\n", x(len(live)), panelBottom)
 }
 
-// axes draws the frame of a panel and what its ends mean.
+// axes draws the frame of a panel and labels its ends.
 func axes(s *strings.Builder, left, commands int, most int64, caption string) {
 	fmt.Fprintf(s, "<path class=\"axis\" d=\"M%d %dV%dH%d\"/>\n", left, panelTop, panelBottom, left+panelWidth)
 	fmt.Fprintf(s, "<text class=\"faint\" x=\"%d\" y=\"%d\">%s</text>\n", left+5, panelTop+4, bytesText(most))

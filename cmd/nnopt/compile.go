@@ -16,19 +16,19 @@ func compileVerb() verb {
 		synopsis: "print the computation for a request, before and after the optimizer",
 		detail: `
 MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input. The commands that
-compute the request go to standard output, their number and their peak of memory to standard error. Peak bytes are counted as
-Kaldi counts them.
+compute the request go to standard output, their number and the peak of memory to standard error. Peak bytes are counted as in
+Kaldi.
 
-With --diff both computations stand side by side, aligned by the components that they run; a mark between them says what is gone, new, moved
-or merged into a component that the optimizer made.`,
+With --diff the two computations stand side by side, aligned by the components that they run. A mark between them says which
+commands are gone, new, moved, or merged into a component that the optimizer made.`,
 		setup: func(fs *flag.FlagSet) action {
 			net := declareNetwork(fs)
 			net.watch = declareWatch(fs)
-			before := fs.Bool("before", false, "Print the computation as it was compiled instead of the optimized one")
-			diff := fs.Bool("diff", false, "Print both side by side, with what is the same next to each other")
-			width := fs.Int("width", 0, "Characters in a line of --diff; 0 means what the variable COLUMNS says, or else 160")
-			both := fs.Bool("both", false, "Print both, the one as compiled first")
-			matrices := fs.Bool("debug-info", false, "Say what the rows of each matrix stand for")
+			before := fs.Bool("before", false, "Print the computation as compiled, not the optimized one")
+			diff := fs.Bool("diff", false, "Print both side by side, aligned")
+			width := fs.Int("width", 0, "Characters in a line of --diff; 0 takes the variable COLUMNS, or else 160")
+			both := fs.Bool("both", false, "Print both, first as compiled")
+			matrices := fs.Bool("debug-info", false, "Show the indexes of the rows of each matrix")
 			asJSON := fs.Bool("json", false, "Print counts of both as a JSON object instead of commands")
 			return func(ctx context.Context, c *console, args []string) error {
 				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
@@ -78,7 +78,8 @@ or merged into a component that the optimizer made.`,
 	}
 }
 
-// build reads a model, compiles the request to it and optimizes the computation. It returns the query too.
+// build reads a model, compiles the request and optimizes the computation. It also
+// returns the query.
 func (f *networkFlags) build(ctx context.Context, c *console, model string, opts pipeline.Options) (string, *pipeline.Plan, error) {
 	query, opt, err := f.passes.build()
 	if err != nil {
@@ -93,7 +94,7 @@ func (f *networkFlags) build(ctx context.Context, c *console, model string, opts
 	p, err := pipeline.Build(watched, nn, req, opts)
 	done()
 	if err != nil {
-		again, _ := f.watch.start(ctx, c, opt) // the budget is as it was
+		again, _ := f.watch.start(ctx, c, opt) // with the full budget again
 		err = reproducing(again, c, err, func(ctx context.Context) error {
 			_, err := pipeline.Build(ctx, nn, req, opts)
 			return err
@@ -102,7 +103,7 @@ func (f *networkFlags) build(ctx context.Context, c *console, model string, opts
 	return query, p, err
 }
 
-// A compileReport is what compile --json prints.
+// A compileReport is the output of compile --json.
 type compileReport struct {
 	Query           string             `json:"query"`
 	Compiled        computation.Counts `json:"compiled"`
@@ -121,7 +122,7 @@ func newCompileReport(query string, p *pipeline.Plan) compileReport {
 	}
 }
 
-// tellCounts tells how large the computation is, before and after.
+// tellCounts reports the size of the computation before and after.
 func tellCounts(c *console, p *pipeline.Plan) {
 	a, b := p.Compiled.Counts(), p.Optimized.Counts()
 	c.say("as compiled: %s commands, %s matrices, peak %s bytes (%s)", thousands(a.Commands), thousands(a.Matrices), thousands(a.MaxMemoryBytes), duration(p.CompileTime))

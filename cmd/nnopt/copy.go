@@ -17,16 +17,16 @@ func copyVerb() verb {
 		synopsis: "convert a model or a table of matrices between text and binary",
 		detail: `
 IN is a Kaldi nnet3 model (raw or .mdl, binary or text), "-" standard input, and OUT is a file or "-"; or IN is an rspecifier of
-matrices, such as scp:feats.scp, and OUT a wspecifier, such as ark,t:-. A model stays what it is, raw or .mdl, unless --raw takes the
-network out of it. Matrices are written in single precision.`,
+matrices, such as scp:feats.scp, and OUT a wspecifier, such as ark,t:-. A .mdl stays a .mdl, unless --raw extracts its network.
+Matrices are written in single precision.`,
 		setup: func(fs *flag.FlagSet) action {
 			f := new(copyFlags)
 			fs.BoolVar(&f.binary, "binary", true, "Write a model in binary; for a table the wspecifier decides (ark,t:)")
-			fs.BoolVar(&f.raw, "raw", false, "Write the network of a .mdl alone")
-			fs.BoolVar(&f.vectors, "vectors", false, "The table has vectors, such as i-vectors")
+			fs.BoolVar(&f.raw, "raw", false, "Write only the network of a .mdl")
+			fs.BoolVar(&f.vectors, "vectors", false, "The table holds vectors, such as i-vectors")
 			fs.BoolVar(&f.compress, "compress", false, "Write matrices in compressed form")
-			fs.IntVar(&f.method, "compression-method", int(kaldiio.CompressAuto), "Kaldi's number of the compressed form, 1 to 7")
-			fs.BoolVar(&f.pipes, "allow-pipes", false, "Run commands that stand where files are named, as in \"gunzip -c feats.gz |\", also inside scripts")
+			fs.IntVar(&f.method, "compression-method", int(kaldiio.CompressAuto), "Kaldi's number of the compression method, 1 to 7")
+			fs.BoolVar(&f.pipes, "allow-pipes", false, "Run commands in place of file names, such as \"gunzip -c feats.gz |\", in scripts too")
 			return func(ctx context.Context, c *console, args []string) error {
 				if err := wantArgs(args, 2, 2, "IN OUT"); err != nil {
 					return err
@@ -47,7 +47,7 @@ func (f *copyFlags) copy(ctx context.Context, c *console, in, out string) error 
 	o := opener(ctx, c, f.pipes)
 	if _, err := kaldiio.ParseRspecifier(in); err != nil {
 		if _, outErr := kaldiio.ParseWspecifier(out); outErr == nil {
-			return usagef("%s is a wspecifier, but %s is no rspecifier: %w", out, in, err)
+			return usagef("%s is a wspecifier, but %s is not an rspecifier: %w", out, in, err)
 		}
 		return f.copyModel(o, in, out)
 	}
@@ -68,7 +68,7 @@ func (f *copyFlags) copy(ctx context.Context, c *console, in, out string) error 
 // copyModel copies a model.
 func (f *copyFlags) copyModel(o *kaldiio.Opener, in, out string) error {
 	if sameFile(in, out) {
-		return usagef("%s would be overwritten, and it is read", in)
+		return usagef("%s is an input and would be overwritten", in)
 	}
 	am, err := readModel(o, in)
 	if err != nil {
@@ -87,7 +87,8 @@ func (f *copyFlags) copyModel(o *kaldiio.Opener, in, out string) error {
 	}))
 }
 
-// copyTable copies a table. An object of a script that can't be read is reported, and the others are copied.
+// copyTable copies a table. It reports the objects of a script that it can't read,
+// and copies the others.
 func copyTable[T any](ctx context.Context, c *console, o *kaldiio.Opener, in, out string, holder kaldiio.Holder[T], write func(*kaldiio.Writer, T)) error {
 	r, err := kaldiio.NewTableReader(o, in, holder)
 	if err != nil {

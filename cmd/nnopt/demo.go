@@ -23,7 +23,8 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// demoFiles has the configuration of the network, and a small network with Kaldi's answer.
+// demoFiles holds the configuration of the network, and a small network with Kaldi's
+// answer.
 //
 //go:embed demo
 var demoFiles embed.FS
@@ -34,23 +35,22 @@ const (
 	demoSeed   = 20
 )
 
-// demoChunk is what a decoder asks for: 150 frames at once, every third frame of output.
+// demoChunk is a typical request of a decoder: 150 frames, every third one of output.
 var demoChunk = pipeline.Chunk{Frames: 150, Subsampling: 3, Sequences: 1, Outputs: []string{"output"}}
 
 func demoVerb() verb {
 	return verb{
 		name:     "demo",
 		args:     "",
-		synopsis: "optimize and run a speech network that is built in, and show what happens",
+		synopsis: "optimize and run a built-in speech network, and show what happens",
 		detail: `
-Makes a TDNN-F network of the size that speech recipes use, with parameters at random, compiles a decoding request to it,
-optimizes the computation, and runs it both ways. Then it runs a small network of the same kind on which Kaldi's own answer is
-known. Needs no files.`,
+Makes a TDNN-F network of the size that speech recipes use, with random parameters, compiles a decoding request, optimizes the
+computation, and runs it both ways. Then runs a small network of the same kind for which Kaldi's answer is known. Needs no files.`,
 		setup: func(fs *flag.FlagSet) action {
 			passes := declarePasses(fs)
-			full := fs.Bool("profile", false, "Print the whole profile of the optimizer, in Theano's layout")
-			html := fs.String("html", "", "File to write the profile of the optimizer to, as an HTML page")
-			svg := fs.String("svg", "", "File to draw the use of memory in, before and after, as an SVG picture")
+			full := fs.Bool("profile", false, "Print the whole profile, in Theano's layout")
+			html := fs.String("html", "", "Write the profile to this file, as an HTML page")
+			svg := fs.String("svg", "", "Draw the memory in use to this file, as an SVG picture")
 			return func(ctx context.Context, c *console, args []string) error {
 				if err := wantArgs(args, 0, 0, "the flags"); err != nil {
 					return err
@@ -66,7 +66,7 @@ known. Needs no files.`,
 	}
 }
 
-// A demo is what the parts of the demonstration share.
+// A demo is the state that the parts of the demonstration share.
 type demo struct {
 	*console
 	query     string
@@ -106,12 +106,12 @@ func (d *demo) title(format string, args ...any) {
 	d.print("\n%s\n%s\n", text, strings.Repeat("─", len([]rune(text))))
 }
 
-// line writes a label and what there is to say.
+// line writes a label and a text.
 func (d *demo) line(label, format string, args ...any) {
 	d.print("  %-12s %s\n", label, fmt.Sprintf(format, args...))
 }
 
-// network makes the network and says what it is.
+// network makes the network and describes it.
 func (d *demo) network(ctx context.Context) error {
 	folder, err := fs.Sub(demoFiles, "demo")
 	if err != nil {
@@ -162,7 +162,7 @@ func timesOf(specs []computation.IoSpecification, name string) (first, last int3
 
 // optimize compiles the request, optimizes the computation and shows the profile.
 func (d *demo) optimize(ctx context.Context) error {
-	for range 5 { // the quickest is the one that the rest of the machine disturbed least
+	for range 5 { // keep the least disturbed one
 		p, err := pipeline.Build(ctx, d.nn, d.req, pipeline.Options{Optimizer: d.opt, Record: true})
 		if err != nil {
 			return err
@@ -222,7 +222,7 @@ func (d *demo) passes(root *profile.Record) {
 		fmt.Sprintf("and %s to turn commands into a graph and the graph into commands", duration(d.plan.OptimizeTime-root.Time)))
 }
 
-// whatPassDid says in a few words which rules of a pass fired, and what else it counted.
+// whatPassDid summarizes the rules of a pass that fired, and its counters.
 func whatPassDid(r *profile.Record) string {
 	var parts []string
 	used, _ := r.RulesByCost()
@@ -285,7 +285,7 @@ func (d *demo) execute(ctx context.Context) error {
 	return nil
 }
 
-// race times two computations in turns, so that whatever else the machine does hits both.
+// race times two computations in turns, so that a busy machine slows down both.
 func (d *demo) race(ctx context.Context, both [2]*computation.Computation) (best [2]time.Duration, err error) {
 	var programs [2]*exec.Program
 	for i, c := range both {

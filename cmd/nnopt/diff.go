@@ -15,36 +15,37 @@ import (
 
 // Marks between the two sides of a diff.
 const (
-	markSame   = '=' // the same command, maybe on another matrix
+	markSame   = '=' // the same command, perhaps on another matrix
 	markGone   = '-'
 	markNew    = '+'
-	markMoved  = 'm' // it stands elsewhere on the other side
-	markFused  = '*' // a run of a component that the optimizer made
-	markMerged = '>' // a run that is gone into the one that the optimizer made, next below
+	markMoved  = 'm' // elsewhere on the other side
+	markFused  = '*' // a run of a component made by the optimizer
+	markMerged = '>' // a run merged into the optimizer's run below
 )
 
-const diffLegend = "# = same command, - gone, + new, m moved (to, from), * a component of the optimizer's, > merged into the * below"
+const diffLegend = "# = same command, - gone, + new, m moved (to, from), * a component made by the optimizer, > merged into the * below"
 
-// maxDiffCells bounds the table by which commands are aligned.
+// maxDiffCells bounds the table of the alignment.
 const maxDiffCells = 1 << 26
 
-// A diffRow is a line of a diff: a command of either side, or of one.
+// A diffRow is a line of a diff: a command on both sides, or on one.
 type diffRow struct {
 	left, right int // numbers of commands, -1 for none
 	mark        rune
-	other       int // of a command that moved: its number on the other side
+	other       int // number on the other side, of a command that moved
 }
 
-// diffCommand is what counts of a command when two are compared.
+// diffCommand is the part of a command that the alignment compares.
 type diffCommand struct {
 	typ     computation.CommandType
 	what    int32 // the component or the node
 	derived bool
-	// Of what a run writes.
+	// The size of the output of a run.
 	rows, cols int32
 }
 
-// diffSide lists the commands of a computation. Components from number derived on are the optimizer's.
+// diffSide lists the commands of a computation. Components from number derived on
+// were made by the optimizer.
 func diffSide(c *computation.Computation, derived int) []diffCommand {
 	list := make([]diffCommand, len(c.Commands))
 	for i := range c.Commands {
@@ -66,8 +67,8 @@ func diffSide(c *computation.Computation, derived int) []diffCommand {
 	return list
 }
 
-// likeness is how much it is worth to align two commands: runs of one component most of all, 0 for commands that have nothing to do with
-// each other.
+// likeness scores the alignment of two commands: highest for runs of one component,
+// 0 for unrelated commands.
 func likeness(a, b diffCommand) int32 {
 	run := a.typ == computation.Propagate || a.typ == computation.Backprop
 	switch {
@@ -89,7 +90,7 @@ func likeness(a, b diffCommand) int32 {
 	return 1
 }
 
-// alignCommands finds the alignment of the greatest likeness, and what moved.
+// alignCommands returns the alignment with the highest score, with moves marked.
 func alignCommands(a, b []diffCommand) []diffRow {
 	n := len(b) + 1
 	best := make([]int32, (len(a)+1)*n) // [i][j]: of the commands from i and from j on
@@ -106,7 +107,7 @@ func alignCommands(a, b []diffCommand) []diffRow {
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {
-		// What is merged stands above the run that it is merged into, so a command of the left goes first where it may.
+		// Prefer commands of the left side: merged runs stand above the run they merge into.
 		case i < len(a) && (j == len(b) || best[i*n+j] == best[(i+1)*n+j]):
 			rows = append(rows, diffRow{left: i, right: -1, mark: markGone})
 			i++
@@ -127,7 +128,8 @@ func alignCommands(a, b []diffCommand) []diffRow {
 	return rows
 }
 
-// markMoves finds runs, inputs and outputs that are gone here and new there.
+// markMoves marks runs, inputs and outputs that are gone in one place and new in
+// another.
 func markMoves(rows []diffRow, a, b []diffCommand) {
 	gone := map[diffCommand][]int{} // rows
 	for r := range rows {
@@ -152,7 +154,7 @@ func markMoves(rows []diffRow, a, b []diffCommand) {
 	}
 }
 
-// markMerges marks the runs that are gone right above a run of the optimizer's.
+// markMerges marks runs that are gone right above a run made by the optimizer.
 func markMerges(rows []diffRow, a []diffCommand) {
 	into := computation.CommandType(-1)
 	for r := len(rows) - 1; r >= 0; r-- {
@@ -168,14 +170,15 @@ func markMerges(rows []diffRow, a []diffCommand) {
 	}
 }
 
-// widestSide bounds the characters of a side, all of which are written, blanks too. Hardly a command is as long.
+// widestSide bounds the characters of a side. Few commands are as long.
 const widestSide = 4000
 
-// printDiff prints a computation as compiled and as optimized side by side, in lines of so many characters, fit for a terminal.
+// printDiff prints a computation as compiled and as optimized side by side, in lines
+// of the given width.
 func printDiff(w io.Writer, p *pipeline.Plan, width int, color bool) error {
 	a, b := diffSide(p.Compiled, len(p.Net.Components)), diffSide(p.Optimized, len(p.Net.Components))
 	if (len(a)+1)*(len(b)+1) > maxDiffCells {
-		return fmt.Errorf("%d and %d commands are too many to be aligned; --both prints them one after the other", len(a), len(b))
+		return fmt.Errorf("can't align %d and %d commands; --both prints them one after the other", len(a), len(b))
 	}
 	left, right := computation.NewPrinter(p.Compiled, p.Info(p.Compiled)), computation.NewPrinter(p.Optimized, p.Info(p.Optimized))
 	left.MaxRuns, right.MaxRuns = 4, 4
@@ -213,10 +216,10 @@ func printDiff(w io.Writer, p *pipeline.Plan, width int, color bool) error {
 	return nil
 }
 
-// mostSizing is how many commands that allocate, free or set constants, and are gone, make one line.
+// mostSizing is the number of gone allocations, frees and constants on one line.
 const mostSizing = 4
 
-// sizing counts the commands at the beginning of rows that allocate, free or set constants, and are gone.
+// sizing counts the leading rows that are gone allocations, frees or constants.
 func sizing(rows []diffRow, a []diffCommand) int {
 	n := 0
 	for _, r := range rows {
@@ -239,13 +242,13 @@ func cut(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-// pad brings a text to n characters.
+// pad fills or cuts a text to n characters.
 func pad(s string, n int) string {
 	s = cut(s, n)
 	return s + strings.Repeat(" ", n-utf8.RuneCountInString(s))
 }
 
-// colored puts a line into the color of its mark.
+// colored colors a line by its mark.
 func colored(mark rune, line string) string {
 	codes := map[rune]string{markGone: "31", markNew: "32", markMoved: "33", markFused: "36", markMerged: "35"}
 	if code, ok := codes[mark]; ok {
@@ -254,7 +257,8 @@ func colored(mark rune, line string) string {
 	return line
 }
 
-// lineWidth is how many characters fit into a line: what the environment variable COLUMNS says, or else 160.
+// lineWidth returns the characters in a line: the environment variable COLUMNS, or
+// else 160.
 func lineWidth() int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
@@ -262,7 +266,7 @@ func lineWidth() int {
 	return 160
 }
 
-// isTerminal reports whether something is shown to a person.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -26,18 +26,18 @@ func exprVerb() verb {
 		name:     "expr",
 		args:     "EXPR",
 		minus:    true,
-		synopsis: "optimize a tensor expression, print its graph, compute it",
+		synopsis: "optimize a tensor expression, print its graph, evaluate it",
 		detail: `
 EXPR is written as in Python or as a graph prints: (y + z)*x/(y + z), X.T, x[1:3], sum(X, axis=0), or
-true_div(mul(add(y, z), x), add(y, z)). A list stands for several outputs. The optimized graph is printed on a line; what is used
-several times is printed once and has a number. What begins with a minus and is not the name of a flag is an expression, too, such as
--x; behind -- anything is.
+true_div(mul(add(y, z), x), add(y, z)). A list stands for several outputs. The optimized graph is printed on one line; a value that
+is used several times is printed once, with a number. An argument such as -x is an expression unless it is the name of a flag; after
+-- everything is.
 
---vars declares variables, such as "x y: vector; X: matrix; s: scalar; t: tensor3; f: float32 matrix; i: int64[3, ?]". Names that
-are not declared are float64 scalars.
+--vars declares variables, such as "x y: vector; X: matrix; s: scalar; t: tensor3; f: float32 matrix; i: int64[3, ?]". Undeclared
+names are float64 scalars.
 
---rule adds a rewrite to canonicalize, such as "(true_div (mul x y) y) => x"; the first is called rule1. --eval computes the expression, for values such as
-"x=[1, 2]; y=3" or for random ones, and compares with what it is without optimization.`,
+--rule adds a rewrite to canonicalize, such as "(true_div (mul x y) y) => x"; the first one is named rule1. --eval evaluates the
+expression for values such as "x=[1, 2]; y=3", or for random ones, and compares the result with that of the unoptimized expression.`,
 		setup: func(fs *flag.FlagSet) action {
 			f := declareExpr(fs)
 			return func(ctx context.Context, c *console, args []string) error {
@@ -50,7 +50,7 @@ are not declared are float64 scalars.
 	}
 }
 
-// exprFlags are the flags of the verb.
+// exprFlags are the flags of expr.
 type exprFlags struct {
 	vars, grad, eval, format string
 	query                    string
@@ -63,24 +63,24 @@ type exprFlags struct {
 func declareExpr(fs *flag.FlagSet) *exprFlags {
 	f := &exprFlags{watch: new(watchFlags)}
 	fs.StringVar(&f.vars, "vars", "", "Variables and their types")
-	fs.StringVar(&f.query, "query", defaultQuery, "Which passes run. \"nnopt passes\" lists the tags")
-	fs.Func("rule", "A rewrite PATTERN => PATTERN that joins canonicalize; may be repeated", func(text string) error {
+	fs.StringVar(&f.query, "query", defaultQuery, "Select passes; \"nnopt passes\" lists the tags")
+	fs.Func("rule", "Add a rewrite PATTERN => PATTERN to canonicalize; may be repeated", func(text string) error {
 		f.rules = append(f.rules, text)
 		return nil
 	})
 	fs.StringVar(&f.grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
-	fs.StringVar(&f.eval, "eval", "", "Compute the expression: \"x=[1, 2]; y=3\", or \"random\"")
-	fs.StringVar(&f.format, "format", "graph", "How the graph is printed: graph, tree, dot or html")
+	fs.StringVar(&f.eval, "eval", "", "Evaluate the expression: \"x=[1, 2]; y=3\", or \"random\"")
+	fs.StringVar(&f.format, "format", "graph", "Format of the graph: graph, tree, dot or html")
 	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")
 	fs.BoolVar(&f.profile, "profile", false, "Print what the optimizer did and what it cost")
-	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the random values of --eval=random")
-	fs.Var((*traceFlag)(&f.watch.trace), "trace", "Tell every rewrite, or with --trace=NAMES those by these passes and rules")
-	fs.StringVar(&f.watch.whyNot, "why-not", "", "Tell why this rule does not fire; RULE@TEXT tells it of nodes whose print contains TEXT")
+	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the values of --eval=random")
+	fs.Var((*traceFlag)(&f.watch.trace), "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules")
+	fs.StringVar(&f.watch.whyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
 	fs.IntVar(&f.watch.most, "max-rewrites", -1, "Stop rewriting after this many")
 	return f
 }
 
-// traceFlag is a list of names that is "all" where the flag has no value.
+// traceFlag is a list of names; a flag without a value means "all".
 type traceFlag string
 
 func (t *traceFlag) String() string   { return string(*t) }
@@ -98,7 +98,7 @@ func (t *traceFlag) Set(value string) error {
 	return nil
 }
 
-// exprReport is what the verb prints as JSON.
+// exprReport is the output of expr --json.
 type exprReport struct {
 	Graph      string            `json:"graph"`
 	Applies    int               `json:"applies"`
@@ -110,7 +110,7 @@ type exprReport struct {
 	ByApply    []exec.ApplyCost  `json:"by_apply,omitempty"`
 }
 
-// run does what the verb does.
+// run runs the verb.
 func (f *exprFlags) run(ctx context.Context, c *console, text string) error {
 	scope, outputs, err := f.parse(text)
 	if err != nil {
@@ -157,7 +157,7 @@ func (f *exprFlags) run(ctx context.Context, c *console, text string) error {
 	return f.print(c, report, fn, values)
 }
 
-// parse reads the expression, or its gradients.
+// parse returns the outputs: the expression, or its gradients.
 func (f *exprFlags) parse(text string) (*tensor.Scope, []*fgraph.Variable, error) {
 	scope := tensor.NewScope()
 	if err := scope.Declare(f.vars); err != nil {
@@ -188,7 +188,7 @@ func (f *exprFlags) parse(text string) (*tensor.Scope, []*fgraph.Variable, error
 	return scope, grads, nil
 }
 
-// pointer returns the text once more, with a mark below the place that an error is about, if it is about a place.
+// pointer returns the text with a mark below the place of a syntax error.
 func pointer(text string, err error) string {
 	var at *tensor.SyntaxError
 	if !errors.As(err, &at) || at.Column < 1 || at.Column > len(text)+1 || strings.ContainsAny(text, "\n\t") {
@@ -205,10 +205,10 @@ func pointer(text string, err error) string {
 	return fmt.Sprintf("\n  %s%s\n  %s^", before, after, strings.Repeat(" ", utf8.RuneCountInString(before)))
 }
 
-// excerptSide is how much of a long expression is shown on each side of a place, in bytes.
+// excerptSide is the number of bytes shown on each side of a place.
 const excerptSide = 60
 
-// excerpt returns a text, or how it begins.
+// excerpt returns the beginning of a text.
 func excerpt(text string) string {
 	if len(text) <= 2*excerptSide {
 		return text
@@ -216,7 +216,8 @@ func excerpt(text string) string {
 	return strings.ToValidUTF8(text[:2*excerptSide], "") + "…"
 }
 
-// usedInputs returns the variables that are used, in the order of their declaration.
+// usedInputs returns the variables that the outputs depend on, in the order of their
+// declaration.
 func usedInputs(scope *tensor.Scope, outputs []*fgraph.Variable) []*fgraph.Variable {
 	used := make(map[*fgraph.Variable]bool)
 	for _, v := range tensor.InputsOf(outputs...) {
@@ -231,8 +232,8 @@ func usedInputs(scope *tensor.Scope, outputs []*fgraph.Variable) []*fgraph.Varia
 	return list
 }
 
-// optimizer selects the passes. Rules of the user's, rule1 and so on, join canonicalize, or stand in its place if the query leaves
-// it out.
+// optimizer selects the passes. The rules of --rule join canonicalize, or run in its
+// place if the query leaves it out.
 func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	q, err := optdb.ParseQuery(f.query)
 	if err != nil {
@@ -268,7 +269,7 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	return opt, nil
 }
 
-// arguments are what the inputs are to be, random unless values are given.
+// arguments returns the values of the inputs, random unless --eval gives them.
 func (f *exprFlags) arguments(ctx context.Context, plain *exec.Function, inputs []*fgraph.Variable) ([]*array.Array, error) {
 	if f.eval == "" || f.eval == "random" {
 		return plain.RandomArguments(ctx, f.seed)
@@ -280,11 +281,11 @@ func (f *exprFlags) arguments(ctx context.Context, plain *exec.Function, inputs 
 	return args, err
 }
 
-// blameTolerance is up to where a relative difference of values is taken for one of rounding.
+// blameTolerance is the relative difference that rounding may explain.
 const blameTolerance = 1e-4
 
-// blame fails if an op does not do what it declares, or if the optimized expression has other values than the one that was typed, and
-// says which rewrite is at fault.
+// blame returns an error if an op does not do what it declares, or if the optimized
+// expression has other values than the typed one. The error names the rewrite.
 func (f *exprFlags) blame(ctx context.Context, plain, fn *exec.Function, opt *optdb.Optimizer, inputs, outputs []*fgraph.Variable) error {
 	args, err := f.arguments(ctx, plain, inputs)
 	if err != nil {
@@ -292,7 +293,7 @@ func (f *exprFlags) blame(ctx context.Context, plain, fn *exec.Function, opt *op
 	}
 	want, err := plain.Call(ctx, args...)
 	if err != nil {
-		return fmt.Errorf("computing what was typed: %w", err)
+		return fmt.Errorf("evaluating the typed expression: %w", err)
 	}
 	if _, err := fn.Call(ctx, args...); errors.Is(err, exec.ErrDeclaration) {
 		return err
@@ -316,7 +317,7 @@ func (f *exprFlags) blame(ctx context.Context, plain, fn *exec.Function, opt *op
 	return nil
 }
 
-// evaluate computes the optimized expression and the one that was typed, and compares them.
+// evaluate evaluates the optimized and the typed expression, and compares them.
 func (f *exprFlags) evaluate(ctx context.Context, report *exprReport, plain *exec.Function, runner *exec.Runner, inputs []*fgraph.Variable) ([]*array.Array, error) {
 	args, err := f.arguments(ctx, plain, inputs)
 	if err != nil {
@@ -324,11 +325,11 @@ func (f *exprFlags) evaluate(ctx context.Context, report *exprReport, plain *exe
 	}
 	want, err := plain.Call(ctx, args...)
 	if err != nil {
-		return nil, fmt.Errorf("computing what was typed: %w", err)
+		return nil, fmt.Errorf("evaluating the typed expression: %w", err)
 	}
 	got, err := runner.Run(ctx, args...)
 	if err != nil {
-		return nil, fmt.Errorf("computing the optimized expression: %w", err)
+		return nil, fmt.Errorf("evaluating the optimized expression: %w", err)
 	}
 	diff := 0.0
 	for i, a := range got {
@@ -344,7 +345,7 @@ func (f *exprFlags) evaluate(ctx context.Context, report *exprReport, plain *exe
 	return got, nil
 }
 
-// print prints for people.
+// print prints the report as text.
 func (f *exprFlags) print(c *console, report *exprReport, fn *exec.Function, values []*array.Array) error {
 	switch f.format {
 	case "graph":
@@ -364,7 +365,7 @@ func (f *exprFlags) print(c *console, report *exprReport, fn *exec.Function, val
 			return err
 		}
 	default:
-		return usagef("--format=%s: there are graph, tree, dot, html", f.format)
+		return usagef("--format=%s: want graph, tree, dot or html", f.format)
 	}
 	for _, v := range values {
 		c.print("%s\n", v)
@@ -373,7 +374,7 @@ func (f *exprFlags) print(c *console, report *exprReport, fn *exec.Function, val
 	case report.MaxRelDiff != nil:
 		c.say("largest relative difference from what was typed: %.2g", *report.MaxRelDiff)
 	case len(values) > 0:
-		c.say("the values differ from those of what was typed: NaN, infinity or shapes are not the same")
+		c.say("the values differ from those of the typed expression: NaN, infinity or shapes are not the same")
 	}
 	c.say("%d ops, %d as typed", report.Applies, report.WasApplies)
 	if report.Profile != nil {

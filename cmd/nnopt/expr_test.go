@@ -78,9 +78,9 @@ func TestExprMinus(t *testing.T) {
 			t.Errorf("%q prints\n%s%s, want\n%s", c.args, r.stdout, r.stderr, c.want)
 		}
 	}
-	nnopt(t, "expr", "-quary", "none", "x").fails(t, statusUsage, "there is no flag --quary; is \"--query\" meant?")
-	nnopt(t, "expr", "--x").fails(t, statusUsage, "there is no flag --x")
-	nnopt(t, "info", "-x").fails(t, statusUsage, "there is no flag --x")
+	nnopt(t, "expr", "-quary", "none", "x").fails(t, statusUsage, "unknown flag --quary; did you mean \"--query\"?")
+	nnopt(t, "expr", "--x").fails(t, statusUsage, "unknown flag --x")
+	nnopt(t, "info", "-x").fails(t, statusUsage, "unknown flag --x")
 	for _, n := range []string{"-9", "x", "99999999999999999999"} {
 		nnopt(t, "expr", "--max-rewrites="+n, "x").fails(t, statusUsage, "--max-rewrites="+n)
 	}

@@ -18,7 +18,7 @@ func TestExprFormats(t *testing.T) {
 			}
 		}
 	}
-	nnopt(t, append(vars, "--format", "svg", "X")...).fails(t, statusUsage, "graph, tree, dot, html")
+	nnopt(t, append(vars, "--format", "svg", "X")...).fails(t, statusUsage, "graph, tree, dot or html")
 	r := nnopt(t, append(vars, "--eval", "random", "--profile", "X @ Y + X")...).ok(t)
 	for _, want := range []string{"Execution\n", "<#apply> <name>", "Apply\n", "<time> <bytes> <apply>"} {
 		if !strings.Contains(r.stdout, want) {

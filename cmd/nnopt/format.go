@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// thousands writes a number with a comma between groups of three digits.
+// thousands formats a number with commas between groups of three digits.
 func thousands[T int | int64](n T) string {
 	digits := strconv.FormatInt(int64(n), 10)
 	var out []byte
@@ -19,7 +19,7 @@ func thousands[T int | int64](n T) string {
 	return string(out)
 }
 
-// bytesText writes a number of bytes in a unit that suits it.
+// bytesText formats a number of bytes in a suitable unit.
 func bytesText(n int64) string {
 	switch {
 	case n >= 10e6:
@@ -32,7 +32,7 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// duration writes a duration with three digits.
+// duration formats a duration with two or three digits.
 func duration(d time.Duration) string {
 	switch s := d.Seconds(); {
 	case s >= 1:

@@ -45,14 +45,14 @@ func infoVerb() verb {
 	}
 }
 
-// An infoReport is what info --json prints.
+// An infoReport is the output of info --json.
 type infoReport struct {
 	Parameters   int    `json:"parameters"`
 	Modulus      int    `json:"modulus"`
 	LeftContext  *int   `json:"left_context,omitempty"`
 	RightContext *int   `json:"right_context,omitempty"`
 	ContextError string `json:"context_error,omitempty"`
-	// SmallestChunk is how many frames a chunk must have at least, beside the context.
+	// SmallestChunk is the smallest number of frames in a chunk, without context.
 	SmallestChunk int `json:"smallest_chunk,omitempty"`
 
 	Nodes      []nodeInfo      `json:"nodes"`

@@ -14,8 +14,8 @@ func initVerb() verb {
 		args:     "CONFIG OUT",
 		synopsis: "make a network with random parameters from config lines",
 		detail: `
-CONFIG holds config lines as nnet3-init reads them, "-" is standard input. OUT is the raw model to write, "-" standard output.
-Parameters depend on --srand and the name of their component and on nothing else.`,
+CONFIG holds config lines as for nnet3-init, "-" is standard input. OUT is the raw model to write, "-" standard output. The parameters
+of a component depend only on its name and on --srand.`,
 		setup: func(fs *flag.FlagSet) action {
 			var seed uint64
 			seedFlag(fs, &seed)
@@ -25,14 +25,14 @@ Parameters depend on --srand and the name of their component and on nothing else
 					return err
 				}
 				if sameFile(args[0], args[1]) {
-					return usagef("%s would be overwritten, and it is read", args[0])
+					return usagef("%s is an input and would be overwritten", args[0])
 				}
 				nn, fromConfig, err := loadNetwork(c, args[0], seed)
 				if err != nil {
 					return err
 				}
 				if !fromConfig {
-					return usagef("%s is a model already, not config lines", args[0])
+					return usagef("%s is a model, not config lines", args[0])
 				}
 				if args[1] == "-" {
 					return pipeline.SaveTo(fileio.Writer(ctx, c.data), nn, *binary)

@@ -2,8 +2,9 @@
 //
 //	nnopt VERB [flags] [arguments]
 //
-// "nnopt help" lists the verbs, "nnopt help VERB" explains one. Data goes to standard output, talk to standard error. The exit
-// status is 1 for a fault, also for the end by a signal, and 2 for wrong usage.
+// "nnopt help" lists the verbs, and "nnopt help VERB" explains one. Data goes to
+// standard output, messages to standard error. The exit status is 1 after a fault or
+// a signal, and 2 after wrong usage.
 package main
 
 import (
@@ -25,12 +26,12 @@ import (
 func main() {
 	useBLAS()
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
-	// A write to a pipe without a reader is an error like others, and not the end.
+	// A write to a pipe without a reader is an error and does not end the program.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	context.AfterFunc(ctx, func() {
-		stop() // a second signal needs no more patience
+		stop() // a second signal ends the program at once
 		time.Sleep(patienceAtEnd)
-		go fmt.Fprintf(os.Stderr, "nnopt: %v\n", context.Cause(ctx)) // it too may find nobody who reads
+		go fmt.Fprintf(os.Stderr, "nnopt: %v\n", context.Cause(ctx)) // it may block as well
 		time.Sleep(patienceAtEnd / 10)
 		os.Exit(statusFault)
 	})
@@ -38,11 +39,12 @@ func main() {
 	os.Exit(status)
 }
 
-// patienceAtEnd is how long a verb has to end by itself after a signal. What it writes is whole before that: see fileio.Write and
-// kaldiio.TableWriter.
+// patienceAtEnd is the time that a verb has to end by itself after a signal. Its files
+// are complete before that: see fileio.Write and kaldiio.TableWriter.
 const patienceAtEnd = 500 * time.Millisecond
 
-// endingSignals are those that end the program, without those that its parent has it ignore, as nohup does.
+// endingSignals returns the signals that end the program, without those that its
+// parent, such as nohup, has it ignore.
 func endingSignals() (signals []os.Signal) {
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(s) {
@@ -52,7 +54,7 @@ func endingSignals() (signals []os.Signal) {
 	return signals
 }
 
-// verbs lists the verbs in the order in which help shows them.
+// verbs lists the verbs in the order of help.
 func verbs() []verb {
 	return []verb{
 		demoVerb(),
@@ -70,26 +72,26 @@ func verbs() []verb {
 	}
 }
 
-// The exit statuses.
+// Exit statuses.
 const (
 	statusOK    = 0
 	statusFault = 1
 	statusUsage = 2
 )
 
-// A console is what a verb talks to.
+// A console is the input and output of a verb.
 type console struct {
 	stdin  io.Reader
-	stdout *bufio.Writer // for text, which plain makes fit for a terminal; run flushes both at the end
+	stdout *bufio.Writer // text, made safe for a terminal by plain; run flushes both
 	plain  *fileio.PlainWriter
-	raw    io.Writer // for text that is fit already
-	data   io.Writer // standard output for what is not text, or not for people
+	raw    io.Writer // text that is safe already
+	data   io.Writer // standard output for anything else
 	stderr io.Writer
 	args   []string // the command line
 	colors bool     // standard output is a terminal
 }
 
-// newConsole returns a console whose waiting ends with ctx.
+// newConsole returns a console whose reads and writes end with ctx.
 func newConsole(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) *console {
 	c := &console{stdin: fileio.Reader(ctx, stdin), stderr: stderr, args: args, colors: isTerminal(stdout)}
 	c.raw = &textOutput{fileio.Writer(ctx, stdout)}
@@ -106,10 +108,10 @@ func newConsole(ctx context.Context, args []string, stdin io.Reader, stdout, std
 	return c
 }
 
-// errGone means that nobody reads the text on standard output any more, who may have seen enough.
+// errGone means that nobody reads standard output any more.
 var errGone = errors.New("nobody reads standard output")
 
-// textOutput is standard output for text.
+// A textOutput writes text to standard output.
 type textOutput struct{ w io.Writer }
 
 func (t *textOutput) Write(p []byte) (int, error) {
@@ -120,15 +122,16 @@ func (t *textOutput) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// closedOutput is standard output that is not there.
+// A closedOutput stands for standard output that is closed.
 type closedOutput struct{}
 
 func (closedOutput) Write([]byte) (int, error) {
 	return 0, errors.New("standard output is closed (or is " + os.DevNull + " opened for reading, too; write to the file " + os.DevNull + " to discard data)")
 }
 
-// isClosed reports whether standard output was closed when the program began: the Go runtime then has opened the null device in its place, for reading and
-// writing. Where output is thrown away on purpose it is open for writing alone, as a rule.
+// isClosed reports whether standard output was closed when the program began. The Go
+// runtime then opens the null device in its place, for reading and writing; a shell
+// that discards output opens it for writing only.
 func isClosed(stdout io.Writer) bool {
 	f, ok := stdout.(*os.File)
 	if !ok {
@@ -147,12 +150,12 @@ func isNull(info os.FileInfo) bool {
 	return err == nil && os.SameFile(info, null)
 }
 
-// say writes a line of talk.
+// say writes a message.
 func (c *console) say(format string, args ...any) {
 	fmt.Fprintln(c.stderr, fileio.Plain(fmt.Sprintf(format, args...)))
 }
 
-// shortened leaves out the middle of a message that quotes a long argument.
+// shortened cuts the middle out of a long message.
 func shortened(s string) string {
 	const side = 600
 	if len(s) <= 2*side {
@@ -161,10 +164,10 @@ func shortened(s string) string {
 	return strings.ToValidUTF8(s[:side], "") + " … " + strings.ToValidUTF8(s[len(s)-side:], "")
 }
 
-// print writes data.
+// print writes text to standard output.
 func (c *console) print(format string, args ...any) { fmt.Fprintf(c.stdout, format, args...) }
 
-// run is main without the process: it runs the verb that args name and returns the exit status.
+// run runs the verb that args name and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	c := newConsole(ctx, args, stdin, stdout, stderr)
 	name, err := dispatch(ctx, c, args)
@@ -191,13 +194,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return statusFault
 }
 
-// errSilent is the error of a verb that has told already what is wrong.
+// errSilent is the error of a verb that has already reported it.
 var errSilent = errors.New("failed")
 
-// dispatch finds the verb, parses its flags and runs it. It returns the name to put before errors.
+// dispatch parses the flags of a verb and runs it. It returns the name that errors
+// begin with.
 func dispatch(ctx context.Context, c *console, args []string) (string, error) {
 	if len(args) == 0 {
-		return "nnopt", &usageError{err: errors.New("no verb is given")}
+		return "nnopt", &usageError{err: errors.New("no verb given")}
 	}
 	name, args := args[0], args[1:]
 	switch name {
@@ -225,7 +229,7 @@ func dispatch(ctx context.Context, c *console, args []string) (string, error) {
 	return full, err
 }
 
-// errInternal marks a panic, which is a fault of this program and never of its input.
+// errInternal marks a panic: always a fault of this program, never of its input.
 var errInternal = errors.New("internal error, please report it")
 
 // guard runs an action and turns a panic into an error that carries the stack.

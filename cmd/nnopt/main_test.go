@@ -90,10 +90,10 @@ func TestUsage(t *testing.T) {
 		wanted []string
 	}{
 		{"no verb", nil, []string{"no verb", "nnopt help"}},
-		{"unknown verb", []string{"verfy"}, []string{`"verfy"`, `is "verify" meant?`}},
-		{"unknown verb in help", []string{"help", "pases"}, []string{`is "passes" meant?`}},
-		{"unknown flag", []string{"verify", "--quary=x", "dir"}, []string{"--quary", `is "--query" meant?`, "nnopt help verify"}},
-		{"flag without value", []string{"verify", "dir", "--query"}, []string{"--query wants a value"}},
+		{"unknown verb", []string{"verfy"}, []string{`"verfy"`, `did you mean "verify"?`}},
+		{"unknown verb in help", []string{"help", "pases"}, []string{`did you mean "passes"?`}},
+		{"unknown flag", []string{"verify", "--quary=x", "dir"}, []string{"--quary", `did you mean "--query"?`, "nnopt help verify"}},
+		{"flag without value", []string{"verify", "dir", "--query"}, []string{"--query needs a value"}},
 		{"wrong value", []string{"compile", "--frames-per-chunk=many", "x"}, []string{"--frames-per-chunk=many"}},
 		{"wrong boolean", []string{"verify", "--json=perhaps", "x"}, []string{"--json=perhaps"}},
 		{"wrong switch", []string{"verify", "--optimization.merge1=perhaps", "x"}, []string{"--optimization.merge1=perhaps"}},

@@ -12,13 +12,14 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// opener opens files in Kaldi's sense: "-" is what the console has, and commands run only where the user allows them. What is written to standard output
-// goes on at once, because a program at the other end of a pipe may wait for it.
+// opener opens files by Kaldi's extended names: "-" is the console, and commands run
+// only if the user allows it. Standard output is not buffered, because the reader of a
+// pipe may wait for it.
 func opener(ctx context.Context, c *console, commands bool) *kaldiio.Opener {
 	return &kaldiio.Opener{Stdin: c.stdin, Stdout: c.data, Commands: commands, Context: ctx}
 }
 
-// readModel reads a model with all that belongs to it. Its parameters go from the file into their place.
+// readModel reads a model, with its transition model and priors if it has them.
 func readModel(o *kaldiio.Opener, name string) (*nnet3.AmNnetSimple, error) {
 	f, err := o.OpenInput(name)
 	if err != nil {
@@ -26,7 +27,7 @@ func readModel(o *kaldiio.Opener, name string) (*nnet3.AmNnetSimple, error) {
 	}
 	am, err := readModelFrom(f, name)
 	if closeErr := f.Close(); err == nil {
-		err = closeErr // of a command that failed, after a model that was whole
+		err = closeErr // the model was complete, but the command failed
 	}
 	return am, err
 }
@@ -38,13 +39,13 @@ func readModelFrom(f io.Reader, name string) (*nnet3.AmNnetSimple, error) {
 	}
 	if !r.Binary() {
 		if first, err := r.PeekNonSpace(); err == nil && first != '<' {
-			return nil, fmt.Errorf("%s is no model in Kaldi's format (\"nnopt init\" makes one of config lines)", name)
+			return nil, fmt.Errorf("%s is not a model in Kaldi's format (\"nnopt init\" makes one from config lines)", name)
 		}
 	}
 	return nnet3.ReadModel(r)
 }
 
-// sameFile reports whether two names are of one file that exists.
+// sameFile reports whether two names refer to the same existing file.
 func sameFile(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -57,7 +58,7 @@ func sameFile(a, b string) bool {
 	return err == nil && x.Mode().IsRegular() && os.SameFile(x, y)
 }
 
-// keepInput complains if writing a table would destroy one of the files that are read.
+// keepInput returns an error if writing a table would overwrite one of the inputs.
 func keepInput(wspecifier string, inputs ...string) error {
 	w, err := kaldiio.ParseWspecifier(wspecifier)
 	if err != nil {
@@ -65,12 +66,12 @@ func keepInput(wspecifier string, inputs ...string) error {
 	}
 	outputs := []string{w.Archive}
 	if w.HasArchive {
-		outputs = append(outputs, w.Script) // without an archive the script is read, not written
+		outputs = append(outputs, w.Script) // without an archive, the script is an input
 	}
 	keep := func(in string) error {
 		for _, out := range outputs {
 			if sameFile(in, out) {
-				return usagef("%s would be overwritten, and it is read", in)
+				return usagef("%s is an input and would be overwritten", in)
 			}
 		}
 		return nil
@@ -91,11 +92,12 @@ func keepInput(wspecifier string, inputs ...string) error {
 	return nil
 }
 
-// eachScripted calls do with each file that a script names, once for a run of lines with the same one, up to the first error. What can't be read as a
-// script is none, and a line has at most bufio.MaxScanTokenSize bytes: who reads it will say so.
+// eachScripted calls do for each file that a script names, once for consecutive lines
+// with the same file, until the first error. It skips what is not a script; whoever
+// reads it later reports that.
 func eachScripted(script string, do func(string) error) error {
 	if info, err := os.Stat(script); err != nil || !info.Mode().IsRegular() {
-		return nil // a pipe can be read but once
+		return nil // a pipe can be read only once
 	}
 	f, err := os.Open(script)
 	if err != nil {
@@ -118,7 +120,7 @@ func eachScripted(script string, do func(string) error) error {
 	return nil
 }
 
-// pipesHint says what to do about a command that may not run.
+// pipesHint adds to an error about a forbidden command how to allow it.
 func pipesHint(err error) error {
 	if errors.Is(err, kaldiio.ErrCommand) {
 		return fmt.Errorf("%w (--allow-pipes allows it)", err)

@@ -7,5 +7,5 @@ import (
 	"gonum.org/v1/netlib/blas/netlib"
 )
 
-// useBLAS has products computed by the BLAS that the program is linked with.
+// useBLAS computes products by the BLAS that the program is linked with.
 func useBLAS() { blas32.Use(netlib.Implementation{}) }

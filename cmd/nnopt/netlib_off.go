@@ -2,5 +2,6 @@
 
 package main
 
-// useBLAS leaves products to this module. The build tag netlib hands them to another BLAS.
+// useBLAS does nothing: products are computed by package kernel. The build tag netlib
+// selects another BLAS.
 func useBLAS() {}

@@ -20,24 +20,25 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// defaultQuery is what runs unless somebody asks for something else.
+// defaultQuery is the default of --query.
 const defaultQuery = "+fast_run"
 
-// optimizationPrefix begins the flags of Kaldi's optimizations, and those that switch other single passes off.
+// optimizationPrefix begins the flags that switch off single passes.
 const optimizationPrefix = "optimization."
 
-// passFlags say which passes run.
+// passFlags select passes.
 type passFlags struct {
 	query    string
 	kaldi    passes.OptimizeOptions // Kaldi's switches
 	excluded []string
 }
 
-// declarePasses declares --query, Kaldi's flags such as --optimization.propagate-in-place=false, and flags of that kind for the
-// passes that Kaldi doesn't have: --optimization.merge1=false leaves out the entry merge1.
+// declarePasses declares --query, Kaldi's flags such as
+// --optimization.propagate-in-place=false, and similar flags for other passes:
+// --optimization.merge1=false leaves out the entry merge1.
 func declarePasses(fs *flag.FlagSet) *passFlags {
 	f := &passFlags{kaldi: passes.DefaultOptimizeOptions()}
-	fs.StringVar(&f.query, "query", defaultQuery, "Which passes run: terms +tag, -tag, &tag, or a mode: fast_run, fast_compile, debug (fast_run, with checks), none. \"nnopt passes\" lists the tags")
+	fs.StringVar(&f.query, "query", defaultQuery, "Select passes by terms +tag, -tag, &tag, or by a mode: fast_run, fast_compile, debug (fast_run with checks), none; \"nnopt passes\" lists the tags")
 	f.kaldi.Register(fs, optimizationPrefix)
 	for _, e := range passes.Default().Entries() {
 		name := optimizationPrefix + strings.ReplaceAll(e.Name, "_", "-")
@@ -55,7 +56,7 @@ func declarePasses(fs *flag.FlagSet) *passFlags {
 	return f
 }
 
-// build selects the passes. It returns the query as text, for reports.
+// build returns the optimizer, and the query as text.
 func (f *passFlags) build() (string, *optdb.Optimizer, error) {
 	q, err := optdb.ParseQuery(f.query)
 	if err != nil {
@@ -72,37 +73,37 @@ func (f *passFlags) build() (string, *optdb.Optimizer, error) {
 	return asked.String(), opt, nil
 }
 
-// A networkFlags holds the flags by which verbs take a network and a request to it.
+// networkFlags are the flags for a network and a request.
 type networkFlags struct {
 	passes  *passFlags
-	watch   *watchFlags // nil: the verb has no such flags
+	watch   *watchFlags // nil if the verb has no such flags
 	request string
 	seed    uint64
 	outputs string
 	chunk   pipeline.Chunk
 }
 
-// declareNetwork declares the flags of a verb that compiles a request.
+// declareNetwork declares the flags for a network and a request.
 func declareNetwork(fs *flag.FlagSet) *networkFlags {
 	f := &networkFlags{passes: declarePasses(fs)}
-	fs.StringVar(&f.request, "request", "", "JSON file with the request; FILE#NAME takes member NAME of the object in it. Without, the request is for a chunk")
+	fs.StringVar(&f.request, "request", "", "JSON file with the request; FILE#NAME takes member NAME of its object. The default is a request for one chunk")
 	seedFlag(fs, &f.seed)
-	fs.IntVar(&f.chunk.Frames, "frames-per-chunk", 150, "Number of frames that the output of a chunk stands for")
+	fs.IntVar(&f.chunk.Frames, "frames-per-chunk", 150, "Frames in a chunk, before subsampling")
 	fs.IntVar(&f.chunk.Subsampling, "frame-subsampling-factor", 1, "Frames per row of output; 3 for chain models")
-	fs.IntVar(&f.chunk.ExtraLeft, "extra-left-context", 0, "Frames of input before those that the network needs")
-	fs.IntVar(&f.chunk.ExtraRight, "extra-right-context", 0, "Frames of input after those that the network needs")
-	fs.IntVar(&f.chunk.Sequences, "num-sequences", 1, "How many chunks are computed at once")
-	fs.BoolVar(&f.chunk.Derivative, "need-model-derivative", false, "Ask for the gradient of the parameters too")
-	fs.StringVar(&f.outputs, "outputs", "", "Comma-separated names of the output-nodes that are wanted, or \"all\"")
+	fs.IntVar(&f.chunk.ExtraLeft, "extra-left-context", 0, "Extra frames of left context")
+	fs.IntVar(&f.chunk.ExtraRight, "extra-right-context", 0, "Extra frames of right context")
+	fs.IntVar(&f.chunk.Sequences, "num-sequences", 1, "Number of chunks that are computed together")
+	fs.BoolVar(&f.chunk.Derivative, "need-model-derivative", false, "Compute the gradient of the parameters")
+	fs.StringVar(&f.outputs, "outputs", "", "Comma-separated names of output nodes, or \"all\"")
 	return f
 }
 
-// seedFlag declares --srand for a verb that reads networks.
+// seedFlag declares --srand.
 func seedFlag(fs *flag.FlagSet, seed *uint64) {
-	fs.Uint64Var(seed, "srand", 0, "Seed of the random parameters of a network from config lines")
+	fs.Uint64Var(seed, "srand", 0, "Seed of random parameters, for a network from config lines")
 }
 
-// load reads a model and makes the request to it.
+// load reads a model and the request.
 func (f *networkFlags) load(c *console, name string) (*nnet3.Nnet, *computation.Request, error) {
 	nn, _, err := loadNetwork(c, name, f.seed)
 	if err != nil {
@@ -124,8 +125,7 @@ func (f *networkFlags) load(c *console, name string) (*nnet3.Nnet, *computation.
 	return nn, req, nil
 }
 
-// prepare puts a network into the state in which the request needs it: in test mode, but batch normalization in training mode
-// where the gradient is wanted.
+// prepare sets test mode, except for batch normalization in a request with a gradient.
 func prepare(nn *nnet3.Nnet, req *computation.Request) {
 	nn.SetTestMode(true)
 	if !req.NeedModelDerivative {
@@ -138,7 +138,7 @@ func prepare(nn *nnet3.Nnet, req *computation.Request) {
 	}
 }
 
-// loadNetwork reads a model or config lines; "-" stands for standard input.
+// loadNetwork reads a model or config lines; "-" is standard input.
 func loadNetwork(c *console, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
 	if name == "-" {
 		return pipeline.LoadFrom(c.stdin, "standard input", seed)
@@ -169,21 +169,21 @@ func readRequest(file string, nn *nnet3.Nnet) (*computation.Request, error) {
 			Request json.RawMessage `json:"request"`
 		}
 		if json.Unmarshal(text, &members) == nil && !hasMember && len(members) > 0 {
-			return nil, fmt.Errorf("%s: %w; %s#NAME takes the request of a member: %s", file, err, file, strings.Join(slices.Sorted(maps.Keys(members)), ", "))
+			return nil, fmt.Errorf("%s: %w; %s#NAME takes the request of one of its members: %s", file, err, file, strings.Join(slices.Sorted(maps.Keys(members)), ", "))
 		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return req, nil
 }
 
-// writeJSON writes a value as a line.
+// writeJSON writes a value as one line.
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }
 
-// counts are the figures of a computation in JSON, under the names that all verbs use.
+// counts are the figures of a computation, under the names that all verbs use.
 type counts struct {
 	Commands       int   `json:"commands"`
 	Matrices       int   `json:"matrices"`

@@ -82,7 +82,7 @@ func TestInitAndInfo(t *testing.T) {
 	if report.Parameters != 309 || report.Left != 4 || len(report.Nodes) != 10 {
 		t.Errorf("info --json: %+v", report)
 	}
-	nnopt(t, "init", binary, "-").fails(t, statusUsage, "is a model already")
+	nnopt(t, "init", binary, "-").fails(t, statusUsage, "is a model, not config lines")
 }
 
 // TestTooShortChunk: info says how long a chunk must be at least where that is more than a frame, and so does the error about one that

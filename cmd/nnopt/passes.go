@@ -14,23 +14,22 @@ func passesVerb() verb {
 	return verb{
 		name:     "passes",
 		args:     "[DIR...]",
-		synopsis: "list the database of passes, or what a query selects from it",
+		synopsis: "list the database of passes, or the passes that a query selects",
 		detail: `
-Without --query, everything in the database, in the order in which it would run, with positions and tags. With --query, what the
-query selects. --explain says why a pass is in the optimizer of the query, or why it is not.
+Lists all entries of the database in the order in which they run, with positions and tags; with --query, those that the query selects.
+--explain says why a pass is selected or not.
 
 A query is a list of terms separated by spaces: +tag includes, -tag excludes, &tag requires, db(...) is a subquery for a nested
-database, <49 keeps what stands below a position. The name of a pass is a tag of it, and opens the databases that the pass is in; other
-tags do not reach into a database that lacks them. A query may begin with the name of a mode:
-fast_run, fast_compile, debug, none.
+database, <49 keeps entries before a position. The name of a pass is one of its tags, and also opens the databases around the pass;
+other tags do not reach into a database that lacks them. A query may begin with a mode: fast_run, fast_compile, debug or none.
 
-With --ablation the arguments are folders with reference cases. The passes for nnet3 are run over them one less at a time, which makes the tables of
-docs/nnet3-passes.md.`,
+With --ablation the arguments are folders of reference cases. They run without each of the passes for networks in turn; the result is
+the tables of docs/nnet3-passes.md.`,
 		setup: func(fs *flag.FlagSet) action {
-			query := fs.String("query", "", "List what this query selects")
-			explain := fs.String("explain", "", "Say why the pass of this name is selected or not, by --query or else by "+defaultQuery)
+			query := fs.String("query", "", "List the passes that this query selects")
+			explain := fs.String("explain", "", "Say why this pass is selected or not, by --query or else by "+defaultQuery)
 			asJSON := fs.Bool("json", false, "Print a JSON array")
-			ablation := fs.Bool("ablation", false, "Print, in Markdown, the passes for nnet3 and what leaving out each of them does to the reference cases in DIR...")
+			ablation := fs.Bool("ablation", false, "Print in Markdown the passes for networks, and the effect of leaving out each one on the reference cases in DIR...")
 			return func(ctx context.Context, c *console, args []string) error {
 				if *ablation {
 					return printAblation(ctx, c, args)
@@ -55,7 +54,7 @@ docs/nnet3-passes.md.`,
 	}
 }
 
-// listPasses lists what a query selects, or all there is.
+// listPasses lists the entries that a query selects, or all.
 func listPasses(query string) ([]optdb.Listing, error) {
 	db := passes.Default()
 	if query == "" {
@@ -68,7 +67,7 @@ func listPasses(query string) ([]optdb.Listing, error) {
 	return append([]optdb.Listing{}, opt.Entries()...), nil
 }
 
-// explainPass says why a pass is in an optimizer or not.
+// explainPass says why a pass is selected or not.
 func explainPass(c *console, query, name string) error {
 	if query == "" {
 		query = defaultQuery

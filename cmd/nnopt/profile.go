@@ -21,19 +21,19 @@ func profileVerb() verb {
 	return verb{
 		name:     "profile",
 		args:     "MODEL",
-		synopsis: "show what the optimizer did and what it cost",
+		synopsis: "show what the optimizer did and its cost",
 		detail: `
 Compiles a request to MODEL, optimizes the computation and prints what the optimizer recorded: as text in Theano's layout, as
-JSON, as a self-contained HTML page, for "go tool pprof", or as a trace for Perfetto or chrome://tracing. With --run the
-computation is executed too, and the time of its commands stands below. Counters say what each pass left of the commands, of
-the peak of memory and of the operations, where it changed them.`,
+JSON, as a self-contained HTML page, for "go tool pprof", or as a trace for Perfetto or chrome://tracing. --run also executes the
+computation and adds the times of its commands. Counters show how a pass changed the number of commands, the peak of memory, or the
+number of operations.`,
 		setup: func(fs *flag.FlagSet) action {
 			net := declareNetwork(fs)
 			net.watch = declareWatch(fs)
-			format := fs.String("format", "text", "One of text, json, html, pprof, trace")
-			output := fs.String("output", "-", "File to write; \"-\" is standard output")
-			add := fs.String("add", "", "Comma-separated files of earlier profiles (--format=json), which are added up with this one")
-			diff := fs.String("diff", "", "File of an earlier profile (--format=json): print what is different now instead of the profile")
+			format := fs.String("format", "text", "Output format: text, json, html, pprof or trace")
+			output := fs.String("output", "-", "Output file; \"-\" is standard output")
+			add := fs.String("add", "", "Add up this profile and these earlier ones (comma-separated files of --format=json)")
+			diff := fs.String("diff", "", "Print the differences from an earlier profile (a file of --format=json) instead of the profile")
 			runs := fs.Int("run", 0, "Execute the computation this many times on random inputs")
 			return func(ctx context.Context, c *console, args []string) error {
 				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
@@ -41,10 +41,10 @@ the peak of memory and of the operations, where it changed them.`,
 				}
 				write := profileWriter(*format)
 				if write == nil {
-					return usagef("--format=%s: there are text, json, html, pprof, trace", *format)
+					return usagef("--format=%s: want text, json, html, pprof or trace", *format)
 				}
 				if sameFile(args[0], *output) {
-					return usagef("%s would be overwritten, and it is read", args[0])
+					return usagef("%s is an input and would be overwritten", args[0])
 				}
 				_, p, err := net.build(ctx, c, args[0], pipeline.Options{Record: true})
 				if err != nil {
@@ -83,9 +83,9 @@ the peak of memory and of the operations, where it changed them.`,
 	}
 }
 
-var errNotOptimized = errors.New("nothing was optimized, so there is nothing to write")
+var errNotOptimized = errors.New("nothing was optimized, so there is no profile")
 
-// readProfile reads an earlier profile, which must be of a run in which something was optimized.
+// readProfile reads an earlier profile of an optimizer.
 func readProfile(name string) (*profile.Function, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -97,12 +97,12 @@ func readProfile(name string) (*profile.Function, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if f.Optimizer == nil {
-		return nil, fmt.Errorf("%s: nothing was optimized in this run", name)
+		return nil, fmt.Errorf("%s: has no profile of an optimizer", name)
 	}
 	return f, nil
 }
 
-// addProfiles adds what the optimizer did in earlier runs to f.
+// addProfiles adds the optimizer profiles of earlier runs to f.
 func addProfiles(f *profile.Function, names string) error {
 	if names == "" || f.Optimizer == nil {
 		return nil
@@ -130,7 +130,7 @@ func addProfiles(f *profile.Function, names string) error {
 	return nil
 }
 
-// profileWriter returns the writer of a format, nil for an unknown one.
+// profileWriter returns the writer of a format, or nil if it is unknown.
 func profileWriter(format string) func(*profile.Function, io.Writer) error {
 	switch format {
 	case "text":
@@ -152,7 +152,7 @@ func profileWriter(format string) func(*profile.Function, io.Writer) error {
 	return nil
 }
 
-// newFunctionProfile puts what a plan knows of its making into a profile.
+// newFunctionProfile returns the profile of compiling and optimizing a plan.
 func newFunctionProfile(message string, p *pipeline.Plan) *profile.Function {
 	f := &profile.Function{
 		Message:     message,
@@ -168,7 +168,8 @@ func newFunctionProfile(message string, p *pipeline.Plan) *profile.Function {
 	return f
 }
 
-// link makes a program of the optimized computation and runs it, and adds what that cost to the profile.
+// link makes a program of the optimized computation, runs it, and adds the times to
+// the profile.
 func link(ctx context.Context, f *profile.Function, p *pipeline.Plan, runs int, seed uint64) error {
 	start := time.Now()
 	program, err := exec.NewProgram(p.Optimized, p.Net)

@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// A progress is a line on a terminal that says how far a long run is. A nil progress says nothing.
+// A progress shows the state of a long run in one line of a terminal. A nil progress
+// shows nothing.
 type progress struct {
 	w        io.Writer
-	position func() (done, size int64) // of the input; size -1: not known
+	position func() (done, size int64) // of the input; size is -1 if unknown
 	start    time.Time
 
 	mu         sync.Mutex
@@ -22,13 +23,13 @@ type progress struct {
 	stop, gone chan struct{}
 }
 
-// How often the line is written anew, and when it appears: what takes less long needs none.
+// How often the line is rewritten, and when it first appears.
 const (
 	progressInterval = 200 * time.Millisecond
 	progressDelay    = time.Second
 )
 
-// newProgress shows progress on the console's standard error if that is a terminal.
+// newProgress returns a progress if standard error is a terminal.
 func newProgress(c *console, position func() (done, size int64)) *progress {
 	f, ok := c.stderr.(*os.File)
 	if !ok {
@@ -72,7 +73,7 @@ func (p *progress) add(frames int) {
 	p.mu.Unlock()
 }
 
-// clear takes the line away, until it is written anew.
+// clear removes the line until it is next written.
 func (p *progress) clear() {
 	if p == nil {
 		return
@@ -82,7 +83,7 @@ func (p *progress) clear() {
 	p.mu.Unlock()
 }
 
-// end takes the line away for good.
+// end removes the line for good.
 func (p *progress) end() {
 	if p == nil {
 		return
@@ -91,7 +92,7 @@ func (p *progress) end() {
 	<-p.gone
 }
 
-// line is what is shown after a time.
+// line returns the text after a time.
 func (p *progress) line(took time.Duration) string {
 	const width = 24
 	text := fmt.Sprintf("%s utterances, %s frames, %s frames/s", thousands(p.utterances), thousands(p.frames),

@@ -7,10 +7,11 @@ import (
 	"strconv"
 )
 
-// mostFrames bounds flags that count frames or sequences. The libraries know narrower bounds, of what comes together.
+// mostFrames bounds flags that count frames or sequences. The libraries check narrower
+// bounds.
 const mostFrames = 1 << 24
 
-// ranges are what the flags of whole numbers may be, whichever verb has them.
+// ranges gives the bounds of each integer flag, for all verbs.
 var ranges = map[string][2]int{
 	"compiler.cache-capacity":               {0, 1 << 20},
 	"compression-method":                    {1, 7},
@@ -20,7 +21,7 @@ var ranges = map[string][2]int{
 	"extra-right-context-final":             {-1, mostFrames},
 	"frame-subsampling-factor":              {1, mostFrames},
 	"frames-per-chunk":                      {1, mostFrames},
-	"max-rewrites":                          {-1, math.MaxInt32}, // -1: as many as there are
+	"max-rewrites":                          {-1, math.MaxInt32}, // -1 for no limit
 	"minibatch-size":                        {0, 1024},
 	"num-sequences":                         {1, mostFrames},
 	"online-ivector-period":                 {0, mostFrames},
@@ -33,7 +34,7 @@ var ranges = map[string][2]int{
 	"optimization.memory-compression-level": {0, 2},
 }
 
-// bound has the flags refuse what is out of their range.
+// bound makes flags refuse values out of range.
 func bound(fs *flag.FlagSet) {
 	fs.VisitAll(func(f *flag.Flag) {
 		if r, ok := ranges[f.Name]; ok {
@@ -42,16 +43,16 @@ func bound(fs *flag.FlagSet) {
 	})
 }
 
-// bounded is the value of a flag that is a whole number between least and most.
+// bounded is the value of a flag for an integer between least and most.
 type bounded struct {
 	flag.Value
 	least, most int
 }
 
-// Set takes the number.
+// Set sets the number if it is in range.
 func (b bounded) Set(text string) error {
 	if n, err := strconv.ParseInt(text, 0, strconv.IntSize); err != nil || int(n) < b.least || int(n) > b.most {
-		return fmt.Errorf("it is no number between %d and %d", b.least, b.most)
+		return fmt.Errorf("not an integer between %d and %d", b.least, b.most)
 	}
 	return b.Value.Set(text)
 }

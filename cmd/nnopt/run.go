@@ -24,11 +24,12 @@ func runVerb() verb {
 		synopsis: "score the utterances of an archive, as nnet3-compute does",
 		detail: `
 MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text). FEATS is an rspecifier of matrices, such as ark:feats.ark or
-scp:feats.scp; OUT is a wspecifier, such as ark:out.ark or ark,t:-. Flags have the names and the meaning that they have for
-nnet3-compute. Batch normalization and dropout are in test mode.
+scp:feats.scp; OUT is a wspecifier, such as ark:out.ark or ark,t:-. Flags have the names and meanings of those of nnet3-compute. Batch
+normalization and dropout are in test mode.
 
-An utterance that can't be scored is reported, and the others are; the exit status then is 1. What has been written is whole,
-also when the run is interrupted or the disk is full, and the summary says what is missing. Features that are NaN or infinite are scored, with a warning. The same input gives the same output, whatever the number of workers.`,
+Utterances that can't be scored are reported and the others are scored; the exit status is then 1. The output is valid even after an
+interrupt or on a full disk, and the summary says what is missing. Features that are NaN or infinite are scored with a warning. The
+output does not depend on the number of workers.`,
 		setup: func(fs *flag.FlagSet) action {
 			f := declareRun(fs)
 			return func(ctx context.Context, c *console, args []string) error {
@@ -42,7 +43,7 @@ also when the run is interrupted or the disk is full, and the summary says what 
 	}
 }
 
-// runFlags are the flags and arguments of the verb run.
+// runFlags are the flags and arguments of run.
 type runFlags struct {
 	passes         *passFlags
 	model, out     string
@@ -59,39 +60,40 @@ type runFlags struct {
 func declareRun(fs *flag.FlagSet) *runFlags {
 	f := &runFlags{passes: declarePasses(fs)}
 	o := &f.opts
-	fs.IntVar(&o.FramesPerChunk, "frames-per-chunk", 50, "Number of frames that are computed together, as counted before subsampling")
+	fs.IntVar(&o.FramesPerChunk, "frames-per-chunk", 50, "Frames in a chunk, before subsampling")
 	fs.IntVar(&o.FrameSubsampling, "frame-subsampling-factor", 1, "Frames per row of output; 3 for chain models")
-	fs.IntVar(&o.ExtraLeftContext, "extra-left-context", 0, "Frames of input before those that the network needs, for recurrent networks")
-	fs.IntVar(&o.ExtraRightContext, "extra-right-context", 0, "Frames of input after those that the network needs, for networks with a backward recurrence")
-	fs.IntVar(&f.initial, "extra-left-context-initial", -1, "In place of --extra-left-context at the beginning of an utterance, unless negative")
-	fs.IntVar(&f.final, "extra-right-context-final", -1, "In place of --extra-right-context at the end of an utterance, unless negative")
-	fs.StringVar(&f.tables.Ivectors, "ivectors", "", "Rspecifier of i-vectors as vectors, by utterance, or by speaker with --utt2spk")
+	fs.IntVar(&o.ExtraLeftContext, "extra-left-context", 0, "Extra frames of left context, for recurrent networks")
+	fs.IntVar(&o.ExtraRightContext, "extra-right-context", 0, "Extra frames of right context, for backward recurrences")
+	fs.IntVar(&f.initial, "extra-left-context-initial", -1, "Overrides --extra-left-context at the beginning of an utterance, unless negative")
+	fs.IntVar(&f.final, "extra-right-context-final", -1, "Overrides --extra-right-context at the end of an utterance, unless negative")
+	fs.StringVar(&f.tables.Ivectors, "ivectors", "", "Rspecifier of i-vectors (vectors) by utterance, or by speaker with --utt2spk")
 	fs.StringVar(&f.tables.Speakers, "utt2spk", "", "Rspecifier of the speaker of each utterance, for --ivectors")
-	fs.StringVar(&f.tables.OnlineIvectors, "online-ivectors", "", "Rspecifier of i-vectors that were estimated online, as matrices")
-	fs.IntVar(&o.OnlineIvectorPeriod, "online-ivector-period", 0, "Number of frames per row of --online-ivectors")
+	fs.StringVar(&f.tables.OnlineIvectors, "online-ivectors", "", "Rspecifier of online i-vectors (matrices)")
+	fs.IntVar(&o.OnlineIvectorPeriod, "online-ivector-period", 0, "Frames per row of --online-ivectors")
 	fs.BoolVar(&o.ApplyExp, "apply-exp", false, "Write the exponential of the output")
-	fs.BoolVar(&f.priors, "use-priors", false, "Subtract the logarithms of the priors that are stored with a .mdl")
-	fs.Float64Var(&f.scale, "acoustic-scale", 1, "Factor of the output")
-	fs.IntVar(&o.MinibatchSize, "minibatch-size", 0, "Largest number of chunks of an utterance that are computed at once; 0 chooses by the network")
-	fs.IntVar(&o.CacheCapacity, "compiler.cache-capacity", 0, "Number of compiled computations to keep; 0 suffices for utterances of all lengths")
-	fs.IntVar(&f.workers, "workers", 0, "Number of utterances that are scored at the same time; 0 is one per processor")
-	fs.BoolVar(&f.pipes, "allow-pipes", false, "Run commands that stand where files are named, as in \"gunzip -c feats.gz |\", also inside scripts")
-	fs.BoolVar(&f.json, "json", false, "Print what happened as a JSON object on standard output")
-	fs.Func("use-gpu", "As for nnet3-compute; there is no use of one here, and \"yes\" is an error", func(value string) error {
+	fs.BoolVar(&f.priors, "use-priors", false, "Subtract the logarithms of the priors in a .mdl")
+	fs.Float64Var(&f.scale, "acoustic-scale", 1, "Scale of the output")
+	fs.IntVar(&o.MinibatchSize, "minibatch-size", 0, "Maximum number of chunks of an utterance that are computed together; 0 chooses")
+	fs.IntVar(&o.CacheCapacity, "compiler.cache-capacity", 0, "Number of compiled computations to keep; 0 keeps enough for all lengths")
+	fs.IntVar(&f.workers, "workers", 0, "Number of utterances that are scored at a time; 0 is one per processor")
+	fs.BoolVar(&f.pipes, "allow-pipes", false, "Run commands in place of file names, such as \"gunzip -c feats.gz |\", in scripts too")
+	fs.BoolVar(&f.json, "json", false, "Print the report as a JSON object on standard output")
+	fs.Func("use-gpu", "Accepted for nnet3-compute; \"yes\" is an error", func(value string) error {
 		if value == "yes" || value == "wait" {
-			return errors.New("only the processor is used; say no or optional")
+			return errors.New("there is no GPU support; use no or optional")
 		}
 		return nil
 	})
 	return f
 }
 
-// garbagePercent is how much memory beyond that in use may be garbage. Most of what is in use is the model and what was prepared of
-// it, which there is no use in keeping twice; garbage comes from compiling and from reading, so that collecting it costs next
-// to nothing: tdnnf_1k on two workers ran in 117 MB instead of 157 MB, and as fast (20 November 2026).
+// garbagePercent is the growth of the heap that starts a garbage collection. The live
+// heap is mostly the model, which is not worth keeping twice, and collecting costs next
+// to nothing: tdnnf_1k on two workers ran as fast in 117 MB as in 157 MB (20 November
+// 2026).
 const garbagePercent = 25
 
-// run does what the flags ask for.
+// run scores the utterances.
 func (f *runFlags) run(ctx context.Context, c *console) error {
 	start := time.Now()
 	if err := f.checkSpecifiers(); err != nil {
@@ -131,7 +133,7 @@ func (f *runFlags) run(ctx context.Context, c *console) error {
 	return f.tell(c, report, err)
 }
 
-// checkSpecifiers complains about arguments that are not what they should be, before anything is read.
+// checkSpecifiers checks the arguments before anything is read.
 func (f *runFlags) checkSpecifiers() error {
 	inputs := []string{f.tables.Features, f.tables.Ivectors, f.tables.Speakers, f.tables.OnlineIvectors}
 	for i, in := range inputs {
@@ -146,13 +148,13 @@ func (f *runFlags) checkSpecifiers() error {
 		}
 	}
 	if standard > 1 {
-		return usagef("%d of the inputs are standard input, which can be read but once", standard)
+		return usagef("%d of the inputs are standard input, which can be read only once", standard)
 	}
 	if err := keepInput(f.out, append(inputs, f.model)...); err != nil {
 		return err
 	}
 	if w, _ := kaldiio.ParseWspecifier(f.out); f.json && w.HasArchive && (w.Archive == "-" || w.Archive == "") {
-		return usagef("--json wants standard output, where %s goes", f.out)
+		return usagef("--json needs standard output, but %s goes there", f.out)
 	}
 	return nil
 }
@@ -165,7 +167,7 @@ func (f *runFlags) scorer(ctx context.Context, c *console, report *runReport) (*
 	}
 	report.Query, f.opts.Optimizer = query, opt
 	if f.tables.OnlineIvectors != "" && f.opts.OnlineIvectorPeriod <= 0 {
-		return nil, usagef("--online-ivectors wants --online-ivector-period")
+		return nil, usagef("--online-ivectors needs --online-ivector-period")
 	}
 	if f.initial >= 0 {
 		f.opts.ExtraLeftContextInitial = &f.initial
@@ -175,7 +177,7 @@ func (f *runFlags) scorer(ctx context.Context, c *console, report *runReport) (*
 	}
 	f.opts.AcousticScale = float32(f.scale)
 	if s := float64(f.opts.AcousticScale); s == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
-		return nil, usagef("--acoustic-scale=%g leaves nothing", f.scale)
+		return nil, usagef("--acoustic-scale=%g: want a number other than 0", f.scale)
 	}
 	am, err := readModel(opener(ctx, c, f.pipes), f.model)
 	if err != nil {
@@ -197,28 +199,29 @@ func (f *runFlags) scorer(ctx context.Context, c *console, report *runReport) (*
 	return scorer, f.checkIvectors(c, scorer.IvectorDim())
 }
 
-// setPriors takes the priors from the model if they are wanted.
+// setPriors takes the priors from the model, for --use-priors.
 func (f *runFlags) setPriors(c *console, am *nnet3.AmNnetSimple) error {
 	switch {
 	case !f.priors:
 	case am.Raw:
-		return usagef("--use-priors: %s is a network alone, without priors; it takes a .mdl", f.model)
+		return usagef("--use-priors: %s is a network without priors; use a .mdl", f.model)
 	case len(am.Priors) == 0:
-		c.say("--use-priors: there are no priors in %s, so none are subtracted", f.model)
+		c.say("--use-priors: %s has no priors, so none are subtracted", f.model)
 	default:
 		f.opts.Priors = am.Priors
 	}
 	return nil
 }
 
-// checkIvectors complains where the network wants i-vectors and there are none. Those that it does not want are left out.
+// checkIvectors returns an error if the network needs i-vectors and there are none. It
+// drops i-vectors that the network does not take.
 func (f *runFlags) checkIvectors(c *console, dim int) error {
 	given := f.tables.Ivectors != "" || f.tables.OnlineIvectors != ""
 	switch {
 	case dim > 0 && !given:
-		return usagef("the network wants i-vectors of %d elements: --ivectors or --online-ivectors expected", dim)
+		return usagef("the network needs i-vectors of %d elements: --ivectors or --online-ivectors expected", dim)
 	case dim == 0 && given:
-		c.say("the network takes no i-vectors; those that are given are left out")
+		c.say("the network takes no i-vectors; ignoring them")
 		f.tables = decodable.TableNames{Features: f.tables.Features}
 	}
 	return nil
@@ -242,12 +245,12 @@ func (f *runFlags) score(ctx context.Context, c *console, scorer *decodable.Scor
 		c.say("utterance %s: warning: %v", key, err)
 	}})
 	if err != nil {
-		return sum, err // somebody may still be reading the tables
+		return sum, err // the tables may still be in use
 	}
 	return sum, tables.Close()
 }
 
-// tell says how the run went, and makes an error of what was not well.
+// tell reports on the run, and returns an error if anything failed.
 func (f *runFlags) tell(c *console, r *runReport, err error) error {
 	if f.json {
 		if err := writeJSON(c.stdout, r); err != nil {
@@ -282,12 +285,12 @@ func (f *runFlags) tell(c *console, r *runReport, err error) error {
 	case r.Failed > 0:
 		return errSilent
 	case r.Utterances == 0:
-		return fmt.Errorf("there are no utterances in %s", f.tables.Features)
+		return fmt.Errorf("no utterances in %s", f.tables.Features)
 	}
 	return nil
 }
 
-// specifierUsage makes a fault of usage of an argument that is no rspecifier or wspecifier.
+// specifierUsage turns an error about a malformed specifier into a usageError.
 func specifierUsage(err error) error {
 	if errors.Is(err, kaldiio.ErrSpecifier) || errors.Is(err, decodable.ErrOptions) {
 		return &usageError{err: err}
@@ -295,39 +298,42 @@ func specifierUsage(err error) error {
 	return err
 }
 
-// A runReport is what run --json prints.
+// A runReport is the output of run --json.
 type runReport struct {
 	Model      string `json:"model"`
 	Query      string `json:"query"`
 	Utterances int    `json:"utterances"`
 	Failed     int    `json:"failed"`
-	// Lost utterances were scored, and are not in the output. Dropped ones were read, and the run ended before they were scored.
+	// Lost utterances were scored but not written. Dropped ones were read but not
+	// scored before the run ended.
 	Lost    int `json:"lost"`
 	Dropped int `json:"dropped"`
 	// NotFinite utterances have features or i-vectors that are NaN or infinite.
 	NotFinite int `json:"not_finite"`
-	// UnreadLines and UnreadBytes are what a run that ended early has not read of the features: lines of a script, or bytes of an archive; -1 where
-	// that is not known.
+	// UnreadLines and UnreadBytes are the lines of a script or the bytes of an archive
+	// that a run that ended early has not read; -1 if unknown.
 	UnreadLines int   `json:"unread_lines,omitempty"`
 	UnreadBytes int64 `json:"unread_bytes,omitempty"`
 	Frames      int64 `json:"frames"`
 	Rows        int64 `json:"rows"`
 	Threads     int   `json:"threads"`
-	// LoadSeconds is until the model was read and prepared, FirstResultSeconds until the first utterance was written.
+	// LoadSeconds is the time until the model was prepared, FirstResultSeconds that
+	// until the first utterance was written.
 	LoadSeconds        float64 `json:"load_seconds"`
 	FirstResultSeconds float64 `json:"first_result_seconds"`
-	// RunSeconds is the time from the first utterance to the last. ComputeSeconds is what computations took of it, BuildSeconds
-	// what making programs for them took, both summed up over the workers.
+	// RunSeconds is the time from the first utterance to the last. ComputeSeconds and
+	// BuildSeconds are the times of computing and of building programs, summed over
+	// the workers.
 	RunSeconds     float64 `json:"run_seconds"`
 	ComputeSeconds float64 `json:"compute_seconds"`
 	BuildSeconds   float64 `json:"build_seconds"`
 	Programs       int     `json:"programs"`
 	CacheHits      int     `json:"cache_hits"`
-	// WorkspaceBytes is the memory in which computations ran, of all workers together.
+	// WorkspaceBytes is the working memory of all workers.
 	WorkspaceBytes int64 `json:"workspace_bytes"`
 }
 
-// add notes what became of the utterances, which were begun some time after the start.
+// add adds a summary. before is the time from the start to the first utterance.
 func (r *runReport) add(s decodable.Summary, before time.Duration) {
 	r.Failed, r.Frames, r.Rows, r.Dropped, r.NotFinite = s.Failed, s.Frames, s.Rows, s.Dropped, s.NotFinite
 	r.Threads = runtime.GOMAXPROCS(0)

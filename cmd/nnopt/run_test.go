@@ -195,7 +195,7 @@ func TestRunFaults(t *testing.T) {
 		{"online i-vectors of others", []string{withIvector, "ark:" + features, "--online-ivector-period=2", "--online-ivectors=ark:" + file(t, "i", "a  [\n 1 1 ]\nc  [\n 1 ]\n")}, "a", []string{"utterance b", "utterance c", "2 failed"}},
 		{"speaker that is missing", []string{withIvector, "ark:" + features, "--ivectors=ark:" + file(t, "i", "s  [ 1 1 ]\n"), "--utt2spk=ark:" + file(t, "u", "a s\nc s\n")}, "a c", []string{"utterance b"}},
 		{"command that fails", []string{model, "ark:cat " + features + "; exit 3 |", "--allow-pipes"}, "a b c", []string{"exit status 3"}},
-		{"nothing", []string{model, "ark:" + file(t, "f", "")}, "", []string{"there are no utterances"}},
+		{"nothing", []string{model, "ark:" + file(t, "f", "")}, "", []string{"no utterances"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out.ark")

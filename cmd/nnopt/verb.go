@@ -11,18 +11,18 @@ import (
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
 
-// A verb is what the first argument of nnopt names. It lives in a file of its own; a line in verbs adds it.
+// A verb is a subcommand. Each has a file of its own and a line in verbs.
 type verb struct {
 	name     string
-	args     string // what follows the flags, as help shows it
-	synopsis string // half a line for the list of verbs
-	detail   string // what else there is to say
-	minus    bool   // an argument may begin with a minus, and is no flag then
-	// setup declares the flags. What it returns runs the verb when they have been parsed.
+	args     string // the arguments after the flags, as help shows them
+	synopsis string // for the list of verbs
+	detail   string // the rest of the help
+	minus    bool   // arguments may begin with a minus
+	// setup declares the flags and returns the action that runs once they are parsed.
 	setup func(fs *flag.FlagSet) action
 }
 
-// An action runs a verb on the arguments that are not flags.
+// An action runs a verb on its arguments.
 type action func(ctx context.Context, c *console, args []string) error
 
 // flags returns the flags of the verb and the action that reads them.
@@ -34,7 +34,7 @@ func (v verb) flags() (*flag.FlagSet, action) {
 	return fs, act
 }
 
-// A usageError is a fault of the command line. run adds where to read more.
+// A usageError is a fault of the command line. run adds a hint at the help.
 type usageError struct {
 	verb string
 	err  error
@@ -46,7 +46,7 @@ func (e *usageError) Unwrap() error { return e.err }
 // usagef returns a usageError.
 func usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
 
-// wantArgs complains unless there are between least and most arguments.
+// wantArgs returns an error unless there are between least and most arguments.
 func wantArgs(args []string, least, most int, what string) error {
 	switch {
 	case len(args) < least:
@@ -66,24 +66,25 @@ func findVerb(name string) (verb, error) {
 		}
 		names[i] = v.name
 	}
-	return verb{}, usagef("there is no verb %q%s", name, meant(descriptor.Nearest(name, names)))
+	return verb{}, usagef("unknown verb %q%s", name, meant(descriptor.Nearest(name, names)))
 }
 
-// meant asks whether the nearest name is meant.
+// meant suggests the nearest name.
 func meant(nearest string) string {
 	if nearest == "" {
 		return ""
 	}
-	return fmt.Sprintf("; is %q meant?", nearest)
+	return fmt.Sprintf("; did you mean %q?", nearest)
 }
 
-// errHelp says that help is asked for.
-var errHelp = errors.New("help is asked for")
+// errHelp is returned for --help.
+var errHelp = errors.New("help requested")
 
-// parseFlags sets the flags that it finds among args and returns the other arguments. Flags may stand anywhere before an
-// argument "--". As in Kaldi they are written --name=value, and a dash in a name may be written as an underscore; a single
-// dash and "--name value" do as well. Of a boolean flag the value may be left out. With minus, what has a single dash and resembles no flag is
-// an argument.
+// parseFlags sets the flags among args and returns the other arguments. Flags may
+// stand anywhere before an argument "--". The form is Kaldi's, --name=value, with
+// underscores allowed for dashes; -name and "--name value" work too. A boolean flag
+// needs no value. With minus, an argument with a single dash that resembles no flag is
+// not a flag.
 func parseFlags(fs *flag.FlagSet, args []string, minus bool) ([]string, error) {
 	var rest []string
 	for len(args) > 0 {
@@ -107,14 +108,14 @@ func parseFlags(fs *flag.FlagSet, args []string, minus bool) ([]string, error) {
 			continue
 		}
 		if f == nil {
-			return nil, usagef("there is no flag --%s%s", name, meant(nearestFlag(fs, name)))
+			return nil, usagef("unknown flag --%s%s", name, meant(nearestFlag(fs, name)))
 		}
 		switch {
 		case hasValue:
 		case isBoolean(f):
 			value = "true"
 		case len(args) == 0:
-			return nil, usagef("--%s wants a value", name)
+			return nil, usagef("--%s needs a value", name)
 		default:
 			value, args = args[0], args[1:]
 		}
@@ -125,7 +126,8 @@ func parseFlags(fs *flag.FlagSet, args []string, minus bool) ([]string, error) {
 	return rest, nil
 }
 
-// looksLikeFlag reports whether what begins with a dash may be a flag: an expression such as -(x + y) or -1 is none.
+// looksLikeFlag reports whether an argument with a dash may be a flag, unlike -1 or
+// -(x + y).
 func looksLikeFlag(arg string) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 	for i, r := range name {
@@ -151,7 +153,7 @@ func nearestFlag(fs *flag.FlagSet, name string) string {
 	return ""
 }
 
-// help is the verb help.
+// help runs the verb help.
 func help(c *console, args []string) error {
 	if err := wantArgs(args, 0, 1, "a verb"); err != nil {
 		return err
@@ -180,7 +182,7 @@ func helpCommand(verb string) string {
 	return "nnopt help " + verb
 }
 
-// help explains the verb.
+// help prints the help of the verb.
 func (v verb) help(c *console) {
 	fs, _ := v.flags()
 	c.print("nnopt %s: %s\n\n", v.name, v.synopsis)
@@ -211,6 +213,6 @@ func (v verb) help(c *console) {
 		c.print("\n")
 	}
 	if switches {
-		c.print("\nKaldi's flags --%[1]s… are there too, such as --%[1]smax-deriv-time; --%[1]spropagate-in-place=false leaves out the pass\npropagate_in_place, and so for every pass.\n", optimizationPrefix)
+		c.print("\nKaldi's flags --%[1]s… are accepted too, such as --%[1]smax-deriv-time and --%[1]spropagate-in-place=false,\nand --%[1]sNAME=false leaves out the pass NAME, whichever it is.\n", optimizationPrefix)
 	}
 }

@@ -270,7 +270,7 @@ func TestVerifySpread(t *testing.T) {
 	if err := os.WriteFile(changed, data, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	const line = "outputs may differ by 6.0e-01, twice as far as Kaldi is from itself"
+	const line = "outputs may differ by 6.0e-01, twice the spread of Kaldi's own results"
 	for _, c := range []struct {
 		folder, text string
 		agree        bool

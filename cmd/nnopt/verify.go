@@ -19,12 +19,12 @@ func verifyVerb() verb {
 		args:     "DIR...",
 		synopsis: "run reference cases and compare with Kaldi's numbers",
 		detail: `
-DIR is a case (a folder with case.json, model.raw and matrices) or a folder of cases. Every case is compiled, optimized by the
-query, checked, run and compared with what Kaldi computed. The exit status is 1 unless all of them agree.
+DIR is a case (a folder with case.json, model.raw and matrices) or a folder of cases. Each case is compiled, optimized, checked, run,
+and compared with Kaldi's results. The exit status is 1 unless all cases agree.
 
-Outputs agree within 1e-4 of their norm, derivatives and gradients within 1e-3 (of gated recurrent units within 5e-3). Where
-kaldi_spread.json, in the folder above the case or in the one above that, says that Kaldi is farther from itself, from one processor's
-products to another's, it is twice that, and a line says so.`,
+Outputs must agree within 1e-4 of their norm, derivatives and gradients within 1e-3 (5e-3 for gated recurrent units). If
+kaldi_spread.json, in one of the two folders above the case, says that Kaldi's results differ by more from one processor to another,
+the bound is twice that difference, and a line says so.`,
 		setup: func(fs *flag.FlagSet) action {
 			passes := declarePasses(fs)
 			asJSON := fs.Bool("json", false, "Print a JSON object per case")
@@ -62,7 +62,7 @@ func findCases(args []string) ([]string, error) {
 	return dirs, nil
 }
 
-// A verification runs cases and adds up what comes of it.
+// A verification runs cases and sums up the results.
 type verification struct {
 	*console
 	query string
@@ -125,7 +125,7 @@ func (v *verification) add(r *refcase.Result) {
 	}
 }
 
-// show prints a line for the case at once, so that a long run can be watched.
+// show prints the line of a case at once.
 func (v *verification) show(r *refcase.Result) error {
 	if v.json {
 		if err := writeJSON(v.stdout, r); err != nil {
@@ -145,7 +145,7 @@ func (v *verification) show(r *refcase.Result) error {
 		spread float64
 	}{{"outputs", r.SpreadBound}, {"derivatives and gradients", r.SpreadBoundBackward}} {
 		if b.spread > 0 {
-			v.print("      %s may differ by %.1e, twice as far as Kaldi is from itself\n", b.what, b.spread)
+			v.print("      %s may differ by %.1e, twice the spread of Kaldi's own results\n", b.what, b.spread)
 		}
 	}
 	if r.Error != "" {
@@ -164,7 +164,7 @@ func relative(d *float64) string {
 func (v *verification) summary(took time.Duration) {
 	v.say("%d of %d cases agree with Kaldi under %q, in %s", v.ok, v.cases, v.query, duration(took))
 	if v.ok > 0 && v.kaldi.Commands > 0 && v.kaldi.MaxMemoryBytes > 0 {
-		v.say("largest relative difference %.1e; commands %.2f times, peak bytes %.2f times Kaldi's in the sum; %d cases are not above Kaldi in either",
+		v.say("largest relative difference %.1e; commands %.2f times and peak bytes %.2f times Kaldi's in the sum; %d cases not above Kaldi in either",
 			v.worst, float64(v.sum.Commands)/float64(v.kaldi.Commands), float64(v.sum.MaxMemoryBytes)/float64(v.kaldi.MaxMemoryBytes), v.smaller)
 	}
 }

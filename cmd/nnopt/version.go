@@ -10,9 +10,9 @@ import (
 func versionVerb() verb {
 	return verb{
 		name:     "version",
-		synopsis: "say which nnopt this is",
+		synopsis: "print the version",
 		detail: `
-Prints the version of the module, or the commit that it was built from, and the Go release and the platform it was built for.`,
+Prints the version of the module, or the commit that it was built from, with the Go release and the platform.`,
 		setup: func(*flag.FlagSet) action {
 			return func(_ context.Context, c *console, args []string) error {
 				if err := wantArgs(args, 0, 0, "no argument"); err != nil {
@@ -25,7 +25,8 @@ Prints the version of the module, or the commit that it was built from, and the 
 	}
 }
 
-// buildVersion returns what the build information says: a release, or a commit, marked where files had been changed.
+// buildVersion returns the release or the commit of the build, and whether files had
+// been changed.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

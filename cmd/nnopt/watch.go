@@ -16,7 +16,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// watchFlags say what of the optimizer's work is told while it happens, and how far it goes.
+// watchFlags are the flags for tracing and limiting the optimizer.
 type watchFlags struct {
 	trace  string
 	whyNot string
@@ -26,29 +26,29 @@ type watchFlags struct {
 // declareWatch declares the flags.
 func declareWatch(fs *flag.FlagSet) *watchFlags {
 	f := new(watchFlags)
-	fs.StringVar(&f.trace, "trace", "", "Tell every rewrite by these passes and rules (comma-separated, or \"all\")")
-	fs.StringVar(&f.whyNot, "why-not", "", "Tell why this rule does not fire; RULE@TEXT tells it of nodes whose print contains TEXT")
-	fs.IntVar(&f.most, "max-rewrites", -1, "Stop rewriting after this many; the passes still run. What a pass decides about storage counts as one. Bisection over it finds the rewrite that does harm")
+	fs.StringVar(&f.trace, "trace", "", "Print every rewrite by these passes and rules (comma-separated, or \"all\")")
+	fs.StringVar(&f.whyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
+	fs.IntVar(&f.most, "max-rewrites", -1, "Stop after this many rewrites; a decision about storage counts as one. Bisect over it to find a harmful rewrite")
 	return f
 }
 
-// A watch is one run under watchFlags.
+// A watch is one run with watchFlags.
 type watch struct {
 	names    []string        // of --trace
-	told     map[string]bool // those of them that a rewrite was by
+	told     map[string]bool // names that made a rewrite
 	rule, at string          // of --why-not
 	fired    int
 	misses   []miss
-	index    map[miss]int // where it is in misses
+	index    map[miss]int // place in misses
 }
 
-// A miss is a reason not to fire, at applies that print alike.
+// A miss is a reason not to fire, at applies with the same text.
 type miss struct {
 	pass, at, why string
 	times         int
 }
 
-// start returns the context for a run, and what to call after it.
+// start returns the context for a run, and a function to call after it.
 func (f *watchFlags) start(ctx context.Context, c *console, opt *optdb.Optimizer) (context.Context, func()) {
 	if f == nil || f.trace == "" && f.whyNot == "" && f.most < 0 {
 		return ctx, func() {}
@@ -77,7 +77,7 @@ func (f *watchFlags) start(ctx context.Context, c *console, opt *optdb.Optimizer
 	return rewrite.WithOptions(ctx, opts), func() { w.tell(c, opt) }
 }
 
-// event notes what --why-not wants to know of a rewrite.
+// event records a rewrite for --why-not.
 func (w *watch) event(e rewrite.Event) {
 	switch {
 	case e.Rule != w.rule:
@@ -112,18 +112,18 @@ func (w *watch) note(pass string, n *fgraph.Apply, why string) {
 	w.misses[i].times++
 }
 
-// mostMisses is how many reasons --why-not tells.
+// mostMisses is the number of reasons that --why-not prints.
 const mostMisses = 100
 
-// tell says what --why-not has found, and what --trace could not.
+// tell prints the reasons of --why-not, and the names of --trace without a rewrite.
 func (w *watch) tell(c *console, opt *optdb.Optimizer) {
 	for _, name := range w.names {
 		switch {
 		case name == "all" || w.told[name]:
 		case opt.Selected(name):
-			c.say("trace: no rewrite was by %s", name)
+			c.say("trace: no rewrite by %s", name)
 		default:
-			c.say("trace: no rewrite was by %s", opt.Explain(name))
+			c.say("trace: no rewrite by %s", opt.Explain(name))
 		}
 	}
 	if w.rule == "" {
@@ -135,7 +135,7 @@ func (w *watch) tell(c *console, opt *optdb.Optimizer) {
 	}
 	for i, m := range w.misses {
 		if i == mostMisses {
-			c.say("why not: %s: %d more reasons; %s@TEXT tells those of some nodes", w.rule, len(w.misses)-i, w.rule)
+			c.say("why not: %s: %d more reasons; %s@TEXT prints those of some nodes", w.rule, len(w.misses)-i, w.rule)
 			break
 		}
 		times := ""
@@ -148,12 +148,13 @@ func (w *watch) tell(c *console, opt *optdb.Optimizer) {
 	case w.fired > 0:
 		c.say("%s fired %d times", w.rule, w.fired)
 	case len(w.misses) == 0:
-		c.say("why not: %s: it has nothing to say: there was no node of the ops that it tracks, or it gives no reasons", w.rule)
+		c.say("why not: %s: no reason: there is no node with an op that it tracks, or it gives no reasons", w.rule)
 	}
 }
 
-// reproducing repeats a run that failed in a pass, and writes what it takes to see it fail again to a file in the working
-// directory or, where that can't be written to, in the directory for temporary files. It returns err, and where the file is.
+// reproducing repeats a run that failed in a pass and writes a reproducer to the
+// working directory or, if that can't be written to, to the directory for temporary
+// files. It returns err with the name of the file.
 func reproducing(ctx context.Context, c *console, err error, again func(context.Context) error) error {
 	var failed *rewrite.Error
 	if !errors.As(err, &failed) || ctx.Err() != nil {
@@ -179,7 +180,7 @@ func reproducing(ctx context.Context, c *console, err error, again func(context.
 	return fmt.Errorf("%w\nthe graph before it is in %s", err, name)
 }
 
-// writeFailure writes a file of a new name.
+// writeFailure writes the reproducer to a new file.
 func writeFailure(write func(io.Writer)) (name string, err error) {
 	var f *os.File
 	for _, dir := range []string{".", os.TempDir()} {
@@ -194,7 +195,7 @@ func writeFailure(write func(io.Writer)) (name string, err error) {
 	return f.Name(), f.Close()
 }
 
-// quoted returns arguments as a shell takes them, each behind a space.
+// quoted quotes arguments for a shell, each after a space.
 func quoted(args []string) string {
 	var b strings.Builder
 	for _, a := range append([]string{"nnopt"}, args...) {

@@ -56,10 +56,10 @@ func TestWatch(t *testing.T) {
 	unknown := nnopt(t, "compile", "--why-not", "propagate_in_plac", config).ok(t)
 	contains(t, unknown.stderr, "why not: propagate_in_plac: unknown", "propagate_in_place")
 	unknown = nnopt(t, "compile", "--trace", "propagate_in_plac,"+rule, config).ok(t)
-	contains(t, unknown.stderr, "trace: no rewrite was by propagate_in_plac: unknown", "did you mean propagate_in_place?", "rewriting: ")
+	contains(t, unknown.stderr, "trace: no rewrite by propagate_in_plac: unknown", "did you mean propagate_in_place?", "rewriting: ")
 	for names, want := range map[string]bool{"all": false, rule: false, "add_destroy_handler": true} {
 		got := nnopt(t, "compile", "--trace", names, config).ok(t).stderr
-		if strings.Contains(got, "trace: no rewrite was by "+names+"\n") != want || strings.Contains(got, "unknown") {
+		if strings.Contains(got, "trace: no rewrite by "+names+"\n") != want || strings.Contains(got, "unknown") {
 			t.Errorf("--trace %s: %s", names, got)
 		}
 	}
@@ -72,7 +72,7 @@ func TestWhyNot(t *testing.T) {
 		"hindered":  "why not: walk/hindered: at f(x): refused: walk/hindered: inconsistent graph: the feature says no\n",
 		"picky":     "why not: walk/picky: at f(x): it is f\nwhy not: walk/picky: at g(f(x)): it is g (2 times)\n",
 		"picky@g(":  "why not: walk/picky: at g(f(x)): it is g (2 times)\n",
-		"silent":    "why not: silent: it has nothing to say: there was no node of the ops that it tracks, or it gives no reasons\n",
+		"silent":    "why not: silent: no reason: there is no node with an op that it tracks, or it gives no reasons\n",
 		"walk/none": "why not: walk/none: unknown",
 	} {
 		opt, err := db.Build(optdb.Include("fast_run").Excluding("broken"))
