@@ -33,15 +33,15 @@ func (l lyingComponent) Propagate(w *component.Workspace, pre component.Precompu
 	return memo, err
 }
 
-func (l lyingComponent) Backprop(w *component.Workspace, pre component.Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo component.Memo, toUpdate component.Component, inDeriv kernel.Matrix) error {
-	last := kernel.Row(inDeriv, inDeriv.Rows-1)
+func (l lyingComponent) Backprop(w *component.Workspace, pass component.BackwardPass) error {
+	last := kernel.Row(pass.InDeriv, pass.InDeriv.Rows-1)
 	was := slices.Clone(last)
-	err := l.Component.(component.Backpropper).Backprop(w, pre, inValue, outValue, outDeriv, memo, toUpdate, inDeriv)
+	err := l.Component.(component.Backpropper).Backprop(w, pass)
 	switch l.how {
 	case "value":
-		outValue.Data[1]++
+		pass.OutValue.Data[1]++
 	case "derivative":
-		outDeriv.Data[1]++
+		pass.OutDeriv.Data[1]++
 	case "unwritten derivative":
 		copy(last, was)
 	}

@@ -190,7 +190,7 @@ func (c *Computer) accept(in *instruction) error {
 func (c *Computer) propagate(in *instruction) error {
 	x, y := c.view(in.src), c.view(in.dst)
 	c.scratch.DropMemo = in.memo == 0
-	memo, err := in.propagator.Propagate(&c.scratch, in.pre, x, y)
+	memo, err := component.Propagate(in.propagator, &c.scratch, in.pre, x, y)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,10 @@ func (c *Computer) backprop(in *instruction) error {
 	if in.typ == computation.Backprop {
 		update = c.update[in.component]
 	}
-	return in.backprop.Backprop(&c.scratch, in.pre, c.view(in.x), c.view(in.y), c.view(in.src), memo, update, c.view(in.dst))
+	return component.Backprop(in.backprop, &c.scratch, component.BackwardPass{
+		Pre: in.pre, InValue: c.view(in.x), OutValue: c.view(in.y), Memo: memo,
+		OutDeriv: c.view(in.src), ToUpdate: update, InDeriv: c.view(in.dst),
+	})
 }
 
 // multi does the four commands that move rows between a view and places anywhere.

@@ -303,7 +303,7 @@ func (c *configReader) component(l *configLine) {
 	}
 	defer func() { c.room -= l.Numbers() }()
 	l.Rand = rand.New(rand.NewPCG(c.seed, name.Sum64()))
-	if err := comp.Init(l.ConfigLine); err != nil {
+	if err := component.Init(comp, l.ConfigLine); err != nil {
 		if meant := misspelt(l.ConfigLine); meant != "" {
 			err = fmt.Errorf("%w; did you mean %s?", err, meant)
 		}

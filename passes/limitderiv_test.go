@@ -199,7 +199,7 @@ func trainingCase(t *testing.T, dir string) (*nnet3.Nnet, *computation.Request) 
 	}
 	nn.SetTestMode(true)
 	for _, comp := range nn.Components {
-		if bn, ok := comp.(*component.BatchNorm); ok {
+		if bn, ok := comp.(component.BatchNorm); ok {
 			bn.SetTestMode(false)
 		}
 	}

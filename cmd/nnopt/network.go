@@ -132,7 +132,7 @@ func prepare(nn *nnet3.Nnet, req *computation.Request) {
 		return
 	}
 	for _, c := range nn.Components {
-		if bn, ok := c.(*component.BatchNorm); ok {
+		if bn, ok := c.(component.BatchNorm); ok {
 			bn.SetTestMode(false)
 		}
 	}

@@ -142,7 +142,7 @@ func TestCalibrate(t *testing.T) {
 	if err := pipeline.Calibrate(t.Context(), nn, req, 5); err != nil {
 		t.Fatal(err)
 	}
-	bn := nn.Components[nn.ComponentIndex("a.bn")].(*component.BatchNorm)
+	bn := nn.Components[nn.ComponentIndex("a.bn")].(component.BatchNorm)
 	if !bn.TestMode() {
 		t.Error("batch normalization is not in test mode")
 	}

@@ -53,7 +53,7 @@ func RandomValues(nn *nnet3.Nnet, req *computation.Request, seed uint64) (Values
 func Calibrate(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, seed uint64) error {
 	defer nn.SetTestMode(true)
 	nn.SetTestMode(true)
-	eachBatchNorm(nn, func(i int, bn *component.BatchNorm) {
+	eachBatchNorm(nn, func(i int, bn component.BatchNorm) {
 		bn.ZeroStats()
 		bn.SetTestMode(false)
 	})
@@ -75,13 +75,13 @@ func Calibrate(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, se
 	if err := pass(ctx, computer, in.Inputs); err != nil {
 		return err
 	}
-	eachBatchNorm(seen, func(i int, bn *component.BatchNorm) { nn.Components[i] = bn })
+	eachBatchNorm(seen, func(i int, bn component.BatchNorm) { nn.Components[i] = bn })
 	return nil
 }
 
-func eachBatchNorm(nn *nnet3.Nnet, do func(i int, bn *component.BatchNorm)) {
+func eachBatchNorm(nn *nnet3.Nnet, do func(i int, bn component.BatchNorm)) {
 	for i, c := range nn.Components {
-		if bn, ok := c.(*component.BatchNorm); ok {
+		if bn, ok := c.(component.BatchNorm); ok {
 			do(i, bn)
 		}
 	}

@@ -19,7 +19,7 @@ func (o *opaque) Type() string                     { return o.info.Type }
 func (o *opaque) InputDim() int                    { return o.info.InputDim }
 func (o *opaque) OutputDim() int                   { return o.info.OutputDim }
 func (o *opaque) Properties() component.Properties { return o.info.Properties }
-func (o *opaque) Init(*component.ConfigLine) error { return nil }
+func (o *opaque) Init(*component.ConfigLine)       {}
 func (o *opaque) Fields(*component.Fields)         {}
 func (o *opaque) Propagate(*component.Workspace, component.Precomputed, kernel.Matrix, kernel.Matrix) (component.Memo, error) {
 	return nil, nil

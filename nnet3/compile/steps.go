@@ -1,12 +1,9 @@
 package compile
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/index"
 )
 
 // stepKind says what a step does.
@@ -88,7 +85,7 @@ func (s *stepper) addSegment(req *computation.Request, inputs, outputs []ioRows,
 			s.steps = append(s.steps, step{kind: gatherStep, node: n.source, rows: r, input: none})
 			s.add(step{kind: componentStep, node: node, rows: r, input: int32(len(s.steps) - 1)})
 		case generalNode:
-			return s.addGeneral(node, slices.Clone(vertices))
+			s.addGeneral(node, slices.Clone(vertices))
 		case rangeNode:
 			s.addRange(node, vertices)
 		}
@@ -131,12 +128,10 @@ func (s *stepper) addRange(node int32, vertices []int32) {
 }
 
 // addGeneral appends the steps of a component that isn't simple. Its input has the rows that any of its rows depends on.
-func (s *stepper) addGeneral(node int32, vertices []int32) error {
-	g := s.graph
-	n := &s.net.nodes[node]
+func (s *stepper) addGeneral(node int32, vertices []int32) {
 	var inputs []int32
 	for _, v := range vertices {
-		for _, d := range g.dependencies(v) {
+		for _, d := range s.graph.dependencies(v) {
 			if d >= 0 {
 				inputs = append(inputs, d)
 			}
@@ -145,56 +140,10 @@ func (s *stepper) addGeneral(node int32, vertices []int32) error {
 	s.phaser.sortVertices(inputs)
 	inputs = slices.Compact(inputs)
 	in, out := inOrder(inputs, len(s.lanes)), inOrder(vertices, len(s.lanes))
-	if n.properties.Has(component.ReordersIndexes) {
-		inIndexes, outIndexes := in.indexes(g, s.lanes), out.indexes(g, s.lanes)
-		n.general.ReorderIndexes(&inIndexes, &outIndexes)
-		var err error
-		if in, err = s.reordered(inputs, n.source, inIndexes); err != nil {
-			return err
-		}
-		if out, err = s.reordered(vertices, node, outIndexes); err != nil {
-			return err
-		}
-	}
 	from := int32(none)
 	if len(inputs) > 0 {
 		from = int32(len(s.steps))
-		s.steps = append(s.steps, step{kind: gatherStep, node: n.source, rows: in, input: none})
+		s.steps = append(s.steps, step{kind: gatherStep, node: s.net.nodes[node].source, rows: in, input: none})
 	}
 	s.add(step{kind: componentStep, node: node, rows: out, input: from})
-	return nil
-}
-
-// reordered puts vertices of a node into the rows that a component prefers. Rows without time are padding.
-func (s *stepper) reordered(vertices []int32, node int32, indexes []index.Index) (rows, error) {
-	lanes := len(s.lanes)
-	order := make([]int32, len(vertices)*lanes)
-	for i := range order {
-		order[i] = none
-	}
-	at := make(map[int32]int32, len(vertices))
-	for i, v := range vertices {
-		at[v] = int32(i)
-	}
-	placed := 0
-	for row, ix := range indexes {
-		if ix.T == index.NoTime {
-			continue
-		}
-		lane := 0
-		if lanes > 1 {
-			lane, _ = slices.BinarySearch(s.lanes, ix.N)
-			ix.N = s.lanes[0]
-		}
-		i, ok := at[s.graph.find(node, ix)]
-		if !ok || lane == lanes || order[int(i)*lanes+lane] != none {
-			return rows{}, fmt.Errorf("%w: node %q: the component reorders rows that it was not given, %v", ErrNetwork, s.net.name(node), ix)
-		}
-		order[int(i)*lanes+lane] = int32(row)
-		placed++
-	}
-	if placed < len(order) {
-		return rows{}, fmt.Errorf("%w: node %q: the component lost %d rows when it reordered them", ErrNetwork, s.net.name(node), len(order)-placed)
-	}
-	return withOrder(vertices, order, len(indexes)), nil
 }

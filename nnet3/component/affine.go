@@ -1,65 +1,39 @@
 package component
 
-import (
-	"math"
+import "github.com/nnopt/nnopt/kernel"
 
-	"github.com/nnopt/nnopt/kernel"
-)
-
-// affineComponent is y = x·Wᵀ + b.
-type affineComponent struct {
-	training
-	affine
-	orthonormalConstraint float32
+// affine is a matrix W and a vector b, which may be missing.
+type affine struct {
+	weights
+	bias []float32
 }
 
-// Type is "AffineComponent".
-func (c *affineComponent) Type() string { return "AffineComponent" }
-
-// InputDim is the number of columns of W.
-func (c *affineComponent) InputDim() int { return c.m.Cols }
-
-// OutputDim is the number of rows of W.
-func (c *affineComponent) OutputDim() int { return c.m.Rows }
-
-// Properties of an affine component.
-func (c *affineComponent) Properties() Properties {
-	return Simple | Updatable | BackpropAdds | BackpropNeedsInput
-}
-
-// Params returns W and b.
-func (c *affineComponent) Params() []Param { return c.params() }
-
-// Init knows input-dim, output-dim, param-stddev, bias-stddev, or matrix, a file with the bias as last column.
-func (c *affineComponent) Init(cfg *ConfigLine) error {
-	c.init(cfg, false)
-	return cfg.Err()
-}
-
-func (c *affineComponent) init(cfg *ConfigLine, withMean bool) {
-	c.training.init(cfg)
-	c.orthonormalConstraint = cfg.Float("orthonormal-constraint", 0)
-	if m, ok := cfg.matrix("matrix"); ok {
-		c.affine = splitBias(cfg, m)
-		return
+// Bias returns b, or nil if there is none. The component shares it.
+func (a *affine) Bias() []float32 {
+	if len(a.bias) == 0 {
+		return nil
 	}
-	in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
-	c.m = cfg.randn(out, in, 0, cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(in)))))
-	mean := float32(0)
-	if withMean {
-		mean = cfg.Float("bias-mean", 0)
-	}
-	c.bias = cfg.randnVector(out, mean, cfg.Float("bias-stddev", 1))
-	c.changed()
+	return a.bias
 }
 
-// splitBias takes the last column of m as bias, and checks the rest against input-dim and output-dim if they are given.
-func splitBias(cfg *ConfigLine, m kernel.Matrix) affine {
+func (a *affine) Prepare() { a.prepare() }
+func (a *affine) Renew()   { a.renew() }
+
+// random draws parameters as param-stddev and bias-stddev say.
+func (a *affine) random(cfg *ConfigLine, in, out int, biasMean, biasStddev float32) {
+	a.weights = cfg.weights(out, in)
+	a.bias = cfg.randnVector(out, biasMean, cfg.Float("bias-stddev", biasStddev))
+}
+
+// fromFile takes W and, from its last column, b out of a matrix read from a file. It checks them against input-dim and
+// output-dim, if these are given.
+func (a *affine) fromFile(cfg *ConfigLine, m kernel.Matrix) {
 	if m.Rows == 0 || m.Cols < 2 {
 		if cfg.Err() == nil {
 			cfg.Fail("a matrix of %d×%d does not hold affine parameters", m.Rows, m.Cols)
 		}
-		return affine{weights: weights{m: kernel.New(1, 1)}, bias: make([]float32, 1)}
+		*a = affine{weights: weights{m: kernel.New(1, 1)}, bias: make([]float32, 1)}
+		return
 	}
 	if in := cfg.Int("input-dim", m.Cols-1); in != m.Cols-1 {
 		cfg.Fail("input-dim=%d, but the matrix has %d columns (the last one is the bias)", in, m.Cols)
@@ -67,14 +41,123 @@ func splitBias(cfg *ConfigLine, m kernel.Matrix) affine {
 	if out := cfg.Int("output-dim", m.Rows); out != m.Rows {
 		cfg.Fail("output-dim=%d, but the matrix has %d rows", out, m.Rows)
 	}
-	a := affine{weights: weights{m: kernel.Clone(kernel.Cols(m, 0, m.Cols-1))}, bias: make([]float32, m.Rows)}
+	*a = affine{weights: weights{m: kernel.Clone(kernel.Cols(m, 0, m.Cols-1))}, bias: make([]float32, m.Rows)}
 	for i := range a.bias {
 		a.bias[i] = kernel.Row(m, i)[m.Cols-1]
 	}
-	return a
 }
 
-// Fields of the component.
+// fields lists <LinearParams> and <BiasParams>. The bias may be empty if it is optional.
+func (a *affine) fields(f *Fields, optionalBias bool) {
+	f.weights("<LinearParams>", &a.weights)
+	f.Vector("<BiasParams>", &a.bias)
+	f.Check(a.m.Rows > 0 && a.m.Cols > 0, "there are no linear parameters")
+	f.Check(len(a.bias) == a.m.Rows || optionalBias && len(a.bias) == 0, "%d biases for %d outputs", len(a.bias), a.m.Rows)
+}
+
+// Params returns W and b.
+func (a *affine) Params() []Param {
+	if len(a.bias) == 0 {
+		return []Param{{"linear-params", a.m}}
+	}
+	return []Param{{"linear-params", a.m}, vectorParam("bias", a.bias)}
+}
+
+// update adds rate times the gradient to the parameters.
+func (a *affine) update(rate float32, in, outDeriv kernel.Matrix) {
+	kernel.MulTN(rate, outDeriv, in, 1, a.m)
+	if len(a.bias) != 0 {
+		kernel.AddColSums(a.bias, rate, outDeriv)
+	}
+	a.changed()
+}
+
+// affineMap is a component that multiplies its whole input by W.
+type affineMap struct{ affine }
+
+func (c *affineMap) InputDim() int   { return c.m.Cols }
+func (c *affineMap) OutputDim() int  { return c.m.Rows }
+func (c *affineMap) factor() *affine { return &c.affine }
+
+// Propagate computes y = x·Wᵀ + b, or y += x·Wᵀ without a bias.
+func (c *affineMap) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	c.mul(in, kernel.Epilogue{Bias: c.Bias(), Accumulate: len(c.bias) == 0}, out)
+	return nil, nil
+}
+
+// Backprop computes dx += dy·W.
+func (c *affineMap) Backprop(w *Workspace, pass BackwardPass) error {
+	if wanted(pass.InDeriv) {
+		w.mulBackward(&c.weights, pass.OutDeriv, pass.InDeriv, true)
+	}
+	return nil
+}
+
+// fixedAffineComponent is y = x·Wᵀ + b with parameters that are not trained, such as a transform of the features.
+type fixedAffineComponent struct{ affineMap }
+
+func (c *fixedAffineComponent) Type() string           { return "FixedAffineComponent" }
+func (c *fixedAffineComponent) Properties() Properties { return Simple | BackpropAdds }
+func (c *fixedAffineComponent) Fields(f *Fields)       { c.affine.fields(f, false) }
+
+// Init reads matrix, a file with the bias as last column; or input-dim and output-dim, for random parameters.
+func (c *fixedAffineComponent) Init(cfg *ConfigLine) {
+	if m, ok := cfg.matrix("matrix"); ok {
+		c.fromFile(cfg, m)
+		return
+	}
+	in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
+	c.affine = affine{weights: weights{m: cfg.randn(out, in, 0, 1)}, bias: cfg.randnVector(out, 0, 1)}
+}
+
+// trainedMap is an affineMap with trainable parameters.
+type trainedMap struct {
+	training
+	affineMap
+	orthonormalConstraint float32
+	ng                    naturalGradient
+}
+
+func (c *trainedMap) trained() *trainedMap { return c }
+
+// Backprop computes dx += dy·W, and dW += dyᵀ·x, db += Σdy.
+func (c *trainedMap) Backprop(w *Workspace, pass BackwardPass) error {
+	if err := c.affineMap.Backprop(w, pass); err != nil {
+		return err
+	}
+	if u, ok := pass.ToUpdate.(interface{ trained() *trainedMap }); ok {
+		to := u.trained()
+		to.update(to.learningRate, pass.InValue, pass.OutDeriv)
+	}
+	return nil
+}
+
+// affineComponent is y = x·Wᵀ + b.
+type affineComponent struct{ trainedMap }
+
+func (c *affineComponent) Type() string { return "AffineComponent" }
+func (c *affineComponent) Properties() Properties {
+	return Simple | Updatable | BackpropAdds | BackpropNeedsInput
+}
+
+// Init reads input-dim, output-dim, param-stddev and bias-stddev; or matrix, a file with the bias as last column.
+func (c *affineComponent) Init(cfg *ConfigLine) { c.init(cfg, false) }
+
+func (c *affineComponent) init(cfg *ConfigLine, withMean bool) {
+	c.training.init(cfg)
+	c.orthonormalConstraint = cfg.Float("orthonormal-constraint", 0)
+	if m, ok := cfg.matrix("matrix"); ok {
+		c.fromFile(cfg, m)
+		return
+	}
+	mean := float32(0)
+	if withMean {
+		mean = cfg.Float("bias-mean", 0)
+	}
+	in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
+	c.random(cfg, in, out, mean, 1)
+}
+
 func (c *affineComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	c.affine.fields(f, false)
@@ -82,74 +165,18 @@ func (c *affineComponent) Fields(f *Fields) {
 	Optional(f, f.Float, "<OrthonormalConstraint>", &c.orthonormalConstraint, 0)
 }
 
-// oldGradient reads <IsGradient> where old files have it, at the end.
-func (f *Fields) oldGradient(t *training) {
-	if f.r != nil && f.Has("<IsGradient>") {
-		f.Bool("<IsGradient>", &t.gradient)
-	}
-}
+// naturalGradientAffineComponent is affineComponent, with settings for a training that preconditions its updates. Backprop
+// computes the plain gradient.
+type naturalGradientAffineComponent struct{ affineComponent }
 
-// Propagate computes y = x·Wᵀ + b.
-func (c *affineComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
-	c.propagate(in, out)
-	return nil, nil
-}
-
-// Backprop computes dx += dy·W, and dW += dyᵀ·x, db += Σdy.
-func (c *affineComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
-		return err
-	}
-	if wanted(inDeriv) {
-		w.mulBackward(&c.weights, outDeriv, inDeriv, true)
-	}
-	if u, ok := toUpdate.(*affineComponent); ok {
-		u.update(u.learningRate, inValue, outDeriv)
-	}
-	return nil
-}
-
-// naturalGradientAffineComponent is affineComponent, with settings for a training that preconditions its updates. Backprop computes the
-// plain gradient.
-type naturalGradientAffineComponent struct {
-	affineComponent
-	ng naturalGradient
-}
-
-// naturalGradient holds the settings of an online natural gradient, which are kept but not used.
-type naturalGradient struct {
-	rankIn, rankOut   int
-	updatePeriod      int
-	numSamplesHistory float32
-	alphaIn, alphaOut float32
-}
-
-// init reads the settings common to the components with a matrix of out×in parameters.
-func (n *naturalGradient) init(cfg *ConfigLine, in, out int) {
-	*n = naturalGradient{
-		rankIn:            cfg.Int("rank-in", min(20, (in+1)/2)),
-		rankOut:           cfg.Int("rank-out", min(80, (out+1)/2)),
-		updatePeriod:      cfg.Int("update-period", 4),
-		numSamplesHistory: cfg.Float("num-samples-history", 2000),
-		alphaIn:           cfg.Float("alpha", 4),
-	}
-	n.alphaOut = n.alphaIn
-}
-
-// Type is "NaturalGradientAffineComponent".
 func (c *naturalGradientAffineComponent) Type() string { return "NaturalGradientAffineComponent" }
 
-// Init knows the keys of Affine, and bias-mean, rank-in, rank-out, update-period, num-samples-history, alpha.
-func (c *naturalGradientAffineComponent) Init(cfg *ConfigLine) error {
+// Init reads the keys of affineComponent, and bias-mean, rank-in, rank-out, update-period, num-samples-history and alpha.
+func (c *naturalGradientAffineComponent) Init(cfg *ConfigLine) {
 	c.init(cfg, true)
 	c.ng.init(cfg, c.InputDim(), c.OutputDim())
-	return cfg.Err()
 }
 
-// Fields of the component.
 func (c *naturalGradientAffineComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	c.affine.fields(f, false)
@@ -165,28 +192,51 @@ func (c *naturalGradientAffineComponent) Fields(f *Fields) {
 	Skip(f, f.Double, "<ActiveScalingCount>")
 	Skip(f, f.Double, "<MaxChangeScaleStats>")
 	if f.Reading() {
-		c.ng.alphaOut = c.ng.alphaIn
 		// Some old files close with a copy of the opening token.
 		f.Flag("<"+f.typ+">", &f.closed)
 	}
 }
 
-// Propagate computes y = x·Wᵀ + b.
-func (c *naturalGradientAffineComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
-	c.propagate(in, out)
-	return nil, nil
+// linearComponent is y += x·Wᵀ.
+type linearComponent struct {
+	trainedMap
+	useNaturalGradient bool
 }
 
-// Backprop computes dx += dy·W, and dW += dyᵀ·x, db += Σdy.
-func (c *naturalGradientAffineComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	var to Component
-	if u, ok := toUpdate.(*naturalGradientAffineComponent); ok {
-		to = &u.affineComponent
-	} else if toUpdate != nil {
-		return checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv)
+func (c *linearComponent) Type() string { return "LinearComponent" }
+func (c *linearComponent) Properties() Properties {
+	return Simple | Updatable | PropagateAdds | BackpropAdds | BackpropNeedsInput
+}
+func (c *linearComponent) Params() []Param { return []Param{{"params", c.m}} }
+
+// Init reads input-dim, output-dim and param-stddev, or matrix, a file; and use-natural-gradient, rank-in, rank-out,
+// num-samples-history, update-period and alpha.
+func (c *linearComponent) Init(cfg *ConfigLine) {
+	c.training.init(cfg)
+	c.orthonormalConstraint = cfg.Float("orthonormal-constraint", 0)
+	if m, ok := cfg.matrix("matrix"); ok {
+		c.m = m
+		in, out := cfg.Int("input-dim", m.Cols), cfg.Int("output-dim", m.Rows)
+		if in != m.Cols || out != m.Rows || m.Rows == 0 {
+			cfg.Fail("the matrix is %d×%d, not %d×%d", m.Rows, m.Cols, out, in)
+		}
+		c.changed()
+	} else {
+		in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
+		c.weights = cfg.weights(out, in)
 	}
-	return c.affineComponent.Backprop(w, pre, inValue, outValue, outDeriv, memo, to, inDeriv)
+	c.useNaturalGradient = cfg.Bool("use-natural-gradient", true)
+	c.ng.init(cfg, c.m.Cols, c.m.Rows)
+}
+
+func (c *linearComponent) Fields(f *Fields) {
+	c.training.fields(f)
+	f.weights("<Params>", &c.weights)
+	f.Check(c.m.Rows > 0 && c.m.Cols > 0, "there are no parameters")
+	Optional(f, f.Float, "<OrthonormalConstraint>", &c.orthonormalConstraint, 0)
+	f.Bool("<UseNaturalGradient>", &c.useNaturalGradient)
+	c.ng.ranks(f)
+	f.Float("<Alpha>", &c.ng.alphaIn)
+	f.Float("<NumSamplesHistory>", &c.ng.numSamplesHistory)
+	f.Int("<UpdatePeriod>", &c.ng.updatePeriod)
 }

@@ -80,7 +80,7 @@ func TestClaims(t *testing.T) {
 	used := allocatedBy(func() {
 		for i := range 10 {
 			if err = r.Expect("<BatchNormComponent>"); err == nil {
-				err = Read(new(BatchNorm), r)
+				err = Read(new(batchNorm), r)
 			}
 			if err != nil {
 				if i == 0 {
@@ -118,7 +118,7 @@ func TestInitAllocation(t *testing.T) {
 					}
 					line.MaxNumbers = 1 << 22
 					c, _ := New(typ)
-					used := allocatedBy(func() { err = c.Init(line) })
+					used := allocatedBy(func() { err = Init(c, line) })
 					if used > allocationBound(len(text)) || line.Numbers() > line.MaxNumbers {
 						t.Errorf("%s %s: %d bytes were allocated, %d numbers claimed (%v)", typ, text, used, line.Numbers(), err)
 					}

@@ -1,14 +1,12 @@
 package component
 
 import (
-	"fmt"
-
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// backpropTruncationComponent multiplies its input by Scale. On their way back, derivatives in recurrent networks are clipped by
-// row norm, and now and then, at certain times, large ones are dropped.
+// backpropTruncationComponent multiplies its input by scale. On the way back it limits the derivatives of recurrent
+// networks: it clips the norm of each row, and at certain times zeroes rows whose norm is large.
 type backpropTruncationComponent struct {
 	perIndex
 	columns
@@ -21,22 +19,14 @@ type backpropTruncationComponent struct {
 	numClipped, numZeroed, count, numBoundaries float64
 }
 
-// Type is "BackpropTruncationComponent".
-func (c *backpropTruncationComponent) Type() string { return "BackpropTruncationComponent" }
-
-// Scale is what the input is multiplied by.
-func (c *backpropTruncationComponent) Scale() float32 { return c.scale }
-
-// IsIdentity reports whether the scale is 1.
+func (c *backpropTruncationComponent) Type() string     { return "BackpropTruncationComponent" }
 func (c *backpropTruncationComponent) IsIdentity() bool { return c.scale == 1 }
-
-// Properties of truncation.
 func (c *backpropTruncationComponent) Properties() Properties {
 	return PropagateInPlace | BackpropInPlace
 }
 
-// Init knows dim, scale, clipping-threshold, zeroing-threshold, zeroing-interval, recurrence-interval.
-func (c *backpropTruncationComponent) Init(cfg *ConfigLine) error {
+// Init reads dim, scale, clipping-threshold, zeroing-threshold, zeroing-interval and recurrence-interval.
+func (c *backpropTruncationComponent) Init(cfg *ConfigLine) {
 	*c = backpropTruncationComponent{
 		columns:            columns{cfg.dim("dim")},
 		scale:              cfg.Float("scale", 1),
@@ -45,17 +35,16 @@ func (c *backpropTruncationComponent) Init(cfg *ConfigLine) error {
 		zeroingInterval:    cfg.Int("zeroing-interval", 20),
 		recurrenceInterval: cfg.Int("recurrence-interval", 1),
 	}
-	if !c.valid() {
-		cfg.Fail("scale and intervals must be positive, thresholds may not be negative")
+	cfg.check(c.problem())
+}
+
+func (c *backpropTruncationComponent) problem() string {
+	if c.scale > 0 && c.clippingThreshold >= 0 && c.zeroingThreshold >= 0 && c.zeroingInterval > 0 && c.recurrenceInterval > 0 {
+		return ""
 	}
-	return cfg.Err()
+	return "the scale or an interval is not positive, or a threshold is negative"
 }
 
-func (c *backpropTruncationComponent) valid() bool {
-	return c.scale > 0 && c.clippingThreshold >= 0 && c.zeroingThreshold >= 0 && c.zeroingInterval > 0 && c.recurrenceInterval > 0
-}
-
-// Fields of the component.
 func (c *backpropTruncationComponent) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	Since(f, f.Float, "<Scale>", &c.scale, 1)
@@ -67,17 +56,17 @@ func (c *backpropTruncationComponent) Fields(f *Fields) {
 	f.Double("<NumElementsZeroed>", &c.numZeroed)
 	f.Double("<NumElementsProcessed>", &c.count)
 	f.Double("<NumZeroingBoundaries>", &c.numBoundaries)
-	f.Check(c.valid(), "scale or intervals are not positive, or thresholds are negative")
+	f.check(c.problem())
 }
 
-// boundaries is the Precomputed: which rows cross a time at which large derivatives are dropped.
+// boundaries is the Precomputed: which rows cross a time at which large derivatives are zeroed.
 type boundaries struct {
 	crossed []bool
 	num     int
 }
 
-// PrecomputeIndexes finds the rows for which a multiple of ZeroingInterval, shifted by the number of the sequence, lies
-// between the time of the row and RecurrenceInterval before it.
+// PrecomputeIndexes finds the rows with a multiple of zeroingInterval, shifted by the number of the sequence, between their
+// time and recurrenceInterval before it.
 func (c *backpropTruncationComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	if err := checkPerIndex(c, in, out); err != nil {
 		return nil, err
@@ -95,46 +84,40 @@ func (c *backpropTruncationComponent) PrecomputeIndexes(in, out []index.Index, n
 
 // Propagate computes y = scale·x.
 func (c *backpropTruncationComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
 	kernel.CopyScaled(out, c.scale, in)
 	return nil, nil
 }
 
-// Backprop computes dx = scale·dy, and then scales down or drops rows.
-func (c *backpropTruncationComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
-		return err
+// Backprop computes dx = scale·dy, and then scales down or zeroes rows.
+func (c *backpropTruncationComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	b, ok := pass.Pre.(*boundaries)
+	if !ok || len(b.crossed) != pass.OutDeriv.Rows {
+		return misfit(c, pass.InDeriv.Rows, pass.OutDeriv.Rows)
 	}
-	b, ok := pre.(*boundaries)
-	if !ok || len(b.crossed) != outDeriv.Rows || inDeriv.Rows != outDeriv.Rows {
-		return fmt.Errorf("%s: precomputed indexes do not fit %d rows: %w", c.Type(), outDeriv.Rows, ErrShape)
-	}
-	kernel.CopyScaled(inDeriv, c.scale, outDeriv)
+	kernel.CopyScaled(pass.InDeriv, c.scale, pass.OutDeriv)
 	var clipped, zeroed float64
 	for i, crossed := range b.crossed {
-		row := kernel.Row(inDeriv, i)
+		row := kernel.Row(pass.InDeriv, i)
 		norm := rowNorm(row)
 		if c.clippingThreshold > 0 && norm > float64(c.clippingThreshold) {
 			clipped++
-			scaleVec(float32(float64(c.clippingThreshold)/norm), row)
+			kernel.ScaleVec(row, float32(float64(c.clippingThreshold)/norm), row)
 		}
 		if crossed && c.zeroingThreshold > 0 && norm > float64(c.zeroingThreshold) {
 			zeroed++
 			clear(row)
 		}
 	}
-	if u, ok := toUpdate.(*backpropTruncationComponent); ok {
+	if u, ok := pass.ToUpdate.(*backpropTruncationComponent); ok {
 		u.numClipped += clipped
 		u.numZeroed += zeroed
-		u.count += float64(outDeriv.Rows)
+		u.count += float64(pass.OutDeriv.Rows)
 		u.numBoundaries += float64(b.num)
 	}
 	return nil
 }
 
-// ZeroStats forgets the statistics.
+// ZeroStats resets the statistics.
 func (c *backpropTruncationComponent) ZeroStats() {
 	c.numClipped, c.numZeroed, c.count, c.numBoundaries = 0, 0, 0, 0
 }

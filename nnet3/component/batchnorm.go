@@ -1,22 +1,29 @@
 package component
 
 import (
-	"fmt"
 	"math"
-	"slices"
 
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// BatchNorm shifts and scales each column so that it has mean 0 and root mean square TargetRMS: over the rows of the
-// minibatch in training, according to stored statistics in test mode. With a block-dim, the columns that lie block-dim
-// apart are normalized as one.
-type BatchNorm struct {
+// BatchNorm is a component that normalizes columns with the statistics of the minibatch, which it gathers, or in test mode
+// with those it has gathered.
+type BatchNorm interface {
+	Component
+	TestModer
+	StatsStorer
+	StatsZeroer
+}
+
+// batchNorm shifts and scales each column so that it has mean 0 and root mean square targetRMS: over the rows of the
+// minibatch in training, according to stored statistics in test mode. With a block-dim, columns block-dim apart are
+// normalized as one.
+type batchNorm struct {
 	columns
 	blockDim  int
 	epsilon   float32
 	targetRMS float32
-	testMode  bool
+	testMode
 
 	count          float64
 	mean, variance []float64 // of the blockDim columns, over count rows
@@ -24,39 +31,26 @@ type BatchNorm struct {
 	scale, offset []float32 // in test mode, for all dim columns
 }
 
-// Type is "BatchNormComponent".
-func (c *BatchNorm) Type() string { return "BatchNormComponent" }
-
-// Properties of batch normalization, which depend on the mode.
-func (c *BatchNorm) Properties() Properties {
+func (c *batchNorm) Type() string { return "BatchNormComponent" }
+func (c *batchNorm) Properties() Properties {
 	return (Simple|PropagateInPlace|BackpropInPlace|BackpropNeedsOutput).
 		with(InputContiguous|OutputContiguous, c.blockDim != c.dim).
-		with(UsesMemo|StoresStats, !c.testMode)
+		with(UsesMemo|StoresStats, !c.test)
 }
 
-// Scale returns, in test mode, what each column is multiplied by, and otherwise nil. It is shared with the component.
-func (c *BatchNorm) Scale() []float32 { return c.scale }
-
-// Offset returns, in test mode, what is added to each column after the scale, and otherwise nil. It is shared with the
-// component.
-func (c *BatchNorm) Offset() []float32 { return c.offset }
-
-// TestMode reports whether the stored statistics are used.
-func (c *BatchNorm) TestMode() bool { return c.testMode }
-
 // SetTestMode chooses between the stored statistics and those of the minibatch.
-func (c *BatchNorm) SetTestMode(test bool) {
-	c.testMode = test
+func (c *batchNorm) SetTestMode(test bool) {
+	c.test = test
 	c.derive()
 }
 
-// derive computes scale and offset from the statistics. Without any, mean 0 and variance 1 are assumed.
+// derive computes scale and offset from the statistics, or from mean 0 and variance 1 if there are none.
 //
-// The precision of the steps is Kaldi's: the mean and the variance, as they stand in the file, and from there on all is single
-// precision. Kaldi's own numbers come out of it bit by bit.
-func (c *BatchNorm) derive() {
+// Like Kaldi, it computes in single precision from the mean and the variance on, as they stand in the file. The bits are
+// Kaldi's.
+func (c *batchNorm) derive() {
 	c.scale, c.offset = nil, nil
-	if !c.testMode {
+	if !c.test {
 		return
 	}
 	c.scale, c.offset = make([]float32, c.dim), make([]float32, c.dim)
@@ -70,61 +64,55 @@ func (c *BatchNorm) derive() {
 	}
 }
 
-// Init knows dim, block-dim, epsilon, target-rms, test-mode.
-func (c *BatchNorm) Init(cfg *ConfigLine) error {
-	dim := cfg.dim("dim")
-	*c = BatchNorm{
-		columns:   columns{dim},
-		blockDim:  dim,
-		epsilon:   cfg.Float("epsilon", 1e-3),
-		targetRMS: cfg.Float("target-rms", 1),
-		testMode:  cfg.Bool("test-mode", false),
-	}
+// Init reads dim, block-dim, epsilon, target-rms and test-mode.
+func (c *batchNorm) Init(cfg *ConfigLine) {
+	c.dim = cfg.dim("dim")
+	c.blockDim = c.dim
 	// A block-dim of -1 stands for none.
 	if cfg.Int("block-dim", -1) != -1 {
 		c.blockDim = cfg.dim("block-dim")
 	}
-	if c.dim%c.blockDim != 0 || c.epsilon <= 0 || c.targetRMS <= 0 {
-		cfg.Fail("dim must be a multiple of block-dim, epsilon and target-rms must be positive")
-		return cfg.Err()
+	c.epsilon = cfg.Float("epsilon", 1e-3)
+	c.targetRMS = cfg.Float("target-rms", 1)
+	c.test = cfg.Bool("test-mode", false)
+	if problem := c.problem(); problem != "" {
+		cfg.check(problem)
+		return
 	}
-	if !cfg.makeRoom(6, c.dim) { // two of them in double precision
-		return cfg.Err()
+	if cfg.makeRoom(6, c.dim) { // two of them in double precision
+		c.mean, c.variance = make([]float64, c.blockDim), make([]float64, c.blockDim)
+		c.derive()
 	}
-	c.mean, c.variance = make([]float64, c.blockDim), make([]float64, c.blockDim)
-	c.derive()
-	return cfg.Err()
 }
 
-// Fields of the component.
-func (c *BatchNorm) Fields(f *Fields) {
-	mean, variance := averages(c.mean, 1), averages(c.variance, 1)
+func (c *batchNorm) problem() string {
+	if c.epsilon <= 0 || c.targetRMS <= 0 {
+		return "epsilon or the target rms is not positive"
+	}
+	return noMultiple("the dimension", c.dim, "the block dimension", c.blockDim)
+}
+
+func (c *batchNorm) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	f.Dim("<BlockDim>", &c.blockDim)
 	f.Float("<Epsilon>", &c.epsilon)
 	f.Float("<TargetRms>", &c.targetRMS)
-	f.Bool("<TestMode>", &c.testMode)
+	f.Bool("<TestMode>", &c.test)
 	f.Double("<Count>", &c.count)
-	f.Vector("<StatsMean>", &mean)
-	f.Vector("<StatsVar>", &variance)
-	f.Check(divides(c.blockDim, c.dim), "dimension %d is no multiple of the block's %d", c.dim, c.blockDim)
-	f.Check(c.epsilon > 0 && c.targetRMS > 0, "epsilon %g or target rms %g is not positive", c.epsilon, c.targetRMS)
-	f.Check(len(mean) == c.blockDim && len(variance) == c.blockDim, "statistics of %d and %d elements for a block of %d",
-		len(mean), len(variance), c.blockDim)
-	if c.testMode {
+	f.averages("<StatsMean>", &c.mean, 1)
+	f.averages("<StatsVar>", &c.variance, 1)
+	f.check(c.problem())
+	f.Check(len(c.mean) == c.blockDim && len(c.variance) == c.blockDim, "statistics of %d and %d elements for a block of %d",
+		len(c.mean), len(c.variance), c.blockDim)
+	if c.test {
 		f.Claim(8 * (c.dim - c.blockDim)) // scale and offset
 	}
-	switch {
-	case f.Reading():
-		c.mean, c.variance = sums(mean, 1), sums(variance, 1)
-		c.derive()
-	case f.Copying():
-		c.mean, c.variance = slices.Clone(c.mean), slices.Clone(c.variance)
+	if f.Reading() || f.Copying() {
 		c.derive()
 	}
 }
 
-// The memo of training has the means of the columns in a row, and below them the variances and the scales that follow.
+// The rows of the memo in training: the means of the columns, the variances, and the scales that follow from them.
 const (
 	memoMean = iota
 	memoVariance
@@ -132,19 +120,15 @@ const (
 	memoRows
 )
 
-// Propagate computes y = (x - mean)·TargetRMS/√(variance + epsilon).
-func (c *BatchNorm) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
-	if c.testMode {
+// Propagate computes y = (x - mean)·targetRMS/√(variance + epsilon).
+func (c *batchNorm) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if c.test {
 		kernel.ScaleOffset(out, in, c.scale, c.offset)
 		return nil, nil
 	}
 	m := w.newMemo(memoRows, c.blockDim)
 	c.moments(w, in, m.Matrix)
-	mark := w.Mark()
-	defer w.Release(mark)
+	defer w.Release(w.Mark())
 	mean, scale := c.spread(w, kernel.Row(m.Matrix, memoMean)), c.spread(w, kernel.Row(m.Matrix, memoScale))
 	kernel.Standardize(out, in, mean, scale)
 	w.lend(m)
@@ -152,7 +136,7 @@ func (c *BatchNorm) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matr
 }
 
 // spread repeats a vector for all blocks of columns.
-func (c *BatchNorm) spread(w *Workspace, v []float32) []float32 {
+func (c *batchNorm) spread(w *Workspace, v []float32) []float32 {
 	if c.blockDim == c.dim {
 		return v
 	}
@@ -163,7 +147,7 @@ func (c *BatchNorm) spread(w *Workspace, v []float32) []float32 {
 	return all
 }
 
-// blocks shows m with n columns, each block of n in a row of its own. Where there is a gap between the rows of m, it is a copy.
+// blocks returns m with n columns, each block of n in a row of its own: a view, or a copy if m has gaps between its rows.
 func blocks(w *Workspace, m kernel.Matrix, n int) kernel.Matrix {
 	if n == m.Cols {
 		return m
@@ -176,11 +160,10 @@ func blocks(w *Workspace, m kernel.Matrix, n int) kernel.Matrix {
 	return kernel.Matrix{Data: m.Data, Rows: m.Rows * (m.Cols / n), Cols: n, Stride: n}
 }
 
-// moments measures a minibatch and fills in its memo. As in derive, the precision of the steps is Kaldi's: where the mean is
-// much larger than the deviation, as it often is for few rows, the variance depends on it.
-func (c *BatchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
-	mark := w.Mark()
-	defer w.Release(mark)
+// moments measures a minibatch and fills in its memo. As in derive, the precision of each step is Kaldi's: if the mean is
+// much larger than the deviation, as it often is with few rows, the variance depends on it.
+func (c *batchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
+	defer w.Release(w.Mark())
 	mean, variance, scale := kernel.Row(memo, memoMean), kernel.Row(memo, memoVariance), kernel.Row(memo, memoScale)
 	sumsq := c.means(w, mean, in, in)
 	perRow, perSquare := float32(1/c.rows(in.Rows)), 1/(c.targetRMS*c.targetRMS)
@@ -194,7 +177,7 @@ func (c *BatchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
 }
 
 // means sets mean to the means of the columns of x, and returns the sums of x∘y.
-func (c *BatchNorm) means(w *Workspace, mean []float32, x, y kernel.Matrix) (products []float64) {
+func (c *batchNorm) means(w *Workspace, mean []float32, x, y kernel.Matrix) (products []float64) {
 	n := c.blockDim
 	same := kernel.Same(x, y)
 	x = blocks(w, x, n)
@@ -209,38 +192,34 @@ func (c *BatchNorm) means(w *Workspace, mean []float32, x, y kernel.Matrix) (pro
 	return products
 }
 
-// rows is the number of values that a mean is taken over, at least 1.
-func (c *BatchNorm) rows(rows int) float64 { return float64(max(rows*(c.dim/c.blockDim), 1)) }
+// rows returns the number of values that a mean is taken over, at least 1.
+func (c *batchNorm) rows(rows int) float64 { return float64(max(rows*(c.dim/c.blockDim), 1)) }
 
-// Backprop computes dx = s·dy in test mode. In training the mean and the variance depend on x too:
+// Backprop computes dx = s·dy in test mode. In training, where the mean and the variance depend on x, it computes
 //
-//	dx = s·(dy - mean(dy)) - y·s·mean(y·dy)/TargetRMS²
-func (c *BatchNorm) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
-		return err
-	}
-	if c.testMode {
-		kernel.ScaleCols(inDeriv, outDeriv, c.scale)
+//	dx = s·(dy - mean(dy)) - y·s·mean(y·dy)/targetRMS²
+func (c *batchNorm) Backprop(w *Workspace, pass BackwardPass) error {
+	if c.test {
+		kernel.ScaleCols(pass.InDeriv, pass.OutDeriv, c.scale)
 		return nil
 	}
-	m, ok := memoOf(memo, memoRows, c.blockDim)
+	m, ok := memoOf(pass.Memo, memoRows, c.blockDim)
 	if !ok {
-		return fmt.Errorf("%s: backprop: the memo of the propagation is missing: %w", c.Type(), ErrShape)
+		return missingMemo(c)
 	}
-	mark := w.Mark()
-	defer w.Release(mark)
+	defer w.Release(w.Mark())
 	mean, slope, scale := w.Vector(c.blockDim), w.Vector(c.blockDim), kernel.Row(m.Matrix, memoScale)
-	perSquare := float32(-1 / (c.rows(outDeriv.Rows) * float64(c.targetRMS*c.targetRMS)))
-	for j, dot := range c.means(w, mean, outDeriv, outValue) {
+	perSquare := float32(-1 / (c.rows(pass.OutDeriv.Rows) * float64(c.targetRMS*c.targetRMS)))
+	for j, dot := range c.means(w, mean, pass.OutDeriv, pass.OutValue) {
 		slope[j] = float32(perSquare*float32(dot)) * scale[j]
 	}
-	kernel.StandardizeDeriv(inDeriv, outDeriv, outValue, c.spread(w, mean), c.spread(w, scale), c.spread(w, slope))
+	kernel.StandardizeDeriv(pass.InDeriv, pass.OutDeriv, pass.OutValue, c.spread(w, mean), c.spread(w, scale), c.spread(w, slope))
 	w.free(m)
 	return nil
 }
 
 // StoreStats adds the mean and the variance of a minibatch to the statistics. It does nothing in test mode.
-func (c *BatchNorm) StoreStats(in, out kernel.Matrix, memo Memo) {
+func (c *batchNorm) StoreStats(in, out kernel.Matrix, memo Memo) {
 	m, ok := memoOf(memo, memoRows, len(c.mean))
 	if !ok || out.Rows == 0 {
 		return
@@ -256,9 +235,9 @@ func (c *BatchNorm) StoreStats(in, out kernel.Matrix, memo Memo) {
 	c.count = total
 }
 
-// ZeroStats forgets the statistics, except in test mode, where they are what the component computes with.
-func (c *BatchNorm) ZeroStats() {
-	if c.testMode {
+// ZeroStats resets the statistics, except in test mode, where the component computes with them.
+func (c *batchNorm) ZeroStats() {
+	if c.test {
 		return
 	}
 	c.count = 0

@@ -6,13 +6,13 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// clipGradientComponent copies its input, and clips the derivatives on their way back: each element to ±ClippingThreshold, or each
-// row to that 2-norm. When too many rows are clipped it can pull its input towards SelfRepairTarget.
+// clipGradientComponent copies its input and, on the way back, clips the derivatives: each element to ±threshold, or each
+// row to that 2-norm. If it clips too many rows, it can pull its input towards repairTarget.
 type clipGradientComponent struct {
 	columns
 	threshold        float32
 	normBased        bool
-	repairProportion float32 // of clipped rows, from which on the input is repaired
+	repairProportion float32 // the input is repaired if more than this proportion of rows is clipped
 	repairTarget     float32
 	repairScale      float32
 
@@ -20,20 +20,15 @@ type clipGradientComponent struct {
 	numSelfRepaired, numBackprop int
 }
 
-// Type is "ClipGradientComponent".
-func (c *clipGradientComponent) Type() string { return "ClipGradientComponent" }
-
-// IsIdentity is true.
+func (c *clipGradientComponent) Type() string     { return "ClipGradientComponent" }
 func (c *clipGradientComponent) IsIdentity() bool { return true }
-
-// Properties of clipping.
 func (c *clipGradientComponent) Properties() Properties {
 	return Simple | PropagateInPlace | BackpropInPlace | BackpropNeedsInput
 }
 
-// Init knows dim, clipping-threshold, norm-based-clipping, self-repair-clipped-proportion-threshold, self-repair-target,
-// self-repair-scale.
-func (c *clipGradientComponent) Init(cfg *ConfigLine) error {
+// Init reads dim, clipping-threshold, norm-based-clipping, self-repair-clipped-proportion-threshold, self-repair-target
+// and self-repair-scale.
+func (c *clipGradientComponent) Init(cfg *ConfigLine) {
 	*c = clipGradientComponent{
 		columns:          columns{cfg.dim("dim")},
 		threshold:        cfg.Float("clipping-threshold", 15),
@@ -45,10 +40,8 @@ func (c *clipGradientComponent) Init(cfg *ConfigLine) error {
 	if min(c.threshold, c.repairProportion, c.repairTarget, c.repairScale) < 0 {
 		cfg.Fail("thresholds, target and scale may not be negative")
 	}
-	return cfg.Err()
 }
 
-// Fields of the component.
 func (c *clipGradientComponent) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	f.Float("<ClippingThreshold>", &c.threshold)
@@ -64,26 +57,20 @@ func (c *clipGradientComponent) Fields(f *Fields) {
 
 // Propagate copies in to out.
 func (c *clipGradientComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
 	kernel.Copy(out, in)
 	return nil, nil
 }
 
 // Backprop copies the derivative and clips it. A threshold of 0 lets nothing through.
-func (c *clipGradientComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
-		return err
-	}
+func (c *clipGradientComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	if c.threshold == 0 {
-		kernel.Fill(inDeriv, 0)
+		kernel.Fill(pass.InDeriv, 0)
 		return nil
 	}
-	kernel.Copy(inDeriv, outDeriv)
+	kernel.Copy(pass.InDeriv, pass.OutDeriv)
 	clipped := 0
-	for i := range inDeriv.Rows {
-		row := kernel.Row(inDeriv, i)
+	for i := range pass.InDeriv.Rows {
+		row := kernel.Row(pass.InDeriv, i)
 		if !c.normBased {
 			for j, v := range row {
 				row[j] = max(min(v, c.threshold), -c.threshold)
@@ -92,32 +79,26 @@ func (c *clipGradientComponent) Backprop(w *Workspace, pre Precomputed, inValue,
 		}
 		if norm := rowNorm(row); norm > float64(c.threshold) {
 			clipped++
-			scaleVec(float32(float64(c.threshold)/norm), row)
+			kernel.ScaleVec(row, float32(float64(c.threshold)/norm), row)
 		}
 	}
-	u, ok := toUpdate.(*clipGradientComponent)
+	u, ok := pass.ToUpdate.(*clipGradientComponent)
 	if !ok {
 		return nil
 	}
 	if c.normBased {
 		u.numClipped += clipped
-		u.count += inDeriv.Rows
+		u.count += pass.InDeriv.Rows
 	}
 	u.numBackprop++
-	c.repair(u, inValue, inDeriv)
+	c.repair(u, pass.InValue, pass.InDeriv)
 	return nil
 }
 
 func rowNorm(row []float32) float64 { return math.Sqrt(float64(kernel.Dot(row, row))) }
 
-func scaleVec(alpha float32, x []float32) {
-	for j := range x {
-		x[j] *= alpha
-	}
-}
-
-// repair adds a term to dx that pulls the inputs whose absolute value exceeds the target towards it, in proportion to the
-// excess, to the fraction of clipped rows and to the average norm of dx, which it leaves as it was.
+// repair adds a term to dx that pulls inputs whose absolute value exceeds the target towards it: in proportion to the excess,
+// to the fraction of clipped rows and to the average norm of dx. It preserves that norm.
 func (c *clipGradientComponent) repair(u *clipGradientComponent, x, dx kernel.Matrix) {
 	if c.repairProportion >= 1 || c.repairScale == 0 || c.count == 0 {
 		return
@@ -154,7 +135,7 @@ func (c *clipGradientComponent) repair(u *clipGradientComponent, x, dx kernel.Ma
 	}
 }
 
-// excess returns by how much the absolute value of x exceeds the target, with the sign of x.
+// excess returns the amount by which the absolute value of x exceeds the target, with the sign of x.
 func (c *clipGradientComponent) excess(x float32) float32 {
 	switch {
 	case x > c.repairTarget:
@@ -165,7 +146,7 @@ func (c *clipGradientComponent) excess(x float32) float32 {
 	return 0
 }
 
-// ZeroStats forgets the statistics.
+// ZeroStats resets the statistics.
 func (c *clipGradientComponent) ZeroStats() {
 	c.numClipped, c.count, c.numSelfRepaired, c.numBackprop = 0, 0, 0, 0
 }

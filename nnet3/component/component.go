@@ -3,7 +3,6 @@ package component
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
@@ -11,88 +10,103 @@ import (
 
 // Errors that the errors of this package wrap.
 var (
-	// ErrConfig means that a configuration line asks for something that is not possible.
+	// ErrConfig means that a configuration line asks for something impossible.
 	ErrConfig = errors.New("bad component configuration")
-	// ErrModel means that what was read contradicts itself.
-	ErrModel = errors.New("inconsistent component")
 	// ErrShape means that a matrix or a precomputed value handed to a component does not fit it.
 	ErrShape = errors.New("matrix does not fit the component")
+	// ErrDerived means that a derived component was to be configured, read or written.
+	ErrDerived = errors.New("a derived component belongs to a computation, not to a model")
 )
 
 // Component is a function from a matrix to a matrix, with parameters, that can be written to a file. A row stands for an
-// index (n, t, x). A component that is computing is not changed by it, so one component can serve several goroutines;
-// Init, [Read], SetTestMode, Prepare, statistics and updates need it alone.
+// index (n, t, x). Computing does not change a component, so any number of goroutines may share one; [Init], [Read],
+// SetTestMode, Prepare, Renew, statistics and updates need exclusive access.
+//
+// The methods are what a type has to define. Callers use the functions [Init], [Read], [Write], [Info], [Copy],
+// [Propagate] and [Backprop], which also check what they are given.
 type Component interface {
-	// Type is Kaldi's name of the type, such as "AffineComponent".
+	// Type returns Kaldi's name of the type, such as "AffineComponent".
 	Type() string
-	// InputDim and OutputDim are the numbers of columns of the input and the output.
+	// InputDim and OutputDim return the numbers of columns of the input and the output.
 	InputDim() int
 	OutputDim() int
 	Properties() Properties
-	// Init makes the component that a configuration line describes. Keys that it knows are consumed; the caller reports
-	// what is left (ConfigLine.Unused).
-	Init(c *ConfigLine) error
-	// Fields names what the component consists of, for Read, Write, Info and Copy.
+	// Init makes the component that a configuration line describes. It consumes the keys that it knows and records
+	// faults in the line (ConfigLine.Fail).
+	Init(line *ConfigLine)
+	// Fields lists the parts of the component, for Read, Write, Info and Copy.
 	Fields(f *Fields)
-	// Propagate computes the output. It adds to out if the component has the property PropagateAdds, else it overwrites
-	// out without reading it. in and out may be the same view only with PropagateInPlace. The memo is nil unless the
-	// component has the property UsesMemo; it belongs to the Backprop for the same data.
+	// Propagate computes the output. It adds to out if the component has the property PropagateAdds; otherwise it
+	// overwrites out without reading it. in and out may be the same view only with PropagateInPlace. The memo is nil
+	// unless the component has the property UsesMemo; it belongs to the Backprop for the same data.
 	Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error)
 }
 
 // Backpropper is a component that computes derivatives.
 type Backpropper interface {
-	// Backprop computes the derivative with respect to the input from the one with respect to the output. It adds to
-	// inDeriv with the property BackpropAdds, else it overwrites inDeriv without reading it. An inDeriv without columns
-	// is not needed. inValue and outValue may be left empty unless the component has BackpropNeedsInput or
-	// BackpropNeedsOutput. toUpdate, of the same type, gets its parameters changed by its learning rate times their
-	// gradient, and its statistics of derivatives; nil leaves them alone.
-	Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error
+	Component
+	// Backprop computes the derivative with respect to the input, if it is wanted, and updates pass.ToUpdate, if it
+	// isn't nil. A component that is no UpdatableComponent is called only where the derivative is wanted.
+	Backprop(w *Workspace, pass BackwardPass) error
 }
 
-// NonSimple is a component without the property Simple: an output row depends on input rows with other indexes.
+// BackwardPass is what Backprop works on.
+type BackwardPass struct {
+	Pre Precomputed
+	// InValue and OutValue are the input and the output of Propagate. They may be empty unless the component has the
+	// property BackpropNeedsInput or BackpropNeedsOutput.
+	InValue, OutValue kernel.Matrix
+	Memo              Memo
+	// OutDeriv is the derivative with respect to the output.
+	OutDeriv kernel.Matrix
+	// ToUpdate, a component of the same type, has its learning rate times the gradient added to its parameters, and
+	// gathers statistics of the derivatives. It may be nil.
+	ToUpdate Component
+	// InDeriv receives the derivative with respect to the input: added with the property BackpropAdds, otherwise
+	// written without reading it. Without columns, the derivative isn't wanted.
+	InDeriv kernel.Matrix
+}
+
+// NonSimple is a component without the property Simple: an output row depends on input rows with other indexes, or what it
+// computes depends on the index.
 type NonSimple interface {
 	// InputIndexes appends to dst the indexes of the input that the output at out may depend on.
 	InputIndexes(out index.Index, dst []index.Index) []index.Index
-	// IsComputable reports whether the output at out can be computed from the inputs for which has answers true. If it
-	// can and used isn't nil, the inputs that the output depends on are appended to used.
+	// IsComputable reports whether the output at out can be computed from the inputs for which has returns true. If it
+	// can and used isn't nil, IsComputable appends the inputs that the output depends on to used.
 	IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool
-	// ReorderIndexes puts the indexes of input and output into an order that the component prefers. The components of
-	// this package take any order and leave them as they are.
-	ReorderIndexes(in, out *[]index.Index)
-	// PrecomputeIndexes finds out where in the input the rows are that each row of the output needs. It may return nil
-	// where nothing is worth keeping.
+	// PrecomputeIndexes finds the input rows that each output row needs. It may return nil if nothing is worth keeping.
 	PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error)
 }
 
-// Precomputed is what PrecomputeIndexes made of the indexes of input and output: immutable, and understood only by the
-// component that made it.
+// Precomputed is what PrecomputeIndexes made of the indexes of input and output. It is immutable, and only the component
+// that made it understands it.
 type Precomputed interface{}
 
-// RowTaker is a Precomputed that can say the same about another input: one in which row i of the old input is row rows[i],
-// and which has inputRows rows.
+// RowTaker is a Precomputed that can be moved to another input, with inputRows rows, in which row rows[i] is row i of the
+// old one.
 type RowTaker interface {
 	TakeRows(rows []int32, inputRows int) Precomputed
 }
 
-// Memo is what Propagate leaves for Backprop, understood only by the component that made it.
+// Memo is what Propagate leaves for Backprop. Only the component that made it understands it.
 type Memo interface{}
 
 // Identity is a component whose Propagate may be a plain copy of its input. That says nothing about its Backprop.
 type Identity interface {
-	// IsIdentity reports whether, as the component is now, Propagate copies its input and does nothing else.
+	// IsIdentity reports whether, in the component's present state, Propagate only copies its input.
 	IsIdentity() bool
 }
 
 // BackwardIdentity is a component whose Backprop may be a plain copy of the derivative of its output.
 type BackwardIdentity interface {
-	// IsIdentityBackward reports whether, as the component is now, Backprop copies the derivative and does nothing else.
+	// IsIdentityBackward reports whether, in the component's present state, Backprop only copies the derivative.
 	IsIdentityBackward() bool
 }
 
-// UpdatesAlongside is a component whose update can't be had apart from the derivative of the input: because Backprop finds the gradient
-// of the parameters on the way to it, so that one costs about as much as both, or because units that an update finds in need of repair
-// have another derivative.
+// UpdatesAlongside is a component whose update can't be separated from the derivative of the input: either Backprop finds
+// the gradient of the parameters on its way to that derivative, so that one costs about as much as both, or an update
+// repairs units, which changes the derivative.
 type UpdatesAlongside interface {
 	UpdatesAlongside()
 }
@@ -109,116 +123,100 @@ type StatsStorer interface {
 	StoreStats(in, out kernel.Matrix, memo Memo)
 }
 
-// StatsZeroer is a component that has statistics, of whatever kind, that can be forgotten.
+// StatsZeroer is a component with statistics of any kind.
 type StatsZeroer interface {
+	// ZeroStats resets the statistics.
 	ZeroStats()
 }
 
-// Preparer is a component that has a form of its parameters in which it computes faster. Prepare makes it, once, before the
-// component is shared between goroutines.
+// Preparer is a component that computes faster with its parameters in another form. Prepare makes that form, once, before
+// goroutines share the component.
 type Preparer interface {
 	Prepare()
 }
 
-// Renewer is a Preparer with parameters that may change. Renew makes the forms that were made of them anew, here and in the
-// components that were derived from this one, in the same memory. It must be called after parameters were changed by hand.
+// Renewer is a Preparer with parameters that may change. Renew recomputes the prepared forms in place, in this component and
+// in those derived from it. Call it after changing parameters by hand.
 type Renewer interface {
 	Renew()
 }
 
-// Properties says what a component can do and what it needs. The bits are Kaldi's.
-type Properties uint32
+// Derived is a component that an optimization made of another one, whose parameters it shares.
+type Derived interface {
+	// Base returns the component of the network.
+	Base() Component
+}
 
-// The properties.
-const (
-	// Simple components map rows one by one: the same number of rows in and out, with equal indexes.
-	Simple Properties = 1 << iota
-	// Updatable components have parameters that can be trained. They implement UpdatableComponent.
-	Updatable
-	// PropagateInPlace allows input and output of Propagate to be the same view.
-	PropagateInPlace
-	// PropagateAdds says that Propagate adds to its output.
-	PropagateAdds
-	// ReordersIndexes says that ReorderIndexes may change its arguments. No component of this package has it.
-	ReordersIndexes
-	// BackpropAdds says that Backprop adds to the derivative with respect to the input.
-	BackpropAdds
-	// BackpropNeedsInput says that Backprop reads the input.
-	BackpropNeedsInput
-	// BackpropNeedsOutput says that Backprop reads the output.
-	BackpropNeedsOutput
-	// BackpropInPlace allows the two derivatives of Backprop to be the same view.
-	BackpropInPlace
-	// StoresStats says that the component accumulates statistics. It implements StatsStorer.
-	StoresStats
-	// InputContiguous asks for input rows without a gap between them. The components of this package compute without it.
-	InputContiguous
-	// OutputContiguous asks for output rows without a gap between them. The components of this package compute without it.
-	OutputContiguous
-	// UsesMemo says that Propagate may return a memo that Backprop wants.
-	UsesMemo
-	// Random says that Propagate draws random numbers (Workspace.Rand).
-	Random
-	numProperties = iota
-)
+// Init makes c, fresh from [New], the component that a configuration line describes. Keys that no one asked for remain in
+// the line ([ConfigLine.Unused]).
+func Init(c Component, line *ConfigLine) error {
+	c.Init(line)
+	return line.Err()
+}
 
-// Has reports whether p has all the properties of q.
-func (p Properties) Has(q Properties) bool { return p&q == q }
+// Propagate checks the sizes of the matrices and calls c.Propagate.
+func Propagate(c Component, w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	ok := in.Cols == c.InputDim() && (in.Rows == out.Rows || !rowByRow(c)) || ignoresInput(c)
+	if !ok || out.Cols != c.OutputDim() {
+		return nil, shapeError(c, "propagate", in, out)
+	}
+	return c.Propagate(w, pre, in, out)
+}
 
-// String lists the properties, separated by bars.
-func (p Properties) String() string {
-	names := [numProperties]string{"simple", "updatable", "propagate-in-place", "propagate-adds", "reorders-indexes",
-		"backprop-adds", "backprop-needs-input", "backprop-needs-output", "backprop-in-place", "stores-stats",
-		"input-contiguous", "output-contiguous", "uses-memo", "random"}
-	var set []string
-	for i, name := range names {
-		if p&(1<<i) != 0 {
-			set = append(set, name)
+// Backprop checks the matrices of the pass, and that ToUpdate has the type of c, and calls c.Backprop if there is something
+// to do.
+func Backprop(c Backpropper, w *Workspace, pass BackwardPass) error {
+	base := Component(c)
+	if d, ok := base.(Derived); ok {
+		base = d.Base()
+	}
+	if err := checkBackward(c, base, &pass); err != nil {
+		return err
+	}
+	if !wanted(pass.InDeriv) {
+		if _, ok := base.(UpdatableComponent); !ok || pass.ToUpdate == nil {
+			return nil
 		}
 	}
-	return strings.Join(set, "|")
+	return c.Backprop(w, pass)
 }
 
-// with returns p with q added if yes.
-func (p Properties) with(q Properties, yes bool) Properties {
-	if yes {
-		return p | q
+// checkBackward checks a backward pass through c, which is base or derived from it.
+func checkBackward(c, base Component, pass *BackwardPass) error {
+	p, rows := c.Properties(), pass.OutDeriv.Rows
+	sameRows := rowByRow(c)
+	fits := func(m kernel.Matrix, cols int, sameRows bool) bool {
+		return m.Cols == cols && (m.Rows == rows || !sameRows)
 	}
-	return p
-}
-
-// checkSimple checks the arguments of Propagate of a simple component.
-func checkSimple(c Component, in, out kernel.Matrix) error {
-	if in.Rows != out.Rows || in.Cols != c.InputDim() || out.Cols != c.OutputDim() {
-		return shapeError(c, "propagate", in, out)
+	if pass.OutDeriv.Cols != c.OutputDim() || wanted(pass.InDeriv) && !fits(pass.InDeriv, c.InputDim(), sameRows) {
+		return shapeError(c, "backprop", pass.InDeriv, pass.OutDeriv)
+	}
+	if p.Has(BackpropNeedsInput) && !fits(pass.InValue, c.InputDim(), sameRows) ||
+		p.Has(BackpropNeedsOutput) && !fits(pass.OutValue, c.OutputDim(), true) {
+		return shapeError(c, "backprop values", pass.InValue, pass.OutValue)
+	}
+	if p.Has(BackpropNeedsInput) && wanted(pass.InDeriv) && pass.InDeriv.Rows != pass.InValue.Rows {
+		return shapeError(c, "backprop", pass.InDeriv, pass.OutDeriv)
+	}
+	if pass.ToUpdate != nil && pass.ToUpdate.Type() != base.Type() {
+		return fmt.Errorf("%s: backprop: component to update is a %s: %w", c.Type(), pass.ToUpdate.Type(), ErrShape)
 	}
 	return nil
 }
 
-// checkDims checks the columns of the arguments of Propagate.
-func checkDims(c Component, in, out kernel.Matrix) error {
-	if in.Cols != c.InputDim() || out.Cols != c.OutputDim() {
-		return shapeError(c, "propagate", in, out)
+// rowByRow reports whether each row of the output belongs to the input row of the same number.
+func rowByRow(c Component) bool {
+	if c.Properties().Has(Simple) {
+		return true
 	}
-	return nil
+	_, ok := c.(interface{ rowByRow() })
+	return ok
 }
 
-// checkBackprop checks the derivatives handed to Backprop, the values as far as the properties demand them, and that
-// toUpdate is of the type of c.
-func checkBackprop(c Component, inValue, outValue, outDeriv kernel.Matrix, toUpdate Component, inDeriv kernel.Matrix) error {
-	p := c.Properties()
-	if outDeriv.Cols != c.OutputDim() || inDeriv.Cols != 0 && inDeriv.Cols != c.InputDim() ||
-		p.Has(Simple) && inDeriv.Cols != 0 && inDeriv.Rows != outDeriv.Rows {
-		return shapeError(c, "backprop", inDeriv, outDeriv)
-	}
-	if p.Has(BackpropNeedsInput) && (inValue.Cols != c.InputDim() || p.Has(Simple) && inValue.Rows != outDeriv.Rows) ||
-		p.Has(BackpropNeedsOutput) && (outValue.Cols != c.OutputDim() || outValue.Rows != outDeriv.Rows) {
-		return shapeError(c, "backprop values", inValue, outValue)
-	}
-	if toUpdate != nil && toUpdate.Type() != c.Type() {
-		return fmt.Errorf("%s: backprop: component to update is a %s: %w", c.Type(), toUpdate.Type(), ErrShape)
-	}
-	return nil
+// ignoresInput reports whether the output depends on no input.
+func ignoresInput(c Component) bool {
+	_, ok := c.(interface{ ignoresInput() })
+	return ok
 }
 
 func shapeError(c Component, what string, in, out kernel.Matrix) error {
@@ -226,4 +224,5 @@ func shapeError(c Component, what string, in, out kernel.Matrix) error {
 		c.Type(), c.InputDim(), c.OutputDim(), what, in.Rows, in.Cols, out.Rows, out.Cols, ErrShape)
 }
 
+// wanted reports whether a derivative is to be computed.
 func wanted(m kernel.Matrix) bool { return m.Cols != 0 }

@@ -7,8 +7,9 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// compositeComponent is a chain of simple components. It computes a limited number of rows at a time and keeps nothing between them:
-// Backprop computes forward again. What doesn't treat rows one by one, such as BatchNorm in training, sees these parts.
+// compositeComponent is a chain of simple components. It computes a limited number of rows at a time and keeps nothing:
+// Backprop computes forward again. Components that don't compute row by row, such as BatchNorm in training, see only the
+// rows of one time.
 type compositeComponent struct {
 	training
 	maxRows    int // at a time; 0 or less: all
@@ -20,10 +21,8 @@ const (
 	maxParts       = 100000
 )
 
-// Type is "CompositeComponent".
 func (c *compositeComponent) Type() string { return "CompositeComponent" }
 
-// InputDim is that of the first component.
 func (c *compositeComponent) InputDim() int {
 	if len(c.components) == 0 {
 		return 0
@@ -31,7 +30,6 @@ func (c *compositeComponent) InputDim() int {
 	return c.components[0].InputDim()
 }
 
-// OutputDim is that of the last component.
 func (c *compositeComponent) OutputDim() int {
 	if len(c.components) == 0 {
 		return 0
@@ -39,10 +37,6 @@ func (c *compositeComponent) OutputDim() int {
 	return c.components[len(c.components)-1].OutputDim()
 }
 
-// Components returns the chain. It is shared with the component.
-func (c *compositeComponent) Components() []Component { return c.components }
-
-// Properties of the chain.
 func (c *compositeComponent) Properties() Properties {
 	p := Simple | BackpropNeedsInput
 	if len(c.components) == 0 {
@@ -58,7 +52,7 @@ func (c *compositeComponent) Properties() Properties {
 	return p
 }
 
-// Params returns the parameters of all components, named after their place in the chain.
+// Params returns the parameters of all components, named after their places in the chain.
 func (c *compositeComponent) Params() []Param {
 	var all []Param
 	for i, part := range c.components {
@@ -71,74 +65,44 @@ func (c *compositeComponent) Params() []Param {
 	return all
 }
 
+// eachPart calls f with each component of the chain that is a T.
+func eachPart[T any](c *compositeComponent, f func(T)) {
+	for _, part := range c.components {
+		if t, ok := part.(T); ok {
+			f(t)
+		}
+	}
+}
+
 // SetLearningRate sets the learning rate of all components.
 func (c *compositeComponent) SetLearningRate(rate float32) {
 	c.learningRate = rate
-	for _, part := range c.components {
-		if u, ok := part.(UpdatableComponent); ok {
-			u.SetLearningRate(rate)
-		}
-	}
+	eachPart(c, func(u UpdatableComponent) { u.SetLearningRate(rate) })
 }
 
 func (c *compositeComponent) setAsGradient() {
 	c.training.setAsGradient()
-	for _, part := range c.components {
-		if u, ok := part.(UpdatableComponent); ok {
-			u.setAsGradient()
-		}
-	}
+	eachPart(c, UpdatableComponent.setAsGradient)
 }
 
-// SetTestMode sets the mode of all components that have one.
 func (c *compositeComponent) SetTestMode(test bool) {
-	for _, part := range c.components {
-		if t, ok := part.(TestModer); ok {
-			t.SetTestMode(test)
-		}
-	}
+	eachPart(c, func(t TestModer) { t.SetTestMode(test) })
 }
 
-// TestMode reports whether all components that have modes are in test mode.
+// TestMode reports whether all components with a test mode are in it.
 func (c *compositeComponent) TestMode() bool {
-	for _, part := range c.components {
-		if t, ok := part.(TestModer); ok && !t.TestMode() {
-			return false
-		}
-	}
-	return true
+	all := true
+	eachPart(c, func(t TestModer) { all = all && t.TestMode() })
+	return all
 }
 
-// ZeroStats forgets the statistics of all components.
-func (c *compositeComponent) ZeroStats() {
-	for _, part := range c.components {
-		if z, ok := part.(StatsZeroer); ok {
-			z.ZeroStats()
-		}
-	}
-}
+func (c *compositeComponent) ZeroStats() { eachPart(c, StatsZeroer.ZeroStats) }
+func (c *compositeComponent) Prepare()   { eachPart(c, Preparer.Prepare) }
+func (c *compositeComponent) Renew()     { eachPart(c, Renewer.Renew) }
 
-// Prepare prepares all components that can be.
-func (c *compositeComponent) Prepare() {
-	for _, part := range c.components {
-		if p, ok := part.(Preparer); ok {
-			p.Prepare()
-		}
-	}
-}
-
-// Renew does so with all components that can.
-func (c *compositeComponent) Renew() {
-	for _, part := range c.components {
-		if p, ok := part.(Renewer); ok {
-			p.Renew()
-		}
-	}
-}
-
-// Init knows max-rows-process, num-components, and component1, component2, …, each the configuration of a component in
-// quotes, with its type.
-func (c *compositeComponent) Init(cfg *ConfigLine) error {
+// Init reads max-rows-process, num-components, and component1, component2, …: each the configuration of a component, with
+// its type, in quotes.
+func (c *compositeComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	c.maxRows = cfg.Int("max-rows-process", defaultMaxRows)
 	cfg.require("num-components")
@@ -146,24 +110,20 @@ func (c *compositeComponent) Init(cfg *ConfigLine) error {
 	if n < 1 || n > maxParts {
 		cfg.Fail("num-components=%d is not between 1 and %d", n, maxParts)
 	}
-	c.components = nil
 	for i := 0; i < n && cfg.Err() == nil; i++ {
 		part, err := initPart(cfg, fmt.Sprintf("component%d", i+1))
 		if err != nil {
-			return err
+			cfg.fail(err)
+			return
 		}
 		c.components = append(c.components, part)
 	}
-	if err := cfg.Err(); err != nil {
-		return err
+	if cfg.Err() == nil {
+		cfg.check(c.problem())
 	}
-	if problem := c.problem(); problem != "" {
-		cfg.Fail("%s", problem)
-	}
-	return cfg.Err()
 }
 
-// initPart makes the component that a key's value describes.
+// initPart makes the component that the value of a key describes.
 func initPart(cfg *ConfigLine, key string) (Component, error) {
 	text, ok := cfg.Value(key)
 	if !ok {
@@ -186,7 +146,7 @@ func initPart(cfg *ConfigLine, key string) (Component, error) {
 	if _, nested := part.(*compositeComponent); nested {
 		return nil, fmt.Errorf("%s: a composite may not hold another: %w", key, ErrConfig)
 	}
-	if err := part.Init(line); err != nil {
+	if err := Init(part, line); err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	if left := line.Unused(); left != "" {
@@ -195,7 +155,6 @@ func initPart(cfg *ConfigLine, key string) (Component, error) {
 	return part, nil
 }
 
-// problem says what is wrong with the chain.
 func (c *compositeComponent) problem() string {
 	if len(c.components) == 0 {
 		return "there are no components"
@@ -205,7 +164,7 @@ func (c *compositeComponent) problem() string {
 		case !p.Has(Simple) || p.Has(Random):
 			return fmt.Sprintf("%s can't be part of a composite: it is not simple, or it is random", part.Type())
 		case i > 0 && part.InputDim() != c.components[i-1].OutputDim():
-			return fmt.Sprintf("component %d puts out %d columns, component %d wants %d", i, c.components[i-1].OutputDim(), i+1, part.InputDim())
+			return fmt.Sprintf("component %d puts out %d columns, component %d takes %d", i, c.components[i-1].OutputDim(), i+1, part.InputDim())
 		}
 		if _, ok := part.(Backpropper); !ok {
 			return part.Type() + " can't be part of a composite"
@@ -214,7 +173,6 @@ func (c *compositeComponent) problem() string {
 	return ""
 }
 
-// Fields of the component.
 func (c *compositeComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	n := len(c.components)
@@ -231,8 +189,7 @@ func (c *compositeComponent) Fields(f *Fields) {
 		f.part(&c.components[i], i+1)
 	}
 	if f.Reading() {
-		problem := c.problem()
-		f.Check(problem == "", "%s", problem)
+		f.check(c.problem())
 	}
 }
 
@@ -260,9 +217,6 @@ func output(w *Workspace, c Component, rows int) kernel.Matrix {
 
 // Propagate sends the rows through the chain.
 func (c *compositeComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
 	drop := w.DropMemo
 	w.DropMemo = true
 	defer func() { w.DropMemo = drop }()
@@ -275,7 +229,7 @@ func (c *compositeComponent) Propagate(w *Workspace, pre Precomputed, in, out ke
 			if i+1 < len(c.components) {
 				y = output(w, part, n)
 			}
-			if _, err := part.Propagate(w, nil, x, y); err != nil {
+			if _, err := Propagate(part, w, nil, x, y); err != nil {
 				return err
 			}
 			x = y
@@ -284,34 +238,31 @@ func (c *compositeComponent) Propagate(w *Workspace, pre Precomputed, in, out ke
 	})
 }
 
-// Backprop computes forward again, then sends the derivatives back through the chain. The components of toUpdate get
-// their statistics here too.
-func (c *compositeComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
-		return err
-	}
-	u, _ := toUpdate.(*compositeComponent)
+// Backprop computes forward again, then sends the derivatives back through the chain. Here the components of ToUpdate also
+// store the statistics of propagation.
+func (c *compositeComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	u, _ := pass.ToUpdate.(*compositeComponent)
 	if u != nil && len(u.components) != len(c.components) {
 		return fmt.Errorf("%s: the component to update has %d components, not %d: %w", c.Type(), len(u.components), len(c.components), ErrShape)
 	}
 	drop := w.DropMemo
 	w.DropMemo = false
 	defer func() { w.DropMemo = drop }()
-	return c.parts(inValue.Rows, func(first, n int) error {
+	return c.parts(pass.InValue.Rows, func(first, n int) error {
 		mark := w.Mark()
 		defer w.Release(mark)
 		var y, dx kernel.Matrix
 		if c.Properties().Has(BackpropNeedsOutput) {
-			y = kernel.Rows(outValue, first, n)
+			y = kernel.Rows(pass.OutValue, first, n)
 		}
-		if wanted(inDeriv) {
-			dx = kernel.Rows(inDeriv, first, n)
+		if wanted(pass.InDeriv) {
+			dx = kernel.Rows(pass.InDeriv, first, n)
 		}
-		return c.backprop(w, kernel.Rows(inValue, first, n), y, kernel.Rows(outDeriv, first, n), u, dx)
+		return c.backprop(w, kernel.Rows(pass.InValue, first, n), y, kernel.Rows(pass.OutDeriv, first, n), u, dx)
 	})
 }
 
-// backprop does the work of Backprop for part of the rows.
+// backprop is Backprop for part of the rows.
 func (c *compositeComponent) backprop(w *Workspace, in, out, outDeriv kernel.Matrix, u *compositeComponent, inDeriv kernel.Matrix) error {
 	n := len(c.components)
 	values := make([]kernel.Matrix, n+1) // values[i] goes into component i
@@ -323,7 +274,7 @@ func (c *compositeComponent) backprop(w *Workspace, in, out, outDeriv kernel.Mat
 			break
 		}
 		y := output(w, part, in.Rows)
-		memo, err := part.Propagate(w, nil, values[i], y)
+		memo, err := Propagate(part, w, nil, values[i], y)
 		if err != nil {
 			return err
 		}
@@ -346,10 +297,10 @@ func (c *compositeComponent) backprop(w *Workspace, in, out, outDeriv kernel.Mat
 		if i > 0 {
 			dx = w.ZeroMatrix(in.Rows, part.InputDim())
 		}
-		if i == 0 && !wanted(dx) && to == nil {
-			break
-		}
-		if err := part.(Backpropper).Backprop(w, nil, values[i], values[i+1], dy, memos[i], to, dx); err != nil {
+		err := Backprop(part.(Backpropper), w, BackwardPass{
+			InValue: values[i], OutValue: values[i+1], Memo: memos[i], OutDeriv: dy, ToUpdate: to, InDeriv: dx,
+		})
+		if err != nil {
 			return err
 		}
 		dy = dx

@@ -15,8 +15,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// ConfigLine is a line of a network's configuration: a first word, then key=value pairs. It remembers which keys were
-// asked for, and the first value that could not be understood (Err).
+// ConfigLine is a line of a network's configuration: a first word, then key=value pairs. It records the keys that were asked
+// for, and every fault (Err).
 type ConfigLine struct {
 	// First is the word before the pairs, "component" for example. It may be empty.
 	First string
@@ -24,15 +24,13 @@ type ConfigLine struct {
 	Rand *rand.Rand
 	// Open opens a file named by a value, as in matrix=lda.mat. Left nil, os.Open does.
 	Open func(name string) (io.ReadCloser, error)
-	// MaxNumbers is how many numbers (parameters, for the most part) Init may make room for. 0 means 2²⁸, less than 0 none.
+	// MaxNumbers is how many numbers (parameters, for the most part) Init may allocate. 0 means 2²⁸; negative means none.
 	MaxNumbers int
 
-	numbers int // that Init made room for
-
-	line  string
-	pairs []pair
-	asked []string // the keys that were asked for
-	errs  []error
+	numbers int // that Init has allocated
+	pairs   []pair
+	asked   []string // the keys that were asked for
+	errs    []error
 }
 
 type pair struct {
@@ -40,11 +38,11 @@ type pair struct {
 	used       bool
 }
 
-// ParseConfigLine parses a line. A comment, begun by '#', is not part of the line; a line of nothing else gives a
-// ConfigLine without a first word and pairs. A value ends at the last white space before the next key, so it may
-// hold spaces; or it stands in single or double quotes. When a key is given twice, the first one counts.
+// ParseConfigLine parses a line. A '#' begins a comment, which is ignored; an empty line gives a ConfigLine without a first
+// word and without pairs. A value ends at the last white space before the next key, so it may contain spaces; or it is
+// enclosed in single or double quotes. If a key is given twice, the first value counts.
 func ParseConfigLine(line string) (*ConfigLine, error) {
-	c := &ConfigLine{line: line}
+	c := new(ConfigLine)
 	rest := strings.TrimSpace(stripComment(line))
 	if first, after, _ := cutSpace(rest); !strings.Contains(first, "=") {
 		if first != "" && !isName(first) {
@@ -58,13 +56,12 @@ func ParseConfigLine(line string) (*ConfigLine, error) {
 			return nil, fmt.Errorf("expected key=value at %q: %w", clip(rest), ErrConfig)
 		}
 		value := ""
-		switch {
-		case after != "" && (after[0] == '\'' || after[0] == '"'):
+		if after != "" && (after[0] == '\'' || after[0] == '"') {
 			value, rest, ok = strings.Cut(after[1:], after[:1])
 			if !ok {
 				return nil, fmt.Errorf("the quote after %s= is not closed: %w", key, ErrConfig)
 			}
-		default:
+		} else {
 			value, rest = cutValue(after)
 		}
 		rest = strings.TrimSpace(rest)
@@ -146,9 +143,6 @@ func (c *ConfigLine) find(key string) *pair {
 	return nil
 }
 
-// Line returns the line that was parsed.
-func (c *ConfigLine) Line() string { return c.line }
-
 // Value returns the text of a key's value, and whether the line has the key.
 func (c *ConfigLine) Value(key string) (string, bool) {
 	c.ask(key)
@@ -172,7 +166,7 @@ func (c *ConfigLine) ask(key string) {
 	}
 }
 
-// UnusedKeys returns the keys that the line has and nobody asked for.
+// UnusedKeys returns the keys of the line that no one asked for.
 func (c *ConfigLine) UnusedKeys() (keys []string) {
 	for _, p := range c.pairs {
 		if !p.used {
@@ -182,8 +176,8 @@ func (c *ConfigLine) UnusedKeys() (keys []string) {
 	return keys
 }
 
-// KnownKeys returns the keys that were asked for and that the line doesn't have, in the order in which they were first asked
-// for: one of them may be what an unused key was meant to be.
+// KnownKeys returns the keys that were asked for and that the line lacks, in the order in which they were first asked for.
+// An unused key may be a misspelling of one of them.
 func (c *ConfigLine) KnownKeys() (keys []string) {
 	for _, key := range c.asked {
 		if c.find(key) == nil {
@@ -193,7 +187,7 @@ func (c *ConfigLine) KnownKeys() (keys []string) {
 	return keys
 }
 
-// Unused returns the pairs that were not asked for, as key=value separated by spaces; empty if there are none.
+// Unused returns the pairs that no one asked for, as key=value separated by spaces.
 func (c *ConfigLine) Unused() string {
 	var left []string
 	for _, p := range c.pairs {
@@ -204,12 +198,21 @@ func (c *ConfigLine) Unused() string {
 	return strings.Join(left, " ")
 }
 
-// Err returns what was wrong with the values asked for so far.
+// Err returns the faults recorded so far, joined.
 func (c *ConfigLine) Err() error { return errors.Join(c.errs...) }
 
 // Fail records a fault of the line.
 func (c *ConfigLine) Fail(format string, args ...any) {
-	c.errs = append(c.errs, fmt.Errorf(format+": %w", append(args, ErrConfig)...))
+	c.fail(fmt.Errorf(format+": %w", append(args, ErrConfig)...))
+}
+
+func (c *ConfigLine) fail(err error) { c.errs = append(c.errs, err) }
+
+// check records a problem, if there is one.
+func (c *ConfigLine) check(problem string) {
+	if problem != "" {
+		c.Fail("%s", problem)
+	}
 }
 
 // require records a fault unless the line has the key.
@@ -223,46 +226,45 @@ func (c *ConfigLine) require(keys ...string) {
 
 // Int returns a key's value, or def if the line doesn't have the key.
 func (c *ConfigLine) Int(key string, def int) int {
-	s, ok := c.Value(key)
-	if !ok {
-		return def
-	}
-	v, err := strconv.ParseInt(strings.TrimSpace(s), 10, 32)
-	if err != nil {
-		c.Fail("%s=%s is not an integer", key, clip(s))
-		return def
-	}
-	return int(v)
+	return configValue(c, key, def, "not an integer", func(s string) (int, bool) {
+		v, err := strconv.ParseInt(s, 10, 32)
+		return int(v), err == nil
+	})
 }
 
 // Float returns a key's value, which must be finite, or def if the line doesn't have the key.
 func (c *ConfigLine) Float(key string, def float32) float32 {
-	s, ok := c.Value(key)
-	if !ok {
-		return def
-	}
-	v, err := strconv.ParseFloat(strings.TrimSpace(s), 32)
-	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
-		c.Fail("%s=%s is not a number", key, clip(s))
-		return def
-	}
-	return float32(v)
+	return configValue(c, key, def, "not a number", func(s string) (float32, bool) {
+		v, err := strconv.ParseFloat(s, 32)
+		return float32(v), err == nil && !math.IsInf(v, 0) && !math.IsNaN(v)
+	})
 }
 
 // Bool returns a key's value (true, false, or their first letters), or def if the line doesn't have the key.
 func (c *ConfigLine) Bool(key string, def bool) bool {
+	return configValue(c, key, def, "neither true nor false", func(s string) (v, ok bool) {
+		switch s {
+		case "true", "True", "t", "T":
+			return true, true
+		case "false", "False", "f", "F":
+			return false, true
+		}
+		return false, false
+	})
+}
+
+// configValue returns a key's value, or def if the line doesn't have the key or parse fails. what says how it fails.
+func configValue[T any](c *ConfigLine, key string, def T, what string, parse func(string) (T, bool)) T {
 	s, ok := c.Value(key)
 	if !ok {
 		return def
 	}
-	switch strings.TrimSpace(s) {
-	case "true", "True", "t", "T":
-		return true
-	case "false", "False", "f", "F":
-		return false
+	v, ok := parse(strings.TrimSpace(s))
+	if !ok {
+		c.Fail("%s=%s is %s", key, clip(s), what)
+		return def
 	}
-	c.Fail("%s=%s is neither true nor false", key, clip(s))
-	return def
+	return v
 }
 
 // Ints returns a key's value, integers separated by commas or colons, and whether the line has the key.
@@ -293,7 +295,7 @@ func splitInts(s string) ([]int32, error) {
 	return list, nil
 }
 
-// dim returns a key's value, which the line must have, and which must do as a number of columns.
+// dim returns the value of a required key, which must be a possible number of columns.
 func (c *ConfigLine) dim(key string) int {
 	if !c.Has(key) {
 		c.Fail("%s is required", key)
@@ -302,7 +304,7 @@ func (c *ConfigLine) dim(key string) int {
 	return c.dimOr(key, 1)
 }
 
-// dimOr is dim, for a key that may be left out.
+// dimOr is dim for an optional key.
 func (c *ConfigLine) dimOr(key string, def int) int {
 	v := c.Int(key, def)
 	if v <= 0 || v > maxDim {
@@ -312,10 +314,18 @@ func (c *ConfigLine) dimOr(key string, def int) int {
 	return v
 }
 
-// Numbers returns how many numbers Init made room for.
+// dimAndBlock reads dim and block-dim, which divides it and by default equals it.
+func (c *ConfigLine) dimAndBlock() (dim, block int) {
+	dim = c.dim("dim")
+	block = c.dimOr("block-dim", dim)
+	c.check(noMultiple("dim", dim, "block-dim", block))
+	return dim, block
+}
+
+// Numbers returns how many numbers Init has allocated.
 func (c *ConfigLine) Numbers() int { return c.numbers }
 
-// room returns how many numbers there still is room for.
+// room returns how many more numbers may be allocated.
 func (c *ConfigLine) room() int {
 	if c.MaxNumbers == 0 {
 		return maxElems - c.numbers
@@ -323,7 +333,7 @@ func (c *ConfigLine) room() int {
 	return max(c.MaxNumbers, 0) - c.numbers
 }
 
-// makeRoom reports whether there is room for rows×cols numbers more, and records a fault where not.
+// makeRoom claims room for rows×cols numbers. It records a fault and reports false if there isn't any.
 func (c *ConfigLine) makeRoom(rows, cols int) bool {
 	if rows < 0 || cols < 0 || rows > 0 && cols > c.room()/rows {
 		c.Fail("%d×%d parameters are more than the %d that are allowed", rows, cols, c.room())
@@ -351,6 +361,15 @@ func (c *ConfigLine) randnVector(n int, mean, stddev float32) []float32 {
 	return c.randn(1, n, mean, stddev).Data
 }
 
+// weights returns weights at random, as param-stddev says.
+func (c *ConfigLine) weights(rows, cols int) weights {
+	stddev := c.Float("param-stddev", 1/float32(math.Sqrt(float64(max(cols, 1)))))
+	w := weights{m: c.randn(rows, cols, 0, stddev)}
+	w.changed()
+	return w
+}
+
+// source returns the source of random numbers.
 func (c *ConfigLine) source() *rand.Rand {
 	if c.Rand == nil {
 		c.Rand = rand.New(rand.NewPCG(1, 2))
@@ -358,13 +377,13 @@ func (c *ConfigLine) source() *rand.Rand {
 	return c.Rand
 }
 
-// matrix reads the matrix in the file named by a key's value. It reports whether the line has the key.
+// matrix reads a matrix from the file that a key names. It reports whether the line has the key.
 func (c *ConfigLine) matrix(key string) (kernel.Matrix, bool) {
 	m, ok := readFile(c, key, (*kaldiio.Reader).Matrix)
 	return kernel.Matrix(m), ok
 }
 
-// vector reads the vector in the file named by a key's value. It reports whether the line has the key.
+// vector reads a vector from the file that a key names. It reports whether the line has the key.
 func (c *ConfigLine) vector(key string) ([]float32, bool) {
 	return readFile(c, key, (*kaldiio.Reader).Vector)
 }
@@ -387,7 +406,7 @@ func readFile[T any](c *ConfigLine, key string, read func(*kaldiio.Reader) (T, e
 		}
 	}
 	if err != nil {
-		c.errs = append(c.errs, fmt.Errorf("%s=%s: %w", key, name, err))
+		c.fail(fmt.Errorf("%s=%s: %w", key, name, err))
 	}
 	return v, true
 }

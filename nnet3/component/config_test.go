@@ -126,7 +126,7 @@ func TestBadConfigs(t *testing.T) {
 		}
 		typ, _ := line.Value("type")
 		comp, _ := New(typ)
-		if err := comp.Init(line); err == nil {
+		if err := Init(comp, line); err == nil {
 			t.Errorf("%s: no error", c)
 		}
 	}
@@ -156,7 +156,7 @@ func TestConfigFiles(t *testing.T) {
 		line.Open = func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(files[name])), nil }
 		typ, _ := line.Value("type")
 		comp, _ := New(typ)
-		err = comp.Init(line)
+		err = Init(comp, line)
 		if ok := c.in > 0; ok != (err == nil) || ok && (comp.InputDim() != c.in || comp.OutputDim() != c.out || line.Unused() != "") {
 			t.Errorf("%s: %s, unused %q, error %v", c.line, Info(comp), line.Unused(), err)
 		}
@@ -190,7 +190,7 @@ func FuzzParseConfigLine(f *testing.F) {
 		}
 		c.MaxNumbers = 1 << 20
 		c.Open = func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(name)), nil }
-		if used := allocatedBy(func() { err = comp.Init(c) }); used > allocationBound(len(text)) {
+		if used := allocatedBy(func() { err = Init(comp, c) }); used > allocationBound(len(text)) {
 			t.Errorf("%d bytes were allocated for %s", used, text)
 		}
 		if err == nil && (comp.InputDim() <= 0 || comp.OutputDim() <= 0) {

@@ -74,7 +74,7 @@ func (k *testCase) backprop(t *testing.T, b Backpropper, y, dy kernel.Matrix, me
 	} else {
 		kernel.Fill(dx, float32(math.NaN()))
 	}
-	if err := b.Backprop(k.workspace(), k.pre, in, out, dy, memo, to, dx); err != nil {
+	if err := Backprop(b, k.workspace(), BackwardPass{Pre: k.pre, InValue: in, OutValue: out, OutDeriv: dy, Memo: memo, ToUpdate: to, InDeriv: dx}); err != nil {
 		t.Fatal(err)
 	}
 	kernel.Add(dx, -1, before)

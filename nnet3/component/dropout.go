@@ -6,53 +6,66 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// dropoutComponent sets elements, or whole rows, to zero at random in training, and leaves the others as they are: it doesn't
-// multiply them by 1/(1-p). In test mode it multiplies everything by 1-p.
-type dropoutComponent struct {
+// mask is embedded by components that draw the elements of a random mask independently of each other.
+type mask struct {
 	testMode
-	columns
-	proportion float32
-	perFrame   bool
+	proportion float32 // of elements that are zero
+	continuous bool    // uniformly distributed between 1-2p and 1+2p instead
 }
 
-// Type is "DropoutComponent".
-func (c *dropoutComponent) Type() string { return "DropoutComponent" }
+// draw returns an element of the mask. one stands for the elements that aren't zero.
+func (m *mask) draw(rnd *rand.Rand, one float32) float32 {
+	u := rnd.Float32()
+	switch {
+	case m.continuous:
+		return 1 - 2*m.proportion + float32(4*m.proportion*u)
+	case u < m.proportion:
+		return 0
+	}
+	return one
+}
 
-// IsIdentity reports whether the component is in test mode and p is 0.
+func (m *mask) problem() string {
+	if m.proportion >= 0 && m.proportion <= 1 {
+		return ""
+	}
+	return "the dropout proportion is not between 0 and 1"
+}
+
+// dropoutComponent sets elements, or whole rows, to zero at random in training, and leaves the others as they are: it does
+// not multiply them by 1/(1-p). In test mode it multiplies everything by 1-p.
+type dropoutComponent struct {
+	mask
+	columns
+	perFrame bool
+}
+
+func (c *dropoutComponent) Type() string     { return "DropoutComponent" }
 func (c *dropoutComponent) IsIdentity() bool { return c.test && c.proportion == 0 }
-
-// Properties of dropout.
 func (c *dropoutComponent) Properties() Properties {
 	return Simple | BackpropInPlace | BackpropNeedsInput | BackpropNeedsOutput | Random
 }
 
-// Init knows dim, dropout-proportion (both must be there), dropout-per-frame, test-mode.
-func (c *dropoutComponent) Init(cfg *ConfigLine) error {
+// Init reads dim, dropout-proportion (both required), dropout-per-frame and test-mode.
+func (c *dropoutComponent) Init(cfg *ConfigLine) {
 	c.dim = cfg.dim("dim")
 	cfg.require("dropout-proportion")
 	c.proportion = cfg.Float("dropout-proportion", 0)
 	c.perFrame = cfg.Bool("dropout-per-frame", false)
 	c.test = cfg.Bool("test-mode", false)
-	if c.proportion < 0 || c.proportion > 1 {
-		cfg.Fail("dropout-proportion=%g is not between 0 and 1", c.proportion)
-	}
-	return cfg.Err()
+	cfg.check(c.problem())
 }
 
-// Fields of the component.
 func (c *dropoutComponent) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	f.Float("<DropoutProportion>", &c.proportion)
 	Since(f, f.Bool, "<DropoutPerFrame>", &c.perFrame, false)
 	Since(f, f.Bool, "<TestMode>", &c.test, false)
-	f.Check(c.proportion >= 0 && c.proportion <= 1, "dropout proportion %g is not between 0 and 1", c.proportion)
+	f.check(c.problem())
 }
 
 // Propagate drops elements of x, or scales it in test mode.
 func (c *dropoutComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
 	if c.test {
 		kernel.CopyScaled(out, 1-c.proportion, in)
 		return nil, nil
@@ -60,33 +73,22 @@ func (c *dropoutComponent) Propagate(w *Workspace, pre Precomputed, in, out kern
 	rnd := w.random()
 	for i := range in.Rows {
 		x, y := kernel.Row(in, i), kernel.Row(out, i)
-		mask := c.draw(rnd)
+		factor := c.draw(rnd, 1)
 		for j, v := range x {
 			if !c.perFrame {
-				mask = c.draw(rnd)
+				factor = c.draw(rnd, 1)
 			}
-			y[j] = v * mask
+			y[j] = v * factor
 		}
 	}
 	return nil, nil
 }
 
-// draw returns 0 or 1.
-func (c *dropoutComponent) draw(rnd *rand.Rand) float32 {
-	if rnd.Float32() < c.proportion {
-		return 0
-	}
-	return 1
-}
-
 // Backprop computes dx = dy·y/x, or dx = dy where x is 0.
-func (c *dropoutComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
-		return err
-	}
-	for i := range outDeriv.Rows {
-		x, y := kernel.Row(inValue, i), kernel.Row(outValue, i)
-		dx, dy := kernel.Row(inDeriv, i), kernel.Row(outDeriv, i)
+func (c *dropoutComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	for i := range pass.OutDeriv.Rows {
+		x, y := kernel.Row(pass.InValue, i), kernel.Row(pass.OutValue, i)
+		dx, dy := kernel.Row(pass.InDeriv, i), kernel.Row(pass.OutDeriv, i)
 		for j, v := range x {
 			d := dy[j]
 			if v != 0 {
@@ -95,5 +97,72 @@ func (c *dropoutComponent) Backprop(w *Workspace, pre Precomputed, inValue, outV
 			dx[j] = d
 		}
 	}
+	return nil
+}
+
+// dropoutMaskComponent outputs random factors for other components to multiply by: 0 with probability p, otherwise 1,
+// without a factor 1/(1-p). With two or three columns, as an LSTM uses them, the first two are never both 0 in a row (as
+// long as p allows). In test mode the mask is 1-p, or 1 if continuous. The component has no input.
+type dropoutMaskComponent struct {
+	mask
+	noInput
+	columns // of the output, so that the node of the component may name itself as its input
+}
+
+func (c *dropoutMaskComponent) Type() string           { return "DropoutMaskComponent" }
+func (c *dropoutMaskComponent) Properties() Properties { return Random }
+
+// Init reads output-dim, dropout-proportion, continuous and test-mode.
+func (c *dropoutMaskComponent) Init(cfg *ConfigLine) {
+	c.dim = cfg.dim("output-dim")
+	c.proportion = cfg.Float("dropout-proportion", 0.5)
+	c.continuous = cfg.Bool("continuous", false)
+	c.test = cfg.Bool("test-mode", false)
+	cfg.check(c.problem())
+}
+
+func (c *dropoutMaskComponent) Fields(f *Fields) {
+	f.Dim("<OutputDim>", &c.dim)
+	f.Float("<DropoutProportion>", &c.proportion)
+	Since(f, f.Bool, "<TestMode>", &c.test, false)
+	f.Flag("<Continuous>", &c.continuous)
+	f.check(c.problem())
+}
+
+// Propagate draws a mask.
+func (c *dropoutMaskComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	p := c.proportion
+	switch {
+	case p == 0 || c.test && c.continuous:
+		kernel.Fill(out, 1)
+		return nil, nil
+	case c.test:
+		kernel.Fill(out, 1-p)
+		return nil, nil
+	}
+	rnd := w.random()
+	for i := range out.Rows {
+		row := kernel.Row(out, i)
+		for j := range row {
+			row[j] = c.draw(rnd, 1)
+		}
+		if !c.continuous && (len(row) == 2 || len(row) == 3) {
+			// One number decides both: the lowest p of its range zeroes the first column, the highest p the second.
+			u := rnd.Float32()
+			row[0], row[1] = 1, 1
+			if u < p {
+				row[0] = 0
+			}
+			if u >= 1-p {
+				row[1] = 0
+			}
+		}
+	}
+	return nil, nil
+}
+
+// Backprop sets the derivative of the input, which doesn't matter, to zero.
+func (c *dropoutMaskComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	kernel.Fill(pass.InDeriv, 0)
 	return nil
 }

@@ -20,13 +20,13 @@ func Example() {
 		fmt.Println("unknown type", typ)
 		return
 	}
-	if err := c.Init(line); err != nil {
+	if err := component.Init(c, line); err != nil {
 		fmt.Println(err)
 		return
 	}
 	in := kernel.Matrix{Rows: 1, Cols: 3, Stride: 3, Data: []float32{-1, 0, 2}}
 	out := kernel.New(1, 3)
-	if _, err := c.Propagate(&component.Workspace{}, nil, in, out); err != nil {
+	if _, err := component.Propagate(c, &component.Workspace{}, nil, in, out); err != nil {
 		fmt.Println(err)
 		return
 	}

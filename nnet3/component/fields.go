@@ -18,9 +18,9 @@ const (
 	maxElems = 1 << 28 // parameters of a component that is made at random
 )
 
-// Fields walks over what a component consists of, in the order of Kaldi's files. A component names its fields once, in its
-// method Fields; [Read], [Write], [Info] and [Copy] each make a walk of their own. A walk that reads or copies sets the
-// values it is shown, the others leave them alone.
+// Fields walks over the parts of a component, in the order of Kaldi's files. A component lists its parts once, in its method
+// Fields; [Read], [Write], [Info] and [Copy] each make a walk of their own. A walk that reads or copies sets the values that
+// it is shown, the others leave them alone.
 //
 // After the first error a walk does nothing.
 type Fields struct {
@@ -34,10 +34,8 @@ type Fields struct {
 	shared bool // the copy of the component is the component itself
 }
 
-// Read reads the fields of c, from after its opening token up to and including its closing token. Whatever c held is lost.
+// Read reads the fields of c, fresh from [New], from after its opening token up to and including its closing token.
 func Read(c Component, r *kaldiio.Reader) error {
-	v := reflect.ValueOf(c).Elem()
-	v.SetZero()
 	f := Fields{r: r, typ: c.Type()}
 	c.Fields(&f)
 	if !f.closed {
@@ -46,7 +44,7 @@ func Read(c Component, r *kaldiio.Reader) error {
 	return f.err
 }
 
-// Write writes c, opening and closing token included.
+// Write writes c, including its opening and closing tokens.
 func Write(c Component, w *kaldiio.Writer) error {
 	f := Fields{w: w, typ: c.Type()}
 	w.Token("<" + f.typ + ">")
@@ -73,8 +71,8 @@ func Info(c Component) string {
 	return f.info.String()
 }
 
-// Copy returns a component that shares nothing with c. A derived component, which is immutable, is its own copy, and so is one that is
-// no pointer.
+// Copy returns a component that shares nothing with c. Derived components, which are immutable, and components that aren't
+// pointers are returned as they are.
 func Copy(c Component) Component {
 	if reflect.TypeOf(c).Kind() != reflect.Pointer {
 		return c
@@ -91,11 +89,11 @@ func Copy(c Component) Component {
 	return dup
 }
 
-// Reading reports whether the values that were shown so far were just read, without an error. What they entail is to be
-// checked and derived then.
+// Reading reports whether the walk has just read the values that it was shown, without an error. Then is the time to check
+// them and to derive what follows from them.
 func (f *Fields) Reading() bool { return f.r != nil && f.err == nil }
 
-// Copying reports whether the values are those of another component. What else is shared with it is to be copied.
+// Copying reports whether the values are those of another component. Whatever else the two share has to be copied.
 func (f *Fields) Copying() bool { return f.r == nil && f.w == nil && f.info == nil }
 
 // Check records an error unless ok, in a walk that reads.
@@ -105,7 +103,10 @@ func (f *Fields) Check(ok bool, format string, args ...any) {
 	}
 }
 
-// Claim accounts for memory that the component needs beyond that of what is read.
+// check records a problem, if there is one, in a walk that reads.
+func (f *Fields) check(problem string) { f.Check(problem == "", "%s", problem) }
+
+// Claim accounts for memory that the component needs in addition to what is read.
 func (f *Fields) Claim(bytes int) {
 	if f.Reading() {
 		f.fail(f.r.Claim(int64(bytes)))
@@ -122,13 +123,12 @@ func (f *Fields) Token(token string) {
 	}
 }
 
-// Has reports whether a part of the file is there that begins with a token and may be missing. Only files that are read lack
-// it.
+// Has reports whether the next part, which may be missing from files, is there. It begins with the token.
 func (f *Fields) Has(token string) bool {
 	return f.r == nil || f.err == nil && f.r.PeekIs(token)
 }
 
-// Int is a 32-bit integer. As for all values, an empty token stands for none, behind a value that had one.
+// Int is a 32-bit integer. Here and below, a value with an empty token follows another one without a token of its own.
 func (f *Fields) Int(token string, v *int) {
 	value(f, token, v, func(r *kaldiio.Reader) (int, error) {
 		n, err := r.Int32()
@@ -238,15 +238,14 @@ func (f *Fields) weights(token string, w *weights) {
 	}
 }
 
-// Optional is a value that is written only where it isn't absent, which is also what it becomes where a file lacks it.
+// Optional is a value that is written unless it equals absent, which is also what a file without it means.
 func Optional[T comparable](f *Fields, field func(token string, v *T), token string, v *T, absent T) {
-	if f.r == nil && *v == absent {
-		return
+	if f.r != nil || *v != absent {
+		Since(f, field, token, v, absent)
 	}
-	Since(f, field, token, v, absent)
 }
 
-// Since is a value that older files lack.
+// Since is a value that is missing from older files, where it means absent.
 func Since[T any](f *Fields, field func(token string, v *T), token string, v *T, absent T) {
 	if f.Has(token) {
 		field(token, v)
@@ -255,7 +254,7 @@ func Since[T any](f *Fields, field func(token string, v *T), token string, v *T,
 	}
 }
 
-// Skip is a value that older files have and nobody needs.
+// Skip is a value in older files that no one needs.
 func Skip[T any](f *Fields, field func(token string, v *T), token string) {
 	if f.r != nil && f.Has(token) {
 		var v T
@@ -263,13 +262,13 @@ func Skip[T any](f *Fields, field func(token string, v *T), token string) {
 	}
 }
 
-// derived is the only field of a component that an optimization made of another one. It can't be read or written.
+// derived is the only field of a derived component. It can't be read or written.
 func (f *Fields) derived() {
 	f.shared = true
 	f.fail(ErrDerived)
 }
 
-// part is a component within another one.
+// part is component number n of a composite.
 func (f *Fields) part(c *Component, n int) {
 	switch {
 	case f.r != nil:
@@ -290,7 +289,7 @@ func (f *Fields) part(c *Component, n int) {
 	}
 }
 
-// value is a value that a copy has as it is.
+// value is a value that assignment copies.
 func value[T any](f *Fields, token string, v *T, read func(*kaldiio.Reader) (T, error), write func(*kaldiio.Writer, T)) {
 	switch {
 	case f.r != nil:
@@ -306,7 +305,7 @@ func value[T any](f *Fields, token string, v *T, read func(*kaldiio.Reader) (T, 
 	}
 }
 
-// list is a list, of which a copy needs its own. Nothing describes it.
+// list is a slice, which a copy must not share. Descriptions leave it out.
 func list[T any](f *Fields, token string, v *[]T, read func(*kaldiio.Reader) ([]T, error), write func(*kaldiio.Writer, []T)) {
 	switch {
 	case f.Copying():
@@ -333,7 +332,7 @@ func (f *Fields) expect(token string) {
 	}
 }
 
-// fail records an error of whoever reads or writes.
+// fail records an error of the reader or the writer.
 func (f *Fields) fail(err error) {
 	if err != nil && f.err == nil {
 		f.err = fmt.Errorf("%s: %w", f.typ, err)
@@ -365,7 +364,7 @@ func (f *Fields) describe(token string, v any) {
 	}
 }
 
-// shorten joins the elements of a list, the first of them if there are many.
+// shorten joins the first elements of a list.
 func shorten[T any](list []T, separator string, text func(T) string) string {
 	const most = 16
 	var b strings.Builder
@@ -380,40 +379,4 @@ func shorten[T any](list []T, separator string, text func(T) string) string {
 		b.WriteString(text(v))
 	}
 	return b.String()
-}
-
-// divides reports whether n is a multiple of d.
-func divides(d, n int) bool { return d > 0 && n%d == 0 }
-
-// averages returns sums divided by count, or the sums where the count is zero.
-func averages(sums []float64, count float64) []float32 {
-	if count == 0 {
-		count = 1
-	}
-	avg := make([]float32, len(sums))
-	for i, s := range sums {
-		avg[i] = float32(s / count)
-	}
-	return avg
-}
-
-// sums returns averages multiplied by count.
-func sums(averages []float32, count float64) []float64 {
-	s := make([]float64, len(averages))
-	for i, a := range averages {
-		s[i] = float64(a) * count
-	}
-	return s
-}
-
-// rootMeans returns the square roots of sums divided by count.
-func rootMeans(sumsq []float64, count float64) []float32 {
-	if count == 0 {
-		count = 1
-	}
-	rms := make([]float32, len(sumsq))
-	for i, s := range sumsq {
-		rms[i] = float32(math.Sqrt(s / count))
-	}
-	return rms
 }

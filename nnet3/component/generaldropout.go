@@ -1,46 +1,36 @@
 package component
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// generalDropoutComponent multiplies its input by a random mask of mean 1 that can be shared by columns BlockDim apart and by the
-// rows of a sequence, or of a stretch of TimePeriod frames of it. In test mode it copies its input.
+// generalDropoutComponent multiplies its input by a random mask of mean 1. Columns blockDim apart can share elements of the
+// mask, and so do the rows of a sequence or of a stretch of timePeriod frames of it. In test mode it copies its input.
 type generalDropoutComponent struct {
-	testMode
+	mask
 	perIndex
 	columns
 	blockDim      int
-	timePeriod    int // 0: one mask per sequence
-	proportion    float32
-	continuous    bool
+	timePeriod    int     // 0: one mask per sequence
 	maxProportion float32 // of a block's columns that a band may zero; 0: no band
 	maxRegions    int     // of a band
 }
 
-// Type is "GeneralDropoutComponent".
 func (c *generalDropoutComponent) Type() string { return "GeneralDropoutComponent" }
-
-// IsIdentity reports whether the component is in test mode or has nothing to drop.
 func (c *generalDropoutComponent) IsIdentity() bool {
 	return c.test || c.proportion == 0 && c.maxProportion == 0
 }
-
-// IsIdentityBackward is IsIdentity.
 func (c *generalDropoutComponent) IsIdentityBackward() bool { return c.IsIdentity() }
-
-// Properties of general dropout.
 func (c *generalDropoutComponent) Properties() Properties {
 	return (PropagateInPlace | BackpropInPlace | UsesMemo | Random).with(InputContiguous|OutputContiguous, c.blockDim != c.dim)
 }
 
-// Init knows dim, block-dim, time-period, dropout-proportion, continuous, specaugment-max-proportion,
-// specaugment-max-regions, test-mode.
-func (c *generalDropoutComponent) Init(cfg *ConfigLine) error {
+// Init reads dim, block-dim, time-period, dropout-proportion, continuous, specaugment-max-proportion,
+// specaugment-max-regions and test-mode.
+func (c *generalDropoutComponent) Init(cfg *ConfigLine) {
 	c.dim = cfg.dim("dim")
 	c.blockDim = cfg.dimOr("block-dim", c.dim)
 	c.timePeriod = cfg.Int("time-period", 0)
@@ -49,17 +39,11 @@ func (c *generalDropoutComponent) Init(cfg *ConfigLine) error {
 	c.maxProportion = cfg.Float("specaugment-max-proportion", 0)
 	c.maxRegions = cfg.Int("specaugment-max-regions", 1)
 	c.test = cfg.Bool("test-mode", false)
-	if problem := c.problem(); problem != "" {
-		cfg.Fail("%s", problem)
-	}
-	return cfg.Err()
+	cfg.check(c.problem())
 }
 
-// problem says what is wrong with the settings.
 func (c *generalDropoutComponent) problem() string {
 	switch {
-	case c.dim%c.blockDim != 0:
-		return "the dimension is no multiple of that of the block"
 	case c.timePeriod < 0:
 		return "the time period is negative"
 	case !(c.proportion >= 0 && c.proportion < 1 || c.proportion == 1 && c.continuous):
@@ -69,10 +53,9 @@ func (c *generalDropoutComponent) problem() string {
 	case c.maxProportion != 0 && c.continuous:
 		return "bands and a continuous mask exclude each other"
 	}
-	return ""
+	return noMultiple("the dimension", c.dim, "the block dimension", c.blockDim)
 }
 
-// Fields of the component.
 func (c *generalDropoutComponent) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	f.Dim("<BlockDim>", &c.blockDim)
@@ -82,46 +65,59 @@ func (c *generalDropoutComponent) Fields(f *Fields) {
 	Optional(f, f.Int, "<SpecAugmentMaxRegions>", &c.maxRegions, 1)
 	f.Flag("<TestMode>", &c.test)
 	f.Flag("<Continuous>", &c.continuous)
-	problem := c.problem()
-	f.Check(problem == "", "%s", problem)
+	f.check(c.problem())
 }
 
-// PrecomputeIndexes finds the rows that share a mask: those of a sequence, or of TimePeriod frames of it.
+// maskRows is the Precomputed: the row of the mask that each row takes.
+type maskRows struct {
+	rows []int32
+	num  int // rows of the mask
+}
+
+// PrecomputeIndexes finds the rows that share a mask: those of a sequence, or of timePeriod frames of it.
 func (c *generalDropoutComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	if err := checkPerIndex(c, in, out); err != nil {
 		return nil, err
 	}
-	return newMaskRows(out, func(x index.Index) index.Index {
-		t := int32(0)
+	m := &maskRows{rows: make([]int32, len(out))}
+	type stretch struct{ n, t int32 }
+	seen := make(map[stretch]int32)
+	for i, x := range out {
+		k := stretch{n: x.N}
 		if c.timePeriod > 0 {
-			t = floorDiv(x.T, int32(c.timePeriod))
+			k.t = floorDiv(x.T, int32(c.timePeriod))
 		}
-		return index.Index{N: x.N, T: t}
-	}), nil
+		r, ok := seen[k]
+		if !ok {
+			r = int32(len(seen))
+			seen[k] = r
+		}
+		m.rows[i] = r
+	}
+	m.num = len(seen)
+	return m, nil
 }
 
 // Propagate multiplies the input by a mask, which is the memo.
 func (c *generalDropoutComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
 	if c.IsIdentity() {
 		kernel.Copy(out, in)
 		return nil, nil
 	}
 	m, ok := pre.(*maskRows)
 	if !ok || len(m.rows) != in.Rows {
-		return nil, fmt.Errorf("%s: precomputed indexes do not fit %d rows: %w", c.Type(), in.Rows, ErrShape)
+		return nil, misfit(c, in.Rows, out.Rows)
 	}
 	mask := w.newMemo(m.num, c.blockDim)
-	c.draw(w.random(), mask.Matrix)
+	c.drawMask(w.random(), mask.Matrix)
 	multiplyByMask(out, in, mask.Matrix, m.rows)
 	w.lend(mask)
 	return mask, nil
 }
 
-// draw fills a mask.
-func (c *generalDropoutComponent) draw(rnd *rand.Rand, mask kernel.Matrix) {
+// drawMask fills a mask.
+func (c *generalDropoutComponent) drawMask(rnd *rand.Rand, mask kernel.Matrix) {
+	one := 1 / (1 - c.proportion)
 	for i := range mask.Rows {
 		row := kernel.Row(mask, i)
 		if c.maxProportion != 0 {
@@ -129,21 +125,13 @@ func (c *generalDropoutComponent) draw(rnd *rand.Rand, mask kernel.Matrix) {
 			continue
 		}
 		for j := range row {
-			u := rnd.Float32()
-			switch {
-			case c.continuous:
-				row[j] = 1 - 2*c.proportion + float32(4*c.proportion*u)
-			case u < c.proportion:
-				row[j] = 0
-			default:
-				row[j] = 1 / (1 - c.proportion)
-			}
+			row[j] = c.draw(rnd, one)
 		}
 	}
 }
 
-// drawBand zeroes a band of a row of ones, between none and maxProportion of it, in up to maxRegions pieces. A band may
-// continue from the end to the beginning.
+// drawBand zeroes a band of a row of ones, of a width between 0 and maxProportion of the row, in up to maxRegions pieces. A
+// band may continue from the end to the beginning.
 func (c *generalDropoutComponent) drawBand(rnd *rand.Rand, row []float32) {
 	for j := range row {
 		row[j] = 1
@@ -165,7 +153,7 @@ func (c *generalDropoutComponent) drawBand(rnd *rand.Rand, row []float32) {
 	}
 }
 
-// share returns a random part of n: all of it if there is one part, else an even share on average.
+// share returns a random part of n: all of it if there is one part, otherwise an even share on average.
 func share(rnd *rand.Rand, n, parts int) int {
 	if parts == 1 {
 		return n
@@ -173,24 +161,32 @@ func share(rnd *rand.Rand, n, parts int) int {
 	return rnd.IntN(2*n/parts + 1)
 }
 
-// Backprop multiplies the derivative by the mask.
-func (c *generalDropoutComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
-		return err
+// multiplyByMask sets dst to src with each block of columns of row i multiplied by row rows[i] of the mask.
+func multiplyByMask(dst, src, mask kernel.Matrix, rows []int32) {
+	for i, r := range rows {
+		d, s, m := kernel.Row(dst, i), kernel.Row(src, i), kernel.Row(mask, int(r))
+		for len(d) > 0 {
+			kernel.MulVec(d[:len(m)], s[:len(m)], m)
+			d, s = d[len(m):], s[len(m):]
+		}
 	}
+}
+
+// Backprop multiplies the derivative by the mask.
+func (c *generalDropoutComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	if c.IsIdentity() {
-		kernel.Copy(inDeriv, outDeriv)
+		kernel.Copy(pass.InDeriv, pass.OutDeriv)
 		return nil
 	}
-	m, ok := pre.(*maskRows)
-	if !ok || len(m.rows) != outDeriv.Rows {
-		return fmt.Errorf("%s: precomputed indexes do not fit %d rows: %w", c.Type(), outDeriv.Rows, ErrShape)
+	m, ok := pass.Pre.(*maskRows)
+	if !ok || len(m.rows) != pass.OutDeriv.Rows {
+		return misfit(c, pass.InDeriv.Rows, pass.OutDeriv.Rows)
 	}
-	mask, ok := memoOf(memo, m.num, c.blockDim)
+	mask, ok := memoOf(pass.Memo, m.num, c.blockDim)
 	if !ok {
-		return fmt.Errorf("%s: backprop: the memo does not fit %d rows: %w", c.Type(), outDeriv.Rows, ErrShape)
+		return missingMemo(c)
 	}
-	multiplyByMask(inDeriv, outDeriv, mask.Matrix, m.rows)
+	multiplyByMask(pass.InDeriv, pass.OutDeriv, mask.Matrix, m.rows)
 	w.free(mask)
 	return nil
 }

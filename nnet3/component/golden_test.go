@@ -145,7 +145,7 @@ func TestConfigLinesOfModels(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s: unknown type %s", file, typ)
 			}
-			if err := c.Init(line); err != nil || line.Unused() != "" {
+			if err := Init(c, line); err != nil || line.Unused() != "" {
 				t.Errorf("%s: %q: unused %q, error %v", file, text, line.Unused(), err)
 			}
 			made[name] = c

@@ -2,13 +2,12 @@ package component
 
 import (
 	"math"
-	"slices"
 
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// gruStats is what the nonlinearities of gated recurrent units have in common: the statistics of their tanh, and the
-// settings by which it repairs itself.
+// gruStats is embedded by the nonlinearities of gated recurrent units: the statistics of their tanh, and the settings of its
+// self-repair.
 type gruStats struct {
 	count              float64
 	valueSum, derivSum []float64
@@ -31,31 +30,29 @@ func (g *gruStats) init(cfg *ConfigLine, dim int) {
 }
 
 func (g *gruStats) fields(f *Fields, dim int) {
-	values, derivs := averages(g.valueSum, g.count), averages(g.derivSum, g.count)
-	f.Vector("<ValueAvg>", &values)
-	f.Vector("<DerivAvg>", &derivs)
+	f.averages("<ValueAvg>", &g.valueSum, g.count)
+	f.averages("<DerivAvg>", &g.derivSum, g.count)
 	f.Double("<SelfRepairTotal>", &g.selfRepairTotal)
 	f.Double("<Count>", &g.count)
 	f.Float("<SelfRepairThreshold>", &g.threshold)
 	f.Float("<SelfRepairScale>", &g.scale)
-	f.Check(len(values) == dim && len(derivs) == dim, "statistics of %d and %d elements for a cell of %d", len(values), len(derivs), dim)
-	switch {
-	case f.Reading():
-		g.valueSum, g.derivSum = sums(values, g.count), sums(derivs, g.count)
-	case f.Copying():
-		g.valueSum, g.derivSum = slices.Clone(g.valueSum), slices.Clone(g.derivSum)
+	f.Check(len(g.valueSum) == dim && len(g.derivSum) == dim, "statistics of %d and %d elements for a cell of %d",
+		len(g.valueSum), len(g.derivSum), dim)
+	if f.Reading() {
+		multiply(g.valueSum, g.count)
+		multiply(g.derivSum, g.count)
 	}
 }
 
-// ZeroStats forgets the statistics.
+// ZeroStats resets the statistics.
 func (g *gruStats) ZeroStats() {
 	clear(g.valueSum)
 	clear(g.derivSum)
 	g.count, g.selfRepairTotal = 0, 0
 }
 
-// repair adds h to the statistics and, for units whose average derivative is too small, a term to the derivative of h's
-// argument that pushes it towards the middle. It is what Kaldi does on average, see nonlinearity.repairs.
+// repair adds h to the statistics and, for units whose average derivative is too small, a term to the derivative of the
+// argument of h that pushes it towards the middle. This is what Kaldi does on average, see nonlinearity.repairs.
 func (g *gruStats) repair(h, dArg kernel.Matrix) {
 	g.count += float64(h.Rows)
 	for i := range h.Rows {
@@ -85,8 +82,8 @@ func mix(c, z, h, prev []float32) {
 	}
 }
 
-// unmix computes the derivative of h's argument from those of h = tanh(argument) and c = (1-z)∘h + z∘prev, and adds the
-// derivatives of z and prev if they are wanted.
+// unmix computes the derivative of the argument of h from those of h = tanh(argument) and c = (1-z)∘h + z∘prev. It adds the
+// derivatives of z and prev, if wanted.
 func unmix(dArg, dh, dc, z, h, prev, dz, dPrev []float32) {
 	for j := range dArg {
 		d := dh[j] + float32(dc[j]*(1-z[j]))
@@ -98,9 +95,9 @@ func unmix(dArg, dh, dc, z, h, prev, dz, dPrev []float32) {
 	}
 }
 
-// gruNonlinearityComponent is what happens in a gated recurrent unit around its matrices. A row of the input holds z and r (both
-// after their sigmoid), the part h' from outside, the previous state c', and the previous projection s' (unless there is no
-// projection, R = C, where it is c'):
+// gruNonlinearityComponent is the part of a gated recurrent unit between its matrices. A row of the input holds z and r (both
+// after their sigmoid), the part h' from outside, the previous state c', and the previous projection s'. Without a
+// projection, R = C, and s' is c':
 //
 //	h = tanh(h' + W·(s'∘r));  c = (1-z)∘h + z∘c'
 //
@@ -113,57 +110,50 @@ type gruNonlinearityComponent struct {
 	rankIn, rankOut, period int
 }
 
-// Type is "GruNonlinearityComponent".
 func (c *gruNonlinearityComponent) Type() string { return "GruNonlinearityComponent" }
 
-// CellDim is C.
-func (c *gruNonlinearityComponent) CellDim() int { return c.w.m.Rows }
+// cellDim returns C.
+func (c *gruNonlinearityComponent) cellDim() int { return c.w.m.Rows }
 
-// RecurrentDim is R.
-func (c *gruNonlinearityComponent) RecurrentDim() int { return c.w.m.Cols }
+// recurrentDim returns R.
+func (c *gruNonlinearityComponent) recurrentDim() int { return c.w.m.Cols }
 
-// InputDim is 3C+2R, or 4C if there is no projection.
 func (c *gruNonlinearityComponent) InputDim() int {
-	if c.CellDim() == c.RecurrentDim() {
-		return 4 * c.CellDim()
+	if c.cellDim() == c.recurrentDim() {
+		return 4 * c.cellDim()
 	}
-	return 3*c.CellDim() + 2*c.RecurrentDim()
+	return 3*c.cellDim() + 2*c.recurrentDim()
 }
 
-// OutputDim is 2C.
-func (c *gruNonlinearityComponent) OutputDim() int { return 2 * c.CellDim() }
+func (c *gruNonlinearityComponent) OutputDim() int { return 2 * c.cellDim() }
+func (c *gruNonlinearityComponent) Prepare()       { c.w.prepare() }
+func (c *gruNonlinearityComponent) Renew()         { c.w.renew() }
 
-// Properties of the nonlinearity.
 func (c *gruNonlinearityComponent) Properties() Properties {
 	return Simple | Updatable | BackpropAdds | BackpropNeedsInput | BackpropNeedsOutput
 }
 
-// UpdatesAlongside says that an update looks for units to repair.
 func (c *gruNonlinearityComponent) UpdatesAlongside() {}
+func (c *gruNonlinearityComponent) Params() []Param   { return []Param{{"w_h", c.w.m}} }
 
-// Params returns W.
-func (c *gruNonlinearityComponent) Params() []Param { return []Param{{"w_h", c.w.m}} }
-
-// Init knows cell-dim, recurrent-dim, param-stddev, self-repair-threshold, self-repair-scale, alpha, rank-in, rank-out,
-// update-period.
-func (c *gruNonlinearityComponent) Init(cfg *ConfigLine) error {
+// Init reads cell-dim, recurrent-dim, param-stddev, self-repair-threshold, self-repair-scale, alpha, rank-in, rank-out
+// and update-period.
+func (c *gruNonlinearityComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	cell := cfg.dim("cell-dim")
 	recurrent := cfg.dimOr("recurrent-dim", cell)
 	if recurrent > cell || cell > maxDim/8 {
-		cfg.Fail("recurrent-dim=%d is larger than cell-dim=%d, or that is too large", recurrent, cell)
+		cfg.Fail("recurrent-dim=%d is larger than cell-dim=%d, or cell-dim is too large", recurrent, cell)
 	}
 	c.gruStats.init(cfg, cell)
 	c.w = weights{m: cfg.randn(cell, recurrent, 0, cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(cell)))))}
 	c.alpha = cfg.Float("alpha", 4)
 	c.rankIn, c.rankOut, c.period = cfg.Int("rank-in", 20), cfg.Int("rank-out", 80), cfg.Int("update-period", 4)
-	return cfg.Err()
 }
 
-// Fields of the component.
 func (c *gruNonlinearityComponent) Fields(f *Fields) {
 	c.training.fields(f)
-	cell, recurrent := c.CellDim(), c.RecurrentDim()
+	cell, recurrent := c.cellDim(), c.recurrentDim()
 	f.Dim("<CellDim>", &cell)
 	f.Dim("<RecurrentDim>", &recurrent)
 	f.weights("<w_h>", &c.w)
@@ -176,11 +166,11 @@ func (c *gruNonlinearityComponent) Fields(f *Fields) {
 	f.Int("<UpdatePeriod>", &c.period)
 }
 
-// gruInput is the parts of an input, or of its derivative.
+// gruInput holds the parts of an input, or of its derivative.
 type gruInput struct{ z, r, h, c, s kernel.Matrix }
 
 func (c *gruNonlinearityComponent) split(in kernel.Matrix) gruInput {
-	n, r := c.CellDim(), c.RecurrentDim()
+	n, r := c.cellDim(), c.recurrentDim()
 	return gruInput{
 		z: kernel.Cols(in, 0, n), r: kernel.Cols(in, n, r), h: kernel.Cols(in, n+r, n),
 		c: kernel.Cols(in, 2*n+r, n), s: kernel.Cols(in, in.Cols-r, r),
@@ -189,14 +179,10 @@ func (c *gruNonlinearityComponent) split(in kernel.Matrix) gruInput {
 
 // Propagate computes h and c.
 func (c *gruNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
-	mark := w.Mark()
-	defer w.Release(mark)
-	x, n := c.split(in), c.CellDim()
+	defer w.Release(w.Mark())
+	x, n := c.split(in), c.cellDim()
 	h, state := kernel.Cols(out, 0, n), kernel.Cols(out, n, n)
-	gated := w.Matrix(in.Rows, c.RecurrentDim())
+	gated := w.Matrix(in.Rows, c.recurrentDim())
 	kernel.Mul2(gated, x.s, x.r)
 	kernel.Copy(h, x.h)
 	c.w.mul(gated, kernel.Epilogue{Accumulate: true}, h)
@@ -207,28 +193,24 @@ func (c *gruNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in, 
 	return nil, nil
 }
 
-// Backprop computes the derivatives of the input and of W. toUpdate gets statistics, and repairs itself.
-func (c *gruNonlinearityComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
-		return err
-	}
-	mark := w.Mark()
-	defer w.Release(mark)
-	x, n := c.split(inValue), c.CellDim()
-	h, dArg := kernel.Cols(outValue, 0, n), w.Matrix(inValue.Rows, n)
+// Backprop computes the derivatives of the input and of W. ToUpdate gathers statistics and repairs itself.
+func (c *gruNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	defer w.Release(w.Mark())
+	x, n := c.split(pass.InValue), c.cellDim()
+	h, dArg := kernel.Cols(pass.OutValue, 0, n), w.Matrix(pass.InValue.Rows, n)
 	var dx gruInput
-	if wanted(inDeriv) {
-		dx = c.split(inDeriv)
+	if wanted(pass.InDeriv) {
+		dx = c.split(pass.InDeriv)
 	}
-	unmixRows(dArg, outDeriv, x.z, h, x.c, dx.z, dx.c)
-	gated := w.Matrix(inValue.Rows, c.RecurrentDim())
-	if u, ok := toUpdate.(*gruNonlinearityComponent); ok {
+	unmixRows(dArg, pass.OutDeriv, x.z, h, x.c, dx.z, dx.c)
+	gated := w.Matrix(pass.InValue.Rows, c.recurrentDim())
+	if u, ok := pass.ToUpdate.(*gruNonlinearityComponent); ok {
 		u.repair(h, dArg)
 		kernel.Mul2(gated, x.s, x.r)
 		kernel.MulTN(u.learningRate, dArg, gated, 1, u.w.m)
 		u.w.changed()
 	}
-	if wanted(inDeriv) {
+	if wanted(pass.InDeriv) {
 		kernel.Add(dx.h, 1, dArg)
 		kernel.MulNN(1, dArg, c.w.m, 0, gated)
 		kernel.AddMul2(dx.r, gated, x.s)
@@ -249,9 +231,3 @@ func unmixRows(dArg, outDeriv, z, h, prev, dz, dPrev kernel.Matrix) {
 		unmix(kernel.Row(dArg, i), dy[:n], dy[n:], kernel.Row(z, i), kernel.Row(h, i), kernel.Row(prev, i), dzRow, dPrevRow)
 	}
 }
-
-// Prepare makes the form of W that products are fast with.
-func (c *gruNonlinearityComponent) Prepare() { c.w.prepare() }
-
-// Renew makes the prepared form of W anew.
-func (c *gruNonlinearityComponent) Renew() { c.w.renew() }

@@ -117,7 +117,7 @@ func newComponent(t *testing.T, typ, config string, rnd *rand.Rand) Component {
 	if !ok {
 		t.Fatalf("unknown type %s", typ)
 	}
-	if err := c.Init(line); err != nil {
+	if err := Init(c, line); err != nil {
 		t.Fatal(err)
 	}
 	if left := line.Unused(); left != "" {
@@ -243,7 +243,7 @@ func (k *testCase) empty() kernel.Matrix {
 func (k *testCase) propagate(t *testing.T, c Component, in kernel.Matrix) (kernel.Matrix, Memo) {
 	t.Helper()
 	y := k.empty()
-	memo, err := c.Propagate(k.workspace(), k.pre, in, y)
+	memo, err := Propagate(c, k.workspace(), k.pre, in, y)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,14 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// lstmNonlinearityComponent is what happens in an LSTM cell around its matrices. A row of the input holds, C columns each, the parts
-// of the input gate, the forget gate, the new content and the output gate that come from outside, and the previous state c':
+// lstmNonlinearityComponent is the part of an LSTM cell between its matrices. A row of the input holds, in C columns each, the
+// parts of the input gate, the forget gate, the new content and the output gate that come from outside, and the previous
+// state c':
 //
 //	i = σ(i' + w_ic·c');  f = σ(f' + w_fc·c');  c = f·c'·f_scale + i·tanh(g')·i_scale
 //	o = σ(o' + w_oc·c);   m = o·tanh(c)·o_scale
 //
-// The output is c and m. With dropout, three more input columns are i_scale, f_scale and o_scale; else they are 1.
+// The output is c and m. With dropout, three more input columns are i_scale, f_scale and o_scale; otherwise these are 1.
 type lstmNonlinearityComponent struct {
 	training
 	params     kernel.Matrix // rows w_ic, w_fc, w_oc
@@ -27,10 +28,8 @@ type lstmNonlinearityComponent struct {
 // numUnits is the number of nonlinearities in a cell.
 const numUnits = 5
 
-// Type is "LstmNonlinearityComponent".
 func (c *lstmNonlinearityComponent) Type() string { return "LstmNonlinearityComponent" }
 
-// InputDim is 5C, or 5C+3 with dropout.
 func (c *lstmNonlinearityComponent) InputDim() int {
 	if c.useDropout {
 		return 5*c.params.Cols + 3
@@ -38,23 +37,16 @@ func (c *lstmNonlinearityComponent) InputDim() int {
 	return 5 * c.params.Cols
 }
 
-// OutputDim is 2C.
 func (c *lstmNonlinearityComponent) OutputDim() int { return 2 * c.params.Cols }
-
-// Properties of the nonlinearity.
 func (c *lstmNonlinearityComponent) Properties() Properties {
 	return Simple | Updatable | BackpropNeedsInput
 }
-
-// UpdatesAlongside says that the gradient takes the derivatives of everything in the cell.
 func (c *lstmNonlinearityComponent) UpdatesAlongside() {}
+func (c *lstmNonlinearityComponent) Params() []Param   { return []Param{{"params", c.params}} }
 
-// Params returns w_ic, w_fc and w_oc, a row each.
-func (c *lstmNonlinearityComponent) Params() []Param { return []Param{{"params", c.params}} }
-
-// Init knows cell-dim, param-stddev, tanh-self-repair-threshold, sigmoid-self-repair-threshold, self-repair-scale,
-// use-dropout.
-func (c *lstmNonlinearityComponent) Init(cfg *ConfigLine) error {
+// Init reads cell-dim, param-stddev, tanh-self-repair-threshold, sigmoid-self-repair-threshold, self-repair-scale
+// and use-dropout.
+func (c *lstmNonlinearityComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	dim := cfg.dim("cell-dim")
 	c.params = cfg.randn(3, dim, 0, cfg.Float("param-stddev", 1))
@@ -64,16 +56,13 @@ func (c *lstmNonlinearityComponent) Init(cfg *ConfigLine) error {
 	c.useDropout = cfg.Bool("use-dropout", false)
 	if dim > maxDim/8 || tanh < 0 || tanh > 1 || sigmoid < 0 || sigmoid > 0.25 || scale < 0 {
 		cfg.Fail("cell-dim is too large, or the settings of self-repair are out of range")
-		return cfg.Err()
+		return
 	}
-	if !cfg.makeRoom(4*numUnits, dim) { // in double precision
-		return cfg.Err()
+	if cfg.makeRoom(4*numUnits, dim) { // in double precision
+		c.valueSum, c.derivSum = make([]float64, numUnits*dim), make([]float64, numUnits*dim)
 	}
-	c.valueSum, c.derivSum = make([]float64, numUnits*dim), make([]float64, numUnits*dim)
-	return cfg.Err()
 }
 
-// Fields of the component.
 func (c *lstmNonlinearityComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	values, derivs, repaired := c.average(c.valueSum), c.average(c.derivSum), averages(c.selfRepairTotal[:], c.repairCount())
@@ -93,20 +82,23 @@ func (c *lstmNonlinearityComponent) Fields(f *Fields) {
 		"self-repair has %d settings and %d counts", len(c.selfRepairConfig), len(repaired))
 	switch {
 	case f.Reading():
-		c.valueSum, c.derivSum = sums(elements(values), c.count), sums(elements(derivs), c.count)
-		copy(c.selfRepairTotal[:], sums(repaired, c.repairCount()))
+		c.valueSum, c.derivSum = doubles(elements(values)), doubles(elements(derivs))
+		multiply(c.valueSum, c.count)
+		multiply(c.derivSum, c.count)
+		copy(c.selfRepairTotal[:], doubles(repaired))
+		multiply(c.selfRepairTotal[:], c.repairCount())
 	case f.Copying():
 		c.valueSum, c.derivSum = slices.Clone(c.valueSum), slices.Clone(c.derivSum)
 	}
 }
 
-// average returns sums as a file has them.
+// average returns sums in the form that files have.
 func (c *lstmNonlinearityComponent) average(sums []float64) kernel.Matrix {
 	dim := c.params.Cols
 	return kernel.Matrix{Rows: numUnits, Cols: dim, Stride: dim, Data: averages(sums, c.count)}
 }
 
-// repairCount is what counts of repaired elements are divided by in a file.
+// repairCount returns what files divide the numbers of repaired elements by.
 func (c *lstmNonlinearityComponent) repairCount() float64 {
 	if c.count == 0 {
 		return 1
@@ -123,7 +115,7 @@ func elements(m kernel.Matrix) []float32 {
 	return v
 }
 
-// lstmRow is the parts of a row of the input and what is computed from them.
+// lstmRow holds the parts of a row of the input and the values computed from them.
 type lstmRow struct {
 	iPart, fPart, gPart, oPart, cPrev []float32
 	iScale, fScale, oScale            float32
@@ -132,12 +124,12 @@ type lstmRow struct {
 	e                                 []float32 // scratch
 }
 
-// newLstmRow takes scratch memory for rows of C columns. The state c is left to the caller.
+// newLstmRow takes scratch memory for rows of C columns. The caller sets c.
 func newLstmRow(w *Workspace, dim int) lstmRow {
 	return lstmRow{i: w.Vector(dim), f: w.Vector(dim), g: w.Vector(dim), o: w.Vector(dim), tanhC: w.Vector(dim), e: w.Vector(dim)}
 }
 
-// forward computes everything from a row of the input, and writes the state to r.c.
+// forward computes the values of a row of the input, and writes the state to r.c.
 func (c *lstmNonlinearityComponent) forward(in []float32, r *lstmRow) {
 	d := c.params.Cols
 	r.iPart, r.fPart, r.gPart, r.oPart, r.cPrev = in[:d], in[d:2*d], in[2*d:3*d], in[3*d:4*d], in[4*d:5*d]
@@ -175,11 +167,7 @@ func scaledMul(dst []float32, alpha float32, a, b []float32) {
 
 // Propagate computes c and m.
 func (c *lstmNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
-	mark := w.Mark()
-	defer w.Release(mark)
+	defer w.Release(w.Mark())
 	d := c.params.Cols
 	r := newLstmRow(w, d)
 	for k := range in.Rows {
@@ -192,17 +180,13 @@ func (c *lstmNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in,
 }
 
 // Backprop computes the derivatives of the input and of w_ic, w_fc and w_oc. It adds terms that repair units whose average
-// derivative so far is too small. toUpdate gets statistics too.
-func (c *lstmNonlinearityComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
-		return err
-	}
-	mark := w.Mark()
-	defer w.Release(mark)
+// derivative so far is too small. ToUpdate also gathers statistics.
+func (c *lstmNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	defer w.Release(w.Mark())
 	d := c.params.Cols
-	u, _ := toUpdate.(*lstmNonlinearityComponent)
+	u, _ := pass.ToUpdate.(*lstmNonlinearityComponent)
 	if u != nil && u.params.Cols != d {
-		return shapeError(c, "component to update", inDeriv, outDeriv)
+		return shapeError(c, "component to update", pass.InDeriv, pass.OutDeriv)
 	}
 	b := lstmBackward{lstmRow: newLstmRow(w, d), repair: c.repairs(w), dParams: w.ZeroMatrix(3, d)}
 	b.c, b.dState = w.Vector(d), w.Vector(d)
@@ -213,24 +197,24 @@ func (c *lstmNonlinearityComponent) Backprop(w *Workspace, pre Precomputed, inVa
 	for j := range one {
 		one[j] = 1
 	}
-	for k := range inValue.Rows {
-		c.forward(kernel.Row(inValue, k), &b.lstmRow)
+	for k := range pass.InValue.Rows {
+		c.forward(kernel.Row(pass.InValue, k), &b.lstmRow)
 		dx := scratch
-		if wanted(inDeriv) {
-			dx = kernel.Row(inDeriv, k)
+		if wanted(pass.InDeriv) {
+			dx = kernel.Row(pass.InDeriv, k)
 		}
-		c.backward(&b, kernel.Row(outDeriv, k), dx)
+		c.backward(&b, kernel.Row(pass.OutDeriv, k), dx)
 		if u != nil {
 			u.addStats(&b.lstmRow, one)
 		}
 	}
 	if u != nil {
 		kernel.Add(u.params, u.learningRate, b.dParams)
-		u.count += float64(inValue.Rows)
+		u.count += float64(pass.InValue.Rows)
 		for k := range numUnits {
 			for _, s := range kernel.Row(b.repair, k) {
 				if s != 0 {
-					u.selfRepairTotal[k] += float64(inValue.Rows)
+					u.selfRepairTotal[k] += float64(pass.InValue.Rows)
 				}
 			}
 		}
@@ -238,7 +222,7 @@ func (c *lstmNonlinearityComponent) Backprop(w *Workspace, pre Precomputed, inVa
 	return nil
 }
 
-// repairs returns the scale of self-repair of each unit, 0 where it needs none.
+// repairs returns the scale of self-repair of each unit, 0 for units that need none.
 func (c *lstmNonlinearityComponent) repairs(w *Workspace) kernel.Matrix {
 	m := w.ZeroMatrix(numUnits, c.params.Cols)
 	for k := range numUnits {
@@ -253,7 +237,7 @@ func (c *lstmNonlinearityComponent) repairs(w *Workspace) kernel.Matrix {
 	return m
 }
 
-// lstmBackward is what the backward pass needs beside the values of a row.
+// lstmBackward holds the values of a row and what else a backward pass needs.
 type lstmBackward struct {
 	lstmRow
 	repair   kernel.Matrix
@@ -262,7 +246,7 @@ type lstmBackward struct {
 	dState   []float32
 }
 
-// backward computes the derivatives of a row. A unit is repaired by a term that pushes its input towards the middle.
+// backward computes the derivatives of a row. Units in need of repair get a term that pushes their input towards the middle.
 func (c *lstmNonlinearityComponent) backward(b *lstmBackward, dy, dx []float32) {
 	d := c.params.Cols
 	wi, wf, wo := kernel.Row(c.params, 0), kernel.Row(c.params, 1), kernel.Row(c.params, 2)
@@ -340,7 +324,7 @@ func (c *lstmNonlinearityComponent) addStats(r *lstmRow, one []float32) {
 	}
 }
 
-// ZeroStats forgets the statistics.
+// ZeroStats resets the statistics.
 func (c *lstmNonlinearityComponent) ZeroStats() {
 	clear(c.valueSum)
 	clear(c.derivSum)

@@ -1,28 +1,26 @@
 package component
 
 import (
+	"fmt"
+
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// maxpoolingComponent is the largest element within windows over a three-dimensional input, of which z changes fastest, then y. The
-// output has the same order.
+// maxpoolingComponent is the largest element in each of the windows over a three-dimensional input. In input and output, z
+// changes fastest, then y.
 type maxpoolingComponent struct {
 	input, pool, step [3]int // x, y, z
 }
 
-// Type is "MaxpoolingComponent".
-func (c *maxpoolingComponent) Type() string { return "MaxpoolingComponent" }
-
-// InputDim is the size of the input.
+func (c *maxpoolingComponent) Type() string  { return "MaxpoolingComponent" }
 func (c *maxpoolingComponent) InputDim() int { return c.input[0] * c.input[1] * c.input[2] }
 
-// OutputDim is the number of windows.
 func (c *maxpoolingComponent) OutputDim() int {
 	n := c.windows()
 	return n[0] * n[1] * n[2]
 }
 
-// windows is the number of windows in each direction, 0 where the sizes make no sense.
+// windows returns the number of windows in each direction, 0 for sizes that make no sense.
 func (c *maxpoolingComponent) windows() (n [3]int) {
 	for d := range n {
 		n[d], _ = places(c.input[d], c.pool[d], c.step[d])
@@ -30,42 +28,37 @@ func (c *maxpoolingComponent) windows() (n [3]int) {
 	return n
 }
 
-// Properties of pooling.
 func (c *maxpoolingComponent) Properties() Properties {
 	return Simple | BackpropNeedsInput | BackpropNeedsOutput | BackpropAdds
 }
 
-// Init knows input-x-dim, pool-x-size, pool-x-step, and the same for y and z.
-func (c *maxpoolingComponent) Init(cfg *ConfigLine) error {
+// Init reads input-x-dim, pool-x-size, pool-x-step, and the same for y and z.
+func (c *maxpoolingComponent) Init(cfg *ConfigLine) {
 	for d, name := range []string{"x", "y", "z"} {
 		c.input[d] = cfg.dim("input-" + name + "-dim")
 		c.pool[d] = cfg.dim("pool-" + name + "-size")
 		c.step[d] = cfg.dim("pool-" + name + "-step")
 	}
-	if !c.sizesFit() {
-		cfg.Fail("the windows do not cover the input exactly, or it is too large")
+	cfg.check(c.problem())
+}
+
+func (c *maxpoolingComponent) problem() string {
+	if c.OutputDim() > 0 && atMost(maxDim, c.input[:]...) {
+		return ""
 	}
-	return cfg.Err()
+	return "the windows do not cover the input exactly, or it is too large"
 }
 
-func (c *maxpoolingComponent) sizesFit() bool {
-	return c.OutputDim() > 0 && product(maxDim, c.input[:]...)
-}
-
-var poolingTokens = [3][3]string{
-	{"<InputXDim>", "<InputYDim>", "<InputZDim>"},
-	{"<PoolXSize>", "<PoolYSize>", "<PoolZSize>"},
-	{"<PoolXStep>", "<PoolYStep>", "<PoolZStep>"},
-}
-
-// Fields of the component.
 func (c *maxpoolingComponent) Fields(f *Fields) {
-	for k, sizes := range []*[3]int{&c.input, &c.pool, &c.step} {
-		for d := range sizes {
-			f.Dim(poolingTokens[k][d], &sizes[d])
+	for _, part := range []struct {
+		token string
+		sizes *[3]int
+	}{{"<Input%cDim>", &c.input}, {"<Pool%cSize>", &c.pool}, {"<Pool%cStep>", &c.step}} {
+		for d := range part.sizes {
+			f.Dim(fmt.Sprintf(part.token, "XYZ"[d]), &part.sizes[d])
 		}
 	}
-	f.Check(c.sizesFit(), "the windows do not cover the input exactly, or it is too large")
+	f.check(c.problem())
 }
 
 // eachWindow calls f with the number of each window and the column of its first element.
@@ -83,9 +76,6 @@ func (c *maxpoolingComponent) eachWindow(f func(window, first int)) {
 
 // Propagate computes the maxima.
 func (c *maxpoolingComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
 	for i := range in.Rows {
 		x, y := kernel.Row(in, i), kernel.Row(out, i)
 		c.eachWindow(func(window, first int) {
@@ -105,13 +95,10 @@ func (c *maxpoolingComponent) Propagate(w *Workspace, pre Precomputed, in, out k
 }
 
 // Backprop adds the derivative of a maximum to that of each element that is equal to it.
-func (c *maxpoolingComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
-		return err
-	}
-	for i := range outDeriv.Rows {
-		x, y := kernel.Row(inValue, i), kernel.Row(outValue, i)
-		dx, dy := kernel.Row(inDeriv, i), kernel.Row(outDeriv, i)
+func (c *maxpoolingComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	for i := range pass.OutDeriv.Rows {
+		x, y := kernel.Row(pass.InValue, i), kernel.Row(pass.OutValue, i)
+		dx, dy := kernel.Row(pass.InDeriv, i), kernel.Row(pass.OutDeriv, i)
 		c.eachWindow(func(window, first int) {
 			for a := range c.pool[0] {
 				for b := range c.pool[1] {

@@ -9,9 +9,10 @@ import (
 // unsetThreshold stands for a threshold of self-repair that was not given.
 const unsetThreshold = -1000
 
-// nonlinearity is what the element-wise nonlinearities have in common: a dimension, statistics, and the settings of
-// self-repair, which pushes units whose average derivative is out of range back into it.
+// nonlinearity is a component that applies a function to each element or, for a softmax, to each row. It gathers
+// statistics, and self-repair pushes units whose average derivative is out of range back into it.
 type nonlinearity struct {
+	*function
 	columns
 	blockDim int
 
@@ -19,119 +20,122 @@ type nonlinearity struct {
 	count              float64
 	oderivSumsq        []float64
 	oderivCount        float64
-	derivRow           []float32 // scratch memory of storeStats
+	derivRow           []float32 // scratch memory of StoreStats
 
 	numDimsSelfRepaired, numDimsProcessed float64
 	lowerThreshold, upperThreshold        float32
 	selfRepairScale                       float32
 }
 
-// ZeroStats forgets the statistics.
-func (n *nonlinearity) ZeroStats() {
-	clear(n.valueSum)
-	clear(n.derivSum)
-	clear(n.oderivSumsq)
-	n.count, n.oderivCount, n.numDimsSelfRepaired, n.numDimsProcessed = 0, 0, 0, 0
+func (c *nonlinearity) Type() string { return c.typ }
+func (c *nonlinearity) Properties() Properties {
+	return (Simple | StoresStats | BackpropNeedsOutput | c.properties).with(c.withBlocks, c.blockDim != c.dim)
 }
 
-func (n *nonlinearity) init(cfg *ConfigLine) error {
-	dim := cfg.dim("dim")
-	*n = nonlinearity{
-		columns:         columns{dim},
-		blockDim:        cfg.dimOr("block-dim", dim),
-		lowerThreshold:  cfg.Float("self-repair-lower-threshold", unsetThreshold),
-		upperThreshold:  cfg.Float("self-repair-upper-threshold", unsetThreshold),
-		selfRepairScale: cfg.Float("self-repair-scale", 0),
-	}
-	if n.dim%n.blockDim != 0 {
-		cfg.Fail("dim=%d is no multiple of block-dim=%d", n.dim, n.blockDim)
-	}
-	return cfg.Err()
+// Init reads dim, block-dim, self-repair-scale, self-repair-lower-threshold and self-repair-upper-threshold.
+func (c *nonlinearity) Init(cfg *ConfigLine) {
+	c.dim, c.blockDim = cfg.dimAndBlock()
+	c.lowerThreshold = cfg.Float("self-repair-lower-threshold", unsetThreshold)
+	c.upperThreshold = cfg.Float("self-repair-upper-threshold", unsetThreshold)
+	c.selfRepairScale = cfg.Float("self-repair-scale", 0)
 }
 
-// Fields names the settings and the statistics.
-func (n *nonlinearity) Fields(f *Fields) {
-	values, derivs, rms := averages(n.valueSum, n.count), averages(n.derivSum, n.count), rootMeans(n.oderivSumsq, n.oderivCount)
-	f.Dim("<Dim>", &n.dim)
-	Optional(f, f.Dim, "<BlockDim>", &n.blockDim, n.dim)
-	f.Check(divides(n.blockDim, n.dim), "dimension %d is no multiple of the block's %d", n.dim, n.blockDim)
-	f.Vector("<ValueAvg>", &values)
-	f.Vector("<DerivAvg>", &derivs)
-	f.Double("<Count>", &n.count)
+func (c *nonlinearity) Fields(f *Fields) {
+	rms := rootMeans(c.oderivSumsq, c.oderivCount)
+	f.Dim("<Dim>", &c.dim)
+	Optional(f, f.Dim, "<BlockDim>", &c.blockDim, c.dim)
+	f.check(noMultiple("the dimension", c.dim, "the block dimension", c.blockDim))
+	f.averages("<ValueAvg>", &c.valueSum, c.count)
+	f.averages("<DerivAvg>", &c.derivSum, c.count)
+	f.Double("<Count>", &c.count)
 	Since(f, f.Vector, "<OderivRms>", &rms, nil)
-	Since(f, f.Double, "<OderivCount>", &n.oderivCount, 0)
-	for _, v := range [][]float32{values, derivs, rms} {
-		f.Check(len(v) == 0 || len(v) == n.dim, "statistics of %d elements for dimension %d", len(v), n.dim)
+	Since(f, f.Double, "<OderivCount>", &c.oderivCount, 0)
+	for _, n := range []int{len(c.valueSum), len(c.derivSum), len(rms)} {
+		f.Check(n == 0 || n == c.dim, "statistics of %d elements for dimension %d", n, c.dim)
 	}
-	Since(f, f.Double, "<NumDimsSelfRepaired>", &n.numDimsSelfRepaired, 0)
-	Since(f, f.Double, "<NumDimsProcessed>", &n.numDimsProcessed, 0)
-	Optional(f, f.Float, "<SelfRepairLowerThreshold>", &n.lowerThreshold, unsetThreshold)
-	Optional(f, f.Float, "<SelfRepairUpperThreshold>", &n.upperThreshold, unsetThreshold)
-	Optional(f, f.Float, "<SelfRepairScale>", &n.selfRepairScale, 0)
+	Since(f, f.Double, "<NumDimsSelfRepaired>", &c.numDimsSelfRepaired, 0)
+	Since(f, f.Double, "<NumDimsProcessed>", &c.numDimsProcessed, 0)
+	Optional(f, f.Float, "<SelfRepairLowerThreshold>", &c.lowerThreshold, unsetThreshold)
+	Optional(f, f.Float, "<SelfRepairUpperThreshold>", &c.upperThreshold, unsetThreshold)
+	Optional(f, f.Float, "<SelfRepairScale>", &c.selfRepairScale, 0)
 	switch {
 	case f.Reading():
-		n.valueSum, n.derivSum = sums(values, n.count), sums(derivs, n.count)
-		n.oderivSumsq = make([]float64, len(rms))
+		multiply(c.valueSum, c.count)
+		multiply(c.derivSum, c.count)
+		c.oderivSumsq = make([]float64, len(rms))
 		for i, v := range rms {
-			n.oderivSumsq[i] = float64(v) * float64(v) * n.oderivCount
+			c.oderivSumsq[i] = float64(v) * float64(v) * c.oderivCount
 		}
 	case f.Copying():
-		n.valueSum, n.derivSum, n.oderivSumsq = slices.Clone(n.valueSum), slices.Clone(n.derivSum), slices.Clone(n.oderivSumsq)
-		n.derivRow = nil
+		c.oderivSumsq, c.derivRow = slices.Clone(c.oderivSumsq), nil
 	}
 }
 
-// storeStats adds the rows of out to the statistics. deriv computes dx from y and dy; it may
-// be nil.
-func (n *nonlinearity) storeStats(out kernel.Matrix, deriv func(dx, y, dy kernel.Matrix)) {
-	if out.Cols != n.dim {
+// Propagate computes y.
+func (c *nonlinearity) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	c.value(out, in)
+	return nil, nil
+}
+
+// Backprop computes dx from y and dy. ToUpdate gathers statistics of dy before dx may take its place.
+func (c *nonlinearity) Backprop(w *Workspace, pass BackwardPass) error {
+	u, update := pass.ToUpdate.(*nonlinearity)
+	if update {
+		kernel.AddColSquares(u.derivStats(pass.OutDeriv.Rows), pass.OutDeriv)
+	}
+	c.deriv(pass.InDeriv, pass.OutValue, pass.OutDeriv)
+	if update && c.repair != nil {
+		c.repair(c, u, pass.OutValue, pass.InDeriv)
+	}
+	return nil
+}
+
+// derivStats counts the rows of an output derivative, and returns the sums that its squares are to be added to.
+func (c *nonlinearity) derivStats(rows int) []float64 {
+	if len(c.oderivSumsq) != c.dim {
+		c.oderivSumsq = make([]float64, c.dim)
+		c.oderivCount = 0
+	}
+	c.oderivCount += float64(rows)
+	return c.oderivSumsq
+}
+
+// StoreStats accumulates the averages of the output and of the derivative, if they mean something.
+func (c *nonlinearity) StoreStats(in, out kernel.Matrix, memo Memo) {
+	if out.Cols != c.dim || c.stats == noAverages {
 		return
 	}
-	if len(n.valueSum) != n.dim || deriv != nil && len(n.derivSum) != n.dim {
-		n.valueSum = make([]float64, n.dim)
-		n.derivSum = make([]float64, n.dim)
-		n.count = 0
+	derivs := c.stats == averageDerivs
+	if len(c.valueSum) != c.dim || derivs && len(c.derivSum) != c.dim {
+		c.valueSum = make([]float64, c.dim)
+		c.derivSum = make([]float64, c.dim)
+		c.count = 0
 	}
-	if deriv != nil && len(n.derivRow) != n.dim {
-		n.derivRow = make([]float32, n.dim)
+	if derivs && len(c.derivRow) != c.dim {
+		c.derivRow = make([]float32, c.dim)
 	}
 	for i := range out.Rows {
-		kernel.AddVecToDoubles(n.valueSum, kernel.Row(out, i))
-		if deriv != nil {
-			row := kernel.Matrix{Rows: 1, Cols: n.dim, Stride: n.dim, Data: n.derivRow}
+		kernel.AddVecToDoubles(c.valueSum, kernel.Row(out, i))
+		if derivs {
+			row := kernel.Matrix{Rows: 1, Cols: c.dim, Stride: c.dim, Data: c.derivRow}
 			kernel.Fill(row, 1)
-			deriv(row, kernel.Rows(out, i, 1), row)
-			kernel.AddVecToDoubles(n.derivSum, n.derivRow)
+			c.deriv(row, kernel.Rows(out, i, 1), row)
+			kernel.AddVecToDoubles(c.derivSum, c.derivRow)
 		}
 	}
-	n.count += float64(out.Rows)
+	c.count += float64(out.Rows)
 }
 
-// backpropStats counts the rows of an output derivative, and returns what its squares are to be added to.
-func (n *nonlinearity) backpropStats(rows int) []float64 {
-	if len(n.oderivSumsq) != n.dim {
-		n.oderivSumsq = make([]float64, n.dim)
-		n.oderivCount = 0
-	}
-	n.oderivCount += float64(rows)
-	return n.oderivSumsq
+// ZeroStats resets the statistics.
+func (c *nonlinearity) ZeroStats() {
+	clear(c.valueSum)
+	clear(c.derivSum)
+	clear(c.oderivSumsq)
+	c.count, c.oderivCount, c.numDimsSelfRepaired, c.numDimsProcessed = 0, 0, 0, 0
 }
 
-// storeBackpropStats adds the rows of an output derivative to the statistics.
-func (n *nonlinearity) storeBackpropStats(outDeriv kernel.Matrix) {
-	kernel.AddColSquares(n.backpropStats(outDeriv.Rows), outDeriv)
-}
-
-// repairs reports whether gradients are to be repaired. Kaldi repairs those of a random half of the minibatches, with twice
-// the strength; here every minibatch gets the average of that, so that a result depends on nothing but its input.
-func (n *nonlinearity) repairs() bool {
-	return n.selfRepairScale != 0 && n.count != 0 && len(n.derivSum) == n.dim
-}
-
-// orDefault returns the threshold, or def if it was not given.
-func orDefault(threshold, def float32) float64 {
-	if threshold == unsetThreshold {
-		return float64(def)
-	}
-	return float64(threshold)
+// repairs reports whether derivatives are to be repaired. Kaldi repairs a random half of the minibatches, with twice the
+// strength. Here every minibatch gets the average of that, so that a result depends on nothing but its input.
+func (c *nonlinearity) repairs() bool {
+	return c.selfRepairScale != 0 && c.count != 0 && len(c.derivSum) == c.dim
 }

@@ -1,22 +1,22 @@
 package component
 
-// Operations are numbers of floating-point operations: those of products of matrices, where a multiply-add counts two. What
-// is done element by element counts nothing. They say how much work there is, whichever way it is done: rows that a
-// component computes a second time, or forms of its parameters that it makes, are not among them.
+// Operations are the numbers of floating-point operations in products of matrices. A multiply-add counts as two; element-wise
+// operations don't count. The numbers measure the work to be done, however a component does it: they don't include rows
+// that it computes twice or prepared forms of its parameters.
 type Operations struct {
 	Forward    int64 // of Propagate
 	InputDeriv int64 // of Backprop, for the derivative of the input
 	Update     int64 // of Backprop, for the gradient of the parameters
 }
 
-// OperationCounter is a component with products of matrices in it.
+// OperationCounter is a component that multiplies matrices.
 type OperationCounter interface {
-	// Operations counts for so many rows of input and output. pre is what PrecomputeIndexes made for them.
+	// Operations counts the operations for so many rows of input and output. pre is the Precomputed for these rows.
 	Operations(pre Precomputed, inRows, outRows int) Operations
 }
 
-// products counts the product of a matrix of so many rows with W, and the products of the same size by which derivatives
-// are computed.
+// products counts the product of a matrix of so many rows and an n×k matrix of weights, and the products of the same size
+// that compute the derivatives.
 func products(rows, n, k int) Operations {
 	ops := 2 * int64(rows) * int64(n) * int64(k)
 	return Operations{ops, ops, ops}
@@ -26,7 +26,7 @@ func (o Operations) plus(p Operations) Operations {
 	return Operations{o.Forward + p.Forward, o.InputDeriv + p.InputDeriv, o.Update + p.Update}
 }
 
-// Operations counts a multiply-add for each parameter of W and row, which is right for W block by block, too.
+// Operations counts a multiply-add for each parameter of W and row. That is also right for a W that consists of blocks.
 func (a *affine) Operations(_ Precomputed, _, outRows int) Operations {
 	return products(outRows, a.m.Rows, a.m.Cols)
 }
@@ -41,9 +41,9 @@ func (c *convolutionComponent) Operations(_ Precomputed, _, outRows int) Operati
 	return products(outRows*c.steps(), c.m.Rows, c.m.Cols)
 }
 
-// Operations counts one product for each height of the output. What lies outside the input counts, as zeros.
+// Operations counts one product for each height of the output, including the zeros outside the input.
 func (c *timeHeightConvolutionComponent) Operations(_ Precomputed, _, outRows int) Operations {
-	return products(outRows*c.model.heightOut, c.m.Rows, c.m.Cols)
+	return products(outRows*c.heightOut, c.m.Rows, c.m.Cols)
 }
 
 // Operations counts the products with the W_i.
@@ -52,11 +52,11 @@ func (c *tdnnComponent) Operations(pre Precomputed, _, outRows int) Operations {
 }
 
 // Operations counts the products of the blocks. There is no backward pass.
-func (p *Product) Operations(pre Precomputed, _, outRows int) Operations {
+func (p *product) Operations(pre Precomputed, _, outRows int) Operations {
 	return Operations{Forward: blockProducts(p.blocks, pre, outRows).Forward}
 }
 
-// blockProducts counts the products of blocks with the rows that they take: all of them, or those of the runs.
+// blockProducts counts the products of blocks with their input rows: all rows, or those of the runs.
 func blockProducts(blocks []productBlock, pre Precomputed, outRows int) Operations {
 	var sum Operations
 	for i, b := range blocks {
@@ -74,12 +74,12 @@ func blockProducts(blocks []productBlock, pre Precomputed, outRows int) Operatio
 
 // Operations counts the product with W.
 func (c *gruNonlinearityComponent) Operations(_ Precomputed, _, outRows int) Operations {
-	return products(outRows, c.CellDim(), c.RecurrentDim())
+	return products(outRows, c.cellDim(), c.recurrentDim())
 }
 
 // Operations counts the products of queries and keys, and of weights and values.
 func (c *restrictedAttentionComponent) Operations(pre Precomputed, _, _ int) Operations {
-	a, ok := pre.(*attended)
+	a, ok := pre.(*offsetRows)
 	if !ok {
 		return Operations{}
 	}
@@ -93,7 +93,7 @@ func (c *restrictedAttentionComponent) Operations(pre Precomputed, _, _ int) Ope
 	return Operations{Forward: forward, InputDeriv: 2 * forward}
 }
 
-// Operations are those of the components in the chain.
+// Operations sums over the chain.
 func (c *compositeComponent) Operations(_ Precomputed, inRows, outRows int) Operations {
 	var sum Operations
 	for _, part := range c.components {
@@ -104,7 +104,6 @@ func (c *compositeComponent) Operations(_ Precomputed, inRows, outRows int) Oper
 	return sum
 }
 
-// Operations are the base component's.
 func (o *overwriting) Operations(pre Precomputed, inRows, outRows int) Operations {
 	if b, ok := o.base.(OperationCounter); ok {
 		return b.Operations(pre, inRows, outRows)

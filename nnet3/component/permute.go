@@ -6,69 +6,56 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// permuteComponent changes the order of the columns: column j of the output is column ColumnMap[j] of the input.
+// permuteComponent changes the order of the columns: column j of the output is column columnMap[j] of the input.
 type permuteComponent struct {
 	columnMap []int32
 	inverse   []int32
 }
 
-// Type is "PermuteComponent".
-func (c *permuteComponent) Type() string { return "PermuteComponent" }
-
-// InputDim is the number of columns.
-func (c *permuteComponent) InputDim() int { return len(c.columnMap) }
-
-// OutputDim is the number of columns.
-func (c *permuteComponent) OutputDim() int { return len(c.columnMap) }
-
-// Properties of a permutation.
+func (c *permuteComponent) Type() string           { return "PermuteComponent" }
+func (c *permuteComponent) InputDim() int          { return len(c.columnMap) }
+func (c *permuteComponent) OutputDim() int         { return len(c.columnMap) }
 func (c *permuteComponent) Properties() Properties { return Simple }
 
-// Init knows column-map.
-func (c *permuteComponent) Init(cfg *ConfigLine) error {
+// Init reads column-map.
+func (c *permuteComponent) Init(cfg *ConfigLine) {
 	cfg.require("column-map")
 	c.columnMap, _ = cfg.Ints("column-map")
-	if !c.invert() {
-		cfg.Fail("column-map is not a permutation of 0, 1, …")
-	}
-	return cfg.Err()
+	cfg.check(c.invert())
 }
 
-// invert makes the inverse permutation. It reports false if there is none.
-func (c *permuteComponent) invert() bool {
+// invert makes the inverse permutation. It returns a problem if there is none.
+func (c *permuteComponent) invert() (problem string) {
+	const notPermutation = "the column map is not a permutation of 0, 1, …"
 	n := len(c.columnMap)
 	c.inverse = slices.Repeat([]int32{-1}, n)
 	for j, f := range c.columnMap {
 		if f < 0 || int(f) >= n || c.inverse[f] >= 0 {
-			return false
+			return notPermutation
 		}
 		c.inverse[f] = int32(j)
 	}
-	return n > 0
+	if n == 0 {
+		return notPermutation
+	}
+	return ""
 }
 
-// Fields of the component.
 func (c *permuteComponent) Fields(f *Fields) {
 	f.Ints("<ColumnMap>", &c.columnMap)
 	if f.Reading() {
-		f.Check(c.invert(), "the column map is not a permutation of 0, 1, …")
+		f.check(c.invert())
 	}
 }
 
 // Propagate permutes the columns.
 func (c *permuteComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
 	kernel.PermuteCols(out, in, c.columnMap)
 	return nil, nil
 }
 
 // Backprop permutes the columns back.
-func (c *permuteComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
-		return err
-	}
-	kernel.PermuteCols(inDeriv, outDeriv, c.inverse)
+func (c *permuteComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	kernel.PermuteCols(pass.InDeriv, pass.OutDeriv, c.inverse)
 	return nil
 }

@@ -1,13 +1,13 @@
 package component
 
-// registry lists the types in the order of their names.
+// registry lists the types, sorted by name. A new type of component is a file of its own and a line here.
 var registry = [...]struct {
 	name string
 	make func() Component
 }{
 	{"AffineComponent", func() Component { return new(affineComponent) }},
 	{"BackpropTruncationComponent", func() Component { return new(backpropTruncationComponent) }},
-	{"BatchNormComponent", func() Component { return new(BatchNorm) }},
+	{"BatchNormComponent", func() Component { return new(batchNorm) }},
 	{"BlockAffineComponent", func() Component { return new(blockAffineComponent) }},
 	{"ClipGradientComponent", func() Component { return new(clipGradientComponent) }},
 	{"CompositeComponent", func() Component { return new(compositeComponent) }},
@@ -24,36 +24,36 @@ var registry = [...]struct {
 	{"GeneralDropoutComponent", func() Component { return new(generalDropoutComponent) }},
 	{"GruNonlinearityComponent", func() Component { return new(gruNonlinearityComponent) }},
 	{"LinearComponent", func() Component { return new(linearComponent) }},
-	{"LogSoftmaxComponent", func() Component { return new(logSoftmaxComponent) }},
+	{"LogSoftmaxComponent", func() Component { return &nonlinearity{function: &logSoftmax} }},
 	{"LstmNonlinearityComponent", func() Component { return new(lstmNonlinearityComponent) }},
 	{"MaxpoolingComponent", func() Component { return new(maxpoolingComponent) }},
 	{"NaturalGradientAffineComponent", func() Component { return new(naturalGradientAffineComponent) }},
 	{"NaturalGradientPerElementScaleComponent", func() Component { return new(naturalGradientPerElementScaleComponent) }},
 	{"NaturalGradientRepeatedAffineComponent", func() Component { return new(naturalGradientRepeatedAffineComponent) }},
-	{"NoOpComponent", func() Component { return new(NoOp) }},
+	{"NoOpComponent", func() Component { return new(noOpComponent) }},
 	{"NormalizeComponent", func() Component { return new(normalizeComponent) }},
 	{"OutputGruNonlinearityComponent", func() Component { return new(outputGruNonlinearityComponent) }},
 	{"PerElementOffsetComponent", func() Component { return new(perElementOffsetComponent) }},
 	{"PerElementScaleComponent", func() Component { return new(perElementScaleComponent) }},
 	{"PermuteComponent", func() Component { return new(permuteComponent) }},
 	{"PnormComponent", func() Component { return new(pnormComponent) }},
-	{"RectifiedLinearComponent", func() Component { return new(rectifiedLinearComponent) }},
+	{"RectifiedLinearComponent", func() Component { return &nonlinearity{function: &rectifiedLinear} }},
 	{"RepeatedAffineComponent", func() Component { return new(repeatedAffineComponent) }},
 	{"RestrictedAttentionComponent", func() Component { return new(restrictedAttentionComponent) }},
 	{"ScaleAndOffsetComponent", func() Component { return new(scaleAndOffsetComponent) }},
-	{"SigmoidComponent", func() Component { return new(sigmoidComponent) }},
-	{"SoftmaxComponent", func() Component { return new(softmaxComponent) }},
+	{"SigmoidComponent", func() Component { return &nonlinearity{function: &sigmoid} }},
+	{"SoftmaxComponent", func() Component { return &nonlinearity{function: &softmax} }},
 	{"SpecAugmentTimeMaskComponent", func() Component { return new(specAugmentTimeMaskComponent) }},
 	{"StatisticsExtractionComponent", func() Component { return new(statisticsExtractionComponent) }},
 	{"StatisticsPoolingComponent", func() Component { return new(statisticsPoolingComponent) }},
 	{"SumBlockComponent", func() Component { return new(sumBlockComponent) }},
 	{"SumGroupComponent", func() Component { return new(sumGroupComponent) }},
-	{"TanhComponent", func() Component { return new(tanhComponent) }},
+	{"TanhComponent", func() Component { return &nonlinearity{function: &tanh} }},
 	{"TdnnComponent", func() Component { return new(tdnnComponent) }},
 	{"TimeHeightConvolutionComponent", func() Component { return new(timeHeightConvolutionComponent) }},
 }
 
-// New returns a component of the named type, to be made by Init or Read. It reports false for a type it doesn't know.
+// New returns an empty component of the named type, for Init or Read. It reports false if there is no such type.
 func New(typ string) (Component, bool) {
 	for i := range registry {
 		if registry[i].name == typ {

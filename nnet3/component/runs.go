@@ -1,15 +1,9 @@
 package component
 
-import (
-	"fmt"
+import "github.com/nnopt/nnopt/kernel"
 
-	"github.com/nnopt/nnopt/kernel"
-	"github.com/nnopt/nnopt/nnet3/index"
-)
-
-// run says that Count rows of an output, from row Out on, OutStep apart, take one row of the input each, from row In on,
-// InStep apart. A product can read and write such rows in place, through the strides. With an InStep of 0 all take the same
-// row.
+// run says that Count rows of an output, OutStep apart from row Out on, take a row of the input each, InStep apart from row
+// In on. A product can read and write such rows in place, through the strides. With an InStep of 0 all take the same row.
 type run struct {
 	Out, OutStep int32
 	In, InStep   int32
@@ -21,7 +15,7 @@ func (r run) input(m kernel.Matrix) kernel.Matrix {
 	return kernel.EveryNth(m, int(r.In), int(r.Count), int(r.InStep))
 }
 
-// rows returns the input rows of r, which may be one row again and again, as a matrix for a Segment.
+// rows returns the input rows of r, possibly one row repeated, as a matrix for a Segment.
 func (r run) rows(m kernel.Matrix) kernel.Matrix {
 	if r.InStep > 0 || r.Count < 2 {
 		return r.input(m)
@@ -36,7 +30,7 @@ func (r run) output(m kernel.Matrix) kernel.Matrix {
 	return kernel.EveryNth(m, int(r.Out), int(r.Count), int(r.OutStep))
 }
 
-// findRuns describes rows, which holds the input row of each output row or -1 for none, by runs: as few as is easy.
+// findRuns describes rows, the input row of each output row or -1 for none, by runs. It tries to find few.
 func findRuns(rows []int32) []run {
 	var runs []run
 	for i := 0; i < len(rows); {
@@ -56,8 +50,8 @@ func findRuns(rows []int32) []run {
 	return transposeRuns(runs)
 }
 
-// transposeRuns turns many runs of few rows, all alike and equally spaced, into few runs of many rows: those of several
-// sequences at every third time, for example.
+// transposeRuns turns many short runs, all alike and equally spaced, into few long ones: for example, the runs of several
+// sequences at every third time.
 func transposeRuns(runs []run) []run {
 	if len(runs) < 2 || int(runs[0].Count) >= len(runs) {
 		return runs
@@ -81,9 +75,4 @@ func transposeRuns(runs []run) []run {
 		}
 	}
 	return turned
-}
-
-func missingInput(c Component, out index.Index, offset int32) error {
-	return fmt.Errorf("%s: the input at time offset %d of output (n=%d, t=%d, x=%d) is missing: %w",
-		c.Type(), offset, out.N, out.T, out.X, ErrShape)
 }

@@ -6,10 +6,11 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// leastScale is how close to zero a scale of ScaleAndOffset may come, so that the input can be computed from the output.
+// leastScale is the least absolute value of a scale of ScaleAndOffset. Backprop divides by the scale to get the input from
+// the output.
 const leastScale = 1e-4
 
-// scaleAndOffsetComponent multiplies each column by a trainable factor and adds a trainable offset. Columns that lie a block apart
+// scaleAndOffsetComponent multiplies each column by a trainable factor and adds a trainable offset. Columns a block apart
 // share them.
 type scaleAndOffsetComponent struct {
 	training
@@ -19,38 +20,29 @@ type scaleAndOffsetComponent struct {
 	rank               int
 }
 
-// Type is "ScaleAndOffsetComponent".
 func (c *scaleAndOffsetComponent) Type() string { return "ScaleAndOffsetComponent" }
-
-// Properties of scale and offset.
 func (c *scaleAndOffsetComponent) Properties() Properties {
 	return (Simple | Updatable | PropagateInPlace | BackpropInPlace | BackpropNeedsOutput).
 		with(InputContiguous|OutputContiguous, len(c.scales) != c.dim)
 }
 
-// Params returns the scales and the offsets.
 func (c *scaleAndOffsetComponent) Params() []Param {
 	return []Param{vectorParam("scales", c.scales), vectorParam("offsets", c.offsets)}
 }
 
-// Init knows dim, block-dim, use-natural-gradient, rank. The scales begin as 1, the offsets as 0.
-func (c *scaleAndOffsetComponent) Init(cfg *ConfigLine) error {
+// Init reads dim, block-dim, use-natural-gradient and rank. The scales begin as 1, the offsets as 0.
+func (c *scaleAndOffsetComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
-	c.dim = cfg.dim("dim")
-	block := cfg.dimOr("block-dim", c.dim)
-	if c.dim%block != 0 {
-		cfg.Fail("dim=%d is no multiple of block-dim=%d", c.dim, block)
-	}
+	dim, block := cfg.dimAndBlock()
+	c.dim = dim
 	if !cfg.makeRoom(2, block) {
-		return cfg.Err()
+		return
 	}
 	c.scales, c.offsets = slices.Repeat([]float32{1}, block), make([]float32, block)
 	c.useNaturalGradient = cfg.Bool("use-natural-gradient", true)
 	c.rank = cfg.Int("rank", 20)
-	return cfg.Err()
 }
 
-// Fields of the component.
 func (c *scaleAndOffsetComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	f.Dim("<Dim>", &c.dim)
@@ -62,7 +54,7 @@ func (c *scaleAndOffsetComponent) Fields(f *Fields) {
 		"%d scales and %d offsets for dimension %d", len(c.scales), len(c.offsets), c.dim)
 }
 
-// awayFromZero returns the scale s, or the nearest one that isn't too close to zero.
+// awayFromZero returns s, or leastScale with the sign of s if s is closer to zero.
 func awayFromZero(s float32) float32 {
 	switch {
 	case s >= 0 && s < leastScale:
@@ -73,25 +65,9 @@ func awayFromZero(s float32) float32 {
 	return s
 }
 
-// Scale returns the factors of a block of columns, as they are used: none is closer to zero than 1e-4. They are a copy.
-func (c *scaleAndOffsetComponent) Scale() []float32 {
-	s := make([]float32, len(c.scales))
-	for j, v := range c.scales {
-		s[j] = awayFromZero(v)
-	}
-	return s
-}
-
-// Offset returns the offsets of a block of columns. They are shared with the component.
-func (c *scaleAndOffsetComponent) Offset() []float32 { return c.offsets }
-
 // Propagate computes y = x∘s + o.
 func (c *scaleAndOffsetComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
-	mark := w.Mark()
-	defer w.Release(mark)
+	defer w.Release(w.Mark())
 	s := c.usedScales(w)
 	for b := 0; b < c.dim; b += len(s) {
 		kernel.ScaleOffset(kernel.Cols(out, b, len(s)), kernel.Cols(in, b, len(s)), s, c.offsets)
@@ -99,6 +75,7 @@ func (c *scaleAndOffsetComponent) Propagate(w *Workspace, pre Precomputed, in, o
 	return nil, nil
 }
 
+// usedScales returns the factors with none too close to zero, in scratch memory.
 func (c *scaleAndOffsetComponent) usedScales(w *Workspace) []float32 {
 	s := w.Vector(len(c.scales))
 	for j, v := range c.scales {
@@ -108,22 +85,18 @@ func (c *scaleAndOffsetComponent) usedScales(w *Workspace) []float32 {
 }
 
 // Backprop computes dx = dy∘s, and ds += Σx∘dy with x = (y - o)/s, do += Σdy.
-func (c *scaleAndOffsetComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
-		return err
-	}
-	mark := w.Mark()
-	defer w.Release(mark)
+func (c *scaleAndOffsetComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	defer w.Release(w.Mark())
 	s := c.usedScales(w)
 	n := len(s)
-	u, update := toUpdate.(*scaleAndOffsetComponent)
+	u, update := pass.ToUpdate.(*scaleAndOffsetComponent)
 	for b := 0; b < c.dim; b += n {
-		dy := kernel.Cols(outDeriv, b, n)
+		dy := kernel.Cols(pass.OutDeriv, b, n)
 		if update {
-			c.update(u, s, kernel.Cols(outValue, b, n), dy)
+			c.update(u, s, kernel.Cols(pass.OutValue, b, n), dy)
 		}
-		if wanted(inDeriv) {
-			kernel.ScaleCols(kernel.Cols(inDeriv, b, n), dy, s)
+		if wanted(pass.InDeriv) {
+			kernel.ScaleCols(kernel.Cols(pass.InDeriv, b, n), dy, s)
 		}
 	}
 	return nil

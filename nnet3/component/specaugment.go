@@ -2,7 +2,6 @@ package component
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -10,8 +9,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// specAugmentTimeMaskComponent sets stretches of time of each sequence to zero at random in training. In test mode it copies its
-// input.
+// specAugmentTimeMaskComponent sets random stretches of each sequence to zero in training. In test mode it copies its input.
 type specAugmentTimeMaskComponent struct {
 	testMode
 	perIndex
@@ -20,48 +18,38 @@ type specAugmentTimeMaskComponent struct {
 	maxFrames        int // of a stretch
 }
 
-// Type is "SpecAugmentTimeMaskComponent".
-func (c *specAugmentTimeMaskComponent) Type() string { return "SpecAugmentTimeMaskComponent" }
-
-// IsIdentity reports whether the component is in test mode or has nothing to mask.
-func (c *specAugmentTimeMaskComponent) IsIdentity() bool {
-	return c.test || c.zeroedProportion == 0
-}
-
-// IsIdentityBackward is IsIdentity.
+func (c *specAugmentTimeMaskComponent) Type() string             { return "SpecAugmentTimeMaskComponent" }
+func (c *specAugmentTimeMaskComponent) IsIdentity() bool         { return c.test || c.zeroedProportion == 0 }
 func (c *specAugmentTimeMaskComponent) IsIdentityBackward() bool { return c.IsIdentity() }
-
-// Properties of the mask.
 func (c *specAugmentTimeMaskComponent) Properties() Properties {
 	return PropagateInPlace | BackpropInPlace | UsesMemo | Random
 }
 
-// Init knows dim, zeroed-proportion, time-mask-max-frames, test-mode.
-func (c *specAugmentTimeMaskComponent) Init(cfg *ConfigLine) error {
+// Init reads dim, zeroed-proportion, time-mask-max-frames and test-mode.
+func (c *specAugmentTimeMaskComponent) Init(cfg *ConfigLine) {
 	c.dim = cfg.dim("dim")
 	c.zeroedProportion = cfg.Float("zeroed-proportion", 0.25)
 	c.maxFrames = cfg.Int("time-mask-max-frames", 10)
 	c.test = cfg.Bool("test-mode", false)
-	if !c.valid() {
-		cfg.Fail("zeroed-proportion must be between 0 and 1, time-mask-max-frames positive")
+	cfg.check(c.problem())
+}
+
+func (c *specAugmentTimeMaskComponent) problem() string {
+	if c.zeroedProportion >= 0 && c.zeroedProportion <= 1 && c.maxFrames > 0 {
+		return ""
 	}
-	return cfg.Err()
+	return "the zeroed proportion is not between 0 and 1, or the greatest number of frames is not positive"
 }
 
-func (c *specAugmentTimeMaskComponent) valid() bool {
-	return c.zeroedProportion >= 0 && c.zeroedProportion <= 1 && c.maxFrames > 0
-}
-
-// Fields of the component.
 func (c *specAugmentTimeMaskComponent) Fields(f *Fields) {
 	f.Dim("<Dim>", &c.dim)
 	f.Float("<ZeroedProportion>", &c.zeroedProportion)
 	f.Int("<TimeMaskMaxFrames>", &c.maxFrames)
 	f.Flag("<TestMode>", &c.test)
-	f.Check(c.valid(), "zeroed proportion %g is not between 0 and 1, or %d frames are not positive", c.zeroedProportion, c.maxFrames)
+	f.check(c.problem())
 }
 
-// sequences is the Precomputed: the rows of each sequence in the order of time, one sequence after the other.
+// sequences is the Precomputed: the rows of one sequence after the other, each in the order of time.
 type sequences struct {
 	rows []int32
 	ends []int
@@ -88,18 +76,15 @@ func (c *specAugmentTimeMaskComponent) PrecomputeIndexes(in, out []index.Index, 
 	return s, nil
 }
 
-// Propagate multiplies rows by a mask of zeros and ones, which is the memo.
+// Propagate multiplies the rows by a mask of zeros and ones, which is the memo.
 func (c *specAugmentTimeMaskComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkSimple(c, in, out); err != nil {
-		return nil, err
-	}
 	if c.IsIdentity() {
 		kernel.Copy(out, in)
 		return nil, nil
 	}
 	s, ok := pre.(*sequences)
 	if !ok || len(s.rows) != in.Rows {
-		return nil, fmt.Errorf("%s: precomputed indexes do not fit %d rows: %w", c.Type(), in.Rows, ErrShape)
+		return nil, misfit(c, in.Rows, out.Rows)
 	}
 	mask := w.newMemo(1, in.Rows)
 	begin := 0
@@ -112,8 +97,8 @@ func (c *specAugmentTimeMaskComponent) Propagate(w *Workspace, pre Precomputed, 
 	return mask, nil
 }
 
-// draw fills the elements of the mask for the rows of a sequence: stretches of zeros, of lengths up to maxFrames, alternate
-// with stretches of ones, so long on average that the proportion is right.
+// draw fills the elements of the mask for the rows of a sequence. Stretches of zeros, of lengths up to maxFrames, alternate
+// with stretches of ones, whose average length makes the proportion right.
 func (c *specAugmentTimeMaskComponent) draw(rnd *rand.Rand, mask []float32, rows []int32) {
 	p := float64(c.zeroedProportion)
 	meanZeros := float64(c.maxFrames+1) / 2
@@ -134,27 +119,21 @@ func (c *specAugmentTimeMaskComponent) draw(rnd *rand.Rand, mask []float32, rows
 
 func multiplyRows(dst, src kernel.Matrix, factors []float32) {
 	for i, f := range factors {
-		d := kernel.Row(dst, i)
-		for j, v := range kernel.Row(src, i) {
-			d[j] = f * v
-		}
+		kernel.ScaleVec(kernel.Row(dst, i), f, kernel.Row(src, i))
 	}
 }
 
 // Backprop multiplies the derivative by the mask.
-func (c *specAugmentTimeMaskComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
-		return err
-	}
+func (c *specAugmentTimeMaskComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	if c.IsIdentity() {
-		kernel.Copy(inDeriv, outDeriv)
+		kernel.Copy(pass.InDeriv, pass.OutDeriv)
 		return nil
 	}
-	mask, ok := memoOf(memo, 1, outDeriv.Rows)
-	if !ok || inDeriv.Rows != outDeriv.Rows {
-		return fmt.Errorf("%s: backprop: the memo does not fit %d rows: %w", c.Type(), outDeriv.Rows, ErrShape)
+	mask, ok := memoOf(pass.Memo, 1, pass.OutDeriv.Rows)
+	if !ok {
+		return missingMemo(c)
 	}
-	multiplyRows(inDeriv, outDeriv, mask.Data)
+	multiplyRows(pass.InDeriv, pass.OutDeriv, mask.Data)
 	w.free(mask)
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// statisticsPoolingComponent turns what StatisticsExtraction put out within a window around each time into averages: the sums
-// divided by the count, the sums of squares turned into standard deviations if wanted. The logarithm of the count may stand
-// before them, any number of times.
+// statisticsPoolingComponent turns the output of StatisticsExtraction within a window around each time into averages: it
+// divides the sums by the count and, with outputStddevs, turns the sums of squares into standard deviations. The logarithm
+// of the count, repeated logCounts times, stands before them. The first column of the input is the count.
 type statisticsPoolingComponent struct {
 	inputDim      int
 	inputPeriod   int
@@ -21,22 +21,17 @@ type statisticsPoolingComponent struct {
 	varianceFloor float32
 }
 
-// Type is "StatisticsPoolingComponent".
-func (c *statisticsPoolingComponent) Type() string { return "StatisticsPoolingComponent" }
-
-// InputDim is the number of columns, the first of which is the count.
-func (c *statisticsPoolingComponent) InputDim() int { return c.inputDim }
-
-// OutputDim is the number of averages and logarithms.
+func (c *statisticsPoolingComponent) Type() string   { return "StatisticsPoolingComponent" }
+func (c *statisticsPoolingComponent) InputDim() int  { return c.inputDim }
 func (c *statisticsPoolingComponent) OutputDim() int { return c.inputDim - 1 + c.logCounts }
 
-// Properties of pooling.
 func (c *statisticsPoolingComponent) Properties() Properties {
 	return BackpropAdds.with(BackpropNeedsOutput, c.outputStddevs || c.logCounts > 0).with(BackpropNeedsInput, c.logCounts == 0)
 }
 
-// Init knows input-dim, input-period, left-context, right-context, num-log-count-features, output-stddevs, variance-floor.
-func (c *statisticsPoolingComponent) Init(cfg *ConfigLine) error {
+// Init reads input-dim, input-period, left-context, right-context, num-log-count-features, output-stddevs and
+// variance-floor.
+func (c *statisticsPoolingComponent) Init(cfg *ConfigLine) {
 	c.inputDim = cfg.dim("input-dim")
 	c.inputPeriod = cfg.Int("input-period", 1)
 	cfg.require("left-context", "right-context")
@@ -44,13 +39,9 @@ func (c *statisticsPoolingComponent) Init(cfg *ConfigLine) error {
 	c.logCounts = cfg.Int("num-log-count-features", 0)
 	c.outputStddevs = cfg.Bool("output-stddevs", false)
 	c.varianceFloor = cfg.Float("variance-floor", 1e-10)
-	if problem := c.problem(); problem != "" {
-		cfg.Fail("%s", problem)
-	}
-	return cfg.Err()
+	cfg.check(c.problem())
 }
 
-// problem says what is wrong with the settings.
 func (c *statisticsPoolingComponent) problem() string {
 	switch {
 	case c.inputPeriod <= 0 || c.left < 0 || c.right < 0 || c.left+c.right <= 0:
@@ -67,7 +58,6 @@ func (c *statisticsPoolingComponent) problem() string {
 	return ""
 }
 
-// Fields of the component.
 func (c *statisticsPoolingComponent) Fields(f *Fields) {
 	f.Dim("<InputDim>", &c.inputDim)
 	f.Int("<InputPeriod>", &c.inputPeriod)
@@ -76,8 +66,7 @@ func (c *statisticsPoolingComponent) Fields(f *Fields) {
 	f.Int("<NumLogCountFeatures>", &c.logCounts)
 	f.Bool("<OutputStddevs>", &c.outputStddevs)
 	f.Float("<VarianceFloor>", &c.varianceFloor)
-	problem := c.problem()
-	f.Check(problem == "", "%s", problem)
+	f.check(c.problem())
 }
 
 // window returns the times of the window around t.
@@ -90,31 +79,21 @@ func (c *statisticsPoolingComponent) InputIndexes(out index.Index, dst []index.I
 	return c.window(out.T).inputs(out, dst)
 }
 
-// IsComputable wants a time that is a multiple of the period, and at least one input of the window.
+// IsComputable needs a time that is a multiple of the period, and at least one input of the window.
 func (c *statisticsPoolingComponent) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
 	return int(out.T)%c.inputPeriod == 0 && c.window(out.T).computable(out, has, used)
 }
 
-// ReorderIndexes leaves the indexes as they are.
-func (c *statisticsPoolingComponent) ReorderIndexes(in, out *[]index.Index) {}
-
 // PrecomputeIndexes finds the input rows of each output row.
 func (c *statisticsPoolingComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
-	s, err := newRowSets(c, c.InputIndexes, in, out)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return newRowSets(c, c.InputIndexes, in, out)
 }
 
 // Propagate computes logarithms, means and standard deviations.
 func (c *statisticsPoolingComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkDims(c, in, out); err != nil {
-		return nil, err
-	}
-	s, err := rowSetsOf(c, pre, in.Rows, out.Rows)
-	if err != nil {
-		return nil, err
+	s, ok := pre.(*rowSets)
+	if !ok || !s.fits(in.Rows, out.Rows) {
+		return nil, misfit(c, in.Rows, out.Rows)
 	}
 	half := (c.inputDim - 1) / 2
 	for i := range out.Rows {
@@ -126,7 +105,7 @@ func (c *statisticsPoolingComponent) Propagate(w *Workspace, pre Precomputed, in
 			count += x[0]
 			kernel.AddVec(y, 1, x[1:])
 		}
-		scaleVec(1/count, y)
+		kernel.ScaleVec(y, 1/count, y)
 		for j := range logs {
 			logs[j] = float32(elementary.Log(float64(count)))
 		}
@@ -140,27 +119,20 @@ func (c *statisticsPoolingComponent) Propagate(w *Workspace, pre Precomputed, in
 	return nil, nil
 }
 
-// Backprop takes the derivatives back to the sums. The count gets none, and the floor of the variance is ignored. Where a window
-// hardly varies, its derivatives are large and nearly cancel in the frames, so the steps are those of Kaldi, one by one.
-func (c *statisticsPoolingComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil || !wanted(inDeriv) {
-		return err
+// Backprop computes the derivatives of the sums. The count gets none, and the floor of the variance is ignored. If a window
+// hardly varies, its derivatives are large and nearly cancel in the frames, so each step rounds as Kaldi does.
+func (c *statisticsPoolingComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	s, ok := pass.Pre.(*rowSets)
+	if !ok || !s.fits(pass.InDeriv.Rows, pass.OutDeriv.Rows) {
+		return misfit(c, pass.InDeriv.Rows, pass.OutDeriv.Rows)
 	}
-	s, err := rowSetsOf(c, pre, inDeriv.Rows, outDeriv.Rows)
-	if err != nil {
-		return err
-	}
-	if c.logCounts == 0 && inValue.Rows != inDeriv.Rows {
-		return shapeError(c, "backprop values", inValue, inDeriv)
-	}
-	mark := w.Mark()
-	defer w.Release(mark)
+	defer w.Release(w.Mark())
 	d := w.Vector(c.inputDim - 1)
 	half := (c.inputDim - 1) / 2
-	for i := range outDeriv.Rows {
-		copy(d, kernel.Row(outDeriv, i)[c.logCounts:])
+	for i := range pass.OutDeriv.Rows {
+		copy(d, kernel.Row(pass.OutDeriv, i)[c.logCounts:])
 		if c.outputStddevs {
-			y := kernel.Row(outValue, i)[c.logCounts:]
+			y := kernel.Row(pass.OutValue, i)[c.logCounts:]
 			for j := range half {
 				d[half+j] = d[half+j] / y[half+j] * 0.5
 				d[j] -= float32(2 * y[j] * d[half+j])
@@ -168,15 +140,15 @@ func (c *statisticsPoolingComponent) Backprop(w *Workspace, pre Precomputed, inV
 		}
 		var count float32
 		if c.logCounts > 0 {
-			count = float32(elementary.Exp(float64(kernel.Row(outValue, i)[0])))
+			count = float32(elementary.Exp(float64(kernel.Row(pass.OutValue, i)[0])))
 		} else {
 			for _, r := range s.set(i) {
-				count += kernel.Row(inValue, int(r))[0]
+				count += kernel.Row(pass.InValue, int(r))[0]
 			}
 		}
-		scaleVec(1/count, d)
+		kernel.ScaleVec(d, 1/count, d)
 		for _, r := range s.set(i) {
-			kernel.AddVec(kernel.Row(inDeriv, int(r))[1:], 1, d)
+			kernel.AddVec(kernel.Row(pass.InDeriv, int(r))[1:], 1, d)
 		}
 	}
 	return nil

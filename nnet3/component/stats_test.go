@@ -13,16 +13,16 @@ func TestStoreStats(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	in := randomMatrix(rnd, 12, 6)
 	w := &Workspace{}
-	bn := newComponent(t, "BatchNormComponent", "dim=6 block-dim=3", nil).(*BatchNorm)
-	relu := newComponent(t, "RectifiedLinearComponent", "dim=6", nil).(*rectifiedLinearComponent)
+	bn := newComponent(t, "BatchNormComponent", "dim=6 block-dim=3", nil).(*batchNorm)
+	relu := newComponent(t, "RectifiedLinearComponent", "dim=6", nil).(*nonlinearity)
 	for _, part := range [][2]int{{0, 5}, {5, 1}, {6, 6}} {
 		x, y := kernel.Rows(in, part[0], part[1]), kernel.New(part[1], 6)
-		memo, err := bn.Propagate(w, nil, x, y)
+		memo, err := Propagate(bn, w, nil, x, y)
 		if err != nil {
 			t.Fatal(err)
 		}
 		bn.StoreStats(x, y, memo)
-		if _, err := relu.Propagate(w, nil, x, y); err != nil {
+		if _, err := Propagate(relu, w, nil, x, y); err != nil {
 			t.Fatal(err)
 		}
 		relu.StoreStats(kernel.Matrix{}, y, nil)
@@ -67,22 +67,22 @@ func TestBatchNormModes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 1))
 	in := randomMatrix(rnd, 100, 6)
 	kernel.AddRow(in, 1, []float32{0, 1, 2, 3, -1, 100})
-	c := newComponent(t, "BatchNormComponent", "dim=6 target-rms=0.5", nil).(*BatchNorm)
+	c := newComponent(t, "BatchNormComponent", "dim=6 target-rms=0.5", nil).(*batchNorm)
 	w := &Workspace{}
 	train, test := kernel.New(100, 6), kernel.New(100, 6)
-	memo, err := c.Propagate(w, nil, in, train)
+	memo, err := Propagate(c, w, nil, in, train)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Scale() != nil || !c.Properties().Has(UsesMemo|StoresStats) {
+	if c.scale != nil || !c.Properties().Has(UsesMemo|StoresStats) {
 		t.Error("in training there is a scale, or no memo")
 	}
 	c.StoreStats(in, train, memo)
 	c.SetTestMode(true)
-	if len(c.Scale()) != 6 || len(c.Offset()) != 6 || c.Properties().Has(UsesMemo) || c.Properties().Has(StoresStats) {
+	if len(c.scale) != 6 || len(c.offset) != 6 || c.Properties().Has(UsesMemo) || c.Properties().Has(StoresStats) {
 		t.Error("in test mode there is no scale, or a memo")
 	}
-	memo, err = c.Propagate(w, nil, in, test)
+	memo, err = Propagate(c, w, nil, in, test)
 	if err != nil || memo != nil {
 		t.Fatalf("memo %v, error %v", memo, err)
 	}
@@ -116,7 +116,7 @@ func TestSelfRepair(t *testing.T) {
 		y, dx := kernel.New(rows, 2), kernel.New(rows, 2)
 		kernel.Fill(y, c.y)
 		to := NewGradient(comp)
-		if err := comp.(Backpropper).Backprop(new(Workspace), nil, kernel.Matrix{}, y, dy, nil, to, dx); err != nil {
+		if err := Backprop(comp.(Backpropper), new(Workspace), BackwardPass{OutValue: y, OutDeriv: dy, ToUpdate: to, InDeriv: dx}); err != nil {
 			t.Fatal(err)
 		}
 		if dx.Data[1] != 0 {
@@ -151,7 +151,7 @@ func TestMasks(t *testing.T) {
 		sum, count := 0.0, 0
 		for range 400 {
 			y := k.empty()
-			if _, err := k.c.Propagate(w, k.pre, k.in, y); err != nil {
+			if _, err := Propagate(k.c, w, k.pre, k.in, y); err != nil {
 				t.Fatal(err)
 			}
 			for i := range y.Rows {
@@ -195,7 +195,7 @@ func TestClipping(t *testing.T) {
 			pre = &boundaries{crossed: []bool{false, true}, num: 1}
 		}
 		dx := kernel.New(2, 2)
-		if err := comp.(Backpropper).Backprop(&Workspace{}, pre, x, x, dy, nil, comp, dx); err != nil {
+		if err := Backprop(comp.(Backpropper), &Workspace{}, BackwardPass{Pre: pre, InValue: x, OutValue: x, OutDeriv: dy, ToUpdate: comp, InDeriv: dx}); err != nil {
 			t.Fatal(err)
 		}
 		for j, v := range c.want {
@@ -224,7 +224,7 @@ func TestClipGradientRepair(t *testing.T) {
 	x := kernel.Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float32{3, 0}}
 	dy := kernel.Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float32{0, 1}}
 	dx, to := kernel.New(1, 2), NewGradient(c).(*clipGradientComponent)
-	if err := c.Backprop(new(Workspace), nil, x, kernel.Matrix{}, dy, nil, to, dx); err != nil {
+	if err := Backprop(c, new(Workspace), BackwardPass{InValue: x, OutDeriv: dy, ToUpdate: to, InDeriv: dx}); err != nil {
 		t.Fatal(err)
 	}
 	// The push is half the norm of the derivative, and the sum is brought back to that norm.

@@ -2,69 +2,47 @@ package component
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// tdnnComponent is y(t) = b + Σ_i x(t+o_i)·W_iᵀ over time offsets o_i, all of which must be there. W_i is the i-th block of columns
-// of the linear parameters. Without a bias, Propagate adds to its output.
+// tdnnComponent is y(t) = b + Σ_i x(t+o_i)·W_iᵀ over time offsets o_i, all of which are required. W_i is the i-th block of
+// columns of the linear parameters. Without a bias, Propagate adds to its output.
 //
-// Unlike Kaldi's, it takes its rows in any order and adds no padding: what it precomputes says, for each offset, where the
-// input rows are, and the products read them in place.
+// Unlike Kaldi's, it takes rows in any order and adds no padding: its Precomputed says, for each offset, where the input
+// rows are, and the products read them in place.
 type tdnnComponent struct {
 	training
-	affine
-	timeOffsets           []int32
-	blocks                []weights      // views of the linear parameters, one per offset
-	products              []productBlock // the same for products over runs
+	blocked
+	timeOffsets
+	products              []productBlock // the blocks, for products over runs
 	orthonormalConstraint float32
 	useNaturalGradient    bool
 	ng                    naturalGradient
 }
 
-// tdnnIndexes is the Precomputed of a tdnnComponent.
-type tdnnIndexes struct {
-	// Runs holds, for each time offset, which input rows the output rows take. Together the runs of an offset cover each
-	// output row once.
-	Runs [][]run
-	// InputRows and OutputRows are the numbers of rows that the runs are about.
-	InputRows, OutputRows int
-}
-
-// Type is "TdnnComponent".
-func (c *tdnnComponent) Type() string { return "TdnnComponent" }
-
-// InputDim is the number of columns of W_i.
-func (c *tdnnComponent) InputDim() int { return c.m.Cols / max(1, len(c.timeOffsets)) }
-
-// OutputDim is the number of rows of W_i.
+func (c *tdnnComponent) Type() string   { return "TdnnComponent" }
+func (c *tdnnComponent) InputDim() int  { return c.m.Cols / max(1, len(c.times)) }
 func (c *tdnnComponent) OutputDim() int { return c.m.Rows }
-
-// Properties of a TDNN component.
 func (c *tdnnComponent) Properties() Properties {
 	return (Updatable | BackpropAdds | BackpropNeedsInput).with(PropagateAdds, len(c.bias) == 0)
 }
 
-// Params returns the W_i side by side, and b if there is one.
-func (c *tdnnComponent) Params() []Param { return c.params() }
-
-// Init knows input-dim, output-dim, time-offsets, use-bias, param-stddev, bias-stddev, bias-mean, use-natural-gradient,
-// rank-in, rank-out, alpha-in, alpha-out, num-samples-history.
-func (c *tdnnComponent) Init(cfg *ConfigLine) error {
+// Init reads input-dim, output-dim, time-offsets, use-bias, param-stddev, bias-stddev, bias-mean, use-natural-gradient,
+// rank-in, rank-out, alpha-in, alpha-out and num-samples-history.
+func (c *tdnnComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	cfg.require("time-offsets")
-	c.timeOffsets, _ = cfg.Ints("time-offsets")
-	if len(c.timeOffsets) == 0 || repeated(c.timeOffsets) {
+	c.times, _ = cfg.Ints("time-offsets")
+	if len(c.times) == 0 || repeated(c.times) {
 		cfg.Fail("time-offsets must be a list of different integers")
 	}
 	in, out := cfg.dim("input-dim"), cfg.dim("output-dim")
-	cols := in * len(c.timeOffsets)
-	c.m = cfg.randn(out, cols, 0, cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(max(cols, 1))))))
+	cols := in * len(c.times)
+	c.weights = cfg.weights(out, cols)
 	mean, stddev := cfg.Float("bias-mean", 0), cfg.Float("bias-stddev", 1)
-	c.bias = nil
 	if cfg.Bool("use-bias", true) {
 		c.bias = cfg.randnVector(out, mean, stddev)
 	}
@@ -72,85 +50,55 @@ func (c *tdnnComponent) Init(cfg *ConfigLine) error {
 	c.useNaturalGradient = cfg.Bool("use-natural-gradient", true)
 	c.ng.init(cfg, cols, out)
 	c.ng.alphaIn, c.ng.alphaOut = cfg.Float("alpha-in", 4), cfg.Float("alpha-out", 4)
-	if err := cfg.Err(); err != nil {
-		return err
+	if cfg.Err() == nil {
+		c.split()
 	}
-	c.split()
-	return nil
 }
 
-// split makes the views of the blocks.
 func (c *tdnnComponent) split() {
 	in := c.InputDim()
-	c.blocks = make([]weights, len(c.timeOffsets))
-	c.products = make([]productBlock, len(c.timeOffsets))
+	c.required = c.times
+	c.blocks = make([]weights, len(c.times))
+	c.products = make([]productBlock, len(c.times))
 	for i := range c.blocks {
 		c.blocks[i] = weights{m: kernel.Cols(c.m, i*in, in), parts: new(parts)}
 		c.products[i].w = &c.blocks[i]
 	}
 }
 
-func repeated(list []int32) bool {
-	sorted := slices.Sorted(slices.Values(list))
-	return len(slices.Compact(sorted)) < len(list)
-}
-
-// Fields of the component.
 func (c *tdnnComponent) Fields(f *Fields) {
 	c.training.fields(f)
-	f.Ints("<TimeOffsets>", &c.timeOffsets)
-	prepared := len(c.blocks) > 0 && c.blocks[0].prepared != nil
+	f.Ints("<TimeOffsets>", &c.times)
 	c.affine.fields(f, true)
 	f.Float("<OrthonormalConstraint>", &c.orthonormalConstraint)
 	f.Bool("<UseNaturalGradient>", &c.useNaturalGradient)
 	f.Float("<NumSamplesHistory>", &c.ng.numSamplesHistory)
-	f.Float("<AlphaInOut>", &c.ng.alphaIn)
-	f.Float("", &c.ng.alphaOut)
-	f.Int("<RankInOut>", &c.ng.rankIn)
-	f.Int("", &c.ng.rankOut)
-	f.Check(len(c.timeOffsets) > 0 && !repeated(c.timeOffsets), "time offsets are missing or repeated")
-	f.Check(divides(len(c.timeOffsets), c.m.Cols), "%d columns for %d time offsets", c.m.Cols, len(c.timeOffsets))
-	if f.Reading() || f.Copying() {
-		c.split()
-		if prepared {
-			c.Prepare()
-		}
-	}
+	c.ng.alphas(f)
+	c.ng.ranks(f)
+	f.Check(len(c.times) > 0 && !repeated(c.times), "time offsets are missing or repeated")
+	f.Check(divides(len(c.times), c.m.Cols), "%d columns for %d time offsets", c.m.Cols, len(c.times))
+	c.splitAgain(f, c.split)
 }
 
-// InputIndexes appends the index at each time offset.
-func (c *tdnnComponent) InputIndexes(out index.Index, dst []index.Index) []index.Index {
-	for _, o := range c.timeOffsets {
-		dst = append(dst, shifted(out, o))
-	}
-	return dst
+// tdnnIndexes is the Precomputed of a tdnnComponent.
+type tdnnIndexes struct {
+	// Runs says, for each time offset, which input rows the output rows take. The runs of an offset cover each output row
+	// once.
+	Runs [][]run
+	// InputRows and OutputRows are the numbers of rows that the runs are about.
+	InputRows, OutputRows int
 }
 
-// shifted returns x with a time later by offset.
-func shifted(x index.Index, offset int32) index.Index { return x.Add(index.Index{T: offset}) }
-
-// IsComputable wants the input at every time offset.
-func (c *tdnnComponent) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
-	for _, o := range c.timeOffsets {
-		if !has(shifted(out, o)) {
-			return false
-		}
-	}
-	if used != nil {
-		*used = c.InputIndexes(out, *used)
-	}
-	return true
+func (x *tdnnIndexes) fits(blocks, inRows, outRows int) bool {
+	return len(x.Runs) == blocks && x.InputRows == inRows && x.OutputRows == outRows
 }
 
-// ReorderIndexes leaves the indexes as they are.
-func (c *tdnnComponent) ReorderIndexes(in, out *[]index.Index) {}
-
-// PrecomputeIndexes returns a *TdnnIndexes.
+// PrecomputeIndexes returns tdnnIndexes.
 func (c *tdnnComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	find := newRowFinder(in)
-	pre := &tdnnIndexes{Runs: make([][]run, len(c.timeOffsets)), InputRows: len(in), OutputRows: len(out)}
+	pre := &tdnnIndexes{Runs: make([][]run, len(c.times)), InputRows: len(in), OutputRows: len(out)}
 	rows := make([]int32, len(out))
-	for i, o := range c.timeOffsets {
+	for i, o := range c.times {
 		find.atOffset(out, o, rows)
 		if j := slices.Index(rows, -1); j >= 0 {
 			return nil, missingInput(c, out[j], o)
@@ -165,23 +113,11 @@ func (c *tdnnComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bo
 	return pre, nil
 }
 
-// indexes checks what Propagate and Backprop are given.
-func (c *tdnnComponent) indexes(pre Precomputed, inRows, outRows int) (*tdnnIndexes, error) {
-	x, ok := pre.(*tdnnIndexes)
-	if !ok || len(x.Runs) != len(c.timeOffsets) || x.InputRows != inRows || x.OutputRows != outRows {
-		return nil, fmt.Errorf("%s: precomputed indexes do not fit %d input and %d output rows: %w", c.Type(), inRows, outRows, ErrShape)
-	}
-	return x, nil
-}
-
 // Propagate computes y(t) = b + Σ_i x(t+o_i)·W_iᵀ, or adds the sum to y if there is no bias.
 func (c *tdnnComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkDims(c, in, out); err != nil {
-		return nil, err
-	}
-	x, err := c.indexes(pre, in.Rows, out.Rows)
-	if err != nil {
-		return nil, err
+	x, ok := pre.(*tdnnIndexes)
+	if !ok || !x.fits(len(c.blocks), in.Rows, out.Rows) {
+		return nil, misfit(c, in.Rows, out.Rows)
 	}
 	ep := kernel.Epilogue{Bias: c.Bias(), BiasFirst: true, Accumulate: len(c.bias) == 0}
 	mulRuns(w, c.products, x.Runs, ep, in, out)
@@ -189,30 +125,24 @@ func (c *tdnnComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.
 }
 
 // Backprop computes dx(t+o_i) += dy(t)·W_i, and dW_i += Σ_t dy(t)ᵀ·x(t+o_i), db += Σdy.
-func (c *tdnnComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
-		return err
+func (c *tdnnComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	x, ok := pass.Pre.(*tdnnIndexes)
+	if !ok || !x.fits(len(c.blocks), pass.InValue.Rows, pass.OutDeriv.Rows) {
+		return misfit(c, pass.InValue.Rows, pass.OutDeriv.Rows)
 	}
-	x, err := c.indexes(pre, inValue.Rows, outDeriv.Rows)
-	if err != nil {
-		return err
+	if wanted(pass.InDeriv) {
+		c.inputDeriv(w, x, pass.OutDeriv, pass.InDeriv, true)
 	}
-	if wanted(inDeriv) {
-		if inDeriv.Rows != inValue.Rows {
-			return shapeError(c, "backprop", inDeriv, outDeriv)
-		}
-		c.inputDeriv(w, x, outDeriv, inDeriv, true)
-	}
-	u, ok := toUpdate.(*tdnnComponent)
+	u, ok := pass.ToUpdate.(*tdnnComponent)
 	if !ok || u.learningRate == 0 {
 		return nil
 	}
 	if len(u.bias) != 0 {
-		kernel.AddColSums(u.bias, u.learningRate, outDeriv)
+		kernel.AddColSums(u.bias, u.learningRate, pass.OutDeriv)
 	}
 	for i := range u.blocks {
 		for _, r := range x.Runs[i] {
-			kernel.MulTN(u.learningRate, r.output(outDeriv), r.input(inValue), 1, u.blocks[i].m)
+			kernel.MulTN(u.learningRate, r.output(pass.OutDeriv), r.input(pass.InValue), 1, u.blocks[i].m)
 		}
 		u.blocks[i].changed()
 	}
@@ -232,7 +162,7 @@ func (c *tdnnComponent) inputDeriv(w *Workspace, x *tdnnIndexes, dy, dx kernel.M
 		}
 		return
 	}
-	// Each row of dx is written once, by one sum of products. Between two edges the rows take part in the same products.
+	// One sum of products writes each row of dx. The rows between two edges take part in the same products.
 	edges := w.rowEdges(x)
 	for k := range edges[1:] {
 		first, last := edges[k], edges[k+1]
@@ -252,7 +182,7 @@ func (c *tdnnComponent) inputDeriv(w *Workspace, x *tdnnIndexes, dy, dx kernel.M
 	}
 }
 
-// inOnePiece reports whether each block takes rows that lie together.
+// inOnePiece reports whether each block takes consecutive rows.
 func inOnePiece(runs [][]run) bool {
 	for _, rs := range runs {
 		if len(rs) != 1 || rs[0].OutStep != 1 || rs[0].InStep != 1 {
@@ -262,7 +192,7 @@ func inOnePiece(runs [][]run) bool {
 	return true
 }
 
-// rowEdges lists where the rows of the runs begin and end in the input, and the input itself, in order, each once.
+// rowEdges returns, sorted and without repetitions, the input rows at which the input and the runs begin and end.
 func (w *Workspace) rowEdges(x *tdnnIndexes) []int32 {
 	w.edges = append(w.edges[:0], 0, int32(x.InputRows))
 	for _, rs := range x.Runs {
@@ -270,18 +200,4 @@ func (w *Workspace) rowEdges(x *tdnnIndexes) []int32 {
 	}
 	slices.Sort(w.edges)
 	return slices.Compact(w.edges)
-}
-
-// Prepare makes the forms of the W_i that products are fast with.
-func (c *tdnnComponent) Prepare() {
-	for i := range c.blocks {
-		c.blocks[i].prepare()
-	}
-}
-
-// Renew makes the prepared forms of the W_i anew.
-func (c *tdnnComponent) Renew() {
-	for i := range c.blocks {
-		c.blocks[i].renew()
-	}
 }

@@ -10,36 +10,35 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// timeHeightConvolutionComponent is a convolution over time and height. A row of the input holds, for each height, one column per
-// filter of the layer before; a row of the output likewise. With offsets (t_k, h_k),
+// timeHeightConvolutionComponent is a convolution over time and height. A row of the input holds, for each height, a column
+// per filter of the previous layer; a row of the output likewise. With offsets (t_k, h_k),
 //
 //	y(t)[h] = b + Σ_k x(t+t_k)[h·subsample+h_k]·W_kᵀ
 //
-// Heights outside the input count as zero, and so do times that are not there, unless they are required. W_k is the k-th
-// block of columns of the linear parameters.
+// Heights outside the input count as zero, and so do missing times that are not required. W_k is the k-th block of columns
+// of the linear parameters.
 type timeHeightConvolutionComponent struct {
 	training
 	affine
-	model              convolutionModel
+	convolutionModel
 	maxMemoryMb        float32
 	useNaturalGradient bool
 	ng                 naturalGradient
 	minibatchesHistory float32
 }
 
-// convolutionModel is the geometry.
+// convolutionModel is the geometry of a convolution.
 type convolutionModel struct {
 	filtersIn, filtersOut int
 	heightIn, heightOut   int
 	heightSubsample       int
 	offsets               [][2]int32 // time, height; sorted
-	requiredTimeOffsets   []int32    // sorted
-	times                 []int32    // the different times of the offsets
+	timeOffsets                      // those of the offsets, and those required; both sorted
 	pieces                []patchPiece
 }
 
-// patchPiece is a run of offsets of one time whose heights follow each other, so that it is in one piece in the input and
-// in a patch.
+// patchPiece is a run of offsets with the same time and consecutive heights, which is contiguous in the input and in a
+// patch.
 type patchPiece struct {
 	time   int // index into times
 	height int // of the first
@@ -47,7 +46,7 @@ type patchPiece struct {
 	column int // of the first in a patch
 }
 
-// derive finds times and pieces.
+// derive computes times and pieces from the offsets.
 func (m *convolutionModel) derive() {
 	m.times, m.pieces = nil, nil
 	for k, o := range m.offsets {
@@ -61,23 +60,22 @@ func (m *convolutionModel) derive() {
 	}
 }
 
-// Bounds of the offsets of a convolution, and of the elements of the patches of a row.
+// Limits of a convolution.
 const (
 	maxOffset  = 1 << 20
-	maxPatches = 1 << 26
+	maxPatches = 1 << 26 // elements of the patches of a row
 )
 
-// problem says what is wrong with the geometry.
 func (m *convolutionModel) problem() string {
 	sorted := slices.IsSortedFunc(m.offsets, func(a, b [2]int32) int { return slices.Compare(a[:], b[:]) })
 	switch {
-	case !product(maxDim, m.filtersIn, m.heightIn) || !product(maxDim, m.filtersOut, m.heightOut):
+	case !atMost(maxDim, m.filtersIn, m.heightIn) || !atMost(maxDim, m.filtersOut, m.heightOut):
 		return "the dimensions are too large"
 	case len(m.offsets) == 0 || !sorted || len(slices.Compact(slices.Clone(m.offsets))) != len(m.offsets):
 		return "the offsets are missing, repeated or not sorted"
-	case !product(maxPatches, len(m.offsets), m.filtersIn, m.heightOut):
+	case !atMost(maxPatches, len(m.offsets), m.filtersIn, m.heightOut):
 		return "there are too many offsets for the height"
-	case len(m.requiredTimeOffsets) == 0 || repeated(m.requiredTimeOffsets):
+	case len(m.required) == 0 || repeated(m.required):
 		return "the required time offsets are missing or repeated"
 	}
 	for _, o := range m.offsets {
@@ -85,7 +83,7 @@ func (m *convolutionModel) problem() string {
 			return "an offset is out of range"
 		}
 	}
-	for _, t := range m.requiredTimeOffsets {
+	for _, t := range m.required {
 		if !slices.ContainsFunc(m.offsets, func(o [2]int32) bool { return o[0] == t }) {
 			return fmt.Sprintf("the required time offset %d is not among the offsets", t)
 		}
@@ -93,31 +91,19 @@ func (m *convolutionModel) problem() string {
 	return ""
 }
 
-// Type is "TimeHeightConvolutionComponent".
-func (c *timeHeightConvolutionComponent) Type() string { return "TimeHeightConvolutionComponent" }
-
-// InputDim is the number of filters times the height of the input.
-func (c *timeHeightConvolutionComponent) InputDim() int { return c.model.filtersIn * c.model.heightIn }
-
-// OutputDim is the number of filters times the height of the output.
-func (c *timeHeightConvolutionComponent) OutputDim() int {
-	return c.model.filtersOut * c.model.heightOut
-}
-
-// Properties of the convolution.
+func (c *timeHeightConvolutionComponent) Type() string   { return "TimeHeightConvolutionComponent" }
+func (c *timeHeightConvolutionComponent) InputDim() int  { return c.filtersIn * c.heightIn }
+func (c *timeHeightConvolutionComponent) OutputDim() int { return c.filtersOut * c.heightOut }
 func (c *timeHeightConvolutionComponent) Properties() Properties {
 	return Updatable | BackpropAdds | BackpropNeedsInput | InputContiguous | OutputContiguous
 }
 
-// Params returns the W_k side by side, and b.
-func (c *timeHeightConvolutionComponent) Params() []Param { return c.params() }
-
-// Init knows num-filters-in, num-filters-out, height-in, height-out, height-subsample-out, offsets (as t,h;t,h;…) or
+// Init reads num-filters-in, num-filters-out, height-in, height-out, height-subsample-out, offsets (as t,h;t,h;…) or
 // time-offsets and height-offsets (all pairs), required-time-offsets, param-stddev, bias-stddev, init-unit, max-memory-mb,
-// use-natural-gradient, rank-in, rank-out, alpha-in, alpha-out, num-minibatches-history.
-func (c *timeHeightConvolutionComponent) Init(cfg *ConfigLine) error {
+// use-natural-gradient, rank-in, rank-out, alpha-in, alpha-out and num-minibatches-history.
+func (c *timeHeightConvolutionComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
-	m := &c.model
+	m := &c.convolutionModel
 	*m = convolutionModel{
 		filtersIn: cfg.dim("num-filters-in"), filtersOut: cfg.dim("num-filters-out"),
 		heightIn: cfg.dim("height-in"), heightOut: cfg.dim("height-out"),
@@ -131,10 +117,10 @@ func (c *timeHeightConvolutionComponent) Init(cfg *ConfigLine) error {
 		}
 	}
 	slices.Sort(required)
-	m.requiredTimeOffsets = slices.Compact(required)
+	m.required = slices.Compact(required)
 	if problem := m.problem(); problem != "" {
-		cfg.Fail("%s", problem)
-		return cfg.Err()
+		cfg.check(problem)
+		return
 	}
 	m.derive()
 	c.initParams(cfg)
@@ -146,10 +132,9 @@ func (c *timeHeightConvolutionComponent) Init(cfg *ConfigLine) error {
 		alphaIn: cfg.Float("alpha-in", 4), alphaOut: cfg.Float("alpha-out", 4),
 	}
 	c.minibatchesHistory = cfg.Float("num-minibatches-history", 4)
-	return cfg.Err()
 }
 
-// configOffsets returns the offsets that a line describes, sorted.
+// configOffsets returns the offsets that a line gives, sorted.
 func configOffsets(cfg *ConfigLine) (offsets [][2]int32) {
 	text, ok := cfg.Value("offsets")
 	if ok {
@@ -165,7 +150,7 @@ func configOffsets(cfg *ConfigLine) (offsets [][2]int32) {
 		cfg.require("time-offsets", "height-offsets")
 		times, _ := cfg.Ints("time-offsets")
 		heights, _ := cfg.Ints("height-offsets")
-		if !product(maxOffset, len(times), len(heights)) {
+		if !atMost(maxOffset, len(times), len(heights)) {
 			cfg.Fail("there are too many offsets")
 			return nil
 		}
@@ -179,9 +164,9 @@ func configOffsets(cfg *ConfigLine) (offsets [][2]int32) {
 	return offsets
 }
 
-// initParams makes parameters at random, or those of a convolution that copies its input.
+// initParams makes random parameters, or those of a convolution that copies its input.
 func (c *timeHeightConvolutionComponent) initParams(cfg *ConfigLine) {
-	m := &c.model
+	m := &c.convolutionModel
 	cols := len(m.offsets) * m.filtersIn
 	stddev := cfg.Float("param-stddev", 1/float32(math.Sqrt(float64(cols))))
 	c.bias = cfg.randnVector(m.filtersOut, 0, cfg.Float("bias-stddev", 0))
@@ -192,7 +177,7 @@ func (c *timeHeightConvolutionComponent) initParams(cfg *ConfigLine) {
 	}
 	centre := slices.Index(m.offsets, [2]int32{})
 	if m.filtersIn != m.filtersOut || centre < 0 {
-		cfg.Fail("init-unit wants equal numbers of filters and the offset 0,0")
+		cfg.Fail("init-unit needs equal numbers of filters and the offset 0,0")
 		return
 	}
 	if !cfg.makeRoom(m.filtersOut, cols) {
@@ -206,20 +191,17 @@ func (c *timeHeightConvolutionComponent) initParams(cfg *ConfigLine) {
 	c.changed()
 }
 
-// Fields of the component.
 func (c *timeHeightConvolutionComponent) Fields(f *Fields) {
 	c.training.fields(f)
 	f.Token("<Model>")
-	c.model.fields(f)
+	c.convolutionModel.fields(f)
 	c.affine.fields(f, false)
 	f.Float("<MaxMemoryMb>", &c.maxMemoryMb)
 	f.Bool("<UseNaturalGradient>", &c.useNaturalGradient)
 	f.Float("<NumMinibatchesHistory>", &c.minibatchesHistory)
-	f.Float("<AlphaInOut>", &c.ng.alphaIn)
-	f.Float("", &c.ng.alphaOut)
-	f.Int("<RankInOut>", &c.ng.rankIn)
-	f.Int("", &c.ng.rankOut)
-	m := &c.model
+	c.ng.alphas(f)
+	c.ng.ranks(f)
+	m := &c.convolutionModel
 	f.Check(c.m.Rows == m.filtersOut && c.m.Cols == len(m.offsets)*m.filtersIn, "parameters of %d×%d for %d filters and %d offsets of %d",
 		c.m.Rows, c.m.Cols, m.filtersOut, len(m.offsets), m.filtersIn)
 }
@@ -232,69 +214,16 @@ func (m *convolutionModel) fields(f *Fields) {
 	f.Dim("<HeightOut>", &m.heightOut)
 	f.Dim("<HeightSubsampleOut>", &m.heightSubsample)
 	f.Pairs("<Offsets>", &m.offsets)
-	f.Ints("<RequiredTimeOffsets>", &m.requiredTimeOffsets)
+	f.Ints("<RequiredTimeOffsets>", &m.required)
 	f.Token("</ConvolutionModel>")
 	if f.Reading() {
-		if problem := m.problem(); problem != "" {
-			f.Check(false, "%s", problem)
-			return
-		}
-		m.derive()
-	}
-}
-
-// InputIndexes appends the index at each time offset.
-func (c *timeHeightConvolutionComponent) InputIndexes(out index.Index, dst []index.Index) []index.Index {
-	for _, t := range c.model.times {
-		dst = append(dst, shifted(out, t))
-	}
-	return dst
-}
-
-// IsComputable wants the required times, and uses all there are.
-func (c *timeHeightConvolutionComponent) IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool {
-	for _, t := range c.model.requiredTimeOffsets {
-		if !has(shifted(out, t)) {
-			return false
+		if f.check(m.problem()); f.Reading() {
+			m.derive()
 		}
 	}
-	if used != nil {
-		for _, t := range c.model.times {
-			if x := shifted(out, t); has(x) {
-				*used = append(*used, x)
-			}
-		}
-	}
-	return true
-}
-
-// ReorderIndexes leaves the indexes as they are.
-func (c *timeHeightConvolutionComponent) ReorderIndexes(in, out *[]index.Index) {}
-
-// convolutionRows is the Precomputed: for each time offset and output row, the input row, or -1.
-type convolutionRows struct {
-	rows   [][]int32
-	inRows int
 }
 
 // PrecomputeIndexes finds the input rows of each output row.
 func (c *timeHeightConvolutionComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
-	find := newRowFinder(in)
-	pre := &convolutionRows{rows: make([][]int32, len(c.model.times)), inRows: len(in)}
-	for k, t := range c.model.times {
-		pre.rows[k] = make([]int32, len(out))
-		find.atOffset(out, t, pre.rows[k])
-		if i := slices.Index(pre.rows[k], -1); i >= 0 && slices.Contains(c.model.requiredTimeOffsets, t) {
-			return nil, missingInput(c, out[i], t)
-		}
-	}
-	return pre, nil
-}
-
-func (c *timeHeightConvolutionComponent) indexes(pre Precomputed, inRows, outRows int) (*convolutionRows, error) {
-	x, ok := pre.(*convolutionRows)
-	if !ok || x.inRows != inRows || len(x.rows) != len(c.model.times) || len(x.rows[0]) != outRows {
-		return nil, fmt.Errorf("%s: precomputed indexes do not fit %d input and %d output rows: %w", c.Type(), inRows, outRows, ErrShape)
-	}
-	return x, nil
+	return newOffsetRows(c, in, out, c.times, c.required)
 }

@@ -2,22 +2,24 @@ package component
 
 import "github.com/nnopt/nnopt/kernel"
 
-// patchElems is about how many elements of patches are made at a time: as many as the second-level cache likes.
+// patchElems is the approximate number of elements of patches that are made at a time. It suits a second-level cache.
 const patchElems = 1 << 15
 
-// chunk is how many rows are spread out into patches at a time.
+// chunk returns the number of rows that are spread out into patches at a time.
 func (c *timeHeightConvolutionComponent) chunk(rows int) int {
-	return min(rows, max(1, patchElems/(c.model.heightOut*c.m.Cols)))
+	return min(rows, max(1, patchElems/(c.heightOut*c.m.Cols)))
 }
 
-// patches fills p, which has a row for each row from first on and each height of the output, with what the filters see.
-func (m *convolutionModel) patches(in kernel.Matrix, pre *convolutionRows, first int, p kernel.Matrix) {
+// patches fills p with the elements that the filters see. It has a row for each height of each output row, from row first
+// on.
+func (m *convolutionModel) patches(in kernel.Matrix, pre *offsetRows, first int, p kernel.Matrix) {
 	for i := range p.Rows / m.heightOut {
+		rows := pre.of(first + i)
 		for h := range m.heightOut {
 			patch := kernel.Row(p, i*m.heightOut+h)
 			for _, piece := range m.pieces {
 				dst := patch[piece.column : piece.column+piece.count*m.filtersIn]
-				row := pre.rows[piece.time][first+i]
+				row := rows[piece.time]
 				if row < 0 {
 					clear(dst)
 					continue
@@ -31,8 +33,8 @@ func (m *convolutionModel) patches(in kernel.Matrix, pre *convolutionRows, first
 	}
 }
 
-// clip returns which part of a piece lies inside the input for height h of the output: how many elements lie before it, where
-// it begins in the input, and how many there are.
+// clip returns the part of a piece that lies inside the input for height h of the output: the number of elements to skip, the
+// beginning in the input, and the number of elements inside.
 func (m *convolutionModel) clip(piece patchPiece, h int) (skip, from, n int) {
 	lo := h*m.heightSubsample + piece.height
 	hi := min(lo+piece.count, m.heightIn)
@@ -44,12 +46,13 @@ func (m *convolutionModel) clip(piece patchPiece, h int) (skip, from, n int) {
 }
 
 // addPatches adds the derivatives of patches to those of the input.
-func (m *convolutionModel) addPatches(inDeriv kernel.Matrix, pre *convolutionRows, first int, p kernel.Matrix) {
+func (m *convolutionModel) addPatches(inDeriv kernel.Matrix, pre *offsetRows, first int, p kernel.Matrix) {
 	for i := range p.Rows / m.heightOut {
+		rows := pre.of(first + i)
 		for h := range m.heightOut {
 			patch := kernel.Row(p, i*m.heightOut+h)
 			for _, piece := range m.pieces {
-				if row := pre.rows[piece.time][first+i]; row >= 0 {
+				if row := rows[piece.time]; row >= 0 {
 					skip, to, n := m.clip(piece, h)
 					kernel.AddVec(kernel.Row(inDeriv, int(row))[to:to+n], 1, patch[piece.column+skip:][:n])
 				}
@@ -58,42 +61,22 @@ func (m *convolutionModel) addPatches(inDeriv kernel.Matrix, pre *convolutionRow
 	}
 }
 
-// byHeight returns rows of an output (or its derivative) as a matrix with a row for each height. It reports false if that
-// is not a view, and then returns scratch memory.
-func (c *timeHeightConvolutionComponent) byHeight(w *Workspace, rows kernel.Matrix) (kernel.Matrix, bool) {
-	if y, ok := kernel.Reshape(rows, c.model.filtersOut); ok {
-		return y, true
-	}
-	return w.Matrix(rows.Rows*c.model.heightOut, c.model.filtersOut), false
-}
-
-// Propagate computes the convolution, a few rows at a time, as a product of patches and filters.
-func (c *timeHeightConvolutionComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if err := checkDims(c, in, out); err != nil {
-		return nil, err
-	}
-	x, err := c.indexes(pre, in.Rows, out.Rows)
-	if err != nil {
-		return nil, err
-	}
-	mark := w.Mark()
-	defer w.Release(mark)
+// eachChunk calls f with each chunk of the output, or of its derivative: its rows, its first row, space for its patches, and
+// y, which has a row for each height. y is a view of the rows or, if there are gaps between them, scratch memory.
+func (c *timeHeightConvolutionComponent) eachChunk(w *Workspace, out kernel.Matrix, f func(rows kernel.Matrix, first int, p, y kernel.Matrix, view bool)) {
+	defer w.Release(w.Mark())
 	step := c.chunk(out.Rows)
-	buffer := w.Matrix(step*c.model.heightOut, c.m.Cols)
+	buffer := w.Matrix(step*c.heightOut, c.m.Cols)
+	inner := w.Mark()
 	for first := 0; first < out.Rows; first += step {
-		n := min(step, out.Rows-first)
-		inner := w.Mark()
-		p := kernel.Rows(buffer, 0, n*c.model.heightOut)
-		c.model.patches(in, x, first, p)
-		rows := kernel.Rows(out, first, n)
-		y, view := c.byHeight(w, rows)
-		c.propagate(p, y)
+		rows := kernel.Rows(out, first, min(step, out.Rows-first))
+		y, view := kernel.Reshape(rows, c.filtersOut)
 		if !view {
-			copyByHeight(rows, y, false)
+			y = w.Matrix(rows.Rows*c.heightOut, c.filtersOut)
 		}
+		f(rows, first, kernel.Rows(buffer, 0, y.Rows), y, view)
 		w.Release(inner)
 	}
-	return nil, nil
 }
 
 // copyByHeight copies from y, which has a row for each height, to rows, or back.
@@ -109,41 +92,41 @@ func copyByHeight(rows, y kernel.Matrix, back bool) {
 	}
 }
 
+// Propagate computes the convolution, a chunk at a time, as a product of patches and filters.
+func (c *timeHeightConvolutionComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	x, ok := pre.(*offsetRows)
+	if !ok || !x.fits(len(c.times), in.Rows, out.Rows) {
+		return nil, misfit(c, in.Rows, out.Rows)
+	}
+	c.eachChunk(w, out, func(rows kernel.Matrix, first int, p, y kernel.Matrix, view bool) {
+		c.patches(in, x, first, p)
+		c.mul(p, kernel.Epilogue{Bias: c.bias}, y)
+		if !view {
+			copyByHeight(rows, y, false)
+		}
+	})
+	return nil, nil
+}
+
 // Backprop computes the derivatives of the input and of the filters.
-func (c *timeHeightConvolutionComponent) Backprop(w *Workspace, pre Precomputed, inValue, outValue, outDeriv kernel.Matrix, memo Memo, toUpdate Component, inDeriv kernel.Matrix) error {
-	if err := checkBackprop(c, inValue, outValue, outDeriv, toUpdate, inDeriv); err != nil {
-		return err
+func (c *timeHeightConvolutionComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	x, ok := pass.Pre.(*offsetRows)
+	if !ok || !x.fits(len(c.times), pass.InValue.Rows, pass.OutDeriv.Rows) {
+		return misfit(c, pass.InValue.Rows, pass.OutDeriv.Rows)
 	}
-	x, err := c.indexes(pre, inValue.Rows, outDeriv.Rows)
-	if err != nil {
-		return err
-	}
-	if wanted(inDeriv) && inDeriv.Rows != inValue.Rows {
-		return shapeError(c, "backprop", inDeriv, outDeriv)
-	}
-	u, update := toUpdate.(*timeHeightConvolutionComponent)
-	mark := w.Mark()
-	defer w.Release(mark)
-	step := c.chunk(outDeriv.Rows)
-	buffer := w.Matrix(step*c.model.heightOut, c.m.Cols)
-	for first := 0; first < outDeriv.Rows; first += step {
-		n := min(step, outDeriv.Rows-first)
-		inner := w.Mark()
-		p := kernel.Rows(buffer, 0, n*c.model.heightOut)
-		rows := kernel.Rows(outDeriv, first, n)
-		dy, view := c.byHeight(w, rows)
+	u, update := pass.ToUpdate.(*timeHeightConvolutionComponent)
+	c.eachChunk(w, pass.OutDeriv, func(rows kernel.Matrix, first int, p, dy kernel.Matrix, view bool) {
 		if !view {
 			copyByHeight(rows, dy, true)
 		}
 		if update {
-			c.model.patches(inValue, x, first, p)
+			c.patches(pass.InValue, x, first, p)
 			u.update(u.learningRate, p, dy)
 		}
-		if wanted(inDeriv) {
+		if wanted(pass.InDeriv) {
 			kernel.MulNN(1, dy, c.m, 0, p)
-			c.model.addPatches(inDeriv, x, first, p)
+			c.addPatches(pass.InDeriv, x, first, p)
 		}
-		w.Release(inner)
-	}
+	})
 	return nil
 }

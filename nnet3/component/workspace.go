@@ -1,6 +1,7 @@
 package component
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -220,4 +221,9 @@ func (w *Workspace) lend(m *memoMatrix) {
 func memoOf(memo Memo, rows, cols int) (*memoMatrix, bool) {
 	m, ok := memo.(*memoMatrix)
 	return m, ok && m.Rows == rows && m.Cols == cols
+}
+
+// missingMemo is the error for a memo of another component or of other rows, or for none.
+func missingMemo(c Component) error {
+	return fmt.Errorf("%s: backprop: the memo is missing or does not fit: %w", c.Type(), ErrShape)
 }

@@ -15,7 +15,7 @@ func MemoryCompression() rewrite.Rule {
 		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 1,
 		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 			op := a.Op().(lower.Propagate)
-			masked, ok := component.NewMaskedReLU(op.C)
+			masked, ok := component.NewMaskedReLU(op.C, 0, 0)
 			if !ok || op.UsesMemo || op.InPlace || op.Accumulate {
 				return c.Miss("%s is no ReLU, or runs in place", op.Name), nil
 			}
@@ -24,7 +24,7 @@ func MemoryCompression() rewrite.Rule {
 				return c.Miss("the output is not used by just one backward run of the component"), nil
 			}
 			if rows.Rows() < lower.TypeOf(a.Out()).Rows {
-				masked = masked.OfRows(int(rows.R0), int(rows.Rows()))
+				masked, _ = component.NewMaskedReLU(op.C, int(rows.R0), int(rows.Rows()))
 			}
 			bop := back.Op().(lower.Backprop)
 			y := bop.InputDeriv() - 1

@@ -20,20 +20,20 @@ func TestMaskedReLUOfRows(t *testing.T) {
 		return m
 	}
 	base := newRectifiedLinear(t, cols)
-	all, _ := NewMaskedReLU(base)
 	for _, part := range [][2]int{{0, 7}, {0, 3}, {2, 4}, {6, 1}} {
 		first, n := part[0], part[1]
-		c := all.OfRows(first, n)
+		masked, _ := NewMaskedReLU(base, first, n)
+		c := masked.(Backpropper)
 		x, y, w := random(rows), kernel.New(rows, cols), new(Workspace)
-		memo, err := c.Propagate(w, nil, x, y)
+		memo, err := Propagate(c, w, nil, x, y)
 		if err != nil {
 			t.Fatal(err)
 		}
 		dy, want, got := random(n), kernel.New(n, cols), random(n)
-		if err := base.Backprop(w, nil, kernel.Matrix{}, kernel.Rows(y, first, n), dy, nil, nil, want); err != nil {
+		if err := Backprop(base, w, BackwardPass{OutValue: kernel.Rows(y, first, n), OutDeriv: dy, InDeriv: want}); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Backprop(w, nil, kernel.Matrix{}, kernel.Matrix{}, dy, memo, nil, got); err != nil {
+		if err := Backprop(c, w, BackwardPass{OutDeriv: dy, Memo: memo, InDeriv: got}); err != nil {
 			t.Fatal(err)
 		}
 		for i := range want.Data {
@@ -42,23 +42,24 @@ func TestMaskedReLUOfRows(t *testing.T) {
 			}
 		}
 	}
-	if _, err := all.OfRows(5, 3).Propagate(new(Workspace), nil, random(rows), kernel.New(rows, cols)); !errors.Is(err, ErrShape) {
+	tooMany, _ := NewMaskedReLU(base, 5, 3)
+	if _, err := Propagate(tooMany, new(Workspace), nil, random(rows), kernel.New(rows, cols)); !errors.Is(err, ErrShape) {
 		t.Errorf("rows that are not there: %v", err)
 	}
 }
 
-func newRectifiedLinear(t *testing.T, dim int) *rectifiedLinearComponent {
+func newRectifiedLinear(t *testing.T, dim int) *nonlinearity {
 	t.Helper()
 	c, _ := New("RectifiedLinearComponent")
 	line, err := ParseConfigLine("component name=r type=RectifiedLinearComponent dim=70")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Init(line); err != nil {
+	if err := Init(c, line); err != nil {
 		t.Fatal(err)
 	}
 	if c.InputDim() != dim {
 		t.Fatalf("%d columns", c.InputDim())
 	}
-	return c.(*rectifiedLinearComponent)
+	return c.(*nonlinearity)
 }

@@ -1,0 +1,61 @@
+package component
+
+import (
+	"math"
+	"slices"
+)
+
+// averages is a vector of sums that files hold divided by a count. Files put the count after it, so a walk that reads leaves
+// the averages for multiply.
+func (f *Fields) averages(token string, sums *[]float64, count float64) {
+	switch {
+	case f.Copying():
+		*sums = slices.Clone(*sums)
+	case f.info == nil:
+		v := averages(*sums, count)
+		f.Vector(token, &v)
+		if f.r != nil {
+			*sums = doubles(v)
+		}
+	}
+}
+
+// averages returns sums divided by count, or the sums if the count is zero.
+func averages(sums []float64, count float64) []float32 {
+	if count == 0 {
+		count = 1
+	}
+	v := make([]float32, len(sums))
+	for i, s := range sums {
+		v[i] = float32(s / count)
+	}
+	return v
+}
+
+// doubles returns v in double precision.
+func doubles(v []float32) []float64 {
+	d := make([]float64, len(v))
+	for i, x := range v {
+		d[i] = float64(x)
+	}
+	return d
+}
+
+// multiply makes sums of averages.
+func multiply(averages []float64, count float64) {
+	for i := range averages {
+		averages[i] *= count
+	}
+}
+
+// rootMeans returns the square roots of sums divided by count.
+func rootMeans(sumsq []float64, count float64) []float32 {
+	if count == 0 {
+		count = 1
+	}
+	rms := make([]float32, len(sumsq))
+	for i, s := range sumsq {
+		rms[i] = float32(math.Sqrt(s / count))
+	}
+	return rms
+}

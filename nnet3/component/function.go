@@ -1,0 +1,123 @@
+package component
+
+import "github.com/nnopt/nnopt/kernel"
+
+// function is what a nonlinearity computes.
+type function struct {
+	typ        string
+	properties Properties                                     // besides those of every nonlinearity
+	withBlocks Properties                                     // if there is a block-dim
+	value      func(y, x kernel.Matrix)                       // computes y
+	deriv      func(dx, y, dy kernel.Matrix)                  // computes dx; dx may be dy
+	stats      int                                            // which averages StoreStats gathers
+	lower      float32                                        // units with a smaller average derivative are repaired
+	repair     func(c, to *nonlinearity, y, dx kernel.Matrix) // repairs dx and counts in to; nil: nothing is repaired
+}
+
+// What StoreStats gathers.
+const (
+	noAverages    = iota
+	averageValues // of the output
+	averageDerivs // of the output and the derivative
+)
+
+var (
+	// sigmoid is y = 1/(1+exp(-x)), dx = dy·y·(1-y).
+	sigmoid = function{
+		typ: "SigmoidComponent", properties: PropagateInPlace,
+		value: kernel.Sigmoid, deriv: kernel.SigmoidDeriv, stats: averageDerivs,
+		lower: 0.05, repair: repairSigmoid,
+	}
+	// tanh is the hyperbolic tangent, dx = dy·(1-y²).
+	tanh = function{
+		typ: "TanhComponent", properties: PropagateInPlace,
+		value: kernel.Tanh, deriv: kernel.TanhDeriv, stats: averageDerivs,
+		lower: 0.2, repair: repairTanh,
+	}
+	// rectifiedLinear is y = max(x, 0), dx = dy where y > 0, and 0 elsewhere.
+	rectifiedLinear = function{
+		typ: "RectifiedLinearComponent", properties: PropagateInPlace, withBlocks: InputContiguous,
+		value: kernel.ReLU, deriv: kernel.ReLUDeriv, stats: averageDerivs,
+		lower: 0.05, repair: repairReLU,
+	}
+	// softmax normalizes the exponentials of each row to the sum 1, dx = y∘(dy - Σy·dy).
+	softmax = function{
+		typ: "SoftmaxComponent", properties: PropagateInPlace | BackpropInPlace,
+		value: func(y, x kernel.Matrix) { kernel.Softmax(y, x, softmaxFloor) }, deriv: kernel.SoftmaxDeriv, stats: averageValues,
+	}
+	// logSoftmax is y = x - log Σexp(x), dx = dy - exp(y)·Σdy. Averages of logarithms mean nothing.
+	logSoftmax = function{typ: "LogSoftmaxComponent", value: kernel.LogSoftmax, deriv: kernel.LogSoftmaxDeriv}
+)
+
+// softmaxFloor is the least value of a softmax.
+const softmaxFloor = 1e-20
+
+// repairSigmoid repairs the units of a sigmoid, whose middle is 1/2.
+func repairSigmoid(c, to *nonlinearity, y, dx kernel.Matrix) {
+	c.repairSaturated(to, y, dx, func(y float32) float32 { return float32(2*y) - 1 })
+}
+
+// repairTanh repairs the units of a hyperbolic tangent, whose middle is 0.
+func repairTanh(c, to *nonlinearity, y, dx kernel.Matrix) {
+	c.repairSaturated(to, y, dx, func(y float32) float32 { return y })
+}
+
+// repairSaturated adds a term to dx that pushes units whose derivative is too small on average towards the middle, in
+// proportion to their distance from it.
+func (c *nonlinearity) repairSaturated(to *nonlinearity, y, dx kernel.Matrix, distance func(y float32) float32) {
+	to.numDimsProcessed += float64(c.dim)
+	if !c.repairs() {
+		return
+	}
+	least := orDefault(c.lowerThreshold, c.lower) * c.count
+	for j, sum := range c.derivSum {
+		if sum >= least {
+			continue
+		}
+		to.numDimsSelfRepaired++
+		for i := range dx.Rows {
+			kernel.Row(dx, i)[j] -= float32(c.selfRepairScale * distance(kernel.Row(y, i)[j]))
+		}
+	}
+}
+
+// repairReLU adds a constant to the derivatives of units that are nearly always off, and subtracts it from those of units
+// that are nearly always on. It repairs the units in one place of all blocks together.
+func repairReLU(c, to *nonlinearity, _, dx kernel.Matrix) {
+	if !c.repairs() {
+		return
+	}
+	to.numDimsProcessed += float64(c.blockDim)
+	least := orDefault(c.lowerThreshold, c.lower) * c.count
+	most := orDefault(c.upperThreshold, 0.95) * c.count
+	blocks := c.dim / c.blockDim
+	for j := range c.blockDim {
+		sum := 0.0
+		for b := range blocks {
+			sum += c.derivSum[b*c.blockDim+j]
+		}
+		sum /= float64(blocks)
+		push := c.selfRepairScale
+		switch {
+		case sum > most:
+			push = -push
+		case sum > least:
+			continue
+		}
+		to.numDimsSelfRepaired++
+		for i := range dx.Rows {
+			row := kernel.Row(dx, i)
+			for b := range blocks {
+				row[b*c.blockDim+j] += push
+			}
+		}
+	}
+}
+
+// orDefault returns the threshold, or def if it was not given.
+func orDefault(threshold, def float32) float64 {
+	if threshold == unsetThreshold {
+		return float64(def)
+	}
+	return float64(threshold)
+}

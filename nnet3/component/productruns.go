@@ -1,0 +1,187 @@
+package component
+
+import (
+	"strings"
+
+	"github.com/nnopt/nnopt/kernel"
+)
+
+func (p *product) InputDim() int { return p.inputDim }
+
+// Properties omits those of a backward pass, which a product doesn't have.
+func (p *product) Properties() Properties {
+	return Properties(0).with(Simple, p.simple).with(PropagateAdds, p.alpha != 0 || p.adds)
+}
+
+// Type joins the names of the parts.
+func (p *product) Type() string {
+	parts := []string{strings.TrimSuffix(p.base.Type(), "Component")}
+	if p.adds {
+		parts = append(parts, "Add")
+	}
+	if p.relu {
+		parts = append(parts, "RectifiedLinear")
+	}
+	if p.scale != nil {
+		parts = append(parts, "Scale")
+	}
+	for _, c := range p.tail {
+		parts = append(parts, strings.TrimSuffix(c.Type(), "Component"))
+	}
+	if p.alpha != 0 {
+		parts = append(parts, "Residual")
+	}
+	return strings.Join(parts, "+")
+}
+
+// Prepare prepares the parameters of the base component.
+func (p *product) Prepare() {
+	for _, b := range p.blocks {
+		b.w.prepareOnce()
+	}
+}
+
+// Propagate computes y.
+func (p *product) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if p.alpha == 0 || p.tail == nil {
+		if err := p.mul(w, pre, in, p.alpha, out); err != nil {
+			return nil, err
+		}
+		return nil, p.finish(w, out)
+	}
+	defer w.Release(w.Mark())
+	y := w.Matrix(out.Rows, out.Cols)
+	if err := p.mul(w, pre, in, 0, y); err != nil {
+		return nil, err
+	}
+	if err := p.finish(w, y); err != nil {
+		return nil, err
+	}
+	kernel.CopyScaled(out, p.alpha, out)
+	kernel.Add(out, 1, y)
+	return nil, nil
+}
+
+// finish applies the tail.
+func (p *product) finish(w *Workspace, y kernel.Matrix) error {
+	for _, c := range p.tail {
+		if _, err := c.Propagate(w, nil, y, y); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mul computes everything before the tail, and adds alpha·y.
+func (p *product) mul(w *Workspace, pre Precomputed, in kernel.Matrix, alpha float32, y kernel.Matrix) error {
+	ep := kernel.Epilogue{
+		Accumulate: p.adds && !p.blocks[0].goesOn, Bias: p.bias, BiasFirst: !p.base.Properties().Has(Simple),
+		ReLU: p.relu, Scale: p.scale, Offset: p.offset, Alpha: alpha,
+	}
+	if p.simple {
+		ep.Residual = residual(alpha, y)
+		p.blocks[0].w.mul(in, ep, y)
+		return nil
+	}
+	x, ok := pre.(*tdnnIndexes)
+	if !ok || !x.fits(len(p.blocks), in.Rows, y.Rows) {
+		return misfit(p, in.Rows, y.Rows)
+	}
+	mulRuns(w, p.blocks, x.Runs, ep, in, y)
+	return nil
+}
+
+// residual returns y if an epilogue with this alpha adds it, otherwise an empty matrix.
+func residual(alpha float32, y kernel.Matrix) kernel.Matrix {
+	if alpha == 0 {
+		return kernel.Matrix{}
+	}
+	return y
+}
+
+// mulRuns computes y = Σ_i x_i·W_iᵀ and applies ep. The runs of block i say which rows of in are x_i. If all blocks have
+// their runs in the same output rows, the products read the rows in place, all blocks in one pass. Otherwise the rows are
+// gathered first.
+func mulRuns(w *Workspace, blocks []productBlock, runs [][]run, ep kernel.Epilogue, in, y kernel.Matrix) {
+	if !ready(blocks) && ep.Alpha == 0 {
+		mulEach(blocks, runs, ep, in, y)
+		return
+	}
+	defer w.Release(w.Mark())
+	segs := w.segments(len(blocks))
+	for i := range blocks {
+		b := &blocks[i]
+		segs[i] = kernel.Segment{W: b.w.ready(), Continue: b.goesOn}
+	}
+	if !alike(runs) {
+		for i := range blocks {
+			segs[i].X = gather(w, runs[i], kernel.Cols(in, blocks[i].col, blocks[i].w.m.Cols), y.Rows)
+		}
+		ep.Residual = residual(ep.Alpha, y)
+		kernel.MulSegments(segs, ep, y)
+		return
+	}
+	for r := range runs[0] {
+		for i := range blocks {
+			segs[i].X = runs[i][r].rows(kernel.Cols(in, blocks[i].col, blocks[i].w.m.Cols))
+		}
+		out := runs[0][r].output(y)
+		ep.Residual = residual(ep.Alpha, out)
+		kernel.MulSegments(segs, ep, out)
+	}
+}
+
+// ready reports whether the blocks are prepared, or have to be in order to continue each other's sums.
+func ready(blocks []productBlock) bool {
+	for i := range blocks {
+		if blocks[i].goesOn {
+			return true
+		}
+	}
+	return blocks[0].w.prepared != nil
+}
+
+// mulEach is mulRuns for weights that are not prepared. It multiplies block by block.
+func mulEach(blocks []productBlock, runs [][]run, ep kernel.Epilogue, in, y kernel.Matrix) {
+	for i := range blocks {
+		each := kernel.Epilogue{Accumulate: i > 0 || ep.Accumulate}
+		if last := i == len(blocks)-1; last {
+			each.ReLU, each.Scale, each.Offset = ep.ReLU, ep.Scale, ep.Offset
+			if !ep.BiasFirst {
+				each.Bias = ep.Bias
+			}
+		}
+		if i == 0 && ep.BiasFirst {
+			each.Bias = ep.Bias
+		}
+		for _, r := range runs[i] {
+			blocks[i].w.mul(r.rows(kernel.Cols(in, blocks[i].col, blocks[i].w.m.Cols)), each, r.output(y))
+		}
+	}
+}
+
+// alike reports whether all blocks have their runs in the same output rows.
+func alike(runs [][]run) bool {
+	for _, rs := range runs[1:] {
+		if len(rs) != len(runs[0]) {
+			return false
+		}
+		for i, r := range rs {
+			if s := runs[0][i]; r.Out != s.Out || r.OutStep != s.OutStep || r.Count != s.Count {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// gather copies the input rows of the runs to scratch memory, in the order of the output rows.
+func gather(w *Workspace, runs []run, in kernel.Matrix, rows int) kernel.Matrix {
+	x := w.Matrix(rows, in.Cols)
+	for _, r := range runs {
+		for k := range r.Count {
+			copy(kernel.Row(x, int(r.Out+k*r.OutStep)), kernel.Row(in, int(r.In+k*r.InStep)))
+		}
+	}
+	return x
+}

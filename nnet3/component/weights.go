@@ -1,0 +1,169 @@
+package component
+
+import (
+	"sync"
+
+	"github.com/nnopt/nnopt/kernel"
+)
+
+// weights is a matrix that inputs are multiplied by, with the prepared form of it.
+type weights struct {
+	m        kernel.Matrix
+	prepared *kernel.Weights
+	parts    *parts
+	version  int      // counts the changes of the matrix
+	whole    *weights // the weights of which these are the columns from col on, or nil
+	col      int
+}
+
+// parts are what derived components share of a matrix of weights: blocks of its columns, each prepared by itself, and its
+// products with other weights.
+type parts struct {
+	mu        sync.Mutex
+	list      []*weights
+	cols      [][2]int
+	compounds []*compound
+}
+
+// A compound is an affine map after another one: x ↦ W(Vx + c) + b as one matrix and one vector.
+type compound struct {
+	first           *weights
+	second          kernel.Matrix
+	firstBias, bias []float32
+	weights         weights
+	constant        []float32 // nil if there is no firstBias, so that the bias is the one there was
+}
+
+// after returns the map with these weights and this bias after another one: the same compound for the same maps.
+func (w *weights) after(bias []float32, first *weights, firstBias []float32) *compound {
+	w.parts.mu.Lock()
+	defer w.parts.mu.Unlock()
+	for _, c := range w.parts.compounds {
+		if c.first == first {
+			return c
+		}
+	}
+	c := &compound{first: first, second: w.m, firstBias: firstBias, bias: bias}
+	c.weights = weights{m: kernel.New(w.m.Rows, first.m.Cols), parts: new(parts)}
+	if firstBias != nil {
+		c.constant = make([]float32, w.m.Rows)
+	}
+	c.multiply()
+	w.parts.compounds = append(w.parts.compounds, c)
+	return c
+}
+
+// multiply computes the matrix and the constant of the compound.
+func (c *compound) multiply() {
+	w := c.second
+	kernel.MulNN(1, w, c.first.m, 0, c.weights.m)
+	if c.firstBias != nil {
+		n := len(c.firstBias)
+		x := kernel.Matrix{Rows: 1, Cols: n, Stride: n, Data: c.firstBias}
+		kernel.Mul(x, w, kernel.Epilogue{Bias: c.bias}, kernel.Matrix{Rows: 1, Cols: w.Rows, Stride: w.Rows, Data: c.constant})
+	}
+}
+
+// of reports whether all parts belong to m.
+func (p *parts) of(m kernel.Matrix) bool {
+	if len(p.compounds) > 0 {
+		return kernel.Same(p.compounds[0].second, m)
+	}
+	if len(p.list) == 0 {
+		return true
+	}
+	first, n := p.cols[0][0], p.cols[0][1]
+	return first+n <= m.Cols && kernel.Same(p.list[0].m, kernel.Cols(m, first, n))
+}
+
+// mul computes y = x·mᵀ and what ep adds to it.
+func (w *weights) mul(x kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
+	if w.prepared != nil {
+		w.prepared.Mul(x, ep, y)
+		return
+	}
+	kernel.Mul(x, w.m, ep, y)
+}
+
+func (w *weights) prepare() { w.prepared = kernel.NewWeights(w.m) }
+
+// renew recomputes the prepared forms, including those of parts, after a change of elements of the matrix.
+func (w *weights) renew() {
+	w.version++
+	if w.prepared != nil {
+		w.prepared.Renew()
+	}
+	if w.parts != nil {
+		for _, p := range w.parts.list {
+			p.renew()
+		}
+		for _, c := range w.parts.compounds {
+			c.multiply()
+			c.weights.renew()
+		}
+	}
+}
+
+// ready returns the prepared form, or a temporary one if Prepare was not called.
+func (w *weights) ready() *kernel.Weights {
+	if w.prepared != nil {
+		return w.prepared
+	}
+	return kernel.NewWeights(w.m)
+}
+
+func (w *weights) prepareOnce() {
+	if w.prepared == nil {
+		w.prepare()
+	}
+}
+
+// part returns n columns of the weights, from column col on: the same part for the same columns.
+func (w *weights) part(col, n int) *weights {
+	if col == 0 && n == w.m.Cols {
+		return w
+	}
+	if w.whole != nil {
+		return w.whole.part(w.col+col, n)
+	}
+	if w.parts == nil {
+		return &weights{m: kernel.Cols(w.m, col, n)}
+	}
+	w.parts.mu.Lock()
+	defer w.parts.mu.Unlock()
+	for i, c := range w.parts.cols {
+		if c == [2]int{col, n} {
+			return w.parts.list[i]
+		}
+	}
+	p := &weights{m: kernel.Cols(w.m, col, n), whole: w, col: col}
+	w.parts.list = append(w.parts.list, p)
+	w.parts.cols = append(w.parts.cols, [2]int{col, n})
+	return p
+}
+
+func (w *weights) copy() weights {
+	c := weights{m: kernel.Clone(w.m), parts: new(parts)}
+	if w.prepared != nil {
+		c.prepare()
+	}
+	return c
+}
+
+// changed drops the prepared forms, including those of parts, because they no longer match the matrix. Parts of another
+// matrix are dropped altogether.
+func (w *weights) changed() {
+	w.prepared = nil
+	w.version++
+	if w.parts == nil || !w.parts.of(w.m) {
+		w.parts = new(parts)
+		return
+	}
+	for _, p := range w.parts.list {
+		p.changed()
+	}
+	for _, c := range w.parts.compounds {
+		c.multiply()
+		c.weights.changed()
+	}
+}
