@@ -25,8 +25,8 @@ func (a *affine) random(cfg *ConfigLine, in, out int, biasMean, biasStddev float
 	a.bias = cfg.randnVector(out, biasMean, cfg.Float("bias-stddev", biasStddev))
 }
 
-// fromFile takes W and, from its last column, b out of a matrix read from a file. It checks them against input-dim and
-// output-dim, if these are given.
+// fromFile takes W and, from its last column, b out of a matrix read from a file. It checks them
+// against input-dim and output-dim, if these are given.
 func (a *affine) fromFile(cfg *ConfigLine, m kernel.Matrix) {
 	if m.Rows == 0 || m.Cols < 2 {
 		if cfg.Err() == nil {
@@ -93,14 +93,16 @@ func (c *affineMap) Backprop(w *Workspace, pass BackwardPass) error {
 	return nil
 }
 
-// fixedAffineComponent is y = x·Wᵀ + b with parameters that are not trained, such as a transform of the features.
+// fixedAffineComponent is y = x·Wᵀ + b with parameters that are not trained, such as a transform of
+// the features.
 type fixedAffineComponent struct{ affineMap }
 
 func (c *fixedAffineComponent) Type() string           { return "FixedAffineComponent" }
 func (c *fixedAffineComponent) Properties() Properties { return Simple | BackpropAdds }
 func (c *fixedAffineComponent) Fields(f *Fields)       { c.affine.fields(f, false) }
 
-// Init reads matrix, a file with the bias as last column; or input-dim and output-dim, for random parameters.
+// Init reads matrix, a file with the bias as last column; or input-dim and output-dim, for random
+// parameters.
 func (c *fixedAffineComponent) Init(cfg *ConfigLine) {
 	if m, ok := cfg.matrix("matrix"); ok {
 		c.fromFile(cfg, m)
@@ -140,7 +142,8 @@ func (c *affineComponent) Properties() Properties {
 	return Simple | Updatable | BackpropAdds | BackpropNeedsInput
 }
 
-// Init reads input-dim, output-dim, param-stddev and bias-stddev; or matrix, a file with the bias as last column.
+// Init reads input-dim, output-dim, param-stddev and bias-stddev; or matrix, a file with the bias
+// as last column.
 func (c *affineComponent) Init(cfg *ConfigLine) { c.init(cfg, false) }
 
 func (c *affineComponent) init(cfg *ConfigLine, withMean bool) {
@@ -165,13 +168,14 @@ func (c *affineComponent) Fields(f *Fields) {
 	Optional(f, f.Float, "<OrthonormalConstraint>", &c.orthonormalConstraint, 0)
 }
 
-// naturalGradientAffineComponent is affineComponent, with settings for a training that preconditions its updates. Backprop
-// computes the plain gradient.
+// naturalGradientAffineComponent is affineComponent, with settings for a training that
+// preconditions its updates. Backprop computes the plain gradient.
 type naturalGradientAffineComponent struct{ affineComponent }
 
 func (c *naturalGradientAffineComponent) Type() string { return "NaturalGradientAffineComponent" }
 
-// Init reads the keys of affineComponent, and bias-mean, rank-in, rank-out, update-period, num-samples-history and alpha.
+// Init reads the keys of affineComponent, and bias-mean, rank-in, rank-out, update-period,
+// num-samples-history and alpha.
 func (c *naturalGradientAffineComponent) Init(cfg *ConfigLine) {
 	c.init(cfg, true)
 	c.ng.init(cfg, c.InputDim(), c.OutputDim())
@@ -209,8 +213,8 @@ func (c *linearComponent) Properties() Properties {
 }
 func (c *linearComponent) Params() []Param { return []Param{{"params", c.m}} }
 
-// Init reads input-dim, output-dim and param-stddev, or matrix, a file; and use-natural-gradient, rank-in, rank-out,
-// num-samples-history, update-period and alpha.
+// Init reads input-dim, output-dim and param-stddev, or matrix, a file; and use-natural-gradient,
+// rank-in, rank-out, num-samples-history, update-period and alpha.
 func (c *linearComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	c.orthonormalConstraint = cfg.Float("orthonormal-constraint", 0)

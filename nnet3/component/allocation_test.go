@@ -28,8 +28,8 @@ func allocatedBy(f func()) uint64 {
 // absurd are sizes that no component has.
 var absurd = []int32{1 << 20, maxDim, maxDim + 1, 1<<31 - 1}
 
-// TestReadAllocation puts absurd sizes in the place of every number of every type's binary form: what is read stays within the bound, for
-// all of it together, as in a file.
+// TestReadAllocation puts absurd sizes in the place of every number of every type's binary form:
+// what is read stays within the bound, for all of it together, as in a file.
 func TestReadAllocation(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		var buf bytes.Buffer
@@ -100,8 +100,8 @@ func TestClaims(t *testing.T) {
 
 var number = regexp.MustCompile(`=-?[0-9]+`)
 
-// TestInitAllocation puts absurd numbers in the place of one and of all numbers of the config lines of every type: with room
-// for 2²² numbers, Init stays within the bound.
+// TestInitAllocation puts absurd numbers in the place of one and of all numbers of the config lines
+// of every type: with room for 2²² numbers, Init stays within the bound.
 func TestInitAllocation(t *testing.T) {
 	for _, typ := range Types() {
 		for _, config := range testConfigs[typ] {

@@ -9,8 +9,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// restrictedAttentionComponent is multi-head attention over a few frames at a fixed stride around each frame. For each head,
-// a row of the input holds a key, a value, a query, and a number per frame that is added to the logits:
+// restrictedAttentionComponent is multi-head attention over a few frames at a fixed stride around
+// each frame. For each head, a row of the input holds a key, a value, a query, and a number per
+// frame that is added to the logits:
 //
 //	logit_k = extra_k + keyScale·query·key(t+k·stride);  weights = softmax(logits);  y = Σ weight_k·value(t+k·stride)
 //
@@ -49,8 +50,8 @@ func (c *restrictedAttentionComponent) headOut() int {
 	return c.valueDim
 }
 
-// Init reads num-heads, key-dim, value-dim, time-stride, num-left-inputs, num-right-inputs, num-left-inputs-required,
-// num-right-inputs-required, output-context and key-scale.
+// Init reads num-heads, key-dim, value-dim, time-stride, num-left-inputs, num-right-inputs,
+// num-left-inputs-required, num-right-inputs-required, output-context and key-scale.
 func (c *restrictedAttentionComponent) Init(cfg *ConfigLine) {
 	cfg.require("time-stride", "num-left-inputs", "num-right-inputs")
 	c.numHeads, c.keyDim, c.valueDim = cfg.dimOr("num-heads", 1), cfg.dim("key-dim"), cfg.dim("value-dim")
@@ -141,7 +142,8 @@ func (c *restrictedAttentionComponent) head(row []float32, h int) attentionHead 
 	return attentionHead{row[:k], row[k : k+v], row[k+v : 2*k+v], row[2*k+v:]}
 }
 
-// Propagate adds the weighted values, and with outputContext the weights, to the output. The weights are the memo.
+// Propagate adds the weighted values, and with outputContext the weights, to the output. The
+// weights are the memo.
 func (c *restrictedAttentionComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	n := c.contextDim()
 	a, ok := pre.(*offsetRows)
@@ -206,7 +208,8 @@ func (c *restrictedAttentionComponent) Backprop(w *Workspace, pass BackwardPass)
 	return nil
 }
 
-// backprop is Backprop for a head of an output row. d is scratch memory for the derivatives of the logits.
+// backprop is Backprop for a head of an output row. d is scratch memory for the derivatives of the
+// logits.
 func (c *restrictedAttentionComponent) backprop(x, dx kernel.Matrix, rows []int32, h int, p, dy, d []float32) {
 	mean := float32(0)
 	for k, r := range rows {

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// averages is a vector of sums that files hold divided by a count. Files put the count after it, so a walk that reads leaves
-// the averages for multiply.
+// averages is a vector of sums, which files divide by a count. The count comes later in files, so a
+// walk that reads sets sums to the averages, for multiply.
 func (f *Fields) averages(token string, sums *[]float64, count float64) {
 	switch {
 	case f.Copying():
 		*sums = slices.Clone(*sums)
 	case f.info == nil:
-		v := averages(*sums, count)
+		v := divided(*sums, count)
 		f.Vector(token, &v)
 		if f.r != nil {
 			*sums = doubles(v)
@@ -20,8 +20,8 @@ func (f *Fields) averages(token string, sums *[]float64, count float64) {
 	}
 }
 
-// averages returns sums divided by count, or the sums if the count is zero.
-func averages(sums []float64, count float64) []float32 {
+// divided returns sums divided by count, or the sums if the count is zero.
+func divided(sums []float64, count float64) []float32 {
 	if count == 0 {
 		count = 1
 	}

@@ -5,8 +5,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// backpropTruncationComponent multiplies its input by scale. On the way back it limits the derivatives of recurrent
-// networks: it clips the norm of each row, and at certain times zeroes rows whose norm is large.
+// backpropTruncationComponent multiplies its input by scale. On the way back it limits the
+// derivatives of recurrent networks: it clips the norm of each row, and at certain times zeroes
+// rows whose norm is large.
 type backpropTruncationComponent struct {
 	perIndex
 	columns
@@ -25,7 +26,8 @@ func (c *backpropTruncationComponent) Properties() Properties {
 	return PropagateInPlace | BackpropInPlace
 }
 
-// Init reads dim, scale, clipping-threshold, zeroing-threshold, zeroing-interval and recurrence-interval.
+// Init reads dim, scale, clipping-threshold, zeroing-threshold, zeroing-interval and
+// recurrence-interval.
 func (c *backpropTruncationComponent) Init(cfg *ConfigLine) {
 	*c = backpropTruncationComponent{
 		columns:            columns{cfg.dim("dim")},
@@ -65,8 +67,8 @@ type boundaries struct {
 	num     int
 }
 
-// PrecomputeIndexes finds the rows with a multiple of zeroingInterval, shifted by the number of the sequence, between their
-// time and recurrenceInterval before it.
+// PrecomputeIndexes finds the rows with a multiple of zeroingInterval, shifted by the number of the
+// sequence, between their time and recurrenceInterval before it.
 func (c *backpropTruncationComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	if err := checkPerIndex(c, in, out); err != nil {
 		return nil, err

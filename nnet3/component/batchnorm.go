@@ -6,8 +6,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// BatchNorm is a component that normalizes columns with the statistics of the minibatch, which it gathers, or in test mode
-// with those it has gathered.
+// BatchNorm is a component that normalizes columns: in training with the statistics of the
+// minibatch, in test mode with those that it has stored.
 type BatchNorm interface {
 	Component
 	TestModer
@@ -15,9 +15,9 @@ type BatchNorm interface {
 	StatsZeroer
 }
 
-// batchNorm shifts and scales each column so that it has mean 0 and root mean square targetRMS: over the rows of the
-// minibatch in training, according to stored statistics in test mode. With a block-dim, columns block-dim apart are
-// normalized as one.
+// batchNorm shifts and scales each column so that it has mean 0 and root mean square targetRMS:
+// over the rows of the minibatch in training, according to stored statistics in test mode. With a
+// block-dim, columns block-dim apart are normalized as one.
 type batchNorm struct {
 	columns
 	blockDim  int
@@ -44,10 +44,11 @@ func (c *batchNorm) SetTestMode(test bool) {
 	c.derive()
 }
 
-// derive computes scale and offset from the statistics, or from mean 0 and variance 1 if there are none.
+// derive computes scale and offset from the statistics, or from mean 0 and variance 1 if there are
+// none.
 //
-// Like Kaldi, it computes in single precision from the mean and the variance on, as they stand in the file. The bits are
-// Kaldi's.
+// Like Kaldi, it rounds the mean and the variance to single precision, as files do, and computes in
+// single precision from there. The bits are Kaldi's.
 func (c *batchNorm) derive() {
 	c.scale, c.offset = nil, nil
 	if !c.test {
@@ -112,7 +113,8 @@ func (c *batchNorm) Fields(f *Fields) {
 	}
 }
 
-// The rows of the memo in training: the means of the columns, the variances, and the scales that follow from them.
+// The rows of the memo in training: the means of the columns, the variances, and the scales that
+// follow from them.
 const (
 	memoMean = iota
 	memoVariance
@@ -147,7 +149,8 @@ func (c *batchNorm) spread(w *Workspace, v []float32) []float32 {
 	return all
 }
 
-// blocks returns m with n columns, each block of n in a row of its own: a view, or a copy if m has gaps between its rows.
+// blocks returns m with n columns, each block of n in a row of its own: a view, or a copy if m has
+// gaps between its rows.
 func blocks(w *Workspace, m kernel.Matrix, n int) kernel.Matrix {
 	if n == m.Cols {
 		return m
@@ -160,8 +163,9 @@ func blocks(w *Workspace, m kernel.Matrix, n int) kernel.Matrix {
 	return kernel.Matrix{Data: m.Data, Rows: m.Rows * (m.Cols / n), Cols: n, Stride: n}
 }
 
-// moments measures a minibatch and fills in its memo. As in derive, the precision of each step is Kaldi's: if the mean is
-// much larger than the deviation, as it often is with few rows, the variance depends on it.
+// moments measures a minibatch and fills in its memo. As in derive, the precision of each step is
+// Kaldi's: if the mean is much larger than the deviation, as it often is with few rows, the
+// variance depends on it.
 func (c *batchNorm) moments(w *Workspace, in, memo kernel.Matrix) {
 	defer w.Release(w.Mark())
 	mean, variance, scale := kernel.Row(memo, memoMean), kernel.Row(memo, memoVariance), kernel.Row(memo, memoScale)
@@ -195,7 +199,8 @@ func (c *batchNorm) means(w *Workspace, mean []float32, x, y kernel.Matrix) (pro
 // rows returns the number of values that a mean is taken over, at least 1.
 func (c *batchNorm) rows(rows int) float64 { return float64(max(rows*(c.dim/c.blockDim), 1)) }
 
-// Backprop computes dx = s·dy in test mode. In training, where the mean and the variance depend on x, it computes
+// Backprop computes dx = s·dy in test mode. In training, where the mean and the variance depend on
+// x, it computes
 //
 //	dx = s·(dy - mean(dy)) - y·s·mean(y·dy)/targetRMS²
 func (c *batchNorm) Backprop(w *Workspace, pass BackwardPass) error {
@@ -218,7 +223,8 @@ func (c *batchNorm) Backprop(w *Workspace, pass BackwardPass) error {
 	return nil
 }
 
-// StoreStats adds the mean and the variance of a minibatch to the statistics. It does nothing in test mode.
+// StoreStats adds the mean and the variance of a minibatch to the statistics. It does nothing in
+// test mode.
 func (c *batchNorm) StoreStats(in, out kernel.Matrix, memo Memo) {
 	m, ok := memoOf(memo, memoRows, len(c.mean))
 	if !ok || out.Rows == 0 {

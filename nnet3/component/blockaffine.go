@@ -20,7 +20,7 @@ func (c *blocked) Renew() {
 	}
 }
 
-// splitAgain makes the views anew in a walk that read or copied the parameters.
+// splitAgain recreates the views in a walk that read or copied the parameters.
 func (c *blocked) splitAgain(f *Fields, split func()) {
 	if !f.Reading() && !f.Copying() {
 		return
@@ -38,8 +38,8 @@ func block(m kernel.Matrix, b, n int) kernel.Matrix {
 	return kernel.Cols(m, b*cols, cols)
 }
 
-// blocks reads input-dim, output-dim and, under a key of its own, the number of blocks that divides both. It returns the
-// dimensions of a block.
+// blocks reads input-dim, output-dim and, under a key of its own, the number of blocks that divides
+// both. It returns the dimensions of a block.
 func (c *ConfigLine) blocks(key string) (in, out, n int) {
 	in, out, n = c.dim("input-dim"), c.dim("output-dim"), c.dimOr(key, 1)
 	if in%n != 0 || out%n != 0 {
@@ -48,8 +48,8 @@ func (c *ConfigLine) blocks(key string) (in, out, n int) {
 	return max(in/n, 1), max(out/n, 1), n
 }
 
-// blockAffineComponent is an affine transform with a block-diagonal matrix. The linear parameters hold the blocks one below
-// the other.
+// blockAffineComponent is an affine transform with a block-diagonal matrix. The linear parameters
+// hold the blocks one below the other.
 type blockAffineComponent struct {
 	training
 	blocked
@@ -152,8 +152,8 @@ func (c *repeatedAffineComponent) Fields(f *Fields) {
 	f.Check(max(c.m.Cols, c.m.Rows) <= maxDim/max(c.numRepeats, 1), "%d repeats of %d×%d are too many", c.numRepeats, c.m.Rows, c.m.Cols)
 }
 
-// eachBlock calls f with the corresponding blocks of x, y and z, which may be empty: all at once if there are no gaps
-// between the rows.
+// eachBlock calls f with the corresponding blocks of x, y and z, which may be empty: all at once if
+// there are no gaps between the rows.
 func (c *repeatedAffineComponent) eachBlock(x, y, z kernel.Matrix, f func(x, y, z kernel.Matrix)) {
 	rx, okx := kernel.Reshape(x, x.Cols/c.numRepeats)
 	ry, oky := kernel.Reshape(y, y.Cols/c.numRepeats)
@@ -199,8 +199,8 @@ func (c *repeatedAffineComponent) Backprop(w *Workspace, pass BackwardPass) erro
 	return nil
 }
 
-// naturalGradientRepeatedAffineComponent is repeatedAffineComponent, for a training that preconditions its updates. Backprop
-// computes the plain gradient.
+// naturalGradientRepeatedAffineComponent is repeatedAffineComponent, for a training that
+// preconditions its updates. Backprop computes the plain gradient.
 type naturalGradientRepeatedAffineComponent struct{ repeatedAffineComponent }
 
 func (c *naturalGradientRepeatedAffineComponent) Type() string {

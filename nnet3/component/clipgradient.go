@@ -6,8 +6,9 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// clipGradientComponent copies its input and, on the way back, clips the derivatives: each element to ±threshold, or each
-// row to that 2-norm. If it clips too many rows, it can pull its input towards repairTarget.
+// clipGradientComponent copies its input and, on the way back, clips the derivatives: each element
+// to ±threshold, or each row to that 2-norm. If it clips too many rows, it can pull its input
+// towards repairTarget.
 type clipGradientComponent struct {
 	columns
 	threshold        float32
@@ -26,8 +27,8 @@ func (c *clipGradientComponent) Properties() Properties {
 	return Simple | PropagateInPlace | BackpropInPlace | BackpropNeedsInput
 }
 
-// Init reads dim, clipping-threshold, norm-based-clipping, self-repair-clipped-proportion-threshold, self-repair-target
-// and self-repair-scale.
+// Init reads dim, clipping-threshold, norm-based-clipping,
+// self-repair-clipped-proportion-threshold, self-repair-target and self-repair-scale.
 func (c *clipGradientComponent) Init(cfg *ConfigLine) {
 	*c = clipGradientComponent{
 		columns:          columns{cfg.dim("dim")},
@@ -97,8 +98,9 @@ func (c *clipGradientComponent) Backprop(w *Workspace, pass BackwardPass) error 
 
 func rowNorm(row []float32) float64 { return math.Sqrt(float64(kernel.Dot(row, row))) }
 
-// repair adds a term to dx that pulls inputs whose absolute value exceeds the target towards it: in proportion to the excess,
-// to the fraction of clipped rows and to the average norm of dx. It preserves that norm.
+// repair adds a term to dx that pulls inputs whose absolute value exceeds the target towards it: in
+// proportion to the excess, to the fraction of clipped rows and to the average norm of dx. It
+// preserves that norm.
 func (c *clipGradientComponent) repair(u *clipGradientComponent, x, dx kernel.Matrix) {
 	if c.repairProportion >= 1 || c.repairScale == 0 || c.count == 0 {
 		return
@@ -135,7 +137,8 @@ func (c *clipGradientComponent) repair(u *clipGradientComponent, x, dx kernel.Ma
 	}
 }
 
-// excess returns the amount by which the absolute value of x exceeds the target, with the sign of x.
+// excess returns the amount by which the absolute value of x exceeds the target, with the sign of
+// x.
 func (c *clipGradientComponent) excess(x float32) float32 {
 	switch {
 	case x > c.repairTarget:

@@ -18,12 +18,13 @@ var (
 	ErrDerived = errors.New("a derived component belongs to a computation, not to a model")
 )
 
-// Component is a function from a matrix to a matrix, with parameters, that can be written to a file. A row stands for an
-// index (n, t, x). Computing does not change a component, so any number of goroutines may share one; [Init], [Read],
-// SetTestMode, Prepare, Renew, statistics and updates need exclusive access.
+// Component is a function from a matrix to a matrix, with parameters, that can be written to a
+// file. A row stands for an index (n, t, x). Computing does not change a component, so any number
+// of goroutines may share one; [Init], [Read], SetTestMode, Prepare, Renew, statistics and updates
+// need exclusive access.
 //
-// The methods are what a type has to define. Callers use the functions [Init], [Read], [Write], [Info], [Copy],
-// [Propagate] and [Backprop], which also check what they are given.
+// The methods are what a type has to define. Callers use the functions [Init], [Read], [Write],
+// [Info], [Copy], [Propagate] and [Backprop], which also check what they are given.
 type Component interface {
 	// Type returns Kaldi's name of the type, such as "AffineComponent".
 	Type() string
@@ -31,60 +32,65 @@ type Component interface {
 	InputDim() int
 	OutputDim() int
 	Properties() Properties
-	// Init makes the component that a configuration line describes. It consumes the keys that it knows and records
-	// faults in the line (ConfigLine.Fail).
+	// Init makes the component that a configuration line describes. It consumes the keys that it
+	// knows and records faults in the line (ConfigLine.Fail).
 	Init(line *ConfigLine)
 	// Fields lists the parts of the component, for Read, Write, Info and Copy.
 	Fields(f *Fields)
-	// Propagate computes the output. It adds to out if the component has the property PropagateAdds; otherwise it
-	// overwrites out without reading it. in and out may be the same view only with PropagateInPlace. The memo is nil
-	// unless the component has the property UsesMemo; it belongs to the Backprop for the same data.
+	// Propagate computes the output. It adds to out if the component has the property
+	// PropagateAdds; otherwise it overwrites out without reading it. in and out may be the same
+	// view only with PropagateInPlace. The memo is nil unless the component has the property
+	// UsesMemo; it belongs to the Backprop for the same data.
 	Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error)
 }
 
 // Backpropper is a component that computes derivatives.
 type Backpropper interface {
 	Component
-	// Backprop computes the derivative with respect to the input, if it is wanted, and updates pass.ToUpdate, if it
-	// isn't nil. A component that is no UpdatableComponent is called only where the derivative is wanted.
+	// Backprop computes the derivative with respect to the input, if it is wanted, and updates
+	// pass.ToUpdate, if it isn't nil. A component that is no UpdatableComponent is called only
+	// where the derivative is wanted.
 	Backprop(w *Workspace, pass BackwardPass) error
 }
 
 // BackwardPass is what Backprop works on.
 type BackwardPass struct {
 	Pre Precomputed
-	// InValue and OutValue are the input and the output of Propagate. They may be empty unless the component has the
-	// property BackpropNeedsInput or BackpropNeedsOutput.
+	// InValue and OutValue are the input and the output of Propagate. They may be empty unless the
+	// component has the property BackpropNeedsInput or BackpropNeedsOutput.
 	InValue, OutValue kernel.Matrix
 	Memo              Memo
 	// OutDeriv is the derivative with respect to the output.
 	OutDeriv kernel.Matrix
-	// ToUpdate, a component of the same type, has its learning rate times the gradient added to its parameters, and
-	// gathers statistics of the derivatives. It may be nil.
+	// ToUpdate, a component of the same type, has its learning rate times the gradient added to its
+	// parameters, and gathers statistics of the derivatives. It may be nil.
 	ToUpdate Component
-	// InDeriv receives the derivative with respect to the input: added with the property BackpropAdds, otherwise
-	// written without reading it. Without columns, the derivative isn't wanted.
+	// InDeriv receives the derivative with respect to the input: added with the property
+	// BackpropAdds, otherwise written without reading it. Without columns, the derivative isn't
+	// wanted.
 	InDeriv kernel.Matrix
 }
 
-// NonSimple is a component without the property Simple: an output row depends on input rows with other indexes, or what it
-// computes depends on the index.
+// NonSimple is a component without the property Simple: an output row depends on input rows with
+// other indexes, or what it computes depends on the index.
 type NonSimple interface {
 	// InputIndexes appends to dst the indexes of the input that the output at out may depend on.
 	InputIndexes(out index.Index, dst []index.Index) []index.Index
-	// IsComputable reports whether the output at out can be computed from the inputs for which has returns true. If it
-	// can and used isn't nil, IsComputable appends the inputs that the output depends on to used.
+	// IsComputable reports whether the output at out can be computed from the inputs for which has
+	// returns true. If it can and used isn't nil, IsComputable appends the inputs that the output
+	// depends on to used.
 	IsComputable(out index.Index, has func(index.Index) bool, used *[]index.Index) bool
-	// PrecomputeIndexes finds the input rows that each output row needs. It may return nil if nothing is worth keeping.
+	// PrecomputeIndexes finds the input rows that each output row needs. It may return nil if
+	// nothing is worth keeping.
 	PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error)
 }
 
-// Precomputed is what PrecomputeIndexes made of the indexes of input and output. It is immutable, and only the component
-// that made it understands it.
+// Precomputed is what PrecomputeIndexes made of the indexes of input and output. It is immutable,
+// and only the component that made it understands it.
 type Precomputed interface{}
 
-// RowTaker is a Precomputed that can be moved to another input, with inputRows rows, in which row rows[i] is row i of the
-// old one.
+// RowTaker is a Precomputed that can be moved to another input, with inputRows rows, in which row
+// rows[i] is row i of the old one.
 type RowTaker interface {
 	TakeRows(rows []int32, inputRows int) Precomputed
 }
@@ -92,21 +98,25 @@ type RowTaker interface {
 // Memo is what Propagate leaves for Backprop. Only the component that made it understands it.
 type Memo interface{}
 
-// Identity is a component whose Propagate may be a plain copy of its input. That says nothing about its Backprop.
+// Identity is a component whose Propagate may be a plain copy of its input. That says nothing about
+// its Backprop.
 type Identity interface {
-	// IsIdentity reports whether, in the component's present state, Propagate only copies its input.
+	// IsIdentity reports whether, in the component's present state, Propagate only copies its
+	// input.
 	IsIdentity() bool
 }
 
-// BackwardIdentity is a component whose Backprop may be a plain copy of the derivative of its output.
+// BackwardIdentity is a component whose Backprop may be a plain copy of the derivative of its
+// output.
 type BackwardIdentity interface {
-	// IsIdentityBackward reports whether, in the component's present state, Backprop only copies the derivative.
+	// IsIdentityBackward reports whether, in the component's present state, Backprop only copies
+	// the derivative.
 	IsIdentityBackward() bool
 }
 
-// UpdatesAlongside is a component whose update can't be separated from the derivative of the input: either Backprop finds
-// the gradient of the parameters on its way to that derivative, so that one costs about as much as both, or an update
-// repairs units, which changes the derivative.
+// UpdatesAlongside is a component whose update can't be separated from the derivative of the input:
+// either Backprop finds the gradient of the parameters on its way to that derivative, so that one
+// costs about as much as both, or an update repairs units, which changes the derivative.
 type UpdatesAlongside interface {
 	UpdatesAlongside()
 }
@@ -119,7 +129,8 @@ type TestModer interface {
 
 // StatsStorer is a component with the property StoresStats.
 type StatsStorer interface {
-	// StoreStats accumulates statistics of a call of Propagate. in may be empty after propagation in place.
+	// StoreStats accumulates statistics of a call of Propagate. in may be empty after propagation
+	// in place.
 	StoreStats(in, out kernel.Matrix, memo Memo)
 }
 
@@ -129,14 +140,14 @@ type StatsZeroer interface {
 	ZeroStats()
 }
 
-// Preparer is a component that computes faster with its parameters in another form. Prepare makes that form, once, before
-// goroutines share the component.
+// Preparer is a component that computes faster with its parameters in another form. Prepare makes
+// that form, once, before goroutines share the component.
 type Preparer interface {
 	Prepare()
 }
 
-// Renewer is a Preparer with parameters that may change. Renew recomputes the prepared forms in place, in this component and
-// in those derived from it. Call it after changing parameters by hand.
+// Renewer is a Preparer with parameters that may change. Renew recomputes the prepared forms in
+// place, in this component and in those derived from it. Call it after changing parameters by hand.
 type Renewer interface {
 	Renew()
 }
@@ -147,8 +158,8 @@ type Derived interface {
 	Base() Component
 }
 
-// Init makes c, fresh from [New], the component that a configuration line describes. Keys that no one asked for remain in
-// the line ([ConfigLine.Unused]).
+// Init makes c, fresh from [New], the component that a configuration line describes. Keys that no
+// one asked for remain in the line ([ConfigLine.Unused]).
 func Init(c Component, line *ConfigLine) error {
 	c.Init(line)
 	return line.Err()
@@ -163,8 +174,8 @@ func Propagate(c Component, w *Workspace, pre Precomputed, in, out kernel.Matrix
 	return c.Propagate(w, pre, in, out)
 }
 
-// Backprop checks the matrices of the pass, and that ToUpdate has the type of c, and calls c.Backprop if there is something
-// to do.
+// Backprop checks the matrices of the pass, and that ToUpdate has the type of c, and calls
+// c.Backprop if there is something to do.
 func Backprop(c Backpropper, w *Workspace, pass BackwardPass) error {
 	base := Component(c)
 	if d, ok := base.(Derived); ok {

@@ -7,9 +7,9 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// compositeComponent is a chain of simple components. It computes a limited number of rows at a time and keeps nothing:
-// Backprop computes forward again. Components that don't compute row by row, such as BatchNorm in training, see only the
-// rows of one time.
+// compositeComponent is a chain of simple components. It computes maxRows rows at a time and keeps
+// no intermediate values: Backprop computes forward again. Components that don't compute row by
+// row, such as BatchNorm in training, see only maxRows rows.
 type compositeComponent struct {
 	training
 	maxRows    int // at a time; 0 or less: all
@@ -22,7 +22,6 @@ const (
 )
 
 func (c *compositeComponent) Type() string { return "CompositeComponent" }
-
 func (c *compositeComponent) InputDim() int {
 	if len(c.components) == 0 {
 		return 0
@@ -82,7 +81,7 @@ func (c *compositeComponent) SetLearningRate(rate float32) {
 
 func (c *compositeComponent) setAsGradient() {
 	c.training.setAsGradient()
-	eachPart(c, UpdatableComponent.setAsGradient)
+	eachPart(c, gradientHolder.setAsGradient)
 }
 
 func (c *compositeComponent) SetTestMode(test bool) {
@@ -100,8 +99,8 @@ func (c *compositeComponent) ZeroStats() { eachPart(c, StatsZeroer.ZeroStats) }
 func (c *compositeComponent) Prepare()   { eachPart(c, Preparer.Prepare) }
 func (c *compositeComponent) Renew()     { eachPart(c, Renewer.Renew) }
 
-// Init reads max-rows-process, num-components, and component1, component2, …: each the configuration of a component, with
-// its type, in quotes.
+// Init reads max-rows-process, num-components, and component1, component2, …: each the
+// configuration of a component, with its type, in quotes.
 func (c *compositeComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	c.maxRows = cfg.Int("max-rows-process", defaultMaxRows)
@@ -238,8 +237,8 @@ func (c *compositeComponent) Propagate(w *Workspace, pre Precomputed, in, out ke
 	})
 }
 
-// Backprop computes forward again, then sends the derivatives back through the chain. Here the components of ToUpdate also
-// store the statistics of propagation.
+// Backprop computes forward again, then sends the derivatives back through the chain. Here the
+// components of ToUpdate also store the statistics of propagation.
 func (c *compositeComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	u, _ := pass.ToUpdate.(*compositeComponent)
 	if u != nil && len(u.components) != len(c.components) {

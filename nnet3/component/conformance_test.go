@@ -108,8 +108,8 @@ func TestBackpropProperties(t *testing.T) {
 	})
 }
 
-// The result of a row depends on nothing but the row, bit for bit, in simple components, except where randomness or the
-// statistics of a minibatch come in.
+// The result of a row depends on nothing but the row, bit for bit, in simple components, except
+// where randomness or the statistics of a minibatch come in.
 func TestRowsAreIndependent(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		p := k.c.Properties()
@@ -265,7 +265,8 @@ func readComponent(data []byte, typ string) (Component, error) {
 	return c, Read(c, r)
 }
 
-// Files that were cut off or changed are errors, or components that can be asked about, but never panics.
+// Files that were cut off or changed are errors, or components that can be asked about, but never
+// panics.
 func TestBrokenFiles(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		data := written(t, k.c, true)
@@ -292,7 +293,8 @@ func TestBrokenFiles(t *testing.T) {
 	})
 }
 
-// A component that was prepared computes the same as before, and a copy of it too; an update is not forgotten.
+// A component that was prepared computes the same as before, and a copy of it too; an update is not
+// forgotten.
 func TestPrepare(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		p, ok := k.c.(Preparer)

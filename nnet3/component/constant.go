@@ -63,7 +63,6 @@ type constantFunctionComponent struct {
 
 func (c *constantFunctionComponent) Type() string  { return "ConstantFunctionComponent" }
 func (c *constantFunctionComponent) InputDim() int { return c.inputDim }
-
 func (c *constantFunctionComponent) Properties() Properties {
 	return (Simple|BackpropAdds).with(Updatable, c.updatable).with(PropagateInPlace, c.inputDim == len(c.output))
 }
@@ -88,8 +87,8 @@ func (c *constantFunctionComponent) Backprop(w *Workspace, pass BackwardPass) er
 	return nil
 }
 
-// constantComponent outputs one vector for every index that it is asked for. It has no input; its InputDim is its OutputDim,
-// so that the node of the component may name itself as its input.
+// constantComponent outputs one vector for every index that it is asked for. It has no input; its
+// InputDim is its OutputDim, so that the node of the component may name itself as its input.
 type constantComponent struct {
 	noInput
 	constant

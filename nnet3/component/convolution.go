@@ -4,8 +4,9 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// convolutionComponent is the older convolution over a three-dimensional input within a frame: filters of
-// filtX×filtY×inputZ move over x and y, without padding. The output has, for each step in x, then in y, a column per filter.
+// convolutionComponent is the older convolution over a three-dimensional input within a frame:
+// filters of filtX×filtY×inputZ move over x and y, without padding. The output has, for each step
+// in x, then in y, a column per filter.
 type convolutionComponent struct {
 	training
 	affine                             // a row of linear parameters is a filter, ordered x, y, z
@@ -37,8 +38,8 @@ func (c *convolutionComponent) steps() int {
 	return x * y
 }
 
-// places returns the number of places of a window that moves over size elements in steps. The last place must end with the
-// last element.
+// places returns the number of places of a window that moves over size elements in steps. The last
+// place must end with the last element.
 func places(size, window, step int) (int, bool) {
 	if size <= 0 || window <= 0 || step <= 0 || window > size || (size-window)%step != 0 {
 		return 0, false
@@ -54,9 +55,9 @@ func (c *convolutionComponent) Params() []Param {
 	return []Param{{"filter-params", c.m}, vectorParam("bias-params", c.bias)}
 }
 
-// Init reads input-x-dim, input-y-dim, input-z-dim, filt-x-dim, filt-y-dim, filt-x-step, filt-y-step,
-// input-vectorization-order (zyx, yzx); and matrix, a file with the bias as last column, or num-filters, param-stddev,
-// bias-stddev.
+// Init reads input-x-dim, input-y-dim, input-z-dim, filt-x-dim, filt-y-dim, filt-x-step,
+// filt-y-step, input-vectorization-order (zyx, yzx); and matrix, a file with the bias as last
+// column, or num-filters, param-stddev, bias-stddev.
 func (c *convolutionComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	c.inputX, c.inputY, c.inputZ = cfg.dim("input-x-dim"), cfg.dim("input-y-dim"), cfg.dim("input-z-dim")
@@ -164,8 +165,8 @@ func (c *convolutionComponent) Fields(f *Fields) {
 // patchRows is the number of rows that are spread out into patches at a time.
 const patchRows = 32
 
-// eachPatch calls f, a few rows at a time, with the number of the first row, the number of a place, and the patches of the
-// rows at that place.
+// eachPatch calls f, a few rows at a time, with the number of the first row, the number of a place,
+// and the patches of the rows at that place.
 func (c *convolutionComponent) eachPatch(w *Workspace, in kernel.Matrix, f func(first, place int, patches kernel.Matrix)) {
 	defer w.Release(w.Mark())
 	buffer := w.Matrix(min(patchRows, in.Rows), c.m.Cols)

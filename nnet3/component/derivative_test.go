@@ -54,8 +54,8 @@ func TestDerivatives(t *testing.T) {
 	})
 }
 
-// backprop runs Backprop and returns the derivative of the input. It checks that a component overwrites it, or adds to it, as its
-// properties say.
+// backprop runs Backprop and returns the derivative of the input. It checks that a component
+// overwrites it, or adds to it, as its properties say.
 func (k *testCase) backprop(t *testing.T, b Backpropper, y, dy kernel.Matrix, memo Memo, to Component, rnd *rand.Rand) kernel.Matrix {
 	t.Helper()
 	p := k.c.Properties()
@@ -81,7 +81,8 @@ func (k *testCase) backprop(t *testing.T, b Backpropper, y, dy kernel.Matrix, me
 	return dx
 }
 
-// checkSlope compares a predicted slope with central differences of f, for several steps, because the best one isn't known.
+// checkSlope compares a predicted slope with central differences of f, for several steps, because
+// the best one isn't known.
 func checkSlope(t *testing.T, what string, predicted float64, f func(step float32) float64) {
 	t.Helper()
 	best, measured := math.Inf(1), 0.0

@@ -6,7 +6,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// derived is embedded by derived components. They can't be configured, read or written, and a copy is the component itself.
+// derived is embedded by derived components. They can't be configured, read or written, and a copy
+// is the component itself.
 type derived struct{ base Component }
 
 func (d *derived) Base() Component      { return d.base }
@@ -15,8 +16,8 @@ func (d *derived) OutputDim() int       { return d.base.OutputDim() }
 func (d *derived) Init(cfg *ConfigLine) { cfg.fail(ErrDerived) }
 func (d *derived) Fields(f *Fields)     { f.derived() }
 
-// overwriting is a component that overwrites where its base adds: its output, and the derivative of its input. It updates
-// parameters as the base does.
+// overwriting is a component that overwrites where its base adds: its output, and the derivative of
+// its input. It updates parameters as the base does.
 type overwriting struct{ derived }
 
 // NewOverwriting derives a component from c that overwrites its outputs instead of adding to them.
@@ -37,7 +38,8 @@ func (o *overwriting) Propagate(w *Workspace, pre Precomputed, in, out kernel.Ma
 	return o.base.Propagate(w, pre, in, out)
 }
 
-// Backprop overwrites the derivative of the input. Affine maps and TDNNs do so without zeroing it first.
+// Backprop overwrites the derivative of the input. Affine maps and TDNNs do so without zeroing it
+// first.
 func (o *overwriting) Backprop(w *Workspace, pass BackwardPass) error {
 	base := o.base.(Backpropper)
 	// In place the base component overwrites, because there is nothing to add to.

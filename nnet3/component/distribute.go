@@ -5,12 +5,11 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// distributeComponent cuts each row of its input into blocks and outputs them as rows with different x: with b blocks, the
-// output at x is block x mod b of the input at x/b, rounded down.
+// distributeComponent cuts each row of its input into blocks and outputs them as rows with
+// different x: with b blocks, the output at x is block x mod b of the input at x/b, rounded down.
 type distributeComponent struct{ equalBlocks }
 
-func (c *distributeComponent) Type() string { return "DistributeComponent" }
-
+func (c *distributeComponent) Type() string           { return "DistributeComponent" }
 func (c *distributeComponent) Properties() Properties { return 0 }
 
 // source returns the index and the block of the input that an output comes from.
@@ -33,7 +32,8 @@ func (c *distributeComponent) IsComputable(out index.Index, has func(index.Index
 	return computableFrom(in, has, used)
 }
 
-// blockSources is the Precomputed: for each output row, the row and the first column that it comes from.
+// blockSources is the Precomputed: for each output row, the row and the first column that it comes
+// from.
 type blockSources struct {
 	from   [][2]int32
 	inRows int

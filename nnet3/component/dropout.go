@@ -6,7 +6,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// mask is embedded by components that draw the elements of a random mask independently of each other.
+// mask is embedded by components that draw the elements of a random mask independently of each
+// other.
 type mask struct {
 	testMode
 	proportion float32 // of elements that are zero
@@ -32,8 +33,9 @@ func (m *mask) problem() string {
 	return "the dropout proportion is not between 0 and 1"
 }
 
-// dropoutComponent sets elements, or whole rows, to zero at random in training, and leaves the others as they are: it does
-// not multiply them by 1/(1-p). In test mode it multiplies everything by 1-p.
+// dropoutComponent sets elements, or whole rows, to zero at random in training, and leaves the
+// others as they are: it does not multiply them by 1/(1-p). In test mode it multiplies everything
+// by 1-p.
 type dropoutComponent struct {
 	mask
 	columns
@@ -100,9 +102,10 @@ func (c *dropoutComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	return nil
 }
 
-// dropoutMaskComponent outputs random factors for other components to multiply by: 0 with probability p, otherwise 1,
-// without a factor 1/(1-p). With two or three columns, as an LSTM uses them, the first two are never both 0 in a row (as
-// long as p allows). In test mode the mask is 1-p, or 1 if continuous. The component has no input.
+// dropoutMaskComponent outputs random factors for other components to multiply by: 0 with
+// probability p, otherwise 1, without a factor 1/(1-p). With two or three columns, as an LSTM uses
+// them, the first two are never both 0 in a row (as long as p allows). In test mode the mask is
+// 1-p, or 1 if continuous. The component has no input.
 type dropoutMaskComponent struct {
 	mask
 	noInput
@@ -147,7 +150,8 @@ func (c *dropoutMaskComponent) Propagate(w *Workspace, pre Precomputed, in, out 
 			row[j] = c.draw(rnd, 1)
 		}
 		if !c.continuous && (len(row) == 2 || len(row) == 3) {
-			// One number decides both: the lowest p of its range zeroes the first column, the highest p the second.
+			// One number decides both: the lowest p of its range zeroes the first column, the
+			// highest p the second.
 			u := rnd.Float32()
 			row[0], row[1] = 1, 1
 			if u < p {

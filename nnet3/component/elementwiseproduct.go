@@ -7,8 +7,7 @@ import (
 // elementwiseProductComponent multiplies the equal blocks of its input, element by element.
 type elementwiseProductComponent struct{ equalBlocks }
 
-func (c *elementwiseProductComponent) Type() string { return "ElementwiseProductComponent" }
-
+func (c *elementwiseProductComponent) Type() string           { return "ElementwiseProductComponent" }
 func (c *elementwiseProductComponent) Properties() Properties { return Simple | BackpropNeedsInput }
 
 // Propagate computes y = x₁∘x₂∘…

@@ -18,9 +18,9 @@ const (
 	maxElems = 1 << 28 // parameters of a component that is made at random
 )
 
-// Fields walks over the parts of a component, in the order of Kaldi's files. A component lists its parts once, in its method
-// Fields; [Read], [Write], [Info] and [Copy] each make a walk of their own. A walk that reads or copies sets the values that
-// it is shown, the others leave them alone.
+// Fields walks over the parts of a component, in the order of Kaldi's files. A component lists its
+// parts once, in its method Fields; [Read], [Write], [Info] and [Copy] each make a walk of their
+// own. A walk that reads or copies sets the values that it is shown, the others leave them alone.
 //
 // After the first error a walk does nothing.
 type Fields struct {
@@ -34,7 +34,8 @@ type Fields struct {
 	shared bool // the copy of the component is the component itself
 }
 
-// Read reads the fields of c, fresh from [New], from after its opening token up to and including its closing token.
+// Read reads the fields of c, fresh from [New], from after its opening token up to and including
+// its closing token.
 func Read(c Component, r *kaldiio.Reader) error {
 	f := Fields{r: r, typ: c.Type()}
 	c.Fields(&f)
@@ -56,7 +57,8 @@ func Write(c Component, w *kaldiio.Writer) error {
 	return w.Err()
 }
 
-// Info describes c in one line: its type, its dimensions, its settings, and the root mean square of each parameter.
+// Info describes c in one line: its type, its dimensions, its settings, and the root mean square of
+// each parameter.
 func Info(c Component) string {
 	f := Fields{info: new(bytes.Buffer), typ: c.Type()}
 	fmt.Fprintf(f.info, "%s, input-dim=%d, output-dim=%d", f.typ, c.InputDim(), c.OutputDim())
@@ -71,8 +73,8 @@ func Info(c Component) string {
 	return f.info.String()
 }
 
-// Copy returns a component that shares nothing with c. Derived components, which are immutable, and components that aren't
-// pointers are returned as they are.
+// Copy returns a component that shares nothing with c. Derived components, which are immutable, and
+// components that aren't pointers are returned as they are.
 func Copy(c Component) Component {
 	if reflect.TypeOf(c).Kind() != reflect.Pointer {
 		return c
@@ -89,11 +91,12 @@ func Copy(c Component) Component {
 	return dup
 }
 
-// Reading reports whether the walk has just read the values that it was shown, without an error. Then is the time to check
-// them and to derive what follows from them.
+// Reading reports whether the walk has just read the values that it was shown, without an error.
+// Then is the time to check them and to derive what follows from them.
 func (f *Fields) Reading() bool { return f.r != nil && f.err == nil }
 
-// Copying reports whether the values are those of another component. Whatever else the two share has to be copied.
+// Copying reports whether the values are those of another component. Whatever else the two share
+// has to be copied.
 func (f *Fields) Copying() bool { return f.r == nil && f.w == nil && f.info == nil }
 
 // Check records an error unless ok, in a walk that reads.
@@ -123,12 +126,14 @@ func (f *Fields) Token(token string) {
 	}
 }
 
-// Has reports whether the next part, which may be missing from files, is there. It begins with the token.
+// Has reports whether the next part, which may be missing from files, is there. It begins with the
+// token.
 func (f *Fields) Has(token string) bool {
 	return f.r == nil || f.err == nil && f.r.PeekIs(token)
 }
 
-// Int is a 32-bit integer. Here and below, a value with an empty token follows another one without a token of its own.
+// Int is a 32-bit integer. Here and below, a value with an empty token follows another one without
+// a token of its own.
 func (f *Fields) Int(token string, v *int) {
 	value(f, token, v, func(r *kaldiio.Reader) (int, error) {
 		n, err := r.Int32()
@@ -238,7 +243,8 @@ func (f *Fields) weights(token string, w *weights) {
 	}
 }
 
-// Optional is a value that is written unless it equals absent, which is also what a file without it means.
+// Optional is a value that is written unless it equals absent, which is also what a file without it
+// means.
 func Optional[T comparable](f *Fields, field func(token string, v *T), token string, v *T, absent T) {
 	if f.r != nil || *v != absent {
 		Since(f, field, token, v, absent)
@@ -339,8 +345,8 @@ func (f *Fields) fail(err error) {
 	}
 }
 
-// describe adds a value to a description, under the name of its token as configuration lines spell it: <HeightOut> becomes
-// height-out.
+// describe adds a value to a description, under the name of its token as configuration lines spell
+// it: <HeightOut> becomes height-out.
 func (f *Fields) describe(token string, v any) {
 	if token == "" {
 		fmt.Fprintf(f.info, ",%.6g", v)

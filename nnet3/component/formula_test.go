@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// What components compute, on numbers that can be checked by head. The components are in Kaldi's text form, which also
-// tests how old and new forms are read.
+// What components compute, on numbers that can be checked by head. The components are in Kaldi's
+// text form, which also tests how old and new forms are read.
 func TestFormulas(t *testing.T) {
 	for _, c := range []struct {
 		file    string

@@ -5,13 +5,14 @@ import "github.com/nnopt/nnopt/kernel"
 // function is what a nonlinearity computes.
 type function struct {
 	typ        string
-	properties Properties                                     // besides those of every nonlinearity
-	withBlocks Properties                                     // if there is a block-dim
-	value      func(y, x kernel.Matrix)                       // computes y
-	deriv      func(dx, y, dy kernel.Matrix)                  // computes dx; dx may be dy
-	stats      int                                            // which averages StoreStats gathers
-	lower      float32                                        // units with a smaller average derivative are repaired
-	repair     func(c, to *nonlinearity, y, dx kernel.Matrix) // repairs dx and counts in to; nil: nothing is repaired
+	properties Properties // in addition to those of every nonlinearity
+	withBlocks Properties // in addition, if there is a block-dim
+	value      func(y, x kernel.Matrix)
+	deriv      func(dx, y, dy kernel.Matrix) // dx may be dy
+	stats      int
+	lower      float32 // units with a smaller average derivative are repaired
+	// repair repairs the derivatives dx of c, and counts the repairs in to. It may be nil.
+	repair func(c, to *nonlinearity, y, dx kernel.Matrix)
 }
 
 // What StoreStats gathers.
@@ -62,8 +63,8 @@ func repairTanh(c, to *nonlinearity, y, dx kernel.Matrix) {
 	c.repairSaturated(to, y, dx, func(y float32) float32 { return y })
 }
 
-// repairSaturated adds a term to dx that pushes units whose derivative is too small on average towards the middle, in
-// proportion to their distance from it.
+// repairSaturated adds a term to dx that pushes units whose derivative is too small on average
+// towards the middle, in proportion to their distance from it.
 func (c *nonlinearity) repairSaturated(to *nonlinearity, y, dx kernel.Matrix, distance func(y float32) float32) {
 	to.numDimsProcessed += float64(c.dim)
 	if !c.repairs() {
@@ -81,8 +82,9 @@ func (c *nonlinearity) repairSaturated(to *nonlinearity, y, dx kernel.Matrix, di
 	}
 }
 
-// repairReLU adds a constant to the derivatives of units that are nearly always off, and subtracts it from those of units
-// that are nearly always on. It repairs the units in one place of all blocks together.
+// repairReLU adds a constant to the derivatives of units that are nearly always off, and subtracts
+// it from those of units that are nearly always on. It repairs the units in one place of all blocks
+// together.
 func repairReLU(c, to *nonlinearity, _, dx kernel.Matrix) {
 	if !c.repairs() {
 		return

@@ -7,8 +7,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// generalDropoutComponent multiplies its input by a random mask of mean 1. Columns blockDim apart can share elements of the
-// mask, and so do the rows of a sequence or of a stretch of timePeriod frames of it. In test mode it copies its input.
+// generalDropoutComponent multiplies its input by a random mask of mean 1. Columns blockDim apart
+// can share elements of the mask, and so do the rows of a sequence or of a stretch of timePeriod
+// frames of it. In test mode it copies its input.
 type generalDropoutComponent struct {
 	mask
 	perIndex
@@ -28,8 +29,8 @@ func (c *generalDropoutComponent) Properties() Properties {
 	return (PropagateInPlace | BackpropInPlace | UsesMemo | Random).with(InputContiguous|OutputContiguous, c.blockDim != c.dim)
 }
 
-// Init reads dim, block-dim, time-period, dropout-proportion, continuous, specaugment-max-proportion,
-// specaugment-max-regions and test-mode.
+// Init reads dim, block-dim, time-period, dropout-proportion, continuous,
+// specaugment-max-proportion, specaugment-max-regions and test-mode.
 func (c *generalDropoutComponent) Init(cfg *ConfigLine) {
 	c.dim = cfg.dim("dim")
 	c.blockDim = cfg.dimOr("block-dim", c.dim)
@@ -74,7 +75,8 @@ type maskRows struct {
 	num  int // rows of the mask
 }
 
-// PrecomputeIndexes finds the rows that share a mask: those of a sequence, or of timePeriod frames of it.
+// PrecomputeIndexes finds the rows that share a mask: those of a sequence, or of timePeriod frames
+// of it.
 func (c *generalDropoutComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
 	if err := checkPerIndex(c, in, out); err != nil {
 		return nil, err
@@ -130,8 +132,8 @@ func (c *generalDropoutComponent) drawMask(rnd *rand.Rand, mask kernel.Matrix) {
 	}
 }
 
-// drawBand zeroes a band of a row of ones, of a width between 0 and maxProportion of the row, in up to maxRegions pieces. A
-// band may continue from the end to the beginning.
+// drawBand zeroes a band of a row of ones, of a width between 0 and maxProportion of the row, in up
+// to maxRegions pieces. A band may continue from the end to the beginning.
 func (c *generalDropoutComponent) drawBand(rnd *rand.Rand, row []float32) {
 	for j := range row {
 		row[j] = 1
@@ -153,7 +155,8 @@ func (c *generalDropoutComponent) drawBand(rnd *rand.Rand, row []float32) {
 	}
 }
 
-// share returns a random part of n: all of it if there is one part, otherwise an even share on average.
+// share returns a random part of n: all of it if there is one part, otherwise an even share on
+// average.
 func share(rnd *rand.Rand, n, parts int) int {
 	if parts == 1 {
 		return n
@@ -161,7 +164,8 @@ func share(rnd *rand.Rand, n, parts int) int {
 	return rnd.IntN(2*n/parts + 1)
 }
 
-// multiplyByMask sets dst to src with each block of columns of row i multiplied by row rows[i] of the mask.
+// multiplyByMask sets dst to src with each block of columns of row i multiplied by row rows[i] of
+// the mask.
 func multiplyByMask(dst, src, mask kernel.Matrix, rows []int32) {
 	for i, r := range rows {
 		d, s, m := kernel.Row(dst, i), kernel.Row(src, i), kernel.Row(mask, int(r))

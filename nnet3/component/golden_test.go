@@ -12,8 +12,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// models returns the raw models of the reference cases: those that come with the project, and those in the folder that
-// the environment variable NNOPT_GOLDEN names.
+// models returns the raw models of the reference cases: those that come with the project, and those
+// in the folder that the environment variable NNOPT_GOLDEN names.
 func models(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -118,8 +118,8 @@ func TestRoundTripOfModels(t *testing.T) {
 	t.Logf("%d types: %v", len(types), types)
 }
 
-// A component made from a line of a model's configuration has the type, the dimensions and the settings of the one in the
-// model.
+// A component made from a line of a model's configuration has the type, the dimensions and the
+// settings of the one in the model.
 func TestConfigLinesOfModels(t *testing.T) {
 	checked := 0
 	for _, file := range models(t) {

@@ -6,8 +6,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// gruStats is embedded by the nonlinearities of gated recurrent units: the statistics of their tanh, and the settings of its
-// self-repair.
+// gruStats is embedded by the nonlinearities of gated recurrent units: the statistics of their
+// tanh, and the settings of its self-repair.
 type gruStats struct {
 	count              float64
 	valueSum, derivSum []float64
@@ -51,8 +51,9 @@ func (g *gruStats) ZeroStats() {
 	g.count, g.selfRepairTotal = 0, 0
 }
 
-// repair adds h to the statistics and, for units whose average derivative is too small, a term to the derivative of the
-// argument of h that pushes it towards the middle. This is what Kaldi does on average, see nonlinearity.repairs.
+// repair adds h to the statistics and, for units whose average derivative is too small, a term to
+// the derivative of the argument of h that pushes it towards the middle. This is what Kaldi does on
+// average, see nonlinearity.repairs.
 func (g *gruStats) repair(h, dArg kernel.Matrix) {
 	g.count += float64(h.Rows)
 	for i := range h.Rows {
@@ -82,8 +83,8 @@ func mix(c, z, h, prev []float32) {
 	}
 }
 
-// unmix computes the derivative of the argument of h from those of h = tanh(argument) and c = (1-z)∘h + z∘prev. It adds the
-// derivatives of z and prev, if wanted.
+// unmix computes the derivative of the argument of h from those of h = tanh(argument) and c =
+// (1-z)∘h + z∘prev. It adds the derivatives of z and prev, if wanted.
 func unmix(dArg, dh, dc, z, h, prev, dz, dPrev []float32) {
 	for j := range dArg {
 		d := dh[j] + float32(dc[j]*(1-z[j]))
@@ -95,9 +96,9 @@ func unmix(dArg, dh, dc, z, h, prev, dz, dPrev []float32) {
 	}
 }
 
-// gruNonlinearityComponent is the part of a gated recurrent unit between its matrices. A row of the input holds z and r (both
-// after their sigmoid), the part h' from outside, the previous state c', and the previous projection s'. Without a
-// projection, R = C, and s' is c':
+// gruNonlinearityComponent is the part of a gated recurrent unit between its matrices. A row of the
+// input holds z and r (both after their sigmoid), the part h' from outside, the previous state c',
+// and the previous projection s'. Without a projection, R = C, and s' is c':
 //
 //	h = tanh(h' + W·(s'∘r));  c = (1-z)∘h + z∘c'
 //
@@ -128,7 +129,6 @@ func (c *gruNonlinearityComponent) InputDim() int {
 func (c *gruNonlinearityComponent) OutputDim() int { return 2 * c.cellDim() }
 func (c *gruNonlinearityComponent) Prepare()       { c.w.prepare() }
 func (c *gruNonlinearityComponent) Renew()         { c.w.renew() }
-
 func (c *gruNonlinearityComponent) Properties() Properties {
 	return Simple | Updatable | BackpropAdds | BackpropNeedsInput | BackpropNeedsOutput
 }
@@ -136,8 +136,8 @@ func (c *gruNonlinearityComponent) Properties() Properties {
 func (c *gruNonlinearityComponent) UpdatesAlongside() {}
 func (c *gruNonlinearityComponent) Params() []Param   { return []Param{{"w_h", c.w.m}} }
 
-// Init reads cell-dim, recurrent-dim, param-stddev, self-repair-threshold, self-repair-scale, alpha, rank-in, rank-out
-// and update-period.
+// Init reads cell-dim, recurrent-dim, param-stddev, self-repair-threshold, self-repair-scale,
+// alpha, rank-in, rank-out and update-period.
 func (c *gruNonlinearityComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	cell := cfg.dim("cell-dim")
@@ -193,7 +193,8 @@ func (c *gruNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in, 
 	return nil, nil
 }
 
-// Backprop computes the derivatives of the input and of W. ToUpdate gathers statistics and repairs itself.
+// Backprop computes the derivatives of the input and of W. ToUpdate gathers statistics and repairs
+// itself.
 func (c *gruNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	defer w.Release(w.Mark())
 	x, n := c.split(pass.InValue), c.cellDim()

@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// testConfigs has configuration lines for every type. They are such that derivatives can be checked: nothing is clipped or
-// repaired.
+// testConfigs has configuration lines for every type. They are such that derivatives can be
+// checked: nothing is clipped or repaired.
 var testConfigs = map[string][]string{
 	"AffineComponent":             {"input-dim=7 output-dim=5 orthonormal-constraint=-1 max-change=0.75"},
 	"BackpropTruncationComponent": {"dim=5 scale=0.7 clipping-threshold=1000 zeroing-threshold=1000 recurrence-interval=3", "dim=4"},
@@ -89,7 +89,8 @@ type testCase struct {
 	seed uint64
 }
 
-// eachCase calls f with a component for each configuration of each type. It fails if a type has none.
+// eachCase calls f with a component for each configuration of each type. It fails if a type has
+// none.
 func eachCase(t *testing.T, f func(t *testing.T, k *testCase)) {
 	for _, typ := range Types() {
 		if len(testConfigs[typ]) == 0 {
@@ -160,8 +161,8 @@ func newCase(t *testing.T, typ, config string) *testCase {
 	return k
 }
 
-// testIndexes returns indexes of an output and of the inputs it needs, as far as they lie between the times -2 and 9. They
-// come in no particular order where the component doesn't mind.
+// testIndexes returns indexes of an output and of the inputs it needs, as far as they lie between
+// the times -2 and 9. They come in no particular order where the component doesn't mind.
 func testIndexes(c Component, n NonSimple, rnd *rand.Rand) (in, out []index.Index) {
 	has := func(x index.Index) bool { return x.T >= -2 && x.T <= 9 }
 	seen := map[index.Index]bool{}
@@ -202,7 +203,8 @@ func randomMatrix(rnd *rand.Rand, rows, cols int) kernel.Matrix {
 	return m
 }
 
-// spread returns a copy of m with gaps between its rows that are filled with NaN, and the whole buffer.
+// spread returns a copy of m with gaps between its rows that are filled with NaN, and the whole
+// buffer.
 func spread(m kernel.Matrix) (kernel.Matrix, kernel.Matrix) {
 	whole := kernel.New(m.Rows+2, m.Cols+5)
 	for i := range whole.Data {

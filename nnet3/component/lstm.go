@@ -6,14 +6,15 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// lstmNonlinearityComponent is the part of an LSTM cell between its matrices. A row of the input holds, in C columns each, the
-// parts of the input gate, the forget gate, the new content and the output gate that come from outside, and the previous
-// state c':
+// lstmNonlinearityComponent is the part of an LSTM cell between its matrices. A row of the input
+// holds, in C columns each, the parts of the input gate, the forget gate, the new content and the
+// output gate that come from outside, and the previous state c':
 //
 //	i = σ(i' + w_ic·c');  f = σ(f' + w_fc·c');  c = f·c'·f_scale + i·tanh(g')·i_scale
 //	o = σ(o' + w_oc·c);   m = o·tanh(c)·o_scale
 //
-// The output is c and m. With dropout, three more input columns are i_scale, f_scale and o_scale; otherwise these are 1.
+// The output is c and m. With dropout, three more input columns are i_scale, f_scale and o_scale;
+// otherwise these are 1.
 type lstmNonlinearityComponent struct {
 	training
 	params     kernel.Matrix // rows w_ic, w_fc, w_oc
@@ -29,7 +30,6 @@ type lstmNonlinearityComponent struct {
 const numUnits = 5
 
 func (c *lstmNonlinearityComponent) Type() string { return "LstmNonlinearityComponent" }
-
 func (c *lstmNonlinearityComponent) InputDim() int {
 	if c.useDropout {
 		return 5*c.params.Cols + 3
@@ -44,8 +44,8 @@ func (c *lstmNonlinearityComponent) Properties() Properties {
 func (c *lstmNonlinearityComponent) UpdatesAlongside() {}
 func (c *lstmNonlinearityComponent) Params() []Param   { return []Param{{"params", c.params}} }
 
-// Init reads cell-dim, param-stddev, tanh-self-repair-threshold, sigmoid-self-repair-threshold, self-repair-scale
-// and use-dropout.
+// Init reads cell-dim, param-stddev, tanh-self-repair-threshold, sigmoid-self-repair-threshold,
+// self-repair-scale and use-dropout.
 func (c *lstmNonlinearityComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	dim := cfg.dim("cell-dim")
@@ -65,7 +65,7 @@ func (c *lstmNonlinearityComponent) Init(cfg *ConfigLine) {
 
 func (c *lstmNonlinearityComponent) Fields(f *Fields) {
 	c.training.fields(f)
-	values, derivs, repaired := c.average(c.valueSum), c.average(c.derivSum), averages(c.selfRepairTotal[:], c.repairCount())
+	values, derivs, repaired := c.average(c.valueSum), c.average(c.derivSum), divided(c.selfRepairTotal[:], c.repairCount())
 	f.Matrix("<Params>", &c.params)
 	f.Matrix("<ValueAvg>", &values)
 	f.Matrix("<DerivAvg>", &derivs)
@@ -95,7 +95,7 @@ func (c *lstmNonlinearityComponent) Fields(f *Fields) {
 // average returns sums in the form that files have.
 func (c *lstmNonlinearityComponent) average(sums []float64) kernel.Matrix {
 	dim := c.params.Cols
-	return kernel.Matrix{Rows: numUnits, Cols: dim, Stride: dim, Data: averages(sums, c.count)}
+	return kernel.Matrix{Rows: numUnits, Cols: dim, Stride: dim, Data: divided(sums, c.count)}
 }
 
 // repairCount returns what files divide the numbers of repaired elements by.
@@ -179,8 +179,8 @@ func (c *lstmNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in,
 	return nil, nil
 }
 
-// Backprop computes the derivatives of the input and of w_ic, w_fc and w_oc. It adds terms that repair units whose average
-// derivative so far is too small. ToUpdate also gathers statistics.
+// Backprop computes the derivatives of the input and of w_ic, w_fc and w_oc. It adds terms that
+// repair units whose average derivative so far is too small. ToUpdate also gathers statistics.
 func (c *lstmNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	defer w.Release(w.Mark())
 	d := c.params.Cols
@@ -246,7 +246,8 @@ type lstmBackward struct {
 	dState   []float32
 }
 
-// backward computes the derivatives of a row. Units in need of repair get a term that pushes their input towards the middle.
+// backward computes the derivatives of a row. Units in need of repair get a term that pushes their
+// input towards the middle.
 func (c *lstmNonlinearityComponent) backward(b *lstmBackward, dy, dx []float32) {
 	d := c.params.Cols
 	wi, wf, wo := kernel.Row(c.params, 0), kernel.Row(c.params, 1), kernel.Row(c.params, 2)
@@ -310,7 +311,8 @@ func (b *lstmBackward) repairTanh(dx, y []float32, k int) {
 	}
 }
 
-// addStats adds the values of a row and their derivatives to the statistics. one is a vector of ones.
+// addStats adds the values of a row and their derivatives to the statistics. one is a vector of
+// ones.
 func (c *lstmNonlinearityComponent) addStats(r *lstmRow, one []float32) {
 	d := c.params.Cols
 	for k, v := range [numUnits][]float32{r.i, r.f, r.g, r.o, r.tanhC} {

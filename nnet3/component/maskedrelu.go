@@ -6,17 +6,17 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// maskedReLU is a RectifiedLinear whose memo says, in a bit per element, which outputs were positive. Its backward pass
-// doesn't need the output itself.
+// maskedReLU is a RectifiedLinear whose memo says, in a bit per element, which outputs were
+// positive. Its backward pass doesn't need the output itself.
 type maskedReLU struct {
 	derived
 	relu        *nonlinearity
 	first, rows int // the rows of the backward pass; all of them if rows is 0
 }
 
-// NewMaskedReLU derives a component from c, if c is a RectifiedLinear, that keeps one bit an element for its backward pass
-// instead of the output. The backward pass is over rows consecutive rows of the forward pass, from row first on, or over
-// all of them if rows is 0.
+// NewMaskedReLU derives a component from c, if c is a RectifiedLinear, that keeps one bit an
+// element for its backward pass instead of the output. The backward pass is over rows consecutive
+// rows of the forward pass, from row first on, or over all of them if rows is 0.
 func NewMaskedReLU(c Component, first, rows int) (Component, bool) {
 	relu, ok := c.(*nonlinearity)
 	if !ok || relu.function != &rectifiedLinear {

@@ -6,15 +6,14 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// maxpoolingComponent is the largest element in each of the windows over a three-dimensional input. In input and output, z
-// changes fastest, then y.
+// maxpoolingComponent is the largest element in each of the windows over a three-dimensional input.
+// In input and output, z changes fastest, then y.
 type maxpoolingComponent struct {
 	input, pool, step [3]int // x, y, z
 }
 
 func (c *maxpoolingComponent) Type() string  { return "MaxpoolingComponent" }
 func (c *maxpoolingComponent) InputDim() int { return c.input[0] * c.input[1] * c.input[2] }
-
 func (c *maxpoolingComponent) OutputDim() int {
 	n := c.windows()
 	return n[0] * n[1] * n[2]

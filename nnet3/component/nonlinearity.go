@@ -9,8 +9,9 @@ import (
 // unsetThreshold stands for a threshold of self-repair that was not given.
 const unsetThreshold = -1000
 
-// nonlinearity is a component that applies a function to each element or, for a softmax, to each row. It gathers
-// statistics, and self-repair pushes units whose average derivative is out of range back into it.
+// nonlinearity is a component that applies a function to each element or, for a softmax, to each
+// row. It gathers statistics, and self-repair pushes units whose average derivative is out of range
+// back into it.
 type nonlinearity struct {
 	*function
 	columns
@@ -32,7 +33,8 @@ func (c *nonlinearity) Properties() Properties {
 	return (Simple | StoresStats | BackpropNeedsOutput | c.properties).with(c.withBlocks, c.blockDim != c.dim)
 }
 
-// Init reads dim, block-dim, self-repair-scale, self-repair-lower-threshold and self-repair-upper-threshold.
+// Init reads dim, block-dim, self-repair-scale, self-repair-lower-threshold and
+// self-repair-upper-threshold.
 func (c *nonlinearity) Init(cfg *ConfigLine) {
 	c.dim, c.blockDim = cfg.dimAndBlock()
 	c.lowerThreshold = cfg.Float("self-repair-lower-threshold", unsetThreshold)
@@ -77,7 +79,8 @@ func (c *nonlinearity) Propagate(w *Workspace, pre Precomputed, in, out kernel.M
 	return nil, nil
 }
 
-// Backprop computes dx from y and dy. ToUpdate gathers statistics of dy before dx may take its place.
+// Backprop computes dx from y and dy. ToUpdate gathers statistics of dy before dx may take its
+// place.
 func (c *nonlinearity) Backprop(w *Workspace, pass BackwardPass) error {
 	u, update := pass.ToUpdate.(*nonlinearity)
 	if update {
@@ -90,7 +93,8 @@ func (c *nonlinearity) Backprop(w *Workspace, pass BackwardPass) error {
 	return nil
 }
 
-// derivStats counts the rows of an output derivative, and returns the sums that its squares are to be added to.
+// derivStats counts the rows of an output derivative, and returns the sums that its squares are to
+// be added to.
 func (c *nonlinearity) derivStats(rows int) []float64 {
 	if len(c.oderivSumsq) != c.dim {
 		c.oderivSumsq = make([]float64, c.dim)
@@ -134,8 +138,9 @@ func (c *nonlinearity) ZeroStats() {
 	c.count, c.oderivCount, c.numDimsSelfRepaired, c.numDimsProcessed = 0, 0, 0, 0
 }
 
-// repairs reports whether derivatives are to be repaired. Kaldi repairs a random half of the minibatches, with twice the
-// strength. Here every minibatch gets the average of that, so that a result depends on nothing but its input.
+// repairs reports whether derivatives are to be repaired. Kaldi repairs a random half of the
+// minibatches, with twice the strength. Here every minibatch gets the average of that, so that a
+// result depends on nothing but its input.
 func (c *nonlinearity) repairs() bool {
 	return c.selfRepairScale != 0 && c.count != 0 && len(c.derivSum) == c.dim
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
-// normalizeComponent scales each row, or each block of it, to the root mean square targetRMS. It can append to each block the
-// logarithm of the root mean square that the block had.
+// normalizeComponent scales each row, or each block of it, to the root mean square targetRMS. It
+// can append to each block the logarithm of the root mean square that the block had.
 type normalizeComponent struct {
 	columns
 	blockDim     int
@@ -15,7 +15,6 @@ type normalizeComponent struct {
 }
 
 func (c *normalizeComponent) Type() string { return "NormalizeComponent" }
-
 func (c *normalizeComponent) OutputDim() int {
 	if c.addLogStddev {
 		return c.dim + c.dim/c.blockDim
@@ -88,7 +87,8 @@ func (c *normalizeComponent) Propagate(w *Workspace, pre Precomputed, in, out ke
 	return nil, nil
 }
 
-// Backprop computes dx += f·dy - f³/(D·targetRMS²)·(dy·x)·x, plus x/|x|² times the derivative of the appended logarithm.
+// Backprop computes dx += f·dy - f³/(D·targetRMS²)·(dy·x)·x, plus x/|x|² times the derivative of
+// the appended logarithm.
 func (c *normalizeComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	n, o := c.blockDim, c.outBlock()
 	least := float32(n) * 1.0 / (1 << 33) / (1 << 33)

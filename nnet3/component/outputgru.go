@@ -4,8 +4,9 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// outputGruNonlinearityComponent is the part of an output-gated recurrent unit between its matrices. A row of the input holds,
-// in C columns each, z (after its sigmoid), the part h' from outside and the previous state c':
+// outputGruNonlinearityComponent is the part of an output-gated recurrent unit between its
+// matrices. A row of the input holds, in C columns each, z (after its sigmoid), the part h' from
+// outside and the previous state c':
 //
 //	h = tanh(h' + w∘c');  c = (1-z)∘h + z∘c'
 //
@@ -18,11 +19,9 @@ type outputGruNonlinearityComponent struct {
 	rank, period int
 }
 
-func (c *outputGruNonlinearityComponent) Type() string { return "OutputGruNonlinearityComponent" }
-
+func (c *outputGruNonlinearityComponent) Type() string   { return "OutputGruNonlinearityComponent" }
 func (c *outputGruNonlinearityComponent) InputDim() int  { return 3 * len(c.w) }
 func (c *outputGruNonlinearityComponent) OutputDim() int { return 2 * len(c.w) }
-
 func (c *outputGruNonlinearityComponent) Properties() Properties {
 	return Simple | Updatable | BackpropAdds | BackpropNeedsInput | BackpropNeedsOutput
 }
@@ -30,8 +29,8 @@ func (c *outputGruNonlinearityComponent) Properties() Properties {
 func (c *outputGruNonlinearityComponent) UpdatesAlongside() {}
 func (c *outputGruNonlinearityComponent) Params() []Param   { return []Param{vectorParam("w_h", c.w)} }
 
-// Init reads cell-dim, param-mean, param-stddev, self-repair-threshold, self-repair-scale, alpha, rank and
-// update-period.
+// Init reads cell-dim, param-mean, param-stddev, self-repair-threshold, self-repair-scale, alpha,
+// rank and update-period.
 func (c *outputGruNonlinearityComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	cell := cfg.dim("cell-dim")
@@ -70,7 +69,8 @@ func (c *outputGruNonlinearityComponent) Propagate(w *Workspace, pre Precomputed
 	return nil, nil
 }
 
-// Backprop computes the derivatives of the input and of w. ToUpdate gathers statistics and repairs itself.
+// Backprop computes the derivatives of the input and of w. ToUpdate gathers statistics and repairs
+// itself.
 func (c *outputGruNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	defer w.Release(w.Mark())
 	n := len(c.w)

@@ -143,8 +143,8 @@ func (c *perElementScaleComponent) Backprop(w *Workspace, pass BackwardPass) err
 	return c.scaling.Backprop(w, pass)
 }
 
-// naturalGradientPerElementScaleComponent is perElementScaleComponent, with settings for a training that preconditions its
-// updates. Backprop computes the plain gradient.
+// naturalGradientPerElementScaleComponent is perElementScaleComponent, with settings for a training
+// that preconditions its updates. Backprop computes the plain gradient.
 type naturalGradientPerElementScaleComponent struct {
 	perElementScaleComponent
 	rank              int
@@ -157,8 +157,8 @@ func (c *naturalGradientPerElementScaleComponent) Type() string {
 	return "NaturalGradientPerElementScaleComponent"
 }
 
-// Init reads scales or vector, a file; or dim, param-mean and param-stddev; and rank, update-period, num-samples-history and
-// alpha.
+// Init reads scales or vector, a file; or dim, param-mean and param-stddev; and rank,
+// update-period, num-samples-history and alpha.
 func (c *naturalGradientPerElementScaleComponent) Init(cfg *ConfigLine) {
 	key := "vector"
 	if cfg.Has("scales") {
@@ -182,7 +182,8 @@ func (c *naturalGradientPerElementScaleComponent) Fields(f *Fields) {
 	Skip(f, f.Float, "<MaxChangePerMinibatch>")
 }
 
-// perElementOffsetComponent adds a trainable offset to each column. Columns a block apart share one.
+// perElementOffsetComponent adds a trainable offset to each column. Columns a block apart share
+// one.
 type perElementOffsetComponent struct {
 	training
 	offsetting
@@ -197,7 +198,8 @@ func (c *perElementOffsetComponent) Properties() Properties {
 	return (Simple | Updatable | PropagateInPlace | BackpropInPlace).with(OutputContiguous, len(c.offsets) != c.dim)
 }
 
-// Init reads vector, a file; or dim, block-dim, param-mean and param-stddev; and use-natural-gradient.
+// Init reads vector, a file; or dim, block-dim, param-mean and param-stddev; and
+// use-natural-gradient.
 func (c *perElementOffsetComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	c.useNaturalGradient = cfg.Bool("use-natural-gradient", true)

@@ -6,7 +6,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// perIndex is embedded by components that compute row by row but need to know the indexes of their rows.
+// perIndex is embedded by components that compute row by row but need to know the indexes of their
+// rows.
 type perIndex struct{}
 
 func (perIndex) rowByRow() {}

@@ -6,7 +6,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// permuteComponent changes the order of the columns: column j of the output is column columnMap[j] of the input.
+// permuteComponent changes the order of the columns: column j of the output is column columnMap[j]
+// of the input.
 type permuteComponent struct {
 	columnMap []int32
 	inverse   []int32

@@ -10,7 +10,6 @@ import (
 type pnormComponent struct{ equalBlocks }
 
 func (c *pnormComponent) Type() string { return "PnormComponent" }
-
 func (c *pnormComponent) Properties() Properties {
 	return Simple | BackpropNeedsInput | BackpropNeedsOutput
 }

@@ -6,13 +6,14 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// A Product is a derived component: a linear or affine component, or a part of one, fused with operations on its result. It
-// shares the parameters of its base component. With all parts, it computes, element by element or row by row,
+// A Product is a derived component: a linear or affine component, or a part of one, fused with
+// operations on its result. It shares the parameters of its base component. With all parts, it
+// computes, element by element or row by row,
 //
 //	v = Σ_i x_i·W_iᵀ + b [+ y];  v = max(v, 0);  v = v∘scale + offset;  v = tail(v);  y = v [+ alpha·y]
 //
-// where the precomputed indexes say which columns of which rows of the input x_i consists of. y is added in one of the two
-// places at most.
+// where the precomputed indexes say which columns of which rows of the input x_i consists of. y is
+// added in one of the two places at most.
 //
 // A Product is immutable. The methods by which optimizations extend it return a new one.
 type Product struct{ product }
@@ -21,9 +22,9 @@ type Product struct{ product }
 type product struct {
 	derived
 	inputDim      int
-	simple        bool // there is one block, and it takes the rows as they come
+	simple        bool // there is one block, which takes the rows in order
 	blocks        []productBlock
-	adds          bool // y is added before everything else
+	adds          bool // y is added first
 	bias          []float32
 	relu          bool
 	scale, offset []float32
@@ -35,13 +36,14 @@ type product struct {
 type productBlock struct {
 	w   *weights
 	col int
-	// goesOn says that the block continues the sums of the previous block or, if it is the first, those in y. The bits are
-	// those of an undivided sum.
+	// goesOn says that the block continues the sums of the previous block or, if it is the first,
+	// those in y. The bits are those of an undivided sum.
 	goesOn bool
 }
 
-// NewProduct returns c as a Product that leaves its result as it is. It reports false if c is not a linear or affine
-// component, a TDNN or a Product. A Product overwrites its output even if c adds to it.
+// NewProduct returns c as a Product that leaves its result as it is. It reports false if c is not a
+// linear or affine component, a TDNN or a Product. A Product overwrites its output even if c adds
+// to it.
 func NewProduct(c Component) (*Product, bool) {
 	p := &Product{product{derived: derived{c}, inputDim: c.InputDim(), simple: c.Properties().Has(Simple)}}
 	switch c := c.(type) {
@@ -61,10 +63,10 @@ func NewProduct(c Component) (*Product, bool) {
 	return p, true
 }
 
-// A Splice says where a Product finds a part of its operand after its input was replaced by one of the parts that the input
-// was made of. Columns [Col, Col+Cols) of block number Block are the columns from SrcCol on of the new input, and output row
-// i takes row Rows[i]. A part that does not begin with the block continues its sums, so that the bits stay the same, unless
-// Apart is set.
+// A Splice says where a Product finds a part of its operand after its input was replaced by one of
+// the parts that the input was made of. Columns [Col, Col+Cols) of block number Block are the
+// columns from SrcCol on of the new input, and output row i takes row Rows[i]. A part that does not
+// begin with the block continues its sums, so that the bits stay the same, unless Apart is set.
 type Splice struct {
 	Block, Col, Cols int
 	SrcCol           int
@@ -85,15 +87,17 @@ func (p *Product) Blocks(f func(block, col, cols int)) {
 	}
 }
 
-// Divisible reports whether the columns of a block can be divided among several blocks without changing a bit.
+// Divisible reports whether the columns of a block can be divided among several blocks without
+// changing a bit.
 func (p *Product) Divisible(block int) bool {
 	w := p.blocks[block].w.m
 	return !kernel.IsNarrow(w.Rows, w.Cols)
 }
 
-// Resumable reports whether the product can be divided in two before a column of a block, so that the second product adds to
-// the sums of the first, without changing a bit. Sums of a later block don't continue those of an earlier one, and a product
-// that is not simple adds its bias to the first block.
+// Resumable reports whether the product can be divided in two before a column of a block, so that
+// the second product adds to the sums of the first, without changing a bit. Sums of a later block
+// don't continue those of an earlier one, and a product that is not simple adds its bias to the
+// first block.
 func (p *Product) Resumable(block, col int) bool {
 	if block == 0 {
 		return col == 0 || p.Divisible(0)
@@ -101,8 +105,8 @@ func (p *Product) Resumable(block, col int) bool {
 	return col == 0 && (p.bias == nil || p.base.Properties().Has(Simple))
 }
 
-// Rows returns, for each of rows output rows, the input row that the block takes. pre is the Precomputed of the product, nil
-// if it is simple.
+// Rows returns, for each of rows output rows, the input row that the block takes. pre is the
+// Precomputed of the product, nil if it is simple.
 func (p *Product) Rows(block int, pre Precomputed, rows int) ([]int32, bool) {
 	src := make([]int32, rows)
 	if p.simple {
@@ -123,9 +127,9 @@ func (p *Product) Rows(block int, pre Precomputed, rows int) ([]int32, bool) {
 	return src, true
 }
 
-// Splice returns the part of the product that takes the spliced columns from an input with inputRows rows and inputDim
-// columns, and its precomputed indexes. A part that is not the first adds to its output. Only the last has the bias and the
-// operations on the result.
+// Splice returns the part of the product that takes the spliced columns from an input with
+// inputRows rows and inputDim columns, and its precomputed indexes. A part that is not the first
+// adds to its output. Only the last has the bias and the operations on the result.
 func (p *Product) Splice(splices []Splice, inputRows, inputDim int, first, last bool) (*Product, Precomputed) {
 	q := *p
 	q.simple, q.inputDim = false, inputDim
@@ -143,8 +147,9 @@ func (p *Product) Splice(splices []Splice, inputRows, inputDim int, first, last 
 	return &q, pre
 }
 
-// Follow returns the product followed by c. It reports false unless c is a component that a product can apply before it
-// stores the result: one that works row by row and preserves the number of columns.
+// Follow returns the product followed by c. It reports false unless c is a component that a product
+// can apply before it stores the result: one that works row by row and preserves the number of
+// columns.
 func (p *Product) Follow(c Component) (*Product, bool) {
 	if p.alpha != 0 || c.InputDim() != p.OutputDim() || c.OutputDim() != p.OutputDim() {
 		return nil, false
@@ -176,9 +181,10 @@ func (p *Product) Follow(c Component) (*Product, bool) {
 	return &q, true
 }
 
-// After returns p(inner(x)) as one product, whose matrix is the product of the two matrices. It takes the precomputed indexes
-// of inner. It reports false unless both products have one matrix, inner has no operations on its result, and the compound
-// takes fewer multiplications. Its bits differ from those of two products.
+// After returns p(inner(x)) as one product, whose matrix is the product of the two matrices. It
+// takes the precomputed indexes of inner. It reports false unless both products have one matrix,
+// inner has no operations on its result, and the compound takes fewer multiplications. Its bits
+// differ from those of two products.
 func (p *Product) After(inner *Product) (*Product, bool) {
 	if !p.Whole() || len(inner.blocks) != 1 || inner.adds || inner.relu || inner.scale != nil || inner.tail != nil || inner.alpha != 0 {
 		return nil, false
@@ -197,8 +203,8 @@ func (p *Product) After(inner *Product) (*Product, bool) {
 	return &q, true
 }
 
-// Onto returns a product that adds its result to alpha times its output. It reports false if p adds to its output already or
-// alpha is 0.
+// Onto returns a product that adds its result to alpha times its output. It reports false if p adds
+// to its output already or alpha is 0.
 func (p *Product) Onto(alpha float32) (*Product, bool) {
 	if p.alpha != 0 || p.adds || alpha == 0 {
 		return nil, false

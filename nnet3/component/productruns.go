@@ -99,9 +99,9 @@ func residual(alpha float32, y kernel.Matrix) kernel.Matrix {
 	return y
 }
 
-// mulRuns computes y = Σ_i x_i·W_iᵀ and applies ep. The runs of block i say which rows of in are x_i. If all blocks have
-// their runs in the same output rows, the products read the rows in place, all blocks in one pass. Otherwise the rows are
-// gathered first.
+// mulRuns computes y = Σ_i x_i·W_iᵀ and applies ep. The runs of block i say which rows of in are
+// x_i. If all blocks have their runs in the same output rows, the products read the rows in place,
+// all blocks in one pass. Otherwise the rows are gathered first.
 func mulRuns(w *Workspace, blocks []productBlock, runs [][]run, ep kernel.Epilogue, in, y kernel.Matrix) {
 	if !ready(blocks) && ep.Alpha == 0 {
 		mulEach(blocks, runs, ep, in, y)
@@ -131,7 +131,8 @@ func mulRuns(w *Workspace, blocks []productBlock, runs [][]run, ep kernel.Epilog
 	}
 }
 
-// ready reports whether the blocks are prepared, or have to be in order to continue each other's sums.
+// ready reports whether the blocks are prepared, or have to be in order to continue each other's
+// sums.
 func ready(blocks []productBlock) bool {
 	for i := range blocks {
 		if blocks[i].goesOn {

@@ -7,7 +7,8 @@ type Properties uint32
 
 // The properties.
 const (
-	// Simple components map rows one by one: the same number of rows in and out, with equal indexes.
+	// Simple components map rows one by one: the same number of rows in and out, with equal
+	// indexes.
 	Simple Properties = 1 << iota
 	// Updatable components have trainable parameters. They implement UpdatableComponent.
 	Updatable
@@ -15,7 +16,8 @@ const (
 	PropagateInPlace
 	// PropagateAdds says that Propagate adds to its output.
 	PropagateAdds
-	// ReordersIndexes marks components of Kaldi's that want their rows in an order of their own. None here does.
+	// ReordersIndexes marks components of Kaldi's that want their rows in an order of their own.
+	// None here does.
 	ReordersIndexes
 	// BackpropAdds says that Backprop adds to the derivative with respect to the input.
 	BackpropAdds
@@ -27,9 +29,11 @@ const (
 	BackpropInPlace
 	// StoresStats says that the component accumulates statistics. It implements StatsStorer.
 	StoresStats
-	// InputContiguous asks for input rows without gaps between them. The components of this package do without.
+	// InputContiguous asks for input rows without gaps between them. The components of this package
+	// do without.
 	InputContiguous
-	// OutputContiguous asks for output rows without gaps between them. The components of this package do without.
+	// OutputContiguous asks for output rows without gaps between them. The components of this
+	// package do without.
 	OutputContiguous
 	// UsesMemo says that Propagate may return a memo that Backprop wants.
 	UsesMemo

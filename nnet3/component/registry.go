@@ -1,6 +1,7 @@
 package component
 
-// registry lists the types, sorted by name. A new type of component is a file of its own and a line here.
+// registry lists the types, sorted by name. A new type of component is a file of its own and a line
+// here.
 var registry = [...]struct {
 	name string
 	make func() Component
@@ -53,7 +54,8 @@ var registry = [...]struct {
 	{"TimeHeightConvolutionComponent", func() Component { return new(timeHeightConvolutionComponent) }},
 }
 
-// New returns an empty component of the named type, for Init or Read. It reports false if there is no such type.
+// New returns an empty component of the named type, for Init or Read. It reports false if there is
+// no such type.
 func New(typ string) (Component, bool) {
 	for i := range registry {
 		if registry[i].name == typ {

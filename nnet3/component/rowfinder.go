@@ -6,17 +6,18 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// rowFinder finds the row of an index. Rows are mostly asked for in an order that goes through them in even steps, so that a
-// guess finds them; the others are looked up in a table, which is made when the first guess fails. Compiling a minibatch
-// for training asks for millions of rows.
+// rowFinder finds the row of an index. Callers mostly go through the rows in even steps, so a guess
+// finds the next one. If a guess fails, the row is looked up in a hash table, which is made when it
+// is first needed. Compiling a training minibatch looks for millions of rows.
 type rowFinder struct {
 	indexes    []index.Index
-	last, step int32   // the last row that was found, and how far from the one before
+	last, step int32   // the last row found, and its distance from the one before
 	slots      []int32 // open addressing: a row plus one, or 0; a power of 2, at least twice as many as indexes
 	shift      int
 }
 
-// newRowFinder returns a finder of rows among the indexes. Where an index is there twice, either row may be found.
+// newRowFinder returns a finder of rows among the indexes. If an index occurs twice, it may find
+// either row.
 func newRowFinder(indexes []index.Index) *rowFinder {
 	return &rowFinder{indexes: indexes, last: -1, step: 1}
 }
@@ -64,14 +65,15 @@ func (f *rowFinder) makeTable() {
 	}
 }
 
-// slot returns where the search for an index begins.
+// slot returns the slot in which the search for an index begins.
 func (f *rowFinder) slot(x index.Index) uint32 {
 	h := uint64(uint32(x.N))*0x9e3779b97f4a7c15 ^ uint64(uint32(x.T))*0xc2b2ae3d27d4eb4f ^ uint64(uint32(x.X))*0x165667b19e3779f9
 	h ^= h >> 32
 	return uint32(h * 0xd6e8feb86659fd93 >> f.shift)
 }
 
-// atOffset fills rows with the input row at a time offset from each output row, -1 where there is none.
+// atOffset sets rows to the input row at a time offset from each output row, or -1 if there is
+// none.
 func (f *rowFinder) atOffset(out []index.Index, offset int32, rows []int32) {
 	for i, x := range out {
 		rows[i] = -1

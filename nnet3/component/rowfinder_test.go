@@ -27,8 +27,8 @@ func grid(sequences, first, end, step int32, bySequence bool) []index.Index {
 	return list
 }
 
-// TestRowFinder compares with a search through all rows: whatever the order of the rows and that of the questions, answers
-// don't depend on the questions before.
+// TestRowFinder compares with a search through all rows: whatever the order of the rows and that of
+// the questions, answers don't depend on the questions before.
 func TestRowFinder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	shuffled := grid(3, -7, 20, 1, false)
@@ -59,7 +59,8 @@ func TestRowFinder(t *testing.T) {
 	}
 }
 
-// BenchmarkRowFinder finds the inputs of a layer at three time offsets, for 16 sequences of 10² to 10⁴ frames.
+// BenchmarkRowFinder finds the inputs of a layer at three time offsets, for 16 sequences of 10² to
+// 10⁴ frames.
 func BenchmarkRowFinder(b *testing.B) {
 	for _, frames := range []int32{100, 1000, 10000} {
 		in, out := grid(16, -3, frames+3, 1, false), grid(16, 0, frames, 3, false)

@@ -2,8 +2,9 @@ package component
 
 import "github.com/nnopt/nnopt/kernel"
 
-// run says that Count rows of an output, OutStep apart from row Out on, take a row of the input each, InStep apart from row
-// In on. A product can read and write such rows in place, through the strides. With an InStep of 0 all take the same row.
+// run says that Count rows of an output, OutStep apart from row Out on, take a row of the input
+// each, InStep apart from row In on. A product can read and write such rows in place, through the
+// strides. With an InStep of 0 all take the same row.
 type run struct {
 	Out, OutStep int32
 	In, InStep   int32
@@ -30,7 +31,8 @@ func (r run) output(m kernel.Matrix) kernel.Matrix {
 	return kernel.EveryNth(m, int(r.Out), int(r.Count), int(r.OutStep))
 }
 
-// findRuns describes rows, the input row of each output row or -1 for none, by runs. It tries to find few.
+// findRuns describes rows, the input row of each output row or -1 for none, by runs. It tries to
+// find few.
 func findRuns(rows []int32) []run {
 	var runs []run
 	for i := 0; i < len(rows); {
@@ -50,8 +52,8 @@ func findRuns(rows []int32) []run {
 	return transposeRuns(runs)
 }
 
-// transposeRuns turns many short runs, all alike and equally spaced, into few long ones: for example, the runs of several
-// sequences at every third time.
+// transposeRuns turns many short runs, all alike and equally spaced, into few long ones: for
+// example, the runs of several sequences at every third time.
 func transposeRuns(runs []run) []run {
 	if len(runs) < 2 || int(runs[0].Count) >= len(runs) {
 		return runs

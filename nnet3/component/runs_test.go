@@ -116,8 +116,8 @@ func TestTdnnRuns(t *testing.T) {
 	}
 }
 
-// Times at the ends of what an index can hold neither wrap around nor stop at the end, where they would be taken for another
-// row.
+// Times at the ends of what an index can hold neither wrap around nor stop at the end, where they
+// would be taken for another row.
 func TestIndexesDoNotOverflow(t *testing.T) {
 	const last = 1<<31 - 1
 	for typ, config := range map[string]string{

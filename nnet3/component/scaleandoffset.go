@@ -6,12 +6,12 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// leastScale is the least absolute value of a scale of ScaleAndOffset. Backprop divides by the scale to get the input from
-// the output.
+// leastScale is the least absolute value of a scale of ScaleAndOffset. Backprop divides by the
+// scale to get the input from the output.
 const leastScale = 1e-4
 
-// scaleAndOffsetComponent multiplies each column by a trainable factor and adds a trainable offset. Columns a block apart
-// share them.
+// scaleAndOffsetComponent multiplies each column by a trainable factor and adds a trainable offset.
+// Columns a block apart share them.
 type scaleAndOffsetComponent struct {
 	training
 	columns
@@ -30,7 +30,8 @@ func (c *scaleAndOffsetComponent) Params() []Param {
 	return []Param{vectorParam("scales", c.scales), vectorParam("offsets", c.offsets)}
 }
 
-// Init reads dim, block-dim, use-natural-gradient and rank. The scales begin as 1, the offsets as 0.
+// Init reads dim, block-dim, use-natural-gradient and rank. The scales begin as 1, the offsets as
+// 0.
 func (c *scaleAndOffsetComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	dim, block := cfg.dimAndBlock()

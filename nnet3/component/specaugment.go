@@ -9,7 +9,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// specAugmentTimeMaskComponent sets random stretches of each sequence to zero in training. In test mode it copies its input.
+// specAugmentTimeMaskComponent sets random stretches of each sequence to zero in training. In test
+// mode it copies its input.
 type specAugmentTimeMaskComponent struct {
 	testMode
 	perIndex
@@ -49,7 +50,8 @@ func (c *specAugmentTimeMaskComponent) Fields(f *Fields) {
 	f.check(c.problem())
 }
 
-// sequences is the Precomputed: the rows of one sequence after the other, each in the order of time.
+// sequences is the Precomputed: the rows of one sequence after the other, each in the order of
+// time.
 type sequences struct {
 	rows []int32
 	ends []int
@@ -97,8 +99,8 @@ func (c *specAugmentTimeMaskComponent) Propagate(w *Workspace, pre Precomputed, 
 	return mask, nil
 }
 
-// draw fills the elements of the mask for the rows of a sequence. Stretches of zeros, of lengths up to maxFrames, alternate
-// with stretches of ones, whose average length makes the proportion right.
+// draw fills the elements of the mask for the rows of a sequence. Stretches of zeros, of lengths up
+// to maxFrames, alternate with stretches of ones, whose average length makes the proportion right.
 func (c *specAugmentTimeMaskComponent) draw(rnd *rand.Rand, mask []float32, rows []int32) {
 	p := float64(c.zeroedProportion)
 	meanZeros := float64(c.maxFrames+1) / 2

@@ -7,11 +7,12 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// maxWindow is the largest number of inputs that one output of a statistics component may depend on.
+// maxWindow is the largest number of inputs that one output of a statistics component may depend
+// on.
 const maxWindow = 1 << 20
 
-// rowSets is the Precomputed of components whose output rows depend on sets of input rows: that of output row i is
-// rows[start[i]:start[i+1]].
+// rowSets is the Precomputed of components whose output rows depend on sets of input rows. The set
+// of output row i is rows[start[i]:start[i+1]].
 type rowSets struct {
 	start, rows []int32
 	inRows      int
@@ -32,7 +33,8 @@ func (s *rowSets) TakeRows(rows []int32, inputRows int) Precomputed {
 	return t
 }
 
-// newRowSets finds, for each output index, the rows of its possible inputs that exist. There must be one at least.
+// newRowSets finds, for each output index, the rows of its possible inputs that exist. There must
+// be one at least.
 func newRowSets(c Component, inputs func(out index.Index, dst []index.Index) []index.Index, in, out []index.Index) (Precomputed, error) {
 	find := newRowFinder(in)
 	s := &rowSets{start: make([]int32, 1, len(out)+1), inRows: len(in)}
@@ -90,8 +92,9 @@ func (v window) computable(x index.Index, has func(index.Index) bool, used *[]in
 	return found
 }
 
-// statisticsExtractionComponent sums its input over stretches of time: the output at t is the count, the sum and, with
-// includeVariance, the sum of squares of the inputs at multiples of inputPeriod in the stretch of outputPeriod around t.
+// statisticsExtractionComponent sums its input over stretches of time: the output at t is the
+// count, the sum and, with includeVariance, the sum of squares of the inputs at multiples of
+// inputPeriod in the stretch of outputPeriod frames that contains t.
 type statisticsExtractionComponent struct {
 	inputDim        int
 	inputPeriod     int
@@ -101,7 +104,6 @@ type statisticsExtractionComponent struct {
 
 func (c *statisticsExtractionComponent) Type() string  { return "StatisticsExtractionComponent" }
 func (c *statisticsExtractionComponent) InputDim() int { return c.inputDim }
-
 func (c *statisticsExtractionComponent) OutputDim() int {
 	if c.includeVariance {
 		return 1 + 2*c.inputDim
@@ -138,13 +140,13 @@ func (c *statisticsExtractionComponent) Fields(f *Fields) {
 	f.check(c.problem())
 }
 
-// stretch returns the times of the stretch around t.
+// stretch returns the times of the stretch that contains t.
 func (c *statisticsExtractionComponent) stretch(t int32) window {
 	first := int64(floorDiv(t, int32(c.outputPeriod))) * int64(c.outputPeriod)
 	return window{first, first + int64(c.outputPeriod-c.inputPeriod), int64(c.inputPeriod)}
 }
 
-// InputIndexes appends the indexes of the stretch around out.
+// InputIndexes appends the indexes of the stretch that contains out.
 func (c *statisticsExtractionComponent) InputIndexes(out index.Index, dst []index.Index) []index.Index {
 	return c.stretch(out.T).inputs(out, dst)
 }
@@ -183,7 +185,8 @@ func (c *statisticsExtractionComponent) Propagate(w *Workspace, pre Precomputed,
 	return nil, nil
 }
 
-// Backprop gives each input row x the derivative of its sum, plus 2x times that of its sum of squares.
+// Backprop gives each input row x the derivative of its sum, plus 2x times that of its sum of
+// squares.
 func (c *statisticsExtractionComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	s, ok := pass.Pre.(*rowSets)
 	if !ok || !s.fits(pass.InDeriv.Rows, pass.OutDeriv.Rows) {

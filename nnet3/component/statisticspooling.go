@@ -9,9 +9,10 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// statisticsPoolingComponent turns the output of StatisticsExtraction within a window around each time into averages: it
-// divides the sums by the count and, with outputStddevs, turns the sums of squares into standard deviations. The logarithm
-// of the count, repeated logCounts times, stands before them. The first column of the input is the count.
+// statisticsPoolingComponent turns the output of StatisticsExtraction within a window around each
+// time into averages: it divides the sums by the count and, with outputStddevs, turns the sums of
+// squares into standard deviations. The logarithm of the count, repeated logCounts times, stands
+// before them. The first column of the input is the count.
 type statisticsPoolingComponent struct {
 	inputDim      int
 	inputPeriod   int
@@ -24,13 +25,12 @@ type statisticsPoolingComponent struct {
 func (c *statisticsPoolingComponent) Type() string   { return "StatisticsPoolingComponent" }
 func (c *statisticsPoolingComponent) InputDim() int  { return c.inputDim }
 func (c *statisticsPoolingComponent) OutputDim() int { return c.inputDim - 1 + c.logCounts }
-
 func (c *statisticsPoolingComponent) Properties() Properties {
 	return BackpropAdds.with(BackpropNeedsOutput, c.outputStddevs || c.logCounts > 0).with(BackpropNeedsInput, c.logCounts == 0)
 }
 
-// Init reads input-dim, input-period, left-context, right-context, num-log-count-features, output-stddevs and
-// variance-floor.
+// Init reads input-dim, input-period, left-context, right-context, num-log-count-features,
+// output-stddevs and variance-floor.
 func (c *statisticsPoolingComponent) Init(cfg *ConfigLine) {
 	c.inputDim = cfg.dim("input-dim")
 	c.inputPeriod = cfg.Int("input-period", 1)
@@ -119,8 +119,9 @@ func (c *statisticsPoolingComponent) Propagate(w *Workspace, pre Precomputed, in
 	return nil, nil
 }
 
-// Backprop computes the derivatives of the sums. The count gets none, and the floor of the variance is ignored. If a window
-// hardly varies, its derivatives are large and nearly cancel in the frames, so each step rounds as Kaldi does.
+// Backprop computes the derivatives of the sums. The count gets none, and the floor of the variance
+// is ignored. If a window hardly varies, its derivatives are large and nearly cancel in the frames,
+// so each step rounds as Kaldi does.
 func (c *statisticsPoolingComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	s, ok := pass.Pre.(*rowSets)
 	if !ok || !s.fits(pass.InDeriv.Rows, pass.OutDeriv.Rows) {

@@ -217,7 +217,8 @@ func TestClipping(t *testing.T) {
 	}
 }
 
-// When enough rows are clipped, the input is pulled back, without a change of the derivative's norm.
+// When enough rows are clipped, the input is pulled back, without a change of the derivative's
+// norm.
 func TestClipGradientRepair(t *testing.T) {
 	c := newComponent(t, "ClipGradientComponent", "dim=2 clipping-threshold=1 norm-based-clipping=true self-repair-scale=1", nil).(*clipGradientComponent)
 	c.numClipped, c.count = 5, 10

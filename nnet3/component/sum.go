@@ -12,8 +12,7 @@ type sumBlockComponent struct {
 	scale float32
 }
 
-func (c *sumBlockComponent) Type() string { return "SumBlockComponent" }
-
+func (c *sumBlockComponent) Type() string           { return "SumBlockComponent" }
 func (c *sumBlockComponent) Properties() Properties { return Simple | PropagateAdds | BackpropAdds }
 
 // Init reads input-dim, output-dim and scale.
@@ -70,7 +69,8 @@ func (c *sumGroupComponent) Init(cfg *ConfigLine) {
 	}
 }
 
-// count sums the sizes. It reports false if there are none, one isn't positive, or the sum is too large.
+// count sums the sizes. It reports false if there are none, one isn't positive, or the sum is too
+// large.
 func (c *sumGroupComponent) count() bool {
 	c.inputDim = 0
 	for _, s := range c.sizes {

@@ -8,11 +8,12 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// tdnnComponent is y(t) = b + Σ_i x(t+o_i)·W_iᵀ over time offsets o_i, all of which are required. W_i is the i-th block of
-// columns of the linear parameters. Without a bias, Propagate adds to its output.
+// tdnnComponent is y(t) = b + Σ_i x(t+o_i)·W_iᵀ over time offsets o_i, all of which are required.
+// W_i is the i-th block of columns of the linear parameters. Without a bias, Propagate adds to its
+// output.
 //
-// Unlike Kaldi's, it takes rows in any order and adds no padding: its Precomputed says, for each offset, where the input
-// rows are, and the products read them in place.
+// Unlike Kaldi's, it takes rows in any order and adds no padding: its Precomputed says, for each
+// offset, where the input rows are, and the products read them in place.
 type tdnnComponent struct {
 	training
 	blocked
@@ -30,8 +31,8 @@ func (c *tdnnComponent) Properties() Properties {
 	return (Updatable | BackpropAdds | BackpropNeedsInput).with(PropagateAdds, len(c.bias) == 0)
 }
 
-// Init reads input-dim, output-dim, time-offsets, use-bias, param-stddev, bias-stddev, bias-mean, use-natural-gradient,
-// rank-in, rank-out, alpha-in, alpha-out and num-samples-history.
+// Init reads input-dim, output-dim, time-offsets, use-bias, param-stddev, bias-stddev, bias-mean,
+// use-natural-gradient, rank-in, rank-out, alpha-in, alpha-out and num-samples-history.
 func (c *tdnnComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	cfg.require("time-offsets")
@@ -82,8 +83,8 @@ func (c *tdnnComponent) Fields(f *Fields) {
 
 // tdnnIndexes is the Precomputed of a tdnnComponent.
 type tdnnIndexes struct {
-	// Runs says, for each time offset, which input rows the output rows take. The runs of an offset cover each output row
-	// once.
+	// Runs says, for each time offset, which input rows the output rows take. The runs of an offset
+	// cover each output row once.
 	Runs [][]run
 	// InputRows and OutputRows are the numbers of rows that the runs are about.
 	InputRows, OutputRows int
@@ -162,7 +163,8 @@ func (c *tdnnComponent) inputDeriv(w *Workspace, x *tdnnIndexes, dy, dx kernel.M
 		}
 		return
 	}
-	// One sum of products writes each row of dx. The rows between two edges take part in the same products.
+	// One sum of products writes each row of dx. The rows between two edges take part in the same
+	// products.
 	edges := w.rowEdges(x)
 	for k := range edges[1:] {
 		first, last := edges[k], edges[k+1]
@@ -192,7 +194,8 @@ func inOnePiece(runs [][]run) bool {
 	return true
 }
 
-// rowEdges returns, sorted and without repetitions, the input rows at which the input and the runs begin and end.
+// rowEdges returns, sorted and without repetitions, the input rows at which the input and the runs
+// begin and end.
 func (w *Workspace) rowEdges(x *tdnnIndexes) []int32 {
 	w.edges = append(w.edges[:0], 0, int32(x.InputRows))
 	for _, rs := range x.Runs {

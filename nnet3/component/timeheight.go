@@ -10,13 +10,14 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// timeHeightConvolutionComponent is a convolution over time and height. A row of the input holds, for each height, a column
-// per filter of the previous layer; a row of the output likewise. With offsets (t_k, h_k),
+// timeHeightConvolutionComponent is a convolution over time and height. A row of the input holds,
+// for each height, a column per filter of the previous layer; a row of the output likewise. With
+// offsets (t_k, h_k),
 //
 //	y(t)[h] = b + Σ_k x(t+t_k)[h·subsample+h_k]·W_kᵀ
 //
-// Heights outside the input count as zero, and so do missing times that are not required. W_k is the k-th block of columns
-// of the linear parameters.
+// Heights outside the input count as zero, and so do missing times that are not required. W_k is
+// the k-th block of columns of the linear parameters.
 type timeHeightConvolutionComponent struct {
 	training
 	affine
@@ -37,8 +38,8 @@ type convolutionModel struct {
 	pieces                []patchPiece
 }
 
-// patchPiece is a run of offsets with the same time and consecutive heights, which is contiguous in the input and in a
-// patch.
+// patchPiece is a run of offsets with the same time and consecutive heights, which is contiguous in
+// the input and in a patch.
 type patchPiece struct {
 	time   int // index into times
 	height int // of the first
@@ -98,9 +99,10 @@ func (c *timeHeightConvolutionComponent) Properties() Properties {
 	return Updatable | BackpropAdds | BackpropNeedsInput | InputContiguous | OutputContiguous
 }
 
-// Init reads num-filters-in, num-filters-out, height-in, height-out, height-subsample-out, offsets (as t,h;t,h;…) or
-// time-offsets and height-offsets (all pairs), required-time-offsets, param-stddev, bias-stddev, init-unit, max-memory-mb,
-// use-natural-gradient, rank-in, rank-out, alpha-in, alpha-out and num-minibatches-history.
+// Init reads num-filters-in, num-filters-out, height-in, height-out, height-subsample-out, offsets
+// (as t,h;t,h;…) or time-offsets and height-offsets (all pairs), required-time-offsets,
+// param-stddev, bias-stddev, init-unit, max-memory-mb, use-natural-gradient, rank-in, rank-out,
+// alpha-in, alpha-out and num-minibatches-history.
 func (c *timeHeightConvolutionComponent) Init(cfg *ConfigLine) {
 	c.training.init(cfg)
 	m := &c.convolutionModel

@@ -2,7 +2,8 @@ package component
 
 import "github.com/nnopt/nnopt/kernel"
 
-// patchElems is the approximate number of elements of patches that are made at a time. It suits a second-level cache.
+// patchElems is the approximate number of elements of patches that are made at a time. It suits a
+// second-level cache.
 const patchElems = 1 << 15
 
 // chunk returns the number of rows that are spread out into patches at a time.
@@ -10,8 +11,8 @@ func (c *timeHeightConvolutionComponent) chunk(rows int) int {
 	return min(rows, max(1, patchElems/(c.heightOut*c.m.Cols)))
 }
 
-// patches fills p with the elements that the filters see. It has a row for each height of each output row, from row first
-// on.
+// patches fills p with the elements that the filters see. It has a row for each height of each
+// output row, from row first on.
 func (m *convolutionModel) patches(in kernel.Matrix, pre *offsetRows, first int, p kernel.Matrix) {
 	for i := range p.Rows / m.heightOut {
 		rows := pre.of(first + i)
@@ -24,7 +25,7 @@ func (m *convolutionModel) patches(in kernel.Matrix, pre *offsetRows, first int,
 					clear(dst)
 					continue
 				}
-				skip, from, n := m.clip(piece, h)
+				skip, from, n := m.inside(piece, h)
 				clear(dst[:skip])
 				copy(dst[skip:], kernel.Row(in, int(row))[from:from+n])
 				clear(dst[skip+n:])
@@ -33,9 +34,9 @@ func (m *convolutionModel) patches(in kernel.Matrix, pre *offsetRows, first int,
 	}
 }
 
-// clip returns the part of a piece that lies inside the input for height h of the output: the number of elements to skip, the
-// beginning in the input, and the number of elements inside.
-func (m *convolutionModel) clip(piece patchPiece, h int) (skip, from, n int) {
+// inside returns the part of a piece that lies inside the input for height h of the output: the
+// number of elements to skip, the beginning in the input, and the number of elements inside.
+func (m *convolutionModel) inside(piece patchPiece, h int) (skip, from, n int) {
 	lo := h*m.heightSubsample + piece.height
 	hi := min(lo+piece.count, m.heightIn)
 	at := min(max(lo, 0), max(hi, 0))
@@ -53,7 +54,7 @@ func (m *convolutionModel) addPatches(inDeriv kernel.Matrix, pre *offsetRows, fi
 			patch := kernel.Row(p, i*m.heightOut+h)
 			for _, piece := range m.pieces {
 				if row := rows[piece.time]; row >= 0 {
-					skip, to, n := m.clip(piece, h)
+					skip, to, n := m.inside(piece, h)
 					kernel.AddVec(kernel.Row(inDeriv, int(row))[to:to+n], 1, patch[piece.column+skip:][:n])
 				}
 			}
@@ -61,8 +62,9 @@ func (m *convolutionModel) addPatches(inDeriv kernel.Matrix, pre *offsetRows, fi
 	}
 }
 
-// eachChunk calls f with each chunk of the output, or of its derivative: its rows, its first row, space for its patches, and
-// y, which has a row for each height. y is a view of the rows or, if there are gaps between them, scratch memory.
+// eachChunk calls f with each chunk of the output, or of its derivative: its rows, its first row,
+// space for its patches, and y, which has a row for each height. y is a view of the rows or, if
+// there are gaps between them, scratch memory.
 func (c *timeHeightConvolutionComponent) eachChunk(w *Workspace, out kernel.Matrix, f func(rows kernel.Matrix, first int, p, y kernel.Matrix, view bool)) {
 	defer w.Release(w.Mark())
 	step := c.chunk(out.Rows)

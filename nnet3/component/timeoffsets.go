@@ -6,10 +6,11 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// timeOffsets is embedded by components whose output at t depends on the input at t plus some offsets.
+// timeOffsets is embedded by components whose output at t depends on the input at t plus some
+// offsets.
 type timeOffsets struct {
-	times    []int32 // different from each other
-	required []int32 // those without which there is no output
+	times    []int32 // without repetitions
+	required []int32 // those that an output can't do without
 }
 
 // InputIndexes appends the index at each time offset.
@@ -50,14 +51,15 @@ func repeated(list []int32) bool {
 	return len(slices.Compact(sorted)) < len(list)
 }
 
-// offsetRows is the Precomputed of components with optional time offsets: for each output row, the input row at each offset,
-// or -1.
+// offsetRows is the Precomputed of components with optional time offsets: for each output row, the
+// input row at each offset, or -1.
 type offsetRows struct {
 	rows            []int32
 	offsets, inRows int
 }
 
-// newOffsetRows finds the input rows. It fails if one at a required offset is missing. The required offsets are sorted.
+// newOffsetRows finds the input rows. It fails if one at a required offset is missing. The required
+// offsets are sorted.
 func newOffsetRows(c Component, in, out []index.Index, offsets, required []int32) (Precomputed, error) {
 	find := newRowFinder(in)
 	n := len(offsets)

@@ -32,7 +32,8 @@ func (t *training) init(c *ConfigLine) {
 	}
 }
 
-// fields lists what every updatable component begins with. Files of various ages leave some of it out.
+// fields lists what every updatable component begins with. Files of various ages leave some of it
+// out.
 func (t *training) fields(f *Fields) {
 	Optional(f, f.Float, "<LearningRateFactor>", &t.learningRateFactor, 1)
 	Optional(f, f.Bool, "<IsGradient>", &t.gradient, false)
@@ -48,7 +49,8 @@ func (f *Fields) oldGradient(t *training) {
 	}
 }
 
-// naturalGradient holds the settings of an online natural gradient, which files keep and no one uses.
+// naturalGradient holds the settings of an online natural gradient, which files keep and no one
+// uses.
 type naturalGradient struct {
 	rankIn, rankOut   int
 	updatePeriod      int

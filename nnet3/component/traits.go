@@ -12,8 +12,9 @@ type columns struct{ dim int }
 func (c *columns) InputDim() int  { return c.dim }
 func (c *columns) OutputDim() int { return c.dim }
 
-// equalBlocks is embedded by components whose input consists of blocks of as many columns as the output, or whose output
-// has a column for each of a number of equal groups.
+// equalBlocks is embedded by components whose input dimension is a multiple of their output
+// dimension. The input consists of blocks as wide as the output, or of a group of columns for each
+// output column.
 type equalBlocks struct{ inputDim, outputDim int }
 
 func (c *equalBlocks) InputDim() int  { return c.inputDim }
@@ -35,7 +36,7 @@ func (c *equalBlocks) problem() string {
 	return noMultiple("the input dimension", c.inputDim, "the output dimension", c.outputDim)
 }
 
-// noMultiple says that n is no multiple of d, if it isn't. Both are dimensions.
+// noMultiple returns a problem unless n is a multiple of d.
 func noMultiple(what string, n int, of string, d int) string {
 	if divides(d, n) {
 		return ""

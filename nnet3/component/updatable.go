@@ -9,13 +9,18 @@ import (
 // UpdatableComponent is a component with the property Updatable.
 type UpdatableComponent interface {
 	Component
-	// Params returns views of the parameters, in the order in which they are written; a vector is a matrix of one row.
-	// Who writes to them calls Renew afterwards, if the component is a Renewer.
+	// Params returns views of the parameters, in the order of files; a vector is a matrix of one
+	// row. After writing to them, call Renew if the component is a Renewer.
 	Params() []Param
 	LearningRate() float32
 	SetLearningRate(rate float32)
 	// IsGradient reports whether the parameters are a gradient rather than weights.
 	IsGradient() bool
+}
+
+// gradientHolder is what the updatable components of this package implement for NewGradient.
+type gradientHolder interface {
+	// setAsGradient makes IsGradient true and the learning rate 1.
 	setAsGradient()
 }
 
@@ -30,8 +35,8 @@ func vectorParam(name string, v []float32) Param {
 	return Param{name, kernel.Matrix{Rows: 1, Cols: len(v), Stride: len(v), Data: v}}
 }
 
-// NewGradient returns a copy of c in which a computation can accumulate the gradient of its parameters: the parameters and
-// the statistics are zero, the learning rate is 1.
+// NewGradient returns a copy of c that can accumulate the gradient of its parameters: the
+// parameters and the statistics are zero, the learning rate is 1.
 func NewGradient(c Component) Component {
 	g := Copy(c)
 	if z, ok := g.(StatsZeroer); ok {
@@ -39,12 +44,15 @@ func NewGradient(c Component) Component {
 	}
 	if u, ok := g.(UpdatableComponent); ok {
 		ScaleParams(u, 0)
-		u.setAsGradient()
+		u.SetLearningRate(1)
+	}
+	if h, ok := g.(gradientHolder); ok {
+		h.setAsGradient()
 	}
 	return g
 }
 
-// NumParameters is the number of trainable parameters of u.
+// NumParameters returns the number of trainable parameters of u.
 func NumParameters(u UpdatableComponent) int {
 	n := 0
 	for _, p := range u.Params() {
@@ -61,7 +69,8 @@ func ScaleParams(u UpdatableComponent, alpha float32) {
 	prepareAgain(u)
 }
 
-// AddParams adds alpha times the parameters of v to those of u. Their types and sizes must be the same.
+// AddParams adds alpha times the parameters of v to those of u. Their types and sizes must be the
+// same.
 func AddParams(u UpdatableComponent, alpha float32, v UpdatableComponent) error {
 	a, b := u.Params(), v.Params()
 	if err := sameParams(u, a, v, b); err != nil {
@@ -74,7 +83,8 @@ func AddParams(u UpdatableComponent, alpha float32, v UpdatableComponent) error 
 	return nil
 }
 
-// DotProduct is the sum of the products of the parameters of u and v. Their types and sizes must be the same.
+// DotProduct returns the sum of the products of the parameters of u and v. Their types and sizes
+// must be the same.
 func DotProduct(u, v UpdatableComponent) (float64, error) {
 	a, b := u.Params(), v.Params()
 	if err := sameParams(u, a, v, b); err != nil {
@@ -97,8 +107,8 @@ func Vectorize(u UpdatableComponent, dst []float32) []float32 {
 	return dst
 }
 
-// UnVectorize sets the parameters of u from what Vectorize returns, and returns the rest of src. It fails, changing
-// nothing, if src is too short.
+// UnVectorize is the inverse of Vectorize: it sets the parameters of u and returns the rest of src.
+// If src is too short, it fails without changing anything.
 func UnVectorize(u UpdatableComponent, src []float32) ([]float32, error) {
 	if n := NumParameters(u); len(src) < n {
 		return src, fmt.Errorf("%s: %d values for %d parameters: %w", u.Type(), len(src), n, ErrShape)

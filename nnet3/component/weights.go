@@ -16,8 +16,8 @@ type weights struct {
 	col      int
 }
 
-// parts are what derived components share of a matrix of weights: blocks of its columns, each prepared by itself, and its
-// products with other weights.
+// parts are what derived components share of a matrix of weights: blocks of its columns, each
+// prepared by itself, and its products with other weights.
 type parts struct {
 	mu        sync.Mutex
 	list      []*weights
@@ -31,10 +31,11 @@ type compound struct {
 	second          kernel.Matrix
 	firstBias, bias []float32
 	weights         weights
-	constant        []float32 // nil if there is no firstBias, so that the bias is the one there was
+	constant        []float32 // Wc + b; nil if there is no firstBias, and the bias stays as it is
 }
 
-// after returns the map with these weights and this bias after another one: the same compound for the same maps.
+// after returns the map with these weights and this bias after another one: the same compound for
+// the same maps.
 func (w *weights) after(bias []float32, first *weights, firstBias []float32) *compound {
 	w.parts.mu.Lock()
 	defer w.parts.mu.Unlock()
@@ -87,7 +88,8 @@ func (w *weights) mul(x kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
 
 func (w *weights) prepare() { w.prepared = kernel.NewWeights(w.m) }
 
-// renew recomputes the prepared forms, including those of parts, after a change of elements of the matrix.
+// renew recomputes the prepared forms, including those of parts, after a change of elements of the
+// matrix.
 func (w *weights) renew() {
 	w.version++
 	if w.prepared != nil {
@@ -150,8 +152,8 @@ func (w *weights) copy() weights {
 	return c
 }
 
-// changed drops the prepared forms, including those of parts, because they no longer match the matrix. Parts of another
-// matrix are dropped altogether.
+// changed drops the prepared forms, including those of parts, because they no longer match the
+// matrix. Parts of another matrix are dropped altogether.
 func (w *weights) changed() {
 	w.prepared = nil
 	w.version++

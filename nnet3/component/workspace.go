@@ -8,19 +8,21 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// Workspace is scratch memory and a source of random numbers for components that compute. It belongs to one goroutine. The
-// zero value is ready for use; after the first round of a repeated computation it allocates nothing any more.
+// Workspace is scratch memory and a source of random numbers for components that compute. It
+// belongs to one goroutine. The zero value is ready for use. A computation that is repeated
+// allocates nothing after the first time.
 type Workspace struct {
-	// Rand serves components that are Random. Left nil, a source with a fixed seed is made when it is first needed.
+	// Rand is the source for components that are Random. If it is nil, the first use creates one
+	// with a fixed seed.
 	Rand *rand.Rand
-	// DropMemo says that the memo of the next Propagate won't be handed to Backprop. It is good until the next Propagate, for
-	// StoreStats.
+	// DropMemo says that Backprop won't get the memo of the next Propagate, which then is valid
+	// only until the Propagate after it, for StoreStats.
 	DropMemo bool
 
 	chunks  [][]float32
 	at      mark
 	doubles []float64
-	memos   []*memoMatrix   // that came back
+	memos   []*memoMatrix   // free for reuse
 	signs   []*kernel.Signs // likewise
 	segs    []kernel.Segment
 
@@ -30,20 +32,21 @@ type Workspace struct {
 	edges    []int32
 }
 
-// Begin says that a computation begins, during which nobody else changes parameters. A component that runs backward again and
-// again then computes with a form of its parameters that is made once.
+// Begin marks the beginning of a computation during which only components with this workspace
+// change parameters. A component that runs backward repeatedly then prepares its parameters once.
 func (w *Workspace) Begin() { w.run++ }
 
 // backwardWeights are weights that a backward pass multiplies by.
 type backwardWeights struct {
 	of       *weights
 	version  int
-	run      int             // when they were used last
-	prepared *kernel.Weights // made with the second use in a run; good if ready
+	run      int             // of the last use
+	prepared *kernel.Weights // made at the second use in a run; valid if ready
 	ready    bool
 }
 
-// mulBackward computes dx = dy·W, or adds that to dx. The bits are those of kernel.MulNN.
+// mulBackward computes dx = dy·W or, with accumulate, dx += dy·W. The bits are those of
+// kernel.MulNN.
 func (w *Workspace) mulBackward(p *weights, dy, dx kernel.Matrix, accumulate bool) {
 	if b := w.backwardOf(p); b != nil {
 		b.Mul(dy, kernel.Epilogue{Accumulate: accumulate}, dx)
@@ -56,7 +59,8 @@ func (w *Workspace) mulBackward(p *weights, dy, dx kernel.Matrix, accumulate boo
 	kernel.MulNN(1, dy, p.m, beta, dx)
 }
 
-// backwardOf returns the prepared form of weights that are used for at least the second time in this run, and otherwise nil.
+// backwardOf returns the prepared form of weights at their second use in this run and after it, nil
+// at the first.
 func (w *Workspace) backwardOf(p *weights) *kernel.Weights {
 	if w.run == 0 {
 		return nil
@@ -82,15 +86,15 @@ func (w *Workspace) backwardOf(p *weights) *kernel.Weights {
 	return b.prepared
 }
 
-// mark is a state of a workspace, for Release.
+// mark is a state of the scratch memory.
 type mark struct{ chunk, used int }
 
 const firstChunk = 1 << 14
 
-// Mark returns a mark to which a later Release goes back.
+// Mark returns the state of the scratch memory, for Release.
 func (w *Workspace) Mark() mark { return w.at }
 
-// Release gives back what was taken since the mark was made.
+// Release frees all scratch memory taken since the mark was made.
 func (w *Workspace) Release(m mark) { w.at = m }
 
 // Vector returns n elements of scratch memory with undefined contents.
@@ -100,7 +104,7 @@ func (w *Workspace) Vector(n int) []float32 {
 			c := w.chunks[w.at.chunk]
 			if w.at.used+n <= len(c) {
 				v := c[w.at.used : w.at.used+n : w.at.used+n]
-				// Vectors begin at multiples of a cache line.
+				// Align vectors to cache lines.
 				w.at.used = min((w.at.used+n+15)&^15, len(c))
 				return v
 			}
@@ -119,7 +123,7 @@ func (w *Workspace) Vector(n int) []float32 {
 	}
 }
 
-// segments returns n segments with undefined contents, good until the next call.
+// segments returns n segments with undefined contents, valid until the next call.
 func (w *Workspace) segments(n int) []kernel.Segment {
 	if n > cap(w.segs) {
 		w.segs = make([]kernel.Segment, n)
@@ -146,7 +150,7 @@ func (w *Workspace) random() *rand.Rand {
 	return w.Rand
 }
 
-// zeroDoubles returns n zeros. They are valid until it is called again.
+// zeroDoubles returns n zeros, valid until the next call.
 func (w *Workspace) zeroDoubles(n int) []float64 {
 	if len(w.doubles) < n {
 		w.doubles = make([]float64, n)
@@ -158,10 +162,11 @@ func (w *Workspace) zeroDoubles(n int) []float64 {
 // memoMatrix is a memo that is a matrix.
 type memoMatrix struct{ kernel.Matrix }
 
-// maxMemos is how many memos a workspace keeps for reuse.
+// maxMemos limits the memos that a workspace keeps for reuse.
 const maxMemos = 256
 
-// transposed returns the prepared transpose of weights, good until the next call with the same number.
+// transposed returns the prepared transpose of weights, valid until the next call with the same
+// number.
 func (w *Workspace) transposed(number int, p *weights) *kernel.Weights {
 	if b := w.backwardOf(p); b != nil {
 		return b
@@ -173,7 +178,8 @@ func (w *Workspace) transposed(number int, p *weights) *kernel.Weights {
 	return w.each[number]
 }
 
-// newMemo returns a matrix with undefined contents for a memo. If it comes back (free), it is used again.
+// newMemo returns a matrix with undefined contents for a memo. Call free when it is no longer
+// needed.
 func (w *Workspace) newMemo(rows, cols int) *memoMatrix {
 	for k := len(w.memos) - 1; k >= 0; k-- {
 		if m := w.memos[k]; cap(m.Data) >= rows*cols {
@@ -185,14 +191,14 @@ func (w *Workspace) newMemo(rows, cols int) *memoMatrix {
 	return &memoMatrix{kernel.New(rows, cols)}
 }
 
-// free takes back a memo that nobody needs any more.
+// free makes a memo available for reuse.
 func (w *Workspace) free(m *memoMatrix) {
 	if len(w.memos) < maxMemos {
 		w.memos = append(w.memos, m)
 	}
 }
 
-// newSigns returns a memo of bits. If it comes back (freeSigns), it is used again.
+// newSigns returns a memo of bits. Call freeSigns when it is no longer needed.
 func (w *Workspace) newSigns() *kernel.Signs {
 	k := len(w.signs) - 1
 	if k < 0 {
@@ -203,21 +209,21 @@ func (w *Workspace) newSigns() *kernel.Signs {
 	return s
 }
 
-// freeSigns takes back a memo of bits that nobody needs any more.
+// freeSigns makes a memo of bits available for reuse.
 func (w *Workspace) freeSigns(s *kernel.Signs) {
 	if len(w.signs) < maxMemos {
 		w.signs = append(w.signs, s)
 	}
 }
 
-// lend is called with a memo before it is returned. A memo that won't be handed to Backprop can be taken again.
+// lend is called with a memo before Propagate returns it. It frees a memo that Backprop won't get.
 func (w *Workspace) lend(m *memoMatrix) {
 	if w.DropMemo {
 		w.free(m)
 	}
 }
 
-// memoOf returns the memo of a component, if it is a matrix of the given size.
+// memoOf returns a memo if it is a matrix of the given size.
 func memoOf(memo Memo, rows, cols int) (*memoMatrix, bool) {
 	m, ok := memo.(*memoMatrix)
 	return m, ok && m.Rows == rows && m.Cols == cols
