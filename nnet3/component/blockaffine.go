@@ -88,7 +88,8 @@ func (c *blockAffineComponent) Fields(f *Fields) {
 	f.Dim("<NumBlocks>", &c.numBlocks)
 	c.affine.fields(f, false)
 	f.oldGradient(&c.training)
-	f.Check(divides(c.numBlocks, c.m.Rows) && c.m.Cols <= maxDim/c.numBlocks, "%d blocks in %d×%d parameters", c.numBlocks, c.m.Rows, c.m.Cols)
+	f.Check(divides(c.numBlocks, c.m.Rows) && c.m.Cols <= maxDim/c.numBlocks,
+		"%d blocks in %d×%d parameters", c.numBlocks, c.m.Rows, c.m.Cols)
 	c.splitAgain(f, c.split)
 }
 
@@ -149,7 +150,8 @@ func (c *repeatedAffineComponent) Fields(f *Fields) {
 	f.Dim("<NumRepeats>", &c.numRepeats)
 	c.affine.fields(f, false)
 	f.oldGradient(&c.training)
-	f.Check(max(c.m.Cols, c.m.Rows) <= maxDim/max(c.numRepeats, 1), "%d repeats of %d×%d are too many", c.numRepeats, c.m.Rows, c.m.Cols)
+	f.Check(max(c.m.Cols, c.m.Rows) <= maxDim/max(c.numRepeats, 1),
+		"%d repeats of %d×%d are too many", c.numRepeats, c.m.Rows, c.m.Cols)
 }
 
 // eachBlock calls f with the corresponding blocks of x, y and z, which may be empty: all at once if

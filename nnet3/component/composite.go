@@ -163,7 +163,8 @@ func (c *compositeComponent) problem() string {
 		case !p.Has(Simple) || p.Has(Random):
 			return fmt.Sprintf("%s can't be part of a composite: it is not simple, or it is random", part.Type())
 		case i > 0 && part.InputDim() != c.components[i-1].OutputDim():
-			return fmt.Sprintf("component %d puts out %d columns, component %d takes %d", i, c.components[i-1].OutputDim(), i+1, part.InputDim())
+			return fmt.Sprintf("component %d puts out %d columns, component %d takes %d",
+				i, c.components[i-1].OutputDim(), i+1, part.InputDim())
 		}
 		if _, ok := part.(Backpropper); !ok {
 			return part.Type() + " can't be part of a composite"
@@ -220,8 +221,7 @@ func (c *compositeComponent) Propagate(w *Workspace, pre Precomputed, in, out ke
 	w.DropMemo = true
 	defer func() { w.DropMemo = drop }()
 	return nil, c.parts(in.Rows, func(first, n int) error {
-		mark := w.Mark()
-		defer w.Release(mark)
+		defer w.Release(w.Mark())
 		x := kernel.Rows(in, first, n)
 		for i, part := range c.components {
 			y := kernel.Rows(out, first, n)
@@ -242,37 +242,37 @@ func (c *compositeComponent) Propagate(w *Workspace, pre Precomputed, in, out ke
 func (c *compositeComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	u, _ := pass.ToUpdate.(*compositeComponent)
 	if u != nil && len(u.components) != len(c.components) {
-		return fmt.Errorf("%s: the component to update has %d components, not %d: %w", c.Type(), len(u.components), len(c.components), ErrShape)
+		return fmt.Errorf("%s: the component to update has %d components, not %d: %w",
+			c.Type(), len(u.components), len(c.components), ErrShape)
 	}
 	drop := w.DropMemo
 	w.DropMemo = false
 	defer func() { w.DropMemo = drop }()
 	return c.parts(pass.InValue.Rows, func(first, n int) error {
-		mark := w.Mark()
-		defer w.Release(mark)
-		var y, dx kernel.Matrix
+		defer w.Release(w.Mark())
+		part := BackwardPass{InValue: kernel.Rows(pass.InValue, first, n), OutDeriv: kernel.Rows(pass.OutDeriv, first, n)}
 		if c.Properties().Has(BackpropNeedsOutput) {
-			y = kernel.Rows(pass.OutValue, first, n)
+			part.OutValue = kernel.Rows(pass.OutValue, first, n)
 		}
 		if wanted(pass.InDeriv) {
-			dx = kernel.Rows(pass.InDeriv, first, n)
+			part.InDeriv = kernel.Rows(pass.InDeriv, first, n)
 		}
-		return c.backprop(w, kernel.Rows(pass.InValue, first, n), y, kernel.Rows(pass.OutDeriv, first, n), u, dx)
+		return c.backprop(w, part, u)
 	})
 }
 
-// backprop is Backprop for part of the rows.
-func (c *compositeComponent) backprop(w *Workspace, in, out, outDeriv kernel.Matrix, u *compositeComponent, inDeriv kernel.Matrix) error {
-	n := len(c.components)
+// backprop is Backprop for part of the rows. It updates u unless it is nil.
+func (c *compositeComponent) backprop(w *Workspace, pass BackwardPass, u *compositeComponent) error {
+	n, rows := len(c.components), pass.InValue.Rows
 	values := make([]kernel.Matrix, n+1) // values[i] goes into component i
 	memos := make([]Memo, n)
-	values[0], values[n] = in, out
+	values[0], values[n] = pass.InValue, pass.OutValue
 	for i, part := range c.components {
 		last := i+1 == n
 		if last && !part.Properties().Has(UsesMemo) {
 			break
 		}
-		y := output(w, part, in.Rows)
+		y := output(w, part, rows)
 		memo, err := Propagate(part, w, nil, values[i], y)
 		if err != nil {
 			return err
@@ -282,7 +282,7 @@ func (c *compositeComponent) backprop(w *Workspace, in, out, outDeriv kernel.Mat
 			values[i+1] = y
 		}
 	}
-	dy := outDeriv
+	dy := pass.OutDeriv
 	for i := n - 1; i >= 0; i-- {
 		part := c.components[i]
 		var to Component
@@ -292,9 +292,9 @@ func (c *compositeComponent) backprop(w *Workspace, in, out, outDeriv kernel.Mat
 				s.StoreStats(values[i], values[i+1], memos[i])
 			}
 		}
-		dx := inDeriv
+		dx := pass.InDeriv
 		if i > 0 {
-			dx = w.ZeroMatrix(in.Rows, part.InputDim())
+			dx = w.ZeroMatrix(rows, part.InputDim())
 		}
 		err := Backprop(part.(Backpropper), w, BackwardPass{
 			InValue: values[i], OutValue: values[i+1], Memo: memos[i], OutDeriv: dy, ToUpdate: to, InDeriv: dx,

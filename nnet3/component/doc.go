@@ -1,20 +1,38 @@
-// Package component holds nnet3's component types: the layers that networks are made of, a family a
-// file.
+// Package component holds the component types of nnet3: the layers that networks consist of, a
+// family per file.
 //
-// [New] returns a [Component] of a type that Kaldi's name selects. It is made by a configuration
-// line ([ParseConfigLine], Init) or read from a Kaldi model ([Read]), and [Write] writes it as
-// Kaldi would; its method Fields says of what it consists. Propagate and Backprop compute on
-// matrices that the caller owns; what they need beside these (scratch memory, random numbers) is in
-// a [Workspace], so a component that computes isn't changed by it and serves any number of
-// goroutines. What a component can do beyond that is said by its [Properties] and by small optional
-// interfaces: [Backpropper], [NonSimple], [UpdatableComponent], [StatsStorer], [TestModer],
-// [Identity], [Preparer].
+// A [Component] maps a matrix to a matrix; each row stands for an index (n, t, x). Its methods say
+// what a type is; the functions of this package use them: [New] returns an empty component of one
+// of Kaldi's types, [Init] makes it from a [ConfigLine], [Read] reads it from a Kaldi model, and
+// [Write], [Info] and [Copy] do what they say. [Propagate] and [Backprop] check their arguments and
+// compute. The caller owns the matrices; scratch memory and random numbers are in a [Workspace].
 //
-// Components with the property Simple map rows to rows. The others implement NonSimple: the
+// Optional interfaces say what else a component can do. The important ones are [Backpropper], which
+// all types of this package implement, [UpdatableComponent] for trainable parameters, [NonSimple]
+// and [StatsStorer]. [Properties] says what the compiler and the optimizer have to know.
+//
+// Components with the property [Simple] map rows to rows. All others implement NonSimple: the
 // compiler asks them which input indexes an output index depends on, and once per computation they
-// precompute where these rows are. Unlike Kaldi's, none of them wants the rows reordered or padded.
+// find the rows of these (a [Precomputed]). Unlike Kaldi's, they take rows in any order and without
+// padding.
 //
-// Natural-gradient types compute the plain gradient. Their settings are kept, from file to file.
+// Optimizations make [Derived] components, such as [Product], which share the parameters of a
+// component of the network and can't be written to a file.
 //
-// The package does not know networks, commands or graphs.
+// To add a type, implement Component in a file here, with a method Fields that lists the parts in
+// the order of Kaldi's files, and name it in the registry; the tests then need a configuration of
+// it. A program can put a Component of its own into a network without all that, but files and
+// configuration lines can't name its type.
+//
+// Natural-gradient types compute the plain gradient. Their settings survive reading and writing.
+//
+// # Concurrency
+//
+// Any number of goroutines may call Propagate and Backprop on one component, each with a Workspace
+// of its own, and the methods of NonSimple. Whatever changes a component (Init, Read, SetTestMode,
+// Prepare, Renew, StoreStats, ZeroStats, SetLearningRate, writing to Params) needs exclusive access,
+// and so does the ToUpdate of a [BackwardPass]. ConfigLine, Fields and Workspace belong to one
+// goroutine.
+//
+// The package knows nothing of networks, commands or graphs.
 package component

@@ -173,7 +173,8 @@ func (p *Product) Follow(c Component) (*Product, bool) {
 		if !c.test {
 			return nil, false
 		}
-	case *normalizeComponent, *fixedScaleComponent, *fixedBiasComponent, *perElementScaleComponent, *perElementOffsetComponent, *scaleAndOffsetComponent:
+	case *normalizeComponent, *fixedScaleComponent, *fixedBiasComponent, *perElementScaleComponent,
+		*perElementOffsetComponent, *scaleAndOffsetComponent:
 	default:
 		return nil, false
 	}

@@ -18,6 +18,12 @@ type rowSets struct {
 	inRows      int
 }
 
+type nonSimpleComponent interface {
+	Component
+	NonSimple
+}
+
+// set returns the input rows of output row i.
 func (s *rowSets) set(i int) []int32 { return s.rows[s.start[i]:s.start[i+1]] }
 
 func (s *rowSets) fits(inRows, outRows int) bool {
@@ -35,12 +41,12 @@ func (s *rowSets) TakeRows(rows []int32, inputRows int) Precomputed {
 
 // newRowSets finds, for each output index, the rows of its possible inputs that exist. There must
 // be one at least.
-func newRowSets(c Component, inputs func(out index.Index, dst []index.Index) []index.Index, in, out []index.Index) (Precomputed, error) {
+func newRowSets(c nonSimpleComponent, in, out []index.Index) (Precomputed, error) {
 	find := newRowFinder(in)
 	s := &rowSets{start: make([]int32, 1, len(out)+1), inRows: len(in)}
 	var candidates []index.Index
 	for _, x := range out {
-		candidates = inputs(x, candidates[:0])
+		candidates = c.InputIndexes(x, candidates[:0])
 		for _, from := range candidates {
 			if r := find.row(from); r >= 0 {
 				s.rows = append(s.rows, r)
@@ -158,7 +164,7 @@ func (c *statisticsExtractionComponent) IsComputable(out index.Index, has func(i
 
 // PrecomputeIndexes finds the input rows of each output row.
 func (c *statisticsExtractionComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
-	return newRowSets(c, c.InputIndexes, in, out)
+	return newRowSets(c, in, out)
 }
 
 // Propagate adds count, sum and sum of squares to the output.

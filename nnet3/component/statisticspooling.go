@@ -86,7 +86,7 @@ func (c *statisticsPoolingComponent) IsComputable(out index.Index, has func(inde
 
 // PrecomputeIndexes finds the input rows of each output row.
 func (c *statisticsPoolingComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bool) (Precomputed, error) {
-	return newRowSets(c, c.InputIndexes, in, out)
+	return newRowSets(c, in, out)
 }
 
 // Propagate computes logarithms, means and standard deviations.

@@ -204,7 +204,8 @@ func (c *timeHeightConvolutionComponent) Fields(f *Fields) {
 	c.ng.alphas(f)
 	c.ng.ranks(f)
 	m := &c.convolutionModel
-	f.Check(c.m.Rows == m.filtersOut && c.m.Cols == len(m.offsets)*m.filtersIn, "parameters of %d×%d for %d filters and %d offsets of %d",
+	f.Check(c.m.Rows == m.filtersOut && c.m.Cols == len(m.offsets)*m.filtersIn,
+		"parameters of %d×%d for %d filters and %d offsets of %d",
 		c.m.Rows, c.m.Cols, m.filtersOut, len(m.offsets), m.filtersIn)
 }
 

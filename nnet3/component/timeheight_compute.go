@@ -62,10 +62,17 @@ func (m *convolutionModel) addPatches(inDeriv kernel.Matrix, pre *offsetRows, fi
 	}
 }
 
-// eachChunk calls f with each chunk of the output, or of its derivative: its rows, its first row,
-// space for its patches, and y, which has a row for each height. y is a view of the rows or, if
-// there are gaps between them, scratch memory.
-func (c *timeHeightConvolutionComponent) eachChunk(w *Workspace, out kernel.Matrix, f func(rows kernel.Matrix, first int, p, y kernel.Matrix, view bool)) {
+// convolutionChunk is a part of the output, or of its derivative.
+type convolutionChunk struct {
+	first   int           // the number of its first row
+	rows    kernel.Matrix // its rows
+	patches kernel.Matrix // space for its patches
+	y       kernel.Matrix // with a row for each height: a view of rows, or scratch memory
+	view    bool
+}
+
+// eachChunk calls f with each chunk of the output.
+func (c *timeHeightConvolutionComponent) eachChunk(w *Workspace, out kernel.Matrix, f func(convolutionChunk)) {
 	defer w.Release(w.Mark())
 	step := c.chunk(out.Rows)
 	buffer := w.Matrix(step*c.heightOut, c.m.Cols)
@@ -76,7 +83,7 @@ func (c *timeHeightConvolutionComponent) eachChunk(w *Workspace, out kernel.Matr
 		if !view {
 			y = w.Matrix(rows.Rows*c.heightOut, c.filtersOut)
 		}
-		f(rows, first, kernel.Rows(buffer, 0, y.Rows), y, view)
+		f(convolutionChunk{first, rows, kernel.Rows(buffer, 0, y.Rows), y, view})
 		w.Release(inner)
 	}
 }
@@ -100,11 +107,11 @@ func (c *timeHeightConvolutionComponent) Propagate(w *Workspace, pre Precomputed
 	if !ok || !x.fits(len(c.times), in.Rows, out.Rows) {
 		return nil, misfit(c, in.Rows, out.Rows)
 	}
-	c.eachChunk(w, out, func(rows kernel.Matrix, first int, p, y kernel.Matrix, view bool) {
-		c.patches(in, x, first, p)
-		c.mul(p, kernel.Epilogue{Bias: c.bias}, y)
-		if !view {
-			copyByHeight(rows, y, false)
+	c.eachChunk(w, out, func(k convolutionChunk) {
+		c.patches(in, x, k.first, k.patches)
+		c.mul(k.patches, kernel.Epilogue{Bias: c.bias}, k.y)
+		if !k.view {
+			copyByHeight(k.rows, k.y, false)
 		}
 	})
 	return nil, nil
@@ -117,17 +124,17 @@ func (c *timeHeightConvolutionComponent) Backprop(w *Workspace, pass BackwardPas
 		return misfit(c, pass.InValue.Rows, pass.OutDeriv.Rows)
 	}
 	u, update := pass.ToUpdate.(*timeHeightConvolutionComponent)
-	c.eachChunk(w, pass.OutDeriv, func(rows kernel.Matrix, first int, p, dy kernel.Matrix, view bool) {
-		if !view {
-			copyByHeight(rows, dy, true)
+	c.eachChunk(w, pass.OutDeriv, func(k convolutionChunk) {
+		if !k.view {
+			copyByHeight(k.rows, k.y, true)
 		}
 		if update {
-			c.patches(pass.InValue, x, first, p)
-			u.update(u.learningRate, p, dy)
+			c.patches(pass.InValue, x, k.first, k.patches)
+			u.update(u.learningRate, k.patches, k.y)
 		}
 		if wanted(pass.InDeriv) {
-			kernel.MulNN(1, dy, c.m, 0, p)
-			c.addPatches(pass.InDeriv, x, first, p)
+			kernel.MulNN(1, k.y, c.m, 0, k.patches)
+			c.addPatches(pass.InDeriv, x, k.first, k.patches)
 		}
 	})
 	return nil
