@@ -12,7 +12,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// allocationBound is what reading so many bytes may allocate.
+// allocationBound returns the number of bytes that reading size bytes may allocate.
 func allocationBound(size int) uint64 { return 16*uint64(size) + 64<<20 }
 
 // allocatedBy returns how many bytes f allocates.
@@ -25,11 +25,11 @@ func allocatedBy(f func()) uint64 {
 	return sample[0].Value.Uint64() - before
 }
 
-// absurd are sizes that no component has.
+// absurd holds sizes that no component has.
 var absurd = []int32{1 << 20, maxDim, maxDim + 1, 1<<31 - 1}
 
-// TestReadAllocation puts absurd sizes in the place of every number of every type's binary form:
-// what is read stays within the bound, for all of it together, as in a file.
+// TestReadAllocation replaces each number in the binary form of every type with absurd sizes, and
+// checks that reading allocates no more than the bound.
 func TestReadAllocation(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		var buf bytes.Buffer
@@ -70,7 +70,7 @@ func readBytes(typ string, data []byte) error {
 	return Read(c, r)
 }
 
-// TestClaims: components that make much of little share what may be made.
+// TestClaims checks that components that need much more memory than their form share one limit.
 func TestClaims(t *testing.T) {
 	const one = "<BatchNormComponent> <Dim> 2000000 <BlockDim> 1 <Epsilon> 0.001 <TargetRms> 1 <TestMode> T <Count> 1 <StatsMean> [ 0 ] <StatsVar> [ 1 ] </BatchNormComponent> "
 	r, err := kaldiio.NewReader(strings.NewReader(strings.Repeat(one, 10)), "test")
@@ -100,8 +100,8 @@ func TestClaims(t *testing.T) {
 
 var number = regexp.MustCompile(`=-?[0-9]+`)
 
-// TestInitAllocation puts absurd numbers in the place of one and of all numbers of the config lines
-// of every type: with room for 2²² numbers, Init stays within the bound.
+// TestInitAllocation replaces one number, or all, in the configuration lines of every type with
+// absurd ones, and checks that Init with room for 2²² numbers allocates no more than the bound.
 func TestInitAllocation(t *testing.T) {
 	for _, typ := range Types() {
 		for _, config := range testConfigs[typ] {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// averages is a vector of sums, which files divide by a count. The count comes later in files, so a
-// walk that reads sets sums to the averages, for multiply.
+// averages visits a vector of sums, which files divide by a count. The count comes later in files,
+// so a walk that reads sets sums to the averages, for multiply.
 func (f *Fields) averages(token string, sums *[]float64, count float64) {
 	switch {
 	case f.Copying():

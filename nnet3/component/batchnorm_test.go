@@ -7,8 +7,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// In training, blocks of columns are rows of a narrower matrix, to the bit, whether or not there
-// are gaps between the rows.
+// TestBatchNormBlocks checks that in training blocks of columns count as rows of a narrower matrix,
+// to the bit, with and without gaps between the rows.
 func TestBatchNormBlocks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, rows := range []int{1, 5, 40} {

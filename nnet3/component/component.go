@@ -23,8 +23,8 @@ var (
 // of goroutines may share one; [Init], [Read], SetTestMode, Prepare, Renew, statistics and updates
 // need exclusive access.
 //
-// The methods are what a type has to define. Callers use the functions [Init], [Read], [Write],
-// [Info], [Copy], [Propagate] and [Backprop], which also check what they are given.
+// A type defines these methods. Callers use the functions [Init], [Read], [Write], [Info], [Copy],
+// [Propagate] and [Backprop], which call the methods and check the arguments.
 type Component interface {
 	// Type returns Kaldi's name of the type, such as "AffineComponent".
 	Type() string
@@ -35,7 +35,7 @@ type Component interface {
 	// Init makes the component that a configuration line describes. It consumes the keys that it
 	// knows and records faults in the line (ConfigLine.Fail).
 	Init(line *ConfigLine)
-	// Fields lists the parts of the component, for Read, Write, Info and Copy.
+	// Fields shows f the parts of the component, for Read, Write, Info and Copy.
 	Fields(f *Fields)
 	// Propagate computes the output. It adds to out if the component has the property
 	// PropagateAdds; otherwise it overwrites out without reading it. in and out may be the same
@@ -48,8 +48,8 @@ type Component interface {
 type Backpropper interface {
 	Component
 	// Backprop computes the derivative with respect to the input, if it is wanted, and updates
-	// pass.ToUpdate, if it isn't nil. A component that is no UpdatableComponent is called only
-	// where the derivative is wanted.
+	// pass.ToUpdate, if it isn't nil. Unless the component is an UpdatableComponent, the derivative
+	// is always wanted.
 	Backprop(w *Workspace, pass BackwardPass) error
 }
 

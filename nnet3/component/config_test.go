@@ -40,7 +40,7 @@ func TestParseConfigLine(t *testing.T) {
 	for i := range 1 << 20 {
 		fmt.Fprintf(&keys, " a%d=1", i)
 	}
-	if _, err := ParseConfigLine(keys.String()); !errors.Is(err, ErrConfig) { // to look each of them up would take an hour
+	if _, err := ParseConfigLine(keys.String()); !errors.Is(err, ErrConfig) { // looking each of them up would take an hour
 		t.Errorf("a million keys: %v", err)
 	}
 	for _, line := range []string{"component name", "component =3", "component 3x=1", "a='x", "component name=a b c=d =", "comp*nent a=1", "a=1 b", `a="x`} {
@@ -90,7 +90,7 @@ func TestConfigValues(t *testing.T) {
 	}
 }
 
-// Lines that can't be satisfied are errors.
+// TestBadConfigs checks that impossible lines are errors.
 func TestBadConfigs(t *testing.T) {
 	for _, c := range []string{
 		"type=AffineComponent input-dim=3",

@@ -11,7 +11,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// What the properties say about Propagate is true, with and without gaps between the rows.
+// TestPropagateProperties checks what the properties say about Propagate, with and without gaps
+// between the rows.
 func TestPropagateProperties(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		p := k.c.Properties()
@@ -65,7 +66,7 @@ func TestPropagateProperties(t *testing.T) {
 	})
 }
 
-// What the properties say about Backprop is true.
+// TestBackpropProperties checks what the properties say about Backprop.
 func TestBackpropProperties(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		b := k.c.(Backpropper)
@@ -99,7 +100,7 @@ func TestBackpropProperties(t *testing.T) {
 				t.Error("in place the result is another")
 			}
 		}
-		// Without a derivative of the input the parameters still get theirs.
+		// Parameters are updated even if the derivative of the input isn't wanted.
 		g := NewGradient(k.c)
 		_, memo = k.propagate(t, k.c, k.in)
 		if err := Backprop(b, k.workspace(), BackwardPass{Pre: k.pre, InValue: k.in, OutValue: y, OutDeriv: dy, Memo: memo, ToUpdate: g}); err != nil {
@@ -108,8 +109,8 @@ func TestBackpropProperties(t *testing.T) {
 	})
 }
 
-// The result of a row depends on nothing but the row, bit for bit, in simple components, except
-// where randomness or the statistics of a minibatch come in.
+// TestRowsAreIndependent checks that in simple components the result for a row depends on nothing
+// but the row, bit for bit, unless it depends on chance or on the statistics of a minibatch.
 func TestRowsAreIndependent(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		p := k.c.Properties()
@@ -135,7 +136,7 @@ func TestRowsAreIndependent(t *testing.T) {
 	})
 }
 
-// No rows are as good as any.
+// TestNoRows checks that components accept matrices without rows.
 func TestNoRows(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		var pre Precomputed
@@ -160,7 +161,8 @@ func TestNoRows(t *testing.T) {
 	})
 }
 
-// Wrong sizes, missing precomputed indexes and missing memos are errors, not panics.
+// TestWrongArguments checks that wrong sizes, missing precomputed indexes and missing memos are
+// errors, not panics.
 func TestWrongArguments(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		w := &Workspace{}
@@ -194,7 +196,7 @@ func TestWrongArguments(t *testing.T) {
 	})
 }
 
-// odd is a component of a type that no other is.
+// odd is a component of a type of its own.
 type odd struct{ noOpComponent }
 
 func (*odd) Type() string { return "OddComponent" }
@@ -204,7 +206,8 @@ func isIdentity(c Component) bool {
 	return ok && id.IsIdentity()
 }
 
-// Text and binary files give back what was written, and the copy of a component writes the same.
+// TestRoundTripOfTypes checks that text and binary files preserve what was written, and that a copy
+// of a component writes the same.
 func TestRoundTripOfTypes(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		if s, ok := k.c.(StatsStorer); ok {
@@ -265,8 +268,8 @@ func readComponent(data []byte, typ string) (Component, error) {
 	return c, Read(c, r)
 }
 
-// Files that were cut off or changed are errors, or components that can be asked about, but never
-// panics.
+// TestBrokenFiles checks that files that were cut off or changed give an error or a component that
+// answers questions, but never a panic.
 func TestBrokenFiles(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		data := written(t, k.c, true)
@@ -293,8 +296,8 @@ func TestBrokenFiles(t *testing.T) {
 	})
 }
 
-// A component that was prepared computes the same as before, and a copy of it too; an update is not
-// forgotten.
+// TestPrepare checks that a prepared component and a copy of it compute the same as before, and
+// that they follow an update.
 func TestPrepare(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		p, ok := k.c.(Preparer)
@@ -320,7 +323,7 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// Parameters can be taken out, put back, scaled and added.
+// TestParameters checks that parameters can be read, set, scaled and added.
 func TestParameters(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		u, ok := k.c.(UpdatableComponent)
@@ -364,7 +367,7 @@ func TestParameters(t *testing.T) {
 	})
 }
 
-// In a repeated computation Propagate allocates nothing.
+// TestPropagateDoesNotAllocate checks that Propagate allocates nothing when it is repeated.
 func TestPropagateDoesNotAllocate(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		w, y := k.workspace(), k.empty()

@@ -8,7 +8,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// Backprop agrees with differences of Propagate, for the input and the parameters of every type.
+// TestDerivatives compares Backprop with differences of Propagate, for the input and the parameters
+// of every type.
 func TestDerivatives(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		b, ok := k.c.(Backpropper)

@@ -19,9 +19,9 @@
 // Optimizations make [Derived] components, such as [Product], which share the parameters of a
 // component of the network and can't be written to a file.
 //
-// To add a type, implement Component in a file here, with a method Fields that lists the parts in
-// the order of Kaldi's files, and name it in the registry; the tests then need a configuration of
-// it. A program can put a Component of its own into a network without all that, but files and
+// To add a type, implement Component in a file here, with a method Fields that visits the parts in
+// the order of Kaldi's files, and add a line to the registry and a configuration to the tests. A
+// program can put a Component of its own into a network without all that, but files and
 // configuration lines can't name its type.
 //
 // Natural-gradient types compute the plain gradient. Their settings survive reading and writing.
@@ -30,9 +30,9 @@
 //
 // Any number of goroutines may call Propagate and Backprop on one component, each with a Workspace
 // of its own, and the methods of NonSimple. Whatever changes a component (Init, Read, SetTestMode,
-// Prepare, Renew, StoreStats, ZeroStats, SetLearningRate, writing to Params) needs exclusive access,
-// and so does the ToUpdate of a [BackwardPass]. ConfigLine, Fields and Workspace belong to one
-// goroutine.
+// Prepare, Renew, StoreStats, ZeroStats, SetLearningRate, writing to Params) needs exclusive
+// access, and so does the ToUpdate of a [BackwardPass]. ConfigLine, Fields and Workspace belong to
+// one goroutine.
 //
 // The package knows nothing of networks, commands or graphs.
 package component

@@ -18,7 +18,7 @@ const (
 	maxElems = 1 << 28 // parameters of a component that is made at random
 )
 
-// Fields walks over the parts of a component, in the order of Kaldi's files. A component lists its
+// Fields visits the parts of a component, in the order of Kaldi's files. A component lists its
 // parts once, in its method Fields; [Read], [Write], [Info] and [Copy] each make a walk of their
 // own. A walk that reads or copies sets the values that it is shown, the others leave them alone.
 //
@@ -116,7 +116,7 @@ func (f *Fields) Claim(bytes int) {
 	}
 }
 
-// Token is a token without a value.
+// Token visits a token without a value.
 func (f *Fields) Token(token string) {
 	switch {
 	case f.r != nil:
@@ -132,8 +132,8 @@ func (f *Fields) Has(token string) bool {
 	return f.r == nil || f.err == nil && f.r.PeekIs(token)
 }
 
-// Int is a 32-bit integer. Here and below, a value with an empty token follows another one without
-// a token of its own.
+// Int visits a 32-bit integer. Here and below, a value with an empty token directly follows the
+// previous value.
 func (f *Fields) Int(token string, v *int) {
 	value(f, token, v, func(r *kaldiio.Reader) (int, error) {
 		n, err := r.Int32()
@@ -141,7 +141,7 @@ func (f *Fields) Int(token string, v *int) {
 	}, func(w *kaldiio.Writer, n int) { w.Int32(int32(n)) })
 }
 
-// Dim is a number of columns, at least 1.
+// Dim visits a number of columns, which is at least 1.
 func (f *Fields) Dim(token string, v *int) {
 	f.Int(token, v)
 	f.Check(*v > 0 && *v <= maxDim, "dimension %d is not between 1 and %d", *v, maxDim)
@@ -150,12 +150,12 @@ func (f *Fields) Dim(token string, v *int) {
 	}
 }
 
-// Bool is T or F.
+// Bool visits a boolean, T or F in text.
 func (f *Fields) Bool(token string, v *bool) {
 	value(f, token, v, (*kaldiio.Reader).Bool, (*kaldiio.Writer).Bool)
 }
 
-// Flag is true if the token is there.
+// Flag visits a boolean that is true if the token is there.
 func (f *Fields) Flag(token string, v *bool) {
 	switch {
 	case f.r != nil:
@@ -169,17 +169,17 @@ func (f *Fields) Flag(token string, v *bool) {
 	}
 }
 
-// Float is a number in single precision.
+// Float visits a number in single precision.
 func (f *Fields) Float(token string, v *float32) {
 	value(f, token, v, (*kaldiio.Reader).Float32, (*kaldiio.Writer).Float32)
 }
 
-// Double is a number in double precision.
+// Double visits a number in double precision.
 func (f *Fields) Double(token string, v *float64) {
 	value(f, token, v, (*kaldiio.Reader).Float64, (*kaldiio.Writer).Float64)
 }
 
-// Ints is a list of integers.
+// Ints visits a list of integers.
 func (f *Fields) Ints(token string, v *[]int32) {
 	list(f, token, v, (*kaldiio.Reader).IntVector, (*kaldiio.Writer).IntVector)
 	if f.info != nil {
@@ -187,7 +187,7 @@ func (f *Fields) Ints(token string, v *[]int32) {
 	}
 }
 
-// Pairs is a list of pairs of integers.
+// Pairs visits a list of pairs of integers.
 func (f *Fields) Pairs(token string, v *[][2]int32) {
 	list(f, token, v, (*kaldiio.Reader).IntPairVector, (*kaldiio.Writer).IntPairVector)
 	if f.info != nil {
@@ -195,18 +195,18 @@ func (f *Fields) Pairs(token string, v *[][2]int32) {
 	}
 }
 
-// Vector is a vector in single precision.
+// Vector visits a vector in single precision.
 func (f *Fields) Vector(token string, v *[]float32) {
 	list(f, token, v, (*kaldiio.Reader).Vector, (*kaldiio.Writer).Vector)
 	f.Check(len(*v) <= maxDim, "a vector of %d elements is too long", len(*v))
 }
 
-// DoubleVector is a vector in double precision.
+// DoubleVector visits a vector in double precision.
 func (f *Fields) DoubleVector(token string, v *[]float64) {
 	list(f, token, v, (*kaldiio.Reader).DoubleVector, (*kaldiio.Writer).DoubleVector)
 }
 
-// Matrix is a matrix in single precision.
+// Matrix visits a matrix in single precision.
 func (f *Fields) Matrix(token string, m *kernel.Matrix) {
 	switch {
 	case f.r != nil:
@@ -221,7 +221,7 @@ func (f *Fields) Matrix(token string, m *kernel.Matrix) {
 	}
 }
 
-// doubleMatrix is a matrix in double precision.
+// doubleMatrix visits a matrix in double precision.
 func (f *Fields) doubleMatrix(token string, m *kaldiio.DoubleMatrix) {
 	switch {
 	case f.Copying():
@@ -231,7 +231,7 @@ func (f *Fields) doubleMatrix(token string, m *kaldiio.DoubleMatrix) {
 	}
 }
 
-// weights is a matrix that inputs are multiplied by.
+// weights visits a matrix that inputs are multiplied by.
 func (f *Fields) weights(token string, w *weights) {
 	if f.Copying() {
 		*w = w.copy()
@@ -243,15 +243,15 @@ func (f *Fields) weights(token string, w *weights) {
 	}
 }
 
-// Optional is a value that is written unless it equals absent, which is also what a file without it
-// means.
+// Optional visits a value that is written unless it equals absent. A file without the value means
+// absent, too.
 func Optional[T comparable](f *Fields, field func(token string, v *T), token string, v *T, absent T) {
 	if f.r != nil || *v != absent {
 		Since(f, field, token, v, absent)
 	}
 }
 
-// Since is a value that is missing from older files, where it means absent.
+// Since visits a value that older files lack. For these it is absent.
 func Since[T any](f *Fields, field func(token string, v *T), token string, v *T, absent T) {
 	if f.Has(token) {
 		field(token, v)
@@ -260,7 +260,7 @@ func Since[T any](f *Fields, field func(token string, v *T), token string, v *T,
 	}
 }
 
-// Skip is a value in older files that no one needs.
+// Skip reads past a value in older files.
 func Skip[T any](f *Fields, field func(token string, v *T), token string) {
 	if f.r != nil && f.Has(token) {
 		var v T
@@ -268,13 +268,13 @@ func Skip[T any](f *Fields, field func(token string, v *T), token string) {
 	}
 }
 
-// derived is the only field of a derived component. It can't be read or written.
+// derived is all that a derived component visits. It can't be read or written.
 func (f *Fields) derived() {
 	f.shared = true
 	f.fail(ErrDerived)
 }
 
-// part is component number n of a composite.
+// part visits component number n of a composite.
 func (f *Fields) part(c *Component, n int) {
 	switch {
 	case f.r != nil:
@@ -295,7 +295,7 @@ func (f *Fields) part(c *Component, n int) {
 	}
 }
 
-// value is a value that assignment copies.
+// value visits a value that assignment copies.
 func value[T any](f *Fields, token string, v *T, read func(*kaldiio.Reader) (T, error), write func(*kaldiio.Writer, T)) {
 	switch {
 	case f.r != nil:
@@ -311,7 +311,7 @@ func value[T any](f *Fields, token string, v *T, read func(*kaldiio.Reader) (T, 
 	}
 }
 
-// list is a slice, which a copy must not share. Descriptions leave it out.
+// list visits a slice, which a copy must not share. Descriptions leave it out.
 func list[T any](f *Fields, token string, v *[]T, read func(*kaldiio.Reader) ([]T, error), write func(*kaldiio.Writer, []T)) {
 	switch {
 	case f.Copying():

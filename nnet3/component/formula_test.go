@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// What components compute, on numbers that can be checked by head. The components are in Kaldi's
-// text form, which also tests how old and new forms are read.
+// TestFormulas checks what components compute, with numbers that are easy to check by hand. The
+// components are in Kaldi's text form, so this also tests reading old and new forms.
 func TestFormulas(t *testing.T) {
 	for _, c := range []struct {
 		file    string
@@ -79,7 +79,7 @@ func readText(text string) (Component, error) {
 	return c, Read(c, r)
 }
 
-// Contradictions in a file are errors that say where and what.
+// TestInconsistentFiles checks that contradictions in a file are errors that say what and where.
 func TestInconsistentFiles(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"<AffineComponent> <LearningRate> 0.1 <LinearParams> [ 1 2 ]\n<BiasParams> [ 10 11 ]\n</AffineComponent>", "2 biases for 1 outputs"},

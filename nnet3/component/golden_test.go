@@ -12,8 +12,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// models returns the raw models of the reference cases: those that come with the project, and those
-// in the folder that the environment variable NNOPT_GOLDEN names.
+// models returns the raw models of the reference cases that come with the project and of those in
+// the folder that the environment variable NNOPT_GOLDEN names.
 func models(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -84,7 +84,7 @@ func readModel(data []byte, name string, f func(name string, c Component, writte
 	return r.Expect("</Nnet3>")
 }
 
-// Writing what was read gives the same bytes.
+// TestRoundTripOfModels checks that writing a model that was read gives the same bytes.
 func TestRoundTripOfModels(t *testing.T) {
 	types := map[string]int{}
 	for _, file := range models(t) {
@@ -118,8 +118,8 @@ func TestRoundTripOfModels(t *testing.T) {
 	t.Logf("%d types: %v", len(types), types)
 }
 
-// A component made from a line of a model's configuration has the type, the dimensions and the
-// settings of the one in the model.
+// TestConfigLinesOfModels checks that a component made from a configuration line of a model has the
+// type, the dimensions and the settings of the one in the model.
 func TestConfigLinesOfModels(t *testing.T) {
 	checked := 0
 	for _, file := range models(t) {
@@ -183,7 +183,7 @@ func settings(c Component) string {
 	return strings.Join(kept, ", ")
 }
 
-// The properties are those that Kaldi has, except that nothing wants to reorder its indexes.
+// TestPropertiesOfModels checks that the properties are Kaldi's, except for ReordersIndexes.
 func TestPropertiesOfModels(t *testing.T) {
 	checked := 0
 	for _, file := range models(t) {

@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// testConfigs has configuration lines for every type. They are such that derivatives can be
-// checked: nothing is clipped or repaired.
+// testConfigs has configuration lines for every type. Nothing in them is clipped or repaired, so
+// that derivatives can be checked.
 var testConfigs = map[string][]string{
 	"AffineComponent":             {"input-dim=7 output-dim=5 orthonormal-constraint=-1 max-change=0.75"},
 	"BackpropTruncationComponent": {"dim=5 scale=0.7 clipping-threshold=1000 zeroing-threshold=1000 recurrence-interval=3", "dim=4"},
@@ -79,7 +79,7 @@ var testConfigs = map[string][]string{
 	},
 }
 
-// testCase is a component with what is needed to compute with it.
+// testCase is a component with the arguments to compute with it.
 type testCase struct {
 	name string
 	c    Component
@@ -161,8 +161,8 @@ func newCase(t *testing.T, typ, config string) *testCase {
 	return k
 }
 
-// testIndexes returns indexes of an output and of the inputs it needs, as far as they lie between
-// the times -2 and 9. They come in no particular order where the component doesn't mind.
+// testIndexes returns the output indexes that can be computed from inputs at the times -2 to 9, and
+// the indexes of these inputs, in random order unless the component needs that of the outputs.
 func testIndexes(c Component, n NonSimple, rnd *rand.Rand) (in, out []index.Index) {
 	has := func(x index.Index) bool { return x.T >= -2 && x.T <= 9 }
 	seen := map[index.Index]bool{}
@@ -203,7 +203,7 @@ func randomMatrix(rnd *rand.Rand, rows, cols int) kernel.Matrix {
 	return m
 }
 
-// spread returns a copy of m with gaps between its rows that are filled with NaN, and the whole
+// spread returns a copy of m with gaps between its rows, which are filled with NaN, and the whole
 // buffer.
 func spread(m kernel.Matrix) (kernel.Matrix, kernel.Matrix) {
 	whole := kernel.New(m.Rows+2, m.Cols+5)
@@ -233,7 +233,7 @@ func (k *testCase) workspace() *Workspace {
 	return &Workspace{Rand: rand.New(rand.NewPCG(k.seed, 1))}
 }
 
-// empty is an output for the case: zero if the component adds to it, else full of NaN.
+// empty returns an output for the case: zero if the component adds to it, otherwise full of NaN.
 func (k *testCase) empty() kernel.Matrix {
 	y := kernel.New(k.rows, k.c.OutputDim())
 	if !k.c.Properties().Has(PropagateAdds) {

@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// TestMaskedReLUOfRows: the backward pass over some of the rows is that of the base component over
-// these rows.
+// TestMaskedReLUOfRows checks that the backward pass over some of the rows equals that of the base
+// component.
 func TestMaskedReLUOfRows(t *testing.T) {
 	const rows, cols = 7, 70
 	r := rand.New(rand.NewPCG(1, 2))

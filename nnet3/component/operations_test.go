@@ -57,9 +57,9 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestRenew: after parameters were changed by hand, Renew makes prepared forms anew, also those of
-// the parts that a derived component computes with, and of what they were multiplied with; and an
-// update forgets them.
+// TestRenew checks that after a change of parameters by hand Renew recomputes the prepared forms,
+// including those of the parts and the compounds that derived components use, and that an update
+// drops them.
 func TestRenew(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(2, 2))
 	c := newComponent(t, "NaturalGradientAffineComponent", "input-dim=9 output-dim=6", rnd).(*naturalGradientAffineComponent)

@@ -2,5 +2,5 @@
 
 package component
 
-// raceDetector says that the race detector is on, under which pools forget what they hold.
+// raceDetector says that the race detector is on. With it, pools drop items at random.
 const raceDetector = true

@@ -27,8 +27,8 @@ func grid(sequences, first, end, step int32, bySequence bool) []index.Index {
 	return list
 }
 
-// TestRowFinder compares with a search through all rows: whatever the order of the rows and that of
-// the questions, answers don't depend on the questions before.
+// TestRowFinder compares rowFinder with a search through all rows, for various orders of rows and
+// of queries.
 func TestRowFinder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	shuffled := grid(3, -7, 20, 1, false)

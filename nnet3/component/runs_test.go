@@ -22,7 +22,7 @@ func TestFindRuns(t *testing.T) {
 		{[]int32{0, 1, 6, 7, 12, 13, 18, 19}, 2},        // two sequences at every third time
 		{[]int32{0, 1, 2, 9, 10, 11}, 2},                // three sequences, two times
 		{[]int32{3, 2, 1, 0}, 4},                        // backwards
-		{[]int32{7, 0, 5, 1}, 3},                        // in disorder
+		{[]int32{7, 0, 5, 1}, 3},                        // no order
 		{[]int32{0, 10, 1, 11, 2, 12, 3, 13, 4, 14}, 2}, // sequence by sequence into time by time
 		{[]int32{0, 1, 5, 6, 7, 20, 21, 22, 23, 40}, 4},
 	} {
@@ -47,7 +47,7 @@ func TestFindRuns(t *testing.T) {
 	}
 }
 
-// checkRuns fails unless the runs say the same as rows.
+// checkRuns fails unless the runs describe rows.
 func checkRuns(t *testing.T, rows []int32, runs []run) {
 	t.Helper()
 	got := make([]int32, len(rows))
@@ -70,7 +70,7 @@ func checkRuns(t *testing.T, rows []int32, runs []run) {
 	}
 }
 
-// Whatever the order of the rows, a Tdnn finds its inputs in few runs where the order is regular.
+// TestTdnnRuns checks that a TDNN finds its inputs in few runs, for all regular orders of the rows.
 func TestTdnnRuns(t *testing.T) {
 	c := newComponent(t, "TdnnComponent", "input-dim=2 output-dim=2 time-offsets=-1,0,1", nil).(*tdnnComponent)
 	const times, sequences = 20, 4
@@ -116,8 +116,8 @@ func TestTdnnRuns(t *testing.T) {
 	}
 }
 
-// Times at the ends of what an index can hold neither wrap around nor stop at the end, where they
-// would be taken for another row.
+// TestIndexesDoNotOverflow checks that times at the limits of an index neither wrap around nor
+// saturate, which would make them the time of another row.
 func TestIndexesDoNotOverflow(t *testing.T) {
 	const last = 1<<31 - 1
 	for typ, config := range map[string]string{

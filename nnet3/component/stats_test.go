@@ -8,7 +8,7 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// Statistics of several minibatches are those of all rows.
+// TestStoreStats checks that the statistics of several minibatches are those of all rows.
 func TestStoreStats(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	in := randomMatrix(rnd, 12, 6)
@@ -62,7 +62,8 @@ func TestStoreStats(t *testing.T) {
 	}
 }
 
-// In test mode, after statistics of one minibatch, BatchNorm does what it did in training.
+// TestBatchNormModes checks that BatchNorm computes the same in test mode as in training, with the
+// statistics of the same minibatch.
 func TestBatchNormModes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 1))
 	in := randomMatrix(rnd, 100, 6)
@@ -95,7 +96,8 @@ func TestBatchNormModes(t *testing.T) {
 	}
 }
 
-// Saturated units are pushed towards the middle, units without trouble are left alone.
+// TestSelfRepair checks that saturated units are pushed towards the middle and healthy ones are
+// not.
 func TestSelfRepair(t *testing.T) {
 	const rows = 4
 	dy := kernel.New(rows, 2)
@@ -128,7 +130,7 @@ func TestSelfRepair(t *testing.T) {
 	}
 }
 
-// Masks have the means, the extremes and the sharing that they should have.
+// TestMasks checks the means, the extremes and the sharing of masks.
 func TestMasks(t *testing.T) {
 	for _, c := range []struct {
 		typ, config string
@@ -176,7 +178,7 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// Clipping limits elements or rows, and is counted.
+// TestClipping checks that elements or rows are clipped and counted.
 func TestClipping(t *testing.T) {
 	dy := kernel.Matrix{Rows: 2, Cols: 2, Stride: 2, Data: []float32{30, 40, -3, 4}}
 	x := kernel.New(2, 2)
@@ -217,8 +219,8 @@ func TestClipping(t *testing.T) {
 	}
 }
 
-// When enough rows are clipped, the input is pulled back, without a change of the derivative's
-// norm.
+// TestClipGradientRepair checks that the input is pulled back if enough rows are clipped, and that
+// the norm of the derivative is preserved.
 func TestClipGradientRepair(t *testing.T) {
 	c := newComponent(t, "ClipGradientComponent", "dim=2 clipping-threshold=1 norm-based-clipping=true self-repair-scale=1", nil).(*clipGradientComponent)
 	c.numClipped, c.count = 5, 10
