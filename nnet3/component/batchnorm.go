@@ -1,6 +1,7 @@
 package component
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/nnopt/nnopt/kernel"
@@ -88,9 +89,9 @@ func (c *batchNorm) Init(cfg *ConfigLine) {
 
 func (c *batchNorm) problem() string {
 	if c.epsilon <= 0 || c.targetRMS <= 0 {
-		return "epsilon or the target rms is not positive"
+		return fmt.Sprintf("epsilon %g or target rms %g is not positive", c.epsilon, c.targetRMS)
 	}
-	return noMultiple("the dimension", c.dim, "the block dimension", c.blockDim)
+	return noMultiple("dimension", c.dim, "block dimension", c.blockDim)
 }
 
 func (c *batchNorm) Fields(f *Fields) {

@@ -87,7 +87,7 @@ type NonSimple interface {
 
 // Precomputed is what PrecomputeIndexes made of the indexes of input and output. It is immutable,
 // and only the component that made it understands it.
-type Precomputed interface{}
+type Precomputed any
 
 // RowTaker is a Precomputed that can be moved to another input, with inputRows rows, in which row
 // rows[i] is row i of the old one.
@@ -96,7 +96,7 @@ type RowTaker interface {
 }
 
 // Memo is what Propagate leaves for Backprop. Only the component that made it understands it.
-type Memo interface{}
+type Memo any
 
 // Identity is a component whose Propagate may be a plain copy of its input. That says nothing about
 // its Backprop.
@@ -195,19 +195,17 @@ func Backprop(c Backpropper, w *Workspace, pass BackwardPass) error {
 // checkBackward checks a backward pass through c, which is base or derived from it.
 func checkBackward(c, base Component, pass *BackwardPass) error {
 	p, rows := c.Properties(), pass.OutDeriv.Rows
-	sameRows := rowByRow(c)
-	fits := func(m kernel.Matrix, cols int, sameRows bool) bool {
-		return m.Cols == cols && (m.Rows == rows || !sameRows)
+	input := func(m kernel.Matrix) bool {
+		return m.Cols == c.InputDim() && (m.Rows == rows || !rowByRow(c))
 	}
-	if pass.OutDeriv.Cols != c.OutputDim() || wanted(pass.InDeriv) && !fits(pass.InDeriv, c.InputDim(), sameRows) {
+	output := func(m kernel.Matrix) bool { return m.Cols == c.OutputDim() && m.Rows == rows }
+	inDeriv := wanted(pass.InDeriv)
+	if !output(pass.OutDeriv) || inDeriv && !input(pass.InDeriv) {
 		return shapeError(c, "backprop", pass.InDeriv, pass.OutDeriv)
 	}
-	if p.Has(BackpropNeedsInput) && !fits(pass.InValue, c.InputDim(), sameRows) ||
-		p.Has(BackpropNeedsOutput) && !fits(pass.OutValue, c.OutputDim(), true) {
+	if p.Has(BackpropNeedsInput) && (!input(pass.InValue) || inDeriv && pass.InDeriv.Rows != pass.InValue.Rows) ||
+		p.Has(BackpropNeedsOutput) && !output(pass.OutValue) {
 		return shapeError(c, "backprop values", pass.InValue, pass.OutValue)
-	}
-	if p.Has(BackpropNeedsInput) && wanted(pass.InDeriv) && pass.InDeriv.Rows != pass.InValue.Rows {
-		return shapeError(c, "backprop", pass.InDeriv, pass.OutDeriv)
 	}
 	if pass.ToUpdate != nil && pass.ToUpdate.Type() != base.Type() {
 		return fmt.Errorf("%s: backprop: component to update is a %s: %w", c.Type(), pass.ToUpdate.Type(), ErrShape)

@@ -1,6 +1,7 @@
 package component
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/nnopt/nnopt/kernel"
@@ -30,7 +31,7 @@ func (m *mask) problem() string {
 	if m.proportion >= 0 && m.proportion <= 1 {
 		return ""
 	}
-	return "the dropout proportion is not between 0 and 1"
+	return fmt.Sprintf("dropout proportion %g is not between 0 and 1", m.proportion)
 }
 
 // dropoutComponent sets elements, or whole rows, to zero at random in training, and leaves the

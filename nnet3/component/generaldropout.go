@@ -1,6 +1,7 @@
 package component
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/nnopt/nnopt/kernel"
@@ -48,13 +49,13 @@ func (c *generalDropoutComponent) problem() string {
 	case c.timePeriod < 0:
 		return "the time period is negative"
 	case !(c.proportion >= 0 && c.proportion < 1 || c.proportion == 1 && c.continuous):
-		return "the dropout proportion is not between 0 and 1"
+		return fmt.Sprintf("dropout proportion %g is not between 0 and 1", c.proportion)
 	case !(c.maxProportion >= 0 && c.maxProportion <= 1), c.maxRegions < 1, c.maxRegions > maxDim:
 		return "the greatest proportion is not between 0 and 1, or the greatest number of regions is not positive"
 	case c.maxProportion != 0 && c.continuous:
 		return "bands and a continuous mask exclude each other"
 	}
-	return noMultiple("the dimension", c.dim, "the block dimension", c.blockDim)
+	return noMultiple("dimension", c.dim, "block dimension", c.blockDim)
 }
 
 func (c *generalDropoutComponent) Fields(f *Fields) {

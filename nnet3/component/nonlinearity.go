@@ -46,7 +46,7 @@ func (c *nonlinearity) Fields(f *Fields) {
 	rms := rootMeans(c.oderivSumsq, c.oderivCount)
 	f.Dim("<Dim>", &c.dim)
 	Optional(f, f.Dim, "<BlockDim>", &c.blockDim, c.dim)
-	f.check(noMultiple("the dimension", c.dim, "the block dimension", c.blockDim))
+	f.check(noMultiple("dimension", c.dim, "block dimension", c.blockDim))
 	f.averages("<ValueAvg>", &c.valueSum, c.count)
 	f.averages("<DerivAvg>", &c.derivSum, c.count)
 	f.Double("<Count>", &c.count)

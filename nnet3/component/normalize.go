@@ -1,6 +1,8 @@
 package component
 
 import (
+	"fmt"
+
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/kernel/elementary"
 )
@@ -43,9 +45,9 @@ func (c *normalizeComponent) Init(cfg *ConfigLine) {
 
 func (c *normalizeComponent) problem() string {
 	if c.targetRMS <= 0 {
-		return "the target rms is not positive"
+		return fmt.Sprintf("target rms %g is not positive", c.targetRMS)
 	}
-	return noMultiple("the dimension", c.dim, "the block dimension", c.blockDim)
+	return noMultiple("dimension", c.dim, "block dimension", c.blockDim)
 }
 
 func (c *normalizeComponent) Fields(f *Fields) {

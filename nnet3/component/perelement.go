@@ -215,7 +215,7 @@ func (c *perElementOffsetComponent) Init(cfg *ConfigLine) {
 }
 
 func (c *perElementOffsetComponent) problem() string {
-	return noMultiple("the dimension", c.dim, "the number of offsets", len(c.offsets))
+	return noMultiple("dimension", c.dim, "the number of offsets", len(c.offsets))
 }
 
 func (c *perElementOffsetComponent) Fields(f *Fields) {

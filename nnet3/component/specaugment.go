@@ -2,6 +2,7 @@ package component
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -39,7 +40,7 @@ func (c *specAugmentTimeMaskComponent) problem() string {
 	if c.zeroedProportion >= 0 && c.zeroedProportion <= 1 && c.maxFrames > 0 {
 		return ""
 	}
-	return "the zeroed proportion is not between 0 and 1, or the greatest number of frames is not positive"
+	return fmt.Sprintf("zeroed proportion %g is not between 0 and 1, or %d frames are not positive", c.zeroedProportion, c.maxFrames)
 }
 
 func (c *specAugmentTimeMaskComponent) Fields(f *Fields) {

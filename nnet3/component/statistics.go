@@ -135,7 +135,8 @@ func (c *statisticsExtractionComponent) problem() string {
 		c.outputPeriod/c.inputPeriod <= maxWindow && c.inputDim < maxDim/2 {
 		return ""
 	}
-	return "the output period is no multiple of the input period, one of them is not positive, or the input is too large"
+	return fmt.Sprintf("output period %d is no multiple of input period %d, one of them is not positive, or the input is too large",
+		c.outputPeriod, c.inputPeriod)
 }
 
 func (c *statisticsExtractionComponent) Fields(f *Fields) {

@@ -33,7 +33,7 @@ func (c *equalBlocks) Fields(f *Fields) {
 }
 
 func (c *equalBlocks) problem() string {
-	return noMultiple("the input dimension", c.inputDim, "the output dimension", c.outputDim)
+	return noMultiple("input dimension", c.inputDim, "output dimension", c.outputDim)
 }
 
 // noMultiple returns a problem unless n is a multiple of d.
