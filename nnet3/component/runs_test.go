@@ -143,3 +143,27 @@ func TestIndexesDoNotOverflow(t *testing.T) {
 		}
 	}
 }
+
+// TestRequiredOffsets checks that a missing input at a required time offset is an error, in
+// whatever order a file lists the required offsets.
+func TestRequiredOffsets(t *testing.T) {
+	c, err := readText("<TimeHeightConvolutionComponent> <LearningRate> 1 <Model> <ConvolutionModel> <NumFiltersIn> 1 <NumFiltersOut> 1 " +
+		"<HeightIn> 1 <HeightOut> 1 <HeightSubsampleOut> 1 <Offsets> [ -1,0 0,0 1,0 2,0 ]\n<RequiredTimeOffsets> [ 1 0 -1 ]\n</ConvolutionModel> " +
+		"<LinearParams> [ 1 2 3 4 ]\n<BiasParams> [ 0 ]\n<MaxMemoryMb> 1 <UseNaturalGradient> T <NumMinibatchesHistory> 4 <AlphaInOut> 4 4 <RankInOut> 1 1 </TimeHeightConvolutionComponent>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := []index.Index{{T: 0}}
+	for missing := int32(-1); missing <= 2; missing++ {
+		var in []index.Index
+		for time := int32(-1); time <= 2; time++ {
+			if time != missing {
+				in = append(in, index.Index{T: time})
+			}
+		}
+		_, err := c.(NonSimple).PrecomputeIndexes(in, out, false)
+		if required := missing < 2; required != errors.Is(err, ErrShape) {
+			t.Errorf("without the input at %d: error %v", missing, err)
+		}
+	}
+}

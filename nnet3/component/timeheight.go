@@ -34,7 +34,7 @@ type convolutionModel struct {
 	heightIn, heightOut   int
 	heightSubsample       int
 	offsets               [][2]int32 // time, height; sorted
-	timeOffsets                      // those of the offsets, and those required; both sorted
+	timeOffsets                      // those of the offsets, sorted, and those required
 	pieces                []patchPiece
 }
 

@@ -58,11 +58,10 @@ type offsetRows struct {
 	offsets, inRows int
 }
 
-// newOffsetRows finds the input rows. It fails if one at a required offset is missing. The required
-// offsets are sorted.
+// newOffsetRows finds the input rows. It fails if one at a required offset is missing.
 func newOffsetRows(c Component, in, out []index.Index, offsets, required []int32) (Precomputed, error) {
-	find := newRowFinder(in)
-	n := len(offsets)
+	find, n := newRowFinder(in), len(offsets)
+	required = slices.Sorted(slices.Values(required)) // files may have them in any order
 	p := &offsetRows{rows: make([]int32, len(out)*n), offsets: n, inRows: len(in)}
 	rows := make([]int32, len(out))
 	for k, t := range offsets {
