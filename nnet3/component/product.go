@@ -80,6 +80,27 @@ func (p *Product) Whole() bool { return p.simple && len(p.blocks) == 1 && !p.add
 // AddsFirst reports whether p adds y to the sums before anything else.
 func (p *Product) AddsFirst() bool { return p.adds }
 
+// Propagate computes out, the y of the formula above.
+func (p *Product) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	if p.alpha == 0 || p.tail == nil {
+		if err := p.mul(w, pre, in, p.alpha, out); err != nil {
+			return nil, err
+		}
+		return nil, p.finish(w, out)
+	}
+	defer w.Release(w.Mark())
+	y := w.Matrix(out.Rows, out.Cols)
+	if err := p.mul(w, pre, in, 0, y); err != nil {
+		return nil, err
+	}
+	if err := p.finish(w, y); err != nil {
+		return nil, err
+	}
+	kernel.CopyScaled(out, p.alpha, out)
+	kernel.Add(out, 1, y)
+	return nil, nil
+}
+
 // Blocks calls f for every block of the product, with its first input column and its width.
 func (p *Product) Blocks(f func(block, col, cols int)) {
 	for i, b := range p.blocks {

@@ -41,29 +41,8 @@ func (p *product) Prepare() {
 	}
 }
 
-// Propagate computes y.
-func (p *product) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if p.alpha == 0 || p.tail == nil {
-		if err := p.mul(w, pre, in, p.alpha, out); err != nil {
-			return nil, err
-		}
-		return nil, p.finish(w, out)
-	}
-	defer w.Release(w.Mark())
-	y := w.Matrix(out.Rows, out.Cols)
-	if err := p.mul(w, pre, in, 0, y); err != nil {
-		return nil, err
-	}
-	if err := p.finish(w, y); err != nil {
-		return nil, err
-	}
-	kernel.CopyScaled(out, p.alpha, out)
-	kernel.Add(out, 1, y)
-	return nil, nil
-}
-
 // finish applies the tail.
-func (p *product) finish(w *Workspace, y kernel.Matrix) error {
+func (p *Product) finish(w *Workspace, y kernel.Matrix) error {
 	for _, c := range p.tail {
 		if _, err := c.Propagate(w, nil, y, y); err != nil {
 			return err
@@ -73,7 +52,7 @@ func (p *product) finish(w *Workspace, y kernel.Matrix) error {
 }
 
 // mul computes everything before the tail, and adds alpha·y.
-func (p *product) mul(w *Workspace, pre Precomputed, in kernel.Matrix, alpha float32, y kernel.Matrix) error {
+func (p *Product) mul(w *Workspace, pre Precomputed, in kernel.Matrix, alpha float32, y kernel.Matrix) error {
 	ep := kernel.Epilogue{
 		Accumulate: p.adds && !p.blocks[0].goesOn, Bias: p.bias, BiasFirst: !p.base.Properties().Has(Simple),
 		ReLU: p.relu, Scale: p.scale, Offset: p.offset, Alpha: alpha,
@@ -113,19 +92,24 @@ func mulRuns(w *Workspace, blocks []productBlock, runs [][]run, ep kernel.Epilog
 		b := &blocks[i]
 		segs[i] = kernel.Segment{W: b.w.ready(), Continue: b.goesOn}
 	}
-	if !alike(runs) {
-		for i := range blocks {
-			segs[i].X = gather(w, runs[i], kernel.Cols(in, blocks[i].col, blocks[i].w.m.Cols), y.Rows)
-		}
-		ep.Residual = residual(ep.Alpha, y)
-		kernel.MulSegments(segs, ep, y)
-		return
+	parts := 1
+	gathered := !alike(runs)
+	if !gathered {
+		parts = len(runs[0])
 	}
-	for r := range runs[0] {
-		for i := range blocks {
-			segs[i].X = runs[i][r].rows(kernel.Cols(in, blocks[i].col, blocks[i].w.m.Cols))
+	for r := range parts {
+		out := y
+		if !gathered {
+			out = runs[0][r].output(y)
 		}
-		out := runs[0][r].output(y)
+		for i := range blocks {
+			x := kernel.Cols(in, blocks[i].col, blocks[i].w.m.Cols)
+			if gathered {
+				segs[i].X = gather(w, runs[i], x, y.Rows)
+			} else {
+				segs[i].X = runs[i][r].rows(x)
+			}
+		}
 		ep.Residual = residual(ep.Alpha, out)
 		kernel.MulSegments(segs, ep, out)
 	}
