@@ -44,23 +44,19 @@ func ReadNnet(r *kaldiio.Reader) (*Nnet, error) {
 	return nn, nil
 }
 
-// expectNnet reads the opening token, and tells what else the file might be.
+// expectNnet reads the opening token, or says what else the file is.
 func expectNnet(r *kaldiio.Reader) error {
-	t, err := r.PeekToken()
-	if err != nil {
-		return err
-	}
-	switch t {
-	case "<Nnet3>":
-		return r.Expect(t)
-	case "<DIMENSION>", "<DiagGMM>":
-		return r.Errorf("expected <Nnet3>, got %s: this is a model of Gaussian mixtures", t)
-	case "<Nnet>":
-		return r.Errorf("expected <Nnet3>, got %s: this is a network of nnet1 or nnet2", t)
-	case "<Nnet3Eg>", "<Nnet3ChainEg>":
-		return r.Errorf("expected <Nnet3>, got %s: these are training examples", t)
-	case "<NnetComputation>":
-		return r.Errorf("expected <Nnet3>, got %s: this is a compiled computation", t)
+	for _, other := range [...]struct{ token, what string }{
+		{"<DIMENSION>", "this is a model of Gaussian mixtures"},
+		{"<DiagGMM>", "this is a model of Gaussian mixtures"},
+		{"<Nnet>", "this is a network of nnet1 or nnet2"},
+		{"<Nnet3Eg>", "these are training examples"},
+		{"<Nnet3ChainEg>", "these are training examples"},
+		{"<NnetComputation>", "this is a compiled computation"},
+	} {
+		if r.PeekIs(other.token) {
+			return r.Errorf("expected <Nnet3>, got %s: %s", other.token, other.what)
+		}
 	}
 	return r.Expect("<Nnet3>")
 }

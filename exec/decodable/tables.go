@@ -87,12 +87,12 @@ func (t *Tables) Utterances() iter.Seq2[Utterance, error] {
 			if err == nil {
 				return
 			}
-			passed, more := t.features.Skip()
+			more, unread := t.features.Skip()
 			t.note()
 			if !more {
 				t.told = err
 			}
-			if !yield(Utterance{}, kaldiio.NotLookedAt(err, passed)) || !more {
+			if !yield(Utterance{}, unread) || !more {
 				return
 			}
 		}

@@ -2,5 +2,5 @@
 
 package kaldiio
 
-// bytesOf returns nil: here numbers are converted one by one.
+// bytesOf returns nil, so that numbers are converted one by one.
 func bytesOf[T real](v []T) []byte { return nil }

@@ -4,8 +4,7 @@ package kaldiio
 
 import "unsafe"
 
-// bytesOf returns the memory of v as bytes. The machines of this file keep numbers as Kaldi's files do, the least
-// significant byte first.
+// bytesOf returns the memory of v as bytes. These machines are little-endian, as Kaldi's files are.
 func bytesOf[T real](v []T) []byte {
 	if len(v) == 0 {
 		return []byte{}

@@ -12,8 +12,8 @@ import (
 	"github.com/nnopt/nnopt/fileio"
 )
 
-// ErrFailed means that a command at the other end of a pipe has failed, so that nobody knows what it has made of what it got, or what is missing from
-// what it gave.
+// ErrFailed means that a command at the other end of a pipe has failed. Its input may be lost, its
+// output incomplete.
 var ErrFailed = errors.New("command failed")
 
 // command is a running command.
@@ -22,7 +22,7 @@ type command struct {
 	cmd    *exec.Cmd
 	stderr beginning
 	waited bool
-	err    error // of wait
+	err    error // the result of wait
 }
 
 // command prepares a command.
@@ -35,7 +35,8 @@ func (o *Opener) command(text string) (*command, error) {
 	return c, nil
 }
 
-// wait waits for the end of the command, and no longer than ctx lasts. It returns what went wrong, with what the command said about it.
+// wait waits for the command to end or for ctx to be done. Its error includes what the command wrote
+// to standard error.
 func (c *command) wait(ctx context.Context) error {
 	if c.waited {
 		return c.err
@@ -64,10 +65,9 @@ func (c *command) wait(ctx context.Context) error {
 	return c.err
 }
 
-// beginning keeps the beginning of what is written to it.
+// beginning keeps the first mostStderr bytes that are written to it.
 type beginning struct{ text []byte }
 
-// mostStderr is how much is kept of what a command says.
 const mostStderr = 4096
 
 func (b *beginning) Write(p []byte) (int, error) {
@@ -75,7 +75,7 @@ func (b *beginning) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// inputCommand is a command that we read from.
+// inputCommand is a command whose output is read.
 type inputCommand struct {
 	*command
 	ctx  context.Context
@@ -102,7 +102,7 @@ func (o *Opener) inputCommand(text string) (io.ReadCloser, error) {
 	return in, nil
 }
 
-// Read reads from the command. After the last byte of one that failed comes what it failed with, not io.EOF.
+// Read reads from the command. If the command failed, its error takes the place of io.EOF.
 func (c *inputCommand) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if err == io.EOF {
@@ -113,7 +113,7 @@ func (c *inputCommand) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the command. A reader that stops early makes the command fail with a broken pipe, which is no error.
+// Close ends the command. The broken pipe of a command that was not read to its end is not an error.
 func (c *inputCommand) Close() error {
 	defer c.stop()
 	if !c.waited {
@@ -127,7 +127,7 @@ func (c *inputCommand) Close() error {
 	return c.wait(c.ctx)
 }
 
-// outputCommand is a command that we write to.
+// outputCommand is a command that is written to.
 type outputCommand struct {
 	*command
 	ctx  context.Context
@@ -152,7 +152,7 @@ func (o *Opener) outputCommand(text string) (io.WriteCloser, error) {
 	return &outputCommand{command: c, ctx: ctx, w: fileio.Writer(ctx, pipe), pipe: pipe}, nil
 }
 
-// Write writes to the command. Where it can't, because the command has ended, the error is that of the command.
+// Write writes to the command. If the command has ended, Write returns its error.
 func (c *outputCommand) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	if err == nil || c.ctx.Err() != nil {
@@ -165,7 +165,7 @@ func (c *outputCommand) Write(p []byte) (int, error) {
 	return n, fmt.Errorf("%w: %q ended before it had read everything: %w", ErrFailed, c.text, err)
 }
 
-// Close lets the command finish, and reports whether it did so well.
+// Close waits for the command to finish and returns its error.
 func (c *outputCommand) Close() error {
 	if c.waited {
 		return c.err

@@ -21,8 +21,9 @@ const (
 	CompressOneByteUnit                                // a byte, evenly from 0 to 1
 )
 
-// CompressedMatrix writes a matrix in compressed form; in text it writes an ordinary matrix. Elements beyond the range of
-// the method are clipped to it.
+// CompressedMatrix writes a matrix in compressed form; in text it writes an ordinary matrix.
+// Elements beyond the range of the method are clipped to it. An unknown method fails with
+// ErrSpecifier.
 func (w *Writer) CompressedMatrix(m Matrix, method CompressionMethod) {
 	if !w.binary {
 		w.Matrix(m)
@@ -35,11 +36,19 @@ func (w *Writer) CompressedMatrix(m Matrix, method CompressionMethod) {
 		}
 	}
 	h := compressedHeader{rows: m.Rows, cols: m.Cols}
+	token := "CM3"
 	switch method {
-	case CompressSpeech, CompressTwoByte, CompressOneByte:
+	case CompressSpeech:
+		token = "CM"
+		h.min, h.scale = extent(m)
+	case CompressTwoByte:
+		token = "CM2"
 		h.min, h.scale = extent(m)
 	case CompressTwoByteSigned:
+		token = "CM2"
 		h.min, h.scale = -32768, 65535
+	case CompressOneByte:
+		h.min, h.scale = extent(m)
 	case CompressOneByteUint:
 		h.min, h.scale = 0, 255
 	case CompressOneByteUnit:
@@ -51,35 +60,26 @@ func (w *Writer) CompressedMatrix(m Matrix, method CompressionMethod) {
 	if m.Rows == 0 {
 		h.min, h.scale = 0, 0
 	}
-	switch method {
-	case CompressSpeech:
-		w.Token("CM")
-		w.header(h)
+	w.Token(token)
+	w.header(h)
+	if token == "CM" {
 		w.speech(h, m)
-	case CompressTwoByte, CompressTwoByteSigned:
-		w.Token("CM2")
-		w.header(h)
-		for i := range m.Rows {
-			w.scratch = w.scratch[:0]
-			for _, v := range m.Row(i) {
+		return
+	}
+	for i := range m.Rows {
+		w.scratch = w.scratch[:0]
+		for _, v := range m.Row(i) {
+			if token == "CM2" {
 				w.scratch = binary.LittleEndian.AppendUint16(w.scratch, h.quantize16(v))
-			}
-			w.bytes(w.scratch)
-		}
-	default:
-		w.Token("CM3")
-		w.header(h)
-		for i := range m.Rows {
-			w.scratch = w.scratch[:0]
-			for _, v := range m.Row(i) {
+			} else {
 				w.scratch = append(w.scratch, byte(h.quantize(v, 255)))
 			}
-			w.bytes(w.scratch)
 		}
+		w.bytes(w.scratch)
 	}
 }
 
-// extent returns the least element and the distance of the greatest from it, which is made positive.
+// extent returns the least element and its distance to the greatest, made positive.
 func extent(m Matrix) (least, distance float32) {
 	if m.Rows == 0 {
 		return 0, 0
@@ -100,11 +100,10 @@ func (w *Writer) header(h compressedHeader) {
 	b := binary.LittleEndian.AppendUint32(w.scratch[:0], math.Float32bits(h.min))
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(h.scale))
 	b = binary.LittleEndian.AppendUint32(b, uint32(h.rows))
-	w.scratch = binary.LittleEndian.AppendUint32(b, uint32(h.cols))
-	w.bytes(w.scratch)
+	w.bytes(binary.LittleEndian.AppendUint32(b, uint32(h.cols)))
 }
 
-// quantize returns the nearest of 0 to top for a value.
+// quantize maps a value to the nearest integer from 0 to top.
 func (h compressedHeader) quantize(v float32, top int) int {
 	f := (v - h.min) / h.scale
 	switch {
@@ -147,7 +146,7 @@ func (w *Writer) speech(h compressedHeader, m Matrix) {
 	}
 }
 
-// percentiles returns the 0th, 25th, 75th and 100th percentile of a sorted column, all different.
+// percentiles returns the 0th, 25th, 75th and 100th percentiles of a sorted column, all different.
 func (h compressedHeader) percentiles(sorted []float32) [4]uint16 {
 	n := len(sorted)
 	at := [4]int{0, n / 4, 3 * (n / 4), n - 1}

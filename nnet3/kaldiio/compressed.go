@@ -6,49 +6,48 @@ import (
 	"math"
 )
 
-// compressedHeader is what stands between the token of a compressed matrix and its data.
+// compressedHeader stands between the token of a compressed matrix and its data.
 type compressedHeader struct {
 	min, scale float32 // scale is the range of the values
 	rows, cols int
 }
 
-// readCompressed reads what follows the token of a compressed matrix. The formulas are Kaldi's, with products and sums
-// rounded once, as a compiler that fuses them makes it: then values agree with Kaldi's to the bit, on every machine.
-func readCompressed[T real](r *Reader, format string) (rows, cols int, data []T, err error) {
+// readCompressed reads a compressed matrix after its token. The formulas are Kaldi's, with a product
+// and a sum rounded once, as a compiler that fuses them does it. So values agree with Kaldi's to the
+// bit on every machine.
+func readCompressed[T real](r *Reader, format string) (m dense[T], err error) {
 	h, err := r.compressedHeader()
 	if err != nil {
-		return 0, 0, nil, err
+		return m, err
 	}
 	if h.rows == 0 {
-		return 0, 0, []T{}, nil
+		return dense[T]{Data: []T{}}, nil
 	}
+	m = dense[T]{Rows: h.rows, Cols: h.cols, Stride: h.cols}
 	n := h.rows * h.cols
 	what := fmt.Sprintf("a compressed matrix of %d by %d", h.rows, h.cols)
-	switch format {
-	case "CM":
-		data, err = readSpeech[T](r, h, what)
-	case "CM2":
-		var raw []byte
-		if raw, err = r.raw(2*n, what); err != nil {
-			break
-		}
-		data = make([]T, n)
-		step := float32(float64(h.scale) * (1.0 / 65535.0))
-		for i := range data {
-			data[i] = T(h.at(step, int(binary.LittleEndian.Uint16(raw[2*i:]))))
-		}
-	default: // CM3
-		var raw []byte
-		if raw, err = r.raw(n, what); err != nil {
-			break
-		}
-		data = make([]T, n)
-		step := float32(float64(h.scale) * (1.0 / 255.0))
-		for i := range data {
-			data[i] = T(h.at(step, int(raw[i])))
+	if format == "CM" {
+		m.Data, err = readSpeech[T](r, h, what)
+		return m, err
+	}
+	width, steps := 1, 1.0/255.0
+	if format == "CM2" {
+		width, steps = 2, 1.0/65535.0
+	}
+	raw, err := r.raw(width*n, what)
+	if err != nil {
+		return m, err
+	}
+	m.Data = make([]T, n)
+	step := float32(float64(h.scale) * steps)
+	for i := range m.Data {
+		if width == 2 {
+			m.Data[i] = T(h.at(step, int(binary.LittleEndian.Uint16(raw[2*i:]))))
+		} else {
+			m.Data[i] = T(h.at(step, int(raw[i])))
 		}
 	}
-	return h.rows, h.cols, data, err
+	return m, nil
 }
 
 func (r *Reader) compressedHeader() (h compressedHeader, err error) {
@@ -72,7 +71,8 @@ func (r *Reader) raw(n int, what string) ([]byte, error) {
 	return readArray(r, n, 1, what, func(dst []byte) error { return r.readFull(dst, what) })
 }
 
-// readSpeech reads format CM: four percentiles a column, then a byte an element, column by column.
+// readSpeech reads format CM: four percentiles for each column, then a byte for each element, column
+// by column.
 func readSpeech[T real](r *Reader, h compressedHeader, what string) ([]T, error) {
 	percentiles, err := r.raw(8*h.cols, what)
 	if err != nil {

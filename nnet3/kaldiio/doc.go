@@ -1,12 +1,16 @@
-// Package kaldiio reads and writes Kaldi's encodings: tokens, numbers, vectors, matrices (also compressed and sparse
-// ones), archives and scripts, in their binary and their text form.
+// Package kaldiio reads and writes Kaldi's encodings in binary and in text: tokens, numbers,
+// vectors, matrices (compressed ones too), archives and scripts. It knows nothing of networks.
 //
-// A Reader takes one pass over its source. It copies nothing but what it hands out: the numbers of a large matrix go
-// from the source into the matrix. It never trusts a size that stands in a header: memory grows with the data that
-// really arrived. Whatever is wrong with the input comes back as an *Error that says in which file, at which byte (in
-// text also: on which line) and after which token, and that errors.Is knows as ErrCorrupt or ErrTruncated.
+// A [Reader] passes over its source once and copies only what it returns: the numbers of a large
+// matrix go straight from the source into the matrix. It does not trust the sizes in headers, so
+// memory grows with the data that actually arrives. An [Error] gives the file, the byte, the line
+// (in text) and the last token; errors.Is recognizes [ErrCorrupt] and [ErrTruncated].
 //
-// A Writer writes the bytes that Kaldi would write. Its error is sticky, so callers check once, at the end.
+// A [Writer] writes the bytes that Kaldi would write. Its error sticks, so callers check it once,
+// at the end.
 //
-// Readers and Writers are not safe for concurrent use.
+// A [TableReader], a [TableLookup] and a [TableWriter] work on whole tables of objects with keys,
+// named as in Kaldi ("ark:feats.ark"). An [Opener] opens the files and pipes behind such names.
+//
+// Readers, writers and tables are not safe for concurrent use. An Opener is.
 package kaldiio

@@ -8,12 +8,12 @@ import (
 
 // Errors that an *Error wraps. A failure of the source itself (a disk, a pipe) is wrapped as it is.
 var (
-	// ErrCorrupt means that the bytes are not what the format wants.
+	// ErrCorrupt means that the input violates the format.
 	ErrCorrupt = errors.New("malformed input")
-	// ErrTruncated means that the input ends where more is needed.
+	// ErrTruncated means that the input ends too early.
 	ErrTruncated = errors.New("input ends too early")
 
-	// errOtherKind is ErrCorrupt for an object that may be whole, but is of another kind than the one that is wanted.
+	// errOtherKind is ErrCorrupt for an object of the wrong kind that may be intact.
 	errOtherKind = fmt.Errorf("another kind of object: %w", ErrCorrupt)
 )
 
@@ -31,21 +31,18 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Name != "" {
-		b.WriteString(e.Name)
-		b.WriteString(": ")
+		b.WriteString(e.Name + ": ")
 	}
 	if e.Line > 0 {
-		fmt.Fprintf(&b, "line %d (byte %d): ", e.Line, e.Offset)
+		fmt.Fprintf(&b, "line %d (byte %d): %s", e.Line, e.Offset, e.What)
 	} else {
-		fmt.Fprintf(&b, "byte %d: ", e.Offset)
+		fmt.Fprintf(&b, "byte %d: %s", e.Offset, e.What)
 	}
-	b.WriteString(e.What)
 	if e.Token != "" {
 		fmt.Fprintf(&b, " (after %s)", e.Token)
 	}
 	if e.Err != nil && e.Err != ErrCorrupt && e.Err != errOtherKind {
-		b.WriteString(": ")
-		b.WriteString(e.Err.Error())
+		b.WriteString(": " + e.Err.Error())
 	}
 	return b.String()
 }

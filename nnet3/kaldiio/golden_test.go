@@ -62,7 +62,7 @@ func sameText(t *testing.T, name string, want, got Matrix) {
 	for i := range want.Rows {
 		for j, w := range want.Row(i) {
 			g := got.Row(i)[j]
-			if string(AppendFloat(nil, float64(w))) != string(AppendFloat(nil, float64(g))) {
+			if string(appendFloat(nil, float64(w))) != string(appendFloat(nil, float64(g))) {
 				t.Fatalf("%s: element (%d, %d) is %v, want %v", name, i, j, g, w)
 			}
 		}

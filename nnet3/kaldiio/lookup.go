@@ -7,24 +7,25 @@ import (
 	"slices"
 )
 
-// TableLookup finds objects of a table by their keys. A script is read at once, its objects when they are asked for. An
-// archive is read as far as needed; what has been read past is kept in memory, unless the options of the rspecifier say
-// that it won't be asked for again (o, or s and cs together).
+// TableLookup finds objects of a table by their keys. It reads a script at once, and an object when
+// it is looked up. It reads an archive as far as needed and keeps the objects on the way in memory,
+// unless the options of the rspecifier rule out that they are looked up again (o, or s and cs
+// together).
 type TableLookup[T any] struct {
 	spec  Rspecifier
 	hold  Holder[T]
 	files fileCache
 
 	lines map[string]ScriptLine // of a script
-	held  map[string]T          // of an archive: read and kept
-	bad   map[string]error      // of an archive: what can't be read, until it is told
-	order []string              // keys of held in the order of the archive, of a sorted archive only
-	list  *TableReader[T]       // of an archive: what is still unread
-	last  string                // key that was read last
-	asked string                // key that was asked for last
+	list  *TableReader[T]       // of an archive: the unread rest
+	held  map[string]T          // of an archive: objects read and kept
+	bad   map[string]error      // of an archive: unreadable objects, until reported
+	order []string              // of a sorted archive: the keys of held in order
+	last  string                // the last key read
+	asked string                // the last key looked up
 }
 
-// ErrOrder means that keys are not in the order that the options of an rspecifier promised.
+// ErrOrder means that keys are not in the order that the options of an rspecifier promise.
 var ErrOrder = errors.New("keys are not in the promised order")
 
 // NewTableLookup opens the table that an rspecifier names.
@@ -40,24 +41,18 @@ func NewTableLookup[T any](o *Opener, rspecifier string, h Holder[T]) (*TableLoo
 		return t, nil
 	}
 	defer list.Close()
-	t.lines = make(map[string]ScriptLine)
-	for {
-		line, more, err := list.list.scriptLine()
-		if err != nil {
-			return nil, err
-		}
-		if !more {
-			t.list = nil
-			return t, nil
-		}
-		if err := list.list.mayHold(); err != nil {
-			return nil, err
-		}
+	t.list, t.lines = nil, make(map[string]ScriptLine)
+	err = list.list.eachScriptLine(func(line ScriptLine) error {
 		if _, twice := t.lines[line.Key]; twice {
-			return nil, list.list.Errorf("key %s occurs twice", line.Key)
+			return list.list.Errorf("key %s occurs twice", line.Key)
 		}
 		t.lines[line.Key] = line
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	return t, nil
 }
 
 // Lookup returns the object with the given key; ok is false if the table has none.
@@ -73,8 +68,7 @@ func (t *TableLookup[T]) Lookup(key string) (v T, ok bool, err error) {
 		}
 		v, err = readScripted(&t.files, line, t.hold)
 		if err != nil && t.spec.Permissive {
-			var none T
-			return none, false, nil
+			return *new(T), false, nil
 		}
 		return v, err == nil, err
 	}
@@ -94,7 +88,7 @@ func (t *TableLookup[T]) Lookup(key string) (v T, ok bool, err error) {
 	return t.readTo(key)
 }
 
-// forget drops the objects with keys before the given one.
+// forget drops the objects before a key.
 func (t *TableLookup[T]) forget(key string) {
 	n := 0
 	for n < len(t.order) && t.order[n] < key {
@@ -104,17 +98,12 @@ func (t *TableLookup[T]) forget(key string) {
 	t.order = t.order[n:]
 }
 
-// readTo reads an archive up to the given key.
+// readTo reads an archive up to a key.
 func (t *TableLookup[T]) readTo(key string) (none T, ok bool, err error) {
 	for !(t.spec.Sorted && t.last > key) {
 		if !t.list.Next() {
-			err := t.list.Err()
-			passed, more := t.list.Skip()
-			if !more {
-				return none, false, NotLookedAt(err, passed)
-			}
-			err = NotLookedAt(err, passed)
-			if t.list.Key() == key {
+			more, err := t.list.Skip()
+			if !more || t.list.Key() == key {
 				return none, false, err
 			}
 			t.bad[t.list.Key()] = err
@@ -148,7 +137,7 @@ func (t *TableLookup[T]) keep(key string, v T) {
 	}
 }
 
-// Close closes the table. It returns what could not be read and nobody was told of.
+// Close closes the table. It returns the errors that Lookup has not reported.
 func (t *TableLookup[T]) Close() error {
 	t.files.close()
 	if t.list == nil {

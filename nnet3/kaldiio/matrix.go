@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Matrix is a dense row-major matrix; row i is Data[i*Stride : i*Stride+Cols]. It has the fields of gonum's
-// blas32.General in their order, so one converts into the other.
+// Matrix is a dense row-major matrix. Row i is Data[i*Stride : i*Stride+Cols].
 type Matrix struct {
 	Rows, Cols int
 	Stride     int
@@ -23,16 +22,18 @@ func (m Matrix) Row(i int) []float32 {
 // DoubleMatrix is a Matrix of float64.
 type DoubleMatrix struct {
 	Rows, Cols int
-	Data       []float64
 	Stride     int
-}
-
-// Row returns row i, which shares memory with the matrix.
-func (m DoubleMatrix) Row(i int) []float64 {
-	return m.Data[i*m.Stride : i*m.Stride+m.Cols : i*m.Stride+m.Cols]
+	Data       []float64
 }
 
 type real interface{ float32 | float64 }
+
+// dense is a Matrix or a DoubleMatrix.
+type dense[T real] struct {
+	Rows, Cols int
+	Stride     int
+	Data       []T
+}
 
 func bitsOf[T real]() int {
 	if _, ok := any(T(0)).(float32); ok {
@@ -49,7 +50,11 @@ func (r *Reader) DoubleVector() ([]float64, error) { return readVector[float64](
 
 func readVector[T real](r *Reader) ([]T, error) {
 	if !r.binary {
-		return textVector[T](r)
+		bits := bitsOf[T]()
+		return textList(r, "a vector", func() (T, error) {
+			x, err := r.textFloat(bits)
+			return T(x), err
+		})
 	}
 	if err := r.isNot("matrix", 'M', "vector"); err != nil {
 		return nil, err
@@ -68,61 +73,61 @@ func readVector[T real](r *Reader) ([]T, error) {
 	return readReals[T](r, n, t == "DV", "a vector")
 }
 
-// isNot complains if the next token begins another kind of object than the one that is wanted. Its second letter says of which kind.
+// isNot returns an error if the next token begins an object of another kind, which the second
+// letter of the token tells.
 func (r *Reader) isNot(other string, letter byte, want string) error {
 	w, err := r.word("a "+want, nil)
 	if err == nil && len(w) >= 2 && len(w) <= 3 && strings.IndexByte("FDC", w[0]) >= 0 && w[1] == letter {
 		return r.errorAt(r.Offset(), errOtherKind, fmt.Sprintf("a %s (%s) where a %s is wanted", other, w, want))
 	}
-	return nil // what else is wrong shows when the token is read
+	return nil // other faults show when the token is read
 }
 
 // Matrix reads a matrix of either precision, compressed or not. Its stride is its number of columns.
 func (r *Reader) Matrix() (Matrix, error) {
-	rows, cols, data, err := readMatrix[float32](r)
-	return Matrix{Rows: rows, Cols: cols, Data: data, Stride: cols}, err
+	m, err := readMatrix[float32](r)
+	return Matrix(m), err
 }
 
 // DoubleMatrix reads a matrix of either precision, compressed or not.
 func (r *Reader) DoubleMatrix() (DoubleMatrix, error) {
-	rows, cols, data, err := readMatrix[float64](r)
-	return DoubleMatrix{Rows: rows, Cols: cols, Data: data, Stride: cols}, err
+	m, err := readMatrix[float64](r)
+	return DoubleMatrix(m), err
 }
 
-func readMatrix[T real](r *Reader) (rows, cols int, data []T, err error) {
+func readMatrix[T real](r *Reader) (m dense[T], err error) {
 	if !r.binary {
 		return textMatrix[T](r)
 	}
 	if err := r.isNot("vector", 'V', "matrix"); err != nil {
-		return 0, 0, nil, err
+		return m, err
 	}
 	t, err := r.ExpectOneOf("FM", "DM", "CM", "CM2", "CM3")
 	if err != nil {
-		return 0, 0, nil, err
+		return m, err
 	}
 	if t[0] == 'C' {
 		return readCompressed[T](r, t)
 	}
-	if rows, err = r.dimension("the number of rows of a matrix"); err != nil {
-		return 0, 0, nil, err
+	if m.Rows, err = r.dimension("the number of rows of a matrix"); err != nil {
+		return m, err
 	}
-	if cols, err = r.dimension("the number of columns of a matrix"); err != nil {
-		return 0, 0, nil, err
+	if m.Cols, err = r.dimension("the number of columns of a matrix"); err != nil {
+		return m, err
 	}
-	n, err := r.area(rows, cols)
+	n, err := r.area(m.Rows, m.Cols)
 	if err != nil {
-		return 0, 0, nil, err
+		return m, err
 	}
-	if data, err = readReals[T](r, n, t == "DM", fmt.Sprintf("a matrix of %d by %d", rows, cols)); err != nil {
-		return 0, 0, nil, err
-	}
-	return rows, cols, data, nil
+	m.Stride = m.Cols
+	m.Data, err = readReals[T](r, n, t == "DM", fmt.Sprintf("a matrix of %d by %d", m.Rows, m.Cols))
+	return m, err
 }
 
 // maxElements bounds the elements of a vector or matrix. In single precision they take 4 GiB.
 const maxElements = 1 << 30
 
-// mayHave complains about n elements in one object, if those are too many.
+// mayHave returns an error if n elements are too many for one object.
 func (r *Reader) mayHave(n int) error {
 	if n > maxElements {
 		return r.Errorf("there are more than %d elements, the limit for one object", maxElements)
@@ -130,7 +135,7 @@ func (r *Reader) mayHave(n int) error {
 	return nil
 }
 
-// dimension reads a size, which can't be negative.
+// dimension reads a size and refuses a negative one.
 func (r *Reader) dimension(what string) (int, error) {
 	n, err := r.Int()
 	if err == nil && n < 0 {
@@ -150,26 +155,30 @@ func (r *Reader) area(rows, cols int) (int, error) {
 	return rows * cols, nil
 }
 
-// firstChunk is how many elements are allocated at once for data whose presence is not certain.
+// firstChunk is how many elements are allocated at first for data that may not be there.
 const firstChunk = 1 << 16
 
-// readReals reads n numbers that follow each other without size bytes. Memory grows with what has arrived, unless the
-// length of the source is known.
-func readReals[T real](r *Reader, n int, double bool, what string) ([]T, error) {
-	wire := 4
+// wireSize returns the bytes of a number in binary.
+func wireSize(double bool) int {
 	if double {
-		wire = 8
+		return 8
 	}
-	return readArray(r, n, wire, what, func(dst []T) error { return readInto(r, dst, double, what) })
+	return 4
 }
 
-// readArray allocates n elements and has read fill them, in growing pieces where it is not known that the source holds
-// them all. An element takes wire bytes in the source.
+// readReals reads n numbers without size bytes. Unless the length of the source is known, memory
+// grows with what has arrived.
+func readReals[T real](r *Reader, n int, double bool, what string) ([]T, error) {
+	return readArray(r, n, wireSize(double), what, func(dst []T) error { return readInto(r, dst, double, what) })
+}
+
+// readArray allocates n elements, of wire bytes each in the source, and has read fill them. If the
+// source may not hold them all it works in growing pieces.
 func readArray[T any](r *Reader, n, wire int, what string, read func([]T) error) ([]T, error) {
 	left := r.remaining()
 	if left >= 0 {
 		if int64(n) > left/int64(wire) {
-			e := r.truncated(what).(*Error)
+			e := r.truncated(what)
 			e.Offset = r.Offset()
 			e.What = fmt.Sprintf("%s: %d bytes wanted, %d left", e.What, int64(n)*int64(wire), left)
 			return nil, e
@@ -202,12 +211,9 @@ func readInto[T real](r *Reader, dst []T, double bool, what string) error {
 	return readConverted(r, dst, double, what)
 }
 
-// readConverted reads numbers of another precision or byte order than the machine's.
+// readConverted reads numbers whose precision or byte order is not the machine's.
 func readConverted[T real](r *Reader, dst []T, double bool, what string) error {
-	wire := 4
-	if double {
-		wire = 8
-	}
+	wire := wireSize(double)
 	var buf [4096]byte
 	for len(dst) > 0 {
 		k := min(len(dst), len(buf)/wire)
@@ -220,121 +226,6 @@ func readConverted[T real](r *Reader, dst []T, double bool, what string) error {
 			} else {
 				dst[i] = T(math.Float32frombits(binary.LittleEndian.Uint32(buf[i*4:])))
 			}
-		}
-		dst = dst[k:]
-	}
-	return nil
-}
-
-// IntVector reads a vector of 32-bit integers. An empty vector is not nil.
-func (r *Reader) IntVector() ([]int32, error) {
-	const what = "a vector of integers"
-	if !r.binary {
-		if err := r.open(what); err != nil {
-			return nil, err
-		}
-		v := []int32{}
-		for {
-			if done, err := r.closes(what); done || err != nil {
-				return v, err
-			}
-			x, err := r.Int32()
-			if err != nil {
-				return nil, err
-			}
-			if v = append(v, x); len(v) > maxElements {
-				return nil, r.mayHave(len(v))
-			}
-		}
-	}
-	n, err := r.count(4, what)
-	if err != nil {
-		return nil, err
-	}
-	return readArray(r, n, 4, what, func(dst []int32) error { return r.readInts(dst, what) })
-}
-
-// IntPairVector reads a vector of pairs of 32-bit integers. An empty vector is not nil.
-func (r *Reader) IntPairVector() ([][2]int32, error) {
-	const what = "a vector of pairs of integers"
-	if r.binary {
-		n, err := r.count(4, what)
-		if err != nil {
-			return nil, err
-		}
-		return readArray(r, n, 8, what, func(dst [][2]int32) error {
-			for i := range dst {
-				if err := r.readInts(dst[i][:], what); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	if err := r.open(what); err != nil {
-		return nil, err
-	}
-	v := [][2]int32{}
-	for {
-		if done, err := r.closes(what); done || err != nil {
-			return v, err
-		}
-		var p [2]int32
-		var err error
-		if p[0], err = r.Int32(); err != nil {
-			return nil, err
-		}
-		if c, err := r.Byte(); err != nil || c != ',' {
-			return nil, r.Errorf("expected a comma between the numbers of a pair")
-		}
-		if p[1], err = r.Int32(); err != nil {
-			return nil, err
-		}
-		if v = append(v, p); len(v) > maxElements {
-			return nil, r.mayHave(len(v))
-		}
-	}
-}
-
-// closes consumes the closing bracket of a text vector if it comes next.
-func (r *Reader) closes(what string) (bool, error) {
-	if !r.skipSpace() {
-		return false, r.truncated(what)
-	}
-	if r.buf[r.pos] != ']' {
-		return false, nil
-	}
-	r.pos++
-	r.closeLine()
-	return true, nil
-}
-
-// count reads the header of a binary vector of integers: the size of an element and their number.
-func (r *Reader) count(size byte, what string) (int, error) {
-	if !r.fill(5) {
-		return 0, r.truncated(what)
-	}
-	if c := r.buf[r.pos]; c != size {
-		return 0, r.Errorf("reading %s: element size is %d, want %d", what, int8(c), size)
-	}
-	n := int32(binary.LittleEndian.Uint32(r.buf[r.pos+1:]))
-	if n < 0 {
-		return 0, r.Errorf("reading %s: their number is %d", what, n)
-	}
-	r.pos += 5
-	return int(n), r.mayHave(int(n))
-}
-
-// readInts reads raw 32-bit integers.
-func (r *Reader) readInts(dst []int32, what string) error {
-	var buf [4096]byte
-	for len(dst) > 0 {
-		k := min(len(dst), len(buf)/4)
-		if err := r.readFull(buf[:k*4], what); err != nil {
-			return err
-		}
-		for i := range k {
-			dst[i] = int32(binary.LittleEndian.Uint32(buf[i*4:]))
 		}
 		dst = dst[k:]
 	}

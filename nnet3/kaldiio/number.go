@@ -7,35 +7,42 @@ import (
 	"strconv"
 )
 
-// sized reads the size byte of a binary number, which must be want, and want bytes more. The bytes are valid until the
-// next call.
-func (r *Reader) sized(want int8, what string) ([]byte, error) {
+// sized reads a binary number: a size byte, which must be want, then |want| bytes.
+func (r *Reader) sized(want int8, what string) (uint64, error) {
 	if !r.fill(1) {
-		return nil, r.truncated(what)
+		return 0, r.truncated(what)
 	}
 	if got := int8(r.buf[r.pos]); got != want {
-		return nil, r.Errorf("reading %s: size byte is %d, want %d", what, got, want)
+		return 0, r.Errorf("reading %s: size byte is %d, want %d", what, got, want)
 	}
 	n := int(max(want, -want))
 	if !r.fill(1 + n) {
-		return nil, r.truncated(what)
+		return 0, r.truncated(what)
 	}
-	b := r.buf[r.pos+1 : r.pos+1+n]
+	b := r.buf[r.pos+1:]
 	r.pos += 1 + n
-	return b, nil
+	if n == 4 {
+		return uint64(binary.LittleEndian.Uint32(b)), nil
+	}
+	return binary.LittleEndian.Uint64(b), nil
 }
 
 // Int32 reads a signed 32-bit integer.
 func (r *Reader) Int32() (int32, error) {
-	if !r.binary {
-		v, err := r.textInt(32)
+	if r.binary {
+		v, err := r.sized(4, "a 32-bit integer")
 		return int32(v), err
 	}
-	b, err := r.sized(4, "a 32-bit integer")
+	w, err := r.word("an integer", isDelimiter)
 	if err != nil {
 		return 0, err
 	}
-	return int32(binary.LittleEndian.Uint32(b)), nil
+	v, parseErr := strconv.ParseInt(string(w), 10, 32)
+	if parseErr != nil {
+		return 0, r.Errorf("expected an integer, got %s", quote(w))
+	}
+	r.pos += len(w)
+	return int32(v), nil
 }
 
 // Int reads a signed 32-bit integer.
@@ -44,75 +51,45 @@ func (r *Reader) Int() (int, error) {
 	return int(v), err
 }
 
-// Int64 reads a signed 64-bit integer.
-func (r *Reader) Int64() (int64, error) {
-	if !r.binary {
-		return r.textInt(64)
-	}
-	b, err := r.sized(8, "a 64-bit integer")
-	if err != nil {
-		return 0, err
-	}
-	return int64(binary.LittleEndian.Uint64(b)), nil
-}
-
 // Uint64 reads an unsigned 64-bit integer, Kaldi's size_t.
 func (r *Reader) Uint64() (uint64, error) {
-	if !r.binary {
-		at := r.Offset()
-		w, err := r.word("an unsigned integer", isDelimiter)
-		if err != nil {
-			return 0, err
-		}
-		v, perr := strconv.ParseUint(string(w), 10, 64)
-		if perr != nil {
-			return 0, r.errorAt(at, ErrCorrupt, fmt.Sprintf("expected an unsigned integer, got %s", quote(w)))
-		}
-		r.pos += len(w)
-		return v, nil
+	if r.binary {
+		return r.sized(-8, "an unsigned 64-bit integer")
 	}
-	b, err := r.sized(-8, "an unsigned 64-bit integer")
+	at := r.Offset()
+	w, err := r.word("an unsigned integer", isDelimiter)
 	if err != nil {
 		return 0, err
 	}
-	return binary.LittleEndian.Uint64(b), nil
+	v, parseErr := strconv.ParseUint(string(w), 10, 64)
+	if parseErr != nil {
+		return 0, r.errorAt(at, ErrCorrupt, fmt.Sprintf("expected an unsigned integer, got %s", quote(w)))
+	}
+	r.pos += len(w)
+	return v, nil
 }
 
 // Float32 reads a floating-point number of either precision.
 func (r *Reader) Float32() (float32, error) {
-	if !r.binary {
-		v, err := r.textFloat(32)
-		return float32(v), err
-	}
-	v, err := r.binaryFloat()
+	v, err := r.float(32)
 	return float32(v), err
 }
 
 // Float64 reads a floating-point number of either precision.
-func (r *Reader) Float64() (float64, error) {
-	if !r.binary {
-		return r.textFloat(64)
-	}
-	return r.binaryFloat()
-}
+func (r *Reader) Float64() (float64, error) { return r.float(64) }
 
-func (r *Reader) binaryFloat() (float64, error) {
-	c, err := r.PeekByte()
-	if err != nil {
-		return 0, r.truncated("a floating-point number")
+// float reads a floating-point number, in text one with the precision of so many bits.
+func (r *Reader) float(bits int) (float64, error) {
+	if !r.binary {
+		return r.textFloat(bits)
 	}
-	if c == 8 {
-		b, err := r.sized(8, "a floating-point number")
-		if err != nil {
-			return 0, err
-		}
-		return math.Float64frombits(binary.LittleEndian.Uint64(b)), nil
+	const what = "a floating-point number"
+	if r.fill(1) && r.buf[r.pos] == 8 {
+		v, err := r.sized(8, what)
+		return math.Float64frombits(v), err
 	}
-	b, err := r.sized(4, "a floating-point number")
-	if err != nil {
-		return 0, err
-	}
-	return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))), nil
+	v, err := r.sized(4, what)
+	return float64(math.Float32frombits(uint32(v))), err
 }
 
 // Bool reads T or F.

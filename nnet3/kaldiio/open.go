@@ -12,13 +12,17 @@ import (
 	"github.com/nnopt/nnopt/fileio"
 )
 
-// Opener opens what Kaldi's file names stand for. The zero value opens files, os.Stdin and os.Stdout, and refuses to run
-// commands, which may come from the inside of a script.
+// ErrCommand means that a file name is a command, and that the Opener may not run commands.
+var ErrCommand = errors.New("running commands is not allowed here")
+
+// Opener opens files and pipes by Kaldi's names. The zero value opens files, os.Stdin and os.Stdout.
+// It refuses to run commands, because they may come from inside a script.
 type Opener struct {
 	Stdin    io.Reader // nil: os.Stdin
 	Stdout   io.Writer // nil: os.Stdout
-	Commands bool      // run file names that are commands, "zcat a.gz |" and "| gzip -c > b.gz", with sh
-	// Context ends every wait for what is opened here: a FIFO without another end, standard input, a command. nil: nothing does.
+	Commands bool      // run names like "zcat a.gz |" and "| gzip -c > b.gz" with sh
+	// Context ends waits for a FIFO without another end, standard input or a command. nil: nothing
+	// ends them.
 	Context context.Context
 }
 
@@ -29,33 +33,31 @@ func (o *Opener) context() context.Context {
 	return o.Context
 }
 
-// ErrCommand means that a file name is a command, and that the Opener may not run any.
-var ErrCommand = errors.New("running commands is not allowed here")
-
-// OpenInput opens an rxfilename: "-" or "" is standard input, "command |" the output of a command, "file:123" a file from
-// byte 123 on, anything else a file.
-func (o *Opener) OpenInput(rxfilename string) (io.ReadCloser, error) {
-	bad := func(why string) (io.ReadCloser, error) {
-		return nil, fmt.Errorf("%q: %s: %w", rxfilename, why, ErrSpecifier)
+func (o *Opener) stdout() io.Writer {
+	if o.Stdout == nil {
+		return os.Stdout
 	}
-	if rxfilename == "" || rxfilename == "-" {
+	return o.Stdout
+}
+
+// OpenInput opens an rxfilename: "-" or "" for standard input, "command |" for the output of a
+// command, "file:123" for a file from byte 123 on, anything else for a file. The error wraps
+// ErrSpecifier for a malformed name, ErrCommand for a command that may not run.
+func (o *Opener) OpenInput(rxfilename string) (io.ReadCloser, error) {
+	switch {
+	case rxfilename == "" || rxfilename == "-":
 		in := o.Stdin
 		if in == nil {
 			in = os.Stdin
 		}
 		return io.NopCloser(fileio.Reader(o.context(), in)), nil
-	}
-	switch {
 	case rxfilename[0] == '|':
-		return bad("a command to read from has its bar at the end")
+		return nil, badName(rxfilename, "a command to read from has its bar at the end")
 	case strings.HasSuffix(rxfilename, "|"):
 		return o.inputCommand(strings.TrimSuffix(rxfilename, "|"))
-	case rxfilename != strings.TrimSpace(rxfilename):
-		return bad("there is space at an end")
-	case strings.Contains(rxfilename, "|"):
-		return bad("there is a bar in the middle")
-	case isTable(rxfilename):
-		return bad("this is a table, but the name of a file is wanted")
+	}
+	if err := checkFile(rxfilename); err != nil {
+		return nil, err
 	}
 	name, offset := splitOffset(rxfilename)
 	f, err := fileio.Open(o.context(), name)
@@ -69,6 +71,21 @@ func (o *Opener) OpenInput(rxfilename string) (io.ReadCloser, error) {
 		}
 	}
 	return f, nil
+}
+
+func badName(name, why string) error { return fmt.Errorf("%q: %s: %w", name, why, ErrSpecifier) }
+
+// checkFile returns an error for a text that can't name a file.
+func checkFile(name string) error {
+	switch {
+	case name != strings.TrimSpace(name):
+		return badName(name, "there is space at an end")
+	case strings.Contains(name, "|"):
+		return badName(name, "there is a bar in the middle")
+	case isTable(name):
+		return badName(name, "this is a table, but the name of a file is wanted")
+	}
+	return nil
 }
 
 // isTable reports whether a name looks like an rspecifier.
@@ -98,30 +115,32 @@ func splitOffset(rxfilename string) (name string, offset int64) {
 	return rxfilename[:i], offset
 }
 
-// OpenOutput opens a wxfilename: "-" or "" is standard output, "| command" the input of a command, anything else a file,
-// which is made or emptied.
-func (o *Opener) OpenOutput(wxfilename string) (io.WriteCloser, error) {
-	if err := checkOutput(wxfilename); err != nil {
-		return nil, err
-	}
+// openOutput opens a wxfilename: "-" or "" for standard output, "| command" for the input of a
+// command, anything else for a file, which is created or emptied.
+func (o *Opener) openOutput(wxfilename string) (io.WriteCloser, error) {
 	switch {
 	case wxfilename == "" || wxfilename == "-":
 		return nopCloser{fileio.Writer(o.context(), o.stdout())}, nil
 	case wxfilename[0] == '|':
 		return o.outputCommand(wxfilename[1:])
 	}
+	if err := checkOutputFile(wxfilename); err != nil {
+		return nil, err
+	}
 	return fileio.Create(o.context(), wxfilename)
 }
 
-// WriteOutput has write write what a wxfilename stands for, from the beginning to the end. A file is as fileio.Write leaves it: whole, or as it was.
+// WriteOutput calls write with the output that a wxfilename names: "-" or "" for standard output,
+// "| command" for the input of a command, anything else for a file. Like fileio.Write it leaves a
+// file either complete or as it was.
 func (o *Opener) WriteOutput(wxfilename string, write func(io.Writer) error) error {
-	if err := checkOutput(wxfilename); err != nil {
-		return err
-	}
 	if wxfilename != "" && wxfilename != "-" && wxfilename[0] != '|' {
+		if err := checkOutputFile(wxfilename); err != nil {
+			return err
+		}
 		return fileio.Write(o.context(), wxfilename, write)
 	}
-	to, err := o.OpenOutput(wxfilename)
+	to, err := o.openOutput(wxfilename)
 	if err != nil {
 		return err
 	}
@@ -132,31 +151,11 @@ func (o *Opener) WriteOutput(wxfilename string, write func(io.Writer) error) err
 	return err
 }
 
-func (o *Opener) stdout() io.Writer {
-	if o.Stdout == nil {
-		return os.Stdout
+func checkOutputFile(wxfilename string) error {
+	if strings.HasSuffix(wxfilename, "|") {
+		return badName(wxfilename, "a command to write to has its bar in front")
 	}
-	return o.Stdout
-}
-
-// checkOutput complains about what is no wxfilename.
-func checkOutput(wxfilename string) error {
-	bad := func(why string) error {
-		return fmt.Errorf("%q: %s: %w", wxfilename, why, ErrSpecifier)
-	}
-	switch {
-	case wxfilename == "" || wxfilename[0] == '|':
-		return nil
-	case strings.HasSuffix(wxfilename, "|"):
-		return bad("a command to write to has its bar in front")
-	case wxfilename != strings.TrimSpace(wxfilename):
-		return bad("there is space at an end")
-	case strings.Contains(wxfilename, "|"):
-		return bad("there is a bar in the middle")
-	case isTable(wxfilename):
-		return bad("this is a table, but the name of a file is wanted")
-	}
-	return nil
+	return checkFile(wxfilename)
 }
 
 type nopCloser struct{ io.Writer }

@@ -15,17 +15,17 @@ const (
 	maxTokenSize = 4096 // of a token or a number; Kaldi's own stay below 100
 )
 
-// Reader reads Kaldi's encodings from a stream. Every method returns an *Error when the stream does not hold what was
-// asked for; the position of the reader is then undefined, except after Peek methods, which never move it.
+// Reader reads Kaldi's encodings from a stream. A method returns an *Error if the stream holds
+// something else; the position is then undefined, except after Peek methods, which never move it.
 type Reader struct {
 	src  io.Reader
 	name string
 
 	buf      []byte
-	pos, end int   // buf[pos:end] is what has been read from src and not yet handed out
+	pos, end int   // buf[pos:end] was read from src but not consumed
 	base     int64 // offset of buf[0] in the stream
-	srcErr   error // what src returned last; io.EOF at its end
-	size     int64 // of the whole stream, -1 if it is not known
+	srcErr   error // the last error of src; io.EOF at its end
+	size     int64 // of the whole stream, -1 if unknown
 	claimed  int64 // see Claim
 	limit    int64 // see Limit
 
@@ -35,9 +35,9 @@ type Reader struct {
 	lastLen int
 }
 
-// NewReader returns a reader of r and finds out whether r is binary, that is, starts with a zero byte and a 'B', which
-// it then consumes. The name stands in errors. A source that is a regular file or has a Len method lets the reader
-// know how much is there, so that large matrices are allocated once.
+// NewReader returns a reader of r, for use in errors called name. Input that starts with a zero byte
+// and a 'B' is binary; NewReader consumes these two bytes. If r is a regular file or has a Len
+// method, its size is known and large matrices are allocated once.
 func NewReader(r io.Reader, name string) (*Reader, error) {
 	k := newReader(r, name)
 	if err := k.detectBinary(); err != nil {
@@ -46,24 +46,33 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 	return k, nil
 }
 
-// newReader returns a reader in text mode that has not touched its source.
+// newReader returns a reader in text mode, without reading from r.
 func newReader(r io.Reader, name string) *Reader {
-	return &Reader{src: r, name: name, buf: make([]byte, bufferSize), size: sizeOf(r), line: 1, limit: math.MaxInt64}
+	return reuseBuffer(make([]byte, bufferSize), r, name)
 }
 
-// Limit bounds how many bytes are read from here on; beyond, the source fails with an error that wraps fileio.ErrLimit. It is for a structure that is held
-// in memory as a whole.
+// reuseBuffer is newReader with the buffer of a reader that is no longer used.
+func reuseBuffer(buf []byte, r io.Reader, name string) *Reader {
+	return &Reader{src: r, name: name, buf: buf, size: sizeOf(r), line: 1, limit: math.MaxInt64}
+}
+
+// Limit bounds the bytes that are read from here on. Beyond it, reading fails with an error that
+// wraps fileio.ErrLimit. It is for structures that are kept in memory as a whole.
 func (r *Reader) Limit(bytes int64) { r.limit = r.Offset() + bytes }
 
 // read reads from the source.
 func (r *Reader) read(p []byte) (int, error) {
 	if r.base+int64(r.end) >= r.limit {
-		return 0, fmt.Errorf("more than %d bytes, %w", r.limit, fileio.ErrLimit)
+		return 0, r.overLimit()
 	}
 	return r.src.Read(p)
 }
 
-// sizeOf returns the number of bytes that r still holds, or -1.
+func (r *Reader) overLimit() error {
+	return fmt.Errorf("more than %d bytes, %w", r.limit, fileio.ErrLimit)
+}
+
+// sizeOf returns the number of bytes left in r, or -1.
 func sizeOf(r io.Reader) int64 {
 	switch s := r.(type) {
 	case interface{ Len() int }:
@@ -104,10 +113,11 @@ func (r *Reader) detectBinary() error {
 	return nil
 }
 
-// IsGzip reports whether a file that begins like this is compressed with gzip. No text and nothing that Kaldi writes begins so.
+// IsGzip reports whether a file with this head is compressed with gzip. No text begins like that, nor
+// does any file of Kaldi's.
 func IsGzip(head []byte) bool { return bytes.HasPrefix(head, []byte("\x1f\x8b")) }
 
-// refuseGzip complains if the input is compressed, which would be reported as garbage later.
+// refuseGzip returns an error for compressed input, which would look like garbage later.
 func (r *Reader) refuseGzip() error {
 	r.fill(2)
 	if r.Offset() == 0 && IsGzip(r.buf[r.pos:r.end]) {
@@ -119,26 +129,18 @@ func (r *Reader) refuseGzip() error {
 // Binary reports whether the input is binary.
 func (r *Reader) Binary() bool { return r.binary }
 
-// Name returns the name of the stream, as it stands in errors.
+// Name returns the name of the stream, as used in errors.
 func (r *Reader) Name() string { return r.name }
 
 // Offset returns the number of bytes consumed.
 func (r *Reader) Offset() int64 { return r.base + int64(r.pos) }
 
-// LineNumber returns the number of the line of the next byte, from 1. In binary input it is 0.
-func (r *Reader) LineNumber() int {
-	if r.binary {
-		return 0
-	}
-	return r.line
-}
-
-// freeClaims is how many bytes may be claimed whatever has been read.
+// freeClaims is how many bytes may be claimed however little was read.
 const freeClaims = 32 << 20
 
-// Claim accounts for bytes of memory that what was read asks for beyond its own size: a table, or a small block repeated.
-// It returns an error where all claims together come to more than eight times what has been read and 32 MiB, which honest
-// files stay far below.
+// Claim accounts for memory that the input asks for beyond its own size: a table, or a small block
+// repeated. It returns an error if all claims exceed eight times the bytes read plus 32 MiB. Honest
+// files stay far below that.
 func (r *Reader) Claim(bytes int64) error {
 	if bytes > freeClaims+8*r.Offset()-r.claimed {
 		return r.Errorf("%d bytes of memory asked for by a few numbers, %d before", bytes, r.claimed)
@@ -147,18 +149,22 @@ func (r *Reader) Claim(bytes int64) error {
 	return nil
 }
 
-// Errorf returns an *Error at the current position that wraps ErrCorrupt. Packages that read structures through a
-// Reader use it for what they find wrong.
+// Errorf returns an *Error at the current position that wraps ErrCorrupt. Packages that read their
+// structures through a Reader report faults with it.
 func (r *Reader) Errorf(format string, args ...any) error {
 	return r.errorAt(r.Offset(), ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
 func (r *Reader) errorAt(offset int64, cause error, what string) *Error {
-	return &Error{Name: r.name, Offset: offset, Line: r.LineNumber(), Token: string(r.last[:r.lastLen]), What: what, Err: cause}
+	e := &Error{Name: r.name, Offset: offset, Line: r.line, Token: string(r.last[:r.lastLen]), What: what, Err: cause}
+	if r.binary {
+		e.Line = 0
+	}
+	return e
 }
 
-// truncated returns the error for an input that ends inside what.
-func (r *Reader) truncated(what string) error {
+// truncated returns the error for input that ends while what is read.
+func (r *Reader) truncated(what string) *Error {
 	cause := r.srcErr
 	if cause == nil || cause == io.EOF || cause == io.ErrUnexpectedEOF {
 		cause = ErrTruncated
@@ -166,7 +172,7 @@ func (r *Reader) truncated(what string) error {
 	return r.errorAt(r.base+int64(r.end), cause, "reading "+what)
 }
 
-// fill tries to make n bytes available and reports whether there are that many. n is at most the size of the buffer.
+// fill tries to make n bytes available, at most the size of the buffer, and reports whether it did.
 func (r *Reader) fill(n int) bool {
 	if r.end-r.pos >= n {
 		return true
@@ -190,7 +196,7 @@ func (r *Reader) fill(n int) bool {
 	return r.end >= n
 }
 
-// readFull fills p, past the buffer where it can.
+// readFull fills p, bypassing the buffer if p is large.
 func (r *Reader) readFull(p []byte, what string) error {
 	k := copy(p, r.buf[r.pos:r.end])
 	r.pos += k
@@ -211,7 +217,7 @@ func (r *Reader) readFull(p []byte, what string) error {
 	r.base += int64(r.end)
 	r.pos, r.end = 0, 0
 	if r.base+int64(len(p)) > r.limit {
-		r.srcErr = fmt.Errorf("more than %d bytes, %w", r.limit, fileio.ErrLimit)
+		r.srcErr = r.overLimit()
 		return r.truncated(what)
 	}
 	k, err := io.ReadFull(r.src, p)
@@ -223,7 +229,7 @@ func (r *Reader) readFull(p []byte, what string) error {
 	return nil
 }
 
-// remaining returns how many bytes are left, or -1 if that is not known.
+// remaining returns how many bytes are left, or -1 if unknown.
 func (r *Reader) remaining() int64 {
 	if r.srcErr == io.EOF {
 		return int64(r.end - r.pos)
@@ -234,8 +240,8 @@ func (r *Reader) remaining() int64 {
 	return max(r.size-r.Offset(), 0)
 }
 
-// Capacity returns for how many of n elements room may be made at once, each of which takes wire bytes of the source or more:
-// for as many as it can hold, or, if its length is not known, for a few thousand.
+// Capacity returns for how many of n elements to make room at once, if each takes at least wire bytes
+// of the source: as many as the source can hold, or a few thousand if its length is unknown.
 func (r *Reader) Capacity(n uint64, wire int) int {
 	most := int64(firstChunk / 16)
 	if left := r.remaining(); left >= 0 {
@@ -249,12 +255,11 @@ func (r *Reader) Byte() (byte, error) {
 	if !r.fill(1) {
 		return 0, r.truncated("a byte")
 	}
-	c := r.buf[r.pos]
 	r.advance()
-	return c, nil
+	return r.buf[r.pos-1], nil
 }
 
-// PeekByte returns the next byte and leaves it there.
+// PeekByte returns the next byte without consuming it.
 func (r *Reader) PeekByte() (byte, error) {
 	if !r.fill(1) {
 		return 0, r.truncated("a byte")
@@ -262,10 +267,10 @@ func (r *Reader) PeekByte() (byte, error) {
 	return r.buf[r.pos], nil
 }
 
-// AtEOF reports whether nothing is left.
+// AtEOF reports whether all input is consumed.
 func (r *Reader) AtEOF() bool { return !r.fill(1) && r.srcErr == io.EOF }
 
-// advance consumes one byte that is in the buffer.
+// advance consumes one byte of the buffer.
 func (r *Reader) advance() {
 	if r.buf[r.pos] == '\n' {
 		r.line++
@@ -275,7 +280,7 @@ func (r *Reader) advance() {
 
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// skipSpace consumes white space. It reports whether something follows.
+// skipSpace consumes white space and reports whether something follows.
 func (r *Reader) skipSpace() bool {
 	for r.pos < r.end || r.fill(1) {
 		if !isSpace(r.buf[r.pos]) {
@@ -286,7 +291,7 @@ func (r *Reader) skipSpace() bool {
 	return false
 }
 
-// PeekNonSpace consumes white space and returns the byte after it, which it leaves there.
+// PeekNonSpace consumes white space and returns the byte after it without consuming that.
 func (r *Reader) PeekNonSpace() (byte, error) {
 	if !r.skipSpace() {
 		return 0, r.truncated("a byte")
@@ -294,10 +299,10 @@ func (r *Reader) PeekNonSpace() (byte, error) {
 	return r.buf[r.pos], nil
 }
 
-// maxLine bounds a line. The longest are those that append thousands of time offsets.
+// maxLine bounds a line. The longest lines append thousands of time offsets.
 const maxLine = 1 << 24
 
-// Line reads up to and including the next newline, and returns the line without it.
+// Line reads a line and returns it without its newline.
 func (r *Reader) Line() (string, error) {
 	at := r.Offset()
 	line, err := r.lineOf(maxLine)
@@ -307,7 +312,8 @@ func (r *Reader) Line() (string, error) {
 	return line, err
 }
 
-// lineOf is Line for lines that have at most so many bytes. Of a longer one it returns more than that, but not all.
+// lineOf is Line for lines of at most so many bytes. Of a longer line it returns only a part, which
+// is longer than that.
 func (r *Reader) lineOf(most int) (string, error) {
 	var long []byte
 	for {

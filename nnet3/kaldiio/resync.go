@@ -2,22 +2,10 @@ package kaldiio
 
 import (
 	"bytes"
-	"fmt"
 	"unicode"
 )
 
-// NotLookedAt adds to an error how many bytes of an archive nobody looks at because of it, -1 for an unknown number.
-func NotLookedAt(err error, passed int64) error {
-	switch {
-	case err == nil || passed == 0:
-		return err
-	case passed < 0:
-		return fmt.Errorf("%w; what follows was not looked at", err)
-	}
-	return fmt.Errorf("%w; %d bytes that follow were not looked at", err, passed)
-}
-
-// passObject reads a binary vector or matrix, whichever it is, and drops it.
+// passObject reads and drops a binary vector or matrix.
 func (r *Reader) passObject() error {
 	if r.isNot("vector", 'V', "matrix") != nil {
 		_, err := r.Vector()
@@ -27,8 +15,8 @@ func (r *Reader) passObject() error {
 	return err
 }
 
-// findObject moves on in text to where an object begins: to a word that is neither a number nor a bracket and has an opening bracket behind it. It reports
-// whether there is one.
+// findObject moves on in text to the next key, a word before an opening bracket that is neither a
+// number nor a bracket itself. It reports whether there is one.
 func (r *Reader) findObject() bool {
 	for r.skipSpace() {
 		w, err := r.word("a key", nil)
@@ -37,7 +25,7 @@ func (r *Reader) findObject() bool {
 			continue
 		}
 		if bytes.ContainsFunc(w, unicode.IsControl) {
-			return false // this is no text
+			return false // this is not text
 		}
 		n := len(w)
 		_, number := parseFloat(w, 64)
@@ -49,10 +37,10 @@ func (r *Reader) findObject() bool {
 	return false
 }
 
-// mostBlanks is how many blanks may stand between a key and a bracket.
+// mostBlanks bounds the blanks between a key and a bracket.
 const mostBlanks = 16
 
-// opensAfter reports whether n bytes from here, and some blanks, there is an opening bracket.
+// opensAfter reports whether an opening bracket follows after n bytes and some blanks.
 func (r *Reader) opensAfter(n int) bool {
 	for k := n; k < n+mostBlanks && r.fill(k+1); k++ {
 		switch r.buf[r.pos+k] {

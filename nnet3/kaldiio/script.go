@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Range is a rectangle of a matrix, as a script may ask for after a file name: [0:9], [0:9,3:5] or [:,3:5]. Both ends
-// belong to it. Absent bounds are -1.
+// Range is a rectangle of a matrix, which a script may ask for after a file name: [0:9],
+// [0:9,3:5] or [:,3:5]. Both ends are included. Absent bounds are -1.
 type Range struct{ FirstRow, LastRow, FirstCol, LastCol int }
 
-// ParseRange parses what stands between the brackets.
-func ParseRange(text string) (Range, error) {
+// parseRange parses the text between the brackets.
+func parseRange(text string) (Range, error) {
 	rows, cols, _ := strings.Cut(text, ",")
 	r := Range{-1, -1, -1, -1}
 	var ok1, ok2 bool
@@ -25,7 +25,7 @@ func ParseRange(text string) (Range, error) {
 	return r, nil
 }
 
-// parseInterval parses "first:last"; ":" and nothing at all stand for everything.
+// parseInterval parses "first:last". A lone ":" or nothing means everything.
 func parseInterval(text string) (first, last int, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || text == ":" {
@@ -40,14 +40,14 @@ func parseInterval(text string) (first, last int, ok bool) {
 	return int(x), int(y), err1 == nil && err2 == nil && x <= y
 }
 
-// excessRows is by how many rows a range may go beyond the end of a matrix: tools that count frames differ by so much.
+// excessRows is how many rows a range may exceed a matrix, because tools that count frames differ.
 const excessRows = 3
 
-// ErrRange means that a matrix doesn't have all the rows and columns of a range.
+// ErrRange means that a matrix lacks rows or columns of a range.
 var ErrRange = errors.New("range out of bounds")
 
-// Slice returns the rectangle of the matrix, which shares its memory. Like Kaldi it forgives a last row that is up to
-// three rows beyond the end; what else is missing is an ErrRange.
+// Slice returns the rectangle of the matrix, which shares its memory. As in Kaldi the last row may
+// be up to three rows beyond the end; otherwise missing rows or columns are an ErrRange.
 func (m Matrix) Slice(r Range) (Matrix, error) {
 	r0, r1, c0, c1 := 0, m.Rows-1, 0, m.Cols-1
 	if r.FirstRow >= 0 {
@@ -65,20 +65,20 @@ func (m Matrix) Slice(r Range) (Matrix, error) {
 	return Matrix{Rows: r1 - r0 + 1, Cols: c1 - c0 + 1, Stride: m.Stride, Data: m.Data[r0*m.Stride+c0 : r1*m.Stride+c1+1]}, nil
 }
 
-// ScriptLine is a line of a script: a key, the rxfilename of an object, and possibly a range of it.
+// ScriptLine is a line of a script: a key, the rxfilename of an object, and perhaps a range of it.
 type ScriptLine struct {
 	Key, Name string
 	Range     Range
 	HasRange  bool
 }
 
-// File returns the name of the file without the offset that may stand behind it.
+// File returns the name of the file without an offset.
 func (s *ScriptLine) File() string {
 	name, _ := splitOffset(s.Name)
 	return name
 }
 
-// ParseScriptLine parses a line of a script.
+// ParseScriptLine parses a line of a script. The error wraps ErrSpecifier.
 func ParseScriptLine(line string) (ScriptLine, error) {
 	text := strings.TrimSpace(line)
 	if text == "" {
@@ -95,7 +95,7 @@ func ParseScriptLine(line string) (ScriptLine, error) {
 			return s, fmt.Errorf("line %.60q: a bracket is not opened: %w", line, ErrSpecifier)
 		}
 		var err error
-		if s.Range, err = ParseRange(s.Name[open+1 : len(s.Name)-1]); err != nil {
+		if s.Range, err = parseRange(s.Name[open+1 : len(s.Name)-1]); err != nil {
 			return s, err
 		}
 		s.HasRange = true
@@ -104,8 +104,10 @@ func ParseScriptLine(line string) (ScriptLine, error) {
 	return s, nil
 }
 
-// maxScriptLine bounds a line of a script, so that a file that is none is recognized.
-const maxScriptLine = math.MaxUint16
+const (
+	maxScriptLine = math.MaxUint16 // bytes of a line; a longer line means that the file is not a script
+	maxScript     = 1 << 30        // bytes of a script that is kept in memory
+)
 
 // scriptLine reads the next line of a script; ok is false at its end.
 func (r *Reader) scriptLine() (line ScriptLine, ok bool, err error) {
@@ -129,13 +131,18 @@ func (r *Reader) scriptLine() (line ScriptLine, ok bool, err error) {
 	return line, true, nil
 }
 
-// maxScript bounds a script that is held in memory.
-const maxScript = 1 << 30
-
-// mayHold complains if so much of a script has been read that it should not be held in memory.
-func (r *Reader) mayHold() error {
-	if r.Offset() > maxScript {
-		return r.Errorf("a script of more than %d bytes, the limit where it is held in memory", maxScript)
+// eachScriptLine calls keep for each line of a script that is kept in memory.
+func (r *Reader) eachScriptLine(keep func(ScriptLine) error) error {
+	for {
+		line, more, err := r.scriptLine()
+		if err != nil || !more {
+			return err
+		}
+		if r.Offset() > maxScript {
+			return r.Errorf("a script of more than %d bytes, the limit where it is held in memory", maxScript)
+		}
+		if err := keep(line); err != nil {
+			return err
+		}
 	}
-	return nil
 }

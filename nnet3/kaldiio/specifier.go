@@ -6,74 +6,54 @@ import (
 	"strings"
 )
 
-// ErrSpecifier means that a text is no rspecifier, wspecifier or file name in Kaldi's sense.
+// ErrSpecifier means that a text is not an rspecifier, a wspecifier or a file name in Kaldi's sense.
 var ErrSpecifier = errors.New("malformed specifier")
 
-// Rspecifier says where a table is to be read from, as in "ark:feats.ark" or "scp,p:feats.scp".
+// Rspecifier says where to read a table from, as in "ark:feats.ark" or "scp,p:feats.scp".
 type Rspecifier struct {
-	Script       bool   // the table is a script (scp) and not an archive (ark)
+	Script       bool   // the table is a script (scp), not an archive (ark)
 	Name         string // of the archive or script, an rxfilename
-	Once         bool   // o: no key is asked for twice
-	Permissive   bool   // p: what can't be read counts as missing
+	Once         bool   // o: no key is looked up twice
+	Permissive   bool   // p: objects that can't be read count as missing
 	Sorted       bool   // s: the keys are sorted
-	CalledSorted bool   // cs: keys are asked for in order
+	CalledSorted bool   // cs: keys are looked up in order
 	Background   bool   // bg: reading ahead is wanted
 }
 
-// ParseRspecifier parses an rspecifier.
+// ParseRspecifier parses an rspecifier. The error wraps ErrSpecifier.
 func ParseRspecifier(text string) (Rspecifier, error) {
-	bad := func(why string) (Rspecifier, error) {
-		return Rspecifier{}, fmt.Errorf("rspecifier %q: %s: %w", text, why, ErrSpecifier)
-	}
-	options, name, ok := strings.Cut(text, ":")
-	if !ok {
-		return bad("want ark: or scp: and a file name, as in ark:" + text)
-	}
-	if name != strings.TrimRight(name, " \t\r\n") {
-		return bad("there is space at the end")
+	options, name, bad, err := splitSpecifier("rspecifier", text)
+	if err != nil {
+		return Rspecifier{}, err
 	}
 	s := Rspecifier{Name: name}
+	flags := map[string]*bool{"o": &s.Once, "p": &s.Permissive, "s": &s.Sorted, "cs": &s.CalledSorted}
 	kinds := 0
 	for option := range strings.SplitSeq(options, ",") {
-		switch option {
-		case "ark":
+		plain, negated := strings.CutPrefix(option, "n")
+		switch flag := flags[plain]; {
+		case flag != nil:
+			*flag = !negated
+		case option == "ark", option == "scp":
 			kinds++
-		case "scp":
-			kinds++
-			s.Script = true
-		case "o":
-			s.Once = true
-		case "no":
-			s.Once = false
-		case "p":
-			s.Permissive = true
-		case "np":
-			s.Permissive = false
-		case "s":
-			s.Sorted = true
-		case "ns":
-			s.Sorted = false
-		case "cs":
-			s.CalledSorted = true
-		case "ncs":
-			s.CalledSorted = false
-		case "bg":
+			s.Script = option == "scp"
+		case option == "bg":
 			s.Background = true
-		case "b", "t": // Kaldi allows them here, where they mean nothing
+		case option == "b", option == "t": // Kaldi allows them here, where they mean nothing
 		default:
-			return bad(fmt.Sprintf("unknown option %q (known: ark scp o no p np s ns cs ncs bg b t)", option))
+			return Rspecifier{}, bad(fmt.Sprintf("unknown option %q (known: ark scp o no p np s ns cs ncs bg b t)", option))
 		}
 	}
 	if kinds != 1 {
-		return bad("want either ark or scp, once")
+		return Rspecifier{}, bad("want either ark or scp, once")
 	}
 	return s, nil
 }
 
-// Wspecifier says where a table is to be written, as in "ark,t:-" or "ark,scp:out.ark,out.scp".
+// Wspecifier says where to write a table, as in "ark,t:-" or "ark,scp:out.ark,out.scp".
 type Wspecifier struct {
 	Archive    string // a wxfilename; see HasArchive
-	Script     string // a wxfilename, or, without an archive, the script that says where each object goes; see HasScript
+	Script     string // a wxfilename, or, without an archive, the script that names the files; see HasScript
 	HasArchive bool
 	HasScript  bool
 	Text       bool // t: objects are written in text
@@ -81,59 +61,64 @@ type Wspecifier struct {
 	Permissive bool // p: with a script alone, keys that it lacks are skipped
 }
 
-// ParseWspecifier parses a wspecifier.
+// ParseWspecifier parses a wspecifier. The error wraps ErrSpecifier.
 func ParseWspecifier(text string) (Wspecifier, error) {
-	bad := func(why string) (Wspecifier, error) {
-		return Wspecifier{}, fmt.Errorf("wspecifier %q: %s: %w", text, why, ErrSpecifier)
+	options, name, bad, err := splitSpecifier("wspecifier", text)
+	if err != nil {
+		return Wspecifier{}, err
 	}
-	options, name, ok := strings.Cut(text, ":")
-	if !ok {
-		return bad("want ark: or scp: and a file name, as in ark:" + text)
-	}
-	if name != strings.TrimRight(name, " \t\r\n") {
-		return bad("there is space at the end")
-	}
+	fail := func(why string) (Wspecifier, error) { return Wspecifier{}, bad(why) }
 	var s Wspecifier
 	for option := range strings.SplitSeq(options, ",") {
 		switch option {
 		case "ark":
 			if s.HasArchive || s.HasScript {
-				return bad("ark comes once, before scp")
+				return fail("ark comes once, before scp")
 			}
 			s.HasArchive = true
 		case "scp":
 			if s.HasScript {
-				return bad("scp comes once")
+				return fail("scp comes once")
 			}
 			s.HasScript = true
-		case "b":
-			s.Text = false
-		case "t":
-			s.Text = true
-		case "f":
-			s.Flush = true
-		case "nf":
-			s.Flush = false
+		case "b", "t":
+			s.Text = option == "t"
+		case "f", "nf":
+			s.Flush = option == "f"
 		case "p":
 			s.Permissive = true
 		default:
-			return bad(fmt.Sprintf("unknown option %q (known: ark scp b t f nf p)", option))
+			return fail(fmt.Sprintf("unknown option %q (known: ark scp b t f nf p)", option))
 		}
 	}
 	switch {
 	case s.HasArchive && s.HasScript:
+		var ok bool
 		if s.Archive, s.Script, ok = strings.Cut(name, ","); !ok {
-			return bad("ark,scp: wants two file names with a comma between them")
+			return fail("ark,scp: wants two file names with a comma between them")
 		}
 		if s.Archive == s.Script {
-			return bad("the archive and the script can't be one file")
+			return fail("the archive and the script can't be one file")
 		}
 	case s.HasArchive:
 		s.Archive = name
 	case s.HasScript:
 		s.Script = name
 	default:
-		return bad("want ark, scp or ark,scp")
+		return fail("want ark, scp or ark,scp")
 	}
 	return s, nil
+}
+
+// splitSpecifier splits a specifier at its colon. It also returns a function that makes errors about
+// it.
+func splitSpecifier(kind, text string) (options, name string, bad func(why string) error, err error) {
+	bad = func(why string) error { return fmt.Errorf("%s %q: %s: %w", kind, text, why, ErrSpecifier) }
+	options, name, ok := strings.Cut(text, ":")
+	if !ok {
+		err = bad("want ark: or scp: and a file name, as in ark:" + text)
+	} else if name != strings.TrimRight(name, " \t\r\n") {
+		err = bad("there is space at the end")
+	}
+	return options, name, bad, err
 }

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 
 	"github.com/nnopt/nnopt/fileio"
 )
 
-// Holder says how the objects of a table are read.
+// Holder says how to read the objects of a table.
 type Holder[T any] struct {
 	Read func(*Reader) (T, error)
-	// Slice takes a rectangle of an object; nil if objects have none.
+	// Slice returns a rectangle of an object; nil if objects have none.
 	Slice func(T, Range) (T, error)
 }
 
@@ -41,8 +40,8 @@ type TableReader[T any] struct {
 	key    string
 	value  T
 	err    error
-	broken bool // the script itself can't be read on
-	inText bool // the object that was read last is text, as are those before it
+	broken bool // the script itself is malformed
+	inText bool // all objects so far were text
 }
 
 // NewTableReader opens the table that an rspecifier names.
@@ -71,7 +70,7 @@ func NewTableReader[T any](o *Opener, rspecifier string, h Holder[T]) (*TableRea
 	return t, nil
 }
 
-// Next reads the next object. It returns false at the end and on an error, which Err and Close return.
+// Next reads the next object. It returns false at the end and after an error; see Err.
 func (t *TableReader[T]) Next() bool {
 	for t.err == nil {
 		var more bool
@@ -83,13 +82,10 @@ func (t *TableReader[T]) Next() bool {
 		if more {
 			return true
 		}
-		if t.err == nil {
+		if t.err == nil || !t.spec.Permissive {
 			return false
 		}
-		if !t.spec.Permissive {
-			return false
-		}
-		// A permissive reader goes on after the objects of a script that can't be read, and ends an archive early.
+		// A permissive reader skips objects of a script that can't be read, but ends an archive early.
 		t.err = nil
 		if !t.spec.Script {
 			t.list.pos, t.list.end, t.list.srcErr = 0, 0, io.EOF
@@ -140,14 +136,13 @@ func (r *Reader) archiveKey() (key string, more bool, err error) {
 	return string(w), err == nil, err
 }
 
-// nextOfScript reads a line and the object that it names.
+// nextOfScript reads a line and its object.
 func (t *TableReader[T]) nextOfScript() bool {
 	line, more, err := t.list.scriptLine()
 	if !more || err != nil {
 		t.err = err
-		if err != nil {
-			t.spec.Permissive = false // a broken script is broken for everybody
-			t.broken = true
+		if err != nil { // permissive or not
+			t.spec.Permissive, t.broken = false, true
 		}
 		return false
 	}
@@ -156,20 +151,34 @@ func (t *TableReader[T]) nextOfScript() bool {
 	return t.err == nil
 }
 
-// Key returns the key of the object that Next has read.
+// Key returns the key of the last object that Next read.
 func (t *TableReader[T]) Key() string { return t.key }
 
-// Value returns the object that Next has read.
+// Value returns the last object that Next read.
 func (t *TableReader[T]) Value() T { return t.value }
 
-// Err returns the error that ended reading, if any.
+// Err returns the error that made Next return false, if any.
 func (t *TableReader[T]) Err() error { return t.err }
 
-// Skip forgets the error that ended reading, where Next can go on after it, and reports whether it can: with the next line of a script; in an archive
-// with the next object, if that can be found. In text it can, where there is a key and a bracket; in binary only after an object that is
-// whole but of another kind. What is passed over is the number of bytes of the archive that nobody has looked at. If there is no going on they are
-// all that follow, -1 if nobody knows how many.
-func (t *TableReader[T]) Skip() (passed int64, more bool) {
+// Skip clears the error that ended reading if Next can continue, and reports whether it can: with the
+// next line of a script, or with the next object of an archive, if it can be found. In text that
+// takes a key and an opening bracket; in binary, an intact object of another kind. The error that it
+// returns is Err's, with the number of bytes of the archive that are passed over: if there is no
+// way on, all that are left.
+func (t *TableReader[T]) Skip() (more bool, err error) {
+	err = t.err
+	passed, more := t.skip()
+	switch {
+	case err == nil || passed == 0:
+		return more, err
+	case passed < 0:
+		return more, fmt.Errorf("%w; what follows was not looked at", err)
+	}
+	return more, fmt.Errorf("%w; %d bytes that follow were not looked at", err, passed)
+}
+
+// skip is Skip with the bytes passed over, -1 if their number is unknown.
+func (t *TableReader[T]) skip() (passed int64, more bool) {
 	if t.spec.Script {
 		if t.err != nil && !t.broken {
 			t.err = nil
@@ -198,7 +207,7 @@ func (t *TableReader[T]) Skip() (passed int64, more bool) {
 	return passed, true
 }
 
-// Position returns how many bytes of the archive or script have been read, and how many there are, -1 if that is not known.
+// Position returns how many bytes of the archive or script were read, and its size, -1 if unknown.
 func (t *TableReader[T]) Position() (read, size int64) { return t.list.Offset(), t.list.size }
 
 // Close closes the table and returns the first error.
@@ -210,7 +219,7 @@ func (t *TableReader[T]) Close() error {
 	return t.err
 }
 
-// All yields what Next reads. Err tells afterwards whether that was everything.
+// All yields keys and objects until Next returns false. Afterwards, Err tells why it did.
 func (t *TableReader[T]) All() iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		for t.Next() {
@@ -221,13 +230,13 @@ func (t *TableReader[T]) All() iter.Seq2[string, T] {
 	}
 }
 
-// readScripted reads the object that a line of a script names.
+// readScripted reads the object of a line of a script.
 func readScripted[T any](files *fileCache, line ScriptLine, h Holder[T]) (v T, err error) {
 	r, err := files.open(line.Name)
 	if err == nil {
 		v, err = h.Read(r)
 		if closeErr := files.closeOther(); err == nil {
-			err = closeErr // of a command that failed, after an object that was whole
+			err = closeErr // a command may fail after an intact object
 		}
 	}
 	if err == nil && line.HasRange {
@@ -243,16 +252,16 @@ func readScripted[T any](files *fileCache, line ScriptLine, h Holder[T]) (v T, e
 	return v, err
 }
 
-// fileCache keeps the file open that was used last, because the lines of a script tend to name the same archive.
+// fileCache keeps the last file open, because the lines of a script tend to name the same archive.
 type fileCache struct {
 	opener *Opener
 	name   string
 	file   *fileio.File
-	other  io.Closer // an open input that is no file
+	other  io.Closer // an open input that is not a file
 	reader *Reader
 }
 
-// open returns a reader at the object that an rxfilename names.
+// open returns a reader at the object of an rxfilename.
 func (c *fileCache) open(rxfilename string) (*Reader, error) {
 	name, offset := splitOffset(rxfilename)
 	if c.file != nil && name == c.name {
@@ -273,17 +282,15 @@ func (c *fileCache) open(rxfilename string) (*Reader, error) {
 	return c.restart(in, rxfilename)
 }
 
-// restart returns a reader on f, reusing the buffer of the last one.
+// restart returns a reader of f with the buffer of the last reader.
 func (c *fileCache) restart(f io.Reader, name string) (*Reader, error) {
-	buf := []byte(nil)
-	if c.reader != nil {
-		buf = c.reader.buf
+	if c.reader == nil {
+		c.reader = newReader(f, name)
 	} else {
-		buf = make([]byte, bufferSize)
+		c.reader = reuseBuffer(c.reader.buf, f, name)
 	}
-	_, offset := splitOffset(name)
-	c.reader = &Reader{src: f, name: name, buf: buf, size: sizeOf(f), line: 1, limit: math.MaxInt64}
 	if c.file != nil {
+		_, offset := splitOffset(name)
 		c.reader.base = offset
 		if c.reader.size >= 0 {
 			c.reader.size += offset
@@ -300,7 +307,7 @@ func (c *fileCache) close() {
 	c.closeOther()
 }
 
-// closeOther closes an input that is no file, from which one object is read.
+// closeOther closes an input that is not a file. It holds a single object.
 func (c *fileCache) closeOther() error {
 	if c.other == nil {
 		return nil

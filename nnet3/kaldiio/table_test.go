@@ -166,7 +166,7 @@ func TestOpenInput(t *testing.T) {
 	if _, err := new(Opener).OpenInput("echo |"); !errors.Is(err, ErrCommand) {
 		t.Errorf("a command ran that may not run: %v", err)
 	}
-	if _, err := new(Opener).OpenOutput("| cat"); !errors.Is(err, ErrCommand) {
+	if _, err := new(Opener).openOutput("| cat"); !errors.Is(err, ErrCommand) {
 		t.Errorf("a command ran that may not run: %v", err)
 	}
 }
@@ -237,7 +237,7 @@ func TestPassed(t *testing.T) {
 			if r.Next() {
 				t.Errorf("%q has an object", c.text)
 			}
-			passed, more := r.Skip()
+			passed, more := r.skip()
 			if more != c.more || passed != c.passed {
 				t.Errorf("%q: passed %d bytes, more: %v", c.text, passed, more)
 			}
@@ -272,7 +272,7 @@ func TestSkip(t *testing.T) {
 		for {
 			if r.Next() {
 				keys = append(keys, r.Key())
-			} else if _, more := r.Skip(); more {
+			} else if more, _ := r.Skip(); more {
 				keys = append(keys, r.Key()+"!")
 			} else {
 				break

@@ -11,35 +11,37 @@ import (
 	"sync"
 )
 
-// TableWriter writes objects with keys to an archive, to a script that points into it, or to the files that a script
-// names. When writing fails, because the disk is full for example, files are cut back to what is whole. When the Context of its Opener is done it
-// ends by itself, with what is whole, and writes no more.
+// TableWriter writes objects with keys to an archive, to a script that points into it, or to the
+// files that a script names. If writing fails, on a full disk for example, it truncates its files to
+// complete objects. It does the same, and stops, when the Context of its Opener is done.
 type TableWriter[T any] struct {
 	opener *Opener
 	spec   Wspecifier
 	write  func(*Writer, T)
 	names  map[string]string // with a script alone: wxfilenames by key
-	stop   func() bool       // ends waiting for the Context
+	stop   func() bool       // stops waiting for the Context
 
 	mu      sync.Mutex
 	archive *Writer
 	script  *Writer
-	outputs []io.WriteCloser // below archive and script
-	ends    []end            // of objects that may not have reached the files yet, behind the last one that has
-	objects int              // that were written
-	whole   int              // of those: how many are whole in the output, once it is closed
+	outputs []io.WriteCloser // under archive and script
+	ends    []end            // of the last object that has reached the files, and of those after it
+	objects int              // written so far
+	whole   int              // of those, how many are complete once the output is closed
 	closed  bool
 	err     error
 }
 
-// An end is where an object ends: the sizes of the archive and of the script, and how many objects there are up to it.
+// An end is where an object ends: the sizes of the archive and the script, and the number of objects
+// up to it.
 type end struct {
 	archive, script int64
 	objects         int
 	line            string // of the script
 }
 
-// NewTableWriter opens what a wspecifier names. write writes one object, as (*Writer).Matrix does.
+// NewTableWriter opens the table that a wspecifier names. The function write writes one object, as
+// (*Writer).Matrix does.
 func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T)) (*TableWriter[T], error) {
 	spec, err := ParseWspecifier(wspecifier)
 	if err != nil {
@@ -78,7 +80,7 @@ func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T))
 
 // open opens an output that Close closes.
 func (t *TableWriter[T]) open(wxfilename string, binary bool) (*Writer, error) {
-	f, err := t.opener.OpenOutput(wxfilename)
+	f, err := t.opener.openOutput(wxfilename)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +88,7 @@ func (t *TableWriter[T]) open(wxfilename string, binary bool) (*Writer, error) {
 	return NewWriter(f, binary), nil
 }
 
-// readNames reads the script that says where each object goes.
+// readNames reads the script that names the file of each object.
 func (t *TableWriter[T]) readNames() error {
 	f, err := t.opener.OpenInput(t.spec.Script)
 	if err != nil {
@@ -94,16 +96,10 @@ func (t *TableWriter[T]) readNames() error {
 	}
 	defer f.Close()
 	t.names = make(map[string]string)
-	for r := newReader(f, t.spec.Script); ; {
-		line, more, err := r.scriptLine()
-		if err == nil {
-			err = r.mayHold()
-		}
-		if err != nil || !more {
-			return err
-		}
+	return newReader(f, t.spec.Script).eachScriptLine(func(line ScriptLine) error {
 		t.names[line.Key] = line.Name
-	}
+		return nil
+	})
 }
 
 // Write writes one object.
@@ -127,7 +123,7 @@ func (t *TableWriter[T]) Write(key string, v T) error {
 	w.Token(key)
 	line := ""
 	if t.script != nil {
-		line = fmt.Sprintf("%s %s:%d\n", key, t.spec.Archive, w.Offset())
+		line = fmt.Sprintf("%s %s:%d\n", key, t.spec.Archive, w.n)
 		t.script.Raw(line)
 	}
 	w.Header()
@@ -147,15 +143,15 @@ func (t *TableWriter[T]) Write(key string, v T) error {
 	return t.err
 }
 
-// noteEnd notes that an object ends here, and forgets the ends before one that is in the files for certain.
+// noteEnd records that an object ends here, and drops ends before one that has reached the files.
 func (t *TableWriter[T]) noteEnd(line string) {
-	e := end{archive: t.archive.Offset(), objects: t.objects, line: line}
+	e := end{archive: t.archive.n, objects: t.objects, line: line}
 	e.script = t.ends[len(t.ends)-1].script + int64(len(line))
 	t.ends = append(t.ends, e)
 	written := 0
 	for written+1 < len(t.ends) {
 		e := t.ends[written+1]
-		if e.archive > t.archive.Written() || t.script != nil && e.script > t.script.Written() {
+		if e.archive > t.archive.written() || t.script != nil && e.script > t.script.written() {
 			break
 		}
 		written++
@@ -163,7 +159,7 @@ func (t *TableWriter[T]) noteEnd(line string) {
 	t.ends = slices.Delete(t.ends, 0, written)
 }
 
-// A cutter is a file that can be cut back.
+// A cutter is a file that can be truncated.
 type cutter interface {
 	io.Writer
 	Stat() (fs.FileInfo, error)
@@ -171,14 +167,14 @@ type cutter interface {
 	Seek(int64, int) (int64, error)
 }
 
-// cutBack cuts the archive back to the last object that is whole, after writing has failed, and has the script list the objects up to there. If that takes
-// more room than there is, objects make way for it. It returns how many objects are left. What is no regular file, such as a pipe or a device, keeps
-// what was handed over.
+// cutBack truncates the archive to the last complete object after a failed write, and has the script
+// list the objects up to there, fewer if there is no room for the list. It returns how many objects
+// are left. An output that is not a regular file, such as a pipe, keeps what it got.
 func (t *TableWriter[T]) cutBack() (left int) {
 	archive, _ := t.outputs[0].(cutter)
 	size, isFile := sizeToCut(archive)
 	if !isFile {
-		size = t.archive.Written()
+		size = t.archive.written()
 	}
 	kept := len(t.ends)
 	for kept > 1 && t.ends[kept-1].archive > size {
@@ -187,7 +183,7 @@ func (t *TableWriter[T]) cutBack() (left int) {
 	for ; ; kept-- {
 		last := t.ends[kept-1]
 		if isFile {
-			archive.Truncate(last.archive) // that writing failed is what is told
+			archive.Truncate(last.archive) // the error of the write is reported, not this one
 		}
 		if t.script == nil || t.rewriteScript(t.ends[:kept]) || kept == 1 {
 			return last.objects
@@ -195,7 +191,7 @@ func (t *TableWriter[T]) cutBack() (left int) {
 	}
 }
 
-// sizeToCut returns the size of a regular file; ok is false for everything else.
+// sizeToCut returns the size of a regular file; ok is false for anything else.
 func sizeToCut(f cutter) (size int64, ok bool) {
 	if f == nil {
 		return 0, false
@@ -207,7 +203,8 @@ func sizeToCut(f cutter) (size int64, ok bool) {
 	return info.Size(), true
 }
 
-// rewriteScript has the script list the objects up to the last of the given ends, and reports whether there was room for that.
+// rewriteScript has the script list the objects up to the last of ends, and reports whether there was
+// room for it.
 func (t *TableWriter[T]) rewriteScript(ends []end) bool {
 	var lines strings.Builder
 	for _, e := range ends[1:] {
@@ -224,13 +221,13 @@ func (t *TableWriter[T]) rewriteScript(ends []end) bool {
 			return err == nil
 		}
 	}
-	if there := t.script.Written() - ends[0].script; t.script.Err() == nil && there < int64(len(text)) {
+	if there := t.script.written() - ends[0].script; t.script.Err() == nil && there < int64(len(text)) {
 		io.WriteString(t.outputs[1], text[there:])
 	}
 	return true
 }
 
-// writeFile writes an object into the file that the script names.
+// writeFile writes an object to the file that the script names.
 func (t *TableWriter[T]) writeFile(key string, v T) error {
 	name, ok := t.names[key]
 	if !ok {
@@ -256,8 +253,8 @@ func (t *TableWriter[T]) Close() error {
 	return t.err
 }
 
-// Count returns how many of the objects that were written are whole in the output, and how many are not, once the writer is closed. Those that went to a
-// command that failed are all lost: nobody knows what became of them.
+// Count returns how many of the objects written are complete in the output and how many are lost,
+// once the writer is closed. If a command fails, all objects written to it count as lost.
 func (t *TableWriter[T]) Count() (whole, lost int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,29 +1,15 @@
 package kaldiio
 
 import (
-	"fmt"
+	"errors"
 	"math"
 	"strconv"
 )
 
-// isDelimiter says which bytes end a number in text, besides white space.
+// isDelimiter reports whether a byte that is not white space ends a number in text.
 func isDelimiter(c byte) bool { return c == ']' || c == '[' || c == ',' || c == ';' || c == '<' }
 
-// textInt reads an integer of the given number of bits.
-func (r *Reader) textInt(bits int) (int64, error) {
-	w, err := r.word("an integer", isDelimiter)
-	if err != nil {
-		return 0, err
-	}
-	v, perr := strconv.ParseInt(string(w), 10, bits)
-	if perr != nil {
-		return 0, r.errorAt(r.Offset(), ErrCorrupt, fmt.Sprintf("expected an integer, got %s", quote(w)))
-	}
-	r.pos += len(w)
-	return v, nil
-}
-
-// textFloat reads a floating-point number. Infinities and NaN are spelled as C's streams do.
+// textFloat reads a floating-point number. Infinities and NaN are spelled as in C's streams.
 func (r *Reader) textFloat(bits int) (float64, error) {
 	w, err := r.word("a number", isDelimiter)
 	if err != nil {
@@ -31,14 +17,14 @@ func (r *Reader) textFloat(bits int) (float64, error) {
 	}
 	v, ok := parseFloat(w, bits)
 	if !ok {
-		return 0, r.errorAt(r.Offset(), ErrCorrupt, fmt.Sprintf("expected a number, got %s", quote(w)))
+		return 0, r.Errorf("expected a number, got %s", quote(w))
 	}
 	r.pos += len(w)
 	return v, nil
 }
 
-// parseFloat parses what Kaldi takes for a number; hexadecimal numbers and underscores are none. A number that is too
-// large becomes infinite, as in Kaldi.
+// parseFloat parses a number as Kaldi does: without hexadecimal digits or underscores. A number
+// that is too large becomes infinite.
 func parseFloat(w []byte, bits int) (float64, bool) {
 	for _, c := range w {
 		if c == '_' || c == 'x' || c == 'X' {
@@ -46,10 +32,7 @@ func parseFloat(w []byte, bits int) (float64, bool) {
 		}
 	}
 	v, err := strconv.ParseFloat(string(w), bits)
-	if err == nil {
-		return v, true
-	}
-	if e, ok := err.(*strconv.NumError); ok && e.Err == strconv.ErrRange {
+	if err == nil || errors.Is(err, strconv.ErrRange) {
 		return v, true
 	}
 	if s := string(w); s == "-nan" || s == "-NaN" || s == "-NAN" {
@@ -58,7 +41,7 @@ func parseFloat(w []byte, bits int) (float64, bool) {
 	return 0, false
 }
 
-// open consumes the bracket before a vector or matrix in text.
+// open consumes the opening bracket of a vector or matrix in text.
 func (r *Reader) open(what string) error {
 	if !r.skipSpace() {
 		return r.truncated(what)
@@ -71,7 +54,7 @@ func (r *Reader) open(what string) error {
 	return nil
 }
 
-// closeLine consumes the newline that follows a closing bracket, if there is one.
+// closeLine consumes the newline after a closing bracket, if there is one.
 func (r *Reader) closeLine() {
 	if r.fill(1) && r.buf[r.pos] == '\r' {
 		r.advance()
@@ -81,67 +64,66 @@ func (r *Reader) closeLine() {
 	}
 }
 
-// textVector reads "[ 1 2 3 ]".
-func textVector[T real](r *Reader) ([]T, error) {
-	if err := r.open("a vector"); err != nil {
+// textList reads a list in brackets. The function element reads one element.
+func textList[T any](r *Reader, what string, element func() (T, error)) ([]T, error) {
+	if err := r.open(what); err != nil {
 		return nil, err
 	}
 	v := []T{}
 	for {
 		if !r.skipSpace() {
-			return nil, r.truncated("a vector")
+			return nil, r.truncated(what)
 		}
 		if r.buf[r.pos] == ']' {
 			r.pos++
 			r.closeLine()
 			return v, nil
 		}
-		x, err := r.textFloat(bitsOf[T]())
+		x, err := element()
 		if err != nil {
 			return nil, err
 		}
-		if v = append(v, T(x)); len(v) > maxElements {
+		if v = append(v, x); len(v) > maxElements {
 			return nil, r.mayHave(len(v))
 		}
 	}
 }
 
 // textMatrix reads "[", rows that end in newlines or semicolons, "]".
-func textMatrix[T real](r *Reader) (rows, cols int, data []T, err error) {
+func textMatrix[T real](r *Reader) (m dense[T], err error) {
 	if err := r.open("a matrix"); err != nil {
-		return 0, 0, nil, err
+		return m, err
 	}
-	data = []T{}
+	bits := bitsOf[T]()
+	m.Data = []T{}
 	begin := 0 // of the current row
 	for {
 		if r.pos >= r.end && !r.fill(1) {
-			return 0, 0, nil, r.truncated("a matrix")
+			return m, r.truncated("a matrix")
 		}
 		c := r.buf[r.pos]
 		switch {
 		case c == '\n' || c == ';' || c == ']':
-			if n := len(data) - begin; n > 0 {
-				if rows > 0 && n != cols {
-					return 0, 0, nil, r.Errorf("row %d of a matrix has %d columns, the rows before it have %d", rows, n, cols)
+			if n := len(m.Data) - begin; n > 0 {
+				if m.Rows > 0 && n != m.Cols {
+					return m, r.Errorf("row %d of a matrix has %d columns, the rows before it have %d", m.Rows, n, m.Cols)
 				}
-				cols = n
-				rows++
-				begin = len(data)
+				m.Rows, m.Cols, m.Stride, begin = m.Rows+1, n, n, len(m.Data)
 			}
 			r.advance()
 			if c == ']' {
 				r.closeLine()
-				return rows, cols, data, nil
+				return m, nil
 			}
 		case isSpace(c):
 			r.pos++
 		default:
-			x, err := r.textFloat(bitsOf[T]())
+			x, err := r.textFloat(bits)
 			if err != nil {
-				return 0, 0, nil, err
+				return m, err
 			}
-			if data = append(data, T(x)); len(data) > maxElements {
-				return 0, 0, nil, r.mayHave(len(data))
+			if m.Data = append(m.Data, T(x)); len(m.Data) > maxElements {
+				return m, r.mayHave(len(m.Data))
 			}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// word returns the bytes from the current position to the next white space, and leaves them there. They are valid
-// until the next call. Bytes that stop returns true for end a word too.
+// word returns the next bytes up to white space, or to a byte for which stop returns true, without
+// consuming them. They are valid until the next call.
 func (r *Reader) word(what string, stop func(byte) bool) ([]byte, error) {
 	if !r.skipSpace() {
 		return nil, r.truncated(what)
@@ -29,13 +29,7 @@ func (r *Reader) word(what string, stop func(byte) bool) ([]byte, error) {
 	}
 }
 
-// PeekToken returns the next token, angle brackets included, and leaves it there.
-func (r *Reader) PeekToken() (string, error) {
-	w, err := r.word("a token", nil)
-	return string(w), err
-}
-
-// PeekIs reports whether the next token is the given one, and leaves it there.
+// PeekIs reports whether the next token is the given one, without consuming it.
 func (r *Reader) PeekIs(token string) bool {
 	w, err := r.word("a token", nil)
 	return err == nil && string(w) == token
@@ -54,7 +48,7 @@ func (r *Reader) token(what string) ([]byte, error) {
 	}
 	r.lastLen = copy(r.last[:], w)
 	n := len(w)
-	if !r.fill(n + 1) { // the character after the token must be there
+	if !r.fill(n + 1) { // a character must follow the token
 		r.pos += n
 		return nil, r.truncated(what)
 	}
@@ -64,7 +58,7 @@ func (r *Reader) token(what string) ([]byte, error) {
 	return w, nil
 }
 
-// Expect reads the given tokens one after the other.
+// Expect reads the given tokens in order.
 func (r *Reader) Expect(tokens ...string) error {
 	for _, want := range tokens {
 		at := r.Offset()
@@ -82,7 +76,7 @@ func (r *Reader) Expect(tokens ...string) error {
 	return nil
 }
 
-// ExpectOneOf reads one token, which must be among the given ones, and returns it.
+// ExpectOneOf reads one of the given tokens and returns it.
 func (r *Reader) ExpectOneOf(tokens ...string) (string, error) {
 	at := r.Offset()
 	w, err := r.word(tokens[0], nil)
@@ -98,7 +92,7 @@ func (r *Reader) ExpectOneOf(tokens ...string) (string, error) {
 	return "", r.errorAt(at, ErrCorrupt, fmt.Sprintf("expected one of the tokens %q, got %s", tokens, quote(w)))
 }
 
-// quote makes arbitrary bytes fit to print.
+// quote makes arbitrary bytes printable.
 func quote(w []byte) string {
 	const most = 40
 	if len(w) > most {
@@ -107,8 +101,8 @@ func quote(w []byte) string {
 	return strconv.Quote(string(w))
 }
 
-// SkipPast consumes everything up to and including the given token and the white space after it. It is for parts of a
-// file that the caller can't read.
+// SkipPast consumes everything up to the given token, the token, and the white space after it. It is
+// for parts of a file that the caller can't read.
 func (r *Reader) SkipPast(token string) error {
 	start := r.Offset()
 	for r.fill(len(token) + 1) {
@@ -125,12 +119,12 @@ func (r *Reader) SkipPast(token string) error {
 		}
 		r.skip(1)
 	}
-	e := r.truncated(token).(*Error)
+	e := r.truncated(token)
 	e.Offset = start
 	return e
 }
 
-// skip consumes n bytes that are in the buffer.
+// skip consumes n bytes of the buffer.
 func (r *Reader) skip(n int) {
 	r.line += bytes.Count(r.buf[r.pos:r.pos+n], []byte{'\n'})
 	r.pos += n

@@ -8,41 +8,38 @@ import (
 	"strconv"
 )
 
-// Writer writes Kaldi's encodings. The first error sticks: later calls do nothing, and Flush returns it. Nothing is
-// certain to be written before Flush.
+// Writer writes Kaldi's encodings. The first error sticks: later calls do nothing, and Flush returns
+// it. Before Flush, nothing is certain to have been written.
 type Writer struct {
 	w       *bufio.Writer
 	binary  bool
 	err     error
-	n       int64
-	scratch []byte
+	n       int64  // bytes so far
+	scratch []byte // with room for a number in text or binary
 }
 
-// NewWriter returns a writer on w. It does not write the binary header: see Header.
+// NewWriter returns a writer on w. It does not write the binary header; Header does.
 func NewWriter(w io.Writer, binary bool) *Writer {
-	return &Writer{w: bufio.NewWriterSize(w, bufferSize), binary: binary}
+	return &Writer{w: bufio.NewWriterSize(w, bufferSize), binary: binary, scratch: make([]byte, 0, 64)}
 }
 
 // Binary reports whether the output is binary.
 func (w *Writer) Binary() bool { return w.binary }
 
-// Offset returns the number of bytes written so far.
-func (w *Writer) Offset() int64 { return w.n }
-
-// Written returns how many of them are not in the buffer any more.
-func (w *Writer) Written() int64 { return w.n - int64(w.w.Buffered()) }
+// written returns how many of the w.n bytes so far have left the buffer.
+func (w *Writer) written() int64 { return w.n - int64(w.w.Buffered()) }
 
 // Err returns the first error.
 func (w *Writer) Err() error { return w.err }
 
-// Fail makes err the error of the writer, unless it has one already.
+// Fail sets the error of the writer, unless it already has one.
 func (w *Writer) Fail(err error) {
 	if w.err == nil {
 		w.err = err
 	}
 }
 
-// Flush writes what is buffered and returns the first error.
+// Flush writes out the buffer and returns the first error.
 func (w *Writer) Flush() error {
 	if w.err == nil {
 		w.err = w.w.Flush()
@@ -50,7 +47,7 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Raw writes bytes as they are, in both modes.
+// Raw writes s as it is, in both modes.
 func (w *Writer) Raw(s string) {
 	if w.err == nil {
 		var k int
@@ -99,83 +96,60 @@ func (w *Writer) Token(token string) {
 // Int32 writes a signed 32-bit integer.
 func (w *Writer) Int32(v int32) {
 	if !w.binary {
-		w.textInt(int64(v))
+		w.textInt(v)
 		return
 	}
-	b := append(w.scratch[:0], 4)
-	w.scratch = binary.LittleEndian.AppendUint32(b, uint32(v))
-	w.bytes(w.scratch)
+	w.bytes(binary.LittleEndian.AppendUint32(append(w.scratch[:0], 4), uint32(v)))
 }
 
 // Int writes v as a signed 32-bit integer.
 func (w *Writer) Int(v int) { w.Int32(int32(v)) }
 
-// Int64 writes a signed 64-bit integer.
-func (w *Writer) Int64(v int64) {
-	if !w.binary {
-		w.textInt(v)
-		return
-	}
-	w.scratch = binary.LittleEndian.AppendUint64(append(w.scratch[:0], 8), uint64(v))
-	w.bytes(w.scratch)
-}
-
 // Uint64 writes an unsigned 64-bit integer, Kaldi's size_t.
 func (w *Writer) Uint64(v uint64) {
 	if !w.binary {
-		w.scratch = append(strconv.AppendUint(w.scratch[:0], v, 10), ' ')
-	} else {
-		w.scratch = binary.LittleEndian.AppendUint64(append(w.scratch[:0], 0xf8), v) // size byte -8: unsigned
+		w.bytes(append(strconv.AppendUint(w.scratch[:0], v, 10), ' '))
+		return
 	}
-	w.bytes(w.scratch)
+	w.bytes(binary.LittleEndian.AppendUint64(append(w.scratch[:0], 0xf8), v)) // size byte -8: unsigned
 }
 
 // Float32 writes a number in single precision.
-func (w *Writer) Float32(v float32) {
+func (w *Writer) Float32(v float32) { writeReal(w, v) }
+
+// Float64 writes a number in double precision.
+func (w *Writer) Float64(v float64) { writeReal(w, v) }
+
+func writeReal[T real](w *Writer, v T) {
 	if !w.binary {
 		w.textFloat(float64(v))
 		return
 	}
-	b := append(w.scratch[:0], 4)
-	w.scratch = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	w.bytes(w.scratch)
-}
-
-// Float64 writes a number in double precision.
-func (w *Writer) Float64(v float64) {
-	if !w.binary {
-		w.textFloat(v)
-		return
-	}
-	b := append(w.scratch[:0], 8)
-	w.scratch = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-	w.bytes(w.scratch)
+	w.bytes(appendReal(append(w.scratch[:0], byte(bitsOf[T]()/8)), v))
 }
 
 // Bool writes T or F.
 func (w *Writer) Bool(v bool) {
-	c := byte('F')
+	text := "F"
 	if v {
-		c = 'T'
+		text = "T"
 	}
-	w.Byte(c)
+	w.Raw(text)
 	if !w.binary {
 		w.Byte(' ')
 	}
 }
 
-func (w *Writer) textInt(v int64) {
-	w.scratch = append(strconv.AppendInt(w.scratch[:0], v, 10), ' ')
-	w.bytes(w.scratch)
+func (w *Writer) textInt(v int32) {
+	w.bytes(append(strconv.AppendInt(w.scratch[:0], int64(v), 10), ' '))
 }
 
 func (w *Writer) textFloat(v float64) {
-	w.scratch = append(AppendFloat(w.scratch[:0], v), ' ')
-	w.bytes(w.scratch)
+	w.bytes(append(appendFloat(w.scratch[:0], v), ' '))
 }
 
-// AppendFloat appends v as Kaldi writes numbers in text, with seven significant digits.
-func AppendFloat(dst []byte, v float64) []byte {
+// appendFloat appends v as Kaldi writes numbers in text, with seven significant digits.
+func appendFloat(dst []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):
 		if math.Signbit(v) {
@@ -246,15 +220,14 @@ func writeMatrix[T real](w *Writer, rows, cols, stride int, data []T, token stri
 	w.Raw("]\n")
 }
 
-// writeReals writes raw numbers.
+// writeReals writes numbers without size bytes.
 func writeReals[T real](w *Writer, v []T) {
 	if b := bytesOf(v); b != nil {
 		w.bytes(b)
 		return
 	}
 	for _, x := range v {
-		w.scratch = appendReal(w.scratch[:0], x)
-		w.bytes(w.scratch)
+		w.bytes(appendReal(w.scratch[:0], x))
 	}
 }
 
@@ -263,49 +236,4 @@ func appendReal[T real](b []byte, x T) []byte {
 		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x)))
 	}
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(x)))
-}
-
-// IntVector writes a vector of 32-bit integers.
-func (w *Writer) IntVector(v []int32) {
-	if !w.binary {
-		w.Raw("[ ")
-		for _, x := range v {
-			w.textInt(int64(x))
-		}
-		w.Raw("]\n")
-		return
-	}
-	w.rawCount(len(v))
-	for _, x := range v {
-		w.rawInt(x)
-	}
-}
-
-// IntPairVector writes a vector of pairs of 32-bit integers.
-func (w *Writer) IntPairVector(v [][2]int32) {
-	if !w.binary {
-		w.Raw("[ ")
-		for _, p := range v {
-			b := append(strconv.AppendInt(w.scratch[:0], int64(p[0]), 10), ',')
-			w.scratch = append(strconv.AppendInt(b, int64(p[1]), 10), ' ')
-			w.bytes(w.scratch)
-		}
-		w.Raw("]\n")
-		return
-	}
-	w.rawCount(len(v))
-	for _, p := range v {
-		w.rawInt(p[0])
-		w.rawInt(p[1])
-	}
-}
-
-func (w *Writer) rawCount(n int) {
-	w.Byte(4)
-	w.rawInt(int32(n))
-}
-
-func (w *Writer) rawInt(v int32) {
-	w.scratch = binary.LittleEndian.AppendUint32(w.scratch[:0], uint32(v))
-	w.bytes(w.scratch)
 }
