@@ -278,10 +278,10 @@ func TestCheck(t *testing.T) {
 		{"component", func(nn *Nnet) { nn.Nodes[2].Component = 9 }, "component-node sum: it refers to component 9 of 2"},
 		{"no descriptor", func(nn *Nnet) { nn.Nodes[1].Descriptor = descriptor.Descriptor{} }, "its descriptor is empty"},
 		{"node out of range", func(nn *Nnet) {
-			nn.Nodes[1].Descriptor = nn.Nodes[1].Descriptor.MapNodes(func(int) int { return 99 })
+			nn.Nodes[1].Descriptor = pointAt(nn.Nodes[1].Descriptor, 99)
 		}, "refers to node 99 of 9"},
 		{"descriptor of a descriptor", func(nn *Nnet) {
-			nn.Nodes[1].Descriptor = nn.Nodes[1].Descriptor.MapNodes(func(int) int { return 0 })
+			nn.Nodes[1].Descriptor = pointAt(nn.Nodes[1].Descriptor, 0)
 		}, "refers to output, which is not a node to take an input from"},
 		{"twice", func(nn *Nnet) { nn.Nodes[6].Name = "sum" }, "another node of this name"},
 		{"hidden node missing", func(nn *Nnet) { nn.Nodes[7] = Node{Kind: InputNode, Name: "x", Dim: 4} }, "it has no descriptor before it"},
@@ -341,4 +341,14 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
+}
+
+// pointAt returns a descriptor that takes everything from one node.
+func pointAt(d descriptor.Descriptor, node int32) descriptor.Descriptor {
+	return d.Map(func(f descriptor.Forward) descriptor.Forward {
+		if f.Kind == descriptor.Node {
+			f.Node = node
+		}
+		return f
+	})
 }

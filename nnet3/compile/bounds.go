@@ -226,10 +226,7 @@ func (b *bounds) before(s span, at int32) span {
 			s = s.later(-int64(f.Shift.T), 0)
 		case descriptor.Round:
 			s = s.later(0, int64(f.Modulus)-1)
-		case descriptor.ReplaceIndex:
-			if f.Variable != descriptor.T {
-				continue
-			}
+		case descriptor.ReplaceT:
 			if !s.has(f.Value) {
 				return never
 			}

@@ -41,7 +41,7 @@ func WithIvectorPeriod(nn *nnet3.Nnet, period int) (*nnet3.Nnet, error) {
 	}
 	changed := false
 	replace := func(f descriptor.Forward) descriptor.Forward {
-		if f.Kind == descriptor.ReplaceIndex && f.Variable == descriptor.T && f.Value == 0 {
+		if f.Kind == descriptor.ReplaceT && f.Value == 0 {
 			changed = true
 			return descriptor.Forward{Kind: descriptor.Round, Modulus: int32(period), Src: f.Src}
 		}
@@ -231,10 +231,8 @@ func forwardReach(f *descriptor.Forward) int {
 			p.reach += abs(int(p.f.Shift.T))
 		case descriptor.Round:
 			p.reach += int(p.f.Modulus)
-		case descriptor.ReplaceIndex:
-			if p.f.Variable == descriptor.T {
-				continue
-			}
+		case descriptor.ReplaceT:
+			continue
 		}
 		for i := range p.f.Src {
 			stack = append(stack, place{&p.f.Src[i], p.reach})

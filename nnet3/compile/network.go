@@ -144,9 +144,9 @@ func (net *network) addComponentNode(i int) error {
 // name returns the name of a node.
 func (net *network) name(node int32) string { return net.nn.Nodes[node].Name }
 
-// cindexName returns the printable form of a Cindex.
+// cindexName returns a Cindex in print, name(n,t[,x]) as in Kaldi.
 func (net *network) cindexName(c index.Cindex) string {
-	return c.Name(func(node int) string { return net.nn.Nodes[node].Name })
+	return net.name(c.Node) + c.Index.String()
 }
 
 // sources appends to dst the nodes whose vertices the vertices of node i depend on.

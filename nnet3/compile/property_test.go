@@ -4,13 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"pgregory.net/rapid"
 )
 
 // generator draws networks of NoOpComponents. Every node that a descriptor may refer to has two columns.
@@ -180,7 +182,7 @@ func drawRequest(t *rapid.T, nn *nnet3.Nnet) (*computation.Request, *oracle) {
 			}
 		}
 		if rapid.Bool().Draw(t, "sort") {
-			index.Sort(s.Indexes)
+			slices.SortFunc(s.Indexes, index.Compare)
 		}
 		return s
 	}

@@ -8,28 +8,28 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// Descriptor is the normal form: the columns of the parts stand side by side.
+// Descriptor is a descriptor in normal form: the columns of its parts, side by side.
 type Descriptor struct{ Parts []Sum }
 
-// SumKind says what a Sum is.
+// SumKind is the kind of a Sum.
 type SumKind uint8
 
 // The kinds of Sum.
 const (
 	Simple    SumKind = iota // the row that Forward leads to, times its scale
 	Const                    // Value in each of Dim columns
-	Add                      // the sum of Args, two or more; all must be computable
-	Failover                 // the first of the two Args that is computable
-	IfDefined                // the one of Args, or zero where it is not computable
+	Add                      // the sum of two or more Args; all must be computable
+	Failover                 // the first of two Args that is computable
+	IfDefined                // the only one of Args, or zero if it is not computable
 )
 
-// Sum is one part of a descriptor: a sum of rows of nodes.
+// Sum is a part of a descriptor: a sum of rows of nodes.
 type Sum struct {
 	Kind    SumKind
 	Forward Forward // of Simple
 	Value   float32 // of Const
 	Dim     int     // of Const, in columns
-	Args    []Sum   // of the others; of Add, the last is no Add
+	Args    []Sum   // of the others; the last one of an Add is not an Add
 }
 
 // ForwardKind says what a Forward does to an index.
@@ -37,44 +37,33 @@ type ForwardKind uint8
 
 // The kinds of Forward.
 const (
-	Node         ForwardKind = iota // the end: row of Node at this index, times Scale
-	Offset                          // adds Shift
-	Switch                          // goes on with Src number t mod len(Src)
-	Round                           // rounds t down to a multiple of Modulus
-	ReplaceIndex                    // sets Variable to Value
+	Node     ForwardKind = iota // the end: the row of Node at this index, times Scale
+	Offset                      // adds Shift
+	Switch                      // continues with Src number t mod len(Src)
+	Round                       // rounds t down to a multiple of Modulus
+	ReplaceT                    // sets t to Value
+	ReplaceX                    // sets x to Value
 )
-
-// Variable is the coordinate that ReplaceIndex sets.
-type Variable uint8
-
-// The coordinates that can be replaced.
-const (
-	T Variable = iota // the time
-	X                 // the extra coordinate
-)
-
-// String returns the name of the coordinate in the language.
-func (v Variable) String() string { return [...]string{"t", "x"}[v&1] }
 
 // Forward leads from an index of the output to a Cindex.
 type Forward struct {
-	Kind     ForwardKind
-	Node     int32       // of Node: its number
-	Scale    float32     // of Node
-	Shift    index.Index // of Offset; N is 0
-	Modulus  int32       // of Round, positive
-	Variable Variable    // of ReplaceIndex
-	Value    int32       // of ReplaceIndex
-	Src      []Forward   // one, but for Switch; none for Node
+	Kind    ForwardKind
+	Node    int32       // of Node: its number
+	Scale   float32     // of Node
+	Shift   index.Index // of Offset; N is 0
+	Modulus int32       // of Round, positive
+	Value   int32       // of ReplaceT and ReplaceX
+	Src     []Forward   // none for Node, several for Switch, else one
 }
 
-// Term is a row of a node, and what it is multiplied by.
+// Term is a row of a node and its factor.
 type Term struct {
 	Cindex index.Cindex
 	Scale  float32
 }
 
-// At returns the row that the output at the given index takes. Where that is out of range its time is index.NoTime.
+// At returns the row that the output takes at the given index. If it is out of range its time is
+// index.NoTime.
 func (f *Forward) At(at index.Index) Term {
 	for {
 		switch f.Kind {
@@ -87,12 +76,12 @@ func (f *Forward) At(at index.Index) Term {
 			continue
 		case Round:
 			at = at.Add(index.Index{T: -floorMod(at.T, f.Modulus)})
-		case ReplaceIndex:
-			if f.Variable == X {
-				at.X = f.Value
-			} else if at.T != index.NoTime {
+		case ReplaceT:
+			if at.T != index.NoTime {
 				at.T = f.Value
 			}
+		case ReplaceX:
+			at.X = f.Value
 		}
 		f = &f.Src[0]
 	}
@@ -107,8 +96,9 @@ func floorMod(a, m int32) int32 {
 	return r
 }
 
-// Eval appends to dst the rows that add up to the part at the given index. The constant is to be added to each column.
-// It returns false, and dst as it was, if the part can't be computed from the Cindexes for which has returns true.
+// Eval appends to dst the rows that add up to the part at the given index. The constant is added to
+// each column. If the part can't be computed from the Cindexes for which has returns true, Eval
+// returns dst as it was, and false.
 func (s *Sum) Eval(at index.Index, has func(index.Cindex) bool, dst []Term) (terms []Term, constant float32, ok bool) {
 	switch s.Kind {
 	case Simple:
@@ -140,54 +130,8 @@ func (s *Sum) Eval(at index.Index, has func(index.Cindex) bool, dst []Term) (ter
 	}
 }
 
-// IsComputable reports whether the part can be computed at the given index from the Cindexes for which has returns
-// true. If so, and used is not nil, the Cindexes that it takes are appended to *used.
-func (s *Sum) IsComputable(at index.Index, has func(index.Cindex) bool, used *[]index.Cindex) bool {
-	switch s.Kind {
-	case Simple:
-		c := s.Forward.At(at).Cindex
-		if !has(c) {
-			return false
-		}
-		if used != nil {
-			*used = append(*used, c)
-		}
-		return true
-	case Add:
-		n := 0
-		if used != nil {
-			n = len(*used)
-		}
-		for i := range s.Args {
-			if !s.Args[i].IsComputable(at, has, used) {
-				if used != nil {
-					*used = (*used)[:n]
-				}
-				return false
-			}
-		}
-		return true
-	case Failover:
-		return s.Args[0].IsComputable(at, has, used) || s.Args[1].IsComputable(at, has, used)
-	case IfDefined:
-		s.Args[0].IsComputable(at, has, used)
-	}
-	return true
-}
-
-// Dependencies appends to dst every Cindex that the part might take at the given index.
-func (s *Sum) Dependencies(at index.Index, dst []index.Cindex) []index.Cindex {
-	if s.Kind == Simple {
-		return append(dst, s.Forward.At(at).Cindex)
-	}
-	for i := range s.Args {
-		dst = s.Args[i].Dependencies(at, dst)
-	}
-	return dst
-}
-
-// Constant returns the sum of the constants of the part. It returns false if that depends on what is computable, as it
-// does for a Const inside Failover or IfDefined.
+// Constant returns the sum of the constants of the part. It returns false if that depends on what is
+// computable, as with a Const inside Failover or IfDefined.
 func (s *Sum) Constant() (value float32, fixed bool) {
 	switch s.Kind {
 	case Const:
@@ -210,43 +154,48 @@ func (s *Sum) Constant() (value float32, fixed bool) {
 	return value, true
 }
 
-// IsComputable reports whether all parts can be computed at the given index from the Cindexes for which has returns
-// true. If so, and used is not nil, the Cindexes that they take are appended to *used, part by part, with repetitions.
+// IsComputable reports whether all parts can be computed at the given index from the Cindexes for
+// which has returns true. If so, and used is not nil, it appends the Cindexes that they take to
+// *used, part by part, with repetitions.
 func (d *Descriptor) IsComputable(at index.Index, has func(index.Cindex) bool, used *[]index.Cindex) bool {
-	n := 0
-	if used != nil {
-		n = len(*used)
-	}
+	var terms []Term
 	for i := range d.Parts {
-		if !d.Parts[i].IsComputable(at, has, used) {
-			if used != nil {
-				*used = (*used)[:n]
-			}
+		var ok bool
+		if terms, _, ok = d.Parts[i].Eval(at, has, terms); !ok {
 			return false
+		}
+	}
+	if used != nil {
+		for _, t := range terms {
+			*used = append(*used, t.Cindex)
 		}
 	}
 	return true
 }
 
-// Dependencies appends to dst every Cindex that the descriptor might take at the given index, part by part, with
-// repetitions.
+// Dependencies appends to dst every Cindex that the descriptor might take at the given index, part by
+// part, with repetitions.
 func (d *Descriptor) Dependencies(at index.Index, dst []index.Cindex) []index.Cindex {
-	for i := range d.Parts {
-		dst = d.Parts[i].Dependencies(at, dst)
-	}
+	leaves(d.Parts, func(s *Sum) {
+		if s.Kind == Simple {
+			dst = append(dst, s.Forward.At(at).Cindex)
+		}
+	})
 	return dst
 }
 
-// walk calls visit for every Forward of the part and for everything below it.
-func (s *Sum) walk(visit func(*Forward)) {
-	if s.Kind == Simple {
-		s.Forward.walk(visit)
-	}
-	for i := range s.Args {
-		s.Args[i].walk(visit)
+// leaves calls visit for every Simple and Const in the sums.
+func leaves(sums []Sum, visit func(*Sum)) {
+	for i := range sums {
+		if s := &sums[i]; s.Kind == Simple || s.Kind == Const {
+			visit(s)
+		} else {
+			leaves(s.Args, visit)
+		}
 	}
 }
 
+// walk calls visit for the Forward and everything inside it.
 func (f *Forward) walk(visit func(*Forward)) {
 	visit(f)
 	for i := range f.Src {
@@ -254,32 +203,36 @@ func (f *Forward) walk(visit func(*Forward)) {
 	}
 }
 
-// Nodes appends to dst the numbers of the nodes that the descriptor refers to, in the order in which they first occur.
+// Nodes appends to dst the numbers of the nodes that the descriptor refers to, in the order in which
+// they first occur.
 func (d *Descriptor) Nodes(dst []int) []int {
-	const few = 32 // up to here a search costs less than a map
+	const few = 32 // up to this number a search costs less than a map
 	start := len(dst)
 	var seen map[int]bool
-	for i := range d.Parts {
-		d.Parts[i].walk(func(f *Forward) {
-			n := int(f.Node)
-			switch {
-			case f.Kind != Node || seen[n] || seen == nil && slices.Contains(dst[start:], n):
-				return
-			case seen != nil:
-				seen[n] = true
-			case len(dst)-start == few:
-				seen = map[int]bool{n: true}
-				for _, m := range dst[start:] {
-					seen[m] = true
-				}
+	add := func(f *Forward) {
+		n := int(f.Node)
+		switch {
+		case f.Kind != Node || seen[n] || seen == nil && slices.Contains(dst[start:], n):
+			return
+		case seen != nil:
+			seen[n] = true
+		case len(dst)-start == few:
+			seen = map[int]bool{n: true}
+			for _, m := range dst[start:] {
+				seen[m] = true
 			}
-			dst = append(dst, n)
-		})
+		}
+		dst = append(dst, n)
 	}
+	leaves(d.Parts, func(s *Sum) {
+		if s.Kind == Simple {
+			s.Forward.walk(add)
+		}
+	})
 	return dst
 }
 
-// Map returns a copy in which f has been applied to every Forward, from the nodes upwards.
+// Map returns a copy with f applied to every Forward, from the nodes upwards.
 func (d Descriptor) Map(f func(Forward) Forward) Descriptor {
 	parts := make([]Sum, len(d.Parts))
 	for i, p := range d.Parts {
@@ -314,18 +267,8 @@ func (f Forward) mapped(change func(Forward) Forward) Forward {
 	return change(f)
 }
 
-// MapNodes returns a copy in which every node number went through f.
-func (d Descriptor) MapNodes(f func(int) int) Descriptor {
-	return d.Map(func(fw Forward) Forward {
-		if fw.Kind == Node {
-			fw.Node = int32(f(int(fw.Node)))
-		}
-		return fw
-	})
-}
-
-// Dim returns the number of columns, given the number of columns of each node, which is negative if it is not known. All
-// terms of a part must agree.
+// Dim returns the number of columns. The function nodeDim returns the number of columns of a node,
+// negative if unknown. All terms of a part must agree; if not, the error wraps ErrDimension.
 func (d *Descriptor) Dim(nodeDim func(node int) int) (int, error) {
 	dim := 0
 	for i := range d.Parts {
@@ -341,7 +284,8 @@ func (d *Descriptor) Dim(nodeDim func(node int) int) (int, error) {
 	return dim, nil
 }
 
-// Columns returns the number of columns of the part. All its terms must agree.
+// Columns returns the number of columns of the part. All its terms must agree. The error wraps
+// ErrDimension.
 func (s *Sum) Columns(nodeDim func(node int) int) (int, error) {
 	dim := -1
 	var err error
@@ -355,52 +299,38 @@ func (s *Sum) Columns(nodeDim func(node int) int) (int, error) {
 			err = fmt.Errorf("terms have %d and %d columns: %w", dim, n, ErrDimension)
 		}
 	}
-	s.eachDim(nodeDim, agree)
+	leaves([]Sum{*s}, func(s *Sum) {
+		if s.Kind == Const {
+			agree(s.Dim)
+			return
+		}
+		s.Forward.walk(func(f *Forward) {
+			if f.Kind == Node {
+				agree(nodeDim(int(f.Node)))
+			}
+		})
+	})
 	return dim, err
 }
 
-func (s *Sum) eachDim(nodeDim func(node int) int, yield func(int)) {
-	switch s.Kind {
-	case Const:
-		yield(s.Dim)
-	case Simple:
-		s.Forward.walk(func(f *Forward) {
-			if f.Kind == Node {
-				yield(nodeDim(int(f.Node)))
-			}
-		})
-	}
-	for i := range s.Args {
-		s.Args[i].eachDim(nodeDim, yield)
-	}
-}
-
-// Modulus returns the smallest m such that shifting all times by m shifts what the descriptor takes by m too, except
-// inside ReplaceIndex(…, t, …), which no shift reaches. (Kaldi leaves out what is inside Round, and inside ReplaceIndex
-// of x, which is too little for forms that its recipes do not use.) It returns math.MaxInt32 for what would be larger.
+// Modulus returns the smallest m such that shifting all times by m shifts the rows that the
+// descriptor takes by m too, except inside ReplaceIndex(…, t, …), which no shift reaches. If that is
+// math.MaxInt32 or more it returns math.MaxInt32. (Kaldi ignores moduli inside Round and inside
+// ReplaceIndex of x. That is too small for forms that its recipes do not use.)
 func (d *Descriptor) Modulus() int {
 	m := 1
-	for i := range d.Parts {
-		m = LCM(m, d.Parts[i].modulus())
-	}
-	return m
-}
-
-func (s *Sum) modulus() int {
-	if s.Kind == Simple {
-		return s.Forward.modulus()
-	}
-	m := 1
-	for i := range s.Args {
-		m = LCM(m, s.Args[i].modulus())
-	}
+	leaves(d.Parts, func(s *Sum) {
+		if s.Kind == Simple {
+			m = LCM(m, s.Forward.modulus())
+		}
+	})
 	return m
 }
 
 func (f *Forward) modulus() int {
 	m := 1
 	switch {
-	case f.Kind == ReplaceIndex && f.Variable == T:
+	case f.Kind == ReplaceT:
 		return 1
 	case f.Kind == Round:
 		m = int(f.Modulus)

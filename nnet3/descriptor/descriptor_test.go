@@ -319,12 +319,17 @@ func TestConstant(t *testing.T) {
 func TestMap(t *testing.T) {
 	d := mustParse(t, "Append(Sum(a, Offset(b, 1)), ReplaceIndex(c, t, 0))")
 	before := d.Format(nodeName)
-	moved := d.MapNodes(func(n int) int { return n + 1 })
+	moved := d.Map(func(f Forward) Forward {
+		if f.Kind == Node {
+			f.Node++
+		}
+		return f
+	})
 	if got, want := moved.Format(nodeName), "Append(Sum(b, Offset(c, 1)), ReplaceIndex(d, t, 0))"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	rounded := d.Map(func(f Forward) Forward {
-		if f.Kind == ReplaceIndex && f.Variable == T && f.Value == 0 {
+		if f.Kind == ReplaceT && f.Value == 0 {
 			return Forward{Kind: Round, Modulus: 10, Src: f.Src}
 		}
 		return f

@@ -1,17 +1,19 @@
-// Package descriptor has nnet3's little language that says where the input of a node comes from, as in
+// Package descriptor has the language of nnet3 that says where a node takes its input from, as in
 //
 //	Append(Offset(input, -1), input, Sum(Scale(0.66, tdnn1), IfDefined(Offset(tdnn2, -3))))
 //
-// Its ten functions are Append, Sum, Failover, IfDefined, Const, Scale, Offset, Switch, Round and ReplaceIndex; the
-// rest are names of nodes and numbers.
+// Its ten functions are Append, Sum, Failover, IfDefined, Const, Scale, Offset, Switch, Round and
+// ReplaceIndex. Other words are nodes and numbers. The package knows nodes only by their numbers and
+// computes nothing.
 //
-// Parse brings a descriptor into normal form: columns that stand side by side (Parts), each a Sum over terms, each a
-// Forward, which leads from an index of the output to one Cindex of a node and its scale. Scales multiply down to the
-// nodes, offsets of offsets add up, and Append comes out to the front.
+// [Parse] brings a descriptor into normal form. A [Descriptor] is a list of parts, whose columns
+// stand side by side. A part is a [Sum] of terms. A term is a [Forward], which leads from an index of
+// the output to a row of a node and a scale. Append moves to the outside, scales move down to the
+// nodes, and offsets of offsets add up.
 //
-// A compiler asks a descriptor three things: what a row might need (Dependencies), whether the row can be computed from
-// what there is, and from which rows then (IsComputable), and which rows, with which scales, make up each part of it
-// (Sum.Eval).
+// Three questions can be asked of a descriptor at an index: which rows it might need
+// (Descriptor.Dependencies), whether the rows at hand suffice (Descriptor.IsComputable), and which
+// rows add up to a part of it, with which scales (Sum.Eval).
 //
-// Descriptors are immutable once made and safe for concurrent use.
+// Descriptors do not change once made, and are safe for concurrent use.
 package descriptor

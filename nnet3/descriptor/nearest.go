@@ -1,8 +1,8 @@
 package descriptor
 
-// Nearest returns the candidate that name was probably meant to be: the one with the fewest letters inserted, left
-// out, replaced or swapped with their neighbour, if those are at most a third of the name. It returns "" if there is
-// none. Where names are long and many, not all candidates are looked at.
+// Nearest returns the candidate that name probably misspells: the one with the fewest letters
+// inserted, omitted, replaced or swapped with a neighbour, if they are at most a third of the name.
+// It returns "" if there is none. If names are long and many it stops before the last candidate.
 func Nearest(name string, candidates []string) string {
 	best, most := "", (len(name)+2)/3+1
 	room := 1 << 24 // for comparisons of letters
@@ -20,7 +20,8 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// distance returns the number of edits between a and b, or something not below most. The case of letters is ignored.
+// distance returns the number of edits between a and b, ignoring case, or at least most if there are
+// that many.
 func distance(a, b string, most int) int {
 	older := make([]int, len(b)+1)
 	old := make([]int, len(b)+1)

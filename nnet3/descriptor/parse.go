@@ -9,9 +9,9 @@ import (
 
 // Errors that the errors of this package wrap.
 var (
-	// ErrSyntax means that a text is no descriptor.
+	// ErrSyntax means that a text is not a descriptor.
 	ErrSyntax = errors.New("malformed descriptor")
-	// ErrUnknownNode means that a descriptor names a node that may not be used there.
+	// ErrUnknownNode means that a descriptor names a node that doesn't exist or can't be an input.
 	ErrUnknownNode = errors.New("unknown node")
 	// ErrDimension means that the terms of a sum have different numbers of columns.
 	ErrDimension = errors.New("dimensions differ")
@@ -21,12 +21,12 @@ var (
 type Error struct {
 	Text    string
 	Pos     int    // in bytes, from 0
-	What    string // in words, with what was probably meant
+	What    string // in words, with a suggestion
 	Unknown string // the name, if Err is ErrUnknownNode
 	Err     error  // ErrSyntax or ErrUnknownNode
 }
 
-// Error tells the fault and shows the text around it, with an arrow before the place.
+// Error returns the fault and the text around it, with an arrow at the place.
 func (e *Error) Error() string {
 	const context = 40
 	from, to := max(0, e.Pos-context), min(len(e.Text), e.Pos+context)
@@ -41,7 +41,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("descriptor, column %d: %s: %s", e.Pos+1, e.What, excerpt)
 }
 
-// printable replaces what would spoil a line.
+// printable replaces the characters that would break a line.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -54,42 +54,45 @@ func printable(s string) string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// maxDepth is how many functions may be inside each other, before and after normalization; recursion is as deep.
+// maxDepth bounds how deep functions are nested, before and after normalization. It also bounds
+// recursion.
 const maxDepth = 4000
 
-// MaxSize is how many nodes the tree of a normal form may take, those that are only made on the way included. A node costs
-// some 400 bytes, two bytes of text are enough for one, and no recipe has a thousand.
+// MaxSize bounds the nodes in the tree of a normal form, including those that are only made on the
+// way. A node takes some 400 bytes of memory, and two bytes of text can ask for one. No recipe has a
+// thousand.
 const MaxSize = 1 << 17
 
-// Parse reads a descriptor and returns its normal form. The function node returns the number of the node of a given
-// name, and false if there is none that may be used as an input. The error is an *Error.
+// Parse reads a descriptor and returns its normal form. The function node returns the number of a
+// node by its name, and false if there is no such node or it can't be an input. The error is an
+// *Error.
 func Parse(text string, node func(name string) (int, bool)) (Descriptor, error) {
 	room := MaxSize
 	return ParseWithin(text, node, &room)
 }
 
-// ParseWithin is Parse for one of several descriptors that share the room for nodes of their trees, for which there is
-// MaxSize otherwise. What the descriptor takes is taken off it.
+// ParseWithin is Parse for one of several descriptors that share the room for the nodes of their
+// trees, at first MaxSize. It subtracts from *room what the descriptor takes.
 func ParseWithin(text string, node func(name string) (int, bool), room *int) (Descriptor, error) {
 	p := &parser{text: text, node: node, room: *room}
-	defer func() { *room = p.room }()
 	p.next()
-	parts, err := p.descriptor(0)
-	if err == nil && p.tok != end {
-		err = p.unexpectedAfter()
-	}
-	if err != nil {
-		return Descriptor{}, err
+	parts := p.descriptor(0)
+	*room = p.room
+	if p.err == nil {
+		p.expectEnd()
 	}
 	for i := range parts {
 		if parts[i].depth() >= maxDepth {
-			return Descriptor{}, p.errorf(0, "written out, more than %d functions are inside each other", maxDepth)
+			p.fail(0, "written out, more than %d functions are inside each other", maxDepth)
 		}
+	}
+	if p.err != nil {
+		return Descriptor{}, p.err
 	}
 	return Descriptor{parts}, nil
 }
 
-// depth returns how many functions are inside each other when the part is printed.
+// depth returns how deep functions are nested when the part is printed.
 func (s *Sum) depth() int {
 	deepest := 0
 	if s.Kind == Simple {

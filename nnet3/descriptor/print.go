@@ -2,25 +2,20 @@ package descriptor
 
 import "strconv"
 
-// Format prints the descriptor in Kaldi's syntax. Parsing the result gives an equal descriptor. Numbers have as many
-// digits as that takes, which for numbers that Kaldi wrote are the digits that Kaldi wrote.
+// Format prints the descriptor in Kaldi's syntax. Parsing the result gives an equal descriptor.
+// Numbers have as many digits as that takes; for numbers written by Kaldi these are Kaldi's digits.
 func (d *Descriptor) Format(nodeName func(node int) string) string {
-	return string(d.Append(nil, nodeName))
-}
-
-// Append appends what Format returns to dst.
-func (d *Descriptor) Append(dst []byte, nodeName func(node int) string) []byte {
 	if len(d.Parts) == 1 {
-		return d.Parts[0].append(dst, nodeName)
+		return string(d.Parts[0].append(nil, nodeName))
 	}
-	dst = append(dst, "Append("...)
+	dst := []byte("Append(")
 	for i := range d.Parts {
 		if i > 0 {
 			dst = append(dst, ", "...)
 		}
 		dst = d.Parts[i].append(dst, nodeName)
 	}
-	return append(dst, ')')
+	return string(append(dst, ')'))
 }
 
 func (s *Sum) append(dst []byte, nodeName func(node int) string) []byte {
@@ -80,9 +75,13 @@ func (f *Forward) append(dst []byte, nodeName func(node int) string) []byte {
 	case Round:
 		dst = f.Src[0].append(append(dst, "Round("...), nodeName)
 		dst = appendInt(dst, f.Modulus)
-	case ReplaceIndex:
+	case ReplaceT, ReplaceX:
 		dst = f.Src[0].append(append(dst, "ReplaceIndex("...), nodeName)
-		dst = append(append(dst, ", "...), f.Variable.String()...)
+		if f.Kind == ReplaceT {
+			dst = append(dst, ", t"...)
+		} else {
+			dst = append(dst, ", x"...)
+		}
 		dst = appendInt(dst, f.Value)
 	}
 	return append(dst, ')')

@@ -111,7 +111,7 @@ func checkRows(t *rapid.T, d *Descriptor) {
 		t.Fatalf("used by Eval, by IsComputable: %s", diff)
 	}
 	fixed := false
-	d.Map(func(f Forward) Forward { fixed = fixed || f.Kind == ReplaceIndex && f.Variable == T; return f })
+	d.Map(func(f Forward) Forward { fixed = fixed || f.Kind == ReplaceT; return f })
 	m := int32(d.Modulus())
 	shifted := row
 	shifted.T += m

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 type token uint8
@@ -15,13 +16,15 @@ const (
 	illegal
 )
 
-// parser reads a text from left to right. The current token is text[pos:stop].
+// parser reads a text from left to right. The current token is text[pos:stop]. After the first error
+// it consumes nothing.
 type parser struct {
 	text      string
 	node      func(string) (int, bool)
 	tok       token
 	pos, stop int
 	room      int // for nodes of the normal form
+	err       *Error
 }
 
 // next moves on to the next token.
@@ -55,7 +58,7 @@ func isNameChar(c byte) bool {
 // is reports whether the current token is the given punctuation mark.
 func (p *parser) is(c byte) bool { return p.tok == punct && p.text[p.pos] == c }
 
-// current returns the current token, fit to print.
+// current returns the current token for a message.
 func (p *parser) current() string {
 	if p.tok == end {
 		return "the end"
@@ -63,7 +66,7 @@ func (p *parser) current() string {
 	return strconv.Quote(clip(p.text[p.pos:p.stop]))
 }
 
-// clip returns a word, or the beginning of it if it is long.
+// clip shortens a long word.
 func clip(s string) string {
 	const most = 80
 	if len(s) > most {
@@ -72,26 +75,35 @@ func clip(s string) string {
 	return s
 }
 
-func (p *parser) errorf(pos int, format string, args ...any) error {
-	return &Error{Text: p.text, Pos: pos, What: fmt.Sprintf(format, args...), Err: ErrSyntax}
+// fail records an error, unless there is one already. It returns nil for its caller to return.
+func (p *parser) fail(pos int, format string, args ...any) []Sum {
+	if p.err == nil {
+		p.err = &Error{Text: p.text, Pos: pos, What: fmt.Sprintf(format, args...), Err: ErrSyntax}
+	}
+	return nil
 }
 
-// unexpectedAfter is the error for what follows a complete descriptor.
-func (p *parser) unexpectedAfter() error {
+// expectEnd checks that nothing follows a descriptor.
+func (p *parser) expectEnd() {
 	switch {
+	case p.tok == end:
 	case p.is(')'):
-		return p.errorf(p.pos, "one closing parenthesis too many")
+		p.fail(p.pos, "one closing parenthesis too many")
 	case p.is(','):
-		return p.errorf(p.pos, "a comma after the end: to put several inputs side by side, write Append(…)")
+		p.fail(p.pos, "a comma after the end: to put several inputs side by side, write Append(…)")
+	default:
+		p.fail(p.pos, "expected the end, got %s", p.current())
 	}
-	return p.errorf(p.pos, "expected the end, got %s", p.current())
 }
 
 // expect consumes a punctuation mark inside the function of the given name.
-func (p *parser) expect(c byte, fn string) error {
+func (p *parser) expect(c byte, function string) {
+	if p.err != nil {
+		return
+	}
 	if p.is(c) {
 		p.next()
-		return nil
+		return
 	}
 	hint := ""
 	switch {
@@ -104,42 +116,38 @@ func (p *parser) expect(c byte, fn string) error {
 	case c == ',' && p.tok == word:
 		hint = ": is a comma missing?"
 	}
-	return p.errorf(p.pos, "expected %q in %s, got %s%s; usage: %s", c, fn, p.current(), hint, usage(fn))
+	p.fail(p.pos, "expected %q in %s, got %s%s; usage: %s", c, function, p.current(), hint, usage[function])
 }
 
 // integer reads a whole number that is at least low.
-func (p *parser) integer(low int64, what, fn string) (int32, error) {
+func (p *parser) integer(low int64, what, function string) int32 {
+	if p.err != nil {
+		return 0
+	}
 	if p.tok == word {
 		v, err := strconv.ParseInt(p.text[p.pos:p.stop], 10, 32)
 		if err == nil && v >= low {
 			p.next()
-			return int32(v), nil
+			return int32(v)
 		}
 		if err == nil {
-			return 0, p.errorf(p.pos, "%s must be at least %d, got %d; usage: %s", what, low, v, usage(fn))
+			p.fail(p.pos, "%s must be at least %d, got %d; usage: %s", what, low, v, usage[function])
 		}
 	}
-	return 0, p.errorf(p.pos, "expected %s, a whole number, got %s; usage: %s", what, p.current(), usage(fn))
+	p.fail(p.pos, "expected %s, a whole number, got %s; usage: %s", what, p.current(), usage[function])
+	return 0
 }
 
-// real reads a finite number.
-func (p *parser) real(what, fn string) (float32, error) {
-	if p.tok == word {
-		v, err := strconv.ParseFloat(p.text[p.pos:p.stop], 32)
-		if err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) && !isHex(p.text[p.pos:p.stop]) {
+// real reads a finite number. Unlike Go, Kaldi has no hexadecimal numbers and no underscores.
+func (p *parser) real(what, function string) float32 {
+	text := p.text[p.pos:p.stop]
+	if p.err == nil && p.tok == word && !strings.ContainsAny(text, "xX_") {
+		v, err := strconv.ParseFloat(text, 32)
+		if err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) {
 			p.next()
-			return float32(v), nil
+			return float32(v)
 		}
 	}
-	return 0, p.errorf(p.pos, "expected %s, a number, got %s; usage: %s", what, p.current(), usage(fn))
-}
-
-// isHex reports whether a number is hexadecimal or has underscores, which Go allows and Kaldi does not.
-func isHex(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c == 'x' || c == 'X' || c == '_' {
-			return true
-		}
-	}
-	return false
+	p.fail(p.pos, "expected %s, a number, got %s; usage: %s", what, p.current(), usage[function])
+	return 0
 }

@@ -3,17 +3,17 @@ package index
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strconv"
 )
 
-// NoTime is the time of a row that stands for no time at all, such as padding.
+// NoTime is the time of a row without a time, such as padding.
 const NoTime = math.MinInt32
 
-// Index names a row: N is the sequence in the minibatch, T the time, X an extra coordinate, usually 0.
+// Index names a row: N is the sequence in the minibatch, T the time, and X an extra coordinate,
+// usually 0.
 type Index struct{ N, T, X int32 }
 
-// Cindex is an Index of a node. Node is its number in the network.
+// Cindex names a row of a node. Node is its number in the network.
 type Cindex struct {
 	Node  int32
 	Index Index
@@ -32,17 +32,11 @@ func Compare(a, b Index) int {
 
 // CompareCindex orders by node, then as Compare.
 func CompareCindex(a, b Cindex) int {
-	if c := cmp.Compare(a.Node, b.Node); c != 0 {
-		return c
-	}
-	return Compare(a.Index, b.Index)
+	return cmp.Or(cmp.Compare(a.Node, b.Node), Compare(a.Index, b.Index))
 }
 
-// Less reports whether a comes before b in the order of Compare.
-func (a Index) Less(b Index) bool { return Compare(a, b) < 0 }
-
-// Add returns the sum, coordinate by coordinate. NoTime stays NoTime, and it is the time of a sum that is out of range, so
-// that no other row is taken for it.
+// Add returns the sum, coordinate by coordinate. NoTime plus anything is NoTime. So is a sum out of
+// range, so that it is not taken for another row.
 func (a Index) Add(b Index) Index {
 	sum := Index{a.N + b.N, a.T + b.T, a.X + b.X}
 	if a.T == NoTime || int64(sum.T) != int64(a.T)+int64(b.T) || int64(sum.X) != int64(a.X)+int64(b.X) {
@@ -51,22 +45,16 @@ func (a Index) Add(b Index) Index {
 	return sum
 }
 
-// Sort sorts in the order of Compare.
-func Sort(s []Index) { slices.SortFunc(s, Compare) }
+// String returns (n,t), or (n,t,x) if x is not 0.
+func (a Index) String() string { return string(a.appendRun(nil, a.T)) }
 
-// String returns (n,t), or (n,t,x) where x is not 0.
-func (a Index) String() string { return string(a.append(nil)) }
-
-func (a Index) append(b []byte) []byte {
-	b = append(b, '(')
-	b = strconv.AppendInt(b, int64(a.N), 10)
-	b = append(b, ',')
+// appendRun appends the printed form of the rows from a to time last.
+func (a Index) appendRun(b []byte, last int32) []byte {
+	b = append(strconv.AppendInt(append(b, '('), int64(a.N), 10), ',')
 	b = appendTime(b, a.T)
-	return a.appendX(b)
-}
-
-// appendX ends the printed form of an index.
-func (a Index) appendX(b []byte) []byte {
+	if last != a.T {
+		b = appendTime(append(b, ':'), last)
+	}
 	if a.X != 0 {
 		b = append(b, ',')
 		b = strconv.AppendInt(b, int64(a.X), 10)
@@ -81,16 +69,11 @@ func appendTime(b []byte, t int32) []byte {
 	return strconv.AppendInt(b, int64(t), 10)
 }
 
-// String returns the number of the node and the index. Name returns the form with the node's name.
+// String returns the number of the node and the index.
 func (c Cindex) String() string { return "node" + strconv.Itoa(int(c.Node)) + c.Index.String() }
 
-// Name returns name(n,t[,x]), as Kaldi prints a Cindex.
-func (c Cindex) Name(nodeName func(node int) string) string {
-	return nodeName(int(c.Node)) + c.Index.String()
-}
-
-// Format prints indexes compactly: rows of one sequence at consecutive times become (n,first:last), as in
-// [(0,-3:12), (1,-3:12)].
+// Format prints indexes compactly. Rows of a sequence at consecutive times become (n,first:last), as
+// in [(0,-3:12), (1,-3:12)].
 func Format(s []Index) string {
 	if len(s) == 0 {
 		return "[ ]"
@@ -104,15 +87,7 @@ func Format(s []Index) string {
 		if i > 0 {
 			b = append(b, ", "...)
 		}
-		b = append(b, '(')
-		b = strconv.AppendInt(b, int64(s[i].N), 10)
-		b = append(b, ',')
-		b = appendTime(b, s[i].T)
-		if j > i+1 {
-			b = append(b, ':')
-			b = appendTime(b, s[j-1].T)
-		}
-		b = s[i].appendX(b)
+		b = s[i].appendRun(b, s[j-1].T)
 		i = j
 	}
 	return string(append(b, ']'))

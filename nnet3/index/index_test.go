@@ -62,7 +62,7 @@ func TestFormat(t *testing.T) {
 	if want := "input[(0,1:2)]tdnn1[(0,3)]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := (Cindex{1, Index{2, 3, 4}}).Name(names), "tdnn1(2,3,4)"; got != want {
+	if got, want := (Cindex{1, Index{2, 3, 4}}).String(), "node1(2,3,4)"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -131,7 +131,7 @@ func TestRoundTrip(t *testing.T) {
 		data := written(t, binary, func(w *kaldiio.Writer) {
 			WriteVector(w, indexes)
 			WriteCindexes(w, cindexes)
-			Write(w, Index{7, 8, 9})
+			write(w, Index{7, 8, 9})
 		})
 		r, err := kaldiio.NewReader(bytes.NewReader(data), "")
 		if err != nil {
@@ -151,7 +151,7 @@ func TestRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(cindexes, gotC, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatal(diff)
 		}
-		if one, err := Read(r); err != nil || one != (Index{7, 8, 9}) {
+		if one, err := read(r); err != nil || one != (Index{7, 8, 9}) {
 			t.Fatalf("%v, %v", one, err)
 		}
 	})

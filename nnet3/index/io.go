@@ -1,20 +1,72 @@
 package index
 
-import (
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
-)
+import "github.com/nnopt/nnopt/nnet3/kaldiio"
 
-// Vectors of indexes are written as differences, a byte each where that will do. The byte values with a meaning of
-// their own:
+// Vectors of indexes are written as differences, in one byte each if possible. These byte values have
+// a meaning of their own:
 const (
 	nodeChange = '|' // 124: the number of a node follows; vectors of Cindex only
-	sameN      = 125 // as the index before; vectors of Cindex only
-	nextN      = 126 // as the index before, n one higher; vectors of Cindex only
+	sameN      = 125 // n as before; vectors of Cindex only
+	nextN      = 126 // n one higher than before; vectors of Cindex only
 	spelledOut = 127 // n, t and x follow
 )
 
-// Read reads one Index.
-func Read(r *kaldiio.Reader) (Index, error) {
+// ReadVector reads a vector of Index. An empty vector is nil.
+func ReadVector(r *kaldiio.Reader) ([]Index, error) {
+	return readVector(r, func(last Index, _ bool) (Index, error) {
+		if r.Binary() {
+			return readDelta(r, last, 124, false)
+		}
+		return read(r)
+	})
+}
+
+// ReadCindexes reads a vector of Cindex. An empty vector is nil.
+func ReadCindexes(r *kaldiio.Reader) ([]Cindex, error) {
+	v, err := readVector(r, func(last Cindex, first bool) (Cindex, error) {
+		if r.Binary() {
+			return readCindexBinary(r, last, first)
+		}
+		return readCindexText(r, last, first)
+	})
+	if err == nil && len(v) > 0 && !r.Binary() {
+		err = punctuation(r, ']')
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// readVector reads a vector. The function next reads the element after last.
+func readVector[T any](r *kaldiio.Reader, next func(last T, first bool) (T, error)) ([]T, error) {
+	if err := r.Expect("<I1V>"); err != nil {
+		return nil, err
+	}
+	n, err := r.Int()
+	if err == nil && n < 0 {
+		err = r.Errorf("a vector of %d indexes", n)
+	}
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	wire := 11 // "<I1> 0 0 0 "
+	if r.Binary() {
+		wire = 1
+	}
+	v := make([]T, 0, r.Capacity(uint64(n), wire))
+	var last T
+	for i := range n {
+		if last, err = next(last, i == 0); err != nil {
+			return nil, err
+		}
+		v = append(v, last)
+	}
+	return v, nil
+}
+
+// read reads an Index with its token.
+func read(r *kaldiio.Reader) (Index, error) {
 	if err := r.Expect("<I1>"); err != nil {
 		return Index{}, err
 	}
@@ -31,62 +83,8 @@ func readPlain(r *kaldiio.Reader) (a Index, err error) {
 	return a, nil
 }
 
-// Write writes one Index.
-func Write(w *kaldiio.Writer, a Index) {
-	w.Token("<I1>")
-	writePlain(w, a)
-}
-
-func writePlain(w *kaldiio.Writer, a Index) {
-	w.Int32(a.N)
-	w.Int32(a.T)
-	w.Int32(a.X)
-}
-
-// readCount reads what comes before the elements of a vector.
-func readCount(r *kaldiio.Reader) (int, error) {
-	if err := r.Expect("<I1V>"); err != nil {
-		return 0, err
-	}
-	n, err := r.Int()
-	if err == nil && n < 0 {
-		return 0, r.Errorf("a vector of %d indexes", n)
-	}
-	return n, err
-}
-
-// wireSize returns how many bytes an index takes at least: one in binary, and "<I1> 0 0 0 " in text.
-func wireSize(r *kaldiio.Reader) int {
-	if r.Binary() {
-		return 1
-	}
-	return 11
-}
-
-// ReadVector reads a vector of Index. An empty vector is nil.
-func ReadVector(r *kaldiio.Reader) ([]Index, error) {
-	n, err := readCount(r)
-	if err != nil || n == 0 {
-		return nil, err
-	}
-	v := make([]Index, 0, r.Capacity(uint64(n), wireSize(r)))
-	var last Index
-	for range n {
-		if r.Binary() {
-			last, err = readDelta(r, last, 124, false)
-		} else {
-			last, err = Read(r)
-		}
-		if err != nil {
-			return nil, err
-		}
-		v = append(v, last)
-	}
-	return v, nil
-}
-
-// readDelta reads an element of a vector that comes after last. A byte within ±most is a difference in t; steps says
-// whether the bytes sameN and nextN may occur.
+// readDelta reads the element after last. A byte within ±most is a difference in t. The bytes sameN
+// and nextN may only occur if steps is true.
 func readDelta(r *kaldiio.Reader, last Index, most int8, steps bool) (Index, error) {
 	b, err := r.Byte()
 	if err != nil {
@@ -105,58 +103,6 @@ func readDelta(r *kaldiio.Reader, last Index, most int8, steps bool) (Index, err
 	return last, nil
 }
 
-// WriteVector writes a vector of Index.
-func WriteVector(w *kaldiio.Writer, v []Index) {
-	w.Token("<I1V>")
-	w.Int(len(v))
-	var last Index
-	for _, a := range v {
-		if !w.Binary() {
-			Write(w, a)
-			continue
-		}
-		if d, ok := deltaT(last, a); ok && -125 < d && d < 125 {
-			w.Byte(byte(int8(d)))
-		} else {
-			w.Byte(spelledOut)
-			writePlain(w, a)
-		}
-		last = a
-	}
-}
-
-// deltaT returns the difference in t of two indexes that differ in nothing else.
-func deltaT(a, b Index) (int64, bool) {
-	return int64(b.T) - int64(a.T), a.N == b.N && a.X == b.X
-}
-
-// ReadCindexes reads a vector of Cindex. An empty vector is nil.
-func ReadCindexes(r *kaldiio.Reader) ([]Cindex, error) {
-	n, err := readCount(r)
-	if err != nil || n == 0 {
-		return nil, err
-	}
-	v := make([]Cindex, 0, r.Capacity(uint64(n), wireSize(r)))
-	var last Cindex
-	for i := range n {
-		if r.Binary() {
-			last, err = readCindexBinary(r, last, i == 0)
-		} else {
-			last, err = readCindexText(r, last, i == 0)
-		}
-		if err != nil {
-			return nil, err
-		}
-		v = append(v, last)
-	}
-	if !r.Binary() {
-		if err := punctuation(r, ']'); err != nil {
-			return nil, err
-		}
-	}
-	return v, nil
-}
-
 func readCindexBinary(r *kaldiio.Reader, last Cindex, first bool) (Cindex, error) {
 	c, err := r.PeekByte()
 	if err != nil {
@@ -172,12 +118,16 @@ func readCindexBinary(r *kaldiio.Reader, last Cindex, first bool) (Cindex, error
 	} else if first {
 		return last, r.Errorf("a vector of indexes does not begin with a node")
 	}
-	most := int8(123)
-	if first {
-		most = 124 // no node can follow here
-	}
-	last.Index, err = readDelta(r, last.Index, most, true)
+	last.Index, err = readDelta(r, last.Index, mostDelta(first), true)
 	return last, err
+}
+
+// mostDelta returns the largest difference in t that one byte of a vector of Cindex may hold.
+func mostDelta(first bool) int8 {
+	if first {
+		return 124 // the node stands before it, so this can't be nodeChange
+	}
+	return 123
 }
 
 func readCindexText(r *kaldiio.Reader, last Cindex, first bool) (Cindex, error) {
@@ -201,7 +151,7 @@ func readCindexText(r *kaldiio.Reader, last Cindex, first bool) (Cindex, error) 
 			return last, err
 		}
 	}
-	last.Index, err = Read(r)
+	last.Index, err = read(r)
 	return last, err
 }
 
@@ -216,6 +166,44 @@ func punctuation(r *kaldiio.Reader, want byte) error {
 	}
 	_, err = r.Byte()
 	return err
+}
+
+// write writes an Index with its token.
+func write(w *kaldiio.Writer, a Index) {
+	w.Token("<I1>")
+	writePlain(w, a)
+}
+
+func writePlain(w *kaldiio.Writer, a Index) {
+	w.Int32(a.N)
+	w.Int32(a.T)
+	w.Int32(a.X)
+}
+
+// WriteVector writes a vector of Index.
+func WriteVector(w *kaldiio.Writer, v []Index) {
+	w.Token("<I1V>")
+	w.Int(len(v))
+	var last Index
+	for _, a := range v {
+		if !w.Binary() {
+			write(w, a)
+		} else if !writeDelta(w, last, a, 124) {
+			w.Byte(spelledOut)
+			writePlain(w, a)
+		}
+		last = a
+	}
+}
+
+// writeDelta writes the difference in t as a byte, if that is at most most and the only difference.
+func writeDelta(w *kaldiio.Writer, last, a Index, most int8) bool {
+	d := int64(a.T) - int64(last.T)
+	if a.N != last.N || a.X != last.X || d < -int64(most) || d > int64(most) {
+		return false
+	}
+	w.Byte(byte(int8(d)))
+	return true
 }
 
 // WriteCindexes writes a vector of Cindex.
@@ -242,15 +230,8 @@ func writeCindexBinary(w *kaldiio.Writer, last Index, c Cindex, change, first bo
 		w.Byte(nodeChange)
 		w.Int32(c.Node)
 	}
-	most := int64(123)
-	if first {
-		most = 124
-	}
-	a := c.Index
-	d, ok := deltaT(last, a)
-	switch {
-	case ok && -most <= d && d <= most:
-		w.Byte(byte(int8(d)))
+	switch a := c.Index; {
+	case writeDelta(w, last, a, mostDelta(first)):
 	case a.T == last.T && a.X == last.X && a.N == last.N+1:
 		w.Byte(nextN)
 	default:
@@ -268,5 +249,5 @@ func writeCindexText(w *kaldiio.Writer, c Cindex, change, first bool) {
 		w.Int32(c.Node)
 		w.Byte(':')
 	}
-	Write(w, c.Index)
+	write(w, c.Index)
 }
