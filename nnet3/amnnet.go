@@ -6,61 +6,45 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// AmNnetSimple is an acoustic model: a network with what decoding needs besides.
+// AmNnetSimple is an acoustic model: a network with the rest of what decoding needs.
 type AmNnetSimple struct {
 	Transitions *TransitionModel // nil if the file has none
 	Nnet        *Nnet
-	// Raw says that the file holds the network alone.
+	// Raw says that the file holds only the network.
 	Raw bool
-	// LeftContext and RightContext are the frames that the network looks at before and after the one it computes, as
-	// they stand in the file; 0 for a raw network.
+	// LeftContext and RightContext are the frames that the network looks at before and after the one
+	// it computes, as stated in the file; 0 for a raw network.
 	LeftContext, RightContext int
-	// Priors are the probabilities of the classes, one per column of the node "output". Empty means that none are to be
-	// divided by.
+	// Priors are the probabilities of the classes, one for each column of the node "output". Empty
+	// means not to divide by priors.
 	Priors []float32
 }
 
-// maxModel bounds the bytes of a model: 16 GiB, four times as much as the numbers that config lines may make up.
+// maxModel bounds the bytes of a model: 16 GiB, four times the numbers that config lines may ask for.
 const maxModel = 1 << 34
 
-// ReadModel reads a model of any form: a .mdl file (transition model, network, contexts and priors), an AmNnetSimple
-// without a transition model, or a raw network.
+// ReadModel reads a model of any form: a .mdl file (transition model, network, contexts and priors),
+// an AmNnetSimple without a transition model, or a raw network. If the model needs component types
+// that this package does not have, the error wraps ErrUnsupported and lists all of them.
 func ReadModel(r *kaldiio.Reader) (*AmNnetSimple, error) {
 	r.Limit(maxModel)
 	am := new(AmNnetSimple)
 	var err error
 	if r.PeekIs("<TransitionModel>") {
-		if am.Transitions, err = ReadTransitionModel(r); err != nil {
+		if am.Transitions, err = readTransitionModel(r); err != nil {
 			return nil, err
 		}
 	}
 	if am.Nnet, err = ReadNnet(r); err != nil {
 		return nil, err
 	}
-	if !r.PeekIs("<LeftContext>") {
-		if am.Transitions != nil {
-			return nil, r.Expect("<LeftContext>")
-		}
-		am.Raw = true
+	if am.Raw = am.Transitions == nil && !r.PeekIs("<LeftContext>"); am.Raw {
 		return am, nil
 	}
-	if err = r.Expect("<LeftContext>"); err != nil {
-		return nil, err
-	}
-	if am.LeftContext, err = r.Int(); err != nil {
-		return nil, err
-	}
-	if err = r.Expect("<RightContext>"); err != nil {
-		return nil, err
-	}
-	if am.RightContext, err = r.Int(); err != nil {
-		return nil, err
-	}
-	if err = r.Expect("<Priors>"); err != nil {
-		return nil, err
-	}
-	if am.Priors, err = r.Vector(); err != nil {
-		return nil, err
+	c := codec{r: r}
+	am.codeDecoding(&c)
+	if c.err != nil {
+		return nil, c.err
 	}
 	if dim := am.Nnet.OutputNodeDim("output"); len(am.Priors) > 0 && len(am.Priors) != dim {
 		return nil, fmt.Errorf("%s: %d priors for %d columns of the node output: %w", r.Name(), len(am.Priors), dim, ErrNetwork)
@@ -68,24 +52,32 @@ func ReadModel(r *kaldiio.Reader) (*AmNnetSimple, error) {
 	return am, nil
 }
 
-// Write writes the model: as a raw network, as an AmNnetSimple, or with its transition model before that.
+func readTransitionModel(r *kaldiio.Reader) (*TransitionModel, error) {
+	m, c := new(TransitionModel), codec{r: r}
+	m.code(&c)
+	return m, c.err
+}
+
+// Write writes the model in the form in which it was read: raw, with contexts and priors, or with a
+// transition model as well.
 func (am *AmNnetSimple) Write(w *kaldiio.Writer) error {
-	if am.Raw {
-		return am.Nnet.Write(w)
+	c := codec{w: w}
+	if am.Transitions != nil && !am.Raw {
+		am.Transitions.code(&c)
 	}
-	if am.Transitions != nil {
-		if err := am.Transitions.Write(w); err != nil {
-			return err
-		}
-	}
-	if err := am.Nnet.Write(w); err != nil {
+	if err := am.Nnet.Write(w); err != nil || am.Raw {
 		return err
 	}
-	w.Token("<LeftContext>")
-	w.Int(am.LeftContext)
-	w.Token("<RightContext>")
-	w.Int(am.RightContext)
-	w.Token("<Priors>")
-	w.Vector(am.Priors)
-	return w.Err()
+	am.codeDecoding(&c)
+	return c.result()
+}
+
+// codeDecoding reads or writes what follows the network.
+func (am *AmNnetSimple) codeDecoding(c *codec) {
+	c.token("<LeftContext>")
+	c.int(&am.LeftContext)
+	c.token("<RightContext>")
+	c.int(&am.RightContext)
+	c.token("<Priors>")
+	c.vector(&am.Priors)
 }

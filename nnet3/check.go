@@ -1,21 +1,16 @@
 package nnet3
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/hashicorp/go-multierror"
-)
+import "fmt"
 
 // checker collects what is wrong with a network.
 type checker struct {
-	nn   *Nnet
-	errs *multierror.Error
+	nn *Nnet
+	faults
 }
 
-// Check reports everything that keeps the network from being compiled: nodes that refer to what is not there, dimensions
-// that do not fit, a missing input or output. The error wraps ErrNetwork. Nodes and components without use are legal;
-// Info lists them.
+// Check reports everything that prevents the network from being compiled: references to missing nodes
+// or components, dimensions that do not match, a missing input or output. The error wraps ErrNetwork.
+// Unused nodes and components are legal; Info lists them.
 func (nn *Nnet) Check() error {
 	c := &checker{nn: nn}
 	names := make(map[string]bool, len(nn.Nodes))
@@ -46,19 +41,7 @@ func (nn *Nnet) Check() error {
 	if outputs == 0 {
 		c.add(fmt.Errorf("the network has no output-node: %w", ErrNetwork))
 	}
-	return oneError(c.errs)
-}
-
-func (c *checker) full() bool { return c.errs != nil && len(c.errs.Errors) >= maxFaults }
-
-func (c *checker) add(err error) {
-	if c.full() {
-		return
-	}
-	c.errs = multierror.Append(c.errs, err)
-	if c.full() {
-		c.errs = multierror.Append(c.errs, errors.New("and more"))
-	}
+	return c.err()
 }
 
 func (c *checker) failf(node int, format string, args ...any) {
@@ -84,7 +67,7 @@ func (c *checker) node(i int) {
 	}
 }
 
-// descriptor checks what a descriptor refers to and its dimensions.
+// descriptor checks the references and dimensions of a descriptor.
 func (c *checker) descriptor(i int) {
 	n := &c.nn.Nodes[i]
 	if len(n.Descriptor.Parts) == 0 {
@@ -130,7 +113,7 @@ func (c *checker) component(i int) {
 	}
 }
 
-// dimRange checks that a range lies within the node that it is taken from.
+// dimRange checks that a range lies within its node.
 func (c *checker) dimRange(i int) {
 	n := &c.nn.Nodes[i]
 	if n.Input < 0 || n.Input >= len(c.nn.Nodes) {
@@ -148,13 +131,4 @@ func (c *checker) dimRange(i int) {
 	if dim := c.nn.OutputDim(n.Input); n.Dim <= 0 || n.DimOffset < 0 || n.DimOffset > dim-n.Dim {
 		c.failf(i, "%d columns from column %d on do not lie within the %d columns of %s", n.Dim, n.DimOffset, dim, from.Name)
 	}
-}
-
-// clip shortens a text for a message.
-func clip(s string) string {
-	const most = 300
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
 }

@@ -6,16 +6,15 @@ import (
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
-
-	"github.com/hashicorp/go-multierror"
 
 	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
 
-// ConfigError says which config line is wrong, and how.
+// ConfigError says which config line is wrong, and why.
 type ConfigError struct {
 	Name string // of the file
 	Line int    // from 1
@@ -35,38 +34,35 @@ func (e *ConfigError) Error() string {
 // Unwrap returns ErrConfig and the cause.
 func (e *ConfigError) Unwrap() []error { return []error{ErrConfig, e.Err} }
 
-// maxNumbers is how many numbers, in 4 GiB, the components of a config may make up, all together.
+// maxNumbers bounds the numbers that all components of a config generate. They take 4 GiB.
 const maxNumbers = 1 << 30
 
-// maxFaults is how many faults of a config are collected before reading gives up.
-const maxFaults = 50
-
-// configLine is a line of a config with its place.
+// configLine is a line of a config with its position.
 type configLine struct {
 	*component.ConfigLine
 	source string
 	number int
-	name   string // value of name=
+	name   string // the value of name=
 }
 
-// item names what the line defines.
+// item returns what the line defines.
 func (l *configLine) item() string { return strings.TrimSpace(l.First + " " + clip(l.name)) }
 
-// configReader turns lines into a network. It collects faults.
+// configReader turns lines into a network and collects their faults.
 type configReader struct {
-	nn     *Nnet
-	lines  []configLine
-	seed   uint64
-	room   int // for numbers that components make up
-	terms  int // room for nodes of the trees of descriptors
-	errs   *multierror.Error
-	starts []int // per line: the number of its (first) node
-
+	nn    *Nnet
+	lines []configLine
+	seed  uint64
+	room  int // for numbers that components generate
+	terms int // room for nodes in the trees of descriptors
+	faults
+	starts     []int          // by line, the number of its first node
 	components map[string]int // by name
 }
 
-// ParseConfig makes a network from config lines, which it reads from r to the end. The name stands in errors. Random
-// parameters depend on the seed and the name of the component and on nothing else. All faults come as one error.
+// ParseConfig makes a network from config lines, which it reads from r to the end. Errors mention the
+// name. Random parameters depend only on the seed and the name of the component. One error, which
+// wraps ErrConfig or ErrNetwork, reports all faults.
 func ParseConfig(r io.Reader, name string, seed uint64) (*Nnet, error) {
 	nn := new(Nnet)
 	if err := nn.ReadConfig(r, name, seed); err != nil {
@@ -75,13 +71,14 @@ func ParseConfig(r io.Reader, name string, seed uint64) (*Nnet, error) {
 	return nn, nil
 }
 
-// ReadConfig changes the network as the config lines say: a node or component of a name that is there already takes its
-// place, others are added. Nodes may be used before they are defined. If there is an error, the network is as before.
+// ReadConfig changes the network as the config lines say. A node or component replaces an existing one
+// of its name; others are added. Nodes may be used before they are defined. After an error the
+// network is as before.
 func (nn *Nnet) ReadConfig(r io.Reader, name string, seed uint64) error {
 	return nn.readConfig(r, name, seed, maxNumbers)
 }
 
-// readConfig is ReadConfig for components that make up no more than so many numbers.
+// readConfig is ReadConfig with a bound on the numbers that components generate.
 func (nn *Nnet) readConfig(r io.Reader, name string, seed uint64, room int) error {
 	text, err := fileio.ReadAll(r, "the file of config lines", fileio.MaxText)
 	if errors.Is(err, fileio.ErrLimit) {
@@ -90,7 +87,7 @@ func (nn *Nnet) readConfig(r io.Reader, name string, seed uint64, room int) erro
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	next := &Nnet{Components: append([]component.Component(nil), nn.Components...), ComponentNames: append([]string(nil), nn.ComponentNames...)}
+	next := &Nnet{Components: slices.Clone(nn.Components), ComponentNames: slices.Clone(nn.ComponentNames)}
 	c := &configReader{nn: next, seed: seed, room: room, terms: descriptor.MaxSize}
 	for i := range nn.Nodes {
 		if line := nn.ConfigLine(i); line != "" {
@@ -112,7 +109,7 @@ func (nn *Nnet) readConfig(r io.Reader, name string, seed uint64, room int) erro
 	return nil
 }
 
-// addLine parses a line; an empty one is dropped.
+// addLine parses a line. It drops an empty one.
 func (c *configReader) addLine(text, source string, number int) {
 	if c.full() {
 		return
@@ -159,23 +156,15 @@ func validName(s string) bool {
 	return s != ""
 }
 
-func (c *configReader) full() bool { return c.errs != nil && len(c.errs.Errors) >= maxFaults }
-
 func (c *configReader) fail(l *configLine, err error) {
-	if c.full() {
-		return
-	}
-	c.errs = multierror.Append(c.errs, &ConfigError{Name: l.source, Line: l.number, Item: l.item(), Err: err})
-	if c.full() {
-		c.errs = multierror.Append(c.errs, errors.New("and more"))
-	}
+	c.add(&ConfigError{Name: l.source, Line: l.number, Item: l.item(), Err: err})
 }
 
 func (c *configReader) failf(l *configLine, format string, args ...any) {
 	c.fail(l, fmt.Errorf(format, args...))
 }
 
-// didYouMean ends a message about an unknown name.
+// didYouMean returns the end of a message about an unknown name.
 func didYouMean(name string, candidates ...string) string {
 	if s := descriptor.Nearest(name, candidates); s != "" {
 		return fmt.Sprintf(" %q; did you mean %q?", name, s)
@@ -183,7 +172,7 @@ func didYouMean(name string, candidates ...string) string {
 	return fmt.Sprintf(" %q", name)
 }
 
-// misspelt lists the keys of a line that nobody asked for with the keys that they may be meant to be, where there are any.
+// misspelt lists the unused keys of a line that look like known ones.
 func misspelt(l *component.ConfigLine) string {
 	var list []string
 	for _, key := range l.UnusedKeys() {
@@ -198,37 +187,15 @@ func misspelt(l *component.ConfigLine) string {
 func (c *configReader) build() error {
 	c.dropReplaced()
 	c.declare()
-	if c.errs == nil { // without all the names, the second pass would complain about everything
+	if c.errs == nil { // if names are missing, the second pass would report follow-up faults
 		for i := 0; i < len(c.lines) && !c.full(); i++ {
 			c.define(i)
 		}
 	}
-	return oneError(c.errs)
+	return c.err()
 }
 
-// oneError returns the only error of a multierror, the multierror if it has several, and nil if it has none.
-func oneError(m *multierror.Error) error {
-	if m == nil {
-		return nil
-	}
-	if len(m.Errors) == 1 {
-		return m.Errors[0]
-	}
-	m.ErrorFormat = formatFaults
-	return m.ErrorOrNil()
-}
-
-// formatFaults prints a line for each fault.
-func formatFaults(errs []error) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d faults:", len(errs))
-	for _, err := range errs {
-		b.WriteString("\n\t" + strings.ReplaceAll(err.Error(), "\n", "\n\t"))
-	}
-	return b.String()
-}
-
-// dropReplaced keeps of several lines that define the same thing the last one.
+// dropReplaced keeps only the last of several lines that define the same thing.
 func (c *configReader) dropReplaced() {
 	type key struct {
 		component bool
@@ -247,7 +214,7 @@ func (c *configReader) dropReplaced() {
 	c.lines = kept
 }
 
-// declare is the first pass: it makes the components, and nodes that have no more than a kind and a name.
+// declare is the first pass: it makes the components, and nodes with only a kind and a name.
 func (c *configReader) declare() {
 	c.starts = make([]int, len(c.lines))
 	c.components = make(map[string]int)
@@ -326,9 +293,9 @@ func (c *configReader) component(l *configLine) {
 	c.nn.ComponentNames = append(c.nn.ComponentNames, l.name)
 }
 
-// unknownType is the error for a type of component that there is none of.
+// unknownType returns the error for an unknown type of component.
 func unknownType(typ string) error {
-	const suffix = "Component" // all have it, so it says nothing about likeness
+	const suffix = "Component" // all types have it, so it must not count as similarity
 	var names []string
 	for _, t := range component.Types() {
 		names = append(names, strings.TrimSuffix(t, suffix))

@@ -9,7 +9,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
 
-// define is the second pass over one line: it fills in the node.
+// define is the second pass for a line: it completes the node.
 func (c *configReader) define(i int) {
 	l := &c.lines[i]
 	node := c.starts[i]
@@ -27,7 +27,7 @@ func (c *configReader) define(i int) {
 	case "output-node":
 		known = []string{"name", "input", "objective"}
 		c.descriptor(l, node)
-		c.nn.Nodes[node].Objective = c.objective(l)
+		c.nn.Nodes[node].Quadratic = c.isQuadratic(l)
 	case "dim-range-node":
 		known = []string{"name", "input-node", "dim", "dim-offset"}
 		n := &c.nn.Nodes[node]
@@ -40,7 +40,7 @@ func (c *configReader) define(i int) {
 	}
 }
 
-// required returns the value of a key that must be there.
+// required returns the value of a required key.
 func (c *configReader) required(l *configLine, key string) (string, bool) {
 	v, ok := l.Value(key)
 	if !ok {
@@ -81,18 +81,16 @@ func (c *configReader) componentOf(l *configLine) int {
 	return i
 }
 
-func (c *configReader) objective(l *configLine) Objective {
-	switch v, ok := l.Value("objective"); {
-	case !ok || v == "linear":
-	case v == "quadratic":
-		return Quadratic
-	default:
+// isQuadratic returns whether the objective of an output-node is quadratic.
+func (c *configReader) isQuadratic(l *configLine) bool {
+	v, ok := l.Value("objective")
+	if ok && v != "linear" && v != "quadratic" {
 		c.failf(l, "objective=%s: must be linear or quadratic", v)
 	}
-	return Linear
+	return v == "quadratic"
 }
 
-// inputNode returns the node that a dim-range-node takes columns of.
+// inputNode returns the node whose columns a dim-range-node takes.
 func (c *configReader) inputNode(l *configLine) int {
 	name, ok := c.required(l, "input-node")
 	if !ok {
@@ -123,13 +121,13 @@ func (c *configReader) descriptor(l *configLine, node int) {
 	c.nn.Nodes[node].Descriptor = d
 }
 
-// source finds a node that a descriptor may refer to.
+// source returns a node that a descriptor may refer to.
 func (c *configReader) source(name string) (int, bool) {
 	i := c.nn.NodeIndex(name)
 	return i, i >= 0 && c.nn.Nodes[i].Kind != DescriptorNode
 }
 
-// explain ends the message about a name in a descriptor that is no source.
+// explain returns the end of a message about a name that a descriptor must not refer to.
 func (c *configReader) explain(name string) string {
 	switch i := c.nn.NodeIndex(name); {
 	case i >= 0:
@@ -143,7 +141,7 @@ func (c *configReader) explain(name string) string {
 	return ""
 }
 
-// whyNot says why a name can't be used where a node of certain kinds is wanted.
+// whyNot says why a name can't be used for a node of the wanted kinds.
 func (c *configReader) whyNot(name string, wanted func(NodeKind) bool) string {
 	i := c.nn.NodeIndex(name)
 	switch {
@@ -160,7 +158,7 @@ func (c *configReader) whyNot(name string, wanted func(NodeKind) bool) string {
 	return fmt.Sprintf("it is a %s", c.nn.Nodes[i].Kind)
 }
 
-// nearest returns the node of a wanted kind that name was probably meant to be.
+// nearest returns the node of a wanted kind whose name is most similar.
 func (c *configReader) nearest(name string, wanted func(NodeKind) bool) string {
 	var names []string
 	for i := range c.nn.Nodes {

@@ -38,7 +38,13 @@ func mustParse(t *testing.T, text string) *Nnet {
 }
 
 // nodes lists the nodes, hidden ones included.
-func nodes(nn *Nnet) string { return strings.Join(nn.NodeNames(), " ") }
+func nodes(nn *Nnet) string {
+	var names []string
+	for i := range nn.Nodes {
+		names = append(names, nn.NodeName(i))
+	}
+	return strings.Join(names, " ")
+}
 
 func TestParseConfig(t *testing.T) {
 	nn := mustParse(t, small)
@@ -61,17 +67,16 @@ func TestParseConfig(t *testing.T) {
 			t.Errorf("%s: input, component input, output: %v, want %v", name, got, want)
 		}
 	}
-	for name, want := range map[string][2]int{"output": {4, 4}, "sum_input": {4, 4}, "affine": {10, 4}, "affine_input": {10, 10}, "input": {5, 5}, "half": {2, 2}} {
-		i := nn.NodeIndex(name)
-		if got := [2]int{nn.InputDim(i), nn.OutputDim(i)}; got != want {
-			t.Errorf("%s: dimensions %v, want %v", name, got, want)
+	for name, want := range map[string]int{"output": 4, "sum_input": 4, "affine": 4, "affine_input": 10, "input": 5, "half": 2} {
+		if got := nn.OutputDim(nn.NodeIndex(name)); got != want {
+			t.Errorf("%s: %d columns, want %d", name, got, want)
 		}
 	}
 	if nn.InputNodeDim("input") != 5 || nn.InputNodeDim("output") != -1 || nn.OutputNodeDim("output") != 4 || nn.OutputNodeDim("input") != -1 {
 		t.Error("dimensions by name are wrong")
 	}
-	if o := nn.Nodes[nn.NodeIndex("output")].Objective; o != Quadratic {
-		t.Errorf("objective %v", o)
+	if !nn.Nodes[nn.NodeIndex("output")].Quadratic {
+		t.Error("the objective is not quadratic")
 	}
 	if got := nn.Modulus(); got != 1 {
 		t.Errorf("modulus %d", got)
@@ -249,7 +254,7 @@ func TestUnused(t *testing.T) {
 		t.Errorf("unused components %s", got)
 	}
 	var orphans []string
-	for _, i := range nn.OrphanNodes() {
+	for _, i := range nn.orphanNodes() {
 		orphans = append(orphans, nn.Nodes[i].Name)
 	}
 	if got := strings.Join(orphans, " "); got != "orphan_input orphan" {

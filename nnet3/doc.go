@@ -1,9 +1,12 @@
-// Package nnet3 has the network of Kaldi's nnet3: nodes, the components that they compute with, and the descriptors that
-// say where their inputs come from. It makes networks from config lines, reads and writes Kaldi's model files (raw
-// networks and .mdl, binary and text), checks and describes them. It computes nothing: see compile and exec.
+// Package nnet3 has the networks of Kaldi's nnet3. It makes them from config lines, reads and writes
+// Kaldi's model files (raw networks and .mdl, binary and text), checks and describes them. It computes
+// nothing; packages compile and exec do.
 //
-// A network is a list of Nodes. A component-node is preceded by a hidden node that holds its descriptor, called
-// <name>_input. Cycles are legal, as are nodes used before they are defined.
+// An [Nnet] is a list of nodes and a list of components. A [Node] is an input, an output, a component
+// applied to an input, or a range of the columns of another node. Package descriptor says where an
+// input comes from, package component what is computed. A hidden node before each component-node,
+// called <name>_input, holds its descriptor. Cycles are legal, and so is using a node before it is
+// defined. An [AmNnetSimple] is a network with the rest of a .mdl file.
 //
-// A network that is not being changed is safe for concurrent use.
+// A network is safe for concurrent use as long as nobody changes it.
 package nnet3

@@ -35,9 +35,9 @@ func (nn *Nnet) UnusedComponents() []int {
 	return unused
 }
 
-// OrphanNodes returns the numbers of the nodes that no output-node depends on, hidden ones included. An input-node may
-// be one.
-func (nn *Nnet) OrphanNodes() []int {
+// orphanNodes returns the numbers of the nodes that no output-node depends on, including input-nodes
+// and hidden nodes.
+func (nn *Nnet) orphanNodes() []int {
 	needed := make([]bool, len(nn.Nodes))
 	var todo []int
 	for i := range nn.Nodes {
@@ -67,11 +67,17 @@ func (nn *Nnet) OrphanNodes() []int {
 	return orphans
 }
 
-// Info describes the network: its sizes, its nodes as config lines with their dimensions, its components, and what
-// nothing uses.
+// Info describes the network: its sizes, its nodes as config lines with dimensions, its components,
+// and what is unused.
 func (nn *Nnet) Info() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "num-nodes: %d\n", nn.numVisible())
+	visible := 0
+	for i := range nn.Nodes {
+		if !nn.IsComponentInputNode(i) {
+			visible++
+		}
+	}
+	fmt.Fprintf(&b, "num-nodes: %d\n", visible)
 	fmt.Fprintf(&b, "num-components: %d\n", len(nn.Components))
 	fmt.Fprintf(&b, "num-parameters: %d\n", nn.NumParameters())
 	fmt.Fprintf(&b, "modulus: %d\n", nn.Modulus())
@@ -83,7 +89,7 @@ func (nn *Nnet) Info() string {
 		b.WriteString(line)
 		switch nn.Nodes[i].Kind {
 		case ComponentNode:
-			fmt.Fprintf(&b, " input-dim=%d output-dim=%d", nn.InputDim(i), nn.OutputDim(i))
+			fmt.Fprintf(&b, " input-dim=%d output-dim=%d", nn.Components[nn.Nodes[i].Component].InputDim(), nn.OutputDim(i))
 		case DescriptorNode:
 			fmt.Fprintf(&b, " dim=%d", nn.OutputDim(i))
 		}
@@ -92,32 +98,21 @@ func (nn *Nnet) Info() string {
 	for i, c := range nn.Components {
 		fmt.Fprintf(&b, "component name=%s type=%s, %s\n", nn.ComponentNames[i], c.Type(), component.Info(c))
 	}
-	if unused := nn.UnusedComponents(); len(unused) > 0 {
-		b.WriteString("unused components:")
-		for _, i := range unused {
-			b.WriteString(" " + nn.ComponentNames[i])
+	list := func(title string, names []string) {
+		if len(names) > 0 {
+			fmt.Fprintf(&b, "%s: %s\n", title, strings.Join(names, " "))
 		}
-		b.WriteByte('\n')
 	}
-	if orphans := nn.OrphanNodes(); len(orphans) > 0 {
-		b.WriteString("nodes that no output needs:")
-		for _, i := range orphans {
-			if !nn.IsComponentInputNode(i) {
-				b.WriteString(" " + nn.Nodes[i].Name)
-			}
-		}
-		b.WriteByte('\n')
+	var unused, orphans []string
+	for _, i := range nn.UnusedComponents() {
+		unused = append(unused, nn.ComponentNames[i])
 	}
-	return b.String()
-}
-
-// numVisible returns the number of nodes that are not hidden.
-func (nn *Nnet) numVisible() int {
-	n := 0
-	for i := range nn.Nodes {
+	for _, i := range nn.orphanNodes() {
 		if !nn.IsComponentInputNode(i) {
-			n++
+			orphans = append(orphans, nn.Nodes[i].Name)
 		}
 	}
-	return n
+	list("unused components", unused)
+	list("nodes that no output needs", orphans)
+	return b.String()
 }

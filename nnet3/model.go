@@ -4,19 +4,18 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hashicorp/go-multierror"
-
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// ReadNnet reads a raw network. A transition model that comes before it, as in a .mdl file, is read past. If the model
-// needs what this package does not have, one error that wraps ErrUnsupported lists all of it.
+// ReadNnet reads a raw network. It skips a transition model before it, as in a .mdl file. If the
+// network needs component types that this package does not have, the error wraps ErrUnsupported and
+// lists all of them.
 func ReadNnet(r *kaldiio.Reader) (*Nnet, error) {
 	r.Limit(maxModel)
 	if r.PeekIs("<TransitionModel>") {
-		if _, err := ReadTransitionModel(r); err != nil {
+		if _, err := readTransitionModel(r); err != nil {
 			return nil, err
 		}
 	}
@@ -85,13 +84,14 @@ func (c *configReader) readLines(r *kaldiio.Reader) error {
 	}
 }
 
-// unknownComponents are the components of a type that there is none of.
+// unknownComponents are the components of an unknown type.
 type unknownComponents struct {
 	typ   string
 	names []string
 }
 
-// readComponents reads the components. Those of unknown types are left out and listed, type by type.
+// readComponents reads the components. It leaves out those of unknown types and returns them, type by
+// type.
 func (nn *Nnet) readComponents(r *kaldiio.Reader) (unknown []unknownComponents, err error) {
 	if err := r.Expect("<NumComponents>"); err != nil {
 		return nil, err
@@ -143,7 +143,8 @@ func readComponentName(r *kaldiio.Reader) (string, error) {
 	return name, err
 }
 
-// readComponent reads a component. If there is no such type, it reads past it and returns the type.
+// readComponent reads a component. If its type is unknown, it skips the component and returns the
+// type.
 func (nn *Nnet) readComponent(r *kaldiio.Reader, name string) (unknown string, err error) {
 	t, err := r.Token()
 	if err != nil {
@@ -165,9 +166,9 @@ func (nn *Nnet) readComponent(r *kaldiio.Reader, name string) (unknown string, e
 	return "", nil
 }
 
-// unsupported returns the error for components of unknown types, together with what else is wrong with the lines.
+// unsupported returns the error for components of unknown types, along with other faults of the lines.
 func (c *configReader) unsupported(unknown []unknownComponents) error {
-	// Component-nodes of unknown components would only repeat what is wrong: look at the rest of the lines alone.
+	// Component-nodes of unknown components would only repeat the fault, so check just their inputs.
 	c.dropReplaced()
 	c.declare()
 	if c.errs == nil {
@@ -179,31 +180,27 @@ func (c *configReader) unsupported(unknown []unknownComponents) error {
 			c.define(i)
 		}
 	}
-	all := new(multierror.Error)
+	var all faults
 	for _, u := range unknown {
 		names := strings.Join(u.names[:min(3, len(u.names))], ", ")
 		if more := len(u.names) - 3; more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		all = multierror.Append(all, fmt.Errorf("component %s: %w", names, unknownType(u.typ)))
+		all.errs = append(all.errs, fmt.Errorf("component %s: %w", names, unknownType(u.typ)))
 	}
-	if c.errs != nil {
-		all = multierror.Append(all, c.errs.Errors...)
-	}
-	return oneError(all)
+	all.errs = append(all.errs, c.errs...)
+	return all.err()
 }
 
-// Write writes the network as Kaldi does: the config lines are text also in binary.
+// Write writes the network as Kaldi does. Config lines are text even in binary.
 func (nn *Nnet) Write(w *kaldiio.Writer) error {
-	w.Token("<Nnet3>")
-	w.Byte('\n')
+	w.Raw("<Nnet3> \n")
 	for i := range nn.Nodes {
 		if line := nn.ConfigLine(i); line != "" {
-			w.Raw(line)
-			w.Byte('\n')
+			w.Raw(line + "\n")
 		}
 	}
-	w.Byte('\n')
+	w.Raw("\n")
 	w.Token("<NumComponents>")
 	w.Int(len(nn.Components))
 	w.Newline()
@@ -219,7 +216,7 @@ func (nn *Nnet) Write(w *kaldiio.Writer) error {
 	return w.Err()
 }
 
-// ConfigLine returns the config line that makes the node, or "" for the hidden input of a component-node.
+// ConfigLine returns the config line of a node, or "" for the hidden input of a component-node.
 func (nn *Nnet) ConfigLine(node int) string {
 	n := &nn.Nodes[node]
 	switch n.Kind {
@@ -233,7 +230,11 @@ func (nn *Nnet) ConfigLine(node int) string {
 	if nn.IsComponentInputNode(node) {
 		return ""
 	}
-	return fmt.Sprintf("output-node name=%s input=%s objective=%s", n.Name, nn.format(node), n.Objective)
+	objective := "linear"
+	if n.Quadratic {
+		objective = "quadratic"
+	}
+	return fmt.Sprintf("output-node name=%s input=%s objective=%s", n.Name, nn.format(node), objective)
 }
 
 // format prints the descriptor of a node.

@@ -15,11 +15,11 @@ var (
 	ErrConfig = errors.New("bad config line")
 	// ErrNetwork means that the parts of a network do not fit together.
 	ErrNetwork = errors.New("inconsistent network")
-	// ErrUnsupported means that a model is made of something that this package does not know.
+	// ErrUnsupported means that a model needs something that this package does not have.
 	ErrUnsupported = errors.New("not supported")
 )
 
-// NodeKind says what a Node is.
+// NodeKind is the kind of a Node.
 type NodeKind uint8
 
 // The kinds of nodes.
@@ -30,48 +30,27 @@ const (
 	DimRangeNode                   // a range of the columns of another node
 )
 
-// String returns the word that config lines use. A DescriptorNode without a component-node after it is an output-node.
+var kindNames = [...]string{"input-node", "output-node", "component-node", "dim-range-node"}
+
+// String returns the word for the kind in config lines. A DescriptorNode is an output-node, unless a
+// component-node follows it.
 func (k NodeKind) String() string {
-	switch k {
-	case InputNode:
-		return "input-node"
-	case DescriptorNode:
-		return "output-node"
-	case ComponentNode:
-		return "component-node"
-	case DimRangeNode:
-		return "dim-range-node"
+	if int(k) < len(kindNames) {
+		return kindNames[k]
 	}
 	return fmt.Sprintf("NodeKind(%d)", uint8(k))
 }
 
-// Objective is the objective function of an output-node.
-type Objective uint8
-
-// The objective functions.
-const (
-	Linear    Objective = iota // the sum over elements of output times supervision
-	Quadratic                  // minus half the squared distance from the supervision
-)
-
-// String returns the word that config lines use.
-func (o Objective) String() string {
-	if o == Quadratic {
-		return "quadratic"
-	}
-	return "linear"
-}
-
-// Node is one node of a network.
+// Node is a node of a network.
 type Node struct {
 	Kind       NodeKind
 	Name       string
 	Dim        int                   // columns, of an InputNode or a DimRangeNode
 	DimOffset  int                   // first column, of a DimRangeNode
 	Component  int                   // number of the component, of a ComponentNode
-	Input      int                   // number of the node whose columns a DimRangeNode takes
+	Input      int                   // number of the node whose columns it takes, of a DimRangeNode
 	Descriptor descriptor.Descriptor // of a DescriptorNode
-	Objective  Objective             // of a DescriptorNode that is an output
+	Quadratic  bool                  // of an output-node: its objective is quadratic, not linear
 }
 
 // Nnet is a network.
@@ -80,10 +59,10 @@ type Nnet struct {
 	Components     []component.Component
 	ComponentNames []string // one per component
 
-	numbers map[string]int // of nodes; a hint, which NodeIndex verifies
+	numbers map[string]int // of nodes, a hint that NodeIndex verifies
 }
 
-// NodeIndex returns the number of the node of the given name, or -1.
+// NodeIndex returns the number of the node with the given name, or -1.
 func (nn *Nnet) NodeIndex(name string) int {
 	if i, ok := nn.numbers[name]; ok && i < len(nn.Nodes) && nn.Nodes[i].Name == name {
 		return i
@@ -99,7 +78,7 @@ func (nn *Nnet) indexNodes() {
 	}
 }
 
-// NumComponents is the number of components.
+// NumComponents returns the number of components.
 func (nn *Nnet) NumComponents() int { return len(nn.Components) }
 
 // Component returns a component and its name.
@@ -107,20 +86,11 @@ func (nn *Nnet) Component(number int) (c component.Component, name string) {
 	return nn.Components[number], nn.ComponentNames[number]
 }
 
-// ComponentIndex returns the number of the component of the given name, or -1.
+// ComponentIndex returns the number of the component with the given name, or -1.
 func (nn *Nnet) ComponentIndex(name string) int { return slices.Index(nn.ComponentNames, name) }
 
-// NodeName returns the name of a node; it suits descriptor.Format.
+// NodeName returns the name of a node. It is an argument for descriptor.Format.
 func (nn *Nnet) NodeName(node int) string { return nn.Nodes[node].Name }
-
-// NodeNames returns the names of all nodes, hidden ones included, by their numbers.
-func (nn *Nnet) NodeNames() []string {
-	names := make([]string, len(nn.Nodes))
-	for i := range nn.Nodes {
-		names[i] = nn.Nodes[i].Name
-	}
-	return names
-}
 
 // IsInputNode reports whether the caller supplies the node's rows.
 func (nn *Nnet) IsInputNode(node int) bool { return nn.Nodes[node].Kind == InputNode }
@@ -135,16 +105,8 @@ func (nn *Nnet) IsOutputNode(node int) bool {
 	return nn.Nodes[node].Kind == DescriptorNode && !nn.IsComponentInputNode(node)
 }
 
-// NodeComponent returns the component of a ComponentNode, and nil for other nodes.
-func (nn *Nnet) NodeComponent(node int) component.Component {
-	if n := &nn.Nodes[node]; n.Kind == ComponentNode {
-		return nn.Components[n.Component]
-	}
-	return nil
-}
-
-// OutputDim returns the number of columns of a node, or -1 if its descriptor adds up nodes of different sizes, which
-// Check reports.
+// OutputDim returns the number of columns of a node, or -1 if its descriptor adds up nodes of different
+// sizes, which Check reports.
 func (nn *Nnet) OutputDim(node int) int {
 	n := &nn.Nodes[node]
 	switch n.Kind {
@@ -160,7 +122,7 @@ func (nn *Nnet) OutputDim(node int) int {
 	return n.Dim
 }
 
-// sourceDim is OutputDim for a node that a descriptor refers to, which can't have a descriptor itself.
+// sourceDim is OutputDim for a node that a descriptor refers to, and -1 for a wrong reference.
 func (nn *Nnet) sourceDim(node int) int {
 	if node < 0 || node >= len(nn.Nodes) || nn.Nodes[node].Kind == DescriptorNode {
 		return -1
@@ -168,16 +130,7 @@ func (nn *Nnet) sourceDim(node int) int {
 	return nn.OutputDim(node)
 }
 
-// InputDim returns the number of columns that a node takes: of a ComponentNode those of its component's input, of
-// others those that they have.
-func (nn *Nnet) InputDim(node int) int {
-	if c := nn.NodeComponent(node); c != nil {
-		return c.InputDim()
-	}
-	return nn.OutputDim(node)
-}
-
-// dimOf returns the number of columns of the node of the given name if it is of the right sort, and -1 otherwise.
+// dimOf returns the number of columns of the node with the given name if it satisfies is, else -1.
 func (nn *Nnet) dimOf(name string, is func(int) bool) int {
 	if i := nn.NodeIndex(name); i >= 0 && is(i) {
 		return nn.OutputDim(i)
@@ -185,14 +138,14 @@ func (nn *Nnet) dimOf(name string, is func(int) bool) int {
 	return -1
 }
 
-// InputNodeDim returns the number of columns of the input-node of the given name, or -1.
+// InputNodeDim returns the number of columns of the input-node with the given name, or -1.
 func (nn *Nnet) InputNodeDim(name string) int { return nn.dimOf(name, nn.IsInputNode) }
 
-// OutputNodeDim returns the number of columns of the output-node of the given name, or -1.
+// OutputNodeDim returns the number of columns of the output-node with the given name, or -1.
 func (nn *Nnet) OutputNodeDim(name string) int { return nn.dimOf(name, nn.IsOutputNode) }
 
-// Modulus returns the smallest shift in time that the network can't tell from none: the least common multiple over its
-// descriptors.
+// Modulus returns the smallest shift in time that does not change the network's results but for their
+// time: the least common multiple over its descriptors.
 func (nn *Nnet) Modulus() int {
 	m := 1
 	for i := range nn.Nodes {
@@ -203,7 +156,8 @@ func (nn *Nnet) Modulus() int {
 	return m
 }
 
-// Dependencies appends to dst the numbers of the nodes that a node takes rows from directly, without repetitions.
+// Dependencies appends to dst the numbers of the nodes that a node directly takes rows from, without
+// repetitions.
 func (nn *Nnet) Dependencies(node int, dst []int) []int {
 	switch n := &nn.Nodes[node]; n.Kind {
 	case DescriptorNode:
@@ -216,7 +170,7 @@ func (nn *Nnet) Dependencies(node int, dst []int) []int {
 	return dst
 }
 
-// Copy returns a network that shares nothing that can change with this one.
+// Copy returns a network that shares nothing mutable with this one.
 func (nn *Nnet) Copy() *Nnet {
 	c := &Nnet{
 		Nodes:          slices.Clone(nn.Nodes),
@@ -230,8 +184,8 @@ func (nn *Nnet) Copy() *Nnet {
 	return c
 }
 
-// SetTestMode sets whether components that behave differently in training, such as dropout and batch normalization,
-// behave as in use.
+// SetTestMode switches components that behave differently in training, such as dropout and batch
+// normalization, to inference or back.
 func (nn *Nnet) SetTestMode(test bool) {
 	for _, c := range nn.Components {
 		if t, ok := c.(component.TestModer); ok {
