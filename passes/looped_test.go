@@ -87,7 +87,7 @@ type looped struct {
 
 // newLooped compiles a network for chunks of at least the given number of frames.
 func newLooped(nn *nnet3.Nnet, frames, subsampling, sequences int) (*looped, error) {
-	left, right, err := compile.SimpleContext(nn)
+	left, right, err := compile.Context(nn)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func newLooped(nn *nnet3.Nnet, frames, subsampling, sequences int) (*looped, err
 	if l.requests, err = compile.LoopedRequests(l.nn, cfg); err != nil {
 		return nil, err
 	}
-	l.c, err = compile.CompileLooped(l.nn, l.requests, compile.Options{})
+	l.c, err = compile.Looped(l.nn, l.requests, compile.Options{})
 	return l, err
 }
 
@@ -174,7 +174,7 @@ func TestLooped(t *testing.T) {
 				t.Fatal(err)
 			}
 			nn.SetTestMode(true)
-			if err := compile.IsSimple(nn); err != nil {
+			if err := compile.CheckSimple(nn); err != nil {
 				t.Skip(err)
 			}
 			l, err := newLooped(nn, 20, 3, 2)

@@ -82,9 +82,9 @@ func newInfoReport(nn *nnet3.Nnet) infoReport {
 			outputs = append(outputs, nn.Nodes[i].Name)
 		}
 	}
-	if left, right, err := compile.Context(nn, outputs); err != nil {
+	if left, right, err := compile.Context(nn, outputs...); err != nil {
 		r.ContextError = err.Error()
-	} else if smallest, err := compile.SmallestChunk(nn, outputs); err != nil {
+	} else if smallest, err := compile.SmallestChunk(nn, outputs...); err != nil {
 		r.ContextError = err.Error()
 	} else {
 		r.LeftContext, r.RightContext, r.SmallestChunk = &left, &right, smallest

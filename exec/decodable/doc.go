@@ -1,5 +1,5 @@
 // Package decodable scores utterances: features in, a row of network output per frame (or per every third, with subsampling)
-// out. It does what Kaldi's nnet3-compute does and its decoders do with a simple network (see compile.IsSimple): an utterance is
+// out. It does what Kaldi's nnet3-compute does and its decoders do with a simple network (see compile.CheckSimple): an utterance is
 // cut into chunks, each with the context that the network needs, and the outputs of the chunks stand below one another.
 //
 // A Scorer has what all utterances share: the network, in test mode and with its parameters prepared, and the programs, one

@@ -36,12 +36,12 @@ type Scorer struct {
 const defaultMinibatch = 8
 
 // New returns a Scorer for a network, which it puts into test mode and prepares. Nobody may change the network or use it
-// otherwise as long as the Scorer is in use. The error wraps ErrOptions, or those of compile.SimpleContext.
+// otherwise as long as the Scorer is in use. The error wraps ErrOptions, or those of compile.Context.
 func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	left, right, err := compile.SimpleContext(nn)
+	left, right, err := compile.Context(nn)
 	if err != nil {
 		return nil, err
 	}

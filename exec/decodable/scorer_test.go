@@ -12,7 +12,6 @@ import (
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
-	"github.com/nnopt/nnopt/nnet3/compile"
 )
 
 // smallConfig is a network with a left context of 2, a right context of 1, an i-vector, and outputs of moderate size.
@@ -237,7 +236,7 @@ func TestBadOptions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := decodable.New(network(t, strings.ReplaceAll(smallConfig, "ivector", "voice")), decodable.Options{}); !errors.Is(err, compile.ErrNetwork) {
+	if _, err := decodable.New(network(t, strings.ReplaceAll(smallConfig, "ivector", "voice")), decodable.Options{}); !errors.Is(err, nnet3.ErrNetwork) {
 		t.Errorf("a network with another input: %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func NewRequest(nn *nnet3.Nnet, c Chunk) (*computation.Request, error) {
 	if c.Outputs, err = chooseOutputs(nn, c.Outputs); err != nil {
 		return nil, err
 	}
-	left, right, err := compile.Context(nn, c.Outputs)
+	left, right, err := compile.Context(nn, c.Outputs...)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 // request draws a request: outputs at some times of some sequences, inputs that suffice for them, and derivatives of either or
 // neither.
 func (n *network) request(nn *nnet3.Nnet) (*computation.Request, error) {
-	left, right, err := compile.Context(nn, n.outputs)
+	left, right, err := compile.Context(nn, n.outputs...)
 	if err != nil {
 		return nil, err
 	}

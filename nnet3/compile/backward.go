@@ -3,12 +3,13 @@ package compile
 import (
 	"fmt"
 
+	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// backward appends the commands of the backward pass: the derivatives of outputs, the steps in reverse, and a permanent
-// no-op where derivatives with respect to inputs are complete.
+// backward appends the commands of the backward pass: the derivatives of outputs, the steps in
+// reverse, and a permanent no-op after which derivatives with respect to inputs are complete.
 func (e *emitter) backward() error {
 	for i := range e.steps {
 		if st := &e.steps[i]; st.kind == outputStep && st.deriv != 0 && st.spec.HasDeriv {
@@ -28,7 +29,7 @@ func (e *emitter) backward() error {
 		case inputStep:
 			inputDerivs = true
 		case gatherStep, outputStep:
-			e.backwardDescriptor(st)
+			e.descriptor(st, true)
 		case componentStep:
 			if err := e.backprop(i); err != nil {
 				return err
@@ -46,7 +47,7 @@ func (e *emitter) backprop(i int) error {
 	st := &e.steps[i]
 	n := &e.net.nodes[st.node]
 	if _, ok := e.net.nn.Components[n.component].(component.Backpropper); !ok {
-		return fmt.Errorf("%w: node %q: component %s has no derivative", ErrNetwork, e.net.name(st.node), e.net.nn.Components[n.component].Type())
+		return fmt.Errorf("%w: node %q: component %s has no derivative", nnet3.ErrNetwork, e.net.name(st.node), e.net.nn.Components[n.component].Type())
 	}
 	var inValue, outValue, inDeriv int32
 	if st.input >= 0 {
@@ -62,84 +63,22 @@ func (e *emitter) backprop(i int) error {
 	return nil
 }
 
-// backwardDescriptor appends the commands that hand the derivative of a descriptor's value on to its sources, part by part.
-func (e *emitter) backwardDescriptor(st *step) {
-	t := e.net.nodes[st.node].terms
-	for i := range t.parts {
-		p := &t.parts[i]
-		view := st.derivParts + int32(i)
-		if p.first == p.last {
-			continue
-		}
-		if e.gatherPart(st, t, p, true) {
-			for k := range e.sources {
-				e.returnSource(view, t.leaves[int(p.first)+k].scale, &e.sources[k])
-			}
-			continue
-		}
-		for _, group := range e.groupByScale(st, t, p, true) {
-			for _, list := range splitLocations(group.lists) {
-				e.returnList(view, group.scale, list)
-			}
-		}
-	}
-}
-
-// returnSource appends the commands that add a view to the derivative of the rows that one leaf took.
-func (e *emitter) returnSource(view int32, scale float32, src *sourceRows) {
-	switch src.step {
-	case none:
-	case several:
-		list := make([]location, len(src.rows))
-		for row := range list {
-			list[row] = noLocation
-			if src.rows[row] >= 0 {
-				list[row] = e.locate(src, row, true)
-			}
-		}
-		e.returnList(view, scale, list)
-	default:
-		e.returnRows(view, scale, e.steps[src.step].deriv, src.rows)
-	}
-}
-
-// returnList appends commands that add each row of a view to a location.
-func (e *emitter) returnList(view int32, scale float32, list []location) {
-	if sub, rows, ok := singleSource(list); ok {
-		e.returnRows(view, scale, sub, rows)
-		return
-	}
-	for _, l := range e.splitRepeated(list) {
-		if sub, rows, ok := singleSource(l); ok {
-			e.returnRows(view, scale, sub, rows)
-			continue
-		}
-		e.comp.IndexesMulti = append(e.comp.IndexesMulti, l)
-		e.scaled(computation.AddToRowsMulti, scale, view, int32(len(e.comp.IndexesMulti)-1))
-	}
-}
-
-// returnRows appends commands that add row i of a view to row rows[i] of another. One command can add several rows to the
-// same one only if they follow each other.
-func (e *emitter) returnRows(view int32, scale float32, to int32, rows []int32) {
-	n := e.comp.Submatrices[to].NumRows
-	if isIdentity(rows, n) {
-		e.scaled(computation.MatrixAdd, scale, to, view)
-		return
-	}
+// addToRows appends commands that add row i of a view to row rows[i], one of n, of another. One command
+// can add several rows to the same row only if they are adjacent.
+func (e *emitter) addToRows(to int32, scale float32, from int32, rows []int32, n int32) {
 	for _, list := range splitRuns(rows, n) {
 		if inverse, ok := invert(list, n); ok {
-			e.comp.Indexes = append(e.comp.Indexes, e.keep(inverse))
-			e.scaled(computation.AddRows, scale, to, view, int32(len(e.comp.Indexes)-1))
+			e.addRows(to, scale, from, e.keep(inverse))
 			continue
 		}
 		e.comp.IndexesRanges = append(e.comp.IndexesRanges, ranges(list, n))
-		e.scaled(computation.AddRowRanges, scale, to, view, int32(len(e.comp.IndexesRanges)-1))
+		e.scaled(computation.AddRowRanges, scale, to, from, int32(len(e.comp.IndexesRanges)-1))
 	}
 }
 
-// splitRepeated divides a list into lists in which no two locations share an element: the first occurrences, the second
-// ones, …. Locations of different sub-matrices share elements where dim-range-nodes overlap.
+// splitRepeated divides a list into lists in which no two locations share an element: the first
+// occurrences, the second ones, and so on. Locations in different sub-matrices share elements if
+// dim-range-nodes overlap.
 func (e *emitter) splitRepeated(list []location) [][]location {
 	type place struct{ matrix, row int32 }
 	type use struct {
@@ -172,8 +111,8 @@ func (e *emitter) splitRepeated(list []location) [][]location {
 	return split
 }
 
-// splitRuns divides a list of rows, below n, into lists in which all occurrences of a row follow each other: the first runs
-// of each row, the second runs, ….
+// splitRuns divides a list of rows below n into lists in which all occurrences of a row are adjacent:
+// the first run of each row, the second run, and so on.
 func splitRuns(rows []int32, n int32) [][]int32 {
 	runs := make([]int32, n)
 	var split [][]int32
@@ -195,7 +134,7 @@ func splitRuns(rows []int32, n int32) [][]int32 {
 	return split
 }
 
-// invert returns for each of n rows where in the list it is, or none. It fails if a row is there twice.
+// invert returns for each of n rows its position in the list, or none. It fails if a row occurs twice.
 func invert(rows []int32, n int32) ([]int32, bool) {
 	inverse := make([]int32, n)
 	fill(inverse, none)
@@ -211,7 +150,8 @@ func invert(rows []int32, n int32) ([]int32, bool) {
 	return inverse, true
 }
 
-// ranges returns for each of n rows the range where it is in the list, in which all occurrences of a row follow each other.
+// ranges returns for each of n rows its range in the list, in which all occurrences of a row are
+// adjacent.
 func ranges(rows []int32, n int32) []computation.Pair {
 	list := make([]computation.Pair, n)
 	for i := range list {

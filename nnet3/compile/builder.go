@@ -2,34 +2,34 @@ package compile
 
 import "github.com/nnopt/nnopt/nnet3/index"
 
-// builder makes the computation graph of one segment after the other. It goes backward from the wanted outputs, one hop a
-// round. What turns out not to be computable, and what only such vertices would use, is not followed further: this ends the
-// recurrence of a recurrent network, whose earlier times lack inputs.
+// builder makes the computation graph, segment after segment. It goes backward from the wanted outputs,
+// one hop a round. It does not follow vertices that are not computable, nor those that only such
+// vertices use. This ends the recurrence of a recurrent network, whose earlier times lack inputs.
 type builder struct {
 	net    *network
 	graph  *graph
-	lanes  int // the number of sequences that a vertex stands for
+	lanes  int // how many sequences a vertex stands for
 	bounds bounds
-	// frames says that all frames inside the bounds of input-nodes are given.
+	// frames says that all frames within the bounds of input-nodes are given.
 	frames bool
 
 	queue, nextQueue []int32 // vertices to expand in this round and in the next
-	changed          []int32 // vertices whose status has become known, their users not yet told
+	changed          []int32 // vertices whose new status their users don't know yet
 	dirty, judging   []int32 // vertices to judge at the end of the round, and those being judged
 	stack            []int32
 	scratch          scratch
 	lookups          []index.Index
 	position         []int32 // of vertices in the rows being added
 
-	// hasInput tells a component which of its inputs there are: the vertices of hasNode that are computable, and those of
-	// status hasLeast. It is made once, because it is asked for a lot.
+	// hasInput tells a component which inputs it has: the vertices of hasNode that are computable or of
+	// status hasLeast. It is made once because it is needed often.
 	hasInput func(index.Index) bool
 	hasNode  int32
 	hasLeast status
 
 	limits    limits
 	start     int     // the first vertex of the segment
-	forgotten []int32 // vertices of earlier segments that were not needed then
+	forgotten []int32 // vertices that earlier segments did not need
 	interrupt interrupt
 }
 
@@ -46,7 +46,7 @@ func newBuilder(net *network, lanes int, l limits, sizeHint int) *builder {
 	return b
 }
 
-// addInput makes a vertex that the caller supplies. It reports whether it was not supplied before.
+// addInput adds a vertex that the caller supplies. It reports whether that is new.
 func (b *builder) addInput(node int32, ix index.Index) (int32, bool) {
 	v, isNew := b.graph.vertex(node, ix)
 	x := &b.graph.vertices[v]
@@ -55,7 +55,7 @@ func (b *builder) addInput(node int32, ix index.Index) (int32, bool) {
 	return v, isNew
 }
 
-// addOutput makes a vertex that the caller wants. It reports whether it was not wanted before.
+// addOutput adds a vertex that the caller wants. It reports whether that is new.
 func (b *builder) addOutput(node int32, ix index.Index) (int32, bool) {
 	v, _ := b.graph.vertex(node, ix)
 	x := &b.graph.vertices[v]
@@ -67,7 +67,7 @@ func (b *builder) addOutput(node int32, ix index.Index) (int32, bool) {
 	return v, true
 }
 
-// build follows the dependencies of the outputs until the status of everything that matters is known.
+// build follows the dependencies of the outputs until the status of all vertices that matter is known.
 func (b *builder) build() error {
 	for len(b.queue) > 0 {
 		for _, v := range b.queue {
@@ -88,7 +88,7 @@ func (b *builder) build() error {
 	return b.interrupt.err
 }
 
-// expand finds the dependencies of v and, from what is known of them, its status.
+// expand finds the dependencies of v and, if they tell, its status.
 func (b *builder) expand(v int32) error {
 	g := b.graph
 	x := &g.vertices[v]
@@ -131,7 +131,7 @@ func (b *builder) expand(v int32) error {
 	return nil
 }
 
-// countWaiting counts the dependencies of v whose status is not known. It reports whether some are known not to be
+// countWaiting counts the dependencies of v whose status is unknown. It reports whether any is not
 // computable.
 func (b *builder) countWaiting(v int32) (missing bool) {
 	waiting := int32(0)
@@ -147,8 +147,8 @@ func (b *builder) countWaiting(v int32) (missing bool) {
 	return missing
 }
 
-// dependency returns the vertex of a node's index. An input that was not supplied is not computable from the start, nor is
-// what lies outside of its node's bounds, or at no time.
+// dependency returns the vertex for an index of a node. An input that is not supplied is not
+// computable, nor is a vertex outside the bounds of its node or without a time.
 func (b *builder) dependency(node int32, ix index.Index) int32 {
 	d, isNew := b.graph.vertex(node, ix)
 	switch x := &b.graph.vertices[d]; {
@@ -175,55 +175,52 @@ func (b *builder) countUse(v, first int32) {
 	}
 }
 
-// becameUsable puts d in the queue, or, where its dependencies are known already, counts its use of them.
-func (b *builder) becameUsable(d int32) {
+// becameUsable queues v, or, if its dependencies are known already, counts its use of them.
+func (b *builder) becameUsable(v int32) {
 	g := b.graph
-	b.stack = append(b.stack[:0], d)
-	for len(b.stack) > 0 {
-		v := b.stack[len(b.stack)-1]
-		b.stack = b.stack[:len(b.stack)-1]
-		x := &g.vertices[v]
-		b.limits.steps += int(x.count)
-		if x.given || x.status == notComputable {
-			continue
-		}
-		if x.first < 0 {
+	for b.stack = append(b.stack[:0], v); len(b.stack) > 0; {
+		v := b.pop()
+		switch x := &g.vertices[v]; {
+		case x.given || x.status == notComputable:
+		case x.first < 0:
 			b.nextQueue = append(b.nextQueue, v)
+		default:
+			b.addUses(v, 1)
+		}
+	}
+}
+
+// becameUseless takes back v's use of its dependencies, and theirs if nobody else uses them.
+func (b *builder) becameUseless(v int32) {
+	for b.stack = append(b.stack[:0], v); len(b.stack) > 0; {
+		b.addUses(b.pop(), -1)
+	}
+}
+
+// pop takes a vertex off the stack. Looking at its dependencies again counts as work.
+func (b *builder) pop() int32 {
+	v := b.stack[len(b.stack)-1]
+	b.stack = b.stack[:len(b.stack)-1]
+	b.limits.steps += int(b.graph.vertices[v].count)
+	return v
+}
+
+// addUses adds 1 or -1 to the uses of v's dependencies, and pushes those that became usable or useless.
+func (b *builder) addUses(v, delta int32) {
+	g := b.graph
+	for _, d := range g.dependencies(v) {
+		if d < 0 {
 			continue
 		}
-		for _, d := range g.dependencies(v) {
-			if d < 0 {
-				continue
-			}
-			y := &g.vertices[d]
-			if y.usable++; y.usable == 1 {
-				b.stack = append(b.stack, d)
-			}
+		x := &g.vertices[d]
+		x.usable += delta
+		if delta > 0 && x.usable == 1 || delta < 0 && x.usable == 0 && x.status != notComputable {
+			b.stack = append(b.stack, d)
 		}
 	}
 }
 
-// becameUseless takes back v's use of its dependencies, and theirs of their own where nobody else uses them.
-func (b *builder) becameUseless(v int32) {
-	g := b.graph
-	b.stack = append(b.stack[:0], v)
-	for len(b.stack) > 0 {
-		v := b.stack[len(b.stack)-1]
-		b.stack = b.stack[:len(b.stack)-1]
-		b.limits.steps += int(g.vertices[v].count)
-		for _, d := range g.dependencies(v) {
-			if d < 0 {
-				continue
-			}
-			x := &g.vertices[d]
-			if x.usable--; x.usable == 0 && x.status != notComputable {
-				b.stack = append(b.stack, d)
-			}
-		}
-	}
-}
-
-// setStatus settles the status of v. Its users learn of it from tellUsers.
+// setStatus sets the status of v. tellUsers tells its users.
 func (b *builder) setStatus(v int32, s status) {
 	x := &b.graph.vertices[v]
 	x.status = s
@@ -233,7 +230,7 @@ func (b *builder) setStatus(v int32, s status) {
 	}
 }
 
-// tellUsers passes on every change of status to those who need it.
+// tellUsers updates the users of all vertices whose status has changed.
 func (b *builder) tellUsers() {
 	g := b.graph
 	for len(b.changed) > 0 {
@@ -266,9 +263,9 @@ func (b *builder) markDirty(v int32) {
 	}
 }
 
-// judgeDirty works out the status of the vertices that may be computable without some of their dependencies. A judgement
-// takes time in proportion to their dependencies, so they are judged once a round, and once more for all the others that
-// were settled meanwhile, and not at every change.
+// judgeDirty determines the status of vertices that may be computable without some of their
+// dependencies. Judging takes time in proportion to the dependencies, so it happens once a round, and
+// again after all changes that this causes, not at every change.
 func (b *builder) judgeDirty() {
 	for len(b.dirty) > 0 {
 		b.dirty, b.judging = b.judging[:0], b.dirty
@@ -289,7 +286,7 @@ func (b *builder) judgeDirty() {
 	}
 }
 
-// judge returns the status of v as far as its dependencies tell.
+// judge returns the status of v as far as its dependencies determine it.
 func (b *builder) judge(v int32) status {
 	g := b.graph
 	x := &g.vertices[v]
@@ -307,7 +304,8 @@ func (b *builder) judge(v int32) status {
 	return unknown
 }
 
-// isComputable asks a component whether it can compute row v from the inputs that are computable, and those of status least.
+// isComputable asks a component whether it can compute row v from the inputs that are computable or of
+// status least.
 func (b *builder) isComputable(n *node, v int32, least status, used *[]index.Index) bool {
 	x := &b.graph.vertices[v]
 	for _, d := range b.graph.dependencies(v) {
@@ -322,5 +320,5 @@ func (b *builder) isComputable(n *node, v int32, least status, used *[]index.Ind
 	return n.general.IsComputable(x.Index, hasAll, used)
 }
 
-// hasAll is the answer where there are all inputs that a row may depend on.
+// hasAll reports that a component has every input.
 func hasAll(index.Index) bool { return true }

@@ -58,7 +58,7 @@ type cached struct {
 	err  error
 }
 
-// NewCompiler returns a Compiler for a network, which must not be changed afterwards. Errors wrap ErrNetwork.
+// NewCompiler returns a Compiler for a network, which must not be changed afterwards. Errors wrap nnet3.ErrNetwork.
 func NewCompiler(nn *nnet3.Nnet, opts CompilerOptions) (*Compiler, error) {
 	net, err := newNetwork(nn)
 	if err != nil {

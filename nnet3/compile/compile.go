@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -11,42 +12,44 @@ import (
 
 // Errors that the errors of this package wrap.
 var (
-	// ErrBadRequest means that a request doesn't fit the network or itself.
+	// ErrBadRequest means that a request contradicts the network or itself.
 	ErrBadRequest = errors.New("bad request")
-	// ErrNotComputable means that the inputs don't suffice for the outputs. The error is a *NotComputableError.
+	// ErrNotComputable means that the inputs don't suffice for the outputs. The error is usually a
+	// *NotComputableError.
 	ErrNotComputable = errors.New("not computable from the inputs")
-	// ErrUnbounded means that the dependencies of the outputs didn't come to an end.
+	// ErrUnbounded means that following the dependencies of the outputs came to no end.
 	ErrUnbounded = errors.New("endless dependencies")
 	// ErrCyclic means that rows depend on each other in a circle.
 	ErrCyclic = errors.New("rows depend on each other in a circle")
-	// ErrNetwork means that the network contradicts itself.
-	ErrNetwork = errors.New("inconsistent network")
 
 	errAbandoned = errors.New("compilation was abandoned")
 )
 
-// Options of a compilation. The zero value is what most callers want.
+// Options are options of a compilation. The zero value suits most callers.
 type Options struct {
-	// DebugInfo asks for the Cindex of every row of every matrix, in Computation.MatrixDebugInfo. Printing a computation,
-	// limiting the times of derivatives and looping need it.
+	// DebugInfo asks for the Cindex of every row of every matrix, in Computation.MatrixDebugInfo.
+	// Printing a computation, limiting the times of derivatives and looping need it.
 	DebugInfo bool
-	// NoShortcut compiles every sequence of a minibatch by itself, even if all ask for the same. The result is the same.
+	// NoShortcut compiles each sequence of a minibatch separately, even if all are alike. The result
+	// is the same.
 	NoShortcut bool
-	// MaxCindexes is the largest number of rows to look at, counting those of one sequence where all are alike. 0 means 2¹⁹, and
-	// for every node four more per row that is given or wanted, up to 2²⁷. They may have eight dependencies each, on average, and
-	// four times as many more as the wanted rows would have if each took a row of every node.
+	// MaxCindexes bounds the rows to look at, counting one sequence if all are alike. 0 means 2¹⁹, plus
+	// four times the rows given and wanted for every node, up to 2²⁷. The rows may have eight
+	// dependencies each, on average, plus four times as many as the wanted rows would have if each
+	// took a row of every node.
 	MaxCindexes int
 }
 
-// Compile returns the commands that compute the outputs of a request from its inputs, and, where the request asks for
-// them, derivatives. They are as simple as can be, one step after the other, nothing shared and nothing in place; making
-// them fast is left to an optimizer. Errors wrap ErrBadRequest, ErrNotComputable (as *NotComputableError), ErrUnbounded,
-// ErrCyclic or ErrNetwork.
+// Compile returns the commands that compute the outputs of a request from its inputs and, if the
+// request asks for them, derivatives. The commands are as plain as possible: one step after the
+// other, nothing shared, nothing in place. An optimizer makes them fast. Errors wrap ErrBadRequest,
+// ErrNotComputable (as *NotComputableError), ErrUnbounded, ErrCyclic or nnet3.ErrNetwork.
 func Compile(nn *nnet3.Nnet, req *computation.Request, opts Options) (*computation.Computation, error) {
 	return CompileContext(context.Background(), nn, req, opts)
 }
 
-// CompileContext is Compile with a context whose end ends the compilation; the error then wraps the cause.
+// CompileContext is Compile with a context. If it is done compilation ends with an error that wraps
+// the cause.
 func CompileContext(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts Options) (*computation.Computation, error) {
 	net, err := newNetwork(nn)
 	if err != nil {
@@ -55,9 +58,9 @@ func CompileContext(ctx context.Context, nn *nnet3.Nnet, req *computation.Reques
 	return net.compile(ctx, []*computation.Request{req}, opts)
 }
 
-// Segments compiles several requests into one computation that serves them one after the other: each has inputs of its
-// own, and may use whatever was computed for those before it. Its parts are divided by NoOperationMarker commands. No
-// request may ask for derivatives, unless there is only one.
+// Segments compiles several requests into one computation that serves them in order. Each request has
+// its own inputs and may use whatever was computed for earlier ones. NoOperationMarker commands divide
+// the segments. Only a single request may ask for derivatives.
 func Segments(nn *nnet3.Nnet, requests []*computation.Request, opts Options) (*computation.Computation, error) {
 	net, err := newNetwork(nn)
 	if err != nil {
@@ -74,7 +77,7 @@ func (net *network) compile(ctx context.Context, requests []*computation.Request
 		if err := net.checkRequest(req); err != nil {
 			return nil, inSegment(err, i, len(requests))
 		}
-		if len(requests) > 1 && asksForDerivatives(req) {
+		if len(requests) > 1 && wantsDerivatives(req) {
 			return nil, inSegment(fmt.Errorf("%w: a request among several can't have derivatives", ErrBadRequest), i, len(requests))
 		}
 	}
@@ -88,21 +91,13 @@ func (net *network) compile(ctx context.Context, requests []*computation.Request
 	return net.compileLanes(ctx, requests, lanes{0}, opts)
 }
 
-func asksForDerivatives(req *computation.Request) bool {
-	if req.NeedModelDerivative {
-		return true
-	}
-	for _, specs := range [...][]computation.IoSpecification{req.Inputs, req.Outputs} {
-		for i := range specs {
-			if specs[i].HasDeriv {
-				return true
-			}
-		}
-	}
-	return false
+// wantsDerivatives reports whether a request asks for any derivative.
+func wantsDerivatives(req *computation.Request) bool {
+	hasDeriv := func(s computation.IoSpecification) bool { return s.HasDeriv }
+	return req.NeedModelDerivative || slices.ContainsFunc(req.Inputs, hasDeriv) || slices.ContainsFunc(req.Outputs, hasDeriv)
 }
 
-// inSegment says in an error which of several requests it is about.
+// inSegment adds to an error which of several requests it is about.
 func inSegment(err error, i, n int) error {
 	if n == 1 {
 		return err
@@ -110,7 +105,8 @@ func inSegment(err error, i, n int) error {
 	return fmt.Errorf("segment %d of %d: %w", i+1, n, err)
 }
 
-// compileLanes compiles with the given lanes. It fails with errIrregular if the requests differ between lanes.
+// compileLanes compiles with the given lanes. It fails with errIrregular if a request differs between
+// lanes.
 func (net *network) compileLanes(ctx context.Context, requests []*computation.Request, l lanes, opts Options) (*computation.Computation, error) {
 	given, wanted := 0, 0
 	for _, req := range requests {
@@ -154,8 +150,8 @@ func (net *network) compileLanes(ctx context.Context, requests []*computation.Re
 	return e.comp, nil
 }
 
-// finishSegment makes sure that the outputs are computable and returns the vertices that they are computed from, themselves
-// included, without those of segments before.
+// finishSegment checks that the outputs are computable. It returns the vertices that they are computed
+// from, including themselves but not those of earlier segments.
 func (b *builder) finishSegment(inputs, outputs []ioRows) ([]int32, error) {
 	var wanted []int32
 	failed := false

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
@@ -461,16 +462,16 @@ func TestContext(t *testing.T) {
 		{"ivector", []string{"input-node name=input dim=2", "input-node name=ivector dim=2",
 			"output-node name=output input=Append(Offset(input, 1), ReplaceIndex(ivector, t, 0))"}, 0, 1},
 	} {
-		left, right, err := SimpleContext(parse(t, c.net...))
+		left, right, err := Context(parse(t, c.net...))
 		if err != nil || left != c.left || right != c.right {
 			t.Errorf("%s: %d and %d (%v), want %d and %d", c.name, left, right, err, c.left, c.right)
 		}
 	}
-	_, _, err := SimpleContext(parse(t, "input-node name=input dim=2", "output-node name=output input=Offset(input, 9999)"))
+	_, _, err := Context(parse(t, "input-node name=input dim=2", "output-node name=output input=Offset(input, 9999)"))
 	if !errors.Is(err, ErrNotComputable) {
 		t.Errorf("too wide: %v", err)
 	}
-	if _, _, err := SimpleContext(parse(t, "input-node name=in dim=2", "output-node name=output input=in")); !errors.Is(err, ErrNetwork) {
+	if _, _, err := Context(parse(t, "input-node name=in dim=2", "output-node name=output input=in")); !errors.Is(err, nnet3.ErrNetwork) {
 		t.Errorf("not simple: %v", err)
 	}
 }

@@ -16,51 +16,48 @@ const (
 	outputName  = "output"
 )
 
-// IsSimple returns nil for a network whose inputs are an input-node "input" and perhaps an input-node "ivector", and which
-// has an output-node "output", and otherwise an error that says why it is none. Decoders work with such networks.
-func IsSimple(nn *nnet3.Nnet) error {
+// CheckSimple returns nil for a simple network: its inputs are an input-node "input" and perhaps an
+// input-node "ivector", and it has an output-node "output". Otherwise it says what is missing, in an
+// error that wraps nnet3.ErrNetwork. Decoders work with simple networks.
+func CheckSimple(nn *nnet3.Nnet) error {
 	if i := nn.NodeIndex(outputName); i < 0 || !nn.IsOutputNode(i) {
-		return fmt.Errorf("%w: it has no output-node %q", ErrNetwork, outputName)
+		return fmt.Errorf("%w: it has no output-node %q", nnet3.ErrNetwork, outputName)
 	}
 	if i := nn.NodeIndex(inputName); i < 0 || !nn.IsInputNode(i) {
-		return fmt.Errorf("%w: it has no input-node %q", ErrNetwork, inputName)
+		return fmt.Errorf("%w: it has no input-node %q", nnet3.ErrNetwork, inputName)
 	}
 	for i := range nn.Nodes {
 		if name := nn.Nodes[i].Name; nn.IsInputNode(i) && name != inputName && name != ivectorName {
-			return fmt.Errorf("%w: it has an input-node %q", ErrNetwork, name)
+			return fmt.Errorf("%w: it has an input-node %q", nnet3.ErrNetwork, name)
 		}
 	}
 	return nil
 }
 
-// The number of input frames to each side of an output that Context tries, first and at most.
+// The number of input frames on each side of an output that Context tries at first and at most.
 const (
 	firstWindow = 40
 	lastWindow  = 5120
 )
 
-// Bounds of the work of finding out the context: the rows of a graph, but for 16 of each node, and how many graphs as large are
-// made.
+// Bounds of the work to find the context: the rows of a graph, not counting 16 of each node, and the
+// number of graphs of that size.
 const (
 	contextRows   = 1 << 18
 	contextGraphs = 16
 )
 
-// SimpleContext returns the context (see Context) of the output of a simple network.
-func SimpleContext(nn *nnet3.Nnet) (left, right int, err error) {
-	if err := IsSimple(nn); err != nil {
-		return 0, 0, err
-	}
-	return Context(nn, []string{outputName})
-}
-
-// Context returns how many frames before and after the time of an output a network needs of its inputs, so that all the
-// named outputs can be computed: the most over all times modulo nn.Modulus. Before is counted where there is no end of frames
-// after, and the other way round. Frames that it can do without, as those of recurrence, don't count, nor do those of an
-// input "ivector". What pools statistics is content with a single frame, on whichever side, so that a chunk of a few frames may need
-// more than its context: see SmallestChunk. The error wraps ErrNotComputable if no context suffices, ErrUnbounded if it
-// takes too much to find out.
-func Context(nn *nnet3.Nnet, outputs []string) (left, right int, err error) {
+// Context returns how many input frames before and after the time of an output a network needs to
+// compute all the named outputs: the maximum over all times modulo nn.Modulus. Without names it is the
+// output of a simple network; see CheckSimple.
+//
+// Each side is counted with unlimited frames on the other. Frames that the network can do without, as
+// in a recurrence, don't count, nor do those of an input "ivector". Pooling of statistics is content
+// with a single frame on either side, so a chunk of a few frames may need more than its context; see
+// SmallestChunk.
+//
+// The error wraps ErrNotComputable if no context suffices, ErrUnbounded if finding it takes too long.
+func Context(nn *nnet3.Nnet, outputs ...string) (left, right int, err error) {
 	p, err := newProber(nn, outputs)
 	if err != nil {
 		return 0, 0, err
@@ -68,9 +65,10 @@ func Context(nn *nnet3.Nnet, outputs []string) (left, right int, err error) {
 	return p.context()
 }
 
-// SmallestChunk returns the least number of consecutive times for which the named outputs can be computed from the frames at
-// those times and the context (see Context), wherever they start; 1 for nearly every network. Errors are those of Context.
-func SmallestChunk(nn *nnet3.Nnet, outputs []string) (int, error) {
+// SmallestChunk returns the smallest number of consecutive times, wherever they start, for which the
+// named outputs can be computed from the frames at these times and the context (see Context). It is 1
+// for nearly every network. Errors are those of Context.
+func SmallestChunk(nn *nnet3.Nnet, outputs ...string) (int, error) {
 	p, err := newProber(nn, outputs)
 	if err != nil {
 		return 0, err
@@ -79,18 +77,24 @@ func SmallestChunk(nn *nnet3.Nnet, outputs []string) (int, error) {
 	return frames, err
 }
 
-// A prober finds out what is computable from which frames.
+// A prober finds out which frames suffice to compute outputs.
 type prober struct {
 	net     *network
 	outputs []string
 	nodes   []int32 // of the outputs
 	modulus int
 	bounds  bounds
-	work    int // the rows and dependencies of all graphs so far
+	work    int // rows and dependencies of all graphs so far
 	err     error
 }
 
 func newProber(nn *nnet3.Nnet, outputs []string) (*prober, error) {
+	if len(outputs) == 0 {
+		if err := CheckSimple(nn); err != nil {
+			return nil, err
+		}
+		outputs = []string{outputName}
+	}
 	net, err := newNetwork(nn)
 	if err != nil {
 		return nil, err
@@ -153,7 +157,8 @@ func (p *prober) smallestChunk() (frames, left, right int, err error) {
 	return least(last/2+1, last, ok), left, right, p.err
 }
 
-// least returns the least number from first to last for which ok holds, as it does for the last and after one for which it does.
+// least returns the least number from first to last for which ok holds. It holds for last, and for
+// every number after one for which it holds.
 func least(first, last int, ok func(int) bool) int {
 	if first >= last || ok(first) {
 		return first
@@ -168,8 +173,8 @@ func least(first, last int, ok func(int) bool) int {
 	return first
 }
 
-// computable reports whether all outputs are computable at some times from t on, with so many frames of input before the first
-// and after the last. After an error it reports false.
+// computable reports whether all outputs are computable at so many times from t on, with left frames of
+// input before the first and right frames after the last. After an error it returns false.
 func (p *prober) computable(t, times, left, right int) bool {
 	rows := contextRows + 16*len(p.net.nodes)
 	if work := p.work + p.bounds.looks; p.err == nil && work > contextGraphs*rows {
@@ -184,14 +189,14 @@ func (p *prober) computable(t, times, left, right int) bool {
 		if p.net.nodes[i].kind == inputNode {
 			given := span{int64(t - left), int64(t + times + right - 1)}
 			if p.net.name(int32(i)) == ivectorName {
-				// Nearly always only the one at time 0 is needed, or those at multiples of a period.
+				// Usually only the i-vector at time 0 is needed, or those at multiples of a period.
 				given.first = min(given.first-int64(p.modulus), 0)
 			}
 			b.bounds.given[i] = given
 		}
 	}
 	b.bounds.find()
-	p.bounds = b.bounds // for its scratch
+	p.bounds = b.bounds // to reuse its memory
 	for _, node := range p.nodes {
 		for i := range times {
 			b.addOutput(node, index.Index{T: int32(t + i)})

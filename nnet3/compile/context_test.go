@@ -110,11 +110,11 @@ func checkContext(t *testing.T, nn *nnet3.Nnet) (left, right, smallest int) {
 			outputs = append(outputs, nn.Nodes[i].Name)
 		}
 	}
-	left, right, err := Context(nn, outputs)
+	left, right, err := Context(nn, outputs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if smallest, err = SmallestChunk(nn, outputs); err != nil {
+	if smallest, err = SmallestChunk(nn, outputs...); err != nil {
 		t.Fatal(err)
 	}
 	// all reports whether the outputs from first to end are computable from so many frames before and after.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
@@ -13,12 +14,13 @@ import (
 type emitter struct {
 	*stepper
 	comp *computation.Computation
-	// wholes has a sub-matrix that covers it for each matrix.
+	// wholes has, by matrix, a sub-matrix that covers it.
 	wholes []int32
-	// fromUser and toUser say which matrices are accepted from the caller, and which are left to the caller at the end.
+	// fromUser and toUser say, by matrix, whether the caller supplies it and whether it is left to the
+	// caller.
 	fromUser, toUser []bool
 	scratch          scratch
-	sources          []sourceRows // by leaf of the part at hand
+	sources          []sourceRows // by leaf of the current part
 	ints             []int32      // room for index vectors
 }
 
@@ -63,7 +65,7 @@ func (e *emitter) emit(debugInfo bool) error {
 	return nil
 }
 
-// reserve makes room for what is to come, from the number of steps. It fails if the matrices are too large.
+// reserve makes room for the computation. It fails if the matrices are too large.
 func (e *emitter) reserve() error {
 	matrices, rows := 1, 0
 	for i := range e.steps {
@@ -75,7 +77,7 @@ func (e *emitter) reserve() error {
 		if cols := e.net.nodes[e.steps[i].node].dim; n > computation.MaxElements/max(cols, 1) {
 			return fmt.Errorf("%w: node %q would have a matrix of %d rows and %d columns; ask for fewer rows at once", ErrBadRequest, e.net.name(e.steps[i].node), n, cols)
 		}
-		if rows += n; rows > 2*mostRows { // a row of a component is one of its input, too
+		if rows += n; rows > 2*mostRows { // a row of a component is also a row of its input
 			return fmt.Errorf("%w: more than %d rows to compute, those of all %d sequences; ask for fewer at once", ErrBadRequest, 2*mostRows, len(e.lanes))
 		}
 	}
@@ -92,17 +94,11 @@ func (e *emitter) reserve() error {
 // request returns the request of the first segment. Only it may ask for derivatives.
 func (e *emitter) request() *computation.Request { return e.segments[0].request }
 
-// findNeededDerivs marks the steps whose derivative is needed: inputs and outputs where the request says so, steps with
-// parameters to train, and whatever depends on such a step.
+// findNeededDerivs marks the steps whose derivative is needed: inputs and outputs if the request says
+// so, steps with parameters to train, and all steps that depend on such a step.
 func (e *emitter) findNeededDerivs() {
 	req := e.request()
-	any := req.NeedModelDerivative
-	for _, specs := range [...][]computation.IoSpecification{req.Inputs, req.Outputs} {
-		for i := range specs {
-			any = any || specs[i].HasDeriv
-		}
-	}
-	if !any {
+	if !wantsDerivatives(req) {
 		return
 	}
 	for i := range e.steps {
@@ -122,7 +118,8 @@ func (e *emitter) findNeededDerivs() {
 	}
 }
 
-// dependsOnDeriv reports whether any row of a step with a descriptor takes something from a step that needs a derivative.
+// dependsOnDeriv reports whether any row of a step with a descriptor depends on a step that needs a
+// derivative.
 func (e *emitter) dependsOnDeriv(st *step) bool {
 	for _, v := range st.rows.vertices {
 		for _, d := range e.graph.dependencies(v) {
@@ -134,8 +131,8 @@ func (e *emitter) dependsOnDeriv(st *step) bool {
 	return false
 }
 
-// newMatrices makes a matrix for the value of each step, and one for its derivative where it is needed. Parts of a descriptor
-// and dim-ranges are columns of them.
+// newMatrices makes a matrix for the value of each step and, if needed, one for its derivative. Parts
+// of a descriptor and dim-ranges are columns of these matrices.
 func (e *emitter) newMatrices() {
 	for i := range e.steps {
 		st := &e.steps[i]
@@ -152,16 +149,19 @@ func (e *emitter) newMatrices() {
 		switch st.kind {
 		case componentStep:
 			contiguous = n.properties.Has(component.OutputContiguous)
-		case gatherStep: // a component-node follows its hidden node
+		case gatherStep: // the component-node follows its hidden node
 			contiguous = e.net.nodes[st.node+1].properties.Has(component.InputContiguous)
 		}
-		st.value = e.newMatrix(st, n.dim, contiguous)
-		e.fromUser[len(e.wholes)-1] = st.kind == inputStep
-		e.toUser[len(e.wholes)-1] = st.kind == outputStep
+		newMatrix := func(fromUser, toUser bool) int32 {
+			whole := e.comp.NewMatrix(st.rows.count, n.dim, contiguous)
+			e.wholes = append(e.wholes, whole)
+			e.fromUser, e.toUser = append(e.fromUser, fromUser), append(e.toUser, toUser)
+			return whole
+		}
+		isInput, isOutput := st.kind == inputStep, st.kind == outputStep
+		st.value = newMatrix(isInput, isOutput)
 		if st.needDeriv {
-			st.deriv = e.newMatrix(st, n.dim, contiguous)
-			e.fromUser[len(e.wholes)-1] = st.kind == outputStep && st.spec.HasDeriv
-			e.toUser[len(e.wholes)-1] = st.kind == inputStep && st.spec.HasDeriv
+			st.deriv = newMatrix(isOutput && st.spec.HasDeriv, isInput && st.spec.HasDeriv)
 		}
 		if st.kind == gatherStep || st.kind == outputStep {
 			st.valueParts, st.derivParts = e.newParts(n, st.value), e.newParts(n, st.deriv)
@@ -169,15 +169,7 @@ func (e *emitter) newMatrices() {
 	}
 }
 
-func (e *emitter) newMatrix(st *step, cols int, contiguous bool) int32 {
-	whole := e.comp.NewMatrix(st.rows.count, cols, contiguous)
-	e.wholes = append(e.wholes, whole)
-	e.fromUser = append(e.fromUser, false)
-	e.toUser = append(e.toUser, false)
-	return whole
-}
-
-// newParts makes sub-matrices for the parts of a descriptor and returns the number of the first.
+// newParts makes sub-matrices for the parts of a descriptor and returns the number of the first one.
 func (e *emitter) newParts(n *node, whole int32) int32 {
 	if whole == 0 || len(n.terms.parts) == 1 {
 		return whole
@@ -190,7 +182,7 @@ func (e *emitter) newParts(n *node, whole int32) int32 {
 	return first
 }
 
-// precompute lets components that are not simple look at the indexes of their input and output.
+// precompute shows components that are not simple the indexes of their input and output.
 func (e *emitter) precompute() error {
 	for i := range e.steps {
 		st := &e.steps[i]
@@ -205,7 +197,7 @@ func (e *emitter) precompute() error {
 		out := st.rows.indexes(e.graph, e.lanes)
 		data, err := n.general.PrecomputeIndexes(in, out, st.needDeriv)
 		if err != nil {
-			return fmt.Errorf("%w: node %q: %w", ErrNetwork, e.net.name(st.node), err)
+			return fmt.Errorf("%w: node %q: %w", nnet3.ErrNetwork, e.net.name(st.node), err)
 		}
 		if data != nil {
 			st.precomputed = int32(len(e.comp.PrecomputedIndexes))
@@ -228,7 +220,7 @@ func (e *emitter) scaled(t computation.CommandType, alpha float32, args ...int32
 
 func (e *emitter) accept(matrix, node int32) { e.command(computation.AcceptInput, matrix, node) }
 
-// keep returns a copy of an index vector that belongs to the computation.
+// keep returns a copy of an index vector for the computation.
 func (e *emitter) keep(rows []int32) []int32 {
 	if cap(e.ints)-len(e.ints) < len(rows) {
 		e.ints = make([]int32, 0, max(len(rows), 1<<12))
@@ -238,7 +230,7 @@ func (e *emitter) keep(rows []int32) []int32 {
 	return e.ints[start:len(e.ints):len(e.ints)]
 }
 
-// provideInputDerivs hands over the derivatives with respect to inputs.
+// provideInputDerivs provides the derivatives with respect to inputs.
 func (e *emitter) provideInputDerivs() {
 	for i := range e.steps {
 		if st := &e.steps[i]; st.kind == inputStep && st.spec.HasDeriv {
@@ -247,7 +239,7 @@ func (e *emitter) provideInputDerivs() {
 	}
 }
 
-// debugInfo says what the rows of every matrix stand for.
+// debugInfo sets the Cindexes of the rows of every matrix.
 func (e *emitter) debugInfo() {
 	total := 0
 	for _, m := range e.comp.Matrices {

@@ -1,14 +1,15 @@
 package compile
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// forward appends the forward commands of a segment: inputs, a permanent no-op after them, step after step, outputs, and a
-// marker at the end.
+// forward appends the forward commands of a segment: inputs, a permanent no-op, step after step,
+// outputs, and a marker.
 func (e *emitter) forward(number int) {
 	seg := &e.segments[number]
 	if number > 0 { // the first segment's inputs come before the allocations
@@ -20,7 +21,7 @@ func (e *emitter) forward(number int) {
 	for i := seg.first + seg.inputs; i < seg.last && !e.interrupt.came(); i++ {
 		switch st := &e.steps[i]; st.kind {
 		case gatherStep, outputStep:
-			e.forwardDescriptor(st)
+			e.descriptor(st, false)
 		case componentStep:
 			e.propagate(i)
 		}
@@ -31,7 +32,7 @@ func (e *emitter) forward(number int) {
 	e.command(computation.NoOperationMarker)
 }
 
-// memo returns the memo slot of the component of step i, 0 for none.
+// memo returns the memo slot for the component of step i, 0 for none.
 func (e *emitter) memo(i int) int32 {
 	st := &e.steps[i]
 	if st.needDeriv && e.net.nodes[st.node].properties.Has(component.UsesMemo) {
@@ -53,25 +54,30 @@ func (e *emitter) propagate(i int) {
 	e.command(computation.Propagate, n.component, st.precomputed, in, st.value, e.memo(i), stats)
 }
 
-// forwardDescriptor appends the commands that compute the value of a descriptor, part by part.
-func (e *emitter) forwardDescriptor(st *step) {
+// descriptor appends the commands for a descriptor, part by part: they compute its value, or, with
+// deriv, return its derivative to its sources.
+func (e *emitter) descriptor(st *step, deriv bool) {
 	t := e.net.nodes[st.node].terms
 	for i := range t.parts {
 		p := &t.parts[i]
 		view := st.valueParts + int32(i)
-		e.constants(st, t, p, view)
+		if deriv {
+			view = st.derivParts + int32(i)
+		} else {
+			e.constants(st, t, p, view)
+		}
 		if p.first == p.last {
 			continue
 		}
-		if e.gatherPart(st, t, p, false) {
+		if e.gatherPart(st, t, p, deriv) {
 			for k := range e.sources {
-				e.addSource(view, t.leaves[int(p.first)+k].scale, &e.sources[k])
+				e.moveLeaf(view, t.leaves[int(p.first)+k].scale, &e.sources[k], deriv)
 			}
 			continue
 		}
-		for _, group := range e.groupByScale(st, t, p, false) {
+		for _, group := range e.groupByScale(st, t, p, deriv) {
 			for _, list := range splitLocations(group.lists) {
-				e.addList(view, group.scale, list)
+				e.moveList(view, group.scale, list, deriv)
 			}
 		}
 	}
@@ -85,7 +91,7 @@ func (e *emitter) constants(st *step, t *terms, p *part, view int32) {
 		}
 		return
 	}
-	// The constant depends on what is computable in each row: set it in runs of rows.
+	// The constant depends on what is computable in each row, so set it in runs of rows.
 	values := make([]float32, st.rows.count)
 	for i, v := range st.rows.vertices {
 		c := t.constantAt(p, e.graph, e.graph.dependencies(v), &e.scratch)
@@ -109,8 +115,8 @@ func (e *emitter) constants(st *step, t *terms, p *part, view int32) {
 	}
 }
 
-// gatherPart finds the sources of each leaf of a part. It reports whether each leaf can have commands of its own, because
-// its scale is like no other's, or because it has one source, which covers more than half of the rows.
+// gatherPart finds the sources of each leaf of a part. It reports whether each leaf can have its own
+// commands, because its scale is unique, or because it has a single source for over half of the rows.
 func (e *emitter) gatherPart(st *step, t *terms, p *part, deriv bool) bool {
 	n := int(p.last - p.first)
 	if n > cap(e.sources) {
@@ -135,13 +141,14 @@ func (e *emitter) gatherPart(st *step, t *terms, p *part, deriv bool) bool {
 	return true
 }
 
-// scaleGroup has the locations with one scale, a list for each row.
+// scaleGroup has the locations with the same scale, a list for each row.
 type scaleGroup struct {
 	scale float32
 	lists [][]location
 }
 
-// groupByScale turns the gathered sources of a part into lists of locations, a group for each scale, ascending.
+// groupByScale turns the gathered sources of a part into lists of locations, in groups of ascending
+// scale.
 func (e *emitter) groupByScale(st *step, t *terms, p *part, deriv bool) []scaleGroup {
 	var groups []scaleGroup
 	for i, v := range st.rows.vertices {
@@ -162,15 +169,7 @@ func (e *emitter) groupByScale(st *step, t *terms, p *part, deriv bool) []scaleG
 			}
 		}
 	}
-	slices.SortFunc(groups, func(a, b scaleGroup) int {
-		switch {
-		case a.scale < b.scale:
-			return -1
-		case a.scale > b.scale:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(groups, func(a, b scaleGroup) int { return cmp.Compare(a.scale, b.scale) })
 	return groups
 }
 
@@ -180,15 +179,12 @@ func (e *emitter) locate(src *sourceRows, row int, deriv bool) location {
 	if s == several {
 		s = src.steps[row]
 	}
-	sub := e.steps[s].value
-	if deriv {
-		sub = e.steps[s].deriv
-	}
-	return location{sub, src.rows[row]}
+	return location{e.steps[s].matrix(deriv), src.rows[row]}
 }
 
-// addSource appends a command that adds the rows of one leaf to a view.
-func (e *emitter) addSource(view int32, scale float32, src *sourceRows) {
+// moveLeaf appends commands that add the rows of one leaf to a view, or, with deriv, the view to the
+// derivatives of these rows.
+func (e *emitter) moveLeaf(view int32, scale float32, src *sourceRows, deriv bool) {
 	switch src.step {
 	case none:
 	case several:
@@ -196,31 +192,61 @@ func (e *emitter) addSource(view int32, scale float32, src *sourceRows) {
 		for row := range list {
 			list[row] = noLocation
 			if src.rows[row] >= 0 {
-				list[row] = e.locate(src, row, false)
+				list[row] = e.locate(src, row, deriv)
 			}
 		}
-		e.addList(view, scale, list)
+		e.moveList(view, scale, list, deriv)
 	default:
-		e.addRows(view, scale, e.steps[src.step].value, src.rows)
+		e.moveRows(view, scale, e.steps[src.step].matrix(deriv), src.rows, deriv)
 	}
 }
 
-// addList appends a command that adds a location to each row of a view.
-func (e *emitter) addList(view int32, scale float32, list []location) {
+// moveList appends commands that add a location to each row of a view, or, with deriv, each row to a
+// location.
+func (e *emitter) moveList(view int32, scale float32, list []location, deriv bool) {
 	if sub, rows, ok := singleSource(list); ok {
-		e.addRows(view, scale, sub, rows)
+		e.moveRows(view, scale, sub, rows, deriv)
 		return
 	}
-	e.comp.IndexesMulti = append(e.comp.IndexesMulti, list)
-	e.scaled(computation.AddRowsMulti, scale, view, int32(len(e.comp.IndexesMulti)-1))
+	if !deriv {
+		e.multi(computation.AddRowsMulti, scale, view, list)
+		return
+	}
+	for _, l := range e.splitRepeated(list) {
+		if sub, rows, ok := singleSource(l); ok {
+			e.moveRows(view, scale, sub, rows, deriv)
+		} else {
+			e.multi(computation.AddToRowsMulti, scale, view, l)
+		}
+	}
 }
 
-// addRows appends a command that adds rows of one view to another.
-func (e *emitter) addRows(view int32, scale float32, from int32, rows []int32) {
-	if isIdentity(rows, e.comp.Submatrices[from].NumRows) {
-		e.scaled(computation.MatrixAdd, scale, view, from)
-		return
+// multi appends a command between a view and a list of locations.
+func (e *emitter) multi(t computation.CommandType, scale float32, view int32, list []location) {
+	e.comp.IndexesMulti = append(e.comp.IndexesMulti, list)
+	e.scaled(t, scale, view, int32(len(e.comp.IndexesMulti)-1))
+}
+
+// moveRows appends commands that add rows of another view to a view, or, with deriv, the view to
+// these rows.
+func (e *emitter) moveRows(view int32, scale float32, other int32, rows []int32, deriv bool) {
+	to, from := view, other
+	if deriv {
+		to, from = other, view
 	}
-	e.comp.Indexes = append(e.comp.Indexes, e.keep(rows))
-	e.scaled(computation.AddRows, scale, view, from, int32(len(e.comp.Indexes)-1))
+	n := e.comp.Submatrices[other].NumRows
+	switch {
+	case isIdentity(rows, n):
+		e.scaled(computation.MatrixAdd, scale, to, from)
+	case deriv:
+		e.addToRows(to, scale, from, rows, n)
+	default:
+		e.addRows(to, scale, from, e.keep(rows))
+	}
+}
+
+// addRows appends a command that adds the given rows of a view to another view.
+func (e *emitter) addRows(to int32, scale float32, from int32, rows []int32) {
+	e.comp.Indexes = append(e.comp.Indexes, rows)
+	e.scaled(computation.AddRows, scale, to, from, int32(len(e.comp.Indexes)-1))
 }

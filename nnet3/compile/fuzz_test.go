@@ -62,11 +62,11 @@ func fuzzContext(t *testing.T, nn *nnet3.Nnet) {
 			outputs = append(outputs, nn.Nodes[i].Name)
 		}
 	}
-	left, right, err := Context(nn, outputs)
+	left, right, err := Context(nn, outputs...)
 	if err != nil {
 		return
 	}
-	frames, err := SmallestChunk(nn, outputs)
+	frames, err := SmallestChunk(nn, outputs...)
 	if err != nil || left+frames+right > 1000 {
 		return
 	}

@@ -93,7 +93,7 @@ func TestHostileNetworks(t *testing.T) {
 				}
 			}
 			check("context", c.context, 256<<20, func() error {
-				_, _, err := Context(nn, []string{"output"})
+				_, _, err := Context(nn, "output")
 				return err
 			})
 			check("looping", nil, uint64(512<<20+len(c.lines)<<17), func() error {
@@ -101,7 +101,7 @@ func TestHostileNetworks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = CompileLooped(nn, requests, Options{})
+				_, err = Looped(nn, requests, Options{})
 				return err // whatever it is
 			})
 			check("compiling", c.compile, 512<<20, func() error {
@@ -121,7 +121,7 @@ func TestLimitsAreFar(t *testing.T) {
 			continue // another request for the same network
 		}
 		done = append(done, f.nn.Nodes[len(f.nn.Nodes)-1].Name+strconv.Itoa(len(f.nn.Nodes)))
-		left, right, err := SimpleContext(f.nn)
+		left, right, err := Context(f.nn)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,30 +11,32 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// LoopedConfig says how a simple network is to be run over an endless input, chunk after chunk.
+// LoopedConfig says how to run a simple network over endless input, chunk after chunk.
 type LoopedConfig struct {
 	// FramesPerChunk is the number of input frames of a chunk; see ChunkSize.
 	FramesPerChunk int
-	// FrameSubsampling says that only outputs at multiples of it are wanted; 0 means 1.
+	// FrameSubsampling is the distance in frames between outputs; 0 means 1.
 	FrameSubsampling int
-	// IvectorPeriod is the number of frames that share an i-vector; 0 means FramesPerChunk. See WithIvectorPeriod.
+	// IvectorPeriod is the number of frames that share an i-vector; 0 means FramesPerChunk. See
+	// WithIvectorPeriod.
 	IvectorPeriod int
-	// LeftContext is the number of frames before the first chunk, RightContext the number after each chunk.
+	// LeftContext is the number of frames before the first chunk, RightContext the number after each
+	// chunk.
 	LeftContext, RightContext int
-	// Sequences is the number of sequences that are run side by side; 0 means 1.
+	// Sequences is the number of sequences to run side by side; 0 means 1.
 	Sequences int
 }
 
-// ChunkSize returns the smallest chunk of at least advised frames that a network can be looped over: a multiple of the
-// network's modulus and of the subsampling factor.
+// ChunkSize returns the smallest chunk of at least advised frames for looping a network: a multiple of
+// its modulus and of the subsampling factor.
 func ChunkSize(nn *nnet3.Nnet, subsampling, advised int) int {
 	m := descriptor.LCM(nn.Modulus(), max(subsampling, 1))
 	return max((advised+m-1)/m, 1) * m
 }
 
-// WithIvectorPeriod returns a network that takes another i-vector every period frames, where nn takes that at time 0 for
-// all frames: ReplaceIndex(ivector, t, 0) becomes Round(ivector, period) wherever it is the input of a component. It shares
-// the components of nn, and is nn itself where nothing changes.
+// WithIvectorPeriod returns a network that takes a new i-vector every period frames, where nn takes the
+// one at time 0 for all frames: in the inputs of components, ReplaceIndex(ivector, t, 0) becomes
+// Round(ivector, period). The network shares the components of nn. If nothing changes it is nn.
 func WithIvectorPeriod(nn *nnet3.Nnet, period int) (*nnet3.Nnet, error) {
 	if period <= 0 {
 		return nil, fmt.Errorf("%w: an i-vector period of %d frames", ErrBadRequest, period)
@@ -59,12 +61,12 @@ func WithIvectorPeriod(nn *nnet3.Nnet, period int) (*nnet3.Nnet, error) {
 	return other, nil
 }
 
-// maxLoopedFrames bounds the frames of all sequences of a chunk, context included.
+// maxLoopedFrames bounds the frames of all sequences in a chunk, including context.
 const maxLoopedFrames = 1 << 24
 
-// LoopedRequests returns the requests of the first three chunks: the first has the left context as well, those that follow
-// have the frames that are new. Where there is an i-vector, each has the i-vectors, at multiples of the period, that are
-// new. Rows are ordered by sequence, then time.
+// LoopedRequests returns the requests for the first three chunks. The first has the left context, the
+// others have only new frames. If the network has i-vectors, each has the new ones, at multiples of
+// the period. Rows are ordered by sequence, then time.
 func LoopedRequests(nn *nnet3.Nnet, cfg LoopedConfig) ([3]*computation.Request, error) {
 	var requests [3]*computation.Request
 	step, sequences := max(cfg.FrameSubsampling, 1), max(cfg.Sequences, 1)
@@ -73,7 +75,7 @@ func LoopedRequests(nn *nnet3.Nnet, cfg LoopedConfig) ([3]*computation.Request, 
 	if period == 0 {
 		period = chunk
 	}
-	if err := IsSimple(nn); err != nil {
+	if err := CheckSimple(nn); err != nil {
 		return requests, err
 	}
 	if chunk <= 0 || chunk%step != 0 || period < 0 || cfg.LeftContext < 0 || cfg.RightContext < 0 {
@@ -118,27 +120,21 @@ func LoopedRequests(nn *nnet3.Nnet, cfg LoopedConfig) ([3]*computation.Request, 
 	return requests, nil
 }
 
-// roundDown returns the largest multiple of m that is not above t.
-func roundDown(t, m int) int {
-	if r := t % m; r < 0 {
-		return t - r - m
-	} else {
-		return t - r
-	}
-}
+// roundDown returns the largest multiple of m that is at most t.
+func roundDown(t, m int) int { return t - ((t%m)+m)%m }
 
-// CompileLooped tries to find a loop in so many segments at most.
+// maxSegments bounds the segments in which Looped searches for a loop.
 const maxSegments = 400
 
-// CompileLooped compiles a computation that serves the first request, then the second, then the third, and so on for
-// ever, each later request being the one before it moved in time as the third is from the second. The commands end in a
-// jump, so that a computer that runs them is fed inputs and asked for outputs without end. Matrices are allocated before
-// their first use and freed after their last one; those that one pass leaves to the next are exchanged with those that it
-// found (SwapMatrix).
+// Looped compiles a computation that serves the first request, then the second, then the third, and so
+// on forever. Each further request is the previous one moved in time as the third is from the second.
+// The commands end in a jump, so that a computer takes inputs and provides outputs without end.
+// Matrices are allocated before their first use and freed after their last one. A pass exchanges the
+// matrices that it leaves to the next pass with those that it found (SwapMatrix).
 //
-// Errors are those of Compile; ErrUnbounded also means that the passes didn't become alike, as when the network looks at
-// a growing past.
-func CompileLooped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Options) (*computation.Computation, error) {
+// Errors are those of Compile. ErrUnbounded also means that passes did not become alike, for example
+// because the network looks at a growing past.
+func Looped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Options) (*computation.Computation, error) {
 	shift, err := shiftBetween(requests[1], requests[2])
 	if err != nil {
 		return nil, err
@@ -147,7 +143,7 @@ func CompileLooped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Option
 	if err != nil {
 		return nil, err
 	}
-	opts.DebugInfo = true // names the matrices
+	opts.DebugInfo = true // to identify matrices
 	horizon, farthest := net.horizon(requests[0], int(shift))
 	if 2*horizon+4 > maxSegments {
 		return nil, fmt.Errorf("%w: rows are used up to %d chunks of %d frames later (those of node %q depend on others that are %d frames away; times count modulo %d); use longer chunks",
@@ -170,9 +166,9 @@ func CompileLooped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Option
 	return nil, fmt.Errorf("%w: after %d chunks of %d frames, one still leaves other matrices to the next than the one before", ErrUnbounded, segmentCount/2, shift)
 }
 
-// horizon returns how many segments after its own a row may be used at most, but for rows at fixed times: a row is
-// computed at most the right context before its time, and used directly by rows that are at most reach frames away. It also
-// returns the node whose rows look farthest.
+// horizon bounds for how many segments after its own a row may be used, except for rows at fixed times.
+// A row is computed at most the right context before its time, and used directly by rows that are at
+// most reach frames away. horizon also returns the node whose rows look farthest.
 func (net *network) horizon(first *computation.Request, chunk int) (segments int, farthest int32) {
 	reach := 0
 	for i := range net.nodes {
@@ -194,8 +190,8 @@ func (net *network) horizon(first *computation.Request, chunk int) (segments int
 	return (reach+right+net.nn.Modulus()+chunk-1)/chunk + 2, farthest
 }
 
-// reach returns the largest difference between the time of a row and those of its dependencies, as far as that doesn't
-// depend on the time itself.
+// reach returns the largest difference between the time of a row and the times of its dependencies, as
+// far as it does not depend on the time itself.
 func (n *node) reach() int {
 	most := 0
 	switch n.kind {
@@ -241,7 +237,7 @@ func forwardReach(f *descriptor.Forward) int {
 	return most
 }
 
-// shiftBetween returns how far in time one request is from another that is otherwise the same.
+// shiftBetween returns the distance in time between two requests that are otherwise the same.
 func shiftBetween(a, b *computation.Request) (int32, error) {
 	if a == nil || b == nil || len(a.Outputs) == 0 || len(b.Outputs) == 0 || len(a.Outputs[0].Indexes) == 0 || len(b.Outputs[0].Indexes) == 0 {
 		return 0, fmt.Errorf("%w: a loop needs requests with outputs", ErrBadRequest)

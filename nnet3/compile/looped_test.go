@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
-	"pgregory.net/rapid"
 )
 
 // TestLoopedGolden compiles the simple networks of the reference cases for endless input.
@@ -18,10 +19,10 @@ func TestLoopedGolden(t *testing.T) {
 	for _, dir := range goldenDirs(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			c := readGolden(t, dir)
-			if err := IsSimple(c.nn); err != nil {
+			if err := CheckSimple(c.nn); err != nil {
 				t.Skip(err)
 			}
-			left, right, err := SimpleContext(c.nn)
+			left, right, err := Context(c.nn)
 			if err != nil {
 				t.Skip(err)
 			}
@@ -34,7 +35,7 @@ func TestLoopedGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := CompileLooped(nn, requests, Options{})
+			got, err := Looped(nn, requests, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +55,7 @@ func TestLoopedProperty(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		left, right, err := SimpleContext(nn)
+		left, right, err := Context(nn)
 		if err != nil {
 			t.Skip(err)
 		}
@@ -65,7 +66,7 @@ func TestLoopedProperty(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		c, err := CompileLooped(nn, requests, Options{})
+		c, err := Looped(nn, requests, Options{})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}

@@ -55,7 +55,7 @@ func newNetwork(nn *nnet3.Nnet) (*network, error) {
 	net := &network{nn: nn, nodes: make([]node, len(nn.Nodes))}
 	for i := range nn.Nodes {
 		if err := net.addNode(i); err != nil {
-			return nil, fmt.Errorf("%w: node %q: %w", ErrNetwork, nn.Nodes[i].Name, err)
+			return nil, fmt.Errorf("%w: node %q: %w", nnet3.ErrNetwork, nn.Nodes[i].Name, err)
 		}
 	}
 	for i := range net.nodes {

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -16,7 +17,7 @@ type ioRows struct {
 	rows rows
 }
 
-// checkRequest checks everything about a request but the computability of its outputs.
+// checkRequest checks a request, except for whether its outputs are computable.
 func (net *network) checkRequest(req *computation.Request) error {
 	if req == nil {
 		return fmt.Errorf("%w: no request", ErrBadRequest)
@@ -64,7 +65,7 @@ func (net *network) checkRequest(req *computation.Request) error {
 	return nil
 }
 
-// suggest returns a hint at the node with the nearest name, or nothing.
+// suggest returns a hint at the valid node with the most similar name, if there is one.
 func (net *network) suggest(name string, valid func(n *node) bool) string {
 	var names []string
 	for i := range net.nodes {
@@ -78,16 +79,14 @@ func (net *network) suggest(name string, valid func(n *node) bool) string {
 	return ""
 }
 
-// sequences returns the values of n in the requests, ascending.
+// sequences returns the values of n in the requests, in ascending order.
 func sequences(requests []*computation.Request) lanes {
 	var all lanes
 	for _, req := range requests {
-		for _, specs := range [...][]computation.IoSpecification{req.Inputs, req.Outputs} {
-			for i := range specs {
-				for k, ix := range specs[i].Indexes {
-					if k == 0 || ix.N != specs[i].Indexes[k-1].N {
-						all = append(all, ix.N)
-					}
+		for spec := range specifications(req) {
+			for k, ix := range spec.Indexes {
+				if k == 0 || ix.N != spec.Indexes[k-1].N {
+					all = append(all, ix.N)
 				}
 			}
 		}
@@ -96,25 +95,36 @@ func sequences(requests []*computation.Request) lanes {
 	return slices.Compact(all)
 }
 
-// isRegular reports whether the requests may be the same for all sequences, as far as numbers of rows tell. addRows finds
-// out for certain.
-func isRegular(requests []*computation.Request, l lanes) bool {
-	for _, req := range requests {
+// specifications yields the inputs and the outputs of a request.
+func specifications(req *computation.Request) iter.Seq[*computation.IoSpecification] {
+	return func(yield func(*computation.IoSpecification) bool) {
 		for _, specs := range [...][]computation.IoSpecification{req.Inputs, req.Outputs} {
 			for i := range specs {
-				if len(specs[i].Indexes)%len(l) != 0 {
-					return false
+				if !yield(&specs[i]) {
+					return
 				}
+			}
+		}
+	}
+}
+
+// isRegular reports whether the requests may be alike for all sequences, judging by numbers of rows.
+// addRows checks exactly.
+func isRegular(requests []*computation.Request, l lanes) bool {
+	for _, req := range requests {
+		for spec := range specifications(req) {
+			if len(spec.Indexes)%len(l) != 0 {
+				return false
 			}
 		}
 	}
 	return true
 }
 
-// errIrregular says that the sequences of a request differ, so that they can't be lanes.
+// errIrregular means that the sequences of a request differ and can't be lanes.
 var errIrregular = fmt.Errorf("%w: sequences differ", ErrBadRequest)
 
-// addSegment enters the inputs and outputs of a request into the graph.
+// addSegment adds the inputs and outputs of a request to the graph.
 func (b *builder) addSegment(req *computation.Request, l lanes) (inputs, outputs []ioRows, err error) {
 	add := func(specs []computation.IoSpecification, enter func(int32, index.Index) (int32, bool)) ([]ioRows, error) {
 		io := make([]ioRows, len(specs))
@@ -136,7 +146,7 @@ func (b *builder) addSegment(req *computation.Request, l lanes) (inputs, outputs
 	return inputs, outputs, err
 }
 
-// addRows enters the vertices of the rows of an input or output.
+// addRows adds the vertices for the rows of an input or output.
 func (b *builder) addRows(indexes []index.Index, node int32, l lanes, enter func(int32, index.Index) (int32, bool)) (rows, error) {
 	if len(l) == 1 {
 		vertices := make([]int32, len(indexes))
@@ -169,7 +179,7 @@ func (b *builder) addRows(indexes []index.Index, node int32, l lanes, enter func
 			vertices = append(vertices, v)
 		}
 		k := int(i)*len(l) + lane
-		// Every vertex has its place in every lane exactly once: as many places as rows, and none taken twice.
+		// Each vertex has one row in each lane: as many places as rows, and none taken twice.
 		if int(i) >= len(vertices) || vertices[i] != v || k >= len(order) || order[k] != none {
 			return rows{}, errIrregular
 		}

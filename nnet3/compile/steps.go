@@ -22,27 +22,36 @@ type step struct {
 	kind stepKind
 	node int32
 	rows rows
-	// input is the step that a componentStep takes its input from, none if it has none, or that a rangeStep views.
+	// input is the step that a componentStep takes its input from, none if it has no input, or the
+	// step that a rangeStep views.
 	input int32
 	spec  *computation.IoSpecification // of an inputStep or outputStep
 
 	needDeriv    bool
-	value, deriv int32 // sub-matrices; deriv is 0 where there is none
-	// valueParts and derivParts are the sub-matrices of the parts of a descriptor: the numbers from there on, or value and
-	// deriv themselves where there is one part.
+	value, deriv int32 // sub-matrices; deriv is 0 if there is none
+	// valueParts and derivParts are the first of the consecutive sub-matrices for the parts of a
+	// descriptor. With a single part they equal value and deriv.
 	valueParts, derivParts int32
 	precomputed            int32
 }
 
-// segment is a request and the steps that do it.
+// matrix returns the sub-matrix of the step's value or derivative.
+func (s *step) matrix(deriv bool) int32 {
+	if deriv {
+		return s.deriv
+	}
+	return s.value
+}
+
+// segment is a request and its steps.
 type segment struct {
 	request     *computation.Request
 	first, last int     // its steps
-	inputs      int     // so many of the first ones are its inputs
+	inputs      int     // how many of the first steps are its inputs
 	outputs     []int32 // the steps of its outputs, in the order of the request
 }
 
-// view is what a rangeStep is: columns of the rows of a step, as a dim-range node has them.
+// A view identifies a rangeStep: the columns that a dim-range-node takes of a step.
 type view struct{ from, node int32 }
 
 // stepper divides the computation into steps.
@@ -53,9 +62,9 @@ type stepper struct {
 	phaser   phaser
 	steps    []step
 	segments []segment
-	// stepOf and rowOf say, by vertex, which step computes it, and which of the step's vertices it is.
+	// stepOf and rowOf have, by vertex, the step that computes it and its position in the step.
 	stepOf, rowOf []int32
-	views         map[view]int32 // the rangeStep of each view that there is
+	views         map[view]int32 // the rangeStep of each view
 	interrupt     *interrupt
 }
 
@@ -96,7 +105,7 @@ func (s *stepper) addSegment(req *computation.Request, inputs, outputs []ioRows,
 	return err
 }
 
-// add appends a step whose vertices others will look for.
+// add appends a step and makes its vertices known to later steps.
 func (s *stepper) add(st step) {
 	id := int32(len(s.steps))
 	for i, v := range st.rows.vertices {
@@ -105,13 +114,13 @@ func (s *stepper) add(st step) {
 	s.steps = append(s.steps, st)
 }
 
-// addRange appends a step for every step that the vertices of a dim-range node are columns of. It views all rows of that
-// step, also those that are not asked for.
+// addRange appends a step for each step whose columns a dim-range-node takes. It views all rows of that
+// step, requested or not.
 func (s *stepper) addRange(node int32, vertices []int32) {
 	if s.views == nil {
 		s.views = map[view]int32{}
 	}
-	last, id := int32(none), int32(none) // mostly they are all of one step
+	last, id := int32(none), int32(none) // usually all vertices are of one step
 	for _, v := range vertices {
 		src := s.graph.dependencies(v)[0]
 		if from := s.stepOf[src]; from != last {
@@ -127,7 +136,8 @@ func (s *stepper) addRange(node int32, vertices []int32) {
 	}
 }
 
-// addGeneral appends the steps of a component that isn't simple. Its input has the rows that any of its rows depends on.
+// addGeneral appends the steps of a component that is not simple. Its input has all rows that any of
+// its rows depends on.
 func (s *stepper) addGeneral(node int32, vertices []int32) {
 	var inputs []int32
 	for _, v := range vertices {

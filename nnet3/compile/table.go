@@ -2,9 +2,9 @@ package compile
 
 import "github.com/nnopt/nnopt/nnet3/index"
 
-// table finds vertices by Cindex: open addressing, no deletion. A slot holds a tag in its upper half and the vertex plus
-// one in its lower half, so that a miss seldom has to look at a vertex. Sixteen consecutive times of a node share a
-// block of slots, because they are asked for one after the other.
+// table finds vertices by Cindex, with open addressing and without deletion. A slot holds a tag in its
+// upper half and the vertex plus one in its lower half, so that a miss rarely looks at a vertex.
+// Sixteen consecutive times of a node share a block of slots, because they are looked up in order.
 type table struct {
 	slots []uint64
 	used  int
@@ -21,7 +21,7 @@ func newTable(n int) table {
 	return table{slots: make([]uint64, size)}
 }
 
-// hash returns the slot where the search for c begins, before masking, and the tag.
+// hash returns the tag of c and, before masking, the slot where the search for c begins.
 func hash(c index.Cindex) (slot uint64, tag uint32) {
 	h := uint64(uint32(c.Node))*0x9e3779b97f4a7c15 ^ uint64(uint32(c.Index.N))*0xc2b2ae3d27d4eb4f
 	h ^= uint64(uint32(c.Index.X))*0x165667b19e3779f9 ^ uint64(uint32(c.Index.T>>4))*0x27d4eb2f165667c5
@@ -32,37 +32,29 @@ func hash(c index.Cindex) (slot uint64, tag uint32) {
 	return h&^15 | low, uint32(h>>32)&^15 | uint32(low)
 }
 
-// find returns the vertex of c, or none.
-func (t *table) find(vertices []vertex, c index.Cindex) int32 {
-	slot, tag := hash(c)
+// look returns the vertex of c, or none and the free slot for it, with its tag.
+func (t *table) look(vertices []vertex, c index.Cindex) (v int32, slot uint64, tag uint32) {
+	slot, tag = hash(c)
 	mask := uint64(len(t.slots) - 1)
 	for slot &= mask; ; slot = (slot + 1) & mask {
 		e := t.slots[slot]
 		if e == 0 {
-			return none
+			return none, slot, tag
 		}
 		if uint32(e>>32) == tag {
 			if v := int32(uint32(e)) - 1; vertices[v].Cindex == c {
-				return v
+				return v, slot, tag
 			}
 		}
 	}
 }
 
-// findOrAdd returns the vertex of c, or enters id, the number of the vertex that the caller is about to make for it.
+// findOrAdd returns the vertex of c, or enters id, the number of the vertex that the caller is about
+// to add for it.
 func (t *table) findOrAdd(vertices []vertex, c index.Cindex, id int32) (found int32, added bool) {
-	slot, tag := hash(c)
-	mask := uint64(len(t.slots) - 1)
-	for slot &= mask; ; slot = (slot + 1) & mask {
-		e := t.slots[slot]
-		if e == 0 {
-			break
-		}
-		if uint32(e>>32) == tag {
-			if v := int32(uint32(e)) - 1; vertices[v].Cindex == c {
-				return v, false
-			}
-		}
+	v, slot, tag := t.look(vertices, c)
+	if v >= 0 {
+		return v, false
 	}
 	t.slots[slot] = uint64(tag)<<32 | uint64(uint32(id+1))
 	t.used++
@@ -72,7 +64,7 @@ func (t *table) findOrAdd(vertices []vertex, c index.Cindex, id int32) (found in
 	return id, true
 }
 
-// grow doubles the table. The vertex id of last is not yet among vertices.
+// grow doubles the table. The vertex lastID, of Cindex last, is not yet in vertices.
 func (t *table) grow(vertices []vertex, last index.Cindex, lastID int32) {
 	old := t.slots
 	t.slots = make([]uint64, 2*len(old))
