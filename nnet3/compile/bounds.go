@@ -7,7 +7,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
 
-// span is a range of times, both ends included; it is empty if last is before first.
+// span is a range of times including both ends. It is empty if last is before first.
 type span struct{ first, last int64 }
 
 var (
@@ -19,9 +19,10 @@ func (s span) has(t int32) bool { return s.first <= int64(t) && int64(t) <= s.la
 
 func (s span) isEmpty() bool { return s.last < s.first }
 
-// and returns the times in both spans, or a span around the times in either.
+// and returns the times in both spans.
 func (s span) and(o span) span { return span{max(s.first, o.first), min(s.last, o.last)} }
 
+// or returns the smallest span that contains both spans.
 func (s span) or(o span) span {
 	switch {
 	case s.isEmpty():
@@ -32,7 +33,7 @@ func (s span) or(o span) span {
 	return span{min(s.first, o.first), max(s.last, o.last)}
 }
 
-// later returns the span moved by d, widened by that much at the end.
+// later returns the span moved by d and then widened at its end.
 func (s span) later(d, widened int64) span {
 	if s.isEmpty() {
 		return s
@@ -46,14 +47,14 @@ func (s span) later(d, widened int64) span {
 	return s
 }
 
-// bounds has for each node the times outside of which no row of it can be computed from the inputs. Rows that lie far from
-// all inputs, as those of a window that is much wider than the input, are then settled without a look at what they depend
-// on.
+// bounds has for each node the times outside of which none of its rows can be computed. Rows far from all
+// inputs, as in a window that is much wider than the input, can then be settled without a look at
+// their dependencies.
 type bounds struct {
 	net   *network
-	given []span // by node, the times of what the caller supplies
+	given []span // by node, the times that the caller supplies
 	spans []span
-	looks int // at functions of descriptors, so far
+	looks int // how many functions of descriptors were looked at
 
 	ops    []span // scratch
 	places []place
@@ -67,7 +68,7 @@ func newBounds(net *network) bounds {
 	return b
 }
 
-// add takes in the inputs of a request.
+// add adds the inputs of a request.
 func (b *bounds) add(req *computation.Request) {
 	for i := range req.Inputs {
 		s := &b.given[b.net.nn.NodeIndex(req.Inputs[i].Name)]
@@ -78,7 +79,7 @@ func (b *bounds) add(req *computation.Request) {
 	b.find()
 }
 
-// find works out the spans from what is given.
+// find computes the spans from given.
 func (b *bounds) find() {
 	for i := range b.net.epochs {
 		if ep := &b.net.epochs[i]; ep.recurrent {
@@ -89,15 +90,15 @@ func (b *bounds) find() {
 	}
 }
 
-// Sweeps over a recurrent epoch, after which an end that still moves is taken to move for ever, and after which to give up.
+// Sweeps over a recurrent epoch.
 const (
-	patientSweeps = 4
-	maxSweeps     = 16
+	patientSweeps = 4  // then a side that still moves is taken to move forever
+	maxSweeps     = 16 // then solve gives up
 )
 
-// solve finds bounds for nodes that depend on each other. Whatever is computed starts from what is given, so bounds that grow
-// from nothing until they no longer change are the closest; an end that recurrence moves on and on is let go. Where
-// that takes many sweeps, any time is a bound to start from.
+// solve finds bounds for nodes that depend on each other. All computation starts from given rows, so the
+// tightest bounds grow from nothing until they no longer change. A side that recurrence keeps moving
+// becomes unlimited. If that takes too many sweeps, the spans start from any time.
 func (b *bounds) solve(nodes []int32) {
 	for _, i := range nodes {
 		b.spans[i] = never
@@ -124,10 +125,10 @@ func (b *bounds) solve(nodes []int32) {
 			b.spans[i] = is
 		}
 	}
-	b.update(nodes) // closer again, where an end was let go that something else holds
+	b.update(nodes) // tighten widened spans where other dependencies bound them
 }
 
-// widened returns the span without an end where it has grown from another.
+// widened returns the span without limit on the sides where it is larger than another.
 func (s span) widened(from span) span {
 	if s.first < from.first {
 		s.first = always.first
@@ -138,7 +139,7 @@ func (s span) widened(from span) span {
 	return s
 }
 
-// update works out the spans of nodes from those of the nodes that they depend on.
+// update computes the spans of nodes from those of their dependencies.
 func (b *bounds) update(nodes []int32) {
 	for _, i := range nodes {
 		b.spans[i] = b.ofNode(i)
@@ -148,7 +149,7 @@ func (b *bounds) update(nodes []int32) {
 // ofNode returns the bounds of a node.
 func (b *bounds) ofNode(i int32) span {
 	n := &b.net.nodes[i]
-	s := always // whatever a general component makes of its inputs
+	s := always // a general component may make anything of its inputs
 	switch n.kind {
 	case inputNode:
 		s = never
@@ -172,7 +173,7 @@ func (b *bounds) ofTerms(t *terms) span {
 	b.ops = b.ops[:0]
 	for i := range t.ops {
 		o := &t.ops[i]
-		v := always // of a constant, or where it is not defined
+		v := always // of a constant or an IfDefined
 		switch o.kind {
 		case descriptor.Simple:
 			v = b.ofLeaf(&t.leaves[o.leaf])
@@ -197,7 +198,7 @@ type place struct {
 	outer   int32 // the number of the function around it, none for the leaf itself
 }
 
-// ofLeaf returns the times of the output at which the leaf leads to a row inside its node's bounds.
+// ofLeaf returns the times of the output at which the leaf leads to a row within its node's bounds.
 func (b *bounds) ofLeaf(l *leaf) span {
 	b.looks++
 	if l.plain {
@@ -217,7 +218,8 @@ func (b *bounds) ofLeaf(l *leaf) span {
 	return all
 }
 
-// before returns the times that the functions on the way to a node, the last of which is given, lead into a span of the node.
+// before returns the times that lead into a span of a node, by way of the function at places[at] and
+// those around it.
 func (b *bounds) before(s span, at int32) span {
 	for ; at >= 0; at = b.places[at].outer {
 		b.looks++

@@ -10,15 +10,16 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// CompilerOptions are the options of a Compiler. The zero value is what most callers want.
+// CompilerOptions are options of a Compiler. The zero value suits most callers.
 type CompilerOptions struct {
 	Options
-	// Capacity is the number of computations that are kept; 0 means 64. Those not asked for longest go first.
+	// Capacity is the number of computations to keep; 0 means 64. The least recently used go first.
 	Capacity int
-	// Optimize, if not nil, turns what was compiled for a request into what is kept. It may be called by several
-	// goroutines at once, and may change the computation that it is handed.
+	// Optimize, if not nil, turns each compiled computation into the one to keep. It may change its
+	// argument. Several goroutines may call it at once.
 	Optimize func(c *computation.Computation, req *computation.Request) (*computation.Computation, error)
-	// OptimizeName says what Optimize does, a query for example: what was saved under another name isn't read.
+	// OptimizeName identifies what Optimize does, for example a query. A cache saved under another name
+	// is not read.
 	OptimizeName string
 }
 
@@ -29,27 +30,28 @@ func (o *CompilerOptions) capacity() int {
 	return 64
 }
 
-// Compiler compiles requests for one network, and keeps the results. It is safe for concurrent use. While one goroutine
-// compiles a request, others that ask for the same wait for it.
+// Compiler compiles requests for one network and keeps the results. It is safe for concurrent use. While
+// one goroutine compiles a request, others with the same request wait.
 type Compiler struct {
 	net  *network
 	opts CompilerOptions
 
 	mu      sync.Mutex
 	entries map[uint64][]*list.Element // by hash of the request
-	recent  *list.List                 // of *cached, the last one asked for in front
+	recent  *list.List                 // of *cached, the most recently used in front
 	stats   CacheStats
 }
 
-// CacheStats counts what happened to requests.
+// CacheStats counts requests by what happened to them.
 type CacheStats struct {
-	// Hits were kept, or being compiled. Misses were compiled, also those that failed. Evicted were dropped.
+	// Hits were kept or just being compiled. Misses were compiled, even if that failed. Evicted were
+	// dropped.
 	Hits, Misses, Evicted int
-	// Kept is the number of computations that are kept now.
+	// Kept is the number of computations in the cache.
 	Kept int
 }
 
-// cached is a request and what became of it, once done is closed.
+// cached is a request and, once done is closed, its result.
 type cached struct {
 	hash uint64
 	req  *computation.Request
@@ -58,7 +60,8 @@ type cached struct {
 	err  error
 }
 
-// NewCompiler returns a Compiler for a network, which must not be changed afterwards. Errors wrap nnet3.ErrNetwork.
+// NewCompiler returns a Compiler for a network, which must not change afterwards. Errors wrap
+// nnet3.ErrNetwork.
 func NewCompiler(nn *nnet3.Nnet, opts CompilerOptions) (*Compiler, error) {
 	net, err := newNetwork(nn)
 	if err != nil {
@@ -67,8 +70,8 @@ func NewCompiler(nn *nnet3.Nnet, opts CompilerOptions) (*Compiler, error) {
 	return &Compiler{net: net, opts: opts, entries: make(map[uint64][]*list.Element), recent: list.New()}, nil
 }
 
-// Compile returns the computation for a request, which is shared by all who ask for it and must not be changed. Errors are
-// those of the function Compile and of Optimize; failures are not kept.
+// Compile returns the computation for a request. All callers share it, so it must not be changed. Errors
+// are those of the function Compile and of Optimize; they are not kept.
 func (c *Compiler) Compile(req *computation.Request) (*computation.Computation, error) {
 	if err := c.net.checkRequest(req); err != nil {
 		return nil, err
@@ -84,13 +87,13 @@ func (c *Compiler) Compile(req *computation.Request) (*computation.Computation, 
 		return entry.comp, entry.err
 	}
 	c.stats.Misses++
-	entry := &cached{hash: hash, req: copyRequest(req), done: make(chan struct{})}
+	entry := &cached{hash: hash, req: shifted(req, 0), done: make(chan struct{})} // shifted makes a copy
 	c.add(entry)
 	c.mu.Unlock()
 
 	finished := false
 	defer func() {
-		if !finished { // Optimize panicked: don't leave others waiting for ever
+		if !finished { // Optimize panicked: don't leave others waiting
 			entry.err = errAbandoned
 		}
 		if entry.err != nil {
@@ -113,7 +116,7 @@ func (c *Compiler) compile(req *computation.Request) (*computation.Computation, 
 	return c.opts.Optimize(comp, req)
 }
 
-// Stats returns what happened so far.
+// Stats returns the counts so far.
 func (c *Compiler) Stats() CacheStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +125,7 @@ func (c *Compiler) Stats() CacheStats {
 	return s
 }
 
-// lookUp returns the entry of a request, nil if there is none.
+// lookUp returns the entry of a request, or nil.
 func (c *Compiler) lookUp(hash uint64, req *computation.Request) *list.Element {
 	for _, e := range c.entries[hash] {
 		if e.Value.(*cached).req.Equal(req) {
@@ -132,7 +135,7 @@ func (c *Compiler) lookUp(hash uint64, req *computation.Request) *list.Element {
 	return nil
 }
 
-// add adds an entry, and drops those that are too many.
+// add adds an entry and drops the least recently used ones if there are too many.
 func (c *Compiler) add(entry *cached) {
 	c.entries[entry.hash] = append(c.entries[entry.hash], c.recent.PushFront(entry))
 	for c.recent.Len() > c.opts.capacity() {
@@ -141,7 +144,7 @@ func (c *Compiler) add(entry *cached) {
 	}
 }
 
-// remove drops an entry if it is there. Who waits for it still gets it.
+// remove drops an entry if it is there. Goroutines that wait for it still get it.
 func (c *Compiler) remove(entry *cached) {
 	list := c.entries[entry.hash]
 	for i, e := range list {
@@ -155,5 +158,3 @@ func (c *Compiler) remove(entry *cached) {
 		delete(c.entries, entry.hash)
 	}
 }
-
-func copyRequest(req *computation.Request) *computation.Request { return shifted(req, 0) }

@@ -12,16 +12,17 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// cacheVersion is the version of the form of saved caches.
+// cacheVersion is the version of the file format.
 const cacheVersion = 1
 
-// ErrStaleCache means that a saved cache is of no use to a Compiler: it was written for another network, or with other
-// options. Nothing was taken from it; who goes on compiles anew.
+// ErrStaleCache means that a saved cache is useless to a Compiler, because it was written for another
+// network or with other options. Nothing was read from it; the Compiler compiles anew.
 var ErrStaleCache = errors.New("saved cache doesn't fit")
 
-// WriteCache saves the requests and computations that are kept, those asked for last at the end. Computations are in Kaldi's
-// format (computation.Write). One with derived components, which is what fusing makes, can't be written: its request stands
-// alone, and ReadCache compiles it again. Others may compile meanwhile. The error is the writer's.
+// WriteCache saves the kept requests and computations, the most recently used at the end. Computations
+// are in Kaldi's format (computation.Write). A computation with derived components, as made by fusion,
+// can't be written; its request stands alone, and ReadCache compiles it again. Other goroutines may
+// compile meanwhile. The error is the writer's.
 func (c *Compiler) WriteCache(w *kaldiio.Writer) error {
 	entries := c.finished()
 	w.Token("<CompilerCache>")
@@ -51,7 +52,7 @@ func (c *Compiler) WriteCache(w *kaldiio.Writer) error {
 	return w.Err()
 }
 
-// finished returns the entries that are compiled, those asked for last at the end.
+// finished returns the compiled entries, the most recently used at the end.
 func (c *Compiler) finished() []*cached {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,11 +70,13 @@ func (c *Compiler) finished() []*cached {
 	return entries
 }
 
-// ReadCache takes in what WriteCache saved, and returns how many requests came in; as many are kept as the capacity allows,
-// those at the end of the file. Requests that are kept already stay. Every computation is checked against the network.
+// ReadCache reads what WriteCache saved and returns how many requests it added: as many as the capacity
+// allows, from the end of the file. Requests that are kept already stay. Every computation is checked
+// against the network.
 //
-// The error wraps ErrStaleCache if the file was written for another network (its weights don't matter) or with other
-// options; it is a *kaldiio.Error if the file is damaged. Then nothing was taken in.
+// The error wraps ErrStaleCache if the file was written for another network (its weights don't matter)
+// or with other options. It is a *kaldiio.Error if the file is damaged. In both cases nothing was
+// added.
 func (c *Compiler) ReadCache(r *kaldiio.Reader) (int, error) {
 	if err := c.expectHeader(r); err != nil {
 		return 0, err
@@ -89,7 +92,7 @@ func (c *Compiler) ReadCache(r *kaldiio.Reader) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if entries = append(entries, entry); len(entries) > 2*c.opts.capacity() { // what would be dropped at once needs no memory
+		if entries = append(entries, entry); len(entries) > 2*c.opts.capacity() { // don't collect what won't be kept
 			entries = append(entries[:0], entries[len(entries)-c.opts.capacity():]...)
 		}
 	}
@@ -113,7 +116,7 @@ func (c *Compiler) ReadCache(r *kaldiio.Reader) (int, error) {
 	return len(entries), nil
 }
 
-// expectHeader reads what comes before the number of entries.
+// expectHeader reads everything before the number of entries.
 func (c *Compiler) expectHeader(r *kaldiio.Reader) error {
 	if err := r.Expect("<CompilerCache>", "<Version>"); err != nil {
 		return err
@@ -143,7 +146,7 @@ func (c *Compiler) expectHeader(r *kaldiio.Reader) error {
 	return r.Expect("<NumEntries>")
 }
 
-// readEntry reads a request and its computation, which is nil if the file has none.
+// readEntry reads a request and its computation, nil if the file has none.
 func (c *Compiler) readEntry(r *kaldiio.Reader, info *computation.NetworkInfo) (*cached, error) {
 	req, err := computation.ReadRequest(r)
 	if err != nil {
@@ -175,7 +178,8 @@ func (c *Compiler) readEntry(r *kaldiio.Reader, info *computation.NetworkInfo) (
 	return entry, nil
 }
 
-// serves reports whether a computation takes the inputs of a request and gives its outputs, with as many rows.
+// serves reports whether a computation has the inputs and outputs of a request, with the same numbers of
+// rows.
 func (net *network) serves(c *computation.Computation, req *computation.Request) bool {
 	type end struct {
 		command computation.CommandType
@@ -201,15 +205,15 @@ func (net *network) serves(c *computation.Computation, req *computation.Request)
 		has(req.Outputs, computation.ProvideOutput, computation.AcceptInput) && c.NeedModelDerivative == req.NeedModelDerivative
 }
 
-// fingerprint returns a number for everything about the options that computations depend on.
+// fingerprint hashes the options that computations depend on.
 func (o *CompilerOptions) fingerprint() uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%t %t %t %s", o.DebugInfo, o.NoShortcut, o.Optimize != nil, o.OptimizeName)
 	return h.Sum64()
 }
 
-// fingerprint returns a number for everything about the network that computations depend on: nodes, and what components say
-// of themselves and of the rows that they need, but neither their parameters nor their statistics.
+// fingerprint hashes everything about the network that computations depend on: nodes, and the properties
+// and dependencies of components, but neither their parameters nor their statistics.
 func (net *network) fingerprint() uint64 {
 	h := fnv.New64a()
 	for i := range net.nodes {
@@ -227,7 +231,8 @@ func (net *network) fingerprint() uint64 {
 	return h.Sum64()
 }
 
-// hashDependencies writes which rows the rows of a component at some times depend on, and which of them it can't do without.
+// hashDependencies writes which rows a component depends on at some times, and which of them it can't do
+// without.
 func (n *node) hashDependencies(w io.Writer) {
 	for t := int32(-1); t <= 3; t++ {
 		out := index.Index{T: t}
@@ -236,17 +241,9 @@ func (n *node) hashDependencies(w io.Writer) {
 			x := in[i]
 			without := n.general.IsComputable(out, func(y index.Index) bool { return y != x }, nil)
 			alone := n.general.IsComputable(out, func(y index.Index) bool { return y == x }, nil)
-			hashIndex(w, x)
+			binary.Write(w, binary.LittleEndian, [...]int32{x.N, x.T, x.X})
 			fmt.Fprint(w, without, alone)
 		}
 		fmt.Fprintln(w, len(in))
 	}
-}
-
-func hashIndex(w io.Writer, x index.Index) {
-	var b [12]byte
-	binary.LittleEndian.PutUint32(b[0:], uint32(x.N))
-	binary.LittleEndian.PutUint32(b[4:], uint32(x.T))
-	binary.LittleEndian.PutUint32(b[8:], uint32(x.X))
-	w.Write(b[:])
 }

@@ -1,31 +1,32 @@
 package compile
 
-// Bounds of the search for what is missing. The rows that it adds to the graph are what costs: together with what leads to them
-// they may come to some tens of megabytes.
+// Bounds of the search for missing inputs. Its cost is in the rows that it adds to the graph, with
+// their edges some tens of megabytes.
 const (
 	maxExplainedSteps = 1 << 20
-	maxExplainedRows  = 1 << 17 // that the builder had not looked at
+	maxExplainedRows  = 1 << 17 // rows new to the builder
 	maxDiveSteps      = 1 << 14
 )
 
-// blamed is a vertex that outputs can't do without, and the place in the search of the one that needs it, or none.
+// blamed is a vertex that outputs need, and the position in search.found of the one that needs it.
 type blamed struct{ vertex, parent int32 }
 
-// search follows everything that outputs can't do without, even where the builder gave up because one missing input is enough.
+// search follows everything that outputs need, even where the builder stopped because one missing input
+// is enough.
 type search struct {
 	*builder
-	found   []blamed // those looked at and those to look at, in the order in which they were found
-	missing map[int32][]int32
-	first   map[int32]int32 // by input-node like missing: the place of the first one
-	rows    int             // of the graph when the search began
-	edges   int
+	found   []blamed          // in the order of discovery, looked at or not
+	missing map[int32][]int32 // by input-node
+	first   map[int32]int32   // by input-node, the position in found of the first missing row
+	rows    int               // of the graph when the search began
+	edges   int               // likewise
 }
 
 func newSearch(b *builder) *search {
 	return &search{builder: b, missing: map[int32][]int32{}, first: map[int32]int32{}, rows: len(b.graph.vertices), edges: len(b.graph.deps)}
 }
 
-// add appends a vertex, unless it was found before.
+// add adds a vertex, unless it was found before.
 func (s *search) add(v, parent int32) {
 	if x := &s.graph.vertices[v]; !x.blamed {
 		x.blamed = true
@@ -33,9 +34,9 @@ func (s *search) add(v, parent int32) {
 	}
 }
 
-// run searches to the end, or until it has cost enough, and reports whether it came to the end. It goes hop by hop, so that what is
-// near is found first. If that finds nothing that is missing before it is cut short, as in a deep network, it goes straight down from
-// where it is, because one example is worth more than none.
+// run searches to the end or until the search gets too costly, and reports whether it reached the end. It
+// goes hop by hop, so that it finds what is near first. If it is cut short before it finds a missing
+// input, as in a deep network, it dives, because one example is better than none.
 func (s *search) run() bool {
 	for i := 0; i < len(s.found); i++ {
 		if i == maxExplainedSteps || s.isCostly() || s.interrupt.came() {
@@ -49,12 +50,12 @@ func (s *search) run() bool {
 	return true
 }
 
-// isCostly reports whether the graph has grown enough. A row has two dependencies or so.
+// isCostly reports whether the graph has grown too much. A row has about two dependencies.
 func (s *search) isCostly() bool {
 	return len(s.graph.vertices)-s.rows > maxExplainedRows || len(s.graph.deps)-s.edges > 2*maxExplainedRows
 }
 
-// dive goes on from the places that were not looked at, the last one first, depth first.
+// dive continues depth first with the vertices from position from on, the last one first.
 func (s *search) dive(from int) {
 	var stack []int32
 	next := len(s.found) - 1
@@ -68,15 +69,15 @@ func (s *search) dive(from int) {
 		}
 		at := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		new := len(s.found)
+		known := len(s.found)
 		s.look(at)
-		for i := len(s.found) - 1; i >= new; i-- {
+		for i := len(s.found) - 1; i >= known; i-- {
 			stack = append(stack, int32(i))
 		}
 	}
 }
 
-// look notes an input that is missing, or finds out what else a vertex lacks.
+// look records a missing input, or finds what else a vertex lacks.
 func (s *search) look(at int32) {
 	v := s.found[at].vertex
 	if node := s.graph.vertices[v].Node; s.net.nodes[node].kind == inputNode {

@@ -2,17 +2,17 @@ package compile
 
 import "slices"
 
-// epoch is a strongly connected component of the graph of nodes: nodes that are computed together, after those of the
-// epochs before.
+// epoch is a strongly connected component of the graph of nodes: nodes that are computed together, after
+// those of earlier epochs.
 type epoch struct {
 	nodes []int32 // ascending
-	// recurrent says that the nodes depend on each other, or the one node on itself, at other times.
+	// recurrent says that the nodes depend on each other, or a single node on itself, at other times.
 	recurrent bool
 }
 
-// findEpochs returns the strongly connected components of the nodes, each after those that it depends on (Tarjan's
-// algorithm, without recursion). Where the dependencies leave a choice the order is Kaldi's: the algorithm follows the nodes
-// to those that depend on them, and the order in which it leaves the components is turned round.
+// findEpochs returns the strongly connected components of the nodes, each after those that it depends
+// on. It is Tarjan's algorithm without recursion. If the dependencies leave a choice the order is
+// Kaldi's: the algorithm goes from nodes to their users, and the components are reversed at the end.
 func findEpochs(nodes []node) []epoch {
 	users := make([][]int32, len(nodes))
 	for v := range nodes {
@@ -24,8 +24,8 @@ func findEpochs(nodes []node) []epoch {
 	}
 	const unseen = 0
 	var (
-		order   = make([]int32, len(nodes)) // 1, 2, … as they are found
-		low     = make([]int32, len(nodes)) // the earliest node on the stack that is reached
+		order   = make([]int32, len(nodes)) // 1, 2, … as nodes are found
+		low     = make([]int32, len(nodes)) // the earliest reachable node on the stack
 		onStack = make([]bool, len(nodes))
 		stack   []int32
 		epochs  []epoch
@@ -33,7 +33,7 @@ func findEpochs(nodes []node) []epoch {
 	)
 	type frame struct {
 		node  int32
-		users []int32 // those still to visit
+		users []int32 // still to visit
 	}
 	var frames []frame
 	enter := func(v int32) {

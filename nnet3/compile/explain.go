@@ -13,35 +13,35 @@ import (
 type NotComputableError struct {
 	// Outputs are the outputs with rows that can't be computed.
 	Outputs []MissingRows
-	// Inputs are the rows of input-nodes that are missing. There are none where nothing is missing and the rows depend on
-	// each other in a circle.
+	// Inputs are the missing rows of input-nodes. There are none if no input is missing but rows depend
+	// on each other in a circle.
 	Inputs []MissingRows
-	// Chain leads from a row of an output to a row of an input that it needs and that is missing. Of a long chain only the
-	// two ends are there. Names has the names of its nodes.
+	// Chain leads from a row of an output to a missing row of an input that it needs. A long chain is
+	// cut in the middle. Names has the names of its nodes.
 	Chain []index.Cindex
 	Names []string
 	// Partial says that the search for missing inputs was cut short, so that more may be missing.
 	Partial bool
-	// SmallestChunk is what SmallestChunk returns, and Left and Right the context, if fewer frames of input were given than that
-	// takes, and it is more than 1; else it is 0.
+	// SmallestChunk, if not 0, is the result of SmallestChunk, and Left and Right are the context. It is
+	// set if it is above 1 and fewer frames of input were given than it takes.
 	SmallestChunk, Left, Right int
 }
 
-// MissingRows are rows of a node.
+// MissingRows describes the missing rows of a node.
 type MissingRows struct {
 	Node string
-	// Count is the number of rows, Of the number of rows wanted of an output, or given of an input.
+	// Count is the number of missing rows, Of the number of rows wanted of an output or given of an input.
 	Count, Of int
-	// First are the first few of them, in the order of index.Compare.
+	// First are the first few missing rows, in the order of index.Compare.
 	First []index.Index
-	// Given are the first and the last time that was given of an input; it means nothing if Of is 0.
+	// Given are the first and the last time given of an input; it means nothing if Of is 0.
 	Given [2]int32
 }
 
 // Unwrap returns ErrNotComputable.
 func (e *NotComputableError) Unwrap() error { return ErrNotComputable }
 
-// Error says what is missing in a few lines.
+// Error says which outputs can't be computed, which inputs are missing, and gives an example.
 func (e *NotComputableError) Error() string {
 	var b strings.Builder
 	for i := range e.Outputs {
@@ -98,10 +98,10 @@ func (m *MissingRows) list() string {
 const (
 	maxListed = 10 // indexes of each node
 	maxChain  = 40
-	maxJudged = 64 // dependencies of a component's row that are tried one by one
+	maxJudged = 64 // dependencies of a row of a component that are tried one by one
 )
 
-// explain finds out which inputs are missing for outputs that can't be computed.
+// explain returns the error for outputs that can't be computed.
 func (b *builder) explain(inputs, outputs []ioRows) error {
 	e := &NotComputableError{}
 	s := newSearch(b)
@@ -133,7 +133,10 @@ func (b *builder) explain(inputs, outputs []ioRows) error {
 			example = s.first[node]
 		}
 		m := MissingRows{Node: b.net.name(node), Count: len(vertices) * b.lanes, First: b.firstIndexes(vertices)}
-		b.describeGiven(&m, inputs, node)
+		if i := slices.IndexFunc(inputs, func(in ioRows) bool { return in.node == node }); i >= 0 {
+			m.Of = len(inputs[i].spec.Indexes)
+			m.Given[0], m.Given[1] = timesOf(inputs[i].spec.Indexes)
+		}
 		e.Inputs = append(e.Inputs, m)
 	}
 	s.addChain(e, example)
@@ -141,10 +144,11 @@ func (b *builder) explain(inputs, outputs []ioRows) error {
 	return e
 }
 
-// suggestChunk says how long a chunk has to be if fewer frames were given than that takes.
+// suggestChunk says how long a chunk must be if fewer frames were given.
 func (b *builder) suggestChunk(e *NotComputableError, inputs, outputs []ioRows) {
-	anything := func(n node) bool { return n.kind != inputNode && !n.allNeeded() } // else one frame more is as good as another
-	if b.start > 0 || len(e.Inputs) == 0 || !slices.ContainsFunc(b.net.nodes, anything) {
+	// Only nodes with a choice of dependencies make the smallest chunk larger than a frame.
+	hasChoice := func(n node) bool { return n.kind != inputNode && !n.allNeeded() }
+	if b.start > 0 || len(e.Inputs) == 0 || !slices.ContainsFunc(b.net.nodes, hasChoice) {
 		return
 	}
 	given := int64(0)
@@ -177,7 +181,7 @@ func timesOf(indexes []index.Index) (first, last int32) {
 	return first, last
 }
 
-// addChain adds the way from an output to a missing input, without hidden nodes.
+// addChain adds the path from an output to a missing input, without hidden nodes.
 func (s *search) addChain(e *NotComputableError, at int32) {
 	for ; at >= 0; at = s.found[at].parent {
 		if c := s.graph.vertices[s.found[at].vertex].Cindex; s.net.nodes[c.Node].kind != hiddenNode {
@@ -193,7 +197,7 @@ func (s *search) addChain(e *NotComputableError, at int32) {
 	}
 }
 
-// expandAgain finds the dependencies of v, also where the builder didn't look because they were of no use.
+// expandAgain finds the dependencies of v, even if the builder did not because they were useless.
 func (b *builder) expandAgain(v int32) error {
 	x := &b.graph.vertices[v]
 	if x.first >= 0 || x.given {
@@ -206,8 +210,8 @@ func (b *builder) expandAgain(v int32) error {
 	return err
 }
 
-// culprits returns the dependencies that are missing for v: of a component those that it can't do without, or all if it
-// could do without each of them.
+// culprits returns the missing dependencies of v. For a component they are those that it can't do
+// without, or all if it could do without each of them.
 func (b *builder) culprits(v int32) []int32 {
 	g := b.graph
 	x := g.vertices[v]
@@ -233,14 +237,10 @@ func (b *builder) culprits(v int32) []int32 {
 	return list
 }
 
-// culprits returns the dependencies that are missing: of a sum those that it lacks, of a Failover those of both, of an
-// IfDefined none.
+// culprits returns the missing dependencies: of a sum those that it lacks, of a Failover those of both
+// arguments, of an IfDefined none.
 func (t *terms) culprits(g *graph, deps []int32, s *scratch) []int32 {
-	t.evaluate(g, deps, s)
-	s.needed = append(s.needed[:0], make([]bool, len(t.ops))...)
-	for i := range t.parts {
-		s.needed[t.parts[i].root] = true
-	}
+	t.evaluateRoots(g, deps, s)
 	var list []int32
 	for i := len(t.ops) - 1; i >= 0; i-- {
 		o := &t.ops[i]
@@ -267,16 +267,4 @@ func (b *builder) firstIndexes(vertices []int32) []index.Index {
 		list = append(list, b.graph.vertices[v].Index)
 	}
 	return list
-}
-
-// describeGiven says what was given of an input.
-func (b *builder) describeGiven(m *MissingRows, inputs []ioRows, node int32) {
-	for i := range inputs {
-		if inputs[i].node != node {
-			continue
-		}
-		indexes := inputs[i].spec.Indexes
-		m.Of = len(indexes)
-		m.Given[0], m.Given[1] = timesOf(indexes)
-	}
 }

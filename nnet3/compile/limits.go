@@ -1,22 +1,21 @@
 package compile
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// limits bound the computation graph in proportion to what was asked for.
+// limits bound the computation graph in proportion to the request.
 type limits struct {
 	rows, edges int
-	// steps is how often a dependency was looked at again after it was found.
-	steps int
-
-	wanted int
-	seen   []bool // by node: whether one of its rows has been expanded
+	steps       int // how often a dependency was looked at again
+	wanted      int
+	seen        []bool // by node, whether one of its rows was expanded
 }
 
-// Rows and dependencies of a graph, at least and at most. A row takes some 130 bytes with its dependencies.
+// Bounds on the rows and dependencies of a graph. A row takes some 130 bytes with its dependencies.
 const (
 	leastRows    = 1 << 19
 	mostRows     = 1 << 27
@@ -25,7 +24,7 @@ const (
 	stepsPerEdge = 16
 )
 
-// newLimits returns the limits for a request for so many rows.
+// newLimits returns the limits for a request with so many rows.
 func newLimits(opts Options, given, wanted, nodes int) limits {
 	l := limits{rows: opts.MaxCindexes, seen: make([]bool, nodes)}
 	if l.rows <= 0 {
@@ -35,7 +34,7 @@ func newLimits(opts Options, given, wanted, nodes int) limits {
 	return l
 }
 
-// expanded takes notice of a row with so many dependencies.
+// expanded records a row with so many dependencies.
 func (l *limits) expanded(node int32, edges int) {
 	if !l.seen[node] {
 		l.seen[node] = true
@@ -48,7 +47,7 @@ func (l *limits) reached(g *graph) bool {
 	return len(g.vertices) > l.rows || len(g.deps) > l.edges || l.steps > stepsPerEdge*l.edges
 }
 
-// unbounded says what has grown too large: the node with most rows.
+// unbounded returns the error for a graph that is too large, with the node that has most rows.
 func (b *builder) unbounded() error {
 	counts, times := make([]int, len(b.net.nodes)), make([]span, len(b.net.nodes))
 	for i := range times {
@@ -81,4 +80,21 @@ func countRows(specs []computation.IoSpecification) int {
 		n += len(specs[i].Indexes)
 	}
 	return n
+}
+
+// An interrupt tells the loops of a compilation that its context is done. The zero value never does.
+type interrupt struct {
+	ctx   context.Context
+	calls uint
+	err   error
+}
+
+// came reports whether to stop. It checks the context once in 256 calls, so it may be called for every
+// row. Once it reports true it always does, and err is set, so a loop that can't return an error may
+// just end.
+func (i *interrupt) came() bool {
+	if i.calls++; i.calls%256 == 1 && i.err == nil && i.ctx != nil && i.ctx.Err() != nil {
+		i.err = fmt.Errorf("compiling: %w", context.Cause(i.ctx))
+	}
+	return i.err != nil
 }

@@ -6,22 +6,19 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// several stands for the step where rows come from more than one.
+// several stands for more than one step.
 const several = -2
 
 // sourceRows says where a leaf takes the rows of a step from.
 type sourceRows struct {
-	// step is where all of them come from, none if there are none, several if rows of several steps are among them.
-	step int32
-	// rows are the rows there, one for each row of the step, none where the leaf is not used.
-	rows []int32
-	// steps are the steps, row by row, if there are several.
-	steps []int32
-	// present counts the rows that are not none.
-	present int
+	step    int32   // the step that all rows come from; none or several
+	rows    []int32 // for each row of the step, the row there; none if the leaf is not used
+	steps   []int32 // for each row of the step, the step it comes from; only if there are several
+	present int     // the number of rows that are not none
 }
 
-// gather finds where leaf takes the rows of a step from. With deriv, sources without a derivative don't count.
+// gather finds out where a leaf takes the rows of a step from. With deriv, sources without a derivative
+// don't count.
 func (e *emitter) gather(st *step, leaf int32, deriv bool, dst *sourceRows) {
 	g, lanes := e.graph, len(e.lanes)
 	dst.step, dst.present = none, 0
@@ -67,7 +64,7 @@ func (e *emitter) gather(st *step, leaf int32, deriv bool, dst *sourceRows) {
 	}
 }
 
-// noteStep takes in that rows come from a step.
+// noteStep records that rows come from a step.
 func (r *sourceRows) noteStep(from int32) {
 	if r.step == none {
 		r.step = from
@@ -98,7 +95,7 @@ func fill(s []int32, v int32) {
 	}
 }
 
-// isIdentity reports whether the rows are all n rows of the source in order.
+// isIdentity reports whether rows are all n rows of the source in order.
 func isIdentity(rows []int32, n int32) bool {
 	if len(rows) != int(n) {
 		return false
@@ -116,14 +113,11 @@ type location = computation.Pair
 
 var noLocation = location{none, none}
 
-// splitLocations turns lists of locations that are to be added up, one list for each row, into as few lists as possible of
-// one location for each row. A sub-matrix that is in more than half of the rows gets a list of its own, because a command
-// with one source is cheaper than one with several.
+// splitLocations takes lists of locations to add up, one list for each row, and turns them into as few
+// lists as possible of one location for each row. A sub-matrix that occurs in more than half of the
+// rows gets its own list, because a command with one source is cheaper than one with several.
 func splitLocations(lists [][]location) [][]location {
-	longest := 0
-	for _, l := range lists {
-		longest = max(longest, len(l))
-	}
+	longest := longestOf(lists)
 	var split [][]location
 	for longest > 1 {
 		frequent := frequentSubmatrices(lists)
@@ -133,10 +127,7 @@ func splitLocations(lists [][]location) [][]location {
 		for _, sub := range frequent {
 			split = append(split, takeOut(lists, sub))
 		}
-		longest = 0
-		for _, l := range lists {
-			longest = max(longest, len(l))
-		}
+		longest = longestOf(lists)
 	}
 	for _, l := range lists {
 		slices.SortStableFunc(l, func(a, b location) int { return int(a[0]) - int(b[0]) })
@@ -154,7 +145,16 @@ func splitLocations(lists [][]location) [][]location {
 	return split
 }
 
-// frequentSubmatrices returns the sub-matrices that are in more than half of the lists, ascending.
+// longestOf returns the length of the longest list.
+func longestOf(lists [][]location) int {
+	longest := 0
+	for _, l := range lists {
+		longest = max(longest, len(l))
+	}
+	return longest
+}
+
+// frequentSubmatrices returns the sub-matrices in more than half of the lists, in ascending order.
 func frequentSubmatrices(lists [][]location) []int32 {
 	type tally struct{ count, last int }
 	counts := make(map[int32]tally)
@@ -176,7 +176,7 @@ func frequentSubmatrices(lists [][]location) []int32 {
 	return frequent
 }
 
-// takeOut removes from each list the first location in a sub-matrix, and returns what it removed.
+// takeOut removes from each list the first location in a sub-matrix, and returns these locations.
 func takeOut(lists [][]location, sub int32) []location {
 	list := make([]location, len(lists))
 	for row, l := range lists {
@@ -192,8 +192,8 @@ func takeOut(lists [][]location, sub int32) []location {
 	return list
 }
 
-// singleSource returns the one sub-matrix that the locations are in, and their rows there. There is none if they are in
-// several, or nowhere.
+// singleSource returns the only sub-matrix of the locations, and their rows in it. It fails if there is
+// none or more than one.
 func singleSource(list []location) (sub int32, rows []int32, ok bool) {
 	sub = none
 	for _, at := range list {

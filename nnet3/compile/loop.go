@@ -8,48 +8,60 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// lifetime is when a matrix of a computation is used, in numbers of commands, not counting allocation, the zeroing right
-// after it, and deallocation.
+// lifetime says which commands use a matrix, not counting its allocation, the zeroing right after it,
+// and its deallocation.
 type lifetime struct {
-	first, last int // first is the number of commands, last -1, where there is no use
+	first, last int // numbers of commands; last is -1 if there is no use
 	accepted    bool
 	provided    bool
 }
 
-// lifetimes returns the lifetime of each matrix of a computation as it is compiled.
+// lifetimes returns the lifetime of each matrix of a computation that was just compiled.
 func lifetimes(c *computation.Computation) []lifetime {
 	lives := make([]lifetime, len(c.Matrices))
 	for m := range lives {
 		lives[m] = lifetime{first: len(c.Commands), last: -1}
 	}
-	use := func(i int, sub int32) *lifetime {
-		l := &lives[c.Submatrices[sub].Matrix]
-		l.first, l.last = min(l.first, i), max(l.last, i)
-		return l
-	}
 	for i := range c.Commands {
-		cmd := &c.Commands[i]
 		if isSizing(c, i) {
 			continue
 		}
-		for arg := range cmd.Submatrices {
-			l := use(i, *arg)
-			l.accepted = l.accepted || cmd.Type == computation.AcceptInput
-			l.provided = l.provided || cmd.Type == computation.ProvideOutput
-		}
-		switch cmd.Type {
-		case computation.AddRowsMulti, computation.AddToRowsMulti, computation.CopyRowsMulti, computation.CopyToRowsMulti:
-			for _, at := range c.IndexesMulti[cmd.Arg2] {
-				if at[0] > 0 {
-					use(i, at[0])
-				}
-			}
-		}
+		t := c.Commands[i].Type
+		eachUse(c, i, func(sub int32) {
+			l := &lives[c.Submatrices[sub].Matrix]
+			l.first, l.last = min(l.first, i), max(l.last, i)
+			l.accepted = l.accepted || t == computation.AcceptInput
+			l.provided = l.provided || t == computation.ProvideOutput
+		})
 	}
 	return lives
 }
 
-// isSizing reports whether command i allocates, frees, or zeroes what was just allocated.
+// eachUse calls use for every sub-matrix that command i names, as often as it does.
+func eachUse(c *computation.Computation, i int, use func(sub int32)) {
+	cmd := &c.Commands[i]
+	for arg := range cmd.Submatrices {
+		use(*arg)
+	}
+	if isMulti(cmd.Type) {
+		for _, at := range c.IndexesMulti[cmd.Arg2] {
+			if at[0] > 0 {
+				use(at[0])
+			}
+		}
+	}
+}
+
+// isMulti reports whether the second argument of a command is one of IndexesMulti.
+func isMulti(t computation.CommandType) bool {
+	switch t {
+	case computation.AddRowsMulti, computation.AddToRowsMulti, computation.CopyRowsMulti, computation.CopyToRowsMulti:
+		return true
+	}
+	return false
+}
+
+// isSizing reports whether command i allocates or frees a matrix, or zeroes one just allocated.
 func isSizing(c *computation.Computation, i int) bool {
 	switch c.Commands[i].Type {
 	case computation.AllocMatrix, computation.DeallocMatrix:
@@ -60,15 +72,22 @@ func isSizing(c *computation.Computation, i int) bool {
 	return false
 }
 
-// moveSizing allocates and zeroes each matrix right before its first use, frees it right after its last one, and drops
-// matrices without use. It returns the places of the permanent no-ops among the new commands.
-func moveSizing(c *computation.Computation, lives []lifetime) (commands []computation.Command, splices []int) {
+// wholeSubmatrices returns for each matrix the first sub-matrix that covers it.
+func wholeSubmatrices(c *computation.Computation) []int32 {
 	wholes := make([]int32, len(c.Matrices))
 	for s := len(c.Submatrices) - 1; s > 0; s-- {
 		if c.IsWhole(int32(s)) {
 			wholes[c.Submatrices[s].Matrix] = int32(s)
 		}
 	}
+	return wholes
+}
+
+// moveSizing allocates and zeroes each matrix right before its first use, frees it right after its
+// last one, and drops unused matrices. It returns the new commands and the positions of the permanent
+// no-ops among them.
+func moveSizing(c *computation.Computation, lives []lifetime) (commands []computation.Command, splices []int) {
+	wholes := wholeSubmatrices(c)
 	starts, ends := make([][]int32, len(c.Commands)), make([][]int32, len(c.Commands))
 	for m := 1; m < len(lives); m++ {
 		l := &lives[m]
@@ -101,19 +120,20 @@ func moveSizing(c *computation.Computation, lives []lifetime) (commands []comput
 	return commands, splices
 }
 
-// carried is a matrix that a pass leaves to later ones, as far as it can be compared with others: what its rows stand for,
-// with times relative to the first.
+// carried is a matrix that a pass leaves to later ones. To compare it with others, the times of its rows
+// count relative to the first one.
 type carried struct {
 	matrix int32
 	time   int32
 }
 
-// closeLoop looks for two places in a computation of many segments, at the end of the inputs of a segment each, where the
-// same matrices are in use, but for their times, which are as far apart as the segments. It cuts the computation off at
-// the second, hands the matrices over to those of the first, and jumps there. It fails if there are no such places.
+// closeLoop looks for two segments of a computation such that, after their inputs, the same matrices
+// are in use, except for their times, which are as far apart as the segments. It cuts the computation
+// off at the second segment, hands its matrices over to those of the first, and jumps there. It fails
+// if there are no such segments.
 //
-// A matrix may be used for the last time up to horizon segments after the one that it is of. Later in the computation than
-// that before its end it isn't known what is in use.
+// A matrix may be used up to horizon segments after its own, so it is unknown what is in use during
+// the last horizon segments.
 func closeLoop(c *computation.Computation, shift int32, horizon int) bool {
 	lives := lifetimes(c)
 	var permanent []int
@@ -144,8 +164,8 @@ func closeLoop(c *computation.Computation, shift int32, horizon int) bool {
 	return false
 }
 
-// timeless reports whether the matrices that are in use both at segment i and at segment j stay in use for ever, as an input
-// that is given once and for all: every j-i segments they are used alike, to the end.
+// timeless reports whether the matrices in use at both segments i and j stay in use forever, like an
+// input that is given once: until the end they are used alike every j-i segments.
 func timeless(c *computation.Computation, a, b []carried, i, j int) bool {
 	for k := range a {
 		if a[k].time != b[k].time {
@@ -167,34 +187,27 @@ func timeless(c *computation.Computation, a, b []carried, i, j int) bool {
 	return true
 }
 
-// segmentsOf returns for each segment whether it uses a matrix, besides accepting it.
+// segmentsOf reports for each segment whether it uses a matrix, not counting that it accepts it.
 func segmentsOf(c *computation.Computation, matrix int32) []bool {
 	used := []bool{false}
-	note := func(sub int32) {
-		if sub > 0 && c.Submatrices[sub].Matrix == matrix {
-			used[len(used)-1] = true
-		}
-	}
 	for i := range c.Commands {
-		cmd := &c.Commands[i]
-		switch {
-		case isSizing(c, i) || cmd.Type == computation.AcceptInput:
-			continue
-		case cmd.Type == computation.NoOperationMarker:
+		switch t := c.Commands[i].Type; {
+		case isSizing(c, i) || t == computation.AcceptInput:
+		case t == computation.NoOperationMarker:
 			used = append(used, false)
-		case cmd.Type == computation.AddRowsMulti:
-			for _, at := range c.IndexesMulti[cmd.Arg2] {
-				note(at[0])
-			}
-		}
-		for arg := range cmd.Submatrices {
-			note(*arg)
+		default:
+			eachUse(c, i, func(sub int32) {
+				if c.Submatrices[sub].Matrix == matrix {
+					used[len(used)-1] = true
+				}
+			})
 		}
 	}
-	return used[:len(used)-1] // behind the last marker there is nothing but the end
+	return used[:len(used)-1] // nothing but the end follows the last marker
 }
 
-// carriedAt returns the matrices that are in use before and after a command, in an order that doesn't depend on times.
+// carriedAt returns the matrices in use before and after a command, in an order that does not depend on
+// times.
 func carriedAt(c *computation.Computation, lives []lifetime, at int) []carried {
 	var list []carried
 	for m := range lives {
@@ -213,7 +226,7 @@ func carriedAt(c *computation.Computation, lives []lifetime, at int) []carried {
 	return list
 }
 
-// compareRows orders matrices by what their rows stand for with relative times, then by time.
+// compareRows orders matrices by the Cindexes of their rows, with relative times, then by time.
 func compareRows(c *computation.Computation, a, b carried) int {
 	x, y := &c.MatrixDebugInfo[a.matrix], &c.MatrixDebugInfo[b.matrix]
 	if d := cmp.Or(cmp.Compare(len(x.Cindexes), len(y.Cindexes)), cmp.Compare(c.Matrices[a.matrix].Cols, c.Matrices[b.matrix].Cols)); d != 0 {
@@ -235,7 +248,7 @@ func relative(x index.Cindex, time int32) index.Cindex {
 	return x
 }
 
-// alike reports whether two lists are of the same matrices, each at the same time or shift apart.
+// alike reports whether two lists have the same matrices, each at the same time or shift apart.
 func alike(c *computation.Computation, a, b []carried, shift int32) bool {
 	if len(a) != len(b) {
 		return false
@@ -244,13 +257,12 @@ func alike(c *computation.Computation, a, b []carried, shift int32) bool {
 		if a[i].time != b[i].time && b[i].time-a[i].time != shift {
 			return false
 		}
-		moved := carried{a[i].matrix, b[i].time}
 		x, y := &c.MatrixDebugInfo[a[i].matrix], &c.MatrixDebugInfo[b[i].matrix]
 		if c.Matrices[a[i].matrix] != c.Matrices[b[i].matrix] || x.IsDeriv != y.IsDeriv || len(x.Cindexes) != len(y.Cindexes) {
 			return false
 		}
 		for k := range x.Cindexes {
-			if relative(x.Cindexes[k], a[i].time) != relative(y.Cindexes[k], moved.time) {
+			if relative(x.Cindexes[k], a[i].time) != relative(y.Cindexes[k], b[i].time) {
 				return false
 			}
 		}
@@ -258,8 +270,8 @@ func alike(c *computation.Computation, a, b []carried, shift int32) bool {
 	return true
 }
 
-// orderSwaps returns the pairs of matrices (to, from) to swap so that those of b take the places of those of a, in an order
-// in which no place is taken before it is free.
+// orderSwaps returns the pairs of matrices (to, from) to swap so that the matrices of b take the places
+// of those of a, in an order in which each place is free before it is taken.
 func orderSwaps(a, b []carried) ([][2]int32, bool) {
 	occupied := make(map[int32]bool, len(b))
 	for _, m := range b {
@@ -290,41 +302,36 @@ func orderSwaps(a, b []carried) ([][2]int32, bool) {
 	return swaps, true
 }
 
-// splice returns the commands before to, a label before from, and the jump back to it.
+// splice returns the commands up to to, with a label before from and a jump back to it.
 func splice(c *computation.Computation, commands []computation.Command, from, to int, swaps [][2]int32) []computation.Command {
-	whole := make(map[int32]int32)
-	for s := len(c.Submatrices) - 1; s > 0; s-- {
-		if c.IsWhole(int32(s)) {
-			whole[c.Submatrices[s].Matrix] = int32(s)
-		}
-	}
+	wholes := wholeSubmatrices(c)
 	looped := slices.Concat(commands[:from], []computation.Command{computation.NewCommand(computation.NoOperationLabel)}, commands[from:to])
 	for _, s := range swaps {
-		looped = append(looped, computation.NewCommand(computation.SwapMatrix, whole[s[0]], whole[s[1]]))
+		looped = append(looped, computation.NewCommand(computation.SwapMatrix, wholes[s[0]], wholes[s[1]]))
 	}
 	return append(looped, computation.NewCommand(computation.GotoLabel, int32(from)))
 }
 
-// dropUnused drops the matrices, sub-matrices, indexes and precomputed indexes that no command names, and renumbers the
-// others.
+// dropUnused drops the matrices, sub-matrices, indexes and precomputed indexes that no command uses, and
+// renumbers the others.
 func dropUnused(c *computation.Computation) {
 	multi, rows, ranges := newRenumbering(len(c.IndexesMulti)), newRenumbering(len(c.Indexes)), newRenumbering(len(c.IndexesRanges))
 	pre, subs, matrices := newRenumbering(len(c.PrecomputedIndexes)), newRenumbering(len(c.Submatrices)), newRenumbering(len(c.Matrices))
-	// each calls f for every number in the commands, of a sub-matrix or of something else.
+	// each calls f for every number of such a thing in the commands.
 	each := func(f func(r renumbering, number *int32)) {
 		for i := range c.Commands {
 			cmd := &c.Commands[i]
 			for arg := range cmd.Submatrices {
 				f(subs, arg)
 			}
-			switch cmd.Type {
-			case computation.Propagate, computation.Backprop, computation.BackpropNoModelUpdate:
+			switch t := cmd.Type; {
+			case t == computation.Propagate, t == computation.Backprop, t == computation.BackpropNoModelUpdate:
 				f(pre, &cmd.Arg2)
-			case computation.AddRows, computation.CopyRows:
+			case t == computation.AddRows, t == computation.CopyRows:
 				f(rows, &cmd.Arg3)
-			case computation.AddRowRanges:
+			case t == computation.AddRowRanges:
 				f(ranges, &cmd.Arg3)
-			case computation.AddRowsMulti, computation.AddToRowsMulti, computation.CopyRowsMulti, computation.CopyToRowsMulti:
+			case isMulti(t):
 				f(multi, &cmd.Arg2)
 			}
 		}
@@ -360,7 +367,7 @@ func dropUnused(c *computation.Computation) {
 	}
 }
 
-// renumbering has the new number of each thing, none where it is dropped.
+// renumbering has the new number of each thing, none if it is dropped.
 type renumbering []int32
 
 func newRenumbering(n int) renumbering {
@@ -371,7 +378,7 @@ func newRenumbering(n int) renumbering {
 
 func (r renumbering) use(i int32) { r[i] = 0 }
 
-// number gives the used things their numbers.
+// number numbers the used things.
 func (r renumbering) number() {
 	next := int32(0)
 	for i := range r {
@@ -382,7 +389,7 @@ func (r renumbering) number() {
 	}
 }
 
-// kept returns the things that have a number.
+// kept returns the things with a number.
 func kept[T any](list []T, r renumbering) []T {
 	if list == nil {
 		return nil

@@ -8,30 +8,29 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// nodeKind says how the rows of a node come about.
+// nodeKind says how the rows of a node are made.
 type nodeKind uint8
 
 const (
-	inputNode   nodeKind = iota // given or not at all
+	inputNode   nodeKind = iota // supplied by the caller, or missing
 	outputNode                  // gathered by a descriptor
-	hiddenNode                  // likewise, the input of a component; has vertices only if the component isn't simple
-	simpleNode                  // a simple component: its vertices stand for the hidden node too
-	generalNode                 // another component: depends on vertices of the hidden node
+	hiddenNode                  // gathered for a component; has vertices only if that is not simple
+	simpleNode                  // a simple component; its vertices stand for the hidden node too
+	generalNode                 // another component; depends on vertices of the hidden node
 	rangeNode                   // columns of another node
 )
 
 // node is a node of the network, prepared for compilation.
 type node struct {
-	kind  nodeKind
-	terms *terms // of outputNode, hiddenNode; of simpleNode those of its hidden node
-	// source is the node that a rangeNode views, and the hidden node of a simpleNode or generalNode.
-	source     int32
+	kind       nodeKind
+	terms      *terms // of an outputNode or hiddenNode; of a simpleNode, those of its hidden node
+	source     int32  // the node that a rangeNode views; the hidden node of a simpleNode or generalNode
 	component  int32
 	properties component.Properties
 	general    component.NonSimple // of a generalNode
 	dim        int
 	dimOffset  int
-	trainable  bool // an updatable component with a learning rate other than 0
+	trainable  bool // an updatable component with a nonzero learning rate
 	epoch      int32
 }
 
@@ -134,7 +133,7 @@ func (net *network) addComponentNode(i int) error {
 		}
 		n.kind, n.general = generalNode, general
 	}
-	// Some types have parameters or not as they are configured, so the interface alone tells nothing.
+	// Some types have parameters only if configured so; the interface alone does not tell.
 	if u, ok := comp.(component.UpdatableComponent); ok && n.properties.Has(component.Updatable) {
 		n.trainable = u.LearningRate() != 0
 	}
@@ -149,7 +148,7 @@ func (net *network) cindexName(c index.Cindex) string {
 	return net.name(c.Node) + c.Index.String()
 }
 
-// sources appends to dst the nodes whose vertices the vertices of node i depend on.
+// sources appends to dst the nodes whose vertices the vertices of this node depend on.
 func (n *node) sources(dst []int32) []int32 {
 	switch n.kind {
 	case rangeNode, generalNode:

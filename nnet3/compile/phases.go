@@ -7,23 +7,22 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// phaser divides the vertices of a segment into phases: groups of vertices of one node that can be computed at once, after
-// the groups before.
+// phaser divides the vertices of a segment into phases: groups of vertices of one node that can be
+// computed at once, after earlier groups.
 type phaser struct {
-	net   *network
-	graph *graph
-	// byNode has the vertices of the segment, those of node i from start[i] on, in the order of their indexes.
-	byNode         []int32
-	start          []int32
+	net            *network
+	graph          *graph
+	byNode         []int32 // the vertices of the segment by node, in the order of their indexes
+	start          []int32 // by node, where its vertices start in byNode
 	level          []int32 // by vertex, in recurrent epochs
-	blocks         []int32 // by vertex, the dependencies in its epoch that have no level yet
-	mark           []int32 // by vertex, the segment it is of, from 1 on
+	blocks         []int32 // by vertex, the number of dependencies in its epoch without a level
+	mark           []int32 // by vertex, its segment, from 1 on
 	segment        int32
 	counts, sorted []int32 // scratch of sortVertices
 }
 
-// phases calls yield for every phase of the vertices, in an order in which they can be computed. The vertices of a phase are
-// in the order of their indexes, and overwritten by the next call.
+// phases calls yield for every phase of the vertices, in an order in which they can be computed. The
+// vertices of a phase are in the order of their indexes. The next call overwrites them.
 func (p *phaser) phases(vertices []int32, yield func(node int32, vertices []int32) error) error {
 	p.sortByNode(vertices)
 	for e := range p.net.epochs {
@@ -44,7 +43,7 @@ func (p *phaser) phases(vertices []int32, yield func(node int32, vertices []int3
 // ofNode returns the vertices of a node.
 func (p *phaser) ofNode(node int32) []int32 { return p.byNode[p.start[node]:p.start[node+1]] }
 
-// sortByNode sorts the vertices by node, then index. Given ones are left out.
+// sortByNode sorts the vertices by node, then index, and leaves out given ones.
 func (p *phaser) sortByNode(vertices []int32) {
 	g := p.graph
 	p.start = slices.Grow(p.start[:0], len(p.net.nodes)+2)[:len(p.net.nodes)+2]
@@ -75,8 +74,8 @@ func (p *phaser) sortByNode(vertices []int32) {
 	}
 }
 
-// sortVertices sorts vertices of one node in the order of their indexes. Mostly they are sorted, and if not, their times are
-// close to each other, so that they can be counted.
+// sortVertices sorts vertices of one node in the order of their indexes. Usually they are sorted already,
+// or their times are close together, which allows a counting sort.
 func (p *phaser) sortVertices(vertices []int32) {
 	g := p.graph
 	if len(vertices) == 0 || isSorted(g, vertices) {
@@ -120,8 +119,9 @@ func isSorted(g *graph, vertices []int32) bool {
 	return true
 }
 
-// recurrentPhases gives each vertex of an epoch a level, one more than the highest of its dependencies in the epoch, and
-// makes a phase of each node's vertices of a level. A component's hidden node counts as a level of its own.
+// recurrentPhases gives each vertex of an epoch a level, one more than the highest level of its
+// dependencies in the epoch. The vertices of a node with the same level form a phase. The hidden node
+// of a component counts as a level.
 func (p *phaser) recurrentPhases(ep *epoch, yield func(int32, []int32) error) error {
 	g := p.graph
 	p.level = extend(p.level, len(g.vertices))
@@ -175,7 +175,7 @@ func (p *phaser) recurrentPhases(ep *epoch, yield func(int32, []int32) error) er
 	return nil
 }
 
-// sortByLevel orders the vertices of an epoch by level, then node, then index, in place of what dst holds.
+// sortByLevel orders dst, the vertices of an epoch, by level, then node, then index.
 func (p *phaser) sortByLevel(ep *epoch, dst []int32) {
 	var start []int32
 	for _, v := range dst {
@@ -194,10 +194,10 @@ func (p *phaser) sortByLevel(ep *epoch, dst []int32) {
 	}
 }
 
-// isBlocked reports whether v is a vertex of the epoch at hand that waits for others.
+// isBlocked reports whether v is a vertex of the current epoch that waits for others.
 func (p *phaser) isBlocked(v int32) bool { return int(v) < len(p.blocks) && p.blocks[v] > 0 }
 
-// findReady counts for each vertex of an epoch the dependencies in the epoch, and returns the vertices that have none.
+// findReady counts the dependencies in the epoch for each of its vertices, and returns those without any.
 func (p *phaser) findReady(ep *epoch) []int32 {
 	g := p.graph
 	var ready []int32
@@ -216,7 +216,7 @@ func (p *phaser) findReady(ep *epoch) []int32 {
 	return ready
 }
 
-// stuck explains why the vertices of an epoch can't be put in an order.
+// stuck returns the error for an epoch whose vertices can't be ordered.
 func (p *phaser) stuck(ep *epoch) error {
 	for _, node := range ep.nodes {
 		for _, v := range p.ofNode(node) {

@@ -2,9 +2,9 @@ package compile
 
 import "github.com/nnopt/nnopt/nnet3/index"
 
-// prune drops the dependencies that are not used after all (the second choice of a Failover, an IfDefined that is not
-// defined, rows that a component can do without) and marks the vertices that the wanted outputs are computed from. All
-// outputs must be computable. It returns the marked vertices that were not marked before, outputs first.
+// prune drops unused dependencies (the second choice of a Failover, an undefined IfDefined, rows that a
+// component can do without) and marks the vertices that the outputs are computed from. All outputs
+// must be computable. It returns the newly marked vertices, outputs first.
 func (b *builder) prune(outputs []int32) []int32 {
 	g := b.graph
 	var needed []int32
@@ -41,7 +41,7 @@ func (b *builder) prune(outputs []int32) []int32 {
 	return needed
 }
 
-// endSegment forgets the vertices that the segment had no use for.
+// endSegment forgets the vertices that the segment did not need.
 func (b *builder) endSegment() {
 	g := b.graph
 	kept := b.forgotten[:0]
@@ -70,7 +70,7 @@ func (b *builder) pruneGeneral(n *node, v int32) {
 	if len(used) == len(deps) {
 		return
 	}
-	// The used indexes normally come in the order of the dependencies. Where they don't, a set has to do.
+	// The used indexes are usually in the order of the dependencies. If not, they become a set.
 	var set map[index.Index]bool
 	if !isSubsequence(g, deps, used) {
 		set = make(map[index.Index]bool, len(used))

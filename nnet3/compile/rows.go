@@ -2,19 +2,17 @@ package compile
 
 import "github.com/nnopt/nnopt/nnet3/index"
 
-// lanes are the sequences (values of n) of a request in which all sequences ask for the same and supply the same. The graph
-// is then built for the first of them alone, and each vertex stands for a row of every lane. This is what makes minibatches
-// cheap to compile, and it is exact, because no descriptor and no component mixes sequences. In other requests there is a
+// lanes are the sequences (values of n) of a request if all of them are alike. The graph is built only for
+// the first lane, and each vertex stands for a row of every lane. This makes minibatches cheap to
+// compile. It is exact, because no descriptor or component mixes sequences. Other requests have a
 // single lane, and each vertex has its own n.
 type lanes []int32
 
-// rows says what the rows of a matrix stand for. Without an order, row i·lanes + l is vertex i in lane l.
+// rows maps vertices to the rows of a matrix.
 type rows struct {
 	vertices []int32
-	// order[i·lanes + l] is the row of vertex i in lane l, where the rows don't follow the vertices.
-	order []int32
-	// count is the number of rows. Rows that stand for no vertex are padding.
-	count int
+	order    []int32 // vertex i in lane l is row order[i·lanes + l]; if order is nil, row i·lanes + l
+	count    int     // the number of rows; those without a vertex are padding
 }
 
 // row returns the row of vertex i in lane l.
@@ -26,12 +24,12 @@ func (r *rows) row(i, l, lanes int) int {
 	return k
 }
 
-// inOrder is a rows without an order.
+// inOrder returns a rows without an order.
 func inOrder(vertices []int32, lanes int) rows {
 	return rows{vertices: vertices, count: len(vertices) * lanes}
 }
 
-// withOrder is a rows with an order, dropped where it says nothing.
+// withOrder returns a rows with an order, unless that is the natural one.
 func withOrder(vertices, order []int32, count int) rows {
 	r := rows{vertices: vertices, order: order, count: count}
 	if len(order) != count {

@@ -5,43 +5,39 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// terms is a descriptor laid flat: the rows that its value is the sum of, each a leaf, part after part. The dependencies of
-// a vertex stand in the order of the leaves.
+// terms is a flattened descriptor. Its leaves are the rows that it adds up, part after part. The
+// dependencies of a vertex are in the order of the leaves.
 type terms struct {
 	leaves []leaf
 	parts  []part
-	// ops is the tree of the sums, arguments before their function, where some leaves are dispensable. It is nil where
-	// all are needed.
-	ops []op
+	ops    []op // the tree of the sums, arguments first; nil if every leaf is needed
 }
 
-// part is what stands between two commas of an Append.
+// part is a part of a descriptor, an argument of Append.
 type part struct {
 	first, last int32 // its leaves
 	cols        int
 	constant    float32
-	// fixed is false where the constant depends on what is computable.
-	fixed bool
-	root  int32 // in terms.ops
+	fixed       bool  // the constant does not depend on what is computable
+	root        int32 // in terms.ops
 }
 
-// leaf leads from an index to one row of a node. Most leaves just shift, for which the numbers are at hand; forward knows
-// the others.
+// leaf leads from an index to a row of a node. A plain leaf, as most are, shifts the index; forward knows
+// the way of the others.
 type leaf struct {
 	forward *descriptor.Forward
 	plain   bool
 	node    int32
 	shift   index.Index
-	// scale is the factor of the row. It means nothing where it depends on the index, which only a Switch can bring about.
-	scale  float32
-	scaled bool // scale means something
+	scale   float32 // the factor of the row, if scaled
+	scaled  bool    // the factor does not depend on the index, as only with a Switch
 }
 
-// op is a function of the sums of a descriptor. A leaf has its number in arg, a constant its value.
+// op is a function of the sums of a descriptor.
 type op struct {
 	kind  descriptor.SumKind
-	leaf  int32
-	value float32
+	leaf  int32   // of Simple
+	value float32 // of Const
 	args  []int32
 }
 
@@ -51,7 +47,7 @@ type scratch struct {
 	needed []bool
 }
 
-// newTerms lays a descriptor flat.
+// newTerms flattens a descriptor.
 func newTerms(d *descriptor.Descriptor, nodeDim func(int) int) (*terms, error) {
 	t := &terms{parts: make([]part, len(d.Parts))}
 	all := true
@@ -73,7 +69,7 @@ func newTerms(d *descriptor.Descriptor, nodeDim func(int) int) (*terms, error) {
 	return t, nil
 }
 
-// add appends the leaves and the functions of a sum. It clears all where some of them may be missing.
+// add appends the leaves and functions of a sum. It clears all if the sum can do without some leaves.
 func (t *terms) add(s *descriptor.Sum, all *bool) int32 {
 	o := op{kind: s.Kind, value: s.Value}
 	if s.Kind == descriptor.Simple {
@@ -130,7 +126,7 @@ func (l *leaf) nodes(dst []int32) []int32 {
 	return dst
 }
 
-// resolve returns the row that leaf l takes for the output at an index.
+// resolve returns the row that a leaf takes for the output at an index.
 func (t *terms) resolve(l *leaf, at index.Index) (node int32, ix index.Index) {
 	if l.plain {
 		return l.node, at.Add(l.shift)
@@ -147,7 +143,7 @@ func (l *leaf) scaleAt(at index.Index) float32 {
 	return l.forward.At(at).Scale
 }
 
-// evaluate works out which functions are computable. A leaf without a dependency is not.
+// evaluate determines which functions are computable. A leaf without a dependency is not.
 func (t *terms) evaluate(g *graph, deps []int32, s *scratch) {
 	s.status = s.status[:0]
 	for i := range t.ops {
@@ -170,7 +166,7 @@ func (t *terms) evaluate(g *graph, deps []int32, s *scratch) {
 	}
 }
 
-// worse returns the status of what needs two things, better that of what needs one of two.
+// worse returns the status of a function that needs both arguments.
 func worse(a, b status) status {
 	switch {
 	case a == notComputable || b == notComputable:
@@ -181,6 +177,7 @@ func worse(a, b status) status {
 	return computable
 }
 
+// better returns the status of a function that needs one of its arguments.
 func better(a, b status) status {
 	switch {
 	case a == computable || b == computable:
@@ -201,14 +198,19 @@ func (t *terms) judge(g *graph, deps []int32, s *scratch) status {
 	return value
 }
 
-// choose marks the functions that make up the value: of a Failover the first that is computable, of an IfDefined what is
-// defined. The row must be computable.
-func (t *terms) choose(g *graph, deps []int32, s *scratch) {
+// evaluateRoots evaluates, and marks the function at the root of each part as needed.
+func (t *terms) evaluateRoots(g *graph, deps []int32, s *scratch) {
 	t.evaluate(g, deps, s)
 	s.needed = append(s.needed[:0], make([]bool, len(t.ops))...)
 	for i := range t.parts {
 		s.needed[t.parts[i].root] = true
 	}
+}
+
+// choose marks the functions that make up the value: the first computable argument of a Failover, the
+// argument of an IfDefined if it is computable. The row must be computable.
+func (t *terms) choose(g *graph, deps []int32, s *scratch) {
+	t.evaluateRoots(g, deps, s)
 	for i := len(t.ops) - 1; i >= 0; i-- {
 		o := &t.ops[i]
 		if !s.needed[i] {
@@ -231,7 +233,7 @@ func (t *terms) choose(g *graph, deps []int32, s *scratch) {
 	}
 }
 
-// prune drops from deps what does not make up the value.
+// prune drops the dependencies that the value does not include.
 func (t *terms) prune(g *graph, deps []int32, s *scratch) {
 	t.choose(g, deps, s)
 	for i := range t.ops {
@@ -241,13 +243,13 @@ func (t *terms) prune(g *graph, deps []int32, s *scratch) {
 	}
 }
 
-// constantAt returns the constant of part p of a row with these dependencies, which have been pruned.
+// constantAt returns the constant of part p of a row with these dependencies, which are pruned.
 func (t *terms) constantAt(p *part, g *graph, deps []int32, s *scratch) float32 {
 	if p.fixed {
 		return p.constant
 	}
 	t.choose(g, deps, s)
-	first := int32(0) // the functions of a part follow those of the part before
+	first := int32(0) // the functions of a part follow those of the previous part
 	for i := range t.parts {
 		if root := t.parts[i].root; root < p.root {
 			first = root + 1
