@@ -13,7 +13,7 @@ import (
 func (e *emitter) backward() error {
 	for i := range e.steps {
 		if st := &e.steps[i]; st.kind == outputStep && st.deriv != 0 && st.spec.HasDeriv {
-			e.accept(st.deriv, st.node)
+			e.command(computation.AcceptInput, st.deriv, st.node)
 		}
 	}
 	inputDerivs := false

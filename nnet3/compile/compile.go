@@ -115,31 +115,19 @@ func (net *network) compileLanes(ctx context.Context, requests []*computation.Re
 	}
 	b := newBuilder(net, len(l), newLimits(opts, given, wanted, len(net.nodes)), min(wanted/len(requests)*len(net.nodes), 1<<16)+1<<8)
 	b.interrupt.ctx = ctx
-	type built struct {
-		inputs, outputs []ioRows
-		needed          []int32
-	}
-	segments := make([]built, len(requests))
+	segments := make([]segment, len(requests))
 	for i, req := range requests {
-		s := &segments[i]
 		if i > 0 {
 			b.endSegment()
 		}
-		var err error
-		if s.inputs, s.outputs, err = b.addSegment(req, l); err == nil {
-			err = b.build()
-		}
-		if err == nil {
-			s.needed, err = b.finishSegment(s.inputs, s.outputs)
-		}
-		if err != nil {
+		segments[i].request = req
+		if err := b.buildSegment(&segments[i], l); err != nil {
 			return nil, inSegment(err, i, len(requests))
 		}
 	}
-	st := &stepper{net: net, graph: b.graph, lanes: l, phaser: phaser{net: net, graph: b.graph}, interrupt: &b.interrupt}
-	for i, req := range requests {
-		s := &segments[i]
-		if err := st.addSegment(req, s.inputs, s.outputs, s.needed); err != nil {
+	st := &stepper{net: net, graph: b.graph, lanes: l, phaser: phaser{net: net, graph: b.graph}, segments: segments, interrupt: &b.interrupt}
+	for i := range segments {
+		if err := st.addSegment(&segments[i]); err != nil {
 			return nil, inSegment(err, i, len(requests))
 		}
 	}
@@ -150,19 +138,31 @@ func (net *network) compileLanes(ctx context.Context, requests []*computation.Re
 	return e.comp, nil
 }
 
-// finishSegment checks that the outputs are computable. It returns the vertices that they are computed
-// from, including themselves but not those of earlier segments.
-func (b *builder) finishSegment(inputs, outputs []ioRows) ([]int32, error) {
+// buildSegment adds a segment to the graph and finds the vertices that its outputs are computed from,
+// including themselves but not those of earlier segments. It fails if an output is not computable.
+func (b *builder) buildSegment(s *segment, l lanes) error {
+	b.bounds.add(s.request)
+	var err error
+	if s.inputs, err = b.addAll(s.request.Inputs, l, b.addInput); err != nil {
+		return err
+	}
+	if s.outputs, err = b.addAll(s.request.Outputs, l, b.addOutput); err != nil {
+		return err
+	}
+	if err := b.build(); err != nil {
+		return err
+	}
 	var wanted []int32
 	failed := false
-	for i := range outputs {
-		wanted = append(wanted, outputs[i].rows.vertices...)
-		for _, v := range outputs[i].rows.vertices {
-			failed = failed || b.graph.vertices[v].status != computable
-		}
+	for i := range s.outputs {
+		wanted = append(wanted, s.outputs[i].rows.vertices...)
+	}
+	for _, v := range wanted {
+		failed = failed || b.graph.vertices[v].status != computable
 	}
 	if failed {
-		return nil, b.explain(inputs, outputs)
+		return b.explain(s.inputs, s.outputs)
 	}
-	return b.prune(wanted), b.interrupt.err
+	s.needed = b.prune(wanted)
+	return b.interrupt.err
 }

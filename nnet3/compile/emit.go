@@ -35,9 +35,7 @@ func (e *emitter) emit(debugInfo bool) error {
 	if err := e.precompute(); err != nil {
 		return err
 	}
-	for i := range e.segments[0].inputs {
-		e.accept(e.steps[e.segments[0].first+i].value, e.steps[e.segments[0].first+i].node)
-	}
+	e.acceptInputs(&e.segments[0])
 	for m := 1; m < len(e.wholes); m++ {
 		if !e.fromUser[m] {
 			e.command(computation.AllocMatrix, e.wholes[m])
@@ -58,7 +56,11 @@ func (e *emitter) emit(debugInfo bool) error {
 			e.command(computation.DeallocMatrix, e.wholes[m])
 		}
 	}
-	e.provideInputDerivs()
+	for i := range e.steps {
+		if st := &e.steps[i]; st.kind == inputStep && st.spec.HasDeriv {
+			e.command(computation.ProvideOutput, st.deriv, st.node)
+		}
+	}
 	if debugInfo {
 		e.debugInfo()
 	}
@@ -218,7 +220,12 @@ func (e *emitter) scaled(t computation.CommandType, alpha float32, args ...int32
 	e.comp.Commands = append(e.comp.Commands, computation.NewScaledCommand(t, alpha, args...))
 }
 
-func (e *emitter) accept(matrix, node int32) { e.command(computation.AcceptInput, matrix, node) }
+// acceptInputs appends the commands that accept the inputs of a segment.
+func (e *emitter) acceptInputs(seg *segment) {
+	for _, st := range e.steps[seg.first : seg.first+len(seg.inputs)] {
+		e.command(computation.AcceptInput, st.value, st.node)
+	}
+}
 
 // keep returns a copy of an index vector for the computation.
 func (e *emitter) keep(rows []int32) []int32 {
@@ -228,15 +235,6 @@ func (e *emitter) keep(rows []int32) []int32 {
 	start := len(e.ints)
 	e.ints = append(e.ints, rows...)
 	return e.ints[start:len(e.ints):len(e.ints)]
-}
-
-// provideInputDerivs provides the derivatives with respect to inputs.
-func (e *emitter) provideInputDerivs() {
-	for i := range e.steps {
-		if st := &e.steps[i]; st.kind == inputStep && st.spec.HasDeriv {
-			e.command(computation.ProvideOutput, st.deriv, st.node)
-		}
-	}
 }
 
 // debugInfo sets the Cindexes of the rows of every matrix.

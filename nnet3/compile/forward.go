@@ -13,12 +13,10 @@ import (
 func (e *emitter) forward(number int) {
 	seg := &e.segments[number]
 	if number > 0 { // the first segment's inputs come before the allocations
-		for i := seg.first; i < seg.first+seg.inputs; i++ {
-			e.accept(e.steps[i].value, e.steps[i].node)
-		}
+		e.acceptInputs(seg)
 	}
 	e.command(computation.NoOperationPermanent)
-	for i := seg.first + seg.inputs; i < seg.last && !e.interrupt.came(); i++ {
+	for i := seg.first + len(seg.inputs); i < seg.last && !e.interrupt.came(); i++ {
 		switch st := &e.steps[i]; st.kind {
 		case gatherStep, outputStep:
 			e.descriptor(st, false)
@@ -26,7 +24,7 @@ func (e *emitter) forward(number int) {
 			e.propagate(i)
 		}
 	}
-	for _, k := range seg.outputs {
+	for _, k := range seg.outputSteps {
 		e.command(computation.ProvideOutput, e.steps[k].value, e.steps[k].node)
 	}
 	e.command(computation.NoOperationMarker)

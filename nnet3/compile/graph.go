@@ -6,12 +6,13 @@ import "github.com/nnopt/nnopt/nnet3/index"
 const none = -1
 
 // status says whether a vertex can be computed from the inputs.
-type status uint8
+type status int8
 
+// A value that needs two things has the smaller status of the two, one that needs either the larger.
 const (
-	unknown status = iota
+	notComputable status = iota - 1
+	unknown
 	computable
-	notComputable
 )
 
 // vertex is a Cindex of the computation graph. A simple component-node and the hidden node before it

@@ -136,10 +136,7 @@ func TestLimitsAreFar(t *testing.T) {
 			}
 			given, wanted := countRows(req.Inputs), countRows(req.Outputs)
 			b := newBuilder(net, 1, newLimits(Options{}, given, wanted, len(net.nodes)), 1)
-			if _, _, err := b.addSegment(req, lanes{0}); err != nil {
-				t.Fatal(err)
-			}
-			if err := b.build(); err != nil {
+			if err := b.buildSegment(&segment{request: req}, lanes{0}); err != nil {
 				t.Fatal(err)
 			}
 			rows, edges := len(b.graph.vertices), len(b.graph.deps)

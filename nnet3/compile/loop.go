@@ -336,32 +336,31 @@ func dropUnused(c *computation.Computation) {
 			}
 		}
 	}
-	pre.use(0)
-	subs.use(0)
-	each(func(r renumbering, number *int32) { r.use(*number) })
+	// eachLocation calls f for every sub-matrix in IndexesMulti.
 	eachLocation := func(f func(sub *int32)) {
-		for m, list := range c.IndexesMulti {
+		for _, list := range c.IndexesMulti {
 			for i := range list {
-				if multi[m] >= 0 && list[i][0] > 0 {
+				if list[i][0] > 0 {
 					f(&list[i][0])
 				}
 			}
 		}
 	}
+	pre.use(0)
+	subs.use(0)
+	each(func(r renumbering, number *int32) { r.use(*number) })
+	c.IndexesMulti = keep(c.IndexesMulti, multi)
 	eachLocation(func(sub *int32) { subs.use(*sub) })
 	for s, used := range subs {
 		if used >= 0 {
 			matrices.use(c.Submatrices[s].Matrix)
 		}
 	}
-	for _, r := range [...]renumbering{multi, rows, ranges, pre, subs, matrices} {
-		r.number()
-	}
+	c.Indexes, c.IndexesRanges = keep(c.Indexes, rows), keep(c.IndexesRanges, ranges)
+	c.PrecomputedIndexes, c.Submatrices = keep(c.PrecomputedIndexes, pre), keep(c.Submatrices, subs)
+	c.Matrices, c.MatrixDebugInfo = keep(c.Matrices, matrices), keep(c.MatrixDebugInfo, matrices)
 	each(func(r renumbering, number *int32) { *number = r[*number] })
 	eachLocation(func(sub *int32) { *sub = subs[*sub] })
-	c.IndexesMulti, c.Indexes, c.IndexesRanges = kept(c.IndexesMulti, multi), kept(c.Indexes, rows), kept(c.IndexesRanges, ranges)
-	c.PrecomputedIndexes, c.Submatrices = kept(c.PrecomputedIndexes, pre), kept(c.Submatrices, subs)
-	c.Matrices, c.MatrixDebugInfo = kept(c.Matrices, matrices), kept(c.MatrixDebugInfo, matrices)
 	for s := range c.Submatrices {
 		c.Submatrices[s].Matrix = matrices[c.Submatrices[s].Matrix]
 	}
@@ -378,25 +377,12 @@ func newRenumbering(n int) renumbering {
 
 func (r renumbering) use(i int32) { r[i] = 0 }
 
-// number numbers the used things.
-func (r renumbering) number() {
-	next := int32(0)
-	for i := range r {
-		if r[i] >= 0 {
-			r[i] = next
-			next++
-		}
-	}
-}
-
-// kept returns the things with a number.
-func kept[T any](list []T, r renumbering) []T {
-	if list == nil {
-		return nil
-	}
+// keep returns the used things of a list and sets their new numbers.
+func keep[T any](list []T, r renumbering) []T {
 	var out []T
 	for i := range list {
 		if r[i] >= 0 {
+			r[i] = int32(len(out))
 			out = append(out, list[i])
 		}
 	}

@@ -124,26 +124,18 @@ func isRegular(requests []*computation.Request, l lanes) bool {
 // errIrregular means that the sequences of a request differ and can't be lanes.
 var errIrregular = fmt.Errorf("%w: sequences differ", ErrBadRequest)
 
-// addSegment adds the inputs and outputs of a request to the graph.
-func (b *builder) addSegment(req *computation.Request, l lanes) (inputs, outputs []ioRows, err error) {
-	add := func(specs []computation.IoSpecification, enter func(int32, index.Index) (int32, bool)) ([]ioRows, error) {
-		io := make([]ioRows, len(specs))
-		for i := range specs {
-			node := int32(b.net.nn.NodeIndex(specs[i].Name))
-			r, err := b.addRows(specs[i].Indexes, node, l, enter)
-			if err != nil {
-				return nil, fmt.Errorf("%w, in %q", err, specs[i].Name)
-			}
-			io[i] = ioRows{spec: &specs[i], node: node, rows: r}
+// addAll adds inputs or outputs to the graph.
+func (b *builder) addAll(specs []computation.IoSpecification, l lanes, enter func(int32, index.Index) (int32, bool)) ([]ioRows, error) {
+	io := make([]ioRows, len(specs))
+	for i := range specs {
+		node := int32(b.net.nn.NodeIndex(specs[i].Name))
+		r, err := b.addRows(specs[i].Indexes, node, l, enter)
+		if err != nil {
+			return nil, fmt.Errorf("%w, in %q", err, specs[i].Name)
 		}
-		return io, nil
+		io[i] = ioRows{spec: &specs[i], node: node, rows: r}
 	}
-	b.bounds.add(req)
-	if inputs, err = add(req.Inputs, b.addInput); err != nil {
-		return nil, nil, err
-	}
-	outputs, err = add(req.Outputs, b.addOutput)
-	return inputs, outputs, err
+	return io, nil
 }
 
 // addRows adds the vertices for the rows of an input or output.

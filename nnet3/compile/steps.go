@@ -43,12 +43,13 @@ func (s *step) matrix(deriv bool) int32 {
 	return s.value
 }
 
-// segment is a request and its steps.
+// segment is a request, what the builder made of it, and its steps.
 type segment struct {
-	request     *computation.Request
-	first, last int     // its steps
-	inputs      int     // how many of the first steps are its inputs
-	outputs     []int32 // the steps of its outputs, in the order of the request
+	request         *computation.Request
+	inputs, outputs []ioRows
+	needed          []int32 // the vertices that the outputs are computed from
+	first, last     int     // its steps, of which the first are its inputs
+	outputSteps     []int32 // in the order of the request
 }
 
 // A view identifies a rangeStep: the columns that a dim-range-node takes of a step.
@@ -69,26 +70,26 @@ type stepper struct {
 }
 
 // addSegment appends the steps of a segment: inputs, then phase after phase.
-func (s *stepper) addSegment(req *computation.Request, inputs, outputs []ioRows, needed []int32) error {
+func (s *stepper) addSegment(seg *segment) error {
 	s.stepOf = extend(s.stepOf, len(s.graph.vertices))
 	s.rowOf = extend(s.rowOf, len(s.graph.vertices))
-	seg := segment{request: req, first: len(s.steps), inputs: len(inputs), outputs: make([]int32, len(outputs))}
-	outputOf := make(map[int32]int, len(outputs))
-	for i := range outputs {
-		outputOf[outputs[i].node] = i
+	seg.first, seg.outputSteps = len(s.steps), make([]int32, len(seg.outputs))
+	outputOf := make(map[int32]int, len(seg.outputs))
+	for i := range seg.outputs {
+		outputOf[seg.outputs[i].node] = i
 	}
-	for i := range inputs {
-		s.add(step{kind: inputStep, node: inputs[i].node, rows: inputs[i].rows, input: none, spec: inputs[i].spec})
+	for _, in := range seg.inputs {
+		s.add(step{kind: inputStep, node: in.node, rows: in.rows, input: none, spec: in.spec})
 	}
-	err := s.phaser.phases(needed, func(node int32, vertices []int32) error {
+	err := s.phaser.phases(seg.needed, func(node int32, vertices []int32) error {
 		if s.interrupt.came() {
 			return s.interrupt.err
 		}
 		switch n := &s.net.nodes[node]; n.kind {
 		case outputNode:
 			i := outputOf[node]
-			seg.outputs[i] = int32(len(s.steps))
-			s.add(step{kind: outputStep, node: node, rows: outputs[i].rows, input: none, spec: outputs[i].spec})
+			seg.outputSteps[i] = int32(len(s.steps))
+			s.add(step{kind: outputStep, node: node, rows: seg.outputs[i].rows, input: none, spec: seg.outputs[i].spec})
 		case simpleNode:
 			r := inOrder(slices.Clone(vertices), len(s.lanes))
 			s.steps = append(s.steps, step{kind: gatherStep, node: n.source, rows: r, input: none})
@@ -101,7 +102,6 @@ func (s *stepper) addSegment(req *computation.Request, inputs, outputs []ioRows,
 		return nil
 	})
 	seg.last = len(s.steps)
-	s.segments = append(s.segments, seg)
 	return err
 }
 

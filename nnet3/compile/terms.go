@@ -157,35 +157,13 @@ func (t *terms) evaluate(g *graph, deps []int32, s *scratch) {
 			}
 		case descriptor.Add:
 			for _, a := range o.args {
-				value = worse(value, s.status[a])
+				value = min(value, s.status[a])
 			}
 		case descriptor.Failover:
-			value = better(s.status[o.args[0]], s.status[o.args[1]])
+			value = max(s.status[o.args[0]], s.status[o.args[1]])
 		}
 		s.status = append(s.status, value)
 	}
-}
-
-// worse returns the status of a function that needs both arguments.
-func worse(a, b status) status {
-	switch {
-	case a == notComputable || b == notComputable:
-		return notComputable
-	case a == unknown || b == unknown:
-		return unknown
-	}
-	return computable
-}
-
-// better returns the status of a function that needs one of its arguments.
-func better(a, b status) status {
-	switch {
-	case a == computable || b == computable:
-		return computable
-	case a == unknown || b == unknown:
-		return unknown
-	}
-	return notComputable
 }
 
 // judge returns the status of a row with these dependencies.
@@ -193,7 +171,7 @@ func (t *terms) judge(g *graph, deps []int32, s *scratch) status {
 	t.evaluate(g, deps, s)
 	value := computable
 	for i := range t.parts {
-		value = worse(value, s.status[t.parts[i].root])
+		value = min(value, s.status[t.parts[i].root])
 	}
 	return value
 }
