@@ -20,24 +20,28 @@ var ErrFailed = errors.New("command failed")
 type command struct {
 	text   string
 	cmd    *exec.Cmd
+	ctx    context.Context // ends all waiting
 	stderr beginning
 	waited bool
 	err    error // the result of wait
 }
 
-// command prepares a command.
-func (o *Opener) command(text string) (*command, error) {
+// startCommand starts a command with a pipe that the function connect makes.
+func startCommand[T any](o *Opener, text string, connect func(*exec.Cmd) (T, error)) (c *command, pipe T, err error) {
 	if !o.Commands {
-		return nil, fmt.Errorf("%q: %w", text, ErrCommand)
+		return nil, pipe, fmt.Errorf("%q: %w", text, ErrCommand)
 	}
-	c := &command{text: text, cmd: exec.Command("sh", "-c", text)}
+	c = &command{text: text, cmd: exec.Command("sh", "-c", text), ctx: o.context()}
 	c.cmd.Stderr = &c.stderr
-	return c, nil
+	if pipe, err = connect(c.cmd); err != nil {
+		return nil, pipe, err
+	}
+	return c, pipe, c.cmd.Start()
 }
 
-// wait waits for the command to end or for ctx to be done. Its error includes what the command wrote
-// to standard error.
-func (c *command) wait(ctx context.Context) error {
+// wait waits for the command to end or for its context to be done. Its error includes what the command
+// wrote to standard error.
+func (c *command) wait() error {
 	if c.waited {
 		return c.err
 	}
@@ -47,11 +51,11 @@ func (c *command) wait(ctx context.Context) error {
 	var err error
 	select {
 	case err = <-done:
-	case <-ctx.Done():
+	case <-c.ctx.Done():
 		select {
 		case err = <-done:
 		case <-time.After(fileio.Grace):
-			c.err = fmt.Errorf("command %q has not ended: %w", c.text, context.Cause(ctx))
+			c.err = fmt.Errorf("command %q has not ended: %w", c.text, context.Cause(c.ctx))
 			return c.err
 		}
 	}
@@ -78,27 +82,18 @@ func (b *beginning) Write(p []byte) (int, error) {
 // inputCommand is a command whose output is read.
 type inputCommand struct {
 	*command
-	ctx  context.Context
 	r    io.Reader
 	pipe io.Closer
 	stop func() bool
 }
 
 func (o *Opener) inputCommand(text string) (io.ReadCloser, error) {
-	c, err := o.command(text)
+	c, out, err := startCommand(o, text, (*exec.Cmd).StdoutPipe)
 	if err != nil {
 		return nil, err
 	}
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
-	}
-	ctx := o.context()
-	in := &inputCommand{command: c, ctx: ctx, r: fileio.Reader(ctx, out), pipe: out}
-	in.stop = context.AfterFunc(ctx, func() { c.cmd.Process.Kill() })
+	in := &inputCommand{command: c, r: fileio.Reader(c.ctx, out), pipe: out}
+	in.stop = context.AfterFunc(c.ctx, func() { c.cmd.Process.Kill() })
 	return in, nil
 }
 
@@ -106,7 +101,7 @@ func (o *Opener) inputCommand(text string) (io.ReadCloser, error) {
 func (c *inputCommand) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if err == io.EOF {
-		if failed := c.wait(c.ctx); failed != nil {
+		if failed := c.wait(); failed != nil {
 			err = failed
 		}
 	}
@@ -119,37 +114,30 @@ func (c *inputCommand) Close() error {
 	if !c.waited {
 		if n, _ := c.r.Read(make([]byte, 1)); n > 0 {
 			c.pipe.Close()
-			c.wait(c.ctx)
+			c.wait()
 			return nil
 		}
 	}
 	c.pipe.Close()
-	return c.wait(c.ctx)
+	return c.wait()
 }
 
 // outputCommand is a command that is written to.
 type outputCommand struct {
 	*command
-	ctx  context.Context
 	w    io.Writer
 	pipe io.Closer
 }
 
 func (o *Opener) outputCommand(text string) (io.WriteCloser, error) {
-	c, err := o.command(text)
+	c, pipe, err := startCommand(o, text, func(cmd *exec.Cmd) (io.WriteCloser, error) {
+		cmd.Stdout = o.stdout()
+		return cmd.StdinPipe()
+	})
 	if err != nil {
 		return nil, err
 	}
-	c.cmd.Stdout = o.stdout()
-	pipe, err := c.cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
-	}
-	ctx := o.context()
-	return &outputCommand{command: c, ctx: ctx, w: fileio.Writer(ctx, pipe), pipe: pipe}, nil
+	return &outputCommand{command: c, w: fileio.Writer(c.ctx, pipe), pipe: pipe}, nil
 }
 
 // Write writes to the command. If the command has ended, Write returns its error.
@@ -159,7 +147,7 @@ func (c *outputCommand) Write(p []byte) (int, error) {
 		return n, err
 	}
 	c.pipe.Close()
-	if failed := c.wait(c.ctx); failed != nil {
+	if failed := c.wait(); failed != nil {
 		return n, failed
 	}
 	return n, fmt.Errorf("%w: %q ended before it had read everything: %w", ErrFailed, c.text, err)
@@ -171,7 +159,7 @@ func (c *outputCommand) Close() error {
 		return c.err
 	}
 	err := c.pipe.Close()
-	if failed := c.wait(c.ctx); failed != nil {
+	if failed := c.wait(); failed != nil {
 		return failed
 	}
 	return err

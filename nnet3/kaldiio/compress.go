@@ -21,6 +21,20 @@ const (
 	CompressOneByteUnit                                // a byte, evenly from 0 to 1
 )
 
+// compressedForms has the token of each method and its range of values. A scale of 0 stands for the range
+// of the matrix.
+var compressedForms = map[CompressionMethod]struct {
+	token      string
+	min, scale float32
+}{
+	CompressSpeech:        {token: "CM"},
+	CompressTwoByte:       {token: "CM2"},
+	CompressTwoByteSigned: {token: "CM2", min: -32768, scale: 65535},
+	CompressOneByte:       {token: "CM3"},
+	CompressOneByteUint:   {token: "CM3", scale: 255},
+	CompressOneByteUnit:   {token: "CM3", scale: 1},
+}
+
 // CompressedMatrix writes a matrix in compressed form; in text it writes an ordinary matrix.
 // Elements beyond the range of the method are clipped to it. An unknown method fails with
 // ErrSpecifier.
@@ -35,41 +49,29 @@ func (w *Writer) CompressedMatrix(m Matrix, method CompressionMethod) {
 			method = CompressSpeech
 		}
 	}
-	h := compressedHeader{rows: m.Rows, cols: m.Cols}
-	token := "CM3"
-	switch method {
-	case CompressSpeech:
-		token = "CM"
-		h.min, h.scale = extent(m)
-	case CompressTwoByte:
-		token = "CM2"
-		h.min, h.scale = extent(m)
-	case CompressTwoByteSigned:
-		token = "CM2"
-		h.min, h.scale = -32768, 65535
-	case CompressOneByte:
-		h.min, h.scale = extent(m)
-	case CompressOneByteUint:
-		h.min, h.scale = 0, 255
-	case CompressOneByteUnit:
-		h.min, h.scale = 0, 1
-	default:
+	form, ok := compressedForms[method]
+	if !ok {
 		w.Fail(fmt.Errorf("compression method %d: %w", method, ErrSpecifier))
 		return
+	}
+	h := compressedHeader{rows: m.Rows, cols: m.Cols, min: form.min, scale: form.scale}
+	if h.scale == 0 {
+		h.min, h.scale = extent(m)
 	}
 	if m.Rows == 0 {
 		h.min, h.scale = 0, 0
 	}
-	w.Token(token)
+	w.Token(form.token)
 	w.header(h)
-	if token == "CM" {
+	if form.token == "CM" {
 		w.speech(h, m)
 		return
 	}
+	twoBytes := form.token == "CM2"
 	for i := range m.Rows {
 		w.scratch = w.scratch[:0]
 		for _, v := range m.Row(i) {
-			if token == "CM2" {
+			if twoBytes {
 				w.scratch = binary.LittleEndian.AppendUint16(w.scratch, h.quantize16(v))
 			} else {
 				w.scratch = append(w.scratch, byte(h.quantize(v, 255)))

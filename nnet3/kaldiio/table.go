@@ -79,11 +79,8 @@ func (t *TableReader[T]) Next() bool {
 		} else {
 			more = t.nextOfArchive()
 		}
-		if more {
-			return true
-		}
-		if t.err == nil || !t.spec.Permissive {
-			return false
+		if more || t.err == nil || !t.spec.Permissive {
+			return more
 		}
 		// A permissive reader skips objects of a script that can't be read, but ends an archive early.
 		t.err = nil
@@ -252,21 +249,22 @@ func readScripted[T any](files *fileCache, line ScriptLine, h Holder[T]) (v T, e
 	return v, err
 }
 
-// fileCache keeps the last file open, because the lines of a script tend to name the same archive.
+// fileCache keeps the last input open if it is a file, because the lines of a script tend to name the
+// same archive.
 type fileCache struct {
 	opener *Opener
-	name   string
-	file   *fileio.File
-	other  io.Closer // an open input that is not a file
+	name   string // of the file, without an offset
+	in     io.ReadCloser
 	reader *Reader
 }
 
 // open returns a reader at the object of an rxfilename.
 func (c *fileCache) open(rxfilename string) (*Reader, error) {
 	name, offset := splitOffset(rxfilename)
-	if c.file != nil && name == c.name {
-		if _, err := c.file.Seek(offset, io.SeekStart); err == nil {
-			return c.restart(c.file, rxfilename)
+	f, ok := c.in.(*fileio.File)
+	if ok && name == c.name {
+		if _, err := f.Seek(offset, io.SeekStart); err == nil {
+			return c.restart(rxfilename, offset)
 		}
 	}
 	c.close()
@@ -274,45 +272,40 @@ func (c *fileCache) open(rxfilename string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f, ok := in.(*fileio.File); ok {
-		c.file, c.name = f, name
-	} else {
-		c.other = in
+	c.in, c.name = in, name
+	if _, ok := in.(*fileio.File); !ok {
+		offset = 0
 	}
-	return c.restart(in, rxfilename)
+	return c.restart(rxfilename, offset)
 }
 
-// restart returns a reader of f with the buffer of the last reader.
-func (c *fileCache) restart(f io.Reader, name string) (*Reader, error) {
+// restart returns a reader of the input, which is at an offset, with the buffer of the last reader.
+func (c *fileCache) restart(name string, offset int64) (*Reader, error) {
 	if c.reader == nil {
-		c.reader = newReader(f, name)
+		c.reader = newReader(c.in, name)
 	} else {
-		c.reader = reuseBuffer(c.reader.buf, f, name)
+		c.reader = reuseBuffer(c.reader.buf, c.in, name)
 	}
-	if c.file != nil {
-		_, offset := splitOffset(name)
-		c.reader.base = offset
-		if c.reader.size >= 0 {
-			c.reader.size += offset
-		}
+	c.reader.base = offset
+	if c.reader.size >= 0 {
+		c.reader.size += offset
 	}
 	return c.reader, c.reader.detectBinary()
 }
 
-func (c *fileCache) close() {
-	if c.file != nil {
-		c.file.Close()
-		c.file = nil
+func (c *fileCache) close() error {
+	if c.in == nil {
+		return nil
 	}
-	c.closeOther()
+	err := c.in.Close()
+	c.in = nil
+	return err
 }
 
 // closeOther closes an input that is not a file. It holds a single object.
 func (c *fileCache) closeOther() error {
-	if c.other == nil {
+	if _, ok := c.in.(*fileio.File); ok {
 		return nil
 	}
-	err := c.other.Close()
-	c.other = nil
-	return err
+	return c.close()
 }
