@@ -69,7 +69,7 @@ func (am *AmNnetSimple) Write(w *kaldiio.Writer) error {
 		return err
 	}
 	am.codeDecoding(&c)
-	return c.result()
+	return w.Err()
 }
 
 // codeDecoding reads or writes what follows the network.

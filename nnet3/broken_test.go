@@ -37,7 +37,7 @@ func littleModels(t testing.TB) map[string][]byte {
 // located reports whether an error says where it happened.
 func located(err error) bool {
 	var e *kaldiio.Error
-	var c *ConfigError
+	var c *configError
 	return errors.As(err, &e) || errors.As(err, &c) || errors.Is(err, ErrNetwork) || errors.Is(err, ErrUnsupported)
 }
 

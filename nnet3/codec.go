@@ -11,14 +11,6 @@ type codec struct {
 	err error
 }
 
-// result returns the first error.
-func (c *codec) result() error {
-	if c.err == nil && c.w != nil {
-		c.err = c.w.Err()
-	}
-	return c.err
-}
-
 // binary reports whether the file is binary.
 func (c *codec) binary() bool {
 	if c.w != nil {
@@ -81,17 +73,13 @@ func (c *codec) int32s(to ...*int32) {
 	}
 }
 
-func (c *codec) float(v *float32) {
-	value(c, v, (*kaldiio.Reader).Float32, (*kaldiio.Writer).Float32)
-}
+func (c *codec) float(v *float32) { value(c, v, (*kaldiio.Reader).Float32, (*kaldiio.Writer).Float32) }
 
 func (c *codec) intVector(v *[]int32) {
 	value(c, v, (*kaldiio.Reader).IntVector, (*kaldiio.Writer).IntVector)
 }
 
-func (c *codec) vector(v *[]float32) {
-	value(c, v, (*kaldiio.Reader).Vector, (*kaldiio.Writer).Vector)
-}
+func (c *codec) vector(v *[]float32) { value(c, v, (*kaldiio.Reader).Vector, (*kaldiio.Writer).Vector) }
 
 // counted is a list with its length before it.
 func counted[T any](c *codec, list *[]T, element func(*T)) {

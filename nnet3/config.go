@@ -14,25 +14,23 @@ import (
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
 
-// ConfigError says which config line is wrong, and why.
-type ConfigError struct {
-	Name string // of the file
-	Line int    // from 1
-	Item string // what the line defines, such as "component-node tdnn1"; may be empty
-	Err  error
+// configError is a fault of a config line. It wraps ErrConfig.
+type configError struct {
+	line configLine
+	err  error
 }
 
 // Error returns place, item and fault.
-func (e *ConfigError) Error() string {
-	s := fmt.Sprintf("%s:%d: ", e.Name, e.Line)
-	if e.Item != "" {
-		s += e.Item + ": "
+func (e *configError) Error() string {
+	s := fmt.Sprintf("%s:%d: ", e.line.source, e.line.number)
+	if item := e.line.item(); item != "" {
+		s += item + ": "
 	}
-	return s + e.Err.Error()
+	return s + e.err.Error()
 }
 
 // Unwrap returns ErrConfig and the cause.
-func (e *ConfigError) Unwrap() []error { return []error{ErrConfig, e.Err} }
+func (e *configError) Unwrap() []error { return []error{ErrConfig, e.err} }
 
 // maxNumbers bounds the numbers that all components of a config generate. They take 4 GiB.
 const maxNumbers = 1 << 30
@@ -156,9 +154,7 @@ func validName(s string) bool {
 	return s != ""
 }
 
-func (c *configReader) fail(l *configLine, err error) {
-	c.add(&ConfigError{Name: l.source, Line: l.number, Item: l.item(), Err: err})
-}
+func (c *configReader) fail(l *configLine, err error) { c.add(&configError{*l, err}) }
 
 func (c *configReader) failf(l *configLine, format string, args ...any) {
 	c.fail(l, fmt.Errorf(format, args...))

@@ -31,7 +31,7 @@ func ReadNnet(r *kaldiio.Reader) (*Nnet, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(unknown) > 0 {
+	if len(unknown.types) > 0 {
 		return nil, fmt.Errorf("%s: %w", r.Name(), c.unsupported(unknown))
 	}
 	if err := c.build(); err != nil {
@@ -84,50 +84,45 @@ func (c *configReader) readLines(r *kaldiio.Reader) error {
 	}
 }
 
-// unknownComponents are the components of an unknown type.
+// unknownComponents are the components of unknown types.
 type unknownComponents struct {
-	typ   string
-	names []string
+	types []string
+	names map[string][]string // by type
 }
 
-// readComponents reads the components. It leaves out those of unknown types and returns them, type by
-// type.
-func (nn *Nnet) readComponents(r *kaldiio.Reader) (unknown []unknownComponents, err error) {
+// readComponents reads the components. It leaves out those of unknown types and returns them.
+func (nn *Nnet) readComponents(r *kaldiio.Reader) (unknown unknownComponents, err error) {
 	if err := r.Expect("<NumComponents>"); err != nil {
-		return nil, err
+		return unknown, err
 	}
 	n, err := r.Int()
 	if err != nil {
-		return nil, err
+		return unknown, err
 	}
 	if n < 0 {
-		return nil, r.Errorf("the number of components is %d", n)
+		return unknown, r.Errorf("the number of components is %d", n)
 	}
 	seen := make(map[string]bool)
-	byType := make(map[string]int)
+	unknown.names = make(map[string][]string)
 	for range n {
 		name, err := readComponentName(r)
 		if err != nil {
-			return nil, err
+			return unknown, err
 		}
 		if seen[name] {
-			return nil, r.Errorf("there are two components called %s", name)
+			return unknown, r.Errorf("there are two components called %s", name)
 		}
 		seen[name] = true
 		typ, err := nn.readComponent(r, name)
 		if err != nil {
-			return nil, fmt.Errorf("component %s: %w", name, err)
+			return unknown, fmt.Errorf("component %s: %w", name, err)
 		}
-		if typ == "" {
-			continue
+		if typ != "" {
+			if unknown.names[typ] == nil {
+				unknown.types = append(unknown.types, typ)
+			}
+			unknown.names[typ] = append(unknown.names[typ], name)
 		}
-		i, ok := byType[typ]
-		if !ok {
-			i = len(unknown)
-			byType[typ] = i
-			unknown = append(unknown, unknownComponents{typ: typ})
-		}
-		unknown[i].names = append(unknown[i].names, name)
 	}
 	return unknown, r.Expect("</Nnet3>")
 }
@@ -167,7 +162,7 @@ func (nn *Nnet) readComponent(r *kaldiio.Reader, name string) (unknown string, e
 }
 
 // unsupported returns the error for components of unknown types, along with other faults of the lines.
-func (c *configReader) unsupported(unknown []unknownComponents) error {
+func (c *configReader) unsupported(unknown unknownComponents) error {
 	// Component-nodes of unknown components would only repeat the fault, so check just their inputs.
 	c.dropReplaced()
 	c.declare()
@@ -181,12 +176,13 @@ func (c *configReader) unsupported(unknown []unknownComponents) error {
 		}
 	}
 	var all faults
-	for _, u := range unknown {
-		names := strings.Join(u.names[:min(3, len(u.names))], ", ")
-		if more := len(u.names) - 3; more > 0 {
-			names += fmt.Sprintf(" and %d more", more)
+	for _, typ := range unknown.types {
+		names := unknown.names[typ]
+		list := strings.Join(names[:min(3, len(names))], ", ")
+		if more := len(names) - 3; more > 0 {
+			list += fmt.Sprintf(" and %d more", more)
 		}
-		all.errs = append(all.errs, fmt.Errorf("component %s: %w", names, unknownType(u.typ)))
+		all.errs = append(all.errs, fmt.Errorf("component %s: %w", list, unknownType(typ)))
 	}
 	all.errs = append(all.errs, c.errs...)
 	return all.err()

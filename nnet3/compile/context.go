@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -163,14 +164,8 @@ func least(first, last int, ok func(int) bool) int {
 	if first >= last || ok(first) {
 		return first
 	}
-	for first++; first < last; {
-		if middle := (first + last) / 2; ok(middle) {
-			last = middle
-		} else {
-			first = middle + 1
-		}
-	}
-	return first
+	first++
+	return first + sort.Search(last-first, func(i int) bool { return ok(first + i) })
 }
 
 // computable reports whether all outputs are computable at so many times from t on, with left frames of

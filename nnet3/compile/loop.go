@@ -234,7 +234,7 @@ func compareRows(c *computation.Computation, a, b carried) int {
 	}
 	for i := range x.Cindexes {
 		p, q := relative(x.Cindexes[i], a.time), relative(y.Cindexes[i], b.time)
-		if d := index.CompareCindex(p, q); d != 0 {
+		if d := cmp.Or(cmp.Compare(p.Node, q.Node), index.Compare(p.Index, q.Index)); d != 0 {
 			return d
 		}
 	}

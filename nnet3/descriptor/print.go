@@ -8,14 +8,19 @@ func (d *Descriptor) Format(nodeName func(node int) string) string {
 	if len(d.Parts) == 1 {
 		return string(d.Parts[0].append(nil, nodeName))
 	}
-	dst := []byte("Append(")
+	dst := []byte("Append")
 	for i := range d.Parts {
-		if i > 0 {
-			dst = append(dst, ", "...)
-		}
-		dst = d.Parts[i].append(dst, nodeName)
+		dst = d.Parts[i].append(append(dst, separator(i)...), nodeName)
 	}
 	return string(append(dst, ')'))
+}
+
+// separator returns what stands before argument i of a function.
+func separator(i int) string {
+	if i == 0 {
+		return "("
+	}
+	return ", "
 }
 
 func (s *Sum) append(dst []byte, nodeName func(node int) string) []byte {
@@ -65,12 +70,9 @@ func (f *Forward) append(dst []byte, nodeName func(node int) string) []byte {
 			dst = appendInt(dst, f.Shift.X)
 		}
 	case Switch:
-		dst = append(dst, "Switch("...)
+		dst = append(dst, "Switch"...)
 		for i := range f.Src {
-			if i > 0 {
-				dst = append(dst, ", "...)
-			}
-			dst = f.Src[i].append(dst, nodeName)
+			dst = f.Src[i].append(append(dst, separator(i)...), nodeName)
 		}
 	case Round:
 		dst = f.Src[0].append(append(dst, "Round("...), nodeName)

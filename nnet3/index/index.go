@@ -30,11 +30,6 @@ func Compare(a, b Index) int {
 	return cmp.Compare(a.N, b.N)
 }
 
-// CompareCindex orders by node, then as Compare.
-func CompareCindex(a, b Cindex) int {
-	return cmp.Or(cmp.Compare(a.Node, b.Node), Compare(a.Index, b.Index))
-}
-
 // Add returns the sum, coordinate by coordinate. NoTime plus anything is NoTime. So is a sum out of
 // range, so that it is not taken for another row.
 func (a Index) Add(b Index) Index {

@@ -90,10 +90,9 @@ func (t *TableLookup[T]) Lookup(key string) (v T, ok bool, err error) {
 
 // forget drops the objects before a key.
 func (t *TableLookup[T]) forget(key string) {
-	n := 0
-	for n < len(t.order) && t.order[n] < key {
-		delete(t.held, t.order[n])
-		n++
+	n, _ := slices.BinarySearch(t.order, key)
+	for _, k := range t.order[:n] {
+		delete(t.held, k)
 	}
 	t.order = t.order[n:]
 }

@@ -267,8 +267,8 @@ func (r *Reader) PeekByte() (byte, error) {
 	return r.buf[r.pos], nil
 }
 
-// AtEOF reports whether all input is consumed.
-func (r *Reader) AtEOF() bool { return !r.fill(1) && r.srcErr == io.EOF }
+// atEOF reports whether all input is consumed.
+func (r *Reader) atEOF() bool { return !r.fill(1) && r.srcErr == io.EOF }
 
 // advance consumes one byte of the buffer.
 func (r *Reader) advance() {

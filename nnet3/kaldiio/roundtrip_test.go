@@ -184,7 +184,7 @@ func TestRoundTrip(t *testing.T) {
 				if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("%s, binary %v: -want +got\n%s", name, binary, diff)
 				}
-				if !r.AtEOF() || r.Offset() != int64(out.Len()) {
+				if !r.atEOF() || r.Offset() != int64(out.Len()) {
 					t.Fatalf("%s: stopped at byte %d of %d", name, r.Offset(), out.Len())
 				}
 			}

@@ -111,7 +111,7 @@ const (
 
 // scriptLine reads the next line of a script; ok is false at its end.
 func (r *Reader) scriptLine() (line ScriptLine, ok bool, err error) {
-	if r.AtEOF() {
+	if r.atEOF() {
 		return line, false, nil
 	}
 	at := r.Offset()

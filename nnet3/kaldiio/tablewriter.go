@@ -148,15 +148,13 @@ func (t *TableWriter[T]) noteEnd(line string) {
 	e := end{archive: t.archive.n, objects: t.objects, line: line}
 	e.script = t.ends[len(t.ends)-1].script + int64(len(line))
 	t.ends = append(t.ends, e)
-	written := 0
-	for written+1 < len(t.ends) {
-		e := t.ends[written+1]
-		if e.archive > t.archive.written() || t.script != nil && e.script > t.script.written() {
-			break
-		}
-		written++
+	buffered := slices.IndexFunc(t.ends[1:], func(e end) bool {
+		return e.archive > t.archive.written() || t.script != nil && e.script > t.script.written()
+	})
+	if buffered < 0 {
+		buffered = len(t.ends) - 1
 	}
-	t.ends = slices.Delete(t.ends, 0, written)
+	t.ends = slices.Delete(t.ends, 0, buffered)
 }
 
 // A cutter is a file that can be truncated.
