@@ -35,6 +35,9 @@ func (e *configError) Unwrap() []error { return []error{ErrConfig, e.err} }
 // maxNumbers bounds the numbers that all components of a config generate. They take 4 GiB.
 const maxNumbers = 1 << 30
 
+// lineKinds are the words that config lines begin with.
+var lineKinds = append([]string{"component"}, kindNames[:]...)
+
 // configLine is a line of a config with its position.
 type configLine struct {
 	*component.ConfigLine
@@ -124,10 +127,8 @@ func (c *configReader) addLine(text, source string, number int) {
 		}
 		return
 	}
-	switch line.First {
-	case "component", "component-node", "input-node", "output-node", "dim-range-node":
-	default:
-		c.failf(&l, "unknown kind of line%s", didYouMean(line.First, "component", "component-node", "input-node", "output-node", "dim-range-node"))
+	if !slices.Contains(lineKinds, line.First) {
+		c.failf(&l, "unknown kind of line%s", didYouMean(line.First, lineKinds...))
 		return
 	}
 	var ok bool

@@ -93,7 +93,6 @@ func (net *network) compile(ctx context.Context, requests []*computation.Request
 
 // wantsDerivatives reports whether a request asks for any derivative.
 func wantsDerivatives(req *computation.Request) bool {
-	hasDeriv := func(s computation.IoSpecification) bool { return s.HasDeriv }
 	return req.NeedModelDerivative || slices.ContainsFunc(req.Inputs, hasDeriv) || slices.ContainsFunc(req.Outputs, hasDeriv)
 }
 

@@ -211,9 +211,7 @@ func (e *emitter) precompute() error {
 }
 
 // command appends a command.
-func (e *emitter) command(t computation.CommandType, args ...int32) {
-	e.scaled(t, 1, args...)
-}
+func (e *emitter) command(t computation.CommandType, args ...int32) { e.scaled(t, 1, args...) }
 
 // scaled appends a command with an alpha.
 func (e *emitter) scaled(t computation.CommandType, alpha float32, args ...int32) {

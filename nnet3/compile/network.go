@@ -144,9 +144,7 @@ func (net *network) addComponentNode(i int) error {
 func (net *network) name(node int32) string { return net.nn.Nodes[node].Name }
 
 // cindexName returns a Cindex in print, name(n,t[,x]) as in Kaldi.
-func (net *network) cindexName(c index.Cindex) string {
-	return net.name(c.Node) + c.Index.String()
-}
+func (net *network) cindexName(c index.Cindex) string { return net.name(c.Node) + c.Index.String() }
 
 // sources appends to dst the nodes whose vertices the vertices of this node depend on.
 func (n *node) sources(dst []int32) []int32 {

@@ -126,20 +126,7 @@ func (p *phaser) recurrentPhases(ep *epoch, yield func(int32, []int32) error) er
 	g := p.graph
 	p.level = extend(p.level, len(g.vertices))
 	p.blocks = extend(p.blocks, len(g.vertices))
-	count := 0
-	for _, node := range ep.nodes {
-		for _, v := range p.ofNode(node) {
-			p.level[v], p.blocks[v] = 0, 0
-			if p.net.nodes[node].kind == simpleNode {
-				p.level[v] = 1
-			}
-			count++
-		}
-	}
-	if count == 0 {
-		return nil
-	}
-	ready := p.findReady(ep)
+	ready, count := p.findReady(ep)
 	for i := 0; i < len(ready); i++ {
 		v := ready[i]
 		for e := g.vertices[v].users; e >= 0; e = g.next[e] {
@@ -197,12 +184,18 @@ func (p *phaser) sortByLevel(ep *epoch, dst []int32) {
 // isBlocked reports whether v is a vertex of the current epoch that waits for others.
 func (p *phaser) isBlocked(v int32) bool { return int(v) < len(p.blocks) && p.blocks[v] > 0 }
 
-// findReady counts the dependencies in the epoch for each of its vertices, and returns those without any.
-func (p *phaser) findReady(ep *epoch) []int32 {
+// findReady counts the dependencies in the epoch for each of its vertices, and returns those without any
+// and the number of vertices. It also sets the lowest level that a vertex can have.
+func (p *phaser) findReady(ep *epoch) (ready []int32, count int) {
 	g := p.graph
-	var ready []int32
 	for _, node := range ep.nodes {
+		level := int32(0)
+		if p.net.nodes[node].kind == simpleNode {
+			level = 1
+		}
+		count += len(p.ofNode(node))
 		for _, v := range p.ofNode(node) {
+			p.level[v], p.blocks[v] = level, 0
 			for _, d := range g.dependencies(v) {
 				if d >= 0 && p.mark[d] == p.segment && p.net.nodes[g.vertices[d].Node].epoch == p.net.nodes[node].epoch {
 					p.blocks[v]++
@@ -213,7 +206,7 @@ func (p *phaser) findReady(ep *epoch) []int32 {
 			}
 		}
 	}
-	return ready
+	return ready, count
 }
 
 // stuck returns the error for an epoch whose vertices can't be ordered.

@@ -26,44 +26,43 @@ func (net *network) checkRequest(req *computation.Request) error {
 		return fmt.Errorf("%w: no outputs are asked for", ErrBadRequest)
 	}
 	seen := make(map[string]bool, len(req.Inputs)+len(req.Outputs))
-	wantsDeriv, givesDeriv := req.NeedModelDerivative, false
-	check := func(spec *computation.IoSpecification, what string, valid func(n *node) bool) error {
-		i := net.nn.NodeIndex(spec.Name)
-		switch {
-		case i < 0:
-			return fmt.Errorf("%w: the network has no node %q%s", ErrBadRequest, spec.Name, net.suggest(spec.Name, valid))
-		case !valid(&net.nodes[i]):
-			return fmt.Errorf("%w: node %q can't be an %s%s", ErrBadRequest, spec.Name, what, net.suggest(spec.Name, valid))
-		case seen[spec.Name]:
-			return fmt.Errorf("%w: %q is named twice", ErrBadRequest, spec.Name)
-		case len(spec.Indexes) == 0:
-			return fmt.Errorf("%w: %s %q has no indexes", ErrBadRequest, what, spec.Name)
-		}
-		seen[spec.Name] = true
-		for _, ix := range spec.Indexes {
-			if ix.T == index.NoTime {
-				return fmt.Errorf("%w: %s %q has an index without time, %v", ErrBadRequest, what, spec.Name, ix)
+	check := func(specs []computation.IoSpecification, what string, valid func(n *node) bool) error {
+		for i := range specs {
+			spec := &specs[i]
+			i := net.nn.NodeIndex(spec.Name)
+			switch {
+			case i < 0:
+				return fmt.Errorf("%w: the network has no node %q%s", ErrBadRequest, spec.Name, net.suggest(spec.Name, valid))
+			case !valid(&net.nodes[i]):
+				return fmt.Errorf("%w: node %q can't be an %s%s", ErrBadRequest, spec.Name, what, net.suggest(spec.Name, valid))
+			case seen[spec.Name]:
+				return fmt.Errorf("%w: %q is named twice", ErrBadRequest, spec.Name)
+			case len(spec.Indexes) == 0:
+				return fmt.Errorf("%w: %s %q has no indexes", ErrBadRequest, what, spec.Name)
+			}
+			seen[spec.Name] = true
+			for _, ix := range spec.Indexes {
+				if ix.T == index.NoTime {
+					return fmt.Errorf("%w: %s %q has an index without time, %v", ErrBadRequest, what, spec.Name, ix)
+				}
 			}
 		}
 		return nil
 	}
-	for i := range req.Inputs {
-		if err := check(&req.Inputs[i], "input", func(n *node) bool { return n.kind == inputNode || n.isComponent() }); err != nil {
-			return err
-		}
-		wantsDeriv = wantsDeriv || req.Inputs[i].HasDeriv
+	if err := check(req.Inputs, "input", func(n *node) bool { return n.kind == inputNode || n.isComponent() }); err != nil {
+		return err
 	}
-	for i := range req.Outputs {
-		if err := check(&req.Outputs[i], "output", func(n *node) bool { return n.kind == outputNode }); err != nil {
-			return err
-		}
-		givesDeriv = givesDeriv || req.Outputs[i].HasDeriv
+	if err := check(req.Outputs, "output", func(n *node) bool { return n.kind == outputNode }); err != nil {
+		return err
 	}
-	if wantsDeriv && !givesDeriv {
+	wanted := req.NeedModelDerivative || slices.ContainsFunc(req.Inputs, hasDeriv)
+	if wanted && !slices.ContainsFunc(req.Outputs, hasDeriv) {
 		return fmt.Errorf("%w: derivatives are asked for, but no output has one to start from (HasDeriv)", ErrBadRequest)
 	}
 	return nil
 }
+
+func hasDeriv(s computation.IoSpecification) bool { return s.HasDeriv }
 
 // suggest returns a hint at the valid node with the most similar name, if there is one.
 func (net *network) suggest(name string, valid func(n *node) bool) string {

@@ -19,7 +19,8 @@ type part struct {
 	cols        int
 	constant    float32
 	fixed       bool  // the constant does not depend on what is computable
-	root        int32 // in terms.ops
+	ops         int32 // the first of its functions in terms.ops
+	root        int32 // the last of them
 }
 
 // leaf leads from an index to a row of a node. A plain leaf, as most are, shifts the index; forward knows
@@ -54,7 +55,7 @@ func newTerms(d *descriptor.Descriptor, nodeDim func(int) int) (*terms, error) {
 	for i := range d.Parts {
 		sum := &d.Parts[i]
 		p := &t.parts[i]
-		p.first = int32(len(t.leaves))
+		p.first, p.ops = int32(len(t.leaves)), int32(len(t.ops))
 		p.root = t.add(sum, &all)
 		p.last = int32(len(t.leaves))
 		p.constant, p.fixed = sum.Constant()
@@ -227,14 +228,8 @@ func (t *terms) constantAt(p *part, g *graph, deps []int32, s *scratch) float32 
 		return p.constant
 	}
 	t.choose(g, deps, s)
-	first := int32(0) // the functions of a part follow those of the previous part
-	for i := range t.parts {
-		if root := t.parts[i].root; root < p.root {
-			first = root + 1
-		}
-	}
 	sum := float32(0)
-	for i := first; i <= p.root; i++ {
+	for i := p.ops; i <= p.root; i++ {
 		if s.needed[i] && t.ops[i].kind == descriptor.Const {
 			sum += t.ops[i].value
 		}

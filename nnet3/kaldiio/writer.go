@@ -144,9 +144,7 @@ func (w *Writer) textInt(v int32) {
 	w.bytes(append(strconv.AppendInt(w.scratch[:0], int64(v), 10), ' '))
 }
 
-func (w *Writer) textFloat(v float64) {
-	w.bytes(append(appendFloat(w.scratch[:0], v), ' '))
-}
+func (w *Writer) textFloat(v float64) { w.bytes(append(appendFloat(w.scratch[:0], v), ' ')) }
 
 // appendFloat appends v as Kaldi writes numbers in text, with seven significant digits.
 func appendFloat(dst []byte, v float64) []byte {
