@@ -12,20 +12,22 @@ type AmNnetSimple struct {
 	Nnet        *Nnet
 	// Raw says that the file holds only the network.
 	Raw bool
-	// LeftContext and RightContext are the frames that the network looks at before and after the one
-	// it computes, as stated in the file; 0 for a raw network.
+	// LeftContext and RightContext are the frames that the network looks at before and after the
+	// one it computes, as stated in the file; 0 for a raw network.
 	LeftContext, RightContext int
 	// Priors are the probabilities of the classes, one for each column of the node "output". Empty
 	// means not to divide by priors.
 	Priors []float32
 }
 
-// maxModel bounds the bytes of a model: 16 GiB, four times the numbers that config lines may ask for.
+// maxModel bounds the bytes of a model: 16 GiB, four times the numbers that config lines may ask
+// for.
 const maxModel = 1 << 34
 
-// ReadModel reads a model of any form: a .mdl file (transition model, network, contexts and priors),
-// an AmNnetSimple without a transition model, or a raw network. If the model needs component types
-// that this package does not have, the error wraps ErrUnsupported and lists all of them.
+// ReadModel reads a model of any form: a .mdl file (transition model, network, contexts and
+// priors), an AmNnetSimple without a transition model, or a raw network. If the model needs
+// component types that this package does not have, the error wraps ErrUnsupported and lists all of
+// them.
 func ReadModel(r *kaldiio.Reader) (*AmNnetSimple, error) {
 	r.Limit(maxModel)
 	am := new(AmNnetSimple)

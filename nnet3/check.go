@@ -8,9 +8,9 @@ type checker struct {
 	faults
 }
 
-// Check reports everything that prevents the network from being compiled: references to missing nodes
-// or components, dimensions that do not match, a missing input or output. The error wraps ErrNetwork.
-// Unused nodes and components are legal; Info lists them.
+// Check reports everything that prevents the network from being compiled: references to missing
+// nodes or components, dimensions that do not match, a missing input or output. The error wraps
+// ErrNetwork. Unused nodes and components are legal; Info lists them.
 func (nn *Nnet) Check() error {
 	c := &checker{nn: nn}
 	names := make(map[string]bool, len(nn.Nodes))

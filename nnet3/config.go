@@ -61,9 +61,9 @@ type configReader struct {
 	components map[string]int // by name
 }
 
-// ParseConfig makes a network from config lines, which it reads from r to the end. Errors mention the
-// name. Random parameters depend only on the seed and the name of the component. One error, which
-// wraps ErrConfig or ErrNetwork, reports all faults.
+// ParseConfig makes a network from config lines, which it reads from r to the end. Errors mention
+// the name. Random parameters depend only on the seed and the name of the component. One error,
+// which wraps ErrConfig or ErrNetwork, reports all faults.
 func ParseConfig(r io.Reader, name string, seed uint64) (*Nnet, error) {
 	nn := new(Nnet)
 	if err := nn.ReadConfig(r, name, seed); err != nil {
@@ -72,8 +72,8 @@ func ParseConfig(r io.Reader, name string, seed uint64) (*Nnet, error) {
 	return nn, nil
 }
 
-// ReadConfig changes the network as the config lines say. A node or component replaces an existing one
-// of its name; others are added. Nodes may be used before they are defined. After an error the
+// ReadConfig changes the network as the config lines say. A node or component replaces an existing
+// one of its name; others are added. Nodes may be used before they are defined. After an error the
 // network is as before.
 func (nn *Nnet) ReadConfig(r io.Reader, name string, seed uint64) error {
 	return nn.readConfig(r, name, seed, maxNumbers)

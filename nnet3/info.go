@@ -35,8 +35,8 @@ func (nn *Nnet) UnusedComponents() []int {
 	return unused
 }
 
-// orphanNodes returns the numbers of the nodes that no output-node depends on, including input-nodes
-// and hidden nodes.
+// orphanNodes returns the numbers of the nodes that no output-node depends on, including
+// input-nodes and hidden nodes.
 func (nn *Nnet) orphanNodes() []int {
 	needed := make([]bool, len(nn.Nodes))
 	var todo []int

@@ -161,9 +161,11 @@ func (nn *Nnet) readComponent(r *kaldiio.Reader, name string) (unknown string, e
 	return "", nil
 }
 
-// unsupported returns the error for components of unknown types, along with other faults of the lines.
+// unsupported returns the error for components of unknown types, along with other faults of the
+// lines.
 func (c *configReader) unsupported(unknown unknownComponents) error {
-	// Component-nodes of unknown components would only repeat the fault, so check just their inputs.
+	// Component-nodes of unknown components would only repeat the fault, so check just their
+	// inputs.
 	c.dropReplaced()
 	c.declare()
 	if c.errs == nil {

@@ -32,8 +32,8 @@ const (
 
 var kindNames = [...]string{"input-node", "output-node", "component-node", "dim-range-node"}
 
-// String returns the word for the kind in config lines. A DescriptorNode is an output-node, unless a
-// component-node follows it.
+// String returns the word for the kind in config lines. A DescriptorNode is an output-node, unless
+// a component-node follows it.
 func (k NodeKind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -105,8 +105,8 @@ func (nn *Nnet) IsOutputNode(node int) bool {
 	return nn.Nodes[node].Kind == DescriptorNode && !nn.IsComponentInputNode(node)
 }
 
-// OutputDim returns the number of columns of a node, or -1 if its descriptor adds up nodes of different
-// sizes, which Check reports.
+// OutputDim returns the number of columns of a node, or -1 if its descriptor adds up nodes of
+// different sizes, which Check reports.
 func (nn *Nnet) OutputDim(node int) int {
 	n := &nn.Nodes[node]
 	switch n.Kind {
@@ -144,8 +144,8 @@ func (nn *Nnet) InputNodeDim(name string) int { return nn.dimOf(name, nn.IsInput
 // OutputNodeDim returns the number of columns of the output-node with the given name, or -1.
 func (nn *Nnet) OutputNodeDim(name string) int { return nn.dimOf(name, nn.IsOutputNode) }
 
-// Modulus returns the smallest shift in time that does not change the network's results but for their
-// time: the least common multiple over its descriptors.
+// Modulus returns the smallest shift in time that does not change the network's results but for
+// their time: the least common multiple over its descriptors.
 func (nn *Nnet) Modulus() int {
 	m := 1
 	for i := range nn.Nodes {
@@ -156,8 +156,8 @@ func (nn *Nnet) Modulus() int {
 	return m
 }
 
-// Dependencies appends to dst the numbers of the nodes that a node directly takes rows from, without
-// repetitions.
+// Dependencies appends to dst the numbers of the nodes that a node directly takes rows from,
+// without repetitions.
 func (nn *Nnet) Dependencies(node int, dst []int) []int {
 	switch n := &nn.Nodes[node]; n.Kind {
 	case DescriptorNode:

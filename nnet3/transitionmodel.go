@@ -42,8 +42,8 @@ type topology struct {
 	Entries    [][]hmmState
 }
 
-// tuple is a state of a phone and the numbers of its distributions, which are columns of a network's
-// output.
+// tuple is a state of a phone and the numbers of its distributions, which are columns of a
+// network's output.
 type tuple struct{ Phone, HmmState, ForwardPdf, SelfLoopPdf int32 }
 
 // isClassic reports whether all self-loops share the class of the other transitions. The file has a

@@ -63,8 +63,8 @@ func (e *emitter) backprop(i int) error {
 	return nil
 }
 
-// addToRows appends commands that add row i of a view to row rows[i], one of n, of another. One command
-// can add several rows to the same row only if they are adjacent.
+// addToRows appends commands that add row i of a view to row rows[i], one of n, of another. One
+// command can add several rows to the same row only if they are adjacent.
 func (e *emitter) addToRows(to int32, scale float32, from int32, rows []int32, n int32) {
 	for _, list := range splitRuns(rows, n) {
 		if inverse, ok := invert(list, n); ok {
@@ -111,8 +111,8 @@ func (e *emitter) splitRepeated(list []location) [][]location {
 	return split
 }
 
-// splitRuns divides a list of rows below n into lists in which all occurrences of a row are adjacent:
-// the first run of each row, the second run, and so on.
+// splitRuns divides a list of rows below n into lists in which all occurrences of a row are
+// adjacent: the first run of each row, the second run, and so on.
 func splitRuns(rows []int32, n int32) [][]int32 {
 	runs := make([]int32, n)
 	var split [][]int32
@@ -134,7 +134,8 @@ func splitRuns(rows []int32, n int32) [][]int32 {
 	return split
 }
 
-// invert returns for each of n rows its position in the list, or none. It fails if a row occurs twice.
+// invert returns for each of n rows its position in the list, or none. It fails if a row occurs
+// twice.
 func invert(rows []int32, n int32) ([]int32, bool) {
 	inverse := make([]int32, n)
 	fill(inverse, none)

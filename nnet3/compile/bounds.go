@@ -47,9 +47,9 @@ func (s span) later(d, widened int64) span {
 	return s
 }
 
-// bounds has for each node the times outside of which none of its rows can be computed. Rows far from all
-// inputs, as in a window that is much wider than the input, can then be settled without a look at
-// their dependencies.
+// bounds has for each node the times outside of which none of its rows can be computed. Rows far
+// from all inputs, as in a window that is much wider than the input, can then be settled without a
+// look at their dependencies.
 type bounds struct {
 	net   *network
 	given []span // by node, the times that the caller supplies
@@ -96,9 +96,9 @@ const (
 	maxSweeps     = 16 // then solve gives up
 )
 
-// solve finds bounds for nodes that depend on each other. All computation starts from given rows, so the
-// tightest bounds grow from nothing until they no longer change. A side that recurrence keeps moving
-// becomes unlimited. If that takes too many sweeps, the spans start from any time.
+// solve finds bounds for nodes that depend on each other. All computation starts from given rows,
+// so the tightest bounds grow from nothing until they no longer change. A side that recurrence
+// keeps moving becomes unlimited. If that takes too many sweeps, the spans start from any time.
 func (b *bounds) solve(nodes []int32) {
 	for _, i := range nodes {
 		b.spans[i] = never
@@ -218,8 +218,8 @@ func (b *bounds) ofLeaf(l *leaf) span {
 	return all
 }
 
-// before returns the times that lead into a span of a node, by way of the function at places[at] and
-// those around it.
+// before returns the times that lead into a span of a node, by way of the function at places[at]
+// and those around it.
 func (b *bounds) before(s span, at int32) span {
 	for ; at >= 0; at = b.places[at].outer {
 		b.looks++

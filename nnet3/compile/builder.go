@@ -2,9 +2,10 @@ package compile
 
 import "github.com/nnopt/nnopt/nnet3/index"
 
-// builder makes the computation graph, segment after segment. It goes backward from the wanted outputs,
-// one hop a round. It does not follow vertices that are not computable, nor those that only such
-// vertices use. This ends the recurrence of a recurrent network, whose earlier times lack inputs.
+// builder makes the computation graph, segment after segment. It goes backward from the wanted
+// outputs, one hop a round. It does not follow vertices that are not computable, nor those that
+// only such vertices use. This ends the recurrence of a recurrent network, whose earlier times lack
+// inputs.
 type builder struct {
 	net    *network
 	graph  *graph
@@ -21,8 +22,8 @@ type builder struct {
 	lookups          []index.Index
 	position         []int32 // of vertices in the rows being added
 
-	// hasInput tells a component which inputs it has: the vertices of hasNode that are computable or of
-	// status hasLeast. It is made once because it is needed often.
+	// hasInput tells a component which inputs it has: the vertices of hasNode that are computable
+	// or of status hasLeast. It is made once because it is needed often.
 	hasInput func(index.Index) bool
 	hasNode  int32
 	hasLeast status
@@ -67,7 +68,8 @@ func (b *builder) addOutput(node int32, ix index.Index) (int32, bool) {
 	return v, true
 }
 
-// build follows the dependencies of the outputs until the status of all vertices that matter is known.
+// build follows the dependencies of the outputs until the status of all vertices that matter is
+// known.
 func (b *builder) build() error {
 	for len(b.queue) > 0 {
 		for _, v := range b.queue {
@@ -205,7 +207,8 @@ func (b *builder) pop() int32 {
 	return v
 }
 
-// addUses adds 1 or -1 to the uses of v's dependencies, and pushes those that became usable or useless.
+// addUses adds 1 or -1 to the uses of v's dependencies, and pushes those that became usable or
+// useless.
 func (b *builder) addUses(v, delta int32) {
 	g := b.graph
 	for _, d := range g.dependencies(v) {
@@ -264,8 +267,8 @@ func (b *builder) markDirty(v int32) {
 }
 
 // judgeDirty determines the status of vertices that may be computable without some of their
-// dependencies. Judging takes time in proportion to the dependencies, so it happens once a round, and
-// again after all changes that this causes, not at every change.
+// dependencies. Judging takes time in proportion to the dependencies, so it happens once a round,
+// and again after all changes that this causes, not at every change.
 func (b *builder) judgeDirty() {
 	for len(b.dirty) > 0 {
 		b.dirty, b.judging = b.judging[:0], b.dirty
@@ -304,8 +307,8 @@ func (b *builder) judge(v int32) status {
 	return unknown
 }
 
-// isComputable asks a component whether it can compute row v from the inputs that are computable or of
-// status least.
+// isComputable asks a component whether it can compute row v from the inputs that are computable or
+// of status least.
 func (b *builder) isComputable(n *node, v int32, least status, used *[]index.Index) bool {
 	x := &b.graph.vertices[v]
 	for _, d := range b.graph.dependencies(v) {

@@ -18,8 +18,8 @@ type CompilerOptions struct {
 	// Optimize, if not nil, turns each compiled computation into the one to keep. It may change its
 	// argument. Several goroutines may call it at once.
 	Optimize func(c *computation.Computation, req *computation.Request) (*computation.Computation, error)
-	// OptimizeName identifies what Optimize does, for example a query. A cache saved under another name
-	// is not read.
+	// OptimizeName identifies what Optimize does, for example a query. A cache saved under another
+	// name is not read.
 	OptimizeName string
 }
 
@@ -30,8 +30,8 @@ func (o *CompilerOptions) capacity() int {
 	return 64
 }
 
-// Compiler compiles requests for one network and keeps the results. It is safe for concurrent use. While
-// one goroutine compiles a request, others with the same request wait.
+// Compiler compiles requests for one network and keeps the results. It is safe for concurrent use.
+// While one goroutine compiles a request, others with the same request wait.
 type Compiler struct {
 	net  *network
 	opts CompilerOptions
@@ -44,8 +44,8 @@ type Compiler struct {
 
 // CacheStats counts requests by what happened to them.
 type CacheStats struct {
-	// Hits were kept or just being compiled. Misses were compiled, even if that failed. Evicted were
-	// dropped.
+	// Hits were kept or just being compiled. Misses were compiled, even if that failed. Evicted
+	// were dropped.
 	Hits, Misses, Evicted int
 	// Kept is the number of computations in the cache.
 	Kept int
@@ -70,8 +70,8 @@ func NewCompiler(nn *nnet3.Nnet, opts CompilerOptions) (*Compiler, error) {
 	return &Compiler{net: net, opts: opts, entries: make(map[uint64][]*list.Element), recent: list.New()}, nil
 }
 
-// Compile returns the computation for a request. All callers share it, so it must not be changed. Errors
-// are those of the function Compile and of Optimize; they are not kept.
+// Compile returns the computation for a request. All callers share it, so it must not be changed.
+// Errors are those of the function Compile and of Optimize; they are not kept.
 func (c *Compiler) Compile(req *computation.Request) (*computation.Computation, error) {
 	if err := c.net.checkRequest(req); err != nil {
 		return nil, err

@@ -15,14 +15,14 @@ import (
 // cacheVersion is the version of the file format.
 const cacheVersion = 1
 
-// ErrStaleCache means that a saved cache is useless to a Compiler, because it was written for another
-// network or with other options. Nothing was read from it; the Compiler compiles anew.
+// ErrStaleCache means that a saved cache is useless to a Compiler, because it was written for
+// another network or with other options. Nothing was read from it; the Compiler compiles anew.
 var ErrStaleCache = errors.New("saved cache doesn't fit")
 
-// WriteCache saves the kept requests and computations, the most recently used at the end. Computations
-// are in Kaldi's format (computation.Write). A computation with derived components, as made by fusion,
-// can't be written; its request stands alone, and ReadCache compiles it again. Other goroutines may
-// compile meanwhile. The error is the writer's.
+// WriteCache saves the kept requests and computations, the most recently used at the end.
+// Computations are in Kaldi's format (computation.Write). A computation with derived components, as
+// made by fusion, can't be written; its request stands alone, and ReadCache compiles it again.
+// Other goroutines may compile meanwhile. The error is the writer's.
 func (c *Compiler) WriteCache(w *kaldiio.Writer) error {
 	entries := c.finished()
 	w.Token("<CompilerCache>")
@@ -70,13 +70,13 @@ func (c *Compiler) finished() []*cached {
 	return entries
 }
 
-// ReadCache reads what WriteCache saved and returns how many requests it added: as many as the capacity
-// allows, from the end of the file. Requests that are kept already stay. Every computation is checked
-// against the network.
+// ReadCache reads what WriteCache saved and returns how many requests it added: as many as the
+// capacity allows, from the end of the file. Requests that are kept already stay. Every computation
+// is checked against the network.
 //
-// The error wraps ErrStaleCache if the file was written for another network (its weights don't matter)
-// or with other options. It is a *kaldiio.Error if the file is damaged. In both cases nothing was
-// added.
+// The error wraps ErrStaleCache if the file was written for another network (its weights don't
+// matter) or with other options. It is a *kaldiio.Error if the file is damaged. In both cases
+// nothing was added.
 func (c *Compiler) ReadCache(r *kaldiio.Reader) (int, error) {
 	if err := c.expectHeader(r); err != nil {
 		return 0, err
@@ -178,8 +178,8 @@ func (c *Compiler) readEntry(r *kaldiio.Reader, info *computation.NetworkInfo) (
 	return entry, nil
 }
 
-// serves reports whether a computation has the inputs and outputs of a request, with the same numbers of
-// rows.
+// serves reports whether a computation has the inputs and outputs of a request, with the same
+// numbers of rows.
 func (net *network) serves(c *computation.Computation, req *computation.Request) bool {
 	type end struct {
 		command computation.CommandType
@@ -212,8 +212,8 @@ func (o *CompilerOptions) fingerprint() uint64 {
 	return h.Sum64()
 }
 
-// fingerprint hashes everything about the network that computations depend on: nodes, and the properties
-// and dependencies of components, but neither their parameters nor their statistics.
+// fingerprint hashes everything about the network that computations depend on: nodes, and the
+// properties and dependencies of components, but neither their parameters nor their statistics.
 func (net *network) fingerprint() uint64 {
 	h := fnv.New64a()
 	for i := range net.nodes {
@@ -231,8 +231,8 @@ func (net *network) fingerprint() uint64 {
 	return h.Sum64()
 }
 
-// hashDependencies writes which rows a component depends on at some times, and which of them it can't do
-// without.
+// hashDependencies writes which rows a component depends on at some times, and which of them it
+// can't do without.
 func (n *node) hashDependencies(w io.Writer) {
 	for t := int32(-1); t <= 3; t++ {
 		out := index.Index{T: t}

@@ -30,11 +30,11 @@ type Options struct {
 	// DebugInfo asks for the Cindex of every row of every matrix, in Computation.MatrixDebugInfo.
 	// Printing a computation, limiting the times of derivatives and looping need it.
 	DebugInfo bool
-	// NoShortcut compiles each sequence of a minibatch separately, even if all are alike. The result
-	// is the same.
+	// NoShortcut compiles each sequence of a minibatch separately, even if all are alike. The
+	// result is the same.
 	NoShortcut bool
-	// MaxCindexes bounds the rows to look at, counting one sequence if all are alike. 0 means 2¹⁹, plus
-	// four times the rows given and wanted for every node, up to 2²⁷. The rows may have eight
+	// MaxCindexes bounds the rows to look at, counting one sequence if all are alike. 0 means 2¹⁹,
+	// plus four times the rows given and wanted for every node, up to 2²⁷. The rows may have eight
 	// dependencies each, on average, plus four times as many as the wanted rows would have if each
 	// took a row of every node.
 	MaxCindexes int
@@ -58,9 +58,9 @@ func CompileContext(ctx context.Context, nn *nnet3.Nnet, req *computation.Reques
 	return net.compile(ctx, []*computation.Request{req}, opts)
 }
 
-// Segments compiles several requests into one computation that serves them in order. Each request has
-// its own inputs and may use whatever was computed for earlier ones. NoOperationMarker commands divide
-// the segments. Only a single request may ask for derivatives.
+// Segments compiles several requests into one computation that serves them in order. Each request
+// has its own inputs and may use whatever was computed for earlier ones. NoOperationMarker commands
+// divide the segments. Only a single request may ask for derivatives.
 func Segments(nn *nnet3.Nnet, requests []*computation.Request, opts Options) (*computation.Computation, error) {
 	net, err := newNetwork(nn)
 	if err != nil {
@@ -104,8 +104,8 @@ func inSegment(err error, i, n int) error {
 	return fmt.Errorf("segment %d of %d: %w", i+1, n, err)
 }
 
-// compileLanes compiles with the given lanes. It fails with errIrregular if a request differs between
-// lanes.
+// compileLanes compiles with the given lanes. It fails with errIrregular if a request differs
+// between lanes.
 func (net *network) compileLanes(ctx context.Context, requests []*computation.Request, l lanes, opts Options) (*computation.Computation, error) {
 	given, wanted := 0, 0
 	for _, req := range requests {
@@ -137,8 +137,9 @@ func (net *network) compileLanes(ctx context.Context, requests []*computation.Re
 	return e.comp, nil
 }
 
-// buildSegment adds a segment to the graph and finds the vertices that its outputs are computed from,
-// including themselves but not those of earlier segments. It fails if an output is not computable.
+// buildSegment adds a segment to the graph and finds the vertices that its outputs are computed
+// from, including themselves but not those of earlier segments. It fails if an output is not
+// computable.
 func (b *builder) buildSegment(s *segment, l lanes) error {
 	b.bounds.add(s.request)
 	var err error

@@ -18,8 +18,8 @@ const (
 )
 
 // CheckSimple returns nil for a simple network: its inputs are an input-node "input" and perhaps an
-// input-node "ivector", and it has an output-node "output". Otherwise it says what is missing, in an
-// error that wraps nnet3.ErrNetwork. Decoders work with simple networks.
+// input-node "ivector", and it has an output-node "output". Otherwise it says what is missing, in
+// an error that wraps nnet3.ErrNetwork. Decoders work with simple networks.
 func CheckSimple(nn *nnet3.Nnet) error {
 	if i := nn.NodeIndex(outputName); i < 0 || !nn.IsOutputNode(i) {
 		return fmt.Errorf("%w: it has no output-node %q", nnet3.ErrNetwork, outputName)
@@ -41,23 +41,24 @@ const (
 	lastWindow  = 5120
 )
 
-// Bounds of the work to find the context: the rows of a graph, not counting 16 of each node, and the
-// number of graphs of that size.
+// Bounds of the work to find the context: the rows of a graph, not counting 16 of each node, and
+// the number of graphs of that size.
 const (
 	contextRows   = 1 << 18
 	contextGraphs = 16
 )
 
 // Context returns how many input frames before and after the time of an output a network needs to
-// compute all the named outputs: the maximum over all times modulo nn.Modulus. Without names it is the
-// output of a simple network; see CheckSimple.
+// compute all the named outputs: the maximum over all times modulo nn.Modulus. Without names it is
+// the output of a simple network; see CheckSimple.
 //
-// Each side is counted with unlimited frames on the other. Frames that the network can do without, as
-// in a recurrence, don't count, nor do those of an input "ivector". Pooling of statistics is content
-// with a single frame on either side, so a chunk of a few frames may need more than its context; see
-// SmallestChunk.
+// Each side is counted with unlimited frames on the other. Frames that the network can do without,
+// as in a recurrence, don't count, nor do those of an input "ivector". Pooling of statistics is
+// content with a single frame on either side, so a chunk of a few frames may need more than its
+// context; see SmallestChunk.
 //
-// The error wraps ErrNotComputable if no context suffices, ErrUnbounded if finding it takes too long.
+// The error wraps ErrNotComputable if no context suffices, ErrUnbounded if finding it takes too
+// long.
 func Context(nn *nnet3.Nnet, outputs ...string) (left, right int, err error) {
 	p, err := newProber(nn, outputs)
 	if err != nil {
@@ -66,9 +67,9 @@ func Context(nn *nnet3.Nnet, outputs ...string) (left, right int, err error) {
 	return p.context()
 }
 
-// SmallestChunk returns the smallest number of consecutive times, wherever they start, for which the
-// named outputs can be computed from the frames at these times and the context (see Context). It is 1
-// for nearly every network. Errors are those of Context.
+// SmallestChunk returns the smallest number of consecutive times, wherever they start, for which
+// the named outputs can be computed from the frames at these times and the context (see Context).
+// It is 1 for nearly every network. Errors are those of Context.
 func SmallestChunk(nn *nnet3.Nnet, outputs ...string) (int, error) {
 	p, err := newProber(nn, outputs)
 	if err != nil {
@@ -168,8 +169,9 @@ func least(first, last int, ok func(int) bool) int {
 	return first + sort.Search(last-first, func(i int) bool { return ok(first + i) })
 }
 
-// computable reports whether all outputs are computable at so many times from t on, with left frames of
-// input before the first and right frames after the last. After an error it returns false.
+// computable reports whether all outputs are computable at so many times from t on, with left
+// frames of input before the first and right frames after the last. After an error it returns
+// false.
 func (p *prober) computable(t, times, left, right int) bool {
 	rows := contextRows + 16*len(p.net.nodes)
 	if work := p.work + p.bounds.looks; p.err == nil && work > contextGraphs*rows {

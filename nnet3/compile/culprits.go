@@ -11,8 +11,8 @@ const (
 // blamed is a vertex that outputs need, and the position in search.found of the one that needs it.
 type blamed struct{ vertex, parent int32 }
 
-// search follows everything that outputs need, even where the builder stopped because one missing input
-// is enough.
+// search follows everything that outputs need, even where the builder stopped because one missing
+// input is enough.
 type search struct {
 	*builder
 	found   []blamed          // in the order of discovery, looked at or not
@@ -34,9 +34,9 @@ func (s *search) add(v, parent int32) {
 	}
 }
 
-// run searches to the end or until the search gets too costly, and reports whether it reached the end. It
-// goes hop by hop, so that it finds what is near first. If it is cut short before it finds a missing
-// input, as in a deep network, it dives, because one example is better than none.
+// run searches to the end or until the search gets too costly, and reports whether it reached the
+// end. It goes hop by hop, so that it finds what is near first. If it is cut short before it finds
+// a missing input, as in a deep network, it dives, because one example is better than none.
 func (s *search) run() bool {
 	for i := 0; i < len(s.found); i++ {
 		if i == maxExplainedSteps || s.isCostly() || s.interrupt.came() {

@@ -1,8 +1,8 @@
-// Package compile is the compiler of nnet3: it turns a network and a request into commands. It neither
-// optimizes nor runs them; see packages passes and exec.
+// Package compile is the compiler of nnet3: it turns a network and a request into commands. It
+// neither optimizes nor runs them; see packages passes and exec.
 //
-// [Compile] is the way in for one request, [Segments] for several in a row, [Looped] for endless input.
-// A [Compiler] keeps what it compiled. [Context] finds out how much input an output needs.
+// [Compile] is the way in for one request, [Segments] for several in a row, [Looped] for endless
+// input. A [Compiler] keeps what it compiled. [Context] finds out how much input an output needs.
 //
 // Compilation takes these steps, a file or two each:
 //
@@ -17,11 +17,11 @@
 //     its derivatives;
 //   - emit.go, forward.go, backward.go, locations.go: steps become commands.
 //
-// A minibatch of sequences that are alike is compiled as one sequence (lanes, in rows.go), with the same
-// result as without this shortcut.
+// A minibatch of sequences that are alike is compiled as one sequence (lanes, in rows.go), with the
+// same result as without this shortcut.
 //
-// The computations are those that Kaldi compiles, command for command, except for the order where it
-// does not matter and for padding, which our components do not need. Where Kaldi's results are
+// The computations are those that Kaldi compiles, command for command, except for the order where
+// it does not matter and for padding, which our components do not need. Where Kaldi's results are
 // questionable, ours differ:
 //
 //   - All requests with sequences that are alike take the shortcut, whatever the order of their rows and
@@ -35,6 +35,6 @@
 //     dependencies end at a limit that grows with the request and the network.
 //   - A constant inside Failover or IfDefined is set row by row. Kaldi refuses it.
 //
-// Results are new and belong to the caller, except for the computations of a Compiler, which are shared.
-// All functions are safe for concurrent use as long as nobody changes the network.
+// Results are new and belong to the caller, except for the computations of a Compiler, which are
+// shared. All functions are safe for concurrent use as long as nobody changes the network.
 package compile

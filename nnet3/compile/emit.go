@@ -16,8 +16,8 @@ type emitter struct {
 	comp *computation.Computation
 	// wholes has, by matrix, a sub-matrix that covers it.
 	wholes []int32
-	// fromUser and toUser say, by matrix, whether the caller supplies it and whether it is left to the
-	// caller.
+	// fromUser and toUser say, by matrix, whether the caller supplies it and whether it is left to
+	// the caller.
 	fromUser, toUser []bool
 	scratch          scratch
 	sources          []sourceRows // by leaf of the current part
@@ -96,8 +96,8 @@ func (e *emitter) reserve() error {
 // request returns the request of the first segment. Only it may ask for derivatives.
 func (e *emitter) request() *computation.Request { return e.segments[0].request }
 
-// findNeededDerivs marks the steps whose derivative is needed: inputs and outputs if the request says
-// so, steps with parameters to train, and all steps that depend on such a step.
+// findNeededDerivs marks the steps whose derivative is needed: inputs and outputs if the request
+// says so, steps with parameters to train, and all steps that depend on such a step.
 func (e *emitter) findNeededDerivs() {
 	req := e.request()
 	if !wantsDerivatives(req) {
@@ -133,8 +133,8 @@ func (e *emitter) dependsOnDeriv(st *step) bool {
 	return false
 }
 
-// newMatrices makes a matrix for the value of each step and, if needed, one for its derivative. Parts
-// of a descriptor and dim-ranges are columns of these matrices.
+// newMatrices makes a matrix for the value of each step and, if needed, one for its derivative.
+// Parts of a descriptor and dim-ranges are columns of these matrices.
 func (e *emitter) newMatrices() {
 	for i := range e.steps {
 		st := &e.steps[i]
@@ -171,7 +171,8 @@ func (e *emitter) newMatrices() {
 	}
 }
 
-// newParts makes sub-matrices for the parts of a descriptor and returns the number of the first one.
+// newParts makes sub-matrices for the parts of a descriptor and returns the number of the first
+// one.
 func (e *emitter) newParts(n *node, whole int32) int32 {
 	if whole == 0 || len(n.terms.parts) == 1 {
 		return whole

@@ -13,24 +13,25 @@ import (
 type NotComputableError struct {
 	// Outputs are the outputs with rows that can't be computed.
 	Outputs []MissingRows
-	// Inputs are the missing rows of input-nodes. There are none if no input is missing but rows depend
-	// on each other in a circle.
+	// Inputs are the missing rows of input-nodes. There are none if no input is missing but rows
+	// depend on each other in a circle.
 	Inputs []MissingRows
-	// Chain leads from a row of an output to a missing row of an input that it needs. A long chain is
-	// cut in the middle. Names has the names of its nodes.
+	// Chain leads from a row of an output to a missing row of an input that it needs. A long chain
+	// is cut in the middle. Names has the names of its nodes.
 	Chain []index.Cindex
 	Names []string
 	// Partial says that the search for missing inputs was cut short, so that more may be missing.
 	Partial bool
-	// SmallestChunk, if not 0, is the result of SmallestChunk, and Left and Right are the context. It is
-	// set if it is above 1 and fewer frames of input were given than it takes.
+	// SmallestChunk, if not 0, is the result of SmallestChunk, and Left and Right are the context.
+	// It is set if it is above 1 and fewer frames of input were given than it takes.
 	SmallestChunk, Left, Right int
 }
 
 // MissingRows describes the missing rows of a node.
 type MissingRows struct {
 	Node string
-	// Count is the number of missing rows, Of the number of rows wanted of an output or given of an input.
+	// Count is the number of missing rows, Of the number of rows wanted of an output or given of an
+	// input.
 	Count, Of int
 	// First are the first few missing rows, in the order of index.Compare.
 	First []index.Index
@@ -237,8 +238,8 @@ func (b *builder) culprits(v int32) []int32 {
 	return list
 }
 
-// culprits returns the missing dependencies: of a sum those that it lacks, of a Failover those of both
-// arguments, of an IfDefined none.
+// culprits returns the missing dependencies: of a sum those that it lacks, of a Failover those of
+// both arguments, of an IfDefined none.
 func (t *terms) culprits(g *graph, deps []int32, s *scratch) []int32 {
 	t.evaluateRoots(g, deps, s)
 	var list []int32

@@ -113,8 +113,9 @@ func (e *emitter) constants(st *step, t *terms, p *part, view int32) {
 	}
 }
 
-// gatherPart finds the sources of each leaf of a part. It reports whether each leaf can have its own
-// commands, because its scale is unique, or because it has a single source for over half of the rows.
+// gatherPart finds the sources of each leaf of a part. It reports whether each leaf can have its
+// own commands, because its scale is unique, or because it has a single source for over half of the
+// rows.
 func (e *emitter) gatherPart(st *step, t *terms, p *part, deriv bool) bool {
 	n := int(p.last - p.first)
 	if n > cap(e.sources) {
@@ -180,8 +181,8 @@ func (e *emitter) locate(src *sourceRows, row int, deriv bool) location {
 	return location{e.steps[s].matrix(deriv), src.rows[row]}
 }
 
-// moveLeaf appends commands that add the rows of one leaf to a view, or, with deriv, the view to the
-// derivatives of these rows.
+// moveLeaf appends commands that add the rows of one leaf to a view, or, with deriv, the view to
+// the derivatives of these rows.
 func (e *emitter) moveLeaf(view int32, scale float32, src *sourceRows, deriv bool) {
 	switch src.step {
 	case none:
@@ -199,8 +200,8 @@ func (e *emitter) moveLeaf(view int32, scale float32, src *sourceRows, deriv boo
 	}
 }
 
-// moveList appends commands that add a location to each row of a view, or, with deriv, each row to a
-// location.
+// moveList appends commands that add a location to each row of a view, or, with deriv, each row to
+// a location.
 func (e *emitter) moveList(view int32, scale float32, list []location, deriv bool) {
 	if sub, rows, ok := singleSource(list); ok {
 		e.moveRows(view, scale, sub, rows, deriv)

@@ -8,15 +8,16 @@ const none = -1
 // status says whether a vertex can be computed from the inputs.
 type status int8
 
-// A value that needs two things has the smaller status of the two, one that needs either the larger.
+// A value that needs two things has the smaller status of the two, one that needs either the
+// larger.
 const (
 	notComputable status = iota - 1
 	unknown
 	computable
 )
 
-// vertex is a Cindex of the computation graph. A simple component-node and the hidden node before it
-// share a vertex, because they have the same indexes.
+// vertex is a Cindex of the computation graph. A simple component-node and the hidden node before
+// it share a vertex, because they have the same indexes.
 type vertex struct {
 	index.Cindex
 	// first and count locate its dependencies in graph.deps; first is none until they are known.
@@ -37,8 +38,9 @@ type vertex struct {
 	blamed  bool // a search for missing inputs has found it
 }
 
-// graph holds the vertices and their dependencies. Edge e leads from vertex owner[e] to its dependency
-// deps[e], or none if that turned out to be unused; next[e] is the next edge to the same dependency.
+// graph holds the vertices and their dependencies. Edge e leads from vertex owner[e] to its
+// dependency deps[e], or none if that turned out to be unused; next[e] is the next edge to the same
+// dependency.
 type graph struct {
 	vertices []vertex
 	deps     []int32
@@ -57,8 +59,8 @@ func newGraph(sizeHint int) *graph {
 	}
 }
 
-// dependencies returns the dependencies of v, with none for an unused one. There is one for every term
-// of a descriptor.
+// dependencies returns the dependencies of v, with none for an unused one. There is one for every
+// term of a descriptor.
 func (g *graph) dependencies(v int32) []int32 {
 	x := &g.vertices[v]
 	if x.first < 0 {
@@ -92,8 +94,8 @@ func (g *graph) link(v, d int32) {
 	g.vertices[d].users = e
 }
 
-// forget resets v, which is neither given nor needed, so that a later segment, with more inputs, may
-// look at it again. Its edges stay in the lists of users, where live rejects them.
+// forget resets v, which is neither given nor needed, so that a later segment, with more inputs,
+// may look at it again. Its edges stay in the lists of users, where live rejects them.
 func (g *graph) forget(v int32, hopeless bool) {
 	x := &g.vertices[v]
 	x.first, x.count, x.usable, x.waiting = none, 0, 0, 0

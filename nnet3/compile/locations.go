@@ -17,8 +17,8 @@ type sourceRows struct {
 	present int     // the number of rows that are not none
 }
 
-// gather finds out where a leaf takes the rows of a step from. With deriv, sources without a derivative
-// don't count.
+// gather finds out where a leaf takes the rows of a step from. With deriv, sources without a
+// derivative don't count.
 func (e *emitter) gather(st *step, leaf int32, deriv bool, dst *sourceRows) {
 	g, lanes := e.graph, len(e.lanes)
 	dst.step, dst.present = none, 0
@@ -113,9 +113,9 @@ type location = computation.Pair
 
 var noLocation = location{none, none}
 
-// splitLocations takes lists of locations to add up, one list for each row, and turns them into as few
-// lists as possible of one location for each row. A sub-matrix that occurs in more than half of the
-// rows gets its own list, because a command with one source is cheaper than one with several.
+// splitLocations takes lists of locations to add up, one list for each row, and turns them into as
+// few lists as possible of one location for each row. A sub-matrix that occurs in more than half of
+// the rows gets its own list, because a command with one source is cheaper than one with several.
 func splitLocations(lists [][]location) [][]location {
 	longest := longestOf(lists)
 	var split [][]location
@@ -192,8 +192,8 @@ func takeOut(lists [][]location, sub int32) []location {
 	return list
 }
 
-// singleSource returns the only sub-matrix of the locations, and their rows in it. It fails if there is
-// none or more than one.
+// singleSource returns the only sub-matrix of the locations, and their rows in it. It fails if
+// there is none or more than one.
 func singleSource(list []location) (sub int32, rows []int32, ok bool) {
 	sub = none
 	for _, at := range list {

@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// lifetime says which commands use a matrix, not counting its allocation, the zeroing right after it,
-// and its deallocation.
+// lifetime says which commands use a matrix, not counting its allocation, the zeroing right after
+// it, and its deallocation.
 type lifetime struct {
 	first, last int // numbers of commands; last is -1 if there is no use
 	accepted    bool
@@ -84,8 +84,8 @@ func wholeSubmatrices(c *computation.Computation) []int32 {
 }
 
 // moveSizing allocates and zeroes each matrix right before its first use, frees it right after its
-// last one, and drops unused matrices. It returns the new commands and the positions of the permanent
-// no-ops among them.
+// last one, and drops unused matrices. It returns the new commands and the positions of the
+// permanent no-ops among them.
 func moveSizing(c *computation.Computation, lives []lifetime) (commands []computation.Command, splices []int) {
 	wholes := wholeSubmatrices(c)
 	starts, ends := make([][]int32, len(c.Commands)), make([][]int32, len(c.Commands))
@@ -120,17 +120,17 @@ func moveSizing(c *computation.Computation, lives []lifetime) (commands []comput
 	return commands, splices
 }
 
-// carried is a matrix that a pass leaves to later ones. To compare it with others, the times of its rows
-// count relative to the first one.
+// carried is a matrix that a pass leaves to later ones. To compare it with others, the times of its
+// rows count relative to the first one.
 type carried struct {
 	matrix int32
 	time   int32
 }
 
-// closeLoop looks for two segments of a computation such that, after their inputs, the same matrices
-// are in use, except for their times, which are as far apart as the segments. It cuts the computation
-// off at the second segment, hands its matrices over to those of the first, and jumps there. It fails
-// if there are no such segments.
+// closeLoop looks for two segments of a computation such that, after their inputs, the same
+// matrices are in use, except for their times, which are as far apart as the segments. It cuts the
+// computation off at the second segment, hands its matrices over to those of the first, and jumps
+// there. It fails if there are no such segments.
 //
 // A matrix may be used up to horizon segments after its own, so it is unknown what is in use during
 // the last horizon segments.
@@ -164,8 +164,8 @@ func closeLoop(c *computation.Computation, shift int32, horizon int) bool {
 	return false
 }
 
-// timeless reports whether the matrices in use at both segments i and j stay in use forever, like an
-// input that is given once: until the end they are used alike every j-i segments.
+// timeless reports whether the matrices in use at both segments i and j stay in use forever, like
+// an input that is given once: until the end they are used alike every j-i segments.
 func timeless(c *computation.Computation, a, b []carried, i, j int) bool {
 	for k := range a {
 		if a[k].time != b[k].time {
@@ -206,8 +206,8 @@ func segmentsOf(c *computation.Computation, matrix int32) []bool {
 	return used[:len(used)-1] // nothing but the end follows the last marker
 }
 
-// carriedAt returns the matrices in use before and after a command, in an order that does not depend on
-// times.
+// carriedAt returns the matrices in use before and after a command, in an order that does not
+// depend on times.
 func carriedAt(c *computation.Computation, lives []lifetime, at int) []carried {
 	var list []carried
 	for m := range lives {
@@ -270,8 +270,8 @@ func alike(c *computation.Computation, a, b []carried, shift int32) bool {
 	return true
 }
 
-// orderSwaps returns the pairs of matrices (to, from) to swap so that the matrices of b take the places
-// of those of a, in an order in which each place is free before it is taken.
+// orderSwaps returns the pairs of matrices (to, from) to swap so that the matrices of b take the
+// places of those of a, in an order in which each place is free before it is taken.
 func orderSwaps(a, b []carried) ([][2]int32, bool) {
 	occupied := make(map[int32]bool, len(b))
 	for _, m := range b {
@@ -312,8 +312,8 @@ func splice(c *computation.Computation, commands []computation.Command, from, to
 	return append(looped, computation.NewCommand(computation.GotoLabel, int32(from)))
 }
 
-// dropUnused drops the matrices, sub-matrices, indexes and precomputed indexes that no command uses, and
-// renumbers the others.
+// dropUnused drops the matrices, sub-matrices, indexes and precomputed indexes that no command
+// uses, and renumbers the others.
 func dropUnused(c *computation.Computation) {
 	multi, rows, ranges := newRenumbering(len(c.IndexesMulti)), newRenumbering(len(c.Indexes)), newRenumbering(len(c.IndexesRanges))
 	pre, subs, matrices := newRenumbering(len(c.PrecomputedIndexes)), newRenumbering(len(c.Submatrices)), newRenumbering(len(c.Matrices))

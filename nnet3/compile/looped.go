@@ -20,23 +20,24 @@ type LoopedConfig struct {
 	// IvectorPeriod is the number of frames that share an i-vector; 0 means FramesPerChunk. See
 	// WithIvectorPeriod.
 	IvectorPeriod int
-	// LeftContext is the number of frames before the first chunk, RightContext the number after each
-	// chunk.
+	// LeftContext is the number of frames before the first chunk, RightContext the number after
+	// each chunk.
 	LeftContext, RightContext int
 	// Sequences is the number of sequences to run side by side; 0 means 1.
 	Sequences int
 }
 
-// ChunkSize returns the smallest chunk of at least advised frames for looping a network: a multiple of
-// its modulus and of the subsampling factor.
+// ChunkSize returns the smallest chunk of at least advised frames for looping a network: a multiple
+// of its modulus and of the subsampling factor.
 func ChunkSize(nn *nnet3.Nnet, subsampling, advised int) int {
 	m := descriptor.LCM(nn.Modulus(), max(subsampling, 1))
 	return max((advised+m-1)/m, 1) * m
 }
 
-// WithIvectorPeriod returns a network that takes a new i-vector every period frames, where nn takes the
-// one at time 0 for all frames: in the inputs of components, ReplaceIndex(ivector, t, 0) becomes
-// Round(ivector, period). The network shares the components of nn. If nothing changes it is nn.
+// WithIvectorPeriod returns a network that takes a new i-vector every period frames, where nn takes
+// the one at time 0 for all frames: in the inputs of components, ReplaceIndex(ivector, t, 0)
+// becomes Round(ivector, period). The network shares the components of nn. If nothing changes it is
+// nn.
 func WithIvectorPeriod(nn *nnet3.Nnet, period int) (*nnet3.Nnet, error) {
 	if period <= 0 {
 		return nil, fmt.Errorf("%w: an i-vector period of %d frames", ErrBadRequest, period)
@@ -64,9 +65,9 @@ func WithIvectorPeriod(nn *nnet3.Nnet, period int) (*nnet3.Nnet, error) {
 // maxLoopedFrames bounds the frames of all sequences in a chunk, including context.
 const maxLoopedFrames = 1 << 24
 
-// LoopedRequests returns the requests for the first three chunks. The first has the left context, the
-// others have only new frames. If the network has i-vectors, each has the new ones, at multiples of
-// the period. Rows are ordered by sequence, then time.
+// LoopedRequests returns the requests for the first three chunks. The first has the left context,
+// the others have only new frames. If the network has i-vectors, each has the new ones, at
+// multiples of the period. Rows are ordered by sequence, then time.
 func LoopedRequests(nn *nnet3.Nnet, cfg LoopedConfig) ([3]*computation.Request, error) {
 	var requests [3]*computation.Request
 	step, sequences := max(cfg.FrameSubsampling, 1), max(cfg.Sequences, 1)
@@ -126,14 +127,14 @@ func roundDown(t, m int) int { return t - ((t%m)+m)%m }
 // maxSegments bounds the segments in which Looped searches for a loop.
 const maxSegments = 400
 
-// Looped compiles a computation that serves the first request, then the second, then the third, and so
-// on forever. Each further request is the previous one moved in time as the third is from the second.
-// The commands end in a jump, so that a computer takes inputs and provides outputs without end.
-// Matrices are allocated before their first use and freed after their last one. A pass exchanges the
-// matrices that it leaves to the next pass with those that it found (SwapMatrix).
+// Looped compiles a computation that serves the first request, then the second, then the third, and
+// so on forever. Each further request is the previous one moved in time as the third is from the
+// second. The commands end in a jump, so that a computer takes inputs and provides outputs without
+// end. Matrices are allocated before their first use and freed after their last one. A pass
+// exchanges the matrices that it leaves to the next pass with those that it found (SwapMatrix).
 //
-// Errors are those of Compile. ErrUnbounded also means that passes did not become alike, for example
-// because the network looks at a growing past.
+// Errors are those of Compile. ErrUnbounded also means that passes did not become alike, for
+// example because the network looks at a growing past.
 func Looped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Options) (*computation.Computation, error) {
 	shift, err := shiftBetween(requests[1], requests[2])
 	if err != nil {
@@ -166,9 +167,9 @@ func Looped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Options) (*co
 	return nil, fmt.Errorf("%w: after %d chunks of %d frames, one still leaves other matrices to the next than the one before", ErrUnbounded, segmentCount/2, shift)
 }
 
-// horizon bounds for how many segments after its own a row may be used, except for rows at fixed times.
-// A row is computed at most the right context before its time, and used directly by rows that are at
-// most reach frames away. horizon also returns the node whose rows look farthest.
+// horizon bounds for how many segments after its own a row may be used, except for rows at fixed
+// times. A row is computed at most the right context before its time, and used directly by rows
+// that are at most reach frames away. horizon also returns the node whose rows look farthest.
 func (net *network) horizon(first *computation.Request, chunk int) (segments int, farthest int32) {
 	reach := 0
 	for i := range net.nodes {
@@ -190,8 +191,8 @@ func (net *network) horizon(first *computation.Request, chunk int) (segments int
 	return (reach+right+net.nn.Modulus()+chunk-1)/chunk + 2, farthest
 }
 
-// reach returns the largest difference between the time of a row and the times of its dependencies, as
-// far as it does not depend on the time itself.
+// reach returns the largest difference between the time of a row and the times of its dependencies,
+// as far as it does not depend on the time itself.
 func (n *node) reach() int {
 	most := 0
 	switch n.kind {

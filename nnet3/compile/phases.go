@@ -21,8 +21,8 @@ type phaser struct {
 	counts, sorted []int32 // scratch of sortVertices
 }
 
-// phases calls yield for every phase of the vertices, in an order in which they can be computed. The
-// vertices of a phase are in the order of their indexes. The next call overwrites them.
+// phases calls yield for every phase of the vertices, in an order in which they can be computed.
+// The vertices of a phase are in the order of their indexes. The next call overwrites them.
 func (p *phaser) phases(vertices []int32, yield func(node int32, vertices []int32) error) error {
 	p.sortByNode(vertices)
 	for e := range p.net.epochs {
@@ -74,8 +74,8 @@ func (p *phaser) sortByNode(vertices []int32) {
 	}
 }
 
-// sortVertices sorts vertices of one node in the order of their indexes. Usually they are sorted already,
-// or their times are close together, which allows a counting sort.
+// sortVertices sorts vertices of one node in the order of their indexes. Usually they are sorted
+// already, or their times are close together, which allows a counting sort.
 func (p *phaser) sortVertices(vertices []int32) {
 	g := p.graph
 	if len(vertices) == 0 || isSorted(g, vertices) {
@@ -120,8 +120,8 @@ func isSorted(g *graph, vertices []int32) bool {
 }
 
 // recurrentPhases gives each vertex of an epoch a level, one more than the highest level of its
-// dependencies in the epoch. The vertices of a node with the same level form a phase. The hidden node
-// of a component counts as a level.
+// dependencies in the epoch. The vertices of a node with the same level form a phase. The hidden
+// node of a component counts as a level.
 func (p *phaser) recurrentPhases(ep *epoch, yield func(int32, []int32) error) error {
 	g := p.graph
 	p.level = extend(p.level, len(g.vertices))
@@ -184,8 +184,8 @@ func (p *phaser) sortByLevel(ep *epoch, dst []int32) {
 // isBlocked reports whether v is a vertex of the current epoch that waits for others.
 func (p *phaser) isBlocked(v int32) bool { return int(v) < len(p.blocks) && p.blocks[v] > 0 }
 
-// findReady counts the dependencies in the epoch for each of its vertices, and returns those without any
-// and the number of vertices. It also sets the lowest level that a vertex can have.
+// findReady counts the dependencies in the epoch for each of its vertices, and returns those
+// without any and the number of vertices. It also sets the lowest level that a vertex can have.
 func (p *phaser) findReady(ep *epoch) (ready []int32, count int) {
 	g := p.graph
 	for _, node := range ep.nodes {

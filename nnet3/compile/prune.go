@@ -2,9 +2,9 @@ package compile
 
 import "github.com/nnopt/nnopt/nnet3/index"
 
-// prune drops unused dependencies (the second choice of a Failover, an undefined IfDefined, rows that a
-// component can do without) and marks the vertices that the outputs are computed from. All outputs
-// must be computable. It returns the newly marked vertices, outputs first.
+// prune drops unused dependencies (the second choice of a Failover, an undefined IfDefined, rows
+// that a component can do without) and marks the vertices that the outputs are computed from. All
+// outputs must be computable. It returns the newly marked vertices, outputs first.
 func (b *builder) prune(outputs []int32) []int32 {
 	g := b.graph
 	var needed []int32

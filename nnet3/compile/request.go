@@ -107,8 +107,8 @@ func specifications(req *computation.Request) iter.Seq[*computation.IoSpecificat
 	}
 }
 
-// isRegular reports whether the requests may be alike for all sequences, judging by numbers of rows.
-// addRows checks exactly.
+// isRegular reports whether the requests may be alike for all sequences, judging by numbers of
+// rows. addRows checks exactly.
 func isRegular(requests []*computation.Request, l lanes) bool {
 	for _, req := range requests {
 		for spec := range specifications(req) {

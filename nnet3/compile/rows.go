@@ -2,10 +2,10 @@ package compile
 
 import "github.com/nnopt/nnopt/nnet3/index"
 
-// lanes are the sequences (values of n) of a request if all of them are alike. The graph is built only for
-// the first lane, and each vertex stands for a row of every lane. This makes minibatches cheap to
-// compile. It is exact, because no descriptor or component mixes sequences. Other requests have a
-// single lane, and each vertex has its own n.
+// lanes are the sequences (values of n) of a request if all of them are alike. The graph is built
+// only for the first lane, and each vertex stands for a row of every lane. This makes minibatches
+// cheap to compile. It is exact, because no descriptor or component mixes sequences. Other requests
+// have a single lane, and each vertex has its own n.
 type lanes []int32
 
 // rows maps vertices to the rows of a matrix.

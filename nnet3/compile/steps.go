@@ -114,8 +114,8 @@ func (s *stepper) add(st step) {
 	s.steps = append(s.steps, st)
 }
 
-// addRange appends a step for each step whose columns a dim-range-node takes. It views all rows of that
-// step, requested or not.
+// addRange appends a step for each step whose columns a dim-range-node takes. It views all rows of
+// that step, requested or not.
 func (s *stepper) addRange(node int32, vertices []int32) {
 	if s.views == nil {
 		s.views = map[view]int32{}

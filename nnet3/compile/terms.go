@@ -23,8 +23,8 @@ type part struct {
 	root        int32 // the last of them
 }
 
-// leaf leads from an index to a row of a node. A plain leaf, as most are, shifts the index; forward knows
-// the way of the others.
+// leaf leads from an index to a row of a node. A plain leaf, as most are, shifts the index; forward
+// knows the way of the others.
 type leaf struct {
 	forward *descriptor.Forward
 	plain   bool
@@ -70,7 +70,8 @@ func newTerms(d *descriptor.Descriptor, nodeDim func(int) int) (*terms, error) {
 	return t, nil
 }
 
-// add appends the leaves and functions of a sum. It clears all if the sum can do without some leaves.
+// add appends the leaves and functions of a sum. It clears all if the sum can do without some
+// leaves.
 func (t *terms) add(s *descriptor.Sum, all *bool) int32 {
 	o := op{kind: s.Kind, value: s.Value}
 	if s.Kind == descriptor.Simple {
@@ -186,8 +187,8 @@ func (t *terms) evaluateRoots(g *graph, deps []int32, s *scratch) {
 	}
 }
 
-// choose marks the functions that make up the value: the first computable argument of a Failover, the
-// argument of an IfDefined if it is computable. The row must be computable.
+// choose marks the functions that make up the value: the first computable argument of a Failover,
+// the argument of an IfDefined if it is computable. The row must be computable.
 func (t *terms) choose(g *graph, deps []int32, s *scratch) {
 	t.evaluateRoots(g, deps, s)
 	for i := len(t.ops) - 1; i >= 0; i-- {

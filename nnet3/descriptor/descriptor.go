@@ -130,8 +130,8 @@ func (s *Sum) Eval(at index.Index, has func(index.Cindex) bool, dst []Term) (ter
 	}
 }
 
-// Constant returns the sum of the constants of the part. It returns false if that depends on what is
-// computable, as with a Const inside Failover or IfDefined.
+// Constant returns the sum of the constants of the part. It returns false if that depends on what
+// is computable, as with a Const inside Failover or IfDefined.
 func (s *Sum) Constant() (value float32, fixed bool) {
 	switch s.Kind {
 	case Const:
@@ -173,8 +173,8 @@ func (d *Descriptor) IsComputable(at index.Index, has func(index.Cindex) bool, u
 	return true
 }
 
-// Dependencies appends to dst every Cindex that the descriptor might take at the given index, part by
-// part, with repetitions.
+// Dependencies appends to dst every Cindex that the descriptor might take at the given index, part
+// by part, with repetitions.
 func (d *Descriptor) Dependencies(at index.Index, dst []index.Cindex) []index.Cindex {
 	leaves(d.Parts, func(s *Sum) {
 		if s.Kind == Simple {
@@ -203,8 +203,8 @@ func (f *Forward) walk(visit func(*Forward)) {
 	}
 }
 
-// Nodes appends to dst the numbers of the nodes that the descriptor refers to, in the order in which
-// they first occur.
+// Nodes appends to dst the numbers of the nodes that the descriptor refers to, in the order in
+// which they first occur.
 func (d *Descriptor) Nodes(dst []int) []int {
 	const few = 32 // up to this number a search costs less than a map
 	start := len(dst)
@@ -314,8 +314,8 @@ func (s *Sum) Columns(nodeDim func(node int) int) (int, error) {
 }
 
 // Modulus returns the smallest m such that shifting all times by m shifts the rows that the
-// descriptor takes by m too, except inside ReplaceIndex(…, t, …), which no shift reaches. If that is
-// math.MaxInt32 or more it returns math.MaxInt32. (Kaldi ignores moduli inside Round and inside
+// descriptor takes by m too, except inside ReplaceIndex(…, t, …), which no shift reaches. If that
+// is math.MaxInt32 or more it returns math.MaxInt32. (Kaldi ignores moduli inside Round and inside
 // ReplaceIndex of x. That is too small for forms that its recipes do not use.)
 func (d *Descriptor) Modulus() int {
 	m := 1

@@ -3,13 +3,13 @@
 //	Append(Offset(input, -1), input, Sum(Scale(0.66, tdnn1), IfDefined(Offset(tdnn2, -3))))
 //
 // Its ten functions are Append, Sum, Failover, IfDefined, Const, Scale, Offset, Switch, Round and
-// ReplaceIndex. Other words are nodes and numbers. The package knows nodes only by their numbers and
-// computes nothing.
+// ReplaceIndex. Other words are nodes and numbers. The package knows nodes only by their numbers
+// and computes nothing.
 //
 // [Parse] brings a descriptor into normal form. A [Descriptor] is a list of parts, whose columns
-// stand side by side. A part is a [Sum] of terms. A term is a [Forward], which leads from an index of
-// the output to a row of a node and a scale. Append moves to the outside, scales move down to the
-// nodes, and offsets of offsets add up.
+// stand side by side. A part is a [Sum] of terms. A term is a [Forward], which leads from an index
+// of the output to a row of a node and a scale. Append moves to the outside, scales move down to
+// the nodes, and offsets of offsets add up.
 //
 // Three questions can be asked of a descriptor at an index: which rows it might need
 // (Descriptor.Dependencies), whether the rows at hand suffice (Descriptor.IsComputable), and which

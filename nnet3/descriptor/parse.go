@@ -59,8 +59,8 @@ func (e *Error) Unwrap() error { return e.Err }
 const maxDepth = 4000
 
 // MaxSize bounds the nodes in the tree of a normal form, including those that are only made on the
-// way. A node takes some 400 bytes of memory, and two bytes of text can ask for one. No recipe has a
-// thousand.
+// way. A node takes some 400 bytes of memory, and two bytes of text can ask for one. No recipe has
+// a thousand.
 const MaxSize = 1 << 17
 
 // Parse reads a descriptor and returns its normal form. The function node returns the number of a

@@ -16,8 +16,8 @@ const (
 	illegal
 )
 
-// parser reads a text from left to right. The current token is text[pos:stop]. After the first error
-// it consumes nothing.
+// parser reads a text from left to right. The current token is text[pos:stop]. After the first
+// error it consumes nothing.
 type parser struct {
 	text      string
 	node      func(string) (int, bool)

@@ -67,8 +67,8 @@ func appendTime(b []byte, t int32) []byte {
 // String returns the number of the node and the index.
 func (c Cindex) String() string { return "node" + strconv.Itoa(int(c.Node)) + c.Index.String() }
 
-// Format prints indexes compactly. Rows of a sequence at consecutive times become (n,first:last), as
-// in [(0,-3:12), (1,-3:12)].
+// Format prints indexes compactly. Rows of a sequence at consecutive times become (n,first:last),
+// as in [(0,-3:12), (1,-3:12)].
 func Format(s []Index) string {
 	if len(s) == 0 {
 		return "[ ]"

@@ -2,8 +2,8 @@ package index
 
 import "github.com/nnopt/nnopt/nnet3/kaldiio"
 
-// Vectors of indexes are written as differences, in one byte each if possible. These byte values have
-// a meaning of their own:
+// Vectors of indexes are written as differences, in one byte each if possible. These byte values
+// have a meaning of their own:
 const (
 	nodeChange = '|' // 124: the number of a node follows; vectors of Cindex only
 	sameN      = 125 // n as before; vectors of Cindex only

@@ -39,8 +39,8 @@ func startCommand[T any](o *Opener, text string, connect func(*exec.Cmd) (T, err
 	return c, pipe, c.cmd.Start()
 }
 
-// wait waits for the command to end or for its context to be done. Its error includes what the command
-// wrote to standard error.
+// wait waits for the command to end or for its context to be done. Its error includes what the
+// command wrote to standard error.
 func (c *command) wait() error {
 	if c.waited {
 		return c.err
@@ -108,7 +108,8 @@ func (c *inputCommand) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the command. The broken pipe of a command that was not read to its end is not an error.
+// Close ends the command. The broken pipe of a command that was not read to its end is not an
+// error.
 func (c *inputCommand) Close() error {
 	defer c.stop()
 	if !c.waited {

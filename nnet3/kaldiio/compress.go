@@ -21,8 +21,8 @@ const (
 	CompressOneByteUnit                                // a byte, evenly from 0 to 1
 )
 
-// compressedForms has the token of each method and its range of values. A scale of 0 stands for the range
-// of the matrix.
+// compressedForms has the token of each method and its range of values. A scale of 0 stands for the
+// range of the matrix.
 var compressedForms = map[CompressionMethod]struct {
 	token      string
 	min, scale float32

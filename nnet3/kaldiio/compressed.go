@@ -12,9 +12,9 @@ type compressedHeader struct {
 	rows, cols int
 }
 
-// readCompressed reads a compressed matrix after its token. The formulas are Kaldi's, with a product
-// and a sum rounded once, as a compiler that fuses them does it. So values agree with Kaldi's to the
-// bit on every machine.
+// readCompressed reads a compressed matrix after its token. The formulas are Kaldi's, with a
+// product and a sum rounded once, as a compiler that fuses them does it. So values agree with
+// Kaldi's to the bit on every machine.
 func readCompressed[T real](r *Reader, format string) (m dense[T], err error) {
 	h, err := r.compressedHeader()
 	if err != nil {
@@ -71,8 +71,8 @@ func (r *Reader) raw(n int, what string) ([]byte, error) {
 	return readArray(r, n, 1, what, func(dst []byte) error { return r.readFull(dst, what) })
 }
 
-// readSpeech reads format CM: four percentiles for each column, then a byte for each element, column
-// by column.
+// readSpeech reads format CM: four percentiles for each column, then a byte for each element,
+// column by column.
 func readSpeech[T real](r *Reader, h compressedHeader, what string) ([]T, error) {
 	percentiles, err := r.raw(8*h.cols, what)
 	if err != nil {

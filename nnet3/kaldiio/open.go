@@ -15,8 +15,8 @@ import (
 // ErrCommand means that a file name is a command, and that the Opener may not run commands.
 var ErrCommand = errors.New("running commands is not allowed here")
 
-// Opener opens files and pipes by Kaldi's names. The zero value opens files, os.Stdin and os.Stdout.
-// It refuses to run commands, because they may come from inside a script.
+// Opener opens files and pipes by Kaldi's names. The zero value opens files, os.Stdin and
+// os.Stdout. It refuses to run commands, because they may come from inside a script.
 type Opener struct {
 	Stdin    io.Reader // nil: os.Stdin
 	Stdout   io.Writer // nil: os.Stdout

@@ -35,8 +35,8 @@ type Reader struct {
 	lastLen int
 }
 
-// NewReader returns a reader of r, for use in errors called name. Input that starts with a zero byte
-// and a 'B' is binary; NewReader consumes these two bytes. If r is a regular file or has a Len
+// NewReader returns a reader of r, for use in errors called name. Input that starts with a zero
+// byte and a 'B' is binary; NewReader consumes these two bytes. If r is a regular file or has a Len
 // method, its size is known and large matrices are allocated once.
 func NewReader(r io.Reader, name string) (*Reader, error) {
 	k := newReader(r, name)
@@ -113,8 +113,8 @@ func (r *Reader) detectBinary() error {
 	return nil
 }
 
-// IsGzip reports whether a file with this head is compressed with gzip. No text begins like that, nor
-// does any file of Kaldi's.
+// IsGzip reports whether a file with this head is compressed with gzip. No text begins like that,
+// nor does any file of Kaldi's.
 func IsGzip(head []byte) bool { return bytes.HasPrefix(head, []byte("\x1f\x8b")) }
 
 // refuseGzip returns an error for compressed input, which would look like garbage later.
@@ -240,8 +240,8 @@ func (r *Reader) remaining() int64 {
 	return max(r.size-r.Offset(), 0)
 }
 
-// Capacity returns for how many of n elements to make room at once, if each takes at least wire bytes
-// of the source: as many as the source can hold, or a few thousand if its length is unknown.
+// Capacity returns for how many of n elements to make room at once, if each takes at least wire
+// bytes of the source: as many as the source can hold, or a few thousand if its length is unknown.
 func (r *Reader) Capacity(n uint64, wire int) int {
 	most := int64(firstChunk / 16)
 	if left := r.remaining(); left >= 0 {

@@ -82,7 +82,8 @@ func (t *TableReader[T]) Next() bool {
 		if more || t.err == nil || !t.spec.Permissive {
 			return more
 		}
-		// A permissive reader skips objects of a script that can't be read, but ends an archive early.
+		// A permissive reader skips objects of a script that can't be read, but ends an archive
+		// early.
 		t.err = nil
 		if !t.spec.Script {
 			t.list.pos, t.list.end, t.list.srcErr = 0, 0, io.EOF
@@ -157,11 +158,11 @@ func (t *TableReader[T]) Value() T { return t.value }
 // Err returns the error that made Next return false, if any.
 func (t *TableReader[T]) Err() error { return t.err }
 
-// Skip clears the error that ended reading if Next can continue, and reports whether it can: with the
-// next line of a script, or with the next object of an archive, if it can be found. In text that
-// takes a key and an opening bracket; in binary, an intact object of another kind. The error that it
-// returns is Err's, with the number of bytes of the archive that are passed over: if there is no
-// way on, all that are left.
+// Skip clears the error that ended reading if Next can continue, and reports whether it can: with
+// the next line of a script, or with the next object of an archive, if it can be found. In text
+// that takes a key and an opening bracket; in binary, an intact object of another kind. The error
+// that it returns is Err's, with the number of bytes of the archive that are passed over: if there
+// is no way on, all that are left.
 func (t *TableReader[T]) Skip() (more bool, err error) {
 	err = t.err
 	passed, more := t.skip()
@@ -249,8 +250,8 @@ func readScripted[T any](files *fileCache, line ScriptLine, h Holder[T]) (v T, e
 	return v, err
 }
 
-// fileCache keeps the last input open if it is a file, because the lines of a script tend to name the
-// same archive.
+// fileCache keeps the last input open if it is a file, because the lines of a script tend to name
+// the same archive.
 type fileCache struct {
 	opener *Opener
 	name   string // of the file, without an offset

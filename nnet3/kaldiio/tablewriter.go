@@ -12,8 +12,8 @@ import (
 )
 
 // TableWriter writes objects with keys to an archive, to a script that points into it, or to the
-// files that a script names. If writing fails, on a full disk for example, it truncates its files to
-// complete objects. It does the same, and stops, when the Context of its Opener is done.
+// files that a script names. If writing fails, on a full disk for example, it truncates its files
+// to complete objects. It does the same, and stops, when the Context of its Opener is done.
 type TableWriter[T any] struct {
 	opener *Opener
 	spec   Wspecifier
@@ -32,8 +32,8 @@ type TableWriter[T any] struct {
 	err     error
 }
 
-// An end is where an object ends: the sizes of the archive and the script, and the number of objects
-// up to it.
+// An end is where an object ends: the sizes of the archive and the script, and the number of
+// objects up to it.
 type end struct {
 	archive, script int64
 	objects         int
@@ -165,9 +165,9 @@ type cutter interface {
 	Seek(int64, int) (int64, error)
 }
 
-// cutBack truncates the archive to the last complete object after a failed write, and has the script
-// list the objects up to there, fewer if there is no room for the list. It returns how many objects
-// are left. An output that is not a regular file, such as a pipe, keeps what it got.
+// cutBack truncates the archive to the last complete object after a failed write, and has the
+// script list the objects up to there, fewer if there is no room for the list. It returns how many
+// objects are left. An output that is not a regular file, such as a pipe, keeps what it got.
 func (t *TableWriter[T]) cutBack() (left int) {
 	archive, _ := t.outputs[0].(cutter)
 	size, isFile := sizeToCut(archive)
@@ -201,8 +201,8 @@ func sizeToCut(f cutter) (size int64, ok bool) {
 	return info.Size(), true
 }
 
-// rewriteScript has the script list the objects up to the last of ends, and reports whether there was
-// room for it.
+// rewriteScript has the script list the objects up to the last of ends, and reports whether there
+// was room for it.
 func (t *TableWriter[T]) rewriteScript(ends []end) bool {
 	var lines strings.Builder
 	for _, e := range ends[1:] {

@@ -101,8 +101,8 @@ func quote(w []byte) string {
 	return strconv.Quote(string(w))
 }
 
-// SkipPast consumes everything up to the given token, the token, and the white space after it. It is
-// for parts of a file that the caller can't read.
+// SkipPast consumes everything up to the given token, the token, and the white space after it. It
+// is for parts of a file that the caller can't read.
 func (r *Reader) SkipPast(token string) error {
 	start := r.Offset()
 	for r.fill(len(token) + 1) {

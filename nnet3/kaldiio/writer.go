@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Writer writes Kaldi's encodings. The first error sticks: later calls do nothing, and Flush returns
-// it. Before Flush, nothing is certain to have been written.
+// Writer writes Kaldi's encodings. The first error sticks: later calls do nothing, and Flush
+// returns it. Before Flush, nothing is certain to have been written.
 type Writer struct {
 	w       *bufio.Writer
 	binary  bool
