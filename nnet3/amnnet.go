@@ -20,14 +20,12 @@ type AmNnetSimple struct {
 	Priors []float32
 }
 
-// maxModel bounds the bytes of a model: 16 GiB, four times the numbers that config lines may ask
-// for.
+// maxModel bounds the bytes of a model: 16 GiB, four times what config lines may ask for.
 const maxModel = 1 << 34
 
 // ReadModel reads a model of any form: a .mdl file (transition model, network, contexts and
 // priors), an AmNnetSimple without a transition model, or a raw network. If the model needs
-// component types that this package does not have, the error wraps ErrUnsupported and lists all of
-// them.
+// component types that this package does not have, an error that wraps ErrUnsupported lists them.
 func ReadModel(r *kaldiio.Reader) (*AmNnetSimple, error) {
 	r.Limit(maxModel)
 	am := new(AmNnetSimple)

@@ -26,8 +26,7 @@ func (c *codec) check(ok bool, format string, args ...any) {
 	}
 }
 
-// has reports whether a part follows: whether to write it, or whether its token is next in the
-// file.
+// has reports whether a part follows: whether to write it, or whether its token comes next.
 func (c *codec) has(token string, write bool) bool {
 	if c.w != nil {
 		return write

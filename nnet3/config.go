@@ -73,8 +73,8 @@ func ParseConfig(r io.Reader, name string, seed uint64) (*Nnet, error) {
 }
 
 // ReadConfig changes the network as the config lines say. A node or component replaces an existing
-// one of its name; others are added. Nodes may be used before they are defined. After an error the
-// network is as before.
+// one of its name; others are added. Nodes may be used before they are defined. An error changes
+// nothing.
 func (nn *Nnet) ReadConfig(r io.Reader, name string, seed uint64) error {
 	return nn.readConfig(r, name, seed, maxNumbers)
 }

@@ -67,8 +67,8 @@ func (nn *Nnet) orphanNodes() []int {
 	return orphans
 }
 
-// Info describes the network: its sizes, its nodes as config lines with dimensions, its components,
-// and what is unused.
+// Info describes the network: its sizes, its nodes as config lines, its components, and what is
+// unused.
 func (nn *Nnet) Info() string {
 	var b strings.Builder
 	visible := 0

@@ -10,8 +10,8 @@ import (
 )
 
 // ReadNnet reads a raw network. It skips a transition model before it, as in a .mdl file. If the
-// network needs component types that this package does not have, the error wraps ErrUnsupported and
-// lists all of them.
+// network needs component types that this package does not have, an error that wraps ErrUnsupported
+// lists them.
 func ReadNnet(r *kaldiio.Reader) (*Nnet, error) {
 	r.Limit(maxModel)
 	if r.PeekIs("<TransitionModel>") {
@@ -138,8 +138,7 @@ func readComponentName(r *kaldiio.Reader) (string, error) {
 	return name, err
 }
 
-// readComponent reads a component. If its type is unknown, it skips the component and returns the
-// type.
+// readComponent reads a component. It skips one of an unknown type and returns the type.
 func (nn *Nnet) readComponent(r *kaldiio.Reader, name string) (unknown string, err error) {
 	t, err := r.Token()
 	if err != nil {
@@ -161,11 +160,9 @@ func (nn *Nnet) readComponent(r *kaldiio.Reader, name string) (unknown string, e
 	return "", nil
 }
 
-// unsupported returns the error for components of unknown types, along with other faults of the
-// lines.
+// unsupported returns the error for unknown types of components and other faults of the lines.
 func (c *configReader) unsupported(unknown unknownComponents) error {
-	// Component-nodes of unknown components would only repeat the fault, so check just their
-	// inputs.
+	// Component-nodes of unknown components would repeat the fault: check just their inputs.
 	c.dropReplaced()
 	c.declare()
 	if c.errs == nil {

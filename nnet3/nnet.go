@@ -156,8 +156,7 @@ func (nn *Nnet) Modulus() int {
 	return m
 }
 
-// Dependencies appends to dst the numbers of the nodes that a node directly takes rows from,
-// without repetitions.
+// Dependencies appends to dst the numbers of the nodes that a node directly takes rows from.
 func (nn *Nnet) Dependencies(node int, dst []int) []int {
 	switch n := &nn.Nodes[node]; n.Kind {
 	case DescriptorNode:

@@ -42,12 +42,11 @@ type topology struct {
 	Entries    [][]hmmState
 }
 
-// tuple is a state of a phone and the numbers of its distributions, which are columns of a
-// network's output.
+// tuple is a state of a phone and its distributions, which are columns of a network's output.
 type tuple struct{ Phone, HmmState, ForwardPdf, SelfLoopPdf int32 }
 
-// isClassic reports whether all self-loops share the class of the other transitions. The file has a
-// shorter form for that.
+// isClassic reports whether all self-loops share the class of the other transitions. The file is
+// shorter then.
 func (t *topology) isClassic() bool {
 	for _, e := range t.Entries {
 		for _, s := range e {

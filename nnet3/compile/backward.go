@@ -77,8 +77,7 @@ func (e *emitter) addToRows(to int32, scale float32, from int32, rows []int32, n
 }
 
 // splitRepeated divides a list into lists in which no two locations share an element: the first
-// occurrences, the second ones, and so on. Locations in different sub-matrices share elements if
-// dim-range-nodes overlap.
+// occurrences, the second ones, and so on. Sub-matrices share elements if dim-range-nodes overlap.
 func (e *emitter) splitRepeated(list []location) [][]location {
 	type place struct{ matrix, row int32 }
 	type use struct {
@@ -134,8 +133,7 @@ func splitRuns(rows []int32, n int32) [][]int32 {
 	return split
 }
 
-// invert returns for each of n rows its position in the list, or none. It fails if a row occurs
-// twice.
+// invert returns for each of n rows its position in the list, or none. No row may occur twice.
 func invert(rows []int32, n int32) ([]int32, bool) {
 	inverse := make([]int32, n)
 	fill(inverse, none)
@@ -151,8 +149,7 @@ func invert(rows []int32, n int32) ([]int32, bool) {
 	return inverse, true
 }
 
-// ranges returns for each of n rows its range in the list, in which all occurrences of a row are
-// adjacent.
+// ranges returns for each of n rows its range in the list, in which equal rows are adjacent.
 func ranges(rows []int32, n int32) []computation.Pair {
 	list := make([]computation.Pair, n)
 	for i := range list {

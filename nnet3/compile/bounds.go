@@ -218,8 +218,7 @@ func (b *bounds) ofLeaf(l *leaf) span {
 	return all
 }
 
-// before returns the times that lead into a span of a node, by way of the function at places[at]
-// and those around it.
+// before returns the times that the functions from places[at] outward lead into a span of a node.
 func (b *bounds) before(s span, at int32) span {
 	for ; at >= 0; at = b.places[at].outer {
 		b.looks++

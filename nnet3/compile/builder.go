@@ -4,8 +4,7 @@ import "github.com/nnopt/nnopt/nnet3/index"
 
 // builder makes the computation graph, segment after segment. It goes backward from the wanted
 // outputs, one hop a round. It does not follow vertices that are not computable, nor those that
-// only such vertices use. This ends the recurrence of a recurrent network, whose earlier times lack
-// inputs.
+// only such vertices use. This ends a recurrence, whose earlier times lack inputs.
 type builder struct {
 	net    *network
 	graph  *graph
@@ -68,8 +67,7 @@ func (b *builder) addOutput(node int32, ix index.Index) (int32, bool) {
 	return v, true
 }
 
-// build follows the dependencies of the outputs until the status of all vertices that matter is
-// known.
+// build follows the dependencies of the outputs until every status that matters is known.
 func (b *builder) build() error {
 	for len(b.queue) > 0 {
 		for _, v := range b.queue {
@@ -133,8 +131,8 @@ func (b *builder) expand(v int32) error {
 	return nil
 }
 
-// countWaiting counts the dependencies of v whose status is unknown. It reports whether any is not
-// computable.
+// countWaiting counts the dependencies of v of unknown status. It reports whether any can't be
+// computed.
 func (b *builder) countWaiting(v int32) (missing bool) {
 	waiting := int32(0)
 	for _, d := range b.graph.dependencies(v) {
@@ -207,8 +205,7 @@ func (b *builder) pop() int32 {
 	return v
 }
 
-// addUses adds 1 or -1 to the uses of v's dependencies, and pushes those that became usable or
-// useless.
+// addUses adds delta, 1 or -1, to the uses of v's dependencies, and pushes those that this affects.
 func (b *builder) addUses(v, delta int32) {
 	g := b.graph
 	for _, d := range g.dependencies(v) {
@@ -307,8 +304,8 @@ func (b *builder) judge(v int32) status {
 	return unknown
 }
 
-// isComputable asks a component whether it can compute row v from the inputs that are computable or
-// of status least.
+// isComputable asks a component whether it can compute row v from inputs that are computable or of
+// status least.
 func (b *builder) isComputable(n *node, v int32, least status, used *[]index.Index) bool {
 	x := &b.graph.vertices[v]
 	for _, d := range b.graph.dependencies(v) {

@@ -60,7 +60,7 @@ type cached struct {
 	err  error
 }
 
-// NewCompiler returns a Compiler for a network, which must not change afterwards. Errors wrap
+// NewCompiler returns a Compiler for a network, which must not change. Errors wrap
 // nnet3.ErrNetwork.
 func NewCompiler(nn *nnet3.Nnet, opts CompilerOptions) (*Compiler, error) {
 	net, err := newNetwork(nn)

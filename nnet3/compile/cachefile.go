@@ -75,8 +75,8 @@ func (c *Compiler) finished() []*cached {
 // is checked against the network.
 //
 // The error wraps ErrStaleCache if the file was written for another network (its weights don't
-// matter) or with other options. It is a *kaldiio.Error if the file is damaged. In both cases
-// nothing was added.
+// matter) or with other options. It is a *kaldiio.Error if the file is damaged. Then nothing was
+// added.
 func (c *Compiler) ReadCache(r *kaldiio.Reader) (int, error) {
 	if err := c.expectHeader(r); err != nil {
 		return 0, err
@@ -178,8 +178,7 @@ func (c *Compiler) readEntry(r *kaldiio.Reader, info *computation.NetworkInfo) (
 	return entry, nil
 }
 
-// serves reports whether a computation has the inputs and outputs of a request, with the same
-// numbers of rows.
+// serves reports whether a computation has the inputs and outputs of a request, with as many rows.
 func (net *network) serves(c *computation.Computation, req *computation.Request) bool {
 	type end struct {
 		command computation.CommandType
@@ -231,8 +230,7 @@ func (net *network) fingerprint() uint64 {
 	return h.Sum64()
 }
 
-// hashDependencies writes which rows a component depends on at some times, and which of them it
-// can't do without.
+// hashDependencies writes which rows a component depends on at some times, and which it must have.
 func (n *node) hashDependencies(w io.Writer) {
 	for t := int32(-1); t <= 3; t++ {
 		out := index.Index{T: t}

@@ -14,7 +14,7 @@ import (
 var (
 	// ErrBadRequest means that a request contradicts the network or itself.
 	ErrBadRequest = errors.New("bad request")
-	// ErrNotComputable means that the inputs don't suffice for the outputs. The error is usually a
+	// ErrNotComputable means that the inputs don't suffice for the outputs. See
 	// *NotComputableError.
 	ErrNotComputable = errors.New("not computable from the inputs")
 	// ErrUnbounded means that following the dependencies of the outputs came to no end.
@@ -30,8 +30,7 @@ type Options struct {
 	// DebugInfo asks for the Cindex of every row of every matrix, in Computation.MatrixDebugInfo.
 	// Printing a computation, limiting the times of derivatives and looping need it.
 	DebugInfo bool
-	// NoShortcut compiles each sequence of a minibatch separately, even if all are alike. The
-	// result is the same.
+	// NoShortcut compiles sequences that are alike separately. The result is the same.
 	NoShortcut bool
 	// MaxCindexes bounds the rows to look at, counting one sequence if all are alike. 0 means 2¹⁹,
 	// plus four times the rows given and wanted for every node, up to 2²⁷. The rows may have eight
@@ -48,8 +47,7 @@ func Compile(nn *nnet3.Nnet, req *computation.Request, opts Options) (*computati
 	return CompileContext(context.Background(), nn, req, opts)
 }
 
-// CompileContext is Compile with a context. If it is done compilation ends with an error that wraps
-// the cause.
+// CompileContext is Compile with a context. If that is done, the error wraps the cause.
 func CompileContext(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts Options) (*computation.Computation, error) {
 	net, err := newNetwork(nn)
 	if err != nil {
@@ -104,8 +102,8 @@ func inSegment(err error, i, n int) error {
 	return fmt.Errorf("segment %d of %d: %w", i+1, n, err)
 }
 
-// compileLanes compiles with the given lanes. It fails with errIrregular if a request differs
-// between lanes.
+// compileLanes compiles with the given lanes. It returns errIrregular if a request differs between
+// them.
 func (net *network) compileLanes(ctx context.Context, requests []*computation.Request, l lanes, opts Options) (*computation.Computation, error) {
 	given, wanted := 0, 0
 	for _, req := range requests {
@@ -138,8 +136,7 @@ func (net *network) compileLanes(ctx context.Context, requests []*computation.Re
 }
 
 // buildSegment adds a segment to the graph and finds the vertices that its outputs are computed
-// from, including themselves but not those of earlier segments. It fails if an output is not
-// computable.
+// from, including themselves but not those of earlier segments. All outputs must be computable.
 func (b *builder) buildSegment(s *segment, l lanes) error {
 	b.bounds.add(s.request)
 	var err error

@@ -57,7 +57,7 @@ const (
 // content with a single frame on either side, so a chunk of a few frames may need more than its
 // context; see SmallestChunk.
 //
-// The error wraps ErrNotComputable if no context suffices, ErrUnbounded if finding it takes too
+// The error wraps ErrNotComputable if no context suffices, ErrUnbounded if the search takes too
 // long.
 func Context(nn *nnet3.Nnet, outputs ...string) (left, right int, err error) {
 	p, err := newProber(nn, outputs)
@@ -170,8 +170,7 @@ func least(first, last int, ok func(int) bool) int {
 }
 
 // computable reports whether all outputs are computable at so many times from t on, with left
-// frames of input before the first and right frames after the last. After an error it returns
-// false.
+// frames of input before the first and right frames after the last.
 func (p *prober) computable(t, times, left, right int) bool {
 	rows := contextRows + 16*len(p.net.nodes)
 	if work := p.work + p.bounds.looks; p.err == nil && work > contextGraphs*rows {

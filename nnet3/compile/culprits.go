@@ -11,8 +11,7 @@ const (
 // blamed is a vertex that outputs need, and the position in search.found of the one that needs it.
 type blamed struct{ vertex, parent int32 }
 
-// search follows everything that outputs need, even where the builder stopped because one missing
-// input is enough.
+// search follows everything that outputs need, even where one missing input made the builder stop.
 type search struct {
 	*builder
 	found   []blamed          // in the order of discovery, looked at or not

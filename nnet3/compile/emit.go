@@ -16,8 +16,7 @@ type emitter struct {
 	comp *computation.Computation
 	// wholes has, by matrix, a sub-matrix that covers it.
 	wholes []int32
-	// fromUser and toUser say, by matrix, whether the caller supplies it and whether it is left to
-	// the caller.
+	// fromUser and toUser say, by matrix, whether the caller supplies it, and gets it.
 	fromUser, toUser []bool
 	scratch          scratch
 	sources          []sourceRows // by leaf of the current part
@@ -120,8 +119,8 @@ func (e *emitter) findNeededDerivs() {
 	}
 }
 
-// dependsOnDeriv reports whether any row of a step with a descriptor depends on a step that needs a
-// derivative.
+// dependsOnDeriv reports whether a row of a step with a descriptor depends on a step with
+// needDeriv.
 func (e *emitter) dependsOnDeriv(st *step) bool {
 	for _, v := range st.rows.vertices {
 		for _, d := range e.graph.dependencies(v) {
@@ -171,8 +170,7 @@ func (e *emitter) newMatrices() {
 	}
 }
 
-// newParts makes sub-matrices for the parts of a descriptor and returns the number of the first
-// one.
+// newParts makes sub-matrices for the parts of a descriptor and returns the first.
 func (e *emitter) newParts(n *node, whole int32) int32 {
 	if whole == 0 || len(n.terms.parts) == 1 {
 		return whole

@@ -6,15 +6,13 @@ import "slices"
 // after those of earlier epochs.
 type epoch struct {
 	nodes []int32 // ascending
-	// recurrent says that the nodes depend on each other, or a single node on itself, at other
-	// times.
+	// recurrent says that the nodes depend on each other, or one on itself, at other times.
 	recurrent bool
 }
 
 // findEpochs returns the strongly connected components of the nodes, each after those that it
 // depends on. It is Tarjan's algorithm without recursion. If the dependencies leave a choice the
-// order is Kaldi's: the algorithm goes from nodes to their users, and the components are reversed
-// at the end.
+// order is Kaldi's: the algorithm goes from nodes to users and reverses the components.
 func findEpochs(nodes []node) []epoch {
 	users := make([][]int32, len(nodes))
 	for v := range nodes {

@@ -30,8 +30,7 @@ type NotComputableError struct {
 // MissingRows describes the missing rows of a node.
 type MissingRows struct {
 	Node string
-	// Count is the number of missing rows, Of the number of rows wanted of an output or given of an
-	// input.
+	// Count is the number of missing rows, Of the number wanted of an output or given of an input.
 	Count, Of int
 	// First are the first few missing rows, in the order of index.Compare.
 	First []index.Index

@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// forward appends the forward commands of a segment: inputs, a permanent no-op, step after step,
-// outputs, and a marker.
+// forward appends the forward commands of a segment: inputs, permanent no-op, steps, outputs,
+// marker.
 func (e *emitter) forward(number int) {
 	seg := &e.segments[number]
 	if number > 0 { // the first segment's inputs come before the allocations
@@ -114,8 +114,7 @@ func (e *emitter) constants(st *step, t *terms, p *part, view int32) {
 }
 
 // gatherPart finds the sources of each leaf of a part. It reports whether each leaf can have its
-// own commands, because its scale is unique, or because it has a single source for over half of the
-// rows.
+// own commands, because its scale is unique or a single source has over half of the rows.
 func (e *emitter) gatherPart(st *step, t *terms, p *part, deriv bool) bool {
 	n := int(p.last - p.first)
 	if n > cap(e.sources) {
@@ -146,8 +145,7 @@ type scaleGroup struct {
 	lists [][]location
 }
 
-// groupByScale turns the gathered sources of a part into lists of locations, in groups of ascending
-// scale.
+// groupByScale turns the gathered sources of a part into lists of locations, by ascending scale.
 func (e *emitter) groupByScale(st *step, t *terms, p *part, deriv bool) []scaleGroup {
 	var groups []scaleGroup
 	for i, v := range st.rows.vertices {
@@ -200,8 +198,8 @@ func (e *emitter) moveLeaf(view int32, scale float32, src *sourceRows, deriv boo
 	}
 }
 
-// moveList appends commands that add a location to each row of a view, or, with deriv, each row to
-// a location.
+// moveList appends commands that add a location to each row of a view, with deriv the other way
+// round.
 func (e *emitter) moveList(view int32, scale float32, list []location, deriv bool) {
 	if sub, rows, ok := singleSource(list); ok {
 		e.moveRows(view, scale, sub, rows, deriv)
@@ -226,8 +224,8 @@ func (e *emitter) multi(t computation.CommandType, scale float32, view int32, li
 	e.scaled(t, scale, view, int32(len(e.comp.IndexesMulti)-1))
 }
 
-// moveRows appends commands that add rows of another view to a view, or, with deriv, the view to
-// these rows.
+// moveRows appends commands that add rows of another view to a view, with deriv the other way
+// round.
 func (e *emitter) moveRows(view int32, scale float32, other int32, rows []int32, deriv bool) {
 	to, from := view, other
 	if deriv {

@@ -8,8 +8,7 @@ const none = -1
 // status says whether a vertex can be computed from the inputs.
 type status int8
 
-// A value that needs two things has the smaller status of the two, one that needs either the
-// larger.
+// What needs two things has the smaller status of the two, what needs either has the larger.
 const (
 	notComputable status = iota - 1
 	unknown
@@ -25,8 +24,7 @@ type vertex struct {
 	// users is the last edge that leads here, the head of the list of users.
 	users int32
 	// usable is the number of edges from usable vertices that may be computable, plus one for a
-	// wanted output. The dependencies of a vertex that is not usable are not followed. This ends a
-	// recurrence.
+	// wanted output. Dependencies of other vertices are not followed, which ends a recurrence.
 	usable int32
 	// waiting is the number of dependencies of unknown status.
 	waiting int32
@@ -39,8 +37,7 @@ type vertex struct {
 }
 
 // graph holds the vertices and their dependencies. Edge e leads from vertex owner[e] to its
-// dependency deps[e], or none if that turned out to be unused; next[e] is the next edge to the same
-// dependency.
+// dependency deps[e], none if unused after all; next[e] is the next edge to the same dependency.
 type graph struct {
 	vertices []vertex
 	deps     []int32
@@ -59,8 +56,7 @@ func newGraph(sizeHint int) *graph {
 	}
 }
 
-// dependencies returns the dependencies of v, with none for an unused one. There is one for every
-// term of a descriptor.
+// dependencies returns the dependencies of v, one for every term of a descriptor, none if unused.
 func (g *graph) dependencies(v int32) []int32 {
 	x := &g.vertices[v]
 	if x.first < 0 {

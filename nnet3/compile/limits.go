@@ -82,8 +82,7 @@ func countRows(specs []computation.IoSpecification) int {
 	return n
 }
 
-// An interrupt tells the loops of a compilation that its context is done. The zero value never
-// does.
+// An interrupt tells the loops of a compilation that its context is done. The zero value has none.
 type interrupt struct {
 	ctx   context.Context
 	calls uint
@@ -91,8 +90,8 @@ type interrupt struct {
 }
 
 // came reports whether to stop. It checks the context once in 256 calls, so it may be called for
-// every row. Once it reports true it always does, and err is set, so a loop that can't return an
-// error may just end.
+// every row. Once true it stays true, and err is set, so a loop without an error result may just
+// end.
 func (i *interrupt) came() bool {
 	if i.calls++; i.calls%256 == 1 && i.err == nil && i.ctx != nil && i.ctx.Err() != nil {
 		i.err = fmt.Errorf("compiling: %w", context.Cause(i.ctx))

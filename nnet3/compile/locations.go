@@ -17,8 +17,8 @@ type sourceRows struct {
 	present int     // the number of rows that are not none
 }
 
-// gather finds out where a leaf takes the rows of a step from. With deriv, sources without a
-// derivative don't count.
+// gather finds where a leaf takes the rows of a step from. With deriv it ignores sources without a
+// derivative.
 func (e *emitter) gather(st *step, leaf int32, deriv bool, dst *sourceRows) {
 	g, lanes := e.graph, len(e.lanes)
 	dst.step, dst.present = none, 0

@@ -206,8 +206,8 @@ func segmentsOf(c *computation.Computation, matrix int32) []bool {
 	return used[:len(used)-1] // nothing but the end follows the last marker
 }
 
-// carriedAt returns the matrices in use before and after a command, in an order that does not
-// depend on times.
+// carriedAt returns the matrices in use before and after a command, in an order independent of
+// time.
 func carriedAt(c *computation.Computation, lives []lifetime, at int) []carried {
 	var list []carried
 	for m := range lives {

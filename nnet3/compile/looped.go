@@ -17,11 +17,9 @@ type LoopedConfig struct {
 	FramesPerChunk int
 	// FrameSubsampling is the distance in frames between outputs; 0 means 1.
 	FrameSubsampling int
-	// IvectorPeriod is the number of frames that share an i-vector; 0 means FramesPerChunk. See
-	// WithIvectorPeriod.
+	// IvectorPeriod is the number of frames per i-vector; 0 means FramesPerChunk.
 	IvectorPeriod int
-	// LeftContext is the number of frames before the first chunk, RightContext the number after
-	// each chunk.
+	// LeftContext counts frames before the first chunk, RightContext those after each chunk.
 	LeftContext, RightContext int
 	// Sequences is the number of sequences to run side by side; 0 means 1.
 	Sequences int
@@ -36,8 +34,7 @@ func ChunkSize(nn *nnet3.Nnet, subsampling, advised int) int {
 
 // WithIvectorPeriod returns a network that takes a new i-vector every period frames, where nn takes
 // the one at time 0 for all frames: in the inputs of components, ReplaceIndex(ivector, t, 0)
-// becomes Round(ivector, period). The network shares the components of nn. If nothing changes it is
-// nn.
+// becomes Round(ivector, period). The network shares the components of nn. It may be nn itself.
 func WithIvectorPeriod(nn *nnet3.Nnet, period int) (*nnet3.Nnet, error) {
 	if period <= 0 {
 		return nil, fmt.Errorf("%w: an i-vector period of %d frames", ErrBadRequest, period)

@@ -4,8 +4,7 @@ import "github.com/nnopt/nnopt/nnet3/index"
 
 // table finds vertices by Cindex, with open addressing and without deletion. A slot holds a tag in
 // its upper half and the vertex plus one in its lower half, so that a miss rarely looks at a
-// vertex. Sixteen consecutive times of a node share a block of slots, because they are looked up in
-// order.
+// vertex. Sixteen consecutive times of a node share a block of slots, being looked up in order.
 type table struct {
 	slots []uint64
 	used  int
@@ -50,8 +49,7 @@ func (t *table) look(vertices []vertex, c index.Cindex) (v int32, slot uint64, t
 	}
 }
 
-// findOrAdd returns the vertex of c, or enters id, the number of the vertex that the caller is
-// about to add for it.
+// findOrAdd returns the vertex of c, or enters id, which the caller is about to add for it.
 func (t *table) findOrAdd(vertices []vertex, c index.Cindex, id int32) (found int32, added bool) {
 	v, slot, tag := t.look(vertices, c)
 	if v >= 0 {

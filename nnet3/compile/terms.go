@@ -70,8 +70,7 @@ func newTerms(d *descriptor.Descriptor, nodeDim func(int) int) (*terms, error) {
 	return t, nil
 }
 
-// add appends the leaves and functions of a sum. It clears all if the sum can do without some
-// leaves.
+// add appends the leaves and functions of a sum. It clears all if some leaves are optional.
 func (t *terms) add(s *descriptor.Sum, all *bool) int32 {
 	o := op{kind: s.Kind, value: s.Value}
 	if s.Kind == descriptor.Simple {

@@ -62,8 +62,7 @@ type Term struct {
 	Scale  float32
 }
 
-// At returns the row that the output takes at the given index. If it is out of range its time is
-// index.NoTime.
+// At returns the row that the output takes at the given index, with index.NoTime if out of range.
 func (f *Forward) At(at index.Index) Term {
 	for {
 		switch f.Kind {
@@ -203,8 +202,7 @@ func (f *Forward) walk(visit func(*Forward)) {
 	}
 }
 
-// Nodes appends to dst the numbers of the nodes that the descriptor refers to, in the order in
-// which they first occur.
+// Nodes appends to dst the numbers of the nodes that the descriptor refers to, by first occurrence.
 func (d *Descriptor) Nodes(dst []int) []int {
 	const few = 32 // up to this number a search costs less than a map
 	start := len(dst)
@@ -284,7 +282,7 @@ func (d *Descriptor) Dim(nodeDim func(node int) int) (int, error) {
 	return dim, nil
 }
 
-// Columns returns the number of columns of the part. All its terms must agree. The error wraps
+// Columns returns the number of columns of the part. If its terms disagree the error wraps
 // ErrDimension.
 func (s *Sum) Columns(nodeDim func(node int) int) (int, error) {
 	dim := -1

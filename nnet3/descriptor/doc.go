@@ -3,8 +3,8 @@
 //	Append(Offset(input, -1), input, Sum(Scale(0.66, tdnn1), IfDefined(Offset(tdnn2, -3))))
 //
 // Its ten functions are Append, Sum, Failover, IfDefined, Const, Scale, Offset, Switch, Round and
-// ReplaceIndex. Other words are nodes and numbers. The package knows nodes only by their numbers
-// and computes nothing.
+// ReplaceIndex. Other words are nodes and numbers. Nodes are just numbers here, and nothing is
+// computed.
 //
 // [Parse] brings a descriptor into normal form. A [Descriptor] is a list of parts, whose columns
 // stand side by side. A part is a [Sum] of terms. A term is a [Forward], which leads from an index

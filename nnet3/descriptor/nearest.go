@@ -20,8 +20,7 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// distance returns the number of edits between a and b, ignoring case, or at least most if there
-// are that many.
+// distance returns the number of edits between a and b, ignoring case, or any number from most on.
 func distance(a, b string, most int) int {
 	older := make([]int, len(b)+1)
 	old := make([]int, len(b)+1)

@@ -54,18 +54,15 @@ func printable(s string) string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// maxDepth bounds how deep functions are nested, before and after normalization. It also bounds
-// recursion.
+// maxDepth bounds the nesting of functions, before and after normalization, and so recursion.
 const maxDepth = 4000
 
 // MaxSize bounds the nodes in the tree of a normal form, including those that are only made on the
-// way. A node takes some 400 bytes of memory, and two bytes of text can ask for one. No recipe has
-// a thousand.
+// way. A node takes some 400 bytes of memory and two bytes of text. No recipe has a thousand.
 const MaxSize = 1 << 17
 
 // Parse reads a descriptor and returns its normal form. The function node returns the number of a
-// node by its name, and false if there is no such node or it can't be an input. The error is an
-// *Error.
+// node by its name, and false if no such node can be an input. The error is an *Error.
 func Parse(text string, node func(name string) (int, bool)) (Descriptor, error) {
 	room := MaxSize
 	return ParseWithin(text, node, &room)

@@ -9,8 +9,7 @@ import (
 // NoTime is the time of a row without a time, such as padding.
 const NoTime = math.MinInt32
 
-// Index names a row: N is the sequence in the minibatch, T the time, and X an extra coordinate,
-// usually 0.
+// Index names a row: sequence N of a minibatch, time T, and an extra coordinate X, usually 0.
 type Index struct{ N, T, X int32 }
 
 // Cindex names a row of a node. Node is its number in the network.

@@ -12,8 +12,7 @@ import (
 	"github.com/nnopt/nnopt/fileio"
 )
 
-// ErrFailed means that a command at the other end of a pipe has failed. Its input may be lost, its
-// output incomplete.
+// ErrFailed means that a command has failed: its input may be lost, its output incomplete.
 var ErrFailed = errors.New("command failed")
 
 // command is a running command.
@@ -108,8 +107,7 @@ func (c *inputCommand) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the command. The broken pipe of a command that was not read to its end is not an
-// error.
+// Close ends the command. A broken pipe after an incomplete read is not an error.
 func (c *inputCommand) Close() error {
 	defer c.stop()
 	if !c.waited {

@@ -21,8 +21,8 @@ const (
 	CompressOneByteUnit                                // a byte, evenly from 0 to 1
 )
 
-// compressedForms has the token of each method and its range of values. A scale of 0 stands for the
-// range of the matrix.
+// compressedForms has the token of each method and its range of values. Scale 0 means the range of
+// the matrix.
 var compressedForms = map[CompressionMethod]struct {
 	token      string
 	min, scale float32
@@ -36,8 +36,7 @@ var compressedForms = map[CompressionMethod]struct {
 }
 
 // CompressedMatrix writes a matrix in compressed form; in text it writes an ordinary matrix.
-// Elements beyond the range of the method are clipped to it. An unknown method fails with
-// ErrSpecifier.
+// Elements beyond the range of the method are clipped to it. Unknown methods fail (ErrSpecifier).
 func (w *Writer) CompressedMatrix(m Matrix, method CompressionMethod) {
 	if !w.binary {
 		w.Matrix(m)

@@ -71,8 +71,7 @@ func (r *Reader) raw(n int, what string) ([]byte, error) {
 	return readArray(r, n, 1, what, func(dst []byte) error { return r.readFull(dst, what) })
 }
 
-// readSpeech reads format CM: four percentiles for each column, then a byte for each element,
-// column by column.
+// readSpeech reads format CM: four percentiles a column, then a byte an element, column by column.
 func readSpeech[T real](r *Reader, h compressedHeader, what string) ([]T, error) {
 	percentiles, err := r.raw(8*h.cols, what)
 	if err != nil {

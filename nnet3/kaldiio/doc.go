@@ -6,8 +6,7 @@
 // memory grows with the data that actually arrives. An [Error] gives the file, the byte, the line
 // (in text) and the last token; errors.Is recognizes [ErrCorrupt] and [ErrTruncated].
 //
-// A [Writer] writes the bytes that Kaldi would write. Its error sticks, so callers check it once,
-// at the end.
+// A [Writer] writes the bytes that Kaldi would write. Its error sticks, so callers check it once.
 //
 // A [TableReader], a [TableLookup] and a [TableWriter] work on whole tables of objects with keys,
 // named as in Kaldi ("ark:feats.ark"). An [Opener] opens the files and pipes behind such names.

@@ -9,8 +9,7 @@ import (
 
 // TableLookup finds objects of a table by their keys. It reads a script at once, and an object when
 // it is looked up. It reads an archive as far as needed and keeps the objects on the way in memory,
-// unless the options of the rspecifier rule out that they are looked up again (o, or s and cs
-// together).
+// unless the rspecifier rules out that they are looked up again (o, or s and cs together).
 type TableLookup[T any] struct {
 	spec  Rspecifier
 	hold  Holder[T]

@@ -83,8 +83,7 @@ func (r *Reader) isNot(other string, letter byte, want string) error {
 	return nil // other faults show when the token is read
 }
 
-// Matrix reads a matrix of either precision, compressed or not. Its stride is its number of
-// columns.
+// Matrix reads a matrix of either precision, compressed or not, without gaps between rows.
 func (r *Reader) Matrix() (Matrix, error) {
 	m, err := readMatrix[float32](r)
 	return Matrix(m), err

@@ -21,8 +21,7 @@ type Opener struct {
 	Stdin    io.Reader // nil: os.Stdin
 	Stdout   io.Writer // nil: os.Stdout
 	Commands bool      // run names like "zcat a.gz |" and "| gzip -c > b.gz" with sh
-	// Context ends waits for a FIFO without another end, standard input or a command. nil: nothing
-	// ends them.
+	// Context ends waiting for a FIFO, standard input or a command. nil: nothing ends it.
 	Context context.Context
 }
 

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// ErrSpecifier means that a text is not an rspecifier, a wspecifier or a file name in Kaldi's
-// sense.
+// ErrSpecifier means that a text is not an rspecifier, a wspecifier or a file name of Kaldi's.
 var ErrSpecifier = errors.New("malformed specifier")
 
 // Rspecifier says where to read a table from, as in "ark:feats.ark" or "scp,p:feats.scp".
@@ -111,8 +110,7 @@ func ParseWspecifier(text string) (Wspecifier, error) {
 	return s, nil
 }
 
-// splitSpecifier splits a specifier at its colon. It also returns a function that makes errors
-// about it.
+// splitSpecifier splits a specifier at its colon. The function bad makes errors about it.
 func splitSpecifier(kind, text string) (options, name string, bad func(why string) error, err error) {
 	bad = func(why string) error { return fmt.Errorf("%s %q: %s: %w", kind, text, why, ErrSpecifier) }
 	options, name, ok := strings.Cut(text, ":")

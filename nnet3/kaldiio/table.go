@@ -82,8 +82,7 @@ func (t *TableReader[T]) Next() bool {
 		if more || t.err == nil || !t.spec.Permissive {
 			return more
 		}
-		// A permissive reader skips objects of a script that can't be read, but ends an archive
-		// early.
+		// A permissive reader skips unreadable objects of a script, but ends an archive early.
 		t.err = nil
 		if !t.spec.Script {
 			t.list.pos, t.list.end, t.list.srcErr = 0, 0, io.EOF
@@ -250,8 +249,8 @@ func readScripted[T any](files *fileCache, line ScriptLine, h Holder[T]) (v T, e
 	return v, err
 }
 
-// fileCache keeps the last input open if it is a file, because the lines of a script tend to name
-// the same archive.
+// fileCache keeps the last input open if it is a file, because lines of a script tend to name one
+// archive.
 type fileCache struct {
 	opener *Opener
 	name   string // of the file, without an offset

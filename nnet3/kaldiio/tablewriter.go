@@ -32,16 +32,15 @@ type TableWriter[T any] struct {
 	err     error
 }
 
-// An end is where an object ends: the sizes of the archive and the script, and the number of
-// objects up to it.
+// An end is where an object ends in the archive and the script, and the number of objects so far.
 type end struct {
 	archive, script int64
 	objects         int
 	line            string // of the script
 }
 
-// NewTableWriter opens the table that a wspecifier names. The function write writes one object, as
-// (*Writer).Matrix does.
+// NewTableWriter opens the table that a wspecifier names. The function write writes an object, like
+// (*Writer).Matrix.
 func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T)) (*TableWriter[T], error) {
 	spec, err := ParseWspecifier(wspecifier)
 	if err != nil {
@@ -201,8 +200,7 @@ func sizeToCut(f cutter) (size int64, ok bool) {
 	return info.Size(), true
 }
 
-// rewriteScript has the script list the objects up to the last of ends, and reports whether there
-// was room for it.
+// rewriteScript has the script list the objects in ends, and reports whether there was room for it.
 func (t *TableWriter[T]) rewriteScript(ends []end) bool {
 	var lines strings.Builder
 	for _, e := range ends[1:] {
