@@ -18,7 +18,7 @@ func (nn *Nnet) Check() error {
 	for i := range nn.Nodes {
 		n := &nn.Nodes[i]
 		if !validName(n.Name) {
-			c.failf(i, "%q is no name", n.Name)
+			c.failf(i, "%q is not a valid name", n.Name)
 		}
 		if names[n.Name] {
 			c.failf(i, "there is another node of this name")

@@ -137,7 +137,7 @@ func (c *configReader) addLine(text, source string, number int) {
 		return
 	}
 	if !validName(l.name) {
-		c.failf(&l, "%.300q is no name: it takes a letter or _, then letters, digits, _, - and .", l.name)
+		c.failf(&l, "%.300q is not a valid name: a letter or _, then letters, digits, _, - and .", l.name)
 		return
 	}
 	c.lines = append(c.lines, l)

@@ -95,7 +95,7 @@ func TestConfigErrors(t *testing.T) {
 	}{
 		{"inptu-node name=x dim=1", []string{`test.config:3: inptu-node: unknown kind of line "inptu-node"; did you mean "input-node"?`}},
 		{"input-node dim=1", []string{`test.config:3: input-node: name= is missing`}},
-		{"input-node name=1x dim=1", []string{`:3: input-node 1x: "1x" is no name`}},
+		{"input-node name=1x dim=1", []string{`:3: input-node 1x: "1x" is not a valid name`}},
 		{"name=x dim=1", []string{":3: the line does not begin with what it defines: name=x dim=1"}},
 		{"input-node name=x", []string{":3: input-node x: dim= is missing"}},
 		{"input-node name=x dim=0", []string{"dim=0: must be at least 1"}},

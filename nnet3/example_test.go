@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 func ExampleParseConfig() {
@@ -32,4 +33,24 @@ output-node name=output input=affine
 	// output 20
 	// 2420 parameters
 	// wrong.config:2: output-node output: descriptor, column 1: no input node, component node or dim-range node is called "inptu"; did you mean input?: -> inptu
+}
+
+// A model is read, whatever its form, and described.
+func ExampleReadModel() {
+	r, err := kaldiio.NewReader(strings.NewReader("<Nnet3> \n"+`input-node name=input dim=2
+component-node name=relu component=relu input=input
+output-node name=output input=relu objective=linear
+
+<NumComponents> 1 <ComponentName> relu <NoOpComponent> <Dim> 2 <BackpropScale> 1 </NoOpComponent> </Nnet3> `), "tiny.raw")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	am, err := nnet3.ReadModel(r)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(am.Raw, am.Nnet.ConfigLine(am.Nnet.NodeIndex("output")))
+	// Output: true output-node name=output input=relu objective=linear
 }

@@ -170,7 +170,7 @@ func (c *Compiler) readEntry(r *kaldiio.Reader, info *computation.NetworkInfo) (
 		return nil, fmt.Errorf("%w: %w", r.Errorf("a computation that the network can't run"), err)
 	}
 	if !c.net.serves(entry.comp, req) {
-		return nil, r.Errorf("the computation of a request takes or gives something else")
+		return nil, r.Errorf("a computation does not have the inputs and outputs of its request")
 	}
 	if err := entry.comp.Precompute(c.net.nn); err != nil {
 		return nil, fmt.Errorf("%w: %w", r.Errorf("precomputed indexes that don't fit the network"), err)

@@ -60,7 +60,7 @@ func (r *Reader) count(what string) (int, error) {
 	}
 	n := int32(binary.LittleEndian.Uint32(r.buf[r.pos+1:]))
 	if n < 0 {
-		return 0, r.Errorf("reading %s: their number is %d", what, n)
+		return 0, r.Errorf("reading %s: its length is %d", what, n)
 	}
 	r.pos += 5
 	return int(n), r.mayHave(int(n))

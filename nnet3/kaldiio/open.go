@@ -78,7 +78,7 @@ func badName(name, why string) error { return fmt.Errorf("%q: %s: %w", name, why
 func checkFile(name string) error {
 	switch {
 	case name != strings.TrimSpace(name):
-		return badName(name, "there is space at an end")
+		return badName(name, "the name begins or ends with white space")
 	case strings.Contains(name, "|"):
 		return badName(name, "there is a bar in the middle")
 	case isTable(name):

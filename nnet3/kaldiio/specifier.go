@@ -95,7 +95,7 @@ func ParseWspecifier(text string) (Wspecifier, error) {
 	case s.HasArchive && s.HasScript:
 		var ok bool
 		if s.Archive, s.Script, ok = strings.Cut(name, ","); !ok {
-			return fail("ark,scp: wants two file names with a comma between them")
+			return fail("ark,scp: needs two file names with a comma between them")
 		}
 		if s.Archive == s.Script {
 			return fail("the archive and the script can't be one file")
@@ -117,7 +117,7 @@ func splitSpecifier(kind, text string) (options, name string, bad func(why strin
 	if !ok {
 		err = bad("want ark: or scp: and a file name, as in ark:" + text)
 	} else if name != strings.TrimRight(name, " \t\r\n") {
-		err = bad("there is space at the end")
+		err = bad("it ends with white space")
 	}
 	return options, name, bad, err
 }

@@ -49,7 +49,7 @@ func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T))
 	t := &TableWriter[T]{opener: o, spec: spec, write: write, stop: func() bool { return true }, ends: make([]end, 1)}
 	if !spec.HasArchive {
 		if err := t.readNames(); err != nil {
-			return nil, fmt.Errorf("wspecifier %q: scp: alone wants a script that says where each object goes (ark,scp: makes one): %w", wspecifier, err)
+			return nil, fmt.Errorf("wspecifier %q: scp: alone needs a script that says where each object goes (ark,scp: makes one): %w", wspecifier, err)
 		}
 		return t, nil
 	}
@@ -109,7 +109,7 @@ func (t *TableWriter[T]) Write(key string, v T) error {
 		return t.err
 	}
 	if key == "" || strings.ContainsAny(key, " \t\r\n\v\f") {
-		return fmt.Errorf("%q can't be a key: it is empty or has space in it: %w", key, ErrSpecifier)
+		return fmt.Errorf("%q can't be a key: it is empty or has white space in it: %w", key, ErrSpecifier)
 	}
 	t.objects++
 	if t.archive == nil {
