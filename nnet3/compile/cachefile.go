@@ -126,7 +126,7 @@ func (c *Compiler) expectHeader(r *kaldiio.Reader) error {
 		return err
 	}
 	if version != cacheVersion {
-		return fmt.Errorf("%s: %w: version %d of the form, known is %d", r.Name(), ErrStaleCache, version, cacheVersion)
+		return fmt.Errorf("%s: %w: version %d of the format, want %d", r.Name(), ErrStaleCache, version, cacheVersion)
 	}
 	for _, part := range [...]struct {
 		token, what string

@@ -161,7 +161,7 @@ func Looped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Options) (*co
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: after %d chunks of %d frames, one still leaves other matrices to the next than the one before", ErrUnbounded, segmentCount/2, shift)
+	return nil, fmt.Errorf("%w: after %d chunks of %d frames, chunks still pass on different matrices", ErrUnbounded, segmentCount/2, shift)
 }
 
 // horizon bounds for how many segments after its own a row may be used, except for rows at fixed
