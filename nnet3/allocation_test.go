@@ -14,10 +14,11 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// allocationBound is what reading so many bytes may allocate, beside the numbers that a config asks for.
+// allocationBound is how much reading so many bytes may allocate, apart from numbers that a config
+// asks for.
 func allocationBound(size int) uint64 { return 16*uint64(size) + 64<<20 }
 
-// boundAllocation runs f and fails if it allocated more than an input of so many bytes justifies.
+// boundAllocation runs f and fails if it allocates too much for an input of so many bytes.
 func boundAllocation(t *testing.T, what string, size int, f func()) {
 	t.Helper()
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
@@ -30,7 +31,7 @@ func boundAllocation(t *testing.T, what string, size int, f func()) {
 	}
 }
 
-// TestFaultsAreFew: config lines after the last fault that is reported cost nothing.
+// TestFaultsAreFew checks that config lines after the last reported fault cost nothing.
 func TestFaultsAreFew(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("input-node name=input dim=2\n")
@@ -44,8 +45,8 @@ func TestFaultsAreFew(t *testing.T) {
 	})
 }
 
-// TestModelAllocation puts absurd sizes in the place of every number of small models. The length of the input is known to
-// the reader, or not.
+// TestModelAllocation replaces every number in small models by absurd sizes. The reader knows the
+// length of the input or does not.
 func TestModelAllocation(t *testing.T) {
 	for name, data := range littleModels(t) {
 		for i := range len(data) - 5 {
@@ -67,8 +68,8 @@ func TestModelAllocation(t *testing.T) {
 	}
 }
 
-// TestLargeModelAllocation reads models that are large: many components, long vectors in text, long lines, names and
-// descriptors.
+// TestLargeModelAllocation reads large models: many components, long vectors in text, long lines,
+// names and descriptors.
 func TestLargeModelAllocation(t *testing.T) {
 	var many strings.Builder
 	const n = 20000
@@ -95,7 +96,7 @@ func TestLargeModelAllocation(t *testing.T) {
 	}
 }
 
-// TestConfigAllocation: the components of a config share what they may make up.
+// TestConfigAllocation checks that the components of a config share the bound on generated numbers.
 func TestConfigAllocation(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("input-node name=i dim=1\noutput-node name=o input=i\n")

@@ -26,8 +26,8 @@ func layered(b *testing.B, layers, dim int) *Nnet {
 	return nn
 }
 
-// BenchmarkReadNnet reads networks of a few large components and of many small ones, from sources whose length is known
-// and not known.
+// BenchmarkReadNnet reads networks of a few large components and of many small ones, from sources
+// of known and unknown length.
 func BenchmarkReadNnet(b *testing.B) {
 	for _, c := range []struct{ layers, dim int }{{8, 1024}, {10, 8}, {1000, 8}, {20000, 8}} {
 		nn := layered(b, c.layers, c.dim)

@@ -14,7 +14,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// littleModels are small files of Kaldi's, binary and text.
+// littleModels returns small models of Kaldi's, binary and text.
 func littleModels(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := make(map[string][]byte)
@@ -41,7 +41,8 @@ func located(err error) bool {
 	return errors.As(err, &e) || errors.As(err, &c) || errors.Is(err, ErrNetwork) || errors.Is(err, ErrUnsupported)
 }
 
-// TestTruncatedModel cuts models at every byte: always an error, never a network.
+// TestTruncatedModel truncates models at every byte. The result is always an error, never a
+// network.
 func TestTruncatedModel(t *testing.T) {
 	for name, data := range littleModels(t) {
 		for n := range data {
@@ -56,8 +57,8 @@ func TestTruncatedModel(t *testing.T) {
 	}
 }
 
-// TestFlippedModel flips bits all over models. Most flips change a number, which goes unnoticed; what is noticed is
-// reported, and nothing panics.
+// TestFlippedModel flips bits all over models. Most flips change a number, which is legal. Others
+// must give an error that says where, and nothing may panic.
 func TestFlippedModel(t *testing.T) {
 	for name, data := range littleModels(t) {
 		for i := range data {
@@ -102,7 +103,7 @@ func TestAbsurdModel(t *testing.T) {
 	}
 }
 
-// TestUnsupported lists everything that a model needs and that there is not, in one error.
+// TestUnsupported checks that one error lists everything missing that a model needs.
 func TestUnsupported(t *testing.T) {
 	const model = `<Nnet3> 
 input-node name=input dim=3
@@ -142,7 +143,7 @@ output-node name=output input=c objective=linear
 	}
 }
 
-// TestOtherFiles tells what a file is that is no network.
+// TestOtherFiles checks that errors say what a file is if it is not a network.
 func TestOtherFiles(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
 		{"<Nnet> 3 ", "nnet1 or nnet2"},

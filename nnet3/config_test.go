@@ -37,7 +37,7 @@ func mustParse(t *testing.T, text string) *Nnet {
 	return nn
 }
 
-// nodes lists the nodes, hidden ones included.
+// nodes lists the nodes, including hidden ones.
 func nodes(nn *Nnet) string {
 	var names []string
 	for i := range nn.Nodes {
@@ -86,7 +86,7 @@ func TestParseConfig(t *testing.T) {
 	}
 }
 
-// TestConfigErrors checks what is said about wrong lines: all of them, with their numbers.
+// TestConfigErrors checks that errors report all wrong lines with their numbers.
 func TestConfigErrors(t *testing.T) {
 	const ok = "input-node name=input dim=5\noutput-node name=output input=input\n"
 	for _, c := range []struct {
@@ -156,7 +156,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// TestManyFaults gives up in time.
+// TestManyFaults checks that reading gives up after some faults.
 func TestManyFaults(t *testing.T) {
 	_, err := parse(strings.Repeat("nonsense\n", 10000))
 	var m *multierror.Error
@@ -191,7 +191,7 @@ output-node name=output input=relu
 	if got := nn.ConfigLine(nn.NodeIndex("output")); got != "output-node name=output input=relu objective=linear" {
 		t.Error(got)
 	}
-	// The later of two lines counts, and so does its place.
+	// The later of two lines counts, and so does its position.
 	nn = mustParse(t, "input-node name=x dim=1\noutput-node name=output input=input\ninput-node name=input dim=5\ninput-node name=x dim=7\n")
 	if got := nodes(nn); got != "output input x" || nn.InputNodeDim("x") != 7 {
 		t.Errorf("nodes %s, x has %d columns", got, nn.InputNodeDim("x"))
@@ -215,7 +215,7 @@ func params(nn *Nnet, name string) string {
 	return b.String()
 }
 
-// TestSeed draws parameters from the seed and the name and from nothing else.
+// TestSeed checks that random parameters depend only on the seed and the name.
 func TestSeed(t *testing.T) {
 	one := params(mustParse(t, small), "affine")
 	if again := params(mustParse(t, small), "affine"); again != one {
@@ -273,7 +273,7 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// TestCheck breaks a network by hand.
+// TestCheck breaks networks by hand.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -333,14 +333,14 @@ func FuzzParseConfig(f *testing.F) {
 	})
 }
 
-// TestEndlessConfig: what never ends is no config.
+// TestEndlessConfig checks that an endless stream is not read as a config.
 func TestEndlessConfig(t *testing.T) {
 	if _, err := ParseConfig(zeros{}, "endless", 0); !errors.Is(err, ErrConfig) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// zeros is a stream of zero bytes without an end.
+// zeros is an endless stream of zero bytes.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

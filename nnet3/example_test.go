@@ -35,7 +35,7 @@ output-node name=output input=affine
 	// wrong.config:2: output-node output: descriptor, column 1: no input node, component node or dim-range node is called "inptu"; did you mean input?: -> inptu
 }
 
-// A model is read, whatever its form, and described.
+// ReadModel reads a model of any form.
 func ExampleReadModel() {
 	r, err := kaldiio.NewReader(strings.NewReader("<Nnet3> \n"+`input-node name=input dim=2
 component-node name=relu component=relu input=input

@@ -14,7 +14,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// modelFiles returns the models in testdata and in the folder of reference cases that NNOPT_GOLDEN names, if it is set.
+// modelFiles returns the models in testdata and in the folder of reference cases that NNOPT_GOLDEN
+// names.
 func modelFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -31,7 +32,8 @@ func modelFiles(t *testing.T) []string {
 	return append(files, referenceFiles(t, "recipes/*/*.raw", "random/*/*.raw", "compute/*.raw", "compute/*.mdl")...)
 }
 
-// referenceFiles returns the files that match in the folder of reference cases that NNOPT_GOLDEN names.
+// referenceFiles returns the matching files in the folder of reference cases that NNOPT_GOLDEN
+// names.
 func referenceFiles(t *testing.T, patterns ...string) []string {
 	t.Helper()
 	dir := os.Getenv("NNOPT_GOLDEN")
@@ -72,7 +74,7 @@ func modelBytes(t *testing.T, am *AmNnetSimple, binary bool) []byte {
 	return out.Bytes()
 }
 
-// TestModelRoundTrip reads Kaldi's models and writes them again: every byte must come back.
+// TestModelRoundTrip reads Kaldi's models and writes them again. Every byte must be the same.
 func TestModelRoundTrip(t *testing.T) {
 	for _, file := range modelFiles(t) {
 		t.Run(strings.TrimPrefix(filepath.ToSlash(file), "../"), func(t *testing.T) {
@@ -103,7 +105,7 @@ func TestModelRoundTrip(t *testing.T) {
 	}
 }
 
-// firstDifference shows where two texts part.
+// firstDifference shows where two texts begin to differ.
 func firstDifference(want, got []byte) string {
 	i := 0
 	for i < len(want) && i < len(got) && want[i] == got[i] {
@@ -117,8 +119,8 @@ func firstDifference(want, got []byte) string {
 	return b.String()
 }
 
-// compareText compares texts word by word. Numbers may differ in their seventh digit: Kaldi keeps statistics as sums, and
-// what it writes is divided again after it was multiplied on reading.
+// compareText compares texts word by word. Numbers may differ in their seventh digit: Kaldi keeps
+// statistics as sums, so it multiplies them when reading and divides them when writing.
 func compareText(t *testing.T, want, got []byte) {
 	t.Helper()
 	wantLines, gotLines := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
@@ -164,8 +166,8 @@ func TestTextOfModel(t *testing.T) {
 	}
 }
 
-// TestConfigGivesTheModel makes networks from the config lines of reference cases: nodes, their order and dimensions must
-// be those of the model that Kaldi made from the same lines.
+// TestConfigGivesTheModel makes networks from the config lines of reference cases: nodes, their
+// order and dimensions must be those of the model that Kaldi made from the same lines.
 func TestConfigGivesTheModel(t *testing.T) {
 	configs, err := filepath.Glob("testdata/*/*/model.config")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// extended has two entries, and in one of them a self-loop with a class of its own.
+// extended has two entries, one of which has a self-loop with its own class.
 func extended() *TransitionModel {
 	return &TransitionModel{
 		topology: topology{
@@ -29,7 +29,7 @@ func extended() *TransitionModel {
 	}
 }
 
-// classic is extended with self-loops as usual.
+// classic is extended with ordinary self-loops.
 func classic() *TransitionModel {
 	m := extended()
 	m.topology.Entries[0][0].SelfLoopPdfClass = 0
@@ -100,7 +100,7 @@ func TestTopologyErrors(t *testing.T) {
 	}
 }
 
-// TestModelForms reads a network with and without what a .mdl file has around it.
+// TestModelForms reads a network with and without the rest of a .mdl file.
 func TestModelForms(t *testing.T) {
 	const raw = "<Nnet3> \ninput-node name=input dim=2\noutput-node name=output input=input objective=linear\n\n<NumComponents> 0 \n</Nnet3> "
 	const am = raw + "<LeftContext> 3 <RightContext> 4 <Priors>  [ 0.25 0.75 ]\n"

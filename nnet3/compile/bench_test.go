@@ -16,7 +16,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// fullSize is a network of the size that recipes use.
+// fullSize is a network of the size used in recipes.
 type fullSize struct {
 	name string
 	nn   *nnet3.Nnet
@@ -82,8 +82,8 @@ func TestFullSize(t *testing.T) {
 	}
 }
 
-// compareCounts demands as many commands, matrices and sub-matrices as Kaldi has, and as many bytes or fewer: Kaldi has more
-// where its components pad their rows.
+// compareCounts checks that there are as many commands, matrices and sub-matrices as in Kaldi, and
+// not more bytes. Kaldi has more if its components pad their rows.
 func compareCounts(t *testing.T, got, want computation.Counts) {
 	t.Helper()
 	if got.Commands != want.Commands || got.Matrices != want.Matrices || got.Submatrices != want.Submatrices || got.MaxMemoryBytes > want.MaxMemoryBytes {
@@ -109,8 +109,8 @@ func BenchmarkFullSize(b *testing.B) {
 	}
 }
 
-// BenchmarkRows shows that the time grows in proportion to the number of rows: a network with context, recurrence and a
-// choice, over an input of 10² to 10⁵ frames.
+// BenchmarkRows shows that the time grows in proportion to the number of rows: a network with
+// context, recurrence and a choice, over an input of 10² to 10⁵ frames.
 func BenchmarkRows(b *testing.B) {
 	nn := parse(b,
 		"input-node name=input dim=2",
@@ -134,8 +134,8 @@ func BenchmarkRows(b *testing.B) {
 	}
 }
 
-// BenchmarkNodes shows that the time grows in proportion to the number of nodes: one after the other, side by side, and as
-// columns of one.
+// BenchmarkNodes shows that the time grows in proportion to the number of nodes: one after the
+// other, side by side, and as columns of one.
 func BenchmarkNodes(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 10000, 50000} {
 		start := []string{"input-node name=input dim=2", "component name=c type=NoOpComponent dim=2", "component-node name=n0 component=c input=input"}
@@ -169,7 +169,7 @@ func BenchmarkNodes(b *testing.B) {
 	}
 }
 
-// BenchmarkSequences shows what a sequence more costs.
+// BenchmarkSequences shows the cost of more sequences.
 func BenchmarkSequences(b *testing.B) {
 	nn := parse(b, spliced...)
 	for _, sequences := range []int32{1, 10, 100, 1000} {

@@ -54,7 +54,7 @@ func TestCompiler(t *testing.T) {
 	}
 }
 
-// TestCompilerKeepsItsOwnRequest: a caller may use a request again for another one.
+// TestCompilerKeepsItsOwnRequest checks that a caller may change a request afterwards.
 func TestCompilerKeepsItsOwnRequest(t *testing.T) {
 	c, err := NewCompiler(parse(t, spliced...), CompilerOptions{})
 	if err != nil {

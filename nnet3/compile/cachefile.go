@@ -16,7 +16,7 @@ import (
 const cacheVersion = 1
 
 // ErrStaleCache means that a saved cache is useless to a Compiler, because it was written for
-// another network or with other options. Nothing was read from it; the Compiler compiles anew.
+// another network or with other options. Nothing was read from it.
 var ErrStaleCache = errors.New("saved cache doesn't fit")
 
 // WriteCache saves the kept requests and computations, the most recently used at the end.

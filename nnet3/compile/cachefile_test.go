@@ -55,8 +55,8 @@ func chunk(n int32) *computation.Request {
 	return ask(rowsOf{"input": at(1, -1, n)}, rowsOf{"output": at(1, 0, n)})
 }
 
-// TestCacheRoundTrip saves what was compiled for the reference cases and reads it into another Compiler, which then compiles
-// nothing, and has the same computations, with what their components precompute.
+// TestCacheRoundTrip saves the computations of the reference cases and reads them into another
+// Compiler. That compiles nothing and has the same computations and precomputed indexes.
 func TestCacheRoundTrip(t *testing.T) {
 	for _, dir := range goldenDirs(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
@@ -92,7 +92,8 @@ func TestCacheRoundTrip(t *testing.T) {
 	}
 }
 
-// TestCacheKeepsTheRecent: a small cache takes the end of a large file, in the order of use, and what it has already stays.
+// TestCacheKeepsTheRecent checks that a small cache reads the end of a large file, in the order of
+// use, and keeps what it has.
 func TestCacheKeepsTheRecent(t *testing.T) {
 	nn := parse(t, spliced...)
 	large := newCompiler(t, nn, CompilerOptions{})
@@ -120,7 +121,8 @@ func TestCacheKeepsTheRecent(t *testing.T) {
 	}
 }
 
-// TestCacheWithDerivedComponents: what can't be written is compiled when the file is read.
+// TestCacheWithDerivedComponents checks that computations that can't be written are compiled when
+// the file is read.
 func TestCacheWithDerivedComponents(t *testing.T) {
 	nn := parse(t, spliced...)
 	optimized := 0
@@ -142,7 +144,8 @@ func TestCacheWithDerivedComponents(t *testing.T) {
 	}
 }
 
-// TestStaleCache: another network or other options make a file useless, which is said; other parameters don't.
+// TestStaleCache checks that a file is refused for another network or other options, but not for
+// other parameters.
 func TestStaleCache(t *testing.T) {
 	const net = `input-node name=input dim=2
 component name=a type=AffineComponent input-dim=4 output-dim=3
@@ -200,8 +203,8 @@ output-node name=output input=r`
 	}
 }
 
-// TestBrokenCache cuts a file at every byte and flips its bits: an error that says where, or computations that pass the
-// checker; and after an error the Compiler is as before.
+// TestBrokenCache truncates a file at every byte and flips its bits. The result is an error that
+// says where, or computations that pass the checker. An error leaves the Compiler unchanged.
 func TestBrokenCache(t *testing.T) {
 	nn := parse(t, spliced...)
 	c := newCompiler(t, nn, CompilerOptions{})
@@ -229,8 +232,9 @@ func TestBrokenCache(t *testing.T) {
 	}
 }
 
-// FuzzReadCache reads whatever comes as a saved cache: computations that pass the checker, or an error that says where; memory in
-// proportion to what was read. What is compiled because its computation isn't in the file is small here.
+// FuzzReadCache reads any bytes as a saved cache. The result is computations that pass the checker,
+// or an error that says where, with memory in proportion to the input. Requests without a
+// computation are small here.
 func FuzzReadCache(f *testing.F) {
 	nn := parse(f, spliced...)
 	opts := CompilerOptions{Options: Options{MaxCindexes: 1 << 13}}
@@ -264,7 +268,7 @@ func FuzzReadCache(f *testing.F) {
 	})
 }
 
-// TestCacheConcurrent saves and reads while others compile.
+// TestCacheConcurrent saves and reads a cache while other goroutines compile.
 func TestCacheConcurrent(t *testing.T) {
 	nn := parse(t, recurrent...)
 	c := newCompiler(t, nn, CompilerOptions{Capacity: 4})

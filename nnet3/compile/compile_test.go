@@ -25,7 +25,8 @@ func parse(t testing.TB, lines ...string) *nnet3.Nnet {
 	return nn
 }
 
-// at returns the indexes of the sequences 0 to sequences-1 at the times [first, end), sequence by sequence.
+// at returns the indexes of the sequences 0 to sequences-1 at the times [first, end), sequence by
+// sequence.
 func at(sequences, first, end int32) (list []index.Index) {
 	for n := range sequences {
 		for t := first; t < end; t++ {
@@ -148,8 +149,8 @@ func TestNotComputable(t *testing.T) {
 	}
 }
 
-// TestTimesOutOfRange: where offsets lead out of the times that there are, a row can't be computed, even if the way back would
-// lead to an input.
+// TestTimesOutOfRange checks that a row can't be computed if offsets lead beyond the range of
+// times, even if others lead back to an input.
 func TestTimesOutOfRange(t *testing.T) {
 	const last = math.MaxInt32
 	for _, c := range []struct {
@@ -180,7 +181,8 @@ func TestTimesOutOfRange(t *testing.T) {
 	}
 }
 
-// TestManySequences: sequences may come in any order; a list that was kept sorted would take minutes here.
+// TestManySequences checks that sequences may come in any order. Insertion into a sorted list would
+// take minutes here.
 func TestManySequences(t *testing.T) {
 	const n = 1 << 20
 	req := ask(rowsOf{"input": make([]index.Index, 0, n)}, rowsOf{"output": at(1, 0, 1)})
@@ -192,7 +194,8 @@ func TestManySequences(t *testing.T) {
 	}
 }
 
-// TestLargeMatrices: what can't be, for its columns or its sequences, is refused before there is memory for it.
+// TestLargeMatrices checks that matrices with too many columns or sequences are refused before they
+// take memory.
 func TestLargeMatrices(t *testing.T) {
 	wide := parse(t, "input-node name=input dim=2147483647", "output-node name=output input=input")
 	_, err := Compile(wide, ask(rowsOf{"input": at(1, 0, 40)}, rowsOf{"output": at(1, 0, 40)}), Options{})
@@ -207,7 +210,8 @@ func TestLargeMatrices(t *testing.T) {
 	}
 }
 
-// TestSmallestChunk: an error about a chunk that is too short says how long it has to be, and only such an error does.
+// TestSmallestChunk checks that an error about a chunk that is too short, and no other error, says
+// how long it must be.
 func TestSmallestChunk(t *testing.T) {
 	nn := parse(t,
 		"input-node name=input dim=2",
@@ -229,7 +233,8 @@ func TestSmallestChunk(t *testing.T) {
 	}
 }
 
-// TestExplainAlternatives: of a Failover both are missing, of an IfDefined nothing is.
+// TestExplainAlternatives checks that both arguments of a Failover are missing, and nothing of an
+// IfDefined.
 func TestExplainAlternatives(t *testing.T) {
 	nn := parse(t,
 		"input-node name=one dim=2", "input-node name=two dim=2", "input-node name=three dim=2",
@@ -305,7 +310,7 @@ func TestCyclic(t *testing.T) {
 	}
 }
 
-// TestProvidedComponent: rows of a component-node may be given, and then nothing is computed for them.
+// TestProvidedComponent checks that nothing is computed for given rows of a component-node.
 func TestProvidedComponent(t *testing.T) {
 	nn := parse(t, recurrent...)
 	req := ask(rowsOf{"input": at(1, 0, 2), "a": at(1, -2, 0)}, rowsOf{"output": at(1, 0, 2)})
@@ -322,8 +327,8 @@ func TestProvidedComponent(t *testing.T) {
 	}
 }
 
-// TestNothingToTrain: components of types that may have parameters get no backward commands for the sake of a gradient when they
-// have none as they are configured.
+// TestNothingToTrain checks that components configured without parameters get no backward commands
+// for a gradient.
 func TestNothingToTrain(t *testing.T) {
 	for _, lines := range [][]string{
 		{
@@ -389,7 +394,8 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// TestRecurrentSteps: a recurrence over two frames makes a step for two frames, what comes after it one step for all.
+// TestRecurrentSteps checks that a recurrence over two frames makes a step for two frames, and
+// nodes after it one step for all.
 func TestRecurrentSteps(t *testing.T) {
 	nn := parse(t, recurrent...)
 	c, err := Compile(nn, ask(rowsOf{"input": at(1, 0, 8)}, rowsOf{"output": at(1, 0, 8)}), Options{})
@@ -420,7 +426,8 @@ func TestIrregular(t *testing.T) {
 	}
 }
 
-// TestSegments: the second segment uses rows that the first had, and rows that it could not compute become computable.
+// TestSegments checks that the second segment uses rows of the first, and that rows become
+// computable that were not in the first.
 func TestSegments(t *testing.T) {
 	nn := parse(t,
 		"input-node name=input dim=2",

@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// A fixpoint finds out by the definition which rows are computable: it goes over all rows that outputs may depend on, again and
-// again, until no more of them turn out to be computable.
+// A fixpoint finds the computable rows by definition: it goes over all rows that outputs may depend
+// on until no more of them become computable.
 type fixpoint struct {
 	nn         *nnet3.Nnet
 	first, end int // times that are given, of an i-vector also those before
@@ -41,7 +41,7 @@ func (f *fixpoint) dependencies(c index.Cindex) []index.Cindex {
 	return nil
 }
 
-// look reports whether a row is computable from those that are known to be.
+// look reports whether a row is computable from the rows known to be.
 func (f *fixpoint) look(c index.Cindex) bool {
 	n := &f.nn.Nodes[c.Node]
 	switch n.Kind {
@@ -60,7 +60,8 @@ func (f *fixpoint) look(c index.Cindex) bool {
 	return f.computable[f.dependencies(c)[0]]
 }
 
-// outputs reports for the times from first to end which of them are computable, all outputs, from the frames that are given.
+// outputs reports at which times from first to end all outputs are computable from the given
+// frames.
 func (f *fixpoint) outputs(outputs []string, first, end int) []bool {
 	f.computable = map[index.Cindex]bool{}
 	seen := map[index.Cindex]bool{}
@@ -101,7 +102,7 @@ func (f *fixpoint) outputs(outputs []string, first, end int) []bool {
 	return ok
 }
 
-// checkContext holds Context and SmallestChunk against the definition.
+// checkContext compares Context and SmallestChunk with the definition.
 func checkContext(t *testing.T, nn *nnet3.Nnet) (left, right, smallest int) {
 	t.Helper()
 	var outputs []string
@@ -117,7 +118,8 @@ func checkContext(t *testing.T, nn *nnet3.Nnet) (left, right, smallest int) {
 	if smallest, err = SmallestChunk(nn, outputs...); err != nil {
 		t.Fatal(err)
 	}
-	// all reports whether the outputs from first to end are computable from so many frames before and after.
+	// all reports whether the outputs from first to end are computable from so many frames before
+	// and after.
 	all := func(first, end, left, right int) bool {
 		f := &fixpoint{nn: nn, first: first - left, end: end + right}
 		return !slices.Contains(f.outputs(outputs, first, end), false)
@@ -136,7 +138,8 @@ func checkContext(t *testing.T, nn *nnet3.Nnet) (left, right, smallest int) {
 	return left, right, smallest
 }
 
-// TestContextByDefinition compares with the definition what is said of networks, small ones and those of the reference cases.
+// TestContextByDefinition compares the contexts of small networks and of the reference cases with
+// the definition.
 func TestContextByDefinition(t *testing.T) {
 	const in = "input-node name=input dim=2"
 	stats := func(period, left, right int) []string {

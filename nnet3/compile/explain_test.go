@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestExplainHuge: where more is missing than can be listed, the explanation costs little and still has an example.
+// TestExplainHuge checks that an explanation with too much to list costs little and still has an
+// example.
 func TestExplainHuge(t *testing.T) {
 	layers := func(n int, input string) []string {
 		lines, last := []string{"input-node name=input dim=4", "component name=c type=NoOpComponent dim=4"}, "input"
@@ -55,7 +56,7 @@ func TestExplainHuge(t *testing.T) {
 	}
 }
 
-// TestExplainWhole: what can be listed is listed to the end, also in an utterance.
+// TestExplainWhole checks that an explanation is complete if it can be, even for an utterance.
 func TestExplainWhole(t *testing.T) {
 	lines := []string{"input-node name=input dim=4", "component name=c type=NoOpComponent dim=4", "component-node name=n0 component=c input=input"}
 	for i := range 20 {

@@ -198,8 +198,7 @@ func (e *emitter) moveLeaf(view int32, scale float32, src *sourceRows, deriv boo
 	}
 }
 
-// moveList appends commands that add a location to each row of a view, with deriv the other way
-// round.
+// moveList appends commands that add a location to each row of a view, or, with deriv, vice versa.
 func (e *emitter) moveList(view int32, scale float32, list []location, deriv bool) {
 	if sub, rows, ok := singleSource(list); ok {
 		e.moveRows(view, scale, sub, rows, deriv)
@@ -224,8 +223,7 @@ func (e *emitter) multi(t computation.CommandType, scale float32, view int32, li
 	e.scaled(t, scale, view, int32(len(e.comp.IndexesMulti)-1))
 }
 
-// moveRows appends commands that add rows of another view to a view, with deriv the other way
-// round.
+// moveRows appends commands that add rows of another view to a view, or, with deriv, vice versa.
 func (e *emitter) moveRows(view int32, scale float32, other int32, rows []int32, deriv bool) {
 	to, from := view, other
 	if deriv {

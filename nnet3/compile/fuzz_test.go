@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// FuzzCompile compiles whatever comes. Every computation passes the checker; anything else is an error, and no panic. What is said
-// of the context and the smallest chunk is enough.
+// FuzzCompile compiles anything. The result is an error or a computation that passes the checker.
+// The context and the smallest chunk suffice.
 func FuzzCompile(f *testing.F) {
 	for _, net := range [][]string{spliced, recurrent, {
 		"input-node name=input dim=4",

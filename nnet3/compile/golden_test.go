@@ -25,8 +25,8 @@ type goldenCase struct {
 // allCases is where the whole collection of reference cases is, if it is there.
 const allCases = "../../../shared/golden"
 
-// goldenDirs returns the folders of the reference cases that come with the project, and of those in the folder that the
-// environment variable NNOPT_GOLDEN names, allCases where it is not set.
+// goldenDirs returns the folders of the reference cases of the project and of those in the folder
+// that the environment variable NNOPT_GOLDEN names, by default allCases.
 func goldenDirs(t testing.TB) []string {
 	t.Helper()
 	var dirs []string
@@ -57,7 +57,7 @@ func goldenDirs(t testing.TB) []string {
 	return dirs
 }
 
-// readGolden reads a reference case. It skips the test if the network has components that are not there.
+// readGolden reads a reference case. It skips the test if the network has unknown components.
 func readGolden(t testing.TB, dir string) *goldenCase {
 	t.Helper()
 	c := &goldenCase{name: filepath.Base(dir)}
@@ -94,7 +94,8 @@ func readGolden(t testing.TB, dir string) *goldenCase {
 	return c
 }
 
-// TestGolden compiles the reference cases. What comes out passes the checker, and is of the size of Kaldi's.
+// TestGolden compiles the reference cases. The computations pass the checker and are as large as
+// Kaldi's.
 func TestGolden(t *testing.T) {
 	for _, dir := range goldenDirs(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {

@@ -2,7 +2,7 @@ package compile
 
 import "github.com/nnopt/nnopt/nnet3/index"
 
-// none stands for no vertex, edge or step.
+// none is the number of no vertex, edge or step.
 const none = -1
 
 // status says whether a vertex can be computed from the inputs.

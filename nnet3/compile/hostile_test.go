@@ -12,8 +12,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// TestHostileNetworks asks for the context of networks that want too much, and compiles them for a few frames: an answer or an
-// error, soon, and little memory.
+// TestHostileNetworks asks for the context of excessive networks and compiles them for a few
+// frames. The result is an answer or an error, soon and with little memory.
 func TestHostileNetworks(t *testing.T) {
 	const noOp = "component name=c type=NoOpComponent dim=4"
 	layers := func(n int, input string) []string {
@@ -112,8 +112,9 @@ func TestHostileNetworks(t *testing.T) {
 	}
 }
 
-// TestLimitsAreFar: networks as people have them, full-size, stay away from the limits by a factor that doesn't depend on
-// the length of chunks; and ten thousand frames of 64 sequences that all differ are not too much.
+// TestLimitsAreFar checks that realistic full-size networks stay away from the limits by a factor
+// that does not depend on the length of chunks, and that ten thousand frames of 64 different
+// sequences are not too much.
 func TestLimitsAreFar(t *testing.T) {
 	var done []string
 	for _, f := range fullSizes(t) {
@@ -150,8 +151,9 @@ func TestLimitsAreFar(t *testing.T) {
 	}
 }
 
-// TestGrowth: the memory that a chain of nodes takes grows in proportion to its length, and so does that of a long recurrence of
-// which only the end is wanted, which is as many hops away from its beginning as there are frames.
+// TestGrowth checks that memory grows in proportion to the length of a chain of nodes, and to the
+// length of a recurrence of which only the end is wanted, as many hops from its beginning as there
+// are frames.
 func TestGrowth(t *testing.T) {
 	chain := func(n int) error {
 		lines, last := []string{"input-node name=input dim=4", "component name=c type=NoOpComponent dim=4"}, "input"

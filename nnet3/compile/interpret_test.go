@@ -7,8 +7,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// interpreter runs a computation whose components all are NoOpComponents, in the plainest way. It fails on commands that
-// the compiler doesn't make.
+// interpreter runs a computation with NoOpComponents only, in the simplest way. It fails on
+// commands that the compiler doesn't make.
 type interpreter struct {
 	c        *computation.Computation
 	nn       *nnet3.Nnet
@@ -43,7 +43,8 @@ func addTo(dst []float64, alpha float32, src []float64) {
 	}
 }
 
-// run executes the commands from one on up to the next marker or the end, and returns where it stopped.
+// run executes the commands from one on up to the next marker or the end, and returns where it
+// stopped.
 func (p *interpreter) run(from int) (int, error) {
 	for i := from; i < len(p.c.Commands); i++ {
 		if p.c.Commands[i].Type == computation.NoOperationMarker {

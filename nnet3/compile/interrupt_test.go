@@ -8,7 +8,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// A fuse is a context that ends after so many looks at it.
+// A fuse is a context that is done after so many checks.
 type fuse struct {
 	context.Context
 	looks int
@@ -21,7 +21,7 @@ func (f *fuse) Err() error {
 	return nil
 }
 
-// TestInterrupt ends compilations at every place where they look whether they should: the error is the cause, and nothing else.
+// TestInterrupt interrupts compilations wherever they check their context. The error is the cause.
 func TestInterrupt(t *testing.T) {
 	withDeriv := ask(rowsOf{"input": at(1, 0, 900)}, rowsOf{"output": at(1, 0, 900)})
 	withDeriv.NeedModelDerivative, withDeriv.Outputs[0].HasDeriv = true, true

@@ -6,7 +6,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// several stands for more than one step.
+// several is the number of more than one step.
 const several = -2
 
 // sourceRows says where a leaf takes the rows of a step from.

@@ -47,7 +47,8 @@ func TestLoopedGolden(t *testing.T) {
 	}
 }
 
-// TestLoopedProperty runs random networks over an endless input, and compares the first few chunks with the definition.
+// TestLoopedProperty runs random networks over an endless input, and compares the first few chunks
+// with the definition.
 func TestLoopedProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := (&generator{t: t, required: true}).network()
@@ -86,7 +87,7 @@ func runLooped(t *rapid.T, nn *nnet3.Nnet, requests [3]*computation.Request, c *
 		all = append(all, shifted(all[len(all)-1], shift))
 	}
 	input, output := int32(nn.NodeIndex("input")), int32(nn.NodeIndex("output"))
-	// What a chunk computed stays as it is, even if it would come out otherwise with the input that follows.
+	// A chunk's results stay, even if later input would change them.
 	kept := map[index.Cindex][]float64{}
 	p := newInterpreter(c, nn)
 	accepted, provided := 0, 0

@@ -15,7 +15,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// generator draws networks of NoOpComponents. Every node that a descriptor may refer to has two columns.
+// generator draws networks of NoOpComponents. Every node that a descriptor may refer to has two
+// columns.
 type generator struct {
 	t        *rapid.T
 	required bool // no Failover, no IfDefined but of the past of the node itself, one input
@@ -115,7 +116,8 @@ type oracle struct {
 	values map[index.Cindex][]float64 // what is known; nil is not computable
 }
 
-// at returns the row of a node, nil if it isn't computable. Rows long before all inputs are taken for not computable.
+// at returns the row of a node, nil if it isn't computable. Rows long before all inputs count as
+// not computable.
 func (o *oracle) at(c index.Cindex) []float64 {
 	if v, ok := o.values[c]; ok {
 		return v
@@ -150,7 +152,7 @@ func (o *oracle) at(c index.Cindex) []float64 {
 	return row
 }
 
-// keep copies to kept the rows that a computable row is computed from.
+// keep copies the rows that a computable row is computed from to kept.
 func (o *oracle) keep(c index.Cindex, kept map[index.Cindex][]float64) {
 	if _, ok := kept[c]; ok {
 		return
@@ -171,7 +173,7 @@ func (o *oracle) keep(c index.Cindex, kept map[index.Cindex][]float64) {
 	}
 }
 
-// drawRequest draws a request for what is computable, with values for the inputs.
+// drawRequest draws a request for computable rows, with values for the inputs.
 func drawRequest(t *rapid.T, nn *nnet3.Nnet) (*computation.Request, *oracle) {
 	sequences := rapid.IntRange(1, 3).Draw(t, "sequences")
 	grid := func(name string, low, high int) computation.IoSpecification {
@@ -214,13 +216,14 @@ func drawRequest(t *rapid.T, nn *nnet3.Nnet) (*computation.Request, *oracle) {
 	return req, o
 }
 
-// value is some number for an element of an input.
+// value returns a number for an element of an input.
 func value(node int, ix index.Index, col int) float64 {
 	return math.Sin(float64(1+node*1000+int(ix.T)*7+int(ix.N)*131+col*17) * 1.37)
 }
 
-// TestProperty compiles random networks and compares what the commands compute with the definition: values, and
-// derivatives by the identity <J x, y> = <x, Jᵀ y>, which holds because these networks are linear but for constants.
+// TestProperty compiles random networks and compares what the commands compute with the definition:
+// values, and derivatives by the identity <J x, y> = <x, Jᵀ y>, which holds because these networks
+// are linear except for constants.
 func TestProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := (&generator{t: t}).network()

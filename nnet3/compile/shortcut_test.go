@@ -11,14 +11,14 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// reporter is what tests of the testing package and of rapid have in common.
+// reporter is the common part of testing.TB and rapid.T.
 type reporter interface {
 	Helper()
 	Fatal(args ...any)
 	Errorf(format string, args ...any)
 }
 
-// compareShortcut demands the same computation with the shortcut as without.
+// compareShortcut checks that the computation is the same with and without the shortcut.
 func compareShortcut(t reporter, nn *nnet3.Nnet, req *computation.Request) {
 	t.Helper()
 	short, err := Compile(nn, req, Options{DebugInfo: true})

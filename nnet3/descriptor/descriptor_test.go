@@ -12,7 +12,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// The nodes of the tests: a to e, ten columns each but for e, which has five.
+// The nodes of the tests are a to e. They have ten columns each, e has five.
 const nodeNames = "abcde"
 
 func lookup(name string) (int, bool) {
@@ -38,7 +38,7 @@ func mustParse(t testing.TB, text string) Descriptor {
 	return d
 }
 
-// TestNormalForm compares descriptors with how they are printed, which is the normal form.
+// TestNormalForm compares descriptors with their normal form in print.
 func TestNormalForm(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"a", "a"},
@@ -77,7 +77,7 @@ func TestNormalForm(t *testing.T) {
 	}
 }
 
-// TestParseErrors checks where an error is and what it says.
+// TestParseErrors checks the positions and messages of errors.
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -146,7 +146,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestLargeForms keeps what is multiplied out from growing without bound.
+// TestLargeForms checks that normal forms can't grow without bound.
 func TestLargeForms(t *testing.T) {
 	wide := "Append(" + strings.Repeat("a, ", 2000) + "a)"
 	nested := strings.Repeat("Round(", 1000) + wide + strings.Repeat(", 2)", 1000)
@@ -163,7 +163,7 @@ func TestLargeForms(t *testing.T) {
 	}
 }
 
-// has is a set of Cindexes for the tests of what can be computed.
+// has returns a set of Cindexes as a function.
 func has(set ...index.Cindex) func(index.Cindex) bool {
 	return func(c index.Cindex) bool {
 		for _, s := range set {
@@ -179,7 +179,7 @@ func at(node int32, t int32) index.Cindex {
 	return index.Cindex{Node: node, Index: index.Index{N: 1, T: t}}
 }
 
-// TestOutOfRange: a row that no index can name is one without time, not another row.
+// TestOutOfRange checks that a row out of range has no time and is not taken for another row.
 func TestOutOfRange(t *testing.T) {
 	const last = math.MaxInt32
 	for _, c := range []struct {
@@ -203,7 +203,7 @@ func TestOutOfRange(t *testing.T) {
 	}
 }
 
-// TestRows checks, for the row (1, 7), what each function takes.
+// TestRows checks which rows each function takes for the row (1, 7).
 func TestRows(t *testing.T) {
 	row := index.Index{N: 1, T: 7}
 	a7, b7 := at(0, 7), at(1, 7)

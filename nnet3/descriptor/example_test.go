@@ -21,7 +21,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	// The row of sequence 0 at time 10, when of tdnn1 there is nothing.
+	// The row of sequence 0 at time 10, without any rows of tdnn1.
 	row := index.Index{N: 0, T: 10}
 	has := func(c index.Cindex) bool { return c.Node == 0 }
 	for i := range d.Parts {

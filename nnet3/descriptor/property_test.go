@@ -12,7 +12,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// drawText draws a descriptor of all functions, right or nearly so.
+// drawText draws a descriptor of all functions, correct or nearly so.
 func drawText(t *rapid.T, depth int) string {
 	arg := func() string { return drawText(t, depth-1) }
 	node := rapid.SampledFrom([]string{"a", "b", "c", "d"})
@@ -45,8 +45,8 @@ func drawText(t *rapid.T, depth int) string {
 	return "ReplaceIndex(" + arg() + ", " + rapid.SampledFrom([]string{"t", "x"}).Draw(t, "variable") + ", " + number.Draw(t, "value") + ")"
 }
 
-// TestPrintParse prints what was parsed and parses it again: the same value. It also holds the ways to ask for the rows
-// against each other.
+// TestPrintParse prints a parsed descriptor and parses it again. The value must be the same. It
+// also compares the ways to ask for rows.
 func TestPrintParse(t *testing.T) {
 	parsed, drawn := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -165,7 +165,7 @@ func allocatedBy(f func()) uint64 {
 	return sample[0].Value.Uint64() - before
 }
 
-// TestParseAllocation: whatever the text, memory stays within 16 times its size and 64 MiB.
+// TestParseAllocation checks that for any text memory stays within 16 times its size plus 64 MiB.
 func TestParseAllocation(t *testing.T) {
 	const n = 4 << 20
 	for name, text := range map[string]string{

@@ -67,7 +67,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// written returns what write writes, header included.
+// written returns what write writes, with a header.
 func written(t interface{ Fatal(...any) }, binary bool, write func(*kaldiio.Writer)) []byte {
 	var out bytes.Buffer
 	w := kaldiio.NewWriter(&out, binary)
@@ -79,7 +79,7 @@ func written(t interface{ Fatal(...any) }, binary bool, write func(*kaldiio.Writ
 	return out.Bytes()
 }
 
-// TestBytes holds the binary form against Kaldi's, byte by byte.
+// TestBytes compares the binary form with Kaldi's, byte by byte.
 func TestBytes(t *testing.T) {
 	const header = "\x00B<I1V> \x04"
 	general := func(n, tt, x byte) string {
@@ -157,7 +157,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestBroken cuts and flips vectors of indexes.
+// TestBroken truncates vectors of indexes and flips their bits.
 func TestBroken(t *testing.T) {
 	v := []Cindex{{1, Index{0, 1, 0}}, {1, Index{1, 1, 0}}, {2, Index{0, 500, 1}}}
 	for _, binary := range []bool{true, false} {

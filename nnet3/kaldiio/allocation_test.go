@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// allocationBound is what reading so many bytes may allocate.
+// allocationBound is how much reading so many bytes may allocate.
 func allocationBound(size int) uint64 { return 16*uint64(size) + 64<<20 }
 
-// allocations begins to count the bytes that are allocated; what it returns tells how many there were.
+// allocations starts counting allocated bytes and returns a function that returns their number.
 func allocations() func() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
@@ -23,7 +23,8 @@ func allocations() func() uint64 {
 	}
 }
 
-// TestArchiveAllocation reads archives that are large, or promise to be, through a stream and as matrices and vectors.
+// TestArchiveAllocation reads archives that are large, or claim to be, from a stream, as matrices
+// and as vectors.
 func TestArchiveAllocation(t *testing.T) {
 	const big = "\x04\xff\xff\xff\x7f"
 	for name, data := range map[string]string{

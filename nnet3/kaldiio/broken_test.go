@@ -12,7 +12,7 @@ import (
 	"github.com/nnopt/nnopt/fileio"
 )
 
-// sample writes a fixed everything.
+// sample returns the encoding of a fixed everything.
 func sample(t testing.TB, binary bool) []byte {
 	t.Helper()
 	e := everything{
@@ -30,7 +30,7 @@ func sample(t testing.TB, binary bool) []byte {
 	return out.Bytes()
 }
 
-// TestTruncated cuts a file at every byte: an error that says so, never a value.
+// TestTruncated truncates a file at every byte. The result is an error that says so, never a value.
 func TestTruncated(t *testing.T) {
 	for _, binary := range []bool{true, false} {
 		data := sample(t, binary)
@@ -55,7 +55,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestFlipped flips every bit of a file: whatever comes, it comes as values or as an *Error.
+// TestFlipped flips every bit of a file. The result is values or an *Error.
 func TestFlipped(t *testing.T) {
 	for _, binary := range []bool{true, false} {
 		data := sample(t, binary)
@@ -75,7 +75,7 @@ func TestFlipped(t *testing.T) {
 	}
 }
 
-// TestAbsurdSizes reads headers that promise more than there is. Memory must stay small.
+// TestAbsurdSizes reads headers that claim more than there is. Memory must stay small.
 func TestAbsurdSizes(t *testing.T) {
 	size := func(n int32) string { return "\x04" + string(binary.LittleEndian.AppendUint32(nil, uint32(n))) }
 	compressed := func(rows, cols int32) string {
@@ -142,7 +142,7 @@ func TestAbsurdSizes(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhere checks place, context and wording of errors.
+// TestErrorsSayWhere checks the position, context and wording of errors.
 func TestErrorsSayWhere(t *testing.T) {
 	for _, c := range []struct {
 		data string
@@ -191,7 +191,7 @@ func (f failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestSourceError hands on what the source says.
+// TestSourceError checks that errors of the source are passed on.
 func TestSourceError(t *testing.T) {
 	data := sample(t, true)
 	for n := range data {
@@ -205,7 +205,7 @@ func TestSourceError(t *testing.T) {
 	}
 }
 
-// TestSkipPast finds the end of what can't be read, wherever it lies in the buffer.
+// TestSkipPast finds a token wherever it lies in the buffer.
 func TestSkipPast(t *testing.T) {
 	const token = "</OtherComponent>"
 	for _, before := range []int{0, 1, 100, bufferSize - 20, bufferSize - 10, bufferSize, 3*bufferSize - 5} {
@@ -244,7 +244,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// TestReaderLimit: a structure that is longer than its limit is refused, whether it is read through the buffer or past it.
+// TestReaderLimit checks that a limit holds for reads through the buffer and past it.
 func TestReaderLimit(t *testing.T) {
 	endless := "\x00BFV \x04" + "\x00\x00\x10\x00" // 2²⁰ elements
 	for _, limit := range []int64{100, bufferSize, 1 << 20} {

@@ -8,7 +8,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// Features are read from an archive, here one in text on standard input.
+// This example reads features from an archive, here in text on standard input.
 func Example() {
 	in := strings.NewReader("utt1 [\n 1 2\n 3 4 ]\nutt2 [\n 5 6 ]\n")
 	table, err := kaldiio.NewTableReader(&kaldiio.Opener{Stdin: in}, "ark:-", kaldiio.MatrixHolder())
@@ -27,7 +27,7 @@ func Example() {
 	// utt2 1 2 [5 6]
 }
 
-// Vectors are written to an archive, here in text on standard output.
+// This example writes vectors to an archive, here in text on standard output.
 func ExampleTableWriter() {
 	table, err := kaldiio.NewTableWriter(&kaldiio.Opener{Stdout: os.Stdout}, "ark,t:-", (*kaldiio.Writer).Vector)
 	if err != nil {
@@ -44,7 +44,7 @@ func ExampleTableWriter() {
 	// utt2  [ ]
 }
 
-// A structure is read token by token. Errors say where they are.
+// A structure is read token by token. Errors say where they occurred.
 func ExampleReader() {
 	r, err := kaldiio.NewReader(strings.NewReader("<Sizes> 3 4 <Name> tdnn </Sizes> "), "sizes.txt")
 	if err != nil {

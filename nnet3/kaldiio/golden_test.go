@@ -27,8 +27,8 @@ func readTable(t *testing.T, rspecifier string) (keys []string, values []Matrix)
 	return keys, values
 }
 
-// TestArchivesAgree reads Kaldi's archives in every encoding and compares them with what Kaldi decodes them to, which is
-// printed with seven digits.
+// TestArchivesAgree reads Kaldi's archives in every encoding and compares them with what Kaldi
+// decodes, printed with seven digits.
 func TestArchivesAgree(t *testing.T) {
 	for _, c := range []struct{ archive, decoded string }{
 		{"feats.ark", "feats_ark_decoded.txt"},
@@ -53,7 +53,7 @@ func TestArchivesAgree(t *testing.T) {
 	}
 }
 
-// sameText compares matrices as seven digits show them.
+// sameText compares matrices to seven digits.
 func sameText(t *testing.T, name string, want, got Matrix) {
 	t.Helper()
 	if want.Rows != got.Rows || want.Cols != got.Cols {
@@ -69,7 +69,8 @@ func sameText(t *testing.T, name string, want, got Matrix) {
 	}
 }
 
-// TestCompressionAgrees compresses the features as Kaldi did and compares the bytes of the archives.
+// TestCompressionAgrees compresses the features as Kaldi did and compares the bytes of the
+// archives.
 func TestCompressionAgrees(t *testing.T) {
 	keys, feats := readTable(t, "ark:"+compute+"feats.txt")
 	for _, c := range []struct {

@@ -78,7 +78,7 @@ func (r *Reader) Float32() (float32, error) {
 // Float64 reads a floating-point number of either precision.
 func (r *Reader) Float64() (float64, error) { return r.float(64) }
 
-// float reads a floating-point number, in text one with the precision of so many bits.
+// float reads a floating-point number. In text it parses it with a precision of bits.
 func (r *Reader) float(bits int) (float64, error) {
 	if !r.binary {
 		return r.textFloat(bits)

@@ -163,7 +163,7 @@ func (r *Reader) errorAt(offset int64, cause error, what string) *Error {
 	return e
 }
 
-// truncated returns the error for input that ends while what is read.
+// truncated returns the error for input that ends in the middle of what.
 func (r *Reader) truncated(what string) *Error {
 	cause := r.srcErr
 	if cause == nil || cause == io.EOF || cause == io.ErrUnexpectedEOF {

@@ -12,10 +12,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// onlyReader hides how much is left.
+// onlyReader hides the length of its reader.
 type onlyReader struct{ io.Reader }
 
-// sources returns readers of data that behave differently.
+// sources returns readers of data with different behaviour.
 func sources(data []byte) map[string]io.Reader {
 	return map[string]io.Reader{
 		"known length":   bytes.NewReader(data),
@@ -25,7 +25,7 @@ func sources(data []byte) map[string]io.Reader {
 	}
 }
 
-// everything is one of each that can be written.
+// everything has one value of each kind that can be written.
 type everything struct {
 	Token   string
 	I32     int32
@@ -85,7 +85,7 @@ func readEverything(r *Reader) (e everything, err error) {
 	return e, err
 }
 
-// drawEverything draws values that text keeps too: numbers of few digits, infinities and NaN.
+// drawEverything draws values that survive in text: numbers with few digits, infinities and NaN.
 func drawEverything(t *rapid.T) everything {
 	number := rapid.Custom(func(t *rapid.T) float64 {
 		switch rapid.IntRange(0, 20).Draw(t, "kind") {
@@ -152,7 +152,7 @@ func packed(m Matrix) Matrix {
 	return p
 }
 
-// TestRoundTrip writes one of everything and reads it back, in both modes, from sources of every manner.
+// TestRoundTrip writes one of everything and reads it back, in both modes, from all sources.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEverything(t)
@@ -192,7 +192,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestBigMatrix crosses the reader's buffer and the chunks in which unknown amounts are allocated.
+// TestBigMatrix exceeds the reader's buffer and the chunks that it allocates for unknown lengths.
 func TestBigMatrix(t *testing.T) {
 	m := Matrix{Rows: 701, Cols: 503, Stride: 503, Data: make([]float32, 701*503)}
 	for i := range m.Data {
@@ -291,7 +291,7 @@ func TestConvertedAgreesWithDirect(t *testing.T) {
 	}
 }
 
-// TestTextForms reads text that Kaldi reads, besides its own.
+// TestTextForms reads forms of text that Kaldi accepts but does not write.
 func TestTextForms(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -126,7 +126,7 @@ func writeFile(t *testing.T, name, data string) string {
 	return path
 }
 
-// TestOpenInput covers what a file name may stand for.
+// TestOpenInput covers all forms of file names.
 func TestOpenInput(t *testing.T) {
 	file := writeFile(t, "data", "0123456789")
 	o := &Opener{Stdin: strings.NewReader("stdin"), Commands: true}
@@ -214,7 +214,7 @@ func TestTableReader(t *testing.T) {
 	}
 }
 
-// TestPassed: who skips hears how many bytes nobody has looked at.
+// TestPassed checks how many bytes are reported as skipped.
 func TestPassed(t *testing.T) {
 	for _, c := range []struct {
 		text   string
@@ -245,7 +245,7 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// TestSkip goes on after objects that can't be read, where that is possible.
+// TestSkip continues after unreadable objects where that is possible.
 func TestSkip(t *testing.T) {
 	good := writeFile(t, "good", texts)
 	broken := writeFile(t, "broken", "a [ 1 ]\nb { 2 }\nd [ 4 ]\n")
@@ -292,7 +292,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// TestTableLookup asks for keys in all orders that the options allow.
+// TestTableLookup looks up keys in all orders that the options allow.
 func TestTableLookup(t *testing.T) {
 	file := writeFile(t, "table", texts)
 	script := writeFile(t, "script", "a "+file+":2\nb "+file+":10\nd "+file+":20\n")
@@ -335,7 +335,7 @@ func TestTableLookup(t *testing.T) {
 	}
 }
 
-// TestTableWriter writes in text, into the files of a script, and what can't be written.
+// TestTableWriter writes text, the files of a script, and objects that can't be written.
 func TestTableWriter(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewTableWriter(&Opener{Stdout: &out}, "ark,t:-", (*Writer).Vector)
@@ -443,7 +443,7 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
-// endless is a stream without an end, and without a newline.
+// endless is an endless stream without newlines.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -453,7 +453,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEndlessScript: a script whose first line never ends is no script.
+// TestEndlessScript checks that an endless first line is refused as a script.
 func TestEndlessScript(t *testing.T) {
 	r, err := NewTableReader(&Opener{Stdin: endless{}}, "scp:-", MatrixHolder())
 	if err != nil {

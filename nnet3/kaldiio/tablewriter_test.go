@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// A fullDisk has room for so many bytes more, in all of its files together.
+// A fullDisk has room for so many more bytes in all its files together.
 type fullDisk struct{ room int64 }
 
-// A diskFile is a file on such a disk.
+// A diskFile is a file on a fullDisk.
 type diskFile struct {
 	*os.File
 	disk *fullDisk
@@ -43,7 +43,8 @@ func (d *diskFile) Truncate(to int64) error {
 
 func (d *diskFile) Stat() (fs.FileInfo, error) { return d.File.Stat() }
 
-// TestFullDisk: where the disk is full files end with an object that is whole, as many as there is room for, and the script lists just these.
+// TestFullDisk checks that on a full disk an archive keeps as many complete objects as fit, and
+// that the script lists just these.
 func TestFullDisk(t *testing.T) {
 	const (
 		size = int64(len("key0000 \x00BFV \x04....") + 20*4) // of an object in binary
@@ -108,7 +109,7 @@ func TestFullDisk(t *testing.T) {
 			}
 		}
 		if c.objects == 1 && w.script != nil && c.script == 0 {
-			// As many as there is room for: another object with its line would not have fitted.
+			// As many as fit: there is no room for another object with its line.
 			if left := disk.room; left >= 2*(size+int64(len(script))+100) {
 				t.Errorf("%s in %d bytes: %d bytes are free", c.spec, c.archive, left)
 			}
@@ -131,7 +132,8 @@ func countObjects(t *testing.T, rspecifier string) (n int64) {
 	return n
 }
 
-// TestWriterContext: a writer ends by itself when its context is done, with whole files that agree.
+// TestWriterContext checks that a writer stops when its context is done, with complete objects in
+// files that agree.
 func TestWriterContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	dir := t.TempDir()
@@ -162,7 +164,7 @@ func TestWriterContext(t *testing.T) {
 	}
 }
 
-// TestCommands: whoever reads from a command or writes to one hears what it said when it failed.
+// TestCommands checks that errors of commands include what the command wrote to standard error.
 func TestCommands(t *testing.T) {
 	for _, c := range []struct {
 		rspecifier string
