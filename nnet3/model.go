@@ -192,7 +192,8 @@ func (nn *Nnet) Write(w *kaldiio.Writer) error {
 	w.Raw("<Nnet3> \n")
 	for i := range nn.Nodes {
 		if line := nn.ConfigLine(i); line != "" {
-			w.Raw(line + "\n")
+			w.Raw(line)
+			w.Raw("\n")
 		}
 	}
 	w.Raw("\n")

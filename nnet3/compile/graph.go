@@ -74,11 +74,14 @@ func (g *graph) find(node int32, ix index.Index) int32 {
 // vertex returns the vertex for an index of a node, and adds it if there is none.
 func (g *graph) vertex(node int32, ix index.Index) (v int32, isNew bool) {
 	c := index.Cindex{Node: node, Index: ix}
-	v, isNew = g.table.findOrAdd(g.vertices, c, int32(len(g.vertices)))
-	if isNew {
-		g.vertices = append(g.vertices, vertex{Cindex: c, first: none, users: none})
+	v, slot, tag := g.table.look(g.vertices, c)
+	if v >= 0 {
+		return v, false
 	}
-	return v, isNew
+	v = int32(len(g.vertices))
+	g.vertices = append(g.vertices, vertex{Cindex: c, first: none, users: none})
+	g.table.enter(slot, tag, v, g.vertices)
+	return v, true
 }
 
 // link appends an edge from v to its dependency d.

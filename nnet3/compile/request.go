@@ -2,7 +2,6 @@ package compile
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -82,10 +81,12 @@ func (net *network) suggest(name string, valid func(n *node) bool) string {
 func sequences(requests []*computation.Request) lanes {
 	var all lanes
 	for _, req := range requests {
-		for spec := range specifications(req) {
-			for k, ix := range spec.Indexes {
-				if k == 0 || ix.N != spec.Indexes[k-1].N {
-					all = append(all, ix.N)
+		for _, specs := range [...][]computation.IoSpecification{req.Inputs, req.Outputs} {
+			for i := range specs {
+				for k, ix := range specs[i].Indexes {
+					if k == 0 || ix.N != specs[i].Indexes[k-1].N {
+						all = append(all, ix.N)
+					}
 				}
 			}
 		}
@@ -94,27 +95,13 @@ func sequences(requests []*computation.Request) lanes {
 	return slices.Compact(all)
 }
 
-// specifications yields the inputs and the outputs of a request.
-func specifications(req *computation.Request) iter.Seq[*computation.IoSpecification] {
-	return func(yield func(*computation.IoSpecification) bool) {
-		for _, specs := range [...][]computation.IoSpecification{req.Inputs, req.Outputs} {
-			for i := range specs {
-				if !yield(&specs[i]) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // isRegular reports whether the requests may be alike for all sequences, judging by numbers of
 // rows. addRows checks exactly.
 func isRegular(requests []*computation.Request, l lanes) bool {
+	uneven := func(s computation.IoSpecification) bool { return len(s.Indexes)%len(l) != 0 }
 	for _, req := range requests {
-		for spec := range specifications(req) {
-			if len(spec.Indexes)%len(l) != 0 {
-				return false
-			}
+		if slices.ContainsFunc(req.Inputs, uneven) || slices.ContainsFunc(req.Outputs, uneven) {
+			return false
 		}
 	}
 	return true

@@ -49,22 +49,17 @@ func (t *table) look(vertices []vertex, c index.Cindex) (v int32, slot uint64, t
 	}
 }
 
-// findOrAdd returns the vertex of c, or enters id, which the caller is about to add for it.
-func (t *table) findOrAdd(vertices []vertex, c index.Cindex, id int32) (found int32, added bool) {
-	v, slot, tag := t.look(vertices, c)
-	if v >= 0 {
-		return v, false
-	}
-	t.slots[slot] = uint64(tag)<<32 | uint64(uint32(id+1))
+// enter enters vertex v, the last one of vertices, in the slot that look returned with the tag.
+func (t *table) enter(slot uint64, tag uint32, v int32, vertices []vertex) {
+	t.slots[slot] = uint64(tag)<<32 | uint64(uint32(v+1))
 	t.used++
 	if 2*t.used > len(t.slots) {
-		t.grow(vertices, c, id)
+		t.grow(vertices)
 	}
-	return id, true
 }
 
-// grow doubles the table. The vertex lastID, of Cindex last, is not yet in vertices.
-func (t *table) grow(vertices []vertex, last index.Cindex, lastID int32) {
+// grow doubles the table.
+func (t *table) grow(vertices []vertex) {
 	old := t.slots
 	t.slots = make([]uint64, 2*len(old))
 	mask := uint64(len(t.slots) - 1)
@@ -72,11 +67,7 @@ func (t *table) grow(vertices []vertex, last index.Cindex, lastID int32) {
 		if e == 0 {
 			continue
 		}
-		c := last
-		if id := int32(uint32(e)) - 1; id != lastID {
-			c = vertices[id].Cindex
-		}
-		slot, _ := hash(c)
+		slot, _ := hash(vertices[int32(uint32(e))-1].Cindex)
 		for slot &= mask; t.slots[slot] != 0; slot = (slot + 1) & mask {
 		}
 		t.slots[slot] = e

@@ -186,11 +186,16 @@ func (d *Descriptor) Dependencies(at index.Index, dst []index.Cindex) []index.Ci
 // leaves calls visit for every Simple and Const in the sums.
 func leaves(sums []Sum, visit func(*Sum)) {
 	for i := range sums {
-		if s := &sums[i]; s.Kind == Simple || s.Kind == Const {
-			visit(s)
-		} else {
-			leaves(s.Args, visit)
-		}
+		sums[i].leaves(visit)
+	}
+}
+
+// leaves calls visit for every Simple and Const in the sum.
+func (s *Sum) leaves(visit func(*Sum)) {
+	if s.Kind == Simple || s.Kind == Const {
+		visit(s)
+	} else {
+		leaves(s.Args, visit)
 	}
 }
 
@@ -297,16 +302,17 @@ func (s *Sum) Columns(nodeDim func(node int) int) (int, error) {
 			err = fmt.Errorf("terms have %d and %d columns: %w", dim, n, ErrDimension)
 		}
 	}
-	leaves([]Sum{*s}, func(s *Sum) {
+	nodes := func(f *Forward) {
+		if f.Kind == Node {
+			agree(nodeDim(int(f.Node)))
+		}
+	}
+	s.leaves(func(s *Sum) {
 		if s.Kind == Const {
 			agree(s.Dim)
-			return
+		} else {
+			s.Forward.walk(nodes)
 		}
-		s.Forward.walk(func(f *Forward) {
-			if f.Kind == Node {
-				agree(nodeDim(int(f.Node)))
-			}
-		})
 	})
 	return dim, err
 }
