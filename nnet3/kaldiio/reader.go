@@ -143,7 +143,7 @@ const freeClaims = 32 << 20
 // files stay far below that.
 func (r *Reader) Claim(bytes int64) error {
 	if bytes > freeClaims+8*r.Offset()-r.claimed {
-		return r.Errorf("%d more bytes of memory, after %d, are out of proportion to the input", bytes, r.claimed)
+		return r.Errorf("%d bytes of memory asked for, after %d before: too much for input of this size", bytes, r.claimed)
 	}
 	r.claimed += bytes
 	return nil
