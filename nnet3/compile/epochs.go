@@ -22,9 +22,8 @@ func findEpochs(nodes []node) []epoch {
 			}
 		}
 	}
-	const unseen = 0
 	var (
-		order   = make([]int32, len(nodes)) // 1, 2, … as nodes are found
+		order   = make([]int32, len(nodes)) // 1, 2, … as nodes are found; 0 before
 		low     = make([]int32, len(nodes)) // the earliest reachable node on the stack
 		onStack = make([]bool, len(nodes))
 		stack   []int32
@@ -43,7 +42,7 @@ func findEpochs(nodes []node) []epoch {
 		frames = append(frames, frame{v, users[v]})
 	}
 	for root := range nodes {
-		if order[root] != unseen {
+		if order[root] != 0 {
 			continue
 		}
 		enter(int32(root))
@@ -53,7 +52,7 @@ func findEpochs(nodes []node) []epoch {
 			if len(f.users) > 0 {
 				w := f.users[0]
 				f.users = f.users[1:]
-				if order[w] == unseen {
+				if order[w] == 0 {
 					enter(w)
 				} else if onStack[w] {
 					low[v] = min(low[v], order[w])
