@@ -163,7 +163,7 @@ func (b *builder) addRows(indexes []index.Index, node int32, l lanes, enter func
 		}
 		order[k] = int32(row)
 	}
-	return withOrder(vertices, order, len(indexes)), nil
+	return withOrder(vertices, order), nil
 }
 
 // extend returns s, longer where it must be so that s[i] exists.

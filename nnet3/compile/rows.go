@@ -12,7 +12,7 @@ type lanes []int32
 type rows struct {
 	vertices []int32
 	order    []int32 // vertex i in lane l is row order[i·lanes + l]; if order is nil, row i·lanes + l
-	count    int     // the number of rows; those without a vertex are padding
+	count    int     // the number of rows
 }
 
 // row returns the row of vertex i in lane l.
@@ -30,11 +30,8 @@ func inOrder(vertices []int32, lanes int) rows {
 }
 
 // withOrder returns a rows with an order, unless that is the natural one.
-func withOrder(vertices, order []int32, count int) rows {
-	r := rows{vertices: vertices, order: order, count: count}
-	if len(order) != count {
-		return r
-	}
+func withOrder(vertices, order []int32) rows {
+	r := rows{vertices: vertices, order: order, count: len(order)}
 	for i, row := range order {
 		if int(row) != i {
 			return r
@@ -44,14 +41,9 @@ func withOrder(vertices, order []int32, count int) rows {
 	return r
 }
 
-// indexes returns the index of every row. Padding has no time.
+// indexes returns the index of every row.
 func (r *rows) indexes(g *graph, l lanes) []index.Index {
 	ix := make([]index.Index, r.count)
-	if r.order != nil && len(r.order) < r.count {
-		for i := range ix {
-			ix[i] = index.Index{T: index.NoTime}
-		}
-	}
 	for i, v := range r.vertices {
 		at := g.vertices[v].Index
 		if len(l) == 1 {

@@ -136,8 +136,8 @@ func (s *stepper) addRange(node int32, vertices []int32) {
 	}
 }
 
-// addGeneral appends the steps of a component that is not simple. Its input has all rows that any of
-// its rows depends on.
+// addGeneral appends the steps of a component that is not simple. Its input has all rows that its
+// rows need.
 func (s *stepper) addGeneral(node int32, vertices []int32) {
 	var inputs []int32
 	for _, v := range vertices {
