@@ -6,9 +6,9 @@ import (
 	"github.com/hashicorp/go-multierror"
 )
 
-// Check looks at the whole graph and reports everything that is wrong with it,
-// each fault wrapping [ErrCheck]. The graph keeps what Check looks at by itself;
-// a fault means that something went behind its back, or a bug.
+// Check verifies the invariants of the whole graph and reports all violations,
+// each wrapping [ErrCheck]. The graph maintains these invariants itself, so a
+// violation is a bug here or the work of code that modified shared slices.
 func (g *FunctionGraph) Check() error {
 	c := checker{g: g, reached: make([]bool, len(g.applies)), used: make([]bool, len(g.variables))}
 	c.roots()
@@ -25,7 +25,7 @@ func (g *FunctionGraph) Check() error {
 type checker struct {
 	g       *FunctionGraph
 	reached []bool // applies
-	used    []bool // variables that something in the graph reads or makes
+	used    []bool // variables that are inputs, read, or computed
 	todo    []*Apply
 	faults  *multierror.Error
 }
@@ -56,7 +56,7 @@ func (c *checker) known(v *Variable) bool {
 	return v.id >= 0 && int(v.id) < len(c.g.variables) && c.g.variables[v.id] == v
 }
 
-// visit looks at v as read by cl.
+// visit checks v, which cl reads.
 func (c *checker) visit(v *Variable, cl Client) {
 	if v == nil {
 		c.fault("nil variable read by %v", clientString(cl))
@@ -89,7 +89,7 @@ func (c *checker) visit(v *Variable, cl Client) {
 	}
 }
 
-// walk visits what the outputs depend on.
+// walk visits everything the outputs depend on.
 func (c *checker) walk() {
 	for len(c.todo) > 0 {
 		a := c.todo[len(c.todo)-1]
@@ -148,7 +148,7 @@ func (c *checker) tables() {
 	}
 }
 
-// clients looks at the uses that v knows of.
+// clients checks the client list of v.
 func (c *checker) clients(v *Variable) {
 	for i, cl := range v.clients {
 		switch {

@@ -19,8 +19,8 @@ func inplaceChain(t *testing.T, n int, link func(o *Variable) (next *Variable, o
 		v = next
 		outs = append(outs, more...)
 	}
-	h, rv := NewDestroyHandler(DestroyOptions{}), NewReplaceValidate()
-	g := newGraph(t, ins, append(outs, v), h, rv)
+	h := NewDestroyHandler(nil)
+	g := newGraph(t, ins, append(outs, v), h)
 	order, err := g.Toposort()
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func inplaceChain(t *testing.T, n int, link func(o *Variable) (next *Variable, o
 		if a.op != from {
 			continue
 		}
-		err := rv.ReplaceValidate(a.Out(), call(op, a.inputs...), why("in place"))
+		err := g.ReplaceValidate(a.Out(), call(op, a.inputs...), why("in place"))
 		if err == nil {
 			done++
 		} else if !errors.Is(err, ErrInconsistent) {
@@ -56,7 +56,7 @@ func inplaceChain(t *testing.T, n int, link func(o *Variable) (next *Variable, o
 // consistentShort is consistent for graphs that are too large for it.
 func consistentShort(g *FunctionGraph, h *DestroyHandler) error {
 	if g.live < 500 {
-		if err := consistent(g, h.opts); err != nil {
+		if err := consistent(g, h.permits); err != nil {
 			return err
 		}
 	}
@@ -107,12 +107,12 @@ func TestViewsOfViewsAreCheap(t *testing.T) {
 	for range n {
 		v = call(tv, v)
 	}
-	h, rv := NewDestroyHandler(DestroyOptions{}), NewReplaceValidate()
-	newGraph(t, list(x), list(call(op("sum"), v)), h, rv)
+	h := NewDestroyHandler(nil)
+	g := newGraph(t, list(x), list(call(op("sum"), v)), h)
 	before := h.aliases.work
 	for range n {
 		next := call(sigmoid, x)
-		if err := rv.ReplaceValidate(bottom, next, why("bottom")); err != nil {
+		if err := g.ReplaceValidate(bottom, next, why("bottom")); err != nil {
 			t.Fatal(err)
 		}
 		bottom = next
@@ -138,14 +138,13 @@ func BenchmarkRegionsInPlace(b *testing.B) {
 				for i := range n {
 					outs = append(outs, call(sigmoid, call(blockOp{Region{i, i + 1, 0, 1}}, x)))
 				}
-				rv := NewReplaceValidate()
-				g, err := New(nil, outs, rv, NewDestroyHandler(DestroyOptions{}))
+				g, err := New(nil, outs, NewDestroyHandler(nil))
 				if err != nil {
 					b.Fatal(err)
 				}
 				b.StartTimer()
 				for _, v := range outs {
-					if err := rv.ReplaceValidate(v, call(sip, v.owner.inputs...), why("in place")); err != nil {
+					if err := g.ReplaceValidate(v, call(sip, v.owner.inputs...), why("in place")); err != nil {
 						b.Fatal(g, err)
 					}
 				}

@@ -102,12 +102,11 @@ func (checker) Validate(g *fgraph.FunctionGraph) error {
 	return nil
 }
 
-func ExampleReplaceValidate() {
+func ExampleFunctionGraph_ReplaceValidate() {
 	x := fgraph.NewInput(Float{}, "x")
 	y := apply("exp", x)
-	replacer := fgraph.NewReplaceValidate()
-	g, _ := fgraph.New([]*fgraph.Variable{x}, []*fgraph.Variable{y}, replacer, checker{})
-	err := replacer.ReplaceValidate(y, apply("inv", apply("exp", apply("neg", x))), fgraph.Reason{Rule: "roundabout"})
+	g, _ := fgraph.New([]*fgraph.Variable{x}, []*fgraph.Variable{y}, checker{})
+	err := g.ReplaceValidate(y, apply("inv", apply("exp", apply("neg", x))), fgraph.Reason{Rule: "roundabout"})
 	fmt.Println(err)
 	fmt.Println(g)
 	// Output:

@@ -103,8 +103,7 @@ func rules(choices []*choice) []rewrite.NodeRewriter {
 		case c.entry.DB != nil:
 			list = append(list, rules(c.nested)...)
 		default:
-			r := c.entry.Rewriter.(rewrite.NodeRewriter)
-			list = append(list, rule{r, c.entry})
+			list = append(list, c.entry.rule())
 		}
 	}
 	return list

@@ -24,7 +24,7 @@ type Database interface {
 type Entry struct {
 	Name string
 	// Doc says in a sentence what the entry does. It may be empty for a
-	// database, and for a rewriter that is rewrite.Documented.
+	// database, and for a rewriter that describes itself, see rewrite.Describer.
 	Doc string
 	// Rewriter is a rewrite.GraphRewriter or a rewrite.NodeRewriter, or a
 	// Database, which may be given as DB just as well.
@@ -223,20 +223,12 @@ func (d *db) prepare(e *Entry) []error {
 		return faults
 	}
 	if e.Doc == "" {
-		e.Doc = docOf(e.Rewriter)
+		e.Doc = rewrite.Describe(e.Rewriter).Doc
 	}
 	if e.Doc == "" && e.DB == nil {
-		fault(ErrNoDoc, "set Entry.Doc or have the rewriter implement rewrite.Documented")
+		fault(ErrNoDoc, "set Entry.Doc or have the rewriter implement rewrite.Describer")
 	}
 	return faults
-}
-
-// docOf returns the documentation of a rewriter.
-func docOf(rewriter any) string {
-	if d, ok := rewriter.(rewrite.Documented); ok {
-		return d.RewriterDoc()
-	}
-	return ""
 }
 
 // refuses says why the database can't hold an entry, or nothing.
@@ -311,7 +303,7 @@ type SequenceDB struct{ db }
 func NewSequenceDB(name string) *SequenceDB { return &SequenceDB{newDB(sequence, name)} }
 
 // Register adds an entry: a rewrite.GraphRewriter or a [Database]. The rewriter
-// has to be a rewrite.Documented; Add takes the documentation with the entry.
+// has to be a rewrite.Describer; Add takes the documentation with the entry.
 func (d *SequenceDB) Register(name string, rewriterOrDB any, position float64, tags ...string) error {
 	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Position: position, Tags: tags})
 }
@@ -333,7 +325,7 @@ func (d *EquilibriumDB) Configure(settings rewrite.Equilibrium) *EquilibriumDB {
 }
 
 // Register adds an entry: a rewrite.NodeRewriter, a rewrite.GraphRewriter or a
-// [Database]. The rewriter has to be a rewrite.Documented; Add takes the
+// [Database]. The rewriter has to be a rewrite.Describer; Add takes the
 // documentation with the entry.
 func (d *EquilibriumDB) Register(name string, rewriterOrDB any, tags ...string) error {
 	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})

@@ -27,8 +27,10 @@ type Optimizer struct {
 // prints it, OPT_FAST_RUN, or else the query.
 func (o *Optimizer) Name() string { return o.name }
 
-// RewriterName returns the name.
-func (o *Optimizer) RewriterName() string { return o.name }
+// Describe returns the name and the class.
+func (o *Optimizer) Describe() rewrite.Description {
+	return rewrite.Description{Name: o.name, Class: o.Class()}
+}
 
 // Class returns the class of the optimizer in the profile.
 func (o *Optimizer) Class() string { return o.class.class() }
@@ -93,8 +95,8 @@ func (o *Optimizer) WhyNot(ctx context.Context, name string, g *fgraph.FunctionG
 			continue
 		}
 		why := "it is no node rewriter"
-		if r, ok := c.entry.Rewriter.(rewrite.NodeRewriter); ok && c.isRule() {
-			why = rewrite.WhyNot(ctx, rule{r, c.entry}, g, n)
+		if _, ok := c.entry.Rewriter.(rewrite.NodeRewriter); ok && c.isRule() {
+			why = rewrite.WhyNot(ctx, c.entry.rule(), g, n)
 		}
 		lines = append(lines, c.path+": "+why)
 	}
@@ -231,7 +233,7 @@ func (c *choice) listing() Listing {
 	if e.DB != nil {
 		l.Class = e.DB.base().kind.class()
 	} else if g, ok := e.Rewriter.(rewrite.GraphRewriter); ok {
-		l.Class = rewrite.ClassOf(g)
+		l.Class = rewrite.Describe(g).Class
 	}
 	return l
 }

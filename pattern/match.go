@@ -8,20 +8,18 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// maxSteps bounds the search for one match. Only ops that commute and have very
-// many inputs come near it: a pair of arguments among 300 inputs takes at most
-// 90000 steps.
+// maxSteps bounds the search for one match. Only commutative ops with very many inputs
+// come near it: finding a pair of arguments among 300 inputs takes at most 90000 steps.
 const maxSteps = 1 << 18
 
-// bindings is what the names of a pattern stand for, by slot.
+// bindings holds the variables bound to names, by slot.
 type bindings struct {
 	vars  []*fgraph.Variable
 	rests [][]*fgraph.Variable
 }
 
-// A goal is what remains to be matched, as a list: a variable against a node,
-// or, where apply is set, the arguments of a call that commutes from the i-th of
-// its order on.
+// A goal is a list of what remains to be matched: the variable v with the node n or, if
+// apply is set, the arguments n.order[i:] of a commutative call with its inputs.
 type goal struct {
 	n    *node
 	v    *fgraph.Variable
@@ -29,12 +27,11 @@ type goal struct {
 
 	apply *fgraph.Apply
 	i     int
-	input int   // what the argument before the i-th was given
-	prev  *goal // the goal in which it was
+	input int   // the input that argument n.order[i-1] was given
+	prev  *goal // the goal for that argument
 }
 
-// taken reports whether an argument of a commutative call has been given the
-// input already.
+// taken reports whether an argument of a commutative call was given the input.
 func (g *goal) taken(input int) bool {
 	for ; g.i > 0; g = g.prev {
 		if g.input == input {
@@ -44,24 +41,24 @@ func (g *goal) taken(input int) bool {
 	return false
 }
 
-// A matcher looks for one match. Choices are made by recursion, which is as deep
-// as the pattern has choices; a failure takes back what was bound since.
+// A matcher searches for one match. It recurses for every choice, as deep as the pattern
+// has choices. A failure undoes the bindings since the last choice.
 type matcher struct {
 	m     *Matcher
 	c     *rewrite.Context
 	root  *fgraph.Apply
 	b     bindings
-	trail []int           // slots in the order of binding; rests as -1-slot
-	inner []*fgraph.Apply // applies below the root that a replacement leaves behind
+	trail []int           // bound slots in order; -1-slot for rests
+	inner []*fgraph.Apply // applies below the root that the replacement makes unused
 	depth int             // goals met so far on this path
 	steps int
-	goals []goal // the chunk that goals are taken from
+	goals []goal // the chunk that goals are allocated from
 
-	failed failure // the one that came furthest
-	reason []any   // holds &failed, for Context.Miss to be called at no cost
+	failed failure // the deepest failure
+	reason []any   // &failed, so that calling Context.Miss does not allocate
 }
 
-// A failure is why a match did not come about.
+// A failure is the reason why there is no match.
 type failure struct {
 	why   why
 	depth int
@@ -84,7 +81,7 @@ const (
 	whyOutputs
 )
 
-// String says what was expected and what was found.
+// String describes the failure.
 func (f failure) String() string {
 	switch f.why {
 	case whyOp:
@@ -107,8 +104,8 @@ func (f failure) String() string {
 	return "no match"
 }
 
-// goal puts a goal into memory. Goals are linked by address, so a full chunk is
-// left to them and a new one begun.
+// goal allocates a goal. Goals are linked by address, so a full chunk stays in place
+// and goal starts a new one.
 func (m *matcher) goal(g goal) *goal {
 	if len(m.goals) == cap(m.goals) {
 		m.goals = make([]goal, 0, 32)
@@ -124,7 +121,7 @@ func (m *matcher) fail(w why, n *node, v *fgraph.Variable) bool {
 	return false
 }
 
-// solve meets the goals one by one and, at the end, the guards.
+// solve matches the goals one by one and then checks the guards.
 func (m *matcher) solve(g *goal) bool {
 	for g != nil {
 		if m.steps++; m.steps > maxSteps {
@@ -160,8 +157,8 @@ func (m *matcher) solve(g *goal) bool {
 	return m.accept()
 }
 
-// call returns the goals that are left when the apply that computes g.v turned
-// out to be the call g.n: those of its arguments, then what came after g.
+// call matches the owner of g.v with the call g.n. It returns the remaining goals: those
+// for its arguments, then those after g.
 func (m *matcher) call(g *goal) (*goal, bool) {
 	n := g.n
 	a := g.v.Owner()
@@ -188,7 +185,7 @@ func (m *matcher) call(g *goal) (*goal, bool) {
 	return next, true
 }
 
-// commute gives the next argument of a call each input that is left.
+// commute tries every remaining input for the next argument of a commutative call.
 func (m *matcher) commute(g *goal) bool {
 	inputs := g.apply.Inputs()
 	if g.i == len(g.n.args) {
@@ -223,7 +220,7 @@ func (m *matcher) commute(g *goal) bool {
 	return false
 }
 
-// anyOf tries the alternatives in their order.
+// anyOf tries the alternatives in order.
 func (m *matcher) anyOf(n *node, v *fgraph.Variable, next *goal) bool {
 	for _, alt := range n.args {
 		mark := m.mark()
@@ -238,7 +235,7 @@ func (m *matcher) anyOf(n *node, v *fgraph.Variable, next *goal) bool {
 	return false
 }
 
-// bind names v, or compares it with what has the name already.
+// bind binds a name to v, or compares v with the existing binding.
 func (m *matcher) bind(n *node, v *fgraph.Variable) bool {
 	if have := m.b.vars[n.slot]; have != nil {
 		return same(have, v) || m.fail(whyOther, n, v)
@@ -260,7 +257,7 @@ func (m *matcher) bindRest(n *node, vars []*fgraph.Variable, of *fgraph.Variable
 	return true
 }
 
-// same reports whether two variables are one, or constants of equal value.
+// same reports whether two variables are identical, or equal constants.
 func same(a, b *fgraph.Variable) bool {
 	return a == b || a.IsConstant() && b.IsConstant() && a.Type() == b.Type() && fgraph.EqualData(a.Type(), a.Data(), b.Data())
 }
@@ -283,7 +280,7 @@ func (m *matcher) undo(to mark) {
 	m.trail, m.inner, m.depth, m.goals = m.trail[:to.trail], m.inner[:to.inner], to.depth, to.goals
 }
 
-// accept checks what can be checked only when everything is bound.
+// accept checks the conditions that need all bindings.
 func (m *matcher) accept() bool {
 	m.depth++
 	if !m.m.opts.shared {
@@ -303,8 +300,8 @@ func (m *matcher) accept() bool {
 	return true
 }
 
-// sharedOutput returns an output of an inner apply that something outside of the
-// match reads, and that would therefore have to be computed still.
+// sharedOutput returns an output of an inner apply that has a client outside of the
+// match, or nil.
 func (m *matcher) sharedOutput(a *fgraph.Apply) *fgraph.Variable {
 	for _, out := range a.Outputs() {
 		for _, c := range out.Clients() {

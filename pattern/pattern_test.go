@@ -76,17 +76,17 @@ func TestFaultsAreReportedTogether(t *testing.T) {
 	if !strings.HasPrefix(err.Error(), "6 faults:\n\tpattern \"(op9 (exp x y)) && f(q) => (op8 z)\": column 1: unknown op: op9") {
 		t.Error(err)
 	}
-	for _, rule := range []pattern.Rule{{}, {In: pattern.Pattern{Expr: pattern.Apply("op1")}}, {Out: pattern.Name("x")}} {
+	for _, rule := range []pattern.Rewrite{{}, {In: pattern.Pattern{Expr: pattern.NewCall("op1")}}, {Out: pattern.Name("x")}} {
 		if _, err := pattern.New(toys{}, rule); !errors.Is(err, pattern.ErrForm) {
 			t.Errorf("%v: %v", rule, err)
 		}
 	}
-	for _, e := range []pattern.Expr{pattern.Apply("op1", nil), pattern.Apply("op1", pattern.Or{}), pattern.Apply("op1", &pattern.Bind{Name: "x"})} {
-		if _, err := pattern.New(toys{}, pattern.Rule{In: pattern.Pattern{Expr: e}, Out: pattern.Literal("1")}); !errors.Is(err, pattern.ErrForm) {
+	for _, e := range []pattern.Expr{pattern.NewCall("op1", nil), pattern.NewCall("op1", pattern.Or{}), pattern.NewCall("op1", &pattern.Bind{Name: "x"})} {
+		if _, err := pattern.New(toys{}, pattern.Rewrite{In: pattern.Pattern{Expr: e}, Out: pattern.Literal("1")}); !errors.Is(err, pattern.ErrForm) {
 			t.Errorf("%v: %v", e, err)
 		}
 	}
-	if _, err := pattern.New(toys{}, pattern.Rule{In: pattern.Pattern{Expr: pattern.Apply("op1")}, Out: pattern.Apply("op1", nil)}); !errors.Is(err, pattern.ErrForm) {
+	if _, err := pattern.New(toys{}, pattern.Rewrite{In: pattern.Pattern{Expr: pattern.NewCall("op1")}, Out: pattern.NewCall("op1", nil)}); !errors.Is(err, pattern.ErrForm) {
 		t.Error(err)
 	}
 	for _, text := range [][2]string{{"(op1", "x"}, {"(op1 x)", "("}} {

@@ -89,7 +89,7 @@ func TestCase33Guards(t *testing.T) {
 		return args[0].Owner() != nil && args[0].Owner().Op() == toy("exp")
 	}
 	three := func(c *rewrite.Context, args []*fgraph.Variable) bool { return len(args) == 3 }
-	options := []pattern.Option{pattern.WithGuard("isExp", isExp), pattern.WithFuncs(map[string]pattern.Predicate{"three": three})}
+	options := []pattern.Option{pattern.WithGuard("isExp", isExp), pattern.WithGuard("three", three)}
 	tests := []struct{ rule, graph, want string }{
 		{"(op1 a) && isExp(a) => a", "(op1 (exp x))", "exp(x)"},
 		{"(op1 a) && isExp(a) => a", "(op1 (op2 x))", "op1(op2(x))"},
@@ -178,7 +178,7 @@ func TestCase39Builders(t *testing.T) {
 	if calls != 3 {
 		t.Errorf("built %d times", calls)
 	}
-	if s.Reach() != 0 {
+	if s.Describe().Depth != 0 {
 		t.Error("a rule with a Go function may look anywhere")
 	}
 }
@@ -238,18 +238,18 @@ func TestWhyNot(t *testing.T) {
 func TestNames(t *testing.T) {
 	s := compile(t, "(op1 (or (op2 a) (op3 (op4 a)))) => a")
 	const text = "(op1 (or (op2 a) (op3 (op4 a)))) => a"
-	if s.RewriterName() != text || s.RewriterDoc() != text || s.String() != text || s.Rule().String() != text {
-		t.Errorf("%s %s %s", s.RewriterName(), s.RewriterDoc(), s)
+	if s.Describe().Name != text || s.Describe().Doc != text || s.String() != text || s.Rewrite().String() != text {
+		t.Errorf("%s %s %s", s.Describe().Name, s.Describe().Doc, s)
 	}
-	if s.Reach() != 3 {
-		t.Errorf("reach %d", s.Reach())
+	if s.Describe().Depth != 3 {
+		t.Errorf("reach %d", s.Describe().Depth)
 	}
 	if diff := cmp.Diff("[op1]", strings.Join([]string{"[", s.Tracks()[0].String(), "]"}, "")); diff != "" {
 		t.Error(diff)
 	}
 	s = compile(t, "(or (op1 a) (op2 a) (op1 a a)) => (op3 a)", pattern.Named("drop"), pattern.Doc("Drops."))
-	if s.RewriterName() != "drop" || s.RewriterDoc() != "Drops." || len(s.Tracks()) != 2 {
-		t.Errorf("%s %s %v", s.RewriterName(), s.RewriterDoc(), s.Tracks())
+	if s.Describe().Name != "drop" || s.Describe().Doc != "Drops." || len(s.Tracks()) != 2 {
+		t.Errorf("%s %s %v", s.Describe().Name, s.Describe().Doc, s.Tracks())
 	}
 	if s := compile(t, "(or (op1 a) (matched_only a)) => a"); s.Tracks() != nil {
 		t.Errorf("an op without track, tracks %v", s.Tracks())
@@ -314,8 +314,8 @@ type mirror struct{ name string }
 
 func (m mirror) String() string          { return m.name }
 func (m mirror) ViewMap() []fgraph.Alias { return []fgraph.Alias{{Output: 0, Input: 0}} }
-func (m mirror) Op(string) (pattern.Op, bool) {
-	return pattern.Op{Match: pattern.Is(m), MinInputs: 1, MaxInputs: 1, Tracks: []rewrite.Track{rewrite.TrackOp(m)}}, true
+func (m mirror) Operator(string) (pattern.Operator, bool) {
+	return pattern.Operator{Match: pattern.Is(m), MinInputs: 1, MaxInputs: 1, Tracks: []rewrite.Track{rewrite.TrackOp(m)}}, true
 }
 
 // mirrors is a vocabulary of one op.
@@ -324,7 +324,7 @@ type mirrors struct {
 	op mirror
 }
 
-func (v mirrors) Op(name string) (pattern.Op, bool) { return v.op.Op(name) }
+func (v mirrors) Operator(name string) (pattern.Operator, bool) { return v.op.Operator(name) }
 
 // Views of views disappear, and the DestroyHandler that watches them notices.
 func TestCase16NestedViews(t *testing.T) {
@@ -334,7 +334,7 @@ func TestCase16NestedViews(t *testing.T) {
 	for range 4 {
 		v = fgraph.NewApply(tv, []*fgraph.Variable{v}, float).Out()
 	}
-	g, err := fgraph.New([]*fgraph.Variable{x}, []*fgraph.Variable{v}, fgraph.NewDestroyHandler(fgraph.DestroyOptions{}))
+	g, err := fgraph.New([]*fgraph.Variable{x}, []*fgraph.Variable{v}, fgraph.NewDestroyHandler(nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,8 @@ const (
 // over the axes in braces; equal is an op that is compared by EqualOp.
 type toys struct{}
 
-func (toys) Op(name string) (pattern.Op, bool) {
-	op := pattern.Op{MinInputs: 0, MaxInputs: -1}
+func (toys) Operator(name string) (pattern.Operator, bool) {
+	op := pattern.Operator{MinInputs: 0, MaxInputs: -1}
 	typ := []fgraph.Type{float}
 	switch base, _, _ := strings.Cut(name, "{"); base {
 	case "op1", "op2", "op3", "op4", "op5", "op6", "zeros":
@@ -149,7 +149,7 @@ func (w *world) build(e pattern.Expr) *fgraph.Variable {
 		if e.Op == "equal" {
 			return fgraph.NewApply(&pointer{"equal"}, args, float).Out()
 		}
-		op, ok := toys{}.Op(e.Op)
+		op, ok := toys{}.Operator(e.Op)
 		if !ok || op.Make == nil {
 			return fgraph.NewApply(toy(e.Op), args, float).Out()
 		}

@@ -50,7 +50,7 @@ func TestCase29Cancel(t *testing.T) {
 			&Equilibrium{Rules: list[NodeRewriter](cancel("c", "op1")), Order: OutToIn},
 			&Equilibrium{Rules: list[NodeRewriter](cancel("c", "op1")), IgnoreNewTrees: true},
 			Out2In("c", cancel("c", "op1")),
-			&OpKeyWalk{Rules: list[NodeRewriter](cancel("c", "op1"))},
+			&Walk{ByOp: true, Rules: list[NodeRewriter](cancel("c", "op1"))},
 		) {
 			x := input("x")
 			g := newGraph(t, list(x), list(nested(x, repeat("op1", n)...)))
@@ -153,7 +153,7 @@ func TestCase51EveryDriverComesToAnEnd(t *testing.T) {
 	for _, rules := range [][]NodeRewriter{fight, grows} {
 		for _, d := range list[GraphRewriter](
 			&Equilibrium{Rules: rules}, &Equilibrium{Rules: rules, IgnoreNewTrees: true}, &Equilibrium{Rules: rules, Order: OutToIn},
-			&Walk{Rules: rules, VisitNew: true}, &OpKeyWalk{Rules: rules},
+			&Walk{Rules: rules, VisitNew: true}, &Walk{ByOp: true, Rules: rules},
 		) {
 			x, y := input("x"), input("y")
 			g := newGraph(t, list(x, y), list(call(op("add"), x, call(op("f"), y)), call(op("sub"), x, y)))
@@ -235,7 +235,7 @@ func TestCase53Tracks(t *testing.T) {
 	x := input("x")
 	g := newGraph(t, list(x), list(call(op("f"), x)))
 	for _, r := range list[NodeRewriter](Rule{Name: "all", Fn: nothing}, Rule{Name: "type", On: []Track{TrackType[op]()}, Fn: nothing}) {
-		if err := Run(context.Background(), &OpKeyWalk{Rules: list(r)}, g, nil); !errors.Is(err, ErrRule) {
+		if err := Run(context.Background(), &Walk{ByOp: true, Rules: list(r)}, g, nil); !errors.Is(err, ErrRule) {
 			t.Errorf("walk by op: %v", err)
 		}
 	}
@@ -336,20 +336,20 @@ func TestEquilibriumGlobals(t *testing.T) {
 }
 
 func TestNamesAndClasses(t *testing.T) {
-	if NameOf(&Merge{}) != "MergeOptimizer" || NameOf(simplify) != "simplify" || NameOf(&vetoer{}) != "vetoer" || NameOf(nil) != "nil" {
+	if Describe(&Merge{}).Name != "MergeOptimizer" || Describe(simplify).Name != "simplify" || Describe(&vetoer{}).Name != "vetoer" || Describe(nil).Name != "nil" {
 		t.Error("names")
 	}
-	if ClassOf(&Equilibrium{}) != "EquilibriumOptimizer" || ClassOf(FromFunc("f", "", nil, nil)) != "FromFunctionOptimizer" {
+	if Describe(&Equilibrium{}).Class != "EquilibriumOptimizer" || Describe(FromFunc("f", "", nil, nil)).Class != "FromFunctionOptimizer" {
 		t.Error("classes")
 	}
-	if !In2Out("w", inplaceRule{}).Inplace() || In2Out("w", simplify).Inplace() {
+	if !In2Out("w", inplaceRule{}).Describe().Destroys || In2Out("w", simplify).Describe().Destroys {
 		t.Error("in place")
 	}
 }
 
 type inplaceRule struct{ Rule }
 
-func (inplaceRule) Inplace() bool { return true }
+func (inplaceRule) Describe() Description { return Description{Destroys: true} }
 
 // The work of an equilibrium is in proportion to the graph and the rewrites, in
 // either direction: nothing is swept again and again.

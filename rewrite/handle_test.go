@@ -57,24 +57,24 @@ func TestEveryChangeIsSeen(t *testing.T) {
 			g := newGraph(t, list(x), list(nested(x, "f", "f", "f")))
 			rec := profile.New("all", profile.ClassSequence)
 			if err := Run(ctx, &Sequence{Name: "all", Members: []Member{{"pass", c.pass}}}, g, rec); err != nil {
-				t.Fatalf("%s, budget %d: %v", NameOf(c.pass), budget, err)
+				t.Fatalf("%s, budget %d: %v", Describe(c.pass).Name, budget, err)
 			}
 			made := min(budget, 3)
 			if n := strings.Count(g.String(), "g("); n != made {
-				t.Errorf("%s, budget %d: %v", NameOf(c.pass), budget, g)
+				t.Errorf("%s, budget %d: %v", Describe(c.pass).Name, budget, g)
 			}
 			if n := strings.Count(told.String(), "rewriting: pass"+c.rule+": "); n != made || strings.Count(told.String(), "\n") != made {
-				t.Errorf("%s, budget %d: told\n%s", NameOf(c.pass), budget, &told)
+				t.Errorf("%s, budget %d: told\n%s", Describe(c.pass).Name, budget, &told)
 			}
 			if len(asked) != 3 || slices.ContainsFunc(asked, func(s string) bool { return s != "pass"+c.rule }) {
-				t.Errorf("%s, budget %d: asked %q", NameOf(c.pass), budget, asked)
+				t.Errorf("%s, budget %d: asked %q", Describe(c.pass).Name, budget, asked)
 			}
 			if n := rec.Record().Children[0].Changed; n != made {
-				t.Errorf("%s, budget %d: %d changes were counted", NameOf(c.pass), budget, n)
+				t.Errorf("%s, budget %d: %d changes were counted", Describe(c.pass).Name, budget, n)
 			}
 			for a := range g.Applies() {
 				if why := g.ImportedBy(a).String(); a.Op() == op("g") && why != "pass"+c.rule {
-					t.Errorf("%s, budget %d: %v is by %q", NameOf(c.pass), budget, a, why)
+					t.Errorf("%s, budget %d: %v is by %q", Describe(c.pass).Name, budget, a, why)
 				}
 			}
 		}

@@ -139,7 +139,7 @@ func TestCase48MergeDestroyed(t *testing.T) {
 	build := func(o1, o2 fgraph.Op) (*fgraph.FunctionGraph, *profile.Record) {
 		x, y := input("x"), input("y")
 		g := newGraph(t, list(x, y), list(call(op("out"), call(o1, call(op("f"), x)), call(o2, call(op("f"), x)))),
-			fgraph.NewDestroyHandler(fgraph.DestroyOptions{}))
+			fgraph.NewDestroyHandler(nil))
 		rec := run(t, &Merge{}, g)
 		if err := g.Validate(); err != nil {
 			t.Error(err)
@@ -157,7 +157,7 @@ func TestCase48MergeDestroyed(t *testing.T) {
 	// The reader needs what the destroyer makes: uniting what they read is refused.
 	x := input("x")
 	d := call(inplaceOp("i"), call(op("f"), x))
-	g = newGraph(t, list(x), list(call(op("reader"), call(op("f"), x), d)), fgraph.NewDestroyHandler(fgraph.DestroyOptions{}))
+	g = newGraph(t, list(x), list(call(op("reader"), call(op("f"), x), d)), fgraph.NewDestroyHandler(nil))
 	rec = run(t, &Merge{}, g)
 	wantString(t, g, "[reader(f(x), i(f(x)))]")
 	if n, _ := rec.Counter("nb_fail"); n < 1 {

@@ -175,7 +175,7 @@ func TestOrigin(t *testing.T) {
 func TestContextEnds(t *testing.T) {
 	for _, d := range list[GraphRewriter](
 		In2Out("driver", swap("f_to_g", "f", "g")), &Equilibrium{Name: "driver", Rules: list[NodeRewriter](swap("f_to_g", "f", "g"))},
-		&OpKeyWalk{Name: "driver", Rules: list[NodeRewriter](swap("f_to_g", "f", "g"))}, NewSequence("driver", &Merge{Name: "driver"}),
+		&Walk{ByOp: true, Name: "driver", Rules: list[NodeRewriter](swap("f_to_g", "f", "g"))}, NewSequence("driver", &Merge{Name: "driver"}),
 	) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		stop := errors.New("enough")
@@ -253,10 +253,10 @@ func TestContext(t *testing.T) {
 	if err != nil || !r.Empty() {
 		t.Error(r, err)
 	}
-	if got := fmt.Sprintf("%v %v %v %v", TrackOp(op("f")), TrackType[op](), TrackTypeOf(op("g")), TrackOp(op("f")).Op()); got != "f rewrite.op rewrite.op f" {
+	if got := fmt.Sprintf("%v %v %v %v", TrackOp(op("f")), TrackType[op](), TrackType[op](), TrackOp(op("f")).Op()); got != "f rewrite.op rewrite.op f" {
 		t.Error(got)
 	}
-	if !TrackTypeOf(op("g")).Matches(op("f")) || TrackOp(op("g")).Matches(op("f")) || TrackType[special]().Matches(op("f")) {
+	if !TrackType[op]().matches(op("f")) || TrackOp(op("g")).matches(op("f")) || TrackType[special]().matches(op("f")) {
 		t.Error("tracks")
 	}
 }
@@ -279,7 +279,7 @@ func TestGroupOfSeveralOutputs(t *testing.T) {
 	group := &Group{Name: "g", Rules: list[NodeRewriter](rule("a", "b"), rule("b", "c"), half), ApplyAll: true}
 	run(t, In2Out("walk", group), g)
 	wantString(t, g, "[*1 -> c(x)::0, *1::1]")
-	if group.Reach() != 0 || (&Group{Rules: group.Rules[:2]}).Reach() != 3 || group.Inplace() || group.Tracks() == nil {
+	if group.Describe().Depth != 0 || (&Group{Rules: group.Rules[:2]}).Describe().Depth != 3 || group.Describe().Destroys || group.Tracks() == nil {
 		t.Error("what the group says of itself")
 	}
 	if (&Group{Rules: list[NodeRewriter](Rule{Name: "all"})}).Tracks() != nil {

@@ -119,7 +119,7 @@ func TestWhyNotAtAnApply(t *testing.T) {
 		{"vetoed", swap("r", "f", "g"), []fgraph.Feature{&vetoer{}}, "refused: f(x) -> g(x): why not/r: inconsistent graph: no"},
 		{"vetoed by a DestroyHandler", rule("r", "f", func(_ *Context, n *fgraph.Apply) (Result, error) {
 			return Replace(call(inplaceOp("f_in_place"), n.Inputs()...)), nil
-		}), []fgraph.Feature{fgraph.NewDestroyHandler(fgraph.DestroyOptions{})}, "f_in_place"},
+		}), []fgraph.Feature{fgraph.NewDestroyHandler(nil)}, "f_in_place"},
 	} {
 		g := newGraph(t, list(x, y), list(call(op("top"), call(op("f"), x), y)), c.features...)
 		n := g.Outputs()[0].Owner().Inputs()[0].Owner()

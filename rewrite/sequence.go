@@ -9,42 +9,39 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// A Member is a graph rewriter with the name that it has where it is used.
+// A Member is a graph rewriter with the name under which it runs.
 type Member struct {
 	Name     string
 	Rewriter GraphRewriter
 }
 
-// A Sequence runs graph rewriters one after the other. Each has its
-// requirements added right before it runs.
+// A Sequence runs graph rewriters one after another. It adds the requirements of each
+// right before it runs.
 type Sequence struct {
 	Name    string
 	Members []Member
 }
 
-// NewSequence returns a sequence of rewriters that are named as they name
-// themselves.
+// NewSequence returns a sequence of rewriters under their own names.
 func NewSequence(name string, rewriters ...GraphRewriter) *Sequence {
 	s := &Sequence{Name: name}
 	for _, r := range rewriters {
-		s.Members = append(s.Members, Member{NameOf(r), r})
+		s.Members = append(s.Members, Member{Describe(r).Name, r})
 	}
 	return s
 }
 
-// RewriterName returns s.Name.
-func (s *Sequence) RewriterName() string { return s.Name }
+// Describe returns the name and the class of the sequence.
+func (s *Sequence) Describe() Description {
+	return Description{Name: s.Name, Class: profile.ClassSequence}
+}
 
-// Class returns the class of the sequence in a profile.
-func (s *Sequence) Class() string { return profile.ClassSequence }
-
-// AddRequirements does nothing: what a member needs is attached when its turn
-// comes.
+// AddRequirements does nothing: each member adds its own when it runs.
 func (s *Sequence) AddRequirements(*fgraph.FunctionGraph) error { return nil }
 
 // Apply runs the members.
 func (s *Sequence) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	rec.SetClass("", s.Class())
+	rec.SetClass("", profile.ClassSequence)
 	rec.Nodes(g.NumApplies())
 	opts := optionsFrom(ctx)
 	if opts.BeforePass != nil {
@@ -79,14 +76,17 @@ func (s *Sequence) Rewrite(ctx context.Context, g *fgraph.FunctionGraph, rec *pr
 	return Run(ctx, s, g, rec)
 }
 
-// Run attaches what r requires to g and applies it. While it runs, and if rec is
-// not nil, the graph measures the time of its features.
+// Run adds the requirements of r to g and applies r. If rec is not nil, the graph
+// measures the time spent in its features meanwhile.
 func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	if rec.Enabled() && !g.Timing() {
 		g.SetTiming(true)
 		defer g.SetTiming(false)
 	}
-	name := passFrom(ctx, NameOf(r))
+	name := passFrom(ctx)
+	if name == "" {
+		name = Describe(r).Name
+	}
 	ctx = withSnapshot(ctx, g)
 	w := watch(optionsFrom(ctx), g, name)
 	defer w.end(g)
@@ -99,25 +99,29 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 	})
 	rec.Nodes(g.NumApplies())
 	if denied(err) {
-		err = nil // it may not go on, and has not failed
+		err = nil // the rewriter stopped, but did not fail
 	}
 	if err != nil {
-		e, ok := err.(*Error)
-		if !ok {
-			e = &Error{Pass: name, Err: err}
-		}
-		reproduce(ctx, e)
+		reproduce(ctx, located(name, err))
 	}
 	return err
 }
 
-// runMember runs a member as a child of rec. A failure is dealt with as the
-// options say, but for the end of ctx.
+// located returns err as an Error, of the named pass if it is none yet.
+func located(pass string, err error) *Error {
+	if e, ok := err.(*Error); ok {
+		return e
+	}
+	return &Error{Pass: pass, Err: err}
+}
+
+// runMember runs a member with a child of rec. It treats a failure according to the
+// options, unless ctx is done.
 func runMember(ctx context.Context, m Member, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	if err := ended(ctx, m.Name); err != nil {
 		return err
 	}
-	child := rec.Begin(m.Name, ClassOf(m.Rewriter))
+	child := rec.Begin(m.Name, Describe(m.Rewriter).Class)
 	defer child.End()
 	err := Run(WithPass(ctx, m.Name), m.Rewriter, g, child)
 	if err == nil {
@@ -126,10 +130,7 @@ func runMember(ctx context.Context, m Member, g *fgraph.FunctionGraph, rec *prof
 	if e := ended(ctx, m.Name); e != nil {
 		return err
 	}
-	e, ok := err.(*Error)
-	if !ok {
-		e = &Error{Pass: m.Name, Err: err}
-	}
+	e := located(m.Name, err)
 	e.reproduced = true // by Run
 	return optionsFrom(ctx).fail(ctx, e)
 }
@@ -146,13 +147,13 @@ func ended(ctx context.Context, pass string) error {
 func protect(pass string, do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &Error{Pass: pass, Err: &PanicError{Value: r, Stack: debug.Stack()}}
+			err = &Error{Pass: pass, Err: &panicError{Value: r, Stack: debug.Stack()}}
 		}
 	}()
 	return do()
 }
 
-// checkAfter looks for damage.
+// checkAfter checks and validates the graph.
 func checkAfter(g *fgraph.FunctionGraph) error {
 	if err := g.Check(); err != nil {
 		return err
@@ -160,11 +161,10 @@ func checkAfter(g *fgraph.FunctionGraph) error {
 	return g.Validate()
 }
 
-// FromFunc returns a graph rewriter that consists of functions. doc says in a
-// sentence what it does. requirements, which may be nil, attaches the features
-// that apply needs; a feature that the graph has already is dropped. The record
-// gets the number of changes that apply has not recorded itself. What changes
-// the graph itself is better made a [Global].
+// FromFunc returns a graph rewriter made from functions. doc says in one sentence what
+// it does. requirements, which may be nil, attaches the features that apply needs.
+// Changes that apply does not record are counted automatically. For a pass that
+// replaces variables, prefer a [Global].
 func FromFunc(name, doc string, requirements func(*fgraph.FunctionGraph) error,
 	apply func(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error) GraphRewriter {
 	return &fromFunc{name, doc, requirements, apply}
@@ -176,9 +176,7 @@ type fromFunc struct {
 	apply        func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error
 }
 
-func (f *fromFunc) RewriterName() string { return f.name }
-
-func (f *fromFunc) RewriterDoc() string { return f.doc }
+func (f *fromFunc) Describe() Description { return Description{Name: f.name, Doc: f.doc} }
 
 func (f *fromFunc) AddRequirements(g *fgraph.FunctionGraph) error {
 	if f.requirements == nil {
@@ -203,7 +201,7 @@ func (f *fromFunc) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *prof
 	return err
 }
 
-// addTimes records the time that features took since g.Times() was before.
+// addTimes records the time spent in features since g.Times() returned before.
 func addTimes(rec *profile.Recorder, g *fgraph.FunctionGraph, before fgraph.Times) {
 	if rec.Enabled() {
 		now := g.Times()

@@ -253,10 +253,10 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 		if err != nil {
 			return nil, usagef("--rule: %v", err)
 		}
-		if err := group.Register(rule.RewriterName(), rule); err != nil {
+		if err := group.Register(rule.Describe().Name, rule); err != nil {
 			return nil, err
 		}
-		sub = sub.With(rule.RewriterName(), rule, 0)
+		sub = sub.With(rule.Describe().Name, rule, 0)
 	}
 	if opt.Selected("canonicalize") {
 		q = q.Subquery("canonicalize", sub)

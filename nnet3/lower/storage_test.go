@@ -75,11 +75,7 @@ func same(t *rapid.T, net computationtest.Net, want, got *computation.Computatio
 
 // runInPlace lets some components run in place that can, where nothing reads later what they destroy.
 func runInPlace(t *rapid.T, p *Program) {
-	if err := p.Graph.Attach(fgraph.NewDestroyHandler(fgraph.DestroyOptions{Destroyable: p.Destroyable})); err != nil {
-		t.Fatal(err)
-	}
-	validate := new(fgraph.ReplaceValidate)
-	if err := p.Graph.Attach(validate); err != nil {
+	if err := p.Graph.Attach(fgraph.NewDestroyHandler(p.Destroyable)); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range slices.Collect(p.Graph.Applies()) {
@@ -109,7 +105,7 @@ func runInPlace(t *rapid.T, p *Program) {
 		for i, v := range a.Outputs() {
 			pairs = append(pairs, fgraph.Replacement{Old: v, New: b.Outputs()[i]})
 		}
-		_ = validate.ReplaceAllValidate(pairs, fgraph.Reason{Pass: "test"}) // what may not be is not done
+		_ = p.Graph.ReplaceAllValidate(pairs, nil, fgraph.Reason{Pass: "test"}) // what may not be is not done
 	}
 }
 

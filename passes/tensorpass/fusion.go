@@ -55,16 +55,17 @@ func AddMulFusion(name string) rewrite.GraphRewriter {
 
 type addMulFusion struct{ rewrite.Walk }
 
-// Class returns the class in a profile.
-func (o *addMulFusion) Class() string { return profile.ClassFusion }
-
-// RewriterDoc says what the pass does.
-func (o *addMulFusion) RewriterDoc() string { return o.Rules[0].(rewrite.Rule).Doc }
+// Describe describes the pass as a walk of another class.
+func (o *addMulFusion) Describe() rewrite.Description {
+	d := o.Walk.Describe()
+	d.Class = profile.ClassFusion
+	return d
+}
 
 // Apply walks, and counts what Theano counts.
 func (o *addMulFusion) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	err := o.Walk.Apply(ctx, g, rec)
-	rec.SetClass("", o.Class())
+	rec.SetClass("", profile.ClassFusion)
 	rec.Count("nb_iter", 1, "")
 	if rec.Enabled() {
 		rec.Count("nb_replacement", float64(rec.Record().Changed), "")
@@ -89,7 +90,7 @@ func ElemwiseFusion() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name:         "composite_elemwise_fusion",
 		Doc:          "element-wise ops that compute from each other become one, which goes through memory once: exp(x)*y + 1 → Composite(x, y)",
-		ProfileClass: profile.ClassFusion, Fn: fuseElemwise,
+		Class: profile.ClassFusion, Fn: fuseElemwise,
 	}
 }
 

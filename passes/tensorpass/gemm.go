@@ -19,16 +19,17 @@ func GemmOptimizer() rewrite.GraphRewriter {
 	return &gemmOptimizer{rewrite.Walk{Name: "gemm_optimizer", Rules: []rewrite.NodeRewriter{gemm()}, Order: rewrite.OutToIn}}
 }
 
-// Class returns the class in a profile.
-func (o *gemmOptimizer) Class() string { return profile.ClassGemm }
-
-// RewriterDoc says what the pass does.
-func (o *gemmOptimizer) RewriterDoc() string { return o.Rules[0].(rewrite.Rule).Doc }
+// Describe describes the pass as a walk of another class.
+func (o *gemmOptimizer) Describe() rewrite.Description {
+	d := o.Walk.Describe()
+	d.Class = profile.ClassGemm
+	return d
+}
 
 // Apply walks, and counts what Theano counts.
 func (o *gemmOptimizer) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	err := o.Walk.Apply(ctx, g, rec)
-	rec.SetClass("", o.Class())
+	rec.SetClass("", profile.ClassGemm)
 	rec.Count("nb_iter", 1, "")
 	if rec.Enabled() {
 		r := rec.Record()

@@ -16,13 +16,8 @@ func OnlyTensors(r rewrite.GraphRewriter) rewrite.GraphRewriter {
 
 type onlyTensors struct{ r rewrite.GraphRewriter }
 
-// RewriterDoc returns what the rewriter says of itself, which may be nothing.
-func (o onlyTensors) RewriterDoc() string {
-	if d, ok := o.r.(rewrite.Documented); ok {
-		return d.RewriterDoc()
-	}
-	return ""
-}
+// Describe returns the description of the rewriter.
+func (o onlyTensors) Describe() rewrite.Description { return rewrite.Describe(o.r) }
 
 // isTensors reports whether a graph is one of tensors: all graphs are of one kind or the other.
 func isTensors(g *fgraph.FunctionGraph) bool {
@@ -32,18 +27,6 @@ func isTensors(g *fgraph.FunctionGraph) bool {
 		}
 	}
 	return false
-}
-
-// RewriterName returns the name of the rewriter.
-func (o onlyTensors) RewriterName() string { return rewrite.NameOf(o.r) }
-
-// Class returns the class of the rewriter in a profile.
-func (o onlyTensors) Class() string { return rewrite.ClassOf(o.r) }
-
-// Inplace reports whether the rewriter makes ops work in place.
-func (o onlyTensors) Inplace() bool {
-	i, ok := o.r.(rewrite.Inplacer)
-	return ok && i.Inplace()
 }
 
 // AddRequirements attaches what the rewriter needs.
@@ -57,7 +40,7 @@ func (o onlyTensors) AddRequirements(g *fgraph.FunctionGraph) error {
 // Apply runs the rewriter.
 func (o onlyTensors) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	if !isTensors(g) {
-		rec.SetClass("", o.Class())
+		rec.SetClass("", o.Describe().Class)
 		return nil
 	}
 	return o.r.Apply(ctx, g, rec)

@@ -43,7 +43,7 @@ func TestPasses(t *testing.T) {
 			if err := g.Attach(tensor.NewShapes()); err != nil {
 				t.Fatal(err)
 			}
-			if p, ok := pass.(rewrite.Inplacer); ok && p.Inplace() {
+			if rewrite.Describe(pass).Destroys {
 				rewritetest.Run(t, rewrite.AddDestroyHandler(), g)
 			}
 			before := g.String()

@@ -29,7 +29,7 @@ type Local struct {
 }
 
 // Name returns the name of the rule.
-func (l Local) Name() string { return rewrite.NameOf(l.Rule) }
+func (l Local) Name() string { return rewrite.Describe(l.Rule).Name }
 
 // Rules returns the local rewrites.
 func Rules() []Local {
@@ -196,8 +196,12 @@ type documented struct {
 	doc string
 }
 
-// RewriterDoc says what the pass does.
-func (d *documented) RewriterDoc() string { return d.doc }
+// Describe describes the equilibrium with that sentence.
+func (d *documented) Describe() rewrite.Description {
+	description := d.Equilibrium.Describe()
+	description.Doc = d.doc
+	return description
+}
 
 // DotToDot22 is the pass local_dot_to_dot22.
 func DotToDot22() rewrite.GraphRewriter { return rewrite.In2Out("local_dot_to_dot22", dotToDot22()) }

@@ -202,13 +202,13 @@ func compare(t *testing.T, plain, f *exec.Function, args []*array.Array, finite 
 // TestUnsafeSays: a rule that is tagged unsafe_nan says where it changes results.
 func TestUnsafeSays(t *testing.T) {
 	for _, l := range tensorpass.Rules() {
-		doc := l.Rule.(rewrite.Documented).RewriterDoc()
+		doc := rewrite.Describe(l.Rule).Doc
 		says := strings.Contains(doc, "NaN") || strings.Contains(doc, "infinit") || strings.Contains(doc, "is 0") || strings.Contains(doc, "zero")
 		if slices.Contains(l.Tags, tensorpass.UnsafeNaN) && !says {
 			t.Errorf("%s does not say where it changes results: %s", l.Name(), doc)
 		}
 	}
-	if doc := ruleNamed(t, "local_softmax_of_exp").Rule.(rewrite.Documented).RewriterDoc(); !strings.Contains(doc, "where x is infinite its whole row") {
+	if doc := rewrite.Describe(ruleNamed(t, "local_softmax_of_exp").Rule).Doc; !strings.Contains(doc, "where x is infinite its whole row") {
 		t.Error(doc)
 	}
 }

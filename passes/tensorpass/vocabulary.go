@@ -14,12 +14,12 @@ import (
 type Vocabulary struct{}
 
 // Op returns the op of a name.
-func (Vocabulary) Op(name string) (pattern.Op, bool) {
+func (Vocabulary) Operator(name string) (pattern.Operator, bool) {
 	op, ok := tensor.NamedOp(name)
 	if !ok {
-		return pattern.Op{}, false
+		return pattern.Operator{}, false
 	}
-	o := pattern.Op{Match: pattern.Is(op), MinInputs: 1, MaxInputs: -1, Tracks: []rewrite.Track{rewrite.TrackOp(op)}}
+	o := pattern.Operator{Match: pattern.Is(op), MinInputs: 1, MaxInputs: -1, Tracks: []rewrite.Track{rewrite.TrackOp(op)}}
 	o.Make = func(in []*fgraph.Variable) (*fgraph.Variable, error) {
 		return tensor.Try(func() *fgraph.Variable { return tensor.Apply(op, in...) })
 	}

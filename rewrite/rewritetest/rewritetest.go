@@ -48,7 +48,7 @@ func Sound(t testing.TB, g *fgraph.FunctionGraph) {
 // Run applies a pass and checks the graph. It returns what the pass recorded.
 func Run(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) *profile.Record {
 	t.Helper()
-	rec := profile.New(rewrite.NameOf(r), rewrite.ClassOf(r))
+	rec := profile.New(rewrite.Describe(r).Name, rewrite.Describe(r).Class)
 	commits, before := g.Commits(), g.String()
 	err := rewrite.Run(t.Context(), r, g, rec)
 	rec.End()
@@ -57,7 +57,7 @@ func Run(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) *profil
 	}
 	Sound(t, g)
 	if g.Commits() == commits && g.String() != before {
-		t.Fatalf("%s changed %s to %v behind the graph's back", rewrite.NameOf(r), before, g)
+		t.Fatalf("%s changed %s to %v behind the graph's back", rewrite.Describe(r).Name, before, g)
 	}
 	if err := rec.Record().Check(); err != nil {
 		t.Error(err)
@@ -72,7 +72,7 @@ func Fires(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGraph, wan
 	t.Helper()
 	before := g.String()
 	if Run(t, walk(rule), g).Applied() == 0 {
-		t.Fatalf("%s does not fire on %s: %s", rewrite.NameOf(rule), before, WhyNot(t, rule, g))
+		t.Fatalf("%s does not fire on %s: %s", rewrite.Describe(rule).Name, before, WhyNot(t, rule, g))
 	}
 	wantGraph(t, before, g, want)
 }
@@ -82,7 +82,7 @@ func DoesNotFire(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGrap
 	t.Helper()
 	before := g.String()
 	if Run(t, walk(rule), g).Applied() > 0 {
-		t.Fatalf("%s fires on %s and makes it %v", rewrite.NameOf(rule), before, g)
+		t.Fatalf("%s fires on %s and makes it %v", rewrite.Describe(rule).Name, before, g)
 	}
 	wantGraph(t, before, g, before)
 }
@@ -103,7 +103,7 @@ func Settled(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) {
 	before, commits := g.String(), g.Commits()
 	Run(t, r, g)
 	if g.Commits() != commits || g.String() != before {
-		t.Fatalf("%s has not come to an end: it makes %s\ninto %v", rewrite.NameOf(r), before, g)
+		t.Fatalf("%s has not come to an end: it makes %s\ninto %v", rewrite.Describe(r).Name, before, g)
 	}
 }
 
@@ -127,7 +127,7 @@ func KeepsValues(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph,
 		t.Fatalf("%s, which was %s: %v", g, text, err)
 	}
 	if diff := cmp.Diff(before, after, opts...); diff != "" {
-		t.Fatalf("%s makes %s\ninto %v\nwith other values (-before +after):\n%s", rewrite.NameOf(r), text, g, diff)
+		t.Fatalf("%s makes %s\ninto %v\nwith other values (-before +after):\n%s", rewrite.Describe(r).Name, text, g, diff)
 	}
 }
 
@@ -150,7 +150,7 @@ func WhyNot(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGraph) st
 }
 
 func walk(rule rewrite.NodeRewriter) *rewrite.Walk {
-	return rewrite.In2Out(rewrite.NameOf(rule), rule)
+	return rewrite.In2Out(rewrite.Describe(rule).Name, rule)
 }
 
 func wantGraph(t testing.TB, before string, g *fgraph.FunctionGraph, want string) {

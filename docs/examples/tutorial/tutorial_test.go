@@ -260,7 +260,7 @@ func Example_profile() {
 	localSimplify := pattern.Must(tensorpass.Vocabulary{}, "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
 	simplify := &rewrite.Equilibrium{Name: "simplify", Rules: []rewrite.NodeRewriter{localSimplify}}
 
-	rec := profile.New("simplify", simplify.Class())
+	rec := profile.New("simplify", rewrite.Describe(simplify).Class)
 	check(rewrite.Run(context.Background(), simplify, graph("z + (y*x/y)*(z/x)"), rec))
 	rec.End()
 
