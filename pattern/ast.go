@@ -43,9 +43,8 @@ type Bind struct {
 // alternatives bind the same names.
 type Or []Expr
 
-// Rest, the last argument in a pattern, matches the remaining inputs of an op:
-// "...rest" or "…rest". Its name may be empty. In a replacement it is spliced into the
-// arguments.
+// Rest matches the remaining inputs of an op, as its last argument: "...rest" or
+// "…rest". Its name may be empty. In a replacement it is spliced into the arguments.
 type Rest string
 
 // A Guard is a condition on a match: the name of a Go function, and the names whose
