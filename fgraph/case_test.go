@@ -180,13 +180,13 @@ func TestCase08Check(t *testing.T) {
 		{"missing client", "missing client: input 0 of op2", func(_ *FunctionGraph, x, _ *Variable) { x.clients = x.clients[:1] }},
 		{"missing variable", "missing variable op1", func(g *FunctionGraph, x, _ *Variable) { g.variables[x.id] = nil }},
 		{"undeclared input", "undeclared input w", func(_ *FunctionGraph, _, y *Variable) { y.owner.inputs[1] = input("w") }},
-		{"wrong output", "wrong output client: op1(a) knows of output 1", func(_ *FunctionGraph, x, _ *Variable) {
+		{"wrong output", "wrong output client: op1(a) lists output 1", func(_ *FunctionGraph, x, _ *Variable) {
 			x.clients = append(x.clients, Client{nil, 1})
 		}},
-		{"foreign client", "foreign client: op1(a) knows of f(x)", func(_ *FunctionGraph, x, _ *Variable) {
+		{"foreign client", "foreign client: op1(a) lists f(x)", func(_ *FunctionGraph, x, _ *Variable) {
 			x.clients = append(x.clients, Client{call(op("f"), input("x")).owner, 0})
 		}},
-		{"stale client", "stale client: op1(a) knows of input 1 of op2", func(_ *FunctionGraph, x, y *Variable) {
+		{"stale client", "stale client: op1(a) lists input 1 of op2", func(_ *FunctionGraph, x, y *Variable) {
 			x.clients = append(x.clients, Client{y.owner, 1})
 		}},
 		{"superfluous apply", "superfluous apply: no output depends on f", func(g *FunctionGraph, _, _ *Variable) {

@@ -72,7 +72,7 @@ func (c *checker) visit(v *Variable, cl Client) {
 	}
 	c.used[v.id] = true
 	if pos := int(*c.g.position(cl)); pos >= len(v.clients) || v.clients[pos] != cl {
-		c.fault("missing client: %v reads %v, which does not know", clientString(cl), v)
+		c.fault("missing client: %v reads %v, which does not list it", clientString(cl), v)
 	}
 	if a := v.owner; a != nil {
 		if a.graph != c.g || a.id < 0 || int(a.id) >= len(c.g.applies) || c.g.applies[a.id] != a {
@@ -99,7 +99,7 @@ func (c *checker) walk() {
 		}
 		for i, v := range a.outputs {
 			if v.owner != a || int(v.index) != i {
-				c.fault("output %d of %v has another owner or place", i, a)
+				c.fault("output %d of %v has a wrong owner or index", i, a)
 			} else if !c.known(v) {
 				c.fault("missing variable: output %d of %v is not listed", i, a)
 			} else {
@@ -144,7 +144,7 @@ func (c *checker) tables() {
 		c.fault("order: %d applies in order, %d in the graph", n, live)
 	}
 	if len(c.g.late) > 0 {
-		c.fault("order: %d edges without place", len(c.g.late))
+		c.fault("order: %d unresolved edges", len(c.g.late))
 	}
 }
 
@@ -153,13 +153,13 @@ func (c *checker) clients(v *Variable) {
 	for i, cl := range v.clients {
 		switch {
 		case cl.Apply == nil && (cl.Index < 0 || cl.Index >= len(c.g.outputs)):
-			c.fault("wrong output client: %v knows of output %d of %d", v, cl.Index, len(c.g.outputs))
+			c.fault("wrong output client: %v lists output %d of %d", v, cl.Index, len(c.g.outputs))
 		case cl.Apply == nil && c.g.outputs[cl.Index] != v:
-			c.fault("wrong output client: %v knows of output %d, which is %v", v, cl.Index, c.g.outputs[cl.Index])
+			c.fault("wrong output client: %v lists output %d, which is %v", v, cl.Index, c.g.outputs[cl.Index])
 		case cl.Apply != nil && cl.Apply.graph != c.g:
-			c.fault("foreign client: %v knows of %v, which is not part of the graph", v, cl.Apply)
+			c.fault("foreign client: %v lists %v, which is not part of the graph", v, cl.Apply)
 		case cl.Apply != nil && (cl.Index < 0 || cl.Index >= len(cl.Apply.inputs) || cl.Apply.inputs[cl.Index] != v):
-			c.fault("stale client: %v knows of input %d of %v, which reads something else", v, cl.Index, cl.Apply)
+			c.fault("stale client: %v lists input %d of %v, which reads something else", v, cl.Index, cl.Apply)
 		case int(*c.g.position(cl)) != i:
 			c.fault("stale client: %v lists %v twice", v, clientString(cl))
 		}

@@ -41,7 +41,7 @@ func (h *DestroyHandler) validate() error {
 func (h *DestroyHandler) validateShape() error {
 	h.malformed = slices.DeleteFunc(h.malformed, func(a *Apply) bool { return a.graph != h.g })
 	if len(h.malformed) > 0 {
-		return fmt.Errorf("%w: the view or destroy map of %v names what it does not have, or something twice",
+		return fmt.Errorf("%w: the view or destroy map of %v has an index that is out of range or occurs twice",
 			ErrInconsistent, h.malformed[0])
 	}
 	return nil
@@ -54,7 +54,7 @@ func (h *DestroyHandler) validateLate() error {
 		e := h.late[len(h.late)-1]
 		if e.before.graph == h.g && e.after.graph == h.g && h.g.reads(e.after, e.before) &&
 			!h.order.require(e.before.id, e.after.id) {
-			return fmt.Errorf("%w: %v has to come after %v, but something that it overwrites or that is overwritten for it demands the opposite",
+			return fmt.Errorf("%w: %v must come after %v, but overwriting memory requires the opposite order",
 				ErrInconsistent, e.after, e.before)
 		}
 		h.late = h.late[:len(h.late)-1]

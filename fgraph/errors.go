@@ -31,7 +31,7 @@ var (
 	ErrNotAllowed = fmt.Errorf("%w: the change is not allowed", ErrInconsistent)
 	// ErrNoHandler means that a pass brought in an op that overwrites an input
 	// before a [DestroyHandler] was attached to check it.
-	ErrNoHandler = errors.New("no op may overwrite its input yet, as no DestroyHandler is attached; in a database that comes right before position 50")
+	ErrNoHandler = errors.New("no op may overwrite an input before a DestroyHandler is attached, which a database does right before position 50")
 	// ErrAlreadyAttached makes Attach drop a feature silently.
 	ErrAlreadyAttached = errors.New("feature already attached")
 	// ErrCheck means that Check found a fault.

@@ -122,7 +122,7 @@ func (g *FunctionGraph) declare(v *Variable) error {
 	case v.typ == nil:
 		return fmt.Errorf("%w: variable %q has no type", ErrInvalid, v.Name())
 	case v.owner != nil:
-		return fmt.Errorf("%w: %v is computed by an apply, so that it cannot be an input", ErrInvalid, v)
+		return fmt.Errorf("%w: %v is computed by an apply, so it cannot be an input", ErrInvalid, v)
 	case v.root.constant:
 		return fmt.Errorf("%w: constant %v cannot be an input", ErrInvalid, v)
 	case v.root.graph == g:
@@ -356,7 +356,7 @@ func (g *FunctionGraph) locked() error {
 		return fmt.Errorf("%w: a callback must not change the graph", ErrInvalid)
 	case g.frozen:
 		g.tried = true
-		return fmt.Errorf("%w: a rule must not change the graph, but propose what is to change", ErrInvalid)
+		return fmt.Errorf("%w: a rule must propose changes, not make them", ErrInvalid)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (f failure) String() string {
 	case whyClients:
 		return fmt.Sprintf("%s has other clients", f.v)
 	case whyGuard:
-		return fmt.Sprintf("the guard %s says no", f.guard.text)
+		return fmt.Sprintf("the guard %s is false", f.guard.text)
 	case whyOutputs:
 		return fmt.Sprintf("%s is not its op's only output", f.v)
 	case whySteps:

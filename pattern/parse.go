@@ -101,7 +101,7 @@ func (p *parser) guard() (Guard, error) {
 		at := p.at
 		name := p.name()
 		if name == "" || name == "_" {
-			return g, p.fault(at, "a guard is given names")
+			return g, p.fault(at, "the arguments of a guard are names")
 		}
 		g.Args = append(g.Args, name)
 	}

@@ -109,7 +109,7 @@ func TestWhyNotAtAnApply(t *testing.T) {
 		{"a track of a type", Rule{Name: "r", On: []Track{TrackType[special]()}, Fn: swap("", "f", "g").Fn}, nil, "it does not track f, but rewrite.special"},
 		{"says why", rule("r", "f", func(c *Context, _ *fgraph.Apply) (Result, error) { return c.Miss("%d is too few", 1), nil }), nil, "1 is too few"},
 		{"does not say", rule("r", "f", func(*Context, *fgraph.Apply) (Result, error) { return Result{}, nil }), nil, "it proposes nothing, and does not say why"},
-		{"no change", rule("r", "f", func(_ *Context, n *fgraph.Apply) (Result, error) { return Replace(call(op("f"), n.Inputs()...)), nil }), nil, "what it proposes changes nothing"},
+		{"no change", rule("r", "f", func(_ *Context, n *fgraph.Apply) (Result, error) { return Replace(call(op("f"), n.Inputs()...)), nil }), nil, "its proposal changes nothing"},
 		{"fails", rule("r", "f", func(*Context, *fgraph.Apply) (Result, error) { return Result{}, errors.ErrUnsupported }), nil, "it fails: unsupported operation"},
 		{"panics", rule("r", "f", func(*Context, *fgraph.Apply) (Result, error) { panic("no") }), nil, "it fails: panic: no"},
 		{"type", rule("r", "f", func(*Context, *fgraph.Apply) (Result, error) {

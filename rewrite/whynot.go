@@ -60,7 +60,7 @@ func WhyNot(ctx context.Context, r NodeRewriter, g *fgraph.FunctionGraph, n *fgr
 	case len(said) > 0:
 		return strings.Join(said, "; ")
 	case len(e.pairs) == 0 && e.proposed:
-		return "what it proposes changes nothing"
+		return "its proposal changes nothing"
 	}
 	return "it proposes nothing, and does not say why"
 }
