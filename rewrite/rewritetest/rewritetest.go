@@ -1,12 +1,14 @@
 // Package rewritetest helps to test passes and rules.
 //
-// A test builds a graph and says what must become of it:
+// A test builds a graph and states the expected result:
 //
 //	g := rewritetest.Graph(t, inputs, output)
 //	rewritetest.Fires(t, rule, g, "[x]")
 //
-// Every helper checks that the graph is sound afterwards, and that the rule or
-// pass told the truth about whether it changed it.
+// Every helper also verifies that the resulting graph is sound, and that the pass
+// reported correctly whether it changed the graph. The package does not generate graphs
+// or compare numbers itself; see [KeepsValues]. Like the graphs, a helper is confined to
+// one goroutine at a time.
 package rewritetest
 
 import (
@@ -21,7 +23,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Graph returns the graph of outputs, or ends the test.
+// Graph returns a new graph, or ends the test.
 func Graph(t testing.TB, inputs []*fgraph.Variable, outputs ...*fgraph.Variable) *fgraph.FunctionGraph {
 	t.Helper()
 	g, err := fgraph.New(inputs, outputs)
@@ -31,7 +33,7 @@ func Graph(t testing.TB, inputs []*fgraph.Variable, outputs ...*fgraph.Variable)
 	return g
 }
 
-// Sound ends the test if the graph is damaged or a feature objects to it.
+// Sound ends the test if the graph violates an invariant or a feature objects to it.
 func Sound(t testing.TB, g *fgraph.FunctionGraph) {
 	t.Helper()
 	if err := g.Check(); err != nil {
@@ -45,7 +47,7 @@ func Sound(t testing.TB, g *fgraph.FunctionGraph) {
 	}
 }
 
-// Run applies a pass and checks the graph. It returns what the pass recorded.
+// Run applies a pass, checks the graph, and returns the record of the run.
 func Run(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) *profile.Record {
 	t.Helper()
 	rec := profile.New(rewrite.Describe(r).Name, rewrite.Describe(r).Class)
@@ -65,9 +67,8 @@ func Run(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) *profil
 	return rec.Record()
 }
 
-// Fires applies a rule to every apply of the graph and ends the test unless it
-// fires and leaves the graph that is wanted, in the form of
-// [fgraph.FunctionGraph.String].
+// Fires applies a rule to every apply of the graph. It ends the test unless the rule fires
+// and the result is want, in the notation of [fgraph.FunctionGraph.String].
 func Fires(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGraph, want string) {
 	t.Helper()
 	before := g.String()
@@ -77,7 +78,7 @@ func Fires(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGraph, wan
 	wantGraph(t, before, g, want)
 }
 
-// DoesNotFire ends the test if a rule fires anywhere in the graph.
+// DoesNotFire ends the test if a rule fires at any apply of the graph.
 func DoesNotFire(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGraph) {
 	t.Helper()
 	before := g.String()
@@ -87,8 +88,8 @@ func DoesNotFire(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGrap
 	wantGraph(t, before, g, before)
 }
 
-// Reaches applies a pass and ends the test unless the graph that is wanted comes
-// out, and stays as it is when the pass is applied again.
+// Reaches applies a pass. It ends the test unless the result is want, and does not change
+// when the pass is applied again.
 func Reaches(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph, want string) {
 	t.Helper()
 	before := g.String()
@@ -97,7 +98,7 @@ func Reaches(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph, wan
 	Settled(t, r, g)
 }
 
-// Settled ends the test if applying a pass changes the graph.
+// Settled ends the test if a pass changes the graph.
 func Settled(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) {
 	t.Helper()
 	before, commits := g.String(), g.Commits()
@@ -107,13 +108,12 @@ func Settled(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) {
 	}
 }
 
-// An Evaluator returns the values of the outputs of a graph, for inputs that it
-// chooses and chooses the same way each time.
+// An Evaluator returns the values of the outputs of a graph for inputs of its choice,
+// which must be the same every time.
 type Evaluator func(*fgraph.FunctionGraph) ([]any, error)
 
-// KeepsValues applies a pass and ends the test if the values of the outputs
-// change. The options say when values are the same, within a tolerance for
-// example (cmpopts.EquateApprox).
+// KeepsValues applies a pass and ends the test if the values of the outputs change. The
+// options define equality, for example with a tolerance (cmpopts.EquateApprox).
 func KeepsValues(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph, eval Evaluator, opts ...cmp.Option) {
 	t.Helper()
 	text := g.String()
@@ -131,8 +131,8 @@ func KeepsValues(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph,
 	}
 }
 
-// WhyNot returns what a rule says about the applies on which it does not fire, a
-// line for each. The graph stays as it is.
+// WhyNot returns the reasons that a rule gives for not firing, a line for each apply. It
+// leaves the graph unchanged.
 func WhyNot(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGraph) string {
 	t.Helper()
 	text := ""
