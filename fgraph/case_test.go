@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// recorder writes down the callbacks it gets.
-
+// recorder records callbacks.
 func TestCase01Clients(t *testing.T) {
 	a, b := input("a"), input("b")
 	x := call(op("op1"), a)
@@ -55,7 +54,7 @@ func TestCase02NewErrors(t *testing.T) {
 		if _, err := New(c.inputs, c.outputs); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)
 		}
-		// Whatever was wrong, the rest can still be used.
+		// The other variables can still be used.
 		if a.ID() != -1 || x.ID() != -1 || x.owner.ID() != -1 || len(a.Clients()) != 0 {
 			t.Fatalf("%s: something still belongs to the failed graph", c.name)
 		}
@@ -144,10 +143,8 @@ func TestCase06Replace(t *testing.T) {
 	}
 }
 
-// Theano accepts a replacement by something that depends on the variable, and is
-
-// left with a cycle. Here it is refused, and the graph stays as it was.
-
+// Theano accepts a replacement that depends on the variable, which creates a cycle. Here
+// it is refused, and the graph is unchanged.
 func TestCase07CyclesAreRefused(t *testing.T) {
 	a := input("a")
 	x := call(op("op1"), a)
@@ -164,7 +161,7 @@ func TestCase07CyclesAreRefused(t *testing.T) {
 	if dump(g) != before {
 		t.Errorf("changed to %s", dump(g))
 	}
-	// On the way there may be a cycle, as long as there is none in the end.
+	// There may be a cycle in between if there is none in the end.
 	if err := g.ReplaceAll([]Replacement{{x, z}, {y, a}}, why("test")); err != nil {
 		t.Error(err)
 	}
@@ -281,14 +278,7 @@ func TestCase10NoOutputs(t *testing.T) {
 	wantString(t, g, "[f(a)]")
 }
 
-// adjacent is a graph for the order by itself.
-
-// Whatever the place, there is room between two applies: the tags are spread.
-
-// Nothing recurses: a chain of a million applies works, and so does everything
-
-// that looks at it.
-
+// Nothing recurses: a chain of a million applies works in every respect.
 func TestLongChain(t *testing.T) {
 	n := 1_000_000
 	if testing.Short() {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// These tests count what the orders look at, so that they find a quadratic pass
-// on any machine. n is the number of links of a chain.
+// These tests count the steps of the orders, so they detect quadratic behaviour on any
+// machine. n is the number of links in a chain.
 func inplaceChain(t *testing.T, n int, link func(o *Variable) (next *Variable, outs []*Variable), outToIn bool, op Op, from Op) {
 	t.Helper()
 	o := input("o")
@@ -53,7 +53,7 @@ func inplaceChain(t *testing.T, n int, link func(o *Variable) (next *Variable, o
 	}
 }
 
-// consistentShort is consistent for graphs that are too large for it.
+// consistentShort replaces consistent for large graphs.
 func consistentShort(g *FunctionGraph, h *DestroyHandler) error {
 	if g.live < 500 {
 		if err := consistent(g, h.permits); err != nil {
@@ -89,7 +89,7 @@ func TestInplaceCostIsLinear(t *testing.T) {
 			t.Run(name, func(t *testing.T) { inplaceChain(t, n, link, outToIn, aip, add) })
 		}
 	}
-	// Every link reads the same variable, so that none but the last can have it.
+	// Every link reads the same variable, so only the last one can overwrite it.
 	for _, outToIn := range []bool{false, true} {
 		t.Run("one variable for all", func(t *testing.T) {
 			shared := call(op("f"), constant(1))
@@ -98,7 +98,7 @@ func TestInplaceCostIsLinear(t *testing.T) {
 	}
 }
 
-// A view that is replaced at the bottom of a deep pile of views.
+// A view is replaced at the bottom of a long chain of views.
 func TestViewsOfViewsAreCheap(t *testing.T) {
 	const n = 20_000
 	x := input("x")
@@ -126,8 +126,8 @@ func TestViewsOfViewsAreCheap(t *testing.T) {
 }
 
 // Many regions of one variable, each overwritten in place. Every destruction is
-// compared with all others of the variable: that is quadratic, but cheap enough
-// for the thousands of blocks that a matrix may be cut into.
+// compared with all others of the variable. This is quadratic, but cheap enough
+// for matrices with thousands of blocks.
 func BenchmarkRegionsInPlace(b *testing.B) {
 	for _, n := range []int{100, 1000, 3000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -47,7 +47,7 @@ var (
 
 func anyInput(*Variable) bool { return true }
 
-// destroyGraph returns a graph all inputs of which may be destroyed.
+// destroyGraph returns a graph whose inputs may all be destroyed.
 func destroyGraph(t *testing.T, inputs, outputs []*Variable) (*FunctionGraph, *DestroyHandler) {
 	t.Helper()
 	h := NewDestroyHandler(anyInput)
@@ -67,7 +67,7 @@ func wantConsistent(t *testing.T, g *FunctionGraph, want bool) {
 	verifyOrder(t, g)
 }
 
-// verifyOrder compares what the handler keeps up with what follows from the graph.
+// verifyOrder verifies the state of the handler.
 func verifyOrder(t *testing.T, g *FunctionGraph) {
 	t.Helper()
 	h, ok := FeatureOf[*DestroyHandler](g)
@@ -79,8 +79,8 @@ func verifyOrder(t *testing.T, g *FunctionGraph) {
 	}
 }
 
-// substitute replaces the op of every apply of one op in turn and returns how
-// often that succeeded and failed.
+// substitute replaces the applies of one op one by one, and counts successes and
+// refusals.
 func substitute(t *testing.T, g *FunctionGraph, from, to Op) (done, refused int) {
 	t.Helper()
 	order, err := g.Toposort()
@@ -388,7 +388,7 @@ func TestDisjointRegions(t *testing.T) {
 		t.Errorf("overlapping regions destroyed: %v", err)
 	}
 	wantConsistent(t, g, true)
-	// A block of a block, and a view without region in between.
+	// A block of a block, with a view without region in between.
 	if err := g.ReplaceValidate(b2, call(blockOp{Region{0, 2, 0, 3}}, call(bottom, x)), why("nested")); err != nil {
 		t.Error(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// Op is the simplest op there is: a name.
+// Op is the simplest possible op: a name.
 type Op string
 
 func (o Op) String() string { return string(o) }

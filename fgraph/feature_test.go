@@ -10,7 +10,7 @@ import (
 type recorder struct {
 	events []string
 	veto   error
-	panics string // panics when this event comes
+	panics string // event that makes it panic
 }
 
 func (r *recorder) OnAttach(*FunctionGraph) error { return nil }
@@ -99,7 +99,7 @@ func TestCase13FullHistory(t *testing.T) {
 	if h.Len() != 2 || h.Position() != 1 || h.Reason(1) != why("rule") {
 		t.Error(h.Len(), h.Position())
 	}
-	// Something new at this point makes what came later be forgotten.
+	// A new replacement here discards the later ones.
 	if err := g.Replace(x, call(op("neg"), x), why("new")); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestProtection(t *testing.T) {
 	if err := g.ReplaceValidate(g.outputs[1], call(aip, x, y), why("in place")); err != nil {
 		t.Errorf("neither: %v", err)
 	}
-	// A supervisor that comes late looks at what is destroyed already.
+	// A supervisor that is attached late checks existing destroyers.
 	if err := g.Attach(Supervise(x)); err != nil {
 		t.Fatal(err)
 	}
@@ -216,10 +216,9 @@ func TestProtection(t *testing.T) {
 	}
 }
 
-// In Theano a method that a feature adds to the graph may collide with a callback
-// or with that of another feature, which is refused where the class is defined.
-// Here a feature adds nothing to the graph: it is found by its type, and what it
-// has to offer are its own methods. Two features of one name do not meet.
+// In Theano, features add methods to the graph, which may collide with callbacks or
+// with methods of other features; the class definition rejects that. Here a feature
+// adds nothing to the graph: it is found by its type and has its own methods.
 func TestCase15FeaturesDoNotCollide(t *testing.T) {
 	x := input("x")
 	h, other := NewHistory(), &provider{}
@@ -235,7 +234,7 @@ func TestCase15FeaturesDoNotCollide(t *testing.T) {
 	}
 }
 
-// provider has a method that another feature has too, and a callback.
+// provider has a callback, and a method that another feature has, too.
 type provider struct{ imported int }
 
 func (*provider) OnAttach(*FunctionGraph) error { return nil }
@@ -243,7 +242,7 @@ func (*provider) Checkpoint() string            { return "mine" }
 
 func (p *provider) OnImport(*FunctionGraph, *Apply, Reason) { p.imported++ }
 
-// TestOneGraph: what a feature has noted of a graph isn't taken for another's. Once it is detached it may serve that.
+// TestOneGraph: a feature serves one graph at a time, and another one after Detach.
 func TestOneGraph(t *testing.T) {
 	for _, f := range []Feature{NewHistory(), NewFullHistory(), NewNodeFinder(), NewDestroyHandler(nil)} {
 		a, b := input("a"), input("b")

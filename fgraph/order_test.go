@@ -40,7 +40,7 @@ func TestBitQueue(t *testing.T) {
 		}
 		if r.IntN(3) == 0 && !q.empty() {
 			least := int32(n)
-			if r.IntN(200) == 0 { // comparing with all is slow
+			if r.IntN(200) == 0 { // the comparison is slow
 				for x := range in {
 					least = min(least, x)
 				}

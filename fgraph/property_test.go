@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// dump shows everything that a change which is undone must restore: numbers,
-// and the order of clients, too.
+// dump shows everything that undoing a change must restore, including numbers and the
+// order of clients.
 func dump(g *FunctionGraph) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, g.String())
@@ -57,7 +57,7 @@ type machine struct {
 
 func (m *machine) variables() []*Variable { return slices.Collect(m.g.Variables()) }
 
-// expression draws something new on top of what the graph has.
+// expression draws a new expression of variables of the graph.
 func (m *machine) expression(from []*Variable) *Variable {
 	v := rapid.SampledFrom(from).Draw(m.t, "leaf")
 	for range rapid.IntRange(0, 3).Draw(m.t, "depth") {
@@ -260,7 +260,8 @@ func TestPropertyRevertEverything(t *testing.T) {
 	})
 }
 
-// What MayOverwrite says of one input is what Validate says when it is tried, and what it says of two holds for both together.
+// MayOverwrite agrees with Validate for each input. If it allows two inputs that share no
+// memory, Validate accepts both together.
 func TestPropertyMayOverwrite(t *testing.T) {
 	first, second := memOp{name: "tolerant", destroys: "00", same: true}, memOp{name: "second", destroys: "01"}
 	both := memOp{name: "both", destroys: "0001", same: true}
@@ -327,7 +328,7 @@ func TestPropertyMayOverwrite(t *testing.T) {
 	})
 }
 
-// consistent says from the definition whether everything destroyed may be.
+// consistent decides by definition whether everything that is destroyed may be.
 func consistent(g *FunctionGraph, destroyable func(*Variable) bool) error {
 	root := func(v *Variable) *Variable {
 		for v.owner != nil {

@@ -62,7 +62,7 @@ func TestNodeFinder(t *testing.T) {
 	}
 }
 
-// pointerOp is equal by what it holds.
+// pointerOp compares by content.
 type pointerOp struct{ n int }
 
 func (o *pointerOp) String() string { return fmt.Sprint("op", o.n) }
@@ -160,7 +160,7 @@ func (*sleeper) OnAttach(*FunctionGraph) error           { return nil }
 func (*sleeper) OnImport(*FunctionGraph, *Apply, Reason) { time.Sleep(time.Millisecond) }
 func (*sleeper) Validate(*FunctionGraph) error           { time.Sleep(time.Millisecond); return nil }
 
-// A panic while a change is undone reaches the caller, after it is undone.
+// A panic during an undo reaches the caller after the undo is complete.
 func TestPanicWhileUndoing(t *testing.T) {
 	x := input("x")
 	f := call(op("f"), x)
@@ -270,7 +270,7 @@ func TestNumbers(t *testing.T) {
 		!g.ComesBefore(a.owner, b.owner) || g.ComesBefore(b.owner, a.owner) {
 		t.Error("numbers")
 	}
-	// What comes takes the numbers of what has gone.
+	// New applies and variables reuse numbers.
 	for i := range 100 {
 		if err := g.Replace(b, call(op("g"), a, constant(i)), why("again")); err != nil {
 			t.Fatal(err)

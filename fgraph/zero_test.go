@@ -2,7 +2,7 @@ package fgraph
 
 import "testing"
 
-// What is nil or was made without its constructor can be printed.
+// Nil values and values made without a constructor can be printed.
 func TestPrintNothing(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{(*FunctionGraph)(nil).String(), "no graph"},

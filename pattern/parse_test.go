@@ -123,7 +123,7 @@ func TestParseFaults(t *testing.T) {
 	for _, test := range tests {
 		p, err := pattern.Parse(test.text)
 		if test.text == "(2 x)" {
-			continue // an op may well be called 2, the vocabulary decides
+			continue // an op may be called 2
 		}
 		if !errors.Is(err, pattern.ErrSyntax) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.50q: %v, %v\nwant %s", test.text, p, err, test.want)
@@ -206,8 +206,8 @@ func TestPrintParse(t *testing.T) {
 	})
 }
 
-// allocates returns how many bytes f allocates. What else the process does counts too, so that f runs again while it seems to be
-// more than most.
+// allocates returns how many bytes f allocates. Other goroutines count, too, so it repeats f
+// while the result exceeds most.
 func allocates(most uint64, f func()) uint64 {
 	least := uint64(math.MaxUint64)
 	for try := 0; try < 20 && least > most; try++ {
@@ -221,8 +221,9 @@ func allocates(most uint64, f func()) uint64 {
 	return least
 }
 
-// FuzzParseRule: whatever is typed, a rule takes memory in proportion to its text, prints as text that reads as the same rule, and,
-// if it compiles, leaves a graph sound that it is applied to everywhere.
+// FuzzParseRule: for any text, the memory of a rule is proportional to its length, the rule
+// prints as text that parses to the same rule, and, if it compiles, applying it leaves a graph
+// sound.
 func FuzzParseRule(f *testing.F) {
 	for _, text := range []string{
 		"(true_div (mul x y) y) && isFloat(x) => x", "(add a a ...r) => (add (mul 2 a) ...r)", "(op1 (or (op2 a _) (two _ a).1) e@(exp b)) => (two e a).1",

@@ -42,7 +42,7 @@ func TestRuleFaults(t *testing.T) {
 		{"(op1 (or (op2 x ...y) (op2 x y))) => x", pattern.ErrForm, "do not bind the same names"},
 		{"(op1 ...x y) => y", pattern.ErrForm, "...x is not the last argument"},
 		{"(op1 x@(or y@(op2 z) y@(op3 z))) => y", nil, ""},
-		{"(op1 x@(op2 x)) => x", nil, ""}, // never matches, but says nothing wrong
+		{"(op1 x@(op2 x)) => x", nil, ""}, // never matches, but is valid
 		{"(op1 x (op2 ...x)) => x", pattern.ErrForm, "x is a variable and a rest"},
 		{"(op1 x) => _", pattern.ErrForm, "_ in a replacement"},
 		{"(op1 x) => (or x x)", pattern.ErrForm, "(or x x) in a replacement"},

@@ -12,8 +12,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// The numbers in names are those of behaviours of Theano's PatternSub that are
-// carried over.
+// The numbers in names refer to behaviours of Theano's PatternSub.
 func TestSub(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -183,8 +182,7 @@ func TestCase39Builders(t *testing.T) {
 	}
 }
 
-// An equilibrium with the tutorial's rule needs the merge of equal computations
-// first.
+// In an equilibrium, the tutorial's rule fires only after equal computations are merged.
 func TestMergeThenSub(t *testing.T) {
 	g := newWorld(t).graph("(true_div (mul (add y z) x) (add y z))")
 	rule := compile(t, "(true_div (mul x y) y) => x")
@@ -256,7 +254,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The search gives up, it does not hang: this one has 60!/53! ways.
+// The search is bounded: here there are 60!/53! ways.
 func TestSearchIsBounded(t *testing.T) {
 	var in []string
 	for i := range 60 {
@@ -326,7 +324,7 @@ type mirrors struct {
 
 func (v mirrors) Operator(name string) (pattern.Operator, bool) { return v.op.Operator(name) }
 
-// Views of views disappear, and the DestroyHandler that watches them notices.
+// When views of views disappear, the DestroyHandler notices.
 func TestCase16NestedViews(t *testing.T) {
 	tv := mirror{"transpose_view"}
 	x := fgraph.NewInput(float, "x")
@@ -351,10 +349,10 @@ func TestCase16NestedViews(t *testing.T) {
 	}
 }
 
-// Theano leaves a function on the replacement that says when values before and
-// after count as the same, for its debug mode. Here the tolerance belongs to who
-// compares, as in rewritetest.KeepsValues: nothing is left on variables, whether
-// the rule tracks single ops or all.
+// Theano attaches a function to the replacement that decides in debug mode whether the
+// values before and after are equal. Here the comparison has the tolerance, as in
+// rewritetest.KeepsValues, and nothing is attached to variables, whether the rule tracks
+// single ops or all.
 func TestCase37NothingIsLeftOnTheReplacement(t *testing.T) {
 	for _, text := range []string{"(op1 (op2 a)) => (op3 a)", "(or (op1 (op2 a)) (matched_only a)) => (op3 a)"} {
 		g := newWorld(t).graph("(op1 (op2 x))")
@@ -366,7 +364,7 @@ func TestCase37NothingIsLeftOnTheReplacement(t *testing.T) {
 	}
 }
 
-// Two constraints on one name are an error to PyTensor; here both have to hold.
+// Two constraints on one name are an error in PyTensor; here both must hold.
 func TestCase40TwoGuardsOnOneName(t *testing.T) {
 	named := func(names string) pattern.Predicate {
 		return func(_ *rewrite.Context, args []*fgraph.Variable) bool { return strings.Contains(names, args[0].Name()) }

@@ -28,7 +28,7 @@ func grow(b *testing.B, sizes []int, build func(n int) *fgraph.FunctionGraph, do
 			for range b.N {
 				b.StopTimer()
 				g := build(n)
-				runtime.GC() // what building has left is not on the bill
+				runtime.GC() // do not count garbage of the setup
 				b.StartTimer()
 				do(b, g)
 			}
@@ -113,7 +113,7 @@ func BenchmarkInplaceChain(b *testing.B) {
 	})
 }
 
-// The chain of theano.md: every link is read by a sum as well.
+// A chain in which a sum also reads every link.
 func BenchmarkInplaceChainWithReaders(b *testing.B) {
 	inplace := Rule{Name: "inplace", On: []Track{TrackOp(op("exp"))}, Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
 		return Replace(call(inplaceOp("exp_in_place"), n.Inputs()...)), nil

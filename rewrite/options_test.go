@@ -101,7 +101,7 @@ func TestCase11Trace(t *testing.T) {
 			t.Errorf("%q:\n%s", c.only, text.String())
 		}
 	}
-	// What a feature refuses is traced as such.
+	// Refused changes are traced with an error.
 	var text strings.Builder
 	x := input("x")
 	g := newGraph(t, list(x), list(nested(x, "f")), &vetoer{})
@@ -248,7 +248,7 @@ func TestContext(t *testing.T) {
 	if c.Graph() != g || c.Context() != ctx || c.Pass() != "pass" || OptionsFrom(c.Context()).MaxUse != 3 || OptionsFrom(context.Background()).MaxUse != 0 {
 		t.Error("context")
 	}
-	// A rule can be asked without a driver.
+	// A rule can be called without a driver.
 	r, err := simplify.Transform(c, g.Outputs()[0].Owner())
 	if err != nil || !r.Empty() {
 		t.Error(r, err)
@@ -271,7 +271,7 @@ func TestGroupOfSeveralOutputs(t *testing.T) {
 		}}
 	}
 	half := Rule{Name: "half", On: []Track{TrackOp(op("c"))}, Fn: func(_ *Context, n *fgraph.Apply) (Result, error) {
-		return Replace(nil, n.Inputs()[0]), nil // nothing to replace output 0 by
+		return Replace(nil, n.Inputs()[0]), nil // no replacement for output 0
 	}}
 	x := input("x")
 	outs := two("a", list(x))
@@ -302,7 +302,7 @@ func TestDebugChecks(t *testing.T) {
 
 func nothingToDo(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil }
 
-// An error that somebody made without a cause can be printed.
+// An error without a cause can be printed.
 func TestPrintNothing(t *testing.T) {
 	if got := (&Error{Pass: "p"}).Error(); got != "p: <nil>" {
 		t.Error(got)

@@ -13,9 +13,8 @@ import (
 	"github.com/nnopt/nnopt/profile/pprof"
 )
 
-// What every driver records adds up: on a run that comes to its end, on one that
-// a feature hinders, on one that fails, and on one that is ended. It can be
-// written in every form.
+// The record of every driver is consistent: after a complete run, one that a feature
+// objects to, one that fails, and one that is cancelled. It can be written in every form.
 func TestRecordsOfAllDrivers(t *testing.T) {
 	rules := list[NodeRewriter](swap("f_to_g", "f", "g"), cancel("cancel_g", "g"), swap("g_to_h", "g", "h"))
 	fight := list[NodeRewriter](swap("there", "f", "g"), swap("back", "g", "f"))
@@ -43,7 +42,7 @@ func TestRecordsOfAllDrivers(t *testing.T) {
 				g := newGraph(t, list(x), list(call(op("two"), nested(x, repeat("f", 40)...), nested(x, "f", "f", "g"))), features...)
 				ctx, cancel := context.WithTimeout(WithOptions(context.Background(), Options{OnFailure: policy}), time.Minute)
 				if name == "nothing" {
-					cancel() // it ends before it begins
+					cancel() // cancelled before it starts
 				}
 				rec := profile.New(name, Describe(d).Class)
 				err := Run(ctx, d, g, rec)

@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// A failure tells the pass, the rule, the apply and the graph before the pass,
-// whatever the policy, and once.
+// Every failure is reported once under every policy, with the pass, the rule, the apply and
+// the graph before the pass.
 func TestReproduce(t *testing.T) {
 	wrong := errors.New("first line\nsecond line")
 	bad := Rule{Name: "bad", On: []Track{TrackOp(op("k"))}, Fn: func(*Context, *fgraph.Apply) (Result, error) { return Result{}, wrong }}
@@ -36,7 +36,7 @@ func TestReproduce(t *testing.T) {
 	} {
 		for _, policy := range []Policy{Stop, Ignore} {
 			if c.name == "check" && policy == Ignore {
-				continue // what is damaged ends the run under every policy
+				continue // a damaged graph ends the run under every policy
 			}
 			x, unnamed := input("x"), input("")
 			f := call(op("f"), x)
@@ -73,7 +73,7 @@ func TestReproduce(t *testing.T) {
 	}
 }
 
-// A driver that runs by itself reports too; a run that was ended does not fail.
+// A driver that runs alone also reports failures. A cancelled run is not a failure.
 func TestReproduceWithoutSequence(t *testing.T) {
 	var got []Failure
 	x := input("x")
@@ -141,7 +141,7 @@ func TestWhyNotAtAnApply(t *testing.T) {
 	}
 }
 
-// A graph rewriter that undoes what a rule does is named beside it.
+// A graph rewriter that undoes a rule is part of the reported cycle.
 func TestCase51RuleAgainstCleanup(t *testing.T) {
 	x := input("x")
 	g := newGraph(t, list(x), list(call(op("a"), x)))

@@ -88,8 +88,8 @@ const (
 // edges that may be fused has no other way from one to the other.
 func ElemwiseFusion() rewrite.GraphRewriter {
 	return rewrite.Global{
-		Name:         "composite_elemwise_fusion",
-		Doc:          "element-wise ops that compute from each other become one, which goes through memory once: exp(x)*y + 1 → Composite(x, y)",
+		Name:  "composite_elemwise_fusion",
+		Doc:   "element-wise ops that compute from each other become one, which goes through memory once: exp(x)*y + 1 → Composite(x, y)",
 		Class: profile.ClassFusion, Fn: fuseElemwise,
 	}
 }

@@ -66,7 +66,7 @@ func sign(g *fgraph.FunctionGraph) ([]any, error) {
 	return []any{value[g.Outputs()[0]]}, nil
 }
 
-// broken is a test that may fail without harm.
+// broken is a test that is expected to fail.
 type broken struct {
 	testing.TB
 	message string
