@@ -2,14 +2,13 @@ package fgraph
 
 import "slices"
 
-// aliases records which variables share memory. The views of a graph form a forest,
-// because every variable views at most one other. A tree of the forest is a group.
-// Two members of a group share memory unless their regions of the root are
-// disjoint.
+// aliases records which variables share memory. The views of a graph form a forest, because
+// every variable views at most one other. A tree of the forest is a group. Two members of a
+// group share memory unless their regions of the root are disjoint.
 //
-// Tables are indexed by the numbers of variables. A variable that is neither a view,
-// nor viewed, nor destroyed has no group. The cost of uniting and splitting groups
-// is proportional to the smaller part.
+// Tables are indexed by the numbers of variables. A variable that is neither a view, nor viewed,
+// nor destroyed has no group. The cost of uniting and splitting groups is proportional to the
+// smaller part.
 type aliases struct {
 	of     []alias
 	shown  []shown // cached regions, for groups that have any
@@ -35,8 +34,7 @@ type alias struct {
 	outs       int32 // number of outputs of the graph that it is
 }
 
-// shown is the region of the root that a variable shows, valid for one version of
-// its group.
+// shown is the region of the root that a variable shows, valid for one version of its group.
 type shown struct {
 	region  Region
 	whole   bool
@@ -121,8 +119,8 @@ func (al *aliases) dissolve(v int32) {
 	}
 }
 
-// view records that o, which views nothing yet, views v. It returns the resulting
-// group, or none if v is already a direct or indirect view of o.
+// view records that o, which views nothing yet, views v. It returns the resulting group, or none
+// if v is already a direct or indirect view of o.
 func (al *aliases) view(o, v *Variable) int32 {
 	into, from := al.groupOf(v), al.groupOf(o)
 	if into == from {
@@ -244,8 +242,8 @@ func (w *walker) step(al *aliases) {
 	w.done = true
 }
 
-// region returns the region of the root of its group that v shows. whole is true if
-// v shows all of the root, or an unknown part.
+// region returns the region of the root of its group that v shows. whole is true if v shows all
+// of the root, or an unknown part.
 func (al *aliases) region(v int32) (r Region, whole bool) {
 	gr := &al.groups[al.of[v].group]
 	if gr.parts == 0 {
@@ -278,8 +276,8 @@ func (al *aliases) computeRegion(v int32) (r Region, whole bool) {
 	return r, whole
 }
 
-// use records n more outputs of the graph that are v. Constants do not matter,
-// because nothing may destroy them.
+// use records n more outputs of the graph that are v. Constants do not matter, because nothing
+// may destroy them.
 func (al *aliases) use(v *Variable, n int32) {
 	if v.IsConstant() {
 		return
@@ -291,8 +289,8 @@ func (al *aliases) use(v *Variable, n int32) {
 	}
 }
 
-// overlap reports whether two variables of one group may share memory. A variable
-// that shows an empty region has no memory.
+// overlap reports whether two variables of one group may share memory. A variable that shows an
+// empty region has no memory.
 func (al *aliases) overlap(u, v int32) bool {
 	if al.groups[al.of[u].group].parts == 0 {
 		return true

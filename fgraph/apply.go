@@ -1,7 +1,7 @@
 package fgraph
 
-// Values of Apply.id and Variable.id outside of a graph. The search for new
-// applies in import.go uses the last two as marks.
+// Values of Apply.id and Variable.id outside of a graph. The search for new applies in import.go
+// uses the last two as marks.
 const (
 	outside = -1
 	onPath  = -2 // being visited: meeting it again closes a cycle
@@ -11,25 +11,24 @@ const (
 // smallInputs is the number of inputs up to which an apply is one allocation.
 const smallInputs = 3
 
-// An Apply is the application of an op to inputs. [NewApply] makes it, and only
-// the graph that owns it changes it.
+// An Apply is the application of an op to inputs. [NewApply] makes it, and only the graph that
+// owns it changes it.
 type Apply struct {
 	op      Op
 	inputs  []*Variable
 	outputs []*Variable
 	graph   *FunctionGraph
 	more    *[]int32 // continues pos for input smallInputs and up
-	// pos holds, for each input, the position of this apply among the clients
-	// of that input, so that removing a client takes constant time.
+	// pos holds, for each input, the position of this apply among the clients of that input,
+	// so that removing a client takes constant time.
 	pos    [smallInputs]int32
 	id     int32
 	origin int32
 	by     int32 // why it was imported: an index into FunctionGraph.reasons
 }
 
-// smallApply is an apply with few inputs and one output, allocated in one piece.
-// It has room for two clients because the replacement of an apply briefly stands
-// beside it.
+// smallApply is an apply with few inputs and one output, allocated in one piece. It has room for
+// two clients because the replacement of an apply briefly stands beside it.
 type smallApply struct {
 	Apply
 	out     Variable
@@ -38,9 +37,8 @@ type smallApply struct {
 	clients [2]Client
 }
 
-// NewApply returns the application of op to inputs, with one output for each of
-// outTypes. It copies the slice inputs. The apply joins a graph when a
-// replacement brings it in.
+// NewApply returns the application of op to inputs, with one output for each of outTypes. It
+// copies the slice inputs. The apply joins a graph when a replacement brings it in.
 func NewApply(op Op, inputs []*Variable, outTypes ...Type) *Apply {
 	if len(inputs) <= smallInputs && len(outTypes) == 1 {
 		s := &smallApply{Apply: Apply{op: op, id: outside, origin: -1}}
@@ -65,9 +63,8 @@ func NewApply(op Op, inputs []*Variable, outTypes ...Type) *Apply {
 	return a
 }
 
-// ID returns the number of the apply in its graph, which is below
-// [FunctionGraph.NumApplyIDs], or -1 outside of a graph. New applies reuse the
-// numbers of those that have left.
+// ID returns the number of the apply in its graph, which is below [FunctionGraph.NumApplyIDs],
+// or -1 outside of a graph. New applies reuse the numbers of those that have left.
 func (a *Apply) ID() int { return int(max(a.id, outside)) }
 
 // Op returns the op that is applied.
@@ -85,8 +82,8 @@ func (a *Apply) Out() *Variable { return a.outputs[0] }
 // Graph returns the graph that owns the apply, or nil.
 func (a *Apply) Graph() *FunctionGraph { return a.graph }
 
-// Origin returns the number of the construct that the apply comes from, such as
-// a command or a position in a source text, or -1 if nobody has set it.
+// Origin returns the number of the construct that the apply comes from, such as a command or a
+// position in a source text, or -1 if nobody has set it.
 func (a *Apply) Origin() int { return int(a.origin) }
 
 // SetOrigin sets the number of the construct that the apply comes from.

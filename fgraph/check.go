@@ -6,9 +6,9 @@ import (
 	"github.com/hashicorp/go-multierror"
 )
 
-// Check verifies the invariants of the whole graph and reports all violations,
-// each wrapping [ErrCheck]. The graph maintains these invariants itself, so a
-// violation is a bug here or the work of code that modified shared slices.
+// Check verifies the invariants of the whole graph and reports all violations, each wrapping
+// [ErrCheck]. The graph maintains these invariants itself, so a violation is a bug here or the
+// work of code that modified shared slices.
 func (g *FunctionGraph) Check() error {
 	c := checker{g: g, reached: make([]bool, len(g.applies)), used: make([]bool, len(g.variables))}
 	c.roots()

@@ -1,14 +1,14 @@
 package fgraph
 
-// A Mapping leads from the variables of a graph to those of its clone. It is
-// valid until the original changes.
+// A Mapping leads from the variables of a graph to those of its clone. It is valid until the
+// original changes.
 type Mapping struct {
 	from      *FunctionGraph
 	variables []*Variable // by number
 }
 
-// Of returns the counterpart of v, or nil if v was not part of the graph. The
-// counterpart of an apply owns the counterparts of its outputs.
+// Of returns the counterpart of v, or nil if v was not part of the graph. The counterpart of an
+// apply owns the counterparts of its outputs.
 func (m *Mapping) Of(v *Variable) *Variable {
 	if v == nil || v.id < 0 || v.Graph() != m.from || int(v.id) >= len(m.variables) {
 		return nil
@@ -16,9 +16,8 @@ func (m *Mapping) Of(v *Variable) *Variable {
 	return m.variables[v.id]
 }
 
-// Clone returns a graph of new variables and applies with the same ops, types,
-// names and constant data. It does not carry features over, which are records of
-// one graph.
+// Clone returns a graph of new variables and applies with the same ops, types, names and
+// constant data. It does not carry features over, which are records of one graph.
 func (g *FunctionGraph) Clone() (*FunctionGraph, *Mapping) {
 	m := &Mapping{from: g, variables: make([]*Variable, len(g.variables))}
 	of := func(dst, list []*Variable) []*Variable {

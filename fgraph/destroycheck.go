@@ -47,8 +47,7 @@ func (h *DestroyHandler) validateShape() error {
 	return nil
 }
 
-// validateLate retries edges of the graph that contradicted the order when they
-// appeared.
+// validateLate retries edges of the graph that contradicted the order when they appeared.
 func (h *DestroyHandler) validateLate() error {
 	for len(h.late) > 0 {
 		e := h.late[len(h.late)-1]
@@ -76,11 +75,11 @@ func (h *DestroyHandler) validateDestroyer(a *Apply) error {
 	return nil
 }
 
-// unavoidableReader moves the readers of the memory before d. It returns a reader
-// that must come after d, or nil. It tries the most frequent case first: a reader
-// that also depends on a result of d. If the memory has many readers, it does so
-// even before listing them, because a pass may ask about very many applies that
-// read one variable. Then it tries the readers in the order in which they follow d.
+// unavoidableReader moves the readers of the memory before d. It returns a reader that must come
+// after d, or nil. It tries the most frequent case first: a reader that also depends on a result
+// of d. If the memory has many readers, it does so even before listing them, because a pass may
+// ask about very many applies that read one variable. Then it tries the readers in the order in
+// which they follow d.
 func (h *DestroyHandler) unavoidableReader(d *destruction) *Apply {
 	many := h.manyReaders(d)
 	if many {
@@ -108,8 +107,8 @@ func (h *DestroyHandler) unavoidableReader(d *destruction) *Apply {
 	return late
 }
 
-// fewReaders bounds how many readers of memory, and inputs of a reader, are
-// examined one by one if there may be a quicker way.
+// fewReaders bounds how many readers of memory, and inputs of a reader, are examined one by one
+// if there may be a quicker way.
 const fewReaders = 16
 
 // manyReaders reports whether the memory may have many readers.
@@ -128,8 +127,8 @@ func (h *DestroyHandler) manyReaders(d *destruction) bool {
 	return n > fewReaders
 }
 
-// readerOfResult returns a reader of the memory that also reads a result of d, if
-// there is one among the first clients of the results.
+// readerOfResult returns a reader of the memory that also reads a result of d, if there is one
+// among the first clients of the results.
 func (h *DestroyHandler) readerOfResult(d *destruction) *Apply {
 	looks := fewReaders * fewReaders
 	for _, v := range d.a.outputs {
@@ -148,8 +147,7 @@ func (h *DestroyHandler) readerOfResult(d *destruction) *Apply {
 	return nil
 }
 
-// firstAfter moves readers before a until one must come later, and returns it, or
-// nil.
+// firstAfter moves readers before a until one must come later, and returns it, or nil.
 func (h *DestroyHandler) firstAfter(readers []*Apply, a *Apply) *Apply {
 	slices.SortFunc(readers, func(b, c *Apply) int { return cmp.Compare(h.order.tag[b.id+1], h.order.tag[c.id+1]) })
 	for _, c := range readers {
@@ -179,8 +177,7 @@ func (h *DestroyHandler) tooLate(a *Apply, d *destruction) error {
 	return fmt.Errorf("%s: %v reads it, but has to come later", describeDestroyer(d.a, d.i), a)
 }
 
-// validateMemory returns an objection to destroying the memory, other than one of
-// its readers.
+// validateMemory returns an objection to destroying the memory, other than one of its readers.
 func (h *DestroyHandler) validateMemory(r int32, d *destruction) error {
 	v := h.g.variables[d.v]
 	if r, whole := h.aliases.region(d.v); !whole && r.Empty() {
@@ -201,8 +198,8 @@ func (h *DestroyHandler) validateMemory(r int32, d *destruction) error {
 	return nil
 }
 
-// aliasedInput returns another input of a that may share memory with input i, which
-// op does not tolerate, or -1.
+// aliasedInput returns another input of a that may share memory with input i, which op does not
+// tolerate, or -1.
 func (h *DestroyHandler) aliasedInput(a *Apply, i int, op Op) int {
 	v := a.inputs[i]
 	e := h.aliases.known(v)
@@ -244,8 +241,7 @@ func (h *DestroyHandler) validateReader(c Client) error {
 	return nil
 }
 
-// eachReader calls do for the applies that read memory destroyed by d, except d.a
-// itself.
+// eachReader calls do for the applies that read memory destroyed by d, except d.a itself.
 func (h *DestroyHandler) eachReader(d *destruction, do func(*Apply)) {
 	h.eachAlias(h.g.variables[d.v], func(w *Variable) bool {
 		for _, c := range w.clients {
@@ -257,8 +253,8 @@ func (h *DestroyHandler) eachReader(d *destruction, do func(*Apply)) {
 	})
 }
 
-// touches reports whether a, a reader of w, reads memory that d destroys, given that
-// w shares memory with d. It does not if it only shows other regions of w.
+// touches reports whether a, a reader of w, reads memory that d destroys, given that w shares
+// memory with d. It does not if it only shows other regions of w.
 func (h *DestroyHandler) touches(a *Apply, w *Variable, d *destruction) bool {
 	shows := false
 	for _, o := range a.outputs {
@@ -283,12 +279,15 @@ func (h *DestroyHandler) touches(a *Apply, w *Variable, d *destruction) bool {
 	return times > 1
 }
 
-// destroyEdges are the data edges, and those from the readers of memory to the
-// applies that destroy it.
-type destroyEdges struct{ h *DestroyHandler }
+// destroyEdges are the data edges, and those from the readers of memory to the applies that
+// destroy it.
+type destroyEdges struct {
+	dataEdges
+	h *DestroyHandler
+}
 
 func (e destroyEdges) successors(x int32, dst []int32) []int32 {
-	dst = dataEdges{e.h.g}.successors(x, dst)
+	dst = e.dataEdges.successors(x, dst)
 	a := e.h.g.applies[x]
 	for _, w := range a.inputs {
 		al := e.h.aliases.known(w)
@@ -306,15 +305,12 @@ func (e destroyEdges) successors(x int32, dst []int32) []int32 {
 }
 
 func (e destroyEdges) predecessors(x int32, dst []int32) []int32 {
-	dst = dataEdges{e.h.g}.predecessors(x, dst)
+	dst = e.dataEdges.predecessors(x, dst)
 	for r := e.h.aliases.destructionsOf(e.h.g.applies[x]); r != none; r = e.h.aliases.recs[r].more {
 		e.h.eachReader(&e.h.aliases.recs[r], func(c *Apply) { dst = append(dst, c.id) })
 	}
 	return dst
 }
-
-func (e destroyEdges) fanOut(x int32) int { return dataEdges{e.h.g}.fanOut(x) }
-func (e destroyEdges) fanIn(x int32) int  { return dataEdges{e.h.g}.fanIn(x) }
 
 // describeDestroyer describes an apply that destroys input i, in messages.
 func describeDestroyer(a *Apply, i int32) string {

@@ -8,10 +8,10 @@ import (
 
 // DestroyHandler is the feature that makes in-place ops safe.
 //
-// It knows from [Viewer] which variables share memory, and from [Destroyer] which
-// of them are overwritten. Every other reader of overwritten memory must come
-// before the apply that overwrites it; the handler adds these orderings to the
-// topological sort. The graph is invalid if
+// It knows from [Viewer] which variables share memory, and from [Destroyer] which of them are
+// overwritten. Every other reader of overwritten memory must come before the apply that
+// overwrites it; the handler adds these orderings to the topological sort. The graph is invalid
+// if
 //
 //   - such an ordering closes a cycle,
 //   - two applies destroy the same memory,
@@ -22,11 +22,10 @@ import (
 //     an [AliasTolerator] that allows this,
 //   - an op destroys an input twice, or an output is listed as several views.
 //
-// As long as nothing is destroyed, the handler only records views. After that it
-// maintains a topological order that includes its own orderings. Validation
-// examines only what changed since the graph was last valid: applies that destroy,
-// new readers of what they destroy, and the part of the order that a new edge
-// contradicts.
+// As long as nothing is destroyed, the handler only records views. After that it maintains a
+// topological order that includes its own orderings. Validation examines only what changed since
+// the graph was last valid: applies that destroy, new readers of what they destroy, and the part
+// of the order that a new edge contradicts.
 type DestroyHandler struct {
 	hidden
 	permits   func(*Variable) bool // see NewDestroyHandler
@@ -46,25 +45,25 @@ type DestroyHandler struct {
 	malformed []*Apply
 }
 
-// DestroyPermitter is implemented by features that decide which inputs of their
-// graph may be overwritten.
+// DestroyPermitter is implemented by features that decide which inputs of their graph may be
+// overwritten.
 type DestroyPermitter interface {
 	Destroyable(input *Variable) bool
 }
 
-// NewDestroyHandler returns the feature for one graph. The function destroyable
-// reports whether an input of the graph may be overwritten. If it is nil, the
-// first [DestroyPermitter] of the graph decides; without one, no input may.
+// NewDestroyHandler returns the feature for one graph. The function destroyable reports whether
+// an input of the graph may be overwritten. If it is nil, the first [DestroyPermitter] of the
+// graph decides; without one, no input may.
 func NewDestroyHandler(destroyable func(*Variable) bool) *DestroyHandler {
 	h := &DestroyHandler{permits: destroyable}
 	h.Feature = (*destroyCallbacks)(h)
 	return h
 }
 
-// WatchDestroyers attaches a [DestroyHandler] to g unless there is one. A
-// [DestroyPermitter] of g decides which inputs may be overwritten. If g already
-// destroys something unsafely, WatchDestroyers attaches nothing and returns the
-// objection, which names the apply and who brought it in.
+// WatchDestroyers attaches a [DestroyHandler] to g unless there is one. A [DestroyPermitter] of
+// g decides which inputs may be overwritten. If g already destroys something unsafely,
+// WatchDestroyers attaches nothing and returns the objection, which names the apply and who
+// brought it in.
 func WatchDestroyers(g *FunctionGraph) error {
 	if g.handled {
 		return nil
@@ -80,8 +79,7 @@ func WatchDestroyers(g *FunctionGraph) error {
 	return err
 }
 
-// HasDestroyer reports whether an apply destroys v itself, as opposed to an alias
-// of it.
+// HasDestroyer reports whether an apply destroys v itself, as opposed to an alias of it.
 func (h *DestroyHandler) HasDestroyer(v *Variable) bool {
 	e := h.aliases.known(v)
 	if e == nil {
@@ -95,8 +93,8 @@ func (h *DestroyHandler) HasDestroyer(v *Variable) bool {
 	return false
 }
 
-// DestroyedBy returns the applies that overwrite memory of v, by increasing number.
-// In a valid graph there is at most one, unless they overwrite disjoint regions.
+// DestroyedBy returns the applies that overwrite memory of v, by increasing number. In a valid
+// graph there is at most one, unless they overwrite disjoint regions.
 func (h *DestroyHandler) DestroyedBy(v *Variable) []*Apply {
 	h.relink()
 	var found []*Apply
@@ -128,9 +126,9 @@ func (h *DestroyHandler) Shared(u, v *Variable) bool {
 	return eu != nil && ev != nil && eu.group == ev.group && h.aliases.overlap(u.id, v.id)
 }
 
-// MayDestroy reports whether overwriting v is worth trying: its memory is neither
-// protected, nor already destroyed, nor shown by an output of the graph. Validation
-// finds out whether all readers can come first.
+// MayDestroy reports whether overwriting v is worth trying: its memory is neither protected, nor
+// already destroyed, nor shown by an output of the graph. Validation finds out whether all
+// readers can come first.
 func (h *DestroyHandler) MayDestroy(v *Variable) bool {
 	h.relink()
 	return !h.overwritten(v) && h.claim(v) == nil
@@ -150,12 +148,11 @@ func (h *DestroyHandler) overwritten(v *Variable) bool {
 	return false
 }
 
-// MayOverwrite reports whether op, if it replaced the op of a, could overwrite
-// input i, provided that [DestroyHandler.MayDestroy] allows it: op must tolerate the
-// other inputs that are aliases of it, and all other readers of the memory must be
-// able to come before. The answer is that of validation, without making and undoing
-// a replacement. Inputs that share no memory and may be overwritten one by one may
-// be overwritten together.
+// MayOverwrite reports whether op, if it replaced the op of a, could overwrite input i, provided
+// that [DestroyHandler.MayDestroy] allows it: op must tolerate the other inputs that are aliases
+// of it, and all other readers of the memory must be able to come before. The answer is that of
+// validation, without making and undoing a replacement. Inputs that share no memory and may be
+// overwritten one by one may be overwritten together.
 func (h *DestroyHandler) MayOverwrite(a *Apply, i int, op Op) bool {
 	h.relink()
 	v := a.inputs[i]
@@ -174,8 +171,7 @@ func (h *DestroyHandler) MayOverwrite(a *Apply, i int, op Op) bool {
 	return h.unavoidableReader(&destruction{a: a, v: v.id, i: int32(i)}) == nil
 }
 
-// claim returns why memory of v must never be overwritten in the current graph, or
-// nil.
+// claim returns why memory of v must never be overwritten in the current graph, or nil.
 func (h *DestroyHandler) claim(v *Variable) error {
 	if root := h.Root(v); root.IsConstant() {
 		return fmt.Errorf("it is memory of the constant %v", root)
@@ -224,8 +220,7 @@ func (h *DestroyHandler) eachDestroyer(v *Variable, do func(destruction)) {
 	}
 }
 
-// eachAlias calls do for v and the variables that share memory with it, until do
-// returns false.
+// eachAlias calls do for v and the variables that share memory with it, until do returns false.
 func (h *DestroyHandler) eachAlias(v *Variable, do func(*Variable) bool) {
 	e := h.aliases.known(v)
 	if e == nil {

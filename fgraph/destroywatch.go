@@ -2,8 +2,7 @@ package fgraph
 
 import "slices"
 
-// destroyCallbacks are the callbacks of a [DestroyHandler]: they record views and
-// destructions.
+// destroyCallbacks are the callbacks of a [DestroyHandler]: they record views and destructions.
 type destroyCallbacks DestroyHandler
 
 func (c *destroyCallbacks) handler() *DestroyHandler { return (*DestroyHandler)(c) }
@@ -20,7 +19,7 @@ func (c *destroyCallbacks) OnAttach(g *FunctionGraph) error {
 			h.permitted = p.Destroyable
 		}
 	}
-	h.order.init(destroyEdges{h})
+	h.order.init(destroyEdges{dataEdges{g}, h})
 	h.aliases.expect = g.NumVariableIDs()
 	h.attaching = true
 	for _, v := range g.outputs {
@@ -122,8 +121,8 @@ func (c *destroyCallbacks) Orderings(_ *FunctionGraph, yield func(before, after 
 	}
 }
 
-// changeOutput records that an output of the graph changed from old to new, either
-// of which may be nil.
+// changeOutput records that an output of the graph changed from old to new, either of which may
+// be nil.
 func (h *DestroyHandler) changeOutput(old, new *Variable) {
 	if old != nil {
 		h.aliases.use(old, -1)
@@ -174,8 +173,8 @@ func (h *DestroyHandler) view(o, v *Variable) {
 	}
 }
 
-// relink records views that closed a cycle in the middle of a change, which is
-// over now. Every query calls it first.
+// relink records views that closed a cycle in the middle of a change, which is over now. Every
+// query calls it first.
 func (h *DestroyHandler) relink() {
 	unlinked := h.unlinked
 	h.unlinked = nil
@@ -228,8 +227,8 @@ func (h *DestroyHandler) markAllDirty() {
 	}
 }
 
-// newReader queues a reader of destroyed memory. A group that comes into being
-// later has all its readers validated then.
+// newReader queues a reader of destroyed memory. A group that comes into being later has all its
+// readers validated then.
 func (h *DestroyHandler) newReader(c Client, v *Variable) {
 	if e := h.aliases.known(v); e != nil && h.aliases.groups[e.group].first != none {
 		h.readers = append(h.readers, c)

@@ -10,10 +10,10 @@ import (
 	"gonum.org/v1/gonum/graph/simple"
 )
 
-// DOT returns the graph in the DOT language of Graphviz: a box for each apply, an
-// ellipse for each input and constant, and an edge for each use of a variable. The
-// label of an edge has the index of the output if the source has several, and
-// that of the input if the target has several.
+// DOT returns the graph in the DOT language of Graphviz: a box for each apply, an ellipse for
+// each input and constant, and an edge for each use of a variable. The label of an edge has the
+// index of the output if the source has several, and that of the input if the target has
+// several.
 func (g *FunctionGraph) DOT(name string) ([]byte, error) {
 	d := dotGraph{DirectedGraph: simple.NewDirectedGraph()}
 	base := int64(len(g.applies))
@@ -44,13 +44,9 @@ type dotGraph struct{ *simple.DirectedGraph }
 
 // read adds the edge from v to input i of node to.
 func (d dotGraph) read(g *FunctionGraph, v *Variable, to int64, i int, several bool) {
-	from := int64(len(g.applies)) + int64(v.id)
-	var label string
+	from, label := int64(len(g.applies))+int64(v.id), v.suffix()
 	if v.owner != nil {
 		from = int64(v.owner.id)
-		if len(v.owner.outputs) > 1 {
-			label = fmt.Sprintf("::%d", v.index)
-		}
 	}
 	if several {
 		label = strings.TrimSpace(fmt.Sprintf("%s %d", label, i))

@@ -1,8 +1,8 @@
 package fgraph
 
-// The journal records every step of the current change, and of all changes since
-// the oldest open checkpoint. Steps are undone newest first. This restores
-// everything: the order of clients, the numbers, and the numbers assigned next.
+// The journal records every step of the current change, and of all changes since the oldest open
+// checkpoint. Steps are undone newest first. This restores everything: the order of clients, the
+// numbers, and the numbers assigned next.
 
 type editKind uint8
 
@@ -33,8 +33,7 @@ func (g *FunctionGraph) forget(mark int) {
 	}
 }
 
-// position returns where the index of c among the clients of its variable is
-// stored.
+// position returns where the index of c among the clients of its variable is stored.
 func (g *FunctionGraph) position(c Client) *int32 {
 	if c.Apply == nil {
 		return &g.outPos[c.Index]
@@ -80,8 +79,8 @@ func (g *FunctionGraph) addClient(v *Variable, c Client) {
 	v.clients = append(v.clients, c)
 }
 
-// dropClient removes c from the clients of v and returns its position, which the
-// last client takes.
+// dropClient removes c from the clients of v and returns its position, which the last client
+// takes.
 func (g *FunctionGraph) dropClient(v *Variable, c Client) int32 {
 	pos := *g.position(c)
 	last := len(v.clients) - 1
@@ -114,8 +113,8 @@ func (g *FunctionGraph) restoreClient(v *Variable, c Client, pos int32) {
 func (g *FunctionGraph) change(c Client, v *Variable, why Reason) {
 	old := g.read(c)
 	pos := *g.position(c)
-	// Adopt v before dropping the old variable, because undoing restores the
-	// old one first: numbers of constants are freed in reverse order.
+	// Adopt v before dropping the old variable, because undoing restores the old one first:
+	// numbers of constants are freed in reverse order.
 	g.adopt(v)
 	g.dropClient(old, c)
 	g.addClient(v, c)
@@ -127,16 +126,16 @@ func (g *FunctionGraph) change(c Client, v *Variable, why Reason) {
 	g.fireChange(c, old, v, why)
 }
 
-// require moves before ahead of after in the order. If that is impossible it
-// remembers the edge: a later step of the same change may break the cycle.
+// require moves before ahead of after in the order. If that is impossible it remembers the edge:
+// a later step of the same change may break the cycle.
 func (g *FunctionGraph) require(before, after *Apply) {
 	if !g.order.require(before.id, after.id) {
 		g.late = append(g.late, edge{before, after})
 	}
 }
 
-// settle retries the remembered edges at the end of a change. It returns an edge
-// that closes a cycle and false if there is one.
+// settle retries the remembered edges at the end of a change. It returns an edge that closes a
+// cycle and false if there is one.
 func (g *FunctionGraph) settle() (edge, bool) {
 	var bad edge
 	ok := true

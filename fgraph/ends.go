@@ -16,8 +16,8 @@ func (g *FunctionGraph) AddInput(v *Variable) error {
 	return nil
 }
 
-// AddOutput makes v an additional output and imports everything it depends on. An
-// [InputChanger] sees the new output change from nil to v.
+// AddOutput makes v an additional output and imports everything it depends on. An [InputChanger]
+// sees the new output change from nil to v.
 func (g *FunctionGraph) AddOutput(v *Variable, why Reason) error {
 	return g.atomically(nil, why, func(why Reason) error {
 		if err := g.appendOutput(v, why); err != nil {
@@ -28,8 +28,8 @@ func (g *FunctionGraph) AddOutput(v *Variable, why Reason) error {
 	})
 }
 
-// RemoveOutput removes output i and everything that becomes unused. The indices of
-// later outputs decrease by one. An [InputChanger] sees the output change to nil.
+// RemoveOutput removes output i and everything that becomes unused. The indices of later outputs
+// decrease by one. An [InputChanger] sees the output change to nil.
 func (g *FunctionGraph) RemoveOutput(i int, why Reason) error {
 	if i < 0 || i >= len(g.outputs) {
 		return fmt.Errorf("%w: remove output %d of %d", ErrInvalid, i, len(g.outputs))
@@ -37,8 +37,8 @@ func (g *FunctionGraph) RemoveOutput(i int, why Reason) error {
 	return g.removeEnds([]int{i}, why)
 }
 
-// RemoveApply removes a, everything that depends on it, including outputs of the
-// graph, and everything that becomes unused.
+// RemoveApply removes a, everything that depends on it, including outputs of the graph, and
+// everything that becomes unused.
 func (g *FunctionGraph) RemoveApply(a *Apply, why Reason) error {
 	if !g.Contains(a) {
 		return fmt.Errorf("%w: remove an apply that is not in the graph", ErrInvalid)
@@ -46,9 +46,8 @@ func (g *FunctionGraph) RemoveApply(a *Apply, why Reason) error {
 	return g.removeEnds(g.dependants(a.outputs), why)
 }
 
-// RemoveInput removes input i, everything that depends on it, including outputs of
-// the graph, and everything that becomes unused. The indices of later inputs
-// decrease by one.
+// RemoveInput removes input i, everything that depends on it, including outputs of the graph,
+// and everything that becomes unused. The indices of later inputs decrease by one.
 func (g *FunctionGraph) RemoveInput(i int, why Reason) error {
 	if i < 0 || i >= len(g.inputs) {
 		return fmt.Errorf("%w: remove input %d of %d", ErrInvalid, i, len(g.inputs))
@@ -68,8 +67,7 @@ func (g *FunctionGraph) RemoveInput(i int, why Reason) error {
 	return nil
 }
 
-// dependants returns the sorted indices of the outputs that depend on any of the
-// variables.
+// dependants returns the sorted indices of the outputs that depend on any of the variables.
 func (g *FunctionGraph) dependants(from []*Variable) []int {
 	seen := make([]bool, len(g.applies))
 	var outs []int

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A Feature is told about the changes of a graph. Attach finds out which of the
-// callbacks [Importer], [Pruner], [InputChanger], [Committer], [Validator],
-// [Orderer] and [Detacher] it implements; the others cost nothing. Callbacks run in
-// the order of attachment and must not change the graph.
+// A Feature is told about the changes of a graph. Attach finds out which of the callbacks
+// [Importer], [Pruner], [InputChanger], [Committer], [Validator], [Orderer] and [Detacher] it
+// implements; the others cost nothing. Callbacks run in the order of attachment and must not
+// change the graph.
 type Feature interface {
-	// OnAttach is called before any other callback. The feature looks at the
-	// existing applies itself, see [Bookkeep]. If it returns
-	// ErrAlreadyAttached, Attach silently drops the feature. A feature that
-	// keeps a record of one graph should refuse a second one.
+	// OnAttach is called before any other callback. The feature looks at the existing
+	// applies itself, see [Bookkeep]. If it returns ErrAlreadyAttached, Attach silently
+	// drops the feature. A feature that keeps a record of one graph should refuse a second
+	// one.
 	OnAttach(*FunctionGraph) error
 }
 
@@ -25,35 +25,32 @@ type Importer interface {
 	OnImport(g *FunctionGraph, a *Apply, why Reason)
 }
 
-// Pruner is told about every apply that is about to leave the graph, clients
-// before inputs. The apply still has its number and its inputs.
+// Pruner is told about every apply that is about to leave the graph, clients before inputs. The
+// apply still has its number and its inputs.
 type Pruner interface {
 	OnPrune(g *FunctionGraph, a *Apply, why Reason)
 }
 
-// InputChanger is told that input i of a changed from old to new; if a is nil,
-// output i of the graph did. An added output has a nil old, a removed one a nil
-// new.
+// InputChanger is told that input i of a changed from old to new; if a is nil, output i of the
+// graph did. An added output has a nil old, a removed one a nil new.
 type InputChanger interface {
 	OnChangeInput(g *FunctionGraph, a *Apply, i int, old, new *Variable, why Reason)
 }
 
-// Committer is told about every change that was not undone at once. pairs are the
-// requested replacements, or nil for a change of another kind.
+// Committer is told about every change that was not undone at once. pairs are the requested
+// replacements, or nil for a change of another kind.
 type Committer interface {
 	OnCommit(g *FunctionGraph, pairs []Replacement, why Reason)
 }
 
-// Validator may object to the state of the graph with an error that wraps
-// [ErrInconsistent].
+// Validator may object to the state of the graph with an error that wraps [ErrInconsistent].
 type Validator interface {
 	Validate(g *FunctionGraph) error
 }
 
 // Orderer adds orderings to those that follow from the inputs of the applies.
 type Orderer interface {
-	// Orderings yields pairs of applies, the first of which must come before
-	// the second.
+	// Orderings yields pairs of applies, the first of which must come before the second.
 	Orderings(g *FunctionGraph, yield func(before, after *Apply))
 }
 
@@ -87,9 +84,8 @@ func listen[F any](list *[]F, f Feature) {
 	}
 }
 
-// hidden is embedded in features of this package whose callbacks are not part of
-// their API. The embedded Feature has the callbacks; it is the same object, under
-// an unexported type.
+// hidden is embedded in features of this package whose callbacks are not part of their API. The
+// embedded Feature has the callbacks; it is the same object, under an unexported type.
 type hidden struct{ Feature }
 
 func (h hidden) revealed() Feature { return h.Feature }
@@ -121,8 +117,8 @@ func (g *FunctionGraph) Attach(f Feature) error {
 	return nil
 }
 
-// attachable returns an error unless a feature of type F can be attached to g: it
-// must be the only one of its type there, and serve no other graph than mine.
+// attachable returns an error unless a feature of type F can be attached to g: it must be the
+// only one of its type there, and serve no other graph than mine.
 func attachable[F Feature](mine, g *FunctionGraph) error {
 	if _, ok := FeatureOf[F](g); ok {
 		return ErrAlreadyAttached
@@ -165,8 +161,8 @@ func FeatureOf[F any](g *FunctionGraph) (F, bool) {
 	return none, false
 }
 
-// Bookkeep calls f.OnImport for every apply of g, inputs before clients. A feature
-// that keeps a record of the applies calls it from OnAttach.
+// Bookkeep calls f.OnImport for every apply of g, inputs before clients. A feature that keeps a
+// record of the applies calls it from OnAttach.
 func Bookkeep(g *FunctionGraph, f Importer) {
 	why := Reason{Rule: "attach"}
 	for a := range g.Ordered() {
@@ -190,8 +186,8 @@ type Times struct {
 	Callback time.Duration // in all other callbacks
 }
 
-// SetTiming starts or stops measuring the time spent in features. It is off by
-// default, because reading the clock costs more than most callbacks.
+// SetTiming starts or stops measuring the time spent in features. It is off by default, because
+// reading the clock costs more than most callbacks.
 func (g *FunctionGraph) SetTiming(on bool) { g.timing = on }
 
 // Timing reports whether the time spent in features is being measured.
@@ -200,8 +196,8 @@ func (g *FunctionGraph) Timing() bool { return g.timing }
 // Times returns the time spent in features.
 func (g *FunctionGraph) Times() Times { return g.times }
 
-// fire calls do for every feature on a list. If a callback panics, the others are
-// still called, so that undoing the change can call the opposite callback of each.
+// fire calls do for every feature on a list. If a callback panics, the others are still called,
+// so that undoing the change can call the opposite callback of each.
 func fire[F any](g *FunctionGraph, list []F, do func(F)) {
 	if g.timing || g.undoing {
 		fireCarefully(g, list, do)
@@ -218,8 +214,7 @@ func fire[F any](g *FunctionGraph, list []F, do func(F)) {
 	}
 }
 
-// fireCarefully is fire with timing. It keeps a panic until a change has been
-// undone completely.
+// fireCarefully is fire with timing. It keeps a panic until a change has been undone completely.
 func fireCarefully[F any](g *FunctionGraph, list []F, do func(F)) {
 	start := time.Since(g.born)
 	var first any
@@ -271,8 +266,7 @@ func (g *FunctionGraph) fireCommit(pairs []Replacement, why Reason) {
 	}
 }
 
-// Validate asks every [Validator] in the order of attachment and returns the first
-// objection.
+// Validate asks every [Validator] in the order of attachment and returns the first objection.
 func (g *FunctionGraph) Validate() error {
 	if g.timing && len(g.on.validators) > 0 {
 		start := time.Since(g.born)

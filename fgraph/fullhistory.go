@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// FullHistory is the feature that records every replacement since it was attached,
-// so that the graph can be inspected as it was after each of them. It does not
-// record the addition or removal of outputs.
+// FullHistory is the feature that records every replacement since it was attached, so that the
+// graph can be inspected as it was after each of them. It does not record the addition or
+// removal of outputs.
 type FullHistory struct {
 	hidden
 	g     *FunctionGraph
@@ -22,8 +22,8 @@ type historyStep struct {
 	changes []historyChange
 }
 
-// historyChange records that a client changed from old to new. The applies that
-// come and go follow from that.
+// historyChange records that a client changed from old to new. The applies that come and go
+// follow from that.
 type historyChange struct {
 	c        Client
 	old, new *Variable
@@ -79,10 +79,10 @@ func (h *FullHistory) Position() int { return h.at }
 // Reason returns who asked for replacement i.
 func (h *FullHistory) Reason(i int) Reason { return h.steps[i].why }
 
-// Goto takes the graph to its state after k replacements, where k is clamped to
-// the range from 0 to Len. If somebody then makes another replacement, the later
-// ones are forgotten. An error means that the graph was changed in a way that is
-// not recorded, such as the removal of an input, and is between the two states.
+// Goto takes the graph to its state after k replacements, where k is clamped to the range from 0
+// to Len. If somebody then makes another replacement, the later ones are forgotten. An error
+// means that the graph was changed in a way that is not recorded, such as the removal of an
+// input, and is between the two states.
 func (h *FullHistory) Goto(k int) error {
 	if h.g == nil {
 		return fmt.Errorf("%w: the history is not attached to a graph", ErrInvalid)

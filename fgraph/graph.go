@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A FunctionGraph owns the applies and variables between its inputs and its
-// outputs. An apply is part of the graph while an output of the graph depends on
-// it; an apply that becomes unused is pruned at once.
+// A FunctionGraph owns the applies and variables between its inputs and its outputs. An apply is
+// part of the graph while an output of the graph depends on it; an apply that becomes unused is
+// pruned at once.
 //
 // A FunctionGraph is confined to one goroutine at a time.
 type FunctionGraph struct {
@@ -81,11 +81,10 @@ func (r Reason) String() string {
 // initial is the reason for everything a graph is created with.
 var initial = Reason{Rule: "init"}
 
-// New returns the graph of everything that outputs depend on, and takes ownership
-// of it: only leaves that have no graph may be shared with other expressions.
-// Everything the outputs depend on must be an input, a constant, or computed from
-// these. An input may be unused, a variable may be several outputs, and an input
-// may be an output. New attaches the features in order.
+// New returns the graph of everything that outputs depend on, and takes ownership of it: only
+// leaves that have no graph may be shared with other expressions. Everything the outputs depend
+// on must be an input, a constant, or computed from these. An input may be unused, a variable
+// may be several outputs, and an input may be an output. New attaches the features in order.
 func New(inputs, outputs []*Variable, features ...Feature) (*FunctionGraph, error) {
 	g := &FunctionGraph{born: time.Now()}
 	g.order.init(dataEdges{g})
@@ -153,27 +152,25 @@ func (g *FunctionGraph) disown() {
 // Inputs returns the inputs. Do not modify the slice.
 func (g *FunctionGraph) Inputs() []*Variable { return g.inputs }
 
-// Outputs returns the outputs. Do not modify the slice, which changes with the
-// graph.
+// Outputs returns the outputs. Do not modify the slice, which changes with the graph.
 func (g *FunctionGraph) Outputs() []*Variable { return g.outputs }
 
 // NumApplies returns the number of applies in the graph.
 func (g *FunctionGraph) NumApplies() int { return g.live }
 
-// NumApplyIDs returns a bound on the numbers of applies, the length of a table
-// indexed by them.
+// NumApplyIDs returns a bound on the numbers of applies, the length of a table indexed by them.
 func (g *FunctionGraph) NumApplyIDs() int { return len(g.applies) }
 
-// NumVariableIDs returns a bound on the numbers of variables, the length of a
-// table indexed by them.
+// NumVariableIDs returns a bound on the numbers of variables, the length of a table indexed by
+// them.
 func (g *FunctionGraph) NumVariableIDs() int { return len(g.variables) }
 
-// Commits returns how many changes were made, not counting those that were undone
-// at once. The graph does not change while the number stays the same.
+// Commits returns how many changes were made, not counting those that were undone at once. The
+// graph does not change while the number stays the same.
 func (g *FunctionGraph) Commits() int { return g.commits }
 
-// ImportedBy returns who brought a into the graph. It returns the zero Reason if a
-// is not in the graph or was there from the start.
+// ImportedBy returns who brought a into the graph. It returns the zero Reason if a is not in the
+// graph or was there from the start.
 func (g *FunctionGraph) ImportedBy(a *Apply) Reason {
 	if !g.Contains(a) || g.reasons[a.by] == initial {
 		return Reason{}
@@ -200,8 +197,8 @@ func (g *FunctionGraph) number(why Reason) int32 {
 // Contains reports whether a is part of the graph.
 func (g *FunctionGraph) Contains(a *Apply) bool { return a != nil && a.graph == g }
 
-// Applies yields the applies by increasing number. The graph may change during
-// the iteration: applies that leave are not yielded, applies that join may be.
+// Applies yields the applies by increasing number. The graph may change during the iteration:
+// applies that leave are not yielded, applies that join may be.
 func (g *FunctionGraph) Applies() iter.Seq[*Apply] {
 	return func(yield func(*Apply) bool) {
 		for id := 0; id < len(g.applies); id++ {
@@ -212,8 +209,8 @@ func (g *FunctionGraph) Applies() iter.Seq[*Apply] {
 	}
 }
 
-// Variables yields the variables by increasing number: inputs, constants in use,
-// and all outputs of applies.
+// Variables yields the variables by increasing number: inputs, constants in use, and all outputs
+// of applies.
 func (g *FunctionGraph) Variables() iter.Seq[*Variable] {
 	return func(yield func(*Variable) bool) {
 		for id := 0; id < len(g.variables); id++ {
@@ -224,10 +221,9 @@ func (g *FunctionGraph) Variables() iter.Seq[*Variable] {
 	}
 }
 
-// Ordered yields the applies in the topological order that the graph maintains for
-// itself, without the orderings that features add. The order depends on the
-// history of the graph and costs nothing to obtain. The graph must not change
-// during the iteration.
+// Ordered yields the applies in the topological order that the graph maintains for itself,
+// without the orderings that features add. The order depends on the history of the graph and
+// costs nothing to obtain. The graph must not change during the iteration.
 func (g *FunctionGraph) Ordered() iter.Seq[*Apply] {
 	return func(yield func(*Apply) bool) {
 		for id := range g.order.all() {
@@ -238,9 +234,8 @@ func (g *FunctionGraph) Ordered() iter.Seq[*Apply] {
 	}
 }
 
-// ComesBefore reports whether a precedes b in the order of
-// [FunctionGraph.Ordered], in constant time. If it does not, b does not depend on
-// a.
+// ComesBefore reports whether a precedes b in the order of [FunctionGraph.Ordered], in constant
+// time. If it does not, b does not depend on a.
 func (g *FunctionGraph) ComesBefore(a, b *Apply) bool { return g.order.less(a.id, b.id) }
 
 // reuse removes and returns the last of the free numbers, or returns none.
@@ -289,8 +284,8 @@ func (g *FunctionGraph) releaseVariable(id int32) {
 	g.freeVars = append(g.freeVars, id)
 }
 
-// CheckOp returns an error if op is nil or not comparable. Every op in a graph
-// must be comparable.
+// CheckOp returns an error if op is nil or not comparable. Every op in a graph must be
+// comparable.
 func CheckOp(op Op) error {
 	if op == nil {
 		return fmt.Errorf("%w: no op", ErrInvalid)
@@ -305,8 +300,8 @@ func CheckOp(op Op) error {
 	return nil
 }
 
-// checkOp is [CheckOp] optimized for many ops of few types: it inspects a type
-// without interface fields, all values of which are comparable, only once.
+// checkOp is [CheckOp] optimized for many ops of few types: it inspects a type without interface
+// fields, all values of which are comparable, only once.
 func (g *FunctionGraph) checkOp(op Op) error {
 	if op == nil {
 		return CheckOp(op)

@@ -2,16 +2,16 @@ package fgraph
 
 import "fmt"
 
-// History is the feature that takes a graph back to an earlier state. While a
-// checkpoint is open, the graph records every change.
+// History is the feature that takes a graph back to an earlier state. While a checkpoint is
+// open, the graph records every change.
 type History struct {
 	hidden
 	g     *FunctionGraph
 	marks []int // position in the journal of each open checkpoint
 }
 
-// A Checkpoint identifies a state of the graph. Checkpoints nest: reverting to one
-// ends the later ones.
+// A Checkpoint identifies a state of the graph. Checkpoints nest: reverting to one ends the
+// later ones.
 type Checkpoint int
 
 // NewHistory returns the feature for one graph.
@@ -37,9 +37,8 @@ func (h *historyCallbacks) OnDetach(*FunctionGraph) {
 	h.g = nil
 }
 
-// Checkpoint opens a checkpoint. The record of changes grows until
-// [History.Revert] or [History.Keep] ends it. Without a graph the result is
-// invalid, and Revert returns an error.
+// Checkpoint opens a checkpoint. The record of changes grows until [History.Revert] or
+// [History.Keep] ends it. Without a graph the result is invalid, and Revert returns an error.
 func (h *History) Checkpoint() Checkpoint {
 	if h.g == nil {
 		return -1

@@ -26,9 +26,8 @@ type htmlBox struct {
 func (b htmlBox) x() int { return 10 + b.slot*(htmlBoxWidth+htmlGapX) }
 func (b htmlBox) y() int { return 10 + b.layer*(htmlBoxHeight+htmlGapY) }
 
-// WriteHTML writes a self-contained HTML page with a drawing of the graph, in which
-// applies are below their inputs. It returns an error of w, or one that wraps
-// [ErrCycle].
+// WriteHTML writes a self-contained HTML page with a drawing of the graph, in which applies are
+// below their inputs. It returns an error of w, or one that wraps [ErrCycle].
 func (g *FunctionGraph) WriteHTML(w io.Writer, title string) error {
 	order, err := g.Toposort()
 	if err != nil {

@@ -2,15 +2,13 @@ package fgraph
 
 import "fmt"
 
-// step is a position on the path of a depth-first search: input next of a is
-// visited next.
+// step is a position on the path of a depth-first search: input next of a is visited next.
 type step struct {
 	a    *Apply
 	next int
 }
 
-// importFor imports v and everything it depends on. On an error the graph is
-// unchanged.
+// importFor imports v and everything it depends on. On an error the graph is unchanged.
 func (g *FunctionGraph) importFor(v *Variable, why Reason) error {
 	if v == nil {
 		return fmt.Errorf("%w: nil variable", ErrInvalid)
@@ -43,8 +41,8 @@ func (g *FunctionGraph) importFor(v *Variable, why Reason) error {
 	return nil
 }
 
-// checkRoot returns an error if v, which has no owner, can't be read in the graph:
-// by input i of client, or directly if client is nil.
+// checkRoot returns an error if v, which has no owner, can't be read in the graph: by input i of
+// client, or directly if client is nil.
 func (g *FunctionGraph) checkRoot(v *Variable, client *Apply, i int) error {
 	switch {
 	case v.root.graph == g:
@@ -63,8 +61,8 @@ func (g *FunctionGraph) checkRoot(v *Variable, client *Apply, i int) error {
 	return fmt.Errorf("%w %v%s: it is neither an input of the graph nor a constant", ErrMissingInput, v, used)
 }
 
-// discover returns a and the applies it depends on that have no graph yet, inputs
-// before clients.
+// discover returns a and the applies it depends on that have no graph yet, inputs before
+// clients.
 func (g *FunctionGraph) discover(a *Apply) (fresh []*Apply, err error) {
 	fresh = g.fresh[:0]
 	path := g.path[:0]
@@ -125,8 +123,8 @@ func (g *FunctionGraph) discover(a *Apply) (fresh []*Apply, err error) {
 	return fresh, err
 }
 
-// unwatched returns an error if a pass brings in an op that overwrites an input
-// while no [DestroyHandler] is attached to check it.
+// unwatched returns an error if a pass brings in an op that overwrites an input while no
+// [DestroyHandler] is attached to check it.
 func (g *FunctionGraph) unwatched(op Op) error {
 	if g.handled || g.pass == "" {
 		return nil
@@ -139,10 +137,10 @@ func (g *FunctionGraph) unwatched(op Op) error {
 	return nil
 }
 
-// link assigns a its numbers and its place in the order. The inputs of a must be
-// in the graph or constants; a does not become their client yet. Nothing in the
-// graph depends on a, so any place after its inputs is valid. The one right after
-// them avoids a search when a replaces another apply.
+// link assigns a its numbers and its place in the order. The inputs of a must be in the graph or
+// constants; a does not become their client yet. Nothing in the graph depends on a, so any place
+// after its inputs is valid. The one right after them avoids a search when a replaces another
+// apply.
 func (g *FunctionGraph) link(a *Apply) {
 	a.id, a.graph = g.newApply(a), g
 	for _, v := range a.outputs {
@@ -155,8 +153,8 @@ func (g *FunctionGraph) link(a *Apply) {
 	}
 }
 
-// unlink undoes link. It frees numbers in reverse order, so that later applies get
-// the same numbers as if the undone change had never been made.
+// unlink undoes link. It frees numbers in reverse order, so that later applies get the same
+// numbers as if the undone change had never been made.
 func (g *FunctionGraph) unlink(a *Apply) {
 	for i := len(a.outputs) - 1; i >= 0; i-- {
 		v := a.outputs[i]

@@ -5,8 +5,7 @@ import (
 	"io"
 )
 
-// PrintListener returns the feature that writes a line to w for every change of
-// the graph.
+// PrintListener returns the feature that writes a line to w for every change of the graph.
 func PrintListener(w io.Writer) Feature { return &printListener{w} }
 
 type printListener struct{ w io.Writer }

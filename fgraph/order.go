@@ -7,20 +7,18 @@ import (
 	"slices"
 )
 
-// An order maintains a topological order of the applies of a graph while edges
-// come and go. It is a list with increasing tags. Comparing two applies takes
-// constant time, and inserting one between two others logarithmic amortized time
-// (the tag-range relabelling of Bender, Cole, Demaine, Farach-Colton and Zito, "Two
-// simplified algorithms for maintaining order in a list", 2002).
+// An order maintains a topological order of the applies of a graph while edges come and go. It
+// is a list with increasing tags. Comparing two applies takes constant time, and inserting one
+// between two others logarithmic amortized time (the tag-range relabelling of Bender, Cole,
+// Demaine, Farach-Colton and Zito, "Two simplified algorithms for maintaining order in a list",
+// 2002).
 //
-// A new edge that contradicts the order is resolved by moving one of two sets:
-// the successors of its head, or the predecessors of its tail, both limited to the
-// part of the list between the two (Pearce and Kelly, 2006). The searches for them
-// alternate, and the set that is complete first is moved, so the cost is twice
-// that of the smaller one. Removing an edge costs nothing.
+// A new edge that contradicts the order is resolved by moving one of two sets: the successors of
+// its head, or the predecessors of its tail, both limited to the part of the list between the
+// two (Pearce and Kelly, 2006). The searches for them alternate, and the set that is complete
+// first is moved, so the cost is twice that of the smaller one. Removing an edge costs nothing.
 //
-// Applies are identified by number. Number n has slot n+1; slot 0 closes the list
-// to a ring.
+// Applies are identified by number. Number n has slot n+1; slot 0 closes the list to a ring.
 type order struct {
 	edges      neighbours
 	tag        []uint64
@@ -36,8 +34,8 @@ type order struct {
 
 // neighbours is the graph that an order belongs to.
 type neighbours interface {
-	// successors and predecessors append to dst the numbers that must come
-	// after and before x, possibly several times.
+	// successors and predecessors append to dst the numbers that must come after and before
+	// x, possibly several times.
 	successors(x int32, dst []int32) []int32
 	predecessors(x int32, dst []int32) []int32
 	// fanOut and fanIn estimate the lengths of the two results.
@@ -54,8 +52,8 @@ type frontier struct {
 
 type edge struct{ before, after *Apply }
 
-// tagStep is the distance of tags at the ends of the list. It leaves room for 2^20
-// slots on each side of the middle.
+// tagStep is the distance of tags at the ends of the list. It leaves room for 2^20 slots on each
+// side of the middle.
 const tagStep = 1 << 42
 
 func (o *order) init(e neighbours) {
@@ -151,15 +149,14 @@ func (o *order) room(p int32) (lo, hi uint64) {
 	return o.tag[p], math.MaxUint64
 }
 
-// relabel spreads the tags around slot s evenly. It chooses the smallest range of
-// tags that is sparse enough, among ranges whose size is a power of two and that
-// start at a multiple of it.
+// relabel spreads the tags around slot s evenly. It chooses the smallest range of tags that is
+// sparse enough, among ranges whose size is a power of two and that start at a multiple of it.
 func (o *order) relabel(s int32) {
 	if s == 0 {
 		return
 	}
-	// A range of 2^i tags is sparse if it holds at most (2/1.4)^i slots. 1.4
-	// balances how often relabelling happens against how far it reaches.
+	// A range of 2^i tags is sparse if it holds at most (2/1.4)^i slots. 1.4 balances how
+	// often relabelling happens against how far it reaches.
 	const sparse = 2 / 1.4
 	first, last, count := s, s, uint64(1)
 	limit := 1.0
@@ -194,8 +191,8 @@ func (o *order) relabel(s int32) {
 	}
 }
 
-// require moves x ahead of y. It returns false and moves nothing if y leads to x
-// through edges that agree with the order.
+// require moves x ahead of y. It returns false and moves nothing if y leads to x through edges
+// that agree with the order.
 func (o *order) require(x, y int32) bool {
 	if o.less(x, y) {
 		return true
@@ -241,8 +238,8 @@ func (o *order) startSearch() {
 	}
 }
 
-// expand visits neighbours of the next number in f, of which those with tags from
-// lo to hi matter. It reports whether the two sides of the search have met.
+// expand visits neighbours of the next number in f, of which those with tags from lo to hi
+// matter. It reports whether the two sides of the search have met.
 func (o *order) expand(f *frontier, neighbours []int32, lo, hi uint64, own, other uint32) (met bool) {
 	o.buffer = neighbours[:0]
 	f.done++

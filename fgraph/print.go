@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// String prints the outputs in Theano's notation. An apply that is used in several
-// places is printed in full at the first one, behind its number, and as its number
-// at the others:
+// String prints the outputs in Theano's notation. An apply that is used in several places is
+// printed in full at the first one, behind its number, and as its number at the others:
 //
 //	[true_div(mul(*1 -> add(y, z), x), *1)]
 //
@@ -20,9 +19,9 @@ func (g *FunctionGraph) String() string {
 	return Sprint(0, g.outputs...)
 }
 
-// Sprint prints variables, in a graph or not, in the notation of
-// [FunctionGraph.String]. A positive depth limits the levels of applies and the
-// number of inputs; "…" marks what is omitted.
+// Sprint prints variables, in a graph or not, in the notation of [FunctionGraph.String]. A
+// positive depth limits the levels of applies and the number of inputs; "…" marks what is
+// omitted.
 func Sprint(depth int, outputs ...*Variable) string {
 	p := printer{depth: depth, seen: make(map[*Apply]int)}
 	p.count(outputs)
@@ -104,7 +103,7 @@ func (p *printer) width(a *Apply) int {
 func (p *printer) print(v *Variable) {
 	if p.begin(v) {
 		p.run()
-		p.which(v)
+		p.WriteString(v.suffix())
 	}
 }
 
@@ -120,7 +119,7 @@ func (p *printer) run() {
 			p.path = p.path[:len(p.path)-1]
 			if len(p.path) > 0 {
 				parent := p.path[len(p.path)-1]
-				p.which(parent.a.inputs[parent.next-1])
+				p.WriteString(parent.a.inputs[parent.next-1].suffix())
 			}
 			continue
 		}
@@ -133,8 +132,8 @@ func (p *printer) run() {
 	}
 }
 
-// begin prints a leaf, a number, or the head of an apply. It returns true in the
-// last case, when run must print the rest.
+// begin prints a leaf, a number, or the head of an apply. It returns true in the last case, when
+// run must print the rest.
 func (p *printer) begin(v *Variable) bool {
 	if v == nil {
 		p.WriteString("nil")
@@ -147,8 +146,7 @@ func (p *printer) begin(v *Variable) bool {
 	n, shared := p.seen[v.owner]
 	switch {
 	case n > 0:
-		fmt.Fprintf(p, "*%d", n)
-		p.which(v)
+		fmt.Fprintf(p, "*%d%s", n, v.suffix())
 		return false
 	case p.depth > 0 && len(p.path) >= p.depth:
 		p.WriteString("…")
@@ -170,13 +168,6 @@ func (p *printer) expand(a *Apply) {
 	p.WriteString(a.op.String())
 	p.WriteByte('(')
 	p.path = append(p.path, step{a: a})
-}
-
-// which prints the index of v if its owner has several outputs.
-func (p *printer) which(v *Variable) {
-	if len(v.owner.outputs) > 1 {
-		fmt.Fprintf(p, "::%d", v.index)
-	}
 }
 
 // leaf prints a variable without an owner.
@@ -210,8 +201,8 @@ func leaf(v *Variable) string {
 //	 └─ add [C] <float64>
 //	    ┆
 //
-// Letters name the applies in the order of appearance. "┆" stands for the inputs of
-// an apply that was printed before, and for those of one a hundred levels deep.
+// Letters name the applies in the order of appearance. "┆" stands for the inputs of an apply
+// that was printed before, and for those of one a hundred levels deep.
 func (g *FunctionGraph) WriteTree(w io.Writer) error {
 	t := tree{w: w, names: make(map[*Apply]string)}
 	for _, v := range g.outputs {
@@ -234,8 +225,7 @@ func (g *FunctionGraph) WriteTree(w io.Writer) error {
 	return t.err
 }
 
-// deepest bounds the indentation of a tree, and thus the length of the text for a
-// long chain.
+// deepest bounds the indentation of a tree, and thus the length of the text for a long chain.
 const deepest = 100
 
 type tree struct {
@@ -263,11 +253,7 @@ func (t *tree) line(head, indent string, v *Variable) {
 		name = letters(len(t.names))
 		t.names[v.owner] = name
 	}
-	which := ""
-	if len(v.owner.outputs) > 1 {
-		which = fmt.Sprintf("::%d", v.index)
-	}
-	_, t.err = fmt.Fprintf(t.w, "%s%v%s [%s] <%v>\n", head, v.owner.op, which, name, v.typ)
+	_, t.err = fmt.Fprintf(t.w, "%s%v%s [%s] <%v>\n", head, v.owner.op, v.suffix(), name, v.typ)
 	switch {
 	case t.err != nil:
 	case !known && len(t.path) < deepest:

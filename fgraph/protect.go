@@ -28,9 +28,9 @@ func (s *supervisor) OnAttach(g *FunctionGraph) error {
 
 func (s *supervisor) OnDetach(*FunctionGraph) { s.set = nil }
 
-// NoOutputFromInplace returns a feature that objects when an output of the graph
-// is computed in place, so that it would not have memory of its own. Without
-// arguments it covers all outputs, otherwise those with the given indices.
+// NoOutputFromInplace returns a feature that objects when an output of the graph is computed in
+// place, so that it would not have memory of its own. Without arguments it covers all outputs,
+// otherwise those with the given indices.
 func NoOutputFromInplace(outputs ...int) Feature { return &noInplaceOutput{outputs: outputs} }
 
 type noInplaceOutput struct {

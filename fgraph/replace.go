@@ -8,42 +8,40 @@ import (
 // A Replacement makes every reader of Old read New.
 type Replacement struct{ Old, New *Variable }
 
-// Replace makes every client of old read new instead, imports what new depends
-// on, and prunes what becomes unused. New may be computed from old: the imported
-// applies keep reading old. If old is not in the graph or has no client, Replace
-// does nothing.
+// Replace makes every client of old read new instead, imports what new depends on, and prunes
+// what becomes unused. New may be computed from old: the imported applies keep reading old. If
+// old is not in the graph or has no client, Replace does nothing.
 //
-// On an error the graph is unchanged. The error wraps [ErrType] if the type of old
-// does not accept that of new, [ErrMissingInput] if new depends on an undeclared
-// input, or [ErrCycle] if new depends on another reader of old.
+// On an error the graph is unchanged. The error wraps [ErrType] if the type of old does not
+// accept that of new, [ErrMissingInput] if new depends on an undeclared input, or [ErrCycle] if
+// new depends on another reader of old.
 func (g *FunctionGraph) Replace(old, new *Variable, why Reason) error {
 	pair := [1]Replacement{{old, new}}
 	return g.transact(pair[:], why, nil, false)
 }
 
-// ReplaceAll makes replacements in order, all or none. Only the resulting graph
-// must be free of cycles.
+// ReplaceAll makes replacements in order, all or none. Only the resulting graph must be free of
+// cycles.
 func (g *FunctionGraph) ReplaceAll(pairs []Replacement, why Reason) error {
 	return g.transact(pairs, why, nil, false)
 }
 
-// ReplaceValidate is like [FunctionGraph.Replace], but validates the result. If a
-// feature objects, it undoes the replacement and returns the objection.
+// ReplaceValidate is like [FunctionGraph.Replace], but validates the result. If a feature
+// objects, it undoes the replacement and returns the objection.
 func (g *FunctionGraph) ReplaceValidate(old, new *Variable, why Reason) error {
 	pair := [1]Replacement{{old, new}}
 	return g.transact(pair[:], why, nil, true)
 }
 
-// ReplaceAllValidate is like [FunctionGraph.ReplaceAll], but validates the result.
-// If a feature objects, it undoes the replacements and returns the objection. It
-// also undoes them if a variable of remove is still in the graph; the error then
-// wraps [ErrNotRemoved].
+// ReplaceAllValidate is like [FunctionGraph.ReplaceAll], but validates the result. If a feature
+// objects, it undoes the replacements and returns the objection. It also undoes them if a
+// variable of remove is still in the graph; the error then wraps [ErrNotRemoved].
 func (g *FunctionGraph) ReplaceAllValidate(pairs []Replacement, remove []*Variable, why Reason) error {
 	return g.transact(pairs, why, remove, true)
 }
 
-// transact makes replacements. If validate is set, features may object, and
-// everything in remove must be gone.
+// transact makes replacements. If validate is set, features may object, and everything in remove
+// must be gone.
 func (g *FunctionGraph) transact(pairs []Replacement, why Reason, remove []*Variable, validate bool) error {
 	return g.atomically(pairs, why, func(why Reason) error {
 		for _, p := range pairs {
@@ -69,8 +67,8 @@ func (g *FunctionGraph) transact(pairs []Replacement, why Reason, remove []*Vari
 	})
 }
 
-// atomically makes a change, or none if do returns an error or a callback panics.
-// It asks the guard first and tells it the outcome.
+// atomically makes a change, or none if do returns an error or a callback panics. It asks the
+// guard first and tells it the outcome.
 func (g *FunctionGraph) atomically(pairs []Replacement, why Reason, do func(Reason) error) error {
 	if err := g.locked(); err != nil {
 		return err
@@ -93,8 +91,7 @@ func (g *FunctionGraph) replaces(p Replacement) bool {
 	return p.Old == nil || p.Old != p.New && p.Old.id >= 0 && p.Old.Graph() == g && len(p.Old.clients) > 0
 }
 
-// commit makes a change, or none. It tells features what was done and what was
-// undone.
+// commit makes a change, or none. It tells features what was done and what was undone.
 func (g *FunctionGraph) commit(pairs []Replacement, why Reason, do func(Reason) error) error {
 	g.busy = true
 	mark := len(g.journal)

@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// Toposort returns the applies in an order in which each comes after everything it
-// depends on, and after everything that a feature puts before it. Among the
-// applies that could come next it picks the one with the smallest number, so the
-// order is a function of the graph. The error wraps [ErrCycle]; only orderings of
-// features can cause it.
+// Toposort returns the applies in an order in which each comes after everything it depends on,
+// and after everything that a feature puts before it. Among the applies that could come next it
+// picks the one with the smallest number, so the order is a function of the graph. The error
+// wraps [ErrCycle]; only orderings of features can cause it.
 func (g *FunctionGraph) Toposort() ([]*Apply, error) {
 	if g.busy || len(g.on.orderers) > 0 {
 		return g.kahn()
@@ -122,9 +121,9 @@ func (g *FunctionGraph) extraEdges() adjacency {
 	return e
 }
 
-// A bitQueue is a priority queue of numbers below a bound: pop returns the
-// smallest. Each level has a bit for every non-zero word of the level below. Six
-// levels hold 2^36 numbers, so push and pop take constant time in practice.
+// A bitQueue is a priority queue of numbers below a bound: pop returns the smallest. Each level
+// has a bit for every non-zero word of the level below. Six levels hold 2^36 numbers, so push
+// and pop take constant time in practice.
 type bitQueue struct {
 	levels [][]uint64
 	size   int

@@ -2,8 +2,8 @@ package fgraph
 
 import "strconv"
 
-// A Variable is a value in a graph: the output of an [Apply], a constant, or an
-// input. It is made by [NewInput], [NewConstant] or [NewApply].
+// A Variable is a value in a graph: the output of an [Apply], a constant, or an input. It is
+// made by [NewInput], [NewConstant] or [NewApply].
 type Variable struct {
 	typ     Type
 	owner   *Apply
@@ -13,8 +13,8 @@ type Variable struct {
 	index   int32
 }
 
-// root holds what few variables need: a name, and what inputs and constants have
-// instead of an owner.
+// root holds what few variables need: a name, and what inputs and constants have instead of an
+// owner.
 type root struct {
 	name     string
 	data     any
@@ -23,8 +23,8 @@ type root struct {
 	input    bool // declared as an input of graph
 }
 
-// A Client is a use of a variable: input Index of Apply, or output Index of the
-// graph if Apply is nil.
+// A Client is a use of a variable: input Index of Apply, or output Index of the graph if Apply
+// is nil.
 type Client struct {
 	Apply *Apply
 	Index int
@@ -35,9 +35,8 @@ func NewInput(t Type, name string) *Variable {
 	return newRoot(t, root{name: name})
 }
 
-// NewConstant returns a variable with a fixed value. The data must not change
-// afterwards. A constant belongs to the graph that uses it. The name may be
-// empty.
+// NewConstant returns a variable with a fixed value. The data must not change afterwards. A
+// constant belongs to the graph that uses it. The name may be empty.
 func NewConstant(t Type, data any, name string) *Variable {
 	return newRoot(t, root{name: name, data: data, constant: true})
 }
@@ -53,15 +52,14 @@ func newRoot(t Type, r root) *Variable {
 }
 
 // ID returns the number of the variable in its graph, which is below
-// [FunctionGraph.NumVariableIDs], or -1 outside of a graph. New variables reuse
-// the numbers of those that have left.
+// [FunctionGraph.NumVariableIDs], or -1 outside of a graph. New variables reuse the numbers of
+// those that have left.
 func (v *Variable) ID() int { return int(v.id) }
 
 // Type returns the type of the values that the variable may take.
 func (v *Variable) Type() Type { return v.typ }
 
-// Name returns the name of the variable, which may be empty. The graph does not
-// use it.
+// Name returns the name of the variable, which may be empty. The graph does not use it.
 func (v *Variable) Name() string {
 	if v.root == nil {
 		return ""
@@ -80,8 +78,7 @@ func (v *Variable) SetName(name string) {
 	v.root.name = name
 }
 
-// Owner returns the apply that computes the variable, or nil for inputs and
-// constants.
+// Owner returns the apply that computes the variable, or nil for inputs and constants.
 func (v *Variable) Owner() *Apply { return v.owner }
 
 // Index returns which output of its owner the variable is, 0 without an owner.
@@ -101,8 +98,8 @@ func (v *Variable) Data() any {
 	return v.root.data
 }
 
-// Clients returns the uses of the variable within its graph. Do not modify the
-// slice. It is valid until the next change of the graph.
+// Clients returns the uses of the variable within its graph. Do not modify the slice. It is
+// valid until the next change of the graph.
 func (v *Variable) Clients() []Client { return v.clients }
 
 // Graph returns the graph that the variable belongs to, or nil.
@@ -113,16 +110,22 @@ func (v *Variable) Graph() *FunctionGraph {
 	return v.root.graph
 }
 
-// String returns the name of the variable. A constant without a name prints as
-// its data, an output as its apply and number, and an input as its type.
+// String returns the name of the variable. A constant without a name prints as its data, an
+// output as its apply and number, and an input as its type.
 func (v *Variable) String() string {
 	switch {
 	case v.Name() != "":
 		return v.root.name
 	case v.owner == nil:
 		return leaf(v)
-	case len(v.owner.outputs) > 1:
-		return v.owner.String() + "::" + strconv.Itoa(int(v.index))
 	}
-	return v.owner.String()
+	return v.owner.String() + v.suffix()
+}
+
+// suffix returns "::i" if v is output i of several.
+func (v *Variable) suffix() string {
+	if v.owner == nil || len(v.owner.outputs) < 2 {
+		return ""
+	}
+	return "::" + strconv.Itoa(int(v.index))
 }

@@ -1,11 +1,11 @@
-// Package fileio reads and writes files in a world where inputs never end, disks fill
-// up, nobody opens the other end of a FIFO, and file names contain terminal escapes.
+// Package fileio reads and writes files in a world where inputs never end, disks fill up, nobody
+// opens the other end of a FIFO, and file names contain terminal escapes.
 //
 //   - Limit, ReadAll and ReadFile read at most a given number of bytes.
 //   - Open, Create, Reader and Writer wait only until a context is done.
 //   - Write replaces a file completely or not at all.
 //   - Plain and NewPlainWriter make text safe for a terminal.
 //
-// The package knows nothing about file formats. Its functions are safe for concurrent
-// use; the readers, writers and files they return are not.
+// The package knows nothing about file formats. Its functions are safe for concurrent use; the
+// readers, writers and files they return are not.
 package fileio

@@ -7,15 +7,15 @@ import (
 	"os"
 )
 
-// MaxText is the limit for text that is read into memory as a whole, such as JSON or
-// config lines: 64 MiB. The largest requests and networks need a tenth of it.
+// MaxText is the limit for text that is read into memory as a whole, such as JSON or config
+// lines: 64 MiB. The largest requests and networks need a tenth of it.
 const MaxText = 1 << 26
 
 // ErrLimit means that an input is larger than its limit.
 var ErrLimit = errors.New("the limit")
 
-// ReadFile reads a file of at most limit bytes. If the file is larger, the error names
-// the file and the limit, and wraps ErrLimit.
+// ReadFile reads a file of at most limit bytes. If the file is larger, the error names the file
+// and the limit, and wraps ErrLimit.
 func ReadFile(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -30,8 +30,8 @@ func ReadAll(r io.Reader, name string, limit int64) ([]byte, error) {
 	return io.ReadAll(Limit(r, name, limit))
 }
 
-// Limit returns a reader of r that fails after limit bytes if there are more. The error
-// names the stream and the limit, and wraps ErrLimit.
+// Limit returns a reader of r that fails after limit bytes if there are more. The error names
+// the stream and the limit, and wraps ErrLimit.
 func Limit(r io.Reader, name string, limit int64) io.Reader {
 	return &limited{r: r, name: name, limit: limit, left: limit}
 }

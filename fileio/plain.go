@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Plain escapes everything in s that a terminal would interpret, as in a Go string:
-// control characters other than newlines and tabs, characters that change the direction
-// of text, and invalid UTF-8. JSON text remains JSON text with the same meaning.
+// Plain escapes everything in s that a terminal would interpret, as in a Go string: control
+// characters other than newlines and tabs, characters that change the direction of text, and
+// invalid UTF-8. JSON text remains JSON text with the same meaning.
 func Plain(s string) string {
 	if isPlain(s) {
 		return s
@@ -46,9 +46,9 @@ func isPlain(s string) bool {
 	return true
 }
 
-// steers reports whether a terminal interprets r: control characters, line separators,
-// and invisible characters that affect their surroundings. Joiners are excluded, because
-// the spelling of some languages needs them.
+// steers reports whether a terminal interprets r: control characters, line separators, and
+// invisible characters that affect their surroundings. Joiners are excluded, because the
+// spelling of some languages needs them.
 func steers(r rune) bool {
 	switch {
 	case r < 0x7f:
@@ -59,9 +59,9 @@ func steers(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r <= 0xffff && unicode.Is(unicode.Cf, r)
 }
 
-// NewPlainWriter returns a writer that writes text to w as Plain returns it. A character
-// may be split over several writes. Close writes the rest of an incomplete character,
-// and does not close w.
+// NewPlainWriter returns a writer that writes text to w as Plain returns it. A character may be
+// split over several writes. Close writes the rest of an incomplete character, and does not
+// close w.
 func NewPlainWriter(w io.Writer) io.WriteCloser { return &plainWriter{w: w} }
 
 type plainWriter struct {

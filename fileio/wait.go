@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Grace is how long a write continues after its context is done. An active reader takes
-// the data at once and thus gets all of it. A stalled one is not waited for.
+// Grace is how long a write continues after its context is done. An active reader takes the data
+// at once and thus gets all of it. A stalled one is not waited for.
 const Grace = 250 * time.Millisecond
 
 const (
@@ -17,9 +17,9 @@ const (
 	mostAtOnce = 4 << 20
 )
 
-// Reader returns a reader of r that waits for r only until ctx is done, and then returns
-// the cause of ctx. A read that r never finishes leaves a goroutine behind. A regular
-// file, which does not block, is returned as it is.
+// Reader returns a reader of r that waits for r only until ctx is done, and then returns the
+// cause of ctx. A read that r never finishes leaves a goroutine behind. A regular file, which
+// does not block, is returned as it is.
 func Reader(ctx context.Context, r io.Reader) io.Reader {
 	if _, waits := r.(*waitingReader); waits || ctx.Done() == nil || isRegular(r) {
 		return r
@@ -27,9 +27,9 @@ func Reader(ctx context.Context, r io.Reader) io.Reader {
 	return &waitingReader{waiter: newWaiter(ctx, func(p []byte) (int, error) { return r.Read(p) }, 0)}
 }
 
-// Writer returns a writer to w that waits for w only until ctx is done and Grace has
-// passed. This write and all later ones then return the cause of ctx. A regular file is
-// returned as it is.
+// Writer returns a writer to w that waits for w only until ctx is done and Grace has passed.
+// This write and all later ones then return the cause of ctx. A regular file is returned as it
+// is.
 func Writer(ctx context.Context, w io.Writer) io.Writer {
 	if ctx.Done() == nil || isRegular(w) {
 		return w
@@ -64,8 +64,7 @@ func (w *waiter) buffer() []byte {
 	return w.buf
 }
 
-// wait calls the function with a part of buf. It returns the number of bytes and sets
-// err.
+// wait calls the function with a part of buf. It returns the number of bytes and sets err.
 func (w *waiter) wait(p []byte) int {
 	go func() {
 		n, err := w.call(p)
@@ -138,8 +137,8 @@ type File struct {
 // handle hides the methods of a file that would bypass File.
 type handle struct{ f *os.File }
 
-// Open opens a file for reading. It waits for the writer of a FIFO only until ctx is done,
-// and reads fail after that.
+// Open opens a file for reading. It waits for the writer of a FIFO only until ctx is done, and
+// reads fail after that.
 func Open(ctx context.Context, name string) (*File, error) {
 	f, err := open(ctx, name, os.O_RDONLY)
 	if err != nil {
@@ -151,8 +150,8 @@ func Open(ctx context.Context, name string) (*File, error) {
 	return &File{handle: &handle{f}, r: Reader(ctx, f)}, nil
 }
 
-// Create opens a file for writing, and creates or truncates it. It waits for the reader of
-// a FIFO only until ctx is done. Writes to a regular file do not depend on ctx.
+// Create opens a file for writing, and creates or truncates it. It waits for the reader of a
+// FIFO only until ctx is done. Writes to a regular file do not depend on ctx.
 func Create(ctx context.Context, name string) (*File, error) {
 	f, err := open(ctx, name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {

@@ -13,12 +13,11 @@ import (
 	"syscall"
 )
 
-// Write writes the named file by calling write. A regular file is either replaced
-// completely or, on an error or when ctx is done, left as it was: Write creates a new file
-// in the same directory, with the permissions of the old one, and renames it. A symbolic
-// link is preserved and leads to the new file. Anything else, such as a device, a FIFO or
-// /dev/stdout, is written directly, and so is a file in a directory without write
-// permission.
+// Write writes the named file by calling write. A regular file is either replaced completely or,
+// on an error or when ctx is done, left as it was: Write creates a new file in the same
+// directory, with the permissions of the old one, and renames it. A symbolic link is preserved
+// and leads to the new file. Anything else, such as a device, a FIFO or /dev/stdout, is written
+// directly, and so is a file in a directory without write permission.
 func Write(ctx context.Context, name string, write func(io.Writer) error) error {
 	target, info, err := resolve(name)
 	if err != nil {
@@ -99,8 +98,8 @@ func resolve(name string) (target string, info fs.FileInfo, err error) {
 	return target, info, err
 }
 
-// isOpenFile reports whether a name denotes an open file of this process, such as
-// standard output.
+// isOpenFile reports whether a name denotes an open file of this process, such as standard
+// output.
 func isOpenFile(name string) bool {
 	return strings.HasPrefix(name, "/proc/") || strings.HasPrefix(name, "/dev/fd/")
 }
@@ -130,8 +129,8 @@ func beside(target string) (f *os.File, err error) {
 	return f, err
 }
 
-// writeBeside writes and closes f, with the permissions of the file that it will replace.
-// On an error it removes f.
+// writeBeside writes and closes f, with the permissions of the file that it will replace. On an
+// error it removes f.
 func writeBeside(ctx context.Context, f *os.File, replaced fs.FileInfo, write func(io.Writer) error) (err error) {
 	whole := false
 	defer func() {

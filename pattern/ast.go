@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// An Expr is an expression: [Name], [Any], [Literal], [Call], [Bind], [Or] or [Rest].
-// String returns the text that parses to it.
+// An Expr is an expression: [Name], [Any], [Literal], [Call], [Bind], [Or] or [Rest]. String
+// returns the text that parses to it.
 type Expr interface {
 	String() string
 	expr()
 }
 
-// Name matches any variable. If it occurs again, it matches only the same variable, or
-// a constant that is equal according to its type.
+// Name matches any variable. If it occurs again, it matches only the same variable, or a
+// constant that is equal according to its type.
 type Name string
 
 // Any matches any variable, "_" in text.
@@ -23,9 +23,9 @@ type Any struct{}
 // Literal is a number. It matches constants that the vocabulary considers equal.
 type Literal string
 
-// Call is an op applied to arguments: "(op x y)". In a pattern it matches an output of
-// such an apply, in a replacement it makes one. The op is a name, with parameters in
-// braces if the vocabulary has such ops: "sum{axis=0}".
+// Call is an op applied to arguments: "(op x y)". In a pattern it matches an output of such an
+// apply, in a replacement it makes one. The op is a name, with parameters in braces if the
+// vocabulary has such ops: "sum{axis=0}".
 type Call struct {
 	Op     string
 	Args   []Expr
@@ -39,16 +39,16 @@ type Bind struct {
 	Expr Expr
 }
 
-// Or matches the first alternative that does: "(or (exp x) (expm1 x))". All
-// alternatives bind the same names.
+// Or matches the first alternative that does: "(or (exp x) (expm1 x))". All alternatives bind
+// the same names.
 type Or []Expr
 
-// Rest matches the remaining inputs of an op, as its last argument: "...rest" or
-// "…rest". Its name may be empty. In a replacement it is spliced into the arguments.
+// Rest matches the remaining inputs of an op, as its last argument: "...rest" or "…rest". Its
+// name may be empty. In a replacement it is spliced into the arguments.
 type Rest string
 
-// A Guard is a condition on a match: the name of a Go function, and the names whose
-// variables are its arguments. A rest stands for all its variables.
+// A Guard is a condition on a match: the name of a Go function, and the names whose variables
+// are its arguments. A rest stands for all its variables.
 type Guard struct {
 	Func string
 	Args []string

@@ -149,8 +149,8 @@ func inputsText(op Operator) string {
 	return fmt.Sprintf("%d to %d", op.MinInputs, op.MaxInputs)
 }
 
-// searchOrder sorts arguments by strictness: ops and literals, alternatives, names, then
-// those that match anything.
+// searchOrder sorts arguments by strictness: ops and literals, alternatives, names, then those
+// that match anything.
 func searchOrder(args []*node) []int {
 	order := make([]int, len(args))
 	for i := range order {
@@ -186,8 +186,7 @@ func (c *compiler) alternatives(n *node, e Or, kept bool) {
 	}
 }
 
-// bound returns the sorted names that an expression binds; those of rests have the
-// prefix "...".
+// bound returns the sorted names that an expression binds; those of rests have the prefix "...".
 func bound(e Expr) []string {
 	var names []string
 	walk(e, func(e Expr) {
@@ -305,8 +304,8 @@ func (c *compiler) construction(n *node, e *Call) {
 	}
 }
 
-// same reports whether two expressions are the same computation, up to the order of
-// the arguments of commutative ops.
+// same reports whether two expressions are the same computation, up to the order of the
+// arguments of commutative ops.
 func (c *compiler) same(a, b Expr) bool { return c.canonical(a) == c.canonical(b) }
 
 // canonical returns the text of an expression with sorted arguments of commutative ops.

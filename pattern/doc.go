@@ -2,8 +2,8 @@
 //
 //	(true_div (mul x y) y) => x
 //
-// The left side is a [Pattern]. It is matched against an apply and its operands,
-// never against clients. It consists of:
+// The left side is a [Pattern]. It is matched against an apply and its operands, never against
+// clients. It consists of:
 //
 //	x              any variable; if the name occurs again, it matches only the same
 //	               variable or an equal constant
@@ -20,30 +20,28 @@
 //	p && f(x)      p, if the Go function f returns true for x; && !f(x) if it returns
 //	               false. All guards are checked for every way to match p.
 //
-// The root of a pattern is an op, or alternatives that begin with ops, and matches an
-// apply with a single output. The applies between the root and the variables bound to
-// names must have no other clients, because they would still be computed. The option
-// [Shared] lifts this restriction. So does binding an apply ("y@...") to a name that
-// the replacement uses.
+// The root of a pattern is an op, or alternatives that begin with ops, and matches an apply with
+// a single output. The applies between the root and the variables bound to names must have no
+// other clients, because they would still be computed. The option [Shared] lifts this
+// restriction. So does binding an apply ("y@...") to a name that the replacement uses.
 //
-// The right side, the replacement, is a name, a number, or an op applied to
-// replacements. Remaining inputs are spliced into arguments: (add z ...ys). With
-// [WithBuilder], a Go function takes the place of an op.
+// The right side, the replacement, is a name, a number, or an op applied to replacements.
+// Remaining inputs are spliced into arguments: (add z ...ys). With [WithBuilder], a Go function
+// takes the place of an op.
 //
-// If an op commutes, its arguments choose inputs in the order of their strictness: ops
-// and numbers, alternatives, names, then "_". Each argument takes the first input that
-// leads to a match. The search is bounded; if it gives up, there is no match.
+// If an op commutes, its arguments choose inputs in the order of their strictness: ops and
+// numbers, alternatives, names, then "_". Each argument takes the first input that leads to a
+// match. The search is bounded; if it gives up, there is no match.
 //
-// A [Vocabulary] defines the names of ops and the meaning of numbers. Unknown ops,
-// wrong numbers of arguments, unbound names and other mistakes are errors when a rule
-// is compiled, which are reported together. A rule that does not match reports the
-// reason to rewrite.Options.WhyNot.
+// A [Vocabulary] defines the names of ops and the meaning of numbers. Unknown ops, wrong numbers
+// of arguments, unbound names and other mistakes are errors when a rule is compiled, which are
+// reported together. A rule that does not match reports the reason to rewrite.Options.WhyNot.
 //
-// Rules, matchers and vocabularies are immutable. They are safe for concurrent use if
-// the Go functions passed to them are. The graph that they inspect is confined to one
-// goroutine at a time.
+// Rules, matchers and vocabularies are immutable. They are safe for concurrent use if the Go
+// functions passed to them are. The graph that they inspect is confined to one goroutine at a
+// time.
 //
-// The package does not drive rules (package rewrite does) and knows no op. [Parse],
-// [ParseExpr] and [ParseRewrite] return syntax trees, which can also be built in Go.
-// Every tree prints as the text that parses to it.
+// The package does not drive rules (package rewrite does) and knows no op. [Parse], [ParseExpr]
+// and [ParseRewrite] return syntax trees, which can also be built in Go. Every tree prints as
+// the text that parses to it.
 package pattern

@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// maxSteps bounds the search for one match. Only commutative ops with very many inputs
-// come near it: finding a pair of arguments among 300 inputs takes at most 90000 steps.
+// maxSteps bounds the search for one match. Only commutative ops with very many inputs come near
+// it: finding a pair of arguments among 300 inputs takes at most 90000 steps.
 const maxSteps = 1 << 18
 
 // bindings holds the variables bound to names, by slot.
@@ -18,8 +18,8 @@ type bindings struct {
 	rests [][]*fgraph.Variable
 }
 
-// A goal is a list of what remains to be matched: the variable v with the node n or, if
-// apply is set, the arguments n.order[i:] of a commutative call with its inputs.
+// A goal is a list of what remains to be matched: the variable v with the node n or, if apply is
+// set, the arguments n.order[i:] of a commutative call with its inputs.
 type goal struct {
 	n    *node
 	v    *fgraph.Variable
@@ -41,8 +41,8 @@ func (g *goal) taken(input int) bool {
 	return false
 }
 
-// A matcher searches for one match. It recurses for every choice, as deep as the pattern
-// has choices. A failure undoes the bindings since the last choice.
+// A matcher searches for one match. It recurses for every choice, as deep as the pattern has
+// choices. A failure undoes the bindings since the last choice.
 type matcher struct {
 	m     *Matcher
 	c     *rewrite.Context
@@ -104,8 +104,8 @@ func (f failure) String() string {
 	return "no match"
 }
 
-// goal allocates a goal. Goals are linked by address, so a full chunk stays in place
-// and goal starts a new one.
+// goal allocates a goal. Goals are linked by address, so a full chunk stays in place and goal
+// starts a new one.
 func (m *matcher) goal(g goal) *goal {
 	if len(m.goals) == cap(m.goals) {
 		m.goals = make([]goal, 0, 32)
@@ -157,8 +157,8 @@ func (m *matcher) solve(g *goal) bool {
 	return m.accept()
 }
 
-// call matches the owner of g.v with the call g.n. It returns the remaining goals: those
-// for its arguments, then those after g.
+// call matches the owner of g.v with the call g.n. It returns the remaining goals: those for its
+// arguments, then those after g.
 func (m *matcher) call(g *goal) (*goal, bool) {
 	n := g.n
 	a := g.v.Owner()
@@ -300,8 +300,8 @@ func (m *matcher) accept() bool {
 	return true
 }
 
-// sharedOutput returns an output of an inner apply that has a client outside of the
-// match, or nil.
+// sharedOutput returns an output of an inner apply that has a client outside of the match, or
+// nil.
 func (m *matcher) sharedOutput(a *fgraph.Apply) *fgraph.Variable {
 	for _, out := range a.Outputs() {
 		for _, c := range out.Clients() {

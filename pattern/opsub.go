@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// OpSub returns the rule that replaces the op from with to, keeping the inputs and the
-// types of the outputs. It is Theano's OpSub.
+// OpSub returns the rule that replaces the op from with to, keeping the inputs and the types of
+// the outputs. It is Theano's OpSub.
 func OpSub(from, to fgraph.Op, list ...Option) rewrite.Rule {
 	r := opRule(from, fmt.Sprintf("%s -> %s", from, to), list, func(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
 		outs := n.Outputs()
@@ -23,9 +23,9 @@ func OpSub(from, to fgraph.Op, list ...Option) rewrite.Rule {
 	return r
 }
 
-// OpRemove returns the rule that replaces each output of the op with the input of the
-// same index. It does not fire if there are fewer inputs than outputs, or an input
-// has an incompatible type. It is Theano's OpRemove.
+// OpRemove returns the rule that replaces each output of the op with the input of the same
+// index. It does not fire if there are fewer inputs than outputs, or an input has an
+// incompatible type. It is Theano's OpRemove.
 func OpRemove(op fgraph.Op, list ...Option) rewrite.Rule {
 	return opRule(op, fmt.Sprintf("remove %s", op), list, func(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
 		ins, outs := n.Inputs(), n.Outputs()

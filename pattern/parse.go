@@ -11,15 +11,15 @@ import (
 // ErrSyntax means that [Parse], [ParseExpr] or [ParseRewrite] can't read a text.
 var ErrSyntax = errors.New("bad pattern")
 
-// Bounds on patterns, so that no text can exhaust the stack. The largest pattern in
-// Theano has 20 parts and a depth of 5.
+// Bounds on patterns, so that no text can exhaust the stack. The largest pattern in Theano has
+// 20 parts and a depth of 5.
 const (
 	maxDepth = 100
 	maxParts = 10000
 )
 
-// Parse reads a pattern with its guards: "(mul x y) && isZero(x) && !isOne(y)".
-// Errors wrap [ErrSyntax] and give the column, counted in bytes from 1.
+// Parse reads a pattern with its guards: "(mul x y) && isZero(x) && !isOne(y)". Errors wrap
+// [ErrSyntax] and give the column, counted in bytes from 1.
 func Parse(text string) (Pattern, error) { return parse(text, (*parser).pattern) }
 
 // ParseExpr reads an expression: a pattern without guards, or a replacement.
@@ -159,8 +159,7 @@ func (p *parser) named(name string, start, depth int) (Expr, error) {
 	return nil, p.fault(start, "%s@ is followed by %s, not by an op, an alternative or a number", name, e)
 }
 
-// list reads "(op args...)", followed by ".n" for output n, or
-// "(or alternatives...)".
+// list reads "(op args...)", followed by ".n" for output n, or "(or alternatives...)".
 func (p *parser) list(depth int) (Expr, error) {
 	open := p.at
 	p.at++
@@ -224,8 +223,8 @@ func (p *parser) literal() (Expr, error) {
 	return Literal(word), nil
 }
 
-// op reads the name of an op: letters, digits, "_", "." and "-", and parameters in
-// balanced braces.
+// op reads the name of an op: letters, digits, "_", "." and "-", and parameters in balanced
+// braces.
 func (p *parser) op() string {
 	start := p.at
 	depth := 0

@@ -12,13 +12,12 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// A Predicate is the Go function of a guard. args are the variables bound to the names
-// in the guard. c is the context of the rewriter, nil for a [Matcher].
+// A Predicate is the Go function of a guard. args are the variables bound to the names in the
+// guard. c is the context of the rewriter, nil for a [Matcher].
 type Predicate func(c *rewrite.Context, args []*fgraph.Variable) bool
 
-// A Builder is a Go function that a replacement uses like an op. args are the
-// arguments, and root is the apply that is being replaced. If it returns nil, the rule
-// proposes nothing.
+// A Builder is a Go function that a replacement uses like an op. args are the arguments, and
+// root is the apply that is being replaced. If it returns nil, the rule proposes nothing.
 type Builder func(c *rewrite.Context, root *fgraph.Apply, args []*fgraph.Variable) (*fgraph.Variable, error)
 
 // An Option changes how a pattern is compiled.
@@ -37,8 +36,8 @@ func Named(name string) Option { return func(o *options) { o.name = name } }
 // Doc sets the documentation of the rewriter, one sentence. The default is its text.
 func Doc(doc string) Option { return func(o *options) { o.doc = doc } }
 
-// Shared lets the rule match even if applies below the root have other clients, and
-// will therefore still be computed.
+// Shared lets the rule match even if applies below the root have other clients, and will
+// therefore still be computed.
 func Shared() Option { return func(o *options) { o.shared = true } }
 
 // WithGuard defines the function of a guard.
@@ -46,8 +45,8 @@ func WithGuard(name string, f Predicate) Option {
 	return func(o *options) { o.guards[name] = f }
 }
 
-// WithBuilder defines a function that replacements use like an op. It takes precedence
-// over an op of the same name.
+// WithBuilder defines a function that replacements use like an op. It takes precedence over an
+// op of the same name.
 func WithBuilder(name string, f Builder) Option {
 	return func(o *options) { o.builders[name] = f }
 }
@@ -72,8 +71,7 @@ type Matcher struct {
 	pool    sync.Pool
 }
 
-// NewMatcher returns the matcher of a pattern. It reports all mistakes in the pattern
-// together.
+// NewMatcher returns the matcher of a pattern. It reports all mistakes in the pattern together.
 func NewMatcher(v Vocabulary, text string, list ...Option) (*Matcher, error) {
 	p, err := Parse(text)
 	if err != nil {

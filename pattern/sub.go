@@ -13,11 +13,10 @@ import (
 //
 //	pattern.Sub(vocab, "(true_div (mul x y) y)", "x")
 //
-// It reports all mistakes together; each is one of the errors of this package according
-// to [errors.Is].
+// It reports all mistakes together; each is one of the errors of this package according to
+// [errors.Is].
 //
-// The rewriter proposes nothing if the replacement can't be made or has an incompatible
-// type.
+// The rewriter proposes nothing if the replacement can't be made or has an incompatible type.
 func Sub(v Vocabulary, pattern, replacement string, list ...Option) (*Substitution, error) {
 	in, err := Parse(pattern)
 	if err != nil {
@@ -74,8 +73,8 @@ func New(v Vocabulary, r Rewrite, list ...Option) (*Substitution, error) {
 	return s, nil
 }
 
-// tracks returns the tracks of all ops that can be the root of a pattern, or nil if one
-// of them has none.
+// tracks returns the tracks of all ops that can be the root of a pattern, or nil if one of them
+// has none.
 func tracks(v Vocabulary, e Expr) []rewrite.Track {
 	var list []rewrite.Track
 	calls, _ := rootCall(e)
@@ -95,8 +94,8 @@ func tracks(v Vocabulary, e Expr) []rewrite.Track {
 	return list
 }
 
-// depth returns how many levels of applies a pattern inspects, which is the distance of
-// its leaves from the root.
+// depth returns how many levels of applies a pattern inspects, which is the distance of its
+// leaves from the root.
 func depth(n *node) int {
 	if n.kind != isCall && n.kind != isOr {
 		return 0
@@ -128,9 +127,9 @@ func (s *Substitution) Rewrite() Rewrite { return s.rewrite }
 // String returns the rewrite as text.
 func (s *Substitution) String() string { return s.rewrite.String() }
 
-// Describe describes the rewriter. The depth is that of the pattern, but unbounded if the
-// rule has Go functions, which may look anywhere. Whether the replacement destroys an
-// input follows from the tracks of its operators.
+// Describe describes the rewriter. The depth is that of the pattern, but unbounded if the rule
+// has Go functions, which may look anywhere. Whether the replacement destroys an input follows
+// from the tracks of its operators.
 func (s *Substitution) Describe() rewrite.Description {
 	d := rewrite.Description{Name: s.opts.name, Doc: s.opts.doc, Destroys: s.out.destroys(), Depth: s.depth}
 	if d.Name == "" || d.Doc == "" {

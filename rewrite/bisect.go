@@ -9,12 +9,11 @@ import (
 
 // A Culprit is what [Bisect] blames.
 type Culprit struct {
-	// Pass is the pass that makes the result wrong, and Rule the rule in it. Rule
-	// is empty if the pass has no rules, or if a change of the graph is not the
-	// cause.
+	// Pass is the pass that makes the result wrong, and Rule the rule in it. Rule is empty
+	// if the pass has no rules, or if a change of the graph is not the cause.
 	Pass, Rule string
-	// Node is the apply that the rule was shown, Before the replaced expression
-	// and After its replacement. They are empty for a change made as a whole.
+	// Node is the apply that the rule was shown, Before the replaced expression and After
+	// its replacement. They are empty for a change made as a whole.
 	Node, Before, After string
 }
 
@@ -29,12 +28,11 @@ func (c Culprit) String() string {
 	return fmt.Sprintf("%v: %s -> %s", fgraph.Reason{Pass: c.Pass, Rule: c.Rule}, c.Before, c.After)
 }
 
-// Bisect finds a rewrite that makes a result wrong. The function right must be
-// deterministic: it starts from an unoptimized graph, runs rewriters with the given
-// context, and reports whether the result is right. Bisect finds a rewrite, or else a
-// pass, such that the result is wrong with it and right without it. There may be more
-// than one. For n rewrites it calls right about log n times. It returns false if the
-// result is right, or wrong even without any pass.
+// Bisect finds a rewrite that makes a result wrong. The function right must be deterministic: it
+// starts from an unoptimized graph, runs rewriters with the given context, and reports whether
+// the result is right. Bisect finds a rewrite, or else a pass, such that the result is wrong
+// with it and right without it. There may be more than one. For n rewrites it calls right about
+// log n times. It returns false if the result is right, or wrong even without any pass.
 func Bisect(ctx context.Context, right func(context.Context) bool) (Culprit, bool) {
 	b := bisection{ctx: ctx, opts: OptionsFrom(ctx), right: right}
 	if b.run(-1, -1) {
@@ -52,8 +50,7 @@ func Bisect(ctx context.Context, right func(context.Context) bool) (Culprit, boo
 	return Culprit{}, false
 }
 
-// first returns an n that is wrong while n-1 is right, given that lo is right and hi
-// is wrong.
+// first returns an n that is wrong while n-1 is right, given that lo is right and hi is wrong.
 func first(lo, hi int, right func(int) bool) int {
 	for hi-lo > 1 {
 		if mid := lo + (hi-lo)/2; right(mid) {
@@ -77,8 +74,7 @@ type bisection struct {
 	passes   []string
 }
 
-// run reports whether the result is right with the first rewrites and passes; -1
-// stands for all.
+// run reports whether the result is right with the first rewrites and passes; -1 stands for all.
 func (b *bisection) run(rewrites, passes int) bool {
 	b.rewrites, b.last, b.passes = 0, Culprit{}, nil
 	o := b.opts

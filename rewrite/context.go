@@ -31,8 +31,8 @@ func (c *Context) Context() context.Context { return c.ctx }
 // Pass returns the name of the pass that is running.
 func (c *Context) Pass() string { return c.pass }
 
-// Miss proposes nothing and gives the reason, which is formatted only if
-// [Options.WhyNot] is set.
+// Miss proposes nothing and gives the reason, which is formatted only if [Options.WhyNot] is
+// set.
 func (c *Context) Miss(format string, args ...any) Result {
 	if c.opts != nil && c.opts.WhyNot != nil && c.opts.wants(c.pass, c.rule) {
 		c.opts.WhyNot(Miss{Pass: c.pass, Rule: c.rule, Apply: c.node, Text: fmt.Sprintf(format, args...)})

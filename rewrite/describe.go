@@ -18,18 +18,17 @@ type Description struct {
 	Name  string // used where nobody else names the rewriter
 	Doc   string // what the rewriter does, in one sentence
 	Class string // class of a graph rewriter in a profile
-	// Destroys says that the rewriter inserts ops that destroy their inputs.
-	// Its driver makes sure that a [fgraph.DestroyHandler] is attached.
+	// Destroys says that the rewriter inserts ops that destroy their inputs. Its driver
+	// makes sure that a [fgraph.DestroyHandler] is attached.
 	Destroys bool
-	// Depth bounds how far from the apply a node rewriter looks: 1 for its
-	// inputs, 2 for the inputs of the applies that compute these, and so on. A
-	// driver need not show an apply again if something further away changes.
-	// 0 means that there is no bound.
+	// Depth bounds how far from the apply a node rewriter looks: 1 for its inputs, 2 for the
+	// inputs of the applies that compute these, and so on. A driver need not show an apply
+	// again if something further away changes. 0 means that there is no bound.
 	Depth int
 }
 
-// Describe returns the description of a graph or node rewriter. The name defaults to
-// its Go type and the class to [profile.ClassFromFunction].
+// Describe returns the description of a graph or node rewriter. The name defaults to its Go type
+// and the class to [profile.ClassFromFunction].
 func Describe(rewriter any) Description {
 	var d Description
 	if r, ok := rewriter.(Describer); ok {
@@ -67,8 +66,8 @@ func (d described) Describe() Description { return d.description }
 
 type transformFunc = func(*Context, *fgraph.Apply) (Result, error)
 
-// transformOf returns the Transform of a node rewriter, in the form that is cheapest
-// to call: drivers show very many applies to a rule.
+// transformOf returns the Transform of a node rewriter, in the form that is cheapest to call:
+// drivers show very many applies to a rule.
 func transformOf(r NodeRewriter) transformFunc {
 	switch r := r.(type) {
 	case described:

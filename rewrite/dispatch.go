@@ -6,8 +6,8 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// ruleSet is what drivers know about rules before they run. It is immutable, so
-// runs can share it.
+// ruleSet is what drivers know about rules before they run. It is immutable, so runs can share
+// it.
 type ruleSet struct {
 	rules       []NodeRewriter
 	names       []string

@@ -14,8 +14,8 @@ import (
 // checkEvery is how many applies a driver visits between two checks of the context.
 const checkEvery = 256
 
-// engine is the common part of all drivers of node rewriters: it shows an apply to
-// rules and makes the replacements that they propose.
+// engine is the common part of all drivers of node rewriters: it shows an apply to rules and
+// makes the replacements that they propose.
 type engine struct {
 	Handle
 	opts     *Options
@@ -78,8 +78,7 @@ func (e *engine) close() {
 	e.rec.Nodes(e.g.NumApplies())
 }
 
-// idle reports whether no rule tracks any op of the graph, which then need not be
-// sorted.
+// idle reports whether no rule tracks any op of the graph, which then need not be sorted.
 func (e *engine) idle() bool {
 	for a := range e.g.Applies() {
 		if t := e.dispatch.typeOf(a.Op()); len(t.any) > 0 || t.byOp != nil {
@@ -89,8 +88,8 @@ func (e *engine) idle() bool {
 	return true
 }
 
-// visit shows n to the rules that track its op until one of them fires. It returns
-// the index of that rule, or -1.
+// visit shows n to the rules that track its op until one of them fires. It returns the index of
+// that rule, or -1.
 func (e *engine) visit(n *fgraph.Apply) (int, error) {
 	e.visits++
 	if e.visits%checkEvery == 0 {
@@ -107,8 +106,8 @@ func (e *engine) visit(n *fgraph.Apply) (int, error) {
 	return -1, nil
 }
 
-// try shows n to a rule and makes the replacements that it proposes. It treats
-// failures according to the options.
+// try shows n to a rule and makes the replacements that it proposes. It treats failures
+// according to the options.
 func (e *engine) try(i int, n *fgraph.Apply) (fired bool, err error) {
 	r := &e.rules[i]
 	r.attempts++
@@ -127,8 +126,8 @@ func (e *engine) try(i int, n *fgraph.Apply) (fired bool, err error) {
 	return fired, nil
 }
 
-// fire makes one attempt. It turns a panic of the rule or a feature into an error and
-// leaves the graph unchanged then.
+// fire makes one attempt. It turns a panic of the rule or a feature into an error and leaves the
+// graph unchanged then.
 func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -185,8 +184,8 @@ func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
 	return true, nil
 }
 
-// collect sets e.pairs to the proposed replacements, except those of a variable by
-// itself or by a copy.
+// collect sets e.pairs to the proposed replacements, except those of a variable by itself or by
+// a copy.
 func (e *engine) collect(n *fgraph.Apply, res Result) error {
 	e.pairs = e.pairs[:0]
 	if len(res.Outputs) > 0 && len(res.Pairs) > 0 {
@@ -218,16 +217,16 @@ func (e *engine) collect(n *fgraph.Apply, res Result) error {
 	return nil
 }
 
-// copies reports whether v is outside of the graph but computed like w. Replacing w
-// with v would change nothing, over and over.
+// copies reports whether v is outside of the graph but computed like w. Replacing w with v would
+// change nothing, over and over.
 func (e *engine) copies(v, w *fgraph.Variable) bool {
 	a, b := v.Owner(), w.Owner()
 	return a != nil && b != nil && !e.g.Contains(a) && v.Index() == w.Index() && v.Type() == w.Type() &&
 		slices.Equal(a.Inputs(), b.Inputs()) && fgraph.CheckOp(a.Op()) == nil && fgraph.OpsEqual(a.Op(), b.Op())
 }
 
-// changes is the feature that tells a driver what a replacement did. Its lists cover
-// everything since clear, including changes that were undone.
+// changes is the feature that tells a driver what a replacement did. Its lists cover everything
+// since clear, including changes that were undone.
 type changes struct {
 	queue    *queue // told about applies that leave, may be nil
 	imported []*fgraph.Apply

@@ -11,30 +11,29 @@ import (
 
 // An Equilibrium applies rules to a graph until none of them fires.
 //
-// It works in passes. A pass runs the graph rewriters in Globals and Cleanup, shows
-// applies to the rules, and runs the graph rewriters in Final and Cleanup. The first
-// pass shows every apply. Applies that a replacement inserts or affects are queued
-// and shown in the same pass. Later passes show the applies that graph rewriters
-// affected, and all applies again if rules may look further than the queue follows;
-// see Depth in [Description]. The run ends with a pass that changes nothing.
+// It works in passes. A pass runs the graph rewriters in Globals and Cleanup, shows applies to
+// the rules, and runs the graph rewriters in Final and Cleanup. The first pass shows every
+// apply. Applies that a replacement inserts or affects are queued and shown in the same pass.
+// Later passes show the applies that graph rewriters affected, and all applies again if rules
+// may look further than the queue follows; see Depth in [Description]. The run ends with a pass
+// that changes nothing.
 //
-// A rule may fire at most MaxUse times the number of applies: the largest number at
-// the start of a pass, but at most eight times that at the start of the run. If a
-// rule fires more often, the run ends immediately with a [MaxUseError] that shows
-// the cycle. The graph is then valid but not in equilibrium.
+// A rule may fire at most MaxUse times the number of applies: the largest number at the start of
+// a pass, but at most eight times that at the start of the run. If a rule fires more often, the
+// run ends immediately with a [MaxUseError] that shows the cycle. The graph is then valid but
+// not in equilibrium.
 type Equilibrium struct {
 	Name  string
 	Rules []NodeRewriter
-	// Globals, Final and Cleanup are graph rewriters that run in every pass:
-	// before the rules, after the rules, and after both.
+	// Globals, Final and Cleanup are graph rewriters that run in every pass: before the
+	// rules, after the rules, and after both.
 	Globals, Final, Cleanup []Member
 	// Order is the direction in which a pass traverses the graph.
 	Order Order
-	// IgnoreNewTrees defers applies that a replacement inserts or affects to
-	// the next pass.
+	// IgnoreNewTrees defers applies that a replacement inserts or affects to the next pass.
 	IgnoreNewTrees bool
-	// MaxUse bounds how often a rule fires, as a multiple of the number of
-	// applies. 0 stands for MaxUse in the options, or else for 8.
+	// MaxUse bounds how often a rule fires, as a multiple of the number of applies. 0 stands
+	// for MaxUse in the options, or else for 8.
 	MaxUse float64
 
 	set *ruleSet
@@ -43,8 +42,8 @@ type Equilibrium struct {
 // mostPasses bounds the passes in a profile. Further ones are added to the last.
 const mostPasses = 1000
 
-// Prepare analyzes the rules in advance, so that each run need not. The rules must not
-// change afterwards. A run reports faults of the rules.
+// Prepare analyzes the rules in advance, so that each run need not. The rules must not change
+// afterwards. A run reports faults of the rules.
 func (q *Equilibrium) Prepare() { q.set, _ = newRuleSet(q.Rules) }
 
 // Describe describes the equilibrium by its rules.
@@ -177,8 +176,8 @@ func (r *equilibrium) fill(first bool, p *profile.Pass) error {
 	return nil
 }
 
-// meet makes the queue follow changes as far as the rules for the op of an apply
-// look. It reports whether that is further than before.
+// meet makes the queue follow changes as far as the rules for the op of an apply look. It
+// reports whether that is further than before.
 func (r *equilibrium) meet(a *fgraph.Apply) bool {
 	depth := r.dispatch.typeOf(a.Op()).depth
 	if r.depth == 0 || depth != 0 && depth <= r.depth {
@@ -209,14 +208,14 @@ func (r *equilibrium) drain() error {
 	return nil
 }
 
-// mostNear bounds how many applies are queued because something a few levels away
-// changed. If there are more, all applies are visited again. Otherwise every change
-// near a variable with very many clients would cost in proportion to their number.
+// mostNear bounds how many applies are queued because something a few levels away changed. If
+// there are more, all applies are visited again. Otherwise every change near a variable with
+// very many clients would cost in proportion to their number.
 const mostNear = 256
 
-// follow queues the applies that rules may see differently because of r.changes, and
-// clears r.changes: new applies, those with changed inputs, those whose inputs or
-// outputs lost clients, and those that depend on these within the depth of the rules.
+// follow queues the applies that rules may see differently because of r.changes, and clears
+// r.changes: new applies, those with changed inputs, those whose inputs or outputs lost clients,
+// and those that depend on these within the depth of the rules.
 func (r *equilibrium) follow() {
 	defer r.changes.clear()
 	if r.IgnoreNewTrees {

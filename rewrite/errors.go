@@ -10,13 +10,12 @@ import (
 
 // Errors of drivers, for use with [errors.Is].
 var (
-	// ErrRule means that a node rewriter is malformed or makes an invalid
-	// proposal.
+	// ErrRule means that a node rewriter is malformed or makes an invalid proposal.
 	ErrRule = errors.New("faulty rule")
 	// ErrMaxUse means that a rule fired too often, see [MaxUseError].
 	ErrMaxUse = errors.New("rules do not come to an end")
-	// ErrPanic means that a rewriter panicked. If the value of the panic is an
-	// error, the error wraps it, too. [Failure.String] shows the stack.
+	// ErrPanic means that a rewriter panicked. If the value of the panic is an error, the
+	// error wraps it, too. [Failure.String] shows the stack.
 	ErrPanic = errors.New("panic")
 )
 
@@ -60,8 +59,8 @@ func (e *panicError) Unwrap() error {
 	return err
 }
 
-// A MaxUseError reports that a rule fired more often than its driver allows, most
-// likely because other rules undo what it does.
+// A MaxUseError reports that a rule fired more often than its driver allows, most likely because
+// other rules undo what it does.
 type MaxUseError struct {
 	Rule    string
 	Uses    int

@@ -7,8 +7,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// A Global is a graph rewriter made from a function that changes the graph through
-// a [Handle].
+// A Global is a graph rewriter made from a function that changes the graph through a [Handle].
 type Global struct {
 	Name     string // a verb phrase, or the established name
 	Doc      string // what the pass does, in one sentence
@@ -34,9 +33,9 @@ func (p Global) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile
 	return p.Fn(ctx, &h)
 }
 
-// AddDestroyHandler returns the pass that permits in-place ops from then on: it
-// attaches a [fgraph.DestroyHandler], and fails if the graph already destroys
-// something unsafely. It comes late because every later change pays for the feature.
+// AddDestroyHandler returns the pass that permits in-place ops from then on: it attaches a
+// [fgraph.DestroyHandler], and fails if the graph already destroys something unsafely. It comes
+// late because every later change pays for the feature.
 func AddDestroyHandler() GraphRewriter {
 	nothing := func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil }
 	return FromFunc("add_destroy_handler", "from here on ops may destroy their inputs", fgraph.WatchDestroyers, nothing)

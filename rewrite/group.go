@@ -2,19 +2,19 @@ package rewrite
 
 import "github.com/nnopt/nnopt/fgraph"
 
-// A Group is a node rewriter that consists of others. It makes the proposal of the
-// first of them that has one.
+// A Group is a node rewriter that consists of others. It makes the proposal of the first of them
+// that has one.
 type Group struct {
 	Name  string
 	Rules []NodeRewriter
-	// ApplyAll makes the group apply its rules to the proposed apply again,
-	// until none of them fires, but at most a hundred times. If the rules
-	// cycle until then, the group fails with a [MaxUseError].
+	// ApplyAll makes the group apply its rules to the proposed apply again, until none of
+	// them fires, but at most a hundred times. If the rules cycle until then, the group
+	// fails with a [MaxUseError].
 	ApplyAll bool
 }
 
-// mostInGroup bounds how many proposals a group follows, since rules that undo each
-// other would not stop by themselves.
+// mostInGroup bounds how many proposals a group follows, since rules that undo each other would
+// not stop by themselves.
 const mostInGroup = 100
 
 // Describe describes the group by its rules.
@@ -113,8 +113,8 @@ func soleOwner(outputs []*fgraph.Variable) *fgraph.Apply {
 	return owner
 }
 
-// follow replaces the outputs in result by those that more proposes for their owner.
-// It returns false if more lacks one of them.
+// follow replaces the outputs in result by those that more proposes for their owner. It returns
+// false if more lacks one of them.
 func follow(result, more Result) (Result, bool) {
 	outputs := make([]*fgraph.Variable, len(result.Outputs))
 	for i, v := range result.Outputs {

@@ -8,22 +8,22 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// A Handle is how a [Global] changes its graph. Its replacements are validated and
-// undone if a feature objects. They are attributed to the pass and to an apply,
-// passed to [Options.Trace], subject to [Options.Allow], and counted.
+// A Handle is how a [Global] changes its graph. Its replacements are validated and undone if a
+// feature objects. They are attributed to the pass and to an apply, passed to [Options.Trace],
+// subject to [Options.Allow], and counted.
 //
-// While [Run] runs a rewriter, this also holds for changes that it makes through the
-// graph itself, except that these are not validated. A change that Allow forbids
-// fails with an error that wraps [fgraph.ErrNotAllowed]. If the rewriter returns that
-// error, Run does not treat it as a failure.
+// While [Run] runs a rewriter, this also holds for changes that it makes through the graph
+// itself, except that these are not validated. A change that Allow forbids fails with an error
+// that wraps [fgraph.ErrNotAllowed]. If the rewriter returns that error, Run does not treat it
+// as a failure.
 type Handle struct {
 	g      *fgraph.FunctionGraph
 	rec    *profile.Recorder
 	pass   string
 	watch  watching
 	before fgraph.Times
-	// Numbers of replacements that were made, that a feature objected to, and
-	// that were not allowed.
+	// Numbers of replacements that were made, that a feature objected to, and that were not
+	// allowed.
 	made, refused, denied int
 }
 
@@ -32,9 +32,9 @@ func newHandle(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Record
 	return Handle{g: g, rec: rec, pass: pass, before: g.Times(), watch: watch(optionsFrom(ctx), g, pass)}
 }
 
-// Replace makes replacements, all or none, on account of the apply n and in the name
-// of a rule of the pass. n may be nil, and rule empty. It returns false if a feature
-// objects or the replacements are not allowed. Any other failure is an error.
+// Replace makes replacements, all or none, on account of the apply n and in the name of a rule
+// of the pass. n may be nil, and rule empty. It returns false if a feature objects or the
+// replacements are not allowed. Any other failure is an error.
 func (h *Handle) Replace(rule string, n *fgraph.Apply, pairs ...fgraph.Replacement) (done bool, err error) {
 	if err := h.replace(rule, n, pairs, nil); err != nil {
 		if errors.Is(err, fgraph.ErrInconsistent) {
@@ -65,9 +65,9 @@ func (h *Handle) replace(rule string, n *fgraph.Apply, pairs []fgraph.Replacemen
 	return err
 }
 
-// Whole runs do as one change, which may consist of many, or be a decision outside
-// of the graph. [Options.Allow] and [Options.Trace] are called once for all of it.
-// done reports whether it was allowed.
+// Whole runs do as one change, which may consist of many, or be a decision outside of the graph.
+// [Options.Allow] and [Options.Trace] are called once for all of it. done reports whether it was
+// allowed.
 func (h *Handle) Whole(rule string, do func() error) (done bool, err error) {
 	w, why := h.watch.by, fgraph.Reason{Pass: h.pass, Rule: rule}
 	if w != nil && w.whole {

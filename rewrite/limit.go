@@ -9,8 +9,8 @@ import (
 // defaultMaxUse is Theano's default of [Equilibrium.MaxUse].
 const defaultMaxUse = 8
 
-// limit ends a run in which rules undo each other. Shortly before, it starts a log of
-// events, to show the cycle.
+// limit ends a run in which rules undo each other. Shortly before, it starts a log of events, to
+// show the cycle.
 type limit struct {
 	ratio  float64
 	start  int // applies when the run began
@@ -28,8 +28,8 @@ func newLimit(opts *Options, own float64, nodes int) *limit {
 	return l
 }
 
-// mostGrowth bounds how far a growing graph raises the limit. Without it, rules that
-// double the graph in every pass would never reach the limit.
+// mostGrowth bounds how far a growing graph raises the limit. Without it, rules that double the
+// graph in every pass would never reach the limit.
 const mostGrowth = 8
 
 // raise adapts the limit to a graph that has grown.
@@ -55,8 +55,7 @@ func (l *limit) log(ev Event) {
 	l.events = append(l.events, ev)
 }
 
-// logMember logs that a graph rewriter changed the graph, which may be part of the
-// cycle.
+// logMember logs that a graph rewriter changed the graph, which may be part of the cycle.
 func (l *limit) logMember(name string, before, after int) {
 	if len(l.events) > 0 {
 		l.log(Event{Rule: name, Before: fmt.Sprintf("graph of %d applies", before), After: fmt.Sprintf("of %d", after)})
@@ -73,8 +72,8 @@ func (l *limit) exceeded(r *ruleState) error {
 	return err
 }
 
-// lap returns the shortest sequence that occurs twice at the end of events, and true;
-// or else the last few events.
+// lap returns the shortest sequence that occurs twice at the end of events, and true; or else
+// the last few events.
 func lap(events []Event) ([]Event, bool) {
 	same := func(a, b Event) bool { return a.Rule == b.Rule && a.Before == b.Before && a.After == b.After }
 	alike := func(a, b Event) bool { return a.Rule == b.Rule }

@@ -9,27 +9,25 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// A Commuter is an op that may be commutative: if Commutes returns true, the result
-// does not depend on the order of the inputs.
+// A Commuter is an op that may be commutative: if Commutes returns true, the result does not
+// depend on the order of the inputs.
 type Commuter interface {
 	Commutes() bool
 }
 
-// Unmergeable is implemented by ops for which two applies to the same inputs are not
-// the same computation, because they draw random numbers or stand for memory that is
-// written to.
+// Unmergeable is implemented by ops for which two applies to the same inputs are not the same
+// computation, because they draw random numbers or stand for memory that is written to.
 type Unmergeable interface {
 	Unmergeable() bool
 }
 
-// Merge eliminates common subexpressions: it unites applies of equal ops to the same
-// inputs, and equal constants. It keeps the result with the more specific type, or
-// else the one that comes first in the graph. The cost is linear in the size of the
-// graph.
+// Merge eliminates common subexpressions: it unites applies of equal ops to the same inputs, and
+// equal constants. It keeps the result with the more specific type, or else the one that comes
+// first in the graph. The cost is linear in the size of the graph.
 type Merge struct {
 	Name string
-	// Commutative also unites applies of a [Commuter] whose inputs differ in
-	// order. Theano does not do this.
+	// Commutative also unites applies of a [Commuter] whose inputs differ in order. Theano
+	// does not do this.
 	Commutative bool
 }
 
@@ -53,8 +51,8 @@ func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile
 		return nil // unchanged since there was nothing left to merge
 	}
 	err := r.constants()
-	// If a later result replaces an earlier one because of its more specific
-	// type, applies that were already visited change.
+	// If a later result replaces an earlier one because of its more specific type, applies
+	// that were already visited change.
 	for again := err == nil; again; again = err == nil && r.swapped {
 		r.swapped = false
 		err = r.applies()
@@ -73,8 +71,8 @@ func (r *merging) report() {
 	r.close()
 }
 
-// mergeState is the feature that remembers when there was last nothing to merge in a
-// graph, because databases merge after many passes.
+// mergeState is the feature that remembers when there was last nothing to merge in a graph,
+// because databases merge after many passes.
 type mergeState struct {
 	commits     int
 	commutative bool
@@ -157,8 +155,8 @@ func (r *merging) constants() error {
 	return nil
 }
 
-// applies unites equal applies, inputs before clients, so that applies to united
-// inputs compare equal.
+// applies unites equal applies, inputs before clients, so that applies to united inputs compare
+// equal.
 func (r *merging) applies() error {
 	start := r.rec.Now()
 	order := make([]*fgraph.Apply, 0, r.g.NumApplies())
@@ -200,9 +198,9 @@ func (r *merging) applies() error {
 // fewClients bounds how many clients of a variable are compared one by one.
 const fewClients = 8
 
-// find returns the first visited apply that is equal to a, or nil. It is a client of
-// every input of a. If an input has few clients, find compares these: most often a is
-// the only one. If all inputs have many clients, it uses an index.
+// find returns the first visited apply that is equal to a, or nil. It is a client of every input
+// of a. If an input has few clients, find compares these: most often a is the only one. If all
+// inputs have many clients, it uses an index.
 func (r *merging) find(a *fgraph.Apply) *fgraph.Apply {
 	var least *fgraph.Variable
 	for _, v := range a.Inputs() {
@@ -230,8 +228,7 @@ func (r *merging) find(a *fgraph.Apply) *fgraph.Apply {
 	return first
 }
 
-// index adds all visited clients of v to the table. Later ones are added when they
-// are visited.
+// index adds all visited clients of v to the table. Later ones are added when they are visited.
 func (r *merging) index(v *fgraph.Variable) {
 	r.indexed[v.ID()] = true
 	for _, c := range v.Clients() {
@@ -298,8 +295,8 @@ func (r *merging) same(a, b *fgraph.Apply) bool {
 	return slices.Equal(a.Inputs(), b.Inputs())
 }
 
-// unite replaces the outputs of second with those of first, or the other way round if
-// the types require it.
+// unite replaces the outputs of second with those of first, or the other way round if the types
+// require it.
 func (r *merging) unite(first, second *fgraph.Apply) error {
 	r.pairs = r.pairs[:0]
 	for i, w := range second.Outputs() {
@@ -330,77 +327,4 @@ func (r *merging) make(rule string, n *fgraph.Apply) (bool, error) {
 		return false, optionsFrom(r.ctx).fail(r.ctx, &Error{Pass: r.pass, Err: err})
 	}
 	return r.made > made, nil
-}
-
-// mix combines two hashes (the finalizer of SplitMix64, over their sum).
-func mix(h, x uint64) uint64 {
-	h ^= x + 0x9e3779b97f4a7c15 + h<<6 + h>>2
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return h ^ h>>31
-}
-
-// hashTable is a hash table with linear probing. Items are never removed; find
-// ignores invalid ones because they equal nothing.
-type hashTable[T any] struct {
-	slots []slot[T]
-	used  int
-}
-
-type slot[T any] struct {
-	hash uint64 // 0: free
-	item T
-}
-
-// find returns a pointer to the first equal item that was added with hash h, or nil.
-// The pointer is valid until the next add.
-func (t *hashTable[T]) find(h uint64, equal func(T) bool) *T {
-	if len(t.slots) == 0 {
-		return nil
-	}
-	h = max(h, 1)
-	mask := uint64(len(t.slots) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
-		switch s := &t.slots[i]; {
-		case s.hash == 0:
-			return nil
-		case s.hash == h && equal(s.item):
-			return &s.item
-		}
-	}
-}
-
-// add adds x after all items that were added with hash h before.
-func (t *hashTable[T]) add(h uint64, x T) {
-	h = max(h, 1)
-	if 2*(t.used+1) > len(t.slots) {
-		t.grow()
-	}
-	t.used++
-	t.put(slot[T]{h, x})
-}
-
-func (t *hashTable[T]) put(s slot[T]) {
-	mask := uint64(len(t.slots) - 1)
-	i := s.hash & mask
-	for t.slots[i].hash != 0 {
-		i = (i + 1) & mask
-	}
-	t.slots[i] = s
-}
-
-// grow doubles the table. It starts copying after a free slot, so that items of one
-// hash keep their order even if they wrap around the end.
-func (t *hashTable[T]) grow() {
-	old := t.slots
-	t.slots = make([]slot[T], max(16, 2*len(old)))
-	begin := 0
-	for begin < len(old) && old[begin].hash != 0 {
-		begin++
-	}
-	for i := range old {
-		if s := old[(begin+i)%len(old)]; s.hash != 0 {
-			t.put(s)
-		}
-	}
 }

@@ -12,46 +12,46 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// Options apply to a whole run of rewriters. They travel in the context, see
-// [WithOptions]. The zero value is the default.
+// Options apply to a whole run of rewriters. They travel in the context, see [WithOptions]. The
+// zero value is the default.
 type Options struct {
-	// OnFailure is the policy for a rewriter that returns an error, makes an
-	// invalid proposal, panics, or does not terminate.
+	// OnFailure is the policy for a rewriter that returns an error, makes an invalid
+	// proposal, panics, or does not terminate.
 	OnFailure Policy
 	// Log receives failures that do not stop the run. It may be nil.
 	Log *slog.Logger
-	// Trace is called for every change that a driver or another pass made, and
-	// for every change that a feature refused; the latter has an Err.
+	// Trace is called for every change that a driver or another pass made, and for every
+	// change that a feature refused; the latter has an Err.
 	Trace func(Event)
-	// TraceOnly, unless empty, lists the passes and rules for which Trace and
-	// WhyNot are called.
+	// TraceOnly, unless empty, lists the passes and rules for which Trace and WhyNot are
+	// called.
 	TraceOnly []string
 	// WhyNot is called when a rule says why it does not fire.
 	WhyNot func(Miss)
-	// Allow, unless nil, is called once before every change, and forbids it by
-	// returning false. See [Budget] and [Handle.Whole].
+	// Allow, unless nil, is called once before every change, and forbids it by returning
+	// false. See [Budget] and [Handle.Whole].
 	Allow func(why fgraph.Reason) bool
 	// MaxUse, unless 0, is the default of all drivers.
 	MaxUse float64
-	// Reproduce, unless nil, receives every failure, including those that do
-	// not stop the run, with the graph as it was before the pass. This prints
-	// the graph before every pass, so set it only to repeat a failed run.
+	// Reproduce, unless nil, receives every failure, including those that do not stop the
+	// run, with the graph as it was before the pass. This prints the graph before every
+	// pass, so set it only to repeat a failed run.
 	Reproduce func(Failure)
-	// Query is the text of the query that selected the rewriters. An
-	// optdb.Optimizer sets it if it is empty.
+	// Query is the text of the query that selected the rewriters. An optdb.Optimizer sets it
+	// if it is empty.
 	Query string
 	// Check makes [Sequence] check and validate the graph after each member.
 	Check bool
-	// BeforePass, unless nil, is called before each member of the outermost
-	// [Sequence], and ends the sequence by returning false.
+	// BeforePass, unless nil, is called before each member of the outermost [Sequence], and
+	// ends the sequence by returning false.
 	BeforePass func(pass string) bool
 }
 
 // A Policy is the treatment of failures.
 type Policy uint8
 
-// The policies. If the run continues, the graph is as if the failed rewrite had not
-// been attempted.
+// The policies. If the run continues, the graph is as if the failed rewrite had not been
+// attempted.
 const (
 	Stop   Policy = iota // the run ends with the error
 	Warn                 // the run logs the error and continues
@@ -97,14 +97,13 @@ var noOptions Options
 
 type passKey struct{}
 
-// WithPass returns a context that names the rewriter it is passed to, in errors,
-// events and reasons. A [Sequence] uses it for its members.
+// WithPass returns a context that names the rewriter it is passed to, in errors, events and
+// reasons. A [Sequence] uses it for its members.
 func WithPass(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, passKey{}, name)
 }
 
-// passFrom returns the name that the context carries, or else the first non-empty
-// alternative.
+// passFrom returns the name that the context carries, or else the first non-empty alternative.
 func passFrom(ctx context.Context, alternatives ...string) string {
 	if name, ok := ctx.Value(passKey{}).(string); ok && name != "" {
 		return name
@@ -112,9 +111,9 @@ func passFrom(ctx context.Context, alternatives ...string) string {
 	return cmp.Or(alternatives...)
 }
 
-// Budget returns a function for [Options.Allow] that allows the first n rewrites of a
-// run. Two runs whose budgets differ by one differ by one rewrite, which helps to find
-// a wrong one. The function counts: use it for one run on one goroutine.
+// Budget returns a function for [Options.Allow] that allows the first n rewrites of a run. Two
+// runs whose budgets differ by one differ by one rewrite, which helps to find a wrong one. The
+// function counts: use it for one run on one goroutine.
 func Budget(n int) func(fgraph.Reason) bool {
 	return func(fgraph.Reason) bool {
 		n--
@@ -122,8 +121,7 @@ func Budget(n int) func(fgraph.Reason) bool {
 	}
 }
 
-// TraceTo returns a function for [Options.Trace] that writes a line to w for every
-// event.
+// TraceTo returns a function for [Options.Trace] that writes a line to w for every event.
 func TraceTo(w io.Writer) func(Event) {
 	return func(e Event) {
 		switch {

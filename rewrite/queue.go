@@ -26,8 +26,8 @@ func (q *queue) push(a *fgraph.Apply) {
 	q.items = append(q.items, a)
 }
 
-// fill queues all applies of order that are not queued yet. An empty queue takes
-// ownership of the slice.
+// fill queues all applies of order that are not queued yet. An empty queue takes ownership of
+// the slice.
 func (q *queue) fill(order []*fgraph.Apply, g *fgraph.FunctionGraph) {
 	if n := g.NumApplyIDs(); n > len(q.in) {
 		q.in = append(make([]bool, 0, n+n/8+64), q.in...)[:n+n/8+64]

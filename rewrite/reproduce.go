@@ -17,15 +17,14 @@ type Failure struct {
 	Rule  string // empty if it was not a node rewriter
 	Node  string // the apply that the rule was shown
 	Err   error
-	// Inputs lists the inputs of the graph with their types, and Graph its
-	// outputs before the pass, in the notation of
-	// [fgraph.FunctionGraph.String]. A front end for that notation can read
-	// them back.
+	// Inputs lists the inputs of the graph with their types, and Graph its outputs before
+	// the pass, in the notation of [fgraph.FunctionGraph.String]. A front end for that
+	// notation can read them back.
 	Inputs, Graph string
 }
 
-// String returns the failure as text with one line for each field. Further lines of a
-// field start with a tab.
+// String returns the failure as text with one line for each field. Further lines of a field
+// start with a tab.
 func (f Failure) String() string {
 	var b strings.Builder
 	line := func(name, text string) {
@@ -61,8 +60,8 @@ type snapshot struct{ inputs, graph string }
 
 type snapshotKey struct{}
 
-// withSnapshot returns a context with a snapshot of the graph, if Options.Reproduce is
-// set and there is no snapshot yet.
+// withSnapshot returns a context with a snapshot of the graph, if Options.Reproduce is set and
+// there is no snapshot yet.
 func withSnapshot(ctx context.Context, g *fgraph.FunctionGraph) context.Context {
 	if optionsFrom(ctx).Reproduce == nil || ctx.Value(snapshotKey{}) != nil {
 		return ctx
@@ -77,8 +76,7 @@ func withSnapshot(ctx context.Context, g *fgraph.FunctionGraph) context.Context 
 	return context.WithValue(ctx, snapshotKey{}, &snapshot{inputs.String(), g.String()})
 }
 
-// withoutSnapshot removes the snapshot, so that each member of a sequence takes its
-// own.
+// withoutSnapshot removes the snapshot, so that each member of a sequence takes its own.
 func withoutSnapshot(ctx context.Context) context.Context {
 	if ctx.Value(snapshotKey{}) == nil {
 		return ctx

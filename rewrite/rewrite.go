@@ -9,20 +9,18 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// A GraphRewriter changes a graph. It is an immutable description of the work that
-// can be used for many graphs, and by several goroutines at the same time.
+// A GraphRewriter changes a graph. It is an immutable description of the work that can be used
+// for many graphs, and by several goroutines at the same time.
 type GraphRewriter interface {
 	// AddRequirements attaches the features that Apply needs.
 	AddRequirements(*fgraph.FunctionGraph) error
-	// Apply rewrites the graph. rec, which may be nil, is the record of this
-	// run; the caller begins and ends it. When ctx is done, Apply soon returns
-	// an error that wraps the cause, and the graph is as after the last
-	// validated replacement.
+	// Apply rewrites the graph. rec, which may be nil, is the record of this run; the caller
+	// begins and ends it. When ctx is done, Apply soon returns an error that wraps the
+	// cause, and the graph is as after the last validated replacement.
 	Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error
 }
 
-// A NodeRewriter proposes replacements around one apply. It does not change the
-// graph.
+// A NodeRewriter proposes replacements around one apply. It does not change the graph.
 type NodeRewriter interface {
 	// Tracks lists the ops that the rewriter wants to see, nil for all.
 	Tracks() []Track
@@ -30,16 +28,16 @@ type NodeRewriter interface {
 	Transform(c *Context, n *fgraph.Apply) (Result, error)
 }
 
-// A Result is the proposal of a node rewriter. The zero value proposes nothing. At
-// most one of Outputs and Pairs is set.
+// A Result is the proposal of a node rewriter. The zero value proposes nothing. At most one of
+// Outputs and Pairs is set.
 type Result struct {
-	// Outputs has a replacement for each output of the apply. An entry may be
-	// nil if that output has no client.
+	// Outputs has a replacement for each output of the apply. An entry may be nil if that
+	// output has no client.
 	Outputs []*fgraph.Variable
 	// Pairs are replacements of any variables of the graph.
 	Pairs []fgraph.Replacement
-	// Remove lists variables that must be gone afterwards. Otherwise the
-	// replacements are undone.
+	// Remove lists variables that must be gone afterwards. Otherwise the replacements are
+	// undone.
 	Remove []*fgraph.Variable
 }
 
@@ -107,8 +105,8 @@ func (r Rule) Describe() Description {
 	return Description{Name: r.Name, Doc: r.Doc, Depth: r.Depth, Destroys: r.Destroys}
 }
 
-// checkRules reports faults of node rewriters before they run: an empty but not nil
-// list of tracks, or a track that selects nothing.
+// checkRules reports faults of node rewriters before they run: an empty but not nil list of
+// tracks, or a track that selects nothing.
 func checkRules(rules ...NodeRewriter) error {
 	for _, r := range rules {
 		if r == nil {

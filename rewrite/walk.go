@@ -18,21 +18,19 @@ const (
 	OutToIn              // clients before their inputs
 )
 
-// A Walk shows every apply of a graph once to the rules that track its op, until
-// one of them fires.
+// A Walk shows every apply of a graph once to the rules that track its op, until one of them
+// fires.
 type Walk struct {
 	Name  string
 	Rules []NodeRewriter
 	Order Order
-	// ByOp makes the walk look up the applies of the tracked ops instead of
-	// traversing the graph. This pays if they are few. The rules must track
-	// single ops, see [TrackOp]. The order is InToOut, and VisitNew is implied.
+	// ByOp makes the walk look up the applies of the tracked ops instead of traversing the
+	// graph. This pays if they are few. The rules must track single ops, see [TrackOp]. The
+	// order is InToOut, and VisitNew is implied.
 	ByOp bool
-	// VisitNew makes the walk also visit applies that it has inserted, after
-	// all others.
+	// VisitNew makes the walk also visit applies that it has inserted, after all others.
 	VisitNew bool
-	// MaxUse ends a walk that visits new applies and does not terminate, see
-	// [Equilibrium].
+	// MaxUse ends a walk that visits new applies and does not terminate, see [Equilibrium].
 	MaxUse float64
 
 	set *ruleSet
@@ -162,8 +160,8 @@ func (w *Walk) nodesByOp(g *fgraph.FunctionGraph) ([]*fgraph.Apply, error) {
 	return nodes, nil
 }
 
-// watchDestroyers attaches a [fgraph.DestroyHandler] for a rewriter that inserts ops
-// that destroy their inputs.
+// watchDestroyers attaches a [fgraph.DestroyHandler] for a rewriter that inserts ops that
+// destroy their inputs.
 func watchDestroyers(g *fgraph.FunctionGraph, destroys bool) error {
 	if !destroys {
 		return nil

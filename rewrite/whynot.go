@@ -8,10 +8,9 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// WhyNot explains why a rule does not fire at an apply: it does not track the op, it
-// gives a reason itself, its proposal is invalid, or a feature of the graph objects. If
-// the rule fires, WhyNot shows the rewrite. Either way the graph is left unchanged.
-// Options in ctx are ignored.
+// WhyNot explains why a rule does not fire at an apply: it does not track the op, it gives a
+// reason itself, its proposal is invalid, or a feature of the graph objects. If the rule fires,
+// WhyNot shows the rewrite. Either way the graph is left unchanged. Options in ctx are ignored.
 func WhyNot(ctx context.Context, r NodeRewriter, g *fgraph.FunctionGraph, n *fgraph.Apply) string {
 	if !g.Contains(n) {
 		return fmt.Sprintf("%v is not in the graph", n)

@@ -5,10 +5,10 @@
 //	g := rewritetest.Graph(t, inputs, output)
 //	rewritetest.Fires(t, rule, g, "[x]")
 //
-// Every helper also verifies that the resulting graph is sound, and that the pass
-// reported correctly whether it changed the graph. The package does not generate graphs
-// or compare numbers itself; see [KeepsValues]. Like the graphs, a helper is confined to
-// one goroutine at a time.
+// Every helper also verifies that the resulting graph is sound, and that the pass reported
+// correctly whether it changed the graph. The package does not generate graphs or compare
+// numbers itself; see [KeepsValues]. Like the graphs, a helper is confined to one goroutine at a
+// time.
 package rewritetest
 
 import (
@@ -67,8 +67,8 @@ func Run(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) *profil
 	return rec.Record()
 }
 
-// Fires applies a rule to every apply of the graph. It ends the test unless the rule fires
-// and the result is want, in the notation of [fgraph.FunctionGraph.String].
+// Fires applies a rule to every apply of the graph. It ends the test unless the rule fires and
+// the result is want, in the notation of [fgraph.FunctionGraph.String].
 func Fires(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGraph, want string) {
 	t.Helper()
 	before := g.String()
@@ -88,8 +88,8 @@ func DoesNotFire(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGrap
 	wantGraph(t, before, g, before)
 }
 
-// Reaches applies a pass. It ends the test unless the result is want, and does not change
-// when the pass is applied again.
+// Reaches applies a pass. It ends the test unless the result is want, and does not change when
+// the pass is applied again.
 func Reaches(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph, want string) {
 	t.Helper()
 	before := g.String()
@@ -108,12 +108,12 @@ func Settled(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) {
 	}
 }
 
-// An Evaluator returns the values of the outputs of a graph for inputs of its choice,
-// which must be the same every time.
+// An Evaluator returns the values of the outputs of a graph for inputs of its choice, which must
+// be the same every time.
 type Evaluator func(*fgraph.FunctionGraph) ([]any, error)
 
-// KeepsValues applies a pass and ends the test if the values of the outputs change. The
-// options define equality, for example with a tolerance (cmpopts.EquateApprox).
+// KeepsValues applies a pass and ends the test if the values of the outputs change. The options
+// define equality, for example with a tolerance (cmpopts.EquateApprox).
 func KeepsValues(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph, eval Evaluator, opts ...cmp.Option) {
 	t.Helper()
 	text := g.String()
@@ -131,8 +131,8 @@ func KeepsValues(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph,
 	}
 }
 
-// WhyNot returns the reasons that a rule gives for not firing, a line for each apply. It
-// leaves the graph unchanged.
+// WhyNot returns the reasons that a rule gives for not firing, a line for each apply. It leaves
+// the graph unchanged.
 func WhyNot(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGraph) string {
 	t.Helper()
 	text := ""
