@@ -265,3 +265,27 @@ func TestOneGraph(t *testing.T) {
 		}
 	}
 }
+
+// TestEmbeddedFeature: a feature that embeds one of this package keeps its callbacks, and has its own.
+func TestEmbeddedFeature(t *testing.T) {
+	x := input("x")
+	f := &countingFinder{NodeFinder: NewNodeFinder()}
+	g := newGraph(t, list(x), list(call(op("f"), x)), f)
+	if err := g.Replace(g.Outputs()[0], call(op("g"), x), why("test")); err != nil {
+		t.Fatal(err)
+	}
+	if f.imported != 1 || f.Count(op("f")) != 0 || f.Count(op("g")) != 1 {
+		t.Errorf("imported %d, f %d times, g %d times", f.imported, f.Count(op("f")), f.Count(op("g")))
+	}
+	g.Detach(f)
+	if f.g != nil {
+		t.Error("still attached")
+	}
+}
+
+type countingFinder struct {
+	*NodeFinder
+	imported int
+}
+
+func (f *countingFinder) OnImport(*FunctionGraph, *Apply, Reason) { f.imported++ }

@@ -95,6 +95,9 @@ func (e adjacency) of(id int32) []int32 {
 
 // extraEdges collects the orderings that features add.
 func (g *FunctionGraph) extraEdges() adjacency {
+	if len(g.on.orderers) == 0 {
+		return adjacency{}
+	}
 	var from, to []int32
 	for _, f := range g.on.orderers {
 		f.Orderings(g, func(before, after *Apply) {
