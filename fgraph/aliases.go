@@ -4,7 +4,7 @@ import "slices"
 
 // aliases records which variables share memory. The views of a graph form a forest, because
 // every variable views at most one other. A tree of the forest is a group. Two members of a
-// group share memory unless their regions of the root are disjoint.
+// group may share memory, unless their regions of the root are disjoint.
 //
 // Tables are indexed by the numbers of variables. A variable that is neither a view, nor viewed,
 // nor destroyed has no group. The cost of uniting and splitting groups is proportional to the

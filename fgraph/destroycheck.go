@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// validate returns the first objection. It examines the rest next time.
+// validate returns the first objection. The next call examines the rest.
 func (h *DestroyHandler) validate() error {
 	h.relink()
 	if err := h.validateShape(); err != nil {

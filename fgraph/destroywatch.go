@@ -34,7 +34,6 @@ func (c *destroyCallbacks) OnDetach(*FunctionGraph) {
 	*c = destroyCallbacks{hidden: c.hidden, permits: c.permits}
 }
 
-// Validate returns the first objection. It examines the rest next time.
 func (c *destroyCallbacks) Validate(*FunctionGraph) error { return c.handler().validate() }
 
 func (c *destroyCallbacks) OnImport(g *FunctionGraph, a *Apply, _ Reason) {

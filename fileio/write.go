@@ -75,7 +75,8 @@ func named(name string, err error) error {
 // mostLinks bounds a chain of symbolic links.
 const mostLinks = 40
 
-// resolve follows symbolic links, also to a file that does not exist. Its info is nil.
+// resolve follows symbolic links, also to a file that does not exist, whose info is
+// nil.
 func resolve(name string) (target string, info fs.FileInfo, err error) {
 	target = name
 	for range mostLinks {
