@@ -237,10 +237,15 @@ func TestWrite(t *testing.T) {
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Fatal(os.DevNull, " is replaced")
 	}
+	empty := t.TempDir()
+	t.Chdir(empty)
 	for _, bad := range []string{dir, filepath.Join(name, "x"), filepath.Join(dir, "none", "x"), ""} {
 		if err := Write(ctx, bad, put("x", nil)); err == nil || !strings.Contains(err.Error(), bad) {
 			t.Errorf("%q: %v", bad, err)
 		}
+	}
+	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
 	}
 	if os.Geteuid() != 0 {
 		os.Chmod(name, 0o440)

@@ -43,7 +43,9 @@ func Write(ctx context.Context, name string, write func(io.Writer) error) error 
 	defer context.AfterFunc(ctx, func() { os.Remove(f.Name()) })()
 	err = writeBeside(ctx, f, info, write)
 	if err == nil {
-		err = os.Rename(f.Name(), target)
+		if err = os.Rename(f.Name(), target); err != nil {
+			os.Remove(f.Name())
+		}
 	}
 	if ctx.Err() != nil && err != nil {
 		err = context.Cause(ctx)
