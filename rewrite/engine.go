@@ -132,7 +132,7 @@ func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.g.Thaw()
-			fired, err = false, &panicError{Value: p, Stack: debug.Stack()}
+			fired, err = false, &PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
 	e.c.rule, e.c.node = r.name, n

@@ -14,8 +14,7 @@ var (
 	ErrRule = errors.New("faulty rule")
 	// ErrMaxUse means that a rule fired too often, see [MaxUseError].
 	ErrMaxUse = errors.New("rules do not come to an end")
-	// ErrPanic means that a rewriter panicked. If the value of the panic is an error, the
-	// error wraps it, too. [Failure.String] shows the stack.
+	// ErrPanic means that a rewriter panicked, see [PanicError].
 	ErrPanic = errors.New("panic")
 )
 
@@ -45,16 +44,20 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A panicError is a panic of a rewriter, recovered by its driver.
-type panicError struct {
+// A PanicError is a panic of a rewriter, recovered by its driver.
+type PanicError struct {
 	Value any
 	Stack []byte
 }
 
-func (e *panicError) Error() string        { return fmt.Sprintf("%v: %v", ErrPanic, e.Value) }
-func (e *panicError) Is(target error) bool { return target == ErrPanic }
+// Error returns the value of the panic.
+func (e *PanicError) Error() string { return fmt.Sprintf("%v: %v", ErrPanic, e.Value) }
 
-func (e *panicError) Unwrap() error {
+// Is reports whether target is [ErrPanic].
+func (e *PanicError) Is(target error) bool { return target == ErrPanic }
+
+// Unwrap returns the value of the panic if it is an error, or nil.
+func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }

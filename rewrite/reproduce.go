@@ -41,7 +41,7 @@ func (f Failure) String() string {
 	line("query", f.Query)
 	line("inputs", f.Inputs)
 	line("graph", f.Graph)
-	if p := (*panicError)(nil); errors.As(f.Err, &p) {
+	if p := (*PanicError)(nil); errors.As(f.Err, &p) {
 		line("stack", string(p.Stack))
 	}
 	return b.String()

@@ -80,7 +80,7 @@ func ended(ctx context.Context, pass string) error {
 func protect(pass string, do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &Error{Pass: pass, Err: &panicError{Value: r, Stack: debug.Stack()}}
+			err = &Error{Pass: pass, Err: &PanicError{Value: r, Stack: debug.Stack()}}
 		}
 	}()
 	return do()

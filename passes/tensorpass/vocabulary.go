@@ -13,7 +13,7 @@ import (
 // constant all of whose elements are that number; in a replacement it has the type of elements of what is replaced, and broadcasts.
 type Vocabulary struct{}
 
-// Op returns the op of a name.
+// Operator returns the op of a name.
 func (Vocabulary) Operator(name string) (pattern.Operator, bool) {
 	op, ok := tensor.NamedOp(name)
 	if !ok {

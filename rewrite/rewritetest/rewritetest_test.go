@@ -1,6 +1,7 @@
 package rewritetest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -73,6 +74,7 @@ type broken struct {
 }
 
 func (b *broken) Helper()                   {}
+func (b *broken) Context() context.Context  { return context.Background() }
 func (b *broken) Fatal(args ...any)         { b.message = fmt.Sprint(args...); runtime.Goexit() }
 func (b *broken) Fatalf(f string, a ...any) { b.message = fmt.Sprintf(f, a...); runtime.Goexit() }
 
