@@ -11,7 +11,7 @@ import (
 // work of code that modified shared slices.
 func (g *FunctionGraph) Check() error {
 	c := checker{g: g, reached: make([]bool, len(g.applies)), used: make([]bool, len(g.variables))}
-	c.roots()
+	c.ends()
 	c.walk()
 	c.tables()
 	for _, v := range g.variables {
@@ -34,13 +34,13 @@ func (c *checker) fault(format string, args ...any) {
 	c.faults = multierror.Append(c.faults, fmt.Errorf("%w: %s", ErrCheck, fmt.Sprintf(format, args...)))
 }
 
-func (c *checker) roots() {
+func (c *checker) ends() {
 	for i, v := range c.g.inputs {
 		if v.owner != nil {
 			c.fault("input %d has an owner: %v", i, v)
 			continue
 		}
-		if v.root.graph != c.g || !c.known(v) {
+		if v.leaf.graph != c.g || !c.known(v) {
 			c.fault("missing variable: input %d, %v, is not listed", i, v)
 			continue
 		}
@@ -62,7 +62,7 @@ func (c *checker) visit(v *Variable, cl Client) {
 		c.fault("nil variable read by %v", clientString(cl))
 		return
 	}
-	if v.owner == nil && !v.root.constant && v.root.graph != c.g {
+	if v.owner == nil && !v.leaf.constant && v.leaf.graph != c.g {
 		c.fault("undeclared input %v, read by %v", v, clientString(cl))
 		return
 	}

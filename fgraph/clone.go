@@ -29,8 +29,8 @@ func (g *FunctionGraph) Clone() (*FunctionGraph, *Mapping) {
 	}
 	for id, v := range g.variables {
 		if v != nil && v.owner == nil {
-			r := &root{name: v.root.name, data: v.root.data, constant: v.root.constant}
-			m.variables[id] = &Variable{typ: v.typ, id: outside, root: r}
+			l := &leaf{name: v.leaf.name, data: v.leaf.data, constant: v.leaf.constant}
+			m.variables[id] = &Variable{typ: v.typ, id: outside, leaf: l}
 		}
 	}
 	var inputs []*Variable

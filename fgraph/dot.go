@@ -18,8 +18,8 @@ func (g *FunctionGraph) DOT(name string) ([]byte, error) {
 	d := dotGraph{DirectedGraph: simple.NewDirectedGraph()}
 	base := int64(len(g.applies))
 	for v := range g.Variables() {
-		if v.owner == nil && (len(v.clients) > 0 || v.root.input) {
-			d.AddNode(&dotNode{id: base + int64(v.id), name: fmt.Sprintf("v%d", v.id), label: leaf(v), shape: "ellipse"})
+		if v.owner == nil && (len(v.clients) > 0 || v.leaf.input) {
+			d.AddNode(&dotNode{id: base + int64(v.id), name: fmt.Sprintf("v%d", v.id), label: leafString(v), shape: "ellipse"})
 		}
 	}
 	for a := range g.Applies() {

@@ -59,17 +59,17 @@ func (g *FunctionGraph) setRead(c Client, v *Variable) {
 
 // adopt adds a constant to the graph before its first client.
 func (g *FunctionGraph) adopt(v *Variable) {
-	if v.owner == nil && v.root.graph == nil {
-		v.root.graph = g
+	if v.owner == nil && v.leaf.graph == nil {
+		v.leaf.graph = g
 		v.id = g.newVariable(v)
 	}
 }
 
 // release removes a constant from the graph after its last client.
 func (g *FunctionGraph) release(v *Variable) {
-	if len(v.clients) == 0 && v.owner == nil && v.root.constant {
+	if len(v.clients) == 0 && v.owner == nil && v.leaf.constant {
 		g.releaseVariable(v.id)
-		v.root.graph, v.id = nil, outside
+		v.leaf.graph, v.id = nil, outside
 	}
 }
 

@@ -59,7 +59,7 @@ func (g *FunctionGraph) RemoveInput(i int, why Reason) error {
 	mark := len(g.journal)
 	g.inputs = slices.Delete(g.inputs, i, i+1)
 	g.releaseVariable(v.id)
-	v.root.graph, v.root.input, v.id = nil, false, outside
+	v.leaf.graph, v.leaf.input, v.id = nil, false, outside
 	g.journal = append(g.journal, edit{kind: editUndeclare, v: v, i: int32(i)})
 	g.forget(mark)
 	g.commits++
@@ -128,7 +128,7 @@ func (g *FunctionGraph) insertOutput(i int, v *Variable, pos int32, why Reason) 
 
 // insertInput makes v input i.
 func (g *FunctionGraph) insertInput(i int, v *Variable) {
-	v.root.graph, v.root.input = g, true
+	v.leaf.graph, v.leaf.input = g, true
 	v.id = g.newVariable(v)
 	g.inputs = slices.Insert(g.inputs, i, v)
 }

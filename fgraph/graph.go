@@ -122,11 +122,11 @@ func (g *FunctionGraph) declare(v *Variable) error {
 		return fmt.Errorf("%w: variable %q has no type", ErrInvalid, v.Name())
 	case v.owner != nil:
 		return fmt.Errorf("%w: %v is computed by an apply, so it cannot be an input", ErrInvalid, v)
-	case v.root.constant:
+	case v.leaf.constant:
 		return fmt.Errorf("%w: constant %v cannot be an input", ErrInvalid, v)
-	case v.root.graph == g:
+	case v.leaf.graph == g:
 		return fmt.Errorf("%w: %v is an input already", ErrInvalid, v)
-	case v.root.graph != nil:
+	case v.leaf.graph != nil:
 		return fmt.Errorf("input %v %w", v, ErrForeign)
 	}
 	g.insertInput(len(g.inputs), v)
@@ -143,7 +143,7 @@ func (g *FunctionGraph) disown() {
 	}
 	for v := range g.Variables() {
 		if v.owner == nil {
-			v.root.graph, v.root.input, v.id, v.clients = nil, false, outside, nil
+			v.leaf.graph, v.leaf.input, v.id, v.clients = nil, false, outside, nil
 		}
 	}
 	*g = FunctionGraph{}

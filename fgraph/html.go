@@ -16,7 +16,7 @@ const (
 	htmlMostRunes = 24 // in a label; a tooltip shows the whole text
 )
 
-// htmlBox is an apply or a root in the drawing.
+// htmlBox is an apply or a leaf in the drawing.
 type htmlBox struct {
 	layer, slot int
 	class       string
@@ -35,13 +35,13 @@ func (g *FunctionGraph) WriteHTML(w io.Writer, title string) error {
 	}
 	d := htmlDrawing{boxes: map[any]*htmlBox{}}
 	for _, v := range g.inputs {
-		d.place(v, 0, "input", leaf(v))
+		d.place(v, 0, "input", leafString(v))
 	}
 	for _, a := range order {
 		layer := 1
 		for _, v := range a.inputs {
 			if v.owner == nil && d.boxes[v] == nil {
-				d.place(v, 0, "constant", leaf(v))
+				d.place(v, 0, "constant", leafString(v))
 			}
 			layer = max(layer, d.of(v).layer+1)
 		}
@@ -49,14 +49,14 @@ func (g *FunctionGraph) WriteHTML(w io.Writer, title string) error {
 	}
 	for _, v := range g.outputs {
 		if v.owner == nil && d.boxes[v] == nil {
-			d.place(v, 0, "constant", leaf(v))
+			d.place(v, 0, "constant", leafString(v))
 		}
 	}
 	return d.write(w, g, order, title)
 }
 
 type htmlDrawing struct {
-	boxes map[any]*htmlBox // by apply or root
+	boxes map[any]*htmlBox // by apply or leaf
 	all   []*htmlBox
 	slots []int // number of boxes by layer
 }
@@ -71,7 +71,7 @@ func (d *htmlDrawing) place(what any, layer int, class, text string) {
 	d.all = append(d.all, b)
 }
 
-// of returns the box of a root, or of the apply that computes v.
+// of returns the box of a leaf, or of the apply that computes v.
 func (d *htmlDrawing) of(v *Variable) *htmlBox {
 	if v.owner != nil {
 		return d.boxes[v.owner]

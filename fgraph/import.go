@@ -14,7 +14,7 @@ func (g *FunctionGraph) importFor(v *Variable, why Reason) error {
 		return fmt.Errorf("%w: nil variable", ErrInvalid)
 	}
 	if v.owner == nil {
-		return g.checkRoot(v, nil, 0)
+		return g.checkLeaf(v, nil, 0)
 	}
 	if v.owner.graph == g {
 		return nil
@@ -41,17 +41,17 @@ func (g *FunctionGraph) importFor(v *Variable, why Reason) error {
 	return nil
 }
 
-// checkRoot returns an error if v, which has no owner, can't be read in the graph: by input i of
+// checkLeaf returns an error if v, which has no owner, can't be read in the graph: by input i of
 // client, or directly if client is nil.
-func (g *FunctionGraph) checkRoot(v *Variable, client *Apply, i int) error {
+func (g *FunctionGraph) checkLeaf(v *Variable, client *Apply, i int) error {
 	switch {
-	case v.root.graph == g:
+	case v.leaf.graph == g:
 		return nil
 	case v.typ == nil:
-		return fmt.Errorf("%w: variable %q has no type", ErrInvalid, v.root.name)
-	case v.root.constant && v.root.graph == nil:
+		return fmt.Errorf("%w: variable %q has no type", ErrInvalid, v.leaf.name)
+	case v.leaf.constant && v.leaf.graph == nil:
 		return nil
-	case v.root.graph != nil:
+	case v.leaf.graph != nil:
 		return fmt.Errorf("%v %w", v, ErrForeign)
 	}
 	used := ""
@@ -98,7 +98,7 @@ func (g *FunctionGraph) discover(a *Apply) (fresh []*Apply, err error) {
 		case v == nil:
 			err = fmt.Errorf("%w: input %d of %v is nil", ErrInvalid, i, top.a.op)
 		case v.owner == nil:
-			err = g.checkRoot(v, top.a, i)
+			err = g.checkLeaf(v, top.a, i)
 		case v.owner.graph == g || v.owner.id == found:
 		case v.owner.graph != nil:
 			err = fmt.Errorf("%v, input %d of %v, %w", v, i, top.a.op, ErrForeign)

@@ -140,7 +140,7 @@ func (p *printer) begin(v *Variable) bool {
 		return false
 	}
 	if v.owner == nil {
-		p.WriteString(leaf(v))
+		p.WriteString(leafString(v))
 		return false
 	}
 	n, shared := p.seen[v.owner]
@@ -170,19 +170,19 @@ func (p *printer) expand(a *Apply) {
 	p.path = append(p.path, step{a: a})
 }
 
-// leaf prints a variable without an owner.
-func leaf(v *Variable) string {
+// leafString prints a variable without an owner.
+func leafString(v *Variable) string {
 	switch f, ok := v.typ.(DataFormatter); {
-	case v.root == nil || v.typ == nil && !v.root.constant && v.root.name == "":
+	case v.leaf == nil || v.typ == nil && !v.leaf.constant && v.leaf.name == "":
 		return "<no type>"
-	case v.root.name != "":
-		return v.root.name
-	case !v.root.constant:
+	case v.leaf.name != "":
+		return v.leaf.name
+	case !v.leaf.constant:
 		return "<" + v.typ.String() + ">"
 	case ok:
-		return f.FormatData(v.root.data)
+		return f.FormatData(v.leaf.data)
 	}
-	s := fmt.Sprint(v.root.data)
+	s := fmt.Sprint(v.leaf.data)
 	const most = 40
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
@@ -245,7 +245,7 @@ func (t *tree) line(head, indent string, v *Variable) {
 		return
 	}
 	if v.owner == nil {
-		_, t.err = fmt.Fprintf(t.w, "%s%s <%v>\n", head, leaf(v), v.typ)
+		_, t.err = fmt.Fprintf(t.w, "%s%s <%v>\n", head, leafString(v), v.typ)
 		return
 	}
 	name, known := t.names[v.owner]

@@ -8,14 +8,14 @@ type Variable struct {
 	typ     Type
 	owner   *Apply
 	clients []Client
-	root    *root // nil for most outputs of applies
+	leaf    *leaf // nil for most outputs of applies
 	id      int32
 	index   int32
 }
 
-// root holds what few variables need: a name, and what inputs and constants have instead of an
-// owner.
-type root struct {
+// leaf holds what inputs and constants have instead of an owner, and the name of any variable
+// that has one.
+type leaf struct {
 	name     string
 	data     any
 	graph    *FunctionGraph
@@ -32,22 +32,22 @@ type Client struct {
 
 // NewInput returns a variable whose value is supplied from outside.
 func NewInput(t Type, name string) *Variable {
-	return newRoot(t, root{name: name})
+	return newLeaf(t, leaf{name: name})
 }
 
 // NewConstant returns a variable with a fixed value. The data must not change afterwards. A
 // constant belongs to the graph that uses it. The name may be empty.
 func NewConstant(t Type, data any, name string) *Variable {
-	return newRoot(t, root{name: name, data: data, constant: true})
+	return newLeaf(t, leaf{name: name, data: data, constant: true})
 }
 
-// newRoot allocates a variable together with its root.
-func newRoot(t Type, r root) *Variable {
+// newLeaf allocates a variable together with its leaf.
+func newLeaf(t Type, l leaf) *Variable {
 	both := &struct {
 		Variable
-		root
-	}{root: r}
-	both.Variable = Variable{typ: t, id: outside, root: &both.root}
+		leaf
+	}{leaf: l}
+	both.Variable = Variable{typ: t, id: outside, leaf: &both.leaf}
 	return &both.Variable
 }
 
@@ -61,21 +61,21 @@ func (v *Variable) Type() Type { return v.typ }
 
 // Name returns the name of the variable, which may be empty. The graph does not use it.
 func (v *Variable) Name() string {
-	if v.root == nil {
+	if v.leaf == nil {
 		return ""
 	}
-	return v.root.name
+	return v.leaf.name
 }
 
 // SetName sets the name.
 func (v *Variable) SetName(name string) {
-	if v.root == nil {
+	if v.leaf == nil {
 		if name == "" {
 			return
 		}
-		v.root = new(root)
+		v.leaf = new(leaf)
 	}
-	v.root.name = name
+	v.leaf.name = name
 }
 
 // Owner returns the apply that computes the variable, or nil for inputs and constants.
@@ -85,17 +85,17 @@ func (v *Variable) Owner() *Apply { return v.owner }
 func (v *Variable) Index() int { return int(v.index) }
 
 // IsConstant reports whether the variable was made by [NewConstant].
-func (v *Variable) IsConstant() bool { return v.owner == nil && v.root.constant }
+func (v *Variable) IsConstant() bool { return v.owner == nil && v.leaf.constant }
 
 // IsInput reports whether the variable was made by [NewInput].
-func (v *Variable) IsInput() bool { return v.owner == nil && !v.root.constant }
+func (v *Variable) IsInput() bool { return v.owner == nil && !v.leaf.constant }
 
 // Data returns the value of a constant, or nil for other variables.
 func (v *Variable) Data() any {
-	if v.root == nil {
+	if v.leaf == nil {
 		return nil
 	}
-	return v.root.data
+	return v.leaf.data
 }
 
 // Clients returns the uses of the variable within its graph. Do not modify the slice. It is
@@ -107,7 +107,7 @@ func (v *Variable) Graph() *FunctionGraph {
 	if v.owner != nil {
 		return v.owner.graph
 	}
-	return v.root.graph
+	return v.leaf.graph
 }
 
 // String returns the name of the variable. A constant without a name prints as its data, an
@@ -115,9 +115,9 @@ func (v *Variable) Graph() *FunctionGraph {
 func (v *Variable) String() string {
 	switch {
 	case v.Name() != "":
-		return v.root.name
+		return v.leaf.name
 	case v.owner == nil:
-		return leaf(v)
+		return leafString(v)
 	}
 	return v.owner.String() + v.suffix()
 }

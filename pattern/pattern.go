@@ -96,7 +96,7 @@ func (c *compiler) matcher(p Pattern) *Matcher {
 	m.slots, m.rests = c.slots, c.rests
 	c.clashes()
 	m.pool.New = func() any {
-		s := &matcher{m: m, b: bindings{make([]*fgraph.Variable, len(m.slots)), make([][]*fgraph.Variable, len(m.rests))}}
+		s := &search{m: m, b: bindings{make([]*fgraph.Variable, len(m.slots)), make([][]*fgraph.Variable, len(m.rests))}}
 		s.reason = []any{&s.failed}
 		return s
 	}
@@ -151,7 +151,7 @@ func (b Bindings) Rest(name string) []*fgraph.Variable {
 
 // Match matches the pattern with a, which must have a single output, at its root.
 func (m *Matcher) Match(a *fgraph.Apply) (Bindings, bool) {
-	s := m.search(nil, a)
+	s := m.begin(nil, a)
 	defer m.release(s)
 	if !s.run() {
 		return Bindings{}, false
@@ -170,14 +170,14 @@ func (m *Matcher) All(g *fgraph.FunctionGraph) iter.Seq2[*fgraph.Apply, Bindings
 	}
 }
 
-// search returns a matcher for an apply, to be released after use.
-func (m *Matcher) search(c *rewrite.Context, root *fgraph.Apply) *matcher {
-	s := m.pool.Get().(*matcher)
+// begin returns a search at an apply, to be released after use.
+func (m *Matcher) begin(c *rewrite.Context, root *fgraph.Apply) *search {
+	s := m.pool.Get().(*search)
 	s.c, s.root = c, root
 	return s
 }
 
-func (m *Matcher) release(s *matcher) {
+func (m *Matcher) release(s *search) {
 	clear(s.b.vars)
 	clear(s.b.rests)
 	clear(s.inner)
@@ -187,12 +187,12 @@ func (m *Matcher) release(s *matcher) {
 	m.pool.Put(s)
 }
 
-func (m *matcher) run() bool {
-	if len(m.root.Outputs()) != 1 {
-		m.failed = failure{why: whyOutputs, v: m.root.Out()}
+func (s *search) run() bool {
+	if len(s.root.Outputs()) != 1 {
+		s.failed = failure{why: whyOutputs, v: s.root.Out()}
 		return false
 	}
-	return m.solve(m.goal(goal{n: m.m.root, v: m.root.Out()}))
+	return s.solve(s.goal(goal{n: s.m.root, v: s.root.Out()}))
 }
 
 // joined returns several faults as one error, and no fault as nil.

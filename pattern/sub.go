@@ -159,7 +159,7 @@ func destroys(op fgraph.Op) bool {
 
 // Transform proposes the replacement if n is the root of a match.
 func (s *Substitution) Transform(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
-	m := s.matcher.search(c, n)
+	m := s.matcher.begin(c, n)
 	defer s.matcher.release(m)
 	if !m.run() {
 		return c.Miss("%v", m.reason...), nil
@@ -178,35 +178,35 @@ func (s *Substitution) Transform(c *rewrite.Context, n *fgraph.Apply) (rewrite.R
 }
 
 // make builds a replacement. The result is nil if a builder returned nil.
-func (m *matcher) make(n *node, like *fgraph.Variable) (*fgraph.Variable, error) {
+func (s *search) make(n *node, like *fgraph.Variable) (*fgraph.Variable, error) {
 	switch n.kind {
 	case isName:
-		return m.b.vars[n.slot], nil
+		return s.b.vars[n.slot], nil
 	case isLiteral:
-		return m.m.vocab.Constant(n.lit, like)
+		return s.m.vocab.Constant(n.lit, like)
 	}
 	args := make([]*fgraph.Variable, 0, len(n.args))
 	next := 0
 	splice := func(at int) {
 		for ; next < len(n.splice) && n.splice[next].at == at; next++ {
-			args = append(args, m.b.rests[n.splice[next].slot]...)
+			args = append(args, s.b.rests[n.splice[next].slot]...)
 		}
 	}
 	for i, arg := range n.args {
 		splice(i)
-		v, err := m.make(arg, like)
+		v, err := s.make(arg, like)
 		if v == nil || err != nil {
 			return nil, err
 		}
 		args = append(args, v)
 	}
 	splice(len(n.args))
-	return m.apply(n, args)
+	return s.apply(n, args)
 }
 
-func (m *matcher) apply(n *node, args []*fgraph.Variable) (*fgraph.Variable, error) {
+func (s *search) apply(n *node, args []*fgraph.Variable) (*fgraph.Variable, error) {
 	if n.build != nil {
-		return n.build(m.c, m.root, args)
+		return n.build(s.c, s.root, args)
 	}
 	op := &n.op
 	if len(args) < op.MinInputs || op.MaxInputs >= 0 && len(args) > op.MaxInputs {
