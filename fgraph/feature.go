@@ -206,7 +206,7 @@ func fire[F any](g *FunctionGraph, list []F, do func(F)) {
 	i := 0
 	defer func() {
 		for i++; i < len(list); i++ {
-			guard(func() { do(list[i]) })
+			recovered(func() { do(list[i]) })
 		}
 	}()
 	for ; i < len(list); i++ {
@@ -219,7 +219,7 @@ func fireCarefully[F any](g *FunctionGraph, list []F, do func(F)) {
 	start := time.Since(g.born)
 	var first any
 	for _, f := range list {
-		if p := guard(func() { do(f) }); p != nil && first == nil {
+		if p := recovered(func() { do(f) }); p != nil && first == nil {
 			first = p
 		}
 	}
@@ -233,8 +233,8 @@ func fireCarefully[F any](g *FunctionGraph, list []F, do func(F)) {
 	}
 }
 
-// guard returns the value that do panics with, or nil.
-func guard(do func()) (p any) {
+// recovered returns the value that do panics with, or nil.
+func recovered(do func()) (p any) {
 	defer func() { p = recover() }()
 	do()
 	return nil

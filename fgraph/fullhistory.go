@@ -96,20 +96,20 @@ func (h *FullHistory) Goto(k int) error {
 		for _, c := range slices.Backward(s.changes) {
 			changes = append(changes, historyChange{c.c, c.new, c.old})
 		}
-		if err := h.g.step(changes, s.why); err != nil {
+		if err := h.g.replay(changes, s.why); err != nil {
 			return err
 		}
 	}
 	for ; h.at < k; h.at++ {
-		if err := h.g.step(h.steps[h.at].changes, h.steps[h.at].why); err != nil {
+		if err := h.g.replay(h.steps[h.at].changes, h.steps[h.at].why); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// step makes changes that are known to lead from one state to another.
-func (g *FunctionGraph) step(changes []historyChange, why Reason) error {
+// replay makes changes that are known to lead from one state to another.
+func (g *FunctionGraph) replay(changes []historyChange, why Reason) error {
 	return g.atomically(nil, why, func(why Reason) error {
 		for _, c := range changes {
 			if err := g.importFor(c.new, why); err != nil {

@@ -22,14 +22,6 @@ func (s *ruleSet) is(rules []NodeRewriter) bool {
 	return s != nil && len(s.rules) == len(rules) && (len(rules) == 0 || &s.rules[0] == &rules[0])
 }
 
-// rulesOf returns known if it was made of the rules, or else a new set.
-func rulesOf(known *ruleSet, rules []NodeRewriter) (*ruleSet, error) {
-	if known.is(rules) {
-		return known, nil
-	}
-	return newRuleSet(rules)
-}
-
 // describe describes a driver of rules. s may be nil or made of other rules.
 func (s *ruleSet) describe(name, class string, rules []NodeRewriter) Description {
 	if !s.is(rules) {

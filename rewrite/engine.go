@@ -41,11 +41,14 @@ type ruleState struct {
 	time     time.Duration
 }
 
-// newEngine prepares a run of rules over g. The caller must call close.
-func newEngine(ctx context.Context, pass string, known *ruleSet, rules []NodeRewriter, g *fgraph.FunctionGraph, rec *profile.Recorder) (*engine, error) {
-	set, err := rulesOf(known, rules)
-	if err != nil {
-		return nil, &Error{Pass: pass, Err: err}
+// newEngine prepares a run of rules over g. set may be nil or made of other rules. The caller
+// must call close.
+func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewriter, g *fgraph.FunctionGraph, rec *profile.Recorder) (*engine, error) {
+	if !set.is(rules) {
+		var err error
+		if set, err = newRuleSet(rules); err != nil {
+			return nil, &Error{Pass: pass, Err: err}
+		}
 	}
 	e := &engine{Handle: newHandle(ctx, g, rec, pass), opts: optionsFrom(ctx)}
 	e.c = Context{ctx: ctx, g: g, opts: e.opts, pass: pass}
