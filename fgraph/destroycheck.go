@@ -9,8 +9,10 @@ import (
 // validate returns the first objection. The next call examines the rest.
 func (h *DestroyHandler) validate() error {
 	h.relink()
-	if err := h.validateShape(); err != nil {
-		return err
+	h.malformed = slices.DeleteFunc(h.malformed, func(a *Apply) bool { return a.graph != h.g })
+	if len(h.malformed) > 0 {
+		return fmt.Errorf("%w: the view or destroy map of %v has an index that is out of range or occurs twice",
+			ErrInconsistent, h.malformed[0])
 	}
 	if !h.active {
 		return nil
@@ -33,16 +35,6 @@ func (h *DestroyHandler) validate() error {
 			return fmt.Errorf("%w: %w", ErrInconsistent, err)
 		}
 		h.readers = h.readers[:len(h.readers)-1]
-	}
-	return nil
-}
-
-// validateShape objects to ops with invalid maps.
-func (h *DestroyHandler) validateShape() error {
-	h.malformed = slices.DeleteFunc(h.malformed, func(a *Apply) bool { return a.graph != h.g })
-	if len(h.malformed) > 0 {
-		return fmt.Errorf("%w: the view or destroy map of %v has an index that is out of range or occurs twice",
-			ErrInconsistent, h.malformed[0])
 	}
 	return nil
 }

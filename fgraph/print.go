@@ -30,7 +30,10 @@ func Sprint(depth int, outputs ...*Variable) string {
 		if i > 0 {
 			p.WriteString(", ")
 		}
-		p.print(v)
+		if p.begin(v) {
+			p.run()
+			p.WriteString(v.suffix())
+		}
 	}
 	p.WriteByte(']')
 	return p.String()
@@ -98,13 +101,6 @@ func (p *printer) width(a *Apply) int {
 		return min(len(a.inputs), most)
 	}
 	return len(a.inputs)
-}
-
-func (p *printer) print(v *Variable) {
-	if p.begin(v) {
-		p.run()
-		p.WriteString(v.suffix())
-	}
 }
 
 // run prints everything on the path to its end.

@@ -1,7 +1,6 @@
 package pattern
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -167,28 +166,19 @@ func (l Literal) Int() (int64, bool) {
 	return v, err == nil
 }
 
-// children returns the parts of an expression.
-func children(e Expr) []Expr {
-	switch e := e.(type) {
-	case *Call:
-		return e.Args
-	case Or:
-		return e
-	case *Bind:
-		return []Expr{e.Expr}
-	}
-	return nil
-}
-
 // walk calls f for every part of the expression, in the order of the text.
 func walk(e Expr, f func(Expr)) {
-	stack := []Expr{e}
-	for len(stack) > 0 {
-		top := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		f(top)
-		for _, part := range slices.Backward(children(top)) {
-			stack = append(stack, part)
+	f(e)
+	switch e := e.(type) {
+	case *Call:
+		for _, arg := range e.Args {
+			walk(arg, f)
 		}
+	case Or:
+		for _, alt := range e {
+			walk(alt, f)
+		}
+	case *Bind:
+		walk(e.Expr, f)
 	}
 }

@@ -122,18 +122,17 @@ func (p *parser) expr(depth int) (Expr, error) {
 	case p.take("...") || p.take("…"):
 		return Rest(p.name()), nil
 	}
-	e, err := p.atom(start, depth)
+	var e Expr
+	var err error
+	if name := p.name(); name != "" {
+		e, err = p.named(name, start, depth)
+	} else {
+		e, err = p.literal()
+	}
 	if err == nil && p.at < len(p.text) && strings.IndexByte(" \t\r\n()&=", p.text[p.at]) < 0 {
 		return nil, p.fault(p.at, "unexpected %q after %s", p.text[p.at:], e)
 	}
 	return e, err
-}
-
-func (p *parser) atom(start, depth int) (Expr, error) {
-	if name := p.name(); name != "" {
-		return p.named(name, start, depth)
-	}
-	return p.literal()
 }
 
 // named reads what follows a name, to which it may be bound.
