@@ -11,6 +11,7 @@ import (
 type ruleSet struct {
 	rules       []NodeRewriter
 	names       []string
+	depths      []int // see [Description]
 	fns         []transformFunc
 	description Description                 // of all rules together
 	byType      map[reflect.Type]*typeRules // for the types that tracks name
@@ -37,10 +38,12 @@ func newRuleSet(rules []NodeRewriter) (*ruleSet, error) {
 	if err := checkRules(rules...); err != nil {
 		return nil, err
 	}
-	s := &ruleSet{rules: rules, names: make([]string, len(rules)), fns: make([]transformFunc, len(rules)),
-		description: describeRules("", "", rules), byType: make(map[reflect.Type]*typeRules)}
-	for i, r := range rules {
-		s.names[i], s.fns[i] = Describe(r).Name, transformOf(r)
+	s := &ruleSet{rules: rules, description: describeRules("", "", rules), byType: make(map[reflect.Type]*typeRules)}
+	for _, r := range rules {
+		d := Describe(r)
+		s.names, s.depths, s.fns = append(s.names, d.Name), append(s.depths, d.Depth), append(s.fns, transformOf(r))
+	}
+	for _, r := range rules {
 		for _, t := range r.Tracks() {
 			if s.byType[t.typ] == nil {
 				s.byType[t.typ] = s.build(t.typ)
@@ -114,7 +117,7 @@ func (s *ruleSet) build(typ reflect.Type) *typeRules {
 			t.any = append(t.any, i)
 		}
 		if some {
-			t.depth = deeper(t.depth, Describe(r).Depth)
+			t.depth = deeper(t.depth, s.depths[i])
 		}
 	}
 	if len(ops) == 0 {

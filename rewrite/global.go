@@ -12,7 +12,7 @@ type Global struct {
 	Name     string // a verb phrase, or the established name
 	Doc      string // what the pass does, in one sentence
 	Class    string // in a profile; [profile.ClassFromFunction] by default
-	Destroys bool   // see [Description]
+	Destroys bool   // whether Fn inserts ops that destroy their inputs
 	Fn       func(ctx context.Context, h *Handle) error
 }
 

@@ -89,8 +89,8 @@ type Rule struct {
 	Name     string  // a verb phrase, or the established name
 	Doc      string  // what the rule does, in one sentence
 	On       []Track // nil: every op
-	Depth    int     // see [Description]
-	Destroys bool    // see [Description]
+	Depth    int     // how far Fn looks, see [Description]; 0: anywhere
+	Destroys bool    // whether Fn proposes ops that destroy their inputs
 	Fn       func(c *Context, n *fgraph.Apply) (Result, error)
 }
 
