@@ -270,7 +270,7 @@ func (al *aliases) computeRegion(v int32) (r Region, whole bool) {
 		case whole:
 			r, whole = op.ViewRegion(int(e.v.index)), false
 		default:
-			r = r.Within(op.ViewRegion(int(e.v.index)))
+			r = r.within(op.ViewRegion(int(e.v.index)))
 		}
 	}
 	return r, whole

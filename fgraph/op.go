@@ -85,9 +85,9 @@ func (r Region) Overlaps(s Region) bool {
 	return max(r.R0, s.R0) < min(r.R1, s.R1) && max(r.C0, s.C0) < min(r.C1, s.C1)
 }
 
-// Within converts r from coordinates relative to s to the coordinates of s itself, and clips it
+// within converts r from coordinates relative to s to the coordinates of s itself, and clips it
 // to s.
-func (r Region) Within(s Region) Region {
+func (r Region) within(s Region) Region {
 	return Region{
 		R0: min(s.R0+r.R0, s.R1), R1: min(s.R0+r.R1, s.R1),
 		C0: min(s.C0+r.C0, s.C1), C1: min(s.C0+r.C1, s.C1),

@@ -353,7 +353,7 @@ func consistent(g *FunctionGraph, destroyable func(*Variable) bool) error {
 			} else if r == all {
 				r = rv.ViewRegion(0)
 			} else {
-				r = r.Within(rv.ViewRegion(0))
+				r = r.within(rv.ViewRegion(0))
 			}
 			v = v.owner.inputs[op.ViewMap()[0].Input]
 		}
