@@ -20,7 +20,7 @@ type canonizer struct {
 	main, inverse, reciprocal array.Op
 	useReciprocal             bool    // 0/x is written as a reciprocal rather than as the inverse of the neutral element
 	neutral                   float64 // of main
-	simplify                  func(num, den []*vari) ([]*vari, []*vari)
+	simplify                  func(num, den []*variable) ([]*variable, []*variable)
 }
 
 var (
@@ -30,7 +30,7 @@ var (
 )
 
 // family returns the apply of v and its operation, if it is one of the canonizer's.
-func (z *canonizer) family(v *vari) (*apply, array.Op) {
+func (z *canonizer) family(v *variable) (*apply, array.Op) {
 	a := v.Owner()
 	op, ok := elemOf(a)
 	if ok && (op == z.main || op == z.inverse || op == z.reciprocal) {
@@ -47,12 +47,12 @@ func (z *canonizer) outermost(n *apply) bool {
 			return true
 		}
 		client := v.Clients()[0].Apply
-		if op, ok := client.Op().(tensor.DimShuffleOp); ok && op.PadsLeft(typ(v).NDim()) {
+		if op, ok := client.Op().(tensor.DimShuffleOp); ok && op.PadsLeft(typeOf(v).NDim()) {
 			v = client.Out()
 			continue
 		}
 		a, _ := z.family(client.Out())
-		return a == nil || typ(client.Out()).DType() != typ(v).DType()
+		return a == nil || dtypeOf(client.Out()) != dtypeOf(v)
 	}
 }
 
@@ -60,25 +60,25 @@ func (z *canonizer) outermost(n *apply) bool {
 const mostShared = 256
 
 // terms takes v apart.
-func (z *canonizer) terms(v *vari) (num, den []*vari) {
+func (z *canonizer) terms(v *variable) (num, den []*variable) {
 	num, den, _ = z.split(v, false, math.MaxInt)
 	return num, den
 }
 
 // few is terms that gives up where there are more than most of them, and reports whether there are not. It takes no longer than that, whatever v is.
-func (z *canonizer) few(v *vari, most int) (num, den []*vari, ok bool) {
+func (z *canonizer) few(v *variable, most int) (num, den []*variable, ok bool) {
 	num, den, _ = z.split(v, false, most)
 	return num, den, len(num)+len(den) <= most
 }
 
 // split takes v apart, unless there are more than most terms. It goes through terms that are used elsewhere only if shared is set, and reports
 // whether it has met any.
-func (z *canonizer) split(v *vari, shared bool, most int) (num, den []*vari, met bool) {
+func (z *canonizer) split(v *variable, shared bool, most int) (num, den []*variable, met bool) {
 	type item struct {
-		v    *vari
+		v    *variable
 		back bool // taken back
 	}
-	dtype := typ(v).DType()
+	dtype := dtypeOf(v)
 	var buffer [16]item
 	todo := append(buffer[:0], item{v: v})
 	expanded := 0
@@ -91,7 +91,7 @@ func (z *canonizer) split(v *vari, shared bool, most int) (num, den []*vari, met
 			if s == inner {
 				break
 			}
-			if !alone(inner) {
+			if !usedOnce(inner) {
 				met = true
 				if !shared {
 					break
@@ -100,10 +100,10 @@ func (z *canonizer) split(v *vari, shared bool, most int) (num, den []*vari, met
 			inner = s
 		}
 		a, op := z.family(inner)
-		if a != nil && typ(inner).DType() != dtype {
+		if a != nil && dtypeOf(inner) != dtype {
 			a = nil
 		}
-		if a != nil && inner != v && !alone(inner) {
+		if a != nil && inner != v && !usedOnce(inner) {
 			met = true
 			if !shared || expanded > mostShared {
 				a = nil
@@ -131,16 +131,16 @@ func (z *canonizer) split(v *vari, shared bool, most int) (num, den []*vari, met
 }
 
 // cancel removes what stands in both lists, as often as it stands in both.
-func cancel(num, den []*vari) ([]*vari, []*vari, bool) {
+func cancel(num, den []*variable) ([]*variable, []*variable, bool) {
 	if len(num) == 0 || len(den) == 0 {
 		return num, den, false
 	}
-	count := make(map[*vari]int, len(den))
+	count := make(map[*variable]int, len(den))
 	for _, v := range den {
 		count[v]++
 	}
-	gone := make(map[*vari]int)
-	keep := make([]*vari, 0, len(num))
+	gone := make(map[*variable]int)
+	keep := make([]*variable, 0, len(num))
 	for _, v := range num {
 		if count[v] > gone[v] {
 			gone[v]++
@@ -151,7 +151,7 @@ func cancel(num, den []*vari) ([]*vari, []*vari, bool) {
 	if len(gone) == 0 {
 		return num, den, false
 	}
-	rest := make([]*vari, 0, len(den))
+	rest := make([]*variable, 0, len(den))
 	for _, v := range den {
 		if gone[v] > 0 {
 			gone[v]--
@@ -164,13 +164,13 @@ func cancel(num, den []*vari) ([]*vari, []*vari, bool) {
 
 // constants puts all constants into one, in front of num; it is left out if it is neutral. Where there is but one, in front already,
 // the lists stay as they are.
-func (z *canonizer) constants(num, den []*vari, out *vari) ([]*vari, []*vari) {
+func (z *canonizer) constants(num, den []*variable, out *variable) ([]*variable, []*variable) {
 	found := slices.ContainsFunc(num, isFoldable) || slices.ContainsFunc(den, isFoldable)
 	if !found && (z.useReciprocal || len(num) > 0) || z.inFront(num, den, out) {
 		return num, den
 	}
-	var numct, denct, restNum, restDen []*vari
-	split := func(list []*vari, ct, rest *[]*vari) {
+	var numct, denct, restNum, restDen []*variable
+	split := func(list []*variable, ct, rest *[]*variable) {
 		for _, v := range list {
 			if isFoldable(v) {
 				*ct = append(*ct, v)
@@ -193,16 +193,16 @@ func (z *canonizer) constants(num, den []*vari, out *vari) ([]*vari, []*vari) {
 	case len(numct) == 1 && len(denct) == 0 && num[0] == numct[0]:
 		return num, den // also what keeps NaN + x from going round
 	}
-	return append([]*vari{tensor.Constant(a)}, restNum...), restDen
+	return append([]*variable{tensor.Constant(a)}, restNum...), restDen
 }
 
 // inFront reports whether the only constant is the first term, has the type of the result and is not neutral: it stays where it is.
-func (z *canonizer) inFront(num, den []*vari, out *vari) bool {
+func (z *canonizer) inFront(num, den []*variable, out *variable) bool {
 	if len(num) == 0 || !isFoldable(num[0]) || slices.ContainsFunc(num[1:], isFoldable) || slices.ContainsFunc(den, isFoldable) {
 		return false
 	}
 	a := tensor.ConstantOf(num[0])
-	if a.DType() != typ(out).DType() {
+	if a.DType() != dtypeOf(out) {
 		return false
 	}
 	for i := range a.Len() {
@@ -214,16 +214,16 @@ func (z *canonizer) inFront(num, den []*vari, out *vari) bool {
 }
 
 // calculate combines constants in the type of elements of the result, nil if they do not fit.
-func (z *canonizer) calculate(num, den []*vari, out *vari) *array.Array {
-	dtype := typ(out).DType()
+func (z *canonizer) calculate(num, den []*variable, out *variable) *array.Array {
+	dtype := dtypeOf(out)
 	if a := z.fold(dtype, num, den); a != nil {
 		return a
 	}
 	total := tensor.Constant(array.Full(dtype, z.neutral))
-	combine := func(op array.Op, list []*vari) bool {
+	combine := func(op array.Op, list []*variable) bool {
 		for _, v := range list {
 			c := tensor.Constant(tensor.ConstantOf(v).Cast(dtype))
-			e, err := tensor.Try(func() *vari { return tensor.Map(op, total, c) })
+			e, err := tensor.Try(func() *variable { return tensor.Map(op, total, c) })
 			if err != nil {
 				return false
 			}
@@ -242,8 +242,8 @@ func (z *canonizer) calculate(num, den []*vari, out *vari) *array.Array {
 }
 
 // fold combines constants of one element each; nil if there are others.
-func (z *canonizer) fold(dtype tensor.DType, num, den []*vari) *array.Array {
-	data := func(list []*vari) []*array.Array {
+func (z *canonizer) fold(dtype tensor.DType, num, den []*variable) *array.Array {
+	data := func(list []*variable) []*array.Array {
 		all := make([]*array.Array, len(list))
 		for i, v := range list {
 			all[i] = tensor.ConstantOf(v)
@@ -270,8 +270,8 @@ func (z *canonizer) fold(dtype tensor.DType, num, den []*vari) *array.Array {
 }
 
 // join makes an expression of the lists again.
-func (z *canonizer) join(num, den []*vari, out *vari) *vari {
-	product := func(list []*vari) *vari {
+func (z *canonizer) join(num, den []*variable, out *variable) *variable {
+	product := func(list []*variable) *variable {
 		switch len(list) {
 		case 0:
 			return number(z.neutral, out)
@@ -290,7 +290,7 @@ func (z *canonizer) join(num, den []*vari, out *vari) *vari {
 }
 
 // simplified returns the lists without what cancels and with the constants in one.
-func (z *canonizer) simplified(num, den []*vari, out *vari) ([]*vari, []*vari) {
+func (z *canonizer) simplified(num, den []*variable, out *variable) ([]*variable, []*variable) {
 	num, den, _ = cancel(num, den)
 	num, den = z.constants(num, den, out)
 	if z.simplify != nil {
@@ -326,7 +326,7 @@ func (z *canonizer) settled(n *apply) bool {
 }
 
 // isFoldable reports whether v is a constant that is small enough to be computed with.
-func isFoldable(v *vari) bool {
+func isFoldable(v *variable) bool {
 	a := tensor.ConstantOf(v)
 	return a != nil && !a.IsCSR() && a.Len() <= mostFolded
 }
@@ -357,7 +357,7 @@ func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 }
 
 // divideByAbs makes the sign of x of x/|x|. Not of integers: the absolute value of the smallest one is itself.
-func divideByAbs(num, den []*vari) ([]*vari, []*vari) {
+func divideByAbs(num, den []*variable) ([]*variable, []*variable) {
 	for i := 0; i < len(den); i++ {
 		a := elem(den[i], array.Abs)
 		if a == nil || !isFloat(den[i]) {
@@ -370,20 +370,4 @@ func divideByAbs(num, den []*vari) ([]*vari, []*vari) {
 		}
 	}
 	return num, den
-}
-
-// addCanonize is local_add_canonizer.
-func addCanonize() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_add_canonizer", Doc: "sums are flat, with their constants in one: x + 1 - (x - y) → 1 + y; x - x → 0, also where x is NaN or infinite",
-		On: on(array.Add, array.Sub, array.Neg), Fn: addCanonizer.transform,
-	}
-}
-
-// mulCanonize is local_mul_canonizer.
-func mulCanonize() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_mul_canonizer", Doc: "products are flat, with their constants in one: 2*x/(4*x*y) → 0.5/y; x/x → 1, also where x is zero, NaN or infinite",
-		On: on(array.Mul, array.TrueDiv, array.Inv), Fn: mulCanonizer.transform,
-	}
 }

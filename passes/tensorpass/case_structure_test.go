@@ -72,7 +72,7 @@ func fusion(t *testing.T, g *fgraph.FunctionGraph, query string) (fused, replace
 		}
 	}
 	rec := profile.New("fusion", profile.ClassFusion)
-	if err := rewrite.Run(t.Context(), tensorpass.ElemwiseFusion(), g, rec); err != nil {
+	if err := rewrite.Run(t.Context(), tensorpass.Pass("composite_elemwise_fusion"), g, rec); err != nil {
 		t.Fatal(err)
 	}
 	rec.End()

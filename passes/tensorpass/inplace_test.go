@@ -36,7 +36,7 @@ func inPlace(t *testing.T, inputs, outputs []*fgraph.Variable) (*fgraph.Function
 	}
 	rewritetest.Run(t, rewrite.AddDestroyHandler(), g)
 	before := g.Commits()
-	rewritetest.Run(t, tensorpass.InplaceElemwise(), g)
+	rewritetest.Run(t, tensorpass.Pass("inplace_elemwise_optimizer"), g)
 	if err := g.Check(); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -58,8 +59,8 @@ func TestRandomExpressions(t *testing.T) {
 	}
 	var unused []string
 	for _, l := range tensorpass.Rules() {
-		if used[l.Name()] == 0 && !slices.Contains(unused, l.Name()) {
-			unused = append(unused, l.Name())
+		if used[rewrite.NameOf(l.Rule)] == 0 && !slices.Contains(unused, rewrite.NameOf(l.Rule)) {
+			unused = append(unused, rewrite.NameOf(l.Rule))
 		}
 	}
 	if len(unused) > 0 && runs >= 10000 {

@@ -58,7 +58,7 @@ func readRules(t testing.TB, name string) (lines []string, cases []ruleCase, var
 func ruleNamed(t testing.TB, name string) tensorpass.Local {
 	t.Helper()
 	for _, l := range tensorpass.Rules() {
-		if l.Name() == name {
+		if rewrite.NameOf(l.Rule) == name {
 			return l
 		}
 	}
@@ -114,8 +114,8 @@ func TestRules(t *testing.T) {
 		})
 	}
 	for _, l := range tensorpass.Rules() {
-		if !fires[l.Name()] || !rests[l.Name()] {
-			t.Errorf("%s has no case where it fires, or none where it must not", l.Name())
+		if !fires[rewrite.NameOf(l.Rule)] || !rests[rewrite.NameOf(l.Rule)] {
+			t.Errorf("%s has no case where it fires, or none where it must not", rewrite.NameOf(l.Rule))
 		}
 	}
 	writeRules(t, "rules.txt", lines, cases)
@@ -205,7 +205,7 @@ func TestUnsafeSays(t *testing.T) {
 		doc := l.Rule.(rewrite.Documented).RewriterDoc()
 		says := strings.Contains(doc, "NaN") || strings.Contains(doc, "infinit") || strings.Contains(doc, "is 0") || strings.Contains(doc, "zero")
 		if slices.Contains(l.Tags, tensorpass.UnsafeNaN) && !says {
-			t.Errorf("%s does not say where it changes results: %s", l.Name(), doc)
+			t.Errorf("%s does not say where it changes results: %s", rewrite.NameOf(l.Rule), doc)
 		}
 	}
 	if doc := ruleNamed(t, "local_softmax_of_exp").Rule.(rewrite.Documented).RewriterDoc(); !strings.Contains(doc, "where x is infinite its whole row") {
