@@ -79,18 +79,12 @@ func dot22ToDot22Scalar(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("no factor is a product of matrices with a single use"), nil
 	}
 	d := factors[at].Owner()
-	var scalars, rest []*variable
-	for _, f := range without(factors, at) {
-		if isScalar(f) && dtypeOf(f) == dtypeOf(d.Out()) {
-			scalars = append(scalars, scalarOf(stripPadding(f)))
-		} else {
-			rest = append(rest, f)
-		}
-	}
+	isFactor := func(f *variable) bool { return isScalar(f) && dtypeOf(f) == dtypeOf(d.Out()) }
+	scalars, rest := partition(without(factors, at), isFactor)
 	if len(scalars) == 0 {
 		return c.Miss("no factor is a scalar"), nil
 	}
-	y := tensor.Apply(tensor.Dot22ScalarOp{}, d.Inputs()[0], d.Inputs()[1], product(scalars...))
+	y := tensor.Apply(tensor.Dot22ScalarOp{}, d.Inputs()[0], d.Inputs()[1], product(mapped(scalars, scalarFactor)...))
 	return replace(c, n, product(slices.Insert(rest, 0, y)...))
 }
 

@@ -127,6 +127,9 @@ func scalarOf(v *variable) *variable {
 	return shuffled(v, tensor.NewDimShuffle())
 }
 
+// scalarFactor is scalarOf for a factor, which may be padded.
+func scalarFactor(v *variable) *variable { return scalarOf(stripPadding(v)) }
+
 // refilled broadcasts a scalar to a shape.
 func refilled(v *variable, sizes []*variable) *variable {
 	if len(sizes) == 0 {
@@ -145,6 +148,18 @@ func mapped(list []*variable, f func(*variable) *variable) []*variable {
 		out[i] = f(v)
 	}
 	return out
+}
+
+// partition divides a list into the variables that f accepts, and the others.
+func partition(list []*variable, f func(*variable) bool) (yes, no []*variable) {
+	for _, v := range list {
+		if f(v) {
+			yes = append(yes, v)
+		} else {
+			no = append(no, v)
+		}
+	}
+	return yes, no
 }
 
 // again applies the op of a to other inputs.

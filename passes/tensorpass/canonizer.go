@@ -9,27 +9,27 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// A canonizer brings what is built of one commutative operation, its inverse and its reciprocal into a normal form: sums of add, sub and
-// neg, or products of mul, true_div and inv. A sum or product is two lists of terms, those that count and those that are taken back; what
-// stands in both is gone, and the constants are one, in front.
+// A canonizer brings expressions of a commutative operation, its inverse and its reciprocal into a normal form: sums of add,
+// sub and neg, or products of mul, true_div and inv. Such an expression is two lists of terms: a numerator and a denominator,
+// or the terms that are added and those that are subtracted. Terms of both lists cancel, and one constant in front is left.
 //
-// This is Theano's AlgebraicCanonizer, with two differences. It goes through a term only if nothing else uses it, as it would be computed
-// twice otherwise; a second look through shared terms is taken if that lets something cancel. And it does not recurse, so that a sum of
-// a million terms is an ordinary sum.
+// This is Theano's AlgebraicCanonizer, with two differences. It expands a term only if the term has a single use, as it would
+// be computed twice otherwise; it expands shared terms on a second try, if something cancels then. And it does not recurse,
+// so that a sum of a million terms is an ordinary sum.
 type canonizer struct {
 	main, inverse, reciprocal array.Op
-	useReciprocal             bool    // 0/x is written as a reciprocal rather than as the inverse of the neutral element
-	neutral                   float64 // of main
+	useReciprocal             bool    // without a numerator, write the reciprocal rather than the inverse of neutral
+	neutral                   float64 // the neutral element of main
 	simplify                  func(num, den []*variable) ([]*variable, []*variable)
 }
 
 var (
 	addCanonizer = canonizer{main: array.Add, inverse: array.Sub, reciprocal: array.Neg, useReciprocal: true, neutral: 0}
 	mulCanonizer = canonizer{main: array.Mul, inverse: array.TrueDiv, reciprocal: array.Inv, neutral: 1, simplify: divideByAbs}
-	products     = canonizer{main: array.Mul, inverse: array.NumOps, reciprocal: array.NumOps, neutral: 1} // takes quotients for terms
+	products     = canonizer{main: array.Mul, inverse: array.NumOps, reciprocal: array.NumOps, neutral: 1} // a quotient is a term
 )
 
-// family returns the apply of v and its operation, if it is one of the canonizer's.
+// family returns the apply of v and its operation, if that is one of the canonizer's, and else nil.
 func (z *canonizer) family(v *variable) (*apply, array.Op) {
 	a := v.Owner()
 	op, ok := elemOf(a)
@@ -39,7 +39,7 @@ func (z *canonizer) family(v *variable) (*apply, array.Op) {
 	return nil, 0
 }
 
-// outermost reports whether the result of n is not itself a term of what is about to be brought into normal form.
+// outermost reports whether the result of n is not itself a term of an expression of the same kind.
 func (z *canonizer) outermost(n *apply) bool {
 	v := n.Out()
 	for {
@@ -56,7 +56,7 @@ func (z *canonizer) outermost(n *apply) bool {
 	}
 }
 
-// mostShared bounds how many terms are looked at behind terms that are used elsewhere, too.
+// mostShared bounds the terms that are looked at behind terms with other uses.
 const mostShared = 256
 
 // terms takes v apart.
@@ -65,18 +65,18 @@ func (z *canonizer) terms(v *variable) (num, den []*variable) {
 	return num, den
 }
 
-// few is terms that gives up where there are more than most of them, and reports whether there are not. It takes no longer than that, whatever v is.
+// few is terms for at most so many terms. It reports false if there are more, and takes no longer than for that many.
 func (z *canonizer) few(v *variable, most int) (num, den []*variable, ok bool) {
 	num, den, _ = z.split(v, false, most)
 	return num, den, len(num)+len(den) <= most
 }
 
-// split takes v apart, unless there are more than most terms. It goes through terms that are used elsewhere only if shared is set, and reports
-// whether it has met any.
+// split takes v apart into at most so many terms, or into more if it can't. It expands terms with other uses only if shared
+// is set, and reports whether it has met any.
 func (z *canonizer) split(v *variable, shared bool, most int) (num, den []*variable, met bool) {
 	type item struct {
 		v    *variable
-		back bool // taken back
+		back bool // in the denominator
 	}
 	dtype := dtypeOf(v)
 	var buffer [16]item
@@ -124,13 +124,13 @@ func (z *canonizer) split(v *variable, shared bool, most int) (num, den []*varia
 			todo = append(todo, item{a.Inputs()[i], it.back != (op == z.reciprocal || op == z.inverse && i == 1)})
 		}
 	}
-	for _, it := range todo { // there are too many, of which these are some
+	for _, it := range todo { // there are too many
 		num = append(num, it.v)
 	}
 	return num, den, met
 }
 
-// cancel removes what stands in both lists, as often as it stands in both.
+// cancel removes the terms of both lists, as often as they are in both, and reports whether there are any.
 func cancel(num, den []*variable) ([]*variable, []*variable, bool) {
 	if len(num) == 0 || len(den) == 0 {
 		return num, den, false
@@ -162,25 +162,15 @@ func cancel(num, den []*variable) ([]*variable, []*variable, bool) {
 	return keep, rest, true
 }
 
-// constants puts all constants into one, in front of num; it is left out if it is neutral. Where there is but one, in front already,
-// the lists stay as they are.
+// constants makes one constant of all, in front of num, and drops it if it is neutral. The lists stay as they are if the only
+// constant is in front already.
 func (z *canonizer) constants(num, den []*variable, out *variable) ([]*variable, []*variable) {
 	found := slices.ContainsFunc(num, isFoldable) || slices.ContainsFunc(den, isFoldable)
 	if !found && (z.useReciprocal || len(num) > 0) || z.inFront(num, den, out) {
 		return num, den
 	}
-	var numct, denct, restNum, restDen []*variable
-	split := func(list []*variable, ct, rest *[]*variable) {
-		for _, v := range list {
-			if isFoldable(v) {
-				*ct = append(*ct, v)
-			} else {
-				*rest = append(*rest, v)
-			}
-		}
-	}
-	split(num, &numct, &restNum)
-	split(den, &denct, &restDen)
+	numct, restNum := partition(num, isFoldable)
+	denct, restDen := partition(den, isFoldable)
 	a := z.calculate(numct, denct, out)
 	if a == nil {
 		return num, den
@@ -191,12 +181,12 @@ func (z *canonizer) constants(num, den []*variable, out *variable) ([]*variable,
 	case neutral && (z.useReciprocal || len(restNum) > 0 || len(restDen) == 0):
 		return restNum, restDen
 	case len(numct) == 1 && len(denct) == 0 && num[0] == numct[0]:
-		return num, den // also what keeps NaN + x from going round
+		return num, den // or else NaN + x would be rewritten for ever
 	}
 	return append([]*variable{tensor.Constant(a)}, restNum...), restDen
 }
 
-// inFront reports whether the only constant is the first term, has the type of the result and is not neutral: it stays where it is.
+// inFront reports whether the only constant is the first term, has the type of the result and is not neutral.
 func (z *canonizer) inFront(num, den []*variable, out *variable) bool {
 	if len(num) == 0 || !isFoldable(num[0]) || slices.ContainsFunc(num[1:], isFoldable) || slices.ContainsFunc(den, isFoldable) {
 		return false
@@ -213,7 +203,7 @@ func (z *canonizer) inFront(num, den []*variable, out *variable) bool {
 	return a.Len() == 0
 }
 
-// calculate combines constants in the type of elements of the result, nil if they do not fit.
+// calculate combines constants in the element type of the result. It returns nil if they do not fit.
 func (z *canonizer) calculate(num, den []*variable, out *variable) *array.Array {
 	dtype := dtypeOf(out)
 	if a := z.fold(dtype, num, den); a != nil {
@@ -241,7 +231,7 @@ func (z *canonizer) calculate(num, den []*variable, out *variable) *array.Array 
 	return tensor.ConstantOf(total)
 }
 
-// fold combines constants of one element each; nil if there are others.
+// fold is calculate for constants of one element each. It returns nil if there are others.
 func (z *canonizer) fold(dtype tensor.DType, num, den []*variable) *array.Array {
 	data := func(list []*variable) []*array.Array {
 		all := make([]*array.Array, len(list))
@@ -254,7 +244,7 @@ func (z *canonizer) fold(dtype tensor.DType, num, den []*variable) *array.Array 
 	if !ok || len(den) == 0 {
 		return total
 	}
-	if dtype == tensor.Int64 { // start below is a float64, which holds fewer digits
+	if dtype == tensor.Int64 { // a float64, as Fold starts with, has fewer digits
 		return nil
 	}
 	v, _ := array.Uniform(total)
@@ -269,7 +259,7 @@ func (z *canonizer) fold(dtype tensor.DType, num, den []*variable) *array.Array 
 	return rest
 }
 
-// join makes an expression of the lists again.
+// join makes an expression of the lists.
 func (z *canonizer) join(num, den []*variable, out *variable) *variable {
 	product := func(list []*variable) *variable {
 		switch len(list) {
@@ -289,7 +279,7 @@ func (z *canonizer) join(num, den []*variable, out *variable) *variable {
 	return computeAs(out, z.inverse, product(num), product(den))
 }
 
-// simplified returns the lists without what cancels and with the constants in one.
+// simplified cancels terms of the lists, and makes one constant.
 func (z *canonizer) simplified(num, den []*variable, out *variable) ([]*variable, []*variable) {
 	num, den, _ = cancel(num, den)
 	num, den = z.constants(num, den, out)
@@ -299,8 +289,8 @@ func (z *canonizer) simplified(num, den []*variable, out *variable) ([]*variable
 	return num, den
 }
 
-// settled reports whether n is seen to have its normal form without being taken apart: no term is of the same kind, and none a constant
-// but the first.
+// settled reports whether n has its normal form, as far as is seen without taking it apart: no term is of the same kind, and
+// only the first may be a constant.
 func (z *canonizer) settled(n *apply) bool {
 	in := n.Inputs()
 	switch op, _ := elemOf(n); {
@@ -308,24 +298,28 @@ func (z *canonizer) settled(n *apply) bool {
 		return false
 	}
 	for i, v := range in {
-		if i > 0 && v.IsConstant() {
+		if i > 0 && v.IsConstant() || z.reaches(v) {
 			return false
-		}
-		for inner := v; ; {
-			if a, _ := z.family(inner); a != nil {
-				return false
-			}
-			s := stripPadding(inner)
-			if s == inner {
-				break
-			}
-			inner = s
 		}
 	}
 	return !in[0].IsConstant() || z.inFront(in[:1], nil, n.Out())
 }
 
-// isFoldable reports whether v is a constant that is small enough to be computed with.
+// reaches reports whether v is of the canonizer's family, or what v pads is.
+func (z *canonizer) reaches(v *variable) bool {
+	for {
+		if a, _ := z.family(v); a != nil {
+			return true
+		}
+		s := stripPadding(v)
+		if s == v {
+			return false
+		}
+		v = s
+	}
+}
+
+// isFoldable reports whether v is a constant that is small enough to compute with.
 func isFoldable(v *variable) bool {
 	a := tensor.ConstantOf(v)
 	return a != nil && !a.IsCSR() && a.Len() <= mostFolded
@@ -356,7 +350,7 @@ func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, z.join(num, den, out), slices.Concat(oldNum, oldDen, n.Inputs())...)
 }
 
-// divideByAbs makes the sign of x of x/|x|. Not of integers: the absolute value of the smallest one is itself.
+// divideByAbs rewrites x/|x| as the sign of x. It leaves integers alone: the absolute value of the smallest one is itself.
 func divideByAbs(num, den []*variable) ([]*variable, []*variable) {
 	for i := 0; i < len(den); i++ {
 		a := elem(den[i], array.Abs)

@@ -6,18 +6,17 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// The greedy distributor weighs a division as much as this many multiplications. It is Theano's figure.
+// divisionCost is the number of multiplications that a division costs. It is Theano's figure.
 const divisionCost = 1.5
 
-// pair is a product: what is multiplied and what it is divided by.
+// A pair is a product: its factors and its divisors.
 type pair struct{ num, den []*variable }
 
 func (p pair) cost() float64 { return float64(len(p.num)) + float64(divisionCost*float64(len(p.den))) }
 
-// mostDistributed bounds the factors and terms that the distributor looks at. What it does to a product is of the order of the cube.
+// mostDistributed bounds the factors and terms that the distributor looks at, as it takes cubic time.
 const mostDistributed = 24
 
-// greedyDistribute is local_greedy_distributor.
 func greedyDistribute(c *rewrite.Context, n *apply) (result, error) {
 	out := n.Out()
 	if !isFloat(out) {
@@ -37,10 +36,9 @@ func greedyDistribute(c *rewrite.Context, n *apply) (result, error) {
 			if !isSum(factor, out) {
 				continue
 			}
-			rest := slices.Delete(slices.Clone(*list), i, i+1)
-			if sum, num, den, ok := attemptDistribution(factor, rest, *other, out); ok {
+			if sum, num, den, ok := attemptDistribution(factor, without(*list, i), *other, out); ok {
 				changed = true
-				at := 0 // of the factor among those that are left
+				at := 0 // the place of the sum among the factors that are left
 				for _, v := range (*list)[:i] {
 					if at < len(num) && num[at] == v {
 						at++
@@ -59,7 +57,7 @@ func greedyDistribute(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, mulCanonizer.join(num, den, out), n.Inputs()...)
 }
 
-// mayDistribute reports whether v may be a sum, or a product that has one as a factor.
+// mayDistribute reports whether v may be a sum, or a product with a sum as a factor.
 func mayDistribute(v *variable) bool {
 	for {
 		s := stripPadding(v)
@@ -76,18 +74,18 @@ func mayDistribute(v *variable) bool {
 	}
 }
 
-// isSum reports whether a factor of out is a sum that nothing else uses.
+// isSum reports whether a factor of out is a sum with a single use.
 func isSum(factor, out *variable) bool {
 	inner := stripPadding(factor)
 	a, _ := addCanonizer.family(inner)
 	return a != nil && usedOnce(factor) && usedOnce(inner) && dtypeOf(inner) == dtypeOf(out)
 }
 
-// attemptDistribution multiplies factors into a sum that isSum has found to be one, as far as that saves operations. It returns the new sum and the factors that
-// are left.
-func attemptDistribution(sum *variable, num, den []*variable, out *variable) (*variable, []*variable, []*variable, bool) {
-	inner := stripPadding(sum)
-	if e, rest := onePlusExp(inner); e != nil && len(rest) == 0 { // stabilize makes a sigmoid of exp(x)/(1 + exp(x))
+// attemptDistribution multiplies factors into a sum, as far as that saves operations. It returns the new sum and the factors
+// that are left.
+func attemptDistribution(old *variable, num, den []*variable, out *variable) (sum *variable, restNum, restDen []*variable, ok bool) {
+	inner := stripPadding(old)
+	if x, rest := onePlusExp(inner); x != nil && len(rest) == 0 { // stabilize makes a sigmoid of exp(x)/(1 + exp(x))
 		return nil, nil, nil, false
 	}
 	pos, neg := addCanonizer.terms(inner)
@@ -95,9 +93,9 @@ func attemptDistribution(sum *variable, num, den []*variable, out *variable) (*v
 		return nil, nil, nil, false
 	}
 	pairs := make([]pair, 0, len(pos)+len(neg))
-	for _, t := range append(slices.Clone(pos), neg...) {
+	for _, t := range slices.Concat(pos, neg) {
 		p := pair{num: []*variable{t}}
-		if dtypeOf(t) == dtypeOf(out) { // else it is computed in another type, in which it has to stay
+		if dtypeOf(t) == dtypeOf(out) { // else it stays in the type in which it is computed
 			p.num, p.den = mulCanonizer.terms(t)
 		}
 		pairs = append(pairs, p)
@@ -107,7 +105,7 @@ func attemptDistribution(sum *variable, num, den []*variable, out *variable) (*v
 		left := make([]*variable, 0, len(list))
 		for _, f := range list {
 			if v, ok := uniform(f); ok && (v == 1 || v == 0 || v-v != 0) {
-				left = append(left, f) // 1 is there so that there is a numerator; what the others do to all of the sum they would do to each term
+				left = append(left, f) // 1 only makes a numerator, and the others would do to each term what they do to the sum
 			} else if better, ok := distributed(pairs, f, asNum, out); ok {
 				pairs, changed = better, true
 			} else {
@@ -124,8 +122,7 @@ func attemptDistribution(sum *variable, num, den []*variable, out *variable) (*v
 	for i, p := range pairs {
 		products[i] = mulCanonizer.join(p.num, p.den, out)
 	}
-	new := addCanonizer.join(products[:len(pos)], products[len(pos):], out)
-	return new, num, den, true
+	return addCanonizer.join(products[:len(pos)], products[len(pos):], out), num, den, true
 }
 
 // distributed multiplies each product by a factor, or divides it, and reports whether that saves operations.

@@ -86,7 +86,7 @@ func scaled(v *variable, dtype tensor.DType) term {
 	for _, f := range num {
 		switch {
 		case isScalar(f) && dtypeOf(f) == dtype:
-			scalars = append(scalars, scalarOf(stripPadding(f)))
+			scalars = append(scalars, scalarFactor(f))
 		case t.matrix == nil && typeOf(f).NDim() == typeOf(v).NDim():
 			t.matrix = f
 		default:

@@ -61,14 +61,10 @@ func sets(a *apply) bool {
 }
 
 func incSubtensorSerialize(c *rewrite.Context, n *apply) (result, error) {
-	var terms, moved []*variable
-	for _, v := range n.Inputs() {
-		if increments(v.Owner()) && usedOnce(v) && n.Out().Type().Accepts(v.Type()) && v.Type().Accepts(n.Out().Type()) {
-			moved = append(moved, v)
-		} else {
-			terms = append(terms, v)
-		}
-	}
+	t := n.Out().Type()
+	moved, terms := partition(n.Inputs(), func(v *variable) bool {
+		return increments(v.Owner()) && usedOnce(v) && t.Accepts(v.Type()) && v.Type().Accepts(t)
+	})
 	if len(moved) == 0 {
 		return c.Miss("no term is an increment with a single use"), nil
 	}

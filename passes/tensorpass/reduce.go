@@ -219,14 +219,7 @@ func sumMulByScalar(c *rewrite.Context, n *apply) (result, error) {
 	if a == nil {
 		return c.Miss("it is not the sum of a product with a single use"), nil
 	}
-	var scalars, rest []*variable
-	for _, f := range a.Inputs() {
-		if isScalar(f) {
-			scalars = append(scalars, scalarOf(stripPadding(f)))
-		} else {
-			rest = append(rest, f)
-		}
-	}
+	scalars, rest := partition(a.Inputs(), isScalar)
 	if len(scalars) == 0 || len(rest) == 0 {
 		return c.Miss("all factors are scalars, or none"), nil
 	}
@@ -237,6 +230,7 @@ func sumMulByScalar(c *rewrite.Context, n *apply) (result, error) {
 	if !samePattern(x, v) {
 		return c.Miss("the other factors do not have the shape of the product"), nil
 	}
+	scalars = mapped(scalars, scalarFactor)
 	sum := reduceOver(array.Sum, castTo(x, dtypeOf(v)), axes)
 	if len(scalars) == 1 && is(scalars[0], -1) {
 		return replace(c, n, tensor.Neg(sum))
