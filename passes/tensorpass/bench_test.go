@@ -19,7 +19,8 @@ type graphCase struct {
 	size  int
 	graph func(size int) tensortest.Graph
 	query string
-	// The fewest applies that a PyTensor leaves, and the seconds that the quickest takes; 0 where that was not measured.
+	// The fewest applies that a PyTensor leaves, and the seconds that the quickest takes; 0 where
+	// that was not measured.
 	applies int
 	seconds float64
 }
@@ -85,7 +86,8 @@ func newFunctionGraph(t testing.TB, graph tensortest.Graph) *fgraph.FunctionGrap
 	return g
 }
 
-// BenchmarkGraphs measures the optimization of the graphs. "times" is how often nnopt is done when the quickest of the others is done once.
+// BenchmarkGraphs measures the optimization of the graphs. "times" is how often nnopt is done when
+// the quickest of the others is done once.
 func BenchmarkGraphs(b *testing.B) {
 	for _, c := range graphCases() {
 		b.Run(fmt.Sprintf("%s/%d", c.name, c.size), func(b *testing.B) {
@@ -117,7 +119,8 @@ func BenchmarkGraphs(b *testing.B) {
 	}
 }
 
-// TestGraphsShrink: of no graph more applies are left than of the better PyTensor, and the graphs are sound.
+// TestGraphsShrink: of no graph more applies are left than of the better PyTensor, and the graphs
+// are sound.
 func TestGraphsShrink(t *testing.T) {
 	for _, c := range graphCases() {
 		if c.applies == 0 || c.size > 200 || c.name == "mlp" && c.size > 50 {

@@ -26,7 +26,8 @@ func zeroDot(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, refilled(full(dtypeOf(n.Out()), 0), tensor.ShapesOf(c.Graph()).Shape(n.Out())))
 }
 
-// usmm is a nameless rule in Theano: sub(z, mul(alpha, SparseDot(x, y))) → Usmm(neg(alpha), x, y, z).
+// usmm is a nameless rule in Theano: sub(z, mul(alpha, SparseDot(x, y))) → Usmm(neg(alpha), x, y,
+// z).
 func usmm(c *rewrite.Context, n *apply) (result, error) {
 	z, factors := n.Inputs()[0], ownFactors(n.Inputs()[1])
 	dtype := dtypeOf(z)

@@ -8,7 +8,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// replace proposes v for the only output of n, see conform. It proposes nothing if v can't get the right type.
+// replace proposes v for the only output of n, see conform. It proposes nothing if v can't get the
+// right type.
 func replace(c *rewrite.Context, n *apply, v *variable, models ...*variable) (result, error) {
 	old := n.Out()
 	if v == nil {
@@ -33,9 +34,9 @@ func attempt(c *rewrite.Context, n *apply, build func() *variable) (result, erro
 	return replace(c, n, v)
 }
 
-// conform returns v with the type of old. It converts the elements, adds dimensions in front, and where v has size 1
-// and old has not, it broadcasts v to the shape of the models, which are inputs of what computed old.
-// It returns nil if the models don't help.
+// conform returns v with the type of old. It converts the elements, adds dimensions in front, and
+// where v has size 1 and old has not, it broadcasts v to the shape of the models, which are inputs
+// of what computed old. It returns nil if the models don't help.
 func conform(old, v *variable, models ...*variable) *variable {
 	t := typeOf(old)
 	v = castTo(v, t.DType())
@@ -83,9 +84,10 @@ func castTo(v *variable, dtype tensor.DType) *variable {
 	return tensor.Cast(v, dtype)
 }
 
-// mapAs applies an operation that has to compute in a type. It converts the first argument where the arguments alone would
-// make the operation compute in a smaller type. A product of integers that was part of a product of floats must not wrap
-// around once the floats are gone, and one of float32s must not be rounded.
+// mapAs applies an operation that has to compute in a type. It converts the first argument where
+// the arguments alone would make the operation compute in a smaller type. A product of integers
+// that was part of a product of floats must not wrap around once the floats are gone, and one of
+// float32s must not be rounded.
 func mapAs(dtype tensor.DType, op array.Op, args ...*variable) *variable {
 	types := make([]tensor.DType, len(args))
 	for i, v := range args {

@@ -9,13 +9,15 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// A canonizer brings expressions of a commutative operation, its inverse and its reciprocal into a normal form: sums of add,
-// sub and neg, or products of mul, true_div and inv. Such an expression is two lists of terms: a numerator and a denominator,
-// or the terms that are added and those that are subtracted. Terms of both lists cancel, and one constant in front is left.
+// A canonizer brings expressions of a commutative operation, its inverse and its reciprocal into a
+// normal form: sums of add, sub and neg, or products of mul, true_div and inv. Such an expression
+// is two lists of terms: a numerator and a denominator, or the terms that are added and those that
+// are subtracted. Terms of both lists cancel, and one constant in front is left.
 //
-// This is Theano's AlgebraicCanonizer, with two differences. It expands a term only if the term has a single use, as it would
-// be computed twice otherwise; it expands shared terms on a second try, if something cancels then. And it does not recurse,
-// so that a sum of a million terms is an ordinary sum.
+// This is Theano's AlgebraicCanonizer, with two differences. It expands a term only if the term has
+// a single use, as it would be computed twice otherwise; it expands shared terms on a second try,
+// if something cancels then. And it does not recurse, so that a sum of a million terms is an
+// ordinary sum.
 type canonizer struct {
 	main, inverse, reciprocal array.Op
 	useReciprocal             bool    // without a numerator, write the reciprocal rather than the inverse of neutral
@@ -65,14 +67,15 @@ func (z *canonizer) terms(v *variable) (num, den []*variable) {
 	return num, den
 }
 
-// few is terms for at most so many terms. It reports false if there are more, and takes no longer than for that many.
+// few is terms for at most so many terms. It reports false if there are more, and takes no longer
+// than for that many.
 func (z *canonizer) few(v *variable, most int) (num, den []*variable, ok bool) {
 	num, den, _ = z.split(v, false, most)
 	return num, den, len(num)+len(den) <= most
 }
 
-// split takes v apart into at most so many terms, or into more if it can't. It expands terms with other uses only if shared
-// is set, and reports whether it has met any.
+// split takes v apart into at most so many terms, or into more if it can't. It expands terms with
+// other uses only if shared is set, and reports whether it has met any.
 func (z *canonizer) split(v *variable, shared bool, most int) (num, den []*variable, met bool) {
 	type item struct {
 		v    *variable
@@ -130,7 +133,8 @@ func (z *canonizer) split(v *variable, shared bool, most int) (num, den []*varia
 	return num, den, met
 }
 
-// cancel removes the terms of both lists, as often as they are in both, and reports whether there are any.
+// cancel removes the terms of both lists, as often as they are in both, and reports whether there
+// are any.
 func cancel(num, den []*variable) ([]*variable, []*variable, bool) {
 	if len(num) == 0 || len(den) == 0 {
 		return num, den, false
@@ -162,8 +166,8 @@ func cancel(num, den []*variable) ([]*variable, []*variable, bool) {
 	return keep, rest, true
 }
 
-// constants makes one constant of all, in front of num, and drops it if it is neutral. The lists stay as they are if the only
-// constant is in front already.
+// constants makes one constant of all, in front of num, and drops it if it is neutral. The lists
+// stay as they are if the only constant is in front already.
 func (z *canonizer) constants(num, den []*variable, out *variable) ([]*variable, []*variable) {
 	found := slices.ContainsFunc(num, isFoldable) || slices.ContainsFunc(den, isFoldable)
 	if !found && (z.useReciprocal || len(num) > 0) || z.inFront(num, den, out) {
@@ -186,7 +190,8 @@ func (z *canonizer) constants(num, den []*variable, out *variable) ([]*variable,
 	return append([]*variable{tensor.Constant(a)}, restNum...), restDen
 }
 
-// inFront reports whether the only constant is the first term, has the type of the result and is not neutral.
+// inFront reports whether the only constant is the first term, has the type of the result and is
+// not neutral.
 func (z *canonizer) inFront(num, den []*variable, out *variable) bool {
 	if len(num) == 0 || !isFoldable(num[0]) || slices.ContainsFunc(num[1:], isFoldable) || slices.ContainsFunc(den, isFoldable) {
 		return false
@@ -203,7 +208,8 @@ func (z *canonizer) inFront(num, den []*variable, out *variable) bool {
 	return a.Len() == 0
 }
 
-// calculate combines constants in the element type of the result. It returns nil if they do not fit.
+// calculate combines constants in the element type of the result. It returns nil if they do not
+// fit.
 func (z *canonizer) calculate(num, den []*variable, out *variable) *array.Array {
 	dtype := dtypeOf(out)
 	if a := z.fold(dtype, num, den); a != nil {
@@ -289,8 +295,8 @@ func (z *canonizer) simplified(num, den []*variable, out *variable) ([]*variable
 	return num, den
 }
 
-// settled reports whether n has its normal form, as far as is seen without taking it apart: no term is of the same kind, and
-// only the first may be a constant.
+// settled reports whether n has its normal form, as far as is seen without taking it apart: no term
+// is of the same kind, and only the first may be a constant.
 func (z *canonizer) settled(n *apply) bool {
 	in := n.Inputs()
 	switch op, _ := elemOf(n); {
@@ -350,7 +356,8 @@ func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, z.join(num, den, out), slices.Concat(oldNum, oldDen, n.Inputs())...)
 }
 
-// divideByAbs rewrites x/|x| as the sign of x. It leaves integers alone: the absolute value of the smallest one is itself.
+// divideByAbs rewrites x/|x| as the sign of x. It leaves integers alone: the absolute value of the
+// smallest one is itself.
 func divideByAbs(num, den []*variable) ([]*variable, []*variable) {
 	for i := 0; i < len(den); i++ {
 		a := elem(den[i], array.Abs)

@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// The cases 56 to 78 are what the tests of Theano and PyTensor demand of the algebra and the structure of expressions. Where nnopt does
-// otherwise the test says so.
+// The cases 56 to 78 are what the tests of Theano and PyTensor demand of the algebra and the
+// structure of expressions. Where nnopt does otherwise the test says so.
 
 const (
 	caseVars = "x y z w: vector; X Y Z: matrix; s b: scalar; t: tensor3; f g: float32 vector; F: float32 matrix; i j: int64 vector; " +
@@ -73,7 +73,8 @@ func TestCase56Quotients(t *testing.T) {
 	)
 }
 
-// TestCase57Distribution: factors are multiplied into sums where that saves operations, and the result is the same every time.
+// TestCase57Distribution: factors are multiplied into sums where that saves operations, and the
+// result is the same every time.
 func TestCase57Distribution(t *testing.T) {
 	for range 3 {
 		turns(t, unfused,
@@ -99,7 +100,8 @@ func TestCase59NaN(t *testing.T) {
 	turns(t, unfused, turn{"x + nan", "add(nan, x)"}, turn{"nan*x*nan", "mul(nan, x)"})
 }
 
-// TestCase60Zero: products with 0 are 0, of the shape that broadcasting gives, also within quotients; sums with 0 lose it.
+// TestCase60Zero: products with 0 are 0, of the shape that broadcasting gives, also within
+// quotients; sums with 0 lose it.
 func TestCase60Zero(t *testing.T) {
 	turns(t, unfused,
 		turn{"x*0", "Alloc(0.0, Shape_i{0}(x))"},
@@ -110,7 +112,8 @@ func TestCase60Zero(t *testing.T) {
 	)
 }
 
-// TestCase61Neg: signs go into constants. There are no unsigned and no 8-bit integers here whose constants could not take a sign.
+// TestCase61Neg: signs go into constants. There are no unsigned and no 8-bit integers here whose
+// constants could not take a sign.
 func TestCase61Neg(t *testing.T) {
 	turns(t, unfused,
 		turn{"-(-x)", "x"},
@@ -132,7 +135,8 @@ func TestCase62MulSpecialize(t *testing.T) {
 	)
 }
 
-// TestCase63Powers: powers with known exponents are products, roots and inverses; x**15 takes six operations and x**16 four.
+// TestCase63Powers: powers with known exponents are products, roots and inverses; x**15 takes six
+// operations and x**16 four.
 func TestCase63Powers(t *testing.T) {
 	turns(t, unfused,
 		turn{"x**0", "Alloc(1.0, Shape_i{0}(x))"},
@@ -165,8 +169,9 @@ func TestCase64Log1p(t *testing.T) {
 	)
 }
 
-// TestCase65SwitchSink: the branch that is zero is taken out of a product or a quotient, the other one stays, and so do the order of the
-// branches and the type of elements. A gradient is then not spoiled by the branch that was not taken.
+// TestCase65SwitchSink: the branch that is zero is taken out of a product or a quotient, the other
+// one stays, and so do the order of the branches and the type of elements. A gradient is then not
+// spoiled by the branch that was not taken.
 func TestCase65SwitchSink(t *testing.T) {
 	turns(t, unfused,
 		turn{"x*switch(y > 0, 0, z)", "switch(gt(y, 0.0), 0.0, mul(x, z))"},
@@ -221,7 +226,8 @@ func TestCase66Sums(t *testing.T) {
 	}
 }
 
-// TestCase67Factors: what does not depend on the axes goes out of a sum; sums of what was broadcast are products.
+// TestCase67Factors: what does not depend on the axes goes out of a sum; sums of what was broadcast
+// are products.
 func TestCase67Factors(t *testing.T) {
 	turns(t, unfused,
 		turn{"sum(s*X)", "mul(s, sum(X))"},
@@ -240,7 +246,8 @@ func TestCase68IntegerDivision(t *testing.T) {
 	)
 }
 
-// TestCase69Comparisons: comparisons of a variable with itself, of sizes with 0, and of truth values with constants are known.
+// TestCase69Comparisons: comparisons of a variable with itself, of sizes with 0, and of truth
+// values with constants are known.
 func TestCase69Comparisons(t *testing.T) {
 	turns(t, unfused,
 		turn{"x < x", "Alloc(False, Shape_i{0}(x))"},
@@ -279,7 +286,8 @@ func TestCase71Upcast(t *testing.T) {
 	)
 }
 
-// TestLogErfcOfBroadcast: what local_log_erfc has done is known again while dimensions are moved through it.
+// TestLogErfcOfBroadcast: what local_log_erfc has done is known again while dimensions are moved
+// through it.
 func TestLogErfcOfBroadcast(t *testing.T) {
 	for _, query := range []string{"+fast_run", "+fast_run -canonicalize"} {
 		for _, expr := range []string{"log(erfc(fill(x, b)))", "log(erfc(b)) + X", "log(erfc(x)).dimshuffle('x', 0)"} {

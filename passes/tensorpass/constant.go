@@ -22,9 +22,10 @@ func constantRules() []Local {
 	}
 }
 
-// foldConstants returns the function that computes applies of constants. late is false before stabilize has run. Until then
-// the function leaves some things that another rule handles better: a function such as exp where it overflows, or where its
-// value is so close to 0 or 1 that digits are lost, and a switch that a product moves into.
+// foldConstants returns the function that computes applies of constants. late is false before
+// stabilize has run. Until then the function leaves some things that another rule handles better: a
+// function such as exp where it overflows, or where its value is so close to 0 or 1 that digits are
+// lost, and a switch that a product moves into.
 func foldConstants(late bool) rewrite.TransformFunc {
 	return func(c *rewrite.Context, n *apply) (result, error) {
 		op, ok := n.Op().(tensor.Op)
@@ -65,8 +66,9 @@ func foldConstants(late bool) rewrite.TransformFunc {
 	}
 }
 
-// sinks reports whether n is a switch with a branch of 0 that local_mul_switch_sink or local_div_switch_sink will move a
-// product or quotient into. Were it folded, its 0 would be multiplied by an infinity that the switch keeps out, and be NaN.
+// sinks reports whether n is a switch with a branch of 0 that local_mul_switch_sink or
+// local_div_switch_sink will move a product or quotient into. Were it folded, its 0 would be
+// multiplied by an infinity that the switch keeps out, and be NaN.
 func sinks(n *apply) bool {
 	if op, ok := elemOf(n); !ok || op != array.Switch || is(n.Inputs()[1], 0) == is(n.Inputs()[2], 0) {
 		return false
@@ -159,8 +161,8 @@ func upcastConstantInputs(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.Apply(tensor.OpFor(op), in...))
 }
 
-// folds reports whether a sum or product with a constant is part of another one with a constant. The canonizer makes one
-// constant of both.
+// folds reports whether a sum or product with a constant is part of another one with a constant.
+// The canonizer makes one constant of both.
 func folds(op array.Op, v *variable) bool {
 	if op != array.Add && op != array.Mul {
 		return false

@@ -32,8 +32,8 @@ func zeroBias(c *rewrite.Context, x *variable) *variable {
 	return tensor.Zeros(dtypeOf(x), tensor.ShapesOf(c.Graph()).Dim(x, 1))
 }
 
-// fusedCrossentropy replaces the cross-entropy n and the softmax with the fused op. It leaves the softmax alone where the
-// classes may be computed from it, as they would depend on themselves.
+// fusedCrossentropy replaces the cross-entropy n and the softmax with the fused op. It leaves the
+// softmax alone where the classes may be computed from it, as they would depend on themselves.
 func fusedCrossentropy(n *apply, probs, x, b *variable) (result, error) {
 	a, err := tensor.Make(tensor.CrossentropySoftmaxArgmax1HotWithBiasOp{}, x, b, n.Inputs()[1])
 	if err != nil {
@@ -128,8 +128,8 @@ func rangeFromZero(v *variable) *variable {
 	return a.Inputs()[1]
 }
 
-// softmaxArgument returns x and the vector that is added to it, if any, where v is the softmax of x.
-// If the logarithm of v is not taken, v has to be the logarithm of the softmax.
+// softmaxArgument returns x and the vector that is added to it, if any, where v is the softmax of
+// x. If the logarithm of v is not taken, v has to be the logarithm of the softmax.
 func softmaxArgument(v *variable, log bool) (x, bias *variable) {
 	if a, _, ok := owner[tensor.SoftmaxWithBiasOp](v); ok && log {
 		return a.Inputs()[0], a.Inputs()[1]

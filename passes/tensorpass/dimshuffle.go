@@ -62,7 +62,8 @@ func dimShuffleLift(c *rewrite.Context, n *apply) (result, error) {
 	return c.Miss("the argument is neither element-wise nor a DimShuffle"), nil
 }
 
-// shuffled applies a DimShuffle that is known to fit the shape that v broadcasts to. It makes one of two DimShuffles.
+// shuffled applies a DimShuffle that is known to fit the shape that v broadcasts to. It makes one
+// of two DimShuffles.
 func shuffled(v *variable, op tensor.DimShuffleOp) *variable {
 	if a := tensor.ConstantOf(v); a != nil && a.Len() == 1 && v.Name() == "" {
 		return tensor.PadLeft(tensor.Constant(a.Reshape()), len(op.Order()))

@@ -14,7 +14,8 @@ type pair struct{ num, den []*variable }
 
 func (p pair) cost() float64 { return float64(len(p.num)) + float64(divisionCost*float64(len(p.den))) }
 
-// mostDistributed bounds the factors and terms that the distributor looks at, as it takes cubic time.
+// mostDistributed bounds the factors and terms that the distributor looks at, as it takes cubic
+// time.
 const mostDistributed = 24
 
 func greedyDistribute(c *rewrite.Context, n *apply) (result, error) {
@@ -81,8 +82,8 @@ func isSum(factor, out *variable) bool {
 	return a != nil && usedOnce(factor) && usedOnce(inner) && dtypeOf(inner) == dtypeOf(out)
 }
 
-// attemptDistribution multiplies factors into a sum, as far as that saves operations. It returns the new sum and the factors
-// that are left.
+// attemptDistribution multiplies factors into a sum, as far as that saves operations. It returns
+// the new sum and the factors that are left.
 func attemptDistribution(old *variable, num, den []*variable, out *variable) (sum *variable, restNum, restDen []*variable, ok bool) {
 	inner := stripPadding(old)
 	if x, rest := onePlusExp(inner); x != nil && len(rest) == 0 { // stabilize makes a sigmoid of exp(x)/(1 + exp(x))
@@ -125,7 +126,8 @@ func attemptDistribution(old *variable, num, den []*variable, out *variable) (su
 	return addCanonizer.join(products[:len(pos)], products[len(pos):], out), num, den, true
 }
 
-// distributed multiplies each product by a factor, or divides it, and reports whether that saves operations.
+// distributed multiplies each product by a factor, or divides it, and reports whether that saves
+// operations.
 func distributed(pairs []pair, f *variable, asNum bool, out *variable) ([]pair, bool) {
 	score := 1.0
 	if !asNum {

@@ -152,7 +152,8 @@ func mirrored(op array.Op) array.Op {
 	return op
 }
 
-// isSizeVar reports whether v is a size, and so not negative: a Shape_i, or a sum or product of sizes and numbers.
+// isSizeVar reports whether v is a size, and so not negative: a Shape_i, or a sum or product of
+// sizes and numbers.
 func isSizeVar(v *variable) bool {
 	if _, _, ok := owner[tensor.ShapeIOp](v); ok {
 		return true
@@ -217,8 +218,8 @@ func funcInv(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, x)
 }
 
-// absLift is for floats: a product of integers may wrap around, and then its sign is not that of the numbers.
-// It leaves a product alone if local_abs_merge would not find its other factors again.
+// absLift is for floats: a product of integers may wrap around, and then its sign is not that of
+// the numbers. It leaves a product alone if local_abs_merge would not find its other factors again.
 func absLift(c *rewrite.Context, n *apply) (result, error) {
 	x := n.Inputs()[0]
 	a := x.Owner()

@@ -12,7 +12,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// erfRules lists the rules between erf and erfc = 1 - erf. As 1 - erf(x), a small result would have lost its digits.
+// erfRules lists the rules between erf and erfc = 1 - erf. As 1 - erf(x), a small result would have
+// lost its digits.
 func erfRules() []Local {
 	var rules []Local
 	for _, r := range []struct{ name, in, out string }{
@@ -32,7 +33,8 @@ func erfRules() []Local {
 	return rules
 }
 
-// complement is a pattern that is matched only where there is an erf or erfc: sums are many, and these are few.
+// complement is a pattern that is matched only where there is an erf or erfc: sums are many, and
+// these are few.
 type complement struct{ *pattern.Substitution }
 
 // Transform matches the pattern.
@@ -56,15 +58,15 @@ func computesErf(v *variable, depth int) bool {
 	return false
 }
 
-// The arguments above which the logarithm and the inverse of erfc come from the asymptotic series, by element type.
-// They are Theano's: from there on erfc is subnormal.
+// The arguments above which the logarithm and the inverse of erfc come from the asymptotic series,
+// by element type. They are Theano's: from there on erfc is subnormal.
 var (
 	logErfcLimit     = map[tensor.DType]float64{tensor.Float32: 10.0541949, tensor.Float64: 26.641747557}
 	gradLogErfcLimit = map[tensor.DType]float64{tensor.Float32: 9.3, tensor.Float64: 26.641747557}
 )
 
-// erfcSeries returns 1 - 1/(2x²) + 3/(4x⁴) - 15/(8x⁶) + 105/(16x⁸). For large x, erfc(x) is exp(-x²)/(x·sqrt(π)) times that
-// (Abramowitz and Stegun, 7.1.23).
+// erfcSeries returns 1 - 1/(2x²) + 3/(4x⁴) - 15/(8x⁶) + 105/(16x⁸). For large x, erfc(x) is
+// exp(-x²)/(x·sqrt(π)) times that (Abramowitz and Stegun, 7.1.23).
 func erfcSeries(x *variable) *variable {
 	t := tensor.Inv(tensor.Sqr(x))
 	s := number(105.0/16, x)
@@ -134,8 +136,8 @@ func guard(n *apply, x *variable, limit float64, series *variable) (result, erro
 	return rewrite.Replace(tensor.Switch(tensor.Lt(x, number(limit, x)), same, series)), nil
 }
 
-// guarded reports whether guard has made a switch for v. Between the two there may be permutations of dimensions that
-// local_dimshuffle_lift is moving through the switch.
+// guarded reports whether guard has made a switch for v. Between the two there may be permutations
+// of dimensions that local_dimshuffle_lift is moving through the switch.
 func guarded(v, x *variable, limit float64) bool {
 	limit, _ = uniform(number(limit, x)) // rounded to float32 if x is
 	x = unshuffled(x)

@@ -54,8 +54,8 @@ func fillSink(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, v, append(in, models...)...)
 }
 
-// unfilled returns the inputs of an element-wise apply without their fills, and the models of those fills.
-// It returns nil if there are none.
+// unfilled returns the inputs of an element-wise apply without their fills, and the models of those
+// fills. It returns nil if there are none.
 func unfilled(n *apply, op array.Op) (in, models []*variable) {
 	for i, v := range n.Inputs() {
 		a := elem(v, array.Second)
@@ -71,8 +71,8 @@ func unfilled(n *apply, op array.Op) (in, models []*variable) {
 	return in, models
 }
 
-// fillCut never fires in Theano 0.7, where it compares an op with a class. What it was meant to do is a special case of
-// local_fill_sink, for which it saves a step.
+// fillCut never fires in Theano 0.7, where it compares an op with a class. What it was meant to do
+// is a special case of local_fill_sink, for which it saves a step.
 func fillCut(c *rewrite.Context, n *apply) (result, error) {
 	op, ok := elemOf(n)
 	if !ok || op == array.Second {
@@ -185,8 +185,9 @@ func elemwiseAlloc(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, again(n, in...))
 }
 
-// modelOf returns an argument that has the shape of the result of an element-wise apply, if possible one that is not an
-// Alloc. It returns nil if there is no such argument, or no Alloc beside it.
+// modelOf returns an argument that has the shape of the result of an element-wise apply, if
+// possible one that is not an Alloc. It returns nil if there is no such argument, or no Alloc
+// beside it.
 func modelOf(n *apply) *variable {
 	var plain, filled *variable
 	allocs := 0

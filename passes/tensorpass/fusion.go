@@ -52,12 +52,14 @@ const (
 	mostFused  = 400 // the intermediate results fit in the first-level cache
 )
 
-// elemwiseFusion returns the pass composite_elemwise_fusion: element-wise applies that compute from each other, on tensors of
-// one shape, become one apply that goes through memory once. It takes time in proportion to the graph.
+// elemwiseFusion returns the pass composite_elemwise_fusion: element-wise applies that compute from
+// each other, on tensors of one shape, become one apply that goes through memory once. It takes
+// time in proportion to the graph.
 //
-// Two applies can be fused if no path leads from one to the other by way of something that is not fused with them. To see that
-// without searching, every apply gets a rank, which grows along every edge that is not fused. Applies of one rank that edges
-// connect which may be fused have no other path between them.
+// Two applies can be fused if no path leads from one to the other by way of something that is not
+// fused with them. To see that without searching, every apply gets a rank, which grows along every
+// edge that is not fused. Applies of one rank that edges connect which may be fused have no other
+// path between them.
 func elemwiseFusion() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name:         "composite_elemwise_fusion",
@@ -111,7 +113,8 @@ func fusable(a *apply) bool {
 	return false
 }
 
-// joins reports whether a and its reader b may become one: both are element-wise, and a is not broadcast.
+// joins reports whether a and its reader b may become one: both are element-wise, and a is not
+// broadcast.
 func joins(a, b *apply) bool { return fusable(a) && fusable(b) && samePattern(a.Out(), b.Out()) }
 
 // rankUp gives every apply the lowest rank that it can have.
@@ -132,7 +135,8 @@ func (f *fusing) rankUp() {
 	}
 }
 
-// rankDown raises the rank of an apply to that of a client that it can be fused with, where the other clients allow it.
+// rankDown raises the rank of an apply to that of a client that it can be fused with, where the
+// other clients allow it.
 func (f *fusing) rankDown() {
 	for i := len(f.order) - 1; i >= 0; i-- {
 		a := f.order[i]
@@ -162,8 +166,8 @@ func (f *fusing) rankDown() {
 	}
 }
 
-// groups returns the groups of applies that become one. The members of a group are in order, and the groups are in the order
-// of their last members.
+// groups returns the groups of applies that become one. The members of a group are in order, and
+// the groups are in the order of their last members.
 func (f *fusing) groups() [][]*apply {
 	parent := make([]int32, f.g.NumApplyIDs())
 	for i := range parent {
@@ -183,7 +187,8 @@ func (f *fusing) groups() [][]*apply {
 			}
 		}
 	}
-	// A group is cut where it grows too large. A complete part comes before what is computed from it.
+	// A group is cut where it grows too large. A complete part comes before what is computed from
+	// it.
 	open := make([]int32, f.g.NumApplyIDs()) // by representative: 1 + the index of the group that is being filled
 	inputs := make([]int, 0, 64)
 	var groups [][]*apply

@@ -93,8 +93,8 @@ func dot22ToGerOrGemv(c *rewrite.Context, n *apply) (result, error) {
 	return c.Miss("neither factor is a row or a column"), nil
 }
 
-// gemvOfSum works on the outermost sum, as gemm does, and takes all products in it at once: in sums of thousands,
-// one after the other would take long.
+// gemvOfSum works on the outermost sum, as gemm does, and takes all products in it at once: in sums
+// of thousands, one after the other would take long.
 func gemvOfSum(c *rewrite.Context, n *apply) (result, error) {
 	out := n.Out()
 	if typeOf(out).NDim() != 1 || !isFloat(out) || !addCanonizer.outermost(n) {
@@ -131,7 +131,8 @@ func gemvOfSum(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, total(others, out), n.Inputs()...)
 }
 
-// isGemv reports whether v is a product of a matrix and a vector, with a single use, to which nothing is added.
+// isGemv reports whether v is a product of a matrix and a vector, with a single use, to which
+// nothing is added.
 func isGemv(v *variable) bool {
 	a, op, ok := owner[tensor.GemvOp](v)
 	return ok && usedOnce(v) && !op.Inplace && is(a.Inputs()[4], 0)

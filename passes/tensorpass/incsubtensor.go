@@ -37,7 +37,8 @@ func incSubtensorRules() []Local {
 	}
 }
 
-// increments reports whether an apply adds to a part of its first input, not in place. a may be nil.
+// increments reports whether an apply adds to a part of its first input, not in place. a may be
+// nil.
 func increments(a *apply) bool {
 	if a == nil {
 		return false
@@ -163,7 +164,8 @@ func advSub1AdvIncSub1(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, a.Inputs()[1])
 }
 
-// distinct reports whether the elements of an integer vector are known to be different, and not negative.
+// distinct reports whether the elements of an integer vector are known to be different, and not
+// negative.
 func distinct(v *variable) bool {
 	if a, _, ok := owner[tensor.ARangeOp](v); ok {
 		start, ok := intOf(a.Inputs()[0])

@@ -63,8 +63,9 @@ func workInplace(c *rewrite.Context, n *apply) (result, error) {
 	return rewrite.Replace(a.Outputs()...), nil
 }
 
-// inplaceElemwise returns the pass that lets element-wise ops overwrite an argument that nothing reads any more. Every output
-// tries the arguments of its type in their order, and takes the memory of the first one that it may have.
+// inplaceElemwise returns the pass that lets element-wise ops overwrite an argument that nothing
+// reads any more. Every output tries the arguments of its type in their order, and takes the memory
+// of the first one that it may have.
 func inplaceElemwise() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name:     "inplace_elemwise_optimizer",
@@ -116,8 +117,9 @@ func placeElemwise(ctx context.Context, h *rewrite.Handle) error {
 	return nil
 }
 
-// manyReaders is the most readers of a variable that all try to take its memory. If there are more, only the last one in the
-// order of the computation tries: an attempt takes time in proportion to the readers, and attempts of all of them the square.
+// manyReaders is the most readers of a variable that all try to take its memory. If there are more,
+// only the last one in the order of the computation tries: an attempt takes time in proportion to
+// the readers, and attempts of all of them the square.
 const manyReaders = 16
 
 // lastReaders knows the last of many readers of a variable.
@@ -135,8 +137,8 @@ func newLastReaders(g *fgraph.FunctionGraph, order []*apply) *lastReaders {
 	return l
 }
 
-// mayTry reports whether the apply at a place should try to take the memory of v. Applies that were made in place have no
-// place of their own; they come before it.
+// mayTry reports whether the apply at a place should try to take the memory of v. Applies that were
+// made in place have no place of their own; they come before it.
 func (l *lastReaders) mayTry(place int, v *variable) bool {
 	if len(v.Clients()) <= manyReaders {
 		return true
@@ -178,8 +180,8 @@ func (t *taking) begin(a *apply, place int) {
 	t.asked = append(t.asked[:0], make([]bool, len(a.Inputs()))...)
 }
 
-// choose returns which outputs of a, at most so many, take which inputs. It asks about an input once, so that it takes time
-// in proportion to the inputs and outputs of one type.
+// choose returns which outputs of a, at most so many, take which inputs. It asks about an input
+// once, so that it takes time in proportion to the inputs and outputs of one type.
 func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 	t.list, t.from = t.list[:0], t.from[:0]
 	if t.handler == nil {
@@ -245,7 +247,8 @@ func (t *taking) mayTake(a *apply, in int) bool {
 	return true
 }
 
-// takeMemory replaces a with an apply whose outputs take the memory of inputs, and reports whether no feature objects.
+// takeMemory replaces a with an apply whose outputs take the memory of inputs, and reports whether
+// no feature objects.
 func takeMemory(h *rewrite.Handle, a *apply, list []fgraph.Alias) (*apply, bool, error) {
 	var op tensor.Op
 	switch o := a.Op().(type) {

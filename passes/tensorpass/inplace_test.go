@@ -43,7 +43,8 @@ func inPlace(t *testing.T, inputs, outputs []*fgraph.Variable) (*fgraph.Function
 	return g, g.Commits() - before
 }
 
-// TestInplaceAtOnce: an op takes the memory of all the inputs that it may have in one change, which is what makes the pass linear.
+// TestInplaceAtOnce: an op takes the memory of all the inputs that it may have in one change, which
+// is what makes the pass linear.
 func TestInplaceAtOnce(t *testing.T) {
 	const n = 60
 	var inputs, args, outputs []*fgraph.Variable
@@ -78,7 +79,8 @@ func TestInplaceOneOfTwo(t *testing.T) {
 	}
 }
 
-// TestInplaceReadLater: an input that is read again after the op is left alone, the next one is taken.
+// TestInplaceReadLater: an input that is read again after the op is left alone, the next one is
+// taken.
 func TestInplaceReadLater(t *testing.T) {
 	x, y := tensor.Vector("x"), tensor.Vector("y")
 	u, v := tensor.Exp(x), tensor.Exp(y)

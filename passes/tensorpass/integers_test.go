@@ -10,8 +10,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// TestIntegers: integers wrap around in products and sums of integers, and nowhere else. Rules keep it so at the ends of their range, and where
-// they meet floats: then everything is computed with floats as it was. So it is for float32s among float64s.
+// TestIntegers: integers wrap around in products and sums of integers, and nowhere else. Rules keep
+// it so at the ends of their range, and where they meet floats: then everything is computed with
+// floats as it was. So it is for float32s among float64s.
 func TestIntegers(t *testing.T) {
 	const vars = "i j k l: int64 vector; p q: bool vector; x y: vector; f g: float32 vector; I: int64 matrix; F: float32 matrix; X: matrix; s: scalar"
 	args := map[string]*array.Array{
@@ -112,7 +113,8 @@ func parsed(t *testing.T, text string) *array.Array {
 	return tensor.ConstantOf(tensor.NewScope().MustParse(text))
 }
 
-// closeTo reports whether two arrays are the same, up to a few last digits of floats also where they are small. What is no number in the first place may become one.
+// closeTo reports whether two arrays are the same, up to a few last digits of floats also where
+// they are small. What is no number in the first place may become one.
 func closeTo(got, want *array.Array) bool {
 	if got.DType() != want.DType() || !array.SameShape(got, want) {
 		return false

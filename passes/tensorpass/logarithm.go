@@ -108,8 +108,8 @@ func log1pExp(c *rewrite.Context, n *apply) (result, error) {
 	return c.Miss("the argument is not an exponential"), nil
 }
 
-// log1mExp is a part of PyTensor's local_log1p_plusminus_exp, with the limit of Mächler (Accurately Computing
-// log(1 - exp(-|a|)), 2012).
+// log1mExp is a part of PyTensor's local_log1p_plusminus_exp, with the limit of Mächler (Accurately
+// Computing log(1 - exp(-|a|)), 2012).
 func log1mExp(c *rewrite.Context, n *apply) (result, error) {
 	e := negated(n.Inputs()[0])
 	if e == nil || elem(e, array.Exp) == nil || dtypeOf(e) != dtypeOf(n.Out()) {
@@ -140,8 +140,8 @@ func expMinusOne(c *rewrite.Context, n *apply) (result, error) {
 	return c.Miss("it is not an exponential minus 1"), nil
 }
 
-// mulExp keeps exponentials with other uses, as they would be computed anyway, and those of a column and a row,
-// which have fewer elements than their product.
+// mulExp keeps exponentials with other uses, as they would be computed anyway, and those of a
+// column and a row, which have fewer elements than their product.
 func mulExp(c *rewrite.Context, n *apply) (result, error) {
 	var exponents, rest []*variable
 	for _, f := range n.Inputs() {
@@ -165,8 +165,8 @@ func mulExp(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, product(append(rest, tensor.Exp(sum))...))
 }
 
-// onePlus returns the other terms of v if v is a sum of floats whose numbers add up to 1, and else nil.
-// Integers may wrap around.
+// onePlus returns the other terms of v if v is a sum of floats whose numbers add up to 1, and else
+// nil. Integers may wrap around.
 func onePlus(v *variable) []*variable {
 	a := elem(v, array.Add)
 	if a == nil || !isFloat(v) {

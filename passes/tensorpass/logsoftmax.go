@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// viewed looks through ops that only select or move elements. It returns what v is a part of, and the applies in between,
-// the last one first.
+// viewed looks through ops that only select or move elements. It returns what v is a part of, and
+// the applies in between, the last one first.
 func viewed(v *variable) (whole *variable, chain []*apply) {
 	for {
 		a := v.Owner()
@@ -35,7 +35,8 @@ func viewAgain(v *variable, chain []*apply) *variable {
 	return v
 }
 
-// withFirst applies the op of a to its inputs with others in place of the first ones. It returns nil if one of those is nil.
+// withFirst applies the op of a to its inputs with others in place of the first ones. It returns
+// nil if one of those is nil.
 func withFirst(a *apply, first ...*variable) *variable {
 	if slices.Contains(first, nil) {
 		return nil
@@ -43,7 +44,8 @@ func withFirst(a *apply, first ...*variable) *variable {
 	return again(a, append(first, a.Inputs()[len(first):]...)...)
 }
 
-// logSoftmax is a nameless rule in Theano, log(Softmax(x)) → make_out_pattern(x). It also takes parts of a softmax.
+// logSoftmax is a nameless rule in Theano, log(Softmax(x)) → make_out_pattern(x). It also takes
+// parts of a softmax.
 func logSoftmax(c *rewrite.Context, n *apply) (result, error) {
 	probs, chain := viewed(n.Inputs()[0])
 	x := logits(probs)
@@ -64,7 +66,8 @@ func logits(v *variable) *variable {
 	return nil
 }
 
-// crossentropyOfPart is not one of Theano's: crossentropy_to_crossentropy_with_softmax takes whole softmaxes only.
+// crossentropyOfPart is not one of Theano's: crossentropy_to_crossentropy_with_softmax takes whole
+// softmaxes only.
 func crossentropyOfPart(c *rewrite.Context, n *apply) (result, error) {
 	probs, chain := viewed(n.Inputs()[0])
 	x := logits(probs)
@@ -75,9 +78,10 @@ func crossentropyOfPart(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.Neg(tensor.Take(viewAgain(tensor.LogSoftmax(x), chain), rows, n.Inputs()[1])))
 }
 
-// logSoftmaxGrad removes a division and a product that cancel: the gradient of a logarithm divides by its argument, also
-// behind selections, and that of the softmax multiplies by it again, which is NaN where a probability is 0. The rule also
-// runs before all others, while the parts that the gradient puts together are still written as the expression wrote them.
+// logSoftmaxGrad removes a division and a product that cancel: the gradient of a logarithm divides
+// by its argument, also behind selections, and that of the softmax multiplies by it again, which is
+// NaN where a probability is 0. The rule also runs before all others, while the parts that the
+// gradient puts together are still written as the expression wrote them.
 func logSoftmaxGrad(c *rewrite.Context, n *apply) (result, error) {
 	dy, probs := n.Inputs()[0], n.Inputs()[1]
 	x := logits(probs)
@@ -118,8 +122,8 @@ func logSoftmaxGrad(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.Add(dx, tensor.Apply(tensor.SoftmaxGradOp{}, g, probs)))
 }
 
-// mulPartQuotient does for the gradient of the logarithm of a part what local_mul_canonizer does for p*(x/p).
-// It is not one of Theano's.
+// mulPartQuotient does for the gradient of the logarithm of a part what local_mul_canonizer does
+// for p*(x/p). It is not one of Theano's.
 func mulPartQuotient(c *rewrite.Context, n *apply) (result, error) {
 	in := n.Inputs()
 	if !isFloat(n.Out()) || len(in) > mostDistributed {
@@ -146,7 +150,8 @@ func mulPartQuotient(c *rewrite.Context, n *apply) (result, error) {
 // deepestPart bounds how many selections dividend looks through.
 const deepestPart = 12
 
-// dividendBy returns x if v is x/p, and else nil. As gradients are, v may be put together from quotients by parts of p.
+// dividendBy returns x if v is x/p, and else nil. As gradients are, v may be put together from
+// quotients by parts of p.
 func dividendBy(v, p *variable) *variable {
 	return dividend(v, func(w *variable) bool { return w == p }, deepestPart)
 }
@@ -213,7 +218,8 @@ func zerosOr(v, q *variable) *variable {
 	return q
 }
 
-// dividendOfElemwise is dividend for sums, for switches, and for products, of which one factor may be the quotient.
+// dividendOfElemwise is dividend for sums, for switches, and for products, of which one factor may
+// be the quotient.
 func dividendOfElemwise(v *variable, divides func(*variable) bool, depth int) *variable {
 	a := v.Owner()
 	first := 0

@@ -16,7 +16,8 @@ type (
 
 var none = result{}
 
-// elem returns the apply that computes v if it is of an element-wise operation, and else nil. In-place applies don't count.
+// elem returns the apply that computes v if it is of an element-wise operation, and else nil.
+// In-place applies don't count.
 func elem(v *variable, op array.Op) *apply {
 	a := v.Owner()
 	if a == nil {
@@ -77,7 +78,8 @@ func factorsOf(v *variable) []*variable {
 // usedOnce reports whether v has a single use.
 func usedOnce(v *variable) bool { return len(v.Clients()) == 1 }
 
-// onlyClient returns the apply that uses v if v has a single use and is not an output of the graph, and else nil.
+// onlyClient returns the apply that uses v if v has a single use and is not an output of the graph,
+// and else nil.
 func onlyClient(v *variable) *apply {
 	if !usedOnce(v) {
 		return nil
@@ -90,7 +92,8 @@ func dtypeOf(v *variable) tensor.DType { return tensor.TypeOf(v).DType() }
 func isFloat(v *variable) bool         { return dtypeOf(v).IsFloat() }
 func isInteger(v *variable) bool       { return !isFloat(v) }
 
-// uniform returns the value of all elements of v, and whether it is known: v is a constant or a broadcast constant.
+// uniform returns the value of all elements of v, and whether it is known: v is a constant or a
+// broadcast constant.
 func uniform(v *variable) (float64, bool) {
 	for range 100 { // deeper than anybody nests them
 		if a := tensor.ConstantOf(v); a != nil {
@@ -124,7 +127,8 @@ func is(v *variable, want float64) bool {
 	return ok && x == want
 }
 
-// isScalar reports whether v is one element that is broadcast: all its dimensions are known to have size 1.
+// isScalar reports whether v is one element that is broadcast: all its dimensions are known to have
+// size 1.
 func isScalar(v *variable) bool { return typeOf(v).AllOnes() }
 
 // samePattern reports whether two tensors have size 1 in the same dimensions, as far as is known.
@@ -138,8 +142,8 @@ func samePattern(v, w *variable) bool {
 	return true
 }
 
-// sameSize reports whether two integer scalars are known to be equal: they are one variable, equal constants,
-// or the same dimension of one variable.
+// sameSize reports whether two integer scalars are known to be equal: they are one variable, equal
+// constants, or the same dimension of one variable.
 func sameSize(a, b *variable) bool {
 	if a == b {
 		return true
@@ -156,8 +160,9 @@ func sameSize(a, b *variable) bool {
 	return false
 }
 
-// exactIn reports whether an identity of numbers holds for the elements of v where v is an argument of what computes out.
-// It fails for integers that are converted to floats: a negation that wraps around, -(-2⁶³), stands for another number then.
+// exactIn reports whether an identity of numbers holds for the elements of v where v is an argument
+// of what computes out. It fails for integers that are converted to floats: a negation that wraps
+// around, -(-2⁶³), stands for another number then.
 func exactIn(out, v *variable) bool { return isFloat(v) || !isFloat(out) }
 
 // stripPadding looks through a DimShuffle that only adds dimensions in front.

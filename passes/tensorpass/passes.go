@@ -12,7 +12,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Pass returns the graph rewriter of a name, or nil if there is none. These are the passes on whole graphs:
+// Pass returns the graph rewriter of a name, or nil if there is none. These are the passes on whole
+// graphs:
 //
 //   - ShapeOpt attaches the feature that infers shapes.
 //   - local_dot_to_dot22, gemm_optimizer, local_dot22_to_dot22scalar, local_gemm_to_gemv, use_c_blas and use_scipy_ger make
@@ -24,8 +25,8 @@ import (
 //   - local_inplace_setsubtensor, InplaceBlasOpt and inplace_elemwise_optimizer let ops overwrite memory that nothing reads
 //     any more.
 //
-// The name of one of [Rules] stands for a walk over the graph with that rule, and so does the name after "pre_", for a walk
-// that comes before everything else.
+// The name of one of [Rules] stands for a walk over the graph with that rule, and so does the name
+// after "pre_", for a walk that comes before everything else.
 func Pass(name string) rewrite.GraphRewriter {
 	switch name {
 	case "ShapeOpt":
@@ -80,7 +81,8 @@ func shapeOpt() rewrite.GraphRewriter {
 		func(g *fgraph.FunctionGraph) error { return g.Attach(tensor.NewShapes()) }, nothing)
 }
 
-// A countedWalk is a walk that has its own class in a profile, and records the counts that Theano records.
+// A countedWalk is a walk that has its own class in a profile, and records the counts that Theano
+// records.
 type countedWalk struct {
 	*rewrite.Walk
 	class string

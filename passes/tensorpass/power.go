@@ -50,7 +50,8 @@ func powToSqrt(c *rewrite.Context, n *apply) (result, error) {
 	return c.Miss("the exponent is neither 0.5 nor -0.5"), nil
 }
 
-// mostSquarings bounds the exponents that powDevice writes out: 2 to the power of 9. It is Theano's bound.
+// mostSquarings bounds the exponents that powDevice writes out: 2 to the power of 9. It is Theano's
+// bound.
 const mostSquarings = 512
 
 // powDevice multiplies by squaring.
@@ -116,16 +117,17 @@ func mulPow(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, computeAs(n.Out(), array.Mul, factors...), in...)
 }
 
-// A powerKey is what factors have in common that can become one power: the base, which is a variable or a number,
-// and whether the exponents are known.
+// A powerKey is what factors have in common that can become one power: the base, which is a
+// variable or a number, and whether the exponents are known.
 type powerKey struct {
 	base   *variable
 	number float64
 	known  bool
 }
 
-// keyOfPower returns the key of a factor. A factor that is not a power with a single use is the first power of itself.
-// Of the known exponents only the integers have a key: x**0.5*x**0.5 is not x where x is negative.
+// keyOfPower returns the key of a factor. A factor that is not a power with a single use is the
+// first power of itself. Of the known exponents only the integers have a key: x**0.5*x**0.5 is not
+// x where x is negative.
 func keyOfPower(f *variable, dtype tensor.DType) (key powerKey, ok bool) {
 	p := elem(f, array.Pow)
 	if p == nil || !usedOnce(f) {
@@ -141,8 +143,8 @@ func keyOfPower(f *variable, dtype tensor.DType) (key powerKey, ok bool) {
 	return powerKey{base: p.Inputs()[0], known: known}, true
 }
 
-// joint returns the product of two factors with the same key, or their quotient, as one power. It returns nil if neither
-// is a power, or if their exponents have different types.
+// joint returns the product of two factors with the same key, or their quotient, as one power. It
+// returns nil if neither is a power, or if their exponents have different types.
 func joint(f, g *variable, divides bool) *variable {
 	base, a := baseAndExponent(f, g)
 	_, b := baseAndExponent(g, f)
@@ -168,7 +170,8 @@ func joint(f, g *variable, divides bool) *variable {
 	return tensor.Pow(base, computeAs(f, op, a, b))
 }
 
-// baseAndExponent takes a power apart. The exponent is nil if f is not a power, or is itself the base of g.
+// baseAndExponent takes a power apart. The exponent is nil if f is not a power, or is itself the
+// base of g.
 func baseAndExponent(f, g *variable) (base, exponent *variable) {
 	p := elem(f, array.Pow)
 	if q := elem(g, array.Pow); p == nil || f == g || q != nil && q.Inputs()[0] == f {

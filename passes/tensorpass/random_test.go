@@ -17,11 +17,13 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// randomRuns is how many expressions TestRandomExpressions tries. Where 10,000 are asked for every rule must have been used.
+// randomRuns is how many expressions TestRandomExpressions tries. Where 10,000 are asked for every
+// rule must have been used.
 var randomRuns = flag.Int("expressions", 1500, "how many random expressions are tried")
 
-// TestRandomExpressions: expressions made at random of all ops, shapes and types, and of the expressions that rules are for, have the same
-// values optimized and not. Over ten thousand of them every rule is used.
+// TestRandomExpressions: expressions made at random of all ops, shapes and types, and of the
+// expressions that rules are for, have the same values optimized and not. Over ten thousand of them
+// every rule is used.
 func TestRandomExpressions(t *testing.T) {
 	runs := *randomRuns
 	if testing.Short() {

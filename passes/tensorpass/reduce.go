@@ -50,8 +50,8 @@ func reduceOf(n *apply) (array.Reduction, array.Axes) {
 	return op.Op, op.Over(typeOf(n.Inputs()[0]).NDim())
 }
 
-// sumArgument returns x and the apply that computes it if n is the sum of x, which has a single use and is computed by op.
-// Otherwise the apply is nil.
+// sumArgument returns x and the apply that computes it if n is the sum of x, which has a single use
+// and is computed by op. Otherwise the apply is nil.
 func sumArgument(n *apply, op array.Op) (v *variable, a *apply) {
 	v = n.Inputs()[0]
 	if r, _ := reduceOf(n); r == array.Sum && usedOnce(v) {
@@ -68,7 +68,8 @@ func reduceOver(op array.Reduction, x *variable, axes array.Axes) *variable {
 	return tensor.Apply(tensor.Reduce{Op: op, Axes: axes}, x)
 }
 
-// reduceList combines variables as a reduction combines elements, or returns nil if there is no single op for that.
+// reduceList combines variables as a reduction combines elements, or returns nil if there is no
+// single op for that.
 func reduceList(r array.Reduction, list []*variable) *variable {
 	switch {
 	case r > array.Min, len(list) == 0, len(list) > 2 && r != array.Sum && r != array.Prod:
@@ -238,7 +239,8 @@ func sumMulByScalar(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.Mul(append(scalars, sum)...))
 }
 
-// sumMulDimShuffle is the part of PyTensor's local_sum_prod_of_mul_or_div that Theano does not have.
+// sumMulDimShuffle is the part of PyTensor's local_sum_prod_of_mul_or_div that Theano does not
+// have.
 func sumMulDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 	_, axes := reduceOf(n)
 	v, a := sumArgument(n, array.Mul)

@@ -45,7 +45,8 @@ func uselessReshape(c *rewrite.Context, n *apply) (result, error) {
 	return rewrite.Replace(x), nil
 }
 
-// maybeEmpty reports whether x may have no elements, so that its shape does not follow from all sizes but one.
+// maybeEmpty reports whether x may have no elements, so that its shape does not follow from all
+// sizes but one.
 func maybeEmpty(x *variable) bool {
 	for _, n := range typeOf(x).Shape() {
 		if n == tensor.Unknown || n == 0 {
@@ -82,7 +83,8 @@ func reshapeToDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.DimShuffle(x, order...))
 }
 
-// liftReshape returns the function of local_reshape_lift, or that of local_flatten_lift, which makes one dimension of all.
+// liftReshape returns the function of local_reshape_lift, or that of local_flatten_lift, which
+// makes one dimension of all.
 func liftReshape(flatten bool) rewrite.TransformFunc {
 	return func(c *rewrite.Context, n *apply) (result, error) {
 		v, shape := n.Inputs()[0], n.Inputs()[1]

@@ -28,14 +28,16 @@ const (
 // UnsafeNaN is the tag of rules that change results where an argument is NaN, infinite or zero.
 const UnsafeNaN = "unsafe_nan"
 
-// A Local is a local rewrite, the groups that it belongs to, and its tags besides those of its groups.
+// A Local is a local rewrite, the groups that it belongs to, and its tags besides those of its
+// groups.
 type Local struct {
 	Rule   rewrite.NodeRewriter
 	Groups Group
 	Tags   []string
 }
 
-// Rules returns the local rewrites. The order is the one in which a driver asks the rules of a group.
+// Rules returns the local rewrites. The order is the one in which a driver asks the rules of a
+// group.
 func Rules() []Local { return slices.Clone(allRules()) }
 
 // allRules makes the tables once: some rules are parsed.
@@ -49,7 +51,8 @@ func In(g Group) []Local {
 	return slices.DeleteFunc(Rules(), func(l Local) bool { return l.Groups&g == 0 })
 }
 
-// rule returns a row of the tables. depth is how far the function looks, see [rewrite.Reacher]; 0 is anywhere.
+// rule returns a row of the tables. depth is how far the function looks, see [rewrite.Reacher]; 0
+// is anywhere.
 func rule(groups Group, name string, on []rewrite.Track, depth int, fn rewrite.TransformFunc, doc string) Local {
 	return local(groups, rewrite.Rule{Name: name, Doc: doc, On: on, Depth: depth, Fn: fn})
 }

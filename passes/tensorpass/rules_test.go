@@ -43,7 +43,8 @@ func readRules(t testing.TB, name string) (lines []string, cases []ruleCase, var
 		if strings.HasPrefix(s.Text(), "#") || s.Text() == "" {
 			continue
 		}
-		// "|" is an operator as well: the separators have a space on both sides, and the expressions with an "or" three fields.
+		// "|" is an operator as well: the separators have a space on both sides, and the
+		// expressions with an "or" three fields.
 		name, rest, _ := strings.Cut(s.Text(), " | ")
 		c := ruleCase{line: len(lines) - 1, rule: name, expr: rest}
 		if k := strings.LastIndex(rest, " | "); k >= 0 && (strings.HasPrefix(rest[k+3:], "[") || rest[k+3:] == "!") {
@@ -84,8 +85,9 @@ func newGraph(t testing.TB, vars, expr string) (*tensor.Scope, []*fgraph.Variabl
 	return s, out, g
 }
 
-// TestRules runs every case of testdata/rules.txt: the rule fires and makes the graph that is written there, or it does not fire; the
-// values stay the same, also at NaN, infinity and zero unless the rule says otherwise.
+// TestRules runs every case of testdata/rules.txt: the rule fires and makes the graph that is
+// written there, or it does not fire; the values stay the same, also at NaN, infinity and zero
+// unless the rule says otherwise.
 func TestRules(t *testing.T) {
 	lines, cases, vars := readRules(t, "rules.txt")
 	fires, rests := map[string]bool{}, map[string]bool{}
@@ -135,7 +137,8 @@ func writeRules(t *testing.T, name string, lines []string, cases []ruleCase) {
 	}
 }
 
-// sameValues compares what is left of an expression with what it was, on ordinary arguments and on special ones.
+// sameValues compares what is left of an expression with what it was, on ordinary arguments and on
+// special ones.
 func sameValues(t *testing.T, s *tensor.Scope, out []*fgraph.Variable, g *fgraph.FunctionGraph, unsafe bool) {
 	t.Helper()
 	plain, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{})

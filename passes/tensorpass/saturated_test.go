@@ -9,7 +9,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// TestSaturated: logarithms of probabilities that underflow, of parts of them, and their gradients are what the stable functions give.
+// TestSaturated: logarithms of probabilities that underflow, of parts of them, and their gradients
+// are what the stable functions give.
 func TestSaturated(t *testing.T) {
 	const vars = "X Y: matrix; t: tensor3; x: vector; y j: int64 vector; n: int64 scalar; p: bool matrix; s: scalar; r: row"
 	args := map[string]*array.Array{
@@ -83,7 +84,8 @@ func TestSaturated(t *testing.T) {
 	}
 }
 
-// TestLogisticGradient: the gradient of the logarithm of a sigmoid keeps the digits of what is left of 1.
+// TestLogisticGradient: the gradient of the logarithm of a sigmoid keeps the digits of what is left
+// of 1.
 func TestLogisticGradient(t *testing.T) {
 	turns(t, unfused,
 		turn{"grad(sum(log(sigmoid(x))), x)", "sigmoid(neg(x))"},
@@ -91,7 +93,8 @@ func TestLogisticGradient(t *testing.T) {
 	)
 }
 
-// TestConstantChoice: where a choice of 0 is one of numbers, what it is multiplied by in the other places does not matter either.
+// TestConstantChoice: where a choice of 0 is one of numbers, what it is multiplied by in the other
+// places does not matter either.
 func TestConstantChoice(t *testing.T) {
 	turns(t, unfused,
 		turn{"switch([True, False], 0.0, [1.0, 2.0])*inf", "[0.0, inf]"},

@@ -32,7 +32,8 @@ func expOver1PlusExp(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, y, num, den)
 }
 
-// onePlusExp returns x and the other factors of v if v has a factor 1 + exp(x). If it has none, x is nil.
+// onePlusExp returns x and the other factors of v if v has a factor 1 + exp(x). If it has none, x
+// is nil.
 func onePlusExp(v *variable) (x *variable, rest []*variable) {
 	for _, f := range factorsOf(v) {
 		if terms := onePlus(f); x == nil && len(terms) == 1 && elem(terms[0], array.Exp) != nil {

@@ -56,7 +56,8 @@ func softmaxOfExp(c *rewrite.Context, n *apply) (result, error) {
 	return c.Miss("it does not divide an exponential by its sum along a dimension"), nil
 }
 
-// ownFactors is factorsOf where v has a single use, and else v itself. It looks no deeper: a long quotient would take long.
+// ownFactors is factorsOf where v has a single use, and else v itself. It looks no deeper: a long
+// quotient would take long.
 func ownFactors(v *variable) []*variable {
 	if !usedOnce(v) {
 		return []*variable{v}
@@ -64,8 +65,8 @@ func ownFactors(v *variable) []*variable {
 	return factorsOf(v)
 }
 
-// sumOfExp returns x and the dimension along which d is the sum of exp(x), if d keeps that dimension with size 1.
-// Otherwise x is nil.
+// sumOfExp returns x and the dimension along which d is the sum of exp(x), if d keeps that
+// dimension with size 1. Otherwise x is nil.
 func sumOfExp(d *variable) (x *variable, axis int) {
 	a, ds, ok := owner[tensor.DimShuffleOp](d)
 	if !ok {

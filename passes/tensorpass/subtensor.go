@@ -64,7 +64,8 @@ func uselessSubtensor(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, x)
 }
 
-// usefulPart reports whether an index selects less than all n elements of a dimension, as far as is known.
+// usefulPart reports whether an index selects less than all n elements of a dimension, as far as is
+// known.
 func usefulPart(i tensor.Index, n *variable) bool {
 	if i.IsEverything() {
 		return false
@@ -106,8 +107,8 @@ func subtensorConstants(c *rewrite.Context, n *apply) (result, error) {
 	return attempt(c, n, func() *variable { return tensor.RawSubtensor(n.Inputs()[0], indexesOf(n)...) })
 }
 
-// subtensorMerge takes bounds that are numbers and count from the beginning. Theano merges all bounds, by way of large
-// expressions for their signs, which cost more than the second view.
+// subtensorMerge takes bounds that are numbers and count from the beginning. Theano merges all
+// bounds, by way of large expressions for their signs, which cost more than the second view.
 func subtensorMerge(c *rewrite.Context, n *apply) (result, error) {
 	a, op, ok := owner[*tensor.SubtensorOp](n.Inputs()[0])
 	if !ok {

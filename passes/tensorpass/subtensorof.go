@@ -24,8 +24,8 @@ func subtensorLift(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, again(a, in...))
 }
 
-// selected returns the part of x that belongs to a part of v, where x broadcasts to v. The indexes are those of the
-// dimensions that x has. selected returns nil if there is no such part.
+// selected returns the part of x that belongs to a part of v, where x broadcasts to v. The indexes
+// are those of the dimensions that x has. selected returns nil if there is no such part.
 func selected(x, v *variable, indexes []tensor.Index) *variable {
 	pad := typeOf(v).NDim() - typeOf(x).NDim()
 	part := slices.Clone(indexes)
@@ -50,8 +50,8 @@ func selected(x, v *variable, indexes []tensor.Index) *variable {
 	return y
 }
 
-// subtensorOfDimShuffle is local_subtensor_of_transpose, local_subtensor_of_expand_dims and local_subtensor_of_squeeze
-// in PyTensor.
+// subtensorOfDimShuffle is local_subtensor_of_transpose, local_subtensor_of_expand_dims and
+// local_subtensor_of_squeeze in PyTensor.
 func subtensorOfDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 	v := n.Inputs()[0]
 	a, ds, ok := owner[tensor.DimShuffleOp](v)
@@ -144,7 +144,8 @@ func dimShuffleSubtensor(c *rewrite.Context, n *apply) (result, error) {
 	return attempt(c, n, func() *variable { return tensor.DimShuffle(tensor.RawSubtensor(a.Inputs()[0], indexes...), order...) })
 }
 
-// subtensorOfJoin is not one of Theano's. It needs the sizes only of the inputs up to the element, from either end.
+// subtensorOfJoin is not one of Theano's. It needs the sizes only of the inputs up to the element,
+// from either end.
 func subtensorOfJoin(c *rewrite.Context, n *apply) (result, error) {
 	a, join, ok := owner[tensor.JoinOp](n.Inputs()[0])
 	indexes := indexesOf(n)

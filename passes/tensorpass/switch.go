@@ -48,8 +48,8 @@ func divSwitchSink(c *rewrite.Context, n *apply) (result, error) {
 	return c.Miss("the numerator is not a switch with a branch of 0"), nil
 }
 
-// sunk returns the switch a with an operation on the branch that is not 0, or nil if there is no such branch.
-// The 0 gets the type of the result.
+// sunk returns the switch a with an operation on the branch that is not 0, or nil if there is no
+// such branch. The 0 gets the type of the result.
 func sunk(n, a *apply, f func(*variable) *variable) *variable {
 	dtype := dtypeOf(a.Out()) // which the branches need not have
 	cond, x, y := a.Inputs()[0], castTo(a.Inputs()[1], dtype), castTo(a.Inputs()[2], dtype)

@@ -8,9 +8,9 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 )
 
-// Vocabulary returns the meaning of names and numbers in patterns of tensors. Ops have the names that [tensor.NamedOp] knows.
-// A number in a pattern matches a constant all of whose elements are that number; a number in a replacement has the element
-// type of what is replaced, and broadcasts.
+// Vocabulary returns the meaning of names and numbers in patterns of tensors. Ops have the names
+// that [tensor.NamedOp] knows. A number in a pattern matches a constant all of whose elements are
+// that number; a number in a replacement has the element type of what is replaced, and broadcasts.
 func Vocabulary() pattern.Vocabulary { return vocabulary{} }
 
 type vocabulary struct{}
