@@ -43,12 +43,11 @@ func (z *canonizer) family(v *variable) (*apply, array.Op) {
 
 // outermost reports whether the result of n is not itself a term of an expression of the same kind.
 func (z *canonizer) outermost(n *apply) bool {
-	v := n.Out()
-	for {
-		if len(v.Clients()) != 1 || v.Clients()[0].Apply == nil {
+	for v := n.Out(); ; {
+		client := onlyClient(v)
+		if client == nil {
 			return true
 		}
-		client := v.Clients()[0].Apply
 		if op, ok := client.Op().(tensor.DimShuffleOp); ok && op.PadsLeft(typeOf(v).NDim()) {
 			v = client.Out()
 			continue

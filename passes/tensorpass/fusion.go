@@ -58,12 +58,12 @@ const (
 //
 // Two applies can be fused if no path leads from one to the other by way of something that is not
 // fused with them. To see that without searching, every apply gets a rank, which grows along every
-// edge that is not fused. Applies of one rank that edges connect which may be fused have no other
-// path between them.
+// edge that is not fused. So applies of one rank that fusable edges connect have no other path
+// between them.
 func elemwiseFusion() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name:         "composite_elemwise_fusion",
-		Doc:          "element-wise ops that compute from each other become one, which goes through memory once: exp(x)*y + 1 → Composite(x, y)",
+		Doc:          "element-wise ops become one op that goes through memory once: exp(x)*y + 1 → Composite(x, y)",
 		ProfileClass: profile.ClassFusion, Fn: fuseElemwise,
 	}
 }

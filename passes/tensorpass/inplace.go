@@ -74,7 +74,7 @@ func inplaceElemwise() rewrite.GraphRewriter {
 	}
 }
 
-// placeElemwise makes ops in-place one by one, in the order of the computation.
+// placeElemwise makes ops in place, one by one in the order of the computation.
 func placeElemwise(ctx context.Context, h *rewrite.Handle) error {
 	g := h.Graph()
 	order, err := g.Toposort()
@@ -117,20 +117,19 @@ func placeElemwise(ctx context.Context, h *rewrite.Handle) error {
 	return nil
 }
 
-// manyReaders is the most readers of a variable that all try to take its memory. If there are more,
-// only the last one in the order of the computation tries: an attempt takes time in proportion to
-// the readers, and attempts of all of them the square.
+// manyReaders is the largest number of readers of a variable that all try to take its memory. If
+// there are more, only the last one in the order of the computation tries: an attempt takes time in
+// proportion to the readers, so that all attempts would take quadratic time.
 const manyReaders = 16
 
-// lastReaders knows the last of many readers of a variable.
+// lastReaders finds the last of many readers of a variable.
 type lastReaders struct {
-	g     *fgraph.FunctionGraph
 	place []int32 // in the order, by number of the apply
 	last  map[*variable]int
 }
 
 func newLastReaders(g *fgraph.FunctionGraph, order []*apply) *lastReaders {
-	l := &lastReaders{g: g, place: make([]int32, g.NumApplyIDs()), last: make(map[*variable]int)}
+	l := &lastReaders{place: make([]int32, g.NumApplyIDs()), last: make(map[*variable]int)}
 	for i, a := range order {
 		l.place[a.ID()] = int32(i)
 	}

@@ -16,17 +16,17 @@ import (
 // graphs:
 //
 //   - ShapeOpt attaches the feature that infers shapes.
-//   - local_dot_to_dot22, gemm_optimizer, local_dot22_to_dot22scalar, local_gemm_to_gemv, use_c_blas and use_scipy_ger make
-//     BLAS calls of products of matrices, in that order.
+//   - local_dot_to_dot22, gemm_optimizer, local_dot22_to_dot22scalar, local_gemm_to_gemv, use_c_blas
+//     and use_scipy_ger make BLAS calls of products of matrices, in that order.
 //   - crossentropy_to_crossentropy_with_softmax fuses a softmax with the cross-entropy of it.
 //   - add_mul_fusion and local_add_mul_fusion flatten sums and products.
 //   - local_pow_specialize_device writes powers out as multiplications.
 //   - composite_elemwise_fusion makes one op of several element-wise ones.
-//   - local_inplace_setsubtensor, InplaceBlasOpt and inplace_elemwise_optimizer let ops overwrite memory that nothing reads
-//     any more.
+//   - local_inplace_setsubtensor, InplaceBlasOpt and inplace_elemwise_optimizer let ops overwrite
+//     memory that nothing reads any more.
 //
-// The name of one of [Rules] stands for a walk over the graph with that rule, and so does the name
-// after "pre_", for a walk that comes before everything else.
+// The name of one of [Rules] stands for a walk over the graph with that rule. "pre_" may stand in
+// front of it, for a walk that comes before everything else.
 func Pass(name string) rewrite.GraphRewriter {
 	switch name {
 	case "ShapeOpt":
