@@ -50,8 +50,8 @@ func reduceOf(n *apply) (array.Reduction, array.Axes) {
 	return op.Op, op.Over(typeOf(n.Inputs()[0]).NDim())
 }
 
-// sumArgument returns x and the apply that computes it if n is the sum of x, which has a single use
-// and is computed by op. Otherwise the apply is nil.
+// sumArgument returns the argument of a reduction, and the apply that computes it if the reduction
+// is a sum, op computes the argument, and nothing else uses it. Otherwise the apply is nil.
 func sumArgument(n *apply, op array.Op) (v *variable, a *apply) {
 	v = n.Inputs()[0]
 	if r, _ := reduceOf(n); r == array.Sum && usedOnce(v) {
