@@ -17,13 +17,13 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// randomRuns is how many expressions TestRandomExpressions tries. Where 10,000 are asked for every
-// rule must have been used.
+// randomRuns is the number of expressions that TestRandomExpressions tries. From 10,000 on, every
+// rule has to be used.
 var randomRuns = flag.Int("expressions", 1500, "how many random expressions are tried")
 
-// TestRandomExpressions: expressions made at random of all ops, shapes and types, and of the
-// expressions that rules are for, have the same values optimized and not. Over ten thousand of them
-// every rule is used.
+// TestRandomExpressions: random expressions of all ops, shapes and types, and of the expressions
+// that rules are for, keep their values when they are optimized. Ten thousand of them use every
+// rule.
 func TestRandomExpressions(t *testing.T) {
 	runs := *randomRuns
 	if testing.Short() {
@@ -108,7 +108,7 @@ func randomCase(t *testing.T, seed int, g *tensortest.Generator, opt *optdb.Opti
 	}
 }
 
-// single reports whether there is a float32 in what a variable is computed from.
+// single reports whether a variable is computed from a float32.
 func single(v *fgraph.Variable) bool {
 	todo, seen := []*fgraph.Variable{v}, map[*fgraph.Variable]bool{}
 	for len(todo) > 0 {
@@ -128,7 +128,7 @@ func single(v *fgraph.Variable) bool {
 	return false
 }
 
-// count adds how often each rule was used.
+// count adds up how often each rule was used.
 func count(r *profile.Record, used map[string]int) {
 	for _, rule := range r.Rules {
 		if rule.Applied > 0 {

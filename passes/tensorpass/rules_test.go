@@ -55,7 +55,7 @@ func readRules(t testing.TB, name string) (lines []string, cases []ruleCase, var
 	return lines, cases, vars
 }
 
-// rule returns the rules of a name: constant_folding has two forms.
+// ruleNamed returns the first rule of a name. constant_folding has two forms.
 func ruleNamed(t testing.TB, name string) tensorpass.Local {
 	t.Helper()
 	for _, l := range tensorpass.Rules() {
@@ -85,9 +85,9 @@ func newGraph(t testing.TB, vars, expr string) (*tensor.Scope, []*fgraph.Variabl
 	return s, out, g
 }
 
-// TestRules runs every case of testdata/rules.txt: the rule fires and makes the graph that is
-// written there, or it does not fire; the values stay the same, also at NaN, infinity and zero
-// unless the rule says otherwise.
+// TestRules runs every case of testdata/rules.txt: the rule fires and makes the graph in the file,
+// or it does not fire. The values stay the same, also at NaN, infinity and zero unless the rule has
+// the tag unsafe_nan.
 func TestRules(t *testing.T) {
 	lines, cases, vars := readRules(t, "rules.txt")
 	fires, rests := map[string]bool{}, map[string]bool{}
@@ -123,7 +123,7 @@ func TestRules(t *testing.T) {
 	writeRules(t, "rules.txt", lines, cases)
 }
 
-// writeRules writes a file again with the graphs that came out, if that was asked for.
+// writeRules writes a file with the new graphs, if the flag -update is set.
 func writeRules(t *testing.T, name string, lines []string, cases []ruleCase) {
 	t.Helper()
 	if !*update || t.Failed() {
@@ -137,8 +137,8 @@ func writeRules(t *testing.T, name string, lines []string, cases []ruleCase) {
 	}
 }
 
-// sameValues compares what is left of an expression with what it was, on ordinary arguments and on
-// special ones.
+// sameValues compares an expression before and after a rewrite, on ordinary and on special
+// arguments.
 func sameValues(t *testing.T, s *tensor.Scope, out []*fgraph.Variable, g *fgraph.FunctionGraph, unsafe bool) {
 	t.Helper()
 	plain, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{})
@@ -173,7 +173,8 @@ func sameValues(t *testing.T, s *tensor.Scope, out []*fgraph.Variable, g *fgraph
 	}
 }
 
-// compare calls both functions. Where a rule may change NaN and infinity these are not looked at.
+// compare compares the values of two functions. If finite is set it ignores values that were NaN or
+// infinite.
 func compare(t *testing.T, plain, f *exec.Function, args []*array.Array, finite bool) {
 	t.Helper()
 	want, err := plain.Call(t.Context(), args...)
@@ -202,7 +203,7 @@ func compare(t *testing.T, plain, f *exec.Function, args []*array.Array, finite 
 	}
 }
 
-// TestUnsafeSays: a rule that is tagged unsafe_nan says where it changes results.
+// TestUnsafeSays: a rule with the tag unsafe_nan says where it changes results.
 func TestUnsafeSays(t *testing.T) {
 	for _, l := range tensorpass.Rules() {
 		doc := l.Rule.(rewrite.Documented).RewriterDoc()
