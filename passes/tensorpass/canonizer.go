@@ -73,8 +73,8 @@ func (z *canonizer) few(v *variable, most int) (num, den []*variable, ok bool) {
 	return num, den, len(num)+len(den) <= most
 }
 
-// split takes v apart into at most so many terms, or into more if it can't. It expands terms with
-// other uses only if shared is set, and reports whether it has met any.
+// split takes v apart, and stops when there are more than most terms. It expands terms with other
+// uses only if shared is set, and reports whether it has met any.
 func (z *canonizer) split(v *variable, shared bool, most int) (num, den []*variable, met bool) {
 	type item struct {
 		v    *variable
