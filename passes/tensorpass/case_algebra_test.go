@@ -146,14 +146,14 @@ func TestCase63Powers(t *testing.T) {
 		turn{"x**0.5", "sqrt(x)"},
 		turn{"x**-0.5", "inv(sqrt(x))"},
 	)
-	for expr, want := range map[string]int{"x**15": 6, "x**16": 4} {
-		_, _, g := newGraph(t, caseVars, expr)
+	for text, want := range map[string]int{"x**15": 6, "x**16": 4} {
+		_, _, g := newGraph(t, caseVars, text)
 		if err := optimizer(t, "+fast_run").Rewrite(t.Context(), g, nil); err != nil {
 			t.Fatal(err)
 		}
 		op, ok := g.Outputs()[0].Owner().Op().(*tensor.CompositeOp)
 		if !ok || g.NumApplies() != 1 || op.Program().NumOps() != want {
-			t.Errorf("%s became %v, want one op of %d", expr, g, want)
+			t.Errorf("%s became %v, want one op of %d", text, g, want)
 		}
 	}
 }
@@ -208,8 +208,8 @@ func TestCase66Sums(t *testing.T) {
 		{"0", "0"}, {"1", "0"}, {"2", "0"}, {"0", "1"}, {"1", "1"}, {"2", "1"}, {"[0, 1]", "0"}, {"[0, 2]", "0"}, {"[1, 2]", "0"}, {"0", "[0, 1]"}, {"2", "[0, 1]"},
 	} {
 		for _, op := range [][2]string{{"sum", "sum"}, {"prod", "prod"}, {"sum", "prod"}} {
-			expr := fmt.Sprintf("%s(%s(t, axis=%s), axis=%s)", op[0], op[1], c.inner, c.outer)
-			s, out, g := newGraph(t, caseVars, expr)
+			text := fmt.Sprintf("%s(%s(t, axis=%s), axis=%s)", op[0], op[1], c.inner, c.outer)
+			s, out, g := newGraph(t, caseVars, text)
 			if err := opt.Rewrite(t.Context(), g, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +218,7 @@ func TestCase66Sums(t *testing.T) {
 				want = 2
 			}
 			if g.NumApplies() != want {
-				t.Errorf("%s became %v, want %d reductions", expr, g, want)
+				t.Errorf("%s became %v, want %d reductions", text, g, want)
 			}
 			sameValues(t, s, out, g, true)
 		}
@@ -289,10 +289,10 @@ func TestCase71Upcast(t *testing.T) {
 // through it.
 func TestLogErfcOfBroadcast(t *testing.T) {
 	for _, query := range []string{"+fast_run", "+fast_run -canonicalize"} {
-		for _, expr := range []string{"log(erfc(fill(x, b)))", "log(erfc(b)) + X", "log(erfc(x)).dimshuffle('x', 0)"} {
-			s, out, g := newGraph(t, caseVars, expr)
+		for _, text := range []string{"log(erfc(fill(x, b)))", "log(erfc(b)) + X", "log(erfc(x)).dimshuffle('x', 0)"} {
+			s, out, g := newGraph(t, caseVars, text)
 			if err := optimizer(t, query).Rewrite(t.Context(), g, nil); err != nil {
-				t.Fatalf("%s: %v", expr, err)
+				t.Fatalf("%s: %v", text, err)
 			}
 			sameValues(t, s, out, g, true)
 		}

@@ -68,19 +68,19 @@ func ruleNamed(t testing.TB, name string) tensorpass.Local {
 }
 
 // newGraph parses an expression.
-func newGraph(t testing.TB, vars, expr string) (*tensor.Scope, []*fgraph.Variable, *fgraph.FunctionGraph) {
+func newGraph(t testing.TB, vars, text string) (*tensor.Scope, []*fgraph.Variable, *fgraph.FunctionGraph) {
 	t.Helper()
 	s := tensor.NewScope()
 	if err := s.Declare(vars); err != nil {
 		t.Fatal(err)
 	}
-	out, err := s.Parse(expr)
+	out, err := s.Parse(text)
 	if err != nil {
-		t.Fatalf("%s: %v", expr, err)
+		t.Fatalf("%s: %v", text, err)
 	}
 	g, err := tensor.NewGraph(s.Inputs(), out)
 	if err != nil {
-		t.Fatalf("%s: %v", expr, err)
+		t.Fatalf("%s: %v", text, err)
 	}
 	return s, out, g
 }
