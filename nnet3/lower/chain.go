@@ -3,7 +3,6 @@ package lower
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
@@ -156,21 +155,12 @@ func liveBefore(c *computation.Computation, s segment, live []bool) {
 	}
 }
 
-// carryIn makes matrix m begin as what the segment before left there.
-func (l *lowering) carryIn(m int32) {
-	t := l.typeOf(m)
-	v := fgraph.NewInput(t, fmt.Sprintf("carried%d", m))
-	l.inputs = append(l.inputs, v)
-	l.prog.Inputs = append(l.prog.Inputs, Port{Node: -1, Component: -1, Carried: m, At: l.at})
-	l.put(m, whole(t), v)
-}
-
 // carryOut hands on the matrices that are wanted behind the segment. One that holds nothing is zero there too, and need not
 // be handed on.
 func (l *lowering) carryOut(s *segment) {
 	for m, wanted := range s.wanted {
 		if wanted && (s.whatever || !l.pieces.empty(int32(m))) {
-			l.outputs = append(l.outputs, l.readRect(int32(m), whole(l.typeOf(int32(m)))))
+			l.outputs = append(l.outputs, l.readRect(int32(m), l.whole(int32(m))))
 			l.prog.Outputs = append(l.prog.Outputs, Port{Node: -1, Component: -1, Carried: int32(m), At: l.at})
 		}
 	}

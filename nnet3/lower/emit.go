@@ -2,6 +2,7 @@ package lower
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -9,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// Emit turns the values into commands again, as the storage says. Where no storage is planned, every value gets a matrix of
-// its own. The result holds no debug information: storage that is used again stands for nothing in particular.
+// Emit turns the values of p into commands again, as its storage says, which must be planned (PlanStorage). The result has no
+// debug information: a matrix that is reused stands for nothing in particular.
 func Emit(p *Program) (*computation.Computation, error) {
 	t := newTarget(p.NeedModelDerivative)
 	if err := t.program(p); err != nil {
@@ -42,10 +43,7 @@ func newTarget(needModelDerivative bool) *target {
 func (t *target) program(p *Program) error {
 	s, ok := StorageOf(p.Graph)
 	if !ok {
-		var err error
-		if s, err = PlanStorage(p); err != nil {
-			return err
-		}
+		return errors.New("lower: the storage of the program is not planned")
 	}
 	s.makeSlots()
 	e := &emission{target: t, s: s, memos: make([]int32, p.Graph.NumVariableIDs()), lins: make([]*filled, len(s.values)),

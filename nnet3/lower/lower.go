@@ -54,7 +54,7 @@ func lowerSegment(c *computation.Computation, net Network, s segment) (*Program,
 	l := &lowering{c: c, net: net, pieces: newPieces(len(c.Matrices), s.last-s.first), inst: 1, at: int32(s.first)}
 	l.prog = &Program{source: c, Marker: int32(s.last), NeedModelDerivative: c.NeedModelDerivative, numComponents: net.NumComponents(), numCommands: s.last}
 	for _, m := range s.carriedIn {
-		l.carryIn(m)
+		l.accept(m, Port{Node: -1, Component: -1, Carried: m, At: l.at}, fmt.Sprintf("carried%d", m))
 	}
 	for i := s.first; i < s.last; i++ {
 		l.at = int32(i)
@@ -126,12 +126,7 @@ func (l *lowering) command(cmd *computation.Command) error {
 		l.backprop(cmd)
 		l.weigh(cmd, component.BackpropInPlace, cmd.Arg3, cmd.Arg4, cmd.Arg5, cmd.Arg6)
 	case computation.AcceptInput:
-		m, r := l.view(cmd.Arg1)
-		v := fgraph.NewInput(l.typeOf(m), fmt.Sprintf("in%d", cmd.Arg2))
-		l.inputs = append(l.inputs, v)
-		l.prog.Inputs = append(l.prog.Inputs, Port{Node: cmd.Arg2, Component: -1, At: l.at})
-		l.pieces.clear(m)
-		l.put(m, r, v)
+		l.accept(l.c.Submatrices[cmd.Arg1].Matrix, Port{Node: cmd.Arg2, Component: -1, At: l.at}, fmt.Sprintf("in%d", cmd.Arg2))
 	case computation.ProvideOutput:
 		l.outputs = append(l.outputs, l.read(cmd.Arg1))
 		l.prog.Outputs = append(l.prog.Outputs, Port{Node: cmd.Arg2, Component: -1, At: l.at})
@@ -261,9 +256,25 @@ func (l *lowering) view(sub int32) (int32, Rect) {
 	return s.Matrix, Rect{s.RowOffset, s.RowOffset + s.NumRows, s.ColOffset, s.ColOffset + s.NumCols}
 }
 
-func (l *lowering) typeOf(m int32) MatrixType {
+// accept makes all of matrix m a new input of the graph.
+func (l *lowering) accept(m int32, port Port, name string) {
+	l.pieces.clear(m)
+	r := l.whole(m)
+	l.put(m, r, l.input(port, sizeOf(r), name))
+}
+
+// input adds an input to the graph.
+func (l *lowering) input(port Port, t fgraph.Type, name string) *fgraph.Variable {
+	v := fgraph.NewInput(t, name)
+	l.inputs = append(l.inputs, v)
+	l.prog.Inputs = append(l.prog.Inputs, port)
+	return v
+}
+
+// whole returns the rectangle that is all of matrix m.
+func (l *lowering) whole(m int32) Rect {
 	info := l.c.Matrices[m]
-	return MatrixType{Rows: info.Rows, Cols: info.Cols}
+	return Rect{0, info.Rows, 0, info.Cols}
 }
 
 // own marks the apply that makes v as coming from the present command.

@@ -22,6 +22,12 @@ func TestRoundTrip(t *testing.T) {
 			if err := p.Graph.Check(); err != nil {
 				t.Fatal(err)
 			}
+			if _, err := lower.Emit(p); err == nil {
+				t.Error("a program without a storage is emitted")
+			}
+			if _, err := lower.PlanStorage(p); err != nil {
+				t.Fatal(err)
+			}
 			got, err := lower.Emit(p)
 			if err != nil {
 				t.Fatal(err)

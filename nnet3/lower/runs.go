@@ -31,10 +31,7 @@ func (l *lowering) state(number int32) *fgraph.Variable {
 		l.states = append(l.states, nil)
 	}
 	if l.states[number] == nil {
-		v := fgraph.NewInput(StateType{number}, fmt.Sprintf("state%d", number))
-		l.inputs = append(l.inputs, v)
-		l.prog.Inputs = append(l.prog.Inputs, Port{Node: -1, Component: number, At: 0})
-		l.states[number] = v
+		l.states[number] = l.input(Port{Node: -1, Component: number}, StateType{number}, fmt.Sprintf("state%d", number))
 	}
 	return l.states[number]
 }

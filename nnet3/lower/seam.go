@@ -8,8 +8,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// Emit turns the programs of the chain into the commands of one computation, as the storage of each says. What a program
-// hands on stays in its matrix; at the end of a loop it takes the place of what the loop began with.
+// Emit turns the programs of the chain into the commands of one computation, as the storage of each says. In a program without
+// a planned storage every value gets a matrix of its own. Matrices that a program hands on stay where they are. At the end of a
+// loop they replace the matrices that the loop began with.
 func (ch *Chain) Emit() (*computation.Computation, error) {
 	t := newTarget(ch.Programs[0].NeedModelDerivative)
 	label := int32(-1)
@@ -18,6 +19,11 @@ func (ch *Chain) Emit() (*computation.Computation, error) {
 		if i == ch.Loop {
 			label, begin = int32(len(t.c.Commands)), maps.Clone(t.carried)
 			t.c.Commands = append(t.c.Commands, computation.NewCommand(computation.NoOperationLabel))
+		}
+		if _, ok := StorageOf(p.Graph); !ok {
+			if _, err := PlanStorage(p); err != nil {
+				return nil, fmt.Errorf("segment %d: %w", i+1, err)
+			}
 		}
 		if err := t.program(p); err != nil {
 			return nil, fmt.Errorf("segment %d: %w", i+1, err)

@@ -42,6 +42,9 @@ type Rect struct{ R0, R1, C0, C1 int32 }
 // Area is the number of elements.
 func (r Rect) Area() int64 { return int64(r.R1-r.R0) * int64(r.C1-r.C0) }
 
+// sizeOf is the type of a matrix that fills r.
+func sizeOf(r Rect) MatrixType { return MatrixType{Rows: r.Rows(), Cols: r.Cols()} }
+
 func whole(t MatrixType) Rect { return Rect{0, t.Rows, 0, t.Cols} }
 
 // Empty reports whether the rectangle holds no element.
