@@ -1,6 +1,9 @@
 package computation
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // commandNames are Kaldi's names without their k.
 var commandNames = [...]string{
@@ -31,62 +34,53 @@ var commandNames = [...]string{
 	GotoLabel:             "GotoLabel",
 }
 
-// Valid reports whether t is one of the command types.
-func (t CommandType) Valid() bool { return t >= 0 && t < numCommandTypes }
+// valid reports whether t is one of the command types.
+func (t CommandType) valid() bool { return t >= 0 && t < numCommandTypes }
 
-// String returns our name of the type: Propagate.
+// String returns the name of the type: Propagate.
 func (t CommandType) String() string {
-	if !t.Valid() {
+	if !t.valid() {
 		return fmt.Sprintf("CommandType(%d)", int32(t))
 	}
 	return commandNames[t]
 }
 
-// KaldiName returns Kaldi's name of the type, which the JSON form uses: kPropagate.
-func (t CommandType) KaldiName() string {
-	if !t.Valid() {
+// kaldiName returns Kaldi's name of the type, which the JSON form uses: kPropagate.
+func (t CommandType) kaldiName() string {
+	if !t.valid() {
 		return fmt.Sprintf("k%d", int32(t))
 	}
 	return "k" + commandNames[t]
 }
 
-// ParseCommandType returns the type with the given name, Kaldi's (kPropagate) or ours (Propagate).
-func ParseCommandType(name string) (CommandType, bool) {
+// parseCommandType returns the type with the given name, Kaldi's (kPropagate) or ours (Propagate).
+func parseCommandType(name string) (CommandType, bool) {
 	if len(name) > 1 && name[0] == 'k' {
 		name = name[1:]
 	}
-	for t, n := range commandNames {
-		if n == name {
-			return CommandType(t), true
-		}
-	}
-	return 0, false
+	t := slices.Index(commandNames[:], name)
+	return CommandType(max(t, 0)), t >= 0
 }
 
-// IsBackprop reports whether the type is one of the two that run a component backward.
+// IsBackprop reports whether the type is Backprop or BackpropNoModelUpdate.
 func (t CommandType) IsBackprop() bool { return t == Backprop || t == BackpropNoModelUpdate }
 
-// IsNoOperation reports whether the type is one of the four that leave everything as it is.
-func (t CommandType) IsNoOperation() bool { return t >= NoOperation && t <= NoOperationLabel }
+// unused is the arguments of a command that uses none.
+var unused = [...]int32{-1, -1, -1, -1, -1, -1, -1}
 
-// IsIO reports whether a command of the type deals with the caller: AcceptInput, ProvideOutput.
-func (t CommandType) IsIO() bool { return t == AcceptInput || t == ProvideOutput }
-
-// NewCommand returns a command with alpha 1 and the given arguments, the others -1. It panics if there are more than
-// seven.
-func NewCommand(t CommandType, args ...int32) Command {
-	return NewScaledCommand(t, 1, args...)
-}
+// NewCommand returns a command with alpha 1 and the given arguments; the others are -1. It panics on more than seven
+// arguments.
+func NewCommand(t CommandType, args ...int32) Command { return NewScaledCommand(t, 1, args...) }
 
 // NewScaledCommand is NewCommand with another alpha.
 func NewScaledCommand(t CommandType, alpha float32, args ...int32) Command {
-	all := [7]int32{-1, -1, -1, -1, -1, -1, -1}
+	all := unused
 	if len(args) > len(all) {
 		panic("computation: a command has at most seven arguments")
 	}
 	copy(all[:], args)
 	c := Command{Type: t, Alpha: alpha}
-	c.SetArgs(all)
+	c.setArgs(all)
 	return c
 }
 
@@ -95,8 +89,8 @@ func (c Command) Args() [7]int32 {
 	return [7]int32{c.Arg1, c.Arg2, c.Arg3, c.Arg4, c.Arg5, c.Arg6, c.Arg7}
 }
 
-// SetArgs sets the arguments in order.
-func (c *Command) SetArgs(a [7]int32) {
+// setArgs sets the arguments in order.
+func (c *Command) setArgs(a [7]int32) {
 	c.Arg1, c.Arg2, c.Arg3, c.Arg4, c.Arg5, c.Arg6, c.Arg7 = a[0], a[1], a[2], a[3], a[4], a[5], a[6]
 }
 
@@ -149,7 +143,7 @@ var argKinds = [numCommandTypes][7]argKind{
 // Submatrices calls yield with a pointer to each argument of the command that is the number of a sub-matrix other than 0,
 // so that a caller can read or change it. The sub-matrices inside an IndexesMulti vector are not among them.
 func (c *Command) Submatrices(yield func(arg *int32) bool) {
-	if !c.Type.Valid() {
+	if !c.Type.valid() {
 		return
 	}
 	args := [...]*int32{&c.Arg1, &c.Arg2, &c.Arg3, &c.Arg4, &c.Arg5, &c.Arg6, &c.Arg7}

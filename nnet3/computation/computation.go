@@ -70,7 +70,7 @@ type SubMatrixInfo struct {
 
 // Pair is a (sub-matrix, row) pair of IndexesMulti, or a [first, second) range of rows of IndexesRanges.
 // (-1, -1) means none.
-type Pair [2]int32
+type Pair = [2]int32
 
 // PrecomputedIndexesInfo is what a component that is not simple computed from the indexes of its input and output rows,
 // together with those indexes.

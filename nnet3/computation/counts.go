@@ -41,7 +41,7 @@ func (c *Computation) Counts() Counts {
 		ByType:         map[string]int{},
 	}
 	for _, cmd := range c.Commands {
-		n.ByType[cmd.Type.KaldiName()]++
+		n.ByType[cmd.Type.kaldiName()]++
 	}
 	return n
 }

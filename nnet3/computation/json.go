@@ -50,7 +50,7 @@ func (c *jsonCommand) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(fields[0], &name); err != nil {
 		return err
 	}
-	t, ok := ParseCommandType(name)
+	t, ok := parseCommandType(name)
 	if !ok {
 		return fmt.Errorf("unknown command type %q", name)
 	}
@@ -69,7 +69,7 @@ func (c *jsonCommand) UnmarshalJSON(data []byte) error {
 		}
 	}
 	c.Command = Command{Type: t, Alpha: alpha}
-	c.SetArgs(args)
+	c.setArgs(args)
 	return nil
 }
 
@@ -164,7 +164,7 @@ func WriteJSON(w io.Writer, c *Computation, components []ComponentInfo) error {
 			return fmt.Errorf("%w: alpha of command %d: %w", ErrJSON, i, err)
 		}
 		line = append(line[:0], "\n[\""...)
-		line = append(line, cmd.Type.KaldiName()...)
+		line = append(line, cmd.Type.kaldiName()...)
 		line = append(line, '"', ',')
 		line = append(line, alpha...)
 		for _, a := range cmd.Args() {

@@ -157,90 +157,38 @@ func (n *NetworkInfo) node(name string) *NodeInfo {
 }
 
 // Write writes the request in Kaldi's format.
-func (r *Request) Write(w *kaldiio.Writer) {
-	w.Token("<ComputationRequest>")
-	writeList(w, "<NumInputs>", "<Inputs>", r.Inputs, writeSpecification)
-	writeList(w, "<NumOutputs>", "<Outputs>", r.Outputs, writeSpecification)
-	w.Token("<NeedModelDerivative>")
-	w.Bool(r.NeedModelDerivative)
-	w.Token("<StoreComponentStats>")
-	w.Bool(r.StoreComponentStats)
-	w.Token("</ComputationRequest>")
-	w.Newline()
-}
+func (r *Request) Write(w *kaldiio.Writer) { r.fields(&wire{w: w}) }
 
-func writeSpecification(w *kaldiio.Writer, s IoSpecification) {
-	w.Token("<IoSpecification>")
-	w.Token(s.Name)
-	w.Token("<NumIndexes>")
-	w.Uint64(uint64(len(s.Indexes)))
-	w.Token("<Indexes>")
-	index.WriteVector(w, s.Indexes)
-	w.Token("<HasDeriv>")
-	w.Bool(s.HasDeriv)
-	w.Token("</IoSpecification>")
-}
-
-// ReadRequest reads a request in Kaldi's format, as Write writes it. Errors are *kaldiio.Error.
+// ReadRequest reads a request in Kaldi's format, as Write writes it. Errors are of type *kaldiio.Error.
 func ReadRequest(r *kaldiio.Reader) (*Request, error) {
 	r.Limit(maxFile)
-	if err := r.Expect("<ComputationRequest>"); err != nil {
-		return nil, err
-	}
-	req := &Request{}
-	var err error
-	if req.Inputs, err = readList(r, "<NumInputs>", "<Inputs>", recordWire, readSpecification); err != nil {
-		return nil, err
-	}
-	if req.Outputs, err = readList(r, "<NumOutputs>", "<Outputs>", recordWire, readSpecification); err != nil {
-		return nil, err
-	}
-	if err := r.Expect("<NeedModelDerivative>"); err != nil {
-		return nil, err
-	}
-	if req.NeedModelDerivative, err = r.Bool(); err != nil {
-		return nil, err
-	}
-	if err := r.Expect("<StoreComponentStats>"); err != nil {
-		return nil, err
-	}
-	if req.StoreComponentStats, err = r.Bool(); err != nil {
-		return nil, err
-	}
-	if err := r.Expect("</ComputationRequest>"); err != nil {
-		return nil, err
+	req, f := &Request{}, &wire{r: r}
+	if req.fields(f); f.err != nil {
+		return nil, f.err
 	}
 	return req, nil
 }
 
-func readSpecification(r *kaldiio.Reader) (s IoSpecification, err error) {
-	if err := r.Expect("<IoSpecification>"); err != nil {
-		return s, err
-	}
-	if s.Name, err = r.Token(); err != nil {
-		return s, err
-	}
-	if err := r.Expect("<NumIndexes>"); err != nil {
-		return s, err
-	}
-	n, err := r.Uint64()
-	if err != nil {
-		return s, err
-	}
-	if err := r.Expect("<Indexes>"); err != nil {
-		return s, err
-	}
-	if s.Indexes, err = index.ReadVector(r); err != nil {
-		return s, err
-	}
+func (r *Request) fields(f *wire) {
+	f.tokens("<ComputationRequest>")
+	list(f, "<NumInputs>", "<Inputs>", recordSize, &r.Inputs, (*wire).specification)
+	list(f, "<NumOutputs>", "<Outputs>", recordSize, &r.Outputs, (*wire).specification)
+	f.bool("<NeedModelDerivative>", &r.NeedModelDerivative)
+	f.bool("<StoreComponentStats>", &r.StoreComponentStats)
+	f.end("</ComputationRequest>")
+}
+
+func (f *wire) specification(s *IoSpecification) {
+	f.tokens("<IoSpecification>")
+	value(f, &s.Name, (*kaldiio.Reader).Token, (*kaldiio.Writer).Token)
+	n := uint64(len(s.Indexes))
+	f.tokens("<NumIndexes>")
+	value(f, &n, (*kaldiio.Reader).Uint64, (*kaldiio.Writer).Uint64)
+	f.tokens("<Indexes>")
+	f.indexes(&s.Indexes)
 	if uint64(len(s.Indexes)) != n {
-		return s, r.Errorf("%d indexes where %d are announced", len(s.Indexes), n)
+		f.failf("%d indexes where %d are announced", len(s.Indexes), n)
 	}
-	if err := r.Expect("<HasDeriv>"); err != nil {
-		return s, err
-	}
-	if s.HasDeriv, err = r.Bool(); err != nil {
-		return s, err
-	}
-	return s, r.Expect("</IoSpecification>")
+	f.bool("<HasDeriv>", &s.HasDeriv)
+	f.end("</IoSpecification>")
 }

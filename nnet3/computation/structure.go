@@ -50,7 +50,7 @@ func (r *report) structure() {
 		r.multiStructure(i)
 	}
 	for i, cmd := range c.Commands {
-		if !cmd.Type.Valid() {
+		if !cmd.Type.valid() {
 			r.addf(ErrStructure, i, "unknown command type %d", cmd.Type)
 			continue
 		}
