@@ -33,9 +33,9 @@ func (r *report) commands() {
 			r.sameSize(i, cmd.Arg1, cmd.Arg2)
 			r.disjoint(i, cmd.Arg1, cmd.Arg2)
 		case CopyRows, AddRows:
-			r.rowIndexes(i, cmd)
+			rowSources(r, i, cmd, r.c.Indexes[cmd.Arg3], "row numbers", rowFault)
 		case AddRowRanges:
-			r.rowRanges(i, cmd)
+			rowSources(r, i, cmd, r.c.IndexesRanges[cmd.Arg3], "ranges", rangeFault)
 		case CopyRowsMulti, AddRowsMulti, CopyToRowsMulti, AddToRowsMulti:
 			r.multi(i, cmd)
 		case CompressMatrix:
@@ -61,17 +61,17 @@ func (r *report) sameSize(i int, s, t int32) {
 // disjoint checks that two sub-matrices share no element.
 func (r *report) disjoint(i int, s, t int32) {
 	if r.overlap(s, t) {
-		r.addf(ErrOverlap, i, "%s and %s share elements", r.printer.AppendSubmatrix(nil, s), r.printer.AppendSubmatrix(nil, t))
+		r.addf(ErrOverlap, i, "%s and %s share elements", r.printer.appendSubmatrix(nil, s), r.printer.appendSubmatrix(nil, t))
 	}
 }
 
 // overlap reports whether two sub-matrices share an element. Number 0 shares none.
 func (r *report) overlap(s, t int32) bool {
-	return r.c.Submatrices[s].Overlaps(r.c.Submatrices[t])
+	return r.c.Submatrices[s].overlaps(r.c.Submatrices[t])
 }
 
-// Overlaps reports whether the two rectangles share an element.
-func (s SubMatrixInfo) Overlaps(t SubMatrixInfo) bool {
+// overlaps reports whether the two rectangles share an element.
+func (s SubMatrixInfo) overlaps(t SubMatrixInfo) bool {
 	return s.Matrix == t.Matrix && s.Matrix != 0 &&
 		s.RowOffset < t.RowOffset+t.NumRows && t.RowOffset < s.RowOffset+s.NumRows &&
 		s.ColOffset < t.ColOffset+t.NumCols && t.ColOffset < s.ColOffset+s.NumCols

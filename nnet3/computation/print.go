@@ -36,14 +36,14 @@ func Print(w io.Writer, c *Computation, net *NetworkInfo) error {
 	fmt.Fprintf(out, "# %d commands, %d matrices, %d sub-matrices, at most %d bytes\n", n.Commands, n.Matrices, n.Submatrices, n.MaxMemoryBytes)
 	var line []byte
 	for m := 1; m < len(c.Matrices); m++ {
-		line = p.AppendMatrixInfo(line[:0], int32(m))
+		line = p.appendMatrixInfo(line[:0], int32(m))
 		out.Write(append(line, '\n'))
 	}
 	for i := range c.Commands {
 		line = append(line[:0], 'c')
 		line = strconv.AppendInt(line, int64(i), 10)
 		line = append(line, "  "...)
-		line = p.AppendCommand(line, c.Commands[i])
+		line = p.appendCommand(line, c.Commands[i])
 		out.Write(append(line, '\n'))
 	}
 	return out.Flush()
@@ -54,22 +54,22 @@ func (p *Printer) Command(i int) string {
 	if i < 0 || i >= len(p.c.Commands) {
 		return "c" + strconv.Itoa(i)
 	}
-	return string(p.AppendCommand(nil, p.c.Commands[i]))
+	return string(p.appendCommand(nil, p.c.Commands[i]))
 }
 
-// AppendCommand appends the text of a command, without its number, to dst.
-func (p *Printer) AppendCommand(dst []byte, cmd Command) []byte {
+// appendCommand appends the text of a command, without its number, to dst.
+func (p *Printer) appendCommand(dst []byte, cmd Command) []byte {
 	switch cmd.Type {
 	case AllocMatrix:
-		dst = append(p.AppendSubmatrix(dst, cmd.Arg1), " = undefined"...)
+		dst = append(p.appendSubmatrix(dst, cmd.Arg1), " = undefined"...)
 		return p.appendSize(dst, cmd.Arg1)
 	case DeallocMatrix:
-		return append(p.AppendSubmatrix(dst, cmd.Arg1), " = []"...)
+		return append(p.appendSubmatrix(dst, cmd.Arg1), " = []"...)
 	case SwapMatrix:
-		dst = p.AppendSubmatrix(append(dst, "swap("...), cmd.Arg1)
-		return append(p.AppendSubmatrix(append(dst, ", "...), cmd.Arg2), ')')
+		dst = p.appendSubmatrix(append(dst, "swap("...), cmd.Arg1)
+		return append(p.appendSubmatrix(append(dst, ", "...), cmd.Arg2), ')')
 	case SetConst:
-		dst = append(p.AppendSubmatrix(dst, cmd.Arg1), " = "...)
+		dst = append(p.appendSubmatrix(dst, cmd.Arg1), " = "...)
 		return appendFloat(dst, cmd.Alpha)
 	case Propagate:
 		return p.appendPropagate(dst, cmd)
@@ -77,10 +77,10 @@ func (p *Printer) AppendCommand(dst []byte, cmd Command) []byte {
 		return p.appendBackprop(dst, cmd)
 	case MatrixCopy, MatrixAdd:
 		dst = p.appendAssign(dst, cmd.Arg1, cmd.Type == MatrixAdd, cmd.Alpha)
-		return p.AppendSubmatrix(dst, cmd.Arg2)
+		return p.appendSubmatrix(dst, cmd.Arg2)
 	case CopyRows, AddRows:
 		dst = p.appendAssign(dst, cmd.Arg1, cmd.Type == AddRows, cmd.Alpha)
-		dst = p.AppendSubmatrix(append(dst, "rows("...), cmd.Arg2)
+		dst = p.appendSubmatrix(append(dst, "rows("...), cmd.Arg2)
 		return append(p.appendIndexes(append(dst, ", "...), cmd.Arg3), ')')
 	case CopyRowsMulti, AddRowsMulti:
 		dst = p.appendAssign(dst, cmd.Arg1, cmd.Type == AddRowsMulti, cmd.Alpha)
@@ -88,20 +88,20 @@ func (p *Printer) AppendCommand(dst []byte, cmd Command) []byte {
 	case CopyToRowsMulti, AddToRowsMulti:
 		dst = append(p.appendMulti(append(dst, "rows("...), cmd.Arg2), ')')
 		dst = appendAssignment(dst, cmd.Type == AddToRowsMulti, cmd.Alpha)
-		return p.AppendSubmatrix(dst, cmd.Arg1)
+		return p.appendSubmatrix(dst, cmd.Arg1)
 	case AddRowRanges:
 		dst = p.appendAssign(dst, cmd.Arg1, true, cmd.Alpha)
-		dst = p.AppendSubmatrix(append(dst, "row_sums("...), cmd.Arg2)
+		dst = p.appendSubmatrix(append(dst, "row_sums("...), cmd.Arg2)
 		return append(p.appendRanges(append(dst, ", "...), cmd.Arg3), ')')
 	case CompressMatrix:
 		return p.appendCompress(dst, cmd)
 	case DecompressMatrix:
-		return p.AppendSubmatrix(append(dst, "decompress "...), cmd.Arg1)
+		return p.appendSubmatrix(append(dst, "decompress "...), cmd.Arg1)
 	case AcceptInput:
-		dst = p.AppendSubmatrix(append(dst, "accept "...), cmd.Arg1)
+		dst = p.appendSubmatrix(append(dst, "accept "...), cmd.Arg1)
 		return p.appendNode(dst, cmd)
 	case ProvideOutput:
-		dst = p.AppendSubmatrix(append(dst, "provide "...), cmd.Arg1)
+		dst = p.appendSubmatrix(append(dst, "provide "...), cmd.Arg1)
 		return p.appendNode(dst, cmd)
 	case NoOperation:
 		return append(dst, "no-op"...)
@@ -117,9 +117,9 @@ func (p *Printer) AppendCommand(dst []byte, cmd Command) []byte {
 	return append(dst, cmd.Type.String()...)
 }
 
-// AppendSubmatrix appends a sub-matrix: m4 for all of matrix 4, else m4(rows, columns) with inclusive ranges, where a colon
+// appendSubmatrix appends a sub-matrix: m4 for all of matrix 4, else m4(rows, columns) with inclusive ranges, where a colon
 // alone stands for all.
-func (p *Printer) AppendSubmatrix(dst []byte, s int32) []byte {
+func (p *Printer) appendSubmatrix(dst []byte, s int32) []byte {
 	if s < 0 || int(s) >= len(p.c.Submatrices) || int(p.c.Submatrices[s].Matrix) >= len(p.c.Matrices) || p.c.Submatrices[s].Matrix < 0 {
 		return strconv.AppendInt(append(dst, "submatrix#"...), int64(s), 10)
 	}
@@ -158,7 +158,7 @@ func (p *Printer) appendSize(dst []byte, s int32) []byte {
 
 // appendAssign appends "m4 = ", "m4 += ", "m4 = 0.5 * ".
 func (p *Printer) appendAssign(dst []byte, s int32, adds bool, alpha float32) []byte {
-	return appendAssignment(p.AppendSubmatrix(dst, s), adds, alpha)
+	return appendAssignment(p.appendSubmatrix(dst, s), adds, alpha)
 }
 
 func appendAssignment(dst []byte, adds bool, alpha float32) []byte {
@@ -182,7 +182,7 @@ func (p *Printer) appendPropagate(dst []byte, cmd Command) []byte {
 	dst = p.appendAssign(dst, cmd.Arg4, info.Has(component.PropagateAdds), 1)
 	dst = append(append(dst, p.net.componentName(cmd.Arg1)...), ".Propagate("...)
 	if cmd.Arg3 != 0 {
-		dst = p.AppendSubmatrix(dst, cmd.Arg3)
+		dst = p.appendSubmatrix(dst, cmd.Arg3)
 	}
 	dst = appendNumber(dst, ", precomputed ", cmd.Arg2)
 	dst = appendNumber(dst, ", memo ", cmd.Arg5)
@@ -199,12 +199,12 @@ func (p *Printer) appendBackprop(dst []byte, cmd Command) []byte {
 	}
 	dst = append(append(dst, p.net.componentName(cmd.Arg1)...), '.')
 	dst = append(append(dst, cmd.Type.String()...), '(')
-	dst = p.AppendSubmatrix(append(dst, "dy: "...), cmd.Arg5)
+	dst = p.appendSubmatrix(append(dst, "dy: "...), cmd.Arg5)
 	if cmd.Arg3 != 0 {
-		dst = p.AppendSubmatrix(append(dst, ", x: "...), cmd.Arg3)
+		dst = p.appendSubmatrix(append(dst, ", x: "...), cmd.Arg3)
 	}
 	if cmd.Arg4 != 0 {
-		dst = p.AppendSubmatrix(append(dst, ", y: "...), cmd.Arg4)
+		dst = p.appendSubmatrix(append(dst, ", y: "...), cmd.Arg4)
 	}
 	dst = appendNumber(dst, ", precomputed ", cmd.Arg2)
 	dst = appendNumber(dst, ", memo ", cmd.Arg7)
@@ -220,7 +220,7 @@ func appendNumber(dst []byte, what string, n int32) []byte {
 }
 
 func (p *Printer) appendCompress(dst []byte, cmd Command) []byte {
-	dst = p.AppendSubmatrix(append(dst, "compress "...), cmd.Arg1)
+	dst = p.appendSubmatrix(append(dst, "compress "...), cmd.Arg1)
 	switch cmd.Arg2 {
 	case CompressInt8:
 		dst = append(dst, " to int8"...)

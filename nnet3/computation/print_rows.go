@@ -106,7 +106,7 @@ func (p *Printer) appendMulti(dst []byte, vector int32) []byte {
 			}
 			return
 		}
-		dst = append(p.AppendSubmatrix(dst, v[first][0]), '[')
+		dst = append(p.appendSubmatrix(dst, v[first][0]), '[')
 		dst = appendRowList(dst, last-first+1, p.MaxRuns, func(i int) int { return int(v[first+i][1]) })
 		dst = append(dst, ']')
 	})
@@ -136,10 +136,10 @@ func (p *Printer) appendRanges(dst []byte, vector int32) []byte {
 	return appendLeft(dst, left)
 }
 
-// AppendMatrixInfo appends the size of matrix m and, where it is known, what its rows stand for:
+// appendMatrixInfo appends the size of matrix m and, where it is known, what its rows stand for:
 //
 //	m2  33x48  value of tdnn1.affine_input(0,-16:16)
-func (p *Printer) AppendMatrixInfo(dst []byte, m int32) []byte {
+func (p *Printer) appendMatrixInfo(dst []byte, m int32) []byte {
 	info := p.c.Matrices[m]
 	dst = fmt.Appendf(dst, "m%d  %dx%d", m, info.Rows, info.Cols)
 	if info.StrideEqualNumCols {

@@ -1,0 +1,211 @@
+package computation
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/nnet3/component"
+)
+
+// accessKind says what a command does to a variable or a matrix.
+type accessKind uint8
+
+const (
+	reads accessKind = 1 << iota
+	writes
+	readsWrites = reads | writes // adds to what is there
+)
+
+// accessed is what a command reads and writes of one sort of things: ascending numbers without repetition, shared and read
+// only.
+type accessed struct{ read, written []int32 }
+
+// effects says what a command accesses. A command that adds to its output both reads and writes it. A command that writes
+// part of a matrix reads and writes the matrix, because the rest stays, but only writes the variables.
+type effects struct {
+	variables, submatrices, matrices accessed
+	// lasting is true for a command that also changes a network: it updates parameters or stores statistics.
+	lasting bool
+}
+
+// argAccess says what commands do to the sub-matrices that they name by argument. What a component adds to is also read.
+//
+// Three entries differ from Kaldi's table on purpose. CopyRows only writes, whatever its vector holds: a row of -1 is set to
+// zero, which does not depend on its former contents. CopyToRowsMulti only writes a sub-matrix of which it writes every row.
+// DecompressMatrix reads and writes, because what it restores comes from the matrix.
+var argAccess = [numCommandTypes][7]accessKind{
+	SetConst:              {writes},
+	Propagate:             {2: reads, 3: writes},
+	Backprop:              {2: reads, 3: reads, 4: reads, 5: writes},
+	BackpropNoModelUpdate: {2: reads, 3: reads, 4: reads, 5: writes},
+	MatrixCopy:            {writes, reads},
+	MatrixAdd:             {readsWrites, reads},
+	CopyRows:              {writes, reads},
+	AddRows:               {readsWrites, reads},
+	CopyRowsMulti:         {writes},
+	AddRowsMulti:          {readsWrites},
+	CopyToRowsMulti:       {reads},
+	AddToRowsMulti:        {reads},
+	AddRowRanges:          {readsWrites, reads},
+	CompressMatrix:        {readsWrites},
+	DecompressMatrix:      {readsWrites},
+	AcceptInput:           {writes},
+	ProvideOutput:         {reads},
+}
+
+// commandEffects finds the effects of every command. The numbers in c must be in range. The error is ErrTooLarge.
+func commandEffects(c *Computation, net *NetworkInfo, vars *variables) ([]effects, error) {
+	r := effectRecorder{
+		vars:        vars,
+		c:           c,
+		variables:   newAccessSet(vars.len()),
+		submatrices: newAccessSet(len(c.Submatrices)),
+		matrices:    newAccessSet(len(c.Matrices)),
+	}
+	all := make([]effects, len(c.Commands))
+	for i, cmd := range c.Commands {
+		info, _ := net.component(cmd.Arg1)
+		r.command(cmd, info)
+		all[i] = effects{
+			variables:   r.variables.take(&r.slab),
+			submatrices: r.submatrices.take(&r.slab),
+			matrices:    r.matrices.take(&r.slab),
+			lasting:     cmd.Type == Propagate && cmd.Arg6 == 1 || cmd.Type == Backprop && info.Has(component.Updatable),
+		}
+		if r.slab.taken > maxVariables {
+			return nil, fmt.Errorf("%w: its commands mention variables more than %d times", ErrTooLarge, maxVariables)
+		}
+	}
+	return all, nil
+}
+
+type effectRecorder struct {
+	vars                             *variables
+	c                                *Computation
+	variables, submatrices, matrices accessSet
+	slab                             slab
+	named                            []int32 // by sub-matrix: how many of its rows a vector names; zero between commands
+}
+
+// command records what a command accesses. info describes the component of a Propagate or Backprop.
+func (r *effectRecorder) command(cmd Command, info ComponentInfo) {
+	adds := cmd.Type == Propagate && info.Has(component.PropagateAdds) || cmd.Type.IsBackprop() && info.Has(component.BackpropAdds)
+	for k, s := range cmd.Args() {
+		kind := argAccess[cmd.Type][k]
+		if adds && kind == writes {
+			kind = readsWrites
+		}
+		r.access(s, kind)
+	}
+	switch cmd.Type {
+	case CopyRowsMulti, AddRowsMulti:
+		r.multi(cmd.Arg2, reads)
+	case AddToRowsMulti:
+		r.multi(cmd.Arg2, readsWrites)
+	case CopyToRowsMulti:
+		r.copyTo(cmd.Arg2)
+	}
+}
+
+// access records an access to a sub-matrix; 0 stands for none.
+func (r *effectRecorder) access(s int32, kind accessKind) {
+	if s <= 0 || kind == 0 || !r.submatrices.add(s, kind) { // a vector of rows names a sub-matrix many times
+		return
+	}
+	m := r.c.Submatrices[s].Matrix
+	r.matrices.add(m, kind)
+	if kind&writes != 0 && !r.c.IsWhole(s) {
+		r.matrices.add(m, reads)
+	}
+	for v := range r.vars.rects[s].all {
+		r.variables.add(v, kind)
+	}
+}
+
+func (r *effectRecorder) multi(vector int32, kind accessKind) {
+	for _, p := range r.c.IndexesMulti[vector] {
+		r.access(p[0], kind)
+	}
+}
+
+// copyTo records what a CopyToRowsMulti writes. A target of which it names only some rows keeps the others, so it also counts
+// as read.
+func (r *effectRecorder) copyTo(vector int32) {
+	if r.named == nil {
+		r.named = make([]int32, len(r.c.Submatrices))
+	}
+	pairs := r.c.IndexesMulti[vector]
+	for _, p := range pairs {
+		if p[0] > 0 {
+			r.named[p[0]]++
+		}
+	}
+	for _, p := range pairs {
+		if p[0] <= 0 || r.named[p[0]] == 0 {
+			continue
+		}
+		kind := writes
+		if r.named[p[0]] < r.c.Submatrices[p[0]].NumRows {
+			kind = readsWrites
+		}
+		r.access(p[0], kind)
+		r.named[p[0]] = 0
+	}
+}
+
+// accessSet collects the things of one sort that a command accesses, each once.
+type accessSet struct {
+	read, written []int32
+	state         []accessKind // by number: what is recorded for the present command
+}
+
+func newAccessSet(n int) accessSet { return accessSet{state: make([]accessKind, n)} }
+
+// add records an access and reports whether it is new.
+func (l *accessSet) add(n int32, kind accessKind) bool {
+	fresh := kind &^ l.state[n]
+	l.state[n] |= kind
+	if fresh&reads != 0 {
+		l.read = append(l.read, n)
+	}
+	if fresh&writes != 0 {
+		l.written = append(l.written, n)
+	}
+	return fresh != 0
+}
+
+// take returns what was recorded, sorted, in memory of the slab, and empties the set.
+func (l *accessSet) take(s *slab) accessed {
+	for _, n := range l.read {
+		l.state[n] = 0
+	}
+	for _, n := range l.written {
+		l.state[n] = 0
+	}
+	taken := accessed{s.copy(l.read), s.copy(l.written)}
+	l.read, l.written = l.read[:0], l.written[:0]
+	slices.Sort(taken.read)
+	slices.Sort(taken.written)
+	return taken
+}
+
+// slab cuts many short slices from a few long ones.
+type slab struct {
+	free  []int32
+	taken int64
+}
+
+func (s *slab) copy(src []int32) []int32 {
+	n := len(src)
+	if n == 0 {
+		return nil
+	}
+	if n > len(s.free) {
+		s.free = make([]int32, max(n, 4096))
+	}
+	dst := s.free[:n:n]
+	s.free = s.free[n:]
+	s.taken += int64(n)
+	copy(dst, src)
+	return dst
+}
