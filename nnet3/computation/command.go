@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// commandNames are Kaldi's names without their k.
+// commandNames are Kaldi's names without the leading k.
 var commandNames = [...]string{
 	AllocMatrix:           "AllocMatrix",
 	DeallocMatrix:         "DeallocMatrix",
@@ -94,7 +94,7 @@ func (c *Command) setArgs(a [7]int32) {
 	c.Arg1, c.Arg2, c.Arg3, c.Arg4, c.Arg5, c.Arg6, c.Arg7 = a[0], a[1], a[2], a[3], a[4], a[5], a[6]
 }
 
-// argKind says what an argument of a command refers to.
+// argKind says what an argument of a command is.
 type argKind uint8
 
 const (
@@ -105,17 +105,16 @@ const (
 	argComponent                  // a component
 	argPrecomputed                // an entry of PrecomputedIndexes, 0 for none
 	argMemo                       // a memo slot, 0 for none
-	argFlag                       // 0 or 1 (-1 counts as 0)
+	argFlag                       // 0 or 1; -1 means 0
 	argIndexes                    // an entry of Indexes
 	argMulti                      // an entry of IndexesMulti
 	argRanges                     // an entry of IndexesRanges
 	argNode                       // a network node
-	argCompression                // how to compress, 1 to 4
+	argCompression                // a way to compress, CompressInt8 to CompressUint16
 	argCommand                    // a command
 )
 
-// argKinds says what the arguments of each command type are. The checker, the printer, the rewriters of sub-matrix
-// numbers and the reader of files all go by this table.
+// argKinds says what the arguments of each type of command are.
 var argKinds = [numCommandTypes][7]argKind{
 	AllocMatrix:           {argWhole},
 	DeallocMatrix:         {argWhole},
@@ -140,8 +139,8 @@ var argKinds = [numCommandTypes][7]argKind{
 	GotoLabel:             {argCommand},
 }
 
-// Submatrices calls yield with a pointer to each argument of the command that is the number of a sub-matrix other than 0,
-// so that a caller can read or change it. The sub-matrices inside an IndexesMulti vector are not among them.
+// Submatrices yields a pointer to each argument that is the number of a sub-matrix other than 0, so that the caller can read or
+// change it. It leaves out the sub-matrices in vectors of IndexesMulti.
 func (c *Command) Submatrices(yield func(arg *int32) bool) {
 	if !c.Type.valid() {
 		return
