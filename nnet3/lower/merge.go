@@ -55,7 +55,7 @@ type witness struct {
 //
 // A merge costs time in proportion to the smaller base and to what the merge changes for the larger one, and most merges that
 // fail are found out at once, by what they would do to term k.
-func (t *Transaction) merge(a, b, dr, dc, k int32) bool {
+func (t *transaction) merge(a, b, dr, dc, k int32) bool {
 	s := t.s
 	va, vb := &s.values[a], &s.values[b]
 	if va.base < 0 || vb.base < 0 || va.base == vb.base {
@@ -100,7 +100,7 @@ func (s *Storage) fits(m *merge) bool {
 }
 
 // affords reports whether a merge alone keeps the peak of the bytes in use within the budget.
-func (t *Transaction) affords(m *merge) bool {
+func (t *transaction) affords(m *merge) bool {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	first, last := min(into.first, from.first), max(into.last, from.last)
@@ -228,7 +228,7 @@ func (s *Storage) clashesAt(c cellRef) bool {
 
 // try does what a merge does to the trees, and notes the terms that it places. It reports whether the merge is possible. It
 // works under s.trial, and leaves the bases as they are.
-func (t *Transaction) try(m *merge) bool {
+func (t *transaction) try(m *merge) bool {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	for _, n := range from.members {
@@ -288,7 +288,7 @@ func (t *Transaction) try(m *merge) bool {
 }
 
 // align notes term k if the merge places it. It reports false where that is not possible.
-func (t *Transaction) align(m *merge, k int32) bool {
+func (t *transaction) align(m *merge, k int32) bool {
 	s := t.s
 	if term := &s.terms[k]; term.placed || !s.coincides(term) {
 		return true
@@ -337,7 +337,7 @@ func (s *Storage) touchShown(v *value, c *cell) {
 }
 
 // vacate takes the occupations of a cell out of the tree.
-func (t *Transaction) vacate(m *merge, ref cellRef) {
+func (t *transaction) vacate(m *merge, ref cellRef) {
 	c := &t.s.values[ref.n].grid.cells[ref.i]
 	t.log.heads = append(t.log.heads, cellHead{ref, c.nodes})
 	for n := c.nodes; n != 0; n = t.s.forest.nodes[n].next {
@@ -348,7 +348,7 @@ func (t *Transaction) vacate(m *merge, ref cellRef) {
 }
 
 // occupy puts the occupations of a cell into the tree. It reports false where they clash.
-func (t *Transaction) occupy(m *merge, ref cellRef) bool {
+func (t *transaction) occupy(m *merge, ref cellRef) bool {
 	s := t.s
 	s.occs = s.appendOccupations(s.occs[:0], ref.n, ref.i)
 	for i := range s.occs {
@@ -366,7 +366,7 @@ func (t *Transaction) occupy(m *merge, ref cellRef) bool {
 }
 
 // untry takes back what try did.
-func (t *Transaction) untry(m *merge) {
+func (t *transaction) untry(m *merge) {
 	s := t.s
 	into := &s.bases[m.into]
 	if len(t.log.made) > m.made || len(t.log.removed) > m.removed {
@@ -389,7 +389,7 @@ func (t *Transaction) untry(m *merge) {
 }
 
 // finish does the rest of a merge that was tried.
-func (t *Transaction) finish(m *merge) {
+func (t *transaction) finish(m *merge) {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	t.book(m.into, -1)
@@ -416,7 +416,7 @@ func (t *Transaction) finish(m *merge) {
 }
 
 // undo takes a merge back. The merges after it must have been undone before.
-func (t *Transaction) undo(m *merge) {
+func (t *transaction) undo(m *merge) {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	s.book(m.into, -1)

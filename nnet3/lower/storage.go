@@ -115,7 +115,7 @@ type Storage struct {
 	trial  trial
 	epoch  int32 // of the merge that is tried
 	failed map[failedMerge]witness
-	open   Transaction
+	open   transaction
 	kept   int // how many merges were kept
 	// What merges need for a while.
 	occs, others []occupation

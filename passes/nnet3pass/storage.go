@@ -1,9 +1,7 @@
 package nnet3pass
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/rewrite"
@@ -43,13 +41,7 @@ func PlanStorage() rewrite.GraphRewriter {
 			if err != nil {
 				return err
 			}
-			n := 0
-			for i := range s.NumApplies() {
-				if s.PlaceInPlace(i) {
-					n++
-				}
-			}
-			h.Recorder().Set("nb_in_place", float64(n), "")
+			h.Recorder().Set("nb_in_place", float64(s.PlaceInPlace()), "")
 			h.Recorder().Set("peak_after", float64(s.Peak()), "B")
 			return nil
 		})
@@ -67,50 +59,8 @@ func ExtendMatrices() rewrite.GraphRewriter {
 }
 
 // RemoveAssignments lets the parts of an assembled value be made where they are wanted, so that nothing needs to be copied.
-//
-// A tall value whose parts come from many places would never be begun part by part, because the first part pays for all of
-// it; so all parts of a value are tried as one, the largest values first. What was refused in a group is tried by itself
-// afterwards, latest first, and all of it a second time, because one placement can make room for another.
 func RemoveAssignments() rewrite.GraphRewriter {
-	return storagePass("remove_assignments", "makes the parts of an assembled value in the place where they are wanted",
-		func(s *lower.Storage) int {
-			groups := assembledTerms(s)
-			// By term: how many merges were kept when it was last refused.
-			refused := make([]int, s.NumTerms())
-			for k := range refused {
-				refused[k] = -1
-			}
-			for range 2 {
-				for _, g := range groups {
-					s.PlaceAll(g.lo, g.hi)
-				}
-				for k := s.NumTerms() - 1; k >= 0; k-- {
-					if !s.TermPlaced(k) && refused[k] != s.Kept() && !s.PlaceTerm(k) {
-						refused[k] = s.Kept()
-					}
-				}
-			}
-			n := 0
-			for k := range s.NumTerms() {
-				if s.TermPlaced(k) {
-					n++
-				}
-			}
-			return n
-		})
-}
-
-// termGroup is the terms [lo, hi), which make one value.
-type termGroup struct {
-	elements int64 // of the value
-	lo, hi   int
-}
-
-// assembledTerms lists the terms of all assembled values, the largest values first.
-func assembledTerms(s *lower.Storage) (groups []termGroup) {
-	s.Assembled(func(elements int64, lo, hi int) { groups = append(groups, termGroup{elements, lo, hi}) })
-	slices.SortStableFunc(groups, func(a, b termGroup) int { return cmp.Compare(b.elements, a.elements) })
-	return groups
+	return storagePass("remove_assignments", "makes the parts of an assembled value in the place where they are wanted", (*lower.Storage).PlaceTerms)
 }
 
 // ConvertAddition turns additions to zeros into copies.
@@ -125,13 +75,13 @@ func ConvertAddition() rewrite.GraphRewriter {
 // AllocateFromOther lets matrices take over the memory of others whose life is over.
 func AllocateFromOther() rewrite.GraphRewriter {
 	return storagePass("allocate_from_other", "a matrix takes over the memory of one that is not needed any more",
-		func(s *lower.Storage) int { return s.Reuse() })
+		(*lower.Storage).Reuse)
 }
 
 // PackMatrices lets matrices that are in use at the same time be one.
 func PackMatrices() rewrite.GraphRewriter {
 	return storagePass("pack_matrices", "matrices of equal width or height that live at the same time are allocated as one",
-		func(s *lower.Storage) int { return s.Pack() })
+		(*lower.Storage).Pack)
 }
 
 // InitializeUndefined leaves matrices undefined that are written before they are read.
