@@ -6,30 +6,26 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// lists finds the lists of rows that commands name, so that equal ones are kept once.
+// lists finds the vectors of rows that commands name, so that equal ones are stored once.
 type lists struct {
-	rows, pairs map[hash][]int32 // by hash: the numbers of the lists
+	rows, pairs map[hash][]int32 // by hash: numbers of vectors
 }
 
-// indexList numbers a list of rows.
+// indexList returns the number of a vector of rows.
 func (t *target) indexList(rows []int32) int32 {
-	h := newHash()
-	for _, r := range rows {
-		h = h.add(r)
-	}
-	return keep(&t.lists.rows, h, &t.c.Indexes, rows)
+	return keep(&t.lists.rows, hashOf(rows...), &t.c.Indexes, rows)
 }
 
-// pairList numbers a list of rows of several sub-matrices.
+// pairList returns the number of a vector of (sub-matrix, row) pairs.
 func (t *target) pairList(pairs []computation.Pair) int32 {
-	h := newHash()
+	h := hashOf()
 	for _, p := range pairs {
 		h = h.add(p[0]).add(p[1])
 	}
 	return keep(&t.lists.pairs, h, &t.c.IndexesMulti, pairs)
 }
 
-// keep gives the number of list x, which has hash h, in all, and adds it where it is not there.
+// keep returns the number in all of vector x with hash h. It appends x if it is missing.
 func keep[T comparable](known *map[hash][]int32, h hash, all *[][]T, x []T) int32 {
 	if *known == nil {
 		*known = make(map[hash][]int32)

@@ -2,9 +2,8 @@ package lower
 
 import "github.com/nnopt/nnopt/fgraph"
 
-// separateOutputs gives every matrix that leaves the program a value that can leave: a copy, where the output is only a part
-// of a value, or where the value would have to be in two places at once. The rewrites would undo that, so it is done when
-// the storage is planned.
+// separateOutputs makes every matrix that leaves the program a value that can leave. It copies an output that is only part of a
+// value, or that would have to be in two places at once. Rewrites would undo that, so it happens when the storage is planned.
 func separateOutputs(p *Program) error {
 	why := fgraph.Reason{Pass: "plan_storage", Rule: "separate_outputs"}
 	o := departures{given: make(map[*fgraph.Variable]bool), leaves: make(map[*fgraph.Variable]Port)}
@@ -14,7 +13,7 @@ func separateOutputs(p *Program) error {
 	var order []int
 	for i, port := range p.Outputs {
 		if port.Carried > 0 {
-			order = append(order, i) // the first, because it may find its place in the matrix that the round before left
+			order = append(order, i) // first, because it may live in the matrix that the previous iteration left
 		}
 	}
 	for i, port := range p.Outputs {
@@ -37,14 +36,14 @@ func separateOutputs(p *Program) error {
 	return p.ReplaceOutputs(copies, why)
 }
 
-// departures knows which values leave a program, and which another segment hands over to it.
+// departures knows which values leave a program, and which are handed over by another segment.
 type departures struct {
 	given  map[*fgraph.Variable]bool
 	leaves map[*fgraph.Variable]Port
 }
 
-// permit reports whether v itself can leave through the port, and notes that it does. The caller may get a value twice, but
-// not one that is handed on as well, nor one that was handed over, whose place the next round of a loop takes for another.
+// permit reports whether v itself can leave through the port, and records that it does. The caller may get a value twice, but not
+// one that is also handed to the next segment, nor one that was handed over, because the next iteration of a loop reuses its place.
 func (o *departures) permit(v *fgraph.Variable, port Port) bool {
 	if root, _ := Resolve(v); root != v {
 		return false
