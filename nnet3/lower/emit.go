@@ -1,9 +1,9 @@
 package lower
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -20,7 +20,7 @@ func Emit(p *Program) (*computation.Computation, error) {
 	return t.c, nil
 }
 
-// target is a computation in the making, to which programs are appended.
+// target is a computation under construction. Programs are appended to it.
 type target struct {
 	c           *computation.Computation
 	views       map[computation.SubMatrixInfo]int32
@@ -28,7 +28,7 @@ type target struct {
 	derived     map[component.Component]int32
 	numMemos    int32
 	lists       lists
-	carried     map[int32]int32 // by number of a carried matrix: the sub-matrix that covers it here
+	carried     map[int32]int32 // by carried matrix: the sub-matrix that covers it here
 }
 
 func newTarget(needModelDerivative bool) *target {
@@ -52,12 +52,13 @@ func (t *target) program(p *Program) error {
 		return err
 	}
 	for i := range s.items {
-		if err := cmp.Or(e.item(int32(i)), e.err); err != nil {
-			return err
+		if e.item(int32(i)); e.err != nil {
+			return e.err
 		}
 	}
-	e.end()
-	return e.handOn()
+	e.close(int32(len(s.items)))
+	e.handOver()
+	return nil
 }
 
 type emission struct {
@@ -69,52 +70,47 @@ type emission struct {
 	opens     [][]int32
 	closes    [][]int32
 	memos     []int32   // by variable id: the memo's slot, from 1
-	lins      []*filled // by value: what of an assembled value is written already
+	lins      []*filled // by value: what is written of an assembled value so far
 	left      []int32   // by value: how many of its terms are still to come
-	pending   []*term   // of the present event: what is still to be moved
+	pending   []*term   // the terms of the present event that are still to be moved
 	seen      []bool    // scratch
 	partOf    []int32   // by value; scratch, zero between uses
 	err       error
 }
 
-// matrices makes a matrix for every slot, and finds the items between which it is in use.
+// matrices makes a matrix for every slot, and finds the first and last items that use it.
 func (e *emission) matrices() error {
 	s := e.s
 	n := len(s.slots)
 	e.whole, e.firstItem, e.lastItem = make([]int32, n), make([]int32, n), make([]int32, n)
 	e.opens, e.closes = make([][]int32, len(s.items)+1), make([][]int32, len(s.items)+1)
-	span := make([]bool, n)
 	for k := range s.slots {
 		q := &s.slots[k]
 		e.firstItem[k] = -1
-		for _, b := range q.bases {
-			for _, m := range s.bases[b].members {
-				span[k] = span[k] || s.values[m].span
-			}
-		}
 		if q.bases == nil {
 			continue
 		}
+		span := slices.ContainsFunc(q.bases, func(b int32) bool {
+			return slices.ContainsFunc(s.bases[b].members, func(m int32) bool { return s.values[m].span })
+		})
 		if q.carriedIn > 0 {
-			if err := e.takeOver(int32(k), span[k]); err != nil {
+			if err := e.takeOver(int32(k), span); err != nil {
 				return err
 			}
 			continue
 		}
-		e.whole[k] = e.c.NewMatrix(int(q.rows), int(q.cols), span[k])
+		e.whole[k] = e.c.NewMatrix(int(q.rows), int(q.cols), span)
 		e.views[e.c.Submatrices[e.whole[k]]] = e.whole[k]
 	}
 	for i := range s.items {
 		e.uses(int32(i), func(n int32) {
-			v := &s.values[n]
-			if v.base < 0 {
-				return
+			if b := s.values[n].base; b >= 0 {
+				k := s.slotOf[b]
+				if e.firstItem[k] < 0 {
+					e.firstItem[k] = int32(i)
+				}
+				e.lastItem[k] = int32(i)
 			}
-			k := s.slotOf[v.base]
-			if e.firstItem[k] < 0 {
-				e.firstItem[k] = int32(i)
-			}
-			e.lastItem[k] = int32(i)
 		})
 	}
 	e.sizing()
@@ -146,7 +142,7 @@ func (e *emission) sizing() {
 	}
 }
 
-// batchStart is the first of the terms that are carried out together with item i.
+// batchStart returns the first of the terms that are emitted together with item i.
 func (e *emission) batchStart(i int32) int32 {
 	items := e.s.items
 	for items[i].kind == stepTerm && i > 0 && items[i-1].kind == stepTerm && items[i-1].event == items[i].event {
@@ -167,11 +163,10 @@ func (e *emission) uses(i int32, f func(n int32)) {
 	}
 	switch it.kind {
 	case stepOp:
-		a := s.applies[it.n]
-		for _, v := range a.Inputs() {
+		for _, v := range s.applies[it.n].Inputs() {
 			operand(v)
 		}
-		for _, v := range a.Outputs() {
+		for _, v := range s.applies[it.n].Outputs() {
 			operand(v)
 		}
 	case stepTerm:
@@ -194,7 +189,7 @@ func (e *emission) setConst(sub int32, x float32) {
 	e.emit(computation.Command{Type: computation.SetConst, Alpha: x, Arg1: sub})
 }
 
-// view is the sub-matrix for rectangle r of value n.
+// view returns the sub-matrix for rectangle r of value n.
 func (e *emission) view(n int32, r Rect) int32 {
 	v := &e.s.values[n]
 	b := &e.s.bases[v.base]
@@ -210,13 +205,13 @@ func (e *emission) view(n int32, r Rect) int32 {
 	return k
 }
 
-// operand is the sub-matrix of a matrix variable, and 0 for none.
+// operand returns the sub-matrix of a matrix variable.
 func (e *emission) operand(v *fgraph.Variable) int32 {
 	root, r := Resolve(v)
 	return e.view(e.s.valueOf[root.ID()], r)
 }
 
-func (e *emission) item(i int32) error {
+func (e *emission) item(i int32) {
 	s := e.s
 	for _, k := range e.opens[i] {
 		e.emit(computation.Command{Type: computation.AllocMatrix, Alpha: 1, Arg1: e.whole[k]})
@@ -227,9 +222,7 @@ func (e *emission) item(i int32) error {
 	it := s.items[i]
 	switch it.kind {
 	case stepOp:
-		if err := e.op(s.applies[it.n]); err != nil {
-			return err
-		}
+		e.op(s.applies[it.n])
 	case stepTerm:
 		if e.batchStart(i) == i {
 			e.batch(i)
@@ -243,37 +236,26 @@ func (e *emission) item(i int32) error {
 			e.emit(computation.Command{Type: computation.AcceptInput, Alpha: 1, Arg1: e.operand(v), Arg2: port.Node})
 		}
 	case stepProvide:
-		if err := e.provide(it.n); err != nil {
-			return err
+		sub := e.operand(s.prog.Graph.Outputs()[it.n])
+		if !e.c.IsWhole(sub) {
+			e.err = fmt.Errorf("lower: output %d is only a part of a matrix", it.n)
+		} else if port := s.prog.Outputs[it.n]; port.Carried == 0 {
+			e.emit(computation.Command{Type: computation.ProvideOutput, Alpha: 1, Arg1: sub, Arg2: port.Node})
 		}
 	case stepMarker:
 		e.emit(computation.Command{Type: computation.NoOperationMarker, Alpha: 1})
 	}
 	e.close(i)
-	return nil
 }
 
+// close frees the matrices whose last use is item i.
 func (e *emission) close(i int32) {
 	for _, k := range e.closes[i] {
 		e.emit(computation.Command{Type: computation.DeallocMatrix, Alpha: 1, Arg1: e.whole[k]})
 	}
 }
 
-func (e *emission) end() { e.close(int32(len(e.s.items))) }
-
-func (e *emission) provide(n int32) error {
-	v := e.s.prog.Graph.Outputs()[n]
-	sub := e.operand(v)
-	if !e.c.IsWhole(sub) {
-		return fmt.Errorf("lower: output %d is only a part of a matrix", n)
-	}
-	if port := e.s.prog.Outputs[n]; port.Carried == 0 {
-		e.emit(computation.Command{Type: computation.ProvideOutput, Alpha: 1, Arg1: sub, Arg2: port.Node})
-	}
-	return nil
-}
-
-// number is the component's number in commands.
+// number returns the component's number in commands.
 func (e *emission) number(c Component) int32 {
 	if c.Number >= 0 {
 		return c.Number
@@ -300,7 +282,7 @@ func (e *emission) indexes(p *computation.PrecomputedIndexesInfo) int32 {
 	return n
 }
 
-// memo numbers the memo that v is.
+// memo returns the number of memo v in commands.
 func (e *emission) memo(v *fgraph.Variable) int32 {
 	m := &e.memos[v.ID()]
 	if *m == 0 {
@@ -310,7 +292,7 @@ func (e *emission) memo(v *fgraph.Variable) int32 {
 	return *m
 }
 
-func (e *emission) op(a *fgraph.Apply) error {
+func (e *emission) op(a *fgraph.Apply) {
 	switch op := a.Op().(type) {
 	case Propagate:
 		e.propagate(a, op)
@@ -323,9 +305,8 @@ func (e *emission) op(a *fgraph.Apply) error {
 		e.c.IndexesRanges = append(e.c.IndexesRanges, op.Ranges)
 		e.emit(computation.Command{Type: computation.AddRowRanges, Alpha: 1, Arg1: out, Arg2: e.operand(a.Inputs()[0]), Arg3: n})
 	default:
-		return fmt.Errorf("lower: no command for %v", op)
+		e.err = fmt.Errorf("lower: no command for %v", op)
 	}
-	return nil
 }
 
 func (e *emission) propagate(a *fgraph.Apply, op Propagate) {
@@ -351,7 +332,7 @@ func (e *emission) propagate(a *fgraph.Apply, op Propagate) {
 	e.emit(cmd)
 }
 
-// begin makes the output of an accumulating op hold what is added to: it does already where it lies in the same place.
+// begin copies what an accumulating op adds to into its output, unless it is there already.
 func (e *emission) begin(out int32, added *fgraph.Variable) {
 	if in := e.operand(added); in != out {
 		e.emit(computation.Command{Type: computation.MatrixCopy, Alpha: 1, Arg1: out, Arg2: in})

@@ -10,49 +10,51 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// ErrUnsupported marks computations that have no form as values: one with several segments, or a loop, has one only segment by
-// segment (LowerChain), and one with a backward part among several segments has none.
+// ErrUnsupported is the error for computations that can't become values: Lower takes no loops and no several segments, which are for
+// LowerChain, and neither takes a backward part among several segments.
 var ErrUnsupported = errors.New("lower: the computation has no form as values")
 
-// Program is a computation as values: the graph, and what its inputs and outputs are to the caller of the computation.
+// Program is a computation, or a segment of one, as values: a graph, and the meaning of its inputs and outputs to the caller of the
+// computation. It is a feature of its graph, so that passes find it there (see ProgramOf).
 type Program struct {
 	Graph *fgraph.FunctionGraph
-	// Inputs and Outputs say what the graph's inputs and outputs stand for, in their order.
+	// Inputs and Outputs describe the graph's inputs and outputs, in order.
 	Inputs, Outputs []Port
-	// Marker is the number of the command that ends the forward part, or the number of commands where there is none.
+	// Marker is the number of the command that ends the forward part, or the number of commands without one.
 	Marker int32
 	// NeedModelDerivative is the computation's.
 	NeedModelDerivative bool
-	source              *computation.Computation // what the program was made of
+	source              *computation.Computation // what the program was made from
 	numComponents       int
 	numCommands         int
 	largestOp           int64
 }
 
-// LargestOp is the largest number of elements that one component of the computation reads and writes: no order and no
-// placing makes the peak smaller, as long as that component is not replaced.
+// LargestOp returns the largest number of elements that one component of the computation reads and writes. No schedule and no
+// storage lowers the peak below it, unless a rewrite replaces that component.
 func (p *Program) LargestOp() int64 { return p.largestOp }
 
-// End is the number of the commands that the program was made of: a place in the order behind all of them.
+// End returns the number of the first command after those that the program was made from.
 func (p *Program) End() int { return p.numCommands }
 
-// Network is what lowering needs of a network: its components by number. The name serves people. An *nnet3.Nnet is one.
+// Network is what lowering needs of a network: its components by number, with names for people. An *nnet3.Nnet is one.
 type Network interface {
 	NumComponents() int
 	Component(number int) (c component.Component, name string)
 }
 
-// Lower turns commands into values. Allocation, order and updates disappear: every command that reads a view takes the value
-// written there, or an Assemble of the pieces where it was written in pieces. The computation must be sound
-// (computation.Check); views that were never written count as zero. A computation of several segments is for LowerChain.
+// Lower turns commands into values. Allocation, order and updates disappear: a command that reads a view takes the value written
+// there, or an Assemble if it was written in pieces. The computation must pass computation.Check. A view that was never written is
+// zero. Computations of several segments are for LowerChain.
 func Lower(c *computation.Computation, net Network) (*Program, error) {
 	return lowerSegment(c, net, segment{last: len(c.Commands)})
 }
 
-// lowerSegment is Lower for a segment.
+// lowerSegment is Lower for one segment.
 func lowerSegment(c *computation.Computation, net Network, s segment) (*Program, error) {
 	l := &lowering{c: c, net: net, pieces: newPieces(len(c.Matrices), s.last-s.first), inst: 1, at: int32(s.first)}
-	l.prog = &Program{source: c, Marker: int32(s.last), NeedModelDerivative: c.NeedModelDerivative, numComponents: net.NumComponents(), numCommands: s.last}
+	l.prog = &Program{source: c, Marker: int32(s.last), NeedModelDerivative: c.NeedModelDerivative,
+		numComponents: net.NumComponents(), numCommands: s.last}
 	for _, m := range s.carriedIn {
 		l.accept(m, Port{Node: -1, Component: -1, Carried: m, At: l.at}, fmt.Sprintf("carried%d", m))
 	}
@@ -80,16 +82,17 @@ func lowerSegment(c *computation.Computation, net Network, s segment) (*Program,
 	return l.prog, nil
 }
 
-// OnAttach makes a Program a feature of its graph, so that passes find it there.
+// OnAttach makes a Program a feature of its graph.
 func (p *Program) OnAttach(*fgraph.FunctionGraph) error { return nil }
 
-// Destroyable reports whether an in-place op may destroy input v of the graph: the caller gives matrices away, so it may.
+// Destroyable reports whether an in-place op may destroy input v of the graph. It may if v is a matrix, because the caller gives
+// matrices away.
 func (p *Program) Destroyable(v *fgraph.Variable) bool {
 	_, ok := v.Type().(MatrixType)
 	return ok
 }
 
-// ProgramOf is the program that the graph belongs to, if it is one.
+// ProgramOf returns the program that the graph belongs to, if any.
 func ProgramOf(g *fgraph.FunctionGraph) (*Program, bool) { return fgraph.FeatureOf[*Program](g) }
 
 type lowering struct {
@@ -144,8 +147,8 @@ func (l *lowering) command(cmd *computation.Command) error {
 	return nil
 }
 
-// weigh notes how many elements a component needs at once. Operands that are one view count once. The result, which is the last
-// of them, does not count if the component can make it over another one.
+// weigh records how many elements a component needs at once. A view counts once. The result, the last operand, does not count if
+// the component can overwrite another operand with it.
 func (l *lowering) weigh(cmd *computation.Command, inPlace component.Properties, subs ...int32) {
 	if c, _ := l.net.Component(int(cmd.Arg1)); c.Properties().Has(inPlace) {
 		subs = subs[:len(subs)-1]
@@ -162,17 +165,19 @@ func (l *lowering) weigh(cmd *computation.Command, inPlace component.Properties,
 
 // move lowers the commands that copy and add.
 func (l *lowering) move(cmd *computation.Command) error {
+	if cmd.Type < computation.MatrixCopy || cmd.Type > computation.AddRowRanges {
+		return fmt.Errorf("%w: command type %d", ErrUnsupported, cmd.Type)
+	}
 	c := l.c
+	m, r := l.view(cmd.Arg1)
 	switch cmd.Type {
 	case computation.MatrixCopy, computation.MatrixAdd:
-		m, r := l.view(cmd.Arg1)
 		v := l.read(cmd.Arg2)
 		if cmd.Type == computation.MatrixCopy {
 			l.pieces.cut(m, r)
 		}
 		l.add(m, r, v, Term{NumRows: r.Rows()}, cmd.Alpha)
 	case computation.CopyRows, computation.AddRows:
-		m, r := l.view(cmd.Arg1)
 		v := l.read(cmd.Arg2)
 		if cmd.Type == computation.CopyRows {
 			l.pieces.cut(m, r)
@@ -185,7 +190,6 @@ func (l *lowering) move(cmd *computation.Command) error {
 		}
 		l.addRows(m, r, v, rows, cmd.Alpha)
 	case computation.CopyRowsMulti, computation.AddRowsMulti:
-		m, r := l.view(cmd.Arg1)
 		groups := groupPairs(c.IndexesMulti[cmd.Arg2])
 		values := make([]*fgraph.Variable, len(groups))
 		for i, g := range groups {
@@ -213,19 +217,15 @@ func (l *lowering) move(cmd *computation.Command) error {
 			l.addRows(m, r, v, g.rows, cmd.Alpha)
 		}
 	case computation.AddRowRanges:
-		m, r := l.view(cmd.Arg1)
 		v := l.read(cmd.Arg2)
-		t := MatrixType{Rows: r.Rows(), Cols: r.Cols()}
-		a := fgraph.NewApply(&RowRanges{Cols: r.Cols(), Ranges: c.IndexesRanges[cmd.Arg3]}, []*fgraph.Variable{v}, t)
+		a := fgraph.NewApply(&RowRanges{Cols: r.Cols(), Ranges: c.IndexesRanges[cmd.Arg3]}, []*fgraph.Variable{v}, sizeOf(r))
 		l.add(m, r, l.own(a.Out()), Term{NumRows: r.Rows()}, cmd.Alpha)
-	default:
-		return fmt.Errorf("%w: command type %d", ErrUnsupported, cmd.Type)
 	}
 	return nil
 }
 
-// rowGroup is the rows of a multi-row command that concern one sub-matrix: Dst is the row of the command's own view, Src the
-// row of the sub-matrix.
+// rowGroup is the rows of a multi-row command that concern one sub-matrix: Dst is a row of the command's own view, Src a row of the
+// sub-matrix.
 type rowGroup struct {
 	sub  int32
 	rows []RowPair
@@ -250,13 +250,13 @@ func groupPairs(pairs []computation.Pair) []rowGroup {
 	return groups
 }
 
-// view gives the matrix of a sub-matrix, and its rectangle there.
+// view returns the matrix of a sub-matrix, and its rectangle there.
 func (l *lowering) view(sub int32) (int32, Rect) {
 	s := l.c.Submatrices[sub]
 	return s.Matrix, Rect{s.RowOffset, s.RowOffset + s.NumRows, s.ColOffset, s.ColOffset + s.NumCols}
 }
 
-// accept makes all of matrix m a new input of the graph.
+// accept replaces the contents of matrix m with a new input of the graph.
 func (l *lowering) accept(m int32, port Port, name string) {
 	l.pieces.clear(m)
 	r := l.whole(m)
@@ -277,7 +277,7 @@ func (l *lowering) whole(m int32) Rect {
 	return Rect{0, info.Rows, 0, info.Cols}
 }
 
-// own marks the apply that makes v as coming from the present command.
+// own marks the apply that makes v, if new, as made from the present command.
 func (l *lowering) own(v *fgraph.Variable) *fgraph.Variable {
 	if a := v.Owner(); a != nil && a.Origin() < 0 {
 		a.SetOrigin(int(l.at))
@@ -290,7 +290,7 @@ func (l *lowering) put(m int32, r Rect, v *fgraph.Variable) {
 	l.add(m, r, v, Term{NumRows: r.Rows()}, 1)
 }
 
-// add adds scale·v at r; t gives the rows, relative to r and to v.
+// add adds scale·v at r; t holds the rows, relative to r and to v.
 func (l *lowering) add(m int32, r Rect, v *fgraph.Variable, t Term, scale float32) {
 	if t.NumRows == 0 || r.C0 >= r.C1 || scale == 0 {
 		return
@@ -312,13 +312,13 @@ func (l *lowering) addRows(m int32, r Rect, v *fgraph.Variable, rows []RowPair, 
 	l.add(m, r, v, t, scale)
 }
 
-// read gives the value of a view. Where it was written in pieces they are assembled, and the matrix then holds the result in
-// their stead, so that a later read of the same cells takes the same value.
+// read returns the value of a view. It assembles a view that was written in pieces, and replaces the pieces with the result, so that
+// later reads of the same cells take the same value.
 func (l *lowering) read(sub int32) *fgraph.Variable { return l.readRect(l.view(sub)) }
 
-// readRect gives the value of rectangle r of matrix m.
+// readRect returns the value of rectangle r of matrix m.
 func (l *lowering) readRect(m int32, r Rect) *fgraph.Variable {
-	size := MatrixType{Rows: r.Rows(), Cols: r.Cols()}
+	size := sizeOf(r)
 	terms := l.terms[:0]
 	inputs := inputList{list: l.roots[:0]}
 	for _, node := range l.pieces.search(m, r) {

@@ -8,7 +8,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// component resolves a component number of a command.
+// component returns the component that a command names by number.
 func (l *lowering) component(number int32) Component {
 	if n := int32(l.net.NumComponents()); number >= n {
 		c := l.c.Derived[number-n]
@@ -25,21 +25,13 @@ func (l *lowering) precomputed(n int32) *computation.PrecomputedIndexesInfo {
 	return &l.c.PrecomputedIndexes[n]
 }
 
-// state gives the present state of a component, which begins as an input of the graph.
+// state returns the present state of a component. It begins as an input of the graph.
 func (l *lowering) state(number int32) *fgraph.Variable {
-	for int(number) >= len(l.states) {
-		l.states = append(l.states, nil)
-	}
+	l.states = append(l.states, make([]*fgraph.Variable, max(int(number)+1-len(l.states), 0))...)
 	if l.states[number] == nil {
 		l.states[number] = l.input(Port{Node: -1, Component: number}, StateType{number}, fmt.Sprintf("state%d", number))
 	}
 	return l.states[number]
-}
-
-// operandType is the type of a matrix that a component writes.
-func (l *lowering) operandType(sub int32) MatrixType {
-	_, r := l.view(sub)
-	return MatrixType{Rows: r.Rows(), Cols: r.Cols()}
 }
 
 func (l *lowering) propagate(cmd *computation.Command) {
@@ -52,7 +44,8 @@ func (l *lowering) propagate(cmd *computation.Command) {
 	if cmd.Arg3 != 0 {
 		inputs = append(inputs, l.read(cmd.Arg3))
 	}
-	outs := []fgraph.Type{l.operandType(cmd.Arg4)}
+	m, r := l.view(cmd.Arg4)
+	outs := []fgraph.Type{sizeOf(r)}
 	if op.UsesMemo {
 		outs = append(outs, MemoType{cmd.Arg1})
 	}
@@ -62,24 +55,17 @@ func (l *lowering) propagate(cmd *computation.Command) {
 	}
 	a := fgraph.NewApply(op, inputs, outs...)
 	a.SetOrigin(int(l.at))
-	m, r := l.view(cmd.Arg4)
 	if !op.has(component.PropagateAdds) || cmd.Arg3 == cmd.Arg4 {
 		l.pieces.cut(m, r)
 	}
 	l.put(m, r, a.Out())
 	if op.UsesMemo {
-		l.setMemo(cmd.Arg5, a.Outputs()[1])
+		l.memos = append(l.memos, make([]*fgraph.Variable, max(int(cmd.Arg5)+1-len(l.memos), 0))...)
+		l.memos[cmd.Arg5] = a.Outputs()[1]
 	}
 	if op.StoreStats {
 		l.states[cmd.Arg1] = a.Outputs()[len(outs)-1]
 	}
-}
-
-func (l *lowering) setMemo(slot int32, v *fgraph.Variable) {
-	for int(slot) >= len(l.memos) {
-		l.memos = append(l.memos, nil)
-	}
-	l.memos[slot] = v
 }
 
 func (l *lowering) backprop(cmd *computation.Command) {
@@ -90,7 +76,7 @@ func (l *lowering) backprop(cmd *computation.Command) {
 		ModelUpdate: cmd.Type == computation.Backprop,
 	}
 	updates := op.ModelUpdate && l.c.NeedModelDerivative && comp.has(component.Updatable)
-	// Components that are not updatable may keep statistics of their backward pass, so they have a state too.
+	// A component that is not updatable may store statistics of its backward pass, so it has a state, too.
 	op.HasState = updates || (op.ModelUpdate && comp.has(component.StoresStats) && !comp.has(component.Updatable))
 	if op.HasState || op.UsesMemo || comp.has(component.Random) {
 		op.Instance = l.inst
@@ -105,9 +91,10 @@ func (l *lowering) backprop(cmd *computation.Command) {
 	if op.UsesMemo {
 		inputs = append(inputs, l.memos[cmd.Arg7])
 	}
+	m, r := l.view(cmd.Arg6)
 	var outs []fgraph.Type
 	if op.HasDX {
-		outs = append(outs, l.operandType(cmd.Arg6))
+		outs = append(outs, sizeOf(r))
 	}
 	if op.HasState {
 		inputs = append(inputs, l.state(cmd.Arg1))
@@ -116,7 +103,6 @@ func (l *lowering) backprop(cmd *computation.Command) {
 	a := fgraph.NewApply(op, inputs, outs...)
 	a.SetOrigin(int(l.at))
 	if op.HasDX {
-		m, r := l.view(cmd.Arg6)
 		if !comp.has(component.BackpropAdds) || cmd.Arg5 == cmd.Arg6 {
 			l.pieces.cut(m, r)
 		}

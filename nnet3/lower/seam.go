@@ -39,45 +39,44 @@ func (ch *Chain) Emit() (*computation.Computation, error) {
 	return t.c, nil
 }
 
-// comesBack reports whether one of two values is handed over to a round of a loop, and the other takes its place for the next
-// round. They may be in that place from the beginning, in one matrix.
+// comesBack reports whether one of two values is handed over to an iteration of a loop, and the other replaces it for the next.
+// The two may share a matrix.
 func (s *Storage) comesBack(a, b int32) bool {
 	x, y := &s.values[a], &s.values[b]
 	return x.carriedIn > 0 && x.carriedIn == y.carriedOut || y.carriedIn > 0 && y.carriedIn == x.carriedOut
 }
 
-// takeOver makes slot k the matrix that the segment before left for it.
+// takeOver makes slot k the matrix that the previous segment left for it.
 func (e *emission) takeOver(k int32, span bool) error {
 	q := &e.s.slots[k]
 	sub, ok := e.carried[q.carriedIn]
 	if !ok {
-		return fmt.Errorf("lower: nobody hands on matrix %d", q.carriedIn)
+		return fmt.Errorf("lower: no segment hands over matrix %d", q.carriedIn)
 	}
 	m := &e.c.Matrices[e.c.Submatrices[sub].Matrix]
 	if m.Rows != q.rows || m.Cols != q.cols {
-		return fmt.Errorf("lower: matrix %d is handed on with %d rows and %d columns, and taken over with %d and %d", q.carriedIn, m.Rows, m.Cols, q.rows, q.cols)
+		return fmt.Errorf("lower: matrix %d is handed over with %d rows and %d columns, and taken over with %d and %d", q.carriedIn, m.Rows, m.Cols, q.rows, q.cols)
 	}
 	m.StrideEqualNumCols = m.StrideEqualNumCols || span
 	e.whole[k] = sub
 	return nil
 }
 
-// handOn notes where the matrices are that the program hands on.
-func (e *emission) handOn() error {
+// handOver records the matrices that the program hands over.
+func (e *emission) handOver() {
 	e.carried = make(map[int32]int32)
 	for n, port := range e.s.prog.Outputs {
 		if port.Carried > 0 {
 			e.carried[port.Carried] = e.operand(e.s.prog.Graph.Outputs()[n])
 		}
 	}
-	return nil
 }
 
-// move is a matrix that takes the place of another; both are sub-matrices that cover it.
+// move is a matrix that replaces another; both are given by sub-matrices that cover them.
 type move struct{ to, from int32 }
 
-// closeLoop puts what the loop ends with in the place of what it began with. Matrices change places without being copied, but
-// for one of every circle, which makes room for the others.
+// closeLoop lets the matrices that the loop ends with replace those that it began with. Swaps do this without copying, except that
+// one matrix of every cycle is copied to make room for the others.
 func (t *target) closeLoop(begin map[int32]int32) {
 	var moves []move
 	for _, m := range slices.Sorted(maps.Keys(begin)) {
@@ -85,8 +84,8 @@ func (t *target) closeLoop(begin map[int32]int32) {
 			moves = append(moves, move{to, from})
 		}
 	}
-	for _, circle := range chains(moves, true) {
-		last := &moves[circle[len(circle)-1]]
+	for _, cycle := range chains(moves, true) {
+		last := &moves[cycle[len(cycle)-1]]
 		m := t.matrix(last.from)
 		room := t.c.NewMatrix(int(m.Rows), int(m.Cols), m.StrideEqualNumCols)
 		t.c.Commands = append(t.c.Commands, computation.NewCommand(computation.AllocMatrix, room),
@@ -105,9 +104,9 @@ func (t *target) closeLoop(begin map[int32]int32) {
 	}
 }
 
-// chains lists, by number, the moves that make room for each other, each behind the one that frees its place for it: either
-// those that begin in a place that is free, or those that go round in circles. No two moves go to one place, or come from one.
-func chains(moves []move, circles bool) [][]int {
+// chains lists the numbers of moves that depend on each other, each after the one that vacates its destination: either those that
+// begin with a free destination, or the cycles. No two moves share a destination or a source.
+func chains(moves []move, cycles bool) [][]int {
 	to, from := make(map[int32]int, len(moves)), make(map[int32]int, len(moves))
 	for k, a := range moves {
 		to[a.to], from[a.from] = k, k
@@ -123,13 +122,13 @@ func chains(moves []move, circles bool) [][]int {
 	}
 	for k, a := range moves {
 		if _, waits := from[a.to]; !waits {
-			if list := follow(k); !circles {
+			if list := follow(k); !cycles {
 				lists = append(lists, list)
 			}
 		}
 	}
 	for k := range moves {
-		if list := follow(k); circles && len(list) > 0 {
+		if list := follow(k); cycles && len(list) > 0 {
 			lists = append(lists, list)
 		}
 	}
