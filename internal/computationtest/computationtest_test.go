@@ -99,11 +99,7 @@ func TestRandom(t *testing.T) {
 		if err := computation.Check(c, net.Info(), computation.CheckOptions{AllowUnused: true}); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		out, err := computationtest.Interpret(c, net)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, x := range out {
+		for name, x := range computationtest.Interpret(c, net) {
 			for _, v := range x {
 				if v != v {
 					t.Fatalf("%s is not defined\n%s", name, text)

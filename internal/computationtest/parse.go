@@ -12,12 +12,12 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// ErrText is the kind of every error of Parse.
+// ErrText is the kind of all errors of Parse.
 var ErrText = errors.New("computationtest: not a computation")
 
-// Parse reads a computation in the form in which computation.Print writes it, and makes stand-ins for its components. Numbers
-// in front of commands may be left out, but for those that a goto names; what follows # is left out of account. In front of
-// the commands that use them stand the matrices, and the components with their properties, which Print does not write:
+// Parse reads a computation in the form in which computation.Print writes it, and makes stand-ins for its components. The numbers of
+// commands may be left out unless a goto names them; # begins a comment. Matrices, and components with their properties, which Print
+// does not write, come before the commands that use them:
 //
 //	component affine 4x3 simple|updatable|propagate-adds
 //	m1 6x4
@@ -28,9 +28,8 @@ var ErrText = errors.New("computationtest: not a computation")
 //	m2 += affine.Propagate(m1)
 //	provide m2 for output
 //
-// Ranges include both ends. Nodes are numbered in the order in which they appear, but node7 is number 7. Forward and backward
-// runs write or add as the properties say, whether = or += stands there. The computation needs the derivative of the model where
-// a component that is updatable runs backward.
+// Ranges include both ends. Nodes are numbered in order of appearance, but node7 is number 7. Whether components write or add depends
+// on their properties, not on = or +=. The computation needs the derivative of the model if an updatable component runs backward.
 func Parse(text string) (*computation.Computation, Net, error) {
 	r := &reader{c: computation.New(), components: make(map[string]int32), nodes: make(map[string]int32),
 		views: make(map[computation.SubMatrixInfo]int32), labels: make(map[string]int32)}
@@ -58,16 +57,7 @@ func MustParse(t testing.TB, text string) (*computation.Computation, Net) {
 	return c, net
 }
 
-// Info says what the numbers of components mean, to the checker and the printer.
-func (n Net) Info() *computation.NetworkInfo {
-	info := new(computation.NetworkInfo)
-	for _, o := range n {
-		info.Components = append(info.Components, o.info)
-	}
-	return info
-}
-
-// reader turns lines into commands. Its methods take tokens from the front of tokens; the first fault stays in err.
+// reader turns lines into commands. Its methods consume tokens; the first fault stays in err.
 type reader struct {
 	c          *computation.Computation
 	infos      []computation.ComponentInfo
@@ -126,7 +116,7 @@ func (r *reader) fail(format string, args ...any) {
 	}
 }
 
-// next takes a token.
+// next consumes a token.
 func (r *reader) next() string {
 	if len(r.tokens) == 0 {
 		r.fail("the line ends too early")
@@ -137,7 +127,7 @@ func (r *reader) next() string {
 	return t
 }
 
-// take takes the next token if it is the one given, and reports whether it is.
+// take consumes the next token if it is t, and reports whether it was.
 func (r *reader) take(t string) bool {
 	if len(r.tokens) > 0 && r.tokens[0] == t {
 		r.tokens = r.tokens[1:]
@@ -164,16 +154,16 @@ func (r *reader) integer() int32 {
 }
 
 func (r *reader) float() float32 {
-	sign := float32(1)
+	sign := ""
 	if r.take("-") {
-		sign = -1
+		sign = "-"
 	}
 	t := r.next()
-	f, err := strconv.ParseFloat(t, 32)
+	f, err := strconv.ParseFloat(sign+t, 32)
 	if err != nil {
 		r.fail("%q is no number", t)
 	}
-	return sign * float32(f)
+	return float32(f)
 }
 
 func (r *reader) emit(t computation.CommandType, args ...int32) { r.emitScaled(t, 1, args...) }
@@ -188,8 +178,10 @@ func (r *reader) statement() {
 	switch first {
 	case "component":
 		r.component()
-	case "accept", "provide":
-		r.port(first == "accept")
+	case "accept":
+		r.port(computation.AcceptInput)
+	case "provide":
+		r.port(computation.ProvideOutput)
 	case "swap":
 		r.expect("(")
 		a := r.view()
@@ -236,8 +228,11 @@ func (r *reader) component() {
 	info.OutputDim = n
 	for len(r.tokens) > 0 && r.err == nil {
 		name := r.next()
-		p, ok := property(name)
-		if !ok {
+		p := component.Properties(1)
+		for p.String() != name && p.String() != "" {
+			p <<= 1
+		}
+		if p.String() == "" {
 			r.fail("there is no property %q", name)
 		}
 		info.Properties |= p
@@ -247,16 +242,7 @@ func (r *reader) component() {
 	r.infos = append(r.infos, info)
 }
 
-func property(name string) (component.Properties, bool) {
-	for p := component.Properties(1); p.String() != ""; p <<= 1 {
-		if p.String() == name {
-			return p, true
-		}
-	}
-	return 0, false
-}
-
-func (r *reader) port(accept bool) {
+func (r *reader) port(t computation.CommandType) {
 	v := r.view()
 	r.expect("for")
 	name := r.next()
@@ -272,14 +258,10 @@ func (r *reader) port(accept bool) {
 		n = int32(len(r.nodes))
 		r.nodes[name] = n
 	}
-	if accept {
-		r.emit(computation.AcceptInput, v, n)
-	} else {
-		r.emit(computation.ProvideOutput, v, n)
-	}
+	r.emit(t, v, n)
 }
 
-// view reads a view: m2, or m2(0:1, :). "[]" is none.
+// view reads a view: m2, m2(0:1, :), or [] for none.
 func (r *reader) view() int32 {
 	name := r.next()
 	if name == "[" {
@@ -308,7 +290,7 @@ func (r *reader) view() int32 {
 	return n
 }
 
-// span reads a range 0:1, or : for all, and returns its beginning and length.
+// span reads a range 0:1, or : for all, and returns its first element and length.
 func (r *reader) span(all int32) (int32, int32) {
 	if r.take(":") {
 		return 0, all
@@ -322,10 +304,9 @@ func (r *reader) span(all int32) (int32, int32) {
 	return first, last + 1 - first
 }
 
-// assignment reads a command that begins with the view that it writes, or with a component.
+// assignment reads a command that begins with its destination or with a component.
 func (r *reader) assignment() {
-	if name, isRun := r.runName(); isRun {
-		r.run(name, 0)
+	if r.run(0) {
 		return
 	}
 	dst := r.view()
@@ -333,8 +314,7 @@ func (r *reader) assignment() {
 	if !adds {
 		r.expect("=")
 	}
-	if name, isRun := r.runName(); isRun {
-		r.run(name, dst)
+	if r.run(dst) {
 		return
 	}
 	switch {
@@ -358,7 +338,7 @@ func (r *reader) assignment() {
 	r.source(dst, adds, alpha)
 }
 
-// source reads what is copied or added to dst.
+// source reads what a command copies or adds to dst.
 func (r *reader) source(dst int32, adds bool, alpha float32) {
 	pick := func(add, copying computation.CommandType) computation.CommandType {
 		if adds {
@@ -391,7 +371,7 @@ func (r *reader) source(dst int32, adds bool, alpha float32) {
 	}
 }
 
-// listFollows reports whether the tokens after "rows(" are a view and a list of its rows, not several views with theirs.
+// listFollows reports whether the tokens after "rows(" are a view and a list of its rows, not views each with its rows.
 func (r *reader) listFollows() bool {
 	depth := 0
 	for i, t := range r.tokens {
@@ -407,7 +387,7 @@ func (r *reader) listFollows() bool {
 	return false
 }
 
-// scatter reads a command that writes to rows of several views, from behind "rows".
+// scatter reads the rest of a command that writes rows of several views, after "rows".
 func (r *reader) scatter() {
 	r.expect("(")
 	list := r.multi()

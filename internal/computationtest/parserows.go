@@ -7,7 +7,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// repeats reads " x10", how often the last item of a list stands.
+// repeats reads how often the last item of a list is repeated: "x10", or nothing for once.
 func (r *reader) repeats() int {
 	if len(r.tokens) > 0 && strings.HasPrefix(r.tokens[0], "x") {
 		n, err := strconv.Atoi(r.next()[1:])
@@ -20,7 +20,7 @@ func (r *reader) repeats() int {
 	return 1
 }
 
-// rows reads row numbers up to the token end: 5, 0:9, 0:27:3, 5 x10, -.
+// rows reads row numbers up to and including the token end: 5, 0:9, 0:27:3, 5 x10, -.
 func (r *reader) rows(end string) []int32 {
 	list := []int32{}
 	for r.err == nil {
@@ -58,7 +58,7 @@ func (r *reader) rows(end string) []int32 {
 	return list
 }
 
-// multi reads rows of several views, up to and with the closing bracket, and returns the number of the list.
+// multi reads rows of several views up to and including the closing bracket, and returns the number of the vector.
 func (r *reader) multi() int32 {
 	var list []computation.Pair
 	for r.err == nil {
@@ -82,7 +82,7 @@ func (r *reader) multi() int32 {
 	return int32(len(r.c.IndexesMulti) - 1)
 }
 
-// ranges reads ranges of rows, up to and with the closing bracket.
+// ranges reads ranges of rows up to and including the closing bracket.
 func (r *reader) ranges(all int32) []computation.Pair {
 	var list []computation.Pair
 	for r.err == nil && !r.take(")") {
@@ -99,26 +99,27 @@ func (r *reader) ranges(all int32) []computation.Pair {
 	return list
 }
 
-// runName reports whether a run of a component follows, and takes its name.
-func (r *reader) runName() (string, bool) {
+// run reads a run of a component that writes to dst, such as f.Propagate(m1). It reports whether the next token is one.
+func (r *reader) run(dst int32) bool {
 	if len(r.tokens) < 2 || r.tokens[1] != "(" {
-		return "", false
+		return false
 	}
-	for _, how := range [...]string{".Propagate", ".Backprop", ".BackpropNoModelUpdate"} {
-		if strings.HasSuffix(r.tokens[0], how) {
-			return r.next(), true
+	name := r.tokens[0]
+	dot := strings.LastIndexByte(name, '.')
+	t := computation.Propagate
+	for t.String() != name[dot+1:] {
+		if t++; t > computation.BackpropNoModelUpdate {
+			return false
 		}
 	}
-	return "", false
-}
-
-// run reads the operands of a run of a component, which writes to dst.
-func (r *reader) run(name string, dst int32) {
-	dot := strings.LastIndexByte(name, '.')
+	if dot < 0 {
+		return false
+	}
+	r.tokens = r.tokens[1:]
 	comp, ok := r.components[name[:dot]]
 	if !ok {
 		r.fail("there is no component %s", name[:dot])
-		return
+		return true
 	}
 	operands := map[string]int32{}
 	r.expect("(")
@@ -140,12 +141,10 @@ func (r *reader) run(name string, dst int32) {
 			operands["x"] = r.view()
 		}
 	}
-	switch name[dot:] {
-	case ".Propagate":
-		r.emit(computation.Propagate, comp, 0, operands["x"], dst, operands["memo"], operands["store"])
-	case ".Backprop":
-		r.emit(computation.Backprop, comp, 0, operands["x"], operands["y"], operands["dy"], dst, operands["memo"])
-	default:
-		r.emit(computation.BackpropNoModelUpdate, comp, 0, operands["x"], operands["y"], operands["dy"], dst, operands["memo"])
+	if t == computation.Propagate {
+		r.emit(t, comp, 0, operands["x"], dst, operands["memo"], operands["store"])
+	} else {
+		r.emit(t, comp, 0, operands["x"], operands["y"], operands["dy"], dst, operands["memo"])
 	}
+	return true
 }
