@@ -1,7 +1,8 @@
-// Package computationtest helps to test computations. It runs them over opaque stand-ins for components ([Interpret], [Same]), so that
-// a test needs only the shape of the network and a wrong operand shows in the result. It also reads small computations from text
-// ([Parse]), makes them up ([Random]), and finds the reference computations ([References]). It never imports nnet3/lower, whose tests
-// use it.
+// Package computationtest helps to test computations. It runs them over opaque stand-ins for
+// components ([Interpret], [Same]), so that a test needs only the shape of the network and a wrong
+// operand shows in the result. It also reads small computations from text ([Parse]), makes them up
+// ([Random]), and finds the reference computations ([References]). It never imports nnet3/lower,
+// whose tests use it.
 package computationtest
 
 import (
@@ -14,7 +15,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// opaque stands in for a component of which only the properties are known. Its output depends on everything that it reads.
+// opaque stands in for a component of which only the properties are known. Its output depends on
+// everything that it reads.
 type opaque struct{ info computation.ComponentInfo }
 
 func (o *opaque) Type() string                     { return o.info.Type }
@@ -54,7 +56,8 @@ func (n Net) Info() *computation.NetworkInfo {
 	return info
 }
 
-// interpreter runs a computation over float64 matrices, slowly. Elements that were never written are NaN.
+// interpreter runs a computation over float64 matrices, slowly. Elements that were never written
+// are NaN.
 type interpreter struct {
 	c       *computation.Computation
 	net     Net
@@ -67,8 +70,8 @@ type interpreter struct {
 	accepts map[int32]int
 }
 
-// Interpret runs the computation. It returns its outputs, by node and how often the node was provided before, and what the components
-// learned, by number.
+// Interpret runs the computation. It returns its outputs, by node and how often the node was
+// provided before, and what the components learned, by number.
 func Interpret(c *computation.Computation, net Net) map[string][]float64 {
 	p := &interpreter{c: c, net: net, mat: make([][]float64, len(c.Matrices)), memo: map[int32]float64{}, state: map[int32]float64{},
 		stats: map[int32]float64{}, outputs: map[string][]float64{}, nodes: map[int32]int{}, accepts: map[int32]int{}}

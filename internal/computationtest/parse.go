@@ -15,9 +15,10 @@ import (
 // ErrText is the kind of all errors of Parse.
 var ErrText = errors.New("computationtest: not a computation")
 
-// Parse reads a computation in the form in which computation.Print writes it, and makes stand-ins for its components. The numbers of
-// commands may be left out unless a goto names them; # begins a comment. Matrices, and components with their properties, which Print
-// does not write, come before the commands that use them:
+// Parse reads a computation in the form in which computation.Print writes it, and makes stand-ins
+// for its components. The numbers of commands may be left out unless a goto names them; # begins a
+// comment. Matrices, and components with their properties, which Print does not write, come before
+// the commands that use them:
 //
 //	component affine 4x3 simple|updatable|propagate-adds
 //	m1 6x4
@@ -28,8 +29,9 @@ var ErrText = errors.New("computationtest: not a computation")
 //	m2 += affine.Propagate(m1)
 //	provide m2 for output
 //
-// Ranges include both ends. Nodes are numbered in order of appearance, but node7 is number 7. Whether components write or add depends
-// on their properties, not on = or +=. The computation needs the derivative of the model if an updatable component runs backward.
+// Ranges include both ends. Nodes are numbered in order of appearance, but node7 is number 7.
+// Whether components write or add depends on their properties, not on = or +=. The computation
+// needs the derivative of the model if an updatable component runs backward.
 func Parse(text string) (*computation.Computation, Net, error) {
 	r := &reader{c: computation.New(), components: make(map[string]int32), nodes: make(map[string]int32),
 		views: make(map[computation.SubMatrixInfo]int32), labels: make(map[string]int32)}
@@ -371,7 +373,8 @@ func (r *reader) source(dst int32, adds bool, alpha float32) {
 	}
 }
 
-// listFollows reports whether the tokens after "rows(" are a view and a list of its rows, not views each with its rows.
+// listFollows reports whether the tokens after "rows(" are a view and a list of its rows, not views
+// each with its rows.
 func (r *reader) listFollows() bool {
 	depth := 0
 	for i, t := range r.tokens {

@@ -13,10 +13,11 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// TestAlone runs each sequence of random networks in test mode by itself, and wants the bits that it has among others. The first
-// seeds are of networks that sum up rows of one matrix, which lie next to each other where a sequence is alone. Left out are
-// sums whose terms depend on the time, as the families "descriptors" and "mixed" have them: already the compiler gives each matrix that most rows
-// take from a command of its own, so that the order of such a sum depends on all rows.
+// TestAlone runs each sequence of random networks in test mode by itself, and wants the bits that
+// it has among others. The first seeds are of networks that sum up rows of one matrix, which lie
+// next to each other where a sequence is alone. Left out are sums whose terms depend on the time,
+// as the families "descriptors" and "mixed" have them: already the compiler gives each matrix that
+// most rows take from a command of its own, so that the order of such a sum depends on all rows.
 func TestAlone(t *testing.T) {
 	fast := build(t, passes.Default(), fastRun)
 	seeds := []uint64{727, 3847, 4267}
@@ -81,7 +82,8 @@ func rowsOf(in pipeline.Values, req, some *computation.Request) (picked pipeline
 	return picked
 }
 
-// outputRows computes a request, and returns the rows of all outputs, one output after the other in each.
+// outputRows computes a request, and returns the rows of all outputs, one output after the other in
+// each.
 func outputRows(t *testing.T, c *Case, opt *optdb.Optimizer, req *computation.Request, in pipeline.Values) map[index.Index][]float32 {
 	t.Helper()
 	in.OutputDerivs = nil

@@ -162,7 +162,8 @@ func (n *network) composite() {
 	}
 }
 
-// statistics pools mean and variance over a window, as in networks that adapt to the speaker or recognize him.
+// statistics pools mean and variance over a window, as in networks that adapt to the speaker or
+// recognize him.
 func (n *network) statistics() {
 	in := n.width()
 	x := n.input("input", in)
@@ -193,7 +194,8 @@ func (n *network) statistics() {
 	n.frames, n.wide = 3*output, true
 }
 
-// timeHeight is a stack of two-dimensional convolutions, some of which see sums of the layers below.
+// timeHeight is a stack of two-dimensional convolutions, some of which see sums of the layers
+// below.
 func (n *network) timeHeight() {
 	height, filters := n.between(3, 12), n.between(1, 3)
 	nodes := []string{n.input("input", height*filters)} // those of one shape
@@ -218,7 +220,8 @@ func (n *network) timeHeight() {
 	}
 }
 
-// convolution adds a TimeHeightConvolutionComponent, with as many filters as before in every second case.
+// convolution adds a TimeHeightConvolutionComponent, with as many filters as before in every second
+// case.
 func (n *network) convolution(x string, height, filters int) (y string, out, filtersOut int) {
 	subsample, offsets := 1, "-1,0,1"
 	if height >= 4 && n.chance(3) {

@@ -2,7 +2,8 @@ package nnettest
 
 import "fmt"
 
-// mixed is layers of all kinds and of one width, each on top of any of those below, or of what descriptors make of several.
+// mixed is layers of all kinds and of one width, each on top of any of those below, or of what
+// descriptors make of several.
 func (n *network) mixed() {
 	height, filters := n.between(1, 6), n.between(1, 3)
 	width := height * filters

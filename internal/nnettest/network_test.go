@@ -25,7 +25,8 @@ func (n *network) between(low, high int) int { return low + n.r.IntN(high-low+1)
 // chance is true once in so many times.
 func (n *network) chance(times int) bool { return n.r.IntN(times) == 0 }
 
-// width draws the number of columns of a layer. Now and then it is one that the kernels do not find handy, or a single one.
+// width draws the number of columns of a layer. Now and then it is one that the kernels do not find
+// handy, or a single one.
 func (n *network) width() int {
 	switch n.r.IntN(8) {
 	case 0:
@@ -95,7 +96,8 @@ func (n *network) tdnn(input string, in, out int) string {
 	return n.node("Tdnn", input, out, "input-dim=%d output-dim=%d use-bias=%t time-offsets=%s", in, out, n.chance(2), join(n.offsets(3)))
 }
 
-// dims adds a component whose only dimension is that of the last node, and that needs nothing else but options.
+// dims adds a component whose only dimension is that of the last node, and that needs nothing else
+// but options.
 func (n *network) dims(typ, options string) string {
 	d := n.dim[n.last]
 	return n.node(typ, n.last, d, "dim=%d %s", d, options)

@@ -37,13 +37,15 @@ var (
 const (
 	// tolerance is for the norm of a difference, relative to that of what is compared.
 	tolerance = 1e-4
-	// absoluteTolerance is for each element, added as squares: the rounding of a zero is no large difference.
+	// absoluteTolerance is for each element, added as squares: the rounding of a zero is no large
+	// difference.
 	absoluteTolerance = 1e-6
 )
 
-// TestOptimize runs random networks as they are compiled, under +fast_run and under random queries, and wants the same numbers: outputs, derivatives
-// of inputs, gradients and statistics. Memory holds NaN until it is written to. The seed of a failure is in the name of the
-// test, and the entry of the database at fault in the report.
+// TestOptimize runs random networks as they are compiled, under +fast_run and under random queries,
+// and wants the same numbers: outputs, derivatives of inputs, gradients and statistics. Memory
+// holds NaN until it is written to. The seed of a failure is in the name of the test, and the entry
+// of the database at fault in the report.
 func TestOptimize(t *testing.T) {
 	db := passes.Default()
 	// The networks are small: without this, none would have an affine divided.
@@ -241,7 +243,8 @@ func addParameters(res *results, nn *nnet3.Nnet) {
 	}
 }
 
-// addStatistics adds all numbers that the components write to a file: their statistics are among them.
+// addStatistics adds all numbers that the components write to a file: their statistics are among
+// them.
 func addStatistics(res *results, nn *nnet3.Nnet) {
 	if nn == nil {
 		return
@@ -316,7 +319,8 @@ func (r *run) check(t *testing.T, opt *optdb.Optimizer, want *results) *results 
 	return got
 }
 
-// blame finds out without which entry the numbers would be right, and after which rewrite they are wrong.
+// blame finds out without which entry the numbers would be right, and after which rewrite they are
+// wrong.
 func (r *run) blame(t *testing.T, opt *optdb.Optimizer, want *results) string {
 	wrong := func(ctx context.Context, opt *optdb.Optimizer) bool {
 		got, err := r.results(ctx, opt)
@@ -354,8 +358,8 @@ func (r *run) blame(t *testing.T, opt *optdb.Optimizer, want *results) string {
 	return fmt.Sprintf("%s; it is wrong from rewrite %d on: %s %s of\n  %s\nto\n  %s", report, high, last.Pass, last.Rule, last.Before, last.After)
 }
 
-// TestBlame makes sure that TestOptimize can fail, and that it finds out whose fault it is: here a rule that takes a nonlinearity for
-// a copy of its input.
+// TestBlame makes sure that TestOptimize can fail, and that it finds out whose fault it is: here a
+// rule that takes a nonlinearity for a copy of its input.
 func TestBlame(t *testing.T) {
 	db := passes.Default()
 	err := db.Register("wrong", rewrite.In2Out("wrong", rewrite.Rule{

@@ -46,7 +46,8 @@ func (n *network) clockwork() {
 	n.output("output", sum)
 }
 
-// lstm is long short-term memory of many small components, the cell at time -1 being a constant that can be learned.
+// lstm is long short-term memory of many small components, the cell at time -1 being a constant
+// that can be learned.
 func (n *network) lstm() {
 	width := n.between(2, 16)
 	n.component("c0", "Constant", "output-dim=%d output-stddev=1", width)
@@ -69,8 +70,9 @@ func (n *network) truncation(t int) string {
 		[...]float64{1, 1.1}[n.r.IntN(2)], n.between(5, 50), n.between(1, 15), n.between(1, 30), max(t, -t))
 }
 
-// gates adds everything of an LSTM but the cell: its three gates with peepholes, its input, its projection, of which a part goes
-// round, through a truncation if truncated is 2. before and now are the descriptors of the cell.
+// gates adds everything of an LSTM but the cell: its three gates with peepholes, its input, its
+// projection, of which a part goes round, through a truncation if truncated is 2. before and now
+// are the descriptors of the cell.
 func (n *network) gates(input string, width, truncated, t int, before, now string) {
 	recurrent, rest := n.between(1, 8), n.between(0, 8)
 	d, dim := n.splice(input, 3)
@@ -109,8 +111,8 @@ func (n *network) gates(input string, width, truncated, t int, before, now strin
 	n.finish()
 }
 
-// fastLstm is one or two layers of LSTM whose gates are one affine and one nonlinearity, one behind the other or in both
-// directions.
+// fastLstm is one or two layers of LSTM whose gates are one affine and one nonlinearity, one behind
+// the other or in both directions.
 func (n *network) fastLstm() {
 	d, dim := n.splice(n.input("input", n.width()), 3)
 	x := n.affine(d, dim, n.between(2, 16))

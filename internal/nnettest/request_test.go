@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// request draws a request: outputs at some times of some sequences, inputs that suffice for them, and derivatives of either or
-// neither.
+// request draws a request: outputs at some times of some sequences, inputs that suffice for them,
+// and derivatives of either or neither.
 func (n *network) request(nn *nnet3.Nnet) (*computation.Request, error) {
 	left, right, err := compile.Context(nn, n.outputs...)
 	if err != nil {

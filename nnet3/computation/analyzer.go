@@ -8,18 +8,19 @@ type access struct {
 
 // life is the life of a matrix.
 type life struct {
-	// allocate is the command that gives the matrix its memory: AllocMatrix, AcceptInput, or SwapMatrix of which it is the
-	// first operand; -1 for none. deallocate is the command that takes it away: DeallocMatrix, or SwapMatrix of which it is
-	// the second operand; -1 for none.
+	// allocate is the command that gives the matrix its memory: AllocMatrix, AcceptInput, or
+	// SwapMatrix of which it is the first operand; -1 for none. deallocate is the command that
+	// takes it away: DeallocMatrix, or SwapMatrix of which it is the second operand; -1 for none.
 	allocate, deallocate int32
-	// accesses are in command order. Of the commands that allocate and free, only AcceptInput is among them.
+	// accesses are in command order. Of the commands that allocate and free, only AcceptInput is
+	// among them.
 	accesses []access
 	// isInput and isOutput tell whether the matrix is accepted from the caller or provided to it.
 	isInput, isOutput bool
 }
 
-// An analyzer knows who reads and writes what in a computation. It takes time and memory in proportion to the computation,
-// where every mention of a variable by a command counts.
+// An analyzer knows who reads and writes what in a computation. It takes time and memory in
+// proportion to the computation, where every mention of a variable by a command counts.
 type analyzer struct {
 	c         *Computation
 	variables *variables
@@ -28,8 +29,8 @@ type analyzer struct {
 	lives     []life     // by matrix; that of matrix 0 is empty
 }
 
-// analyze analyzes a computation whose numbers are in range. Faults in the lives of matrices go to the report; the error is
-// ErrTooLarge.
+// analyze analyzes a computation whose numbers are in range. Faults in the lives of matrices go to
+// the report; the error is ErrTooLarge.
 func analyze(r *report) (*analyzer, error) {
 	vars, err := newVariables(r.c)
 	if err != nil {
@@ -102,7 +103,8 @@ func (a *analyzer) findLives(r *report) {
 		case DeallocMatrix:
 			once(&of(cmd.Arg1).deallocate, i, cmd.Arg1, "freed")
 		case SwapMatrix:
-			// The swaps at the end of a loop fill matrices for the next iteration; what counts here is the first one.
+			// The swaps at the end of a loop fill matrices for the next iteration; what counts here
+			// is the first one.
 			if i < tail {
 				once(&of(cmd.Arg1).allocate, i, cmd.Arg1, "allocated")
 			}

@@ -129,7 +129,8 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestQueries compares the queries with ones that look at every command and element, on random computations.
+// TestQueries compares the queries with ones that look at every command and element, on random
+// computations.
 func TestQueries(t *testing.T) {
 	for seed := range uint64(60) {
 		c, net := randomComputation(rand.New(rand.NewPCG(seed, 0)))
@@ -223,7 +224,8 @@ func (a *analyzer) lastOf(s int32, kind accessKind) int {
 	return last
 }
 
-// dataInvalidatedCommand returns the first command after c that writes any part of sub-matrix s, or frees its matrix.
+// dataInvalidatedCommand returns the first command after c that writes any part of sub-matrix s, or
+// frees its matrix.
 func (a *analyzer) dataInvalidatedCommand(c int, s int32) int {
 	end := a.firstOf(s, func(x access) bool { return int(x.command) > c && x.kind&writes != 0 })
 	if d := int(a.lives[a.c.Submatrices[s].Matrix].deallocate); d > c {
@@ -323,7 +325,8 @@ func (s *slowAnalysis) last(view int32, want func(t accessKind) bool) int {
 	return -1
 }
 
-// randomComputation makes a few matrices, views of them, and commands on them that need not make sense.
+// randomComputation makes a few matrices, views of them, and commands on them that need not make
+// sense.
 func randomComputation(r *rand.Rand) (*Computation, *NetworkInfo) {
 	c := New()
 	for range 1 + r.IntN(3) {
@@ -358,7 +361,8 @@ func randomComputation(r *rand.Rand) (*Computation, *NetworkInfo) {
 	return c, &NetworkInfo{Components: []ComponentInfo{{Name: "a"}, {Name: "b", Properties: component.PropagateAdds}}}
 }
 
-// BenchmarkAnalyzer shows that the time grows with the computation and no faster: a chain of n layers.
+// BenchmarkAnalyzer shows that the time grows with the computation and no faster: a chain of n
+// layers.
 func BenchmarkAnalyzer(b *testing.B) {
 	for _, n := range []int{100, 10000, 100000} {
 		c := New()

@@ -2,8 +2,9 @@ package computation
 
 import "slices"
 
-// lifeFaults checks the lives of the matrices. That none is allocated or freed twice was checked before. carried holds the
-// matrices that are allocated at both ends of a loop iteration, and so never freed; it is nil without a loop.
+// lifeFaults checks the lives of the matrices. That none is allocated or freed twice was checked
+// before. carried holds the matrices that are allocated at both ends of a loop iteration, and so
+// never freed; it is nil without a loop.
 func (r *report) lifeFaults(a *analyzer, carried []bool, allowUnused bool) {
 	for m := 1; m < len(a.lives); m++ {
 		l := &a.lives[m]
@@ -73,8 +74,8 @@ func (r *report) rewrite(a *analyzer) {
 // reluType is the only component whose backward pass needs no more than the sign of the output.
 const reluType = "RectifiedLinearComponent"
 
-// compression checks that a matrix is decompressed before it is used again, that compression spans the marker between the
-// forward and the backward part, and that it loses nothing that is needed.
+// compression checks that a matrix is decompressed before it is used again, that compression spans
+// the marker between the forward and the backward part, and that it loses nothing that is needed.
 func (r *report) compression(a *analyzer) {
 	marker := slices.IndexFunc(r.c.Commands, func(cmd Command) bool { return cmd.Type == NoOperationMarker })
 	for m := range a.lives {

@@ -146,7 +146,8 @@ func (r *report) backprop(i int, cmd Command) {
 	}
 }
 
-// sameRows checks that two sub-matrices have the same number of rows, unless one of them is missing.
+// sameRows checks that two sub-matrices have the same number of rows, unless one of them is
+// missing.
 func (r *report) sameRows(i int, s, t int32, what string) {
 	if s == 0 || t == 0 {
 		return
@@ -156,7 +157,8 @@ func (r *report) sameRows(i int, s, t int32, what string) {
 	}
 }
 
-// precomputed checks that a command has as many rows as its precomputed indexes, if those are known.
+// precomputed checks that a command has as many rows as its precomputed indexes, if those are
+// known.
 func (r *report) precomputed(i int, cmd Command, input, output int32) {
 	if cmd.Arg2 == 0 {
 		return
@@ -170,7 +172,8 @@ func (r *report) precomputed(i int, cmd Command, input, output int32) {
 	}
 }
 
-// memos checks that each memo is written by one Propagate, then consumed by one Backprop of the same component.
+// memos checks that each memo is written by one Propagate, then consumed by one Backprop of the
+// same component.
 func (r *report) memos() {
 	const unwritten, consumed = -1, -2
 	most := int32(0)

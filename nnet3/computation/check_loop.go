@@ -2,9 +2,9 @@ package computation
 
 import "slices"
 
-// loop checks that an iteration of the loop can follow another: it must end with the same matrices allocated that it began
-// with. It returns the matrices that are allocated at the label. Outputs may differ: nobody frees them, and the caller has
-// taken them before they are allocated again.
+// loop checks that an iteration of the loop can follow another: it must end with the same matrices
+// allocated that it began with. It returns the matrices that are allocated at the label. Outputs
+// may differ: nobody frees them, and the caller has taken them before they are allocated again.
 func (r *report) loop(a *analyzer) (begin []bool) {
 	last := len(r.c.Commands) - 1
 	label, tail := int(r.c.Commands[last].Arg1), r.c.loopTail()
@@ -60,8 +60,9 @@ func (c *Computation) Looped() bool {
 	return n > 0 && c.Commands[n-1].Type == GotoLabel
 }
 
-// loopTail returns the number of the first of the swaps right before the jump of a looped computation, which hand matrices
-// over to the next iteration. Without a loop it returns the number of commands.
+// loopTail returns the number of the first of the swaps right before the jump of a looped
+// computation, which hand matrices over to the next iteration. Without a loop it returns the number
+// of commands.
 func (c *Computation) loopTail() int {
 	if !c.Looped() {
 		return len(c.Commands)

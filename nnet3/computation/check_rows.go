@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// rowSources checks a command that names a source for each row of its result: a row, or a range of rows. fault says what is
-// wrong with a source for the given row, in a source matrix of n rows.
+// rowSources checks a command that names a source for each row of its result: a row, or a range of
+// rows. fault says what is wrong with a source for the given row, in a source matrix of n rows.
 func rowSources[T any](r *report, i int, cmd Command, sources []T, what string, fault func(row int, source T, n int32) string) {
 	dst, src := r.c.Submatrices[cmd.Arg1], r.c.Submatrices[cmd.Arg2]
 	if dst.NumCols != src.NumCols {
@@ -44,7 +44,8 @@ type place struct {
 	matrix, row, col int32
 }
 
-// multi checks the four commands whose vector holds (sub-matrix, row) pairs. That the rows exist was checked before.
+// multi checks the four commands whose vector holds (sub-matrix, row) pairs. That the rows exist
+// was checked before.
 func (r *report) multi(i int, cmd Command) {
 	near := r.c.Submatrices[cmd.Arg1]
 	v := r.c.IndexesMulti[cmd.Arg2]

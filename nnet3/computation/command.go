@@ -68,8 +68,8 @@ func (t CommandType) IsBackprop() bool { return t == Backprop || t == BackpropNo
 // unused is the arguments of a command that uses none.
 var unused = [...]int32{-1, -1, -1, -1, -1, -1, -1}
 
-// NewCommand returns a command with alpha 1 and the given arguments; the others are -1. It panics on more than seven
-// arguments.
+// NewCommand returns a command with alpha 1 and the given arguments; the others are -1. It panics
+// on more than seven arguments.
 func NewCommand(t CommandType, args ...int32) Command { return NewScaledCommand(t, 1, args...) }
 
 // NewScaledCommand is NewCommand with another alpha.
@@ -139,8 +139,8 @@ var argKinds = [numCommandTypes][7]argKind{
 	GotoLabel:             {argCommand},
 }
 
-// Submatrices yields a pointer to each argument that is the number of a sub-matrix other than 0, so that the caller can read or
-// change it. It leaves out the sub-matrices in vectors of IndexesMulti.
+// Submatrices yields a pointer to each argument that is the number of a sub-matrix other than 0, so
+// that the caller can read or change it. It leaves out the sub-matrices in vectors of IndexesMulti.
 func (c *Command) Submatrices(yield func(arg *int32) bool) {
 	if !c.Type.valid() {
 		return

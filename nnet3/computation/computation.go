@@ -8,7 +8,8 @@ import (
 // CommandType says what a Command does. The values are Kaldi's: files hold them.
 type CommandType int32
 
-// The commands, in Kaldi's order. A "view" is a sub-matrix, a "whole" a sub-matrix that covers its matrix.
+// The commands, in Kaldi's order. A "view" is a sub-matrix, a "whole" a sub-matrix that covers its
+// matrix.
 const (
 	AllocMatrix           CommandType = iota // whole Arg1: allocate, contents undefined
 	DeallocMatrix                            // whole Arg1: free
@@ -38,7 +39,8 @@ const (
 	numCommandTypes
 )
 
-// Command is one instruction of a Computation. Unused arguments are -1. In Propagate and Backprop, 0 means "no matrix".
+// Command is one instruction of a Computation. Unused arguments are -1. In Propagate and Backprop,
+// 0 means "no matrix".
 type Command struct {
 	Type                                     CommandType
 	Alpha                                    float32
@@ -68,19 +70,20 @@ type SubMatrixInfo struct {
 	ColOffset, NumCols int32
 }
 
-// Pair is a (sub-matrix, row) pair of IndexesMulti, or a range of rows [first, second) of IndexesRanges. (-1, -1) means none.
+// Pair is a (sub-matrix, row) pair of IndexesMulti, or a range of rows [first, second) of
+// IndexesRanges. (-1, -1) means none.
 type Pair = [2]int32
 
-// PrecomputedIndexesInfo holds the indexes of the input and output rows of a component that is not simple, and what the
-// component computed from them.
+// PrecomputedIndexesInfo holds the indexes of the input and output rows of a component that is not
+// simple, and what the component computed from them.
 type PrecomputedIndexesInfo struct {
 	Data          component.Precomputed
 	InputIndexes  []index.Index
 	OutputIndexes []index.Index
 }
 
-// Computation is a compiled network: a list of commands over matrices and rectangles of them. Matrix 0, sub-matrix 0 and
-// precomputed indexes 0 are reserved and empty.
+// Computation is a compiled network: a list of commands over matrices and rectangles of them.
+// Matrix 0, sub-matrix 0 and precomputed indexes 0 are reserved and empty.
 type Computation struct {
 	Matrices            []MatrixInfo
 	MatrixDebugInfo     []MatrixDebugInfo // empty, or one entry a matrix
@@ -92,8 +95,9 @@ type Computation struct {
 	Commands            []Command
 	NeedModelDerivative bool
 
-	// Derived holds components that an optimizer fused or split from those of the network. In a network of n components, a
-	// command's component number c means component c of the network if c < n, and Derived[c-n] otherwise.
+	// Derived holds components that an optimizer fused or split from those of the network. In a
+	// network of n components, a command's component number c means component c of the network if c
+	// < n, and Derived[c-n] otherwise.
 	Derived []component.Component
 }
 
@@ -114,7 +118,8 @@ func (c *Computation) NewMatrix(rows, cols int, strideEqualNumCols bool) int32 {
 	return int32(len(c.Submatrices) - 1)
 }
 
-// NewSubMatrix adds a view of the view base and returns its number. A count of -1 means up to the end of base.
+// NewSubMatrix adds a view of the view base and returns its number. A count of -1 means up to the
+// end of base.
 func (c *Computation) NewSubMatrix(base int32, rowOffset, numRows, colOffset, numCols int) int32 {
 	b := c.Submatrices[base]
 	if numRows < 0 {
@@ -138,8 +143,9 @@ func (c *Computation) IsWhole(s int32) bool {
 	return sub.RowOffset == 0 && sub.ColOffset == 0 && sub.NumRows == m.Rows && sub.NumCols == m.Cols
 }
 
-// MaxMemory returns the largest number of bytes that the matrices take at any time. It counts as Kaldi does: a matrix counts from
-// its allocation or acceptance to its deallocation, a compressed one with one or two bytes an element, and a loop counts once.
+// MaxMemory returns the largest number of bytes that the matrices take at any time. It counts as
+// Kaldi does: a matrix counts from its allocation or acceptance to its deallocation, a compressed
+// one with one or two bytes an element, and a loop counts once.
 func (c *Computation) MaxMemory() int64 {
 	var cur, most int64
 	var saved map[int32]int64 // by matrix, while it is compressed
@@ -177,11 +183,13 @@ func (c *Computation) MaxMemory() int64 {
 type IoSpecification struct {
 	Name    string
 	Indexes []index.Index // one per row
-	// HasDeriv asks for the derivative with respect to an input, or promises one with respect to an output.
+	// HasDeriv asks for the derivative with respect to an input, or promises one with respect to an
+	// output.
 	HasDeriv bool
 }
 
-// Request says what to compute: which rows of which nodes are given, and which rows of which nodes are wanted.
+// Request says what to compute: which rows of which nodes are given, and which rows of which nodes
+// are wanted.
 type Request struct {
 	Inputs, Outputs     []IoSpecification
 	NeedModelDerivative bool

@@ -19,7 +19,8 @@ func compressedBytes(kind int32) int64 {
 	return 4
 }
 
-// Counts holds the figures by which computations are compared. The JSON names are those of the reference cases.
+// Counts holds the figures by which computations are compared. The JSON names are those of the
+// reference cases.
 type Counts struct {
 	Commands int `json:"commands"`
 	// Matrices and Submatrices do not count the reserved entries.

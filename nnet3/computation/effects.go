@@ -16,23 +16,27 @@ const (
 	readsWrites = reads | writes // adds to what is there
 )
 
-// accessed is what a command reads and writes of one sort of things: ascending numbers without repetition, shared and read
-// only.
+// accessed is what a command reads and writes of one sort of things: ascending numbers without
+// repetition, shared and read only.
 type accessed struct{ read, written []int32 }
 
-// effects says what a command accesses. A command that adds to its output both reads and writes it. A command that writes
-// part of a matrix reads and writes the matrix, because the rest stays, but only writes the variables.
+// effects says what a command accesses. A command that adds to its output both reads and writes it.
+// A command that writes part of a matrix reads and writes the matrix, because the rest stays, but
+// only writes the variables.
 type effects struct {
 	variables, submatrices, matrices accessed
-	// lasting is true for a command that also changes a network: it updates parameters or stores statistics.
+	// lasting is true for a command that also changes a network: it updates parameters or stores
+	// statistics.
 	lasting bool
 }
 
-// argAccess says what commands do to the sub-matrices that they name by argument. What a component adds to is also read.
+// argAccess says what commands do to the sub-matrices that they name by argument. What a component
+// adds to is also read.
 //
-// Three entries differ from Kaldi's table on purpose. CopyRows only writes, whatever its vector holds: a row of -1 is set to
-// zero, which does not depend on its former contents. CopyToRowsMulti only writes a sub-matrix of which it writes every row.
-// DecompressMatrix reads and writes, because what it restores comes from the matrix.
+// Three entries differ from Kaldi's table on purpose. CopyRows only writes, whatever its vector
+// holds: a row of -1 is set to zero, which does not depend on its former contents. CopyToRowsMulti
+// only writes a sub-matrix of which it writes every row. DecompressMatrix reads and writes, because
+// what it restores comes from the matrix.
 var argAccess = [numCommandTypes][7]accessKind{
 	SetConst:              {writes},
 	Propagate:             {2: reads, 3: writes},
@@ -53,7 +57,8 @@ var argAccess = [numCommandTypes][7]accessKind{
 	ProvideOutput:         {reads},
 }
 
-// commandEffects finds the effects of every command. The numbers in c must be in range. The error is ErrTooLarge.
+// commandEffects finds the effects of every command. The numbers in c must be in range. The error
+// is ErrTooLarge.
 func commandEffects(c *Computation, net *NetworkInfo, vars *variables) ([]effects, error) {
 	r := effectRecorder{
 		vars:        vars,
@@ -128,8 +133,8 @@ func (r *effectRecorder) multi(vector int32, kind accessKind) {
 	}
 }
 
-// copyTo records what a CopyToRowsMulti writes. A target of which it names only some rows keeps the others, so it also counts
-// as read.
+// copyTo records what a CopyToRowsMulti writes. A target of which it names only some rows keeps the
+// others, so it also counts as read.
 func (r *effectRecorder) copyTo(vector int32) {
 	if r.named == nil {
 		r.named = make([]int32, len(r.c.Submatrices))

@@ -6,7 +6,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// ComponentInfo is what checks and printing need to know of a component. The JSON names are those of the reference cases.
+// ComponentInfo is what checks and printing need to know of a component. The JSON names are those
+// of the reference cases.
 type ComponentInfo struct {
 	Name       string               `json:"name"`
 	Type       string               `json:"type"`
@@ -23,16 +24,18 @@ type NodeInfo struct {
 	Name string
 	// Dim is the number of columns of the node's values.
 	Dim int
-	// IsInput and IsOutput mark input-nodes and output-nodes. A component-node may be accepted as an input as well.
+	// IsInput and IsOutput mark input-nodes and output-nodes. A component-node may be accepted as
+	// an input as well.
 	IsInput, IsOutput, IsComponent bool
 }
 
-// NetworkInfo says what the numbers of components and nodes in the commands of a computation mean. Computations that come from
-// JSON have one even where the network is missing.
+// NetworkInfo says what the numbers of components and nodes in the commands of a computation mean.
+// Computations that come from JSON have one even where the network is missing.
 type NetworkInfo struct {
 	// Components are those of the network, followed by the computation's derived ones.
 	Components []ComponentInfo
-	// Nodes are the network's. If empty, the nodes are unknown, and nothing that concerns them is checked.
+	// Nodes are the network's. If empty, the nodes are unknown, and nothing that concerns them is
+	// checked.
 	Nodes []NodeInfo
 }
 

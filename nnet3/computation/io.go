@@ -17,13 +17,13 @@ const maxFile = 1 << 32
 // ErrNotWritable is the error for writing a computation with components that no network has.
 var ErrNotWritable = errors.New("computation can't be written")
 
-// recomputed replaces a component's precomputed data in files. The data depends on how the component is implemented, so it
-// is computed again from the indexes (see Precomputed).
+// recomputed replaces a component's precomputed data in files. The data depends on how the
+// component is implemented, so it is computed again from the indexes (see Precomputed).
 const recomputed = "RecomputedIndexes>"
 
-// Write writes the computation in Kaldi's format, version 5. Of precomputed indexes it writes only the indexes that they were
-// computed from. A computation with Derived components can't be written: the error wraps ErrNotWritable, and the writer fails
-// with it from then on.
+// Write writes the computation in Kaldi's format, version 5. Of precomputed indexes it writes only
+// the indexes that they were computed from. A computation with Derived components can't be written:
+// the error wraps ErrNotWritable, and the writer fails with it from then on.
 func (c *Computation) Write(w *kaldiio.Writer) error {
 	if len(c.Derived) > 0 {
 		w.Fail(fmt.Errorf("%w: it has %d derived components; write it as compiled, and optimize it after reading", ErrNotWritable, len(c.Derived)))
@@ -33,9 +33,9 @@ func (c *Computation) Write(w *kaldiio.Writer) error {
 	return w.Err()
 }
 
-// Read reads a computation in Kaldi's format, version 5, written by Write or by Kaldi. It skips the data that Kaldi
-// precomputed for components; Precomputed computes it anew. Errors in the file are of type *kaldiio.Error. A computation with
-// numbers out of range is refused with ErrStructure.
+// Read reads a computation in Kaldi's format, version 5, written by Write or by Kaldi. It skips the
+// data that Kaldi precomputed for components; Precomputed computes it anew. Errors in the file are
+// of type *kaldiio.Error. A computation with numbers out of range is refused with ErrStructure.
 func Read(r *kaldiio.Reader) (*Computation, error) {
 	r.Limit(maxFile)
 	c, f := &Computation{}, &wire{r: r}
@@ -48,8 +48,8 @@ func Read(r *kaldiio.Reader) (*Computation, error) {
 	return c, nil
 }
 
-// The smallest number of bytes that an element of a list takes in a file: "[ ]" is an empty vector, everything else stands
-// between tokens.
+// The smallest number of bytes that an element of a list takes in a file: "[ ]" is an empty vector,
+// everything else stands between tokens.
 const (
 	vectorSize = 3
 	recordSize = 16

@@ -15,8 +15,8 @@ import (
 // ErrJSON is the kind of all errors about the JSON form of computations.
 var ErrJSON = errors.New("invalid JSON computation")
 
-// jsonComputation is the JSON form of a computation. It lacks debug information, precomputed indexes and NeedModelDerivative. It
-// includes matrix 0 and sub-matrix 0.
+// jsonComputation is the JSON form of a computation. It lacks debug information, precomputed
+// indexes and NeedModelDerivative. It includes matrix 0 and sub-matrix 0.
 type jsonComputation struct {
 	Matrices      [][]int32       `json:"matrices"`
 	Submatrices   [][]int32       `json:"submatrices"`
@@ -61,12 +61,14 @@ func (c *jsonCommand) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ReadJSON reads a computation in the JSON form that WriteJSON writes and that the reference cases have, and the facts about the
-// components that its commands name. The form lacks debug information, the stride demands of matrices, and precomputed indexes:
-// their entries exist, but are empty. NeedModelDerivative is set if a Backprop (not BackpropNoModelUpdate) runs an updatable
+// ReadJSON reads a computation in the JSON form that WriteJSON writes and that the reference cases
+// have, and the facts about the components that its commands name. The form lacks debug
+// information, the stride demands of matrices, and precomputed indexes: their entries exist, but
+// are empty. NeedModelDerivative is set if a Backprop (not BackpropNoModelUpdate) runs an updatable
 // component, because the form does not tell.
 //
-// All numbers in commands and sub-matrices are in range. ReadJSON reads at most fileio.MaxText bytes. Errors wrap ErrJSON.
+// All numbers in commands and sub-matrices are in range. ReadJSON reads at most fileio.MaxText
+// bytes. Errors wrap ErrJSON.
 func ReadJSON(r io.Reader) (*Computation, []ComponentInfo, error) {
 	dec := json.NewDecoder(fileio.Limit(r, "the computation", fileio.MaxText))
 	var in jsonComputation

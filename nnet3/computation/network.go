@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// NewNetworkInfo returns the facts about network nn and about derived components (Computation.Derived, may be nil), which are
-// numbered after the network's.
+// NewNetworkInfo returns the facts about network nn and about derived components
+// (Computation.Derived, may be nil), which are numbered after the network's.
 func NewNetworkInfo(nn *nnet3.Nnet, derived []component.Component) *NetworkInfo {
 	info := &NetworkInfo{
 		Components: make([]ComponentInfo, 0, len(nn.Components)+len(derived)),
@@ -42,8 +42,8 @@ func describeComponent(c component.Component, name string) ComponentInfo {
 	return ComponentInfo{Name: name, Type: c.Type(), Properties: c.Properties(), InputDim: c.InputDim(), OutputDim: c.OutputDim()}
 }
 
-// Component returns the component that commands name by number i: one of network nn, or one of c.Derived. It returns nil if
-// there is none.
+// Component returns the component that commands name by number i: one of network nn, or one of
+// c.Derived. It returns nil if there is none.
 func (c *Computation) Component(nn *nnet3.Nnet, i int32) component.Component {
 	switch n := len(nn.Components); {
 	case i >= 0 && int(i) < n:
@@ -54,9 +54,9 @@ func (c *Computation) Component(nn *nnet3.Nnet, i int32) component.Component {
 	return nil
 }
 
-// Precomputed returns the data of all entries of c.PrecomputedIndexes. The components of nn compute data that is missing, as in
-// a computation from a file, from the indexes of the entry. The computation itself does not change. The numbers in c must be in
-// range.
+// Precomputed returns the data of all entries of c.PrecomputedIndexes. The components of nn compute
+// data that is missing, as in a computation from a file, from the indexes of the entry. The
+// computation itself does not change. The numbers in c must be in range.
 func (c *Computation) Precomputed(nn *nnet3.Nnet) ([]component.Precomputed, error) {
 	data := make([]component.Precomputed, len(c.PrecomputedIndexes))
 	user := make([]int32, len(data)) // by entry: the component that uses it, -1 for none

@@ -54,7 +54,8 @@ func TestNetworkInfo(t *testing.T) {
 	}
 }
 
-// TestPrecompute: what is missing is asked of the component that uses it; what nobody can precompute is reported.
+// TestPrecompute: what is missing is asked of the component that uses it; what nobody can
+// precompute is reported.
 func TestPrecompute(t *testing.T) {
 	nn := tdnnNet(t)
 	base := func() *Computation {

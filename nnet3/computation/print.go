@@ -9,26 +9,29 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// Printer prints commands. It takes any computation, even one that Check refuses: numbers that are out of range are printed as
-// they are.
+// Printer prints commands. It takes any computation, even one that Check refuses: numbers that are
+// out of range are printed as they are.
 type Printer struct {
 	c   *Computation
 	net *NetworkInfo
-	// MaxRuns bounds how many runs of rows are listed where a command names rows one by one; 0 means all.
+	// MaxRuns bounds how many runs of rows are listed where a command names rows one by one; 0
+	// means all.
 	MaxRuns int
 }
 
-// NewPrinter returns a printer for the commands of c. If net is nil, components and nodes are printed by number.
+// NewPrinter returns a printer for the commands of c. If net is nil, components and nodes are
+// printed by number.
 func NewPrinter(c *Computation, net *NetworkInfo) *Printer {
 	return &Printer{c: c, net: net}
 }
 
-// Print writes the computation as text: a line of totals, the matrices with the meaning of their rows where it is known, and the
-// commands. A command looks like
+// Print writes the computation as text: a line of totals, the matrices with the meaning of their
+// rows where it is known, and the commands. A command looks like
 //
 //	c12  m4(0:9, 0:31) = tdnn1.affine.Propagate(m2)
 //
-// where m4(0:9, 0:31) is rows 0 to 9 and columns 0 to 31 of matrix 4; += means that a component adds to its output.
+// where m4(0:9, 0:31) is rows 0 to 9 and columns 0 to 31 of matrix 4; += means that a component
+// adds to its output.
 func Print(w io.Writer, c *Computation, net *NetworkInfo) error {
 	p := NewPrinter(c, net)
 	out := bufio.NewWriter(w)
@@ -55,9 +58,10 @@ func (p *Printer) Command(i int) string {
 	return string(p.appendCommand(nil, p.c.Commands[i]))
 }
 
-// forms are the texts of the commands without components. Their verbs are %1 and %2 for the sub-matrices Arg1 and Arg2, %s for the
-// size of Arg1, %a for Alpha, %* for "Alpha * " unless Alpha is 1, %i, %m and %r for the vectors that the command names, %n for a
-// node, and %c for the number of a command.
+// forms are the texts of the commands without components. Their verbs are %1 and %2 for the
+// sub-matrices Arg1 and Arg2, %s for the size of Arg1, %a for Alpha, %* for "Alpha * " unless Alpha
+// is 1, %i, %m and %r for the vectors that the command names, %n for a node, and %c for the number
+// of a command.
 var forms = [numCommandTypes]string{
 	AllocMatrix:          "%1 = undefined%s",
 	DeallocMatrix:        "%1 = []",
@@ -137,8 +141,8 @@ func appendFloat(dst []byte, f float32) []byte {
 	return strconv.AppendFloat(dst, float64(f), 'g', -1, 32)
 }
 
-// appendSubmatrix appends a sub-matrix: m4 for all of matrix 4, else m4(rows, columns) with inclusive ranges, where a lone colon
-// means all.
+// appendSubmatrix appends a sub-matrix: m4 for all of matrix 4, else m4(rows, columns) with
+// inclusive ranges, where a lone colon means all.
 func (p *Printer) appendSubmatrix(dst []byte, s int32) []byte {
 	if s < 0 || int(s) >= len(p.c.Submatrices) || int(p.c.Submatrices[s].Matrix) >= len(p.c.Matrices) || p.c.Submatrices[s].Matrix < 0 {
 		return appendInt(dst, "submatrix#", s)
@@ -173,7 +177,8 @@ func (p *Printer) appendSize(dst []byte, s int32) []byte {
 	return append(appendInt(appendInt(dst, "(", sub.NumRows), ", ", sub.NumCols), ')')
 }
 
-// appendRun appends "m4 = relu.Propagate(" for a component that writes to s; += if it adds. Without s it appends no assignment.
+// appendRun appends "m4 = relu.Propagate(" for a component that writes to s; += if it adds. Without
+// s it appends no assignment.
 func (p *Printer) appendRun(dst []byte, cmd Command, s int32, adds component.Properties) []byte {
 	if s != 0 || cmd.Type == Propagate {
 		dst = p.appendSubmatrix(dst, s)
@@ -241,7 +246,8 @@ func (p *Printer) appendCompress(dst []byte, cmd Command) []byte {
 	return dst
 }
 
-// appendNode appends the node that the command accepts or provides, and whether it does so for a derivative, if that is known.
+// appendNode appends the node that the command accepts or provides, and whether it does so for a
+// derivative, if that is known.
 func (p *Printer) appendNode(dst []byte, cmd Command) []byte {
 	dst = append(dst, p.net.nodeName(cmd.Arg2)...)
 	if s := cmd.Arg1; s > 0 && int(s) < len(p.c.Submatrices) {

@@ -6,8 +6,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// appendRuns divides n rows into maximal runs and appends the text of each, separated by commas, but of no more than most runs
-// (0: all), and then how many rows it left out. same reports whether row i+1 continues a run that begins at first and holds i.
+// appendRuns divides n rows into maximal runs and appends the text of each, separated by commas,
+// but of no more than most runs (0: all), and then how many rows it left out. same reports whether
+// row i+1 continues a run that begins at first and holds i.
 func appendRuns(dst []byte, n, most int, same func(first, i int) bool, run func(dst []byte, first, last int) []byte) []byte {
 	count := 0
 	for first := 0; first < n; count++ {
@@ -44,7 +45,8 @@ func (p *Printer) appendIndexes(dst []byte, vector int32) []byte {
 	return append(appendRowList(append(dst, '['), len(v), p.MaxRuns, func(i int) int { return int(v[i]) }), ']')
 }
 
-// appendRowList appends n row numbers as arithmetic progressions: "7", "0:9", "0:27:3", or "5 x10" for ten times 5.
+// appendRowList appends n row numbers as arithmetic progressions: "7", "0:9", "0:27:3", or "5 x10"
+// for ten times 5.
 func appendRowList(dst []byte, n, most int, row func(i int) int) []byte {
 	same := func(first, i int) bool {
 		if row(first) < 0 || row(i+1) < 0 {

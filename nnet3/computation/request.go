@@ -43,8 +43,9 @@ func (r *Request) Equal(o *Request) bool {
 		slices.EqualFunc(r.Inputs, o.Inputs, same) && slices.EqualFunc(r.Outputs, o.Outputs, same)
 }
 
-// Hash returns the same number for equal requests, in every run of the program. It hashes every index, because regular
-// requests differ in few places; this costs next to nothing beside a compilation.
+// Hash returns the same number for equal requests, in every run of the program. It hashes every
+// index, because regular requests differ in few places; this costs next to nothing beside a
+// compilation.
 func (r *Request) Hash() uint64 {
 	h, le := fnv.New64a(), binary.LittleEndian
 	var b []byte
@@ -75,9 +76,9 @@ func appendBool(b []byte, v bool) []byte {
 	return append(b, 0)
 }
 
-// Validate reports all faults of the request and, unless net is nil, all names that do not fit the network's nodes. It does not
-// tell whether the outputs can be computed from the inputs; the compiler does. The error wraps ErrRequest, or is a multierror of
-// errors that do.
+// Validate reports all faults of the request and, unless net is nil, all names that do not fit the
+// network's nodes. It does not tell whether the outputs can be computed from the inputs; the
+// compiler does. The error wraps ErrRequest, or is a multierror of errors that do.
 func (r *Request) Validate(net *NetworkInfo) error {
 	var errs *multierror.Error
 	addf := func(format string, args ...any) {
@@ -145,7 +146,8 @@ func (s *IoSpecification) validate() error {
 // Write writes the request in Kaldi's format.
 func (r *Request) Write(w *kaldiio.Writer) { r.fields(&wire{w: w}) }
 
-// ReadRequest reads a request in Kaldi's format, as Write writes it. Errors are of type *kaldiio.Error.
+// ReadRequest reads a request in Kaldi's format, as Write writes it. Errors are of type
+// *kaldiio.Error.
 func ReadRequest(r *kaldiio.Reader) (*Request, error) {
 	r.Limit(maxFile)
 	req, f := &Request{}, &wire{r: r}

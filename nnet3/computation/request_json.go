@@ -13,8 +13,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// maxRequestRows bounds the rows of an input or output given by ranges, where a few digits can ask for any number. It is almost
-// three hours of speech at a row every 10 ms.
+// maxRequestRows bounds the rows of an input or output given by ranges, where a few digits can ask
+// for any number. It is almost three hours of speech at a row every 10 ms.
 const maxRequestRows = 1 << 20
 
 // maxSpecifications bounds the number of inputs and of outputs.
@@ -58,7 +58,8 @@ func (s *jsonSpecifications) UnmarshalJSON(data []byte) error {
 
 type jsonIndexes []index.Index
 
-// UnmarshalJSON reads [[n, t, x], ...]. It allocates once, for as many indexes as there are brackets.
+// UnmarshalJSON reads [[n, t, x], ...]. It allocates once, for as many indexes as there are
+// brackets.
 func (v *jsonIndexes) UnmarshalJSON(data []byte) error {
 	rest, ok := bytes.CutPrefix(data, []byte("["))
 	if !ok {
@@ -94,20 +95,22 @@ func parseTriple(text []byte, x *[3]int32) bool {
 	return true
 }
 
-// ReadRequestJSON reads a request in one of two JSON forms. The first, that of the reference cases, lists inputs and outputs with
-// name, has_deriv and indexes, where each index is [n, t, x], next to need_model_derivative and store_component_stats. The second
-// gives ranges of times:
+// ReadRequestJSON reads a request in one of two JSON forms. The first, that of the reference cases,
+// lists inputs and outputs with name, has_deriv and indexes, where each index is [n, t, x], next to
+// need_model_derivative and store_component_stats. The second gives ranges of times:
 //
 //	{"n": 8, "input_t": [-28, 178], "output_t": [0, 150, 3], "ivector_t": [0, 1], "outputs": ["output"],
 //	 "need_model_derivative": false}
 //
-// asks for the named outputs ("all" for every output-node) of sequences 0 to 7 at times 0, 3, ..., 147. Every input-node of the
-// network is given at the times of input_t, except that one called ivector is given at those of ivector_t. Ends are exclusive; the
-// third number is a step. Rows are ordered by n, then t. With need_model_derivative every output comes with a derivative. This form
+// asks for the named outputs ("all" for every output-node) of sequences 0 to 7 at times 0, 3, ...,
+// 147. Every input-node of the network is given at the times of input_t, except that one called
+// ivector is given at those of ivector_t. Ends are exclusive; the third number is a step. Rows are
+// ordered by n, then t. With need_model_derivative every output comes with a derivative. This form
 // needs net for the names of inputs and outputs.
 //
-// Other members of the object are ignored, so a whole reference case can be read. Unless net is nil, the request is validated.
-// ReadRequestJSON reads at most fileio.MaxText bytes. Errors wrap ErrRequest.
+// Other members of the object are ignored, so a whole reference case can be read. Unless net is
+// nil, the request is validated. ReadRequestJSON reads at most fileio.MaxText bytes. Errors wrap
+// ErrRequest.
 func ReadRequestJSON(r io.Reader, net *NetworkInfo) (*Request, error) {
 	dec := json.NewDecoder(fileio.Limit(r, "the request", fileio.MaxText))
 	var in jsonRequest

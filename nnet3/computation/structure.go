@@ -5,11 +5,12 @@ import (
 	"math"
 )
 
-// MaxElements bounds the elements of a matrix, so that offsets can't overflow. 2^36 float32s take 256 GiB.
+// MaxElements bounds the elements of a matrix, so that offsets can't overflow. 2^36 float32s take
+// 256 GiB.
 const MaxElements = 1 << 36
 
-// checkStructure reports all numbers in the computation that are out of range. A computation that passes can be analyzed,
-// printed and counted without further range checks.
+// checkStructure reports all numbers in the computation that are out of range. A computation that
+// passes can be analyzed, printed and counted without further range checks.
 func (c *Computation) checkStructure(net *NetworkInfo) error {
 	r := newReport(c, net)
 	r.structure()
@@ -98,8 +99,8 @@ func (r *report) argument(kind argKind, n int32) string {
 	case argPrecomputed:
 		count, what = len(c.PrecomputedIndexes), "precomputed indexes"
 	case argMemo:
-		// The memos of a running computation are a list, so there must not be more of them than commands. Kaldi numbers them by
-		// step, and every step has several commands.
+		// The memos of a running computation are a list, so there must not be more of them than
+		// commands. Kaldi numbers them by step, and every step has several commands.
 		lowest, count, what = -1, len(c.Commands)+1, "memo slots"
 	case argFlag:
 		lowest, count, what = -1, 2, "flag values"

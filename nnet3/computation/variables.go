@@ -6,16 +6,17 @@ import (
 	"slices"
 )
 
-// ErrTooLarge is the error for a computation whose check would take too much memory: it cuts its matrices into more pieces
-// than any compiler would.
+// ErrTooLarge is the error for a computation whose check would take too much memory: it cuts its
+// matrices into more pieces than any compiler would.
 var ErrTooLarge = errors.New("computation too large to analyze")
 
 // maxVariables bounds the variables, and the mentions of variables in all commands together.
 const maxVariables = 1 << 28
 
-// variables cuts the matrices of a computation into the pieces that its commands tell apart. The row and column boundaries of
-// all sub-matrices of a matrix form a grid on it; each cell of the grid is a variable. So every sub-matrix is exactly a
-// rectangle of variables, and two sub-matrices overlap where they share one.
+// variables cuts the matrices of a computation into the pieces that its commands tell apart. The
+// row and column boundaries of all sub-matrices of a matrix form a grid on it; each cell of the
+// grid is a variable. So every sub-matrix is exactly a rectangle of variables, and two sub-matrices
+// overlap where they share one.
 //
 // Variables are numbered from 0, matrix by matrix, and row by row within a matrix.
 type variables struct {
@@ -41,7 +42,8 @@ func (r variableRectangle) all(yield func(v int32) bool) {
 	}
 }
 
-// newVariables computes the variables of c, whose numbers must be in range. The error is ErrTooLarge.
+// newVariables computes the variables of c, whose numbers must be in range. The error is
+// ErrTooLarge.
 func newVariables(c *Computation) (*variables, error) {
 	v := &variables{first: make([]int32, len(c.Matrices)+1), rects: make([]variableRectangle, len(c.Submatrices))}
 	v.rows = findBoundaries(c, func(m MatrixInfo) int32 { return m.Rows },
@@ -76,14 +78,16 @@ func newVariables(c *Computation) (*variables, error) {
 	return v, nil
 }
 
-// boundaries holds, for one dimension, the boundaries of the cells of each matrix in ascending order, from 0 to its size.
+// boundaries holds, for one dimension, the boundaries of the cells of each matrix in ascending
+// order, from 0 to its size.
 type boundaries struct {
 	all   []int32
 	start []int32 // by matrix: its first boundary; one more entry for the end
 }
 
-// findBoundaries collects the boundaries in the dimension in which matrices have the given size and sub-matrices the given
-// ends. It groups the ends by matrix with a counting sort, then sorts and compacts each group.
+// findBoundaries collects the boundaries in the dimension in which matrices have the given size and
+// sub-matrices the given ends. It groups the ends by matrix with a counting sort, then sorts and
+// compacts each group.
 func findBoundaries(c *Computation, size func(MatrixInfo) int32, ends func(SubMatrixInfo) (int32, int32)) boundaries {
 	start := make([]int32, len(c.Matrices)+1)
 	for m := 1; m < len(c.Matrices); m++ {

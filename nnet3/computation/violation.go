@@ -10,8 +10,8 @@ import (
 
 // The kinds of faults that Check reports. A Violation wraps one of them, so errors.Is finds them.
 var (
-	// ErrStructure: a number is out of range, such as that of a sub-matrix in a command or of a row in a sub-matrix. Nothing
-	// else is checked of such a computation.
+	// ErrStructure: a number is out of range, such as that of a sub-matrix in a command or of a row
+	// in a sub-matrix. Nothing else is checked of such a computation.
 	ErrStructure = errors.New("number out of range")
 	// ErrSize: the operands of a command have sizes that do not agree.
 	ErrSize = errors.New("sizes do not agree")
@@ -25,12 +25,13 @@ var (
 	ErrMemo = errors.New("memo misused")
 	// ErrIO: a node that can't have input or output is accepted or provided.
 	ErrIO = errors.New("wrong input or output")
-	// ErrLoop: the jump of a looped computation has a wrong target, or an iteration does not leave the matrices as it found
-	// them.
+	// ErrLoop: the jump of a looped computation has a wrong target, or an iteration does not leave
+	// the matrices as it found them.
 	ErrLoop = errors.New("broken loop")
 	// ErrLifetime: a matrix is not allocated once and freed once, or is used outside its life.
 	ErrLifetime = errors.New("matrix used outside its life")
-	// ErrCompression: a compressed matrix is not decompressed before it is used, or loses what is needed.
+	// ErrCompression: a compressed matrix is not decompressed before it is used, or loses what is
+	// needed.
 	ErrCompression = errors.New("compression misplaced")
 	// ErrUndefined: a part of a matrix is read before it is written.
 	ErrUndefined = errors.New("undefined values are read")
@@ -79,7 +80,8 @@ func newReport(c *Computation, net *NetworkInfo) *report {
 	return &report{c: c, net: net, printer: p}
 }
 
-// addf records a violation of the given kind by command number cmd; -1 stands for no command in particular.
+// addf records a violation of the given kind by command number cmd; -1 stands for no command in
+// particular.
 func (r *report) addf(kind error, cmd int, format string, args ...any) {
 	if r.bad() && len(r.errs.Errors) == maxViolations {
 		r.more++

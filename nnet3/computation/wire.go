@@ -7,8 +7,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// A wire carries values to or from a file in Kaldi's format, so that one list of fields both writes and reads a record. The
-// first error in a file that is read stays in err, and nothing is read after it; a writer keeps its own.
+// A wire carries values to or from a file in Kaldi's format, so that one list of fields both writes
+// and reads a record. The first error in a file that is read stays in err, and nothing is read
+// after it; a writer keeps its own.
 type wire struct {
 	r   *kaldiio.Reader // nil when writing
 	w   *kaldiio.Writer // nil when reading
@@ -66,7 +67,8 @@ func (f *wire) bool(token string, v *bool) {
 	value(f, v, (*kaldiio.Reader).Bool, (*kaldiio.Writer).Bool)
 }
 
-// flag carries a token that is in the file where *v is true, and the last token of the record after it.
+// flag carries a token that is in the file where *v is true, and the last token of the record after
+// it.
 func (f *wire) flag(token string, v *bool, end string) {
 	if f.reading() {
 		var got string
@@ -82,8 +84,8 @@ func (f *wire) flag(token string, v *bool, end string) {
 
 func (f *wire) indexes(v *[]index.Index) { value(f, v, index.ReadVector, index.WriteVector) }
 
-// list carries a count and that many elements, each of at least size bytes. Memory grows with what is in the file, not with
-// the count.
+// list carries a count and that many elements, each of at least size bytes. Memory grows with what
+// is in the file, not with the count.
 func list[T any](f *wire, count, token string, size int, s *[]T, element func(*wire, *T)) {
 	n := uint64(len(*s))
 	f.tokens(count)

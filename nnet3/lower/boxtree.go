@@ -17,7 +17,8 @@ func (b *box) grow(c *box) {
 	b.t0, b.t1 = min(b.t0, c.t0), max(b.t1, c.t1)
 }
 
-// occupation is a box of a base that holds data of value root. Two occupations may overlap only if they hold the same data.
+// occupation is a box of a base that holds data of value root. Two occupations may overlap only if
+// they hold the same data.
 type occupation struct {
 	box
 	root int32
@@ -35,9 +36,10 @@ type boxNode struct {
 	owner       cellRef
 }
 
-// boxForest holds a search tree of occupations for each base. The trees are treaps, ordered by row, then by time, and balanced by
-// pseudo-random ranks. Every node has the bounding box of its tree, so a search skips what is elsewhere in any dimension. Insertion,
-// removal, and the search of a box that few occupations overlap take logarithmic time.
+// boxForest holds a search tree of occupations for each base. The trees are treaps, ordered by row,
+// then by time, and balanced by pseudo-random ranks. Every node has the bounding box of its tree,
+// so a search skips what is elsewhere in any dimension. Insertion, removal, and the search of a box
+// that few occupations overlap take logarithmic time.
 type boxForest struct {
 	nodes []boxNode // node 0 stands for none
 	free  int32     // the free nodes, linked by left

@@ -6,16 +6,17 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// A Chain is a computation as values, with a program for each segment. Segments end at markers, where a run stops so that the
-// caller can take outputs and hand in inputs. A computation with one segment, or with a backward part, is a chain of one program.
+// A Chain is a computation as values, with a program for each segment. Segments end at markers,
+// where a run stops so that the caller can take outputs and hand in inputs. A computation with one
+// segment, or with a backward part, is a chain of one program.
 //
-// Each program is rewritten by itself. The matrices that it takes over from the previous one and hands over to the next are among
-// its inputs and outputs (Port.Carried). Since a rewrite sees only one segment, it can't make an output of one wait for an input of
-// the next.
+// Each program is rewritten by itself. The matrices that it takes over from the previous one and
+// hands over to the next are among its inputs and outputs (Port.Carried). Since a rewrite sees only
+// one segment, it can't make an output of one wait for an input of the next.
 type Chain struct {
 	Programs []*Program // in the order in which they run
-	// Loop is the number of the program that the loop of a looped computation begins with; it follows the last one. It is -1 without
-	// a loop.
+	// Loop is the number of the program that the loop of a looped computation begins with; it
+	// follows the last one. It is -1 without a loop.
 	Loop    int
 	markers []bool // by program: whether a marker follows
 }
@@ -57,8 +58,9 @@ type segment struct {
 	unwritten bool    // hand over wanted matrices even if they were never written, because another segment may have written them
 }
 
-// cutSegments returns the segments of a computation, and the number of the one that a loop begins with, -1 for no loop. A single
-// marker, like the one between the forward and the backward part, does not divide.
+// cutSegments returns the segments of a computation, and the number of the one that a loop begins
+// with, -1 for no loop. A single marker, like the one between the forward and the backward part,
+// does not divide.
 func cutSegments(c *computation.Computation) (segments []segment, loop int, err error) {
 	n, label, markers, backward := len(c.Commands), -1, 0, false
 	for i := range c.Commands {
@@ -99,8 +101,9 @@ func cutSegments(c *computation.Computation) (segments []segment, loop int, err 
 	return segments, loop, nil
 }
 
-// liveMatrices returns, for the beginning of each segment and for the end, which matrices are live. Allocation kills a matrix, and
-// the matrices that are live where a loop begins are live at its end.
+// liveMatrices returns, for the beginning of each segment and for the end, which matrices are live.
+// Allocation kills a matrix, and the matrices that are live where a loop begins are live at its
+// end.
 func liveMatrices(c *computation.Computation, segments []segment, loop int) [][]bool {
 	live := make([][]bool, len(segments)+1)
 	for i := range live {
@@ -154,7 +157,8 @@ func liveBefore(c *computation.Computation, s segment, live []bool) {
 	}
 }
 
-// carryOut hands over the matrices that later segments want. An empty matrix is zero there, too, and need not be handed over.
+// carryOut hands over the matrices that later segments want. An empty matrix is zero there, too,
+// and need not be handed over.
 func (l *lowering) carryOut(s *segment) {
 	for m, wanted := range s.wanted {
 		if wanted && (s.unwritten || !l.pieces.empty(int32(m))) {

@@ -1,7 +1,7 @@
 package lower
 
-// canPlace reports whether term k may be placed: in each of its cells it must be the first term and the only placed one, and no
-// constant may follow, because no command adds a constant.
+// canPlace reports whether term k may be placed: in each of its cells it must be the first term and
+// the only placed one, and no constant may follow, because no command adds a constant.
 func (s *Storage) canPlace(k int32) bool {
 	t := &s.terms[k]
 	g := &s.values[t.lin].grid
@@ -51,8 +51,9 @@ func (s *Storage) clashesWith(c cellRef, occs []occupation) bool {
 	return false
 }
 
-// clashesNear reports whether placing term k is bound to fail because of what the term moves: its end in value n, which moves, clashes
-// with something in the other base. Most failing merges fail here.
+// clashesNear reports whether placing term k is bound to fail because of what the term moves: its
+// end in value n, which moves, clashes with something in the other base. Most failing merges fail
+// here.
 func (s *Storage) clashesNear(n, k int32) bool {
 	t := &s.terms[k]
 	r := t.Src()
@@ -74,8 +75,8 @@ func (s *Storage) clashesNear(n, k int32) bool {
 // samples is how many cells clashesSomewhere tests.
 const samples = 16
 
-// clashesSomewhere tests a few cells from all over a large base. Two tall bases that do not fit at an offset mostly clash in many of
-// their rows.
+// clashesSomewhere tests a few cells from all over a large base. Two tall bases that do not fit at
+// an offset mostly clash in many of their rows.
 func (s *Storage) clashesSomewhere() bool {
 	from := &s.bases[s.trial.from]
 	if from.weight <= 4*samples {

@@ -6,7 +6,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// Component is the component of an op, with its number in the network, or -1 if an optimization derived it, and a name for people.
+// Component is the component of an op, with its number in the network, or -1 if an optimization
+// derived it, and a name for people.
 type Component struct {
 	C      component.Component
 	Number int32
@@ -23,29 +24,34 @@ func (c Component) run(op string, inPlace bool) string {
 	return op + "{" + c.Name + "}"
 }
 
-// Propagate runs a component forward. Its inputs are the matrix x if the component has an input, the matrix that it adds to if
-// it accumulates, and the state if it stores statistics. Its outputs are the matrix y, the memo if any, and the new state if any.
-// A component that adds to its output gives what it adds, unless it accumulates.
+// Propagate runs a component forward. Its inputs are the matrix x if the component has an input,
+// the matrix that it adds to if it accumulates, and the state if it stores statistics. Its outputs
+// are the matrix y, the memo if any, and the new state if any. A component that adds to its output
+// gives what it adds, unless it accumulates.
 type Propagate struct {
 	Component
 	Precomputed *computation.PrecomputedIndexesInfo // nil for a simple component
 	StoreStats  bool
 	UsesMemo    bool
-	// Accumulate gives the op another input of the size of y, and makes y the sum. The component must be one that adds.
+	// Accumulate gives the op another input of the size of y, and makes y the sum. The component
+	// must be one that adds.
 	Accumulate bool
 	// InPlace permits the op to overwrite the matrix that it adds to or, without one, x.
 	InPlace bool
-	// Instance tells runs apart that must not be merged, because they are random or have an effect. It is 0 in all others.
+	// Instance tells runs apart that must not be merged, because they are random or have an effect.
+	// It is 0 in all others.
 	Instance int32
 }
 
 // String returns the op with the name of its component.
 func (o Propagate) String() string { return o.run("Propagate", o.InPlace) }
 
-// EqualOp reports whether the other op runs the same component, compared as a pointer, in the same way.
+// EqualOp reports whether the other op runs the same component, compared as a pointer, in the same
+// way.
 func (o Propagate) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
 
-// HashOp agrees with EqualOp. A few fields are enough, because most applies of different ops differ in their inputs.
+// HashOp agrees with EqualOp. A few fields are enough, because most applies of different ops differ
+// in their inputs.
 func (o Propagate) HashOp() uint64 { return uint64(hashOf(o.Number, o.Instance)) }
 
 // InputAdded returns the number of the input that an accumulating op adds to, -1 for another op.
@@ -67,16 +73,17 @@ func (o Propagate) DestroyMap() []fgraph.Alias {
 	return nil
 }
 
-// Backprop runs a component backward. Its inputs are the input value x and the output value y if the component needs them, the
-// derivative dy, and, if any, the memo, the matrix that it adds to and the state. Its outputs are the derivative dx if it is
-// wanted, and the new state if any.
+// Backprop runs a component backward. Its inputs are the input value x and the output value y if
+// the component needs them, the derivative dy, and, if any, the memo, the matrix that it adds to
+// and the state. Its outputs are the derivative dx if it is wanted, and the new state if any.
 type Backprop struct {
 	Component
 	Precomputed        *computation.PrecomputedIndexesInfo
 	HasX, HasY, HasDX  bool
 	UsesMemo, HasState bool
 	ModelUpdate        bool
-	// Accumulate gives the op another input of the size of dx, and makes dx the sum. The component must be one that adds.
+	// Accumulate gives the op another input of the size of dx, and makes dx the sum. The component
+	// must be one that adds.
 	Accumulate bool
 	// InPlace permits the op to overwrite the matrix that it adds to or, without one, dy.
 	InPlace  bool
@@ -86,10 +93,12 @@ type Backprop struct {
 // String returns the op with the name of its component.
 func (o Backprop) String() string { return o.run("Backprop", o.InPlace) }
 
-// EqualOp reports whether the other op runs the same component, compared as a pointer, in the same way.
+// EqualOp reports whether the other op runs the same component, compared as a pointer, in the same
+// way.
 func (o Backprop) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
 
-// HashOp agrees with EqualOp. A few fields are enough, because most applies of different ops differ in their inputs.
+// HashOp agrees with EqualOp. A few fields are enough, because most applies of different ops differ
+// in their inputs.
 func (o Backprop) HashOp() uint64 { return uint64(hashOf(o.Number, o.Instance)) }
 
 // InputDeriv returns the number of the input that holds dy.

@@ -10,8 +10,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// Emit turns the values of p into commands again, as its storage says, which must be planned (PlanStorage). The result has no
-// debug information: a matrix that is reused stands for nothing in particular.
+// Emit turns the values of p into commands again, as its storage says, which must be planned
+// (PlanStorage). The result has no debug information: a matrix that is reused stands for nothing in
+// particular.
 func Emit(p *Program) (*computation.Computation, error) {
 	t := newTarget(p.NeedModelDerivative)
 	if err := t.program(p); err != nil {

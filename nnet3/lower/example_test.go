@@ -13,7 +13,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/lower"
 )
 
-// compiled returns a network that looks at two frames, and its computation for three frames of output.
+// compiled returns a network that looks at two frames, and its computation for three frames of
+// output.
 func compiled() (*nnet3.Nnet, *computation.Computation) {
 	nn, err := nnet3.ParseConfig(strings.NewReader(`
 input-node name=input dim=2
@@ -43,7 +44,8 @@ func frames(first, end int32) (list []index.Index) {
 	return list
 }
 
-// Commands become values: no memory, no order. The Append is one Assemble, of two terms that take rows of the same input.
+// Commands become values: no memory, no order. The Append is one Assemble, of two terms that take
+// rows of the same input.
 func ExampleLower() {
 	nn, c := compiled()
 	p, err := lower.Lower(c, nn)
@@ -56,8 +58,9 @@ func ExampleLower() {
 	// [Propagate{b}(Propagate{a}(Concat{3x4}(in0)))]
 }
 
-// What every optimizer of networks does: a graph for each segment of a computation, which it may rewrite, and commands again.
-// Nothing is rewritten here. The commands that are gone moved what as values need not move.
+// What every optimizer of networks does: a graph for each segment of a computation, which it may
+// rewrite, and commands again. Nothing is rewritten here. The commands that are gone moved what as
+// values need not move.
 func ExampleLowerChain() {
 	nn, c := compiled()
 	chain, err := lower.LowerChain(c, nn)

@@ -11,8 +11,8 @@ func noPairs(n int32) []computation.Pair {
 	return slices.Repeat([]computation.Pair{{-1, -1}}, int(n))
 }
 
-// gather emits rows of one value that come from several values. A copy zeroes the rows between; an addition keeps them, but counts as
-// reading them.
+// gather emits rows of one value that come from several values. A copy zeroes the rows between; an
+// addition keeps them, but counts as reading them.
 func (e *emission) gather(k groupKey, members []int) {
 	f := e.filledOf(k.value)
 	a, b := f.span(k.col, k.col+k.cols)
@@ -61,8 +61,9 @@ func (e *emission) scatter(k groupKey, members []int) {
 	e.emit(computation.Command{Type: typ, Alpha: k.scale, Arg1: in, Arg2: e.pairList(pairs)})
 }
 
-// targets enters in pairs where the rows of the term go; the first pair is that of row lo of the source. A copy to some rows of a view
-// keeps the others, so they must be defined. Hence a copy that leaves out rows has a view for each run of rows.
+// targets enters in pairs where the rows of the term go; the first pair is that of row lo of the
+// source. A copy to some rows of a view keeps the others, so they must be defined. Hence a copy
+// that leaves out rows has a view for each run of rows.
 func (e *emission) targets(t *term, add bool, lo int32, pairs []computation.Pair) {
 	dst := t.Dst()
 	whole := add || t.NumRows == dst.R1-dst.R0

@@ -2,8 +2,8 @@ package lower
 
 import "slices"
 
-// groupKey is what terms must have in common for one command to do them all: they write rows of one value (gather), or read rows of
-// one value (scatter).
+// groupKey is what terms must have in common for one command to do them all: they write rows of one
+// value (gather), or read rows of one value (scatter).
 type groupKey struct {
 	scatter   bool
 	value     int32
@@ -31,7 +31,8 @@ type grouping struct {
 	byLin  map[int32][]int // by assembled value: its pending terms
 }
 
-// groups emits the pending terms that commands can do several at a time, and leaves the others pending.
+// groups emits the pending terms that commands can do several at a time, and leaves the others
+// pending.
 func (e *emission) groups() {
 	if len(e.pending) < 2 {
 		return
@@ -114,8 +115,9 @@ func (g *grouping) leave(i int) {
 	g.keys[i] = [2]groupKey{}
 }
 
-// largest returns the group with the most terms for one command, nil if no command can do two terms. Among equals it prefers the
-// group whose first term comes first, and of the two groups of that term the gathering one.
+// largest returns the group with the most terms for one command, nil if no command can do two
+// terms. Among equals it prefers the group whose first term comes first, and of the two groups of
+// that term the gathering one.
 func (g *grouping) largest() *group {
 	var best *group
 	for n := range g.groups {
@@ -161,8 +163,8 @@ func (g *grouping) retire(terms []int) {
 	}
 }
 
-// near and far return the rectangles of the two ends of term t: the end that all terms with the key share a value at, and the other,
-// with its value.
+// near and far return the rectangles of the two ends of term t: the end that all terms with the key
+// share a value at, and the other, with its value.
 func (k *groupKey) near(t *term) Rect {
 	if k.scatter {
 		return t.Src()
@@ -177,7 +179,8 @@ func (k *groupKey) far(t *term) (int32, Rect) {
 	return t.src, t.Src()
 }
 
-// disjoint returns the members that one command can do: no two write the same row, or read the same row in a scatter.
+// disjoint returns the members that one command can do: no two write the same row, or read the same
+// row in a scatter.
 func (e *emission) disjoint(k groupKey, members []int) []int {
 	lo, hi := e.hull(k, members)
 	seen := slices.Grow(e.seen[:0], int(hi-lo))[:hi-lo]
@@ -235,7 +238,8 @@ type writtenPart struct {
 	rows  map[int32][]int32 // by row: the first columns of what is written; nil while hulls have been enough
 }
 
-// add records what term i writes, unless a part of it is written already. It reports whether it did.
+// add records what term i writes, unless a part of it is written already. It reports whether it
+// did.
 func (w *writtenRows) add(i int) bool {
 	t := w.e.pending[i]
 	d := t.Dst()
@@ -279,8 +283,9 @@ func (w *writtenRows) note(p *writtenPart, t *term) {
 	}
 }
 
-// withoutGaps returns the largest subset of the members whose rows have only rows of the same value between them: where the value is
-// not live yet, or no longer, the place may belong to another. The other ends of the moves must not be between them either.
+// withoutGaps returns the largest subset of the members whose rows have only rows of the same value
+// between them: where the value is not live yet, or no longer, the place may belong to another. The
+// other ends of the moves must not be between them either.
 func (e *emission) withoutGaps(k groupKey, members []int) []int {
 	rows := func(i int) Rect { return k.near(e.pending[i]) }
 	far := e.farSides(k, members)
@@ -352,8 +357,9 @@ func (e *emission) hull(k groupKey, members []int) (int32, int32) {
 	return lo, hi
 }
 
-// holesFree reports whether a copy may zero the rows between those that it writes: nothing may be written there, and members must
-// write every row, because before the first term their place may belong to another value.
+// holesFree reports whether a copy may zero the rows between those that it writes: nothing may be
+// written there, and members must write every row, because before the first term their place may
+// belong to another value.
 func (e *emission) holesFree(k groupKey, members []int) bool {
 	if len(members) < 2 {
 		return false

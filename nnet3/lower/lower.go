@@ -10,17 +10,20 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// ErrUnsupported is the error for computations that can't become values: Lower takes no loops and no several segments, which are for
-// LowerChain, and neither takes a backward part among several segments.
+// ErrUnsupported is the error for computations that can't become values: Lower takes no loops and
+// no several segments, which are for LowerChain, and neither takes a backward part among several
+// segments.
 var ErrUnsupported = errors.New("lower: the computation has no form as values")
 
-// Program is a computation, or a segment of one, as values: a graph, and the meaning of its inputs and outputs to the caller of the
-// computation. It is a feature of its graph, so that passes find it there (see ProgramOf).
+// Program is a computation, or a segment of one, as values: a graph, and the meaning of its inputs
+// and outputs to the caller of the computation. It is a feature of its graph, so that passes find
+// it there (see ProgramOf).
 type Program struct {
 	Graph *fgraph.FunctionGraph
 	// Inputs and Outputs describe the graph's inputs and outputs, in order.
 	Inputs, Outputs []Port
-	// Marker is the number of the command that ends the forward part, or the number of commands without one.
+	// Marker is the number of the command that ends the forward part, or the number of commands
+	// without one.
 	Marker int32
 	// NeedModelDerivative is the computation's.
 	NeedModelDerivative bool
@@ -30,22 +33,25 @@ type Program struct {
 	largestOp           int64
 }
 
-// LargestOp returns the largest number of elements that one component of the computation reads and writes. No schedule and no
-// storage lowers the peak below it, unless a rewrite replaces that component.
+// LargestOp returns the largest number of elements that one component of the computation reads and
+// writes. No schedule and no storage lowers the peak below it, unless a rewrite replaces that
+// component.
 func (p *Program) LargestOp() int64 { return p.largestOp }
 
 // End returns the number of the first command after those that the program was made from.
 func (p *Program) End() int { return p.numCommands }
 
-// Network is what lowering needs of a network: its components by number, with names for people. An *nnet3.Nnet is one.
+// Network is what lowering needs of a network: its components by number, with names for people. An
+// *nnet3.Nnet is one.
 type Network interface {
 	NumComponents() int
 	Component(number int) (c component.Component, name string)
 }
 
-// Lower turns commands into values. Allocation, order and updates disappear: a command that reads a view takes the value written
-// there, or an Assemble if it was written in pieces. The computation must pass computation.Check. A view that was never written is
-// zero. Computations of several segments are for LowerChain.
+// Lower turns commands into values. Allocation, order and updates disappear: a command that reads a
+// view takes the value written there, or an Assemble if it was written in pieces. The computation
+// must pass computation.Check. A view that was never written is zero. Computations of several
+// segments are for LowerChain.
 func Lower(c *computation.Computation, net Network) (*Program, error) {
 	return lowerSegment(c, net, segment{last: len(c.Commands)})
 }
@@ -85,8 +91,8 @@ func lowerSegment(c *computation.Computation, net Network, s segment) (*Program,
 // OnAttach makes a Program a feature of its graph.
 func (p *Program) OnAttach(*fgraph.FunctionGraph) error { return nil }
 
-// Destroyable reports whether an in-place op may destroy input v of the graph. It may if v is a matrix, because the caller gives
-// matrices away.
+// Destroyable reports whether an in-place op may destroy input v of the graph. It may if v is a
+// matrix, because the caller gives matrices away.
 func (p *Program) Destroyable(v *fgraph.Variable) bool {
 	_, ok := v.Type().(MatrixType)
 	return ok
@@ -147,8 +153,8 @@ func (l *lowering) command(cmd *computation.Command) error {
 	return nil
 }
 
-// weigh records how many elements a component needs at once. A view counts once. The result, the last operand, does not count if
-// the component can overwrite another operand with it.
+// weigh records how many elements a component needs at once. A view counts once. The result, the
+// last operand, does not count if the component can overwrite another operand with it.
 func (l *lowering) weigh(cmd *computation.Command, inPlace component.Properties, subs ...int32) {
 	if c, _ := l.net.Component(int(cmd.Arg1)); c.Properties().Has(inPlace) {
 		subs = subs[:len(subs)-1]
@@ -224,8 +230,8 @@ func (l *lowering) move(cmd *computation.Command) error {
 	return nil
 }
 
-// rowGroup is the rows of a multi-row command that concern one sub-matrix: Dst is a row of the command's own view, Src a row of the
-// sub-matrix.
+// rowGroup is the rows of a multi-row command that concern one sub-matrix: Dst is a row of the
+// command's own view, Src a row of the sub-matrix.
 type rowGroup struct {
 	sub  int32
 	rows []RowPair
@@ -312,8 +318,8 @@ func (l *lowering) addRows(m int32, r Rect, v *fgraph.Variable, rows []RowPair, 
 	l.add(m, r, v, t, scale)
 }
 
-// read returns the value of a view. It assembles a view that was written in pieces, and replaces the pieces with the result, so that
-// later reads of the same cells take the same value.
+// read returns the value of a view. It assembles a view that was written in pieces, and replaces
+// the pieces with the result, so that later reads of the same cells take the same value.
 func (l *lowering) read(sub int32) *fgraph.Variable { return l.readRect(l.view(sub)) }
 
 // readRect returns the value of rectangle r of matrix m.

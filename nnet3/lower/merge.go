@@ -1,7 +1,7 @@
 package lower
 
-// merge is a merge of base from into base into, with what is needed to undo it. The last four fields are lengths of lists of the log
-// before it.
+// merge is a merge of base from into base into, with what is needed to undo it. The last four
+// fields are lengths of lists of the log before it.
 type merge struct {
 	into, from    int32
 	dr, dc        int32 // by what the members of from move
@@ -31,7 +31,8 @@ type cellHead struct {
 	nodes int32
 }
 
-// failedMerge identifies a merge that failed: two bases, the one with the smaller number first, and by what the second had to move.
+// failedMerge identifies a merge that failed: two bases, the one with the smaller number first, and
+// by what the second had to move.
 type failedMerge struct{ a, b, dr, dc int32 }
 
 func (m *merge) name() failedMerge {
@@ -41,19 +42,19 @@ func (m *merge) name() failedMerge {
 	return failedMerge{m.from, m.into, -m.dr, -m.dc}
 }
 
-// witness says why a merge failed: term k can't be placed or, if k is -1, two cells clash. The terms of all steps of a recurrence
-// often try to merge two tall bases at the same offset, and fail for a reason that shows in only one step. So the witness is checked
-// first the next time.
+// witness says why a merge failed: term k can't be placed or, if k is -1, two cells clash. The
+// terms of all steps of a recurrence often try to merge two tall bases at the same offset, and fail
+// for a reason that shows in only one step. So the witness is checked first the next time.
 type witness struct {
 	k    int32
 	x, y cellRef
 }
 
-// merge tries to make value b live at offset (dr, dc) from value a, in one base, to place term k, -1 for none. It reports whether it
-// did.
+// merge tries to make value b live at offset (dr, dc) from value a, in one base, to place term k,
+// -1 for none. It reports whether it did.
 //
-// A merge takes time in proportion to the smaller base and to the changes in the larger one. Most failing merges fail at once,
-// because of what they would do to term k.
+// A merge takes time in proportion to the smaller base and to the changes in the larger one. Most
+// failing merges fail at once, because of what they would do to term k.
 func (t *transaction) merge(a, b, dr, dc, k int32) bool {
 	s := t.s
 	va, vb := &s.values[a], &s.values[b]
@@ -80,7 +81,8 @@ func (t *transaction) merge(a, b, dr, dc, k int32) bool {
 	return true
 }
 
-// fits reports whether a merge meets the demands of the caller and the components on the sizes of bases.
+// fits reports whether a merge meets the demands of the caller and the components on the sizes of
+// bases.
 func (s *Storage) fits(m *merge) bool {
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	moved := from.rect.Shift(m.dr, m.dc)
@@ -122,8 +124,8 @@ func (t *transaction) affords(m *merge) bool {
 	return ok
 }
 
-// try changes the trees as the merge does, and records the terms that it places. It reports whether the merge is possible. It works
-// under s.trial, and does not change the bases.
+// try changes the trees as the merge does, and records the terms that it places. It reports whether
+// the merge is possible. It works under s.trial, and does not change the bases.
 func (t *transaction) try(m *merge) bool {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
@@ -197,8 +199,9 @@ func (t *transaction) align(m *merge, k int32) bool {
 	return true
 }
 
-// touch lists the cells of value n in r whose occupations a merge may change, unless they are those of the smaller base, all
-// of which are looked at anyway. Where shown is true, so do those of the values that show these cells.
+// touch lists the cells of value n in r whose occupations a merge may change, unless they are those
+// of the smaller base, all of which are looked at anyway. Where shown is true, so do those of the
+// values that show these cells.
 func (s *Storage) touch(n int32, r Rect, shown bool) {
 	v := &s.values[n]
 	i0, i1, j0, j1 := v.grid.within(r)
@@ -220,7 +223,8 @@ func (s *Storage) touch(n int32, r Rect, shown bool) {
 	}
 }
 
-// touchShown visits the cells that show a cell of value v. It recurses as deep as values are parts of parts.
+// touchShown visits the cells that show a cell of value v. It recurses as deep as values are parts
+// of parts.
 func (s *Storage) touchShown(v *value, c *cell) {
 	for _, i := range c.reads {
 		k := v.reads[i].term

@@ -89,17 +89,18 @@ func TypeOf(v *fgraph.Variable) MatrixType {
 	return t
 }
 
-// Assemble is all movement of rows in one op. Every term puts rows and columns of an input, scaled, at a position of the result.
-// Overlapping terms add up; what no term covers is zero. Concatenation, stacking, selection and scattering of rows, sums and
-// scaling are special cases, which String calls by these names.
+// Assemble is all movement of rows in one op. Every term puts rows and columns of an input, scaled,
+// at a position of the result. Overlapping terms add up; what no term covers is zero.
+// Concatenation, stacking, selection and scattering of rows, sums and scaling are special cases,
+// which String calls by these names.
 type Assemble struct {
 	Rows, Cols int32
 	Terms      []Term  // in order of their first rows
 	reach      []int32 // by term: the end of the rows that it and the terms before it write
 }
 
-// NewAssemble returns the rows×cols matrix that the terms make of the inputs, which they name by number. It sorts the terms in
-// place, and drops unused and repeated inputs.
+// NewAssemble returns the rows×cols matrix that the terms make of the inputs, which they name by
+// number. It sorts the terms in place, and drops unused and repeated inputs.
 func NewAssemble(rows, cols int32, terms []Term, inputs []*fgraph.Variable) *fgraph.Variable {
 	sortTerms(terms)
 	renumber := make([]int32, len(inputs))
@@ -252,8 +253,8 @@ func (o *Assemble) Describe() string {
 	return b.String()
 }
 
-// RowRanges sums ranges of rows: row i of the result is the sum of rows [Ranges[i][0], Ranges[i][1]) of the input, or zero for
-// (-1, -1).
+// RowRanges sums ranges of rows: row i of the result is the sum of rows [Ranges[i][0],
+// Ranges[i][1]) of the input, or zero for (-1, -1).
 type RowRanges struct {
 	Cols   int32
 	Ranges []computation.Pair

@@ -2,8 +2,9 @@ package lower
 
 import "github.com/nnopt/nnopt/fgraph"
 
-// separateOutputs makes every matrix that leaves the program a value that can leave. It copies an output that is only part of a
-// value, or that would have to be in two places at once. Rewrites would undo that, so it happens when the storage is planned.
+// separateOutputs makes every matrix that leaves the program a value that can leave. It copies an
+// output that is only part of a value, or that would have to be in two places at once. Rewrites
+// would undo that, so it happens when the storage is planned.
 func separateOutputs(p *Program) error {
 	why := fgraph.Reason{Pass: "plan_storage", Rule: "separate_outputs"}
 	o := departures{given: make(map[*fgraph.Variable]bool), leaves: make(map[*fgraph.Variable]Port)}
@@ -42,8 +43,9 @@ type departures struct {
 	leaves map[*fgraph.Variable]Port
 }
 
-// permit reports whether v itself can leave through the port, and records that it does. The caller may get a value twice, but not
-// one that is also handed to the next segment, nor one that was handed over, because the next iteration of a loop reuses its place.
+// permit reports whether v itself can leave through the port, and records that it does. The caller
+// may get a value twice, but not one that is also handed to the next segment, nor one that was
+// handed over, because the next iteration of a loop reuses its place.
 func (o *departures) permit(v *fgraph.Variable, port Port) bool {
 	if root, _ := Resolve(v); root != v {
 		return false

@@ -1,7 +1,7 @@
 package lower
 
-// peakTree keeps the number of bytes in use at every event. It is a segment tree: adding bytes to a range of events takes
-// logarithmic time, and reading the peak constant time.
+// peakTree keeps the number of bytes in use at every event. It is a segment tree: adding bytes to a
+// range of events takes logarithmic time, and reading the peak constant time.
 type peakTree struct {
 	n    int
 	most []int64 // by node: the peak of its range, without the additions to ranges of its ancestors
@@ -19,8 +19,9 @@ func newPeakTree(events int) *peakTree {
 // max returns the peak.
 func (t *peakTree) max() int64 { return t.most[1] }
 
-// add adds bytes to the events first to last, both included. Between the paths from both ends to the root hang the nodes whose
-// whole ranges are included: left children of the right path and right children of the left one.
+// add adds bytes to the events first to last, both included. Between the paths from both ends to
+// the root hang the nodes whose whole ranges are included: left children of the right path and
+// right children of the left one.
 func (t *peakTree) add(first, last int32, bytes int64) {
 	l, r := int(first)+t.n, int(last)+t.n
 	t.cover(l, bytes)

@@ -12,9 +12,9 @@ type piece struct {
 	t Term
 }
 
-// pieces holds the contents of each matrix as pieces, numbered in the order in which they were written. Overlapping pieces add up.
-// The pieces of a matrix are in a search tree by position, because a tall matrix may be written and read in as many parts as a
-// recurrence has steps.
+// pieces holds the contents of each matrix as pieces, numbered in the order in which they were
+// written. Overlapping pieces add up. The pieces of a matrix are in a search tree by position,
+// because a tall matrix may be written and read in as many parts as a recurrence has steps.
 type pieces struct {
 	all    []piece
 	roots  []int32 // by matrix: its tree
@@ -47,7 +47,8 @@ func (p *pieces) add(m int32, v *fgraph.Variable, t Term) {
 	p.roots[m] = p.forest.insert(p.roots[m], n)
 }
 
-// search returns the nodes of the pieces of matrix m that may overlap r, in order. The list is valid until the next search.
+// search returns the nodes of the pieces of matrix m that may overlap r, in order. The list is
+// valid until the next search.
 func (p *pieces) search(m int32, r Rect) []int32 {
 	p.found = p.forest.appendOverlapping(p.found[:0], p.roots[m], &box{Rect: r})
 	if len(p.found) > 1 {

@@ -12,7 +12,8 @@ type transaction struct {
 	books  []booking // what the merges did to the bytes in use
 }
 
-// begin starts a group of merges. Only one group may be open at a time. It must not be used after its end.
+// begin starts a group of merges. Only one group may be open at a time. It must not be used after
+// its end.
 func (s *Storage) begin() *transaction {
 	t := &s.open
 	t.s, t.budget, t.alone = s, s.peak.max(), false
@@ -20,8 +21,8 @@ func (s *Storage) begin() *transaction {
 	return t
 }
 
-// commit keeps the merges if the peak of the bytes in use is not above that at begin, and undoes them otherwise. It reports
-// whether it kept any.
+// commit keeps the merges if the peak of the bytes in use is not above that at begin, and undoes
+// them otherwise. It reports whether it kept any.
 func (t *transaction) commit() bool {
 	if len(t.merges) == 0 {
 		return false
@@ -65,8 +66,8 @@ func (s *Storage) placeInPlace(i int) bool {
 	return t.placeInPlace(i) && t.commit()
 }
 
-// PlaceInPlace lets ops write their outputs over the inputs that they may destroy, if that does not raise the peak of the bytes in
-// use. It returns how many ops run in place.
+// PlaceInPlace lets ops write their outputs over the inputs that they may destroy, if that does not
+// raise the peak of the bytes in use. It returns how many ops run in place.
 func (s *Storage) PlaceInPlace() int {
 	n := 0
 	for i := range s.applies {
@@ -77,8 +78,9 @@ func (s *Storage) PlaceInPlace() int {
 	return n
 }
 
-// placeTerm tries to let the source of term k live where the term would move it. It reports whether there is nothing to move any
-// more. A scaled term can be placed too: its source is then scaled in place.
+// placeTerm tries to let the source of term k live where the term would move it. It reports whether
+// there is nothing to move any more. A scaled term can be placed too: its source is then scaled in
+// place.
 func (t *transaction) placeTerm(k int) bool {
 	s := t.s
 	term := &s.terms[k]
@@ -91,8 +93,8 @@ func (t *transaction) placeTerm(k int) bool {
 	return t.merge(term.lin, term.src, term.DstRow-term.SrcRow, term.DstCol-term.SrcCol, int32(k))
 }
 
-// placeInPlace tries to let the matrix output of apply i live where the input that the op may destroy lives. It reports whether
-// the op now runs in place.
+// placeInPlace tries to let the matrix output of apply i live where the input that the op may
+// destroy lives. It reports whether the op now runs in place.
 func (t *transaction) placeInPlace(i int) bool {
 	s := t.s
 	for _, out := range s.applies[i].Outputs() {

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// PlaceTerms lets the sources of terms live where the terms would move them, if that does not raise the peak of the bytes in use.
-// It returns the number of terms that need no move.
+// PlaceTerms lets the sources of terms live where the terms would move them, if that does not raise
+// the peak of the bytes in use. It returns the number of terms that need no move.
 //
-// The first part of a tall value pays for all of it, so a value whose parts come from many places would never be begun part by
-// part. Hence all terms of a value are tried as a group, the largest values first. Terms of a refused group are then tried one by
-// one, latest first. Everything is tried twice, because one placement can make room for another.
+// The first part of a tall value pays for all of it, so a value whose parts come from many places
+// would never be begun part by part. Hence all terms of a value are tried as a group, the largest
+// values first. Terms of a refused group are then tried one by one, latest first. Everything is
+// tried twice, because one placement can make room for another.
 func (s *Storage) PlaceTerms() int {
 	var groups []int32 // assembled values
 	for n := range s.values {
@@ -40,8 +41,8 @@ func (s *Storage) PlaceTerms() int {
 	return n
 }
 
-// A refusal says why terms were not placed as a group: what that would have done to the bytes in use, or a lower bound of it. As
-// long as the bases are the same, it would do so again.
+// A refusal says why terms were not placed as a group: what that would have done to the bytes in
+// use, or a lower bound of it. As long as the bases are the same, it would do so again.
 type refusal struct {
 	bases []baseMark
 	books []booking // none if no term could be placed at all
@@ -56,8 +57,9 @@ type booking struct {
 	bytes       int64
 }
 
-// placeAll tries to place the terms [lo, hi), which make one value, as a group: as many as possible, the unscaled ones first. If
-// that raises the peak of the bytes in use, it places none. It reports whether it placed any.
+// placeAll tries to place the terms [lo, hi), which make one value, as a group: as many as
+// possible, the unscaled ones first. If that raises the peak of the bytes in use, it places none.
+// It reports whether it placed any.
 func (s *Storage) placeAll(lo, hi int) bool {
 	if r := s.refusals[lo]; r != nil && s.refusesAgain(r, lo, hi) {
 		return false
@@ -83,8 +85,8 @@ func (s *Storage) placeAll(lo, hi int) bool {
 	return false
 }
 
-// marks lists the bases that placing the terms depends on: that of the value and those of the sources. The list is valid until the
-// next call.
+// marks lists the bases that placing the terms depends on: that of the value and those of the
+// sources. The list is valid until the next call.
 func (s *Storage) marks(lo, hi int) []baseMark {
 	list := s.marked[:0]
 	add := func(n int32) {
@@ -119,8 +121,9 @@ func (s *Storage) refusesAgain(r *refusal, lo, hi int) bool {
 	return above
 }
 
-// affordsAll reports whether the peak of the bytes in use stays within the budget if all terms of [lo, hi) that may be placed are
-// placed. If not, it leaves the bookings in t.books. Most groups are refused here, which is much cheaper than trying them.
+// affordsAll reports whether the peak of the bytes in use stays within the budget if all terms of
+// [lo, hi) that may be placed are placed. If not, it leaves the bookings in t.books. Most groups
+// are refused here, which is much cheaper than trying them.
 func (t *transaction) affordsAll(lo, hi int) bool {
 	s := t.s
 	lin := &s.values[s.terms[lo].lin]
@@ -158,8 +161,8 @@ func (t *transaction) affordsAll(lo, hi int) bool {
 	return !above
 }
 
-// mergeToPlace returns the merge into the base of its value that would place term k. ok is false if it is bound to fail, or if there
-// is nothing to merge.
+// mergeToPlace returns the merge into the base of its value that would place term k. ok is false if
+// it is bound to fail, or if there is nothing to merge.
 func (s *Storage) mergeToPlace(k int32) (m merge, ok bool) {
 	t := &s.terms[k]
 	if t.placed || t.constant || !t.Contiguous() {

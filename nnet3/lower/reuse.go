@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Reuse lets a matrix take over the memory of another whose life ended before, if that does not raise the peak of the bytes in
-// use. Among several candidates it chooses the one that costs the fewest bytes over time. It returns how many matrices it saved.
+// Reuse lets a matrix take over the memory of another whose life ended before, if that does not
+// raise the peak of the bytes in use. Among several candidates it chooses the one that costs the
+// fewest bytes over time. It returns how many matrices it saved.
 func (s *Storage) Reuse() int {
 	s.makeSlots()
 	n := 0
@@ -28,8 +29,8 @@ func (s *Storage) Reuse() int {
 	return n
 }
 
-// reuseCost returns how many bytes times events more base b takes in slot o than in a slot of its own. ok is false if it can't
-// be in o.
+// reuseCost returns how many bytes times events more base b takes in slot o than in a slot of its
+// own. ok is false if it can't be in o.
 func (s *Storage) reuseCost(o, b int32) (cost int64, ok bool) {
 	q, p, own := &s.slots[o], &s.bases[b], &s.slots[s.slotOf[b]]
 	if q.last >= p.first || q.taken || own.given {
@@ -53,8 +54,9 @@ func (s *Storage) reuseCost(o, b int32) (cost int64, ok bool) {
 	return after - before, true
 }
 
-// slotPool finds the best slot for a base to follow. Slots of one shape differ only in the times of their lives, so they are kept
-// in one list ordered by their ends, of which only the last few are considered.
+// slotPool finds the best slot for a base to follow. Slots of one shape differ only in the times of
+// their lives, so they are kept in one list ordered by their ends, of which only the last few are
+// considered.
 type slotPool struct {
 	s      *Storage
 	busy   stepQueue // slots whose lives are not over, by their ends; of equal ends the highest number comes first
@@ -98,7 +100,8 @@ func (p *slotPool) advance(first int32) {
 // place is a position in slotPool.over.
 type place struct{ shape, i int }
 
-// best returns the best slot for base b to follow, the first of several, and its position; -1 if there is none.
+// best returns the best slot for base b to follow, the first of several, and its position; -1 if
+// there is none.
 func (p *slotPool) best(b int32) (int32, place) {
 	var at place
 	best, bestCost := int32(-1), int64(0)
@@ -120,7 +123,8 @@ func (p *slotPool) best(b int32) (int32, place) {
 // take removes a slot that is reused.
 func (p *slotPool) take(at place) { p.over[at.shape] = slices.Delete(p.over[at.shape], at.i, at.i+1) }
 
-// leastCost bounds from below the cost of base b in a slot of k's shape that ended when k did or before.
+// leastCost bounds from below the cost of base b in a slot of k's shape that ended when k did or
+// before.
 func (s *Storage) leastCost(k, b int32) int64 {
 	q, p := &s.slots[k], &s.bases[b]
 	if q.carriedIn > 0 {

@@ -19,11 +19,12 @@ type Port struct {
 // IsMatrix reports whether the port is a matrix and not a state.
 func (p Port) IsMatrix() bool { return p.Component < 0 }
 
-// HasRows reports whether the program knows the meaning of the rows of matrices, that is, whether the computation was compiled with
-// debug information (compile.Options.DebugInfo).
+// HasRows reports whether the program knows the meaning of the rows of matrices, that is, whether
+// the computation was compiled with debug information (compile.Options.DebugInfo).
 func (p *Program) HasRows() bool { return len(p.source.MatrixDebugInfo) > 0 }
 
-// PortRows returns the meaning of the rows of an input or output, and whether it is a derivative. It is empty if unknown.
+// PortRows returns the meaning of the rows of an input or output, and whether it is a derivative.
+// It is empty if unknown.
 func (p *Program) PortRows(port Port) computation.MatrixDebugInfo {
 	if !port.IsMatrix() || port.Carried > 0 {
 		return computation.MatrixDebugInfo{}
@@ -31,8 +32,8 @@ func (p *Program) PortRows(port Port) computation.MatrixDebugInfo {
 	return p.rows(p.source.Commands[port.At].Arg1)
 }
 
-// OutputRows returns the meaning of the rows that a Propagate makes. It is nil if unknown: the program must have rows, and the
-// Propagate must be as the compiler made it.
+// OutputRows returns the meaning of the rows that a Propagate makes. It is nil if unknown: the
+// program must have rows, and the Propagate must be as the compiler made it.
 func (p *Program) OutputRows(a *fgraph.Apply) []index.Cindex {
 	op, ok := a.Op().(Propagate)
 	cmd := p.commandOf(a)
@@ -42,8 +43,9 @@ func (p *Program) OutputRows(a *fgraph.Apply) []index.Cindex {
 	return p.rowsOf(cmd.Arg4, a.Out(), false)
 }
 
-// DerivRows returns the meaning of the rows of the derivative that a Backprop reads, and of the derivative that it makes, if any.
-// They are nil if unknown: the program must have rows, and the Backprop must be as the compiler made it.
+// DerivRows returns the meaning of the rows of the derivative that a Backprop reads, and of the
+// derivative that it makes, if any. They are nil if unknown: the program must have rows, and the
+// Backprop must be as the compiler made it.
 func (p *Program) DerivRows(a *fgraph.Apply) (output, input []index.Cindex) {
 	op, ok := a.Op().(Backprop)
 	cmd := p.commandOf(a)
@@ -64,7 +66,8 @@ func (p *Program) commandOf(a *fgraph.Apply) *computation.Command {
 	return nil
 }
 
-// rowsOf returns the meaning of the rows of operand v, which is the given sub-matrix in the computation.
+// rowsOf returns the meaning of the rows of operand v, which is the given sub-matrix in the
+// computation.
 func (p *Program) rowsOf(sub int32, v *fgraph.Variable, deriv bool) []index.Cindex {
 	info := p.rows(sub)
 	if info.IsDeriv != deriv || len(info.Cindexes) != int(TypeOf(v).Rows) {
@@ -87,8 +90,8 @@ func (p *Program) rows(sub int32) computation.MatrixDebugInfo {
 	return info
 }
 
-// ReplaceOutputs replaces output i of the graph with values[i], unless that is nil. Other readers of the old values keep them. The
-// replaced outputs become the last ones.
+// ReplaceOutputs replaces output i of the graph with values[i], unless that is nil. Other readers
+// of the old values keep them. The replaced outputs become the last ones.
 func (p *Program) ReplaceOutputs(values []*fgraph.Variable, why fgraph.Reason) error {
 	for i, v := range values {
 		if v == nil {

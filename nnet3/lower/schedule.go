@@ -16,7 +16,8 @@ const (
 // keyOf returns the key of command n. Keys leave room between commands.
 func keyOf(n int32) int64 { return 4 * int64(n) }
 
-// schedule builds the storage's tables of values and terms and the steps of the program's graph, and orders the steps.
+// schedule builds the storage's tables of values and terms and the steps of the program's graph,
+// and orders the steps.
 func (s *Storage) schedule() error {
 	g := s.prog.Graph
 	applies, err := g.Toposort()
@@ -182,8 +183,8 @@ func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
 	}
 }
 
-// constantTerms returns, by term, which are constants for SetConst. No command adds a constant, so of several that overlap only the
-// first is. The others move like any term.
+// constantTerms returns, by term, which are constants for SetConst. No command adds a constant, so
+// of several that overlap only the first is. The others move like any term.
 func constantTerms(a *fgraph.Apply, op *Assemble) []bool {
 	set := make([]bool, len(op.Terms))
 	var f boxForest
@@ -255,7 +256,8 @@ func (b *scheduleBuilder) fills() {
 	}
 }
 
-// orderings adds the demands of features, such as every reader of a value before the apply that destroys it.
+// orderings adds the demands of features, such as every reader of a value before the apply that
+// destroys it.
 func (b *scheduleBuilder) orderings() {
 	number := make([]int32, b.prog.Graph.NumApplyIDs())
 	for i, a := range b.applies {
@@ -280,8 +282,8 @@ func (b *scheduleBuilder) order(number []int32, first, second *fgraph.Apply) {
 	}
 }
 
-// events numbers the steps. An op is an event of its own; consecutive terms that do not need each other share one, so that one
-// command can do them.
+// events numbers the steps. An op is an event of its own; consecutive terms that do not need each
+// other share one, so that one command can do them.
 func (b *scheduleBuilder) events() {
 	eventOf := make([]int32, len(b.sched.steps))
 	event := int32(-1)

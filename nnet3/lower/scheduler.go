@@ -27,9 +27,10 @@ type step struct {
 // stepEdge leads to a step that waits for another one.
 type stepEdge struct{ to, next int32 }
 
-// A scheduler orders steps as close to the original order as the graph allows: of the steps that wait for none, the one that comes
-// first in the original computation is next. Terms carry the number of the command that they come from, so data moves where the
-// compiler put it: before the component that reads the result in a forward pass, after the one that made it in a backward pass.
+// A scheduler orders steps as close to the original order as the graph allows: of the steps that
+// wait for none, the one that comes first in the original computation is next. Terms carry the
+// number of the command that they come from, so data moves where the compiler put it: before the
+// component that reads the result in a forward pass, after the one that made it in a backward pass.
 type scheduler struct {
 	steps []step
 	edges []stepEdge

@@ -8,9 +8,10 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// Emit turns the programs of the chain into the commands of one computation, as the storage of each says. In a program without
-// a planned storage every value gets a matrix of its own. Matrices that a program hands on stay where they are. At the end of a
-// loop they replace the matrices that the loop began with.
+// Emit turns the programs of the chain into the commands of one computation, as the storage of each
+// says. In a program without a planned storage every value gets a matrix of its own. Matrices that
+// a program hands on stay where they are. At the end of a loop they replace the matrices that the
+// loop began with.
 func (ch *Chain) Emit() (*computation.Computation, error) {
 	t := newTarget(ch.Programs[0].NeedModelDerivative)
 	label := int32(-1)
@@ -39,8 +40,8 @@ func (ch *Chain) Emit() (*computation.Computation, error) {
 	return t.c, nil
 }
 
-// comesBack reports whether one of two values is handed over to an iteration of a loop, and the other replaces it for the next.
-// The two may share a matrix.
+// comesBack reports whether one of two values is handed over to an iteration of a loop, and the
+// other replaces it for the next. The two may share a matrix.
 func (s *Storage) comesBack(a, b int32) bool {
 	x, y := &s.values[a], &s.values[b]
 	return x.carriedIn > 0 && x.carriedIn == y.carriedOut || y.carriedIn > 0 && y.carriedIn == x.carriedOut
@@ -75,8 +76,9 @@ func (e *emission) handOver() {
 // move is a matrix that replaces another; both are given by sub-matrices that cover them.
 type move struct{ to, from int32 }
 
-// closeLoop lets the matrices that the loop ends with replace those that it began with. Swaps do this without copying, except that
-// one matrix of every cycle is copied to make room for the others.
+// closeLoop lets the matrices that the loop ends with replace those that it began with. Swaps do
+// this without copying, except that one matrix of every cycle is copied to make room for the
+// others.
 func (t *target) closeLoop(begin map[int32]int32) {
 	var moves []move
 	for _, m := range slices.Sorted(maps.Keys(begin)) {
@@ -104,8 +106,9 @@ func (t *target) closeLoop(begin map[int32]int32) {
 	}
 }
 
-// chains lists the numbers of moves that depend on each other, each after the one that vacates its destination: either those that
-// begin with a free destination, or the cycles. No two moves share a destination or a source.
+// chains lists the numbers of moves that depend on each other, each after the one that vacates its
+// destination: either those that begin with a free destination, or the cycles. No two moves share a
+// destination or a source.
 func chains(moves []move, cycles bool) [][]int {
 	to, from := make(map[int32]int, len(moves)), make(map[int32]int, len(moves))
 	for k, a := range moves {

@@ -2,7 +2,8 @@ package lower
 
 import "slices"
 
-// slot is a matrix of the emitted computation: bases that use the same memory one after the other, or side by side.
+// slot is a matrix of the emitted computation: bases that use the same memory one after the other,
+// or side by side.
 type slot struct {
 	bases       []int32 // in order of time
 	rows, cols  int32
@@ -10,7 +11,8 @@ type slot struct {
 	fixed       bool  // the caller owns the matrix at one end, so its size can't change
 	taken       bool  // the caller takes the matrix, so nothing may follow
 	given       bool  // the caller or another segment hands the matrix in, so nothing may come before
-	// carriedIn and carriedOut are the matrix that the segment takes over at its beginning or hands over at its end, or 0.
+	// carriedIn and carriedOut are the matrix that the segment takes over at its beginning or hands
+	// over at its end, or 0.
 	carriedIn, carriedOut int32
 }
 
@@ -47,8 +49,8 @@ func (s *Storage) bookSlot(q *slot, sign int64) {
 	s.peak.add(q.first, q.last, sign*4*int64(q.rows)*int64(q.cols))
 }
 
-// absorb makes slots o and k one of the given size, where the bases of k are moved by (dr, dc), unless that raises the peak above
-// the budget. It reports whether it did.
+// absorb makes slots o and k one of the given size, where the bases of k are moved by (dr, dc),
+// unless that raises the peak above the budget. It reports whether it did.
 func (s *Storage) absorb(o, k, rows, cols, dr, dc int32, budget int64) bool {
 	q, own := &s.slots[o], &s.slots[k]
 	s.bookSlot(q, -1)
@@ -77,8 +79,9 @@ func (s *Storage) absorb(o, k, rows, cols, dr, dc int32, budget int64) bool {
 // packTries bounds how many matrices Pack tries to join a matrix to.
 const packTries = 16
 
-// Pack joins matrices that are in use at the same time, if that does not raise the peak of the bytes in use: first matrices of
-// equal width on top of each other, then matrices of equal height side by side. It returns how many matrices it saved.
+// Pack joins matrices that are in use at the same time, if that does not raise the peak of the
+// bytes in use: first matrices of equal width on top of each other, then matrices of equal height
+// side by side. It returns how many matrices it saved.
 func (s *Storage) Pack() int {
 	s.makeSlots()
 	budget := s.peak.max()

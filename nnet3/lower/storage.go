@@ -35,8 +35,8 @@ type value struct {
 	base int32 // the base it lives in
 	r, c int32 // its position there
 	grid grid
-	// over is the value whose rectangle overRect the op may overwrite with this one, -1 for none. overBy lists the values that may
-	// overwrite this one.
+	// over is the value whose rectangle overRect the op may overwrite with this one, -1 for none.
+	// overBy lists the values that may overwrite this one.
 	over     int32
 	overRect Rect
 	overBy   []int32
@@ -48,7 +48,8 @@ type value struct {
 	carriedIn, carriedOut int32 // the matrix that another segment hands over or takes over, or 0
 }
 
-// read is a use of a rectangle of a value by a step; term is the number of the term that reads, or -1.
+// read is a use of a rectangle of a value by a step; term is the number of the term that reads, or
+// -1.
 type read struct {
 	rect        Rect
 	step        int32
@@ -74,8 +75,8 @@ type item struct {
 	n     int32
 }
 
-// base is a matrix under construction: values at fixed offsets from each other. They may overlap if they live one after the other, or
-// if one shows a part of another.
+// base is a matrix under construction: values at fixed offsets from each other. They may overlap if
+// they live one after the other, or if one shows a part of another.
 type base struct {
 	members     []int32
 	gone        bool  // it is part of another base now
@@ -90,9 +91,9 @@ type base struct {
 	mark        int32 // the last epoch that visited it
 }
 
-// Storage holds where and when each matrix value of a program lives. PlanStorage makes it; from then on the graph of the program can't
-// change. At first every value has a matrix of its own. The methods refine that, and none raises the peak of the bytes in use. Emit
-// reads the result.
+// Storage holds where and when each matrix value of a program lives. PlanStorage makes it; from
+// then on the graph of the program can't change. At first every value has a matrix of its own. The
+// methods refine that, and none raises the peak of the bytes in use. Emit reads the result.
 type Storage struct {
 	prog      *Program
 	applies   []*fgraph.Apply
@@ -125,18 +126,20 @@ type Storage struct {
 	stamp    int32            // of the last merge
 	refusals map[int]*refusal // by the first of the terms
 
-	// Extend permits a matrix to be larger than each of its values, so that values that are not parts of each other can share it.
+	// Extend permits a matrix to be larger than each of its values, so that values that are not
+	// parts of each other can share it.
 	Extend bool
 	// Assign copies to where nothing is written, instead of adding to zeros.
 	Assign bool
-	// MoveSizing allocates matrices right before their first use and frees them right after their last, instead of at both ends.
+	// MoveSizing allocates matrices right before their first use and frees them right after their
+	// last, instead of at both ends.
 	MoveSizing bool
 	// LeaveUndefined leaves new matrices undefined, instead of zeroing them.
 	LeaveUndefined bool
 }
 
-// PlanStorage schedules the program and gives every value a matrix of its own. It attaches the storage to the program's graph, which
-// from then on refuses changes with ErrPlanned.
+// PlanStorage schedules the program and gives every value a matrix of its own. It attaches the
+// storage to the program's graph, which from then on refuses changes with ErrPlanned.
 func PlanStorage(p *Program) (*Storage, error) {
 	if err := separateOutputs(p); err != nil {
 		return nil, err
@@ -199,7 +202,8 @@ func (f *storageFeature) OnAttach(g *fgraph.FunctionGraph) error {
 	return nil
 }
 
-// OnChangeInput records a change, which Validate then vetoes. A change that is undone, such as a vetoed one, does not count.
+// OnChangeInput records a change, which Validate then vetoes. A change that is undone, such as a
+// vetoed one, does not count.
 func (f *storageFeature) OnChangeInput(_ *fgraph.FunctionGraph, a *fgraph.Apply, i int, old, now *fgraph.Variable, _ fgraph.Reason) {
 	at := fgraph.Client{Apply: a, Index: i}
 	if planned, ok := f.changed[at]; ok && planned == now {
@@ -223,7 +227,8 @@ func (f *storageFeature) Validate(*fgraph.FunctionGraph) error {
 // Peak returns the largest number of bytes in use at any time.
 func (s *Storage) Peak() int64 { return s.peak.max() }
 
-// needsPlace reports whether value n is ever in memory. A constant is not if commands only set parts of other values to it.
+// needsPlace reports whether value n is ever in memory. A constant is not if commands only set
+// parts of other values to it.
 func (s *Storage) needsPlace(n int32) bool {
 	v := &s.values[n]
 	return v.kind != constant || len(v.reads) > 0

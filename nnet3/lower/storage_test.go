@@ -13,8 +13,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// TestStorage takes random steps of storage planning on random computations. After each the plan agrees with what is found out
-// from scratch; in the end the emitted computation is sound, computes the same, and takes no more memory than planned.
+// TestStorage takes random steps of storage planning on random computations. After each the plan
+// agrees with what is found out from scratch; in the end the emitted computation is sound, computes
+// the same, and takes no more memory than planned.
 func TestStorage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := computationtest.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") })
@@ -73,7 +74,8 @@ func same(t *rapid.T, net computationtest.Net, want, got *computation.Computatio
 	}
 }
 
-// runInPlace lets some components run in place that can, where nothing reads later what they destroy.
+// runInPlace lets some components run in place that can, where nothing reads later what they
+// destroy.
 func runInPlace(t *rapid.T, p *Program) {
 	if err := p.Graph.Attach(fgraph.NewDestroyHandler(p.Destroyable)); err != nil {
 		t.Fatal(err)
@@ -156,7 +158,8 @@ func (d *storageDriver) transaction() {
 	}
 }
 
-// placeAll tries to place all terms of a value as one. What is remembered of a refusal must be what trying again would find.
+// placeAll tries to place all terms of a value as one. What is remembered of a refusal must be what
+// trying again would find.
 func (d *storageDriver) placeAll() {
 	s := d.s
 	var groups [][2]int

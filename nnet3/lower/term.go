@@ -5,7 +5,8 @@ import "slices"
 // A RowPair sends row Src of an input to row Dst of a result.
 type RowPair struct{ Dst, Src int32 }
 
-// A Term is one part of an Assemble: some rows and consecutive columns of an input, scaled, at a position in the result.
+// A Term is one part of an Assemble: some rows and consecutive columns of an input, scaled, at a
+// position in the result.
 type Term struct {
 	Input          int32 // which input of the Assemble
 	Scale          float32
@@ -13,9 +14,11 @@ type Term struct {
 	NumRows        int32
 	DstCol, SrcCol int32
 	NumCols        int32
-	// Rows lists the pairs of rows in ascending order of Dst. It is nil if rows are consecutive on both sides.
+	// Rows lists the pairs of rows in ascending order of Dst. It is nil if rows are consecutive on
+	// both sides.
 	Rows []RowPair
-	// At is the number of the command that the term comes from. It guides the schedule; terms that differ only in it are equal.
+	// At is the number of the command that the term comes from. It guides the schedule; terms that
+	// differ only in it are equal.
 	At int32
 }
 
@@ -93,7 +96,8 @@ func searchDst(rows []RowPair, r int32) int32 {
 	return int32(lo)
 }
 
-// part restricts the term to the pairs [lo, hi) and to the columns [c0, c1) of the result. It reports whether anything is left.
+// part restricts the term to the pairs [lo, hi) and to the columns [c0, c1) of the result. It
+// reports whether anything is left.
 func (t *Term) part(lo, hi, c0, c1 int32) (Term, bool) {
 	c0, c1 = max(c0, t.DstCol), min(c1, t.DstCol+t.NumCols)
 	if lo >= hi || c0 >= c1 {
@@ -157,8 +161,8 @@ func (t *Term) shiftRows(dst, src int32) {
 	t.Rows = rows
 }
 
-// Through composes the term with a term of its input: it returns the part of t that reads what inner writes, as a term that reads
-// inner's input. ok is false if there is none.
+// Through composes the term with a term of its input: it returns the part of t that reads what
+// inner writes, as a term that reads inner's input. ok is false if there is none.
 func (t *Term) Through(inner *Term) (through Term, ok bool) {
 	c0, c1 := max(t.SrcCol, inner.DstCol), min(t.SrcCol+t.NumCols, inner.DstCol+inner.NumCols)
 	if c0 >= c1 {
@@ -211,7 +215,8 @@ func (t *Term) rowsThrough(inner *Term) []RowPair {
 	return rows
 }
 
-// FirstRun returns how many pairs of rows at the beginning of the term are consecutive on both sides.
+// FirstRun returns how many pairs of rows at the beginning of the term are consecutive on both
+// sides.
 func (t *Term) FirstRun() int32 { return t.run(0) }
 
 // run returns the end of the pairs from lo on that are consecutive on both sides.
@@ -243,7 +248,8 @@ func (t *Term) dstRun(lo int32) int32 {
 	return lo
 }
 
-// Run returns the part of the term with the pairs [lo, hi), which must be consecutive on both sides.
+// Run returns the part of the term with the pairs [lo, hi), which must be consecutive on both
+// sides.
 func (t *Term) Run(lo, hi int32) Term {
 	u := *t
 	p := t.Pair(lo)
@@ -251,7 +257,8 @@ func (t *Term) Run(lo, hi int32) Term {
 	return u
 }
 
-// Join extends t by u if both are contiguous and adjacent both in the result and in the same input. It reports whether it did.
+// Join extends t by u if both are contiguous and adjacent both in the result and in the same input.
+// It reports whether it did.
 func (t *Term) Join(u *Term) bool {
 	if t.Input != u.Input || t.Scale != u.Scale || !t.Contiguous() || !u.Contiguous() {
 		return false
@@ -276,7 +283,8 @@ func sortTerms(terms []Term) {
 	slices.SortStableFunc(terms, func(a, b Term) int { return compareTerms(&a, &b) })
 }
 
-// compareTerms orders terms by position, then by what they read, so that equal Assembles list them alike.
+// compareTerms orders terms by position, then by what they read, so that equal Assembles list them
+// alike.
 func compareTerms(a, b *Term) int {
 	for _, d := range [...]int32{
 		a.DstRow - b.DstRow, a.DstCol - b.DstCol, a.NumRows - b.NumRows, a.NumCols - b.NumCols,

@@ -133,7 +133,8 @@ func hullOf(list []element, at func(element) (int32, int32)) Rect {
 	return hull
 }
 
-// TestTermThrough: to take from a value that a term is a part of is to take from what that term takes.
+// TestTermThrough: to take from a value that a term is a part of is to take from what that term
+// takes.
 func TestTermThrough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		outer, inner := drawTerm(t, "outer"), drawTerm(t, "inner")
@@ -195,7 +196,8 @@ func TestTermRuns(t *testing.T) {
 	})
 }
 
-// TestTermJoin: Join makes one block of two or changes nothing, and it does so wherever two blocks make up one.
+// TestTermJoin: Join makes one block of two or changes nothing, and it does so wherever two blocks
+// make up one.
 func TestTermJoin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := drawTerm(t, "term")
@@ -232,7 +234,8 @@ func TestTermJoin(t *testing.T) {
 	})
 }
 
-// TestTermOrder: compareTerms is an order, and terms that are equal compare as equal wherever they come from.
+// TestTermOrder: compareTerms is an order, and terms that are equal compare as equal wherever they
+// come from.
 func TestTermOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := []Term{drawTerm(t, "a"), drawTerm(t, "b"), drawTerm(t, "c")}
