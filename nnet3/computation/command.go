@@ -65,33 +65,22 @@ func parseCommandType(name string) (CommandType, bool) {
 // IsBackprop reports whether the type is Backprop or BackpropNoModelUpdate.
 func (t CommandType) IsBackprop() bool { return t == Backprop || t == BackpropNoModelUpdate }
 
-// unused is the arguments of a command that uses none.
-var unused = [...]int32{-1, -1, -1, -1, -1, -1, -1}
-
 // NewCommand returns a command with alpha 1 and the given arguments; the others are -1. It panics
 // on more than seven arguments.
 func NewCommand(t CommandType, args ...int32) Command { return NewScaledCommand(t, 1, args...) }
 
 // NewScaledCommand is NewCommand with another alpha.
 func NewScaledCommand(t CommandType, alpha float32, args ...int32) Command {
-	all := unused
-	if len(args) > len(all) {
+	a := [7]int32{-1, -1, -1, -1, -1, -1, -1}
+	if copy(a[:], args) < len(args) {
 		panic("computation: a command has at most seven arguments")
 	}
-	copy(all[:], args)
-	c := Command{Type: t, Alpha: alpha}
-	c.setArgs(all)
-	return c
+	return Command{t, alpha, a[0], a[1], a[2], a[3], a[4], a[5], a[6]}
 }
 
 // Args returns the arguments in order.
 func (c Command) Args() [7]int32 {
 	return [7]int32{c.Arg1, c.Arg2, c.Arg3, c.Arg4, c.Arg5, c.Arg6, c.Arg7}
-}
-
-// setArgs sets the arguments in order.
-func (c *Command) setArgs(a [7]int32) {
-	c.Arg1, c.Arg2, c.Arg3, c.Arg4, c.Arg5, c.Arg6, c.Arg7 = a[0], a[1], a[2], a[3], a[4], a[5], a[6]
 }
 
 // argKind says what an argument of a command is.

@@ -10,13 +10,10 @@ const (
 
 // compressedBytes returns the size of a compressed element in bytes.
 func compressedBytes(kind int32) int64 {
-	switch kind {
-	case CompressInt8, CompressUint8:
-		return 1
-	case CompressInt16, CompressUint16:
-		return 2
+	if kind < CompressInt8 || kind > CompressUint16 {
+		return 4
 	}
-	return 4
+	return [...]int64{CompressInt8: 1, CompressUint8: 1, CompressInt16: 2, CompressUint16: 2}[kind]
 }
 
 // Counts holds the figures by which computations are compared. The JSON names are those of the

@@ -158,10 +158,9 @@ func (f *wire) arguments(cmd *Command) {
 	}
 	var args []int32
 	value(f, &args, (*kaldiio.Reader).IntVector, nil)
-	all := unused
-	if len(args) > len(all) {
+	if len(args) > 7 {
 		f.failf("a command with %d arguments", len(args))
+		return
 	}
-	copy(all[:], args)
-	cmd.setArgs(all)
+	*cmd = NewScaledCommand(cmd.Type, cmd.Alpha, args...)
 }

@@ -50,14 +50,13 @@ func (c *jsonCommand) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(fields[1], &alpha); err != nil {
 		return fmt.Errorf("alpha of %s: %w", name, err)
 	}
-	args := unused
+	args := make([]int32, len(fields)-2)
 	for i, field := range fields[2:] {
 		if err := json.Unmarshal(field, &args[i]); err != nil {
 			return fmt.Errorf("argument %d of %s: %w", i+1, name, err)
 		}
 	}
-	c.Command = Command{Type: t, Alpha: alpha}
-	c.setArgs(args)
+	c.Command = NewScaledCommand(t, alpha, args...)
 	return nil
 }
 

@@ -184,7 +184,7 @@ func (e *emission) uses(i int32, f func(n int32)) {
 	}
 }
 
-func (e *emission) emit(cmd computation.Command) { e.c.Commands = append(e.c.Commands, cmd) }
+func (t *target) emit(cmd computation.Command) { t.c.Commands = append(t.c.Commands, cmd) }
 
 func (e *emission) setConst(sub int32, x float32) {
 	e.emit(computation.Command{Type: computation.SetConst, Alpha: x, Arg1: sub})
@@ -197,13 +197,18 @@ func (e *emission) view(n int32, r Rect) int32 {
 	r = r.Shift(v.r-b.rect.R0+e.s.slotRow[v.base], v.c-b.rect.C0+e.s.slotCol[v.base])
 	m := e.c.Submatrices[e.whole[e.s.slotOf[v.base]]].Matrix
 	info := computation.SubMatrixInfo{Matrix: m, RowOffset: r.R0, NumRows: r.Rows(), ColOffset: r.C0, NumCols: r.Cols()}
-	if k, ok := e.views[info]; ok {
-		return k
+	return number(e.views, info, &e.c.Submatrices, info)
+}
+
+// number returns the number of x in list, which key identifies. It appends x if it is missing.
+func number[K comparable, T any](known map[K]int32, key K, list *[]T, x T) int32 {
+	n, ok := known[key]
+	if !ok {
+		n = int32(len(*list))
+		known[key] = n
+		*list = append(*list, x)
 	}
-	k := int32(len(e.c.Submatrices))
-	e.c.Submatrices = append(e.c.Submatrices, info)
-	e.views[info] = k
-	return k
+	return n
 }
 
 // operand returns the sub-matrix of a matrix variable.
@@ -230,7 +235,8 @@ func (e *emission) item(i int32) {
 		}
 	case stepFill:
 		v := &s.values[it.n]
-		e.setConst(e.view(it.n, Rect{0, v.rows, 0, v.cols}), fillOf(v.v))
+		x, _ := fillOf(v.v)
+		e.setConst(e.view(it.n, Rect{0, v.rows, 0, v.cols}), x)
 	case stepAccept:
 		if port := s.prog.Inputs[it.n]; port.Carried == 0 {
 			v := s.prog.Graph.Inputs()[it.n]
@@ -256,31 +262,19 @@ func (e *emission) close(i int32) {
 	}
 }
 
-// number returns the component's number in commands.
-func (e *emission) number(c Component) int32 {
+// component returns the component's number in commands.
+func (e *emission) component(c Component) int32 {
 	if c.Number >= 0 {
 		return c.Number
 	}
-	n, ok := e.derived[c.C]
-	if !ok {
-		n = int32(e.s.prog.numComponents + len(e.c.Derived))
-		e.derived[c.C] = n
-		e.c.Derived = append(e.c.Derived, c.C)
-	}
-	return n
+	return int32(e.s.prog.numComponents) + number(e.derived, c.C, &e.c.Derived, c.C)
 }
 
 func (e *emission) indexes(p *computation.PrecomputedIndexesInfo) int32 {
 	if p == nil {
 		return 0
 	}
-	n, ok := e.precomputed[p]
-	if !ok {
-		n = int32(len(e.c.PrecomputedIndexes))
-		e.precomputed[p] = n
-		e.c.PrecomputedIndexes = append(e.c.PrecomputedIndexes, *p)
-	}
-	return n
+	return number(e.precomputed, p, &e.c.PrecomputedIndexes, *p)
 }
 
 // memo returns the number of memo v in commands.
@@ -311,7 +305,7 @@ func (e *emission) op(a *fgraph.Apply) {
 }
 
 func (e *emission) propagate(a *fgraph.Apply, op Propagate) {
-	cmd := computation.Command{Type: computation.Propagate, Alpha: 1, Arg1: e.number(op.Component), Arg2: e.indexes(op.Precomputed)}
+	cmd := computation.Command{Type: computation.Propagate, Alpha: 1, Arg1: e.component(op.Component), Arg2: e.indexes(op.Precomputed)}
 	if in := a.Inputs(); len(in) > 0 {
 		if _, ok := in[0].Type().(MatrixType); ok {
 			cmd.Arg3 = e.operand(in[0])
@@ -341,7 +335,7 @@ func (e *emission) begin(out int32, added *fgraph.Variable) {
 }
 
 func (e *emission) backprop(a *fgraph.Apply, op Backprop) {
-	cmd := computation.Command{Type: computation.BackpropNoModelUpdate, Alpha: 1, Arg1: e.number(op.Component), Arg2: e.indexes(op.Precomputed)}
+	cmd := computation.Command{Type: computation.BackpropNoModelUpdate, Alpha: 1, Arg1: e.component(op.Component), Arg2: e.indexes(op.Precomputed)}
 	if op.ModelUpdate {
 		cmd.Type = computation.Backprop
 	}

@@ -177,16 +177,14 @@ func (l *lowering) move(cmd *computation.Command) error {
 	c := l.c
 	m, r := l.view(cmd.Arg1)
 	switch cmd.Type {
-	case computation.MatrixCopy, computation.MatrixAdd:
+	case computation.MatrixCopy, computation.MatrixAdd, computation.CopyRows, computation.AddRows:
 		v := l.read(cmd.Arg2)
-		if cmd.Type == computation.MatrixCopy {
+		if cmd.Type == computation.MatrixCopy || cmd.Type == computation.CopyRows {
 			l.pieces.cut(m, r)
 		}
-		l.add(m, r, v, Term{NumRows: r.Rows()}, cmd.Alpha)
-	case computation.CopyRows, computation.AddRows:
-		v := l.read(cmd.Arg2)
-		if cmd.Type == computation.CopyRows {
-			l.pieces.cut(m, r)
+		if cmd.Type == computation.MatrixCopy || cmd.Type == computation.MatrixAdd {
+			l.add(m, r, v, Term{NumRows: r.Rows()}, cmd.Alpha)
+			break
 		}
 		rows := make([]RowPair, 0, len(c.Indexes[cmd.Arg3]))
 		for i, src := range c.Indexes[cmd.Arg3] {

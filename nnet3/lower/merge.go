@@ -88,13 +88,11 @@ func (s *Storage) fits(m *merge) bool {
 	moved := from.rect.Shift(m.dr, m.dc)
 	union := into.rect.Union(moved)
 	switch {
-	case !s.Extend && union != into.rect && union != moved:
-		return false
-	case into.exact >= 0 && (from.exact >= 0 && !s.comesBack(into.exact, from.exact) || union != into.rect), from.exact >= 0 && union != moved:
-		return false
-	case into.span && (union.C0 != into.rect.C0 || union.C1 != into.rect.C1):
-		return false
-	case from.span && (union.C0 != moved.C0 || union.C1 != moved.C1):
+	case !s.Extend && union != into.rect && union != moved,
+		into.exact >= 0 && union != into.rect, from.exact >= 0 && union != moved,
+		into.exact >= 0 && from.exact >= 0 && !s.comesBack(into.exact, from.exact),
+		into.span && (union.C0 != into.rect.C0 || union.C1 != into.rect.C1),
+		from.span && (union.C0 != moved.C0 || union.C1 != moved.C1):
 		return false
 	}
 	return true

@@ -174,7 +174,8 @@ func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
 		b.terms = append(b.terms, term{Term: t, lin: n, src: src, step: st})
 		if set[k] {
 			b.terms[num].constant = true
-			b.terms[num].Scale *= fillOf(b.values[src].v)
+			x, _ := fillOf(b.values[src].v)
+			b.terms[num].Scale *= x
 		} else {
 			b.needs(st, in)
 			b.values[src].reads = append(b.values[src].reads, read{rect: t.Src(), step: st, term: num})
@@ -190,7 +191,7 @@ func constantTerms(a *fgraph.Apply, op *Assemble) []bool {
 	var f boxForest
 	root := int32(0)
 	for k := range op.Terms {
-		if !isFill(a.Inputs()[op.Terms[k].Input]) {
+		if _, ok := fillOf(a.Inputs()[op.Terms[k].Input]); !ok {
 			continue
 		}
 		o := occupation{box{Rect: op.Terms[k].Dst()}, int32(k)}
@@ -201,20 +202,15 @@ func constantTerms(a *fgraph.Apply, op *Assemble) []bool {
 	return set
 }
 
-func isFill(v *fgraph.Variable) bool {
-	if v.Owner() == nil {
-		return false
+// fillOf returns the element of a constant matrix, and whether v is one. An Assemble without terms
+// is a zero matrix.
+func fillOf(v *fgraph.Variable) (float32, bool) {
+	if a := v.Owner(); a != nil {
+		if f, ok := a.Op().(Fill); ok {
+			return f.Value, true
+		}
 	}
-	_, ok := v.Owner().Op().(Fill)
-	return ok
-}
-
-// fillOf returns the element of a constant matrix.
-func fillOf(v *fgraph.Variable) float32 {
-	if f, ok := v.Owner().Op().(Fill); ok {
-		return f.Value
-	}
-	return 0
+	return 0, false
 }
 
 func (b *scheduleBuilder) provide() {

@@ -19,7 +19,7 @@ func (ch *Chain) Emit() (*computation.Computation, error) {
 	for i, p := range ch.Programs {
 		if i == ch.Loop {
 			label, begin = int32(len(t.c.Commands)), maps.Clone(t.carried)
-			t.c.Commands = append(t.c.Commands, computation.NewCommand(computation.NoOperationLabel))
+			t.emit(computation.NewCommand(computation.NoOperationLabel))
 		}
 		if _, ok := StorageOf(p.Graph); !ok {
 			if _, err := PlanStorage(p); err != nil {
@@ -30,12 +30,12 @@ func (ch *Chain) Emit() (*computation.Computation, error) {
 			return nil, fmt.Errorf("segment %d: %w", i+1, err)
 		}
 		if ch.markers[i] {
-			t.c.Commands = append(t.c.Commands, computation.NewCommand(computation.NoOperationMarker))
+			t.emit(computation.NewCommand(computation.NoOperationMarker))
 		}
 	}
 	if label >= 0 {
 		t.closeLoop(begin)
-		t.c.Commands = append(t.c.Commands, computation.NewCommand(computation.GotoLabel, label))
+		t.emit(computation.NewCommand(computation.GotoLabel, label))
 	}
 	return t.c, nil
 }
@@ -54,7 +54,7 @@ func (e *emission) takeOver(k int32, span bool) error {
 	if !ok {
 		return fmt.Errorf("lower: no segment hands over matrix %d", q.carriedIn)
 	}
-	m := &e.c.Matrices[e.c.Submatrices[sub].Matrix]
+	m := e.matrix(sub)
 	if m.Rows != q.rows || m.Cols != q.cols {
 		return fmt.Errorf("lower: matrix %d is handed over with %d rows and %d columns, and taken over with %d and %d", q.carriedIn, m.Rows, m.Cols, q.rows, q.cols)
 	}
@@ -90,18 +90,18 @@ func (t *target) closeLoop(begin map[int32]int32) {
 		last := &moves[cycle[len(cycle)-1]]
 		m := t.matrix(last.from)
 		room := t.c.NewMatrix(int(m.Rows), int(m.Cols), m.StrideEqualNumCols)
-		t.c.Commands = append(t.c.Commands, computation.NewCommand(computation.AllocMatrix, room),
-			computation.NewCommand(computation.MatrixCopy, room, last.from), computation.NewCommand(computation.DeallocMatrix, last.from))
+		t.emit(computation.NewCommand(computation.AllocMatrix, room))
+		t.emit(computation.NewCommand(computation.MatrixCopy, room, last.from))
+		t.emit(computation.NewCommand(computation.DeallocMatrix, last.from))
 		last.from = room
 	}
 	for _, chain := range chains(moves, false) {
-		contiguous := false
-		for _, k := range chain {
-			contiguous = contiguous || t.matrix(moves[k].to).StrideEqualNumCols || t.matrix(moves[k].from).StrideEqualNumCols
-		}
+		contiguous := slices.ContainsFunc(chain, func(k int) bool {
+			return t.matrix(moves[k].to).StrideEqualNumCols || t.matrix(moves[k].from).StrideEqualNumCols
+		})
 		for _, k := range chain {
 			t.matrix(moves[k].to).StrideEqualNumCols, t.matrix(moves[k].from).StrideEqualNumCols = contiguous, contiguous
-			t.c.Commands = append(t.c.Commands, computation.NewCommand(computation.SwapMatrix, moves[k].to, moves[k].from))
+			t.emit(computation.NewCommand(computation.SwapMatrix, moves[k].to, moves[k].from))
 		}
 	}
 }
