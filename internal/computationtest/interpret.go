@@ -1,8 +1,8 @@
 // Package computationtest helps to test computations. It runs them over opaque stand-ins for
 // components ([Interpret], [Same]), so that a test needs only the shape of the network and a wrong
-// operand shows in the result. It also reads small computations from text ([Parse]), makes them up
-// ([Random]), and finds the reference computations ([References]). It never imports nnet3/lower,
-// whose tests use it.
+// operand shows in the result. It also reads small computations ([Parse]), makes them up
+// ([Random]), and finds reference computations ([References]). It never imports nnet3/lower, whose
+// tests use it.
 package computationtest
 
 import (
@@ -15,8 +15,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// opaque stands in for a component of which only the properties are known. Its output depends on
-// everything that it reads.
+// opaque stands in for a component. Its output depends on everything that it reads.
 type opaque struct{ info computation.ComponentInfo }
 
 func (o *opaque) Type() string                     { return o.info.Type }
@@ -56,8 +55,7 @@ func (n Net) Info() *computation.NetworkInfo {
 	return info
 }
 
-// interpreter runs a computation over float64 matrices, slowly. Elements that were never written
-// are NaN.
+// interpreter runs a computation over float64 matrices. Elements that were never written are NaN.
 type interpreter struct {
 	c       *computation.Computation
 	net     Net

@@ -16,9 +16,8 @@ import (
 var ErrText = errors.New("computationtest: not a computation")
 
 // Parse reads a computation in the form in which computation.Print writes it, and makes stand-ins
-// for its components. The numbers of commands may be left out unless a goto names them; # begins a
-// comment. Matrices, and components with their properties, which Print does not write, come before
-// the commands that use them:
+// for its components. Commands need no numbers unless a goto names them; # begins a comment.
+// Matrices and components, which Print does not write, come before the commands that use them:
 //
 //	component affine 4x3 simple|updatable|propagate-adds
 //	m1 6x4
@@ -373,8 +372,7 @@ func (r *reader) source(dst int32, adds bool, alpha float32) {
 	}
 }
 
-// listFollows reports whether the tokens after "rows(" are a view and a list of its rows, not views
-// each with its rows.
+// listFollows reports whether one view and a list of its rows come after "rows(".
 func (r *reader) listFollows() bool {
 	depth := 0
 	for i, t := range r.tokens {

@@ -58,8 +58,7 @@ func (r *reader) rows(end string) []int32 {
 	return list
 }
 
-// multi reads rows of several views up to and including the closing bracket, and returns the number
-// of the vector.
+// multi reads rows of several views, with the closing bracket, and returns the vector's number.
 func (r *reader) multi() int32 {
 	var list []computation.Pair
 	for r.err == nil {
@@ -101,7 +100,7 @@ func (r *reader) ranges(all int32) []computation.Pair {
 }
 
 // run reads a run of a component that writes to dst, such as f.Propagate(m1). It reports whether
-// the next token is one.
+// there is one.
 func (r *reader) run(dst int32) bool {
 	if len(r.tokens) < 2 || r.tokens[1] != "(" {
 		return false

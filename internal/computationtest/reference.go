@@ -22,8 +22,7 @@ type Reference struct {
 	Full bool // too large to be interpreted
 }
 
-// References finds the reference computations below root. It returns none if there is no such
-// folder.
+// References finds the reference computations below root, none if there is no such folder.
 func References(t testing.TB, root string) []Reference {
 	var refs []Reference
 	for _, pattern := range []string{"golden/recipes/*/computation.json", "golden/random/*/computation.json", "models/computations/*.compiled.json"} {

@@ -12,8 +12,7 @@ type life struct {
 	// SwapMatrix of which it is the first operand; -1 for none. deallocate is the command that
 	// takes it away: DeallocMatrix, or SwapMatrix of which it is the second operand; -1 for none.
 	allocate, deallocate int32
-	// accesses are in command order. Of the commands that allocate and free, only AcceptInput is
-	// among them.
+	// accesses are in command order; those that allocate and free are left out, except AcceptInput.
 	accesses []access
 	// isInput and isOutput tell whether the matrix is accepted from the caller or provided to it.
 	isInput, isOutput bool
@@ -103,8 +102,7 @@ func (a *analyzer) findLives(r *report) {
 		case DeallocMatrix:
 			once(&of(cmd.Arg1).deallocate, i, cmd.Arg1, "freed")
 		case SwapMatrix:
-			// The swaps at the end of a loop fill matrices for the next iteration; what counts here
-			// is the first one.
+			// Swaps at the end of a loop are for the next iteration; here the first one counts.
 			if i < tail {
 				once(&of(cmd.Arg1).allocate, i, cmd.Arg1, "allocated")
 			}

@@ -1,20 +1,17 @@
 package computation
 
-// CheckOptions selects checks. The zero value checks what every computation must satisfy, optimized
-// or not.
+// CheckOptions selects checks. The zero value checks what all computations must satisfy.
 type CheckOptions struct {
 	// Rewrite also demands that no value changes after it was read. This holds for computations as
 	// compiled, and for few optimized ones.
 	Rewrite bool
-	// AllowUnused permits matrices, and parts of them, that nothing accesses except to set them to
-	// a constant. It is the opposite of Kaldi's check_unused_variables. A looped computation
-	// implies it.
+	// AllowUnused permits matrices, and parts of them, that are at most set to a constant: the
+	// opposite of Kaldi's check_unused_variables. A looped computation implies it.
 	AllowUnused bool
 }
 
 // Check reports all faults in a computation at once: the error is a multierror of *Violation, and
-// errors.Is finds the kinds. Without net (nil), or without its nodes, nothing that concerns
-// components or nodes is checked.
+// errors.Is finds the kinds. Checks of components or nodes need net (nil for none) and its nodes.
 //
 // The checks are Kaldi's, in Kaldi's order, with these decisions where Kaldi's code differs from
 // its intent, or where Kaldi is silent:

@@ -146,8 +146,7 @@ func (r *report) backprop(i int, cmd Command) {
 	}
 }
 
-// sameRows checks that two sub-matrices have the same number of rows, unless one of them is
-// missing.
+// sameRows checks that two sub-matrices, if both exist, have the same number of rows.
 func (r *report) sameRows(i int, s, t int32, what string) {
 	if s == 0 || t == 0 {
 		return
@@ -157,8 +156,7 @@ func (r *report) sameRows(i int, s, t int32, what string) {
 	}
 }
 
-// precomputed checks that a command has as many rows as its precomputed indexes, if those are
-// known.
+// precomputed checks the numbers of rows against the precomputed indexes, if they are known.
 func (r *report) precomputed(i int, cmd Command, input, output int32) {
 	if cmd.Arg2 == 0 {
 		return
@@ -172,8 +170,7 @@ func (r *report) precomputed(i int, cmd Command, input, output int32) {
 	}
 }
 
-// memos checks that each memo is written by one Propagate, then consumed by one Backprop of the
-// same component.
+// memos checks that each memo is written once and then consumed once by the same component.
 func (r *report) memos() {
 	const unwritten, consumed = -1, -2
 	most := int32(0)

@@ -60,9 +60,8 @@ func (c *Computation) Looped() bool {
 	return n > 0 && c.Commands[n-1].Type == GotoLabel
 }
 
-// loopTail returns the number of the first of the swaps right before the jump of a looped
-// computation, which hand matrices over to the next iteration. Without a loop it returns the number
-// of commands.
+// loopTail returns the number of the first of the swaps right before the jump of a loop, which hand
+// matrices over to the next iteration. Without a loop it is the number of commands.
 func (c *Computation) loopTail() int {
 	if !c.Looped() {
 		return len(c.Commands)

@@ -44,8 +44,7 @@ type place struct {
 	matrix, row, col int32
 }
 
-// multi checks the four commands whose vector holds (sub-matrix, row) pairs. That the rows exist
-// was checked before.
+// multi checks the commands with a vector of (sub-matrix, row) pairs, which are known to exist.
 func (r *report) multi(i int, cmd Command) {
 	near := r.c.Submatrices[cmd.Arg1]
 	v := r.c.IndexesMulti[cmd.Arg2]

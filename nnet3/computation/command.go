@@ -65,11 +65,10 @@ func parseCommandType(name string) (CommandType, bool) {
 // IsBackprop reports whether the type is Backprop or BackpropNoModelUpdate.
 func (t CommandType) IsBackprop() bool { return t == Backprop || t == BackpropNoModelUpdate }
 
-// NewCommand returns a command with alpha 1 and the given arguments; the others are -1. It panics
-// on more than seven arguments.
+// NewCommand returns a command with alpha 1 and up to seven arguments; the others are -1.
 func NewCommand(t CommandType, args ...int32) Command { return NewScaledCommand(t, 1, args...) }
 
-// NewScaledCommand is NewCommand with another alpha.
+// NewScaledCommand is NewCommand with another alpha. Both panic on more than seven arguments.
 func NewScaledCommand(t CommandType, alpha float32, args ...int32) Command {
 	a := [7]int32{-1, -1, -1, -1, -1, -1, -1}
 	if copy(a[:], args) < len(args) {

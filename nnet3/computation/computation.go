@@ -8,8 +8,7 @@ import (
 // CommandType says what a Command does. The values are Kaldi's: files hold them.
 type CommandType int32
 
-// The commands, in Kaldi's order. A "view" is a sub-matrix, a "whole" a sub-matrix that covers its
-// matrix.
+// The commands, in Kaldi's order. A view is a sub-matrix, a whole one that covers its matrix.
 const (
 	AllocMatrix           CommandType = iota // whole Arg1: allocate, contents undefined
 	DeallocMatrix                            // whole Arg1: free
@@ -39,8 +38,7 @@ const (
 	numCommandTypes
 )
 
-// Command is one instruction of a Computation. Unused arguments are -1. In Propagate and Backprop,
-// 0 means "no matrix".
+// Command is one instruction. Unused arguments are -1; 0 means no matrix in Propagate and Backprop.
 type Command struct {
 	Type                                     CommandType
 	Alpha                                    float32
@@ -118,8 +116,8 @@ func (c *Computation) NewMatrix(rows, cols int, strideEqualNumCols bool) int32 {
 	return int32(len(c.Submatrices) - 1)
 }
 
-// NewSubMatrix adds a view of the view base and returns its number. A count of -1 means up to the
-// end of base.
+// NewSubMatrix adds a view of the view base and returns its number. A count of -1 means all the
+// rest.
 func (c *Computation) NewSubMatrix(base int32, rowOffset, numRows, colOffset, numCols int) int32 {
 	b := c.Submatrices[base]
 	if numRows < 0 {
@@ -183,13 +181,11 @@ func (c *Computation) MaxMemory() int64 {
 type IoSpecification struct {
 	Name    string
 	Indexes []index.Index // one per row
-	// HasDeriv asks for the derivative with respect to an input, or promises one with respect to an
-	// output.
+	// HasDeriv asks for the derivative by an input, or promises the one by an output.
 	HasDeriv bool
 }
 
-// Request says what to compute: which rows of which nodes are given, and which rows of which nodes
-// are wanted.
+// Request says what to compute: which rows of which nodes are given and which are wanted.
 type Request struct {
 	Inputs, Outputs     []IoSpecification
 	NeedModelDerivative bool

@@ -16,8 +16,7 @@ func compressedBytes(kind int32) int64 {
 	return [...]int64{CompressInt8: 1, CompressUint8: 1, CompressInt16: 2, CompressUint16: 2}[kind]
 }
 
-// Counts holds the figures by which computations are compared. The JSON names are those of the
-// reference cases.
+// Counts are figures to compare computations by. The JSON names are those of the reference cases.
 type Counts struct {
 	Commands int `json:"commands"`
 	// Matrices and Submatrices do not count the reserved entries.

@@ -21,17 +21,14 @@ const (
 type accessed struct{ read, written []int32 }
 
 // effects says what a command accesses. A command that adds to its output both reads and writes it.
-// A command that writes part of a matrix reads and writes the matrix, because the rest stays, but
-// only writes the variables.
+// A command that writes part of a matrix reads the matrix, too, because the rest stays.
 type effects struct {
 	variables, submatrices, matrices accessed
-	// lasting is true for a command that also changes a network: it updates parameters or stores
-	// statistics.
+	// lasting marks a command that changes the network: its parameters or its statistics.
 	lasting bool
 }
 
-// argAccess says what commands do to the sub-matrices that they name by argument. What a component
-// adds to is also read.
+// argAccess is what commands do to the sub-matrices in their arguments. Components may add, too.
 //
 // Three entries differ from Kaldi's table on purpose. CopyRows only writes, whatever its vector
 // holds: a row of -1 is set to zero, which does not depend on its former contents. CopyToRowsMulti
@@ -57,8 +54,8 @@ var argAccess = [numCommandTypes][7]accessKind{
 	ProvideOutput:         {reads},
 }
 
-// commandEffects finds the effects of every command. The numbers in c must be in range. The error
-// is ErrTooLarge.
+// commandEffects returns the effects of all commands. Numbers must be in range. The error is
+// ErrTooLarge.
 func commandEffects(c *Computation, net *NetworkInfo, vars *variables) ([]effects, error) {
 	r := effectRecorder{
 		vars:        vars,

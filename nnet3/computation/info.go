@@ -6,8 +6,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// ComponentInfo is what checks and printing need to know of a component. The JSON names are those
-// of the reference cases.
+// ComponentInfo is what is known of a component. The JSON names are those of the reference cases.
 type ComponentInfo struct {
 	Name       string               `json:"name"`
 	Type       string               `json:"type"`
@@ -19,13 +18,13 @@ type ComponentInfo struct {
 // Has reports whether the component has all of the properties p.
 func (c ComponentInfo) Has(p component.Properties) bool { return c.Properties&p == p }
 
-// NodeInfo is what checks and printing need to know of a network node.
+// NodeInfo is what is known of a network node.
 type NodeInfo struct {
 	Name string
 	// Dim is the number of columns of the node's values.
 	Dim int
-	// IsInput and IsOutput mark input-nodes and output-nodes. A component-node may be accepted as
-	// an input as well.
+	// IsInput and IsOutput mark input-nodes and output-nodes. A component-node may be accepted,
+	// too.
 	IsInput, IsOutput, IsComponent bool
 }
 
@@ -34,8 +33,7 @@ type NodeInfo struct {
 type NetworkInfo struct {
 	// Components are those of the network, followed by the computation's derived ones.
 	Components []ComponentInfo
-	// Nodes are the network's. If empty, the nodes are unknown, and nothing that concerns them is
-	// checked.
+	// Nodes are the network's. If empty, they are unknown, and not checked.
 	Nodes []NodeInfo
 }
 

@@ -66,8 +66,7 @@ func (c *jsonCommand) UnmarshalJSON(data []byte) error {
 // are empty. NeedModelDerivative is set if a Backprop (not BackpropNoModelUpdate) runs an updatable
 // component, because the form does not tell.
 //
-// All numbers in commands and sub-matrices are in range. ReadJSON reads at most fileio.MaxText
-// bytes. Errors wrap ErrJSON.
+// All numbers are in range. ReadJSON reads at most fileio.MaxText bytes. Errors wrap ErrJSON.
 func ReadJSON(r io.Reader) (*Computation, []ComponentInfo, error) {
 	dec := json.NewDecoder(fileio.Limit(r, "the computation", fileio.MaxText))
 	var in jsonComputation

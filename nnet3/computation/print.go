@@ -14,13 +14,11 @@ import (
 type Printer struct {
 	c   *Computation
 	net *NetworkInfo
-	// MaxRuns bounds how many runs of rows are listed where a command names rows one by one; 0
-	// means all.
+	// MaxRuns bounds how many runs of a vector of rows are listed; 0 means all.
 	MaxRuns int
 }
 
-// NewPrinter returns a printer for the commands of c. If net is nil, components and nodes are
-// printed by number.
+// NewPrinter returns a printer for the commands of c. A nil net has them show numbers, not names.
 func NewPrinter(c *Computation, net *NetworkInfo) *Printer {
 	return &Printer{c: c, net: net}
 }
@@ -30,8 +28,7 @@ func NewPrinter(c *Computation, net *NetworkInfo) *Printer {
 //
 //	c12  m4(0:9, 0:31) = tdnn1.affine.Propagate(m2)
 //
-// where m4(0:9, 0:31) is rows 0 to 9 and columns 0 to 31 of matrix 4; += means that a component
-// adds to its output.
+// where m4(0:9, 0:31) is rows 0 to 9 and columns 0 to 31 of matrix 4; a component with += adds.
 func Print(w io.Writer, c *Computation, net *NetworkInfo) error {
 	p := NewPrinter(c, net)
 	out := bufio.NewWriter(w)
@@ -58,10 +55,9 @@ func (p *Printer) Command(i int) string {
 	return string(p.appendCommand(nil, p.c.Commands[i]))
 }
 
-// forms are the texts of the commands without components. Their verbs are %1 and %2 for the
-// sub-matrices Arg1 and Arg2, %s for the size of Arg1, %a for Alpha, %* for "Alpha * " unless Alpha
-// is 1, %i, %m and %r for the vectors that the command names, %n for a node, and %c for the number
-// of a command.
+// forms are the texts of the commands without components. The verbs: %1 and %2 are sub-matrices
+// Arg1 and Arg2, %s the size of Arg1, %a Alpha, %* "Alpha * " unless Alpha is 1, %i, %m and %r
+// vectors, %n a node, and %c the number of a command.
 var forms = [numCommandTypes]string{
 	AllocMatrix:          "%1 = undefined%s",
 	DeallocMatrix:        "%1 = []",
@@ -177,8 +173,7 @@ func (p *Printer) appendSize(dst []byte, s int32) []byte {
 	return append(appendInt(appendInt(dst, "(", sub.NumRows), ", ", sub.NumCols), ')')
 }
 
-// appendRun appends "m4 = relu.Propagate(" for a component that writes to s; += if it adds. Without
-// s it appends no assignment.
+// appendRun appends "m4 = relu.Propagate(" for an output s, with += if the component adds.
 func (p *Printer) appendRun(dst []byte, cmd Command, s int32, adds component.Properties) []byte {
 	if s != 0 || cmd.Type == Propagate {
 		dst = p.appendSubmatrix(dst, s)
@@ -246,8 +241,7 @@ func (p *Printer) appendCompress(dst []byte, cmd Command) []byte {
 	return dst
 }
 
-// appendNode appends the node that the command accepts or provides, and whether it does so for a
-// derivative, if that is known.
+// appendNode appends the node of an input or output, and whether that is a derivative, if known.
 func (p *Printer) appendNode(dst []byte, cmd Command) []byte {
 	dst = append(dst, p.net.nodeName(cmd.Arg2)...)
 	if s := cmd.Arg1; s > 0 && int(s) < len(p.c.Submatrices) {

@@ -45,8 +45,7 @@ func (p *Printer) appendIndexes(dst []byte, vector int32) []byte {
 	return append(appendRowList(append(dst, '['), len(v), p.MaxRuns, func(i int) int { return int(v[i]) }), ']')
 }
 
-// appendRowList appends n row numbers as arithmetic progressions: "7", "0:9", "0:27:3", or "5 x10"
-// for ten times 5.
+// appendRowList appends n row numbers as arithmetic progressions: 7, 0:9, 0:27:3, 5 x10.
 func appendRowList(dst []byte, n, most int, row func(i int) int) []byte {
 	same := func(first, i int) bool {
 		if row(first) < 0 || row(i+1) < 0 {

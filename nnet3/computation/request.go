@@ -44,8 +44,7 @@ func (r *Request) Equal(o *Request) bool {
 }
 
 // Hash returns the same number for equal requests, in every run of the program. It hashes every
-// index, because regular requests differ in few places; this costs next to nothing beside a
-// compilation.
+// index, because regular requests differ in few places.
 func (r *Request) Hash() uint64 {
 	h, le := fnv.New64a(), binary.LittleEndian
 	var b []byte
@@ -146,8 +145,7 @@ func (s *IoSpecification) validate() error {
 // Write writes the request in Kaldi's format.
 func (r *Request) Write(w *kaldiio.Writer) { r.fields(&wire{w: w}) }
 
-// ReadRequest reads a request in Kaldi's format, as Write writes it. Errors are of type
-// *kaldiio.Error.
+// ReadRequest reads a request in the format of Write. Errors are of type *kaldiio.Error.
 func ReadRequest(r *kaldiio.Reader) (*Request, error) {
 	r.Limit(maxFile)
 	req, f := &Request{}, &wire{r: r}

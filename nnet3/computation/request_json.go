@@ -58,8 +58,7 @@ func (s *jsonSpecifications) UnmarshalJSON(data []byte) error {
 
 type jsonIndexes []index.Index
 
-// UnmarshalJSON reads [[n, t, x], ...]. It allocates once, for as many indexes as there are
-// brackets.
+// UnmarshalJSON reads [[n, t, x], ...]. It allocates once, for one index a bracket.
 func (v *jsonIndexes) UnmarshalJSON(data []byte) error {
 	rest, ok := bytes.CutPrefix(data, []byte("["))
 	if !ok {
@@ -108,9 +107,8 @@ func parseTriple(text []byte, x *[3]int32) bool {
 // ordered by n, then t. With need_model_derivative every output comes with a derivative. This form
 // needs net for the names of inputs and outputs.
 //
-// Other members of the object are ignored, so a whole reference case can be read. Unless net is
-// nil, the request is validated. ReadRequestJSON reads at most fileio.MaxText bytes. Errors wrap
-// ErrRequest.
+// ReadRequestJSON ignores other members, so a whole reference case can be read. Unless net is nil,
+// it validates the request. It reads at most fileio.MaxText bytes. Errors wrap ErrRequest.
 func ReadRequestJSON(r io.Reader, net *NetworkInfo) (*Request, error) {
 	dec := json.NewDecoder(fileio.Limit(r, "the request", fileio.MaxText))
 	var in jsonRequest

@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// MaxElements bounds the elements of a matrix, so that offsets can't overflow. 2^36 float32s take
-// 256 GiB.
+// MaxElements bounds the elements of a matrix (of 256 GiB), so that offsets can't overflow.
 const MaxElements = 1 << 36
 
 // checkStructure reports all numbers in the computation that are out of range. A computation that

@@ -15,8 +15,8 @@ const maxVariables = 1 << 28
 
 // variables cuts the matrices of a computation into the pieces that its commands tell apart. The
 // row and column boundaries of all sub-matrices of a matrix form a grid on it; each cell of the
-// grid is a variable. So every sub-matrix is exactly a rectangle of variables, and two sub-matrices
-// overlap where they share one.
+// grid is a variable. So every sub-matrix is a rectangle of variables, and two overlap where they
+// share one.
 //
 // Variables are numbered from 0, matrix by matrix, and row by row within a matrix.
 type variables struct {
@@ -42,8 +42,7 @@ func (r variableRectangle) all(yield func(v int32) bool) {
 	}
 }
 
-// newVariables computes the variables of c, whose numbers must be in range. The error is
-// ErrTooLarge.
+// newVariables cuts the matrices of c. Numbers must be in range. The error is ErrTooLarge.
 func newVariables(c *Computation) (*variables, error) {
 	v := &variables{first: make([]int32, len(c.Matrices)+1), rects: make([]variableRectangle, len(c.Submatrices))}
 	v.rows = findBoundaries(c, func(m MatrixInfo) int32 { return m.Rows },
@@ -78,16 +77,15 @@ func newVariables(c *Computation) (*variables, error) {
 	return v, nil
 }
 
-// boundaries holds, for one dimension, the boundaries of the cells of each matrix in ascending
-// order, from 0 to its size.
+// boundaries holds the boundaries of the cells of each matrix in one dimension, ascending from 0.
 type boundaries struct {
 	all   []int32
 	start []int32 // by matrix: its first boundary; one more entry for the end
 }
 
 // findBoundaries collects the boundaries in the dimension in which matrices have the given size and
-// sub-matrices the given ends. It groups the ends by matrix with a counting sort, then sorts and
-// compacts each group.
+// sub-matrices the given ends. It groups them by matrix with a counting sort, then sorts each
+// group.
 func findBoundaries(c *Computation, size func(MatrixInfo) int32, ends func(SubMatrixInfo) (int32, int32)) boundaries {
 	start := make([]int32, len(c.Matrices)+1)
 	for m := 1; m < len(c.Matrices); m++ {

@@ -25,13 +25,11 @@ var (
 	ErrMemo = errors.New("memo misused")
 	// ErrIO: a node that can't have input or output is accepted or provided.
 	ErrIO = errors.New("wrong input or output")
-	// ErrLoop: the jump of a looped computation has a wrong target, or an iteration does not leave
-	// the matrices as it found them.
+	// ErrLoop: a jump has a wrong target, or an iteration changes which matrices are allocated.
 	ErrLoop = errors.New("broken loop")
 	// ErrLifetime: a matrix is not allocated once and freed once, or is used outside its life.
 	ErrLifetime = errors.New("matrix used outside its life")
-	// ErrCompression: a compressed matrix is not decompressed before it is used, or loses what is
-	// needed.
+	// ErrCompression: a matrix is used while it is compressed, or loses what is needed.
 	ErrCompression = errors.New("compression misplaced")
 	// ErrUndefined: a part of a matrix is read before it is written.
 	ErrUndefined = errors.New("undefined values are read")
@@ -80,8 +78,7 @@ func newReport(c *Computation, net *NetworkInfo) *report {
 	return &report{c: c, net: net, printer: p}
 }
 
-// addf records a violation of the given kind by command number cmd; -1 stands for no command in
-// particular.
+// addf records a violation of the given kind by command number cmd, -1 for none in particular.
 func (r *report) addf(kind error, cmd int, format string, args ...any) {
 	if r.bad() && len(r.errs.Errors) == maxViolations {
 		r.more++

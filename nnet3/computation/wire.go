@@ -67,8 +67,7 @@ func (f *wire) bool(token string, v *bool) {
 	value(f, v, (*kaldiio.Reader).Bool, (*kaldiio.Writer).Bool)
 }
 
-// flag carries a token that is in the file where *v is true, and the last token of the record after
-// it.
+// flag carries a token that is in the file if *v is true, and the end of the record.
 func (f *wire) flag(token string, v *bool, end string) {
 	if f.reading() {
 		var got string

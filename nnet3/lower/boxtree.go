@@ -17,8 +17,8 @@ func (b *box) grow(c *box) {
 	b.t0, b.t1 = min(b.t0, c.t0), max(b.t1, c.t1)
 }
 
-// occupation is a box of a base that holds data of value root. Two occupations may overlap only if
-// they hold the same data.
+// occupation is a box of a base with data of value root. Occupations with other data must not
+// overlap.
 type occupation struct {
 	box
 	root int32

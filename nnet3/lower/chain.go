@@ -59,8 +59,8 @@ type segment struct {
 }
 
 // cutSegments returns the segments of a computation, and the number of the one that a loop begins
-// with, -1 for no loop. A single marker, like the one between the forward and the backward part,
-// does not divide.
+// with, -1 for no loop. A single marker, as between the forward and the backward part, divides
+// nothing.
 func cutSegments(c *computation.Computation) (segments []segment, loop int, err error) {
 	n, label, markers, backward := len(c.Commands), -1, 0, false
 	for i := range c.Commands {
@@ -102,8 +102,7 @@ func cutSegments(c *computation.Computation) (segments []segment, loop int, err 
 }
 
 // liveMatrices returns, for the beginning of each segment and for the end, which matrices are live.
-// Allocation kills a matrix, and the matrices that are live where a loop begins are live at its
-// end.
+// Allocation kills a matrix. What is live where a loop begins is live at its end.
 func liveMatrices(c *computation.Computation, segments []segment, loop int) [][]bool {
 	live := make([][]bool, len(segments)+1)
 	for i := range live {
@@ -157,8 +156,7 @@ func liveBefore(c *computation.Computation, s segment, live []bool) {
 	}
 }
 
-// carryOut hands over the matrices that later segments want. An empty matrix is zero there, too,
-// and need not be handed over.
+// carryOut hands over the matrices that later segments want, except empty ones: they stay zero.
 func (l *lowering) carryOut(s *segment) {
 	for m, wanted := range s.wanted {
 		if wanted && (s.unwritten || !l.pieces.empty(int32(m))) {

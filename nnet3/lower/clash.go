@@ -51,9 +51,8 @@ func (s *Storage) clashesWith(c cellRef, occs []occupation) bool {
 	return false
 }
 
-// clashesNear reports whether placing term k is bound to fail because of what the term moves: its
-// end in value n, which moves, clashes with something in the other base. Most failing merges fail
-// here.
+// clashesNear reports whether placing term k is bound to fail because its end in value n, which
+// moves, clashes with something in the other base. Most failing merges fail here.
 func (s *Storage) clashesNear(n, k int32) bool {
 	t := &s.terms[k]
 	r := t.Src()

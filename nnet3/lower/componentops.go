@@ -33,25 +33,21 @@ type Propagate struct {
 	Precomputed *computation.PrecomputedIndexesInfo // nil for a simple component
 	StoreStats  bool
 	UsesMemo    bool
-	// Accumulate gives the op another input of the size of y, and makes y the sum. The component
-	// must be one that adds.
+	// Accumulate makes y the sum with another input. The component must be one that adds.
 	Accumulate bool
 	// InPlace permits the op to overwrite the matrix that it adds to or, without one, x.
 	InPlace bool
-	// Instance tells runs apart that must not be merged, because they are random or have an effect.
-	// It is 0 in all others.
+	// Instance tells apart runs with a random result or an effect. It is 0 in others.
 	Instance int32
 }
 
 // String returns the op with the name of its component.
 func (o Propagate) String() string { return o.run("Propagate", o.InPlace) }
 
-// EqualOp reports whether the other op runs the same component, compared as a pointer, in the same
-// way.
+// EqualOp reports whether the other op is the same. Components are compared as pointers.
 func (o Propagate) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
 
-// HashOp agrees with EqualOp. A few fields are enough, because most applies of different ops differ
-// in their inputs.
+// HashOp agrees with EqualOp. Few fields suffice: most applies of different ops differ in inputs.
 func (o Propagate) HashOp() uint64 { return uint64(hashOf(o.Number, o.Instance)) }
 
 // InputAdded returns the number of the input that an accumulating op adds to, -1 for another op.
@@ -82,8 +78,7 @@ type Backprop struct {
 	HasX, HasY, HasDX  bool
 	UsesMemo, HasState bool
 	ModelUpdate        bool
-	// Accumulate gives the op another input of the size of dx, and makes dx the sum. The component
-	// must be one that adds.
+	// Accumulate makes dx the sum with another input. The component must be one that adds.
 	Accumulate bool
 	// InPlace permits the op to overwrite the matrix that it adds to or, without one, dy.
 	InPlace  bool
@@ -93,12 +88,10 @@ type Backprop struct {
 // String returns the op with the name of its component.
 func (o Backprop) String() string { return o.run("Backprop", o.InPlace) }
 
-// EqualOp reports whether the other op runs the same component, compared as a pointer, in the same
-// way.
+// EqualOp reports whether the other op is the same. Components are compared as pointers.
 func (o Backprop) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
 
-// HashOp agrees with EqualOp. A few fields are enough, because most applies of different ops differ
-// in their inputs.
+// HashOp agrees with EqualOp. Few fields suffice: most applies of different ops differ in inputs.
 func (o Backprop) HashOp() uint64 { return uint64(hashOf(o.Number, o.Instance)) }
 
 // InputDeriv returns the number of the input that holds dy.

@@ -11,8 +11,8 @@ import (
 )
 
 // Emit turns the values of p into commands again, as its storage says, which must be planned
-// (PlanStorage). The result has no debug information: a matrix that is reused stands for nothing in
-// particular.
+// (PlanStorage). The result has no debug information, because reused matrices have no fixed
+// meaning.
 func Emit(p *Program) (*computation.Computation, error) {
 	t := newTarget(p.NeedModelDerivative)
 	if err := t.program(p); err != nil {

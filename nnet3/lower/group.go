@@ -31,8 +31,7 @@ type grouping struct {
 	byLin  map[int32][]int // by assembled value: its pending terms
 }
 
-// groups emits the pending terms that commands can do several at a time, and leaves the others
-// pending.
+// groups emits the pending terms that commands can do several at a time. The others stay pending.
 func (e *emission) groups() {
 	if len(e.pending) < 2 {
 		return
@@ -116,8 +115,7 @@ func (g *grouping) leave(i int) {
 }
 
 // largest returns the group with the most terms for one command, nil if no command can do two
-// terms. Among equals it prefers the group whose first term comes first, and of the two groups of
-// that term the gathering one.
+// terms. Among equals it prefers the one whose first term comes first, and gathering.
 func (g *grouping) largest() *group {
 	var best *group
 	for n := range g.groups {
@@ -179,8 +177,7 @@ func (k *groupKey) far(t *term) (int32, Rect) {
 	return t.src, t.Src()
 }
 
-// disjoint returns the members that one command can do: no two write the same row, or read the same
-// row in a scatter.
+// disjoint returns members of which no two write the same row, or read the same row in a scatter.
 func (e *emission) disjoint(k groupKey, members []int) []int {
 	lo, hi := e.hull(k, members)
 	seen := slices.Grow(e.seen[:0], int(hi-lo))[:hi-lo]
@@ -238,8 +235,7 @@ type writtenPart struct {
 	rows  map[int32][]int32 // by row: the first columns of what is written; nil while hulls have been enough
 }
 
-// add records what term i writes, unless a part of it is written already. It reports whether it
-// did.
+// add records what term i writes, unless part of it is written already. It reports whether it did.
 func (w *writtenRows) add(i int) bool {
 	t := w.e.pending[i]
 	d := t.Dst()
@@ -358,8 +354,7 @@ func (e *emission) hull(k groupKey, members []int) (int32, int32) {
 }
 
 // holesFree reports whether a copy may zero the rows between those that it writes: nothing may be
-// written there, and members must write every row, because before the first term their place may
-// belong to another value.
+// written there, and the members must cover every row, which may belong to another value before.
 func (e *emission) holesFree(k groupKey, members []int) bool {
 	if len(members) < 2 {
 		return false

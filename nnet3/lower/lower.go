@@ -10,20 +10,17 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// ErrUnsupported is the error for computations that can't become values: Lower takes no loops and
-// no several segments, which are for LowerChain, and neither takes a backward part among several
-// segments.
+// ErrUnsupported is the error for computations that can't become values: those with several
+// segments, which only LowerChain takes, and those with a backward part among them.
 var ErrUnsupported = errors.New("lower: the computation has no form as values")
 
 // Program is a computation, or a segment of one, as values: a graph, and the meaning of its inputs
-// and outputs to the caller of the computation. It is a feature of its graph, so that passes find
-// it there (see ProgramOf).
+// and outputs to the caller of the computation. It is a feature of its graph (see ProgramOf).
 type Program struct {
 	Graph *fgraph.FunctionGraph
 	// Inputs and Outputs describe the graph's inputs and outputs, in order.
 	Inputs, Outputs []Port
-	// Marker is the number of the command that ends the forward part, or the number of commands
-	// without one.
+	// Marker is the number of the command that ends the forward part, or of all commands.
 	Marker int32
 	// NeedModelDerivative is the computation's.
 	NeedModelDerivative bool
@@ -34,15 +31,13 @@ type Program struct {
 }
 
 // LargestOp returns the largest number of elements that one component of the computation reads and
-// writes. No schedule and no storage lowers the peak below it, unless a rewrite replaces that
-// component.
+// writes. Only a rewrite of that component can lower the peak below it.
 func (p *Program) LargestOp() int64 { return p.largestOp }
 
 // End returns the number of the first command after those that the program was made from.
 func (p *Program) End() int { return p.numCommands }
 
-// Network is what lowering needs of a network: its components by number, with names for people. An
-// *nnet3.Nnet is one.
+// Network gives the components of a network and their names by number. An *nnet3.Nnet is one.
 type Network interface {
 	NumComponents() int
 	Component(number int) (c component.Component, name string)
@@ -50,8 +45,8 @@ type Network interface {
 
 // Lower turns commands into values. Allocation, order and updates disappear: a command that reads a
 // view takes the value written there, or an Assemble if it was written in pieces. The computation
-// must pass computation.Check. A view that was never written is zero. Computations of several
-// segments are for LowerChain.
+// must pass computation.Check. A view that was never written is zero. LowerChain takes computations
+// of several segments.
 func Lower(c *computation.Computation, net Network) (*Program, error) {
 	return lowerSegment(c, net, segment{last: len(c.Commands)})
 }

@@ -31,8 +31,7 @@ type cellHead struct {
 	nodes int32
 }
 
-// failedMerge identifies a merge that failed: two bases, the one with the smaller number first, and
-// by what the second had to move.
+// failedMerge identifies a merge: two bases, smaller number first, and the move of the second.
 type failedMerge struct{ a, b, dr, dc int32 }
 
 func (m *merge) name() failedMerge {
@@ -81,8 +80,7 @@ func (t *transaction) merge(a, b, dr, dc, k int32) bool {
 	return true
 }
 
-// fits reports whether a merge meets the demands of the caller and the components on the sizes of
-// bases.
+// fits reports whether a merge meets all demands on the sizes of bases.
 func (s *Storage) fits(m *merge) bool {
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	moved := from.rect.Shift(m.dr, m.dc)
@@ -197,9 +195,8 @@ func (t *transaction) align(m *merge, k int32) bool {
 	return true
 }
 
-// touch lists the cells of value n in r whose occupations a merge may change, unless they are those
-// of the smaller base, all of which are looked at anyway. Where shown is true, so do those of the
-// values that show these cells.
+// touch lists the cells of value n in r whose occupations a merge may change, and if shown is true
+// those of values that show them. It skips the smaller base, all of whose cells change.
 func (s *Storage) touch(n int32, r Rect, shown bool) {
 	v := &s.values[n]
 	i0, i1, j0, j1 := v.grid.within(r)
@@ -221,8 +218,8 @@ func (s *Storage) touch(n int32, r Rect, shown bool) {
 	}
 }
 
-// touchShown visits the cells that show a cell of value v. It recurses as deep as values are parts
-// of parts.
+// touchShown visits the cells that show a cell of value v. It recurses from parts to parts of
+// parts.
 func (s *Storage) touchShown(v *value, c *cell) {
 	for _, i := range c.reads {
 		k := v.reads[i].term

@@ -90,8 +90,7 @@ func (f *filled) untouched(lo, hi int32, a, b int) bool {
 	return true
 }
 
-// present reports whether some of the term's rows in bands [a, b) are written, and whether some are
-// not.
+// present reports whether some of the term's rows in bands [a, b) are written, and some are not.
 func (f *filled) present(t *Term, a, b int) (some, rest bool) {
 	if !f.some {
 		return false, true
@@ -158,8 +157,7 @@ func (e *emission) placedTerm(t *term) {
 	}
 }
 
-// term emits one term: as a copy if nothing is written there, as an addition if all is, and after
-// zeroing the rest if some is.
+// term emits one term: a copy if nothing is written there, else an addition after zeroing the rest.
 func (e *emission) term(t *term) {
 	f, a, b := e.filledBy(t)
 	some, _ := f.present(&t.Term, a, b)
@@ -203,8 +201,7 @@ func (e *emission) crosses(t *term) bool {
 	return t.Src().Shift(from.R0, from.C0).Overlaps(t.Dst().Shift(to.R0, to.C0))
 }
 
-// rows emits a command with a source row for every row from the first to the last that the term
-// writes, -1 for those between.
+// rows emits a command for all rows from the first to the last that the term writes.
 func (e *emission) rows(t *term, typ computation.CommandType) {
 	d, src := t.Dst(), t.Src()
 	idx := make([]int32, d.Rows())
@@ -254,16 +251,14 @@ func (e *emission) zeroRest(n int32) {
 	e.lins[n] = nil
 }
 
-// zeroTerm zeroes what is not written in the bounding rectangle of the term. Adding rows to a view
-// reads the rows between, too.
+// zeroTerm zeroes what is not written in the term's rectangle: adding reads the rows between, too.
 func (e *emission) zeroTerm(t *term) {
 	f, a, b := e.filledBy(t)
 	d := t.Dst()
 	e.zeroRows(t.lin, f, a, b, d.R0, d.R1)
 }
 
-// zeroRows zeroes what is not written in bands [a, b) of rows [lo, hi), in as few rectangles as a
-// sweep by bands finds.
+// zeroRows zeroes what is not written in bands [a, b) of rows [lo, hi), in few rectangles.
 func (e *emission) zeroRows(n int32, f *filled, a, b int, lo, hi int32) {
 	var open []Rect // rectangles that end at the present band's left edge
 	for j := a; j < b; j++ {

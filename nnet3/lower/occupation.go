@@ -2,15 +2,12 @@ package lower
 
 // Event e reads at time 2e and writes at time 2e, or at 2e+1 if it writes in place of what it
 // reads. An op that may overwrite an operand reads its other operands until 2e+1, so that its
-// output shares elements with that one operand only. A read by a placed term hands the value over,
-// so it ends at 2e-1.
+// output shares elements with that one operand only. A read by a placed term ends at 2e-1.
 //
 // What a cell occupies depends on where other values live: on which terms are placed and which ops
-// run in place. During the trial of a merge (Storage.trial), the functions below answer as if it
-// were done.
+// run in place. A merge on trial (Storage.trial) counts as done.
 
-// trial is a merge on trial: the members of base from count as members of base into, moved by (dr,
-// dc).
+// trial is a merge on trial: members of base from count as members of into, moved by (dr, dc).
 type trial struct {
 	into, from int32
 	dr, dc     int32
@@ -105,8 +102,7 @@ func (s *Storage) endOf(n int32, c *cell) int32 {
 	return end
 }
 
-// firstTerm returns the first term in time of a cell of an assembled value, among several the
-// placed one.
+// firstTerm returns the first term in time of a cell, among several the placed one.
 func (s *Storage) firstTerm(c *cell) *term {
 	first := &s.terms[c.terms[0]]
 	for _, k := range c.terms {
@@ -165,8 +161,7 @@ type aliased struct {
 	r Rect
 }
 
-// appendAlias appends the occupations of rectangle at of a base, which holds data of the placed
-// term's source.
+// appendAlias appends the occupations of a rectangle with data of a placed term's source.
 func (s *Storage) appendAlias(dst []occupation, t *term, at Rect, t0, t1 int32) []occupation {
 	stack := append(s.aliases[:0], aliased{t.src, at})
 	for len(stack) > 0 {

@@ -19,9 +19,9 @@ func newPeakTree(events int) *peakTree {
 // max returns the peak.
 func (t *peakTree) max() int64 { return t.most[1] }
 
-// add adds bytes to the events first to last, both included. Between the paths from both ends to
-// the root hang the nodes whose whole ranges are included: left children of the right path and
-// right children of the left one.
+// add adds bytes to the events first to last, both included. The nodes with whole ranges included
+// hang between the paths from both ends to the root: left children of the right path, right
+// children of the left.
 func (t *peakTree) add(first, last int32, bytes int64) {
 	l, r := int(first)+t.n, int(last)+t.n
 	t.cover(l, bytes)

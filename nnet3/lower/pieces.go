@@ -47,8 +47,7 @@ func (p *pieces) add(m int32, v *fgraph.Variable, t Term) {
 	p.roots[m] = p.forest.insert(p.roots[m], n)
 }
 
-// search returns the nodes of the pieces of matrix m that may overlap r, in order. The list is
-// valid until the next search.
+// search returns the nodes of the pieces of m that may overlap r, in order, until the next search.
 func (p *pieces) search(m int32, r Rect) []int32 {
 	p.found = p.forest.appendOverlapping(p.found[:0], p.roots[m], &box{Rect: r})
 	if len(p.found) > 1 {

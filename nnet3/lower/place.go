@@ -12,8 +12,7 @@ type transaction struct {
 	books  []booking // what the merges did to the bytes in use
 }
 
-// begin starts a group of merges. Only one group may be open at a time. It must not be used after
-// its end.
+// begin starts a group of merges, of which only one may be open at a time.
 func (s *Storage) begin() *transaction {
 	t := &s.open
 	t.s, t.budget, t.alone = s, s.peak.max(), false
@@ -79,8 +78,7 @@ func (s *Storage) PlaceInPlace() int {
 }
 
 // placeTerm tries to let the source of term k live where the term would move it. It reports whether
-// there is nothing to move any more. A scaled term can be placed too: its source is then scaled in
-// place.
+// the term is placed now. The source of a scaled term is then scaled in place.
 func (t *transaction) placeTerm(k int) bool {
 	s := t.s
 	term := &s.terms[k]

@@ -54,9 +54,8 @@ func (s *Storage) reuseCost(o, b int32) (cost int64, ok bool) {
 	return after - before, true
 }
 
-// slotPool finds the best slot for a base to follow. Slots of one shape differ only in the times of
-// their lives, so they are kept in one list ordered by their ends, of which only the last few are
-// considered.
+// slotPool finds the best slot for a base to follow. Slots of one shape differ only in time, so
+// they are in one list by their ends, of which only the last few are considered.
 type slotPool struct {
 	s      *Storage
 	busy   stepQueue // slots whose lives are not over, by their ends; of equal ends the highest number comes first
@@ -100,8 +99,7 @@ func (p *slotPool) advance(first int32) {
 // place is a position in slotPool.over.
 type place struct{ shape, i int }
 
-// best returns the best slot for base b to follow, the first of several, and its position; -1 if
-// there is none.
+// best returns the best slot for base b to follow, -1 for none, and its position.
 func (p *slotPool) best(b int32) (int32, place) {
 	var at place
 	best, bestCost := int32(-1), int64(0)
@@ -123,8 +121,7 @@ func (p *slotPool) best(b int32) (int32, place) {
 // take removes a slot that is reused.
 func (p *slotPool) take(at place) { p.over[at.shape] = slices.Delete(p.over[at.shape], at.i, at.i+1) }
 
-// leastCost bounds from below the cost of base b in a slot of k's shape that ended when k did or
-// before.
+// leastCost is a lower bound of the cost of b in a slot of k's shape that ended no later than k.
 func (s *Storage) leastCost(k, b int32) int64 {
 	q, p := &s.slots[k], &s.bases[b]
 	if q.carriedIn > 0 {

@@ -23,8 +23,7 @@ func (p Port) IsMatrix() bool { return p.Component < 0 }
 // the computation was compiled with debug information (compile.Options.DebugInfo).
 func (p *Program) HasRows() bool { return len(p.source.MatrixDebugInfo) > 0 }
 
-// PortRows returns the meaning of the rows of an input or output, and whether it is a derivative.
-// It is empty if unknown.
+// PortRows returns the meaning of the rows of an input or output, empty if unknown.
 func (p *Program) PortRows(port Port) computation.MatrixDebugInfo {
 	if !port.IsMatrix() || port.Carried > 0 {
 		return computation.MatrixDebugInfo{}
@@ -66,8 +65,7 @@ func (p *Program) commandOf(a *fgraph.Apply) *computation.Command {
 	return nil
 }
 
-// rowsOf returns the meaning of the rows of operand v, which is the given sub-matrix in the
-// computation.
+// rowsOf returns the meaning of the rows of operand v, a sub-matrix of the computation.
 func (p *Program) rowsOf(sub int32, v *fgraph.Variable, deriv bool) []index.Cindex {
 	info := p.rows(sub)
 	if info.IsDeriv != deriv || len(info.Cindexes) != int(TypeOf(v).Rows) {

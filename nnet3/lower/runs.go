@@ -76,8 +76,7 @@ func (l *lowering) backprop(cmd *computation.Command) {
 		ModelUpdate: cmd.Type == computation.Backprop,
 	}
 	updates := op.ModelUpdate && l.c.NeedModelDerivative && comp.has(component.Updatable)
-	// A component that is not updatable may store statistics of its backward pass, so it has a
-	// state, too.
+	// A component that stores statistics of its backward pass has a state, too.
 	op.HasState = updates || (op.ModelUpdate && comp.has(component.StoresStats) && !comp.has(component.Updatable))
 	if op.HasState || op.UsesMemo || comp.has(component.Random) {
 		op.Instance = l.inst

@@ -16,8 +16,7 @@ const (
 // keyOf returns the key of command n. Keys leave room between commands.
 func keyOf(n int32) int64 { return 4 * int64(n) }
 
-// schedule builds the storage's tables of values and terms and the steps of the program's graph,
-// and orders the steps.
+// schedule builds the tables of values and terms and the steps of the graph, and orders the steps.
 func (s *Storage) schedule() error {
 	g := s.prog.Graph
 	applies, err := g.Toposort()
@@ -203,7 +202,7 @@ func constantTerms(a *fgraph.Apply, op *Assemble) []bool {
 }
 
 // fillOf returns the element of a constant matrix, and whether v is one. An Assemble without terms
-// is a zero matrix.
+// is 0.
 func fillOf(v *fgraph.Variable) (float32, bool) {
 	if a := v.Owner(); a != nil {
 		if f, ok := a.Op().(Fill); ok {
@@ -252,8 +251,7 @@ func (b *scheduleBuilder) fills() {
 	}
 }
 
-// orderings adds the demands of features, such as every reader of a value before the apply that
-// destroys it.
+// orderings adds the demands of features, such as readers of a value before its destroyer.
 func (b *scheduleBuilder) orderings() {
 	number := make([]int32, b.prog.Graph.NumApplyIDs())
 	for i, a := range b.applies {

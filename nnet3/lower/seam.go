@@ -10,8 +10,8 @@ import (
 
 // Emit turns the programs of the chain into the commands of one computation, as the storage of each
 // says. In a program without a planned storage every value gets a matrix of its own. Matrices that
-// a program hands on stay where they are. At the end of a loop they replace the matrices that the
-// loop began with.
+// are handed over stay where they are, but at the end of a loop they replace those that it began
+// with.
 func (ch *Chain) Emit() (*computation.Computation, error) {
 	t := newTarget(ch.Programs[0].NeedModelDerivative)
 	label := int32(-1)
@@ -76,9 +76,8 @@ func (e *emission) handOver() {
 // move is a matrix that replaces another; both are given by sub-matrices that cover them.
 type move struct{ to, from int32 }
 
-// closeLoop lets the matrices that the loop ends with replace those that it began with. Swaps do
-// this without copying, except that one matrix of every cycle is copied to make room for the
-// others.
+// closeLoop lets the matrices that the loop ends with replace those that it began with. It swaps
+// them, and copies only one matrix of every cycle to make room.
 func (t *target) closeLoop(begin map[int32]int32) {
 	var moves []move
 	for _, m := range slices.Sorted(maps.Keys(begin)) {
@@ -107,8 +106,8 @@ func (t *target) closeLoop(begin map[int32]int32) {
 }
 
 // chains lists the numbers of moves that depend on each other, each after the one that vacates its
-// destination: either those that begin with a free destination, or the cycles. No two moves share a
-// destination or a source.
+// destination: either those that begin with a free destination, or the cycles. Each matrix moves
+// once.
 func chains(moves []move, cycles bool) [][]int {
 	to, from := make(map[int32]int, len(moves)), make(map[int32]int, len(moves))
 	for k, a := range moves {

@@ -2,8 +2,7 @@ package lower
 
 import "slices"
 
-// slot is a matrix of the emitted computation: bases that use the same memory one after the other,
-// or side by side.
+// slot is a matrix of the emitted computation: bases one after the other, or side by side.
 type slot struct {
 	bases       []int32 // in order of time
 	rows, cols  int32
@@ -11,8 +10,7 @@ type slot struct {
 	fixed       bool  // the caller owns the matrix at one end, so its size can't change
 	taken       bool  // the caller takes the matrix, so nothing may follow
 	given       bool  // the caller or another segment hands the matrix in, so nothing may come before
-	// carriedIn and carriedOut are the matrix that the segment takes over at its beginning or hands
-	// over at its end, or 0.
+	// carriedIn and carriedOut are the matrices that the segment takes and hands over, or 0.
 	carriedIn, carriedOut int32
 }
 

@@ -48,8 +48,7 @@ type value struct {
 	carriedIn, carriedOut int32 // the matrix that another segment hands over or takes over, or 0
 }
 
-// read is a use of a rectangle of a value by a step; term is the number of the term that reads, or
-// -1.
+// read is a use of a rectangle of a value by a step; term is the term that reads, or -1.
 type read struct {
 	rect        Rect
 	step        int32
@@ -131,8 +130,7 @@ type Storage struct {
 	Extend bool
 	// Assign copies to where nothing is written, instead of adding to zeros.
 	Assign bool
-	// MoveSizing allocates matrices right before their first use and frees them right after their
-	// last, instead of at both ends.
+	// MoveSizing allocates right before the first use and frees right after the last.
 	MoveSizing bool
 	// LeaveUndefined leaves new matrices undefined, instead of zeroing them.
 	LeaveUndefined bool
@@ -202,8 +200,8 @@ func (f *storageFeature) OnAttach(g *fgraph.FunctionGraph) error {
 	return nil
 }
 
-// OnChangeInput records a change, which Validate then vetoes. A change that is undone, such as a
-// vetoed one, does not count.
+// OnChangeInput records a change, which Validate then vetoes. An undone change, such as a vetoed
+// one, does not count.
 func (f *storageFeature) OnChangeInput(_ *fgraph.FunctionGraph, a *fgraph.Apply, i int, old, now *fgraph.Variable, _ fgraph.Reason) {
 	at := fgraph.Client{Apply: a, Index: i}
 	if planned, ok := f.changed[at]; ok && planned == now {
@@ -227,8 +225,7 @@ func (f *storageFeature) Validate(*fgraph.FunctionGraph) error {
 // Peak returns the largest number of bytes in use at any time.
 func (s *Storage) Peak() int64 { return s.peak.max() }
 
-// needsPlace reports whether value n is ever in memory. A constant is not if commands only set
-// parts of other values to it.
+// needsPlace reports whether value n is ever in memory, as constants that nobody reads are not.
 func (s *Storage) needsPlace(n int32) bool {
 	v := &s.values[n]
 	return v.kind != constant || len(v.reads) > 0

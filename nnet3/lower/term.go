@@ -5,8 +5,7 @@ import "slices"
 // A RowPair sends row Src of an input to row Dst of a result.
 type RowPair struct{ Dst, Src int32 }
 
-// A Term is one part of an Assemble: some rows and consecutive columns of an input, scaled, at a
-// position in the result.
+// A Term puts some rows and consecutive columns of an input, scaled, at a position of the result.
 type Term struct {
 	Input          int32 // which input of the Assemble
 	Scale          float32
@@ -14,11 +13,9 @@ type Term struct {
 	NumRows        int32
 	DstCol, SrcCol int32
 	NumCols        int32
-	// Rows lists the pairs of rows in ascending order of Dst. It is nil if rows are consecutive on
-	// both sides.
+	// Rows lists the pairs of rows by ascending Dst. It is nil if both sides are consecutive.
 	Rows []RowPair
-	// At is the number of the command that the term comes from. It guides the schedule; terms that
-	// differ only in it are equal.
+	// At is the command that the term comes from. It guides the schedule; equality ignores it.
 	At int32
 }
 
@@ -215,8 +212,7 @@ func (t *Term) rowsThrough(inner *Term) []RowPair {
 	return rows
 }
 
-// FirstRun returns how many pairs of rows at the beginning of the term are consecutive on both
-// sides.
+// FirstRun returns how many pairs at the beginning of the term are consecutive on both sides.
 func (t *Term) FirstRun() int32 { return t.run(0) }
 
 // run returns the end of the pairs from lo on that are consecutive on both sides.
@@ -248,8 +244,7 @@ func (t *Term) dstRun(lo int32) int32 {
 	return lo
 }
 
-// Run returns the part of the term with the pairs [lo, hi), which must be consecutive on both
-// sides.
+// Run returns the part with the pairs [lo, hi), which must be consecutive on both sides.
 func (t *Term) Run(lo, hi int32) Term {
 	u := *t
 	p := t.Pair(lo)
@@ -257,8 +252,7 @@ func (t *Term) Run(lo, hi int32) Term {
 	return u
 }
 
-// Join extends t by u if both are contiguous and adjacent both in the result and in the same input.
-// It reports whether it did.
+// Join extends t by u if both are contiguous and adjacent on both sides. It reports whether it did.
 func (t *Term) Join(u *Term) bool {
 	if t.Input != u.Input || t.Scale != u.Scale || !t.Contiguous() || !u.Contiguous() {
 		return false
@@ -283,8 +277,7 @@ func sortTerms(terms []Term) {
 	slices.SortStableFunc(terms, func(a, b Term) int { return compareTerms(&a, &b) })
 }
 
-// compareTerms orders terms by position, then by what they read, so that equal Assembles list them
-// alike.
+// compareTerms orders terms by position, then by what they read. Equal Assembles list them alike.
 func compareTerms(a, b *Term) int {
 	for _, d := range [...]int32{
 		a.DstRow - b.DstRow, a.DstCol - b.DstCol, a.NumRows - b.NumRows, a.NumCols - b.NumCols,

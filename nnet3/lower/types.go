@@ -15,9 +15,8 @@ func (t MatrixType) String() string { return fmt.Sprintf("%dx%d", t.Rows, t.Cols
 // Accepts reports whether u is a matrix of the same size.
 func (t MatrixType) Accepts(u fgraph.Type) bool { return u == fgraph.Type(t) }
 
-// StateType is the type of what a component learns or remembers across commands: its gradient and
-// its statistics. Commands with such an effect take a state and return a new one, so none is lost
-// and none overtakes another.
+// StateType is the type of what a component learns: its gradient and its statistics. Commands with
+// such an effect take a state and return a new one, so none is lost and none overtakes another.
 type StateType struct{ Component int32 }
 
 // String returns the type with the number of the component.
