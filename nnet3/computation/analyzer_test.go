@@ -45,7 +45,7 @@ func TestVariables(t *testing.T) {
 	if rows, cols := v.rows.of(1), v.cols.of(1); !slices.Equal(rows, []int32{0, 4, 10}) || !slices.Equal(cols, []int32{0, 4, 6}) {
 		t.Errorf("grid is %v %v", rows, cols)
 	}
-	if first, end := v.first[2], v.first[3]; first != 4 || end != 5 || v.matrix[4] != 2 {
+	if first, end := v.first[2], v.first[3]; first != 4 || end != 5 || v.cell(4).Matrix != 2 {
 		t.Errorf("matrix 2 has [%d, %d)", first, end)
 	}
 	if !c.IsWhole(whole) || c.IsWhole(top) {

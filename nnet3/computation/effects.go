@@ -193,7 +193,7 @@ func (l *accessSet) take(s *slab) accessed {
 
 // slab cuts many short slices from a few long ones.
 type slab struct {
-	free  []int32
+	block []int32
 	taken int64
 }
 
@@ -202,12 +202,11 @@ func (s *slab) copy(src []int32) []int32 {
 	if n == 0 {
 		return nil
 	}
-	if n > len(s.free) {
-		s.free = make([]int32, max(n, 4096))
+	if n > cap(s.block)-len(s.block) {
+		s.block = make([]int32, 0, max(n, 4096))
 	}
-	dst := s.free[:n:n]
-	s.free = s.free[n:]
+	s.block = append(s.block, src...)
 	s.taken += int64(n)
-	copy(dst, src)
-	return dst
+	end := len(s.block)
+	return s.block[end-n : end : end]
 }

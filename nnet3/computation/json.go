@@ -117,13 +117,13 @@ func ReadJSON(r io.Reader) (*Computation, []ComponentInfo, error) {
 // WriteJSON writes a computation in the form that ReadJSON reads, one command a line.
 func WriteJSON(w io.Writer, c *Computation, components []ComponentInfo) error {
 	out := bufio.NewWriter(w)
-	head := jsonComputation{
+	head := jsonComputation{ // with lists that are empty, not nil, so that they print as []
 		Matrices:      make([][]int32, len(c.Matrices)),
 		Submatrices:   make([][]int32, len(c.Submatrices)),
-		Indexes:       emptyNotNil(c.Indexes),
-		IndexesMulti:  emptyNotNil(c.IndexesMulti),
-		IndexesRanges: emptyNotNil(c.IndexesRanges),
-		Components:    emptyNotNil(components),
+		Indexes:       append([][]int32{}, c.Indexes...),
+		IndexesMulti:  append([][]Pair{}, c.IndexesMulti...),
+		IndexesRanges: append([][]Pair{}, c.IndexesRanges...),
+		Components:    append([]ComponentInfo{}, components...),
 		Commands:      []jsonCommand{},
 	}
 	for i, m := range c.Matrices {
@@ -156,12 +156,4 @@ func WriteJSON(w io.Writer, c *Computation, components []ComponentInfo) error {
 	}
 	out.WriteString("\n]}\n")
 	return out.Flush()
-}
-
-// emptyNotNil makes a nil list print as [] instead of null.
-func emptyNotNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }

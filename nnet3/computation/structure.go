@@ -46,8 +46,13 @@ func (r *report) structure() {
 	if r.bad() {
 		return // a command could not even be printed
 	}
-	for i := range c.IndexesMulti {
-		r.multiStructure(i)
+	for i, pairs := range c.IndexesMulti {
+		for row, p := range pairs {
+			exists := p[0] > 0 && int(p[0]) < len(c.Submatrices) && p[1] >= 0 && p[1] < c.Submatrices[p[0]].NumRows
+			if !exists && p != (Pair{-1, -1}) {
+				r.addf(ErrStructure, -1, "entry %d of indexes_multi %d is row %d of sub-matrix %d, which is not there", row, i, p[1], p[0])
+			}
+		}
 	}
 	for i, cmd := range c.Commands {
 		if !cmd.Type.valid() {
@@ -66,18 +71,6 @@ func (r *report) structure() {
 // inside reports whether the n > 0 rows or columns from offset on are among all.
 func inside(offset, n, all int32) bool {
 	return offset >= 0 && n > 0 && int64(offset)+int64(n) <= int64(all)
-}
-
-// multiStructure checks that the pairs of a vector name existing rows, or are (-1, -1).
-func (r *report) multiStructure(i int) {
-	for row, p := range r.c.IndexesMulti[i] {
-		if p == (Pair{-1, -1}) {
-			continue
-		}
-		if p[0] <= 0 || int(p[0]) >= len(r.c.Submatrices) || p[1] < 0 || p[1] >= r.c.Submatrices[p[0]].NumRows {
-			r.addf(ErrStructure, -1, "entry %d of indexes_multi %d is row %d of sub-matrix %d, which is not there", row, i, p[1], p[0])
-		}
-	}
 }
 
 // argument returns why n is not a valid argument of the given kind, "" if it is.

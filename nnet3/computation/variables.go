@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 )
 
 // ErrTooLarge is the error for a computation whose check would take too much memory: it cuts its
@@ -22,7 +23,6 @@ const maxVariables = 1 << 28
 type variables struct {
 	first      []int32 // by matrix: its first variable; one more entry for the end
 	rows, cols boundaries
-	matrix     []int32             // by variable: its matrix
 	rects      []variableRectangle // by sub-matrix
 }
 
@@ -58,12 +58,6 @@ func newVariables(c *Computation) (*variables, error) {
 		}
 	}
 	v.first[len(c.Matrices)] = int32(total)
-	v.matrix = make([]int32, total)
-	for m := range c.Matrices {
-		for i := v.first[m]; i < v.first[m+1]; i++ {
-			v.matrix[i] = int32(m)
-		}
-	}
 	for s, sub := range c.Submatrices {
 		if s == 0 {
 			continue // the reserved one has no variables
@@ -135,16 +129,16 @@ func (b *boundaries) find(m int, boundary int32) int32 {
 }
 
 // len returns the number of variables.
-func (v *variables) len() int { return len(v.matrix) }
+func (v *variables) len() int { return int(v.first[len(v.first)-1]) }
 
 // cell returns the rectangle that a variable is.
 func (v *variables) cell(variable int32) SubMatrixInfo {
-	m := v.matrix[variable]
-	rows, cols := v.rows.of(int(m)), v.cols.of(int(m))
+	m := sort.Search(len(v.first), func(m int) bool { return v.first[m] > variable }) - 1
+	rows, cols := v.rows.of(m), v.cols.of(m)
 	i := variable - v.first[m]
 	n := int32(len(cols) - 1)
 	r, c := i/n, i%n
-	return SubMatrixInfo{Matrix: m, RowOffset: rows[r], NumRows: rows[r+1] - rows[r], ColOffset: cols[c], NumCols: cols[c+1] - cols[c]}
+	return SubMatrixInfo{Matrix: int32(m), RowOffset: rows[r], NumRows: rows[r+1] - rows[r], ColOffset: cols[c], NumCols: cols[c+1] - cols[c]}
 }
 
 // describe returns the variable as text: m4(0:9, 0:31).

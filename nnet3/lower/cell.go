@@ -30,6 +30,16 @@ func (g *grid) within(r Rect) (i0, i1, j0, j1 int) {
 	return i0, i1, j0, j1
 }
 
+// each calls f for every cell that overlaps r.
+func (g *grid) each(r Rect, f func(*cell)) {
+	i0, i1, j0, j1 := g.within(r)
+	for i := i0; i < i1; i++ {
+		for j := j0; j < j1; j++ {
+			f(&g.cells[g.at(i, j)])
+		}
+	}
+}
+
 // edges returns the range of intervals between edges that overlap [a, b).
 func edges(edges []int32, a, b int32) (int, int) {
 	i, exact := slices.BinarySearch(edges, a)
@@ -77,13 +87,7 @@ func (s *Storage) makeCells(n int32) {
 	}
 	s.listReads(v)
 	for k := v.terms[0]; k < v.terms[1]; k++ {
-		i0, i1, j0, j1 := g.within(s.terms[k].Dst())
-		for i := i0; i < i1; i++ {
-			for j := j0; j < j1; j++ {
-				c := &g.cells[g.at(i, j)]
-				c.terms = append(c.terms, k)
-			}
-		}
+		g.each(s.terms[k].Dst(), func(c *cell) { c.terms = append(c.terms, k) })
 	}
 	for i := range g.cells {
 		if c := &g.cells[i]; len(c.terms) > 1 {
@@ -108,13 +112,7 @@ func edgeList(edges []int32) []int32 {
 func (s *Storage) listReads(v *value) {
 	g := &v.grid
 	if len(v.reads) == 1 {
-		i0, i1, j0, j1 := g.within(v.reads[0].rect)
-		for i := i0; i < i1; i++ {
-			for j := j0; j < j1; j++ {
-				c := &g.cells[g.at(i, j)]
-				c.reads = append(c.reads, 0)
-			}
-		}
+		g.each(v.reads[0].rect, func(c *cell) { c.reads = append(c.reads, 0) })
 		return
 	}
 	order := make([]int32, len(v.reads))
