@@ -10,23 +10,20 @@ import (
 	"math"
 	"slices"
 
-	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
 // opaque stands in for a component. Its output depends on everything that it reads.
-type opaque struct{ info computation.ComponentInfo }
+type opaque struct {
+	component.Component // nil: nobody reads, writes or runs it
+	info                computation.ComponentInfo
+}
 
 func (o *opaque) Type() string                     { return o.info.Type }
 func (o *opaque) InputDim() int                    { return o.info.InputDim }
 func (o *opaque) OutputDim() int                   { return o.info.OutputDim }
 func (o *opaque) Properties() component.Properties { return o.info.Properties }
-func (o *opaque) Init(*component.ConfigLine)       {}
-func (o *opaque) Fields(*component.Fields)         {}
-func (o *opaque) Propagate(*component.Workspace, component.Precomputed, kernel.Matrix, kernel.Matrix) (component.Memo, error) {
-	return nil, nil
-}
 
 // Net is a network of opaque components.
 type Net []*opaque
@@ -35,7 +32,7 @@ type Net []*opaque
 func NewNet(infos []computation.ComponentInfo) Net {
 	net := make(Net, len(infos))
 	for i := range infos {
-		net[i] = &opaque{infos[i]}
+		net[i] = &opaque{info: infos[i]}
 	}
 	return net
 }

@@ -257,22 +257,21 @@ func (b *scheduleBuilder) orderings() {
 	for i, a := range b.applies {
 		number[a.ID()] = int32(i)
 	}
-	for _, f := range b.prog.Graph.Features() {
-		if o, ok := f.(fgraph.Orderer); ok {
-			o.Orderings(b.prog.Graph, func(first, second *fgraph.Apply) { b.order(number, first, second) })
+	demand := func(first, second *fgraph.Apply) {
+		st := b.stepOf[number[second.ID()]]
+		if st < 0 {
+			return
+		}
+		if f := b.stepOf[number[first.ID()]]; f >= 0 {
+			b.sched.before(f, st)
+		} else if n := b.valueOf[first.Out().ID()]; n >= 0 && b.values[n].kind == assembled {
+			b.sched.before(b.values[n].step, st)
 		}
 	}
-}
-
-func (b *scheduleBuilder) order(number []int32, first, second *fgraph.Apply) {
-	st := b.stepOf[number[second.ID()]]
-	if st < 0 {
-		return
-	}
-	if f := b.stepOf[number[first.ID()]]; f >= 0 {
-		b.sched.before(f, st)
-	} else if n := b.valueOf[first.Out().ID()]; n >= 0 && b.values[n].kind == assembled {
-		b.sched.before(b.values[n].step, st)
+	for _, f := range b.prog.Graph.Features() {
+		if o, ok := f.(fgraph.Orderer); ok {
+			o.Orderings(b.prog.Graph, demand)
+		}
 	}
 }
 
@@ -280,46 +279,41 @@ func (b *scheduleBuilder) order(number []int32, first, second *fgraph.Apply) {
 // other share one, so that one command can do them.
 func (b *scheduleBuilder) events() {
 	eventOf := make([]int32, len(b.sched.steps))
-	event := int32(-1)
-	batch := false
-	next := func() { event++; batch = false }
-	next()
+	event, batch := int32(0), false // batch tells whether the present event consists of terms
 	for _, st := range b.sched.order {
 		s := &b.sched.steps[st]
+		same := false // whether the step belongs to the present event
 		switch s.kind {
-		case stepAccept:
-			if event > 0 {
-				next()
-			}
-			b.items = append(b.items, item{event: event, kind: stepAccept, n: s.n})
-			b.values[b.valueOf[b.prog.Graph.Inputs()[s.n].ID()]].done = event
 		case stepReady:
-			eventOf[st] = event
-			b.values[s.n].done = event
-			continue
+			same = true
+		case stepAccept:
+			same = event == 0
 		case stepTerm:
 			t := &b.terms[s.n]
-			if !batch || (!t.constant && b.values[t.src].done == event) {
-				next()
-				batch = true
-			}
-			t.event = event
-			b.items = append(b.items, item{event: event, kind: stepTerm, n: s.n})
-		default:
-			next()
+			same = batch && (t.constant || b.values[t.src].done != event)
+		}
+		if !same {
+			event++
+		}
+		batch = s.kind == stepTerm || same && batch
+		eventOf[st] = event
+		if s.kind != stepReady {
 			b.items = append(b.items, item{event: event, kind: s.kind, n: s.n})
-			switch s.kind {
-			case stepFill:
-				b.values[s.n].done = event
-			case stepOp:
-				for _, v := range b.applies[s.n].Outputs() {
-					if n := b.valueOf[v.ID()]; n >= 0 {
-						b.values[n].done = event
-					}
+		}
+		switch s.kind {
+		case stepReady, stepFill:
+			b.values[s.n].done = event
+		case stepTerm:
+			b.terms[s.n].event = event
+		case stepAccept:
+			b.values[b.valueOf[b.prog.Graph.Inputs()[s.n].ID()]].done = event
+		case stepOp:
+			for _, v := range b.applies[s.n].Outputs() {
+				if n := b.valueOf[v.ID()]; n >= 0 {
+					b.values[n].done = event
 				}
 			}
 		}
-		eventOf[st] = event
 	}
 	b.numEvents = event + 1
 	for n := range b.values {
