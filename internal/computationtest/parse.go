@@ -356,13 +356,12 @@ func (r *reader) source(dst int32, adds bool, alpha float32) {
 		r.emitScaled(computation.AddRowRanges, alpha, dst, src, list)
 	case r.take("rows"):
 		r.expect("(")
-		if !r.listFollows() {
-			list := r.multi()
-			r.emitScaled(pick(computation.AddRowsMulti, computation.CopyRowsMulti), alpha, dst, list)
+		src := r.rowsView()
+		if !r.take(",") {
+			r.emitScaled(pick(computation.AddRowsMulti, computation.CopyRowsMulti), alpha, dst, r.multi(src))
 			return
 		}
-		src := r.view()
-		r.expect(",", "[")
+		r.expect("[")
 		list := int32(len(r.c.Indexes))
 		r.c.Indexes = append(r.c.Indexes, r.rows("]"))
 		r.expect(")")
@@ -372,26 +371,10 @@ func (r *reader) source(dst int32, adds bool, alpha float32) {
 	}
 }
 
-// listFollows reports whether one view and a list of its rows come after "rows(".
-func (r *reader) listFollows() bool {
-	depth := 0
-	for i, t := range r.tokens {
-		switch {
-		case t == "(":
-			depth++
-		case t == ")":
-			depth--
-		case t == "[" && depth == 0:
-			return i > 0 && r.tokens[i-1] == ","
-		}
-	}
-	return false
-}
-
 // scatter reads the rest of a command that writes rows of several views, after "rows".
 func (r *reader) scatter() {
 	r.expect("(")
-	list := r.multi()
+	list := r.multi(r.rowsView())
 	t := computation.CopyToRowsMulti
 	if r.take("+=") {
 		t = computation.AddToRowsMulti

@@ -1,6 +1,7 @@
 package computationtest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,16 +59,22 @@ func (r *reader) rows(end string) []int32 {
 	return list
 }
 
-// multi reads rows of several views, with the closing bracket, and returns the vector's number.
-func (r *reader) multi() int32 {
+// rowsView reads the view of the next item of a list of rows, -1 for an item without.
+func (r *reader) rowsView() int32 {
+	if r.take("-") {
+		return -1
+	}
+	return r.view()
+}
+
+// multi reads the rest of a list of rows of several views, of which v is the first, with the
+// closing bracket, and returns the vector's number.
+func (r *reader) multi(v int32) int32 {
 	var list []computation.Pair
-	for r.err == nil {
-		if r.take("-") {
-			for n := r.repeats(); n > 0; n-- {
-				list = append(list, computation.Pair{-1, -1})
-			}
+	for ; r.err == nil; v = r.rowsView() {
+		if v < 0 {
+			list = append(list, slices.Repeat([]computation.Pair{{-1, -1}}, r.repeats())...)
 		} else {
-			v := r.view()
 			r.expect("[")
 			for _, row := range r.rows("]") {
 				list = append(list, computation.Pair{v, row})
@@ -92,9 +99,7 @@ func (r *reader) ranges(all int32) []computation.Pair {
 			first, n := r.span(all)
 			p = computation.Pair{first, first + n}
 		}
-		for n := r.repeats(); n > 0; n-- {
-			list = append(list, p)
-		}
+		list = append(list, slices.Repeat([]computation.Pair{p}, r.repeats())...)
 	}
 	return list
 }

@@ -45,14 +45,6 @@ func (n *NetworkInfo) component(i int32) (ComponentInfo, bool) {
 	return n.Components[i], true
 }
 
-// componentName returns a printable name of component number i.
-func (n *NetworkInfo) componentName(i int32) string {
-	if info, ok := n.component(i); ok {
-		return info.Name
-	}
-	return fmt.Sprintf("component%d", i)
-}
-
 // nodeName returns a printable name of node number i.
 func (n *NetworkInfo) nodeName(i int32) string {
 	if n == nil || i < 0 || int(i) >= len(n.Nodes) {

@@ -15,15 +15,19 @@ func NewNetworkInfo(nn *nnet3.Nnet, derived []component.Component) *NetworkInfo 
 		Components: make([]ComponentInfo, 0, len(nn.Components)+len(derived)),
 		Nodes:      make([]NodeInfo, len(nn.Nodes)),
 	}
+	add := func(c component.Component, name string) {
+		info.Components = append(info.Components, ComponentInfo{Name: name, Type: c.Type(),
+			Properties: c.Properties(), InputDim: c.InputDim(), OutputDim: c.OutputDim()})
+	}
 	for i, c := range nn.Components {
-		info.Components = append(info.Components, describeComponent(c, nn.ComponentNames[i]))
+		add(c, nn.ComponentNames[i])
 	}
 	for i, c := range derived {
 		name := fmt.Sprintf("derived%d", i)
 		if s, ok := c.(fmt.Stringer); ok {
 			name = s.String()
 		}
-		info.Components = append(info.Components, describeComponent(c, name))
+		add(c, name)
 	}
 	for i := range nn.Nodes {
 		n := &nn.Nodes[i]
@@ -36,10 +40,6 @@ func NewNetworkInfo(nn *nnet3.Nnet, derived []component.Component) *NetworkInfo 
 		}
 	}
 	return info
-}
-
-func describeComponent(c component.Component, name string) ComponentInfo {
-	return ComponentInfo{Name: name, Type: c.Type(), Properties: c.Properties(), InputDim: c.InputDim(), OutputDim: c.OutputDim()}
 }
 
 // Component returns the component that commands name by number i: one of network nn, or one of

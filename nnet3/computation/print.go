@@ -175,16 +175,18 @@ func (p *Printer) appendSize(dst []byte, s int32) []byte {
 
 // appendRun appends "m4 = relu.Propagate(" for an output s, with += if the component adds.
 func (p *Printer) appendRun(dst []byte, cmd Command, s int32, adds component.Properties) []byte {
+	info, known := p.net.component(cmd.Arg1)
 	if s != 0 || cmd.Type == Propagate {
-		dst = p.appendSubmatrix(dst, s)
-		if info, _ := p.net.component(cmd.Arg1); info.Has(adds) {
-			dst = append(dst, " +="...)
-		} else {
-			dst = append(dst, " ="...)
+		equals := " = "
+		if info.Has(adds) {
+			equals = " += "
 		}
-		dst = append(dst, ' ')
+		dst = append(p.appendSubmatrix(dst, s), equals...)
 	}
-	dst = append(append(dst, p.net.componentName(cmd.Arg1)...), '.')
+	if !known {
+		info.Name = fmt.Sprintf("component%d", cmd.Arg1)
+	}
+	dst = append(append(dst, info.Name...), '.')
 	return append(append(dst, cmd.Type.String()...), '(')
 }
 

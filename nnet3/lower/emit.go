@@ -28,14 +28,15 @@ type target struct {
 	precomputed map[*computation.PrecomputedIndexesInfo]int32
 	derived     map[component.Component]int32
 	numMemos    int32
-	lists       lists
-	carried     map[int32]int32 // by carried matrix: the sub-matrix that covers it here
+	rowLists    map[hash][]int32 // by hash: the vectors of Indexes
+	pairLists   map[hash][]int32 // by hash: the vectors of IndexesMulti
+	carried     map[int32]int32  // by carried matrix: the sub-matrix that covers it here
 }
 
 func newTarget(needModelDerivative bool) *target {
 	t := &target{c: computation.New(), views: make(map[computation.SubMatrixInfo]int32),
 		precomputed: make(map[*computation.PrecomputedIndexesInfo]int32), derived: make(map[component.Component]int32),
-		carried: make(map[int32]int32)}
+		rowLists: make(map[hash][]int32), pairLists: make(map[hash][]int32), carried: make(map[int32]int32)}
 	t.c.NeedModelDerivative = needModelDerivative
 	return t
 }

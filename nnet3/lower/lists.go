@@ -6,14 +6,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// lists finds the vectors of rows that commands name, so that equal ones are stored once.
-type lists struct {
-	rows, pairs map[hash][]int32 // by hash: numbers of vectors
-}
-
 // indexList returns the number of a vector of rows.
 func (t *target) indexList(rows []int32) int32 {
-	return keep(&t.lists.rows, hashOf(rows...), &t.c.Indexes, rows)
+	return keep(t.rowLists, hashOf(rows...), &t.c.Indexes, rows)
 }
 
 // pairList returns the number of a vector of (sub-matrix, row) pairs.
@@ -22,21 +17,18 @@ func (t *target) pairList(pairs []computation.Pair) int32 {
 	for _, p := range pairs {
 		h = h.add(p[0]).add(p[1])
 	}
-	return keep(&t.lists.pairs, h, &t.c.IndexesMulti, pairs)
+	return keep(t.pairLists, h, &t.c.IndexesMulti, pairs)
 }
 
 // keep returns the number in all of vector x with hash h. It appends x if it is missing.
-func keep[T comparable](known *map[hash][]int32, h hash, all *[][]T, x []T) int32 {
-	if *known == nil {
-		*known = make(map[hash][]int32)
-	}
-	for _, n := range (*known)[h] {
+func keep[T comparable](known map[hash][]int32, h hash, all *[][]T, x []T) int32 {
+	for _, n := range known[h] {
 		if slices.Equal((*all)[n], x) {
 			return n
 		}
 	}
 	n := int32(len(*all))
 	*all = append(*all, x)
-	(*known)[h] = append((*known)[h], n)
+	known[h] = append(known[h], n)
 	return n
 }

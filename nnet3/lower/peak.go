@@ -1,5 +1,7 @@
 package lower
 
+import "math/bits"
+
 // peakTree keeps the number of bytes in use at every event. It is a segment tree: adding bytes to a
 // range of events takes logarithmic time, and reading the peak constant time.
 type peakTree struct {
@@ -9,10 +11,7 @@ type peakTree struct {
 }
 
 func newPeakTree(events int) *peakTree {
-	n := 1
-	for n < events {
-		n *= 2
-	}
+	n := 1 << bits.Len(uint(max(events, 1)-1))
 	return &peakTree{n: n, most: make([]int64, 2*n), plus: make([]int64, 2*n)}
 }
 
