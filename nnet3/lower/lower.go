@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// ErrUnsupported is the error for computations that can't become values: those with several
-// segments, which only LowerChain takes, and those with a backward part among them.
+// ErrUnsupported is the error of Lower for a computation of several segments, which LowerChain
+// takes, and of both for one with a backward part among several segments.
 var ErrUnsupported = errors.New("lower: the computation has no form as values")
 
 // Program is a computation, or a segment of one, as values: a graph, and the meaning of its inputs
@@ -20,7 +20,7 @@ type Program struct {
 	Graph *fgraph.FunctionGraph
 	// Inputs and Outputs describe the graph's inputs and outputs, in order.
 	Inputs, Outputs []Port
-	// Marker is the number of the command that ends the forward part, or of all commands.
+	// Marker is the command that ends the forward part, or the number of commands without one.
 	Marker int32
 	// NeedModelDerivative is the computation's.
 	NeedModelDerivative bool
@@ -121,7 +121,7 @@ func (l *lowering) command(cmd *computation.Command) error {
 		m, r := l.view(cmd.Arg1)
 		l.pieces.cut(m, r)
 		if cmd.Alpha != 0 {
-			l.put(m, r, l.own(NewFill(r.Rows(), r.Cols(), cmd.Alpha)))
+			l.put(m, r, l.fill(r, cmd.Alpha))
 		}
 	case computation.Propagate:
 		l.propagate(cmd)
@@ -217,8 +217,9 @@ func (l *lowering) move(cmd *computation.Command) error {
 		}
 	case computation.AddRowRanges:
 		v := l.read(cmd.Arg2)
-		a := fgraph.NewApply(&RowRanges{Cols: r.Cols(), Ranges: c.IndexesRanges[cmd.Arg3]}, []*fgraph.Variable{v}, sizeOf(r))
-		l.add(m, r, l.own(a.Out()), Term{NumRows: r.Rows()}, cmd.Alpha)
+		op := &RowRanges{Cols: r.Cols(), Ranges: c.IndexesRanges[cmd.Arg3]}
+		sums := l.apply(op, []*fgraph.Variable{v}, sizeOf(r)).Out()
+		l.add(m, r, sums, Term{NumRows: r.Rows()}, cmd.Alpha)
 	}
 	return nil
 }
@@ -276,6 +277,19 @@ func (l *lowering) whole(m int32) Rect {
 	return Rect{0, info.Rows, 0, info.Cols}
 }
 
+// apply applies an op that the present command becomes.
+func (l *lowering) apply(op fgraph.Op, inputs []*fgraph.Variable, outs ...fgraph.Type) *fgraph.Apply {
+	a := fgraph.NewApply(op, inputs, outs...)
+	a.SetOrigin(int(l.at))
+	return a
+}
+
+// fill returns a constant of the size of r.
+func (l *lowering) fill(r Rect, x float32) *fgraph.Variable {
+	op := Fill{r.Rows(), r.Cols(), x}
+	return l.apply(op, nil, sizeOf(r)).Out()
+}
+
 // own marks the apply that makes v, if new, as made from the present command.
 func (l *lowering) own(v *fgraph.Variable) *fgraph.Variable {
 	if a := v.Owner(); a != nil && a.Origin() < 0 {
@@ -317,7 +331,6 @@ func (l *lowering) read(sub int32) *fgraph.Variable { return l.readRect(l.view(s
 
 // readRect returns the value of rectangle r of matrix m.
 func (l *lowering) readRect(m int32, r Rect) *fgraph.Variable {
-	size := sizeOf(r)
 	terms := l.terms[:0]
 	inputs := inputList{list: l.roots[:0]}
 	for _, node := range l.pieces.search(m, r) {
@@ -332,14 +345,14 @@ func (l *lowering) readRect(m int32, r Rect) *fgraph.Variable {
 	}
 	l.terms, l.roots = terms, inputs.list
 	if len(terms) == 0 {
-		v := l.own(NewFill(size.Rows, size.Cols, 0))
+		v := l.fill(r, 0)
 		l.put(m, r, v)
 		return v
 	}
-	if t := &terms[0]; len(terms) == 1 && t.Contiguous() && t.Scale == 1 && t.Dst() == whole(size) {
+	if t := &terms[0]; len(terms) == 1 && t.Contiguous() && t.Scale == 1 && t.Dst() == whole(sizeOf(r)) {
 		return l.own(NewBlock(inputs.list[0], t.Src()))
 	}
-	v := l.own(NewAssemble(size.Rows, size.Cols, slices.Clone(terms), inputs.list))
+	v := l.own(NewAssemble(r.Rows(), r.Cols(), slices.Clone(terms), inputs.list))
 	l.pieces.cut(m, r)
 	l.put(m, r, v)
 	return v

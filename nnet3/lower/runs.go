@@ -53,8 +53,7 @@ func (l *lowering) propagate(cmd *computation.Command) {
 		inputs = append(inputs, l.state(cmd.Arg1))
 		outs = append(outs, StateType{cmd.Arg1})
 	}
-	a := fgraph.NewApply(op, inputs, outs...)
-	a.SetOrigin(int(l.at))
+	a := l.apply(op, inputs, outs...)
 	if !op.has(component.PropagateAdds) || cmd.Arg3 == cmd.Arg4 {
 		l.pieces.cut(m, r)
 	}
@@ -100,8 +99,7 @@ func (l *lowering) backprop(cmd *computation.Command) {
 		inputs = append(inputs, l.state(cmd.Arg1))
 		outs = append(outs, StateType{cmd.Arg1})
 	}
-	a := fgraph.NewApply(op, inputs, outs...)
-	a.SetOrigin(int(l.at))
+	a := l.apply(op, inputs, outs...)
 	if op.HasDX {
 		if !comp.has(component.BackpropAdds) || cmd.Arg5 == cmd.Arg6 {
 			l.pieces.cut(m, r)
