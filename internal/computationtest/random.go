@@ -18,7 +18,10 @@ func Random(pick func(n int) int) string {
 	for range 2 + pick(16) {
 		g.step()
 	}
-	g.provide()
+	for range 1 + g.pick(2) {
+		m := g.any()
+		g.give(m, fmt.Sprintf("out%d", m))
+	}
 	if g.memos > 0 || len(g.runs) > 0 && pick(3) > 0 {
 		g.backward()
 	}
@@ -288,14 +291,6 @@ func (g *generator) bypass(x string, xRows, xCols int, y string, rows, cols int)
 	sum := g.fresh(rows, cols, false)
 	g.printf("%s += %s%s", g.view(sum, xRows, xCols), g.scale(), x)
 	g.printf("m%d += %s", sum, y)
-}
-
-// provide provides a few matrices.
-func (g *generator) provide() {
-	for range 1 + g.pick(2) {
-		m := g.any()
-		g.give(m, fmt.Sprintf("out%d", m))
-	}
 }
 
 // give provides a copy of a matrix, because the matrix itself may be needed later.

@@ -100,12 +100,16 @@ func (r *effectRecorder) command(cmd Command, info ComponentInfo) {
 		r.access(s, kind)
 	}
 	switch cmd.Type {
-	case CopyRowsMulti, AddRowsMulti:
-		r.multi(cmd.Arg2, reads)
-	case AddToRowsMulti:
-		r.multi(cmd.Arg2, readsWrites)
 	case CopyToRowsMulti:
 		r.copyTo(cmd.Arg2)
+	case CopyRowsMulti, AddRowsMulti, AddToRowsMulti:
+		kind := reads
+		if cmd.Type == AddToRowsMulti {
+			kind = readsWrites
+		}
+		for _, p := range r.c.IndexesMulti[cmd.Arg2] {
+			r.access(p[0], kind)
+		}
 	}
 }
 
@@ -121,12 +125,6 @@ func (r *effectRecorder) access(s int32, kind accessKind) {
 	}
 	for v := range r.vars.rects[s].all {
 		r.variables.add(v, kind)
-	}
-}
-
-func (r *effectRecorder) multi(vector int32, kind accessKind) {
-	for _, p := range r.c.IndexesMulti[vector] {
-		r.access(p[0], kind)
 	}
 }
 

@@ -106,8 +106,9 @@ func (p *Printer) appendCommand(dst []byte, cmd Command) []byte {
 			dst = p.appendSubmatrix(dst, cmd.Arg1)
 		case x == '2':
 			dst = p.appendSubmatrix(dst, cmd.Arg2)
-		case x == 's':
-			dst = p.appendSize(dst, cmd.Arg1)
+		case x == 's' && cmd.Arg1 >= 0 && int(cmd.Arg1) < len(p.c.Submatrices):
+			sub := p.c.Submatrices[cmd.Arg1]
+			dst = append(appendInt(appendInt(dst, "(", sub.NumRows), ", ", sub.NumCols), ')')
 		case x == 'a':
 			dst = appendFloat(dst, cmd.Alpha)
 		case x == '*' && cmd.Alpha != 1:
@@ -163,14 +164,6 @@ func appendRange(dst []byte, offset, n, all int32) []byte {
 		return append(dst, ':')
 	}
 	return appendInt(appendInt(dst, "", offset), ":", int(offset)+int(n)-1)
-}
-
-func (p *Printer) appendSize(dst []byte, s int32) []byte {
-	if s < 0 || int(s) >= len(p.c.Submatrices) {
-		return dst
-	}
-	sub := p.c.Submatrices[s]
-	return append(appendInt(appendInt(dst, "(", sub.NumRows), ", ", sub.NumCols), ')')
 }
 
 // appendRun appends "m4 = relu.Propagate(" for an output s, with += if the component adds.

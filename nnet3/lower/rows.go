@@ -36,7 +36,7 @@ func (p *Program) PortRows(port Port) computation.MatrixDebugInfo {
 func (p *Program) OutputRows(a *fgraph.Apply) []index.Cindex {
 	op, ok := a.Op().(Propagate)
 	cmd := p.commandOf(a)
-	if !ok || cmd == nil || cmd.Type != computation.Propagate || cmd.Arg1 != op.Number {
+	if !ok || cmd.Type != computation.Propagate || cmd.Arg1 != op.Number {
 		return nil
 	}
 	return p.rowsOf(cmd.Arg4, a.Out(), false)
@@ -48,7 +48,7 @@ func (p *Program) OutputRows(a *fgraph.Apply) []index.Cindex {
 func (p *Program) DerivRows(a *fgraph.Apply) (output, input []index.Cindex) {
 	op, ok := a.Op().(Backprop)
 	cmd := p.commandOf(a)
-	if !ok || cmd == nil || !cmd.Type.IsBackprop() || cmd.Arg1 != op.Number {
+	if !ok || !cmd.Type.IsBackprop() || cmd.Arg1 != op.Number {
 		return nil, nil
 	}
 	if op.HasDX {
@@ -57,12 +57,12 @@ func (p *Program) DerivRows(a *fgraph.Apply) (output, input []index.Cindex) {
 	return p.rowsOf(cmd.Arg5, a.Inputs()[op.InputDeriv()], true), input
 }
 
-// commandOf returns the command that an apply comes from, nil for none.
-func (p *Program) commandOf(a *fgraph.Apply) *computation.Command {
+// commandOf returns the command that an apply comes from, a zero Command for none.
+func (p *Program) commandOf(a *fgraph.Apply) computation.Command {
 	if i := a.Origin(); i >= 0 && i < len(p.source.Commands) {
-		return &p.source.Commands[i]
+		return p.source.Commands[i]
 	}
-	return nil
+	return computation.Command{}
 }
 
 // rowsOf returns the meaning of the rows of operand v, a sub-matrix of the computation.
@@ -75,17 +75,15 @@ func (p *Program) rowsOf(sub int32, v *fgraph.Variable, deriv bool) []index.Cind
 }
 
 func (p *Program) rows(sub int32) computation.MatrixDebugInfo {
-	c := p.source
-	s := c.Submatrices[sub]
-	if int(s.Matrix) >= len(c.MatrixDebugInfo) {
-		return computation.MatrixDebugInfo{}
+	s := p.source.Submatrices[sub]
+	if p.HasRows() {
+		info := p.source.MatrixDebugInfo[s.Matrix]
+		if end := int(s.RowOffset + s.NumRows); end <= len(info.Cindexes) {
+			info.Cindexes = info.Cindexes[s.RowOffset:end]
+			return info
+		}
 	}
-	info := c.MatrixDebugInfo[s.Matrix]
-	if len(info.Cindexes) < int(s.RowOffset+s.NumRows) {
-		return computation.MatrixDebugInfo{}
-	}
-	info.Cindexes = info.Cindexes[s.RowOffset : s.RowOffset+s.NumRows]
-	return info
+	return computation.MatrixDebugInfo{}
 }
 
 // ReplaceOutputs replaces output i of the graph with values[i], unless that is nil. Other readers

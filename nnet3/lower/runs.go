@@ -27,7 +27,6 @@ func (l *lowering) precomputed(n int32) *computation.PrecomputedIndexesInfo {
 
 // state returns the present state of a component. It begins as an input of the graph.
 func (l *lowering) state(number int32) *fgraph.Variable {
-	l.states = append(l.states, make([]*fgraph.Variable, max(int(number)+1-len(l.states), 0))...)
 	if l.states[number] == nil {
 		l.states[number] = l.input(Port{Node: -1, Component: number}, StateType{number}, fmt.Sprintf("state%d", number))
 	}
