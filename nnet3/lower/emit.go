@@ -201,17 +201,6 @@ func (e *emission) view(n int32, r Rect) int32 {
 	return number(e.views, info, &e.c.Submatrices, info)
 }
 
-// number returns the number of x in list, which key identifies. It appends x if it is missing.
-func number[K comparable, T any](known map[K]int32, key K, list *[]T, x T) int32 {
-	n, ok := known[key]
-	if !ok {
-		n = int32(len(*list))
-		known[key] = n
-		*list = append(*list, x)
-	}
-	return n
-}
-
 // operand returns the sub-matrix of a matrix variable.
 func (e *emission) operand(v *fgraph.Variable) int32 {
 	root, r := Resolve(v)

@@ -27,7 +27,7 @@ type grouping struct {
 	keys   [][2]groupKey // by pending term; zero keys for none
 	waits  [][]int       // by pending term: earlier ones that write some of what it writes
 	groups []group
-	byKey  map[groupKey]int
+	byKey  map[groupKey]int32
 	byLin  map[int32][]int // by assembled value: its pending terms
 }
 
@@ -37,7 +37,7 @@ func (e *emission) groups() {
 		return
 	}
 	g := &grouping{emission: e, done: make([]bool, len(e.pending)), keys: make([][2]groupKey, len(e.pending)),
-		waits: make([][]int, len(e.pending)), byKey: make(map[groupKey]int), byLin: make(map[int32][]int)}
+		waits: make([][]int, len(e.pending)), byKey: make(map[groupKey]int32), byLin: make(map[int32][]int)}
 	for i, t := range e.pending {
 		for _, j := range g.byLin[t.lin] {
 			if e.pending[j].meets(&t.Term) {
@@ -81,12 +81,7 @@ func (g *grouping) join(i int) {
 		if k == (groupKey{}) {
 			continue
 		}
-		n, ok := g.byKey[k]
-		if !ok {
-			n = len(g.groups)
-			g.byKey[k] = n
-			g.groups = append(g.groups, group{key: k})
-		}
+		n := number(g.byKey, k, &g.groups, group{key: k})
 		g.groups[n].members = append(g.groups[n].members, i)
 		g.groups[n].stale = true
 	}

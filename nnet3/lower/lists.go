@@ -6,6 +6,17 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
+// number returns the number of x in list, which key identifies. It appends x if it is missing.
+func number[K comparable, T any](known map[K]int32, key K, list *[]T, x T) int32 {
+	n, ok := known[key]
+	if !ok {
+		n = int32(len(*list))
+		known[key] = n
+		*list = append(*list, x)
+	}
+	return n
+}
+
 // indexList returns the number of a vector of rows.
 func (t *target) indexList(rows []int32) int32 {
 	return keep(t.rowLists, hashOf(rows...), &t.c.Indexes, rows)

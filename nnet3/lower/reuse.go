@@ -12,7 +12,7 @@ func (s *Storage) Reuse() int {
 	s.makeSlots()
 	n := 0
 	budget := s.peak.max()
-	pool := &slotPool{s: s, shapes: make(map[slotShape]int)}
+	pool := &slotPool{s: s, shapes: make(map[slotShape]int32)}
 	for k := range s.slots {
 		b := s.slots[k].bases[0]
 		pool.advance(s.bases[b].first)
@@ -59,7 +59,7 @@ func (s *Storage) reuseCost(o, b int32) (cost int64, ok bool) {
 type slotPool struct {
 	s      *Storage
 	busy   stepQueue // slots whose lives are not over, by their ends; of equal ends the highest number comes first
-	shapes map[slotShape]int
+	shapes map[slotShape]int32
 	over   [][]int32 // by shape: slots whose lives are over, in order of their ends
 }
 
@@ -86,12 +86,7 @@ func (p *slotPool) advance(first int32) {
 		k := p.busy.pop().n
 		q := &p.s.slots[k]
 		shape := slotShape{q.rows, q.cols, q.fixed, p.s.spansAny(q.bases), q.carriedIn}
-		n, ok := p.shapes[shape]
-		if !ok {
-			n = len(p.over)
-			p.shapes[shape] = n
-			p.over = append(p.over, nil)
-		}
+		n := number(p.shapes, shape, &p.over, nil)
 		p.over[n] = append(p.over[n], k)
 	}
 }
