@@ -4,7 +4,7 @@ package lower
 // the only placed one, and no constant may follow, because no command adds a constant.
 func (s *Storage) canPlace(k int32) bool {
 	t := &s.terms[k]
-	g := &s.values[t.lin].grid
+	g := &s.values[t.dst].grid
 	i0, i1, j0, j1 := g.within(t.Dst())
 	for i := i0; i < i1; i++ {
 		for j := j0; j < j1; j++ {
@@ -56,7 +56,7 @@ func (s *Storage) clashesWith(c cellRef, occs []occupation) bool {
 func (s *Storage) clashesNear(n, k int32) bool {
 	t := &s.terms[k]
 	r := t.Src()
-	if n == t.lin {
+	if n == t.dst {
 		r = t.Dst()
 	}
 	g := &s.values[n].grid

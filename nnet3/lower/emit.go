@@ -48,7 +48,7 @@ func (t *target) program(p *Program) error {
 		return errors.New("lower: the storage of the program is not planned")
 	}
 	s.makeSlots()
-	e := &emission{target: t, s: s, memos: make([]int32, p.Graph.NumVariableIDs()), lins: make([]*filled, len(s.values)),
+	e := &emission{target: t, s: s, memos: make([]int32, p.Graph.NumVariableIDs()), filled: make([]*filled, len(s.values)),
 		left: make([]int32, len(s.values)), partOf: make([]int32, len(s.values))}
 	if err := e.matrices(); err != nil {
 		return err
@@ -72,7 +72,7 @@ type emission struct {
 	opens     [][]int32
 	closes    [][]int32
 	memos     []int32   // by variable id: the memo's slot, from 1
-	lins      []*filled // by value: what is written of an assembled value so far
+	filled    []*filled // by value: what is written of an assembled value so far
 	left      []int32   // by value: how many of its terms are still to come
 	pending   []*term   // the terms of the present event that are still to be moved
 	seen      []bool    // scratch
@@ -172,7 +172,7 @@ func (e *emission) uses(i int32, f func(n int32)) {
 			operand(v)
 		}
 	case stepTerm:
-		f(s.terms[it.n].lin)
+		f(s.terms[it.n].dst)
 		if !s.terms[it.n].constant {
 			f(s.terms[it.n].src)
 		}

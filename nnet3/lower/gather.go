@@ -74,7 +74,7 @@ func (e *emission) targets(t *term, add bool, lo int32, pairs []computation.Pair
 			end = t.dstRun(j)
 			run.R0, run.R1 = t.Pair(j).Dst, t.Pair(end-1).Dst+1
 		}
-		for sub := e.view(t.lin, run); j < end; j++ {
+		for sub := e.view(t.dst, run); j < end; j++ {
 			p := t.Pair(j)
 			pairs[p.Src-lo] = computation.Pair{sub, p.Dst - run.R0}
 		}

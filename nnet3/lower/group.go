@@ -28,7 +28,7 @@ type grouping struct {
 	waits  [][]int       // by pending term: earlier ones that write some of what it writes
 	groups []group
 	byKey  map[groupKey]int32
-	byLin  map[int32][]int // by assembled value: its pending terms
+	byDst  map[int32][]int // by assembled value: its pending terms
 }
 
 // groups emits the pending terms that commands can do several at a time. The others stay pending.
@@ -37,14 +37,14 @@ func (e *emission) groups() {
 		return
 	}
 	g := &grouping{emission: e, done: make([]bool, len(e.pending)), keys: make([][2]groupKey, len(e.pending)),
-		waits: make([][]int, len(e.pending)), byKey: make(map[groupKey]int32), byLin: make(map[int32][]int)}
+		waits: make([][]int, len(e.pending)), byKey: make(map[groupKey]int32), byDst: make(map[int32][]int)}
 	for i, t := range e.pending {
-		for _, j := range g.byLin[t.lin] {
+		for _, j := range g.byDst[t.dst] {
 			if e.pending[j].meets(&t.Term) {
 				g.waits[i] = append(g.waits[i], j)
 			}
 		}
-		g.byLin[t.lin] = append(g.byLin[t.lin], i)
+		g.byDst[t.dst] = append(g.byDst[t.dst], i)
 		g.join(i)
 	}
 	for best := g.largest(); best != nil; best = g.largest() {
@@ -73,7 +73,7 @@ func (g *grouping) join(i int) {
 	if some && rest || !g.inOrder(i, some) {
 		return
 	}
-	g.keys[i][0] = groupKey{value: t.lin, col: t.DstCol, cols: t.NumCols, scale: t.Scale, add: some}
+	g.keys[i][0] = groupKey{value: t.dst, col: t.DstCol, cols: t.NumCols, scale: t.Scale, add: some}
 	if some || t.Scale == 1 {
 		g.keys[i][1] = groupKey{scatter: true, value: t.src, col: t.SrcCol, cols: t.NumCols, scale: t.Scale, add: some}
 	}
@@ -139,15 +139,15 @@ func (q *group) before(p *group) bool {
 
 // retire removes terms that are done, and regroups the other terms of the same values.
 func (g *grouping) retire(terms []int) {
-	var lins []int32
+	var written []int32
 	for _, i := range terms {
 		g.done[i] = true
 		g.leave(i)
-		lins = append(lins, g.pending[i].lin)
+		written = append(written, g.pending[i].dst)
 	}
-	slices.Sort(lins)
-	for _, n := range slices.Compact(lins) {
-		for _, i := range g.byLin[n] {
+	slices.Sort(written)
+	for _, n := range slices.Compact(written) {
+		for _, i := range g.byDst[n] {
 			if !g.done[i] {
 				g.leave(i)
 				g.join(i)
@@ -156,8 +156,8 @@ func (g *grouping) retire(terms []int) {
 	}
 }
 
-// near and far return the rectangles of the two ends of term t: the end that all terms with the key
-// share a value at, and the other, with its value.
+// near returns the rectangle of term t in the value of the key, far the other value and the
+// rectangle there.
 func (k *groupKey) near(t *term) Rect {
 	if k.scatter {
 		return t.Src()
@@ -167,7 +167,7 @@ func (k *groupKey) near(t *term) Rect {
 
 func (k *groupKey) far(t *term) (int32, Rect) {
 	if k.scatter {
-		return t.lin, t.Dst()
+		return t.dst, t.Dst()
 	}
 	return t.src, t.Src()
 }
@@ -182,7 +182,7 @@ func (e *emission) disjoint(k groupKey, members []int) []int {
 	kept := make([]int, 0, len(members))
 	for _, i := range members {
 		t := e.pending[i]
-		// The same term must not name a row twice either.
+		// No term may name a row twice either.
 		n := int32(0)
 		for ; n < t.NumRows; n++ {
 			row := t.row(n, k.scatter) - lo
@@ -234,10 +234,10 @@ type writtenPart struct {
 func (w *writtenRows) add(i int) bool {
 	t := w.e.pending[i]
 	d := t.Dst()
-	n := w.e.partOf[t.lin]
+	n := w.e.partOf[t.dst]
 	if n == 0 {
-		w.values, w.parts = append(w.values, t.lin), append(w.parts, writtenPart{hull: d, terms: []int{i}})
-		w.e.partOf[t.lin] = int32(len(w.parts))
+		w.values, w.parts = append(w.values, t.dst), append(w.parts, writtenPart{hull: d, terms: []int{i}})
+		w.e.partOf[t.dst] = int32(len(w.parts))
 		return true
 	}
 	p := &w.parts[n-1]
@@ -349,7 +349,8 @@ func (e *emission) hull(k groupKey, members []int) (int32, int32) {
 }
 
 // holesFree reports whether a copy may zero the rows between those that it writes: nothing may be
-// written there, and the members must cover every row, which may belong to another value before.
+// written there, and the members must cover all rows, whose place may belong to another value
+// before.
 func (e *emission) holesFree(k groupKey, members []int) bool {
 	if len(members) < 2 {
 		return false

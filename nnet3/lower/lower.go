@@ -53,7 +53,7 @@ func Lower(c *computation.Computation, net Network) (*Program, error) {
 
 // lowerSegment is Lower for one segment.
 func lowerSegment(c *computation.Computation, net Network, s segment) (*Program, error) {
-	l := &lowering{c: c, net: net, pieces: newPieces(len(c.Matrices), s.last-s.first), inst: 1, at: int32(s.first),
+	l := &lowering{c: c, net: net, pieces: newPieces(len(c.Matrices), s.last-s.first), instance: 1, at: int32(s.first),
 		states: make([]*fgraph.Variable, net.NumComponents()+len(c.Derived))}
 	l.prog = &Program{source: c, Marker: int32(s.last), NeedModelDerivative: c.NeedModelDerivative,
 		numComponents: net.NumComponents(), numCommands: s.last}
@@ -98,18 +98,18 @@ func (p *Program) Destroyable(v *fgraph.Variable) bool {
 func ProgramOf(g *fgraph.FunctionGraph) (*Program, bool) { return fgraph.FeatureOf[*Program](g) }
 
 type lowering struct {
-	c       *computation.Computation
-	net     Network
-	prog    *Program
-	pieces  pieces
-	at      int32 // the number of the present command
-	inst    int32 // the next instance
-	inputs  []*fgraph.Variable
-	outputs []*fgraph.Variable
-	states  []*fgraph.Variable // by component, or nil
-	memos   []*fgraph.Variable // by memo slot
-	terms   []Term             // scratch
-	roots   []*fgraph.Variable // scratch
+	c        *computation.Computation
+	net      Network
+	prog     *Program
+	pieces   pieces
+	at       int32 // the number of the present command
+	instance int32 // the next Instance
+	inputs   []*fgraph.Variable
+	outputs  []*fgraph.Variable
+	states   []*fgraph.Variable // by component, or nil
+	memos    []*fgraph.Variable // by memo slot
+	terms    []Term             // scratch
+	roots    []*fgraph.Variable // scratch
 }
 
 func (l *lowering) command(cmd *computation.Command) error {

@@ -142,7 +142,7 @@ func (t *transaction) try(m *merge) bool {
 	s.dirty = s.dirty[:0]
 	for _, k := range t.log.placed[m.placed:] {
 		term := &s.terms[k]
-		s.touch(term.lin, term.Dst(), true)
+		s.touch(term.dst, term.Dst(), true)
 		s.touch(term.src, term.Src(), false)
 	}
 	for _, n := range from.members {
@@ -218,8 +218,7 @@ func (s *Storage) touch(n int32, r Rect, shown bool) {
 	}
 }
 
-// touchShown visits the cells that show a cell of value v. It recurses from parts to parts of
-// parts.
+// touchShown visits the cells that show a cell of value v. It recurses into parts of parts.
 func (s *Storage) touchShown(v *value, c *cell) {
 	for _, i := range c.reads {
 		k := v.reads[i].term
@@ -227,7 +226,7 @@ func (s *Storage) touchShown(v *value, c *cell) {
 			continue
 		}
 		t := &s.terms[k]
-		s.touch(t.lin, c.rect.Intersect(t.Src()).Shift(t.DstRow-t.SrcRow, t.DstCol-t.SrcCol), true)
+		s.touch(t.dst, c.rect.Intersect(t.Src()).Shift(t.DstRow-t.SrcRow, t.DstCol-t.SrcCol), true)
 	}
 }
 

@@ -17,14 +17,14 @@ type filled struct {
 
 // filledBy returns the record of the value of term t, and the bands [a, b) that the term writes.
 func (e *emission) filledBy(t *term) (f *filled, a, b int) {
-	f = e.filledOf(t.lin)
+	f = e.filledOf(t.dst)
 	a, b = f.span(t.DstCol, t.DstCol+t.NumCols)
 	return f, a, b
 }
 
 func (e *emission) filledOf(n int32) *filled {
-	if e.lins[n] != nil {
-		return e.lins[n]
+	if e.filled[n] != nil {
+		return e.filled[n]
 	}
 	v := &e.s.values[n]
 	f := &filled{rows: v.rows, bands: append(make([]int32, 0, 8), 0, v.cols)}
@@ -37,7 +37,7 @@ func (e *emission) filledOf(n int32) *filled {
 	slices.Sort(f.bands)
 	f.bands = slices.Compact(f.bands)
 	f.mask = make([]bool, (len(f.bands)-1)*int(f.rows))
-	e.lins[n] = f
+	e.filled[n] = f
 	e.left[n] = v.terms[1] - v.terms[0]
 	return f
 }
@@ -141,8 +141,8 @@ func (e *emission) batch(i int32) {
 	}
 	for k := i; k < j; k++ {
 		t := &s.terms[s.items[k].n]
-		if e.left[t.lin]--; e.left[t.lin] == 0 {
-			e.zeroRest(t.lin)
+		if e.left[t.dst]--; e.left[t.dst] == 0 {
+			e.zeroRest(t.dst)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (e *emission) placedTerm(t *term) {
 	d := t.Dst()
 	f.setRows(d.R0, d.R1, a, b)
 	if t.Scale != 1 {
-		v := e.view(t.lin, d)
+		v := e.view(t.dst, d)
 		e.emit(computation.Command{Type: computation.MatrixCopy, Alpha: t.Scale, Arg1: v, Arg2: v})
 	}
 }
@@ -167,7 +167,7 @@ func (e *emission) term(t *term) {
 	switch {
 	case t.constant:
 		if some {
-			e.err = fmt.Errorf("lower: a constant would have to be added to value %d", t.lin)
+			e.err = fmt.Errorf("lower: a constant would have to be added to value %d", t.dst)
 			return
 		}
 		e.constantTerm(t)
@@ -176,12 +176,12 @@ func (e *emission) term(t *term) {
 		if some {
 			typ = computation.MatrixAdd
 		}
-		e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.lin, t.Dst()), Arg2: e.view(t.src, t.Src())})
+		e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.dst, t.Dst()), Arg2: e.view(t.src, t.Src())})
 	case some && e.crosses(t):
 		for lo := int32(0); lo < t.NumRows; {
 			hi := t.run(lo)
 			u := t.Run(lo, hi)
-			e.emit(computation.Command{Type: computation.MatrixAdd, Alpha: t.Scale, Arg1: e.view(t.lin, u.Dst()), Arg2: e.view(t.src, u.Src())})
+			e.emit(computation.Command{Type: computation.MatrixAdd, Alpha: t.Scale, Arg1: e.view(t.dst, u.Dst()), Arg2: e.view(t.src, u.Src())})
 			lo = hi
 		}
 	case some:
@@ -194,10 +194,10 @@ func (e *emission) term(t *term) {
 
 // crosses reports whether a term reads rows between those that it writes, in one matrix.
 func (e *emission) crosses(t *term) bool {
-	if e.s.baseOf(t.src) != e.s.baseOf(t.lin) {
+	if e.s.baseOf(t.src) != e.s.baseOf(t.dst) {
 		return false
 	}
-	from, to := e.s.place(t.src), e.s.place(t.lin)
+	from, to := e.s.place(t.src), e.s.place(t.dst)
 	return t.Src().Shift(from.R0, from.C0).Overlaps(t.Dst().Shift(to.R0, to.C0))
 }
 
@@ -212,7 +212,7 @@ func (e *emission) rows(t *term, typ computation.CommandType) {
 		p := t.Pair(i)
 		idx[p.Dst-d.R0] = p.Src - src.R0
 	}
-	e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.lin, d), Arg2: e.view(t.src, src), Arg3: e.indexList(idx)})
+	e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.dst, d), Arg2: e.view(t.src, src), Arg3: e.indexList(idx)})
 }
 
 // copyRows copies rows to where nothing is written. One command does it if the rows between are not
@@ -239,7 +239,7 @@ func (e *emission) constantTerm(t *term) {
 	for lo := int32(0); lo < t.NumRows; {
 		hi := t.dstRun(lo)
 		r := Rect{t.Pair(lo).Dst, t.Pair(hi-1).Dst + 1, t.DstCol, t.DstCol + t.NumCols}
-		e.setConst(e.view(t.lin, r), t.Scale)
+		e.setConst(e.view(t.dst, r), t.Scale)
 		lo = hi
 	}
 }
@@ -248,14 +248,14 @@ func (e *emission) constantTerm(t *term) {
 func (e *emission) zeroRest(n int32) {
 	f := e.filledOf(n)
 	e.zeroRows(n, f, 0, len(f.bands)-1, 0, f.rows)
-	e.lins[n] = nil
+	e.filled[n] = nil
 }
 
 // zeroTerm zeroes what is not written in the term's rectangle: adding reads the rows between, too.
 func (e *emission) zeroTerm(t *term) {
 	f, a, b := e.filledBy(t)
 	d := t.Dst()
-	e.zeroRows(t.lin, f, a, b, d.R0, d.R1)
+	e.zeroRows(t.dst, f, a, b, d.R0, d.R1)
 }
 
 // zeroRows zeroes what is not written in bands [a, b) of rows [lo, hi), in few rectangles.

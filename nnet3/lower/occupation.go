@@ -45,12 +45,12 @@ func (s *Storage) coincides(t *term) bool {
 	if t.constant || !t.Contiguous() {
 		return false
 	}
-	lin, src := &s.values[t.lin], &s.values[t.src]
-	dr, dc := lin.r+t.DstRow-src.r-t.SrcRow, lin.c+t.DstCol-src.c-t.SrcCol
+	dst, src := &s.values[t.dst], &s.values[t.src]
+	dr, dc := dst.r+t.DstRow-src.r-t.SrcRow, dst.c+t.DstCol-src.c-t.SrcCol
 	switch {
-	case lin.base == s.trial.from && src.base == s.trial.into:
+	case dst.base == s.trial.from && src.base == s.trial.into:
 		return dr == -s.trial.dr && dc == -s.trial.dc
-	case lin.base == s.trial.into && src.base == s.trial.from:
+	case dst.base == s.trial.into && src.base == s.trial.from:
 		return dr == s.trial.dr && dc == s.trial.dc
 	}
 	return false

@@ -88,7 +88,7 @@ func (t *transaction) placeTerm(k int) bool {
 	if term.constant || !term.Contiguous() {
 		return false
 	}
-	return t.merge(term.lin, term.src, term.DstRow-term.SrcRow, term.DstCol-term.SrcCol, int32(k))
+	return t.merge(term.dst, term.src, term.DstRow-term.SrcRow, term.DstCol-term.SrcCol, int32(k))
 }
 
 // placeInPlace tries to let the matrix output of apply i live where the input that the op may

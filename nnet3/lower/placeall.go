@@ -94,7 +94,7 @@ func (s *Storage) marks(lo, hi int) []baseMark {
 			list = append(list, baseMark{b, s.bases[b].stamp})
 		}
 	}
-	add(s.terms[lo].lin)
+	add(s.terms[lo].dst)
 	for k := lo; k < hi; k++ {
 		if !s.terms[k].constant {
 			add(s.terms[k].src)
@@ -126,11 +126,11 @@ func (s *Storage) refusesAgain(r *refusal, lo, hi int) bool {
 // are refused here, which is much cheaper than trying them.
 func (t *transaction) affordsAll(lo, hi int) bool {
 	s := t.s
-	lin := &s.values[s.terms[lo].lin]
-	if lin.base < 0 {
+	dst := &s.values[s.terms[lo].dst]
+	if dst.base < 0 {
 		return true
 	}
-	home := &s.bases[lin.base]
+	home := &s.bases[dst.base]
 	union, first, last := home.rect, home.first, home.last
 	s.epoch += 2
 	home.mark = s.epoch
@@ -150,7 +150,7 @@ func (t *transaction) affordsAll(lo, hi int) bool {
 		t.books = t.books[:0]
 		return true
 	}
-	t.book(lin.base, -1)
+	t.book(dst.base, -1)
 	t.books = append(t.books, booking{first, last, 4 * union.Area()})
 	s.peak.add(first, last, 4*union.Area())
 	above := s.peak.max() > t.budget
@@ -168,11 +168,11 @@ func (s *Storage) mergeToPlace(k int32) (m merge, ok bool) {
 	if t.placed || t.constant || !t.Contiguous() {
 		return m, false
 	}
-	lin, src := &s.values[t.lin], &s.values[t.src]
-	if src.base < 0 || src.base == lin.base {
+	dst, src := &s.values[t.dst], &s.values[t.src]
+	if src.base < 0 || src.base == dst.base {
 		return m, false
 	}
-	m = merge{into: lin.base, from: src.base, dr: lin.r + t.DstRow - t.SrcRow - src.r, dc: lin.c + t.DstCol - t.SrcCol - src.c}
+	m = merge{into: dst.base, from: src.base, dr: dst.r + t.DstRow - t.SrcRow - src.r, dc: dst.c + t.DstCol - t.SrcCol - src.c}
 	if !s.fits(&m) || !s.canPlace(k) {
 		return m, false
 	}

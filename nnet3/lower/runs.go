@@ -36,8 +36,8 @@ func (l *lowering) state(number int32) *fgraph.Variable {
 func (l *lowering) propagate(cmd *computation.Command) {
 	op := Propagate{Component: l.component(cmd.Arg1), Precomputed: l.precomputed(cmd.Arg2), StoreStats: cmd.Arg6 == 1, UsesMemo: cmd.Arg5 > 0}
 	if op.has(component.Random) || op.UsesMemo || op.StoreStats {
-		op.Instance = l.inst
-		l.inst++
+		op.Instance = l.instance
+		l.instance++
 	}
 	inputs := make([]*fgraph.Variable, 0, 2)
 	if cmd.Arg3 != 0 {
@@ -77,8 +77,8 @@ func (l *lowering) backprop(cmd *computation.Command) {
 	// A component that stores statistics of its backward pass has a state, too.
 	op.HasState = updates || (op.ModelUpdate && comp.has(component.StoresStats) && !comp.has(component.Updatable))
 	if op.HasState || op.UsesMemo || comp.has(component.Random) {
-		op.Instance = l.inst
-		l.inst++
+		op.Instance = l.instance
+		l.instance++
 	}
 	inputs := make([]*fgraph.Variable, 0, 5)
 	for _, sub := range [...]int32{cmd.Arg3, cmd.Arg4, cmd.Arg5} {

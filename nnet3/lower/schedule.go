@@ -170,7 +170,7 @@ func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
 		root, r := Resolve(in)
 		src := b.valueOf[root.ID()]
 		t.ShiftSrc(r.R0, r.C0)
-		b.terms = append(b.terms, term{Term: t, lin: n, src: src, step: st})
+		b.terms = append(b.terms, term{Term: t, dst: n, src: src, step: st})
 		if set[k] {
 			b.terms[num].constant = true
 			x, _ := fillOf(b.values[src].v)
@@ -201,8 +201,7 @@ func constantTerms(a *fgraph.Apply, op *Assemble) []bool {
 	return set
 }
 
-// fillOf returns the element of a constant matrix, and whether v is one. An Assemble without terms
-// is 0.
+// fillOf returns the element of a Fill, 0 for another op, and whether v is a Fill.
 func fillOf(v *fgraph.Variable) (float32, bool) {
 	if a := v.Owner(); a != nil {
 		if f, ok := a.Op().(Fill); ok {

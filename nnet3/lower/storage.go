@@ -35,8 +35,8 @@ type value struct {
 	base int32 // the base it lives in
 	r, c int32 // its position there
 	grid grid
-	// over is the value whose rectangle overRect the op may overwrite with this one, -1 for none.
-	// overBy lists the values that may overwrite this one.
+	// The op may overwrite rectangle overRect of value over, -1 for none, with this one. Values
+	// overBy may overwrite this one.
 	over     int32
 	overRect Rect
 	overBy   []int32
@@ -59,7 +59,7 @@ type read struct {
 // term is a term of an assembled value.
 type term struct {
 	Term
-	lin      int32 // the value it is a part of
+	dst      int32 // the value it is a part of
 	src      int32 // the value it reads
 	step     int32
 	event    int32

@@ -266,8 +266,8 @@ func (d *storageDriver) verify(when string) {
 	}
 	for k := range s.terms {
 		t := &s.terms[k]
-		lin, src := &s.values[t.lin], &s.values[t.src]
-		meets := !t.constant && t.Contiguous() && lin.base == src.base && lin.r+t.DstRow == src.r+t.SrcRow && lin.c+t.DstCol == src.c+t.SrcCol
+		dst, src := &s.values[t.dst], &s.values[t.src]
+		meets := !t.constant && t.Contiguous() && dst.base == src.base && dst.r+t.DstRow == src.r+t.SrcRow && dst.c+t.DstCol == src.c+t.SrcCol
 		if meets != t.placed {
 			fail("term %d lies where it belongs: %v; placed: %v", k, meets, t.placed)
 		}
