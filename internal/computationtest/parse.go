@@ -94,7 +94,7 @@ func (r *reader) line(line string) error {
 	r.tokens = token.FindAllString(line, -1)
 	r.statement()
 	if r.err == nil && len(r.tokens) > 0 {
-		r.fail("%q is too much", strings.Join(r.tokens, " "))
+		r.fail("unexpected %q", strings.Join(r.tokens, " "))
 	}
 	return r.err
 }
@@ -104,7 +104,7 @@ func (r *reader) matrix(m []string) error {
 	rows, err1 := strconv.Atoi(m[2])
 	cols, err2 := strconv.Atoi(m[3])
 	if n != len(r.c.Matrices) || err1 != nil || err2 != nil || rows > 1<<20 || cols > 1<<20 {
-		return fmt.Errorf("m%d, with a reasonable size, expected", len(r.c.Matrices))
+		return fmt.Errorf("want m%d with a reasonable size", len(r.c.Matrices))
 	}
 	sub := r.c.NewMatrix(rows, cols, m[4] != "")
 	r.views[r.c.Submatrices[sub]] = sub
@@ -120,7 +120,7 @@ func (r *reader) fail(format string, args ...any) {
 // next consumes a token.
 func (r *reader) next() string {
 	if len(r.tokens) == 0 {
-		r.fail("the line ends too early")
+		r.fail("unexpected end of line")
 		return ""
 	}
 	t := r.tokens[0]
@@ -140,7 +140,7 @@ func (r *reader) take(t string) bool {
 func (r *reader) expect(tokens ...string) {
 	for _, t := range tokens {
 		if got := r.next(); got != t {
-			r.fail("%q where %q is expected", got, t)
+			r.fail("got %q, want %q", got, t)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func (r *reader) integer() int32 {
 	t := r.next()
 	n, err := strconv.ParseInt(t, 10, 32)
 	if err != nil {
-		r.fail("%q is no number", t)
+		r.fail("%q is not a number", t)
 	}
 	return int32(n)
 }
@@ -162,7 +162,7 @@ func (r *reader) float() float32 {
 	t := r.next()
 	f, err := strconv.ParseFloat(sign+t, 32)
 	if err != nil {
-		r.fail("%q is no number", t)
+		r.fail("%q is not a number", t)
 	}
 	return float32(f)
 }
@@ -208,7 +208,7 @@ func (r *reader) statement() {
 	case "goto":
 		at, ok := r.labels[r.next()]
 		if !ok {
-			r.fail("no command has that number")
+			r.fail("unknown command number")
 		}
 		r.emit(computation.GotoLabel, at)
 	case "rows":
@@ -224,7 +224,7 @@ func (r *reader) component() {
 	size := r.next() // such as x3
 	n, err := strconv.Atoi(strings.TrimPrefix(size, "x"))
 	if err != nil {
-		r.fail("%q is no number of columns", size)
+		r.fail("%q is not a number of columns", size)
 	}
 	info.OutputDim = n
 	for len(r.tokens) > 0 && r.err == nil {
@@ -234,7 +234,7 @@ func (r *reader) component() {
 			p <<= 1
 		}
 		if p.String() == "" {
-			r.fail("there is no property %q", name)
+			r.fail("unknown property %q", name)
 		}
 		info.Properties |= p
 		r.take("|")
@@ -271,7 +271,7 @@ func (r *reader) view() int32 {
 	}
 	m, err := strconv.Atoi(strings.TrimPrefix(name, "m"))
 	if err != nil || !strings.HasPrefix(name, "m") || m <= 0 || m >= len(r.c.Matrices) {
-		r.fail("%q is no matrix", name)
+		r.fail("%q is not a matrix", name)
 		return 0
 	}
 	size := r.c.Matrices[m]
@@ -300,7 +300,7 @@ func (r *reader) span(all int32) (int32, int32) {
 	r.expect(":")
 	last := r.integer()
 	if r.err == nil && (first > last || last >= all) {
-		r.fail("there is no range %d:%d among %d", first, last, all)
+		r.fail("no range %d:%d among %d", first, last, all)
 	}
 	return first, last + 1 - first
 }
@@ -357,7 +357,7 @@ func (r *reader) source(dst int32, adds bool, alpha float32) {
 	case r.take("rows"):
 		r.expect("(")
 		src := r.rowsView()
-		if !r.take(",") {
+		if src < 0 || !r.take(",") {
 			r.emitScaled(pick(computation.AddRowsMulti, computation.CopyRowsMulti), alpha, dst, r.multi(src))
 			return
 		}

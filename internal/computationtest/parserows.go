@@ -13,7 +13,7 @@ func (r *reader) repeats() int {
 	if len(r.tokens) > 0 && strings.HasPrefix(r.tokens[0], "x") {
 		n, err := strconv.Atoi(r.next()[1:])
 		if err != nil || n < 1 || n > 1<<20 {
-			r.fail("a number of times expected")
+			r.fail("want a number of times")
 			return 0
 		}
 		return n
@@ -40,7 +40,7 @@ func (r *reader) rows(end string) []int32 {
 			}
 		}
 		if step == 0 || (last-first)%step != 0 || (last-first)/step < 0 || (last-first)/step > 1<<20 {
-			r.fail("%d:%d:%d is no list of rows", first, last, step)
+			r.fail("%d:%d:%d is not a list of rows", first, last, step)
 			return list
 		}
 		for n := r.repeats(); n > 0 && len(list) <= 1<<20; n-- {
@@ -124,7 +124,7 @@ func (r *reader) run(dst int32) bool {
 	r.tokens = r.tokens[1:]
 	comp, ok := r.components[name[:dot]]
 	if !ok {
-		r.fail("there is no component %s", name[:dot])
+		r.fail("unknown component %s", name[:dot])
 		return true
 	}
 	operands := map[string]int32{}

@@ -114,7 +114,7 @@ func (r *Request) Validate(net *NetworkInfo) error {
 		}
 	}
 	if r.NeedDerivatives() && !slices.ContainsFunc(r.Outputs, func(s IoSpecification) bool { return s.HasDeriv }) {
-		addf("derivatives are asked for, and no output comes with one (has_deriv)")
+		addf("derivatives are wanted, but no output comes with one (has_deriv)")
 	}
 	return oneError(errs)
 }
@@ -173,7 +173,7 @@ func (f *wire) specification(s *IoSpecification) {
 	f.tokens("<Indexes>")
 	f.indexes(&s.Indexes)
 	if uint64(len(s.Indexes)) != n {
-		f.failf("%d indexes where %d are announced", len(s.Indexes), n)
+		f.failf("%d indexes, but %d are announced", len(s.Indexes), n)
 	}
 	f.bool("<HasDeriv>", &s.HasDeriv)
 	f.end("</IoSpecification>")

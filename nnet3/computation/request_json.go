@@ -258,7 +258,7 @@ func grid(n int64, text json.RawMessage, what string) ([]index.Index, error) {
 	}
 	count := (times[1]-times[0]-1)/step + 1
 	if n <= 0 || n > maxRequestRows || count > maxRequestRows || n*count > maxRequestRows {
-		return nil, fmt.Errorf("%s: %d sequences of %d rows; there must be some, and at most %d in all", what, n, count, maxRequestRows)
+		return nil, fmt.Errorf("%s: %d sequences of %d rows; want 1 to %d rows in all", what, n, count, maxRequestRows)
 	}
 	rows := make([]index.Index, 0, n*count)
 	for i := range n {

@@ -21,7 +21,7 @@ func (r *report) structure() {
 	c := r.c
 	if len(c.Matrices) == 0 || len(c.Submatrices) == 0 || len(c.PrecomputedIndexes) == 0 ||
 		c.Matrices[0] != (MatrixInfo{}) || c.Submatrices[0] != (SubMatrixInfo{}) {
-		r.addf(ErrStructure, -1, "matrix 0, sub-matrix 0 and precomputed indexes 0 are reserved and must be there, empty")
+		r.addf(ErrStructure, -1, "matrix 0, sub-matrix 0 and precomputed indexes 0 are reserved: they must exist and be empty")
 		return // the rest relies on them
 	}
 	for m, info := range c.Matrices[1:] {

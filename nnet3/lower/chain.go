@@ -43,7 +43,7 @@ func LowerChain(c *computation.Computation, net Network) (*Chain, error) {
 		ch.markers = append(ch.markers, s.marker)
 	}
 	if loop == 0 && len(ch.Programs[len(segments)-1].carriedOut()) > 0 {
-		return nil, fmt.Errorf("%w: the loop uses matrices that nothing before it has made", ErrUnsupported)
+		return nil, fmt.Errorf("%w: the loop uses matrices that nothing makes before it", ErrUnsupported)
 	}
 	return ch, nil
 }
