@@ -106,9 +106,7 @@ func (g *generator) view(m, rows, cols int) string {
 	return fmt.Sprintf("m%d(%s, %s)", m, g.span(rows, g.rows(m)), g.span(cols, g.cols(m)))
 }
 
-func (g *generator) scale() string {
-	return [...]string{"", "", "", "0.5 * ", "-2 * "}[g.pick(5)]
-}
+func (g *generator) scale() string { return [...]string{"", "", "", "0.5 * ", "-2 * "}[g.pick(5)] }
 
 func (g *generator) equals() string { return [...]string{"=", "+="}[g.pick(2)] }
 

@@ -71,9 +71,7 @@ func (r *report) disjoint(i int, s, t int32) {
 }
 
 // overlap reports whether two sub-matrices share an element. Sub-matrix 0 has none.
-func (r *report) overlap(s, t int32) bool {
-	return r.c.Submatrices[s].overlaps(r.c.Submatrices[t])
-}
+func (r *report) overlap(s, t int32) bool { return r.c.Submatrices[s].overlaps(r.c.Submatrices[t]) }
 
 // overlaps reports whether the two rectangles share an element.
 func (s SubMatrixInfo) overlaps(t SubMatrixInfo) bool {

@@ -19,9 +19,7 @@ type Printer struct {
 }
 
 // NewPrinter returns a printer for the commands of c. A nil net has them show numbers, not names.
-func NewPrinter(c *Computation, net *NetworkInfo) *Printer {
-	return &Printer{c: c, net: net}
-}
+func NewPrinter(c *Computation, net *NetworkInfo) *Printer { return &Printer{c: c, net: net} }
 
 // Print writes the computation as text: a line of totals, the matrices with the meaning of their
 // rows where it is known, and the commands. A command looks like

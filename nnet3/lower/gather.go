@@ -7,9 +7,7 @@ import (
 )
 
 // noPairs returns a vector of n pairs that name no row.
-func noPairs(n int32) []computation.Pair {
-	return slices.Repeat([]computation.Pair{{-1, -1}}, int(n))
-}
+func noPairs(n int32) []computation.Pair { return slices.Repeat([]computation.Pair{{-1, -1}}, int(n)) }
 
 // gather emits rows of one value that come from several values. A copy zeroes the rows between; an
 // addition keeps them, but counts as reading them.

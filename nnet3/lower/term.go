@@ -20,9 +20,7 @@ type Term struct {
 }
 
 // Dst returns the bounding rectangle of what the term writes.
-func (t *Term) Dst() Rect {
-	return Rect{t.DstRow, t.lastDst() + 1, t.DstCol, t.DstCol + t.NumCols}
-}
+func (t *Term) Dst() Rect { return Rect{t.DstRow, t.lastDst() + 1, t.DstCol, t.DstCol + t.NumCols} }
 
 // Src returns the bounding rectangle of what the term reads.
 func (t *Term) Src() Rect {

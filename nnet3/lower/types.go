@@ -55,9 +55,7 @@ func (r Rect) Intersect(s Rect) Rect {
 }
 
 // Overlaps reports whether two rectangles have a common element.
-func (r Rect) Overlaps(s Rect) bool {
-	return r.R0 < s.R1 && s.R0 < r.R1 && r.C0 < s.C1 && s.C0 < r.C1
-}
+func (r Rect) Overlaps(s Rect) bool { return r.R0 < s.R1 && s.R0 < r.R1 && r.C0 < s.C1 && s.C0 < r.C1 }
 
 // Contains reports whether s lies in r.
 func (r Rect) Contains(s Rect) bool {
