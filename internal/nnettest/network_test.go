@@ -22,7 +22,7 @@ type network struct {
 // between draws a number from low to high, both included.
 func (n *network) between(low, high int) int { return low + n.r.IntN(high-low+1) }
 
-// chance is true once in n times.
+// chance is true once in the given number of times.
 func (n *network) chance(times int) bool { return n.r.IntN(times) == 0 }
 
 // width draws the number of columns of a layer, sometimes one that is awkward for kernels, or 1.

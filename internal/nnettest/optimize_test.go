@@ -157,7 +157,7 @@ func newRun(t *testing.T, db *optdb.SequenceDB, seed uint64) *run {
 	return &run{c, db, in}
 }
 
-// Results maps names to numbers.
+// results is what a run computes.
 type results struct {
 	matrices map[string][]float32
 	order    []string
