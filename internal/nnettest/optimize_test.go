@@ -76,8 +76,9 @@ func TestOptimize(t *testing.T) {
 	t.Logf("%d of %d outputs are the same to the bit", same, outputs)
 }
 
-// TestUnrewritten turns random networks into graphs and back, and wants the same bits: sums keep the order in which they were compiled. (One network in
-// 1,000 has rows that are summed and added to others, which a graph adds after they are summed.)
+// TestUnrewritten turns random networks into graphs and back, and expects the same bits: sums keep
+// the order in which they were compiled. (In one network of 1,000, rows are summed and added to
+// others, which a graph adds after the sum.)
 func TestUnrewritten(t *testing.T) {
 	db := passes.Default()
 	opt := build(t, db, optdb.Include("plan_storage"))

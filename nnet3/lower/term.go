@@ -300,7 +300,7 @@ func equalTerms(a, b *Term) bool {
 		slices.Equal(a.Rows, b.Rows)
 }
 
-// meets reports whether two terms write an element both.
+// meets reports whether two terms write a common element.
 func (t *Term) meets(u *Term) bool {
 	a, b := t.Dst(), u.Dst()
 	if !a.Overlaps(b) {
