@@ -40,8 +40,8 @@ func analyze(r *report) (*analyzer, error) {
 		return nil, err
 	}
 	a := &analyzer{c: r.c, variables: vars, effects: all, lives: make([]life, len(r.c.Matrices))}
-	a.accesses = accessLists(vars.len(), all, func(e *effects) accessed { return e.variables })
-	for m, list := range accessLists(len(a.lives), all, func(e *effects) accessed { return e.matrices }) {
+	a.accesses = accessLists(vars.len(), all, func(e *effects) *accessed { return &e.variables })
+	for m, list := range accessLists(len(a.lives), all, func(e *effects) *accessed { return &e.matrices }) {
 		a.lives[m] = life{allocate: -1, deallocate: -1, accesses: list}
 	}
 	a.findLives(r)
@@ -49,11 +49,12 @@ func analyze(r *report) (*analyzer, error) {
 }
 
 // accessLists turns what each command accesses into a list of accesses for each of n things.
-func accessLists(n int, all []effects, of func(*effects) accessed) [][]access {
+func accessLists(n int, all []effects, of func(*effects) *accessed) [][]access {
 	start := make([]int32, n+1)
 	each := func(yield func(thing int32, a access)) {
 		for i := range all {
-			read, written := of(&all[i]).read, of(&all[i]).written
+			x := of(&all[i])
+			read, written := x.read, x.written
 			// Both are ascending, so one walk over the two merges them.
 			for len(read) > 0 || len(written) > 0 {
 				switch {

@@ -34,24 +34,30 @@ type effects struct {
 // holds: a row of -1 is set to zero, which does not depend on its former contents. CopyToRowsMulti
 // only writes a sub-matrix of which it writes every row. DecompressMatrix reads and writes, because
 // what it restores comes from the matrix.
-var argAccess = [numCommandTypes][7]accessKind{
-	SetConst:              {writes},
-	Propagate:             {2: reads, 3: writes},
-	Backprop:              {2: reads, 3: reads, 4: reads, 5: writes},
-	BackpropNoModelUpdate: {2: reads, 3: reads, 4: reads, 5: writes},
-	MatrixCopy:            {writes, reads},
-	MatrixAdd:             {readsWrites, reads},
-	CopyRows:              {writes, reads},
-	AddRows:               {readsWrites, reads},
-	CopyRowsMulti:         {writes},
-	AddRowsMulti:          {readsWrites},
-	CopyToRowsMulti:       {reads},
-	AddToRowsMulti:        {reads},
-	AddRowRanges:          {readsWrites, reads},
-	CompressMatrix:        {readsWrites},
-	DecompressMatrix:      {readsWrites},
-	AcceptInput:           {writes},
-	ProvideOutput:         {reads},
+var argAccess = [numCommandTypes][]argUse{
+	SetConst:              {{1, writes}},
+	Propagate:             {{3, reads}, {4, writes}},
+	Backprop:              {{3, reads}, {4, reads}, {5, reads}, {6, writes}},
+	BackpropNoModelUpdate: {{3, reads}, {4, reads}, {5, reads}, {6, writes}},
+	MatrixCopy:            {{1, writes}, {2, reads}},
+	MatrixAdd:             {{1, readsWrites}, {2, reads}},
+	CopyRows:              {{1, writes}, {2, reads}},
+	AddRows:               {{1, readsWrites}, {2, reads}},
+	CopyRowsMulti:         {{1, writes}},
+	AddRowsMulti:          {{1, readsWrites}},
+	CopyToRowsMulti:       {{1, reads}},
+	AddToRowsMulti:        {{1, reads}},
+	AddRowRanges:          {{1, readsWrites}, {2, reads}},
+	CompressMatrix:        {{1, readsWrites}},
+	DecompressMatrix:      {{1, readsWrites}},
+	AcceptInput:           {{1, writes}},
+	ProvideOutput:         {{1, reads}},
+}
+
+// argUse is the access to the sub-matrix in an argument: 1 is Arg1.
+type argUse struct {
+	arg  int
+	kind accessKind
 }
 
 // commandEffects returns the effects of all commands. Numbers must be in range. The error is
@@ -65,15 +71,17 @@ func commandEffects(c *Computation, net *NetworkInfo, vars *variables) ([]effect
 		matrices:    newAccessSet(len(c.Matrices)),
 	}
 	all := make([]effects, len(c.Commands))
-	for i, cmd := range c.Commands {
-		info, _ := net.component(cmd.Arg1)
-		r.command(cmd, info)
-		all[i] = effects{
-			variables:   r.variables.take(&r.slab),
-			submatrices: r.submatrices.take(&r.slab),
-			matrices:    r.matrices.take(&r.slab),
-			lasting:     cmd.Type == Propagate && cmd.Arg6 == 1 || cmd.Type == Backprop && info.Has(component.Updatable),
+	for i := range c.Commands {
+		cmd, e := &c.Commands[i], &all[i]
+		var info ComponentInfo
+		if cmd.Type == Propagate || cmd.Type.IsBackprop() {
+			info, _ = net.component(cmd.Arg1)
 		}
+		r.command(cmd, &info)
+		r.variables.take(&r.slab, &e.variables)
+		r.submatrices.take(&r.slab, &e.submatrices)
+		r.matrices.take(&r.slab, &e.matrices)
+		e.lasting = cmd.Type == Propagate && cmd.Arg6 == 1 || cmd.Type == Backprop && info.Has(component.Updatable)
 		if r.slab.taken > maxVariables {
 			return nil, fmt.Errorf("%w: its commands mention variables more than %d times", ErrTooLarge, maxVariables)
 		}
@@ -90,14 +98,14 @@ type effectRecorder struct {
 }
 
 // command records what a command accesses. info describes the component of a Propagate or Backprop.
-func (r *effectRecorder) command(cmd Command, info ComponentInfo) {
+func (r *effectRecorder) command(cmd *Command, info *ComponentInfo) {
 	adds := cmd.Type == Propagate && info.Has(component.PropagateAdds) || cmd.Type.IsBackprop() && info.Has(component.BackpropAdds)
-	for k, s := range cmd.Args() {
-		kind := argAccess[cmd.Type][k]
-		if adds && kind == writes {
-			kind = readsWrites
+	args := [...]int32{cmd.Arg1, cmd.Arg2, cmd.Arg3, cmd.Arg4, cmd.Arg5, cmd.Arg6, cmd.Arg7}
+	for _, u := range argAccess[cmd.Type] {
+		if adds && u.kind == writes {
+			u.kind = readsWrites
 		}
-		r.access(s, kind)
+		r.access(args[u.arg-1], u.kind)
 	}
 	switch cmd.Type {
 	case CopyToRowsMulti:
@@ -115,7 +123,7 @@ func (r *effectRecorder) command(cmd Command, info ComponentInfo) {
 
 // access records an access to a sub-matrix; 0 stands for none.
 func (r *effectRecorder) access(s int32, kind accessKind) {
-	if s <= 0 || kind == 0 || !r.submatrices.add(s, kind) { // a vector of rows names a sub-matrix many times
+	if s <= 0 || !r.submatrices.add(s, kind) { // a vector of rows names a sub-matrix many times
 		return
 	}
 	m := r.c.Submatrices[s].Matrix
@@ -174,19 +182,18 @@ func (l *accessSet) add(n int32, kind accessKind) bool {
 	return fresh != 0
 }
 
-// take returns what was recorded, sorted, in memory of the slab, and empties the set.
-func (l *accessSet) take(s *slab) accessed {
+// take moves what was recorded, sorted and in memory of the slab, to dst.
+func (l *accessSet) take(s *slab, dst *accessed) {
 	for _, n := range l.read {
 		l.state[n] = 0
 	}
 	for _, n := range l.written {
 		l.state[n] = 0
 	}
-	taken := accessed{s.copy(l.read), s.copy(l.written)}
+	dst.read, dst.written = s.copy(l.read), s.copy(l.written)
 	l.read, l.written = l.read[:0], l.written[:0]
-	slices.Sort(taken.read)
-	slices.Sort(taken.written)
-	return taken
+	slices.Sort(dst.read)
+	slices.Sort(dst.written)
 }
 
 // slab cuts many short slices from a few long ones.
