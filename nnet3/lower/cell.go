@@ -107,8 +107,7 @@ func edgeList(edges []int32) []int32 {
 
 // listReads lists in each cell of a value the reads that may matter: the last ones, which end the
 // cell's life, and those by terms that may be placed, whose results then show the cell. Many reads
-// of a tall value can cover the same cells, since a read of single rows covers their bounding
-// rectangle.
+// of a tall value can cover a cell, since a read of rows covers their bounding rectangle.
 func (s *Storage) listReads(v *value) {
 	g := &v.grid
 	if len(v.reads) == 1 {

@@ -11,8 +11,7 @@ import (
 )
 
 // Emit turns the values of p into commands again, as its storage says, which must be planned
-// (PlanStorage). The result has no debug information, because reused matrices have no fixed
-// meaning.
+// (PlanStorage). The result has no debug information: reused matrices have no fixed meaning.
 func Emit(p *Program) (*computation.Computation, error) {
 	t := newTarget(p.NeedModelDerivative)
 	if err := t.program(p); err != nil {

@@ -349,8 +349,7 @@ func (e *emission) hull(k groupKey, members []int) (int32, int32) {
 }
 
 // holesFree reports whether a copy may zero the rows between those that it writes: nothing may be
-// written there, and the members must cover all rows, whose place may belong to another value
-// before.
+// written there, and the members must cover all rows, whose place may be another value's before.
 func (e *emission) holesFree(k groupKey, members []int) bool {
 	if len(members) < 2 {
 		return false
