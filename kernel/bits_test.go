@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/kerneltest"
@@ -64,7 +65,7 @@ func productBits(c *kerneltest.Checksums) {
 		addMatrix(c, "Weights", y)
 		w.Mul(a, ep, y)
 		addMatrix(c, "Weights,epilogue", y)
-		NewTransposedWeights(b).Mul(a, ep, y)
+		transposedWeights(b).Mul(a, ep, y)
 		addMatrix(c, "TransposedWeights", y)
 		MulSegments([]Segment{{X: a, W: w}, {X: numbers(r, m, k), W: w}, {X: numbers(r, m, k), W: w, Continue: true}}, ep, y)
 		addMatrix(c, "MulSegments", y)
@@ -108,9 +109,9 @@ func mapBits(c *kerneltest.Checksums) {
 			"NormalizeDeriv": func() { NormalizeRowDeriv(copyOf(dst, z), x, y, 0.5) },
 			"Dot":            func() { dst[0] = Dot(x, y) },
 			"Sum":            func() { dst[0] = Sum(x) },
-			"Exp":            func() { mapped(dst, wide, Exp) },
-			"Sigmoid1":       func() { mapped(dst, wide, Sigmoid1) },
-			"Tanh1":          func() { mapped(dst, wide, Tanh1) },
+			"Exp":            func() { mapped(dst, wide, exp) },
+			"Sigmoid1":       func() { mapped(dst, wide, sigmoid) },
+			"Tanh1":          func() { mapped(dst, wide, tanh) },
 		} {
 			clear(dst)
 			f()
@@ -146,17 +147,17 @@ func rowBits(c *kerneltest.Checksums) {
 		}{
 			{"Add", func() { Add(dst, 0.3, x) }},
 			{"AddRow", func() { AddRow(dst, 0.3, scale) }},
-			{"Mul2", func() { Mul2(dst, x, y) }},
-			{"AddMul2", func() { AddMul2(dst, x, y) }},
+			{"Mul2", func() { MapRows2(dst, x, y, MulVec) }},
+			{"AddMul2", func() { MapRows2(dst, x, y, AddMulVec) }},
 			{"CopyScaled", func() { CopyScaled(dst, 0.3, x) }},
 			{"Scale", func() { Scale(0.3, dst) }},
 			{"ScaleCols", func() { ScaleCols(dst, x, scale) }},
 			{"ScaleOffset", func() { ScaleOffset(dst, x, scale, offset) }},
-			{"ReLU", func() { ReLU(dst, x) }},
-			{"ReLUDeriv", func() { ReLUDeriv(dst, x, y) }},
+			{"ReLU", func() { MapRows(dst, x, ReLUVec) }},
+			{"ReLUDeriv", func() { MapRows2(dst, x, y, ReLUDerivVec) }},
 			{"ReLUSigns", func() { ReLUSigns(dst, x, &signs, 0, rows) }},
 			{"ReLUSignsDeriv", func() { ReLUSignsDeriv(dst, y, &signs, sumsq); c.Float64s("ReLUSignsDeriv,squares", sumsq...) }},
-			{"Softmax", func() { Softmax(dst, x, 1e-20) }},
+			{"Softmax", func() { softmax(dst, x) }},
 			{"SoftmaxDeriv", func() { SoftmaxDeriv(dst, Clone(dst), y) }},
 			{"LogSoftmax", func() { LogSoftmax(dst, x) }},
 			{"LogSoftmaxDeriv", func() { LogSoftmaxDeriv(dst, Clone(dst), y) }},
@@ -190,13 +191,12 @@ func doubleBits(c *kerneltest.Checksums) {
 	}
 	copy(x, []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat64, 5e-324, 1e300, -745, 709.7})
 	dst := make([]float64, len(x))
-	for name, f := range map[string]func(dst, x []float64){
-		"DSqrt": DSqrt, "DAbs": DAbs, "DNeg": DNeg, "DExp": DExp, "DExpm1": DExpm1, "DSigmoid": DSigmoid, "DTanh": DTanh, "DLog": DLog, "DLog1p": DLog1p, "DSin": DSin, "DCos": DCos,
-	} {
-		f(dst, x)
-		c.Float64s(name, dst...)
-		f(dst[:700], y[:700]) // for the sine, numbers that are not far
-		c.Float64s(name, dst...)
+	for _, name := range []string{"Sqrt", "Abs", "Neg", "Exp", "Expm1", "Sigmoid", "Tanh", "Log", "Log1p", "Sin", "Cos"} {
+		f := Float64Map(strings.ToLower(name))
+		f(dst, x, nil)
+		c.Float64s("D"+name, dst...)
+		f(dst[:700], y[:700], nil) // for the sine, numbers that are not far
+		c.Float64s("D"+name, dst...)
 	}
 	for name, f := range map[string]func(float64) float64{
 		"Exp2": elementary.Exp2, "Sinh": elementary.Sinh, "Cosh": elementary.Cosh, "Log2": elementary.Log2, "Log10": elementary.Log10, "Asinh": elementary.Asinh,

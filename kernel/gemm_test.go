@@ -366,7 +366,7 @@ func BenchmarkEpilogue(b *testing.B) {
 			{"passes", func() {
 				w.Mul(x, Epilogue{}, y)
 				AddRow(y, 1, bias)
-				ReLU(y, y)
+				MapRows(y, y, ReLUVec)
 				ScaleOffset(y, y, scale, offset)
 				Add(y, 0.66, residual)
 			}},

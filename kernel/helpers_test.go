@@ -104,3 +104,18 @@ func mustPanic(t *testing.T, what string, f func()) {
 	}()
 	f()
 }
+
+// transposedWeights returns weights made of the transpose of W.
+func transposedWeights(w Matrix) *Weights { return newWeights(currentSet(), w, true) }
+
+// rows returns a function of vectors as one of matrices, and rows2 one of two arguments.
+func rows(f func(dst, src []float32)) func(dst, src Matrix) {
+	return func(dst, src Matrix) { MapRows(dst, src, f) }
+}
+
+func rows2(f func(dst, x, y []float32)) func(dst, x, y Matrix) {
+	return func(dst, x, y Matrix) { MapRows2(dst, x, y, f) }
+}
+
+// softmax is SoftmaxVec for matrices, with a low floor.
+var softmax = rows(func(dst, src []float32) { SoftmaxVec(dst, src, 1e-20) })

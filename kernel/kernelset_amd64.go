@@ -4,15 +4,13 @@ import "golang.org/x/sys/cpu"
 
 // supportedSets returns the sets that this processor can execute, the best last.
 func supportedSets() []kernelSet {
-	sets := []kernelSet{blasSet, goSet}
-	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
+	switch {
+	case !cpu.X86.HasAVX2 || !cpu.X86.HasFMA:
 		return []kernelSet{goSet, blasSet}
+	case !cpu.X86.HasAVX512F:
+		return []kernelSet{blasSet, goSet, avx2Set}
 	}
-	sets = append(sets, avx2Set)
-	if cpu.X86.HasAVX512F {
-		sets = append(sets, avx512Set)
-	}
-	return sets
+	return []kernelSet{blasSet, goSet, avx2Set, avx512Set}
 }
 
 //go:noescape
@@ -21,7 +19,7 @@ func tileAVX512(t *tile)
 //go:noescape
 func tileAVX2(t *tile)
 
-// tile runs a kernel. Its calls are direct, so that t can stay on the stack.
+// tile runs a kernel. It calls directly, so that t can stay on the stack.
 func (s kernelSet) tile(t *tile) {
 	switch s {
 	case avx512Set:
@@ -31,10 +29,6 @@ func (s kernelSet) tile(t *tile) {
 	default:
 		s.tileGo(t)
 	}
-}
-
-func (s kernelSet) chains(x0, x1 *float32, xStep uintptr, w *float32, cols, k int, sums *chainSums) {
-	chainsGo(x0, x1, xStep, w, cols, k, sums)
 }
 
 //go:noescape
@@ -58,8 +52,7 @@ func (s kernelSet) dotLanes(t *laneTile) {
 //go:noescape
 func transpose8AVX2(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
 
-// transpose8 sets the columns of dst to 8 rows of src. It takes 8 columns of src at a time, and returns how many it has
-// done.
+// transpose8 sets 8 columns of dst to rows of src. It takes 8 columns of src at a time, and returns how many columns it has done.
 func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols int) int {
 	n := cols / 8
 	if s < avx2Set || n == 0 {
@@ -73,8 +66,8 @@ func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStrid
 //go:noescape
 func packFourAVX2(dst *float64, dstStep uintptr, src *float64, srcRow uintptr, n int)
 
-// packFour sets elements 0 to 3 of dst, and of what lies width behind, and so on, to the elements of 4 rows of src. It takes 4
-// columns of src at a time, and returns how many it has done.
+// packFour sets elements 0 to 3 of each width elements of dst to a column of 4 rows of src. It takes 4 columns of src at a time,
+// and returns how many columns it has done.
 func (s kernelSet) packFour(dst, src []float64, srcStride, cols, width int) int {
 	n := cols / 4
 	if s < avx2Set || n == 0 {

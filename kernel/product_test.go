@@ -175,7 +175,7 @@ func TestMulEpilogue(t *testing.T) {
 			}
 		}
 	}
-	if got := NewWeights(w).Matrix(); !Same(got, w) {
+	if got := NewWeights(w).w; !Same(got, w) {
 		t.Error("the weights have forgotten their matrix")
 	}
 }

@@ -341,7 +341,7 @@ func (s kernelSet) exp(dst, x []float32, shift float32) float64 {
 		expAVX2(&dst[0], &x[0], n, shift, &sums)
 	}
 	for j := n * block; j < len(x); j++ {
-		e := Exp(x[j] - shift)
+		e := exp(x[j] - shift)
 		dst[j] = e
 		sums[j%block] += float64(e)
 	}
@@ -360,7 +360,7 @@ func (s kernelSet) expSum(x []float32, shift float32) float64 {
 		expSumAVX2(&x[0], n, shift, &sums)
 	}
 	for j := n * block; j < len(x); j++ {
-		sums[j%block] += float64(Exp(x[j] - shift))
+		sums[j%block] += float64(exp(x[j] - shift))
 	}
 	return total(&sums)
 }
@@ -377,7 +377,7 @@ func (s kernelSet) logSoftmaxDeriv(dst, y, dy []float32, sum float32) {
 		logSoftmaxDerivAVX2(&dst[0], &y[0], &dy[0], n, sum)
 	}
 	for j := n * block; j < len(dy); j++ {
-		dst[j] = dy[j] - float32(Exp(y[j])*sum)
+		dst[j] = dy[j] - float32(exp(y[j])*sum)
 	}
 }
 
@@ -393,7 +393,7 @@ func (s kernelSet) sigmoid(dst, x []float32) {
 		sigmoidAVX2(&dst[0], &x[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
-		dst[j] = Sigmoid1(x[j])
+		dst[j] = sigmoid(x[j])
 	}
 }
 
@@ -409,6 +409,6 @@ func (s kernelSet) tanh(dst, x []float32) {
 		tanhAVX2(&dst[0], &x[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
-		dst[j] = Tanh1(x[j])
+		dst[j] = tanh(x[j])
 	}
 }
