@@ -39,8 +39,8 @@ func (s *Signs) resize(rows, cols int) {
 	s.bits = s.bits[:n]
 }
 
-// ReLUSigns sets dst to max(src, 0), and signs to the signs of the given number of rows, from row first on. NaN stays NaN, and
-// is not positive.
+// ReLUSigns sets dst to max(src, 0), and signs to the signs of the given number of rows, from row
+// first on. NaN stays NaN, and is not positive.
 func ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
 	onto(&dst, &src)
 	if first < 0 || rows < 0 || first > dst.Rows || rows > dst.Rows-first {
@@ -56,8 +56,8 @@ func ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
 	}
 }
 
-// ReLUSignsDeriv sets dx to dy where signs are positive, and to 0 elsewhere. It adds the squares of dy to sumsq, which has an
-// element per column, unless sumsq is nil.
+// ReLUSignsDeriv sets dx to dy where signs are positive, and to 0 elsewhere. It adds the squares of
+// dy to sumsq, which has an element per column, unless sumsq is nil.
 func ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	onto(&dx, &dy)
 	if dy.Rows != signs.Rows || dy.Cols != signs.Cols || !reaches(dy.Rows, signs.words(), len(signs.bits)) || sumsq != nil && len(sumsq) != dy.Cols {
@@ -71,7 +71,8 @@ func ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	}
 }
 
-// ReLUVec sets dst to max(src, 0). NaN stays NaN. As with all functions of vectors here, dst may be src, and is at least as long.
+// ReLUVec sets dst to max(src, 0). NaN stays NaN. As with all functions of vectors here, dst may be
+// src, and is at least as long.
 func ReLUVec(dst, src []float32) { bestSet.relu(dst, src) }
 
 // ReLUDerivVec sets dx to dy where y > 0, and to 0 elsewhere.

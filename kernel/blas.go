@@ -6,12 +6,14 @@ import (
 	"gonum.org/v1/gonum/blas"
 )
 
-// gonum's Sgemm computes a product of fewer than 4 blocks of 64×64 in one goroutine, with the inner dimension in one piece. So
-// the result of a row doesn't depend on the other rows. Larger products are computed in pieces of that size.
+// gonum's Sgemm computes a product of fewer than 4 blocks of 64×64 in one goroutine, with the inner
+// dimension in one piece. So the result of a row doesn't depend on the other rows. Larger products
+// are computed in pieces of that size.
 const (
 	pieceRows = 64
 	pieceCols = 192
-	// A piece of a right-hand factor that is not tall should stay in the first-level cache while the rows pass by.
+	// A piece of a right-hand factor that is not tall should stay in the first-level cache while
+	// the rows pass by.
 	pieceElems = 6144
 	// With fewer rows a plain loop is as fast as looking for infinities in the other factor first.
 	fewRows = 8
@@ -116,8 +118,8 @@ func gemm(tA, tB blas.Transpose, alpha float32, a, b Matrix, beta float32, c Mat
 	implementation().Sgemm(tA, tB, c.Rows, c.Cols, k, alpha, a.Data, a.Stride, b.Data, b.Stride, beta, c.Data, c.Stride)
 }
 
-// allFinite reports whether m holds neither NaN nor infinities. gonum would lose them: it skips a row of the right-hand factor
-// where the left-hand element is zero.
+// allFinite reports whether m holds neither NaN nor infinities. gonum would lose them: it skips a
+// row of the right-hand factor where the left-hand element is zero.
 func allFinite(m Matrix) bool {
 	const exponent = 0x7f800000
 	for i := range m.Rows {

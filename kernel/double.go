@@ -9,9 +9,10 @@ import (
 // doubleBlock is how many elements the assembly for float64s takes at a time.
 const doubleBlock = 8
 
-// Float64Map returns the function with the given name on vectors of float64s, or nil if there is none: add, sub, mul and div
-// of x and y; sqrt, abs, neg, exp, expm1, sigmoid, tanh, log, log1p, sin and cos of x, which ignore y. Arguments are at least
-// as long as dst, and may be dst. Errors are at most four units in the last place.
+// Float64Map returns the function with the given name on vectors of float64s, or nil if there is
+// none: add, sub, mul and div of x and y; sqrt, abs, neg, exp, expm1, sigmoid, tanh, log, log1p,
+// sin and cos of x, which ignore y. Arguments are at least as long as dst, and may be dst. Errors
+// are at most four units in the last place.
 func Float64Map(name string) func(dst, x, y []float64) { return float64Maps[name] }
 
 // The Go code computes the bits of the assembly: the same multiplications and additions are fused.
@@ -77,7 +78,8 @@ func doubleBlocks(n int) int {
 	return n / doubleBlock
 }
 
-// ifNear returns all, except that one computes vectors with an argument that is too large for assembly.
+// ifNear returns all, except that one computes vectors with an argument that is too large for
+// assembly.
 func ifNear(one func(float64) float64, all func(dst, x, _ []float64)) func(dst, x, _ []float64) {
 	return func(dst, x, _ []float64) {
 		for _, v := range head(x, len(dst)) {

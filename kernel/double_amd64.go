@@ -1,6 +1,6 @@
 package kernel
 
-// For whole blocks of float64s. internal/gen writes them.
+// Functions of whole blocks of float64s, written by internal/gen.
 
 func dAddAVX2(dst, x, y *float64, blocks int)
 func dSubAVX2(dst, x, y *float64, blocks int)

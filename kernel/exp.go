@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// The exponential splits x into n·ln 2 + r with |r| <= ln 2 / 2, and multiplies a polynomial of r by 2^n. The
-// polynomial and the two parts of ln 2 are those of Cephes' expf. Products are rounded explicitly so that every
-// architecture computes the same bits.
+// The exponential splits x into n·ln 2 + r with |r| <= ln 2 / 2, and multiplies a polynomial of r
+// by 2^n. The polynomial and the two parts of ln 2 are those of Cephes' expf. Products are rounded
+// explicitly, so that all processors compute the same bits.
 const (
 	log2e   = 1.44269504088896341
 	ln2High = 0.693359375
@@ -20,7 +20,8 @@ const (
 	exp5 = 5.0000001201e-1
 )
 
-// exp returns e**x to within about one unit in the last place, zero below about -103.97 and +Inf above about 88.72.
+// exp returns e**x to within about one unit in the last place, zero below about -103.97 and +Inf
+// above about 88.72.
 func exp(x float32) float32 {
 	if x > -87 && x < 88 {
 		n := float32(x*log2e) + roundMagic - roundMagic
@@ -60,7 +61,8 @@ func pow2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
 // sigmoid returns 1/(1+e**-x).
 func sigmoid(x float32) float32 { return 1 / (1 + exp(-x)) }
 
-// tanh returns the hyperbolic tangent of x, as em/(em+2) where em = e**2|x| - 1, with the sign of x.
+// tanh returns the hyperbolic tangent of x, as em/(em+2) where em = e**2|x| - 1, with the sign of
+// x.
 func tanh(x float32) float32 {
 	if x != x {
 		return x

@@ -9,15 +9,15 @@ import (
 //
 //	blas32.Use(kernel.BLAS{})
 //
-// Unlike gonum's, its product is computed by the calling goroutine alone, and does not skip zeros, so that NaN and infinities
-// go through.
+// Unlike gonum's, its product runs in the calling goroutine alone, and does not skip zeros, so that
+// NaN and infinities propagate.
 type BLAS struct{ gonum.Implementation }
 
-// Sgemm computes C = alpha·A·B + beta·C, where A is m×k, B is k×n, or the transposes of such, and C is m×n. It panics where
-// gonum's does.
+// Sgemm computes C = alpha·A·B + beta·C, where A is m×k, B is k×n, or the transposes of such, and C
+// is m×n. It panics where gonum's does.
 func (b BLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, bb []float32, ldb int, beta float32, c []float32, ldc int) {
 	aTall, aKnown := transposes(tA)
-	bRows, bKnown := transposes(tB) // B as it is has a row per step, which is what is tall here
+	bRows, bKnown := transposes(tB) // a B that is not transposed has k rows: it is tall
 	known := aKnown && bKnown && m > 0 && n > 0 && k > 0
 	f := factors{a: general(m, k, aTall, a, lda), b: general(k, n, bRows, bb, ldb), aTall: aTall, bTall: !bRows}
 	cc := general(m, n, false, c, ldc)
@@ -31,7 +31,7 @@ func (b BLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float
 	f.mul(bestSet, alpha, beta, cc)
 }
 
-// transposes reports whether t means the transpose, and whether it means something.
+// transposes reports whether t is a transpose, and whether it is known at all.
 func transposes(t blas.Transpose) (is, known bool) {
 	switch t {
 	case blas.NoTrans:

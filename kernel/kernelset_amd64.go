@@ -52,7 +52,8 @@ func (s kernelSet) dotLanes(t *laneTile) {
 //go:noescape
 func transpose8AVX2(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
 
-// transpose8 sets 8 columns of dst to rows of src. It takes 8 columns of src at a time, and returns how many columns it has done.
+// transpose8 sets 8 columns of dst to rows of src. It takes 8 columns of src at a time, and returns
+// how many columns it has done.
 func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols int) int {
 	n := cols / 8
 	if s < avx2Set || n == 0 {
@@ -66,8 +67,8 @@ func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStrid
 //go:noescape
 func packFourAVX2(dst *float64, dstStep uintptr, src *float64, srcRow uintptr, n int)
 
-// packFour sets elements 0 to 3 of each width elements of dst to a column of 4 rows of src. It takes 4 columns of src at a time,
-// and returns how many columns it has done.
+// packFour sets elements 0 to 3 of each width elements of dst to a column of 4 rows of src. It
+// takes 4 columns of src at a time, and returns how many columns it has done.
 func (s kernelSet) packFour(dst, src []float64, srcStride, cols, width int) int {
 	n := cols / 4
 	if s < avx2Set || n == 0 {

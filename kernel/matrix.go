@@ -23,9 +23,9 @@ func New(rows, cols int) Matrix {
 	return Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
 }
 
-// NewFloats returns n zeros for values that a computation reads again and again, such as parameters or the memory of a program.
-// On Linux they are on huge pages, if there are any: with pages of 4 kB, address translation costs products with large factors
-// 5 to 15 % of their speed.
+// NewFloats returns n zeros for values that a computation reads again and again, such as parameters
+// or the memory of a program. On Linux they are on huge pages, if there are any: with pages of 4
+// kB, address translation costs products with large factors 5 to 15 % of their speed.
 func NewFloats(n int) []float32 {
 	v := make([]float32, n)
 	preferHugePages(v)
@@ -58,8 +58,8 @@ func Rows(m Matrix, first, n int) Matrix { return View(m, first, n, 0, m.Cols) }
 // Cols returns columns [first, first+n) of m.
 func Cols(m Matrix, first, n int) Matrix { return View(m, 0, m.Rows, first, n) }
 
-// EveryNth returns n rows of m, from row first on and step rows apart, as a matrix with step times the stride of m. A single
-// row may have a step of 0.
+// EveryNth returns n rows of m, from row first on and step rows apart, as a matrix with step times
+// the stride of m. A single row may have a step of 0.
 func EveryNth(m Matrix, first, n, step int) Matrix {
 	if n == 0 {
 		return Matrix{Cols: m.Cols, Stride: max(m.Stride, m.Cols)}
@@ -79,8 +79,9 @@ func EveryNth(m Matrix, first, n, step int) Matrix {
 	return v
 }
 
-// Reshape returns the elements of m as a matrix with the given number of columns. It reports false if that is not a view of m:
-// if there are gaps between rows, or the number of elements is not a multiple of cols.
+// Reshape returns the elements of m as a matrix with the given number of columns. It reports false
+// if that is not a view of m: if there are gaps between rows, or the number of elements is not a
+// multiple of cols.
 func Reshape(m Matrix, cols int) (Matrix, bool) {
 	checkData(&m)
 	if cols == m.Cols {
@@ -128,8 +129,8 @@ func onto(dst, src *Matrix) {
 	checkData(src)
 }
 
-// checkData panics unless m has all elements of its shape. Rows may overlap. Assembly relies on it. Offsets in m that are computed
-// after it don't overflow.
+// checkData panics unless m has all elements of its shape. Rows may overlap. Assembly relies on it.
+// Offsets in m that are computed after it don't overflow.
 func checkData(m *Matrix) {
 	if !holds(len(m.Data), m.Rows, m.Cols, m.Stride) {
 		panic(errShape)
@@ -148,7 +149,8 @@ func holds(n, rows, cols, stride int) bool {
 	return rows|cols|stride >= 0 && (rows == 0 || cols == 0 || reaches(rows-1, stride, n-cols))
 }
 
-// reaches reports whether n steps of the given size go no farther than most. Neither n nor step is negative.
+// reaches reports whether n steps of the given size go no farther than most. Neither n nor step is
+// negative.
 func reaches(n, step, most int) bool {
 	high, low := bits.Mul64(uint64(n), uint64(step))
 	return most >= 0 && high == 0 && low <= uint64(most)

@@ -1,39 +1,43 @@
 package kernel
 
-// MulNT computes C = alpha·A·Bᵀ + beta·C, where A is m×k, B is n×k and C is m×n. With beta 0 the old contents of C are not
-// read. C must not overlap the factors.
+// MulNT computes C = alpha·A·Bᵀ + beta·C, where A is m×k, B is n×k and C is m×n. With beta 0 the
+// old contents of C are not read. C must not overlap the factors.
 func MulNT(alpha float32, a, b Matrix, beta float32, c Matrix) {
 	f := factors{a: a, b: b}
 	f.multiply(alpha, beta, c)
 }
 
-// MulNN computes C = alpha·A·B + beta·C, where A is m×k, B is k×n and C is m×n. Otherwise it is like MulNT.
+// MulNN computes C = alpha·A·B + beta·C, where A is m×k, B is k×n and C is m×n. Otherwise it is
+// like MulNT.
 func MulNN(alpha float32, a, b Matrix, beta float32, c Matrix) {
 	f := factors{a: a, b: b, bTall: true}
 	f.multiply(alpha, beta, c)
 }
 
-// MulTN computes C = alpha·Aᵀ·B + beta·C, where A is k×m, B is k×n and C is m×n. Otherwise it is like MulNT.
+// MulTN computes C = alpha·Aᵀ·B + beta·C, where A is k×m, B is k×n and C is m×n. Otherwise it is
+// like MulNT.
 func MulTN(alpha float32, a, b Matrix, beta float32, c Matrix) {
 	f := factors{a: a, b: b, aTall: true, bTall: true}
 	f.multiply(alpha, beta, c)
 }
 
-// factors are the factors of a product, neither of them prepared. A tall one has k rows, any other k columns.
+// factors are the factors of a product, neither of them prepared. A tall one has k rows, any other
+// k columns.
 type factors struct {
 	a, b         Matrix
 	aTall, bTall bool
 }
 
 const (
-	// tallRows is how many rows a tall left factor may have to be read where it stands, an element of each in turn. Cache
-	// lines of more rows evict each other, most of all with a round number of columns (Emerald Rapids, November 2026).
+	// tallRows is how many rows a tall left factor may have to be read where it stands, an element
+	// of each in turn. Cache lines of more rows evict each other, most of all with a round number
+	// of columns (Emerald Rapids, November 2026).
 	tallRows = 64
-	// tallBytes is how much of the transpose of such a factor is made at a time. It should stay in the second-level cache
-	// until it is used.
+	// tallBytes is how much of the transpose of such a factor is made at a time. It should stay in
+	// the second-level cache until it is used.
 	tallBytes = 1 << 20
-	// sliceSteps is how many rows of two tall factors are multiplied at a time where C has at most sliceElements: their
-	// packed forms, and the sums so far, then stay in the second-level cache.
+	// sliceSteps is how many rows of two tall factors are multiplied at a time where C has at most
+	// sliceElements: their packed forms, and the sums so far, then stay in the second-level cache.
 	sliceSteps    = 512
 	sliceElements = 1 << 18
 )

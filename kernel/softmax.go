@@ -2,7 +2,8 @@ package kernel
 
 import "github.com/nnopt/nnopt/kernel/elementary"
 
-// SoftmaxVec sets dst to the exponentials of src divided by their sum, and values below floor to floor. NaN stays NaN.
+// SoftmaxVec sets dst to the exponentials of src divided by their sum, and values below floor to
+// floor. NaN stays NaN.
 func SoftmaxVec(dst, src []float32, floor float32) {
 	dst = head(dst, len(src))
 	f := 1 / ExpVec(dst, src, bestSet.max(src))
@@ -23,11 +24,13 @@ func SoftmaxDeriv(dx, y, dy Matrix) {
 	}
 }
 
-// fewClasses is the largest number of columns whose exponentials are rounded (nearly) correctly and added one after the other, as
-// Kaldi does it. Short sums cost little, and this way they have Kaldi's bits.
+// fewClasses is the largest number of columns whose exponentials are rounded (nearly) correctly and
+// added one after the other, as Kaldi does it. Short sums cost little, and this way they have
+// Kaldi's bits.
 const fewClasses = 128
 
-// LogSoftmax sets each row of dst to x - log(Σ exp(x)), where x is the row of src minus its largest element.
+// LogSoftmax sets each row of dst to x - log(Σ exp(x)), where x is the row of src minus its largest
+// element.
 func LogSoftmax(dst, src Matrix) {
 	onto(&dst, &src)
 	for i := range dst.Rows {

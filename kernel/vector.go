@@ -2,14 +2,16 @@ package kernel
 
 import "math"
 
-// block is how many elements the assembly for vectors treats at a time. Reductions keep as many partial results, for the
-// elements whose indexes leave the same remainder, so that a result depends on the length only.
+// block is how many elements the assembly for vectors takes at a time. Reductions keep as many
+// partial results, one for the elements whose indexes have the same remainder, so that a result
+// depends on the length alone.
 const block = 16
 
-// The functions below are Go with assembly for whole blocks. Both compute the same bits: products and sums are rounded one by
-// one, and the conversions say so to compilers that would fuse them.
+// The functions below use assembly for whole blocks, and Go for the rest. Both compute the same
+// bits: every product and every sum is rounded by itself. Conversions keep compilers from fusing
+// them.
 
-// blocks is how many blocks of n elements the assembly of s treats.
+// blocks is how many blocks of n elements the assembly of s takes.
 func (s kernelSet) blocks(n int) int {
 	if s < avx2Set {
 		return 0
@@ -153,7 +155,7 @@ func (s kernelSet) subMul(dst, x, y, z []float32) {
 	}
 }
 
-// centreDeriv sets dst to scale·(dy - mean) + slope·y, the last step with one rounding.
+// centreDeriv sets dst to scale·(dy - mean) + slope·y. The last step is fused.
 func (s kernelSet) centreDeriv(dst, dy, y, mean, scale, slope []float32) {
 	k := len(dy)
 	dst, y, mean, scale, slope = head(dst, k), head(y, k), head(mean, k), head(scale, k), head(slope, k)
@@ -198,7 +200,8 @@ func (s kernelSet) reluDeriv(dst, y, dy []float32) {
 	}
 }
 
-// reluSigns sets dst to x, raised to zero, and the bits of signs to whether that is positive, block bits an element of signs.
+// reluSigns sets dst to x, raised to zero, and the bits of signs to whether that is positive. An
+// element of signs has block bits.
 func (s kernelSet) reluSigns(dst, x []float32, signs []uint16) {
 	dst = head(dst, len(x))
 	n := s.blocks(len(x))

@@ -1,7 +1,8 @@
 package kernel
 
-// Weights is the factor W of products y = x·Wᵀ (W has a row per column of y), packed for the kernels. Pack a W once that is used
-// again and again. Any number of goroutines may then multiply with it.
+// Weights is the factor W of products y = x·Wᵀ (W has a row per column of y), packed for the
+// kernels. Pack a W once that is used again and again. Any number of goroutines may then multiply
+// with it.
 type Weights struct {
 	w      Matrix
 	tall   bool // w is the transpose of W
@@ -22,8 +23,9 @@ func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
 // Renew packs p again after elements of its matrix have changed. Nobody may be computing with p.
 func (p *Weights) Renew() { p.become(currentSet(), p.w, p.tall) }
 
-// SetTransposed packs w, the transpose of W, into p, so that products are y = x·w: those of a backward pass. p may be zero; its
-// memory is used again if it is large enough. Nobody may be computing with p.
+// SetTransposed packs w, the transpose of W, into p, so that products are y = x·w: those of a
+// backward pass. p may be zero; its memory is used again if it is large enough. Nobody may be
+// computing with p.
 func (p *Weights) SetTransposed(w Matrix) { p.become(currentSet(), w, true) }
 
 // become packs w into p.
@@ -52,12 +54,14 @@ func (p *Weights) Mul(x Matrix, ep Epilogue, y Matrix) {
 	mulSegments(ws, ws.segs[:], &ep, y)
 }
 
-// Epilogue is what a product does to the elements of its result before it stores them. With all fields set,
+// Epilogue is what a product does to the elements of its result before it stores them. With all
+// fields set,
 //
 //	v = sum + y (Accumulate) + Bias[j];  v = max(v, 0) (ReLU);  v = v·Scale[j] + Offset[j];  y = v + Alpha·Residual[i,j]
 //
-// where every product and every sum is rounded by itself, so that the bits are those of separate steps. The zero value stores
-// the sum. Scale and Offset go together. Residual may be y itself, but must not overlap it otherwise.
+// where every product and every sum is rounded by itself, so that the bits are those of separate
+// steps. The zero value stores the sum. Scale and Offset go together. Residual may be y itself, but
+// must not overlap it otherwise.
 type Epilogue struct {
 	Accumulate    bool
 	ReLU          bool
@@ -68,13 +72,14 @@ type Epilogue struct {
 	Residual      Matrix
 }
 
-// Segment is a term x·Wᵀ of a sum of products. X may have any stride. With a stride of 0 all its rows are the same.
+// Segment is a term x·Wᵀ of a sum of products. X may have any stride. With a stride of 0 all its
+// rows are the same.
 type Segment struct {
 	X Matrix
 	W *Weights
-	// Continue makes the term continue the sums of the segment before, as if both were one product with a longer k, instead
-	// of adding sums of its own to them. The bits differ. The first segment continues the contents of y, which Accumulate
-	// then does not add again.
+	// Continue makes the term continue the sums of the segment before, as if both were one product
+	// with a longer k, instead of adding sums of its own to them. The bits differ. The first
+	// segment continues the contents of y, which Accumulate then does not add again.
 	Continue bool
 
 	transposed bool // the term is Xᵀ·Wᵀ
@@ -118,9 +123,10 @@ func mulWith(set kernelSet, x, w Matrix, ep Epilogue, y Matrix) {
 	multiply(set, ws, ws.segs[:], &ep, 1, y)
 }
 
-// MulSegments computes y = ep(Σ_s x_s·W_sᵀ). The terms are added one after the other: the first one to y (Accumulate) and the
-// bias (BiasFirst), the others to the sum of those before. The rest of ep applies to the last sum. BiasFirst is the order of
-// Kaldi's TDNN with a bias, which starts with rows that hold it.
+// MulSegments computes y = ep(Σ_s x_s·W_sᵀ). The terms are added one after the other: the first one
+// to y (Accumulate) and the bias (BiasFirst), the others to the sum of those before. The rest of ep
+// applies to the last sum. BiasFirst is the order of Kaldi's TDNN with a bias, which starts with
+// rows that hold it.
 func MulSegments(segs []Segment, ep Epilogue, y Matrix) {
 	ws := getWorkspace()
 	defer ws.put()
