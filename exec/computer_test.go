@@ -23,10 +23,14 @@ import (
 func TestDerivatives(t *testing.T) {
 	nn := parseNet(t, smallNet)
 	c := compileSmall(t, nn, true)
-	if _, err := exec.NewComputer(c, nn, exec.ComputerOptions{}); !errors.Is(err, exec.ErrOptions) {
+	p, err := exec.NewProgram(c, nn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.NewComputer(exec.ComputerOptions{}); !errors.Is(err, exec.ErrOptions) {
 		t.Errorf("nothing to update: got %v", err)
 	}
-	if _, err := exec.NewComputer(c, nn, exec.ComputerOptions{ToUpdate: parseNet(t, threeInputs)}); !errors.Is(err, exec.ErrOptions) {
+	if _, err := p.NewComputer(exec.ComputerOptions{ToUpdate: parseNet(t, threeInputs)}); !errors.Is(err, exec.ErrOptions) {
 		t.Errorf("another network to update: got %v", err)
 	}
 	g := gradientOf(nn)

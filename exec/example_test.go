@@ -33,7 +33,12 @@ func ExampleComputer() {
 		fmt.Println(err)
 		return
 	}
-	comp, err := exec.NewComputer(c, nn, exec.ComputerOptions{})
+	p, err := exec.NewProgram(c, nn)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	comp, err := p.NewComputer(exec.ComputerOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

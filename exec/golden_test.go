@@ -115,10 +115,7 @@ func runCase(t *testing.T, ref *refcase.Case, c *computation.Computation) {
 	if ref.Backward {
 		opts.ToUpdate = gradientOf(ref.Net)
 	}
-	comp, err := exec.NewComputer(c, ref.Net, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	comp := newComputer(t, c, ref.Net, opts)
 	output, derivative, gradient := ref.Bounds()
 	for range 2 {
 		comp.Reset()

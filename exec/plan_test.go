@@ -3,8 +3,9 @@ package exec
 import (
 	"testing"
 
-	"github.com/nnopt/nnopt/nnet3/computation"
 	"pgregory.net/rapid"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
 // TestPlanRules: buffers that live at the same time do not overlap, and the memory holds them all.

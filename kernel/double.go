@@ -78,12 +78,15 @@ func doubleBlocks(n int) int {
 	return n / doubleBlock
 }
 
+// near is the largest argument of the sine and the cosine in assembly.
+const near = 1 << 20
+
 // ifNear returns all, except that one computes vectors with an argument that is too large for
 // assembly.
 func ifNear(one func(float64) float64, all func(dst, x, _ []float64)) func(dst, x, _ []float64) {
 	return func(dst, x, _ []float64) {
 		for _, v := range head(x, len(dst)) {
-			if !(v <= elementary.Near && v >= -elementary.Near) {
+			if !(v <= near && v >= -near) {
 				for i := range dst {
 					dst[i] = one(x[i])
 				}

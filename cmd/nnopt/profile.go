@@ -186,7 +186,7 @@ func link(ctx context.Context, f *profile.Function, p *pipeline.Plan, runs int, 
 		return err
 	}
 	pipeline.Prepare(p.Net, p.Optimized)
-	timing := program.NewTiming()
+	timing := new(exec.Timing)
 	if _, err := pipeline.Measure(ctx, program, p.Net, in, pipeline.Patience{Runs: runs}, timing); err != nil {
 		return err
 	}

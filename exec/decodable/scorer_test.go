@@ -244,16 +244,19 @@ func TestBadOptions(t *testing.T) {
 // TestCache: shapes are compiled once, and no more are kept than allowed.
 func TestCache(t *testing.T) {
 	s := scorer(t, smallConfig, decodable.Options{FramesPerChunk: 10, CacheCapacity: 2})
-	w := s.NewWorker()
-	lengths := []int{40, 15, 40, 15, 23, 40}
-	for _, frames := range lengths {
-		if _, err := w.Score(context.Background(), decodable.Utterance{Features: random(frames, 3, 1), Ivector: []float32{0, 1}}, kernel.Matrix{}); err != nil {
-			t.Fatal(err)
+	utterances := func(yield func(decodable.Utterance, error) bool) {
+		for _, frames := range []int{40, 15, 40, 15, 23, 40} {
+			if !yield(decodable.Utterance{Features: random(frames, 3, 1), Ivector: []float32{0, 1}}, nil) {
+				return
+			}
 		}
 	}
+	sum, err := s.Run(t.Context(), utterances, func(decodable.Utterance, kernel.Matrix) error { return nil }, decodable.RunOptions{Workers: 1})
+	if err != nil || sum.Utterances != 6 {
+		t.Fatalf("%+v, %v", sum, err)
+	}
 	// Shapes in turn, by rows: 10 10 10 10, 10 5, 10 10 10 10, 10 5, 10 10 3 (without 5), 10 10 10 10.
-	got := s.CacheStats()
-	if got.Misses != 3 || got.Hits != 16 || got.Evicted != 1 || got.Build <= 0 {
+	if got := sum.Programs; got.Misses != 3 || got.Hits != 16 || got.Evicted != 1 || got.Build <= 0 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/go-multierror"
+
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
@@ -21,7 +22,8 @@ type TableNames struct {
 	OnlineIvectors string // matrices, by utterance
 }
 
-// Tables read utterances from Kaldi's tables: the features in the order of their table, i-vectors by key.
+// Tables read utterances from Kaldi's tables: features in the order of their table, i-vectors by
+// key.
 type Tables struct {
 	names    TableNames
 	features *kaldiio.TableReader[kaldiio.Matrix]
@@ -29,11 +31,11 @@ type Tables struct {
 	speakers *kaldiio.TableLookup[string]
 	online   *kaldiio.TableLookup[kaldiio.Matrix]
 
-	told       error // what Utterances ended with
+	told       error // the last error of Utterances
 	read, size atomic.Int64
 }
 
-// OpenTables opens tables. The error wraps ErrOptions or is one of kaldiio's.
+// OpenTables opens tables. The error wraps ErrOptions, or is one of kaldiio's.
 func OpenTables(o *kaldiio.Opener, names TableNames) (*Tables, error) {
 	t := &Tables{names: names}
 	switch {
@@ -71,8 +73,9 @@ func (t *Tables) open(o *kaldiio.Opener) (err error) {
 	return err
 }
 
-// Utterances yields the utterances. One whose i-vector is missing or can't be read comes with an error, as does one whose
-// features can't be read; what follows then is told at kaldiio.TableReader.Skip. It may be called once.
+// Utterances yields the utterances. An utterance whose i-vector is missing or unreadable has an
+// error, and so do unreadable features; then kaldiio.TableReader.Skip tells how the stream
+// continues. Call Utterances only once.
 func (t *Tables) Utterances() iter.Seq2[Utterance, error] {
 	return func(yield func(Utterance, error) bool) {
 		for {
@@ -103,19 +106,21 @@ func matrix(m kaldiio.Matrix) kernel.Matrix {
 	return kernel.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data}
 }
 
-// note notes how far the features have been read.
+// note records the position in the features.
 func (t *Tables) note() {
 	read, size := t.features.Position()
 	t.read.Store(read)
 	t.size.Store(size)
 }
 
-// Position returns how much of the archive or script of features has been read, and its size, in bytes. The size is -1 if it is
-// not known, as with standard input. It may be called while others read.
+// Position returns how many bytes of the archive or script of features have been read, and its
+// size. The size is -1 if it is unknown, as for standard input. Position is safe for concurrent
+// use.
 func (t *Tables) Position() (read, size int64) { return t.read.Load(), t.size.Load() }
 
-// Unread returns how many lines of a script of features nobody has read, if that is what they stand in and it is a file, or else how many bytes
-// of their archive; what is not known is -1. It may be called while others read.
+// Unread returns the number of unread lines of the script of features, if it is a file, and of
+// unread bytes. An unknown number of bytes is -1, and so is that of lines then, or if features are
+// in an archive. Unread is safe for concurrent use.
 func (t *Tables) Unread() (lines int, bytes int64) {
 	read, size := t.Position()
 	if size < 0 {
@@ -144,7 +149,7 @@ func (t *Tables) Unread() (lines int, bytes int64) {
 	return lines, size - read
 }
 
-// addIvectors gives an utterance its i-vectors.
+// addIvectors looks up the i-vectors of an utterance.
 func (t *Tables) addIvectors(u *Utterance) error {
 	if t.ivectors != nil {
 		key := u.Key
@@ -181,7 +186,7 @@ func (t *Tables) addIvectors(u *Utterance) error {
 	return nil
 }
 
-// Close closes the tables. It returns what was wrong with them and has not been told by Utterances.
+// Close closes the tables. It returns errors that Utterances has not yielded.
 func (t *Tables) Close() error {
 	var errs *multierror.Error
 	if t.features != nil {

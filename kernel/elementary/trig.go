@@ -93,13 +93,13 @@ var (
 	cosP = []float64{-1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.75573143513906633035e-07, 2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02}
 )
 
-// Near is the largest argument that Sin and Cos reduce by a simple subtraction without losing
+// near is the largest argument that Sin and Cos reduce by a simple subtraction without losing
 // digits.
-const Near = 1 << 20
+const near = 1 << 20
 
 // quadrant returns q and r with x = q·π/2 + r, up to whole turns.
 func quadrant(x float64) (q int64, r float64) {
-	if !(x <= Near && x >= -Near) {
+	if !(x <= near && x >= -near) {
 		return quadrantOfFar(x)
 	}
 	n := math.FMA(x, 2/math.Pi, magic) - magic
