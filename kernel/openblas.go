@@ -43,31 +43,27 @@ const (
 
 // Sgemm computes C = alpha·A·B + beta·C like gonum's, except for the order of sums.
 func (b OpenBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, bb []float32, ldb int, beta float32, c []float32, ldc int) {
-	aTall, aKnown := transposes(tA)
-	bRows, bKnown := transposes(tB)
-	if !aKnown || !bKnown || m <= 0 || n <= 0 || k <= 0 || alpha == 0 {
+	f, y, ok := parse(tA, tB, m, n, k, a, lda, bb, ldb, c, ldc)
+	if !ok || alpha == 0 {
 		b.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, bb, ldb, beta, c, ldc)
 		return
 	}
-	x, w, y := general(m, k, aTall, a, lda), general(k, n, bRows, bb, ldb), general(m, n, false, c, ldc)
-	checkApart(&x)
-	checkApart(&w)
-	checkApart(&y)
-	small := m*n*k <= maxSmall
-	inOne := small && (aTall || !bRows) // a sum is one chain
-	chains := n                         // the number of columns before those in lanes
-	switch {
-	case !small || aTall || k < minLaneSteps:
-	case !bRows && n%sumLanes <= laneCols:
-		chains = n - n%sumLanes
-	case bRows && m*n <= maxLaneElements:
-		chains = 0
-	}
-	if aTall {
+	x, w := f.a, f.b // rows of both are multiplied
+	if f.aTall {
 		x = transposed(x)
 	}
-	if !bRows {
+	if f.bTall {
 		w = transposed(w)
+	}
+	small := m*n*k <= maxSmall
+	inOne := small && (f.aTall || f.bTall) // a sum is one chain
+	chains := n                         // the number of columns before those in lanes
+	switch {
+	case !small || f.aTall || k < minLaneSteps:
+	case f.bTall && n%sumLanes <= laneCols:
+		chains = n - n%sumLanes
+	case !f.bTall && m*n <= maxLaneElements:
+		chains = 0
 	}
 	for i := range m {
 		xi, yi := Row(x, i), Row(y, i)

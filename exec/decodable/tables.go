@@ -3,6 +3,7 @@ package decodable
 import (
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"strings"
@@ -30,6 +31,7 @@ type Tables struct {
 	ivectors *kaldiio.TableLookup[[]float32]
 	speakers *kaldiio.TableLookup[string]
 	online   *kaldiio.TableLookup[kaldiio.Matrix]
+	lookups  []io.Closer // those three, if they are open
 
 	told       error // the last error of Utterances
 	read, size atomic.Int64
@@ -54,23 +56,29 @@ func OpenTables(o *kaldiio.Opener, names TableNames) (*Tables, error) {
 }
 
 func (t *Tables) open(o *kaldiio.Opener) (err error) {
-	if t.names.Ivectors != "" {
-		if t.ivectors, err = kaldiio.NewTableLookup(o, t.names.Ivectors, kaldiio.VectorHolder()); err != nil {
-			return err
-		}
+	if t.ivectors, err = lookup(t, o, t.names.Ivectors, kaldiio.VectorHolder()); err != nil {
+		return err
 	}
-	if t.names.Speakers != "" {
-		if t.speakers, err = kaldiio.NewTableLookup(o, t.names.Speakers, kaldiio.Holder[string]{Read: (*kaldiio.Reader).Token}); err != nil {
-			return err
-		}
+	if t.speakers, err = lookup(t, o, t.names.Speakers, kaldiio.Holder[string]{Read: (*kaldiio.Reader).Token}); err != nil {
+		return err
 	}
-	if t.names.OnlineIvectors != "" {
-		if t.online, err = kaldiio.NewTableLookup(o, t.names.OnlineIvectors, kaldiio.MatrixHolder()); err != nil {
-			return err
-		}
+	if t.online, err = lookup(t, o, t.names.OnlineIvectors, kaldiio.MatrixHolder()); err != nil {
+		return err
 	}
 	t.features, err = kaldiio.NewTableReader(o, t.names.Features, kaldiio.MatrixHolder())
 	return err
+}
+
+// lookup opens a table for lookups. It returns nil if the name is empty.
+func lookup[T any](t *Tables, o *kaldiio.Opener, name string, h kaldiio.Holder[T]) (*kaldiio.TableLookup[T], error) {
+	if name == "" {
+		return nil, nil
+	}
+	l, err := kaldiio.NewTableLookup(o, name, h)
+	if err == nil {
+		t.lookups = append(t.lookups, l)
+	}
+	return l, err
 }
 
 // Utterances yields the utterances. An utterance whose i-vector is missing or unreadable has an
@@ -164,26 +172,21 @@ func (t *Tables) addIvectors(u *Utterance) error {
 			key = speaker
 		}
 		v, ok, err := t.ivectors.Lookup(key)
-		if err != nil {
-			return err
-		}
-		if !ok || len(v) == 0 {
-			return fmt.Errorf("%w for %s in %s", ErrIvector, key, t.names.Ivectors)
+		if err == nil && (!ok || len(v) == 0) {
+			err = fmt.Errorf("%w for %s in %s", ErrIvector, key, t.names.Ivectors)
 		}
 		u.Ivector = v
+		return err // there are no online i-vectors then
 	}
 	if t.online == nil {
 		return nil
 	}
 	m, ok, err := t.online.Lookup(u.Key)
-	if err != nil {
-		return err
-	}
-	if !ok || m.Rows == 0 {
-		return fmt.Errorf("%w for %s in %s", ErrIvector, u.Key, t.names.OnlineIvectors)
+	if err == nil && (!ok || m.Rows == 0) {
+		err = fmt.Errorf("%w for %s in %s", ErrIvector, u.Key, t.names.OnlineIvectors)
 	}
 	u.OnlineIvectors = matrix(m)
-	return nil
+	return err
 }
 
 // Close closes the tables. It returns errors that Utterances has not yielded.
@@ -194,14 +197,8 @@ func (t *Tables) Close() error {
 			errs = multierror.Append(errs, err)
 		}
 	}
-	if t.ivectors != nil {
-		errs = multierror.Append(errs, t.ivectors.Close())
-	}
-	if t.speakers != nil {
-		errs = multierror.Append(errs, t.speakers.Close())
-	}
-	if t.online != nil {
-		errs = multierror.Append(errs, t.online.Close())
+	for _, l := range t.lookups {
+		errs = multierror.Append(errs, l.Close())
 	}
 	return errs.ErrorOrNil()
 }

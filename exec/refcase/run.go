@@ -52,18 +52,9 @@ type Result struct {
 // Run compiles, optimizes, checks and executes a case, and compares the results. Errors are part of
 // the Result. A nil optimizer runs the computation as compiled.
 func (c *Case) Run(ctx context.Context, query string, opt *optdb.Optimizer) *Result {
-	r := c.newResult(query)
-	if err := c.run(ctx, opt, r); err != nil {
-		r.OK, r.Err, r.Error = false, err, err.Error()
-	}
-	return r
-}
-
-func (c *Case) newResult(query string) *Result {
 	r := &Result{
 		Case:                c.Name,
 		Query:               query,
-		OK:                  true,
 		KaldiCommands:       c.Optimized.Commands,
 		KaldiMatrices:       c.Optimized.Matrices,
 		KaldiMaxMemoryBytes: c.Optimized.MaxMemoryBytes,
@@ -75,6 +66,10 @@ func (c *Case) newResult(query string) *Result {
 	if derivative > derivativeTolerance {
 		r.SpreadBoundBackward = derivative
 	}
+	if r.Err = c.run(ctx, opt, r); r.Err != nil {
+		r.Error = r.Err.Error()
+	}
+	r.OK = r.Err == nil
 	return r
 }
 
