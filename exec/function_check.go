@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -18,10 +17,8 @@ var ErrDeclaration = errors.New("it does not do what it declares")
 func (r *Runner) kept(i int) []*array.Array {
 	s, o := &r.f.steps[i], &r.steps[i]
 	may := make(map[int32]bool) // by root
-	if d, ok := s.apply.Op().(fgraph.Destroyer); ok {
-		for _, al := range d.DestroyMap() {
-			may[r.f.roots[s.in[al.Input]]] = true
-		}
+	for _, alias := range destroyMap(s.apply.Op()) {
+		may[r.f.roots[s.in[alias.Input]]] = true
 	}
 	list := make([]*array.Array, len(o.in))
 	for k, a := range o.in {

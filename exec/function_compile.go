@@ -38,7 +38,7 @@ const (
 // validate checks the graph, and that ops that overwrite an input may.
 func validate(g *fgraph.FunctionGraph) error {
 	for a := range g.Applies() {
-		if d, ok := a.Op().(fgraph.Destroyer); ok && len(d.DestroyMap()) > 0 {
+		if len(destroyMap(a.Op())) > 0 {
 			if err := fgraph.WatchDestroyers(g); err != nil {
 				return err
 			}
@@ -100,11 +100,9 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 				f.roots[s.out[alias.Output]] = f.roots[s.in[alias.Input]]
 			}
 		}
-		if d, ok := a.Op().(fgraph.Destroyer); ok {
-			for _, alias := range d.DestroyMap() {
-				if i := slices.Index(f.inputs, f.roots[s.in[alias.Input]]); i >= 0 {
-					f.destroyed = append(f.destroyed, int32(i))
-				}
+		for _, alias := range destroyMap(a.Op()) {
+			if i := slices.Index(f.inputs, f.roots[s.in[alias.Input]]); i >= 0 {
+				f.destroyed = append(f.destroyed, int32(i))
 			}
 		}
 		f.steps = append(f.steps, s)
@@ -113,14 +111,19 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 	return nil
 }
 
+// destroyMap returns the destroy map of an op, if it has one.
+func destroyMap(op fgraph.Op) []fgraph.Alias {
+	if d, ok := op.(fgraph.Destroyer); ok {
+		return d.DestroyMap()
+	}
+	return nil
+}
+
 // aliases lists which outputs share the memory of which inputs.
 func aliases(op fgraph.Op) []fgraph.Alias {
-	var list []fgraph.Alias
+	list := destroyMap(op)
 	if v, ok := op.(fgraph.Viewer); ok {
-		list = append(list, v.ViewMap()...)
-	}
-	if d, ok := op.(fgraph.Destroyer); ok {
-		list = append(list, d.DestroyMap()...)
+		list = append(slices.Clone(v.ViewMap()), list...)
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
@@ -81,17 +82,23 @@ func lives(c *computation.Computation) []span {
 	return spans
 }
 
+// order returns the numbers of the spans, sorted.
+func order(spans []span, compare func(a, b *span) int) []int {
+	numbers := make([]int, len(spans))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	slices.SortStableFunc(numbers, func(i, j int) int { return compare(&spans[i], &spans[j]) })
+	return numbers
+}
+
 // hole is free memory between buffers.
 type hole struct{ offset, size int }
 
 // bestFit places the buffers as an allocator would, one after the other, each in the smallest hole
 // that it fits. It returns the size of the memory.
 func bestFit(spans []span) int {
-	ends := make([]int, len(spans)) // numbers of the spans in the order of their ends
-	for i := range ends {
-		ends[i] = i
-	}
-	sort.SliceStable(ends, func(i, j int) bool { return spans[ends[i]].end < spans[ends[j]].end })
+	ends := order(spans, func(a, b *span) int { return cmp.Compare(a.end, b.end) })
 	var holes []hole // by offset, never adjacent
 	top := 0
 	for i := range spans {
@@ -143,14 +150,9 @@ func freeHole(holes []hole, h hole) []hole {
 // bySize places the largest buffer first, each in the smallest gap between placed buffers that live
 // at the same time. It returns the size of the memory.
 func bySize(spans []span) int {
-	order := make([]int, len(spans))
-	for i := range order {
-		order[i] = i
-	}
-	sort.SliceStable(order, func(i, j int) bool { return spans[order[i]].size > spans[order[j]].size })
 	placed := make([]int, 0, len(spans)) // numbers of the placed spans, by offset
 	top := 0
-	for _, i := range order {
+	for _, i := range order(spans, func(a, b *span) int { return cmp.Compare(b.size, a.size) }) {
 		s := &spans[i]
 		best, bestGap, end := -1, 0, 0
 		for _, k := range placed {

@@ -119,7 +119,7 @@ func (c *Computer) execute(in *instruction) error {
 	case computation.MatrixCopy:
 		switch {
 		case in.dst == in.src:
-			kernel.Scale(in.alpha, c.view(in.dst))
+			kernel.Scale(c.view(in.dst), in.alpha)
 		case in.alpha == 1:
 			kernel.Copy(c.view(in.dst), c.view(in.src))
 		default:
@@ -131,7 +131,7 @@ func (c *Computer) execute(in *instruction) error {
 		dst := c.view(in.dst)
 		kernel.CopyRows(dst, c.view(in.src), in.rows)
 		if in.alpha != 1 {
-			kernel.Scale(in.alpha, dst)
+			kernel.Scale(dst, in.alpha)
 		}
 	case computation.AddRows:
 		kernel.AddRows(c.view(in.dst), in.alpha, c.view(in.src), in.rows)
@@ -247,6 +247,6 @@ func (c *Computer) multi(in *instruction) {
 		}
 	}
 	if in.typ == computation.CopyRowsMulti && in.alpha != 1 {
-		kernel.Scale(in.alpha, near)
+		kernel.Scale(near, in.alpha)
 	}
 }

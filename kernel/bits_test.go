@@ -150,7 +150,7 @@ func rowBits(c *kerneltest.Checksums) {
 			{"Mul2", func() { MapRows2(dst, x, y, MulVec) }},
 			{"AddMul2", func() { MapRows2(dst, x, y, AddMulVec) }},
 			{"CopyScaled", func() { CopyScaled(dst, 0.3, x) }},
-			{"Scale", func() { Scale(0.3, dst) }},
+			{"Scale", func() { Scale(dst, 0.3) }},
 			{"ScaleCols", func() { ScaleCols(dst, x, scale) }},
 			{"ScaleOffset", func() { ScaleOffset(dst, x, scale, offset) }},
 			{"ReLU", func() { MapRows(dst, x, ReLUVec) }},

@@ -52,7 +52,7 @@ func multiplyBLAS(ws *workspace, segs []Segment, ep *Epilogue, y Matrix) {
 func blasTerm(x Matrix, w *Weights, beta float32, y Matrix) {
 	switch {
 	case x.Cols == 0:
-		Scale(beta, y)
+		Scale(y, beta)
 	case x.Rows > 1 && x.Stride < x.Cols:
 		// BLAS wants rows that don't overlap.
 		for i := range x.Rows {
@@ -81,7 +81,7 @@ func (f *factors) blas(alpha, beta float32, c Matrix) {
 	case !ownBLAS():
 		gemm(tA, tB, alpha, f.a, f.b, beta, c)
 	case f.bTall && (c.Rows < fewRows || !allFinite(f.b)):
-		Scale(beta, c)
+		Scale(c, beta)
 		row, col := f.a.Stride, 1
 		if f.aTall {
 			row, col = col, row

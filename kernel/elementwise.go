@@ -16,7 +16,7 @@ func Fill(m Matrix, v float32) {
 }
 
 // Scale multiplies m by alpha. An alpha of 0 sets m to zero without reading it.
-func Scale(alpha float32, m Matrix) {
+func Scale(m Matrix, alpha float32) {
 	checkApart(&m)
 	switch alpha {
 	case 1:

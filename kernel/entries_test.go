@@ -33,7 +33,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Same":       func(a *arena, rows, cols int) { Same(a.from(rows, cols), a.from(rows, cols)) },
 	"Clone":      func(a *arena, rows, cols int) { Clone(a.from(rows, cols)) },
 	"Fill":       func(a *arena, rows, cols int) { Fill(a.to(rows, cols), 1) },
-	"Scale":      func(a *arena, rows, cols int) { Scale(2, a.to(rows, cols)) },
+	"Scale":      func(a *arena, rows, cols int) { Scale(a.to(rows, cols), 2) },
 	"MapRows":    onto2(rows(TanhVec)),
 	"MapRows2":   onto3(rows2(MulVec)),
 	"Copy":       onto2(Copy),

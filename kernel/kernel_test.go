@@ -92,7 +92,7 @@ func TestArithmetic(t *testing.T) {
 		AddRow(d, -1, v)
 		MapRows2(d, d, a, MulVec)
 		MapRows2(d, b, b, AddMulVec)
-		Scale(0.5, d)
+		Scale(d, 0.5)
 		AddColSums(sum, 3, d)
 		AddColProducts(product, 1, d, a)
 		moment, squares := make([]float32, s.cols), make([]float64, s.cols)
@@ -136,7 +136,7 @@ func TestArithmeticKeepsNaN(t *testing.T) {
 	if !slices.Equal(d.Data, []float32{0, 6}) {
 		t.Errorf("derivative %v", d.Data)
 	}
-	Scale(0, m)
+	Scale(m, 0)
 	if !slices.Equal(m.Data, []float32{0, 0}) {
 		t.Error("a scale of zero doesn't set to zero")
 	}

@@ -67,7 +67,7 @@ func (f *factors) multiply(alpha, beta float32, c Matrix) {
 	f.check(c)
 	switch set := currentSet(); {
 	case k == 0 || m == 0 || n == 0:
-		Scale(beta, c)
+		Scale(c, beta)
 	case set == blasSet:
 		f.blas(alpha, beta, c)
 	default:
@@ -113,12 +113,12 @@ func (f *factors) mulSlices(set kernelSet, ws *workspace, alpha, beta float32, c
 		multiply(set, ws, ws.segs[:], &Epilogue{}, 1, sums)
 	}
 	// The roundings are those of an epilogue.
-	Scale(alpha, sums)
+	Scale(sums, alpha)
 	switch beta {
 	case 0:
 		Copy(c, sums)
 	default:
-		Scale(beta, c)
+		Scale(c, beta)
 		Add(c, 1, sums)
 	}
 }

@@ -162,7 +162,7 @@ func (r *benchReport) timeBuild(ctx context.Context, net *networkFlags, p *pipel
 
 // timeRuns times a computation as a whole, and then its parts.
 func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computation.Computation, in pipeline.Values) error {
-	pipeline.Prepare(nn, c)
+	pipeline.Prepare(c, nn)
 	program, err := exec.NewProgram(c, nn)
 	if err != nil {
 		return err

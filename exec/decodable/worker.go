@@ -222,7 +222,7 @@ func (s *Scorer) finish(out, y kernel.Matrix) {
 		kernel.AddRow(out, 1, s.offset)
 	}
 	if s.scale != 1 {
-		kernel.Scale(s.scale, out)
+		kernel.Scale(out, s.scale)
 	}
 	if !s.exp {
 		return

@@ -29,7 +29,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		Prepare(nn, plan.Optimized)
+		Prepare(plan.Optimized, nn)
 		prog, err := exec.NewProgram(plan.Optimized, nn)
 		if err != nil {
 			t.Fatal(err)

@@ -71,7 +71,7 @@ output-node name=output input=a`), "example", 1)
 	check(err)
 	plan, err := pipeline.Build(ctx, nn, req, pipeline.Options{Optimizer: opt})
 	check(err)
-	pipeline.Prepare(nn, plan.Optimized)
+	pipeline.Prepare(plan.Optimized, nn)
 	program, err := exec.NewProgram(plan.Optimized, nn)
 	check(err)
 

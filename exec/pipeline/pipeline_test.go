@@ -302,7 +302,7 @@ func TestPrepare(t *testing.T) {
 			t.Fatal(err)
 		}
 		outputs[i] = res.Outputs[0].Matrix.Data
-		pipeline.Prepare(nn, p.Optimized)
+		pipeline.Prepare(p.Optimized, nn)
 	}
 	if len(outputs[0]) != 100 {
 		t.Fatalf("%d elements", len(outputs[0]))

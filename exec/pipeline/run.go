@@ -110,7 +110,7 @@ func NewGradient(nn *nnet3.Nnet) *nnet3.Nnet {
 // Prepare packs the parameters of the components that a computation runs forward, to make them
 // faster. Call it once, before anything runs. It doesn't change results. Call Renew after
 // parameters have changed.
-func Prepare(nn *nnet3.Nnet, c *computation.Computation) {
+func Prepare(c *computation.Computation, nn *nnet3.Nnet) {
 	done := make(map[int32]bool)
 	for _, cmd := range c.Commands {
 		if cmd.Type != computation.Propagate || done[cmd.Arg1] {

@@ -172,7 +172,7 @@ func outputs(t *testing.T, nn *nnet3.Nnet, req *computation.Request, in pipeline
 	if err != nil {
 		t.Fatal(err)
 	}
-	pipeline.Prepare(nn, plan.Optimized)
+	pipeline.Prepare(plan.Optimized, nn)
 	res, err := pipeline.Run(t.Context(), plan.Optimized, nn, req, in)
 	if err != nil {
 		t.Fatal(err)
