@@ -61,11 +61,6 @@ func (t *Timing) ByCommand() []TimingRow {
 	return rows
 }
 
-// ByType returns a row for each type of command, the most expensive first.
-func (t *Timing) ByType() []TimingRow {
-	return t.grouped(func(in *instruction) string { return in.typ.String() })
-}
-
 // ByComponent returns a row for the forward and one for the backward pass of each component, and a
 // row for each type of other commands, the most expensive first.
 func (t *Timing) ByComponent() []TimingRow {

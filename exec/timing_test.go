@@ -58,8 +58,8 @@ func TestObserve(t *testing.T) {
 	if got, want := byComponent[i], int64(runs*4*(16*4+10*3)); got.Bytes != want || got.Runs != runs || got.Commands != 1 {
 		t.Errorf("tdnn: %+v, want %d bytes", got, want)
 	}
-	if byType := timing.ByType(); !slices.ContainsFunc(byType, func(r exec.TimingRow) bool { return r.Name == "Propagate" }) {
-		t.Errorf("no row for Propagate: %v", byType)
+	if byType := timing.ByComponentType(); !slices.ContainsFunc(byType, func(r exec.TimingRow) bool { return r.Name == "TdnnComponent" }) {
+		t.Errorf("no row for TdnnComponent: %v", byType)
 	}
 	other, err := exec.NewProgram(compileSmall(t, nn, false), nn)
 	if err != nil {

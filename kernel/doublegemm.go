@@ -43,12 +43,7 @@ const (
 )
 
 // dTileSize returns the rows and columns of a tile.
-func (s kernelSet) dTileSize() (rows, cols int) {
-	if s == avx512Set {
-		return 8, 24
-	}
-	return 4, 12
-}
+func (s kernelSet) dTileSize() (rows, cols int) { return s.byWidth(8, 4), s.byWidth(24, 12) }
 
 // doubleScratch is scratch memory of a product.
 type doubleScratch struct {

@@ -60,34 +60,27 @@ func ownBLAS() bool {
 func implementation() blas.Float32 {
 	impl := blas32.Implementation()
 	if _, plain := impl.(gonum.Implementation); plain && likeOpenBLAS {
-		return OpenBLAS{}
+		return openBLAS{}
 	}
 	return impl
 }
 
-// lanes is the number of elements of a vector.
-func (s kernelSet) lanes() int {
+// byWidth returns wide for AVX-512, and narrow for other sets.
+func (s kernelSet) byWidth(wide, narrow int) int {
 	if s == avx512Set {
-		return 16
+		return wide
 	}
-	return 8
+	return narrow
 }
+
+// lanes is the number of elements of a vector.
+func (s kernelSet) lanes() int { return s.byWidth(16, 8) }
 
 // panelCols is the number of columns of a panel.
-func (s kernelSet) panelCols() int {
-	if s == avx512Set {
-		return 64
-	}
-	return 16
-}
+func (s kernelSet) panelCols() int { return s.byWidth(64, 16) }
 
 // laneRows is the largest number of rows of a kernel of narrow products.
-func (s kernelSet) laneRows() int {
-	if s == avx512Set {
-		return 6
-	}
-	return 3
-}
+func (s kernelSet) laneRows() int { return s.byWidth(6, 3) }
 
 // padded returns n rounded up to whole vectors.
 func (s kernelSet) padded(n int) int { return (n + s.lanes() - 1) &^ (s.lanes() - 1) }

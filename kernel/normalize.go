@@ -9,10 +9,15 @@ const normFloor = 1.0 / (1 << 33) / (1 << 33)
 // mean square of x below 2^-66·rms² counts as that. x and y may be the same.
 func NormalizeRow(y, x []float32, rms float32) (f float32) {
 	y = head(y, len(x))
-	p := Dot(x, x) / (float32(len(x)) * rms * rms)
-	f = float32(1 / math.Sqrt(float64(max(p, normFloor))))
+	_, f = normFactor(x, rms)
 	bestSet.scale(y, x, f)
 	return f
+}
+
+// normFactor returns p, the mean square of x divided by rms², and the factor f of NormalizeRow.
+func normFactor(x []float32, rms float32) (p, f float32) {
+	p = Dot(x, x) / (float32(len(x)) * rms * rms)
+	return p, float32(1 / math.Sqrt(float64(max(p, normFloor))))
 }
 
 // NormalizeRowDeriv adds the derivative of NormalizeRow to dx, or sets dx to it if dx and dy are
@@ -23,12 +28,10 @@ func NormalizeRow(y, x []float32, rms float32) (f float32) {
 // where D is the length. The second term is missing if the mean square is floored.
 func NormalizeRowDeriv(dx, x, dy []float32, rms float32) {
 	dx, dy = head(dx, len(x)), head(dy, len(x))
-	d := float32(len(x)) * rms * rms
-	p := Dot(x, x) / d
-	f := float32(1 / math.Sqrt(float64(max(p, normFloor))))
+	p, f := normFactor(x, rms)
 	g := float32(0)
 	if !(p <= normFloor) {
-		g = -f * f * f / d * Dot(dy, x)
+		g = -f * f * f / (float32(len(x)) * rms * rms) * Dot(dy, x)
 	}
 	if len(x) > 0 && &dx[0] == &dy[0] {
 		bestSet.scale(dx, dy, f)

@@ -7,15 +7,17 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// OpenBLAS is gonum's implementation of BLAS, with products that have the bits of OpenBLAS 0.3.21
-// on processors with AVX-512, for
+// OpenBLAS returns gonum's implementation of BLAS, with products that have the bits of OpenBLAS
+// 0.3.21 on processors with AVX-512, for
 //
-//	blas32.Use(kernel.OpenBLAS{})
+//	blas32.Use(kernel.OpenBLAS())
 //
 // It is slow. It serves comparisons with programs that use that library: differences then are not
 // due to rounding. Unlike those of this package, its sums depend on the number of rows. Their order
 // was found out from results alone.
-type OpenBLAS struct{ gonum.Implementation }
+func OpenBLAS() blas.Float32 { return openBLAS{} }
+
+type openBLAS struct{ gonum.Implementation }
 
 // likeOpenBLAS reports whether the environment asks for OpenBLAS.
 var likeOpenBLAS = os.Getenv("NNOPT_KERNELS") == "openblas"
@@ -42,7 +44,7 @@ const (
 )
 
 // Sgemm computes C = alpha·A·B + beta·C like gonum's, except for the order of sums.
-func (b OpenBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, bb []float32, ldb int, beta float32, c []float32, ldc int) {
+func (b openBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, bb []float32, ldb int, beta float32, c []float32, ldc int) {
 	f, y, ok := parse(tA, tB, m, n, k, a, lda, bb, ldb, c, ldc)
 	if !ok || alpha == 0 {
 		b.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, bb, ldb, beta, c, ldc)
@@ -57,7 +59,7 @@ func (b OpenBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []f
 	}
 	small := m*n*k <= maxSmall
 	inOne := small && (f.aTall || f.bTall) // a sum is one chain
-	chains := n                         // the number of columns before those in lanes
+	chains := n                            // the number of columns before those in lanes
 	switch {
 	case !small || f.aTall || k < minLaneSteps:
 	case f.bTall && n%sumLanes <= laneCols:

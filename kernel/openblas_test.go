@@ -91,7 +91,7 @@ func TestOpenBLAS(t *testing.T) {
 		if p.tB == blas.Trans {
 			ldb = p.k
 		}
-		OpenBLAS{}.Sgemm(p.tA, p.tB, p.m, p.n, p.k, 1, a, lda, b, ldb, 1, c, p.n)
+		openBLAS{}.Sgemm(p.tA, p.tB, p.m, p.n, p.k, 1, a, lda, b, ldb, 1, c, p.n)
 		if got := hashBits(c); got != p.hash {
 			t.Errorf("%c%c, %d×%d, k=%d: hash %#x, want %#x", p.tA, p.tB, p.m, p.n, p.k, got, p.hash)
 		}
@@ -141,7 +141,7 @@ func TestOpenBLASFactors(t *testing.T) {
 				if f.beta == 0 {
 					c[0] = float32(math.NaN()) // not read
 				}
-				OpenBLAS{}.Sgemm(tA, tB, m, n, k, f.alpha, a, lda, b, ldb, f.beta, c, n)
+				openBLAS{}.Sgemm(tA, tB, m, n, k, f.alpha, a, lda, b, ldb, f.beta, c, n)
 				gonum.Implementation{}.Sgemm(tA, tB, m, n, k, f.alpha, a, lda, b, ldb, f.beta, want, n)
 				for i, w := range want {
 					if d := math.Abs(float64(c[i] - w)); !(d <= 1e-4) {
@@ -152,7 +152,7 @@ func TestOpenBLASFactors(t *testing.T) {
 		}
 	}
 	mustPanic(t, "a stride that is too short", func() {
-		OpenBLAS{}.Sgemm(blas.NoTrans, blas.Trans, 2, 2, 2, 1, make([]float32, 4), 1, make([]float32, 4), 2, 0, make([]float32, 4), 2)
+		openBLAS{}.Sgemm(blas.NoTrans, blas.Trans, 2, 2, 2, 1, make([]float32, 4), 1, make([]float32, 4), 2, 0, make([]float32, 4), 2)
 	})
 }
 
@@ -168,7 +168,7 @@ func TestLikeOpenBLAS(t *testing.T) {
 	x, w := Matrix{Rows: m, Cols: k, Stride: k, Data: a}, Matrix{Rows: n, Cols: k, Stride: k, Data: b}
 	y := New(m, n)
 	NewWeights(w).Mul(x, Epilogue{}, y)
-	OpenBLAS{}.Sgemm(blas.NoTrans, blas.Trans, m, n, k, 1, a, k, b, k, 0, want, n)
+	openBLAS{}.Sgemm(blas.NoTrans, blas.Trans, m, n, k, 1, a, k, b, k, 0, want, n)
 	for i, v := range want {
 		if y.Data[i] != v {
 			t.Errorf("element %d is %v, want %v", i, y.Data[i], v)

@@ -68,7 +68,7 @@ func TestGolden(t *testing.T) {
 // are those of the math package, which may round the last bit otherwise than Kaldi's.
 func TestGoldenBits(t *testing.T) {
 	defer blas32.Use(blas32.Implementation())
-	blas32.Use(kernel.OpenBLAS{})
+	blas32.Use(kernel.OpenBLAS())
 	for _, g := range goldenRuns() {
 		if g.model != "tdnnf.mdl" {
 			continue // sigmoids and tanh round otherwise than Kaldi's

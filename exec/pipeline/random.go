@@ -30,7 +30,7 @@ func RandomValues(nn *nnet3.Nnet, req *computation.Request, seed uint64) (Values
 		if node < 0 {
 			return fmt.Errorf("%w: the network has no node %q", computation.ErrRequest, spec.Name)
 		}
-		*list = append(*list, Named{spec.Name, randomMatrix(newRand(seed, spec.Name+salt), len(spec.Indexes), nn.OutputDim(node))})
+		*list = append(*list, Named{spec.Name, randomMatrix(seed, spec.Name+salt, len(spec.Indexes), nn.OutputDim(node))})
 		return nil
 	}
 	for i := range req.Inputs {
@@ -92,14 +92,11 @@ func eachBatchNorm(nn *nnet3.Nnet, do func(i int, bn component.BatchNorm)) {
 	}
 }
 
-// newRand returns a source of random numbers for a seed and a name.
-func newRand(seed uint64, name string) *rand.Rand {
+// randomMatrix returns a matrix of normal numbers for a seed and a name.
+func randomMatrix(seed uint64, name string, rows, cols int) kernel.Matrix {
 	h := fnv.New64a()
 	io.WriteString(h, name)
-	return rand.New(rand.NewPCG(seed, h.Sum64()))
-}
-
-func randomMatrix(r *rand.Rand, rows, cols int) kernel.Matrix {
+	r := rand.New(rand.NewPCG(seed, h.Sum64()))
 	m := kernel.New(rows, cols)
 	for i := range m.Data {
 		m.Data[i] = float32(r.NormFloat64())

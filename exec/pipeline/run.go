@@ -56,10 +56,8 @@ func run(ctx context.Context, c *computation.Computation, nn *nnet3.Nnet, req *c
 	if err := pass(ctx, computer, in.Inputs); err != nil {
 		return nil, err
 	}
-	for i := range req.Outputs {
-		if res.Outputs, err = take(res.Outputs, computer, req.Outputs[i].Name); err != nil {
-			return nil, err
-		}
+	if res.Outputs, err = take(computer, req.Outputs, false); err != nil {
+		return nil, err
 	}
 	if len(in.OutputDerivs) == 0 {
 		return res, nil
@@ -67,13 +65,8 @@ func run(ctx context.Context, c *computation.Computation, nn *nnet3.Nnet, req *c
 	if err := pass(ctx, computer, in.OutputDerivs); err != nil {
 		return nil, err
 	}
-	for i := range req.Inputs {
-		if !req.Inputs[i].HasDeriv {
-			continue
-		}
-		if res.InputDerivs, err = take(res.InputDerivs, computer, req.Inputs[i].Name); err != nil {
-			return nil, err
-		}
+	if res.InputDerivs, err = take(computer, req.Inputs, true); err != nil {
+		return nil, err
 	}
 	return res, nil
 }
@@ -88,13 +81,20 @@ func pass(ctx context.Context, computer *exec.Computer, inputs []Named) error {
 	return computer.Run(ctx)
 }
 
-// take appends a copy of an output of the computer.
-func take(list []Named, computer *exec.Computer, name string) ([]Named, error) {
-	m, err := computer.Output(name)
-	if err != nil {
-		return nil, err
+// take returns copies of outputs of the computer: one for each specification, or only for those
+// with derivatives.
+func take(computer *exec.Computer, specs []computation.IoSpecification, derivs bool) (list []Named, err error) {
+	for i := range specs {
+		if derivs && !specs[i].HasDeriv {
+			continue
+		}
+		m, err := computer.Output(specs[i].Name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Named{specs[i].Name, kernel.Clone(m)})
 	}
-	return append(list, Named{name, kernel.Clone(m)}), nil
+	return list, nil
 }
 
 // NewGradient returns a network like nn, with zeros for parameters, in which a computation

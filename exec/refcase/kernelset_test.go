@@ -198,7 +198,7 @@ func same(t *testing.T, what string, all kernel.Matrix, req, part *computation.R
 // in training turns a difference in the last bit of anything into one in the third digit of its gradients.
 func TestBits(t *testing.T) {
 	defer blas32.Use(blas32.Implementation())
-	blas32.Use(kernel.OpenBLAS{})
+	blas32.Use(kernel.OpenBLAS())
 	for _, name := range []string{"tdnnf_infer", "xvector_infer", "xvector_train", "tdnn_relu_batchnorm_infer"} {
 		c, err := refcase.Load(os.DirFS(filepath.Join(recipes, name)), name)
 		if err != nil {
