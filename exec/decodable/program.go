@@ -7,7 +7,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
@@ -16,9 +15,7 @@ import (
 // programs keeps a program for every shape of chunk. While one worker makes a program, others that
 // need it wait.
 type programs struct {
-	nn       *nnet3.Nnet
-	step     int
-	ivector  bool
+	s        *Scorer
 	opt      *optdb.Optimizer
 	capacity int
 
@@ -136,7 +133,7 @@ func (p *programs) make(ctx context.Context, s shape) (*exec.Program, error) {
 		p.stats.Build += time.Since(start)
 		p.mu.Unlock()
 	}()
-	plan, err := pipeline.Build(ctx, p.nn, p.request(s), pipeline.Options{Optimizer: p.opt})
+	plan, err := pipeline.Build(ctx, p.s.nn, p.request(s), pipeline.Options{Optimizer: p.opt})
 	if err != nil {
 		return nil, err
 	}
@@ -145,18 +142,18 @@ func (p *programs) make(ctx context.Context, s shape) (*exec.Program, error) {
 			c.Prepare()
 		}
 	}
-	return exec.NewProgram(plan.Optimized, p.nn)
+	return exec.NewProgram(plan.Optimized, p.s.nn)
 }
 
 // request returns the request for a shape. Its outputs start at time 0 for all chunks, so that
 // chunks of a shape share the program.
 func (p *programs) request(s shape) *computation.Request {
-	end := (s.rows-1)*p.step + 1
+	end := (s.rows-1)*p.s.step + 1
 	req := &computation.Request{
 		Inputs:  []computation.IoSpecification{pipeline.Grid(inputNode, s.sequences, -s.left, end+s.right, 1)},
-		Outputs: []computation.IoSpecification{pipeline.Grid(outputNode, s.sequences, 0, end, p.step)},
+		Outputs: []computation.IoSpecification{pipeline.Grid(outputNode, s.sequences, 0, end, p.s.step)},
 	}
-	if p.ivector {
+	if p.s.ivector > 0 {
 		req.Inputs = append(req.Inputs, pipeline.Grid(ivectorNode, s.sequences, 0, 1, 1))
 	}
 	return req

@@ -90,10 +90,7 @@ func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
 	// The limit of a chunk holds for a batch, too.
 	most := shape{left: max(s.cutter.left, s.cutter.initial), right: max(s.cutter.right, s.cutter.final), rows: s.cutter.rows}
 	s.cutter.most = max(min(s.cutter.most, largestChunk/most.frames(s.step)), 1)
-	s.programs = programs{
-		nn: nn, step: s.step, ivector: s.ivector > 0, opt: opts.Optimizer,
-		capacity: cmp.Or(opts.CacheCapacity, 64+s.cutter.rows), entries: make(map[shape]*entry),
-	}
+	s.programs = programs{s: s, opt: opts.Optimizer, capacity: cmp.Or(opts.CacheCapacity, 64+s.cutter.rows), entries: make(map[shape]*entry)}
 	return s, nil
 }
 

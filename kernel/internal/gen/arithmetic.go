@@ -19,7 +19,7 @@ func (g *vectors) arithmetic() {
 		{"subMul", "dst, x, y, z *float32, blocks int", "", "VMOVUPS x, Y0; VSUBPS y, Y0, Y0; VMULPS z, Y0, Y0"},
 		{"centreDeriv", "dst, dy, y, mean, scale, slope *float32, blocks int", "",
 			"VMOVUPS dy, Y0; VSUBPS mean, Y0, Y0; VMULPS scale, Y0, Y0; VMOVUPS y, Y1; VFMADD231PS slope, Y1, Y0"},
-		// Of a comparison with NaN, the first operand comes out of a maximum.
+		// NaN stays: of NaN and a number, VMAXPS returns its first operand.
 		{"relu", "dst, x *float32, blocks int", zero, "VMAXPS x, Y13, Y0"},
 		{"reluDeriv", "dst, y, dy *float32, blocks int", zero, "VCMPPS $0x11, y, Y13, Y0; VANDPS dy, Y0, Y0"}, // where 0 < y
 		{"sigmoidDeriv", "dst, y, dy *float32, blocks int", one,

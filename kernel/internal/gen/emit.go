@@ -18,11 +18,13 @@ type isa struct {
 	vecs int // the width of a full panel
 	w, x int // the first register for W, and for x
 	numX int
+
+	laneRows int // the largest number of rows of a kernel of narrow products
 }
 
 var isas = []isa{
-	{name: "avx512", suffix: "AVX512", reg: "Z", lanes: 16, zero: "VPXORD", vecs: 4, w: 24, x: 28, numX: 4},
-	{name: "avx2", suffix: "AVX2", reg: "Y", lanes: 8, zero: "VXORPS", vecs: 2, w: 12, x: 14, numX: 2},
+	{name: "avx512", suffix: "AVX512", reg: "Z", lanes: 16, zero: "VPXORD", vecs: 4, w: 24, x: 28, numX: 4, laneRows: 6},
+	{name: "avx2", suffix: "AVX2", reg: "Y", lanes: 8, zero: "VXORPS", vecs: 2, w: 12, x: 14, numX: 2, laneRows: 3},
 }
 
 // emitter writes assembly for an instruction set.

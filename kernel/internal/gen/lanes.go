@@ -25,14 +25,6 @@ type lanes struct {
 	parts      int // vectors of a block
 }
 
-// laneRows is how many rows a kernel can take.
-func laneRows(e *emitter) int {
-	if e.lanes == 16 {
-		return 6
-	}
-	return 3
-}
-
 func writeLanes(e *emitter) {
 	g := &lanes{emitter: e, parts: laneSums / e.lanes}
 	if e.lanes == 8 {
@@ -40,16 +32,16 @@ func writeLanes(e *emitter) {
 	}
 	g.open("dotLanes", "t *laneTile", "DI")
 	g.p("MOVQ laneTile_rows(DI), AX")
-	for rows := laneRows(e); rows > 1; rows-- {
+	for rows := e.laneRows; rows > 1; rows-- {
 		g.p("CMPQ AX, $%d; JEQ  to%[1]d", rows)
 	}
-	for rows := range laneRows(e) {
+	for rows := range e.laneRows {
 		if rows > 0 {
 			g.label(fmt.Sprintf("to%d", rows+1))
 		}
 		g.p("JMP  %s(SB)", g.name(rows+1))
 	}
-	for rows := range laneRows(e) {
+	for rows := range e.laneRows {
 		g.kernel(rows + 1)
 	}
 }
