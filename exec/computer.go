@@ -12,7 +12,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// ComputerOptions says how a Computer runs. The zero value is for inference.
+// ComputerOptions are options of Program.NewComputer. The zero value is for inference.
 type ComputerOptions struct {
 	// ToUpdate receives the changes of parameters. It has the same components as the program's
 	// network, and often holds gradients (component.NewGradient). Nobody else may use it meanwhile.

@@ -14,7 +14,7 @@ type step struct {
 	apply   *fgraph.Apply
 	kernel  tensor.Kernel
 	in, out []int32
-	free    []int32 // slots whose memory nobody reads any more
+	free    []int32 // slots whose memory is dead after the step
 }
 
 type output struct {

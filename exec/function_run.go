@@ -30,7 +30,7 @@ type Runner struct {
 
 type operands struct{ in, out []*array.Array }
 
-// NewRunner returns a runner.
+// NewRunner returns a Runner for one goroutine.
 func (f *Function) NewRunner() *Runner {
 	r := &Runner{f: f, headers: make([]array.Array, f.slots), steps: make([]operands, len(f.steps))}
 	r.ws.MaxBytes = f.opts.MaxBytes

@@ -162,7 +162,7 @@ func (c *Computer) allocate(matrix int32, in *instruction) {
 	}
 }
 
-// free releases the memory of a matrix. The matrix is no output any more.
+// free releases the memory of a matrix. It is then no longer an output.
 func (c *Computer) free(matrix int32) {
 	if c.buffers[matrix] == nil {
 		return

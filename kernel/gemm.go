@@ -3,7 +3,7 @@ package kernel
 // A product y = epilogue(x·Wᵀ) is made of tiles: up to maxTileRows rows of y by a row of panels. A
 // panel is as many columns of y as the accumulators of a tile are wide. W is packed panel by panel
 // (pack.go), and within a panel step by step of k, so that it is read in the order of memory. x is
-// read where it stands, an element at a time, with any strides.
+// read in place, an element at a time, with any strides.
 //
 // Every sum is one chain of fused multiply-adds over k, in order, starting with zero, except those
 // of narrow products (narrow.go). Its bits don't depend on the place of the element in its tile,

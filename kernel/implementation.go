@@ -24,8 +24,8 @@ func (b BLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float
 	f.mul(bestSet, alpha, beta, cc)
 }
 
-// parse returns the factors and the result of a product in the terms of BLAS. It reports false, and checks nothing, if the
-// product is empty or a transpose is unknown.
+// parse returns the factors and the result of a product in the terms of BLAS. It reports false, and
+// checks nothing, if the product is empty or a transpose is unknown.
 func parse(tA, tB blas.Transpose, m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) (f factors, cc Matrix, ok bool) {
 	aTall, aKnown := transposes(tA)
 	bRows, bKnown := transposes(tB) // a B that is not transposed has k rows: it is tall

@@ -29,9 +29,9 @@ type factors struct {
 }
 
 const (
-	// tallRows is how many rows a tall left factor may have to be read where it stands, an element
-	// of each in turn. Cache lines of more rows evict each other, most of all with a round number
-	// of columns (Emerald Rapids, November 2026).
+	// tallRows is how many rows a tall left factor may have to be read in place, an element of each
+	// in turn. Cache lines of more rows evict each other, most of all with a round number of
+	// columns (Emerald Rapids, November 2026).
 	tallRows = 64
 	// tallBytes is how much of the transpose of such a factor is made at a time. It should stay in
 	// the second-level cache until it is used.
@@ -132,7 +132,7 @@ func (w *workspace) prepare(set kernelSet, m Matrix, tall bool) {
 
 // transposed returns the transpose of m.
 func (w *workspace) transposed(set kernelSet, m Matrix) Matrix {
-	// Rows lie an odd number of cache lines apart, so that they don't evict each other.
+	// Rows are an odd number of cache lines apart, so that they don't evict each other.
 	lines := (m.Rows+cacheLine-1)/cacheLine | 1
 	t := Matrix{Rows: m.Cols, Cols: m.Rows, Stride: lines * cacheLine}
 	t.Data = w.floats(t.Rows * t.Stride)

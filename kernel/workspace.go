@@ -21,7 +21,7 @@ var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
 func getWorkspace() *workspace { return workspaces.Get().(*workspace) }
 
-// put gives the workspace back. Slices from floats must not be used any more.
+// put gives the workspace back. Slices from floats become invalid.
 func (w *workspace) put() {
 	w.used = 0
 	clear(w.parts)

@@ -1,7 +1,7 @@
 package decodable
 
-// A shape is what the chunks of a program have in common. Times are relative to the first output of
-// the chunk.
+// A shape is the shape of the chunks of a program. Times are relative to the first output of the
+// chunk.
 type shape struct {
 	left, right int // frames of input before the first output and after the last one
 	rows        int // of output

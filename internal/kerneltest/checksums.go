@@ -51,8 +51,8 @@ func (c *Checksums) add(name string, b []byte) {
 	c.sums[name].Write(b)
 }
 
-// Golden compares the checksums with those in a file, or writes the file. what stands in messages:
-// how the numbers were computed.
+// Golden compares the checksums with those in a file, or writes the file. what describes, for
+// messages, how the numbers were computed.
 func (c *Checksums) Golden(t testing.TB, file, what string, update bool) {
 	t.Helper()
 	var text strings.Builder

@@ -13,7 +13,7 @@ func writeDoubleTiles(e *emitter) {
 		e.p("%s %s, %[2]s, %[2]s", e.zero, e.vec(i))
 	}
 	e.p("MOVQ DI, R9")
-	for range rows { // what is needed at the end
+	for range rows { // c, which is needed at the end
 		for at := 0; at < vecs*e.width(); at += 64 {
 			e.p("PREFETCHT0 %d(R9)", at)
 		}

@@ -57,7 +57,7 @@ func (e *emitter) p(format string, args ...any) {
 	}
 }
 
-// operand returns what a name stands for, and anything else as it is.
+// operand resolves a name. It returns anything else unchanged.
 func (e *emitter) operand(name string) string {
 	if o, ok := e.names[name]; ok {
 		return o

@@ -102,7 +102,8 @@ func (g *tiles) kernel(rows, n int) {
 	g.end()
 }
 
-// prefetch fetches the residual. It usually is not in a cache, and usually the result overwrites it.
+// prefetch fetches the residual. It usually is not in a cache, and usually the result overwrites
+// it.
 func (g *tiles) prefetch() {
 	g.p("TESTQ $const_tileResidual, tile_flags(DI); JZ    fetched")
 	g.pointer("tile_r", "tile_rRow")

@@ -48,10 +48,10 @@ func writeLanes(e *emitter) {
 
 func (g *lanes) name(rows int) string { return fmt.Sprintf("dotLanes%d%s<>", rows, g.suffix) }
 
-// acc is the sums of a row and a column, in so many parts.
+// acc is the register with a part of the sums of a row and a column.
 func (g *lanes) acc(row, col, part int) string { return g.vec((row*g.cols+col)*g.parts + part) }
 
-// kernel writes the function for so many rows.
+// kernel writes the function for the given number of rows.
 func (g *lanes) kernel(rows int) {
 	g.rows, g.cols = rows, 4
 	if g.lanes == 8 && rows > 1 {
@@ -99,7 +99,7 @@ func (g *lanes) kernel(rows int) {
 	g.end()
 }
 
-// block writes the products of a block of 16, or of what is left of x behind the last one.
+// block writes the products of a block of 16 steps, or of the tail after the last block.
 func (g *lanes) block(tail bool) {
 	x := []string{"(SI)", "(SI)(R9*1)", "(SI)(R9*2)", "(R8)", "(R8)(R9*1)", "(R8)(R9*2)"}
 	w := []string{"(AX)", "(AX)(R10*1)", "(BX)", "(BX)(R10*1)"}
@@ -141,8 +141,8 @@ func (g *lanes) block(tail bool) {
 	}
 }
 
-// sums adds the lanes up and stores the sums. When a row is done its registers are free for the
-// next one: registers 0 to 2, and the last four.
+// sums adds up the lanes and stores the sums. After a row, its registers are free for the next one:
+// registers 0 to 2, and the last four.
 func (g *lanes) sums() {
 	g.p("MOVQ R12, AX")
 	g.p("MOVQ laneTile_dstRow(DI), CX")
@@ -168,8 +168,7 @@ func (g *lanes) sums() {
 	}
 }
 
-// quarters sets dst to the sums of every four lanes of a, b, c and d, which follow each other in
-// each quarter.
+// quarters sets each quarter of dst to the sums of four lanes of a, b, c and d, in this order.
 func (g *lanes) quarters(dst, a, b, c, d string) {
 	spare := 12
 	if g.lanes == 16 {
@@ -181,7 +180,7 @@ func (g *lanes) quarters(dst, a, b, c, d string) {
 	g.neighbours(dst, x, y, scratch)
 }
 
-// neighbours sets dst to the sums of neighbours in a and in b, which it alternates between in twos.
+// neighbours sets dst to the sums of neighbours in a and in b, two of a and two of b in turn.
 func (g *lanes) neighbours(dst, a, b, scratch string) {
 	g.p("VSHUFPS $0xdd, %s, %s, %s; VSHUFPS $0x88, %[1]s, %[2]s, %[4]s; VADDPS %[3]s, %[4]s, %[4]s", b, a, scratch, dst)
 }
