@@ -155,7 +155,8 @@ func TestSharedUpdates(t *testing.T) {
 	}
 }
 
-// TestRunnerReusesMemory: results are valid until the next run, and a run in steady state allocates little.
+// TestRunnerReusesMemory: results are valid until the next run, and a run in steady state allocates
+// little.
 func TestRunnerReusesMemory(t *testing.T) {
 	s := scope(t)
 	v := s.MustParse("x")

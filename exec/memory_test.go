@@ -6,7 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBufferSize: a buffer holds what is asked for, wastes at most an eighth, and its size is found again.
+// TestBufferSize: a buffer holds what is asked for, wastes at most an eighth, and its size is found
+// again.
 func TestBufferSize(t *testing.T) {
 	last, sizes := 0, 0
 	for n := range 1 << 14 {
@@ -34,7 +35,7 @@ func TestBufferSize(t *testing.T) {
 	})
 }
 
-// TestWorkspace: whatever is taken and given back, nobody shares memory, and the books are right.
+// TestWorkspace: buffers in use never share memory, and the sizes add up.
 func TestWorkspace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var w Workspace

@@ -11,7 +11,7 @@ import (
 	"github.com/nnopt/nnopt/exec"
 )
 
-// TestObserve: the trace has a line a command; the timing counts runs.
+// TestObserve: the trace has a line for each command, and the timing counts runs.
 func TestObserve(t *testing.T) {
 	nn := parseNet(t, smallNet)
 	p, err := exec.NewProgram(compileSmall(t, nn, false), nn)

@@ -14,7 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the checksums in testdata")
 
-// TestSameBits: every set of kernels computes the bits whose checksums are in testdata, on every processor.
+// TestSameBits: every set of kernels computes the bits whose checksums are in testdata, on every
+// processor.
 //
 //	go test ./kernel ./exec ./exec/refcase -run TestSameBits -update
 func TestSameBits(t *testing.T) {
@@ -27,7 +28,7 @@ func TestSameBits(t *testing.T) {
 		rowBits(&c)
 		doubleBits(&c)
 		c.Golden(t, "testdata/bits.txt", set.String(), *update)
-		*update = false // the others have to compute the same
+		*update = false // the other sets must compute the same
 	}
 }
 
@@ -45,7 +46,7 @@ func addMatrix(c *kerneltest.Checksums, name string, m Matrix) {
 	}
 }
 
-// productBits computes products of all kinds and of sizes that do and do not fill tiles.
+// productBits computes products of all kinds, with whole and partial tiles.
 func productBits(c *kerneltest.Checksums) {
 	r := source()
 	for _, s := range [][3]int{{1, 1, 1}, {3, 5, 7}, {7, 17, 33}, {13, 70, 129}, {65, 33, 40}, {2, 130, 65}, {70, 30, 1100}} {
@@ -79,7 +80,7 @@ func productBits(c *kerneltest.Checksums) {
 	}
 }
 
-// mapBits computes maps of vectors that do and do not fill blocks, with numbers of all sizes.
+// mapBits computes maps of vectors, with whole and partial blocks, and numbers of all sizes.
 func mapBits(c *kerneltest.Checksums) {
 	r := source()
 	for _, n := range []int{1, 5, 16, 19, 37, 128, 131, 515} {
@@ -120,7 +121,7 @@ func mapBits(c *kerneltest.Checksums) {
 	}
 }
 
-// copyOf returns dst, set to src.
+// copyOf copies src to dst and returns dst.
 func copyOf(dst, src []float32) []float32 {
 	copy(dst, src)
 	return dst
@@ -132,7 +133,7 @@ func mapped(dst, src []float32, f func(float32) float32) {
 	}
 }
 
-// rowBits computes what works on matrices: maps, sums over columns, softmax.
+// rowBits computes functions of matrices: maps, sums over columns, softmax.
 func rowBits(c *kerneltest.Checksums) {
 	r := source()
 	for _, s := range [][2]int{{1, 1}, {3, 5}, {17, 35}, {9, 128}, {5, 200}, {70, 30}, {133, 7}} {
@@ -195,7 +196,7 @@ func doubleBits(c *kerneltest.Checksums) {
 		f := Float64Map(strings.ToLower(name))
 		f(dst, x, nil)
 		c.Float64s("D"+name, dst...)
-		f(dst[:700], y[:700], nil) // for the sine, numbers that are not far
+		f(dst[:700], y[:700], nil) // for the sine, arguments that are not large
 		c.Float64s("D"+name, dst...)
 	}
 	for name, f := range map[string]func(float64) float64{

@@ -8,7 +8,7 @@ import (
 	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
-// doubleFunctions are the functions of float64s: in vectors, one by one, and as package math has them.
+// doubleFunctions are the functions of float64s: in assembly, in Go, and of package math.
 var doubleFunctions = []struct {
 	name      string
 	avx2      func(dst, x *float64, blocks int)
@@ -30,7 +30,8 @@ var doubleFunctions = []struct {
 	{"sqrt", dSqrtAVX2, dSqrtAVX512, math.Sqrt, math.Sqrt, 0, 0, 1e9},
 }
 
-// doubleArguments are arguments of all sizes, and special ones; their number is no multiple of a block.
+// doubleArguments returns arguments of all sizes, and special ones. Their number is not a multiple
+// of a block.
 func doubleArguments(lo, hi float64) []float64 {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := []float64{0, math.Copysign(0, -1), 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), 5e-324, -5e-324, 1e-310, math.MaxFloat64, -math.MaxFloat64,
@@ -71,8 +72,8 @@ func TestDoublesGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// TestDoublesAreAccurate compares with package math: the functions differ by the units that the table says, and agree in signs of zero, NaN
-// and infinity.
+// TestDoublesAreAccurate compares with package math. The functions differ by the units in the
+// table, and agree in signs of zero, NaN and infinity.
 func TestDoublesAreAccurate(t *testing.T) {
 	for _, f := range doubleFunctions {
 		worst, at := 0.0, 0.0
@@ -93,7 +94,7 @@ func TestDoublesAreAccurate(t *testing.T) {
 			case math.Abs(want) < 0x1p-1022: // rounded twice
 				continue
 			}
-			// Near the zeros of the sine package math itself loses digits.
+			// Package math itself loses digits near the zeros of the sine.
 			unit := math.Abs(math.Nextafter(want, 9) - want)
 			if f.name == "sin" || f.name == "cos" {
 				unit = max(unit, 0x1p-56)

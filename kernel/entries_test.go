@@ -15,7 +15,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 )
 
-// entries are all exported functions and methods, each with calls for arguments of a size.
+// entries are all exported functions and methods. Each is called with arguments for a number of
+// rows and columns.
 var entries = map[string]func(a *arena, rows, cols int){
 	"New":       func(a *arena, rows, cols int) { New(rows, cols) },
 	"NewFloats": func(a *arena, rows, cols int) { NewFloats(rows * cols) },
@@ -201,7 +202,8 @@ func sgemm(impl blas.Float32) func(a *arena, rows, cols int) {
 	}
 }
 
-// inner is the length of the sums of a product. There are zero, such as are in lanes, and such as are divided.
+// inner returns the length of the sums of a product: zero, for sums in lanes, or for divided sums,
+// among others.
 func inner(n int) int { return [...]int{48, 33, 1030, 5, 0, 64, 31, 1, 193}[n%9] }
 
 // indexes returns n indexes, not in order.
@@ -213,7 +215,8 @@ func indexes(n int) []int32 {
 	return v
 }
 
-// exported returns the names of the exported functions and methods of the package, and of every Float64Map.
+// exported returns the names of the exported functions and methods of the package, and of every
+// Float64Map.
 func exported(t *testing.T) []string {
 	sources, err := filepath.Glob("*.go")
 	if err != nil {
@@ -253,12 +256,12 @@ func exported(t *testing.T) []string {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names) // functions of several processors have one name
+	slices.Sort(names) // some functions exist for several processors
 	return slices.Compact(names)
 }
 
-// TestEntries drives everything that is exported, with every set of kernels and odd sizes, with arguments that end right before memory
-// that is not mapped or begin right behind it: nothing else is read, and only what is to be written is.
+// TestEntries calls everything exported, with every set of kernels and odd sizes, with arguments
+// next to unmapped memory: functions read nothing beyond, and write only their destinations.
 func TestEntries(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func(s kernelSet) { bestSet = s }(bestSet)
@@ -295,8 +298,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// ignored reports whether an entry may go on with a fault of a matrix: Row looks at one row, Same at no more than one element, and
-// BLAS is told the numbers of rows and columns beside.
+// ignored reports whether an entry may continue with a fault of a matrix: Row looks at one row,
+// Same at no more than one element, and BLAS gets the numbers of rows and columns separately.
 func ignored(name string, f fault) bool {
 	switch name {
 	case "Row":
@@ -309,8 +312,8 @@ func ignored(name string, f fault) bool {
 	return false
 }
 
-// TestEntriesRefuse gives every entry one wrong argument after the other: nothing that was not handed out is written, or even read
-// where it is not mapped, and where an argument can't hold what it should the entry panics, saying so.
+// TestEntriesRefuse calls every entry with one wrong argument after the other: the entry doesn't
+// access memory outside of its arguments, and panics with a message if an argument is too small.
 func TestEntriesRefuse(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func(s kernelSet) { bestSet = s }(bestSet)
@@ -344,7 +347,7 @@ func TestEntriesRefuse(t *testing.T) {
 	}
 }
 
-// TestNumbersRefused is about numbers that are wrong by themselves.
+// TestNumbersRefused calls entries with wrong numbers.
 func TestNumbersRefused(t *testing.T) {
 	m, signs := New(4, 5), new(Signs)
 	ReLUSigns(m, m, signs, 0, 4)
@@ -392,7 +395,7 @@ func TestNumbersRefused(t *testing.T) {
 	}
 }
 
-// panicOf is what f panics with, or nil.
+// panicOf returns the panic value of f, or nil.
 func panicOf(f func()) (p any) {
 	defer func() { p = recover() }()
 	f()

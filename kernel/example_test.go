@@ -23,7 +23,8 @@ func ExampleWeights_Mul() {
 	// [6.5 0 0 5]
 }
 
-// An element-wise function is applied to a view: here, to the last two columns of a matrix, in place.
+// An element-wise function is applied to a view: here, to the last two columns of a matrix, in
+// place.
 func ExampleMapRows() {
 	m := kernel.Matrix{Rows: 2, Cols: 3, Stride: 3, Data: []float32{
 		-1, -2, 3,

@@ -63,7 +63,8 @@ func (c counted) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []fl
 	c.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, y, ldy)
 }
 
-// Products use the BLAS that the user has chosen, also with weights that were prepared before, and the epilogue is the same.
+// Products use the BLAS of the user, also with weights that were packed before, and with the same
+// epilogue.
 func TestUse(t *testing.T) {
 	defer blas32.Use(blas32.Implementation())
 	r := newRand()

@@ -124,7 +124,7 @@ func TestArithmetic(t *testing.T) {
 	mustPanic(t, "Add of different sizes", func() { Add(New(2, 3), 1, New(3, 2)) })
 }
 
-// A zero doesn't hide NaN, except where a factor of zero is documented not to read.
+// A zero doesn't hide NaN, except for factors of zero that are documented not to read.
 func TestArithmeticKeepsNaN(t *testing.T) {
 	m := Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float32{nan, 1}}
 	d := New(1, 2)

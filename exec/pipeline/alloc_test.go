@@ -9,7 +9,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// TestRunAllocatesNothing runs optimized computations again and again: from the second time on, nothing may be allocated.
+// TestRunAllocatesNothing: optimized computations allocate nothing from the second run on.
 func TestRunAllocatesNothing(t *testing.T) {
 	opt, err := passes.Default().Build(optdb.Include("fast_run"))
 	if err != nil {

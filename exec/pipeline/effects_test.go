@@ -10,7 +10,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// TestMeasureEffects: what the passes did adds up to what was done.
+// TestMeasureEffects: the effects of the passes add up to the whole effect.
 func TestMeasureEffects(t *testing.T) {
 	nn, err := nnet3.ParseConfig(strings.NewReader(debugConfig), "config", 1)
 	if err != nil {

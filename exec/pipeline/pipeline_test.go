@@ -100,7 +100,7 @@ func TestNewRequest(t *testing.T) {
 	}
 }
 
-// TestLoadSave: a network in either form is the same network, and the file tells which form it has.
+// TestLoadSave: both forms hold the same network, and Load recognizes them.
 func TestLoadSave(t *testing.T) {
 	nn := network(t)
 	save := func(name string, binary bool) error {
@@ -137,7 +137,7 @@ func TestLoadSave(t *testing.T) {
 	}
 }
 
-// TestCalibrate: afterwards what batch normalization puts out on the data it was calibrated with has mean 0 and deviation 1.
+// TestCalibrate: batch normalization of the calibration data has mean 0 and deviation 1.
 func TestCalibrate(t *testing.T) {
 	nn := network(t)
 	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 60, Outputs: []string{"early"}})
@@ -192,8 +192,8 @@ func execute(t *testing.T, nn *nnet3.Nnet, req *computation.Request, in pipeline
 	return res
 }
 
-// TestBackward: the gradient and the derivative of the input are those that small changes of an input and of a parameter give, as compiled and
-// optimized.
+// TestBackward: the gradient and the derivative of the input agree with differences for small
+// changes, compiled and optimized.
 func TestBackward(t *testing.T) {
 	nn := network(t)
 	nn.SetTestMode(true)
@@ -206,7 +206,7 @@ func TestBackward(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// objective is the function whose derivative with respect to the output is handed in.
+	// objective is the function whose derivative is the derivative of the output.
 	objective := func(in pipeline.Values) float64 {
 		out := execute(t, nn, req, in, "none").Outputs[0].Matrix
 		var sum float64
@@ -279,7 +279,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestPrepare: prepared parameters compute what the parameters do.
+// TestPrepare: packing parameters doesn't change results.
 func TestPrepare(t *testing.T) {
 	nn := network(t)
 	nn.SetTestMode(true)

@@ -10,7 +10,8 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// A case is run with the standard optimizer. The result tells whether the numbers are Kaldi's, and how large both computations are.
+// A case is run with the standard optimizer. The result tells whether the numbers are Kaldi's, and
+// how large both computations are.
 func ExampleCase_Run() {
 	c, err := refcase.LoadDir("../../nnet3/testdata/recipes/tdnn_relu_batchnorm_infer")
 	if err != nil {
