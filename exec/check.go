@@ -59,7 +59,7 @@ func (c *Computer) check(in *instruction, run func(*instruction) error) error {
 	for r := range out.Rows {
 		for k, x := range kernel.Row(out, r) {
 			if math.Float32bits(x) == math.Float32bits(unwritten) {
-				return fmt.Errorf("%w: %s, a %s, reads row %d, column %d of its output or leaves it as it was; it is to overwrite it", ErrDeclaration,
+				return fmt.Errorf("%w: %s, a %s, reads row %d, column %d of its output, or leaves it unwritten, although it declares to overwrite it", ErrDeclaration,
 					c.componentName(in), comp.Type(), r, k)
 			}
 		}

@@ -81,7 +81,7 @@ func (p *Program) NewComputer(opts ComputerOptions) (*Computer, error) {
 		return nil, fmt.Errorf("%w: the timing is another program's", ErrOptions)
 	}
 	if p.updates && opts.ToUpdate == nil {
-		return nil, fmt.Errorf("%w: the program changes parameters, and there is no network to update", ErrOptions)
+		return nil, fmt.Errorf("%w: the program updates parameters, but there is no network to update", ErrOptions)
 	}
 	if err := c.targets(); err != nil {
 		return nil, err
@@ -165,13 +165,13 @@ func (c *Computer) AcceptInput(name string, m kernel.Matrix) error {
 	}
 	v := c.nextAccept(n)
 	if v == nil {
-		return fmt.Errorf("%w: nothing is accepted for %q any more (Reset begins anew)", ErrIO, name)
+		return fmt.Errorf("%w: nothing more is accepted for %q (Reset starts again)", ErrIO, name)
 	}
 	if m.Rows != v.rows || m.Cols != v.cols || m.Stride < m.Cols && m.Rows > 1 || len(m.Data) < (m.Rows-1)*m.Stride+m.Cols {
 		return fmt.Errorf("%w: input %q is %dx%d (stride %d, %d elements), not %dx%d", ErrIO, name, m.Rows, m.Cols, m.Stride, len(m.Data), v.rows, v.cols)
 	}
 	if c.pending[n].Data != nil {
-		return fmt.Errorf("%w: input %q has been handed in already", ErrIO, name)
+		return fmt.Errorf("%w: input %q has already been passed", ErrIO, name)
 	}
 	c.pending[n] = m
 	return nil
@@ -228,7 +228,7 @@ func (c *Computer) usable() error {
 	case c.err != nil:
 		return fmt.Errorf("%w: an earlier run failed: %w", ErrState, c.err)
 	case c.Done():
-		return fmt.Errorf("%w: the computation has finished; Reset begins anew", ErrState)
+		return fmt.Errorf("%w: the computation has finished; Reset starts again", ErrState)
 	}
 	return nil
 }

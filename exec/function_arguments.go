@@ -118,7 +118,7 @@ func (f *Function) RandomArguments(ctx context.Context, seed uint64) ([]*array.A
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("no shapes were found for which the function can be called: %w", last)
+	return nil, fmt.Errorf("found no shapes for a call: %w", last)
 }
 
 // randomArray returns a random value of type t. size returns sizes for unknown dimensions. The

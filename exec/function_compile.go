@@ -70,7 +70,7 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 	for _, v := range g.Inputs() {
 		t, ok := v.Type().(tensor.Type)
 		if !ok {
-			return fmt.Errorf("%w: input %v is a %v, which is no tensor", tensor.ErrType, v, v.Type())
+			return fmt.Errorf("%w: input %v is a %v, not a tensor", tensor.ErrType, v, v.Type())
 		}
 		f.inputs, f.types = append(f.inputs, newSlot(v, foreign)), append(f.types, t)
 	}

@@ -248,7 +248,7 @@ func (b *binder) bind(i int, cmd computation.Command) error {
 		if cmd.Type == computation.Backprop && c.NeedModelDerivative && comp.Properties().Has(component.Updatable) {
 			b.updates = true
 			if b.baseOf(int(cmd.Arg1)) < 0 {
-				return errors.New("a component that is derived from no other can't be trained")
+				return errors.New("a derived component without a base can't be trained")
 			}
 		}
 	case computation.AcceptInput:

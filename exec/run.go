@@ -179,7 +179,7 @@ func (c *Computer) free(matrix int32) {
 func (c *Computer) accept(in *instruction) error {
 	from := c.pending[in.port]
 	if from.Data == nil {
-		return fmt.Errorf("%w: no matrix was handed in for %q (AcceptInput)", ErrIO, c.p.ports[in.port].name)
+		return fmt.Errorf("%w: no matrix was passed for %q (AcceptInput)", ErrIO, c.p.ports[in.port].name)
 	}
 	matrix := c.p.views[in.dst].matrix
 	c.free(matrix)

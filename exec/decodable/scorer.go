@@ -70,7 +70,7 @@ func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
 	// modulus.
 	frames := compile.ChunkSize(nn, s.step, cmp.Or(opts.FramesPerChunk, 50))
 	if frames > largestChunk {
-		return nil, fmt.Errorf("%w: a chunk of %d frames, rounded up to a multiple of %d, has %d frames; at most %d are possible",
+		return nil, fmt.Errorf("%w: a chunk of %d frames, rounded up to a multiple of %d, has %d frames; at most %d are allowed",
 			ErrOptions, opts.FramesPerChunk, descriptor.LCM(nn.Modulus(), s.step), frames, largestChunk)
 	}
 	s.cutter = cutter{rows: frames / s.step, left: left + opts.ExtraLeftContext, right: right + opts.ExtraRightContext, most: opts.MinibatchSize}

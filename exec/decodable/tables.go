@@ -44,7 +44,7 @@ func OpenTables(o *kaldiio.Opener, names TableNames) (*Tables, error) {
 	case names.Ivectors != "" && names.OnlineIvectors != "":
 		return nil, fmt.Errorf("%w: i-vectors come either by utterance (ivectors) or online (online-ivectors), not both", ErrOptions)
 	case names.Speakers != "" && names.Ivectors == "":
-		return nil, fmt.Errorf("%w: speakers (utt2spk) are of use with ivectors only", ErrOptions)
+		return nil, fmt.Errorf("%w: speakers (utt2spk) need ivectors", ErrOptions)
 	}
 	err := t.open(o)
 	if err != nil {
@@ -167,7 +167,7 @@ func (t *Tables) addIvectors(u *Utterance) error {
 				return err
 			}
 			if !ok {
-				return fmt.Errorf("%w: %s does not say whose utterance it is", ErrIvector, t.names.Speakers)
+				return fmt.Errorf("%w: %s has no speaker for the utterance", ErrIvector, t.names.Speakers)
 			}
 			key = speaker
 		}

@@ -64,7 +64,7 @@ func (s *Scorer) accepts(u *Utterance) error {
 	case u.Features.Rows == 0:
 		return ErrEmpty
 	case u.Features.Cols != s.features:
-		return fmt.Errorf("%w: features have %d columns, and the network wants %d", ErrDim, u.Features.Cols, s.features)
+		return fmt.Errorf("%w: features have %d columns, but the network wants %d", ErrDim, u.Features.Cols, s.features)
 	case s.ivector == 0:
 		return nil
 	}
@@ -72,9 +72,9 @@ func (s *Scorer) accepts(u *Utterance) error {
 	if u.OnlineIvectors.Rows > 0 {
 		switch {
 		case ivector > 0:
-			return fmt.Errorf("%w: there is an i-vector for the utterance, and there are others for parts of it", ErrOptions)
+			return fmt.Errorf("%w: there is an i-vector for the utterance, and online i-vectors, too", ErrOptions)
 		case s.period <= 0:
-			return fmt.Errorf("%w: online i-vectors want online-ivector-period", ErrOptions)
+			return fmt.Errorf("%w: online i-vectors need online-ivector-period", ErrOptions)
 		}
 		ivector = u.OnlineIvectors.Cols
 	}
@@ -82,9 +82,9 @@ func (s *Scorer) accepts(u *Utterance) error {
 	case s.ivector:
 		return nil
 	case 0:
-		return fmt.Errorf("%w, and the network wants one of %d elements", ErrIvector, s.ivector)
+		return fmt.Errorf("%w, but the network wants one of %d elements", ErrIvector, s.ivector)
 	}
-	return fmt.Errorf("%w: an i-vector of %d elements, and the network wants %d", ErrDim, ivector, s.ivector)
+	return fmt.Errorf("%w: an i-vector of %d elements, but the network wants %d", ErrDim, ivector, s.ivector)
 }
 
 // notFinite returns an ErrNotFinite that names the first NaN or infinity of an utterance, or nil.

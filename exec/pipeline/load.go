@@ -52,7 +52,7 @@ func load(head []byte, r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, f
 	}
 	if !isModel(head) {
 		if bytes.IndexByte(head, 0) >= 0 {
-			return nil, false, fmt.Errorf("%w: %s is binary, and does not begin like a model: is it an archive?", ErrRead, name)
+			return nil, false, fmt.Errorf("%w: %s is binary, but not a model: is it an archive?", ErrRead, name)
 		}
 		nn, err = nnet3.ParseConfig(r, name, seed)
 		return nn, true, err

@@ -101,14 +101,14 @@ func chooseOutputs(nn *nnet3.Nnet, names []string) ([]string, error) {
 		if len(all) == 1 {
 			return all, nil
 		}
-		return nil, fmt.Errorf("%w: which output is wanted? There are %q", computation.ErrRequest, all)
+		return nil, fmt.Errorf("%w: which output? The network has %q", computation.ErrRequest, all)
 	}
 	if slices.Equal(names, []string{"all"}) {
 		return all, nil
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("%w: the network has no output %q, but %q", computation.ErrRequest, name, all)
+			return nil, fmt.Errorf("%w: the network has no output %q, only %q", computation.ErrRequest, name, all)
 		}
 	}
 	return names, nil
