@@ -34,7 +34,7 @@ type Worker struct {
 // their last chunks have many shapes.
 const maxComputers = 16
 
-// NewWorker returns a worker.
+// NewWorker returns a Worker for one goroutine.
 func (s *Scorer) NewWorker() *Worker {
 	return &Worker{s: s, computers: make(map[*exec.Program]*exec.Computer)}
 }
