@@ -187,9 +187,9 @@ func packSide(dst []float64, at int, src []float64, along, n, depth, width int) 
 	}
 }
 
-// packFour packs four contiguous lines.
+// packFour packs four lines with contiguous elements.
 func packFour(s kernelSet, dst, src []float64, across, depth, width int) {
-	k := s.packFour(dst, src, across, depth, width)
+	k := s.transpose4(dst, width, src, across, depth)
 	a, b, c, d := src[:depth], src[across:][:depth], src[2*across:][:depth], src[3*across:][:depth]
 	for ; k < depth; k++ {
 		q := dst[k*width:][:4]

@@ -9,4 +9,6 @@ func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStrid
 	return 0
 }
 
-func (s kernelSet) packFour(dst, src []float64, srcStride, cols, width int) int { return 0 }
+func (s kernelSet) transpose4(dst []float64, stride int, src []float64, srcStride, cols int) int {
+	return 0
+}
