@@ -192,13 +192,14 @@ type function struct {
 func (e *emitter) function(f function) {
 	list, _ := parse(f.params)
 	var registers []string
-	vectors := map[string]string{}
+	vectors, numbers := map[string]string{}, 0
 	for _, p := range list {
 		register := "CX"
 		switch {
 		case p.typ == "float32":
-			register = e.vec(15 - (len(registers) - len(vectors) - 1))
+			register = e.vec(15 - numbers)
 			e.names[p.name] = register
+			numbers++
 		case strings.HasPrefix(p.typ, "*["):
 			register = "R9"
 		case p.typ != "int":
