@@ -47,10 +47,7 @@ func MatrixDot(a, b Matrix) float64 {
 func Sum(x []float32) float32 {
 	var a, b, c, d float32
 	for len(x) >= 4 {
-		a += x[0]
-		b += x[1]
-		c += x[2]
-		d += x[3]
+		a, b, c, d = a+x[0], b+x[1], c+x[2], d+x[3]
 		x = x[4:]
 	}
 	for _, v := range x {

@@ -36,13 +36,6 @@ type CacheStats struct {
 	Build time.Duration
 }
 
-// cacheStats returns the counts of the Scorer so far.
-func (s *Scorer) cacheStats() CacheStats {
-	s.programs.mu.Lock()
-	defer s.programs.mu.Unlock()
-	return s.programs.stats
-}
-
 // entry is a program, or an error, once it is made.
 type entry struct {
 	made    chan struct{} // closed when it is made

@@ -76,7 +76,9 @@ func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error]
 		sum.Busy += w.busy
 		sum.Workspaces += w.workspace.MaxBytes()
 	}
-	sum.Programs = s.cacheStats()
+	s.programs.mu.Lock()
+	sum.Programs = s.programs.stats
+	s.programs.mu.Unlock()
 	sum.Dropped = int(q.came.Load()) - sum.Utterances - sum.Failed
 	return sum, err
 }

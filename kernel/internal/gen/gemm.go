@@ -44,9 +44,7 @@ func writeTiles(e *emitter) {
 	}
 }
 
-func kernelName(rows, n int, suffix string) string {
-	return fmt.Sprintf("tile%dx%d%s<>", rows, n, suffix)
-}
+func (g *tiles) name(rows, n int) string { return fmt.Sprintf("tile%dx%d%s<>", rows, n, g.suffix) }
 
 // dispatch writes the function that Go calls.
 func (g *tiles) dispatch() {
@@ -60,7 +58,7 @@ func (g *tiles) dispatch() {
 			if n > 1 {
 				g.p("CMPQ CX, $%d; JEQ  to%dx%[1]d", n, rows)
 			} else {
-				g.p("JMP  %s(SB)", kernelName(rows, n, g.suffix))
+				g.p("JMP  %s(SB)", g.name(rows, n))
 			}
 		}
 		if rows > 1 {
@@ -70,7 +68,7 @@ func (g *tiles) dispatch() {
 	for rows := maxRows; rows >= 1; rows-- {
 		for n := g.vecs; n > 1; n-- {
 			g.label(fmt.Sprintf("to%dx%d", rows, n))
-			g.p("JMP %s(SB)", kernelName(rows, n, g.suffix))
+			g.p("JMP %s(SB)", g.name(rows, n))
 		}
 	}
 }
@@ -83,7 +81,7 @@ func (g *tiles) panelBytes() int { return g.n * g.lanes * 4 }
 // kernel writes the function for tiles of the given height and width.
 func (g *tiles) kernel(rows, n int) {
 	g.rows, g.n = rows, n
-	g.line("\nTEXT %s(SB), NOSPLIT, $0-8\n", kernelName(rows, n, g.suffix))
+	g.line("\nTEXT %s(SB), NOSPLIT, $0-8\n", g.name(rows, n))
 	g.p("MOVQ tile_panels(DI), DX; MOVQ tile_xRow(DI), R9; MOVQ tile_xStep(DI), R10; XORQ R11, R11")
 	if g.lanes == 16 {
 		g.p("MOVL  tile_mask(DI), AX; KMOVW AX, K1")
