@@ -163,6 +163,25 @@ func (g *FunctionGraph) Inputs() []*Variable { return g.inputs }
 // Outputs returns the outputs. The slice is shared and changes with the graph.
 func (g *FunctionGraph) Outputs() []*Variable { return g.outputs }
 
+// Dialect returns the dialect of the inputs and outputs, see [DialectType]. It is
+// empty if none of their types has one, or if they differ.
+func (g *FunctionGraph) Dialect() string {
+	dialect := ""
+	for _, ends := range [2][]*Variable{g.inputs, g.outputs} {
+		for _, v := range ends {
+			t, ok := v.Type().(DialectType)
+			switch {
+			case !ok:
+			case dialect == "":
+				dialect = t.Dialect()
+			case dialect != t.Dialect():
+				return ""
+			}
+		}
+	}
+	return dialect
+}
+
 // NumApplies returns how many applies the graph has.
 func (g *FunctionGraph) NumApplies() int { return g.live }
 

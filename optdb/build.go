@@ -1,6 +1,7 @@
 package optdb
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/rewrite"
@@ -21,9 +22,7 @@ func (d *db) Build(q Query) (*Optimizer, error) {
 	if len(faults) > 0 {
 		return nil, joined(flat(faults))
 	}
-	o := &Optimizer{name: optimizerName(q), query: q, db: d.name, class: d.kind, choices: choices, words: d.words()}
-	o.root = d.driver(o.name, choices)
-	return o, nil
+	return &Optimizer{name: optimizerName(q), query: q, db: *d, choices: choices, words: d.words()}, nil
 }
 
 // optimizerName returns the name that an optimizer has in the profile. For the
@@ -37,24 +36,25 @@ func optimizerName(q Query) string {
 	return q.String()
 }
 
-// driver makes the rewriter of a database from what was chosen in it.
-func (d *db) driver(name string, choices []*choice) rewrite.GraphRewriter {
+// driver makes the rewriter of a database from what was chosen in it for graphs
+// of a dialect.
+func (d *db) driver(name string, choices []*choice, dialect string) rewrite.GraphRewriter {
 	switch d.kind {
 	case sequence:
 		s := &rewrite.Sequence{Name: name}
 		for _, c := range choices {
-			if c.taken {
-				s.Members = append(s.Members, c.member())
+			if c.serves(dialect) {
+				s.Members = append(s.Members, c.member(dialect))
 			}
 		}
 		return s
 	case equilibrium:
 		q := d.equilibrium
 		q.Name = name
-		q.Rules = rules(choices)
+		q.Rules = rules(choices, dialect)
 		q.Globals, q.Final, q.Cleanup = nil, nil, nil
 		for _, c := range choices {
-			if !c.taken || c.isRule() {
+			if !c.serves(dialect) || c.isRule() {
 				continue
 			}
 			list := &q.Globals
@@ -63,24 +63,36 @@ func (d *db) driver(name string, choices []*choice) rewrite.GraphRewriter {
 			} else if c.entry.Cleanup {
 				list = &q.Cleanup
 			}
-			*list = append(*list, c.member())
+			*list = append(*list, c.member(dialect))
 		}
 		q.Prepare()
 		return &q
 	case topo:
 		w := d.walk
 		w.Name = name
-		w.Rules = rules(choices)
+		w.Rules = rules(choices, dialect)
 		w.Prepare()
 		return &w
 	}
 	return idle{}
 }
 
+// serves reports whether a choice has something to run on graphs of a dialect.
+// It recurses as deep as databases are nested.
+func (c *choice) serves(dialect string) bool {
+	switch {
+	case !c.taken || dialect != "" && c.dialect != "" && c.dialect != dialect:
+		return false
+	case c.entry.DB == nil:
+		return true
+	}
+	return slices.ContainsFunc(c.nested, func(n *choice) bool { return n.serves(dialect) })
+}
+
 // member returns a chosen graph rewriter or database.
-func (c *choice) member() rewrite.Member {
+func (c *choice) member(dialect string) rewrite.Member {
 	if c.entry.DB != nil {
-		return rewrite.Member{Name: c.entry.Name, Rewriter: c.entry.DB.base().driver(c.entry.Name, c.nested)}
+		return rewrite.Member{Name: c.entry.Name, Rewriter: c.inner.driver(c.entry.Name, c.nested, dialect)}
 	}
 	return rewrite.Member{Name: c.entry.Name, Rewriter: c.entry.Rewriter.(rewrite.GraphRewriter)}
 }
@@ -95,13 +107,13 @@ func (c *choice) isRule() bool {
 }
 
 // rules returns the chosen node rewriters, those of groups among them.
-func rules(choices []*choice) []rewrite.NodeRewriter {
+func rules(choices []*choice, dialect string) []rewrite.NodeRewriter {
 	var list []rewrite.NodeRewriter
 	for _, c := range choices {
 		switch {
-		case !c.taken || !c.isRule():
+		case !c.serves(dialect) || !c.isRule():
 		case c.entry.DB != nil:
-			list = append(list, rules(c.nested)...)
+			list = append(list, rules(c.nested, dialect)...)
 		default:
 			r := c.entry.Rewriter.(rewrite.NodeRewriter)
 			list = append(list, rule{r, c.entry})

@@ -38,14 +38,20 @@ type Entry struct {
 	// one runs at the end of each pass, a cleanup after everything that may
 	// have changed the graph, any other one at the beginning of each pass.
 	Final, Cleanup bool
+	// Dialect is the dialect of the graphs that the entry is for, see
+	// fgraph.DialectType. On graphs of another dialect the entry neither runs nor
+	// appears in the profile, and nothing inside of it does if it is a database.
+	// An entry without a dialect runs on every graph.
+	Dialect string
 	// Before and After are checked against the positions, and decide between
 	// equal ones.
-	Before, After []Order
+	Before, After []Constraint
 }
 
-// An Order says that another entry of the same database comes before or after
-// this one, and why.
-type Order struct{ Name, Reason string }
+// A Constraint names an entry that has to run before or after the one that
+// declares it, and says why. Both entries are in the same database: to order
+// entries of different databases, order the databases.
+type Constraint struct{ Name, Reason string }
 
 type kind uint8
 

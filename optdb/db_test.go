@@ -189,7 +189,7 @@ func TestDatabaseOf(t *testing.T) {
 func TestFailedRegisterChangesNothing(t *testing.T) {
 	db, inner := optdb.NewSequenceDB("db"), optdb.NewEquilibriumDB("inner")
 	must(t, inner.Register("z", node(), "t"), db.Register("inner", inner, 3, "t"), db.Register("a", doc(""), 1, "t"))
-	late := optdb.Entry{Name: "late", Rewriter: doc(""), Position: 1, After: []optdb.Order{{"inner", "it reads what inner leaves"}}}
+	late := optdb.Entry{Name: "late", Rewriter: doc(""), Position: 1, After: []optdb.Constraint{{"inner", "it reads what inner leaves"}}}
 	deep := optdb.NewEquilibriumDB("deep")
 	must(t, deep.Register("wild", node(), "inplace"))
 	state := fmt.Sprint(db.Entries())
@@ -270,10 +270,10 @@ func TestRegisteringOrderDoesNotMatter(t *testing.T) {
 		steps = append(steps,
 			func() error { return db.Register("eq", eq, 1, "t") },
 			func() error {
-				return db.Add(optdb.Entry{Name: "z", Rewriter: doc(""), Position: 1, Tags: []string{"t"}, Before: []optdb.Order{{"a", "so"}}})
+				return db.Add(optdb.Entry{Name: "z", Rewriter: doc(""), Position: 1, Tags: []string{"t"}, Before: []optdb.Constraint{{"a", "so"}}})
 			},
 			func() error {
-				return db.Add(optdb.Entry{Name: "early", Rewriter: doc(""), Position: 1, Tags: []string{"t"}, After: []optdb.Order{{"eq", "so"}, {"e", "so"}}})
+				return db.Add(optdb.Entry{Name: "early", Rewriter: doc(""), Position: 1, Tags: []string{"t"}, After: []optdb.Constraint{{"eq", "so"}, {"e", "so"}}})
 			})
 		r.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 		for _, step := range steps {
@@ -298,10 +298,10 @@ func TestOrders(t *testing.T) {
 	entry := func(name string, position float64, before, after string) optdb.Entry {
 		e := optdb.Entry{Name: name, Rewriter: doc(""), Position: position, Tags: []string{"t"}}
 		for _, n := range strings.Fields(before) {
-			e.Before = append(e.Before, optdb.Order{n, "of reason B"})
+			e.Before = append(e.Before, optdb.Constraint{n, "of reason B"})
 		}
 		for _, n := range strings.Fields(after) {
-			e.After = append(e.After, optdb.Order{n, "of reason A"})
+			e.After = append(e.After, optdb.Constraint{n, "of reason A"})
 		}
 		return e
 	}

@@ -22,6 +22,10 @@
 // place before it gets in-place rewriters. Entries run by position, those at one
 // position by the orders that they declare and by name.
 //
+// An entry may be for graphs of one dialect, such as those of tensors, see
+// fgraph.DialectType. On other graphs an optimizer skips it: it takes no time and
+// leaves no trace in the profile.
+//
 // A database enters another one that is registered in it if that is selected by
 // its own tags, as in Theano, and then applies the same query to what is inside:
 // +tag does not reach entries in a database that lacks the tag. A mode such as

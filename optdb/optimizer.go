@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
@@ -16,11 +17,10 @@ import (
 type Optimizer struct {
 	name    string
 	query   Query
-	db      string
-	class   kind
+	db      db // its settings
 	choices []*choice
 	words   []string
-	root    rewrite.GraphRewriter
+	drivers sync.Map // by dialect: a rewrite.GraphRewriter, made when it is needed
 }
 
 // Name returns the name of the optimizer in the profile: that of a mode as Theano
@@ -31,7 +31,7 @@ func (o *Optimizer) Name() string { return o.name }
 func (o *Optimizer) RewriterName() string { return o.name }
 
 // Class returns the class of the optimizer in the profile.
-func (o *Optimizer) Class() string { return o.class.class() }
+func (o *Optimizer) Class() string { return o.db.kind.class() }
 
 // Query returns the query that the optimizer was built from.
 func (o *Optimizer) Query() Query { return o.query }
@@ -39,9 +39,19 @@ func (o *Optimizer) Query() Query { return o.query }
 // Debugging reports whether the query is one for debugging, see [Query.Debugging].
 func (o *Optimizer) Debugging() bool { return o.query.debug }
 
-// Passes returns the names of what the optimizer runs one after the other, as they stand in the profile.
-func (o *Optimizer) Passes() []string {
-	s, ok := o.root.(*rewrite.Sequence)
+// driver returns what runs on graphs of a dialect.
+func (o *Optimizer) driver(dialect string) rewrite.GraphRewriter {
+	if r, ok := o.drivers.Load(dialect); ok {
+		return r.(rewrite.GraphRewriter)
+	}
+	r, _ := o.drivers.LoadOrStore(dialect, o.db.driver(o.name, o.choices, dialect))
+	return r.(rewrite.GraphRewriter)
+}
+
+// Passes returns the names of what the optimizer runs one after the other on a
+// graph of a dialect, as they stand in the profile.
+func (o *Optimizer) Passes(dialect string) []string {
+	s, ok := o.driver(dialect).(*rewrite.Sequence)
 	if !ok {
 		return []string{o.name}
 	}
@@ -54,19 +64,19 @@ func (o *Optimizer) Passes() []string {
 
 // AddRequirements attaches what has to be attached before the optimizer runs.
 func (o *Optimizer) AddRequirements(g *fgraph.FunctionGraph) error {
-	return o.root.AddRequirements(g)
+	return o.driver(g.Dialect()).AddRequirements(g)
 }
 
 // Apply runs the optimizer as a part of a larger rewriter.
 func (o *Optimizer) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	return o.root.Apply(o.options(ctx), g, rec)
+	return o.driver(g.Dialect()).Apply(o.options(ctx), g, rec)
 }
 
 // Rewrite optimizes g. rec, which may be nil, is the record of the run; the caller
 // begins and ends it.
 func (o *Optimizer) Rewrite(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	rec.SetClass("", o.Class())
-	return rewrite.Run(o.options(ctx), o.root, g, rec)
+	return rewrite.Run(o.options(ctx), o.driver(g.Dialect()), g, rec)
 }
 
 // options returns a context in which failures know the query, and in which the graph is checked if the query is for debugging.
@@ -94,7 +104,9 @@ func (o *Optimizer) WhyNot(ctx context.Context, name string, g *fgraph.FunctionG
 		}
 		why := "it is no node rewriter"
 		if r, ok := c.entry.Rewriter.(rewrite.NodeRewriter); ok && c.isRule() {
-			why = rewrite.WhyNot(ctx, rule{r, c.entry}, g, n)
+			if why = "it is for graphs of " + c.dialect; c.serves(g.Dialect()) {
+				why = rewrite.WhyNot(ctx, rule{r, c.entry}, g, n)
+			}
 		}
 		lines = append(lines, c.path+": "+why)
 	}
@@ -126,7 +138,7 @@ func (o *Optimizer) Explain(name string) string {
 		lines = append(lines, fmt.Sprintf("%s: %s%s", c.path, state, c.why))
 	}
 	if len(lines) == 0 {
-		return fmt.Sprintf("%s: unknown: no entry of that name in %s%s", name, o.db, didYouMean(name, o.words))
+		return fmt.Sprintf("%s: unknown: no entry of that name in %s%s", name, o.db.name, didYouMean(name, o.words))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -138,7 +150,7 @@ func (o *Optimizer) String() string {
 		return "no optimizer\n"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s %s\n", o.db, o.Class(), o.query)
+	fmt.Fprintf(&b, "%s %s %s\n", o.db.name, o.Class(), o.query)
 	for _, c := range o.all() {
 		if c.taken {
 			i := c.listing()
@@ -173,9 +185,10 @@ type Listing struct {
 	Depth    int      `json:"depth"` // how many databases it is in, the outermost not counted
 	Class    string   `json:"class"` // as in the profile; "rule" for a node rewriter
 	Doc      string   `json:"doc"`
-	Position float64  `json:"position"` // in a SequenceDB the place, elsewhere the rank
-	Placed   bool     `json:"placed"`   // it is in a SequenceDB
-	Tags     []string `json:"tags"`     // without its name and that of its database
+	Position float64  `json:"position"`          // in a SequenceDB the place, elsewhere the rank
+	Placed   bool     `json:"placed"`            // it is in a SequenceDB
+	Tags     []string `json:"tags"`              // without its name and that of its database
+	Dialect  string   `json:"dialect,omitempty"` // of the graphs that it is for; empty for all
 	Inplace  bool     `json:"inplace,omitempty"`
 	Database bool     `json:"database,omitempty"`
 	Why      string   `json:"why,omitempty"` // by what it was selected
@@ -226,7 +239,7 @@ func (c *choice) listing() Listing {
 	l := Listing{
 		Path: c.path, Name: e.Name, Depth: c.depth, Doc: e.Doc, Tags: slices.Clone(e.Tags),
 		Position: e.Position, Placed: c.db.kind == sequence,
-		Class: "rule", Inplace: e.DB == nil && e.inplace(), Database: e.DB != nil, Why: c.why,
+		Class: "rule", Dialect: c.dialect, Inplace: e.DB == nil && e.inplace(), Database: e.DB != nil, Why: c.why,
 	}
 	if e.DB != nil {
 		l.Class = e.DB.base().kind.class()

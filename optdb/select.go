@@ -17,6 +17,9 @@ type choice struct {
 	taken  bool
 	why    string // for people
 	nested []*choice
+	// dialect is that of the entry, or else of a database that it is in.
+	dialect string
+	inner   db // the settings of the database, if the entry is one
 }
 
 // A view is how a query looks at a database: what it includes, and what the
@@ -25,6 +28,7 @@ type view struct {
 	q         Query
 	include   []string
 	inherited []string // tags of the entries that the database is in
+	dialect   string   // of the database
 	top       bool     // q is meant for this database, with its cutoff and what it brings along
 	early     bool     // the database runs before PositionInplace
 	out       string   // why nothing in the database is selected; empty: it is entered
@@ -37,7 +41,7 @@ func (d *db) choose(v view, path string, depth int) []*choice {
 	entries, _ := d.sorted()
 	list := make([]*choice, 0, len(entries))
 	for _, e := range entries {
-		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth}
+		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth, dialect: cmp.Or(e.Dialect, v.dialect)}
 		c.taken, c.why = d.decide(v, e)
 		if e.DB != nil {
 			c.enter(v)
@@ -66,7 +70,7 @@ func (d *db) extras(v view, path string, depth int) []*choice {
 		if *v.faults = append(*v.faults, faults...); len(faults) > 0 {
 			continue
 		}
-		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth, taken: v.out == "", why: "brought along by the query"}
+		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth, dialect: v.dialect, taken: v.out == "", why: "brought along by the query"}
 		if !c.taken {
 			c.why = v.out
 		}
@@ -124,7 +128,7 @@ func noTag(v view, tags []string) string {
 // by its own tags is entered for those of its entries that the query names.
 func (c *choice) enter(v view) {
 	inner := view{
-		inherited: append(slices.Clone(v.inherited), c.db.tags(c.entry)...), faults: v.faults,
+		inherited: append(slices.Clone(v.inherited), c.db.tags(c.entry)...), dialect: c.dialect, faults: v.faults,
 		early: v.early || c.depth == 0 && c.db.kind == sequence && c.entry.Position < PositionInplace,
 	}
 	var own bool
@@ -142,6 +146,7 @@ func (c *choice) enter(v view) {
 			inner.out = fmt.Sprintf("%s, which has it, is not selected: %s", c.entry.Name, c.why)
 		}
 	}
+	c.inner = *c.entry.DB.base()
 	c.nested = c.entry.DB.base().choose(inner, c.path+"/", c.depth+1)
 	if c.taken && !slices.ContainsFunc(c.nested, func(n *choice) bool { return n.taken }) {
 		c.taken, c.why = false, c.why+", but nothing in it is selected"

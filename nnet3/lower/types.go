@@ -12,6 +12,9 @@ type MatrixType struct{ Rows, Cols int32 }
 // String prints the type as rows×cols.
 func (t MatrixType) String() string { return fmt.Sprintf("%dx%d", t.Rows, t.Cols) }
 
+// Dialect returns "nnet3".
+func (t MatrixType) Dialect() string { return "nnet3" }
+
 // Accepts reports whether a value of type u may stand where t is expected: the sizes must be the same.
 func (t MatrixType) Accepts(u fgraph.Type) bool {
 	return u == fgraph.Type(t)

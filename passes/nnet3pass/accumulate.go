@@ -7,9 +7,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Accumulate lets a component that adds to its output add to the rest of the sum that it is a term of, instead of to zeros
+// accumulate lets a component that adds to its output add to the rest of the sum that it is a term of, instead of to zeros
 // which are then added to the rest.
-func Accumulate() rewrite.Rule {
+func accumulate() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_accumulate", Doc: "a component that adds does so onto the other terms of a sum: x + f(z) → f(z) onto x",
 		On: []rewrite.Track{rewrite.TrackType[*lower.Assemble]()}, Depth: 1,

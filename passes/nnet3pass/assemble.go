@@ -28,8 +28,8 @@ func again(a *fgraph.Apply, terms []lower.Term) *fgraph.Variable {
 	return lower.NewAssemble(op.Rows, op.Cols, terms, a.Inputs())
 }
 
-// OptimizeRowOps turns rows that are listed one by one, but follow each other, into one block.
-func OptimizeRowOps() rewrite.Rule {
+// optimizeRowOps turns rows that are listed one by one, but follow each other, into one block.
+func optimizeRowOps() rewrite.Rule {
 	return assembleRule("optimize_row_ops", "rows listed one by one that follow each other are moved as one block",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
 			var terms []lower.Term
@@ -46,8 +46,8 @@ func OptimizeRowOps() rewrite.Rule {
 		})
 }
 
-// SplitRowOps turns rows listed one by one that make up two blocks into two terms.
-func SplitRowOps() rewrite.Rule {
+// splitRowOps turns rows listed one by one that make up two blocks into two terms.
+func splitRowOps() rewrite.Rule {
 	return assembleRule("split_row_ops", "rows listed one by one that make up two blocks are moved as two blocks",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
 			var terms []lower.Term // nil as long as none was split
@@ -72,8 +72,8 @@ func SplitRowOps() rewrite.Rule {
 		})
 }
 
-// MergeTerms joins neighbouring blocks that come from neighbouring places of one input.
-func MergeTerms() rewrite.Rule {
+// mergeTerms joins neighbouring blocks that come from neighbouring places of one input.
+func mergeTerms() rewrite.Rule {
 	return assembleRule("local_merge_terms", "blocks side by side in the result and in one input are moved as one",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
 			joins := false
@@ -133,8 +133,8 @@ func inSum(op *lower.Assemble, first, end int) bool {
 	return false
 }
 
-// UselessAssemble removes an Assemble that only shows a block of its input.
-func UselessAssemble() rewrite.Rule {
+// uselessAssemble removes an Assemble that only shows a block of its input.
+func uselessAssemble() rewrite.Rule {
 	return assembleRule("local_useless_assemble", "a copy of a block is the block: assemble(x[block]) → x[block]",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
 			if len(op.Terms) != 1 {
@@ -150,8 +150,8 @@ func UselessAssemble() rewrite.Rule {
 		})
 }
 
-// DropZeros removes terms that add zero.
-func DropZeros() rewrite.Rule {
+// dropZeros removes terms that add zero.
+func dropZeros() rewrite.Rule {
 	return assembleRule("local_drop_zeros", "a term of zeros adds nothing",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
 			if !slices.ContainsFunc(a.Inputs(), isZero) {
@@ -170,8 +170,8 @@ func DropZeros() rewrite.Rule {
 		})
 }
 
-// ThroughBlock lets an Assemble take from the matrix that a Block is a part of.
-func ThroughBlock() rewrite.Rule {
+// throughBlock lets an Assemble take from the matrix that a Block is a part of.
+func throughBlock() rewrite.Rule {
 	return assembleRule("local_assemble_through_block", "taking from a block of x is taking from x",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
 			if !slices.ContainsFunc(a.Inputs(), isBlock) {
@@ -191,8 +191,8 @@ func ThroughBlock() rewrite.Rule {
 		})
 }
 
-// InlineAssemble takes the terms of Assembles that serve one other Assemble only over into that one.
-func InlineAssemble() rewrite.Rule {
+// inlineAssemble takes the terms of Assembles that serve one other Assemble only over into that one.
+func inlineAssemble() rewrite.Rule {
 	return assembleRule("local_inline_assemble", "an assemble that only one other assemble uses becomes a part of it",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
 			inner := inlinable(c, a, op)
@@ -347,8 +347,8 @@ func overlapsOther(terms []lower.Term, i int) bool {
 	return false
 }
 
-// BlockOfAssemble takes a block of an Assemble that one term alone makes from that term's input.
-func BlockOfAssemble() rewrite.Rule {
+// blockOfAssemble takes a block of an Assemble that one term alone makes from that term's input.
+func blockOfAssemble() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_block_of_assemble", Doc: "a block that one unscaled term of an assemble makes is a block of the term's input",
 		On: []rewrite.Track{rewrite.TrackType[lower.Block]()}, Depth: 1,

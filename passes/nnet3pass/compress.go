@@ -7,9 +7,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// MemoryCompression keeps one bit an element of what a rectified linear unit needs for its backward pass, instead of its
+// memoryCompression keeps one bit an element of what a rectified linear unit needs for its backward pass, instead of its
 // output. Kaldi's option does that on a GPU, with one byte an element.
-func MemoryCompression() rewrite.Rule {
+func memoryCompression() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "memory_compression", Doc: "the backward pass of a ReLU takes one bit an element from a memo instead of the output",
 		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 1,

@@ -9,9 +9,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// ConsolidateModelUpdate collects the updates of a component that runs backward several times, as in a recurrent network,
+// consolidateModelUpdate collects the updates of a component that runs backward several times, as in a recurrent network,
 // into one update at the end over all rows together.
-func ConsolidateModelUpdate() rewrite.GraphRewriter {
+func consolidateModelUpdate() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name: "consolidate_model_update", Doc: "updates a component once, over all rows, instead of once every time it runs backward",
 		Fn: consolidate,

@@ -9,12 +9,12 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// GroupColumns lets an affine over an appended matrix take the columns input by input, where they alternate. The matrix then need
+// groupColumns lets an affine over an appended matrix take the columns input by input, where they alternate. The matrix then need
 // not be put together: there is a product for each input, not for each column that begins a new one (SpliceProduct).
 //
 // That is another order of sums, for all rows whatever is asked for: which inputs the columns come from decides, and only inputs of
 // the network count, which are the same for every request.
-func GroupColumns() rewrite.Rule {
+func groupColumns() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_group_columns",
 		Doc:  "an affine over inputs that alternate takes them one after the other: affine(append(x, v, x')) → affine'(append(x, x', v))",

@@ -7,8 +7,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// RemoveIdentity removes components that copy their input: no-ops, and dropout in test mode.
-func RemoveIdentity() rewrite.Rule {
+// removeIdentity removes components that copy their input: no-ops, and dropout in test mode.
+func removeIdentity() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_remove_identity", Doc: "a component that copies its input is its input: propagate{no-op}(x) → x",
 		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 1,
@@ -30,9 +30,9 @@ func RemoveIdentity() rewrite.Rule {
 	}
 }
 
-// RemoveIdentityBackward removes backward runs that copy the derivative they are given: those of no-ops, and of dropout that
+// removeIdentityBackward removes backward runs that copy the derivative they are given: those of no-ops, and of dropout that
 // drops nothing. It is the network as it is now that counts: where dropout may set in later, a computation is optimized anew.
-func RemoveIdentityBackward() rewrite.Rule {
+func removeIdentityBackward() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_remove_identity_backward", Doc: "a backward run that copies the derivative is the derivative: backprop{no-op}(dy) → dy",
 		On: []rewrite.Track{rewrite.TrackType[lower.Backprop]()}, Depth: 1,

@@ -7,9 +7,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// PropagateInPlace lets components that can write over their input do so where the input is not needed later, and lets those
+// propagateInPlace lets components that can write over their input do so where the input is not needed later, and lets those
 // that accumulate do it where the sum so far lies. The destroy handler vetoes what would destroy something that is still needed.
-func PropagateInPlace() rewrite.GraphRewriter {
+func propagateInPlace() rewrite.GraphRewriter {
 	return rewrite.In2Out("propagate_in_place", rewrite.Rule{
 		Name: "propagate_in_place", Destroys: true, Doc: "a forward run writes over its input, or over what it adds to, where nothing later reads that",
 		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()},
@@ -28,8 +28,8 @@ func PropagateInPlace() rewrite.GraphRewriter {
 	})
 }
 
-// BackpropInPlace lets components that can write the input derivative over the output derivative do so.
-func BackpropInPlace() rewrite.GraphRewriter {
+// backpropInPlace lets components that can write the input derivative over the output derivative do so.
+func backpropInPlace() rewrite.GraphRewriter {
 	return rewrite.In2Out("backprop_in_place", rewrite.Rule{
 		Name: "backprop_in_place", Destroys: true, Doc: "a backward run writes over the derivative it is given, or over what it adds to, where nothing later reads that",
 		On: []rewrite.Track{rewrite.TrackType[lower.Backprop]()},

@@ -41,22 +41,22 @@ type derivTimes struct{ DerivTimes }
 // OnAttach does nothing.
 func (*derivTimes) OnAttach(*fgraph.FunctionGraph) error { return nil }
 
-// LimitDerivativeTimes takes derivatives at times outside of the limits for zero. Nothing is computed for them where that can
+// limitDerivativeTimes takes derivatives at times outside of the limits for zero. Nothing is computed for them where that can
 // be avoided: backward runs of simple components are cut down to the rows inside, or go. Runs with a memo, and those of
 // components that look at several rows, stay as they are, but are given zeros for what is outside. Statistics of the forward
 // pass are left out where none of the rows is inside. Without limits (SetDerivTimes) it does nothing.
 //
 // It looks up the times by the command that an apply comes from, so it has to come before anything that changes which rows a
 // component is run on.
-func LimitDerivativeTimes() rewrite.GraphRewriter {
+func limitDerivativeTimes() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name: "limit_derivative_times", Doc: "takes derivatives at times outside of min-deriv-time and max-deriv-time for zero, if these are set",
-		Fn: limitDerivativeTimes,
+		Fn: limitDerivatives,
 	}
 }
 
-// limitDerivativeTimes goes through the graph once, from inputs to outputs.
-func limitDerivativeTimes(ctx context.Context, h *rewrite.Handle) error {
+// limitDerivatives goes through the graph once, from inputs to outputs.
+func limitDerivatives(ctx context.Context, h *rewrite.Handle) error {
 	g, rec := h.Graph(), h.Recorder()
 	times, limited := fgraph.FeatureOf[*derivTimes](g)
 	prog, ok := lower.ProgramOf(g)

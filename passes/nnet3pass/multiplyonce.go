@@ -9,17 +9,17 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// LeastProduct is for MultiplyOnce and MultiplyOut: 64 KB, two first-level caches.
-const LeastProduct = 1 << 14
+// leastProduct is for MultiplyOnce and MultiplyOut: 64 KB, two first-level caches.
+const leastProduct = 1 << 14
 
-// MultiplyOnce lets an affine that reads features beside a vector for the whole utterance, such as an i-vector, multiply the
+// multiplyOnce lets an affine that reads features beside a vector for the whole utterance, such as an i-vector, multiply the
 // vector once instead of once for every time. What the times add is one more term of a sum.
 //
 // Which columns the vector has decides whether the sum is divided, never how many rows there are: with few rows the product
 // reads what was put together, as before, but sums both parts by themselves too. A row so has the same bits whatever else is
 // asked for. Vectors with fewer than least parameters are left alone: their products cost nothing to speak of, and the order of
 // the sum stays Kaldi's.
-func MultiplyOnce(least int) rewrite.Rule {
+func multiplyOnce(least int) rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_multiply_once",
 		Doc:  "rows of an input that an affine reads again and again are multiplied once: affine(append(x, v[rows])) → affine'(x) onto affine''(v)[rows]",

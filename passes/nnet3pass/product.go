@@ -7,9 +7,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// FuseEpilogue joins an affine component and the row-wise component that alone reads its result into one that does both
+// fuseEpilogue joins an affine component and the row-wise component that alone reads its result into one that does both
 // before it stores the result.
-func FuseEpilogue() rewrite.Rule {
+func fuseEpilogue() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_fuse_epilogue", Doc: "an affine and the row-wise component behind it are one: f(affine(x)) → affine+f(x)",
 		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
@@ -55,11 +55,11 @@ func productBelow(c *rewrite.Context, a *fgraph.Apply) (lower.Propagate, *compon
 	return op, p, true
 }
 
-// MultiplyOut makes one linear map of two, where that has fewer multiplications and the first one is fixed, such as a transform of
+// multiplyOut makes one linear map of two, where that has fewer multiplications and the first one is fixed, such as a transform of
 // the features in front of the first layer. Maps that are trained stay apart: whether nobody else reads what is between two of
 // them depends, in a recurrent network, on how many times are asked for, and the bits of a result should not. Maps that would have
 // fewer than least parameters as one stay apart too: they cost nothing to speak of, and the order of sums stays Kaldi's.
-func MultiplyOut(least int) rewrite.Rule {
+func multiplyOut(least int) rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_multiply_out", Doc: "of a fixed linear map and the one behind it, one is made where that is cheaper: A(B(x)) → (AB)(x)",
 		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
@@ -93,8 +93,8 @@ func MultiplyOut(least int) rewrite.Rule {
 	}
 }
 
-// Overwrite lets components that add to their output overwrite it instead, so that it need not be zero before.
-func Overwrite() rewrite.Rule {
+// overwrite lets components that add to their output overwrite it instead, so that it need not be zero before.
+func overwrite() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_overwrite", Doc: "a product that adds to zeros overwrites them instead",
 		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 1,
@@ -113,8 +113,8 @@ func Overwrite() rewrite.Rule {
 	}
 }
 
-// OverwriteBackward is Overwrite for backward runs that add to the derivative of the input.
-func OverwriteBackward() rewrite.Rule {
+// overwriteBackward is Overwrite for backward runs that add to the derivative of the input.
+func overwriteBackward() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_overwrite_backward", Doc: "a backward run that adds to zeros overwrites them instead",
 		On: []rewrite.Track{rewrite.TrackType[lower.Backprop]()}, Depth: 1,
@@ -132,9 +132,9 @@ func OverwriteBackward() rewrite.Rule {
 	}
 }
 
-// FuseResidual lets a product add its result to the other term of a sum, where the product alone makes one term:
+// fuseResidual lets a product add its result to the other term of a sum, where the product alone makes one term:
 // αx + f(z) is a product that runs over αx. With a bypass of a layer, a second matrix of the layer's width never exists.
-func FuseResidual() rewrite.Rule {
+func fuseResidual() rewrite.Rule {
 	return assembleRule("local_fuse_residual", "a product adds to the other term of a sum itself: αx + affine(z) → affine onto αx",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
 			if len(op.Terms) != 2 {

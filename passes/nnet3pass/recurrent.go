@@ -27,8 +27,8 @@ func SplitRecurrentAffine(least int) rewrite.GraphRewriter {
 	}
 }
 
-// LeastSplit is for SplitRecurrentAffine: a megabyte, half of a second-level cache.
-const LeastSplit = 1 << 18
+// leastSplit is for SplitRecurrentAffine: a megabyte, half of a second-level cache.
+const leastSplit = 1 << 18
 
 type splitRecurrent struct{ least int }
 

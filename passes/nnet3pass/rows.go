@@ -8,9 +8,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// LiftRows chooses rows before a component instead of after it, where the component works row by row and its input is not
+// liftRows chooses rows before a component instead of after it, where the component works row by row and its input is not
 // wider than its output, or where a product can take the rows wherever they lie.
-func LiftRows() rewrite.Rule {
+func liftRows() rewrite.Rule {
 	return assembleRule("local_lift_rows", "rows are chosen in front of a component that works row by row: f(x)[rows] → f(x[rows])",
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
 			if len(op.Terms) != 1 || op.Terms[0].Contiguous() || !covers(op, &op.Terms[0]) || op.Terms[0].Scale != 1 {
@@ -80,9 +80,9 @@ func liftIntoProduct(a *fgraph.Apply, inner lower.Propagate, producer *fgraph.Ap
 	return fgraph.NewApply(inner, producer.Inputs(), a.Out().Type()).Out()
 }
 
-// ReadRowsInPlace lets a component whose precomputed indexes name the rows that it reads find them where they lie, instead of
+// readRowsInPlace lets a component whose precomputed indexes name the rows that it reads find them where they lie, instead of
 // in a matrix of chosen rows.
-func ReadRowsInPlace() rewrite.Rule {
+func readRowsInPlace() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_read_rows_in_place", Doc: "a component that looks up its rows looks them up where they lie: f(x[rows]) → f'(x)",
 		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,

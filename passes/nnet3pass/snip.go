@@ -6,9 +6,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// SnipRowOps leaves out sums over no rows at either end of a list of sums. The rows of a term need no such rule: those that
+// snipRowOps leaves out sums over no rows at either end of a list of sums. The rows of a term need no such rule: those that
 // come from nowhere are no part of it.
-func SnipRowOps() rewrite.Rule {
+func snipRowOps() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "snip_row_ops", Doc: "sums over no rows at either end of a list of sums are left out",
 		On: []rewrite.Track{rewrite.TrackType[*lower.RowRanges]()}, Depth: 1,

@@ -10,9 +10,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// SpliceProduct lets a product read its rows and columns where they lie, instead of from a matrix that was put together for
+// spliceProduct lets a product read its rows and columns where they lie, instead of from a matrix that was put together for
 // it. Where they lie in several matrices there is a product for each, the later ones adding to the result of the earlier.
-func SpliceProduct() rewrite.Rule {
+func spliceProduct() rewrite.Rule {
 	return rewrite.Rule{
 		Name: "local_splice_product",
 		Doc:  "a product over an appended matrix reads the parts where they lie: affine(append(x, y)) → affine'(x) + affine''(y)",

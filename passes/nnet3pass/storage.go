@@ -9,9 +9,10 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// storagePass makes a pass that works on the planned storage, and says how many things it changed. Graphs without one, those of other
-// languages among them, are left alone. What it decides is allowed or forbidden as a whole: nothing of it is a rewrite of the graph.
-func storagePass(name, doc string, change func(s *lower.Storage) int) rewrite.GraphRewriter {
+// storagePass makes a pass that works on the planned storage. It does nothing to a graph that has none. change returns how
+// many things it changed, and what says which: a noun in the plural. Bisection allows or forbids all of it at once, since the
+// graph does not change.
+func storagePass(name, doc, what string, change func(s *lower.Storage) int) rewrite.GraphRewriter {
 	return rewrite.Global{Name: name, Doc: doc, Fn: func(_ context.Context, h *rewrite.Handle) error {
 		s, ok := lower.StorageOf(h.Graph())
 		if !ok {
@@ -21,7 +22,7 @@ func storagePass(name, doc string, change func(s *lower.Storage) int) rewrite.Gr
 			before, rec := s.Peak(), h.Recorder()
 			n := change(s)
 			rec.Changed(n)
-			rec.Set("nb_changed", float64(n), "")
+			rec.Set("nb_"+what, float64(n), "")
 			rec.Set("peak_before", float64(before), "B")
 			rec.Set("peak_after", float64(s.Peak()), "B")
 			return nil
@@ -30,9 +31,9 @@ func storagePass(name, doc string, change func(s *lower.Storage) int) rewrite.Gr
 	}}
 }
 
-// PlanStorage orders the computation and gives every value a matrix of its own, then lets what the in-place passes permitted
+// planStorage orders the computation and gives every value a matrix of its own, then lets what the in-place passes permitted
 // take effect. From here on the graph is fixed.
-func PlanStorage() rewrite.GraphRewriter {
+func planStorage() rewrite.GraphRewriter {
 	return rewrite.Global{Name: "plan_storage", Doc: "orders the computation, gives every value a place, and fixes the graph", Fn: func(_ context.Context, h *rewrite.Handle) error {
 		p, ok := lower.ProgramOf(h.Graph())
 		if !ok {
@@ -57,22 +58,23 @@ func PlanStorage() rewrite.GraphRewriter {
 	}}
 }
 
-// ExtendMatrices permits matrices to be larger than the values they were made for.
-func ExtendMatrices() rewrite.GraphRewriter {
-	return storagePass("extend_matrices", "lets a matrix grow, so that values that are no parts of each other can share it",
+// extendMatrices permits matrices to be larger than the values they were made for.
+func extendMatrices() rewrite.GraphRewriter {
+	return storagePass("extend_matrices", "lets a matrix grow, so that values that are no parts of each other can share it", "matrices",
 		func(s *lower.Storage) int {
 			s.Extend = true
-			return 1
+			_, free := s.Matrices()
+			return free
 		})
 }
 
-// RemoveAssignments lets the parts of an assembled value be made where they are wanted, so that nothing needs to be copied.
+// removeAssignments lets the parts of an assembled value be made where they are wanted, so that nothing needs to be copied.
 //
 // A tall value whose parts come from many places would never be begun part by part, because the first part pays for all of
 // it; so all parts of a value are tried as one, the largest values first. What was refused in a group is tried by itself
 // afterwards, latest first, and all of it a second time, because one placement can make room for another.
-func RemoveAssignments() rewrite.GraphRewriter {
-	return storagePass("remove_assignments", "makes the parts of an assembled value in the place where they are wanted",
+func removeAssignments() rewrite.GraphRewriter {
+	return storagePass("remove_assignments", "makes the parts of an assembled value in the place where they are wanted", "terms",
 		func(s *lower.Storage) int {
 			groups := assembledTerms(s)
 			// By term: how many merges were kept when it was last refused.
@@ -113,41 +115,41 @@ func assembledTerms(s *lower.Storage) (groups []termGroup) {
 	return groups
 }
 
-// ConvertAddition turns additions to zeros into copies.
-func ConvertAddition() rewrite.GraphRewriter {
-	return storagePass("convert_addition", "copies what is the first to be written to a place, instead of adding it to zeros",
+// convertAddition turns additions to zeros into copies. Every assembled value begins with one.
+func convertAddition() rewrite.GraphRewriter {
+	return storagePass("convert_addition", "copies what is the first to be written to a place, instead of adding it to zeros", "values",
 		func(s *lower.Storage) int {
 			s.Assign = true
-			return 1
+			return len(assembledTerms(s))
 		})
 }
 
-// AllocateFromOther lets matrices take over the memory of others whose life is over.
-func AllocateFromOther() rewrite.GraphRewriter {
-	return storagePass("allocate_from_other", "a matrix takes over the memory of one that is not needed any more",
-		func(s *lower.Storage) int { return s.Reuse() })
+// allocateFromOther lets a matrix take over the memory of one whose life is over.
+func allocateFromOther() rewrite.GraphRewriter {
+	return storagePass("allocate_from_other", "a matrix takes over the memory of one that is not needed any more", "matrices", (*lower.Storage).Reuse)
 }
 
-// PackMatrices lets matrices that are in use at the same time be one.
-func PackMatrices() rewrite.GraphRewriter {
-	return storagePass("pack_matrices", "matrices of equal width or height that live at the same time are allocated as one",
-		func(s *lower.Storage) int { return s.Pack() })
+// packMatrices allocates matrices that live at the same time as one.
+func packMatrices() rewrite.GraphRewriter {
+	return storagePass("pack_matrices", "matrices of equal width or height that live at the same time are allocated as one", "matrices", (*lower.Storage).Pack)
 }
 
-// InitializeUndefined leaves matrices undefined that are written before they are read.
-func InitializeUndefined() rewrite.GraphRewriter {
-	return storagePass("initialize_undefined", "what is written before it is read is not set to zero first",
+// initializeUndefined leaves matrices undefined that are written before they are read.
+func initializeUndefined() rewrite.GraphRewriter {
+	return storagePass("initialize_undefined", "what is written before it is read is not set to zero first", "matrices",
 		func(s *lower.Storage) int {
 			s.LeaveUndefined = true
-			return 1
+			allocated, _ := s.Matrices()
+			return allocated
 		})
 }
 
-// MoveSizingCommands allocates late and frees early.
-func MoveSizingCommands() rewrite.GraphRewriter {
-	return storagePass("move_sizing_commands", "allocates right before the first use and frees right after the last",
+// moveSizingCommands allocates late and frees early.
+func moveSizingCommands() rewrite.GraphRewriter {
+	return storagePass("move_sizing_commands", "allocates right before the first use and frees right after the last", "matrices",
 		func(s *lower.Storage) int {
 			s.MoveSizing = true
-			return 1
+			allocated, _ := s.Matrices()
+			return allocated
 		})
 }

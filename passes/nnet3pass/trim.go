@@ -9,16 +9,16 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// TrimInputs copies the part of an input that is read last, so that the input, which is as large as the caller made it, can go
+// trimInputs copies the part of an input that is read last, so that the input, which is as large as the caller made it, can go
 // before. Where that does not lower the peak of the bytes in use, remove_assignments lets the copy be the part again.
-func TrimInputs() rewrite.GraphRewriter {
+func trimInputs() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name: "trim_inputs", Doc: "an input that is kept for a part of it is kept as a copy of the part: f(x[block]) → f(copy(x[block]))",
-		Fn: func(_ context.Context, h *rewrite.Handle) error { return trimInputs(h) },
+		Fn: func(_ context.Context, h *rewrite.Handle) error { return keepParts(h) },
 	}
 }
 
-func trimInputs(h *rewrite.Handle) error {
+func keepParts(h *rewrite.Handle) error {
 	g := h.Graph()
 	prog, ok := lower.ProgramOf(g)
 	if !ok {

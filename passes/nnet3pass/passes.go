@@ -1,0 +1,26 @@
+package nnet3pass
+
+import "github.com/nnopt/nnopt/rewrite"
+
+// Rules returns the local rewrites.
+func Rules() []rewrite.Rule {
+	return []rewrite.Rule{
+		removeIdentity(), removeIdentityBackward(),
+		optimizeRowOps(), snipRowOps(), splitRowOps(),
+		mergeTerms(), dropZeros(), uselessAssemble(), throughBlock(), blockOfAssemble(), inlineAssemble(),
+		memoryCompression(),
+		multiplyOnce(leastProduct), groupColumns(), fuseEpilogue(), fuseResidual(), overwrite(), overwriteBackward(), spliceProduct(),
+		liftRows(), readRowsInPlace(), accumulate(),
+	}
+}
+
+// Passes returns the graph rewriters, in the order in which the standard database runs them.
+func Passes() []rewrite.GraphRewriter {
+	return []rewrite.GraphRewriter{
+		limitDerivativeTimes(), consolidateModelUpdate(),
+		rewrite.In2Out("local_multiply_out", multiplyOut(leastProduct)), SplitRecurrentAffine(leastSplit),
+		trimInputs(), propagateInPlace(), backpropInPlace(),
+		planStorage(), extendMatrices(), convertAddition(), removeAssignments(), initializeUndefined(), moveSizingCommands(),
+		allocateFromOther(), packMatrices(),
+	}
+}
