@@ -31,8 +31,8 @@ func storagePass(name, doc, what string, change func(s *lower.Storage) int) rewr
 	}}
 }
 
-// planStorage orders the computation and gives every value a matrix of its own, then lets what the in-place passes permitted
-// take effect. From here on the graph is fixed.
+// planStorage orders the computation, gives every value a matrix of its own, and then applies what the in-place passes permitted.
+// From here on the graph is fixed.
 func planStorage() rewrite.GraphRewriter {
 	return rewrite.Global{Name: "plan_storage", Doc: "orders the computation, gives every value a place, and fixes the graph", Fn: func(_ context.Context, h *rewrite.Handle) error {
 		p, ok := lower.ProgramOf(h.Graph())
@@ -68,16 +68,16 @@ func extendMatrices() rewrite.GraphRewriter {
 		})
 }
 
-// removeAssignments lets the parts of an assembled value be made where they are wanted, so that nothing needs to be copied.
+// removeAssignments computes the parts of an assembled value in place, so that nothing needs to be copied.
 //
-// A tall value whose parts come from many places would never be begun part by part, because the first part pays for all of
-// it; so all parts of a value are tried as one, the largest values first. What was refused in a group is tried by itself
-// afterwards, latest first, and all of it a second time, because one placement can make room for another.
+// Part by part, a tall value with parts from many places would never be started, because the first part pays for the memory of
+// all. So the parts of a value are tried together, largest values first. Parts refused together are then tried one by one, latest
+// first. All of this happens twice, because one placement can make room for another.
 func removeAssignments() rewrite.GraphRewriter {
 	return storagePass("remove_assignments", "makes the parts of an assembled value in the place where they are wanted", "terms",
 		func(s *lower.Storage) int {
 			groups := assembledTerms(s)
-			// By term: how many merges were kept when it was last refused.
+			// By term: the number of merges kept when it was last refused.
 			refused := make([]int, s.NumTerms())
 			for k := range refused {
 				refused[k] = -1
@@ -102,20 +102,20 @@ func removeAssignments() rewrite.GraphRewriter {
 		})
 }
 
-// termGroup is the terms [lo, hi), which make one value.
+// A termGroup is the terms [lo, hi) of one value.
 type termGroup struct {
 	elements int64 // of the value
 	lo, hi   int
 }
 
-// assembledTerms lists the terms of all assembled values, the largest values first.
+// assembledTerms returns the terms of all assembled values, largest values first.
 func assembledTerms(s *lower.Storage) (groups []termGroup) {
 	s.Assembled(func(elements int64, lo, hi int) { groups = append(groups, termGroup{elements, lo, hi}) })
 	slices.SortStableFunc(groups, func(a, b termGroup) int { return cmp.Compare(b.elements, a.elements) })
 	return groups
 }
 
-// convertAddition turns additions to zeros into copies. Every assembled value begins with one.
+// convertAddition turns additions to zeros into copies. The first term of every assembled value is one.
 func convertAddition() rewrite.GraphRewriter {
 	return storagePass("convert_addition", "copies what is the first to be written to a place, instead of adding it to zeros", "values",
 		func(s *lower.Storage) int {
