@@ -7,11 +7,10 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Build selects entries and makes an optimizer of them. It fails if the database
-// has faults, and if a tag of the query is one that no entry has, unless the
-// query is lenient; all faults are reported together. What is registered later
-// does not change the optimizer. A query that selects nothing is legal, its
-// optimizer does nothing.
+// Build makes an optimizer of the entries that a query selects. It returns all
+// faults of the database and of the query together; a tag that no entry has is a
+// fault unless the query is lenient. The optimizer of a query that selects nothing
+// does nothing. Later changes of the database do not change the optimizer.
 func (d *db) Build(q Query) (*Optimizer, error) {
 	var faults []error
 	if err := d.Check(); err != nil {
@@ -25,10 +24,10 @@ func (d *db) Build(q Query) (*Optimizer, error) {
 	return &Optimizer{name: optimizerName(q), query: q, db: *d, choices: choices, words: d.words()}, nil
 }
 
-// optimizerName returns the name that an optimizer has in the profile. For the
-// modes it is Theano's.
+// optimizerName returns the name of an optimizer in the profile: Theano's for a
+// mode.
 func optimizerName(q Query) string {
-	for _, mode := range Modes() {
+	for _, mode := range []string{ModeFastRun, ModeFastCompile, ModeDebug, ModeNone} {
 		if m, _ := Mode(mode); m.Equal(q) {
 			return "OPT_" + strings.ToUpper(mode)
 		}
@@ -36,8 +35,8 @@ func optimizerName(q Query) string {
 	return q.String()
 }
 
-// driver makes the rewriter of a database from what was chosen in it for graphs
-// of a dialect.
+// driver makes the rewriter that applies choices in the database to graphs of a
+// dialect.
 func (d *db) driver(name string, choices []*choice, dialect string) rewrite.GraphRewriter {
 	switch d.kind {
 	case sequence:
@@ -77,8 +76,8 @@ func (d *db) driver(name string, choices []*choice, dialect string) rewrite.Grap
 	return idle{}
 }
 
-// serves reports whether a choice has something to run on graphs of a dialect.
-// It recurses as deep as databases are nested.
+// serves reports whether a choice runs anything on graphs of a dialect. It
+// recurses as deep as databases are nested.
 func (c *choice) serves(dialect string) bool {
 	switch {
 	case !c.taken || dialect != "" && c.dialect != "" && c.dialect != dialect:
@@ -89,7 +88,7 @@ func (c *choice) serves(dialect string) bool {
 	return slices.ContainsFunc(c.nested, func(n *choice) bool { return n.serves(dialect) })
 }
 
-// member returns a chosen graph rewriter or database.
+// member returns a chosen graph rewriter, or the driver of a chosen database.
 func (c *choice) member(dialect string) rewrite.Member {
 	if c.entry.DB != nil {
 		return rewrite.Member{Name: c.entry.Name, Rewriter: c.inner.driver(c.entry.Name, c.nested, dialect)}
@@ -106,7 +105,7 @@ func (c *choice) isRule() bool {
 	return !isGraph
 }
 
-// rules returns the chosen node rewriters, those of groups among them.
+// rules returns the chosen node rewriters, including those of groups.
 func rules(choices []*choice, dialect string) []rewrite.NodeRewriter {
 	var list []rewrite.NodeRewriter
 	for _, c := range choices {
@@ -115,8 +114,7 @@ func rules(choices []*choice, dialect string) []rewrite.NodeRewriter {
 		case c.entry.DB != nil:
 			list = append(list, rules(c.nested, dialect)...)
 		default:
-			r := c.entry.Rewriter.(rewrite.NodeRewriter)
-			list = append(list, rule{r, c.entry})
+			list = append(list, rule{c.entry.Rewriter.(rewrite.NodeRewriter), c.entry})
 		}
 	}
 	return list
@@ -133,7 +131,7 @@ func (d *db) words() []string {
 	return keys(set)
 }
 
-// flat takes apart errors that hold several.
+// flat splits errors that hold several errors.
 func flat(faults []error) []error {
 	var list []error
 	for _, f := range faults {

@@ -59,7 +59,7 @@ func ExampleConstraint() {
 	fmt.Println(late.Add(fuse, nothing("fold", 2, "fast_run")))
 	// Output:
 	// [fold fuse]
-	// optdb: late/fuse: wrong order: it is at 1 and has to run after fold, which is at 2, because a constant in the middle keeps two ops apart
+	// optdb: late/fuse: wrong order: it is at 1 and must run after fold, which is at 2, because a constant in the middle keeps two ops apart
 }
 
 // Explain says why an entry is part of an optimizer, or is not.

@@ -12,22 +12,22 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// An Optimizer is what a query selects from a database, ready to run. It does not
-// change, and it is a rewrite.GraphRewriter.
+// An Optimizer runs what a query selected from a database. It never changes, and
+// it is a rewrite.GraphRewriter.
 type Optimizer struct {
 	name    string
 	query   Query
 	db      db // its settings
 	choices []*choice
 	words   []string
-	drivers sync.Map // by dialect: a rewrite.GraphRewriter, made when it is needed
+	drivers sync.Map // by dialect: a rewrite.GraphRewriter, made on first use
 }
 
-// Name returns the name of the optimizer in the profile: that of a mode as Theano
-// prints it, OPT_FAST_RUN, or else the query.
+// Name returns the name of the optimizer in the profile: for a mode Theano's, such
+// as OPT_FAST_RUN, and otherwise the query.
 func (o *Optimizer) Name() string { return o.name }
 
-// RewriterName returns the name.
+// RewriterName returns o.Name().
 func (o *Optimizer) RewriterName() string { return o.name }
 
 // Class returns the class of the optimizer in the profile.
@@ -36,10 +36,10 @@ func (o *Optimizer) Class() string { return o.db.kind.class() }
 // Query returns the query that the optimizer was built from.
 func (o *Optimizer) Query() Query { return o.query }
 
-// Debugging reports whether the query is one for debugging, see [Query.Debugging].
+// Debugging reports whether the query is for debugging, see [Query.Debugging].
 func (o *Optimizer) Debugging() bool { return o.query.debug }
 
-// driver returns what runs on graphs of a dialect.
+// driver returns the rewriter for graphs of a dialect.
 func (o *Optimizer) driver(dialect string) rewrite.GraphRewriter {
 	if r, ok := o.drivers.Load(dialect); ok {
 		return r.(rewrite.GraphRewriter)
@@ -48,8 +48,8 @@ func (o *Optimizer) driver(dialect string) rewrite.GraphRewriter {
 	return r.(rewrite.GraphRewriter)
 }
 
-// Passes returns the names of what the optimizer runs one after the other on a
-// graph of a dialect, as they stand in the profile.
+// Passes returns the names of the entries that the optimizer runs one after the
+// other on a graph of a dialect, as they appear in the profile.
 func (o *Optimizer) Passes(dialect string) []string {
 	s, ok := o.driver(dialect).(*rewrite.Sequence)
 	if !ok {
@@ -62,24 +62,25 @@ func (o *Optimizer) Passes(dialect string) []string {
 	return names
 }
 
-// AddRequirements attaches what has to be attached before the optimizer runs.
+// AddRequirements attaches the features that the optimizer needs.
 func (o *Optimizer) AddRequirements(g *fgraph.FunctionGraph) error {
 	return o.driver(g.Dialect()).AddRequirements(g)
 }
 
-// Apply runs the optimizer as a part of a larger rewriter.
+// Apply runs the optimizer as part of another rewriter.
 func (o *Optimizer) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	return o.driver(g.Dialect()).Apply(o.options(ctx), g, rec)
 }
 
-// Rewrite optimizes g. rec, which may be nil, is the record of the run; the caller
-// begins and ends it.
+// Rewrite optimizes g. rec, which may be nil, records the run; the caller begins
+// and ends it.
 func (o *Optimizer) Rewrite(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	rec.SetClass("", o.Class())
 	return rewrite.Run(o.options(ctx), o.driver(g.Dialect()), g, rec)
 }
 
-// options returns a context in which failures know the query, and in which the graph is checked if the query is for debugging.
+// options returns a context in which failures report the query, and the graph is
+// checked if the query is for debugging.
 func (o *Optimizer) options(ctx context.Context) context.Context {
 	opts := rewrite.OptionsFrom(ctx)
 	tell := opts.Reproduce != nil && opts.Query == ""
@@ -94,15 +95,15 @@ func (o *Optimizer) options(ctx context.Context) context.Context {
 }
 
 // WhyNot says why the node rewriter of that name, or at that path, does not fire
-// at an apply: because it is not in the optimizer, as [Optimizer.Explain] says,
-// or for what rewrite.WhyNot says, in a line for each entry of that name.
+// at an apply: [Optimizer.Explain] if it is not in the optimizer, and otherwise
+// rewrite.WhyNot, in a line for each entry of that name.
 func (o *Optimizer) WhyNot(ctx context.Context, name string, g *fgraph.FunctionGraph, n *fgraph.Apply) string {
 	var lines []string
 	for _, c := range o.all() {
 		if !c.is(name) || !c.taken {
 			continue
 		}
-		why := "it is no node rewriter"
+		why := "it is not a node rewriter"
 		if r, ok := c.entry.Rewriter.(rewrite.NodeRewriter); ok && c.isRule() {
 			if why = "it is for graphs of " + c.dialect; c.serves(g.Dialect()) {
 				why = rewrite.WhyNot(ctx, rule{r, c.entry}, g, n)
@@ -117,14 +118,14 @@ func (o *Optimizer) WhyNot(ctx context.Context, name string, g *fgraph.FunctionG
 }
 
 // Selected reports whether an entry of that name, or at that path, is in the
-// optimizer. A name that several databases have is selected if one of them is.
+// optimizer. If several databases have entries of that name, one is enough.
 func (o *Optimizer) Selected(name string) bool {
 	return slices.ContainsFunc(o.all(), func(c *choice) bool { return c.taken && c.is(name) })
 }
 
 // Explain says why an entry is in the optimizer or not. It takes a name, or a path
-// of names joined by "/" where several databases have entries of one name; for a
-// name it answers for each of them, a line apiece.
+// of names joined by "/". If several databases have entries of that name, it
+// returns a line for each.
 func (o *Optimizer) Explain(name string) string {
 	var lines []string
 	for _, c := range o.all() {
@@ -143,8 +144,8 @@ func (o *Optimizer) Explain(name string) string {
 	return strings.Join(lines, "\n")
 }
 
-// String returns the optimizer as a tree: an entry a line, in the order in which
-// they run, with position, name, class and why it was selected.
+// String returns the optimizer as a tree with a line per entry, in the order in
+// which they run: position, name and class.
 func (o *Optimizer) String() string {
 	if o == nil {
 		return "no optimizer\n"
@@ -160,8 +161,8 @@ func (o *Optimizer) String() string {
 	return b.String()
 }
 
-// Entries lists the selected entries in the order in which they run, databases
-// before what is in them.
+// Entries returns the selected entries in the order in which they run, databases
+// before the entries in them.
 func (o *Optimizer) Entries() []Listing {
 	var list []Listing
 	for _, c := range o.all() {
@@ -174,27 +175,26 @@ func (o *Optimizer) Entries() []Listing {
 
 // Empty reports whether no entry is selected.
 func (o *Optimizer) Empty() bool {
-	taken := func(c *choice) bool { return c.taken }
-	return !slices.ContainsFunc(o.choices, taken) && !slices.ContainsFunc(o.all(), taken)
+	return !slices.ContainsFunc(o.choices, func(c *choice) bool { return c.taken })
 }
 
 // A Listing describes an entry.
 type Listing struct {
-	Path     string   `json:"path"` // names of databases and its own, joined by "/"
+	Path     string   `json:"path"` // names of databases and of the entry, joined by "/"
 	Name     string   `json:"name"`
-	Depth    int      `json:"depth"` // how many databases it is in, the outermost not counted
+	Depth    int      `json:"depth"` // number of databases around it, without the outermost one
 	Class    string   `json:"class"` // as in the profile; "rule" for a node rewriter
 	Doc      string   `json:"doc"`
 	Position float64  `json:"position"`          // in a SequenceDB the place, elsewhere the rank
 	Placed   bool     `json:"placed"`            // it is in a SequenceDB
 	Tags     []string `json:"tags"`              // without its name and that of its database
-	Dialect  string   `json:"dialect,omitempty"` // of the graphs that it is for; empty for all
+	Dialect  string   `json:"dialect,omitempty"` // of the graphs it is for; empty for all
 	Inplace  bool     `json:"inplace,omitempty"`
 	Database bool     `json:"database,omitempty"`
-	Why      string   `json:"why,omitempty"` // by what it was selected
+	Why      string   `json:"why,omitempty"` // why it was selected
 }
 
-// place returns the position as the beginning of a line.
+// place returns the position as the start of a line.
 func (l Listing) place() string {
 	if !l.Placed {
 		return ""
@@ -202,8 +202,8 @@ func (l Listing) place() string {
 	return formatPosition(l.Position) + " "
 }
 
-// Entries lists all entries of the database in the order in which they would run,
-// databases before what is in them.
+// Entries returns all entries of the database in the order in which they would run,
+// databases before the entries in them.
 func (d *db) Entries() []Listing {
 	everything := view{out: " "}
 	o := Optimizer{choices: d.choose(everything, "", 0)}
@@ -216,7 +216,7 @@ func (d *db) Entries() []Listing {
 	return list
 }
 
-// all returns the choices, those of nested databases after their own.
+// all returns all choices, databases before the entries in them.
 func (o *Optimizer) all() []*choice {
 	var list []*choice
 	stack := slices.Clone(o.choices)

@@ -259,7 +259,7 @@ func TestDatabaseTwice(t *testing.T) {
 	if got := strings.Join(ran, " "); got != "a between a" {
 		t.Error(got)
 	}
-	if got := build(t, db, "+t -two").Explain("a"); got != "one/a: selected by +t\ntwo/a: not selected: two, which has it, is not selected: excluded by -two" {
+	if got := build(t, db, "+t -two").Explain("a"); got != "one/a: selected by +t\ntwo/a: not selected: two, which contains it, is not selected: excluded by -two" {
 		t.Error(got)
 	}
 }

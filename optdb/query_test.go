@@ -140,7 +140,7 @@ func TestQueryEmpty(t *testing.T) {
 }
 
 func TestModes(t *testing.T) {
-	for _, name := range optdb.Modes() {
+	for _, name := range []string{"fast_run", "fast_compile", "debug", "none"} {
 		q, ok := optdb.Mode(name)
 		parsed, err := optdb.ParseQuery(name)
 		if !ok || err != nil || !parsed.Equal(q) {

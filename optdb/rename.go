@@ -21,8 +21,7 @@ func (r rule) Reach() int           { return rewrite.ReachOf(r.NodeRewriter) }
 
 func (r rule) TransformFunc() rewrite.TransformFunc { return rewrite.FuncOf(r.NodeRewriter) }
 
-// An idle rewriter does nothing. It is what a query that selects nothing builds
-// of a database without driver.
+// An idle rewriter does nothing. It is the driver of a GroupDB, which has none.
 type idle struct{}
 
 func (idle) AddRequirements(*fgraph.FunctionGraph) error { return nil }

@@ -198,8 +198,8 @@ func TestWhyNot(t *testing.T) {
 		{"+fast_run", "canonicalize/local_neg_neg", n.Inputs()[0].Owner(), "canonicalize/local_neg_neg: "},
 		{"+fast_run", "local_neg_neg", top, "canonicalize/local_neg_neg: it does not track g, but neg"},
 		{"+fast_run -local_neg_neg", "local_neg_neg", n, "canonicalize/local_neg_neg: not selected: excluded by -local_neg_neg"},
-		{"+fast_run", "merge1", n, "merge1: it is no node rewriter"},
-		{"+fast_run", "canonicalize", n, "canonicalize: it is no node rewriter"},
+		{"+fast_run", "merge1", n, "merge1: it is not a node rewriter"},
+		{"+fast_run", "canonicalize", n, "canonicalize: it is not a node rewriter"},
 		{"+fast_run", "local_neg_neh", n, "local_neg_neh: unknown: no entry of that name in optdb"},
 	} {
 		before := g.String()
