@@ -117,7 +117,7 @@ func changed(r *profile.Record, entry string) bool {
 	if r.Name == entry && r.Changed > 0 {
 		return true
 	}
-	return slices.ContainsFunc(r.Rules, func(rule profile.Rule) bool { return rule.Name == entry && rule.Applied > 0 }) ||
+	return slices.ContainsFunc(r.Rules, func(rule profile.RuleRecord) bool { return rule.Name == entry && rule.Applied > 0 }) ||
 		slices.ContainsFunc(r.Children, func(child *profile.Record) bool { return changed(child, entry) })
 }
 
