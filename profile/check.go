@@ -98,7 +98,7 @@ func (r *Record) passFaults() []string {
 	for i := range r.Passes {
 		for _, c := range r.Passes[i].Rules {
 			if counts[c.Name] != 0 {
-				faults = append(faults, fmt.Sprintf("rule %s: counted by passes but not among the rules", c.Name))
+				faults = append(faults, fmt.Sprintf("rule %s: counted by passes, but not among the rules", c.Name))
 				delete(counts, c.Name)
 			}
 		}
