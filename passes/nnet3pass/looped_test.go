@@ -1,4 +1,4 @@
-package passes_test
+package nnet3pass_test
 
 import (
 	"context"
@@ -196,7 +196,7 @@ func TestLooped(t *testing.T) {
 // environment variable NNOPT_GOLDEN names, if it is set.
 func caseDirs(t *testing.T) []string {
 	t.Helper()
-	roots := []string{"../nnet3/testdata"}
+	roots := []string{"../../nnet3/testdata"}
 	if all := os.Getenv("NNOPT_GOLDEN"); all != "" {
 		roots = append(roots, all)
 	}
