@@ -12,16 +12,12 @@ import (
 // fault unless the query is lenient. The optimizer of a query that selects nothing
 // does nothing. Later changes of the database do not change the optimizer.
 func (d *db) Build(q Query) (*Optimizer, error) {
-	var faults []error
-	if err := d.Check(); err != nil {
-		faults = append(faults, err)
-	}
-	faults = append(faults, d.unknownTags(q)...)
+	faults := append(d.faults(), d.unknownTags(q)...)
 	choices := d.choose(view{q: q, include: q.tags(include), top: true, faults: &faults}, "", 0)
 	if len(faults) > 0 {
-		return nil, joined(flat(faults))
+		return nil, joined(faults)
 	}
-	return &Optimizer{name: optimizerName(q), query: q, db: *d, choices: choices, words: d.words()}, nil
+	return &Optimizer{name: optimizerName(q), query: q, db: *d, choices: choices}, nil
 }
 
 // optimizerName returns the name of an optimizer in the profile: Theano's for a
@@ -115,30 +111,6 @@ func rules(choices []*choice, dialect string) []rewrite.NodeRewriter {
 			list = append(list, rules(c.nested, dialect)...)
 		default:
 			list = append(list, rule{c.entry.Rewriter.(rewrite.NodeRewriter), c.entry})
-		}
-	}
-	return list
-}
-
-// words returns all names and tags, for suggestions.
-func (d *db) words() []string {
-	set := make(map[string]bool)
-	for _, in := range d.databases() {
-		for _, e := range in.entries {
-			set[e.Name] = true
-		}
-	}
-	return keys(set)
-}
-
-// flat splits errors that hold several errors.
-func flat(faults []error) []error {
-	var list []error
-	for _, f := range faults {
-		if many, ok := f.(interface{ WrappedErrors() []error }); ok {
-			list = append(list, many.WrappedErrors()...)
-		} else {
-			list = append(list, f)
 		}
 	}
 	return list

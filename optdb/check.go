@@ -13,7 +13,9 @@ import (
 // Check reports faults of the database, and of the databases in it, that are not
 // known at registration: names of databases that no query can write, and
 // constraints against entries that do not exist.
-func (d *db) Check() error {
+func (d *db) Check() error { return joined(d.faults()) }
+
+func (d *db) faults() []error {
 	var faults []error
 	for _, in := range d.databases() {
 		if !validTag(in.name) {
@@ -21,7 +23,7 @@ func (d *db) Check() error {
 		}
 		faults = append(faults, in.orderFaults(true)...)
 	}
-	return joined(faults)
+	return faults
 }
 
 // entryFaults finds faults of an entry among others: tags that are names, and

@@ -47,7 +47,7 @@ type Entry struct {
 	Before, After []Constraint
 }
 
-// A Constraint names an entry that has to run before or after the one that
+// A Constraint names an entry that must run before or after the one that
 // declares it, and says why. Both entries are in the same database: to order
 // entries of different databases, order the databases.
 type Constraint struct{ Name, Reason string }

@@ -19,7 +19,6 @@ type Optimizer struct {
 	query   Query
 	db      db // its settings
 	choices []*choice
-	words   []string
 	drivers sync.Map // by dialect: a rewrite.GraphRewriter, made on first use
 }
 
@@ -127,9 +126,10 @@ func (o *Optimizer) Selected(name string) bool {
 // of names joined by "/". If several databases have entries of that name, it
 // returns a line for each.
 func (o *Optimizer) Explain(name string) string {
-	var lines []string
+	var lines, words []string
 	for _, c := range o.all() {
 		if !c.is(name) {
+			words = append(words, c.entry.Name)
 			continue
 		}
 		state := "not selected: "
@@ -139,7 +139,7 @@ func (o *Optimizer) Explain(name string) string {
 		lines = append(lines, fmt.Sprintf("%s: %s%s", c.path, state, c.why))
 	}
 	if len(lines) == 0 {
-		return fmt.Sprintf("%s: unknown: no entry of that name in %s%s", name, o.db.name, didYouMean(name, o.words))
+		return fmt.Sprintf("%s: unknown: no entry of that name in %s%s", name, o.db.name, didYouMean(name, words))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -154,8 +154,11 @@ func (o *Optimizer) String() string {
 	fmt.Fprintf(&b, "%s %s %s\n", o.db.name, o.Class(), o.query)
 	for _, c := range o.all() {
 		if c.taken {
-			i := c.listing()
-			fmt.Fprintf(&b, "%s%s\n", strings.Repeat("    ", c.depth+1), strings.TrimLeft(i.place()+i.Name+" "+i.Class, " "))
+			l, place := c.listing(), ""
+			if l.Placed {
+				place = formatPosition(l.Position) + " "
+			}
+			fmt.Fprintf(&b, "%s%s%s %s\n", strings.Repeat("    ", c.depth+1), place, l.Name, l.Class)
 		}
 	}
 	return b.String()
@@ -192,14 +195,6 @@ type Listing struct {
 	Inplace  bool     `json:"inplace,omitempty"`
 	Database bool     `json:"database,omitempty"`
 	Why      string   `json:"why,omitempty"` // why it was selected
-}
-
-// place returns the position as the start of a line.
-func (l Listing) place() string {
-	if !l.Placed {
-		return ""
-	}
-	return formatPosition(l.Position) + " "
 }
 
 // Entries returns all entries of the database in the order in which they would run,

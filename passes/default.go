@@ -10,7 +10,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Default assembles the standard database. It panics if its table contradicts itself, which the tests rule out.
+// Default assembles the standard database. It panics if its table contradicts itself, which the
+// tests rule out.
 func Default() *optdb.SequenceDB {
 	db, err := assemble(table())
 	if err != nil {
@@ -43,7 +44,7 @@ func assemble(rows []row) (*optdb.SequenceDB, error) {
 	return db, errors.Join(append(faults, db.Check())...)
 }
 
-// rewriters returns what package nnet3pass has, by name.
+// rewriters returns the rules and passes of package nnet3pass by name.
 func rewriters() map[string]any {
 	known := make(map[string]any)
 	for _, r := range nnet3pass.Rules() {

@@ -24,7 +24,7 @@ type row struct {
 	before   reasons
 }
 
-// Reasons say, by the name of another entry of the same database, why it has to run before or after this one.
+// reasons are constraints: why an entry must run before or after others of its database, by name.
 type reasons map[string]string
 
 const (
@@ -61,12 +61,14 @@ const (
 //	storage     decides where values live
 //	unsafe_nan  changes results where an argument is NaN, infinite or zero
 //
-// Kaldi lets two values share a matrix on two conditions, one for each of their matrices. Here a matrix may be larger than
-// either value, so there is a single condition, under both names: allow_left_merge and allow_right_merge.
+// Kaldi lets two values share a matrix on two conditions, one for each of their matrices. Here a
+// matrix may be larger than either value, so there is a single condition, under both names:
+// allow_left_merge and allow_right_merge.
 const shares = " allow_left_merge allow_right_merge"
 
-// table returns the standard database as data: databases first, then all entries in the order in which they run. Positions of
-// tensor passes are Theano's. A constraint stands where an order matters; entries without one may run in any order.
+// table returns the standard database as data: databases first, then all entries in the order in
+// which they run. Positions of tensor passes are Theano's. Orders that matter are declared with their
+// reasons, and checked when the database is assembled. Tests shuffle the rest.
 func table() []row {
 	merge := new(rewrite.Merge)
 	rows := []row{

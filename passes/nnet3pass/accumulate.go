@@ -9,8 +9,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// accumulate lets a component that adds to its output, and whose output is a term of a sum, add to the other terms. Otherwise it
-// would add to zeros, and the result would then be added to the other terms.
+// accumulate lets a component that adds to its output, and whose output is a term of a sum, add to
+// the other terms. Otherwise it would add to zeros, and the result would then be added to the other
+// terms.
 func accumulate() rewrite.Rule {
 	return ruleFor("local_accumulate", "a component that adds does so onto the other terms of a sum: x + f(z) → f(z) onto x", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
@@ -59,7 +60,8 @@ func whole(op *lower.Assemble, t *lower.Term) bool {
 	return covers(op, t) && t.Contiguous() && t.Scale == 1
 }
 
-// addsAlone reports whether v has a single use and is what a component, run forward or backward, adds to its output.
+// addsAlone reports whether v has a single use and is what a component, run forward or backward,
+// adds to its output.
 func addsAlone(v *fgraph.Variable) bool {
 	if v.Owner() == nil || len(v.Clients()) != 1 || v.Index() != 0 {
 		return false

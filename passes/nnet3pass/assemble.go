@@ -99,9 +99,9 @@ func mergeTerms() rewrite.Rule {
 		})
 }
 
-// inSum reports whether one of the terms [first, end) adds to elements that at least two others add to. A term joined with one of
-// another command would be added at another time. That changes the last bit of such a sum, and not in all rows alike. A sum of
-// two terms has no order.
+// inSum reports whether one of the terms [first, end) adds to elements that at least two others add
+// to. A term joined with one of another command would be added at another time. That changes the
+// last bit of such a sum, and not in all rows alike. A sum of two terms has no order.
 func inSum(op *lower.Assemble, first, end int) bool {
 	for i := first; i < end; i++ {
 		dst := op.Terms[i].Dst()
@@ -174,7 +174,8 @@ func throughBlock() rewrite.Rule {
 		})
 }
 
-// inlineAssemble replaces terms that read an Assemble with the terms of that Assemble, if nothing else uses it.
+// inlineAssemble replaces terms that read an Assemble with the terms of that Assemble, if nothing
+// else uses it.
 func inlineAssemble() rewrite.Rule {
 	return ruleFor("local_inline_assemble", "an assemble that only one other assemble uses becomes a part of it", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
@@ -182,7 +183,8 @@ func inlineAssemble() rewrite.Rule {
 			if inner == nil {
 				return rewrite.Result{}
 			}
-			// Inline all without constants at once: a tall matrix may have as many parts as a recurrence has steps.
+			// Inline all without constants at once: a tall matrix may have as many parts as a
+			// recurrence has steps.
 			some, constants := false, make([]bool, len(inner))
 			for n, o := range inner {
 				constants[n] = o != nil && slices.ContainsFunc(a.Inputs()[n].Owner().Inputs(), madeBy[lower.Fill])
@@ -215,7 +217,8 @@ func inlineAssemble() rewrite.Rule {
 		})
 }
 
-// inlinable returns, by input, the Assembles whose terms can be inlined, and nil where that is impossible.
+// inlinable returns, by input, the Assembles whose terms can be inlined, and nil where that is
+// impossible.
 func inlinable(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) []*lower.Assemble {
 	if !slices.ContainsFunc(a.Inputs(), madeBy[*lower.Assemble]) {
 		return nil
@@ -244,9 +247,10 @@ func inlinable(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) []*lower
 // freeTerms is the number of terms that inlining may always produce.
 const freeTerms = 64
 
-// multiplies reports whether inlining produces many more terms than the outer and the inner Assembles have together, because
-// several outer terms read the same inner Assemble. Without a limit, a chain of layers that each add up two times of their input
-// would double the terms with every layer.
+// multiplies reports whether inlining produces many more terms than the outer and the inner
+// Assembles have together, because several outer terms read the same inner Assemble. Without a
+// limit, a chain of layers that each add up two times of their input would double the terms with
+// every layer.
 func multiplies(terms int, op *lower.Assemble, inner []*lower.Assemble) bool {
 	most := len(op.Terms)
 	for _, o := range inner {
@@ -286,7 +290,8 @@ func inline(a *fgraph.Apply, op *lower.Assemble, inner []*lower.Assemble) ([]low
 	return terms, inputs
 }
 
-// constantMeets reports whether a constant would be added to another term. A constant can be set but not added.
+// constantMeets reports whether a constant would be added to another term. A constant can be set
+// but not added.
 func constantMeets(terms []lower.Term, inputs []*fgraph.Variable) bool {
 	for i := range terms {
 		if !madeBy[lower.Fill](inputs[terms[i].Input]) {
@@ -310,7 +315,8 @@ func sameCols(op *lower.Assemble) bool {
 	return true
 }
 
-// blockOfAssemble replaces a block of an Assemble that lies in a single term with a block of the input of that term.
+// blockOfAssemble replaces a block of an Assemble that lies in a single term with a block of the
+// input of that term.
 func blockOfAssemble() rewrite.Rule {
 	return ruleFor("local_block_of_assemble", "a block that one unscaled term of an assemble makes is a block of the term's input", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, block lower.Block) rewrite.Result {

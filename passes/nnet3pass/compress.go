@@ -7,8 +7,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// memoryCompression keeps one bit per element of the output of a rectified linear unit for its backward pass, instead of the
-// output. Kaldi's option does that on a GPU, with one byte per element.
+// memoryCompression keeps one bit per element of the output of a rectified linear unit for its
+// backward pass, instead of the output. Kaldi's option does that on a GPU, with one byte per
+// element.
 func memoryCompression() rewrite.Rule {
 	return ruleFor("memory_compression", "the backward pass of a ReLU takes one bit an element from a memo instead of the output", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
@@ -62,8 +63,9 @@ func memoryCompression() rewrite.Rule {
 		})
 }
 
-// onlyBackprop returns the backward run of the component of a, and the rows that it is about, if it alone reads the output of a, or
-// a block of its rows, as its output value. Otherwise it returns nil.
+// onlyBackprop returns the backward run of the component of a, and the rows that it is about, if it
+// alone reads the output of a, or a block of its rows, as its output value. Otherwise it returns
+// nil.
 func onlyBackprop(a *fgraph.Apply) (found *fgraph.Apply, rows lower.Rect) {
 	t := lower.TypeOf(a.Out())
 	unique := true

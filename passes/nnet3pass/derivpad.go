@@ -33,8 +33,8 @@ func (l *derivLimiter) assemble(a *fgraph.Apply, op *lower.Assemble) error {
 // partsAt as the time of a term means that its parts keep their times.
 const partsAt = -1
 
-// through resolves term t, which reads root, to terms that read the inputs of root, and appends those terms and inputs. What no
-// term of root writes is zero.
+// through resolves term t, which reads root, to terms that read the inputs of root, and appends
+// those terms and inputs. What no term of root writes is zero.
 func through(terms []lower.Term, inputs []*fgraph.Variable, t *lower.Term, root *fgraph.Variable) ([]lower.Term, []*fgraph.Variable) {
 	inner, ok := ownerOp[*lower.Assemble](root)
 	if !ok {
@@ -112,8 +112,8 @@ func (l *derivLimiter) pad(v *fgraph.Variable, runs []rowRun, lo, n int32, origi
 	return w
 }
 
-// cut returns the rows [lo, hi) of v, which are zero outside the runs. It looks through padding. If v is assembled for this use
-// alone, it is assembled of fewer parts.
+// cut returns the rows [lo, hi) of v, which are zero outside the runs. It looks through padding. If
+// v is assembled for this use alone, it is assembled of fewer parts.
 func (l *derivLimiter) cut(v *fgraph.Variable, runs []rowRun, lo, hi int32, origin int) *fgraph.Variable {
 	root, r := lower.Resolve(v)
 	everything := all(runs, r.Rows())

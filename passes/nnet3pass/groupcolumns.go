@@ -9,11 +9,13 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// groupColumns lets an affine component over an appended matrix take the columns input by input where they alternate. The matrix
-// then need not be assembled: there is a product for each input, not for each run of columns (spliceProduct).
+// groupColumns lets an affine component over an appended matrix take the columns input by input
+// where they alternate. The matrix then need not be assembled: there is a product for each input,
+// not for each run of columns (spliceProduct).
 //
-// This changes the order of sums, for all rows of every request alike: the order follows from which inputs the columns come from,
-// and only inputs of the network count, which are the same for every request.
+// This changes the order of sums, for all rows of every request alike: the order follows from which
+// inputs the columns come from, and only inputs of the network count, which are the same for every
+// request.
 func groupColumns() rewrite.Rule {
 	return ruleFor("local_group_columns", "an affine over inputs that alternate takes them one after the other: affine(append(x, v, x')) → affine'(append(x, x', v))", 2,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
@@ -33,8 +35,9 @@ func groupColumns() rewrite.Rule {
 		})
 }
 
-// dividedProduct returns the product that op computes and the Assemble that it reads, if the product may be divided by columns and
-// nothing else reads the assembled matrix. Otherwise it tells c why not. trained demands a product with parameters that change.
+// dividedProduct returns the product that op computes and the Assemble that it reads, if the
+// product may be divided by columns and nothing else reads the assembled matrix. Otherwise it tells
+// c why not. trained demands a product with parameters that change.
 func dividedProduct(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate, trained bool) (*component.Product, *lower.Assemble, bool) {
 	if !plain(op) || op.Accumulate || op.Precomputed != nil || len(a.Inputs()) != 1 {
 		c.Miss("%s has an effect, accumulates or looks at other rows", op.Name)
@@ -65,8 +68,8 @@ func dividedProduct(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate, tra
 // A columnRun is a run of columns of an assembled matrix that come from one input.
 type columnRun struct{ first, end, input int32 }
 
-// columnRuns divides the columns of an assembled matrix by the inputs of the graph that they come from. It reports false where a
-// column comes from none, from several, or from another value.
+// columnRuns divides the columns of an assembled matrix by the inputs of the graph that they come
+// from. It reports false where a column comes from none, from several, or from another value.
 func columnRuns(g *fgraph.FunctionGraph, asm *fgraph.Apply, o *lower.Assemble) ([]columnRun, bool) {
 	p, ok := lower.ProgramOf(g)
 	if !ok {
@@ -100,7 +103,8 @@ func columnRuns(g *fgraph.FunctionGraph, asm *fgraph.Apply, o *lower.Assemble) (
 	return runs, end == o.Cols
 }
 
-// grouped returns the order in which runs of one input follow each other, with the inputs in order of their first runs.
+// grouped returns the order in which runs of one input follow each other, with the inputs in order
+// of their first runs.
 func grouped(runs []columnRun) []int {
 	first := make(map[int32]int) // by input
 	order := make([]int, len(runs))

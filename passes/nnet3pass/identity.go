@@ -30,8 +30,9 @@ func isIdentity(c component.Component) bool {
 	return ok && id.IsIdentity()
 }
 
-// removeIdentityBackward removes backward runs that copy the derivative they are given: those of no-ops, and of dropout that
-// drops nothing. Dropout counts as it is now: if it may start to drop, the computation has to be optimized again.
+// removeIdentityBackward removes backward runs that copy the derivative they are given: those of
+// no-ops, and of dropout that drops nothing. Dropout counts as it is now: if it may start to drop,
+// the computation has to be optimized again.
 func removeIdentityBackward() rewrite.Rule {
 	return ruleFor("local_remove_identity_backward", "a backward run that copies the derivative is the derivative: backprop{no-op}(dy) → dy", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Backprop) rewrite.Result {

@@ -7,8 +7,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// propagateInPlace lets components overwrite their input where they can and nothing reads it later, and lets components that
-// accumulate do so in the memory of the sum. The destroy handler vetoes what would destroy a value that is still needed.
+// propagateInPlace lets components overwrite their input where they can and nothing reads it later,
+// and lets components that accumulate do so in the memory of the sum. The destroy handler vetoes
+// what would destroy a value that is still needed.
 func propagateInPlace() rewrite.GraphRewriter {
 	return inPlace("propagate_in_place", "a forward run writes over its input, or over what it adds to, where nothing later reads that",
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
@@ -23,7 +24,8 @@ func propagateInPlace() rewrite.GraphRewriter {
 		})
 }
 
-// backpropInPlace lets components write the input derivative over the output derivative where they can.
+// backpropInPlace lets components write the input derivative over the output derivative where they
+// can.
 func backpropInPlace() rewrite.GraphRewriter {
 	return inPlace("backprop_in_place", "a backward run writes over the derivative it is given, or over what it adds to, where nothing later reads that",
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Backprop) rewrite.Result {
@@ -49,8 +51,9 @@ func inPlace[O fgraph.Op](name, doc string, fn func(c *rewrite.Context, a *fgrap
 	return rewrite.In2Out(name, rule)
 }
 
-// laterReader returns an apply that came after a in the original order and reads a part of input k of a, or nil. The destroy
-// handler would let it run before a instead, but values live shorter in the original order.
+// laterReader returns an apply that came after a in the original order and reads a part of input k
+// of a, or nil. The destroy handler would let it run before a instead, but values live shorter in
+// the original order.
 func laterReader(a *fgraph.Apply, k int) *fgraph.Apply {
 	root, r := lower.Resolve(a.Inputs()[k])
 	later := func(c fgraph.Client) bool { return c.Apply != nil && c.Apply != a && c.Apply.Origin() > a.Origin() }

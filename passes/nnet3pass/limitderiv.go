@@ -15,22 +15,24 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// ErrNoRows is the error of limit_derivative_times for a computation that does not say what its rows stand for.
+// ErrNoRows is the error of limit_derivative_times for a computation that does not say what its
+// rows stand for.
 var ErrNoRows = errors.New("nnet3pass: limiting the times of derivatives takes a computation with debug information (compile.Options.DebugInfo)")
 
-// DerivTimes is the interval of times in which derivatives are propagated back, ends included. The fields are Kaldi's options
-// min-deriv-time, max-deriv-time and max-deriv-time-relative.
+// DerivTimes is the interval of times in which derivatives are propagated back, ends included. The
+// fields are Kaldi's options min-deriv-time, max-deriv-time and max-deriv-time-relative.
 type DerivTimes struct {
 	Min, Max int32
-	// MaxRelative counts from the largest time of an output. Unless it is math.MaxInt32, it replaces Max.
+	// MaxRelative counts from the largest time of an output. Unless it is math.MaxInt32, it
+	// replaces Max.
 	MaxRelative int32
 }
 
 // AllDerivTimes returns the limits that include all times.
 func AllDerivTimes() DerivTimes { return DerivTimes{math.MinInt32, math.MaxInt32, math.MaxInt32} }
 
-// SetDerivTimes returns a rewriter that tells limit_derivative_times which times to keep. A query brings it along, at a position
-// before that pass.
+// SetDerivTimes returns a rewriter that tells limit_derivative_times which times to keep. A query
+// brings it along, at a position before that pass.
 func SetDerivTimes(t DerivTimes) rewrite.GraphRewriter {
 	return rewrite.FromFunc("deriv_times", "says at which times derivatives are kept", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
 		return g.Attach(&derivTimes{t})
@@ -42,12 +44,14 @@ type derivTimes struct{ DerivTimes }
 
 func (*derivTimes) OnAttach(*fgraph.FunctionGraph) error { return nil }
 
-// limitDerivativeTimes treats derivatives at times outside the limits as zero. It avoids computing them where it can: backward runs
-// of simple components are cut down to the rows inside the limits, or removed. Runs with a memo, and runs of components that look
-// at several rows, stay as they are but get zeros for rows outside. Statistics of the forward pass are dropped where no row is
+// limitDerivativeTimes treats derivatives at times outside the limits as zero. It avoids computing
+// them where it can: backward runs of simple components are cut down to the rows inside the limits,
+// or removed. Runs with a memo, and runs of components that look at several rows, stay as they are
+// but get zeros for rows outside. Statistics of the forward pass are dropped where no row is
 // inside. Without limits (SetDerivTimes) it does nothing.
 //
-// It looks up times by the command that an apply comes from, so it must run before passes that change the rows of a component.
+// It looks up times by the command that an apply comes from, so it must run before passes that
+// change the rows of a component.
 func limitDerivativeTimes() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name: "limit_derivative_times", Doc: "takes derivatives at times outside of min-deriv-time and max-deriv-time for zero, if these are set",
@@ -96,8 +100,8 @@ func limitDerivatives(ctx context.Context, h *rewrite.Handle) error {
 
 // A derivLimiter is a run of the pass.
 //
-// A derivative that is zero in some rows becomes an Assemble of the other rows. Readers that can do without the zeros look through
-// this padding. If all can, the padding disappears.
+// A derivative that is zero in some rows becomes an Assemble of the other rows. Readers that can do
+// without the zeros look through this padding. If all can, the padding disappears.
 type derivLimiter struct {
 	g        *fgraph.FunctionGraph
 	prog     *lower.Program
@@ -111,7 +115,8 @@ type derivLimiter struct {
 // A rowRun is the rows [lo, hi).
 type rowRun struct{ lo, hi int32 }
 
-// inside returns the rows whose times are inside the limits. Rows without a time are padding and count as inside.
+// inside returns the rows whose times are inside the limits. Rows without a time are padding and
+// count as inside.
 func (l *derivLimiter) inside(rows []index.Cindex) []rowRun {
 	var runs []rowRun
 	for i := range rows {
@@ -257,7 +262,8 @@ func (l *derivLimiter) remove(a *fgraph.Apply, op lower.Backprop) error {
 	return l.put(a, pairs...)
 }
 
-// mask gives a backward run zeros for output rows outside, and treats its results for input rows outside as zero.
+// mask gives a backward run zeros for output rows outside, and treats its results for input rows
+// outside as zero.
 func (l *derivLimiter) mask(a *fgraph.Apply, op lower.Backprop, out, in []index.Cindex) error {
 	k := op.InputDeriv()
 	n := int32(len(out))
@@ -275,7 +281,8 @@ func (l *derivLimiter) mask(a *fgraph.Apply, op lower.Backprop, out, in []index.
 	return l.replace(a, op, fgraph.NewApply(op, inputs, outputTypes(a)...), runs, 0, m)
 }
 
-// replace replaces backward run a with b. Row i of the result of b stands for row lo+i of n; rows outside the runs are zero.
+// replace replaces backward run a with b. Row i of the result of b stands for row lo+i of n; rows
+// outside the runs are zero.
 func (l *derivLimiter) replace(a *fgraph.Apply, op lower.Backprop, b *fgraph.Apply, runs []rowRun, lo, n int32) error {
 	b.SetOrigin(a.Origin())
 	pairs := make([]fgraph.Replacement, 0, 2)

@@ -9,17 +9,19 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// leastProduct is the least number of parameters for which multiplyOnce and multiplyOut do something. They take 64 KB, the size of
-// two first-level caches.
+// leastProduct is the least number of parameters for which multiplyOnce and multiplyOut do
+// something. They take 64 KB, the size of two first-level caches.
 const leastProduct = 1 << 14
 
-// multiplyOnce lets an affine component that reads features beside a vector for the whole utterance, such as an i-vector, multiply
-// the vector once instead of once for every time. The product of the vector becomes a term of a sum.
+// multiplyOnce lets an affine component that reads features beside a vector for the whole
+// utterance, such as an i-vector, multiply the vector once instead of once for every time. The
+// product of the vector becomes a term of a sum.
 //
-// The columns of the vector decide whether the sum is divided, never the number of rows: where there are few rows, the product
-// reads the assembled matrix as before but sums both parts separately too. So a row has the same bits whatever else is requested.
-// Vectors with fewer than leastProduct parameters are left alone: their products cost next to nothing, and the order of the sum
-// stays Kaldi's.
+// The columns of the vector decide whether the sum is divided, never the number of rows: where
+// there are few rows, the product reads the assembled matrix as before but sums both parts
+// separately too. So a row has the same bits whatever else is requested. Vectors with fewer than
+// leastProduct parameters are left alone: their products cost next to nothing, and the order of the
+// sum stays Kaldi's.
 func multiplyOnce() rewrite.Rule {
 	return ruleFor("local_multiply_once", "rows of an input that an affine reads again and again are multiplied once: affine(append(x, v[rows])) → affine'(x) onto affine''(v)[rows]", 2,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
@@ -41,8 +43,8 @@ func multiplyOnce() rewrite.Rule {
 		})
 }
 
-// lastColumns finds the input of the graph that the last columns of an assembled matrix, and no others, come from. Each row must be
-// a row of the input. from is a term that reads it.
+// lastColumns finds the input of the graph that the last columns of an assembled matrix, and no
+// others, come from. Each row must be a row of the input. from is a term that reads it.
 func lastColumns(g *fgraph.FunctionGraph, asm *fgraph.Apply, o *lower.Assemble) (from lower.Term, v *fgraph.Variable, ok bool) {
 	last := slices.IndexFunc(o.Terms, func(t lower.Term) bool { return t.DstCol+t.NumCols == o.Cols })
 	if last < 0 || o.Terms[last].DstCol == 0 {
@@ -72,8 +74,8 @@ func lastColumns(g *fgraph.FunctionGraph, asm *fgraph.Apply, o *lower.Assemble) 
 	return from, v, rows == o.Rows && len(vectorRows(o, from.Input)) == int(rows)
 }
 
-// vectorRows returns the pairs of rows that an input contributes to the assembled matrix, in the order of the rows of the matrix,
-// each of which occurs once.
+// vectorRows returns the pairs of rows that an input contributes to the assembled matrix, in the
+// order of the rows of the matrix, each of which occurs once.
 func vectorRows(o *lower.Assemble, input int32) []lower.RowPair {
 	var pairs []lower.RowPair
 	for i := range o.Terms {
@@ -97,7 +99,8 @@ func summedApart(a *fgraph.Apply, op lower.Propagate, p *component.Product, o *l
 	return runProduct(a, op, q, pre, a.Inputs(), o.Rows)
 }
 
-// multipliedOnce multiplies the rows of the vector, distributes the results, and adds the product of the other columns.
+// multipliedOnce multiplies the rows of the vector, distributes the results, and adds the product
+// of the other columns.
 func multipliedOnce(a *fgraph.Apply, op lower.Propagate, p *component.Product, o *lower.Assemble, from lower.Term) *fgraph.Variable {
 	asm := a.Inputs()[0].Owner()
 	v, out := asm.Inputs()[from.Input], lower.TypeOf(a.Out())

@@ -2,7 +2,8 @@ package nnet3pass
 
 import "github.com/nnopt/nnopt/rewrite"
 
-// Rules returns the local rewrites, which the standard database has in its groups canonicalize and specialize.
+// Rules returns the local rewrites, which the standard database has in its groups canonicalize and
+// specialize.
 func Rules() []rewrite.Rule {
 	return []rewrite.Rule{
 		removeIdentity(), removeIdentityBackward(),

@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// fuseEpilogue fuses an affine component with the row-wise component that alone reads its result. The fused component does both
-// before it stores the result.
+// fuseEpilogue fuses an affine component with the row-wise component that alone reads its result.
+// The fused component does both before it stores the result.
 func fuseEpilogue() rewrite.Rule {
 	return ruleFor("local_fuse_epilogue", "an affine and the row-wise component behind it are one: f(affine(x)) → affine+f(x)", 2,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
@@ -30,8 +30,9 @@ func fuseEpilogue() rewrite.Rule {
 		})
 }
 
-// productBelow returns the product that computes the input of a, if nothing else reads its result. If the product accumulates, it
-// must add to the sum before anything else happens to the result. If there is no such product, it tells c why not.
+// productBelow returns the product that computes the input of a, if nothing else reads its result.
+// If the product accumulates, it must add to the sum before anything else happens to the result. If
+// there is no such product, it tells c why not.
 func productBelow(c *rewrite.Context, a *fgraph.Apply) (lower.Propagate, *component.Product, bool) {
 	x := a.Inputs()[0]
 	op, ok := ownerOp[lower.Propagate](x)
@@ -51,10 +52,12 @@ func productBelow(c *rewrite.Context, a *fgraph.Apply) (lower.Propagate, *compon
 	return op, p, true
 }
 
-// multiplyOut makes one linear map of two, where that takes fewer multiplications and the first one is fixed, such as a transform
-// of the features before the first layer. Trained maps stay separate: in a recurrent network it depends on the number of requested
-// times whether anything else reads the value between two maps, and the bits of a result must not. Maps whose product has fewer
-// than leastProduct parameters stay separate too: they cost next to nothing, and the order of sums stays Kaldi's.
+// multiplyOut makes one linear map of two, where that takes fewer multiplications and the first one
+// is fixed, such as a transform of the features before the first layer. Trained maps stay separate:
+// in a recurrent network it depends on the number of requested times whether anything else reads
+// the value between two maps, and the bits of a result must not. Maps whose product has fewer than
+// leastProduct parameters stay separate too: they cost next to nothing, and the order of sums stays
+// Kaldi's.
 func multiplyOut() rewrite.Rule {
 	return ruleFor("local_multiply_out", "of a fixed linear map and the one behind it, one is made where that is cheaper: A(B(x)) → (AB)(x)", 2,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
@@ -85,7 +88,8 @@ func multiplyOut() rewrite.Rule {
 		})
 }
 
-// overwrite lets components that add to their output overwrite it instead, so that it need not be zero before.
+// overwrite lets components that add to their output overwrite it instead, so that it need not be
+// zero before.
 func overwrite() rewrite.Rule {
 	return ruleFor("local_overwrite", "a product that adds to zeros overwrites them instead", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
@@ -116,8 +120,9 @@ func overwriteBackward() rewrite.Rule {
 		})
 }
 
-// fuseResidual lets a product whose result is one of two terms of a sum accumulate onto the other term, αx in αx + f(z). With a
-// bypass of a layer, a second matrix of the width of the layer never exists.
+// fuseResidual lets a product whose result is one of two terms of a sum accumulate onto the other
+// term, αx in αx + f(z). With a bypass of a layer, a second matrix of the width of the layer never
+// exists.
 func fuseResidual() rewrite.Rule {
 	return ruleFor("local_fuse_residual", "a product adds to the other term of a sum itself: αx + affine(z) → affine onto αx", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {

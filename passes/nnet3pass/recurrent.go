@@ -12,39 +12,40 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// SplitRecurrentAffine divides the affine components of recurrent networks. Such a component runs once per step, over an appended
-// matrix: the left part comes from the layer below, the right part from the step before. The layer below is known for all steps
-// at once, so one product computes its part for all of them and reads the parameters once instead of once per step. The products
-// of the steps continue its sums, so the bits stay the same.
+// SplitRecurrentAffine divides the affine components of recurrent networks. Such a component runs
+// once per step, over an appended matrix: the left part comes from the layer below, the right part
+// from the step before. The layer below is known for all steps at once, so one product computes its
+// part for all of them and reads the parameters once instead of once per step. The products of the
+// steps continue its sums, so the bits stay the same.
 //
-// Components with fewer than least parameters in the left part are left alone: a cache holds these from one step to the next, and
-// the sums of all steps need more memory than the sums of one.
+// Components with fewer than least parameters in the left part are left alone: a cache holds these
+// from one step to the next, and the sums of all steps need more memory than the sums of one.
 func SplitRecurrentAffine(least int) rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name: "split_recurrent_affine",
 		Doc:  "an affine whose input is in part recurrent, in part not, does the latter for all steps in one product: affine(append(x_t, y_t-1)) → affine'(x)_t + affine''(y_t-1)",
-		Fn:   splitRecurrent{least}.split,
+		Fn:   func(ctx context.Context, h *rewrite.Handle) error { return splitRecurrent(ctx, h, least) },
 	}
 }
 
-// leastSplit is the least of the standard database for SplitRecurrentAffine: a megabyte, half of a second-level cache.
+// leastSplit is the least of the standard database for SplitRecurrentAffine: a megabyte, half of a
+// second-level cache.
 const leastSplit = 1 << 18
 
-type splitRecurrent struct{ least int }
-
-// maxStepRows is the largest number of rows for which reading the parameters is taken to dominate the product of a step.
+// maxStepRows is the largest number of rows for which reading the parameters is taken to dominate
+// the product of a step.
 const maxStepRows = 128
 
-// split divides the components one after the other.
-func (p splitRecurrent) split(ctx context.Context, h *rewrite.Handle) error {
-	order, steps := p.steps(h.Graph())
+// splitRecurrent divides the components one after the other.
+func splitRecurrent(ctx context.Context, h *rewrite.Handle, least int) error {
+	order, steps := affineSteps(h.Graph(), least)
 	n := 0
 	for _, c := range order {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		alike := largestGroup(steps[c])
-		if len(alike) < 2 || alike[0].width*alike[0].product.OutputDim() < p.least {
+		if len(alike) < 2 || alike[0].width*alike[0].product.OutputDim() < least {
 			continue
 		}
 		done, err := h.Replace("", alike[0].apply, dividedSteps(alike)...)
@@ -69,12 +70,13 @@ type step struct {
 	width   int    // of the first part
 }
 
-// steps returns the runs of affine components that may be steps, by component, and the components in the order of their first runs.
-func (p splitRecurrent) steps(g *fgraph.FunctionGraph) (order []component.Component, steps map[component.Component][]step) {
+// affineSteps returns the runs of affine components that may be steps, by component, and the components
+// in the order of their first runs.
+func affineSteps(g *fgraph.FunctionGraph, least int) (order []component.Component, steps map[component.Component][]step) {
 	steps = make(map[component.Component][]step)
 	for a := range g.Applies() {
 		op, ok := a.Op().(lower.Propagate)
-		if !ok || op.C.InputDim()*op.C.OutputDim() < p.least {
+		if !ok || op.C.InputDim()*op.C.OutputDim() < least {
 			continue
 		}
 		s, ok := stepOf(a)
@@ -130,7 +132,8 @@ func (s *step) like(t *step) bool {
 	})
 }
 
-// largestGroup returns the first of the largest groups of steps that are alike, in the order of their commands.
+// largestGroup returns the first of the largest groups of steps that are alike, in the order of
+// their commands.
 func largestGroup(steps []step) []step {
 	var best []step
 	for len(steps) > len(best) {

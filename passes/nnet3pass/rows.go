@@ -8,8 +8,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// liftRows chooses rows before a component instead of after it. The component must work row by row, on an input that is not wider
-// than its output, or be a product that can read the rows wherever they lie.
+// liftRows chooses rows before a component instead of after it. The component must work row by row,
+// on an input that is not wider than its output, or be a product that can read the rows wherever
+// they lie.
 func liftRows() rewrite.Rule {
 	return ruleFor("local_lift_rows", "rows are chosen in front of a component that works row by row: f(x)[rows] → f(x[rows])", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
@@ -42,7 +43,8 @@ func liftRows() rewrite.Rule {
 		})
 }
 
-// liftIntoProduct lets a product compute only the chosen rows, in the chosen order. It returns nil if that is impossible.
+// liftIntoProduct lets a product compute only the chosen rows, in the chosen order. It returns nil
+// if that is impossible.
 func liftIntoProduct(a *fgraph.Apply, inner lower.Propagate, producer *fgraph.Apply, t *lower.Term) *fgraph.Variable {
 	product, ok := component.NewProduct(inner.C)
 	if !ok {
@@ -75,8 +77,8 @@ func liftIntoProduct(a *fgraph.Apply, inner lower.Propagate, producer *fgraph.Ap
 	return fgraph.NewApply(inner, producer.Inputs(), a.Out().Type()).Out()
 }
 
-// readRowsInPlace lets a component with precomputed indexes of the rows that it reads find them where they lie, instead of in a
-// matrix of chosen rows.
+// readRowsInPlace lets a component with precomputed indexes of the rows that it reads find them
+// where they lie, instead of in a matrix of chosen rows.
 func readRowsInPlace() rewrite.Rule {
 	return ruleFor("local_read_rows_in_place", "a component that looks up its rows looks them up where they lie: f(x[rows]) → f'(x)", 2,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
@@ -109,9 +111,10 @@ func readRowsInPlace() rewrite.Rule {
 		})
 }
 
-// cheaperInPlace reports whether apply a takes no more memory if it reads sources directly instead of a matrix assembled of their
-// parts. If a reads them directly, the sources live until its output does, together with the matrix if that is needed later. If
-// not, the sources live together with the matrix, and then the matrix with the output. Sources that are needed later anyway cost
+// cheaperInPlace reports whether apply a takes no more memory if it reads sources directly instead
+// of a matrix assembled of their parts. If a reads them directly, the sources live until its output
+// does, together with the matrix if that is needed later. If not, the sources live together with
+// the matrix, and then the matrix with the output. Sources that are needed later anyway cost
 // nothing. Memory that another component of the network needs in any case costs nothing either.
 func cheaperInPlace(g *fgraph.FunctionGraph, a *fgraph.Apply, together *fgraph.Variable, sources ...*fgraph.Variable) bool {
 	var kept int64

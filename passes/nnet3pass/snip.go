@@ -6,8 +6,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// snipRowOps drops sums over no rows from both ends of a list of sums. Rows of a term need no such rule: a term has no rows
-// without a source.
+// snipRowOps drops sums over no rows from both ends of a list of sums. Rows of a term need no such
+// rule: a term has no rows without a source.
 func snipRowOps() rewrite.Rule {
 	return ruleFor("snip_row_ops", "sums over no rows at either end of a list of sums are left out", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.RowRanges) rewrite.Result {

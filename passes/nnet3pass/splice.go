@@ -10,8 +10,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// spliceProduct lets a product read its rows and columns where they lie, instead of from a matrix assembled for it. If they lie in
-// several matrices, there is a product for each, and each adds to the result of the one before.
+// spliceProduct lets a product read its rows and columns where they lie, instead of from a matrix
+// assembled for it. If they lie in several matrices, there is a product for each, and each adds to
+// the result of the one before.
 func spliceProduct() rewrite.Rule {
 	return ruleFor("local_splice_product", "a product over an appended matrix reads the parts where they lie: affine(append(x, y)) → affine'(x) + affine''(y)", 2,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
@@ -48,7 +49,8 @@ func spliceProduct() rewrite.Rule {
 		})
 }
 
-// A part is what a product reads from one matrix. A matrix may have several parts, with parts of others between them.
+// A part is what a product reads from one matrix. A matrix may have several parts, with parts of
+// others between them.
 type part struct {
 	source  *fgraph.Variable
 	splices []component.Splice
@@ -62,8 +64,9 @@ func sources(parts []part) []*fgraph.Variable {
 	return vs
 }
 
-// spliceParts finds the blocks of the product in the inputs of asm, of which the product sees the rectangle at. The parts are added
-// in the order returned. It reports false if a block is not found as it is, or can't be divided as it lies.
+// spliceParts finds the blocks of the product in the inputs of asm, of which the product sees the
+// rectangle at. The parts are added in the order returned. It reports false if a block is not found
+// as it is, or can't be divided as it lies.
 func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph.Apply, o *lower.Assemble, at lower.Rect) ([]part, bool) {
 	var parts []part
 	columns := newColumnIndex(o)
@@ -95,7 +98,8 @@ func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph
 			}
 			v := asm.Inputs()[source]
 			if len(parts) == 0 || parts[len(parts)-1].source != v {
-				// Each product continues the sums of the one before, so they must take the columns in order.
+				// Each product continues the sums of the one before, so they must take the columns
+				// in order.
 				if ok = len(parts) == 0 || p.Resumable(block, s.Col); !ok {
 					return
 				}
@@ -143,7 +147,8 @@ func sameColumns(a, b *lower.Term) bool {
 	return a.Input == b.Input && a.SrcCol-a.DstCol == b.SrcCol-b.DstCol
 }
 
-// at returns the first edge after column c, at most end, and the terms that cover the columns up to it.
+// at returns the first edge after column c, at most end, and the terms that cover the columns up to
+// it.
 func (x *columnIndex) at(c, end int32) (int32, []int32) {
 	k, here := slices.BinarySearch(x.edges, c)
 	if k < len(x.edges) && here {
@@ -158,8 +163,8 @@ func (x *columnIndex) at(c, end int32) (int32, []int32) {
 	return end, x.terms[k-1]
 }
 
-// takeRows finds the input that all rows of the given terms come from, and notes in s where they lie in it. c0 is the first column.
-// It returns -1 if there is no such input.
+// takeRows finds the input that all rows of the given terms come from, and notes in s where they
+// lie in it. c0 is the first column. It returns -1 if there is no such input.
 func (x *columnIndex) takeRows(terms []int32, src []int32, r0, c0 int32, s *component.Splice) int32 {
 	if len(terms) == 0 {
 		return -1
@@ -190,13 +195,14 @@ func (x *columnIndex) takeRows(terms []int32, src []int32, r0, c0 int32, s *comp
 	return first.Input
 }
 
-// worthSplitting reports whether the additional products cost less than the moves that they save. A matrix with other uses is
-// assembled anyway.
+// worthSplitting reports whether the additional products cost less than the moves that they save. A
+// matrix with other uses is assembled anyway.
 func worthSplitting(root *fgraph.Variable, o *lower.Assemble, products int) bool {
 	return len(root.Clients()) == 1 && len(o.Terms) > products
 }
 
-// addParts applies the parts of the product one after the other. sum, if not nil, is the result of earlier parts, or what op adds to.
+// addParts applies the parts of the product one after the other. sum, if not nil, is the result of
+// earlier parts, or what op adds to.
 func addParts(a *fgraph.Apply, op lower.Propagate, p *component.Product, parts []part, sum *fgraph.Variable) *fgraph.Variable {
 	accumulates := op.Accumulate
 	for i, part := range parts {

@@ -9,9 +9,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// storagePass makes a pass that works on the planned storage. It does nothing to a graph that has none. change returns how
-// many things it changed, and what says which: a noun in the plural. Bisection allows or forbids all of it at once, since the
-// graph does not change.
+// storagePass makes a pass that works on the planned storage. It does nothing to a graph that has
+// none. change returns how many things it changed, and what says which: a noun in the plural.
+// Bisection allows or forbids all of it at once, since the graph does not change.
 func storagePass(name, doc, what string, change func(s *lower.Storage) int) rewrite.GraphRewriter {
 	return rewrite.Global{Name: name, Doc: doc, Fn: func(_ context.Context, h *rewrite.Handle) error {
 		s, ok := lower.StorageOf(h.Graph())
@@ -31,8 +31,8 @@ func storagePass(name, doc, what string, change func(s *lower.Storage) int) rewr
 	}}
 }
 
-// planStorage orders the computation, gives every value a matrix of its own, and then applies what the in-place passes permitted.
-// From here on the graph is fixed.
+// planStorage orders the computation, gives every value a matrix of its own, and then applies what
+// the in-place passes permitted. From here on the graph is fixed.
 func planStorage() rewrite.GraphRewriter {
 	return rewrite.Global{Name: "plan_storage", Doc: "orders the computation, gives every value a place, and fixes the graph", Fn: func(_ context.Context, h *rewrite.Handle) error {
 		p, ok := lower.ProgramOf(h.Graph())
@@ -68,11 +68,13 @@ func extendMatrices() rewrite.GraphRewriter {
 		})
 }
 
-// removeAssignments computes the parts of an assembled value in place, so that nothing needs to be copied.
+// removeAssignments computes the parts of an assembled value in place, so that nothing needs to be
+// copied.
 //
-// Part by part, a tall value with parts from many places would never be started, because the first part pays for the memory of
-// all. So the parts of a value are tried together, largest values first. Parts refused together are then tried one by one, latest
-// first. All of this happens twice, because one placement can make room for another.
+// Part by part, a tall value with parts from many places would never be started, because the first
+// part pays for the memory of all. So the parts of a value are tried together, largest values
+// first. Parts refused together are then tried one by one, latest first. All of this happens twice,
+// because one placement can make room for another.
 func removeAssignments() rewrite.GraphRewriter {
 	return storagePass("remove_assignments", "makes the parts of an assembled value in the place where they are wanted", "terms",
 		func(s *lower.Storage) int {
@@ -115,7 +117,8 @@ func assembledTerms(s *lower.Storage) (groups []termGroup) {
 	return groups
 }
 
-// convertAddition turns additions to zeros into copies. The first term of every assembled value is one.
+// convertAddition turns additions to zeros into copies. The first term of every assembled value is
+// one.
 func convertAddition() rewrite.GraphRewriter {
 	return storagePass("convert_addition", "copies what is the first to be written to a place, instead of adding it to zeros", "values",
 		func(s *lower.Storage) int {

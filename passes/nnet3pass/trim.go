@@ -9,16 +9,17 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// trimInputs copies the part of an input that is read last, so that the input, whose size is up to the caller, can be freed earlier.
-// If that doesn't lower the peak memory, remove_assignments turns the copy into a view again.
+// trimInputs copies the part of an input that is read last, so that the input, whose size is up to
+// the caller, can be freed earlier. If that doesn't lower the peak memory, remove_assignments turns
+// the copy into a view again.
 func trimInputs() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name: "trim_inputs", Doc: "an input that is kept for a part of it is kept as a copy of the part: f(x[block]) → f(copy(x[block]))",
-		Fn: func(_ context.Context, h *rewrite.Handle) error { return keepParts(h) },
+		Fn: keepParts,
 	}
 }
 
-func keepParts(h *rewrite.Handle) error {
+func keepParts(_ context.Context, h *rewrite.Handle) error {
 	g := h.Graph()
 	prog, ok := lower.ProgramOf(g)
 	if !ok {
@@ -44,7 +45,8 @@ func keepParts(h *rewrite.Handle) error {
 	return nil
 }
 
-// comesBack reports whether the derivative of an input is an output. It has the size of the input and takes over its memory.
+// comesBack reports whether the derivative of an input is an output. It has the size of the input
+// and takes over its memory.
 func comesBack(p *lower.Program, input lower.Port) bool {
 	for _, port := range p.Outputs {
 		if port.IsMatrix() && port.Node == input.Node && port.At > input.At {
@@ -54,16 +56,16 @@ func comesBack(p *lower.Program, input lower.Port) bool {
 	return false
 }
 
-// mostOf reports whether a block is the first four fifths of the rows, or more, of its matrix. Kaldi, too, extends a matrix by so
-// little rather than copy it (ExtendMatrices).
+// mostOf reports whether a block is the first four fifths of the rows, or more, of its matrix.
+// Kaldi, too, extends a matrix by so little rather than copy it (ExtendMatrices).
 func mostOf(block *fgraph.Variable) bool {
 	a := block.Owner()
 	x, r := lower.TypeOf(a.Inputs()[0]), a.Op().(lower.Block).Rect
 	return r.R0 == 0 && r.Cols() == x.Cols && 5*int64(r.R1) >= 4*int64(x.Rows)
 }
 
-// keptFor returns the block of x that is read after everything else of x, and when it is read first. It returns nil if x itself, or
-// several blocks, are read last.
+// keptFor returns the block of x that is read after everything else of x, and when it is read
+// first. It returns nil if x itself, or several blocks, are read last.
 func keptFor(x *fgraph.Variable) (block *fgraph.Variable, first int) {
 	last, others := -1, -1 // when the block is last read, and the rest of x
 	for _, c := range x.Clients() {
