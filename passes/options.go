@@ -58,21 +58,21 @@ type optimizeSwitch struct {
 
 func (o *OptimizeOptions) switches() []optimizeSwitch {
 	return []optimizeSwitch{
-		{"optimize", "Set this to false to turn off all optimizations but limits to the times of derivatives", &o.Optimize, ""},
-		{"consolidate-model-update", "Update a component once, over all its backward runs together", &o.ConsolidateModelUpdate, "consolidate_model_update"},
-		{"propagate-in-place", "Run components forward in place where they can", &o.PropagateInPlace, "propagate_in_place"},
-		{"backprop-in-place", "Run components backward in place where they can", &o.BackpropInPlace, "backprop_in_place"},
-		{"optimize-row-ops", "Move rows that follow each other as blocks", &o.OptimizeRowOps, "optimize_row_ops"},
+		{"optimize", "Optimize; if false, only limit the times of derivatives", &o.Optimize, ""},
+		{"consolidate-model-update", "Update a component once over all of its backward runs", &o.ConsolidateModelUpdate, "consolidate_model_update"},
+		{"propagate-in-place", "Run components forward in place where possible", &o.PropagateInPlace, "propagate_in_place"},
+		{"backprop-in-place", "Run components backward in place where possible", &o.BackpropInPlace, "backprop_in_place"},
+		{"optimize-row-ops", "Move consecutive rows as blocks", &o.OptimizeRowOps, "optimize_row_ops"},
 		{"split-row-ops", "Move rows that make up two blocks as two blocks", &o.SplitRowOps, "split_row_ops"},
-		{"snip-row-ops", "Leave out what does nothing at the ends of lists of rows", &o.SnipRowOps, "snip_row_ops"},
-		{"extend-matrices", "Let matrices grow for others to share them", &o.ExtendMatrices, "extend_matrices"},
-		{"convert-addition", "Copy what would be added to zeros", &o.ConvertAddition, "convert_addition"},
-		{"remove-assignments", "Compute values in the place where they are wanted, instead of copying them there", &o.RemoveAssignments, "remove_assignments"},
-		{"allow-left-merge", "Values may share a matrix; off only together with allow-right-merge", &o.AllowLeftMerge, ""},
-		{"allow-right-merge", "Values may share a matrix; off only together with allow-left-merge", &o.AllowRightMerge, ""},
-		{"initialize-undefined", "Leave undefined what is written before it is read", &o.InitializeUndefined, "initialize_undefined"},
+		{"snip-row-ops", "Drop empty sums at the ends of lists", &o.SnipRowOps, "snip_row_ops"},
+		{"extend-matrices", "Let matrices grow so that values can share them", &o.ExtendMatrices, "extend_matrices"},
+		{"convert-addition", "Copy values instead of adding them to zeros", &o.ConvertAddition, "convert_addition"},
+		{"remove-assignments", "Compute values in place instead of copying them there", &o.RemoveAssignments, "remove_assignments"},
+		{"allow-left-merge", "Let values share a matrix (off only if allow-right-merge is off, too)", &o.AllowLeftMerge, ""},
+		{"allow-right-merge", "Let values share a matrix (off only if allow-left-merge is off, too)", &o.AllowRightMerge, ""},
+		{"initialize-undefined", "Do not set to zero what is written before it is read", &o.InitializeUndefined, "initialize_undefined"},
 		{"move-sizing-commands", "Allocate late and free early", &o.MoveSizingCommands, "move_sizing_commands"},
-		{"allocate-from-other", "Take over the memory of matrices that are not needed any more", &o.AllocateFromOther, "allocate_from_other"},
+		{"allocate-from-other", "Take over the memory of matrices that are no longer needed", &o.AllocateFromOther, "allocate_from_other"},
 	}
 }
 
@@ -99,10 +99,10 @@ func (o *OptimizeOptions) Register(fs *flag.FlagSet, prefix string) {
 	for _, s := range o.switches() {
 		fs.BoolVar(s.on, prefix+s.flag, *s.on, s.doc)
 	}
-	fs.IntVar(&o.MinDerivTime, prefix+"min-deriv-time", o.MinDerivTime, "Take derivatives at times before this for zero")
-	fs.IntVar(&o.MaxDerivTime, prefix+"max-deriv-time", o.MaxDerivTime, "Take derivatives at times after this for zero")
+	fs.IntVar(&o.MinDerivTime, prefix+"min-deriv-time", o.MinDerivTime, "Treat derivatives at earlier times as zero")
+	fs.IntVar(&o.MaxDerivTime, prefix+"max-deriv-time", o.MaxDerivTime, "Treat derivatives at later times as zero")
 	fs.IntVar(&o.MaxDerivTimeRelative, prefix+"max-deriv-time-relative", o.MaxDerivTimeRelative, "max-deriv-time, counted from the last output")
-	fs.IntVar(&o.MemoryCompressionLevel, prefix+"memory-compression-level", o.MemoryCompressionLevel, "0 keeps all of what backward passes need, 1 or 2 one bit an element where that is enough")
+	fs.IntVar(&o.MemoryCompressionLevel, prefix+"memory-compression-level", o.MemoryCompressionLevel, "0 keeps everything that backward passes need, 1 or 2 keep one bit per element where that is enough")
 }
 
 // Query returns q without the entries that are off, and with the limits to the times of derivatives.

@@ -13,7 +13,7 @@ import (
 // the other terms. Otherwise it would add to zeros, and the result would then be added to the other
 // terms.
 func accumulate() rewrite.Rule {
-	return ruleFor("local_accumulate", "a component that adds does so onto the other terms of a sum: x + f(z) → f(z) onto x", 1,
+	return ruleFor("local_accumulate", "a component that adds to its output adds to the other terms of a sum: x + f(z) → f(z) onto x", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			if len(op.Terms) < 2 {
 				return c.Miss("not a sum")

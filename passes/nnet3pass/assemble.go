@@ -15,7 +15,7 @@ func again(a *fgraph.Apply, op *lower.Assemble, terms []lower.Term) rewrite.Resu
 
 // optimizeRowOps turns consecutive rows that are listed one by one into one block.
 func optimizeRowOps() rewrite.Rule {
-	return ruleFor("optimize_row_ops", "rows listed one by one that follow each other are moved as one block", 1,
+	return ruleFor("optimize_row_ops", "consecutive rows that are listed one by one are moved as one block", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			var terms []lower.Term
 			for i := range op.Terms {
@@ -33,7 +33,7 @@ func optimizeRowOps() rewrite.Rule {
 
 // splitRowOps turns rows that are listed one by one and make up two blocks into two terms.
 func splitRowOps() rewrite.Rule {
-	return ruleFor("split_row_ops", "rows listed one by one that make up two blocks are moved as two blocks", 1,
+	return ruleFor("split_row_ops", "rows that are listed one by one and make up two blocks are moved as two blocks", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			var terms []lower.Term // nil until a term is split
 			for i := range op.Terms {
@@ -59,7 +59,7 @@ func splitRowOps() rewrite.Rule {
 
 // mergeTerms joins adjacent blocks that come from adjacent places of one input.
 func mergeTerms() rewrite.Rule {
-	return ruleFor("local_merge_terms", "blocks side by side in the result and in one input are moved as one", 1,
+	return ruleFor("local_merge_terms", "blocks that are adjacent in the result and in one input are moved as one", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			joins := false
 			for i := 1; i < len(op.Terms) && !joins; i++ {
@@ -155,7 +155,7 @@ func dropZeros() rewrite.Rule {
 
 // throughBlock lets an Assemble read the matrix behind a Block.
 func throughBlock() rewrite.Rule {
-	return ruleFor("local_assemble_through_block", "taking from a block of x is taking from x", 1,
+	return ruleFor("local_assemble_through_block", "reading a block of x is reading x", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			if !slices.ContainsFunc(a.Inputs(), madeBy[lower.Block]) {
 				return rewrite.Result{}
@@ -177,7 +177,7 @@ func throughBlock() rewrite.Rule {
 // inlineAssemble replaces terms that read an Assemble with the terms of that Assemble, if nothing
 // else uses it.
 func inlineAssemble() rewrite.Rule {
-	return ruleFor("local_inline_assemble", "an assemble that only one other assemble uses becomes a part of it", 1,
+	return ruleFor("local_inline_assemble", "an assemble whose single use is another assemble is inlined", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			inner := inlinable(c, a, op)
 			if inner == nil {
@@ -318,7 +318,7 @@ func sameCols(op *lower.Assemble) bool {
 // blockOfAssemble replaces a block of an Assemble that lies in a single term with a block of the
 // input of that term.
 func blockOfAssemble() rewrite.Rule {
-	return ruleFor("local_block_of_assemble", "a block that one unscaled term of an assemble makes is a block of the term's input", 1,
+	return ruleFor("local_block_of_assemble", "a block that lies in one unscaled term of an assemble is a block of the input of the term", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, block lower.Block) rewrite.Result {
 			r, in := block.Rect, a.Inputs()[0]
 			op, ok := ownerOp[*lower.Assemble](in)

@@ -11,7 +11,7 @@ import (
 // backward pass, instead of the output. Kaldi's option does that on a GPU, with one byte per
 // element.
 func memoryCompression() rewrite.Rule {
-	return ruleFor("memory_compression", "the backward pass of a ReLU takes one bit an element from a memo instead of the output", 1,
+	return ruleFor("memory_compression", "the backward pass of a ReLU reads one bit per element from a memo instead of the output", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			masked, ok := component.NewMaskedReLU(op.C, 0, 0)
 			if !ok || op.UsesMemo || op.InPlace || op.Accumulate {

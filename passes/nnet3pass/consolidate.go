@@ -13,7 +13,7 @@ import (
 // a recurrent network, into one update at the end over all rows.
 func consolidateModelUpdate() rewrite.GraphRewriter {
 	return rewrite.Global{
-		Name: "consolidate_model_update", Doc: "updates a component once, over all rows, instead of once every time it runs backward",
+		Name: "consolidate_model_update", Doc: "updates a component once over all rows, instead of in each of its backward runs",
 		Fn: consolidate,
 	}
 }

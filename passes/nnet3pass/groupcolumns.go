@@ -17,7 +17,7 @@ import (
 // inputs the columns come from, and only inputs of the network count, which are the same for every
 // request.
 func groupColumns() rewrite.Rule {
-	return ruleFor("local_group_columns", "an affine over inputs that alternate takes them one after the other: affine(append(x, v, x')) → affine'(append(x, x', v))", 2,
+	return ruleFor("local_group_columns", "an affine over alternating inputs reads them one after the other: affine(append(x, v, x')) → affine'(append(x, x', v))", 2,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			product, asm, ok := dividedProduct(c, a, op, false)
 			if !ok {

@@ -11,7 +11,7 @@ import (
 // and lets components that accumulate do so in the memory of the sum. The destroy handler vetoes
 // what would destroy a value that is still needed.
 func propagateInPlace() rewrite.GraphRewriter {
-	return inPlace("propagate_in_place", "a forward run writes over its input, or over what it adds to, where nothing later reads that",
+	return inPlace("propagate_in_place", "a forward run overwrites its input, or what it adds to, where nothing reads that later",
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			if op.InPlace || !op.Accumulate && op.C.Properties()&component.PropagateInPlace == 0 {
 				return c.Miss("%s can't run in place, or does already", op.Name)
@@ -27,7 +27,7 @@ func propagateInPlace() rewrite.GraphRewriter {
 // backpropInPlace lets components write the input derivative over the output derivative where they
 // can.
 func backpropInPlace() rewrite.GraphRewriter {
-	return inPlace("backprop_in_place", "a backward run writes over the derivative it is given, or over what it adds to, where nothing later reads that",
+	return inPlace("backprop_in_place", "a backward run overwrites the derivative it is given, or what it adds to, where nothing reads that later",
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Backprop) rewrite.Result {
 			if op.InPlace || !op.HasDX || !op.Accumulate && op.C.Properties()&component.BackpropInPlace == 0 {
 				return c.Miss("%s can't run in place, or does already", op.Name)

@@ -34,7 +34,7 @@ func AllDerivTimes() DerivTimes { return DerivTimes{math.MinInt32, math.MaxInt32
 // SetDerivTimes returns a rewriter that tells limit_derivative_times which times to keep. A query
 // brings it along, at a position before that pass.
 func SetDerivTimes(t DerivTimes) rewrite.GraphRewriter {
-	return rewrite.FromFunc("deriv_times", "says at which times derivatives are kept", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
+	return rewrite.FromFunc("deriv_times", "sets the times at which derivatives are kept", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
 		return g.Attach(&derivTimes{t})
 	})
 }
@@ -54,7 +54,7 @@ func (*derivTimes) OnAttach(*fgraph.FunctionGraph) error { return nil }
 // change the rows of a component.
 func limitDerivativeTimes() rewrite.GraphRewriter {
 	return rewrite.Global{
-		Name: "limit_derivative_times", Doc: "takes derivatives at times outside of min-deriv-time and max-deriv-time for zero, if these are set",
+		Name: "limit_derivative_times", Doc: "treats derivatives at times outside min-deriv-time and max-deriv-time as zero, if these are set",
 		Fn: limitDerivatives,
 	}
 }

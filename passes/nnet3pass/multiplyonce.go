@@ -23,7 +23,7 @@ const leastProduct = 1 << 14
 // leastProduct parameters are left alone: their products cost next to nothing, and the order of the
 // sum stays Kaldi's.
 func multiplyOnce() rewrite.Rule {
-	return ruleFor("local_multiply_once", "rows of an input that an affine reads again and again are multiplied once: affine(append(x, v[rows])) → affine'(x) onto affine''(v)[rows]", 2,
+	return ruleFor("local_multiply_once", "an affine multiplies rows of an input that it reads repeatedly only once: affine(append(x, v[rows])) → affine'(x) onto affine''(v)[rows]", 2,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			product, asm, ok := dividedProduct(c, a, op, true)
 			if !ok {

@@ -12,7 +12,7 @@ import (
 // fuseEpilogue fuses an affine component with the row-wise component that alone reads its result.
 // The fused component does both before it stores the result.
 func fuseEpilogue() rewrite.Rule {
-	return ruleFor("local_fuse_epilogue", "an affine and the row-wise component behind it are one: f(affine(x)) → affine+f(x)", 2,
+	return ruleFor("local_fuse_epilogue", "an affine is fused with the row-wise component after it: f(affine(x)) → affine+f(x)", 2,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			if !plain(op) || op.Accumulate || op.Precomputed != nil && !isIdentity(op.C) || len(a.Inputs()) != 1 {
 				return c.Miss("%s has an effect or looks at other rows", op.Name)
@@ -59,7 +59,7 @@ func productBelow(c *rewrite.Context, a *fgraph.Apply) (lower.Propagate, *compon
 // leastProduct parameters stay separate too: they cost next to nothing, and the order of sums stays
 // Kaldi's.
 func multiplyOut() rewrite.Rule {
-	return ruleFor("local_multiply_out", "of a fixed linear map and the one behind it, one is made where that is cheaper: A(B(x)) → (AB)(x)", 2,
+	return ruleFor("local_multiply_out", "a fixed linear map and the next one become one map where that is cheaper: A(B(x)) → (AB)(x)", 2,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			if !plain(op) || op.Accumulate || len(a.Inputs()) != 1 {
 				return c.Miss("%s has an effect, or accumulates", op.Name)
@@ -124,7 +124,7 @@ func overwriteBackward() rewrite.Rule {
 // term, αx in αx + f(z). With a bypass of a layer, a second matrix of the width of the layer never
 // exists.
 func fuseResidual() rewrite.Rule {
-	return ruleFor("local_fuse_residual", "a product adds to the other term of a sum itself: αx + affine(z) → affine onto αx", 1,
+	return ruleFor("local_fuse_residual", "a product accumulates onto the other term of a sum: αx + affine(z) → affine onto αx", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			if len(op.Terms) != 2 {
 				return c.Miss("%d terms", len(op.Terms))

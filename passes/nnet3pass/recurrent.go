@@ -23,7 +23,7 @@ import (
 func SplitRecurrentAffine(least int) rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name: "split_recurrent_affine",
-		Doc:  "an affine whose input is in part recurrent, in part not, does the latter for all steps in one product: affine(append(x_t, y_t-1)) → affine'(x)_t + affine''(y_t-1)",
+		Doc:  "an affine whose input is partly recurrent computes the other part for all steps in one product: affine(append(x_t, y_t-1)) → affine'(x)_t + affine''(y_t-1)",
 		Fn:   func(ctx context.Context, h *rewrite.Handle) error { return splitRecurrent(ctx, h, least) },
 	}
 }

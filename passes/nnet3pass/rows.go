@@ -12,7 +12,7 @@ import (
 // on an input that is not wider than its output, or be a product that can read the rows wherever
 // they lie.
 func liftRows() rewrite.Rule {
-	return ruleFor("local_lift_rows", "rows are chosen in front of a component that works row by row: f(x)[rows] → f(x[rows])", 1,
+	return ruleFor("local_lift_rows", "rows are chosen before a component that works row by row: f(x)[rows] → f(x[rows])", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			if len(op.Terms) != 1 || op.Terms[0].Contiguous() || !covers(op, &op.Terms[0]) || op.Terms[0].Scale != 1 {
 				return c.Miss("it does more than choose rows")
@@ -80,7 +80,7 @@ func liftIntoProduct(a *fgraph.Apply, inner lower.Propagate, producer *fgraph.Ap
 // readRowsInPlace lets a component with precomputed indexes of the rows that it reads find them
 // where they lie, instead of in a matrix of chosen rows.
 func readRowsInPlace() rewrite.Rule {
-	return ruleFor("local_read_rows_in_place", "a component that looks up its rows looks them up where they lie: f(x[rows]) → f'(x)", 2,
+	return ruleFor("local_read_rows_in_place", "a component that looks up its rows reads them in place: f(x[rows]) → f'(x)", 2,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			if op.Precomputed == nil || op.UsesMemo || op.StoreStats || op.InPlace || len(a.Inputs()) == 0 {
 				return c.Miss("%s does not look up rows, or has an effect", op.Name)

@@ -9,7 +9,7 @@ import (
 // snipRowOps drops sums over no rows from both ends of a list of sums. Rows of a term need no such
 // rule: a term has no rows without a source.
 func snipRowOps() rewrite.Rule {
-	return ruleFor("snip_row_ops", "sums over no rows at either end of a list of sums are left out", 1,
+	return ruleFor("snip_row_ops", "empty sums at either end of a list of sums are dropped", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.RowRanges) rewrite.Result {
 			first, last := 0, len(op.Ranges)
 			for first < last && op.Ranges[first][0] >= op.Ranges[first][1] {

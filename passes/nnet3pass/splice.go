@@ -14,7 +14,7 @@ import (
 // assembled for it. If they lie in several matrices, there is a product for each, and each adds to
 // the result of the one before.
 func spliceProduct() rewrite.Rule {
-	return ruleFor("local_splice_product", "a product over an appended matrix reads the parts where they lie: affine(append(x, y)) → affine'(x) + affine''(y)", 2,
+	return ruleFor("local_splice_product", "a product over an appended matrix reads its parts in place: affine(append(x, y)) → affine'(x) + affine''(y)", 2,
 		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			if !plain(op) || len(a.Inputs()) == 0 {
 				return c.Miss("%s has an effect, or no input", op.Name)

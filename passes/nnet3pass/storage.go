@@ -34,7 +34,7 @@ func storagePass(name, doc, what string, change func(s *lower.Storage) int) rewr
 // planStorage orders the computation, gives every value a matrix of its own, and then applies what
 // the in-place passes permitted. From here on the graph is fixed.
 func planStorage() rewrite.GraphRewriter {
-	return rewrite.Global{Name: "plan_storage", Doc: "orders the computation, gives every value a place, and fixes the graph", Fn: func(_ context.Context, h *rewrite.Handle) error {
+	return rewrite.Global{Name: "plan_storage", Doc: "schedules the computation, gives every value a place, and fixes the graph", Fn: func(_ context.Context, h *rewrite.Handle) error {
 		p, ok := lower.ProgramOf(h.Graph())
 		if !ok {
 			return nil
@@ -60,7 +60,7 @@ func planStorage() rewrite.GraphRewriter {
 
 // extendMatrices permits matrices to be larger than the values they were made for.
 func extendMatrices() rewrite.GraphRewriter {
-	return storagePass("extend_matrices", "lets a matrix grow, so that values that are no parts of each other can share it", "matrices",
+	return storagePass("extend_matrices", "lets a matrix grow, so that values can share it although neither contains the other", "matrices",
 		func(s *lower.Storage) int {
 			s.Extend = true
 			_, free := s.Matrices()
@@ -76,7 +76,7 @@ func extendMatrices() rewrite.GraphRewriter {
 // first. Parts refused together are then tried one by one, latest first. All of this happens twice,
 // because one placement can make room for another.
 func removeAssignments() rewrite.GraphRewriter {
-	return storagePass("remove_assignments", "makes the parts of an assembled value in the place where they are wanted", "terms",
+	return storagePass("remove_assignments", "computes the parts of an assembled value in place", "terms",
 		func(s *lower.Storage) int {
 			groups := assembledTerms(s)
 			// By term: the number of merges kept when it was last refused.
@@ -120,7 +120,7 @@ func assembledTerms(s *lower.Storage) (groups []termGroup) {
 // convertAddition turns additions to zeros into copies. The first term of every assembled value is
 // one.
 func convertAddition() rewrite.GraphRewriter {
-	return storagePass("convert_addition", "copies what is the first to be written to a place, instead of adding it to zeros", "values",
+	return storagePass("convert_addition", "copies the first value written to a place instead of adding it to zeros", "values",
 		func(s *lower.Storage) int {
 			s.Assign = true
 			return len(assembledTerms(s))
@@ -129,7 +129,7 @@ func convertAddition() rewrite.GraphRewriter {
 
 // allocateFromOther lets a matrix take over the memory of one whose life is over.
 func allocateFromOther() rewrite.GraphRewriter {
-	return storagePass("allocate_from_other", "a matrix takes over the memory of one that is not needed any more", "matrices", (*lower.Storage).Reuse)
+	return storagePass("allocate_from_other", "a matrix takes over the memory of one that is no longer needed", "matrices", (*lower.Storage).Reuse)
 }
 
 // packMatrices allocates matrices that live at the same time as one.
@@ -139,7 +139,7 @@ func packMatrices() rewrite.GraphRewriter {
 
 // initializeUndefined leaves matrices undefined that are written before they are read.
 func initializeUndefined() rewrite.GraphRewriter {
-	return storagePass("initialize_undefined", "what is written before it is read is not set to zero first", "matrices",
+	return storagePass("initialize_undefined", "does not set to zero what is written before it is read", "matrices",
 		func(s *lower.Storage) int {
 			s.LeaveUndefined = true
 			allocated, _ := s.Matrices()

@@ -14,7 +14,7 @@ import (
 // the copy into a view again.
 func trimInputs() rewrite.GraphRewriter {
 	return rewrite.Global{
-		Name: "trim_inputs", Doc: "an input that is kept for a part of it is kept as a copy of the part: f(x[block]) → f(copy(x[block]))",
+		Name: "trim_inputs", Doc: "an input of which only a part is needed late is kept as a copy of that part: f(x[block]) → f(copy(x[block]))",
 		Fn: keepParts,
 	}
 }
