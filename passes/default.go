@@ -20,26 +20,30 @@ func Default() *optdb.SequenceDB {
 	return db
 }
 
-// An adder is a database.
-type adder interface{ Add(...optdb.Entry) error }
-
 // assemble makes a database of the rows of a table.
 func assemble(rows []row) (*optdb.SequenceDB, error) {
 	db := optdb.NewSequenceDB("default")
-	databases := map[string]adder{"": db}
-	known := rewriters()
+	type database interface{ Add(...optdb.Entry) error }
+	databases, order := map[string]database{"": db}, []string{""}
+	entries, known := make(map[string][]optdb.Entry), rewriters()
 	var faults []error
 	for _, r := range rows {
-		if in, ok := r.rewriter.(adder); ok {
-			databases[r.name] = in
+		if in, ok := r.rewriter.(database); ok {
+			databases[r.name], order = in, append(order, r.name)
 		}
 		if r.rewriter == nil {
 			r.rewriter = known[r.name]
 		}
-		faults = append(faults, databases[r.in].Add(optdb.Entry{
+		if databases[r.in] == nil {
+			faults = append(faults, fmt.Errorf("%s: no row before it is a database %s", r.name, r.in))
+		}
+		entries[r.in] = append(entries[r.in], optdb.Entry{
 			Name: r.name, Doc: r.doc, Rewriter: r.rewriter, Position: r.position, Tags: strings.Fields(r.tags + " " + r.dialect),
 			Cleanup: r.cleanup, Dialect: r.dialect, Before: r.before.constraints(), After: r.after.constraints(),
-		}))
+		})
+	}
+	for _, name := range order {
+		faults = append(faults, databases[name].Add(entries[name]...))
 	}
 	return db, errors.Join(append(faults, db.Check())...)
 }
