@@ -54,7 +54,7 @@ func node() rewrite.Rule {
 	}}
 }
 
-// is checks that err holds every one of the errors and, printed, all the words.
+// is checks that err wraps all of the errors and that its text contains all of the words.
 func is(t *testing.T, err error, wants []error, words ...string) {
 	t.Helper()
 	for _, want := range wants {
@@ -185,7 +185,7 @@ func TestDatabaseOf(t *testing.T) {
 	is(t, err, []error{optdb.ErrKind}, "it is a EquilibriumDB")
 }
 
-// A call that registers something faulty reports all of its faults, and leaves the database as it was.
+// A registration with faults reports all of them and leaves the database unchanged.
 func TestFailedRegisterChangesNothing(t *testing.T) {
 	db, inner := optdb.NewSequenceDB("db"), optdb.NewEquilibriumDB("inner")
 	must(t, inner.Register("z", node(), "t"), db.Register("inner", inner, 3, "t"), db.Register("a", doc(""), 1, "t"))
@@ -255,8 +255,7 @@ func TestInplaceBelow50(t *testing.T) {
 	}
 }
 
-// What runs does not depend on the order of registering: neither the order of the
-// entries nor what is selected.
+// The order of registration decides neither what is selected nor the order in which it runs.
 func TestRegisteringOrderDoesNotMatter(t *testing.T) {
 	build := func(seed uint64) string {
 		r := rand.New(rand.NewPCG(seed, 1))

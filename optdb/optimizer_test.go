@@ -248,7 +248,7 @@ func TestExtras(t *testing.T) {
 	}
 }
 
-// One database may be registered at two places, under two names.
+// A database may be registered in two places, under two names.
 func TestDatabaseTwice(t *testing.T) {
 	db, in := optdb.NewSequenceDB("db"), optdb.NewSequenceDB("in")
 	var ran []string

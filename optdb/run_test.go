@@ -59,8 +59,7 @@ func algebra(t *testing.T) *optdb.SequenceDB {
 	return db
 }
 
-// term returns a graph that is all the larger the larger n, and different for
-// every n.
+// term returns a graph that grows with n and differs for every n.
 func term(t *testing.T, n int) *fgraph.FunctionGraph {
 	t.Helper()
 	call := func(name string, in ...*fgraph.Variable) *fgraph.Variable {
@@ -87,8 +86,8 @@ func term(t *testing.T, n int) *fgraph.FunctionGraph {
 	return g
 }
 
-// TestOptimizeConcurrently shares one optimizer among goroutines that optimize a
-// hundred graphs. Its point is made by the race detector.
+// TestOptimizeConcurrently shares one optimizer among goroutines that optimize a hundred graphs. It
+// is for the race detector.
 func TestOptimizeConcurrently(t *testing.T) {
 	const graphs = 100
 	db := algebra(t)

@@ -7,7 +7,8 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 )
 
-// Shuffled returns the standard database with its entries in a random order, of those that the constraints allow.
+// Shuffled returns the standard database with its entries in a random order, of those that the
+// constraints allow.
 func Shuffled(seed uint64) (*optdb.SequenceDB, error) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	rows := table()

@@ -10,7 +10,8 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// kaldiSwitches are Kaldi's options that are on or off, and what is left out here if they are off.
+// kaldiSwitches are Kaldi's options that are on or off, with the entries that are excluded if they
+// are off.
 var kaldiSwitches = map[string][]string{
 	"consolidate-model-update": {"consolidate_model_update"},
 	"propagate-in-place":       {"propagate_in_place"},
@@ -29,7 +30,7 @@ var kaldiSwitches = map[string][]string{
 	"memory-compression-level": {"memory_compression"},
 }
 
-// options are what flags make of the default options.
+// options returns the default options with flags applied.
 func options(t *testing.T, args ...string) passes.OptimizeOptions {
 	t.Helper()
 	o := passes.DefaultOptimizeOptions()
@@ -48,7 +49,7 @@ func off(name string) string {
 	return "--optimization." + name + "=false"
 }
 
-// TestOptimizeOptions: each of Kaldi's switches leaves out what it names, and nothing else.
+// TestOptimizeOptions: each of Kaldi's switches excludes the entry that it names, and nothing else.
 func TestOptimizeOptions(t *testing.T) {
 	base := optdb.Include("fast_run")
 	if q := options(t).Query(base); !q.Equal(base) {

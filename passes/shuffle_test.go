@@ -18,7 +18,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// shuffled returns an optimizer whose passes and rules run in a random order, of those that the table allows.
+// shuffled returns an optimizer whose passes and rules run in a random order, of those that the
+// table allows.
 func shuffled(t *testing.T, seed uint64, query string) *optdb.Optimizer {
 	t.Helper()
 	db, err := passes.Shuffled(seed)
@@ -36,7 +37,8 @@ func shuffled(t *testing.T, seed uint64, query string) *optdb.Optimizer {
 	return opt
 }
 
-// TestShuffledNetworks: where no order is declared, none matters to the results of the reference recipes.
+// TestShuffledNetworks: where no order is declared, none matters to the results of the reference
+// recipes.
 func TestShuffledNetworks(t *testing.T) {
 	orders := uint64(20)
 	if testing.Short() {
@@ -60,7 +62,8 @@ func TestShuffledNetworks(t *testing.T) {
 	}
 }
 
-// TestShuffledExpressions: where no order is declared, none matters to the values of random expressions.
+// TestShuffledExpressions: where no order is declared, none matters to the values of random
+// expressions.
 func TestShuffledExpressions(t *testing.T) {
 	expressions := 3000
 	if testing.Short() {
@@ -101,7 +104,7 @@ func readMotifs(t *testing.T, names ...string) (motifs []tensortest.Motif) {
 	return motifs
 }
 
-// compareValues wants an expression to have the same values optimized and as it is.
+// compareValues checks that an expression has the same values with and without the optimizer.
 func compareValues(t *testing.T, seed int, g *tensortest.Generator, opt *optdb.Optimizer) {
 	t.Helper()
 	inputs, args := g.Inputs()

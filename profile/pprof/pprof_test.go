@@ -80,7 +80,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// The tool that people use reads it, and adds up as the record does.
+// go tool pprof reads it, and its sums are those of the record.
 func TestGoToolPprof(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts go tool pprof")
