@@ -48,7 +48,8 @@ func (o *Optimizer) driver(dialect string) rewrite.GraphRewriter {
 }
 
 // Passes returns the names of the entries that the optimizer runs one after the
-// other on a graph of a dialect, as they appear in the profile.
+// other on a graph of a dialect, as they appear in the profile. On graphs of the
+// dialect "" everything runs.
 func (o *Optimizer) Passes(dialect string) []string {
 	s, ok := o.driver(dialect).(*rewrite.Sequence)
 	if !ok {

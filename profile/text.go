@@ -326,28 +326,8 @@ func percent(part, whole time.Duration) float64 {
 // pythonFloat formats a float as str() does in Python 2, which Theano used: with
 // twelve significant digits, and an exponent below 1e-4 and from 1e12 on.
 func pythonFloat(v float64) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(v, 'g', -1, 64), "+"))
-	}
-	exp := 0
-	if v != 0 {
-		text := strconv.FormatFloat(v, 'e', 11, 64)
-		exp, _ = strconv.Atoi(text[strings.IndexByte(text, 'e')+1:])
-	}
-	if exp < -4 || exp >= 12 {
-		text := strconv.FormatFloat(v, 'e', 11, 64)
-		mantissa, e, _ := strings.Cut(text, "e")
-		if strings.Contains(mantissa, ".") {
-			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
-		}
-		return mantissa + "e" + e
-	}
-	text := strconv.FormatFloat(v, 'f', 11-exp, 64)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(text, "0")
-	}
-	text = strings.TrimSuffix(text, ".")
-	if !strings.Contains(text, ".") {
+	text := strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(v, 'g', 12, 64), "+"))
+	if !strings.ContainsAny(text, ".en") { // nor an exponent, inf or nan
 		text += ".0"
 	}
 	return text
