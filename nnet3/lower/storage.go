@@ -220,20 +220,6 @@ func StorageOf(g *fgraph.FunctionGraph) (*Storage, bool) { return fgraph.Feature
 // Peak is the largest number of bytes in use at any time.
 func (s *Storage) Peak() int64 { return s.peak.max() }
 
-// Matrices counts the matrices of the plan that are allocated rather than handed in, and those among them that nobody
-// needs to have exactly their size.
-func (s *Storage) Matrices() (allocated, free int) {
-	for i := range s.bases {
-		if b := &s.bases[i]; !b.gone && b.given < 0 {
-			allocated++
-			if b.exact < 0 {
-				free++
-			}
-		}
-	}
-	return allocated, free
-}
-
 // needsPlace reports whether value n is ever in memory. A constant that is only set where it is wanted has no reads.
 func (s *Storage) needsPlace(n int32) bool {
 	v := &s.values[n]

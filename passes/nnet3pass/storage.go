@@ -63,8 +63,8 @@ func extendMatrices() rewrite.GraphRewriter {
 	return storagePass("extend_matrices", "lets a matrix grow, so that values can share it although neither contains the other", "matrices",
 		func(s *lower.Storage) int {
 			s.Extend = true
-			_, free := s.Matrices()
-			return free
+			_, growable := s.Matrices()
+			return growable
 		})
 }
 
@@ -123,7 +123,7 @@ func convertAddition() rewrite.GraphRewriter {
 	return storagePass("convert_addition", "copies the first value written to a place instead of adding it to zeros", "values",
 		func(s *lower.Storage) int {
 			s.Assign = true
-			return len(assembledTerms(s))
+			return s.NumAssembled()
 		})
 }
 
