@@ -61,18 +61,18 @@ func (d *db) choose(v view, path string, depth int) []*choice {
 func (d *db) extras(v view, path string, depth int) []*choice {
 	var list []*choice
 	for i, x := range v.q.extras {
-		e := &Entry{Name: x.name, Rewriter: x.rewriter, Position: x.position, Doc: "Brought along by the query."}
+		e := &Entry{Name: x.name, Rewriter: x.rewriter, Position: x.position, Doc: "Added by the query."}
 		faults := d.prepare(e)
 		if d.byName[e.Name] != nil || slices.ContainsFunc(v.q.extras[:i], func(o extra) bool { return o.name == x.name }) {
-			faults = append(faults, d.fault(e.Name, ErrDuplicate, "the query brings it along"))
+			faults = append(faults, d.fault(e.Name, ErrDuplicate, "the query adds it"))
 		}
 		if (v.early || d.kind == sequence && depth == 0 && e.Position < PositionInplace) && e.hasInplace() {
-			faults = append(faults, d.fault(e.Name, ErrInplace, "the query brings it along"))
+			faults = append(faults, d.fault(e.Name, ErrInplace, "the query adds it"))
 		}
 		if *v.faults = append(*v.faults, faults...); len(faults) > 0 {
 			continue
 		}
-		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth, dialect: v.dialect, taken: v.out == "", why: "brought along by the query"}
+		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth, dialect: v.dialect, taken: v.out == "", why: "added by the query"}
 		if !c.taken {
 			c.why = v.out
 		}
@@ -189,7 +189,7 @@ func (q Query) subFor(e *Entry) (Query, bool) {
 func (d *db) unknownTags(q Query) []error {
 	tags := map[string]bool{ModeFastRun: true, ModeFastCompile: true, TagInplace: true}
 	dbs := make(map[string]bool)
-	for _, in := range append(d.databases(), q.brought(tags, dbs)...) {
+	for _, in := range append(d.databases(), q.added(tags, dbs)...) {
 		tags[in.name] = true
 		for _, e := range in.entries {
 			tags[e.Name] = true
@@ -204,9 +204,9 @@ func (d *db) unknownTags(q Query) []error {
 	return q.unknown(tags, dbs)
 }
 
-// brought returns the databases among the extras of a query and its subqueries. It
+// added returns the databases among the extras of a query and its subqueries. It
 // adds the names of all extras to tags and dbs.
-func (q Query) brought(tags, dbs map[string]bool) []*db {
+func (q Query) added(tags, dbs map[string]bool) []*db {
 	var list []*db
 	for _, x := range q.extras {
 		tags[x.name] = true
@@ -216,7 +216,7 @@ func (q Query) brought(tags, dbs map[string]bool) []*db {
 		}
 	}
 	for _, s := range q.subs {
-		list = append(list, s.q.brought(tags, dbs)...)
+		list = append(list, s.q.added(tags, dbs)...)
 	}
 	return list
 }

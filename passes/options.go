@@ -25,7 +25,7 @@ type OptimizeOptions struct {
 	RemoveAssignments      bool
 	// AllowLeftMerge and AllowRightMerge say which matrix two values may share, that of the one or
 	// that of the other. Here a shared matrix may be larger than either, so one of them is enough.
-	// With both off no two values share a matrix: there are no values in place and no assignments
+	// With both off no two values share a matrix: nothing is computed in place, and no assignment is
 	// removed.
 	AllowLeftMerge, AllowRightMerge bool
 	InitializeUndefined             bool

@@ -32,7 +32,7 @@ type DerivTimes struct {
 func AllDerivTimes() DerivTimes { return DerivTimes{math.MinInt32, math.MaxInt32, math.MaxInt32} }
 
 // SetDerivTimes returns a rewriter that tells limit_derivative_times which times to keep. A query
-// brings it along, at a position before that pass.
+// adds it at a position before that pass.
 func SetDerivTimes(t DerivTimes) rewrite.GraphRewriter {
 	return rewrite.FromFunc("deriv_times", "sets the times at which derivatives are kept", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
 		return g.Attach(&derivTimes{t})
