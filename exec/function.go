@@ -222,8 +222,8 @@ func (f *Function) optimize(ctx context.Context, g *fgraph.FunctionGraph) error 
 	var rec *profile.Recorder
 	if f.opts.Profile {
 		name := "optimizer"
-		if o, ok := f.opts.Optimizer.(interface{ RewriterName() string }); ok {
-			name = o.RewriterName()
+		if o, ok := f.opts.Optimizer.(interface{ Name() string }); ok {
+			name = o.Name()
 		}
 		rec = profile.New(name, profile.ClassSequence)
 	}

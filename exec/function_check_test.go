@@ -174,7 +174,7 @@ func TestEarlyDestroyer(t *testing.T) {
 // TestEarlyPattern: a rule as a pattern whose replacement overwrites an input says so itself, so that registering it before position 50 is
 // refused, and from there on it is safe.
 func TestEarlyPattern(t *testing.T) {
-	rule := pattern.Must(tensorpass.Vocabulary{}, "(neg x)", "(neg{inplace=0} x)", pattern.Named("in_place"))
+	rule := pattern.Must(tensorpass.Vocabulary(), "(neg x)", "(neg{inplace=0} x)", pattern.Named("in_place"))
 	walk := rewrite.In2Out("walk", rule)
 	if err := passes.Default().Register("walk", walk, 40, "fast_run"); !errors.Is(err, optdb.ErrInplace) {
 		t.Error(err)

@@ -2,41 +2,39 @@ package fgraph
 
 import "slices"
 
-// aliases knows which variables share memory. The views of a graph make a
-// forest: every variable views at most one other. A tree of it is a group; its
-// members may share memory, and do unless their regions of the root are
-// disjoint.
+// aliases records which variables share memory. The views of a graph form a forest, because
+// every variable views at most one other. A tree of the forest is a group. Two members of a
+// group may share memory, unless their regions of the root are disjoint.
 //
-// The tables go by the numbers of variables. A variable that neither views nor
-// is viewed, and that nothing destroys, has no group. Uniting and splitting
-// groups costs in proportion to the smaller part.
+// Tables are indexed by the numbers of variables. A variable that is neither a view, nor viewed,
+// nor destroyed has no group. The cost of uniting and splitting groups is proportional to the
+// smaller part.
 type aliases struct {
 	of     []alias
-	shown  []shown // which regions members show; only as long as it has to be for groups where some do
+	shown  []shown // cached regions, for groups that have any
 	groups []group
 	free   []int32 // groups
 	recs   []destruction
 	spare  []int32 // recs
-	heads  []int32 // by number of an apply: its first destruction, plus 1
+	heads  []int32 // by number of an apply: its first destruction plus 1
 	live   int     // destructions
-	// versions counts versions of all groups, so that no two are the same.
+	// versions counts the versions of all groups; no two are equal.
 	versions uint32
-	expect   int // so many variables the graph has: an allocation is to suffice
-	work     int // steps of walkers: tests hold it against the size of the change
+	expect   int // number of variables in the graph, to allocate once
+	work     int // steps of walkers; tests check its growth
 }
 
 // alias is the place of a variable in the forest.
 type alias struct {
-	v          *Variable // whom the entry is about: constants come and go unannounced
-	parent     int32     // what it views
-	child      int32     // the first that views it
-	prev, next int32     // what else views parent
+	v          *Variable // owner of the entry, since constants come and go unannounced
+	parent     int32     // the variable it views
+	child      int32     // the first view of it
+	prev, next int32     // its siblings, the other views of parent
 	group      int32
-	outs       int32 // how many outputs of the graph it is
+	outs       int32 // number of outputs of the graph that it is
 }
 
-// shown is what a variable shows of the root, computed when the group was at
-// this version. No two groups ever have the same.
+// shown is the region of the root that a variable shows, valid for one version of its group.
 type shown struct {
 	region  Region
 	whole   bool
@@ -47,10 +45,10 @@ type shown struct {
 type group struct {
 	root  int32
 	size  int32
-	first int32 // destruction of a member
-	parts int32 // members that know which region they show
+	first int32 // first destruction of a member
+	parts int32 // members whose region is known
 	outs  int32 // outputs of the graph among the members
-	// version changes whenever members may show something else than before.
+	// version changes whenever the regions of members may have changed.
 	version uint32
 }
 
@@ -60,7 +58,7 @@ type destruction struct {
 	v          int32
 	i          int32
 	prev, next int32 // in the group of v
-	more       int32 // of a
+	more       int32 // the next destruction by a
 }
 
 // none stands for no variable, group or destruction.
@@ -79,7 +77,7 @@ func (al *aliases) at(v *Variable) *alias {
 	return e
 }
 
-// known returns the entry of v, or nil if there is nothing to say about it.
+// known returns the entry of v, or nil if v has no group.
 func (al *aliases) known(v *Variable) *alias {
 	if v.id < 0 || int(v.id) >= len(al.of) {
 		return nil
@@ -90,7 +88,7 @@ func (al *aliases) known(v *Variable) *alias {
 	return nil
 }
 
-// groupOf returns the group of v and makes one if there is none.
+// groupOf returns the group of v, which it creates if necessary.
 func (al *aliases) groupOf(v *Variable) int32 {
 	if i := al.at(v).group; i != none {
 		return i
@@ -104,9 +102,7 @@ func (al *aliases) groupOf(v *Variable) int32 {
 func (al *aliases) newGroup(root int32) int32 {
 	al.versions++
 	fresh := group{root: root, size: 1, first: none, version: al.versions}
-	if n := len(al.free); n > 0 {
-		i := al.free[n-1]
-		al.free = al.free[:n-1]
+	if i := reuse(&al.free); i != none {
 		al.groups[i] = fresh
 		return i
 	}
@@ -114,7 +110,7 @@ func (al *aliases) newGroup(root int32) int32 {
 	return int32(len(al.groups) - 1)
 }
 
-// dissolve frees the group of v if v is alone and nothing destroys it.
+// dissolve frees the group of v if v is its only member and not destroyed.
 func (al *aliases) dissolve(v int32) {
 	i := al.of[v].group
 	if gr := &al.groups[i]; gr.size == 1 && gr.first == none {
@@ -123,8 +119,8 @@ func (al *aliases) dissolve(v int32) {
 	}
 }
 
-// view lets o, which views nothing, view v. It returns the group that results,
-// or none if v already views o by way of others.
+// view records that o, which views nothing yet, views v. It returns the resulting group, or none
+// if v is already a direct or indirect view of o.
 func (al *aliases) view(o, v *Variable) int32 {
 	into, from := al.groupOf(v), al.groupOf(o)
 	if into == from {
@@ -138,11 +134,7 @@ func (al *aliases) view(o, v *Variable) int32 {
 	for w := al.walk(gf.root); !w.done; w.step(al) {
 		al.of[w.at].group = into
 	}
-	for r := gf.first; r != none; {
-		next := al.recs[r].next
-		al.linkRec(r)
-		r = next
-	}
+	al.relinkRecs(gf.first)
 	gi.size += gf.size
 	gi.parts += gf.parts
 	gi.outs += gf.outs
@@ -168,7 +160,7 @@ func showsRegion(o *Variable) bool {
 	return ok
 }
 
-// unview ends that o views something.
+// unview undoes view.
 func (al *aliases) unview(o *Variable) {
 	e := al.known(o)
 	if e == nil || e.parent == none {
@@ -185,7 +177,7 @@ func (al *aliases) unview(o *Variable) {
 	}
 	e.parent, e.prev, e.next = none, none, none
 
-	// The smaller part gets a new group: walk both until one ends.
+	// Walk both parts until one ends: the smaller one gets a new group.
 	old := e.group
 	oldRoot := al.groups[old].root
 	cut, rest := al.walk(o.id), al.walk(oldRoot)
@@ -219,18 +211,14 @@ func (al *aliases) unview(o *Variable) {
 	if showsRegion(o) {
 		al.groups[old].parts--
 	}
-	r := al.groups[old].first
+	first := al.groups[old].first
 	al.groups[old].first = none
-	for r != none {
-		next := al.recs[r].next
-		al.linkRec(r)
-		r = next
-	}
+	al.relinkRecs(first)
 	al.dissolve(keep)
 	al.dissolve(move)
 }
 
-// walker goes through a tree, parents first.
+// walker visits a tree in preorder.
 type walker struct {
 	root, at int32
 	done     bool
@@ -254,9 +242,8 @@ func (w *walker) step(al *aliases) {
 	w.done = true
 }
 
-// region returns what v shows of the root of its group; whole is true if that is
-// everything, or not known. Without a region to go by, a view may show any part
-// of what it views.
+// region returns the region of the root of its group that v shows. whole is true if v shows all
+// of the root, or an unknown part.
 func (al *aliases) region(v int32) (r Region, whole bool) {
 	gr := &al.groups[al.of[v].group]
 	if gr.parts == 0 {
@@ -283,14 +270,14 @@ func (al *aliases) computeRegion(v int32) (r Region, whole bool) {
 		case whole:
 			r, whole = op.ViewRegion(int(e.v.index)), false
 		default:
-			r = r.Within(op.ViewRegion(int(e.v.index)))
+			r = r.within(op.ViewRegion(int(e.v.index)))
 		}
 	}
 	return r, whole
 }
 
-// use notes that v is an output of the graph n times more. Constants are left
-// out, as nobody may destroy them anyway.
+// use records n more outputs of the graph that are v. Constants do not matter, because nothing
+// may destroy them.
 func (al *aliases) use(v *Variable, n int32) {
 	if v.IsConstant() {
 		return
@@ -302,8 +289,8 @@ func (al *aliases) use(v *Variable, n int32) {
 	}
 }
 
-// overlap reports whether variables of one group may share memory. A variable
-// that shows an empty region has none.
+// overlap reports whether two variables of one group may share memory. A variable that shows an
+// empty region has no memory.
 func (al *aliases) overlap(u, v int32) bool {
 	if al.groups[al.of[u].group].parts == 0 {
 		return true
@@ -324,14 +311,12 @@ func (al *aliases) overlap(u, v int32) bool {
 	return r.Overlaps(s)
 }
 
-// destroy notes that input i of a, which is v, is overwritten.
+// destroy records that a overwrites its input i, which is v.
 func (al *aliases) destroy(a *Apply, i int, v *Variable) {
 	al.groupOf(v)
-	r := int32(len(al.recs))
-	if n := len(al.spare); n > 0 {
-		r = al.spare[n-1]
-		al.spare = al.spare[:n-1]
-	} else {
+	r := reuse(&al.spare)
+	if r == none {
+		r = int32(len(al.recs))
 		al.recs = append(al.recs, destruction{})
 	}
 	for int(a.id) >= len(al.heads) {
@@ -343,8 +328,7 @@ func (al *aliases) destroy(a *Apply, i int, v *Variable) {
 	al.live++
 }
 
-// undestroy takes back what destroy noted about a, for input i or, if i is
-// negative, for all.
+// undestroy undoes destroy for input i of a, or for all inputs if i is negative.
 func (al *aliases) undestroy(a *Apply, i int) {
 	if int(a.id) >= len(al.heads) {
 		return
@@ -367,6 +351,15 @@ func (al *aliases) undestroy(a *Apply, i int) {
 		r = next
 	}
 	al.heads[a.id] = kept + 1
+}
+
+// relinkRecs distributes a list of destructions to the groups of what they destroy.
+func (al *aliases) relinkRecs(first int32) {
+	for r := first; r != none; {
+		next := al.recs[r].next
+		al.linkRec(r)
+		r = next
+	}
 }
 
 // linkRec adds r to the list of the group of what it destroys.

@@ -1,36 +1,34 @@
 package fgraph
 
-// Values of Apply.id and Variable.id without a graph. The import of new applies
-// uses the latter two while it looks for them.
+// Values of Apply.id and Variable.id outside of a graph. The search for new applies in import.go
+// uses the last two as marks.
 const (
 	outside = -1
-	onPath  = -2 // being looked at: meeting it again closes a cycle
+	onPath  = -2 // being visited: meeting it again closes a cycle
 	found   = -3 // to be imported
 )
 
-// smallInputs is the number of inputs for which an apply needs no further
-// allocation.
+// smallInputs is the number of inputs up to which an apply is one allocation.
 const smallInputs = 3
 
-// An Apply is the application of an op to inputs. It is made by [NewApply] and
-// changed only by the graph that it is in.
+// An Apply is the application of an op to inputs. [NewApply] makes it, and only the graph that
+// owns it changes it.
 type Apply struct {
 	op      Op
 	inputs  []*Variable
 	outputs []*Variable
 	graph   *FunctionGraph
-	more    *[]int32 // as pos, for input smallInputs and up
-	// pos says where this apply stands among the clients of each input, so
-	// that a use is taken back in constant time however many there are.
+	more    *[]int32 // continues pos for input smallInputs and up
+	// pos holds, for each input, the position of this apply among the clients of that input,
+	// so that removing a client takes constant time.
 	pos    [smallInputs]int32
 	id     int32
 	origin int32
-	by     int32 // why it joined the graph, a place in FunctionGraph.reasons
+	by     int32 // why it was imported: an index into FunctionGraph.reasons
 }
 
-// smallApply is an apply of few inputs and one output with all its parts. Room
-// for two clients, because a replacement that takes the place of an apply
-// stands beside it for a moment.
+// smallApply is an apply with few inputs and one output, allocated in one piece. It has room for
+// two clients because the replacement of an apply briefly stands beside it.
 type smallApply struct {
 	Apply
 	out     Variable
@@ -39,9 +37,8 @@ type smallApply struct {
 	clients [2]Client
 }
 
-// NewApply returns the application of op to inputs, with an output for each of
-// outTypes. The slice inputs is copied. The apply joins a graph when a
-// replacement brings it in.
+// NewApply returns the application of op to inputs, with one output for each of outTypes. It
+// copies the slice inputs. The apply joins a graph when a replacement brings it in.
 func NewApply(op Op, inputs []*Variable, outTypes ...Type) *Apply {
 	if len(inputs) <= smallInputs && len(outTypes) == 1 {
 		s := &smallApply{Apply: Apply{op: op, id: outside, origin: -1}}
@@ -66,29 +63,27 @@ func NewApply(op Op, inputs []*Variable, outTypes ...Type) *Apply {
 	return a
 }
 
-// ID returns the number of the apply in its graph, at most
-// [FunctionGraph.NumApplyIDs]-1, or -1 outside of one. Numbers of applies that
-// left the graph are given to new ones.
+// ID returns the number of the apply in its graph, which is below [FunctionGraph.NumApplyIDs],
+// or -1 outside of a graph. New applies reuse the numbers of those that have left.
 func (a *Apply) ID() int { return int(max(a.id, outside)) }
 
-// Op returns what is applied.
+// Op returns the op that is applied.
 func (a *Apply) Op() Op { return a.op }
 
-// Inputs returns what the op is applied to. The slice is shared and must not be
-// changed.
+// Inputs returns the operands. Do not modify the slice.
 func (a *Apply) Inputs() []*Variable { return a.inputs }
 
-// Outputs returns the results. The slice is shared and must not be changed.
+// Outputs returns the results. Do not modify the slice.
 func (a *Apply) Outputs() []*Variable { return a.outputs }
 
 // Out returns the first output.
 func (a *Apply) Out() *Variable { return a.outputs[0] }
 
-// Graph returns the graph that the apply is in, or nil.
+// Graph returns the graph that owns the apply, or nil.
 func (a *Apply) Graph() *FunctionGraph { return a.graph }
 
-// Origin returns the number of the construct that the apply comes from, such as
-// a command or a position in a source text, or -1 if nobody has set it.
+// Origin returns the number of the construct that the apply comes from, such as a command or a
+// position in a source text, or -1 if nobody has set it.
 func (a *Apply) Origin() int { return int(a.origin) }
 
 // SetOrigin sets the number of the construct that the apply comes from.

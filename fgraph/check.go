@@ -6,12 +6,12 @@ import (
 	"github.com/hashicorp/go-multierror"
 )
 
-// Check looks at the whole graph and reports everything that is wrong with it,
-// each fault wrapping [ErrCheck]. The graph keeps what Check looks at by itself;
-// a fault means that something went behind its back, or a bug.
+// Check verifies the invariants of the whole graph and reports all violations, each wrapping
+// [ErrCheck]. The graph maintains these invariants itself, so a violation is a bug here or the
+// work of code that modified shared slices.
 func (g *FunctionGraph) Check() error {
 	c := checker{g: g, reached: make([]bool, len(g.applies)), used: make([]bool, len(g.variables))}
-	c.roots()
+	c.ends()
 	c.walk()
 	c.tables()
 	for _, v := range g.variables {
@@ -25,7 +25,7 @@ func (g *FunctionGraph) Check() error {
 type checker struct {
 	g       *FunctionGraph
 	reached []bool // applies
-	used    []bool // variables that something in the graph reads or makes
+	used    []bool // variables that are inputs, read, or computed
 	todo    []*Apply
 	faults  *multierror.Error
 }
@@ -34,13 +34,13 @@ func (c *checker) fault(format string, args ...any) {
 	c.faults = multierror.Append(c.faults, fmt.Errorf("%w: %s", ErrCheck, fmt.Sprintf(format, args...)))
 }
 
-func (c *checker) roots() {
+func (c *checker) ends() {
 	for i, v := range c.g.inputs {
 		if v.owner != nil {
 			c.fault("input %d has an owner: %v", i, v)
 			continue
 		}
-		if v.root.graph != c.g || !c.known(v) {
+		if v.leaf.graph != c.g || !c.known(v) {
 			c.fault("missing variable: input %d, %v, is not listed", i, v)
 			continue
 		}
@@ -56,13 +56,13 @@ func (c *checker) known(v *Variable) bool {
 	return v.id >= 0 && int(v.id) < len(c.g.variables) && c.g.variables[v.id] == v
 }
 
-// visit looks at v as read by cl.
+// visit checks v, which cl reads.
 func (c *checker) visit(v *Variable, cl Client) {
 	if v == nil {
 		c.fault("nil variable read by %v", clientString(cl))
 		return
 	}
-	if v.owner == nil && !v.root.constant && v.root.graph != c.g {
+	if v.owner == nil && !v.leaf.constant && v.leaf.graph != c.g {
 		c.fault("undeclared input %v, read by %v", v, clientString(cl))
 		return
 	}
@@ -72,7 +72,7 @@ func (c *checker) visit(v *Variable, cl Client) {
 	}
 	c.used[v.id] = true
 	if pos := int(*c.g.position(cl)); pos >= len(v.clients) || v.clients[pos] != cl {
-		c.fault("missing client: %v reads %v, which does not know", clientString(cl), v)
+		c.fault("missing client: %v reads %v, which does not list it", clientString(cl), v)
 	}
 	if a := v.owner; a != nil {
 		if a.graph != c.g || a.id < 0 || int(a.id) >= len(c.g.applies) || c.g.applies[a.id] != a {
@@ -89,7 +89,7 @@ func (c *checker) visit(v *Variable, cl Client) {
 	}
 }
 
-// walk visits what the outputs depend on.
+// walk visits everything the outputs depend on.
 func (c *checker) walk() {
 	for len(c.todo) > 0 {
 		a := c.todo[len(c.todo)-1]
@@ -99,7 +99,7 @@ func (c *checker) walk() {
 		}
 		for i, v := range a.outputs {
 			if v.owner != a || int(v.index) != i {
-				c.fault("output %d of %v has another owner or place", i, a)
+				c.fault("output %d of %v has a wrong owner or index", i, a)
 			} else if !c.known(v) {
 				c.fault("missing variable: output %d of %v is not listed", i, a)
 			} else {
@@ -144,22 +144,22 @@ func (c *checker) tables() {
 		c.fault("order: %d applies in order, %d in the graph", n, live)
 	}
 	if len(c.g.late) > 0 {
-		c.fault("order: %d edges without place", len(c.g.late))
+		c.fault("order: %d unresolved edges", len(c.g.late))
 	}
 }
 
-// clients looks at the uses that v knows of.
+// clients checks the client list of v.
 func (c *checker) clients(v *Variable) {
 	for i, cl := range v.clients {
 		switch {
 		case cl.Apply == nil && (cl.Index < 0 || cl.Index >= len(c.g.outputs)):
-			c.fault("wrong output client: %v knows of output %d of %d", v, cl.Index, len(c.g.outputs))
+			c.fault("wrong output client: %v lists output %d of %d", v, cl.Index, len(c.g.outputs))
 		case cl.Apply == nil && c.g.outputs[cl.Index] != v:
-			c.fault("wrong output client: %v knows of output %d, which is %v", v, cl.Index, c.g.outputs[cl.Index])
+			c.fault("wrong output client: %v lists output %d, which is %v", v, cl.Index, c.g.outputs[cl.Index])
 		case cl.Apply != nil && cl.Apply.graph != c.g:
-			c.fault("foreign client: %v knows of %v, which is not part of the graph", v, cl.Apply)
+			c.fault("foreign client: %v lists %v, which is not part of the graph", v, cl.Apply)
 		case cl.Apply != nil && (cl.Index < 0 || cl.Index >= len(cl.Apply.inputs) || cl.Apply.inputs[cl.Index] != v):
-			c.fault("stale client: %v knows of input %d of %v, which reads something else", v, cl.Index, cl.Apply)
+			c.fault("stale client: %v lists input %d of %v, which reads something else", v, cl.Index, cl.Apply)
 		case int(*c.g.position(cl)) != i:
 			c.fault("stale client: %v lists %v twice", v, clientString(cl))
 		}

@@ -1,69 +1,55 @@
 package fgraph
 
-// A Mapping leads from the variables and applies of a graph to those of its
-// clone, as long as the original does not change.
+// A Mapping leads from the variables of a graph to those of its clone. It is valid until the
+// original changes.
 type Mapping struct {
 	from      *FunctionGraph
-	variables []*Variable
-	applies   []*Apply
+	variables []*Variable // by number
 }
 
-// Variable returns the counterpart of v, nil if v was not part of the graph.
-func (m *Mapping) Variable(v *Variable) *Variable {
+// Of returns the counterpart of v, or nil if v was not part of the graph. The counterpart of an
+// apply owns the counterparts of its outputs.
+func (m *Mapping) Of(v *Variable) *Variable {
 	if v == nil || v.id < 0 || v.Graph() != m.from || int(v.id) >= len(m.variables) {
 		return nil
 	}
 	return m.variables[v.id]
 }
 
-// Apply returns the counterpart of a, nil if a was not part of the graph.
-func (m *Mapping) Apply(a *Apply) *Apply {
-	if a == nil || a.graph != m.from || int(a.id) >= len(m.applies) {
-		return nil
-	}
-	return m.applies[a.id]
-}
-
-// Clone returns a graph of new variables and applies, with the same ops, types,
-// names and constant data. Features are not carried over: they are records of
-// one graph.
+// Clone returns a graph of new variables and applies with the same ops, types, names and
+// constant data. It does not carry features over, which are records of one graph.
 func (g *FunctionGraph) Clone() (*FunctionGraph, *Mapping) {
-	m := &Mapping{from: g, variables: make([]*Variable, len(g.variables)), applies: make([]*Apply, len(g.applies))}
+	m := &Mapping{from: g, variables: make([]*Variable, len(g.variables))}
+	of := func(dst, list []*Variable) []*Variable {
+		dst = dst[:0]
+		for _, v := range list {
+			dst = append(dst, m.variables[v.id])
+		}
+		return dst
+	}
 	for id, v := range g.variables {
 		if v != nil && v.owner == nil {
-			r := &root{name: v.root.name, data: v.root.data, constant: v.root.constant}
-			m.variables[id] = &Variable{typ: v.typ, id: outside, root: r}
+			l := &leaf{name: v.leaf.name, data: v.leaf.data, constant: v.leaf.constant}
+			m.variables[id] = &Variable{typ: v.typ, id: outside, leaf: l}
 		}
 	}
 	var inputs []*Variable
 	var types []Type
 	for a := range g.Ordered() {
-		inputs, types = inputs[:0], types[:0]
-		for _, v := range a.inputs {
-			inputs = append(inputs, m.variables[v.id])
-		}
+		inputs, types = of(inputs, a.inputs), types[:0]
 		for _, v := range a.outputs {
 			types = append(types, v.typ)
 		}
 		b := NewApply(a.op, inputs, types...)
 		b.origin = a.origin
-		m.applies[a.id] = b
 		for i, v := range a.outputs {
 			b.outputs[i].SetName(v.Name())
 			m.variables[v.id] = b.outputs[i]
 		}
 	}
-	ins := make([]*Variable, len(g.inputs))
-	for i, v := range g.inputs {
-		ins[i] = m.variables[v.id]
-	}
-	outs := make([]*Variable, len(g.outputs))
-	for i, v := range g.outputs {
-		outs[i] = m.variables[v.id]
-	}
-	c, err := New(ins, outs)
+	c, err := New(of(nil, g.inputs), of(nil, g.outputs))
 	if err != nil {
-		panic("fgraph: clone of a graph that is not in order: " + err.Error())
+		panic("fgraph: clone of an invalid graph: " + err.Error())
 	}
 	return c, m
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// These tests count what the orders look at, so that they find a quadratic pass
-// on any machine. n is the number of links of a chain.
+// These tests count the steps of the orders, so they detect quadratic behaviour on any
+// machine. n is the number of links in a chain.
 func inplaceChain(t *testing.T, n int, link func(o *Variable) (next *Variable, outs []*Variable), outToIn bool, op Op, from Op) {
 	t.Helper()
 	o := input("o")
@@ -19,8 +19,8 @@ func inplaceChain(t *testing.T, n int, link func(o *Variable) (next *Variable, o
 		v = next
 		outs = append(outs, more...)
 	}
-	h, rv := NewDestroyHandler(DestroyOptions{}), NewReplaceValidate()
-	g := newGraph(t, ins, append(outs, v), h, rv)
+	h := NewDestroyHandler(nil)
+	g := newGraph(t, ins, append(outs, v), h)
 	order, err := g.Toposort()
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func inplaceChain(t *testing.T, n int, link func(o *Variable) (next *Variable, o
 		if a.op != from {
 			continue
 		}
-		err := rv.ReplaceValidate(a.Out(), call(op, a.inputs...), why("in place"))
+		err := g.ReplaceValidate(a.Out(), call(op, a.inputs...), why("in place"))
 		if err == nil {
 			done++
 		} else if !errors.Is(err, ErrInconsistent) {
@@ -53,10 +53,10 @@ func inplaceChain(t *testing.T, n int, link func(o *Variable) (next *Variable, o
 	}
 }
 
-// consistentShort is consistent for graphs that are too large for it.
+// consistentShort replaces consistent for large graphs.
 func consistentShort(g *FunctionGraph, h *DestroyHandler) error {
 	if g.live < 500 {
-		if err := consistent(g, h.opts); err != nil {
+		if err := consistent(g, h.permits); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func TestInplaceCostIsLinear(t *testing.T) {
 			t.Run(name, func(t *testing.T) { inplaceChain(t, n, link, outToIn, aip, add) })
 		}
 	}
-	// Every link reads the same variable, so that none but the last can have it.
+	// Every link reads the same variable, so only the last one can overwrite it.
 	for _, outToIn := range []bool{false, true} {
 		t.Run("one variable for all", func(t *testing.T) {
 			shared := call(op("f"), constant(1))
@@ -98,7 +98,7 @@ func TestInplaceCostIsLinear(t *testing.T) {
 	}
 }
 
-// A view that is replaced at the bottom of a deep pile of views.
+// A view is replaced at the bottom of a long chain of views.
 func TestViewsOfViewsAreCheap(t *testing.T) {
 	const n = 20_000
 	x := input("x")
@@ -107,12 +107,12 @@ func TestViewsOfViewsAreCheap(t *testing.T) {
 	for range n {
 		v = call(tv, v)
 	}
-	h, rv := NewDestroyHandler(DestroyOptions{}), NewReplaceValidate()
-	newGraph(t, list(x), list(call(op("sum"), v)), h, rv)
+	h := NewDestroyHandler(nil)
+	g := newGraph(t, list(x), list(call(op("sum"), v)), h)
 	before := h.aliases.work
 	for range n {
 		next := call(sigmoid, x)
-		if err := rv.ReplaceValidate(bottom, next, why("bottom")); err != nil {
+		if err := g.ReplaceValidate(bottom, next, why("bottom")); err != nil {
 			t.Fatal(err)
 		}
 		bottom = next
@@ -126,8 +126,8 @@ func TestViewsOfViewsAreCheap(t *testing.T) {
 }
 
 // Many regions of one variable, each overwritten in place. Every destruction is
-// compared with all others of the variable: that is quadratic, but cheap enough
-// for the thousands of blocks that a matrix may be cut into.
+// compared with all others of the variable. This is quadratic, but cheap enough
+// for matrices with thousands of blocks.
 func BenchmarkRegionsInPlace(b *testing.B) {
 	for _, n := range []int{100, 1000, 3000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -138,14 +138,13 @@ func BenchmarkRegionsInPlace(b *testing.B) {
 				for i := range n {
 					outs = append(outs, call(sigmoid, call(blockOp{Region{i, i + 1, 0, 1}}, x)))
 				}
-				rv := NewReplaceValidate()
-				g, err := New(nil, outs, rv, NewDestroyHandler(DestroyOptions{}))
+				g, err := New(nil, outs, NewDestroyHandler(nil))
 				if err != nil {
 					b.Fatal(err)
 				}
 				b.StartTimer()
 				for _, v := range outs {
-					if err := rv.ReplaceValidate(v, call(sip, v.owner.inputs...), why("in place")); err != nil {
+					if err := g.ReplaceValidate(v, call(sip, v.owner.inputs...), why("in place")); err != nil {
 						b.Fatal(g, err)
 					}
 				}

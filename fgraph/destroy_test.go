@@ -47,11 +47,11 @@ var (
 
 func anyInput(*Variable) bool { return true }
 
-// destroyGraph returns a graph all inputs of which may be destroyed.
-func destroyGraph(t *testing.T, inputs, outputs []*Variable) (*FunctionGraph, *DestroyHandler, *ReplaceValidate) {
+// destroyGraph returns a graph whose inputs may all be destroyed.
+func destroyGraph(t *testing.T, inputs, outputs []*Variable) (*FunctionGraph, *DestroyHandler) {
 	t.Helper()
-	h, rv := NewDestroyHandler(DestroyOptions{Destroyable: anyInput}), NewReplaceValidate()
-	return newGraph(t, inputs, outputs, h, rv), h, rv
+	h := NewDestroyHandler(anyInput)
+	return newGraph(t, inputs, outputs, h), h
 }
 
 func wantConsistent(t *testing.T, g *FunctionGraph, want bool) {
@@ -67,7 +67,7 @@ func wantConsistent(t *testing.T, g *FunctionGraph, want bool) {
 	verifyOrder(t, g)
 }
 
-// verifyOrder compares what the handler keeps up with what follows from the graph.
+// verifyOrder verifies the state of the handler.
 func verifyOrder(t *testing.T, g *FunctionGraph) {
 	t.Helper()
 	h, ok := FeatureOf[*DestroyHandler](g)
@@ -79,11 +79,10 @@ func verifyOrder(t *testing.T, g *FunctionGraph) {
 	}
 }
 
-// substitute replaces the op of every apply of one op in turn and returns how
-// often that succeeded and failed.
+// substitute replaces the applies of one op one by one, and counts successes and
+// refusals.
 func substitute(t *testing.T, g *FunctionGraph, from, to Op) (done, refused int) {
 	t.Helper()
-	rv, _ := FeatureOf[*ReplaceValidate](g)
 	order, err := g.Toposort()
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +97,7 @@ func substitute(t *testing.T, g *FunctionGraph, from, to Op) (done, refused int)
 		for i := range a.outputs {
 			pairs = append(pairs, Replacement{a.outputs[i], b.outputs[i]})
 		}
-		switch err := rv.ReplaceAllValidate(pairs, why("substitute")); {
+		switch err := g.ReplaceAllValidate(pairs, nil, why("substitute")); {
 		case err == nil:
 			done++
 		case errors.Is(err, ErrInconsistent):
@@ -126,12 +125,12 @@ func types(a *Apply) []Type {
 func TestCase17ReaderOfDestroyed(t *testing.T) {
 	x, y := input("x"), input("y")
 	e := call(aip, x, y)
-	g, _, _ := destroyGraph(t, list(x, y), list(call(dotOp, e, call(tv, e))))
+	g, _ := destroyGraph(t, list(x, y), list(call(dotOp, e, call(tv, e))))
 	wantConsistent(t, g, true)
 
 	x, y = input("x"), input("y")
 	e = call(aip, x, y)
-	g, _, _ = destroyGraph(t, list(x, y), list(call(dotOp, e, call(tv, x))))
+	g, _ = destroyGraph(t, list(x, y), list(call(dotOp, e, call(tv, x))))
 	wantConsistent(t, g, false)
 	if _, err := g.Toposort(); !errors.Is(err, ErrCycle) {
 		t.Errorf("toposort of an inconsistent graph: %v", err)
@@ -144,7 +143,7 @@ func TestCase17ReaderOfDestroyed(t *testing.T) {
 	x, y = input("x"), input("y")
 	e = call(aip, x, y)
 	s := call(sigmoid, call(tv, x))
-	g, _, _ = destroyGraph(t, list(x, y), list(call(dotOp, e, s)))
+	g, _ = destroyGraph(t, list(x, y), list(call(dotOp, e, s)))
 	wantConsistent(t, g, true)
 	order, _ := g.Toposort()
 	place := map[*Apply]int{}
@@ -173,7 +172,7 @@ func TestCase18AliasAmongInputs(t *testing.T) {
 		if c.view {
 			y = call(tv, x)
 		}
-		g, _, _ := destroyGraph(t, list(x), list(call(c.op, x, y)))
+		g, _ := destroyGraph(t, list(x), list(call(c.op, x, y)))
 		wantConsistent(t, g, c.want)
 	}
 }
@@ -185,9 +184,7 @@ func TestCase19Indestructible(t *testing.T) {
 		if x.IsInput() {
 			inputs = list(x, y)
 		}
-		return newGraph(t, inputs, list(e(x, y)), NewDestroyHandler(DestroyOptions{
-			Destroyable: func(v *Variable) bool { return v != x },
-		}))
+		return newGraph(t, inputs, list(e(x, y)), NewDestroyHandler(func(v *Variable) bool { return v != x }))
 	}
 	for _, x := range []func() *Variable{func() *Variable { return input("x") }, func() *Variable { return constant(1.0) }} {
 		wantConsistent(t, build(func(x, y *Variable) *Variable { return call(aip, x, y) }, x()), false)
@@ -197,19 +194,19 @@ func TestCase19Indestructible(t *testing.T) {
 	}
 	x := input("x")
 	s := call(sigmoid, x)
-	g := newGraph(t, list(x), list(call(sip, s)), NewDestroyHandler(DestroyOptions{Protected: func(v *Variable) bool { return v == s }}))
+	g := newGraph(t, list(x), list(call(sip, s)), NewDestroyHandler(nil), Supervise(s))
 	wantConsistent(t, g, false)
 }
 
 func TestCase20TwoDestroyers(t *testing.T) {
 	x, y := input("x"), input("y")
-	g, h, _ := destroyGraph(t, list(x, y), list(call(add, call(aip, x, y), call(aip, x, y))))
+	g, h := destroyGraph(t, list(x, y), list(call(add, call(aip, x, y), call(aip, x, y))))
 	wantConsistent(t, g, false)
-	if n := len(h.Destroyers(x)); n != 2 {
+	if n := len(h.DestroyedBy(x)); n != 2 {
 		t.Errorf("%d destroyers", n)
 	}
 	x, y = input("x"), input("y")
-	g, _, _ = destroyGraph(t, list(x, y), list(call(add, call(aip, call(tv, x), y), call(aip, call(tv, x), y))))
+	g, _ = destroyGraph(t, list(x, y), list(call(add, call(aip, call(tv, x), y), call(aip, call(tv, x), y))))
 	wantConsistent(t, g, false)
 }
 
@@ -217,16 +214,16 @@ func TestCase21DestroyersLoop(t *testing.T) {
 	for _, first := range []int{0, 1} {
 		x, y := input("x"), input("y")
 		e1, e2 := call(add, x, y), call(add, y, x)
-		g, _, rv := destroyGraph(t, list(x, y), list(e1, e2))
+		g, _ := destroyGraph(t, list(x, y), list(e1, e2))
 		wantConsistent(t, g, true)
 		outs := list(e1, e2)
 		ins := [][]*Variable{{x, y}, {y, x}}
-		if err := rv.ReplaceValidate(outs[first], call(aip, ins[first]...), why("first")); err != nil {
+		if err := g.ReplaceValidate(outs[first], call(aip, ins[first]...), why("first")); err != nil {
 			t.Fatal(err)
 		}
 		wantConsistent(t, g, true)
 		before := g.String()
-		err := rv.ReplaceValidate(outs[1-first], call(aip, ins[1-first]...), why("second"))
+		err := g.ReplaceValidate(outs[1-first], call(aip, ins[1-first]...), why("second"))
 		if !errors.Is(err, ErrInconsistent) {
 			t.Fatalf("the second one in place: %v", err)
 		}
@@ -238,7 +235,7 @@ func TestCase21DestroyersLoop(t *testing.T) {
 func TestCase22LongLoop(t *testing.T) {
 	x, y, z := input("x"), input("y"), input("z")
 	e := call(dotOp, call(dotOp, call(aip, x, y), call(aip, y, z)), call(add, z, x))
-	g, _, _ := destroyGraph(t, list(x, y, z), list(e))
+	g, _ := destroyGraph(t, list(x, y, z), list(e))
 	wantConsistent(t, g, true)
 	if done, refused := substitute(t, g, add, aip); done != 0 || refused != 1 {
 		t.Errorf("%d done, %d refused", done, refused)
@@ -252,7 +249,7 @@ func TestCase23SigmoidsToViews(t *testing.T) {
 	for range 5 {
 		s = call(sigmoid, s)
 	}
-	g, _, _ := destroyGraph(t, list(x, y, z), list(call(dotOp, call(aip, x, y), s)))
+	g, _ := destroyGraph(t, list(x, y, z), list(call(dotOp, call(aip, x, y), s)))
 	wantConsistent(t, g, true)
 	if done, refused := substitute(t, g, sigmoid, tv); done != 4 || refused != 1 {
 		t.Errorf("%d done, %d refused, want 4 and 1", done, refused)
@@ -262,7 +259,7 @@ func TestCase23SigmoidsToViews(t *testing.T) {
 
 func TestCase24OneOfTwo(t *testing.T) {
 	x, y, z := input("x"), input("y"), input("z")
-	g, _, _ := destroyGraph(t, list(x, y, z), list(call(dotOp, call(add, call(tv, z), y), call(add, z, x))))
+	g, _ := destroyGraph(t, list(x, y, z), list(call(dotOp, call(add, call(tv, z), y), call(add, z, x))))
 	if done, refused := substitute(t, g, add, aip); done != 1 || refused != 1 {
 		t.Errorf("%d done, %d refused, want 1 and 1", done, refused)
 	}
@@ -274,7 +271,7 @@ func TestCase25TwoOutputs(t *testing.T) {
 	in := func(m string) memOp { return memOp{name: "multiple_in_place", destroys: m} }
 	x, y := input("x"), input("y")
 	m := NewApply(multiple, list(x, y), num, num)
-	g, _, _ := destroyGraph(t, list(x, y), list(m.outputs[0], m.outputs[1], call(dotOp, m.outputs[0], x), call(dotOp, y, y)))
+	g, _ := destroyGraph(t, list(x, y), list(m.outputs[0], m.outputs[1], call(dotOp, m.outputs[0], x), call(dotOp, y, y)))
 	try := func(from, to Op, want int) {
 		t.Helper()
 		if done, _ := substitute(t, g, from, to); done != want {
@@ -291,13 +288,13 @@ func TestCase25TwoOutputs(t *testing.T) {
 func TestCase26ConstantForSource(t *testing.T) {
 	x, y := input("x"), input("y")
 	s := call(sigmoid, x)
-	g, _, rv := destroyGraph(t, list(x, y), list(call(aip, call(tv, s), y)))
+	g, _ := destroyGraph(t, list(x, y), list(call(aip, call(tv, s), y)))
 	wantConsistent(t, g, true)
-	if err := rv.ReplaceValidate(x, constant(1.0), why("fold")); err != nil {
+	if err := g.ReplaceValidate(x, constant(1.0), why("fold")); err != nil {
 		t.Fatal(err)
 	}
 	wantConsistent(t, g, true)
-	if err := rv.ReplaceValidate(s, constant(2.0), why("fold")); !errors.Is(err, ErrInconsistent) {
+	if err := g.ReplaceValidate(s, constant(2.0), why("fold")); !errors.Is(err, ErrInconsistent) {
 		t.Fatalf("a constant to be destroyed: %v", err)
 	}
 	wantConsistent(t, g, true)
@@ -342,7 +339,7 @@ func TestMayOverwrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x, y := input("x"), input("y")
 			a, outs := c.build(call(sigmoid, x), y)
-			g, h, _ := destroyGraph(t, list(x, y), outs)
+			g, h := destroyGraph(t, list(x, y), outs)
 			before := dump(g)
 			if got := h.MayOverwrite(a.owner, 0, c.op); got != c.want {
 				t.Errorf("MayOverwrite is %v, want %v", got, c.want)
@@ -361,17 +358,17 @@ func TestMayOverwrite(t *testing.T) {
 func TestOutputsAreKept(t *testing.T) {
 	x, y := input("x"), input("y")
 	s := call(sigmoid, x)
-	g, _, rv := destroyGraph(t, list(x, y), list(call(tv, s), call(add, s, y)))
+	g, _ := destroyGraph(t, list(x, y), list(call(tv, s), call(add, s, y)))
 	if done, _ := substitute(t, g, add, aip); done != 0 {
 		t.Error("an output that shows the memory was overwritten")
 	}
-	if err := rv.ReplaceValidate(g.outputs[0], y, why("free")); err != nil {
+	if err := g.ReplaceValidate(g.outputs[0], y, why("free")); err != nil {
 		t.Fatal(err)
 	}
 	if done, _ := substitute(t, g, add, aip); done != 1 {
 		t.Error("free memory was not overwritten")
 	}
-	if err := rv.ReplaceValidate(y, call(tv, s), why("show")); !errors.Is(err, ErrInconsistent) {
+	if err := g.ReplaceValidate(y, call(tv, s), why("show")); !errors.Is(err, ErrInconsistent) {
 		t.Errorf("destroyed memory shown by an output: %v", err)
 	}
 	wantConsistent(t, g, true)
@@ -382,21 +379,21 @@ func TestDisjointRegions(t *testing.T) {
 	top, bottom := blockOp{Region{0, 5, 0, 10}}, blockOp{Region{5, 10, 0, 10}}
 	middle := blockOp{Region{4, 6, 0, 10}}
 	b1, b2 := call(top, x), call(bottom, x)
-	g, h, rv := destroyGraph(t, list(x), list(call(sip, b1), call(sip, b2)))
+	g, h := destroyGraph(t, list(x), list(call(sip, b1), call(sip, b2)))
 	wantConsistent(t, g, true)
 	if h.Shared(b1, b2) || !h.Shared(b1, x) {
 		t.Error("top and bottom share memory, or top and all do not")
 	}
-	if err := rv.ReplaceValidate(b2, call(middle, x), why("overlap")); !errors.Is(err, ErrInconsistent) {
+	if err := g.ReplaceValidate(b2, call(middle, x), why("overlap")); !errors.Is(err, ErrInconsistent) {
 		t.Errorf("overlapping regions destroyed: %v", err)
 	}
 	wantConsistent(t, g, true)
-	// A block of a block, and a view without region in between.
-	if err := rv.ReplaceValidate(b2, call(blockOp{Region{0, 2, 0, 3}}, call(bottom, x)), why("nested")); err != nil {
+	// A block of a block, with a view without region in between.
+	if err := g.ReplaceValidate(b2, call(blockOp{Region{0, 2, 0, 3}}, call(bottom, x)), why("nested")); err != nil {
 		t.Error(err)
 	}
 	wantConsistent(t, g, true)
-	if err := rv.ReplaceValidate(g.outputs[1].owner.inputs[0], call(bottom, call(tv, x)), why("opaque")); !errors.Is(err, ErrInconsistent) {
+	if err := g.ReplaceValidate(g.outputs[1].owner.inputs[0], call(bottom, call(tv, x)), why("opaque")); !errors.Is(err, ErrInconsistent) {
 		t.Errorf("region of a view that may show anything: %v", err)
 	}
 	wantConsistent(t, g, true)
@@ -405,9 +402,9 @@ func TestDisjointRegions(t *testing.T) {
 func TestMalformedMaps(t *testing.T) {
 	for _, o := range []memOp{{name: "view twice", views: "0001"}, {name: "view of nothing", views: "07"}, {name: "destroy twice", destroys: "0010"}} {
 		x, y := input("x"), input("y")
-		g, _, rv := destroyGraph(t, list(x, y), list(call(o, x, y)))
+		g, _ := destroyGraph(t, list(x, y), list(call(o, x, y)))
 		wantConsistent(t, g, false)
-		if err := rv.ReplaceValidate(g.outputs[0], call(add, x, y), why("repair")); err != nil {
+		if err := g.ReplaceValidate(g.outputs[0], call(add, x, y), why("repair")); err != nil {
 			t.Error(err)
 		}
 	}
@@ -416,16 +413,16 @@ func TestMalformedMaps(t *testing.T) {
 func TestCase14Destroyers(t *testing.T) {
 	x, y := input("x"), input("y")
 	e := call(aip, x, y)
-	g, h, _ := destroyGraph(t, list(x, y), list(e))
-	if d := h.Destroyers(x); len(d) != 1 || d[0] != e.owner || h.Destroyer(y) != nil || !h.HasDestroyer(x) || h.HasDestroyer(y) {
+	g, h := destroyGraph(t, list(x, y), list(e))
+	if d := h.DestroyedBy(x); len(d) != 1 || d[0] != e.owner || h.DestroyedBy(y) != nil || !h.HasDestroyer(x) || h.HasDestroyer(y) {
 		t.Errorf("destroyers of x: %v", d)
 	}
 	c, m := g.Clone()
-	hc := NewDestroyHandler(DestroyOptions{Destroyable: anyInput})
+	hc := NewDestroyHandler(anyInput)
 	if err := c.Attach(hc); err != nil {
 		t.Fatal(err)
 	}
-	if d := hc.Destroyer(m.Variable(x)); d == nil || d != m.Apply(e.owner) {
+	if d := hc.DestroyedBy(m.Of(x)); len(d) != 1 || d[0] != m.Of(e).owner {
 		t.Errorf("destroyer in the clone: %v", d)
 	}
 	hist := NewHistory()
@@ -436,13 +433,13 @@ func TestCase14Destroyers(t *testing.T) {
 	if err := g.Replace(e, call(add, x, y), why("add")); err != nil {
 		t.Fatal(err)
 	}
-	if h.HasDestroyers() {
+	if h.aliases.live > 0 {
 		t.Error("destroyers left")
 	}
 	if err := hist.Revert(cp); err != nil {
 		t.Fatal(err)
 	}
-	if d := h.Destroyer(x); d != e.owner {
+	if d := h.DestroyedBy(x); len(d) != 1 || d[0] != e.owner {
 		t.Errorf("destroyer after revert: %v", d)
 	}
 	wantConsistent(t, g, true)

@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// Validate objects to the first thing that is wrong with what is destroyed. What
-// it has not got to is looked at next time.
-func (h *DestroyHandler) Validate(g *FunctionGraph) error {
+// validate returns the first objection. The next call examines the rest.
+func (h *DestroyHandler) validate() error {
 	h.relink()
-	if err := h.validateShape(); err != nil {
-		return err
+	h.malformed = slices.DeleteFunc(h.malformed, func(a *Apply) bool { return a.graph != h.g })
+	if len(h.malformed) > 0 {
+		return fmt.Errorf("%w: the view or destroy map of %v has an index that is out of range or occurs twice",
+			ErrInconsistent, h.malformed[0])
 	}
 	if !h.active {
 		return nil
@@ -21,7 +22,7 @@ func (h *DestroyHandler) Validate(g *FunctionGraph) error {
 	}
 	for len(h.dirty) > 0 {
 		a := h.dirty[len(h.dirty)-1]
-		if a.graph == g && h.isDirty[a.id] {
+		if a.graph == h.g && h.isDirty[a.id] {
 			if err := h.validateDestroyer(a); err != nil {
 				return fmt.Errorf("%w: %w", ErrInconsistent, err)
 			}
@@ -38,30 +39,13 @@ func (h *DestroyHandler) Validate(g *FunctionGraph) error {
 	return nil
 }
 
-// validateShape objects to ops whose maps make no sense.
-func (h *DestroyHandler) validateShape() error {
-	kept := h.malformed[:0]
-	for _, a := range h.malformed {
-		if a.graph == h.g {
-			kept = append(kept, a)
-		}
-	}
-	clear(h.malformed[len(kept):])
-	h.malformed = kept
-	if len(kept) > 0 {
-		return fmt.Errorf("%w: the view or destroy map of %v names what it does not have, or something twice",
-			ErrInconsistent, kept[0])
-	}
-	return nil
-}
-
-// validateLate puts edges of the graph in order that had no place when they came.
+// validateLate retries edges of the graph that contradicted the order when they appeared.
 func (h *DestroyHandler) validateLate() error {
 	for len(h.late) > 0 {
 		e := h.late[len(h.late)-1]
 		if e.before.graph == h.g && e.after.graph == h.g && h.g.reads(e.after, e.before) &&
 			!h.order.require(e.before.id, e.after.id) {
-			return fmt.Errorf("%w: %v has to come after %v, but something that it overwrites or that is overwritten for it demands the opposite",
+			return fmt.Errorf("%w: %v must come after %v, but overwriting memory requires the opposite order",
 				ErrInconsistent, e.after, e.before)
 		}
 		h.late = h.late[:len(h.late)-1]
@@ -69,34 +53,25 @@ func (h *DestroyHandler) validateLate() error {
 	return nil
 }
 
-// validateDestroyer looks at everything that a destroys.
+// validateDestroyer validates everything that a destroys.
 func (h *DestroyHandler) validateDestroyer(a *Apply) error {
 	for r := h.aliases.destructionsOf(a); r != none; r = h.aliases.recs[r].more {
 		d := h.aliases.recs[r]
 		if err := h.validateMemory(r, &d); err != nil {
 			return err
 		}
-		if err := h.validateReaders(&d); err != nil {
-			return err
+		if c := h.unavoidableReader(&d); c != nil {
+			return h.tooLate(c, &d)
 		}
 	}
 	return nil
 }
 
-// validateReaders puts everything that reads the memory before d.
-func (h *DestroyHandler) validateReaders(d *destruction) error {
-	if c := h.unavoidableReader(d); c != nil {
-		return h.tooLate(c, d)
-	}
-	return nil
-}
-
-// unavoidableReader puts what reads the memory before d, and returns something
-// that has to come after it, or nil. What is found most often is looked for
-// first: something computed from the result reads it too. A pass may ask about
-// very many applies that read one variable, so that where there are many readers
-// this comes even before they are looked at. Of the other readers those are
-// looked at first that come soonest after d.
+// unavoidableReader moves the readers of the memory before d. It returns a reader that must come
+// after d, or nil. It tries the most frequent case first: a reader that also depends on a result
+// of d. If the memory has many readers, it does so even before listing them, because a pass may
+// ask about very many applies that read one variable. Then it tries the readers in the order in
+// which they follow d.
 func (h *DestroyHandler) unavoidableReader(d *destruction) *Apply {
 	many := h.manyReaders(d)
 	if many {
@@ -112,7 +87,9 @@ func (h *DestroyHandler) unavoidableReader(d *destruction) *Apply {
 	})
 	var late *Apply
 	if !many {
-		late = h.resultReader(behind, d.a)
+		if i := slices.IndexFunc(behind, func(c *Apply) bool { return len(c.inputs) <= fewReaders && h.g.reads(c, d.a) }); i >= 0 {
+			late = behind[i]
+		}
 	}
 	if late == nil && len(behind) > 0 {
 		late = h.firstAfter(behind, d.a)
@@ -122,11 +99,11 @@ func (h *DestroyHandler) unavoidableReader(d *destruction) *Apply {
 	return late
 }
 
-// fewReaders is up to how many readers of memory, and inputs of a reader, are
-// looked at where there may be something quicker.
+// fewReaders bounds how many readers of memory, and inputs of a reader, are examined one by one
+// if there may be a quicker way.
 const fewReaders = 16
 
-// manyReaders reports whether memory of d may have many readers.
+// manyReaders reports whether the memory may have many readers.
 func (h *DestroyHandler) manyReaders(d *destruction) bool {
 	v := h.g.variables[d.v]
 	if e := h.aliases.known(v); e == nil || h.aliases.groups[e.group].size == 1 {
@@ -142,8 +119,8 @@ func (h *DestroyHandler) manyReaders(d *destruction) bool {
 	return n > fewReaders
 }
 
-// readerOfResult returns a reader of the memory that reads a result of d too, if
-// it need not be searched for.
+// readerOfResult returns a reader of the memory that also reads a result of d, if there is one
+// among the first clients of the results.
 func (h *DestroyHandler) readerOfResult(d *destruction) *Apply {
 	looks := fewReaders * fewReaders
 	for _, v := range d.a.outputs {
@@ -162,19 +139,7 @@ func (h *DestroyHandler) readerOfResult(d *destruction) *Apply {
 	return nil
 }
 
-// resultReader is readerOfResult for the few readers of the memory that do not
-// come before a, which destroys it.
-func (h *DestroyHandler) resultReader(readers []*Apply, a *Apply) *Apply {
-	for _, c := range readers {
-		if len(c.inputs) <= fewReaders && h.g.reads(c, a) {
-			return c
-		}
-	}
-	return nil
-}
-
-// firstAfter puts readers before a as far as that can be done, and returns the
-// first that has to come later, or nil.
+// firstAfter moves readers before a until one must come later, and returns it, or nil.
 func (h *DestroyHandler) firstAfter(readers []*Apply, a *Apply) *Apply {
 	slices.SortFunc(readers, func(b, c *Apply) int { return cmp.Compare(h.order.tag[b.id+1], h.order.tag[c.id+1]) })
 	for _, c := range readers {
@@ -204,8 +169,7 @@ func (h *DestroyHandler) tooLate(a *Apply, d *destruction) error {
 	return fmt.Errorf("%s: %v reads it, but has to come later", describeDestroyer(d.a, d.i), a)
 }
 
-// validateMemory looks at whether anything but its readers speaks against
-// destroying the memory.
+// validateMemory returns an objection to destroying the memory, other than one of its readers.
 func (h *DestroyHandler) validateMemory(r int32, d *destruction) error {
 	v := h.g.variables[d.v]
 	if r, whole := h.aliases.region(d.v); !whole && r.Empty() {
@@ -226,12 +190,12 @@ func (h *DestroyHandler) validateMemory(r int32, d *destruction) error {
 	return nil
 }
 
-// aliasedInput returns another input of a that may share memory with input i
-// although op does not tolerate that, or -1.
+// aliasedInput returns another input of a that may share memory with input i, which op does not
+// tolerate, or -1.
 func (h *DestroyHandler) aliasedInput(a *Apply, i int, op Op) int {
 	v := a.inputs[i]
 	e := h.aliases.known(v)
-	alone := e == nil || h.aliases.groups[e.group].size == 1 // no other variable has memory of v
+	alone := e == nil || h.aliases.groups[e.group].size == 1 // no other variable shares memory with v
 	for j, w := range a.inputs {
 		if j == i || w != v && (alone || !h.Shared(v, w)) {
 			continue
@@ -243,31 +207,7 @@ func (h *DestroyHandler) aliasedInput(a *Apply, i int, op Op) int {
 	return -1
 }
 
-// MayOverwrite reports whether op, were it to take the place of the op of a,
-// might overwrite input i, given that [DestroyHandler.MayDestroy] has nothing
-// against it: op tolerates the other inputs that are aliases of it, and
-// everything else that reads the memory can come before. It is what Validate
-// would find, but nothing has to be made for it, and undone. Inputs that share
-// no memory and may be overwritten one by one may be overwritten together.
-func (h *DestroyHandler) MayOverwrite(a *Apply, i int, op Op) bool {
-	h.relink()
-	v := a.inputs[i]
-	if e := h.aliases.known(v); e != nil {
-		if r, whole := h.aliases.region(v.id); !whole && r.Empty() {
-			return true
-		}
-	} else if len(v.clients) == 1 {
-		return true // nobody else reads it
-	}
-	if h.aliasedInput(a, i, op) >= 0 {
-		return false
-	}
-	h.activate()
-	h.aliases.at(v)
-	return h.unavoidableReader(&destruction{a: a, v: v.id, i: int32(i)}) == nil
-}
-
-// validateReader puts c before what destroys the memory that it reads.
+// validateReader moves c before the applies that destroy the memory it reads.
 func (h *DestroyHandler) validateReader(c Client) error {
 	if c.Apply.graph != h.g {
 		return nil
@@ -293,8 +233,7 @@ func (h *DestroyHandler) validateReader(c Client) error {
 	return nil
 }
 
-// eachReader calls do for the applies that read memory that d destroys, but for
-// d itself.
+// eachReader calls do for the applies that read memory destroyed by d, except d.a itself.
 func (h *DestroyHandler) eachReader(d *destruction, do func(*Apply)) {
 	h.eachAlias(h.g.variables[d.v], func(w *Variable) bool {
 		for _, c := range w.clients {
@@ -306,14 +245,14 @@ func (h *DestroyHandler) eachReader(d *destruction, do func(*Apply)) {
 	})
 }
 
-// touches reports whether a, which reads w, reads memory that d destroys, given
-// that w has some. It does not if all it does is to show other regions of w.
+// touches reports whether a, a reader of w, reads memory that d destroys, given that w shares
+// memory with d. It does not if it only shows other regions of w.
 func (h *DestroyHandler) touches(a *Apply, w *Variable, d *destruction) bool {
 	shows := false
 	for _, o := range a.outputs {
 		e := h.aliases.known(o)
 		if e == nil || e.parent != w.id {
-			continue // no view, or in the middle of a change not linked yet
+			continue // not a view, or not linked yet in the middle of a change
 		}
 		if e.group != h.aliases.of[d.v].group || h.aliases.overlap(o.id, d.v) {
 			return true
@@ -332,12 +271,15 @@ func (h *DestroyHandler) touches(a *Apply, w *Variable, d *destruction) bool {
 	return times > 1
 }
 
-// destroyEdges are the edges that inputs make, and those from what reads memory
-// to what destroys it.
-type destroyEdges struct{ h *DestroyHandler }
+// destroyEdges are the data edges, and those from the readers of memory to the applies that
+// destroy it.
+type destroyEdges struct {
+	dataEdges
+	h *DestroyHandler
+}
 
 func (e destroyEdges) successors(x int32, dst []int32) []int32 {
-	dst = dataEdges{e.h.g}.successors(x, dst)
+	dst = e.dataEdges.successors(x, dst)
 	a := e.h.g.applies[x]
 	for _, w := range a.inputs {
 		al := e.h.aliases.known(w)
@@ -355,12 +297,18 @@ func (e destroyEdges) successors(x int32, dst []int32) []int32 {
 }
 
 func (e destroyEdges) predecessors(x int32, dst []int32) []int32 {
-	dst = dataEdges{e.h.g}.predecessors(x, dst)
+	dst = e.dataEdges.predecessors(x, dst)
 	for r := e.h.aliases.destructionsOf(e.h.g.applies[x]); r != none; r = e.h.aliases.recs[r].more {
 		e.h.eachReader(&e.h.aliases.recs[r], func(c *Apply) { dst = append(dst, c.id) })
 	}
 	return dst
 }
 
-func (e destroyEdges) fanOut(x int32) int { return dataEdges{e.h.g}.fanOut(x) }
-func (e destroyEdges) fanIn(x int32) int  { return dataEdges{e.h.g}.fanIn(x) }
+// describeDestroyer describes an apply that destroys input i, in messages.
+func describeDestroyer(a *Apply, i int32) string {
+	by := ""
+	if why := a.graph.ImportedBy(a); why != (Reason{}) {
+		by = fmt.Sprintf(" (by %v)", why)
+	}
+	return fmt.Sprintf("%v, which overwrites its input %d%s", a, i, by)
+}

@@ -2,8 +2,7 @@ package fgraph
 
 import "fmt"
 
-// check compares everything that the handler keeps up with what follows from the
-// graph. It is for tests.
+// check compares the state of the handler with the graph.
 func (h *DestroyHandler) check() error {
 	h.relink()
 	live := 0
@@ -51,8 +50,8 @@ func (h *DestroyHandler) check() error {
 	return nil
 }
 
-// checkView compares what is known of v with what its owner says, and its group
-// with that of what it views.
+// checkView compares the entry of v with its owner, and its group with that of the
+// variable it views.
 func (h *DestroyHandler) checkView(v *Variable) error {
 	want := (*Variable)(nil)
 	if v.owner != nil {

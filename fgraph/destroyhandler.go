@@ -1,123 +1,85 @@
 package fgraph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
 
-// DestroyHandler is the feature that makes ops safe which destroy their inputs.
+// DestroyHandler is the feature that makes in-place ops safe.
 //
-// It knows from [Viewer] which variables share memory and from [Destroyer] which
-// of them are overwritten. Everything that reads the memory has to come before
-// the apply that overwrites it: these orderings are added to the topological
-// sort. Validate objects where that cannot be, or where it would not do: when an
-// ordering closes a cycle, when memory is destroyed twice, when it belongs to a
-// constant, to a protected variable or to an input that may not be destroyed,
-// when an output of the graph shows it, and when the apply that destroys it
-// reads it through another of its inputs, unless it is an [AliasTolerator]. An
-// op that destroys an input more than once, or lists an output with several
-// views, is refused as well.
+// It knows from [Viewer] which variables share memory, and from [Destroyer] which of them are
+// overwritten. Every other reader of overwritten memory must come before the apply that
+// overwrites it; the handler adds these orderings to the topological sort. The graph is invalid
+// if
 //
-// As long as nothing destroys anything the cost is that of noting views. From
-// then on the handler keeps a topological order with its own orderings beside
-// that of the graph, and validating looks only at what changed since the graph
-// was last found to be in order: at applies that destroy, at what was added to
-// the readers of what they destroy, and at the stretch of the order between a
-// new edge that goes against it.
+//   - such an ordering closes a cycle,
+//   - two applies destroy the same memory,
+//   - the memory belongs to a constant, to an input that may not be destroyed, or
+//     to a variable protected by [Supervise],
+//   - an output of the graph shows the memory,
+//   - the destroying apply reads the memory through another input, and its op is not
+//     an [AliasTolerator] that allows this,
+//   - an op destroys an input twice, or an output is listed as several views.
+//
+// As long as nothing is destroyed, the handler only records views. After that it maintains a
+// topological order that includes its own orderings. Validation examines only what changed since
+// the graph was last valid: applies that destroy, new readers of what they destroy, and the part
+// of the order that a new edge contradicts.
 type DestroyHandler struct {
-	opts DestroyOptions
-	// permitted reports whether an input may be overwritten, nil: none may.
-	permitted func(*Variable) bool
+	hidden
+	permits   func(*Variable) bool // see NewDestroyHandler
+	permitted func(*Variable) bool // whether an input may be overwritten; nil: none may
 	g         *FunctionGraph
 	aliases   aliases
 	order     order
-	active    bool // order is kept up: something has destroyed something
-	// attaching is set while the graph is taken stock of: order then has all
-	// applies as soon as it is active.
-	attaching bool
+	active    bool // order is maintained: something has destroyed something
+	attaching bool // order contains all applies from the start
 
-	dirty     []*Apply    // destroyers to be looked at
+	dirty     []*Apply    // destroyers to be validated
 	isDirty   []bool      // by number
-	readers   []Client    // uses of memory that is destroyed, to be put in order
+	readers   []Client    // readers of destroyed memory, to be ordered
 	behind    []*Apply    // scratch: readers that come after their destroyer
-	late      []edge      // edges of the graph against the order
+	late      []edge      // edges of the graph that contradict the order
 	unlinked  []*Variable // views that would have closed a cycle of views
 	malformed []*Apply
 }
 
-// DestroyOptions say what a [DestroyHandler] protects. The zero value protects
-// all inputs.
-type DestroyOptions struct {
-	// Destroyable reports whether an input of the graph may be overwritten. If
-	// it is nil, a feature of the graph that is a [DestroyPermitter] is asked.
-	Destroyable func(*Variable) bool
-	// Protected reports whether a variable must not be overwritten although
-	// nothing else speaks against it.
-	Protected func(*Variable) bool
-}
-
-// DestroyPermitter is implemented by features that say which inputs of their
-// graph may be overwritten.
+// DestroyPermitter is implemented by features that decide which inputs of their graph may be
+// overwritten.
 type DestroyPermitter interface {
 	Destroyable(input *Variable) bool
 }
 
-// NewDestroyHandler returns the feature for one graph.
-func NewDestroyHandler(opts DestroyOptions) *DestroyHandler { return &DestroyHandler{opts: opts} }
+// NewDestroyHandler returns the feature for one graph. The function destroyable reports whether
+// an input of the graph may be overwritten. If it is nil, the first [DestroyPermitter] of the
+// graph decides; without one, no input may.
+func NewDestroyHandler(destroyable func(*Variable) bool) *DestroyHandler {
+	h := &DestroyHandler{permits: destroyable}
+	h.Feature = (*destroyCallbacks)(h)
+	return h
+}
 
-// WatchDestroyers attaches a [DestroyHandler] for which a [DestroyPermitter] of
-// the graph speaks, unless there is one. If what the graph destroys already is not
-// safe, it returns the objection, which names the apply and who brought it in,
-// and attaches nothing.
+// WatchDestroyers attaches a [DestroyHandler] to g unless there is one. A [DestroyPermitter] of
+// g decides which inputs may be overwritten. If g already destroys something unsafely,
+// WatchDestroyers attaches nothing and returns the objection, which names the apply and who
+// brought it in.
 func WatchDestroyers(g *FunctionGraph) error {
 	if g.handled {
 		return nil
 	}
-	h := NewDestroyHandler(DestroyOptions{})
+	h := NewDestroyHandler(nil)
 	if err := g.Attach(h); err != nil {
 		return err
 	}
-	err := h.Validate(g)
+	err := h.validate()
 	if err != nil {
 		g.Detach(h)
 	}
 	return err
 }
 
-// OnAttach takes stock of g, but does not object to what it finds: see
-// [WatchDestroyers]. A second DestroyHandler is dropped quietly.
-func (h *DestroyHandler) OnAttach(g *FunctionGraph) error {
-	if _, ok := FeatureOf[*DestroyHandler](g); ok {
-		return ErrAlreadyAttached
-	}
-	if err := servesOne(h.g, g); err != nil {
-		return err
-	}
-	*h = DestroyHandler{opts: h.opts, g: g, permitted: h.opts.Destroyable}
-	if h.permitted == nil {
-		if p, ok := FeatureOf[DestroyPermitter](g); ok {
-			h.permitted = p.Destroyable
-		}
-	}
-	h.order.init(destroyEdges{h})
-	h.aliases.expect = g.NumVariableIDs()
-	h.attaching = true
-	for _, v := range g.outputs {
-		h.aliases.use(v, 1)
-	}
-	Bookkeep(g, h)
-	h.attaching = false
-	return nil
-}
-
-// OnDetach forgets everything.
-func (h *DestroyHandler) OnDetach(*FunctionGraph) { *h = DestroyHandler{opts: h.opts} }
-
-// HasDestroyers reports whether anything in the graph is destroyed.
-func (h *DestroyHandler) HasDestroyers() bool { return h.aliases.live > 0 }
-
-// HasDestroyer reports whether an apply destroys v itself, as opposed to an
-// alias of it.
+// HasDestroyer reports whether an apply destroys v itself, as opposed to an alias of it.
 func (h *DestroyHandler) HasDestroyer(v *Variable) bool {
 	e := h.aliases.known(v)
 	if e == nil {
@@ -131,9 +93,9 @@ func (h *DestroyHandler) HasDestroyer(v *Variable) bool {
 	return false
 }
 
-// Destroyers returns the applies that overwrite memory of v, at most one in a
-// graph that validates unless they overwrite different regions.
-func (h *DestroyHandler) Destroyers(v *Variable) []*Apply {
+// DestroyedBy returns the applies that overwrite memory of v, by increasing number. In a valid
+// graph there is at most one, unless they overwrite disjoint regions.
+func (h *DestroyHandler) DestroyedBy(v *Variable) []*Apply {
 	h.relink()
 	var found []*Apply
 	h.eachDestroyer(v, func(d destruction) {
@@ -141,19 +103,11 @@ func (h *DestroyHandler) Destroyers(v *Variable) []*Apply {
 			found = append(found, d.a)
 		}
 	})
-	slices.SortFunc(found, func(a, b *Apply) int { return int(a.id) - int(b.id) })
+	slices.SortFunc(found, func(a, b *Apply) int { return cmp.Compare(a.id, b.id) })
 	return found
 }
 
-// Destroyer returns the first of the applies that overwrite memory of v, or nil.
-func (h *DestroyHandler) Destroyer(v *Variable) *Apply {
-	if d := h.Destroyers(v); len(d) > 0 {
-		return d[0]
-	}
-	return nil
-}
-
-// Root returns the variable that v is a view of, by way of others, or v itself.
+// Root returns the variable that v is a direct or indirect view of, or v itself.
 func (h *DestroyHandler) Root(v *Variable) *Variable {
 	h.relink()
 	if e := h.aliases.known(v); e != nil {
@@ -172,15 +126,15 @@ func (h *DestroyHandler) Shared(u, v *Variable) bool {
 	return eu != nil && ev != nil && eu.group == ev.group && h.aliases.overlap(u.id, v.id)
 }
 
-// MayDestroy reports whether it is worth trying to overwrite v: its memory is
-// neither protected, nor destroyed already, nor shown by an output of the graph.
-// Whether everything that reads it can come first is for Validate to find out.
+// MayDestroy reports whether overwriting v is worth trying: its memory is neither protected, nor
+// already destroyed, nor shown by an output of the graph. Validation finds out whether all
+// readers can come first.
 func (h *DestroyHandler) MayDestroy(v *Variable) bool {
 	h.relink()
 	return !h.overwritten(v) && h.claim(v) == nil
 }
 
-// overwritten reports whether anything overwrites memory of v.
+// overwritten reports whether an apply overwrites memory of v.
 func (h *DestroyHandler) overwritten(v *Variable) bool {
 	e := h.aliases.known(v)
 	if e == nil {
@@ -194,8 +148,30 @@ func (h *DestroyHandler) overwritten(v *Variable) bool {
 	return false
 }
 
-// claim returns why memory of v must not be overwritten whatever else happens in
-// the graph, or nil.
+// MayOverwrite reports whether op, if it replaced the op of a, could overwrite input i, provided
+// that [DestroyHandler.MayDestroy] allows it: op must tolerate the other inputs that are aliases
+// of it, and all other readers of the memory must be able to come before. The answer is that of
+// validation, without making and undoing a replacement. Inputs that share no memory and may be
+// overwritten one by one may be overwritten together.
+func (h *DestroyHandler) MayOverwrite(a *Apply, i int, op Op) bool {
+	h.relink()
+	v := a.inputs[i]
+	if e := h.aliases.known(v); e != nil {
+		if r, whole := h.aliases.region(v.id); !whole && r.Empty() {
+			return true
+		}
+	} else if len(v.clients) == 1 {
+		return true // there is no other reader
+	}
+	if h.aliasedInput(a, i, op) >= 0 {
+		return false
+	}
+	h.activate()
+	h.aliases.at(v)
+	return h.unavoidableReader(&destruction{a: a, v: v.id, i: int32(i)}) == nil
+}
+
+// claim returns why memory of v must never be overwritten in the current graph, or nil.
 func (h *DestroyHandler) claim(v *Variable) error {
 	if root := h.Root(v); root.IsConstant() {
 		return fmt.Errorf("it is memory of the constant %v", root)
@@ -206,8 +182,8 @@ func (h *DestroyHandler) claim(v *Variable) error {
 	if e := h.aliases.known(v); e != nil {
 		outs = h.aliases.groups[e.group].outs
 	}
-	_, supervised := FeatureOf[*Supervisor](h.g)
-	if outs == 0 && h.opts.Protected == nil && !supervised {
+	_, supervised := FeatureOf[*supervisor](h.g)
+	if outs == 0 && !supervised {
 		return nil
 	}
 	var bad error
@@ -215,7 +191,7 @@ func (h *DestroyHandler) claim(v *Variable) error {
 		switch {
 		case h.aliases.at(w).outs > 0:
 			bad = fmt.Errorf("it is memory of %v, an output of the graph", w)
-		case h.opts.Protected != nil && h.opts.Protected(w), supervised && h.supervised(w):
+		case supervised && h.supervised(w):
 			bad = fmt.Errorf("it is memory of %v, which is protected", w)
 		}
 		return bad == nil
@@ -223,15 +199,15 @@ func (h *DestroyHandler) claim(v *Variable) error {
 	return bad
 }
 
-// supervised reports whether a [Supervisor] protects v.
+// supervised reports whether a feature made by [Supervise] protects v.
 func (h *DestroyHandler) supervised(v *Variable) bool {
 	return slices.ContainsFunc(h.g.features, func(f Feature) bool {
-		s, ok := f.(*Supervisor)
+		s, ok := f.(*supervisor)
 		return ok && s.set[v]
 	})
 }
 
-// eachDestroyer calls do for the destructions of memory of v.
+// eachDestroyer calls do for every destruction of memory of v.
 func (h *DestroyHandler) eachDestroyer(v *Variable, do func(destruction)) {
 	e := h.aliases.known(v)
 	if e == nil {
@@ -244,8 +220,7 @@ func (h *DestroyHandler) eachDestroyer(v *Variable, do func(destruction)) {
 	}
 }
 
-// eachAlias calls do for the variables that share memory with v, v included, as
-// long as it returns true.
+// eachAlias calls do for v and the variables that share memory with it, until do returns false.
 func (h *DestroyHandler) eachAlias(v *Variable, do func(*Variable) bool) {
 	e := h.aliases.known(v)
 	if e == nil {
@@ -257,229 +232,4 @@ func (h *DestroyHandler) eachAlias(v *Variable, do func(*Variable) bool) {
 			return
 		}
 	}
-}
-
-// OnImport notes what a views and destroys.
-func (h *DestroyHandler) OnImport(g *FunctionGraph, a *Apply, _ Reason) {
-	if h.active && !h.attaching {
-		h.place(a)
-	}
-	for i, v := range a.inputs {
-		h.newReader(Client{a, i}, v)
-	}
-	if op, ok := a.op.(Viewer); ok {
-		for _, al := range op.ViewMap() {
-			if !h.fits(a, al) || al.Output < 0 {
-				h.malform(a)
-				continue
-			}
-			h.view(a.outputs[al.Output], a.inputs[al.Input])
-		}
-	}
-	if op, ok := a.op.(Destroyer); ok {
-		for _, al := range op.DestroyMap() {
-			if !h.fits(a, al) || h.destroys(a, al.Input) {
-				h.malform(a)
-				continue
-			}
-			h.destroy(a, al.Input)
-		}
-	}
-}
-
-// OnPrune forgets a.
-func (h *DestroyHandler) OnPrune(_ *FunctionGraph, a *Apply, _ Reason) {
-	h.aliases.undestroy(a, -1)
-	if int(a.id) < len(h.isDirty) {
-		h.isDirty[a.id] = false
-	}
-	if _, ok := a.op.(Viewer); ok {
-		for _, v := range a.outputs {
-			h.aliases.unview(v)
-		}
-	}
-	for _, v := range a.outputs {
-		if int(v.id) < len(h.aliases.of) {
-			h.aliases.of[v.id].v = nil
-		}
-	}
-	if h.active {
-		h.order.remove(a.id)
-	}
-}
-
-// OnChangeInput notes what a views and destroys from now on.
-func (h *DestroyHandler) OnChangeInput(_ *FunctionGraph, a *Apply, i int, old, new *Variable, _ Reason) {
-	if a == nil {
-		h.changeOutput(old, new)
-		return
-	}
-	h.newReader(Client{a, i}, new)
-	if op, ok := a.op.(Viewer); ok {
-		for _, al := range op.ViewMap() {
-			if al.Input == i && h.fits(a, al) && al.Output >= 0 {
-				h.aliases.unview(a.outputs[al.Output])
-				h.view(a.outputs[al.Output], new)
-			}
-		}
-	}
-	if h.destroys(a, i) {
-		h.aliases.undestroy(a, i)
-		h.destroy(a, i)
-	}
-	if h.active && new.owner != nil && !h.order.require(new.owner.id, a.id) {
-		h.late = append(h.late, edge{new.owner, a})
-	}
-}
-
-// changeOutput notes that an output of the graph was old and is new, either of
-// which may be nil.
-func (h *DestroyHandler) changeOutput(old, new *Variable) {
-	if old != nil {
-		h.aliases.use(old, -1)
-	}
-	if new == nil {
-		return
-	}
-	h.aliases.use(new, 1)
-	h.eachDestroyer(new, func(d destruction) { h.soil(d.a) })
-}
-
-// Orderings yields that everything that reads memory comes before the apply that
-// destroys it.
-func (h *DestroyHandler) Orderings(_ *FunctionGraph, yield func(before, after *Apply)) {
-	h.relink()
-	for i := range h.aliases.recs {
-		d := &h.aliases.recs[i]
-		if d.a == nil {
-			continue
-		}
-		h.eachReader(d, func(c *Apply) { yield(c, d.a) })
-	}
-}
-
-// fits reports whether an alias names an input of a, and an output or none.
-func (h *DestroyHandler) fits(a *Apply, al Alias) bool {
-	return al.Input >= 0 && al.Input < len(a.inputs) && al.Output >= -1 && al.Output < len(a.outputs)
-}
-
-func (h *DestroyHandler) malform(a *Apply) {
-	if !slices.Contains(h.malformed, a) {
-		h.malformed = append(h.malformed, a)
-	}
-}
-
-// destroys reports whether a is known to destroy input i.
-func (h *DestroyHandler) destroys(a *Apply, i int) bool {
-	for r := h.aliases.destructionsOf(a); r != none; r = h.aliases.recs[r].more {
-		if int(h.aliases.recs[r].i) == i {
-			return true
-		}
-	}
-	return false
-}
-
-// view lets o view v.
-func (h *DestroyHandler) view(o, v *Variable) {
-	if e := h.aliases.at(o); e.parent != none {
-		h.malform(o.owner)
-		return
-	}
-	gr := h.aliases.view(o, v)
-	if gr == none {
-		h.unlinked = append(h.unlinked, o)
-		return
-	}
-	for r := h.aliases.groups[gr].first; r != none; r = h.aliases.recs[r].next {
-		if d := &h.aliases.recs[r]; h.aliases.overlap(d.v, o.id) {
-			h.soil(d.a)
-		}
-	}
-}
-
-// relink notes views that closed a cycle in the middle of a change, which is over
-// by now. Everything that asks calls it first.
-func (h *DestroyHandler) relink() {
-	unlinked := h.unlinked
-	h.unlinked = nil
-	for _, o := range unlinked {
-		if o.id < 0 || o.owner.graph != h.g || h.aliases.at(o).parent != none {
-			continue
-		}
-		for _, al := range o.owner.op.(Viewer).ViewMap() {
-			if al.Output == int(o.index) {
-				h.view(o, o.owner.inputs[al.Input])
-				break
-			}
-		}
-	}
-}
-
-// destroy notes that a overwrites input i.
-func (h *DestroyHandler) destroy(a *Apply, i int) {
-	h.activate()
-	h.aliases.destroy(a, i, a.inputs[i])
-	h.soil(a)
-}
-
-// activate begins to keep up the order.
-func (h *DestroyHandler) activate() {
-	if !h.active {
-		h.active = true
-		h.order.copyFrom(&h.g.order)
-		h.late = append(h.late, h.g.late...)
-	}
-}
-
-// soil queues a destroyer for the next validation.
-func (h *DestroyHandler) soil(a *Apply) {
-	for int(a.id) >= len(h.isDirty) {
-		h.isDirty = append(h.isDirty, false)
-	}
-	if !h.isDirty[a.id] {
-		h.isDirty[a.id] = true
-		h.dirty = append(h.dirty, a)
-	}
-}
-
-// soilAll queues all destroyers.
-func (h *DestroyHandler) soilAll() {
-	for i := range h.aliases.recs {
-		if a := h.aliases.recs[i].a; a != nil {
-			h.soil(a)
-		}
-	}
-}
-
-// newReader queues a use of memory that something destroys. Where no group is
-// known yet, whatever makes one looks at all readers.
-func (h *DestroyHandler) newReader(c Client, v *Variable) {
-	if e := h.aliases.known(v); e != nil && h.aliases.groups[e.group].first != none {
-		h.readers = append(h.readers, c)
-	}
-}
-
-// place gives a new apply its place in the order.
-func (h *DestroyHandler) place(a *Apply) {
-	h.order.grow(len(h.g.applies))
-	after := int32(none)
-	for _, v := range a.inputs {
-		if v.owner != nil && (after == none || h.order.less(after, v.owner.id)) {
-			after = v.owner.id
-		}
-	}
-	if after == none {
-		h.order.insertFirst(a.id)
-	} else {
-		h.order.insertAfter(after, a.id)
-	}
-}
-
-// describeDestroyer is how messages call an apply that destroys input i.
-func describeDestroyer(a *Apply, i int32) string {
-	by := ""
-	if why := a.graph.ImportedBy(a); why != (Reason{}) {
-		by = fmt.Sprintf(" (by %v)", why)
-	}
-	return fmt.Sprintf("%v, which overwrites its input %d%s", a, i, by)
 }

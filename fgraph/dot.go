@@ -10,16 +10,16 @@ import (
 	"gonum.org/v1/gonum/graph/simple"
 )
 
-// DOT returns the graph in the language of Graphviz: a box for every apply, an
-// ellipse for every input and constant, an edge for every variable that is read.
-// Edges are labelled with the inputs they lead to where an apply has several,
-// and with the output they come from where it has several.
+// DOT returns the graph in the DOT language of Graphviz: a box for each apply, an ellipse for
+// each input and constant, and an edge for each use of a variable. The label of an edge has the
+// index of the output if the source has several, and that of the input if the target has
+// several.
 func (g *FunctionGraph) DOT(name string) ([]byte, error) {
 	d := dotGraph{DirectedGraph: simple.NewDirectedGraph()}
 	base := int64(len(g.applies))
 	for v := range g.Variables() {
-		if v.owner == nil && (len(v.clients) > 0 || v.root.input) {
-			d.AddNode(&dotNode{id: base + int64(v.id), name: fmt.Sprintf("v%d", v.id), label: leaf(v), shape: "ellipse"})
+		if v.owner == nil && (len(v.clients) > 0 || v.leaf.input) {
+			d.AddNode(&dotNode{id: base + int64(v.id), name: fmt.Sprintf("v%d", v.id), label: leafString(v), shape: "ellipse"})
 		}
 	}
 	for a := range g.Applies() {
@@ -42,15 +42,11 @@ func (g *FunctionGraph) DOT(name string) ([]byte, error) {
 
 type dotGraph struct{ *simple.DirectedGraph }
 
-// read adds that input i of the node to reads v.
+// read adds the edge from v to input i of node to.
 func (d dotGraph) read(g *FunctionGraph, v *Variable, to int64, i int, several bool) {
-	from := int64(len(g.applies)) + int64(v.id)
-	var label string
+	from, label := int64(len(g.applies))+int64(v.id), v.suffix()
 	if v.owner != nil {
 		from = int64(v.owner.id)
-		if len(v.owner.outputs) > 1 {
-			label = fmt.Sprintf("::%d", v.index)
-		}
 	}
 	if several {
 		label = strings.TrimSpace(fmt.Sprintf("%s %d", label, i))
@@ -90,8 +86,7 @@ func (e *dotEdge) Attributes() []encoding.Attribute {
 	return []encoding.Attribute{{Key: "label", Value: dotQuote(e.label)}}
 }
 
-// dotQuote makes a quoted string of any text: the language knows no escapes but
-// that of the quote.
+// dotQuote quotes text for DOT.
 func dotQuote(s string) string {
 	s = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
 	return `"` + s + `"`

@@ -1,20 +1,19 @@
 package fgraph
 
-// The journal holds every step of the change that is being made, and of those
-// since the first open checkpoint, in a form that can be undone newest first.
-// Undoing restores everything: the order of clients, the numbers, and the
-// numbers that will be given out next.
+// The journal records every step of the current change, and of all changes since the oldest open
+// checkpoint. Steps are undone newest first. This restores everything: the order of clients, the
+// numbers, and the numbers assigned next.
 
 type editKind uint8
 
 const (
 	editImport    editKind = iota // a joined the graph
-	editDoom                      // it was announced that a leaves
+	editDoom                      // features were told that a is about to leave
 	editPrune                     // a left the graph, after an editDrop per input
-	editDrop                      // a is no longer client i of its input, where it stood at pos
-	editChange                    // client i of a, or the graph where a is nil, read v, where it stood at pos
+	editDrop                      // a ceased to be client pos of its input i
+	editChange                    // input i of a (output i of the graph if a is nil) ceased to be client pos of v
 	editOutput                    // output i was appended
-	editCut                       // output i, which was v, was removed; it stood at pos
+	editCut                       // output i ceased to be client pos of v, and was removed
 	editUndeclare                 // input i, which was v, was removed
 )
 
@@ -26,7 +25,7 @@ type edit struct {
 	kind editKind
 }
 
-// forget drops what the journal holds from mark on, unless somebody needs it.
+// forget truncates the journal at mark, unless a checkpoint is open.
 func (g *FunctionGraph) forget(mark int) {
 	if g.open == 0 {
 		clear(g.journal[mark:])
@@ -34,8 +33,7 @@ func (g *FunctionGraph) forget(mark int) {
 	}
 }
 
-// position is where the graph keeps the place of c among the clients of what it
-// reads.
+// position returns where the index of c among the clients of its variable is stored.
 func (g *FunctionGraph) position(c Client) *int32 {
 	if c.Apply == nil {
 		return &g.outPos[c.Index]
@@ -43,7 +41,7 @@ func (g *FunctionGraph) position(c Client) *int32 {
 	return c.Apply.place(c.Index)
 }
 
-// read returns what a client reads.
+// read returns the variable that c reads.
 func (g *FunctionGraph) read(c Client) *Variable {
 	if c.Apply == nil {
 		return g.outputs[c.Index]
@@ -59,19 +57,19 @@ func (g *FunctionGraph) setRead(c Client, v *Variable) {
 	}
 }
 
-// adopt makes a constant part of the graph with its first client.
+// adopt adds a constant to the graph before its first client.
 func (g *FunctionGraph) adopt(v *Variable) {
-	if v.owner == nil && v.root.graph == nil {
-		v.root.graph = g
+	if v.owner == nil && v.leaf.graph == nil {
+		v.leaf.graph = g
 		v.id = g.newVariable(v)
 	}
 }
 
-// release is the opposite of adopt.
+// release removes a constant from the graph after its last client.
 func (g *FunctionGraph) release(v *Variable) {
-	if len(v.clients) == 0 && v.owner == nil && v.root.constant {
+	if len(v.clients) == 0 && v.owner == nil && v.leaf.constant {
 		g.releaseVariable(v.id)
-		v.root.graph, v.id = nil, outside
+		v.leaf.graph, v.id = nil, outside
 	}
 }
 
@@ -81,8 +79,8 @@ func (g *FunctionGraph) addClient(v *Variable, c Client) {
 	v.clients = append(v.clients, c)
 }
 
-// dropClient takes c back and returns where it stood. The last client of v takes
-// its place.
+// dropClient removes c from the clients of v and returns its position, which the last client
+// takes.
 func (g *FunctionGraph) dropClient(v *Variable, c Client) int32 {
 	pos := *g.position(c)
 	last := len(v.clients) - 1
@@ -111,12 +109,12 @@ func (g *FunctionGraph) restoreClient(v *Variable, c Client, pos int32) {
 	*g.position(c) = pos
 }
 
-// change lets c read v, which is part of the graph or a constant.
+// change makes c read v, which is in the graph or a constant.
 func (g *FunctionGraph) change(c Client, v *Variable, why Reason) {
 	old := g.read(c)
 	pos := *g.position(c)
-	// First the place among the new clients, as undoing takes the old one
-	// back first: numbers of constants are freed in the reverse order.
+	// Adopt v before dropping the old variable, because undoing restores the old one first:
+	// numbers of constants are freed in reverse order.
 	g.adopt(v)
 	g.dropClient(old, c)
 	g.addClient(v, c)
@@ -128,16 +126,16 @@ func (g *FunctionGraph) change(c Client, v *Variable, why Reason) {
 	g.fireChange(c, old, v, why)
 }
 
-// require puts before ahead of after in the order. Where that cannot be done
-// the edge is noted: a later step of the same change may break the cycle.
+// require moves before ahead of after in the order. If that is impossible it remembers the edge:
+// a later step of the same change may break the cycle.
 func (g *FunctionGraph) require(before, after *Apply) {
 	if !g.order.require(before.id, after.id) {
 		g.late = append(g.late, edge{before, after})
 	}
 }
 
-// settle tries the noted edges again at the end of a change. It returns one that
-// closes a cycle, if there is any.
+// settle retries the remembered edges at the end of a change. It returns an edge that closes a
+// cycle and false if there is one.
 func (g *FunctionGraph) settle() (edge, bool) {
 	var bad edge
 	ok := true
@@ -153,7 +151,7 @@ func (g *FunctionGraph) settle() (edge, bool) {
 	return bad, ok
 }
 
-// reads reports whether an input of a is an output of b.
+// reads reports whether a reads an output of b.
 func (g *FunctionGraph) reads(a, b *Apply) bool {
 	for _, v := range a.inputs {
 		if v.owner == b {
@@ -163,7 +161,7 @@ func (g *FunctionGraph) reads(a, b *Apply) bool {
 	return false
 }
 
-// prune removes a, which nothing uses, and what nothing uses thereby.
+// prune removes a, which is unused, and everything that becomes unused.
 func (g *FunctionGraph) prune(a *Apply, why Reason) {
 	dead := append(g.dead[:0], a)
 	for len(dead) > 0 {
@@ -184,7 +182,7 @@ func (g *FunctionGraph) prune(a *Apply, why Reason) {
 	g.dead = dead
 }
 
-// undo takes back everything from mark on, newest first. Features are told.
+// undo undoes everything after mark, newest first, and tells the features.
 func (g *FunctionGraph) undo(mark int, why Reason) {
 	g.undoing = true
 	for len(g.journal) > mark {
@@ -212,7 +210,7 @@ func (g *FunctionGraph) undo(mark int, why Reason) {
 			g.insertInput(int(e.i), e.v)
 		}
 	}
-	// Everything was in order before the change, so that it is again.
+	// The old order was valid, so every edge fits again.
 	g.settle()
 	g.undoing = false
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// AddInput declares v as a further input.
+// AddInput declares v as an additional input.
 func (g *FunctionGraph) AddInput(v *Variable) error {
 	if err := g.locked(); err != nil {
 		return err
@@ -16,8 +16,8 @@ func (g *FunctionGraph) AddInput(v *Variable) error {
 	return nil
 }
 
-// AddOutput makes v a further output and imports what it depends on. An
-// [InputChanger] is told that the output was nil before.
+// AddOutput makes v an additional output and imports everything it depends on. An [InputChanger]
+// sees the new output change from nil to v.
 func (g *FunctionGraph) AddOutput(v *Variable, why Reason) error {
 	return g.atomically(nil, why, func(why Reason) error {
 		if err := g.appendOutput(v, why); err != nil {
@@ -28,8 +28,8 @@ func (g *FunctionGraph) AddOutput(v *Variable, why Reason) error {
 	})
 }
 
-// RemoveOutput removes output i and what nothing else depends on. The outputs
-// after it move up. An [InputChanger] is told that the output is nil now.
+// RemoveOutput removes output i and everything that becomes unused. The indices of later outputs
+// decrease by one. An [InputChanger] sees the output change to nil.
 func (g *FunctionGraph) RemoveOutput(i int, why Reason) error {
 	if i < 0 || i >= len(g.outputs) {
 		return fmt.Errorf("%w: remove output %d of %d", ErrInvalid, i, len(g.outputs))
@@ -37,8 +37,8 @@ func (g *FunctionGraph) RemoveOutput(i int, why Reason) error {
 	return g.removeEnds([]int{i}, why)
 }
 
-// RemoveApply removes a together with everything that depends on it, outputs of
-// the graph included, and what nothing else depends on.
+// RemoveApply removes a, everything that depends on it, including outputs of the graph, and
+// everything that becomes unused.
 func (g *FunctionGraph) RemoveApply(a *Apply, why Reason) error {
 	if !g.Contains(a) {
 		return fmt.Errorf("%w: remove an apply that is not in the graph", ErrInvalid)
@@ -46,9 +46,8 @@ func (g *FunctionGraph) RemoveApply(a *Apply, why Reason) error {
 	return g.removeEnds(g.dependants(a.outputs), why)
 }
 
-// RemoveInput removes input i together with everything that depends on it,
-// outputs of the graph included, and what nothing else depends on. The inputs
-// after it move up.
+// RemoveInput removes input i, everything that depends on it, including outputs of the graph,
+// and everything that becomes unused. The indices of later inputs decrease by one.
 func (g *FunctionGraph) RemoveInput(i int, why Reason) error {
 	if i < 0 || i >= len(g.inputs) {
 		return fmt.Errorf("%w: remove input %d of %d", ErrInvalid, i, len(g.inputs))
@@ -60,7 +59,7 @@ func (g *FunctionGraph) RemoveInput(i int, why Reason) error {
 	mark := len(g.journal)
 	g.inputs = slices.Delete(g.inputs, i, i+1)
 	g.releaseVariable(v.id)
-	v.root.graph, v.root.input, v.id = nil, false, outside
+	v.leaf.graph, v.leaf.input, v.id = nil, false, outside
 	g.journal = append(g.journal, edit{kind: editUndeclare, v: v, i: int32(i)})
 	g.forget(mark)
 	g.commits++
@@ -68,8 +67,7 @@ func (g *FunctionGraph) RemoveInput(i int, why Reason) error {
 	return nil
 }
 
-// dependants returns the numbers of the outputs that depend on any of the
-// variables, in their order.
+// dependants returns the sorted indices of the outputs that depend on any of the variables.
 func (g *FunctionGraph) dependants(from []*Variable) []int {
 	seen := make([]bool, len(g.applies))
 	var outs []int
@@ -90,7 +88,7 @@ func (g *FunctionGraph) dependants(from []*Variable) []int {
 	return outs
 }
 
-// removeEnds removes outputs.
+// removeEnds removes outputs, given by sorted indices.
 func (g *FunctionGraph) removeEnds(outs []int, why Reason) error {
 	return g.atomically(nil, why, func(why Reason) error {
 		for _, i := range slices.Backward(outs) {
@@ -128,14 +126,14 @@ func (g *FunctionGraph) insertOutput(i int, v *Variable, pos int32, why Reason) 
 	g.fireChange(c, nil, v, why)
 }
 
-// insertInput undoes the removal of input i.
+// insertInput makes v input i.
 func (g *FunctionGraph) insertInput(i int, v *Variable) {
-	v.root.graph, v.root.input = g, true
+	v.leaf.graph, v.leaf.input = g, true
 	v.id = g.newVariable(v)
 	g.inputs = slices.Insert(g.inputs, i, v)
 }
 
-// appendOutput makes v an output. Nobody is told yet.
+// appendOutput makes v an output without telling features that it is one.
 func (g *FunctionGraph) appendOutput(v *Variable, why Reason) error {
 	if err := g.importFor(v, why); err != nil {
 		return err

@@ -5,71 +5,32 @@ import (
 	"fmt"
 )
 
-// Errors that the graph and its features report, to be asked for with
-// [errors.Is].
+// Errors of graphs and features, for use with [errors.Is].
 var (
-	// ErrCycle is wrapped when a change would make a variable depend on itself.
+	// ErrCycle means that a change would make a variable depend on itself.
 	ErrCycle = errors.New("cycle")
-	// ErrType is wrapped by [TypeError].
+	// ErrType means that a variable can't replace another one because of its type.
 	ErrType = errors.New("incompatible type")
-	// ErrMissingInput is wrapped by [MissingInputError].
+	// ErrMissingInput means that an imported expression depends on a variable that is
+	// neither a constant nor an input of the graph.
 	ErrMissingInput = errors.New("missing input")
-	// ErrForeign is wrapped when an apply or a variable of one graph is handed
-	// to another one.
+	// ErrForeign means that an apply or a variable belongs to another graph.
 	ErrForeign = errors.New("belongs to another graph")
-	// ErrInvalid is wrapped when a graph is asked for something that makes no
-	// sense, such as an input with an owner.
+	// ErrInvalid means that an argument makes no sense, such as an input that has an owner.
 	ErrInvalid = errors.New("invalid argument")
-	// ErrInconsistent is wrapped by the objections of features that validate.
+	// ErrInconsistent means that a feature objects to the state of the graph.
 	ErrInconsistent = errors.New("inconsistent graph")
-	// ErrNotRemoved is wrapped when a replacement left behind what it promised
+	// ErrNotRemoved means that a replacement left something in the graph that it was meant
 	// to remove.
 	ErrNotRemoved = errors.New("replacement did not remove")
-	// ErrNotAllowed is wrapped when a [Guard] does not allow a change. It wraps
-	// ErrInconsistent, so that a pass that goes on after an objection goes on
-	// after this one too.
+	// ErrNotAllowed means that a [Guard] forbade a change. It wraps ErrInconsistent, so a
+	// pass that goes on after an objection also goes on after a refusal.
 	ErrNotAllowed = fmt.Errorf("%w: the change is not allowed", ErrInconsistent)
-	// ErrNoHandler is wrapped when a pass brings in an op that overwrites its
-	// input, and nothing is there to see whether it may.
-	ErrNoHandler = errors.New("no op may overwrite its input yet, as no DestroyHandler is attached; in a database that comes right before position 50")
-	// ErrAlreadyAttached makes Attach drop a feature quietly.
+	// ErrNoHandler means that a pass brought in an op that overwrites an input before a
+	// [DestroyHandler] was attached to check it.
+	ErrNoHandler = errors.New("no op may overwrite an input before a DestroyHandler is attached, which a database does right before position 50")
+	// ErrAlreadyAttached makes Attach drop a feature silently.
 	ErrAlreadyAttached = errors.New("feature already attached")
-	// ErrCheck is wrapped by everything that Check finds.
+	// ErrCheck means that Check found a fault.
 	ErrCheck = errors.New("graph check")
 )
-
-// A MissingInputError tells that something to be imported depends on a variable
-// that is neither a constant nor an input of the graph.
-type MissingInputError struct {
-	Variable *Variable
-	Client   *Apply // what needs it, nil if it is used directly
-	Index    int    // which input of Client
-}
-
-func (e *MissingInputError) Error() string {
-	if e.Client == nil {
-		return fmt.Sprintf("%v %v: it is neither an input of the graph nor a constant", ErrMissingInput, e.Variable)
-	}
-	return fmt.Sprintf("%v %v, used as input %d of %v: it is neither an input of the graph nor a constant",
-		ErrMissingInput, e.Variable, e.Index, e.Client)
-}
-
-// Is makes the error be found as [ErrMissingInput].
-func (e *MissingInputError) Is(target error) bool { return target == ErrMissingInput }
-
-// A TypeError tells that a variable of one type cannot take the place of
-// another one.
-type TypeError struct {
-	Old, New *Variable
-	Why      Reason
-}
-
-func (e *TypeError) Error() string {
-	if e.Old == nil || e.New == nil {
-		return ErrType.Error()
-	}
-	return fmt.Sprintf("%v: %v cannot replace %v: type %v does not accept %v", ErrType, e.New, e.Old, e.Old.typ, e.New.typ)
-}
-
-// Is makes the error be found as [ErrType].
-func (e *TypeError) Is(target error) bool { return target == ErrType }

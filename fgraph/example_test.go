@@ -8,7 +8,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// Op is the simplest op there is: a name.
+// Op is the simplest possible op: a name.
 type Op string
 
 func (o Op) String() string { return string(o) }
@@ -102,12 +102,11 @@ func (checker) Validate(g *fgraph.FunctionGraph) error {
 	return nil
 }
 
-func ExampleReplaceValidate() {
+func ExampleFunctionGraph_ReplaceValidate() {
 	x := fgraph.NewInput(Float{}, "x")
 	y := apply("exp", x)
-	replacer := fgraph.NewReplaceValidate()
-	g, _ := fgraph.New([]*fgraph.Variable{x}, []*fgraph.Variable{y}, replacer, checker{})
-	err := replacer.ReplaceValidate(y, apply("inv", apply("exp", apply("neg", x))), fgraph.Reason{Rule: "roundabout"})
+	g, _ := fgraph.New([]*fgraph.Variable{x}, []*fgraph.Variable{y}, checker{})
+	err := g.ReplaceValidate(y, apply("inv", apply("exp", apply("neg", x))), fgraph.Reason{Rule: "roundabout"})
 	fmt.Println(err)
 	fmt.Println(g)
 	// Output:

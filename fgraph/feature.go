@@ -8,51 +8,49 @@ import (
 	"time"
 )
 
-// A Feature is told what happens in a graph. Which of the callbacks [Importer],
-// [Pruner], [InputChanger], [Committer], [Validator], [Orderer] and [Detacher]
-// it wants is found out once, in Attach; the others cost nothing. Callbacks run
-// in the order of attachment and must not change the graph.
+// A Feature is told about the changes of a graph. Attach finds out which of the callbacks
+// [Importer], [Pruner], [InputChanger], [Committer], [Validator], [Orderer] and [Detacher] it
+// implements; the others cost nothing. Callbacks run in the order of attachment and must not
+// change the graph.
 type Feature interface {
-	// OnAttach is called before the first callback. The applies that the
-	// graph already has are the feature's to look at, see [Bookkeep].
-	// ErrAlreadyAttached makes Attach drop the feature quietly. A feature that
-	// keeps what it knows of one graph should refuse a second one.
+	// OnAttach is called before any other callback. The feature looks at the existing
+	// applies itself, see [Bookkeep]. If it returns ErrAlreadyAttached, Attach silently
+	// drops the feature. A feature that keeps a record of one graph should refuse a second
+	// one.
 	OnAttach(*FunctionGraph) error
 }
 
-// Importer is told of every apply that joined the graph, inputs before clients.
+// Importer is told about every apply that joined the graph, inputs before clients.
 type Importer interface {
 	OnImport(g *FunctionGraph, a *Apply, why Reason)
 }
 
-// Pruner is told of every apply that is about to leave the graph, clients
-// before inputs. Its number and its inputs are still those it had.
+// Pruner is told about every apply that is about to leave the graph, clients before inputs. The
+// apply still has its number and its inputs.
 type Pruner interface {
 	OnPrune(g *FunctionGraph, a *Apply, why Reason)
 }
 
-// InputChanger is told that input i of a, or output i of the graph where a is
-// nil, was old and is new from now on. Where an output is added old is nil, where
-// one is removed new is.
+// InputChanger is told that input i of a changed from old to new; if a is nil, output i of the
+// graph did. An added output has a nil old, a removed one a nil new.
 type InputChanger interface {
 	OnChangeInput(g *FunctionGraph, a *Apply, i int, old, new *Variable, why Reason)
 }
 
-// Committer is told that a change was made and not undone at once. pairs are the
-// replacements that were asked for, nil if the change was of another kind.
+// Committer is told about every change that was not undone at once. pairs are the requested
+// replacements, or nil for a change of another kind.
 type Committer interface {
 	OnCommit(g *FunctionGraph, pairs []Replacement, why Reason)
 }
 
-// Validator may object to the state of the graph. The error wraps
-// [ErrInconsistent].
+// Validator may object to the state of the graph with an error that wraps [ErrInconsistent].
 type Validator interface {
 	Validate(g *FunctionGraph) error
 }
 
-// Orderer adds orderings to those that the inputs of the applies impose.
+// Orderer adds orderings to those that follow from the inputs of the applies.
 type Orderer interface {
-	// Orderings yields pairs of which the first has to come before the second.
+	// Orderings yields pairs of applies, the first of which must come before the second.
 	Orderings(g *FunctionGraph, yield func(before, after *Apply))
 }
 
@@ -61,23 +59,46 @@ type Detacher interface {
 	OnDetach(*FunctionGraph)
 }
 
-// callbacks lists who wants what. at is the place of the feature among
-// FunctionGraph.features, for its account of time.
+// callbacks lists the features by callback.
 type callbacks struct {
-	importers  []callback[Importer]
-	pruners    []callback[Pruner]
-	changers   []callback[InputChanger]
-	committers []callback[Committer]
-	validators []callback[Validator]
-	orderers   []callback[Orderer]
+	importers  []Importer
+	pruners    []Pruner
+	changers   []InputChanger
+	committers []Committer
+	validators []Validator
+	orderers   []Orderer
 }
 
-type callback[F any] struct {
-	do F
-	at int
+func (c *callbacks) add(f Feature) {
+	listen(&c.importers, f)
+	listen(&c.pruners, f)
+	listen(&c.changers, f)
+	listen(&c.committers, f)
+	listen(&c.validators, f)
+	listen(&c.orderers, f)
 }
 
-// Attach adds a feature. Attaching the same one again does nothing.
+func listen[F any](list *[]F, f Feature) {
+	if c, ok := f.(F); ok {
+		*list = append(*list, c)
+	}
+}
+
+// hidden is embedded in features of this package whose callbacks are not part of their API. The
+// embedded Feature has the callbacks; it is the same object, under an unexported type.
+type hidden struct{ Feature }
+
+func (h hidden) revealed() Feature { return h.Feature }
+
+// parts returns f and the hidden feature in it, if there is one.
+func parts(f Feature) []Feature {
+	if h, ok := f.(interface{ revealed() Feature }); ok {
+		return []Feature{f, h.revealed()}
+	}
+	return []Feature{f}
+}
+
+// Attach adds a feature. It does nothing if the feature is already attached.
 func (g *FunctionGraph) Attach(f Feature) error {
 	if f == nil || !reflect.ValueOf(f).Comparable() {
 		return fmt.Errorf("%w: feature of type %T cannot be compared; use a pointer", ErrInvalid, f)
@@ -92,14 +113,16 @@ func (g *FunctionGraph) Attach(f Feature) error {
 		return fmt.Errorf("attach %T: %w", f, err)
 	}
 	g.features = append(g.features, f)
-	g.featureTime = append(g.featureTime, 0)
 	g.listCallbacks()
 	return nil
 }
 
-// servesOne complains if a feature that knows one graph, which is mine, is to be
-// attached to another: what it notes of the one would be taken for the other's.
-func servesOne(mine, g *FunctionGraph) error {
+// attachable returns an error unless a feature of type F can be attached to g: it must be the
+// only one of its type there, and serve no other graph than mine.
+func attachable[F Feature](mine, g *FunctionGraph) error {
+	if _, ok := FeatureOf[F](g); ok {
+		return ErrAlreadyAttached
+	}
 	if mine != nil && mine != g {
 		return fmt.Errorf("%w: it serves one graph, and is still attached to another", ErrInvalid)
 	}
@@ -116,10 +139,11 @@ func (g *FunctionGraph) Detach(f Feature) {
 		return
 	}
 	g.features = slices.Delete(g.features, i, i+1)
-	g.featureTime = slices.Delete(g.featureTime, i, i+1)
 	g.listCallbacks()
-	if d, ok := f.(Detacher); ok {
-		d.OnDetach(g)
+	for _, p := range parts(f) {
+		if d, ok := p.(Detacher); ok {
+			d.OnDetach(g)
+		}
 	}
 }
 
@@ -137,8 +161,8 @@ func FeatureOf[F any](g *FunctionGraph) (F, bool) {
 	return none, false
 }
 
-// Bookkeep calls f.OnImport for every apply that g has, inputs before clients. A
-// feature that keeps a record of the applies calls it when it is attached.
+// Bookkeep calls f.OnImport for every apply of g, inputs before clients. A feature that keeps a
+// record of the applies calls it from OnAttach.
 func Bookkeep(g *FunctionGraph, f Importer) {
 	why := Reason{Rule: "attach"}
 	for a := range g.Ordered() {
@@ -149,66 +173,32 @@ func Bookkeep(g *FunctionGraph, f Importer) {
 func (g *FunctionGraph) listCallbacks() {
 	g.on = callbacks{}
 	_, g.handled = FeatureOf[*DestroyHandler](g)
-	for i, f := range g.features {
-		if c, ok := f.(Importer); ok {
-			g.on.importers = append(g.on.importers, callback[Importer]{c, i})
-		}
-		if c, ok := f.(Pruner); ok {
-			g.on.pruners = append(g.on.pruners, callback[Pruner]{c, i})
-		}
-		if c, ok := f.(InputChanger); ok {
-			g.on.changers = append(g.on.changers, callback[InputChanger]{c, i})
-		}
-		if c, ok := f.(Committer); ok {
-			g.on.committers = append(g.on.committers, callback[Committer]{c, i})
-		}
-		if c, ok := f.(Validator); ok {
-			g.on.validators = append(g.on.validators, callback[Validator]{c, i})
-		}
-		if c, ok := f.(Orderer); ok {
-			g.on.orderers = append(g.on.orderers, callback[Orderer]{c, i})
+	for _, f := range g.features {
+		for _, p := range parts(f) {
+			g.on.add(p)
 		}
 	}
 }
 
-// Times is what a graph spent on its features since they were attached, as far
-// as it was timed.
+// Times is the time that a graph spent in its features while timing was on.
 type Times struct {
 	Validate time.Duration // in Validate
 	Callback time.Duration // in all other callbacks
 }
 
-// SetTiming starts or stops the measurement of the time that features take. It
-// is off at first, because looking at the clock costs more than most callbacks.
+// SetTiming starts or stops measuring the time spent in features. It is off by default, because
+// reading the clock costs more than most callbacks.
 func (g *FunctionGraph) SetTiming(on bool) { g.timing = on }
 
-// Timing reports whether the time that features take is being measured.
+// Timing reports whether the time spent in features is being measured.
 func (g *FunctionGraph) Timing() bool { return g.timing }
 
-// Times returns the time in features.
+// Times returns the time spent in features.
 func (g *FunctionGraph) Times() Times { return g.times }
 
-// FeatureTime returns the time that the callbacks of f took, validation
-// included.
-func (g *FunctionGraph) FeatureTime(f Feature) time.Duration {
-	if i := slices.Index(g.features, f); i >= 0 {
-		return g.featureTime[i]
-	}
-	return 0
-}
-
-// clock adds what passed since start to the account of a feature, and returns
-// the time.
-func (g *FunctionGraph) clock(at int, start time.Duration) time.Duration {
-	now := time.Since(g.born)
-	g.featureTime[at] += now - start
-	return now
-}
-
-// fire calls do for everybody on a list. If a callback panics the others are
-// told all the same, so that all can be told the opposite when the change is
-// undone.
-func fire[F any](g *FunctionGraph, list []callback[F], do func(F)) {
+// fire calls do for every feature on a list. If a callback panics, the others are still called,
+// so that undoing the change can call the opposite callback of each.
+func fire[F any](g *FunctionGraph, list []F, do func(F)) {
 	if g.timing || g.undoing {
 		fireCarefully(g, list, do)
 		return
@@ -216,27 +206,24 @@ func fire[F any](g *FunctionGraph, list []callback[F], do func(F)) {
 	i := 0
 	defer func() {
 		for i++; i < len(list); i++ {
-			guard(func() { do(list[i].do) })
+			recovered(func() { do(list[i]) })
 		}
 	}()
 	for ; i < len(list); i++ {
-		do(list[i].do)
+		do(list[i])
 	}
 }
 
-// fireCarefully is fire with a look at the clock. While a change is undone, a
-// panic is kept until that is done.
-func fireCarefully[F any](g *FunctionGraph, list []callback[F], do func(F)) {
+// fireCarefully is fire with timing. It keeps a panic until a change has been undone completely.
+func fireCarefully[F any](g *FunctionGraph, list []F, do func(F)) {
 	start := time.Since(g.born)
-	now := start
 	var first any
 	for _, f := range list {
-		if p := guard(func() { do(f.do) }); p != nil && first == nil {
+		if p := recovered(func() { do(f) }); p != nil && first == nil {
 			first = p
 		}
-		now = g.clock(f.at, now)
 	}
-	g.times.Callback += now - start
+	g.times.Callback += time.Since(g.born) - start
 	switch {
 	case first == nil:
 	case !g.undoing:
@@ -246,8 +233,8 @@ func fireCarefully[F any](g *FunctionGraph, list []callback[F], do func(F)) {
 	}
 }
 
-// guard returns the value that do panics with, or nil.
-func guard(do func()) (p any) {
+// recovered returns the value that do panics with, or nil.
+func recovered(do func()) (p any) {
 	defer func() { p = recover() }()
 	do()
 	return nil
@@ -279,30 +266,16 @@ func (g *FunctionGraph) fireCommit(pairs []Replacement, why Reason) {
 	}
 }
 
-// Validate asks every feature that validates, in the order of attachment, and
-// returns the first objection.
+// Validate asks every [Validator] in the order of attachment and returns the first objection.
 func (g *FunctionGraph) Validate() error {
-	if len(g.on.validators) == 0 {
-		return nil
+	if g.timing && len(g.on.validators) > 0 {
+		start := time.Since(g.born)
+		defer func() { g.times.Validate += time.Since(g.born) - start }()
 	}
-	if !g.timing {
-		for _, f := range g.on.validators {
-			if err := f.do.Validate(g); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	start := time.Since(g.born)
-	now := start
 	for _, f := range g.on.validators {
-		err := f.do.Validate(g)
-		now = g.clock(f.at, now)
-		if err != nil {
-			g.times.Validate += now - start
+		if err := f.Validate(g); err != nil {
 			return err
 		}
 	}
-	g.times.Validate += now - start
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 type recorder struct {
 	events []string
 	veto   error
-	panics string // panics when this event comes
+	panics string // event that makes it panic
 }
 
 func (r *recorder) OnAttach(*FunctionGraph) error { return nil }
@@ -38,10 +38,9 @@ func TestCase12Veto(t *testing.T) {
 	x := call(op("op1"), a)
 	y := call(op("op2"), x, b)
 	r := &recorder{veto: fmt.Errorf("%w: no", ErrInconsistent)}
-	rv := NewReplaceValidate()
-	g := newGraph(t, list(a, b), list(x, y), r, rv)
+	g := newGraph(t, list(a, b), list(x, y), r)
 	before := dump(g)
-	err := rv.ReplaceAllValidate([]Replacement{{x, call(op("op3"), a)}, {b, a}}, why("rule"))
+	err := g.ReplaceAllValidate([]Replacement{{x, call(op("op3"), a)}, {b, a}}, nil, why("rule"))
 	if !errors.Is(err, ErrInconsistent) || !strings.Contains(err.Error(), "test/rule") {
 		t.Error(err)
 	}
@@ -54,7 +53,7 @@ func TestCase12Veto(t *testing.T) {
 		t.Errorf("events %q", r.events)
 	}
 	r.veto = nil
-	if err := rv.ReplaceAllValidateRemove([]Replacement{{b, a}}, list(x), why("rule")); !errors.Is(err, ErrNotRemoved) {
+	if err := g.ReplaceAllValidate([]Replacement{{b, a}}, list(x), why("rule")); !errors.Is(err, ErrNotRemoved) {
 		t.Error(err)
 	}
 	if dump(g) != before {
@@ -91,23 +90,23 @@ func TestCase13FullHistory(t *testing.T) {
 		wantString(t, g, states[k])
 	}
 	wantString(t, g, "[log_softmax(x)]")
-	at(h.Prev(), 1)
-	at(h.Start(), 0)
-	at(h.Prev(), 0)
-	at(h.End(), 2)
-	at(h.Next(), 2)
+	at(h.Goto(h.Position()-1), 1)
+	at(h.Goto(0), 0)
+	at(h.Goto(-1), 0)
+	at(h.Goto(h.Len()), 2)
+	at(h.Goto(h.Position()+1), 2)
 	at(h.Goto(1), 1)
 	if h.Len() != 2 || h.Position() != 1 || h.Reason(1) != why("rule") {
 		t.Error(h.Len(), h.Position())
 	}
-	// Something new at this point makes what came later be forgotten.
+	// A new replacement here discards the later ones.
 	if err := g.Replace(x, call(op("neg"), x), why("new")); err != nil {
 		t.Fatal(err)
 	}
 	if h.Len() != 2 || h.Position() != 2 {
 		t.Error(h.Len(), h.Position())
 	}
-	at(h.Start(), 0)
+	at(h.Goto(0), 0)
 }
 
 func TestPanicOfCallback(t *testing.T) {
@@ -162,19 +161,19 @@ func TestCallbacksMustNotChangeTheGraph(t *testing.T) {
 
 func TestFeatures(t *testing.T) {
 	a := input("a")
-	rv := NewReplaceValidate()
-	g := newGraph(t, list(a), list(call(op("f"), a)), rv)
-	if err := errors.Join(g.Attach(NewReplaceValidate()), g.Attach(rv), g.Attach(NewDestroyHandler(DestroyOptions{})), g.Attach(NewDestroyHandler(DestroyOptions{}))); err != nil {
+	h := NewHistory()
+	g := newGraph(t, list(a), list(call(op("f"), a)), h)
+	if err := errors.Join(g.Attach(NewHistory()), g.Attach(h), g.Attach(NewDestroyHandler(nil)), g.Attach(NewDestroyHandler(nil))); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(g.Features()); n != 2 {
 		t.Errorf("%d features", n)
 	}
-	if f, ok := FeatureOf[*ReplaceValidate](g); !ok || f != rv {
+	if f, ok := FeatureOf[*History](g); !ok || f != h {
 		t.Error("not found")
 	}
-	g.Detach(rv)
-	if _, ok := FeatureOf[*ReplaceValidate](g); ok {
+	g.Detach(h)
+	if _, ok := FeatureOf[*History](g); ok {
 		t.Error("still found")
 	}
 	bad := &failing{}
@@ -190,53 +189,52 @@ func (*failing) OnAttach(*FunctionGraph) error { return errors.New("no") }
 func TestProtection(t *testing.T) {
 	x, y := input("x"), input("y")
 	e := call(add, x, y)
-	no := &NoOutputFromInplace{Outputs: list(0)}
-	sup := &Supervisor{Protected: list(y)}
-	g, _, rv := destroyGraph(t, list(x, y), list(e, call(add, y, x)))
+	no := NoOutputFromInplace(0)
+	sup := Supervise(y)
+	g, _ := destroyGraph(t, list(x, y), list(e, call(add, y, x)))
 	if err := errors.Join(g.Attach(no), g.Attach(sup)); err != nil {
 		t.Fatal(err)
 	}
-	if err := rv.ReplaceValidate(e, call(aip, x, y), why("in place")); !errors.Is(err, ErrInconsistent) {
+	if err := g.ReplaceValidate(e, call(aip, x, y), why("in place")); !errors.Is(err, ErrInconsistent) {
 		t.Errorf("output 0 in place: %v", err)
 	}
-	if err := rv.ReplaceValidate(g.outputs[1], call(aip, y, x), why("in place")); !errors.Is(err, ErrInconsistent) {
+	if err := g.ReplaceValidate(g.outputs[1], call(aip, y, x), why("in place")); !errors.Is(err, ErrInconsistent) {
 		t.Errorf("protected input: %v", err)
 	}
-	if err := rv.ReplaceValidate(g.outputs[1], call(aip, x, y), why("in place")); err != nil {
+	if err := g.ReplaceValidate(g.outputs[1], call(aip, x, y), why("in place")); err != nil {
 		t.Errorf("neither: %v", err)
 	}
-	// A supervisor that comes late looks at what is destroyed already.
-	if err := g.Attach(&Supervisor{Protected: list(x)}); err != nil {
+	// A supervisor that is attached late checks existing destroyers.
+	if err := g.Attach(Supervise(x)); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.Validate(); !errors.Is(err, ErrInconsistent) {
 		t.Errorf("a protected input that was destroyed before: %v", err)
 	}
-	if err := g.Attach(&NoOutputFromInplace{Outputs: list(2)}); !errors.Is(err, ErrInvalid) {
+	if err := g.Attach(NoOutputFromInplace(2)); !errors.Is(err, ErrInvalid) {
 		t.Error(err)
 	}
 }
 
-// In Theano a method that a feature adds to the graph may collide with a callback
-// or with that of another feature, which is refused where the class is defined.
-// Here a feature adds nothing to the graph: it is found by its type, and what it
-// has to offer are its own methods. Two features of one name do not meet.
+// In Theano, features add methods to the graph, which may collide with callbacks or
+// with methods of other features; the class definition rejects that. Here a feature
+// adds nothing to the graph: it is found by its type and has its own methods.
 func TestCase15FeaturesDoNotCollide(t *testing.T) {
 	x := input("x")
-	h, rv, other := NewHistory(), NewReplaceValidate(), &provider{}
-	g := newGraph(t, list(x), list(call(op("f"), x)), h, rv, other)
+	h, other := NewHistory(), &provider{}
+	g := newGraph(t, list(x), list(call(op("f"), x)), h, other)
 	if got, ok := FeatureOf[*provider](g); !ok || got != other || got.Checkpoint() != "mine" {
 		t.Error("a feature with a method Checkpoint is not found")
 	}
 	if got, ok := FeatureOf[*History](g); !ok || got != h {
 		t.Error("a History beside it is not found")
 	}
-	if err := rv.ReplaceValidate(g.Outputs()[0], call(op("g"), x), why("g")); err != nil || other.imported != 1 {
+	if err := g.ReplaceValidate(g.Outputs()[0], call(op("g"), x), why("g")); err != nil || other.imported != 1 {
 		t.Errorf("%v; it was told of %d applies", err, other.imported)
 	}
 }
 
-// provider has a method that another feature has too, and a callback.
+// provider has a callback, and a method that another feature has, too.
 type provider struct{ imported int }
 
 func (*provider) OnAttach(*FunctionGraph) error { return nil }
@@ -244,9 +242,9 @@ func (*provider) Checkpoint() string            { return "mine" }
 
 func (p *provider) OnImport(*FunctionGraph, *Apply, Reason) { p.imported++ }
 
-// TestOneGraph: what a feature has noted of a graph isn't taken for another's. Once it is detached it may serve that.
+// TestOneGraph: a feature serves one graph at a time, and another one after Detach.
 func TestOneGraph(t *testing.T) {
-	for _, f := range []Feature{NewHistory(), NewFullHistory(), NewNodeFinder(), NewReplaceValidate(), NewDestroyHandler(DestroyOptions{})} {
+	for _, f := range []Feature{NewHistory(), NewFullHistory(), NewNodeFinder(), NewDestroyHandler(nil)} {
 		a, b := input("a"), input("b")
 		first, second := newGraph(t, list(a), list(call(op("op1"), a)), f), newGraph(t, list(b), list(call(op("op2"), b)))
 		if err := second.Attach(f); !errors.Is(err, ErrInvalid) || len(second.Features()) != 0 {
@@ -267,3 +265,27 @@ func TestOneGraph(t *testing.T) {
 		}
 	}
 }
+
+// TestEmbeddedFeature: a feature that embeds one of this package keeps its callbacks, and has its own.
+func TestEmbeddedFeature(t *testing.T) {
+	x := input("x")
+	f := &countingFinder{NodeFinder: NewNodeFinder()}
+	g := newGraph(t, list(x), list(call(op("f"), x)), f)
+	if err := g.Replace(g.Outputs()[0], call(op("g"), x), why("test")); err != nil {
+		t.Fatal(err)
+	}
+	if f.imported != 1 || f.Count(op("f")) != 0 || f.Count(op("g")) != 1 {
+		t.Errorf("imported %d, f %d times, g %d times", f.imported, f.Count(op("f")), f.Count(op("g")))
+	}
+	g.Detach(f)
+	if f.g != nil {
+		t.Error("still attached")
+	}
+}
+
+type countingFinder struct {
+	*NodeFinder
+	imported int
+}
+
+func (f *countingFinder) OnImport(*FunctionGraph, *Apply, Reason) { f.imported++ }

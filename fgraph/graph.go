@@ -5,19 +5,18 @@ import (
 	"iter"
 	"math"
 	"reflect"
-	"strconv"
 	"time"
 )
 
-// A FunctionGraph owns the applies and variables between its inputs and its
-// outputs. An apply is part of the graph as long as an output of the graph
-// depends on it; what nothing depends on any longer is pruned at once.
+// A FunctionGraph owns the applies and variables between its inputs and its outputs. An apply is
+// part of the graph while an output of the graph depends on it; an apply that becomes unused is
+// pruned at once.
 //
-// A FunctionGraph belongs to one goroutine.
+// A FunctionGraph is confined to one goroutine at a time.
 type FunctionGraph struct {
 	inputs  []*Variable
 	outputs []*Variable
-	outPos  []int32 // place of the graph among the clients of each output
+	outPos  []int32 // position of the graph among the clients of each output
 
 	applies     []*Apply    // by number, nil where free
 	variables   []*Variable // by number, nil where free
@@ -26,50 +25,49 @@ type FunctionGraph struct {
 	live        int // applies
 	commits     int
 
-	order    order // a topological order of the applies, kept up
+	order    order // a maintained topological order of the applies
 	journal  []edit
-	late     []edge // edges against the order, to be tried again
-	open     int    // who needs the journal
-	busy     bool   // a change is being made
+	late     []edge // edges that contradict the order, to be retried
+	open     int    // open checkpoints, which need the journal
+	busy     bool   // a change is in progress
 	undoing  bool
-	panicked any // what a callback panicked with while a change was undone
-	// building is set while New imports: everything comes last in the order.
+	panicked any // panic of a callback during an undo
+	// building is set while New imports, in topological order.
 	building bool
 
-	guard   Guard  // asked about every change, nil: none
-	pass    string // who changes the graph, see SetPass
-	frozen  bool   // no change may be made, see Freeze
-	tried   bool   // one was tried all the same
+	guard   Guard  // asked about every change; nil: none
+	pass    string // the pass that changes the graph, see SetPass
+	frozen  bool   // changes are errors, see Freeze
+	tried   bool   // a change was attempted while frozen
 	handled bool   // a DestroyHandler is attached
 	reasons []Reason
-	reason  map[Reason]int32 // place in reasons
+	reason  map[Reason]int32 // index into reasons
 
-	features    []Feature
-	featureTime []time.Duration
-	on          callbacks
-	timing      bool
-	times       Times
-	born        time.Time
+	features []Feature
+	on       callbacks
+	timing   bool
+	times    Times
+	born     time.Time
 
-	sorted   []*Apply // the topological order when there had been so many commits, nil if that was not asked for
+	sorted   []*Apply // the topological order after sortedAt commits, or nil
 	sortedAt int
 
-	// scratch, empty between uses
+	// Scratch space, empty between uses.
 	path  []step
 	fresh []*Apply
 	moved []Client
 	dead  []*Apply
 	waits []int32
 
-	plainOps map[reflect.Type]bool // types of ops of which all can be compared
-	recent   [4]reflect.Type       // some of them that were asked for lately
-	oldest   int                   // among these
+	plainOps map[reflect.Type]bool // whether all values of an op type are comparable
+	recent   [4]reflect.Type       // some of those that are, recently used
+	oldest   int                   // index into recent
 }
 
 // A Reason says who asked for a change.
 type Reason struct{ Pass, Rule string }
 
-// String returns the names of the pass and the rule, with a slash between.
+// String returns the names of the pass and the rule, joined by a slash.
 func (r Reason) String() string {
 	switch {
 	case r.Pass == "":
@@ -80,14 +78,13 @@ func (r Reason) String() string {
 	return r.Pass + "/" + r.Rule
 }
 
-// initial is why a graph has what it was made with.
+// initial is the reason for everything a graph is created with.
 var initial = Reason{Rule: "init"}
 
-// New returns the graph of everything that outputs depend on. The graph owns
-// what it is given: no variable but a leaf without graph may be part of another
-// one. What the outputs depend on must be inputs, constants, or computed from
-// these; an input need not be used. A variable may be an output several times,
-// and an input may be an output. The features are attached in their order.
+// New returns the graph of everything that outputs depend on, and takes ownership of it: only
+// leaves that have no graph may be shared with other expressions. Everything the outputs depend
+// on must be an input, a constant, or computed from these. An input may be unused, a variable
+// may be several outputs, and an input may be an output. New attaches the features in order.
 func New(inputs, outputs []*Variable, features ...Feature) (*FunctionGraph, error) {
 	g := &FunctionGraph{born: time.Now()}
 	g.order.init(dataEdges{g})
@@ -124,43 +121,38 @@ func (g *FunctionGraph) declare(v *Variable) error {
 	case v.typ == nil:
 		return fmt.Errorf("%w: variable %q has no type", ErrInvalid, v.Name())
 	case v.owner != nil:
-		return fmt.Errorf("%w: %v is computed by an apply, so that it cannot be an input", ErrInvalid, v)
-	case v.root.constant:
+		return fmt.Errorf("%w: %v is computed by an apply, so it cannot be an input", ErrInvalid, v)
+	case v.leaf.constant:
 		return fmt.Errorf("%w: constant %v cannot be an input", ErrInvalid, v)
-	case v.root.graph == g:
+	case v.leaf.graph == g:
 		return fmt.Errorf("%w: %v is an input already", ErrInvalid, v)
-	case v.root.graph != nil:
+	case v.leaf.graph != nil:
 		return fmt.Errorf("input %v %w", v, ErrForeign)
 	}
-	v.root.graph, v.root.input = g, true
-	v.id = g.newVariable(v)
-	g.inputs = append(g.inputs, v)
+	g.insertInput(len(g.inputs), v)
 	return nil
 }
 
-// disown gives everything back that a graph which is not to be has taken.
+// disown releases everything that a graph owns after its construction failed.
 func (g *FunctionGraph) disown() {
-	for _, a := range g.applies {
-		if a == nil {
-			continue
-		}
+	for a := range g.Applies() {
 		a.graph, a.id = nil, outside
 		for _, v := range a.outputs {
 			v.id, v.clients = outside, nil
 		}
 	}
-	for _, v := range g.variables {
-		if v != nil && v.owner == nil {
-			v.root.graph, v.root.input, v.id, v.clients = nil, false, outside, nil
+	for v := range g.Variables() {
+		if v.owner == nil {
+			v.leaf.graph, v.leaf.input, v.id, v.clients = nil, false, outside, nil
 		}
 	}
 	*g = FunctionGraph{}
 }
 
-// Inputs returns the inputs. The slice is shared and must not be changed.
+// Inputs returns the inputs. Do not modify the slice.
 func (g *FunctionGraph) Inputs() []*Variable { return g.inputs }
 
-// Outputs returns the outputs. The slice is shared and changes with the graph.
+// Outputs returns the outputs. Do not modify the slice, which changes with the graph.
 func (g *FunctionGraph) Outputs() []*Variable { return g.outputs }
 
 // Dialect returns the dialect of the inputs and outputs, see [DialectType]. It is
@@ -182,23 +174,22 @@ func (g *FunctionGraph) Dialect() string {
 	return dialect
 }
 
-// NumApplies returns how many applies the graph has.
+// NumApplies returns the number of applies in the graph.
 func (g *FunctionGraph) NumApplies() int { return g.live }
 
-// NumApplyIDs returns a number above that of every apply, for tables beside the
-// graph.
+// NumApplyIDs returns a bound on the numbers of applies, the length of a table indexed by them.
 func (g *FunctionGraph) NumApplyIDs() int { return len(g.applies) }
 
-// NumVariableIDs returns a number above that of every variable, for tables
-// beside the graph.
+// NumVariableIDs returns a bound on the numbers of variables, the length of a table indexed by
+// them.
 func (g *FunctionGraph) NumVariableIDs() int { return len(g.variables) }
 
-// Commits returns how many changes were made to the graph and not undone at
-// once. As long as it stays the same, so does the graph.
+// Commits returns how many changes were made, not counting those that were undone at once. The
+// graph does not change while the number stays the same.
 func (g *FunctionGraph) Commits() int { return g.commits }
 
-// ImportedBy returns who brought a into the graph, the zero Reason if a is not
-// part of it or if the graph was made with it.
+// ImportedBy returns who brought a into the graph. It returns the zero Reason if a is not in the
+// graph or was there from the start.
 func (g *FunctionGraph) ImportedBy(a *Apply) Reason {
 	if !g.Contains(a) || g.reasons[a.by] == initial {
 		return Reason{}
@@ -206,7 +197,7 @@ func (g *FunctionGraph) ImportedBy(a *Apply) Reason {
 	return g.reasons[a.by]
 }
 
-// number returns the place of why in g.reasons.
+// number returns the index of why in g.reasons.
 func (g *FunctionGraph) number(why Reason) int32 {
 	if last := len(g.reasons) - 1; last >= 0 && g.reasons[last] == why {
 		return int32(last)
@@ -225,24 +216,8 @@ func (g *FunctionGraph) number(why Reason) int32 {
 // Contains reports whether a is part of the graph.
 func (g *FunctionGraph) Contains(a *Apply) bool { return a != nil && a.graph == g }
 
-// ApplyByID returns the apply of a number, or nil if the number is free.
-func (g *FunctionGraph) ApplyByID(id int) *Apply {
-	if id < 0 || id >= len(g.applies) {
-		return nil
-	}
-	return g.applies[id]
-}
-
-// VariableByID returns the variable of a number, or nil if the number is free.
-func (g *FunctionGraph) VariableByID(id int) *Variable {
-	if id < 0 || id >= len(g.variables) {
-		return nil
-	}
-	return g.variables[id]
-}
-
-// Applies yields the applies in the order of their numbers. The graph may
-// change meanwhile: what has left it is not yielded, what joins it may be.
+// Applies yields the applies by increasing number. The graph may change during the iteration:
+// applies that leave are not yielded, applies that join may be.
 func (g *FunctionGraph) Applies() iter.Seq[*Apply] {
 	return func(yield func(*Apply) bool) {
 		for id := 0; id < len(g.applies); id++ {
@@ -253,8 +228,8 @@ func (g *FunctionGraph) Applies() iter.Seq[*Apply] {
 	}
 }
 
-// Variables yields the variables in the order of their numbers: inputs,
-// constants in use, and all outputs of the applies.
+// Variables yields the variables by increasing number: inputs, constants in use, and all outputs
+// of applies.
 func (g *FunctionGraph) Variables() iter.Seq[*Variable] {
 	return func(yield func(*Variable) bool) {
 		for id := 0; id < len(g.variables); id++ {
@@ -265,10 +240,9 @@ func (g *FunctionGraph) Variables() iter.Seq[*Variable] {
 	}
 }
 
-// Ordered yields the applies in a topological order, inputs before clients. It
-// is the order that the graph keeps up for itself, without further orderings of
-// features; it follows from the history of the graph and costs nothing to get.
-// The graph must not change meanwhile.
+// Ordered yields the applies in the topological order that the graph maintains for itself,
+// without the orderings that features add. The order depends on the history of the graph and
+// costs nothing to obtain. The graph must not change during the iteration.
 func (g *FunctionGraph) Ordered() iter.Seq[*Apply] {
 	return func(yield func(*Apply) bool) {
 		for id := range g.order.all() {
@@ -279,17 +253,25 @@ func (g *FunctionGraph) Ordered() iter.Seq[*Apply] {
 	}
 }
 
-// ComesBefore reports whether a stands before b in the order of
-// [FunctionGraph.Ordered], in constant time. If it does not, b does not depend
-// on a.
+// ComesBefore reports whether a precedes b in the order of [FunctionGraph.Ordered], in constant
+// time. If it does not, b does not depend on a.
 func (g *FunctionGraph) ComesBefore(a, b *Apply) bool { return g.order.less(a.id, b.id) }
 
-// newApply finds a number for a.
+// reuse removes and returns the last of the free numbers, or returns none.
+func reuse(free *[]int32) int32 {
+	n := len(*free)
+	if n == 0 {
+		return none
+	}
+	id := (*free)[n-1]
+	*free = (*free)[:n-1]
+	return id
+}
+
+// newApply assigns a number to a.
 func (g *FunctionGraph) newApply(a *Apply) int32 {
 	g.live++
-	if n := len(g.freeApplies); n > 0 {
-		id := g.freeApplies[n-1]
-		g.freeApplies = g.freeApplies[:n-1]
+	if id := reuse(&g.freeApplies); id != none {
 		g.applies[id] = a
 		return id
 	}
@@ -308,9 +290,7 @@ func (g *FunctionGraph) releaseApply(id int32) {
 }
 
 func (g *FunctionGraph) newVariable(v *Variable) int32 {
-	if n := len(g.freeVars); n > 0 {
-		id := g.freeVars[n-1]
-		g.freeVars = g.freeVars[:n-1]
+	if id := reuse(&g.freeVars); id != none {
 		g.variables[id] = v
 		return id
 	}
@@ -323,15 +303,15 @@ func (g *FunctionGraph) releaseVariable(id int32) {
 	g.freeVars = append(g.freeVars, id)
 }
 
-// CheckOp returns an error if op is nil or cannot be compared, as every op of a
-// graph can.
+// CheckOp returns an error if op is nil or not comparable. Every op in a graph must be
+// comparable.
 func CheckOp(op Op) error {
 	if op == nil {
 		return fmt.Errorf("%w: no op", ErrInvalid)
 	}
 	switch k := reflect.TypeOf(op).Kind(); {
 	case reflect.Bool <= k && k <= reflect.Complex128, k == reflect.String, k == reflect.Pointer:
-		return nil // compared as they are, whatever their value
+		return nil // every value is comparable
 	}
 	if _, ok := op.(OpEqualer); !ok && !reflect.ValueOf(op).Comparable() {
 		return fmt.Errorf("%w: op %v of type %T cannot be compared: it needs EqualOp and HashOp", ErrInvalid, op, op)
@@ -339,9 +319,8 @@ func CheckOp(op Op) error {
 	return nil
 }
 
-// checkOp is [CheckOp] for very many ops of few types: where values of a type
-// can be compared whatever they are, as those can that contain no interface, it
-// goes through the fields once.
+// checkOp is [CheckOp] optimized for many ops of few types: it inspects a type without interface
+// fields, all values of which are comparable, only once.
 func (g *FunctionGraph) checkOp(op Op) error {
 	if op == nil {
 		return CheckOp(op)
@@ -384,16 +363,14 @@ func containsInterface(t reflect.Type) bool {
 	return false
 }
 
-// locked returns why nobody may change the graph now, or nil.
+// locked returns an error while the graph must not change, or nil.
 func (g *FunctionGraph) locked() error {
 	switch {
 	case g.busy:
 		return fmt.Errorf("%w: a callback must not change the graph", ErrInvalid)
 	case g.frozen:
 		g.tried = true
-		return fmt.Errorf("%w: a rule must not change the graph, but propose what is to change", ErrInvalid)
+		return fmt.Errorf("%w: a rule must propose changes, not make them", ErrInvalid)
 	}
 	return nil
 }
-
-func itoa(i int32) string { return strconv.Itoa(int(i)) }

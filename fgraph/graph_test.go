@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// op is an op known by its name.
+// op is an op identified by its name.
 type op string
 
 func (o op) String() string { return string(o) }
 
-// typ accepts itself and types that its name is a prefix of.
+// typ accepts every type whose name starts with its own.
 type typ string
 
 func (t typ) String() string { return string(t) }
@@ -96,7 +96,7 @@ func TestReplaceErrorsLeaveGraph(t *testing.T) {
 	wantString(t, g, "[b(*1 -> a(f(x)), y), *1]")
 }
 
-// Toposort remembers its answer: neither may the caller spoil it, nor may it outlive a change.
+// Toposort caches its result. Callers can't modify the cache, and changes invalidate it.
 func TestToposortAgain(t *testing.T) {
 	x := input("x")
 	a := call(op("f"), x)

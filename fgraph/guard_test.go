@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// ledger is a guard that notes what it is asked and told.
+// ledger is a guard that records its calls.
 type ledger struct {
 	forbid bool
 	lines  []string
@@ -25,12 +25,13 @@ func (l *ledger) Done(_ *FunctionGraph, _ []Replacement, why Reason, err error) 
 	l.lines = append(l.lines, what+why.String())
 }
 
-// A guard is asked before everything that changes the graph, once, and not about what changes nothing. The pass that is at work signs.
+// A guard is asked once before every change, but not about no-ops. Reasons name the
+// current pass.
 func TestGuard(t *testing.T) {
 	x := input("x")
 	y := input("y")
-	rv, h := NewReplaceValidate(), NewHistory()
-	g := newGraph(t, list(x, y), list(call(sigmoid, x), call(add, x, y)), rv, h)
+	h := NewHistory()
+	g := newGraph(t, list(x, y), list(call(sigmoid, x), call(add, x, y)), h)
 	var l ledger
 	g.SetGuard(&l)
 	g.SetPass("pass")
@@ -39,7 +40,7 @@ func TestGuard(t *testing.T) {
 		want string
 	}{
 		{func() error { return g.Replace(g.Outputs()[0], call(add, x, x), Reason{Rule: "r"}) }, "may pass/r?, did pass/r"},
-		{func() error { return rv.ReplaceValidate(g.Outputs()[0], call(sigmoid, x), Reason{}) }, "may pass?, did pass"},
+		{func() error { return g.ReplaceValidate(g.Outputs()[0], call(sigmoid, x), Reason{}) }, "may pass?, did pass"},
 		{func() error {
 			return g.ReplaceAll([]Replacement{{g.Outputs()[0], y}, {g.Outputs()[1], call(sigmoid, y)}}, Reason{Pass: "mine", Rule: "r"})
 		}, "may pass/r?, did pass/r"},
@@ -68,7 +69,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// A frozen graph can't be changed, and remembers that somebody tried.
+// A frozen graph can't be changed, and remembers attempts.
 func TestFreeze(t *testing.T) {
 	x := input("x")
 	h := NewHistory()
@@ -98,13 +99,14 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// permit lets inputs of some names be overwritten.
+// permit allows overwriting inputs with some names.
 type permit string
 
 func (permit) OnAttach(*FunctionGraph) error  { return nil }
 func (p permit) Destroyable(v *Variable) bool { return strings.Contains(string(p), v.Name()) }
 
-// What destroys something when a handler comes to watch is validated at once, and who brought it in is named.
+// A new handler validates existing destroyers immediately. The objection names who
+// brought them in.
 func TestWatchDestroyers(t *testing.T) {
 	for _, c := range []struct {
 		permit permit

@@ -2,43 +2,43 @@ package fgraph
 
 import "fmt"
 
-// History is the feature that takes a graph back to an earlier state. While a
-// checkpoint is open the graph notes every change.
+// History is the feature that takes a graph back to an earlier state. While a checkpoint is
+// open, the graph records every change.
 type History struct {
+	hidden
 	g     *FunctionGraph
-	marks []int // place in the journal of every open checkpoint
+	marks []int // position in the journal of each open checkpoint
 }
 
-// A Checkpoint stands for a state of the graph. Checkpoints nest: going back to
-// one ends those that came after it.
+// A Checkpoint identifies a state of the graph. Checkpoints nest: reverting to one ends the
+// later ones.
 type Checkpoint int
 
 // NewHistory returns the feature for one graph.
-func NewHistory() *History { return new(History) }
+func NewHistory() *History {
+	h := new(History)
+	h.Feature = (*historyCallbacks)(h)
+	return h
+}
 
-// OnAttach makes the feature work for g. A second one is dropped quietly.
-func (h *History) OnAttach(g *FunctionGraph) error {
-	if _, ok := FeatureOf[*History](g); ok {
-		return ErrAlreadyAttached
-	}
-	if err := servesOne(h.g, g); err != nil {
+type historyCallbacks History
+
+func (h *historyCallbacks) OnAttach(g *FunctionGraph) error {
+	if err := attachable[*History](h.g, g); err != nil {
 		return err
 	}
 	h.g = g
 	return nil
 }
 
-// OnDetach ends all checkpoints and the work of the feature.
-func (h *History) OnDetach(*FunctionGraph) {
-	for len(h.marks) > 0 {
-		h.Keep(Checkpoint(len(h.marks) - 1))
-	}
+// OnDetach ends all checkpoints.
+func (h *historyCallbacks) OnDetach(*FunctionGraph) {
+	(*History)(h).Keep(0)
 	h.g = nil
 }
 
-// Checkpoint opens a checkpoint. It has to be ended by [History.Revert] or
-// [History.Keep], as the record of changes grows until then. Without a graph
-// there is nothing to go back to, and Revert says so.
+// Checkpoint opens a checkpoint. The record of changes grows until [History.Revert] or
+// [History.Keep] ends it. Without a graph the result is invalid, and Revert returns an error.
 func (h *History) Checkpoint() Checkpoint {
 	if h.g == nil {
 		return -1
@@ -48,7 +48,7 @@ func (h *History) Checkpoint() Checkpoint {
 	return Checkpoint(len(h.marks) - 1)
 }
 
-// Revert takes the graph back to where it was at the checkpoint, which ends.
+// Revert takes the graph back to the checkpoint and ends it.
 func (h *History) Revert(c Checkpoint) error {
 	if c < 0 || int(c) >= len(h.marks) {
 		return fmt.Errorf("%w: revert to a checkpoint that has ended", ErrInvalid)
@@ -60,7 +60,7 @@ func (h *History) Revert(c Checkpoint) error {
 	defer func() { h.g.busy = false }()
 	why := Reason{Pass: "revert"}
 	h.g.undo(h.marks[c], why)
-	h.end(c)
+	h.Keep(c)
 	h.g.passPanic()
 	h.g.fireCommit(nil, why)
 	return nil
@@ -68,12 +68,9 @@ func (h *History) Revert(c Checkpoint) error {
 
 // Keep ends the checkpoint and leaves the graph as it is.
 func (h *History) Keep(c Checkpoint) {
-	if c >= 0 && int(c) < len(h.marks) {
-		h.end(c)
+	if c < 0 || int(c) >= len(h.marks) {
+		return
 	}
-}
-
-func (h *History) end(c Checkpoint) {
 	h.g.open -= len(h.marks) - int(c)
 	h.marks = h.marks[:c]
 	h.g.forget(0)

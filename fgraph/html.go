@@ -13,10 +13,10 @@ const (
 	htmlBoxHeight = 26
 	htmlGapX      = 20
 	htmlGapY      = 44
-	htmlMostRunes = 24 // of a label; the whole text is shown where the pointer rests
+	htmlMostRunes = 24 // in a label; a tooltip shows the whole text
 )
 
-// htmlBox is an apply or a root in the drawing.
+// htmlBox is an apply or a leaf in the drawing.
 type htmlBox struct {
 	layer, slot int
 	class       string
@@ -26,8 +26,8 @@ type htmlBox struct {
 func (b htmlBox) x() int { return 10 + b.slot*(htmlBoxWidth+htmlGapX) }
 func (b htmlBox) y() int { return 10 + b.layer*(htmlBoxHeight+htmlGapY) }
 
-// WriteHTML writes the graph as a page with a drawing, which needs nothing else: what is computed stands below what it is computed from. The
-// error is that of the writer, or says that there is a cycle.
+// WriteHTML writes a self-contained HTML page with a drawing of the graph, in which applies are
+// below their inputs. It returns an error of w, or one that wraps [ErrCycle].
 func (g *FunctionGraph) WriteHTML(w io.Writer, title string) error {
 	order, err := g.Toposort()
 	if err != nil {
@@ -35,13 +35,13 @@ func (g *FunctionGraph) WriteHTML(w io.Writer, title string) error {
 	}
 	d := htmlDrawing{boxes: map[any]*htmlBox{}}
 	for _, v := range g.inputs {
-		d.place(v, 0, "input", leaf(v))
+		d.place(v, 0, "input", leafString(v))
 	}
 	for _, a := range order {
 		layer := 1
 		for _, v := range a.inputs {
 			if v.owner == nil && d.boxes[v] == nil {
-				d.place(v, 0, "constant", leaf(v))
+				d.place(v, 0, "constant", leafString(v))
 			}
 			layer = max(layer, d.of(v).layer+1)
 		}
@@ -49,16 +49,16 @@ func (g *FunctionGraph) WriteHTML(w io.Writer, title string) error {
 	}
 	for _, v := range g.outputs {
 		if v.owner == nil && d.boxes[v] == nil {
-			d.place(v, 0, "constant", leaf(v))
+			d.place(v, 0, "constant", leafString(v))
 		}
 	}
 	return d.write(w, g, order, title)
 }
 
 type htmlDrawing struct {
-	boxes map[any]*htmlBox // by apply or root
+	boxes map[any]*htmlBox // by apply or leaf
 	all   []*htmlBox
-	slots []int // by layer: how many boxes it has
+	slots []int // number of boxes by layer
 }
 
 func (d *htmlDrawing) place(what any, layer int, class, text string) {
@@ -71,7 +71,7 @@ func (d *htmlDrawing) place(what any, layer int, class, text string) {
 	d.all = append(d.all, b)
 }
 
-// of returns the box that computes a variable, or that it is.
+// of returns the box of a leaf, or of the apply that computes v.
 func (d *htmlDrawing) of(v *Variable) *htmlBox {
 	if v.owner != nil {
 		return d.boxes[v.owner]
@@ -98,7 +98,7 @@ rect { fill: #eef3fb; stroke: #5b7db1 } .input rect { fill: #eaf6ea; stroke: #5b
 		to := d.boxes[a]
 		for i, v := range a.inputs {
 			from := d.of(v)
-			// Arguments arrive side by side in their order.
+			// The edges of the inputs end side by side.
 			x := to.x() + (i+1)*htmlBoxWidth/(len(a.inputs)+1)
 			fmt.Fprintf(buf, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\"/>\n", from.x()+htmlBoxWidth/2, from.y()+htmlBoxHeight, x, to.y())
 		}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestWriteHTML: every apply, input and constant is a box, every argument a line, texts are escaped, and tags close.
+// TestWriteHTML: every apply, input and constant is a box, every operand is a line, text
+// is escaped, and tags are closed.
 func TestWriteHTML(t *testing.T) {
 	a, b := input("a<b"), input("b")
 	x := call(op("op1"), a, constant(1))

@@ -2,21 +2,19 @@ package fgraph
 
 import "fmt"
 
-// step is a place on the path of the search for new applies: input next of a is
-// to be looked at.
+// step is a position on the path of a depth-first search: input next of a is visited next.
 type step struct {
 	a    *Apply
 	next int
 }
 
-// importFor makes v part of the graph together with what it depends on. The
-// graph is as before if there is an error.
+// importFor imports v and everything it depends on. On an error the graph is unchanged.
 func (g *FunctionGraph) importFor(v *Variable, why Reason) error {
 	if v == nil {
 		return fmt.Errorf("%w: nil variable", ErrInvalid)
 	}
 	if v.owner == nil {
-		return g.checkRoot(v, nil, 0)
+		return g.checkLeaf(v, nil, 0)
 	}
 	if v.owner.graph == g {
 		return nil
@@ -43,22 +41,28 @@ func (g *FunctionGraph) importFor(v *Variable, why Reason) error {
 	return nil
 }
 
-func (g *FunctionGraph) checkRoot(v *Variable, client *Apply, i int) error {
+// checkLeaf returns an error if v, which has no owner, can't be read in the graph: by input i of
+// client, or directly if client is nil.
+func (g *FunctionGraph) checkLeaf(v *Variable, client *Apply, i int) error {
 	switch {
-	case v.root.graph == g:
+	case v.leaf.graph == g:
 		return nil
 	case v.typ == nil:
-		return fmt.Errorf("%w: variable %q has no type", ErrInvalid, v.root.name)
-	case v.root.constant && v.root.graph == nil:
+		return fmt.Errorf("%w: variable %q has no type", ErrInvalid, v.leaf.name)
+	case v.leaf.constant && v.leaf.graph == nil:
 		return nil
-	case v.root.graph != nil:
+	case v.leaf.graph != nil:
 		return fmt.Errorf("%v %w", v, ErrForeign)
 	}
-	return &MissingInputError{Variable: v, Client: client, Index: i}
+	used := ""
+	if client != nil {
+		used = fmt.Sprintf(", used as input %d of %v", i, client)
+	}
+	return fmt.Errorf("%w %v%s: it is neither an input of the graph nor a constant", ErrMissingInput, v, used)
 }
 
-// discover returns the applies that a needs and that have no graph yet, a
-// included, inputs before clients.
+// discover returns a and the applies it depends on that have no graph yet, inputs before
+// clients.
 func (g *FunctionGraph) discover(a *Apply) (fresh []*Apply, err error) {
 	fresh = g.fresh[:0]
 	path := g.path[:0]
@@ -94,7 +98,7 @@ func (g *FunctionGraph) discover(a *Apply) (fresh []*Apply, err error) {
 		case v == nil:
 			err = fmt.Errorf("%w: input %d of %v is nil", ErrInvalid, i, top.a.op)
 		case v.owner == nil:
-			err = g.checkRoot(v, top.a, i)
+			err = g.checkLeaf(v, top.a, i)
 		case v.owner.graph == g || v.owner.id == found:
 		case v.owner.graph != nil:
 			err = fmt.Errorf("%v, input %d of %v, %w", v, i, top.a.op, ErrForeign)
@@ -119,8 +123,8 @@ func (g *FunctionGraph) discover(a *Apply) (fresh []*Apply, err error) {
 	return fresh, err
 }
 
-// unwatched objects to an op that a pass brings in and that overwrites an input,
-// as long as there is no [DestroyHandler] to see to it that this is safe.
+// unwatched returns an error if a pass brings in an op that overwrites an input while no
+// [DestroyHandler] is attached to check it.
 func (g *FunctionGraph) unwatched(op Op) error {
 	if g.handled || g.pass == "" {
 		return nil
@@ -133,10 +137,10 @@ func (g *FunctionGraph) unwatched(op Op) error {
 	return nil
 }
 
-// link gives a its numbers and its place in the order. Its inputs are part of
-// the graph or are constants; it does not become their client yet. As nothing
-// in the graph depends on a, every place after its inputs will do: the one
-// right after them spares a search when a takes the place of another apply.
+// link assigns a its numbers and its place in the order. The inputs of a must be in the graph or
+// constants; a does not become their client yet. Nothing in the graph depends on a, so any place
+// after its inputs is valid. The one right after them avoids a search when a replaces another
+// apply.
 func (g *FunctionGraph) link(a *Apply) {
 	a.id, a.graph = g.newApply(a), g
 	for _, v := range a.outputs {
@@ -144,24 +148,13 @@ func (g *FunctionGraph) link(a *Apply) {
 	}
 	if g.building {
 		g.order.insertLast(a.id)
-		return
-	}
-	after := int32(-1)
-	for _, v := range a.inputs {
-		if v.owner != nil && (after < 0 || g.order.less(after, v.owner.id)) {
-			after = v.owner.id
-		}
-	}
-	if after < 0 {
-		g.order.insertFirst(a.id)
 	} else {
-		g.order.insertAfter(after, a.id)
+		g.order.insertAfterInputs(a)
 	}
 }
 
-// unlink is the opposite of link. It frees numbers in the reverse order, so that
-// a change that is undone leaves the numbers of what comes next as they would
-// have been.
+// unlink undoes link. It frees numbers in reverse order, so that later applies get the same
+// numbers as if the undone change had never been made.
 func (g *FunctionGraph) unlink(a *Apply) {
 	for i := len(a.outputs) - 1; i >= 0; i-- {
 		v := a.outputs[i]

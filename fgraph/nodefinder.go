@@ -7,8 +7,9 @@ import (
 
 // NodeFinder is the feature that knows the applies of every op.
 type NodeFinder struct {
+	hidden
 	g     *FunctionGraph
-	byOp  map[uint64][]int32 // hash of an op: places in lists
+	byOp  map[uint64][]int32 // indices into lists by hash of the op
 	lists []opList
 	place []nodePlace // by number of an apply
 }
@@ -21,30 +22,15 @@ type opList struct {
 type nodePlace struct{ list, pos int32 }
 
 // NewNodeFinder returns the feature for one graph.
-func NewNodeFinder() *NodeFinder { return new(NodeFinder) }
-
-// OnAttach takes stock of g. A second NodeFinder is dropped quietly.
-func (f *NodeFinder) OnAttach(g *FunctionGraph) error {
-	if _, ok := FeatureOf[*NodeFinder](g); ok {
-		return ErrAlreadyAttached
-	}
-	if err := servesOne(f.g, g); err != nil {
-		return err
-	}
-	f.g, f.byOp, f.lists, f.place = g, make(map[uint64][]int32), nil, nil
-	Bookkeep(g, f)
-	return nil
+func NewNodeFinder() *NodeFinder {
+	f := new(NodeFinder)
+	f.Feature = (*finderCallbacks)(f)
+	return f
 }
 
-// OnDetach forgets everything.
-func (f *NodeFinder) OnDetach(*FunctionGraph) { *f = NodeFinder{} }
-
-// Nodes returns the applies of op in the order of their numbers.
+// Nodes returns the applies of op by increasing number.
 func (f *NodeFinder) Nodes(op Op) []*Apply {
-	if CheckOp(op) != nil {
-		return nil // there can be none
-	}
-	i := f.list(op, HashOp(op))
+	i := f.list(op)
 	if i < 0 {
 		return nil
 	}
@@ -53,21 +39,47 @@ func (f *NodeFinder) Nodes(op Op) []*Apply {
 	return nodes
 }
 
-// Count returns how many applies of op there are.
+// Count returns the number of applies of op.
 func (f *NodeFinder) Count(op Op) int {
-	if CheckOp(op) != nil {
-		return 0
-	}
-	if i := f.list(op, HashOp(op)); i >= 0 {
+	if i := f.list(op); i >= 0 {
 		return len(f.lists[i].nodes)
 	}
 	return 0
 }
 
-// OnImport notes a.
-func (f *NodeFinder) OnImport(g *FunctionGraph, a *Apply, _ Reason) {
+// list returns the index of the list of an op, or none.
+func (f *NodeFinder) list(op Op) int32 {
+	if CheckOp(op) != nil {
+		return none // no graph has such an op
+	}
+	return f.listOf(op, HashOp(op))
+}
+
+func (f *NodeFinder) listOf(op Op, hash uint64) int32 {
+	for _, i := range f.byOp[hash] {
+		if OpsEqual(f.lists[i].op, op) {
+			return i
+		}
+	}
+	return none
+}
+
+type finderCallbacks NodeFinder
+
+func (f *finderCallbacks) OnAttach(g *FunctionGraph) error {
+	if err := attachable[*NodeFinder](f.g, g); err != nil {
+		return err
+	}
+	f.g, f.byOp, f.lists, f.place = g, make(map[uint64][]int32), nil, nil
+	Bookkeep(g, f)
+	return nil
+}
+
+func (f *finderCallbacks) OnDetach(*FunctionGraph) { *f = finderCallbacks{hidden: f.hidden} }
+
+func (f *finderCallbacks) OnImport(g *FunctionGraph, a *Apply, _ Reason) {
 	h := HashOp(a.op)
-	i := f.list(a.op, h)
+	i := (*NodeFinder)(f).listOf(a.op, h)
 	if i < 0 {
 		i = int32(len(f.lists))
 		f.lists = append(f.lists, opList{op: a.op})
@@ -81,8 +93,7 @@ func (f *NodeFinder) OnImport(g *FunctionGraph, a *Apply, _ Reason) {
 	l.nodes = append(l.nodes, a)
 }
 
-// OnPrune forgets a.
-func (f *NodeFinder) OnPrune(_ *FunctionGraph, a *Apply, _ Reason) {
+func (f *finderCallbacks) OnPrune(_ *FunctionGraph, a *Apply, _ Reason) {
 	p := f.place[a.id]
 	l := &f.lists[p.list]
 	last := len(l.nodes) - 1
@@ -91,14 +102,4 @@ func (f *NodeFinder) OnPrune(_ *FunctionGraph, a *Apply, _ Reason) {
 	f.place[moved.id].pos = p.pos
 	l.nodes[last] = nil
 	l.nodes = l.nodes[:last]
-}
-
-// list returns the place of the list of an op, or -1.
-func (f *NodeFinder) list(op Op, hash uint64) int32 {
-	for _, i := range f.byOp[hash] {
-		if OpsEqual(f.lists[i].op, op) {
-			return i
-		}
-	}
-	return -1
 }

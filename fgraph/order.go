@@ -7,56 +7,53 @@ import (
 	"slices"
 )
 
-// An order keeps the applies of a graph in a topological order while edges come
-// and go. It is a list with tags that grow along it, so that two applies are
-// compared in constant time and one is put between two others in logarithmic
-// amortized time (the tag-range relabelling of Bender, Cole, Demaine,
-// Farach-Colton and Zito, "Two simplified algorithms for maintaining order in a
-// list", 2002).
+// An order maintains a topological order of the applies of a graph while edges come and go. It
+// is a list with increasing tags. Comparing two applies takes constant time, and inserting one
+// between two others logarithmic amortized time (the tag-range relabelling of Bender, Cole,
+// Demaine, Farach-Colton and Zito, "Two simplified algorithms for maintaining order in a list",
+// 2002).
 //
-// An edge that goes against the order is put right by moving one of two sets:
-// what its head leads to, or what leads to its tail, both within the stretch of
-// the list between the two (Pearce and Kelly, 2006). They are searched in
-// alternation and the one that is complete first is moved, so that the cost is
-// twice that of the smaller one. Taking an edge away costs nothing.
+// A new edge that contradicts the order is resolved by moving one of two sets: the successors of
+// its head, or the predecessors of its tail, both limited to the part of the list between the
+// two (Pearce and Kelly, 2006). The searches for them alternate, and the set that is complete
+// first is moved, so the cost is twice that of the smaller one. Removing an edge costs nothing.
 //
-// Applies are known by their numbers; number n has slot n+1, slot 0 is the ring
-// that closes the list.
+// Applies are identified by number. Number n has slot n+1; slot 0 closes the list to a ring.
 type order struct {
 	edges      neighbours
 	tag        []uint64
 	prev, next []int32
 
-	// state of a search, empty between searches
-	mark            []uint32 // epoch<<1, plus 1 if reached backwards
-	epoch           uint32
-	work            int // neighbours looked at and slots given a new tag, in all: tests hold it against the size of the graph
-	heads, tails    frontier
-	neighbourBuffer []int32
+	// State of a search, empty between searches.
+	mark         []uint32 // epoch<<1, plus 1 if reached backwards
+	epoch        uint32
+	work         int // neighbours visited and slots relabelled in total; tests check its growth
+	heads, tails frontier
+	buffer       []int32
 }
 
-// neighbours is what an order asks of its graph.
+// neighbours is the graph that an order belongs to.
 type neighbours interface {
-	// successors and predecessors append to dst what has to come after and
-	// before x. The same number may be appended several times.
+	// successors and predecessors append to dst the numbers that must come after and before
+	// x, possibly several times.
 	successors(x int32, dst []int32) []int32
 	predecessors(x int32, dst []int32) []int32
-	// fanOut and fanIn estimate how long the two answers are.
+	// fanOut and fanIn estimate the lengths of the two results.
 	fanOut(x int32) int
 	fanIn(x int32) int
 }
 
 // frontier is one side of a search.
 type frontier struct {
-	seen []int32 // everything reached; the first done of it has been expanded
+	seen []int32 // everything reached, of which the first done have been expanded
 	done int
 	cost int
 }
 
 type edge struct{ before, after *Apply }
 
-// Tags of neighbours at the ends of the list keep this distance, which leaves
-// room for 2^20 of them on each side of the middle.
+// tagStep is the distance of tags at the ends of the list. It leaves room for 2^20 slots on each
+// side of the middle.
 const tagStep = 1 << 42
 
 func (o *order) init(e neighbours) {
@@ -100,13 +97,28 @@ func (o *order) insertFirst(x int32)        { o.put(0, x+1) }
 func (o *order) insertLast(x int32)         { o.put(o.prev[0], x+1) }
 func (o *order) insertAfter(after, x int32) { o.put(after+1, x+1) }
 
+// insertAfterInputs inserts a right after the last of its inputs.
+func (o *order) insertAfterInputs(a *Apply) {
+	after := int32(none)
+	for _, v := range a.inputs {
+		if v.owner != nil && (after == none || o.less(after, v.owner.id)) {
+			after = v.owner.id
+		}
+	}
+	if after == none {
+		o.insertFirst(a.id)
+	} else {
+		o.insertAfter(after, a.id)
+	}
+}
+
 func (o *order) remove(x int32) {
 	s := x + 1
 	o.next[o.prev[s]] = o.next[s]
 	o.prev[o.next[s]] = o.prev[s]
 }
 
-// put inserts slot s after slot p.
+// put inserts slot s after slot p and assigns it a tag.
 func (o *order) put(p, s int32) {
 	n := o.next[p]
 	lo, hi := o.room(p)
@@ -129,7 +141,7 @@ func (o *order) put(p, s int32) {
 	o.next[p], o.prev[n] = s, s
 }
 
-// room returns the tags between which the successor of p goes.
+// room returns the tags between which a slot after p must lie.
 func (o *order) room(p int32) (lo, hi uint64) {
 	if n := o.next[p]; n != 0 {
 		return o.tag[p], o.tag[n]
@@ -137,14 +149,14 @@ func (o *order) room(p int32) (lo, hi uint64) {
 	return o.tag[p], math.MaxUint64
 }
 
-// relabel spreads the tags around slot s: it takes the smallest range of tags
-// that starts at a multiple of its size, a power of two, and is sparse enough.
+// relabel spreads the tags around slot s evenly. It chooses the smallest range of tags that is
+// sparse enough, among ranges whose size is a power of two and that start at a multiple of it.
 func (o *order) relabel(s int32) {
 	if s == 0 {
 		return
 	}
-	// A range of 2^i tags is sparse if it holds at most (2/1.4)^i slots: 1.4
-	// balances how often it is done against how far it reaches.
+	// A range of 2^i tags is sparse if it holds at most (2/1.4)^i slots. 1.4 balances how
+	// often relabelling happens against how far it reaches.
 	const sparse = 2 / 1.4
 	first, last, count := s, s, uint64(1)
 	limit := 1.0
@@ -179,8 +191,8 @@ func (o *order) relabel(s int32) {
 	}
 }
 
-// require puts x ahead of y. It returns false and moves nothing if y leads to x,
-// by edges that agree with the order.
+// require moves x ahead of y. It returns false and moves nothing if y leads to x through edges
+// that agree with the order.
 func (o *order) require(x, y int32) bool {
 	if o.less(x, y) {
 		return true
@@ -192,8 +204,8 @@ func (o *order) require(x, y int32) bool {
 	lo, hi := o.tag[y+1], o.tag[x+1]
 	o.heads.start(y)
 	o.tails.start(x)
-	o.mark[y+1] = o.epoch << 1
-	o.mark[x+1] = o.epoch<<1 | 1
+	forward, backward := o.epoch<<1, o.epoch<<1|1
+	o.mark[y+1], o.mark[x+1] = forward, backward
 	for {
 		if o.heads.done == len(o.heads.seen) {
 			o.moveHeads(x)
@@ -206,9 +218,9 @@ func (o *order) require(x, y int32) bool {
 		h, t := o.heads.seen[o.heads.done], o.tails.seen[o.tails.done]
 		var met bool
 		if o.heads.cost+o.edges.fanOut(h) <= o.tails.cost+o.edges.fanIn(t) {
-			met = o.expandHead(h, hi)
+			met = o.expand(&o.heads, o.edges.successors(h, o.buffer[:0]), o.tag[h+1]+1, hi, forward, backward)
 		} else {
-			met = o.expandTail(t, lo)
+			met = o.expand(&o.tails, o.edges.predecessors(t, o.buffer[:0]), lo, o.tag[t+1]-1, backward, forward)
 		}
 		if met {
 			return false
@@ -226,53 +238,30 @@ func (o *order) startSearch() {
 	}
 }
 
-// expandHead looks at what follows h, up to the tag hi of the tail. It reports
-// whether the two sides of the search have met.
-func (o *order) expandHead(h int32, hi uint64) bool {
-	buf := o.edges.successors(h, o.neighbourBuffer[:0])
-	o.neighbourBuffer = buf[:0]
-	o.heads.done++
-	o.heads.cost += len(buf) + 1
-	o.work += len(buf) + 1
-	for _, s := range buf {
-		if o.tag[s+1] <= o.tag[h+1] || o.tag[s+1] > hi {
+// expand visits neighbours of the next number in f, of which those with tags from lo to hi
+// matter. It reports whether the two sides of the search have met.
+func (o *order) expand(f *frontier, neighbours []int32, lo, hi uint64, own, other uint32) (met bool) {
+	o.buffer = neighbours[:0]
+	f.done++
+	f.cost += len(neighbours) + 1
+	o.work += len(neighbours) + 1
+	for _, n := range neighbours {
+		if tag := o.tag[n+1]; tag < lo || tag > hi {
 			continue
 		}
-		switch o.mark[s+1] {
-		case o.epoch<<1 | 1:
+		switch o.mark[n+1] {
+		case other:
 			return true
-		case o.epoch << 1:
+		case own:
 		default:
-			o.mark[s+1] = o.epoch << 1
-			o.heads.seen = append(o.heads.seen, s)
+			o.mark[n+1] = own
+			f.seen = append(f.seen, n)
 		}
 	}
 	return false
 }
 
-func (o *order) expandTail(t int32, lo uint64) bool {
-	buf := o.edges.predecessors(t, o.neighbourBuffer[:0])
-	o.neighbourBuffer = buf[:0]
-	o.tails.done++
-	o.tails.cost += len(buf) + 1
-	o.work += len(buf) + 1
-	for _, p := range buf {
-		if o.tag[p+1] >= o.tag[t+1] || o.tag[p+1] < lo {
-			continue
-		}
-		switch o.mark[p+1] {
-		case o.epoch << 1:
-			return true
-		case o.epoch<<1 | 1:
-		default:
-			o.mark[p+1] = o.epoch<<1 | 1
-			o.tails.seen = append(o.tails.seen, p)
-		}
-	}
-	return false
-}
-
-// moveHeads puts all that was reached from the head right after the tail x.
+// moveHeads moves everything reached from the head right after the tail x.
 func (o *order) moveHeads(x int32) {
 	o.sort(o.heads.seen)
 	at := x
@@ -283,7 +272,7 @@ func (o *order) moveHeads(x int32) {
 	}
 }
 
-// moveTails puts all that was reached from the tail right before the head y.
+// moveTails moves everything reached from the tail right before the head y.
 func (o *order) moveTails(y int32) {
 	o.sort(o.tails.seen)
 	for _, s := range o.tails.seen {
@@ -296,7 +285,7 @@ func (o *order) sort(ids []int32) {
 	slices.SortFunc(ids, func(a, b int32) int { return cmp.Compare(o.tag[a+1], o.tag[b+1]) })
 }
 
-// dataEdges are the edges that the inputs of applies make.
+// dataEdges are the edges from applies to the readers of their outputs.
 type dataEdges struct{ g *FunctionGraph }
 
 func (e dataEdges) successors(x int32, dst []int32) []int32 {

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// String prints the outputs in the form that Theano has for graphs: what is used
-// in several places is printed at the first of them behind its number,
+// String prints the outputs in Theano's notation. An apply that is used in several places is
+// printed in full at the first one, behind its number, and as its number at the others:
 //
 //	[true_div(mul(*1 -> add(y, z), x), *1)]
 //
-// and by its number alone at the others. A result of an op with several outputs
-// is followed by ::i, which output it is.
+// Output i of an op with several outputs is followed by ::i.
 func (g *FunctionGraph) String() string {
 	if g == nil {
 		return "no graph"
@@ -20,9 +19,9 @@ func (g *FunctionGraph) String() string {
 	return Sprint(0, g.outputs...)
 }
 
-// Sprint prints variables, in a graph or not, in the form of
-// [FunctionGraph.String]. If depth is above 0, what lies deeper is cut off, and so
-// are inputs beyond the first few; "…" stands for them.
+// Sprint prints variables, in a graph or not, in the notation of [FunctionGraph.String]. A
+// positive depth limits the levels of applies and the number of inputs; "…" marks what is
+// omitted.
 func Sprint(depth int, outputs ...*Variable) string {
 	p := printer{depth: depth, seen: make(map[*Apply]int)}
 	p.count(outputs)
@@ -31,13 +30,16 @@ func Sprint(depth int, outputs ...*Variable) string {
 		if i > 0 {
 			p.WriteString(", ")
 		}
-		p.print(v)
+		if p.begin(v) {
+			p.run()
+			p.WriteString(v.suffix())
+		}
 	}
 	p.WriteByte(']')
 	return p.String()
 }
 
-// String prints the apply with two levels of what it depends on.
+// String prints the apply with two levels of its operands.
 func (a *Apply) String() string {
 	p := printer{depth: 2, seen: make(map[*Apply]int)}
 	p.expand(a)
@@ -49,12 +51,12 @@ func (a *Apply) String() string {
 type printer struct {
 	strings.Builder
 	depth  int
-	seen   map[*Apply]int // number to print: 0 unless several places use it, -1 until it has got one
+	seen   map[*Apply]int // applies used several times: the number to print, -1 before there is one
 	number int
 	path   []step
 }
 
-// count finds what is used in several places.
+// count finds the applies that are used in several places.
 func (p *printer) count(outputs []*Variable) {
 	const once, twice = 0, -1
 	var todo []*Apply
@@ -72,7 +74,7 @@ func (p *printer) count(outputs []*Variable) {
 	for _, v := range outputs {
 		meet(v)
 	}
-	level := len(todo) // the applies of one depth end here
+	level := len(todo) // end of the applies of the current depth
 	for i, depth := 0, 1; i < len(todo); i++ {
 		if i == level {
 			level = len(todo)
@@ -92,8 +94,7 @@ func (p *printer) count(outputs []*Variable) {
 	}
 }
 
-// width returns how many inputs of a are printed: all, unless what is printed is
-// cut off in depth as well.
+// width returns how many inputs of a are printed: all, unless depth is limited.
 func (p *printer) width(a *Apply) int {
 	const most = 16
 	if p.depth > 0 {
@@ -102,14 +103,7 @@ func (p *printer) width(a *Apply) int {
 	return len(a.inputs)
 }
 
-func (p *printer) print(v *Variable) {
-	if p.begin(v) {
-		p.run()
-		p.which(v)
-	}
-}
-
-// run prints what has been begun to its end.
+// run prints everything on the path to its end.
 func (p *printer) run() {
 	for len(p.path) > 0 {
 		top := &p.path[len(p.path)-1]
@@ -121,7 +115,7 @@ func (p *printer) run() {
 			p.path = p.path[:len(p.path)-1]
 			if len(p.path) > 0 {
 				parent := p.path[len(p.path)-1]
-				p.which(parent.a.inputs[parent.next-1])
+				p.WriteString(parent.a.inputs[parent.next-1].suffix())
 			}
 			continue
 		}
@@ -134,22 +128,21 @@ func (p *printer) run() {
 	}
 }
 
-// begin prints a leaf, a number, or the head of an apply; only in the last case
-// there is more to come.
+// begin prints a leaf, a number, or the head of an apply. It returns true in the last case, when
+// run must print the rest.
 func (p *printer) begin(v *Variable) bool {
 	if v == nil {
 		p.WriteString("nil")
 		return false
 	}
 	if v.owner == nil {
-		p.WriteString(leaf(v))
+		p.WriteString(leafString(v))
 		return false
 	}
 	n, shared := p.seen[v.owner]
 	switch {
 	case n > 0:
-		fmt.Fprintf(p, "*%d", n)
-		p.which(v)
+		fmt.Fprintf(p, "*%d%s", n, v.suffix())
 		return false
 	case p.depth > 0 && len(p.path) >= p.depth:
 		p.WriteString("…")
@@ -173,26 +166,19 @@ func (p *printer) expand(a *Apply) {
 	p.path = append(p.path, step{a: a})
 }
 
-// which tells the outputs of an apply apart.
-func (p *printer) which(v *Variable) {
-	if len(v.owner.outputs) > 1 {
-		fmt.Fprintf(p, "::%d", v.index)
-	}
-}
-
-// leaf prints a variable without owner.
-func leaf(v *Variable) string {
+// leafString prints a variable without an owner.
+func leafString(v *Variable) string {
 	switch f, ok := v.typ.(DataFormatter); {
-	case v.root == nil || v.typ == nil && !v.root.constant && v.root.name == "":
+	case v.leaf == nil || v.typ == nil && !v.leaf.constant && v.leaf.name == "":
 		return "<no type>"
-	case v.root.name != "":
-		return v.root.name
-	case !v.root.constant:
+	case v.leaf.name != "":
+		return v.leaf.name
+	case !v.leaf.constant:
 		return "<" + v.typ.String() + ">"
 	case ok:
-		return f.FormatData(v.root.data)
+		return f.FormatData(v.leaf.data)
 	}
-	s := fmt.Sprint(v.root.data)
+	s := fmt.Sprint(v.leaf.data)
 	const most = 40
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
@@ -200,7 +186,7 @@ func leaf(v *Variable) string {
 	return s
 }
 
-// WriteTree prints the graph as a tree, a line for every use of a variable:
+// WriteTree prints the graph as a tree with one line for each use of a variable:
 //
 //	true_div [A] <float64>
 //	 ├─ mul [B] <float64>
@@ -211,15 +197,11 @@ func leaf(v *Variable) string {
 //	 └─ add [C] <float64>
 //	    ┆
 //
-// The letters name the applies in the order in which they appear. One that has
-// been printed is not printed again; "┆" stands for its inputs, and for those
-// that lie more than a hundred levels deep.
-func (g *FunctionGraph) WriteTree(w io.Writer) error { return WriteTree(w, g.outputs...) }
-
-// WriteTree prints variables in the form of [FunctionGraph.WriteTree].
-func WriteTree(w io.Writer, outputs ...*Variable) error {
+// Letters name the applies in the order of appearance. "┆" stands for the inputs of an apply
+// that was printed before, and for those of one a hundred levels deep.
+func (g *FunctionGraph) WriteTree(w io.Writer) error {
 	t := tree{w: w, names: make(map[*Apply]string)}
-	for _, v := range outputs {
+	for _, v := range g.outputs {
 		t.line("", "", v)
 		for len(t.path) > 0 && t.err == nil {
 			top := &t.path[len(t.path)-1]
@@ -239,8 +221,7 @@ func WriteTree(w io.Writer, outputs ...*Variable) error {
 	return t.err
 }
 
-// deepest bounds the indentation of a tree, and with it the length of what is
-// printed for a long chain.
+// deepest bounds the indentation of a tree, and thus the length of the text for a long chain.
 const deepest = 100
 
 type tree struct {
@@ -260,7 +241,7 @@ func (t *tree) line(head, indent string, v *Variable) {
 		return
 	}
 	if v.owner == nil {
-		_, t.err = fmt.Fprintf(t.w, "%s%s <%v>\n", head, leaf(v), v.typ)
+		_, t.err = fmt.Fprintf(t.w, "%s%s <%v>\n", head, leafString(v), v.typ)
 		return
 	}
 	name, known := t.names[v.owner]
@@ -268,11 +249,7 @@ func (t *tree) line(head, indent string, v *Variable) {
 		name = letters(len(t.names))
 		t.names[v.owner] = name
 	}
-	which := ""
-	if len(v.owner.outputs) > 1 {
-		which = fmt.Sprintf("::%d", v.index)
-	}
-	_, t.err = fmt.Fprintf(t.w, "%s%v%s [%s] <%v>\n", head, v.owner.op, which, name, v.typ)
+	_, t.err = fmt.Fprintf(t.w, "%s%v%s [%s] <%v>\n", head, v.owner.op, v.suffix(), name, v.typ)
 	switch {
 	case t.err != nil:
 	case !known && len(t.path) < deepest:

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// dump shows everything that a change which is undone must restore: numbers,
-// and the order of clients, too.
+// dump shows everything that undoing a change must restore, including numbers and the
+// order of clients.
 func dump(g *FunctionGraph) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, g.String())
@@ -52,13 +52,12 @@ var propertyOps = []Op{
 type machine struct {
 	t  *rapid.T
 	g  *FunctionGraph
-	rv *ReplaceValidate
 	ks []*Variable // inputs
 }
 
 func (m *machine) variables() []*Variable { return slices.Collect(m.g.Variables()) }
 
-// expression draws something new on top of what the graph has.
+// expression draws a new expression of variables of the graph.
 func (m *machine) expression(from []*Variable) *Variable {
 	v := rapid.SampledFrom(from).Draw(m.t, "leaf")
 	for range rapid.IntRange(0, 3).Draw(m.t, "depth") {
@@ -86,7 +85,7 @@ func (m *machine) pairs() []Replacement {
 }
 
 func newMachine(t *rapid.T, features ...Feature) *machine {
-	m := &machine{t: t, rv: NewReplaceValidate()}
+	m := &machine{t: t}
 	m.ks = list(input("x"), input("y"), input("z"))
 	m.g = &FunctionGraph{}
 	from := slices.Clone(m.ks)
@@ -98,7 +97,7 @@ func newMachine(t *rapid.T, features ...Feature) *machine {
 	for range rapid.IntRange(1, 3).Draw(t, "outputs") {
 		outs = append(outs, rapid.SampledFrom(from).Draw(t, "output"))
 	}
-	g, err := New(m.ks, outs, append(features, m.rv)...)
+	g, err := New(m.ks, outs, features...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +107,7 @@ func newMachine(t *rapid.T, features ...Feature) *machine {
 
 func TestPropertyReplaceKeepsInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := NewDestroyHandler(DestroyOptions{Destroyable: func(v *Variable) bool { return v.Name() != "z" }})
+		h := NewDestroyHandler(func(v *Variable) bool { return v.Name() != "z" })
 		finder := NewNodeFinder()
 		m := newMachine(t, h, finder)
 		sound := func() {
@@ -152,7 +151,7 @@ func TestPropertyReplaceKeepsInvariants(t *testing.T) {
 			if plain {
 				err = m.g.ReplaceAll(pairs, why("plain"))
 			} else {
-				err = m.rv.ReplaceAllValidate(pairs, why("validated"))
+				err = m.g.ReplaceAllValidate(pairs, nil, why("validated"))
 			}
 			sound()
 			if err != nil {
@@ -163,7 +162,7 @@ func TestPropertyReplaceKeepsInvariants(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got, want := m.g.Validate(), consistent(m.g, h.opts); (got == nil) != (want == nil) {
+			if got, want := m.g.Validate(), consistent(m.g, h.permits); (got == nil) != (want == nil) {
 				t.Fatalf("%v\nvalidate: %v\nfrom the definition: %v", m.g, got, want)
 			}
 			if _, terr := m.g.Toposort(); m.g.Validate() == nil && terr != nil {
@@ -182,7 +181,7 @@ func TestPropertyHistory(t *testing.T) {
 		marks := list(hist.Checkpoint())
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
 			n := full.Len()
-			_ = m.rv.ReplaceAllValidate(m.pairs(), why("step"))
+			_ = m.g.ReplaceAllValidate(m.pairs(), nil, why("step"))
 			if full.Len() > n {
 				states = append(states, m.g.String())
 				dumps = append(dumps, dump(m.g))
@@ -201,7 +200,7 @@ func TestPropertyHistory(t *testing.T) {
 				t.Fatalf("state %d is %s, was %s", k, got, states[k])
 			}
 		}
-		if err := errors.Join(full.End(), full.Next()); err != nil {
+		if err := errors.Join(full.Goto(full.Len()), full.Goto(full.Len()+1)); err != nil {
 			t.Fatal(err)
 		}
 		if got := m.g.String(); got != states[len(states)-1] {
@@ -222,7 +221,7 @@ func TestPropertyHistory(t *testing.T) {
 
 func TestPropertyRevertEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		hist, h := NewHistory(), NewDestroyHandler(DestroyOptions{Destroyable: anyInput})
+		hist, h := NewHistory(), NewDestroyHandler(anyInput)
 		m := newMachine(t, h, hist)
 		before := dump(m.g)
 		cp := hist.Checkpoint()
@@ -261,13 +260,14 @@ func TestPropertyRevertEverything(t *testing.T) {
 	})
 }
 
-// What MayOverwrite says of one input is what Validate says when it is tried, and what it says of two holds for both together.
+// MayOverwrite agrees with Validate for each input. If it allows two inputs that share no
+// memory, Validate accepts both together.
 func TestPropertyMayOverwrite(t *testing.T) {
 	first, second := memOp{name: "tolerant", destroys: "00", same: true}, memOp{name: "second", destroys: "01"}
 	both := memOp{name: "both", destroys: "0001", same: true}
 	rapid.Check(t, func(t *rapid.T) {
 		hist := NewHistory()
-		h := NewDestroyHandler(DestroyOptions{Destroyable: func(v *Variable) bool { return v.Name() != "z" }})
+		h := NewDestroyHandler(func(v *Variable) bool { return v.Name() != "z" })
 		m := newMachine(t, h, hist)
 		for m.g.Validate() != nil {
 			if err := m.g.RemoveOutput(len(m.g.outputs)-1, why("make valid")); err != nil {
@@ -286,7 +286,7 @@ func TestPropertyMayOverwrite(t *testing.T) {
 				pairs[i] = Replacement{v, b.outputs[i]}
 			}
 			cp := hist.Checkpoint()
-			err := m.rv.ReplaceAllValidate(pairs, why("try"))
+			err := m.g.ReplaceAllValidate(pairs, nil, why("try"))
 			if err != nil && !errors.Is(err, ErrInconsistent) {
 				t.Fatal(err)
 			}
@@ -328,8 +328,8 @@ func TestPropertyMayOverwrite(t *testing.T) {
 	})
 }
 
-// consistent says from the definition whether everything destroyed may be.
-func consistent(g *FunctionGraph, opts DestroyOptions) error {
+// consistent decides by definition whether everything that is destroyed may be.
+func consistent(g *FunctionGraph, destroyable func(*Variable) bool) error {
 	root := func(v *Variable) *Variable {
 		for v.owner != nil {
 			op, ok := v.owner.op.(Viewer)
@@ -353,7 +353,7 @@ func consistent(g *FunctionGraph, opts DestroyOptions) error {
 			} else if r == all {
 				r = rv.ViewRegion(0)
 			} else {
-				r = r.Within(rv.ViewRegion(0))
+				r = r.within(rv.ViewRegion(0))
 			}
 			v = v.owner.inputs[op.ViewMap()[0].Input]
 		}
@@ -373,7 +373,7 @@ func consistent(g *FunctionGraph, opts DestroyOptions) error {
 			if region(v).Empty() {
 				continue
 			}
-			if r := root(v); r.owner == nil && (r.IsConstant() || opts.Destroyable == nil || !opts.Destroyable(r)) {
+			if r := root(v); r.owner == nil && (r.IsConstant() || destroyable == nil || !destroyable(r)) {
 				return fmt.Errorf("root %v", r)
 			}
 			for i, w := range d.inputs {

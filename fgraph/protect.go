@@ -1,78 +1,65 @@
 package fgraph
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Supervisor is the feature that names further variables which must not be
-// overwritten, whether or not something else speaks against it. The
-// [DestroyHandler] of the graph objects in its name.
-type Supervisor struct {
-	Protected []*Variable
-	set       map[*Variable]bool
+// Supervise returns a feature that protects variables from being overwritten. The
+// [DestroyHandler] of the graph objects on its behalf.
+func Supervise(protected ...*Variable) Feature { return &supervisor{protected: protected} }
+
+type supervisor struct {
+	protected []*Variable
+	set       map[*Variable]bool // nil while detached
 }
 
-// OnAttach takes note of what is protected, and has it looked at what is
-// destroyed already.
-func (s *Supervisor) OnAttach(g *FunctionGraph) error {
-	s.set = make(map[*Variable]bool, len(s.Protected))
-	for _, v := range s.Protected {
+// OnAttach makes the handler validate existing destroyers again.
+func (s *supervisor) OnAttach(g *FunctionGraph) error {
+	s.set = make(map[*Variable]bool, len(s.protected))
+	for _, v := range s.protected {
 		s.set[v] = true
 	}
 	if h, ok := FeatureOf[*DestroyHandler](g); ok {
-		h.soilAll()
+		h.markAllDirty()
 	}
 	return nil
 }
 
-// OnDetach ends the protection.
-func (s *Supervisor) OnDetach(*FunctionGraph) { s.set = nil }
+func (s *supervisor) OnDetach(*FunctionGraph) { s.set = nil }
 
-// NoOutputFromInplace is the feature that objects when an output of the graph is
-// itself the result of an op that destroys its input, so that it would not have
-// memory of its own.
-type NoOutputFromInplace struct {
-	// Outputs lists the outputs that this holds for; nil stands for all.
-	Outputs []int
+// NoOutputFromInplace returns a feature that objects when an output of the graph is computed in
+// place, so that it would not have memory of its own. Without arguments it covers all outputs,
+// otherwise those with the given indices.
+func NoOutputFromInplace(outputs ...int) Feature { return &noInplaceOutput{outputs: outputs} }
 
-	fresh []int // outputs that changed since they were last found to be in order
+type noInplaceOutput struct {
+	outputs []int // none: all
+	fresh   []int // outputs that changed since they were last found valid
 }
 
-// OnAttach takes note of all outputs.
-func (n *NoOutputFromInplace) OnAttach(g *FunctionGraph) error {
-	n.fresh = n.fresh[:0]
-	if n.Outputs == nil {
+func (n *noInplaceOutput) OnAttach(g *FunctionGraph) error {
+	n.fresh = slices.Clone(n.outputs)
+	if len(n.outputs) == 0 {
 		for i := range g.outputs {
 			n.fresh = append(n.fresh, i)
 		}
-		return nil
 	}
-	for _, i := range n.Outputs {
+	for _, i := range n.fresh {
 		if i < 0 || i >= len(g.outputs) {
 			return fmt.Errorf("%w: output %d of a graph that has %d", ErrInvalid, i, len(g.outputs))
 		}
-		n.fresh = append(n.fresh, i)
 	}
 	return nil
 }
 
-// OnChangeInput takes note of outputs that change.
-func (n *NoOutputFromInplace) OnChangeInput(_ *FunctionGraph, a *Apply, i int, _, new *Variable, _ Reason) {
-	if a != nil || new == nil {
-		return
-	}
-	if n.Outputs == nil {
+func (n *noInplaceOutput) OnChangeInput(_ *FunctionGraph, a *Apply, i int, _, new *Variable, _ Reason) {
+	if a == nil && new != nil && (len(n.outputs) == 0 || slices.Contains(n.outputs, i)) {
 		n.fresh = append(n.fresh, i)
-		return
-	}
-	for _, o := range n.Outputs {
-		if o == i {
-			n.fresh = append(n.fresh, i)
-			return
-		}
 	}
 }
 
-// Validate objects if an output comes from an in-place op.
-func (n *NoOutputFromInplace) Validate(g *FunctionGraph) error {
+func (n *noInplaceOutput) Validate(g *FunctionGraph) error {
 	for len(n.fresh) > 0 {
 		i := n.fresh[len(n.fresh)-1]
 		if i < len(g.outputs) && isInPlace(g.outputs[i]) {
@@ -83,17 +70,11 @@ func (n *NoOutputFromInplace) Validate(g *FunctionGraph) error {
 	return nil
 }
 
-// isInPlace reports whether v takes the place of an input of its owner.
+// isInPlace reports whether v overwrites an input of its owner.
 func isInPlace(v *Variable) bool {
 	if v.owner == nil {
 		return false
 	}
-	if d, ok := v.owner.op.(Destroyer); ok {
-		for _, alias := range d.DestroyMap() {
-			if alias.Output == int(v.index) {
-				return true
-			}
-		}
-	}
-	return false
+	d, ok := v.owner.op.(Destroyer)
+	return ok && slices.ContainsFunc(d.DestroyMap(), func(al Alias) bool { return al.Output == int(v.index) })
 }

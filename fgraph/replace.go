@@ -5,34 +5,43 @@ import (
 	"slices"
 )
 
-// A Replacement says that New is to be read wherever Old is.
+// A Replacement makes every reader of Old read New.
 type Replacement struct{ Old, New *Variable }
 
-// Replace lets everything that reads old read new instead, imports what new
-// depends on, and prunes what is no longer used. New may be computed from old:
-// what is imported for it keeps reading old. A variable that is not in the
-// graph, or has no client, needs no replacement, and none is made.
+// Replace makes every client of old read new instead, imports what new depends on, and prunes
+// what becomes unused. New may be computed from old: the imported applies keep reading old. If
+// old is not in the graph or has no client, Replace does nothing.
 //
-// The graph is as before if there is an error: a [TypeError] if the type of old
-// does not accept that of new, a [MissingInputError], or one that wraps
-// [ErrCycle] if new depends on something that reads old.
+// On an error the graph is unchanged. The error wraps [ErrType] if the type of old does not
+// accept that of new, [ErrMissingInput] if new depends on an undeclared input, or [ErrCycle] if
+// new depends on another reader of old.
 func (g *FunctionGraph) Replace(old, new *Variable, why Reason) error {
 	pair := [1]Replacement{{old, new}}
 	return g.transact(pair[:], why, nil, false)
 }
 
-// ReplaceAll makes replacements one after the other, all or none. Only the
-// graph that results has to be free of cycles.
+// ReplaceAll makes replacements in order, all or none. Only the resulting graph must be free of
+// cycles.
 func (g *FunctionGraph) ReplaceAll(pairs []Replacement, why Reason) error {
 	return g.transact(pairs, why, nil, false)
 }
 
-// Reverting reports whether the callback that asks is being told of a change
-// that is taken back.
-func (g *FunctionGraph) Reverting() bool { return g.undoing }
+// ReplaceValidate is like [FunctionGraph.Replace], but validates the result. If a feature
+// objects, it undoes the replacement and returns the objection.
+func (g *FunctionGraph) ReplaceValidate(old, new *Variable, why Reason) error {
+	pair := [1]Replacement{{old, new}}
+	return g.transact(pair[:], why, nil, true)
+}
 
-// transact makes the replacements. With validate set, features may object; what
-// remove lists must be gone then.
+// ReplaceAllValidate is like [FunctionGraph.ReplaceAll], but validates the result. If a feature
+// objects, it undoes the replacements and returns the objection. It also undoes them if a
+// variable of remove is still in the graph; the error then wraps [ErrNotRemoved].
+func (g *FunctionGraph) ReplaceAllValidate(pairs []Replacement, remove []*Variable, why Reason) error {
+	return g.transact(pairs, why, remove, true)
+}
+
+// transact makes replacements. If validate is set, features may object, and everything in remove
+// must be gone.
 func (g *FunctionGraph) transact(pairs []Replacement, why Reason, remove []*Variable, validate bool) error {
 	return g.atomically(pairs, why, func(why Reason) error {
 		for _, p := range pairs {
@@ -58,8 +67,8 @@ func (g *FunctionGraph) transact(pairs []Replacement, why Reason, remove []*Vari
 	})
 }
 
-// atomically makes a change, or none if do returns an error or a callback
-// panics. The guard decides whether it is made, and is told what became of it.
+// atomically makes a change, or none if do returns an error or a callback panics. It asks the
+// guard first and tells it the outcome.
 func (g *FunctionGraph) atomically(pairs []Replacement, why Reason, do func(Reason) error) error {
 	if err := g.locked(); err != nil {
 		return err
@@ -77,13 +86,12 @@ func (g *FunctionGraph) atomically(pairs []Replacement, why Reason, do func(Reas
 	return err
 }
 
-// replaces reports whether there is anything to do for a replacement.
+// replaces reports whether a replacement has an effect.
 func (g *FunctionGraph) replaces(p Replacement) bool {
 	return p.Old == nil || p.Old != p.New && p.Old.id >= 0 && p.Old.Graph() == g && len(p.Old.clients) > 0
 }
 
-// commit makes a change, or none. Features are told what was done, and what of
-// it was undone.
+// commit makes a change, or none. It tells features what was done and what was undone.
 func (g *FunctionGraph) commit(pairs []Replacement, why Reason, do func(Reason) error) error {
 	g.busy = true
 	mark := len(g.journal)
@@ -107,7 +115,7 @@ func (g *FunctionGraph) commit(pairs []Replacement, why Reason, do func(Reason) 
 	return err
 }
 
-// passPanic lets a panic go on that undo has kept.
+// passPanic resumes a panic that undo has caught.
 func (g *FunctionGraph) passPanic() {
 	if p := g.panicked; p != nil {
 		g.panicked = nil
@@ -115,7 +123,7 @@ func (g *FunctionGraph) passPanic() {
 	}
 }
 
-// rescue undoes a change that the panic of a callback has interrupted.
+// rescue undoes a change that was interrupted by the panic of a callback.
 func (g *FunctionGraph) rescue(mark int, why Reason) {
 	for _, a := range g.fresh {
 		if a.id == found {
@@ -124,7 +132,7 @@ func (g *FunctionGraph) rescue(mark int, why Reason) {
 	}
 	g.fresh = g.fresh[:0]
 	g.undo(mark, why)
-	g.panicked = nil // the first panic is on its way already
+	g.panicked = nil // the first panic is already propagating
 }
 
 func (g *FunctionGraph) replace(old, new *Variable, why Reason) error {
@@ -136,9 +144,9 @@ func (g *FunctionGraph) replace(old, new *Variable, why Reason) error {
 	case new.typ == nil:
 		return fmt.Errorf("%w: replacement of %v has no type", ErrInvalid, old)
 	case !old.typ.Accepts(new.typ):
-		return &TypeError{Old: old, New: new, Why: why}
+		return fmt.Errorf("%w: %v cannot replace %v: type %v does not accept %v", ErrType, new, old, old.typ, new.typ)
 	}
-	// Clients that come with new are not among those to be moved.
+	// Do not move clients of old that are imported with new.
 	moved := append(g.moved[:0], old.clients...)
 	g.moved = moved
 	if err := g.importFor(new, why); err != nil {

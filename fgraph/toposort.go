@@ -6,18 +6,17 @@ import (
 	"slices"
 )
 
-// Toposort returns the applies in an order in which all comes after what it
-// depends on and after what a feature wants before it. Of those that could come
-// next the one with the smallest number does, so that the order is a function
-// of the graph. The error wraps [ErrCycle]; only orderings of features can cause
-// it.
+// Toposort returns the applies in an order in which each comes after everything it depends on,
+// and after everything that a feature puts before it. Among the applies that could come next it
+// picks the one with the smallest number, so the order is a function of the graph. The error
+// wraps [ErrCycle]; only orderings of features can cause it.
 func (g *FunctionGraph) Toposort() ([]*Apply, error) {
 	if g.busy || len(g.on.orderers) > 0 {
-		return g.kahn(func(id int32) int32 { return id }, nil)
+		return g.kahn()
 	}
-	// Most passes change nothing, so that the next one asks for the same.
+	// Most passes change nothing, so the next one asks for the same order.
 	if g.sorted == nil || g.sortedAt != g.commits {
-		sorted, err := g.kahn(func(id int32) int32 { return id }, nil)
+		sorted, err := g.kahn()
 		if err != nil {
 			return nil, err
 		}
@@ -26,40 +25,8 @@ func (g *FunctionGraph) Toposort() ([]*Apply, error) {
 	return slices.Clone(g.sorted), nil
 }
 
-// ToposortBy is as [FunctionGraph.Toposort], but of those that could come next
-// the one with the smallest key does, and of equal ones that with the smallest
-// number.
-func (g *FunctionGraph) ToposortBy(key func(*Apply) int) ([]*Apply, error) {
-	type keyed struct {
-		key int
-		id  int32
-	}
-	byKey := make([]keyed, 0, g.live)
-	for id, a := range g.applies {
-		if a != nil {
-			byKey = append(byKey, keyed{key(a), int32(id)})
-		}
-	}
-	slices.SortFunc(byKey, func(a, b keyed) int {
-		if a.key != b.key {
-			if a.key < b.key {
-				return -1
-			}
-			return 1
-		}
-		return int(a.id - b.id)
-	})
-	rank := make([]int32, len(g.applies))
-	at := make([]int32, len(byKey))
-	for r, k := range byKey {
-		rank[k.id], at[r] = int32(r), k.id
-	}
-	return g.kahn(func(id int32) int32 { return rank[id] }, at)
-}
-
-// kahn sorts by the algorithm of Kahn. rank gives the priority of an apply, at
-// is its inverse; nil stands for the identity.
-func (g *FunctionGraph) kahn(rank func(int32) int32, at []int32) ([]*Apply, error) {
+// kahn sorts by Kahn's algorithm.
+func (g *FunctionGraph) kahn() ([]*Apply, error) {
 	extra := g.extraEdges()
 	waits := slices.Grow(g.waits[:0], len(g.applies))[:len(g.applies)]
 	clear(waits)
@@ -80,36 +47,30 @@ func (g *FunctionGraph) kahn(rank func(int32) int32, at []int32) ([]*Apply, erro
 	ready := newBitQueue(len(g.applies))
 	for id, a := range g.applies {
 		if a != nil && waits[id] == 0 {
-			ready.push(rank(int32(id)))
+			ready.push(int32(id))
 		}
 	}
 	sorted := make([]*Apply, 0, g.live)
 	for !ready.empty() {
-		id := ready.pop()
-		if at != nil {
-			id = at[id]
-		}
-		a := g.applies[id]
+		a := g.applies[ready.pop()]
 		sorted = append(sorted, a)
 		for _, v := range a.outputs {
 			for _, c := range v.clients {
-				if c.Apply == nil {
-					continue
-				}
-				if n := c.Apply.id; dec(waits, n) {
-					ready.push(rank(n))
+				if c.Apply != nil && dec(waits, c.Apply.id) {
+					ready.push(c.Apply.id)
 				}
 			}
 		}
-		for _, n := range extra.of(id) {
+		for _, n := range extra.of(a.id) {
 			if dec(waits, n) {
-				ready.push(rank(n))
+				ready.push(n)
 			}
 		}
 	}
 	if len(sorted) < g.live {
+		waiting := slices.IndexFunc(waits, func(w int32) bool { return w > 0 })
 		return nil, fmt.Errorf("toposort: %w through the orderings of features among %d applies, such as %v",
-			ErrCycle, g.live-len(sorted), g.firstWaiting(waits))
+			ErrCycle, g.live-len(sorted), g.applies[waiting])
 	}
 	return sorted, nil
 }
@@ -119,16 +80,7 @@ func dec(waits []int32, id int32) bool {
 	return waits[id] == 0
 }
 
-func (g *FunctionGraph) firstWaiting(waits []int32) *Apply {
-	for id, w := range waits {
-		if w > 0 {
-			return g.applies[id]
-		}
-	}
-	return nil
-}
-
-// adjacency holds edges by their source: those of id are to[start[id]:start[id+1]].
+// adjacency holds edges by source: those of id are to[start[id]:start[id+1]].
 type adjacency struct {
 	start []int32
 	to    []int32
@@ -148,7 +100,7 @@ func (g *FunctionGraph) extraEdges() adjacency {
 	}
 	var from, to []int32
 	for _, f := range g.on.orderers {
-		f.do.Orderings(g, func(before, after *Apply) {
+		f.Orderings(g, func(before, after *Apply) {
 			if before.graph == g && after.graph == g {
 				from, to = append(from, before.id), append(to, after.id)
 			}
@@ -172,9 +124,9 @@ func (g *FunctionGraph) extraEdges() adjacency {
 	return e
 }
 
-// A bitQueue is a set of numbers below a bound that gives back the smallest one.
-// Every level has a bit for each non-zero word of the level below it; six levels
-// hold 2^36 numbers, so that push and pop take constant time in practice.
+// A bitQueue is a priority queue of numbers below a bound: pop returns the smallest. Each level
+// has a bit for every non-zero word of the level below. Six levels hold 2^36 numbers, so push
+// and pop take constant time in practice.
 type bitQueue struct {
 	levels [][]uint64
 	size   int
@@ -207,7 +159,7 @@ func (q *bitQueue) push(x int32) {
 	}
 }
 
-// pop removes and returns the smallest number of a queue that is not empty.
+// pop removes and returns the smallest number. The queue must not be empty.
 func (q *bitQueue) pop() int32 {
 	q.size--
 	i := uint(0)

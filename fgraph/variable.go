@@ -1,19 +1,21 @@
 package fgraph
 
-// A Variable is a value in a graph: the output of an [Apply], a constant, or an
-// input. It is made by [NewInput], [NewConstant] or [NewApply].
+import "strconv"
+
+// A Variable is a value in a graph: the output of an [Apply], a constant, or an input. It is
+// made by [NewInput], [NewConstant] or [NewApply].
 type Variable struct {
 	typ     Type
 	owner   *Apply
 	clients []Client
-	root    *root // what an output of an apply does without
+	leaf    *leaf // nil for most outputs of applies
 	id      int32
 	index   int32
 }
 
-// root holds what is rare: the name of a variable, and what inputs and
-// constants have in place of an owner.
-type root struct {
+// leaf holds what inputs and constants have instead of an owner, and the name of any variable
+// that has one.
+type leaf struct {
 	name     string
 	data     any
 	graph    *FunctionGraph
@@ -21,107 +23,109 @@ type root struct {
 	input    bool // declared as an input of graph
 }
 
-// A Client is a use of a variable: input Index of Apply or, where Apply is nil,
-// output Index of the graph.
+// A Client is a use of a variable: input Index of Apply, or output Index of the graph if Apply
+// is nil.
 type Client struct {
 	Apply *Apply
 	Index int
 }
 
-// NewInput returns a variable that gets its value from outside.
+// NewInput returns a variable whose value is supplied from outside.
 func NewInput(t Type, name string) *Variable {
-	return newRoot(t, root{name: name})
+	return newLeaf(t, leaf{name: name})
 }
 
-// NewConstant returns a variable with a fixed value. The data belongs to the
-// variable from now on and must not change. A constant that is used in a graph
-// belongs to that graph; the name may be empty.
+// NewConstant returns a variable with a fixed value. The data must not change afterwards. A
+// constant belongs to the graph that uses it. The name may be empty.
 func NewConstant(t Type, data any, name string) *Variable {
-	return newRoot(t, root{name: name, data: data, constant: true})
+	return newLeaf(t, leaf{name: name, data: data, constant: true})
 }
 
-// newRoot allocates a variable and its root as one.
-func newRoot(t Type, r root) *Variable {
+// newLeaf allocates a variable together with its leaf.
+func newLeaf(t Type, l leaf) *Variable {
 	both := &struct {
 		Variable
-		root
-	}{root: r}
-	both.Variable = Variable{typ: t, id: outside, root: &both.root}
+		leaf
+	}{leaf: l}
+	both.Variable = Variable{typ: t, id: outside, leaf: &both.leaf}
 	return &both.Variable
 }
 
-// ID returns the number of the variable in its graph, at most
-// [FunctionGraph.NumVariableIDs]-1, or -1 outside of one. Numbers of variables
-// that left the graph are given to new ones.
+// ID returns the number of the variable in its graph, which is below
+// [FunctionGraph.NumVariableIDs], or -1 outside of a graph. New variables reuse the numbers of
+// those that have left.
 func (v *Variable) ID() int { return int(v.id) }
 
-// Type returns what values the variable may take.
+// Type returns the type of the values that the variable may take.
 func (v *Variable) Type() Type { return v.typ }
 
-// Name returns the name of the variable, which may be empty. It has no meaning
-// to the graph.
+// Name returns the name of the variable, which may be empty. The graph does not use it.
 func (v *Variable) Name() string {
-	if v.root == nil {
+	if v.leaf == nil {
 		return ""
 	}
-	return v.root.name
+	return v.leaf.name
 }
 
-// SetName changes the name.
+// SetName sets the name.
 func (v *Variable) SetName(name string) {
-	if v.root == nil {
+	if v.leaf == nil {
 		if name == "" {
 			return
 		}
-		v.root = new(root)
+		v.leaf = new(leaf)
 	}
-	v.root.name = name
+	v.leaf.name = name
 }
 
-// Owner returns the apply that computes the variable, nil for inputs and
-// constants.
+// Owner returns the apply that computes the variable, or nil for inputs and constants.
 func (v *Variable) Owner() *Apply { return v.owner }
 
-// Index says which output of its owner the variable is. It is 0 without owner.
+// Index returns which output of its owner the variable is, 0 without an owner.
 func (v *Variable) Index() int { return int(v.index) }
 
 // IsConstant reports whether the variable was made by [NewConstant].
-func (v *Variable) IsConstant() bool { return v.owner == nil && v.root.constant }
+func (v *Variable) IsConstant() bool { return v.owner == nil && v.leaf.constant }
 
 // IsInput reports whether the variable was made by [NewInput].
-func (v *Variable) IsInput() bool { return v.owner == nil && !v.root.constant }
+func (v *Variable) IsInput() bool { return v.owner == nil && !v.leaf.constant }
 
-// Data returns the value of a constant, nil for any other variable.
+// Data returns the value of a constant, or nil for other variables.
 func (v *Variable) Data() any {
-	if v.root == nil {
+	if v.leaf == nil {
 		return nil
 	}
-	return v.root.data
+	return v.leaf.data
 }
 
-// Clients returns the uses of the variable within its graph. The slice belongs
-// to the variable: it may be read until the graph changes next.
+// Clients returns the uses of the variable within its graph. Do not modify the slice. It is
+// valid until the next change of the graph.
 func (v *Variable) Clients() []Client { return v.clients }
 
-// Graph returns the graph that the variable is in, or nil.
+// Graph returns the graph that the variable belongs to, or nil.
 func (v *Variable) Graph() *FunctionGraph {
 	if v.owner != nil {
 		return v.owner.graph
 	}
-	return v.root.graph
+	return v.leaf.graph
 }
 
-// String returns the name of the variable or, without one, a text that shows
-// what it is: the data of a constant, the apply and the number of an output,
-// the type of an input.
+// String returns the name of the variable. A constant without a name prints as its data, an
+// output as its apply and number, and an input as its type.
 func (v *Variable) String() string {
 	switch {
 	case v.Name() != "":
-		return v.root.name
+		return v.leaf.name
 	case v.owner == nil:
-		return leaf(v)
-	case len(v.owner.outputs) > 1:
-		return v.owner.String() + "::" + itoa(v.index)
+		return leafString(v)
 	}
-	return v.owner.String()
+	return v.owner.String() + v.suffix()
+}
+
+// suffix returns "::i" if v is output i of several.
+func (v *Variable) suffix() string {
+	if v.owner == nil || len(v.owner.outputs) < 2 {
+		return ""
+	}
+	return "::" + strconv.Itoa(int(v.index))
 }

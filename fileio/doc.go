@@ -1,10 +1,11 @@
-// Package fileio reads and writes in a world that fails: inputs that never end, disks that fill up, FIFOs that nobody opens at their other end,
-// names that would steer a terminal.
+// Package fileio reads and writes files in a world where inputs never end, disks fill up, nobody
+// opens the other end of a FIFO, and file names contain terminal escapes.
 //
-//   - Limit, ReadAll and ReadFile read no more than a stated number of bytes.
-//   - Open, Create, Reader and Writer wait no longer than a context lasts.
-//   - Write replaces a file by a whole one or leaves it as it was.
-//   - Plain and PlainWriter make text fit for a terminal.
+//   - Limit, ReadAll and ReadFile read at most a given number of bytes.
+//   - Open, Create, Reader and Writer wait only until a context is done.
+//   - Write replaces a file completely or not at all.
+//   - Plain and NewPlainWriter make text safe for a terminal.
 //
-// All functions are safe for concurrent use. What they return is not.
+// The package knows nothing about file formats. Its functions are safe for concurrent use; the
+// readers, writers and files they return are not.
 package fileio

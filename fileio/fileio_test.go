@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// zeros never end.
+// zeros is an endless input.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -65,7 +65,7 @@ func TestPlain(t *testing.T) {
 		if again := Plain(c[1]); again != c[1] {
 			t.Errorf("%q becomes %q", c[1], again)
 		}
-		// In whatever pieces it comes, the text is the same.
+		// The result does not depend on how the text is split.
 		for step := 1; step < 4; step++ {
 			var b strings.Builder
 			w := NewPlainWriter(&b)
@@ -102,15 +102,15 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// A blocked reader or writer never comes back.
+// A blocked reader or writer never returns.
 type blocked struct{}
 
 func (blocked) Read([]byte) (int, error)  { select {} }
 func (blocked) Write([]byte) (int, error) { select {} }
 
-// TestWaiting: nothing is waited for longer than the context lasts.
+// TestWaiting: nothing waits longer than its context lasts.
 func TestWaiting(t *testing.T) {
-	var fifo string // of each of them one of its own
+	var fifo string // a new one for each case
 	enough := errors.New("enough")
 	for name, wait := range map[string]func(context.Context) error{
 		"read":        func(ctx context.Context) error { _, err := io.ReadAll(Reader(ctx, blocked{})); return err },
@@ -136,7 +136,7 @@ func TestWaiting(t *testing.T) {
 			t.Fatalf("%s does not end", name)
 		}
 	}
-	// What is not in the way comes through.
+	// Streams that do not block pass all data.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	text := strings.Repeat("0123456789", 50_000)
@@ -149,7 +149,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// folder makes a folder with a file of so many permissions.
+// folder creates a directory and a file with permissions perm.
 func folder(t *testing.T, perm os.FileMode) (dir, name string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -163,7 +163,7 @@ func folder(t *testing.T, perm os.FileMode) (dir, name string) {
 	return dir, name
 }
 
-// holds complains unless the folder has just the files of these names, and the file the text and permissions.
+// holds verifies the names of the files in a directory, and the text and permissions of one.
 func holds(t *testing.T, dir, name, text string, perm os.FileMode, names ...string) {
 	t.Helper()
 	got, err := os.ReadFile(name)
@@ -190,7 +190,7 @@ func put(text string, err error) func(io.Writer) error {
 	}
 }
 
-// TestWrite: a file becomes the new one, or stays the old one.
+// TestWrite: a file is replaced completely or not at all.
 func TestWrite(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	dir, name := folder(t, 0o640)
@@ -209,7 +209,7 @@ func TestWrite(t *testing.T) {
 	}()
 	holds(t, dir, name, "new", 0o640, "file")
 
-	// A link stays, and the file behind it is replaced.
+	// A link is preserved, and its target is replaced.
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink("file", link); err != nil {
 		t.Skip(err)
@@ -221,7 +221,7 @@ func TestWrite(t *testing.T) {
 	if to, err := os.Readlink(link); err != nil || to != "file" {
 		t.Errorf("the link is to %q, %v", to, err)
 	}
-	// So it does where there is nothing behind it, in a folder of its own.
+	// So is a link to a missing file in another directory.
 	sub := filepath.Join(dir, "sub")
 	os.Remove(link)
 	if err := errors.Join(os.Mkdir(sub, 0o777), os.Symlink("sub/none", link), Write(ctx, link, put("first", nil))); err != nil {
@@ -230,17 +230,22 @@ func TestWrite(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(sub, "none")); err != nil || string(got) != "first" {
 		t.Errorf("%q, %v", got, err)
 	}
-	// What is no regular file is written to.
+	// Anything but a regular file is written directly.
 	if err := Write(ctx, os.DevNull, put("gone", nil)); err != nil {
 		t.Error(err)
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Fatal(os.DevNull, " is replaced")
 	}
+	empty := t.TempDir()
+	t.Chdir(empty)
 	for _, bad := range []string{dir, filepath.Join(name, "x"), filepath.Join(dir, "none", "x"), ""} {
 		if err := Write(ctx, bad, put("x", nil)); err == nil || !strings.Contains(err.Error(), bad) {
 			t.Errorf("%q: %v", bad, err)
 		}
+	}
+	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
 	}
 	if os.Geteuid() != 0 {
 		os.Chmod(name, 0o440)
@@ -250,7 +255,7 @@ func TestWrite(t *testing.T) {
 		os.Chmod(name, 0o640)
 	}
 
-	// When the context ends, so does writing.
+	// Writing ends with the context.
 	enough := errors.New("enough")
 	err := Write(ctx, name, func(w io.Writer) error {
 		cancel(enough)
@@ -266,7 +271,7 @@ func TestWrite(t *testing.T) {
 	holds(t, dir, name, "by link", 0o640, "file", "link", "sub")
 }
 
-// TestWriteStdout: the names of what this process has open are no files to be replaced.
+// TestWriteStdout: open files of the process are not replaced.
 func TestWriteStdout(t *testing.T) {
 	dir, name := folder(t, 0o666)
 	f, err := os.OpenFile(name, os.O_RDWR, 0)

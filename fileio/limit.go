@@ -7,14 +7,15 @@ import (
 	"os"
 )
 
-// MaxText is how many bytes are read at once of a text that has to be in memory as a whole, such as JSON or config lines: 64 MiB. The largest
-// requests and networks need a tenth of it.
+// MaxText is the limit for text that is read into memory as a whole, such as JSON or config
+// lines: 64 MiB. The largest requests and networks need a tenth of it.
 const MaxText = 1 << 26
 
-// ErrLimit means that an input is larger than what is read of it.
+// ErrLimit means that an input is larger than its limit.
 var ErrLimit = errors.New("the limit")
 
-// ReadFile reads a file of at most limit bytes. The error for a larger one names the file and the limit, and wraps ErrLimit.
+// ReadFile reads a file of at most limit bytes. If the file is larger, the error names the file
+// and the limit, and wraps ErrLimit.
 func ReadFile(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -24,13 +25,13 @@ func ReadFile(name string, limit int64) ([]byte, error) {
 	return ReadAll(f, name, limit)
 }
 
-// ReadAll is ReadFile for a stream.
+// ReadAll is like ReadFile for a stream. The name appears in errors.
 func ReadAll(r io.Reader, name string, limit int64) ([]byte, error) {
 	return io.ReadAll(Limit(r, name, limit))
 }
 
-// Limit returns a reader of what r holds that fails after limit bytes if there are more. The error names the stream and the limit, and wraps
-// ErrLimit.
+// Limit returns a reader of r that fails after limit bytes if there are more. The error names
+// the stream and the limit, and wraps ErrLimit.
 func Limit(r io.Reader, name string, limit int64) io.Reader {
 	return &limited{r: r, name: name, limit: limit, left: limit}
 }
@@ -43,7 +44,7 @@ type limited struct {
 
 func (l *limited) Read(p []byte) (int, error) {
 	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1] // a byte more tells whether there are more
+		p = p[:l.left+1] // one more byte shows whether there are more
 	}
 	n, err := l.r.Read(p)
 	if int64(n) > l.left {

@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Plain returns a text in which what a terminal would obey instead of showing it is written as in a Go string: control characters except for
-// newlines and tabs, characters that change the direction of writing, and bytes that are not UTF-8. A JSON text stays one.
+// Plain escapes everything in s that a terminal would interpret, as in a Go string: control
+// characters other than newlines and tabs, characters that change the direction of text, and
+// invalid UTF-8. JSON text remains JSON text with the same meaning.
 func Plain(s string) string {
 	if isPlain(s) {
 		return s
@@ -31,7 +32,7 @@ func Plain(s string) string {
 	return b.String()
 }
 
-// PlainName is Plain for a name, in which newlines and tabs have no place either.
+// PlainName is like Plain for a name, and also escapes newlines and tabs.
 func PlainName(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Plain(s))
 }
@@ -45,8 +46,9 @@ func isPlain(s string) bool {
 	return true
 }
 
-// steers reports whether a terminal obeys a character: it is a control character, a separator of lines, or one of those that show nothing but change
-// what is around them. Joiners, which the spelling of some languages needs, are none.
+// steers reports whether a terminal interprets r: control characters, line separators, and
+// invisible characters that affect their surroundings. Joiners are excluded, because the
+// spelling of some languages needs them.
 func steers(r rune) bool {
 	switch {
 	case r < 0x7f:
@@ -57,17 +59,17 @@ func steers(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r <= 0xffff && unicode.Is(unicode.Cf, r)
 }
 
-// A PlainWriter writes text as Plain has it.
-type PlainWriter struct {
+// NewPlainWriter returns a writer that writes text to w as Plain returns it. A character may be
+// split over several writes. Close writes the rest of an incomplete character, and does not
+// close w.
+func NewPlainWriter(w io.Writer) io.WriteCloser { return &plainWriter{w: w} }
+
+type plainWriter struct {
 	w    io.Writer
-	part []byte // of a character whose other bytes are still to come
+	part []byte // start of an incomplete character
 }
 
-// NewPlainWriter returns a writer that writes to w.
-func NewPlainWriter(w io.Writer) *PlainWriter { return &PlainWriter{w: w} }
-
-// Write writes text. The bytes of a character may come in several calls.
-func (w *PlainWriter) Write(p []byte) (int, error) {
+func (w *plainWriter) Write(p []byte) (int, error) {
 	text := p
 	if len(w.part) > 0 {
 		text = append(w.part, p...)
@@ -89,8 +91,7 @@ func (w *PlainWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes what is left of a character that has not become whole. It does not close the writer below.
-func (w *PlainWriter) Close() error {
+func (w *plainWriter) Close() error {
 	if len(w.part) == 0 {
 		return nil
 	}

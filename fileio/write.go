@@ -13,9 +13,11 @@ import (
 	"syscall"
 )
 
-// Write has write write the file of a name. A regular file is there as a whole in the end or, if there is an error or ctx is done, as it was before: it
-// is written beside the old one, whose permissions it gets and whose place it takes. A symbolic link stays one, to the new file. What is no regular
-// file, such as a device, a FIFO or /dev/stdout, is written to as it is; so is a file in a folder where no other can be made.
+// Write writes the named file by calling write. A regular file is either replaced completely or,
+// on an error or when ctx is done, left as it was: Write creates a new file in the same
+// directory, with the permissions of the old one, and renames it. A symbolic link is preserved
+// and leads to the new file. Anything else, such as a device, a FIFO or /dev/stdout, is written
+// directly, and so is a file in a directory without write permission.
 func Write(ctx context.Context, name string, write func(io.Writer) error) error {
 	target, info, err := resolve(name)
 	if err != nil {
@@ -24,7 +26,7 @@ func Write(ctx context.Context, name string, write func(io.Writer) error) error 
 	if info != nil && !info.Mode().IsRegular() || isOpenFile(target) {
 		return writing(name, writeThere(ctx, name, write))
 	}
-	if info != nil { // who may not write to the file may not replace it
+	if info != nil { // replacing a file requires the permission to write to it
 		old, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
 			return err
@@ -41,7 +43,9 @@ func Write(ctx context.Context, name string, write func(io.Writer) error) error 
 	defer context.AfterFunc(ctx, func() { os.Remove(f.Name()) })()
 	err = writeBeside(ctx, f, info, write)
 	if err == nil {
-		err = os.Rename(f.Name(), target)
+		if err = os.Rename(f.Name(), target); err != nil {
+			os.Remove(f.Name())
+		}
 	}
 	if ctx.Err() != nil && err != nil {
 		err = context.Cause(ctx)
@@ -49,7 +53,7 @@ func Write(ctx context.Context, name string, write func(io.Writer) error) error 
 	return writing(name, err)
 }
 
-// writing says of an error what was being written.
+// writing adds the name of the file to an error.
 func writing(name string, err error) error {
 	if err == nil {
 		return nil
@@ -61,7 +65,7 @@ func writing(name string, err error) error {
 	return fmt.Errorf("writing %s: %w", name, err)
 }
 
-// named returns an error about a file that stands for the one of the given name.
+// named returns an error about a temporary file as one about the named file.
 func named(name string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -70,10 +74,11 @@ func named(name string, err error) error {
 	return err
 }
 
-// mostLinks is how many symbolic links may follow each other.
+// mostLinks bounds a chain of symbolic links.
 const mostLinks = 40
 
-// resolve follows symbolic links, also to what does not exist. The info is nil for a file that is to be made.
+// resolve follows symbolic links, also to a file that does not exist, whose info is
+// nil.
 func resolve(name string) (target string, info fs.FileInfo, err error) {
 	target = name
 	for range mostLinks {
@@ -96,12 +101,13 @@ func resolve(name string) (target string, info fs.FileInfo, err error) {
 	return target, info, err
 }
 
-// isOpenFile reports whether a name is of a file that this process has open, such as that of standard output.
+// isOpenFile reports whether a name denotes an open file of this process, such as standard
+// output.
 func isOpenFile(name string) bool {
 	return strings.HasPrefix(name, "/proc/") || strings.HasPrefix(name, "/dev/fd/")
 }
 
-// writeThere writes to a file as it is.
+// writeThere writes to a file directly.
 func writeThere(ctx context.Context, name string, write func(io.Writer) error) error {
 	f, err := Create(ctx, name)
 	if err != nil {
@@ -114,7 +120,7 @@ func writeThere(ctx context.Context, name string, write func(io.Writer) error) e
 	return err
 }
 
-// beside makes a file of a new name in the folder of target.
+// beside creates a file with a new name in the directory of target.
 func beside(target string) (f *os.File, err error) {
 	dir, base := filepath.Split(target)
 	for range 100 {
@@ -126,7 +132,8 @@ func beside(target string) (f *os.File, err error) {
 	return f, err
 }
 
-// writeBeside writes and closes f, which gets the permissions of the file that it is to replace. Where it fails f is gone.
+// writeBeside writes and closes f, with the permissions of the file that it will replace. On an
+// error it removes f.
 func writeBeside(ctx context.Context, f *os.File, replaced fs.FileInfo, write func(io.Writer) error) (err error) {
 	whole := false
 	defer func() {
@@ -145,23 +152,10 @@ func writeBeside(ctx context.Context, f *os.File, replaced fs.FileInfo, write fu
 	if err := write(&heeding{ctx, f}); err != nil {
 		return err
 	}
-	// What a disk has no room for may show only here. Some file systems know no such call.
+	// A full disk may show only here. Some file systems do not support Sync.
 	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
 		return err
 	}
 	whole = true
 	return nil
-}
-
-// heeding writes to a file as long as a context lasts.
-type heeding struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (h *heeding) Write(p []byte) (int, error) {
-	if err := context.Cause(h.ctx); err != nil {
-		return 0, err
-	}
-	return h.w.Write(p)
 }

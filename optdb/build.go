@@ -110,7 +110,7 @@ func rules(choices []*choice, dialect string) []rewrite.NodeRewriter {
 		case c.entry.DB != nil:
 			list = append(list, rules(c.nested, dialect)...)
 		default:
-			list = append(list, rule{c.entry.Rewriter.(rewrite.NodeRewriter), c.entry})
+			list = append(list, c.entry.rule())
 		}
 	}
 	return list

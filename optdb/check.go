@@ -111,10 +111,9 @@ func (d *db) orderFaults(complete bool) []error {
 }
 
 // inplace reports whether the rewriter makes operations work in place: it has the
-// tag, or is a rewrite.Inplacer that says so.
+// tag, or its rewrite.Description says so.
 func (e *Entry) inplace() bool {
-	in, ok := e.Rewriter.(rewrite.Inplacer)
-	return ok && in.Inplace() || slices.Contains(e.Tags, TagInplace)
+	return rewrite.Describe(e.Rewriter).Destroys || slices.Contains(e.Tags, TagInplace)
 }
 
 func (d *db) byNames() []*Entry {

@@ -23,7 +23,7 @@ type Database interface {
 type Entry struct {
 	Name string
 	// Doc says in a sentence what the entry does. It may be empty for a
-	// database, and for a rewriter that is rewrite.Documented.
+	// database, and for a rewriter that describes itself, see rewrite.Describer.
 	Doc string
 	// Rewriter is a rewrite.GraphRewriter, a rewrite.NodeRewriter or a Database.
 	// A Database may also be given as DB.
@@ -214,11 +214,11 @@ func (d *db) prepare(e *Entry) []error {
 		fault(ErrKind, "%s", what)
 		return faults
 	}
-	if own, ok := e.Rewriter.(rewrite.Documented); ok && e.Doc == "" {
-		e.Doc = own.RewriterDoc()
+	if e.Doc == "" {
+		e.Doc = rewrite.Describe(e.Rewriter).Doc
 	}
 	if e.Doc == "" && e.DB == nil {
-		fault(ErrNoDoc, "set Entry.Doc or have the rewriter implement rewrite.Documented")
+		fault(ErrNoDoc, "set Entry.Doc or have the rewriter implement rewrite.Describer")
 	}
 	return faults
 }
@@ -290,9 +290,9 @@ type SequenceDB struct{ db }
 // NewSequenceDB returns an empty database.
 func NewSequenceDB(name string) *SequenceDB { return &SequenceDB{newDB(sequence, name)} }
 
-// Register adds a rewrite.GraphRewriter that is rewrite.Documented, or a
-// [Database]. To register any other rewriter, or a database with documentation,
-// use Add.
+// Register adds a rewrite.GraphRewriter that describes itself, see
+// rewrite.Describer, or a [Database]. To register any other rewriter, or a database
+// with documentation, use Add.
 func (d *SequenceDB) Register(name string, rewriterOrDB any, position float64, tags ...string) error {
 	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Position: position, Tags: tags})
 }
@@ -338,8 +338,9 @@ func NewGroupDB(name string) *GroupDB { return &GroupDB{unordered{newDB(group, n
 // unordered is a database whose entries need no position.
 type unordered struct{ db }
 
-// Register adds a rewriter that is rewrite.Documented, or a [Database]. To register
-// any other rewriter, or a database with documentation, use Add.
+// Register adds a rewriter that describes itself, see rewrite.Describer, or a
+// [Database]. To register any other rewriter, or a database with documentation, use
+// Add.
 func (d *unordered) Register(name string, rewriterOrDB any, tags ...string) error {
 	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})
 }

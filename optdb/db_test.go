@@ -32,8 +32,9 @@ func (p pass) Apply(context.Context, *fgraph.FunctionGraph, *profile.Recorder) e
 	}
 	return nil
 }
-func (p pass) RewriterDoc() string { return p.doc }
-func (p pass) Inplace() bool       { return p.inplace }
+func (p pass) Describe() rewrite.Description {
+	return rewrite.Description{Doc: p.doc, Destroys: p.inplace}
+}
 
 // undocumented is a graph rewriter and nothing else.
 type undocumented struct{}

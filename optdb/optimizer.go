@@ -26,8 +26,10 @@ type Optimizer struct {
 // as OPT_FAST_RUN, and otherwise the query.
 func (o *Optimizer) Name() string { return o.name }
 
-// RewriterName returns o.Name().
-func (o *Optimizer) RewriterName() string { return o.name }
+// Describe returns the name and the class.
+func (o *Optimizer) Describe() rewrite.Description {
+	return rewrite.Description{Name: o.name, Class: o.Class()}
+}
 
 // Class returns the class of the optimizer in the profile.
 func (o *Optimizer) Class() string { return o.db.kind.class() }
@@ -104,9 +106,9 @@ func (o *Optimizer) WhyNot(ctx context.Context, name string, g *fgraph.FunctionG
 			continue
 		}
 		why := "it is not a node rewriter"
-		if r, ok := c.entry.Rewriter.(rewrite.NodeRewriter); ok && c.isRule() {
+		if _, ok := c.entry.Rewriter.(rewrite.NodeRewriter); ok && c.isRule() {
 			if why = "it is for graphs of " + c.dialect; c.serves(g.Dialect()) {
-				why = rewrite.WhyNot(ctx, rule{r, c.entry}, g, n)
+				why = rewrite.WhyNot(ctx, c.entry.rule(), g, n)
 			}
 		}
 		lines = append(lines, c.path+": "+why)
@@ -240,7 +242,7 @@ func (c *choice) listing() Listing {
 	if e.DB != nil {
 		l.Class = e.DB.base().kind.class()
 	} else if g, ok := e.Rewriter.(rewrite.GraphRewriter); ok {
-		l.Class = rewrite.ClassOf(g)
+		l.Class = rewrite.Describe(g).Class
 	}
 	return l
 }

@@ -37,7 +37,7 @@ func TestOptimizerPrintsAsTree(t *testing.T) {
 	if diff := cmp.Diff(want, o.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if o.Name() != "+fast_run -inplace -merge" || o.Query().String() != o.Name() || o.RewriterName() != o.Name() {
+	if o.Name() != "+fast_run -inplace -merge" || o.Query().String() != o.Name() || rewrite.Describe(o).Name != o.Name() {
 		t.Errorf("name %s, query %s", o.Name(), o.Query())
 	}
 	if o := build(t, nested(t), "fast_run"); o.Name() != "OPT_FAST_RUN" {

@@ -8,18 +8,11 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// A rule is a node rewriter under the name of its entry.
-type rule struct {
-	rewrite.NodeRewriter
-	entry *Entry
+// rule returns the node rewriter of an entry under the name of the entry.
+func (e *Entry) rule() rewrite.NodeRewriter {
+	return rewrite.As(e.Rewriter.(rewrite.NodeRewriter), rewrite.Description{
+		Name: e.Name, Doc: e.Doc, Destroys: e.inplace(), Depth: rewrite.Describe(e.Rewriter).Depth})
 }
-
-func (r rule) RewriterName() string { return r.entry.Name }
-func (r rule) RewriterDoc() string  { return r.entry.Doc }
-func (r rule) Inplace() bool        { return r.entry.inplace() }
-func (r rule) Reach() int           { return rewrite.ReachOf(r.NodeRewriter) }
-
-func (r rule) TransformFunc() rewrite.TransformFunc { return rewrite.FuncOf(r.NodeRewriter) }
 
 // An idle rewriter does nothing. It is the driver of a GroupDB, which has none.
 type idle struct{}

@@ -18,8 +18,8 @@ import (
 // words is a vocabulary in which every name is an op.
 type words struct{}
 
-func (words) Op(name string) (pattern.Op, bool) {
-	return pattern.Op{
+func (words) Operator(name string) (pattern.Operator, bool) {
+	return pattern.Operator{
 		Match: pattern.Is(letter(name)), MaxInputs: -1, Commutes: name == "add" || name == "mul",
 		Tracks: []rewrite.Track{rewrite.TrackOp(letter(name))},
 		Make: func(in []*fgraph.Variable) (*fgraph.Variable, error) {

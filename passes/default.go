@@ -7,6 +7,7 @@ import (
 
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/nnet3pass"
+	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -31,7 +32,11 @@ func assemble(rows []row) (*optdb.SequenceDB, error) {
 		if in, ok := r.rewriter.(database); ok {
 			databases[r.name], order = in, append(order, r.name)
 		}
-		if r.rewriter == nil {
+		switch {
+		case r.rewriter != nil:
+		case r.dialect == tensors:
+			r.rewriter = tensorpass.Pass(r.name)
+		default:
 			r.rewriter = known[r.name]
 		}
 		if databases[r.in] == nil {
@@ -55,7 +60,7 @@ func rewriters() map[string]any {
 		known[r.Name] = r
 	}
 	for _, p := range nnet3pass.Passes() {
-		known[rewrite.NameOf(p)] = p
+		known[rewrite.Describe(p).Name] = p
 	}
 	return known
 }

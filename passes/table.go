@@ -15,7 +15,7 @@ type row struct {
 	in       string // the database that holds the entry; empty for the standard database itself
 	position float64
 	name     string
-	rewriter any    // or a database; nil for what package nnet3pass has under the name
+	rewriter any    // or a database; nil for the one of that name in the package of the dialect
 	cleanup  bool   // it runs after everything that may have changed the graph
 	dialect  string // also a tag
 	tags     string // separated by spaces
@@ -91,9 +91,9 @@ func table() []row {
 				"crossentropy_to_crossentropy_with_softmax": "rules do not look into fused ops"}},
 
 		{position: 0, name: "merge1", rewriter: merge, tags: both + " merge", doc: "merges equal computations, at the start"},
-		{position: 0.1, name: "ShapeOpt", rewriter: tensorpass.ShapeOpt(), dialect: tensors, tags: both,
+		{position: 0.1, name: "ShapeOpt", dialect: tensors, tags: both,
 			before: reasons{"useless": "the rules there ask for shapes"}},
-		{position: 0.5, name: "pre_local_logsoftmax_grad", rewriter: tensorpass.LogSoftmaxGrad(), dialect: tensors, tags: "fast_run unsafe_nan",
+		{position: 0.5, name: "pre_local_logsoftmax_grad", dialect: tensors, tags: "fast_run unsafe_nan",
 			before: reasons{"canonicalize": "until then the parts of the gradient are written like those of the expression"}},
 		{position: 0.6, name: "limit_derivative_times", dialect: networks, tags: both,
 			before: reasons{"consolidate_model_update": "it looks up times by the command of a run, and a merged update has none",
@@ -102,7 +102,7 @@ func table() []row {
 			after: reasons{"useless": "without the useless ops more computations are equal"}},
 		{position: 0.7, name: "consolidate_model_update", dialect: networks, tags: "fast_run reassoc",
 			before: reasons{"canonicalize": "updates of runs that memory_compression has given a memo can't be merged"}},
-		{position: 0.99, name: "pre_local_IncSubtensor_serialize", rewriter: tensorpass.SerializeIncSubtensor(), dialect: tensors, tags: run,
+		{position: 0.99, name: "pre_local_IncSubtensor_serialize", dialect: tensors, tags: run,
 			before: reasons{"canonicalize": "the rules there match increments one after the other"}},
 
 		{in: "canonicalize", name: "local_remove_identity", dialect: networks, tags: both},
@@ -121,21 +121,21 @@ func table() []row {
 
 		{position: 1.2, name: "merge1.2", rewriter: merge, dialect: tensors, tags: both + " merge", doc: "merges equal computations, after canonicalize",
 			after: reasons{"canonicalize": "in the normal form more computations are equal"}},
-		{position: 1.51, name: "local_fill_to_alloc", rewriter: tensorpass.FillToAlloc(), dialect: tensors, tags: run,
+		{position: 1.51, name: "local_fill_to_alloc", dialect: tensors, tags: run,
 			after: reasons{"stabilize": "rules of canonicalize and stabilize match fills"}},
-		{position: 1.52, name: "local_elemwise_alloc", rewriter: tensorpass.ElemwiseAlloc(), dialect: tensors, tags: run,
+		{position: 1.52, name: "local_elemwise_alloc", dialect: tensors, tags: run,
 			after: reasons{"local_fill_to_alloc": "it matches Alloc"}},
 
-		{in: "BlasOpt", position: 0, name: "local_dot_to_dot22", rewriter: tensorpass.DotToDot22(), dialect: tensors, tags: both},
-		{in: "BlasOpt", position: 10, name: "gemm_optimizer", rewriter: tensorpass.GemmOptimizer(), dialect: tensors, tags: both,
+		{in: "BlasOpt", position: 0, name: "local_dot_to_dot22", dialect: tensors, tags: both},
+		{in: "BlasOpt", position: 10, name: "gemm_optimizer", dialect: tensors, tags: both,
 			after: reasons{"local_dot_to_dot22": "it matches Dot22"}},
-		{in: "BlasOpt", position: 11, name: "local_dot22_to_dot22scalar", rewriter: tensorpass.Dot22ToDot22Scalar(), dialect: tensors, tags: both,
+		{in: "BlasOpt", position: 11, name: "local_dot22_to_dot22scalar", dialect: tensors, tags: both,
 			after: reasons{"gemm_optimizer": "a scaled product that is a term of a sum becomes one Gemm"}},
-		{in: "BlasOpt", position: 15, name: "local_gemm_to_gemv", rewriter: tensorpass.GemmToGemv(), dialect: tensors, tags: both,
+		{in: "BlasOpt", position: 15, name: "local_gemm_to_gemv", dialect: tensors, tags: both,
 			after: reasons{"gemm_optimizer": "it matches Gemm"}},
-		{in: "BlasOpt", position: 20, name: "use_c_blas", rewriter: tensorpass.UseBLAS(), dialect: tensors, tags: both,
+		{in: "BlasOpt", position: 20, name: "use_c_blas", dialect: tensors, tags: both,
 			after: reasons{"local_gemm_to_gemv": "it matches Gemv"}},
-		{in: "BlasOpt", position: 30, name: "use_scipy_ger", rewriter: tensorpass.UseBLASGer(), dialect: tensors, tags: both,
+		{in: "BlasOpt", position: 30, name: "use_scipy_ger", dialect: tensors, tags: both,
 			after: reasons{"local_gemm_to_gemv": "it matches Ger"}},
 
 		{position: 1.8, name: "local_multiply_out", dialect: networks, tags: "fast_run fusion reassoc",
@@ -159,17 +159,17 @@ func table() []row {
 		{in: "specialize", name: "local_read_rows_in_place", dialect: networks, tags: run},
 		{in: "specialize", name: "local_accumulate", dialect: networks, tags: "fast_run reassoc"},
 
-		{position: 2.01, name: "crossentropy_to_crossentropy_with_softmax", rewriter: tensorpass.CrossentropyWithSoftmax(), dialect: tensors, tags: run,
+		{position: 2.01, name: "crossentropy_to_crossentropy_with_softmax", dialect: tensors, tags: run,
 			after: reasons{"specialize": "a softmax that has a bias is fused with the bias"}},
 
-		{position: 48, name: "add_mul_fusion", rewriter: tensorpass.AddMulFusion("add_mul_fusion"), dialect: tensors, tags: run,
+		{position: 48, name: "add_mul_fusion", dialect: tensors, tags: run,
 			after: reasons{"uncanonicalize": "it flattens the sums that the rules leave"}},
 		{position: 48, name: "trim_inputs", dialect: networks, tags: run,
 			after: reasons{"specialize": "only then is it known which parts of an input are read"}},
-		{position: 48.6, name: "local_pow_specialize_device", rewriter: tensorpass.PowDevice(), dialect: tensors, tags: "fast_run fusion",
+		{position: 48.6, name: "local_pow_specialize_device", dialect: tensors, tags: "fast_run fusion",
 			after: reasons{"uncanonicalize": "rules match powers, not the fused ops that it makes of them"}},
-		{in: "elemwise_fusion", position: 0, name: "local_add_mul_fusion", rewriter: tensorpass.AddMulFusion("local_add_mul_fusion"), dialect: tensors, tags: "fast_run fusion"},
-		{in: "elemwise_fusion", position: 1, name: "composite_elemwise_fusion", rewriter: tensorpass.ElemwiseFusion(), dialect: tensors, tags: "fast_run fusion",
+		{in: "elemwise_fusion", position: 0, name: "local_add_mul_fusion", dialect: tensors, tags: "fast_run fusion"},
+		{in: "elemwise_fusion", position: 1, name: "composite_elemwise_fusion", dialect: tensors, tags: "fast_run fusion",
 			after: reasons{"local_add_mul_fusion": "it flattens sums and products that are not fused yet"}},
 		{position: 49, name: "merge2", rewriter: merge, tags: "fast_run merge", doc: "merges equal computations, after the simplifications",
 			after: reasons{"elemwise_fusion": "two fused ops may be equal", "uncanonicalize": "two results may be equal"}},
@@ -179,8 +179,8 @@ func table() []row {
 				"add_mul_fusion": "every later replacement costs more"}},
 		{position: 50, name: "propagate_in_place", dialect: networks, tags: "fast_run inplace" + shares, after: reasons{"add_destroy_handler": watched}},
 		{position: 50.1, name: "backprop_in_place", dialect: networks, tags: "fast_run inplace" + shares, after: reasons{"add_destroy_handler": watched}},
-		{position: 50.1, name: "local_inplace_setsubtensor", rewriter: tensorpass.InplaceSubtensor(), dialect: tensors, tags: "fast_run inplace", after: reasons{"add_destroy_handler": watched}},
-		{position: 50.2, name: "InplaceBlasOpt", rewriter: tensorpass.InplaceBLAS(), dialect: tensors, tags: "fast_run inplace", after: reasons{"add_destroy_handler": watched}},
+		{position: 50.1, name: "local_inplace_setsubtensor", dialect: tensors, tags: "fast_run inplace", after: reasons{"add_destroy_handler": watched}},
+		{position: 50.2, name: "InplaceBlasOpt", dialect: tensors, tags: "fast_run inplace", after: reasons{"add_destroy_handler": watched}},
 
 		{position: 60, name: "plan_storage", dialect: networks, tags: both + " storage",
 			after: reasons{"propagate_in_place": "it applies what that permits, and fixes the graph", "backprop_in_place": "it applies what that permits, and fixes the graph"}},
@@ -195,7 +195,7 @@ func table() []row {
 		{position: 66, name: "pack_matrices", dialect: networks, tags: "fast_run storage", after: reasons{"plan_storage": planned,
 			"allocate_from_other": "no part of a packed matrix is free before all of it is"}},
 
-		{position: 75, name: "inplace_elemwise_optimizer", rewriter: tensorpass.InplaceElemwise(), dialect: tensors, tags: "fast_run inplace", after: reasons{"add_destroy_handler": watched,
+		{position: 75, name: "inplace_elemwise_optimizer", dialect: tensors, tags: "fast_run inplace", after: reasons{"add_destroy_handler": watched,
 			"InplaceBlasOpt": "memory is worth more to a product than to an element-wise op", "local_inplace_setsubtensor": "memory is worth more to an op that changes only a part of it"}},
 		{position: 100, name: "merge3", rewriter: merge, tags: "fast_run merge", doc: "merges equal computations, at the end",
 			after: reasons{"inplace_elemwise_optimizer": "that is the last pass that adds computations"}},
@@ -212,7 +212,7 @@ func table() []row {
 		{"uncanonicalize", tensorpass.Uncanonicalize, run},
 	} {
 		for _, l := range tensorpass.In(g.group) {
-			rows = append(rows, row{in: g.database, name: l.Name(), rewriter: l.Rule, dialect: tensors, tags: g.tags + " " + strings.Join(l.Tags, " ")})
+			rows = append(rows, row{in: g.database, name: rewrite.Describe(l.Rule).Name, rewriter: l.Rule, dialect: tensors, tags: g.tags + " " + strings.Join(l.Tags, " ")})
 		}
 	}
 	return rows

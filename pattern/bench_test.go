@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkSubWalk walks over a chain of op1(op2(op1(op2(…)))) with a rule that
-// replaces each pair by one apply.
+// replaces each pair with one apply.
 func BenchmarkSubWalk(b *testing.B) {
 	rule, err := pattern.Compile(toys{}, "(op1 (op2 a)) => (op3 a)")
 	if err != nil {
@@ -30,7 +30,7 @@ func BenchmarkSubWalk(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				runtime.GC() // what building has left is not on the bill
+				runtime.GC() // do not count garbage of the setup
 				b.StartTimer()
 				if err := rewrite.Run(b.Context(), rewrite.In2Out("walk", rule), g, nil); err != nil {
 					b.Fatal(err)

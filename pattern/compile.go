@@ -8,19 +8,19 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// What can be wrong with a rule that parses.
+// Mistakes in rules that are syntactically correct.
 var (
-	// ErrUnknownOp is the error for an op that the vocabulary does not have.
+	// ErrUnknownOp means that the vocabulary does not have an op.
 	ErrUnknownOp = errors.New("unknown op")
-	// ErrArity is the error for a number of arguments that the op never has.
+	// ErrArity means that an op can't have that number of arguments.
 	ErrArity = errors.New("wrong number of arguments")
-	// ErrUnbound is the error for a name that the pattern does not bind.
+	// ErrUnbound means that the pattern does not bind a name.
 	ErrUnbound = errors.New("unbound name")
-	// ErrUnknownFunc is the error for a guard that was not given.
+	// ErrUnknownFunc means that no option defines a guard.
 	ErrUnknownFunc = errors.New("unknown function")
-	// ErrForm is the error for an expression where it can't stand.
+	// ErrForm means that an expression is not allowed in its place.
 	ErrForm = errors.New("misplaced expression")
-	// ErrNoChange is the error for a replacement equal to what it replaces.
+	// ErrNoChange means that a replacement equals its pattern.
 	ErrNoChange = errors.New("replacement is the pattern itself")
 )
 
@@ -39,23 +39,23 @@ const none = -1
 // A node is a part of a compiled pattern or replacement.
 type node struct {
 	kind kind
-	slot int // where the variable is bound, or none
+	slot int // slot of the bound variable, or none
 	expr Expr
 
 	lit Literal // isLiteral
 
-	op      Op      // isCall
-	build   Builder // isCall in a replacement, instead of op
+	op      Operator // isCall
+	build   Builder  // isCall in a replacement, instead of op
 	output  int
 	args    []*node // isCall: without the rest; isOr: the alternatives
-	order   []int   // order in which a commutative call looks for its args
-	hasRest bool    // isCall: takes any further inputs
+	order   []int   // order in which the args of a commutative call choose inputs
+	hasRest bool    // isCall: takes any number of further inputs
 	rest    int     // slot of the rest, or none
 	splice  []splice
-	kept    bool // the replacement uses what it computes, so it may have other clients
+	kept    bool // the replacement uses the result, so it may have other clients
 }
 
-// A splice is a rest in the arguments of a replacement: before argument at.
+// A splice is a rest in the arguments of a replacement, before argument at.
 type splice struct{ at, slot int }
 
 type compiler struct {
@@ -76,7 +76,7 @@ func (c *compiler) fault(pos int, err error, format string, args ...any) {
 	c.faults = append(c.faults, fmt.Errorf("pattern %q: %s%w: %s", c.text, at, err, fmt.Sprintf(format, args...)))
 }
 
-// pattern compiles an expression to match.
+// pattern compiles an expression of a pattern.
 func (c *compiler) pattern(e Expr, kept bool) *node {
 	n := &node{kind: isAny, slot: none, rest: none, expr: e, kept: kept}
 	switch e := e.(type) {
@@ -106,7 +106,7 @@ func (c *compiler) pattern(e Expr, kept bool) *node {
 }
 
 func (c *compiler) call(n *node, e *Call, kept bool) {
-	op, ok := c.vocab.Op(e.Op)
+	op, ok := c.vocab.Operator(e.Op)
 	if !ok {
 		c.fault(e.Pos, ErrUnknownOp, "%s", e.Op)
 	}
@@ -132,14 +132,14 @@ func (c *compiler) call(n *node, e *Call, kept bool) {
 	}
 }
 
-func (c *compiler) arity(e *Call, op Op, fixed int, rest bool) {
+func (c *compiler) arity(e *Call, op Operator, fixed int, rest bool) {
 	tooMany := op.MaxInputs >= 0 && fixed > op.MaxInputs
 	if tooMany || !rest && fixed < op.MinInputs {
 		c.fault(e.Pos, ErrArity, "%s has %d, the op %s", e, fixed, inputsText(op))
 	}
 }
 
-func inputsText(op Op) string {
+func inputsText(op Operator) string {
 	switch {
 	case op.MaxInputs < 0:
 		return fmt.Sprintf("%d or more", op.MinInputs)
@@ -149,8 +149,8 @@ func inputsText(op Op) string {
 	return fmt.Sprintf("%d to %d", op.MinInputs, op.MaxInputs)
 }
 
-// searchOrder puts the arguments that few inputs match first: ops and literals,
-// then alternatives, then names, then what matches anything.
+// searchOrder sorts arguments by strictness: ops and literals, alternatives, names, then those
+// that match anything.
 func searchOrder(args []*node) []int {
 	order := make([]int, len(args))
 	for i := range order {
@@ -171,7 +171,7 @@ func searchOrder(args []*node) []int {
 	return order
 }
 
-// alternatives compiles an or, all parts of which bind the same names.
+// alternatives compiles an or. All alternatives must bind the same names.
 func (c *compiler) alternatives(n *node, e Or, kept bool) {
 	if len(e) == 0 {
 		c.fault(0, ErrForm, "an or without alternatives")
@@ -186,8 +186,7 @@ func (c *compiler) alternatives(n *node, e Or, kept bool) {
 	}
 }
 
-// bound returns the sorted names that an expression binds; those of rests begin
-// with "...".
+// bound returns the sorted names that an expression binds; those of rests have the prefix "...".
 func bound(e Expr) []string {
 	var names []string
 	walk(e, func(e Expr) {
@@ -209,7 +208,7 @@ func bound(e Expr) []string {
 func (c *compiler) slot(name string) int { return place(&c.slots, name) }
 func (c *compiler) rest(name string) int { return place(&c.rests, name) }
 
-// place returns the index of the name in the list, where it is added.
+// place returns the index of a name in the list, which it extends if necessary.
 func place(list *[]string, name string) int {
 	if i := slices.Index(*list, name); i >= 0 {
 		return i
@@ -218,7 +217,7 @@ func place(list *[]string, name string) int {
 	return len(*list) - 1
 }
 
-// clashes reports names that stand for a variable and for a rest.
+// clashes reports names of both a variable and a rest.
 func (c *compiler) clashes() {
 	for _, name := range c.slots {
 		if slices.Contains(c.rests, name) {
@@ -227,7 +226,7 @@ func (c *compiler) clashes() {
 	}
 }
 
-// guards compiles the conditions.
+// guards compiles guards.
 func (c *compiler) guards(list []Guard) []guard {
 	var guards []guard
 	for _, g := range list {
@@ -251,7 +250,7 @@ func (c *compiler) guards(list []Guard) []guard {
 	return guards
 }
 
-// replacement compiles an expression to build.
+// replacement compiles an expression of a replacement.
 func (c *compiler) replacement(e Expr) *node {
 	n := &node{slot: none, rest: none, expr: e}
 	switch e := e.(type) {
@@ -276,7 +275,7 @@ func (c *compiler) replacement(e Expr) *node {
 func (c *compiler) construction(n *node, e *Call) {
 	n.output = e.Output
 	if n.build = c.opts.builders[e.Op]; n.build == nil {
-		op, ok := c.vocab.Op(e.Op)
+		op, ok := c.vocab.Operator(e.Op)
 		switch {
 		case !ok:
 			c.fault(e.Pos, ErrUnknownOp, "%s", e.Op)
@@ -305,11 +304,11 @@ func (c *compiler) construction(n *node, e *Call) {
 	}
 }
 
-// same reports whether two expressions mean the same computation, ops that
-// commute included.
+// same reports whether two expressions are the same computation, up to the order of the
+// arguments of commutative ops.
 func (c *compiler) same(a, b Expr) bool { return c.canonical(a) == c.canonical(b) }
 
-// canonical writes an expression with the arguments of commutative ops sorted.
+// canonical returns the text of an expression with sorted arguments of commutative ops.
 func (c *compiler) canonical(e Expr) string {
 	switch e := e.(type) {
 	case *Bind:
@@ -319,7 +318,7 @@ func (c *compiler) canonical(e Expr) string {
 		for i, a := range e.Args {
 			args[i] = c.canonical(a)
 		}
-		if op, ok := c.vocab.Op(e.Op); ok && op.Commutes {
+		if op, ok := c.vocab.Operator(e.Op); ok && op.Commutes {
 			slices.Sort(args)
 		}
 		return fmt.Sprintf("(%s.%d %q)", e.Op, e.Output, args)
@@ -342,7 +341,7 @@ type guard struct {
 	text Guard
 }
 
-// variables returns what the arguments of a guard are bound to.
+// variables returns the variables bound to the arguments of a guard.
 func (g *guard) variables(b *bindings) []*fgraph.Variable {
 	args := make([]*fgraph.Variable, 0, len(g.args))
 	for _, r := range g.args {

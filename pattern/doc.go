@@ -1,49 +1,47 @@
-// Package pattern makes node rewriters of rules that are written as text:
+// Package pattern makes node rewriters from text:
 //
 //	(true_div (mul x y) y) => x
 //
-// A pattern is matched with an apply and what it is computed from; it never looks
-// towards clients. What it is made of:
+// The left side is a [Pattern]. It is matched against an apply and its operands, never against
+// clients. It consists of:
 //
-//	x              any variable; a name that is repeated is the same variable,
-//	               or an equal constant
+//	x              any variable; if the name occurs again, it matches only the same
+//	               variable or an equal constant
 //	_              any variable
-//	2, -0.5        a constant, equal in value and type by what the vocabulary says
-//	(mul x y)      the first output of an apply of that op; if the op commutes, the
-//	               inputs may come in any order
+//	2, -0.5        a constant that the vocabulary considers equal to the number
+//	(mul x y)      the first output of an apply of the op; if the op commutes, the
+//	               inputs match in any order
 //	(split x).1    another output
-//	(sum{0} x)     an op with parameters, for vocabularies that have such ops
-//	(add x ...ys)  ys are the inputs that are left, of which there may be none;
-//	               also written …ys, and nameless: ...
-//	y@(exp x)      as (exp x), and y is what it computes
-//	(or a b)       what matches a, or else what matches b; both bind the same names
-//	p && f(x)      only if the Go function f, given x, says yes; && !f(x) if it says
-//	               no. There may be several; all are tried for each way to match.
+//	(sum{0} x)     an op with parameters, if the vocabulary has such ops
+//	(add x ...ys)  binds the remaining inputs, possibly none, to ys; also written
+//	               …ys, and without a name: ...
+//	y@(exp x)      like (exp x), and binds the result to y
+//	(or a b)       whatever a matches, or else b; both bind the same names
+//	p && f(x)      p, if the Go function f returns true for x; && !f(x) if it returns
+//	               false. All guards are checked for every way to match p.
 //
-// A pattern begins with an op, or with alternatives that do, and the apply at its
-// root has one output. The applies between the root and what the names stand for
-// must not be read by anything else, since they would have to be computed still;
-// the option [Shared] lifts that, and so does naming them ("y@...") where the
-// replacement uses the name.
+// The root of a pattern is an op, or alternatives that begin with ops, and matches an apply with
+// a single output. The applies between the root and the variables bound to names must have no
+// other clients, because they would still be computed. The option [Shared] lifts this
+// restriction. So does binding an apply ("y@...") to a name that the replacement uses.
 //
-// A replacement is a name, a number, or an op applied to replacements, in whose
-// arguments a rest may be spliced: (add z ...ys). With [WithBuilder] a Go function
-// stands where an op does.
+// The right side, the replacement, is a name, a number, or an op applied to replacements.
+// Remaining inputs are spliced into arguments: (add z ...ys). With [WithBuilder], a Go function
+// takes the place of an op.
 //
-// Where an op commutes, arguments look for their inputs in the order of their
-// strictness: ops and numbers, alternatives, names, then "_"; each takes the first
-// input that leads to a match. The search is bounded; when it gives up, there is
-// no match.
+// If an op commutes, its arguments choose inputs in the order of their strictness: ops and
+// numbers, alternatives, names, then "_". Each argument takes the first input that leads to a
+// match. The search is bounded; if it gives up, there is no match.
 //
-// What the names of ops and numbers mean is up to a [Vocabulary]. Unknown ops,
-// wrong numbers of arguments, names that the pattern does not bind and other
-// mistakes are errors when the rule is made, all reported together. Why a rule did
-// not match where it was tried is told to rewrite.Options.WhyNot.
+// A [Vocabulary] defines the names of ops and the meaning of numbers. Unknown ops, wrong numbers
+// of arguments, unbound names and other mistakes are errors when a rule is compiled, which are
+// reported together. A rule that does not match reports the reason to rewrite.Options.WhyNot.
 //
-// Rules, matchers and vocabularies do not change, and are safe for concurrent use
-// if the Go functions that were handed in are; the graph that they look at is for
-// one goroutine at a time.
+// Rules, matchers and vocabularies are immutable. They are safe for concurrent use if the Go
+// functions passed to them are. The graph that they inspect is confined to one goroutine at a
+// time.
 //
-// [Parse] and its siblings give the syntax tree, which can be built in Go as well;
-// every tree prints as the text that parses to it.
+// The package does not drive rules (package rewrite does) and knows no op. [Parse], [ParseExpr]
+// and [ParseRewrite] return syntax trees, which can also be built in Go. Every tree prints as
+// the text that parses to it.
 package pattern

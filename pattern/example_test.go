@@ -41,7 +41,7 @@ func ExampleSub_faults() {
 	// 	pattern "(true_div (mull x y) y) => z": unbound name: z in the replacement
 }
 
-// A guard is a Go function that the rule names.
+// The guard isInput is a Go function.
 func ExampleWithGuard() {
 	isName := func(_ *rewrite.Context, args []*fgraph.Variable) bool { return args[0].Owner() == nil }
 	rule, err := pattern.Compile(toys{}, "(exp (add x ...rest)) && isInput(x) => (mul (exp x) (exp (add ...rest)))", pattern.WithGuard("isInput", isName), pattern.Named("split_exp"))
@@ -62,7 +62,7 @@ func ExampleWithGuard() {
 	// [mul(exp(y), exp(add(mul(x, x))))] <nil>
 }
 
-// A Matcher looks for a pattern and says what its names stand for.
+// A Matcher finds a pattern and returns the variables bound to its names.
 func ExampleNewMatcher() {
 	m, err := pattern.NewMatcher(toys{}, "(true_div (mul x y) z)")
 	if err != nil {

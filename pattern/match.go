@@ -8,20 +8,18 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// maxSteps bounds the search for one match. Only ops that commute and have very
-// many inputs come near it: a pair of arguments among 300 inputs takes at most
-// 90000 steps.
+// maxSteps bounds the search for one match. Only commutative ops with very many inputs come near
+// it: finding a pair of arguments among 300 inputs takes at most 90000 steps.
 const maxSteps = 1 << 18
 
-// bindings is what the names of a pattern stand for, by slot.
+// bindings holds the variables bound to names, by slot.
 type bindings struct {
 	vars  []*fgraph.Variable
 	rests [][]*fgraph.Variable
 }
 
-// A goal is what remains to be matched, as a list: a variable against a node,
-// or, where apply is set, the arguments of a call that commutes from the i-th of
-// its order on.
+// A goal is a list of what remains to be matched: the variable v with the node n or, if apply is
+// set, the arguments n.order[i:] of a commutative call with its inputs.
 type goal struct {
 	n    *node
 	v    *fgraph.Variable
@@ -29,12 +27,11 @@ type goal struct {
 
 	apply *fgraph.Apply
 	i     int
-	input int   // what the argument before the i-th was given
-	prev  *goal // the goal in which it was
+	input int   // the input that argument n.order[i-1] was given
+	prev  *goal // the goal for that argument
 }
 
-// taken reports whether an argument of a commutative call has been given the
-// input already.
+// taken reports whether an argument of a commutative call was given the input.
 func (g *goal) taken(input int) bool {
 	for ; g.i > 0; g = g.prev {
 		if g.input == input {
@@ -44,24 +41,24 @@ func (g *goal) taken(input int) bool {
 	return false
 }
 
-// A matcher looks for one match. Choices are made by recursion, which is as deep
-// as the pattern has choices; a failure takes back what was bound since.
-type matcher struct {
+// A search looks for one match. It recurses for every choice, as deep as the pattern has
+// choices. A failure undoes the bindings since the last choice.
+type search struct {
 	m     *Matcher
 	c     *rewrite.Context
 	root  *fgraph.Apply
 	b     bindings
-	trail []int           // slots in the order of binding; rests as -1-slot
-	inner []*fgraph.Apply // applies below the root that a replacement leaves behind
+	trail []int           // bound slots in order; -1-slot for rests
+	inner []*fgraph.Apply // applies below the root that the replacement makes unused
 	depth int             // goals met so far on this path
 	steps int
-	goals []goal // the chunk that goals are taken from
+	goals []goal // the chunk that goals are allocated from
 
-	failed failure // the one that came furthest
-	reason []any   // holds &failed, for Context.Miss to be called at no cost
+	failed failure // the deepest failure
+	reason []any   // &failed, so that calling Context.Miss does not allocate
 }
 
-// A failure is why a match did not come about.
+// A failure is the reason why there is no match.
 type failure struct {
 	why   why
 	depth int
@@ -84,7 +81,7 @@ const (
 	whyOutputs
 )
 
-// String says what was expected and what was found.
+// String describes the failure.
 func (f failure) String() string {
 	switch f.why {
 	case whyOp:
@@ -98,7 +95,7 @@ func (f failure) String() string {
 	case whyClients:
 		return fmt.Sprintf("%s has other clients", f.v)
 	case whyGuard:
-		return fmt.Sprintf("the guard %s says no", f.guard.text)
+		return fmt.Sprintf("the guard %s is false", f.guard.text)
 	case whyOutputs:
 		return fmt.Sprintf("%s is not its op's only output", f.v)
 	case whySteps:
@@ -107,89 +104,89 @@ func (f failure) String() string {
 	return "no match"
 }
 
-// goal puts a goal into memory. Goals are linked by address, so a full chunk is
-// left to them and a new one begun.
-func (m *matcher) goal(g goal) *goal {
-	if len(m.goals) == cap(m.goals) {
-		m.goals = make([]goal, 0, 32)
+// goal allocates a goal. Goals are linked by address, so a full chunk stays in place and goal
+// starts a new one.
+func (s *search) goal(g goal) *goal {
+	if len(s.goals) == cap(s.goals) {
+		s.goals = make([]goal, 0, 32)
 	}
-	m.goals = append(m.goals, g)
-	return &m.goals[len(m.goals)-1]
+	s.goals = append(s.goals, g)
+	return &s.goals[len(s.goals)-1]
 }
 
-func (m *matcher) fail(w why, n *node, v *fgraph.Variable) bool {
-	if m.failed.why == 0 || m.depth > m.failed.depth {
-		m.failed = failure{why: w, depth: m.depth, n: n, v: v}
+func (s *search) fail(w why, n *node, v *fgraph.Variable) bool {
+	if s.failed.why == 0 || s.depth > s.failed.depth {
+		s.failed = failure{why: w, depth: s.depth, n: n, v: v}
 	}
 	return false
 }
 
-// solve meets the goals one by one and, at the end, the guards.
-func (m *matcher) solve(g *goal) bool {
+// solve matches the goals one by one and then checks the guards.
+func (s *search) solve(g *goal) bool {
 	for g != nil {
-		if m.steps++; m.steps > maxSteps {
-			m.failed = failure{why: whySteps}
+		if s.steps++; s.steps > maxSteps {
+			s.failed = failure{why: whySteps}
 			return false
 		}
 		if g.apply != nil {
-			return m.commute(g)
+			return s.commute(g)
 		}
 		n, v := g.n, g.v
-		if n.slot != none && !m.bind(n, v) {
+		if n.slot != none && !s.bind(n, v) {
 			return false
 		}
 		switch n.kind {
 		case isLiteral:
-			if !v.IsConstant() || !m.m.vocab.Equal(n.lit, v) {
-				return m.fail(whyConstant, n, v)
+			if !v.IsConstant() || !s.m.vocab.Equal(n.lit, v) {
+				return s.fail(whyConstant, n, v)
 			}
 		case isOr:
-			return m.anyOf(n, v, g.next)
+			return s.anyOf(n, v, g.next)
 		case isCall:
-			next, ok := m.call(g)
+			next, ok := s.call(g)
 			if !ok {
 				return false
 			}
 			g = next
-			m.depth++
+			s.depth++
 			continue
 		}
-		m.depth++
+		s.depth++
 		g = g.next
 	}
-	return m.accept()
+	return s.accept()
 }
 
-// call returns the goals that are left when the apply that computes g.v turned
-// out to be the call g.n: those of its arguments, then what came after g.
-func (m *matcher) call(g *goal) (*goal, bool) {
+// call matches the owner of g.v with the call g.n. It returns the remaining goals: those for its
+// arguments, then those after g.
+func (s *search) call(g *goal) (*goal, bool) {
 	n := g.n
 	a := g.v.Owner()
 	if a == nil || g.v.Index() != n.output || !n.op.Match(a.Op()) {
-		return nil, m.fail(whyOp, n, g.v)
+		return nil, s.fail(whyOp, n, g.v)
 	}
 	inputs := a.Inputs()
 	if len(inputs) < len(n.args) || len(inputs) > len(n.args) && !n.hasRest {
-		return nil, m.fail(whyInputs, n, g.v)
+		return nil, s.fail(whyInputs, n, g.v)
 	}
-	if a != m.root && !n.kept {
-		m.inner = append(m.inner, a)
+	if a != s.root && !n.kept {
+		s.inner = append(s.inner, a)
 	}
 	if n.op.Commutes && len(inputs) > 1 {
-		return m.goal(goal{n: n, v: g.v, apply: a, next: g.next}), true
+		return s.goal(goal{n: n, v: g.v, apply: a, next: g.next}), true
 	}
-	if n.rest != none && !m.bindRest(n, inputs[len(n.args):], g.v) {
+	if n.rest != none && !s.bindRest(n, inputs[len(n.args):], g.v) {
 		return nil, false
 	}
 	next := g.next
 	for i := len(n.args) - 1; i >= 0; i-- {
-		next = m.goal(goal{n: n.args[i], v: inputs[i], next: next})
+		next = s.goal(goal{n: n.args[i], v: inputs[i], next: next})
 	}
 	return next, true
 }
 
-// commute gives the next argument of a call each input that is left.
-func (m *matcher) commute(g *goal) bool {
+// commute tries every remaining input for the next argument of a commutative call.
+func (s *search) commute(g *goal) bool {
 	inputs := g.apply.Inputs()
 	if g.i == len(g.n.args) {
 		if g.n.rest != none {
@@ -199,68 +196,68 @@ func (m *matcher) commute(g *goal) bool {
 					left = append(left, v)
 				}
 			}
-			if !m.bindRest(g.n, left, g.v) {
+			if !s.bindRest(g.n, left, g.v) {
 				return false
 			}
 		}
-		return m.solve(g.next)
+		return s.solve(g.next)
 	}
 	arg := g.n.args[g.n.order[g.i]]
 	for i, v := range inputs {
 		if g.taken(i) {
 			continue
 		}
-		mark := m.mark()
-		rest := m.goal(goal{n: g.n, v: g.v, apply: g.apply, i: g.i + 1, input: i, prev: g, next: g.next})
-		if m.solve(m.goal(goal{n: arg, v: v, next: rest})) {
+		mark := s.mark()
+		rest := s.goal(goal{n: g.n, v: g.v, apply: g.apply, i: g.i + 1, input: i, prev: g, next: g.next})
+		if s.solve(s.goal(goal{n: arg, v: v, next: rest})) {
 			return true
 		}
-		m.undo(mark)
-		if m.steps > maxSteps {
+		s.undo(mark)
+		if s.steps > maxSteps {
 			return false
 		}
 	}
 	return false
 }
 
-// anyOf tries the alternatives in their order.
-func (m *matcher) anyOf(n *node, v *fgraph.Variable, next *goal) bool {
+// anyOf tries the alternatives in order.
+func (s *search) anyOf(n *node, v *fgraph.Variable, next *goal) bool {
 	for _, alt := range n.args {
-		mark := m.mark()
-		if m.solve(m.goal(goal{n: alt, v: v, next: next})) {
+		mark := s.mark()
+		if s.solve(s.goal(goal{n: alt, v: v, next: next})) {
 			return true
 		}
-		m.undo(mark)
-		if m.steps > maxSteps {
+		s.undo(mark)
+		if s.steps > maxSteps {
 			return false
 		}
 	}
 	return false
 }
 
-// bind names v, or compares it with what has the name already.
-func (m *matcher) bind(n *node, v *fgraph.Variable) bool {
-	if have := m.b.vars[n.slot]; have != nil {
-		return same(have, v) || m.fail(whyOther, n, v)
+// bind binds a name to v, or compares v with the existing binding.
+func (s *search) bind(n *node, v *fgraph.Variable) bool {
+	if have := s.b.vars[n.slot]; have != nil {
+		return same(have, v) || s.fail(whyOther, n, v)
 	}
-	m.b.vars[n.slot] = v
-	m.trail = append(m.trail, n.slot)
+	s.b.vars[n.slot] = v
+	s.trail = append(s.trail, n.slot)
 	return true
 }
 
-func (m *matcher) bindRest(n *node, vars []*fgraph.Variable, of *fgraph.Variable) bool {
-	if have := m.b.rests[n.rest]; have != nil {
-		return slices.EqualFunc(have, vars, same) || m.fail(whyOther, n, of)
+func (s *search) bindRest(n *node, vars []*fgraph.Variable, of *fgraph.Variable) bool {
+	if have := s.b.rests[n.rest]; have != nil {
+		return slices.EqualFunc(have, vars, same) || s.fail(whyOther, n, of)
 	}
 	if vars == nil {
 		vars = []*fgraph.Variable{}
 	}
-	m.b.rests[n.rest] = vars
-	m.trail = append(m.trail, -1-n.rest)
+	s.b.rests[n.rest] = vars
+	s.trail = append(s.trail, -1-n.rest)
 	return true
 }
 
-// same reports whether two variables are one, or constants of equal value.
+// same reports whether two variables are identical, or equal constants.
 func same(a, b *fgraph.Variable) bool {
 	return a == b || a.IsConstant() && b.IsConstant() && a.Type() == b.Type() && fgraph.EqualData(a.Type(), a.Data(), b.Data())
 }
@@ -270,45 +267,45 @@ type mark struct {
 	goals               []goal
 }
 
-func (m *matcher) mark() mark { return mark{len(m.trail), len(m.inner), m.depth, m.goals} }
+func (s *search) mark() mark { return mark{len(s.trail), len(s.inner), s.depth, s.goals} }
 
-func (m *matcher) undo(to mark) {
-	for _, slot := range m.trail[to.trail:] {
+func (s *search) undo(to mark) {
+	for _, slot := range s.trail[to.trail:] {
 		if slot < 0 {
-			m.b.rests[-1-slot] = nil
+			s.b.rests[-1-slot] = nil
 		} else {
-			m.b.vars[slot] = nil
+			s.b.vars[slot] = nil
 		}
 	}
-	m.trail, m.inner, m.depth, m.goals = m.trail[:to.trail], m.inner[:to.inner], to.depth, to.goals
+	s.trail, s.inner, s.depth, s.goals = s.trail[:to.trail], s.inner[:to.inner], to.depth, to.goals
 }
 
-// accept checks what can be checked only when everything is bound.
-func (m *matcher) accept() bool {
-	m.depth++
-	if !m.m.opts.shared {
-		for _, a := range m.inner {
-			if v := m.sharedOutput(a); v != nil {
-				return m.fail(whyClients, nil, v)
+// accept checks the conditions that need all bindings.
+func (s *search) accept() bool {
+	s.depth++
+	if !s.m.opts.shared {
+		for _, a := range s.inner {
+			if v := s.sharedOutput(a); v != nil {
+				return s.fail(whyClients, nil, v)
 			}
 		}
 	}
-	for i := range m.m.guards {
-		g := &m.m.guards[i]
-		if g.fn(m.c, g.variables(&m.b)) == g.not {
-			m.failed = failure{why: whyGuard, depth: m.depth, guard: g}
+	for i := range s.m.guards {
+		g := &s.m.guards[i]
+		if g.fn(s.c, g.variables(&s.b)) == g.not {
+			s.failed = failure{why: whyGuard, depth: s.depth, guard: g}
 			return false
 		}
 	}
 	return true
 }
 
-// sharedOutput returns an output of an inner apply that something outside of the
-// match reads, and that would therefore have to be computed still.
-func (m *matcher) sharedOutput(a *fgraph.Apply) *fgraph.Variable {
+// sharedOutput returns an output of an inner apply that has a client outside of the match, or
+// nil.
+func (s *search) sharedOutput(a *fgraph.Apply) *fgraph.Variable {
 	for _, out := range a.Outputs() {
 		for _, c := range out.Clients() {
-			if c.Apply == nil || c.Apply != m.root && !slices.Contains(m.inner, c.Apply) {
+			if c.Apply == nil || c.Apply != s.root && !slices.Contains(s.inner, c.Apply) {
 				return out
 			}
 		}

@@ -1,14 +1,15 @@
 package pattern
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// OpSub returns the rule that applies the op to instead of from, to the same
-// inputs and with outputs of the same types. Theano calls it OpSub.
+// OpSub returns the rule that replaces the op from with to, keeping the inputs and the types of
+// the outputs. It is Theano's OpSub.
 func OpSub(from, to fgraph.Op, list ...Option) rewrite.Rule {
 	r := opRule(from, fmt.Sprintf("%s -> %s", from, to), list, func(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
 		outs := n.Outputs()
@@ -22,10 +23,9 @@ func OpSub(from, to fgraph.Op, list ...Option) rewrite.Rule {
 	return r
 }
 
-// OpRemove returns the rule that puts the inputs of the op in the place of its
-// outputs, the first of the first and so on. It does not fire where the op has
-// fewer inputs than outputs, or an input of another type. Theano calls it
-// OpRemove.
+// OpRemove returns the rule that replaces each output of the op with the input of the same
+// index. It does not fire if there are fewer inputs than outputs, or an input has an
+// incompatible type. It is Theano's OpRemove.
 func OpRemove(op fgraph.Op, list ...Option) rewrite.Rule {
 	return opRule(op, fmt.Sprintf("remove %s", op), list, func(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
 		ins, outs := n.Inputs(), n.Outputs()
@@ -41,16 +41,9 @@ func OpRemove(op fgraph.Op, list ...Option) rewrite.Rule {
 	})
 }
 
-// opRule returns a rule for the applies of one op, of whose options only the name
-// and the documentation matter.
+// opRule returns a rule for the applies of one op. Of the options, only the name and the
+// documentation matter; both default to text.
 func opRule(op fgraph.Op, text string, list []Option, fn func(*rewrite.Context, *fgraph.Apply) (rewrite.Result, error)) rewrite.Rule {
 	o := newOptions(list)
-	r := rewrite.Rule{Name: o.name, Doc: o.doc, On: []rewrite.Track{rewrite.TrackOp(op)}, Depth: 1, Fn: fn}
-	if r.Name == "" {
-		r.Name = text
-	}
-	if r.Doc == "" {
-		r.Doc = text
-	}
-	return r
+	return rewrite.Rule{Name: cmp.Or(o.name, text), Doc: cmp.Or(o.doc, text), On: []rewrite.Track{rewrite.TrackOp(op)}, Depth: 1, Fn: fn}
 }

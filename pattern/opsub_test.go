@@ -27,8 +27,8 @@ func TestOpSubAndOpRemove(t *testing.T) {
 		if g.String() != test.want {
 			t.Errorf("%s: %s, want %s", test.graph, g, test.want)
 		}
-		if test.rule.RewriterName() != test.name || test.rule.RewriterDoc() != test.what {
-			t.Errorf("%q %q", test.rule.RewriterName(), test.rule.RewriterDoc())
+		if test.rule.Describe().Name != test.name || test.rule.Describe().Doc != test.what {
+			t.Errorf("%q %q", test.rule.Describe().Name, test.rule.Describe().Doc)
 		}
 	}
 }

@@ -8,61 +8,52 @@ import (
 	"unicode/utf8"
 )
 
-// ErrSyntax is wrapped by the errors of [Parse], [ParseExpr] and [ParseRule].
+// ErrSyntax means that [Parse], [ParseExpr] or [ParseRewrite] can't read a text.
 var ErrSyntax = errors.New("bad pattern")
 
-// Bounds on what is read, so that no text, however long, exhausts the stack.
-// The longest pattern that Theano had is 5 deep and has 20 parts.
+// Bounds on patterns, so that no text can exhaust the stack. The largest pattern in Theano has
+// 20 parts and a depth of 5.
 const (
 	maxDepth = 100
 	maxParts = 10000
 )
 
-// Parse reads a pattern with its guards: "(mul x y) && isZero(x) && !isOne(y)".
-// Errors give the column, counted in bytes from 1, and wrap [ErrSyntax].
-func Parse(text string) (Pattern, error) {
-	p := parser{text: text}
-	pat, err := p.pattern()
-	if err == nil {
-		err = p.end()
-	}
-	if err != nil {
-		return Pattern{}, err
-	}
-	return pat, nil
-}
+// Parse reads a pattern with its guards: "(mul x y) && isZero(x) && !isOne(y)". Errors wrap
+// [ErrSyntax] and give the column, counted in bytes from 1.
+func Parse(text string) (Pattern, error) { return parse(text, (*parser).pattern) }
 
 // ParseExpr reads an expression: a pattern without guards, or a replacement.
 func ParseExpr(text string) (Expr, error) {
-	p := parser{text: text}
-	e, err := p.expr(0)
-	if err == nil {
-		err = p.end()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
+	return parse(text, func(p *parser) (Expr, error) { return p.expr(0) })
 }
 
-// ParseRule reads a rule: "(mul x 1) => x".
-func ParseRule(text string) (Rule, error) {
+// ParseRewrite reads a pattern and its replacement: "(mul x 1) => x".
+func ParseRewrite(text string) (Rewrite, error) {
+	return parse(text, func(p *parser) (Rewrite, error) {
+		in, err := p.pattern()
+		if err != nil {
+			return Rewrite{}, err
+		}
+		if !p.take("=>") {
+			return Rewrite{}, p.fault(p.at, "\"=>\" and a replacement are missing")
+		}
+		out, err := p.expr(0)
+		return Rewrite{in, out}, err
+	})
+}
+
+// parse reads a whole text by means of read.
+func parse[T any](text string, read func(*parser) (T, error)) (T, error) {
 	p := parser{text: text}
-	in, err := p.pattern()
-	if err != nil {
-		return Rule{}, err
-	}
-	if !p.take("=>") {
-		return Rule{}, p.fault(p.at, "\"=>\" and a replacement are missing")
-	}
-	out, err := p.expr(0)
+	tree, err := read(&p)
 	if err == nil {
 		err = p.end()
 	}
 	if err != nil {
-		return Rule{}, err
+		var none T
+		return none, err
 	}
-	return Rule{in, out}, nil
+	return tree, nil
 }
 
 type parser struct {
@@ -110,7 +101,7 @@ func (p *parser) guard() (Guard, error) {
 		at := p.at
 		name := p.name()
 		if name == "" || name == "_" {
-			return g, p.fault(at, "a guard is given names")
+			return g, p.fault(at, "the arguments of a guard are names")
 		}
 		g.Args = append(g.Args, name)
 	}
@@ -131,21 +122,20 @@ func (p *parser) expr(depth int) (Expr, error) {
 	case p.take("...") || p.take("…"):
 		return Rest(p.name()), nil
 	}
-	e, err := p.atom(start, depth)
+	var e Expr
+	var err error
+	if name := p.name(); name != "" {
+		e, err = p.named(name, start, depth)
+	} else {
+		e, err = p.literal()
+	}
 	if err == nil && p.at < len(p.text) && strings.IndexByte(" \t\r\n()&=", p.text[p.at]) < 0 {
 		return nil, p.fault(p.at, "unexpected %q after %s", p.text[p.at:], e)
 	}
 	return e, err
 }
 
-func (p *parser) atom(start, depth int) (Expr, error) {
-	if name := p.name(); name != "" {
-		return p.named(name, start, depth)
-	}
-	return p.literal()
-}
-
-// named goes on after a name, which may be bound to what follows it.
+// named reads what follows a name, to which it may be bound.
 func (p *parser) named(name string, start, depth int) (Expr, error) {
 	if p.at == len(p.text) || p.text[p.at] != '@' {
 		if name == "_" {
@@ -168,8 +158,7 @@ func (p *parser) named(name string, start, depth int) (Expr, error) {
 	return nil, p.fault(start, "%s@ is followed by %s, not by an op, an alternative or a number", name, e)
 }
 
-// list reads "(op args...)", with ".n" for another output than the first, or
-// "(or alternatives...)".
+// list reads "(op args...)", followed by ".n" for output n, or "(or alternatives...)".
 func (p *parser) list(depth int) (Expr, error) {
 	open := p.at
 	p.at++
@@ -233,8 +222,8 @@ func (p *parser) literal() (Expr, error) {
 	return Literal(word), nil
 }
 
-// op reads the name of an op: letters, digits, "_", "." and "-", and parameters
-// in balanced braces.
+// op reads the name of an op: letters, digits, "_", "." and "-", and parameters in balanced
+// braces.
 func (p *parser) op() string {
 	start := p.at
 	depth := 0
@@ -260,7 +249,7 @@ func (p *parser) op() string {
 	return p.text[start:p.at]
 }
 
-// name reads an identifier, or nothing.
+// name reads an identifier, or returns "".
 func (p *parser) name() string {
 	start := p.at
 	for p.at < len(p.text) && (isLetter(p.text[p.at]) || p.at > start && isDigit(p.text[p.at])) {
@@ -269,7 +258,7 @@ func (p *parser) name() string {
 	return p.text[start:p.at]
 }
 
-// take skips spaces and then s, and reports whether it was there.
+// take skips spaces and then s, and reports whether s was there.
 func (p *parser) take(s string) bool {
 	p.space()
 	if !strings.HasPrefix(p.text[p.at:], s) {

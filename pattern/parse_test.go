@@ -21,36 +21,36 @@ func TestParseRule(t *testing.T) {
 	x, y := pattern.Name("x"), pattern.Name("y")
 	tests := []struct {
 		text string
-		want pattern.Rule
+		want pattern.Rewrite
 	}{
-		{"(true_div (mul x y) y) => x", pattern.Rule{
-			In: pattern.Pattern{Expr: pattern.Apply("true_div", pattern.Apply("mul", x, y), y)}, Out: x,
+		{"(true_div (mul x y) y) => x", pattern.Rewrite{
+			In: pattern.Pattern{Expr: pattern.NewCall("true_div", pattern.NewCall("mul", x, y), y)}, Out: x,
 		}},
-		{"(mul x 1) && isFloat(x) && !isZero(x, y) => x", pattern.Rule{
+		{"(mul x 1) && isFloat(x) && !isZero(x, y) => x", pattern.Rewrite{
 			In: pattern.Pattern{
-				Expr:   pattern.Apply("mul", x, pattern.Literal("1")),
+				Expr:   pattern.NewCall("mul", x, pattern.Literal("1")),
 				Guards: []pattern.Guard{{Func: "isFloat", Args: []string{"x"}}, {Func: "isZero", Args: []string{"x", "y"}, Not: true}},
 			}, Out: x,
 		}},
-		{"(add -0.5 _ ...rest) => (add 1e3 ...rest)", pattern.Rule{
-			In:  pattern.Pattern{Expr: pattern.Apply("add", pattern.Literal("-0.5"), pattern.Any{}, pattern.Rest("rest"))},
-			Out: pattern.Apply("add", pattern.Literal("1e3"), pattern.Rest("rest")),
+		{"(add -0.5 _ ...rest) => (add 1e3 ...rest)", pattern.Rewrite{
+			In:  pattern.Pattern{Expr: pattern.NewCall("add", pattern.Literal("-0.5"), pattern.Any{}, pattern.Rest("rest"))},
+			Out: pattern.NewCall("add", pattern.Literal("1e3"), pattern.Rest("rest")),
 		}},
-		{"(or (exp y@(f x)) z@(or x y) w@2) => (split x).1", pattern.Rule{
+		{"(or (exp y@(f x)) z@(or x y) w@2) => (split x).1", pattern.Rewrite{
 			In: pattern.Pattern{Expr: pattern.Or{
-				pattern.Apply("exp", &pattern.Bind{Name: "y", Expr: pattern.Apply("f", x)}),
+				pattern.NewCall("exp", &pattern.Bind{Name: "y", Expr: pattern.NewCall("f", x)}),
 				&pattern.Bind{Name: "z", Expr: pattern.Or{x, y}},
 				&pattern.Bind{Name: "w", Expr: pattern.Literal("2")},
 			}},
 			Out: &pattern.Call{Op: "split", Args: []pattern.Expr{x}, Output: 1},
 		}},
-		{"(sum{axis=0, keep} x) => (zeros)", pattern.Rule{
-			In:  pattern.Pattern{Expr: pattern.Apply("sum{axis=0, keep}", x)},
-			Out: pattern.Apply("zeros"),
+		{"(sum{axis=0, keep} x) => (zeros)", pattern.Rewrite{
+			In:  pattern.Pattern{Expr: pattern.NewCall("sum{axis=0, keep}", x)},
+			Out: pattern.NewCall("zeros"),
 		}},
 	}
 	for _, test := range tests {
-		got, err := pattern.ParseRule(test.text)
+		got, err := pattern.ParseRewrite(test.text)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -77,7 +77,7 @@ func TestParseTakesSpaces(t *testing.T) {
 		"(f (g x).0) => .5":                       "(f (g x)) => .5",
 		"(f (g x)...) => x":                       "(f (g x) ...) => x",
 	} {
-		r, err := pattern.ParseRule(text)
+		r, err := pattern.ParseRewrite(text)
 		if err != nil || r.String() != want {
 			t.Errorf("%q: %s, %v", text, r, err)
 		}
@@ -112,8 +112,8 @@ func TestParseFaults(t *testing.T) {
 		{"(f x) &&", "column 9: the name of a guard is missing"},
 		{"(f x) && g", `column 11: "(" is missing after the guard g`},
 		{"(f x) && g(x", `column 13: "," or ")" is missing in the guard g`},
-		{"(f x) && g(_)", "column 12: a guard is given names"},
-		{"(f x) && g(2)", "column 12: a guard is given names"},
+		{"(f x) && g(_)", "column 12: the arguments of a guard are names"},
+		{"(f x) && g(2)", "column 12: the arguments of a guard are names"},
 		{"(f x) || g(x)", `column 7: unexpected "|| g(x)"`},
 		{strings.Repeat("(f ", 200), "the pattern is too large"},
 		{strings.Repeat("x@", 200) + "(f)", "the pattern is too large"},
@@ -123,7 +123,7 @@ func TestParseFaults(t *testing.T) {
 	for _, test := range tests {
 		p, err := pattern.Parse(test.text)
 		if test.text == "(2 x)" {
-			continue // an op may well be called 2, the vocabulary decides
+			continue // an op may be called 2
 		}
 		if !errors.Is(err, pattern.ErrSyntax) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.50q: %v, %v\nwant %s", test.text, p, err, test.want)
@@ -133,7 +133,7 @@ func TestParseFaults(t *testing.T) {
 		"(f x)": `column 6: "=>" and a replacement are missing`, "(f x) =>": "column 9: an expression is missing",
 		"(f x) => x y": `column 12: unexpected "y"`, "(f x) => x => y": `column 12: unexpected "=> y"`,
 	} {
-		if r, err := pattern.ParseRule(text); !errors.Is(err, pattern.ErrSyntax) || !strings.Contains(err.Error(), want) {
+		if r, err := pattern.ParseRewrite(text); !errors.Is(err, pattern.ErrSyntax) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v", text, r, err)
 		}
 	}
@@ -181,9 +181,9 @@ func TestPrintParse(t *testing.T) {
 			case 4:
 				return pattern.Or(list(t, 1))
 			case 5:
-				return &pattern.Bind{Name: name.Draw(t, "name"), Expr: pattern.Apply(op.Draw(t, "op"), list(t, 0)...)}
+				return &pattern.Bind{Name: name.Draw(t, "name"), Expr: pattern.NewCall(op.Draw(t, "op"), list(t, 0)...)}
 			}
-			c := pattern.Apply(op.Draw(t, "op"), list(t, 0)...)
+			c := pattern.NewCall(op.Draw(t, "op"), list(t, 0)...)
 			c.Output = rapid.IntRange(0, 2).Draw(t, "output")
 			return c
 		})
@@ -192,11 +192,11 @@ func TestPrintParse(t *testing.T) {
 		return pattern.Guard{Func: name.Draw(t, "func"), Args: rapid.SliceOfN(name, 0, 3).Draw(t, "args"), Not: rapid.Bool().Draw(t, "not")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		want := pattern.Rule{
+		want := pattern.Rewrite{
 			In:  pattern.Pattern{Expr: expr(0).Draw(t, "in"), Guards: rapid.SliceOfN(guard, 0, 2).Draw(t, "guards")},
 			Out: expr(0).Draw(t, "out"),
 		}
-		got, err := pattern.ParseRule(want.String())
+		got, err := pattern.ParseRewrite(want.String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,8 +206,8 @@ func TestPrintParse(t *testing.T) {
 	})
 }
 
-// allocates returns how many bytes f allocates. What else the process does counts too, so that f runs again while it seems to be
-// more than most.
+// allocates returns how many bytes f allocates. Other goroutines count, too, so it repeats f
+// while the result exceeds most.
 func allocates(most uint64, f func()) uint64 {
 	least := uint64(math.MaxUint64)
 	for try := 0; try < 20 && least > most; try++ {
@@ -221,8 +221,9 @@ func allocates(most uint64, f func()) uint64 {
 	return least
 }
 
-// FuzzParseRule: whatever is typed, a rule takes memory in proportion to its text, prints as text that reads as the same rule, and,
-// if it compiles, leaves a graph sound that it is applied to everywhere.
+// FuzzParseRule: for any text, the memory of a rule is proportional to its length, the rule
+// prints as text that parses to the same rule, and, if it compiles, applying it leaves a graph
+// sound.
 func FuzzParseRule(f *testing.F) {
 	for _, text := range []string{
 		"(true_div (mul x y) y) && isFloat(x) => x", "(add a a ...r) => (add (mul 2 a) ...r)", "(op1 (or (op2 a _) (two _ a).1) e@(exp b)) => (two e a).1",
@@ -230,9 +231,9 @@ func FuzzParseRule(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := pattern.ParseRule(text)
+		r, err := pattern.ParseRewrite(text)
 		most := uint64(256<<10 + 1000*len(text))
-		if got := allocates(most, func() { pattern.ParseRule(text) }); got > most {
+		if got := allocates(most, func() { pattern.ParseRewrite(text) }); got > most {
 			t.Errorf("%d bytes of text take %d bytes to read, more than %d", len(text), got, most)
 		}
 		if err != nil {
@@ -241,7 +242,7 @@ func FuzzParseRule(f *testing.F) {
 			}
 			return
 		}
-		again, err := pattern.ParseRule(r.String())
+		again, err := pattern.ParseRewrite(r.String())
 		if err != nil || again.String() != r.String() {
 			t.Errorf("%q printed as %q, read as %q, %v", text, r, again, err)
 		}

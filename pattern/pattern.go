@@ -3,7 +3,6 @@ package pattern
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"sync"
 
@@ -13,13 +12,12 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// A Predicate is the Go function behind a guard. It is given the variables that
-// the guard names. c is that of the rewriter, nil for a bare [Matcher].
+// A Predicate is the Go function of a guard. args are the variables bound to the names in the
+// guard. c is the context of the rewriter, nil for a [Matcher].
 type Predicate func(c *rewrite.Context, args []*fgraph.Variable) bool
 
-// A Builder is a Go function that stands in a replacement like an op: it is
-// given the arguments, already made, and the apply that is being replaced. It
-// returns nil where it does not want to.
+// A Builder is a Go function that a replacement uses like an op. args are the arguments, and
+// root is the apply that is being replaced. If it returns nil, the rule proposes nothing.
 type Builder func(c *rewrite.Context, root *fgraph.Apply, args []*fgraph.Variable) (*fgraph.Variable, error)
 
 // An Option changes how a pattern is compiled.
@@ -32,31 +30,25 @@ type options struct {
 	builders  map[string]Builder
 }
 
-// Named gives the rewriter a name. Without one it is called by its text, as
-// unnamed pattern rewriters are in Theano's profile.
+// Named sets the name of the rewriter. The default is its text, as in Theano's profile.
 func Named(name string) Option { return func(o *options) { o.name = name } }
 
-// Doc documents the rewriter with a sentence, in place of its text.
+// Doc sets the documentation of the rewriter, one sentence. The default is its text.
 func Doc(doc string) Option { return func(o *options) { o.doc = doc } }
 
-// Shared lets the rule match although applies below the root have other clients,
-// and will thus be computed still.
+// Shared lets the rule match even if applies below the root have other clients, and will
+// therefore still be computed.
 func Shared() Option { return func(o *options) { o.shared = true } }
 
-// WithGuard gives a guard its meaning.
+// WithGuard defines the function of a guard.
 func WithGuard(name string, f Predicate) Option {
 	return func(o *options) { o.guards[name] = f }
 }
 
-// WithBuilder gives a name that replacements use like an op its meaning. It comes
-// before an op of the vocabulary with that name.
+// WithBuilder defines a function that replacements use like an op. It takes precedence over an
+// op of the same name.
 func WithBuilder(name string, f Builder) Option {
 	return func(o *options) { o.builders[name] = f }
-}
-
-// WithFuncs gives several guards their meanings.
-func WithFuncs(guards map[string]Predicate) Option {
-	return func(o *options) { maps.Copy(o.guards, guards) }
 }
 
 func newOptions(list []Option) *options {
@@ -67,7 +59,7 @@ func newOptions(list []Option) *options {
 	return o
 }
 
-// A Matcher finds a pattern in graphs. It may be used by several goroutines.
+// A Matcher finds matches of a pattern in graphs. It is safe for concurrent use.
 type Matcher struct {
 	pattern Pattern
 	vocab   Vocabulary
@@ -79,8 +71,7 @@ type Matcher struct {
 	pool    sync.Pool
 }
 
-// NewMatcher returns the matcher of a pattern. Everything that is wrong with the
-// pattern is reported together.
+// NewMatcher returns the matcher of a pattern. It reports all mistakes in the pattern together.
 func NewMatcher(v Vocabulary, text string, list ...Option) (*Matcher, error) {
 	p, err := Parse(text)
 	if err != nil {
@@ -94,7 +85,7 @@ func NewMatcher(v Vocabulary, text string, list ...Option) (*Matcher, error) {
 	return m, nil
 }
 
-// matcher compiles a pattern; c.used has to be known before.
+// matcher compiles a pattern. c.used must be set before.
 func (c *compiler) matcher(p Pattern) *Matcher {
 	m := &Matcher{pattern: p, vocab: c.vocab, opts: c.opts}
 	if _, ok := rootCall(p.Expr); !ok {
@@ -105,14 +96,14 @@ func (c *compiler) matcher(p Pattern) *Matcher {
 	m.slots, m.rests = c.slots, c.rests
 	c.clashes()
 	m.pool.New = func() any {
-		s := &matcher{m: m, b: bindings{make([]*fgraph.Variable, len(m.slots)), make([][]*fgraph.Variable, len(m.rests))}}
+		s := &search{m: m, b: bindings{make([]*fgraph.Variable, len(m.slots)), make([][]*fgraph.Variable, len(m.rests))}}
 		s.reason = []any{&s.failed}
 		return s
 	}
 	return m
 }
 
-// rootCall returns the calls that a pattern can begin with.
+// rootCall returns the calls that can be the root of a pattern.
 func rootCall(e Expr) ([]*Call, bool) {
 	switch e := e.(type) {
 	case *Call:
@@ -133,16 +124,16 @@ func rootCall(e Expr) ([]*Call, bool) {
 	return nil, false
 }
 
-// Pattern returns what the matcher looks for.
+// Pattern returns the pattern.
 func (m *Matcher) Pattern() Pattern { return m.pattern }
 
-// Bindings is what the names of a pattern stand for in a match.
+// Bindings are the variables to which a match binds names.
 type Bindings struct {
 	m *Matcher
 	b bindings
 }
 
-// Variable returns the variable of a name, or nil.
+// Variable returns the variable bound to a name, or nil.
 func (b Bindings) Variable(name string) *fgraph.Variable {
 	if i := slices.Index(b.m.slots, name); i >= 0 {
 		return b.b.vars[i]
@@ -150,7 +141,7 @@ func (b Bindings) Variable(name string) *fgraph.Variable {
 	return nil
 }
 
-// Rest returns the variables that "...name" stands for.
+// Rest returns the variables bound to "...name".
 func (b Bindings) Rest(name string) []*fgraph.Variable {
 	if i := slices.Index(b.m.rests, name); i >= 0 {
 		return b.b.rests[i]
@@ -158,9 +149,9 @@ func (b Bindings) Rest(name string) []*fgraph.Variable {
 	return nil
 }
 
-// Match matches the pattern with the only output of an apply at its root.
+// Match matches the pattern with a, which must have a single output, at its root.
 func (m *Matcher) Match(a *fgraph.Apply) (Bindings, bool) {
-	s := m.search(nil, a)
+	s := m.begin(nil, a)
 	defer m.release(s)
 	if !s.run() {
 		return Bindings{}, false
@@ -168,8 +159,7 @@ func (m *Matcher) Match(a *fgraph.Apply) (Bindings, bool) {
 	return Bindings{m, bindings{slices.Clone(s.b.vars), slices.Clone(s.b.rests)}}, true
 }
 
-// All yields the applies of a graph that are roots of a match, in the order of
-// their numbers.
+// All yields the applies of a graph that are roots of a match, by increasing number.
 func (m *Matcher) All(g *fgraph.FunctionGraph) iter.Seq2[*fgraph.Apply, Bindings] {
 	return func(yield func(*fgraph.Apply, Bindings) bool) {
 		for a := range g.Applies() {
@@ -180,14 +170,14 @@ func (m *Matcher) All(g *fgraph.FunctionGraph) iter.Seq2[*fgraph.Apply, Bindings
 	}
 }
 
-// search returns a matcher for the apply, to be released after use.
-func (m *Matcher) search(c *rewrite.Context, root *fgraph.Apply) *matcher {
-	s := m.pool.Get().(*matcher)
+// begin returns a search at an apply, to be released after use.
+func (m *Matcher) begin(c *rewrite.Context, root *fgraph.Apply) *search {
+	s := m.pool.Get().(*search)
 	s.c, s.root = c, root
 	return s
 }
 
-func (m *Matcher) release(s *matcher) {
+func (m *Matcher) release(s *search) {
 	clear(s.b.vars)
 	clear(s.b.rests)
 	clear(s.inner)
@@ -197,15 +187,15 @@ func (m *Matcher) release(s *matcher) {
 	m.pool.Put(s)
 }
 
-func (m *matcher) run() bool {
-	if len(m.root.Outputs()) != 1 {
-		m.failed = failure{why: whyOutputs, v: m.root.Out()}
+func (s *search) run() bool {
+	if len(s.root.Outputs()) != 1 {
+		s.failed = failure{why: whyOutputs, v: s.root.Out()}
 		return false
 	}
-	return m.solve(m.goal(goal{n: m.m.root, v: m.root.Out()}))
+	return s.solve(s.goal(goal{n: s.m.root, v: s.root.Out()}))
 }
 
-// joined reports several faults as one error, and none as nil.
+// joined returns several faults as one error, and no fault as nil.
 func joined(faults []error) error {
 	if len(faults) == 0 {
 		return nil

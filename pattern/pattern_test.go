@@ -42,7 +42,7 @@ func TestRuleFaults(t *testing.T) {
 		{"(op1 (or (op2 x ...y) (op2 x y))) => x", pattern.ErrForm, "do not bind the same names"},
 		{"(op1 ...x y) => y", pattern.ErrForm, "...x is not the last argument"},
 		{"(op1 x@(or y@(op2 z) y@(op3 z))) => y", nil, ""},
-		{"(op1 x@(op2 x)) => x", nil, ""}, // never matches, but says nothing wrong
+		{"(op1 x@(op2 x)) => x", nil, ""}, // never matches, but is valid
 		{"(op1 x (op2 ...x)) => x", pattern.ErrForm, "x is a variable and a rest"},
 		{"(op1 x) => _", pattern.ErrForm, "_ in a replacement"},
 		{"(op1 x) => (or x x)", pattern.ErrForm, "(or x x) in a replacement"},
@@ -76,17 +76,17 @@ func TestFaultsAreReportedTogether(t *testing.T) {
 	if !strings.HasPrefix(err.Error(), "6 faults:\n\tpattern \"(op9 (exp x y)) && f(q) => (op8 z)\": column 1: unknown op: op9") {
 		t.Error(err)
 	}
-	for _, rule := range []pattern.Rule{{}, {In: pattern.Pattern{Expr: pattern.Apply("op1")}}, {Out: pattern.Name("x")}} {
+	for _, rule := range []pattern.Rewrite{{}, {In: pattern.Pattern{Expr: pattern.NewCall("op1")}}, {Out: pattern.Name("x")}} {
 		if _, err := pattern.New(toys{}, rule); !errors.Is(err, pattern.ErrForm) {
 			t.Errorf("%v: %v", rule, err)
 		}
 	}
-	for _, e := range []pattern.Expr{pattern.Apply("op1", nil), pattern.Apply("op1", pattern.Or{}), pattern.Apply("op1", &pattern.Bind{Name: "x"})} {
-		if _, err := pattern.New(toys{}, pattern.Rule{In: pattern.Pattern{Expr: e}, Out: pattern.Literal("1")}); !errors.Is(err, pattern.ErrForm) {
+	for _, e := range []pattern.Expr{pattern.NewCall("op1", nil), pattern.NewCall("op1", pattern.Or{}), pattern.NewCall("op1", &pattern.Bind{Name: "x"})} {
+		if _, err := pattern.New(toys{}, pattern.Rewrite{In: pattern.Pattern{Expr: e}, Out: pattern.Literal("1")}); !errors.Is(err, pattern.ErrForm) {
 			t.Errorf("%v: %v", e, err)
 		}
 	}
-	if _, err := pattern.New(toys{}, pattern.Rule{In: pattern.Pattern{Expr: pattern.Apply("op1")}, Out: pattern.Apply("op1", nil)}); !errors.Is(err, pattern.ErrForm) {
+	if _, err := pattern.New(toys{}, pattern.Rewrite{In: pattern.Pattern{Expr: pattern.NewCall("op1")}, Out: pattern.NewCall("op1", nil)}); !errors.Is(err, pattern.ErrForm) {
 		t.Error(err)
 	}
 	for _, text := range [][2]string{{"(op1", "x"}, {"(op1 x)", "("}} {

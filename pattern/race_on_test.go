@@ -2,6 +2,5 @@
 
 package pattern_test
 
-// raceDetector tells that sync.Pool drops at random, as it does for the race
-// detector.
+// raceDetector is set under the race detector, with which sync.Pool drops items at random.
 const raceDetector = true

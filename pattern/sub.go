@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,16 +9,14 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Sub returns the rewriter that puts replacement in the place of what pattern
-// matches:
+// Sub returns the rewriter that replaces matches of pattern with replacement:
 //
 //	pattern.Sub(vocab, "(true_div (mul x y) y)", "x")
 //
-// Everything that is wrong with the two is reported together, each error is
-// found by [errors.Is] as one of those of this package.
+// It reports all mistakes together; each is one of the errors of this package according to
+// [errors.Is].
 //
-// The rewriter proposes nothing where the replacement can't be made, or its type
-// is not accepted by that of what it replaces.
+// The rewriter proposes nothing if the replacement can't be made or has an incompatible type.
 func Sub(v Vocabulary, pattern, replacement string, list ...Option) (*Substitution, error) {
 	in, err := Parse(pattern)
 	if err != nil {
@@ -27,10 +26,10 @@ func Sub(v Vocabulary, pattern, replacement string, list ...Option) (*Substituti
 	if err != nil {
 		return nil, err
 	}
-	return New(v, Rule{in, out}, list...)
+	return New(v, Rewrite{in, out}, list...)
 }
 
-// Must is Sub for rules that are part of the program: it panics on an error.
+// Must is like Sub, but panics on an error. It is for rules that are part of a program.
 func Must(v Vocabulary, pattern, replacement string, list ...Option) *Substitution {
 	s, err := Sub(v, pattern, replacement, list...)
 	if err != nil {
@@ -39,17 +38,17 @@ func Must(v Vocabulary, pattern, replacement string, list ...Option) *Substituti
 	return s
 }
 
-// Compile is Sub for a rule in one text: "(true_div (mul x y) y) => x".
+// Compile is like Sub for a rule in one text: "(true_div (mul x y) y) => x".
 func Compile(v Vocabulary, rule string, list ...Option) (*Substitution, error) {
-	r, err := ParseRule(rule)
+	r, err := ParseRewrite(rule)
 	if err != nil {
 		return nil, err
 	}
 	return New(v, r, list...)
 }
 
-// New is Sub for a rule that was parsed, or built in Go.
-func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
+// New is like Sub for a rewrite that was parsed, or built in Go.
+func New(v Vocabulary, r Rewrite, list ...Option) (*Substitution, error) {
 	if r.In.Expr == nil || r.Out == nil {
 		return nil, fmt.Errorf("pattern: %w: a rule without pattern or replacement", ErrForm)
 	}
@@ -59,7 +58,7 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 			c.used[string(n)] = true
 		}
 	})
-	s := &Substitution{rule: r, matcher: c.matcher(r.In), opts: c.opts}
+	s := &Substitution{rewrite: r, matcher: c.matcher(r.In), opts: c.opts}
 	s.out = c.replacement(r.Out)
 	if c.same(r.In.Expr, r.Out) {
 		c.fault(0, ErrNoChange, "%s", r.Out)
@@ -69,18 +68,18 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 	}
 	s.tracks = tracks(v, r.In.Expr)
 	if len(r.In.Guards) == 0 && len(s.opts.builders) == 0 {
-		s.reach = reach(s.matcher.root)
+		s.depth = depth(s.matcher.root)
 	}
 	return s, nil
 }
 
-// tracks returns the tracks of all ops that a pattern can begin with, or nil if
-// one of them has none.
+// tracks returns the tracks of all ops that can be the root of a pattern, or nil if one of them
+// has none.
 func tracks(v Vocabulary, e Expr) []rewrite.Track {
 	var list []rewrite.Track
 	calls, _ := rootCall(e)
 	for _, call := range calls {
-		op, _ := v.Op(call.Op)
+		op, _ := v.Operator(call.Op)
 		if len(op.Tracks) == 0 {
 			return nil
 		}
@@ -95,15 +94,15 @@ func tracks(v Vocabulary, e Expr) []rewrite.Track {
 	return list
 }
 
-// reach returns how many levels of applies a pattern looks at, which is the
-// distance of its leaves from the root.
-func reach(n *node) int {
+// depth returns how many levels of applies a pattern inspects, which is the distance of its
+// leaves from the root.
+func depth(n *node) int {
 	if n.kind != isCall && n.kind != isOr {
 		return 0
 	}
 	deepest := 0
 	for _, arg := range n.args {
-		deepest = max(deepest, reach(arg))
+		deepest = max(deepest, depth(arg))
 	}
 	if n.kind == isOr {
 		return deepest
@@ -111,51 +110,39 @@ func reach(n *node) int {
 	return deepest + 1
 }
 
-// A Substitution is the node rewriter of a rule, Theano's PatternSub. It may be
-// used by several goroutines.
+// A Substitution is the node rewriter of a [Rewrite], Theano's PatternSub. It is safe for
+// concurrent use.
 type Substitution struct {
-	rule    Rule
+	rewrite Rewrite
 	matcher *Matcher
 	out     *node
 	tracks  []rewrite.Track
-	reach   int
+	depth   int
 	opts    *options
 }
 
-// Rule returns the rule.
-func (s *Substitution) Rule() Rule { return s.rule }
+// Rewrite returns the pattern and the replacement.
+func (s *Substitution) Rewrite() Rewrite { return s.rewrite }
 
-// String returns the rule as text.
-func (s *Substitution) String() string { return s.rule.String() }
+// String returns the rewrite as text.
+func (s *Substitution) String() string { return s.rewrite.String() }
 
-// RewriterName returns the name given by [Named] or, without one, the text.
-func (s *Substitution) RewriterName() string {
-	if s.opts.name != "" {
-		return s.opts.name
+// Describe describes the rewriter. The depth is that of the pattern, but unbounded if the rule
+// has Go functions, which may look anywhere. Whether the replacement destroys an input follows
+// from the tracks of its operators.
+func (s *Substitution) Describe() rewrite.Description {
+	d := rewrite.Description{Name: s.opts.name, Doc: s.opts.doc, Destroys: s.out.destroys(), Depth: s.depth}
+	if d.Name == "" || d.Doc == "" {
+		text := s.rewrite.String()
+		d.Name, d.Doc = cmp.Or(d.Name, text), cmp.Or(d.Doc, text)
 	}
-	return s.rule.String()
-}
-
-// RewriterDoc returns the sentence given by the option [Doc] or, without one, the text.
-func (s *Substitution) RewriterDoc() string {
-	if s.opts.doc != "" {
-		return s.opts.doc
-	}
-	return s.rule.String()
+	return d
 }
 
 // Tracks lists the ops at the root of the pattern.
 func (s *Substitution) Tracks() []rewrite.Track { return s.tracks }
 
-// Reach bounds how far from the root the rule looks: as deep as the pattern. It
-// is 0, no bound, for a rule with Go functions, which may look anywhere.
-func (s *Substitution) Reach() int { return s.reach }
-
-// Inplace reports whether the replacement has an op that destroys an input, as far
-// as the vocabulary tells which op a name stands for.
-func (s *Substitution) Inplace() bool { return s.out.destroys() }
-
-// destroys recurses as deep as the author of the replacement wrote it.
+// destroys reports whether a replacement has an op that destroys an input.
 func (n *node) destroys() bool {
 	for _, t := range n.op.Tracks {
 		if destroys(t.Op()) {
@@ -172,7 +159,7 @@ func destroys(op fgraph.Op) bool {
 
 // Transform proposes the replacement if n is the root of a match.
 func (s *Substitution) Transform(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
-	m := s.matcher.search(c, n)
+	m := s.matcher.begin(c, n)
 	defer s.matcher.release(m)
 	if !m.run() {
 		return c.Miss("%v", m.reason...), nil
@@ -190,37 +177,36 @@ func (s *Substitution) Transform(c *rewrite.Context, n *fgraph.Apply) (rewrite.R
 	return rewrite.Result{Outputs: []*fgraph.Variable{made}}, nil
 }
 
-// make builds a replacement. It recurses as deep as its author wrote it. The
-// result is nil where a builder did not want to.
-func (m *matcher) make(n *node, like *fgraph.Variable) (*fgraph.Variable, error) {
+// make builds a replacement. The result is nil if a builder returned nil.
+func (s *search) make(n *node, like *fgraph.Variable) (*fgraph.Variable, error) {
 	switch n.kind {
 	case isName:
-		return m.b.vars[n.slot], nil
+		return s.b.vars[n.slot], nil
 	case isLiteral:
-		return m.m.vocab.Constant(n.lit, like)
+		return s.m.vocab.Constant(n.lit, like)
 	}
 	args := make([]*fgraph.Variable, 0, len(n.args))
 	next := 0
 	splice := func(at int) {
 		for ; next < len(n.splice) && n.splice[next].at == at; next++ {
-			args = append(args, m.b.rests[n.splice[next].slot]...)
+			args = append(args, s.b.rests[n.splice[next].slot]...)
 		}
 	}
 	for i, arg := range n.args {
 		splice(i)
-		v, err := m.make(arg, like)
+		v, err := s.make(arg, like)
 		if v == nil || err != nil {
 			return nil, err
 		}
 		args = append(args, v)
 	}
 	splice(len(n.args))
-	return m.apply(n, args)
+	return s.apply(n, args)
 }
 
-func (m *matcher) apply(n *node, args []*fgraph.Variable) (*fgraph.Variable, error) {
+func (s *search) apply(n *node, args []*fgraph.Variable) (*fgraph.Variable, error) {
 	if n.build != nil {
-		return n.build(m.c, m.root, args)
+		return n.build(s.c, s.root, args)
 	}
 	op := &n.op
 	if len(args) < op.MinInputs || op.MaxInputs >= 0 && len(args) > op.MaxInputs {

@@ -11,12 +11,12 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// toy is an op that is known by its name, and computes nothing.
+// toy is an op identified by its name, which computes nothing.
 type toy string
 
 func (o toy) String() string { return string(o) }
 
-// pointer is an op that is equal to others of its name, but not identical.
+// pointer is an op that equals others with its name.
 type pointer struct{ name string }
 
 func (p *pointer) String() string { return p.name }
@@ -36,13 +36,13 @@ const (
 	whole toyType = "int"
 )
 
-// toys is a vocabulary. op1 to op6 take any number of inputs; add and mul too,
-// in any order; two has two outputs; toint makes an integer; sum{...} is a sum
-// over the axes in braces; equal is an op that is compared by EqualOp.
+// toys is a vocabulary. op1 to op6 take any number of inputs; so do add and mul, in any
+// order; two has two outputs; toint returns an integer; sum{...} sums over the axes in
+// braces; equal is compared by EqualOp.
 type toys struct{}
 
-func (toys) Op(name string) (pattern.Op, bool) {
-	op := pattern.Op{MinInputs: 0, MaxInputs: -1}
+func (toys) Operator(name string) (pattern.Operator, bool) {
+	op := pattern.Operator{MinInputs: 0, MaxInputs: -1}
 	typ := []fgraph.Type{float}
 	switch base, _, _ := strings.Cut(name, "{"); base {
 	case "op1", "op2", "op3", "op4", "op5", "op6", "zeros":
@@ -100,9 +100,8 @@ func (toys) Constant(l pattern.Literal, like *fgraph.Variable) (*fgraph.Variable
 	return fgraph.NewConstant(float, l.Float(), ""), nil
 }
 
-// A world is a graph in the making. Expressions are those of the pattern
-// language: names are inputs, of type int when they begin with "i"; "#name"
-// cannot be written, so what is shared is named with let.
+// A world builds a graph from expressions of the pattern language. Names are inputs, of type
+// int if they start with "i". Use let for shared expressions.
 type world struct {
 	t      *testing.T
 	inputs []*fgraph.Variable
@@ -113,7 +112,7 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, named: make(map[string]*fgraph.Variable)}
 }
 
-// let names what an expression computes.
+// let names the value of an expression.
 func (w *world) let(name, text string) { w.named[name] = w.make(text) }
 
 func (w *world) make(text string) *fgraph.Variable {
@@ -149,7 +148,7 @@ func (w *world) build(e pattern.Expr) *fgraph.Variable {
 		if e.Op == "equal" {
 			return fgraph.NewApply(&pointer{"equal"}, args, float).Out()
 		}
-		op, ok := toys{}.Op(e.Op)
+		op, ok := toys{}.Operator(e.Op)
 		if !ok || op.Make == nil {
 			return fgraph.NewApply(toy(e.Op), args, float).Out()
 		}

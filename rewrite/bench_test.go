@@ -28,7 +28,7 @@ func grow(b *testing.B, sizes []int, build func(n int) *fgraph.FunctionGraph, do
 			for range b.N {
 				b.StopTimer()
 				g := build(n)
-				runtime.GC() // what building has left is not on the bill
+				runtime.GC() // do not count garbage of the setup
 				b.StartTimer()
 				do(b, g)
 			}
@@ -102,7 +102,7 @@ func BenchmarkInplaceChain(b *testing.B) {
 		return Replace(call(inplaceOp("sin_in_place"), n.Inputs()...)), nil
 	}}
 	grow(b, sizes, func(n int) *fgraph.FunctionGraph {
-		return chain(b, n, op("sin"), fgraph.NewDestroyHandler(fgraph.DestroyOptions{Destroyable: destroyAll}))
+		return chain(b, n, op("sin"), fgraph.NewDestroyHandler(destroyAll))
 	}, func(b *testing.B, g *fgraph.FunctionGraph) {
 		runBench(b, g, In2Out("inplace", inplace))
 		for a := range g.Applies() {
@@ -113,7 +113,7 @@ func BenchmarkInplaceChain(b *testing.B) {
 	})
 }
 
-// The chain of theano.md: every link is read by a sum as well.
+// A chain in which a sum also reads every link.
 func BenchmarkInplaceChainWithReaders(b *testing.B) {
 	inplace := Rule{Name: "inplace", On: []Track{TrackOp(op("exp"))}, Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
 		return Replace(call(inplaceOp("exp_in_place"), n.Inputs()...)), nil
@@ -126,21 +126,20 @@ func BenchmarkInplaceChainWithReaders(b *testing.B) {
 			o = call(op("exp"), call(op("add"), o, y))
 			sums = append(sums, call(op("sum"), o))
 		}
-		return newGraph(b, ins, append(list(o), sums...), fgraph.NewDestroyHandler(fgraph.DestroyOptions{Destroyable: destroyAll}))
+		return newGraph(b, ins, append(list(o), sums...), fgraph.NewDestroyHandler(destroyAll))
 	}, func(b *testing.B, g *fgraph.FunctionGraph) { runBench(b, g, Out2In("inplace", inplace)) })
 }
 
 func BenchmarkReplaceValidateIdleDestroyHandler(b *testing.B) {
 	grow(b, sizes, func(n int) *fgraph.FunctionGraph {
-		return chain(b, n, op("sin"), fgraph.NewReplaceValidate(), fgraph.NewDestroyHandler(fgraph.DestroyOptions{}))
+		return chain(b, n, op("sin"), fgraph.NewDestroyHandler(nil))
 	}, func(b *testing.B, g *fgraph.FunctionGraph) {
 		order, err := g.Toposort()
 		if err != nil {
 			b.Fatal(err)
 		}
-		rv, _ := fgraph.FeatureOf[*fgraph.ReplaceValidate](g)
 		for _, a := range order {
-			if err := rv.ReplaceValidate(a.Out(), call(op("cos"), a.Inputs()...), fgraph.Reason{}); err != nil {
+			if err := g.ReplaceValidate(a.Out(), call(op("cos"), a.Inputs()...), fgraph.Reason{}); err != nil {
 				b.Fatal(err)
 			}
 		}

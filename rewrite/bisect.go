@@ -9,16 +9,15 @@ import (
 
 // A Culprit is what [Bisect] blames.
 type Culprit struct {
-	// Pass is the pass that does harm, and Rule the rule in it. Rule is empty if
-	// the pass has no rules, or does the harm by something else than changes of
-	// the graph.
+	// Pass is the pass that makes the result wrong, and Rule the rule in it. Rule is empty
+	// if the pass has no rules, or if a change of the graph is not the cause.
 	Pass, Rule string
-	// Node is what the rule was shown, and Before and After are what it replaced, and
-	// with what. They are empty if something was decided as a whole.
+	// Node is the apply that the rule was shown, Before the replaced expression and After
+	// its replacement. They are empty for a change made as a whole.
 	Node, Before, After string
 }
 
-// String says who is to blame.
+// String returns the pass, the rule and the rewrite.
 func (c Culprit) String() string {
 	switch {
 	case c.Pass == "":
@@ -29,13 +28,11 @@ func (c Culprit) String() string {
 	return fmt.Sprintf("%v: %s -> %s", fgraph.Reason{Pass: c.Pass, Rule: c.Rule}, c.Before, c.After)
 }
 
-// Bisect finds the rewrite that does harm. right does everything anew, from a
-// graph that is not optimized, and in the same way every time: it runs rewriters
-// with the context it is given, and reports whether the result is right. What is
-// found is a rewrite, or else a pass, without which the result is right and with
-// which it is not; there may be more of them. Bisect calls right about log n times
-// for n rewrites. It reports false if the result is right, or wrong without
-// any pass.
+// Bisect finds a rewrite that makes a result wrong. The function right must be deterministic: it
+// starts from an unoptimized graph, runs rewriters with the given context, and reports whether
+// the result is right. Bisect finds a rewrite, or else a pass, such that the result is wrong
+// with it and right without it. There may be more than one. For n rewrites it calls right about
+// log n times. It returns false if the result is right, or wrong even without any pass.
 func Bisect(ctx context.Context, right func(context.Context) bool) (Culprit, bool) {
 	b := bisection{ctx: ctx, opts: OptionsFrom(ctx), right: right}
 	if b.run(-1, -1) {
@@ -53,8 +50,7 @@ func Bisect(ctx context.Context, right func(context.Context) bool) (Culprit, boo
 	return Culprit{}, false
 }
 
-// first returns a number from which on things are wrong, given that they are
-// right with lo and wrong with hi.
+// first returns an n that is wrong while n-1 is right, given that lo is right and hi is wrong.
 func first(lo, hi int, right func(int) bool) int {
 	for hi-lo > 1 {
 		if mid := lo + (hi-lo)/2; right(mid) {
@@ -72,14 +68,13 @@ type bisection struct {
 	opts  Options
 	right func(context.Context) bool
 
-	// What the last run did.
-	rewrites int // how many it made or would have made
+	// Results of the last run.
+	rewrites int // number of rewrites made or denied
 	last     Culprit
 	passes   []string
 }
 
-// run reports whether the result is right with so many rewrites and passes; -1
-// stands for all.
+// run reports whether the result is right with the first rewrites and passes; -1 stands for all.
 func (b *bisection) run(rewrites, passes int) bool {
 	b.rewrites, b.last, b.passes = 0, Culprit{}, nil
 	o := b.opts

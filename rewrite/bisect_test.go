@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// Bisect names the rule that does harm among many rewrites by others, the one harmful change of a global pass that makes several, and a
-// pass that does harm by something else than a change of the graph.
+// Bisect finds a wrong rule among many rewrites by others, the wrong change among several
+// of a global pass, and a pass that is wrong without changing the graph.
 func TestBisect(t *testing.T) {
 	bad := Rule{Name: "bad", On: []Track{TrackOp(op("f3"))}, Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
 		return Replace(call(op("wrong"), n.Inputs()...)), nil

@@ -13,7 +13,6 @@ import (
 )
 
 // nested applies ops to v, the last one outermost.
-
 func nested(v *fgraph.Variable, ops ...string) *fgraph.Variable {
 	for _, o := range ops {
 		v = call(op(o), v)
@@ -24,7 +23,6 @@ func nested(v *fgraph.Variable, ops ...string) *fgraph.Variable {
 func repeat(o string, n int) []string { return slices.Repeat(list(o), n) }
 
 // wrap is f(x) -> g(f(x)).
-
 func wrap(name, f, g string) Rule {
 	return Rule{Name: name, On: []Track{TrackOp(op(f))}, Depth: 1, Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
 		return Replace(call(op(g), call(op(f), n.Inputs()...))), nil
@@ -32,7 +30,6 @@ func wrap(name, f, g string) Rule {
 }
 
 // cancel is f(f(x)) -> x.
-
 func cancel(name, f string) Rule {
 	return Rule{Name: name, On: []Track{TrackOp(op(f))}, Depth: 2, Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
 		in := n.Inputs()[0].Owner()
@@ -50,13 +47,13 @@ func TestCase29Cancel(t *testing.T) {
 			&Equilibrium{Rules: list[NodeRewriter](cancel("c", "op1")), Order: OutToIn},
 			&Equilibrium{Rules: list[NodeRewriter](cancel("c", "op1")), IgnoreNewTrees: true},
 			Out2In("c", cancel("c", "op1")),
-			&OpKeyWalk{Rules: list[NodeRewriter](cancel("c", "op1"))},
+			&Walk{ByOp: true, Rules: list[NodeRewriter](cancel("c", "op1"))},
 		) {
 			x := input("x")
 			g := newGraph(t, list(x), list(nested(x, repeat("op1", n)...)))
 			run(t, d, g)
 			if _, ok := d.(*Walk); ok && n == 5 {
-				continue // a single walk meets what it made at other places
+				continue // a single walk visits new applies later
 			}
 			wantString(t, g, want)
 		}
@@ -81,7 +78,7 @@ func TestCase31SwapOnce(t *testing.T) {
 	}}
 	run(t, In2Out("swap", swapInputs), g)
 	wantString(t, g, "[op2(y, x)]")
-	// A walk that visits what it makes goes on, but not for ever.
+	// A walk that visits new applies goes on, but not forever.
 	err := Run(context.Background(), &Walk{Name: "swap", Rules: list[NodeRewriter](swapInputs), VisitNew: true}, g, nil)
 	var most *MaxUseError
 	if !errors.As(err, &most) || len(most.Lap) != 2 || !most.Repeats {
@@ -89,10 +86,8 @@ func TestCase31SwapOnce(t *testing.T) {
 	}
 }
 
-// equalOp is an op that is equal by what it says, not by ==.
-
+// equalOp is an op with its own equality.
 // rename is f(x, …) -> g(x, …).
-
 func rename(name, f, g string) Rule { return swap(name, f, g) }
 
 func TestCase49Equilibrium(t *testing.T) {
@@ -153,7 +148,7 @@ func TestCase51EveryDriverComesToAnEnd(t *testing.T) {
 	for _, rules := range [][]NodeRewriter{fight, grows} {
 		for _, d := range list[GraphRewriter](
 			&Equilibrium{Rules: rules}, &Equilibrium{Rules: rules, IgnoreNewTrees: true}, &Equilibrium{Rules: rules, Order: OutToIn},
-			&Walk{Rules: rules, VisitNew: true}, &OpKeyWalk{Rules: rules},
+			&Walk{Rules: rules, VisitNew: true}, &Walk{ByOp: true, Rules: rules},
 		) {
 			x, y := input("x"), input("y")
 			g := newGraph(t, list(x, y), list(call(op("add"), x, call(op("f"), y)), call(op("sub"), x, y)))
@@ -180,7 +175,7 @@ func TestCase51EveryDriverComesToAnEnd(t *testing.T) {
 			}
 		}
 	}
-	// A graph rewriter that never leaves the graph alone ends the run too.
+	// A graph rewriter that always changes the graph also ends the run.
 	x := input("x")
 	g := newGraph(t, list(x), list(call(op("add"), x)))
 	restless := FromFunc("restless", "", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
@@ -194,10 +189,8 @@ func TestCase51EveryDriverComesToAnEnd(t *testing.T) {
 
 type special struct{ op }
 
-// Theano tries the rules of the most specific class first. Go has no classes: an
-
-// op has one type, and rules are tried in the order in which they are listed.
-
+// Theano tries the rules of the most specific class first. Go has no classes: an op has one
+// type, and rules are tried in the order of the list.
 func TestCase52OrderOfRules(t *testing.T) {
 	var tried []string
 	rule := func(name string, on ...Track) NodeRewriter {
@@ -235,7 +228,7 @@ func TestCase53Tracks(t *testing.T) {
 	x := input("x")
 	g := newGraph(t, list(x), list(call(op("f"), x)))
 	for _, r := range list[NodeRewriter](Rule{Name: "all", Fn: nothing}, Rule{Name: "type", On: []Track{TrackType[op]()}, Fn: nothing}) {
-		if err := Run(context.Background(), &OpKeyWalk{Rules: list(r)}, g, nil); !errors.Is(err, ErrRule) {
+		if err := Run(context.Background(), &Walk{ByOp: true, Rules: list(r)}, g, nil); !errors.Is(err, ErrRule) {
 			t.Errorf("walk by op: %v", err)
 		}
 	}
@@ -252,7 +245,7 @@ func TestGroup(t *testing.T) {
 			t.Errorf("%+v", rec.Rules)
 		}
 	}
-	// Rules of a group that undo each other do not hang.
+	// Rules of a group that undo each other do not loop forever.
 	x := input("x")
 	g := newGraph(t, list(x), list(call(op("a"), x)))
 	group := &Group{Name: "g", Rules: list[NodeRewriter](swap("there", "a", "b"), swap("back", "b", "a")), ApplyAll: true}
@@ -264,10 +257,8 @@ func TestGroup(t *testing.T) {
 	wantString(t, g, "[a(x)]")
 }
 
-// A change deep below an apply brings it back even if it is further away than the
-
-// queue follows.
-
+// A change deep below an apply makes a driver show the apply again, even if the queue does
+// not follow changes that far.
 func TestEquilibriumLooksFar(t *testing.T) {
 	deep := Rule{Name: "deep", On: []Track{TrackOp(op("top"))}, Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
 		v := n.Inputs()[0]
@@ -287,10 +278,8 @@ func TestEquilibriumLooksFar(t *testing.T) {
 	}
 }
 
-// A rule that wants an inner variable to have one client fires when the others
-
-// have gone.
-
+// A rule that requires an inner variable to have one client fires when the others
+// are gone.
 func TestEquilibriumNoticesLostClients(t *testing.T) {
 	single := Rule{Name: "single", On: []Track{TrackOp(op("h"))}, Depth: 2, Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
 		v := n.Inputs()[0]
@@ -336,23 +325,23 @@ func TestEquilibriumGlobals(t *testing.T) {
 }
 
 func TestNamesAndClasses(t *testing.T) {
-	if NameOf(&Merge{}) != "MergeOptimizer" || NameOf(simplify) != "simplify" || NameOf(&vetoer{}) != "vetoer" || NameOf(nil) != "nil" {
+	if Describe(&Merge{}).Name != "MergeOptimizer" || Describe(simplify).Name != "simplify" || Describe(&vetoer{}).Name != "vetoer" || Describe(nil).Name != "nil" {
 		t.Error("names")
 	}
-	if ClassOf(&Equilibrium{}) != "EquilibriumOptimizer" || ClassOf(FromFunc("f", "", nil, nil)) != "FromFunctionOptimizer" {
+	if Describe(&Equilibrium{}).Class != "EquilibriumOptimizer" || Describe(FromFunc("f", "", nil, nil)).Class != "FromFunctionOptimizer" {
 		t.Error("classes")
 	}
-	if !In2Out("w", inplaceRule{}).Inplace() || In2Out("w", simplify).Inplace() {
+	if !In2Out("w", inplaceRule{}).Describe().Destroys || In2Out("w", simplify).Describe().Destroys {
 		t.Error("in place")
 	}
 }
 
 type inplaceRule struct{ Rule }
 
-func (inplaceRule) Inplace() bool { return true }
+func (inplaceRule) Describe() Description { return Description{Destroys: true} }
 
-// The work of an equilibrium is in proportion to the graph and the rewrites, in
-// either direction: nothing is swept again and again.
+// The work of an equilibrium is proportional to the size of the graph and the number of
+// rewrites, in either direction.
 func TestEquilibriumVisitsFew(t *testing.T) {
 	const n = 20_000
 	for _, order := range []Order{InToOut, OutToIn} {

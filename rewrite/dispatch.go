@@ -6,33 +6,44 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// ruleSet is what drivers need to know of rules before they show them anything. It does not change any more, so that runs can
-// share it.
+// ruleSet is what drivers know about rules before they run. It is immutable, so runs can share
+// it.
 type ruleSet struct {
-	rules  []NodeRewriter
-	names  []string
-	fns    []TransformFunc             // what the rules do
-	byType map[reflect.Type]*typeRules // for the types that tracks name
-	others *typeRules                  // for all other types
+	rules       []NodeRewriter
+	names       []string
+	depths      []int // see [Description]
+	fns         []transformFunc
+	description Description                 // of all rules together
+	byType      map[reflect.Type]*typeRules // for the types that tracks name
+	others      *typeRules                  // for all other types
 }
 
-// rulesOf returns what is known of the rules already, or finds it out.
-func rulesOf(known *ruleSet, rules []NodeRewriter) (*ruleSet, error) {
-	if known != nil && len(known.rules) == len(rules) && (len(rules) == 0 || &known.rules[0] == &rules[0]) {
-		return known, nil
+// is reports whether s was made of these rules. s may be nil.
+func (s *ruleSet) is(rules []NodeRewriter) bool {
+	return s != nil && len(s.rules) == len(rules) && (len(rules) == 0 || &s.rules[0] == &rules[0])
+}
+
+// describe describes a driver of rules. s may be nil or made of other rules.
+func (s *ruleSet) describe(name, class string, rules []NodeRewriter) Description {
+	if !s.is(rules) {
+		return describeRules(name, class, rules)
 	}
-	return newRuleSet(rules)
+	d := s.description
+	d.Name, d.Class = name, class
+	return d
 }
 
-// newRuleSet checks rules, and sorts them by the ops that they track.
+// newRuleSet checks rules and sorts them by the ops that they track.
 func newRuleSet(rules []NodeRewriter) (*ruleSet, error) {
-	if err := CheckRules(rules...); err != nil {
+	if err := checkRules(rules...); err != nil {
 		return nil, err
 	}
-	s := &ruleSet{rules: rules, names: make([]string, len(rules)), fns: make([]TransformFunc, len(rules)),
-		byType: make(map[reflect.Type]*typeRules)}
-	for i, r := range rules {
-		s.names[i], s.fns[i] = NameOf(r), FuncOf(r)
+	s := &ruleSet{rules: rules, description: describeRules("", "", rules), byType: make(map[reflect.Type]*typeRules)}
+	for _, r := range rules {
+		d := Describe(r)
+		s.names, s.depths, s.fns = append(s.names, d.Name), append(s.depths, d.Depth), append(s.fns, transformOf(r))
+	}
+	for _, r := range rules {
 		for _, t := range r.Tracks() {
 			if s.byType[t.typ] == nil {
 				s.byType[t.typ] = s.build(t.typ)
@@ -52,9 +63,9 @@ type dispatch struct {
 
 // typeRules are the rules for the ops of one Go type.
 type typeRules struct {
-	any   []int                // rules for ops that no rule tracks by themselves
-	byOp  map[uint64][]opRules // the others, by hash
-	reach int                  // how far all of these look, 0 if that is not known
+	any   []int                // indices of rules for ops without an entry in byOp
+	byOp  map[uint64][]opRules // rules for ops that some rule tracks individually, by hash
+	depth int                  // the greatest depth of all these rules, see [Description]
 }
 
 type opRules struct {
@@ -62,7 +73,7 @@ type opRules struct {
 	rules []int
 }
 
-// of returns the places of the rules that track op.
+// of returns the indices of the rules that track op.
 func (d *dispatch) of(op fgraph.Op) []int {
 	t := d.typeOf(op)
 	if t.byOp != nil {
@@ -87,13 +98,13 @@ func (d *dispatch) typeOf(op fgraph.Op) *typeRules {
 	return d.last
 }
 
-// build sorts the rules that may track ops of a type.
+// build collects the rules that may track ops of a type.
 func (s *ruleSet) build(typ reflect.Type) *typeRules {
-	t := &typeRules{reach: 1}
+	t := &typeRules{depth: 1}
 	var ops []fgraph.Op
 	for i, r := range s.rules {
-		all, some := false, false
 		tracks := r.Tracks()
+		all, some := tracks == nil, tracks == nil
 		for _, tr := range tracks {
 			if tr.typ == typ {
 				all, some = all || tr.op == nil, true
@@ -102,11 +113,11 @@ func (s *ruleSet) build(typ reflect.Type) *typeRules {
 				}
 			}
 		}
-		if all || tracks == nil {
+		if all {
 			t.any = append(t.any, i)
 		}
-		if all || some || tracks == nil {
-			t.reach = further(t.reach, ReachOf(r))
+		if some {
+			t.depth = deeper(t.depth, s.depths[i])
 		}
 	}
 	if len(ops) == 0 {
@@ -119,14 +130,6 @@ func (s *ruleSet) build(typ reflect.Type) *typeRules {
 	return t
 }
 
-// further returns the larger reach; 0 is unlimited.
-func further(a, b int) int {
-	if a == 0 || b == 0 {
-		return 0
-	}
-	return max(a, b)
-}
-
 func (t *typeRules) add(op fgraph.Op, rules []NodeRewriter) {
 	h := fgraph.HashOp(op)
 	for _, o := range t.byOp[h] {
@@ -136,19 +139,9 @@ func (t *typeRules) add(op fgraph.Op, rules []NodeRewriter) {
 	}
 	o := opRules{op: op}
 	for i, r := range rules {
-		tracks := r.Tracks()
-		if tracks == nil || matches(tracks, op) {
+		if matches(r.Tracks(), op) {
 			o.rules = append(o.rules, i)
 		}
 	}
 	t.byOp[h] = append(t.byOp[h], o)
-}
-
-func matches(tracks []Track, op fgraph.Op) bool {
-	for _, t := range tracks {
-		if t.Matches(op) {
-			return true
-		}
-	}
-	return false
 }

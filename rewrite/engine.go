@@ -11,12 +11,11 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// checkEvery is how many applies a driver visits between two looks at the
-// context.
+// checkEvery is how many applies a driver visits between two checks of the context.
 const checkEvery = 256
 
-// engine is what all drivers of node rewriters share: it shows an apply to a
-// rule and makes the replacements that come out of it.
+// engine is the common part of all drivers of node rewriters: it shows an apply to rules and
+// makes the replacements that they propose.
 type engine struct {
 	Handle
 	opts     *Options
@@ -25,15 +24,15 @@ type engine struct {
 	changes  changes
 	c        Context
 	pairs    []fgraph.Replacement
-	limit    *limit // nil: none
+	limit    *limit // may be nil
 	stopped  bool   // by the limit
 	visits   int
-	proposed bool // the last rule that was shown an apply proposed something
+	proposed bool // the last rule proposed something
 }
 
-// ruleState counts what a rule did in one run of a driver.
+// ruleState has the counters of a rule in one run of a driver.
 type ruleState struct {
-	fn       TransformFunc
+	fn       transformFunc
 	name     string
 	attempts int
 	applied  int
@@ -42,21 +41,16 @@ type ruleState struct {
 	time     time.Duration
 }
 
-// requireReplaceValidate attaches what drivers change graphs through.
-func requireReplaceValidate(g *fgraph.FunctionGraph) error {
-	return g.Attach(fgraph.NewReplaceValidate())
-}
-
-// newEngine prepares a run of rules over g. The caller calls close at its end.
-func newEngine(ctx context.Context, pass string, known *ruleSet, rules []NodeRewriter, g *fgraph.FunctionGraph, rec *profile.Recorder) (*engine, error) {
-	set, err := rulesOf(known, rules)
-	if err != nil {
-		return nil, &Error{Pass: pass, Err: err}
+// newEngine prepares a run of rules over g. set may be nil or made of other rules. The caller
+// must call close.
+func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewriter, g *fgraph.FunctionGraph, rec *profile.Recorder) (*engine, error) {
+	if !set.is(rules) {
+		var err error
+		if set, err = newRuleSet(rules); err != nil {
+			return nil, &Error{Pass: pass, Err: err}
+		}
 	}
-	e := &engine{Handle: Handle{g: g, rec: rec, pass: pass, before: g.Times()}, opts: optionsFrom(ctx)}
-	if err := e.open(ctx); err != nil {
-		return nil, err
-	}
+	e := &engine{Handle: newHandle(ctx, g, rec, pass), opts: optionsFrom(ctx)}
 	e.c = Context{ctx: ctx, g: g, opts: e.opts, pass: pass}
 	e.rules = make([]ruleState, len(rules))
 	for i := range rules {
@@ -70,7 +64,7 @@ func newEngine(ctx context.Context, pass string, known *ruleSet, rules []NodeRew
 	return e, nil
 }
 
-// close detaches what newEngine attached and records what the rules did.
+// close detaches the feature that newEngine attached and records the counters.
 func (e *engine) close() {
 	e.g.Detach(&e.changes)
 	e.watch.end(e.g)
@@ -87,7 +81,7 @@ func (e *engine) close() {
 	e.rec.Nodes(e.g.NumApplies())
 }
 
-// idle reports whether no rule tracks anything in the graph, so that there is no need to sort it.
+// idle reports whether no rule tracks any op of the graph, which then need not be sorted.
 func (e *engine) idle() bool {
 	for a := range e.g.Applies() {
 		if t := e.dispatch.typeOf(a.Op()); len(t.any) > 0 || t.byOp != nil {
@@ -97,8 +91,8 @@ func (e *engine) idle() bool {
 	return true
 }
 
-// visit shows n to the rules that track its op until one of them fires. It
-// returns the place of that rule, or -1.
+// visit shows n to the rules that track its op until one of them fires. It returns the index of
+// that rule, or -1.
 func (e *engine) visit(n *fgraph.Apply) (int, error) {
 	e.visits++
 	if e.visits%checkEvery == 0 {
@@ -115,8 +109,8 @@ func (e *engine) visit(n *fgraph.Apply) (int, error) {
 	return -1, nil
 }
 
-// try shows n to a rule and makes the replacements that it proposes. Failures
-// are dealt with as the options say.
+// try shows n to a rule and makes the replacements that it proposes. It treats failures
+// according to the options.
 func (e *engine) try(i int, n *fgraph.Apply) (fired bool, err error) {
 	r := &e.rules[i]
 	r.attempts++
@@ -135,8 +129,8 @@ func (e *engine) try(i int, n *fgraph.Apply) (fired bool, err error) {
 	return fired, nil
 }
 
-// fire does one attempt. A panic, of the rule or of a feature, becomes an error;
-// the graph is then as before the attempt.
+// fire makes one attempt. It turns a panic of the rule or a feature into an error and leaves the
+// graph unchanged then.
 func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -193,8 +187,8 @@ func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
 	return true, nil
 }
 
-// collect turns what a rule proposes into e.pairs, without replacements of a
-// variable by itself or by a copy.
+// collect sets e.pairs to the proposed replacements, except those of a variable by itself or by
+// a copy.
 func (e *engine) collect(n *fgraph.Apply, res Result) error {
 	e.pairs = e.pairs[:0]
 	if len(res.Outputs) > 0 && len(res.Pairs) > 0 {
@@ -226,21 +220,21 @@ func (e *engine) collect(n *fgraph.Apply, res Result) error {
 	return nil
 }
 
-// copies reports whether v, which is not part of the graph, is computed just as w
-// is. To replace w by it would change nothing, as often as one likes.
+// copies reports whether v is outside of the graph but computed like w. Replacing w with v would
+// change nothing, over and over.
 func (e *engine) copies(v, w *fgraph.Variable) bool {
 	a, b := v.Owner(), w.Owner()
 	return a != nil && b != nil && !e.g.Contains(a) && v.Index() == w.Index() && v.Type() == w.Type() &&
 		slices.Equal(a.Inputs(), b.Inputs()) && fgraph.CheckOp(a.Op()) == nil && fgraph.OpsEqual(a.Op(), b.Op())
 }
 
-// changes is the feature by which a driver learns what a replacement did. Its
-// lists hold what was told since clear, of changes that were undone too.
+// changes is the feature that tells a driver what a replacement did. Its lists cover everything
+// since clear, including changes that were undone.
 type changes struct {
-	queue    *queue // told of applies that leave, nil if nobody wants to know
+	queue    *queue // told about applies that leave, may be nil
 	imported []*fgraph.Apply
-	changed  []*fgraph.Apply    // an input is another one
-	lost     []*fgraph.Variable // a client is gone
+	changed  []*fgraph.Apply    // with a changed input
+	lost     []*fgraph.Variable // with fewer clients
 }
 
 func (c *changes) OnAttach(*fgraph.FunctionGraph) error { return nil }

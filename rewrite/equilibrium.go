@@ -9,71 +9,63 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// An Equilibrium applies rules to a graph until none of them fires any more.
+// An Equilibrium applies rules to a graph until none of them fires.
 //
-// It works in passes. A pass runs the graph rewriters in Globals and Cleanup,
-// shows applies to the rules, and runs those in Final and Cleanup. The first pass
-// shows every apply; what a replacement brings in or affects is queued and shown
-// in the same pass. Later passes show what the graph rewriters affected, and all
-// applies once more if rules may have seen further than the queue follows; see
-// [Reacher]. The run ends with a pass that changes nothing.
+// It works in passes. A pass runs the graph rewriters in Globals and Cleanup, shows applies to
+// the rules, and runs the graph rewriters in Final and Cleanup. The first pass shows every
+// apply. Applies that a replacement inserts or affects are queued and shown in the same pass.
+// Later passes show the applies that graph rewriters affected, and all applies again if rules
+// may look further than the queue follows; see Depth in [Description]. The run ends with a pass
+// that changes nothing.
 //
-// A rule may fire at most MaxUse times the number of applies: the largest number
-// at the start of a pass, but not more than eight times that at the start of the
-// run. If it fires more often the run ends, at once, with a [MaxUseError] that
-// shows what goes round; the graph is sound but not in equilibrium.
+// A rule may fire at most MaxUse times the number of applies: the largest number at the start of
+// a pass, but at most eight times that at the start of the run. If a rule fires more often, the
+// run ends immediately with a [MaxUseError] that shows the cycle. The graph is then valid but
+// not in equilibrium.
 type Equilibrium struct {
 	Name  string
 	Rules []NodeRewriter
-	// Globals, Final and Cleanup are graph rewriters that run in every pass:
-	// before the rules, after the rules, and after either.
+	// Globals, Final and Cleanup are graph rewriters that run in every pass: before the
+	// rules, after the rules, and after both.
 	Globals, Final, Cleanup []Member
-	// Order is the direction in which a pass goes through all applies.
+	// Order is the direction in which a pass traverses the graph.
 	Order Order
-	// IgnoreNewTrees leaves what a replacement brings in or affects to the
-	// next pass.
+	// IgnoreNewTrees defers applies that a replacement inserts or affects to the next pass.
 	IgnoreNewTrees bool
-	// MaxUse bounds how often a rule fires. 0 stands for that of the options
-	// or else [DefaultMaxUse].
+	// MaxUse bounds how often a rule fires, as a multiple of the number of applies. 0 stands
+	// for MaxUse in the options, or else for 8.
 	MaxUse float64
 
 	set *ruleSet
 }
 
-// Passes beyond this number are added to the last one in the profile.
+// mostPasses bounds the passes in a profile. Further ones are added to the last.
 const mostPasses = 1000
 
-// Prepare looks at the rules once, so that not every run has to. The rules must not change afterwards. A run reports what
-// is wrong with them.
+// Prepare analyzes the rules in advance, so that each run need not. The rules must not change
+// afterwards. A run reports faults of the rules.
 func (q *Equilibrium) Prepare() { q.set, _ = newRuleSet(q.Rules) }
 
-// RewriterName returns q.Name.
-func (q *Equilibrium) RewriterName() string { return q.Name }
+// Describe describes the equilibrium by its rules.
+func (q *Equilibrium) Describe() Description {
+	return q.set.describe(q.Name, profile.ClassEquilibrium, q.Rules)
+}
 
-// Class returns the class of the equilibrium in a profile.
-func (q *Equilibrium) Class() string { return profile.ClassEquilibrium }
-
-// Inplace reports whether one of the rules is an [Inplacer] that says so.
-func (q *Equilibrium) Inplace() bool { return anyInplace(q.Rules) }
-
-// RewriterDoc says what the rules say of themselves.
-func (q *Equilibrium) RewriterDoc() string { return docsOf(q.Rules) }
-
-// AddRequirements attaches what the rules and the graph rewriters need.
+// AddRequirements attaches the features that the rules and graph rewriters need.
 func (q *Equilibrium) AddRequirements(g *fgraph.FunctionGraph) error {
-	for _, list := range [][]Member{q.Globals, q.Final, q.Cleanup} {
-		for _, m := range list {
-			if err := m.Rewriter.AddRequirements(g); err != nil {
-				return err
-			}
+	for _, m := range q.members() {
+		if err := m.Rewriter.AddRequirements(g); err != nil {
+			return err
 		}
 	}
-	return requirements(g, q.Inplace())
+	return watchDestroyers(g, q.Describe().Destroys)
 }
+
+func (q *Equilibrium) members() []Member { return slices.Concat(q.Globals, q.Final, q.Cleanup) }
 
 // Apply brings the graph to an equilibrium.
 func (q *Equilibrium) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	rec.SetClass("", q.Class())
+	rec.SetClass("", profile.ClassEquilibrium)
 	rec.Nodes(g.NumApplies())
 	e, err := newEngine(ctx, passFrom(ctx, q.Name, "Equilibrium"), q.set, q.Rules, g, rec)
 	if err != nil {
@@ -83,11 +75,9 @@ func (q *Equilibrium) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *p
 	r := &equilibrium{Equilibrium: q, engine: e, ctx: ctx}
 	r.changes.queue = &r.queue
 	r.limit = newLimit(e.opts, q.MaxUse, g.NumApplies())
-	r.reach = 1
-	for _, list := range [][]Member{q.Globals, q.Final, q.Cleanup} {
-		for _, m := range list {
-			r.members = append(r.members, memberState{Member: m})
-		}
+	r.depth = 1
+	for _, m := range q.members() {
+		r.members = append(r.members, memberState{Member: m})
 	}
 	defer r.recordMembers()
 	for first := true; ; first = false {
@@ -104,14 +94,14 @@ type equilibrium struct {
 	*engine
 	ctx     context.Context
 	queue   queue
-	members []memberState // those of Globals, Final and Cleanup
-	reach   int           // how far those rules look that an op in the graph was shown to, 0 if that is not known
-	lossy   bool          // the queue did not follow everything it should
+	members []memberState // of Globals, Final and Cleanup
+	depth   int           // greatest depth of the rules for ops that were in the graph, 0 if unlimited
+	lossy   bool          // the queue has missed applies
 	near    []*fgraph.Apply
 	passes  int
 }
 
-// memberState counts what a graph rewriter did in one run.
+// memberState has the counters of a graph rewriter in one run.
 type memberState struct {
 	Member
 	runs, changed, created int
@@ -119,7 +109,7 @@ type memberState struct {
 	time                   time.Duration
 }
 
-// pass does one pass and reports whether it changed the graph.
+// pass makes one pass and reports whether it changed the graph.
 func (r *equilibrium) pass(first bool) (bool, error) {
 	if err := ended(r.ctx, r.engine.pass); err != nil {
 		return false, err
@@ -159,10 +149,10 @@ func (r *equilibrium) pass(first bool) (bool, error) {
 	return r.g.Commits() != commits, err
 }
 
-// fill queues what the pass is to visit.
+// fill queues the applies that the pass starts with.
 func (r *equilibrium) fill(first bool, p *profile.Pass) error {
 	r.follow()
-	if !first && !r.IgnoreNewTrees && r.reach > 0 && !r.lossy {
+	if !first && !r.IgnoreNewTrees && r.depth > 0 && !r.lossy {
 		return nil
 	}
 	r.lossy = false
@@ -186,17 +176,18 @@ func (r *equilibrium) fill(first bool, p *profile.Pass) error {
 	return nil
 }
 
-// meet makes the queue look as far as the rules for the op of an apply do. It reports whether that is further than before.
+// meet makes the queue follow changes as far as the rules for the op of an apply look. It
+// reports whether that is further than before.
 func (r *equilibrium) meet(a *fgraph.Apply) bool {
-	reach := r.dispatch.typeOf(a.Op()).reach
-	if r.reach == 0 || reach != 0 && reach <= r.reach {
+	depth := r.dispatch.typeOf(a.Op()).depth
+	if r.depth == 0 || depth != 0 && depth <= r.depth {
 		return false
 	}
-	r.reach = reach
+	r.depth = depth
 	return true
 }
 
-// drain visits what is queued until nothing is.
+// drain visits queued applies until the queue is empty.
 func (r *equilibrium) drain() error {
 	for !r.stopped {
 		n := r.queue.pop(r.g)
@@ -217,16 +208,14 @@ func (r *equilibrium) drain() error {
 	return nil
 }
 
-// mostNear bounds how many applies are queued because something a few steps
-// away from them changed. Where that is not enough all applies are visited once
-// more; a change next to a variable with very many clients would otherwise cost
-// in proportion to their number.
+// mostNear bounds how many applies are queued because something a few levels away changed. If
+// there are more, all applies are visited again. Otherwise every change near a variable with
+// very many clients would cost in proportion to their number.
 const mostNear = 256
 
-// follow queues the applies that may look different since r.changes was cleared,
-// and clears it: new ones, those whose inputs changed, those whose outputs or
-// inputs are used by fewer, and what is computed from all of these, as far as
-// the rules look.
+// follow queues the applies that rules may see differently because of r.changes, and clears
+// r.changes: new applies, those with changed inputs, those whose inputs or outputs lost clients,
+// and those that depend on these within the depth of the rules.
 func (r *equilibrium) follow() {
 	defer r.changes.clear()
 	if r.IgnoreNewTrees {
@@ -237,7 +226,7 @@ func (r *equilibrium) follow() {
 		if r.g.Contains(a) {
 			r.queue.push(a)
 			if r.meet(a) {
-				r.lossy = true // what was queued before was so for rules that look less far
+				r.lossy = true // earlier changes were not followed that far
 			}
 		}
 	}
@@ -254,7 +243,7 @@ func (r *equilibrium) follow() {
 		if a := v.Owner(); a != nil {
 			r.queue.push(a)
 		}
-		// A rule may want an inner variable to have one client.
+		// A rule may require that an inner variable has one client.
 		if c := v.Clients(); len(c) == 1 && c[0].Apply != nil {
 			r.queue.push(c[0].Apply)
 			r.near = append(r.near, c[0].Apply)
@@ -263,11 +252,11 @@ func (r *equilibrium) follow() {
 	r.followNear()
 }
 
-// followNear queues what is computed from r.near.
+// followNear queues applies that depend on r.near.
 func (r *equilibrium) followNear() {
-	steps := r.reach
+	steps := r.depth
 	if steps == 0 {
-		steps = 2 // what goes beyond that is left to the next pass
+		steps = 2 // the next pass visits the others
 	}
 	from := 0
 	for steps--; steps > 0; steps-- {
@@ -291,7 +280,7 @@ func (r *equilibrium) followNear() {
 	}
 }
 
-// run runs members from to to, in a pass.
+// run runs members[from:to] in a pass.
 func (r *equilibrium) run(p *profile.Pass, from, to int) error {
 	for i := from; i < to; i++ {
 		m := &r.members[i]
@@ -299,7 +288,7 @@ func (r *equilibrium) run(p *profile.Pass, from, to int) error {
 		imported, nodes := len(r.changes.imported), r.g.NumApplies()
 		m.runs++
 		err := runMember(r.ctx, m.Member, r.g, r.rec)
-		// The member has recorded the time of the features by itself.
+		// The member has recorded the time spent in features itself.
 		now := r.g.Times()
 		r.before.Validate += now.Validate - times.Validate
 		r.before.Callback += now.Callback - times.Callback
@@ -350,7 +339,7 @@ func (r *equilibrium) record(p profile.Pass, start time.Time) {
 	last.Rules = sumCounts(append(last.Rules, p.Rules...))
 }
 
-// sumCounts adds the counts of equal names and puts the largest first.
+// sumCounts adds up the counts of equal names and sorts them, largest first.
 func sumCounts(counts []profile.RuleCount) []profile.RuleCount {
 	var sums []profile.RuleCount
 	at := make(map[string]int, len(counts))
@@ -367,7 +356,7 @@ func sumCounts(counts []profile.RuleCount) []profile.RuleCount {
 	return sums
 }
 
-// recordMembers adds what the graph rewriters did to the profile.
+// recordMembers adds the counters of the graph rewriters to the profile.
 func (r *equilibrium) recordMembers() {
 	for _, m := range r.members {
 		r.rec.AddRule(profile.RuleRecord{Name: m.Name, Attempts: m.runs, Applied: m.changed, Created: m.created,

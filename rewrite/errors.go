@@ -8,14 +8,13 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// Errors that drivers report, to be asked for with [errors.Is].
+// Errors of drivers, for use with [errors.Is].
 var (
-	// ErrRule is wrapped when a node rewriter is put together wrongly or
-	// proposes something that makes no sense.
+	// ErrRule means that a node rewriter is malformed or makes an invalid proposal.
 	ErrRule = errors.New("faulty rule")
-	// ErrMaxUse is wrapped by [MaxUseError].
+	// ErrMaxUse means that a rule fired too often, see [MaxUseError].
 	ErrMaxUse = errors.New("rules do not come to an end")
-	// ErrPanic is wrapped by [PanicError].
+	// ErrPanic means that a rewriter panicked, see [PanicError].
 	ErrPanic = errors.New("panic")
 )
 
@@ -26,9 +25,10 @@ type Error struct {
 	Node string // the apply that the rule was shown
 	Err  error
 
-	reproduced bool // Options.Reproduce has had it
+	reproduced bool // passed to Options.Reproduce
 }
 
+// Error returns the place of the failure and its cause.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Pass)
@@ -44,34 +44,36 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A PanicError is a panic of a rewriter, caught by its driver.
+// A PanicError is a panic of a rewriter, recovered by its driver.
 type PanicError struct {
 	Value any
 	Stack []byte
 }
 
+// Error returns the value of the panic.
 func (e *PanicError) Error() string { return fmt.Sprintf("%v: %v", ErrPanic, e.Value) }
 
-// Is makes the error be found as [ErrPanic].
+// Is reports whether target is [ErrPanic].
 func (e *PanicError) Is(target error) bool { return target == ErrPanic }
 
-// Unwrap returns the value of the panic if that is an error.
+// Unwrap returns the value of the panic if it is an error, or nil.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// A MaxUseError tells that a rule fired more often than a driver allows, most
-// likely because other rules undo what it does.
+// A MaxUseError reports that a rule fired more often than its driver allows, most likely because
+// other rules undo what it does.
 type MaxUseError struct {
 	Rule    string
 	Uses    int
 	Nodes   int     // of the graph at its largest
 	MaxUse  float64 // how often a rule may fire, as a multiple of Nodes
-	Lap     []Event // the rules of one lap in their order, or the last that fired
-	Repeats bool    // Lap is a lap: it was seen twice in a row
+	Lap     []Event // one round of the cycle, or the last rules that fired
+	Repeats bool    // Lap is a cycle, seen twice in a row
 }
 
+// Error returns the counts, followed by Lap with one rule per line.
 func (e *MaxUseError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: %s fired %d times, more than MaxUse %g allows for %d applies",
@@ -91,10 +93,10 @@ func (e *MaxUseError) Error() string {
 	return b.String()
 }
 
-// Is makes the error be found as [ErrMaxUse].
+// Is reports whether target is [ErrMaxUse].
 func (e *MaxUseError) Is(target error) bool { return target == ErrMaxUse }
 
-// vetoed reports whether a replacement was refused rather than wrong.
+// vetoed reports whether a replacement was valid but refused.
 func vetoed(err error) bool {
 	return errors.Is(err, fgraph.ErrInconsistent) || errors.Is(err, fgraph.ErrNotRemoved)
 }

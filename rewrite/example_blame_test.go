@@ -17,7 +17,7 @@ func graphOf(inputs []*fgraph.Variable, outputs ...*fgraph.Variable) *fgraph.Fun
 	return g
 }
 
-// To ask a rule about an apply leaves the graph as it is.
+// Asking a rule about an apply leaves the graph unchanged.
 func ExampleWhyNot() {
 	x, y, z := fgraph.NewInput(Float{}, "x"), fgraph.NewInput(Float{}, "y"), fgraph.NewInput(Float{}, "z")
 	quotients := []*fgraph.Variable{
@@ -35,7 +35,8 @@ func ExampleWhyNot() {
 	// it fires: true_div(mul(x, y), y) -> x
 }
 
-// One of three rewrites is wrong. Bisect runs everything again, each time with fewer of them, and names the one to blame.
+// One of three rewrites is wrong. Bisect repeats the run with fewer and fewer rewrites until
+// it has found the culprit.
 func ExampleBisect() {
 	rename := func(from, to Op) rewrite.Rule {
 		return rewrite.Rule{Name: string(from + "_to_" + to), On: []rewrite.Track{rewrite.TrackOp(from)}, Depth: 1,
@@ -50,14 +51,14 @@ func ExampleBisect() {
 		if err := rewrite.Run(ctx, walk, g, nil); err != nil {
 			return false
 		}
-		return !strings.Contains(g.String(), "sqrt") // in earnest: the values are what they should be
+		return !strings.Contains(g.String(), "sqrt") // a real test compares values
 	})
 	fmt.Println(found, culprit)
 	// Output:
 	// true rename/sqr_to_sqrt: sqr(neg(x)) -> sqrt(neg(x))
 }
 
-// A rule that fails need not end the run: the policy decides.
+// A failing rule need not end the run: the policy decides.
 func ExampleOptions() {
 	faulty := rewrite.Rule{Name: "faulty", Fn: func(*rewrite.Context, *fgraph.Apply) (rewrite.Result, error) { panic("out of ideas") }}
 	x, y := fgraph.NewInput(Float{}, "x"), fgraph.NewInput(Float{}, "y")

@@ -2,44 +2,31 @@ package rewrite
 
 import "github.com/nnopt/nnopt/fgraph"
 
-// A Group is a node rewriter that consists of others. It proposes what the first
-// of them proposes that proposes anything.
+// A Group is a node rewriter that consists of others. It makes the proposal of the first of them
+// that has one.
 type Group struct {
 	Name  string
 	Rules []NodeRewriter
-	// ApplyAll makes the group go on with the apply that a proposal consists
-	// of until none of the rules has anything to add, but at most a hundred
-	// times. Rules that go round and round until then are an error, a
-	// [MaxUseError] that shows them.
+	// ApplyAll makes the group apply its rules to the proposed apply again, until none of
+	// them fires, but at most a hundred times. If the rules cycle until then, the group
+	// fails with a [MaxUseError].
 	ApplyAll bool
 }
 
-// mostInGroup is how many proposals a group follows, one on top of the other:
-// rules that undo each other would not stop by themselves.
+// mostInGroup bounds how many proposals a group follows, since rules that undo each other would
+// not stop by themselves.
 const mostInGroup = 100
 
-// RewriterName returns g.Name.
-func (g *Group) RewriterName() string { return g.Name }
-
-// Inplace reports whether one of the rules is an [Inplacer] that says so.
-func (g *Group) Inplace() bool { return anyInplace(g.Rules) }
-
-// RewriterDoc says what the rules say of themselves.
-func (g *Group) RewriterDoc() string { return docsOf(g.Rules) }
-
-// Reach returns how far the furthest looking rule looks, 0 if that is not known.
-func (g *Group) Reach() int {
+// Describe describes the group by its rules.
+func (g *Group) Describe() Description {
+	d := describeRules(g.Name, "", g.Rules)
 	if g.ApplyAll {
-		return 0
+		d.Depth = 0
 	}
-	most := 1
-	for _, r := range g.Rules {
-		most = further(most, ReachOf(r))
-	}
-	return most
+	return d
 }
 
-// Tracks returns what any of the rules wants to see.
+// Tracks returns the tracks of all rules.
 func (g *Group) Tracks() []Track {
 	var all []Track
 	for _, r := range g.Rules {
@@ -52,7 +39,7 @@ func (g *Group) Tracks() []Track {
 	return all
 }
 
-// Transform asks the rules in their order.
+// Transform asks the rules in order.
 func (g *Group) Transform(c *Context, n *fgraph.Apply) (Result, error) {
 	result, by, err := g.first(c, n)
 	if err != nil || !g.ApplyAll {
@@ -73,7 +60,7 @@ func (g *Group) Transform(c *Context, n *fgraph.Apply) (Result, error) {
 			return result, nil
 		}
 		if step >= mostInGroup-logLength {
-			events = append(events, newEvent(c.pass, NameOf(by), nil, proposed(next, more)))
+			events = append(events, newEvent(c.pass, Describe(by).Name, nil, proposed(next, more)))
 		}
 		followed, ok := follow(result, more)
 		if !ok {
@@ -82,12 +69,12 @@ func (g *Group) Transform(c *Context, n *fgraph.Apply) (Result, error) {
 		result = followed
 	}
 	if round, repeats := lap(events); repeats {
-		return Result{}, &MaxUseError{Rule: NameOf(by), Uses: mostInGroup, Nodes: 1, MaxUse: mostInGroup, Lap: round, Repeats: true}
+		return Result{}, &MaxUseError{Rule: Describe(by).Name, Uses: mostInGroup, Nodes: 1, MaxUse: mostInGroup, Lap: round, Repeats: true}
 	}
 	return result, nil
 }
 
-// proposed returns the replacements in what is proposed for the outputs of n.
+// proposed returns the replacements of the outputs of n that r proposes.
 func proposed(n *fgraph.Apply, r Result) []fgraph.Replacement {
 	var pairs []fgraph.Replacement
 	for i, v := range r.Outputs {
@@ -98,11 +85,10 @@ func proposed(n *fgraph.Apply, r Result) []fgraph.Replacement {
 	return pairs
 }
 
-// first returns the first proposal and whose it is.
+// first returns the first proposal and its rule.
 func (g *Group) first(c *Context, n *fgraph.Apply) (Result, NodeRewriter, error) {
 	for _, r := range g.Rules {
-		tracks := r.Tracks()
-		if tracks != nil && !matches(tracks, n.Op()) {
+		if !matches(r.Tracks(), n.Op()) {
 			continue
 		}
 		if result, err := r.Transform(c, n); err != nil || !result.Empty() {
@@ -112,7 +98,7 @@ func (g *Group) first(c *Context, n *fgraph.Apply) (Result, NodeRewriter, error)
 	return Result{}, nil, nil
 }
 
-// soleOwner returns the apply that computes all of outputs, nil if there is none.
+// soleOwner returns the apply that computes all of outputs, or nil if there is none.
 func soleOwner(outputs []*fgraph.Variable) *fgraph.Apply {
 	var owner *fgraph.Apply
 	for _, v := range outputs {
@@ -127,8 +113,8 @@ func soleOwner(outputs []*fgraph.Variable) *fgraph.Apply {
 	return owner
 }
 
-// follow replaces the outputs in a result by those that more proposes for the
-// apply that they belong to. It can't if one of them has none.
+// follow replaces the outputs in result by those that more proposes for their owner. It returns
+// false if more lacks one of them.
 func follow(result, more Result) (Result, bool) {
 	outputs := make([]*fgraph.Variable, len(result.Outputs))
 	for i, v := range result.Outputs {

@@ -8,53 +8,33 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// A Handle is how a [Global] changes its graph. What it replaces is validated,
-// and undone if a feature objects; it is attributed to the pass and to the apply
-// that it concerns, told to [Options.Trace], asked of [Options.Allow], and
-// counted.
+// A Handle is how a [Global] changes its graph. Its replacements are validated and undone if a
+// feature objects. They are attributed to the pass and to an apply, passed to [Options.Trace],
+// subject to [Options.Allow], and counted.
 //
-// What a rewriter changes without a handle, through the graph itself, is
-// attributed, told, asked and counted as well while [Run] runs it, but not
-// validated. Where Allow is against it, it gets an error that wraps
-// [fgraph.ErrNotAllowed]; if it ends with that, Run takes it for the end of its
-// work rather than for a failure.
+// While [Run] runs a rewriter, this also holds for changes that it makes through the graph
+// itself, except that these are not validated. A change that Allow forbids fails with an error
+// that wraps [fgraph.ErrNotAllowed]. If the rewriter returns that error, Run does not treat it
+// as a failure.
 type Handle struct {
 	g      *fgraph.FunctionGraph
-	rv     *fgraph.ReplaceValidate
 	rec    *profile.Recorder
 	pass   string
 	watch  watching
 	before fgraph.Times
-	// Replacements that were made, that a feature objected to, and that were
-	// not allowed.
+	// Numbers of replacements that were made, that a feature objected to, and that were not
+	// allowed.
 	made, refused, denied int
 }
 
-// newHandle returns the handle of a pass on its graph. The name is for a pass to
-// which nobody has given another one, see [WithPass]. The caller calls close at
-// the end.
-func newHandle(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder, name string) (*Handle, error) {
-	h := &Handle{g: g, rec: rec, pass: passFrom(ctx, name), before: g.Times()}
-	if err := h.open(ctx); err != nil {
-		return nil, err
-	}
-	return h, nil
+// newHandle returns the handle of a pass on its graph. The caller must call close.
+func newHandle(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder, pass string) Handle {
+	return Handle{g: g, rec: rec, pass: pass, before: g.Times(), watch: watch(optionsFrom(ctx), g, pass)}
 }
 
-// open attaches what replacements are made through, and looks who is watching.
-func (h *Handle) open(ctx context.Context) error {
-	if err := requireReplaceValidate(h.g); err != nil {
-		return &Error{Pass: h.pass, Err: err}
-	}
-	h.rv, _ = fgraph.FeatureOf[*fgraph.ReplaceValidate](h.g)
-	h.watch = watch(optionsFrom(ctx), h.g, h.pass)
-	return nil
-}
-
-// Replace makes replacements, all or none, on account of an apply and in the name
-// of a rule of the pass; n may be nil, and rule empty. It reports whether it did:
-// a feature may have objected, or it was not allowed. Whatever else keeps it from
-// it is an error.
+// Replace makes replacements, all or none, on account of the apply n and in the name of a rule
+// of the pass. n may be nil, and rule empty. It returns false if a feature objects or the
+// replacements are not allowed. Any other failure is an error.
 func (h *Handle) Replace(rule string, n *fgraph.Apply, pairs ...fgraph.Replacement) (done bool, err error) {
 	if err := h.replace(rule, n, pairs, nil); err != nil {
 		if errors.Is(err, fgraph.ErrInconsistent) {
@@ -65,13 +45,13 @@ func (h *Handle) Replace(rule string, n *fgraph.Apply, pairs ...fgraph.Replaceme
 	return true, nil
 }
 
-// replace is Replace where remove must be gone afterwards.
+// replace is Replace with variables that must be gone afterwards.
 func (h *Handle) replace(rule string, n *fgraph.Apply, pairs []fgraph.Replacement, remove []*fgraph.Variable) error {
 	if h.watch.by != nil {
 		h.watch.by.node = n
 	}
 	commits := h.g.Commits()
-	err := h.rv.ReplaceAllValidateRemove(pairs, remove, fgraph.Reason{Pass: h.pass, Rule: rule})
+	err := h.g.ReplaceAllValidate(pairs, remove, fgraph.Reason{Pass: h.pass, Rule: rule})
 	switch {
 	case err == nil:
 		if h.g.Commits() != commits {
@@ -85,13 +65,13 @@ func (h *Handle) replace(rule string, n *fgraph.Apply, pairs []fgraph.Replacemen
 	return err
 }
 
-// Whole does something that has to be done as a whole, or that is decided beside
-// the graph: it is asked and told of once, whatever it changes. It reports
-// whether it was allowed.
+// Whole runs do as one change, which may consist of many, or be a decision outside of the graph.
+// [Options.Allow] and [Options.Trace] are called once for all of it. done reports whether it was
+// allowed.
 func (h *Handle) Whole(rule string, do func() error) (done bool, err error) {
 	w, why := h.watch.by, fgraph.Reason{Pass: h.pass, Rule: rule}
 	if w != nil && w.whole {
-		w = nil // a part of something that was asked about
+		w = nil // part of another change that was allowed as a whole
 	}
 	if w != nil {
 		w.node = nil
@@ -117,14 +97,14 @@ func (h *Handle) Whole(rule string, do func() error) (done bool, err error) {
 // Graph returns the graph.
 func (h *Handle) Graph() *fgraph.FunctionGraph { return h.g }
 
-// Recorder returns what records the run, which may be nil. What is replaced is
-// recorded by itself.
+// Recorder returns the record of the run, which may be nil. Replacements are recorded
+// automatically.
 func (h *Handle) Recorder() *profile.Recorder { return h.rec }
 
-// Refused returns how many replacements features objected to.
+// Refused returns how many replacements features have objected to.
 func (h *Handle) Refused() int { return h.refused }
 
-// close records what was changed, and the time that features took.
+// close records the number of changes and the time spent in features.
 func (h *Handle) close() {
 	h.watch.end(h.g)
 	h.rec.Changed(h.made)
@@ -132,17 +112,16 @@ func (h *Handle) close() {
 	h.rec.Nodes(h.g.NumApplies())
 }
 
-// watching is who is to blame and who watched before something took over.
+// watching is the state of a graph that watch sets, and the state before.
 type watching struct {
-	by      *watcher // nil: nobody watches
-	outer   fgraph.Guard
-	changer string
+	by    *watcher // nil: nobody watches
+	outer fgraph.Guard
+	pass  string
 }
 
-// watch says which pass changes the graph from now on, and lets the options watch.
+// watch sets the pass that changes the graph, and the guard that options require.
 func watch(opts *Options, g *fgraph.FunctionGraph, pass string) watching {
-	w := watching{changer: g.SetPass(pass)}
-	w.outer = g.SetGuard(nil)
+	w := watching{pass: g.SetPass(pass), outer: g.SetGuard(nil)}
 	if opts.Trace == nil && opts.Allow == nil {
 		return w
 	}
@@ -154,42 +133,41 @@ func watch(opts *Options, g *fgraph.FunctionGraph, pass string) watching {
 	return w
 }
 
-// end gives back what watch took over.
+// end restores the previous state.
 func (w *watching) end(g *fgraph.FunctionGraph) {
-	g.SetPass(w.changer)
+	g.SetPass(w.pass)
 	g.SetGuard(w.outer)
 }
 
-// A watcher is the guard that asks Options.Allow and tells Options.Trace.
+// A watcher is the guard that calls Options.Allow and Options.Trace.
 type watcher struct {
 	opts   *Options
-	node   *fgraph.Apply // what the change concerns, nil if nobody says so
+	node   *fgraph.Apply // the apply that the change concerns, nil if unknown
 	event  Event
-	traces bool // event is to be told
-	whole  bool // what is going on was asked about, and will be told, as a whole
+	traces bool // event is to be traced
+	whole  bool // the changes are part of one that was allowed as a whole
 }
 
-// Allow asks, and notes what there is to tell.
+// Allow asks Options.Allow and prepares the event.
 func (w *watcher) Allow(_ *fgraph.FunctionGraph, pairs []fgraph.Replacement, why fgraph.Reason) bool {
 	if w.whole {
 		return true
 	}
+	n := w.node
+	w.node = nil
 	if w.opts.Allow != nil && !w.opts.Allow(why) {
-		w.node = nil
 		return false
 	}
 	if w.traces = w.opts.traces(why.Pass, why.Rule); w.traces {
-		n := w.node
 		if n == nil && len(pairs) > 0 && pairs[0].Old != nil {
 			n = pairs[0].Old.Owner()
 		}
 		w.event = newEvent(why.Pass, why.Rule, n, pairs)
 	}
-	w.node = nil
 	return true
 }
 
-// Done tells.
+// Done traces the event.
 func (w *watcher) Done(_ *fgraph.FunctionGraph, _ []fgraph.Replacement, _ fgraph.Reason, err error) {
 	if w.whole || !w.traces {
 		return
@@ -202,7 +180,7 @@ func (w *watcher) Done(_ *fgraph.FunctionGraph, _ []fgraph.Replacement, _ fgraph
 	}
 }
 
-// denied reports whether an error says nothing but that changes were not allowed.
+// denied reports whether err only says that changes were not allowed.
 func denied(err error) bool {
 	for err != nil && err != fgraph.ErrNotAllowed {
 		var list []error

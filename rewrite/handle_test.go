@@ -12,7 +12,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// byHandle renames f to g everywhere, through a handle, and byGraph does so through the graph itself.
+// byHandle renames f to g through a handle, and byGraph through the graph itself.
 var byHandle = Global{Name: "by_handle", Doc: "f becomes g", Fn: func(_ context.Context, h *Handle) error {
 	for _, a := range slices.Collect(h.Graph().Ordered()) {
 		if a.Op() != op("f") {
@@ -35,11 +35,11 @@ var byGraph = FromFunc("by_graph", "f becomes g", nil, func(_ context.Context, g
 	return err
 })
 
-// byWalk has a walk do the work.
+// byWalk renames f to g by means of a walk.
 var byWalk = FromFunc("by_walk", "f becomes g", nil, In2Out("inner", swap("rename", "f", "g")).Apply)
 
-// Whatever way a pass changes its graph: each change is asked of Allow, told to Trace and counted exactly once, and attributed to the pass
-// under the name that it has in the sequence.
+// However a pass changes its graph, Allow and Trace are called exactly once for each change,
+// and the change is counted and attributed to the pass under its name in the sequence.
 func TestEveryChangeIsSeen(t *testing.T) {
 	for _, c := range []struct {
 		pass GraphRewriter
@@ -57,31 +57,31 @@ func TestEveryChangeIsSeen(t *testing.T) {
 			g := newGraph(t, list(x), list(nested(x, "f", "f", "f")))
 			rec := profile.New("all", profile.ClassSequence)
 			if err := Run(ctx, &Sequence{Name: "all", Members: []Member{{"pass", c.pass}}}, g, rec); err != nil {
-				t.Fatalf("%s, budget %d: %v", NameOf(c.pass), budget, err)
+				t.Fatalf("%s, budget %d: %v", Describe(c.pass).Name, budget, err)
 			}
 			made := min(budget, 3)
 			if n := strings.Count(g.String(), "g("); n != made {
-				t.Errorf("%s, budget %d: %v", NameOf(c.pass), budget, g)
+				t.Errorf("%s, budget %d: %v", Describe(c.pass).Name, budget, g)
 			}
 			if n := strings.Count(told.String(), "rewriting: pass"+c.rule+": "); n != made || strings.Count(told.String(), "\n") != made {
-				t.Errorf("%s, budget %d: told\n%s", NameOf(c.pass), budget, &told)
+				t.Errorf("%s, budget %d: told\n%s", Describe(c.pass).Name, budget, &told)
 			}
 			if len(asked) != 3 || slices.ContainsFunc(asked, func(s string) bool { return s != "pass"+c.rule }) {
-				t.Errorf("%s, budget %d: asked %q", NameOf(c.pass), budget, asked)
+				t.Errorf("%s, budget %d: asked %q", Describe(c.pass).Name, budget, asked)
 			}
 			if n := rec.Record().Children[0].Changed; n != made {
-				t.Errorf("%s, budget %d: %d changes were counted", NameOf(c.pass), budget, n)
+				t.Errorf("%s, budget %d: %d changes were counted", Describe(c.pass).Name, budget, n)
 			}
 			for a := range g.Applies() {
 				if why := g.ImportedBy(a).String(); a.Op() == op("g") && why != "pass"+c.rule {
-					t.Errorf("%s, budget %d: %v is by %q", NameOf(c.pass), budget, a, why)
+					t.Errorf("%s, budget %d: %v is by %q", Describe(c.pass).Name, budget, a, why)
 				}
 			}
 		}
 	}
 }
 
-// A pass that ends with an error of its own fails, also where something was not allowed besides.
+// A pass that returns its own error fails, even if a change was also not allowed.
 func TestDenied(t *testing.T) {
 	other := errors.New("other")
 	for _, c := range []struct {
@@ -100,7 +100,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// What is done as a whole is asked and told of once, and is not begun where it is not allowed.
+// Allow and Trace are called once for a change made as a whole. It does not start if it is
+// not allowed.
 func TestWhole(t *testing.T) {
 	whole := Global{Name: "whole", Fn: func(ctx context.Context, h *Handle) error {
 		_, err := h.Whole("", func() error { return byGraph.Apply(ctx, h.Graph(), nil) })
@@ -117,7 +118,8 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// A rule whose function changes the graph is at fault, whether it hides that or not, and the graph stays as it was.
+// A rule whose function changes the graph fails, whether or not it hides the error, and the
+// graph is unchanged.
 func TestRuleThatChangesTheGraph(t *testing.T) {
 	for _, hides := range []bool{false, true} {
 		meddle := Rule{Name: "meddle", Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
@@ -148,7 +150,8 @@ type overwriter string
 func (o overwriter) String() string             { return string(o) }
 func (o overwriter) DestroyMap() []fgraph.Alias { return []fgraph.Alias{{Output: 0, Input: 0}} }
 
-// A pass can't bring in what overwrites its input as long as nobody sees to it that this is safe: the error names pass, rule and op.
+// A pass can't insert an op that overwrites its input before a handler is attached. The error
+// names the pass, the rule and the op.
 func TestOverwriterWithoutHandler(t *testing.T) {
 	rule := Rule{Name: "f_in_place", On: []Track{TrackOp(op("f"))}, Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
 		return Replace(call(overwriter("f!"), n.Inputs()...)), nil

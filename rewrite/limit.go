@@ -1,40 +1,35 @@
 package rewrite
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
-// DefaultMaxUse is how often a rule may fire in one run of a driver that says
-// nothing else, as a multiple of the number of applies. It is Theano's.
-const DefaultMaxUse = 8
+// defaultMaxUse is Theano's default of [Equilibrium.MaxUse].
+const defaultMaxUse = 8
 
-// limit ends a run in which rules undo each other. Near the end it keeps a log of
-// what fires, so that it can show what goes round.
+// limit ends a run in which rules undo each other. Shortly before, it starts a log of events, to
+// show the cycle.
 type limit struct {
 	ratio  float64
 	start  int // applies when the run began
 	nodes  int
-	most   int // a rule that fired more often is stopped
+	most   int // how often a rule may fire
 	events []Event
 }
 
-// logLength is how many events are kept: laps of up to half that length are
-// recognised.
+// logLength is the length of the log. Cycles of up to half that length are recognized.
 const logLength = 64
 
 func newLimit(opts *Options, own float64, nodes int) *limit {
-	l := &limit{ratio: own}
-	if l.ratio == 0 {
-		l.ratio = opts.MaxUse
-	}
-	if l.ratio == 0 {
-		l.ratio = DefaultMaxUse
-	}
-	l.start = max(nodes, 1)
+	l := &limit{ratio: cmp.Or(own, opts.MaxUse, defaultMaxUse), start: max(nodes, 1)}
 	l.raise(nodes)
 	return l
 }
 
-// mostGrowth bounds how much the growth of a graph raises the limit. Rules that
-// double the graph in every pass would otherwise never get there.
+// mostGrowth bounds how far a growing graph raises the limit. Without it, rules that double the
+// graph in every pass would never reach the limit.
 const mostGrowth = 8
 
 // raise adapts the limit to a graph that has grown.
@@ -45,7 +40,7 @@ func (l *limit) raise(nodes int) {
 	}
 }
 
-// logs reports whether the next event of r is to be kept.
+// logs reports whether to log the next event of r.
 func (l *limit) logs(r *ruleState) bool { return len(l.events) > 0 || r.applied >= l.most-logLength }
 
 func (l *limit) log(ev Event) {
@@ -60,15 +55,14 @@ func (l *limit) log(ev Event) {
 	l.events = append(l.events, ev)
 }
 
-// logMember notes that a graph rewriter changed the graph, if rules are noted. It
-// may be what undoes them.
+// logMember logs that a graph rewriter changed the graph, which may be part of the cycle.
 func (l *limit) logMember(name string, before, after int) {
 	if len(l.events) > 0 {
 		l.log(Event{Rule: name, Before: fmt.Sprintf("graph of %d applies", before), After: fmt.Sprintf("of %d", after)})
 	}
 }
 
-// exceeded returns a [MaxUseError] if r fired too often.
+// exceeded returns a [MaxUseError] if r fired too often, or nil.
 func (l *limit) exceeded(r *ruleState) error {
 	if r.applied <= l.most {
 		return nil
@@ -78,21 +72,15 @@ func (l *limit) exceeded(r *ruleState) error {
 	return err
 }
 
-// lap returns the shortest sequence that events end with twice in a row.
+// lap returns the shortest sequence that occurs twice at the end of events, and true; or else
+// the last few events.
 func lap(events []Event) ([]Event, bool) {
 	same := func(a, b Event) bool { return a.Rule == b.Rule && a.Before == b.Before && a.After == b.After }
 	alike := func(a, b Event) bool { return a.Rule == b.Rule }
 	for _, equal := range []func(a, b Event) bool{same, alike} {
 		for n := 1; 2*n <= len(events); n++ {
 			last, before := events[len(events)-n:], events[len(events)-2*n:len(events)-n]
-			repeats := true
-			for i := range last {
-				if !equal(last[i], before[i]) {
-					repeats = false
-					break
-				}
-			}
-			if repeats {
+			if slices.EqualFunc(last, before, equal) {
 				return last, true
 			}
 		}

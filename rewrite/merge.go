@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -8,64 +9,50 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// A Commuter is an op that may give the same result for its inputs in any order.
+// A Commuter is an op that may be commutative: if Commutes returns true, the result does not
+// depend on the order of the inputs.
 type Commuter interface {
 	Commutes() bool
 }
 
-// Unmergeable is implemented by ops of which two applies to the same inputs are
-// not the same computation: they draw random numbers, or stand for memory that
-// is written to.
+// Unmergeable is implemented by ops for which two applies to the same inputs are not the same
+// computation, because they draw random numbers or stand for memory that is written to.
 type Unmergeable interface {
 	Unmergeable() bool
 }
 
-// Merge unites applies of equal ops to the same inputs, and equal constants. Of
-// several results of which one has a more specific type that one stays, else the
-// one that comes first in the graph. The cost is linear in the size of the
-// graph.
+// Merge eliminates common subexpressions: it unites applies of equal ops to the same inputs, and
+// equal constants. It keeps the result with the more specific type, or else the one that comes
+// first in the graph. The cost is linear in the size of the graph.
 type Merge struct {
 	Name string
-	// Commutative makes the order of inputs irrelevant for ops that are a
-	// [Commuter]. Theano has no such notion.
+	// Commutative also unites applies of a [Commuter] whose inputs differ in order. Theano
+	// does not do this.
 	Commutative bool
 }
 
-// RewriterName returns m.Name or, if that is empty, Theano's name.
-func (m *Merge) RewriterName() string {
-	if m.Name == "" {
-		return profile.ClassMerge
-	}
-	return m.Name
+// Describe returns a description with m.Name or, if that is empty, Theano's name.
+func (m *Merge) Describe() Description {
+	return Description{Name: cmp.Or(m.Name, profile.ClassMerge), Doc: "the same computation twice becomes one", Class: profile.ClassMerge}
 }
 
-// RewriterDoc says what the rewriter does.
-func (m *Merge) RewriterDoc() string { return "the same computation twice becomes one" }
-
-// Class returns the class of the rewriter in a profile.
-func (m *Merge) Class() string { return profile.ClassMerge }
-
-// AddRequirements attaches what replacements are made through.
-func (m *Merge) AddRequirements(g *fgraph.FunctionGraph) error { return requireReplaceValidate(g) }
+// AddRequirements does nothing.
+func (m *Merge) AddRequirements(*fgraph.FunctionGraph) error { return nil }
 
 // Apply merges.
 func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	rec.SetClass("", m.Class())
+	rec.SetClass("", profile.ClassMerge)
 	rec.Nodes(g.NumApplies())
-	h, err := newHandle(ctx, g, rec, m.RewriterName())
-	if err != nil {
-		return err
-	}
-	r := &merging{Merge: m, Handle: h, ctx: ctx}
+	r := &merging{Merge: m, Handle: newHandle(ctx, g, rec, passFrom(ctx, m.Name, profile.ClassMerge)), ctx: ctx}
 	defer r.report()
 	r.destroys, _ = fgraph.FeatureOf[destroyers](g)
 	state := mergeStateOf(g)
 	if state.commutative == m.Commutative && state.commits == g.Commits() {
-		return nil // as nothing has changed since there was nothing left to merge
+		return nil // unchanged since there was nothing left to merge
 	}
-	err = r.constants()
-	// Where a later result took the place of an earlier one, because its type
-	// is more specific, what had been looked at by then has changed.
+	err := r.constants()
+	// If a later result replaces an earlier one because of its more specific type, applies
+	// that were already visited change.
 	for again := err == nil; again; again = err == nil && r.swapped {
 		r.swapped = false
 		err = r.applies()
@@ -76,7 +63,7 @@ func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile
 	return err
 }
 
-// report records what was done.
+// report records the counters.
 func (r *merging) report() {
 	r.rec.Count("nb_fail", float64(r.refused), "")
 	r.rec.Count("nb_merged", float64(r.merged), "")
@@ -84,14 +71,13 @@ func (r *merging) report() {
 	r.close()
 }
 
-// mergeState is the feature that remembers when a graph was last found without
-// anything to merge: passes merge again and again, to be sure.
+// mergeState is the feature that remembers when there was last nothing to merge in a graph,
+// because databases merge after many passes.
 type mergeState struct {
 	commits     int
 	commutative bool
 }
 
-// OnAttach begins without having seen anything.
 func (s *mergeState) OnAttach(*fgraph.FunctionGraph) error {
 	s.commits = -1
 	return nil
@@ -101,13 +87,12 @@ func mergeStateOf(g *fgraph.FunctionGraph) *mergeState {
 	s, ok := fgraph.FeatureOf[*mergeState](g)
 	if !ok {
 		s = new(mergeState)
-		_ = g.Attach(s) // OnAttach has nothing against it
+		_ = g.Attach(s) // OnAttach returns no error
 	}
 	return s
 }
 
-// destroyers is what merging asks of a feature that knows which applies destroy
-// a variable.
+// destroyers is the part of a [fgraph.DestroyHandler] that merging uses.
 type destroyers interface {
 	HasDestroyer(*fgraph.Variable) bool
 }
@@ -115,21 +100,21 @@ type destroyers interface {
 // merging is a run of Merge.
 type merging struct {
 	*Merge
-	*Handle
+	Handle
 	ctx      context.Context
 	destroys destroyers
 	pairs    []fgraph.Replacement
-	sorted   [2][]int // of commuting applies that are compared
+	sorted   [2][]int // inputs of two commutative applies that are compared
 	swapped  bool
 
-	rank    []int32 // by number of an apply: when it was visited, 0 if it was not
-	indexed []bool  // by number of a variable: its visited clients are in table
+	rank    []int32 // by number of an apply: when it was visited, 0 if never
+	indexed []bool  // by number of a variable: table contains its visited clients
 	table   hashTable[*fgraph.Apply]
 
 	merged, mergedConstants int
 }
 
-// constants unites equal constants: the first of each kind stays.
+// constants unites equal constants and keeps the first of each kind.
 func (r *merging) constants() error {
 	var table hashTable[*fgraph.Variable]
 	visits := 0
@@ -170,8 +155,8 @@ func (r *merging) constants() error {
 	return nil
 }
 
-// applies unites equal applies, inputs before clients, so that what is computed
-// from united inputs is found to be equal in its turn.
+// applies unites equal applies, inputs before clients, so that applies to united inputs compare
+// equal.
 func (r *merging) applies() error {
 	start := r.rec.Now()
 	order := make([]*fgraph.Apply, 0, r.g.NumApplies())
@@ -210,13 +195,12 @@ func (r *merging) applies() error {
 	return nil
 }
 
-// fewClients is up to how many clients of a variable are looked at one by one.
+// fewClients bounds how many clients of a variable are compared one by one.
 const fewClients = 8
 
-// find returns the first apply equal to a that was visited, or nil. It is a
-// client of each input of a: where one of these has few clients they are looked
-// at, which most of the time means to find that there is none but a. Only where
-// all have many is an index used.
+// find returns the first visited apply that is equal to a, or nil. It is a client of every input
+// of a. If an input has few clients, find compares these: most often a is the only one. If all
+// inputs have many clients, it uses an index.
 func (r *merging) find(a *fgraph.Apply) *fgraph.Apply {
 	var least *fgraph.Variable
 	for _, v := range a.Inputs() {
@@ -244,8 +228,7 @@ func (r *merging) find(a *fgraph.Apply) *fgraph.Apply {
 	return first
 }
 
-// index puts all visited clients of v into the table. Those that are visited
-// later are added then.
+// index adds all visited clients of v to the table. Later ones are added when they are visited.
 func (r *merging) index(v *fgraph.Variable) {
 	r.indexed[v.ID()] = true
 	for _, c := range v.Clients() {
@@ -255,7 +238,7 @@ func (r *merging) index(v *fgraph.Variable) {
 	}
 }
 
-// visited notes that a has been looked at and has stayed.
+// visited records that a was visited and kept.
 func (r *merging) visited(a *fgraph.Apply, rank int32) {
 	r.rank[a.ID()] = rank
 	indexed := len(a.Inputs()) == 0
@@ -289,7 +272,7 @@ func (r *merging) hash(a *fgraph.Apply) uint64 {
 	return h
 }
 
-// ids returns the numbers of the inputs in their order.
+// ids returns the sorted numbers of the inputs.
 func (r *merging) ids(which int, a *fgraph.Apply) []int {
 	ids := r.sorted[which][:0]
 	for _, v := range a.Inputs() {
@@ -300,7 +283,7 @@ func (r *merging) ids(which int, a *fgraph.Apply) []int {
 	return ids
 }
 
-// same reports whether a and b compute the same.
+// same reports whether a and b are the same computation.
 func (r *merging) same(a, b *fgraph.Apply) bool {
 	if !r.g.Contains(b) || len(a.Inputs()) != len(b.Inputs()) || len(a.Outputs()) != len(b.Outputs()) ||
 		!fgraph.OpsEqual(a.Op(), b.Op()) {
@@ -312,14 +295,14 @@ func (r *merging) same(a, b *fgraph.Apply) bool {
 	return slices.Equal(a.Inputs(), b.Inputs())
 }
 
-// unite replaces the outputs of second by those of first, or the other way round
-// where the types demand it.
+// unite replaces the outputs of second with those of first, or the other way round if the types
+// require it.
 func (r *merging) unite(first, second *fgraph.Apply) error {
 	r.pairs = r.pairs[:0]
 	for i, w := range second.Outputs() {
 		v := first.Outputs()[i]
 		if r.destroys != nil && r.destroys.HasDestroyer(v) && r.destroys.HasDestroyer(w) {
-			return nil // both are overwritten: one variable can't be twice
+			return nil // one variable can't be overwritten twice
 		}
 		switch {
 		case w.Type() == v.Type() || w.Type().Accepts(v.Type()):
@@ -337,85 +320,11 @@ func (r *merging) unite(first, second *fgraph.Apply) error {
 	return err
 }
 
-// make makes the replacements in r.pairs unless a feature objects.
+// make makes the replacements in r.pairs and reports whether the graph changed.
 func (r *merging) make(rule string, n *fgraph.Apply) (bool, error) {
 	made := r.made
 	if _, err := r.Replace(rule, n, r.pairs...); err != nil {
 		return false, optionsFrom(r.ctx).fail(r.ctx, &Error{Pass: r.pass, Err: err})
 	}
 	return r.made > made, nil
-}
-
-// mix combines two hashes (the finalizer of SplitMix64, over their sum).
-func mix(h, x uint64) uint64 {
-	h ^= x + 0x9e3779b97f4a7c15 + h<<6 + h>>2
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return h ^ h>>31
-}
-
-// hashTable is an open hash table with linear probing. Nothing is ever removed
-// from it: what is no longer valid is not found equal to anything.
-type hashTable[T any] struct {
-	slots []slot[T]
-	used  int
-}
-
-type slot[T any] struct {
-	hash uint64 // 0: free
-	item T
-}
-
-// find returns the place of the first item added under h that is equal, or nil.
-// The place is valid until the next item is added.
-func (t *hashTable[T]) find(h uint64, equal func(T) bool) *T {
-	if len(t.slots) == 0 {
-		return nil
-	}
-	h = max(h, 1)
-	mask := uint64(len(t.slots) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
-		switch s := &t.slots[i]; {
-		case s.hash == 0:
-			return nil
-		case s.hash == h && equal(s.item):
-			return &s.item
-		}
-	}
-}
-
-// add adds x after all items that were added under h before.
-func (t *hashTable[T]) add(h uint64, x T) {
-	h = max(h, 1)
-	if 2*(t.used+1) > len(t.slots) {
-		t.grow()
-	}
-	t.used++
-	t.put(slot[T]{h, x})
-}
-
-func (t *hashTable[T]) put(s slot[T]) {
-	mask := uint64(len(t.slots) - 1)
-	i := s.hash & mask
-	for t.slots[i].hash != 0 {
-		i = (i + 1) & mask
-	}
-	t.slots[i] = s
-}
-
-// grow doubles the table. Items of one hash keep their order: they stand in it
-// from their place on, but for those that have wrapped round the end, so that
-// the copying begins after a free slot.
-func (t *hashTable[T]) grow() {
-	old := t.slots
-	t.slots = make([]slot[T], max(16, 2*len(old)))
-	begin := 0
-	for begin < len(old) && old[begin].hash != 0 {
-		begin++
-	}
-	for i := range old {
-		if s := old[(begin+i)%len(old)]; s.hash != 0 {
-			t.put(s)
-		}
-	}
 }

@@ -123,7 +123,7 @@ func TestCase47MergeKeepsSpecificType(t *testing.T) {
 		a, b := fgraph.NewApply(op("op1"), list(x), types[0]), fgraph.NewApply(op("op1"), list(x), types[1])
 		g := newGraph(t, list(x), list(call(op("op2"), call(op("f"), a.Out()), call(op("f"), b.Out())), a.Out(), b.Out()))
 		if types[0] == typ("number") {
-			// Outputs of the graph keep their type: of num there may come a number.
+			// Outputs of the graph may become more specific: number instead of num.
 			run(t, &Merge{}, g)
 		} else {
 			run(t, &Merge{}, g)
@@ -139,7 +139,7 @@ func TestCase48MergeDestroyed(t *testing.T) {
 	build := func(o1, o2 fgraph.Op) (*fgraph.FunctionGraph, *profile.Record) {
 		x, y := input("x"), input("y")
 		g := newGraph(t, list(x, y), list(call(op("out"), call(o1, call(op("f"), x)), call(o2, call(op("f"), x)))),
-			fgraph.NewDestroyHandler(fgraph.DestroyOptions{}))
+			fgraph.NewDestroyHandler(nil))
 		rec := run(t, &Merge{}, g)
 		if err := g.Validate(); err != nil {
 			t.Error(err)
@@ -154,10 +154,10 @@ func TestCase48MergeDestroyed(t *testing.T) {
 	g, _ = build(inplaceOp("i"), op("reader"))
 	wantString(t, g, "[out(i(*1 -> f(x)), reader(*1))]")
 
-	// The reader needs what the destroyer makes: uniting what they read is refused.
+	// The reader depends on the destroyer, so their inputs must not be united.
 	x := input("x")
 	d := call(inplaceOp("i"), call(op("f"), x))
-	g = newGraph(t, list(x), list(call(op("reader"), call(op("f"), x), d)), fgraph.NewDestroyHandler(fgraph.DestroyOptions{}))
+	g = newGraph(t, list(x), list(call(op("reader"), call(op("f"), x), d)), fgraph.NewDestroyHandler(nil))
 	rec = run(t, &Merge{}, g)
 	wantString(t, g, "[reader(f(x), i(f(x)))]")
 	if n, _ := rec.Counter("nb_fail"); n < 1 {
@@ -165,8 +165,8 @@ func TestCase48MergeDestroyed(t *testing.T) {
 	}
 }
 
-// meaning numbers what the outputs compute, the same number for the same
-// computation, and returns how many different applies that takes.
+// meaning numbers the computations of the outputs, equal ones alike, and returns the number
+// of different applies.
 func meaning(g *fgraph.FunctionGraph, ids map[string]int) (outs []int, applies int) {
 	of := make(map[*fgraph.Variable]int)
 	id := func(key string) int {
@@ -237,7 +237,7 @@ func TestPropertyMerge(t *testing.T) {
 			t.Fatalf("%d applies, %d are different", g.NumApplies(), distinct)
 		}
 		commits := g.Commits()
-		ctx := WithOptions(context.Background(), Options{Allow: func(fgraph.Reason) bool { return true }}) // so that it looks again
+		ctx := WithOptions(context.Background(), Options{Allow: func(fgraph.Reason) bool { return true }}) // so that it does not rely on the cache
 		if err := Run(ctx, &Merge{Commutative: true}, g, nil); err != nil || g.Commits() != commits {
 			t.Fatal("merged again", err)
 		}

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,63 +12,60 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// Options concern a whole run of rewriters. They travel in the context, see
-// [WithOptions]; the zero value is the default.
+// Options apply to a whole run of rewriters. They travel in the context, see [WithOptions]. The
+// zero value is the default.
 type Options struct {
-	// OnFailure says what to do when a rewriter fails: returns an error,
-	// proposes nonsense, panics, or does not come to an end.
+	// OnFailure is the policy for a rewriter that returns an error, makes an invalid
+	// proposal, panics, or does not terminate.
 	OnFailure Policy
-	// Log gets the failures that do not stop the run. Nil is silence.
+	// Log receives failures that do not stop the run. It may be nil.
 	Log *slog.Logger
-	// Trace is called for every change that was made to a graph, be it by a
-	// driver or by any other pass, and for those that a feature refused, which
-	// have an Err.
+	// Trace is called for every change that a driver or another pass made, and for every
+	// change that a feature refused; the latter has an Err.
 	Trace func(Event)
-	// TraceOnly, unless empty, lists the names of the passes and rules that
-	// Trace and WhyNot want to hear of.
+	// TraceOnly, unless empty, lists the passes and rules for which Trace and WhyNot are
+	// called.
 	TraceOnly []string
 	// WhyNot is called when a rule says why it does not fire.
 	WhyNot func(Miss)
-	// Allow, unless nil, is asked once before every change; one that is not
-	// allowed is not made. See [Budget] and [Handle.Whole].
+	// Allow, unless nil, is called once before every change, and forbids it by returning
+	// false. See [Budget] and [Handle.Whole].
 	Allow func(why fgraph.Reason) bool
-	// MaxUse, unless 0, replaces that of all drivers that have none of their
-	// own.
+	// MaxUse, unless 0, is the default of all drivers.
 	MaxUse float64
-	// Reproduce, unless nil, gets every failure, also those that the run goes on
-	// after, with the graph as it was before the pass. To have that, the graph
-	// is printed before each pass: set it to repeat a run that failed, rather
-	// than always.
+	// Reproduce, unless nil, receives every failure, including those that do not stop the
+	// run, with the graph as it was before the pass. This prints the graph before every
+	// pass, so set it only to repeat a failed run.
 	Reproduce func(Failure)
-	// Query is the text of the query that selected what runs. An
-	// optdb.Optimizer sets it when there is none.
+	// Query is the text of the query that selected the rewriters. An optdb.Optimizer sets it
+	// if it is empty.
 	Query string
 	// Check makes [Sequence] check and validate the graph after each member.
 	Check bool
-	// BeforePass, unless nil, is called before each member of the outermost
-	// [Sequence], which ends when the answer is false.
+	// BeforePass, unless nil, is called before each member of the outermost [Sequence], and
+	// ends the sequence by returning false.
 	BeforePass func(pass string) bool
 }
 
-// A Policy says what becomes of a failure.
+// A Policy is the treatment of failures.
 type Policy uint8
 
-// The policies. Whatever a driver goes on with is a graph on which the failed
-// rewrite was not made.
+// The policies. If the run continues, the graph is as if the failed rewrite had not been
+// attempted.
 const (
 	Stop   Policy = iota // the run ends with the error
-	Warn                 // the error is logged and the run goes on
-	Ignore               // the run goes on
+	Warn                 // the run logs the error and continues
+	Ignore               // the run continues
 )
 
 // An Event is a rewrite that was made or refused.
 type Event struct {
 	Pass, Rule string
-	Apply      *fgraph.Apply        // what the rule was shown, or else what is replaced first
-	Pairs      []fgraph.Replacement // none if the change was of another kind
-	Before     string               // what is replaced
-	After      string               // what it is replaced with
-	Err        error                // why the rewrite was refused, nil if it was made
+	Apply      *fgraph.Apply        // the apply that the rule was shown, or the first replaced one
+	Pairs      []fgraph.Replacement // empty for a change of another kind
+	Before     string               // the replaced expressions
+	After      string               // their replacements
+	Err        error                // the objection, or nil if the rewrite was made
 }
 
 // A Miss says why a rule did not fire.
@@ -94,35 +92,28 @@ func optionsFrom(ctx context.Context) *Options {
 	return &noOptions
 }
 
-// noOptions is what holds where nobody has set anything. It is only read.
+// noOptions is the default. It is read-only.
 var noOptions Options
 
 type passKey struct{}
 
-// WithPass returns a context for the rewriter of a name, which stands in what
-// the rewriter reports. A [Sequence] does this for its members.
+// WithPass returns a context that names the rewriter it is passed to, in errors, events and
+// reasons. A [Sequence] uses it for its members.
 func WithPass(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, passKey{}, name)
 }
 
-// passFrom returns the name that the context carries, or else one of the
-// alternatives that is not empty.
+// passFrom returns the name that the context carries, or else the first non-empty alternative.
 func passFrom(ctx context.Context, alternatives ...string) string {
 	if name, ok := ctx.Value(passKey{}).(string); ok && name != "" {
 		return name
 	}
-	for _, a := range alternatives {
-		if a != "" {
-			return a
-		}
-	}
-	return ""
+	return cmp.Or(alternatives...)
 }
 
-// Budget returns a function for [Options.Allow] that allows the first n rewrites
-// of a run and no more. Two runs whose budgets differ by one differ by one
-// rewrite: that is how to find the one that does harm. The function counts, so
-// that it serves one run and one goroutine.
+// Budget returns a function for [Options.Allow] that allows the first n rewrites of a run. Two
+// runs whose budgets differ by one differ by one rewrite, which helps to find a wrong one. The
+// function counts: use it for one run on one goroutine.
 func Budget(n int) func(fgraph.Reason) bool {
 	return func(fgraph.Reason) bool {
 		n--
@@ -130,8 +121,7 @@ func Budget(n int) func(fgraph.Reason) bool {
 	}
 }
 
-// TraceTo returns a function for [Options.Trace] that writes a line for every
-// event.
+// TraceTo returns a function for [Options.Trace] that writes a line to w for every event.
 func TraceTo(w io.Writer) func(Event) {
 	return func(e Event) {
 		switch {
@@ -154,7 +144,7 @@ func (o *Options) wants(pass, rule string) bool {
 	return len(o.TraceOnly) == 0 || slices.Contains(o.TraceOnly, pass) || slices.Contains(o.TraceOnly, rule)
 }
 
-// fail applies the policy to err: it returns it, or logs it and returns nil.
+// fail applies the policy to err: it returns err, or logs it and returns nil.
 func (o *Options) fail(ctx context.Context, err *Error) error {
 	reproduce(ctx, err)
 	switch o.OnFailure {
@@ -168,7 +158,7 @@ func (o *Options) fail(ctx context.Context, err *Error) error {
 	return nil
 }
 
-// newEvent describes replacements, as they are about to be made.
+// newEvent describes replacements that are about to be made.
 func newEvent(pass, rule string, n *fgraph.Apply, pairs []fgraph.Replacement) Event {
 	e := Event{Pass: pass, Rule: rule, Apply: n, Pairs: slices.Clone(pairs)}
 	before, after := make([]string, 0, len(pairs)), make([]string, 0, len(pairs))
@@ -184,7 +174,7 @@ func newEvent(pass, rule string, n *fgraph.Apply, pairs []fgraph.Replacement) Ev
 	return e
 }
 
-// describe prints three levels of what a variable is computed from.
+// describe prints a variable with three levels of applies.
 func describe(v *fgraph.Variable) string {
 	s := fgraph.Sprint(3, v)
 	return s[1 : len(s)-1]

@@ -101,7 +101,7 @@ func TestCase11Trace(t *testing.T) {
 			t.Errorf("%q:\n%s", c.only, text.String())
 		}
 	}
-	// What a feature refuses is traced as such.
+	// Refused changes are traced with an error.
 	var text strings.Builder
 	x := input("x")
 	g := newGraph(t, list(x), list(nested(x, "f")), &vetoer{})
@@ -175,7 +175,7 @@ func TestOrigin(t *testing.T) {
 func TestContextEnds(t *testing.T) {
 	for _, d := range list[GraphRewriter](
 		In2Out("driver", swap("f_to_g", "f", "g")), &Equilibrium{Name: "driver", Rules: list[NodeRewriter](swap("f_to_g", "f", "g"))},
-		&OpKeyWalk{Name: "driver", Rules: list[NodeRewriter](swap("f_to_g", "f", "g"))}, NewSequence("driver", &Merge{Name: "driver"}),
+		&Walk{ByOp: true, Name: "driver", Rules: list[NodeRewriter](swap("f_to_g", "f", "g"))}, NewSequence("driver", &Merge{Name: "driver"}),
 	) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		stop := errors.New("enough")
@@ -248,15 +248,15 @@ func TestContext(t *testing.T) {
 	if c.Graph() != g || c.Context() != ctx || c.Pass() != "pass" || OptionsFrom(c.Context()).MaxUse != 3 || OptionsFrom(context.Background()).MaxUse != 0 {
 		t.Error("context")
 	}
-	// A rule can be asked without a driver.
+	// A rule can be called without a driver.
 	r, err := simplify.Transform(c, g.Outputs()[0].Owner())
 	if err != nil || !r.Empty() {
 		t.Error(r, err)
 	}
-	if got := fmt.Sprintf("%v %v %v %v", TrackOp(op("f")), TrackType[op](), TrackTypeOf(op("g")), TrackOp(op("f")).Op()); got != "f rewrite.op rewrite.op f" {
+	if got := fmt.Sprintf("%v %v %v %v", TrackOp(op("f")), TrackType[op](), TrackType[op](), TrackOp(op("f")).Op()); got != "f rewrite.op rewrite.op f" {
 		t.Error(got)
 	}
-	if !TrackTypeOf(op("g")).Matches(op("f")) || TrackOp(op("g")).Matches(op("f")) || TrackType[special]().Matches(op("f")) {
+	if !TrackType[op]().matches(op("f")) || TrackOp(op("g")).matches(op("f")) || TrackType[special]().matches(op("f")) {
 		t.Error("tracks")
 	}
 }
@@ -271,7 +271,7 @@ func TestGroupOfSeveralOutputs(t *testing.T) {
 		}}
 	}
 	half := Rule{Name: "half", On: []Track{TrackOp(op("c"))}, Fn: func(_ *Context, n *fgraph.Apply) (Result, error) {
-		return Replace(nil, n.Inputs()[0]), nil // nothing to replace output 0 by
+		return Replace(nil, n.Inputs()[0]), nil // no replacement for output 0
 	}}
 	x := input("x")
 	outs := two("a", list(x))
@@ -279,7 +279,7 @@ func TestGroupOfSeveralOutputs(t *testing.T) {
 	group := &Group{Name: "g", Rules: list[NodeRewriter](rule("a", "b"), rule("b", "c"), half), ApplyAll: true}
 	run(t, In2Out("walk", group), g)
 	wantString(t, g, "[*1 -> c(x)::0, *1::1]")
-	if group.Reach() != 0 || (&Group{Rules: group.Rules[:2]}).Reach() != 3 || group.Inplace() || group.Tracks() == nil {
+	if group.Describe().Depth != 0 || (&Group{Rules: group.Rules[:2]}).Describe().Depth != 3 || group.Describe().Destroys || group.Tracks() == nil {
 		t.Error("what the group says of itself")
 	}
 	if (&Group{Rules: list[NodeRewriter](Rule{Name: "all"})}).Tracks() != nil {
@@ -302,7 +302,7 @@ func TestDebugChecks(t *testing.T) {
 
 func nothingToDo(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil }
 
-// An error that somebody made without a cause can be printed.
+// An error without a cause can be printed.
 func TestPrintNothing(t *testing.T) {
 	if got := (&Error{Pass: "p"}).Error(); got != "p: <nil>" {
 		t.Error(got)

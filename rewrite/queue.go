@@ -2,7 +2,7 @@ package rewrite
 
 import "github.com/nnopt/nnopt/fgraph"
 
-// queue holds applies that are to be visited, each once, first in first out.
+// queue is a FIFO queue of applies to be visited, without duplicates.
 type queue struct {
 	items []*fgraph.Apply
 	head  int
@@ -26,8 +26,8 @@ func (q *queue) push(a *fgraph.Apply) {
 	q.items = append(q.items, a)
 }
 
-// fill queues all applies of order that are not queued yet. The queue keeps
-// order if it is empty.
+// fill queues all applies of order that are not queued yet. An empty queue takes ownership of
+// the slice.
 func (q *queue) fill(order []*fgraph.Apply, g *fgraph.FunctionGraph) {
 	if n := g.NumApplyIDs(); n > len(q.in) {
 		q.in = append(make([]bool, 0, n+n/8+64), q.in...)[:n+n/8+64]
@@ -44,7 +44,7 @@ func (q *queue) fill(order []*fgraph.Apply, g *fgraph.FunctionGraph) {
 	}
 }
 
-// pop returns the next apply that is part of g, or nil.
+// pop removes and returns the next apply that is still in g, or returns nil.
 func (q *queue) pop(g *fgraph.FunctionGraph) *fgraph.Apply {
 	for q.head < len(q.items) {
 		a := q.items[q.head]
@@ -59,8 +59,7 @@ func (q *queue) pop(g *fgraph.FunctionGraph) *fgraph.Apply {
 	return nil
 }
 
-// drop makes the number of an apply that leaves the graph available. The apply
-// itself is skipped when its turn comes.
+// drop frees the number of an apply that leaves the graph. pop skips the apply.
 func (q *queue) drop(a *fgraph.Apply) {
 	if id := a.ID(); id < len(q.in) {
 		q.in[id] = false

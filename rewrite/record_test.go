@@ -13,9 +13,8 @@ import (
 	"github.com/nnopt/nnopt/profile/pprof"
 )
 
-// What every driver records adds up: on a run that comes to its end, on one that
-// a feature hinders, on one that fails, and on one that is ended. It can be
-// written in every form.
+// The record of every driver is consistent: after a complete run, one that a feature
+// objects to, one that fails, and one that is cancelled. It can be written in every form.
 func TestRecordsOfAllDrivers(t *testing.T) {
 	rules := list[NodeRewriter](swap("f_to_g", "f", "g"), cancel("cancel_g", "g"), swap("g_to_h", "g", "h"))
 	fight := list[NodeRewriter](swap("there", "f", "g"), swap("back", "g", "f"))
@@ -24,7 +23,7 @@ func TestRecordsOfAllDrivers(t *testing.T) {
 		"walk":            In2Out("d", rules...),
 		"walk back":       Out2In("d", rules...),
 		"walk new":        &Walk{Rules: rules, VisitNew: true},
-		"op-keyed":        &OpKeyWalk{Rules: rules},
+		"op-keyed":        &Walk{ByOp: true, Rules: rules},
 		"equilibrium":     &Equilibrium{Rules: rules},
 		"members":         &Equilibrium{Rules: rules, Globals: list(merge), Final: list(Member{"final", In2Out("", rules[2])}), Cleanup: list(Member{"cleanup", &Merge{}})},
 		"fight":           &Equilibrium{Rules: fight},
@@ -38,14 +37,14 @@ func TestRecordsOfAllDrivers(t *testing.T) {
 	}
 	for name, d := range drivers {
 		for _, policy := range []Policy{Stop, Ignore} {
-			for _, features := range [][]fgraph.Feature{nil, {&vetoer{}}, {fgraph.NewDestroyHandler(fgraph.DestroyOptions{})}} {
+			for _, features := range [][]fgraph.Feature{nil, {&vetoer{}}, {fgraph.NewDestroyHandler(nil)}} {
 				x := input("x")
 				g := newGraph(t, list(x), list(call(op("two"), nested(x, repeat("f", 40)...), nested(x, "f", "f", "g"))), features...)
 				ctx, cancel := context.WithTimeout(WithOptions(context.Background(), Options{OnFailure: policy}), time.Minute)
 				if name == "nothing" {
-					cancel() // it ends before it begins
+					cancel() // cancelled before it starts
 				}
-				rec := profile.New(name, ClassOf(d))
+				rec := profile.New(name, Describe(d).Class)
 				err := Run(ctx, d, g, rec)
 				rec.End()
 				cancel()

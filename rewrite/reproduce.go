@@ -9,23 +9,22 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// A Failure is a pass that failed, with what it takes to see it fail again. See
+// A Failure is a failed pass with everything needed to repeat the failure. See
 // [Options.Reproduce].
 type Failure struct {
-	Query string // what the optimizer was built from, see [Options.Query]
+	Query string // the query that built the optimizer, see [Options.Query]
 	Pass  string
 	Rule  string // empty if it was not a node rewriter
 	Node  string // the apply that the rule was shown
 	Err   error
-	// Inputs are the inputs of the graph with their types, and Graph its
-	// outputs as they were before the pass, in the form of
-	// [fgraph.FunctionGraph.String]. A front-end that reads that form reads
-	// them back.
+	// Inputs lists the inputs of the graph with their types, and Graph its outputs before
+	// the pass, in the notation of [fgraph.FunctionGraph.String]. A front end for that
+	// notation can read them back.
 	Inputs, Graph string
 }
 
-// String returns the failure as a text, a field a line. What has several lines
-// goes on behind a tab.
+// String returns the failure as text with one line for each field. Further lines of a field
+// start with a tab.
 func (f Failure) String() string {
 	var b strings.Builder
 	line := func(name, text string) {
@@ -48,7 +47,7 @@ func (f Failure) String() string {
 	return b.String()
 }
 
-// cause returns the error without the place, which has lines of its own.
+// cause returns the error without the location, which has lines of its own.
 func (f Failure) cause() error {
 	if e := (*Error)(nil); errors.As(f.Err, &e) && e.Pass == f.Pass && e.Rule == f.Rule {
 		return e.Err
@@ -61,8 +60,8 @@ type snapshot struct{ inputs, graph string }
 
 type snapshotKey struct{}
 
-// withSnapshot returns a context that holds what the graph is like, if somebody
-// wants failures and no snapshot is there.
+// withSnapshot returns a context with a snapshot of the graph, if Options.Reproduce is set and
+// there is no snapshot yet.
 func withSnapshot(ctx context.Context, g *fgraph.FunctionGraph) context.Context {
 	if optionsFrom(ctx).Reproduce == nil || ctx.Value(snapshotKey{}) != nil {
 		return ctx
@@ -77,7 +76,7 @@ func withSnapshot(ctx context.Context, g *fgraph.FunctionGraph) context.Context 
 	return context.WithValue(ctx, snapshotKey{}, &snapshot{inputs.String(), g.String()})
 }
 
-// withoutSnapshot makes each member of a sequence have one of its own.
+// withoutSnapshot removes the snapshot, so that each member of a sequence takes its own.
 func withoutSnapshot(ctx context.Context) context.Context {
 	if ctx.Value(snapshotKey{}) == nil {
 		return ctx
@@ -85,7 +84,7 @@ func withoutSnapshot(ctx context.Context) context.Context {
 	return context.WithValue(ctx, snapshotKey{}, nil)
 }
 
-// reproduce hands a failure to who wants it, once.
+// reproduce passes a failure to Options.Reproduce, once.
 func reproduce(ctx context.Context, err *Error) {
 	o := optionsFrom(ctx)
 	if o.Reproduce == nil || err.reproduced || ctx.Err() != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// A failure tells the pass, the rule, the apply and the graph before the pass,
-// whatever the policy, and once.
+// Every failure is reported once under every policy, with the pass, the rule, the apply and
+// the graph before the pass.
 func TestReproduce(t *testing.T) {
 	wrong := errors.New("first line\nsecond line")
 	bad := Rule{Name: "bad", On: []Track{TrackOp(op("k"))}, Fn: func(*Context, *fgraph.Apply) (Result, error) { return Result{}, wrong }}
@@ -36,7 +36,7 @@ func TestReproduce(t *testing.T) {
 	} {
 		for _, policy := range []Policy{Stop, Ignore} {
 			if c.name == "check" && policy == Ignore {
-				continue // what is damaged ends the run under every policy
+				continue // a damaged graph ends the run under every policy
 			}
 			x, unnamed := input("x"), input("")
 			f := call(op("f"), x)
@@ -73,7 +73,7 @@ func TestReproduce(t *testing.T) {
 	}
 }
 
-// A driver that runs by itself reports too; a run that was ended does not fail.
+// A driver that runs alone also reports failures. A cancelled run is not a failure.
 func TestReproduceWithoutSequence(t *testing.T) {
 	var got []Failure
 	x := input("x")
@@ -109,7 +109,7 @@ func TestWhyNotAtAnApply(t *testing.T) {
 		{"a track of a type", Rule{Name: "r", On: []Track{TrackType[special]()}, Fn: swap("", "f", "g").Fn}, nil, "it does not track f, but rewrite.special"},
 		{"says why", rule("r", "f", func(c *Context, _ *fgraph.Apply) (Result, error) { return c.Miss("%d is too few", 1), nil }), nil, "1 is too few"},
 		{"does not say", rule("r", "f", func(*Context, *fgraph.Apply) (Result, error) { return Result{}, nil }), nil, "it proposes nothing, and does not say why"},
-		{"no change", rule("r", "f", func(_ *Context, n *fgraph.Apply) (Result, error) { return Replace(call(op("f"), n.Inputs()...)), nil }), nil, "what it proposes changes nothing"},
+		{"no change", rule("r", "f", func(_ *Context, n *fgraph.Apply) (Result, error) { return Replace(call(op("f"), n.Inputs()...)), nil }), nil, "its proposal changes nothing"},
 		{"fails", rule("r", "f", func(*Context, *fgraph.Apply) (Result, error) { return Result{}, errors.ErrUnsupported }), nil, "it fails: unsupported operation"},
 		{"panics", rule("r", "f", func(*Context, *fgraph.Apply) (Result, error) { panic("no") }), nil, "it fails: panic: no"},
 		{"type", rule("r", "f", func(*Context, *fgraph.Apply) (Result, error) {
@@ -119,7 +119,7 @@ func TestWhyNotAtAnApply(t *testing.T) {
 		{"vetoed", swap("r", "f", "g"), []fgraph.Feature{&vetoer{}}, "refused: f(x) -> g(x): why not/r: inconsistent graph: no"},
 		{"vetoed by a DestroyHandler", rule("r", "f", func(_ *Context, n *fgraph.Apply) (Result, error) {
 			return Replace(call(inplaceOp("f_in_place"), n.Inputs()...)), nil
-		}), []fgraph.Feature{fgraph.NewDestroyHandler(fgraph.DestroyOptions{})}, "f_in_place"},
+		}), []fgraph.Feature{fgraph.NewDestroyHandler(nil)}, "f_in_place"},
 	} {
 		g := newGraph(t, list(x, y), list(call(op("top"), call(op("f"), x), y)), c.features...)
 		n := g.Outputs()[0].Owner().Inputs()[0].Owner()
@@ -141,7 +141,7 @@ func TestWhyNotAtAnApply(t *testing.T) {
 	}
 }
 
-// A graph rewriter that undoes what a rule does is named beside it.
+// A graph rewriter that undoes a rule is part of the reported cycle.
 func TestCase51RuleAgainstCleanup(t *testing.T) {
 	x := input("x")
 	g := newGraph(t, list(x), list(call(op("a"), x)))

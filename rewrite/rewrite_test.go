@@ -52,7 +52,7 @@ func wantString(t testing.TB, g *fgraph.FunctionGraph, want string) {
 
 func run(t testing.TB, r GraphRewriter, g *fgraph.FunctionGraph) *profile.Record {
 	t.Helper()
-	rec := profile.New("test", ClassOf(r))
+	rec := profile.New("test", Describe(r).Class)
 	if err := Run(context.Background(), r, g, rec); err != nil {
 		t.Fatal(err)
 	}

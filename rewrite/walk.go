@@ -2,101 +2,104 @@ package rewrite
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
 )
 
-// An Order is a direction in which a driver goes through a graph.
+// An Order is the direction in which a driver traverses a graph.
 type Order uint8
 
 // The orders.
 const (
-	InToOut Order = iota // inputs before what is computed from them
-	OutToIn
+	InToOut Order = iota // inputs before their clients
+	OutToIn              // clients before their inputs
 )
 
-// A Walk shows every apply of a graph once to rules that track its op, until one
-// of them fires.
+// A Walk shows every apply of a graph once to the rules that track its op, until one of them
+// fires.
 type Walk struct {
 	Name  string
 	Rules []NodeRewriter
 	Order Order
-	// VisitNew makes the walk visit applies that it has brought in as well,
-	// after all others.
+	// ByOp makes the walk look up the applies of the tracked ops instead of traversing the
+	// graph. This pays if they are few. The rules must track single ops, see [TrackOp]. The
+	// order is InToOut, and VisitNew is implied.
+	ByOp bool
+	// VisitNew makes the walk also visit applies that it has inserted, after all others.
 	VisitNew bool
-	// MaxUse ends a walk that visits new applies and does not come to an end,
-	// see [Equilibrium].
+	// MaxUse ends a walk that visits new applies and does not terminate, see [Equilibrium].
 	MaxUse float64
 
 	set *ruleSet
 }
 
-// In2Out returns a walk in the direction of the computation.
+// In2Out returns a walk from the inputs to the outputs.
 func In2Out(name string, rules ...NodeRewriter) *Walk {
 	w := &Walk{Name: name, Rules: rules}
 	w.Prepare()
 	return w
 }
 
-// Out2In returns a walk against the direction of the computation.
+// Out2In returns a walk from the outputs to the inputs.
 func Out2In(name string, rules ...NodeRewriter) *Walk {
 	w := &Walk{Name: name, Rules: rules, Order: OutToIn}
 	w.Prepare()
 	return w
 }
 
-// Prepare is as [Equilibrium.Prepare].
+// Prepare is like [Equilibrium.Prepare].
 func (w *Walk) Prepare() { w.set, _ = newRuleSet(w.Rules) }
 
-// RewriterName returns w.Name.
-func (w *Walk) RewriterName() string { return w.Name }
+// Describe describes the walk by its rules.
+func (w *Walk) Describe() Description {
+	if w.ByOp {
+		return w.set.describe(w.Name, profile.ClassOpKey, w.Rules)
+	}
+	return w.set.describe(w.Name, profile.ClassTopo, w.Rules)
+}
 
-// Class returns the class of the walk in a profile.
-func (w *Walk) Class() string { return profile.ClassTopo }
-
-// Inplace reports whether one of the rules is an [Inplacer] that says so.
-func (w *Walk) Inplace() bool { return anyInplace(w.Rules) }
-
-// RewriterDoc says what the rules say of themselves.
-func (w *Walk) RewriterDoc() string { return docsOf(w.Rules) }
-
-// AddRequirements attaches what replacements are made through, and what watches
-// over rules that make ops work in place.
+// AddRequirements attaches the features that the walk and its rules need.
 func (w *Walk) AddRequirements(g *fgraph.FunctionGraph) error {
-	return requirements(g, w.Inplace())
+	if w.ByOp {
+		if err := g.Attach(fgraph.NewNodeFinder()); err != nil {
+			return err
+		}
+	}
+	return watchDestroyers(g, w.Describe().Destroys)
 }
 
 // Apply walks over the graph.
 func (w *Walk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	rec.SetClass("", w.Class())
+	rec.SetClass("", w.Describe().Class)
 	rec.Nodes(g.NumApplies())
+	if w.ByOp {
+		if err := w.AddRequirements(g); err != nil {
+			return err
+		}
+	}
 	e, err := newEngine(ctx, passFrom(ctx, w.Name, "Walk"), w.set, w.Rules, g, rec)
 	if err != nil {
 		return err
 	}
 	defer e.close()
-	if w.VisitNew {
+	visitNew := w.VisitNew || w.ByOp
+	if visitNew {
 		e.limit = newLimit(e.opts, w.MaxUse, g.NumApplies())
 	}
-	if e.idle() {
-		return nil
-	}
-	start := rec.Now()
-	order, err := g.Toposort()
-	rec.AddToposort(rec.Since(start))
+	nodes, err := w.nodes(e)
 	if err != nil {
 		return &Error{Pass: e.pass, Err: err}
 	}
-	if w.Order == OutToIn {
-		slices.Reverse(order)
+	if len(nodes) == 0 {
+		return nil
 	}
-	start = rec.Now()
+	start := rec.Now()
 	defer func() { rec.AddLoop(rec.Since(start)) }()
-	for i := 0; i < len(order) && !e.stopped; i++ {
-		n := order[i]
+	for i := 0; i < len(nodes) && !e.stopped; i++ {
+		n := nodes[i]
 		if !g.Contains(n) {
 			continue
 		}
@@ -104,40 +107,64 @@ func (w *Walk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.
 		if err != nil {
 			return err
 		}
-		if rule >= 0 && w.VisitNew {
-			order = append(order, e.changes.imported...)
+		if rule >= 0 && visitNew {
+			nodes = append(nodes, e.changes.imported...)
 		}
 	}
 	return nil
 }
 
-// requirements attaches what replacements are made through, and for rules that
-// make ops work in place what watches over those.
-func requirements(g *fgraph.FunctionGraph, inplace bool) error {
-	if inplace {
-		if err := fgraph.WatchDestroyers(g); err != nil {
-			return err
-		}
+// nodes returns the applies to visit, in order.
+func (w *Walk) nodes(e *engine) ([]*fgraph.Apply, error) {
+	if w.ByOp {
+		return w.nodesByOp(e.g)
 	}
-	return requireReplaceValidate(g)
+	if e.idle() {
+		return nil, nil
+	}
+	start := e.rec.Now()
+	order, err := e.g.Toposort()
+	e.rec.AddToposort(e.rec.Since(start))
+	if w.Order == OutToIn {
+		slices.Reverse(order)
+	}
+	return order, err
 }
 
-// docsOf joins what rules say of themselves.
-func docsOf(rules []NodeRewriter) string {
-	var docs []string
-	for _, r := range rules {
-		if d, ok := r.(Documented); ok && d.RewriterDoc() != "" {
-			docs = append(docs, d.RewriterDoc())
+// nodesByOp returns the applies of the tracked ops, inputs before clients.
+func (w *Walk) nodesByOp(g *fgraph.FunctionGraph) ([]*fgraph.Apply, error) {
+	finder, _ := fgraph.FeatureOf[*fgraph.NodeFinder](g)
+	var ops []fgraph.Op
+	var nodes []*fgraph.Apply
+	for _, r := range w.Rules {
+		tracks := r.Tracks()
+		if tracks == nil {
+			return nil, fmt.Errorf("%w: %s tracks every op; a walk by op wants single ones", ErrRule, Describe(r).Name)
+		}
+		for _, t := range tracks {
+			if t.op == nil {
+				return nil, fmt.Errorf("%w: %s tracks the type %v; a walk by op wants single ones", ErrRule, Describe(r).Name, t)
+			}
+			if !slices.ContainsFunc(ops, t.matches) {
+				ops = append(ops, t.op)
+				nodes = append(nodes, finder.Nodes(t.op)...)
+			}
 		}
 	}
-	return strings.Join(docs, "; ")
+	slices.SortFunc(nodes, func(a, b *fgraph.Apply) int {
+		if g.ComesBefore(a, b) {
+			return -1
+		}
+		return 1
+	})
+	return nodes, nil
 }
 
-func anyInplace(rules []NodeRewriter) bool {
-	for _, r := range rules {
-		if i, ok := r.(Inplacer); ok && i.Inplace() {
-			return true
-		}
+// watchDestroyers attaches a [fgraph.DestroyHandler] for a rewriter that inserts ops that
+// destroy their inputs.
+func watchDestroyers(g *fgraph.FunctionGraph, destroys bool) error {
+	if !destroys {
+		return nil
 	}
-	return false
+	return fgraph.WatchDestroyers(g)
 }

@@ -8,19 +8,17 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// WhyNot says why a rule does not fire at an apply: that it does not track the
-// op, what it says itself, what is wrong with its proposal, or which feature of
-// the graph objects to that. If the rule fires, WhyNot says what it does; the
-// graph stays as it is in any case, but for the features that drivers require.
-// Options in ctx count for nothing.
+// WhyNot explains why a rule does not fire at an apply: it does not track the op, it gives a
+// reason itself, its proposal is invalid, or a feature of the graph objects. If the rule fires,
+// WhyNot shows the rewrite. Either way the graph is left unchanged. Options in ctx are ignored.
 func WhyNot(ctx context.Context, r NodeRewriter, g *fgraph.FunctionGraph, n *fgraph.Apply) string {
 	if !g.Contains(n) {
 		return fmt.Sprintf("%v is not in the graph", n)
 	}
-	if err := CheckRules(r); err != nil {
+	if err := checkRules(r); err != nil {
 		return err.Error()
 	}
-	if tracks := r.Tracks(); tracks != nil && !matches(tracks, n.Op()) {
+	if tracks := r.Tracks(); !matches(tracks, n.Op()) {
 		return fmt.Sprintf("it does not track %v, but %s", n.Op(), trackList(tracks))
 	}
 	var said []string
@@ -61,12 +59,12 @@ func WhyNot(ctx context.Context, r NodeRewriter, g *fgraph.FunctionGraph, n *fgr
 	case len(said) > 0:
 		return strings.Join(said, "; ")
 	case len(e.pairs) == 0 && e.proposed:
-		return "what it proposes changes nothing"
+		return "its proposal changes nothing"
 	}
 	return "it proposes nothing, and does not say why"
 }
 
-// trackList prints tracks, but not endlessly many.
+// trackList prints the first few tracks.
 func trackList(tracks []Track) string {
 	const most = 8
 	var names []string

@@ -249,14 +249,14 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	}
 	group, sub := optdb.NewEquilibriumDB("rules"), q
 	for i, text := range f.rules {
-		rule, err := pattern.Compile(tensorpass.Vocabulary{}, text, pattern.Named(fmt.Sprintf("rule%d", i+1)))
+		rule, err := pattern.Compile(tensorpass.Vocabulary(), text, pattern.Named(fmt.Sprintf("rule%d", i+1)))
 		if err != nil {
 			return nil, usagef("--rule: %v", err)
 		}
-		if err := group.Register(rule.RewriterName(), rule); err != nil {
+		if err := group.Register(rule.Describe().Name, rule); err != nil {
 			return nil, err
 		}
-		sub = sub.With(rule.RewriterName(), rule, 0)
+		sub = sub.With(rule.Describe().Name, rule, 0)
 	}
 	if opt.Selected("canonicalize") {
 		q = q.Subquery("canonicalize", sub)

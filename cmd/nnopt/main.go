@@ -83,7 +83,7 @@ const (
 type console struct {
 	stdin  io.Reader
 	stdout *bufio.Writer // text, made safe for a terminal by plain; run flushes both
-	plain  *fileio.PlainWriter
+	plain  io.WriteCloser
 	raw    io.Writer // text that is safe already
 	data   io.Writer // standard output for anything else
 	stderr io.Writer

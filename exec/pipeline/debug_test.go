@@ -42,7 +42,7 @@ func TestDebugMode(t *testing.T) {
 			if len(op.Terms) != 2 || op.Terms[1].Scale == 1 && op.Terms[0].Scale == 1 {
 				return c.Miss("no scaled sum of two"), nil
 			}
-			return rewrite.Replace(lower.NewAssemble(op.Rows, op.Cols, lower.CloneTerms(nil, op.Terms[:1]), a.Inputs())), nil
+			return rewrite.Replace(lower.NewAssemble(op.Rows, op.Cols, slices.Clone(op.Terms[:1]), a.Inputs())), nil
 		},
 	}
 	build := func(query string, train bool, with ...rewrite.NodeRewriter) error {
@@ -148,7 +148,7 @@ func TestDebugGlobalPass(t *testing.T) {
 			if !ok {
 				continue
 			}
-			terms := lower.CloneTerms(nil, op.Terms)
+			terms := slices.Clone(op.Terms)
 			if slices.ContainsFunc(terms, func(t lower.Term) bool { return t.Scale == 0.5 }) {
 				terms = terms[:1]
 			}

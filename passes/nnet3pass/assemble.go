@@ -20,7 +20,9 @@ func optimizeRowOps() rewrite.Rule {
 			var terms []lower.Term
 			for i := range op.Terms {
 				if t := &op.Terms[i]; !t.Contiguous() && t.FirstRun() == t.NumRows {
-					terms = lower.CloneTerms(terms, op.Terms)
+					if terms == nil {
+						terms = slices.Clone(op.Terms)
+					}
 					terms[i] = t.Run(0, t.NumRows)
 				}
 			}

@@ -13,7 +13,7 @@ func ExampleRules() {
 		fmt.Println(r.Name + ": " + r.Doc)
 	}
 	for _, p := range nnet3pass.Passes()[:2] {
-		fmt.Println(rewrite.NameOf(p))
+		fmt.Println(rewrite.Describe(p).Name)
 	}
 	// Output:
 	// local_remove_identity: a component that copies its input is its input: propagate{no-op}(x) → x

@@ -1,9 +1,7 @@
 package nnet3pass
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/rewrite"
@@ -44,13 +42,7 @@ func planStorage() rewrite.GraphRewriter {
 			if err != nil {
 				return err
 			}
-			n := 0
-			for i := range s.NumApplies() {
-				if s.PlaceInPlace(i) {
-					n++
-				}
-			}
-			h.Recorder().Set("nb_in_place", float64(n), "")
+			h.Recorder().Set("nb_in_place", float64(s.PlaceInPlace()), "")
 			h.Recorder().Set("peak_after", float64(s.Peak()), "B")
 			return nil
 		})
@@ -70,51 +62,8 @@ func extendMatrices() rewrite.GraphRewriter {
 
 // removeAssignments computes the parts of an assembled value in place, so that nothing needs to be
 // copied.
-//
-// Part by part, a tall value with parts from many places would never be started, because the first
-// part pays for the memory of all. So the parts of a value are tried together, largest values
-// first. Parts refused together are then tried one by one, latest first. All of this happens twice,
-// because one placement can make room for another.
 func removeAssignments() rewrite.GraphRewriter {
-	return storagePass("remove_assignments", "computes the parts of an assembled value in place", "terms",
-		func(s *lower.Storage) int {
-			groups := assembledTerms(s)
-			// By term: the number of merges kept when it was last refused.
-			refused := make([]int, s.NumTerms())
-			for k := range refused {
-				refused[k] = -1
-			}
-			for range 2 {
-				for _, g := range groups {
-					s.PlaceAll(g.lo, g.hi)
-				}
-				for k := s.NumTerms() - 1; k >= 0; k-- {
-					if !s.TermPlaced(k) && refused[k] != s.Kept() && !s.PlaceTerm(k) {
-						refused[k] = s.Kept()
-					}
-				}
-			}
-			n := 0
-			for k := range s.NumTerms() {
-				if s.TermPlaced(k) {
-					n++
-				}
-			}
-			return n
-		})
-}
-
-// A termGroup is the terms [lo, hi) of one value.
-type termGroup struct {
-	elements int64 // of the value
-	lo, hi   int
-}
-
-// assembledTerms returns the terms of all assembled values, largest values first.
-func assembledTerms(s *lower.Storage) (groups []termGroup) {
-	s.Assembled(func(elements int64, lo, hi int) { groups = append(groups, termGroup{elements, lo, hi}) })
-	slices.SortStableFunc(groups, func(a, b termGroup) int { return cmp.Compare(b.elements, a.elements) })
-	return groups
+	return storagePass("remove_assignments", "computes the parts of an assembled value in place", "terms", (*lower.Storage).PlaceTerms)
 }
 
 // convertAddition turns additions to zeros into copies. The first term of every assembled value is

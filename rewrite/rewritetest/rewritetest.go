@@ -1,12 +1,14 @@
 // Package rewritetest helps to test passes and rules.
 //
-// A test builds a graph and says what must become of it:
+// A test builds a graph and states the expected result:
 //
 //	g := rewritetest.Graph(t, inputs, output)
 //	rewritetest.Fires(t, rule, g, "[x]")
 //
-// Every helper checks that the graph is sound afterwards, and that the rule or
-// pass told the truth about whether it changed it.
+// Every helper also verifies that the resulting graph is sound, and that the pass reported
+// correctly whether it changed the graph. The package does not generate graphs or compare
+// numbers itself; see [KeepsValues]. Like the graphs, a helper is confined to one goroutine at a
+// time.
 package rewritetest
 
 import (
@@ -21,7 +23,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Graph returns the graph of outputs, or ends the test.
+// Graph returns a new graph, or ends the test.
 func Graph(t testing.TB, inputs []*fgraph.Variable, outputs ...*fgraph.Variable) *fgraph.FunctionGraph {
 	t.Helper()
 	g, err := fgraph.New(inputs, outputs)
@@ -31,7 +33,7 @@ func Graph(t testing.TB, inputs []*fgraph.Variable, outputs ...*fgraph.Variable)
 	return g
 }
 
-// Sound ends the test if the graph is damaged or a feature objects to it.
+// Sound ends the test if the graph violates an invariant or a feature objects to it.
 func Sound(t testing.TB, g *fgraph.FunctionGraph) {
 	t.Helper()
 	if err := g.Check(); err != nil {
@@ -45,10 +47,10 @@ func Sound(t testing.TB, g *fgraph.FunctionGraph) {
 	}
 }
 
-// Run applies a pass and checks the graph. It returns what the pass recorded.
+// Run applies a pass, checks the graph, and returns the record of the run.
 func Run(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) *profile.Record {
 	t.Helper()
-	rec := profile.New(rewrite.NameOf(r), rewrite.ClassOf(r))
+	rec := profile.New(rewrite.Describe(r).Name, rewrite.Describe(r).Class)
 	commits, before := g.Commits(), g.String()
 	err := rewrite.Run(t.Context(), r, g, rec)
 	rec.End()
@@ -57,7 +59,7 @@ func Run(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) *profil
 	}
 	Sound(t, g)
 	if g.Commits() == commits && g.String() != before {
-		t.Fatalf("%s changed %s to %v behind the graph's back", rewrite.NameOf(r), before, g)
+		t.Fatalf("%s changed %s to %v behind the graph's back", rewrite.Describe(r).Name, before, g)
 	}
 	if err := rec.Record().Check(); err != nil {
 		t.Error(err)
@@ -65,30 +67,29 @@ func Run(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) *profil
 	return rec.Record()
 }
 
-// Fires applies a rule to every apply of the graph and ends the test unless it
-// fires and leaves the graph that is wanted, in the form of
-// [fgraph.FunctionGraph.String].
+// Fires applies a rule to every apply of the graph. It ends the test unless the rule fires and
+// the result is want, in the notation of [fgraph.FunctionGraph.String].
 func Fires(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGraph, want string) {
 	t.Helper()
 	before := g.String()
 	if Run(t, walk(rule), g).Applied() == 0 {
-		t.Fatalf("%s does not fire on %s: %s", rewrite.NameOf(rule), before, WhyNot(t, rule, g))
+		t.Fatalf("%s does not fire on %s: %s", rewrite.Describe(rule).Name, before, WhyNot(t, rule, g))
 	}
 	wantGraph(t, before, g, want)
 }
 
-// DoesNotFire ends the test if a rule fires anywhere in the graph.
+// DoesNotFire ends the test if a rule fires at any apply of the graph.
 func DoesNotFire(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGraph) {
 	t.Helper()
 	before := g.String()
 	if Run(t, walk(rule), g).Applied() > 0 {
-		t.Fatalf("%s fires on %s and makes it %v", rewrite.NameOf(rule), before, g)
+		t.Fatalf("%s fires on %s and makes it %v", rewrite.Describe(rule).Name, before, g)
 	}
 	wantGraph(t, before, g, before)
 }
 
-// Reaches applies a pass and ends the test unless the graph that is wanted comes
-// out, and stays as it is when the pass is applied again.
+// Reaches applies a pass. It ends the test unless the result is want, and does not change when
+// the pass is applied again.
 func Reaches(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph, want string) {
 	t.Helper()
 	before := g.String()
@@ -97,23 +98,22 @@ func Reaches(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph, wan
 	Settled(t, r, g)
 }
 
-// Settled ends the test if applying a pass changes the graph.
+// Settled ends the test if a pass changes the graph.
 func Settled(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) {
 	t.Helper()
 	before, commits := g.String(), g.Commits()
 	Run(t, r, g)
 	if g.Commits() != commits || g.String() != before {
-		t.Fatalf("%s has not come to an end: it makes %s\ninto %v", rewrite.NameOf(r), before, g)
+		t.Fatalf("%s has not come to an end: it makes %s\ninto %v", rewrite.Describe(r).Name, before, g)
 	}
 }
 
-// An Evaluator returns the values of the outputs of a graph, for inputs that it
-// chooses and chooses the same way each time.
+// An Evaluator returns the values of the outputs of a graph for inputs of its choice, which must
+// be the same every time.
 type Evaluator func(*fgraph.FunctionGraph) ([]any, error)
 
-// KeepsValues applies a pass and ends the test if the values of the outputs
-// change. The options say when values are the same, within a tolerance for
-// example (cmpopts.EquateApprox).
+// KeepsValues applies a pass and ends the test if the values of the outputs change. The options
+// define equality, for example with a tolerance (cmpopts.EquateApprox).
 func KeepsValues(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph, eval Evaluator, opts ...cmp.Option) {
 	t.Helper()
 	text := g.String()
@@ -127,12 +127,12 @@ func KeepsValues(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph,
 		t.Fatalf("%s, which was %s: %v", g, text, err)
 	}
 	if diff := cmp.Diff(before, after, opts...); diff != "" {
-		t.Fatalf("%s makes %s\ninto %v\nwith other values (-before +after):\n%s", rewrite.NameOf(r), text, g, diff)
+		t.Fatalf("%s makes %s\ninto %v\nwith other values (-before +after):\n%s", rewrite.Describe(r).Name, text, g, diff)
 	}
 }
 
-// WhyNot returns what a rule says about the applies on which it does not fire, a
-// line for each. The graph stays as it is.
+// WhyNot returns the reasons that a rule gives for not firing, a line for each apply. It leaves
+// the graph unchanged.
 func WhyNot(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGraph) string {
 	t.Helper()
 	text := ""
@@ -150,7 +150,7 @@ func WhyNot(t testing.TB, rule rewrite.NodeRewriter, g *fgraph.FunctionGraph) st
 }
 
 func walk(rule rewrite.NodeRewriter) *rewrite.Walk {
-	return rewrite.In2Out(rewrite.NameOf(rule), rule)
+	return rewrite.In2Out(rewrite.Describe(rule).Name, rule)
 }
 
 func wantGraph(t testing.TB, before string, g *fgraph.FunctionGraph, want string) {

@@ -1,6 +1,7 @@
 package rewritetest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -66,13 +67,14 @@ func sign(g *fgraph.FunctionGraph) ([]any, error) {
 	return []any{value[g.Outputs()[0]]}, nil
 }
 
-// broken is a test that may fail without harm.
+// broken is a test that is expected to fail.
 type broken struct {
 	testing.TB
 	message string
 }
 
 func (b *broken) Helper()                   {}
+func (b *broken) Context() context.Context  { return context.Background() }
 func (b *broken) Fatal(args ...any)         { b.message = fmt.Sprint(args...); runtime.Goexit() }
 func (b *broken) Fatalf(f string, a ...any) { b.message = fmt.Sprintf(f, a...); runtime.Goexit() }
 

@@ -134,7 +134,7 @@ func Example_inplace() {
 	// Output:
 	// [Cube{inplace}(Cube(x))]
 	// [add{inplace=0}(*1 -> Cube(x), Cube(*1))]
-	// cube_inplace: rule cube_inplace: at Cube(x): cube_inplace: no op may overwrite its input yet, as no DestroyHandler is attached; in a database that comes right before position 50: Cube{inplace} overwrites its input 0
+	// cube_inplace: rule cube_inplace: at Cube(x): cube_inplace: no op may overwrite an input before a DestroyHandler is attached, which a database does right before position 50: Cube{inplace} overwrites its input 0
 }
 
 // A census counts the applies of a graph by op, and objects to a second
@@ -167,7 +167,7 @@ func (c *census) Validate(*fgraph.FunctionGraph) error {
 }
 
 func Example_feature() {
-	subToAdd := pattern.Must(tensorpass.Vocabulary{}, "(sub x y)", "(add x (neg y))", pattern.Named("sub_to_add"))
+	subToAdd := pattern.Must(tensorpass.Vocabulary(), "(sub x y)", "(add x (neg y))", pattern.Named("sub_to_add"))
 	e := graph("(x - y)*(y - z)")
 	c := new(census)
 	check(e.Attach(c))
@@ -185,7 +185,7 @@ func Example_feature() {
 }
 
 func TestValues(t *testing.T) {
-	square := pattern.Must(tensorpass.Vocabulary{}, "(mul x x)", "(sqr x)", pattern.Named("mul_to_sqr"))
+	square := pattern.Must(tensorpass.Vocabulary(), "(mul x x)", "(sqr x)", pattern.Named("mul_to_sqr"))
 	eval := func(g *fgraph.FunctionGraph) ([]any, error) {
 		f, err := exec.CompileGraph(g)
 		if err != nil {
@@ -275,9 +275,9 @@ func Example_failure() {
 
 func Example_bisect() {
 	rules := []rewrite.NodeRewriter{
-		pattern.Must(tensorpass.Vocabulary{}, "(sub x y)", "(add x (neg y))", pattern.Named("sub_to_add")),
-		pattern.Must(tensorpass.Vocabulary{}, "(neg (neg x))", "x", pattern.Named("neg_of_neg")),
-		pattern.Must(tensorpass.Vocabulary{}, "(abs (mul x y))", "(mul x y)", pattern.Named("wrong")),
+		pattern.Must(tensorpass.Vocabulary(), "(sub x y)", "(add x (neg y))", pattern.Named("sub_to_add")),
+		pattern.Must(tensorpass.Vocabulary(), "(neg (neg x))", "x", pattern.Named("neg_of_neg")),
+		pattern.Must(tensorpass.Vocabulary(), "(abs (mul x y))", "(mul x y)", pattern.Named("wrong")),
 	}
 	s := tensor.NewScope()
 	output := s.MustParse("abs(x*y) - (-z)")

@@ -1,0 +1,103 @@
+package rewrite
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+)
+
+// A Describer is a rewriter that describes itself.
+type Describer interface {
+	Describe() Description
+}
+
+// A Description is what a rewriter says about itself. Every field is optional.
+type Description struct {
+	Name  string // used where nobody else names the rewriter
+	Doc   string // what the rewriter does, in one sentence
+	Class string // class of a graph rewriter in a profile
+	// Destroys says that the rewriter inserts ops that destroy their inputs. Its driver
+	// makes sure that a [fgraph.DestroyHandler] is attached.
+	Destroys bool
+	// Depth bounds how far from the apply a node rewriter looks: 1 for its inputs, 2 for the
+	// inputs of the applies that compute these, and so on. A driver need not show an apply
+	// again if something further away changes. 0 means that there is no bound.
+	Depth int
+}
+
+// Describe returns the description of a graph or node rewriter. The name defaults to its Go type
+// and the class to [profile.ClassFromFunction].
+func Describe(rewriter any) Description {
+	var d Description
+	if r, ok := rewriter.(Describer); ok {
+		d = r.Describe()
+	}
+	if d.Name == "" {
+		d.Name = typeName(reflect.TypeOf(rewriter))
+	}
+	if d.Class == "" {
+		d.Class = profile.ClassFromFunction
+	}
+	d.Depth = max(d.Depth, 0)
+	return d
+}
+
+func typeName(t reflect.Type) string {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil {
+		return "nil"
+	}
+	return t.Name()
+}
+
+// As returns r under another description.
+func As(r NodeRewriter, d Description) NodeRewriter { return described{r, d} }
+
+type described struct {
+	NodeRewriter
+	description Description
+}
+
+func (d described) Describe() Description { return d.description }
+
+type transformFunc = func(*Context, *fgraph.Apply) (Result, error)
+
+// transformOf returns the Transform of a node rewriter, in the form that is cheapest to call:
+// drivers show very many applies to a rule.
+func transformOf(r NodeRewriter) transformFunc {
+	switch r := r.(type) {
+	case described:
+		return transformOf(r.NodeRewriter)
+	case Rule:
+		return r.Fn
+	}
+	return r.Transform
+}
+
+// describeRules describes a rewriter that consists of rules.
+func describeRules(name, class string, rules []NodeRewriter) Description {
+	all := Description{Name: name, Class: class, Depth: 1}
+	var docs []string
+	for _, r := range rules {
+		d := Describe(r)
+		if d.Doc != "" {
+			docs = append(docs, d.Doc)
+		}
+		all.Destroys = all.Destroys || d.Destroys
+		all.Depth = deeper(all.Depth, d.Depth)
+	}
+	all.Doc = strings.Join(docs, "; ")
+	return all
+}
+
+// deeper returns the larger depth, where 0 is unlimited.
+func deeper(a, b int) int {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return max(a, b)
+}

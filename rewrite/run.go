@@ -1,0 +1,87 @@
+package rewrite
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+)
+
+// Run adds the requirements of r to g and applies r. If rec is not nil, the graph measures the
+// time spent in its features meanwhile.
+func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	if rec.Enabled() && !g.Timing() {
+		g.SetTiming(true)
+		defer g.SetTiming(false)
+	}
+	name := passFrom(ctx)
+	if name == "" {
+		name = Describe(r).Name
+	}
+	ctx = withSnapshot(ctx, g)
+	w := watch(optionsFrom(ctx), g, name)
+	defer w.end(g)
+	err := protect(name, func() error {
+		if err := r.AddRequirements(g); err != nil {
+			return fmt.Errorf("requirements: %w", err)
+		}
+		rec.Nodes(g.NumApplies())
+		return r.Apply(WithPass(ctx, name), g, rec)
+	})
+	rec.Nodes(g.NumApplies())
+	if denied(err) {
+		err = nil // the rewriter stopped, but did not fail
+	}
+	if err != nil {
+		reproduce(ctx, located(name, err))
+	}
+	return err
+}
+
+// located returns err as an Error, of the named pass if it is none yet.
+func located(pass string, err error) *Error {
+	if e, ok := err.(*Error); ok {
+		return e
+	}
+	return &Error{Pass: pass, Err: err}
+}
+
+// runMember runs a member with a child of rec. It treats a failure according to the options,
+// unless ctx is done.
+func runMember(ctx context.Context, m Member, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	if err := ended(ctx, m.Name); err != nil {
+		return err
+	}
+	child := rec.Begin(m.Name, Describe(m.Rewriter).Class)
+	defer child.End()
+	err := Run(WithPass(ctx, m.Name), m.Rewriter, g, child)
+	if err == nil {
+		return nil
+	}
+	if e := ended(ctx, m.Name); e != nil {
+		return err
+	}
+	e := located(m.Name, err)
+	e.reproduced = true // by Run
+	return optionsFrom(ctx).fail(ctx, e)
+}
+
+// ended returns an error if ctx is done.
+func ended(ctx context.Context, pass string) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return &Error{Pass: pass, Err: context.Cause(ctx)}
+}
+
+// protect turns a panic into an error.
+func protect(pass string, do func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &Error{Pass: pass, Err: &PanicError{Value: r, Stack: debug.Stack()}}
+		}
+	}()
+	return do()
+}
