@@ -65,7 +65,7 @@ func ExampleDefault_rule() {
 	// <nil>
 }
 
-// A computation of a network goes through the graph and comes back as fewer commands.
+// A computation of a network becomes one with fewer commands.
 func ExampleOptimize() {
 	nn, err := nnet3.ParseConfig(strings.NewReader(`
 input-node name=input dim=2

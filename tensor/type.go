@@ -83,6 +83,9 @@ func CSRType(dtype DType) Type {
 	return spec{dtype: dtype, ndim: 2, shape: [MaxDims]int32{Unknown, Unknown}, csr: true}.intern()
 }
 
+// Dialect returns "tensor".
+func (t Type) Dialect() string { return "tensor" }
+
 // DType returns the type of the elements.
 func (t Type) DType() DType { return t.h.Value().dtype }
 

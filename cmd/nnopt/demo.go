@@ -226,7 +226,7 @@ func (d *demo) passes(root *profile.Record) {
 func whatPassDid(r *profile.Record) string {
 	var parts []string
 	used, _ := r.RulesByCost()
-	slices.SortFunc(used, func(a, b profile.Rule) int {
+	slices.SortFunc(used, func(a, b profile.RuleRecord) int {
 		return cmp.Or(cmp.Compare(b.Applied, a.Applied), strings.Compare(a.Name, b.Name))
 	})
 	for _, u := range used {

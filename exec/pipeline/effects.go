@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
@@ -22,7 +23,7 @@ type effect struct{ commands, peakBytes, operations int64 }
 // that pass. opt is the optimizer of the plan. MeasureEffects does nothing if the plan has no
 // profile, or was optimized segment by segment.
 func (p *Plan) MeasureEffects(ctx context.Context, opt *optdb.Optimizer) error {
-	if p.Profile == nil || !slices.EqualFunc(p.Profile.Children, opt.Passes(), func(r *profile.Record, name string) bool { return r.Name == name }) {
+	if p.Profile == nil || !slices.EqualFunc(p.Profile.Children, opt.Passes(lower.MatrixType{}.Dialect()), func(r *profile.Record, name string) bool { return r.Name == name }) {
 		return nil
 	}
 	after := func(passCount int) (effect, error) {

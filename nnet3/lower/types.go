@@ -12,6 +12,9 @@ type MatrixType struct{ Rows, Cols int32 }
 // String returns the size: 3x4.
 func (t MatrixType) String() string { return fmt.Sprintf("%dx%d", t.Rows, t.Cols) }
 
+// Dialect returns "nnet3".
+func (t MatrixType) Dialect() string { return "nnet3" }
+
 // Accepts reports whether u is a matrix of the same size.
 func (t MatrixType) Accepts(u fgraph.Type) bool { return u == fgraph.Type(t) }
 
