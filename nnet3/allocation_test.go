@@ -6,30 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/metrics"
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
-
-// allocationBound is how much reading so many bytes may allocate, apart from numbers that a config
-// asks for.
-func allocationBound(size int) uint64 { return 16*uint64(size) + 64<<20 }
-
-// boundAllocation runs f and fails if it allocates too much for an input of so many bytes.
-func boundAllocation(t *testing.T, what string, size int, f func()) {
-	t.Helper()
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	before := sample[0].Value.Uint64()
-	f()
-	metrics.Read(sample)
-	if used := sample[0].Value.Uint64() - before; used > allocationBound(size) {
-		t.Errorf("%s: %d bytes were allocated for %d", what, used, size)
-	}
-}
 
 // TestFaultsAreFew checks that config lines after the last reported fault cost nothing.
 func TestFaultsAreFew(t *testing.T) {
@@ -38,7 +21,7 @@ func TestFaultsAreFew(t *testing.T) {
 	for i := range 4000 {
 		fmt.Fprintf(&text, "output-node name=o%d input=o\ndim-range-node name=d%d input-node=input dim=1 dim-offset=0\n", i, i)
 	}
-	boundAllocation(t, "many faults", text.Len(), func() {
+	alloctest.Check(t, "many faults", text.Len(), func() {
 		if _, err := ParseConfig(strings.NewReader(text.String()), "config", 1); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "and more") {
 			t.Errorf("%.300v", err)
 		}
@@ -57,7 +40,7 @@ func TestModelAllocation(t *testing.T) {
 				broken := bytes.Clone(data)
 				binary.LittleEndian.PutUint32(broken[i+1:], n)
 				for _, src := range []io.Reader{bytes.NewReader(broken), io.MultiReader(bytes.NewReader(broken))} {
-					boundAllocation(t, fmt.Sprintf("%s, %d in the place of byte %d", name, n, i+1), len(broken), func() {
+					alloctest.Check(t, fmt.Sprintf("%s, %d in the place of byte %d", name, n, i+1), len(broken), func() {
 						if r, err := kaldiio.NewReader(src, name); err == nil {
 							ReadModel(r)
 						}
@@ -88,7 +71,7 @@ func TestLargeModelAllocation(t *testing.T) {
 	}
 	nodes.WriteString("output-node name=o input=i\n\n<NumComponents> 0 </Nnet3> ")
 	for name, text := range map[string]string{"components": many.String(), "vector": vector, "terms": terms, "nodes": nodes.String()} {
-		boundAllocation(t, name, len(text), func() {
+		alloctest.Check(t, name, len(text), func() {
 			if _, _, err := readModelBytes(name, []byte(text)); err != nil && name != "terms" {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -104,7 +87,7 @@ func TestConfigAllocation(t *testing.T) {
 		fmt.Fprintf(&text, "component name=c%d type=AffineComponent input-dim=1024 output-dim=1024\n", i)
 	}
 	read := func(room int) (err error) {
-		boundAllocation(t, "config", text.Len(), func() {
+		alloctest.Check(t, "config", text.Len(), func() {
 			err = new(Nnet).readConfig(strings.NewReader(text.String()), "config", 1, room)
 		})
 		return err

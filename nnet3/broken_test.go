@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-multierror"
 
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
@@ -181,7 +182,7 @@ func FuzzReadModel(f *testing.F) {
 		var am *AmNnetSimple
 		var r *kaldiio.Reader
 		var err error
-		boundAllocation(t, "reading", len(data), func() { am, r, err = readModelBytes("fuzz", data) })
+		alloctest.Check(t, "reading", len(data), func() { am, r, err = readModelBytes("fuzz", data) })
 		if err != nil {
 			if !located(err) {
 				t.Fatalf("%v does not say where", err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-multierror"
 
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
@@ -315,7 +316,7 @@ func FuzzParseConfig(f *testing.F) {
 		}
 		nn := new(Nnet)
 		var err error
-		boundAllocation(t, "reading", len(text), func() { err = nn.readConfig(strings.NewReader(text), "test.config", 1, 1<<22) })
+		alloctest.Check(t, "reading", len(text), func() { err = nn.readConfig(strings.NewReader(text), "test.config", 1, 1<<22) })
 		if err != nil {
 			if !errors.Is(err, ErrConfig) && !errors.Is(err, ErrNetwork) {
 				t.Fatalf("%v is of no kind", err)

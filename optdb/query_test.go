@@ -3,12 +3,12 @@ package optdb_test
 import (
 	"errors"
 	"math"
-	"runtime/metrics"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/optdb"
 )
 
@@ -204,21 +204,6 @@ func TestQueryPrintsWhatParses(t *testing.T) {
 	})
 }
 
-// allocates returns how many bytes f allocates. What else the process does counts too, so that f
-// runs again while it seems to be more than most.
-func allocates(most uint64, f func()) uint64 {
-	least := uint64(math.MaxUint64)
-	for try := 0; try < 20 && least > most; try++ {
-		sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-		metrics.Read(sample)
-		before := sample[0].Value.Uint64()
-		f()
-		metrics.Read(sample)
-		least = min(least, sample[0].Value.Uint64()-before)
-	}
-	return least
-}
-
 // FuzzParseQuery: whatever is typed, a query takes memory in proportion to its text, prints as text
 // that reads as the same query, and builds an optimizer that can account for every entry, unless a
 // tag is unknown.
@@ -234,7 +219,7 @@ func FuzzParseQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		q, err := optdb.ParseQuery(text)
 		most := uint64(256<<10 + 1000*len(text))
-		if got := allocates(most, func() { optdb.ParseQuery(text) }); got > most {
+		if got := alloctest.Least(most, func() { optdb.ParseQuery(text) }); got > most {
 			t.Errorf("%d bytes of text take %d bytes to read, more than %d", len(text), got, most)
 		}
 		if err != nil {

@@ -2,8 +2,6 @@ package pattern_test
 
 import (
 	"errors"
-	"math"
-	"runtime/metrics"
 	"strings"
 	"testing"
 
@@ -11,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -206,21 +205,6 @@ func TestPrintParse(t *testing.T) {
 	})
 }
 
-// allocates returns how many bytes f allocates. Other goroutines count, too, so it repeats f
-// while the result exceeds most.
-func allocates(most uint64, f func()) uint64 {
-	least := uint64(math.MaxUint64)
-	for try := 0; try < 20 && least > most; try++ {
-		sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-		metrics.Read(sample)
-		before := sample[0].Value.Uint64()
-		f()
-		metrics.Read(sample)
-		least = min(least, sample[0].Value.Uint64()-before)
-	}
-	return least
-}
-
 // FuzzParseRule: for any text, the memory of a rule is proportional to its length, the rule
 // prints as text that parses to the same rule, and, if it compiles, applying it leaves a graph
 // sound.
@@ -233,7 +217,7 @@ func FuzzParseRule(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := pattern.ParseRewrite(text)
 		most := uint64(256<<10 + 1000*len(text))
-		if got := allocates(most, func() { pattern.ParseRewrite(text) }); got > most {
+		if got := alloctest.Least(most, func() { pattern.ParseRewrite(text) }); got > most {
 			t.Errorf("%d bytes of text take %d bytes to read, more than %d", len(text), got, most)
 		}
 		if err != nil {

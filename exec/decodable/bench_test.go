@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
@@ -24,7 +25,7 @@ func BenchmarkRun(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := decodable.New(nn, decodable.Options{FramesPerChunk: 150, FrameSubsampling: 3, Optimizer: optimizer(b, "+fast_run")})
+	s, err := decodable.New(nn, decodable.Options{FramesPerChunk: 150, FrameSubsampling: 3, Optimizer: passtest.Optimizer(b, "+fast_run")})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,11 +11,10 @@ import (
 
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/exec/refcase"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
-	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
 )
 
 // compute is a folder with models, features, and outputs of Kaldi's nnet3-compute.
@@ -51,7 +50,7 @@ func TestGolden(t *testing.T) {
 			for _, batch := range []int{0, 1, 4} {
 				t.Run(fmt.Sprintf("%s/%s/%d", g.name, query, batch), func(t *testing.T) {
 					opts := g.opts
-					opts.Optimizer, opts.MinibatchSize, opts.ApplyExp = optimizer(t, query), batch, false
+					opts.Optimizer, opts.MinibatchSize, opts.ApplyExp = passtest.Optimizer(t, query), batch, false
 					got := runTables(t, newScorer(t, g.model, opts), g.tables, decodable.RunOptions{Workers: 2})
 					if !g.opts.ApplyExp {
 						compareAll(t, got, want)
@@ -158,19 +157,6 @@ func compareAll(t *testing.T, got, want []output) {
 		worst = max(worst, d.Relative())
 	}
 	t.Logf("largest relative difference %.2g", worst)
-}
-
-func optimizer(t testing.TB, query string) *optdb.Optimizer {
-	t.Helper()
-	q, err := optdb.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt, err := passes.Default().Build(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return opt
 }
 
 func readModel(t testing.TB, name string) *nnet3.AmNnetSimple {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/decodable"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
 )
 
@@ -43,7 +44,7 @@ func stream(n int) iter.Seq2[decodable.Utterance, error] {
 // reported in order.
 func TestRun(t *testing.T) {
 	const n = 60
-	s := scorer(t, smallConfig, decodable.Options{FramesPerChunk: 12, MinibatchSize: 2, Optimizer: optimizer(t, "+fast_run")})
+	s := scorer(t, smallConfig, decodable.Options{FramesPerChunk: 12, MinibatchSize: 2, Optimizer: passtest.Optimizer(t, "+fast_run")})
 	var first []output
 	for _, workers := range []int{1, 2, 5, 0} {
 		var got []output
@@ -197,7 +198,7 @@ func TestNotFinite(t *testing.T) {
 // TestCancelledProgram: if a worker's context ends while it makes a program, another worker can
 // make it.
 func TestCancelledProgram(t *testing.T) {
-	s := scorer(t, smallConfig, decodable.Options{FramesPerChunk: 12, Optimizer: optimizer(t, "+fast_run")})
+	s := scorer(t, smallConfig, decodable.Options{FramesPerChunk: 12, Optimizer: passtest.Optimizer(t, "+fast_run")})
 	ctx, cancel := context.WithCancelCause(context.Background())
 	enough := errors.New("enough")
 	cancel(enough)

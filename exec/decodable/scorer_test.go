@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/decodable"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 )
@@ -96,7 +97,7 @@ func TestChunksDontMatter(t *testing.T) {
 			{FramesPerChunk: 1},
 			{FramesPerChunk: 7, MinibatchSize: 4},
 			{FramesPerChunk: 10, ExtraLeftContext: 3, ExtraRightContextFinal: new(5), MinibatchSize: 2},
-			{FramesPerChunk: 10, Optimizer: optimizer(t, "+fast_run")},
+			{FramesPerChunk: 10, Optimizer: passtest.Optimizer(t, "+fast_run")},
 		} {
 			near(t, "chunks", score(t, scorer(t, smallConfig, opts), u), want)
 		}
@@ -210,7 +211,7 @@ func TestBadUtterances(t *testing.T) {
 func TestNaN(t *testing.T) {
 	u := decodable.Utterance{Features: random(20, 3, 4), Ivector: []float32{0, 1}}
 	kernel.Row(u.Features, 10)[1] = float32(math.NaN())
-	out := score(t, scorer(t, smallConfig, decodable.Options{FramesPerChunk: 6, Optimizer: optimizer(t, "+fast_run")}), u)
+	out := score(t, scorer(t, smallConfig, decodable.Options{FramesPerChunk: 6, Optimizer: passtest.Optimizer(t, "+fast_run")}), u)
 	for i := range out.Rows {
 		nan := false
 		for _, v := range kernel.Row(out, i) {
@@ -265,7 +266,7 @@ func TestCache(t *testing.T) {
 
 // TestSteadyState: a worker that has scored all shapes allocates nothing.
 func TestSteadyState(t *testing.T) {
-	s := scorer(t, smallConfig, decodable.Options{FramesPerChunk: 10, MinibatchSize: 4, Optimizer: optimizer(t, "+fast_run")})
+	s := scorer(t, smallConfig, decodable.Options{FramesPerChunk: 10, MinibatchSize: 4, Optimizer: passtest.Optimizer(t, "+fast_run")})
 	w := s.NewWorker()
 	u := decodable.Utterance{Features: random(66, 3, 1), Ivector: []float32{0, 1}}
 	var out kernel.Matrix

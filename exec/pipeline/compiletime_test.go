@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
@@ -24,7 +25,7 @@ output-node name=output input=a`), "config", 1)
 		t.Fatal(err)
 	}
 	patience := pipeline.Patience{Runs: 3}
-	times, err := pipeline.MeasureCompile(t.Context(), nn, req, optimizer(t, "+fast_run"), patience)
+	times, err := pipeline.MeasureCompile(t.Context(), nn, req, passtest.Optimizer(t, "+fast_run"), patience)
 	if err != nil || times.Shortcut <= 0 || times.NoShortcut <= 0 || times.Optimize <= 0 || times.Runs != 3 {
 		t.Errorf("%+v, %v", times, err)
 	}

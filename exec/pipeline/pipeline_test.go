@@ -15,13 +15,12 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
-	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
 )
 
 const config = `
@@ -46,19 +45,6 @@ func network(t *testing.T) *nnet3.Nnet {
 		t.Fatalf("fromConfig %v, error %v", fromConfig, err)
 	}
 	return nn
-}
-
-func optimizer(t *testing.T, query string) *optdb.Optimizer {
-	t.Helper()
-	q, err := optdb.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt, err := passes.Default().Build(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return opt
 }
 
 func TestNewRequest(t *testing.T) {
@@ -173,7 +159,7 @@ func TestCalibrate(t *testing.T) {
 // execute builds and runs a request.
 func execute(t *testing.T, nn *nnet3.Nnet, req *computation.Request, in pipeline.Values, query string) *pipeline.Results {
 	t.Helper()
-	p, err := pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: optimizer(t, query), Record: true})
+	p, err := pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: passtest.Optimizer(t, query), Record: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +277,7 @@ func TestPrepare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: optimizer(t, "+fast_run")})
+	p, err := pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: passtest.Optimizer(t, "+fast_run")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/internal/kerneltest"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -48,7 +49,7 @@ func TestSameBits(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, query := range []string{"none", "+fast_run"} {
-				plan, err := pipeline.Build(t.Context(), c.Net, c.Request, pipeline.Options{Optimizer: optimizer(t, query)})
+				plan, err := pipeline.Build(t.Context(), c.Net, c.Request, pipeline.Options{Optimizer: passtest.Optimizer(t, query)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -167,7 +168,7 @@ func only(req *computation.Request, values pipeline.Values, in, out func(index.I
 // outputs computes the first output of a request with packed parameters.
 func outputs(t *testing.T, nn *nnet3.Nnet, req *computation.Request, in pipeline.Values, query string) kernel.Matrix {
 	t.Helper()
-	plan, err := pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: optimizer(t, query)})
+	plan, err := pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: passtest.Optimizer(t, query)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func TestBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := c.Run(t.Context(), "none", optimizer(t, "none"))
+		r := c.Run(t.Context(), "none", passtest.Optimizer(t, "none"))
 		if !r.OK || r.MaxRelDiff == nil || *r.MaxRelDiff != 0 {
 			t.Errorf("%s: %+v", name, r)
 		}

@@ -11,10 +11,9 @@ import (
 	"testing/fstest"
 
 	"github.com/nnopt/nnopt/exec/refcase"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
-	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
 )
 
 const (
@@ -22,19 +21,6 @@ const (
 	// all is the folder of the whole collection of reference cases, which may not exist.
 	all = "../../../shared/golden"
 )
-
-func optimizer(t testing.TB, query string) *optdb.Optimizer {
-	t.Helper()
-	q, err := optdb.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt, err := passes.Default().Build(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return opt
-}
 
 // TestCases runs all available cases, compiled and optimized. It skips and counts networks with
 // unsupported components.
@@ -61,7 +47,7 @@ func TestCases(t *testing.T) {
 			}
 			ran++
 			for _, query := range []string{"none", "+fast_run"} {
-				if r := c.Run(t.Context(), query, optimizer(t, query)); !r.OK {
+				if r := c.Run(t.Context(), query, passtest.Optimizer(t, query)); !r.OK {
 					t.Errorf("%s, %s: %v", dir, query, r.Err)
 				}
 			}
@@ -94,7 +80,7 @@ func TestBytes(t *testing.T) {
 			t.Errorf("%s: %v", dir, err)
 			continue
 		}
-		r := c.Run(t.Context(), "+fast_run", optimizer(t, "+fast_run"))
+		r := c.Run(t.Context(), "+fast_run", passtest.Optimizer(t, "+fast_run"))
 		switch {
 		case !r.OK:
 			t.Errorf("%s: %v", dir, r.Err)

@@ -3,12 +3,12 @@ package compile
 import (
 	"errors"
 	"fmt"
-	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
@@ -68,17 +68,9 @@ func TestHostileNetworks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			nn := parse(t, append([]string{"input-node name=input dim=4"}, c.lines...)...)
-			used := func(f func()) uint64 {
-				sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-				metrics.Read(sample)
-				before := sample[0].Value.Uint64()
-				f()
-				metrics.Read(sample)
-				return sample[0].Value.Uint64() - before
-			}
 			check := func(what string, want error, most uint64, f func() error) {
 				var err error
-				if used := used(func() { err = f() }); used > most {
+				if used := alloctest.Bytes(func() { err = f() }); used > most {
 					t.Errorf("%s: %d MiB were allocated", what, used>>20)
 				}
 				if what == "looping" {
@@ -172,14 +164,11 @@ func TestGrowth(t *testing.T) {
 	for name, run := range map[string]func(int) error{"chain": chain, "last frame": last} {
 		var used [2]uint64
 		for i, n := range []int{2000, 40000} {
-			sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-			metrics.Read(sample)
-			before := sample[0].Value.Uint64()
+			allocated := alloctest.Start()
 			if err := run(n); err != nil {
 				t.Fatalf("%s of %d: %v", name, n, err)
 			}
-			metrics.Read(sample)
-			used[i] = sample[0].Value.Uint64() - before
+			used[i] = allocated()
 		}
 		if used[1] > 40*used[0] {
 			t.Errorf("%s: 20 times as long takes %d bytes, not %d", name, used[1], used[0])

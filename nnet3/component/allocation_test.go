@@ -6,25 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"runtime/metrics"
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
-
-// allocationBound returns the number of bytes that reading size bytes may allocate.
-func allocationBound(size int) uint64 { return 16*uint64(size) + 64<<20 }
-
-// allocatedBy returns how many bytes f allocates.
-func allocatedBy(f func()) uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	before := sample[0].Value.Uint64()
-	f()
-	metrics.Read(sample)
-	return sample[0].Value.Uint64() - before
-}
 
 // absurd holds sizes that no component has.
 var absurd = []int32{1 << 20, maxDim, maxDim + 1, 1<<31 - 1}
@@ -50,8 +37,8 @@ func TestReadAllocation(t *testing.T) {
 			for _, n := range absurd {
 				broken := bytes.Clone(data)
 				binary.LittleEndian.PutUint32(broken[i+1:], uint32(n))
-				used := allocatedBy(func() { readBytes(k.name, broken) })
-				if used > allocationBound(len(broken)) {
+				used := alloctest.Bytes(func() { readBytes(k.name, broken) })
+				if used > alloctest.Bound(len(broken)) {
 					t.Errorf("%d in the place of byte %d: %d bytes were allocated for %d", n, i+1, used, len(broken))
 				}
 			}
@@ -78,7 +65,7 @@ func TestClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := allocatedBy(func() {
+	used := alloctest.Bytes(func() {
 		for i := range 10 {
 			if err = r.Expect("<BatchNormComponent>"); err == nil {
 				err = Read(new(batchNorm), r)
@@ -94,7 +81,7 @@ func TestClaims(t *testing.T) {
 	if !errors.Is(err, kaldiio.ErrCorrupt) || !strings.Contains(err.Error(), "bytes of memory") {
 		t.Errorf("no complaint, but %v", err)
 	}
-	if used > allocationBound(0) {
+	if used > alloctest.Bound(0) {
 		t.Errorf("%d bytes were allocated", used)
 	}
 }
@@ -119,8 +106,8 @@ func TestInitAllocation(t *testing.T) {
 					}
 					line.MaxNumbers = 1 << 22
 					c, _ := New(typ)
-					used := allocatedBy(func() { err = Init(c, line) })
-					if used > allocationBound(len(text)) || line.Numbers() > line.MaxNumbers {
+					used := alloctest.Bytes(func() { err = Init(c, line) })
+					if used > alloctest.Bound(len(text)) || line.Numbers() > line.MaxNumbers {
 						t.Errorf("%s %s: %d bytes were allocated, %d numbers claimed (%v)", typ, text, used, line.Numbers(), err)
 					}
 				}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/alloctest"
 )
 
 func TestParseConfigLine(t *testing.T) {
@@ -174,7 +176,7 @@ func FuzzParseConfigLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var c *ConfigLine
 		var err error
-		if used := allocatedBy(func() { c, err = ParseConfigLine(text) }); used > allocationBound(len(text)) {
+		if used := alloctest.Bytes(func() { c, err = ParseConfigLine(text) }); used > alloctest.Bound(len(text)) {
 			t.Errorf("%d bytes were allocated for %d", used, len(text))
 		}
 		if err != nil {
@@ -190,7 +192,7 @@ func FuzzParseConfigLine(f *testing.F) {
 		}
 		c.MaxNumbers = 1 << 20
 		c.Open = func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(name)), nil }
-		if used := allocatedBy(func() { err = Init(comp, c) }); used > allocationBound(len(text)) {
+		if used := alloctest.Bytes(func() { err = Init(comp, c) }); used > alloctest.Bound(len(text)) {
 			t.Errorf("%d bytes were allocated for %s", used, text)
 		}
 		if err == nil && (comp.InputDim() <= 0 || comp.OutputDim() <= 0) {

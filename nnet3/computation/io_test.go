@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/metrics"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
@@ -163,7 +164,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c *Computation
 		var err error
-		boundAllocation(t, "reading", len(data), func() { c, err = decode(data, Read) })
+		alloctest.Check(t, "reading", len(data), func() { c, err = decode(data, Read) })
 		if err != nil {
 			if e := (*kaldiio.Error)(nil); !errors.As(err, &e) && !errors.Is(err, ErrStructure) {
 				t.Fatalf("%v does not say where", err)
@@ -171,7 +172,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		// What is read can be checked, counted and printed, whatever it is.
-		boundAllocation(t, "checking and printing", len(data), func() {
+		alloctest.Check(t, "checking and printing", len(data), func() {
 			_ = Check(c, nil, CheckOptions{Rewrite: true})
 			if err := Print(io.Discard, c, nil); err != nil {
 				t.Fatal(err)
@@ -194,7 +195,7 @@ func FuzzReadRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var req *Request
 		var err error
-		boundAllocation(t, "reading", len(data), func() { req, err = decode(data, ReadRequest) })
+		alloctest.Check(t, "reading", len(data), func() { req, err = decode(data, ReadRequest) })
 		if err != nil {
 			if e := (*kaldiio.Error)(nil); !errors.As(err, &e) {
 				t.Fatalf("%v does not say where", err)
@@ -209,19 +210,6 @@ func FuzzReadRequest(f *testing.F) {
 		}
 		_ = req.Validate(sampleNetwork())
 	})
-}
-
-// boundAllocation runs f and fails if it allocated more than an input of so many bytes justifies.
-func boundAllocation(t *testing.T, what string, size int, f func()) {
-	t.Helper()
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	before := sample[0].Value.Uint64()
-	f()
-	metrics.Read(sample)
-	if used := sample[0].Value.Uint64() - before; used > 16*uint64(size)+64<<20 {
-		t.Errorf("%s: %d bytes were allocated for %d", what, used, size)
-	}
 }
 
 // TestReadAllocation reads computations and requests that are large, or promise to be.
@@ -253,7 +241,7 @@ func TestReadAllocation(t *testing.T) {
 		"promised":  bytesOf("\xff\xff\xff\x7f") + strings.Repeat("\x01", 100),
 		"no source": bytesOf("\xff\xff\xff\x7f"),
 	} {
-		boundAllocation(t, name, len(text), func() {
+		alloctest.Check(t, name, len(text), func() {
 			_, err1 := decode([]byte(text), Read)
 			_, err2 := decode([]byte(text), ReadRequest)
 			if err1 == nil || err2 == nil {

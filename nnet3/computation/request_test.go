@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -173,11 +175,11 @@ func FuzzReadRequestJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var req *Request
 		var err error
-		boundAllocation(t, "reading", len(text), func() { req, err = ReadRequestJSON(strings.NewReader(text), nil) })
+		alloctest.Check(t, "reading", len(text), func() { req, err = ReadRequestJSON(strings.NewReader(text), nil) })
 		if err != nil && !errors.Is(err, ErrRequest) {
 			t.Fatalf("%v is of no kind", err)
 		}
-		boundAllocation(t, "reading and validating", len(text), func() { req, err = ReadRequestJSON(strings.NewReader(text), sampleNetwork()) })
+		alloctest.Check(t, "reading and validating", len(text), func() { req, err = ReadRequestJSON(strings.NewReader(text), sampleNetwork()) })
 		if err != nil {
 			if !errors.Is(err, ErrRequest) {
 				t.Fatalf("%v is of no kind", err)
@@ -204,7 +206,7 @@ func TestReadRequestJSONAllocation(t *testing.T) {
 		"nested":         strings.Repeat("[", n),
 		"deep":           `{"inputs":` + strings.Repeat(`[{"indexes":`, n/8),
 	} {
-		boundAllocation(t, name, len(text), func() {
+		alloctest.Check(t, name, len(text), func() {
 			if _, err := ReadRequestJSON(strings.NewReader(text), sampleNetwork()); !errors.Is(err, ErrRequest) {
 				t.Errorf("%s: %v", name, err)
 			}

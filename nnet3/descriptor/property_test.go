@@ -2,13 +2,13 @@ package descriptor
 
 import (
 	"errors"
-	"runtime/metrics"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -134,7 +134,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var d Descriptor
 		var err error
-		if used := allocatedBy(func() { d, err = Parse(text, lookup) }); used > 16*uint64(len(text))+64<<20 {
+		if used := alloctest.Bytes(func() { d, err = Parse(text, lookup) }); used > alloctest.Bound(len(text)) {
 			t.Fatalf("%d bytes were allocated for %d", used, len(text))
 		}
 		if err != nil {
@@ -155,16 +155,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// allocatedBy returns how many bytes f allocates.
-func allocatedBy(f func()) uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	before := sample[0].Value.Uint64()
-	f()
-	metrics.Read(sample)
-	return sample[0].Value.Uint64() - before
-}
-
 // TestParseAllocation checks that for any text memory stays within 16 times its size plus 64 MiB.
 func TestParseAllocation(t *testing.T) {
 	const n = 4 << 20
@@ -180,8 +170,8 @@ func TestParseAllocation(t *testing.T) {
 		"name":     strings.Repeat("a", n),
 		"number":   "Scale(" + strings.Repeat("1", n) + ", a)",
 	} {
-		used := allocatedBy(func() { Parse(text, lookup) })
-		if used > 16*uint64(len(text))+64<<20 {
+		used := alloctest.Bytes(func() { Parse(text, lookup) })
+		if used > alloctest.Bound(len(text)) {
 			t.Errorf("%s: %d bytes were allocated for %d", name, used, len(text))
 		}
 	}

@@ -4,24 +4,11 @@ import (
 	"bytes"
 	"io"
 	"math"
-	"runtime/metrics"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/alloctest"
 )
-
-// allocationBound is how much reading so many bytes may allocate.
-func allocationBound(size int) uint64 { return 16*uint64(size) + 64<<20 }
-
-// allocations starts counting allocated bytes and returns a function that returns their number.
-func allocations() func() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	before := sample[0].Value.Uint64()
-	return func() uint64 {
-		metrics.Read(sample)
-		return sample[0].Value.Uint64() - before
-	}
-}
 
 // TestArchiveAllocation reads archives that are large, or claim to be, from a stream, as matrices
 // and as vectors.
@@ -56,9 +43,9 @@ func TestArchiveAllocation(t *testing.T) {
 			}
 		}
 		for _, vectors := range []bool{false, true} {
-			allocated := allocations()
+			allocated := alloctest.Start()
 			readAll(onlyReader{bytes.NewReader([]byte(data))}, vectors)
-			if used := allocated() - uint64(len(data)); used > allocationBound(len(data)) && used < math.MaxInt64 {
+			if used := allocated() - uint64(len(data)); used > alloctest.Bound(len(data)) && used < math.MaxInt64 {
 				t.Errorf("%s, vectors %v: %d bytes were allocated for %d", name, vectors, used, len(data))
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/alloctest"
 )
 
 // sample returns the encoding of a fixed everything.
@@ -229,12 +230,12 @@ func FuzzReader(f *testing.F) {
 	f.Add(sample(f, false))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, src := range []io.Reader{bytes.NewReader(data), onlyReader{bytes.NewReader(data)}} {
-			allocated := allocations()
+			allocated := alloctest.Start()
 			r, err := NewReader(src, "fuzz")
 			if err == nil {
 				_, err = readEverything(r)
 			}
-			if used := allocated(); used > allocationBound(len(data)) {
+			if used := allocated(); used > alloctest.Bound(len(data)) {
 				t.Errorf("%d bytes were allocated for %d", used, len(data))
 			}
 			if e := (*Error)(nil); err != nil && !errors.As(err, &e) {

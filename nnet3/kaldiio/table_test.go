@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/nnopt/nnopt/internal/alloctest"
 )
 
 func TestParseRspecifier(t *testing.T) {
@@ -386,13 +388,13 @@ func FuzzArchive(f *testing.F) {
 		f.Add(data[:min(len(data), 2500)])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		allocated := allocations()
+		allocated := alloctest.Start()
 		r, err := NewTableReader(&Opener{Stdin: bytes.NewReader(data)}, "ark:-", MatrixHolder())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() {
-			if used := allocated(); used > allocationBound(len(data)) {
+			if used := allocated(); used > alloctest.Bound(len(data)) {
 				t.Errorf("%d bytes were allocated for %d", used, len(data))
 			}
 		}()
@@ -415,7 +417,7 @@ func FuzzScript(f *testing.F) {
 	f.Add("a cat x |")
 	f.Add("a -\nb -[0:1]\n\nc")
 	f.Fuzz(func(t *testing.T, text string) {
-		allocated := allocations()
+		allocated := alloctest.Start()
 		line, _, _ := strings.Cut(text, "\n")
 		s, err := ParseScriptLine(line)
 		if err == nil && (s.Key == "" || strings.ContainsAny(s.Key, " \t")) {
@@ -437,7 +439,7 @@ func FuzzScript(f *testing.F) {
 				t.Fatal("there is no end")
 			}
 		}
-		if used := allocated(); used > allocationBound(len(text)) {
+		if used := allocated(); used > alloctest.Bound(len(text)) {
 			t.Errorf("%d bytes were allocated for %d", used, len(text))
 		}
 	})

@@ -2,10 +2,10 @@ package nnet3pass_test
 
 import (
 	"fmt"
-	"runtime/metrics"
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -41,12 +41,9 @@ func TestSumsOfSums(t *testing.T) {
 	}
 	want := runSegments(t, nn, c, []*computation.Request{req})
 	for _, query := range queries {
-		sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-		metrics.Read(sample)
-		before := sample[0].Value.Uint64()
+		allocated := alloctest.Start()
 		optimized := optimize(t, nn, c, query)
-		metrics.Read(sample)
-		if used := sample[0].Value.Uint64() - before; used > 256<<20 {
+		if used := allocated(); used > 256<<20 {
 			t.Errorf("%s: %d MiB were allocated", query, used>>20)
 		}
 		agree(t, query, runSegments(t, nn, optimized, []*computation.Request{req}), want, 1e-4)

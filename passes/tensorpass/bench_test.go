@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/internal/tensortest"
-	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor"
 )
 
@@ -62,20 +61,6 @@ func graphCases() []graphCase {
 	}
 }
 
-// optimizer builds a query.
-func optimizer(t testing.TB, query string) *optdb.Optimizer {
-	t.Helper()
-	q, err := optdb.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt, err := passes.Default().Build(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return opt
-}
-
 func newFunctionGraph(t testing.TB, graph tensortest.Graph) *fgraph.FunctionGraph {
 	t.Helper()
 	g, err := tensor.NewGraph(graph.Inputs, graph.Outputs)
@@ -91,7 +76,7 @@ func BenchmarkGraphs(b *testing.B) {
 	for _, c := range graphCases() {
 		b.Run(fmt.Sprintf("%s/%d", c.name, c.size), func(b *testing.B) {
 			graph := c.graph(c.size)
-			opt := optimizer(b, c.query)
+			opt := passtest.Optimizer(b, c.query)
 			best := time.Duration(1 << 62)
 			var before, after int
 			for range b.N {
@@ -126,7 +111,7 @@ func TestGraphsShrink(t *testing.T) {
 			continue
 		}
 		g := newFunctionGraph(t, c.graph(c.size))
-		if err := optimizer(t, c.query).Rewrite(t.Context(), g, nil); err != nil {
+		if err := passtest.Optimizer(t, c.query).Rewrite(t.Context(), g, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := g.Check(); err != nil {

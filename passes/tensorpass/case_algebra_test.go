@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -24,7 +25,7 @@ type turn struct{ expr, want string }
 // turns optimizes expressions and compares graphs, types and values.
 func turns(t *testing.T, query string, list ...turn) {
 	t.Helper()
-	opt := optimizer(t, query)
+	opt := passtest.Optimizer(t, query)
 	for _, c := range list {
 		s := tensor.NewScope()
 		if err := s.Declare(caseVars); err != nil {
@@ -148,7 +149,7 @@ func TestCase63Powers(t *testing.T) {
 	)
 	for text, want := range map[string]int{"x**15": 6, "x**16": 4} {
 		_, _, g := newGraph(t, caseVars, text)
-		if err := optimizer(t, "+fast_run").Rewrite(t.Context(), g, nil); err != nil {
+		if err := passtest.Optimizer(t, "+fast_run").Rewrite(t.Context(), g, nil); err != nil {
 			t.Fatal(err)
 		}
 		op, ok := g.Outputs()[0].Owner().Op().(*tensor.CompositeOp)
@@ -191,7 +192,7 @@ func TestCase65SwitchSink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := exec.NewFunction(t.Context(), sc.Inputs(), grad, exec.FunctionOptions{Optimizer: optimizer(t, "+fast_run")})
+	f, err := exec.NewFunction(t.Context(), sc.Inputs(), grad, exec.FunctionOptions{Optimizer: passtest.Optimizer(t, "+fast_run")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func TestCase65SwitchSink(t *testing.T) {
 
 // TestCase66Sums: a sum of a sum is one sum, whatever the axes; a product of a sum is not.
 func TestCase66Sums(t *testing.T) {
-	opt := optimizer(t, unfused)
+	opt := passtest.Optimizer(t, unfused)
 	for _, c := range []struct{ inner, outer string }{
 		{"0", "0"}, {"1", "0"}, {"2", "0"}, {"0", "1"}, {"1", "1"}, {"2", "1"}, {"[0, 1]", "0"}, {"[0, 2]", "0"}, {"[1, 2]", "0"}, {"0", "[0, 1]"}, {"2", "[0, 1]"},
 	} {
@@ -291,7 +292,7 @@ func TestLogErfcOfBroadcast(t *testing.T) {
 	for _, query := range []string{"+fast_run", "+fast_run -canonicalize"} {
 		for _, text := range []string{"log(erfc(fill(x, b)))", "log(erfc(b)) + X", "log(erfc(x)).dimshuffle('x', 0)"} {
 			s, out, g := newGraph(t, caseVars, text)
-			if err := optimizer(t, query).Rewrite(t.Context(), g, nil); err != nil {
+			if err := passtest.Optimizer(t, query).Rewrite(t.Context(), g, nil); err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
 			sameValues(t, s, out, g, true)

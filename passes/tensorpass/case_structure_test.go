@@ -7,6 +7,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/internal/tensortest"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/profile"
@@ -47,7 +48,7 @@ func TestCase74Shapes(t *testing.T) {
 		turn{"stack(s, b)[0]", "s"},
 	)
 	_, _, g := newGraph(t, caseVars+"; u: float64[6]", "u.reshape(2, 3).reshape(3, 2)")
-	if err := optimizer(t, unfused).Rewrite(t.Context(), g, nil); err != nil {
+	if err := passtest.Optimizer(t, unfused).Rewrite(t.Context(), g, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := g.String(); got != "[Reshape{2}(u, [3, 2])]" {
@@ -71,7 +72,7 @@ func TestCase75ConstantFolding(t *testing.T) {
 func fusion(t *testing.T, g *fgraph.FunctionGraph, query string) (fused, replaced int) {
 	t.Helper()
 	if query != "" {
-		if err := optimizer(t, query).Rewrite(t.Context(), g, nil); err != nil {
+		if err := passtest.Optimizer(t, query).Rewrite(t.Context(), g, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,7 +158,7 @@ func TestCase77Inplace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{Optimizer: optimizer(t, "+fast_run"), Mutable: s.Inputs()})
+	f, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{Optimizer: passtest.Optimizer(t, "+fast_run"), Mutable: s.Inputs()})
 	if err != nil {
 		t.Fatal(err)
 	}

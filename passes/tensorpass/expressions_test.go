@@ -10,6 +10,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -66,7 +67,7 @@ func parseExpression(t testing.TB, vars, text string) (*tensor.Scope, []*fgraph.
 
 // TestExpressionCalls: no expression has more calls left than the best of the others leaves.
 func TestExpressionCalls(t *testing.T) {
-	opt := optimizer(t, unfused)
+	opt := passtest.Optimizer(t, unfused)
 	for _, e := range readExpressions(t) {
 		_, out := parseExpression(t, expressionVars[0].vars, e.text)
 		if out == nil {
@@ -95,7 +96,7 @@ func TestExpressionValues(t *testing.T) {
 	queries := []string{"+fast_run", unfused, "+fast_compile", "+fast_run -unsafe_nan"}
 	var opts []*optdb.Optimizer
 	for _, query := range queries {
-		opts = append(opts, optimizer(t, query))
+		opts = append(opts, passtest.Optimizer(t, query))
 	}
 	for _, vars := range expressionVars {
 		t.Run(vars.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -66,7 +67,7 @@ func TestIntegers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{Optimizer: optimizer(t, query)})
+			f, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{Optimizer: passtest.Optimizer(t, query)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +97,7 @@ func TestIntegerValues(t *testing.T) {
 			if err := s.Declare("i: int64 vector"); err != nil {
 				t.Fatal(err)
 			}
-			f, err := exec.NewFunction(t.Context(), s.Inputs(), []*fgraph.Variable{s.MustParse(text)}, exec.FunctionOptions{Optimizer: optimizer(t, query)})
+			f, err := exec.NewFunction(t.Context(), s.Inputs(), []*fgraph.Variable{s.MustParse(text)}, exec.FunctionOptions{Optimizer: passtest.Optimizer(t, query)})
 			if err != nil {
 				t.Fatal(err)
 			}

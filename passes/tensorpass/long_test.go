@@ -2,10 +2,11 @@ package tensorpass_test
 
 import (
 	"fmt"
-	"runtime/metrics"
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/alloctest"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/tensor"
 )
 
@@ -13,7 +14,7 @@ import (
 // not with the square of it.
 func TestLongExpressions(t *testing.T) {
 	const length = 5000
-	opt := optimizer(t, unfused)
+	opt := passtest.Optimizer(t, unfused)
 	var products strings.Builder
 	for i := range length / 4 {
 		fmt.Fprintf(&products, " - s*dot(X, x + %d.5)", i)
@@ -27,14 +28,11 @@ func TestLongExpressions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-		metrics.Read(sample)
-		before := sample[0].Value.Uint64()
+		allocated := alloctest.Start()
 		if err := opt.Rewrite(t.Context(), g, nil); err != nil {
 			t.Fatal(err)
 		}
-		metrics.Read(sample)
-		used := sample[0].Value.Uint64() - before
+		used := allocated()
 		t.Logf("%.20s…: %d MiB", text, used>>20)
 		if used > 150<<20 {
 			t.Errorf("%.20s…: %d MiB were allocated", text, used>>20)

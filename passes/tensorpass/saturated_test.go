@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -65,7 +66,7 @@ func TestSaturated(t *testing.T) {
 					for _, v := range s.Inputs() {
 						in = append(in, args[v.Name()])
 					}
-					f, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{Optimizer: optimizer(t, query)})
+					f, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{Optimizer: passtest.Optimizer(t, query)})
 					if err != nil {
 						t.Fatal(err)
 					}
