@@ -193,7 +193,11 @@ func (r *run) results(ctx context.Context, opt *optdb.Optimizer) (*results, erro
 			}
 		}
 	}
-	computer, err := exec.NewComputer(plan.Optimized, r.Net, opts)
+	program, err := exec.NewProgram(plan.Optimized, r.Net)
+	if err != nil {
+		return nil, err
+	}
+	computer, err := program.NewComputer(opts)
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,11 @@ func (l *looped) run(t testingT, c *computation.Computation, chunks int) []float
 // runSegments runs one request after the other on random inputs, and returns the outputs.
 func runSegments(t testingT, nn *nnet3.Nnet, c *computation.Computation, requests []*computation.Request) []float32 {
 	t.Helper()
-	comp, err := exec.NewComputer(c, nn, exec.ComputerOptions{Poison: true})
+	p, err := exec.NewProgram(c, nn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comp, err := p.NewComputer(exec.ComputerOptions{Poison: true})
 	if err != nil {
 		t.Fatal(err)
 	}

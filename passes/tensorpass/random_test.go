@@ -91,7 +91,7 @@ func randomCase(t *testing.T, seed int, g *tensortest.Generator, opt *optdb.Opti
 	if err := f.Graph().Check(); err != nil {
 		t.Errorf("seed %d, %v: %v", seed, opt.Query(), err)
 	}
-	count(f.Profile().Optimizer, used)
+	count(f.NewRunner().Profile().Optimizer, used)
 	got, err := f.Call(t.Context(), args...)
 	if err != nil {
 		t.Errorf("seed %d, %v: %v\nbecame %v: %v", seed, opt.Query(), plain, f, err)
