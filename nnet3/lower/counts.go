@@ -1,8 +1,8 @@
 package lower
 
-// Matrices counts the matrices of the plan that are allocated rather than handed in, and those
-// among them whose size is not fixed by the caller.
-func (s *Storage) Matrices() (allocated, growable int) {
+// Counts counts the matrices of the plan that are allocated rather than handed in, those among them
+// whose size the caller does not fix, and the values that the terms of an Assemble make.
+func (s *Storage) Counts() (allocated, growable, sums int) {
 	for i := range s.bases {
 		if b := &s.bases[i]; !b.gone && b.given < 0 {
 			allocated++
@@ -11,16 +11,10 @@ func (s *Storage) Matrices() (allocated, growable int) {
 			}
 		}
 	}
-	return allocated, growable
-}
-
-// NumAssembled returns how many values the terms of an Assemble make.
-func (s *Storage) NumAssembled() int {
-	n := 0
 	for i := range s.values {
 		if s.values[i].kind == assembled {
-			n++
+			sums++
 		}
 	}
-	return n
+	return allocated, growable, sums
 }

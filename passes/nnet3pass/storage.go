@@ -55,7 +55,7 @@ func extendMatrices() rewrite.GraphRewriter {
 	return storagePass("extend_matrices", "lets a matrix grow, so that values can share it although neither contains the other", "matrices",
 		func(s *lower.Storage) int {
 			s.Extend = true
-			_, growable := s.Matrices()
+			_, growable, _ := s.Counts()
 			return growable
 		})
 }
@@ -72,7 +72,8 @@ func convertAddition() rewrite.GraphRewriter {
 	return storagePass("convert_addition", "copies the first value written to a place instead of adding it to zeros", "values",
 		func(s *lower.Storage) int {
 			s.Assign = true
-			return s.NumAssembled()
+			_, _, sums := s.Counts()
+			return sums
 		})
 }
 
@@ -91,7 +92,7 @@ func initializeUndefined() rewrite.GraphRewriter {
 	return storagePass("initialize_undefined", "does not set to zero what is written before it is read", "matrices",
 		func(s *lower.Storage) int {
 			s.LeaveUndefined = true
-			allocated, _ := s.Matrices()
+			allocated, _, _ := s.Counts()
 			return allocated
 		})
 }
@@ -101,7 +102,7 @@ func moveSizingCommands() rewrite.GraphRewriter {
 	return storagePass("move_sizing_commands", "allocates right before the first use and frees right after the last", "matrices",
 		func(s *lower.Storage) int {
 			s.MoveSizing = true
-			allocated, _ := s.Matrices()
+			allocated, _, _ := s.Counts()
 			return allocated
 		})
 }
