@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // fastRun returns the optimizer of +fast_run.
@@ -39,7 +40,7 @@ func BenchmarkChain(b *testing.B) {
 	const n = 1e7
 	for _, c := range chains {
 		b.Run(fmt.Sprintf("%s/%.0e", c.name, float64(n)), func(b *testing.B) {
-			s := tensor.NewScope()
+			s := expr.NewScope()
 			if err := s.Declare("x y: vector"); err != nil {
 				b.Fatal(err)
 			}

@@ -14,7 +14,7 @@ type AllocOp struct{}
 func Alloc(value *fgraph.Variable, dims ...*fgraph.Variable) *fgraph.Variable {
 	in := []*fgraph.Variable{value}
 	for _, d := range dims {
-		in = append(in, asSize("Alloc", d))
+		in = append(in, AsSize("Alloc", d))
 	}
 	return Apply(AllocOp{}, in...)
 }
@@ -172,7 +172,7 @@ type AllocEmptyOp struct{ DType DType }
 func AllocEmpty(dtype DType, dims ...*fgraph.Variable) *fgraph.Variable {
 	in := make([]*fgraph.Variable, len(dims))
 	for i, d := range dims {
-		in[i] = asSize("AllocEmpty", d)
+		in[i] = AsSize("AllocEmpty", d)
 	}
 	return Apply(AllocEmptyOp{dtype}, in...)
 }

@@ -67,6 +67,9 @@ func (op AssertOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Varia
 // SpecifyShapeOp passes its input on if it has the sizes that its type promises.
 type SpecifyShapeOp struct{ t Type } // of which the shape counts
 
+// NewSpecifyShape returns the op that promises the given sizes, each of which may be Unknown.
+func NewSpecifyShape(shape ...int) SpecifyShapeOp { return SpecifyShapeOp{NewType(0, shape...)} }
+
 // SpecifyShape returns x with a type that knows sizes, one a dimension, or Unknown. The function fails where they are not so.
 func SpecifyShape(x *fgraph.Variable, shape ...int) *fgraph.Variable {
 	t := TypeOf(x)
@@ -152,7 +155,7 @@ type ARangeOp struct{}
 
 // ARange returns the integers from start up to but without stop, step apart.
 func ARange(start, stop, step *fgraph.Variable) *fgraph.Variable {
-	return Apply(ARangeOp{}, asSize("arange", start), asSize("arange", stop), asSize("arange", step))
+	return Apply(ARangeOp{}, AsSize("arange", start), AsSize("arange", stop), AsSize("arange", step))
 }
 
 // String returns ARange.

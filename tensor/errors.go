@@ -17,8 +17,6 @@ var (
 	ErrAssert = errors.New("assertion failed")
 	// ErrGradient: there is no gradient.
 	ErrGradient = errors.New("no gradient")
-	// ErrSyntax: an expression can't be read.
-	ErrSyntax = errors.New("bad expression")
 )
 
 // An Error tells what is wrong with the arguments of an op. Functions that make expressions panic with one, since in a program the

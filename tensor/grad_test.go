@@ -10,6 +10,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // gradVars are the variables of the expressions below. They are bound to values between 0.1 and 0.9 of either sign, see argument.
@@ -88,7 +89,7 @@ func argument(typ tensor.Type, salt int) *array.Array {
 
 // checkGradient compares the gradients of a weighted sum of an expression with central differences.
 func checkGradient(t *testing.T, text string) {
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare(gradVars); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func checkGradient(t *testing.T, text string) {
 }
 
 func TestGradErrors(t *testing.T) {
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare("x y: vector; i: int64 vector; S: csr; X: matrix"); err != nil {
 		t.Fatal(err)
 	}

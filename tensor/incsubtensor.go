@@ -13,6 +13,13 @@ type IncSubtensorOp struct {
 	Set, Inplace bool
 }
 
+// NewIncSubtensor returns the op that adds to the part that indexes select, or sets it. Variables among the bounds of indexes are inputs of
+// the op.
+func NewIncSubtensor(set bool, indexes ...Index) *IncSubtensorOp {
+	ix, _ := newIndexing("IncSubtensor", indexes)
+	return &IncSubtensorOp{indexing: ix, Set: set}
+}
+
 // IncSubtensor returns x with y, which is broadcast, added to the part that the indexes select.
 func IncSubtensor(x, y *fgraph.Variable, indexes ...Index) *fgraph.Variable {
 	return changeSubtensor("IncSubtensor", false, x, y, indexes)

@@ -16,7 +16,7 @@ func Join(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
 	if len(xs) == 0 {
 		fail("join", "no tensors")
 	}
-	axis = normalAxes(nameOf("join"), xs[0], []int{axis})[0]
+	axis = NormalAxes("join", xs[0], []int{axis})[0]
 	types := dtypesOf(xs)
 	in := make([]*fgraph.Variable, len(xs))
 	for i, x := range xs {
@@ -24,11 +24,6 @@ func Join(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
 	}
 	return Apply(JoinOp{int8(axis)}, in...)
 }
-
-// nameOf is a name where a Stringer is wanted.
-type nameOf string
-
-func (n nameOf) String() string { return string(n) }
 
 // Stack joins tensors along a new first dimension.
 func Stack(xs ...*fgraph.Variable) *fgraph.Variable { return StackAt(0, xs...) }

@@ -1,7 +1,6 @@
 package tensor
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -156,7 +155,13 @@ func prodOfOthers(x, y *fgraph.Variable, r Reduce) *fgraph.Variable {
 	return Switch(none, TrueDiv(y, x), Switch(Map(array.And, zero, one), rest, Number(0, rest)))
 }
 
-// keepDims puts dimensions of size 1 where dimensions were folded, so that the result broadcasts against what it was made of.
+// KeepDims returns y, from which the named dimensions of x have been folded (all if none is named), with dimensions of size 1 in their
+// places, so that it broadcasts against x.
+func KeepDims(y, x *fgraph.Variable, axes ...int) *fgraph.Variable {
+	ndim := TypeOf(x).NDim()
+	return keepDims(y, ReduceAxes(array.Sum, NormalAxes("KeepDims", x, axes)...).Over(ndim), ndim)
+}
+
 func keepDims(x *fgraph.Variable, axes array.Axes, ndim int) *fgraph.Variable {
 	order := make([]int, ndim)
 	next := 0
@@ -170,51 +175,33 @@ func keepDims(x *fgraph.Variable, axes array.Axes, ndim int) *fgraph.Variable {
 	return DimShuffle(x, order...)
 }
 
-// reduction applies a reduction over dimensions, which may be counted from the end.
-func reduction(op array.Reduction, x *fgraph.Variable, axes []int) *fgraph.Variable {
-	return Apply(ReduceAxes(op, normalAxes(op, x, axes)...), x)
+// ReduceOver returns the reduction of x over the named dimensions, or over all if none is named.
+// Negative dimensions count from the end: -1 is the last.
+func ReduceOver(op array.Reduction, x *fgraph.Variable, axes ...int) *fgraph.Variable {
+	return Apply(ReduceAxes(op, NormalAxes(op.String(), x, axes)...), x)
 }
 
-// overAxes returns dimensions as a set, all of them if none is named.
-func overAxes(op fmt.Stringer, x *fgraph.Variable, axes []int) array.Axes {
-	return ReduceAxes(array.Sum, normalAxes(op, x, axes)...).Over(TypeOf(x).NDim())
-}
-
-func normalAxes(op fmt.Stringer, x *fgraph.Variable, axes []int) []int {
-	normal := make([]int, len(axes))
+// NormalAxes returns dimensions of x counted from the front: negative ones count from the end. It panics with an *Error in the name
+// of op if there is no such dimension.
+func NormalAxes(op string, x *fgraph.Variable, axes []int) []int {
+	normal, n := make([]int, len(axes)), TypeOf(x).NDim()
 	for i, d := range axes {
-		normal[i] = d
-		if n := TypeOf(x).NDim(); d < 0 {
+		if normal[i] = d; d < 0 {
 			normal[i] += n
 		}
-		if n := TypeOf(x).NDim(); normal[i] < 0 || normal[i] >= n {
-			fail(op.String(), "axis %d of a %v", d, x.Type())
+		if normal[i] < 0 || normal[i] >= n {
+			fail(op, "axis %d of a %v", d, x.Type())
 		}
 	}
 	return normal
 }
 
-// Sum returns the sum of x over some dimensions, over all if none is named. Dimensions may be counted from the end: -1 is the last.
-func Sum(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Sum, x, axes) }
+// Sum returns the sum of x over the named dimensions; see ReduceOver.
+func Sum(x *fgraph.Variable, axes ...int) *fgraph.Variable { return ReduceOver(array.Sum, x, axes...) }
 
-// Prod returns the product of x over some dimensions.
-func Prod(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Prod, x, axes) }
-
-// Max returns the maximum of x over some dimensions.
-func Max(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Max, x, axes) }
-
-// Min returns the minimum of x over some dimensions.
-func Min(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Min, x, axes) }
-
-// All reports whether all elements along some dimensions are true.
-func All(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.All, x, axes) }
-
-// Any reports whether an element along some dimensions is true.
-func Any(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Any, x, axes) }
-
-// LogSumExp returns the logarithm of the sum of exp(x) over some dimensions, without overflow.
-func LogSumExp(x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	return reduction(array.LogSumExp, x, axes)
+// Prod returns the product of x over the named dimensions; see ReduceOver.
+func Prod(x *fgraph.Variable, axes ...int) *fgraph.Variable {
+	return ReduceOver(array.Prod, x, axes...)
 }
 
 // Mean returns the mean of x over some dimensions. Integers are added up as floats, as in NumPy, so that nothing wraps around.
@@ -228,7 +215,7 @@ func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 		}
 	}
 	count := Int(1)
-	for i, d := range normalAxes(array.Sum, x, axes) {
+	for i, d := range NormalAxes("sum", x, axes) {
 		if n := ShapeI(x, d); i == 0 {
 			count = n
 		} else {
@@ -246,7 +233,7 @@ type ArgmaxOp struct {
 
 // Argmax returns the place of the maximum of x over some dimensions, counted in row-major order over these.
 func Argmax(x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	r := ReduceAxes(array.Max, normalAxes(array.Max, x, axes)...)
+	r := ReduceAxes(array.Max, NormalAxes("max", x, axes)...)
 	return Apply(ArgmaxOp{r.Axes, r.All}, x)
 }
 

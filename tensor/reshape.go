@@ -89,7 +89,7 @@ func SizeVector(op string, dims []*fgraph.Variable) *fgraph.Variable {
 	in := make([]*fgraph.Variable, len(dims))
 	constant := true
 	for i, d := range dims {
-		in[i] = asSize(op, d)
+		in[i] = AsSize(op, d)
 		n, ok := constantInt(in[i])
 		sizes[i] = int64(n)
 		constant = constant && ok

@@ -72,9 +72,9 @@ func isSize(v *fgraph.Variable) bool {
 	return ok && t.NDim() == 0 && t.DType() == Int64
 }
 
-// asSize makes an integer scalar of what may stand for a size or an index: an integer or a bool without dimensions, or with one
-// element.
-func asSize(op string, v *fgraph.Variable) *fgraph.Variable {
+// AsSize returns the int64 scalar that v stands for as a size or an index: v may be an integer or a bool of one element, with any number of
+// dimensions. It panics with an *Error in the name of op.
+func AsSize(op string, v *fgraph.Variable) *fgraph.Variable {
 	t := TypeOf(v)
 	if t.DType().IsFloat() || !t.AllOnes() {
 		fail(op, "a size is a %v, not an integer", t)

@@ -68,7 +68,7 @@ func newIndexing(name string, indexes []Index) (ix indexing, in []*fgraph.Variab
 		if v == nil {
 			return bound{}
 		}
-		v = asSize(name, v)
+		v = AsSize(name, v)
 		if n, ok := constantInt(v); ok {
 			return bound{fixed, n}
 		}
@@ -257,6 +257,12 @@ func (ix indexing) view(op fgraph.Op, v, x *array.Array, in []*array.Array) erro
 
 // SubtensorOp selects a part of its first input; its other inputs are bounds that are not numbers.
 type SubtensorOp struct{ indexing }
+
+// NewSubtensor returns the op that selects with indexes; variables among their bounds are inputs of the op.
+func NewSubtensor(indexes ...Index) *SubtensorOp {
+	ix, _ := newIndexing("Subtensor", indexes)
+	return &SubtensorOp{ix}
+}
 
 // Subtensor returns the part of x that the indexes select in its first dimensions; x itself if that is everything.
 func Subtensor(x *fgraph.Variable, indexes ...Index) *fgraph.Variable {

@@ -8,6 +8,7 @@ import (
 	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // A Motif is an expression text over variables of certain names, see Vars.
@@ -24,7 +25,7 @@ type Generator struct {
 	Motifs []Motif
 
 	rng    *rand.Rand
-	scope  *tensor.Scope
+	scope  *expr.Scope
 	args   []*array.Array
 	pool   []item
 	values map[*fgraph.Variable]*array.Array
@@ -41,7 +42,7 @@ const size = 3
 
 // NewGenerator returns a generator with its inputs. The same seed gives the same expressions.
 func NewGenerator(seed uint64) *Generator {
-	g := &Generator{rng: rand.New(rand.NewPCG(seed, 42)), scope: tensor.NewScope(), values: make(map[*fgraph.Variable]*array.Array)}
+	g := &Generator{rng: rand.New(rand.NewPCG(seed, 42)), scope: expr.NewScope(), values: make(map[*fgraph.Variable]*array.Array)}
 	if err := g.scope.Declare(Vars); err != nil {
 		panic(err) // not with these declarations
 	}

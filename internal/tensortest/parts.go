@@ -6,6 +6,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // picker returns a random part that fits, or nil.
@@ -47,7 +48,7 @@ func (g *Generator) motif(pick picker) *fgraph.Variable {
 			named[in.Name()] = v
 		}
 	}
-	out, err := tensor.NewScopeOf(named).Parse(string(m))
+	out, err := expr.NewScopeOf(named).Parse(string(m))
 	if err != nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // TestCase72DimShuffle: permutations of permutations are one, or none; those of a sum go to its terms.
@@ -142,7 +143,7 @@ func TestCase76Fusion(t *testing.T) {
 // as its loop writes an element before it computes the next output; ours reads a block before it writes it, and the first is taken as
 // well. A product's memory is what sums with it are added to.
 func TestCase77Inplace(t *testing.T) {
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare("x: vector"); err != nil {
 		t.Fatal(err)
 	}

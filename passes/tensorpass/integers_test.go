@@ -8,6 +8,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // TestIntegers: integers wrap around in products and sums of integers, and nowhere else. Rules keep it so at the ends of their range, and where
@@ -30,7 +31,7 @@ func TestIntegers(t *testing.T) {
 		"X": array.Of([]float64{1, 2, 3, 4}, 2, 2),
 		"s": array.Scalar(0.5),
 	}
-	for _, expr := range []string{
+	for _, text := range []string{
 		"i**2.0", "sum(i**2.0)", "i**-1", "i**-2", "i**0.5", "i**-0.5", "i**3.0", "i**2", "i**j", "i**2.0*i**3.0", "i*i**2.0", "f**[2.0, 2.0, 2.0, 2.0]", "f**[-2.0, -2.0, -2.0, -2.0]",
 		"abs(i)*abs(j)", "abs(i*j)", "abs(k)/abs(i)", "abs(k/i)", "abs(k*x)", "abs(k)*abs(x)*2", "abs(abs(k))", "k/abs(k + 1)", "l/abs(l)",
 		"1.0*i*j", "i*1.0*j", "i*j*1.0", "x*i*j/x", "x*i*k/x/y", "x + i + j - x", "x - i + k - x - y + y", "0.0 + i + k", "add(0.0, i, k)", "mul(1.0, i, k)",
@@ -48,13 +49,13 @@ func TestIntegers(t *testing.T) {
 		"round(k)", "sgn(k)", "sqr(k)", "sqrt(sqr(i))", "floor(k)", "mean(k)", "mean(I, axis=0)", "var(i)",
 	} {
 		for _, query := range []string{"+fast_run", "+fast_run -fusion -inplace", "+fast_run -canonicalize", "+fast_compile"} {
-			s := tensor.NewScope()
+			s := expr.NewScope()
 			if err := s.Declare(vars); err != nil {
 				t.Fatal(err)
 			}
-			out, err := s.Parse(expr)
+			out, err := s.Parse(text)
 			if err != nil {
-				t.Errorf("%s: %v", expr, err)
+				t.Errorf("%s: %v", text, err)
 				break
 			}
 			var in []*array.Array
@@ -71,14 +72,14 @@ func TestIntegers(t *testing.T) {
 			}
 			want, err := plain.Call(t.Context(), in...)
 			if err != nil {
-				t.Fatalf("%s: %v", expr, err)
+				t.Fatalf("%s: %v", text, err)
 			}
 			got, err := f.Call(t.Context(), in...)
 			if err != nil {
-				t.Fatalf("%s: %v", expr, err)
+				t.Fatalf("%s: %v", text, err)
 			}
 			if !closeTo(got[0], want[0]) {
-				t.Errorf("%s, %s: %v is %v, want %v", expr, query, f, got[0], want[0])
+				t.Errorf("%s, %s: %v is %v, want %v", text, query, f, got[0], want[0])
 			}
 		}
 	}
@@ -86,22 +87,22 @@ func TestIntegers(t *testing.T) {
 
 // TestIntegerValues: values that NumPy has, or the language says.
 func TestIntegerValues(t *testing.T) {
-	for expr, want := range map[string]string{
+	for text, want := range map[string]string{
 		"i**2.0": "[1.6e+19, 9.0]", "sum(i**2.0)": "1.6e+19", "i**-2": "[6.25e-20, 0.1111111111111111]", "i*i": "[-2446744073709551616, 9]", "abs(i)*abs(i)": "[-2446744073709551616, 9]", "1.0*i*i": "[1.6e+19, 9.0]",
 		"mean([4611686018427387904, 4611686018427387904, 4611686018427387904])": "4611686018427387904.0", "mean(i == 3)": "0.5", "argmax([9007199254740992, 9007199254740993])": "1", "[True, False] + [True, False]": "[True, False]",
 	} {
 		for _, query := range []string{"none", "+fast_run"} {
-			s := tensor.NewScope()
+			s := expr.NewScope()
 			if err := s.Declare("i: int64 vector"); err != nil {
 				t.Fatal(err)
 			}
-			f, err := exec.NewFunction(t.Context(), s.Inputs(), []*fgraph.Variable{s.MustParse(expr)}, exec.FunctionOptions{Optimizer: optimizer(t, query)})
+			f, err := exec.NewFunction(t.Context(), s.Inputs(), []*fgraph.Variable{s.MustParse(text)}, exec.FunctionOptions{Optimizer: optimizer(t, query)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			got, err := f.Call(t.Context(), array.Of([]int64{4000000000, 3}, 2))
 			if err != nil || got[0].String() != want && !closeTo(got[0], parsed(t, want)) {
-				t.Errorf("%s, %s: %v, %v, want %s", expr, query, got, err, want)
+				t.Errorf("%s, %s: %v, %v, want %s", text, query, got, err, want)
 			}
 		}
 	}
@@ -109,7 +110,7 @@ func TestIntegerValues(t *testing.T) {
 
 // parsed returns the value of a text.
 func parsed(t *testing.T, text string) *array.Array {
-	return tensor.ConstantOf(tensor.NewScope().MustParse(text))
+	return tensor.ConstantOf(expr.NewScope().MustParse(text))
 }
 
 // closeTo reports whether two arrays are the same, up to a few last digits of floats also where they are small. What is no number in the first place may become one.

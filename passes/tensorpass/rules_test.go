@@ -17,6 +17,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite/rewritetest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 var update = flag.Bool("update", false, "rewrite the graphs in testdata")
@@ -67,19 +68,19 @@ func ruleNamed(t testing.TB, name string) tensorpass.Local {
 }
 
 // newGraph parses an expression.
-func newGraph(t testing.TB, vars, expr string) (*tensor.Scope, []*fgraph.Variable, *fgraph.FunctionGraph) {
+func newGraph(t testing.TB, vars, text string) (*expr.Scope, []*fgraph.Variable, *fgraph.FunctionGraph) {
 	t.Helper()
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare(vars); err != nil {
 		t.Fatal(err)
 	}
-	out, err := s.Parse(expr)
+	out, err := s.Parse(text)
 	if err != nil {
-		t.Fatalf("%s: %v", expr, err)
+		t.Fatalf("%s: %v", text, err)
 	}
 	g, err := tensor.NewGraph(s.Inputs(), out)
 	if err != nil {
-		t.Fatalf("%s: %v", expr, err)
+		t.Fatalf("%s: %v", text, err)
 	}
 	return s, out, g
 }
@@ -136,7 +137,7 @@ func writeRules(t *testing.T, name string, lines []string, cases []ruleCase) {
 }
 
 // sameValues compares what is left of an expression with what it was, on ordinary arguments and on special ones.
-func sameValues(t *testing.T, s *tensor.Scope, out []*fgraph.Variable, g *fgraph.FunctionGraph, unsafe bool) {
+func sameValues(t *testing.T, s *expr.Scope, out []*fgraph.Variable, g *fgraph.FunctionGraph, unsafe bool) {
 	t.Helper()
 	plain, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{})
 	if err != nil {

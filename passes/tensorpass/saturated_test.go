@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // TestSaturated: logarithms of probabilities that underflow, of parts of them, and their gradients are what the stable functions give.
@@ -51,14 +51,14 @@ func TestSaturated(t *testing.T) {
 				form[i] = strings.NewReplacer("P(", "softmax(", "L(", "log_softmax(").Replace(form[i])
 			}
 			for _, query := range []string{"+fast_run", "+fast_run -fusion -inplace"} {
-				value := func(expr, query string) *array.Array {
-					s := tensor.NewScope()
+				value := func(text, query string) *array.Array {
+					s := expr.NewScope()
 					if err := s.Declare(vars); err != nil {
 						t.Fatal(err)
 					}
-					out, err := s.Parse(expr)
+					out, err := s.Parse(text)
 					if err != nil {
-						t.Fatalf("%s: %v", expr, err)
+						t.Fatalf("%s: %v", text, err)
 					}
 					var in []*array.Array
 					for _, v := range s.Inputs() {
@@ -70,7 +70,7 @@ func TestSaturated(t *testing.T) {
 					}
 					v, err := f.Call(t.Context(), in...)
 					if err != nil {
-						t.Fatalf("%s: %v", expr, err)
+						t.Fatalf("%s: %v", text, err)
 					}
 					return v[0]
 				}

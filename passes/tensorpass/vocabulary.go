@@ -7,21 +7,22 @@ import (
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// Vocabulary gives the names in patterns the meaning that they have in expressions: those of tensor.NamedOp. A number in a pattern is a
+// Vocabulary gives the names in patterns the meaning that they have in expressions: those of expr.Op. A number in a pattern is a
 // constant all of whose elements are that number; in a replacement it has the type of elements of what is replaced, and broadcasts.
 type Vocabulary struct{}
 
 // Operator returns the op of a name.
 func (Vocabulary) Operator(name string) (pattern.Operator, bool) {
-	op, ok := tensor.NamedOp(name)
+	op, ok := expr.Op(name)
 	if !ok {
 		return pattern.Operator{}, false
 	}
 	o := pattern.Operator{Match: pattern.Is(op), MinInputs: 1, MaxInputs: -1, Tracks: []rewrite.Track{rewrite.TrackOp(op)}}
 	o.Make = func(in []*fgraph.Variable) (*fgraph.Variable, error) {
-		return tensor.Try(func() *fgraph.Variable { return tensor.Apply(op, in...) })
+		return tensor.Try(func() *fgraph.Variable { return tensor.MustApply(op, in...) })
 	}
 	if e, ok := op.(tensor.Elemwise); ok {
 		o.Commutes = e.Commutes()

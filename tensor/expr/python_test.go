@@ -1,4 +1,4 @@
-package tensor_test
+package expr_test
 
 import (
 	"strings"

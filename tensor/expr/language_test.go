@@ -1,4 +1,4 @@
-package tensor_test
+package expr_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // TestLanguage: whatever a function or an op of the language is given, by place or by name, it is computed or there is an error that names it.
@@ -28,7 +29,7 @@ func TestLanguage(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	computed := 0
-	for _, name := range tensor.LanguageNames() {
+	for _, name := range expr.LanguageNames() {
 		for try := range tries {
 			var list []string
 			for range try % 6 {

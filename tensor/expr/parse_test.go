@@ -1,4 +1,4 @@
-package tensor_test
+package expr_test
 
 import (
 	"errors"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 const parseVars = "x y: vector; X Y: matrix; s: scalar; t: tensor3; f: float32 vector; i: int64 vector; n: int64 scalar; p: bool vector; S: csr; v: float64[3]"
 
-func newScope(t testing.TB, vars string) *tensor.Scope {
+func newScope(t testing.TB, vars string) *expr.Scope {
 	t.Helper()
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare(vars); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestParse(t *testing.T) {
 		got := fgraph.Sprint(0, out...)
 		if err != nil {
 			got = err.Error()
-			if !errors.Is(err, tensor.ErrSyntax) {
+			if !errors.Is(err, expr.ErrSyntax) {
 				t.Errorf("%s: %v is no ErrSyntax", c.text, err)
 			}
 		}
@@ -83,7 +84,7 @@ func TestParseOne(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %s", text, fgraph.Sprint(0, v), err, want)
 		}
 	}
-	if v, err := s.ParseOne("'abc'"); v != nil || !errors.Is(err, tensor.ErrSyntax) {
+	if v, err := s.ParseOne("'abc'"); v != nil || !errors.Is(err, expr.ErrSyntax) {
 		t.Errorf("a string: %v, %v", v, err)
 	}
 }
@@ -114,7 +115,7 @@ func TestDeclare(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	for _, text := range []string{"x", "x: foo", "x: vector; x: matrix", "x+y: vector", "x: float64[1", "x: int64 csr", "x: [1,2,3,4,5,6,7,8,9]"} {
-		if err := tensor.NewScope().Declare(text); !errors.Is(err, tensor.ErrSyntax) {
+		if err := expr.NewScope().Declare(text); !errors.Is(err, expr.ErrSyntax) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -126,7 +127,7 @@ func TestTypesRoundTrip(t *testing.T) {
 		tensor.ScalarType(tensor.Bool), tensor.VectorType(tensor.Int64), tensor.MatrixType(tensor.Float32), tensor.NewType(tensor.Float64, 1, tensor.Unknown),
 		tensor.NewType(tensor.Float64, tensor.Unknown, 1), tensor.NewType(tensor.Float64, 2, tensor.Unknown, 1), tensor.CSRType(tensor.Float32), tensor.NewType(tensor.Int64, 0),
 	} {
-		if got, err := tensor.ParseType(typ.String()); err != nil || got != typ {
+		if got, err := expr.ParseType(typ.String()); err != nil || got != typ {
 			t.Errorf("%v reads as %v, %v", typ, got, err)
 		}
 	}
@@ -139,18 +140,18 @@ func TestOpNamesRoundTrip(t *testing.T) {
 		"AllocEmpty{int64}", "MakeVector{bool}", "Reshape{3}", "Join{1}", "Gemm{inplace}", "BlasGemv", "BlasGer{inplace}", "Usmm{inplace}", "Subtensor{1:3,_,::-1,_:_}", "Subtensor{}", "IncSubtensor{1:}{inplace}",
 		"SetSubtensor{0}", "AdvancedSubtensor1", "AdvancedSubtensor{2}", "AdvancedIncSubtensor1{inplace}", "AdvancedSetSubtensor{2}{inplace}", "SpecifyShape{[?, 3]}", "Assert{no way}", "LogSoftmaxGrad", "ARange",
 	} {
-		op, ok := tensor.NamedOp(name)
+		op, ok := expr.Op(name)
 		if !ok || op.String() != name {
 			t.Errorf("%s: %v, %v", name, op, ok)
 			continue
 		}
-		again, _ := tensor.NamedOp(name)
+		again, _ := expr.Op(name)
 		if !fgraph.OpsEqual(op, again) || fgraph.HashOp(op) != fgraph.HashOp(again) {
 			t.Errorf("%s is not equal to itself", name)
 		}
 	}
 	for _, name := range []string{"", "foo", "cast", "cast{foo}", "sum{foo}", "sum{axis=9}", "DimShuffle{9}", "DimShuffle{a}", "Shape_i", "Shape_i{-1}", "Subtensor", "Subtensor{::0}", "Subtensor{1:2:_}", "Gemm{foo}", "add{inplace=-1}", "add}{", "SpecifyShape{3}"} {
-		if op, ok := tensor.NamedOp(name); ok {
+		if op, ok := expr.Op(name); ok {
 			t.Errorf("%s is %v", name, op)
 		}
 	}
@@ -188,7 +189,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%d bytes of text take %d bytes to read, more than %d", len(text), got, most)
 		}
 		if err != nil {
-			if !errors.Is(err, tensor.ErrSyntax) {
+			if !errors.Is(err, expr.ErrSyntax) {
 				t.Errorf("%q: %v", text, err)
 			}
 			return
