@@ -29,7 +29,7 @@ func TestIntegerArguments(t *testing.T) {
 
 // TestSparseOutput: a sparse matrix may be what a function returns, or a shared variable.
 func TestSparseOutput(t *testing.T) {
-	s := tensor.CSR("S")
+	s := tensor.NewInput(tensor.CSRType(tensor.Float64), "S")
 	value := array.ToCSR(array.Of([]float64{0, 1, 2, 0}, 2, 2))
 	shared := exec.NewShared("W", value)
 	f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{s}, []*fgraph.Variable{s, shared.Variable()}, exec.FunctionOptions{Shared: []*exec.Shared{shared}})

@@ -8,18 +8,25 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// The cross-entropies between rows of probabilities and classes, which are given as a vector of integers.
+// The cross-entropies between rows of probabilities and classes, which are a vector of integers.
 type (
-	// CrossentropyCategorical1HotOp is -log p[i, y[i]]: inputs p, y.
-	CrossentropyCategorical1HotOp struct{}
-	// CrossentropyCategorical1HotGradOp is its gradient with respect to p: inputs g, p, y.
-	CrossentropyCategorical1HotGradOp struct{}
-	// CrossentropySoftmaxArgmax1HotWithBiasOp computes at once -log softmax(x+b)[i, y[i]], the softmax, and the largest of each row:
-	// inputs x, b, y. It takes the logarithm of nothing that can underflow.
-	CrossentropySoftmaxArgmax1HotWithBiasOp struct{}
-	// CrossentropySoftmax1HotWithBiasDxOp is the gradient of the first of these with respect to x: (softmax - onehot(y))·g, row by row.
-	// Inputs g, softmax, y.
-	CrossentropySoftmax1HotWithBiasDxOp struct{}
+	// CrossentropyCategorical1HotOp computes -log p[i, y[i]]: inputs p, y.
+	CrossentropyCategorical1HotOp = crossentropyOp
+	// CrossentropyCategorical1HotGradOp computes the gradient of the former with respect to p: inputs g, p, y.
+	CrossentropyCategorical1HotGradOp = crossentropyGradOp
+	// CrossentropySoftmaxArgmax1HotWithBiasOp computes -log softmax(x+b)[i, y[i]], the softmax, and the column of the maximum of
+	// each row: inputs x, b, y. No logarithm is taken of a number that may underflow.
+	CrossentropySoftmaxArgmax1HotWithBiasOp = crossentropySoftmaxOp
+	// CrossentropySoftmax1HotWithBiasDxOp computes the gradient of the first output of the former with respect to x, which is
+	// (softmax - onehot(y))·g, row by row: inputs g, softmax, y.
+	CrossentropySoftmax1HotWithBiasDxOp = crossentropySoftmaxGradOp
+)
+
+type (
+	crossentropyOp            struct{}
+	crossentropyGradOp        struct{ likeSecond }
+	crossentropySoftmaxOp     struct{}
+	crossentropySoftmaxGradOp struct{ likeSecond }
 )
 
 // CrossentropyCategorical1Hot returns -log p[i, y[i]] for each row of p.
@@ -27,14 +34,10 @@ func CrossentropyCategorical1Hot(p, y *fgraph.Variable) *fgraph.Variable {
 	return Apply(CrossentropyCategorical1HotOp{}, p, y)
 }
 
-func (CrossentropyCategorical1HotOp) String() string     { return "CrossentropyCategorical1Hot" }
-func (CrossentropyCategorical1HotGradOp) String() string { return "CrossentropyCategorical1HotGrad" }
-func (CrossentropySoftmaxArgmax1HotWithBiasOp) String() string {
-	return "CrossentropySoftmaxArgmax1HotWithBias"
-}
-func (CrossentropySoftmax1HotWithBiasDxOp) String() string {
-	return "CrossentropySoftmax1HotWithBiasDx"
-}
+func (crossentropyOp) String() string            { return "CrossentropyCategorical1Hot" }
+func (crossentropyGradOp) String() string        { return "CrossentropyCategorical1HotGrad" }
+func (crossentropySoftmaxOp) String() string     { return "CrossentropySoftmaxArgmax1HotWithBias" }
+func (crossentropySoftmaxGradOp) String() string { return "CrossentropySoftmax1HotWithBiasDx" }
 
 // classArgs checks that p is a matrix of floats and y a vector of classes of its rows.
 func classArgs(op fgraph.Op, arg int, p, y *fgraph.Variable) error {
@@ -49,38 +52,26 @@ func classArgs(op fgraph.Op, arg int, p, y *fgraph.Variable) error {
 	return err
 }
 
-func takes(op fgraph.Op, in []*fgraph.Variable, n int) error {
-	if len(in) != n {
-		return &Error{op.String(), -1, fmt.Sprintf("takes %d arguments, not %d", n, len(in))}
-	}
-	return nil
-}
-
 // rowType returns the type of a vector with an element for each row of p.
 func rowType(p *fgraph.Variable, dtype DType) Type {
-	s := spec{dtype: dtype, ndim: 1}
-	s.shape[0] = int32(TypeOf(p).Dim(0))
-	return s.intern()
+	return NewType(dtype, TypeOf(p).Dim(0))
 }
 
-// Infer checks the sizes.
-func (op CrossentropyCategorical1HotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+func (op crossentropyOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if err := takes(op, in, 2); err != nil {
 		return nil, err
 	}
 	if err := classArgs(op, 0, in[0], in[1]); err != nil {
 		return nil, err
 	}
-	return []fgraph.Type{rowType(in[0], TypeOf(in[0]).DType())}, nil
+	return one(rowType(in[0], TypeOf(in[0]).DType())), nil
 }
 
-// Infer checks the sizes.
-func (op CrossentropyCategorical1HotGradOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+func (op crossentropyGradOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return inferClassGrad(op, in)
 }
 
-// Infer checks the sizes.
-func (op CrossentropySoftmax1HotWithBiasDxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+func (op crossentropySoftmaxGradOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return inferClassGrad(op, in)
 }
 
@@ -97,8 +88,7 @@ func inferClassGrad(op fgraph.Op, in []*fgraph.Variable) ([]fgraph.Type, error) 
 	return []fgraph.Type{in[1].Type()}, nil
 }
 
-// Infer checks the sizes.
-func (op CrossentropySoftmaxArgmax1HotWithBiasOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+func (op crossentropySoftmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if err := takes(op, in, 3); err != nil {
 		return nil, err
 	}
@@ -111,7 +101,7 @@ func (op CrossentropySoftmaxArgmax1HotWithBiasOp) Infer(in []*fgraph.Variable) (
 	return []fgraph.Type{rowType(in[0], TypeOf(in[0]).DType()), in[0].Type(), rowType(in[0], Int64)}, nil
 }
 
-// classes returns the classes of n rows with m elements as places.
+// classes returns the function that gives the class of each of n rows as a column, of which there are m.
 func classes(op fgraph.Op, y *array.Array, n, m int) (func(i int) (int, error), error) {
 	if y.Len() != n {
 		return nil, fmt.Errorf("%w: %v: %d classes for %d rows", ErrShape, op, y.Len(), n)
@@ -125,8 +115,7 @@ func classes(op fgraph.Op, y *array.Array, n, m int) (func(i int) (int, error), 
 	}, nil
 }
 
-// Compile returns the loop over the rows.
-func (op CrossentropyCategorical1HotOp) Compile(*fgraph.Apply) (Kernel, error) {
+func (op crossentropyOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		p, m := in[0], in[0].Dim(1)
 		class, err := classes(op, in[1], p.Dim(0), m)
@@ -136,8 +125,7 @@ func (op CrossentropyCategorical1HotOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], p.DType(), p.Dim(0)); err != nil {
 			return err
 		}
-		log := make([]float64, p.Dim(0))
-		for i := range log {
+		for i := range p.Dim(0) {
 			c, err := class(i)
 			if err != nil {
 				return err
@@ -148,8 +136,7 @@ func (op CrossentropyCategorical1HotOp) Compile(*fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-// Compile returns the loop over the rows.
-func (op CrossentropyCategorical1HotGradOp) Compile(*fgraph.Apply) (Kernel, error) {
+func (op crossentropyGradOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		g, p, m := in[0], in[1], in[1].Dim(1)
 		class, err := classes(op, in[2], p.Dim(0), m)
@@ -171,8 +158,7 @@ func (op CrossentropyCategorical1HotGradOp) Compile(*fgraph.Apply) (Kernel, erro
 	}, nil
 }
 
-// Compile returns the loop over the rows.
-func (op CrossentropySoftmaxArgmax1HotWithBiasOp) Compile(*fgraph.Apply) (Kernel, error) {
+func (op crossentropySoftmaxOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		nll, sm, am := out[0], out[1], out[2]
 		n, m := in[0].Dim(0), in[0].Dim(1)
@@ -206,8 +192,7 @@ func (op CrossentropySoftmaxArgmax1HotWithBiasOp) Compile(*fgraph.Apply) (Kernel
 	}, nil
 }
 
-// Compile returns the loop over the rows.
-func (op CrossentropySoftmax1HotWithBiasDxOp) Compile(*fgraph.Apply) (Kernel, error) {
+func (op crossentropySoftmaxGradOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		g, sm, m := in[0], in[1], in[1].Dim(1)
 		class, err := classes(op, in[2], sm.Dim(0), m)
@@ -238,38 +223,21 @@ func (op CrossentropySoftmax1HotWithBiasDxOp) Compile(*fgraph.Apply) (Kernel, er
 	}, nil
 }
 
-func rowsOf(x *fgraph.Variable, s *Shapes) []*fgraph.Variable {
-	return []*fgraph.Variable{s.Dim(x, 0)}
+func (op crossentropyOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	return [][]*fgraph.Variable{{s.Dim(a.Inputs()[0], 0)}}
 }
 
-// InferShape has an element per row.
-func (op CrossentropyCategorical1HotOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	return [][]*fgraph.Variable{rowsOf(a.Inputs()[0], s)}
-}
-
-// InferShape is that of the matrix.
-func (op CrossentropyCategorical1HotGradOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	return sameShapeAs(a.Inputs()[1], s)
-}
-
-// InferShape is that of the matrix.
-func (op CrossentropySoftmax1HotWithBiasDxOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	return sameShapeAs(a.Inputs()[1], s)
-}
-
-// InferShape has an element per row for the first and the last output.
-func (op CrossentropySoftmaxArgmax1HotWithBiasOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+func (op crossentropySoftmaxOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	x := a.Inputs()[0]
-	return [][]*fgraph.Variable{rowsOf(x, s), s.Shape(x), rowsOf(x, s)}
+	rows := []*fgraph.Variable{s.Dim(x, 0)}
+	return [][]*fgraph.Variable{rows, s.Shape(x), rows}
 }
 
-// Grad divides by the probabilities.
-func (op CrossentropyCategorical1HotOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+func (op crossentropyOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	return []*fgraph.Variable{Apply(CrossentropyCategorical1HotGradOp{}, out[0], a.Inputs()[0], a.Inputs()[1]), nil}
 }
 
-// Grad adds up what comes by way of the cross-entropy and of the softmax.
-func (op CrossentropySoftmaxArgmax1HotWithBiasOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+func (op crossentropySoftmaxOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	sm := a.Outputs()[1]
 	var dx *fgraph.Variable
 	if out[0] != nil {
@@ -283,7 +251,7 @@ func (op CrossentropySoftmaxArgmax1HotWithBiasOp) Grad(a *fgraph.Apply, out []*f
 		dx = d
 	}
 	if dx == nil {
-		return make([]*fgraph.Variable, 3)
+		return gradients(a)
 	}
 	return []*fgraph.Variable{dx, Sum(dx, 0), nil}
 }

@@ -7,16 +7,15 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Elemwise applies an element-wise operation. Its inputs have one number of dimensions; those of size 1 are broadcast. The
-// functions named after the operations, such as Add, bring their arguments into that form.
+// Elemwise applies an element-wise operation. Its inputs have the same number of dimensions; those of size 1 are broadcast.
+// Map and the functions named after operations, such as Add, give their arguments that form.
 type Elemwise struct {
-	Op array.Op
-	To DType // of a Cast
-	// Inplace is 1 more than the input whose memory the result takes; 0: none.
-	Inplace int8
+	Op      array.Op
+	To      DType // of a Cast
+	Inplace int8  // the input that the result overwrites, plus 1; 0 means none
 }
 
-// elemwiseOps are the ops as interface values, so that making one allocates nothing.
+// elemwiseOps are the ops as interface values, which saves OpFor an allocation.
 var elemwiseOps = func() (t [array.NumOps]Op) {
 	for o := range t {
 		t[o] = Elemwise{Op: array.Op(o)}
@@ -24,7 +23,7 @@ var elemwiseOps = func() (t [array.NumOps]Op) {
 	return t
 }()
 
-// OpFor returns the Elemwise of an operation, which is not array.Cast.
+// OpFor returns the Elemwise of an operation other than array.Cast.
 func OpFor(o array.Op) Op { return elemwiseOps[o] }
 
 // String returns the name of the operation.
@@ -42,21 +41,18 @@ func (e Elemwise) String() string {
 // Commutes reports whether the order of the inputs is irrelevant.
 func (e Elemwise) Commutes() bool { return e.Op.Commutes() && e.Inplace == 0 }
 
-// DestroyMap tells that the output takes the place of an input.
+// DestroyMap returns the input that the result overwrites.
 func (e Elemwise) DestroyMap() []fgraph.Alias {
-	if e.Inplace == 0 {
-		return nil
-	}
-	return []fgraph.Alias{{Output: 0, Input: int(e.Inplace) - 1}}
+	return destroys(e.Inplace > 0, int(e.Inplace)-1)
 }
 
-// ToleratesAlias says that the destroyed input may be read twice: an element is read before its place is written.
+// ToleratesAlias allows the destroyed input to be another input as well: every element is read before it is overwritten.
 func (e Elemwise) ToleratesAlias(_, _ int, same bool) bool { return same }
 
-// Infer broadcasts.
+// Infer broadcasts the inputs.
 func (e Elemwise) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if n := e.Op.NumArgs(); n >= 0 && len(in) != n || len(in) == 0 {
-		return nil, &Error{e.String(), -1, fmt.Sprintf("%d arguments", len(in))}
+		return nil, opError(e, "%d arguments", len(in))
 	}
 	first := TypeOf(in[0])
 	if first.IsCSR() {
@@ -89,7 +85,7 @@ func (e Elemwise) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	} else {
 		var ok bool
 		if _, s.dtype, ok = e.Op.Types(dtypes...); !ok {
-			return nil, &Error{e.String(), -1, fmt.Sprintf("is not defined for elements of types %v", dtypes)}
+			return nil, opError(e, "is not defined for elements of types %v", dtypes)
 		}
 	}
 	t := first
@@ -97,12 +93,12 @@ func (e Elemwise) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		t = s.intern()
 	}
 	if k := int(e.Inplace); k > len(in) || k > 0 && !t.Accepts(in[k-1].Type()) {
-		return nil, &Error{e.String(), -1, fmt.Sprintf("a %v has no place in the input", t)}
+		return nil, opError(e, "a %v has no place in the input", t)
 	}
-	return []fgraph.Type{t}, nil
+	return one(t), nil
 }
 
-// AddTo adds the operation to a program and returns its result.
+// AddTo appends the operation to a program and returns its result.
 func (e Elemwise) AddTo(p *array.Program, args ...int) int {
 	if e.Op == array.Cast {
 		return p.Cast(e.To, args[0])
@@ -129,7 +125,7 @@ func dtypesOf(vars []*fgraph.Variable) []DType {
 	return types
 }
 
-// elementwise returns the kernel that runs a program. inplace says for each output which input it replaces, as in Elemwise.
+// elementwise returns the kernel of a program. For each output, inplace is the input that it overwrites, as in Elemwise.
 func elementwise(a *fgraph.Apply, p *array.Program, inplace []int8) Kernel {
 	specs := make([]spec, len(a.Inputs()))
 	for i, v := range a.Inputs() {
@@ -154,27 +150,7 @@ func elementwise(a *fgraph.Apply, p *array.Program, inplace []int8) Kernel {
 	}
 }
 
-// runtimeShape finds the shape of the result of an element-wise op. Only dimensions that are known to have size 1 broadcast.
-func runtimeShape(op fgraph.Op, shape []int, specs []spec, in []*array.Array) error {
-	for d := range shape {
-		shape[d] = 1
-		first := -1
-		for i := range specs {
-			if specs[i].shape[d] == 1 {
-				continue
-			}
-			switch n := in[i].Dim(d); {
-			case first < 0:
-				first, shape[d] = i, n
-			case n != shape[d]:
-				return fmt.Errorf("%w: %v: argument %d has size %d in dimension %d, argument %d has size %d", ErrShape, op, i+1, n, d, first+1, shape[d])
-			}
-		}
-	}
-	return nil
-}
-
-// InferShape takes every size from the first input that does not broadcast.
+// InferShape takes each size from the first input that does not broadcast it.
 func (e Elemwise) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return elementwiseShape(a, s)
 }
@@ -201,65 +177,41 @@ func elementwiseShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return all
 }
 
-// pad returns the arguments with one number of dimensions: new ones of size 1 are put in front.
-func pad(in []*fgraph.Variable) []*fgraph.Variable {
-	most, alike := 0, true
-	for _, v := range in {
-		n := TypeOf(v).NDim()
-		alike = alike && (most == 0 || n == most)
-		most = max(most, n)
+// Grad multiplies by the derivatives of the operation.
+func (e Elemwise) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+	grads := make([]*fgraph.Variable, len(a.Inputs()))
+	if !TypeOf(a.Out()).DType().IsFloat() {
+		return grads
 	}
-	if len(in) == 0 || alike && TypeOf(in[0]).NDim() == most {
-		return in
+	if e.Op == array.Cast {
+		grads[0] = out[0]
+		return grads
 	}
-	out := make([]*fgraph.Variable, len(in))
-	for i, v := range in {
-		out[i] = PadLeft(v, most)
-	}
-	return out
-}
-
-// PadLeft returns v with new dimensions of size 1 in front, so that it has ndim of them.
-func PadLeft(v *fgraph.Variable, ndim int) *fgraph.Variable {
-	n := TypeOf(v).NDim()
-	if n >= ndim {
-		return v
-	}
-	if a := ConstantOf(v); a != nil && v.Name() == "" {
-		var shape [MaxDims]int
-		for i := range ndim - n {
-			shape[i] = 1
+	for i, v := range a.Inputs() {
+		if !TypeOf(v).DType().IsFloat() {
+			continue
 		}
-		copy(shape[ndim-n:], a.Shape())
-		return Constant(a.Reshape(shape[:ndim]...))
-	}
-	order := make([]int, ndim)
-	for i := range order {
-		order[i] = i - (ndim - n)
-		if order[i] < 0 {
-			order[i] = NewAxis
+		if g := derivative(e.Op, a, i, out[0]); g != nil {
+			grads[i] = unbroadcast(g, v)
 		}
 	}
-	return DimShuffle(v, order...)
+	return grads
 }
 
-// Map applies an element-wise operation to arguments, which are given one number of dimensions.
-func Map(op array.Op, args ...*fgraph.Variable) *fgraph.Variable {
-	if len(args) == 0 {
-		fail(op.String(), "no arguments")
-	}
-	return Apply(OpFor(op), pad(args)...)
-}
+// Map applies an element-wise operation. Dimensions that an argument lacks are added in front, with size 1.
+func Map(op array.Op, args ...*fgraph.Variable) *fgraph.Variable { return mapOp(OpFor(op), args) }
 
-// MapOp is Map for an op that may be in-place or a conversion.
-func MapOp(op Elemwise, args ...*fgraph.Variable) *fgraph.Variable {
+// MapOp is Map for an op that is a conversion or works in place.
+func MapOp(op Elemwise, args ...*fgraph.Variable) *fgraph.Variable { return mapOp(op, args) }
+
+func mapOp(op Op, args []*fgraph.Variable) *fgraph.Variable {
 	if len(args) == 0 {
 		fail(op.String(), "no arguments")
 	}
 	return Apply(op, pad(args)...)
 }
 
-// Cast returns x with elements of another type; x itself if it has it already.
+// Cast returns x with another element type, or x itself if it has that type.
 func Cast(x *fgraph.Variable, to DType) *fgraph.Variable {
 	if TypeOf(x).DType() == to {
 		return x

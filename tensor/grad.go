@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // GradOptions say what Grad does in doubt.
@@ -152,25 +151,4 @@ func (r *reverse) step(a *fgraph.Apply) error {
 		}
 	}
 	return nil
-}
-
-// Grad multiplies by the derivative.
-func (e Elemwise) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
-	grads := make([]*fgraph.Variable, len(a.Inputs()))
-	if !TypeOf(a.Out()).DType().IsFloat() {
-		return grads
-	}
-	if e.Op == array.Cast {
-		grads[0] = out[0]
-		return grads
-	}
-	for i, v := range a.Inputs() {
-		if !TypeOf(v).DType().IsFloat() {
-			continue
-		}
-		if g := derivative(e.Op, a, i, out[0]); g != nil {
-			grads[i] = Unbroadcast(g, v)
-		}
-	}
-	return grads
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// The element-wise functions broadcast their arguments: missing dimensions are added in front, and dimensions known to have size 1 are
-// repeated. They panic with an *Error where arguments do not fit.
+// The element-wise functions broadcast their arguments, and panic with an *Error if these do not fit. Map applies the operations
+// that have no function here.
 
 // Add returns the sum of its arguments.
 func Add(xs ...*fgraph.Variable) *fgraph.Variable { return Map(array.Add, xs...) }
@@ -22,9 +22,6 @@ func TrueDiv(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.TrueDiv,
 
 // IntDiv returns x/y, rounded towards minus infinity.
 func IntDiv(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.IntDiv, x, y) }
-
-// Mod returns the remainder of IntDiv.
-func Mod(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Mod, x, y) }
 
 // Pow returns x to the power of y.
 func Pow(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Pow, x, y) }
@@ -80,26 +77,14 @@ func Sin(x *fgraph.Variable) *fgraph.Variable { return Map(array.Sin, x) }
 // Cos returns the cosine of x.
 func Cos(x *fgraph.Variable) *fgraph.Variable { return Map(array.Cos, x) }
 
-// Erf returns the error function of x.
-func Erf(x *fgraph.Variable) *fgraph.Variable { return Map(array.Erf, x) }
-
-// Erfc returns 1 - erf(x).
-func Erfc(x *fgraph.Variable) *fgraph.Variable { return Map(array.Erfc, x) }
-
 // Eq reports where x and y are equal.
 func Eq(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Eq, x, y) }
-
-// Neq reports where x and y differ.
-func Neq(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Neq, x, y) }
 
 // Lt reports where x < y.
 func Lt(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Lt, x, y) }
 
 // Le reports where x <= y.
 func Le(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Le, x, y) }
-
-// Gt reports where x > y.
-func Gt(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Gt, x, y) }
 
 // Ge reports where x >= y.
 func Ge(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Ge, x, y) }
@@ -109,9 +94,6 @@ func Switch(cond, a, b *fgraph.Variable) *fgraph.Variable { return Map(array.Swi
 
 // Second returns value, broadcast to the shape of model.
 func Second(model, value *fgraph.Variable) *fgraph.Variable { return Map(array.Second, model, value) }
-
-// Identity returns x by way of an op.
-func Identity(x *fgraph.Variable) *fgraph.Variable { return Map(array.Identity, x) }
 
 // ZerosLike returns zeros of the shape and type of x.
 func ZerosLike(x *fgraph.Variable) *fgraph.Variable { return FillLike(x, 0) }

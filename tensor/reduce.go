@@ -8,16 +8,14 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Reduce folds dimensions of its input by a reduction.
+// Reduce reduces its input over some dimensions.
 type Reduce struct {
-	Op array.Reduction
-	// Axes are the dimensions. They do not count if All is set.
-	Axes array.Axes
-	// All stands for all dimensions.
-	All bool
+	Op   array.Reduction
+	Axes array.Axes // the dimensions, unless All is set
+	All  bool       // over all dimensions
 }
 
-// ReduceAxes returns the op that folds the given dimensions, all if none is given.
+// ReduceAxes returns the op that reduces over the given dimensions, or over all if there are none.
 func ReduceAxes(op array.Reduction, axes ...int) Reduce {
 	r := Reduce{Op: op, All: len(axes) == 0}
 	for _, d := range axes {
@@ -47,7 +45,7 @@ func axesText(axes array.Axes) string {
 	return "{axis=" + strings.Join(parts, ",") + "}"
 }
 
-// Over returns the dimensions that are folded in a tensor of ndim dimensions.
+// Over returns the dimensions of a tensor of ndim dimensions that are reduced.
 func (r Reduce) Over(ndim int) array.Axes {
 	if r.All {
 		return 1<<ndim - 1
@@ -55,10 +53,10 @@ func (r Reduce) Over(ndim int) array.Axes {
 	return r.Axes
 }
 
-// Infer drops the folded dimensions.
+// Infer drops the reduced dimensions.
 func (r Reduce) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if len(in) != 1 {
-		return nil, &Error{r.String(), -1, "takes one argument"}
+	if err := takes(r, in, 1); err != nil {
+		return nil, err
 	}
 	t := TypeOf(in[0]).h.Value()
 	if t.csr {
@@ -69,7 +67,7 @@ func (r Reduce) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		return nil, err
 	}
 	s.dtype = r.Op.Result(t.dtype)
-	return []fgraph.Type{s.intern()}, nil
+	return one(s.intern()), nil
 }
 
 func dropAxes(op fgraph.Op, t spec, axes array.Axes) (spec, error) {
@@ -110,22 +108,19 @@ func (r Reduce) Compile(a *fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-// InferShape drops the folded dimensions.
+// InferShape drops the reduced dimensions.
 func (r Reduce) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	return [][]*fgraph.Variable{keptDims(a.Inputs()[0], r.Over(TypeOf(a.Inputs()[0]).NDim()), s)}
-}
-
-func keptDims(x *fgraph.Variable, axes array.Axes, s *Shapes) []*fgraph.Variable {
-	dims := []*fgraph.Variable{}
+	x, dims := a.Inputs()[0], []*fgraph.Variable{}
+	axes := r.Over(TypeOf(x).NDim())
 	for d := range TypeOf(x).NDim() {
 		if !axes.Has(d) {
 			dims = append(dims, s.Dim(x, d))
 		}
 	}
-	return dims
+	return [][]*fgraph.Variable{dims}
 }
 
-// Grad spreads the gradient over what was folded.
+// Grad broadcasts the gradient over the reduced dimensions.
 func (r Reduce) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	x, g := a.Inputs()[0], out[0]
 	axes := r.Over(TypeOf(x).NDim())
@@ -133,7 +128,7 @@ func (r Reduce) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable
 	switch r.Op {
 	case array.Sum:
 		return []*fgraph.Variable{Second(x, g)}
-	case array.Prod: // the product of the others, also where an element is zero
+	case array.Prod: // the product of the other elements, even if one is zero
 		return []*fgraph.Variable{Mul(g, prodOfOthers(x, y, r))}
 	case array.Max, array.Min: // as in Theano, every element that attains the extreme gets the gradient
 		return []*fgraph.Variable{Mul(g, Cast(Eq(x, y), TypeOf(g).DType()))}
@@ -143,8 +138,8 @@ func (r Reduce) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable
 	return []*fgraph.Variable{nil}
 }
 
-// prodOfOthers returns for each element of x the product y of all, without that element. Where there is one zero only that element has
-// others without zero, and where there are two none has.
+// prodOfOthers returns for each element of x the product of all others; y is the product of all. If there is one zero, only its
+// product is not zero, and if there are two, none is.
 func prodOfOthers(x, y *fgraph.Variable, r Reduce) *fgraph.Variable {
 	axes := r.Over(TypeOf(x).NDim())
 	zero := Eq(x, Number(0, x))
@@ -155,8 +150,8 @@ func prodOfOthers(x, y *fgraph.Variable, r Reduce) *fgraph.Variable {
 	return Switch(none, TrueDiv(y, x), Switch(Map(array.And, zero, one), rest, Number(0, rest)))
 }
 
-// KeepDims returns y, from which the named dimensions of x have been folded (all if none is named), with dimensions of size 1 in their
-// places, so that it broadcasts against x.
+// KeepDims returns y, which is x reduced over the named dimensions or over all, with dimensions of size 1 in their places, so that it
+// broadcasts against x.
 func KeepDims(y, x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	ndim := TypeOf(x).NDim()
 	return keepDims(y, ReduceAxes(array.Sum, NormalAxes("KeepDims", x, axes)...).Over(ndim), ndim)
@@ -204,7 +199,7 @@ func Prod(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	return ReduceOver(array.Prod, x, axes...)
 }
 
-// Mean returns the mean of x over some dimensions. Integers are added up as floats, as in NumPy, so that nothing wraps around.
+// Mean returns the mean of x over the named dimensions; see ReduceOver. Integers are added as floats, as in NumPy, and do not wrap around.
 func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	t := TypeOf(x)
 	sum := Sum(Cast(x, t.DType().Float()), axes...)
@@ -223,57 +218,4 @@ func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 		}
 	}
 	return TrueDiv(sum, Cast(count, t.DType().Float()))
-}
-
-// ArgmaxOp finds the place of the maximum.
-type ArgmaxOp struct {
-	Axes array.Axes
-	All  bool
-}
-
-// Argmax returns the place of the maximum of x over some dimensions, counted in row-major order over these.
-func Argmax(x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	r := ReduceAxes(array.Max, NormalAxes("max", x, axes)...)
-	return Apply(ArgmaxOp{r.Axes, r.All}, x)
-}
-
-// String returns for example argmax{axis=0}.
-func (op ArgmaxOp) String() string {
-	if op.All {
-		return "argmax"
-	}
-	return "argmax" + axesText(op.Axes)
-}
-
-// Infer drops the folded dimensions.
-func (op ArgmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	types, err := Reduce{array.Max, op.Axes, op.All}.Infer(in)
-	if err != nil {
-		err.(*Error).Op = op.String()
-		return nil, err
-	}
-	return []fgraph.Type{types[0].(Type).With(Int64)}, nil
-}
-
-// Compile returns the search.
-func (op ArgmaxOp) Compile(a *fgraph.Apply) (Kernel, error) {
-	axes := Reduce{Axes: op.Axes, All: op.All}.Over(TypeOf(a.Inputs()[0]).NDim())
-	return func(ws *array.Workspace, in, out []*array.Array) error {
-		var buf [MaxDims]int
-		if err := ws.New(out[0], Int64, reducedShape(&buf, in[0], axes)...); err != nil {
-			return err
-		}
-		return array.ArgMax(out[0], in[0], axes)
-	}, nil
-}
-
-// InferShape drops the folded dimensions.
-func (op ArgmaxOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	x := a.Inputs()[0]
-	return [][]*fgraph.Variable{keptDims(x, Reduce{Axes: op.Axes, All: op.All}.Over(TypeOf(x).NDim()), s)}
-}
-
-// Grad is zero almost everywhere.
-func (op ArgmaxOp) Grad(*fgraph.Apply, []*fgraph.Variable) []*fgraph.Variable {
-	return []*fgraph.Variable{nil}
 }

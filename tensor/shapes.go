@@ -1,10 +1,7 @@
 package tensor
 
 import (
-	"strconv"
-
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // Shapes infers the shapes of variables, as integer scalars computed from the shapes of inputs. It is a feature: attached to a graph it
@@ -136,7 +133,7 @@ func (s *Shapes) ofLeaf(v *fgraph.Variable) []*fgraph.Variable {
 		case c != nil:
 			dims[d] = s.Size(c.Dim(d))
 		default:
-			dims[d] = Apply(ShapeIOp{int8(d)}, v)
+			dims[d] = Apply(ShapeIOp{D: int8(d)}, v)
 		}
 	}
 	return dims
@@ -175,81 +172,4 @@ func (s *Shapes) store(v *fgraph.Variable, dims []*fgraph.Variable) []*fgraph.Va
 	}
 	s.outside[v] = dims
 	return dims
-}
-
-// ShapeIOp is the size of one dimension.
-type ShapeIOp struct{ D int8 }
-
-// ShapeI returns the size of a dimension of x, as an integer scalar.
-func ShapeI(x *fgraph.Variable, d int) *fgraph.Variable {
-	if d < 0 || d >= TypeOf(x).NDim() {
-		fail("Shape_i", "dimension %d of a %v", d, x.Type())
-	}
-	return Apply(ShapeIOp{int8(d)}, x)
-}
-
-// String returns for example Shape_i{0}.
-func (op ShapeIOp) String() string { return "Shape_i{" + strconv.Itoa(int(op.D)) + "}" }
-
-// Infer checks the dimension.
-func (op ShapeIOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if len(in) != 1 || int(op.D) >= TypeOf(in[0]).NDim() {
-		return nil, &Error{op.String(), 0, "has no such dimension"}
-	}
-	return []fgraph.Type{ScalarType(Int64)}, nil
-}
-
-// Compile returns the question.
-func (op ShapeIOp) Compile(*fgraph.Apply) (Kernel, error) {
-	return func(ws *array.Workspace, in, out []*array.Array) error {
-		return intScalar(ws, out[0], in[0].Dim(int(op.D)))
-	}, nil
-}
-
-func intScalar(ws *array.Workspace, out *array.Array, v int) error {
-	if err := ws.New(out, Int64); err != nil {
-		return err
-	}
-	array.Slice[int64](out)[0] = int64(v)
-	return nil
-}
-
-// Grad is zero.
-func (op ShapeIOp) Grad(*fgraph.Apply, []*fgraph.Variable) []*fgraph.Variable {
-	return []*fgraph.Variable{nil}
-}
-
-// ShapeOp is the whole shape, as a vector of integers.
-type ShapeOp struct{}
-
-// Shape returns the shape of x.
-func Shape(x *fgraph.Variable) *fgraph.Variable { return Apply(ShapeOp{}, x) }
-
-// String returns Shape.
-func (ShapeOp) String() string { return "Shape" }
-
-// Infer returns a vector of known length.
-func (op ShapeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if len(in) != 1 {
-		return nil, &Error{op.String(), -1, "takes one argument"}
-	}
-	return []fgraph.Type{NewType(Int64, TypeOf(in[0]).NDim())}, nil
-}
-
-// Compile returns the question.
-func (ShapeOp) Compile(*fgraph.Apply) (Kernel, error) {
-	return func(ws *array.Workspace, in, out []*array.Array) error {
-		if err := ws.New(out[0], Int64, in[0].NDim()); err != nil {
-			return err
-		}
-		for i, n := range in[0].Shape() {
-			array.Slice[int64](out[0])[i] = int64(n)
-		}
-		return nil
-	}, nil
-}
-
-// Grad is zero.
-func (ShapeOp) Grad(*fgraph.Apply, []*fgraph.Variable) []*fgraph.Variable {
-	return []*fgraph.Variable{nil}
 }

@@ -84,3 +84,33 @@ func AsSize(op string, v *fgraph.Variable) *fgraph.Variable {
 	}
 	return Cast(DimShuffle(v), Int64)
 }
+
+func isOne(v *fgraph.Variable) bool {
+	n, ok := constantInt(v)
+	return ok && n == 1
+}
+
+// positive reports whether an integer scalar is known not to be negative, as sizes are.
+func positive(v *fgraph.Variable) bool {
+	if n, ok := constantInt(v); ok {
+		return n >= 0
+	}
+	switch op := OpOf(v).(type) {
+	case ShapeIOp:
+		return true
+	case Elemwise:
+		if op.Op == array.Mul || op.Op == array.Add || op.Op == array.Maximum || op.Op == array.IntDiv {
+			for _, in := range v.Owner().Inputs() {
+				if in.Owner() != nil { // shapes are at most one level deep
+					if _, ok := OpOf(in).(ShapeIOp); !ok {
+						return false
+					}
+				} else if n, ok := constantInt(in); !ok || n < 0 {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	return false
+}

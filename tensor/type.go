@@ -238,23 +238,3 @@ func TypeOf(v *fgraph.Variable) Type {
 	}
 	return t
 }
-
-// broadcast returns the sizes of the result of an element-wise op on tensors of some types, which have one number of dimensions.
-// Where two sizes contradict each other it returns the argument and the dimension.
-func broadcast(in []*fgraph.Variable) (s spec, arg, dim int) {
-	s = TypeOf(in[0]).h.Value()
-	for k, v := range in[1:] {
-		o := TypeOf(v).h.Value()
-		for d := range s.shape[:s.ndim] {
-			n, m := s.shape[d], o.shape[d]
-			switch {
-			case n == m || m == 1:
-			case n == 1 || n == Unknown:
-				s.shape[d] = m
-			case m != Unknown:
-				return s, k + 1, d
-			}
-		}
-	}
-	return s, -1, -1
-}

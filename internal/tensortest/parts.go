@@ -91,7 +91,7 @@ func (g *Generator) pickLike(pick picker, x *fgraph.Variable) *fgraph.Variable {
 		if !tensor.TypeOf(x).DType().IsFloat() {
 			return tensor.Int(int(v))
 		}
-		return tensor.Number(v, tensor.ScalarLike(x))
+		return tensor.Constant(array.Full(tensor.TypeOf(x).DType(), v))
 	}
 	return pick(fits(item{v: x, value: g.values[x]}))
 }
@@ -253,7 +253,7 @@ func (g *Generator) incSubtensor(pick picker) *fgraph.Variable {
 	y := tensor.Subtensor(x, list...)
 	switch g.rng.IntN(3) {
 	case 0:
-		y = tensor.Number(float64(g.rng.IntN(2)), tensor.ScalarLike(x))
+		y = tensor.Constant(array.Full(tensor.TypeOf(x).DType(), float64(g.rng.IntN(2))))
 	case 1:
 		y = tensor.Mul(y, y)
 	}

@@ -22,7 +22,7 @@ func dimShuffleLift() rewrite.Rule {
 			}
 			switch inner := a.Op().(type) {
 			case tensor.DimShuffleOp:
-				return replace(c, n, tensor.DimShuffle(a.Inputs()[0], op.Compose(inner).Order()...))
+				return replace(c, n, tensor.DimShuffle(a.Inputs()[0], op.Compose(inner).NewOrder()...))
 			case tensor.Elemwise:
 				if !alone(x) || inner.Inplace != 0 {
 					return c.Miss("the argument is used elsewhere, too"), nil
@@ -41,12 +41,12 @@ func dimShuffleLift() rewrite.Rule {
 // shuffled applies a DimShuffle that is known to fit the shape that v broadcasts to. Of a DimShuffle it makes one.
 func shuffled(v *vari, op tensor.DimShuffleOp) *vari {
 	if a := tensor.ConstantOf(v); a != nil && a.Len() == 1 && v.Name() == "" {
-		return tensor.PadLeft(tensor.Constant(a.Reshape()), len(op.Order()))
+		return tensor.PadLeft(tensor.Constant(a.Reshape()), len(op.NewOrder()))
 	}
 	if a, inner, ok := owner[tensor.DimShuffleOp](v); ok {
-		return tensor.DimShuffle(a.Inputs()[0], op.Compose(inner).Order()...)
+		return tensor.DimShuffle(a.Inputs()[0], op.Compose(inner).NewOrder()...)
 	}
-	return tensor.DimShuffle(v, op.Order()...)
+	return tensor.DimShuffle(v, op.NewOrder()...)
 }
 
 // dimShuffleNoInplace is local_dimshuffle_no_inplace_at_canonicalize.

@@ -223,7 +223,7 @@ func sumOfExp(d *vari) (x *vari, axis int) {
 		order[k] = kept
 		kept++
 	}
-	if axis < 0 || !slices.Equal(ds.Order(), order) {
+	if axis < 0 || !slices.Equal(ds.NewOrder(), order) {
 		return nil, 0
 	}
 	return e.Inputs()[0], axis

@@ -128,7 +128,7 @@ func logSumExp() rewrite.Rule {
 			op.Op = array.LogSumExp
 			y := tensor.Apply(op, e.Inputs()[0])
 			if padded {
-				y = tensor.DimShuffle(y, ds.Order()...)
+				y = tensor.DimShuffle(y, ds.NewOrder()...)
 			}
 			return replace(c, n, y)
 		},

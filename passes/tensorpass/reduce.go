@@ -178,7 +178,7 @@ func withoutAxes(v *vari, axes array.Axes) (*vari, bool) {
 		return tensor.Constant(a.Transpose(order...).Clone()), true
 	}
 	if a, inner, ok := owner[tensor.DimShuffleOp](v); ok {
-		return tensor.DimShuffle(a.Inputs()[0], tensor.NewDimShuffle(order...).Compose(inner).Order()...), true
+		return tensor.DimShuffle(a.Inputs()[0], tensor.NewDimShuffle(order...).Compose(inner).NewOrder()...), true
 	}
 	return tensor.DimShuffle(v, order...), true
 }

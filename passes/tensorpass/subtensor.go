@@ -399,7 +399,7 @@ func dimShuffleSubtensor() rewrite.Rule {
 				return c.Miss("the argument is no selection"), nil
 			}
 			indexes := subtensorOf(a)
-			order := op.Order()
+			order := op.NewOrder()
 			kept := 0 // dimension of the argument
 			changed := false
 			for d := range indexes {

@@ -21,7 +21,7 @@ func subtensorOfDimShuffle() rewrite.Rule {
 				part[d] = tensor.Everything()
 			}
 			var order []int // of the dimensions of x
-			for d, from := range ds.Order() {
+			for d, from := range ds.NewOrder() {
 				i := tensor.Everything()
 				if d < len(indexes) {
 					i = indexes[d]
