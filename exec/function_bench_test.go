@@ -98,7 +98,7 @@ func uniform(dtype array.DType, lo, hi float64, shape ...int) *array.Array {
 // softmax and cross-entropy behind the last.
 func trainingStep(t testing.TB, dtype array.DType, sizes ...int) (*exec.Function, []*exec.Shared) {
 	t.Helper()
-	x, y := tensor.NewInput(tensor.NewType(dtype, tensor.Unknown, tensor.Unknown), "x"), tensor.NewInput(tensor.NewType(array.Int64, tensor.Unknown), "y")
+	x, y := fgraph.NewInput(tensor.NewType(dtype, tensor.Unknown, tensor.Unknown), "x"), fgraph.NewInput(tensor.NewType(array.Int64, tensor.Unknown), "y")
 	var params []*exec.Shared
 	h := x
 	for i := range len(sizes) - 1 {

@@ -27,17 +27,17 @@ type (
 
 // Take returns x[i0, i1, …], where the indexes are integer tensors of one shape.
 func Take(x *fgraph.Variable, indexes ...*fgraph.Variable) *fgraph.Variable {
-	return Apply(AdvancedSubtensorOp{K: int8(len(indexes))}, append([]*fgraph.Variable{x}, indexes...)...)
+	return MustApply(AdvancedSubtensorOp{K: int8(len(indexes))}, append([]*fgraph.Variable{x}, indexes...)...)
 }
 
 // IncTake returns x with y, which has the shape of Take(x, indexes...), added to what the indexes select.
 func IncTake(x, y *fgraph.Variable, indexes ...*fgraph.Variable) *fgraph.Variable {
-	return Apply(AdvancedIncSubtensorOp{K: int8(len(indexes))}, append([]*fgraph.Variable{x, y}, indexes...)...)
+	return MustApply(AdvancedIncSubtensorOp{K: int8(len(indexes))}, append([]*fgraph.Variable{x, y}, indexes...)...)
 }
 
 // SetTake returns x with what the indexes select replaced by y.
 func SetTake(x, y *fgraph.Variable, indexes ...*fgraph.Variable) *fgraph.Variable {
-	return Apply(AdvancedIncSubtensorOp{K: int8(len(indexes)), Set: true}, append([]*fgraph.Variable{x, y}, indexes...)...)
+	return MustApply(AdvancedIncSubtensorOp{K: int8(len(indexes)), Set: true}, append([]*fgraph.Variable{x, y}, indexes...)...)
 }
 
 func (op advancedSubtensorOp) String() string {
@@ -66,7 +66,7 @@ func taken(op fgraph.Op, x *fgraph.Variable, first int, indexes []*fgraph.Variab
 	s := TypeOf(indexes[0]).h.Value()
 	for i, v := range indexes {
 		u := TypeOf(v)
-		if u.DType() != Int64 || u.NDim() != int(s.ndim) || u.NDim() == 0 {
+		if u.DType() != array.Int64 || u.NDim() != int(s.ndim) || u.NDim() == 0 {
 			return t, argError(op, first+i, "is a %v, not an integer tensor like the other indexes", u)
 		}
 		for d := range u.NDim() {
@@ -77,7 +77,7 @@ func taken(op fgraph.Op, x *fgraph.Variable, first int, indexes []*fgraph.Variab
 			s.shape[d] = n
 		}
 	}
-	if int(s.ndim)+int(t.ndim)-k > MaxDims {
+	if int(s.ndim)+int(t.ndim)-k > array.MaxDims {
 		return t, opError(op, "too many dimensions")
 	}
 	s.dtype = t.dtype

@@ -18,11 +18,11 @@ func Alloc(value *fgraph.Variable, dims ...*fgraph.Variable) *fgraph.Variable {
 	for _, d := range dims {
 		in = append(in, AsSize("Alloc", d))
 	}
-	return Apply(AllocOp{}, in...)
+	return MustApply(AllocOp{}, in...)
 }
 
 // Zeros returns a tensor of zeros of the given sizes.
-func Zeros(dtype DType, dims ...*fgraph.Variable) *fgraph.Variable {
+func Zeros(dtype array.DType, dims ...*fgraph.Variable) *fgraph.Variable {
 	return Alloc(Constant(array.New(dtype)), dims...)
 }
 
@@ -30,8 +30,8 @@ func (allocOp) String() string { return "Alloc" }
 
 // sizesOf returns a type whose sizes are the inputs from first on, as far as these are constants.
 func sizesOf(op fgraph.Op, first int, in []*fgraph.Variable) (s spec, err error) {
-	if len(in)-first > MaxDims {
-		return s, opError(op, "%d dimensions, there can be %d", len(in)-first, MaxDims)
+	if len(in)-first > array.MaxDims {
+		return s, opError(op, "%d dimensions, there can be %d", len(in)-first, array.MaxDims)
 	}
 	s.ndim = uint8(len(in) - first)
 	for i, v := range in[first:] {
@@ -76,7 +76,7 @@ func (op allocOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 }
 
 // readSizes returns the values of integer scalars.
-func readSizes(op fgraph.Op, buf *[MaxDims]int, in []*array.Array) ([]int, error) {
+func readSizes(op fgraph.Op, buf *[array.MaxDims]int, in []*array.Array) ([]int, error) {
 	shape := buf[:len(in)]
 	for i, a := range in {
 		n := a.Int(0)
@@ -91,7 +91,7 @@ func readSizes(op fgraph.Op, buf *[MaxDims]int, in []*array.Array) ([]int, error
 func (op allocOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	value := TypeOf(a.Inputs()[0]).h.Value()
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		var buf [MaxDims]int
+		var buf [array.MaxDims]int
 		shape, err := readSizes(op, &buf, in[1:])
 		if err != nil {
 			return err

@@ -9,15 +9,15 @@ import (
 // Its field DType is the element type.
 type AllocEmptyOp = allocEmptyOp
 
-type allocEmptyOp struct{ DType DType }
+type allocEmptyOp struct{ DType array.DType }
 
 // AllocEmpty returns a tensor of the given sizes with undefined elements.
-func AllocEmpty(dtype DType, dims ...*fgraph.Variable) *fgraph.Variable {
+func AllocEmpty(dtype array.DType, dims ...*fgraph.Variable) *fgraph.Variable {
 	in := make([]*fgraph.Variable, len(dims))
 	for i, d := range dims {
 		in[i] = AsSize("AllocEmpty", d)
 	}
-	return Apply(AllocEmptyOp{DType: dtype}, in...)
+	return MustApply(AllocEmptyOp{DType: dtype}, in...)
 }
 
 func (op allocEmptyOp) String() string { return "AllocEmpty{" + op.DType.String() + "}" }
@@ -37,7 +37,7 @@ func (op allocEmptyOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 // Compile returns a kernel that writes zeros, so that a result that wrongly depends on them is the same in every run.
 func (op allocEmptyOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		var buf [MaxDims]int
+		var buf [array.MaxDims]int
 		shape, err := readSizes(op, &buf, in)
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ type arangeOp struct{ noGradient }
 
 // ARange returns the vector of the integers start, start+step, … before stop.
 func ARange(start, stop, step *fgraph.Variable) *fgraph.Variable {
-	return Apply(ARangeOp{}, AsSize("arange", start), AsSize("arange", stop), AsSize("arange", step))
+	return MustApply(ARangeOp{}, AsSize("arange", start), AsSize("arange", stop), AsSize("arange", step))
 }
 
 func (arangeOp) String() string { return "ARange" }
@@ -35,13 +35,13 @@ func (op arangeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		constant = constant && ok
 	}
 	if !constant {
-		return one(VectorType(Int64)), nil
+		return one(VectorType(array.Int64)), nil
 	}
 	length, err := rangeLength(n[0], n[1], n[2])
 	if err != nil {
 		return nil, argError(op, 2, "is 0")
 	}
-	return one(NewType(Int64, length)), nil
+	return one(NewType(array.Int64, length)), nil
 }
 
 // rangeLength returns the number of elements, which may exceed that of any array. The distance of the ends may overflow an int.
@@ -66,7 +66,7 @@ func (op arangeOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err != nil {
 			return err
 		}
-		if err := ws.New(out[0], Int64, n); err != nil {
+		if err := ws.New(out[0], array.Int64, n); err != nil {
 			return err
 		}
 		for i := range array.Slice[int64](out[0]) {

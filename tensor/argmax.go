@@ -16,8 +16,8 @@ type argmaxOp struct {
 
 // Argmax returns the position of the maximum of x over the named dimensions, counted in row-major order over these; see ReduceOver.
 func Argmax(x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	r := ReduceAxes(array.Max, NormalAxes("max", x, axes)...)
-	return Apply(ArgmaxOp{Axes: r.Axes, All: r.All}, x)
+	r := reduceAxes(array.Max, NormalAxes("max", x, axes)...)
+	return MustApply(ArgmaxOp{Axes: r.Axes, All: r.All}, x)
 }
 
 func (op argmaxOp) String() string {
@@ -36,14 +36,14 @@ func (op argmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		err.(*Error).Op = op.String()
 		return nil, err
 	}
-	return []fgraph.Type{types[0].(Type).With(Int64)}, nil
+	return []fgraph.Type{types[0].(Type).With(array.Int64)}, nil
 }
 
 func (op argmaxOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	axes := op.reduction().Over(TypeOf(a.Inputs()[0]).NDim())
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		var buf [MaxDims]int
-		if err := ws.New(out[0], Int64, reducedShape(&buf, in[0], axes)...); err != nil {
+		var buf [array.MaxDims]int
+		if err := ws.New(out[0], array.Int64, reducedShape(&buf, in[0], axes)...); err != nil {
 			return err
 		}
 		return array.ArgMax(out[0], in[0], axes)

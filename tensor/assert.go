@@ -22,9 +22,9 @@ type assertOp struct {
 func Assert(x *fgraph.Variable, message string, conditions ...*fgraph.Variable) *fgraph.Variable {
 	in := []*fgraph.Variable{x}
 	for _, c := range conditions {
-		in = append(in, castConstant(DimShuffle(c), Bool))
+		in = append(in, castConstant(DimShuffle(c), array.Bool))
 	}
-	return Apply(AssertOp{Message: message}, in...)
+	return MustApply(AssertOp{Message: message}, in...)
 }
 
 func (op assertOp) String() string { return "Assert{" + op.Message + "}" }
@@ -34,7 +34,7 @@ func (op assertOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		return nil, opError(op, "needs a value")
 	}
 	for i, v := range in[1:] {
-		if TypeOf(v) != ScalarType(Bool) {
+		if TypeOf(v) != ScalarType(array.Bool) {
 			return nil, argError(op, i+1, "is a %v, not a bool", v.Type())
 		}
 	}

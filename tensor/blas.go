@@ -69,7 +69,7 @@ func blasArgs(op fgraph.Op, in []*fgraph.Variable, ndims ...int) error {
 }
 
 // blasType returns the type of a result. Dimension i has one of several sizes, which have to agree.
-func blasType(op fgraph.Op, dtype DType, dims ...[]int) ([]fgraph.Type, error) {
+func blasType(op fgraph.Op, dtype array.DType, dims ...[]int) ([]fgraph.Type, error) {
 	s := spec{dtype: dtype, ndim: uint8(len(dims))}
 	for d, sizes := range dims {
 		n := int32(sizes[0])

@@ -72,7 +72,7 @@ func PadLeft(v *fgraph.Variable, ndim int) *fgraph.Variable {
 		return v
 	}
 	if a := ConstantOf(v); a != nil && v.Name() == "" {
-		var shape [MaxDims]int
+		var shape [array.MaxDims]int
 		for i := range ndim - n {
 			shape[i] = 1
 		}
@@ -83,7 +83,7 @@ func PadLeft(v *fgraph.Variable, ndim int) *fgraph.Variable {
 	for i := range order {
 		order[i] = i - (ndim - n)
 		if order[i] < 0 {
-			order[i] = NewAxis
+			order[i] = array.NewAxis
 		}
 	}
 	return DimShuffle(v, order...)
@@ -106,7 +106,7 @@ func unbroadcast(g, x *fgraph.Variable) *fgraph.Variable {
 			sum = append(sum, d)
 		case xt.Dim(d-pad) == 1 && gt.Dim(d) != 1:
 			sum = append(sum, d)
-			order[d-pad] = NewAxis
+			order[d-pad] = array.NewAxis
 		default:
 			order[d-pad] = next
 			next++

@@ -31,7 +31,7 @@ type (
 
 // CrossentropyCategorical1Hot returns -log p[i, y[i]] for each row of p.
 func CrossentropyCategorical1Hot(p, y *fgraph.Variable) *fgraph.Variable {
-	return Apply(CrossentropyCategorical1HotOp{}, p, y)
+	return MustApply(CrossentropyCategorical1HotOp{}, p, y)
 }
 
 func (crossentropyOp) String() string            { return "CrossentropyCategorical1Hot" }
@@ -45,7 +45,7 @@ func classArgs(op fgraph.Op, arg int, p, y *fgraph.Variable) error {
 	if t.NDim() != 2 || !t.DType().IsFloat() || t.IsCSR() {
 		return argError(op, arg, "is a %v, not a matrix of floats", t)
 	}
-	if u.NDim() != 1 || u.DType() != Int64 {
+	if u.NDim() != 1 || u.DType() != array.Int64 {
 		return argError(op, arg+1, "is a %v, not a vector of integers", u)
 	}
 	_, err := agree(op, arg+1, t.Dim(0), u.Dim(0))
@@ -53,7 +53,7 @@ func classArgs(op fgraph.Op, arg int, p, y *fgraph.Variable) error {
 }
 
 // rowType returns the type of a vector with an element for each row of p.
-func rowType(p *fgraph.Variable, dtype DType) Type {
+func rowType(p *fgraph.Variable, dtype array.DType) Type {
 	return NewType(dtype, TypeOf(p).Dim(0))
 }
 
@@ -98,7 +98,7 @@ func (op crossentropySoftmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, err
 	if err := classArgs(op, 0, in[0], in[2]); err != nil {
 		return nil, argError(op, 2, "is a %v, not a vector of integers", in[2].Type())
 	}
-	return []fgraph.Type{rowType(in[0], TypeOf(in[0]).DType()), in[0].Type(), rowType(in[0], Int64)}, nil
+	return []fgraph.Type{rowType(in[0], TypeOf(in[0]).DType()), in[0].Type(), rowType(in[0], array.Int64)}, nil
 }
 
 // classes returns the function that gives the class of each of n rows as a column, of which there are m.
@@ -172,7 +172,7 @@ func (op crossentropySoftmaxOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(nll, sm.DType(), n); err != nil {
 			return err
 		}
-		if err := ws.New(am, Int64, n); err != nil {
+		if err := ws.New(am, array.Int64, n); err != nil {
 			return err
 		}
 		for i := range n {
@@ -234,17 +234,17 @@ func (op crossentropySoftmaxOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgra
 }
 
 func (op crossentropyOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
-	return []*fgraph.Variable{Apply(CrossentropyCategorical1HotGradOp{}, out[0], a.Inputs()[0], a.Inputs()[1]), nil}
+	return []*fgraph.Variable{MustApply(CrossentropyCategorical1HotGradOp{}, out[0], a.Inputs()[0], a.Inputs()[1]), nil}
 }
 
 func (op crossentropySoftmaxOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	sm := a.Outputs()[1]
 	var dx *fgraph.Variable
 	if out[0] != nil {
-		dx = Apply(CrossentropySoftmax1HotWithBiasDxOp{}, out[0], sm, a.Inputs()[2])
+		dx = MustApply(CrossentropySoftmax1HotWithBiasDxOp{}, out[0], sm, a.Inputs()[2])
 	}
 	if out[1] != nil {
-		d := Apply(SoftmaxGradOp{}, out[1], sm)
+		d := MustApply(SoftmaxGradOp{}, out[1], sm)
 		if dx != nil {
 			d = Add(dx, d)
 		}

@@ -9,7 +9,7 @@ import (
 
 // derivative returns g times the derivative of an element-wise operation with respect to argument i, before what was broadcast is
 // summed up; nil where the result does not depend on it.
-func derivative(op array.Op, a *fgraph.Apply, i int, g *fgraph.Variable) *fgraph.Variable {
+func derivative(op array.Opcode, a *fgraph.Apply, i int, g *fgraph.Variable) *fgraph.Variable {
 	in, y := a.Inputs(), a.Out()
 	x := in[0]
 	c := func(v float64) *fgraph.Variable { return Number(v, g) }
@@ -48,16 +48,16 @@ func derivative(op array.Op, a *fgraph.Apply, i int, g *fgraph.Variable) *fgraph
 		if i == 0 {
 			return g
 		}
-		return Neg(Mul(g, IntDiv(x, in[1])))
+		return Neg(Mul(g, Map(array.IntDiv, x, in[1])))
 	case array.Pow:
 		if i == 0 {
 			return Mul(g, in[1], Pow(x, Sub(in[1], Number(1, in[1]))))
 		}
-		return Mul(g, y, Switch(Eq(x, Number(0, x)), Number(0, x), Log(x)))
+		return Mul(g, y, Switch(Map(array.Eq, x, Number(0, x)), Number(0, x), Log(x)))
 	case array.Maximum: // where both are the largest the first one gets the gradient
-		return choose(Ge(x, in[1]), i, g)
+		return choose(Map(array.Ge, x, in[1]), i, g)
 	case array.Minimum:
-		return choose(Le(x, in[1]), i, g)
+		return choose(Map(array.Le, x, in[1]), i, g)
 	case array.LogAddExp:
 		return Mul(g, Sigmoid(Sub(in[i], in[1-i])))
 	case array.Arctan2:
@@ -81,7 +81,7 @@ func choose(first *fgraph.Variable, i int, g *fgraph.Variable) *fgraph.Variable 
 }
 
 // unaryDerivative returns g times the derivative of y = op(x).
-func unaryDerivative(op array.Op, x, y, g *fgraph.Variable, c func(float64) *fgraph.Variable) *fgraph.Variable {
+func unaryDerivative(op array.Opcode, x, y, g *fgraph.Variable, c func(float64) *fgraph.Variable) *fgraph.Variable {
 	one := c(1)
 	switch op {
 	case array.Neg:

@@ -8,28 +8,25 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// NewAxis stands in a DimShuffle for a new dimension of size 1.
-const NewAxis = array.NewAxis
-
 // DimShuffleOp permutes, drops and adds dimensions without copying. Only dimensions whose type says size 1 can be dropped.
 // The field Inplace has no effect, as the output always is a view; Theano has a form of that name.
 type DimShuffleOp struct{ dimShuffleOp }
 
 type dimShuffleOp struct {
 	viewsFirst
-	order   [MaxDims]int8
+	order   [array.MaxDims]int8
 	n       int8
 	Inplace bool
 }
 
 // NewDimShuffle returns the op whose output has dimension order[i] of the input as dimension i, or a new one of size 1 if that is NewAxis.
 func NewDimShuffle(order ...int) DimShuffleOp {
-	if len(order) > MaxDims {
-		fail("DimShuffle", "%d dimensions, there can be %d", len(order), MaxDims)
+	if len(order) > array.MaxDims {
+		fail("DimShuffle", "%d dimensions, there can be %d", len(order), array.MaxDims)
 	}
 	op := DimShuffleOp{dimShuffleOp{n: int8(len(order))}}
 	for i, d := range order {
-		op.order[i] = int8(max(d, NewAxis))
+		op.order[i] = int8(max(d, array.NewAxis))
 	}
 	return op
 }
@@ -40,7 +37,7 @@ func DimShuffle(x *fgraph.Variable, order ...int) *fgraph.Variable {
 	if op.IsIdentity(TypeOf(x).NDim()) {
 		return x
 	}
-	return Apply(op, x)
+	return MustApply(op, x)
 }
 
 // Transpose reverses the order of the dimensions of x.
@@ -81,7 +78,7 @@ func (op DimShuffleOp) PadsLeft(ndim int) bool {
 		return false
 	}
 	for i, d := range op.order[:op.n] {
-		if want := max(i-pad, NewAxis); int(d) != want {
+		if want := max(i-pad, array.NewAxis); int(d) != want {
 			return false
 		}
 	}
@@ -164,7 +161,7 @@ func (op dimShuffleOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variab
 func (op dimShuffleOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	back := make([]int, TypeOf(a.Inputs()[0]).NDim())
 	for i := range back {
-		back[i] = NewAxis
+		back[i] = array.NewAxis
 	}
 	for i, d := range op.order[:op.n] {
 		if d >= 0 {

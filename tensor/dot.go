@@ -18,7 +18,7 @@ func Dot(x, y *fgraph.Variable) *fgraph.Variable {
 	if TypeOf(x).NDim() == 0 || TypeOf(y).NDim() == 0 {
 		return Mul(x, y)
 	}
-	return Apply(DotOp{}, x, y)
+	return MustApply(DotOp{}, x, y)
 }
 
 // Outer returns the outer product of two vectors.
@@ -26,7 +26,7 @@ func Outer(x, y *fgraph.Variable) *fgraph.Variable {
 	if TypeOf(x).NDim() != 1 || TypeOf(y).NDim() != 1 {
 		fail("outer", "a %v and a %v are not two vectors", x.Type(), y.Type())
 	}
-	return Dot(DimShuffle(x, 0, NewAxis), DimShuffle(y, NewAxis, 0))
+	return Dot(DimShuffle(x, 0, array.NewAxis), DimShuffle(y, array.NewAxis, 0))
 }
 
 func (dotOp) String() string { return "dot" }
@@ -44,7 +44,7 @@ func (op dotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if n, m := x.shape[x.ndim-1], y.shape[0]; n != m && n != Unknown && m != Unknown {
 		return nil, argError(op, 1, "is a %v, whose first dimension does not fit the last one of a %v", in[1].Type(), in[0].Type())
 	}
-	s := spec{dtype: max(array.Upcast(x.dtype, y.dtype), Int64)}
+	s := spec{dtype: max(array.Upcast(x.dtype, y.dtype), array.Int64)}
 	if x.ndim == 2 {
 		s.shape[0] = x.shape[0]
 		s.ndim++
@@ -86,10 +86,10 @@ func asMatrices(x, y, out *array.Array) (*array.Array, *array.Array, *array.Arra
 	}
 	rows, cols := 0, out.NDim()-1 // the dimensions of out
 	if x.NDim() == 1 {
-		x, rows = x.Transpose(NewAxis, 0), NewAxis
+		x, rows = x.Transpose(array.NewAxis, 0), array.NewAxis
 	}
 	if y.NDim() == 1 {
-		y, cols = y.Transpose(0, NewAxis), NewAxis
+		y, cols = y.Transpose(0, array.NewAxis), array.NewAxis
 	}
 	return x, y, out.Transpose(rows, cols)
 }

@@ -10,21 +10,21 @@ import (
 // Elemwise applies an element-wise operation. Its inputs have the same number of dimensions; those of size 1 are broadcast.
 // Map and the functions named after operations, such as Add, give their arguments that form.
 type Elemwise struct {
-	Op      array.Op
-	To      DType // of a Cast
-	Inplace int8  // the input that the result overwrites, plus 1; 0 means none
+	Op      array.Opcode
+	To      array.DType // of a Cast
+	Inplace int8        // the input that the result overwrites, plus 1; 0 means none
 }
 
 // elemwiseOps are the ops as interface values, which saves OpFor an allocation.
-var elemwiseOps = func() (t [array.NumOps]Op) {
+var elemwiseOps = func() (t [array.NumOpcodes]Op) {
 	for o := range t {
-		t[o] = Elemwise{Op: array.Op(o)}
+		t[o] = Elemwise{Op: array.Opcode(o)}
 	}
 	return t
 }()
 
 // OpFor returns the Elemwise of an operation other than array.Cast.
-func OpFor(o array.Op) Op { return elemwiseOps[o] }
+func OpFor(o array.Opcode) Op { return elemwiseOps[o] }
 
 // String returns the name of the operation.
 func (e Elemwise) String() string {
@@ -75,7 +75,7 @@ func (e Elemwise) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 			return nil, argError(e, arg, "is a %v, whose dimension %d does not fit the size %d before it", in[arg].Type(), dim, s.shape[dim])
 		}
 	}
-	var buf [8]DType
+	var buf [8]array.DType
 	dtypes := buf[:0]
 	for _, v := range in {
 		dtypes = append(dtypes, TypeOf(v).DType())
@@ -103,7 +103,7 @@ func (e Elemwise) AddTo(p *array.Program, args ...int) int {
 	if e.Op == array.Cast {
 		return p.Cast(e.To, args[0])
 	}
-	return p.Apply(e.Op, args...)
+	return p.Append(e.Op, args...)
 }
 
 // Compile returns the operation as a program of one step.
@@ -117,8 +117,8 @@ func (e Elemwise) Compile(a *fgraph.Apply) (Kernel, error) {
 	return elementwise(a, p, []int8{e.Inplace}), nil
 }
 
-func dtypesOf(vars []*fgraph.Variable) []DType {
-	types := make([]DType, len(vars))
+func dtypesOf(vars []*fgraph.Variable) []array.DType {
+	types := make([]array.DType, len(vars))
 	for i, v := range vars {
 		types[i] = TypeOf(v).DType()
 	}
@@ -133,7 +133,7 @@ func elementwise(a *fgraph.Apply, p *array.Program, inplace []int8) Kernel {
 	}
 	op := a.Op()
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		var shape [MaxDims]int
+		var shape [array.MaxDims]int
 		ndim := int(specs[0].ndim)
 		if err := runtimeShape(op, shape[:ndim], specs, in); err != nil {
 			return err
@@ -199,7 +199,7 @@ func (e Elemwise) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variab
 }
 
 // Map applies an element-wise operation. Dimensions that an argument lacks are added in front, with size 1.
-func Map(op array.Op, args ...*fgraph.Variable) *fgraph.Variable { return mapOp(OpFor(op), args) }
+func Map(op array.Opcode, args ...*fgraph.Variable) *fgraph.Variable { return mapOp(OpFor(op), args) }
 
 // MapOp is Map for an op that is a conversion or works in place.
 func MapOp(op Elemwise, args ...*fgraph.Variable) *fgraph.Variable { return mapOp(op, args) }
@@ -208,13 +208,13 @@ func mapOp(op Op, args []*fgraph.Variable) *fgraph.Variable {
 	if len(args) == 0 {
 		fail(op.String(), "no arguments")
 	}
-	return Apply(op, pad(args)...)
+	return MustApply(op, pad(args)...)
 }
 
 // Cast returns x with another element type, or x itself if it has that type.
-func Cast(x *fgraph.Variable, to DType) *fgraph.Variable {
+func Cast(x *fgraph.Variable, to array.DType) *fgraph.Variable {
 	if TypeOf(x).DType() == to {
 		return x
 	}
-	return Apply(Elemwise{Op: array.Cast, To: to}, x)
+	return MustApply(Elemwise{Op: array.Cast, To: to}, x)
 }

@@ -35,7 +35,7 @@ func (o Softsign) DestroyMap() []fgraph.Alias {
 
 // Infer gives the type of the output for that of the input.
 func (o Softsign) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if len(in) != 1 || in[0].Type() != tensor.VectorType(tensor.Float64) {
+	if len(in) != 1 || in[0].Type() != tensor.VectorType(array.Float64) {
 		return nil, errors.New("Softsign takes a vector of float64")
 	}
 	return []fgraph.Type{in[0].Type()}, nil
@@ -46,7 +46,7 @@ func (o Softsign) Compile(*fgraph.Apply) (tensor.Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		if o.Inplace {
 			*out[0] = *in[0]
-		} else if err := ws.New(out[0], tensor.Float64, in[0].Dim(0)); err != nil {
+		} else if err := ws.New(out[0], array.Float64, in[0].Dim(0)); err != nil {
 			return err
 		} else {
 			array.CopyTo(out[0], in[0])
@@ -71,7 +71,7 @@ func Example_op() {
 		Name: "softsign_inplace", Doc: "softsign overwrites what is not read again",
 		On: []rewrite.Track{rewrite.TrackOp(Softsign{})}, Depth: 1,
 		Fn: func(_ *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
-			return rewrite.Replace(tensor.Apply(Softsign{Inplace: true}, n.Inputs()...)), nil
+			return rewrite.Replace(tensor.MustApply(Softsign{Inplace: true}, n.Inputs()...)), nil
 		},
 	}
 	db := passes.Default()
@@ -84,7 +84,7 @@ func Example_op() {
 		return
 	}
 	x := tensor.Vector("x")
-	y := tensor.Apply(Softsign{}, tensor.Apply(Softsign{}, x))
+	y := tensor.MustApply(Softsign{}, tensor.MustApply(Softsign{}, x))
 	grads, err := tensor.Grad(tensor.Sum(y), x)
 	if err != nil {
 		fmt.Println(err)

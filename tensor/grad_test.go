@@ -20,7 +20,7 @@ const gradVars = "x y z: vector; X Y Z: matrix; s a b: scalar; t: tensor3; r: ro
 // operations; each of the other ops stands in an expression.
 func TestGradients(t *testing.T) {
 	var exprs []string
-	for op := range array.NumOps {
+	for op := range array.NumOpcodes {
 		switch op.NumArgs() {
 		case 1:
 			if op != array.Cast && op != array.Invert && op != array.IsNan && op != array.IsInf {
@@ -29,7 +29,7 @@ func TestGradients(t *testing.T) {
 		case -1:
 			exprs = append(exprs, fmt.Sprintf("%v(X, r, c)", op), fmt.Sprintf("%v(X, X, s)", op))
 		case 2:
-			if _, result, ok := op.Types(tensor.Float64, tensor.Float64); ok && result == tensor.Float64 {
+			if _, result, ok := op.Types(array.Float64, array.Float64); ok && result == array.Float64 {
 				exprs = append(exprs, fmt.Sprintf("%v(%s, Y)", op, domain(op, "X")), fmt.Sprintf("%v(%s, r)", op, domain(op, "X")), fmt.Sprintf("%v(%s, X)", op, domain(op, "c")))
 			}
 		}
@@ -52,7 +52,7 @@ func TestGradients(t *testing.T) {
 }
 
 // domain moves an argument to where an operation is defined and smooth.
-func domain(op array.Op, x string) string {
+func domain(op array.Opcode, x string) string {
 	switch op {
 	case array.Log, array.Log2, array.Log10, array.Sqrt, array.Pow:
 		return "abs(" + x + ")"
@@ -76,10 +76,10 @@ func argument(typ tensor.Type, salt int) *array.Array {
 		if (k+salt)%3 == 0 {
 			v = -v
 		}
-		if typ.DType() == tensor.Int64 {
+		if typ.DType() == array.Int64 {
 			v = float64((k + salt) % 3)
 		}
-		if typ.DType() == tensor.Bool {
+		if typ.DType() == array.Bool {
 			v = float64((k + salt) % 2)
 		}
 		a.SetFloat(k, v)
@@ -101,7 +101,7 @@ func checkGradient(t *testing.T, text string) {
 	cost := tensor.Sum(tensor.Mul(y[0], tensor.Sin(tensor.Add(tensor.Float(0.3), tensor.Mul(tensor.Float(2), y[0])))))
 	var wrt []*fgraph.Variable
 	for _, v := range tensor.InputsOf(y...) {
-		if tensor.TypeOf(v).DType() == tensor.Float64 {
+		if tensor.TypeOf(v).DType() == array.Float64 {
 			wrt = append(wrt, v)
 		}
 	}

@@ -42,7 +42,7 @@ func changeSubtensor(name string, set bool, x, y *fgraph.Variable, indexes []Ind
 		y = castConstant(y, TypeOf(x).DType())
 	}
 	y = PadLeft(y, TypeOf(x).NDim()-ix.dropped())
-	return Apply(&IncSubtensorOp{incSubtensorOp{indexing: ix, Set: set}}, append([]*fgraph.Variable{x, y}, in...)...)
+	return MustApply(&IncSubtensorOp{incSubtensorOp{indexing: ix, Set: set}}, append([]*fgraph.Variable{x, y}, in...)...)
 }
 
 // WithInplace returns the op that does or does not overwrite its first input.

@@ -70,7 +70,7 @@ func (i Index) bounds(n *fgraph.Variable) (start, stop *fgraph.Variable) {
 		case positive(b):
 			return intMap(array.Minimum, b, hi)
 		}
-		b = Switch(Lt(b, Int(0)), Add(b, n), b)
+		b = Switch(Map(array.Lt, b, Int(0)), Add(b, n), b)
 		return intMap(array.Minimum, intMap(array.Maximum, b, lo), hi)
 	}
 	if start = Int(0); i.Step < 0 {

@@ -202,7 +202,7 @@ func (e entry) numbers(next func() int) (start, stop *int) {
 
 // view makes v the part of x that is selected. The arrays in hold the bounds that are inputs.
 func (ix indexing) view(op fgraph.Op, v, x *array.Array, in []*array.Array) error {
-	var buf [MaxDims]array.Range
+	var buf [array.MaxDims]array.Range
 	k := 0
 	next := func() int { k++; return int(in[k-1].Int(0)) }
 	for d, e := range ix.entries {

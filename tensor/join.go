@@ -24,14 +24,11 @@ func Join(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
 	for i, x := range xs {
 		in[i] = Cast(x, array.Upcast(types[0], types[1:]...))
 	}
-	return Apply(JoinOp{Axis: int8(axis)}, in...)
+	return MustApply(JoinOp{Axis: int8(axis)}, in...)
 }
 
-// Stack joins tensors along a new first dimension.
-func Stack(xs ...*fgraph.Variable) *fgraph.Variable { return StackAt(0, xs...) }
-
-// StackAt joins tensors along a new dimension of the result; a negative one counts from the end.
-func StackAt(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
+// Stack joins tensors along a new dimension of the result; a negative one counts from the end.
+func Stack(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
 	if len(xs) == 0 {
 		fail("stack", "no tensors")
 	}
@@ -50,7 +47,7 @@ func StackAt(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
 	for d := range order {
 		order[d] = d
 	}
-	order = slices.Insert(order, at, NewAxis)
+	order = slices.Insert(order, at, array.NewAxis)
 	in := make([]*fgraph.Variable, len(xs))
 	for i, x := range xs {
 		if TypeOf(x).NDim() != n {
@@ -99,7 +96,7 @@ func (op joinOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 
 func (op joinOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		var buf [MaxDims]int
+		var buf [array.MaxDims]int
 		shape := buf[:copy(buf[:], in[0].Shape())]
 		for _, x := range in[1:] {
 			for d, n := range x.Shape() {
@@ -113,7 +110,7 @@ func (op joinOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], in[0].DType(), shape...); err != nil {
 			return err
 		}
-		var ranges [MaxDims]array.Range
+		var ranges [array.MaxDims]array.Range
 		for d, n := range shape {
 			ranges[d] = array.Range{Step: 1, Count: n}
 		}

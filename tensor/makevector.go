@@ -8,11 +8,11 @@ import (
 // MakeVectorOp makes a vector of scalars, which have the element type that its field DType names.
 type MakeVectorOp = makeVectorOp
 
-type makeVectorOp struct{ DType DType }
+type makeVectorOp struct{ DType array.DType }
 
 // MakeVector returns a vector of scalars, upcast to one element type, which is int64 if there are none.
 func MakeVector(xs ...*fgraph.Variable) *fgraph.Variable {
-	op := MakeVectorOp{DType: Int64}
+	op := MakeVectorOp{DType: array.Int64}
 	if len(xs) > 0 {
 		types := dtypesOf(xs)
 		op.DType = array.Upcast(types[0], types[1:]...)
@@ -21,11 +21,11 @@ func MakeVector(xs ...*fgraph.Variable) *fgraph.Variable {
 	for i, x := range xs {
 		in[i] = castConstant(x, op.DType)
 	}
-	return Apply(op, in...)
+	return MustApply(op, in...)
 }
 
 // castConstant is Cast, but converts a constant of one element right away.
-func castConstant(x *fgraph.Variable, to DType) *fgraph.Variable {
+func castConstant(x *fgraph.Variable, to array.DType) *fgraph.Variable {
 	if a := ConstantOf(x); a != nil && a.DType() != to && a.Len() == 1 {
 		return Constant(a.Cast(to))
 	}

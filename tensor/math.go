@@ -20,9 +20,6 @@ func Sub(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Sub, x, y) }
 // TrueDiv returns x/y as a float.
 func TrueDiv(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.TrueDiv, x, y) }
 
-// IntDiv returns x/y, rounded towards minus infinity.
-func IntDiv(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.IntDiv, x, y) }
-
 // Pow returns x to the power of y.
 func Pow(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Pow, x, y) }
 
@@ -77,18 +74,6 @@ func Sin(x *fgraph.Variable) *fgraph.Variable { return Map(array.Sin, x) }
 // Cos returns the cosine of x.
 func Cos(x *fgraph.Variable) *fgraph.Variable { return Map(array.Cos, x) }
 
-// Eq reports where x and y are equal.
-func Eq(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Eq, x, y) }
-
-// Lt reports where x < y.
-func Lt(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Lt, x, y) }
-
-// Le reports where x <= y.
-func Le(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Le, x, y) }
-
-// Ge reports where x >= y.
-func Ge(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Ge, x, y) }
-
 // Switch returns a where cond, and b elsewhere.
 func Switch(cond, a, b *fgraph.Variable) *fgraph.Variable { return Map(array.Switch, cond, a, b) }
 
@@ -98,10 +83,7 @@ func Second(model, value *fgraph.Variable) *fgraph.Variable { return Map(array.S
 // ZerosLike returns zeros of the shape and type of x.
 func ZerosLike(x *fgraph.Variable) *fgraph.Variable { return FillLike(x, 0) }
 
-// OnesLike returns ones of the shape and type of x.
-func OnesLike(x *fgraph.Variable) *fgraph.Variable { return FillLike(x, 1) }
-
-// FillLike returns a tensor of the shape and type of x with all elements v. It is a constant where the shape of x is one element.
+// FillLike returns a tensor of the shape and type of x with all elements v. It is a constant if x has one element.
 func FillLike(x *fgraph.Variable, v float64) *fgraph.Variable {
 	c := Number(v, x)
 	if TypeOf(x).AllOnes() {

@@ -15,11 +15,11 @@ type Reduce struct {
 	All  bool       // over all dimensions
 }
 
-// ReduceAxes returns the op that reduces over the given dimensions, or over all if there are none.
-func ReduceAxes(op array.Reduction, axes ...int) Reduce {
+// reduceAxes returns the op that reduces over the given dimensions, or over all if there are none.
+func reduceAxes(op array.Reduction, axes ...int) Reduce {
 	r := Reduce{Op: op, All: len(axes) == 0}
 	for _, d := range axes {
-		if d < 0 || d >= MaxDims {
+		if d < 0 || d >= array.MaxDims {
 			fail(op.String(), "axis %d", d)
 		}
 		r.Axes |= 1 << d
@@ -37,7 +37,7 @@ func (r Reduce) String() string {
 
 func axesText(axes array.Axes) string {
 	var parts []string
-	for d := range MaxDims {
+	for d := range array.MaxDims {
 		if axes.Has(d) {
 			parts = append(parts, strconv.Itoa(d))
 		}
@@ -85,7 +85,7 @@ func dropAxes(op fgraph.Op, t spec, axes array.Axes) (spec, error) {
 }
 
 // reducedShape returns the remaining sizes of an array.
-func reducedShape(buf *[MaxDims]int, a *array.Array, axes array.Axes) []int {
+func reducedShape(buf *[array.MaxDims]int, a *array.Array, axes array.Axes) []int {
 	shape := buf[:0]
 	for d, n := range a.Shape() {
 		if !axes.Has(d) {
@@ -100,7 +100,7 @@ func (r Reduce) Compile(a *fgraph.Apply) (Kernel, error) {
 	axes := r.Over(TypeOf(a.Inputs()[0]).NDim())
 	dtype := TypeOf(a.Out()).DType()
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		var buf [MaxDims]int
+		var buf [array.MaxDims]int
 		if err := ws.New(out[0], dtype, reducedShape(&buf, in[0], axes)...); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (r Reduce) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable
 	case array.Prod: // the product of the other elements, even if one is zero
 		return []*fgraph.Variable{Mul(g, prodOfOthers(x, y, r))}
 	case array.Max, array.Min: // as in Theano, every element that attains the extreme gets the gradient
-		return []*fgraph.Variable{Mul(g, Cast(Eq(x, y), TypeOf(g).DType()))}
+		return []*fgraph.Variable{Mul(g, Cast(Map(array.Eq, x, y), TypeOf(g).DType()))}
 	case array.LogSumExp:
 		return []*fgraph.Variable{Mul(g, Exp(Sub(x, y)))}
 	}
@@ -142,11 +142,11 @@ func (r Reduce) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable
 // product is not zero, and if there are two, none is.
 func prodOfOthers(x, y *fgraph.Variable, r Reduce) *fgraph.Variable {
 	axes := r.Over(TypeOf(x).NDim())
-	zero := Eq(x, Number(0, x))
-	zeros := keepDims(Apply(Reduce{Op: array.Sum, Axes: axes}, Cast(zero, Int64)), axes, TypeOf(x).NDim())
-	rest := keepDims(Apply(Reduce{Op: array.Prod, Axes: axes}, Switch(zero, Number(1, x), x)), axes, TypeOf(x).NDim())
-	none := Eq(zeros, Number(0, zeros))
-	one := Eq(zeros, Number(1, zeros))
+	zero := Map(array.Eq, x, Number(0, x))
+	zeros := keepDims(MustApply(Reduce{Op: array.Sum, Axes: axes}, Cast(zero, array.Int64)), axes, TypeOf(x).NDim())
+	rest := keepDims(MustApply(Reduce{Op: array.Prod, Axes: axes}, Switch(zero, Number(1, x), x)), axes, TypeOf(x).NDim())
+	none := Map(array.Eq, zeros, Number(0, zeros))
+	one := Map(array.Eq, zeros, Number(1, zeros))
 	return Switch(none, TrueDiv(y, x), Switch(Map(array.And, zero, one), rest, Number(0, rest)))
 }
 
@@ -154,14 +154,14 @@ func prodOfOthers(x, y *fgraph.Variable, r Reduce) *fgraph.Variable {
 // broadcasts against x.
 func KeepDims(y, x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	ndim := TypeOf(x).NDim()
-	return keepDims(y, ReduceAxes(array.Sum, NormalAxes("KeepDims", x, axes)...).Over(ndim), ndim)
+	return keepDims(y, reduceAxes(array.Sum, NormalAxes("KeepDims", x, axes)...).Over(ndim), ndim)
 }
 
 func keepDims(x *fgraph.Variable, axes array.Axes, ndim int) *fgraph.Variable {
 	order := make([]int, ndim)
 	next := 0
 	for d := range order {
-		order[d] = NewAxis
+		order[d] = array.NewAxis
 		if !axes.Has(d) {
 			order[d] = next
 			next++
@@ -173,7 +173,7 @@ func keepDims(x *fgraph.Variable, axes array.Axes, ndim int) *fgraph.Variable {
 // ReduceOver returns the reduction of x over the named dimensions, or over all if none is named.
 // Negative dimensions count from the end: -1 is the last.
 func ReduceOver(op array.Reduction, x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	return Apply(ReduceAxes(op, NormalAxes(op.String(), x, axes)...), x)
+	return MustApply(reduceAxes(op, NormalAxes(op.String(), x, axes)...), x)
 }
 
 // NormalAxes returns dimensions of x counted from the front: negative ones count from the end. It panics with an *Error in the name

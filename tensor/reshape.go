@@ -40,10 +40,10 @@ func sizeVector(dims []*fgraph.Variable) *fgraph.Variable {
 
 // ReshapeTo is Reshape with the shape as a vector of ndim integers.
 func ReshapeTo(x, shape *fgraph.Variable, ndim int) *fgraph.Variable {
-	if ndim > MaxDims {
-		fail("Reshape", "%d dimensions, there can be %d", ndim, MaxDims)
+	if ndim > array.MaxDims {
+		fail("Reshape", "%d dimensions, there can be %d", ndim, array.MaxDims)
 	}
-	return Apply(ReshapeOp{NDim: int8(ndim)}, x, shape)
+	return MustApply(ReshapeOp{NDim: int8(ndim)}, x, shape)
 }
 
 // Flatten returns x with its dimensions from ndim-1 on merged into one, so that ndim remain.
@@ -85,7 +85,7 @@ func (op reshapeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		return nil, err
 	}
 	x, v := TypeOf(in[0]).h.Value(), TypeOf(in[1])
-	if v.NDim() != 1 || v.DType() != Int64 || v.Dim(0) != Unknown && v.Dim(0) != int(op.NDim) || x.csr {
+	if v.NDim() != 1 || v.DType() != array.Int64 || v.Dim(0) != Unknown && v.Dim(0) != int(op.NDim) || x.csr {
 		return nil, argError(op, 1, "is a %v, not a vector of %d integers", v, op.NDim)
 	}
 	s := spec{dtype: x.dtype, ndim: uint8(op.NDim)}
@@ -139,7 +139,7 @@ func (op reshapeOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if in[1].Len() != int(op.NDim) {
 			return fmt.Errorf("%w: %v with %d sizes", ErrShape, op, in[1].Len())
 		}
-		var buf [MaxDims]int
+		var buf [array.MaxDims]int
 		shape := buf[:op.NDim]
 		known, rest := 1, -1
 		for i := range shape {
@@ -199,7 +199,7 @@ func (op reshapeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable 
 		total := product(s, s.Shape(x))
 		dims[rest] = total
 		if p := product(s, known); !isOne(p) {
-			dims[rest] = Apply(OpFor(array.IntDiv), total, p)
+			dims[rest] = MustApply(OpFor(array.IntDiv), total, p)
 		}
 	}
 	return [][]*fgraph.Variable{dims}

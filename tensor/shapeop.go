@@ -26,7 +26,7 @@ func ShapeI(x *fgraph.Variable, d int) *fgraph.Variable {
 	if d < 0 || d >= TypeOf(x).NDim() {
 		fail("Shape_i", "dimension %d of a %v", d, x.Type())
 	}
-	return Apply(ShapeIOp{D: int8(d)}, x)
+	return MustApply(ShapeIOp{D: int8(d)}, x)
 }
 
 func (op shapeIOp) String() string { return "Shape_i{" + strconv.Itoa(int(op.D)) + "}" }
@@ -35,7 +35,7 @@ func (op shapeIOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) != 1 || int(op.D) >= TypeOf(in[0]).NDim() {
 		return nil, &Error{op.String(), 0, "has no such dimension"}
 	}
-	return one(ScalarType(Int64)), nil
+	return one(ScalarType(array.Int64)), nil
 }
 
 func (op shapeIOp) Compile(*fgraph.Apply) (Kernel, error) {
@@ -45,7 +45,7 @@ func (op shapeIOp) Compile(*fgraph.Apply) (Kernel, error) {
 }
 
 func intScalar(ws *array.Workspace, out *array.Array, v int) error {
-	if err := ws.New(out, Int64); err != nil {
+	if err := ws.New(out, array.Int64); err != nil {
 		return err
 	}
 	array.Slice[int64](out)[0] = int64(v)
@@ -53,7 +53,7 @@ func intScalar(ws *array.Workspace, out *array.Array, v int) error {
 }
 
 // Shape returns the shape of x.
-func Shape(x *fgraph.Variable) *fgraph.Variable { return Apply(ShapeOp{}, x) }
+func Shape(x *fgraph.Variable) *fgraph.Variable { return MustApply(ShapeOp{}, x) }
 
 func (shapeOp) String() string { return "Shape" }
 
@@ -61,12 +61,12 @@ func (op shapeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if err := takes(op, in, 1); err != nil {
 		return nil, err
 	}
-	return []fgraph.Type{NewType(Int64, TypeOf(in[0]).NDim())}, nil
+	return []fgraph.Type{NewType(array.Int64, TypeOf(in[0]).NDim())}, nil
 }
 
 func (shapeOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		if err := ws.New(out[0], Int64, in[0].NDim()); err != nil {
+		if err := ws.New(out[0], array.Int64, in[0].NDim()); err != nil {
 			return err
 		}
 		for i, n := range in[0].Shape() {

@@ -133,7 +133,7 @@ func (s *Shapes) ofLeaf(v *fgraph.Variable) []*fgraph.Variable {
 		case c != nil:
 			dims[d] = s.Size(c.Dim(d))
 		default:
-			dims[d] = Apply(ShapeIOp{D: int8(d)}, v)
+			dims[d] = MustApply(ShapeIOp{D: int8(d)}, v)
 		}
 	}
 	return dims

@@ -8,7 +8,7 @@ import (
 // Arithmetic on sizes: integer scalars, many of them constants. What can be computed is, so that no op is left for it.
 
 // intMap applies an element-wise operation to integer scalars.
-func intMap(op array.Op, a, b *fgraph.Variable) *fgraph.Variable {
+func intMap(op array.Opcode, a, b *fgraph.Variable) *fgraph.Variable {
 	x, xok := constantInt(a)
 	y, yok := constantInt(b)
 	switch {
@@ -25,11 +25,11 @@ func intMap(op array.Op, a, b *fgraph.Variable) *fgraph.Variable {
 	case a == b && op == array.Sub:
 		return Int(0)
 	}
-	return Apply(OpFor(op), a, b)
+	return MustApply(OpFor(op), a, b)
 }
 
 // intConstant computes an operation on integers, and reports whether it is one of those that sizes need and does not overflow.
-func intConstant(op array.Op, x, y int) (int, bool) {
+func intConstant(op array.Opcode, x, y int) (int, bool) {
 	const large = 1 << 31
 	if x > large || x < -large || y > large || y < -large {
 		return 0, false
@@ -69,7 +69,7 @@ func product(s *Shapes, dims []*fgraph.Variable) *fgraph.Variable {
 // isSize reports whether a variable is an integer scalar.
 func isSize(v *fgraph.Variable) bool {
 	t, ok := v.Type().(Type)
-	return ok && t.NDim() == 0 && t.DType() == Int64
+	return ok && t.NDim() == 0 && t.DType() == array.Int64
 }
 
 // AsSize returns the int64 scalar that v stands for as a size or an index: v may be an integer or a bool of one element, with any number of
@@ -82,7 +82,7 @@ func AsSize(op string, v *fgraph.Variable) *fgraph.Variable {
 	if c, ok := constantInt(v); ok {
 		return Int(c)
 	}
-	return Cast(DimShuffle(v), Int64)
+	return Cast(DimShuffle(v), array.Int64)
 }
 
 func isOne(v *fgraph.Variable) bool {

@@ -30,14 +30,14 @@ type (
 )
 
 // Softmax returns exp(x) divided by its sum over the last dimension.
-func Softmax(x *fgraph.Variable) *fgraph.Variable { return Apply(SoftmaxOp{}, x) }
+func Softmax(x *fgraph.Variable) *fgraph.Variable { return MustApply(SoftmaxOp{}, x) }
 
 // LogSoftmax returns the logarithm of Softmax(x).
-func LogSoftmax(x *fgraph.Variable) *fgraph.Variable { return Apply(SoftmaxOp{Log: true}, x) }
+func LogSoftmax(x *fgraph.Variable) *fgraph.Variable { return MustApply(SoftmaxOp{Log: true}, x) }
 
 // SoftmaxWithBias returns Softmax(x + b), for a matrix and a vector.
 func SoftmaxWithBias(x, b *fgraph.Variable) *fgraph.Variable {
-	return Apply(SoftmaxWithBiasOp{}, x, b)
+	return MustApply(SoftmaxWithBiasOp{}, x, b)
 }
 
 func (op softmaxOp) String() string      { return softmaxName(op.Log) }
@@ -142,7 +142,7 @@ func softmaxWithBias(op fgraph.Op, ws *array.Workspace, out, x, b *array.Array, 
 }
 
 func (op softmaxOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
-	return []*fgraph.Variable{Apply(SoftmaxGradOp{Log: op.Log}, out[0], a.Out())}
+	return []*fgraph.Variable{MustApply(SoftmaxGradOp{Log: op.Log}, out[0], a.Out())}
 }
 
 // Grad differentiates y·(dy - Σ y·dy), or dy - exp(y)·Σ dy for the logarithm.
@@ -160,6 +160,6 @@ func (op softmaxGradOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.
 
 // Grad sums over the rows for the bias.
 func (op softmaxWithBiasOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
-	dx := Apply(SoftmaxGradOp{}, out[0], a.Out())
+	dx := MustApply(SoftmaxGradOp{}, out[0], a.Out())
 	return []*fgraph.Variable{dx, Sum(dx, 0)}
 }

@@ -19,7 +19,7 @@ type (
 )
 
 // SparseDot returns the product of a sparse matrix and a matrix.
-func SparseDot(x, y *fgraph.Variable) *fgraph.Variable { return Apply(SparseDotOp{}, x, y) }
+func SparseDot(x, y *fgraph.Variable) *fgraph.Variable { return MustApply(SparseDotOp{}, x, y) }
 
 func (sparseDotOp) String() string           { return "SparseDot" }
 func (op usmmOp) String() string             { return inplaceName("Usmm", op.Inplace) }

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -27,7 +28,7 @@ func SpecifyShape(x *fgraph.Variable, shape ...int) *fgraph.Variable {
 	}
 	s := t.h.Value()
 	for d, n := range shape {
-		if n < Unknown || n > mostSize {
+		if n < Unknown || n > math.MaxInt32 {
 			fail("SpecifyShape", "size %d for dimension %d", n, d)
 		}
 		if m := s.shape[d]; n != Unknown && m == Unknown {
@@ -40,7 +41,7 @@ func SpecifyShape(x *fgraph.Variable, shape ...int) *fgraph.Variable {
 		return x
 	}
 	s.dtype = 0 // does not matter
-	return Apply(SpecifyShapeOp{t: s.intern()}, x)
+	return MustApply(SpecifyShapeOp{t: s.intern()}, x)
 }
 
 func (op specifyShapeOp) String() string { return "SpecifyShape{" + op.t.shapeText() + "}" }

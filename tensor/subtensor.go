@@ -33,7 +33,7 @@ func Subtensor(x *fgraph.Variable, indexes ...Index) *fgraph.Variable {
 // RawSubtensor is Subtensor that keeps indexes that select everything.
 func RawSubtensor(x *fgraph.Variable, indexes ...Index) *fgraph.Variable {
 	ix, in := newIndexing("Subtensor", indexes)
-	return Apply(&SubtensorOp{subtensorOp{indexing: ix}}, append([]*fgraph.Variable{x}, in...)...)
+	return MustApply(&SubtensorOp{subtensorOp{indexing: ix}}, append([]*fgraph.Variable{x}, in...)...)
 }
 
 // Indexes returns the indexes of an apply of the op.

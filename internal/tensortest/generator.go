@@ -66,9 +66,9 @@ func (g *Generator) argument(t tensor.Type) *array.Array {
 	a := array.New(t.DType(), shape...)
 	for i := range a.Len() {
 		switch t.DType() {
-		case tensor.Bool:
+		case array.Bool:
 			a.SetFloat(i, float64(g.rng.IntN(2)))
-		case tensor.Int64:
+		case array.Int64:
 			a.SetFloat(i, float64(g.rng.IntN(size)))
 		default:
 			v := 0.1 + float64(0.8*g.rng.Float64())
@@ -256,16 +256,16 @@ func smooth(a *fgraph.Apply, in []*array.Array) bool {
 		case array.Sgn, array.Abs, array.Log, array.Sqrt, array.Inv:
 			return far(in[0], self)
 		case array.Cast:
-			if op.To == tensor.Int64 {
+			if op.To == array.Int64 {
 				return far(in[0], toInteger)
 			}
-			return op.To != tensor.Bool || far(in[0], self)
+			return op.To != array.Bool || far(in[0], self)
 		case array.TrueDiv, array.IntDiv, array.Mod, array.Eq, array.Neq, array.Lt, array.Le, array.Gt, array.Ge, array.Pow, array.Arctan2:
 			return smoothPair(op.Op, a, in, near)
 		case array.Tan, array.Arctanh, array.Arcsin, array.Arccos, array.Arccosh:
 			return far(in[0], func(v float64) float64 { return math.Abs(v) - 1 }) && far(in[0], elementary.Cos)
 		case array.Switch:
-			return in[0].DType() != tensor.Float64 && in[0].DType() != tensor.Float32 || far(in[0], self)
+			return in[0].DType() != array.Float64 && in[0].DType() != array.Float32 || far(in[0], self)
 		}
 	case tensor.Reduce:
 		if op.Op == array.All || op.Op == array.Any {
@@ -276,7 +276,7 @@ func smooth(a *fgraph.Apply, in []*array.Array) bool {
 }
 
 // smoothPair is smooth for operations on two arguments.
-func smoothPair(op array.Op, a *fgraph.Apply, in []*array.Array, near float64) bool {
+func smoothPair(op array.Opcode, a *fgraph.Apply, in []*array.Array, near float64) bool {
 	if a.Inputs()[0] == a.Inputs()[1] && op != array.TrueDiv && op != array.IntDiv && op != array.Mod {
 		return true
 	}

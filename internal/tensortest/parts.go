@@ -56,7 +56,7 @@ func (g *Generator) motif(pick picker) *fgraph.Variable {
 }
 
 func (g *Generator) unary(pick picker) *fgraph.Variable {
-	op := array.Op(g.rng.IntN(int(array.NumOps)))
+	op := array.Opcode(g.rng.IntN(int(array.NumOpcodes)))
 	if op.NumArgs() != 1 || op == array.Cast {
 		return nil
 	}
@@ -97,9 +97,9 @@ func (g *Generator) pickLike(pick picker, x *fgraph.Variable) *fgraph.Variable {
 }
 
 func (g *Generator) binary(pick picker) *fgraph.Variable {
-	op := array.Op(g.rng.IntN(int(array.NumOps)))
+	op := array.Opcode(g.rng.IntN(int(array.NumOpcodes)))
 	if op.NumArgs() != 2 && op.NumArgs() != -1 || g.rng.IntN(3) == 0 {
-		op = []array.Op{array.Add, array.Mul, array.Sub, array.TrueDiv}[g.rng.IntN(4)]
+		op = []array.Opcode{array.Add, array.Mul, array.Sub, array.TrueDiv}[g.rng.IntN(4)]
 	}
 	x := pick(anything)
 	if x == nil {
@@ -130,7 +130,7 @@ func (g *Generator) several(pick picker) *fgraph.Variable {
 		}
 		in = append(in, y)
 	}
-	return tensor.Map([]array.Op{array.Add, array.Mul}[g.rng.IntN(2)], in...)
+	return tensor.Map([]array.Opcode{array.Add, array.Mul}[g.rng.IntN(2)], in...)
 }
 
 func (g *Generator) choice(pick picker) *fgraph.Variable {
@@ -140,7 +140,7 @@ func (g *Generator) choice(pick picker) *fgraph.Variable {
 	}
 	y := g.pickLike(pick, x)
 	cond := pick(func(it item) bool {
-		return it.value.DType() == tensor.Bool && fits(item{v: x, value: g.values[x]})(it)
+		return it.value.DType() == array.Bool && fits(item{v: x, value: g.values[x]})(it)
 	})
 	if y == nil || cond == nil {
 		return nil
@@ -150,7 +150,7 @@ func (g *Generator) choice(pick picker) *fgraph.Variable {
 
 func (g *Generator) cast(pick picker) *fgraph.Variable {
 	if x := pick(anything); x != nil {
-		return tensor.Cast(x, tensor.DType(g.rng.IntN(4)))
+		return tensor.Cast(x, array.DType(g.rng.IntN(4)))
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (g *Generator) reduce(pick picker) *fgraph.Variable {
 		return tensor.Argmax(x, axes...)
 	}
 	r := array.Reduction(g.rng.IntN(int(array.NumReductions)))
-	return tensor.Apply(tensor.ReduceAxes(r, axes...), x)
+	return tensor.ReduceOver(r, x, axes...)
 }
 
 func (g *Generator) dimShuffle(pick picker) *fgraph.Variable {
@@ -196,7 +196,7 @@ func (g *Generator) dimShuffle(pick picker) *fgraph.Variable {
 		slices.Sort(order)
 	}
 	for range g.rng.IntN(2) {
-		order = slices.Insert(order, g.rng.IntN(len(order)+1), tensor.NewAxis)
+		order = slices.Insert(order, g.rng.IntN(len(order)+1), array.NewAxis)
 	}
 	return tensor.DimShuffle(x, order...)
 }
@@ -265,7 +265,7 @@ func (g *Generator) incSubtensor(pick picker) *fgraph.Variable {
 
 func (g *Generator) take(pick picker) *fgraph.Variable {
 	x := pick(hasDims(1, 3))
-	i := pick(func(it item) bool { return it.value.DType() == tensor.Int64 && it.value.NDim() == 1 })
+	i := pick(func(it item) bool { return it.value.DType() == array.Int64 && it.value.NDim() == 1 })
 	if x == nil || i == nil {
 		return nil
 	}
@@ -298,7 +298,7 @@ func (g *Generator) join(pick picker) *fgraph.Variable {
 		for i := range in {
 			in[i] = tensor.Cast(in[i], tensor.TypeOf(x).DType())
 		}
-		return tensor.Stack(in...)
+		return tensor.Stack(0, in...)
 	}
 	return tensor.Join(g.rng.IntN(n), in...)
 }
@@ -356,7 +356,7 @@ func (g *Generator) fill(pick picker) *fgraph.Variable {
 		return tensor.Alloc(x, append([]*fgraph.Variable{tensor.Int(1 + g.rng.IntN(3))}, dims...)...)
 	case 2:
 		n := pick(func(it item) bool {
-			return it.value.DType() == tensor.Int64 && it.value.NDim() == 0 && it.value.Int(0) > 0 && it.value.Int(0) < 5
+			return it.value.DType() == array.Int64 && it.value.NDim() == 0 && it.value.Int(0) > 0 && it.value.Int(0) < 5
 		})
 		s := pick(hasDims(0, 0))
 		if n == nil || s == nil {
@@ -395,7 +395,7 @@ func (g *Generator) softmax(pick picker) *fgraph.Variable {
 
 func (g *Generator) crossentropy(pick picker) *fgraph.Variable {
 	x := pick(func(it item) bool { return hasDims(2, 2)(it) && isFloat(it) })
-	i := pick(func(it item) bool { return it.value.DType() == tensor.Int64 && it.value.NDim() == 1 })
+	i := pick(func(it item) bool { return it.value.DType() == array.Int64 && it.value.NDim() == 1 })
 	if x == nil || i == nil {
 		return nil
 	}
@@ -405,7 +405,7 @@ func (g *Generator) crossentropy(pick picker) *fgraph.Variable {
 func (g *Generator) sparse(pick picker) *fgraph.Variable {
 	s := pick(func(it item) bool { return it.value.IsCSR() })
 	x := pick(func(it item) bool {
-		return it.value.NDim() == 2 && it.value.Dim(0) == size && it.value.DType() == tensor.Float64 && !it.value.IsCSR()
+		return it.value.NDim() == 2 && it.value.Dim(0) == size && it.value.DType() == array.Float64 && !it.value.IsCSR()
 	})
 	if s == nil || x == nil {
 		return nil

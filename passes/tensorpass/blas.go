@@ -39,11 +39,11 @@ func dotToDot22() rewrite.Rule {
 			case xv && yv:
 				return c.Miss("the product of two vectors is no product of matrices"), nil
 			case xv:
-				return replace(c, n, tensor.DimShuffle(tensor.Apply(tensor.Dot22Op{}, tensor.DimShuffle(x, tensor.NewAxis, 0), y), 1))
+				return replace(c, n, tensor.DimShuffle(tensor.MustApply(tensor.Dot22Op{}, tensor.DimShuffle(x, array.NewAxis, 0), y), 1))
 			case yv:
-				return replace(c, n, tensor.DimShuffle(tensor.Apply(tensor.Dot22Op{}, x, tensor.DimShuffle(y, 0, tensor.NewAxis)), 0))
+				return replace(c, n, tensor.DimShuffle(tensor.MustApply(tensor.Dot22Op{}, x, tensor.DimShuffle(y, 0, array.NewAxis)), 0))
 			}
-			return replace(c, n, tensor.Apply(tensor.Dot22Op{}, x, y))
+			return replace(c, n, tensor.MustApply(tensor.Dot22Op{}, x, y))
 		},
 	}
 }
@@ -83,7 +83,7 @@ func dot22ToDot22Scalar() rewrite.Rule {
 			if len(scalars) > 1 {
 				s = tensor.Mul(scalars...)
 			}
-			y := tensor.Apply(tensor.Dot22ScalarOp{}, d.Inputs()[0], d.Inputs()[1], s)
+			y := tensor.MustApply(tensor.Dot22ScalarOp{}, d.Inputs()[0], d.Inputs()[1], s)
 			if len(rest) > 0 {
 				y = tensor.Mul(append([]*vari{y}, rest...)...)
 			}
@@ -108,9 +108,9 @@ func asVector(v *vari, d int) *vari { return shuffled(v, tensor.NewDimShuffle(1-
 // fromVector adds dimension d of size 1 to a vector.
 func fromVector(v *vari, d int) *vari {
 	if d == 0 {
-		return tensor.DimShuffle(v, tensor.NewAxis, 0)
+		return tensor.DimShuffle(v, array.NewAxis, 0)
 	}
-	return tensor.DimShuffle(v, 0, tensor.NewAxis)
+	return tensor.DimShuffle(v, 0, array.NewAxis)
 }
 
 // transposed returns the transpose of a matrix.
@@ -127,9 +127,9 @@ func gemmToGemv() rewrite.Rule {
 			case n.Op().(tensor.GemmOp).Inplace:
 				return c.Miss("it is in place"), nil
 			case isRow(x) && isRow(z) && !isCol(y):
-				return replace(c, n, fromVector(tensor.Apply(tensor.GemvOp{}, asVector(z, 0), a, transposed(y), asVector(x, 0), b), 0))
+				return replace(c, n, fromVector(tensor.MustApply(tensor.GemvOp{}, asVector(z, 0), a, transposed(y), asVector(x, 0), b), 0))
 			case isCol(y) && isCol(z):
-				return replace(c, n, fromVector(tensor.Apply(tensor.GemvOp{}, asVector(z, 1), a, x, asVector(y, 1), b), 1))
+				return replace(c, n, fromVector(tensor.MustApply(tensor.GemvOp{}, asVector(z, 1), a, x, asVector(y, 1), b), 1))
 			}
 			return c.Miss("neither factor is a row or a column"), nil
 		},
@@ -146,7 +146,7 @@ func gemmToGer() rewrite.Rule {
 			if n.Op().(tensor.GemmOp).Inplace || !isCol(x) || !isRow(y) || !is(b, 1) {
 				return c.Miss("it does not add the product of a column and a row"), nil
 			}
-			return replace(c, n, tensor.Apply(tensor.GerOp{}, z, a, asVector(x, 1), asVector(y, 0)))
+			return replace(c, n, tensor.MustApply(tensor.GerOp{}, z, a, asVector(x, 1), asVector(y, 0)))
 		},
 	}
 }
@@ -167,13 +167,13 @@ func dot22ToGerOrGemv() rewrite.Rule {
 				if !n.Out().Type().Accepts(z.Type()) {
 					return c.Miss("the result is a single row or column"), nil
 				}
-				return replace(c, n, tensor.Apply(tensor.GerOp{}, z, one, asVector(x, 1), asVector(y, 0)))
+				return replace(c, n, tensor.MustApply(tensor.GerOp{}, z, one, asVector(x, 1), asVector(y, 0)))
 			case isRow(x) && !isCol(y):
 				v := tensor.AllocEmpty(dtype, s.Dim(y, 1))
-				return replace(c, n, fromVector(tensor.Apply(tensor.GemvOp{}, v, one, transposed(y), asVector(x, 0), zero), 0))
+				return replace(c, n, fromVector(tensor.MustApply(tensor.GemvOp{}, v, one, transposed(y), asVector(x, 0), zero), 0))
 			case isCol(y) && !isRow(x):
 				v := tensor.AllocEmpty(dtype, s.Dim(x, 0))
-				return replace(c, n, fromVector(tensor.Apply(tensor.GemvOp{}, v, one, x, asVector(y, 1), zero), 1))
+				return replace(c, n, fromVector(tensor.MustApply(tensor.GemvOp{}, v, one, x, asVector(y, 1), zero), 1))
 			case isRow(x) && isCol(y):
 				return replace(c, n, tensor.PadLeft(tensor.Dot(asVector(x, 0), asVector(y, 1)), 2))
 			}
@@ -222,7 +222,7 @@ func gemvOfSum() rewrite.Rule {
 				a := t.matrix.Owner()
 				in := slices.Clone(a.Inputs())
 				in[0], in[1], in[4] = others[begin].matrix, timesScalar(in[1], t.scalar()), others[begin].scalar()
-				others[begin] = term{matrix: tensor.Apply(a.Op().(tensor.GemvOp), in...)}
+				others[begin] = term{matrix: tensor.MustApply(a.Op().(tensor.GemvOp), in...)}
 			}
 			return replace(c, n, total(others, out), n.Inputs()...)
 		},
@@ -261,7 +261,7 @@ func useBLAS() rewrite.Rule {
 				return c.Miss("it is"), nil
 			}
 			op.BLAS = true
-			return replace(c, n, tensor.Apply(op, n.Inputs()...))
+			return replace(c, n, tensor.MustApply(op, n.Inputs()...))
 		},
 	}
 }
@@ -277,7 +277,7 @@ func useBLASGer() rewrite.Rule {
 				return c.Miss("it is"), nil
 			}
 			op.BLAS = true
-			return replace(c, n, tensor.Apply(op, n.Inputs()...))
+			return replace(c, n, tensor.MustApply(op, n.Inputs()...))
 		},
 	}
 }

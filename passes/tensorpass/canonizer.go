@@ -17,7 +17,7 @@ import (
 // twice otherwise; a second look through shared terms is taken if that lets something cancel. And it does not recurse, so that a sum of
 // a million terms is an ordinary sum.
 type canonizer struct {
-	main, inverse, reciprocal array.Op
+	main, inverse, reciprocal array.Opcode
 	useReciprocal             bool    // 0/x is written as a reciprocal rather than as the inverse of the neutral element
 	neutral                   float64 // of main
 	simplify                  func(num, den []*vari) ([]*vari, []*vari)
@@ -26,11 +26,11 @@ type canonizer struct {
 var (
 	addCanonizer = canonizer{main: array.Add, inverse: array.Sub, reciprocal: array.Neg, useReciprocal: true, neutral: 0}
 	mulCanonizer = canonizer{main: array.Mul, inverse: array.TrueDiv, reciprocal: array.Inv, neutral: 1, simplify: divideByAbs}
-	products     = canonizer{main: array.Mul, inverse: array.NumOps, reciprocal: array.NumOps, neutral: 1} // takes quotients for terms
+	products     = canonizer{main: array.Mul, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes, neutral: 1} // takes quotients for terms
 )
 
 // family returns the apply of v and its operation, if it is one of the canonizer's.
-func (z *canonizer) family(v *vari) (*apply, array.Op) {
+func (z *canonizer) family(v *vari) (*apply, array.Opcode) {
 	a := v.Owner()
 	op, ok := elemOf(a)
 	if ok && (op == z.main || op == z.inverse || op == z.reciprocal) {
@@ -220,7 +220,7 @@ func (z *canonizer) calculate(num, den []*vari, out *vari) *array.Array {
 		return a
 	}
 	total := tensor.Constant(array.Full(dtype, z.neutral))
-	combine := func(op array.Op, list []*vari) bool {
+	combine := func(op array.Opcode, list []*vari) bool {
 		for _, v := range list {
 			c := tensor.Constant(tensor.ConstantOf(v).Cast(dtype))
 			e, err := tensor.Try(func() *vari { return tensor.Map(op, total, c) })
@@ -242,7 +242,7 @@ func (z *canonizer) calculate(num, den []*vari, out *vari) *array.Array {
 }
 
 // fold combines constants of one element each; nil if there are others.
-func (z *canonizer) fold(dtype tensor.DType, num, den []*vari) *array.Array {
+func (z *canonizer) fold(dtype array.DType, num, den []*vari) *array.Array {
 	data := func(list []*vari) []*array.Array {
 		all := make([]*array.Array, len(list))
 		for i, v := range list {
@@ -254,7 +254,7 @@ func (z *canonizer) fold(dtype tensor.DType, num, den []*vari) *array.Array {
 	if !ok || len(den) == 0 {
 		return total
 	}
-	if dtype == tensor.Int64 { // start below is a float64, which holds fewer digits
+	if dtype == array.Int64 { // start below is a float64, which holds fewer digits
 		return nil
 	}
 	v, _ := array.Uniform(total)

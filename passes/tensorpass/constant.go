@@ -145,7 +145,7 @@ func upcastConstantInputs() rewrite.Rule {
 			if folds(op, n.Out()) {
 				return c.Miss("a canonizer is about to fold the constants"), nil
 			}
-			types := make([]tensor.DType, len(n.Inputs()))
+			types := make([]array.DType, len(n.Inputs()))
 			for i, v := range n.Inputs() {
 				types[i] = typ(v).DType()
 			}
@@ -161,13 +161,13 @@ func upcastConstantInputs() rewrite.Rule {
 			if !changed {
 				return c.Miss("the constants have the type already"), nil
 			}
-			return replace(c, n, tensor.Apply(tensor.OpFor(op), in...))
+			return replace(c, n, tensor.MustApply(tensor.OpFor(op), in...))
 		},
 	}
 }
 
 // folds reports whether a sum or product with a constant is part of another one with a constant: the canonizer makes one constant of both.
-func folds(op array.Op, v *vari) bool {
+func folds(op array.Opcode, v *vari) bool {
 	if op != array.Add && op != array.Mul || !alone(v) || v.Clients()[0].Apply == nil {
 		return false
 	}

@@ -117,7 +117,7 @@ func softmaxGradToCrossentropyGrad() rewrite.Rule {
 			if !ok || a.Inputs()[1] != sm {
 				return c.Miss("what comes in is not the gradient of a cross-entropy of this softmax"), nil
 			}
-			return replace(c, n, tensor.Apply(tensor.CrossentropySoftmax1HotWithBiasDxOp{}, a.Inputs()[0], sm, a.Inputs()[2]))
+			return replace(c, n, tensor.MustApply(tensor.CrossentropySoftmax1HotWithBiasDxOp{}, a.Inputs()[0], sm, a.Inputs()[2]))
 		},
 	}
 }
@@ -162,7 +162,7 @@ func advancedIndexingCrossentropy() rewrite.Rule {
 			if bias == nil {
 				bias = zeroBias(c, x)
 			}
-			nll := tensor.Apply(tensor.CrossentropySoftmaxArgmax1HotWithBiasOp{}, x, bias, labels)
+			nll := tensor.MustApply(tensor.CrossentropySoftmaxArgmax1HotWithBiasOp{}, x, bias, labels)
 			return replace(c, n, tensor.Neg(nll))
 		},
 	}
@@ -227,7 +227,7 @@ func usmm() rewrite.Rule {
 					alpha = tensor.Neg(alpha)
 				}
 			}
-			return replace(c, n, tensor.Apply(tensor.UsmmOp{}, alpha, a.Inputs()[0], a.Inputs()[1], z))
+			return replace(c, n, tensor.MustApply(tensor.UsmmOp{}, alpha, a.Inputs()[0], a.Inputs()[1], z))
 		},
 	}
 }

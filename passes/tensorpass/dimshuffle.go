@@ -31,7 +31,7 @@ func dimShuffleLift() rewrite.Rule {
 				for i, v := range a.Inputs() {
 					in[i] = shuffled(v, op)
 				}
-				return replace(c, n, tensor.Apply(inner, in...))
+				return replace(c, n, tensor.MustApply(inner, in...))
 			}
 			return c.Miss("the argument is neither element-wise nor a DimShuffle"), nil
 		},
@@ -59,7 +59,7 @@ func dimShuffleNoInplace() rewrite.Rule {
 				return c.Miss("it has the usual name"), nil
 			}
 			op.Inplace = false
-			return replace(c, n, tensor.Apply(op, n.Inputs()[0]))
+			return replace(c, n, tensor.MustApply(op, n.Inputs()[0]))
 		},
 	}
 }

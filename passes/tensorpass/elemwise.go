@@ -135,7 +135,7 @@ func uselessElemwise() rewrite.Rule {
 					}
 					return replace(c, n, in[0])
 				}
-				if typ(out).DType() == tensor.Bool {
+				if typ(out).DType() == array.Bool {
 					return logicWithConstant(c, n, op)
 				}
 				neutral := 0.0
@@ -161,7 +161,7 @@ func truth(b bool) float64 {
 }
 
 // logicWithConstant simplifies and, or and xor of bools one of which is known.
-func logicWithConstant(c *rewrite.Context, n *apply, op array.Op) (result, error) {
+func logicWithConstant(c *rewrite.Context, n *apply, op array.Opcode) (result, error) {
 	for i, v := range n.Inputs() {
 		x, ok := uniform(v)
 		if !ok {
@@ -219,7 +219,7 @@ func uselessComparison() rewrite.Rule {
 }
 
 // mirrored returns the operation that gives the same result with its arguments swapped.
-func mirrored(op array.Op) array.Op {
+func mirrored(op array.Opcode) array.Opcode {
 	switch op {
 	case array.Lt:
 		return array.Gt
@@ -290,8 +290,8 @@ func castCast() rewrite.Rule {
 }
 
 // lossless reports whether every value of one type is one of the other.
-func lossless(from, to tensor.DType) bool {
-	return from <= to && !(from == tensor.Int64 && to.IsFloat())
+func lossless(from, to array.DType) bool {
+	return from <= to && !(from == array.Int64 && to.IsFloat())
 }
 
 // subZeros is local_elemwise_sub_zeros.
@@ -308,7 +308,7 @@ func subZeros() rewrite.Rule {
 }
 
 // inverses maps functions to those that they undo.
-var inverses = map[array.Op]array.Op{
+var inverses = map[array.Opcode]array.Opcode{
 	array.Deg2rad: array.Rad2deg, array.Rad2deg: array.Deg2rad, array.Sinh: array.Arcsinh, array.Arcsinh: array.Sinh,
 	array.Tanh: array.Arctanh, array.Arctanh: array.Tanh, array.Cosh: array.Arccosh, array.Arccosh: array.Cosh,
 	array.Neg: array.Neg, array.Inv: array.Inv, array.Invert: array.Invert, array.Log: array.Exp, array.Log1p: array.Expm1,
@@ -316,8 +316,8 @@ var inverses = map[array.Op]array.Op{
 
 // funcInv is local_func_inv.
 func funcInv() rewrite.Rule {
-	outer := make([]array.Op, 0, len(inverses))
-	for o := range array.NumOps {
+	outer := make([]array.Opcode, 0, len(inverses))
+	for o := range array.NumOpcodes {
 		if _, ok := inverses[o]; ok {
 			outer = append(outer, o)
 		}
@@ -363,7 +363,7 @@ func absLift() rewrite.Rule {
 			if elem(x, array.Abs) != nil {
 				return replace(c, n, x)
 			}
-			for _, op := range []array.Op{array.Mul, array.TrueDiv} {
+			for _, op := range []array.Opcode{array.Mul, array.TrueDiv} {
 				a := elem(x, op)
 				if a == nil || !alone(x) || slices.ContainsFunc(a.Inputs(), isInteger) {
 					continue

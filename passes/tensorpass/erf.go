@@ -58,8 +58,8 @@ func computesErf(v *vari, depth int) bool {
 // The arguments above which erfc(x) is so small that its logarithm and its inverse are computed by the asymptotic series, by type of
 // elements. They are Theano's: from there on erfc is no normal number any more.
 var (
-	logErfcLimit     = map[tensor.DType]float64{tensor.Float32: 10.0541949, tensor.Float64: 26.641747557}
-	gradLogErfcLimit = map[tensor.DType]float64{tensor.Float32: 9.3, tensor.Float64: 26.641747557}
+	logErfcLimit     = map[array.DType]float64{array.Float32: 10.0541949, array.Float64: 26.641747557}
+	gradLogErfcLimit = map[array.DType]float64{array.Float32: 9.3, array.Float64: 26.641747557}
 )
 
 // erfcSeries returns 1 - 1/(2x²) + 3/(4x⁴) - 15/(8x⁶) + 105/(16x⁸), of which exp(-x²)/(x·sqrt(π)) times is erfc(x) for large x (Abramowitz and
@@ -96,7 +96,7 @@ func logErfc() rewrite.Rule {
 // guard proposes the series where x is above the limit, and below it what n computes.
 func guard(n *apply, x *vari, limit float64, series *vari) (result, error) {
 	again := fgraph.NewApply(n.Op(), n.Inputs(), n.Out().Type()).Out()
-	return rewrite.Replace(tensor.Switch(tensor.Lt(x, number(limit, x)), again, series)), nil
+	return rewrite.Replace(tensor.Switch(tensor.Map(array.Lt, x, number(limit, x)), again, series)), nil
 }
 
 // guarded reports whether v is what guard leaves of an apply. The permutations of dimensions that local_dimshuffle_lift is moving through the

@@ -93,7 +93,7 @@ type powerKey struct {
 
 // keyOfPower returns the key of a factor, which is the first power of itself if it is no power that is used here only. Of exponents that are
 // known only whole ones are joined: x**0.5*x**0.5 is not x where x is negative.
-func keyOfPower(f *vari, dtype tensor.DType) (key powerKey, ok bool) {
+func keyOfPower(f *vari, dtype array.DType) (key powerKey, ok bool) {
 	p := elem(f, array.Pow)
 	if p == nil || !alone(f) {
 		return powerKey{base: f, known: true}, true
@@ -214,7 +214,7 @@ func sumOfExp(d *vari) (x *vari, axis int) {
 	axis = -1
 	for k := range order {
 		if op.Over(ndim).Has(k) {
-			if order[k] = tensor.NewAxis; axis >= 0 {
+			if order[k] = array.NewAxis; axis >= 0 {
 				return nil, 0
 			}
 			axis = k

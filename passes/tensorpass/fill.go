@@ -20,7 +20,7 @@ func fillSink() rewrite.Rule {
 			if models == nil {
 				return none, nil
 			}
-			v := tensor.Apply(n.Op().(tensor.Elemwise), in...)
+			v := tensor.MustApply(n.Op().(tensor.Elemwise), in...)
 			if op == array.Second && !n.Out().Type().Accepts(v.Type()) {
 				return c.Miss("it takes both models to make the shape"), nil // in either order
 			}
@@ -31,7 +31,7 @@ func fillSink() rewrite.Rule {
 
 // unfilled returns the inputs of an element-wise apply with values in the place of what broadcasts them, and what they were broadcast to;
 // nil if there is nothing of the sort.
-func unfilled(n *apply, op array.Op) (in, models []*vari) {
+func unfilled(n *apply, op array.Opcode) (in, models []*vari) {
 	for i, v := range n.Inputs() {
 		a := elem(v, array.Second)
 		if a == nil || op == array.Second && i == 0 {
@@ -61,7 +61,7 @@ func fillCut() rewrite.Rule {
 			if models == nil {
 				return none, nil
 			}
-			v := tensor.Apply(n.Op().(tensor.Elemwise), in...)
+			v := tensor.MustApply(n.Op().(tensor.Elemwise), in...)
 			if !n.Out().Type().Accepts(v.Type()) {
 				return c.Miss("the other arguments do not have the shape of the result"), nil
 			}
@@ -211,7 +211,7 @@ func elemwiseAlloc() rewrite.Rule {
 				in[i] = tensor.PadLeft(a.Inputs()[0], typ(v).NDim())
 				for d, size := range a.Inputs()[1:] {
 					if other := s.Dim(model, d); typ(v).Dim(d) != 1 && !sameSize(size, other) {
-						guard = append(guard, tensor.Eq(size, other))
+						guard = append(guard, tensor.Map(array.Eq, size, other))
 					}
 				}
 			}
@@ -226,7 +226,7 @@ func elemwiseAlloc() rewrite.Rule {
 					}
 				}
 			}
-			return replace(c, n, tensor.Apply(n.Op().(tensor.Elemwise), in...))
+			return replace(c, n, tensor.MustApply(n.Op().(tensor.Elemwise), in...))
 		},
 	}
 }
@@ -282,7 +282,7 @@ func allocUnary() rewrite.Rule {
 			if !ok {
 				return none, nil
 			}
-			v := tensor.Apply(n.Op().(tensor.Elemwise), a.Inputs()[0])
+			v := tensor.MustApply(n.Op().(tensor.Elemwise), a.Inputs()[0])
 			return replace(c, n, tensor.Alloc(v, a.Inputs()[1:]...))
 		},
 	}

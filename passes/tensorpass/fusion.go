@@ -280,7 +280,7 @@ func newProgramBuilder(group []*apply) *programBuilder {
 	for _, a := range group {
 		member[a] = true
 	}
-	var types []tensor.DType
+	var types []array.DType
 	for _, a := range group {
 		for _, v := range a.Inputs() {
 			if _, known := b.values[v]; !known && !member[v.Owner()] && !inlined(v) {
@@ -348,9 +348,9 @@ func inline(to, p *array.Program, args []int) []int {
 		case array.Cast:
 			values[s.Result] = to.Cast(p.Type(s.Result), in[0])
 		case array.Second:
-			values[s.Result] = to.Apply(array.Identity, in[0])
+			values[s.Result] = to.Append(array.Identity, in[0])
 		default:
-			values[s.Result] = to.Apply(s.Op, in...)
+			values[s.Result] = to.Append(s.Op, in...)
 		}
 	}
 	outs := make([]int, 0, p.NumOutputs())

@@ -80,7 +80,7 @@ func gemm() rewrite.Rule {
 					break
 				}
 				d := terms[at].matrix.Owner()
-				z := tensor.Apply(tensor.GemmOp{}, terms[to].matrix, terms[at].scalar(), d.Inputs()[0], d.Inputs()[1], terms[to].scalar())
+				z := tensor.MustApply(tensor.GemmOp{}, terms[to].matrix, terms[at].scalar(), d.Inputs()[0], d.Inputs()[1], terms[to].scalar())
 				gone = append(gone, terms[at].matrix)
 				terms[to] = term{matrix: z}
 				terms = slices.Delete(terms, at, at+1)
@@ -117,7 +117,7 @@ func twoProducts(terms []term, out *vari) (at, to int) {
 }
 
 // scaled takes a product of scalars and one matrix apart, or of scalars and one vector.
-func scaled(v *vari, dtype tensor.DType) term {
+func scaled(v *vari, dtype array.DType) term {
 	num, den := mulCanonizer.terms(v)
 	if len(den) > 0 {
 		return term{matrix: v}
@@ -163,7 +163,7 @@ func (t term) scalar() *vari {
 	return t.factor
 }
 
-func orOne(v *vari, dtype tensor.DType) *vari {
+func orOne(v *vari, dtype array.DType) *vari {
 	if v == nil {
 		return tensor.Constant(array.Full(dtype, 1))
 	}

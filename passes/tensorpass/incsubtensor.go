@@ -52,7 +52,7 @@ func incSubtensorSerialize() rewrite.Rule {
 			for _, v := range moved {
 				a := v.Owner()
 				in := append([]*vari{tip}, a.Inputs()[1:]...)
-				tip = tensor.Apply(a.Op().(tensor.Op), in...)
+				tip = tensor.MustApply(a.Op().(tensor.Op), in...)
 			}
 			return replace(c, n, tip)
 		},

@@ -51,7 +51,7 @@ func joinMakeVector() rewrite.Rule {
 				if ok && len(joined) > 0 {
 					if b, _, ok := owner[tensor.MakeVectorOp](joined[len(joined)-1]); ok {
 						elements := append(append([]*vari{}, b.Inputs()...), a.Inputs()...)
-						joined[len(joined)-1] = tensor.Apply(op, elements...)
+						joined[len(joined)-1] = tensor.MustApply(op, elements...)
 						continue
 					}
 				}

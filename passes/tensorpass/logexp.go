@@ -126,7 +126,7 @@ func logSumExp() rewrite.Rule {
 				return c.Miss("what is summed up is no exponential"), nil
 			}
 			op.Op = array.LogSumExp
-			y := tensor.Apply(op, e.Inputs()[0])
+			y := tensor.MustApply(op, e.Inputs()[0])
 			if padded {
 				y = tensor.DimShuffle(y, ds.NewOrder()...)
 			}

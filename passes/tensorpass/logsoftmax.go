@@ -30,7 +30,7 @@ func viewed(v *vari) (whole *vari, chain []*apply) {
 // viewAgain applies a chain of viewed to something else of the same shape.
 func viewAgain(v *vari, chain []*apply) *vari {
 	for _, a := range slices.Backward(chain) {
-		v = tensor.Apply(a.Op().(tensor.Op), append([]*vari{v}, a.Inputs()[1:]...)...)
+		v = tensor.MustApply(a.Op().(tensor.Op), append([]*vari{v}, a.Inputs()[1:]...)...)
 	}
 	return v
 }
@@ -118,14 +118,14 @@ func logSoftmaxGrad() rewrite.Rule {
 			if g == nil {
 				return c.Miss("the dividend has not the shape of the probabilities"), nil
 			}
-			dx := tensor.Apply(tensor.SoftmaxGradOp{Log: true}, g, tensor.LogSoftmax(x))
+			dx := tensor.MustApply(tensor.SoftmaxGradOp{Log: true}, g, tensor.LogSoftmax(x))
 			if len(rest[0])+len(rest[1]) == 0 {
 				return replace(c, n, dx)
 			}
 			if g = conform(dy, addCanonizer.join(rest[0], rest[1], dy), probs); g == nil {
 				return c.Miss("the other terms have not the shape of the probabilities"), nil
 			}
-			return replace(c, n, tensor.Add(dx, tensor.Apply(tensor.SoftmaxGradOp{}, g, probs)))
+			return replace(c, n, tensor.Add(dx, tensor.MustApply(tensor.SoftmaxGradOp{}, g, probs)))
 		},
 	}
 }
@@ -188,7 +188,7 @@ func dividend(v *vari, is func(*vari) bool, depth int) *vari {
 			}
 			in[i] = q
 		}
-		return tensor.Apply(a.Op().(tensor.Op), in...)
+		return tensor.MustApply(a.Op().(tensor.Op), in...)
 	}
 	switch op := a.Op().(type) {
 	case tensor.Elemwise:
@@ -246,7 +246,7 @@ func dividendOfElemwise(v *vari, is func(*vari) bool, depth int) *vari {
 	in := slices.Clone(a.Inputs())
 	switch op, _ := elemOf(a); op {
 	case array.Neg, array.Add, array.Sub, array.Switch, array.Second:
-		first := map[array.Op]int{array.Switch: 1, array.Second: 1}[op]
+		first := map[array.Opcode]int{array.Switch: 1, array.Second: 1}[op]
 		for i := first; i < len(in); i++ {
 			q := dividend(in[i], is, depth-1)
 			if q == nil {
@@ -259,7 +259,7 @@ func dividendOfElemwise(v *vari, is func(*vari) bool, depth int) *vari {
 				return nil
 			}
 		}
-		return tensor.Apply(a.Op().(tensor.Op), in...)
+		return tensor.MustApply(a.Op().(tensor.Op), in...)
 	}
 	num, den, ok := mulCanonizer.few(v, mostDistributed)
 	if !ok {

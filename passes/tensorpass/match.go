@@ -19,7 +19,7 @@ type (
 var none = result{}
 
 // on returns the tracks of element-wise operations.
-func on(ops ...array.Op) []rewrite.Track {
+func on(ops ...array.Opcode) []rewrite.Track {
 	tracks := make([]rewrite.Track, len(ops))
 	for i, o := range ops {
 		tracks[i] = rewrite.TrackOp(tensor.OpFor(o))
@@ -28,7 +28,7 @@ func on(ops ...array.Op) []rewrite.Track {
 }
 
 // elem returns the apply of an element-wise operation that computes v, nil if something else does. In-place ones do not count.
-func elem(v *vari, op array.Op) *apply {
+func elem(v *vari, op array.Opcode) *apply {
 	a := v.Owner()
 	if a == nil {
 		return nil
@@ -40,7 +40,7 @@ func elem(v *vari, op array.Op) *apply {
 }
 
 // elemOf returns the operation of an element-wise apply.
-func elemOf(a *apply) (array.Op, bool) {
+func elemOf(a *apply) (array.Opcode, bool) {
 	if a == nil {
 		return 0, false
 	}
@@ -125,7 +125,7 @@ func scalarOf(v *vari) *vari {
 func number(v float64, like *vari) *vari { return tensor.Number(v, like) }
 
 // castTo converts v; a constant of one element right away.
-func castTo(v *vari, dtype tensor.DType) *vari {
+func castTo(v *vari, dtype array.DType) *vari {
 	if a := tensor.ConstantOf(v); a != nil && a.DType() != dtype && a.Len() == 1 {
 		return tensor.Constant(a.Cast(dtype))
 	}
@@ -134,8 +134,8 @@ func castTo(v *vari, dtype tensor.DType) *vari {
 
 // mapAs applies an operation that has to compute in a type: where the arguments alone would make it compute in a smaller one, the first is
 // converted. A product of integers that is part of one of floats must not wrap around, nor one of float32s be rounded, once the others are gone.
-func mapAs(dtype tensor.DType, op array.Op, args ...*vari) *vari {
-	types := make([]tensor.DType, len(args))
+func mapAs(dtype array.DType, op array.Opcode, args ...*vari) *vari {
+	types := make([]array.DType, len(args))
 	for i, v := range args {
 		types[i] = typ(v).DType()
 	}
@@ -147,7 +147,7 @@ func mapAs(dtype tensor.DType, op array.Op, args ...*vari) *vari {
 }
 
 // computeAs is mapAs for what takes the place of out, in the type of its elements.
-func computeAs(out *vari, op array.Op, args ...*vari) *vari {
+func computeAs(out *vari, op array.Opcode, args ...*vari) *vari {
 	return mapAs(typ(out).DType(), op, args...)
 }
 

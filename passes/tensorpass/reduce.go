@@ -19,9 +19,9 @@ func reduceOf(n *apply) (tensor.Reduce, array.Axes) {
 // reduceOver applies a reduction over a set of dimensions.
 func reduceOver(op array.Reduction, x *vari, axes array.Axes) *vari {
 	if axes == 1<<typ(x).NDim()-1 {
-		return tensor.Apply(tensor.Reduce{Op: op, All: true}, x)
+		return tensor.MustApply(tensor.Reduce{Op: op, All: true}, x)
 	}
-	return tensor.Apply(tensor.Reduce{Op: op, Axes: axes}, x)
+	return tensor.MustApply(tensor.Reduce{Op: op, Axes: axes}, x)
 }
 
 // sumAllToNone is local_sum_all_to_none.
@@ -135,7 +135,7 @@ func reduceJoin() rewrite.Rule {
 			if len(rows) > 2 && op.Op != array.Sum && op.Op != array.Prod {
 				return c.Miss("more than two inputs"), nil
 			}
-			return replace(c, n, tensor.Map(op.Op.Op(), rows...))
+			return replace(c, n, tensor.Map(op.Op.Opcode(), rows...))
 		},
 	}
 }
@@ -281,7 +281,7 @@ func reduceMakeVector() rewrite.Rule {
 			case len(in) > 2 && op.Op != array.Sum && op.Op != array.Prod:
 				return c.Miss("more than two elements"), nil
 			}
-			return replace(c, n, tensor.Map(op.Op.Op(), in...))
+			return replace(c, n, tensor.Map(op.Op.Opcode(), in...))
 		},
 	}
 }
@@ -328,7 +328,7 @@ func sumAlloc() rewrite.Rule {
 }
 
 // combined combines a value with the product of sizes.
-func combined(op array.Op, v *vari, sizes []*vari, out *vari) *vari {
+func combined(op array.Opcode, v *vari, sizes []*vari, out *vari) *vari {
 	dtype := typ(out).DType()
 	total := tensor.Int(1)
 	for _, s := range sizes {
@@ -372,7 +372,7 @@ func maxToMin() rewrite.Rule {
 				return c.Miss("the maximum is not that of a negation"), nil
 			}
 			op.Op = map[array.Reduction]array.Reduction{array.Max: array.Min, array.Min: array.Max}[op.Op]
-			return replace(c, n, tensor.Apply(op, x))
+			return replace(c, n, tensor.MustApply(op, x))
 		},
 	}
 }
@@ -400,7 +400,7 @@ func argmaxPushdown() rewrite.Rule {
 			if !ok || (tensor.Reduce{Axes: op.Axes, All: op.All}).Over(last+1) != 1<<last {
 				return c.Miss("it is not over the dimension of a softmax"), nil
 			}
-			return replace(c, n, tensor.Apply(op, a.Inputs()[0]))
+			return replace(c, n, tensor.MustApply(op, a.Inputs()[0]))
 		},
 	}
 }

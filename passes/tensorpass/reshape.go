@@ -141,8 +141,8 @@ func liftReshape(name, doc string, flatten bool) rewrite.Rule {
 			if isFlatten(n) != flatten {
 				return c.Miss("this is the case of another rule"), nil
 			}
-			x := tensor.Apply(n.Op().(tensor.ReshapeOp), a.Inputs()[0], n.Inputs()[1])
-			return replace(c, n, tensor.Apply(a.Op().(tensor.Elemwise), x))
+			x := tensor.MustApply(n.Op().(tensor.ReshapeOp), a.Inputs()[0], n.Inputs()[1])
+			return replace(c, n, tensor.MustApply(a.Op().(tensor.Elemwise), x))
 		},
 	}
 }

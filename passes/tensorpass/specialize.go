@@ -208,17 +208,17 @@ func powDevice() rewrite.Rule {
 					if power < 0 {
 						power = square
 					} else {
-						power = p.Apply(array.Mul, power, square)
+						power = p.Append(array.Mul, power, square)
 					}
 				}
 				if e > 1 {
-					square = p.Apply(array.Sqr, square)
+					square = p.Append(array.Sqr, square)
 				}
 			}
 			if k < 0 {
-				power = p.Apply(array.Inv, power)
+				power = p.Append(array.Inv, power)
 			}
-			return replace(c, n, tensor.Apply(tensor.NewComposite(p.Return(power)), x), n.Inputs()...)
+			return replace(c, n, tensor.MustApply(tensor.NewComposite(p.Return(power)), x), n.Inputs()...)
 		},
 	}
 }

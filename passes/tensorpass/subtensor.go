@@ -129,7 +129,7 @@ func subtensorLift() rewrite.Rule {
 				}
 				in[i] = y
 			}
-			return replace(c, n, tensor.Apply(a.Op().(tensor.Elemwise), in...))
+			return replace(c, n, tensor.MustApply(a.Op().(tensor.Elemwise), in...))
 		},
 	}
 }
@@ -191,7 +191,7 @@ func subtensorMakeVector() rewrite.Rule {
 					}
 					picked[i] = elements[k]
 				}
-				return replace(c, n, tensor.Apply(op, picked...))
+				return replace(c, n, tensor.MustApply(op, picked...))
 			}
 			i := subtensorOf(n)[0]
 			start, stop, ok := knownBounds(i)
@@ -210,7 +210,7 @@ func subtensorMakeVector() rewrite.Rule {
 			for k := range picked {
 				picked[k] = elements[r.Start+k*r.Step]
 			}
-			return replace(c, n, tensor.Apply(op, picked...))
+			return replace(c, n, tensor.MustApply(op, picked...))
 		},
 	}
 }

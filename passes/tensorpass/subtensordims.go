@@ -3,6 +3,7 @@ package tensorpass
 import (
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // subtensorOfDimShuffle is PyTensor's local_subtensor_of_transpose, local_subtensor_of_expand_dims and local_subtensor_of_squeeze.
@@ -26,7 +27,7 @@ func subtensorOfDimShuffle() rewrite.Rule {
 				if d < len(indexes) {
 					i = indexes[d]
 				}
-				if from != tensor.NewAxis {
+				if from != array.NewAxis {
 					part[from] = i
 				} else if !ofOne(i) {
 					return c.Miss("index %d selects of a new dimension", d), nil
@@ -44,7 +45,7 @@ func subtensorOfDimShuffle() rewrite.Rule {
 				}
 			}
 			for k, from := range order {
-				if from != tensor.NewAxis {
+				if from != array.NewAxis {
 					order[k] = left[from]
 				}
 			}
@@ -128,7 +129,7 @@ func subtensorOfSoftmax() rewrite.Rule {
 			if len(indexes) == typ(v).NDim() && !indexes[len(indexes)-1].IsEverything() {
 				return c.Miss("the dimension is indexed along which it adds up to 1"), nil
 			}
-			return replace(c, n, tensor.Apply(op, tensor.Subtensor(a.Inputs()[0], indexes...)))
+			return replace(c, n, tensor.MustApply(op, tensor.Subtensor(a.Inputs()[0], indexes...)))
 		},
 	}
 }

@@ -18,7 +18,7 @@ func Example() {
 }
 
 // apply runs one operation, with broadcasting.
-func apply(t *testing.T, op Op, in ...*Array) *Array {
+func apply(t *testing.T, op Opcode, in ...*Array) *Array {
 	t.Helper()
 	types, shape := make([]DType, len(in)), make([]int, in[0].NDim())
 	values := make([]int, len(in))
@@ -31,7 +31,7 @@ func apply(t *testing.T, op Op, in ...*Array) *Array {
 		}
 	}
 	p := NewProgram(types...)
-	p.Return(p.Apply(op, values...))
+	p.Return(p.Append(op, values...))
 	out := New(p.OutputType(0), shape...)
 	new(Workspace).Map(p, []*Array{out}, in)
 	return out
@@ -40,7 +40,7 @@ func apply(t *testing.T, op Op, in ...*Array) *Array {
 func TestOpsOnSpecialValues(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
-		op   Op
+		op   Opcode
 		a, b float64
 		want float64
 	}{
@@ -55,7 +55,7 @@ func TestOpsOnSpecialValues(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		op      Op
+		op      Opcode
 		x, want float64
 	}{
 		{Abs, math.Copysign(0, -1), 0}, {Abs, -inf, inf}, {Abs, nan, nan}, {Sgn, -3, -1}, {Sgn, nan, nan}, {Sgn, 0, 0}, {Inv, 0, inf},
@@ -76,7 +76,7 @@ func TestOpsOnSpecialValues(t *testing.T) {
 
 func TestIntegerOps(t *testing.T) {
 	for _, c := range []struct {
-		op      Op
+		op      Opcode
 		a, b, w int64
 	}{
 		{IntDiv, 7, 2, 3}, {IntDiv, -7, 2, -4}, {IntDiv, 7, -2, -4}, {IntDiv, 1, 0, 0}, {IntDiv, math.MinInt64, -1, math.MinInt64},
@@ -97,8 +97,8 @@ func TestIntegerOps(t *testing.T) {
 
 // TestEveryOp: each operation is known by its name and works on each type that it is defined for.
 func TestEveryOp(t *testing.T) {
-	for op := range NumOps {
-		if o, ok := OpByName(op.String()); !ok || o != op {
+	for op := range NumOpcodes {
+		if o, ok := ParseOpcode(op.String()); !ok || o != op {
 			t.Errorf("%v is not found by its name", op)
 		}
 		if op == Cast {
@@ -136,8 +136,8 @@ func TestMapLayouts(t *testing.T) {
 		}
 		a, b := randomView(rng, shape), randomView(rng, shape)
 		p := NewProgram(Float64, Float64)
-		sum := p.Apply(Add, 0, 1)
-		p.Return(p.Apply(Mul, sum, 0, sum), sum)
+		sum := p.Append(Add, 0, 1)
+		p.Return(p.Append(Mul, sum, 0, sum), sum)
 		out := []*Array{New(Float64, shape...), New(Float64, shape...)}
 		new(Workspace).Map(p, out, []*Array{a, b})
 		full, err := a.BroadcastTo(shape...)
@@ -189,8 +189,8 @@ func randomView(rng *rand.Rand, shape []int) *Array {
 func TestMapInPlace(t *testing.T) {
 	p := NewProgram(Float64)
 	one := p.Constant(Scalar(1.0))
-	next := p.Apply(Add, 0, one)
-	p.Return(next, p.Apply(Add, p.Apply(Cos, next), 0))
+	next := p.Append(Add, 0, one)
+	p.Return(next, p.Append(Add, p.Append(Cos, next), 0))
 	x := New(Float64, 1000)
 	for i := range x.Len() {
 		x.SetFloat(i, float64(i))
@@ -482,7 +482,7 @@ func TestCopyCSR(t *testing.T) {
 // TestSubnormals: functions are right where package math is not on some processors.
 func TestSubnormals(t *testing.T) {
 	for _, c := range []struct {
-		op         Op
+		op         Opcode
 		x, y, want float64
 	}{
 		{Log10, 5e-324, 0, -323.3062153431158}, {Log10, 1e-310, 0, -310}, {Log, 5e-324, 0, -744.4400719213812}, {Log2, 5e-324, 0, -1074},

@@ -8,7 +8,7 @@
 //	b := a.Transpose(1, 0)               // shares the memory of a
 //	fmt.Println(b, b.Shape())            // [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]] [3 2]
 //
-// Element-wise operations are rows of a table (Op). A Program is a small straight-line program of them; it runs over arrays
+// Element-wise operations are rows of a table (Opcode). A Program is a small straight-line program of them; it runs over arrays
 // in blocks that stay in the cache, so that a chain of operations reads and writes memory once. Memory for results comes from a
 // Workspace, and goes back there.
 //

@@ -90,7 +90,7 @@ func (ws *Workspace) Add(a, y *Array) {
 
 var addPrograms = [numDTypes]*Program{Bool: addProgram(Bool, Or), Int64: addProgram(Int64, Add), Float32: addProgram(Float32, Add), Float64: addProgram(Float64, Add)}
 
-func addProgram(d DType, op Op) *Program {
+func addProgram(d DType, op Opcode) *Program {
 	p := NewProgram(d, d)
-	return p.Return(p.Apply(op, 0, 1))
+	return p.Return(p.Append(op, 0, 1))
 }

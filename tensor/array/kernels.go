@@ -14,14 +14,14 @@ type predicate[T any] func(dst []bool, a, b []T)
 
 // The kernels of each operation, by the type that it computes in.
 var (
-	boolKernels = [NumOps]blockFunc[bool]{
+	boolKernels = [NumOpcodes]blockFunc[bool]{
 		Identity: copyBlock[bool], Second: secondBlock[bool],
 		Maximum: orBlock, Minimum: andBlock, And: andBlock, Or: orBlock, Xor: xorBlock, Invert: notBlock,
 	}
 	intKernels                     = intTable()
 	float64Kernels, float32Kernels = floatTables()
 
-	boolPredicates = [NumOps]predicate[bool]{
+	boolPredicates = [NumOpcodes]predicate[bool]{
 		Eq: func(dst, a, b []bool) {
 			for i := range dst {
 				dst[i] = a[i] == b[i]
@@ -82,7 +82,7 @@ func notBlock(dst, a, _ []bool) {
 }
 
 // arithmetic fills in what all numbers have in common.
-func arithmetic[T number](t *[NumOps]blockFunc[T]) {
+func arithmetic[T number](t *[NumOpcodes]blockFunc[T]) {
 	t[Identity], t[Second] = copyBlock[T], secondBlock[T]
 	t[Add] = func(dst, a, b []T) {
 		a, b = a[:len(dst)], b[:len(dst)]
@@ -159,7 +159,7 @@ func arithmetic[T number](t *[NumOps]blockFunc[T]) {
 	}
 }
 
-func intTable() (t [NumOps]blockFunc[int64]) {
+func intTable() (t [NumOpcodes]blockFunc[int64]) {
 	arithmetic(&t)
 	each := func(f func(a, b int64) int64) blockFunc[int64] {
 		return func(dst, a, b []int64) {
@@ -242,13 +242,13 @@ func IntPow(a, b int64) int64 {
 	return p
 }
 
-func floatTables() (d [NumOps]blockFunc[float64], f [NumOps]blockFunc[float32]) {
+func floatTables() (d [NumOpcodes]blockFunc[float64], f [NumOpcodes]blockFunc[float32]) {
 	d, f = floatTable[float64](), floatTable[float32]()
 	useVectors(&d, &f)
 	return d, f
 }
 
-func floatTable[T float]() (t [NumOps]blockFunc[T]) {
+func floatTable[T float]() (t [NumOpcodes]blockFunc[T]) {
 	arithmetic(&t)
 	t[TrueDiv] = func(dst, a, b []T) {
 		a, b = a[:len(dst)], b[:len(dst)]
@@ -278,7 +278,7 @@ func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 			}
 		}
 	}
-	for o, f := range map[Op]func(float64) float64{
+	for o, f := range map[Opcode]func(float64) float64{
 		Exp2: elementary.Exp2, Log2: elementary.Log2, Log10: elementary.Log10, Erf: elementary.Erf, Erfc: elementary.Erfc,
 		Tan: elementary.Tan, Arcsin: elementary.Asin, Arccos: elementary.Acos, Arctan: elementary.Atan,
 		Sinh: elementary.Sinh, Cosh: elementary.Cosh, Arcsinh: elementary.Asinh, Arccosh: elementary.Acosh, Arctanh: elementary.Atanh,
@@ -299,7 +299,7 @@ func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 	return t
 }
 
-func predicateTable[T number]() (t [NumOps]predicate[T]) {
+func predicateTable[T number]() (t [NumOpcodes]predicate[T]) {
 	t[Eq] = func(dst []bool, a, b []T) {
 		for i := range dst {
 			dst[i] = a[i] == b[i]

@@ -2,15 +2,15 @@ package array
 
 import "strconv"
 
-// An Op is an element-wise operation: a row of the table below. Names and meanings are Theano's.
-type Op uint8
+// An Opcode is an element-wise operation: a row of the table below. Names and meanings are Theano's.
+type Opcode uint8
 
 // The element-wise operations.
 const (
-	Identity Op = iota // x
-	Cast               // x in another type of elements
-	Second             // y, broadcast to the shape of x: what Theano also calls fill
-	Switch             // y where x, else z
+	Identity Opcode = iota // x
+	Cast                   // x in another type of elements
+	Second                 // y, broadcast to the shape of x: what Theano also calls fill
+	Switch                 // y where x, else z
 	Add
 	Mul
 	Sub
@@ -69,7 +69,7 @@ const (
 	Or
 	Xor
 	Invert
-	NumOps
+	NumOpcodes
 )
 
 // A typing says of which type an operation computes, and of which type its result is.
@@ -96,7 +96,7 @@ type opInfo struct {
 	commutes bool
 }
 
-var ops = [NumOps]opInfo{
+var ops = [NumOpcodes]opInfo{
 	Identity:  {"identity", 1, same, false},
 	Cast:      {"cast", 1, same, false},
 	Second:    {"second", 2, second, false},
@@ -162,7 +162,7 @@ var ops = [NumOps]opInfo{
 }
 
 // String returns the name of the operation.
-func (o Op) String() string {
+func (o Opcode) String() string {
 	if int(o) >= len(ops) {
 		return "Op(" + strconv.Itoa(int(o)) + ")"
 	}
@@ -170,14 +170,14 @@ func (o Op) String() string {
 }
 
 // NumArgs returns how many arguments the operation takes, -1 for one or more.
-func (o Op) NumArgs() int { return int(ops[o].args) }
+func (o Opcode) NumArgs() int { return int(ops[o].args) }
 
 // Commutes reports whether the order of the arguments is irrelevant.
-func (o Op) Commutes() bool { return ops[o].commutes }
+func (o Opcode) Commutes() bool { return ops[o].commutes }
 
-// OpByName returns the operation of that name and whether there is one.
-func OpByName(name string) (Op, bool) {
-	for o := range NumOps {
+// ParseOpcode returns the operation of that name and whether there is one.
+func ParseOpcode(name string) (Opcode, bool) {
+	for o := range NumOpcodes {
 		if ops[o].name == name {
 			return o, true
 		}
@@ -187,7 +187,7 @@ func OpByName(name string) (Op, bool) {
 
 // Types returns of which type the operation computes on arguments of some types, and of which type the result is. It reports false
 // if it is not defined for them. A Cast is not known by its arguments: both types are theirs.
-func (o Op) Types(args ...DType) (compute, result DType, ok bool) {
+func (o Opcode) Types(args ...DType) (compute, result DType, ok bool) {
 	if len(args) == 0 {
 		return 0, 0, false
 	}

@@ -31,7 +31,7 @@ type constant struct {
 }
 
 type instr struct {
-	op      Op
+	op      Opcode
 	typ     DType // that it computes in; of its argument for a Cast
 	args    [MaxArgs]int32
 	dst     int32
@@ -55,7 +55,7 @@ func (p *Program) NumInputs() int { return p.inputs }
 // NumOutputs returns the number of outputs of a program that was ended.
 func (p *Program) NumOutputs() int { return len(p.outs) }
 
-// NumOps returns the number of operations, of which an addition of n values counts as n-1 and a conversion as one.
+// NumOpcodes returns the number of operations, of which an addition of n values counts as n-1 and a conversion as one.
 func (p *Program) NumOps() int { return len(p.code) }
 
 // Type returns the type of a value.
@@ -91,7 +91,7 @@ func (p *Program) Cast(to DType, value int) int {
 
 // Apply adds an operation on values, which are converted to the type that it computes in. It panics where the operation is not
 // defined. Cast is not an operation here.
-func (p *Program) Apply(op Op, args ...int) int {
+func (p *Program) Append(op Opcode, args ...int) int {
 	var buf [8]DType
 	types := buf[:0]
 	for _, a := range args {
@@ -118,7 +118,7 @@ func (p *Program) Apply(op Op, args ...int) int {
 	return v
 }
 
-func (p *Program) emit(op Op, compute, result DType, args ...int) int {
+func (p *Program) emit(op Opcode, compute, result DType, args ...int) int {
 	in := instr{op: op, typ: compute, numArgs: int8(len(args))}
 	for i, a := range args {
 		in.args[i] = int32(a)
@@ -230,7 +230,7 @@ func (p *Program) Hash() uint64 {
 
 // A Step is an operation of a program.
 type Step struct {
-	Op     Op
+	Op     Opcode
 	Args   []int // values
 	Result int   // value
 }

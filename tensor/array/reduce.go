@@ -41,9 +41,9 @@ func (r Reduction) Result(d DType) DType {
 	return d
 }
 
-// Op returns the operation on two elements that the reduction repeats.
-func (r Reduction) Op() Op {
-	return [NumReductions]Op{Add, Mul, Maximum, Minimum, And, Or, LogAddExp}[r]
+// Opcode returns the operation on two elements that the reduction repeats.
+func (r Reduction) Opcode() Opcode {
+	return [NumReductions]Opcode{Add, Mul, Maximum, Minimum, And, Or, LogAddExp}[r]
 }
 
 // ErrEmpty is wrapped where nothing has no value: the maximum of no elements.

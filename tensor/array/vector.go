@@ -8,12 +8,12 @@ import (
 
 // useVectors puts the vector code of package kernel into the tables of float64 and float32. Functions of float32 that it lacks are computed in
 // float64.
-func useVectors(d *[NumOps]blockFunc[float64], f *[NumOps]blockFunc[float32]) {
+func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[float32]) {
 	d[Add], d[Sub], d[Mul], d[TrueDiv] = kernel.DAdd, kernel.DSub, kernel.DMul, kernel.DDiv
 	d[Abs] = func(dst, a, _ []float64) { kernel.DAbs(dst, a) }
 	d[Neg] = func(dst, a, _ []float64) { kernel.DNeg(dst, a) }
 	d[Sqr] = func(dst, a, _ []float64) { kernel.DMul(dst, a, a) }
-	for o, fn := range map[Op]func(dst, x []float64){
+	for o, fn := range map[Opcode]func(dst, x []float64){
 		Sqrt: kernel.DSqrt, Exp: kernel.DExp, Expm1: kernel.DExpm1, Sigmoid: kernel.DSigmoid, Tanh: kernel.DTanh,
 		Log: kernel.DLog, Log1p: kernel.DLog1p, Sin: kernel.DSin, Cos: kernel.DCos, Softplus: softplusBlock,
 	} {

@@ -29,7 +29,7 @@ func (c *call) run() (value, bool) {
 		c.checkNames()
 		return tensorValue(v), true
 	}
-	if o, ok := array.OpByName(c.name); ok && o != array.Cast {
+	if o, ok := array.ParseOpcode(c.name); ok && o != array.Cast {
 		return tensorValue(mapped(o)(c)), true
 	}
 	for r := range array.NumReductions {
@@ -45,7 +45,7 @@ func (c *call) run() (value, bool) {
 	if e, ok := op.(tensor.Elemwise); ok {
 		return tensorValue(tensor.MapOp(e, tensors(c.name, c.args)...)), true
 	}
-	return tensorValue(tensor.Apply(op, operands(op, c.args)...)), true
+	return tensorValue(tensor.MustApply(op, operands(op, c.args)...)), true
 }
 
 // operands returns the operands of an op. Numbers that the op combines with tensors take their type; sizes and indexes keep theirs.

@@ -11,7 +11,7 @@ import (
 func LanguageNames() []string {
 	names := slices.Concat(slices.Sorted(maps.Keys(functions)), []string{"grad"})
 	ops := slices.Sorted(maps.Keys(ops))
-	for o := range array.NumOps {
+	for o := range array.NumOpcodes {
 		ops = append(ops, o.String())
 	}
 	for r := range array.NumReductions {

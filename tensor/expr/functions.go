@@ -16,7 +16,8 @@ var functions = map[string]func(c *call) *fgraph.Variable{
 	"categorical_crossentropy": binaryOf(tensor.CrossentropyCategorical1Hot, "p", "y"),
 	"relu":                     unaryOf(func(x *fgraph.Variable) *fgraph.Variable { return tensor.Maximum(x, tensor.Number(0, x)) }),
 	"ravel":                    unaryOf(func(x *fgraph.Variable) *fgraph.Variable { return tensor.Flatten(x, 1) }),
-	"shape":                    unaryOf(tensor.Shape), "zeros_like": unaryOf(tensor.ZerosLike), "ones_like": unaryOf(tensor.OnesLike),
+	"ones_like":                unaryOf(func(x *fgraph.Variable) *fgraph.Variable { return tensor.FillLike(x, 1) }),
+	"shape":                    unaryOf(tensor.Shape), "zeros_like": unaryOf(tensor.ZerosLike),
 	"mean": folding(tensor.Mean), "var": folding(variance),
 	"std":     folding(func(x *fgraph.Variable, axes ...int) *fgraph.Variable { return tensor.Sqrt(variance(x, axes...)) }),
 	"softmax": overAxis(tensor.Softmax), "log_softmax": overAxis(tensor.LogSoftmax), "argmax": argmax,
@@ -27,12 +28,12 @@ var functions = map[string]func(c *call) *fgraph.Variable{
 }
 
 // mapped returns the function that applies an element-wise operation.
-func mapped(op array.Op) func(*call) *fgraph.Variable {
+func mapped(op array.Opcode) func(*call) *fgraph.Variable {
 	return func(c *call) *fgraph.Variable { c.checkNames(); return mapValues(op, c.args) }
 }
 
 // mapValues applies an element-wise operation. Numbers take the type of the other arguments.
-func mapValues(op array.Op, args []value) *fgraph.Variable {
+func mapValues(op array.Opcode, args []value) *fgraph.Variable {
 	if n := op.NumArgs(); n >= 0 && n != len(args) {
 		fail(op.String(), "%d arguments, it takes %d", len(args), n)
 	}
@@ -40,7 +41,7 @@ func mapValues(op array.Op, args []value) *fgraph.Variable {
 		rest := tensors(op.String(), args[1:])
 		return tensor.Switch(args[0].tensor(op.String()), rest[0], rest[1])
 	}
-	if op == array.Pow && args[1].kind == kindNumber && args[1].num.i < 0 && args[1].num.dtype == tensor.Int64 {
+	if op == array.Pow && args[1].kind == kindNumber && args[1].num.i < 0 && args[1].num.dtype == array.Int64 {
 		args = []value{args[0], args[1].float()} // a negative power is a fraction
 	}
 	return tensor.Map(op, tensors(op.String(), args)...)
@@ -82,7 +83,7 @@ func (c *call) reduce(r array.Reduction) *fgraph.Variable {
 	keep := c.keepDims()
 	c.checkNames()
 	if axes != nil && len(axes) == 0 {
-		return tensor.Apply(tensor.Reduce{Op: r}, x)
+		return tensor.MustApply(tensor.Reduce{Op: r}, x)
 	}
 	y := tensor.ReduceOver(r, x, axes...)
 	if keep {
@@ -158,7 +159,7 @@ func dimshuffle(c *call) *fgraph.Variable {
 	order := make([]int, len(list))
 	for i, d := range list {
 		if d.kind == kindName && d.text == "x" || d.kind == kindNone {
-			order[i] = tensor.NewAxis
+			order[i] = array.NewAxis
 			continue
 		}
 		if order[i] = d.integer(c.name); order[i] < 0 || order[i] >= tensor.TypeOf(x).NDim() {
@@ -219,7 +220,7 @@ func stack(c *call) *fgraph.Variable {
 	if len(list) > 0 && len(list) <= 2 && list[0].kind == kindList {
 		list, axis = list[0].list, 1
 	}
-	return tensor.StackAt(c.integer(axis, "axis", 0), tensors(c.name, list)...)
+	return tensor.Stack(c.integer(axis, "axis", 0), tensors(c.name, list)...)
 }
 
 func cast(c *call) *fgraph.Variable {
@@ -234,7 +235,7 @@ func alloc(c *call) *fgraph.Variable {
 // filled returns the function that allocates a tensor with all elements v.
 func filled(v float64) func(*call) *fgraph.Variable {
 	return func(c *call) *fgraph.Variable {
-		dtype := tensor.Float64
+		dtype := array.Float64
 		if x, ok := c.arg(-1, "dtype"); ok {
 			dtype = x.dtype(c.name)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // indexes reads the indexes of x[…], after the opening bracket.
@@ -71,7 +72,7 @@ func index(x value, indexes []value) *fgraph.Variable {
 	for _, ix := range indexes {
 		switch ix.kind {
 		case kindNone:
-			order = append(order, tensor.NewAxis)
+			order = append(order, array.NewAxis)
 			continue
 		case kindSlice:
 			basic = append(basic, sliceIndex(what, ix.ix))
@@ -92,7 +93,7 @@ func index(x value, indexes []value) *fgraph.Variable {
 		}
 	}
 	if len(advanced) > 0 {
-		if slices.Contains(order, tensor.NewAxis) || separated(indexes) {
+		if slices.Contains(order, array.NewAxis) || separated(indexes) {
 			fail(what, "integer tensors have to stand side by side, without None")
 		}
 		return takeAt(tensor.Subtensor(v, basic...), first, advanced)

@@ -13,12 +13,12 @@ import (
 
 // A number takes the type of what it is combined with.
 type number struct {
-	dtype tensor.DType // as written: Bool, Int64 or Float64
+	dtype array.DType // as written: Bool, Int64 or Float64
 	i     int64
 	f     float64
 }
 
-func intNumber(i int64) number { return number{tensor.Int64, i, float64(i)} }
+func intNumber(i int64) number { return number{array.Int64, i, float64(i)} }
 
 // parseNumber reads a number. It accepts 9223372036854775808 for the sake of negated.
 func parseNumber(text string) (number, bool) {
@@ -27,30 +27,30 @@ func parseNumber(text string) (number, bool) {
 		return intNumber(i), true
 	}
 	if text == "9223372036854775808" {
-		return number{tensor.Float64, math.MinInt64, 1 << 63}, true
+		return number{array.Float64, math.MinInt64, 1 << 63}, true
 	}
 	f, err := strconv.ParseFloat(text, 64)
-	return number{tensor.Float64, 0, f}, err == nil || math.IsInf(f, 0)
+	return number{array.Float64, 0, f}, err == nil || math.IsInf(f, 0)
 }
 
 // in returns the number as a constant of a type that holds it.
-func (n number) in(d tensor.DType) *fgraph.Variable {
+func (n number) in(d array.DType) *fgraph.Variable {
 	switch {
-	case d == tensor.Int64:
+	case d == array.Int64:
 		return tensor.Constant(array.Scalar(n.i))
-	case d == tensor.Bool:
+	case d == array.Bool:
 		return tensor.Constant(array.Scalar(n.f != 0))
 	}
 	return tensor.Constant(array.Full(d, n.f))
 }
 
 // fit returns the type in which the number is combined with others of type d.
-func (n number) fit(d tensor.DType) tensor.DType {
+func (n number) fit(d array.DType) array.DType {
 	switch {
-	case n.dtype == tensor.Float64:
+	case n.dtype == array.Float64:
 		return d.Float()
-	case n.dtype == tensor.Int64:
-		return max(d, tensor.Int64)
+	case n.dtype == array.Int64:
+		return max(d, array.Int64)
 	}
 	return d
 }
@@ -60,22 +60,22 @@ func (n number) negated() number {
 	smallest := n.i == math.MinInt64
 	n.i, n.f = -n.i, -n.f
 	switch {
-	case n.dtype == tensor.Bool, n.dtype == tensor.Float64 && smallest:
-		n.dtype = tensor.Int64
+	case n.dtype == array.Bool, n.dtype == array.Float64 && smallest:
+		n.dtype = array.Int64
 	case smallest:
-		n.dtype = tensor.Float64
+		n.dtype = array.Float64
 	}
 	return n
 }
 
 // float returns a number as a float64.
 func (x value) float() value {
-	return value{kind: kindNumber, num: number{tensor.Float64, 0, x.num.f}}
+	return value{kind: kindNumber, num: number{array.Float64, 0, x.num.f}}
 }
 
 // folded computes an operation on two numbers as Python does, so that 1/2 and 2**10 behave like any other number. It
 // returns nil if the result is no number. It is not exact where Python's integers would have more than 64 bits.
-func folded(op array.Op, a, b number) (n *number, exact bool) {
+func folded(op array.Opcode, a, b number) (n *number, exact bool) {
 	var f float64
 	switch op {
 	case array.Add:
@@ -86,17 +86,17 @@ func folded(op array.Op, a, b number) (n *number, exact bool) {
 		f = a.f * b.f
 	case array.TrueDiv:
 		f = a.f / b.f
-		a.dtype = tensor.Float64
+		a.dtype = array.Float64
 	case array.Pow:
 		f = elementary.Pow(a.f, b.f)
 		if b.f < 0 {
-			a.dtype = tensor.Float64
+			a.dtype = array.Float64
 		}
 	case array.IntDiv, array.Mod:
-		if a.dtype == tensor.Float64 || b.dtype == tensor.Float64 || b.i == 0 {
+		if a.dtype == array.Float64 || b.dtype == array.Float64 || b.i == 0 {
 			return nil, true
 		}
-		n = &number{dtype: tensor.Int64, i: array.FloorDiv(a.i, b.i)}
+		n = &number{dtype: array.Int64, i: array.FloorDiv(a.i, b.i)}
 		if op == array.Mod {
 			n.i = a.i - n.i*b.i
 		}
@@ -106,12 +106,12 @@ func folded(op array.Op, a, b number) (n *number, exact bool) {
 		return nil, true
 	}
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, a.dtype == tensor.Float64 || b.dtype == tensor.Float64
+		return nil, a.dtype == array.Float64 || b.dtype == array.Float64
 	}
-	if a.dtype == tensor.Float64 || b.dtype == tensor.Float64 {
-		return &number{tensor.Float64, 0, f}, true
+	if a.dtype == array.Float64 || b.dtype == array.Float64 {
+		return &number{array.Float64, 0, f}, true
 	}
-	n = &number{dtype: tensor.Int64}
+	n = &number{dtype: array.Int64}
 	switch op {
 	case array.Add:
 		n.i = a.i + b.i
@@ -124,18 +124,18 @@ func folded(op array.Op, a, b number) (n *number, exact bool) {
 	}
 	n.f = float64(n.i)
 	if !(math.Abs(n.f-f) < 1<<62) { // it wrapped around
-		return &number{tensor.Float64, 0, f}, false
+		return &number{array.Float64, 0, f}, false
 	}
 	return n, true
 }
 
 // logical returns "or" for + and "and" for * if all arguments are bools, as NumPy and Theano do.
-func logical(op array.Op, args []value) array.Op {
+func logical(op array.Opcode, args []value) array.Opcode {
 	if op != array.Add && op != array.Mul {
 		return op
 	}
 	for _, x := range args {
-		if x.kind == kindNumber && x.num.dtype != tensor.Bool || x.kind == kindTensor && tensor.TypeOf(x.v).DType() != tensor.Bool || x.kind > kindNumber {
+		if x.kind == kindNumber && x.num.dtype != array.Bool || x.kind == kindTensor && tensor.TypeOf(x.v).DType() != array.Bool || x.kind > kindNumber {
 			return op
 		}
 	}
@@ -155,14 +155,14 @@ func floatRange(args [3]value) *array.Array {
 		if x.kind != kindNumber {
 			return nil
 		}
-		float = float || x.num.dtype == tensor.Float64
+		float = float || x.num.dtype == array.Float64
 		part[i] = x.num.f
 	}
 	n := math.Ceil((part[1] - part[0]) / part[2])
 	if !float || !(n <= mostElements) || part[2] == 0 {
 		return nil
 	}
-	a := array.New(tensor.Float64, int(max(n, 0)))
+	a := array.New(array.Float64, int(max(n, 0)))
 	for i := range a.Len() {
 		a.SetFloat(i, part[0]+float64(float64(i)*part[2]))
 	}

@@ -23,7 +23,7 @@ func find(name string) (tensor.Op, bool) {
 	if !ok {
 		return nil, false
 	}
-	if o, ok := array.OpByName(base); ok {
+	if o, ok := array.ParseOpcode(base); ok {
 		return elemwise(o, params)
 	}
 	for r := range array.NumReductions {
@@ -71,8 +71,8 @@ var ops = map[string]maker{
 	"BlasGer":  placed(func(inplace bool) tensor.Op { return tensor.GerOp{Inplace: inplace, BLAS: true} }),
 	"Usmm":     placed(func(inplace bool) tensor.Op { return tensor.UsmmOp{Inplace: inplace} }),
 
-	"AllocEmpty": typed(func(d tensor.DType) tensor.Op { return tensor.AllocEmptyOp{DType: d} }),
-	"MakeVector": typed(func(d tensor.DType) tensor.Op { return tensor.MakeVectorOp{DType: d} }),
+	"AllocEmpty": typed(func(d array.DType) tensor.Op { return tensor.AllocEmptyOp{DType: d} }),
+	"MakeVector": typed(func(d array.DType) tensor.Op { return tensor.MakeVectorOp{DType: d} }),
 
 	"Join":    numbered(func(n int8) tensor.Op { return tensor.JoinOp{Axis: n} }),
 	"Reshape": numbered(func(n int8) tensor.Op { return tensor.ReshapeOp{NDim: n} }),
@@ -120,12 +120,12 @@ func numbered(make func(n int8) tensor.Op) maker {
 			return nil, false
 		}
 		n, err := strconv.Atoi(params[0])
-		return make(int8(n)), err == nil && n >= 0 && n <= tensor.MaxDims
+		return make(int8(n)), err == nil && n >= 0 && n <= array.MaxDims
 	}
 }
 
 // typed returns the maker of an op with an element type.
-func typed(make func(tensor.DType) tensor.Op) maker {
+func typed(make func(array.DType) tensor.Op) maker {
 	return func(params []string) (tensor.Op, bool) {
 		if len(params) != 1 {
 			return nil, false
@@ -136,7 +136,7 @@ func typed(make func(tensor.DType) tensor.Op) maker {
 }
 
 // elemwise makes element-wise ops.
-func elemwise(o array.Op, params []string) (tensor.Op, bool) {
+func elemwise(o array.Opcode, params []string) (tensor.Op, bool) {
 	e := tensor.Elemwise{Op: o}
 	if o == array.Cast {
 		if len(params) == 0 {
@@ -171,7 +171,7 @@ func parseAxes(params []string) (axes array.Axes, ok bool) {
 	}
 	for _, p := range strings.Split(list, ",") {
 		d, err := strconv.Atoi(strings.TrimSpace(p))
-		if err != nil || d < 0 || d >= tensor.MaxDims {
+		if err != nil || d < 0 || d >= array.MaxDims {
 			return 0, false
 		}
 		axes |= 1 << d
@@ -189,11 +189,11 @@ func dimShuffle(inplace bool) maker {
 			for _, p := range strings.Split(params[0], ",") {
 				d, err := strconv.Atoi(strings.TrimSpace(p))
 				if strings.TrimSpace(p) == "x" {
-					d, err = tensor.NewAxis, nil
-				} else if d < 0 || d >= tensor.MaxDims {
+					d, err = array.NewAxis, nil
+				} else if d < 0 || d >= array.MaxDims {
 					return nil, false
 				}
-				if err != nil || len(order) == tensor.MaxDims {
+				if err != nil || len(order) == array.MaxDims {
 					return nil, false
 				}
 				order = append(order, d)
@@ -241,7 +241,7 @@ func parseIndexes(params []string) (indexes []tensor.Index, ok bool) {
 		case "":
 			return nil
 		case "_":
-			return tensor.NewInput(tensor.ScalarType(tensor.Int64), text)
+			return fgraph.NewInput(tensor.ScalarType(array.Int64), text)
 		}
 		n, err := strconv.Atoi(text)
 		ok = ok && err == nil
@@ -262,7 +262,7 @@ func parseIndexes(params []string) (indexes []tensor.Index, ok bool) {
 		}
 		indexes = append(indexes, i)
 	}
-	return indexes, ok && len(indexes) <= tensor.MaxDims
+	return indexes, ok && len(indexes) <= array.MaxDims
 }
 
 func advancedInc1(set bool) maker {

@@ -53,7 +53,7 @@ func (p *parser) expect(text string) {
 // binary lists the operators with their priority. All associate to the left.
 var binary = map[string]struct {
 	priority int
-	op       array.Op
+	op       array.Opcode
 }{
 	"<": {1, array.Lt}, ">": {1, array.Gt}, "<=": {1, array.Le}, ">=": {1, array.Ge}, "==": {1, array.Eq}, "!=": {1, array.Neq},
 	"|": {2, array.Or}, "^": {3, array.Xor}, "&": {4, array.And},
@@ -62,7 +62,7 @@ var binary = map[string]struct {
 }
 
 // matrixProduct stands for @, which is no element-wise operation.
-const matrixProduct = array.NumOps
+const matrixProduct = array.NumOpcodes
 
 // unaryPriority is the priority of -x and ~x, which bind less tightly than x**2.
 const unaryPriority = 7
@@ -147,7 +147,7 @@ func (p *parser) unary() value {
 
 // apply applies an element-wise operation. Of two numbers the result is a number again, which takes the type of
 // what it is combined with: x*(1/2) is x*0.5.
-func (p *parser) apply(op array.Op, args ...value) value {
+func (p *parser) apply(op array.Opcode, args ...value) value {
 	if len(args) == 2 && args[0].kind == kindNumber && args[1].kind == kindNumber {
 		n, exact := folded(op, args[0].num, args[1].num)
 		if !exact { // too large for an integer
@@ -280,14 +280,14 @@ func (p *parser) name(t token) value {
 	case "None":
 		return value{kind: kindNone}
 	case "True", "False":
-		n := number{dtype: tensor.Bool}
+		n := number{dtype: array.Bool}
 		if t.text == "True" {
 			n.i, n.f = 1, 1
 		}
 		return value{kind: kindNumber, num: n}
 	case "nan", "inf":
 		f, _ := strconv.ParseFloat(t.text, 64)
-		return value{kind: kindNumber, num: number{tensor.Float64, 0, f}}
+		return value{kind: kindNumber, num: number{array.Float64, 0, f}}
 	}
 	if _, ok := array.ParseDType(t.text); ok {
 		return value{kind: kindName, text: t.text}
@@ -302,7 +302,7 @@ func (p *parser) name(t token) value {
 		}
 		p.fail("%s is an op, and wants arguments", t.text)
 	}
-	v := tensor.NewInput(tensor.ScalarType(tensor.Float64), t.text)
+	v := fgraph.NewInput(tensor.ScalarType(array.Float64), t.text)
 	p.scope.declare(v)
 	return tensorValue(v)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
@@ -124,8 +125,8 @@ func TestDeclare(t *testing.T) {
 // TestTypesRoundTrip: what a type prints reads as the type.
 func TestTypesRoundTrip(t *testing.T) {
 	for _, typ := range []tensor.Type{
-		tensor.ScalarType(tensor.Bool), tensor.VectorType(tensor.Int64), tensor.MatrixType(tensor.Float32), tensor.NewType(tensor.Float64, 1, tensor.Unknown),
-		tensor.NewType(tensor.Float64, tensor.Unknown, 1), tensor.NewType(tensor.Float64, 2, tensor.Unknown, 1), tensor.CSRType(tensor.Float32), tensor.NewType(tensor.Int64, 0),
+		tensor.ScalarType(array.Bool), tensor.VectorType(array.Int64), tensor.MatrixType(array.Float32), tensor.NewType(array.Float64, 1, tensor.Unknown),
+		tensor.NewType(array.Float64, tensor.Unknown, 1), tensor.NewType(array.Float64, 2, tensor.Unknown, 1), tensor.CSRType(array.Float32), tensor.NewType(array.Int64, 0),
 	} {
 		if got, err := expr.ParseType(typ.String()); err != nil || got != typ {
 			t.Errorf("%v reads as %v, %v", typ, got, err)
@@ -222,7 +223,7 @@ func FuzzParse(f *testing.F) {
 // plainConstants reports whether all constants of a graph are float64 scalars.
 func plainConstants(g *fgraph.FunctionGraph) bool {
 	for v := range g.Variables() {
-		if v.IsConstant() && v.Type() != tensor.ScalarType(tensor.Float64) {
+		if v.IsConstant() && v.Type() != tensor.ScalarType(array.Float64) {
 			return false
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // TestParseLikePython: what Python, NumPy or Theano make of an expression, where a plain reading would make something else.
@@ -46,7 +47,7 @@ func TestParseLikePython(t *testing.T) {
 		}
 	}
 	s := newScope(t, parseVars)
-	if v := s.MustParse("f*(1/2)"); tensor.TypeOf(v).DType() != tensor.Float32 {
+	if v := s.MustParse("f*(1/2)"); tensor.TypeOf(v).DType() != array.Float32 {
 		t.Errorf("f*(1/2) is a %v", v.Type())
 	}
 }

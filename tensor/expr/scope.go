@@ -10,6 +10,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // A Scope holds the variables that expressions may name.
@@ -85,7 +86,7 @@ func (s *Scope) declareGroup(group string, offset int) error {
 		if s.byName[name] != nil {
 			return &SyntaxError{offset + 1, fmt.Sprintf("%s is declared twice", name), nil}
 		}
-		s.declare(tensor.NewInput(t, name))
+		s.declare(fgraph.NewInput(t, name))
 	}
 	return nil
 }
@@ -99,8 +100,8 @@ var shapes = map[string][]int{
 // ParseType reads a type as [tensor.Type] prints it. The element type may be missing: float64.
 func ParseType(text string) (t tensor.Type, err error) {
 	text = strings.TrimSpace(text)
-	dtype, rest := tensor.Float64, text
-	for d := tensor.Bool; d <= tensor.Float64; d++ {
+	dtype, rest := array.Float64, text
+	for d := array.Bool; d <= array.Float64; d++ {
 		if after, ok := strings.CutPrefix(text, d.String()); ok {
 			dtype, rest = d, strings.TrimSpace(after)
 		}
@@ -140,7 +141,7 @@ func parseShape(text string) ([]int, bool) {
 			shape[i] = int(n)
 		}
 	}
-	return shape, len(shape) <= tensor.MaxDims
+	return shape, len(shape) <= array.MaxDims
 }
 
 // Parse reads an expression as a Python user writes it, or as a graph prints:

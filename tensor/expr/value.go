@@ -47,7 +47,7 @@ func (x value) tensor(what string) *fgraph.Variable {
 		if a := x.constant(what); a != nil {
 			return tensor.Constant(a)
 		}
-		return tensor.Stack(tensors(what, x.list)...)
+		return tensor.Stack(0, tensors(what, x.list)...)
 	}
 	fail(what, "a number or a tensor is expected")
 	return nil
@@ -66,12 +66,12 @@ func (x value) constant(what string) *array.Array {
 			}
 			next = append(next, v.list...)
 		}
-		if len(shape) > tensor.MaxDims {
-			fail(what, "more than %d dimensions", tensor.MaxDims)
+		if len(shape) > array.MaxDims {
+			fail(what, "more than %d dimensions", array.MaxDims)
 		}
 		level = next
 	}
-	dtype := tensor.Bool
+	dtype := array.Bool
 	for _, v := range level {
 		if v.kind != kindNumber || v.v != nil {
 			return nil
@@ -79,11 +79,11 @@ func (x value) constant(what string) *array.Array {
 		dtype = max(dtype, v.num.dtype)
 	}
 	if len(level) == 0 {
-		dtype = tensor.Float64
+		dtype = array.Float64
 	}
 	a := array.New(dtype, shape...)
 	for i, v := range level {
-		if dtype == tensor.Int64 {
+		if dtype == array.Int64 {
 			array.Slice[int64](a)[i] = v.num.i
 			continue
 		}
@@ -95,7 +95,7 @@ func (x value) constant(what string) *array.Array {
 // tensors returns values as variables. Numbers take the type of the tensors beside them.
 func tensors(what string, list []value) []*fgraph.Variable {
 	out := make([]*fgraph.Variable, len(list))
-	dtype, any := tensor.Bool, false
+	dtype, any := array.Bool, false
 	for i, x := range list {
 		if x.kind != kindNumber {
 			out[i] = x.tensor(what)
@@ -122,7 +122,7 @@ func tensors(what string, list []value) []*fgraph.Variable {
 
 // integer returns the value of an integer that is written as a number.
 func (x value) integer(what string) int {
-	if x.kind != kindNumber || x.num.dtype != tensor.Int64 || x.num.i > 1<<40 || x.num.i < -1<<40 {
+	if x.kind != kindNumber || x.num.dtype != array.Int64 || x.num.i > 1<<40 || x.num.i < -1<<40 {
 		fail(what, "an integer is expected")
 	}
 	return int(x.num.i)
@@ -144,7 +144,7 @@ func (x value) integers(what string) []int {
 }
 
 // dtype returns the element type that the value names.
-func (x value) dtype(what string) tensor.DType {
+func (x value) dtype(what string) array.DType {
 	if x.kind == kindName {
 		if d, ok := array.ParseDType(x.text); ok {
 			return d
@@ -165,7 +165,7 @@ func sizes(what string, list []value) []*fgraph.Variable {
 			return elements
 		}
 		n := tensor.TypeOf(v).Dim(0)
-		if n == tensor.Unknown || n > tensor.MaxDims {
+		if n == tensor.Unknown || n > array.MaxDims {
 			fail(what, "a vector of sizes of unknown length")
 		}
 		dims := make([]*fgraph.Variable, n)
