@@ -7,6 +7,35 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
+// broadcasts is embedded by the element-wise ops.
+type broadcasts struct{}
+
+// ToleratesAlias allows a destroyed input to be another input as well: elements are read before they are overwritten.
+func (broadcasts) ToleratesAlias(_, _ int, same bool) bool { return same }
+
+// InferShape takes each size from the first input that does not broadcast it.
+func (broadcasts) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	t := TypeOf(a.Out())
+	dims := make([]*fgraph.Variable, t.NDim())
+	for d := range dims {
+		if n := t.Dim(d); n != Unknown {
+			dims[d] = s.Size(n)
+			continue
+		}
+		for _, v := range a.Inputs() {
+			if TypeOf(v).Dim(d) != 1 {
+				dims[d] = s.Dim(v, d)
+				break
+			}
+		}
+	}
+	all := make([][]*fgraph.Variable, len(a.Outputs()))
+	for i := range all {
+		all[i] = dims
+	}
+	return all
+}
+
 // broadcast returns the type of the result of an element-wise op on tensors with one number of dimensions. If two sizes
 // do not fit, it returns the argument and the dimension, and -1 otherwise.
 func broadcast(in []*fgraph.Variable) (s spec, arg, dim int) {

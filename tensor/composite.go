@@ -13,13 +13,14 @@ import (
 type CompositeOp struct{ compositeOp }
 
 type compositeOp struct {
+	broadcasts
 	prog    *array.Program
 	inplace []int8 // for each output the input that it overwrites, plus 1; 0 means none
 }
 
 // NewComposite returns the op of a program that Return has ended.
 func NewComposite(p *array.Program) *CompositeOp {
-	return &CompositeOp{compositeOp{p, make([]int8, p.NumOutputs())}}
+	return &CompositeOp{compositeOp{prog: p, inplace: make([]int8, p.NumOutputs())}}
 }
 
 // Program returns the program.
@@ -30,7 +31,7 @@ func (op *CompositeOp) Inplace(output int) int { return int(op.inplace[output]) 
 
 // WithInplace returns the op with further outputs that overwrite inputs.
 func (op *CompositeOp) WithInplace(aliases ...fgraph.Alias) *CompositeOp {
-	c := &CompositeOp{compositeOp{op.prog, slices.Clone(op.inplace)}}
+	c := &CompositeOp{compositeOp{prog: op.prog, inplace: slices.Clone(op.inplace)}}
 	for _, alias := range aliases {
 		c.inplace[alias.Output] = int8(alias.Input + 1)
 	}
@@ -104,9 +105,6 @@ func (op *compositeOp) DestroyMap() []fgraph.Alias {
 	return list
 }
 
-// ToleratesAlias allows a destroyed input to be another input as well: a block is read before it is overwritten.
-func (op *compositeOp) ToleratesAlias(_, _ int, same bool) bool { return same }
-
 func (op *compositeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if err := takes(op, in, op.prog.NumInputs()); err != nil {
 		return nil, err
@@ -133,8 +131,4 @@ func (op *compositeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 
 func (op *compositeOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	return elementwise(a, op.prog, op.inplace), nil
-}
-
-func (op *compositeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	return elementwiseShape(a, s)
 }

@@ -10,6 +10,7 @@ import (
 // Elemwise applies an element-wise operation. Its inputs have the same number of dimensions; those of size 1 are broadcast.
 // Map and the functions named after operations, such as Add, give their arguments that form.
 type Elemwise struct {
+	broadcasts
 	Op      array.Opcode
 	To      array.DType // of a Cast
 	Inplace int8        // the input that the result overwrites, plus 1; 0 means none
@@ -45,9 +46,6 @@ func (e Elemwise) Commutes() bool { return e.Op.Commutes() && e.Inplace == 0 }
 func (e Elemwise) DestroyMap() []fgraph.Alias {
 	return destroys(e.Inplace > 0, int(e.Inplace)-1)
 }
-
-// ToleratesAlias allows the destroyed input to be another input as well: every element is read before it is overwritten.
-func (e Elemwise) ToleratesAlias(_, _ int, same bool) bool { return same }
 
 // Infer broadcasts the inputs.
 func (e Elemwise) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
@@ -148,54 +146,6 @@ func elementwise(a *fgraph.Apply, p *array.Program, inplace []int8) Kernel {
 		ws.Map(p, out, in)
 		return nil
 	}
-}
-
-// InferShape takes each size from the first input that does not broadcast it.
-func (e Elemwise) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	return elementwiseShape(a, s)
-}
-
-func elementwiseShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	t := TypeOf(a.Out())
-	dims := make([]*fgraph.Variable, t.NDim())
-	for d := range dims {
-		if n := t.Dim(d); n != Unknown {
-			dims[d] = s.Size(n)
-			continue
-		}
-		for _, v := range a.Inputs() {
-			if TypeOf(v).Dim(d) != 1 {
-				dims[d] = s.Dim(v, d)
-				break
-			}
-		}
-	}
-	all := make([][]*fgraph.Variable, len(a.Outputs()))
-	for i := range all {
-		all[i] = dims
-	}
-	return all
-}
-
-// Grad multiplies by the derivatives of the operation.
-func (e Elemwise) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
-	grads := make([]*fgraph.Variable, len(a.Inputs()))
-	if !TypeOf(a.Out()).DType().IsFloat() {
-		return grads
-	}
-	if e.Op == array.Cast {
-		grads[0] = out[0]
-		return grads
-	}
-	for i, v := range a.Inputs() {
-		if !TypeOf(v).DType().IsFloat() {
-			continue
-		}
-		if g := derivative(e.Op, a, i, out[0]); g != nil {
-			grads[i] = unbroadcast(g, v)
-		}
-	}
-	return grads
 }
 
 // Map applies an element-wise operation. Dimensions that an argument lacks are added in front, with size 1.
