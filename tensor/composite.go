@@ -3,7 +3,6 @@ package tensor
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -38,48 +37,11 @@ func (op *CompositeOp) WithInplace(aliases ...fgraph.Alias) *CompositeOp {
 	return c
 }
 
-// mostText bounds the number of operations that are printed.
-const mostText = 12
-
-// programText prints a program as expressions such as add(sin(i0), cos(i0)), or the number of operations if there are many.
-func programText(p *array.Program) string {
-	if p.NumOps() > mostText {
-		return fmt.Sprintf("%d ops", p.NumOps())
-	}
-	texts := make(map[int]string)
-	for i := range p.NumInputs() {
-		texts[i] = fmt.Sprintf("i%d", i)
-	}
-	for v, a := range p.Constants() {
-		texts[v] = a.String()
-	}
-	for _, s := range p.Steps() {
-		args := make([]string, len(s.Args))
-		for i, a := range s.Args {
-			args[i] = texts[a]
-		}
-		name := s.Op.String()
-		if s.Op == array.Cast {
-			name = "cast{" + p.Type(s.Result).String() + "}"
-		}
-		text := name + "(" + strings.Join(args, ", ") + ")"
-		if len(text) > 20*mostText { // shared values are printed repeatedly
-			return fmt.Sprintf("%d ops", p.NumOps())
-		}
-		texts[s.Result] = text
-	}
-	var outs []string
-	for _, o := range p.Outputs() {
-		outs = append(outs, texts[o])
-	}
-	return strings.Join(outs, "; ")
-}
-
 func (op *compositeOp) String() string {
 	if op.prog == nil {
 		return "Composite{}"
 	}
-	s := "Composite{" + programText(op.prog) + "}"
+	s := "Composite{" + op.prog.String() + "}"
 	for o, i := range op.inplace {
 		if i > 0 {
 			s += fmt.Sprintf("[(%d, %d)]", o, i-1)

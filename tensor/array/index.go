@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// ErrIndex is wrapped where an index is out of range.
+// ErrIndex is wrapped if an index is out of range.
 var ErrIndex = errors.New("index out of range")
 
-// Position returns the place of index i in a dimension of size n, where negative indexes count from the end.
+// Position returns the position of index i in a dimension of size n. Negative indexes count from the end.
 func Position(i int64, n int) (int, error) {
 	k := i
 	if k < 0 {
@@ -20,11 +20,10 @@ func Position(i int64, n int) (int, error) {
 	return int(k), nil
 }
 
-// row makes v the view of a at the given indexes into its first dimensions, which are dropped.
+// row returns a function that makes v the view of a at element i of the indexes, which drop the first dimensions.
 func (a *Array) row(v *Array, indexes ...*Array) func(i int) error {
 	return func(i int) error {
 		*v = *a
-		k := len(indexes)
 		for d, index := range indexes {
 			p, err := Position(index.Int(i), a.shape[d])
 			if err != nil {
@@ -32,21 +31,27 @@ func (a *Array) row(v *Array, indexes ...*Array) func(i int) error {
 			}
 			v.offset += p * a.strides[d]
 		}
-		v.ndim = a.ndim - uint8(k)
-		v.shape, v.strides = [MaxDims]int{}, [MaxDims]int{}
-		copy(v.shape[:], a.shape[k:a.ndim])
-		copy(v.strides[:], a.strides[k:a.ndim])
+		v.drop(len(indexes))
 		return nil
 	}
 }
 
-// Take sets out[i] to a[indexes[0][i], indexes[1][i], …], for integer arrays of one shape that index the first dimensions of a. The
-// shape of out is that of the indexes, followed by that of the remaining dimensions of a.
+// drop drops the first k dimensions of a view.
+func (v *Array) drop(k int) {
+	shape, strides := v.shape, v.strides
+	v.shape, v.strides = [MaxDims]int{}, [MaxDims]int{}
+	copy(v.shape[:], shape[k:v.ndim])
+	copy(v.strides[:], strides[k:v.ndim])
+	v.ndim -= uint8(k)
+}
+
+// Take sets out[i] to a[indexes[0][i], indexes[1][i], …]. The indexes are integer arrays of one shape. The shape of out is that of
+// the indexes, followed by the remaining dimensions of a. The error wraps ErrIndex.
 func Take(out, a *Array, indexes ...*Array) error {
 	return eachPlace(out, a, indexes, func(dst, src *Array) { CopyTo(dst, src) })
 }
 
-// eachPlace calls f for each index, with the part of out that it numbers and the part of a that it selects.
+// eachPlace calls f for each index i with the views out[i] and a[indexes[0][i], …].
 func eachPlace(out, a *Array, indexes []*Array, f func(dst, src *Array)) error {
 	var dst, src Array
 	at := a.row(&src, indexes...)
@@ -59,16 +64,14 @@ func eachPlace(out, a *Array, indexes []*Array, f func(dst, src *Array)) error {
 		}
 		dst = *out
 		dst.offset = lead.place(i)
-		dst.ndim = out.ndim - uint8(k)
-		dst.shape, dst.strides = [MaxDims]int{}, [MaxDims]int{}
-		copy(dst.shape[:], out.shape[k:out.ndim])
-		copy(dst.strides[:], out.strides[k:out.ndim])
+		dst.drop(k)
 		f(&dst, &src)
 	}
 	return nil
 }
 
 // Put sets a[indexes[0][i], …] to y[i], or adds y[i] to it, in the order of i. The shape of y is that of the result of Take.
+// The error wraps ErrIndex.
 func (ws *Workspace) Put(a, y *Array, add bool, indexes ...*Array) error {
 	return eachPlace(y, a, indexes, func(src, dst *Array) {
 		if add {
@@ -79,7 +82,7 @@ func (ws *Workspace) Put(a, y *Array, add bool, indexes ...*Array) error {
 	})
 }
 
-// Add adds y, broadcast to the shape of a and of its type, to a.
+// Add adds y, which has the type of a and is broadcast to its shape, to a.
 func (ws *Workspace) Add(a, y *Array) {
 	v, err := y.BroadcastTo(a.Shape()...)
 	if err != nil {

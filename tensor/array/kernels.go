@@ -12,7 +12,7 @@ type blockFunc[T any] func(dst, a, b []T)
 // A predicate computes a block of bools.
 type predicate[T any] func(dst []bool, a, b []T)
 
-// The kernels of each operation, by the type that it computes in.
+// The kernels of the operations, by the type in which they compute.
 var (
 	boolKernels = [NumOpcodes]blockFunc[bool]{
 		Identity: copyBlock[bool], Second: secondBlock[bool],
@@ -81,7 +81,7 @@ func notBlock(dst, a, _ []bool) {
 	}
 }
 
-// arithmetic fills in what all numbers have in common.
+// arithmetic adds the kernels that all numbers have in common.
 func arithmetic[T number](t *[NumOpcodes]blockFunc[T]) {
 	t[Identity], t[Second] = copyBlock[T], secondBlock[T]
 	t[Add] = func(dst, a, b []T) {
@@ -134,7 +134,7 @@ func arithmetic[T number](t *[NumOpcodes]blockFunc[T]) {
 			case v < 0:
 				v = -1
 			}
-			dst[i] = v // 0 and NaN as they are
+			dst[i] = v // 0 and NaN stay
 		}
 	}
 	t[Maximum] = func(dst, a, b []T) {
@@ -168,7 +168,7 @@ func intTable() (t [NumOpcodes]blockFunc[int64]) {
 			}
 		}
 	}
-	t[IntDiv], t[Mod], t[Pow] = each(FloorDiv), each(floorMod), each(IntPow)
+	t[IntDiv], t[Mod], t[Pow] = each(floorDiv), each(floorMod), each(intPow)
 	t[And] = each(func(a, b int64) int64 { return a & b })
 	t[Or] = each(func(a, b int64) int64 { return a | b })
 	t[Xor] = each(func(a, b int64) int64 { return a ^ b })
@@ -180,8 +180,8 @@ func intTable() (t [NumOpcodes]blockFunc[int64]) {
 	return t
 }
 
-// FloorDiv returns the floor of a/b, as IntDiv computes it for int64: 0 where b is 0.
-func FloorDiv(a, b int64) int64 {
+// floorDiv returns the floor of a/b, and 0 if b is 0.
+func floorDiv(a, b int64) int64 {
 	if b == 0 {
 		return 0
 	}
@@ -192,14 +192,14 @@ func FloorDiv(a, b int64) int64 {
 	return q
 }
 
-// floorDivFloat returns the quotient that goes with the remainder, as Python does: the floor of a/b is one more where a/b was rounded
-// up to a whole number, as 1/0.1 is.
+// floorDivFloat returns the quotient that belongs to the remainder, as Python does. The floor of a/b may be larger by one, if a/b was
+// rounded up to a whole number, as 1/0.1 is.
 func floorDivFloat(a, b float64) float64 {
 	if b == 0 {
 		return a / b
 	}
 	r := math.Mod(a, b)
-	q := (a - r) / b // whole, but for its own rounding
+	q := (a - r) / b // whole, up to rounding
 	if r != 0 && (r < 0) != (b < 0) {
 		q--
 	}
@@ -220,9 +220,8 @@ func floorMod(a, b int64) int64 {
 	return r
 }
 
-// IntPow returns a to the power of b, as Pow computes it for int64. A negative power is rounded to zero, unless a is 1 or -1. A large power
-// does not take long.
-func IntPow(a, b int64) int64 {
+// intPow returns a to the power of b by repeated squaring. It truncates negative powers.
+func intPow(a, b int64) int64 {
 	if b < 0 {
 		switch {
 		case a == 1, a == -1 && b%2 == 0:
@@ -355,7 +354,7 @@ func selectBlock[T any](dst []T, cond []bool, a, b []T) {
 	}
 }
 
-// castBlock is Cast between numbers. Floats that no integer can hold become the smallest one.
+// castBlock is Cast between numbers; see toInt.
 func castBlock[R, T number](dst []R, a []T) {
 	var r R
 	_, toInteger := any(r).(int64)

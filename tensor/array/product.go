@@ -11,8 +11,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// Gemm sets c to alpha·a·b + beta·c, for matrices of floats of one type. With beta 0 the old contents of c are not read. The rows
-// of c lie in memory element by element; a and b may be any views. c must not overlap them.
+// Gemm sets c to alpha·a·b + beta·c, for matrices of floats of one type, which may be any views. If beta is 0, c is not read. C must
+// not overlap a and b.
 func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) error {
 	if a.shape[1] != b.shape[0] || a.shape[0] != c.shape[0] || b.shape[1] != c.shape[1] {
 		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), b.Shape(), c.Shape())
@@ -67,8 +67,7 @@ func (ws *Workspace) scratchCopy(a *Array) (*Array, error) {
 	return t, nil
 }
 
-// asFactor returns a matrix, or its transpose, as one whose rows lie in memory element by element: a itself, or else a copy that the
-// last function gives back.
+// asFactor returns a matrix or its transpose with contiguous rows: a view of a, or else a copy, which the function releases.
 func (ws *Workspace) asFactor(a *Array) (m *Array, transposed bool, release func(), err error) {
 	fits := func(rows, cols, rowStep, colStep int) bool {
 		return (cols <= 1 || colStep == 1) && (rows <= 1 || rowStep >= max(1, cols))
@@ -86,7 +85,7 @@ func (ws *Workspace) asFactor(a *Array) (m *Array, transposed bool, release func
 	return t, false, func() { ws.Release(t) }, nil
 }
 
-// stride returns the distance of the rows of a matrix.
+// stride returns the distance between rows of a matrix.
 func (a *Array) stride() int {
 	if a.shape[0] <= 1 {
 		return max(1, a.shape[1])
@@ -102,7 +101,7 @@ func general32(a *Array) kernel.Matrix {
 	return kernel.Matrix{Rows: a.shape[0], Cols: a.shape[1], Stride: a.stride(), Data: dataOf[float32](a)[a.offset:]}
 }
 
-// otherBLAS reports whether somebody has registered another BLAS than gonum's, whose bits depend on the processor, or ours.
+// otherBLAS reports whether the BLAS that is registered with gonum is neither gonum's, whose bits depend on the processor, nor ours.
 func otherBLAS(dtype DType) bool {
 	var impl any = blas64.Implementation()
 	if dtype == Float32 {
@@ -125,26 +124,14 @@ func gemm64(alpha float64, a *Array, ta bool, b *Array, tb bool, beta float64, c
 		scale64(beta, c)
 		return
 	}
-	if !finite64(general64(a)) || !finite64(general64(b)) {
+	if !allFinite(a) || !allFinite(b) { // gonum omits products with zero, and so loses NaN and infinities
 		slowGemm64(alpha, a, ta, b, tb, beta, c)
 		return
 	}
 	blas64.Gemm(flag[ta], flag[tb], alpha, general64(a), general64(b), beta, general64(c))
 }
 
-// finite64 reports whether a matrix has neither NaN nor infinities. The BLAS of gonum leaves out products with zero, and so loses them.
-func finite64(g blas64.General) bool {
-	for i := range g.Rows {
-		for _, v := range g.Data[i*g.Stride:][:g.Cols] {
-			if v-v != 0 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// slowGemm64 is Gemm that leaves nothing out.
+// slowGemm64 is a Gemm that omits no product.
 func slowGemm64(alpha float64, a *Array, ta bool, b *Array, tb bool, beta float64, c *Array) {
 	if ta {
 		a = a.Transpose(1, 0)
@@ -206,8 +193,8 @@ func gemm32(alpha float32, a *Array, ta bool, b *Array, tb bool, beta float32, c
 	}
 }
 
-// Gemv sets y to alpha·a·x + beta·y, for a matrix a and vectors of floats of one type: by the BLAS that is registered with gonum, if it is
-// not gonum's own, or by loops. With beta 0 the old contents of y are not read.
+// Gemv sets y to alpha·a·x + beta·y, for a matrix a and vectors of floats of one type. If beta is 0, y is not read. With byBLAS it
+// calls the BLAS that is registered with gonum, unless that is gonum's own.
 func (ws *Workspace) Gemv(alpha float64, a, x *Array, beta float64, y *Array, byBLAS bool) error {
 	if a.shape[1] != x.shape[0] || a.shape[0] != y.shape[0] {
 		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), x.Shape(), y.Shape())
@@ -264,7 +251,7 @@ func finiteElements[T float](a *Array) bool {
 	return true
 }
 
-// gemv goes along the rows of a, or along its columns where these lie in memory element by element.
+// gemv goes along the rows of a, or along its columns if these are contiguous.
 func gemv[T float](alpha T, a, x *Array, beta T, y *Array) {
 	da, dx, dy := dataOf[T](a), dataOf[T](x), dataOf[T](y)
 	if a.strides[0] == 1 && a.strides[1] != 1 {
@@ -329,7 +316,7 @@ func gemv[T float](alpha T, a, x *Array, beta T, y *Array) {
 	}
 }
 
-// fourDots returns four scalar products with x. A sum waits for itself, but not for others.
+// fourDots returns four scalar products with x at once, as additions to one sum have to wait for each other.
 func fourDots[T float](a, b, c, d, x []T) (sums [4]T) {
 	a, b, c, d = a[:len(x)], b[:len(x)], c[:len(x)], d[:len(x)]
 	var s0, s1, s2, s3 T
@@ -350,8 +337,8 @@ func vector32(a *Array) blas32.Vector {
 	return blas32.Vector{N: a.shape[0], Inc: a.strides[0], Data: dataOf[float32](a)[a.offset:]}
 }
 
-// Ger adds alpha·x·yᵀ to the matrix c, for vectors of floats of its type: by the BLAS that is registered with gonum, if it is not
-// gonum's own, or by loops.
+// Ger adds alpha·x·yᵀ to c, for vectors and a matrix of floats of one type. With byBLAS it calls the BLAS that is registered with
+// gonum, unless that is gonum's own.
 func (ws *Workspace) Ger(alpha float64, x, y, c *Array, byBLAS bool) error {
 	if x.shape[0] != c.shape[0] || y.shape[0] != c.shape[1] {
 		return fmt.Errorf("array: outer product of shapes %v and %v into %v", x.Shape(), y.Shape(), c.Shape())
@@ -400,8 +387,8 @@ func addScaled[T float](x []T, v T, y []T) {
 	}
 }
 
-// MatMul sets c, which is contiguous, to the matrix product of a and b. It works for every type of elements that can be added; bools
-// are joined by and and or.
+// MatMul sets c, which is contiguous, to the matrix product of a and b. The elements may be of any type; bools are combined with
+// "and" and "or".
 func (ws *Workspace) MatMul(c, a, b *Array) error {
 	if c.dtype.IsFloat() {
 		return ws.Gemm(1, a, b, 0, c)

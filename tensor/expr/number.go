@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -76,57 +75,39 @@ func (x value) float() value {
 // folded computes an operation on two numbers as Python does, so that 1/2 and 2**10 behave like any other number. It
 // returns nil if the result is no number. It is not exact where Python's integers would have more than 64 bits.
 func folded(op array.Opcode, a, b number) (n *number, exact bool) {
-	var f float64
+	float := a.dtype == array.Float64 || b.dtype == array.Float64
 	switch op {
-	case array.Add:
-		f = a.f + b.f
-	case array.Sub:
-		f = a.f - b.f
-	case array.Mul:
-		f = a.f * b.f
-	case array.TrueDiv:
-		f = a.f / b.f
-		a.dtype = array.Float64
-	case array.Pow:
-		f = elementary.Pow(a.f, b.f)
-		if b.f < 0 {
-			a.dtype = array.Float64
-		}
+	case array.Add, array.Sub, array.Mul, array.TrueDiv, array.Pow:
 	case array.IntDiv, array.Mod:
-		if a.dtype == array.Float64 || b.dtype == array.Float64 || b.i == 0 {
+		if float || b.i == 0 {
 			return nil, true
 		}
-		n = &number{dtype: array.Int64, i: array.FloorDiv(a.i, b.i)}
-		if op == array.Mod {
-			n.i = a.i - n.i*b.i
-		}
-		n.f = float64(n.i)
-		return n, true
+		i := compute(op, a.i, b.i)
+		return &number{array.Int64, i, float64(i)}, true
 	default:
 		return nil, true
 	}
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, a.dtype == array.Float64 || b.dtype == array.Float64
-	}
-	if a.dtype == array.Float64 || b.dtype == array.Float64 {
+	float = float || op == array.TrueDiv || op == array.Pow && b.f < 0
+	f := compute(op, a.f, b.f)
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return nil, float
+	case float:
 		return &number{array.Float64, 0, f}, true
 	}
-	n = &number{dtype: array.Int64}
-	switch op {
-	case array.Add:
-		n.i = a.i + b.i
-	case array.Sub:
-		n.i = a.i - b.i
-	case array.Mul:
-		n.i = a.i * b.i
-	case array.Pow:
-		n.i = array.IntPow(a.i, b.i)
-	}
-	n.f = float64(n.i)
-	if !(math.Abs(n.f-f) < 1<<62) { // it wrapped around
+	i := compute(op, a.i, b.i)
+	if !(math.Abs(float64(i)-f) < 1<<62) { // i wrapped around
 		return &number{array.Float64, 0, f}, false
 	}
-	return n, true
+	return &number{array.Int64, i, float64(i)}, true
+}
+
+// compute applies an operation to two numbers of one type.
+func compute[T int64 | float64](op array.Opcode, x, y T) T {
+	args, out := []*array.Array{array.Scalar(x), array.Scalar(y)}, array.Scalar(x)
+	p := array.NewProgram(out.DType(), out.DType())
+	new(array.Workspace).Map(p.Return(p.Append(op, 0, 1)), []*array.Array{out}, args)
+	return array.Slice[T](out)[0]
 }
 
 // logical returns "or" for + and "and" for * if all arguments are bools, as NumPy and Theano do.
