@@ -101,60 +101,39 @@ func (op crossentropySoftmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, err
 	return []fgraph.Type{rowType(in[0], TypeOf(in[0]).DType()), in[0].Type(), rowType(in[0], array.Int64)}, nil
 }
 
-// classes returns the function that gives the class of each of n rows as a column, of which there are m.
-func classes(op fgraph.Op, y *array.Array, n, m int) (func(i int) (int, error), error) {
+// eachClass calls f for each of n rows of m columns with its class, which is a column.
+func eachClass(op fgraph.Op, y *array.Array, n, m int, f func(row, class int)) error {
 	if y.Len() != n {
-		return nil, fmt.Errorf("%w: %v: %d classes for %d rows", ErrShape, op, y.Len(), n)
+		return fmt.Errorf("%w: %v: %d classes for %d rows", ErrShape, op, y.Len(), n)
 	}
-	return func(i int) (int, error) {
+	for i := range n {
 		c, err := array.Position(y.Int(i), m)
 		if err != nil {
-			err = fmt.Errorf("%w: %v: class of row %d: %w", ErrShape, op, i, err)
+			return fmt.Errorf("%w: %v: class of row %d: %w", ErrShape, op, i, err)
 		}
-		return c, err
-	}, nil
+		f(i, c)
+	}
+	return nil
 }
 
 func (op crossentropyOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		p, m := in[0], in[0].Dim(1)
-		class, err := classes(op, in[1], p.Dim(0), m)
-		if err != nil {
+		p, n, m := in[0], in[0].Dim(0), in[0].Dim(1)
+		if err := ws.New(out[0], p.DType(), n); err != nil {
 			return err
 		}
-		if err := ws.New(out[0], p.DType(), p.Dim(0)); err != nil {
-			return err
-		}
-		for i := range p.Dim(0) {
-			c, err := class(i)
-			if err != nil {
-				return err
-			}
-			out[0].SetFloat(i, -elementary.Log(p.Float(i*m+c)))
-		}
-		return nil
+		return eachClass(op, in[1], n, m, func(i, c int) { out[0].SetFloat(i, -elementary.Log(p.Float(i*m+c))) })
 	}, nil
 }
 
 func (op crossentropyGradOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		g, p, m := in[0], in[1], in[1].Dim(1)
-		class, err := classes(op, in[2], p.Dim(0), m)
-		if err != nil {
-			return err
-		}
 		if err := ws.New(out[0], p.DType(), p.Shape()...); err != nil {
 			return err
 		}
 		array.CopyTo(out[0], array.Full(p.DType(), 0))
-		for i := range p.Dim(0) {
-			c, err := class(i)
-			if err != nil {
-				return err
-			}
-			out[0].SetFloat(i*m+c, -g.Float(i)/p.Float(i*m+c))
-		}
-		return nil
+		return eachClass(op, in[2], p.Dim(0), m, func(i, c int) { out[0].SetFloat(i*m+c, -g.Float(i)/p.Float(i*m+c)) })
 	}, nil
 }
 
@@ -162,10 +141,6 @@ func (op crossentropySoftmaxOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		nll, sm, am := out[0], out[1], out[2]
 		n, m := in[0].Dim(0), in[0].Dim(1)
-		class, err := classes(op, in[2], n, m)
-		if err != nil {
-			return err
-		}
 		if err := softmaxWithBias(op, ws, sm, in[0], in[1], true); err != nil {
 			return err
 		}
@@ -175,12 +150,8 @@ func (op crossentropySoftmaxOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(am, array.Int64, n); err != nil {
 			return err
 		}
-		for i := range n {
-			c, err := class(i)
-			if err != nil {
-				return err
-			}
-			nll.SetFloat(i, -sm.Float(i*m+c))
+		if err := eachClass(op, in[2], n, m, func(i, c int) { nll.SetFloat(i, -sm.Float(i*m+c)) }); err != nil {
+			return err
 		}
 		if err := array.ArgMax(am, sm, 1<<1); err != nil {
 			return err
@@ -195,31 +166,21 @@ func (op crossentropySoftmaxOp) Compile(*fgraph.Apply) (Kernel, error) {
 func (op crossentropySoftmaxGradOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		g, sm, m := in[0], in[1], in[1].Dim(1)
-		class, err := classes(op, in[2], sm.Dim(0), m)
-		if err != nil {
-			return err
-		}
 		if g.Len() != sm.Dim(0) {
 			return fmt.Errorf("%w: %v: %d gradients for %d rows", ErrShape, op, g.Len(), sm.Dim(0))
 		}
 		if err := ws.New(out[0], sm.DType(), sm.Shape()...); err != nil {
 			return err
 		}
-		for i := range sm.Dim(0) {
-			c, err := class(i)
-			if err != nil {
-				return err
-			}
-			gi := g.Float(i)
+		return eachClass(op, in[2], sm.Dim(0), m, func(i, c int) {
 			for j := range m {
 				v := sm.Float(i*m + j)
 				if j == c {
 					v--
 				}
-				out[0].SetFloat(i*m+j, v*gi)
+				out[0].SetFloat(i*m+j, v*g.Float(i))
 			}
-		}
-		return nil
+		})
 	}, nil
 }
 

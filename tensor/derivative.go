@@ -110,7 +110,7 @@ var unaryDerivatives = map[array.Opcode]func(x, y, g *fgraph.Variable) *fgraph.V
 	array.Identity: func(x, y, g *fgraph.Variable) *fgraph.Variable { return g },
 	array.Neg:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Neg(g) },
 	array.Inv:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Neg(Mul(g, Sqr(y))) },
-	array.Abs:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Sgn(x)) },
+	array.Abs:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Map(array.Sgn, x)) },
 	array.Sqr:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(Number(2, g), g, x) },
 	array.Sqrt:     func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(Mul(Number(0.5, g), g), y) },
 	array.Exp:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, y) },

@@ -32,14 +32,8 @@ func Minimum(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Minimum,
 // Neg returns -x.
 func Neg(x *fgraph.Variable) *fgraph.Variable { return Map(array.Neg, x) }
 
-// Inv returns 1/x.
-func Inv(x *fgraph.Variable) *fgraph.Variable { return Map(array.Inv, x) }
-
 // Abs returns |x|.
 func Abs(x *fgraph.Variable) *fgraph.Variable { return Map(array.Abs, x) }
-
-// Sgn returns the sign of x: -1, 0 or 1.
-func Sgn(x *fgraph.Variable) *fgraph.Variable { return Map(array.Sgn, x) }
 
 // Sqr returns x².
 func Sqr(x *fgraph.Variable) *fgraph.Variable { return Map(array.Sqr, x) }
@@ -50,14 +44,8 @@ func Sqrt(x *fgraph.Variable) *fgraph.Variable { return Map(array.Sqrt, x) }
 // Exp returns e to the power of x.
 func Exp(x *fgraph.Variable) *fgraph.Variable { return Map(array.Exp, x) }
 
-// Expm1 returns exp(x) - 1.
-func Expm1(x *fgraph.Variable) *fgraph.Variable { return Map(array.Expm1, x) }
-
 // Log returns the natural logarithm of x.
 func Log(x *fgraph.Variable) *fgraph.Variable { return Map(array.Log, x) }
-
-// Log1p returns log(1 + x).
-func Log1p(x *fgraph.Variable) *fgraph.Variable { return Map(array.Log1p, x) }
 
 // Sigmoid returns 1/(1 + exp(-x)).
 func Sigmoid(x *fgraph.Variable) *fgraph.Variable { return Map(array.Sigmoid, x) }

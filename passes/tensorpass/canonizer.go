@@ -365,7 +365,7 @@ func divideByAbs(num, den []*vari) ([]*vari, []*vari) {
 		}
 		if k := slices.Index(num, a.Inputs()[0]); k >= 0 {
 			num, den = slices.Clone(num), slices.Delete(slices.Clone(den), i, i+1)
-			num[k] = tensor.Sgn(num[k])
+			num[k] = tensor.Map(array.Sgn, num[k])
 			i--
 		}
 	}

@@ -65,7 +65,7 @@ var (
 // erfcSeries returns 1 - 1/(2x²) + 3/(4x⁴) - 15/(8x⁶) + 105/(16x⁸), of which exp(-x²)/(x·sqrt(π)) times is erfc(x) for large x (Abramowitz and
 // Stegun, 7.1.23).
 func erfcSeries(x *vari) *vari {
-	t := tensor.Inv(tensor.Sqr(x))
+	t := tensor.Map(array.Inv, tensor.Sqr(x))
 	s := number(105.0/16, x)
 	for _, k := range []float64{-15.0 / 8, 3.0 / 4, -1.0 / 2, 1} {
 		s = tensor.Add(number(k, x), tensor.Mul(t, s))

@@ -68,13 +68,13 @@ func logOnePlus() rewrite.Rule {
 		Fn: func(c *rewrite.Context, n *apply) (result, error) {
 			v := n.Inputs()[0]
 			if rest := onePlus(v); len(rest) > 0 {
-				return replace(c, n, tensor.Log1p(sumOf(v, rest)), v.Owner().Inputs()...)
+				return replace(c, n, tensor.Map(array.Log1p, sumOf(v, rest)), v.Owner().Inputs()...)
 			}
 			if a := elem(v, array.Sub); a != nil && isFloat(v) && is(a.Inputs()[0], 1) {
 				if elem(a.Inputs()[1], array.Sigmoid) != nil {
 					return c.Miss("it is up to log1msigm_to_softplus"), nil
 				}
-				return replace(c, n, tensor.Log1p(opposite(a.Inputs()[1])), a.Inputs()...)
+				return replace(c, n, tensor.Map(array.Log1p, opposite(a.Inputs()[1])), a.Inputs()...)
 			}
 			return c.Miss("the argument is no sum with 1"), nil
 		},
@@ -151,7 +151,7 @@ func expMinusOne() rewrite.Rule {
 					continue
 				}
 				if one, ok := uniform(in[1-i]); ok && (op == array.Sub && one == 1 || op == array.Add && one == -1) {
-					return replace(c, n, tensor.Expm1(e.Inputs()[0]), in...)
+					return replace(c, n, tensor.Map(array.Expm1, e.Inputs()[0]), in...)
 				}
 			}
 			return c.Miss("it is not an exponential less 1"), nil
@@ -407,7 +407,7 @@ func log1mExp() rewrite.Rule {
 			if guarded(n.Out(), x, -math.Ln2) {
 				return c.Miss("that has been done"), nil
 			}
-			return guard(n, x, -math.Ln2, tensor.Log(tensor.Neg(tensor.Expm1(x))))
+			return guard(n, x, -math.Ln2, tensor.Log(tensor.Neg(tensor.Map(array.Expm1, x))))
 		},
 	}
 }

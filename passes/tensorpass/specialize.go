@@ -160,7 +160,7 @@ func powSpecialize() rewrite.Rule {
 			case y == -1 && isFloat(n.Out()):
 				return replace(c, n, computeAs(n.Out(), array.Inv, x), n.Inputs()...)
 			case y == -2 && isFloat(n.Out()):
-				return replace(c, n, tensor.Inv(computeAs(n.Out(), array.Sqr, x)), n.Inputs()...)
+				return replace(c, n, tensor.Map(array.Inv, computeAs(n.Out(), array.Sqr, x)), n.Inputs()...)
 			}
 			return c.Miss("there is no op for the exponent %v", y), nil
 		},
@@ -179,7 +179,7 @@ func powToSqrt() rewrite.Rule {
 			case is(n.Inputs()[1], 0.5):
 				return replace(c, n, computeAs(n.Out(), array.Sqrt, x), n.Inputs()...)
 			case is(n.Inputs()[1], -0.5):
-				return replace(c, n, tensor.Inv(computeAs(n.Out(), array.Sqrt, x)), n.Inputs()...)
+				return replace(c, n, tensor.Map(array.Inv, computeAs(n.Out(), array.Sqrt, x)), n.Inputs()...)
 			}
 			return c.Miss("the exponent is neither 0.5 nor -0.5"), nil
 		},

@@ -119,9 +119,33 @@ func numbered(make func(n int8) tensor.Op) maker {
 		if len(params) != 1 {
 			return nil, false
 		}
-		n, err := strconv.Atoi(params[0])
-		return make(int8(n)), err == nil && n >= 0 && n <= array.MaxDims
+		n, ok := integers(params[0], "", array.MaxDims)
+		if !ok || len(n) != 1 {
+			return nil, false
+		}
+		return make(int8(n[0])), true
 	}
+}
+
+// integers reads a list of numbers from 0 to most. The wildcard, if there is one, reads as -1.
+func integers(text, wildcard string, most int) ([]int, bool) {
+	if text == "" {
+		return nil, true
+	}
+	parts := strings.Split(text, ",")
+	list := make([]int, len(parts))
+	for i, p := range parts {
+		if p = strings.TrimSpace(p); p == wildcard && p != "" {
+			list[i] = -1
+			continue
+		}
+		n, err := strconv.Atoi(p)
+		if err != nil || n < 0 || n > most {
+			return nil, false
+		}
+		list[i] = n
+	}
+	return list, true
 }
 
 // typed returns the maker of an op with an element type.
@@ -166,38 +190,18 @@ func parseAxes(params []string) (axes array.Axes, ok bool) {
 	if !ok || len(params) > 1 {
 		return 0, false
 	}
-	if list == "" {
-		return 0, true
-	}
-	for _, p := range strings.Split(list, ",") {
-		d, err := strconv.Atoi(strings.TrimSpace(p))
-		if err != nil || d < 0 || d >= array.MaxDims {
-			return 0, false
-		}
+	dims, ok := integers(list, "", array.MaxDims-1)
+	for _, d := range dims {
 		axes |= 1 << d
 	}
-	return axes, true
+	return axes, ok
 }
 
 func dimShuffle(inplace bool) maker {
 	return func(params []string) (tensor.Op, bool) {
-		var order []int
-		switch {
-		case len(params) > 1:
+		order, ok := integers(strings.Join(params, "}{"), "x", array.MaxDims-1)
+		if !ok || len(order) > array.MaxDims {
 			return nil, false
-		case len(params) == 1 && params[0] != "":
-			for _, p := range strings.Split(params[0], ",") {
-				d, err := strconv.Atoi(strings.TrimSpace(p))
-				if strings.TrimSpace(p) == "x" {
-					d, err = array.NewAxis, nil
-				} else if d < 0 || d >= array.MaxDims {
-					return nil, false
-				}
-				if err != nil || len(order) == array.MaxDims {
-					return nil, false
-				}
-				order = append(order, d)
-			}
 		}
 		op := tensor.NewDimShuffle(order...)
 		op.Inplace = inplace

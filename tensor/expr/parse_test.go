@@ -229,3 +229,12 @@ func plainConstants(g *fgraph.FunctionGraph) bool {
 	}
 	return true
 }
+
+// TestOpNameLists: lists of numbers in names of ops have no gaps.
+func TestOpNameLists(t *testing.T) {
+	for _, name := range []string{"sum{axis=0,,1}", "sum{axis= }", "Join{ }", "Join{}", "Join{0,1}", "DimShuffle{0,,1}", "SpecifyShape{[2,]}", "SpecifyShape{[]}", "argmax{axis=,}"} {
+		if op, ok := expr.Op(name); ok {
+			t.Errorf("%s is %v", name, op)
+		}
+	}
+}

@@ -130,18 +130,8 @@ func parseShape(text string) ([]int, bool) {
 	if !strings.HasPrefix(text, "[") || !strings.HasSuffix(text, "]") {
 		return nil, false
 	}
-	parts := strings.Split(strings.Trim(text, "[]"), ",")
-	shape := make([]int, len(parts))
-	for i, p := range parts {
-		if shape[i] = tensor.Unknown; strings.TrimSpace(p) != "?" {
-			n, err := strconv.ParseInt(strings.TrimSpace(p), 10, 32)
-			if err != nil || n < 0 {
-				return nil, false
-			}
-			shape[i] = int(n)
-		}
-	}
-	return shape, len(shape) <= array.MaxDims
+	shape, ok := integers(strings.Trim(text, "[]"), "?", math.MaxInt32)
+	return shape, ok && len(shape) > 0 && len(shape) <= array.MaxDims
 }
 
 // Parse reads an expression as a Python user writes it, or as a graph prints:
