@@ -7,12 +7,14 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// The ops that index the first dimensions of a tensor with integer tensors, whose number is the field K.
+// The ops that index the first dimensions of a tensor with integer tensors, whose number is the
+// field K.
 type (
 	// AdvancedSubtensorOp selects elements or subtensors: inputs x, i0, i1, ….
 	AdvancedSubtensorOp = advancedSubtensorOp
-	// AdvancedIncSubtensorOp adds to what the indexes select, or sets it with the field Set: inputs x, y, i0, i1, …. Of values with
-	// the same index all are added, and the last one is set. With the field Inplace it overwrites x.
+	// AdvancedIncSubtensorOp adds to what the indexes select, or sets it with the field Set: inputs
+	// x, y, i0, i1, …. Of values with the same index all are added, and the last one is set. With
+	// the field Inplace it overwrites x.
 	AdvancedIncSubtensorOp = advancedIncSubtensorOp
 )
 
@@ -30,7 +32,8 @@ func Take(x *fgraph.Variable, indexes ...*fgraph.Variable) *fgraph.Variable {
 	return MustApply(AdvancedSubtensorOp{K: int8(len(indexes))}, append([]*fgraph.Variable{x}, indexes...)...)
 }
 
-// IncTake returns x with y, which has the shape of Take(x, indexes...), added to what the indexes select.
+// IncTake returns x with y, which has the shape of Take(x, indexes...), added to what the
+// indexes select.
 func IncTake(x, y *fgraph.Variable, indexes ...*fgraph.Variable) *fgraph.Variable {
 	return MustApply(AdvancedIncSubtensorOp{K: int8(len(indexes))}, append([]*fgraph.Variable{x, y}, indexes...)...)
 }
@@ -173,7 +176,8 @@ func (op advancedSubtensorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*f
 	return gradients(a, IncTake(ZerosLike(a.Inputs()[0]), out[0], a.Inputs()[1:]...))
 }
 
-// Grad passes the gradient on. Of values that are set with the same index, all get the gradient of the last one.
+// Grad passes the gradient on. Of values that are set with the same index, all get the gradient of
+// the last one.
 func (op advancedIncSubtensorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	x, indexes := out[0], a.Inputs()[2:]
 	if op.Set {

@@ -7,7 +7,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// AllocOp fills a new tensor with its first input, broadcast to the sizes that are its other inputs.
+// AllocOp fills a new tensor with its first input, broadcast to the sizes that are its other
+// inputs.
 type AllocOp = allocOp
 
 type allocOp struct{}
@@ -118,7 +119,8 @@ func (op allocOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variab
 	return gradients(a, unbroadcast(out[0], a.Inputs()[0]))
 }
 
-// Fold reports whether the result is small and no op reads it: rules know more about an Alloc than about a constant.
+// Fold reports whether the result is small and no op reads it: rules know more about an Alloc than
+// about a constant.
 func (op allocOp) Fold(a *fgraph.Apply) bool {
 	n := 1
 	for _, d := range TypeOf(a.Out()).Shape() {

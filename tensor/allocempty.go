@@ -5,8 +5,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// AllocEmptyOp makes a tensor with undefined elements, of the sizes that are its inputs. Ops that work in place write to it.
-// Its field DType is the element type.
+// AllocEmptyOp makes a tensor with undefined elements, of the sizes that are its inputs. Ops that
+// work in place write to it. Its field DType is the element type.
 type AllocEmptyOp = allocEmptyOp
 
 type allocEmptyOp struct{ DType array.DType }
@@ -34,7 +34,8 @@ func (op allocEmptyOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return one(s.intern()), nil
 }
 
-// Compile returns a kernel that writes zeros, so that a result that wrongly depends on them is the same in every run.
+// Compile returns a kernel that writes zeros, so that a result that wrongly depends on them is the
+// same in every run.
 func (op allocEmptyOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		var buf [array.MaxDims]int

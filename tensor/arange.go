@@ -8,7 +8,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// ARangeOp makes the vector of the integers start, start+step, … before stop: inputs start, stop, step.
+// ARangeOp makes the vector of the integers start, start+step, … before stop: inputs start, stop,
+// step.
 type ARangeOp = arangeOp
 
 type arangeOp struct{ noGradient }
@@ -44,7 +45,8 @@ func (op arangeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return one(NewType(array.Int64, length)), nil
 }
 
-// rangeLength returns the number of elements, which may exceed that of any array. The distance of the ends may overflow an int.
+// rangeLength returns the number of elements, which may exceed that of any array. The distance of
+// the ends may overflow an int.
 func rangeLength(start, stop, step int) (int, error) {
 	span, stride := uint64(stop)-uint64(start), uint64(step)
 	if step < 0 {
@@ -76,7 +78,8 @@ func (op arangeOp) Compile(*fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-// mostStep bounds steps: with a smaller one, a distance that overflows an int has more elements than fit into memory.
+// mostStep bounds steps: with a smaller one, a distance that overflows an int has more elements
+// than fit into memory.
 const mostStep = 1 << 20
 
 func (op arangeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {

@@ -5,7 +5,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// ArgmaxOp finds the position of the maximum, over the dimensions that its fields Axes and All describe as in Reduce.
+// ArgmaxOp finds the position of the maximum, over the dimensions that its fields Axes and All
+// describe as in Reduce.
 type ArgmaxOp = argmaxOp
 
 type argmaxOp struct {
@@ -14,7 +15,8 @@ type argmaxOp struct {
 	All  bool
 }
 
-// Argmax returns the position of the maximum of x over the named dimensions, counted in row-major order over these; see ReduceOver.
+// Argmax returns the position of the maximum of x over the named dimensions, counted in
+// row-major order over these; see ReduceOver.
 func Argmax(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	r := reduceAxes(array.Max, NormalAxes("max", x, axes)...)
 	return MustApply(ArgmaxOp{Axes: r.Axes, All: r.All}, x)

@@ -7,8 +7,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// AssertOp returns its first input if all others, which are bools without dimensions, are true. Otherwise it fails with the
-// message in its field Message.
+// AssertOp returns its first input if all others, which are bools without dimensions, are true.
+// Otherwise it fails with the message in its field Message.
 type AssertOp = assertOp
 
 type assertOp struct {

@@ -5,8 +5,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// The ops of the BLAS. The operands of each are floats of one type. With the field Inplace an op overwrites the operand that it adds to.
-// With the field BLAS, GemvOp and GerOp call the BLAS that is registered with gonum, unless it is gonum's own.
+// The ops of the BLAS. The operands of each are floats of one type. With the field Inplace an op
+// overwrites the operand that it adds to. With the field BLAS, GemvOp and GerOp call the BLAS that
+// is registered with gonum, unless it is gonum's own.
 type (
 	// Dot22Op computes x·y, of two matrices.
 	Dot22Op = dot22Op
@@ -14,9 +15,11 @@ type (
 	Dot22ScalarOp = dot22ScalarOp
 	// GemmOp computes a·x·y + b·z, of matrices and scalars: inputs z, a, x, y, b. Field: Inplace.
 	GemmOp = gemmOp
-	// GemvOp computes a·x·v + b·y, of a matrix x, vectors and scalars: inputs y, a, x, v, b. Fields: Inplace, BLAS.
+	// GemvOp computes a·x·v + b·y, of a matrix x, vectors and scalars: inputs y, a, x, v, b.
+	// Fields: Inplace, BLAS.
 	GemvOp = gemvOp
-	// GerOp computes z + a·x·yᵀ, of a matrix z, a scalar and vectors: inputs z, a, x, y. Fields: Inplace, BLAS.
+	// GerOp computes z + a·x·yᵀ, of a matrix z, a scalar and vectors: inputs z, a, x, y.
+	// Fields: Inplace, BLAS.
 	GerOp = gerOp
 )
 
@@ -164,7 +167,8 @@ func (op gemvOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	}), nil
 }
 
-// productAndSum returns the kernel of a Gemm or a Gemv, whose inputs are z, a, x, y and b. multiply sets its last argument to a·x·y + b·z.
+// productAndSum returns the kernel of a Gemm or a Gemv, whose inputs are z, a, x, y and b. multiply
+// sets its last argument to a·x·y + b·z.
 func productAndSum(a *fgraph.Apply, inplace bool, multiply func(ws *array.Workspace, a float64, x, y *array.Array, b float64, z *array.Array) error) Kernel {
 	constant := a.Inputs()[1].IsConstant() && a.Inputs()[4].IsConstant()
 	b := ConstantOf(a.Inputs()[4])
@@ -190,7 +194,8 @@ func (op gerOp) Compile(*fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-// special reports whether a product with v turns infinities into NaN or the reverse. A BLAS does not read what it multiplies by 0.
+// special reports whether a product with v turns infinities into NaN or the reverse. A BLAS does
+// not read what it multiplies by 0.
 func special(v float64) bool { return v == 0 || v-v != 0 }
 
 // termByTerm computes a·product + b·z, or a·product alone, without shortcuts.

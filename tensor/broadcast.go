@@ -10,7 +10,8 @@ import (
 // broadcasts is embedded by the element-wise ops.
 type broadcasts struct{}
 
-// ToleratesAlias allows a destroyed input to be another input as well: elements are read before they are overwritten.
+// ToleratesAlias allows a destroyed input to be another input as well: elements are read before
+// they are overwritten.
 func (broadcasts) ToleratesAlias(_, _ int, same bool) bool { return same }
 
 // InferShape takes each size from the first input that does not broadcast it.
@@ -36,8 +37,8 @@ func (broadcasts) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return all
 }
 
-// broadcast returns the type of the result of an element-wise op on tensors with one number of dimensions. If two sizes
-// do not fit, it returns the argument and the dimension, and -1 otherwise.
+// broadcast returns the type of the result of an element-wise op on tensors with one number of
+// dimensions. If two sizes do not fit, it returns the argument and the dimension, and -1 otherwise.
 func broadcast(in []*fgraph.Variable) (s spec, arg, dim int) {
 	s = TypeOf(in[0]).h.Value()
 	for k, v := range in[1:] {
@@ -56,7 +57,8 @@ func broadcast(in []*fgraph.Variable) (s spec, arg, dim int) {
 	return s, -1, -1
 }
 
-// runtimeShape finds the shape of the result of an element-wise op. Only dimensions whose type says size 1 broadcast.
+// runtimeShape finds the shape of the result of an element-wise op. Only dimensions whose type says
+// size 1 broadcast.
 func runtimeShape(op fgraph.Op, shape []int, specs []spec, in []*array.Array) error {
 	for d := range shape {
 		shape[d] = 1

@@ -8,7 +8,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// CompositeOp runs a program of element-wise operations, which reads and writes memory once. Fusion makes it of several applies.
+// CompositeOp runs a program of element-wise operations, which reads and writes memory once. Fusion
+// makes it of several applies.
 type CompositeOp struct{ compositeOp }
 
 type compositeOp struct {

@@ -12,13 +12,15 @@ import (
 type (
 	// CrossentropyCategorical1HotOp computes -log p[i, y[i]]: inputs p, y.
 	CrossentropyCategorical1HotOp = crossentropyOp
-	// CrossentropyCategorical1HotGradOp computes the gradient of the former with respect to p: inputs g, p, y.
+	// CrossentropyCategorical1HotGradOp computes the gradient of the former with respect to p:
+	// inputs g, p, y.
 	CrossentropyCategorical1HotGradOp = crossentropyGradOp
-	// CrossentropySoftmaxArgmax1HotWithBiasOp computes -log softmax(x+b)[i, y[i]], the softmax, and the column of the maximum of
-	// each row: inputs x, b, y. No logarithm is taken of a number that may underflow.
+	// CrossentropySoftmaxArgmax1HotWithBiasOp computes -log softmax(x+b)[i, y[i]], the softmax, and
+	// the column of the maximum of each row: inputs x, b, y. No logarithm is taken of a number that
+	// may underflow.
 	CrossentropySoftmaxArgmax1HotWithBiasOp = crossentropySoftmaxOp
-	// CrossentropySoftmax1HotWithBiasDxOp computes the gradient of the first output of the former with respect to x, which is
-	// (softmax - onehot(y))·g, row by row: inputs g, softmax, y.
+	// CrossentropySoftmax1HotWithBiasDxOp computes the gradient of the first output of the former
+	// with respect to x, which is (softmax - onehot(y))·g, row by row: inputs g, softmax, y.
 	CrossentropySoftmax1HotWithBiasDxOp = crossentropySoftmaxGradOp
 )
 
@@ -198,6 +200,7 @@ func (op crossentropyOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph
 	return []*fgraph.Variable{MustApply(CrossentropyCategorical1HotGradOp{}, out[0], a.Inputs()[0], a.Inputs()[1]), nil}
 }
 
+// Grad adds the gradients by way of the cross-entropy and of the softmax.
 func (op crossentropySoftmaxOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	sm := a.Outputs()[1]
 	var dx *fgraph.Variable

@@ -28,8 +28,8 @@ func (e Elemwise) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variab
 	return grads
 }
 
-// derivative returns g times the derivative of an element-wise operation with respect to argument i, in the shape of g. It is nil
-// if there is none.
+// derivative returns g times the derivative of an element-wise operation with respect to
+// argument i, in the shape of g. It is nil if there is none.
 func derivative(op array.Opcode, a *fgraph.Apply, i int, g *fgraph.Variable) *fgraph.Variable {
 	if f := unaryDerivatives[op]; f != nil {
 		return f(a.Inputs()[0], a.Out(), g)
@@ -69,7 +69,8 @@ func derivative(op array.Opcode, a *fgraph.Apply, i int, g *fgraph.Variable) *fg
 	return nil
 }
 
-// choose passes the gradient to the first of two arguments where the condition holds, and to the second one elsewhere.
+// choose passes the gradient to the first of two arguments where the condition holds, and to the
+// second one elsewhere.
 func choose(first *fgraph.Variable, i int, g *fgraph.Variable) *fgraph.Variable {
 	if i == 0 {
 		return Switch(first, g, Number(0, g))

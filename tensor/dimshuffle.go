@@ -8,8 +8,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// DimShuffleOp permutes, drops and adds dimensions without copying. Only dimensions whose type says size 1 can be dropped.
-// The field Inplace has no effect, as the output always is a view; Theano has a form of that name.
+// DimShuffleOp permutes, drops and adds dimensions without copying. Only dimensions whose type says
+// size 1 can be dropped. The field Inplace has no effect, as the output always is a view; Theano
+// has a form of that name.
 type DimShuffleOp struct{ dimShuffleOp }
 
 type dimShuffleOp struct {
@@ -19,7 +20,8 @@ type dimShuffleOp struct {
 	Inplace bool
 }
 
-// NewDimShuffle returns the op whose output has dimension order[i] of the input as dimension i, or a new one of size 1 if that is NewAxis.
+// NewDimShuffle returns the op whose output has dimension order[i] of the input as dimension i, or
+// a new one of size 1 if that is NewAxis.
 func NewDimShuffle(order ...int) DimShuffleOp {
 	if len(order) > array.MaxDims {
 		fail("DimShuffle", "%d dimensions, there can be %d", len(order), array.MaxDims)

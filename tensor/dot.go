@@ -12,8 +12,8 @@ type DotOp = dotOp
 
 type dotOp struct{}
 
-// Dot returns the product of two tensors of at most two dimensions, along the last dimension of x and the first of y.
-// With a scalar it is the element-wise product.
+// Dot returns the product of two tensors of at most two dimensions, along the last dimension of x
+// and the first of y. With a scalar it is the element-wise product.
 func Dot(x, y *fgraph.Variable) *fgraph.Variable {
 	if TypeOf(x).NDim() == 0 || TypeOf(y).NDim() == 0 {
 		return Mul(x, y)
@@ -79,7 +79,8 @@ func (op dotOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-// asMatrices returns factors and product as matrices: a vector is a row on the left and a column on the right.
+// asMatrices returns factors and product as matrices: a vector is a row on the left and a
+// column on the right.
 func asMatrices(x, y, out *array.Array) (*array.Array, *array.Array, *array.Array) {
 	if out.NDim() == 2 {
 		return x, y, out

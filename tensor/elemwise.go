@@ -7,8 +7,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Elemwise applies an element-wise operation. Its inputs have the same number of dimensions; those of size 1 are broadcast.
-// Map and the functions named after operations, such as Add, give their arguments that form.
+// Elemwise applies an element-wise operation. Its inputs have the same number of dimensions; those
+// of size 1 are broadcast. Map and the functions named after operations, such as Add, give their
+// arguments that form.
 type Elemwise struct {
 	broadcasts
 	Op      array.Opcode
@@ -123,7 +124,8 @@ func dtypesOf(vars []*fgraph.Variable) []array.DType {
 	return types
 }
 
-// elementwise returns the kernel of a program. For each output, inplace is the input that it overwrites, as in Elemwise.
+// elementwise returns the kernel of a program. For each output, inplace is the input that it
+// overwrites, as in Elemwise.
 func elementwise(a *fgraph.Apply, p *array.Program, inplace []int8) Kernel {
 	specs := make([]spec, len(a.Inputs()))
 	for i, v := range a.Inputs() {
@@ -148,7 +150,8 @@ func elementwise(a *fgraph.Apply, p *array.Program, inplace []int8) Kernel {
 	}
 }
 
-// Map applies an element-wise operation. Dimensions that an argument lacks are added in front, with size 1.
+// Map applies an element-wise operation. Dimensions that an argument lacks are added in front, with
+// size 1.
 func Map(op array.Opcode, args ...*fgraph.Variable) *fgraph.Variable { return mapOp(OpFor(op), args) }
 
 // MapOp is Map for an op that is a conversion or works in place.

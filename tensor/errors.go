@@ -15,8 +15,8 @@ var (
 	ErrGradient = errors.New("no gradient")       // there is no gradient
 )
 
-// An Error says what is wrong with the arguments of an op. Functions that build expressions panic with one, since
-// the mistake is in the program; [Try] turns the panic into an error.
+// An Error says what is wrong with the arguments of an op. Functions that build expressions panic
+// with one, since the mistake is in the program; [Try] turns the panic into an error.
 type Error struct {
 	Op   string
 	Arg  int // the argument, from 0; -1 if it is none in particular
@@ -49,7 +49,8 @@ func argError(op fgraph.Op, arg int, format string, args ...any) *Error {
 	return &Error{Op: op.String(), Arg: arg, Text: fmt.Sprintf(format, args...)}
 }
 
-// Try calls a function that builds an expression, and returns the *Error that it panics with. It passes other panics on.
+// Try calls a function that builds an expression, and returns the *Error that it panics with. It
+// passes other panics on.
 func Try(f func() *fgraph.Variable) (v *fgraph.Variable, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -8,14 +8,17 @@ import (
 
 // GradOptions modify Grad.
 type GradOptions struct {
-	// Zeros makes the gradient with respect to a variable that the cost does not depend on a tensor of zeros instead of an error.
+	// Zeros makes the gradient with respect to a variable that the cost does not depend on a tensor
+	// of zeros instead of an error.
 	Zeros bool
-	// Known are gradients of the cost with respect to intermediate variables, which are taken as they are.
+	// Known are gradients of the cost with respect to intermediate variables, which are taken as
+	// they are.
 	Known map[*fgraph.Variable]*fgraph.Variable
 }
 
-// Grad returns the gradients of cost with respect to variables, as new expressions. Cost is a scalar; it and the variables are
-// floats. The error wraps ErrGradient if the cost does not depend on a variable, or not in a differentiable way.
+// Grad returns the gradients of cost with respect to variables, as new expressions. Cost is a
+// scalar; it and the variables are floats. The error wraps ErrGradient if the cost does not depend
+// on a variable, or not in a differentiable way.
 func Grad(cost *fgraph.Variable, wrt ...*fgraph.Variable) ([]*fgraph.Variable, error) {
 	return GradOptions{}.Grad(cost, wrt...)
 }

@@ -2,9 +2,10 @@ package tensor
 
 import "github.com/nnopt/nnopt/fgraph"
 
-// NewGraph returns a graph of copies of what the outputs are computed from, so that the expressions can be used again, in other
-// graphs for example. The inputs of the graph are copies of inputs, in their order. Features are attached to the graph. The error
-// wraps one of package fgraph, for example if an output depends on an input that is not listed.
+// NewGraph returns a graph of copies of what the outputs are computed from, so that the expressions
+// can be used again, in other graphs for example. The inputs of the graph are copies of inputs, in
+// their order. Features are attached to the graph. The error wraps one of package fgraph, for
+// example if an output depends on an input that is not listed.
 func NewGraph(inputs, outputs []*fgraph.Variable, features ...fgraph.Feature) (*fgraph.FunctionGraph, error) {
 	copies := make(map[*fgraph.Variable]*fgraph.Variable)
 	all := func(vars []*fgraph.Variable) []*fgraph.Variable {
@@ -58,8 +59,8 @@ func InputsOf(outputs ...*fgraph.Variable) []*fgraph.Variable {
 	return inputs
 }
 
-// walk calls leave for the applies that variables are computed from, inputs before clients and from left to right. It does not go
-// beyond variables for which stop returns true.
+// walk calls leave for the applies that variables are computed from, inputs before clients and from
+// left to right. It does not go beyond variables for which stop returns true.
 func walk(outputs []*fgraph.Variable, stop func(*fgraph.Variable) bool, leave func(*fgraph.Apply)) {
 	type visit struct {
 		a    *fgraph.Apply

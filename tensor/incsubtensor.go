@@ -7,8 +7,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// IncSubtensorOp adds its second input, which is broadcast, to the part of the first one that its indexes select, or replaces
-// the part. Its other inputs are those bounds of the indexes that are not constants.
+// IncSubtensorOp adds its second input, which is broadcast, to the part of the first one that its
+// indexes select, or replaces the part. Its other inputs are those bounds of the indexes that are
+// not constants.
 type IncSubtensorOp struct{ incSubtensorOp }
 
 type incSubtensorOp struct {
@@ -17,7 +18,8 @@ type incSubtensorOp struct {
 	Set, Inplace bool
 }
 
-// NewIncSubtensor returns the op with the given indexes. Bounds that are not constants become inputs of the op.
+// NewIncSubtensor returns the op with the given indexes. Bounds that are not constants become
+// inputs of the op.
 func NewIncSubtensor(set bool, indexes ...Index) *IncSubtensorOp {
 	ix, _ := newIndexing("IncSubtensor", indexes)
 	return &IncSubtensorOp{incSubtensorOp{indexing: ix, Set: set}}

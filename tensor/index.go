@@ -5,8 +5,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// An Index selects one element or a slice of a dimension, as in Python. Bounds are integer scalars: negative ones count
-// from the end, and nil ones are missing.
+// An Index selects one element or a slice of a dimension, as in Python. Bounds are integer scalars:
+// negative ones count from the end, and nil ones are missing.
 type Index struct {
 	Slice       bool
 	Start, Stop *fgraph.Variable // of one element: Start only

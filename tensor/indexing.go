@@ -10,7 +10,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// A bound of a slice, as an op holds it: a number, or the next input.
+// A bound is a bound of an Index, as an op holds it: a number, or the next input.
 type bound struct {
 	kind boundKind
 	n    int
@@ -34,7 +34,7 @@ type entry struct {
 // indexing holds the indexes of an op into the first dimensions of a tensor.
 type indexing struct{ entries []entry }
 
-// newIndexing splits indexes into numbers, which an op holds, and its inputs.
+// newIndexing splits indexes into those that an op holds and its inputs.
 func newIndexing(name string, indexes []Index) (ix indexing, in []*fgraph.Variable) {
 	add := func(v *fgraph.Variable) bound {
 		if v == nil {
@@ -86,7 +86,8 @@ func (ix indexing) indexes(in []*fgraph.Variable) []Index {
 // NumIndexes returns the number of indexed dimensions.
 func (ix indexing) NumIndexes() int { return len(ix.entries) }
 
-// IsSlice reports whether index d is a slice, as opposed to one element. Unlike Indexes it allocates nothing.
+// IsSlice reports whether index d is a slice, as opposed to one element. Unlike Indexes it
+// allocates nothing.
 func (ix indexing) IsSlice(d int) bool { return ix.entries[d].slice }
 
 func (ix indexing) numInputs() int {
@@ -142,7 +143,8 @@ func (ix indexing) hash(seed uint64) uint64 {
 	return h
 }
 
-// infer returns the type of what is selected of the first input. The inputs from first on are bounds.
+// infer returns the type of what is selected of the first input. The inputs from first on are
+// bounds.
 func (ix indexing) infer(op fgraph.Op, in []*fgraph.Variable, first int) (spec, error) {
 	x, rest := TypeOf(in[0]).h.Value(), in[first:]
 	if len(ix.entries) > int(x.ndim) || x.csr {

@@ -8,12 +8,14 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// JoinOp joins its inputs, which have the same number of dimensions, along the dimension that its field Axis names.
+// JoinOp joins its inputs, which have the same number of dimensions, along one dimension: its field
+// Axis.
 type JoinOp = joinOp
 
 type joinOp struct{ Axis int8 }
 
-// Join joins tensors along a dimension; a negative one counts from the end. They are upcast to one element type.
+// Join joins tensors along a dimension; a negative one counts from the end. They are upcast to one
+// element type.
 func Join(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
 	if len(xs) == 0 {
 		fail("join", "no tensors")

@@ -10,7 +10,8 @@ type MakeVectorOp = makeVectorOp
 
 type makeVectorOp struct{ DType array.DType }
 
-// MakeVector returns a vector of scalars, upcast to one element type, which is int64 if there are none.
+// MakeVector returns a vector of scalars, upcast to one element type, which is int64 if there are
+// none.
 func MakeVector(xs ...*fgraph.Variable) *fgraph.Variable {
 	op := MakeVectorOp{DType: array.Int64}
 	if len(xs) > 0 {

@@ -5,8 +5,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// The element-wise functions broadcast their arguments, and panic with an *Error if these do not fit. Map applies the operations
-// that have no function here.
+// The element-wise functions broadcast their arguments, and panic with an *Error if these do not
+// fit. Map applies the operations that have no function here.
 
 // Add returns the sum of its arguments.
 func Add(xs ...*fgraph.Variable) *fgraph.Variable { return Map(array.Add, xs...) }
@@ -71,7 +71,8 @@ func Second(model, value *fgraph.Variable) *fgraph.Variable { return Map(array.S
 // ZerosLike returns zeros of the shape and type of x.
 func ZerosLike(x *fgraph.Variable) *fgraph.Variable { return FillLike(x, 0) }
 
-// FillLike returns a tensor of the shape and type of x with all elements v. It is a constant if x has one element.
+// FillLike returns a tensor of the shape and type of x with all elements v. It is a constant if x
+// has one element.
 func FillLike(x *fgraph.Variable, v float64) *fgraph.Variable {
 	c := Number(v, x)
 	if TypeOf(x).AllOnes() {

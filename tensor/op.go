@@ -8,31 +8,32 @@ import (
 // An Op is an op on tensors. It is a value: its fields say all about it.
 type Op interface {
 	fgraph.Op
-	// Infer returns the types of the outputs, or an *Error that says what is wrong with the inputs. It reads their types and the
-	// values of constants.
+	// Infer returns the types of the outputs, or an *Error that says what is wrong with the inputs.
+	// It reads their types and the values of constants.
 	Infer(in []*fgraph.Variable) ([]fgraph.Type, error)
-	// Compile returns what computes the apply. It reads what Infer reads. The kernel may be used as long as the apply is part of
-	// the graph.
+	// Compile returns what computes the apply. It reads what Infer reads. The kernel may be used as
+	// long as the apply is part of the graph.
 	Compile(a *fgraph.Apply) (Kernel, error)
 }
 
-// A Kernel computes the outputs of an apply from its inputs, which have the types of the apply. It makes each out[i] an array:
-// a view of an input if the ViewMap or DestroyMap of the op says so, otherwise in memory from ws. A Kernel has no state: several
-// goroutines may call it, each with its own workspace.
+// A Kernel computes the outputs of an apply from its inputs, which have the types of the apply. It
+// makes each out[i] an array: a view of an input if the ViewMap or DestroyMap of the op says so,
+// otherwise in memory from ws. A Kernel has no state: several goroutines may call it, each with its
+// own workspace.
 type Kernel func(ws *array.Workspace, in, out []*array.Array) error
 
 // A ShapeInferer knows the shapes of the outputs without computing them.
 type ShapeInferer interface {
-	// InferShape returns the sizes of each output as int64 scalars. If an entry or the whole list is nil, the sizes can be known
-	// only from the output.
+	// InferShape returns the sizes of each output as int64 scalars. If an entry or the whole list
+	// is nil, the sizes can be known only from the output.
 	InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable
 }
 
 // A Differentiable op has a gradient.
 type Differentiable interface {
-	// Grad returns the gradients with respect to the inputs, given those with respect to the outputs. The gradient of an output
-	// is nil if the cost does not depend on it. The gradient of an input is nil if the outputs do not depend on it in a
-	// differentiable way, as on an index.
+	// Grad returns the gradients with respect to the inputs, given those with respect to the
+	// outputs. The gradient of an output is nil if the cost does not depend on it. The gradient of
+	// an input is nil if the outputs do not depend on it in a differentiable way, as on an index.
 	Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable
 }
 
@@ -51,7 +52,8 @@ func Make(op Op, in ...*fgraph.Variable) (*fgraph.Apply, error) {
 	return fgraph.NewApply(op, in, types...), nil
 }
 
-// MustApply applies an op and returns the first output. It panics with an *Error if the inputs do not fit.
+// MustApply applies an op and returns the first output. It panics with an *Error if the inputs do
+// not fit.
 func MustApply(op Op, in ...*fgraph.Variable) *fgraph.Variable {
 	a, err := Make(op, in...)
 	if err != nil {
@@ -89,7 +91,8 @@ func Float(v float64) *fgraph.Variable { return Constant(array.Scalar(v)) }
 // Int returns an int64 scalar constant.
 func Int(v int) *fgraph.Variable { return Constant(array.Scalar(int64(v))) }
 
-// Number returns a constant with the element type and the number of dimensions of like, which all have size 1.
+// Number returns a constant with the element type and the number of dimensions of like, which all
+// have size 1.
 func Number(v float64, like *fgraph.Variable) *fgraph.Variable {
 	t := TypeOf(like)
 	return constantOnes(array.Full(t.DType(), v), t.NDim())

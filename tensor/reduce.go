@@ -138,8 +138,8 @@ func (r Reduce) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable
 	return []*fgraph.Variable{nil}
 }
 
-// prodOfOthers returns for each element of x the product of all others; y is the product of all. If there is one zero, only its
-// product is not zero, and if there are two, none is.
+// prodOfOthers returns for each element of x the product of all others; y is the product of all. If
+// there is one zero, only its product is not zero, and if there are two, none is.
 func prodOfOthers(x, y *fgraph.Variable, r Reduce) *fgraph.Variable {
 	axes := r.Over(TypeOf(x).NDim())
 	zero := Map(array.Eq, x, Number(0, x))
@@ -150,8 +150,8 @@ func prodOfOthers(x, y *fgraph.Variable, r Reduce) *fgraph.Variable {
 	return Switch(none, TrueDiv(y, x), Switch(Map(array.And, zero, one), rest, Number(0, rest)))
 }
 
-// KeepDims returns y, which is x reduced over the named dimensions or over all, with dimensions of size 1 in their places, so that it
-// broadcasts against x.
+// KeepDims returns y, which is x reduced over the named dimensions or over all, with dimensions of
+// size 1 in their places, so that it broadcasts against x.
 func KeepDims(y, x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	ndim := TypeOf(x).NDim()
 	return keepDims(y, reduceAxes(array.Sum, NormalAxes("KeepDims", x, axes)...).Over(ndim), ndim)
@@ -176,8 +176,8 @@ func ReduceOver(op array.Reduction, x *fgraph.Variable, axes ...int) *fgraph.Var
 	return MustApply(reduceAxes(op, NormalAxes(op.String(), x, axes)...), x)
 }
 
-// NormalAxes returns dimensions of x counted from the front: negative ones count from the end. It panics with an *Error in the name
-// of op if there is no such dimension.
+// NormalAxes returns dimensions of x counted from the front: negative ones count from the end. It
+// panics with an *Error in the name of op if there is no such dimension.
 func NormalAxes(op string, x *fgraph.Variable, axes []int) []int {
 	normal, n := make([]int, len(axes)), TypeOf(x).NDim()
 	for i, d := range axes {
@@ -199,7 +199,8 @@ func Prod(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	return ReduceOver(array.Prod, x, axes...)
 }
 
-// Mean returns the mean of x over the named dimensions; see ReduceOver. Integers are added as floats, as in NumPy, and do not wrap around.
+// Mean returns the mean of x over the named dimensions; see ReduceOver. Integers are added as
+// floats, as in NumPy, and do not wrap around.
 func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	t := TypeOf(x)
 	sum := Sum(Cast(x, t.DType().Float()), axes...)

@@ -7,8 +7,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// ReshapeOp gives the elements of its first input, in row-major order, the shape that is its second input: a vector of
-// as many integers as its field NDim says. One of them may be -1: it follows from the number of elements.
+// ReshapeOp gives the elements of its first input, in row-major order, the shape that is its second
+// input: a vector of as many integers as its field NDim says. One of them may be -1: it follows
+// from the number of elements.
 type ReshapeOp = reshapeOp
 
 type reshapeOp struct {
@@ -65,7 +66,8 @@ func Flatten(x *fgraph.Variable, ndim int) *fgraph.Variable {
 
 func (op reshapeOp) String() string { return fmt.Sprintf("Reshape{%d}", op.NDim) }
 
-// ElementsOf returns the elements of a vector of integers as scalars, if it is a constant or a MakeVector.
+// ElementsOf returns the elements of a vector of integers as scalars, if it is a constant or a
+// MakeVector.
 func ElementsOf(v *fgraph.Variable) ([]*fgraph.Variable, bool) {
 	if a := ConstantOf(v); a != nil {
 		elements := make([]*fgraph.Variable, a.Len())
@@ -165,7 +167,8 @@ func (op reshapeOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if x.ReshapeTo(out[0], shape...) {
 			return nil
 		}
-		// The copy is not memory of ws: nothing would release it, since the output counts as a view.
+		// The copy is not memory of ws: nothing would release it, since the output counts as a
+		// view.
 		x.Clone().ReshapeTo(out[0], shape...)
 		return nil
 	}, nil

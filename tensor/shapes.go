@@ -4,25 +4,26 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// Shapes infers the shapes of variables, as integer scalars computed from the shapes of inputs. It is a feature: attached to a graph it
-// remembers what it found, so that all questions together take time in proportion to the graph.
+// Shapes infers the shapes of variables, as int64 scalars that are computed from the shapes of
+// inputs. It is a feature: attached to a graph, it remembers all shapes, so that all questions
+// together take time proportional to the graph.
 //
-// What it returns may not be part of the graph yet; using it in a replacement brings it in. The shape of a variable never
-// changes, so that an answer stays right whatever becomes of the graph.
+// The scalars need not be part of the graph; a replacement that uses them imports them. The shape
+// of a variable never changes, so an answer stays valid whatever happens to the graph.
 type Shapes struct {
 	g     *fgraph.FunctionGraph
-	known [][]*fgraph.Variable // by number of the variable; nil: not asked yet
+	known [][]*fgraph.Variable // by ID of the variable; nil if not asked for yet
 	sizes map[int]*fgraph.Variable
-	// What the question at hand found about variables that are not part of the graph.
+	// The shapes of variables that are not part of the graph, during one question.
 	outside map[*fgraph.Variable][]*fgraph.Variable
 	asking  bool
-	missing []*fgraph.Variable // what has to be known first
+	missing []*fgraph.Variable // variables whose shapes are needed first
 }
 
-// NewShapes returns the feature for one graph. Without a graph it answers, but remembers nothing.
+// NewShapes returns a feature for one graph. Without a graph it remembers nothing.
 func NewShapes() *Shapes { return new(Shapes) }
 
-// ShapesOf returns the feature of a graph, or one that remembers nothing.
+// ShapesOf returns the Shapes that is attached to a graph, or one that remembers nothing.
 func ShapesOf(g *fgraph.FunctionGraph) *Shapes {
 	if s, ok := fgraph.FeatureOf[*Shapes](g); ok {
 		return s
@@ -30,7 +31,8 @@ func ShapesOf(g *fgraph.FunctionGraph) *Shapes {
 	return NewShapes()
 }
 
-// OnAttach makes the feature work for g. A second one is dropped quietly.
+// OnAttach makes s remember shapes of g. It returns fgraph.ErrAlreadyAttached if g has another
+// Shapes.
 func (s *Shapes) OnAttach(g *fgraph.FunctionGraph) error {
 	if _, ok := fgraph.FeatureOf[*Shapes](g); ok {
 		return fgraph.ErrAlreadyAttached
@@ -39,7 +41,7 @@ func (s *Shapes) OnAttach(g *fgraph.FunctionGraph) error {
 	return nil
 }
 
-// OnPrune forgets what is known of the outputs, whose numbers will be given to other variables.
+// OnPrune forgets the shapes of the outputs, whose IDs other variables will get.
 func (s *Shapes) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reason) {
 	for _, v := range a.Outputs() {
 		if id := v.ID(); id >= 0 && id < len(s.known) {
@@ -48,7 +50,7 @@ func (s *Shapes) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reas
 	}
 }
 
-// Size returns the constant n. Equal constants that the feature of a graph returns are one variable.
+// Size returns the constant n. For a graph, equal constants are one variable.
 func (s *Shapes) Size(n int) *fgraph.Variable {
 	if v := s.sizes[n]; v != nil && (v.Graph() == nil || v.Graph() == s.g) {
 		return v
@@ -76,7 +78,7 @@ func (s *Shapes) Shape(v *fgraph.Variable) []*fgraph.Variable {
 	if dims := s.lookup(v); dims != nil {
 		return dims
 	}
-	if s.asking { // by an InferShape, which is called again when the answer is known
+	if s.asking { // an InferShape asks, and is called again when the answer is known
 		s.missing = append(s.missing, v)
 		return s.placeholders(v)
 	}
@@ -104,7 +106,8 @@ func (s *Shapes) Shape(v *fgraph.Variable) []*fgraph.Variable {
 	return dims
 }
 
-// infer asks the op of an apply, and fills in what it does not know.
+// infer returns the shapes of the outputs of an apply. It asks the op, and fills in what that does
+// not know.
 func (s *Shapes) infer(a *fgraph.Apply) [][]*fgraph.Variable {
 	var all [][]*fgraph.Variable
 	if op, ok := a.Op().(ShapeInferer); ok {
@@ -121,7 +124,7 @@ func (s *Shapes) infer(a *fgraph.Apply) [][]*fgraph.Variable {
 	return all
 }
 
-// ofLeaf returns the shape of a variable that nothing is known of but the type.
+// ofLeaf returns the shape of a variable of which only the type is known.
 func (s *Shapes) ofLeaf(v *fgraph.Variable) []*fgraph.Variable {
 	t := TypeOf(v)
 	dims := make([]*fgraph.Variable, t.NDim())
@@ -139,7 +142,7 @@ func (s *Shapes) ofLeaf(v *fgraph.Variable) []*fgraph.Variable {
 	return dims
 }
 
-// placeholders stand in for a shape while it is being found.
+// placeholders stand in for a shape that is not known yet.
 func (s *Shapes) placeholders(v *fgraph.Variable) []*fgraph.Variable {
 	dims := make([]*fgraph.Variable, TypeOf(v).NDim())
 	for d := range dims {
@@ -158,18 +161,17 @@ func (s *Shapes) lookup(v *fgraph.Variable) []*fgraph.Variable {
 	return s.outside[v]
 }
 
-func (s *Shapes) store(v *fgraph.Variable, dims []*fgraph.Variable) []*fgraph.Variable {
+func (s *Shapes) store(v *fgraph.Variable, dims []*fgraph.Variable) {
 	if s.g != nil && v.Graph() == s.g {
 		id := v.ID()
 		for id >= len(s.known) {
 			s.known = append(s.known, make([][]*fgraph.Variable, max(64, id+1-len(s.known), len(s.known)/4))...)
 		}
 		s.known[id] = dims
-		return dims
+		return
 	}
 	if s.outside == nil {
 		s.outside = make(map[*fgraph.Variable][]*fgraph.Variable)
 	}
 	s.outside[v] = dims
-	return dims
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Arithmetic on sizes: integer scalars, many of them constants. What can be computed is, so that no op is left for it.
+// Arithmetic on sizes, which are int64 scalars. It computes constants instead of applying ops.
 
-// intMap applies an element-wise operation to integer scalars.
+// intMap applies an element-wise operation to int64 scalars.
 func intMap(op array.Opcode, a, b *fgraph.Variable) *fgraph.Variable {
 	x, xok := constantInt(a)
 	y, yok := constantInt(b)
@@ -28,7 +28,8 @@ func intMap(op array.Opcode, a, b *fgraph.Variable) *fgraph.Variable {
 	return MustApply(OpFor(op), a, b)
 }
 
-// intConstant computes an operation on integers, and reports whether it is one of those that sizes need and does not overflow.
+// intConstant computes an operation on integers. It reports false if sizes do not need the
+// operation, or if it may overflow.
 func intConstant(op array.Opcode, x, y int) (int, bool) {
 	const large = 1 << 31
 	if x > large || x < -large || y > large || y < -large {
@@ -66,14 +67,14 @@ func product(s *Shapes, dims []*fgraph.Variable) *fgraph.Variable {
 	return p
 }
 
-// isSize reports whether a variable is an integer scalar.
+// isSize reports whether a variable is an int64 scalar.
 func isSize(v *fgraph.Variable) bool {
 	t, ok := v.Type().(Type)
 	return ok && t.NDim() == 0 && t.DType() == array.Int64
 }
 
-// AsSize returns the int64 scalar that v stands for as a size or an index: v may be an integer or a bool of one element, with any number of
-// dimensions. It panics with an *Error in the name of op.
+// AsSize returns v, an integer or a bool of one element, as an int64 scalar that is a size or an
+// index. It panics with an *Error in the name of op if v is anything else.
 func AsSize(op string, v *fgraph.Variable) *fgraph.Variable {
 	t := TypeOf(v)
 	if t.DType().IsFloat() || !t.AllOnes() {
@@ -90,7 +91,7 @@ func isOne(v *fgraph.Variable) bool {
 	return ok && n == 1
 }
 
-// positive reports whether an integer scalar is known not to be negative, as sizes are.
+// positive reports whether an int64 scalar is known not to be negative.
 func positive(v *fgraph.Variable) bool {
 	if n, ok := constantInt(v); ok {
 		return n >= 0

@@ -9,7 +9,8 @@ import (
 type (
 	// SparseDotOp computes x·y, of a sparse matrix and a matrix.
 	SparseDotOp = sparseDotOp
-	// UsmmOp computes a·x·y + z, of a scalar, a sparse matrix and two matrices: inputs a, x, y, z. With the field Inplace it overwrites z.
+	// UsmmOp computes a·x·y + z, of a scalar, a sparse matrix and two matrices: inputs a, x, y, z.
+	// With the field Inplace it overwrites z.
 	UsmmOp = usmmOp
 )
 

@@ -8,7 +8,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// SpecifyShapeOp returns its input, whose type then has known sizes. It fails if the input has others.
+// SpecifyShapeOp returns its input, whose type then has known sizes. It fails if the input has
+// others.
 type SpecifyShapeOp = specifyShapeOp
 
 type specifyShapeOp struct {
@@ -20,7 +21,8 @@ type specifyShapeOp struct {
 // NewSpecifyShape returns the op that promises the given sizes, each of which may be Unknown.
 func NewSpecifyShape(shape ...int) SpecifyShapeOp { return SpecifyShapeOp{t: NewType(0, shape...)} }
 
-// SpecifyShape returns x with the given sizes in its type, each of which may be Unknown. Running it fails if x has other sizes.
+// SpecifyShape returns x with the given sizes in its type, each of which may be Unknown.
+// Running it fails if x has other sizes.
 func SpecifyShape(x *fgraph.Variable, shape ...int) *fgraph.Variable {
 	t := TypeOf(x)
 	if t.NDim() != len(shape) {

@@ -5,7 +5,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// SubtensorOp selects a part of its first input. Its other inputs are those bounds of its indexes that are not constants.
+// SubtensorOp selects a part of its first input. Its other inputs are those bounds of its
+// indexes that are not constants.
 type SubtensorOp struct{ subtensorOp }
 
 type subtensorOp struct {
@@ -13,13 +14,15 @@ type subtensorOp struct {
 	indexing
 }
 
-// NewSubtensor returns the op with the given indexes. Bounds that are not constants become inputs of the op.
+// NewSubtensor returns the op with the given indexes. Bounds that are not constants become inputs
+// of the op.
 func NewSubtensor(indexes ...Index) *SubtensorOp {
 	ix, _ := newIndexing("Subtensor", indexes)
 	return &SubtensorOp{subtensorOp{indexing: ix}}
 }
 
-// Subtensor returns the part of x that the indexes select in its first dimensions, or x itself if that is all of it.
+// Subtensor returns the part of x that the indexes select in its first dimensions, or x itself if
+// that is all of it.
 func Subtensor(x *fgraph.Variable, indexes ...Index) *fgraph.Variable {
 	for len(indexes) > 0 && indexes[len(indexes)-1].IsEverything() {
 		indexes = indexes[:len(indexes)-1]

@@ -7,7 +7,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Ops embed the types below for what they have in common.
+// Ops embed the types below for the methods that they have in common.
 
 // likeFirst gives the output the shape of the first input.
 type likeFirst struct{}
@@ -23,7 +23,8 @@ func (likeSecond) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return [][]*fgraph.Variable{s.Shape(a.Inputs()[1])}
 }
 
-// likeProduct gives the output the shape of the product of the first two inputs, which are matrices.
+// likeProduct gives the output the shape of the product of the first two inputs, which are
+// matrices.
 type likeProduct struct{}
 
 func (likeProduct) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
@@ -42,14 +43,14 @@ func (noGradient) Grad(a *fgraph.Apply, _ []*fgraph.Variable) []*fgraph.Variable
 	return make([]*fgraph.Variable, len(a.Inputs()))
 }
 
-// passesGradient hands the gradient on to the first input, and to no other.
+// passesGradient passes the gradient on to the first input only.
 type passesGradient struct{}
 
 func (passesGradient) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	return gradients(a, out[0])
 }
 
-// gradients returns the gradients of the inputs of an apply, of which the remaining ones are zero.
+// gradients returns the gradients of all inputs of an apply: those of the first ones, and nil.
 func gradients(a *fgraph.Apply, first ...*fgraph.Variable) []*fgraph.Variable {
 	return append(first, make([]*fgraph.Variable, len(a.Inputs())-len(first))...)
 }
@@ -69,8 +70,8 @@ func inplaceName(name string, inplace bool) string {
 	return name
 }
 
-// target makes out what an op adds to: the operand itself if the op works in place, otherwise a copy.
-// The elements are not copied if the factor of the operand is 0.
+// target makes out what an op adds to: the operand itself if the op works in place, otherwise a
+// copy. The elements are not copied if the factor of the operand is 0.
 func target(ws *array.Workspace, inplace bool, out, operand *array.Array, factor float64) error {
 	if inplace {
 		*out = *operand

@@ -13,11 +13,11 @@ import (
 // Unknown is a size that is known only at run time.
 const Unknown = -1
 
-// A Type is the type of a tensor: its element type, the number of dimensions and their sizes as far as they are known.
-// Types are comparable.
+// A Type is the type of a tensor: its element type, the number of dimensions and their sizes as far
+// as they are known. Types are comparable.
 //
-// A dimension whose type says size 1 broadcasts: element-wise ops repeat it. A dimension of unknown size does not. If it has
-// size 1 at run time where a larger one is needed, that is an error.
+// A dimension whose type says size 1 broadcasts: element-wise ops repeat it. A dimension of unknown
+// size does not. If it has size 1 at run time where a larger one is needed, that is an error.
 type Type struct {
 	// A single pointer, so that converting a Type to an interface does not allocate.
 	h unique.Handle[spec]
@@ -30,8 +30,9 @@ type spec struct {
 	csr   bool
 }
 
-// NewType returns the type of tensors with the given sizes, each of which may be Unknown. Sizes over 2³¹-1 become Unknown.
-// It panics with an *Error if there are more than array.MaxDims dimensions.
+// NewType returns the type of tensors with the given sizes, each of which may be Unknown. Sizes
+// over 2³¹-1 become Unknown. It panics with an *Error if there are more than array.MaxDims
+// dimensions.
 func NewType(dtype array.DType, shape ...int) Type {
 	if len(shape) > array.MaxDims {
 		fail("type", "%d dimensions, there can be %d", len(shape), array.MaxDims)
@@ -142,8 +143,8 @@ func (t Type) shapeText() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// Accepts reports whether a tensor of type u may replace one of type t: they have the same element type, the same
-// dimensions broadcast, and known sizes agree.
+// Accepts reports whether a tensor of type u may replace one of type t: they have the same element
+// type, the same dimensions broadcast, and known sizes agree.
 func (t Type) Accepts(u fgraph.Type) bool {
 	o, ok := u.(Type)
 	if !ok {
@@ -194,7 +195,8 @@ func (t Type) HashData(a any) uint64 {
 	return 0
 }
 
-// FormatData prints a constant. One element is printed without brackets, whatever its number of dimensions.
+// FormatData prints a constant. One element is printed without brackets, whatever its number of
+// dimensions.
 func (t Type) FormatData(a any) string {
 	x, ok := a.(*array.Array)
 	if !ok {
@@ -210,7 +212,7 @@ func (t Type) FormatData(a any) string {
 func TypeOf(v *fgraph.Variable) Type {
 	t, ok := v.Type().(Type)
 	if !ok {
-		fail("type", "%v is a %v, which is no tensor", v, v.Type())
+		fail("type", "%v is a %v, which is not a tensor", v, v.Type())
 	}
 	return t
 }

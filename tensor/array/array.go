@@ -126,8 +126,8 @@ func (a *Array) Contiguous() bool {
 	return true
 }
 
-// Slice returns the elements of a contiguous array in row-major order, as a view of its memory. It panics if the array is not
-// contiguous or has another type of elements.
+// Slice returns the elements of a contiguous array in row-major order, as a view of its memory. It
+// panics if the array is not contiguous or has another type of elements.
 func Slice[T Element](a *Array) []T {
 	if !a.Contiguous() {
 		panic("array: Slice of an array that is not contiguous")
@@ -144,7 +144,8 @@ func dataOf[T Element](a *Array) []T {
 	return d
 }
 
-// SharesMemory reports whether the arrays are views of the same memory, though perhaps of different parts.
+// SharesMemory reports whether the arrays are views of the same memory, though perhaps of
+// different parts.
 func (a *Array) SharesMemory(b *Array) bool {
 	x, y := reflect.ValueOf(a.data), reflect.ValueOf(b.data)
 	return a.dtype == b.dtype && x.Kind() == reflect.Slice && y.Kind() == reflect.Slice && x.Len() > 0 && y.Len() > 0 && x.Pointer() == y.Pointer()
@@ -192,7 +193,8 @@ func (a *Array) SetFloat(i int, v float64) {
 	}
 }
 
-// toInt converts a float64 to an integer. Values that no integer holds become the smallest one, as on amd64.
+// toInt converts a float64 to an integer. Values that no integer holds become the smallest one, as
+// on amd64.
 func toInt(v float64) int64 {
 	if v >= -1<<63 && v < 1<<63 {
 		return int64(v)

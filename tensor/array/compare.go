@@ -2,7 +2,8 @@ package array
 
 import "math"
 
-// Equal reports whether the arrays have the same type, shape and elements. NaN equals NaN, and zeros of different signs differ.
+// Equal reports whether the arrays have the same type, shape and elements. NaN equals NaN, and
+// zeros of different signs differ.
 func Equal(a, b *Array) bool {
 	if a.dtype != b.dtype || !SameShape(a, b) {
 		return false
@@ -46,9 +47,10 @@ func SameShape(a, b *Array) bool {
 	return a.ndim == b.ndim && a.shape == b.shape
 }
 
-// MaxRelDiff returns the largest relative difference between corresponding elements: their difference divided by the larger absolute
-// value, or by 1 if both are smaller. It is +Inf if the shapes differ, or if only one of two elements is NaN or that infinity.
-// Integers that no float64 holds are compared exactly.
+// MaxRelDiff returns the largest relative difference between corresponding elements: their
+// difference divided by the larger absolute value, or by 1 if both are smaller. It is +Inf if the
+// shapes differ, or if only one of two elements is NaN or that infinity. Integers that no float64
+// holds are compared exactly.
 func MaxRelDiff(a, b *Array) float64 {
 	if !SameShape(a, b) {
 		return math.Inf(1)
@@ -77,8 +79,8 @@ func intRelDiff(x, y int64) float64 {
 	return float64(uint64(x)-uint64(y)) / max(math.Abs(float64(x)), math.Abs(float64(y)), 1)
 }
 
-// Uniform reports whether all elements are equal, and returns the first. An array is not uniform if it has no elements, or integers
-// that a float64 may not hold.
+// Uniform reports whether all elements are equal, and returns the first. An array is not
+// uniform if it has no elements, or integers that a float64 may not hold.
 func Uniform(a *Array) (v float64, ok bool) {
 	n := a.Len()
 	if n == 0 {

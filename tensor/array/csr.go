@@ -2,16 +2,17 @@ package array
 
 import "fmt"
 
-// csr is a sparse matrix in compressed rows: row i has the elements values[pointers[i]:pointers[i+1]], in the columns
-// columns[pointers[i]:pointers[i+1]].
+// csr is a sparse matrix in compressed rows: row i has the elements
+// values[pointers[i]:pointers[i+1]], in the columns columns[pointers[i]:pointers[i+1]].
 type csr struct {
 	values            *Array
 	columns, pointers []int64
 }
 
-// NewCSR returns a sparse matrix of floats in compressed rows: row i has the elements values[pointers[i]:pointers[i+1]], in the
-// columns columns[pointers[i]:pointers[i+1]]. It takes over the slices. The matrix can be multiplied by MulCSR, copied, converted,
-// compared and printed; no other function takes it.
+// NewCSR returns a sparse matrix of floats in compressed rows: row i has the elements
+// values[pointers[i]:pointers[i+1]], in the columns columns[pointers[i]:pointers[i+1]]. It takes
+// over the slices. The matrix can be multiplied by MulCSR, copied, converted, compared and printed;
+// no other function takes it.
 func NewCSR(rows, cols int, values *Array, columns, pointers []int64) (*Array, error) {
 	n := values.Len()
 	if !values.dtype.IsFloat() || values.NDim() != 1 || rows < 0 || cols < 0 || len(columns) != n || len(pointers) != rows+1 {

@@ -48,7 +48,8 @@ func (d DType) Float() DType {
 	return Float64
 }
 
-// Upcast returns the smallest type that holds the values of all types, as in NumPy: of an int64 and a float32 it is Float64.
+// Upcast returns the smallest type that holds the values of all types, as in NumPy: of an int64 and
+// a float32 it is Float64.
 func Upcast(first DType, others ...DType) DType {
 	for _, d := range others {
 		first = upcast(first, d)

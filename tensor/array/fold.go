@@ -1,7 +1,8 @@
 package array
 
-// Fold computes op(op(start, xs[0]), xs[1]) and so on in an element type. The arrays have one element each; the result has as many
-// dimensions as any of them. It reports false if an array has more elements, or the operation is not defined for such numbers.
+// Fold computes op(op(start, xs[0]), xs[1]) and so on in an element type. The arrays have one
+// element each; the result has as many dimensions as any of them. It reports false if an array has
+// more elements, or the operation is not defined for such numbers.
 func Fold(op Opcode, dtype DType, start float64, xs []*Array) (*Array, bool) {
 	compute, result, ok := op.Types(dtype, dtype)
 	if !ok || compute != dtype || result != dtype || dtype == Bool || op.NumArgs() != 2 && op.NumArgs() >= 0 {

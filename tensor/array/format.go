@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// String prints the elements in nested brackets, as Python does: [[1.0, 2.0], [3.0, 4.0]]. It cuts long arrays off.
+// String prints the elements in nested brackets, as Python does: [[1.0, 2.0], [3.0, 4.0]]. It cuts
+// long arrays off.
 func (a *Array) String() string { return a.Text(100) }
 
 // Text is like String, but prints about most elements at most.
@@ -23,7 +24,8 @@ func (a *Array) Text(most int) string {
 	return b.String()
 }
 
-// write prints dimensions d and up of the part of the array that starts at an offset. The recursion is bounded by MaxDims.
+// write prints dimensions d and up of the part of the array that starts at an offset. The
+// recursion is bounded by MaxDims.
 func (a *Array) write(b *strings.Builder, d, at int, most *int) {
 	if d == int(a.ndim) {
 		*most--
@@ -80,7 +82,8 @@ func floatText(v float64, bits int) string {
 	return s
 }
 
-// MarshalJSON encodes the elements as nested lists. NaN and infinities, which JSON lacks, become strings.
+// MarshalJSON encodes the elements as nested lists. NaN and infinities, which JSON lacks,
+// become strings.
 func (a *Array) MarshalJSON() ([]byte, error) {
 	if a.IsCSR() {
 		a = a.dense()

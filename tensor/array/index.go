@@ -8,7 +8,8 @@ import (
 // ErrIndex is wrapped if an index is out of range.
 var ErrIndex = errors.New("index out of range")
 
-// Position returns the position of index i in a dimension of size n. Negative indexes count from the end.
+// Position returns the position of index i in a dimension of size n. Negative indexes count from
+// the end.
 func Position(i int64, n int) (int, error) {
 	k := i
 	if k < 0 {
@@ -20,7 +21,8 @@ func Position(i int64, n int) (int, error) {
 	return int(k), nil
 }
 
-// row returns a function that makes v the view of a at element i of the indexes, which drop the first dimensions.
+// row returns a function that makes v the view of a at element i of the indexes, which drop the
+// first dimensions.
 func (a *Array) row(v *Array, indexes ...*Array) func(i int) error {
 	return func(i int) error {
 		*v = *a
@@ -45,8 +47,9 @@ func (v *Array) drop(k int) {
 	v.ndim -= uint8(k)
 }
 
-// Take sets out[i] to a[indexes[0][i], indexes[1][i], …]. The indexes are integer arrays of one shape. The shape of out is that of
-// the indexes, followed by the remaining dimensions of a. The error wraps ErrIndex.
+// Take sets out[i] to a[indexes[0][i], indexes[1][i], …]. The indexes are integer arrays of one
+// shape. The shape of out is that of the indexes, followed by the remaining dimensions of a. The
+// error wraps ErrIndex.
 func Take(out, a *Array, indexes ...*Array) error {
 	return eachPlace(out, a, indexes, func(dst, src *Array) { CopyTo(dst, src) })
 }
@@ -70,8 +73,8 @@ func eachPlace(out, a *Array, indexes []*Array, f func(dst, src *Array)) error {
 	return nil
 }
 
-// Put sets a[indexes[0][i], …] to y[i], or adds y[i] to it, in the order of i. The shape of y is that of the result of Take.
-// The error wraps ErrIndex.
+// Put sets a[indexes[0][i], …] to y[i], or adds y[i] to it, in the order of i. The shape of y is
+// that of the result of Take. The error wraps ErrIndex.
 func (ws *Workspace) Put(a, y *Array, add bool, indexes ...*Array) error {
 	return eachPlace(y, a, indexes, func(src, dst *Array) {
 		if add {

@@ -6,10 +6,10 @@ import (
 	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
-// A blockFunc computes a block: dst[i] from a[i] and b[i]. All slices have the length of dst. dst may be a or b.
+// A blockFunc computes dst[i] from a[i] and b[i]. The slices have one length. dst may be a or b.
 type blockFunc[T any] func(dst, a, b []T)
 
-// A predicate computes a block of bools.
+// A predicate is a blockFunc whose result is a bool.
 type predicate[T any] func(dst []bool, a, b []T)
 
 // The kernels of the operations, by the type in which they compute.
@@ -192,8 +192,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// floorDivFloat returns the quotient that belongs to the remainder, as Python does. The floor of a/b may be larger by one, if a/b was
-// rounded up to a whole number, as 1/0.1 is.
+// floorDivFloat returns the quotient that belongs to the remainder, as Python does. The floor of
+// a/b may be larger by one, if a/b was rounded up to a whole number, as 1/0.1 is.
 func floorDivFloat(a, b float64) float64 {
 	if b == 0 {
 		return a / b

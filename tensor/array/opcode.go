@@ -157,8 +157,9 @@ func ParseOpcode(name string) (Opcode, bool) {
 	return 0, false
 }
 
-// Types returns the type in which the operation computes on arguments of the given types, and the type of its result. It reports
-// false if the operation is not defined for them. For Cast, whose result does not depend on its argument, both are the type of the argument.
+// Types returns the type in which the operation computes on arguments of the given types, and the
+// type of its result. It reports false if the operation is not defined for them. For Cast, whose
+// result does not depend on its argument, both are the type of the argument.
 func (o Opcode) Types(args ...DType) (compute, result DType, ok bool) {
 	if len(args) == 0 {
 		return 0, 0, false

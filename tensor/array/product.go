@@ -11,8 +11,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// Gemm sets c to alpha·a·b + beta·c, for matrices of floats of one type, which may be any views. If beta is 0, c is not read. C must
-// not overlap a and b.
+// Gemm sets c to alpha·a·b + beta·c, for matrices of floats of one type, which may be any
+// views. If beta is 0, c is not read. C must not overlap a and b.
 func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) error {
 	if a.shape[1] != b.shape[0] || a.shape[0] != c.shape[0] || b.shape[1] != c.shape[1] {
 		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), b.Shape(), c.Shape())
@@ -67,7 +67,8 @@ func (ws *Workspace) scratchCopy(a *Array) (*Array, error) {
 	return t, nil
 }
 
-// asFactor returns a matrix or its transpose with contiguous rows: a view of a, or else a copy, which the function releases.
+// asFactor returns a matrix or its transpose with contiguous rows: a view of a, or else a copy,
+// which the function releases.
 func (ws *Workspace) asFactor(a *Array) (m *Array, transposed bool, release func(), err error) {
 	fits := func(rows, cols, rowStep, colStep int) bool {
 		return (cols <= 1 || colStep == 1) && (rows <= 1 || rowStep >= max(1, cols))
@@ -101,7 +102,8 @@ func general32(a *Array) kernel.Matrix {
 	return kernel.Matrix{Rows: a.shape[0], Cols: a.shape[1], Stride: a.stride(), Data: dataOf[float32](a)[a.offset:]}
 }
 
-// otherBLAS reports whether the BLAS that is registered with gonum is neither gonum's, whose bits depend on the processor, nor ours.
+// otherBLAS reports whether the BLAS that is registered with gonum is neither gonum's, whose bits
+// depend on the processor, nor ours.
 func otherBLAS(dtype DType) bool {
 	var impl any = blas64.Implementation()
 	if dtype == Float32 {
@@ -193,8 +195,9 @@ func gemm32(alpha float32, a *Array, ta bool, b *Array, tb bool, beta float32, c
 	}
 }
 
-// Gemv sets y to alpha·a·x + beta·y, for a matrix a and vectors of floats of one type. If beta is 0, y is not read. With byBLAS it
-// calls the BLAS that is registered with gonum, unless that is gonum's own.
+// Gemv sets y to alpha·a·x + beta·y, for a matrix a and vectors of floats of one type. If beta is
+// 0, y is not read. With byBLAS it calls the BLAS that is registered with gonum, unless that is
+// gonum's own.
 func (ws *Workspace) Gemv(alpha float64, a, x *Array, beta float64, y *Array, byBLAS bool) error {
 	if a.shape[1] != x.shape[0] || a.shape[0] != y.shape[0] {
 		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), x.Shape(), y.Shape())
@@ -316,7 +319,8 @@ func gemv[T float](alpha T, a, x *Array, beta T, y *Array) {
 	}
 }
 
-// fourDots returns four scalar products with x at once, as additions to one sum have to wait for each other.
+// fourDots returns four scalar products with x at once, as additions to one sum have to wait for
+// each other.
 func fourDots[T float](a, b, c, d, x []T) (sums [4]T) {
 	a, b, c, d = a[:len(x)], b[:len(x)], c[:len(x)], d[:len(x)]
 	var s0, s1, s2, s3 T
@@ -337,8 +341,8 @@ func vector32(a *Array) blas32.Vector {
 	return blas32.Vector{N: a.shape[0], Inc: a.strides[0], Data: dataOf[float32](a)[a.offset:]}
 }
 
-// Ger adds alpha·x·yᵀ to c, for vectors and a matrix of floats of one type. With byBLAS it calls the BLAS that is registered with
-// gonum, unless that is gonum's own.
+// Ger adds alpha·x·yᵀ to c, for vectors and a matrix of floats of one type. With byBLAS it calls
+// the BLAS that is registered with gonum, unless that is gonum's own.
 func (ws *Workspace) Ger(alpha float64, x, y, c *Array, byBLAS bool) error {
 	if x.shape[0] != c.shape[0] || y.shape[0] != c.shape[1] {
 		return fmt.Errorf("array: outer product of shapes %v and %v into %v", x.Shape(), y.Shape(), c.Shape())
@@ -387,8 +391,8 @@ func addScaled[T float](x []T, v T, y []T) {
 	}
 }
 
-// MatMul sets c, which is contiguous, to the matrix product of a and b. The elements may be of any type; bools are combined with
-// "and" and "or".
+// MatMul sets c, which is contiguous, to the matrix product of a and b. The elements may be of any
+// type; bools are combined with "and" and "or".
 func (ws *Workspace) MatMul(c, a, b *Array) error {
 	if c.dtype.IsFloat() {
 		return ws.Gemm(1, a, b, 0, c)

@@ -6,10 +6,12 @@ import (
 	"strings"
 )
 
-// A Program is a straight-line program of element-wise operations. It computes an element of each output from the corresponding
-// elements of its inputs. NewProgram, Constant, Cast, Append and Inline build it; Return ends it, and then it is immutable.
+// A Program is a straight-line program of element-wise operations. It computes an element of each
+// output from the corresponding elements of its inputs. NewProgram, Constant, Cast, Append and
+// Inline build it; Return ends it, and then it is immutable.
 //
-// Values have numbers: the inputs from 0, then constants and results in the order in which they were added.
+// Values have numbers: the inputs from 0, then constants and results in the order in which they
+// were added.
 type Program struct {
 	types  []DType // of all values
 	inputs int
@@ -17,8 +19,8 @@ type Program struct {
 	code   []instr
 	outs   []int32
 
-	// Return adds the code with values in slots, of which few are live at a time. The first slots are those of the inputs, then
-	// those of the outputs.
+	// Return adds the code with values in slots, of which few are live at a time. The first slots
+	// are those of the inputs, then those of the outputs.
 	placed   []instr
 	slots    []DType
 	fixed    []constant
@@ -56,7 +58,8 @@ func (p *Program) NumInputs() int { return p.inputs }
 // NumOutputs returns the number of outputs, once Return has ended the program.
 func (p *Program) NumOutputs() int { return len(p.outs) }
 
-// NumOps returns the number of operations. A sum of n values counts as n-1, and a conversion as one.
+// NumOps returns the number of operations. A sum of n values counts as n-1, and a conversion as
+// one.
 func (p *Program) NumOps() int { return len(p.code) }
 
 // Type returns the type of a value.
@@ -90,8 +93,8 @@ func (p *Program) Cast(to DType, value int) int {
 	return dst
 }
 
-// Append appends an operation other than Cast, and returns its result. It converts the arguments to the type in which the operation
-// computes, and panics if the operation is not defined for them.
+// Append appends an operation other than Cast, and returns its result. It converts the arguments to
+// the type in which the operation computes, and panics if the operation is not defined for them.
 func (p *Program) Append(op Opcode, args ...int) int {
 	var buf [8]DType
 	types := buf[:0]
@@ -130,7 +133,8 @@ func (p *Program) emit(op Opcode, compute, result DType, args ...int) int {
 	return dst
 }
 
-// Inline appends the operations of q, which Return has ended, with values of p as inputs. It returns the values of the outputs.
+// Inline appends the operations of q, which Return has ended, with values of p as inputs. It
+// returns the values of the outputs.
 func (p *Program) Inline(q *Program, inputs ...int) []int {
 	values, known := make([]int, len(q.types)), make([]bool, len(q.types))
 	for i, v := range inputs {
@@ -178,8 +182,8 @@ func (p *Program) Return(values ...int) *Program {
 	return p
 }
 
-// place assigns slots to values: inputs, outputs and constants have one each; other values share slots. A result may take the slot
-// of an argument that is dead.
+// place assigns slots to values: inputs, outputs and constants have one each; other values share
+// slots. A result may take the slot of an argument that is dead.
 func (p *Program) place() {
 	last := make([]int32, len(p.types)) // the last instruction that reads a value
 	for i := range last {
@@ -262,7 +266,8 @@ func (p *Program) Hash() uint64 {
 // mostText bounds the number of operations that String prints.
 const mostText = 12
 
-// String prints the outputs as expressions such as add(sin(i0), cos(i0)), or the number of operations of a long program.
+// String prints the outputs as expressions such as add(sin(i0), cos(i0)), or the number of
+// operations of a long program.
 func (p *Program) String() string {
 	if len(p.code) > mostText {
 		return fmt.Sprintf("%d ops", len(p.code))

@@ -46,17 +46,19 @@ func (r Reduction) Opcode() Opcode {
 	return [NumReductions]Opcode{Add, Mul, Maximum, Minimum, And, Or, LogAddExp}[r]
 }
 
-// ErrEmpty is wrapped by the error of a reduction that has no value for no elements, such as a maximum.
+// ErrEmpty is wrapped by the error of a reduction that has no value for no elements, such as a
+// maximum.
 var ErrEmpty = errors.New("reduction of no elements")
 
-// Axes is a set of dimensions: bit d stands for dimension d.
+// Axes is a set of dimensions, as bits.
 type Axes uint8
 
 // Has reports whether dimension d is in the set.
 func (x Axes) Has(d int) bool { return x>>d&1 != 0 }
 
-// Reduce sets out to the reduction of in over the dimensions in axes. Out has the remaining dimensions and the type r.Result, and is
-// contiguous. Floats are summed in double precision. The error wraps ErrEmpty.
+// Reduce sets out to the reduction of in over the dimensions in axes. Out has the remaining
+// dimensions and the type r.Result, and is contiguous. Floats are summed in double precision. The
+// error wraps ErrEmpty.
 func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	switch {
 	case r == LogSumExp && !in.dtype.IsFloat():
@@ -186,7 +188,8 @@ func each[T, A any](first A, f func(acc A, x T) A) folder[T, A] {
 		}}
 }
 
-// sums returns the folder of a sum. Eight partial sums, which depend only on the length, reduce rounding and time.
+// sums returns the folder of a sum. Eight partial sums, which depend only on the length, reduce
+// rounding and time.
 func sums[T, A number]() folder[T, A] {
 	f := each(0, func(acc A, x T) A { return acc + A(x) })
 	slow := f.run
@@ -328,8 +331,9 @@ func logSumExp(out, v *Array, red reducedDims) {
 	}
 }
 
-// ArgMax sets out to the positions of the largest elements, counted in row-major order over the dimensions in axes. Of equal ones it
-// takes the first, and a NaN is larger than any number. The error wraps ErrEmpty.
+// ArgMax sets out to the positions of the largest elements, counted in row-major order over the
+// dimensions in axes. Of equal ones it takes the first, and a NaN is larger than any number. The
+// error wraps ErrEmpty.
 func ArgMax(out, in *Array, axes Axes) error {
 	v, red := in.sortAxes(axes)
 	n, dst := red.len(), Slice[int64](out)

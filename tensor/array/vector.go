@@ -6,8 +6,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// useVectors puts the vector code of package kernel into the tables of float64 and float32. Functions that it lacks for float32 are
-// computed in float64.
+// useVectors puts the vector code of package kernel into the tables of float64 and float32.
+// Functions that it lacks for float32 are computed in float64.
 func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[float32]) {
 	d[Add], d[Sub], d[Mul], d[TrueDiv] = kernel.DAdd, kernel.DSub, kernel.DMul, kernel.DDiv
 	d[Abs] = func(dst, a, _ []float64) { kernel.DAbs(dst, a) }

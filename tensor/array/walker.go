@@ -86,7 +86,8 @@ func scatter[T any](dst, src []T, at int, shape, steps []int, lo int) {
 	}
 }
 
-// CopyTo copies the elements of src, broadcast to the shape of dst, to dst. Both have the same element type.
+// CopyTo copies the elements of src, broadcast to the shape of dst, to dst. Both have the same
+// element type.
 func CopyTo(dst, src *Array) {
 	if s, ok := src.data.(*csr); ok {
 		dst.data = &csr{s.values.Clone(), slices.Clone(s.columns), slices.Clone(s.pointers)}

@@ -14,8 +14,8 @@ var ErrTooLarge = errors.New("array too large")
 // DefaultMaxBytes is the bound of a Workspace without MaxBytes.
 const DefaultMaxBytes = 8 << 30
 
-// A Workspace hands out memory for results and temporary arrays. It reuses released memory, so that a repeated computation allocates
-// nothing. The zero value is ready for use.
+// A Workspace hands out memory for results and temporary arrays. It reuses released memory, so that
+// a repeated computation allocates nothing. The zero value is ready for use.
 type Workspace struct {
 	// MaxBytes bounds the memory that is handed out and not released; 0 means DefaultMaxBytes.
 	MaxBytes int64
@@ -45,7 +45,8 @@ func class(n int) (class, size int) {
 	return (k-minShift)*8 + i + 1, 1<<k + (i+1)*step
 }
 
-// elements returns the number of elements of a shape, and reports whether it is valid and not too large.
+// elements returns the number of elements of a shape, and reports whether it is valid and not too
+// large.
 func elements(shape []int) (int, bool) {
 	if slices.Contains(shape, 0) {
 		return 0, !slices.ContainsFunc(shape, func(d int) bool { return d < 0 })

@@ -48,7 +48,8 @@ func (c *call) run() (value, bool) {
 	return tensorValue(tensor.MustApply(op, operands(op, c.args)...)), true
 }
 
-// operands returns the operands of an op. Numbers that the op combines with tensors take their type; sizes and indexes keep theirs.
+// operands returns the operands of an op. Numbers that the op combines with tensors take their
+// type; sizes and indexes keep theirs.
 func operands(op tensor.Op, args []value) []*fgraph.Variable {
 	switch op.(type) {
 	case tensor.Dot22ScalarOp, tensor.GemmOp, tensor.GemvOp, tensor.GerOp, tensor.UsmmOp:
@@ -108,7 +109,8 @@ func (c *call) list(i int) []value {
 	return rest
 }
 
-// tensors returns all arguments, which have these names, as tensors. Numbers take the type of the others.
+// tensors returns all arguments, which have these names, as tensors. Numbers take the type of the
+// others.
 func (c *call) tensors(names ...string) []*fgraph.Variable {
 	c.count(len(names))
 	args := make([]value, len(names))
@@ -135,7 +137,8 @@ func (c *call) count(most int) {
 	}
 }
 
-// axes returns the argument axis: nil, which means all dimensions, if it is missing or None. An empty list means none.
+// axes returns the argument axis: nil, which means all dimensions, if it is missing or None. An
+// empty list means none.
 func (c *call) axes(i int) []int {
 	x, ok := c.arg(i, "axis")
 	if !ok || x.kind == kindNone {

@@ -92,7 +92,8 @@ func (c *call) reduce(r array.Reduction) *fgraph.Variable {
 	return y
 }
 
-// folding returns the function that applies f, which folds dimensions. With keepdims they remain, with size 1.
+// folding returns the function that applies f, which folds dimensions. With keepdims they
+// remain, with size 1.
 func folding(f func(x *fgraph.Variable, axes ...int) *fgraph.Variable) func(*call) *fgraph.Variable {
 	return func(c *call) *fgraph.Variable {
 		c.count(2)
@@ -115,7 +116,8 @@ func variance(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	return tensor.Mean(tensor.Sqr(tensor.Sub(x, mean)), axes...)
 }
 
-// overAxis returns the function that applies f, which works along the last dimension, along any dimension.
+// overAxis returns the function that applies f, which works along the last dimension, along any
+// dimension.
 func overAxis(f func(*fgraph.Variable) *fgraph.Variable) func(*call) *fgraph.Variable {
 	return func(c *call) *fgraph.Variable {
 		c.count(2)
@@ -263,7 +265,8 @@ func arange(c *call) *fgraph.Variable {
 	return tensor.ARange(in[0], in[1], in[2])
 }
 
-// changed returns inc_subtensor(x[1:3], y) or set_subtensor(x[1:3], y): the first function serves basic indexes, the second one integer tensors.
+// changed returns inc_subtensor(x[1:3], y) or set_subtensor(x[1:3], y): the first function serves
+// basic indexes, the second one integer tensors.
 func changed(basic func(x, y *fgraph.Variable, indexes ...tensor.Index) *fgraph.Variable, advanced func(x, y *fgraph.Variable, indexes ...*fgraph.Variable) *fgraph.Variable) func(*call) *fgraph.Variable {
 	return func(c *call) *fgraph.Variable {
 		c.count(2)
@@ -281,7 +284,8 @@ func changed(basic func(x, y *fgraph.Variable, indexes ...tensor.Index) *fgraph.
 	}
 }
 
-// grad returns the gradient with respect to a tensor, or the list of gradients with respect to a list of tensors.
+// grad returns the gradient with respect to a tensor, or the list of gradients with respect to a
+// list of tensors.
 func (c *call) grad() value {
 	c.count(2)
 	cost, wrt := c.tensor(0, "cost"), c.need(1, "wrt")

@@ -107,7 +107,8 @@ func index(x value, indexes []value) *fgraph.Variable {
 	return tensor.DimShuffle(v, order...)
 }
 
-// separated reports whether a slice separates integers or tensors of them. NumPy then puts their dimensions in front.
+// separated reports whether a slice separates integers or tensors of them. NumPy then puts their
+// dimensions in front.
 func separated(indexes []value) bool {
 	groups, within := 0, false
 	for _, ix := range indexes {

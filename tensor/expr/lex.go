@@ -55,7 +55,8 @@ func lex(text string) ([]token, error) {
 	return append(tokens, token{tokenEnd, "", len(text)}), nil
 }
 
-// lexToken reads the token that text starts with; r is the first rune. A name includes parameters in braces: sum{axis=0}.
+// lexToken reads the token that text starts with; r is the first rune. A name includes
+// parameters in braces: sum{axis=0}.
 func lexToken(text string, r rune) (t token, length int, err *SyntaxError) {
 	switch {
 	case unicode.IsLetter(r) || r == '_':
@@ -91,7 +92,8 @@ func lexToken(text string, r rune) (t token, length int, err *SyntaxError) {
 
 func isDigit(text string, i int) bool { return i < len(text) && text[i] >= '0' && text[i] <= '9' }
 
-// numberLength returns the length of the number that text starts with: digits, a point, an exponent.
+// numberLength returns the length of the number that text starts with: digits, a point, an
+// exponent.
 func numberLength(text string) int {
 	digits := func(n int) int {
 		for isDigit(text, n) || n < len(text) && text[n] == '_' {

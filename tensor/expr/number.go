@@ -54,7 +54,8 @@ func (n number) fit(d array.DType) array.DType {
 	return d
 }
 
-// negated returns -n. The negation of the smallest integer is no integer: a float64 that keeps the integer in i.
+// negated returns -n. The negation of the smallest integer is no integer: a float64 that keeps the
+// integer in i.
 func (n number) negated() number {
 	smallest := n.i == math.MinInt64
 	n.i, n.f = -n.i, -n.f
@@ -72,8 +73,9 @@ func (x value) float() value {
 	return value{kind: kindNumber, num: number{array.Float64, 0, x.num.f}}
 }
 
-// folded computes an operation on two numbers as Python does, so that 1/2 and 2**10 behave like any other number. It
-// returns nil if the result is no number. It is not exact where Python's integers would have more than 64 bits.
+// folded computes an operation on two numbers as Python does, so that 1/2 and 2**10 behave like any
+// other number. It returns nil if the result is no number. It is not exact where Python's integers
+// would have more than 64 bits.
 func folded(op array.Opcode, a, b number) (n *number, exact bool) {
 	float := a.dtype == array.Float64 || b.dtype == array.Float64
 	switch op {
@@ -129,7 +131,8 @@ func logical(op array.Opcode, args []value) array.Opcode {
 // mostElements bounds constants that a few characters describe.
 const mostElements = 1 << 14
 
-// floatRange returns the elements of arange(start, stop, step) if these are numbers and not all integers; otherwise nil.
+// floatRange returns the elements of arange(start, stop, step) if these are numbers and not all
+// integers; otherwise nil.
 func floatRange(args [3]value) *array.Array {
 	float, part := false, [3]float64{}
 	for i, x := range args {

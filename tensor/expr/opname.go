@@ -9,8 +9,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Op returns the op that prints under a name, parameters included, such as add, sum{axis=0} or DimShuffle{1,0}, and
-// reports whether there is one. A Composite has no name that describes it in full.
+// Op returns the op that prints under a name, parameters included, such as add, sum{axis=0} or
+// DimShuffle{1,0}, and reports whether there is one. A Composite has no name that describes it in
+// full.
 func Op(name string) (tensor.Op, bool) {
 	if op, ok := find(name); ok {
 		return op, true

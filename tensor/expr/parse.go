@@ -98,7 +98,8 @@ func (p *parser) expression(priority int) value {
 	}
 }
 
-// mark notes the position in the text in all new applies of a value, so that errors at run time can report it.
+// mark notes the position in the text in all new applies of a value, so that errors at run time can
+// report it.
 func (p *parser) mark(x value) value {
 	if x.kind != kindTensor {
 		return x
@@ -145,8 +146,8 @@ func (p *parser) unary() value {
 	return base
 }
 
-// apply applies an element-wise operation. Of two numbers the result is a number again, which takes the type of
-// what it is combined with: x*(1/2) is x*0.5.
+// apply applies an element-wise operation. Of two numbers the result is a number again, which takes
+// the type of what it is combined with: x*(1/2) is x*0.5.
 func (p *parser) apply(op array.Opcode, args ...value) value {
 	if len(args) == 2 && args[0].kind == kindNumber && args[1].kind == kindNumber {
 		n, exact := folded(op, args[0].num, args[1].num)
@@ -175,7 +176,7 @@ func (p *parser) atom() value {
 		n, ok := parseNumber(t.text)
 		if !ok {
 			p.next--
-			p.fail("%q is no number", t.text)
+			p.fail("%q is not a number", t.text)
 		}
 		return value{kind: kindNumber, num: n}
 	case tokenString:
@@ -312,7 +313,8 @@ func isOpName(name string) bool {
 	return ok
 }
 
-// call reads the arguments of a function, after the opening bracket. A method has its receiver as first argument.
+// call reads the arguments of a function, after the opening bracket. A method has its receiver as
+// first argument.
 func (p *parser) call(t token, first []value) value {
 	c := &call{name: t.text, args: first}
 	for !p.sign(")") {
@@ -338,7 +340,8 @@ func (p *parser) call(t token, first []value) value {
 	return p.mark(x)
 }
 
-// postfix reads what follows an expression: an attribute, a method, an index, or the number of an output.
+// postfix reads what follows an expression: an attribute, a method, an index, or the number of an
+// output.
 func (p *parser) postfix(x value) value {
 	for {
 		t := p.peek()

@@ -53,8 +53,8 @@ func (s *Scope) Lookup(name string) *fgraph.Variable { return s.byName[name] }
 //
 //	x y: vector; X: matrix; s: scalar; t: tensor3; f: float32 matrix; i: int64[3, ?]
 //
-// The element type is float64 unless another one precedes the shape. There are also row, col, tensor4 and csr.
-// The error is a [*SyntaxError].
+// The element type is float64 unless another one precedes the shape. There are also row, col,
+// tensor4 and csr. The error is a [*SyntaxError].
 func (s *Scope) Declare(text string) error {
 	offset := 0
 	for _, group := range strings.Split(text, ";") {
@@ -81,7 +81,7 @@ func (s *Scope) declareGroup(group string, offset int) error {
 	for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' || r == '\n' }) {
 		tokens, err := lex(name)
 		if err != nil || len(tokens) != 2 || tokens[0].kind != tokenName || strings.Contains(name, "{") {
-			return &SyntaxError{offset + 1, fmt.Sprintf("%q is no name", name), nil}
+			return &SyntaxError{offset + 1, fmt.Sprintf("%q is not a name", name), nil}
 		}
 		if s.byName[name] != nil {
 			return &SyntaxError{offset + 1, fmt.Sprintf("%s is declared twice", name), nil}
@@ -138,9 +138,9 @@ func parseShape(text string) ([]int, bool) {
 //
 //	(y + z)*x/(y + z)      X.T      x[1:3]      sum(X, axis=0)      true_div(mul(add(y, z), x), add(y, z))
 //
-// Numbers take the type of what they are combined with. A constant of one element prints as a number, and reads as
-// one, so that it may have another type then. A list or a tuple gives several outputs; within an expression it is a
-// tensor. The error is a [*SyntaxError].
+// Numbers take the type of what they are combined with. A constant of one element prints as a
+// number, and reads as one, so that it may have another type then. A list or a tuple gives several
+// outputs; within an expression it is a tensor. The error is a [*SyntaxError].
 func (s *Scope) Parse(text string) ([]*fgraph.Variable, error) {
 	var outputs []*fgraph.Variable
 	err := s.parse(text, func(v value) {
@@ -176,7 +176,8 @@ func (s *Scope) MustParse(text string) *fgraph.Variable {
 	return v
 }
 
-// parse reads an expression and calls use with it. It returns the errors that parser and use panic with.
+// parse reads an expression and calls use with it. It returns the errors that parser and use panic
+// with.
 func (s *Scope) parse(text string, use func(value)) (err error) {
 	tokens, err := lex(text)
 	if err != nil {

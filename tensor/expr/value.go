@@ -154,7 +154,8 @@ func (x value) dtype(what string) array.DType {
 	return 0
 }
 
-// sizes returns values as sizes. A single list stands for its elements, and so does a single vector of known length.
+// sizes returns values as sizes. A single list stands for its elements, and so does a single vector
+// of known length.
 func sizes(what string, list []value) []*fgraph.Variable {
 	if len(list) == 1 && list[0].kind == kindList {
 		list = list[0].list
