@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -122,21 +123,22 @@ func (op advancedIncSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, er
 	return []fgraph.Type{in[0].Type()}, nil
 }
 
-func sameIndexShapes(op fgraph.Op, indexes []*array.Array) error {
+// takenShape returns the shape of what indexes of one shape select of x.
+func takenShape(op fgraph.Op, x *array.Array, indexes []*array.Array) ([]int, error) {
 	for _, i := range indexes[1:] {
 		if !array.SameShape(i, indexes[0]) {
-			return fmt.Errorf("%w: %v: indexes of shapes %v and %v", ErrShape, op, indexes[0].Shape(), i.Shape())
+			return nil, fmt.Errorf("%w: %v: indexes of shapes %v and %v", ErrShape, op, indexes[0].Shape(), i.Shape())
 		}
 	}
-	return nil
+	return slices.Concat(indexes[0].Shape(), x.Shape()[len(indexes):]), nil
 }
 
 func (op advancedSubtensorOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		if err := sameIndexShapes(op, in[1:]); err != nil {
+		shape, err := takenShape(op, in[0], in[1:])
+		if err != nil {
 			return err
 		}
-		shape := append(append([]int{}, in[1].Shape()...), in[0].Shape()[op.K:]...)
 		if err := ws.New(out[0], in[0].DType(), shape...); err != nil {
 			return err
 		}
@@ -146,11 +148,11 @@ func (op advancedSubtensorOp) Compile(*fgraph.Apply) (Kernel, error) {
 
 func (op advancedIncSubtensorOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		if err := sameIndexShapes(op, in[2:]); err != nil {
+		shape, err := takenShape(op, in[0], in[2:])
+		if err != nil {
 			return err
 		}
-		shape := append(append([]int{}, in[2].Shape()...), in[0].Shape()[op.K:]...)
-		if fmt.Sprint(shape) != fmt.Sprint(in[1].Shape()) {
+		if !slices.Equal(shape, in[1].Shape()) {
 			return fmt.Errorf("%w: %v: a value of shape %v for %v", ErrShape, op, in[1].Shape(), shape)
 		}
 		if err := target(ws, op.Inplace, out[0], in[0], 1); err != nil {

@@ -57,86 +57,53 @@ func (op gemmOp) DestroyMap() []fgraph.Alias { return destroys(op.Inplace, 0) }
 func (op gemvOp) DestroyMap() []fgraph.Alias { return destroys(op.Inplace, 0) }
 func (op gerOp) DestroyMap() []fgraph.Alias  { return destroys(op.Inplace, 0) }
 
-// blasArgs checks that the inputs are floats of one type with the given numbers of dimensions.
-func blasArgs(op fgraph.Op, in []*fgraph.Variable, ndims ...int) error {
-	if err := takes(op, in, len(ndims)); err != nil {
-		return err
-	}
-	first := TypeOf(in[0]).DType()
-	for i, v := range in {
-		if t := TypeOf(v); t.NDim() != ndims[i] || t.DType() != first || !first.IsFloat() || t.IsCSR() {
-			return argError(op, i, "is a %v, not a %d-d tensor of floats of the type of the others", t, ndims[i])
-		}
-	}
-	return nil
-}
-
-// blasType returns the type of a result. Dimension i has one of several sizes, which have to agree.
-func blasType(op fgraph.Op, dtype array.DType, dims ...[]int) ([]fgraph.Type, error) {
-	s := spec{dtype: dtype, ndim: uint8(len(dims))}
-	for d, sizes := range dims {
-		n := int32(sizes[0])
-		for i, m := range sizes[1:] {
-			var err error
-			if n, err = agree(op, i+1, int(n), m); err != nil {
-				return nil, err
-			}
-		}
-		s.shape[d] = n
-	}
-	return one(s.intern()), nil
-}
-
-func productType(op fgraph.Op, x, y *fgraph.Variable) ([]fgraph.Type, error) {
-	t, u := TypeOf(x), TypeOf(y)
-	if _, err := agree(op, 1, t.Dim(1), u.Dim(0)); err != nil {
-		return nil, err
-	}
-	return blasType(op, t.DType(), []int{t.Dim(0)}, []int{u.Dim(1)})
-}
-
 func (op dot22Op) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := blasArgs(op, in, 2, 2); err != nil {
-		return nil, err
-	}
-	return productType(op, in[0], in[1])
+	return inferSizes(op, in, "mk", "kn", "->mn")
 }
 
 func (op dot22ScalarOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := blasArgs(op, in, 2, 2, 0); err != nil {
-		return nil, err
-	}
-	return productType(op, in[0], in[1])
+	return inferSizes(op, in, "mk", "kn", "", "->mn")
 }
 
 func (op gemmOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := blasArgs(op, in, 2, 0, 2, 2, 0); err != nil {
-		return nil, err
-	}
-	z, x, y := TypeOf(in[0]), TypeOf(in[2]), TypeOf(in[3])
-	if _, err := agree(op, 3, x.Dim(1), y.Dim(0)); err != nil {
-		return nil, err
-	}
-	return blasType(op, z.DType(), []int{x.Dim(0), z.Dim(0)}, []int{y.Dim(1), z.Dim(1)})
+	return inferSizes(op, in, "mn", "", "mk", "kn", "", "->mn")
 }
 
 func (op gemvOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := blasArgs(op, in, 1, 0, 2, 1, 0); err != nil {
-		return nil, err
-	}
-	y, x, v := TypeOf(in[0]), TypeOf(in[2]), TypeOf(in[3])
-	if _, err := agree(op, 3, x.Dim(1), v.Dim(0)); err != nil {
-		return nil, err
-	}
-	return blasType(op, y.DType(), []int{x.Dim(0), y.Dim(0)})
+	return inferSizes(op, in, "m", "", "mk", "k", "", "->m")
 }
 
 func (op gerOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := blasArgs(op, in, 2, 0, 1, 1); err != nil {
+	return inferSizes(op, in, "mn", "", "m", "n", "->mn")
+}
+
+// inferSizes returns the type of the result of an op on floats of one type. Each size of an input is
+// named by a letter from k to n; sizes with the same name have to agree. The result follows "->".
+func inferSizes(op fgraph.Op, in []*fgraph.Variable, names ...string) ([]fgraph.Type, error) {
+	if err := takes(op, in, len(names)-1); err != nil {
 		return nil, err
 	}
-	z, x, y := TypeOf(in[0]), TypeOf(in[2]), TypeOf(in[3])
-	return blasType(op, z.DType(), []int{x.Dim(0), z.Dim(0)}, []int{y.Dim(0), z.Dim(1)})
+	sizes := [...]int{Unknown, Unknown, Unknown, Unknown}
+	first := TypeOf(in[0]).DType()
+	for i, v := range in {
+		t := TypeOf(v)
+		if t.NDim() != len(names[i]) || t.DType() != first || !first.IsFloat() || t.IsCSR() {
+			return nil, argError(op, i, "is a %v, not a %d-d tensor of floats of the type of the others", t, len(names[i]))
+		}
+		for d, name := range names[i] {
+			n, err := agree(op, i, sizes[name-'k'], t.Dim(d))
+			if err != nil {
+				return nil, err
+			}
+			sizes[name-'k'] = int(n)
+		}
+	}
+	result := names[len(names)-1][len("->"):]
+	shape := make([]int, len(result))
+	for d, name := range result {
+		shape[d] = sizes[name-'k']
+	}
+	return one(NewType(first, shape...)), nil
 }
 
 func (op dot22Op) Compile(*fgraph.Apply) (Kernel, error) {

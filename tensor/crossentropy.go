@@ -54,11 +54,6 @@ func classArgs(op fgraph.Op, arg int, p, y *fgraph.Variable) error {
 	return err
 }
 
-// rowType returns the type of a vector with an element for each row of p.
-func rowType(p *fgraph.Variable, dtype array.DType) Type {
-	return NewType(dtype, TypeOf(p).Dim(0))
-}
-
 func (op crossentropyOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if err := takes(op, in, 2); err != nil {
 		return nil, err
@@ -66,7 +61,7 @@ func (op crossentropyOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if err := classArgs(op, 0, in[0], in[1]); err != nil {
 		return nil, err
 	}
-	return one(rowType(in[0], TypeOf(in[0]).DType())), nil
+	return one(NewType(TypeOf(in[0]).DType(), TypeOf(in[0]).Dim(0))), nil
 }
 
 func (op crossentropyGradOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
@@ -100,7 +95,8 @@ func (op crossentropySoftmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, err
 	if err := classArgs(op, 0, in[0], in[2]); err != nil {
 		return nil, argError(op, 2, "is a %v, not a vector of integers", in[2].Type())
 	}
-	return []fgraph.Type{rowType(in[0], TypeOf(in[0]).DType()), in[0].Type(), rowType(in[0], array.Int64)}, nil
+	x := TypeOf(in[0])
+	return []fgraph.Type{NewType(x.DType(), x.Dim(0)), x, NewType(array.Int64, x.Dim(0))}, nil
 }
 
 // eachClass calls f for each of n rows of m columns with its class, which is a column.

@@ -37,25 +37,24 @@ func intConstant(op array.Opcode, x, y int) (int, bool) {
 	}
 	switch op {
 	case array.Add:
-		return x + y, true
+		x += y
 	case array.Sub:
-		return x - y, true
+		x -= y
 	case array.Mul:
-		return x * y, true
+		x *= y
 	case array.Maximum:
-		return max(x, y), true
+		x = max(x, y)
 	case array.Minimum:
-		return min(x, y), true
+		x = min(x, y)
 	case array.IntDiv:
-		if y > 0 {
-			q := x / y
-			if x%y < 0 {
-				q--
-			}
-			return q, true
+		if y <= 0 {
+			return 0, false
 		}
+		x = (x - ((x%y)+y)%y) / y
+	default:
+		return 0, false
 	}
-	return 0, false
+	return x, true
 }
 
 // product returns the product of sizes.

@@ -44,7 +44,8 @@ func (op sparseDotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if err := sparseArgs(op, 0, in[0], in[1]); err != nil {
 		return nil, err
 	}
-	return blasType(op, TypeOf(in[1]).DType(), []int{Unknown}, []int{TypeOf(in[1]).Dim(1)})
+	y := TypeOf(in[1])
+	return one(NewType(y.DType(), Unknown, y.Dim(1))), nil
 }
 
 func (op usmmOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
@@ -61,7 +62,8 @@ func (op usmmOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if z.NDim() != 2 || z.DType() != dtype || z.IsCSR() {
 		return nil, argError(op, 3, "is a %v, not a matrix of %v", z, dtype)
 	}
-	return blasType(op, dtype, []int{z.Dim(0)}, []int{z.Dim(1), TypeOf(in[2]).Dim(1)})
+	n, err := agree(op, 3, TypeOf(in[2]).Dim(1), z.Dim(1))
+	return one(NewType(dtype, z.Dim(0), int(n))), err
 }
 
 func (op sparseDotOp) Compile(*fgraph.Apply) (Kernel, error) {
