@@ -5,6 +5,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 func Example() {
@@ -19,4 +20,42 @@ func Example() {
 	// Output:
 	// [sum(mul(exp(x), y))]
 	// [mul(mul(*1 -> second(mul(*2 -> exp(x), y), DimShuffle{x}(1.0)), y), *2), mul(*1, *2)]
+}
+
+// A pass recognises an op by its type and reads its fields.
+func Example_recognise() {
+	z, x, y := tensor.Matrix("z"), tensor.Matrix("x"), tensor.Matrix("y")
+	v := tensor.MustApply(tensor.GemmOp{}, z, tensor.Float(2), x, y, tensor.Float(1))
+	if op, ok := tensor.OpOf(v).(tensor.GemmOp); ok && !op.Inplace {
+		v = tensor.MustApply(tensor.GemmOp{Inplace: true}, v.Owner().Inputs()...)
+	}
+	fmt.Println(fgraph.Sprint(0, v))
+	// Output: [Gemm{inplace}(z, 2.0, x, y, 1.0)]
+}
+
+// Functions that build expressions panic. Try returns an error instead.
+func ExampleTry() {
+	x, y := tensor.Matrix("x"), fgraph.NewInput(tensor.NewType(array.Float64, 3, 4, 5), "y")
+	_, err := tensor.Try(func() *fgraph.Variable { return tensor.Dot(x, y) })
+	fmt.Println(err)
+	// Output: dot: argument 2: is a float64[3, 4, 5], which is neither vector nor matrix
+}
+
+// Shapes are expressions themselves, of the shapes of inputs.
+func ExampleShapes() {
+	x, y := tensor.Matrix("x"), tensor.Matrix("y")
+	v := tensor.Join(0, tensor.Dot(x, y), y)
+	fmt.Println(v.Type())
+	fmt.Println(fgraph.Sprint(0, tensor.NewShapes().Shape(v)...))
+	// Output:
+	// float64 matrix
+	// [add(Shape_i{0}(x), Shape_i{0}(y)), Shape_i{1}(y)]
+}
+
+func ExampleNewType() {
+	fmt.Println(tensor.NewType(array.Float32, 2, tensor.Unknown), "-", tensor.NewType(array.Float64, 1, tensor.Unknown), "-", tensor.VectorType(array.Int64))
+	fmt.Println(tensor.MatrixType(array.Float64).Accepts(tensor.NewType(array.Float64, 2, 3)))
+	// Output:
+	// float32[2, ?] - float64 row - int64 vector
+	// true
 }

@@ -39,12 +39,12 @@ func (a *Array) row(v *Array, indexes ...*Array) func(i int) error {
 }
 
 // drop drops the first k dimensions of a view.
-func (v *Array) drop(k int) {
-	shape, strides := v.shape, v.strides
-	v.shape, v.strides = [MaxDims]int{}, [MaxDims]int{}
-	copy(v.shape[:], shape[k:v.ndim])
-	copy(v.strides[:], strides[k:v.ndim])
-	v.ndim -= uint8(k)
+func (a *Array) drop(k int) {
+	shape, strides := a.shape, a.strides
+	a.shape, a.strides = [MaxDims]int{}, [MaxDims]int{}
+	copy(a.shape[:], shape[k:a.ndim])
+	copy(a.strides[:], strides[k:a.ndim])
+	a.ndim -= uint8(k)
 }
 
 // Take sets out[i] to a[indexes[0][i], indexes[1][i], …]. The indexes are integer arrays of one
