@@ -38,8 +38,8 @@ func (broadcasts) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 }
 
 // broadcast returns the type of the result of an element-wise op on tensors with one number of
-// dimensions. If two sizes do not fit, it returns the argument and the dimension, and -1 otherwise.
-func broadcast(in []*fgraph.Variable) (s spec, arg, dim int) {
+// dimensions, or an error if two sizes do not fit.
+func broadcast(op fgraph.Op, in []*fgraph.Variable) (s spec, err error) {
 	s = TypeOf(in[0]).h.Value()
 	for k, v := range in[1:] {
 		o := TypeOf(v).h.Value()
@@ -50,11 +50,11 @@ func broadcast(in []*fgraph.Variable) (s spec, arg, dim int) {
 			case n == 1 || n == Unknown:
 				s.shape[d] = m
 			case m != Unknown:
-				return s, k + 1, d
+				return s, argError(op, k+1, "is a %v, whose dimension %d does not fit the size %d before it", v.Type(), d, n)
 			}
 		}
 	}
-	return s, -1, -1
+	return s, nil
 }
 
 // runtimeShape finds the shape of the result of an element-wise op. Only dimensions whose type says

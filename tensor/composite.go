@@ -80,9 +80,9 @@ func (op *compositeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 			return nil, argError(op, i, "is a %v", t)
 		}
 	}
-	s, arg, dim := broadcast(in)
-	if arg > 0 {
-		return nil, argError(op, arg, "is a %v, whose dimension %d does not fit the size %d before it", in[arg].Type(), dim, s.shape[dim])
+	s, err := broadcast(op, in)
+	if err != nil {
+		return nil, err
 	}
 	types := make([]fgraph.Type, op.prog.NumOutputs())
 	for i := range types {

@@ -61,17 +61,7 @@ func (op DimShuffleOp) NewOrder() []int {
 }
 
 // IsIdentity reports whether the op leaves a tensor of ndim dimensions as it is.
-func (op DimShuffleOp) IsIdentity(ndim int) bool {
-	if int(op.n) != ndim {
-		return false
-	}
-	for i, d := range op.order[:op.n] {
-		if int(d) != i {
-			return false
-		}
-	}
-	return true
-}
+func (op DimShuffleOp) IsIdentity(ndim int) bool { return int(op.n) == ndim && op.PadsLeft(ndim) }
 
 // PadsLeft reports whether the op only adds dimensions in front of ndim others.
 func (op DimShuffleOp) PadsLeft(ndim int) bool {

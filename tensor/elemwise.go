@@ -69,9 +69,9 @@ func (e Elemwise) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if alike {
 		s = first.h.Value()
 	} else {
-		var arg, dim int
-		if s, arg, dim = broadcast(in); arg > 0 {
-			return nil, argError(e, arg, "is a %v, whose dimension %d does not fit the size %d before it", in[arg].Type(), dim, s.shape[dim])
+		var err error
+		if s, err = broadcast(e, in); err != nil {
+			return nil, err
 		}
 	}
 	var buf [8]array.DType

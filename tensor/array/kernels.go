@@ -28,26 +28,9 @@ var (
 			}
 		},
 		Neq: xorBlock,
-		Lt: func(dst, a, b []bool) {
-			for i := range dst {
-				dst[i] = !a[i] && b[i]
-			}
-		},
-		Le: func(dst, a, b []bool) {
-			for i := range dst {
-				dst[i] = !a[i] || b[i]
-			}
-		},
-		Gt: func(dst, a, b []bool) {
-			for i := range dst {
-				dst[i] = a[i] && !b[i]
-			}
-		},
-		Ge: func(dst, a, b []bool) {
-			for i := range dst {
-				dst[i] = a[i] || !b[i]
-			}
-		},
+		Lt:  lessBools, Le: lessOrEqualBools,
+		Gt: func(dst, a, b []bool) { lessBools(dst, b, a) },
+		Ge: func(dst, a, b []bool) { lessOrEqualBools(dst, b, a) },
 	}
 	intPredicates     = predicateTable[int64]()
 	float32Predicates = predicateTable[float32]()
@@ -56,6 +39,18 @@ var (
 
 func copyBlock[T any](dst, a, _ []T)   { copy(dst, a) }
 func secondBlock[T any](dst, _, b []T) { copy(dst, b) }
+
+func lessBools(dst, a, b []bool) {
+	for i := range dst {
+		dst[i] = !a[i] && b[i]
+	}
+}
+
+func lessOrEqualBools(dst, a, b []bool) {
+	for i := range dst {
+		dst[i] = !a[i] || b[i]
+	}
+}
 
 func andBlock(dst, a, b []bool) {
 	for i := range dst {
@@ -309,26 +304,19 @@ func predicateTable[T number]() (t [NumOpcodes]predicate[T]) {
 			dst[i] = a[i] != b[i]
 		}
 	}
-	t[Lt] = func(dst []bool, a, b []T) {
+	less := func(dst []bool, a, b []T) {
 		for i := range dst {
 			dst[i] = a[i] < b[i]
 		}
 	}
-	t[Le] = func(dst []bool, a, b []T) {
+	lessOrEqual := func(dst []bool, a, b []T) {
 		for i := range dst {
 			dst[i] = a[i] <= b[i]
 		}
 	}
-	t[Gt] = func(dst []bool, a, b []T) {
-		for i := range dst {
-			dst[i] = a[i] > b[i]
-		}
-	}
-	t[Ge] = func(dst []bool, a, b []T) {
-		for i := range dst {
-			dst[i] = a[i] >= b[i]
-		}
-	}
+	t[Lt], t[Le] = less, lessOrEqual
+	t[Gt] = func(dst []bool, a, b []T) { less(dst, b, a) }
+	t[Ge] = func(dst []bool, a, b []T) { lessOrEqual(dst, b, a) }
 	t[IsNan] = func(dst []bool, a, _ []T) {
 		for i := range dst {
 			dst[i] = a[i] != a[i]

@@ -130,10 +130,7 @@ func overAxis(f func(*fgraph.Variable) *fgraph.Variable) func(*call) *fgraph.Var
 		if len(axes) == 0 || axes[0] == last {
 			return f(x)
 		}
-		order := make([]int, last+1)
-		for d := range order {
-			order[d] = d
-		}
+		order := dims(0, last+1)
 		order[axes[0]], order[last] = last, axes[0]
 		return tensor.DimShuffle(f(tensor.DimShuffle(x, order...)), order...)
 	}

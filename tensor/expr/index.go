@@ -30,12 +30,8 @@ func (p *parser) index() value {
 	for {
 		t := p.peek()
 		switch {
-		case p.sign(":"):
-			if colons++; colons > 2 {
-				p.fail("a slice has three parts")
-			}
-		case p.sign("::"):
-			if colons += 2; colons > 2 {
+		case p.sign(":"), p.sign("::"):
+			if colons += len(t.text); colons > 2 {
 				p.fail("a slice has three parts")
 			}
 		case t.kind == tokenSign && (t.text == "]" || t.text == ","):
@@ -130,27 +126,20 @@ func takeAt(x *fgraph.Variable, first int, indexes []*fgraph.Variable) *fgraph.V
 	if first+len(indexes) > ndim {
 		fail("index", "%d indexes for a %v", first+len(indexes), x.Type())
 	}
-	var order []int
-	for d := range len(indexes) {
-		order = append(order, first+d)
-	}
-	for d := range ndim {
-		if d < first || d >= first+len(indexes) {
-			order = append(order, d)
-		}
-	}
+	after := first + len(indexes)
+	order := slices.Concat(dims(first, after), dims(0, first), dims(after, ndim))
 	y := tensor.Take(tensor.DimShuffle(x, order...), indexes...)
-	back := []int{}
-	for d := range first {
-		back = append(back, taken+d)
+	order = slices.Concat(dims(taken, taken+first), dims(0, taken), dims(taken+first, tensor.TypeOf(y).NDim()))
+	return tensor.DimShuffle(y, order...)
+}
+
+// dims returns the dimensions [from, to).
+func dims(from, to int) []int {
+	list := make([]int, to-from)
+	for i := range list {
+		list[i] = from + i
 	}
-	for d := range taken {
-		back = append(back, d)
-	}
-	for d := taken + first; d < tensor.TypeOf(y).NDim(); d++ {
-		back = append(back, d)
-	}
-	return tensor.DimShuffle(y, back...)
+	return list
 }
 
 // expandEllipsis replaces "..." with as many ":" as are missing.
