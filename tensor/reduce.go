@@ -194,11 +194,6 @@ func NormalAxes(op string, x *fgraph.Variable, axes []int) []int {
 // Sum returns the sum of x over the named dimensions; see ReduceOver.
 func Sum(x *fgraph.Variable, axes ...int) *fgraph.Variable { return ReduceOver(array.Sum, x, axes...) }
 
-// Prod returns the product of x over the named dimensions; see ReduceOver.
-func Prod(x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	return ReduceOver(array.Prod, x, axes...)
-}
-
 // Mean returns the mean of x over the named dimensions; see ReduceOver. Integers are added as
 // floats, as in NumPy, and do not wrap around.
 func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {

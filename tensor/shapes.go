@@ -11,8 +11,7 @@ import (
 // The scalars need not be part of the graph; a replacement that uses them imports them. The shape
 // of a variable never changes, so an answer stays valid whatever happens to the graph.
 type Shapes struct {
-	g     *fgraph.FunctionGraph
-	known [][]*fgraph.Variable // by ID of the variable; nil if not asked for yet
+	shapeMemory
 	sizes map[int]*fgraph.Variable
 	// The shapes of variables that are not part of the graph, during one question.
 	outside map[*fgraph.Variable][]*fgraph.Variable
@@ -31,9 +30,15 @@ func ShapesOf(g *fgraph.FunctionGraph) *Shapes {
 	return NewShapes()
 }
 
-// OnAttach makes s remember shapes of g. It returns fgraph.ErrAlreadyAttached if g has another
+// shapeMemory remembers the shapes of the variables of a graph.
+type shapeMemory struct {
+	g     *fgraph.FunctionGraph
+	known [][]*fgraph.Variable // by ID of the variable; nil if not asked for yet
+}
+
+// OnAttach makes the memory remember shapes of g. It returns fgraph.ErrAlreadyAttached if g has another
 // Shapes.
-func (s *Shapes) OnAttach(g *fgraph.FunctionGraph) error {
+func (s *shapeMemory) OnAttach(g *fgraph.FunctionGraph) error {
 	if _, ok := fgraph.FeatureOf[*Shapes](g); ok {
 		return fgraph.ErrAlreadyAttached
 	}
@@ -42,7 +47,7 @@ func (s *Shapes) OnAttach(g *fgraph.FunctionGraph) error {
 }
 
 // OnPrune forgets the shapes of the outputs, whose IDs other variables will get.
-func (s *Shapes) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reason) {
+func (s *shapeMemory) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reason) {
 	for _, v := range a.Outputs() {
 		if id := v.ID(); id >= 0 && id < len(s.known) {
 			s.known[id] = nil

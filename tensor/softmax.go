@@ -35,11 +35,6 @@ func Softmax(x *fgraph.Variable) *fgraph.Variable { return MustApply(SoftmaxOp{}
 // LogSoftmax returns the logarithm of Softmax(x).
 func LogSoftmax(x *fgraph.Variable) *fgraph.Variable { return MustApply(SoftmaxOp{Log: true}, x) }
 
-// SoftmaxWithBias returns Softmax(x + b), for a matrix and a vector.
-func SoftmaxWithBias(x, b *fgraph.Variable) *fgraph.Variable {
-	return MustApply(SoftmaxWithBiasOp{}, x, b)
-}
-
 func (op softmaxOp) String() string      { return softmaxName(op.Log) }
 func (op softmaxGradOp) String() string  { return softmaxName(op.Log) + "Grad" }
 func (softmaxWithBiasOp) String() string { return "SoftmaxWithBias" }

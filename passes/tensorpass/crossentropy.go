@@ -100,7 +100,7 @@ func softmaxWithBias() rewrite.Rule {
 			if x == nil || !alone(v) {
 				return c.Miss("the argument is no sum of a matrix and a vector that is used here only"), nil
 			}
-			return replace(c, n, tensor.SoftmaxWithBias(x, b))
+			return replace(c, n, tensor.MustApply(tensor.SoftmaxWithBiasOp{}, x, b))
 		},
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
+var ParseType = parseType
+
 // LanguageNames returns the names of all functions of expressions and of all ops, these with parameters of every kind that they take.
 func LanguageNames() []string {
 	names := slices.Concat(slices.Sorted(maps.Keys(functions)), []string{"grad"})

@@ -386,7 +386,7 @@ func attribute(name string, x *fgraph.Variable) value {
 	case "ndim":
 		return value{kind: kindNumber, num: intNumber(int64(tensor.TypeOf(x).NDim()))}
 	case "size":
-		return tensorValue(tensor.Prod(tensor.Shape(x)))
+		return tensorValue(tensor.ReduceOver(array.Prod, tensor.Shape(x)))
 	case "dtype":
 		return value{kind: kindName, text: tensor.TypeOf(x).DType().String()}
 	}

@@ -74,7 +74,7 @@ func (s *Scope) declareGroup(group string, offset int) error {
 	if !ok {
 		return &SyntaxError{offset + 1, fmt.Sprintf("%q declares no type, as \"x y: vector\" does", strings.TrimSpace(group)), nil}
 	}
-	t, err := ParseType(typ)
+	t, err := parseType(typ)
 	if err != nil {
 		return &SyntaxError{offset + len(names) + 2, err.Error(), err}
 	}
@@ -97,8 +97,8 @@ var shapes = map[string][]int{
 	"tensor3": {tensor.Unknown, tensor.Unknown, tensor.Unknown}, "tensor4": {tensor.Unknown, tensor.Unknown, tensor.Unknown, tensor.Unknown},
 }
 
-// ParseType reads a type as [tensor.Type] prints it. The element type may be missing: float64.
-func ParseType(text string) (t tensor.Type, err error) {
+// parseType reads a type as [tensor.Type] prints it. The element type may be missing: float64.
+func parseType(text string) (t tensor.Type, err error) {
 	text = strings.TrimSpace(text)
 	dtype, rest := array.Float64, text
 	for d := array.Bool; d <= array.Float64; d++ {
