@@ -92,7 +92,7 @@ func (e Elemwise) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		t = s.intern()
 	}
 	if k := int(e.Inplace); k > len(in) || k > 0 && !t.Accepts(in[k-1].Type()) {
-		return nil, opError(e, "a %v has no place in the input", t)
+		return nil, opError(e, "a %v does not fit in the place of its input", t)
 	}
 	return one(t), nil
 }

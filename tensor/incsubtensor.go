@@ -39,7 +39,7 @@ func changeSubtensor(name string, set bool, x, y *fgraph.Variable, indexes []Ind
 	ix, in := newIndexing(name, indexes)
 	if t := TypeOf(y); t.DType() != TypeOf(x).DType() {
 		if array.Upcast(t.DType(), TypeOf(x).DType()) != TypeOf(x).DType() {
-			fail(name, "a %v into a %v", t, x.Type())
+			fail(name, "a %v does not fit into a %v", t, x.Type())
 		}
 		y = castConstant(y, TypeOf(x).DType())
 	}

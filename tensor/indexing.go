@@ -148,7 +148,7 @@ func (ix indexing) hash(seed uint64) uint64 {
 func (ix indexing) infer(op fgraph.Op, in []*fgraph.Variable, first int) (spec, error) {
 	x, rest := TypeOf(in[0]).h.Value(), in[first:]
 	if len(ix.entries) > int(x.ndim) || x.csr {
-		return x, argError(op, 0, "is a %v, which has not %d dimensions to index", in[0].Type(), len(ix.entries))
+		return x, argError(op, 0, "is a %v, which does not have %d dimensions to index", in[0].Type(), len(ix.entries))
 	}
 	if len(rest) != ix.numInputs() {
 		return x, opError(op, "%d indexes, it takes %d", len(rest), ix.numInputs())

@@ -78,7 +78,7 @@ func (c *call) arg(i int, name string) (value, bool) {
 	c.known = append(c.known, name)
 	if i >= 0 && i < len(c.args) {
 		if ok {
-			fail(c.name, "argument %s is there twice", name)
+			fail(c.name, "argument %s is given twice", name)
 		}
 		return c.args[i], true
 	}

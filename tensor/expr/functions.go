@@ -100,7 +100,7 @@ func folding(f func(x *fgraph.Variable, axes ...int) *fgraph.Variable) func(*cal
 		x, axes := c.tensor(0, "x"), c.axes(1)
 		keep := c.keepDims()
 		if axes != nil && len(axes) == 0 {
-			fail(c.name, "no axis is named")
+			fail(c.name, "an axis is expected")
 		}
 		y := f(x, axes...)
 		if keep {

@@ -90,7 +90,7 @@ func index(x value, indexes []value) *fgraph.Variable {
 	}
 	if len(advanced) > 0 {
 		if slices.Contains(order, array.NewAxis) || separated(indexes) {
-			fail(what, "integer tensors have to stand side by side, without None")
+			fail(what, "integer tensors have to be adjacent, without None")
 		}
 		return takeAt(tensor.Subtensor(v, basic...), first, advanced)
 	}

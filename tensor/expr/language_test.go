@@ -68,12 +68,12 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestMissingArguments: an argument that is missing, unknown or there twice is named.
+// TestMissingArguments: an argument that is missing, unknown or given twice is named.
 func TestMissingArguments(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"arange(step=2)", "arange: argument stop is missing"}, {"arange()", "arange: argument stop is missing"}, {"arange(1, 2, 3, 4)", "arange: 4 arguments, it takes 3"},
 		{"concatenate(axis=1)", "concatenate: argument tensors is missing"}, {"dot(axis=1, keepdims=1)", "dot: argument x is missing"}, {"dot(X, keepdims=1)", "dot: argument y is missing"},
-		{"dot(X, Y, keepdims=1)", "dot: takes no argument keepdims"}, {"dot(X, Y, x=X)", "dot: argument x is there twice"}, {"fill(x=1, y=2)", "fill: argument model is missing"},
+		{"dot(X, Y, keepdims=1)", "dot: takes no argument keepdims"}, {"dot(X, Y, x=X)", "dot: argument x is given twice"}, {"fill(x=1, y=2)", "fill: argument model is missing"},
 		{"clip(x, max=1)", "clip: argument min is missing"}, {"join(x=1, y=2)", "join: argument axis is missing"}, {"dimshuffle(axis=1)", "dimshuffle: argument x is missing"},
 		{"inc_subtensor(x[1:], value=2)", "inc_subtensor: argument y is missing"}, {"specify_shape(shape=3)", "specify_shape: argument x is missing"}, {"cast(x)", "cast: argument dtype is missing"},
 		{"exp(x, axis=1)", "exp: takes no argument axis"}, {"Softmax(X, axis=0)", "Softmax: takes no argument axis"}, {"where(p, x, y, axis=1)", "where: takes no argument axis"}, {"softmax(axis=0)", "softmax: argument x is missing"},

@@ -78,7 +78,7 @@ func lexToken(text string, r rune) (t token, length int, err *SyntaxError) {
 	case r == '\'' || r == '"':
 		end := strings.IndexByte(text[1:], byte(r))
 		if end < 0 {
-			return t, 0, &SyntaxError{1, "string without an end", nil}
+			return t, 0, &SyntaxError{1, "unterminated string", nil}
 		}
 		return token{kind: tokenString, text: text[1 : 1+end]}, end + 2, nil
 	}

@@ -273,7 +273,7 @@ func (p *parser) name(t token) value {
 		f := p.take()
 		if f.kind != tokenName {
 			p.next--
-			p.fail("a name is expected after the point")
+			p.fail("a name is expected after the dot")
 		}
 		return p.name(f)
 	}
@@ -301,7 +301,7 @@ func (p *parser) name(t token) value {
 		if p.scope.Strict {
 			p.fail("%s is not declared", t.text)
 		}
-		p.fail("%s is an op, and wants arguments", t.text)
+		p.fail("%s is an op and needs arguments", t.text)
 	}
 	v := fgraph.NewInput(tensor.ScalarType(array.Float64), t.text)
 	p.scope.declare(v)
@@ -350,7 +350,7 @@ func (p *parser) postfix(x value) value {
 			name := p.take()
 			if name.kind != tokenName {
 				p.next--
-				p.fail("a name is expected after the point")
+				p.fail("a name is expected after the dot")
 			}
 			p.at = name.pos
 			if p.sign("(") {

@@ -46,13 +46,13 @@ func TestParse(t *testing.T) {
 		{"alloc(s, x.shape)", "[Alloc(s, Subtensor{0}(Shape(x)))]"}, {"concatenate((x, y))", "[Join{0}(x, y)]"}, {"undeclared*2", "[mul(undeclared, 2.0)]"}, {"[x, y]", "[x, y]"}, {"[1, 2]", "[1, 2]"}, {"[[1, 2]]", "[[1, 2]]"}, {"(x, [1, x[0]])", "[x, MakeVector{float64}(1.0, Subtensor{0}(x))]"},
 		{"x.ndim + X.ndim", "[add(1, 2)]"}, {"True", "[True]"}, {"[[1, 2], [3, 4]]", "[[1, 2], [3, 4]]"}, {"[[[1, 2], [3, 4]]]", "[[[1, 2], [3, 4]]]"}, {"mean(x)", "[true_div(sum(x), cast{float64}(Shape_i{0}(x)))]"},
 		{"X @ X.T*s", "[mul(dot(X, DimShuffle{1,0}(X)), DimShuffle{x,x}(s))]"}, {"x @ x + s", "[add(dot(x, x), s)]"}, {"T.exp(x)", "[exp(x)]"}, {"T.nnet.sigmoid(x)", "[sigmoid(x)]"}, {"T + 1", "[add(T, 1.0)]"},
-		{"relu(f)", "[maximum(f, 0.0)]"}, {"X.ravel()", "[Reshape{1}(X, -1)]"}, {"T.", "a name is expected after the point"}, {"x..T", "column 3: a name is expected after the point"}, {"X @ t", "column 3: dot: argument 2"},
+		{"relu(f)", "[maximum(f, 0.0)]"}, {"X.ravel()", "[Reshape{1}(X, -1)]"}, {"T.", "a name is expected after the dot"}, {"x..T", "column 3: a name is expected after the dot"}, {"X @ t", "column 3: dot: argument 2"},
 		// What graphs print.
 		{"add(*1 -> exp(x), *1)", "[add(*1 -> exp(x), *1)]"}, {"sum{axis=0}(DimShuffle{1,0}(X))", "[sum{axis=0}(DimShuffle{1,0}(X))]"}, {"add{inplace=0}(x, y)", "[add{inplace=0}(x, y)]"},
 		{"CrossentropySoftmaxArgmax1HotWithBias(X, x, i)::2", "[CrossentropySoftmaxArgmax1HotWithBias(X, x, i)::2]"}, {"IncSubtensor{1:3}(x, 1.0)", "[IncSubtensor{1:3}(x, 1.0)]"},
 		// Mistakes.
 		{"", "column 1: an expression is expected, not end"}, {"x +", "column 4: an expression is expected"}, {"(x", `")" expected, not end`}, {"x y", "column 3: unexpected \"y\""}, {"x[1", `"]" or "," expected`},
-		{"x[", "column 3: an expression is expected, not end"}, {"foo(x)", "column 1: there is no function foo"}, {"exp", "exp is an op, and wants arguments"}, {"x + X[0:2, 0, 0]", "has not 3 dimensions"}, {"x $ y", "column 3: unexpected '$'"},
+		{"x[", "column 3: an expression is expected, not end"}, {"foo(x)", "column 1: there is no function foo"}, {"exp", "exp is an op and needs arguments"}, {"x + X[0:2, 0, 0]", "does not have 3 dimensions"}, {"x $ y", "column 3: unexpected '$'"},
 		{"X + t[0:2]", ""}, {"dot(x, t)", "argument 2: is a float64[?, ?, ?], which is neither vector nor matrix"}, {"v + v[0:2]", "column 3: add: argument 2: is a float64[2], whose dimension 0 does not fit the size 3"}, {"sum(x, axis=1)", "axis 1 of a float64 vector"},
 		{"x.foo", "no such attribute"}, {"sum(x, foo=1)", "sum: takes no argument foo"}, {"x[1.5]", "not an integer"}, {"x[::0]", "step 0"}, {"reshape(v, 2)", "can't be reshaped"}, {"*2", "nothing is numbered 2"},
 		{"Subtensor{", `"{" without "}"`}, {"x[1:2:3:4]", "a slice has three parts"}, {"1 = 2", "unexpected"}, {"cast(x, foo)", "the name of a type"}, {"S + x", "is a sparse matrix"}, {"softmax(i)", "not a tensor of floats"},

@@ -72,7 +72,7 @@ func (s *Scope) Declare(text string) error {
 func (s *Scope) declareGroup(group string, offset int) error {
 	names, typ, ok := strings.Cut(group, ":")
 	if !ok {
-		return &SyntaxError{offset + 1, fmt.Sprintf("%q declares no type, as \"x y: vector\" does", strings.TrimSpace(group)), nil}
+		return &SyntaxError{offset + 1, fmt.Sprintf("%q has no type; write for example \"x y: vector\"", strings.TrimSpace(group)), nil}
 	}
 	t, err := parseType(typ)
 	if err != nil {
@@ -122,7 +122,7 @@ func parseType(text string) (t tensor.Type, err error) {
 			return t, fmt.Errorf("%w: the size %s is too large, the largest one is %d", ErrSyntax, n, math.MaxInt32)
 		}
 	}
-	return t, fmt.Errorf("%w: %q is no type; there are scalar, vector, row, col, matrix, tensor3, tensor4, csr and float64[2, ?]", ErrSyntax, text)
+	return t, fmt.Errorf("%w: %q is not a type; there are scalar, vector, row, col, matrix, tensor3, tensor4, csr and float64[2, ?]", ErrSyntax, text)
 }
 
 // parseShape reads for example "[2, ?]".
