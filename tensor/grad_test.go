@@ -13,11 +13,12 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// gradVars are the variables of the expressions below. They are bound to values between 0.1 and 0.9 of either sign, see argument.
+// gradVars are the variables of the expressions below. Their absolute values are between 0.1 and
+// 0.9; see argument.
 const gradVars = "x y z: vector; X Y Z: matrix; s a b: scalar; t: tensor3; r: row; c: col; i: int64 vector; p: bool vector; B: bool matrix"
 
-// TestGradients compares the gradient of every op that has one with finite differences. The element-wise ones come from the table of
-// operations; each of the other ops stands in an expression.
+// TestGradients compares the gradients of all ops with finite differences. Element-wise operations
+// come from their table; every other op occurs in an expression.
 func TestGradients(t *testing.T) {
 	var exprs []string
 	for op := range array.NumOpcodes {
@@ -51,7 +52,7 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// domain moves an argument to where an operation is defined and smooth.
+// domain moves an argument into the domain in which an operation is smooth.
 func domain(op array.Opcode, x string) string {
 	switch op {
 	case array.Log, array.Log2, array.Log10, array.Sqrt, array.Pow:
@@ -62,7 +63,7 @@ func domain(op array.Opcode, x string) string {
 	return x
 }
 
-// argument returns a value: element k differs from all others, none is near 0 or 1.
+// argument returns a value whose elements are all different, and not near 0 or 1.
 func argument(typ tensor.Type, salt int) *array.Array {
 	shape := typ.Shape()
 	for d, n := range shape {
@@ -97,7 +98,7 @@ func checkGradient(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Weights that differ, so that what is mixed up shows.
+	// Different weights expose elements that are mixed up.
 	cost := tensor.Sum(tensor.Mul(y[0], tensor.Sin(tensor.Add(tensor.Float(0.3), tensor.Mul(tensor.Float(2), y[0])))))
 	var wrt []*fgraph.Variable
 	for _, v := range tensor.InputsOf(y...) {
@@ -184,7 +185,7 @@ func TestGradErrors(t *testing.T) {
 	}
 }
 
-// TestGradDeep: a chain of a hundred thousand ops.
+// TestGradDeep differentiates a chain of 100,000 ops.
 func TestGradDeep(t *testing.T) {
 	x := tensor.Scalar("x")
 	y := x

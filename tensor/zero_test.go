@@ -8,7 +8,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// TestPrintNothing: what was made without its constructor can be printed.
+// TestPrintNothing prints zero values.
 func TestPrintNothing(t *testing.T) {
 	got := fmt.Sprint(tensor.Type{}, ", ", new(tensor.CompositeOp), ", ", new(array.Array), ", ", array.Opcode(255))
 	if want := "no type, Composite{}, no array, Op(255)"; got != want {

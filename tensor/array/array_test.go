@@ -95,7 +95,7 @@ func TestIntegerOps(t *testing.T) {
 	}
 }
 
-// TestEveryOp: each operation is known by its name and works on each type that it is defined for.
+// TestEveryOp finds each operation by its name, and applies it to each type that it is defined for.
 func TestEveryOp(t *testing.T) {
 	for op := range NumOpcodes {
 		if o, ok := ParseOpcode(op.String()); !ok || o != op {
@@ -125,7 +125,8 @@ func TestEveryOp(t *testing.T) {
 	}
 }
 
-// TestMapLayouts compares the loop with a plain one on transposed, broadcast, sliced and reversed arrays, of sizes around that of a block.
+// TestMapLayouts compares the loop with a plain one on transposed, broadcast, sliced and reversed
+// arrays whose sizes are near that of a block.
 func TestMapLayouts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -157,7 +158,7 @@ func TestMapLayouts(t *testing.T) {
 	}
 }
 
-// randomView returns a view that broadcasts to the shape, in one of the ways in which a view can lie in memory.
+// randomView returns a view that broadcasts to the shape, with a random memory layout.
 func randomView(rng *rand.Rand, shape []int) *Array {
 	small := make([]int, len(shape))
 	order := rng.Perm(len(shape))
@@ -185,7 +186,7 @@ func randomView(rng *rand.Rand, shape []int) *Array {
 	return out
 }
 
-// TestMapInPlace: an output may be an input, also where the program reads it again later.
+// TestMapInPlace uses an input as output, even if the program reads it again later.
 func TestMapInPlace(t *testing.T) {
 	p := NewProgram(Float64)
 	one := p.Constant(Scalar(1.0))
@@ -431,7 +432,8 @@ func TestSoftmax(t *testing.T) {
 	}
 }
 
-// TestLargeSoftmax: the largest element may be so large that the logarithm of the sum is lost beside it.
+// TestLargeSoftmax takes the softmax of elements that are so large that adding the logarithm of the
+// sum does not change them.
 func TestLargeSoftmax(t *testing.T) {
 	for _, most := range []float64{0, 1e17, 1e300, -1e300, math.MaxFloat64} {
 		a := Of([]float64{most, most}, 1, 2)
@@ -442,7 +444,7 @@ func TestLargeSoftmax(t *testing.T) {
 	}
 }
 
-// TestLargeIntegers: integers that differ only where float64s do not are told apart.
+// TestLargeIntegers compares integers that round to the same float64.
 func TestLargeIntegers(t *testing.T) {
 	a, b := Of([]int64{1<<62 + 1, math.MinInt64}, 2), Of([]int64{1 << 62, math.MaxInt64}, 2)
 	at := New(Int64)
@@ -463,7 +465,7 @@ func TestLargeIntegers(t *testing.T) {
 	}
 }
 
-// TestCopyCSR: a sparse matrix is copied, converted and compared like any other.
+// TestCopyCSR copies, converts and compares a sparse matrix.
 func TestCopyCSR(t *testing.T) {
 	dense := Of([]float64{0, 1, 0.1, 0, 0, 3}, 2, 3)
 	s := ToCSR(dense)
@@ -479,7 +481,7 @@ func TestCopyCSR(t *testing.T) {
 	}
 }
 
-// TestSubnormals: functions are right where package math is not on some processors.
+// TestSubnormals applies functions to arguments for which package math is wrong on some processors.
 func TestSubnormals(t *testing.T) {
 	for _, c := range []struct {
 		op         Opcode

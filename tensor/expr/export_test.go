@@ -7,9 +7,11 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
+// ParseType is exported for tests.
 var ParseType = parseType
 
-// LanguageNames returns the names of all functions of expressions and of all ops, these with parameters of every kind that they take.
+// LanguageNames returns the names of all functions and of all ops. Ops have parameters of every
+// kind that they accept.
 func LanguageNames() []string {
 	names := slices.Concat(slices.Sorted(maps.Keys(functions)), []string{"grad"})
 	ops := slices.Sorted(maps.Keys(ops))

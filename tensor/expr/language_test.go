@@ -14,7 +14,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// TestLanguage: whatever a function or an op of the language is given, by place or by name, it is computed or there is an error that names it.
+// TestLanguage calls functions and ops with random positional and named arguments. Every call is
+// computed or fails with an error that names the function.
 func TestLanguage(t *testing.T) {
 	csr := array.ToCSR(array.Of([]float64{1, 0, 2, 0, 0, 3, 4, 0, 0}, 3, 3))
 	args := []*array.Array{
@@ -50,7 +51,7 @@ func TestLanguage(t *testing.T) {
 			}
 			f, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{})
 			if errors.Is(err, fgraph.ErrInconsistent) {
-				continue // the op overwrites what is not its own
+				continue // the op overwrites an input of the graph
 			}
 			if err != nil {
 				t.Errorf("%s: %v", text, err)
@@ -68,7 +69,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestMissingArguments: an argument that is missing, unknown or given twice is named.
+// TestMissingArguments checks that errors name an argument that is missing, unknown or given twice.
 func TestMissingArguments(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"arange(step=2)", "arange: argument stop is missing"}, {"arange()", "arange: argument stop is missing"}, {"arange(1, 2, 3, 4)", "arange: 4 arguments, it takes 3"},

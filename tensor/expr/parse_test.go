@@ -74,7 +74,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseOne: where one expression is wanted a list is a tensor.
+// TestParseOne reads lists, which are tensors if one expression is expected.
 func TestParseOne(t *testing.T) {
 	s := newScope(t, parseVars)
 	for text, want := range map[string]string{
@@ -90,7 +90,7 @@ func TestParseOne(t *testing.T) {
 	}
 }
 
-// TestParseDeep: no text makes the parser run out of stack.
+// TestParseDeep reads deeply nested text, which must not overflow the stack.
 func TestParseDeep(t *testing.T) {
 	s := newScope(t, parseVars)
 	for _, text := range []string{strings.Repeat("(", 1e5), strings.Repeat("-", 1e5) + "x", strings.Repeat("[", 1e5), strings.Repeat("exp(", 1e5), strings.Repeat("x**", 1e5) + "x", strings.Repeat("x[", 1e5)} {
@@ -122,7 +122,7 @@ func TestDeclare(t *testing.T) {
 	}
 }
 
-// TestTypesRoundTrip: what a type prints reads as the type.
+// TestTypesRoundTrip prints types and reads them again.
 func TestTypesRoundTrip(t *testing.T) {
 	for _, typ := range []tensor.Type{
 		tensor.ScalarType(array.Bool), tensor.VectorType(array.Int64), tensor.MatrixType(array.Float32), tensor.NewType(array.Float64, 1, tensor.Unknown),
@@ -134,7 +134,7 @@ func TestTypesRoundTrip(t *testing.T) {
 	}
 }
 
-// TestOpNamesRoundTrip: an op is found under the name that it prints.
+// TestOpNamesRoundTrip finds ops by the names that they print.
 func TestOpNamesRoundTrip(t *testing.T) {
 	for _, name := range []string{
 		"add", "cast{float32}", "mul{inplace=1}", "sum", "sum{axis=0,2}", "sum{axis=}", "argmax{axis=1}", "DimShuffle{x,1,0}", "DimShuffle{}", "InplaceDimShuffle{1,0}", "Shape_i{2}",
@@ -158,8 +158,8 @@ func TestOpNamesRoundTrip(t *testing.T) {
 	}
 }
 
-// allocates returns how many bytes f allocates. What else the process does counts too, so that f runs again while it seems to be
-// more than most.
+// allocates returns the number of bytes that f allocates. Other goroutines count too, so it runs f
+// again while the number is greater than most.
 func allocates(most uint64, f func()) uint64 {
 	least := uint64(math.MaxUint64)
 	for try := 0; try < 20 && least > most; try++ {
@@ -173,8 +173,8 @@ func allocates(most uint64, f func()) uint64 {
 	return least
 }
 
-// FuzzParse: whatever is typed, an expression takes memory in proportion to its text, is a sound graph, and prints as text that
-// reads as the same expression.
+// FuzzParse checks that reading a text takes memory proportional to its length, that an expression
+// is a sound graph, and that it prints as text that reads as the same expression.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"(x + y)*2/s", "sum(X, axis=0)", "x[1:3, None]", "*1 -> exp(x)", "set_subtensor(x[0:2], 1.5)", "t.transpose(2, 0, 1)", "Gemm(X, 1.0, X, Y, s)", "[x, y]", "1e-3**-x", "stack([s, 2])", "cast{float32}(x)::0"} {
 		f.Add(text)
@@ -204,10 +204,10 @@ func FuzzParse(f *testing.F) {
 		}
 		printed := fgraph.Sprint(0, out...)
 		if len(printed) > 4000 || strings.Contains(printed, "…") {
-			return // a constant that is not printed in full
+			return // a constant is not printed in full
 		}
 		again, err := s.Parse(printed)
-		if !plainConstants(g) { // 2 reads as a number of the type of what it meets, what is printed as 2 may be an int64[1]
+		if !plainConstants(g) { // a 2 that an int64[1] prints reads as a number
 			return
 		}
 		if err != nil {
@@ -230,7 +230,7 @@ func plainConstants(g *fgraph.FunctionGraph) bool {
 	return true
 }
 
-// TestOpNameLists: lists of numbers in names of ops have no gaps.
+// TestOpNameLists checks that lists of numbers in names of ops have no gaps.
 func TestOpNameLists(t *testing.T) {
 	for _, name := range []string{"sum{axis=0,,1}", "sum{axis= }", "Join{ }", "Join{}", "Join{0,1}", "DimShuffle{0,,1}", "SpecifyShape{[2,]}", "SpecifyShape{[]}", "argmax{axis=,}"} {
 		if op, ok := expr.Op(name); ok {
