@@ -71,42 +71,51 @@ func finiteElements[T float](a *Array) bool {
 
 // gemv goes along the rows of a, or along its columns if these are contiguous.
 func gemv[T float](alpha T, a, x *Array, beta T, y *Array) {
-	da, dx, dy := dataOf[T](a), dataOf[T](x), dataOf[T](y)
 	if a.strides[0] == 1 && a.strides[1] != 1 {
-		for i := range y.shape[0] {
-			at := y.offset + i*y.strides[0]
-			if beta == 0 {
-				dy[at] = 0
-			} else {
-				dy[at] *= beta
-			}
-		}
-		column := func(j int) ([]T, T) {
-			return da[a.offset+j*a.strides[1]:][:a.shape[0]], alpha * dx[x.offset+j*x.strides[0]]
-		}
-		j := 0
-		for ; j+4 <= x.shape[0]; j += 4 {
-			c0, v0 := column(j)
-			c1, v1 := column(j + 1)
-			c2, v2 := column(j + 2)
-			c3, v3 := column(j + 3)
-			c1, c2, c3 = c1[:len(c0)], c2[:len(c0)], c3[:len(c0)]
-			at := y.offset
-			for i, e := range c0 {
-				dy[at] = dy[at] + T(e*v0) + T(c1[i]*v1) + T(c2[i]*v2) + T(c3[i]*v3)
-				at += y.strides[0]
-			}
-		}
-		for ; j < x.shape[0]; j++ {
-			col, v := column(j)
-			at := y.offset
-			for _, e := range col {
-				dy[at] += T(e * v)
-				at += y.strides[0]
-			}
-		}
-		return
+		gemvColumns(alpha, a, x, beta, y)
+	} else {
+		gemvRows(alpha, a, x, beta, y)
 	}
+}
+
+func gemvColumns[T float](alpha T, a, x *Array, beta T, y *Array) {
+	da, dx, dy := dataOf[T](a), dataOf[T](x), dataOf[T](y)
+	for i := range y.shape[0] {
+		at := y.offset + i*y.strides[0]
+		if beta == 0 {
+			dy[at] = 0
+		} else {
+			dy[at] *= beta
+		}
+	}
+	column := func(j int) ([]T, T) {
+		return da[a.offset+j*a.strides[1]:][:a.shape[0]], alpha * dx[x.offset+j*x.strides[0]]
+	}
+	j := 0
+	for ; j+4 <= x.shape[0]; j += 4 {
+		c0, v0 := column(j)
+		c1, v1 := column(j + 1)
+		c2, v2 := column(j + 2)
+		c3, v3 := column(j + 3)
+		c1, c2, c3 = c1[:len(c0)], c2[:len(c0)], c3[:len(c0)]
+		at := y.offset
+		for i, e := range c0 {
+			dy[at] = dy[at] + T(e*v0) + T(c1[i]*v1) + T(c2[i]*v2) + T(c3[i]*v3)
+			at += y.strides[0]
+		}
+	}
+	for ; j < x.shape[0]; j++ {
+		col, v := column(j)
+		at := y.offset
+		for _, e := range col {
+			dy[at] += T(e * v)
+			at += y.strides[0]
+		}
+	}
+}
+
+func gemvRows[T float](alpha T, a, x *Array, beta T, y *Array) {
+	da, dx, dy := dataOf[T](a), dataOf[T](x), dataOf[T](y)
 	row := func(i int) []T { return da[a.offset+i*a.strides[0]:] }
 	for i := 0; i < y.shape[0]; {
 		var sums [4]T

@@ -109,6 +109,11 @@ func arithmetic[T number](t *[NumOpcodes]blockFunc[T]) {
 			dst[i] = a[i] * a[i]
 		}
 	}
+	ordering(t)
+}
+
+// ordering adds the kernels that compare numbers.
+func ordering[T number](t *[NumOpcodes]blockFunc[T]) {
 	t[Abs] = func(dst, a, _ []T) {
 		a = a[:len(dst)]
 		for i := range dst {
