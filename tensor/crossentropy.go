@@ -12,15 +12,16 @@ import (
 type (
 	// CrossentropyCategorical1HotOp computes -log p[i, y[i]]: inputs p, y.
 	CrossentropyCategorical1HotOp = crossentropyOp
-	// CrossentropyCategorical1HotGradOp computes the gradient of the former with respect to p:
-	// inputs g, p, y.
+	// CrossentropyCategorical1HotGradOp computes the gradient of a CrossentropyCategorical1HotOp with
+	// respect to p: inputs g, p, y.
 	CrossentropyCategorical1HotGradOp = crossentropyGradOp
 	// CrossentropySoftmaxArgmax1HotWithBiasOp computes -log softmax(x+b)[i, y[i]], the softmax, and
-	// the column of the maximum of each row: inputs x, b, y. No logarithm is taken of a number that
+	// the column of the maximum of each row: inputs x, b, y. It takes no logarithm of a number that
 	// may underflow.
 	CrossentropySoftmaxArgmax1HotWithBiasOp = crossentropySoftmaxOp
-	// CrossentropySoftmax1HotWithBiasDxOp computes the gradient of the first output of the former
-	// with respect to x, which is (softmax - onehot(y))·g, row by row: inputs g, softmax, y.
+	// CrossentropySoftmax1HotWithBiasDxOp computes the gradient of the first output of a
+	// CrossentropySoftmaxArgmax1HotWithBiasOp with respect to x, which is (softmax - onehot(y))·g,
+	// row by row: inputs g, softmax, y.
 	CrossentropySoftmax1HotWithBiasDxOp = crossentropySoftmaxGradOp
 )
 

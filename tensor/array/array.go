@@ -127,7 +127,7 @@ func (a *Array) Contiguous() bool {
 }
 
 // Slice returns the elements of a contiguous array in row-major order, as a view of its memory. It
-// panics if the array is not contiguous or has another type of elements.
+// panics if the array is not contiguous or has another element type.
 func Slice[T Element](a *Array) []T {
 	if !a.Contiguous() {
 		panic("array: Slice of an array that is not contiguous")
