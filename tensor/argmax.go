@@ -22,12 +22,7 @@ func Argmax(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	return MustApply(ArgmaxOp{Axes: r.Axes, All: r.All}, x)
 }
 
-func (op argmaxOp) String() string {
-	if op.All {
-		return "argmax"
-	}
-	return "argmax" + axesText(op.Axes)
-}
+func (op argmaxOp) String() string { return "arg" + op.reduction().String() }
 
 // reduction returns the reduction over the same dimensions.
 func (op argmaxOp) reduction() Reduce { return Reduce{array.Max, op.Axes, op.All} }

@@ -38,6 +38,7 @@ func (op *CompositeOp) WithInplace(aliases ...fgraph.Alias) *CompositeOp {
 	return c
 }
 
+// String returns for example Composite{add(sin(i0), cos(i0))}.
 func (op *compositeOp) String() string {
 	if op.prog == nil {
 		return "Composite{}"

@@ -87,6 +87,7 @@ func (op DimShuffleOp) Compose(first DimShuffleOp) DimShuffleOp {
 	return op
 }
 
+// String returns for example DimShuffle{x,1,0}.
 func (op dimShuffleOp) String() string {
 	parts := make([]string, op.n)
 	for i, d := range op.order[:op.n] {

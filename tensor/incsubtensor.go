@@ -55,6 +55,7 @@ func (op *IncSubtensorOp) WithInplace(inplace bool) *IncSubtensorOp {
 // Indexes returns the indexes of an apply of the op.
 func (op *IncSubtensorOp) Indexes(a *fgraph.Apply) []Index { return op.indexes(a.Inputs()[2:]) }
 
+// String returns for example IncSubtensor{1:3}.
 func (op *incSubtensorOp) String() string {
 	return inplaceName(changeName(op.Set)+"Subtensor{"+op.text()+"}", op.Inplace)
 }

@@ -32,7 +32,10 @@ type entry struct {
 }
 
 // indexing holds the indexes of an op into the first dimensions of a tensor.
-type indexing struct{ entries []entry }
+type indexing struct {
+	entries []entry
+	inputs  int // bounds that are inputs
+}
 
 // newIndexing splits indexes into those that an op holds and its inputs.
 func newIndexing(name string, indexes []Index) (ix indexing, in []*fgraph.Variable) {
@@ -51,14 +54,13 @@ func newIndexing(name string, indexes []Index) (ix indexing, in []*fgraph.Variab
 		if i.Slice && i.Step == 0 {
 			fail(name, "a slice with step 0")
 		}
-		e := entry{slice: i.Slice, step: i.Step}
-		e.start = add(i.Start)
-		e.stop = add(i.Stop)
+		e := entry{i.Slice, add(i.Start), add(i.Stop), i.Step}
 		if !i.Slice {
 			e.step = 0
 		}
 		ix.entries = append(ix.entries, e)
 	}
+	ix.inputs = len(in)
 	return ix, in
 }
 
@@ -89,19 +91,6 @@ func (ix indexing) NumIndexes() int { return len(ix.entries) }
 // IsSlice reports whether index d is a slice, as opposed to one element. Unlike Indexes it
 // allocates nothing.
 func (ix indexing) IsSlice(d int) bool { return ix.entries[d].slice }
-
-func (ix indexing) numInputs() int {
-	n := 0
-	for _, e := range ix.entries {
-		if e.start.kind == fromInput {
-			n++
-		}
-		if e.stop.kind == fromInput {
-			n++
-		}
-	}
-	return n
-}
 
 // dropped returns the number of dimensions that are indexed by one element.
 func (ix indexing) dropped() int {
@@ -150,8 +139,8 @@ func (ix indexing) infer(op fgraph.Op, in []*fgraph.Variable, first int) (spec, 
 	if len(ix.entries) > int(x.ndim) || x.csr {
 		return x, argError(op, 0, "is a %v, which does not have %d dimensions to index", in[0].Type(), len(ix.entries))
 	}
-	if len(rest) != ix.numInputs() {
-		return x, opError(op, "%d indexes, it takes %d", len(rest), ix.numInputs())
+	if len(rest) != ix.inputs {
+		return x, opError(op, "%d indexes, it takes %d", len(rest), ix.inputs)
 	}
 	for i, v := range rest {
 		if !isSize(v) {

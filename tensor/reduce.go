@@ -32,17 +32,13 @@ func (r Reduce) String() string {
 	if r.All {
 		return r.Op.String()
 	}
-	return r.Op.String() + axesText(r.Axes)
-}
-
-func axesText(axes array.Axes) string {
-	var parts []string
+	var dims []string
 	for d := range array.MaxDims {
-		if axes.Has(d) {
-			parts = append(parts, strconv.Itoa(d))
+		if r.Axes.Has(d) {
+			dims = append(dims, strconv.Itoa(d))
 		}
 	}
-	return "{axis=" + strings.Join(parts, ",") + "}"
+	return r.Op.String() + "{axis=" + strings.Join(dims, ",") + "}"
 }
 
 // Over returns the dimensions of a tensor of ndim dimensions that are reduced.
@@ -62,26 +58,18 @@ func (r Reduce) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if t.csr {
 		return nil, argError(r, 0, "is a sparse matrix")
 	}
-	s, err := dropAxes(r, t, r.Over(int(t.ndim)))
-	if err != nil {
-		return nil, err
-	}
-	s.dtype = r.Op.Result(t.dtype)
-	return one(s.intern()), nil
-}
-
-func dropAxes(op fgraph.Op, t spec, axes array.Axes) (spec, error) {
+	axes := r.Over(int(t.ndim))
 	if axes>>t.ndim != 0 {
-		return t, argError(op, 0, "has only %d dimensions", t.ndim)
+		return nil, argError(r, 0, "has only %d dimensions", t.ndim)
 	}
-	s := spec{dtype: t.dtype}
+	s := spec{dtype: r.Op.Result(t.dtype)}
 	for d := range int(t.ndim) {
 		if !axes.Has(d) {
 			s.shape[s.ndim] = t.shape[d]
 			s.ndim++
 		}
 	}
-	return s, nil
+	return one(s.intern()), nil
 }
 
 // reducedShape returns the remaining sizes of an array.

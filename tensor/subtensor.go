@@ -42,6 +42,7 @@ func RawSubtensor(x *fgraph.Variable, indexes ...Index) *fgraph.Variable {
 // Indexes returns the indexes of an apply of the op.
 func (op *SubtensorOp) Indexes(a *fgraph.Apply) []Index { return op.indexes(a.Inputs()[1:]) }
 
+// String returns for example Subtensor{1:3,_}, where an underscore stands for an input.
 func (op *subtensorOp) String() string { return "Subtensor{" + op.text() + "}" }
 
 func (op *subtensorOp) EqualOp(o fgraph.Op) bool {

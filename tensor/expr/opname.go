@@ -220,16 +220,21 @@ func subtensor(params []string) (tensor.Op, bool) {
 
 func incSubtensor(set bool) maker {
 	return func(params []string) (tensor.Op, bool) {
-		inplace := len(params) == 2 && params[1] == "inplace"
-		if inplace {
-			params = params[:1]
-		}
+		params, inplace := cutInplace(params)
 		indexes, ok := parseIndexes(params)
 		if !ok {
 			return nil, false
 		}
 		return tensor.NewIncSubtensor(set, indexes...).WithInplace(inplace), true
 	}
+}
+
+// cutInplace removes "inplace" from two parameters.
+func cutInplace(params []string) ([]string, bool) {
+	if len(params) == 2 && params[1] == "inplace" {
+		return params[:1], true
+	}
+	return params, false
 }
 
 // parseIndexes reads indexes as ops print them: "1:3,_", where an underscore is an input.
@@ -278,10 +283,7 @@ func advancedInc1(set bool) maker {
 
 func advancedInc(set bool) maker {
 	return func(params []string) (tensor.Op, bool) {
-		inplace := len(params) == 2 && params[1] == "inplace"
-		if inplace {
-			params = params[:1]
-		}
+		params, inplace := cutInplace(params)
 		return numbered(func(n int8) tensor.Op {
 			return tensor.AdvancedIncSubtensorOp{K: n, Set: set, Inplace: inplace}
 		})(params)
