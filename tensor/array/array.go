@@ -1,9 +1,6 @@
 package array
 
-import (
-	"fmt"
-	"reflect"
-)
+import "fmt"
 
 // MaxDims is the largest number of dimensions.
 const MaxDims = 8
@@ -147,8 +144,25 @@ func dataOf[T Element](a *Array) []T {
 // SharesMemory reports whether the arrays are views of the same memory, though perhaps of
 // different parts.
 func (a *Array) SharesMemory(b *Array) bool {
-	x, y := reflect.ValueOf(a.data), reflect.ValueOf(b.data)
-	return a.dtype == b.dtype && x.Kind() == reflect.Slice && y.Kind() == reflect.Slice && x.Len() > 0 && y.Len() > 0 && x.Pointer() == y.Pointer()
+	if a.dtype != b.dtype {
+		return false
+	}
+	switch d := a.data.(type) {
+	case []bool:
+		return sameMemory(d, b.data)
+	case []int64:
+		return sameMemory(d, b.data)
+	case []float32:
+		return sameMemory(d, b.data)
+	case []float64:
+		return sameMemory(d, b.data)
+	}
+	return false
+}
+
+func sameMemory[T Element](d []T, other any) bool {
+	e, ok := other.([]T)
+	return ok && len(d) > 0 && len(e) > 0 && &d[0] == &e[0]
 }
 
 // place returns the offset of element i in row-major order.
