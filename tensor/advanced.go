@@ -93,8 +93,8 @@ func taken(op fgraph.Op, x *fgraph.Variable, first int, indexes []*fgraph.Variab
 }
 
 func (op advancedSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := needs(op, in, 2); err != nil {
-		return nil, err
+	if len(in) < 2 {
+		return nil, opError(op, "needs %d arguments, not %d", 2, len(in))
 	}
 	s, err := taken(op, in[0], 1, in[1:], int(op.K))
 	if err != nil {
@@ -104,8 +104,8 @@ func (op advancedSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error
 }
 
 func (op advancedIncSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := needs(op, in, 3); err != nil {
-		return nil, err
+	if len(in) < 3 {
+		return nil, opError(op, "needs %d arguments, not %d", 3, len(in))
 	}
 	s, err := taken(op, in[0], 2, in[2:], int(op.K))
 	if err != nil {

@@ -22,8 +22,8 @@ func ARange(start, stop, step *fgraph.Variable) *fgraph.Variable {
 func (arangeOp) String() string { return "ARange" }
 
 func (op arangeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 3); err != nil {
-		return nil, err
+	if len(in) != 3 {
+		return nil, wrongCount(op, in, 3)
 	}
 	var n [3]int
 	constant := true

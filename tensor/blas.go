@@ -23,21 +23,13 @@ type (
 	GerOp = gerOp
 )
 
+// These ops do not embed their traits: comparing nested structs takes longer.
 type (
-	dot22Op       struct{ likeProduct }
-	dot22ScalarOp struct{ likeProduct }
-	gemmOp        struct {
-		likeFirst
-		Inplace bool
-	}
-	gemvOp struct {
-		likeFirst
-		Inplace, BLAS bool
-	}
-	gerOp struct {
-		likeFirst
-		Inplace, BLAS bool
-	}
+	dot22Op       struct{}
+	dot22ScalarOp struct{}
+	gemmOp        struct{ Inplace bool }
+	gemvOp        struct{ Inplace, BLAS bool }
+	gerOp         struct{ Inplace, BLAS bool }
 )
 
 func (dot22Op) String() string       { return "Dot22" }
@@ -80,8 +72,8 @@ func (op gerOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 // inferSizes returns the type of the result of an op on floats of one type. Each size of an input is
 // named by a letter from k to n; sizes with the same name have to agree. The result follows "->".
 func inferSizes(op fgraph.Op, in []*fgraph.Variable, names ...string) ([]fgraph.Type, error) {
-	if err := takes(op, in, len(names)-1); err != nil {
-		return nil, err
+	if len(in) != len(names)-1 {
+		return nil, wrongCount(op, in, len(names)-1)
 	}
 	sizes := [...]int{Unknown, Unknown, Unknown, Unknown}
 	first := TypeOf(in[0]).DType()
@@ -184,6 +176,26 @@ func termByTerm(ws *array.Workspace, inplace bool, in []*array.Array, out *array
 	}
 	array.CopyTo(out, p)
 	return nil
+}
+
+func (dot22Op) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	return likeProduct{}.InferShape(a, s)
+}
+
+func (dot22ScalarOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	return likeProduct{}.InferShape(a, s)
+}
+
+func (gemmOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	return likeFirst{}.InferShape(a, s)
+}
+
+func (gemvOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	return likeFirst{}.InferShape(a, s)
+}
+
+func (gerOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	return likeFirst{}.InferShape(a, s)
 }
 
 func (op dot22Op) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {

@@ -7,15 +7,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// broadcasts is embedded by the element-wise ops.
-type broadcasts struct{}
-
-// ToleratesAlias allows a destroyed input to be another input as well: elements are read before
-// they are overwritten.
-func (broadcasts) ToleratesAlias(_, _ int, same bool) bool { return same }
-
-// InferShape takes each size from the first input that does not broadcast it.
-func (broadcasts) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+// broadcastShape is the InferShape of element-wise ops.
+func broadcastShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	t := TypeOf(a.Out())
 	dims := make([]*fgraph.Variable, t.NDim())
 	for d := range dims {
@@ -38,9 +31,9 @@ func (broadcasts) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 }
 
 // broadcast returns the type of the result of an element-wise op on tensors with one number of
-// dimensions, or an error if two sizes do not fit.
-func broadcast(op fgraph.Op, in []*fgraph.Variable) (s spec, err error) {
-	s = TypeOf(in[0]).h.Value()
+// dimensions, or an error without an op if two sizes do not fit.
+func broadcast(in []*fgraph.Variable) (spec, *Error) {
+	s := TypeOf(in[0]).h.Value()
 	for k, v := range in[1:] {
 		o := TypeOf(v).h.Value()
 		for d := range s.shape[:s.ndim] {
@@ -50,7 +43,7 @@ func broadcast(op fgraph.Op, in []*fgraph.Variable) (s spec, err error) {
 			case n == 1 || n == Unknown:
 				s.shape[d] = m
 			case m != Unknown:
-				return s, argError(op, k+1, "is a %v, whose dimension %d does not fit the size %d before it", v.Type(), d, n)
+				return s, &Error{"", k + 1, fmt.Sprintf("is a %v, whose dimension %d does not fit the size %d before it", v.Type(), d, n)}
 			}
 		}
 	}

@@ -13,7 +13,6 @@ import (
 type CompositeOp struct{ compositeOp }
 
 type compositeOp struct {
-	broadcasts
 	prog    *array.Program
 	inplace []int8 // for each output the input that it overwrites, plus 1; 0 means none
 }
@@ -70,19 +69,20 @@ func (op *compositeOp) DestroyMap() []fgraph.Alias {
 }
 
 func (op *compositeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, op.prog.NumInputs()); err != nil {
-		return nil, err
+	if len(in) != op.prog.NumInputs() {
+		return nil, wrongCount(op, in, op.prog.NumInputs())
 	}
-	if err := needs(op, in, 1); err != nil {
-		return nil, err
+	if len(in) < 1 {
+		return nil, opError(op, "needs %d arguments, not %d", 1, len(in))
 	}
 	for i, v := range in {
 		if t := TypeOf(v); t.DType() != op.prog.Type(i) || t.NDim() != TypeOf(in[0]).NDim() || t.IsCSR() {
 			return nil, argError(op, i, "is a %v", t)
 		}
 	}
-	s, err := broadcast(op, in)
+	s, err := broadcast(in)
 	if err != nil {
+		err.Op = op.String()
 		return nil, err
 	}
 	types := make([]fgraph.Type, op.prog.NumOutputs())
@@ -95,4 +95,10 @@ func (op *compositeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 
 func (op *compositeOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	return elementwise(a, op.prog, op.inplace), nil
+}
+
+func (op *compositeOp) ToleratesAlias(_, _ int, same bool) bool { return same }
+
+func (op *compositeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	return broadcastShape(a, s)
 }

@@ -56,8 +56,8 @@ func classArgs(op fgraph.Op, arg int, p, y *fgraph.Variable) error {
 }
 
 func (op crossentropyOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 2); err != nil {
-		return nil, err
+	if len(in) != 2 {
+		return nil, wrongCount(op, in, 2)
 	}
 	if err := classArgs(op, 0, in[0], in[1]); err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func (op crossentropySoftmaxGradOp) Infer(in []*fgraph.Variable) ([]fgraph.Type,
 }
 
 func inferClassGrad(op fgraph.Op, in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 3); err != nil {
-		return nil, err
+	if len(in) != 3 {
+		return nil, wrongCount(op, in, 3)
 	}
 	if err := classArgs(op, 1, in[1], in[2]); err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func inferClassGrad(op fgraph.Op, in []*fgraph.Variable) ([]fgraph.Type, error) 
 }
 
 func (op crossentropySoftmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 3); err != nil {
-		return nil, err
+	if len(in) != 3 {
+		return nil, wrongCount(op, in, 3)
 	}
 	if err := biasArgs(op, in[0], in[1]); err != nil {
 		return nil, err

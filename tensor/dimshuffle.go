@@ -9,12 +9,12 @@ import (
 )
 
 // DimShuffleOp permutes, drops and adds dimensions without copying. Only dimensions whose type says
-// size 1 can be dropped. The field Inplace has no effect, as the output always is a view; Theano
-// has a form of that name.
-type DimShuffleOp struct{ dimShuffleOp }
+// size 1 can be dropped. Its methods NewOrder, IsIdentity, PadsLeft and Compose examine and combine
+// orders. The field Inplace has no effect, as the output always is a view; Theano has a form of that
+// name.
+type DimShuffleOp = dimShuffleOp
 
 type dimShuffleOp struct {
-	viewsFirst
 	order   [array.MaxDims]int8
 	n       int8
 	Inplace bool
@@ -26,7 +26,7 @@ func NewDimShuffle(order ...int) DimShuffleOp {
 	if len(order) > array.MaxDims {
 		fail("DimShuffle", "%d dimensions, there can be %d", len(order), array.MaxDims)
 	}
-	op := DimShuffleOp{dimShuffleOp{n: int8(len(order))}}
+	op := DimShuffleOp{n: int8(len(order))}
 	for i, d := range order {
 		op.order[i] = int8(max(d, array.NewAxis))
 	}
@@ -52,7 +52,7 @@ func Transpose(x *fgraph.Variable) *fgraph.Variable {
 }
 
 // NewOrder returns for each dimension of the output that of the input, or NewAxis.
-func (op DimShuffleOp) NewOrder() []int {
+func (op dimShuffleOp) NewOrder() []int {
 	order := make([]int, op.n)
 	for i := range order {
 		order[i] = int(op.order[i])
@@ -61,10 +61,10 @@ func (op DimShuffleOp) NewOrder() []int {
 }
 
 // IsIdentity reports whether the op leaves a tensor of ndim dimensions as it is.
-func (op DimShuffleOp) IsIdentity(ndim int) bool { return int(op.n) == ndim && op.PadsLeft(ndim) }
+func (op dimShuffleOp) IsIdentity(ndim int) bool { return int(op.n) == ndim && op.PadsLeft(ndim) }
 
 // PadsLeft reports whether the op only adds dimensions in front of ndim others.
-func (op DimShuffleOp) PadsLeft(ndim int) bool {
+func (op dimShuffleOp) PadsLeft(ndim int) bool {
 	pad := int(op.n) - ndim
 	if pad < 0 {
 		return false
@@ -78,7 +78,7 @@ func (op DimShuffleOp) PadsLeft(ndim int) bool {
 }
 
 // Compose returns the op that is equivalent to first followed by op.
-func (op DimShuffleOp) Compose(first DimShuffleOp) DimShuffleOp {
+func (op dimShuffleOp) Compose(first DimShuffleOp) DimShuffleOp {
 	for i, d := range op.order[:op.n] {
 		if d >= 0 {
 			op.order[i] = first.order[d]
@@ -103,9 +103,11 @@ func (op dimShuffleOp) String() string {
 	return name + strings.Join(parts, ",") + "}"
 }
 
+func (op dimShuffleOp) ViewMap() []fgraph.Alias { return []fgraph.Alias{{Output: 0, Input: 0}} }
+
 func (op dimShuffleOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 1); err != nil {
-		return nil, err
+	if len(in) != 1 {
+		return nil, wrongCount(op, in, 1)
 	}
 	t := TypeOf(in[0]).h.Value()
 	if t.csr {
@@ -135,7 +137,7 @@ func (op dimShuffleOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 }
 
 func (op dimShuffleOp) Compile(*fgraph.Apply) (Kernel, error) {
-	order := DimShuffleOp{op}.NewOrder()
+	order := op.NewOrder()
 	return func(_ *array.Workspace, in, out []*array.Array) error { return in[0].TransposeTo(out[0], order...) }, nil
 }
 

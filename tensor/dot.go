@@ -32,8 +32,8 @@ func Outer(x, y *fgraph.Variable) *fgraph.Variable {
 func (dotOp) String() string { return "dot" }
 
 func (op dotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 2); err != nil {
-		return nil, err
+	if len(in) != 2 {
+		return nil, wrongCount(op, in, 2)
 	}
 	x, y := TypeOf(in[0]).h.Value(), TypeOf(in[1]).h.Value()
 	for i, t := range []spec{x, y} {

@@ -11,7 +11,6 @@ import (
 // of size 1 are broadcast. Map and the functions named after operations, such as Add, give their
 // arguments that form.
 type Elemwise struct {
-	broadcasts
 	Op      array.Opcode
 	To      array.DType // of a Cast
 	Inplace int8        // the input that the result overwrites, plus 1; 0 means none
@@ -48,6 +47,15 @@ func (e Elemwise) DestroyMap() []fgraph.Alias {
 	return destroys(e.Inplace > 0, int(e.Inplace)-1)
 }
 
+// ToleratesAlias allows the destroyed input to be another input as well: every element is read before
+// it is overwritten.
+func (e Elemwise) ToleratesAlias(_, _ int, same bool) bool { return same }
+
+// InferShape takes each size from the first input that does not broadcast it.
+func (e Elemwise) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	return broadcastShape(a, s)
+}
+
 // Infer broadcasts the inputs.
 func (e Elemwise) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if n := e.Op.NumArgs(); n >= 0 && len(in) != n || len(in) == 0 {
@@ -69,8 +77,9 @@ func (e Elemwise) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if alike {
 		s = first.h.Value()
 	} else {
-		var err error
-		if s, err = broadcast(e, in); err != nil {
+		var err *Error
+		if s, err = broadcast(in); err != nil {
+			err.Op = e.String()
 			return nil, err
 		}
 	}

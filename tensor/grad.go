@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 )
@@ -76,13 +77,13 @@ func (r *reverse) order(cost *fgraph.Variable, wrt []*fgraph.Variable) []*fgraph
 		wanted[v] = true
 	}
 	var order []*fgraph.Apply
-	walk([]*fgraph.Variable{cost}, func(*fgraph.Variable) bool { return false }, func(a *fgraph.Apply) {
-		for _, v := range a.Inputs() {
-			if wanted[v] || v.Owner() != nil && r.depends[v.Owner()] {
-				r.depends[a] = true
-			}
-		}
-		if r.depends[a] {
+	visited := func(v *fgraph.Variable) bool {
+		_, ok := r.depends[v.Owner()]
+		return ok
+	}
+	walk([]*fgraph.Variable{cost}, visited, func(a *fgraph.Apply) {
+		depends := slices.ContainsFunc(a.Inputs(), func(v *fgraph.Variable) bool { return wanted[v] || r.depends[v.Owner()] })
+		if r.depends[a] = depends; depends {
 			order = append(order, a)
 		}
 	})

@@ -8,83 +8,89 @@ import "github.com/nnopt/nnopt/fgraph"
 // example if an output depends on an input that is not listed.
 func NewGraph(inputs, outputs []*fgraph.Variable, features ...fgraph.Feature) (*fgraph.FunctionGraph, error) {
 	copies := make(map[*fgraph.Variable]*fgraph.Variable)
-	all := func(vars []*fgraph.Variable) []*fgraph.Variable {
-		list := make([]*fgraph.Variable, len(vars))
-		for i, v := range vars {
-			list[i] = copies[v]
-		}
-		return list
+	ins, outs := make([]*fgraph.Variable, len(inputs)), make([]*fgraph.Variable, len(outputs))
+	for i, v := range inputs {
+		ins[i] = fgraph.NewInput(v.Type(), v.Name())
+		copies[v] = ins[i]
 	}
-	for _, v := range inputs {
-		copies[v] = fgraph.NewInput(v.Type(), v.Name())
-	}
-	ins := all(inputs)
 	copied := func(v *fgraph.Variable) bool {
+		if copies[v] != nil {
+			return true
+		}
 		switch {
-		case copies[v] != nil || v.Owner() != nil:
+		case v.Owner() != nil:
+			return false
 		case v.IsConstant():
 			copies[v] = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
 		default:
 			copies[v] = v // an undeclared input, which fgraph.New rejects
 		}
-		return copies[v] != nil
+		return true
 	}
 	walk(outputs, copied, func(a *fgraph.Apply) {
+		in := make([]*fgraph.Variable, len(a.Inputs()))
+		for i, v := range a.Inputs() {
+			in[i] = copies[v]
+		}
 		types := make([]fgraph.Type, len(a.Outputs()))
 		for i, o := range a.Outputs() {
 			types[i] = o.Type()
 		}
-		b := fgraph.NewApply(a.Op(), all(a.Inputs()), types...)
+		b := fgraph.NewApply(a.Op(), in, types...)
 		b.SetOrigin(a.Origin())
 		for i, o := range a.Outputs() {
 			b.Outputs()[i].SetName(o.Name())
 			copies[o] = b.Outputs()[i]
 		}
 	})
-	return fgraph.New(ins, all(outputs), features...)
+	for i, v := range outputs {
+		outs[i] = copies[v]
+	}
+	return fgraph.New(ins, outs, features...)
 }
 
 // InputsOf returns the inputs that variables are computed from, in the order of their first use.
 func InputsOf(outputs ...*fgraph.Variable) []*fgraph.Variable {
 	var inputs []*fgraph.Variable
 	found := make(map[*fgraph.Variable]bool)
-	leaf := func(v *fgraph.Variable) bool {
+	seen := make(map[*fgraph.Apply]bool)
+	visited := func(v *fgraph.Variable) bool {
 		if v.IsInput() && !found[v] {
 			found[v] = true
 			inputs = append(inputs, v)
 		}
-		return v.Owner() == nil
+		return seen[v.Owner()]
 	}
-	walk(outputs, leaf, func(*fgraph.Apply) {})
+	walk(outputs, visited, func(a *fgraph.Apply) { seen[a] = true })
 	return inputs
 }
 
 // walk calls leave for the applies that variables are computed from, inputs before clients and from
-// left to right. It does not go beyond variables for which stop returns true.
+// left to right. It does not go beyond variables for which stop returns true, as it has to for the
+// outputs of an apply that walk has left.
 func walk(outputs []*fgraph.Variable, stop func(*fgraph.Variable) bool, leave func(*fgraph.Apply)) {
 	type visit struct {
 		a    *fgraph.Apply
 		next int // input
 	}
 	var path []visit
-	seen := make(map[*fgraph.Apply]bool)
-	enter := func(v *fgraph.Variable) {
-		if !stop(v) && v.Owner() != nil && !seen[v.Owner()] {
-			seen[v.Owner()] = true
-			path = append(path, visit{a: v.Owner()})
-		}
-	}
 	for _, v := range outputs {
-		for enter(v); len(path) > 0; {
+		if stop(v) || v.Owner() == nil {
+			continue
+		}
+		path = append(path, visit{a: v.Owner()})
+		for len(path) > 0 {
 			top := &path[len(path)-1]
-			if in := top.a.Inputs(); top.next < len(in) {
+			in := top.a.Inputs()
+			for top.next < len(in) && (stop(in[top.next]) || in[top.next].Owner() == nil) {
 				top.next++
-				enter(in[top.next-1])
+			}
+			if top.next < len(in) {
+				path = append(path, visit{a: in[top.next].Owner()})
 				continue
 			}
-			a := top.a
+			leave(top.a)
 			path = path[:len(path)-1]
-			leave(a)
 		}
 	}
 }

@@ -86,8 +86,8 @@ func (op *incSubtensorOp) HashOp() uint64 {
 func (op *incSubtensorOp) DestroyMap() []fgraph.Alias { return destroys(op.Inplace, 0) }
 
 func (op *incSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := needs(op, in, 2); err != nil {
-		return nil, err
+	if len(in) < 2 {
+		return nil, opError(op, "needs %d arguments, not %d", 2, len(in))
 	}
 	s, err := op.infer(op, in, 2)
 	if err != nil {

@@ -51,8 +51,8 @@ func (r Reduce) Over(ndim int) array.Axes {
 
 // Infer drops the reduced dimensions.
 func (r Reduce) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(r, in, 1); err != nil {
-		return nil, err
+	if len(in) != 1 {
+		return nil, wrongCount(r, in, 1)
 	}
 	t := TypeOf(in[0]).h.Value()
 	if t.csr {

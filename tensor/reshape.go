@@ -83,8 +83,8 @@ func ElementsOf(v *fgraph.Variable) ([]*fgraph.Variable, bool) {
 }
 
 func (op reshapeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 2); err != nil {
-		return nil, err
+	if len(in) != 2 {
+		return nil, wrongCount(op, in, 2)
 	}
 	x, v := TypeOf(in[0]).h.Value(), TypeOf(in[1])
 	if v.NDim() != 1 || v.DType() != array.Int64 || v.Dim(0) != Unknown && v.Dim(0) != int(op.NDim) || x.csr {

@@ -58,8 +58,8 @@ func Shape(x *fgraph.Variable) *fgraph.Variable { return MustApply(ShapeOp{}, x)
 func (shapeOp) String() string { return "Shape" }
 
 func (op shapeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 1); err != nil {
-		return nil, err
+	if len(in) != 1 {
+		return nil, wrongCount(op, in, 1)
 	}
 	return []fgraph.Type{NewType(array.Int64, TypeOf(in[0]).NDim())}, nil
 }

@@ -47,8 +47,8 @@ func softmaxName(log bool) string {
 }
 
 func (op softmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 1); err != nil {
-		return nil, err
+	if len(in) != 1 {
+		return nil, wrongCount(op, in, 1)
 	}
 	t := TypeOf(in[0])
 	if t.NDim() == 0 || !t.DType().IsFloat() || t.IsCSR() {
@@ -58,8 +58,8 @@ func (op softmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 }
 
 func (op softmaxGradOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 2); err != nil {
-		return nil, err
+	if len(in) != 2 {
+		return nil, wrongCount(op, in, 2)
 	}
 	if _, err := (SoftmaxOp{}).Infer(in[1:]); err != nil {
 		return nil, argError(op, 1, "is a %v", in[1].Type())
@@ -71,8 +71,8 @@ func (op softmaxGradOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 }
 
 func (op softmaxWithBiasOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 2); err != nil {
-		return nil, err
+	if len(in) != 2 {
+		return nil, wrongCount(op, in, 2)
 	}
 	if err := biasArgs(op, in[0], in[1]); err != nil {
 		return nil, err

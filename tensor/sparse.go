@@ -38,8 +38,8 @@ func sparseArgs(op fgraph.Op, first int, x, y *fgraph.Variable) error {
 }
 
 func (op sparseDotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 2); err != nil {
-		return nil, err
+	if len(in) != 2 {
+		return nil, wrongCount(op, in, 2)
 	}
 	if err := sparseArgs(op, 0, in[0], in[1]); err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (op sparseDotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 }
 
 func (op usmmOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 4); err != nil {
-		return nil, err
+	if len(in) != 4 {
+		return nil, wrongCount(op, in, 4)
 	}
 	if err := sparseArgs(op, 1, in[1], in[2]); err != nil {
 		return nil, err

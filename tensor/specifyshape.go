@@ -49,8 +49,8 @@ func SpecifyShape(x *fgraph.Variable, shape ...int) *fgraph.Variable {
 func (op specifyShapeOp) String() string { return "SpecifyShape{" + op.t.shapeText() + "}" }
 
 func (op specifyShapeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 1); err != nil {
-		return nil, err
+	if len(in) != 1 {
+		return nil, wrongCount(op, in, 1)
 	}
 	t, u := TypeOf(in[0]).h.Value(), op.t.h.Value()
 	if t.ndim != u.ndim || t.csr {

@@ -86,23 +86,13 @@ func target(ws *array.Workspace, inplace bool, out, operand *array.Array, factor
 	return nil
 }
 
-// takes checks the number of inputs.
-func takes(op fgraph.Op, in []*fgraph.Variable, n int) error {
-	switch {
-	case len(in) == n:
-		return nil
-	case n == 1:
+// wrongCount returns the error of an op that takes n inputs. Infer checks the number itself, as a call
+// with the op as an interface would allocate.
+func wrongCount(op fgraph.Op, in []*fgraph.Variable, n int) error {
+	if n == 1 {
 		return opError(op, "takes one argument, not %d", len(in))
 	}
 	return opError(op, "takes %d arguments, not %d", n, len(in))
-}
-
-// needs checks that there are at least n inputs.
-func needs(op fgraph.Op, in []*fgraph.Variable, n int) error {
-	if len(in) < n {
-		return opError(op, "needs %d arguments, not %d", n, len(in))
-	}
-	return nil
 }
 
 // agree returns the size that two dimensions have in common.

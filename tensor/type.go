@@ -19,7 +19,6 @@ const Unknown = -1
 // A dimension whose type says size 1 broadcasts: element-wise ops repeat it. A dimension of unknown
 // size does not. If it has size 1 at run time where a larger one is needed, that is an error.
 type Type struct {
-	constantData
 	// A single pointer, so that converting a Type to an interface does not allocate.
 	h unique.Handle[spec]
 }
@@ -53,7 +52,7 @@ func staticSize(n int) int32 {
 	return int32(n)
 }
 
-func (s spec) intern() Type { return Type{h: unique.Make(s)} }
+func (s spec) intern() Type { return Type{unique.Make(s)} }
 
 // ScalarType returns the type of tensors without dimensions.
 func ScalarType(dtype array.DType) Type { return spec{dtype: dtype}.intern() }
@@ -181,27 +180,15 @@ func (t Type) Holds(a *array.Array) error {
 	return nil
 }
 
-// TypeOf returns the type of a variable. It panics with an *Error if the variable is no tensor.
-func TypeOf(v *fgraph.Variable) Type {
-	t, ok := v.Type().(Type)
-	if !ok {
-		fail("type", "%v is a %v, which is not a tensor", v, v.Type())
-	}
-	return t
-}
-
-// constantData compares, hashes and prints the data of constants for package fgraph.
-type constantData struct{}
-
 // EqualData reports whether two constants have the same bits, except that NaN equals NaN.
-func (constantData) EqualData(a, b any) bool {
+func (t Type) EqualData(a, b any) bool {
 	x, ok := a.(*array.Array)
 	y, ok2 := b.(*array.Array)
 	return ok && ok2 && array.Equal(x, y)
 }
 
 // HashData returns a hash of a constant.
-func (constantData) HashData(a any) uint64 {
+func (t Type) HashData(a any) uint64 {
 	if x, ok := a.(*array.Array); ok {
 		return array.Hash(x)
 	}
@@ -210,7 +197,7 @@ func (constantData) HashData(a any) uint64 {
 
 // FormatData prints a constant. One element is printed without brackets, whatever its number of
 // dimensions.
-func (constantData) FormatData(a any) string {
+func (t Type) FormatData(a any) string {
 	x, ok := a.(*array.Array)
 	if !ok {
 		return fmt.Sprint(a)
@@ -219,4 +206,13 @@ func (constantData) FormatData(a any) string {
 		x = x.Reshape()
 	}
 	return x.Text(6)
+}
+
+// TypeOf returns the type of a variable. It panics with an *Error if the variable is no tensor.
+func TypeOf(v *fgraph.Variable) Type {
+	t, ok := v.Type().(Type)
+	if !ok {
+		fail("type", "%v is a %v, which is not a tensor", v, v.Type())
+	}
+	return t
 }
