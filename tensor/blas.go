@@ -48,7 +48,6 @@ func blasName(name string, blas bool) string {
 func (op gemmOp) DestroyMap() []fgraph.Alias { return destroys(op.Inplace, 0) }
 func (op gemvOp) DestroyMap() []fgraph.Alias { return destroys(op.Inplace, 0) }
 func (op gerOp) DestroyMap() []fgraph.Alias  { return destroys(op.Inplace, 0) }
-
 func (op dot22Op) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return inferSizes(op, in, "mk", "kn", "->mn")
 }
@@ -189,15 +188,12 @@ func (dot22ScalarOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable
 func (gemmOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return likeFirst{}.InferShape(a, s)
 }
-
 func (gemvOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return likeFirst{}.InferShape(a, s)
 }
-
 func (gerOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return likeFirst{}.InferShape(a, s)
 }
-
 func (op dot22Op) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	return DotOp{}.Grad(a, out)
 }

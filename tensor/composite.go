@@ -96,9 +96,7 @@ func (op *compositeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 func (op *compositeOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	return elementwise(a, op.prog, op.inplace), nil
 }
-
 func (op *compositeOp) ToleratesAlias(_, _ int, same bool) bool { return same }
-
 func (op *compositeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return broadcastShape(a, s)
 }

@@ -43,9 +43,7 @@ func (e Elemwise) String() string {
 func (e Elemwise) Commutes() bool { return e.Op.Commutes() && e.Inplace == 0 }
 
 // DestroyMap returns the input that the result overwrites.
-func (e Elemwise) DestroyMap() []fgraph.Alias {
-	return destroys(e.Inplace > 0, int(e.Inplace)-1)
-}
+func (e Elemwise) DestroyMap() []fgraph.Alias { return destroys(e.Inplace > 0, int(e.Inplace)-1) }
 
 // ToleratesAlias allows the destroyed input to be another input as well: every element is read before
 // it is overwritten.

@@ -63,19 +63,13 @@ func MustApply(op Op, in ...*fgraph.Variable) *fgraph.Variable {
 }
 
 // Scalar returns a float64 input without dimensions.
-func Scalar(name string) *fgraph.Variable {
-	return fgraph.NewInput(ScalarType(array.Float64), name)
-}
+func Scalar(name string) *fgraph.Variable { return fgraph.NewInput(ScalarType(array.Float64), name) }
 
 // Vector returns a float64 input with one dimension.
-func Vector(name string) *fgraph.Variable {
-	return fgraph.NewInput(VectorType(array.Float64), name)
-}
+func Vector(name string) *fgraph.Variable { return fgraph.NewInput(VectorType(array.Float64), name) }
 
 // Matrix returns a float64 input with two dimensions.
-func Matrix(name string) *fgraph.Variable {
-	return fgraph.NewInput(MatrixType(array.Float64), name)
-}
+func Matrix(name string) *fgraph.Variable { return fgraph.NewInput(MatrixType(array.Float64), name) }
 
 // Constant returns a constant, whose type knows all sizes. The array must not change any more.
 func Constant(a *array.Array) *fgraph.Variable {

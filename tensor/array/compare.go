@@ -43,9 +43,7 @@ func Hash(a *Array) uint64 {
 }
 
 // SameShape reports whether the arrays have the same shape.
-func SameShape(a, b *Array) bool {
-	return a.ndim == b.ndim && a.shape == b.shape
-}
+func SameShape(a, b *Array) bool { return a.ndim == b.ndim && a.shape == b.shape }
 
 // MaxRelDiff returns the largest relative difference between corresponding elements: their
 // difference divided by the larger absolute value, or by 1 if both are smaller. It is +Inf if the

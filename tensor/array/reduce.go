@@ -214,9 +214,7 @@ func sums[T, A number]() folder[T, A] {
 	return f
 }
 
-func products[T, A number]() folder[T, A] {
-	return each(1, func(acc A, x T) A { return acc * A(x) })
-}
+func products[T, A number]() folder[T, A] { return each(1, func(acc A, x T) A { return acc * A(x) }) }
 
 func (ws *Workspace) accumulate(r Reduction, out, v *Array, red reducedDims) {
 	switch v.dtype {

@@ -69,9 +69,7 @@ func (n number) negated() number {
 }
 
 // float returns a number as a float64.
-func (x value) float() value {
-	return value{kind: kindNumber, num: number{array.Float64, 0, x.num.f}}
-}
+func (x value) float() value { return value{kind: kindNumber, num: number{array.Float64, 0, x.num.f}} }
 
 // folded computes an operation on two numbers as Python does, so that 1/2 and 2**10 behave like any
 // other number. It returns nil if the result is no number. It is not exact where Python's integers
