@@ -172,7 +172,8 @@ func (ws *Workspace) Ger(alpha float64, x, y, c *Array, byBLAS bool) error {
 		return fmt.Errorf("array: outer product of shapes %v and %v into %v", x.Shape(), y.Shape(), c.Shape())
 	}
 	byBLAS = byBLAS && otherBLAS(c.dtype)
-	fits := c.Len() > 0 && (!byBLAS || allFinite(x) && allFinite(y)) && x.strides[0] > 0 && y.strides[0] > 0 && (c.shape[1] == 1 || c.strides[1] == 1) && (c.shape[0] == 1 || c.strides[0] >= c.shape[1])
+	fits := c.Len() > 0 && (!byBLAS || allFinite(x) && allFinite(y)) && x.strides[0] > 0 && y.strides[0] > 0 &&
+		(c.shape[1] == 1 || c.strides[1] == 1) && (c.shape[0] == 1 || c.strides[0] >= c.shape[1])
 	switch {
 	case byBLAS && fits && c.dtype == Float32:
 		blas32.Ger(float32(alpha), vector32(x), vector32(y), general32(c))

@@ -6,8 +6,11 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
+// A function returns the result of a call.
+type function func(c *call) *fgraph.Variable
+
 // functions are the functions that are not simply ops, without grad, which may return a list.
-var functions = map[string]func(c *call) *fgraph.Variable{
+var functions = map[string]function{
 	"abs_": mapped(array.Abs), "and_": mapped(array.And), "divide": mapped(array.TrueDiv), "identity": mapped(array.Identity), "negative": mapped(array.Neg),
 	"or_": mapped(array.Or), "power": mapped(array.Pow), "reciprocal": mapped(array.Inv), "sign": mapped(array.Sgn), "sqrt_": mapped(array.Sqrt),
 	"square": mapped(array.Sqr), "tensor_copy": mapped(array.Identity), "where": mapped(array.Switch),
@@ -28,7 +31,7 @@ var functions = map[string]func(c *call) *fgraph.Variable{
 }
 
 // mapped returns the function that applies an element-wise operation.
-func mapped(op array.Opcode) func(*call) *fgraph.Variable {
+func mapped(op array.Opcode) function {
 	return func(c *call) *fgraph.Variable { c.checkNames(); return mapValues(op, c.args) }
 }
 
@@ -48,12 +51,12 @@ func mapValues(op array.Opcode, args []value) *fgraph.Variable {
 }
 
 // unaryOf returns the function that applies f to its only argument.
-func unaryOf(f func(x *fgraph.Variable) *fgraph.Variable) func(*call) *fgraph.Variable {
+func unaryOf(f func(x *fgraph.Variable) *fgraph.Variable) function {
 	return func(c *call) *fgraph.Variable { c.count(1); return f(c.tensor(0, "x")) }
 }
 
 // binaryOf returns the function that applies f to its two arguments.
-func binaryOf(f func(x, y *fgraph.Variable) *fgraph.Variable, x, y string) func(*call) *fgraph.Variable {
+func binaryOf(f func(x, y *fgraph.Variable) *fgraph.Variable, x, y string) function {
 	return func(c *call) *fgraph.Variable { c.count(2); return f(c.tensor(0, x), c.tensor(1, y)) }
 }
 
@@ -94,7 +97,7 @@ func (c *call) reduce(r array.Reduction) *fgraph.Variable {
 
 // folding returns the function that applies f, which folds dimensions. With keepdims they
 // remain, with size 1.
-func folding(f func(x *fgraph.Variable, axes ...int) *fgraph.Variable) func(*call) *fgraph.Variable {
+func folding(f func(x *fgraph.Variable, axes ...int) *fgraph.Variable) function {
 	return func(c *call) *fgraph.Variable {
 		c.count(2)
 		x, axes := c.tensor(0, "x"), c.axes(1)
@@ -118,7 +121,7 @@ func variance(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 
 // overAxis returns the function that applies f, which works along the last dimension, along any
 // dimension.
-func overAxis(f func(*fgraph.Variable) *fgraph.Variable) func(*call) *fgraph.Variable {
+func overAxis(f func(*fgraph.Variable) *fgraph.Variable) function {
 	return func(c *call) *fgraph.Variable {
 		c.count(2)
 		x := c.tensor(0, "x")
@@ -232,7 +235,7 @@ func alloc(c *call) *fgraph.Variable {
 }
 
 // filled returns the function that allocates a tensor with all elements v.
-func filled(v float64) func(*call) *fgraph.Variable {
+func filled(v float64) function {
 	return func(c *call) *fgraph.Variable {
 		dtype := array.Float64
 		if x, ok := c.arg(-1, "dtype"); ok {
@@ -264,7 +267,10 @@ func arange(c *call) *fgraph.Variable {
 
 // changed returns inc_subtensor(x[1:3], y) or set_subtensor(x[1:3], y): the first function serves
 // basic indexes, the second one integer tensors.
-func changed(basic func(x, y *fgraph.Variable, indexes ...tensor.Index) *fgraph.Variable, advanced func(x, y *fgraph.Variable, indexes ...*fgraph.Variable) *fgraph.Variable) func(*call) *fgraph.Variable {
+func changed(
+	basic func(x, y *fgraph.Variable, indexes ...tensor.Index) *fgraph.Variable,
+	advanced func(x, y *fgraph.Variable, indexes ...*fgraph.Variable) *fgraph.Variable,
+) function {
 	return func(c *call) *fgraph.Variable {
 		c.count(2)
 		part := c.tensor(0, "x")
