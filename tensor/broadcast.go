@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -23,11 +24,7 @@ func broadcastShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 			}
 		}
 	}
-	all := make([][]*fgraph.Variable, len(a.Outputs()))
-	for i := range all {
-		all[i] = dims
-	}
-	return all
+	return slices.Repeat([][]*fgraph.Variable{dims}, len(a.Outputs()))
 }
 
 // broadcast returns the type of the result of an element-wise op on tensors with one number of

@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 )
 
@@ -85,7 +87,7 @@ func (s *Shapes) Shape(v *fgraph.Variable) []*fgraph.Variable {
 	}
 	if s.asking { // an InferShape asks, and is called again when the answer is known
 		s.missing = append(s.missing, v)
-		return s.placeholders(v)
+		return slices.Repeat([]*fgraph.Variable{s.Size(1)}, TypeOf(v).NDim()) // until the answer is known
 	}
 	s.asking = true
 	s.missing = append(s.missing[:0], v)
@@ -143,15 +145,6 @@ func (s *Shapes) ofLeaf(v *fgraph.Variable) []*fgraph.Variable {
 		default:
 			dims[d] = MustApply(ShapeIOp{D: int8(d)}, v)
 		}
-	}
-	return dims
-}
-
-// placeholders stand in for a shape that is not known yet.
-func (s *Shapes) placeholders(v *fgraph.Variable) []*fgraph.Variable {
-	dims := make([]*fgraph.Variable, TypeOf(v).NDim())
-	for d := range dims {
-		dims[d] = s.Size(1)
 	}
 	return dims
 }

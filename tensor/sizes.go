@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -99,18 +101,14 @@ func positive(v *fgraph.Variable) bool {
 	case ShapeIOp:
 		return true
 	case Elemwise:
-		if op.Op == array.Mul || op.Op == array.Add || op.Op == array.Maximum || op.Op == array.IntDiv {
-			for _, in := range v.Owner().Inputs() {
-				if in.Owner() != nil { // shapes are at most one level deep
-					if _, ok := OpOf(in).(ShapeIOp); !ok {
-						return false
-					}
-				} else if n, ok := constantInt(in); !ok || n < 0 {
-					return false
-				}
-			}
-			return true
+		if op.Op != array.Mul && op.Op != array.Add && op.Op != array.Maximum && op.Op != array.IntDiv {
+			return false
 		}
+		return !slices.ContainsFunc(v.Owner().Inputs(), func(in *fgraph.Variable) bool { // shapes are at most one level deep
+			_, size := OpOf(in).(ShapeIOp)
+			n, ok := constantInt(in)
+			return !size && !(ok && n >= 0)
+		})
 	}
 	return false
 }

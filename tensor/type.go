@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unique"
 
@@ -93,12 +94,7 @@ func (t Type) IsCSR() bool { return t.h.Value().csr }
 // AllOnes reports whether the type says size 1 for all dimensions, as for a scalar.
 func (t Type) AllOnes() bool {
 	s := t.h.Value()
-	for _, n := range s.shape[:s.ndim] {
-		if n != 1 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.shape[:s.ndim], func(n int32) bool { return n != 1 })
 }
 
 // With returns the type with another element type.
