@@ -21,30 +21,12 @@ func Position(i int64, n int) (int, error) {
 	return int(k), nil
 }
 
-// row returns a function that makes v the view of a at element i of the indexes, which drop the
-// first dimensions.
-func (a *Array) row(v *Array, indexes ...*Array) func(i int) error {
-	return func(i int) error {
-		*v = *a
-		for d, index := range indexes {
-			p, err := Position(index.Int(i), a.shape[d])
-			if err != nil {
-				return err
-			}
-			v.offset += p * a.strides[d]
-		}
-		v.drop(len(indexes))
-		return nil
-	}
-}
-
-// drop drops the first k dimensions of a view.
-func (a *Array) drop(k int) {
-	shape, strides := a.shape, a.strides
+// dropFrom gives the view the dimensions of src from k on.
+func (a *Array) dropFrom(src *Array, k int) {
+	a.ndim = src.ndim - uint8(k)
 	a.shape, a.strides = [MaxDims]int{}, [MaxDims]int{}
-	copy(a.shape[:], shape[k:a.ndim])
-	copy(a.strides[:], strides[k:a.ndim])
-	a.ndim -= uint8(k)
+	copy(a.shape[:], src.shape[k:src.ndim])
+	copy(a.strides[:], src.strides[k:src.ndim])
 }
 
 // Take sets out[i] to a[indexes[0][i], indexes[1][i], …]. The indexes are integer arrays of one
@@ -57,17 +39,21 @@ func Take(out, a *Array, indexes ...*Array) error {
 // eachPlace calls f for each index i with the views out[i] and a[indexes[0][i], …].
 func eachPlace(out, a *Array, indexes []*Array, f func(dst, src *Array)) error {
 	var dst, src Array
-	at := a.row(&src, indexes...)
-	n, k := indexes[0].Len(), int(indexes[0].ndim)
 	lead := *out
-	lead.ndim = uint8(k)
-	for i := range n {
-		if err := at(i); err != nil {
-			return err
-		}
+	lead.ndim = indexes[0].ndim
+	for i := range indexes[0].Len() {
 		dst = *out
+		src = *a
+		for d, index := range indexes {
+			p, err := Position(index.Int(i), a.shape[d])
+			if err != nil {
+				return err
+			}
+			src.offset += p * a.strides[d]
+		}
+		src.dropFrom(a, len(indexes))
 		dst.offset = lead.place(i)
-		dst.drop(k)
+		dst.dropFrom(out, int(lead.ndim))
 		f(&dst, &src)
 	}
 	return nil
