@@ -172,12 +172,13 @@ func (op crossentropySoftmaxGradOp) Compile(*fgraph.Apply) (Kernel, error) {
 			return err
 		}
 		return eachClass(op, in[2], sm.Dim(0), m, func(i, c int) {
+			gi := g.Float(i)
 			for j := range m {
 				v := sm.Float(i*m + j)
 				if j == c {
 					v--
 				}
-				out[0].SetFloat(i*m+j, v*g.Float(i))
+				out[0].SetFloat(i*m+j, v*gi)
 			}
 		})
 	}, nil
