@@ -10,7 +10,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// BenchmarkRun shows what a command costs beside its arithmetic: n additions of one element.
+// BenchmarkRun shows the overhead of a command: n additions of one element.
 func BenchmarkRun(b *testing.B) {
 	nn := parseNet(b, "input-node name=a dim=1\noutput-node name=out input=a\n")
 	for _, n := range []int{100, 10000, 1000000} {

@@ -27,7 +27,8 @@ var bitCases = []string{
 	"Gemm(dot(X, Y), s, X, Y, 0.5)", "1.5*dot(X, Y) + 0.5*outer(z, y)", "z*0.3 + s*dot(X, x)", "outer(z, y)*s + dot(X, Y)",
 }
 
-// TestSameBits: functions of tensors have the bits whose checksums are in testdata, on every processor, as written and optimized.
+// TestSameBits: functions of tensors, optimized or not, have the bits of the checksums in testdata
+// on every processor.
 func TestSameBits(t *testing.T) {
 	if !kernel.HasDGemm() {
 		t.Skip("products are gonum's, whose bits are others")
@@ -74,5 +75,5 @@ func TestSameBits(t *testing.T) {
 	c.Golden(t, "testdata/bits.txt", "functions of tensors", *update)
 }
 
-// TestSameBitsEverySet is the same with every set of kernels.
+// TestSameBitsEverySet is TestSameBits with every set of kernels.
 func TestSameBitsEverySet(t *testing.T) { kerneltest.EachSet(t, "TestSameBits") }

@@ -10,11 +10,12 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// unwritten is what a component finds in its output that is to be overwritten without being read: a NaN that nothing computes.
+// unwritten fills an output that a component declares to overwrite: a NaN that no component
+// computes.
 var unwritten = math.Float32frombits(0x7fc0dead)
 
-// check runs a component, and compares what it does with what it declares: it leaves alone everything but its output in the matrices that it
-// is handed, and writes all of that, without reading it unless it says so.
+// check runs a component and verifies what it declares: that it writes all of its output, doesn't
+// read it unless it says so, and changes nothing else in its matrices.
 func (c *Computer) check(in *instruction, run func(*instruction) error) error {
 	comp, adds := c.p.components[in.component], component.PropagateAdds
 	if in.typ != computation.Propagate {
@@ -58,7 +59,7 @@ func (c *Computer) check(in *instruction, run func(*instruction) error) error {
 	for r := range out.Rows {
 		for k, x := range kernel.Row(out, r) {
 			if math.Float32bits(x) == math.Float32bits(unwritten) {
-				return fmt.Errorf("%w: %s, a %s, reads row %d, column %d of its output or leaves it as it was; it is to overwrite it", ErrDeclaration,
+				return fmt.Errorf("%w: %s, a %s, reads row %d, column %d of its output, or leaves it unwritten, although it declares to overwrite it", ErrDeclaration,
 					c.componentName(in), comp.Type(), r, k)
 			}
 		}
@@ -66,6 +67,7 @@ func (c *Computer) check(in *instruction, run func(*instruction) error) error {
 	return nil
 }
 
+// componentName returns the name of the component that in runs.
 func (c *Computer) componentName(in *instruction) string {
 	return c.p.info.Components[in.component].Name
 }

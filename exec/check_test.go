@@ -12,7 +12,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// lyingComponent is a component that does something else than it declares.
+// lyingComponent is a component that doesn't do what it declares.
 type lyingComponent struct {
 	component.Component
 	how string
@@ -48,8 +48,8 @@ func (l lyingComponent) Backprop(w *component.Workspace, pass component.Backward
 	return err
 }
 
-// TestCheckOfComponents: every component that writes to something else than its output, or does not write all of that, is found, forward
-// and backward; those that do what they declare are left alone.
+// TestCheckOfComponents: Check finds every component that writes outside of its output, or not all
+// of its output, forward and backward. Components that do what they declare pass.
 func TestCheckOfComponents(t *testing.T) {
 	for _, c := range []struct{ how, want string }{
 		{"honest", ""},

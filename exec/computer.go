@@ -12,55 +12,51 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// ComputerOptions says how a Computer runs. The zero value is for inference.
+// ComputerOptions are options of Program.NewComputer. The zero value is for inference.
 type ComputerOptions struct {
-	// ToUpdate gets the changes of parameters: a network of the same components as the program's, often one of gradients
-	// (component.NewGradient). Nobody else may use it meanwhile. A program that updates parameters needs it.
+	// ToUpdate receives the changes of parameters. It has the same components as the program's
+	// network, and often holds gradients (component.NewGradient). Nobody else may use it meanwhile.
+	// A program that updates parameters needs it.
 	ToUpdate *nnet3.Nnet
-	// Stats gets the statistics that components store; nil stands for ToUpdate. Without either they are not stored.
+	// Stats receives the statistics of components; nil means ToUpdate. Without either they are not
+	// stored.
 	Stats *nnet3.Nnet
-	// Workspace is the memory to use; nil stands for one of the computer's own.
+	// Workspace is the memory to use; nil means a new one.
 	Workspace *Workspace
-	// Rand serves components that draw random numbers; nil stands for a source with a fixed seed.
+	// Rand serves components that draw random numbers; nil means a source with a fixed seed.
 	Rand *rand.Rand
-	// Trace, if not nil, gets a line per command: the command, the root mean square of what it writes before and after, the
-	// time it took.
+	// Trace, if not nil, gets a line for each command: the command, the root mean square of its
+	// output before and after, and the time it took.
 	Trace io.Writer
-	// Timing, if not nil, sums up the time of each command. It comes from the program's NewTiming.
+	// Timing, if not nil, sums up the time of each command.
 	Timing *Timing
-	// Poison fills memory with NaN when it is allocated, so that a value that is used without having been written shows.
+	// Poison fills memory with NaN when it is allocated, to expose values that are used before they
+	// are written.
 	Poison bool
-	// Check looks, at every command that runs a component, whether that does what it declares: one that writes to something else than its
-	// output, leaves a part of that as it was, or reads what is there although it is to be overwritten, is an error that wraps
-	// ErrDeclaration.
+	// Check verifies, at every command that runs a component, that the component does what it
+	// declares. It is an error that wraps ErrDeclaration if a component writes outside of its
+	// output, leaves part of its output unwritten, or reads an output that it declares to
+	// overwrite.
 	Check bool
 }
 
-// Computer runs a Program. It belongs to one goroutine at a time; any number of computers may run one program at once.
+// Computer runs a Program. Only one goroutine may use it at a time, but any number of computers may
+// run a program at once.
 type Computer struct {
 	p       *Program
 	opts    ComputerOptions
 	ws      *Workspace
 	scratch component.Workspace
-	update  []component.Component   // by component: where its changes go, or nil
-	stats   []component.StatsStorer // by component: where its statistics go, or nil
+	update  []component.Component   // by component: the destination of its changes, or nil
+	stats   []component.StatsStorer // by component: the destination of its statistics, or nil
 
 	pc       int
-	err      error       // the failure after which only Reset helps
-	memory   []float32   // where planned matrices live, nil as long as there are none
-	buffers  [][]float32 // by matrix, nil where it is not allocated
+	err      error       // a failure; only Reset clears it
+	memory   []float32   // of planned matrices, nil until the first is allocated
+	buffers  [][]float32 // by matrix, nil if it is not allocated
 	memos    []component.Memo
-	pending  []kernel.Matrix // by port: an input that was handed in and not yet accepted
+	pending  []kernel.Matrix // by port: an input that has not been accepted yet
 	provided []int32         // by port: the sub-matrix of the output, 0 for none
-}
-
-// NewComputer makes a program of the computation and the network, and a computer for it.
-func NewComputer(c *computation.Computation, nn *nnet3.Nnet, opts ComputerOptions) (*Computer, error) {
-	p, err := NewProgram(c, nn)
-	if err != nil {
-		return nil, err
-	}
-	return p.NewComputer(opts)
 }
 
 // NewComputer returns a computer that is ready for input. The error wraps ErrOptions.
@@ -81,11 +77,11 @@ func (p *Program) NewComputer(opts ComputerOptions) (*Computer, error) {
 	}
 	c.scratch.Rand = opts.Rand
 	c.scratch.Begin()
-	if opts.Timing != nil && opts.Timing.program != p {
+	if opts.Timing != nil && !opts.Timing.bind(p) {
 		return nil, fmt.Errorf("%w: the timing is another program's", ErrOptions)
 	}
 	if p.updates && opts.ToUpdate == nil {
-		return nil, fmt.Errorf("%w: the program changes parameters, and there is no network to update", ErrOptions)
+		return nil, fmt.Errorf("%w: the program updates parameters, but there is no network to update", ErrOptions)
 	}
 	if err := c.targets(); err != nil {
 		return nil, err
@@ -93,8 +89,8 @@ func (p *Program) NewComputer(opts ComputerOptions) (*Computer, error) {
 	return c, nil
 }
 
-// targets finds out where changes of parameters and statistics go. Components that are not updatable may count things in
-// their backward pass; those go where the statistics go.
+// targets finds the destinations of changed parameters and of statistics. Components that are not
+// updatable may count things in their backward pass, which belong to the statistics.
 func (c *Computer) targets() error {
 	update, stats := c.opts.ToUpdate, c.opts.Stats
 	if stats == nil {
@@ -123,8 +119,8 @@ func (c *Computer) targets() error {
 	return nil
 }
 
-// counterpart returns component i of another network, or for a derived component that of its base. It is nil if there is no
-// such network, or if i is derived from several.
+// counterpart returns component i of another network, or for a derived component that of its base.
+// It returns nil if there is no such network, or if i is derived from several components.
 func (c *Computer) counterpart(nn *nnet3.Nnet, i int) (component.Component, error) {
 	if i = c.p.baseOf(i); nn == nil || i < 0 {
 		return nil, nil
@@ -135,7 +131,8 @@ func (c *Computer) counterpart(nn *nnet3.Nnet, i int) (component.Component, erro
 	return nn.Components[i], nil
 }
 
-// Reset makes the computer ready for a new run from the beginning. Outputs are gone; memory stays in the workspace.
+// Reset prepares the computer for a new run from the beginning. It drops all outputs; memory goes
+// back to the workspace.
 func (c *Computer) Reset() {
 	for m := range c.buffers {
 		c.release(int32(m))
@@ -151,12 +148,13 @@ func (c *Computer) Reset() {
 	c.scratch.Begin()
 }
 
-// Done reports whether the computation has come to its end. A looped one never does.
+// Done reports whether the computation has finished. A looped one never does.
 func (c *Computer) Done() bool { return c.pc >= len(c.p.instrs) }
 
-// AcceptInput hands in the matrix for the next command that accepts one for the node: an input, or the derivative of an
-// output. The size must be the request's; the rows may have any stride. The matrix is copied in the Run that comes to the
-// command; until that has returned it must stay as it is. The error wraps ErrIO or ErrState.
+// AcceptInput hands in the matrix for the next command that accepts one for the node: an input, or
+// the derivative of an output. It must have the size of the request, with any stride. Run copies
+// the matrix when it reaches the command; don't change it before that Run has returned. The error
+// wraps ErrIO or ErrState.
 func (c *Computer) AcceptInput(name string, m kernel.Matrix) error {
 	if err := c.usable(); err != nil {
 		return err
@@ -167,19 +165,19 @@ func (c *Computer) AcceptInput(name string, m kernel.Matrix) error {
 	}
 	v := c.nextAccept(n)
 	if v == nil {
-		return fmt.Errorf("%w: nothing is accepted for %q any more (Reset begins anew)", ErrIO, name)
+		return fmt.Errorf("%w: nothing more is accepted for %q (Reset starts again)", ErrIO, name)
 	}
 	if m.Rows != v.rows || m.Cols != v.cols || m.Stride < m.Cols && m.Rows > 1 || len(m.Data) < (m.Rows-1)*m.Stride+m.Cols {
 		return fmt.Errorf("%w: input %q is %dx%d (stride %d, %d elements), not %dx%d", ErrIO, name, m.Rows, m.Cols, m.Stride, len(m.Data), v.rows, v.cols)
 	}
 	if c.pending[n].Data != nil {
-		return fmt.Errorf("%w: input %q has been handed in already", ErrIO, name)
+		return fmt.Errorf("%w: input %q has already been passed", ErrIO, name)
 	}
 	c.pending[n] = m
 	return nil
 }
 
-// nextAccept returns the view of the next command that accepts input at a port, nil if none comes.
+// nextAccept returns the view of the next command that accepts input at a port, or nil.
 func (c *Computer) nextAccept(port int) *view {
 	accepts := c.p.ports[port].accepts
 	for _, i := range accepts {
@@ -199,8 +197,9 @@ func (c *Computer) nextAccept(port int) *view {
 	return nil
 }
 
-// Output returns the matrix that was provided last for the node: an output, or the derivative of an input. It is a view of
-// the computer's memory: to be read only, until the next Run or Reset. The error wraps ErrIO.
+// Output returns the last matrix that was provided for the node: an output, or the derivative of an
+// input. It is a view of the computer's memory, read-only, and valid until the next Run or Reset.
+// The error wraps ErrIO.
 func (c *Computer) Output(name string) (kernel.Matrix, error) {
 	n := c.p.port(name)
 	if n < 0 || !c.p.ports[n].provide {
@@ -212,9 +211,10 @@ func (c *Computer) Output(name string) (kernel.Matrix, error) {
 	return c.view(c.provided[n]), nil
 }
 
-// Run executes commands up to and including the next marker, which stands between the forward and the backward part and
-// between the segments of a looped computation, or to the end. It stops between two commands when ctx is done, and returns
-// the context's cause; another Run goes on from there. Any other error is a *CommandError; after one only Reset helps.
+// Run executes commands up to and including the next marker, or to the end. Markers separate the
+// forward from the backward part, and the segments of a looped computation. When ctx is done, Run
+// stops between two commands and returns the context's cause; another Run continues there. Any
+// other error is a *CommandError, and requires a Reset.
 func (c *Computer) Run(ctx context.Context) error {
 	if err := c.usable(); err != nil {
 		return err
@@ -222,24 +222,24 @@ func (c *Computer) Run(ctx context.Context) error {
 	return c.run(ctx)
 }
 
-// usable returns why the computer can't go on.
+// usable returns an error if the computer can't continue.
 func (c *Computer) usable() error {
 	switch {
 	case c.err != nil:
 		return fmt.Errorf("%w: an earlier run failed: %w", ErrState, c.err)
 	case c.Done():
-		return fmt.Errorf("%w: the computation has finished; Reset begins anew", ErrState)
+		return fmt.Errorf("%w: the computation has finished; Reset starts again", ErrState)
 	}
 	return nil
 }
 
-// view returns sub-matrix s; number 0 is an empty matrix.
+// view returns sub-matrix s. Number 0 is an empty matrix.
 func (c *Computer) view(s int32) kernel.Matrix {
 	v := &c.p.views[s]
 	return v.of(c.buffers[v.matrix])
 }
 
-// reserve gives a matrix memory with undefined contents: its planned place, or a buffer of its own.
+// reserve gives a matrix memory with undefined contents: its planned place, or a separate buffer.
 func (c *Computer) reserve(matrix int32, in *instruction) {
 	n := c.p.sizes[matrix]
 	if c.p.plan.size == 0 {
@@ -252,7 +252,7 @@ func (c *Computer) reserve(matrix int32, in *instruction) {
 	c.buffers[matrix] = c.memory[in.offset : in.offset+n : in.offset+n]
 }
 
-// release takes the memory of a matrix away, if it has any.
+// release takes away the memory of a matrix, if any.
 func (c *Computer) release(matrix int32) {
 	if b := c.buffers[matrix]; b != nil && c.p.plan.size == 0 {
 		c.ws.put(b)

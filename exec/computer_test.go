@@ -19,14 +19,19 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// TestDerivatives compares derivatives with differences, and looks where gradients and statistics go.
+// TestDerivatives compares derivatives with differences, and checks the destinations of gradients
+// and statistics.
 func TestDerivatives(t *testing.T) {
 	nn := parseNet(t, smallNet)
 	c := compileSmall(t, nn, true)
-	if _, err := exec.NewComputer(c, nn, exec.ComputerOptions{}); !errors.Is(err, exec.ErrOptions) {
+	p, err := exec.NewProgram(c, nn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.NewComputer(exec.ComputerOptions{}); !errors.Is(err, exec.ErrOptions) {
 		t.Errorf("nothing to update: got %v", err)
 	}
-	if _, err := exec.NewComputer(c, nn, exec.ComputerOptions{ToUpdate: parseNet(t, threeInputs)}); !errors.Is(err, exec.ErrOptions) {
+	if _, err := p.NewComputer(exec.ComputerOptions{ToUpdate: parseNet(t, threeInputs)}); !errors.Is(err, exec.ErrOptions) {
 		t.Errorf("another network to update: got %v", err)
 	}
 	g := gradientOf(nn)
@@ -34,7 +39,7 @@ func TestDerivatives(t *testing.T) {
 	comp := newComputer(t, c, nn, exec.ComputerOptions{ToUpdate: g, Stats: stats, Poison: true})
 	r := rand.New(rand.NewPCG(3, 3))
 	x, dy := random(r, 20, 5), random(r, 10, 3)
-	// The function whose derivative is computed is the sum of y∘dy.
+	// The derivative is that of the sum of y∘dy.
 	value := func() float64 {
 		comp.Reset()
 		accept(t, comp, "input", x)
@@ -86,7 +91,8 @@ func TestDerivatives(t *testing.T) {
 	}
 }
 
-// TestFromFile: a computation that was written and read again computes the same, its precomputed indexes made anew.
+// TestFromFile: a computation from a file computes the same, with indexes that are precomputed
+// again.
 func TestFromFile(t *testing.T) {
 	nn := parseNet(t, smallNet)
 	c := compileSmall(t, nn, false)
@@ -144,7 +150,8 @@ func TestStride(t *testing.T) {
 	}
 }
 
-// TestNoAllocation: a computer that is used again allocates nothing; in training, components may, but no matrices.
+// TestNoAllocation: a computer that is used again allocates nothing. In training components may
+// allocate, but no matrices.
 func TestNoAllocation(t *testing.T) {
 	nn := parseNet(t, smallNet)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -223,7 +230,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestFaults: what callers get wrong is an error that says so, and leaves the computer usable.
+// TestFaults: mistakes of callers are errors, and leave the computer usable.
 func TestFaults(t *testing.T) {
 	nn := parseNet(t, smallNet)
 	comp := newComputer(t, compileSmall(t, nn, false), nn, exec.ComputerOptions{})
@@ -277,7 +284,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestProgramFaults: a computation that is not sound makes no program.
+// TestProgramFaults: NewProgram rejects unsound computations.
 func TestProgramFaults(t *testing.T) {
 	nn := parseNet(t, smallNet)
 	c := compileSmall(t, nn, false)
@@ -297,7 +304,7 @@ func TestProgramFaults(t *testing.T) {
 	}
 }
 
-// odd is a derived component that does as it is told.
+// odd is a derived component whose behavior is configurable.
 type odd struct {
 	component.Component
 	do func() error
@@ -349,7 +356,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestContext: a run stops between commands, and goes on from there.
+// TestContext: a run stops between commands, and can continue.
 func TestContext(t *testing.T) {
 	nn := parseNet(t, smallNet)
 	ctx, cancel := context.WithCancelCause(context.Background())

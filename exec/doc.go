@@ -1,5 +1,8 @@
-// Package exec runs what was compiled. A Program is a computation of nnet3 with everything looked up that can be looked up
-// once: immutable, made once, shared by all goroutines. A Computer runs a Program for one goroutine at a time:
+// Package exec executes computations of nnet3 and graphs of tensors. It neither compiles networks
+// nor optimizes anything.
+//
+// A Program is a computation of nnet3 with everything looked up: immutable, made once, safe for
+// concurrent use. A Computer runs a Program for one goroutine at a time:
 //
 //	p, err := exec.NewProgram(c, nn)           // checks the computation
 //	comp, err := p.NewComputer(exec.ComputerOptions{})
@@ -8,11 +11,17 @@
 //	y, err := comp.Output("output")            // a view of the computer's memory
 //	comp.Reset()                               // ready for the next input
 //
-// A training computation goes on: AcceptInput("output", derivative), Run, and Output("input") is the derivative with
-// respect to the input. In a looped computation every Run is a segment, for as long as the caller likes.
+// A training computation continues with AcceptInput("output", derivative) and Run. Output("input")
+// is then the derivative of the input. In a looped computation every Run is a segment, for any
+// number of segments.
 //
-// Where in memory each matrix lives is planned when the program is made. The memory comes from a Workspace, and goes back
-// there, so that a computer that is used again allocates nothing.
+// NewProgram plans the place of each matrix in memory. The memory comes from a Workspace, and goes
+// back there, so that a computer that is used again allocates nothing. A Timing tells which
+// commands take how long.
 //
-// Numerics are kernel's; how a component computes is its own affair.
+// A Function is a compiled graph of tensors, for any number of goroutines. A Runner calls it for
+// one goroutine, in memory that it reuses. A Shared is a variable with a value that functions read
+// and update; it is not safe for concurrent use.
+//
+// Package kernel has the numerics, and components compute themselves.
 package exec

@@ -11,6 +11,18 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
+// A function of tensors, without optimization.
+func ExampleNewFunction() {
+	x, y := tensor.Vector("x"), tensor.Scalar("y")
+	f, err := exec.NewFunction(context.Background(), []*fgraph.Variable{x, y}, []*fgraph.Variable{tensor.Add(x, y)}, exec.FunctionOptions{})
+	if err != nil {
+		panic(err)
+	}
+	out, err := f.Call(context.Background(), array.Of([]float64{1, 2}, 2), array.Scalar(3.0))
+	fmt.Println(out[0], err)
+	// Output: [4.0, 5.0] <nil>
+}
+
 // A step of gradient descent: the function updates a shared variable with every call.
 func ExampleShared() {
 	ctx := context.Background()

@@ -3,6 +3,7 @@ package exec_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"strings"
 
 	"github.com/nnopt/nnopt/exec"
@@ -13,6 +14,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
+// A network of one component is compiled, bound and run.
 func ExampleComputer() {
 	nn, err := nnet3.ParseConfig(strings.NewReader(`
 		input-node name=input dim=2
@@ -33,7 +35,12 @@ func ExampleComputer() {
 		fmt.Println(err)
 		return
 	}
-	comp, err := exec.NewComputer(c, nn, exec.ComputerOptions{})
+	p, err := exec.NewProgram(c, nn)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	comp, err := p.NewComputer(exec.ComputerOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -49,4 +56,49 @@ func ExampleComputer() {
 	y, _ := comp.Output("output")
 	fmt.Println(y.Data)
 	// Output: [2 -2 6 8]
+}
+
+// A Timing counts the runs of every command, and sums up their time.
+func ExampleTiming() {
+	nn, err := nnet3.ParseConfig(strings.NewReader(`
+		input-node name=input dim=2
+		component name=relu type=RectifiedLinearComponent dim=2
+		component-node name=relu component=relu input=input
+		output-node name=output input=relu
+	`), "example", 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	spec := func(name string) []computation.IoSpecification {
+		return []computation.IoSpecification{{Name: name, Indexes: []index.Index{{T: 0}}}}
+	}
+	c, err := compile.Compile(nn, &computation.Request{Inputs: spec("input"), Outputs: spec("output")}, compile.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	p, err := exec.NewProgram(c, nn)
+	if err != nil {
+		log.Fatal(err)
+	}
+	timing := new(exec.Timing)
+	computer, err := p.NewComputer(exec.ComputerOptions{Timing: timing})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 3 {
+		if err := computer.AcceptInput("input", kernel.New(1, 2)); err != nil {
+			log.Fatal(err)
+		}
+		if err := computer.Run(context.Background()); err != nil {
+			log.Fatal(err)
+		}
+		computer.Reset()
+	}
+	for _, row := range timing.ByComponent() {
+		if row.Name == "relu" {
+			fmt.Println(row.Name, "ran", row.Runs, "times")
+		}
+	}
+	// Output:
+	// relu ran 3 times
 }

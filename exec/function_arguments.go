@@ -13,12 +13,12 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// ParseArguments reads values for inputs, which are known by their names, as text:
+// ParseArguments parses values for inputs, by name:
 //
 //	x=[1, 2]; y=3; X=zeros(2, 2) + 1
 //
-// The values are expressions without variables. They are converted to the types of elements of the inputs. The error wraps ErrArgument or
-// expr.ErrSyntax.
+// Values are expressions without variables. They are converted to the element types of the inputs.
+// The error wraps ErrArgument or expr.ErrSyntax.
 func ParseArguments(ctx context.Context, inputs []*fgraph.Variable, text string) ([]*array.Array, error) {
 	args := make([]*array.Array, len(inputs))
 	for _, part := range strings.Split(text, ";") {
@@ -41,10 +41,8 @@ func ParseArguments(ctx context.Context, inputs []*fgraph.Variable, text string)
 			}
 			known = true
 			t := tensor.TypeOf(in)
-			if t.IsCSR() && v.NDim() == 2 {
-				args[i] = array.ToCSR(v.Cast(t.DType()))
-			} else {
-				args[i] = v.Cast(t.DType())
+			if args[i] = v.Cast(t.DType()); t.IsCSR() && v.NDim() == 2 {
+				args[i] = array.ToCSR(args[i])
 			}
 			if err := t.Holds(args[i]); err != nil {
 				return nil, fmt.Errorf("%w: value of %s: %w", ErrArgument, name, err)
@@ -85,14 +83,15 @@ func evaluate(ctx context.Context, text string) (*array.Array, error) {
 	return values[0], nil
 }
 
-// Shapes that are tried for random arguments: first one size for all that is not known, then sizes at random.
+// RandomArguments first tries one size for all unknown dimensions, then random sizes.
 const (
 	mostShapes = 4000
 	mostSize   = 7
 )
 
-// RandomArguments returns random values for the inputs, of shapes with which the function can be called: they are found by trying.
-// Floats lie between -2 and 2, integers between 0 and 2. The same seed gives the same values. The error is that of the last try.
+// RandomArguments returns random values for the inputs. It tries shapes until a call succeeds.
+// Floats are between -2 and 2, integers between 0 and 2. The same seed gives the same values. The
+// error is that of the last try.
 func (f *Function) RandomArguments(ctx context.Context, seed uint64) ([]*array.Array, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x5eed))
 	args := make([]*array.Array, len(f.inputs)-len(f.shared))
@@ -120,10 +119,11 @@ func (f *Function) RandomArguments(ctx context.Context, seed uint64) ([]*array.A
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("no shapes were found for which the function can be called: %w", last)
+	return nil, fmt.Errorf("found no shapes for a call: %w", last)
 }
 
-// randomArray returns a value of a type, with the given sizes where it knows none. The workspace bounds what all of them take.
+// randomArray returns a random value of type t. size returns sizes for unknown dimensions. The
+// workspace bounds the memory.
 func randomArray(ws *array.Workspace, rng *rand.Rand, t tensor.Type, size func() int) (*array.Array, error) {
 	shape := t.Shape()
 	for d := range shape {

@@ -9,7 +9,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// TestIntegerArguments: integers keep all their digits from the text on, the smallest one included.
+// TestIntegerArguments: integers in text keep all their digits, including the least one.
 func TestIntegerArguments(t *testing.T) {
 	i := fgraph.NewInput(tensor.VectorType(array.Int64), "i")
 	for _, c := range []struct{ text, want string }{

@@ -35,7 +35,8 @@ var chains = []struct{ name, expr string }{
 	{"arithmetic", "((x*y + x)*(y - 0.5)*x + y)*(x - y)*y - x"},
 }
 
-// BenchmarkChain computes the chains, each fused into one loop. docs/measure/tensor.py does so with NumPy.
+// BenchmarkChain computes the chains, each fused into one loop. docs/measure/tensor.py does so with
+// NumPy.
 func BenchmarkChain(b *testing.B) {
 	const n = 1e7
 	for _, c := range chains {
@@ -60,7 +61,7 @@ func BenchmarkChain(b *testing.B) {
 	}
 }
 
-// repeat calls f, and reports the quickest call.
+// repeat calls f, and reports the fastest call.
 func repeat(b *testing.B, f *exec.Function, args ...*array.Array) {
 	b.Helper()
 	r := f.NewRunner()
@@ -94,8 +95,8 @@ func uniform(dtype array.DType, lo, hi float64, shape ...int) *array.Array {
 	return a
 }
 
-// trainingStep returns a function that trains a classifier with layers of some sizes by a step of gradient descent: tanh between the layers,
-// softmax and cross-entropy behind the last.
+// trainingStep returns a function for a step of gradient descent of a classifier with layers of the
+// given sizes: tanh between the layers, softmax and cross-entropy after the last.
 func trainingStep(t testing.TB, dtype array.DType, sizes ...int) (*exec.Function, []*exec.Shared) {
 	t.Helper()
 	x, y := fgraph.NewInput(tensor.NewType(dtype, tensor.Unknown, tensor.Unknown), "x"), fgraph.NewInput(tensor.NewType(array.Int64, tensor.Unknown), "y")
@@ -130,7 +131,8 @@ func trainingStep(t testing.TB, dtype array.DType, sizes ...int) (*exec.Function
 	return f, params
 }
 
-// BenchmarkTrainingStep trains a network 784-1024-1024-10 on 128 rows. docs/measure/tensor.py does so with NumPy.
+// BenchmarkTrainingStep trains a network 784-1024-1024-10 on 128 rows. docs/measure/tensor.py does
+// so with NumPy.
 func BenchmarkTrainingStep(b *testing.B) {
 	for _, dtype := range []array.DType{array.Float32, array.Float64} {
 		b.Run(dtype.String(), func(b *testing.B) {
@@ -144,7 +146,7 @@ func BenchmarkTrainingStep(b *testing.B) {
 	}
 }
 
-// TestTrainingStep: training makes the cost fall, and every step costs no more memory than the first.
+// TestTrainingStep: training reduces the cost, and no step uses more memory than the first.
 func TestTrainingStep(t *testing.T) {
 	for _, dtype := range []array.DType{array.Float32, array.Float64} {
 		f, params := trainingStep(t, dtype, 20, 16, 16, 5)

@@ -4,24 +4,21 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// ErrDeclaration is wrapped when an op, or a component of a network, does something else than it declares: see FunctionOptions.Check and
-// ComputerOptions.Check.
+// ErrDeclaration is wrapped if an op, or a component of a network, doesn't do what it declares: see
+// FunctionOptions.Check and ComputerOptions.Check.
 var ErrDeclaration = errors.New("it does not do what it declares")
 
-// kept is what the inputs of a step were before it. An input that may be overwritten, itself or by way of an alias, is not kept, nor is a
-// sparse one, whose elements nobody gets at.
+// kept returns copies of the inputs of step i: nil for inputs that may be overwritten, directly or
+// through an alias, and for sparse ones, whose elements ops can't reach.
 func (r *Runner) kept(i int) []*array.Array {
 	s, o := &r.f.steps[i], &r.steps[i]
 	may := make(map[int32]bool) // by root
-	if d, ok := s.apply.Op().(fgraph.Destroyer); ok {
-		for _, al := range d.DestroyMap() {
-			may[r.f.roots[s.in[al.Input]]] = true
-		}
+	for _, alias := range destroyMap(s.apply.Op()) {
+		may[r.f.roots[s.in[alias.Input]]] = true
 	}
 	list := make([]*array.Array, len(o.in))
 	for k, a := range o.in {
@@ -32,8 +29,8 @@ func (r *Runner) kept(i int) []*array.Array {
 	return list
 }
 
-// check compares what a step did with what its op declares: which inputs it overwrites, which of them its outputs are views of, and
-// what its outputs are.
+// check verifies that step i did what its op declares: which inputs it overwrites, which of them
+// its outputs share memory with, and the types of its outputs.
 func (r *Runner) check(i int, before []*array.Array) error {
 	s, o := &r.f.steps[i], &r.steps[i]
 	for k, a := range before {

@@ -18,7 +18,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// liar is the identity on vectors, more or less.
+// liar is an identity on vectors that may not do what it declares.
 type liar string
 
 func (l liar) String() string { return string(l) }
@@ -62,8 +62,8 @@ func (l liar) Compile(*fgraph.Apply) (tensor.Kernel, error) {
 	}, nil
 }
 
-// TestCheckFindsLiars: in debug mode every op that does not do what it declares is found, and named together with the rule that brought it
-// in. Honest ones are not.
+// TestCheckFindsLiars: debug mode finds every op that doesn't do what it declares, and names it
+// with the rule that introduced it. Honest ops pass.
 func TestCheckFindsLiars(t *testing.T) {
 	for _, c := range []struct {
 		op   liar
@@ -102,7 +102,7 @@ func TestCheckFindsLiars(t *testing.T) {
 			t.Errorf("%s, not in debug mode: %v", c.op, err)
 		}
 		if c.op == "dtype" || c.op == "rank" || c.op == "broadcast" || c.op == "same_output_twice" {
-			continue // the graph does not take it for what is to be replaced
+			continue // the graph rejects the replacement
 		}
 		insert := rewrite.Rule{Name: "insert", Doc: "inserts the op", On: []rewrite.Track{rewrite.TrackOp(tensor.OpFor(array.Neg))},
 			Fn: func(_ *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
@@ -148,8 +148,8 @@ func TestCheckOfOps(t *testing.T) {
 	}
 }
 
-// TestEarlyDestroyer: however an op that overwrites its input gets into a graph before position 50, there is an error that names the pass
-// and the op, and no function that changes its arguments.
+// TestEarlyDestroyer: however an op that overwrites its input gets into a graph before position 50,
+// NewFunction returns an error that names the pass and the op.
 func TestEarlyDestroyer(t *testing.T) {
 	inPlace := tensor.OpFor(array.Neg).(tensor.Elemwise)
 	inPlace.Inplace = 1
@@ -171,10 +171,10 @@ func TestEarlyDestroyer(t *testing.T) {
 	}
 }
 
-// TestEarlyPattern: a rule as a pattern whose replacement overwrites an input says so itself, so that registering it before position 50 is
-// refused, and from there on it is safe.
+// TestEarlyPattern: a pattern whose replacement overwrites an input can't be registered before
+// position 50. From there on it is safe.
 func TestEarlyPattern(t *testing.T) {
-	rule := pattern.Must(tensorpass.Vocabulary{}, "(neg x)", "(neg{inplace=0} x)", pattern.Named("in_place"))
+	rule := pattern.Must(tensorpass.Vocabulary(), "(neg x)", "(neg{inplace=0} x)", pattern.Named("in_place"))
 	walk := rewrite.In2Out("walk", rule)
 	if err := passes.Default().Register("walk", walk, 40, "fast_run"); !errors.Is(err, optdb.ErrInplace) {
 		t.Error(err)
@@ -204,14 +204,14 @@ func TestEarlyPattern(t *testing.T) {
 	}
 }
 
-// meddler is no rewriter: it does to the graph what it likes.
+// meddler changes the graph without a rewriter.
 type meddler struct{ op tensor.Op }
 
 func (m meddler) Rewrite(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
 	return g.Replace(g.Outputs()[0], tensor.MustApply(m.op, g.Inputs()...), fgraph.Reason{Rule: "insert"})
 }
 
-// built returns the optimizer that a query selects from the standard database and a pass at position 40.
+// built returns the optimizer of a query, from the standard database with a pass at position 40.
 func built(t *testing.T, pass rewrite.GraphRewriter, query string) *optdb.Optimizer {
 	t.Helper()
 	db := passes.Default()

@@ -24,12 +24,13 @@ func over(t *testing.T, op array.Opcode, args ...*fgraph.Variable) *fgraph.Varia
 	return a.Out()
 }
 
-// TestCompileGraphOfDestroyers: what is overwritten is read before, or there is no function. Nobody has attached a handler.
+// TestCompileGraphOfDestroyers: ops read an input before it is overwritten, or CompileGraph fails.
+// No handler is attached.
 func TestCompileGraphOfDestroyers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		outputs func(x *fgraph.Variable) []*fgraph.Variable
-		want    string // values for x = [1, 2], or what the error says
+		want    string // values for x = [1, 2], or part of the error
 		err     error
 	}{
 		{"an argument", func(x *fgraph.Variable) []*fgraph.Variable { return []*fgraph.Variable{over(t, array.Neg, x)} },
@@ -74,7 +75,7 @@ func TestCompileGraphOfDestroyers(t *testing.T) {
 	}
 }
 
-// TestArgumentsInOneMemory: an array that is handed in twice is not overwritten while it is to be read.
+// TestArgumentsInOneMemory: an array that is passed twice is not overwritten before it is read.
 func TestArgumentsInOneMemory(t *testing.T) {
 	x, y := tensor.Vector("x"), tensor.Vector("y")
 	for range 2 {
@@ -94,7 +95,7 @@ func TestArgumentsInOneMemory(t *testing.T) {
 	}
 }
 
-// TestNoFunction: what is no function can be printed.
+// TestNoFunction: a nil or zero Function can be printed.
 func TestNoFunction(t *testing.T) {
 	var none *exec.Function
 	if got := fmt.Sprint(none.String(), new(exec.Function)); !strings.Contains(got, "no function") {

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -12,7 +13,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// A Runner calls a Function for one goroutine, in memory that it uses again: after the first calls it allocates next to nothing.
+// A Runner calls a Function for one goroutine. It reuses memory: after the first calls it allocates
+// next to nothing.
 type Runner struct {
 	f       *Function
 	ws      array.Workspace
@@ -28,7 +30,7 @@ type Runner struct {
 
 type operands struct{ in, out []*array.Array }
 
-// NewRunner returns a runner.
+// NewRunner returns a Runner for one goroutine.
 func (f *Function) NewRunner() *Runner {
 	r := &Runner{f: f, headers: make([]array.Array, f.slots), steps: make([]operands, len(f.steps))}
 	r.ws.MaxBytes = f.opts.MaxBytes
@@ -52,13 +54,13 @@ func (f *Function) NewRunner() *Runner {
 	return r
 }
 
-// Call calls the function with arguments for its inputs, which are only read unless they were declared Mutable. The results belong to the
-// caller. The error wraps ErrArgument, or is an *ApplyError, or the context's.
+// Call calls the function. It only reads the arguments, unless they are Mutable. The results belong
+// to the caller. The error wraps ErrArgument, or is an *ApplyError or the context's.
 func (f *Function) Call(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
 	return f.NewRunner().Run(ctx, args...)
 }
 
-// Run is Function.Call, with results that are valid until the next Run.
+// Run is like Function.Call, but the results are valid only until the next Run.
 func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
 	f := r.f
 	start := time.Now()
@@ -88,7 +90,7 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 	return r.results, nil
 }
 
-// accept puts the arguments and the shared values into their slots.
+// accept stores the arguments and the shared values in their slots.
 func (r *Runner) accept(args []*array.Array) error {
 	f := r.f
 	if len(args)+len(f.shared) != len(f.inputs) {
@@ -116,7 +118,7 @@ func (r *Runner) accept(args []*array.Array) error {
 	return nil
 }
 
-// separate gives an input that is overwritten memory of its own, if another one is in the same memory.
+// separate copies input i, which is overwritten, if another input shares its memory.
 func (r *Runner) separate(i int) {
 	a := &r.headers[r.f.inputs[i]]
 	for j, slot := range r.f.inputs {
@@ -127,7 +129,7 @@ func (r *Runner) separate(i int) {
 	}
 }
 
-// recycle takes back the memory of the results of the last call.
+// recycle reclaims the memory of the results of the last call.
 func (r *Runner) recycle() {
 	if !r.filled {
 		return
@@ -140,13 +142,13 @@ func (r *Runner) recycle() {
 	}
 }
 
-// abandon forgets all memory after a failure: what was in use is left to the garbage collector.
+// abandon leaves all memory to the garbage collector after a failure.
 func (r *Runner) abandon() {
 	r.ws = array.Workspace{MaxBytes: r.ws.MaxBytes}
 	r.filled = false
 }
 
-// step computes an apply and gives back memory.
+// step computes an apply and frees memory.
 func (r *Runner) step(i int) (err error) {
 	s, o := &r.f.steps[i], &r.steps[i]
 	defer func() {
@@ -182,7 +184,8 @@ func (r *Runner) step(i int) (err error) {
 	return nil
 }
 
-// update gives shared variables their new values. What shows the old value of one is copied before any is changed.
+// update gives shared variables their new values. It first copies new values that are views of old
+// ones.
 func (r *Runner) update() {
 	f := r.f
 	first := len(f.outputs) - len(f.updates)
@@ -209,12 +212,14 @@ func (r *Runner) update() {
 	}
 }
 
-// Peak returns the largest number of bytes that results took at once, arguments and constants not counted.
+// Peak returns the largest number of bytes that results used at once, without arguments and
+// constants.
 func (r *Runner) Peak() int64 { return r.ws.Peak() }
 
-// Profile returns what it cost to make the function and, if FunctionOptions.Profile was set, to call it: by op, the dearest first.
+// Profile returns the cost of making the function and, if FunctionOptions.Profile is set, of
+// calling it, by op, the most expensive first.
 func (r *Runner) Profile() *profile.Function {
-	p := r.f.Profile()
+	p := r.f.profile
 	p.Calls, p.CallTime = r.calls, r.total
 	at := make(map[string]int)
 	for i, t := range r.times {
@@ -232,22 +237,20 @@ func (r *Runner) Profile() *profile.Function {
 		c.Bytes += r.bytes[i]
 	}
 	slices.SortStableFunc(p.Execution, func(a, b profile.OpCost) int {
-		if a.Time != b.Time {
-			return int(b.Time - a.Time)
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(cmp.Compare(b.Time, a.Time), strings.Compare(a.Name, b.Name))
 	})
-	return p
+	return &p
 }
 
-// An ApplyCost is the cost of one apply over all calls.
+// An ApplyCost is the cost of an apply in all calls.
 type ApplyCost struct {
 	Apply string        `json:"apply"`
-	Time  time.Duration `json:"time"`  // of all calls
-	Bytes int64         `json:"bytes"` // of its results in all calls
+	Time  time.Duration `json:"time"`
+	Bytes int64         `json:"bytes"` // of its results
 }
 
-// ByApply returns the cost of each apply in the order of the computation, if FunctionOptions.Profile was set.
+// ByApply returns the cost of each apply in the order of execution, if FunctionOptions.Profile is
+// set.
 func (r *Runner) ByApply() []ApplyCost {
 	list := make([]ApplyCost, len(r.times))
 	for i, t := range r.times {

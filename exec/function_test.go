@@ -15,17 +15,6 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-func ExampleNewFunction() {
-	x, y := tensor.Vector("x"), tensor.Scalar("y")
-	f, err := exec.NewFunction(context.Background(), []*fgraph.Variable{x, y}, []*fgraph.Variable{tensor.Add(x, y)}, exec.FunctionOptions{})
-	if err != nil {
-		panic(err)
-	}
-	out, err := f.Call(context.Background(), array.Of([]float64{1, 2}, 2), array.Scalar(3.0))
-	fmt.Println(out[0], err)
-	// Output: [4.0, 5.0] <nil>
-}
-
 // scope has variables of all kinds.
 func scope(t testing.TB) *expr.Scope {
 	t.Helper()
@@ -167,7 +156,8 @@ func TestSharedUpdates(t *testing.T) {
 	}
 }
 
-// TestRunnerReusesMemory: results are valid until the next run, and a run in steady state allocates little.
+// TestRunnerReusesMemory: results are valid until the next run, and a run in steady state allocates
+// little.
 func TestRunnerReusesMemory(t *testing.T) {
 	s := scope(t)
 	v := s.MustParse("x")

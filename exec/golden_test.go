@@ -19,7 +19,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// TestGolden compiles and runs the reference cases and compares with Kaldi: outputs, derivatives of inputs, gradients.
+// TestGolden compiles and runs the reference cases and compares with Kaldi: outputs, derivatives of
+// inputs, gradients.
 func TestGolden(t *testing.T) {
 	for _, dir := range goldenDirs(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
@@ -34,8 +35,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenKaldi runs the computations that Kaldi made, compiled and optimized, where they need no precomputed indexes,
-// which the files do not have.
+// TestGoldenKaldi runs Kaldi's computations, compiled and optimized, unless they need precomputed
+// indexes, which the files don't have.
 func TestGoldenKaldi(t *testing.T) {
 	for _, dir := range goldenDirs(t) {
 		for _, name := range []string{"computation.json", "computation_optimized.json"} {
@@ -63,8 +64,8 @@ func TestGoldenKaldi(t *testing.T) {
 	}
 }
 
-// goldenDirs returns the folders of the reference cases: those that come with the project, and those in the folder that the
-// environment variable NNOPT_GOLDEN names, if it is set.
+// goldenDirs returns the folders of the reference cases: those of the project, and those in the
+// folder of the environment variable NNOPT_GOLDEN, if it is set.
 func goldenDirs(t *testing.T) []string {
 	t.Helper()
 	roots := []string{"../nnet3/testdata"}
@@ -99,7 +100,7 @@ func loadCase(t *testing.T, dir string) *refcase.Case {
 	return ref
 }
 
-// gradientOf returns a network in which the gradient of nn can be accumulated.
+// gradientOf returns a network that accumulates the gradient of nn.
 func gradientOf(nn *nnet3.Nnet) *nnet3.Nnet {
 	g := nn.Copy()
 	for i, c := range g.Components {
@@ -108,17 +109,15 @@ func gradientOf(nn *nnet3.Nnet) *nnet3.Nnet {
 	return g
 }
 
-// runCase runs a computation for a case, twice with one computer, on poisoned memory, and compares both times.
+// runCase runs a computation for a case, twice with one computer, on poisoned memory, and compares
+// both times.
 func runCase(t *testing.T, ref *refcase.Case, c *computation.Computation) {
 	t.Helper()
 	opts := exec.ComputerOptions{Poison: true}
 	if ref.Backward {
 		opts.ToUpdate = gradientOf(ref.Net)
 	}
-	comp, err := exec.NewComputer(c, ref.Net, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	comp := newComputer(t, c, ref.Net, opts)
 	output, derivative, gradient := ref.Bounds()
 	for range 2 {
 		comp.Reset()
@@ -162,7 +161,7 @@ func compareOutput(t *testing.T, comp *exec.Computer, name string, want kernel.M
 	agree(t, name, got, want, tolerance)
 }
 
-// compareGradients compares gradients that were accumulated over a number of runs.
+// compareGradients compares gradients that were accumulated over some runs.
 func compareGradients(t *testing.T, ref *refcase.Case, got *nnet3.Nnet, runs int, tolerance float64) {
 	t.Helper()
 	for i, w := range ref.Gradient.Components {

@@ -33,7 +33,11 @@ func random(r *rand.Rand, rows, cols int) kernel.Matrix {
 
 func newComputer(t testing.TB, c *computation.Computation, nn *nnet3.Nnet, opts exec.ComputerOptions) *exec.Computer {
 	t.Helper()
-	comp, err := exec.NewComputer(c, nn, opts)
+	p, err := exec.NewProgram(c, nn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comp, err := p.NewComputer(opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// sumLoop is a looped computation: every segment adds its input to a sum and provides that.
+// sumLoop is a looped computation: every segment adds its input to a sum, and outputs the sum.
 func sumLoop() *computation.Computation {
 	c := computation.New()
 	in, state, next, out := c.NewMatrix(2, 7, false), c.NewMatrix(2, 7, false), c.NewMatrix(2, 7, false), c.NewMatrix(2, 7, false)
@@ -35,7 +35,7 @@ func sumLoop() *computation.Computation {
 	return c
 }
 
-// TestLoop: a looped computation runs a segment at a time, for ever, in constant memory.
+// TestLoop: a looped computation runs one segment at a time, forever, in constant memory.
 func TestLoop(t *testing.T) {
 	nn := parseNet(t, threeInputs)
 	ws := new(exec.Workspace)

@@ -6,32 +6,36 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestClass: a class holds what is asked for, wastes at most an eighth, and is found again from its size.
-func TestClass(t *testing.T) {
-	last := -1
-	for n := 0; n < 1<<14; n++ {
-		k, size := class(n)
-		if size < n || n > 1<<minShift && 8*(size-n) > n {
-			t.Fatalf("%d elements get %d", n, size)
+// TestBufferSize: a buffer holds what is asked for, wastes at most an eighth, and its size is found
+// again.
+func TestBufferSize(t *testing.T) {
+	last, sizes := 0, 0
+	for n := range 1 << 14 {
+		size := bufferSize(n)
+		if size < n || size < last || n > 64 && 8*(size-n) > n {
+			t.Fatalf("%d elements get %d, those before %d", n, size, last)
 		}
-		if k != last && k != last+1 {
-			t.Fatalf("class %d follows %d at %d elements", k, last, n)
+		if size != last {
+			sizes++
 		}
-		last = k
+		last = size
+	}
+	if want := 1 + 8*(14-6); sizes != want { // 8 up to each power of two
+		t.Errorf("%d sizes, want %d", sizes, want)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 1<<39).Draw(t, "n")
-		k, size := class(n)
-		if size < n || k < 0 || k >= numClasses {
-			t.Fatalf("%d elements get %d, class %d", n, size, k)
+		size := bufferSize(n)
+		if size < n {
+			t.Fatalf("%d elements get %d", n, size)
 		}
-		if again, same := class(size); again != k || same != size {
-			t.Fatalf("class %d of %d elements is found as %d of %d", k, size, again, same)
+		if again := bufferSize(size); again != size {
+			t.Fatalf("%d elements get %d, and those get %d", n, size, again)
 		}
 	})
 }
 
-// TestWorkspace: whatever is taken and given back, nobody shares memory, and the books are right.
+// TestWorkspace: buffers in use never share memory, and the sizes add up.
 func TestWorkspace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var w Workspace

@@ -13,7 +13,8 @@ import (
 
 const threeInputs = "input-node name=a dim=7\ninput-node name=b dim=7\ninput-node name=c dim=7\noutput-node name=out input=a\n"
 
-// mover is a computation that accepts matrices a, b, c of 9x7, executes one command on views of them, and provides a, b, c.
+// mover is a computation that accepts matrices a, b, c of 9x7, executes one command on views of
+// them, and provides a, b, c.
 type mover struct {
 	*computation.Computation
 	whole [3]int32
@@ -34,7 +35,8 @@ func (c *mover) provide() {
 	}
 }
 
-// TestMoves runs each command that moves data, on random views, and compares with arithmetic element by element.
+// TestMoves runs each command that moves data, on random views, and compares with arithmetic
+// element by element.
 func TestMoves(t *testing.T) {
 	nn := parseNet(t, threeInputs)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -78,7 +80,7 @@ func TestMoves(t *testing.T) {
 				want[i] = random(r, 9, 7)
 				accept(t, comp, name, kernel.Clone(want[i]))
 			}
-			// at returns element (i, j) of a view in the matrices as they should be.
+			// at returns element (i, j) of a view of the wanted matrices.
 			at := func(view int32, i, j int) *float32 {
 				s := c.Submatrices[view]
 				m := want[s.Matrix-1]
@@ -103,7 +105,7 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// move is one element of what a command does.
+// move is the effect of a command on one element.
 type move struct {
 	alpha float32
 	i     int   // row of the command's own view
@@ -115,7 +117,7 @@ type move struct {
 	src   func(view int32, row int) *float32
 }
 
-// moves says what each command does to one element.
+// moves are the effects of commands on one element.
 var moves = map[computation.CommandType]func(m move){
 	computation.SetConst:   func(m move) { *m.dst = m.alpha },
 	computation.MatrixCopy: func(m move) { *m.dst = m.alpha * *m.src(m.view, m.i) },
@@ -157,7 +159,8 @@ var moves = map[computation.CommandType]func(m move){
 	},
 }
 
-// TestScaleSwapCompress: a copy to itself scales; a swap moves contents; compression leaves them alone.
+// TestScaleSwapCompress: a copy to itself scales; a swap moves contents; compression leaves them
+// alone.
 func TestScaleSwapCompress(t *testing.T) {
 	nn := parseNet(t, threeInputs)
 	c := newMover()

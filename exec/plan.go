@@ -1,30 +1,33 @@
 package exec
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// A plan says where in one piece of memory each matrix lives. It is made once per program. It needs about as many bytes as
-// the matrices take when they take most (Computation.MaxMemory, compression left out): over 193 optimized computations 1.01 times as many on
-// average, and at most 1.25 (November 2026); lists of free buffers by size take up to 2.9 times as many.
+// A plan places the matrices of a program in one block of memory. Its size is close to the peak of
+// the computation (Computation.MaxMemory, without compression): over 193 optimized computations
+// 1.01 times on average, and at most 1.25 times (November 2026). Lists of free buffers by size need
+// up to 2.9 times.
 //
-// A looped computation has no plan: its swaps make matrices change places from pass to pass. Nor has one with so many
-// allocations that planning would take long.
+// A looped computation has no plan, because its swaps move matrices from pass to pass. Nor has one
+// with so many allocations that planning would take long.
 type plan struct {
-	offsets []int // by command: where the matrix that it allocates or accepts begins, in elements; -1 for other commands
-	size    int   // elements in all; 0 if there is no plan
+	offsets []int // by command: the offset in elements of the matrix that it allocates or accepts, or -1
+	size    int   // in elements; 0 if there is no plan
 }
 
 const (
-	maxPlanned = 1 << 14 // allocations; bestFit takes time in proportion to their square if they are made to fragment
-	maxGreedy  = 1 << 12 // allocations; bySize always does
+	maxPlanned = 1 << 14 // allocations; bestFit takes quadratic time in the worst case
+	maxGreedy  = 1 << 12 // allocations; bySize always takes quadratic time
 	alignment  = 16      // elements; a cache line
 )
 
-// span is the life of a buffer: from the command that allocates it to the one that frees it, inclusive.
+// span is the life of a buffer, from the command that allocates it to the one that frees it,
+// inclusive.
 type span struct {
 	start, end   int
 	size, offset int
@@ -56,10 +59,11 @@ func newPlan(c *computation.Computation) plan {
 	return p
 }
 
-// lives returns the buffers in the order of their allocation. A swap hands a buffer over to another matrix.
+// lives returns the buffers in the order of their allocation. A swap exchanges the buffers of two
+// matrices.
 func lives(c *computation.Computation) []span {
 	var spans []span
-	holds := make([]int, len(c.Matrices)) // by matrix: the number of its buffer
+	holds := make([]int, len(c.Matrices)) // by matrix: its buffer
 	matrix := func(s int32) int32 { return c.Submatrices[s].Matrix }
 	for i, cmd := range c.Commands {
 		switch cmd.Type {
@@ -78,18 +82,24 @@ func lives(c *computation.Computation) []span {
 	return spans
 }
 
+// order returns the numbers of the spans, sorted.
+func order(spans []span, compare func(a, b *span) int) []int {
+	numbers := make([]int, len(spans))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	slices.SortStableFunc(numbers, func(i, j int) int { return compare(&spans[i], &spans[j]) })
+	return numbers
+}
+
 // hole is free memory between buffers.
 type hole struct{ offset, size int }
 
-// bestFit places the buffers as an allocator would: one after the other, each in the smallest hole that holds it. It
-// returns the size of the memory.
+// bestFit places the buffers as an allocator would, one after the other, each in the smallest hole
+// that it fits. It returns the size of the memory.
 func bestFit(spans []span) int {
-	ends := make([]int, len(spans)) // numbers of the spans in the order of their ends
-	for i := range ends {
-		ends[i] = i
-	}
-	sort.SliceStable(ends, func(i, j int) bool { return spans[ends[i]].end < spans[ends[j]].end })
-	var holes []hole // by offset; never two side by side
+	ends := order(spans, func(a, b *span) int { return cmp.Compare(a.end, b.end) })
+	var holes []hole // by offset, never adjacent
 	top := 0
 	for i := range spans {
 		s := &spans[i]
@@ -122,7 +132,7 @@ func bestFit(spans []span) int {
 	return top
 }
 
-// freeHole adds a hole, and makes one of those that touch.
+// freeHole adds a hole and merges it with adjacent ones.
 func freeHole(holes []hole, h hole) []hole {
 	i := sort.Search(len(holes), func(i int) bool { return holes[i].offset > h.offset })
 	holes = slices.Insert(holes, i, h)
@@ -137,17 +147,12 @@ func freeHole(holes []hole, h hole) []hole {
 	return holes
 }
 
-// bySize places the largest buffer first, each in the smallest gap between those that are placed already and live at the
-// same time. It returns the size of the memory.
+// bySize places the largest buffer first, each in the smallest gap between placed buffers that live
+// at the same time. It returns the size of the memory.
 func bySize(spans []span) int {
-	order := make([]int, len(spans))
-	for i := range order {
-		order[i] = i
-	}
-	sort.SliceStable(order, func(i, j int) bool { return spans[order[i]].size > spans[order[j]].size })
-	placed := make([]int, 0, len(spans)) // numbers of the spans that have a place, by offset
+	placed := make([]int, 0, len(spans)) // numbers of the placed spans, by offset
 	top := 0
-	for _, i := range order {
+	for _, i := range order(spans, func(a, b *span) int { return cmp.Compare(b.size, a.size) }) {
 		s := &spans[i]
 		best, bestGap, end := -1, 0, 0
 		for _, k := range placed {

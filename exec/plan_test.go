@@ -3,8 +3,9 @@ package exec
 import (
 	"testing"
 
-	"github.com/nnopt/nnopt/nnet3/computation"
 	"pgregory.net/rapid"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
 // TestPlanRules: buffers that live at the same time do not overlap, and the memory holds them all.
@@ -31,8 +32,8 @@ func TestPlanRules(t *testing.T) {
 	})
 }
 
-// TestPlan: a chain of matrices needs the memory of two; a buffer that was swapped lives as long as the matrix that has it;
-// loops are not planned.
+// TestPlan: a chain of matrices needs the memory of two. A swapped buffer lives as long as the
+// matrix that holds it. Loops have no plan.
 func TestPlan(t *testing.T) {
 	c := computation.New()
 	var m [4]int32

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/go-multierror"
+
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -14,21 +15,20 @@ import (
 
 // Errors that the errors of this package wrap.
 var (
-	// ErrProgram: a computation and a network do not make a program.
+	// ErrProgram: the computation can't be run with the network.
 	ErrProgram = errors.New("computation can't be run with this network")
-	// ErrOptions: the options of a computer do not fit its program.
+	// ErrOptions: the options of a computer don't fit its program.
 	ErrOptions = errors.New("computer options do not fit the program")
-	// ErrIO: an input or output is named that is not there, at this point; or its size is wrong.
+	// ErrIO: there is no input or output of that name at this point, or its size is wrong.
 	ErrIO = errors.New("no such input or output")
-	// ErrState: a computer is used that has finished or failed, and was not Reset.
+	// ErrState: the computer has finished or failed, and was not Reset.
 	ErrState = errors.New("computer is not in a state to go on")
 	// ErrPanic: a command panicked.
 	ErrPanic = errors.New("panic")
 )
 
-// Program is a computation bound to a network, with all operands resolved: sub-matrices to places in matrices, components
-// to what they can do, vectors of rows to places. It is immutable, and safe for concurrent use as long as nobody changes
-// the network.
+// Program is a computation bound to a network, with all operands resolved. It is immutable, and
+// safe for concurrent use as long as nobody changes the network.
 type Program struct {
 	computation *computation.Computation
 	info        *computation.NetworkInfo
@@ -38,28 +38,28 @@ type Program struct {
 	ports       []port
 	components  []component.Component // by number, the derived ones after the network's
 	plan        plan
-	memos       int  // number of memo slots, the unused slot 0 included
+	memos       int  // number of memo slots, including the unused slot 0
 	updates     bool // some command updates parameters
 }
 
-// view is a sub-matrix as a place in its matrix, whose rows are contiguous.
+// view is a sub-matrix, as a place in its matrix. Matrices have no gaps between their rows.
 type view struct {
 	matrix             int32
 	start, end         int // in the matrix's elements
 	rows, cols, stride int
 }
 
-// of returns the view of the matrix's memory.
+// of returns the view as part of the memory of its matrix.
 func (v *view) of(buffer []float32) kernel.Matrix {
 	return kernel.Matrix{Rows: v.rows, Cols: v.cols, Stride: v.stride, Data: buffer[v.start:v.end]}
 }
 
-// instruction is a command with its operands at hand. Views are numbers of sub-matrices, 0 for none.
+// instruction is a command with resolved operands. Views are numbers of sub-matrices, 0 for none.
 type instruction struct {
 	typ        computation.CommandType
 	stats      bool // of Propagate: store statistics
 	alpha      float32
-	dst, src   int32 // what is written and what is read; of Backprop the derivatives of input and output
+	dst, src   int32 // the destination and the source; of Backprop the derivatives of input and output
 	x, y       int32 // of Backprop: values of input and output
 	component  int32
 	memo       int32 // slot, 0 for none
@@ -74,13 +74,13 @@ type instruction struct {
 	places     []place            // IndexesMulti
 }
 
-// place is a row somewhere; matrix -1 is none.
+// place is a row of a matrix. Matrix -1 means none.
 type place struct {
 	matrix int32
 	start  int // in the matrix's elements
 }
 
-// port is a node through which matrices come in or go out. Both may happen at one node: a value and its derivative.
+// port is a node with inputs or outputs. A node may have both: a value and its derivative.
 type port struct {
 	node    int32
 	name    string
@@ -88,12 +88,16 @@ type port struct {
 	provide bool    // there is a ProvideOutput command
 }
 
-// NewProgram checks the computation and binds it to the network that it was compiled for. Where precomputed indexes have
-// not been computed, as in a computation that was read from a file, the components are asked for them. The error lists
-// everything that is wrong: it wraps the checker's kinds, or ErrProgram.
+// NewProgram checks the computation and binds it to the network that it was compiled for.
+// Components precompute missing indexes, as of a computation that was read from a file. The error
+// lists everything that is wrong. It wraps ErrProgram, and the checker's kinds.
 func NewProgram(c *computation.Computation, nn *nnet3.Nnet) (*Program, error) {
 	info := computation.NewNetworkInfo(nn, c.Derived)
 	if err := computation.Check(c, info, computation.CheckOptions{AllowUnused: true}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrProgram, err)
+	}
+	pre, err := c.Precomputed(nn)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProgram, err)
 	}
 	p := &Program{
@@ -120,10 +124,6 @@ func NewProgram(c *computation.Computation, nn *nnet3.Nnet) (*Program, error) {
 			rows:   int(sub.NumRows), cols: int(sub.NumCols), stride: stride,
 		}
 	}
-	pre, err := c.Precomputed(nn)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrProgram, err)
-	}
 	b := binder{Program: p, multi: make([][]place, len(c.IndexesMulti)), pre: pre}
 	var errs *multierror.Error
 	for i, cmd := range c.Commands {
@@ -131,8 +131,8 @@ func NewProgram(c *computation.Computation, nn *nnet3.Nnet) (*Program, error) {
 			errs = multierror.Append(errs, fmt.Errorf("%w: %w", ErrProgram, p.commandError(i, err)))
 		}
 	}
-	if err := errs.ErrorOrNil(); err != nil {
-		return nil, err
+	if errs != nil {
+		return nil, errs
 	}
 	return p, nil
 }
@@ -140,13 +140,13 @@ func NewProgram(c *computation.Computation, nn *nnet3.Nnet) (*Program, error) {
 // Computation returns the computation that the program runs.
 func (p *Program) Computation() *computation.Computation { return p.computation }
 
-// Inputs and Outputs return the names of the nodes for which matrices are accepted and provided, in the order of the
-// commands; derivatives are among them.
+// Inputs returns the names of the nodes that accept matrices, for values or derivatives, in the
+// order of the commands.
 func (p *Program) Inputs() []string {
 	return p.portNames(func(t *port) bool { return len(t.accepts) > 0 })
 }
 
-// Outputs returns the names of the nodes for which matrices are provided.
+// Outputs returns the names of the nodes that provide matrices, in the same way.
 func (p *Program) Outputs() []string { return p.portNames(func(t *port) bool { return t.provide }) }
 
 func (p *Program) portNames(want func(*port) bool) []string {
@@ -159,33 +159,26 @@ func (p *Program) portNames(want func(*port) bool) []string {
 	return names
 }
 
-// portNumber returns the number of the port at a node, made if need be.
+// portNumber returns the number of the port at a node, and adds the port if necessary.
 func (p *Program) portNumber(node int32) int32 {
-	for i := range p.ports {
-		if p.ports[i].node == node {
-			return int32(i)
-		}
+	if i := slices.IndexFunc(p.ports, func(t port) bool { return t.node == node }); i >= 0 {
+		return int32(i)
 	}
 	p.ports = append(p.ports, port{node: node, name: p.info.Nodes[node].Name})
 	return int32(len(p.ports) - 1)
 }
 
-// port returns the port of the given name, -1 for none.
+// port returns the number of the named port, or -1.
 func (p *Program) port(name string) int {
-	for i := range p.ports {
-		if p.ports[i].name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(p.ports, func(t port) bool { return t.name == name })
 }
 
 // CommandError is the failure of a command.
 type CommandError struct {
 	Command int    // its number
-	Text    string // the command as the printer of package computation writes it
+	Text    string // the command as computation.Printer prints it
 	Err     error
-	Stack   []byte // where it was, if it panicked
+	Stack   []byte // of a panic
 }
 
 // Error names the command.
@@ -205,11 +198,12 @@ func (p *Program) commandError(i int, err error) *CommandError {
 // binder resolves the operands of commands.
 type binder struct {
 	*Program
-	multi [][]place               // by vector of IndexesMulti, once resolved
+	multi [][]place               // by vector of IndexesMulti, nil until it is resolved
 	pre   []component.Precomputed // by slot
 }
 
-// baseOf returns the number of the network's component that component i is or is derived from, -1 if there is none.
+// baseOf returns the number of the component of the network that is component i, or its base. It
+// returns -1 if there is none.
 func (p *Program) baseOf(i int) int {
 	inNetwork := len(p.components) - len(p.computation.Derived)
 	if i < inNetwork {
@@ -254,7 +248,7 @@ func (b *binder) bind(i int, cmd computation.Command) error {
 		if cmd.Type == computation.Backprop && c.NeedModelDerivative && comp.Properties().Has(component.Updatable) {
 			b.updates = true
 			if b.baseOf(int(cmd.Arg1)) < 0 {
-				return errors.New("a component that is derived from no other can't be trained")
+				return errors.New("a derived component without a base can't be trained")
 			}
 		}
 	case computation.AcceptInput:
@@ -269,7 +263,7 @@ func (b *binder) bind(i int, cmd computation.Command) error {
 	return nil
 }
 
-// resolve turns a vector of pairs into places, once for all commands that use it.
+// resolve returns the places of a vector of pairs. All commands that use the vector share them.
 func (b *binder) resolve(vector int32) []place {
 	if b.multi[vector] != nil {
 		return b.multi[vector]

@@ -12,8 +12,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// run executes from the program counter on. The counter moves past a command when it is done, so that it names the
-// command at fault, and so that a cancelled run can be continued.
+// run executes commands from the program counter on. The counter moves past a command when the
+// command is done. So it names a command that fails, and a cancelled run can continue.
 func (c *Computer) run(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -53,7 +53,7 @@ func (c *Computer) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// observe executes an instruction, and times and traces it as wanted.
+// observe executes an instruction, and times and traces it.
 func (c *Computer) observe(in *instruction) error {
 	written := in.written()
 	var before float64
@@ -78,7 +78,7 @@ func (c *Computer) observe(in *instruction) error {
 	return err
 }
 
-// written returns the one view that the instruction writes, 0 if there is none or more than one.
+// written returns the view that the instruction writes, or 0 if it writes none or several.
 func (in *instruction) written() int32 {
 	switch in.typ {
 	case computation.SetConst, computation.Propagate, computation.Backprop, computation.BackpropNoModelUpdate,
@@ -94,7 +94,7 @@ func rms(m kernel.Matrix) float64 {
 	return math.Sqrt(kernel.MatrixDot(m, m) / float64(max(m.Rows*m.Cols, 1)))
 }
 
-// execute does what the instruction says, except that it does not move the program counter.
+// execute executes an instruction. It doesn't move the program counter.
 func (c *Computer) execute(in *instruction) error {
 	switch in.typ {
 	case computation.AllocMatrix:
@@ -119,7 +119,7 @@ func (c *Computer) execute(in *instruction) error {
 	case computation.MatrixCopy:
 		switch {
 		case in.dst == in.src:
-			kernel.Scale(in.alpha, c.view(in.dst))
+			kernel.Scale(c.view(in.dst), in.alpha)
 		case in.alpha == 1:
 			kernel.Copy(c.view(in.dst), c.view(in.src))
 		default:
@@ -131,7 +131,7 @@ func (c *Computer) execute(in *instruction) error {
 		dst := c.view(in.dst)
 		kernel.CopyRows(dst, c.view(in.src), in.rows)
 		if in.alpha != 1 {
-			kernel.Scale(in.alpha, dst)
+			kernel.Scale(dst, in.alpha)
 		}
 	case computation.AddRows:
 		kernel.AddRows(c.view(in.dst), in.alpha, c.view(in.src), in.rows)
@@ -144,11 +144,13 @@ func (c *Computer) execute(in *instruction) error {
 	case computation.ProvideOutput:
 		c.provided[in.port] = in.dst
 	}
-	// Compression saves memory on another kind of machine; without it the values stay exact. The rest does nothing.
+	// Compression saves memory of GPUs. Without it values stay exact. The other commands do
+	// nothing.
 	return nil
 }
 
-// allocate gives a matrix memory. It may have some: an output of the last pass of a loop, which nobody frees.
+// allocate gives a matrix memory. It may have some already: nobody frees the outputs of the last
+// pass of a loop.
 func (c *Computer) allocate(matrix int32, in *instruction) {
 	c.free(matrix)
 	c.reserve(matrix, in)
@@ -160,7 +162,7 @@ func (c *Computer) allocate(matrix int32, in *instruction) {
 	}
 }
 
-// free takes the memory of a matrix away, and the output that it may be.
+// free releases the memory of a matrix. It is then no longer an output.
 func (c *Computer) free(matrix int32) {
 	if c.buffers[matrix] == nil {
 		return
@@ -173,11 +175,11 @@ func (c *Computer) free(matrix int32) {
 	}
 }
 
-// accept copies an input that was handed in into its matrix.
+// accept copies a pending input to its matrix.
 func (c *Computer) accept(in *instruction) error {
 	from := c.pending[in.port]
 	if from.Data == nil {
-		return fmt.Errorf("%w: no matrix was handed in for %q (AcceptInput)", ErrIO, c.p.ports[in.port].name)
+		return fmt.Errorf("%w: no matrix was passed for %q (AcceptInput)", ErrIO, c.p.ports[in.port].name)
 	}
 	matrix := c.p.views[in.dst].matrix
 	c.free(matrix)
@@ -199,7 +201,7 @@ func (c *Computer) propagate(in *instruction) error {
 	}
 	if in.stats && c.stats[in.component] != nil {
 		if in.src == in.dst {
-			x = kernel.Matrix{} // it is gone
+			x = kernel.Matrix{} // overwritten
 		}
 		c.stats[in.component].StoreStats(x, y, memo)
 	}
@@ -221,7 +223,7 @@ func (c *Computer) backprop(in *instruction) error {
 	})
 }
 
-// multi does the four commands that move rows between a view and places anywhere.
+// multi executes the four commands that move rows between a view and places in any matrices.
 func (c *Computer) multi(in *instruction) {
 	near := c.view(in.dst)
 	for i, p := range in.places {
@@ -245,6 +247,6 @@ func (c *Computer) multi(in *instruction) {
 		}
 	}
 	if in.typ == computation.CopyRowsMulti && in.alpha != 1 {
-		kernel.Scale(in.alpha, near)
+		kernel.Scale(near, in.alpha)
 	}
 }

@@ -2,27 +2,28 @@ package exec
 
 import (
 	"cmp"
-	"fmt"
-	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// Timing sums up how long the commands of a program take. It is filled by one computer at a time (ComputerOptions.Timing);
-// the sums of several can be put together with Merge.
+// Timing sums up how long the commands of a program take. One computer at a time fills it
+// (ComputerOptions.Timing). The zero value is empty, and belongs to the program of its first
+// computer.
 type Timing struct {
 	program *Program
 	took    []time.Duration // by command
-	runs    []int64         // by command: how often it ran
+	runs    []int64         // by command
 }
 
-// NewTiming returns an empty timing for computers of the program.
-func (p *Program) NewTiming() *Timing {
-	return &Timing{program: p, took: make([]time.Duration, len(p.instrs)), runs: make([]int64, len(p.instrs))}
+// bind makes an empty timing one of program p. It reports whether the timing belongs to p then.
+func (t *Timing) bind(p *Program) bool {
+	if t.program == nil {
+		t.program, t.took, t.runs = p, make([]time.Duration, len(p.instrs)), make([]int64, len(p.instrs))
+	}
+	return t.program == p
 }
 
 func (t *Timing) add(command int, took time.Duration) {
@@ -30,36 +31,26 @@ func (t *Timing) add(command int, took time.Duration) {
 	t.runs[command]++
 }
 
-// Merge adds what another timing of the same program has. It panics if the program is another one.
-func (t *Timing) Merge(other *Timing) {
-	if t.program != other.program {
-		panic("exec: timings of different programs")
-	}
-	for i := range t.took {
-		t.took[i] += other.took[i]
-		t.runs[i] += other.runs[i]
-	}
-}
-
-// TimingRow is the cost of one command, or of several together.
+// TimingRow is the cost of one command, or of a group of commands.
 type TimingRow struct {
 	// Name is the text of the command, or what the commands have in common.
 	Name string `json:"name"`
-	// Command is the number of the command, -1 for several together.
+	// Command is the number of the command, -1 for a group.
 	Command int `json:"command"`
-	// Commands is how many commands the row is about, Runs how many times they ran in all.
+	// Commands is the number of commands, Runs how often they ran in all.
 	Commands int   `json:"commands"`
 	Runs     int64 `json:"runs"`
-	// Time is their time in all.
+	// Time is the time of all runs.
 	Time time.Duration `json:"nanoseconds"`
-	// Bytes is the size of the operands, once for every run: about what was moved between memory and processor, parameters
-	// left out.
+	// Bytes is the size of the operands in all runs: roughly the traffic between memory and
+	// processor, without parameters.
 	Bytes int64 `json:"bytes"`
-	// Operations are the floating-point operations of products of matrices, of all runs; a multiply-add counts two.
+	// Operations is the number of floating-point operations of matrix products in all runs. A
+	// multiply-add counts as two.
 	Operations int64 `json:"operations"`
 }
 
-// ByCommand returns a row per command that ran, in the order of the commands.
+// ByCommand returns a row for each command that ran, in the order of the commands.
 func (t *Timing) ByCommand() []TimingRow {
 	var rows []TimingRow
 	for i := range t.took {
@@ -70,38 +61,29 @@ func (t *Timing) ByCommand() []TimingRow {
 	return rows
 }
 
-// ByType returns a row per type of command, the most expensive first.
-func (t *Timing) ByType() []TimingRow {
-	return t.grouped(func(i int) string { return t.program.instrs[i].typ.String() })
-}
-
-// ByComponent returns a row per component for its forward and one for its backward pass, and a row per type of command for
-// the other commands, the most expensive first.
+// ByComponent returns a row for the forward and one for the backward pass of each component, and a
+// row for each type of other commands, the most expensive first.
 func (t *Timing) ByComponent() []TimingRow {
-	return t.grouped(func(i int) string {
-		in := &t.program.instrs[i]
-		switch {
-		case in.typ == computation.Propagate:
-			return t.program.info.Components[in.component].Name
-		case in.typ.IsBackprop():
-			return t.program.info.Components[in.component].Name + " (backprop)"
-		}
-		return in.typ.String()
-	})
+	return t.grouped(t.forComponents(func(c int32) string { return t.program.info.Components[c].Name }))
 }
 
-// ByComponentType is ByComponent with the components of a type together. The type of a derived component names its parts.
+// ByComponentType is ByComponent with one row for all components of a type. The type of a derived
+// component names its parts.
 func (t *Timing) ByComponentType() []TimingRow {
-	return t.grouped(func(i int) string {
-		in := &t.program.instrs[i]
+	return t.grouped(t.forComponents(func(c int32) string { return t.program.info.Components[c].Type }))
+}
+
+// forComponents returns a name for instructions: that of the component, or else of the type.
+func (t *Timing) forComponents(name func(component int32) string) func(in *instruction) string {
+	return func(in *instruction) string {
 		switch {
 		case in.typ == computation.Propagate:
-			return t.program.info.Components[in.component].Type
+			return name(in.component)
 		case in.typ.IsBackprop():
-			return t.program.info.Components[in.component].Type + " (backprop)"
+			return name(in.component) + " (backprop)"
 		}
 		return in.typ.String()
-	})
+	}
 }
 
 // Total returns the time of all commands.
@@ -121,15 +103,15 @@ func (t *Timing) row(name string, i int) TimingRow {
 	}
 }
 
-// grouped sums up the commands that ran by what name says, the most expensive first.
-func (t *Timing) grouped(name func(i int) string) []TimingRow {
+// grouped sums up the commands that ran by name, the most expensive first.
+func (t *Timing) grouped(name func(in *instruction) string) []TimingRow {
 	var rows []TimingRow
 	byName := map[string]int{}
 	for i := range t.took {
 		if t.runs[i] == 0 {
 			continue
 		}
-		r := t.row(name(i), i)
+		r := t.row(name(&t.program.instrs[i]), i)
 		at, ok := byName[r.Name]
 		if !ok {
 			byName[r.Name] = len(rows)
@@ -148,7 +130,7 @@ func (t *Timing) grouped(name func(i int) string) []TimingRow {
 	return rows
 }
 
-// operandBytes is the size of all operands of command i together.
+// operandBytes returns the size of all operands of command i.
 func (p *Program) operandBytes(i int) int64 {
 	in := &p.instrs[i]
 	switch in.typ {
@@ -163,8 +145,8 @@ func (p *Program) operandBytes(i int) int64 {
 	return 4 * elements
 }
 
-// Operations returns the number of floating-point operations of products of matrices (component.Operations) in all commands,
-// each of them once.
+// Operations returns the number of floating-point operations of matrix products
+// (component.Operations) if every command runs once.
 func (p *Program) Operations() int64 {
 	var sum int64
 	for i := range p.instrs {
@@ -173,7 +155,7 @@ func (p *Program) Operations() int64 {
 	return sum
 }
 
-// operations is the number of operations of command i.
+// operations returns the number of operations of command i.
 func (p *Program) operations(i int) int64 {
 	in := &p.instrs[i]
 	if in.typ != computation.Propagate && !in.typ.IsBackprop() {
@@ -186,7 +168,8 @@ func (p *Program) operations(i int) int64 {
 	if in.typ == computation.Propagate {
 		return c.Operations(in.pre, p.views[in.src].rows, p.views[in.dst].rows).Forward
 	}
-	// Where the derivative of the input is not wanted, the value says how many rows the input has, or nothing needs to.
+	// Without a derivative of the input, its value tells how many rows it has. Without both,
+	// nothing needs to know.
 	var sum int64
 	ops := c.Operations(in.pre, max(p.views[in.dst].rows, p.views[in.x].rows), p.views[in.src].rows)
 	if in.dst != 0 {
@@ -196,23 +179,4 @@ func (p *Program) operations(i int) int64 {
 		sum += ops.Update
 	}
 	return sum
-}
-
-// WriteTable writes rows as a table for people.
-func WriteTable(w io.Writer, rows []TimingRow) error {
-	var total time.Duration
-	for _, r := range rows {
-		total += r.Time
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "time\t%\truns\tcommands\tMB\tGFLOP/s\t  name")
-	for _, r := range rows {
-		rate := "-"
-		if r.Operations > 0 {
-			rate = fmt.Sprintf("%.1f", float64(r.Operations)/float64(max(r.Time, 1)))
-		}
-		fmt.Fprintf(t, "%v\t%.1f\t%d\t%d\t%.2f\t%s\t  %s\n", r.Time.Round(time.Microsecond), 100*float64(r.Time)/float64(max(total, 1)),
-			r.Runs, r.Commands, float64(r.Bytes)/1e6, rate, r.Name)
-	}
-	return t.Flush()
 }

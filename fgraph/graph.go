@@ -155,6 +155,25 @@ func (g *FunctionGraph) Inputs() []*Variable { return g.inputs }
 // Outputs returns the outputs. Do not modify the slice, which changes with the graph.
 func (g *FunctionGraph) Outputs() []*Variable { return g.outputs }
 
+// Dialect returns the dialect of the inputs and outputs, see [DialectType]. It is
+// empty if none of their types has one, or if they differ.
+func (g *FunctionGraph) Dialect() string {
+	dialect := ""
+	for _, ends := range [2][]*Variable{g.inputs, g.outputs} {
+		for _, v := range ends {
+			t, ok := v.Type().(DialectType)
+			switch {
+			case !ok:
+			case dialect == "":
+				dialect = t.Dialect()
+			case dialect != t.Dialect():
+				return ""
+			}
+		}
+	}
+	return dialect
+}
+
 // NumApplies returns the number of applies in the graph.
 func (g *FunctionGraph) NumApplies() int { return g.live }
 

@@ -41,6 +41,13 @@ type DataFormatter interface {
 	FormatData(any) string
 }
 
+// A DialectType is a [Type] that belongs to a dialect: a vocabulary of types and
+// ops, such as that of tensors. Passes may be written for one dialect.
+type DialectType interface {
+	Type
+	Dialect() string
+}
+
 // An Alias ties an output of an op to an input.
 type Alias struct{ Output, Input int }
 

@@ -1,35 +1,35 @@
 package kernel
 
-// ReLU sets dst to max(src, 0). NaN stays NaN.
-func ReLU(dst, src Matrix) {
+// MapRows sets each row of dst to f of the row of src.
+func MapRows(dst, src Matrix, f func(dst, src []float32)) {
 	onto(&dst, &src)
 	for i := range dst.Rows {
-		bestSet.relu(Row(dst, i), Row(src, i))
+		f(Row(dst, i), Row(src, i))
 	}
 }
 
-// ReLUDeriv sets dx to dy where y > 0, and to 0 elsewhere.
-func ReLUDeriv(dx, y, dy Matrix) {
-	onto(&dx, &y)
-	onto(&dx, &dy)
-	for i := range dx.Rows {
-		bestSet.reluDeriv(Row(dx, i), Row(y, i), Row(dy, i))
+// MapRows2 sets each row of dst to f of the rows of x and y.
+func MapRows2(dst, x, y Matrix, f func(dst, x, y []float32)) {
+	onto(&dst, &x)
+	onto(&dst, &y)
+	for i := range dst.Rows {
+		f(Row(dst, i), Row(x, i), Row(y, i))
 	}
 }
 
-// Signs say of the elements of a matrix which are positive, one bit an element.
+// Signs tell which elements of a matrix are positive, with one bit per element.
 type Signs struct {
 	Rows, Cols int
 	bits       []uint16 // of block columns; a row begins a new element
 }
 
-// words is how many elements of bits a row takes.
+// words is the number of elements of bits per row.
 func (s *Signs) words() int { return (s.Cols + block - 1) / block }
 
 // row returns the bits of row i.
 func (s *Signs) row(i int) []uint16 { return s.bits[i*s.words() : (i+1)*s.words()] }
 
-// resize makes room for a matrix, in the memory that is there if it is enough.
+// resize makes room for a matrix. It reuses memory.
 func (s *Signs) resize(rows, cols int) {
 	s.Rows, s.Cols = rows, cols
 	n := rows * s.words()
@@ -39,8 +39,8 @@ func (s *Signs) resize(rows, cols int) {
 	s.bits = s.bits[:n]
 }
 
-// ReLUSigns sets dst to max(src, 0), and signs to where that is positive, in rows first to first+rows. NaN stays NaN, and is not
-// positive.
+// ReLUSigns sets dst to max(src, 0), and signs to the signs of the given number of rows, from row
+// first on. NaN stays NaN, and is not positive.
 func ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
 	onto(&dst, &src)
 	if first < 0 || rows < 0 || first > dst.Rows || rows > dst.Rows-first {
@@ -56,8 +56,8 @@ func ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
 	}
 }
 
-// ReLUSignsDeriv sets dx to dy where signs says positive, and to 0 elsewhere. It adds the squares of dy to the elements of
-// sumsq, one for each column, unless that is nil.
+// ReLUSignsDeriv sets dx to dy where signs are positive, and to 0 elsewhere. It adds the squares of
+// dy to sumsq, which has an element per column, unless sumsq is nil.
 func ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	onto(&dx, &dy)
 	if dy.Rows != signs.Rows || dy.Cols != signs.Cols || !reaches(dy.Rows, signs.words(), len(signs.bits)) || sumsq != nil && len(sumsq) != dy.Cols {
@@ -71,57 +71,26 @@ func ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	}
 }
 
-// Sigmoid sets dst to 1/(1+exp(-src)).
-func Sigmoid(dst, src Matrix) {
-	onto(&dst, &src)
-	for i := range dst.Rows {
-		SigmoidVec(Row(dst, i), Row(src, i))
-	}
-}
+// ReLUVec sets dst to max(src, 0). NaN stays NaN. As with all functions of vectors here, dst may be
+// src, and is at least as long.
+func ReLUVec(dst, src []float32) { bestSet.relu(dst, src) }
 
-// SigmoidVec is Sigmoid for vectors of one length.
-func SigmoidVec(dst, src []float32) {
-	bestSet.sigmoid(dst, src)
-}
+// ReLUDerivVec sets dx to dy where y > 0, and to 0 elsewhere.
+func ReLUDerivVec(dx, y, dy []float32) { bestSet.reluDeriv(dx, y, dy) }
 
-// SigmoidDeriv sets dx to dy·y·(1-y), where y is the sigmoid.
-func SigmoidDeriv(dx, y, dy Matrix) {
-	onto(&dx, &y)
-	onto(&dx, &dy)
-	for i := range dx.Rows {
-		bestSet.sigmoidDeriv(Row(dx, i), Row(y, i), Row(dy, i))
-	}
-}
+// SigmoidVec sets dst to 1/(1+exp(-src)).
+func SigmoidVec(dst, src []float32) { bestSet.sigmoid(dst, src) }
 
-// SigmoidDerivVec is SigmoidDeriv for vectors of one length.
+// SigmoidDerivVec sets dx to dy·y·(1-y), where y is the sigmoid.
 func SigmoidDerivVec(dx, y, dy []float32) { bestSet.sigmoidDeriv(dx, y, dy) }
 
-// Tanh sets dst to the hyperbolic tangent of src.
-func Tanh(dst, src Matrix) {
-	onto(&dst, &src)
-	for i := range dst.Rows {
-		TanhVec(Row(dst, i), Row(src, i))
-	}
-}
+// TanhVec sets dst to the hyperbolic tangent of src.
+func TanhVec(dst, src []float32) { bestSet.tanh(dst, src) }
 
-// TanhVec is Tanh for vectors of one length.
-func TanhVec(dst, src []float32) {
-	bestSet.tanh(dst, src)
-}
-
-// TanhDeriv sets dx to dy·(1-y²), where y is the hyperbolic tangent.
-func TanhDeriv(dx, y, dy Matrix) {
-	onto(&dx, &y)
-	onto(&dx, &dy)
-	for i := range dx.Rows {
-		bestSet.tanhDeriv(Row(dx, i), Row(y, i), Row(dy, i))
-	}
-}
-
-// TanhDerivVec is TanhDeriv for vectors of one length.
+// TanhDerivVec sets dx to dy·(1-y²), where y is the hyperbolic tangent.
 func TanhDerivVec(dx, y, dy []float32) { bestSet.tanhDeriv(dx, y, dy) }
 
-// ExpVec sets dst to e**(src-shift) and returns the sum. The vectors have one length.
+// ExpVec sets dst to exp(src-shift) and returns the sum.
 func ExpVec(dst, src []float32, shift float32) (sum float32) {
 	return float32(bestSet.exp(dst, src, shift))
 }

@@ -10,28 +10,28 @@ import (
 // pageSize is a multiple of the size of a page on all systems.
 const pageSize = 1 << 16
 
-// An arena gives out arguments whose memory ends where nothing is mapped, or begins right behind, and notices where somebody writes
-// what was not handed out for writing.
+// An arena makes arguments whose memory is next to unmapped pages, and notices writes outside of
+// arguments for writing.
 type arena struct {
 	slots [][]byte
 	r     *rand.Rand
-	front bool // the memory begins behind a guard
+	front bool // the memory begins after a guard page, rather than ending before one
 	gap   int  // between the rows of matrices
 	given []intact
 
 	hostile int // the number of the argument that is wrong, or -1
 	fault   fault
-	fatal   bool // it is so wrong that nobody can go on
+	fatal   bool // a function can't continue with such a fault
 }
 
-// A fault is what may be wrong with an argument.
+// A fault is something wrong with an argument.
 type fault uint8
 
 const (
-	tooShort fault = iota // by an element, within a capacity that is not
+	tooShort fault = iota // by an element, with sufficient capacity
 	noData
 	negativeStride
-	wideStride // times the number of rows it overflows to something small
+	wideStride // its product with the number of rows overflows to a small number
 	narrowStride
 	negativeRows
 	negativeCols
@@ -55,13 +55,13 @@ func newArena(t testing.TB) *arena {
 	return a
 }
 
-// reset takes everything back.
+// reset takes back all memory.
 func (a *arena) reset(seed uint64, front bool, gap int) {
 	a.r, a.front, a.gap = rand.New(rand.NewPCG(seed, 1)), front, gap
 	a.given, a.hostile, a.fatal = a.given[:0], -1, false
 }
 
-// intact reports what is wrong with the memory.
+// intact returns an error if the memory outside of arguments for writing has changed.
 func (a *arena) intact() error {
 	for i, b := range a.given {
 		if err := b.intact(); err != nil {
@@ -71,10 +71,10 @@ func (a *arena) intact() error {
 	return nil
 }
 
-// wrong reports whether the argument that comes next is to have a fault.
+// wrong reports whether the next argument gets the fault.
 func (a *arena) wrong(f fault) bool { return a.hostile == len(a.given)-1 && a.fault == f }
 
-// buffer is memory that was given out, and zone elements before or behind it.
+// buffer is the memory of an argument, and zone elements before or after it.
 type buffer[T float32 | float64] struct {
 	all, old []T
 	may      []bool // be written
@@ -82,7 +82,7 @@ type buffer[T float32 | float64] struct {
 
 const zone = 512
 
-// canary is the number that stands outside of what is given out.
+// canary is the number outside of arguments.
 func canary[T float32 | float64]() T {
 	var v T
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v))
@@ -92,7 +92,7 @@ func canary[T float32 | float64]() T {
 	return v
 }
 
-// take gives out n elements.
+// take returns n elements.
 func take[T float32 | float64](a *arena, n int) (*buffer[T], []T) {
 	slot := a.slots[len(a.given)]
 	all := unsafe.Slice((*T)(unsafe.Pointer(&slot[0])), len(slot)/int(unsafe.Sizeof(T(0))))
@@ -112,7 +112,7 @@ func take[T float32 | float64](a *arena, n int) (*buffer[T], []T) {
 	return b, v
 }
 
-// at is the place of element i of what was given out.
+// at returns the index of element i of the argument.
 func (b *buffer[T]) at(a *arena, i int) int {
 	if a.front {
 		return i
@@ -133,7 +133,7 @@ func bytesOf[T float32 | float64](v *T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
 }
 
-// vector gives out a vector. needed says that it can't be shorter.
+// vector returns a vector. A needed one can't be shorter.
 func vector[T float32 | float64](a *arena, n int, written, needed bool) []T {
 	b, v := take[T](a, n)
 	for i := range v {
@@ -158,7 +158,7 @@ func (a *arena) din(n int) []float64   { return vector[float64](a, n, false, tru
 func (a *arena) dout(n int) []float64  { return vector[float64](a, n, true, false) }
 func (a *arena) dsums(n int) []float64 { return vector[float64](a, n, true, true) }
 
-// matrix gives out a matrix with gaps.
+// matrix returns a matrix with gaps.
 func (a *arena) matrix(rows, cols int, written bool) Matrix {
 	m := Matrix{Rows: rows, Cols: cols, Stride: cols + a.gap}
 	m.Data = rowsOf[float32](a, rows, cols, m.Stride, written)
@@ -167,7 +167,7 @@ func (a *arena) matrix(rows, cols int, written bool) Matrix {
 	return m
 }
 
-// rowsOf gives out the elements of a matrix.
+// rowsOf returns the elements of a matrix.
 func rowsOf[T float32 | float64](a *arena, rows, cols, stride int, written bool) []T {
 	b, v := take[T](a, max(0, (rows-1)*stride+cols))
 	for i := range rows {
@@ -187,7 +187,7 @@ func rowsOf[T float32 | float64](a *arena, rows, cols, stride int, written bool)
 	return v
 }
 
-// shape makes a shape wrong.
+// shape applies a fault to a shape.
 func (a *arena) shape(rows, cols, stride *int) {
 	switch {
 	case a.wrong(negativeStride):
@@ -210,7 +210,7 @@ func (a *arena) shape(rows, cols, stride *int) {
 func (a *arena) from(rows, cols int) Matrix { return a.matrix(rows, cols, false) }
 func (a *arena) to(rows, cols int) Matrix   { return a.matrix(rows, cols, true) }
 
-// factor gives out a matrix of float64s, with the steps of its rows and columns.
+// factor returns a matrix of float64s, with steps of rows and columns.
 func (a *arena) factor(rows, cols int) Strided {
 	m := Strided{Rows: rows, Cols: cols, Row: cols + a.gap, Col: 1}
 	m.Data = rowsOf[float64](a, rows, cols, m.Row, false)
@@ -222,7 +222,7 @@ func (a *arena) factor(rows, cols int) Strided {
 	return m
 }
 
-// sums gives out what a product of float64s is added to, and the distance of its rows.
+// sums returns the destination of a product of float64s, and the distance of its rows.
 func (a *arena) sums(rows, cols int) (c []float64, stride int) {
 	stride = cols + a.gap
 	c = rowsOf[float64](a, rows, cols, stride, true)
@@ -231,7 +231,7 @@ func (a *arena) sums(rows, cols int) (c []float64, stride int) {
 	return c, stride
 }
 
-// transposed is the transpose of m.
+// transposed returns the transpose of m.
 func (m Strided) transposed() Strided {
 	m.Rows, m.Cols, m.Row, m.Col = m.Cols, m.Rows, m.Col, m.Row
 	return m

@@ -1,16 +1,19 @@
 package kernel
 
-// Sums of columns are added up as OpenBLAS, and so Kaldi, adds them up: up to fewSumRows rows one after the other; of more rows, eight, then
-// four and two and one, are added before their sum is multiplied and added. There, columns that do not fill a vector have orders of their
-// own (less than four columns have not been looked into). The order doesn't depend on the kernels, but, as there, on the number of rows.
+// Columns are summed in the order of OpenBLAS, and so of Kaldi: up to fewSumRows rows one after the
+// other; of more rows, groups of eight, then four, two and one, are added before their sum is
+// multiplied and added. Columns that don't fill a vector have orders of their own (those of less
+// than four columns are not known). The order depends on the number of rows, but not on the
+// kernels.
 const (
 	fewSumRows = 64
 	sumRows    = 8
-	// chunkRows is how many rows are read at a time: as many streams as a processor is sure to follow.
+	// chunkRows is how many rows are read at a time. Processors prefetch at least that many
+	// streams.
 	chunkRows = 2 * sumRows
 )
 
-// AddColSums adds alpha times the sum of the rows of m to dst, which has an element per column.
+// AddColSums adds alpha times the column sums of m to dst.
 func AddColSums(dst []float32, alpha float32, m Matrix) {
 	if len(dst) != m.Cols {
 		panic(errShape)
@@ -19,9 +22,10 @@ func AddColSums(dst []float32, alpha float32, m Matrix) {
 	bestSet.colMoments(dst, alpha, nil, m, Matrix{})
 }
 
-// AddColMoments adds alpha times the sum of the rows of x to sum, and the sums of the columns of x∘y to product. The products of two rows,
-// the first and the second, the third and the fourth, are added in single precision with one rounding, and those sums in double precision.
-// x and y may be the same.
+// AddColMoments adds alpha times the column sums of x to sum, and the column sums of x∘y to
+// product. The products of two rows, the first and the second, the third and the fourth, are added
+// in single precision with one rounding, and those sums in double precision. x and y may be the
+// same.
 func AddColMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
 	sameShape(&x, &y)
 	if len(sum) != x.Cols || len(product) != x.Cols {
@@ -30,7 +34,7 @@ func AddColMoments(sum []float32, alpha float32, product []float64, x, y Matrix)
 	bestSet.colMoments(sum, alpha, product, x, y)
 }
 
-// colMoments is AddColMoments, or without products AddColSums.
+// colMoments is AddColMoments, or AddColSums if product is nil.
 func (s kernelSet) colMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
 	if x.Cols == 0 {
 		return
@@ -63,8 +67,8 @@ func (s kernelSet) colMoments(sum []float32, alpha float32, product []float64, x
 	}
 }
 
-// colSums adds alpha times the sums of groups of rows of x to sum. There are chunkRows rows, or half as many, and so on down to 1, and four
-// columns or a multiple.
+// colSums adds alpha times the sums of groups of rows of x to sum. The number of rows is chunkRows,
+// or half that, and so on down to 1, and that of columns a multiple of four.
 func (s kernelSet) colSums(sum []float32, alpha float32, x Matrix) {
 	if x.Rows == 1 {
 		s.fma(sum, Row(x, 0), alpha)
@@ -99,7 +103,8 @@ func (s kernelSet) colSums(sum []float32, alpha float32, x Matrix) {
 	}
 }
 
-// alternatingSum is the sum of an even number of elements that are stride apart, those with even numbers by themselves.
+// alternatingSum returns the sum of n elements that are stride apart, those with even numbers added
+// by themselves. n is even.
 func alternatingSum(x []float32, stride, n int) float32 {
 	var even, odd float32
 	for i := 0; i < n; i += 2 {
@@ -109,7 +114,7 @@ func alternatingSum(x []float32, stride, n int) float32 {
 	return even + odd
 }
 
-// colProducts adds the sums of the columns of x∘y to product.
+// colProducts adds the column sums of x∘y to product.
 func (s kernelSet) colProducts(product []float64, x, y Matrix) {
 	n := 0
 	if x.Rows > 1 {

@@ -6,122 +6,93 @@ import (
 	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
-// Functions of float64s, in assembly for whole blocks. The Go code computes the same bits: multiplications and additions that the assembly
-// fuses are fused here as well. Errors are at most three units in the last place.
-
-// doubleBlock is how many elements the assembly treats at a time.
+// doubleBlock is how many elements the assembly for float64s takes at a time.
 const doubleBlock = 8
 
-// map1 runs assembly on whole blocks of x, and a function on the rest.
-func map1(dst, x []float64, avx2, avx512 func(dst, x *float64, blocks int), one func(float64) float64) {
-	x = head(x, len(dst))
-	done := 0
-	if n := len(x) / doubleBlock; n > 0 && bestSet >= avx2Set {
-		done = n * doubleBlock
-		if bestSet == avx512Set {
+// Float64Map returns the function with the given name on vectors of float64s, or nil if there is
+// none: add, sub, mul and div of x and y; sqrt, abs, neg, exp, expm1, sigmoid, tanh, log, log1p,
+// sin and cos of x, which ignore y. Arguments are at least as long as dst, and may be dst. Errors
+// are at most four units in the last place.
+func Float64Map(name string) func(dst, x, y []float64) { return float64Maps[name] }
+
+// The Go code computes the bits of the assembly: the same multiplications and additions are fused.
+var float64Maps = map[string]func(dst, x, y []float64){
+	"add":     map2(func(x, y float64) float64 { return x + y }, dAddAVX2, dAddAVX512),
+	"sub":     map2(func(x, y float64) float64 { return x - y }, dSubAVX2, dSubAVX512),
+	"mul":     map2(func(x, y float64) float64 { return x * y }, dMulAVX2, dMulAVX512),
+	"div":     map2(func(x, y float64) float64 { return x / y }, dDivAVX2, dDivAVX512),
+	"sqrt":    map1(math.Sqrt, dSqrtAVX2, dSqrtAVX512),
+	"abs":     map1(math.Abs, dAbsAVX2, dAbsAVX512),
+	"neg":     map1(func(x float64) float64 { return -x }, dNegAVX2, dNegAVX512),
+	"exp":     map1(elementary.Exp, dExpAVX2, dExpAVX512),
+	"expm1":   map1(elementary.Expm1, dExpm1AVX2, dExpm1AVX512),
+	"sigmoid": map1(elementary.Sigmoid, dSigmoidAVX2, dSigmoidAVX512),
+	"tanh":    map1(elementary.Tanh, dTanhAVX2, dTanhAVX512),
+	"log":     map1(elementary.Log, dLogAVX2, dLogAVX512),
+	"log1p":   map1(elementary.Log1p, dLog1pAVX2, dLog1pAVX512),
+	"sin":     ifNear(elementary.Sin, map1(elementary.Sin, dSinAVX2, dSinAVX512)),
+	"cos":     ifNear(elementary.Cos, map1(elementary.Cos, dCosAVX2, dCosAVX512)),
+}
+
+// map1 returns the function on vectors that runs assembly on whole blocks, and one on the rest.
+func map1(one func(float64) float64, avx2, avx512 func(dst, x *float64, blocks int)) func(dst, x, _ []float64) {
+	return func(dst, x, _ []float64) {
+		x = head(x, len(dst))
+		n := doubleBlocks(len(x))
+		switch {
+		case n == 0:
+		case bestSet == avx512Set:
 			avx512(&dst[0], &x[0], n)
-		} else {
+		default:
 			avx2(&dst[0], &x[0], n)
 		}
-	}
-	for i := done; i < len(x); i++ {
-		dst[i] = one(x[i])
+		for i := n * doubleBlock; i < len(x); i++ {
+			dst[i] = one(x[i])
+		}
 	}
 }
 
-func map2(dst, x, y []float64, avx2, avx512 func(dst, x, y *float64, blocks int), one func(x, y float64) float64) {
-	x, y = head(x, len(dst)), head(y, len(dst))
-	done := 0
-	if n := len(x) / doubleBlock; n > 0 && bestSet >= avx2Set {
-		done = n * doubleBlock
-		if bestSet == avx512Set {
+// map2 is map1 for functions of two arguments.
+func map2(one func(x, y float64) float64, avx2, avx512 func(dst, x, y *float64, blocks int)) func(dst, x, y []float64) {
+	return func(dst, x, y []float64) {
+		x, y = head(x, len(dst)), head(y, len(dst))
+		n := doubleBlocks(len(x))
+		switch {
+		case n == 0:
+		case bestSet == avx512Set:
 			avx512(&dst[0], &x[0], &y[0], n)
-		} else {
+		default:
 			avx2(&dst[0], &x[0], &y[0], n)
 		}
-	}
-	for i := done; i < len(x); i++ {
-		dst[i] = one(x[i], y[i])
-	}
-}
-
-// DAdd sets dst to x + y, element by element. As with all functions here, dst may be an argument.
-func DAdd(dst, x, y []float64) {
-	map2(dst, x, y, dAddAVX2, dAddAVX512, func(x, y float64) float64 { return x + y })
-}
-
-// DSub sets dst to x - y.
-func DSub(dst, x, y []float64) {
-	map2(dst, x, y, dSubAVX2, dSubAVX512, func(x, y float64) float64 { return x - y })
-}
-
-// DMul sets dst to x·y.
-func DMul(dst, x, y []float64) {
-	map2(dst, x, y, dMulAVX2, dMulAVX512, func(x, y float64) float64 { return x * y })
-}
-
-// DDiv sets dst to x/y.
-func DDiv(dst, x, y []float64) {
-	map2(dst, x, y, dDivAVX2, dDivAVX512, func(x, y float64) float64 { return x / y })
-}
-
-// DSqrt sets dst to the square root of x.
-func DSqrt(dst, x []float64) { map1(dst, x, dSqrtAVX2, dSqrtAVX512, math.Sqrt) }
-
-// DAbs sets dst to |x|.
-func DAbs(dst, x []float64) { map1(dst, x, dAbsAVX2, dAbsAVX512, math.Abs) }
-
-// DNeg sets dst to -x.
-func DNeg(dst, x []float64) {
-	map1(dst, x, dNegAVX2, dNegAVX512, func(x float64) float64 { return -x })
-}
-
-// DExp sets dst to e**x.
-func DExp(dst, x []float64) { map1(dst, x, dExpAVX2, dExpAVX512, elementary.Exp) }
-
-// DExpm1 sets dst to e**x - 1.
-func DExpm1(dst, x []float64) { map1(dst, x, dExpm1AVX2, dExpm1AVX512, elementary.Expm1) }
-
-// DSigmoid sets dst to 1/(1+e**-x).
-func DSigmoid(dst, x []float64) { map1(dst, x, dSigmoidAVX2, dSigmoidAVX512, elementary.Sigmoid) }
-
-// DTanh sets dst to the hyperbolic tangent of x.
-func DTanh(dst, x []float64) { map1(dst, x, dTanhAVX2, dTanhAVX512, elementary.Tanh) }
-
-// DLog sets dst to the natural logarithm of x.
-func DLog(dst, x []float64) { map1(dst, x, dLogAVX2, dLogAVX512, elementary.Log) }
-
-// DLog1p sets dst to log(1 + x).
-func DLog1p(dst, x []float64) { map1(dst, x, dLog1pAVX2, dLog1pAVX512, elementary.Log1p) }
-
-// DSin sets dst to the sine of x.
-func DSin(dst, x []float64) {
-	if allNear(head(x, len(dst))) {
-		map1(dst, x, dSinAVX2, dSinAVX512, elementary.Sin)
-		return
-	}
-	for i := range dst {
-		dst[i] = elementary.Sin(x[i])
-	}
-}
-
-// DCos sets dst to the cosine of x.
-func DCos(dst, x []float64) {
-	if allNear(head(x, len(dst))) {
-		map1(dst, x, dCosAVX2, dCosAVX512, elementary.Cos)
-		return
-	}
-	for i := range dst {
-		dst[i] = elementary.Cos(x[i])
-	}
-}
-
-// allNear reports whether the sine can be computed of all elements.
-func allNear(x []float64) bool {
-	for _, v := range x {
-		if !(v <= elementary.Near && v >= -elementary.Near) {
-			return false
+		for i := n * doubleBlock; i < len(x); i++ {
+			dst[i] = one(x[i], y[i])
 		}
 	}
-	return true
+}
+
+// doubleBlocks is how many blocks of n elements the assembly takes.
+func doubleBlocks(n int) int {
+	if bestSet < avx2Set {
+		return 0
+	}
+	return n / doubleBlock
+}
+
+// near is the largest argument of the sine and the cosine in assembly.
+const near = 1 << 20
+
+// ifNear returns all, except that one computes vectors with an argument that is too large for
+// assembly.
+func ifNear(one func(float64) float64, all func(dst, x, _ []float64)) func(dst, x, _ []float64) {
+	return func(dst, x, _ []float64) {
+		for _, v := range head(x, len(dst)) {
+			if !(v <= near && v >= -near) {
+				for i := range dst {
+					dst[i] = one(x[i])
+				}
+				return
+			}
+		}
+		all(dst, x, nil)
+	}
 }

@@ -2,68 +2,16 @@
 
 package kernel
 
-func dAddAVX2(dst, x, y *float64, blocks int) { panic(errNoAssembly) }
-
-func dSubAVX2(dst, x, y *float64, blocks int) { panic(errNoAssembly) }
-
-func dMulAVX2(dst, x, y *float64, blocks int) { panic(errNoAssembly) }
-
-func dDivAVX2(dst, x, y *float64, blocks int) { panic(errNoAssembly) }
-
-func dSqrtAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dAbsAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dNegAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dExpAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dExpm1AVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dSigmoidAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dTanhAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dLogAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dLog1pAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dSinAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dCosAVX2(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dAddAVX512(dst, x, y *float64, blocks int) { panic(errNoAssembly) }
-
-func dSubAVX512(dst, x, y *float64, blocks int) { panic(errNoAssembly) }
-
-func dMulAVX512(dst, x, y *float64, blocks int) { panic(errNoAssembly) }
-
-func dDivAVX512(dst, x, y *float64, blocks int) { panic(errNoAssembly) }
-
-func dSqrtAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dAbsAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dNegAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dExpAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dExpm1AVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dSigmoidAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dTanhAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dLogAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dLog1pAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dSinAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
-
-func dCosAVX512(dst, x *float64, blocks int) { panic(errNoAssembly) }
+var (
+	dAddAVX2, dSubAVX2, dMulAVX2, dDivAVX2 func(dst, x, y *float64, blocks int)
+	dSqrtAVX2, dAbsAVX2, dNegAVX2, dExpAVX2, dExpm1AVX2, dSigmoidAVX2,
+	dTanhAVX2, dLogAVX2, dLog1pAVX2, dSinAVX2, dCosAVX2 func(dst, x *float64, blocks int)
+	dAddAVX512, dSubAVX512, dMulAVX512, dDivAVX512 func(dst, x, y *float64, blocks int)
+	dSqrtAVX512, dAbsAVX512, dNegAVX512, dExpAVX512, dExpm1AVX512, dSigmoidAVX512,
+	dTanhAVX512, dLogAVX512, dLog1pAVX512, dSinAVX512, dCosAVX512 func(dst, x *float64, blocks int)
+)
 
 func dTileAVX2(a, b *float64, k int, c *float64, stride uintptr, alpha float64) { panic(errNoAssembly) }
-
 func dTileAVX512(a, b *float64, k int, c *float64, stride uintptr, alpha float64) {
 	panic(errNoAssembly)
 }

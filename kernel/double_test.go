@@ -8,30 +8,30 @@ import (
 	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
-// doubleFunctions are the functions of float64s: in vectors, one by one, and as package math has them.
+// doubleFunctions are the functions of float64s: in assembly, in Go, and of package math.
 var doubleFunctions = []struct {
 	name      string
 	avx2      func(dst, x *float64, blocks int)
 	avx512    func(dst, x *float64, blocks int)
-	all       func(dst, x []float64)
 	one, math func(float64) float64
 	most      float64 // units in the last place
 	lo, hi    float64
 }{
-	{"exp", dExpAVX2, dExpAVX512, DExp, elementary.Exp, math.Exp, 2, -708, 709},
-	{"expm1", dExpm1AVX2, dExpm1AVX512, DExpm1, elementary.Expm1, math.Expm1, 3, -50, 709},
-	{"sigmoid", dSigmoidAVX2, dSigmoidAVX512, DSigmoid, elementary.Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 3, -700, 50},
-	{"tanh", dTanhAVX2, dTanhAVX512, DTanh, elementary.Tanh, math.Tanh, 4, -30, 30},
-	{"log", dLogAVX2, dLogAVX512, DLog, elementary.Log, math.Log, 2, 1e-300, 1e3},
-	{"log1p", dLog1pAVX2, dLog1pAVX512, DLog1p, elementary.Log1p, math.Log1p, 3, -0.99, 1e3},
-	{"sin", dSinAVX2, dSinAVX512, DSin, elementary.Sin, math.Sin, 2, -20, 20},
-	{"cos", dCosAVX2, dCosAVX512, DCos, elementary.Cos, math.Cos, 2, -20, 20},
-	{"abs", dAbsAVX2, dAbsAVX512, DAbs, math.Abs, math.Abs, 0, -1e9, 1e9},
-	{"neg", dNegAVX2, dNegAVX512, DNeg, func(x float64) float64 { return -x }, func(x float64) float64 { return -x }, 0, -1e9, 1e9},
-	{"sqrt", dSqrtAVX2, dSqrtAVX512, DSqrt, math.Sqrt, math.Sqrt, 0, 0, 1e9},
+	{"exp", dExpAVX2, dExpAVX512, elementary.Exp, math.Exp, 2, -708, 709},
+	{"expm1", dExpm1AVX2, dExpm1AVX512, elementary.Expm1, math.Expm1, 3, -50, 709},
+	{"sigmoid", dSigmoidAVX2, dSigmoidAVX512, elementary.Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 3, -700, 50},
+	{"tanh", dTanhAVX2, dTanhAVX512, elementary.Tanh, math.Tanh, 4, -30, 30},
+	{"log", dLogAVX2, dLogAVX512, elementary.Log, math.Log, 2, 1e-300, 1e3},
+	{"log1p", dLog1pAVX2, dLog1pAVX512, elementary.Log1p, math.Log1p, 3, -0.99, 1e3},
+	{"sin", dSinAVX2, dSinAVX512, elementary.Sin, math.Sin, 2, -20, 20},
+	{"cos", dCosAVX2, dCosAVX512, elementary.Cos, math.Cos, 2, -20, 20},
+	{"abs", dAbsAVX2, dAbsAVX512, math.Abs, math.Abs, 0, -1e9, 1e9},
+	{"neg", dNegAVX2, dNegAVX512, func(x float64) float64 { return -x }, func(x float64) float64 { return -x }, 0, -1e9, 1e9},
+	{"sqrt", dSqrtAVX2, dSqrtAVX512, math.Sqrt, math.Sqrt, 0, 0, 1e9},
 }
 
-// doubleArguments are arguments of all sizes, and special ones; their number is no multiple of a block.
+// doubleArguments returns arguments of all sizes, and special ones. Their number is not a multiple
+// of a block.
 func doubleArguments(lo, hi float64) []float64 {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := []float64{0, math.Copysign(0, -1), 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), 5e-324, -5e-324, 1e-310, math.MaxFloat64, -math.MaxFloat64,
@@ -46,11 +46,11 @@ func doubleArguments(lo, hi float64) []float64 {
 func TestDoublesGiveTheSameBits(t *testing.T) {
 	for _, f := range doubleFunctions {
 		x := doubleArguments(f.lo, f.hi)
-		got, want := make([]float64, len(x)), make([]float64, len(x))
+		got, want, all := make([]float64, len(x)), make([]float64, len(x)), Float64Map(f.name)
 		for _, set := range supportedSets() {
 			old := bestSet
 			bestSet = set
-			f.all(got, x)
+			all(got, x, nil)
 			bestSet = old
 			for i, v := range x {
 				want[i] = f.one(v)
@@ -61,7 +61,7 @@ func TestDoublesGiveTheSameBits(t *testing.T) {
 			// In place, and vectors that are shorter than a block.
 			bestSet = set
 			part := append([]float64{}, x[:5]...)
-			f.all(part, part)
+			all(part, part, nil)
 			bestSet = old
 			for i := range part {
 				if math.Float64bits(part[i]) != math.Float64bits(want[i]) && part[i] == part[i] {
@@ -72,8 +72,8 @@ func TestDoublesGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// TestDoublesAreAccurate compares with package math: the functions differ by the units that the table says, and agree in signs of zero, NaN
-// and infinity.
+// TestDoublesAreAccurate compares with package math. The functions differ by the units in the
+// table, and agree in signs of zero, NaN and infinity.
 func TestDoublesAreAccurate(t *testing.T) {
 	for _, f := range doubleFunctions {
 		worst, at := 0.0, 0.0
@@ -81,7 +81,7 @@ func TestDoublesAreAccurate(t *testing.T) {
 			if f.name == "log" && x > 0 && x < 0x1p-1022 || f.name == "exp" && (x > 709.6 && x < 709.78 || x < -744.4) {
 				continue // package math is wrong there on amd64 or on arm64, see below
 			}
-			if (f.name == "sin" || f.name == "cos") && math.Abs(x) > elementary.Near {
+			if (f.name == "sin" || f.name == "cos") && math.Abs(x) > near {
 				continue // package math loses digits there, see elementary.TestFarAngles
 			}
 			got, want := f.one(x), f.math(x)
@@ -94,7 +94,7 @@ func TestDoublesAreAccurate(t *testing.T) {
 			case math.Abs(want) < 0x1p-1022: // rounded twice
 				continue
 			}
-			// Near the zeros of the sine package math itself loses digits.
+			// Package math itself loses digits near the zeros of the sine.
 			unit := math.Abs(math.Nextafter(want, 9) - want)
 			if f.name == "sin" || f.name == "cos" {
 				unit = max(unit, 0x1p-56)
@@ -118,16 +118,13 @@ func TestDoubleArithmetic(t *testing.T) {
 	x := doubleArguments(-1, 1)
 	y := append(append([]float64{}, x[7:]...), x[:7]...)
 	dst := make([]float64, len(x))
-	for name, c := range map[string]struct {
-		f   func(dst, x, y []float64)
-		one func(x, y float64) float64
-	}{
-		"add": {DAdd, func(x, y float64) float64 { return x + y }}, "sub": {DSub, func(x, y float64) float64 { return x - y }},
-		"mul": {DMul, func(x, y float64) float64 { return x * y }}, "div": {DDiv, func(x, y float64) float64 { return x / y }},
+	for name, one := range map[string]func(x, y float64) float64{
+		"add": func(x, y float64) float64 { return x + y }, "sub": func(x, y float64) float64 { return x - y },
+		"mul": func(x, y float64) float64 { return x * y }, "div": func(x, y float64) float64 { return x / y },
 	} {
-		c.f(dst, x, y)
+		Float64Map(name)(dst, x, y)
 		for i := range x {
-			if want := c.one(x[i], y[i]); math.Float64bits(dst[i]) != math.Float64bits(want) && !(dst[i] != dst[i] && want != want) {
+			if want := one(x[i], y[i]); math.Float64bits(dst[i]) != math.Float64bits(want) && !(dst[i] != dst[i] && want != want) {
 				t.Fatalf("%s of %v and %v is %v, want %v", name, x[i], y[i], dst[i], want)
 			}
 		}
@@ -142,9 +139,10 @@ func BenchmarkDoubles(b *testing.B) {
 		x[i] = float64(i)/100 + 0.01
 	}
 	for _, f := range doubleFunctions {
+		all := Float64Map(f.name)
 		b.Run(f.name, func(b *testing.B) {
 			for range b.N {
-				f.all(dst, x)
+				all(dst, x, nil)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/512, "ns/element")
 		})

@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// A Strided is a matrix of float64s of which every element is at Data[i·Row + j·Col]: a transpose and every other view is one, too.
+// A Strided is a matrix of float64s whose element (i, j) is Data[First + i·Row + j·Col]. Transposes
+// and other views are Strided, too.
 type Strided struct {
 	Rows, Cols int
 	Row, Col   int // steps, which may be zero or negative
-	First      int // place of element (0, 0)
+	First      int // index of element (0, 0)
 	Data       []float64
 }
 
@@ -26,29 +27,25 @@ func (m *Strided) holds() bool {
 	return m.First+min(down, 0)+min(right, 0) >= 0 && m.First+max(down, 0)+max(right, 0) <= most
 }
 
-// abs is the magnitude of a number, which for the least one is negative only as an int.
+// abs returns |n|. That of the least int is correct as a uint64.
 func abs(n int) int { return max(n, -n) }
 
-// Products of float64s go over c in tiles that the registers hold. Both factors are packed, dDepth steps of the inner dimension at a time: of b
-// a block that the second-level cache holds, of a the rows of a tile. Every element is a chain of fused multiply-adds for each dDepth
-// steps, and c takes alpha times it, fused: the bits are the same with either instruction set.
+// Products of float64s compute c in tiles that fit the registers. Both factors are packed, dDepth
+// steps of the inner dimension at a time: a block of b that fits the second-level cache, and rows
+// of a. Every element is a chain of fused multiply-adds for each dDepth steps, and alpha times it
+// is added to c, fused. So the bits are the same with any instruction set.
 const (
 	dDepth  = 192
 	dCols   = 1032 // a multiple of the width of all tiles
-	dRows   = 128  // a multiple of their heights
+	dRows   = 128  // a multiple of the height of all tiles
 	mostDMR = 8
 	mostDNR = 24
 )
 
 // dTileSize returns the rows and columns of a tile.
-func (s kernelSet) dTileSize() (rows, cols int) {
-	if s == avx512Set {
-		return 8, 24
-	}
-	return 4, 12
-}
+func (s kernelSet) dTileSize() (rows, cols int) { return s.byWidth(8, 4), s.byWidth(24, 12) }
 
-// doubleScratch is what a product packs into.
+// doubleScratch is scratch memory of a product.
 type doubleScratch struct {
 	a, b []float64
 	edge [mostDMR * mostDNR]float64
@@ -58,12 +55,13 @@ var doubleScratches = sync.Pool{New: func() any {
 	return &doubleScratch{a: make([]float64, dRows*dDepth), b: make([]float64, dCols*dDepth)}
 }}
 
-// HasDGemm reports whether products of float64s are to be those of [DGemm], and not gonum's, as with the set of kernels "blas".
+// HasDGemm reports whether to use DGemm for products of float64s, and not gonum's as the set of
+// kernels "blas" does.
 func HasDGemm() bool { return bestSet != blasSet }
 
-// DGemm adds alpha·a·b to c, whose rows are stride apart and lie in memory element by element. Nothing is left out: NaN and infinities go
-// through. c must not overlap a or b. It panics where the shapes do not fit, the elements of a factor are not all there, or the rows
-// of c overlap or are not.
+// DGemm adds alpha·a·b to c, whose rows are contiguous and stride apart. NaN and infinities
+// propagate. c must not overlap a or b. It panics if the shapes don't fit, a matrix has too few
+// elements, or rows of c overlap.
 func DGemm(alpha float64, a, b Strided, c []float64, stride int) {
 	rows, cols := a.Rows, b.Cols
 	if a.Cols != b.Rows || !a.holds() || !b.holds() || rows > 1 && stride < cols || !holds(len(c), rows, cols, stride) {
@@ -95,7 +93,7 @@ func DGemm(alpha float64, a, b Strided, c []float64, stride int) {
 	}
 }
 
-// tile adds to rows×cols elements of c. Where these are no whole tile they are computed beside c.
+// tile adds to rows×cols elements of c. Partial tiles are computed in scratch memory.
 func (w *doubleScratch) tile(s kernelSet, alpha float64, a, b []float64, depth int, c []float64, stride, rows, cols int) {
 	mr, nr := s.dTileSize()
 	if rows == mr && cols == nr {
@@ -124,7 +122,7 @@ func (s kernelSet) dTile(alpha float64, a, b []float64, depth int, c []float64, 
 	default:
 		for i := range mr {
 			for j := 0; j < nr; j += 4 {
-				var sum [4]float64 // several at a time, as one waits for itself
+				var sum [4]float64 // several at a time, because each step waits for the one before
 				for k := range depth {
 					x, y := a[k*mr+i], b[k*nr+j:][:4]
 					sum[0] = math.FMA(x, y[0], sum[0])
@@ -140,8 +138,9 @@ func (s kernelSet) dTile(alpha float64, a, b []float64, depth int, c []float64, 
 	}
 }
 
-// packLines copies n lines of a matrix, across steps apart, in groups of width lines of which each depth elements, along steps apart, are
-// taken: the elements of a group side by side. The last group is filled up with zeros.
+// packLines packs n lines of a matrix in groups of width lines. Lines are across elements apart.
+// depth elements of each are taken, which are along apart. Elements with the same number are side
+// by side in a group. The last group is padded with zeros.
 func packLines(s kernelSet, dst []float64, at int, src []float64, across, along, n, depth, width int) {
 	whole := n / width * width
 	switch {
@@ -174,8 +173,8 @@ func packLine(group, src []float64, at, along, depth, width int) {
 	}
 }
 
-// packSide packs whole groups of lines that lie side by side. It takes packRows elements of each at a time: they are read as so many
-// streams, and written as short stretches of every group.
+// packSide packs whole groups of adjacent lines. It takes packRows elements of each line at a time:
+// it reads them as parallel streams, and writes short runs of every group.
 func packSide(dst []float64, at int, src []float64, along, n, depth, width int) {
 	for first := 0; first < depth; first += packRows {
 		last := min(first+packRows, depth)
@@ -188,9 +187,9 @@ func packSide(dst []float64, at int, src []float64, along, n, depth, width int) 
 	}
 }
 
-// packFour packs four lines whose elements follow each other.
+// packFour packs four lines with contiguous elements.
 func packFour(s kernelSet, dst, src []float64, across, depth, width int) {
-	k := s.packFour(dst, src, across, depth, width)
+	k := s.transpose4(dst, width, src, across, depth)
 	a, b, c, d := src[:depth], src[across:][:depth], src[2*across:][:depth], src[3*across:][:depth]
 	for ; k < depth; k++ {
 		q := dst[k*width:][:4]

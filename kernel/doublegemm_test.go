@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// strided returns a matrix of random numbers in a layout of its own: plain, transposed, with gaps, or reversed.
+// strided returns a matrix of random numbers in a random layout: plain, transposed, with gaps, or
+// reversed.
 func strided(rng *rand.Rand, rows, cols, layout int) Strided {
 	m := Strided{Rows: rows, Cols: cols, Row: cols, Col: 1, Data: make([]float64, 2*rows*cols+1)}
 	switch layout {
@@ -26,7 +27,8 @@ func strided(rng *rand.Rand, rows, cols, layout int) Strided {
 
 func (m Strided) at(i, j int) float64 { return m.Data[m.First+i*m.Row+j*m.Col] }
 
-// TestDGemm compares with sums in the same order, bit by bit, in every set of kernels, also where there is NaN.
+// TestDGemm compares bits with sums in the same order, for every set of kernels, with and without
+// NaN.
 func TestDGemm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, shape := range [][3]int{{1, 1, 1}, {3, 5, 7}, {8, 24, 192}, {9, 25, 193}, {100, 30, 20}, {17, 481, 5}, {97, 13, 400}, {4, 12, 0}} {

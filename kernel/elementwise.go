@@ -16,7 +16,7 @@ func Fill(m Matrix, v float32) {
 }
 
 // Scale multiplies m by alpha. An alpha of 0 sets m to zero without reading it.
-func Scale(alpha float32, m Matrix) {
+func Scale(m Matrix, alpha float32) {
 	checkApart(&m)
 	switch alpha {
 	case 1:
@@ -60,7 +60,7 @@ func Add(dst Matrix, alpha float32, src Matrix) {
 	}
 }
 
-// AddVec adds alpha·src to dst, which must be at least as long.
+// AddVec adds alpha·src to dst.
 func AddVec(dst []float32, alpha float32, src []float32) {
 	if alpha == 1 {
 		bestSet.add(dst, src)
@@ -69,7 +69,7 @@ func AddVec(dst []float32, alpha float32, src []float32) {
 	bestSet.addScaled(dst, src, alpha)
 }
 
-// ScaleVec sets dst to alpha·src. The vectors have one length, as those of the functions below.
+// ScaleVec sets dst to alpha·src.
 func ScaleVec(dst []float32, alpha float32, src []float32) { bestSet.scale(dst, src, alpha) }
 
 // MulVec sets dst to the element-wise product of a and b.
@@ -80,24 +80,6 @@ func AddMulVec(dst, a, b []float32) { bestSet.addMul(dst, a, b) }
 
 // MulAddVec sets dst to the element-wise product of a and b, plus c.
 func MulAddVec(dst, a, b, c []float32) { bestSet.mulAdd(dst, a, b, c) }
-
-// Mul2 sets dst to the element-wise product of a and b.
-func Mul2(dst, a, b Matrix) {
-	onto(&dst, &a)
-	onto(&dst, &b)
-	for i := range dst.Rows {
-		bestSet.mul(Row(dst, i), Row(a, i), Row(b, i))
-	}
-}
-
-// AddMul2 adds the element-wise product of a and b to dst.
-func AddMul2(dst, a, b Matrix) {
-	onto(&dst, &a)
-	onto(&dst, &b)
-	for i := range dst.Rows {
-		bestSet.addMul(Row(dst, i), Row(a, i), Row(b, i))
-	}
-}
 
 // SetRows sets every row of dst to v.
 func SetRows(dst Matrix, v []float32) {

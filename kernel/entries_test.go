@@ -15,7 +15,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 )
 
-// entries are all exported functions and methods, each with calls for arguments of a size.
+// entries are all exported functions and methods. Each is called with arguments for a number of
+// rows and columns.
 var entries = map[string]func(a *arena, rows, cols int){
 	"New":       func(a *arena, rows, cols int) { New(rows, cols) },
 	"NewFloats": func(a *arena, rows, cols int) { NewFloats(rows * cols) },
@@ -33,12 +34,12 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Same":       func(a *arena, rows, cols int) { Same(a.from(rows, cols), a.from(rows, cols)) },
 	"Clone":      func(a *arena, rows, cols int) { Clone(a.from(rows, cols)) },
 	"Fill":       func(a *arena, rows, cols int) { Fill(a.to(rows, cols), 1) },
-	"Scale":      func(a *arena, rows, cols int) { Scale(2, a.to(rows, cols)) },
+	"Scale":      func(a *arena, rows, cols int) { Scale(a.to(rows, cols), 2) },
+	"MapRows":    onto2(rows(TanhVec)),
+	"MapRows2":   onto3(rows2(MulVec)),
 	"Copy":       onto2(Copy),
 	"CopyScaled": onto2(func(dst, src Matrix) { CopyScaled(dst, 2, src) }),
 	"Add":        onto2(func(dst, src Matrix) { Add(dst, 2, src) }),
-	"Mul2":       onto3(Mul2),
-	"AddMul2":    onto3(AddMul2),
 	"SetRows":    func(a *arena, rows, cols int) { SetRows(a.to(rows, cols), a.in(cols)) },
 	"AddRow":     func(a *arena, rows, cols int) { AddRow(a.to(rows, cols), 2, a.in(cols)) },
 	"ScaleCols":  func(a *arena, rows, cols int) { ScaleCols(a.to(rows, cols), a.from(rows, cols), a.in(cols)) },
@@ -51,14 +52,9 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"StandardizeDeriv": func(a *arena, rows, cols int) {
 		StandardizeDeriv(a.to(rows, cols), a.from(rows, cols), a.from(rows, cols), a.in(cols), a.in(cols), a.in(cols))
 	},
-	"ReLU":            onto2(ReLU),
-	"Sigmoid":         onto2(Sigmoid),
-	"Tanh":            onto2(Tanh),
+	"ReLUVec":         func(a *arena, rows, cols int) { ReLUVec(a.out(cols), a.in(cols)) },
 	"LogSoftmax":      onto2(LogSoftmax),
-	"Softmax":         onto2(func(dst, src Matrix) { Softmax(dst, src, 0.1) }),
-	"ReLUDeriv":       onto3(ReLUDeriv),
-	"SigmoidDeriv":    onto3(SigmoidDeriv),
-	"TanhDeriv":       onto3(TanhDeriv),
+	"ReLUDerivVec":    func(a *arena, rows, cols int) { ReLUDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"LogSoftmaxDeriv": onto3(LogSoftmaxDeriv),
 	"SoftmaxDeriv":    onto3(SoftmaxDeriv),
 	"ReLUSigns": func(a *arena, rows, cols int) {
@@ -86,9 +82,6 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"AddVecToDoubles":   func(a *arena, rows, cols int) { AddVecToDoubles(a.dsums(cols), a.in(cols)) },
 	"Dot":               func(a *arena, rows, cols int) { Dot(a.in(cols), a.in(cols)) },
 	"Sum":               func(a *arena, rows, cols int) { Sum(a.in(cols)) },
-	"Exp":               func(a *arena, rows, cols int) { Exp(float32(cols)) },
-	"Sigmoid1":          func(a *arena, rows, cols int) { Sigmoid1(float32(cols)) },
-	"Tanh1":             func(a *arena, rows, cols int) { Tanh1(float32(cols)) },
 
 	"MatrixDot":  func(a *arena, rows, cols int) { MatrixDot(a.from(rows, cols), a.from(rows, cols)) },
 	"AddColSums": func(a *arena, rows, cols int) { AddColSums(a.out(cols), 2, a.from(rows, cols)) },
@@ -111,8 +104,6 @@ var entries = map[string]func(a *arena, rows, cols int){
 
 	"IsNarrow":              func(a *arena, rows, cols int) { _ = IsNarrow(rows, cols) },
 	"NewWeights":            func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)) },
-	"NewTransposedWeights":  func(a *arena, rows, cols int) { NewTransposedWeights(a.from(rows, cols)) },
-	"Weights.Matrix":        func(a *arena, rows, cols int) { NewWeights(New(rows, cols)).Matrix() },
 	"Weights.Renew":         func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Renew() },
 	"Weights.SetTransposed": func(a *arena, rows, cols int) { NewWeights(New(2, 3)).SetTransposed(a.from(rows, cols)) },
 	"Weights.Mul": func(a *arena, rows, cols int) {
@@ -127,7 +118,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	},
 	"MulSegments": func(a *arena, rows, cols int) {
 		k := inner(cols)
-		w, tall := NewWeights(a.from(cols, k)), NewTransposedWeights(a.from(rows+1, cols))
+		w, tall := NewWeights(a.from(cols, k)), transposedWeights(a.from(rows+1, cols))
 		MulSegments([]Segment{{X: a.from(rows, k), W: w}, {X: a.from(rows, rows+1), W: tall, Continue: true}, {X: a.from(rows, k), W: w}},
 			Epilogue{Bias: a.in(cols), BiasFirst: true}, a.to(rows, cols))
 	},
@@ -143,8 +134,8 @@ var entries = map[string]func(a *arena, rows, cols int){
 		k := inner(cols)
 		MulTN(2, a.from(k, rows), a.from(k, cols), 3, a.to(rows, cols))
 	},
-	"BLAS.Sgemm":     sgemm(BLAS{}),
-	"OpenBLAS.Sgemm": sgemm(OpenBLAS{}),
+	"BLAS.Sgemm": sgemm(BLAS{}),
+	"OpenBLAS":   sgemm(OpenBLAS()),
 
 	"HasDGemm": func(a *arena, rows, cols int) { HasDGemm() },
 	"DGemm": func(a *arena, rows, cols int) {
@@ -159,21 +150,21 @@ var entries = map[string]func(a *arena, rows, cols int){
 		c, stride := a.sums(rows, cols)
 		DGemm(2, x, y, c, stride)
 	},
-	"DAdd":     double2(DAdd),
-	"DSub":     double2(DSub),
-	"DMul":     double2(DMul),
-	"DDiv":     double2(DDiv),
-	"DSqrt":    double1(DSqrt),
-	"DAbs":     double1(DAbs),
-	"DNeg":     double1(DNeg),
-	"DExp":     double1(DExp),
-	"DExpm1":   double1(DExpm1),
-	"DSigmoid": double1(DSigmoid),
-	"DTanh":    double1(DTanh),
-	"DLog":     double1(DLog),
-	"DLog1p":   double1(DLog1p),
-	"DSin":     double1(DSin),
-	"DCos":     double1(DCos),
+	"Float64Map add":     double2("add"),
+	"Float64Map sub":     double2("sub"),
+	"Float64Map mul":     double2("mul"),
+	"Float64Map div":     double2("div"),
+	"Float64Map sqrt":    double1("sqrt"),
+	"Float64Map abs":     double1("abs"),
+	"Float64Map neg":     double1("neg"),
+	"Float64Map exp":     double1("exp"),
+	"Float64Map expm1":   double1("expm1"),
+	"Float64Map sigmoid": double1("sigmoid"),
+	"Float64Map tanh":    double1("tanh"),
+	"Float64Map log":     double1("log"),
+	"Float64Map log1p":   double1("log1p"),
+	"Float64Map sin":     double1("sin"),
+	"Float64Map cos":     double1("cos"),
 }
 
 func onto2(f func(dst, src Matrix)) func(a *arena, rows, cols int) {
@@ -184,12 +175,12 @@ func onto3(f func(dst, x, y Matrix)) func(a *arena, rows, cols int) {
 	return func(a *arena, rows, cols int) { f(a.to(rows, cols), a.from(rows, cols), a.from(rows, cols)) }
 }
 
-func double1(f func(dst, x []float64)) func(a *arena, rows, cols int) {
-	return func(a *arena, rows, cols int) { f(a.dout(cols), a.din(cols)) }
+func double1(name string) func(a *arena, rows, cols int) {
+	return func(a *arena, rows, cols int) { Float64Map(name)(a.dout(cols), a.din(cols), nil) }
 }
 
-func double2(f func(dst, x, y []float64)) func(a *arena, rows, cols int) {
-	return func(a *arena, rows, cols int) { f(a.dout(cols), a.din(cols), a.din(cols)) }
+func double2(name string) func(a *arena, rows, cols int) {
+	return func(a *arena, rows, cols int) { Float64Map(name)(a.dout(cols), a.din(cols), a.din(cols)) }
 }
 
 // sgemm calls a BLAS with the transposes that the arena draws.
@@ -211,7 +202,8 @@ func sgemm(impl blas.Float32) func(a *arena, rows, cols int) {
 	}
 }
 
-// inner is the length of the sums of a product. There are zero, such as are in lanes, and such as are divided.
+// inner returns the length of the sums of a product: zero, for sums in lanes, or for divided sums,
+// among others.
 func inner(n int) int { return [...]int{48, 33, 1030, 5, 0, 64, 31, 1, 193}[n%9] }
 
 // indexes returns n indexes, not in order.
@@ -223,7 +215,8 @@ func indexes(n int) []int32 {
 	return v
 }
 
-// exported returns the names of the exported functions and methods of the package.
+// exported returns the names of the exported functions and methods of the package, and of every
+// Float64Map.
 func exported(t *testing.T) []string {
 	sources, err := filepath.Glob("*.go")
 	if err != nil {
@@ -244,6 +237,12 @@ func exported(t *testing.T) []string {
 				continue
 			}
 			name := f.Name.Name
+			if name == "Float64Map" {
+				for of := range float64Maps {
+					names = append(names, name+" "+of)
+				}
+				continue
+			}
 			if f.Recv != nil {
 				of := f.Recv.List[0].Type
 				if p, ok := of.(*ast.StarExpr); ok {
@@ -257,12 +256,12 @@ func exported(t *testing.T) []string {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names) // functions of several processors have one name
+	slices.Sort(names) // some functions exist for several processors
 	return slices.Compact(names)
 }
 
-// TestEntries drives everything that is exported, with every set of kernels and odd sizes, with arguments that end right before memory
-// that is not mapped or begin right behind it: nothing else is read, and only what is to be written is.
+// TestEntries calls everything exported, with every set of kernels and odd sizes, with arguments
+// next to unmapped memory: functions read nothing beyond, and write only their destinations.
 func TestEntries(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func(s kernelSet) { bestSet = s }(bestSet)
@@ -299,22 +298,22 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// ignored reports whether an entry may go on with a fault of a matrix: Row looks at one row, Same at no more than one element, and
-// BLAS is told the numbers of rows and columns beside.
+// ignored reports whether an entry may continue with a fault of a matrix: Row looks at one row,
+// Same at no more than one element, and BLAS gets the numbers of rows and columns separately.
 func ignored(name string, f fault) bool {
 	switch name {
 	case "Row":
 		return f == negativeRows || f == manyRows
 	case "Same":
 		return true
-	case "BLAS.Sgemm", "OpenBLAS.Sgemm":
+	case "BLAS.Sgemm", "OpenBLAS":
 		return f >= negativeRows
 	}
 	return false
 }
 
-// TestEntriesRefuse gives every entry one wrong argument after the other: nothing that was not handed out is written, or even read
-// where it is not mapped, and where an argument can't hold what it should the entry panics, saying so.
+// TestEntriesRefuse calls every entry with one wrong argument after the other: the entry doesn't
+// access memory outside of its arguments, and panics with a message if an argument is too small.
 func TestEntriesRefuse(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func(s kernelSet) { bestSet = s }(bestSet)
@@ -348,7 +347,7 @@ func TestEntriesRefuse(t *testing.T) {
 	}
 }
 
-// TestNumbersRefused is about numbers that are wrong by themselves.
+// TestNumbersRefused calls entries with wrong numbers.
 func TestNumbersRefused(t *testing.T) {
 	m, signs := New(4, 5), new(Signs)
 	ReLUSigns(m, m, signs, 0, 4)
@@ -396,7 +395,7 @@ func TestNumbersRefused(t *testing.T) {
 	}
 }
 
-// panicOf is what f panics with, or nil.
+// panicOf returns the panic value of f, or nil.
 func panicOf(f func()) (p any) {
 	defer func() { p = recover() }()
 	f()

@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// The exponential splits x into n·ln 2 + r with |r| <= ln 2 / 2, and multiplies a polynomial of r by 2^n. The
-// polynomial and the two parts of ln 2 are those of Cephes' expf. Products are rounded explicitly so that every
-// architecture computes the same bits.
+// The exponential splits x into n·ln 2 + r with |r| <= ln 2 / 2, and multiplies a polynomial of r
+// by 2^n. The polynomial and the two parts of ln 2 are those of Cephes' expf. Products are rounded
+// explicitly, so that all processors compute the same bits.
 const (
 	log2e   = 1.44269504088896341
 	ln2High = 0.693359375
@@ -20,8 +20,9 @@ const (
 	exp5 = 5.0000001201e-1
 )
 
-// Exp returns e**x to within about one unit in the last place, zero below about -103.97 and +Inf above about 88.72.
-func Exp(x float32) float32 {
+// exp returns e**x to within about one unit in the last place, zero below about -103.97 and +Inf
+// above about 88.72.
+func exp(x float32) float32 {
 	if x > -87 && x < 88 {
 		n := float32(x*log2e) + roundMagic - roundMagic
 		return (expm1Reduced(x, n) + 1) * pow2(int32(n))
@@ -29,7 +30,7 @@ func Exp(x float32) float32 {
 	return expFar(x)
 }
 
-// expFar is Exp for arguments whose result is not a normal number, or close to it.
+// expFar is exp for results that are not normal numbers, or nearly not.
 func expFar(x float32) float32 {
 	if x != x {
 		return x
@@ -57,11 +58,12 @@ func expm1Reduced(x, n float32) float32 {
 // pow2 returns 2**n for -126 <= n <= 127.
 func pow2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
 
-// Sigmoid1 returns 1/(1+e**-x).
-func Sigmoid1(x float32) float32 { return 1 / (1 + Exp(-x)) }
+// sigmoid returns 1/(1+e**-x).
+func sigmoid(x float32) float32 { return 1 / (1 + exp(-x)) }
 
-// Tanh1 returns the hyperbolic tangent of x, as em/(em+2) where em = e**2|x| - 1, with the sign of x.
-func Tanh1(x float32) float32 {
+// tanh returns the hyperbolic tangent of x, as em/(em+2) where em = e**2|x| - 1, with the sign of
+// x.
+func tanh(x float32) float32 {
 	if x != x {
 		return x
 	}

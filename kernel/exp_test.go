@@ -17,12 +17,12 @@ func TestExp(t *testing.T) {
 	for x := float32(-103); x < 88.7; x += 0.00137 {
 		want := math.Exp(float64(x))
 		if want < 1.2e-38 { // denormal results are rounded twice
-			if d := math.Abs(float64(Exp(x)) - want); d > 3e-45 {
-				t.Fatalf("exp(%g) = %g, want %g", x, Exp(x), want)
+			if d := math.Abs(float64(exp(x)) - want); d > 3e-45 {
+				t.Fatalf("exp(%g) = %g, want %g", x, exp(x), want)
 			}
 			continue
 		}
-		if u := ulps(Exp(x), want); u > worst {
+		if u := ulps(exp(x), want); u > worst {
 			worst, at = u, x
 		}
 	}
@@ -30,7 +30,7 @@ func TestExp(t *testing.T) {
 		t.Errorf("exp(%g) is %.2f units off", at, worst)
 	}
 	for _, c := range []struct{ x, want float32 }{{0, 1}, {-inf, 0}, {inf, inf}, {89, inf}, {1e30, inf}, {-104, 0}, {-1e30, 0}, {nan, nan}} {
-		if got := Exp(c.x); !sameBits(got, c.want) {
+		if got := exp(c.x); !sameBits(got, c.want) {
 			t.Errorf("exp(%g) = %g, want %g", c.x, got, c.want)
 		}
 	}
@@ -39,11 +39,11 @@ func TestExp(t *testing.T) {
 func TestSigmoid1AndTanh1(t *testing.T) {
 	worst := [2]float64{}
 	for x := float32(-80); x < 80; x += 0.00171 {
-		worst[0] = max(worst[0], ulps(Sigmoid1(x), 1/(1+math.Exp(-float64(x)))))
-		worst[1] = max(worst[1], ulps(Tanh1(x), math.Tanh(float64(x))))
+		worst[0] = max(worst[0], ulps(sigmoid(x), 1/(1+math.Exp(-float64(x)))))
+		worst[1] = max(worst[1], ulps(tanh(x), math.Tanh(float64(x))))
 	}
 	for x := float32(1e-30); x < 1; x *= 1.1 {
-		worst[1] = max(worst[1], ulps(Tanh1(x), math.Tanh(float64(x))))
+		worst[1] = max(worst[1], ulps(tanh(x), math.Tanh(float64(x))))
 	}
 	for i, name := range []string{"sigmoid", "tanh"} {
 		if worst[i] > 3 {
@@ -56,8 +56,8 @@ func TestSigmoid1AndTanh1(t *testing.T) {
 		f       func(float32) float32
 		x, want float32
 	}{
-		{"sigmoid", Sigmoid1, 0, 0.5}, {"sigmoid", Sigmoid1, inf, 1}, {"sigmoid", Sigmoid1, -inf, 0}, {"sigmoid", Sigmoid1, nan, nan},
-		{"tanh", Tanh1, 0, 0}, {"tanh", Tanh1, negZero, negZero}, {"tanh", Tanh1, inf, 1}, {"tanh", Tanh1, -inf, -1}, {"tanh", Tanh1, nan, nan},
+		{"sigmoid", sigmoid, 0, 0.5}, {"sigmoid", sigmoid, inf, 1}, {"sigmoid", sigmoid, -inf, 0}, {"sigmoid", sigmoid, nan, nan},
+		{"tanh", tanh, 0, 0}, {"tanh", tanh, negZero, negZero}, {"tanh", tanh, inf, 1}, {"tanh", tanh, -inf, -1}, {"tanh", tanh, nan, nan},
 	} {
 		if got := c.f(c.x); !sameBits(got, c.want) {
 			t.Errorf("%s(%g) = %g, want %g", c.name, c.x, got, c.want)
@@ -85,7 +85,7 @@ func BenchmarkExp(b *testing.B) {
 	})
 	b.Run("relu/4096", func(b *testing.B) {
 		for b.Loop() {
-			ReLU(y, x)
+			MapRows(y, x, ReLUVec)
 		}
 	})
 }

@@ -1,33 +1,37 @@
 package kernel
 
-// A product y = epilogue(x·Wᵀ) is made of tiles: up to maxTileRows rows of y by a row of panels. A panel is as many columns
-// of y as the accumulators of such a tile are wide. W stands ready panel by panel (pack.go), and within a panel step by step
-// of k, so that it passes by in the order of memory; x is read where it stands, an element at a time, whatever its strides.
+// A product y = epilogue(x·Wᵀ) is made of tiles: up to maxTileRows rows of y by a row of panels. A
+// panel is as many columns of y as the accumulators of a tile are wide. W is packed panel by panel
+// (pack.go), and within a panel step by step of k, so that it is read in the order of memory. x is
+// read in place, an element at a time, with any strides.
 //
-// Every sum is one chain of fused multiply-adds over k, in order, from zero on, but for those of narrow products (narrow.go).
-// Neither the place of the element in its tile, nor the number of rows, nor the instruction set, nor how k is divided changes a
-// bit of it: a part of k that is not the first goes on with the sums that the one before has left.
+// Every sum is one chain of fused multiply-adds over k, in order, starting with zero, except those
+// of narrow products (narrow.go). Its bits don't depend on the place of the element in its tile,
+// the number of rows, the instruction set, or how k is divided: a part of k that is not the first
+// continues the sums of the part before.
 
 // maxTileRows is the height of the highest tile. See internal/gen/gemm.go.
 const maxTileRows = 6
 
 const (
-	// groupBytes is how much of W passes by one tile of rows before the next tile comes, which should find it in the
-	// second-level cache. 128 KB to 768 KB are alike (Zen 4 and Emerald Rapids, November 2026).
+	// groupBytes is how much of W is multiplied with one tile of rows before the next tile, which
+	// should find it in the second-level cache. 128 KB to 768 KB are equally fast (Zen 4 and
+	// Emerald Rapids, November 2026).
 	groupBytes = 512 << 10
-	// wholeBytes is up to which size all of W passes by a tile of rows, so that x comes out of memory once.
+	// wholeBytes is the largest W that is multiplied with a tile of rows as a whole, so that x is
+	// read from memory once.
 	wholeBytes = 640 << 10
 	// groupCols bounds the columns of a group, and so the memory for unfinished sums.
 	groupCols = 1024
-	// longPanel is the size from which a panel is divided along k.
+	// longPanel is the size above which a panel is divided along k.
 	longPanel = 512 << 10
-	// partSteps is the size of a part of a divided k, and partTiles the number of tiles of rows that a part of W passes
-	// by before the next part comes.
+	// partSteps is the size of a part of a divided k. partTiles is the number of tiles that a part
+	// of W is multiplied with before the next part.
 	partSteps = 512
 	partTiles = 8
 )
 
-// What a tile does with its sums before they are stored, in this order.
+// What a tile does to its sums before it stores them, in this order.
 const (
 	tileMul      = 1 << iota // multiply by mul
 	tileAdd                  // add q
@@ -37,8 +41,8 @@ const (
 	tileResidual             // add alpha·r, with one rounding
 )
 
-// tile is what a kernel is told: it computes some rows of y, panels·vecs vectors wide. Distances are in bytes. Kernels
-// write nothing into it.
+// tile is the argument of a kernel, which computes some rows of y, panels·vecs vectors wide.
+// Distances are in bytes. Kernels don't change it.
 type tile struct {
 	rows, vecs int
 	panels     int
@@ -47,8 +51,8 @@ type tile struct {
 	xRow       uintptr // from a row to the next
 	xStep      uintptr // from an element of a row to the next
 	w          *float32
-	wSkip      uintptr  // from the end of what is used of a panel to the beginning of the same in the next
-	p          *float32 // sums to go on with, or nil
+	wSkip      uintptr  // from the end of the used part of a panel to its beginning in the next
+	p          *float32 // sums to continue, or nil
 	pRow       uintptr
 	q          *float32
 	qRow       uintptr
@@ -66,7 +70,7 @@ type tile struct {
 	mask       uint32 // the same as bits
 }
 
-// place is where sums are found or left.
+// place is where sums are.
 type place uint8
 
 const (
@@ -82,10 +86,10 @@ type part struct {
 	k0, steps     int
 	flags         uint
 	from, add, to place
-	narrow        bool // the sums are those of narrow products, and there when the part begins
+	narrow        bool // the sums are those of a narrow product, which is computed before the part
 }
 
-// product is a product that is being computed.
+// product is a product in progress.
 type product struct {
 	set  kernelSet
 	segs []Segment
@@ -94,14 +98,14 @@ type product struct {
 	y    Matrix
 
 	parts []part
-	tiles int       // that the rows are dealt to
-	batch int       // how many of them a part passes by, while their unfinished sums are kept
-	cols  int       // of a group, which passes by a batch
-	sums  []float32 // of the segments that are done
-	rest  []float32 // of the parts that are done of a segment
+	tiles int       // of all rows
+	batch int       // tiles whose unfinished sums are kept at once
+	cols  int       // of a group, which is multiplied with a batch
+	sums  []float32 // of the finished segments
+	rest  []float32 // of the finished parts of a segment
 	pitch int       // the distance of their rows
-	i0    int       // where the batch begins
-	j0    int       // where the group begins
+	i0    int       // the first row of the batch
+	j0    int       // the first column of the group
 	t     tile
 	lanes laneTile
 }
@@ -117,7 +121,7 @@ func (p *product) compute(ws *workspace) {
 	}
 }
 
-// plan decides how the work is divided.
+// plan divides the work.
 func (p *product) plan(ws *workspace) {
 	width := p.set.panelCols()
 	k, steps := 0, 0
@@ -154,7 +158,8 @@ func (p *product) plan(ws *workspace) {
 	p.sums, p.rest = p.sums[:n], p.sums[n:]
 }
 
-// divide appends the parts of a segment, each of at most so many steps, or all if steps is 0.
+// divide appends the parts of segment s, each of at most the given number of steps, or one if steps
+// is 0.
 func (p *product) divide(s, steps int) {
 	seg := &p.segs[s]
 	var next *Segment
@@ -186,7 +191,7 @@ func (p *product) divide(s, steps int) {
 	}
 }
 
-// finish adds to a part what is done with the sums of segment s, of which it is the last part.
+// finish adds the epilogue of segment s to its last part.
 func (p *product) finish(t *part, s int) {
 	first, last := true, s+1 == len(p.segs)
 	for i := 1; i <= s; i++ {
@@ -251,7 +256,8 @@ func (p *product) group(first, last, j, n int) {
 	}
 }
 
-// run computes a part of some panels of the given width from column j on, for the tile that begins at row i.
+// run computes a part of some panels of the given width from column j on, for the tile that begins
+// at row i.
 func (p *product) run(part *part, i, j, panels, width int) {
 	t := &p.t
 	lanes := p.set.lanes()
@@ -280,7 +286,7 @@ func (p *product) run(part *part, i, j, panels, width int) {
 	p.set.tile(t)
 }
 
-// at returns the address of element (i, j) of a place, and the distance of its rows in bytes.
+// at returns the address of element (i, j) of a place, and the distance of rows in bytes.
 func (p *product) at(w place, i, j int) (*float32, uintptr) {
 	switch w {
 	case inY:

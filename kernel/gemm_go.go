@@ -5,7 +5,8 @@ import (
 	"unsafe"
 )
 
-// tileGo is a tile in Go. The sums of two rows come from chains, of which there is assembly for some processors.
+// tileGo computes a tile in Go. It leaves the sums of two rows to chains, which some processors
+// have in assembly.
 func (s kernelSet) tileGo(t *tile) {
 	cols := t.vecs * s.lanes()
 	stored := cols - s.lanes() + t.tail
@@ -35,8 +36,8 @@ func (s kernelSet) tileGo(t *tile) {
 // chainSums are the sums of two rows of a panel of 8 or 16 columns.
 type chainSums [2 * 16]float32
 
-// chainsGo goes on with the sums of two rows, whose elements are xStep bytes apart, for k steps: with several at a time, as one waits for
-// itself.
+// chainsGo continues the sums of two rows, whose elements are xStep bytes apart, for k steps. It
+// takes several sums at a time, because each step of a sum waits for the one before.
 func chainsGo(x0, x1 *float32, xStep uintptr, w *float32, cols, k int, sums *chainSums) {
 	for j := 0; j < cols; j += 2 {
 		a, b, c, d := sums[j], sums[j+1], sums[cols+j], sums[cols+j+1]
@@ -55,7 +56,7 @@ func chainsGo(x0, x1 *float32, xStep uintptr, w *float32, cols, k int, sums *cha
 	}
 }
 
-// begun returns the sum to go on with in row i, c bytes from its begin.
+// begun returns the sum to continue in row i, at offset c in bytes.
 func (t *tile) begun(i, c uintptr) float32 {
 	if t.p == nil {
 		return 0
@@ -63,7 +64,7 @@ func (t *tile) begun(i, c uintptr) float32 {
 	return *elem(t.p, i*t.pRow+c)
 }
 
-// finish returns what is stored in row i, c bytes from its begin, for a sum.
+// finish returns the element for a sum in row i, at offset c in bytes.
 func (t *tile) finish(v float32, i, c uintptr) float32 {
 	if t.flags&tileMul != 0 {
 		v = float32(v * t.mul)
@@ -86,7 +87,7 @@ func (t *tile) finish(v float32, i, c uintptr) float32 {
 	return v
 }
 
-// elem returns the element that is some bytes behind p.
+// elem returns the element at an offset from p, in bytes.
 func elem(p *float32, bytes uintptr) *float32 {
 	return (*float32)(unsafe.Add(unsafe.Pointer(p), bytes))
 }
@@ -94,16 +95,17 @@ func elem(p *float32, bytes uintptr) *float32 {
 // mulAdd returns x·y + z, rounded to double precision. The product is exact.
 func mulAdd(x, y, z float32) float64 { return float64(float64(x)*float64(y)) + float64(z) }
 
-// roundsOnce reports whether what has been rounded to double precision and is rounded to single precision now is what one rounding would
-// have given: it is, if it is zero or at least the smallest normal number, and not in the middle between two float32s. Then it lies on the
-// same side of the middle as the exact number.
+// roundsOnce reports whether s, a number rounded to double precision, rounds to the same float32 as
+// the exact number: it does if s is zero, or at least the smallest normal float32, and not halfway
+// between two float32s. Then s is on the same side of the halfway point as the exact number.
 func roundsOnce(s float64) bool {
 	b := math.Float64bits(s)
 	return b&(1<<29-1) != 1<<28 && b<<1-1 >= (1023-126)<<53
 }
 
-// fma32 returns x·y + z with one rounding. The sum is rounded to odd in double precision (to the neighbour whose last bit is set, if it is
-// not exact), after which rounding to the much shorter float32 gives what one rounding would have given.
+// fma32 returns x·y + z with one rounding. It rounds the sum to odd in double precision (an inexact
+// sum goes to the neighbour whose last bit is set). Rounding that to the much shorter float32 gives
+// the same as a single rounding.
 func fma32(x, y, z float32) float32 {
 	p, a := float64(float64(x)*float64(y)), float64(z)
 	s := p + a

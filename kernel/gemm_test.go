@@ -25,7 +25,7 @@ func equalBits(t *testing.T, what string, got, want Matrix) {
 	}
 }
 
-// wantedTile is what the kernels compute, one element after the other.
+// wantedTile computes a tile, one element after the other.
 func wantedTile(t *tile, lanes int) {
 	cols := t.vecs * lanes
 	stored := cols - lanes + t.tail
@@ -45,8 +45,9 @@ func wantedTile(t *tile, lanes int) {
 	}
 }
 
-// guarded returns a matrix of normal numbers, behind whose last element no memory is mapped where the system allows it. If
-// wild, some elements are NaN, infinite, or large or small enough to become so.
+// guarded returns a matrix of normal numbers, with unmapped memory after its last element if the
+// system supports that. If wild, some elements are NaN, infinite, or large or small enough to
+// overflow or underflow.
 func guarded(t *testing.T, r *rand.Rand, rows, cols, gap int, wild bool) Matrix {
 	m := Matrix{Rows: rows, Cols: cols, Stride: cols + gap}
 	m.Data = guardedFloats(t, max(0, (rows-1)*m.Stride+cols))
@@ -65,7 +66,7 @@ func guarded(t *testing.T, r *rand.Rand, rows, cols, gap int, wild bool) Matrix 
 	return m
 }
 
-// Every kernel computes the bits of its twin, reads and writes nothing else, and takes whatever it is given.
+// Every kernel computes the bits of its Go twin for any argument, and accesses no other memory.
 func TestTiles(t *testing.T) {
 	for _, set := range ownSets() {
 		if set == goSet {
@@ -185,7 +186,7 @@ func chains(segs []Segment, ep Epilogue, y Matrix) Matrix {
 	return out
 }
 
-// mulSet is MulSegments with certain kernels.
+// mulSet is MulSegments with the given kernels.
 func mulSet(set kernelSet, segs []Segment, ep Epilogue, y Matrix) {
 	ws := getWorkspace()
 	defer ws.put()
@@ -193,8 +194,8 @@ func mulSet(set kernelSet, segs []Segment, ep Epilogue, y Matrix) {
 	multiply(set, ws, segs, &ep, 1, y)
 }
 
-// An element is one chain over k, whatever the sizes, the strides and the kernels; an epilogue does its steps in order; and
-// unfinished sums never pass through y, which is part of the epilogue.
+// For all sizes, strides and kernels, an element is one chain over k, and the steps of an epilogue
+// are in order. Unfinished sums are never stored in y, which the epilogue reads.
 func TestMulSegments(t *testing.T) {
 	r := newRand()
 	for _, set := range ownSets() {
@@ -250,7 +251,7 @@ func TestMulSegments(t *testing.T) {
 	}
 }
 
-// Rows give the same bits alone, and with any others, at any address.
+// A row has the same bits alone and among others, at any address.
 func TestMulRowByRow(t *testing.T) {
 	r := newRand()
 	const n, k = 100, 37
@@ -291,7 +292,7 @@ func TestMulRefuses(t *testing.T) {
 	}
 }
 
-// raceDetector reports whether it is on: pools then forget at random.
+// raceDetector reports whether the race detector is on. Pools then drop values at random.
 var raceDetector bool
 
 func TestMulAllocatesNothing(t *testing.T) {
@@ -345,7 +346,7 @@ func BenchmarkMul(b *testing.B) {
 	}
 }
 
-// BenchmarkEpilogue shows what it costs to do something to a result before it is stored, and afterwards.
+// BenchmarkEpilogue compares the costs of an epilogue and of separate steps.
 func BenchmarkEpilogue(b *testing.B) {
 	r := newRand()
 	for _, d := range [][3]int{{206, 768, 96}, {150, 1536, 160}, {64, 512, 512}} {
@@ -366,7 +367,7 @@ func BenchmarkEpilogue(b *testing.B) {
 			{"passes", func() {
 				w.Mul(x, Epilogue{}, y)
 				AddRow(y, 1, bias)
-				ReLU(y, y)
+				MapRows(y, y, ReLUVec)
 				ScaleOffset(y, y, scale, offset)
 				Add(y, 0.66, residual)
 			}},

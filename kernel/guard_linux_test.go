@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// guardedBytes returns size bytes, a multiple of pageSize, before and behind which no memory is mapped.
+// guardedBytes returns size bytes, a multiple of pageSize, between unmapped pages.
 func guardedBytes(t testing.TB, size int) []byte {
 	page := syscall.Getpagesize()
 	b, err := syscall.Mmap(-1, 0, page+size+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -26,7 +26,7 @@ func guardedBytes(t testing.TB, size int) []byte {
 	return b[page : page+size : page+size]
 }
 
-// guardedFloats returns n elements behind which no memory is mapped.
+// guardedFloats returns n elements before an unmapped page.
 func guardedFloats(t *testing.T, n int) []float32 {
 	if n == 0 {
 		return nil

@@ -13,7 +13,8 @@ var (
 
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// random returns a matrix of normal numbers whose rows have gaps, full of NaN, between them if gap > 0.
+// random returns a matrix of normal numbers whose rows have gaps, full of NaN, between them if gap
+// > 0.
 func random(r *rand.Rand, rows, cols, gap int) Matrix {
 	m := Matrix{Rows: rows, Cols: cols, Stride: cols + gap, Data: make([]float32, rows*(cols+gap))}
 	for i := range m.Data {
@@ -43,12 +44,13 @@ func sameBits(x, y float32) bool {
 	return math.Float32bits(x) == math.Float32bits(y) || x != x && y != y
 }
 
-// sizes are cases that every kernel has to survive.
+// sizes are shapes for tests of every kernel.
 var sizes = []struct{ rows, cols, gap int }{
 	{0, 5, 0}, {1, 1, 0}, {1, 7, 3}, {2, 16, 1}, {5, 33, 0}, {9, 64, 7},
 }
 
-// checkMap checks a function that maps elements to elements against want: with gaps, in place, with NaN and infinities.
+// checkMap checks a function that maps elements to elements against want: with gaps, in place, with
+// NaN and infinities.
 func checkMap(t *testing.T, f func(dst, src Matrix), tolerance float64, want func(row []float64) []float64) {
 	t.Helper()
 	r := newRand()
@@ -84,7 +86,7 @@ func checkMap(t *testing.T, f func(dst, src Matrix), tolerance float64, want fun
 	}
 }
 
-// each makes a function of rows of a function of elements.
+// each applies a function of elements to a row.
 func each(f func(float64) float64) func([]float64) []float64 {
 	return func(row []float64) []float64 {
 		y := make([]float64, len(row))
@@ -104,3 +106,18 @@ func mustPanic(t *testing.T, what string, f func()) {
 	}()
 	f()
 }
+
+// transposedWeights returns weights made of the transpose of W.
+func transposedWeights(w Matrix) *Weights { return newWeights(currentSet(), w, true) }
+
+// rows turns a function of vectors into one of matrices. rows2 does so for two arguments.
+func rows(f func(dst, src []float32)) func(dst, src Matrix) {
+	return func(dst, src Matrix) { MapRows(dst, src, f) }
+}
+
+func rows2(f func(dst, x, y []float32)) func(dst, x, y Matrix) {
+	return func(dst, x, y Matrix) { MapRows2(dst, x, y, f) }
+}
+
+// softmax is SoftmaxVec for matrices, with a low floor.
+var softmax = rows(func(dst, src []float32) { SoftmaxVec(dst, src, 1e-20) })

@@ -63,7 +63,8 @@ func (c counted) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []fl
 	c.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, y, ldy)
 }
 
-// Products use the BLAS that the user has chosen, also with weights that were prepared before, and the epilogue is the same.
+// Products use the BLAS of the user, also with weights that were packed before, and with the same
+// epilogue.
 func TestUse(t *testing.T) {
 	defer blas32.Use(blas32.Implementation())
 	r := newRand()
@@ -72,7 +73,7 @@ func TestUse(t *testing.T) {
 	xt, wt := random(r, k, m, 0), random(r, k, n, 3)
 	bias, scale, offset := random(r, 1, n, 0).Data, random(r, 1, n, 0).Data, random(r, 1, n, 0).Data
 	broadcast := Matrix{Rows: m, Cols: k, Stride: 0, Data: random(r, 1, k, 0).Data}
-	before, tall := NewWeights(w), NewTransposedWeights(wt)
+	before, tall := NewWeights(w), transposedWeights(wt)
 	products := map[string]func(y Matrix){
 		"MulNT": func(y Matrix) { MulNT(1, x, w, 1, y) },
 		"MulNN": func(y Matrix) { MulNN(1, x, wt, 0, y) },
@@ -116,7 +117,7 @@ func TestUse(t *testing.T) {
 	during.Mul(x, Epilogue{}, y)
 	NewWeights(w).Mul(x, Epilogue{}, want)
 	equalBits(t, "weights prepared under another BLAS", y, want)
-	if tall.Matrix().Rows != k {
+	if tall.w.Rows != k {
 		t.Error("transposed weights have forgotten their matrix")
 	}
 }

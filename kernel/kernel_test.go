@@ -14,15 +14,15 @@ func TestMaps(t *testing.T) {
 		f    func(dst, src Matrix)
 		want func([]float64) []float64
 	}{
-		{"ReLU", ReLU, each(func(x float64) float64 { return max(x, 0) })},
-		{"Sigmoid", Sigmoid, each(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) })},
-		{"Tanh", Tanh, each(math.Tanh)},
+		{"ReLU", rows(ReLUVec), each(func(x float64) float64 { return max(x, 0) })},
+		{"Sigmoid", rows(SigmoidVec), each(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) })},
+		{"Tanh", rows(TanhVec), each(math.Tanh)},
 		{"Copy", Copy, each(func(x float64) float64 { return x })},
 		{"CopyScaled", func(d, s Matrix) { CopyScaled(d, scale, s) }, each(func(x float64) float64 { return 1.5 * x })},
 		{"ScaleCols", func(d, s Matrix) { ScaleCols(d, s, vec(s.Cols, scale)) }, each(func(x float64) float64 { return 1.5 * x })},
 		{"ScaleOffset", func(d, s Matrix) { ScaleOffset(d, s, vec(s.Cols, scale), vec(s.Cols, offset)) }, each(func(x float64) float64 { return 1.5*x - 0.25 })},
 		{"LogSoftmax", LogSoftmax, func(row []float64) []float64 { return shift(row, logSum(row)) }},
-		{"Softmax", func(d, s Matrix) { Softmax(d, s, 1e-20) }, func(row []float64) []float64 {
+		{"Softmax", softmax, func(row []float64) []float64 {
 			return each(math.Exp)(shift(row, logSum(row)))
 		}},
 		{"NormalizeRow", func(d, s Matrix) {
@@ -57,7 +57,7 @@ func shift(row []float64, by float64) []float64 {
 func TestSoftmaxExtremes(t *testing.T) {
 	m := Matrix{Rows: 1, Cols: 3, Stride: 3, Data: []float32{1000, -1000, 0}}
 	y := New(1, 3)
-	Softmax(y, m, 1e-20)
+	softmax(y, m)
 	if !slices.Equal(y.Data, []float32{1, 1e-20, 1e-20}) {
 		t.Errorf("softmax %v", y.Data)
 	}
@@ -66,7 +66,7 @@ func TestSoftmaxExtremes(t *testing.T) {
 		t.Errorf("log-softmax %v", y.Data)
 	}
 	none := Matrix{Rows: 3, Stride: 0}
-	Softmax(none, none, 0)
+	softmax(none, none)
 	LogSoftmax(none, none)
 }
 
@@ -90,9 +90,9 @@ func TestArithmetic(t *testing.T) {
 		d := Clone(a)
 		Add(d, 2, b)
 		AddRow(d, -1, v)
-		Mul2(d, d, a)
-		AddMul2(d, b, b)
-		Scale(0.5, d)
+		MapRows2(d, d, a, MulVec)
+		MapRows2(d, b, b, AddMulVec)
+		Scale(d, 0.5)
 		AddColSums(sum, 3, d)
 		AddColProducts(product, 1, d, a)
 		moment, squares := make([]float32, s.cols), make([]float64, s.cols)
@@ -124,7 +124,7 @@ func TestArithmetic(t *testing.T) {
 	mustPanic(t, "Add of different sizes", func() { Add(New(2, 3), 1, New(3, 2)) })
 }
 
-// A zero doesn't hide NaN, except where a factor of zero is documented not to read.
+// A zero doesn't hide NaN, except for factors of zero that are documented not to read.
 func TestArithmeticKeepsNaN(t *testing.T) {
 	m := Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float32{nan, 1}}
 	d := New(1, 2)
@@ -132,11 +132,11 @@ func TestArithmeticKeepsNaN(t *testing.T) {
 	if d.Data[0] == d.Data[0] {
 		t.Error("0·NaN was added as nothing")
 	}
-	ReLUDeriv(d, m, Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float32{5, 6}})
+	rows2(ReLUDerivVec)(d, m, Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float32{5, 6}})
 	if !slices.Equal(d.Data, []float32{0, 6}) {
 		t.Errorf("derivative %v", d.Data)
 	}
-	Scale(0, m)
+	Scale(m, 0)
 	if !slices.Equal(m.Data, []float32{0, 0}) {
 		t.Error("a scale of zero doesn't set to zero")
 	}
@@ -165,9 +165,9 @@ func TestDerivatives(t *testing.T) {
 		deriv   func(dx, y, dy Matrix)
 		inPlace bool
 	}{
-		{"Sigmoid", Sigmoid, SigmoidDeriv, true},
-		{"Tanh", Tanh, TanhDeriv, true},
-		{"Softmax", func(d, s Matrix) { Softmax(d, s, 1e-20) }, SoftmaxDeriv, true},
+		{"Sigmoid", rows(SigmoidVec), rows2(SigmoidDerivVec), true},
+		{"Tanh", rows(TanhVec), rows2(TanhDerivVec), true},
+		{"Softmax", softmax, SoftmaxDeriv, true},
 		{"LogSoftmax", LogSoftmax, LogSoftmaxDeriv, true},
 	} {
 		x, dy, y, dx := random(r, 3, 8, 1), random(r, 3, 8, 2), New(3, 8), New(3, 8)

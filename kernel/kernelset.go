@@ -2,42 +2,43 @@ package kernel
 
 import (
 	"os"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// kernelSet is a family of kernels that compute the same.
+// kernelSet is a family of kernels.
 type kernelSet uint8
 
 const (
-	blasSet   kernelSet = iota // whatever blas32 computes with, and plain loops
-	goSet                      // the twins of the assembly
-	neonSet                    // chains in assembly, all else as in Go
+	blasSet   kernelSet = iota // the implementation of blas32, and plain loops
+	goSet                      // the Go twins of the assembly
+	neonSet                    // chains in assembly, the rest in Go
 	avx2Set                    // needs FMA, too
 	avx512Set                  // needs AVX-512F only
 )
 
 var kernelSetNames = [...]string{blasSet: "blas", goSet: "go", neonSet: "neon", avx2Set: "avx2", avx512Set: "avx512"}
 
+// String returns the name of the set.
 func (s kernelSet) String() string { return kernelSetNames[s] }
 
-// bestSet is the best set that this processor can execute, or that which the environment asks for.
+// bestSet is the best set that this processor can execute, or the one that the environment asks
+// for.
 var bestSet = chooseSet(os.Getenv("NNOPT_KERNELS"))
 
-// chooseSet returns the named set, or the best one if this processor can't execute it or there is none of that name.
+// chooseSet returns the named set, or the best one if there is no such set for this processor.
 func chooseSet(name string) kernelSet {
 	sets := supportedSets()
-	for _, s := range sets {
-		if s.String() == name {
-			return s
-		}
+	if i := slices.IndexFunc(sets, func(s kernelSet) bool { return s.String() == name }); i >= 0 {
+		return sets[i]
 	}
 	return sets[len(sets)-1]
 }
 
-// currentSet is the set that products are computed with now: a BLAS that was set with blas32.Use comes first.
+// currentSet is the set for products. A BLAS that was set with blas32.Use comes first.
 func currentSet() kernelSet {
 	if !ownBLAS() {
 		return blasSet
@@ -45,7 +46,7 @@ func currentSet() kernelSet {
 	return bestSet
 }
 
-// ownBLAS reports whether blas32 computes with gonum's own implementation, or with this package.
+// ownBLAS reports whether blas32 uses gonum's own implementation, or this package.
 func ownBLAS() bool {
 	switch implementation().(type) {
 	case gonum.Implementation, BLAS:
@@ -54,38 +55,32 @@ func ownBLAS() bool {
 	return false
 }
 
-// implementation is what blas32 computes with, unless that is gonum's and the environment asks for another order of sums.
+// implementation returns the implementation of blas32, or OpenBLAS if that is gonum's and the
+// environment asks for OpenBLAS.
 func implementation() blas.Float32 {
 	impl := blas32.Implementation()
 	if _, plain := impl.(gonum.Implementation); plain && likeOpenBLAS {
-		return OpenBLAS{}
+		return openBLAS{}
 	}
 	return impl
 }
 
-// lanes is the number of elements of a vector.
-func (s kernelSet) lanes() int {
+// byWidth returns wide for AVX-512, and narrow for other sets.
+func (s kernelSet) byWidth(wide, narrow int) int {
 	if s == avx512Set {
-		return 16
+		return wide
 	}
-	return 8
+	return narrow
 }
+
+// lanes is the number of elements of a vector.
+func (s kernelSet) lanes() int { return s.byWidth(16, 8) }
 
 // panelCols is the number of columns of a panel.
-func (s kernelSet) panelCols() int {
-	if s == avx512Set {
-		return 64
-	}
-	return 16
-}
+func (s kernelSet) panelCols() int { return s.byWidth(64, 16) }
 
-// laneRows is the number of rows that a kernel of narrow products takes at most.
-func (s kernelSet) laneRows() int {
-	if s == avx512Set {
-		return 6
-	}
-	return 3
-}
+// laneRows is the largest number of rows of a kernel of narrow products.
+func (s kernelSet) laneRows() int { return s.byWidth(6, 3) }
 
-// padded returns n, rounded up to whole vectors.
+// padded returns n rounded up to whole vectors.
 func (s kernelSet) padded(n int) int { return (n + s.lanes() - 1) &^ (s.lanes() - 1) }

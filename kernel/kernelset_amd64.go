@@ -4,15 +4,13 @@ import "golang.org/x/sys/cpu"
 
 // supportedSets returns the sets that this processor can execute, the best last.
 func supportedSets() []kernelSet {
-	sets := []kernelSet{blasSet, goSet}
-	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
+	switch {
+	case !cpu.X86.HasAVX2 || !cpu.X86.HasFMA:
 		return []kernelSet{goSet, blasSet}
+	case !cpu.X86.HasAVX512F:
+		return []kernelSet{blasSet, goSet, avx2Set}
 	}
-	sets = append(sets, avx2Set)
-	if cpu.X86.HasAVX512F {
-		sets = append(sets, avx512Set)
-	}
-	return sets
+	return []kernelSet{blasSet, goSet, avx2Set, avx512Set}
 }
 
 //go:noescape
@@ -21,7 +19,7 @@ func tileAVX512(t *tile)
 //go:noescape
 func tileAVX2(t *tile)
 
-// tile runs a kernel. Its calls are direct, so that t can stay on the stack.
+// tile runs a kernel. It calls directly, so that t can stay on the stack.
 func (s kernelSet) tile(t *tile) {
 	switch s {
 	case avx512Set:
@@ -31,10 +29,6 @@ func (s kernelSet) tile(t *tile) {
 	default:
 		s.tileGo(t)
 	}
-}
-
-func (s kernelSet) chains(x0, x1 *float32, xStep uintptr, w *float32, cols, k int, sums *chainSums) {
-	chainsGo(x0, x1, xStep, w, cols, k, sums)
 }
 
 //go:noescape
@@ -55,32 +49,37 @@ func (s kernelSet) dotLanes(t *laneTile) {
 	}
 }
 
+// squares returns how many squares of n×n elements the assembly transposes: of n rows of src with
+// the given number of columns, to n columns of dst.
+func squares[T float32 | float64](s kernelSet, n int, dst []T, stride int, src []T, srcStride, cols int) int {
+	count := cols / n
+	if s < avx2Set || count == 0 {
+		return 0
+	}
+	_, _ = dst[(n*count-1)*stride+n-1], src[(n-1)*srcStride+n*count-1]
+	return count
+}
+
 //go:noescape
 func transpose8AVX2(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
 
-// transpose8 sets the columns of dst to 8 rows of src. It takes 8 columns of src at a time, and returns how many it has
-// done.
+// transpose8 sets 8 columns of dst to rows of src. It returns how many columns of src it has done.
 func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols int) int {
-	n := cols / 8
-	if s < avx2Set || n == 0 {
-		return 0
+	n := squares(s, 8, dst, stride, src, srcStride, cols)
+	if n > 0 {
+		transpose8AVX2(&dst[0], uintptr(stride)*4, &src[0], uintptr(srcStride)*4, n)
 	}
-	_, _ = dst[(8*n-1)*stride+7], src[7*srcStride+8*n-1]
-	transpose8AVX2(&dst[0], uintptr(stride)*4, &src[0], uintptr(srcStride)*4, n)
 	return 8 * n
 }
 
 //go:noescape
-func packFourAVX2(dst *float64, dstStep uintptr, src *float64, srcRow uintptr, n int)
+func transpose4AVX2(dst *float64, dstRow uintptr, src *float64, srcRow uintptr, n int)
 
-// packFour sets elements 0 to 3 of dst, and of what lies width behind, and so on, to the elements of 4 rows of src. It takes 4
-// columns of src at a time, and returns how many it has done.
-func (s kernelSet) packFour(dst, src []float64, srcStride, cols, width int) int {
-	n := cols / 4
-	if s < avx2Set || n == 0 {
-		return 0
+// transpose4 sets 4 columns of dst to rows of src. It returns how many columns of src it has done.
+func (s kernelSet) transpose4(dst []float64, stride int, src []float64, srcStride, cols int) int {
+	n := squares(s, 4, dst, stride, src, srcStride, cols)
+	if n > 0 {
+		transpose4AVX2(&dst[0], uintptr(stride)*8, &src[0], uintptr(srcStride)*8, n)
 	}
-	_, _ = dst[(4*n-1)*width+3], src[3*srcStride+4*n-1]
-	packFourAVX2(&dst[0], uintptr(width)*8, &src[0], uintptr(srcStride)*8, n)
 	return 4 * n
 }

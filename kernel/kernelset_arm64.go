@@ -3,9 +3,7 @@ package kernel
 // supportedSets returns the sets that this processor can execute, the best last.
 func supportedSets() []kernelSet { return []kernelSet{blasSet, goSet, neonSet} }
 
-func (s kernelSet) tile(t *tile) { s.tileGo(t) }
-
-// chains goes on with the sums of two rows.
+// chains continues the sums of two rows.
 func (s kernelSet) chains(x0, x1 *float32, xStep uintptr, w *float32, cols, k int, sums *chainSums) {
 	switch {
 	case s != neonSet:

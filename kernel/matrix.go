@@ -23,9 +23,9 @@ func New(rows, cols int) Matrix {
 	return Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
 }
 
-// NewFloats returns n zeros for values that a computation goes through again and again, such as parameters or the memory of a
-// program. On Linux they stand on huge pages where there are any to be had: with pages of 4 kB, looking up addresses costs
-// products with large factors 5 to 15 % of their speed.
+// NewFloats returns n zeros for values that a computation reads again and again, such as parameters
+// or the memory of a program. On Linux they are on huge pages, if there are any: with pages of 4
+// kB, address translation costs products with large factors 5 to 15 % of their speed.
 func NewFloats(n int) []float32 {
 	v := make([]float32, n)
 	preferHugePages(v)
@@ -38,7 +38,7 @@ func Row(m Matrix, i int) []float32 {
 	return m.Data[:len(m.Data):len(m.Data)][o : o+m.Cols : o+m.Cols]
 }
 
-// View returns the rectangle of m that begins at (row, col).
+// View returns the rows×cols rectangle of m that begins at (row, col).
 func View(m Matrix, row, rows, col, cols int) Matrix {
 	if row < 0 || rows < 0 || col < 0 || cols < 0 || row > m.Rows || rows > m.Rows-row || col > m.Cols || cols > m.Cols-col {
 		panic(errShape)
@@ -58,8 +58,8 @@ func Rows(m Matrix, first, n int) Matrix { return View(m, first, n, 0, m.Cols) }
 // Cols returns columns [first, first+n) of m.
 func Cols(m Matrix, first, n int) Matrix { return View(m, 0, m.Rows, first, n) }
 
-// EveryNth returns the n rows of m that begin at row first and lie step rows apart, as a matrix whose stride is step
-// times that of m. A step of 0 is allowed for a single row.
+// EveryNth returns n rows of m, from row first on and step rows apart, as a matrix with step times
+// the stride of m. A single row may have a step of 0.
 func EveryNth(m Matrix, first, n, step int) Matrix {
 	if n == 0 {
 		return Matrix{Cols: m.Cols, Stride: max(m.Stride, m.Cols)}
@@ -79,8 +79,9 @@ func EveryNth(m Matrix, first, n, step int) Matrix {
 	return v
 }
 
-// Reshape returns the elements of m, whose rows must follow each other without a gap unless there is at most one, as a
-// matrix with the given number of columns. It reports false where that is not a view of m.
+// Reshape returns the elements of m as a matrix with the given number of columns. It reports false
+// if that is not a view of m: if there are gaps between rows, or the number of elements is not a
+// multiple of cols.
 func Reshape(m Matrix, cols int) (Matrix, bool) {
 	checkData(&m)
 	if cols == m.Cols {
@@ -97,7 +98,7 @@ func Reshape(m Matrix, cols int) (Matrix, bool) {
 	return v, true
 }
 
-// Same reports whether a and b are one and the same view.
+// Same reports whether a and b are the same view.
 func Same(a, b Matrix) bool {
 	return a.Rows == b.Rows && a.Cols == b.Cols && (a.Rows <= 1 || a.Stride == b.Stride) &&
 		len(a.Data) > 0 && len(b.Data) > 0 && &a.Data[0] == &b.Data[0]
@@ -110,7 +111,7 @@ func Clone(m Matrix) Matrix {
 	return c
 }
 
-// sameShape panics unless a and b have one shape, and the elements that it promises.
+// sameShape panics unless a and b have the same shape, and all elements of it.
 func sameShape(a, b *Matrix) {
 	if a.Rows != b.Rows || a.Cols != b.Cols {
 		panic(errShape)
@@ -119,7 +120,7 @@ func sameShape(a, b *Matrix) {
 	checkData(b)
 }
 
-// onto is sameShape for a matrix that is written to, and what is read.
+// onto is sameShape for a matrix that is written to and one that is read.
 func onto(dst, src *Matrix) {
 	if dst.Rows != src.Rows || dst.Cols != src.Cols {
 		panic(errShape)
@@ -128,15 +129,15 @@ func onto(dst, src *Matrix) {
 	checkData(src)
 }
 
-// checkData panics unless m has the elements that its shape promises, be it that rows overlap. Assembly relies on it, and on that
-// places in m, computed after it, don't overflow.
+// checkData panics unless m has all elements of its shape. Rows may overlap. Assembly relies on it.
+// Offsets in m that are computed after it don't overflow.
 func checkData(m *Matrix) {
 	if !holds(len(m.Data), m.Rows, m.Cols, m.Stride) {
 		panic(errShape)
 	}
 }
 
-// checkApart is checkData for a matrix that is written to, or prepared for products: its rows must not overlap.
+// checkApart is checkData for a matrix that is written to, or packed: its rows must not overlap.
 func checkApart(m *Matrix) {
 	if m.Rows > 1 && m.Stride < m.Cols || !holds(len(m.Data), m.Rows, m.Cols, m.Stride) {
 		panic(errShape)
@@ -148,13 +149,14 @@ func holds(n, rows, cols, stride int) bool {
 	return rows|cols|stride >= 0 && (rows == 0 || cols == 0 || reaches(rows-1, stride, n-cols))
 }
 
-// reaches reports whether n steps of a size, neither of them negative, go no farther than most.
+// reaches reports whether n steps of the given size go no farther than most. Neither n nor step is
+// negative.
 func reaches(n, step, most int) bool {
 	high, low := bits.Mul64(uint64(n), uint64(step))
 	return most >= 0 && high == 0 && low <= uint64(most)
 }
 
-// head returns the first n elements of v, whose length it must be at least: what lies behind, within the capacity, is somebody else's.
+// head returns the first n elements of v. It panics if v is shorter, whatever its capacity.
 func head[T any](v []T, n int) []T {
 	if n > len(v) {
 		panic(errShape)

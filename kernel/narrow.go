@@ -1,18 +1,21 @@
 package kernel
 
-// Narrow products have sums in lanes: each is made of sumLanes chains, of every sumLanes-th product one, which at the end are added in
-// pairs, neighbours first. Chains fill vectors with columns, and can't use more than three quarters of what a processor multiplies
-// where there are few: a tile of one vector of 16 has six accumulators, where two units with a latency of four cycles want eight, and
-// two vectors are padded. With fewer columns or rows it is less. Lanes fill the vectors along k instead, whatever the number of
-// columns, but want to be added up, which is most of the work where each has one product or two. And they can't be divided, which
-// passes would like to do: so they have to be quicker by a fifth, also where there are many rows.
+// Narrow products have sums in lanes. Such a sum is made of sumLanes chains, one of every
+// sumLanes-th product, which are added in pairs at the end, neighbours first. Chains fill vectors
+// with columns, and with few columns they reach at most three quarters of the peak: a tile of one
+// vector of 16 has six accumulators, where two units with a latency of four cycles want eight, and
+// two vectors are padded. With fewer columns or rows it is less. Lanes fill vectors along k
+// instead, for any number of columns. But their final additions are most of the work if each has
+// only one or two products. And a sum in lanes can't be divided, as some passes want to. So lanes
+// have to be faster by a fifth, also for many rows.
 //
-// On Zen 5 with AVX-512 lanes take, for 4, 12, 16, 20, 24 and 32 columns, 0.22, 0.58, 0.78, 0.72, 0.87 and 1.12 times as long as chains
-// for 200 rows and 512 steps, and 0.21, 0.30, 0.34, 0.38, 0.55 and 0.84 times for one row (November 2026).
+// On Zen 5 with AVX-512 lanes take, for 4, 12, 16, 20, 24 and 32 columns, 0.22, 0.58, 0.78, 0.72,
+// 0.87 and 1.12 times as long as chains for 200 rows and 512 steps, and 0.21, 0.30, 0.34, 0.38,
+// 0.55 and 0.84 times for one row (November 2026).
 //
-// The rule looks at the sizes of W alone. As with chains, an element has the same bits whatever is computed with it, and with every
-// instruction set. But its sum can't be divided without a trace: terms that go on with each other's sums are chains. Of what is not
-// narrow, a part along k is not narrow either.
+// The rule looks at the sizes of W alone. So, as with chains, an element has the same bits whatever
+// is computed with it, and with every instruction set. Terms that continue each other's sums are
+// chains. Parts along k of a product that is not narrow are not narrow either.
 const (
 	narrowCols  = 20
 	narrowSteps = 2 * sumLanes
@@ -20,16 +23,17 @@ const (
 	narrowGroup = 4 // columns that are computed at a time
 )
 
-// IsNarrow reports whether a product of n columns, with sums of length k, is narrow. It has nothing to do with the number of rows.
+// IsNarrow reports whether a product with n columns and sums of length k is narrow: its sums are in
+// lanes, and can't be divided. The number of rows doesn't matter.
 func IsNarrow(n, k int) bool { return n <= narrowCols && k >= narrowSteps }
 
-// isNarrow reports whether p has the form for narrow products. Those of a backward pass do without.
+// isNarrow reports whether p has a form for narrow products. Weights of a backward pass don't.
 func (p *Weights) isNarrow() bool {
 	n, k := p.shape()
 	return !p.tall && n > 0 && IsNarrow(n, k)
 }
 
-// laneShape is the size of the form of W for narrow products: W itself, filled up with zeros.
+// laneShape is the shape of the form for narrow products: W itself, padded with zeros.
 func (p *Weights) laneShape() (rows, cols int) {
 	if !p.isNarrow() {
 		return 0, 0
@@ -51,12 +55,13 @@ func (p *Weights) packLanes() {
 	}
 }
 
-// isNarrow reports whether the sums of the segment are in lanes; next is the one behind it, or nil.
+// isNarrow reports whether the sums of the segment are in lanes. next is the next segment, or nil.
 func (s *Segment) isNarrow(next *Segment) bool {
 	return s.W.isNarrow() && !s.transposed && !s.Continue && (next == nil || !next.Continue)
 }
 
-// laneTile is what a kernel of narrow products is told: it computes the sums of some rows. Distances are in bytes.
+// laneTile is the argument of a kernel of narrow products, which computes the sums of some rows.
+// Distances are in bytes.
 type laneTile struct {
 	rows, cols int // cols is a multiple of narrowGroup
 	x          *float32
@@ -64,13 +69,13 @@ type laneTile struct {
 	w          *float32
 	wRow       uintptr
 	blocks     int    // of sumLanes steps, at least one
-	tail       int    // steps that are left
+	tail       int    // remaining steps
 	mask       uint32 // the same as bits
 	dst        *float32
 	dstRow     uintptr
 }
 
-// narrowSums leaves the sums of a narrow segment, for so many rows from row i on, where a part would leave them.
+// narrowSums computes the sums of a narrow segment for some rows, from row i on, to p.rest.
 func (p *product) narrowSums(seg *Segment, i, rows int) {
 	n, cols := seg.W.laneShape()
 	k := seg.k()
@@ -86,7 +91,8 @@ func (p *product) narrowSums(seg *Segment, i, rows int) {
 	}
 }
 
-// dotLanesGo is what the kernels compute. They fill a tail up with zeros, which makes a positive zero of a negative one.
+// dotLanesGo is dotLanes in Go. Kernels pad a tail with zeros, which turns a negative zero into a
+// positive one.
 func dotLanesGo(t *laneTile) {
 	for i := range uintptr(t.rows) {
 		for j := range uintptr(t.cols) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every kernel computes the bits of its twin, and reads and writes nothing else.
+// Every kernel computes the bits of its Go twin, and accesses no other memory.
 func TestDotLanes(t *testing.T) {
 	for _, set := range ownSets() {
 		for seed := range uint64(400) {
@@ -36,7 +36,7 @@ func TestDotLanes(t *testing.T) {
 	}
 }
 
-// No part of a product that is not narrow is narrow: its sums can be divided.
+// No part of a product that is not narrow is narrow. So its sums can be divided.
 func TestNarrowParts(t *testing.T) {
 	for n := range 70 {
 		for k := range 2000 {
@@ -47,14 +47,14 @@ func TestNarrowParts(t *testing.T) {
 	}
 }
 
-// A narrow product has sums in lanes, whatever the rows, the strides, the epilogue and the kernels; those that go on with each other's
-// sums are chains.
+// A narrow product has sums in lanes for all numbers of rows, strides, epilogues and kernels. Terms
+// that continue each other's sums are chains.
 func TestNarrow(t *testing.T) {
 	r := newRand()
 	for _, set := range ownSets() {
 		for _, n := range []int{1, 3, 4, 15, 16, 23, 24, 25} {
 			for _, k := range []int{31, 32, 40, 64, 333, 9000} {
-				rows := min(150, 1+60000/k) // what is compared with is slow
+				rows := min(150, 1+60000/k) // the reference is slow
 				x, w := random(r, rows, k, 3), random(r, n, k, 2)
 				p := newWeights(set, w, false)
 				if got := p.isNarrow(); got != (n <= 20 && k >= 32) {

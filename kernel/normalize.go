@@ -5,30 +5,33 @@ import "math"
 // normFloor is the least mean square that NormalizeRow divides by. Its square root is a float32.
 const normFloor = 1.0 / (1 << 33) / (1 << 33)
 
-// NormalizeRow sets y to f·x, where f makes the root mean square of y equal to rms, and returns f. Where the mean square
-// of x is less than 2^-66·rms², f is as if it were that. x and y may be the same.
+// NormalizeRow sets y to f·x and returns f, which makes the root mean square of y equal to rms. A
+// mean square of x below 2^-66·rms² counts as that. x and y may be the same.
 func NormalizeRow(y, x []float32, rms float32) (f float32) {
 	y = head(y, len(x))
-	p := Dot(x, x) / (float32(len(x)) * rms * rms)
-	f = float32(1 / math.Sqrt(float64(max(p, normFloor))))
+	_, f = normFactor(x, rms)
 	bestSet.scale(y, x, f)
 	return f
 }
 
-// NormalizeRowDeriv adds to dx (or sets it to, if dx and dy are the same) the derivative of NormalizeRow, given that of its
-// result y = f·x:
+// normFactor returns p, the mean square of x divided by rms², and the factor f of NormalizeRow.
+func normFactor(x []float32, rms float32) (p, f float32) {
+	p = Dot(x, x) / (float32(len(x)) * rms * rms)
+	return p, float32(1 / math.Sqrt(float64(max(p, normFloor))))
+}
+
+// NormalizeRowDeriv adds the derivative of NormalizeRow to dx, or sets dx to it if dx and dy are
+// the same:
 //
 //	f·dy - f³/(D·rms²)·(dy·x)·x
 //
-// where D is the length; the second term is missing where the mean square is floored.
+// where D is the length. The second term is missing if the mean square is floored.
 func NormalizeRowDeriv(dx, x, dy []float32, rms float32) {
 	dx, dy = head(dx, len(x)), head(dy, len(x))
-	d := float32(len(x)) * rms * rms
-	p := Dot(x, x) / d
-	f := float32(1 / math.Sqrt(float64(max(p, normFloor))))
+	p, f := normFactor(x, rms)
 	g := float32(0)
 	if !(p <= normFloor) {
-		g = -f * f * f / d * Dot(dy, x)
+		g = -f * f * f / (float32(len(x)) * rms * rms) * Dot(dy, x)
 	}
 	if len(x) > 0 && &dx[0] == &dy[0] {
 		bestSet.scale(dx, dy, f)
@@ -38,7 +41,7 @@ func NormalizeRowDeriv(dx, x, dy []float32, rms float32) {
 	bestSet.addScaled(dx, x, g)
 }
 
-// Standardize sets y to (x - mean)·scale, with an element of mean and scale for each column.
+// Standardize sets y to (x - mean)·scale. mean and scale have an element per column.
 func Standardize(y, x Matrix, mean, scale []float32) {
 	onto(&y, &x)
 	for i := range x.Rows {
@@ -46,8 +49,8 @@ func Standardize(y, x Matrix, mean, scale []float32) {
 	}
 }
 
-// StandardizeDeriv sets dx to scale·(dy - mean) + slope·y, with an element of mean, scale and slope for each column. The last step has
-// one rounding.
+// StandardizeDeriv sets dx to scale·(dy - mean) + slope·y. mean, scale and slope have an element
+// per column. The last step is fused.
 func StandardizeDeriv(dx, dy, y Matrix, mean, scale, slope []float32) {
 	onto(&dx, &dy)
 	onto(&dx, &y)

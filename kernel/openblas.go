@@ -7,62 +7,65 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// OpenBLAS is gonum's implementation of BLAS, except that products have the bits that OpenBLAS 0.3.21 gives them on processors with
-// AVX-512, for
+// OpenBLAS returns gonum's implementation of BLAS, with products that have the bits of OpenBLAS
+// 0.3.21 on processors with AVX-512, for
 //
-//	blas32.Use(kernel.OpenBLAS{})
+//	blas32.Use(kernel.OpenBLAS())
 //
-// It is slow, and there to compare with others who computed with that library: roundings then are no excuse for a difference.
-// Unlike those of this package, its sums depend on how many rows there are. It was found out from results alone.
-type OpenBLAS struct{ gonum.Implementation }
+// It is slow. It serves comparisons with programs that use that library: differences then are not
+// due to rounding. Unlike those of this package, its sums depend on the number of rows. Their order
+// was found out from results alone.
+func OpenBLAS() blas.Float32 { return openBLAS{} }
 
-// likeOpenBLAS says that the environment asks for OpenBLAS.
+type openBLAS struct{ gonum.Implementation }
+
+// likeOpenBLAS reports whether the environment asks for OpenBLAS.
 var likeOpenBLAS = os.Getenv("NNOPT_KERNELS") == "openblas"
 
-// Which order a sum has, depends on the size of the product.
+// The order of a sum depends on the size of the product.
 const (
-	// A·Bᵀ of few elements, of many factors each, has sums in lanes: every 16th product belongs to the same one.
+	// A·Bᵀ with few elements, but long sums, has sums in lanes: every 16th product belongs to the
+	// same lane.
 	sumLanes        = 16
 	maxLaneElements = 1200
 	minLaneSteps    = sumLanes * 2
-	// With so many multiplications at most a product is small, and other sums are not divided either.
+	// A product with at most that many multiplications is small, and its other sums are not divided
+	// either.
 	maxSmall = 1_000_000
-	// In the corner that is left of blocks of 4 rows and 4 columns, the lanes are added up in another order.
+	// In the corner outside of blocks of 4 rows and 4 columns, the lanes are added in another
+	// order.
 	laneBlock = 4
-	// So have the last columns of small products A·B, where they fill half a vector at most.
+	// The last columns of small products A·B have sums in lanes, too, if they fill half a vector at
+	// most.
 	laneCols = sumLanes / 2
-	// Other sums are chains of so many products at most, which are added one after the other.
+	// Other sums are chains of at most that many products, which are added one after the other.
 	maxChain   = 320
 	chainRound = 16
 )
 
-// Sgemm computes C = alpha·A·B + beta·C as gonum's does, but for the order of sums.
-func (b OpenBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, bb []float32, ldb int, beta float32, c []float32, ldc int) {
-	aTall, aKnown := transposes(tA)
-	bRows, bKnown := transposes(tB)
-	if !aKnown || !bKnown || m <= 0 || n <= 0 || k <= 0 || alpha == 0 {
+// Sgemm computes C = alpha·A·B + beta·C like gonum's, except for the order of sums.
+func (b openBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, bb []float32, ldb int, beta float32, c []float32, ldc int) {
+	f, y, ok := parse(tA, tB, m, n, k, a, lda, bb, ldb, c, ldc)
+	if !ok || alpha == 0 {
 		b.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, bb, ldb, beta, c, ldc)
 		return
 	}
-	x, w, y := general(m, k, aTall, a, lda), general(k, n, bRows, bb, ldb), general(m, n, false, c, ldc)
-	checkApart(&x)
-	checkApart(&w)
-	checkApart(&y)
-	small := m*n*k <= maxSmall
-	inOne := small && (aTall || !bRows) // a sum is one chain
-	chains := n                         // how many columns come before those in lanes
-	switch {
-	case !small || aTall || k < minLaneSteps:
-	case !bRows && n%sumLanes <= laneCols:
-		chains = n - n%sumLanes
-	case bRows && m*n <= maxLaneElements:
-		chains = 0
-	}
-	if aTall {
+	x, w := f.a, f.b // rows of both are multiplied
+	if f.aTall {
 		x = transposed(x)
 	}
-	if !bRows {
+	if f.bTall {
 		w = transposed(w)
+	}
+	small := m*n*k <= maxSmall
+	inOne := small && (f.aTall || f.bTall) // a sum is one chain
+	chains := n                            // the number of columns before those in lanes
+	switch {
+	case !small || f.aTall || k < minLaneSteps:
+	case f.bTall && n%sumLanes <= laneCols:
+		chains = n - n%sumLanes
+	case !f.bTall && m*n <= maxLaneElements:
+		chains = 0
 	}
 	for i := range m {
 		xi, yi := Row(x, i), Row(y, i)
@@ -97,7 +100,8 @@ func transposed(m Matrix) Matrix {
 	return t
 }
 
-// chainLength is the length of the next chain of a sum, of which so many products are left.
+// chainLength returns the length of the next chain of a sum with the given number of remaining
+// products.
 func chainLength(left int) int {
 	switch {
 	case left >= 2*maxChain:
@@ -108,7 +112,7 @@ func chainLength(left int) int {
 	return left
 }
 
-// dotChain is the sum of products from the first one to the last.
+// dotChain returns the sum of the products in order.
 func dotChain(x, w []float32) (sum float32) {
 	for l, v := range w {
 		sum = fma32(x[l], v, sum)
@@ -116,8 +120,8 @@ func dotChain(x, w []float32) (sum float32) {
 	return sum
 }
 
-// dotInLanes is a sum in lanes, which at the end are added up in pairs: neighbours first, or, in the corner, those first that are
-// farthest apart.
+// dotInLanes returns a sum in lanes. In the end they are added in pairs: neighbours first, or, in
+// the corner, the lower half and the upper half first.
 func dotInLanes(x, w []float32, corner bool) float32 {
 	var sums [sumLanes]float32
 	for l, v := range w {

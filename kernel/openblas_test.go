@@ -14,8 +14,8 @@ import (
 	"github.com/nnopt/nnopt/internal/kerneltest"
 )
 
-// openBLASResults are products as OpenBLAS 0.3.21 computed them on a processor with AVX-512: C += A·B for m, n and k, with factors as
-// they are or transposed, and the hash of the bits of C.
+// openBLASResults are products by OpenBLAS 0.3.21 on a processor with AVX-512: C += A·B for m, n
+// and k, with plain or transposed factors, and the hash of the bits of C.
 var openBLASResults = []struct {
 	tA, tB  blas.Transpose
 	m, n, k int
@@ -59,7 +59,8 @@ var openBLASResults = []struct {
 	{blas.Trans, blas.Trans, 60, 64, 384, 0x376dd60ff2f74e90},
 }
 
-// randomProduct returns the factors and the sum to be added to of a product, the same ones everywhere.
+// randomProduct returns the factors of a product and its destination, which are the same on every
+// processor.
 func randomProduct(m, n, k int) (a, b, c []float32) {
 	r := rand.New(rand.NewPCG(uint64(m)<<32|uint64(n), uint64(k)))
 	fill := func(n int) []float32 {
@@ -91,14 +92,15 @@ func TestOpenBLAS(t *testing.T) {
 		if p.tB == blas.Trans {
 			ldb = p.k
 		}
-		OpenBLAS{}.Sgemm(p.tA, p.tB, p.m, p.n, p.k, 1, a, lda, b, ldb, 1, c, p.n)
+		openBLAS{}.Sgemm(p.tA, p.tB, p.m, p.n, p.k, 1, a, lda, b, ldb, 1, c, p.n)
 		if got := hashBits(c); got != p.hash {
 			t.Errorf("%c%c, %d×%d, k=%d: hash %#x, want %#x", p.tA, p.tB, p.m, p.n, p.k, got, p.hash)
 		}
 	}
 }
 
-// TestColSumsLikeOpenBLAS: sums of columns have the bits that OpenBLAS's product of the transpose with a vector of ones has.
+// TestColSumsLikeOpenBLAS: sums of columns have the bits of OpenBLAS's product of the transpose
+// with a vector of ones.
 func TestColSumsLikeOpenBLAS(t *testing.T) {
 	for _, c := range []struct {
 		rows, cols int
@@ -123,7 +125,7 @@ func TestColSumsLikeOpenBLAS(t *testing.T) {
 	}
 }
 
-// TestOpenBLASFactors: whatever the factors of the product, it is gonum's but for roundings.
+// TestOpenBLASFactors: products are gonum's, up to rounding, for all kinds of factors.
 func TestOpenBLASFactors(t *testing.T) {
 	const m, n, k = 7, 9, 40
 	for _, tA := range []blas.Transpose{blas.NoTrans, blas.Trans} {
@@ -141,7 +143,7 @@ func TestOpenBLASFactors(t *testing.T) {
 				if f.beta == 0 {
 					c[0] = float32(math.NaN()) // not read
 				}
-				OpenBLAS{}.Sgemm(tA, tB, m, n, k, f.alpha, a, lda, b, ldb, f.beta, c, n)
+				openBLAS{}.Sgemm(tA, tB, m, n, k, f.alpha, a, lda, b, ldb, f.beta, c, n)
 				gonum.Implementation{}.Sgemm(tA, tB, m, n, k, f.alpha, a, lda, b, ldb, f.beta, want, n)
 				for i, w := range want {
 					if d := math.Abs(float64(c[i] - w)); !(d <= 1e-4) {
@@ -152,11 +154,11 @@ func TestOpenBLASFactors(t *testing.T) {
 		}
 	}
 	mustPanic(t, "a stride that is too short", func() {
-		OpenBLAS{}.Sgemm(blas.NoTrans, blas.Trans, 2, 2, 2, 1, make([]float32, 4), 1, make([]float32, 4), 2, 0, make([]float32, 4), 2)
+		openBLAS{}.Sgemm(blas.NoTrans, blas.Trans, 2, 2, 2, 1, make([]float32, 4), 1, make([]float32, 4), 2, 0, make([]float32, 4), 2)
 	})
 }
 
-// TestLikeOpenBLAS: the environment can ask for those products, and another BLAS that is in use comes before that.
+// TestLikeOpenBLAS: the environment can ask for OpenBLAS. Another BLAS in use takes precedence.
 func TestLikeOpenBLAS(t *testing.T) {
 	if !likeOpenBLAS {
 		kerneltest.Again(t, "NNOPT_KERNELS=openblas", "TestLikeOpenBLAS")
@@ -168,7 +170,7 @@ func TestLikeOpenBLAS(t *testing.T) {
 	x, w := Matrix{Rows: m, Cols: k, Stride: k, Data: a}, Matrix{Rows: n, Cols: k, Stride: k, Data: b}
 	y := New(m, n)
 	NewWeights(w).Mul(x, Epilogue{}, y)
-	OpenBLAS{}.Sgemm(blas.NoTrans, blas.Trans, m, n, k, 1, a, k, b, k, 0, want, n)
+	openBLAS{}.Sgemm(blas.NoTrans, blas.Trans, m, n, k, 1, a, k, b, k, 0, want, n)
 	for i, v := range want {
 		if y.Data[i] != v {
 			t.Errorf("element %d is %v, want %v", i, y.Data[i], v)

@@ -1,8 +1,8 @@
 package kernel
 
-// Packed weights are a sequence of panels. A panel holds panelCols rows of W, the last one as many as there are left, rounded
-// up to whole vectors; in a panel, the first elements of all its rows come first, then the second ones, and so on. What is
-// there only to fill up a vector is zero, and the sums that it takes part in are never stored.
+// Packed weights are a sequence of panels. A panel holds panelCols rows of W, the last one the
+// remaining rows, padded with zeros to whole vectors. In a panel, the first elements of all rows
+// come first, then the second ones, and so on. Sums of the padding are never stored.
 
 // size is the number of elements of all forms.
 func (p *Weights) size() int {
@@ -11,13 +11,13 @@ func (p *Weights) size() int {
 	return p.set.padded(n)*k + rows*cols
 }
 
-// place divides that many elements among the forms.
+// place divides size elements among the forms.
 func (p *Weights) place(v []float32) {
 	n, k := p.shape()
 	p.panels, p.lanes = v, v[p.set.padded(n)*k:]
 }
 
-// pack fills them.
+// pack fills all forms.
 func (p *Weights) pack() {
 	p.packLanes()
 	if p.tall {
@@ -42,8 +42,8 @@ func pack(set kernelSet, panels []float32, w Matrix) {
 	}
 }
 
-// packRows is how many rows packTransposed takes at a time: they are read as many streams, side by side, and written as short
-// stretches of every panel.
+// packRows is how many rows packTransposed takes at a time. It reads them as parallel streams, and
+// writes short runs of every panel.
 const packRows = 8
 
 // packTransposed fills panels with the transpose of w.
@@ -63,8 +63,8 @@ func packTransposed(set kernelSet, panels []float32, w Matrix) {
 	}
 }
 
-// transposeCols is how many columns are transposed before the next rows are, so that what was begun to be written is not
-// evicted before it is complete.
+// transposeCols is how many columns of some rows are transposed before the next rows, so that cache
+// lines are not evicted before they are complete.
 const transposeCols = 64
 
 // transpose sets column i of dst, whose rows are stride elements apart, to row i of src.
@@ -85,7 +85,7 @@ func transpose(set kernelSet, dst []float32, stride int, src Matrix) {
 	}
 }
 
-// scatter sets elements of a column of dst, from a row on, to those of v.
+// scatter copies v to a column of dst, from the given row on.
 func scatter(dst []float32, stride, row int, v []float32, col int) {
 	for l, x := range v {
 		dst[(row+l)*stride+col] = x

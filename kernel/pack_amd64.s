@@ -70,12 +70,12 @@ block:
 	VZEROUPPER
 	RET
 
-// func packFourAVX2(dst *float64, dstStep uintptr, src *float64, srcRow uintptr, n int)
+// func transpose4AVX2(dst *float64, dstRow uintptr, src *float64, srcRow uintptr, n int)
 //
-// Transposes 4 rows of src, 4 elements of each at a time, n times over: dst gets rows of 4, dstStep bytes apart.
-TEXT ·packFourAVX2(SB), NOSPLIT, $0-40
+// Transposes 4 rows of src, 4 elements of each at a time, n times over: dst gets rows of 4, dstRow bytes apart.
+TEXT ·transpose4AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
-	MOVQ dstStep+8(FP), R8
+	MOVQ dstRow+8(FP), R8
 	MOVQ src+16(FP), SI
 	MOVQ srcRow+24(FP), R9
 	MOVQ n+32(FP), CX

@@ -1,88 +1,81 @@
 package kernel
 
-// MulNT computes C = alpha·A·Bᵀ + beta·C, where A is m×k, B is n×k and C is m×n. With beta 0 the old contents of C are
-// not read. C must not overlap the factors.
+// MulNT computes C = alpha·A·Bᵀ + beta·C, where A is m×k, B is n×k and C is m×n. With beta 0 the
+// old contents of C are not read. C must not overlap the factors.
 func MulNT(alpha float32, a, b Matrix, beta float32, c Matrix) {
-	if a.Rows != c.Rows || b.Rows != c.Cols || a.Cols != b.Cols {
-		panic(errShape)
-	}
 	f := factors{a: a, b: b}
-	f.check(c)
-	switch set := currentSet(); {
-	case a.Cols == 0 || c.Rows == 0 || c.Cols == 0:
-		Scale(beta, c)
-	case set == blasSet:
-		blasNT(alpha, a, b, beta, c)
-	default:
-		f.mul(set, alpha, beta, c)
-	}
+	f.multiply(alpha, beta, c)
 }
 
-// MulNN computes C = alpha·A·B + beta·C, where A is m×k, B is k×n and C is m×n. With beta 0 the old contents of C are
-// not read. C must not overlap the factors.
+// MulNN computes C = alpha·A·B + beta·C, where A is m×k, B is k×n and C is m×n. Otherwise it is
+// like MulNT.
 func MulNN(alpha float32, a, b Matrix, beta float32, c Matrix) {
-	if a.Rows != c.Rows || b.Cols != c.Cols || a.Cols != b.Rows {
-		panic(errShape)
-	}
 	f := factors{a: a, b: b, bTall: true}
-	f.check(c)
-	switch set := currentSet(); {
-	case a.Cols == 0 || c.Rows == 0 || c.Cols == 0:
-		Scale(beta, c)
-	case set == blasSet:
-		blasNN(alpha, a, b, beta, c)
-	default:
-		f.mul(set, alpha, beta, c)
-	}
+	f.multiply(alpha, beta, c)
 }
 
-// MulTN computes C = alpha·Aᵀ·B + beta·C, where A is k×m, B is k×n and C is m×n. With beta 0 the old contents of C are
-// not read. C must not overlap the factors.
+// MulTN computes C = alpha·Aᵀ·B + beta·C, where A is k×m, B is k×n and C is m×n. Otherwise it is
+// like MulNT.
 func MulTN(alpha float32, a, b Matrix, beta float32, c Matrix) {
-	if a.Cols != c.Rows || b.Cols != c.Cols || a.Rows != b.Rows {
-		panic(errShape)
-	}
 	f := factors{a: a, b: b, aTall: true, bTall: true}
-	f.check(c)
-	switch set := currentSet(); {
-	case a.Rows == 0 || c.Rows == 0 || c.Cols == 0:
-		Scale(beta, c)
-	case set == blasSet:
-		blasTN(alpha, a, b, beta, c)
-	default:
-		f.mul(set, alpha, beta, c)
-	}
+	f.multiply(alpha, beta, c)
 }
 
-// factors are those of a product of which neither is prepared. k is the number of columns of a, and of rows of b, except where
-// they are tall.
+// factors are the factors of a product, neither of them prepared. A tall one has k rows, any other
+// k columns.
 type factors struct {
 	a, b         Matrix
 	aTall, bTall bool
 }
 
 const (
-	// tallRows is how many rows a tall left factor may have to be read where it stands, an element of each in turn. Of
-	// more, the cache lines do not stay where they are found quickly, the less so the rounder the number of columns
-	// (Emerald Rapids, November 2026).
+	// tallRows is how many rows a tall left factor may have to be read in place, an element of each
+	// in turn. Cache lines of more rows evict each other, most of all with a round number of
+	// columns (Emerald Rapids, November 2026).
 	tallRows = 64
-	// tallBytes is how much of the transpose of such a factor is made at a time: it should still be in the second-level
-	// cache when it is used.
+	// tallBytes is how much of the transpose of such a factor is made at a time. It should stay in
+	// the second-level cache until it is used.
 	tallBytes = 1 << 20
-	// sliceSteps is how many rows of two tall factors are multiplied at a time where C is of at most sliceElements: what
-	// is made of them, and the sums so far, then stay in the second-level cache.
+	// sliceSteps is how many rows of two tall factors are multiplied at a time where C has at most
+	// sliceElements: their packed forms, and the sums so far, then stay in the second-level cache.
 	sliceSteps    = 512
 	sliceElements = 1 << 18
 )
 
-// check panics unless the factors and C are there.
+// shape returns the shape of a matrix, or that of its transpose if it is tall.
+func shape(m *Matrix, tall bool) (n, k int) {
+	if tall {
+		return m.Cols, m.Rows
+	}
+	return m.Rows, m.Cols
+}
+
+// check panics unless the factors and C have their elements.
 func (f *factors) check(c Matrix) {
 	checkApart(&f.a)
 	checkApart(&f.b)
 	checkApart(&c)
 }
 
-// mul computes C = alpha·A·B + beta·C with whatever is transposed.
+// multiply computes C = alpha·A·B + beta·C.
+func (f *factors) multiply(alpha, beta float32, c Matrix) {
+	m, k := shape(&f.a, f.aTall)
+	n, kOfB := shape(&f.b, f.bTall)
+	if m != c.Rows || n != c.Cols || k != kOfB {
+		panic(errShape)
+	}
+	f.check(c)
+	switch set := currentSet(); {
+	case k == 0 || m == 0 || n == 0:
+		Scale(c, beta)
+	case set == blasSet:
+		f.blas(alpha, beta, c)
+	default:
+		f.mul(set, alpha, beta, c)
+	}
+}
+
+// mul is multiply with our kernels.
 func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
 	ws := getWorkspace()
 	defer ws.put()
@@ -106,7 +99,7 @@ func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
 	}
 }
 
-// mulSlices is mul for two tall factors with many rows, some of which it multiplies at a time.
+// mulSlices is mul for two tall factors with many rows. It multiplies some of the rows at a time.
 func (f *factors) mulSlices(set kernelSet, ws *workspace, alpha, beta float32, c Matrix) {
 	k := f.a.Rows
 	slices := (k + sliceSteps - 1) / sliceSteps
@@ -120,16 +113,12 @@ func (f *factors) mulSlices(set kernelSet, ws *workspace, alpha, beta float32, c
 		multiply(set, ws, ws.segs[:], &Epilogue{}, 1, sums)
 	}
 	// The roundings are those of an epilogue.
-	if alpha != 1 {
-		Scale(alpha, sums)
-	}
+	Scale(sums, alpha)
 	switch beta {
 	case 0:
 		Copy(c, sums)
-	case 1:
-		Add(c, 1, sums)
 	default:
-		CopyScaled(c, beta, c)
+		Scale(c, beta)
 		Add(c, 1, sums)
 	}
 }
@@ -143,7 +132,7 @@ func (w *workspace) prepare(set kernelSet, m Matrix, tall bool) {
 
 // transposed returns the transpose of m.
 func (w *workspace) transposed(set kernelSet, m Matrix) Matrix {
-	// Rows lie an odd number of cache lines apart, so that they do not get into each other's way.
+	// Rows are an odd number of cache lines apart, so that they don't evict each other.
 	lines := (m.Rows+cacheLine-1)/cacheLine | 1
 	t := Matrix{Rows: m.Cols, Cols: m.Rows, Stride: lines * cacheLine}
 	t.Data = w.floats(t.Rows * t.Stride)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// reference computes alpha·op(a)·op(b) + beta·c in double precision, and the sum of the absolute values of the terms.
+// reference computes alpha·op(a)·op(b) + beta·c in double precision, and the sum of the absolute
+// values of the terms.
 func reference(alpha float32, a, b Matrix, ta, tb bool, beta float32, c Matrix) (want, scale []float64) {
 	at := func(m Matrix, t bool, i, j int) float64 {
 		if t {
@@ -59,7 +60,7 @@ func TestProducts(t *testing.T) {
 					}
 					c := random(r, s.m, s.n, 2)
 					if f.beta == 0 {
-						Fill(c, nan) // what was there must not matter
+						Fill(c, nan) // old contents must not matter
 					}
 					want, scale := reference(f.alpha, a, b, p.ta, p.tb, f.beta, c)
 					p.f(f.alpha, a, b, f.beta, c)
@@ -81,7 +82,7 @@ func TestProducts(t *testing.T) {
 	mustPanic(t, "a product of matrices that do not fit", func() { MulTN(1, New(2, 3), New(4, 5), 0, New(3, 5)) })
 }
 
-// NaN and infinities go through, also where the other factor is zero.
+// NaN and infinities propagate, also if the other factor is zero.
 func TestProductsKeepNaN(t *testing.T) {
 	for _, bad := range []float32{nan, inf} {
 		for _, rows := range []int{1, 20} {
@@ -106,7 +107,7 @@ func TestProductsKeepNaN(t *testing.T) {
 	}
 }
 
-// A row's result does not depend on how many rows are computed with it.
+// The result of a row doesn't depend on the number of rows.
 func TestProductsRowByRow(t *testing.T) {
 	r := newRand()
 	for _, s := range []struct{ m, n, k int }{{150, 300, 200}, {65, 64, 64}, {8, 500, 1000}} {
@@ -175,7 +176,7 @@ func TestMulEpilogue(t *testing.T) {
 			}
 		}
 	}
-	if got := NewWeights(w).Matrix(); !Same(got, w) {
+	if got := NewWeights(w).w; !Same(got, w) {
 		t.Error("the weights have forgotten their matrix")
 	}
 }

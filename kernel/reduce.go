@@ -1,7 +1,6 @@
 package kernel
 
-// AddColProducts adds alpha times the sum over rows of the element-wise product of a and b to dst, which has an element
-// per column.
+// AddColProducts adds alpha times the column sums of the element-wise product of a and b to dst.
 func AddColProducts(dst []float32, alpha float32, a, b Matrix) {
 	sameShape(&a, &b)
 	if len(dst) != a.Cols {
@@ -12,7 +11,7 @@ func AddColProducts(dst []float32, alpha float32, a, b Matrix) {
 	}
 }
 
-// AddColSquares adds the sums of the squares of the columns of m to sumsq, in double precision.
+// AddColSquares adds the column sums of the squares of m to sumsq.
 func AddColSquares(sumsq []float64, m Matrix) {
 	if len(sumsq) != m.Cols {
 		panic(errShape)
@@ -23,14 +22,14 @@ func AddColSquares(sumsq []float64, m Matrix) {
 	}
 }
 
-// AddVecToDoubles adds src to dst, which must be at least as long.
+// AddVecToDoubles adds src to dst.
 func AddVecToDoubles(dst []float64, src []float32) { bestSet.sums(dst, src) }
 
-// Dot returns the sum of the products of the elements of x and y, which have one length. The order of the additions is a
-// fixed function of the length, so that a result doesn't depend on alignment.
+// Dot returns the sum of the products of the elements of x and y. The order of the additions
+// depends on the length alone, not on alignment.
 func Dot(x, y []float32) float32 { return bestSet.dot(x, y) }
 
-// MatrixDot returns the sum of the products of the elements of a and b, which have one shape.
+// MatrixDot returns the sum of the products of the elements of a and b.
 func MatrixDot(a, b Matrix) float64 {
 	sameShape(&a, &b)
 	var sum float64
@@ -48,10 +47,7 @@ func MatrixDot(a, b Matrix) float64 {
 func Sum(x []float32) float32 {
 	var a, b, c, d float32
 	for len(x) >= 4 {
-		a += x[0]
-		b += x[1]
-		c += x[2]
-		d += x[3]
+		a, b, c, d = a+x[0], b+x[1], c+x[2], d+x[3]
 		x = x[4:]
 	}
 	for _, v := range x {

@@ -12,7 +12,8 @@ func CopyRows(dst, src Matrix, indexes []int32) {
 	}
 }
 
-// AddRows adds alpha times row indexes[i] of src to row i of dst, and nothing where the index is -1.
+// AddRows adds alpha times row indexes[i] of src to row i of dst, and nothing where the index is
+// -1.
 func AddRows(dst Matrix, alpha float32, src Matrix, indexes []int32) {
 	checkRows(dst, src, len(indexes))
 	for i, r := range indexes {
@@ -22,8 +23,8 @@ func AddRows(dst Matrix, alpha float32, src Matrix, indexes []int32) {
 	}
 }
 
-// AddRowRanges adds alpha times the sum of the rows [first, second) of src to row i of dst, for each pair i of ranges.
-// (-1, -1) is an empty range.
+// AddRowRanges adds alpha times the sum of the rows [first, second) of src to row i of dst, for
+// each pair i of ranges. (-1, -1) is an empty range.
 func AddRowRanges[Pair ~[2]int32](dst Matrix, alpha float32, src Matrix, ranges []Pair) {
 	checkRows(dst, src, len(ranges))
 	for i, p := range ranges {
@@ -50,6 +51,7 @@ func PermuteCols(dst, src Matrix, from []int32) {
 	}
 }
 
+// checkRows panics unless dst has n rows, and the columns of src.
 func checkRows(dst, src Matrix, n int) {
 	if dst.Rows != n || dst.Cols != src.Cols {
 		panic(errShape)
@@ -58,6 +60,7 @@ func checkRows(dst, src Matrix, n int) {
 	checkData(&src)
 }
 
+// sourceRow returns row r of m. It panics if there is none.
 func sourceRow(m Matrix, r int32) []float32 {
 	if r < 0 || int(r) >= m.Rows {
 		panic(errIndex)

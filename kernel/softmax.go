@@ -2,16 +2,8 @@ package kernel
 
 import "github.com/nnopt/nnopt/kernel/elementary"
 
-// Softmax sets each row of dst to the exponentials of the row of src divided by their sum, and values below floor to
+// SoftmaxVec sets dst to the exponentials of src divided by their sum, and values below floor to
 // floor. NaN stays NaN.
-func Softmax(dst, src Matrix, floor float32) {
-	onto(&dst, &src)
-	for i := range dst.Rows {
-		SoftmaxVec(Row(dst, i), Row(src, i), floor)
-	}
-}
-
-// SoftmaxVec is Softmax for vectors of one length.
 func SoftmaxVec(dst, src []float32, floor float32) {
 	dst = head(dst, len(src))
 	f := 1 / ExpVec(dst, src, bestSet.max(src))
@@ -32,12 +24,13 @@ func SoftmaxDeriv(dx, y, dy Matrix) {
 	}
 }
 
-// fewClasses is up to how many columns exponentials are added up one after the other, each rounded correctly or nearly so, as Kaldi
-// does: sums of few terms are no work, and to the last bit what they were there.
+// fewClasses is the largest number of columns whose exponentials are rounded (nearly) correctly and
+// added one after the other, as Kaldi does it. Short sums cost little, and this way they have
+// Kaldi's bits.
 const fewClasses = 128
 
-// LogSoftmax sets each row of dst to the row of src minus its largest element, minus the logarithm of the sum of the exponentials of
-// that.
+// LogSoftmax sets each row of dst to x - log(Σ exp(x)), where x is the row of src minus its largest
+// element.
 func LogSoftmax(dst, src Matrix) {
 	onto(&dst, &src)
 	for i := range dst.Rows {
@@ -54,7 +47,7 @@ func LogSoftmax(dst, src Matrix) {
 	}
 }
 
-// expSumInOrder is the sum of exp(x-shift) in single precision.
+// expSumInOrder returns the sum of exp(x-shift) in single precision.
 func expSumInOrder(x []float32, shift float32) float64 {
 	sum := float32(0)
 	for _, v := range x {
@@ -63,7 +56,7 @@ func expSumInOrder(x []float32, shift float32) float64 {
 	return float64(sum)
 }
 
-// roundedExp is e**x rounded to single precision.
+// roundedExp returns e**x rounded to single precision.
 func roundedExp(x float32) float32 { return float32(elementary.Exp(float64(x))) }
 
 // LogSoftmaxDeriv sets dx to dy - exp(y)·Σdy row by row, where y is the logarithm of the softmax.

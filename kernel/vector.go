@@ -2,14 +2,16 @@ package kernel
 
 import "math"
 
-// block is how many elements the assembly for vectors treats at a time. Reductions keep as many partial results, for the
-// elements whose indexes leave the same remainder, so that a result depends on the length only.
+// block is how many elements the assembly for vectors takes at a time. Reductions keep as many
+// partial results, one for the elements whose indexes have the same remainder, so that a result
+// depends on the length alone.
 const block = 16
 
-// The functions below are Go with assembly for whole blocks. Both compute the same bits: products and sums are rounded one by
-// one, and the conversions say so to compilers that would fuse them.
+// The functions below use assembly for whole blocks, and Go for the rest. Both compute the same
+// bits: every product and every sum is rounded by itself. Conversions keep compilers from fusing
+// them.
 
-// blocks is how many blocks of n elements the assembly of s treats.
+// blocks is how many blocks of n elements the assembly of s takes.
 func (s kernelSet) blocks(n int) int {
 	if s < avx2Set {
 		return 0
@@ -19,8 +21,7 @@ func (s kernelSet) blocks(n int) int {
 
 // add adds x to dst.
 func (s kernelSet) add(dst, x []float32) {
-	dst = head(dst, len(x))
-	n := s.blocks(len(x))
+	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
 		addAVX2(&dst[0], &x[0], n)
 	}
@@ -31,8 +32,7 @@ func (s kernelSet) add(dst, x []float32) {
 
 // addScaled adds alpha·x to dst.
 func (s kernelSet) addScaled(dst, x []float32, alpha float32) {
-	dst = head(dst, len(x))
-	n := s.blocks(len(x))
+	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
 		addScaledAVX2(&dst[0], &x[0], n, alpha)
 	}
@@ -43,8 +43,7 @@ func (s kernelSet) addScaled(dst, x []float32, alpha float32) {
 
 // addNumber sets dst to x + alpha.
 func (s kernelSet) addNumber(dst, x []float32, alpha float32) {
-	dst = head(dst, len(x))
-	n := s.blocks(len(x))
+	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
 		addNumberAVX2(&dst[0], &x[0], n, alpha)
 	}
@@ -55,8 +54,7 @@ func (s kernelSet) addNumber(dst, x []float32, alpha float32) {
 
 // fma adds alpha·x to dst, with one rounding.
 func (s kernelSet) fma(dst, x []float32, alpha float32) {
-	dst = head(dst, len(x))
-	n := s.blocks(len(x))
+	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
 		fmaAVX2(&dst[0], &x[0], n, alpha)
 	}
@@ -67,8 +65,7 @@ func (s kernelSet) fma(dst, x []float32, alpha float32) {
 
 // scale sets dst to alpha·x.
 func (s kernelSet) scale(dst, x []float32, alpha float32) {
-	dst = head(dst, len(x))
-	n := s.blocks(len(x))
+	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
 		scaleAVX2(&dst[0], &x[0], n, alpha)
 	}
@@ -79,8 +76,7 @@ func (s kernelSet) scale(dst, x []float32, alpha float32) {
 
 // scaleFloor sets dst to alpha·x, raised to floor. NaN stays.
 func (s kernelSet) scaleFloor(dst, x []float32, alpha, floor float32) {
-	dst = head(dst, len(x))
-	n := s.blocks(len(x))
+	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
 		scaleFloorAVX2(&dst[0], &x[0], n, alpha, floor)
 	}
@@ -95,8 +91,7 @@ func (s kernelSet) scaleFloor(dst, x []float32, alpha, floor float32) {
 
 // mul sets dst to x·y.
 func (s kernelSet) mul(dst, x, y []float32) {
-	dst, y = head(dst, len(x)), head(y, len(x))
-	n := s.blocks(len(x))
+	dst, y, n := head(dst, len(x)), head(y, len(x)), s.blocks(len(x))
 	if n > 0 {
 		mulAVX2(&dst[0], &x[0], &y[0], n)
 	}
@@ -107,8 +102,7 @@ func (s kernelSet) mul(dst, x, y []float32) {
 
 // addMul adds x·y to dst.
 func (s kernelSet) addMul(dst, x, y []float32) {
-	dst, y = head(dst, len(x)), head(y, len(x))
-	n := s.blocks(len(x))
+	dst, y, n := head(dst, len(x)), head(y, len(x)), s.blocks(len(x))
 	if n > 0 {
 		addMulAVX2(&dst[0], &x[0], &y[0], n)
 	}
@@ -119,8 +113,7 @@ func (s kernelSet) addMul(dst, x, y []float32) {
 
 // addScaledMul adds alpha·x·y to dst.
 func (s kernelSet) addScaledMul(dst, x, y []float32, alpha float32) {
-	dst, y = head(dst, len(x)), head(y, len(x))
-	n := s.blocks(len(x))
+	dst, y, n := head(dst, len(x)), head(y, len(x)), s.blocks(len(x))
 	if n > 0 {
 		addScaledMulAVX2(&dst[0], &x[0], &y[0], n, alpha)
 	}
@@ -131,8 +124,7 @@ func (s kernelSet) addScaledMul(dst, x, y []float32, alpha float32) {
 
 // mulAdd sets dst to x·y + z.
 func (s kernelSet) mulAdd(dst, x, y, z []float32) {
-	dst, y, z = head(dst, len(x)), head(y, len(x)), head(z, len(x))
-	n := s.blocks(len(x))
+	dst, y, z, n := head(dst, len(x)), head(y, len(x)), head(z, len(x)), s.blocks(len(x))
 	if n > 0 {
 		mulAddAVX2(&dst[0], &x[0], &y[0], &z[0], n)
 	}
@@ -143,8 +135,7 @@ func (s kernelSet) mulAdd(dst, x, y, z []float32) {
 
 // subMul sets dst to (x - y)·z.
 func (s kernelSet) subMul(dst, x, y, z []float32) {
-	dst, y, z = head(dst, len(x)), head(y, len(x)), head(z, len(x))
-	n := s.blocks(len(x))
+	dst, y, z, n := head(dst, len(x)), head(y, len(x)), head(z, len(x)), s.blocks(len(x))
 	if n > 0 {
 		subMulAVX2(&dst[0], &x[0], &y[0], &z[0], n)
 	}
@@ -153,11 +144,10 @@ func (s kernelSet) subMul(dst, x, y, z []float32) {
 	}
 }
 
-// centreDeriv sets dst to scale·(dy - mean) + slope·y, the last step with one rounding.
+// centreDeriv sets dst to scale·(dy - mean) + slope·y. The last step is fused.
 func (s kernelSet) centreDeriv(dst, dy, y, mean, scale, slope []float32) {
 	k := len(dy)
-	dst, y, mean, scale, slope = head(dst, k), head(y, k), head(mean, k), head(scale, k), head(slope, k)
-	n := s.blocks(k)
+	dst, y, mean, scale, slope, n := head(dst, k), head(y, k), head(mean, k), head(scale, k), head(slope, k), s.blocks(k)
 	if n > 0 {
 		centreDerivAVX2(&dst[0], &dy[0], &y[0], &mean[0], &scale[0], &slope[0], n)
 	}
@@ -168,8 +158,7 @@ func (s kernelSet) centreDeriv(dst, dy, y, mean, scale, slope []float32) {
 
 // relu sets dst to x, raised to zero. NaN stays.
 func (s kernelSet) relu(dst, x []float32) {
-	dst = head(dst, len(x))
-	n := s.blocks(len(x))
+	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
 		reluAVX2(&dst[0], &x[0], n)
 	}
@@ -184,8 +173,7 @@ func (s kernelSet) relu(dst, x []float32) {
 
 // reluDeriv sets dst to dy where y > 0, and to 0 elsewhere.
 func (s kernelSet) reluDeriv(dst, y, dy []float32) {
-	dst, y = head(dst, len(dy)), head(y, len(dy))
-	n := s.blocks(len(dy))
+	dst, y, n := head(dst, len(dy)), head(y, len(dy)), s.blocks(len(dy))
 	if n > 0 {
 		reluDerivAVX2(&dst[0], &y[0], &dy[0], n)
 	}
@@ -198,10 +186,10 @@ func (s kernelSet) reluDeriv(dst, y, dy []float32) {
 	}
 }
 
-// reluSigns sets dst to x, raised to zero, and the bits of signs to whether that is positive, block bits an element of signs.
+// reluSigns sets dst to x, raised to zero, and the bits of signs to whether that is positive. An
+// element of signs has block bits.
 func (s kernelSet) reluSigns(dst, x []float32, signs []uint16) {
-	dst = head(dst, len(x))
-	n := s.blocks(len(x))
+	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
 		reluSignsAVX2(&dst[0], &x[0], &signs[0], n)
 	}
@@ -220,8 +208,7 @@ func (s kernelSet) reluSigns(dst, x []float32, signs []uint16) {
 
 // signsDeriv sets dst to dy where the bit of signs is set, and to 0 elsewhere.
 func (s kernelSet) signsDeriv(dst, dy []float32, signs []uint16) {
-	dst = head(dst, len(dy))
-	n := s.blocks(len(dy))
+	dst, n := head(dst, len(dy)), s.blocks(len(dy))
 	if n > 0 {
 		signsDerivAVX2(&dst[0], &dy[0], &signs[0], n)
 	}
@@ -236,8 +223,7 @@ func (s kernelSet) signsDeriv(dst, dy []float32, signs []uint16) {
 
 // sigmoidDeriv sets dst to dy·y·(1-y).
 func (s kernelSet) sigmoidDeriv(dst, y, dy []float32) {
-	dst, y = head(dst, len(dy)), head(y, len(dy))
-	n := s.blocks(len(dy))
+	dst, y, n := head(dst, len(dy)), head(y, len(dy)), s.blocks(len(dy))
 	if n > 0 {
 		sigmoidDerivAVX2(&dst[0], &y[0], &dy[0], n)
 	}
@@ -248,8 +234,7 @@ func (s kernelSet) sigmoidDeriv(dst, y, dy []float32) {
 
 // tanhDeriv sets dst to dy·(1-y²).
 func (s kernelSet) tanhDeriv(dst, y, dy []float32) {
-	dst, y = head(dst, len(dy)), head(y, len(dy))
-	n := s.blocks(len(dy))
+	dst, y, n := head(dst, len(dy)), head(y, len(dy)), s.blocks(len(dy))
 	if n > 0 {
 		tanhDerivAVX2(&dst[0], &y[0], &dy[0], n)
 	}
@@ -274,8 +259,7 @@ func (s kernelSet) dot(x, y []float32) float32 {
 
 // sums adds x to sum.
 func (s kernelSet) sums(sum []float64, x []float32) {
-	sum = head(sum, len(x))
-	n := s.blocks(len(x))
+	sum, n := head(sum, len(x)), s.blocks(len(x))
 	if n > 0 {
 		sumsAVX2(&sum[0], &x[0], n)
 	}
@@ -286,8 +270,7 @@ func (s kernelSet) sums(sum []float64, x []float32) {
 
 // squares adds the squares of x to sumsq.
 func (s kernelSet) squares(sumsq []float64, x []float32) {
-	sumsq = head(sumsq, len(x))
-	n := s.blocks(len(x))
+	sumsq, n := head(sumsq, len(x)), s.blocks(len(x))
 	if n > 0 {
 		squaresAVX2(&sumsq[0], &x[0], n)
 	}
@@ -341,7 +324,7 @@ func (s kernelSet) exp(dst, x []float32, shift float32) float64 {
 		expAVX2(&dst[0], &x[0], n, shift, &sums)
 	}
 	for j := n * block; j < len(x); j++ {
-		e := Exp(x[j] - shift)
+		e := exp(x[j] - shift)
 		dst[j] = e
 		sums[j%block] += float64(e)
 	}
@@ -360,15 +343,14 @@ func (s kernelSet) expSum(x []float32, shift float32) float64 {
 		expSumAVX2(&x[0], n, shift, &sums)
 	}
 	for j := n * block; j < len(x); j++ {
-		sums[j%block] += float64(Exp(x[j] - shift))
+		sums[j%block] += float64(exp(x[j] - shift))
 	}
 	return total(&sums)
 }
 
 // logSoftmaxDeriv sets dst to dy - e**y·sum.
 func (s kernelSet) logSoftmaxDeriv(dst, y, dy []float32, sum float32) {
-	dst, y = head(dst, len(dy)), head(y, len(dy))
-	n := s.blocks(len(dy))
+	dst, y, n := head(dst, len(dy)), head(y, len(dy)), s.blocks(len(dy))
 	switch {
 	case n == 0:
 	case s == avx512Set:
@@ -377,14 +359,13 @@ func (s kernelSet) logSoftmaxDeriv(dst, y, dy []float32, sum float32) {
 		logSoftmaxDerivAVX2(&dst[0], &y[0], &dy[0], n, sum)
 	}
 	for j := n * block; j < len(dy); j++ {
-		dst[j] = dy[j] - float32(Exp(y[j])*sum)
+		dst[j] = dy[j] - float32(exp(y[j])*sum)
 	}
 }
 
 // sigmoid sets dst to 1/(1+e**-x).
 func (s kernelSet) sigmoid(dst, x []float32) {
-	dst = head(dst, len(x))
-	n := s.blocks(len(x))
+	dst, n := head(dst, len(x)), s.blocks(len(x))
 	switch {
 	case n == 0:
 	case s == avx512Set:
@@ -393,14 +374,13 @@ func (s kernelSet) sigmoid(dst, x []float32) {
 		sigmoidAVX2(&dst[0], &x[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
-		dst[j] = Sigmoid1(x[j])
+		dst[j] = sigmoid(x[j])
 	}
 }
 
 // tanh sets dst to the hyperbolic tangent of x.
 func (s kernelSet) tanh(dst, x []float32) {
-	dst = head(dst, len(x))
-	n := s.blocks(len(x))
+	dst, n := head(dst, len(x)), s.blocks(len(x))
 	switch {
 	case n == 0:
 	case s == avx512Set:
@@ -409,6 +389,6 @@ func (s kernelSet) tanh(dst, x []float32) {
 		tanhAVX2(&dst[0], &x[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
-		dst[j] = Tanh1(x[j])
+		dst[j] = tanh(x[j])
 	}
 }

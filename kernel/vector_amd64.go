@@ -1,6 +1,6 @@
 package kernel
 
-// For whole blocks of vectors. internal/gen writes them.
+// Functions of whole blocks of float32s, written by internal/gen.
 
 //go:noescape
 func expAVX2(dst, src *float32, blocks int, shift float32, sums *[16]float64)

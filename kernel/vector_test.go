@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// vectorFuncs are the functions on vectors, made alike: of x, y and z into dst, which some also read. Those that return a
-// number store it.
+// vectorFuncs are the functions of vectors with one signature: from x, y and z to dst, which some
+// also read. Those that return a number store it in dst.
 var vectorFuncs = []struct {
 	name string
 	f    func(s kernelSet, dst, x, y, z []float32)
@@ -82,7 +82,8 @@ func storing(f func(s kernelSet, x, y []float32) float32) func(s kernelSet, dst,
 	}
 }
 
-// The assembly computes the bits of the Go code, at any length and address, also in place, and touches nothing else.
+// The assembly computes the bits of the Go code, for any length and address, also in place, and
+// accesses no other memory.
 func TestVectors(t *testing.T) {
 	for _, set := range ownSets() {
 		if set == goSet {
@@ -117,8 +118,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// Over the whole range of float32, the exponentials in assembly have the bits of those in Go, whose accuracy TestExp and
-// TestSigmoid1AndTanh1 measure.
+// Over the whole range of float32, the exponentials in assembly have the bits of those in Go, whose
+// accuracy TestExp and TestSigmoid1AndTanh1 measure.
 func TestExponentialBits(t *testing.T) {
 	const n, step = 4096, 20011
 	x, got := make([]float32, n), make([]float32, n)
@@ -131,9 +132,9 @@ func TestExponentialBits(t *testing.T) {
 				vector func()
 				scalar func(float32) float32
 			}{
-				"exp":     {func() { set.exp(got, x, 0) }, Exp},
-				"sigmoid": {func() { set.sigmoid(got, x) }, Sigmoid1},
-				"tanh":    {func() { set.tanh(got, x) }, Tanh1},
+				"exp":     {func() { set.exp(got, x, 0) }, exp},
+				"sigmoid": {func() { set.sigmoid(got, x) }, sigmoid},
+				"tanh":    {func() { set.tanh(got, x) }, tanh},
 			} {
 				f.vector()
 				for i, v := range x {

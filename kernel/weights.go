@@ -1,7 +1,8 @@
 package kernel
 
-// Weights is the factor W of products y = x·Wᵀ (W has a row per column of y), in the form in which products want it. It
-// belongs to a component that computes with the same W again and again: made once, used by many goroutines.
+// Weights is the factor W of products y = x·Wᵀ (W has a row per column of y), packed for the
+// kernels. Pack a W once that is used again and again. Any number of goroutines may then multiply
+// with it.
 type Weights struct {
 	w      Matrix
 	tall   bool // w is the transpose of W
@@ -10,34 +11,28 @@ type Weights struct {
 	lanes  []float32 // see laneShape
 }
 
-// NewWeights prepares w, which is W. The result keeps w; when the elements of w change it must be made anew.
+// NewWeights packs w, which is W. The result keeps w; call Renew when elements of w have changed.
 func NewWeights(w Matrix) *Weights { return newWeights(currentSet(), w, false) }
 
-// NewTransposedWeights prepares w, which is the transpose of W, so that the products are y = x·w: those of a backward pass.
-// Otherwise it is like NewWeights.
-func NewTransposedWeights(w Matrix) *Weights { return newWeights(currentSet(), w, true) }
-
 func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
-	checkApart(&w)
-	p := &Weights{w: w, tall: tall, set: set}
-	if set != blasSet {
-		p.place(alignedFloats(p.size()))
-		p.pack()
-	}
+	p := new(Weights)
+	p.become(set, w, tall)
 	return p
 }
 
-// Renew prepares p anew after elements of its matrix were changed. Nobody may be computing with p.
-func (p *Weights) Renew() { p.become(p.w, p.tall) }
+// Renew packs p again after elements of its matrix have changed. Nobody may be computing with p.
+func (p *Weights) Renew() { p.become(currentSet(), p.w, p.tall) }
 
-// SetTransposed makes of p, which may be zero, what NewTransposedWeights makes of w, in the memory of p if that is enough. Nobody
-// may be computing with p.
-func (p *Weights) SetTransposed(w Matrix) { p.become(w, true) }
+// SetTransposed packs w, the transpose of W, into p, so that products are y = x·w: those of a
+// backward pass. p may be zero; its memory is used again if it is large enough. Nobody may be
+// computing with p.
+func (p *Weights) SetTransposed(w Matrix) { p.become(currentSet(), w, true) }
 
-func (p *Weights) become(w Matrix, tall bool) {
+// become packs w into p.
+func (p *Weights) become(set kernelSet, w Matrix, tall bool) {
 	checkApart(&w)
-	p.w, p.tall, p.set = w, tall, currentSet()
-	if p.set == blasSet {
+	p.w, p.tall, p.set = w, tall, set
+	if set == blasSet {
 		return
 	}
 	n := p.size()
@@ -48,18 +43,10 @@ func (p *Weights) become(w Matrix, tall bool) {
 	p.pack()
 }
 
-// Matrix returns the matrix that p was made of.
-func (p *Weights) Matrix() Matrix { return p.w }
-
 // shape returns the number of columns of y, and the length of the sums.
-func (p *Weights) shape() (n, k int) {
-	if p.tall {
-		return p.w.Cols, p.w.Rows
-	}
-	return p.w.Rows, p.w.Cols
-}
+func (p *Weights) shape() (n, k int) { return shape(&p.w, p.tall) }
 
-// Mul computes y = x·Wᵀ and what ep adds to it.
+// Mul computes y = ep(x·Wᵀ).
 func (p *Weights) Mul(x Matrix, ep Epilogue, y Matrix) {
 	ws := getWorkspace()
 	defer ws.put()
@@ -67,31 +54,32 @@ func (p *Weights) Mul(x Matrix, ep Epilogue, y Matrix) {
 	mulSegments(ws, ws.segs[:], &ep, y)
 }
 
-// Epilogue is what a product does with an element of its result before it stores it. With all fields set,
+// Epilogue is what a product does to the elements of its result before it stores them. With all
+// fields set,
 //
 //	v = sum + y (Accumulate) + Bias[j];  v = max(v, 0) (ReLU);  v = v·Scale[j] + Offset[j];  y = v + Alpha·Residual[i,j]
 //
-// where every product and every sum is rounded by itself, so that what is done here has the same bits as what is done
-// afterwards. The zero value stores the sum. Scale and Offset go together. Residual
-// may be y itself, but must not overlap it otherwise.
+// where every product and every sum is rounded by itself, so that the bits are those of separate
+// steps. The zero value stores the sum. Scale and Offset go together. Residual may be y itself, but
+// must not overlap it otherwise.
 type Epilogue struct {
 	Accumulate    bool
 	ReLU          bool
-	BiasFirst     bool // of several segments, the first one gets the bias; otherwise the last one
+	BiasFirst     bool // the first of several segments gets the bias; otherwise the last one
 	Bias          []float32
 	Scale, Offset []float32
 	Alpha         float32
 	Residual      Matrix
 }
 
-// Segment is a term x·Wᵀ of a sum of products. Rows of X may lie apart by any stride, also one of 0: all rows are the same
-// then.
+// Segment is a term x·Wᵀ of a sum of products. X may have any stride. With a stride of 0 all its
+// rows are the same.
 type Segment struct {
 	X Matrix
 	W *Weights
-	// Continue makes the term go on with the sums of the segment before, the first one with what y holds (which Accumulate
-	// then does not add again), as if they were one product with a longer k, instead of adding sums of its own to them.
-	// The bits differ.
+	// Continue makes the term continue the sums of the segment before, as if both were one product
+	// with a longer k, instead of adding sums of its own to them. The bits differ. The first
+	// segment continues the contents of y, which Accumulate then does not add again.
 	Continue bool
 
 	transposed bool // the term is Xᵀ·Wᵀ
@@ -103,7 +91,7 @@ func (s *Segment) k() int {
 	return k
 }
 
-// distances returns those of rows and of columns of x, in bytes.
+// distances returns the distances of rows and of columns of x, in bytes.
 func (s *Segment) distances() (row, step uintptr) {
 	if s.transposed {
 		return 4, uintptr(s.X.Stride) * 4
@@ -119,7 +107,7 @@ func (s *Segment) at(i, l int) *float32 {
 	return &s.X.Data[i*s.X.Stride+l]
 }
 
-// Mul computes y = x·Wᵀ and what ep adds to it, with a factor that is not prepared.
+// Mul computes y = ep(x·Wᵀ) with a factor that is not packed.
 func Mul(x, w Matrix, ep Epilogue, y Matrix) { mulWith(currentSet(), x, w, ep, y) }
 
 func mulWith(set kernelSet, x, w Matrix, ep Epilogue, y Matrix) {
@@ -135,9 +123,10 @@ func mulWith(set kernelSet, x, w Matrix, ep Epilogue, y Matrix) {
 	multiply(set, ws, ws.segs[:], &ep, 1, y)
 }
 
-// MulSegments computes y = Σ_s x_s·W_sᵀ and what ep adds to it. The terms are added one after the other: the first one to y
-// (Accumulate) and the bias (BiasFirst), the others to the sum of those before. What else ep says is done with the last sum.
-// BiasFirst is the order of Kaldi's TDNN with a bias, which starts with rows that hold it.
+// MulSegments computes y = ep(Σ_s x_s·W_sᵀ). The terms are added one after the other: the first one
+// to y (Accumulate) and the bias (BiasFirst), the others to the sum of those before. The rest of ep
+// applies to the last sum. BiasFirst is the order of Kaldi's TDNN with a bias, which starts with
+// rows that hold it.
 func MulSegments(segs []Segment, ep Epilogue, y Matrix) {
 	ws := getWorkspace()
 	defer ws.put()
@@ -159,7 +148,7 @@ func mulSegments(ws *workspace, segs []Segment, ep *Epilogue, y Matrix) {
 	multiply(set, ws, segs, ep, 1, y)
 }
 
-// prepared returns segs with weights that are prepared, for those that were made while another BLAS was in use.
+// prepared returns segs, with weights packed that were made while another BLAS was in use.
 func prepared(segs []Segment) []Segment {
 	p := append([]Segment(nil), segs...)
 	for i := range p {
@@ -170,7 +159,7 @@ func prepared(segs []Segment) []Segment {
 	return p
 }
 
-// multiply computes y = mul·Σ_s x_s·W_sᵀ and what ep adds to it. Everything must fit.
+// multiply computes y = ep(mul·Σ_s x_s·W_sᵀ). Everything must fit.
 func multiply(set kernelSet, ws *workspace, segs []Segment, ep *Epilogue, mul float32, y Matrix) {
 	switch {
 	case y.Rows == 0 || y.Cols == 0:

@@ -5,23 +5,23 @@ import (
 	"unsafe"
 )
 
-// workspace is scratch memory of a product. Workspaces come from a pool and keep their memory, so that products allocate
-// nothing in the long run.
+// workspace is scratch memory of a product. Workspaces come from a pool and keep their memory, so
+// that products allocate nothing in the long run.
 type workspace struct {
 	buf  []float32
 	used int
 
-	weights Weights // of a factor that is not prepared
+	weights Weights // of a factor that is not packed
 	segs    [1]Segment
-	parts   []part  // memory for those of a product
-	product product // here, because it would not stay on the stack
+	parts   []part  // memory for the parts of a product
+	product product // here because it would escape to the heap
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
 func getWorkspace() *workspace { return workspaces.Get().(*workspace) }
 
-// put gives the workspace back. What floats returned must not be used any more.
+// put gives the workspace back. Slices from floats become invalid.
 func (w *workspace) put() {
 	w.used = 0
 	clear(w.parts)
@@ -36,7 +36,7 @@ const cacheLine = 16
 func (w *workspace) floats(n int) []float32 {
 	size := (n + cacheLine - 1) &^ (cacheLine - 1)
 	if w.used+size > len(w.buf) {
-		// What was given out before stays where it is.
+		// Slices that were handed out before keep the old memory.
 		w.buf = alignedFloats(w.used + size)
 	}
 	v := w.buf[w.used : w.used+n : w.used+n]

@@ -1,35 +1,29 @@
 package optdb
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Build selects entries and makes an optimizer of them. It fails if the database
-// has faults, and if a tag of the query is one that no entry has, unless the
-// query is lenient; all faults are reported together. What is registered later
-// does not change the optimizer. A query that selects nothing is legal, its
-// optimizer does nothing.
+// Build makes an optimizer of the entries that a query selects. It returns all
+// faults of the database and of the query together; a tag that no entry has is a
+// fault unless the query is lenient. The optimizer of a query that selects nothing
+// does nothing. Later changes of the database do not change the optimizer.
 func (d *db) Build(q Query) (*Optimizer, error) {
-	var faults []error
-	if err := d.Check(); err != nil {
-		faults = append(faults, err)
-	}
-	faults = append(faults, d.unknownTags(q)...)
+	faults := append(d.faults(), d.unknownTags(q)...)
 	choices := d.choose(view{q: q, include: q.tags(include), top: true, faults: &faults}, "", 0)
 	if len(faults) > 0 {
-		return nil, joined(flat(faults))
+		return nil, joined(faults)
 	}
-	o := &Optimizer{name: optimizerName(q), query: q, db: d.name, class: d.kind, choices: choices, words: d.words()}
-	o.root = d.driver(o.name, choices)
-	return o, nil
+	return &Optimizer{name: optimizerName(q), query: q, db: *d, choices: choices}, nil
 }
 
-// optimizerName returns the name that an optimizer has in the profile. For the
-// modes it is Theano's.
+// optimizerName returns the name of an optimizer in the profile: Theano's for a
+// mode.
 func optimizerName(q Query) string {
-	for _, mode := range Modes() {
+	for _, mode := range []string{ModeFastRun, ModeFastCompile, ModeDebug, ModeNone} {
 		if m, _ := Mode(mode); m.Equal(q) {
 			return "OPT_" + strings.ToUpper(mode)
 		}
@@ -37,24 +31,25 @@ func optimizerName(q Query) string {
 	return q.String()
 }
 
-// driver makes the rewriter of a database from what was chosen in it.
-func (d *db) driver(name string, choices []*choice) rewrite.GraphRewriter {
+// driver makes the rewriter that applies choices in the database to graphs of a
+// dialect.
+func (d *db) driver(name string, choices []*choice, dialect string) rewrite.GraphRewriter {
 	switch d.kind {
 	case sequence:
 		s := &rewrite.Sequence{Name: name}
 		for _, c := range choices {
-			if c.taken {
-				s.Members = append(s.Members, c.member())
+			if c.serves(dialect) {
+				s.Members = append(s.Members, c.member(dialect))
 			}
 		}
 		return s
 	case equilibrium:
 		q := d.equilibrium
 		q.Name = name
-		q.Rules = rules(choices)
+		q.Rules = rules(choices, dialect)
 		q.Globals, q.Final, q.Cleanup = nil, nil, nil
 		for _, c := range choices {
-			if !c.taken || c.isRule() {
+			if !c.serves(dialect) || c.isRule() {
 				continue
 			}
 			list := &q.Globals
@@ -63,24 +58,36 @@ func (d *db) driver(name string, choices []*choice) rewrite.GraphRewriter {
 			} else if c.entry.Cleanup {
 				list = &q.Cleanup
 			}
-			*list = append(*list, c.member())
+			*list = append(*list, c.member(dialect))
 		}
 		q.Prepare()
 		return &q
 	case topo:
 		w := d.walk
 		w.Name = name
-		w.Rules = rules(choices)
+		w.Rules = rules(choices, dialect)
 		w.Prepare()
 		return &w
 	}
 	return idle{}
 }
 
-// member returns a chosen graph rewriter or database.
-func (c *choice) member() rewrite.Member {
+// serves reports whether a choice runs anything on graphs of a dialect. It
+// recurses as deep as databases are nested.
+func (c *choice) serves(dialect string) bool {
+	switch {
+	case !c.taken || dialect != "" && c.dialect != "" && c.dialect != dialect:
+		return false
+	case c.entry.DB == nil:
+		return true
+	}
+	return slices.ContainsFunc(c.nested, func(n *choice) bool { return n.serves(dialect) })
+}
+
+// member returns a chosen graph rewriter, or the driver of a chosen database.
+func (c *choice) member(dialect string) rewrite.Member {
 	if c.entry.DB != nil {
-		return rewrite.Member{Name: c.entry.Name, Rewriter: c.entry.DB.base().driver(c.entry.Name, c.nested)}
+		return rewrite.Member{Name: c.entry.Name, Rewriter: c.inner.driver(c.entry.Name, c.nested, dialect)}
 	}
 	return rewrite.Member{Name: c.entry.Name, Rewriter: c.entry.Rewriter.(rewrite.GraphRewriter)}
 }
@@ -94,40 +101,16 @@ func (c *choice) isRule() bool {
 	return !isGraph
 }
 
-// rules returns the chosen node rewriters, those of groups among them.
-func rules(choices []*choice) []rewrite.NodeRewriter {
+// rules returns the chosen node rewriters, including those of groups.
+func rules(choices []*choice, dialect string) []rewrite.NodeRewriter {
 	var list []rewrite.NodeRewriter
 	for _, c := range choices {
 		switch {
-		case !c.taken || !c.isRule():
+		case !c.serves(dialect) || !c.isRule():
 		case c.entry.DB != nil:
-			list = append(list, rules(c.nested)...)
+			list = append(list, rules(c.nested, dialect)...)
 		default:
 			list = append(list, c.entry.rule())
-		}
-	}
-	return list
-}
-
-// words returns all names and tags, for suggestions.
-func (d *db) words() []string {
-	set := make(map[string]bool)
-	for _, in := range d.databases() {
-		for _, e := range in.entries {
-			set[e.Name] = true
-		}
-	}
-	return keys(set)
-}
-
-// flat takes apart errors that hold several.
-func flat(faults []error) []error {
-	var list []error
-	for _, f := range faults {
-		if many, ok := f.(interface{ WrappedErrors() []error }); ok {
-			list = append(list, many.WrappedErrors()...)
-		} else {
-			list = append(list, f)
 		}
 	}
 	return list

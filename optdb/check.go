@@ -10,10 +10,12 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Check reports what registering could not know about the database and those in
-// it: names of databases that no query can write, and declared orders against
-// entries that have not come.
-func (d *db) Check() error {
+// Check reports faults of the database, and of the databases in it, that are not
+// known at registration: names of databases that no query can write, and
+// constraints against entries that do not exist.
+func (d *db) Check() error { return joined(d.faults()) }
+
+func (d *db) faults() []error {
 	var faults []error
 	for _, in := range d.databases() {
 		if !validTag(in.name) {
@@ -21,11 +23,11 @@ func (d *db) Check() error {
 		}
 		faults = append(faults, in.orderFaults(true)...)
 	}
-	return joined(faults)
+	return faults
 }
 
-// entryFaults finds what is wrong with an entry beside the others: tags that are
-// names, and in-place rewriters before position 50.
+// entryFaults finds faults of an entry among others: tags that are names, and
+// in-place rewriters before position 50.
 func (d *db) entryFaults(e *Entry) []error {
 	var faults []error
 	if e.Name == d.name {
@@ -44,7 +46,7 @@ func (d *db) entryFaults(e *Entry) []error {
 	if !e.hasInplace() {
 		return faults
 	}
-	// What counts is the position in the outermost database, since that is when it runs.
+	// The position in the outermost database decides when it runs.
 	for _, top := range d.tops(e) {
 		if top.db.kind != sequence || top.entry.Position >= PositionInplace {
 			continue
@@ -68,12 +70,12 @@ func (d *db) entryFaults(e *Entry) []error {
 
 func (d *db) inplaceFault(e *Entry, top home) error {
 	if e == top.entry {
-		return d.fault(e.Name, ErrInplace, "it is at %v in %s; if that is to stand at 50 or later in another database, register it there first", e.Position, d.name)
+		return d.fault(e.Name, ErrInplace, "it is at %v in %s; if that belongs at 50 or later in another database, register it there first", e.Position, d.name)
 	}
-	return d.fault(e.Name, ErrInplace, "%s, which has it, is at %v in %s", top.entry.Name, top.entry.Position, top.db.name)
+	return d.fault(e.Name, ErrInplace, "%s, which contains it, is at %v in %s", top.entry.Name, top.entry.Position, top.db.name)
 }
 
-// tops returns the entries of outermost databases that an entry of d is in.
+// tops returns the entries of outermost databases that contain an entry of d.
 func (d *db) tops(e *Entry) []home {
 	todo := []home{{d, e}}
 	var tops []home
@@ -88,15 +90,15 @@ func (d *db) tops(e *Entry) []home {
 	return tops
 }
 
-// hasInplace reports whether the entry, or something in it, works in place.
+// hasInplace reports whether the entry, or an entry inside it, works in place.
 func (e *Entry) hasInplace() bool {
 	return e.inplace() || e.DB != nil && slices.ContainsFunc(e.DB.base().databases(), func(in *db) bool {
 		return slices.ContainsFunc(in.entries, (*Entry).inplace)
 	})
 }
 
-// orderFaults finds declared orders that are not kept. Those against entries that
-// there are not count if all have been registered.
+// orderFaults finds constraints that do not hold. If all entries are registered,
+// constraints against unknown entries are faults, too.
 func (d *db) orderFaults(complete bool) []error {
 	if !slices.ContainsFunc(d.entries, func(e *Entry) bool { return len(e.Before)+len(e.After) > 0 }) {
 		return nil
@@ -120,8 +122,8 @@ func (d *db) byNames() []*Entry {
 	return list
 }
 
-// sorted returns the entries in the order in which they run: by position, then
-// as declared, then by name. It reports declared orders that are not kept.
+// sorted returns the entries in the order in which they run: by position, then by
+// constraints, then by name. It reports constraints that do not hold.
 func (d *db) sorted() ([]*Entry, []error) {
 	list := d.byNames()
 	slices.SortStableFunc(list, func(a, b *Entry) int { return cmp.Compare(a.Position, b.Position) })
@@ -132,18 +134,18 @@ func (d *db) sorted() ([]*Entry, []error) {
 			end++
 		}
 		if rest := settle(list[start:end], orders); len(rest) > 0 {
-			faults = append(faults, d.fault(rest[0].Name, ErrOrder, "the declared orders contradict each other: %s", entryNames(rest)))
+			faults = append(faults, d.fault(rest[0].Name, ErrOrder, "the constraints contradict each other: %s", entryNames(rest)))
 		}
 		start = end
 	}
 	return list, faults
 }
 
-// An order is a declared one between two entries.
+// An order is a constraint between two entries.
 type order struct{ before, after *Entry }
 
-// orders collects what the entries declare and finds what the positions
-// contradict.
+// orders collects the constraints of the entries, and reports those that the
+// positions contradict.
 func (d *db) orders(list []*Entry) ([]order, []error) {
 	var orders []order
 	var faults []error
@@ -151,7 +153,7 @@ func (d *db) orders(list []*Entry) ([]order, []error) {
 		for i, o := range append(slices.Clone(e.Before), e.After...) {
 			other := d.byName[o.Name]
 			if other == nil {
-				faults = append(faults, d.fault(e.Name, ErrUnknownEntry, "it is ordered against %s%s", o.Name, didYouMean(o.Name, d.names())))
+				faults = append(faults, d.fault(e.Name, ErrUnknownEntry, "its order is declared against %s%s", o.Name, didYouMean(o.Name, d.names())))
 				continue
 			}
 			before, after, word := e, other, "before"
@@ -159,7 +161,7 @@ func (d *db) orders(list []*Entry) ([]order, []error) {
 				before, after, word = other, e, "after"
 			}
 			if before.Position > after.Position || before == after {
-				faults = append(faults, d.fault(e.Name, ErrOrder, "it is at %v and has to run %s %s, which is at %v, because %s",
+				faults = append(faults, d.fault(e.Name, ErrOrder, "it is at %v and must run %s %s, which is at %v, because %s",
 					e.Position, word, other.Name, other.Position, o.Reason))
 				continue
 			}
@@ -169,8 +171,8 @@ func (d *db) orders(list []*Entry) ([]order, []error) {
 	return orders, faults
 }
 
-// settle sorts entries at one position, which are sorted by name, by the declared
-// orders. It returns those that are in a cycle.
+// settle sorts entries at one position, given in the order of names, by the
+// constraints. It returns the entries of a cycle.
 func settle(list []*Entry, orders []order) []*Entry {
 	rest := slices.Clone(list)
 	for n := 0; len(rest) > 0; n++ {

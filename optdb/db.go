@@ -3,49 +3,54 @@ package optdb
 import (
 	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// PositionInplace is the position from which on rewriters may make operations
-// work in place. The DestroyHandler, without which that would be unsafe, is
-// attached right before it, because it makes every replacement dearer.
+// PositionInplace is the first position at which rewriters may make operations
+// work in place. That is unsafe without the DestroyHandler, which is attached
+// right before this position because it makes every replacement more expensive.
 const PositionInplace = 50
 
 // A Database is a [SequenceDB], an [EquilibriumDB], a [TopoDB] or a [GroupDB].
 type Database interface {
-	// Name returns the name that all entries of the database have as a tag.
+	// Name returns the name of the database, which is a tag of all its entries.
 	Name() string
 	base() *db
 }
 
-// An Entry is what a database holds under a name.
+// An Entry is a rewriter, or a nested database, in a database.
 type Entry struct {
 	Name string
 	// Doc says in a sentence what the entry does. It may be empty for a
 	// database, and for a rewriter that describes itself, see rewrite.Describer.
 	Doc string
-	// Rewriter is a rewrite.GraphRewriter or a rewrite.NodeRewriter, or a
-	// Database, which may be given as DB just as well.
+	// Rewriter is a rewrite.GraphRewriter, a rewrite.NodeRewriter or a Database.
+	// A Database may also be given as DB.
 	Rewriter any
 	DB       Database
-	// Position is the place in a SequenceDB. In other databases entries are
-	// tried in the order of their positions too, which are best left at 0.
+	// Position is the place in a SequenceDB. Other databases try their entries
+	// in the order of positions, too; there it is best left at 0.
 	Position float64
 	Tags     []string
-	// Final and Cleanup concern a graph rewriter in an EquilibriumDB. A final
-	// one runs at the end of each pass, a cleanup after everything that may
-	// have changed the graph, any other one at the beginning of each pass.
+	// Final and Cleanup are for graph rewriters in an EquilibriumDB. By default
+	// they run at the beginning of each pass, final ones at its end, and cleanups
+	// after everything that may have changed the graph.
 	Final, Cleanup bool
-	// Before and After are checked against the positions, and decide between
-	// equal ones.
-	Before, After []Order
+	// Dialect is the dialect of the graphs that the entry is for, see
+	// fgraph.DialectType. On graphs of another dialect the entry, with everything
+	// in it if it is a database, neither runs nor appears in the profile. An entry
+	// without a dialect runs on every graph.
+	Dialect string
+	// Before and After are checked against the positions, and order entries at
+	// equal positions.
+	Before, After []Constraint
 }
 
-// An Order says that another entry of the same database comes before or after
-// this one, and why.
-type Order struct{ Name, Reason string }
+// A Constraint names an entry that must run before or after the one that
+// declares it, and says why. Both entries are in the same database: to order
+// entries of different databases, order the databases.
+type Constraint struct{ Name, Reason string }
 
 type kind uint8
 
@@ -60,12 +65,11 @@ func (k kind) String() string {
 	return [...]string{"SequenceDB", "EquilibriumDB", "TopoDB", "GroupDB"}[k]
 }
 
-// db is what the databases have in common.
+// db is the common part of the databases.
 type db struct {
 	kind    kind
 	name    string
-	doc     string
-	entries []*Entry // in the order of registering
+	entries []*Entry // in the order of registration
 	byName  map[string]*Entry
 	within  []home // where the database is registered
 
@@ -73,7 +77,7 @@ type db struct {
 	walk        rewrite.Walk
 }
 
-// A home is an entry for a database, and the database that has the entry.
+// A home is an entry for a database, and the database that holds the entry.
 type home struct {
 	db    *db
 	entry *Entry
@@ -84,17 +88,11 @@ func (d *db) base() *db { return d }
 // Name returns the name of the database, which is a tag of all its entries.
 func (d *db) Name() string { return d.name }
 
-// Doc returns what Describe was given.
-func (d *db) Doc() string { return d.doc }
-
-// Describe documents the database with a sentence.
-func (d *db) Describe(doc string) { d.doc = doc }
-
-// Has reports whether there is an entry of that name.
+// Has reports whether the database has an entry of that name.
 func (d *db) Has(name string) bool { return d.byName[name] != nil }
 
-// DatabaseOf returns the database of type D that is registered in another one
-// under a name. The error says what there is instead.
+// DatabaseOf returns the database of type D that is registered under a name in
+// another database. If there is none, the error says what there is.
 func DatabaseOf[D Database](in Database, name string) (D, error) {
 	var none D
 	d := in.base()
@@ -106,7 +104,7 @@ func DatabaseOf[D Database](in Database, name string) (D, error) {
 				names = append(names, e.Name)
 			}
 		}
-		return none, d.fault(name, ErrUnknownEntry, "no database is called that%s", didYouMean(name, names))
+		return none, d.fault(name, ErrUnknownEntry, "no database has that name%s", didYouMean(name, names))
 	}
 	found, ok := e.DB.(D)
 	if !ok {
@@ -115,9 +113,8 @@ func DatabaseOf[D Database](in Database, name string) (D, error) {
 	return found, nil
 }
 
-// Add registers entries, all or none. All faults are returned together, but for
-// a declared order against an entry that is still to come: that is found by
-// Check and Build.
+// Add registers entries, all or none. It returns all faults together. Only Check
+// and Build report a constraint that names an entry which is not registered yet.
 func (d *db) Add(entries ...Entry) error {
 	var faults []error
 	had := len(d.entries)
@@ -148,8 +145,7 @@ func (d *db) Add(entries ...Entry) error {
 	return joined(faults)
 }
 
-// Replace puts an entry in the place of the one of the same name. It changes
-// nothing if there is an error.
+// Replace replaces the entry of the same name. On an error it changes nothing.
 func (d *db) Replace(e Entry) error {
 	have := d.byName[e.Name]
 	if have == nil {
@@ -167,7 +163,7 @@ func (d *db) Replace(e Entry) error {
 	return joined(faults)
 }
 
-// put makes e entry number i, in the place of what is there; both may be nil.
+// put replaces entry number i with e. Both may be nil.
 func (d *db) put(i int, e *Entry) {
 	if old := d.entries[i]; old != nil {
 		delete(d.byName, old.Name)
@@ -185,8 +181,7 @@ func (d *db) put(i int, e *Entry) {
 	}
 }
 
-// prepare checks what can be said about an entry by itself, and settles what it
-// left open.
+// prepare checks an entry by itself and fills in its defaults.
 func (d *db) prepare(e *Entry) []error {
 	var faults []error
 	fault := func(err error, format string, args ...any) {
@@ -211,11 +206,8 @@ func (d *db) prepare(e *Entry) []error {
 	case e.DB != nil && e.Rewriter != nil:
 		fault(ErrKind, "both a rewriter and a database")
 	case e.DB != nil:
-		if contains(e.DB.base(), d) {
+		if slices.Contains(e.DB.base().databases(), d) {
 			fault(ErrNested, "%s has %s in it", e.DB.Name(), d.name)
-		}
-		if e.Doc == "" {
-			e.Doc = e.DB.base().doc
 		}
 	}
 	if what := d.refuses(e); what != "" {
@@ -231,7 +223,7 @@ func (d *db) prepare(e *Entry) []error {
 	return faults
 }
 
-// refuses says why the database can't hold an entry, or nothing.
+// refuses says why the database can't hold an entry. It returns "" if it can.
 func (d *db) refuses(e *Entry) string {
 	_, isGraph := e.Rewriter.(rewrite.GraphRewriter)
 	_, isNode := e.Rewriter.(rewrite.NodeRewriter)
@@ -266,8 +258,8 @@ func (d *db) fault(entry string, err error, format string, args ...any) error {
 	return fmt.Errorf("optdb: %s/%s: %w: %s", d.name, entry, err, fmt.Sprintf(format, args...))
 }
 
-// tags returns all tags of an entry: its name, the name of the database, and its
-// own.
+// tags returns all tags of an entry: its name, the name of its database, and its
+// own tags.
 func (d *db) tags(e *Entry) []string { return append([]string{e.Name, d.name}, e.Tags...) }
 
 func (d *db) names() []string {
@@ -278,14 +270,12 @@ func (d *db) names() []string {
 	return names
 }
 
-// databases returns the database and all that are in it, each once, outer ones
+// databases returns the database and all databases in it, each once, outer ones
 // first and siblings by name.
 func (d *db) databases() []*db {
 	list := []*db{d}
 	for i := 0; i < len(list); i++ {
-		entries := slices.Clone(list[i].entries)
-		sort.Slice(entries, func(a, b int) bool { return entries[a].Name < entries[b].Name })
-		for _, e := range entries {
+		for _, e := range list[i].byNames() {
 			if e.DB != nil && !slices.Contains(list, e.DB.base()) {
 				list = append(list, e.DB.base())
 			}
@@ -294,27 +284,26 @@ func (d *db) databases() []*db {
 	return list
 }
 
-func contains(outer, inner *db) bool { return slices.Contains(outer.databases(), inner) }
-
 // A SequenceDB holds graph rewriters and databases that run one after the other.
 type SequenceDB struct{ db }
 
 // NewSequenceDB returns an empty database.
 func NewSequenceDB(name string) *SequenceDB { return &SequenceDB{newDB(sequence, name)} }
 
-// Register adds an entry: a rewrite.GraphRewriter or a [Database]. The rewriter
-// has to be a rewrite.Describer; Add takes the documentation with the entry.
+// Register adds a rewrite.GraphRewriter that describes itself, see
+// rewrite.Describer, or a [Database]. To register any other rewriter, or a database
+// with documentation, use Add.
 func (d *SequenceDB) Register(name string, rewriterOrDB any, position float64, tags ...string) error {
 	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Position: position, Tags: tags})
 }
 
-// An EquilibriumDB holds node rewriters that are applied over and over again
-// until none of them fires any more, and graph rewriters that run in each pass.
-type EquilibriumDB struct{ db }
+// An EquilibriumDB holds node rewriters that are applied over and over until none
+// of them fires, and graph rewriters that run in each of these passes.
+type EquilibriumDB struct{ unordered }
 
 // NewEquilibriumDB returns an empty database.
 func NewEquilibriumDB(name string) *EquilibriumDB {
-	return &EquilibriumDB{newDB(equilibrium, name)}
+	return &EquilibriumDB{unordered{newDB(equilibrium, name)}}
 }
 
 // Configure sets how the rules are applied: the Order, IgnoreNewTrees and MaxUse
@@ -324,40 +313,35 @@ func (d *EquilibriumDB) Configure(settings rewrite.Equilibrium) *EquilibriumDB {
 	return d
 }
 
-// Register adds an entry: a rewrite.NodeRewriter, a rewrite.GraphRewriter or a
-// [Database]. The rewriter has to be a rewrite.Describer; Add takes the
-// documentation with the entry.
-func (d *EquilibriumDB) Register(name string, rewriterOrDB any, tags ...string) error {
-	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})
-}
-
-// A TopoDB holds node rewriters that are applied in one walk over the graph.
-type TopoDB struct{ db }
+// A TopoDB holds node rewriters, or groups of them, that are applied in one walk
+// over the graph.
+type TopoDB struct{ unordered }
 
 // NewTopoDB returns an empty database.
-func NewTopoDB(name string) *TopoDB { return &TopoDB{newDB(topo, name)} }
+func NewTopoDB(name string) *TopoDB { return &TopoDB{unordered{newDB(topo, name)}} }
 
-// Configure sets how the walk is done: the Order, VisitNew and MaxUse of
+// Configure sets how the graph is walked: the Order, VisitNew and MaxUse of
 // settings.
 func (d *TopoDB) Configure(settings rewrite.Walk) *TopoDB {
 	d.walk = settings
 	return d
 }
 
-// Register adds an entry: a rewrite.NodeRewriter or a [GroupDB].
-func (d *TopoDB) Register(name string, rewriterOrDB any, tags ...string) error {
-	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})
-}
-
 // A GroupDB holds node rewriters that belong together. It has no driver: they
-// join those of the TopoDB or EquilibriumDB that the group is registered in.
-type GroupDB struct{ db }
+// join the rewriters of the TopoDB or EquilibriumDB that the group is registered
+// in.
+type GroupDB struct{ unordered }
 
 // NewGroupDB returns an empty database.
-func NewGroupDB(name string) *GroupDB { return &GroupDB{newDB(group, name)} }
+func NewGroupDB(name string) *GroupDB { return &GroupDB{unordered{newDB(group, name)}} }
 
-// Register adds an entry: a rewrite.NodeRewriter or a [GroupDB].
-func (d *GroupDB) Register(name string, rewriterOrDB any, tags ...string) error {
+// unordered is a database whose entries need no position.
+type unordered struct{ db }
+
+// Register adds a rewriter that describes itself, see rewrite.Describer, or a
+// [Database]. To register any other rewriter, or a database with documentation, use
+// Add.
+func (d *unordered) Register(name string, rewriterOrDB any, tags ...string) error {
 	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})
 }
 

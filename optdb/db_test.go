@@ -55,7 +55,7 @@ func node() rewrite.Rule {
 	}}
 }
 
-// is checks that err holds every one of the errors and, printed, all the words.
+// is checks that err wraps all of the errors and that its text contains all of the words.
 func is(t *testing.T, err error, wants []error, words ...string) {
 	t.Helper()
 	for _, want := range wants {
@@ -179,18 +179,18 @@ func TestDatabaseOf(t *testing.T) {
 		t.Error(any, err)
 	}
 	_, err = optdb.DatabaseOf[*optdb.EquilibriumDB](db, "canonicalise")
-	is(t, err, []error{optdb.ErrUnknownEntry}, "db/canonicalise: unknown entry: no database is called that, did you mean canonicalize?")
+	is(t, err, []error{optdb.ErrUnknownEntry}, "db/canonicalise: unknown entry: no database has that name, did you mean canonicalize?")
 	_, err = optdb.DatabaseOf[*optdb.EquilibriumDB](db, "a")
-	is(t, err, []error{optdb.ErrUnknownEntry}, "no database is called that")
+	is(t, err, []error{optdb.ErrUnknownEntry}, "no database has that name")
 	_, err = optdb.DatabaseOf[*optdb.TopoDB](db, "canonicalize")
 	is(t, err, []error{optdb.ErrKind}, "it is a EquilibriumDB")
 }
 
-// A call that registers something faulty reports all of its faults, and leaves the database as it was.
+// A registration with faults reports all of them and leaves the database unchanged.
 func TestFailedRegisterChangesNothing(t *testing.T) {
 	db, inner := optdb.NewSequenceDB("db"), optdb.NewEquilibriumDB("inner")
 	must(t, inner.Register("z", node(), "t"), db.Register("inner", inner, 3, "t"), db.Register("a", doc(""), 1, "t"))
-	late := optdb.Entry{Name: "late", Rewriter: doc(""), Position: 1, After: []optdb.Order{{"inner", "it reads what inner leaves"}}}
+	late := optdb.Entry{Name: "late", Rewriter: doc(""), Position: 1, After: []optdb.Constraint{{"inner", "it reads what inner leaves"}}}
 	deep := optdb.NewEquilibriumDB("deep")
 	must(t, deep.Register("wild", node(), "inplace"))
 	state := fmt.Sprint(db.Entries())
@@ -205,9 +205,9 @@ func TestFailedRegisterChangesNothing(t *testing.T) {
 		{inner.Register("y", node(), "z"), []error{optdb.ErrTagIsName}, []string{"optdb: inner/y: tag is the name"}},
 		{inner.Register("t", node()), []error{optdb.ErrTagIsName}, []string{"optdb: inner/z: tag is the name of another entry: t"}},
 		{db.Register("wild", doc(""), 49.9, "inplace"), []error{optdb.ErrInplace}, []string{"optdb: db/wild: in-place rewriter before position 50: it is at 49.9"}},
-		{inner.Register("wild", node(), "inplace"), []error{optdb.ErrInplace}, []string{"inner/wild: in-place rewriter before position 50: inner, which has it, is at 3 in db"}},
-		{db.Register("deep", deep, 4), []error{optdb.ErrInplace}, []string{"deep/wild: in-place rewriter before position 50: deep, which has it, is at 4 in db"}},
-		{db.Add(late), []error{optdb.ErrOrder}, []string{"optdb: db/late: wrong order: it is at 1 and has to run after inner, which is at 3, because it reads what inner leaves"}},
+		{inner.Register("wild", node(), "inplace"), []error{optdb.ErrInplace}, []string{"inner/wild: in-place rewriter before position 50: inner, which contains it, is at 3 in db"}},
+		{db.Register("deep", deep, 4), []error{optdb.ErrInplace}, []string{"deep/wild: in-place rewriter before position 50: deep, which contains it, is at 4 in db"}},
+		{db.Add(late), []error{optdb.ErrOrder}, []string{"optdb: db/late: wrong order: it is at 1 and must run after inner, which is at 3, because it reads what inner leaves"}},
 	} {
 		is(t, c.err, c.wants, c.words...)
 		if got := fmt.Sprint(db.Entries()); got != state {
@@ -239,7 +239,7 @@ func TestInplaceBelow50(t *testing.T) {
 		{"deep", func(db *optdb.SequenceDB) error {
 			in, eq, g := optdb.NewSequenceDB("in"), optdb.NewEquilibriumDB("eq"), optdb.NewGroupDB("g")
 			return errors.Join(g.Register("a", node(), "inplace"), eq.Register("g", g), in.Register("eq", eq, 70), db.Register("in", in, 49))
-		}, "g/a: in-place rewriter before position 50: in, which has it, is at 49 in db"},
+		}, "g/a: in-place rewriter before position 50: in, which contains it, is at 49 in db"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -256,8 +256,7 @@ func TestInplaceBelow50(t *testing.T) {
 	}
 }
 
-// What runs does not depend on the order of registering: neither the order of the
-// entries nor what is selected.
+// The order of registration decides neither what is selected nor the order in which it runs.
 func TestRegisteringOrderDoesNotMatter(t *testing.T) {
 	build := func(seed uint64) string {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -271,10 +270,10 @@ func TestRegisteringOrderDoesNotMatter(t *testing.T) {
 		steps = append(steps,
 			func() error { return db.Register("eq", eq, 1, "t") },
 			func() error {
-				return db.Add(optdb.Entry{Name: "z", Rewriter: doc(""), Position: 1, Tags: []string{"t"}, Before: []optdb.Order{{"a", "so"}}})
+				return db.Add(optdb.Entry{Name: "z", Rewriter: doc(""), Position: 1, Tags: []string{"t"}, Before: []optdb.Constraint{{"a", "so"}}})
 			},
 			func() error {
-				return db.Add(optdb.Entry{Name: "early", Rewriter: doc(""), Position: 1, Tags: []string{"t"}, After: []optdb.Order{{"eq", "so"}, {"e", "so"}}})
+				return db.Add(optdb.Entry{Name: "early", Rewriter: doc(""), Position: 1, Tags: []string{"t"}, After: []optdb.Constraint{{"eq", "so"}, {"e", "so"}}})
 			})
 		r.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 		for _, step := range steps {
@@ -299,10 +298,10 @@ func TestOrders(t *testing.T) {
 	entry := func(name string, position float64, before, after string) optdb.Entry {
 		e := optdb.Entry{Name: name, Rewriter: doc(""), Position: position, Tags: []string{"t"}}
 		for _, n := range strings.Fields(before) {
-			e.Before = append(e.Before, optdb.Order{n, "of reason B"})
+			e.Before = append(e.Before, optdb.Constraint{n, "of reason B"})
 		}
 		for _, n := range strings.Fields(after) {
-			e.After = append(e.After, optdb.Order{n, "of reason A"})
+			e.After = append(e.After, optdb.Constraint{n, "of reason A"})
 		}
 		return e
 	}
@@ -315,11 +314,11 @@ func TestOrders(t *testing.T) {
 		{"kept by position", []optdb.Entry{entry("a", 2, "", "b"), entry("b", 1, "a", "")}, "b a", nil},
 		{"tie broken", []optdb.Entry{entry("a", 1, "", "c"), entry("b", 1, "", ""), entry("c", 1, "", "b")}, "b c a", nil},
 		{"tie by name", []optdb.Entry{entry("c", 1, "", ""), entry("a", 1, "", ""), entry("b", 1, "", "")}, "a b c", nil},
-		{"before, but later", []optdb.Entry{entry("a", 2, "b", ""), entry("b", 1, "", "")}, "db/a: wrong order: it is at 2 and has to run before b, which is at 1, because of reason B", optdb.ErrOrder},
-		{"after, but earlier", []optdb.Entry{entry("a", 1, "", "b"), entry("b", 2, "", "")}, "it is at 1 and has to run after b, which is at 2, because of reason A", optdb.ErrOrder},
+		{"before, but later", []optdb.Entry{entry("a", 2, "b", ""), entry("b", 1, "", "")}, "db/a: wrong order: it is at 2 and must run before b, which is at 1, because of reason B", optdb.ErrOrder},
+		{"after, but earlier", []optdb.Entry{entry("a", 1, "", "b"), entry("b", 2, "", "")}, "it is at 1 and must run after b, which is at 2, because of reason A", optdb.ErrOrder},
 		{"cycle", []optdb.Entry{entry("a", 1, "b", ""), entry("b", 1, "c", ""), entry("c", 1, "a", ""), entry("d", 1, "", "")}, "contradict each other: a, b, c", optdb.ErrOrder},
-		{"itself", []optdb.Entry{entry("a", 1, "a", "")}, "it is at 1 and has to run before a", optdb.ErrOrder},
-		{"unknown", []optdb.Entry{entry("alpha", 1, "", ""), entry("b", 1, "", "alhpa")}, "db/b: unknown entry: it is ordered against alhpa, did you mean alpha?", optdb.ErrUnknownEntry},
+		{"itself", []optdb.Entry{entry("a", 1, "a", "")}, "it is at 1 and must run before a", optdb.ErrOrder},
+		{"unknown", []optdb.Entry{entry("alpha", 1, "", ""), entry("b", 1, "", "alhpa")}, "db/b: unknown entry: its order is declared against alhpa, did you mean alpha?", optdb.ErrUnknownEntry},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

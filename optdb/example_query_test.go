@@ -47,19 +47,19 @@ func ExampleQuery() {
 }
 
 // An order that has a reason is declared, and holds whatever the positions are.
-func ExampleOrder() {
+func ExampleConstraint() {
 	db := optdb.NewSequenceDB("db")
 	fuse := nothing("fuse", 1, "fast_run")
-	fuse.After = []optdb.Order{{Name: "fold", Reason: "a constant in the middle keeps two ops apart"}}
+	fuse.After = []optdb.Constraint{{Name: "fold", Reason: "a constant in the middle keeps two ops apart"}}
 	db.Add(fuse, nothing("fold", 1, "fast_run"))
 	o, _ := db.Build(optdb.Include("fast_run"))
-	fmt.Println(o.Passes())
+	fmt.Println(o.Passes(""))
 
 	late := optdb.NewSequenceDB("late")
 	fmt.Println(late.Add(fuse, nothing("fold", 2, "fast_run")))
 	// Output:
 	// [fold fuse]
-	// optdb: late/fuse: wrong order: it is at 1 and has to run after fold, which is at 2, because a constant in the middle keeps two ops apart
+	// optdb: late/fuse: wrong order: it is at 1 and must run after fold, which is at 2, because a constant in the middle keeps two ops apart
 }
 
 // Explain says why an entry is part of an optimizer, or is not.

@@ -6,7 +6,7 @@ import (
 )
 
 // didYouMean returns ", did you mean ...?" with the word of the list that is most
-// like what was written, or nothing if none is.
+// like what was written, or "" if none is similar.
 func didYouMean(written string, words []string) string {
 	best, least := "", max(2, len(written)/3)+1
 	for _, w := range slices.Sorted(slices.Values(words)) {
@@ -27,8 +27,8 @@ func didYouMean(written string, words []string) string {
 	return ", did you mean " + best + "?"
 }
 
-// distance returns how many bytes have to be inserted, deleted, replaced or
-// swapped with their neighbour to make b of a (optimal string alignment).
+// distance returns how many bytes must be inserted, deleted, replaced or swapped
+// with their neighbor to turn a into b (optimal string alignment).
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

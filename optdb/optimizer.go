@@ -5,26 +5,25 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// An Optimizer is what a query selects from a database, ready to run. It does not
-// change, and it is a rewrite.GraphRewriter.
+// An Optimizer runs what a query selected from a database. It never changes, and
+// it is a rewrite.GraphRewriter.
 type Optimizer struct {
 	name    string
 	query   Query
-	db      string
-	class   kind
+	db      db // its settings
 	choices []*choice
-	words   []string
-	root    rewrite.GraphRewriter
+	drivers sync.Map // by dialect: a rewrite.GraphRewriter, made on first use
 }
 
-// Name returns the name of the optimizer in the profile: that of a mode as Theano
-// prints it, OPT_FAST_RUN, or else the query.
+// Name returns the name of the optimizer in the profile: for a mode Theano's, such
+// as OPT_FAST_RUN, and otherwise the query.
 func (o *Optimizer) Name() string { return o.name }
 
 // Describe returns the name and the class.
@@ -33,17 +32,28 @@ func (o *Optimizer) Describe() rewrite.Description {
 }
 
 // Class returns the class of the optimizer in the profile.
-func (o *Optimizer) Class() string { return o.class.class() }
+func (o *Optimizer) Class() string { return o.db.kind.class() }
 
 // Query returns the query that the optimizer was built from.
 func (o *Optimizer) Query() Query { return o.query }
 
-// Debugging reports whether the query is one for debugging, see [Query.Debugging].
+// Debugging reports whether the query is for debugging, see [Query.Debugging].
 func (o *Optimizer) Debugging() bool { return o.query.debug }
 
-// Passes returns the names of what the optimizer runs one after the other, as they stand in the profile.
-func (o *Optimizer) Passes() []string {
-	s, ok := o.root.(*rewrite.Sequence)
+// driver returns the rewriter for graphs of a dialect.
+func (o *Optimizer) driver(dialect string) rewrite.GraphRewriter {
+	if r, ok := o.drivers.Load(dialect); ok {
+		return r.(rewrite.GraphRewriter)
+	}
+	r, _ := o.drivers.LoadOrStore(dialect, o.db.driver(o.name, o.choices, dialect))
+	return r.(rewrite.GraphRewriter)
+}
+
+// Passes returns the names of the entries that the optimizer runs one after the
+// other on a graph of a dialect, as they appear in the profile. On graphs of the
+// dialect "" everything runs.
+func (o *Optimizer) Passes(dialect string) []string {
+	s, ok := o.driver(dialect).(*rewrite.Sequence)
 	if !ok {
 		return []string{o.name}
 	}
@@ -54,24 +64,25 @@ func (o *Optimizer) Passes() []string {
 	return names
 }
 
-// AddRequirements attaches what has to be attached before the optimizer runs.
+// AddRequirements attaches the features that the optimizer needs.
 func (o *Optimizer) AddRequirements(g *fgraph.FunctionGraph) error {
-	return o.root.AddRequirements(g)
+	return o.driver(g.Dialect()).AddRequirements(g)
 }
 
-// Apply runs the optimizer as a part of a larger rewriter.
+// Apply runs the optimizer as part of another rewriter.
 func (o *Optimizer) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	return o.root.Apply(o.options(ctx), g, rec)
+	return o.driver(g.Dialect()).Apply(o.options(ctx), g, rec)
 }
 
-// Rewrite optimizes g. rec, which may be nil, is the record of the run; the caller
-// begins and ends it.
+// Rewrite optimizes g. rec, which may be nil, records the run; the caller begins
+// and ends it.
 func (o *Optimizer) Rewrite(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	rec.SetClass("", o.Class())
-	return rewrite.Run(o.options(ctx), o.root, g, rec)
+	return rewrite.Run(o.options(ctx), o.driver(g.Dialect()), g, rec)
 }
 
-// options returns a context in which failures know the query, and in which the graph is checked if the query is for debugging.
+// options returns a context in which failures report the query, and the graph is
+// checked if the query is for debugging.
 func (o *Optimizer) options(ctx context.Context) context.Context {
 	opts := rewrite.OptionsFrom(ctx)
 	tell := opts.Reproduce != nil && opts.Query == ""
@@ -86,17 +97,19 @@ func (o *Optimizer) options(ctx context.Context) context.Context {
 }
 
 // WhyNot says why the node rewriter of that name, or at that path, does not fire
-// at an apply: because it is not in the optimizer, as [Optimizer.Explain] says,
-// or for what rewrite.WhyNot says, in a line for each entry of that name.
+// at an apply: [Optimizer.Explain] if it is not in the optimizer, and otherwise
+// rewrite.WhyNot, in a line for each entry of that name.
 func (o *Optimizer) WhyNot(ctx context.Context, name string, g *fgraph.FunctionGraph, n *fgraph.Apply) string {
 	var lines []string
 	for _, c := range o.all() {
 		if !c.is(name) || !c.taken {
 			continue
 		}
-		why := "it is no node rewriter"
+		why := "it is not a node rewriter"
 		if _, ok := c.entry.Rewriter.(rewrite.NodeRewriter); ok && c.isRule() {
-			why = rewrite.WhyNot(ctx, c.entry.rule(), g, n)
+			if why = "it is for graphs of " + c.dialect; c.serves(g.Dialect()) {
+				why = rewrite.WhyNot(ctx, c.entry.rule(), g, n)
+			}
 		}
 		lines = append(lines, c.path+": "+why)
 	}
@@ -107,18 +120,19 @@ func (o *Optimizer) WhyNot(ctx context.Context, name string, g *fgraph.FunctionG
 }
 
 // Selected reports whether an entry of that name, or at that path, is in the
-// optimizer. A name that several databases have is selected if one of them is.
+// optimizer. If several databases have entries of that name, one is enough.
 func (o *Optimizer) Selected(name string) bool {
 	return slices.ContainsFunc(o.all(), func(c *choice) bool { return c.taken && c.is(name) })
 }
 
 // Explain says why an entry is in the optimizer or not. It takes a name, or a path
-// of names joined by "/" where several databases have entries of one name; for a
-// name it answers for each of them, a line apiece.
+// of names joined by "/". If several databases have entries of that name, it
+// returns a line for each.
 func (o *Optimizer) Explain(name string) string {
-	var lines []string
+	var lines, words []string
 	for _, c := range o.all() {
 		if !c.is(name) {
+			words = append(words, c.entry.Name)
 			continue
 		}
 		state := "not selected: "
@@ -128,30 +142,33 @@ func (o *Optimizer) Explain(name string) string {
 		lines = append(lines, fmt.Sprintf("%s: %s%s", c.path, state, c.why))
 	}
 	if len(lines) == 0 {
-		return fmt.Sprintf("%s: unknown: no entry of that name in %s%s", name, o.db, didYouMean(name, o.words))
+		return fmt.Sprintf("%s: unknown: no entry of that name in %s%s", name, o.db.name, didYouMean(name, words))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// String returns the optimizer as a tree: an entry a line, in the order in which
-// they run, with position, name, class and why it was selected.
+// String returns the optimizer as a tree with a line per entry, in the order in
+// which they run: position, name and class.
 func (o *Optimizer) String() string {
 	if o == nil {
 		return "no optimizer\n"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s %s\n", o.db, o.Class(), o.query)
+	fmt.Fprintf(&b, "%s %s %s\n", o.db.name, o.Class(), o.query)
 	for _, c := range o.all() {
 		if c.taken {
-			i := c.listing()
-			fmt.Fprintf(&b, "%s%s\n", strings.Repeat("    ", c.depth+1), strings.TrimLeft(i.place()+i.Name+" "+i.Class, " "))
+			l, place := c.listing(), ""
+			if l.Placed {
+				place = formatPosition(l.Position) + " "
+			}
+			fmt.Fprintf(&b, "%s%s%s %s\n", strings.Repeat("    ", c.depth+1), place, l.Name, l.Class)
 		}
 	}
 	return b.String()
 }
 
-// Entries lists the selected entries in the order in which they run, databases
-// before what is in them.
+// Entries returns the selected entries in the order in which they run, databases
+// before the entries in them.
 func (o *Optimizer) Entries() []Listing {
 	var list []Listing
 	for _, c := range o.all() {
@@ -164,35 +181,27 @@ func (o *Optimizer) Entries() []Listing {
 
 // Empty reports whether no entry is selected.
 func (o *Optimizer) Empty() bool {
-	taken := func(c *choice) bool { return c.taken }
-	return !slices.ContainsFunc(o.choices, taken) && !slices.ContainsFunc(o.all(), taken)
+	return !slices.ContainsFunc(o.choices, func(c *choice) bool { return c.taken })
 }
 
 // A Listing describes an entry.
 type Listing struct {
-	Path     string   `json:"path"` // names of databases and its own, joined by "/"
+	Path     string   `json:"path"` // names of databases and of the entry, joined by "/"
 	Name     string   `json:"name"`
-	Depth    int      `json:"depth"` // how many databases it is in, the outermost not counted
+	Depth    int      `json:"depth"` // number of databases around it, without the outermost one
 	Class    string   `json:"class"` // as in the profile; "rule" for a node rewriter
 	Doc      string   `json:"doc"`
-	Position float64  `json:"position"` // in a SequenceDB the place, elsewhere the rank
-	Placed   bool     `json:"placed"`   // it is in a SequenceDB
-	Tags     []string `json:"tags"`     // without its name and that of its database
+	Position float64  `json:"position"`          // in a SequenceDB the place, elsewhere the rank
+	Placed   bool     `json:"placed"`            // it is in a SequenceDB
+	Tags     []string `json:"tags"`              // without its name and that of its database
+	Dialect  string   `json:"dialect,omitempty"` // of the graphs it is for; empty for all
 	Inplace  bool     `json:"inplace,omitempty"`
 	Database bool     `json:"database,omitempty"`
-	Why      string   `json:"why,omitempty"` // by what it was selected
+	Why      string   `json:"why,omitempty"` // why it was selected
 }
 
-// place returns the position as the beginning of a line.
-func (l Listing) place() string {
-	if !l.Placed {
-		return ""
-	}
-	return formatPosition(l.Position) + " "
-}
-
-// Entries lists all entries of the database in the order in which they would run,
-// databases before what is in them.
+// Entries returns all entries of the database in the order in which they would run,
+// databases before the entries in them.
 func (d *db) Entries() []Listing {
 	everything := view{out: " "}
 	o := Optimizer{choices: d.choose(everything, "", 0)}
@@ -205,7 +214,7 @@ func (d *db) Entries() []Listing {
 	return list
 }
 
-// all returns the choices, those of nested databases after their own.
+// all returns all choices, databases before the entries in them.
 func (o *Optimizer) all() []*choice {
 	var list []*choice
 	stack := slices.Clone(o.choices)
@@ -228,7 +237,7 @@ func (c *choice) listing() Listing {
 	l := Listing{
 		Path: c.path, Name: e.Name, Depth: c.depth, Doc: e.Doc, Tags: slices.Clone(e.Tags),
 		Position: e.Position, Placed: c.db.kind == sequence,
-		Class: "rule", Inplace: e.DB == nil && e.inplace(), Database: e.DB != nil, Why: c.why,
+		Class: "rule", Dialect: c.dialect, Inplace: e.DB == nil && e.inplace(), Database: e.DB != nil, Why: c.why,
 	}
 	if e.DB != nil {
 		l.Class = e.DB.base().kind.class()

@@ -187,7 +187,7 @@ func TestExtras(t *testing.T) {
 	if g.String() != "[z(x)]" {
 		t.Errorf("%s by\n%s", g, o)
 	}
-	if !o.Selected("first") || o.Explain("first") != "first: brought along by the query" || db.Has("first") {
+	if !o.Selected("first") || o.Explain("first") != "first: added by the query" || db.Has("first") {
 		t.Error(o.Explain("first"))
 	}
 	for _, test := range []struct {
@@ -203,7 +203,7 @@ func TestExtras(t *testing.T) {
 		_, err := db.Build(test.q)
 		is(t, err, []error{test.want})
 	}
-	// A subquery brings along what joins the nested database.
+	// A rewriter that a subquery adds joins the nested database.
 	early := func(x any) optdb.Query {
 		return q.Subquery("eq", optdb.Include("fast_run").With("mine", x, 0))
 	}
@@ -248,7 +248,7 @@ func TestExtras(t *testing.T) {
 	}
 }
 
-// One database may be registered at two places, under two names.
+// A database may be registered in two places, under two names.
 func TestDatabaseTwice(t *testing.T) {
 	db, in := optdb.NewSequenceDB("db"), optdb.NewSequenceDB("in")
 	var ran []string
@@ -259,7 +259,7 @@ func TestDatabaseTwice(t *testing.T) {
 	if got := strings.Join(ran, " "); got != "a between a" {
 		t.Error(got)
 	}
-	if got := build(t, db, "+t -two").Explain("a"); got != "one/a: selected by +t\ntwo/a: not selected: two, which has it, is not selected: excluded by -two" {
+	if got := build(t, db, "+t -two").Explain("a"); got != "one/a: selected by +t\ntwo/a: not selected: two, which contains it, is not selected: excluded by -two" {
 		t.Error(got)
 	}
 }

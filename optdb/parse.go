@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// ErrSyntax is wrapped by the errors of [ParseQuery].
+// ErrSyntax is the error that errors of [ParseQuery] wrap.
 var ErrSyntax = errors.New("bad query")
 
-// Subqueries of subqueries are written by hand, if ever; the bound keeps a
-// hostile text from exhausting the stack.
+// maxNesting keeps a hostile text from exhausting the stack.
 const maxNesting = 16
 
 // ParseQuery reads a query: terms separated by spaces. A term is
@@ -24,9 +23,9 @@ const maxNesting = 16
 //	?         tags that no entry has are not an error
 //
 // The text may begin with the name of a mode, which stands for its query:
-// "fast_run -inplace" is "+fast_run -inplace", and "none" is the query that
-// selects nothing, like the empty text. "debug" is fast_run with checks. Errors give the column, counted in bytes
-// from 1, and wrap [ErrSyntax].
+// "fast_run -inplace" is "+fast_run -inplace", and "none" selects nothing, like the
+// empty text. "debug" is fast_run with checks. Errors wrap [ErrSyntax] and give the
+// column, counted in bytes from 1.
 func ParseQuery(text string) (Query, error) {
 	p := parser{text: text}
 	q, err := p.query(0)
@@ -48,7 +47,7 @@ func (p *parser) fault(at int, format string, args ...any) error {
 	return fmt.Errorf("%w %q: column %d: %s", ErrSyntax, p.text, at+1, fmt.Sprintf(format, args...))
 }
 
-// query reads terms up to the end of the text or, in a subquery, to its ")".
+// query reads terms up to the end of the text or the ")" of a subquery.
 func (p *parser) query(depth int) (Query, error) {
 	var q Query
 	for first := true; ; first = false {
@@ -153,7 +152,7 @@ func (p *parser) word() string {
 	return p.text[start:p.at]
 }
 
-// end checks that a term is over.
+// end checks that a term ends here.
 func (p *parser) end() error {
 	if p.at < len(p.text) && !isSpace(p.text[p.at]) && p.text[p.at] != ')' {
 		return p.fault(p.at, "unexpected %q, terms are separated by spaces", p.text[p.at])
@@ -169,8 +168,8 @@ func (p *parser) space() {
 
 func isSpace(c byte) bool { return strings.IndexByte(" \t\r\n", c) >= 0 }
 
-// isTagByte reports whether c may stand in a tag: letters, digits, "_", and
-// after the first byte also ".", "-" and ":".
+// isTagByte reports whether c may occur in a tag: a letter, a digit, "_", or, if
+// inner, also ".", "-" or ":".
 func isTagByte(c byte, inner bool) bool {
 	switch {
 	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_':
@@ -179,7 +178,7 @@ func isTagByte(c byte, inner bool) bool {
 	return inner && (c == '.' || c == '-' || c == ':')
 }
 
-// validTag reports whether a query can name the tag.
+// validTag reports whether a query can contain the tag.
 func validTag(tag string) bool {
 	for i := range len(tag) {
 		if !isTagByte(tag[i], i > 0) {

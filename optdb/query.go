@@ -8,20 +8,19 @@ import (
 	"strings"
 )
 
-// A Query says which entries of a database to select. It is a value: every
-// method returns a new query and leaves its receiver as it was, so that queries
-// can be derived from one another, shared and stored. The zero Query selects
-// nothing.
+// A Query selects entries of a database. It is a value: every method returns a
+// new query and leaves its receiver unchanged, so that queries can be derived from
+// one another, shared and stored. The zero Query selects nothing.
 //
-// An entry is selected when it carries one of the included tags, all the
-// required ones and none of the excluded ones. Its name is one of its tags, and
-// so is the name of its database. What is in a nested database is selected only
-// if that is selected too, or if the name of the entry is included: a tag of
-// the entry does not open the database.
+// An entry is selected if it has one of the included tags, all required tags and
+// none of the excluded ones. Its name is one of its tags, and so is the name of
+// its database. An entry of a nested database is selected only if the database is
+// selected too, or if the entry is included by name: a tag of the entry does not
+// open the database.
 type Query struct {
 	terms   []term // in the order given, without duplicates
 	subs    []subquery
-	extras  []Extra
+	extras  []extra
 	cutoff  float64
 	hasCut  bool
 	lenient bool
@@ -46,13 +45,12 @@ type subquery struct {
 	q  Query
 }
 
-// An Extra is a rewriter that a query brings along. It joins the database that
-// the query is for, at its position and whatever the tags say. That of a subquery
-// is the nested database.
-type Extra struct {
-	Name     string
-	Rewriter any // as in Entry
-	Position float64
+// An extra is a rewriter that a query adds to the database it is for, whatever
+// the tags say. A subquery is for the nested database.
+type extra struct {
+	name     string
+	rewriter any // as in Entry
+	position float64
 }
 
 // Include returns the query that selects the entries with any of the tags.
@@ -62,16 +60,15 @@ func Include(tags ...string) Query { return Query{}.Including(tags...) }
 func (q Query) Including(tags ...string) Query { return q.with(include, tags) }
 
 // Requiring returns the query that selects only entries with all of the tags.
-// An entry of a nested database may also have a tag through its database.
+// An entry of a nested database also has the tags of its database.
 func (q Query) Requiring(tags ...string) Query { return q.with(require, tags) }
 
 // Excluding returns the query that selects no entry with any of the tags, and
-// nothing inside of a database with one of them.
+// nothing in a database with one of them.
 func (q Query) Excluding(tags ...string) Query { return q.with(exclude, tags) }
 
-// Subquery returns the query that selects from the nested database of that name
-// by sub, instead of by itself. Whether the database is entered at all is still
-// up to q.
+// Subquery returns the query that applies sub, instead of itself, to the nested
+// database of that name. The query still decides whether the database is entered.
 func (q Query) Subquery(db string, sub Query) Query {
 	q.subs = slices.Clone(q.subs)
 	for i := range q.subs {
@@ -85,22 +82,23 @@ func (q Query) Subquery(db string, sub Query) Query {
 }
 
 // Cutoff returns the query that selects only entries at positions below the
-// given one. It concerns the database that is queried; nested ones have
-// positions of their own, and a subquery its own cutoff.
+// given one. It does not apply to nested databases, which have positions of their
+// own; a subquery can have its own cutoff.
 func (q Query) Cutoff(position float64) Query {
 	q.cutoff, q.hasCut = position, true
 	return q
 }
 
-// With returns the query that also runs a rewriter, or a database, which is not in
-// the database.
+// With returns the query that also runs a rewriter, or a database, that is not
+// registered, at the given position and whatever the tags say. In a subquery it
+// joins the nested database.
 func (q Query) With(name string, rewriter any, position float64) Query {
-	q.extras = append(slices.Clone(q.extras), Extra{name, rewriter, position})
+	q.extras = append(slices.Clone(q.extras), extra{name, rewriter, position})
 	return q
 }
 
-// Lenient returns the query for which a tag that no entry has is not an error.
-// It serves queries that are written for databases with plug-ins.
+// Lenient returns the query for which a tag that no entry has is not an error. It
+// is for queries of databases with plug-ins.
 func (q Query) Lenient() Query {
 	q.lenient = true
 	return q
@@ -111,19 +109,18 @@ func (q Query) Empty() bool {
 	return len(q.extras) == 0 && !slices.ContainsFunc(q.terms, func(t term) bool { return t.sign == include })
 }
 
-// Debugging reports whether the query began as [ModeDebug].
+// Debugging reports whether the query was derived from [ModeDebug].
 func (q Query) Debugging() bool { return q.debug }
 
-// Equal reports whether the queries print alike and bring along the same
-// rewriters by name and position.
+// Equal reports whether the queries print alike.
 func (q Query) Equal(o Query) bool { return q.String() == o.String() }
 
 // String returns the query in the form that [ParseQuery] reads:
 //
 //	+fast_run -inplace &nnet3 canonicalize(+fast_run -local_add_canonizer) <49 ?
 //
-// The query that is empty prints as "none". Rewriters that a query brings along
-// print as [name@position], which can't be read back.
+// The empty query prints as "none". Rewriters added by [Query.With] print as
+// [name@position], which can't be read back.
 func (q Query) String() string {
 	var b strings.Builder
 	q.print(&b)
@@ -133,7 +130,7 @@ func (q Query) String() string {
 	return b.String()
 }
 
-// print recurses into subqueries, which nest as deep as their author wrote them.
+// print recurses into subqueries, which nest as deep as the author wrote them.
 func (q Query) print(b *strings.Builder) {
 	start := b.Len()
 	space := func() {
@@ -161,7 +158,7 @@ func (q Query) print(b *strings.Builder) {
 	}
 	for _, e := range q.extras {
 		space()
-		fmt.Fprintf(b, "[%s@%s]", e.Name, formatPosition(e.Position))
+		fmt.Fprintf(b, "[%s@%s]", e.name, formatPosition(e.position))
 	}
 	if q.hasCut {
 		space()
@@ -195,8 +192,8 @@ func (q Query) tags(s sign) []string {
 	return tags
 }
 
-// sub returns the query for a nested database: its subquery, or the query itself
-// without what concerns the outer database only.
+// sub returns the query for a nested database: its subquery and true, or the query
+// itself without extras and cutoff.
 func (q Query) sub(db string) (Query, bool) {
 	for i := range q.subs {
 		if q.subs[i].db == db {
@@ -211,24 +208,23 @@ func formatPosition(p float64) string { return strconv.FormatFloat(p, 'g', -1, 6
 
 func validPosition(p float64) bool { return !math.IsNaN(p) && !math.IsInf(p, 0) }
 
-// The names of the modes: queries that have a name.
+// The names of the modes, which are queries.
 const (
 	ModeFastRun     = "fast_run"
 	ModeFastCompile = "fast_compile"
 	ModeNone        = "none"
 
-	// ModeDebug is fast_run under observation: the graph is checked after every pass, and what is executed is checked
-	// against what it declares. Who has values at hand compares those as well, see rewrite.Bisect.
+	// ModeDebug is fast_run with checks: of the graph after every pass, and of
+	// what ops do against what they declare. To compare values as well, see
+	// rewrite.Bisect.
 	ModeDebug = "debug"
 )
 
-// TagInplace marks rewriters that make operations work in place.
+// TagInplace is the tag of rewriters that make operations work in place.
 const TagInplace = "inplace"
 
-// Modes returns the names of the modes.
-func Modes() []string { return []string{ModeFastRun, ModeFastCompile, ModeDebug, ModeNone} }
-
-// Mode returns the query of a mode and whether there is one of that name.
+// Mode returns the query of a mode and reports whether there is a mode of that
+// name.
 func Mode(name string) (Query, bool) {
 	switch name {
 	case ModeFastRun, ModeFastCompile:

@@ -140,7 +140,7 @@ func TestQueryEmpty(t *testing.T) {
 }
 
 func TestModes(t *testing.T) {
-	for _, name := range optdb.Modes() {
+	for _, name := range []string{"fast_run", "fast_compile", "debug", "none"} {
 		q, ok := optdb.Mode(name)
 		parsed, err := optdb.ParseQuery(name)
 		if !ok || err != nil || !parsed.Equal(q) {
@@ -204,8 +204,8 @@ func TestQueryPrintsWhatParses(t *testing.T) {
 	})
 }
 
-// allocates returns how many bytes f allocates. What else the process does counts too, so that f runs again while it seems to be
-// more than most.
+// allocates returns how many bytes f allocates. What else the process does counts too, so that f
+// runs again while it seems to be more than most.
 func allocates(most uint64, f func()) uint64 {
 	least := uint64(math.MaxUint64)
 	for try := 0; try < 20 && least > most; try++ {
@@ -219,8 +219,9 @@ func allocates(most uint64, f func()) uint64 {
 	return least
 }
 
-// FuzzParseQuery: whatever is typed, a query takes memory in proportion to its text, prints as text that reads as the same query,
-// and builds an optimizer that can account for every entry, unless a tag is unknown.
+// FuzzParseQuery: whatever is typed, a query takes memory in proportion to its text, prints as text
+// that reads as the same query, and builds an optimizer that can account for every entry, unless a
+// tag is unknown.
 func FuzzParseQuery(f *testing.F) {
 	for _, text := range []string{"+fast_run -inplace &nnet3 <49", "fast_compile &merge", "+useless canonicalize(+fast_run -local_add) <1.5 ?"} {
 		f.Add(text)

@@ -14,8 +14,7 @@ func (e *Entry) rule() rewrite.NodeRewriter {
 		Name: e.Name, Doc: e.Doc, Destroys: e.inplace(), Depth: rewrite.Describe(e.Rewriter).Depth})
 }
 
-// An idle rewriter does nothing. It is what a query that selects nothing builds
-// of a database without driver.
+// An idle rewriter does nothing. It is the driver of a GroupDB, which has none.
 type idle struct{}
 
 func (idle) AddRequirements(*fgraph.FunctionGraph) error { return nil }

@@ -59,8 +59,7 @@ func algebra(t *testing.T) *optdb.SequenceDB {
 	return db
 }
 
-// term returns a graph that is all the larger the larger n, and different for
-// every n.
+// term returns a graph that grows with n and differs for every n.
 func term(t *testing.T, n int) *fgraph.FunctionGraph {
 	t.Helper()
 	call := func(name string, in ...*fgraph.Variable) *fgraph.Variable {
@@ -87,8 +86,8 @@ func term(t *testing.T, n int) *fgraph.FunctionGraph {
 	return g
 }
 
-// TestOptimizeConcurrently shares one optimizer among goroutines that optimize a
-// hundred graphs. Its point is made by the race detector.
+// TestOptimizeConcurrently shares one optimizer among goroutines that optimize a hundred graphs. It
+// is for the race detector.
 func TestOptimizeConcurrently(t *testing.T) {
 	const graphs = 100
 	db := algebra(t)
@@ -198,8 +197,8 @@ func TestWhyNot(t *testing.T) {
 		{"+fast_run", "canonicalize/local_neg_neg", n.Inputs()[0].Owner(), "canonicalize/local_neg_neg: "},
 		{"+fast_run", "local_neg_neg", top, "canonicalize/local_neg_neg: it does not track g, but neg"},
 		{"+fast_run -local_neg_neg", "local_neg_neg", n, "canonicalize/local_neg_neg: not selected: excluded by -local_neg_neg"},
-		{"+fast_run", "merge1", n, "merge1: it is no node rewriter"},
-		{"+fast_run", "canonicalize", n, "canonicalize: it is no node rewriter"},
+		{"+fast_run", "merge1", n, "merge1: it is not a node rewriter"},
+		{"+fast_run", "canonicalize", n, "canonicalize: it is not a node rewriter"},
 		{"+fast_run", "local_neg_neh", n, "local_neg_neh: unknown: no entry of that name in optdb"},
 	} {
 		before := g.String()

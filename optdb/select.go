@@ -3,12 +3,13 @@ package optdb
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 )
 
-// A choice is what a query makes of an entry.
+// A choice is the decision of a query about an entry.
 type choice struct {
 	entry  *Entry
 	db     *db
@@ -17,18 +18,23 @@ type choice struct {
 	taken  bool
 	why    string // for people
 	nested []*choice
+	// dialect is that of the entry, or else of the innermost database around it that
+	// has one.
+	dialect string
+	inner   db // the settings of the database, if the entry is one
 }
 
-// A view is how a query looks at a database: what it includes, and what the
-// databases around it contribute.
+// A view is a query applied to a database, with what the databases around it
+// contribute.
 type view struct {
 	q         Query
 	include   []string
-	inherited []string // tags of the entries that the database is in
-	top       bool     // q is meant for this database, with its cutoff and what it brings along
+	inherited []string // tags of the entries around the database
+	dialect   string   // of the database
+	top       bool     // q is for this database itself: its cutoff and extras apply
 	early     bool     // the database runs before PositionInplace
 	out       string   // why nothing in the database is selected; empty: it is entered
-	faults    *[]error // of what queries bring along
+	faults    *[]error // of extras
 }
 
 // choose decides about all entries of a database, in the order in which they run.
@@ -37,7 +43,7 @@ func (d *db) choose(v view, path string, depth int) []*choice {
 	entries, _ := d.sorted()
 	list := make([]*choice, 0, len(entries))
 	for _, e := range entries {
-		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth}
+		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth, dialect: cmp.Or(e.Dialect, v.dialect)}
 		c.taken, c.why = d.decide(v, e)
 		if e.DB != nil {
 			c.enter(v)
@@ -51,22 +57,22 @@ func (d *db) choose(v view, path string, depth int) []*choice {
 	return list
 }
 
-// extras turns what a query brings along into choices.
+// extras turns the extras of a query into choices.
 func (d *db) extras(v view, path string, depth int) []*choice {
 	var list []*choice
 	for i, x := range v.q.extras {
-		e := &Entry{Name: x.Name, Rewriter: x.Rewriter, Position: x.Position, Doc: "Brought along by the query."}
+		e := &Entry{Name: x.name, Rewriter: x.rewriter, Position: x.position, Doc: "Added by the query."}
 		faults := d.prepare(e)
-		if d.byName[e.Name] != nil || slices.ContainsFunc(v.q.extras[:i], func(o Extra) bool { return o.Name == x.Name }) {
-			faults = append(faults, d.fault(e.Name, ErrDuplicate, "the query brings it along"))
+		if d.byName[e.Name] != nil || slices.ContainsFunc(v.q.extras[:i], func(o extra) bool { return o.name == x.name }) {
+			faults = append(faults, d.fault(e.Name, ErrDuplicate, "the query adds it"))
 		}
 		if (v.early || d.kind == sequence && depth == 0 && e.Position < PositionInplace) && e.hasInplace() {
-			faults = append(faults, d.fault(e.Name, ErrInplace, "the query brings it along"))
+			faults = append(faults, d.fault(e.Name, ErrInplace, "the query adds it"))
 		}
 		if *v.faults = append(*v.faults, faults...); len(faults) > 0 {
 			continue
 		}
-		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth, taken: v.out == "", why: "brought along by the query"}
+		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth, dialect: v.dialect, taken: v.out == "", why: "added by the query"}
 		if !c.taken {
 			c.why = v.out
 		}
@@ -79,7 +85,7 @@ func (d *db) extras(v view, path string, depth int) []*choice {
 }
 
 // decide applies a query to one entry. For a database it decides whether to enter
-// it; requirements are up to what is inside.
+// it; required tags concern only the entries inside.
 func (d *db) decide(v view, e *Entry) (bool, string) {
 	tags := d.tags(e)
 	if v.out != "" {
@@ -120,11 +126,11 @@ func noTag(v view, tags []string) string {
 	return fmt.Sprintf("no tag of +%s, its tags are %s", strings.Join(v.include, " +"), strings.Join(tags, " "))
 }
 
-// enter decides about the entries of a nested database. One that is not selected
-// by its own tags is entered for those of its entries that the query names.
+// enter decides about the entries of a nested database. A database that is not
+// selected by its own tags is entered for the entries in it that the query names.
 func (c *choice) enter(v view) {
 	inner := view{
-		inherited: append(slices.Clone(v.inherited), c.db.tags(c.entry)...), faults: v.faults,
+		inherited: append(slices.Clone(v.inherited), c.db.tags(c.entry)...), dialect: c.dialect, faults: v.faults,
 		early: v.early || c.depth == 0 && c.db.kind == sequence && c.entry.Position < PositionInplace,
 	}
 	var own bool
@@ -139,17 +145,18 @@ func (c *choice) enter(v view) {
 			inner.include = named
 			c.taken, c.why = true, "entered for +"+strings.Join(named, " +")
 		} else {
-			inner.out = fmt.Sprintf("%s, which has it, is not selected: %s", c.entry.Name, c.why)
+			inner.out = fmt.Sprintf("%s, which contains it, is not selected: %s", c.entry.Name, c.why)
 		}
 	}
+	c.inner = *c.entry.DB.base()
 	c.nested = c.entry.DB.base().choose(inner, c.path+"/", c.depth+1)
 	if c.taken && !slices.ContainsFunc(c.nested, func(n *choice) bool { return n.taken }) {
 		c.taken, c.why = false, c.why+", but nothing in it is selected"
 	}
 }
 
-// named returns the included tags that are names of entries in a database which
-// is not selected by its tags, and may be entered for them.
+// named returns the included tags that name entries in a database, if the database
+// may be entered for them although its tags do not select it.
 func (c *choice) named(v view, included []string) []string {
 	d := c.db
 	tags := d.tags(c.entry)
@@ -168,8 +175,8 @@ func (c *choice) named(v view, included []string) []string {
 	return names
 }
 
-// subFor returns the query for the database of an entry. It may be called by the
-// name of the entry or by that of the database.
+// subFor returns the query for the database of an entry. A subquery may name the
+// entry or the database.
 func (q Query) subFor(e *Entry) (Query, bool) {
 	if sub, ok := q.sub(e.Name); ok {
 		return sub, true
@@ -178,11 +185,11 @@ func (q Query) subFor(e *Entry) (Query, bool) {
 }
 
 // unknownTags returns an error for every tag that no entry has and every subquery
-// for a database that does not exist. What the query brings along exists.
+// for a database that does not exist. Extras of the query count as entries.
 func (d *db) unknownTags(q Query) []error {
 	tags := map[string]bool{ModeFastRun: true, ModeFastCompile: true, TagInplace: true}
 	dbs := make(map[string]bool)
-	for _, in := range append(d.databases(), q.brought(tags, dbs)...) {
+	for _, in := range append(d.databases(), q.added(tags, dbs)...) {
 		tags[in.name] = true
 		for _, e := range in.entries {
 			tags[e.Name] = true
@@ -197,25 +204,25 @@ func (d *db) unknownTags(q Query) []error {
 	return q.unknown(tags, dbs)
 }
 
-// brought returns the databases that a query and its subqueries bring along, and
-// notes the names of all that they bring along.
-func (q Query) brought(tags, dbs map[string]bool) []*db {
+// added returns the databases among the extras of a query and its subqueries. It
+// adds the names of all extras to tags and dbs.
+func (q Query) added(tags, dbs map[string]bool) []*db {
 	var list []*db
 	for _, x := range q.extras {
-		tags[x.Name] = true
-		if in, ok := x.Rewriter.(Database); ok {
-			dbs[x.Name], dbs[in.Name()] = true, true
+		tags[x.name] = true
+		if in, ok := x.rewriter.(Database); ok {
+			dbs[x.name], dbs[in.Name()] = true, true
 			list = append(list, in.base().databases()...)
 		}
 	}
 	for _, s := range q.subs {
-		list = append(list, s.q.brought(tags, dbs)...)
+		list = append(list, s.q.added(tags, dbs)...)
 	}
 	return list
 }
 
-// unknown returns an error for everything that a query names and that is neither
-// among the tags nor among the databases.
+// unknown returns an error for every name in a query that is neither among the
+// tags nor among the databases.
 func (q Query) unknown(tags, dbs map[string]bool) []error {
 	if q.lenient {
 		return nil
@@ -228,7 +235,7 @@ func (q Query) unknown(tags, dbs map[string]bool) []error {
 	}
 	for _, s := range q.subs {
 		if !dbs[s.db] {
-			faults = append(faults, fmt.Errorf("optdb: query %s: %w: no database is called %s%s", q, ErrUnknownEntry, s.db, didYouMean(s.db, keys(dbs))))
+			faults = append(faults, fmt.Errorf("optdb: query %s: %w: no database is named %s%s", q, ErrUnknownEntry, s.db, didYouMean(s.db, keys(dbs))))
 		}
 		faults = append(faults, s.q.unknown(tags, dbs)...)
 	}
@@ -239,10 +246,5 @@ func (q Query) unknown(tags, dbs map[string]bool) []error {
 }
 
 func keys(set map[string]bool) []string {
-	list := make([]string, 0, len(set))
-	for k := range set {
-		list = append(list, k)
-	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(maps.Keys(set))
 }

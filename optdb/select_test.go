@@ -55,7 +55,6 @@ func nested(t testing.TB) *optdb.SequenceDB {
 	t.Helper()
 	db := optdb.NewSequenceDB("optdb")
 	canonicalize := optdb.NewEquilibriumDB("canonicalize").Configure(rewrite.Equilibrium{MaxUse: 3})
-	canonicalize.Describe("Brings the graph to a normal form.")
 	stabilize := optdb.NewEquilibriumDB("stabilize")
 	blas := optdb.NewSequenceDB("BlasOpt")
 	useless := optdb.NewTopoDB("useless").Configure(rewrite.Walk{Order: rewrite.OutToIn})
@@ -63,7 +62,7 @@ func nested(t testing.TB) *optdb.SequenceDB {
 	must(t,
 		db.Register("merge1", doc(""), 0, "fast_run", "fast_compile", "merge"),
 		db.Register("useless", useless, 0.6, "fast_run"),
-		db.Register("canonicalize", canonicalize, 1, "fast_run", "fast_compile"),
+		db.Add(optdb.Entry{Name: "canonicalize", DB: canonicalize, Position: 1, Tags: []string{"fast_run", "fast_compile"}, Doc: "Brings the graph to a normal form."}),
 		db.Register("stabilize", stabilize, 1.5, "fast_run"),
 		db.Register("blas", blas, 1.7, "fast_run", "gemm"),
 		db.Register("inplace_elemwise", inplace(), 75, "fast_run", "inplace"),
@@ -146,9 +145,9 @@ func TestUnknownTags(t *testing.T) {
 		{"+fast_run -inpalce", optdb.ErrUnknownTag, "unknown tag -inpalce, did you mean inplace?"},
 		{"+fast_run &zzzzzzzzzz", optdb.ErrUnknownTag, "unknown tag &zzzzzzzzzz"},
 		{"+blasopt", optdb.ErrUnknownTag, "did you mean BlasOpt?"},
-		{"+fast_run canonicalise(+fast_run)", optdb.ErrUnknownEntry, "no database is called canonicalise, did you mean canonicalize?"},
+		{"+fast_run canonicalise(+fast_run)", optdb.ErrUnknownEntry, "no database is named canonicalise, did you mean canonicalize?"},
 		{"+fast_run canonicalize(+fast_ran)", optdb.ErrUnknownTag, "query +fast_ran: unknown tag +fast_ran, did you mean fast_run?"},
-		{"+fast_run merge1(+merge)", optdb.ErrUnknownEntry, "no database is called merge1"},
+		{"+fast_run merge1(+merge)", optdb.ErrUnknownEntry, "no database is named merge1"},
 	}
 	for _, test := range tests {
 		q, err := optdb.ParseQuery(test.query)
@@ -180,8 +179,8 @@ func TestExplain(t *testing.T) {
 		{"inplace_elemwise", "inplace_elemwise: not selected: excluded by -inplace"},
 		{"local_log1p", "stabilize/local_log1p: not selected: it lacks the required tag &merge, its tags are local_log1p stabilize fast_run"},
 		{"stabilize", "stabilize: not selected: selected by +fast_run, but nothing in it is selected"},
-		{"join", "useless/join: not selected: useless, which has it, is not selected: excluded by -useless"},
-		{"useless/join/local_join_1", "useless/join/local_join_1: not selected: join, which has it, is not selected: useless, which has it, is not selected: excluded by -useless"},
+		{"join", "useless/join: not selected: useless, which contains it, is not selected: excluded by -useless"},
+		{"useless/join/local_join_1", "useless/join/local_join_1: not selected: join, which contains it, is not selected: useless, which contains it, is not selected: excluded by -useless"},
 		{"constant_folding", "canonicalize/constant_folding: not selected: it lacks the required tag &merge, its tags are constant_folding canonicalize fast_compile fast_run\n" +
 			"stabilize/constant_folding: not selected: it lacks the required tag &merge, its tags are constant_folding stabilize fast_compile fast_run"},
 		{"merge4", "merge4: unknown: no entry of that name in optdb, did you mean merge?"},

@@ -52,7 +52,7 @@ func ExampleDefault() {
 // A rule that joins the standard database.
 func ExampleDefault_rule() {
 	db := passes.Default()
-	rule := pattern.Must(tensorpass.Vocabulary{}, "(tanh (neg x))", "(neg (tanh x))", pattern.Named("tanh_of_neg"), pattern.Doc("tanh is odd"))
+	rule := pattern.Must(tensorpass.Vocabulary(), "(tanh (neg x))", "(neg (tanh x))", pattern.Named("tanh_of_neg"), pattern.Doc("tanh is odd"))
 	if err := db.Register("tanh_of_neg", rewrite.In2Out("tanh_of_neg", rule), 0.5, "fast_run", "odd"); err != nil {
 		fmt.Println(err)
 		return
@@ -66,7 +66,7 @@ func ExampleDefault_rule() {
 	// <nil>
 }
 
-// A computation of a network goes through the graph and comes back as fewer commands.
+// A computation of a network becomes one with fewer commands.
 func ExampleOptimize() {
 	nn, err := nnet3.ParseConfig(strings.NewReader(`
 input-node name=input dim=2

@@ -10,9 +10,9 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// Optimize sends a computation through the graph: commands become values, the optimizer rewrites them, and values become
-// commands again. A computation of several segments, such as a looped one, goes through segment by segment. An optimizer that
-// selects nothing returns c itself. c is not changed. rec may be nil.
+// Optimize optimizes a computation: commands become values, the optimizer rewrites them, and values
+// become commands again. It optimizes the segments of a computation, such as a looped one, one by one.
+// Optimize does not change c; an optimizer that selects nothing returns c itself. rec may be nil.
 func Optimize(ctx context.Context, c *computation.Computation, net lower.Network, opt *optdb.Optimizer, rec *profile.Recorder) (*computation.Computation, error) {
 	if opt.Empty() {
 		return c, nil

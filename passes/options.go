@@ -8,11 +8,11 @@ import (
 	"github.com/nnopt/nnopt/passes/nnet3pass"
 )
 
-// OptimizeOptions are the switches of Kaldi's nnet3 optimizer, under Kaldi's names. Each stands for an entry of the database of
-// the same name, and all of them together for a query: there is one way to say what runs. DefaultOptimizeOptions are Kaldi's
-// defaults; in the zero value everything is off.
+// OptimizeOptions are the switches of Kaldi's nnet3 optimizer, under Kaldi's names. Each stands for
+// the entry of the database of the same name, and together they make a query. Kaldi's defaults are
+// DefaultOptimizeOptions; in the zero value everything is off.
 type OptimizeOptions struct {
-	// Optimize off leaves the computation as it was compiled, but for limits to the times of derivatives.
+	// Optimize off leaves the computation as compiled, except that times of derivatives are limited.
 	Optimize               bool
 	ConsolidateModelUpdate bool
 	PropagateInPlace       bool
@@ -23,22 +23,24 @@ type OptimizeOptions struct {
 	ExtendMatrices         bool
 	ConvertAddition        bool
 	RemoveAssignments      bool
-	// AllowLeftMerge and AllowRightMerge say which of the matrices of two values may become that of both. Ours may become
-	// larger than either, so it is enough that one of them is on. With both off no two values share a matrix: neither what is
-	// assigned nor what is computed in place.
+	// AllowLeftMerge and AllowRightMerge say which matrix two values may share, that of the one or
+	// that of the other. Here a shared matrix may be larger than either, so one of them is enough.
+	// With both off no two values share a matrix: nothing is computed in place, and no assignment is
+	// removed.
 	AllowLeftMerge, AllowRightMerge bool
 	InitializeUndefined             bool
 	MoveSizingCommands              bool
 	AllocateFromOther               bool
-	// MinDerivTime and MaxDerivTime are the times between which derivatives are propagated back, both included;
-	// MaxDerivTimeRelative, unless it is math.MaxInt32, counts from the last output and stands in for MaxDerivTime.
+	// MinDerivTime and MaxDerivTime are the first and the last time at which derivatives are
+	// propagated back. MaxDerivTimeRelative counts from the last output and, unless it is
+	// math.MaxInt32, replaces MaxDerivTime.
 	MinDerivTime, MaxDerivTime, MaxDerivTimeRelative int
-	// MemoryCompressionLevel above 0 keeps one bit an element of what a ReLU needs for its backward pass. Kaldi's level 2,
-	// which also rounds other matrices, is as level 1 here.
+	// MemoryCompressionLevel above 0 keeps one bit per element of what a ReLU needs for its backward
+	// pass. Kaldi's level 2, which also rounds other matrices, is the same as level 1 here.
 	MemoryCompressionLevel int
 }
 
-// DefaultOptimizeOptions are Kaldi's defaults: everything is on, and no times are limited.
+// DefaultOptimizeOptions returns Kaldi's defaults: everything is on, and no times are limited.
 func DefaultOptimizeOptions() OptimizeOptions {
 	o := OptimizeOptions{MinDerivTime: math.MinInt32, MaxDerivTime: math.MaxInt32, MaxDerivTimeRelative: math.MaxInt32, MemoryCompressionLevel: 1}
 	for _, s := range o.switches() {
@@ -47,34 +49,35 @@ func DefaultOptimizeOptions() OptimizeOptions {
 	return o
 }
 
-// optimizeSwitch is an option that is on or off.
+// An optimizeSwitch is an option that is on or off.
 type optimizeSwitch struct {
 	flag, doc string
 	on        *bool
-	entry     string // what is left out if it is off; empty where that is not one entry
+	entry     string // excluded if the option is off; empty if that is not a single entry
 }
 
 func (o *OptimizeOptions) switches() []optimizeSwitch {
 	return []optimizeSwitch{
-		{"optimize", "Set this to false to turn off all optimizations but limits to the times of derivatives", &o.Optimize, ""},
-		{"consolidate-model-update", "Update a component once, over all its backward runs together", &o.ConsolidateModelUpdate, "consolidate_model_update"},
-		{"propagate-in-place", "Run components forward in place where they can", &o.PropagateInPlace, "propagate_in_place"},
-		{"backprop-in-place", "Run components backward in place where they can", &o.BackpropInPlace, "backprop_in_place"},
-		{"optimize-row-ops", "Move rows that follow each other as blocks", &o.OptimizeRowOps, "optimize_row_ops"},
+		{"optimize", "Optimize; if false, only limit the times of derivatives", &o.Optimize, ""},
+		{"consolidate-model-update", "Update a component once over all of its backward runs", &o.ConsolidateModelUpdate, "consolidate_model_update"},
+		{"propagate-in-place", "Run components forward in place where possible", &o.PropagateInPlace, "propagate_in_place"},
+		{"backprop-in-place", "Run components backward in place where possible", &o.BackpropInPlace, "backprop_in_place"},
+		{"optimize-row-ops", "Move consecutive rows as blocks", &o.OptimizeRowOps, "optimize_row_ops"},
 		{"split-row-ops", "Move rows that make up two blocks as two blocks", &o.SplitRowOps, "split_row_ops"},
-		{"snip-row-ops", "Leave out what does nothing at the ends of lists of rows", &o.SnipRowOps, "snip_row_ops"},
-		{"extend-matrices", "Let matrices grow for others to share them", &o.ExtendMatrices, "extend_matrices"},
-		{"convert-addition", "Copy what would be added to zeros", &o.ConvertAddition, "convert_addition"},
-		{"remove-assignments", "Compute values in the place where they are wanted, instead of copying them there", &o.RemoveAssignments, "remove_assignments"},
-		{"allow-left-merge", "Values may share a matrix; off only together with allow-right-merge", &o.AllowLeftMerge, ""},
-		{"allow-right-merge", "Values may share a matrix; off only together with allow-left-merge", &o.AllowRightMerge, ""},
-		{"initialize-undefined", "Leave undefined what is written before it is read", &o.InitializeUndefined, "initialize_undefined"},
+		{"snip-row-ops", "Drop empty sums at the ends of lists", &o.SnipRowOps, "snip_row_ops"},
+		{"extend-matrices", "Let matrices grow so that values can share them", &o.ExtendMatrices, "extend_matrices"},
+		{"convert-addition", "Copy values instead of adding them to zeros", &o.ConvertAddition, "convert_addition"},
+		{"remove-assignments", "Compute values in place instead of copying them there", &o.RemoveAssignments, "remove_assignments"},
+		{"allow-left-merge", "Let values share a matrix (off only if allow-right-merge is off, too)", &o.AllowLeftMerge, ""},
+		{"allow-right-merge", "Let values share a matrix (off only if allow-left-merge is off, too)", &o.AllowRightMerge, ""},
+		{"initialize-undefined", "Do not set to zero what is written before it is read", &o.InitializeUndefined, "initialize_undefined"},
 		{"move-sizing-commands", "Allocate late and free early", &o.MoveSizingCommands, "move_sizing_commands"},
-		{"allocate-from-other", "Take over the memory of matrices that are not needed any more", &o.AllocateFromOther, "allocate_from_other"},
+		{"allocate-from-other", "Take over the memory of matrices that are no longer needed", &o.AllocateFromOther, "allocate_from_other"},
 	}
 }
 
-// KaldiOptions lists Kaldi's options that an entry of the database of that name goes by, none where Kaldi has no such thing.
+// KaldiOptions returns the names of Kaldi's options for an entry of the database, or nil if Kaldi has
+// no such entry.
 func KaldiOptions(entry string) []string {
 	switch entry {
 	case "memory_compression":
@@ -91,19 +94,19 @@ func KaldiOptions(entry string) []string {
 	return names
 }
 
-// Register declares a flag for each option, with a prefix before Kaldi's name: "optimization." where Kaldi has it.
+// Register declares a flag for each option. Kaldi's prefix is "optimization.".
 func (o *OptimizeOptions) Register(fs *flag.FlagSet, prefix string) {
 	for _, s := range o.switches() {
 		fs.BoolVar(s.on, prefix+s.flag, *s.on, s.doc)
 	}
-	fs.IntVar(&o.MinDerivTime, prefix+"min-deriv-time", o.MinDerivTime, "Take derivatives at times before this for zero")
-	fs.IntVar(&o.MaxDerivTime, prefix+"max-deriv-time", o.MaxDerivTime, "Take derivatives at times after this for zero")
+	fs.IntVar(&o.MinDerivTime, prefix+"min-deriv-time", o.MinDerivTime, "Treat derivatives at earlier times as zero")
+	fs.IntVar(&o.MaxDerivTime, prefix+"max-deriv-time", o.MaxDerivTime, "Treat derivatives at later times as zero")
 	fs.IntVar(&o.MaxDerivTimeRelative, prefix+"max-deriv-time-relative", o.MaxDerivTimeRelative, "max-deriv-time, counted from the last output")
-	fs.IntVar(&o.MemoryCompressionLevel, prefix+"memory-compression-level", o.MemoryCompressionLevel, "0 keeps all of what backward passes need, 1 or 2 one bit an element where that is enough")
+	fs.IntVar(&o.MemoryCompressionLevel, prefix+"memory-compression-level", o.MemoryCompressionLevel, "0 keeps everything that backward passes need, 1 or 2 keep one bit per element where that is enough")
 }
 
-// Query is what the options make of a query: what is off is left out, and limits to the times of derivatives are brought along.
-// With the default options it is the query itself.
+// Query returns q without the entries that are off, and with the limits to the times of derivatives.
+// The default options return q itself.
 func (o OptimizeOptions) Query(q optdb.Query) optdb.Query {
 	if !o.Optimize {
 		q = optdb.Query{}
@@ -126,7 +129,7 @@ func (o OptimizeOptions) Query(q optdb.Query) optdb.Query {
 	return q
 }
 
-// The rewriter that says which times limit_derivative_times keeps comes right before it.
+// The rewriter that sets the limits runs right before limit_derivative_times.
 const (
 	derivTimesName     = "deriv_times"
 	derivTimesPosition = 0.55
@@ -137,6 +140,6 @@ func (o *OptimizeOptions) derivTimes() nnet3pass.DerivTimes {
 	return nnet3pass.DerivTimes{Min: clip(o.MinDerivTime), Max: clip(o.MaxDerivTime), MaxRelative: clip(o.MaxDerivTimeRelative)}
 }
 
-// NeedsDebugInfo reports whether an optimizer has to know what the rows of matrices stand for, so that a computation has to be
-// compiled with compile.Options.DebugInfo for it.
+// NeedsDebugInfo reports whether an optimizer must know what the rows of matrices stand for, so that
+// computations for it must be compiled with compile.Options.DebugInfo.
 func NeedsDebugInfo(opt *optdb.Optimizer) bool { return opt != nil && opt.Selected(derivTimesName) }

@@ -12,7 +12,7 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 )
 
-// watched is what is known of a run of the standard passes.
+// watched is what was observed of a run of the standard passes.
 type watched struct {
 	told, asked map[string]int // by pass: changes that were traced, and that Allow was asked about
 	record      *profile.Record
@@ -45,8 +45,8 @@ func watch(t *testing.T, opt *optdb.Optimizer, g *fgraph.FunctionGraph, budget i
 	return w
 }
 
-// TestWatchedTensorPasses: over random expressions, every change by every pass is told, asked about and counted exactly once, and with a
-// budget of n there are n changes.
+// TestWatchedTensorPasses: on random expressions every change by every pass is traced, asked about
+// and counted exactly once, and a budget of n permits n changes.
 func TestWatchedTensorPasses(t *testing.T) {
 	opt, err := passes.Default().Build(optdb.Include("fast_run"))
 	if err != nil {

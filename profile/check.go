@@ -3,33 +3,25 @@ package profile
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
-// ErrInconsistent is wrapped by every fault that [Record.Check] finds.
+// ErrInconsistent is the error that errors of [Record.Check] wrap.
 var ErrInconsistent = errors.New("profile: inconsistent record")
 
-// Check holds the record and its descendants against their own arithmetic: the
-// counts of all passes add up to what the rules applied, the time of children
-// and passes is within that of their rewriter, no rule fired more often than it
-// was tried, no figure is negative. All faults are reported together; each wraps
-// [ErrInconsistent] and begins with the path of the record.
+// Check checks the arithmetic of the record and its descendants: the counts of the
+// passes add up to the applications of the rules, children and passes take no
+// longer than their rewriter, no rule fired more often than it was tried, and no
+// figure is negative. It returns all faults together. Each wraps [ErrInconsistent]
+// and begins with the path of the record.
 func (r *Record) Check() error {
-	type item struct {
-		path string
-		r    *Record
-	}
 	var faults []error
-	stack := []item{{"", r}}
-	for len(stack) > 0 && r != nil {
-		it := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		path := it.path + "/" + it.r.Name
-		for _, f := range it.r.faults() {
-			faults = append(faults, fmt.Errorf("%w: %s: %s", ErrInconsistent, path, f))
-		}
-		for i := len(it.r.Children) - 1; i >= 0; i-- {
-			stack = append(stack, item{path, it.r.Children[i]})
+	var path []string
+	for depth, c := range r.All() {
+		path = append(path[:depth], "/"+c.Name)
+		for _, f := range c.faults() {
+			faults = append(faults, fmt.Errorf("%w: %s: %s", ErrInconsistent, strings.Join(path, ""), f))
 		}
 	}
 	return errors.Join(faults...)
@@ -38,14 +30,17 @@ func (r *Record) Check() error {
 func (r *Record) faults() []string {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	parts := []struct {
+	var children time.Duration
+	for _, c := range r.Children {
+		children += c.Time
+	}
+	for _, p := range []struct {
 		what string
 		d    time.Duration
 	}{
 		{"validation", r.Validate}, {"callbacks", r.Callback}, {"sorting", r.Toposort}, {"the walk", r.Loop},
-		{"passes", r.passSum()}, {"children", r.childSum()},
-	}
-	for _, p := range parts {
+		{"passes", r.sumPasses(inPass)}, {"children", children},
+	} {
 		if p.d < 0 || p.d > r.Time {
 			fault("%v in %s of %v in all", p.d, p.what, r.Time)
 		}
@@ -68,7 +63,7 @@ func (r *Record) faults() []string {
 	return append(faults, r.passFaults()...)
 }
 
-// passFaults compares the passes of an equilibrium with its rules.
+// passFaults checks the passes of an equilibrium against its rules.
 func (r *Record) passFaults() []string {
 	if len(r.Passes) == 0 {
 		return nil
@@ -109,20 +104,4 @@ func (r *Record) passFaults() []string {
 		}
 	}
 	return faults
-}
-
-func (r *Record) passSum() time.Duration {
-	var sum time.Duration
-	for i := range r.Passes {
-		sum += r.Passes[i].Time
-	}
-	return sum
-}
-
-func (r *Record) childSum() time.Duration {
-	var sum time.Duration
-	for _, c := range r.Children {
-		sum += c.Time
-	}
-	return sum
 }

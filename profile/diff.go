@@ -12,73 +12,48 @@ import (
 type Difference struct {
 	Path  string      // names from the root down, joined by "/"
 	Name  string      // the last name of the path
-	Depth int         // 0 for the root; a rule has the depth of its rewriter
-	Rule  string      // the rule, or empty for the rewriter itself
-	Only  string      // "a" or "b" where only one run has it, otherwise empty
-	A, B  Measurement // zero where that run does not have it
+	Depth int         // 0 for the root; for a rule, that of its rewriter
+	Rule  string      // empty for the rewriter itself
+	Only  string      // "a" or "b" if only one run has it, or else empty
+	A, B  Measurement // zero if the run does not have it
 }
 
-// A Measurement is the part of a record or a rule that can be compared.
+// A Measurement is the comparable part of a record or of a rule.
 type Measurement struct {
 	Time    time.Duration
 	Nodes   int // applies after the rewriter; applies created by the rule
 	Changed int // replacements made; applications of the rule
 }
 
-// Diff compares two runs, matching rewriters as [Merge] does and rules by name.
-// Every rewriter of either run is reported, parents before children; a rule is
-// reported where it fired differently often or created differently many nodes.
-func Diff(a, b *Record) []Difference {
-	type item struct {
-		path  string
-		depth int
-		m     match
-	}
-	var list []Difference
-	stack := []item{{"", 0, match{a, b}}}
-	for len(stack) > 0 {
-		it := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		d, ok := it.m.difference()
-		if !ok {
-			continue
-		}
-		d.Path, d.Depth = it.path+d.Name, it.depth
-		list = append(list, d)
-		list = append(list, ruleDifferences(d, it.m)...)
-		var ca, cb []*Record
-		if it.m.a != nil {
-			ca = it.m.a.Children
-		}
-		if it.m.b != nil {
-			cb = it.m.b.Children
-		}
-		pairs := matchChildren(ca, cb)
-		for i := len(pairs) - 1; i >= 0; i-- {
-			stack = append(stack, item{d.Path + "/", it.depth + 1, pairs[i]})
-		}
-	}
-	return list
-}
+// Diff compares two runs. It matches rewriters as [Merge] does, and rules by name. It
+// returns all rewriters of both runs, parents before children, and the rules that
+// fired differently often or created a different number of nodes.
+func Diff(a, b *Record) []Difference { return match{a, b}.differences("", 0) }
 
-// difference returns the comparison of the rewriters, without its path and depth.
-func (m match) difference() (Difference, bool) {
-	var d Difference
+// differences compares the records and their descendants.
+func (m match) differences(path string, depth int) []Difference {
+	d := Difference{Depth: depth}
+	var a, b []*Record
 	switch {
 	case m.a == nil && m.b == nil:
-		return d, false
+		return nil
 	case m.b == nil:
 		d.Only = "a"
 	case m.a == nil:
 		d.Only = "b"
 	}
 	if m.b != nil {
-		d.Name, d.B = m.b.Name, m.b.measurement()
+		d.Name, d.B, b = m.b.Name, m.b.measurement(), m.b.Children
 	}
 	if m.a != nil {
-		d.Name, d.A = m.a.Name, m.a.measurement()
+		d.Name, d.A, a = m.a.Name, m.a.measurement(), m.a.Children
 	}
-	return d, true
+	d.Path = path + d.Name
+	list := append([]Difference{d}, ruleDifferences(d, m)...)
+	for _, pair := range matchChildren(a, b) {
+		list = append(list, pair.differences(d.Path+"/", depth+1)...)
+	}
+	return list
 }
 
 func (r *Record) measurement() Measurement {
@@ -88,7 +63,7 @@ func (r *Record) measurement() Measurement {
 func ruleDifferences(of Difference, m match) []Difference {
 	var list []Difference
 	at := make(map[string]int)
-	add := func(rules []Rule, only string, side func(*Difference) *Measurement) {
+	add := func(rules []RuleRecord, only string, side func(*Difference) *Measurement) {
 		for i := range rules {
 			u := &rules[i]
 			k, ok := at[u.Name]
@@ -117,8 +92,8 @@ func ruleDifferences(of Difference, m match) []Difference {
 	return kept
 }
 
-// WriteDiff writes the comparison of two runs as a table: a line for each
-// rewriter, and below it the rules that fired differently.
+// WriteDiff writes the comparison of two runs as a table: a line per rewriter, and
+// below it the rules that fired differently.
 func WriteDiff(w io.Writer, a, b *Record) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%12s %12s %8s %9s %9s %9s %9s  %s\n",

@@ -1,19 +1,19 @@
 // Package profile records what a run of rewriters did and what it cost, and
 // reports it.
 //
-// A [Recorder] builds a tree of [Record], one per rewriter run: its time, the
-// size of the graph before, after and at most, the time in validation,
-// callbacks and sorting, the rules it tried and the passes it made. A nil
-// *Recorder is a recorder that is off: every method returns at once, so that
-// drivers record without asking.
+// A [Recorder] builds a tree of [Record], one per run of a rewriter: its time, the
+// size of the graph before and after, the time in validation, callbacks and
+// sorting, the rules that it tried and the passes that it made. A nil *Recorder is
+// switched off: all methods return at once, so that drivers record without asking.
 //
-// What is recorded can be printed in the layout of Theano's "Optimizer
-// Profile" ([Record.WriteText], and [Function.WriteText] for the lines that
-// stand above it), and written as JSON, as a self-contained HTML page, as a
-// Chrome or Perfetto trace and, by the package profile/pprof, for
+// A [Function] is a profile with what stands around the optimizer. It can be
+// written in the layout of Theano's "Optimizer Profile" ([Function.WriteText], and
+// [Record.WriteText] for the optimizer alone), as JSON, as a self-contained HTML
+// page, as a Chrome or Perfetto trace and, by package profile/pprof, for
 // "go tool pprof". [Merge] adds several runs, [Diff] compares two, and
-// [Record.Check] holds a record against its own arithmetic.
+// [Record.Check] checks the arithmetic of a record.
 //
-// The package knows nothing about graphs or rewriters. A Recorder belongs to
-// one goroutine; a finished Record may be shared between readers.
+// The package knows nothing about graphs or rewriters, and does not time anything by
+// itself. A Recorder belongs to one goroutine. Several goroutines may read a Record
+// that is complete.
 package profile

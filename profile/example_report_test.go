@@ -8,16 +8,16 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// record returns what a run of two passes may have left.
+// record returns a record such as a run of two passes leaves.
 func record(folded int, took time.Duration) *profile.Record {
 	fold := &profile.Record{Name: "fold", Class: profile.ClassTopo, Time: took, NodesBefore: 50, NodesAfter: 50 - folded, NodesMax: 50, Changed: folded,
-		Rules: []profile.Rule{{Name: "constant_folding", Attempts: 50, Applied: folded, Time: took}}}
+		Rules: []profile.RuleRecord{{Name: "constant_folding", Attempts: 50, Applied: folded, Time: took}}}
 	merge := &profile.Record{Name: "merge", Class: profile.ClassMerge, Start: took, Time: time.Millisecond, NodesBefore: 50 - folded, NodesAfter: 40 - folded, Changed: 10, NodesMax: 50 - folded}
 	return &profile.Record{Name: "OPT_FAST_RUN", Class: profile.ClassSequence, Time: took + time.Millisecond,
 		NodesBefore: 50, NodesAfter: 40 - folded, NodesMax: 50, Changed: folded + 10, Children: []*profile.Record{fold, merge}}
 }
 
-// What two runs did differently, the largest difference first.
+// What two runs did differently.
 func ExampleWriteDiff() {
 	if err := profile.WriteDiff(os.Stdout, record(5, 2*time.Millisecond), record(8, 9*time.Millisecond)); err != nil {
 		fmt.Println(err)

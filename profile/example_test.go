@@ -10,7 +10,7 @@ func Example() {
 	rec := profile.New("fast_run", profile.ClassSequence)
 	fold := rec.Begin("fold", profile.ClassTopo)
 	fold.Nodes(5) // before
-	fold.AddRule(profile.Rule{Name: "constant_folding", Attempts: 5, Applied: 2})
+	fold.AddRule(profile.RuleRecord{Name: "constant_folding", Attempts: 5, Applied: 2})
 	fold.Changed(2)
 	fold.Nodes(3) // after
 	fold.End()

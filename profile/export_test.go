@@ -59,7 +59,7 @@ func TestTrace(t *testing.T) {
 		Children: []*profile.Record{{
 			Name: "eq", Class: profile.ClassEquilibrium, Start: time.Millisecond, Time: 4 * time.Millisecond, NodesBefore: 3, NodesAfter: 2,
 			Passes: []profile.Pass{{Time: 2 * time.Millisecond, Nodes: 3, Applied: 1, Rules: []profile.RuleCount{{"r", 1}}}, {Time: time.Millisecond, Nodes: 2}},
-			Rules:  []profile.Rule{{Name: "r", Applied: 1}, {Name: "s"}},
+			Rules:  []profile.RuleRecord{{Name: "r", Applied: 1}, {Name: "s"}},
 		}},
 	}}
 	var b bytes.Buffer

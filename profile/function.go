@@ -2,20 +2,20 @@ package profile
 
 import "time"
 
-// A Function is what it cost to compile one graph, and to run it. It is the
-// document that the reports write; the zero value of a field leaves its line
-// out or prints a zero, as Theano does.
+// A Function is what it cost to compile one graph and to run it. It is the document
+// that reports are made of. For a zero field a report leaves out the line or prints
+// a zero, as Theano does.
 type Function struct {
-	Message string `json:"message,omitempty"` // what was compiled: a file, an expression, a request
+	Message string `json:"message,omitempty"` // what was compiled, such as a file or an expression
 
 	Calls    int           `json:"calls"`
 	CallTime time.Duration `json:"call_ns"` // in all calls
 
-	CompileTime   time.Duration `json:"compile_ns"`             // all of it, from source to something that runs
+	CompileTime   time.Duration `json:"compile_ns"`             // from source to something that runs
 	Applies       int           `json:"applies"`                // after optimization
 	OptimizerTime time.Duration `json:"optimizer_ns,omitempty"` // zero: Optimizer.Time
 	ValidateTime  time.Duration `json:"validate_ns,omitempty"`  // zero: Optimizer.Validate
-	LinkTime      time.Duration `json:"link_ns"`                // from the optimized graph to what runs
+	LinkTime      time.Duration `json:"link_ns"`                // from the optimized graph to something that runs
 	Phases        []Phase       `json:"phases,omitempty"`       // further parts of CompileTime, in their order
 
 	Optimizer *Record  `json:"optimizer,omitempty"`
@@ -32,13 +32,13 @@ type Phase struct {
 // An OpCost is the cost of all executions of one op or one kind of command.
 type OpCost struct {
 	Name    string        `json:"name"`
-	Applies int           `json:"applies"` // how many the program holds
-	Calls   int           `json:"calls"`   // how many were executed
+	Applies int           `json:"applies"` // in the program
+	Calls   int           `json:"calls"`   // executed
 	Time    time.Duration `json:"time_ns"`
 	Bytes   int64         `json:"bytes"` // written, over all calls
 }
 
-// optimizerTime returns OptimizerTime or, where that is zero, the optimizer's own.
+// optimizerTime returns OptimizerTime or, if it is zero, that of the optimizer.
 func (f *Function) optimizerTime() time.Duration {
 	if f.OptimizerTime == 0 && f.Optimizer != nil {
 		return f.Optimizer.Time
@@ -46,7 +46,7 @@ func (f *Function) optimizerTime() time.Duration {
 	return f.OptimizerTime
 }
 
-// validateTime returns ValidateTime or, where that is zero, the optimizer's own.
+// validateTime returns ValidateTime or, if it is zero, that of the optimizer.
 func (f *Function) validateTime() time.Duration {
 	if f.ValidateTime == 0 && f.Optimizer != nil {
 		return f.Optimizer.Validate

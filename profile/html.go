@@ -14,11 +14,11 @@ import (
 //go:embed report.html
 var reportHTML string
 
-// WriteHTML writes the profile as one HTML page that needs nothing else: no
-// network, no script. It shows the time by pass as bars, the passes of every
-// equilibrium with the number of nodes, the rules that fired, those that were
-// tried in vain and those that were never tried, the counters, the execution
-// table, and the text report at its foot.
+// WriteHTML writes the profile as an HTML page that needs no network and no script.
+// It shows the time of each rewriter as a bar, the passes of every equilibrium with
+// the number of nodes, the rules that fired, those that were tried in vain and
+// those that were never tried, the counters, the execution table and the text
+// report.
 func (f *Function) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Parse(reportHTML)
 	if err != nil {
@@ -31,7 +31,7 @@ func (f *Function) WriteHTML(w io.Writer) error {
 	return t.Execute(w, p)
 }
 
-// A page is what report.html shows: figures as text, lengths in percent.
+// A page is the data of report.html: figures as text, lengths in percent.
 type page struct {
 	Title      string
 	Tiles      []tile
@@ -129,41 +129,29 @@ func (p *page) addRecords(root *Record) {
 	if root == nil {
 		return
 	}
-	type item struct {
-		depth int
-		path  string
-		r     *Record
-	}
 	untried := make(map[string]bool)
-	stack := []item{{0, root.Name, root}}
-	for len(stack) > 0 {
-		it := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		r, at := it.r, it.path
+	var names []string // from a child of the root down; of the root, its own
+	root.walk(0, (*Record).distinct, func(depth int, r *Record) bool {
+		names = append(names[:max(0, depth-1)], r.Name)
+		path := strings.Join(names, " / ")
 		p.Rewriters = append(p.Rewriters, rewriterRow{
-			Name: r.Name, Class: r.Class, Pad: fmt.Sprintf("%.1frem", 1.1*float64(it.depth)),
+			Name: r.Name, Class: r.Class, Pad: fmt.Sprintf("%.1frem", 1.1*float64(depth)),
 			Left: length(r.Start-root.Start, root.Time), Width: length(r.Time, root.Time),
 			Time: millis(r.Time), Share: fmt.Sprintf("%.1f", percent(r.Time, root.Time)), Validate: millis(r.Validate),
 			Before: r.NodesBefore, After: r.NodesAfter, Changed: r.Changed, Counters: counterText(r.Counters),
 		})
 		if len(r.Passes) > 0 {
-			p.Equilibria = append(p.Equilibria, newEquilibriumView(at, r))
+			p.Equilibria = append(p.Equilibria, newEquilibriumView(path, r))
 		}
-		p.addRules(at, r, untried)
-		for _, c := range slices.Backward(r.distinct()) {
-			path := c.Name
-			if it.depth > 0 {
-				path = at + " / " + c.Name
-			}
-			stack = append(stack, item{it.depth + 1, path, c})
-		}
-	}
+		p.addRules(path, r, untried)
+		return true
+	})
 	rankRules(p.Fired)
 	p.VainTime = millis(rankRules(p.Vain))
 	slices.Sort(p.Untried)
 }
 
-// addRules sorts the rules of a record by what became of them.
+// addRules adds the rules of a record to the lists of the page.
 func (p *page) addRules(path string, r *Record, untried map[string]bool) {
 	for i := range r.Rules {
 		u := &r.Rules[i]
@@ -180,7 +168,7 @@ func (p *page) addRules(path string, r *Record, untried map[string]bool) {
 	}
 }
 
-// rankRules sorts rows by time, gives the longest bar to the first one and
+// rankRules sorts rows by time, sets their bars relative to the first one and
 // returns the time of all.
 func rankRules(rows []ruleRow) (sum time.Duration) {
 	slices.SortStableFunc(rows, func(a, b ruleRow) int { return cmp.Compare(b.duration, a.duration) })
@@ -194,7 +182,7 @@ func rankRules(rows []ruleRow) (sum time.Duration) {
 func newEquilibriumView(path string, r *Record) equilibriumView {
 	v := equilibriumView{
 		Path: path, Start: r.NodesBefore, End: r.NodesAfter, Max: r.NodesMax,
-		Local: millis(r.LocalTime()), Global: millis(r.GlobalTime()), Sort: millis(r.toposortTime()),
+		Local: millis(r.localTime()), Global: millis(r.sumPasses(inGlobal)), Sort: millis(r.toposortTime()),
 		Time: millis(r.passTime()), Passes: plural(len(r.Passes), "pass", "passes"),
 	}
 	var longest time.Duration
@@ -205,18 +193,17 @@ func newEquilibriumView(path string, r *Record) equilibriumView {
 	for i := range r.Passes {
 		q := &r.Passes[i]
 		heights = append(heights, q.Nodes)
-		counts := slices.Clone(q.Rules)
-		slices.SortStableFunc(counts, func(a, b RuleCount) int { return cmp.Compare(b.Count, a.Count) })
 		v.Rows = append(v.Rows, passRow{
 			I: i, Applied: q.Applied, Nodes: q.Nodes, Time: millis(q.Time), Width: length(q.Time, longest),
-			Global: millis(q.Global), Sort: millis(q.Toposort), Rules: counts,
+			Global: millis(q.Global), Sort: millis(q.Toposort), Rules: q.counts(),
 		})
 	}
 	v.Line = curve(append(heights, r.NodesAfter))
 	return v
 }
 
-// curve returns the points of a polyline in a box of 100 by 30, zero at its foot.
+// curve returns the points of a polyline in a box of 100 by 30 with zero at the
+// bottom.
 func curve(heights []int) string {
 	top := max(1, slices.Max(heights))
 	var b strings.Builder
@@ -228,8 +215,7 @@ func curve(heights []int) string {
 }
 
 func (p *page) addExecution(ops []OpCost) {
-	ops = slices.Clone(ops)
-	slices.SortStableFunc(ops, func(a, b OpCost) int { return cmp.Compare(b.Time, a.Time) })
+	ops = costliest(ops)
 	for _, o := range ops {
 		p.Execution = append(p.Execution, executionRow{
 			Name: o.Name, Time: millis(o.Time), PerCall: fmt.Sprintf("%.4f", o.Time.Seconds()*1e3/float64(max(1, o.Calls))),
@@ -246,7 +232,7 @@ func counterText(counters []Counter) string {
 	return strings.Join(parts, ", ")
 }
 
-// length returns a share as a CSS length of at most 100 percent.
+// length returns a share as a CSS length of 0 to 100 percent.
 func length(part, whole time.Duration) string {
 	return fmt.Sprintf("%.3f%%", min(100, max(0, percent(part, whole))))
 }

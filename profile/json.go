@@ -18,10 +18,10 @@ func (f *Function) WriteJSON(w io.Writer) error {
 	return e.Encode(f)
 }
 
-// ReadJSON reads what [Function.WriteJSON] wrote. Unknown keys are ignored, so
-// that a profile of a later version can still be compared. Characters of names that
-// can't be printed, which would not stay in their place in a report, are escaped as
-// in Go. How much is read is up to r.
+// ReadJSON reads what [Function.WriteJSON] wrote. It ignores unknown keys, so that
+// profiles of later versions can be compared, and escapes unprintable characters of
+// names as Go does, because they could garble a report. It does not limit how much
+// it reads from r.
 func ReadJSON(r io.Reader) (*Function, error) {
 	f := new(Function)
 	if err := json.NewDecoder(r).Decode(f); err != nil {
@@ -38,7 +38,7 @@ func ReadJSON(r io.Reader) (*Function, error) {
 	return f, nil
 }
 
-// escapeNames makes every name fit for reports.
+// escapeNames escapes unprintable characters of all names.
 func (f *Function) escapeNames() {
 	escape := func(names ...*string) {
 		for _, name := range names {

@@ -2,19 +2,18 @@ package profile
 
 import "slices"
 
-// Merge returns the sum of several runs of the same optimizer, or nil when there
-// are none. Records are matched by name and class, wherever they stand among
-// their siblings, then by order of appearance; what only some runs have is kept.
-// Times, counts and rules are added, passes are added pass by pass, and the node
-// counts become sums, so that "before" and "after" stay comparable. The
-// arguments are not changed.
+// Merge returns the sum of several runs of the same optimizer, or nil if there are
+// none. It matches records by name and class, wherever they stand among their
+// siblings, and then by order of appearance. It keeps records that only some runs
+// have. Times, counts, rules and passes are added up, and so are node counts, so
+// that "before" and "after" stay comparable. Merge does not change its arguments.
 func Merge(runs ...*Record) *Record {
 	var sum *Record
 	for _, r := range runs {
 		switch {
 		case r == nil:
 		case sum == nil:
-			sum = r.Clone()
+			sum = r.clone()
 		default:
 			sum.merge(r)
 		}
@@ -22,52 +21,33 @@ func Merge(runs ...*Record) *Record {
 	return sum
 }
 
-// Clone returns a deep copy.
-func (r *Record) Clone() *Record {
-	if r == nil {
-		return nil
+// clone returns a deep copy.
+func (r *Record) clone() *Record {
+	c := *r
+	c.Rules, c.Counters, c.Passes = slices.Clone(r.Rules), slices.Clone(r.Counters), slices.Clone(r.Passes)
+	for i := range c.Passes {
+		c.Passes[i].Rules = slices.Clone(c.Passes[i].Rules)
 	}
-	root := new(Record)
-	type pair struct{ dst, src *Record }
-	work := []pair{{root, r}}
-	for len(work) > 0 {
-		p := work[len(work)-1]
-		work = work[:len(work)-1]
-		*p.dst = *p.src
-		p.dst.Rules = slices.Clone(p.src.Rules)
-		p.dst.Counters = slices.Clone(p.src.Counters)
-		p.dst.Passes = slices.Clone(p.src.Passes)
-		for i := range p.dst.Passes {
-			p.dst.Passes[i].Rules = slices.Clone(p.dst.Passes[i].Rules)
-		}
-		p.dst.Children = nil
-		for _, c := range p.src.Children {
-			n := new(Record)
-			p.dst.Children = append(p.dst.Children, n)
-			work = append(work, pair{n, c})
-		}
+	c.Children = nil
+	for _, child := range r.Children {
+		c.Children = append(c.Children, child.clone())
 	}
-	return root
+	return &c
 }
 
+// merge adds o and its descendants.
 func (r *Record) merge(o *Record) {
-	type pair struct{ dst, src *Record }
-	work := []pair{{r, o}}
-	for len(work) > 0 {
-		p := work[len(work)-1]
-		work = work[:len(work)-1]
-		p.dst.addFigures(p.src)
-		for _, m := range matchChildren(p.dst.Children, p.src.Children) {
-			if m.a == nil {
-				p.dst.Children = append(p.dst.Children, m.b.Clone())
-			} else if m.b != nil {
-				work = append(work, pair{m.a, m.b})
-			}
+	r.addFigures(o)
+	for _, m := range matchChildren(r.Children, o.Children) {
+		if m.a == nil {
+			r.Children = append(r.Children, m.b.clone())
+		} else if m.b != nil {
+			m.a.merge(m.b)
 		}
 	}
 }
 
-// addFigures adds everything of o but its children.
+// addFigures adds all of o except its children.
 func (r *Record) addFigures(o *Record) {
 	r.Time += o.Time
 	r.Validate += o.Validate
@@ -120,21 +100,22 @@ func (p *Pass) add(o Pass) {
 	}
 }
 
+// A key is what records are matched by.
+type key struct{ name, class string }
+
 // distinct returns the children as reports show them. An equilibrium runs the same
-// graph rewriters in every pass; their runs are added up, so that each has one
-// record.
+// graph rewriters in every pass: distinct adds up the runs of each.
 func (r *Record) distinct() []*Record {
 	if r.Class != ClassEquilibrium {
 		return r.Children
 	}
-	type key struct{ name, class string }
 	at := make(map[key]*Record)
 	var list []*Record
 	for _, c := range r.Children {
 		k := key{c.Name, c.Class}
 		sum := at[k]
 		if sum == nil {
-			sum = c.Clone()
+			sum = c.clone()
 			at[k] = sum
 			list = append(list, sum)
 			continue
@@ -146,14 +127,13 @@ func (r *Record) distinct() []*Record {
 	return list
 }
 
-// A match pairs two records that stand for the same rewriter in two runs; one
-// of them is nil when only the other run has it.
+// A match is the records of a rewriter in two runs. One is nil if only the other
+// run has the rewriter.
 type match struct{ a, b *Record }
 
-// matchChildren pairs the children of two records: the k-th of a name and class
-// with the k-th of the same. The order is that of a, then what only b has.
+// matchChildren pairs the k-th child of a name and class in a with the k-th in b. It
+// returns them in the order of a, and then those that only b has.
 func matchChildren(a, b []*Record) []match {
-	type key struct{ name, class string }
 	rest := make(map[key][]*Record, len(b))
 	for _, c := range b {
 		k := key{c.Name, c.Class}

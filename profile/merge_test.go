@@ -38,7 +38,7 @@ func TestMergeAddsAndStaysConsistent(t *testing.T) {
 	b.Time += time.Millisecond
 	c := b.Find("canonicalize")
 	c.Passes = append(c.Passes, profile.Pass{Nodes: 7, Applied: 1, Rules: []profile.RuleCount{{"new_rule", 1}}})
-	c.Rules = append(c.Rules, profile.Rule{Name: "new_rule", Applied: 1})
+	c.Rules = append(c.Rules, profile.RuleRecord{Name: "new_rule", Applied: 1})
 	sum := profile.Merge(a, b)
 	if err := sum.Check(); err != nil {
 		t.Error(err)
@@ -78,16 +78,16 @@ func TestDiff(t *testing.T) {
 		Children: []*profile.Record{
 			{
 				Name: "canonicalize", Class: profile.ClassEquilibrium, Time: 2 * time.Second, NodesAfter: 81, Changed: 9,
-				Rules: []profile.Rule{{Name: "same", Applied: 2}, {Name: "more", Applied: 1, Time: time.Second}, {Name: "gone", Applied: 1, Created: 3}, {Name: "idle"}},
+				Rules: []profile.RuleRecord{{Name: "same", Applied: 2}, {Name: "more", Applied: 1, Time: time.Second}, {Name: "gone", Applied: 1, Created: 3}, {Name: "idle"}},
 			},
 			{Name: "merge2", Class: profile.ClassMerge, Time: time.Second, NodesAfter: 50},
 		},
 	}
-	b := a.Clone()
+	b := profile.Merge(a)
 	b.Time, b.NodesAfter = time.Second, 40
 	c := b.Children[0]
 	c.Changed = 12
-	c.Rules = []profile.Rule{{Name: "more", Applied: 4, Time: time.Second}, {Name: "same", Applied: 2}, {Name: "new", Applied: 5}}
+	c.Rules = []profile.RuleRecord{{Name: "more", Applied: 4, Time: time.Second}, {Name: "same", Applied: 2}, {Name: "new", Applied: 5}}
 	b.Children[1].Name = "merge3"
 	var text strings.Builder
 	if err := profile.WriteDiff(&text, a, b); err != nil {

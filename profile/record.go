@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The classes of the rewriters that reports know a layout for. Any other class
-// is reported as a block of counters.
+// The classes of rewriters for which reports have a layout. For any other class
+// they print a block of counters.
 const (
 	ClassSequence     = "SeqOptimizer"
 	ClassEquilibrium  = "EquilibriumOptimizer"
@@ -18,16 +18,15 @@ const (
 	ClassGemm         = "GemmOptimizer"
 )
 
-// A Record is what one run of one rewriter did and cost. Its durations are wall
-// time and include those of its children, except Toposort and Loop, which are
-// its own.
+// A Record is what one run of a rewriter did and cost. Durations are wall time and
+// include those of the children, except Toposort and Loop.
 type Record struct {
 	Name  string `json:"name"`
 	Class string `json:"class"` // as Theano prints it: SeqOptimizer, EquilibriumOptimizer, ...
-	Index int    `json:"index"` // place among its siblings, in the order they ran
+	Index int    `json:"index"` // place among its siblings, in the order in which they ran
 
-	Start    time.Duration `json:"start_ns"`              // since the root began
-	Time     time.Duration `json:"time_ns"`               // from begin to end
+	Start    time.Duration `json:"start_ns"`              // since the start of the root
+	Time     time.Duration `json:"time_ns"`               // from start to end
 	Validate time.Duration `json:"validate_ns,omitempty"` // in the validation of replacements
 	Callback time.Duration `json:"callback_ns,omitempty"` // in the callbacks of features
 	Toposort time.Duration `json:"toposort_ns,omitempty"` // in topological sorts
@@ -36,12 +35,12 @@ type Record struct {
 	NodesBefore int `json:"nodes_before"`
 	NodesAfter  int `json:"nodes_after"`
 	NodesMax    int `json:"nodes_max"`
-	Changed     int `json:"changed"` // replacements that were made and kept
+	Changed     int `json:"changed"` // replacements made and kept
 
-	Passes   []Pass    `json:"passes,omitempty"` // of an equilibrium
-	Rules    []Rule    `json:"rules,omitempty"`  // in the order the driver tries them
-	Counters []Counter `json:"counters,omitempty"`
-	Children []*Record `json:"children,omitempty"` // in the order they ran
+	Passes   []Pass       `json:"passes,omitempty"` // of an equilibrium
+	Rules    []RuleRecord `json:"rules,omitempty"`  // in the order in which the driver tries them
+	Counters []Counter    `json:"counters,omitempty"`
+	Children []*Record    `json:"children,omitempty"` // in the order in which they ran
 }
 
 // A Pass is one round of an equilibrium over the graph.
@@ -49,7 +48,7 @@ type Pass struct {
 	Time     time.Duration `json:"time_ns"`
 	Global   time.Duration `json:"global_ns,omitempty"` // in graph rewriters
 	Toposort time.Duration `json:"toposort_ns,omitempty"`
-	Nodes    int           `json:"nodes"`   // when the pass began to visit nodes
+	Nodes    int           `json:"nodes"`   // when the pass started to visit nodes
 	Applied  int           `json:"applied"` // sum of the counts of Rules
 	Rules    []RuleCount   `json:"rules,omitempty"`
 }
@@ -60,26 +59,26 @@ type RuleCount struct {
 	Count int    `json:"count"`
 }
 
-// A Rule is what one rule did and cost in one rewriter run.
-type Rule struct {
+// A RuleRecord is what a rule did and cost in one run of a rewriter.
+type RuleRecord struct {
 	Name     string        `json:"name"`
 	Attempts int           `json:"attempts"`          // nodes it was shown
-	Applied  int           `json:"applied"`           // proposals that were made and kept
-	Refused  int           `json:"refused,omitempty"` // proposals that were undone by a feature's veto
-	Created  int           `json:"created"`           // applies that entered the graph through it
+	Applied  int           `json:"applied"`           // proposals that were kept
+	Refused  int           `json:"refused,omitempty"` // proposals that a feature vetoed
+	Created  int           `json:"created"`           // applies that it added to the graph
 	Time     time.Duration `json:"time_ns"`
-	Global   bool          `json:"global,omitempty"` // a graph rewriter that an equilibrium runs once a pass
+	Global   bool          `json:"global,omitempty"` // a graph rewriter that an equilibrium runs in every pass
 }
 
-// A Counter is a further figure of a rewriter. Unit "s" marks seconds, any other
-// unit is printed after the value; an empty one marks a plain count.
+// A Counter is another figure of a rewriter. Unit "s" stands for seconds, an empty
+// unit for a count. Reports print any other unit after the value.
 type Counter struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit,omitempty"`
 }
 
-// Counter returns the value of the named counter and whether there is one.
+// Counter returns the value of the named counter and reports whether there is one.
 func (r *Record) Counter(name string) (float64, bool) {
 	for _, c := range r.Counters {
 		if c.Name == name {
@@ -90,32 +89,32 @@ func (r *Record) Counter(name string) (float64, bool) {
 }
 
 // All yields the record and its descendants with their depths, parents before
-// children, children in the order they ran.
+// children, children in the order in which they ran. A nil record yields nothing.
 func (r *Record) All() iter.Seq2[int, *Record] {
-	type item struct {
-		depth int
-		r     *Record
-	}
 	return func(yield func(int, *Record) bool) {
-		if r == nil {
-			return
-		}
-		stack := []item{{0, r}}
-		for len(stack) > 0 {
-			top := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			if !yield(top.depth, top.r) {
-				return
-			}
-			for i := len(top.r.Children) - 1; i >= 0; i-- {
-				stack = append(stack, item{top.depth + 1, top.r.Children[i]})
-			}
+		if r != nil {
+			r.walk(0, (*Record).children, yield)
 		}
 	}
 }
 
-// Find returns the first record of the given name in the order of [Record.All],
-// or nil.
+func (r *Record) children() []*Record { return r.Children }
+
+// walk yields r, which is not nil, and its descendants. It reports whether to
+// continue. It recurses as deep as rewriters are nested.
+func (r *Record) walk(depth int, children func(*Record) []*Record, yield func(int, *Record) bool) bool {
+	if !yield(depth, r) {
+		return false
+	}
+	for _, c := range children(r) {
+		if !c.walk(depth+1, children, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// Find returns the first record of that name in the order of [Record.All], or nil.
 func (r *Record) Find(name string) *Record {
 	for _, c := range r.All() {
 		if c.Name == name {
@@ -125,8 +124,8 @@ func (r *Record) Find(name string) *Record {
 	return nil
 }
 
-// LocalTime returns the time in node rewriters.
-func (r *Record) LocalTime() time.Duration {
+// localTime returns the time in node rewriters.
+func (r *Record) localTime() time.Duration {
 	var sum time.Duration
 	for i := range r.Rules {
 		if !r.Rules[i].Global {
@@ -136,17 +135,8 @@ func (r *Record) LocalTime() time.Duration {
 	return sum
 }
 
-// GlobalTime returns the time in graph rewriters that an equilibrium ran.
-func (r *Record) GlobalTime() time.Duration {
-	var sum time.Duration
-	for i := range r.Passes {
-		sum += r.Passes[i].Global
-	}
-	return sum
-}
-
-// Applied returns how often the rules of the record fired, descendants not
-// counted.
+// Applied returns how often the rules of the record fired, without those of its
+// descendants.
 func (r *Record) Applied() int {
 	n := 0
 	for i := range r.Rules {
@@ -154,3 +144,17 @@ func (r *Record) Applied() int {
 	}
 	return n
 }
+
+// sumPasses adds up a duration over the passes.
+func (r *Record) sumPasses(of func(*Pass) time.Duration) time.Duration {
+	var sum time.Duration
+	for i := range r.Passes {
+		sum += of(&r.Passes[i])
+	}
+	return sum
+}
+
+// What sumPasses adds up.
+func inPass(p *Pass) time.Duration   { return p.Time }
+func inGlobal(p *Pass) time.Duration { return p.Global }
+func inSort(p *Pass) time.Duration   { return p.Toposort }

@@ -2,9 +2,9 @@ package profile
 
 import "time"
 
-// A Recorder fills in the [Record] of a rewriter that runs. All methods may be
-// called on a nil *Recorder, which records nothing; [Recorder.Now] then does not
-// even look at the clock.
+// A Recorder fills in the [Record] of a rewriter while it runs. All methods may be
+// called on a nil *Recorder, which records nothing. [Recorder.Now] does not even
+// look at the clock then.
 //
 //	rec := profile.New("OPT_FAST_RUN", profile.ClassSequence)
 //	...
@@ -19,21 +19,20 @@ import "time"
 type Recorder struct {
 	record Record
 	parent *Recorder
-	origin time.Time // when the root began
+	origin time.Time // start of the root
 	begin  time.Time
 	seen   bool // Nodes was called
 	ended  bool
 	rules  map[string]int // index in record.Rules
 }
 
-// New returns a recorder for the root of a run, with its clock started.
+// New returns a recorder for the root of a run and starts its clock.
 func New(name, class string) *Recorder {
 	now := time.Now()
 	return &Recorder{record: Record{Name: name, Class: class}, origin: now, begin: now}
 }
 
-// Begin returns a recorder for a rewriter that this one runs, with its clock
-// started.
+// Begin returns a recorder for a rewriter that this one runs and starts its clock.
 func (r *Recorder) Begin(name, class string) *Recorder {
 	if r == nil {
 		return nil
@@ -56,8 +55,8 @@ func (r *Recorder) End() {
 	r.record.Time = time.Since(r.begin)
 }
 
-// Record returns the record, which is complete once End was called. It is nil
-// for a nil recorder.
+// Record returns the record, which is complete after End. It is nil for a nil
+// recorder.
 func (r *Recorder) Record() *Record {
 	if r == nil {
 		return nil
@@ -65,11 +64,11 @@ func (r *Recorder) Record() *Record {
 	return &r.record
 }
 
-// Enabled reports whether the recorder records: it is not nil.
+// Enabled reports whether the recorder is not nil.
 func (r *Recorder) Enabled() bool { return r != nil }
 
-// Now returns the time, or the zero time for a nil recorder. Together with
-// [Recorder.Since] it measures a stretch at no cost when nobody records.
+// Now returns the time, or the zero time for a nil recorder. With [Recorder.Since]
+// it measures durations at no cost when nobody records.
 func (r *Recorder) Now() time.Time {
 	if r == nil {
 		return time.Time{}
@@ -85,9 +84,8 @@ func (r *Recorder) Since(start time.Time) time.Duration {
 	return time.Since(start)
 }
 
-// SetClass replaces the class that was given to Begin, and the name unless it is
-// empty. It serves a rewriter that is handed a recorder by a caller that does
-// not know what it is.
+// SetClass replaces the class and, unless it is empty, the name that Begin was
+// given. It is for rewriters whose callers do not know what they are.
 func (r *Recorder) SetClass(name, class string) {
 	if r == nil {
 		return
@@ -98,16 +96,8 @@ func (r *Recorder) SetClass(name, class string) {
 	r.record.Class = class
 }
 
-// SetIndex replaces the place among the siblings, for a sequence some of whose
-// members were not run.
-func (r *Recorder) SetIndex(i int) {
-	if r != nil {
-		r.record.Index = i
-	}
-}
-
-// Nodes notes that the graph has n applies. The first call sets the number
-// before the rewriter, every call the number after it and the largest one.
+// Nodes records that the graph has n applies. The first call sets NodesBefore,
+// every call sets NodesAfter and NodesMax.
 func (r *Recorder) Nodes(n int) {
 	if r == nil {
 		return
@@ -120,22 +110,22 @@ func (r *Recorder) Nodes(n int) {
 	r.record.NodesMax = max(r.record.NodesMax, n)
 }
 
-// Changed adds n replacements that were made and kept.
+// Changed adds n replacements.
 func (r *Recorder) Changed(n int) {
 	if r != nil {
 		r.record.Changed += n
 	}
 }
 
-// AddValidate adds time in validation, to this record and to those it is part of.
+// AddValidate adds time in validation, to this record and to its ancestors.
 func (r *Recorder) AddValidate(d time.Duration) {
 	for ; r != nil; r = r.parent {
 		r.record.Validate += d
 	}
 }
 
-// AddCallback adds time in the callbacks of features, to this record and to
-// those it is part of.
+// AddCallback adds time in the callbacks of features, to this record and to its
+// ancestors.
 func (r *Recorder) AddCallback(d time.Duration) {
 	for ; r != nil; r = r.parent {
 		r.record.Callback += d
@@ -163,9 +153,9 @@ func (r *Recorder) AddPass(p Pass) {
 	}
 }
 
-// AddRule adds the figures of a rule to those that were added under its name
-// before. Rules keep the order in which they were first added.
-func (r *Recorder) AddRule(rule Rule) {
+// AddRule adds the figures of a rule to earlier ones of the same name. Rules keep
+// the order in which they were first added.
+func (r *Recorder) AddRule(rule RuleRecord) {
 	if r == nil {
 		return
 	}
@@ -181,19 +171,14 @@ func (r *Recorder) AddRule(rule Rule) {
 	r.record.Rules[i].add(rule)
 }
 
-// Count adds to a counter, which is created when it is new.
+// Count adds to a counter, which it creates if it is new.
 func (r *Recorder) Count(name string, delta float64, unit string) {
 	if r != nil {
 		r.record.count(Counter{Name: name, Value: delta, Unit: unit})
 	}
 }
 
-// CountTime adds a duration to a counter of seconds.
-func (r *Recorder) CountTime(name string, d time.Duration) {
-	r.Count(name, d.Seconds(), "s")
-}
-
-// Set gives a counter a value, whatever it had before.
+// Set sets a counter.
 func (r *Recorder) Set(name string, value float64, unit string) {
 	if r == nil {
 		return
@@ -207,21 +192,6 @@ func (r *Recorder) Set(name string, value float64, unit string) {
 	r.record.Counters = append(r.record.Counters, Counter{name, value, unit})
 }
 
-// Import appends the record of a run that another recorder made, as a child
-// that began at the given time. The record is owned by this recorder from then
-// on and its start times are shifted.
-func (r *Recorder) Import(child *Record, began time.Time) {
-	if r == nil || child == nil {
-		return
-	}
-	shift := began.Sub(r.origin) - child.Start
-	for _, c := range child.All() {
-		c.Start += shift
-	}
-	child.Index = len(r.record.Children)
-	r.record.Children = append(r.record.Children, child)
-}
-
 func (r *Record) count(c Counter) {
 	for i := range r.Counters {
 		if have := &r.Counters[i]; have.Name == c.Name && have.Unit == c.Unit {
@@ -232,7 +202,7 @@ func (r *Record) count(c Counter) {
 	r.Counters = append(r.Counters, c)
 }
 
-func (r *Rule) add(o Rule) {
+func (r *RuleRecord) add(o RuleRecord) {
 	r.Attempts += o.Attempts
 	r.Applied += o.Applied
 	r.Refused += o.Refused

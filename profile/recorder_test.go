@@ -18,7 +18,6 @@ func TestNilRecorder(t *testing.T) {
 	allocs := testing.AllocsPerRun(10, func() {
 		c := r.Begin("a", "b")
 		c.SetClass("a", "b")
-		c.SetIndex(1)
 		c.Nodes(1)
 		c.Changed(1)
 		c.AddValidate(1)
@@ -26,11 +25,9 @@ func TestNilRecorder(t *testing.T) {
 		c.AddToposort(1)
 		c.AddLoop(1)
 		c.AddPass(profile.Pass{})
-		c.AddRule(profile.Rule{Name: "r"})
+		c.AddRule(profile.RuleRecord{Name: "r"})
 		c.Count("n", 1, "")
-		c.CountTime("t", 1)
 		c.Set("n", 1, "")
-		c.Import(nil, c.Now())
 		c.End()
 	})
 	if allocs != 0 {
@@ -52,17 +49,16 @@ func TestRecorderBuildsTree(t *testing.T) {
 	a.AddCallback(4)
 	a.AddToposort(5)
 	a.AddLoop(6)
-	a.AddRule(profile.Rule{Name: "r", Attempts: 2, Applied: 1, Created: 3, Time: 7})
-	a.AddRule(profile.Rule{Name: "s", Attempts: 1, Global: true})
-	a.AddRule(profile.Rule{Name: "r", Attempts: 3, Refused: 1, Time: 2})
+	a.AddRule(profile.RuleRecord{Name: "r", Attempts: 2, Applied: 1, Created: 3, Time: 7})
+	a.AddRule(profile.RuleRecord{Name: "s", Attempts: 1, Global: true})
+	a.AddRule(profile.RuleRecord{Name: "r", Attempts: 3, Refused: 1, Time: 2})
 	a.Count("bytes", 5, "bytes")
 	a.Count("bytes", 6, "bytes")
-	a.CountTime("replace_time", 1500*time.Millisecond)
+	a.Count("replace_time", 1.5, "s")
 	a.Set("peak", 9, "bytes")
 	a.Set("peak", 8, "bytes")
 	a.End()
 	b := root.Begin("b", profile.ClassMerge)
-	b.SetIndex(7)
 	b.AddValidate(10)
 	b.Begin("deep", profile.ClassMerge).AddValidate(100)
 	b.End()
@@ -86,34 +82,20 @@ func TestRecorderBuildsTree(t *testing.T) {
 			{
 				Name: "a", Class: profile.ClassTopo, Validate: 3, Callback: 4, Toposort: 5, Loop: 6,
 				NodesBefore: 10, NodesAfter: 12, NodesMax: 14, Changed: 3,
-				Rules: []profile.Rule{
+				Rules: []profile.RuleRecord{
 					{Name: "r", Attempts: 5, Applied: 1, Refused: 1, Created: 3, Time: 9},
 					{Name: "s", Attempts: 1, Global: true},
 				},
 				Counters: []profile.Counter{{"bytes", 11, "bytes"}, {"replace_time", 1.5, "s"}, {"peak", 8, "bytes"}},
 			},
 			{
-				Name: "b", Class: profile.ClassMerge, Index: 7, Validate: 110,
+				Name: "b", Class: profile.ClassMerge, Index: 1, Validate: 110,
 				Children: []*profile.Record{{Name: "deep", Class: profile.ClassMerge, Validate: 100}},
 			},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestRecorderImport(t *testing.T) {
-	inner := profile.New("inner", profile.ClassTopo)
-	inner.Begin("x", profile.ClassTopo).End()
-	inner.End()
-	start := inner.Record().Children[0].Start
-	root := profile.New("root", profile.ClassSequence)
-	began := root.Now().Add(time.Second)
-	root.Import(inner.Record(), began)
-	c := root.Record().Find("inner")
-	if c == nil || c.Start < time.Second || c.Children[0].Start != c.Start+start {
-		t.Errorf("%+v", c)
 	}
 }
 

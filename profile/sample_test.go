@@ -242,12 +242,12 @@ func passes(t *testing.T, text string) []profile.Pass {
 	return list
 }
 
-func rules(t *testing.T, text string) []profile.Rule {
+func rules(t *testing.T, text string) []profile.RuleRecord {
 	t.Helper()
-	var list []profile.Rule
+	var list []profile.RuleRecord
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		f := strings.SplitN(strings.TrimSpace(line), " ", 4)
-		u := profile.Rule{Time: seconds(f[0])}
+		u := profile.RuleRecord{Time: seconds(f[0])}
 		scan(t, f[1], &u.Applied)
 		scan(t, f[2], &u.Created)
 		u.Name, u.Global = strings.CutSuffix(f[3], " global")
@@ -257,8 +257,8 @@ func rules(t *testing.T, text string) []profile.Rule {
 }
 
 // untimed returns rules whose ops never occurred.
-func untimed(n int) []profile.Rule {
-	list := make([]profile.Rule, n)
+func untimed(n int) []profile.RuleRecord {
+	list := make([]profile.RuleRecord, n)
 	for i := range list {
 		list[i].Name = fmt.Sprintf("untimed_%d", i)
 	}

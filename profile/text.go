@@ -15,8 +15,8 @@ import (
 // rulesPerPass is how many rules the line of a pass shows before "...".
 const rulesPerPass = 5
 
-// WriteText writes the function profile, the optimizer profile below it and the
-// execution table at the end. The error is that of the writer.
+// WriteText writes the function profile, the optimizer profile and the execution
+// table. It returns the error of the writer.
 func (f *Function) WriteText(w io.Writer) error {
 	t := &textWriter{Writer: bufio.NewWriter(w)}
 	t.function(f)
@@ -31,12 +31,11 @@ func (f *Function) WriteText(w io.Writer) error {
 	return t.Flush()
 }
 
-// WriteText writes the optimizer profile in Theano's layout: each rewriter a
-// line, then its own block, four columns further in for every level; the
-// rewriters of a sequence sorted by the time they took, not by the order in
-// which they ran, which is the index of their line. Where Theano gives seconds
-// with three digits a run below a tenth of a second is given with six. The error
-// is that of the writer.
+// WriteText writes the optimizer profile in Theano's layout: for each rewriter a
+// line and a block, indented by four columns per level. The rewriters of a sequence
+// are sorted by time; the index in their line is the order in which they ran. Where
+// Theano prints seconds with three digits, a run shorter than a tenth of a second
+// has six. WriteText returns the error of the writer.
 func (r *Record) WriteText(w io.Writer) error {
 	t := &textWriter{Writer: bufio.NewWriter(w)}
 	t.optimizer(r)
@@ -46,11 +45,11 @@ func (r *Record) WriteText(w io.Writer) error {
 // textWriter leaves write errors to the Flush of its buffer.
 type textWriter struct {
 	*bufio.Writer
-	digits int // of seconds, behind the point
+	digits int // of seconds, after the point
 }
 
-// sec writes seconds with three digits, as Theano does, or with six where the
-// whole optimizer took less than a tenth of a second: three would be zeros.
+// sec formats seconds with three digits, as Theano does, or with six if the whole
+// optimizer took less than a tenth of a second: three would be zeros.
 func (t *textWriter) sec(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', t.digits, 64) + "s"
 }
@@ -86,28 +85,20 @@ func (t *textWriter) optimizer(root *Record) {
 	if t.digits = 3; root.Time < 100*time.Millisecond {
 		t.digits = 6
 	}
-	type item struct {
-		level int
-		r     *Record
+	byCost := func(r *Record) []*Record {
+		return slices.SortedStableFunc(slices.Values(r.distinct()), func(a, b *Record) int { return cmp.Compare(b.Time, a.Time) })
 	}
-	stack := []item{{0, root}}
-	for len(stack) > 0 {
-		it := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		r := it.r
-		if it.level > 0 {
-			t.line("%s   %.6fs - (%s, %s, %d) - %s", indent(it.level-1),
+	root.walk(0, byCost, func(level int, r *Record) bool {
+		if level > 0 {
+			t.line("%s   %.6fs - (%s, %s, %d) - %s", indent(level-1),
 				r.Time.Seconds(), quote(r.Name), quote(r.Class), r.Index, t.sec(r.Validate))
 		}
-		t.block(r, it.level)
-		children := byCost(r.distinct())
-		for i := len(children) - 1; i >= 0; i-- {
-			stack = append(stack, item{it.level + 1, children[i]})
-		}
-	}
+		t.block(r, level)
+		return true
+	})
 }
 
-// block writes what a rewriter says of itself, without its children.
+// block writes the block of a rewriter, without its children.
 func (t *textWriter) block(r *Record, level int) {
 	switch r.Class {
 	case ClassSequence:
@@ -142,8 +133,8 @@ func (t *textWriter) equilibrium(r *Record, level int) {
 	t.line("%stime %s for %d passes", in, t.sec(r.passTime()), len(r.Passes))
 	t.line("%snb nodes (start, end,  max) %d %d %d", in, r.NodesBefore, r.NodesAfter, r.NodesMax)
 	t.line("%stime io_toposort %s", in, t.sec(r.toposortTime()))
-	t.line("%stime in local optimizers %s", in, t.sec(r.LocalTime()))
-	t.line("%stime in global optimizers %s", in, t.sec(r.GlobalTime()))
+	t.line("%stime in local optimizers %s", in, t.sec(r.localTime()))
+	t.line("%stime in global optimizers %s", in, t.sec(r.sumPasses(inGlobal)))
 	t.extra(r, in[1:])
 	for i := range r.Passes {
 		t.pass(i, &r.Passes[i], in)
@@ -157,9 +148,7 @@ func (t *textWriter) equilibrium(r *Record, level int) {
 func (t *textWriter) pass(i int, p *Pass, in string) {
 	fmt.Fprintf(t, "%s%2d - %s %d (%s in global opts, %s io_toposort) - %d nodes -",
 		in, i, t.sec(p.Time), p.Applied, t.sec(p.Global), t.sec(p.Toposort), p.Nodes)
-	counts := slices.Clone(p.Rules)
-	slices.SortStableFunc(counts, func(a, b RuleCount) int { return cmp.Compare(b.Count, a.Count) })
-	for j, c := range counts {
+	for j, c := range p.counts() {
 		if j == rulesPerPass {
 			t.WriteString(" ...")
 			break
@@ -169,7 +158,12 @@ func (t *textWriter) pass(i int, p *Pass, in string) {
 	t.WriteByte('\n')
 }
 
-// rules writes the rules of an equilibrium that fired, then those that did not.
+// counts returns the rules that fired in the pass, most often first.
+func (p *Pass) counts() []RuleCount {
+	return slices.SortedStableFunc(slices.Values(p.Rules), func(a, b RuleCount) int { return cmp.Compare(b.Count, a.Count) })
+}
+
+// rules writes the rules of an equilibrium that fired, and then the others.
 func (t *textWriter) rules(r *Record, in string) {
 	used, unused := r.RulesByCost()
 	if len(used) > 0 {
@@ -230,8 +224,7 @@ func (t *textWriter) merge(r *Record, level int) {
 	t.extra(r, in+"  ", "nb_fail", "nb_merged", "nb_constant", "replace_time")
 }
 
-// counters writes the block of a rewriter that only has counters, and nothing
-// for one that has none.
+// counters writes the block of a rewriter that has counters only, if it has any.
 func (t *textWriter) counters(r *Record, level int) {
 	if len(r.Counters) == 0 {
 		return
@@ -240,7 +233,7 @@ func (t *textWriter) counters(r *Record, level int) {
 	t.extra(r, indent(level)+" ")
 }
 
-// extra writes the counters that have no place in the layout of their class.
+// extra writes the counters that the layout of the class does not include.
 func (t *textWriter) extra(r *Record, in string, known ...string) {
 	for _, c := range r.Counters {
 		if !slices.Contains(known, c.Name) {
@@ -253,8 +246,7 @@ func (t *textWriter) execution(ops []OpCost) {
 	t.line("Execution")
 	t.line("---------")
 	t.line("  <%% time> <sum %%> <time> <time per call> <bytes> <#call> <#apply> <name>")
-	ops = slices.Clone(ops)
-	slices.SortStableFunc(ops, func(a, b OpCost) int { return cmp.Compare(b.Time, a.Time) })
+	ops = costliest(ops)
 	var total, sum time.Duration
 	for _, o := range ops {
 		total += o.Time
@@ -266,9 +258,14 @@ func (t *textWriter) execution(ops []OpCost) {
 	}
 }
 
+// costliest returns the ops sorted by time, most first.
+func costliest(ops []OpCost) []OpCost {
+	return slices.SortedStableFunc(slices.Values(ops), func(a, b OpCost) int { return cmp.Compare(b.Time, a.Time) })
+}
+
 // Text formats the value as Theano's blocks do: a count without a point, seconds
-// with twelve digits and always with a point or an exponent, and any other unit
-// after the value.
+// with up to twelve digits and always with a point or an exponent, and with the
+// unit if there is another one.
 func (c Counter) Text() string {
 	if c.Unit == "s" {
 		return pythonFloat(c.Value)
@@ -283,9 +280,9 @@ func (c Counter) Text() string {
 	return text
 }
 
-// RulesByCost returns the rules that fired and those that did not, each sorted
-// by the time they took, most first.
-func (r *Record) RulesByCost() (used, unused []Rule) {
+// RulesByCost returns the rules that fired and the rules that did not, both sorted
+// by time, most first.
+func (r *Record) RulesByCost() (used, unused []RuleRecord) {
 	for _, rule := range r.Rules {
 		if rule.Applied > 0 {
 			used = append(used, rule)
@@ -293,7 +290,7 @@ func (r *Record) RulesByCost() (used, unused []Rule) {
 			unused = append(unused, rule)
 		}
 	}
-	byTime := func(a, b Rule) int { return cmp.Compare(b.Time, a.Time) }
+	byTime := func(a, b RuleRecord) int { return cmp.Compare(b.Time, a.Time) }
 	slices.SortStableFunc(used, byTime)
 	slices.SortStableFunc(unused, byTime)
 	return used, unused
@@ -304,38 +301,17 @@ func (r *Record) passTime() time.Duration {
 	if len(r.Passes) == 0 {
 		return r.Time
 	}
-	var sum time.Duration
-	for i := range r.Passes {
-		sum += r.Passes[i].Time
-	}
-	return sum
+	return r.sumPasses(inPass)
 }
 
-func (r *Record) toposortTime() time.Duration {
-	if r.Toposort != 0 {
-		return r.Toposort
-	}
-	var sum time.Duration
-	for i := range r.Passes {
-		sum += r.Passes[i].Toposort
-	}
-	return sum
-}
+func (r *Record) toposortTime() time.Duration { return cmp.Or(r.Toposort, r.sumPasses(inSort)) }
 
-// seconds formats the counter of that name or, without one, the duration.
+// seconds formats the counter of that name, or d if there is none.
 func (r *Record) seconds(name string, d time.Duration) string {
 	if v, ok := r.Counter(name); ok {
 		return pythonFloat(v)
 	}
 	return pythonFloat(d.Seconds())
-}
-
-// byCost returns the records sorted by time, most first; equal ones in the order
-// they ran.
-func byCost(records []*Record) []*Record {
-	sorted := slices.Clone(records)
-	slices.SortStableFunc(sorted, func(a, b *Record) int { return cmp.Compare(b.Time, a.Time) })
-	return sorted
 }
 
 func indent(level int) string { return strings.Repeat("    ", level) }
@@ -347,31 +323,11 @@ func percent(part, whole time.Duration) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// pythonFloat formats a float as str() did in the Python of Theano's day: twelve
-// significant digits, an exponent below 1e-4 and from 1e12 on.
+// pythonFloat formats a float as str() does in Python 2, which Theano used: with
+// twelve significant digits, and an exponent below 1e-4 and from 1e12 on.
 func pythonFloat(v float64) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(v, 'g', -1, 64), "+"))
-	}
-	exp := 0
-	if v != 0 {
-		text := strconv.FormatFloat(v, 'e', 11, 64)
-		exp, _ = strconv.Atoi(text[strings.IndexByte(text, 'e')+1:])
-	}
-	if exp < -4 || exp >= 12 {
-		text := strconv.FormatFloat(v, 'e', 11, 64)
-		mantissa, e, _ := strings.Cut(text, "e")
-		if strings.Contains(mantissa, ".") {
-			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
-		}
-		return mantissa + "e" + e
-	}
-	text := strconv.FormatFloat(v, 'f', 11-exp, 64)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(text, "0")
-	}
-	text = strings.TrimSuffix(text, ".")
-	if !strings.Contains(text, ".") {
+	text := strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(v, 'g', 12, 64), "+"))
+	if !strings.ContainsAny(text, ".en") { // nor an exponent, inf or nan
 		text += ".0"
 	}
 	return text

@@ -109,7 +109,7 @@ func TestTextOfBlocks(t *testing.T) {
 `},
 		{"group of rules", profile.Record{
 			Class: profile.ClassTopo, NodesBefore: 9, NodesAfter: 4, Changed: 3, Toposort: time.Millisecond, Loop: 1500 * time.Microsecond,
-			Rules: []profile.Rule{{Name: "a", Attempts: 9, Time: time.Second}, {Name: "b", Attempts: 9, Applied: 3, Created: 2, Time: time.Millisecond}},
+			Rules: []profile.RuleRecord{{Name: "a", Attempts: 9, Time: time.Second}, {Name: "b", Attempts: 9, Applied: 3, Created: 2, Time: time.Millisecond}},
 		}, ` TopoOptimizer
    nb_node (start, end, changed) (9, 4, 3)
    init io_toposort 0.001
@@ -139,7 +139,7 @@ func TestTextOfBlocks(t *testing.T) {
 		{"equilibrium where nothing fired", profile.Record{
 			Name: "canonicalize", Class: profile.ClassEquilibrium, NodesBefore: 2, NodesAfter: 2, NodesMax: 2,
 			Passes: []profile.Pass{{Time: time.Millisecond, Nodes: 2}},
-			Rules:  []profile.Rule{{Name: "b", Time: time.Millisecond}, {Name: "it's", Time: 2 * time.Millisecond}, {Name: "c"}},
+			Rules:  []profile.RuleRecord{{Name: "b", Time: time.Millisecond}, {Name: "it's", Time: 2 * time.Millisecond}, {Name: "c"}},
 		}, ` EquilibriumOptimizer  canonicalize
    time 0.001s for 1 passes
    nb nodes (start, end,  max) 2 2 2
@@ -181,7 +181,7 @@ func TestTextOfBlocks(t *testing.T) {
 		{"a short run has more digits", profile.Record{
 			Name: "e", Class: profile.ClassEquilibrium, Time: 99 * time.Millisecond, Validate: 1234 * time.Microsecond,
 			Passes: []profile.Pass{{Time: 1500 * time.Nanosecond, Toposort: time.Microsecond, Applied: 1, Rules: []profile.RuleCount{{"r", 1}}}},
-			Rules:  []profile.Rule{{Name: "r", Applied: 1, Time: 12345 * time.Nanosecond}, {Name: "s", Time: time.Microsecond}},
+			Rules:  []profile.RuleRecord{{Name: "r", Applied: 1, Time: 12345 * time.Nanosecond}, {Name: "s", Time: time.Microsecond}},
 		}, ` EquilibriumOptimizer  e
    time 0.000002s for 1 passes
    nb nodes (start, end,  max) 0 0 0

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A traceEvent is an entry of the Trace Event Format that Chrome's tracing page
-// and Perfetto read. Times are microseconds.
+// A traceEvent is an entry of the Trace Event Format, which Chrome's tracing page
+// and Perfetto read. Times are in microseconds.
 type traceEvent struct {
 	Name  string         `json:"name"`
 	Cat   string         `json:"cat,omitempty"`
@@ -19,10 +19,10 @@ type traceEvent struct {
 	Args  map[string]any `json:"args,omitempty"`
 }
 
-// WriteTrace writes the run of the optimizer as Trace Event JSON: every rewriter
-// and every pass of an equilibrium is a slice on one track, the number of nodes
-// is a counter above it. The passes of an equilibrium are laid end to end from
-// where it began, since only their lengths are recorded.
+// WriteTrace writes the run of the optimizer as Trace Event JSON. Every rewriter and
+// every pass of an equilibrium is a slice on one track, and the number of nodes is a
+// counter. The passes of an equilibrium are placed end to end from its start, since
+// only their durations are recorded.
 func (f *Function) WriteTrace(w io.Writer) error {
 	events := []traceEvent{{
 		Name: "process_name", Phase: "M", PID: 1, TID: 1,

@@ -73,7 +73,7 @@ func (e *engine) close() {
 	}
 	for i := range e.rules {
 		r := &e.rules[i]
-		e.rec.AddRule(profile.Rule{Name: r.name, Attempts: r.attempts, Applied: r.applied,
+		e.rec.AddRule(profile.RuleRecord{Name: r.name, Attempts: r.attempts, Applied: r.applied,
 			Refused: r.refused, Created: r.created, Time: r.time})
 		e.rec.Changed(r.applied)
 	}

@@ -359,7 +359,7 @@ func sumCounts(counts []profile.RuleCount) []profile.RuleCount {
 // recordMembers adds the counters of the graph rewriters to the profile.
 func (r *equilibrium) recordMembers() {
 	for _, m := range r.members {
-		r.rec.AddRule(profile.Rule{Name: m.Name, Attempts: m.runs, Applied: m.changed, Created: m.created,
+		r.rec.AddRule(profile.RuleRecord{Name: m.Name, Attempts: m.runs, Applied: m.changed, Created: m.created,
 			Time: m.time, Global: true})
 		r.rec.Changed(m.commits)
 	}

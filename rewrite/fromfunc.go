@@ -32,7 +32,7 @@ func (f *fromFunc) AddRequirements(g *fgraph.FunctionGraph) error {
 }
 
 func (f *fromFunc) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	w := watch(optionsFrom(ctx), g, passFrom(ctx, f.name))
+	ctx, w := watch(ctx, g, passFrom(ctx, f.name))
 	defer w.end(g)
 	if !rec.Enabled() {
 		return f.apply(ctx, g, rec)

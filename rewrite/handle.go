@@ -29,7 +29,8 @@ type Handle struct {
 
 // newHandle returns the handle of a pass on its graph. The caller must call close.
 func newHandle(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder, pass string) Handle {
-	return Handle{g: g, rec: rec, pass: pass, before: g.Times(), watch: watch(optionsFrom(ctx), g, pass)}
+	_, w := watch(ctx, g, pass)
+	return Handle{g: g, rec: rec, pass: pass, before: g.Times(), watch: w}
 }
 
 // Replace makes replacements, all or none, on account of the apply n and in the name of a rule
@@ -119,18 +120,20 @@ type watching struct {
 	pass  string
 }
 
-// watch sets the pass that changes the graph, and the guard that options require.
-func watch(opts *Options, g *fgraph.FunctionGraph, pass string) watching {
+// watch sets the pass that changes the graph, and the guard that the options require. It returns
+// a context with the snapshot that they require.
+func watch(ctx context.Context, g *fgraph.FunctionGraph, pass string) (context.Context, watching) {
+	ctx, opts := withSnapshot(ctx, g), optionsFrom(ctx)
 	w := watching{pass: g.SetPass(pass), outer: g.SetGuard(nil)}
 	if opts.Trace == nil && opts.Allow == nil {
-		return w
+		return ctx, w
 	}
 	w.by, _ = w.outer.(*watcher)
 	if w.by == nil || w.by.opts != opts && !w.by.whole {
 		w.by = &watcher{opts: opts}
 	}
 	g.SetGuard(w.by)
-	return w
+	return ctx, w
 }
 
 // end restores the previous state.

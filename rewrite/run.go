@@ -20,10 +20,10 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 	if name == "" {
 		name = Describe(r).Name
 	}
-	ctx = withSnapshot(ctx, g)
-	w := watch(optionsFrom(ctx), g, name)
-	defer w.end(g)
 	err := protect(name, func() error {
+		var w watching
+		ctx, w = watch(ctx, g, name)
+		defer w.end(g)
 		if err := r.AddRequirements(g); err != nil {
 			return fmt.Errorf("requirements: %w", err)
 		}

@@ -52,7 +52,7 @@ func (s *Sequence) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *prof
 		if opts.BeforePass != nil && !opts.BeforePass(m.Name) {
 			break
 		}
-		ctx := withSnapshot(withoutSnapshot(ctx), g)
+		ctx := withSnapshot(withoutSnapshot(ctx), g) // for the check as well
 		if err := runMember(ctx, m, g, rec); err != nil {
 			return err
 		}

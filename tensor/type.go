@@ -69,6 +69,9 @@ func CSRType(dtype array.DType) Type {
 	return spec{dtype: dtype, ndim: 2, shape: [array.MaxDims]int32{Unknown, Unknown}, csr: true}.intern()
 }
 
+// Dialect returns "tensor".
+func (t Type) Dialect() string { return "tensor" }
+
 // DType returns the element type.
 func (t Type) DType() array.DType { return t.h.Value().dtype }
 

@@ -143,7 +143,7 @@ func timeBoth(ctx context.Context, k *refcase.Case, opts [2]*optdb.Optimizer, su
 				return plans, err
 			}
 			plans[i], optimize[i] = p, quicker(optimize[i], p.OptimizeTime)
-			pipeline.Prepare(k.Net, p.Optimized)
+			pipeline.Prepare(p.Optimized, k.Net)
 			prog, err := exec.NewProgram(p.Optimized, k.Net)
 			if err != nil {
 				return plans, err

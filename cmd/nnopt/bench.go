@@ -162,7 +162,7 @@ func (r *benchReport) timeBuild(ctx context.Context, net *networkFlags, p *pipel
 
 // timeRuns times a computation as a whole, and then its parts.
 func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computation.Computation, in pipeline.Values) error {
-	pipeline.Prepare(nn, c)
+	pipeline.Prepare(c, nn)
 	program, err := exec.NewProgram(c, nn)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computatio
 	r.RunSeconds, r.RunSecondsMedian, r.RenewSeconds, r.Runs = &best, &median, times.Renew.Seconds(), times.Runs
 	r.Operations = program.Operations()
 	r.GFlops = gflops(r.Operations, best)
-	timing := program.NewTiming()
+	timing := new(exec.Timing)
 	times, err = pipeline.Measure(ctx, program, nn, in, pipeline.Patience{Runs: patience.Runs}, timing)
 	if err != nil {
 		return err

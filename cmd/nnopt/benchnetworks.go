@@ -94,7 +94,7 @@ func (k *benchCase) run(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimize
 		return nil, err
 	}
 	t := &networkTimes{Case: k.name}
-	pipeline.Prepare(nn, plan.Optimized)
+	pipeline.Prepare(plan.Optimized, nn)
 	program, err := exec.NewProgram(plan.Optimized, nn)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (k *benchCase) run(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimize
 
 // compiled times the computation as compiled.
 func (t *networkTimes) compiled(ctx context.Context, plan *pipeline.Plan, in pipeline.Values) error {
-	pipeline.Prepare(plan.Net, plan.Compiled)
+	pipeline.Prepare(plan.Compiled, plan.Net)
 	program, err := exec.NewProgram(plan.Compiled, plan.Net)
 	if err != nil {
 		return err

@@ -226,7 +226,7 @@ func (d *demo) passes(root *profile.Record) {
 func whatPassDid(r *profile.Record) string {
 	var parts []string
 	used, _ := r.RulesByCost()
-	slices.SortFunc(used, func(a, b profile.Rule) int {
+	slices.SortFunc(used, func(a, b profile.RuleRecord) int {
 		return cmp.Or(cmp.Compare(b.Applied, a.Applied), strings.Compare(a.Name, b.Name))
 	})
 	for _, u := range used {
@@ -289,7 +289,7 @@ func (d *demo) execute(ctx context.Context) error {
 func (d *demo) race(ctx context.Context, both [2]*computation.Computation) (best [2]time.Duration, err error) {
 	var programs [2]*exec.Program
 	for i, c := range both {
-		pipeline.Prepare(d.nn, c)
+		pipeline.Prepare(c, d.nn)
 		if programs[i], err = exec.NewProgram(c, d.nn); err != nil {
 			return best, err
 		}

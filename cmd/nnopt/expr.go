@@ -250,7 +250,7 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	}
 	group, sub := optdb.NewEquilibriumDB("rules"), q
 	for i, text := range f.rules {
-		rule, err := pattern.Compile(tensorpass.Vocabulary{}, text, pattern.Named(fmt.Sprintf("rule%d", i+1)))
+		rule, err := pattern.Compile(tensorpass.Vocabulary(), text, pattern.Named(fmt.Sprintf("rule%d", i+1)))
 		if err != nil {
 			return nil, usagef("--rule: %v", err)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"flag"
+	"io"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fileio"
@@ -35,9 +36,9 @@ of a component depend only on its name and on --srand.`,
 					return usagef("%s is a model, not config lines", args[0])
 				}
 				if args[1] == "-" {
-					return pipeline.SaveTo(fileio.Writer(ctx, c.data), nn, *binary)
+					return pipeline.Save(fileio.Writer(ctx, c.data), nn, *binary)
 				}
-				if err := pipeline.Save(ctx, nn, args[1], *binary); err != nil {
+				if err := fileio.Write(ctx, args[1], func(w io.Writer) error { return pipeline.Save(w, nn, *binary) }); err != nil {
 					return err
 				}
 				c.say("wrote %s: %s parameters in %d components", args[1], thousands(nn.NumParameters()), len(nn.Components))

@@ -185,8 +185,8 @@ func link(ctx context.Context, f *profile.Function, p *pipeline.Plan, runs int, 
 	if err != nil {
 		return err
 	}
-	pipeline.Prepare(p.Net, p.Optimized)
-	timing := program.NewTiming()
+	pipeline.Prepare(p.Optimized, p.Net)
+	timing := new(exec.Timing)
 	if _, err := pipeline.Measure(ctx, program, p.Net, in, pipeline.Patience{Runs: runs}, timing); err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
@@ -282,7 +281,7 @@ func TestVerifySpread(t *testing.T) {
 		{"cases", `{"x": {"forward": -0.3}}`, false},
 		{"cases", `{"x": 0.3}`, false},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, c.folder, refcase.SpreadFile), []byte(c.text), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, c.folder, "kaldi_spread.json"), []byte(c.text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		r := nnopt(t, "verify", "--query=none", to)

@@ -89,7 +89,7 @@ func (v *verification) run(ctx context.Context, dirs []string) error {
 			name = filepath.Base(abs)
 		}
 		if c, err := refcase.LoadDir(dir); err != nil {
-			r = refcase.Failed(name, v.query, err)
+			r = &refcase.Result{Case: name, Query: v.query, Err: err, Error: err.Error()}
 		} else {
 			r = c.Run(ctx, v.query, v.opt)
 		}

@@ -13,11 +13,11 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// recipeConfig is a TDNN-F of the size that recipes use.
+// recipeConfig is a TDNN-F of the size in recipes.
 const recipeConfig = "../../cmd/nnopt/demo/tdnnf.config"
 
-// BenchmarkRun reads compressed features, scores them and writes the output. It reports frames per second, and the part of the
-// workers' time, in percent, that does not go into computations.
+// BenchmarkRun reads compressed features, scores them and writes the output. It reports frames per
+// second, and the percentage of the workers' time outside of computations.
 func BenchmarkRun(b *testing.B) {
 	const utterances, frames = 16, 600
 	nn, _, err := pipeline.Load(recipeConfig, 1)
@@ -63,7 +63,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// runArchive scores an archive of features with the i-vectors of another one.
+// runArchive scores an archive of features with an archive of i-vectors.
 func runArchive(b *testing.B, s *decodable.Scorer, features, ivectors []byte, workers int) decodable.Summary {
 	tables, err := decodable.OpenTables(&kaldiio.Opener{Stdin: bytes.NewReader(features)}, decodable.TableNames{Features: "ark:-"})
 	if err != nil {

@@ -1,32 +1,34 @@
 package decodable
 
-// A shape is what chunks have in common that the same program computes. Times count from the first output of the chunk.
+// A shape is the shape of the chunks of a program. Times are relative to the first output of the
+// chunk.
 type shape struct {
 	left, right int // frames of input before the first output and after the last one
 	rows        int // of output
-	sequences   int // how many chunks are computed at once
+	sequences   int // chunks that are computed at once
 }
 
-// frames returns the number of frames of input of a chunk whose rows of output are step frames apart.
+// frames returns the number of frames of input of a chunk. Rows of output are step frames apart.
 func (s shape) frames(step int) int { return s.left + (s.rows-1)*step + 1 + s.right }
 
-// A batch is a number of chunks of an utterance, one after the other, that are computed at once.
+// A batch is a sequence of chunks of an utterance that are computed at once.
 type batch struct {
 	shape
-	first int // row of output at which the first chunk starts
+	first int // the first row of output
 }
 
 // A cutter cuts utterances into chunks.
 type cutter struct {
-	rows        int // of output of a chunk that is not the last
-	left, right int // context of a chunk in the middle
+	rows        int // of output of every chunk but the last
+	left, right int // context
 	initial     int // left context of the first chunk
 	final       int // right context of the last chunk
-	most        int // chunks in a batch
+	most        int // the largest number of chunks in a batch
 }
 
-// cut appends to dst the chunks of an utterance with the given number of rows of output, in their order. The sizes of
-// batches are powers of two, and the largest possible, so that few programs suffice for utterances of all lengths.
+// cut appends the chunks of an utterance with the given number of rows of output to dst, in order.
+// The sizes of batches are the largest possible powers of two, so that few programs suffice for
+// utterances of all lengths.
 func (c *cutter) cut(rows int, dst []batch) []batch {
 	for first := 0; first < rows; {
 		s := c.at(first, rows)
@@ -44,7 +46,7 @@ func (c *cutter) cut(rows int, dst []batch) []batch {
 	return dst
 }
 
-// at returns the shape of the chunk that starts at a row, as one of a kind.
+// at returns the shape of the chunk that starts at row first, as a batch of its own.
 func (c *cutter) at(first, rows int) shape {
 	s := shape{left: c.left, right: c.right, rows: min(c.rows, rows-first), sequences: 1}
 	if first == 0 {

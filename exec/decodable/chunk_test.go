@@ -10,7 +10,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 )
 
-// TestCut: a batch is written first+rows×sequences, with its context in brackets where that is not the usual one.
+// TestCut writes a batch as first+rows×sequences, followed by an unusual context in brackets.
 func TestCut(t *testing.T) {
 	plain := cutter{rows: 10, left: 3, right: 2, initial: 3, final: 2, most: 1}
 	batches := plain
@@ -50,7 +50,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestCutCovers: chunks follow each other without a gap, none is longer than allowed, and only the edges are treated as such.
+// TestCutCovers: chunks are adjacent, none is too long, and only those at the edges have special
+// contexts.
 func TestCutCovers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }

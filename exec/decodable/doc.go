@@ -1,12 +1,14 @@
-// Package decodable scores utterances: features in, a row of network output per frame (or per every third, with subsampling)
-// out. It does what Kaldi's nnet3-compute does and its decoders do with a simple network (see compile.CheckSimple): an utterance is
-// cut into chunks, each with the context that the network needs, and the outputs of the chunks stand below one another.
+// Package decodable scores utterances: it turns features into a row of network output per frame, or
+// per every third with subsampling. It does what Kaldi's nnet3-compute does, and Kaldi's decoders
+// with a simple network (see compile.CheckSimple): it cuts an utterance into chunks, each with the
+// context that the network needs, and joins the outputs of the chunks. It does not decode.
 //
-// A Scorer has what all utterances share: the network, in test mode and with its parameters prepared, and the programs, one
-// for every shape of chunk, which are compiled when they are first needed. It is safe for concurrent use. A Worker scores one
-// utterance after the other in memory of its own; any number of workers may share a Scorer. Scorer.Run has several of them
-// at work on a stream of utterances and hands on what comes out in the order of what went in. Tables reads such a stream
-// from Kaldi's tables.
+// A Scorer holds what all utterances share: the network, in test mode and with packed parameters,
+// and a program for every shape of chunk, compiled when it is first needed. It is safe for
+// concurrent use. A Worker scores one utterance after the other in its own memory, for one
+// goroutine at a time; any number of workers may share a Scorer. Scorer.Run scores a stream of
+// utterances with several workers, and returns the results in order. Tables reads such a stream
+// from Kaldi's tables, for one goroutine.
 //
-// Results do not depend on the number of workers, nor on which other utterances are scored.
+// Results depend neither on the number of workers nor on other utterances.
 package decodable

@@ -18,10 +18,10 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// compute has models, features and what Kaldi's nnet3-compute makes of them.
+// compute is a folder with models, features, and outputs of Kaldi's nnet3-compute.
 const compute = "../../nnet3/testdata/compute/"
 
-// tolerance is how far a matrix may be from Kaldi's.
+// tolerance bounds the distance of a matrix from Kaldi's.
 const tolerance = 1e-4
 
 // A goldenRun is a run of nnet3-compute.
@@ -42,7 +42,8 @@ func goldenRuns() []goldenRun {
 	}
 }
 
-// TestGolden scores whole utterances as nnet3-compute did, with every query, and whatever the size of batches.
+// TestGolden scores whole utterances like nnet3-compute, with every query and for all sizes of
+// batches.
 func TestGolden(t *testing.T) {
 	for _, g := range goldenRuns() {
 		want := readMatrices(t, "ark:"+compute+g.name+".ark")
@@ -64,14 +65,14 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenBits: with the sums in the order in which OpenBLAS computed them for Kaldi, not a bit of the output differs. The exponentials
-// are those of the math package, which may round the last bit otherwise than Kaldi's.
+// TestGoldenBits: with sums in the order of OpenBLAS, the output has Kaldi's bits. Exponentials are
+// those of package math, whose last bit may differ from Kaldi's.
 func TestGoldenBits(t *testing.T) {
 	defer blas32.Use(blas32.Implementation())
-	blas32.Use(kernel.OpenBLAS{})
+	blas32.Use(kernel.OpenBLAS())
 	for _, g := range goldenRuns() {
 		if g.model != "tdnnf.mdl" {
-			continue // sigmoids and tanh round otherwise than Kaldi's
+			continue // Kaldi's sigmoid and tanh round differently
 		}
 		opts := g.opts
 		opts.ApplyExp = false
@@ -94,10 +95,10 @@ func TestGoldenBits(t *testing.T) {
 	}
 }
 
-// compareExponentials complains where exponentials are not Kaldi's. The plain outputs of the model, which is not trained, go up
-// to 10⁵, so that almost all exponentials are zero or infinite. Of the others, e^50 for instance, rounding the terms of
-// which the exponent is the sum takes away all digits but three, in Kaldi as here. So it is the exponents that are held
-// against each other, within the tolerance that plain outputs have.
+// compareExponentials compares exponentials with Kaldi's. The model is not trained, and its plain
+// outputs go up to 10⁵, so almost all exponentials are zero or infinite. The others, such as e^50,
+// have only three correct digits, because the terms of the exponent are rounded, in Kaldi as here.
+// So the exponents are compared, with the tolerance of plain outputs.
 func compareExponentials(t *testing.T, got, plain, want []output) {
 	t.Helper()
 	if len(got) != len(want) || len(plain) != len(want) {
@@ -131,13 +132,13 @@ func compareExponentials(t *testing.T, got, plain, want []output) {
 	}
 }
 
-// An output is what comes out for an utterance.
+// An output is the result for an utterance.
 type output struct {
 	key  string
 	rows kernel.Matrix
 }
 
-// compareAll complains where outputs are not Kaldi's.
+// compareAll compares outputs with Kaldi's.
 func compareAll(t *testing.T, got, want []output) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -216,7 +217,7 @@ func readMatrices(t testing.TB, rspecifier string) []output {
 	return all
 }
 
-// runTables scores the utterances of tables, all of which must succeed.
+// runTables scores the utterances of tables. All must succeed.
 func runTables(t testing.TB, s *decodable.Scorer, names decodable.TableNames, opts decodable.RunOptions) []output {
 	t.Helper()
 	tables, err := decodable.OpenTables(new(kaldiio.Opener), names)

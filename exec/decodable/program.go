@@ -7,18 +7,15 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/optdb"
 )
 
-// programs keeps a program for every shape of chunk. While one worker makes a program, others that want the same wait for it.
+// programs keeps a program for every shape of chunk. While one worker makes a program, others that
+// need it wait.
 type programs struct {
-	nn       *nnet3.Nnet
-	step     int
-	ivector  bool
+	s        *Scorer
 	opt      *optdb.Optimizer
 	capacity int
 
@@ -27,41 +24,30 @@ type programs struct {
 	clock   uint64 // counts calls of get
 	stats   CacheStats
 
-	build sync.Mutex // preparing components that programs share is for one at a time
+	build sync.Mutex // held while a program is made, because programs share components that are prepared
 }
 
-// CacheStats count what happened to requests for programs.
+// CacheStats count requests for programs.
 type CacheStats struct {
-	// Hits were there, or in the making. Misses were made. Evicted were dropped to make room.
+	// Hits found a program, finished or in the making. Misses had to make one. Evicted programs
+	// were dropped to make room.
 	Hits, Misses, Evicted int
-	// Build is the time that it took to make programs: to compile, optimize, check and bind them.
+	// Build is the time to compile, optimize, check and bind programs.
 	Build time.Duration
 }
 
-// CacheStats returns what happened to the programs of the Scorer so far.
-func (s *Scorer) CacheStats() CacheStats {
-	s.programs.mu.Lock()
-	defer s.programs.mu.Unlock()
-	return s.programs.stats
-}
-
-// entry is a program, or why there is none, once it has been made.
+// entry is a program, or an error, once it is made.
 type entry struct {
-	made    chan struct{} // closed then
-	givenUp bool          // the context of who made it was done
+	made    chan struct{} // closed when it is made
+	givenUp bool          // because the maker's context was done
 	program *exec.Program
 	err     error
 	used    uint64 // clock of the last call of get
 }
 
-func (p *programs) init(s *Scorer, opt *optdb.Optimizer, capacity int) {
-	p.nn, p.step, p.ivector = s.nn, s.step, s.ivector > 0
-	p.opt, p.capacity = opt, capacity
-	p.entries = make(map[shape]*entry)
-}
-
-// get returns the program for a shape. Failures are kept too: the next utterance would fail the same way. Only one that comes of the end of a context is
-// that of its owner alone; who else waits for the program makes it himself.
+// get returns the program for a shape. It keeps failures, too: the next utterance would fail in the
+// same way. But if a program was given up because its maker's context was done, the next caller
+// makes it.
 func (p *programs) get(ctx context.Context, s shape) (*exec.Program, error) {
 	for {
 		e, mine := p.entry(s)
@@ -80,7 +66,7 @@ func (p *programs) get(ctx context.Context, s shape) (*exec.Program, error) {
 	}
 }
 
-// entry returns the entry for a shape. If it is new, the caller has to fill it.
+// entry returns the entry for a shape. If it is new (mine), the caller must fill it.
 func (p *programs) entry(s shape) (e *entry, mine bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +86,7 @@ func (p *programs) entry(s shape) (e *entry, mine bool) {
 
 // fill makes the program of an entry.
 func (p *programs) fill(ctx context.Context, s shape, e *entry) {
-	e.err = exec.ErrPanic // for those who come later, if make does not return
+	e.err = exec.ErrPanic // for later callers, if make panics
 	defer func() {
 		if e.givenUp = e.err != nil && ctx.Err() != nil; e.givenUp {
 			p.mu.Lock()
@@ -114,7 +100,7 @@ func (p *programs) fill(ctx context.Context, s shape, e *entry) {
 	e.program, e.err = p.make(ctx, s)
 }
 
-// makeRoom drops the program that was not asked for longest, if there are as many as there may be.
+// makeRoom drops the least recently used program if the cache is full.
 func (p *programs) makeRoom() {
 	if len(p.entries) < p.capacity {
 		return
@@ -130,7 +116,7 @@ func (p *programs) makeRoom() {
 	p.stats.Evicted++
 }
 
-// make compiles the request for a shape, optimizes the computation and makes a program of it.
+// make compiles the request for a shape, optimizes the computation, and makes a program of it.
 func (p *programs) make(ctx context.Context, s shape) (*exec.Program, error) {
 	p.build.Lock()
 	defer p.build.Unlock()
@@ -140,7 +126,7 @@ func (p *programs) make(ctx context.Context, s shape) (*exec.Program, error) {
 		p.stats.Build += time.Since(start)
 		p.mu.Unlock()
 	}()
-	plan, err := pipeline.Build(ctx, p.nn, p.request(s), pipeline.Options{Optimizer: p.opt})
+	plan, err := pipeline.Build(ctx, p.s.nn, p.request(s), pipeline.Options{Optimizer: p.opt})
 	if err != nil {
 		return nil, err
 	}
@@ -149,30 +135,19 @@ func (p *programs) make(ctx context.Context, s shape) (*exec.Program, error) {
 			c.Prepare()
 		}
 	}
-	return exec.NewProgram(plan.Optimized, p.nn)
+	return exec.NewProgram(plan.Optimized, p.s.nn)
 }
 
-// request returns the request for a shape. Its outputs start at time 0, wherever in an utterance a chunk may stand, so that
-// all chunks of the shape share the program.
+// request returns the request for a shape. Its outputs start at time 0 for all chunks, so that
+// chunks of a shape share the program.
 func (p *programs) request(s shape) *computation.Request {
-	end := (s.rows-1)*p.step + 1
+	end := (s.rows-1)*p.s.step + 1
 	req := &computation.Request{
-		Inputs:  []computation.IoSpecification{{Name: inputNode, Indexes: grid(s.sequences, -s.left, end+s.right, 1)}},
-		Outputs: []computation.IoSpecification{{Name: outputNode, Indexes: grid(s.sequences, 0, end, p.step)}},
+		Inputs:  []computation.IoSpecification{pipeline.Grid(inputNode, s.sequences, -s.left, end+s.right, 1)},
+		Outputs: []computation.IoSpecification{pipeline.Grid(outputNode, s.sequences, 0, end, p.s.step)},
 	}
-	if p.ivector {
-		req.Inputs = append(req.Inputs, computation.IoSpecification{Name: ivectorNode, Indexes: grid(s.sequences, 0, 1, 1)})
+	if p.s.ivector > 0 {
+		req.Inputs = append(req.Inputs, pipeline.Grid(ivectorNode, s.sequences, 0, 1, 1))
 	}
 	return req
-}
-
-// grid returns the indexes of sequences at the times [first, end), ordered by sequence, then time.
-func grid(sequences, first, end, step int) []index.Index {
-	rows := make([]index.Index, 0, sequences*((end-first+step-1)/step))
-	for n := range sequences {
-		for t := first; t < end; t += step {
-			rows = append(rows, index.Index{N: int32(n), T: int32(t)})
-		}
-	}
-	return rows
 }

@@ -2,5 +2,5 @@
 
 package decodable_test
 
-// raceDetector says that the race detector is on, under which pools forget what they hold.
+// raceDetector reports whether the race detector is on. Pools then drop values at random.
 const raceDetector = false

@@ -14,40 +14,44 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// RunOptions say how a stream of utterances is scored.
+// RunOptions are options of Scorer.Run.
 type RunOptions struct {
-	// Workers is the number of utterances that are scored at once; 0 means as many as there are processors to run on.
+	// Workers is the number of utterances that are scored at once. 0 means runtime.GOMAXPROCS.
 	Workers int
-	// Failed is told of every utterance that could not be scored, in its turn, or of a fault of the stream. The key may be empty.
+	// Failed, if not nil, is called in order for every utterance that fails, and for errors of the
+	// stream. The key may be empty.
 	Failed func(key string, err error)
-	// Warned is told, in its turn, of every utterance that is scored though something is wrong with it: an ErrNotFinite.
+	// Warned, if not nil, is called in order for utterances that are scored although they are not
+	// finite (ErrNotFinite).
 	Warned func(key string, err error)
 }
 
-// A Summary says what became of a stream of utterances.
+// A Summary is the result of Scorer.Run.
 type Summary struct {
-	Utterances int   // that were scored and written
-	Failed     int   // that were not
-	Dropped    int   // that were read, but neither: the run ended before
-	NotFinite  int   // of those that were written: how many have features or i-vectors that are not finite
-	Frames     int64 // of the utterances that were written
+	Utterances int   // scored and written
+	Failed     int   // not scored
+	Dropped    int   // read, but neither scored nor failed before the run ended
+	NotFinite  int   // written, with features or i-vectors that are not finite
+	Frames     int64 // of the written utterances
 	Rows       int64 // of output
 
-	Elapsed     time.Duration // from the first to the last
-	FirstResult time.Duration // until the first one was written; 0 if none was
-	Busy        time.Duration // in computations, of all workers together
-	Programs    CacheStats    // of the Scorer, since it was made
-	Workspaces  int64         // bytes in which computations ran, of all workers together
+	Elapsed     time.Duration // of the run
+	FirstResult time.Duration // until the first utterance was written; 0 if none was
+	Busy        time.Duration // in computations, of all workers
+	Programs    CacheStats    // of the Scorer, since New
+	Workspaces  int64         // memory of computations in bytes, of all workers
 }
 
-// Run scores the utterances of a stream and writes them in its order. An utterance that fails does not keep others from being
-// scored: it counts, and Failed is told. So does an error that the stream yields, instead of an utterance or with it;
-// the stream goes on after that if it can. write is called for one utterance at a time, with a matrix that it may
-// use until it returns; an error from it ends the run, and so does ctx.
+// Run scores the utterances of a stream and writes the results in its order. An utterance that
+// fails does not affect others: it is counted, and opts.Failed is called. The same happens for an
+// error of the stream, with or without an utterance; the stream continues if it can. Run calls
+// write for one utterance at a time. The matrix is valid until write returns. An error of write
+// ends the run, and so does ctx.
 //
-// No more than two utterances for every worker, and two more, are in memory at once. Utterances are read and written while
-// others are scored; the stream is read in a goroutine of its own. That one may be left behind there if the run ends early while
-// no utterance comes: only if Run returns nil may the source of the stream be used again or closed.
+// At most two utterances per worker, and two more, are in memory at once. Run reads and writes
+// utterances while others are scored. It reads the stream in a goroutine, which may remain there if
+// the run ends early while no utterance comes. So the source of the stream may only be used again
+// or closed if Run returns nil.
 func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error], write func(Utterance, kernel.Matrix) error, opts RunOptions) (Summary, error) {
 	workers := opts.Workers
 	if workers <= 0 {
@@ -55,7 +59,7 @@ func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error]
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	start := time.Now() // before anybody works: on one processor all may be done when collect begins
+	start := time.Now() // before any work: on one processor all may be done when collect begins
 	q := newQueue(2*workers + 1)
 	go q.read(ctx, utterances)
 
@@ -69,26 +73,29 @@ func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error]
 	cancel(err)
 	group.Wait()
 	for _, w := range staff {
-		sum.Busy += w.Busy()
-		sum.Workspaces += w.Bytes()
+		sum.Busy += w.busy
+		sum.Workspaces += w.workspace.MaxBytes()
 	}
-	sum.Programs = s.CacheStats()
+	s.programs.mu.Lock()
+	sum.Programs = s.programs.stats
+	s.programs.mu.Unlock()
 	sum.Dropped = int(q.came.Load()) - sum.Utterances - sum.Failed
 	return sum, err
 }
 
-// A task is an utterance on its way. There are as many as may be in memory at once; each comes back when it is written.
+// A task is an utterance in progress. Their number bounds the utterances in memory. Each is used
+// again after it is written.
 type task struct {
 	u    Utterance
 	err  error
-	odd  error // what Warned is told
+	odd  error // for Warned
 	out  kernel.Matrix
 	done chan struct{}
 }
 
 // A queue connects the reader, the workers and the writer. All channels have room for all tasks.
 type queue struct {
-	came  atomic.Int64 // utterances, and errors
+	came  atomic.Int64 // utterances and errors that were read
 	free  chan *task
 	todo  chan *task // from the reader to the workers
 	order chan *task // from the reader to the writer, in the order of the stream
@@ -118,7 +125,8 @@ func (q *queue) read(ctx context.Context, utterances iter.Seq2[Utterance, error]
 	}
 }
 
-// put hands an utterance to the workers, or an error to the writer. It reports false if ctx is done.
+// put passes an utterance to the workers, or an error to the writer. It returns false if ctx is
+// done.
 func (q *queue) put(ctx context.Context, u Utterance, err error) bool {
 	if err == nil || ctx.Err() == nil {
 		q.came.Add(1)
@@ -139,7 +147,7 @@ func (q *queue) put(ctx context.Context, u Utterance, err error) bool {
 	return ctx.Err() == nil
 }
 
-// work scores utterances as long as there are any.
+// work scores utterances until there are no more.
 func (q *queue) work(ctx context.Context, w *Worker) {
 	for {
 		select {
@@ -155,7 +163,7 @@ func (q *queue) work(ctx context.Context, w *Worker) {
 	}
 }
 
-// score scores the utterance. In a goroutine nobody else would catch a panic.
+// score scores the utterance. It turns a panic into an error.
 func (t *task) score(ctx context.Context, w *Worker) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -170,7 +178,7 @@ func (t *task) score(ctx context.Context, w *Worker) {
 
 func panicError(p any) error { return fmt.Errorf("%w: %v\n%s", exec.ErrPanic, p, debug.Stack()) }
 
-// collect writes the utterances in order. Times count from start.
+// collect writes the utterances in order. Times are relative to start.
 func (q *queue) collect(ctx context.Context, start time.Time, write func(Utterance, kernel.Matrix) error, failed, warned func(string, error)) (sum Summary, err error) {
 	defer func() { sum.Elapsed = time.Since(start) }()
 	for {

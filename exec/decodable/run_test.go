@@ -19,7 +19,8 @@ import (
 
 var errSource = errors.New("fault of the source")
 
-// stream yields utterances of all lengths; every seventh can't be scored, every eleventh comes with an error.
+// stream yields utterances of all lengths. Every seventh can't be scored, and every eleventh has an
+// error.
 func stream(n int) iter.Seq2[decodable.Utterance, error] {
 	return func(yield func(decodable.Utterance, error) bool) {
 		for i := range n {
@@ -38,7 +39,8 @@ func stream(n int) iter.Seq2[decodable.Utterance, error] {
 	}
 }
 
-// TestRun: outputs come in order, with the same bits whatever the number of workers; what fails is told in its turn.
+// TestRun: outputs come in order, with the same bits for any number of workers, and failures are
+// reported in order.
 func TestRun(t *testing.T) {
 	const n = 60
 	s := scorer(t, smallConfig, decodable.Options{FramesPerChunk: 12, MinibatchSize: 2, Optimizer: optimizer(t, "+fast_run")})
@@ -87,7 +89,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunBounded: who writes slowly keeps no more in memory than was promised.
+// TestRunBounded: a slow writer doesn't keep more utterances in memory than documented.
 func TestRunBounded(t *testing.T) {
 	s := scorer(t, smallConfig, decodable.Options{})
 	var read, written atomic.Int64
@@ -113,7 +115,8 @@ func TestRunBounded(t *testing.T) {
 	}
 }
 
-// TestRunEnds: a writer that fails, a context that is done and a source that panics end the run, also while the source waits.
+// TestRunEnds: a failing writer, a done context and a panicking source end the run, even while the
+// source waits.
 func TestRunEnds(t *testing.T) {
 	s := scorer(t, smallConfig, decodable.Options{})
 	never := make(chan struct{})
@@ -160,7 +163,7 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
-// TestNotFinite: of numbers that are none the user hears, and how many utterances have them; they are scored.
+// TestNotFinite: utterances that are not finite are scored, reported and counted.
 func TestNotFinite(t *testing.T) {
 	s := scorer(t, smallConfig, decodable.Options{})
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
@@ -191,7 +194,8 @@ func TestNotFinite(t *testing.T) {
 	}
 }
 
-// TestCancelledProgram: a worker whose context ends while it makes a program leaves it to others, and keeps nobody from making it.
+// TestCancelledProgram: if a worker's context ends while it makes a program, another worker can
+// make it.
 func TestCancelledProgram(t *testing.T) {
 	s := scorer(t, smallConfig, decodable.Options{FramesPerChunk: 12, Optimizer: optimizer(t, "+fast_run")})
 	ctx, cancel := context.WithCancelCause(context.Background())

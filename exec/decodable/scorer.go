@@ -1,6 +1,7 @@
 package decodable
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/nnopt/nnopt/kernel/elementary"
@@ -24,10 +25,10 @@ type Scorer struct {
 	cutter   cutter
 	period   int // frames per row of online i-vectors
 	scale    float32
-	offset   []float32 // what is added to the output before scaling: minus the logarithms of the priors; nil: nothing
+	offset   []float32 // added to the output before scaling: minus the logarithms of the priors, or nil
 	exp      bool
 	features int // columns of the input
-	ivector  int // elements of an i-vector, 0 for a network that wants none
+	ivector  int // elements of an i-vector, 0 for a network without
 	outputs  int // columns of the output
 	programs programs
 }
@@ -35,8 +36,9 @@ type Scorer struct {
 // defaultMinibatch is the number of chunks that a recurrent network computes at once.
 const defaultMinibatch = 8
 
-// New returns a Scorer for a network, which it puts into test mode and prepares. Nobody may change the network or use it
-// otherwise as long as the Scorer is in use. The error wraps ErrOptions, or those of compile.Context.
+// New returns a Scorer for a network, puts the network into test mode and packs its parameters.
+// Nobody may change or use the network while the Scorer is in use. The error wraps ErrOptions, or
+// one of compile.Context.
 func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -53,9 +55,9 @@ func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
 	}
 	s := &Scorer{
 		nn:       nn,
-		step:     or(opts.FrameSubsampling, 1),
+		step:     cmp.Or(opts.FrameSubsampling, 1),
 		period:   opts.OnlineIvectorPeriod,
-		scale:    or(opts.AcousticScale, 1),
+		scale:    cmp.Or(opts.AcousticScale, 1),
 		exp:      opts.ApplyExp,
 		features: nn.InputNodeDim(inputNode),
 		ivector:  max(nn.InputNodeDim(ivectorNode), 0),
@@ -64,10 +66,11 @@ func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
 	if err := s.setPriors(opts.Priors); err != nil {
 		return nil, err
 	}
-	// The modulus is a factor of the chunk: every chunk is computed as if it started at time 0.
-	frames := compile.ChunkSize(nn, s.step, or(opts.FramesPerChunk, 50))
+	// Every chunk is computed as if it started at time 0, so its size must be a multiple of the
+	// modulus.
+	frames := compile.ChunkSize(nn, s.step, cmp.Or(opts.FramesPerChunk, 50))
 	if frames > largestChunk {
-		return nil, fmt.Errorf("%w: a chunk of %d frames, rounded up to a multiple of %d, has %d frames; at most %d are possible",
+		return nil, fmt.Errorf("%w: a chunk of %d frames, rounded up to a multiple of %d, has %d frames; at most %d are allowed",
 			ErrOptions, opts.FramesPerChunk, descriptor.LCM(nn.Modulus(), s.step), frames, largestChunk)
 	}
 	s.cutter = cutter{rows: frames / s.step, left: left + opts.ExtraLeftContext, right: right + opts.ExtraRightContext, most: opts.MinibatchSize}
@@ -84,14 +87,14 @@ func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
 			s.cutter.most = defaultMinibatch
 		}
 	}
-	// No batch is larger than the largest chunk may be.
+	// The limit of a chunk holds for a batch, too.
 	most := shape{left: max(s.cutter.left, s.cutter.initial), right: max(s.cutter.right, s.cutter.final), rows: s.cutter.rows}
 	s.cutter.most = max(min(s.cutter.most, largestChunk/most.frames(s.step)), 1)
-	s.programs.init(s, opts.Optimizer, or(opts.CacheCapacity, 64+s.cutter.rows))
+	s.programs = programs{s: s, opt: opts.Optimizer, capacity: cmp.Or(opts.CacheCapacity, 64+s.cutter.rows), entries: make(map[shape]*entry)}
 	return s, nil
 }
 
-// setPriors computes what is added to the output for the priors.
+// setPriors computes the offset for the priors.
 func (s *Scorer) setPriors(priors []float32) error {
 	if len(priors) == 0 {
 		return nil
@@ -106,17 +109,17 @@ func (s *Scorer) setPriors(priors []float32) error {
 	return nil
 }
 
-// FramesPerChunk returns the number of frames that the output of a chunk stands for, after rounding.
+// FramesPerChunk returns the number of frames of the output of a chunk, after rounding.
 func (s *Scorer) FramesPerChunk() int { return s.cutter.rows * s.step }
 
-// IvectorDim returns the number of elements of an i-vector, 0 if the network wants none.
+// IvectorDim returns the dimension of i-vectors, or 0 for a network without.
 func (s *Scorer) IvectorDim() int { return s.ivector }
 
-// Rows returns the number of rows of output for an utterance of the given number of frames.
-func (s *Scorer) Rows(frames int) int { return (frames + s.step - 1) / s.step }
+// rows returns the number of rows of output for an utterance with the given number of frames.
+func (s *Scorer) rows(frames int) int { return (frames + s.step - 1) / s.step }
 
-// isRecurrent reports whether some node depends on itself. It takes away, again and again, the nodes that depend on nothing
-// that is left.
+// isRecurrent reports whether some node depends on itself. It repeatedly removes nodes whose
+// dependencies are all removed.
 func isRecurrent(nn *nnet3.Nnet) bool {
 	users := make([][]int, len(nn.Nodes))
 	missing := make([]int, len(nn.Nodes))

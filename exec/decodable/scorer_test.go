@@ -14,7 +14,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 )
 
-// smallConfig is a network with a left context of 2, a right context of 1, an i-vector, and outputs of moderate size.
+// smallConfig is a network with a left context of 2, a right context of 1, an i-vector, and outputs
+// of moderate size.
 const smallConfig = `
 input-node name=input dim=3
 input-node name=ivector dim=2
@@ -86,7 +87,7 @@ func near(t *testing.T, what string, got, want kernel.Matrix) {
 	}
 }
 
-// TestChunksDontMatter: without recurrence, an utterance is scored alike in one piece and in chunks of whatever size.
+// TestChunksDontMatter: without recurrence, the size of chunks doesn't change results.
 func TestChunksDontMatter(t *testing.T) {
 	for _, frames := range []int{1, 2, 7, 29, 60} {
 		u := decodable.Utterance{Features: random(frames, 3, 1), Ivector: []float32{1, -1}}
@@ -104,7 +105,7 @@ func TestChunksDontMatter(t *testing.T) {
 	}
 }
 
-// TestContexts: what a recurrent network has seen is what the options say.
+// TestContexts: a recurrent network sees the context of the options.
 func TestContexts(t *testing.T) {
 	u := decodable.Utterance{Features: kernel.New(7, 1)}
 	for i := range 7 {
@@ -129,7 +130,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// TestOnlineIvectors: a chunk takes the i-vector of its middle, one that is late the last there is.
+// TestOnlineIvectors: a chunk uses the i-vector of its middle, or the last one if that is missing.
 func TestOnlineIvectors(t *testing.T) {
 	const config = `
 input-node name=input dim=1
@@ -205,7 +206,7 @@ func TestBadUtterances(t *testing.T) {
 	}
 }
 
-// TestNaN: a NaN spoils the rows that see it and no others.
+// TestNaN: a NaN affects only the rows that depend on it.
 func TestNaN(t *testing.T) {
 	u := decodable.Utterance{Features: random(20, 3, 4), Ivector: []float32{0, 1}}
 	kernel.Row(u.Features, 10)[1] = float32(math.NaN())
@@ -241,24 +242,28 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// TestCache: shapes are compiled once, and no more are kept than allowed.
+// TestCache: shapes are compiled once, and the cache doesn't exceed its capacity.
 func TestCache(t *testing.T) {
 	s := scorer(t, smallConfig, decodable.Options{FramesPerChunk: 10, CacheCapacity: 2})
-	w := s.NewWorker()
-	lengths := []int{40, 15, 40, 15, 23, 40}
-	for _, frames := range lengths {
-		if _, err := w.Score(context.Background(), decodable.Utterance{Features: random(frames, 3, 1), Ivector: []float32{0, 1}}, kernel.Matrix{}); err != nil {
-			t.Fatal(err)
+	utterances := func(yield func(decodable.Utterance, error) bool) {
+		for _, frames := range []int{40, 15, 40, 15, 23, 40} {
+			if !yield(decodable.Utterance{Features: random(frames, 3, 1), Ivector: []float32{0, 1}}, nil) {
+				return
+			}
 		}
 	}
-	// Shapes in turn, by rows: 10 10 10 10, 10 5, 10 10 10 10, 10 5, 10 10 3 (without 5), 10 10 10 10.
-	got := s.CacheStats()
-	if got.Misses != 3 || got.Hits != 16 || got.Evicted != 1 || got.Build <= 0 {
+	sum, err := s.Run(t.Context(), utterances, func(decodable.Utterance, kernel.Matrix) error { return nil }, decodable.RunOptions{Workers: 1})
+	if err != nil || sum.Utterances != 6 {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	// Shapes in turn, by rows: 10 10 10 10, 10 5, 10 10 10 10, 10 5, 10 10 3 (without 5), 10 10 10
+	// 10.
+	if got := sum.Programs; got.Misses != 3 || got.Hits != 16 || got.Evicted != 1 || got.Build <= 0 {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestSteadyState: a worker that has seen the shapes allocates nothing.
+// TestSteadyState: a worker that has scored all shapes allocates nothing.
 func TestSteadyState(t *testing.T) {
 	s := scorer(t, smallConfig, decodable.Options{FramesPerChunk: 10, MinibatchSize: 4, Optimizer: optimizer(t, "+fast_run")})
 	w := s.NewWorker()

@@ -3,12 +3,14 @@ package decodable
 import (
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"strings"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-multierror"
+
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
@@ -21,26 +23,28 @@ type TableNames struct {
 	OnlineIvectors string // matrices, by utterance
 }
 
-// Tables read utterances from Kaldi's tables: the features in the order of their table, i-vectors by key.
+// Tables read utterances from Kaldi's tables: features in the order of their table, i-vectors by
+// key.
 type Tables struct {
 	names    TableNames
 	features *kaldiio.TableReader[kaldiio.Matrix]
 	ivectors *kaldiio.TableLookup[[]float32]
 	speakers *kaldiio.TableLookup[string]
 	online   *kaldiio.TableLookup[kaldiio.Matrix]
+	lookups  []io.Closer // those three, if they are open
 
-	told       error // what Utterances ended with
+	told       error // the last error of Utterances
 	read, size atomic.Int64
 }
 
-// OpenTables opens tables. The error wraps ErrOptions or is one of kaldiio's.
+// OpenTables opens tables. The error wraps ErrOptions, or is one of kaldiio's.
 func OpenTables(o *kaldiio.Opener, names TableNames) (*Tables, error) {
 	t := &Tables{names: names}
 	switch {
 	case names.Ivectors != "" && names.OnlineIvectors != "":
 		return nil, fmt.Errorf("%w: i-vectors come either by utterance (ivectors) or online (online-ivectors), not both", ErrOptions)
 	case names.Speakers != "" && names.Ivectors == "":
-		return nil, fmt.Errorf("%w: speakers (utt2spk) are of use with ivectors only", ErrOptions)
+		return nil, fmt.Errorf("%w: speakers (utt2spk) need ivectors", ErrOptions)
 	}
 	err := t.open(o)
 	if err != nil {
@@ -52,27 +56,34 @@ func OpenTables(o *kaldiio.Opener, names TableNames) (*Tables, error) {
 }
 
 func (t *Tables) open(o *kaldiio.Opener) (err error) {
-	if t.names.Ivectors != "" {
-		if t.ivectors, err = kaldiio.NewTableLookup(o, t.names.Ivectors, kaldiio.VectorHolder()); err != nil {
-			return err
-		}
+	if t.ivectors, err = lookup(t, o, t.names.Ivectors, kaldiio.VectorHolder()); err != nil {
+		return err
 	}
-	if t.names.Speakers != "" {
-		if t.speakers, err = kaldiio.NewTableLookup(o, t.names.Speakers, kaldiio.Holder[string]{Read: (*kaldiio.Reader).Token}); err != nil {
-			return err
-		}
+	if t.speakers, err = lookup(t, o, t.names.Speakers, kaldiio.Holder[string]{Read: (*kaldiio.Reader).Token}); err != nil {
+		return err
 	}
-	if t.names.OnlineIvectors != "" {
-		if t.online, err = kaldiio.NewTableLookup(o, t.names.OnlineIvectors, kaldiio.MatrixHolder()); err != nil {
-			return err
-		}
+	if t.online, err = lookup(t, o, t.names.OnlineIvectors, kaldiio.MatrixHolder()); err != nil {
+		return err
 	}
 	t.features, err = kaldiio.NewTableReader(o, t.names.Features, kaldiio.MatrixHolder())
 	return err
 }
 
-// Utterances yields the utterances. One whose i-vector is missing or can't be read comes with an error, as does one whose
-// features can't be read; what follows then is told at kaldiio.TableReader.Skip. It may be called once.
+// lookup opens a table for lookups. It returns nil if the name is empty.
+func lookup[T any](t *Tables, o *kaldiio.Opener, name string, h kaldiio.Holder[T]) (*kaldiio.TableLookup[T], error) {
+	if name == "" {
+		return nil, nil
+	}
+	l, err := kaldiio.NewTableLookup(o, name, h)
+	if err == nil {
+		t.lookups = append(t.lookups, l)
+	}
+	return l, err
+}
+
+// Utterances yields the utterances. An utterance whose i-vector is missing or unreadable has an
+// error, and so do unreadable features; then kaldiio.TableReader.Skip tells how the stream
+// continues. Call Utterances only once.
 func (t *Tables) Utterances() iter.Seq2[Utterance, error] {
 	return func(yield func(Utterance, error) bool) {
 		for {
@@ -103,19 +114,21 @@ func matrix(m kaldiio.Matrix) kernel.Matrix {
 	return kernel.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data}
 }
 
-// note notes how far the features have been read.
+// note records the position in the features.
 func (t *Tables) note() {
 	read, size := t.features.Position()
 	t.read.Store(read)
 	t.size.Store(size)
 }
 
-// Position returns how much of the archive or script of features has been read, and its size, in bytes. The size is -1 if it is
-// not known, as with standard input. It may be called while others read.
+// Position returns how many bytes of the archive or script of features have been read, and its
+// size. The size is -1 if it is unknown, as for standard input. Position is safe for concurrent
+// use.
 func (t *Tables) Position() (read, size int64) { return t.read.Load(), t.size.Load() }
 
-// Unread returns how many lines of a script of features nobody has read, if that is what they stand in and it is a file, or else how many bytes
-// of their archive; what is not known is -1. It may be called while others read.
+// Unread returns the number of unread lines of the script of features, if it is a file, and of
+// unread bytes. An unknown number of bytes is -1, and so is that of lines then, or if features are
+// in an archive. Unread is safe for concurrent use.
 func (t *Tables) Unread() (lines int, bytes int64) {
 	read, size := t.Position()
 	if size < 0 {
@@ -144,7 +157,7 @@ func (t *Tables) Unread() (lines int, bytes int64) {
 	return lines, size - read
 }
 
-// addIvectors gives an utterance its i-vectors.
+// addIvectors looks up the i-vectors of an utterance.
 func (t *Tables) addIvectors(u *Utterance) error {
 	if t.ivectors != nil {
 		key := u.Key
@@ -154,34 +167,29 @@ func (t *Tables) addIvectors(u *Utterance) error {
 				return err
 			}
 			if !ok {
-				return fmt.Errorf("%w: %s does not say whose utterance it is", ErrIvector, t.names.Speakers)
+				return fmt.Errorf("%w: %s has no speaker for the utterance", ErrIvector, t.names.Speakers)
 			}
 			key = speaker
 		}
 		v, ok, err := t.ivectors.Lookup(key)
-		if err != nil {
-			return err
-		}
-		if !ok || len(v) == 0 {
-			return fmt.Errorf("%w for %s in %s", ErrIvector, key, t.names.Ivectors)
+		if err == nil && (!ok || len(v) == 0) {
+			err = fmt.Errorf("%w for %s in %s", ErrIvector, key, t.names.Ivectors)
 		}
 		u.Ivector = v
+		return err // there are no online i-vectors then
 	}
 	if t.online == nil {
 		return nil
 	}
 	m, ok, err := t.online.Lookup(u.Key)
-	if err != nil {
-		return err
-	}
-	if !ok || m.Rows == 0 {
-		return fmt.Errorf("%w for %s in %s", ErrIvector, u.Key, t.names.OnlineIvectors)
+	if err == nil && (!ok || m.Rows == 0) {
+		err = fmt.Errorf("%w for %s in %s", ErrIvector, u.Key, t.names.OnlineIvectors)
 	}
 	u.OnlineIvectors = matrix(m)
-	return nil
+	return err
 }
 
-// Close closes the tables. It returns what was wrong with them and has not been told by Utterances.
+// Close closes the tables. It returns errors that Utterances has not yielded.
 func (t *Tables) Close() error {
 	var errs *multierror.Error
 	if t.features != nil {
@@ -189,14 +197,8 @@ func (t *Tables) Close() error {
 			errs = multierror.Append(errs, err)
 		}
 	}
-	if t.ivectors != nil {
-		errs = multierror.Append(errs, t.ivectors.Close())
-	}
-	if t.speakers != nil {
-		errs = multierror.Append(errs, t.speakers.Close())
-	}
-	if t.online != nil {
-		errs = multierror.Append(errs, t.online.Close())
+	for _, l := range t.lookups {
+		errs = multierror.Append(errs, l.Close())
 	}
 	return errs.ErrorOrNil()
 }

@@ -23,7 +23,7 @@ func file(t *testing.T, name, text string) string {
 
 const threeFeatures = "a [\n 1 2\n 3 4 ]\nb [\n 5 6 ]\nc [\n 7 8 ]\n"
 
-// TestTables: what is yielded is written key, or key! with an error.
+// TestTables writes an utterance as key, or as key! if it has an error.
 func TestTables(t *testing.T) {
 	features := "ark:" + file(t, "feats", threeFeatures)
 	path := strings.TrimPrefix(features, "ark:")
@@ -99,7 +99,7 @@ func TestOpenTables(t *testing.T) {
 	}
 }
 
-// TestPosition: the position goes from nothing to everything.
+// TestPosition: the position goes from zero to the size.
 func TestPosition(t *testing.T) {
 	tables, err := decodable.OpenTables(new(kaldiio.Opener), decodable.TableNames{Features: "ark:" + file(t, "feats", threeFeatures)})
 	if err != nil {
@@ -123,7 +123,7 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// TestUnread: what nobody has read is counted, in lines of a script or bytes of an archive.
+// TestUnread: Unread counts lines of a script, or bytes of an archive.
 func TestUnread(t *testing.T) {
 	archive := file(t, "feats", threeFeatures)
 	script := "a " + archive + ":2\nb " + archive + ":18\nc " + archive + ":29"

@@ -9,55 +9,46 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// An Utterance is what is scored at once: features and, for a network that wants them, i-vectors.
+// An Utterance has features and, for a network with an input for them, i-vectors.
 type Utterance struct {
 	Key      string
 	Features kernel.Matrix // a row per frame
-	// Ivector serves all chunks. Without one, a chunk takes the row of OnlineIvectors that belongs to its middle. A network
-	// without an input for i-vectors ignores both.
+	// Ivector serves all chunks. Without it, a chunk uses the row of OnlineIvectors for its middle.
+	// A network without i-vectors ignores both.
 	Ivector        []float32
 	OnlineIvectors kernel.Matrix // a row every Options.OnlineIvectorPeriod frames
 }
 
-// A Worker scores utterances, one at a time, in memory that it keeps from one to the next.
+// A Worker scores utterances, one at a time. It reuses memory.
 type Worker struct {
 	s         *Scorer
 	workspace exec.Workspace
 	computers map[*exec.Program]*exec.Computer
 	batches   []batch
-	features  []float32 // of the chunks of a batch, where they can't be read in place
+	features  []float32 // of the chunks of a batch, if they can't be read in place
 	ivectors  []float32
 	busy      time.Duration
 }
 
-// maxComputers is the number of computers that a worker keeps. A long stream of utterances comes to it with the shapes of
-// their last chunks.
+// maxComputers bounds the computers of a worker. A long stream of utterances reaches it, because
+// their last chunks have many shapes.
 const maxComputers = 16
 
-// NewWorker returns a worker.
+// NewWorker returns a Worker for one goroutine.
 func (s *Scorer) NewWorker() *Worker {
 	return &Worker{s: s, computers: make(map[*exec.Program]*exec.Computer)}
 }
 
-// Busy returns the time that the worker has spent in computations, without making programs for them.
-func (w *Worker) Busy() time.Duration { return w.busy }
-
-// Bytes returns the size of the memory in which the worker's computations run.
-func (w *Worker) Bytes() int64 { return w.workspace.MaxBytes() }
-
-// Score returns the output of the network for an utterance, a row per Options.FrameSubsampling frames. It uses the memory of
-// out for it as far as that goes. The error wraps ErrEmpty, ErrDim or ErrIvector, or is one of compile.Compile, of an
-// optimizer, or of exec.Computer; the worker is fit for other utterances after any of them.
+// Score returns the output of the network for an utterance, a row per Options.FrameSubsampling
+// frames. It uses the memory of out if that is large enough. The error wraps ErrEmpty, ErrDim or
+// ErrIvector, or is one of compile.Compile, of an optimizer, or of exec.Computer. The worker can
+// score other utterances after an error.
 func (w *Worker) Score(ctx context.Context, u Utterance, out kernel.Matrix) (kernel.Matrix, error) {
 	if err := w.s.accepts(&u); err != nil {
 		return kernel.Matrix{}, err
 	}
-	out.Rows, out.Cols, out.Stride = w.s.Rows(u.Features.Rows), w.s.outputs, w.s.outputs
-	if n := out.Rows * out.Cols; cap(out.Data) < n {
-		out.Data = make([]float32, n)
-	} else {
-		out.Data = out.Data[:n]
-	}
+	out.Rows, out.Cols, out.Stride = w.s.rows(u.Features.Rows), w.s.outputs, w.s.outputs
+	out.Data = resize(out.Data, out.Rows*out.Cols)
 	w.batches = w.s.cutter.cut(out.Rows, w.batches[:0])
 	for _, b := range w.batches {
 		if err := w.compute(ctx, &u, b, kernel.Rows(out, b.first, b.rows*b.sequences)); err != nil {
@@ -67,13 +58,13 @@ func (w *Worker) Score(ctx context.Context, u Utterance, out kernel.Matrix) (ker
 	return out, nil
 }
 
-// accepts complains about an utterance that does not fit the network. I-vectors that it does not want don't matter.
+// accepts returns an error if an utterance doesn't fit the network.
 func (s *Scorer) accepts(u *Utterance) error {
 	switch {
 	case u.Features.Rows == 0:
 		return ErrEmpty
 	case u.Features.Cols != s.features:
-		return fmt.Errorf("%w: features have %d columns, and the network wants %d", ErrDim, u.Features.Cols, s.features)
+		return fmt.Errorf("%w: features have %d columns, but the network wants %d", ErrDim, u.Features.Cols, s.features)
 	case s.ivector == 0:
 		return nil
 	}
@@ -81,9 +72,9 @@ func (s *Scorer) accepts(u *Utterance) error {
 	if u.OnlineIvectors.Rows > 0 {
 		switch {
 		case ivector > 0:
-			return fmt.Errorf("%w: there is an i-vector for the utterance, and there are others for parts of it", ErrOptions)
+			return fmt.Errorf("%w: there is an i-vector for the utterance, and online i-vectors, too", ErrOptions)
 		case s.period <= 0:
-			return fmt.Errorf("%w: online i-vectors want online-ivector-period", ErrOptions)
+			return fmt.Errorf("%w: online i-vectors need online-ivector-period", ErrOptions)
 		}
 		ivector = u.OnlineIvectors.Cols
 	}
@@ -91,12 +82,12 @@ func (s *Scorer) accepts(u *Utterance) error {
 	case s.ivector:
 		return nil
 	case 0:
-		return fmt.Errorf("%w, and the network wants one of %d elements", ErrIvector, s.ivector)
+		return fmt.Errorf("%w, but the network wants one of %d elements", ErrIvector, s.ivector)
 	}
-	return fmt.Errorf("%w: an i-vector of %d elements, and the network wants %d", ErrDim, ivector, s.ivector)
+	return fmt.Errorf("%w: an i-vector of %d elements, but the network wants %d", ErrDim, ivector, s.ivector)
 }
 
-// notFinite returns an ErrNotFinite for an utterance with a number that is NaN or infinite, which says where the first one stands.
+// notFinite returns an ErrNotFinite that names the first NaN or infinity of an utterance, or nil.
 func notFinite(u *Utterance) error {
 	for _, part := range []struct {
 		what string
@@ -106,8 +97,7 @@ func notFinite(u *Utterance) error {
 		{"i-vector", kernel.Matrix{Rows: 1, Cols: len(u.Ivector), Stride: len(u.Ivector), Data: u.Ivector}},
 	} {
 		for i := range part.m.Rows {
-			row := kernel.Row(part.m, i)
-			for j, v := range row {
+			for j, v := range kernel.Row(part.m, i) {
 				if v-v != 0 {
 					return fmt.Errorf("%w: the %s in row %d, column %d is %g", ErrNotFinite, part.what, i, j, v)
 				}
@@ -171,8 +161,8 @@ func (w *Worker) computer(ctx context.Context, s shape) (*exec.Computer, error) 
 	return c, nil
 }
 
-// input returns the features of the chunks of a batch, one below the other. Before the first frame of the utterance that one
-// is repeated, after the last frame the last.
+// input returns the features of the chunks of a batch, one below the other. The first and the last
+// frame of the utterance are repeated beyond its ends.
 func (w *Worker) input(features kernel.Matrix, b batch) kernel.Matrix {
 	first, frames := b.first*w.s.step-b.left, b.frames(w.s.step)
 	if b.sequences == 1 && first >= 0 && first+frames <= features.Rows {
@@ -191,12 +181,12 @@ func (w *Worker) input(features kernel.Matrix, b batch) kernel.Matrix {
 	return kernel.Matrix{Rows: b.sequences * frames, Cols: cols, Stride: cols, Data: w.features}
 }
 
-// lateIvector is how many frames an i-vector may be late. Half a second can be the edge of a window; more means that the
-// i-vectors belong to something else.
+// lateIvector is the largest delay of an i-vector in frames. Windows may end half a second early; a
+// longer delay means that the i-vectors don't belong to the utterance.
 const lateIvector = 50
 
-// ivector returns an i-vector for each chunk of a batch: that of the utterance, or the one that was the latest in the middle of
-// the chunk.
+// ivector returns an i-vector for each chunk of a batch: that of the utterance, or the latest one
+// in the middle of the chunk.
 func (w *Worker) ivector(u *Utterance, b batch) (kernel.Matrix, error) {
 	dim := w.s.ivector
 	w.ivectors = resize(w.ivectors, b.sequences*dim)
@@ -224,14 +214,15 @@ func resize(s []float32, n int) []float32 {
 	return s[:n]
 }
 
-// finish turns the output y of a computation into what is wanted. Priors come before the scale, to round as in Kaldi.
+// finish copies the output y of a computation to out and applies priors, scale and exponential.
+// Priors come before the scale, to round as in Kaldi.
 func (s *Scorer) finish(out, y kernel.Matrix) {
 	kernel.Copy(out, y)
 	if s.offset != nil {
 		kernel.AddRow(out, 1, s.offset)
 	}
 	if s.scale != 1 {
-		kernel.Scale(s.scale, out)
+		kernel.Scale(out, s.scale)
 	}
 	if !s.exp {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// TestRunAllocatesNothing runs optimized computations again and again: from the second time on, nothing may be allocated.
+// TestRunAllocatesNothing: optimized computations allocate nothing from the second run on.
 func TestRunAllocatesNothing(t *testing.T) {
 	opt, err := passes.Default().Build(optdb.Include("fast_run"))
 	if err != nil {
@@ -29,7 +29,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		Prepare(nn, plan.Optimized)
+		Prepare(plan.Optimized, nn)
 		prog, err := exec.NewProgram(plan.Optimized, nn)
 		if err != nil {
 			t.Fatal(err)

@@ -11,17 +11,19 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// CompileTimes are what it takes to turn a request into a computation: the quickest of several times each.
+// CompileTimes are the shortest of several times that it takes to compile and optimize a request.
 type CompileTimes struct {
-	// Shortcut compiles sequences that are alike as one; NoShortcut compiles each by itself. The computation is the same.
+	// Shortcut compiles equal sequences as one, NoShortcut each by itself. The computation is the
+	// same.
 	Shortcut, NoShortcut time.Duration
-	// Optimize is what the optimizer takes, lowering and emission included; 0 where there is none.
+	// Optimize is the time of the optimizer, with lowering and emission; 0 without an optimizer.
 	Optimize time.Duration
-	// Runs is how often the shortcut was measured, which the others are as often or less.
+	// Runs is how often the shortcut was measured.
 	Runs int
 }
 
-// MeasureCompile measures how long compiling a request takes, with and without the shortcut, and optimizing the computation.
+// MeasureCompile measures how long compiling a request takes, with and without the shortcut, and
+// optimizing the computation.
 func MeasureCompile(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opt *optdb.Optimizer, patience Patience) (CompileTimes, error) {
 	var times CompileTimes
 	var c *computation.Computation
@@ -49,20 +51,16 @@ func MeasureCompile(ctx context.Context, nn *nnet3.Nnet, req *computation.Reques
 
 // best calls f as often as the patience says and returns the shortest time.
 func (p Patience) best(ctx context.Context, f func() error) (best time.Duration, runs int, err error) {
-	if p.Runs <= 0 {
-		p.Runs = 7
-	}
-	for began := time.Now(); runs < p.Runs || time.Since(began) < p.Time; runs++ {
-		if err := ctx.Err(); err != nil {
-			return 0, 0, err
-		}
+	err = p.run(ctx, func(k int) error {
 		start := time.Now()
 		if err := f(); err != nil {
-			return 0, 0, err
+			return err
 		}
-		if took := time.Since(start); runs == 0 || took < best {
+		if took := time.Since(start); k == 0 || took < best {
 			best = took
 		}
-	}
-	return best, runs, nil
+		runs = k + 1
+		return nil
+	})
+	return best, runs, err
 }

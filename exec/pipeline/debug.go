@@ -15,17 +15,18 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// ErrValues is the kind of the error for an optimized computation whose values are others than those of the computation as it was
-// compiled. The error says which rewrite, or which pass, is to blame.
+// ErrValues means that an optimized computation has other values than the compiled one. The error
+// names the rewrite or pass to blame.
 var ErrValues = errors.New("the optimized computation has other values")
 
-// debugTolerance is how large the norm of a difference may be, relative to that of the values: rewrites that sum in another
-// order make it larger than the rounding of one operation.
+// debugTolerance bounds the norm of a difference, relative to that of the values. Rewrites that
+// change the order of sums cause more than the rounding error of one operation.
 const debugTolerance = 1e-3
 
-// compareValues runs both computations on the same random inputs and compares what comes out: outputs, derivatives of the inputs,
-// gradients; it looks whether components do what they declare. It finds out who is to blame for a difference. Computations that draw random numbers, and optimizers that
-// set derivatives to zero because they were asked to, are not compared.
+// compareValues runs both computations on the same random inputs, and compares outputs, derivatives
+// of inputs, and gradients. It checks that components do what they declare, and finds out which
+// pass is to blame for a difference. It skips computations that draw random numbers, and optimizers
+// that set derivatives to zero on request.
 func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 	if p.random() || passes.NeedsDebugInfo(opt) {
 		return nil
@@ -34,12 +35,13 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 	if err != nil {
 		return err
 	}
-	want, err := run(ctx, p.Compiled, p.Net, p.Request, in, exec.ComputerOptions{Check: true, Poison: true})
+	opts := exec.ComputerOptions{Check: true, Poison: true}
+	want, err := run(ctx, p.Compiled, p.Net, p.Request, in, opts)
 	if err != nil {
 		return err
 	}
 	compare := func(ctx context.Context, c *computation.Computation) (string, error) {
-		got, err := run(ctx, c, p.Net, p.Request, in, exec.ComputerOptions{Check: true, Poison: true})
+		got, err := run(ctx, c, p.Net, p.Request, in, opts)
 		if err != nil {
 			return "", err
 		}
@@ -68,12 +70,12 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case !found:
-		return fmt.Errorf("%w; no pass is to blame, but the way to the graph and back", err)
+		return fmt.Errorf("%w; no pass is to blame, but lowering or emission", err)
 	}
 	return fmt.Errorf("%w; to blame: %v", err, culprit)
 }
 
-// random reports whether the computation as compiled draws random numbers.
+// random reports whether the compiled computation draws random numbers.
 func (p *Plan) random() bool {
 	for i := range p.Compiled.Commands {
 		cmd := &p.Compiled.Commands[i]
@@ -89,7 +91,7 @@ func (p *Plan) random() bool {
 	return false
 }
 
-// differs says where r differs from what is wanted, "" if nowhere.
+// differs describes the first difference between r and want. It returns "" if there is none.
 func (r *Results) differs(want *Results) string {
 	for _, lists := range [][2][]Named{{r.Outputs, want.Outputs}, {r.InputDerivs, want.InputDerivs}} {
 		for i, w := range lists[1] {
@@ -119,8 +121,8 @@ func (r *Results) differs(want *Results) string {
 	return ""
 }
 
-// distance is the square of the norm of a difference, and of what is wanted. Elements that are wanted NaN or infinite must be the
-// same.
+// distance holds the squared norms of a difference and of the wanted values. NaN and infinite
+// elements must be the same.
 type distance struct{ difference, wanted float64 }
 
 func (d *distance) add(got, want []float32) {

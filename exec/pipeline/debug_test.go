@@ -28,7 +28,7 @@ component name=b type=AffineComponent input-dim=6 output-dim=3
 component-node name=b component=b input=Sum(r, Scale(0.5, Offset(r, 1)))
 output-node name=output input=b`
 
-// TestDebugMode: a rule that changes values is named, and the rules of the standard database are not.
+// TestDebugMode: the error names a rule that changes values. Rules of the standard database pass.
 func TestDebugMode(t *testing.T) {
 	nn, err := nnet3.ParseConfig(strings.NewReader(debugConfig), "config", 1)
 	if err != nil {
@@ -42,7 +42,7 @@ func TestDebugMode(t *testing.T) {
 			if len(op.Terms) != 2 || op.Terms[1].Scale == 1 && op.Terms[0].Scale == 1 {
 				return c.Miss("no scaled sum of two"), nil
 			}
-			return rewrite.Replace(lower.NewAssemble(op.Rows, op.Cols, lower.CloneTerms(nil, op.Terms[:1]), a.Inputs())), nil
+			return rewrite.Replace(lower.NewAssemble(op.Rows, op.Cols, slices.Clone(op.Terms[:1]), a.Inputs())), nil
 		},
 	}
 	build := func(query string, train bool, with ...rewrite.NodeRewriter) error {
@@ -83,8 +83,8 @@ func TestDebugMode(t *testing.T) {
 	}
 }
 
-// TestBudget: within any budget, of rewrites and of decisions about the storage, the passes leave a computation that is right, and with none
-// they leave the graph as it was.
+// TestBudget: with any budget of rewrites and storage decisions, the passes leave a correct
+// computation. With none, they don't change the graph.
 func TestBudget(t *testing.T) {
 	nn, err := nnet3.ParseConfig(strings.NewReader(debugConfig), "config", 1)
 	if err != nil {
@@ -135,7 +135,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestDebugGlobalPass: of the rewrites by a global pass, the one that changes values is named.
+// TestDebugGlobalPass: the error names the rewrite of a global pass that changes values.
 func TestDebugGlobalPass(t *testing.T) {
 	nn, err := nnet3.ParseConfig(strings.NewReader(debugConfig), "config", 1)
 	if err != nil {
@@ -148,7 +148,7 @@ func TestDebugGlobalPass(t *testing.T) {
 			if !ok {
 				continue
 			}
-			terms := lower.CloneTerms(nil, op.Terms)
+			terms := slices.Clone(op.Terms)
 			if slices.ContainsFunc(terms, func(t lower.Term) bool { return t.Scale == 0.5 }) {
 				terms = terms[:1]
 			}
@@ -178,7 +178,7 @@ func TestDebugGlobalPass(t *testing.T) {
 	}
 }
 
-// TestDebugComponent: a component that writes over its input is named, and no pass is blamed.
+// TestDebugComponent: the error names a component that overwrites its input, and blames no pass.
 func TestDebugComponent(t *testing.T) {
 	nn, err := nnet3.ParseConfig(strings.NewReader(debugConfig), "config", 1)
 	if err != nil {
@@ -201,7 +201,7 @@ func TestDebugComponent(t *testing.T) {
 	}
 }
 
-// scribbler is a component that writes over its input.
+// scribbler is a component that overwrites its input.
 type scribbler struct{ component.Component }
 
 func (s scribbler) Propagate(w *component.Workspace, pre component.Precomputed, in, out kernel.Matrix) (component.Memo, error) {
@@ -210,8 +210,8 @@ func (s scribbler) Propagate(w *component.Workspace, pre component.Precomputed, 
 	return memo, err
 }
 
-// TestDebugEqualOutputs: two outputs that are the same part of a value are copied twice, and no check takes it amiss that merging
-// the copies is tried, and vetoed, after the storage was planned.
+// TestDebugEqualOutputs: two outputs that are the same part of a value are copied twice. A pass
+// tries to merge the copies after storage is planned, which is vetoed, and no check complains.
 func TestDebugEqualOutputs(t *testing.T) {
 	const config = `
 input-node name=input dim=4

@@ -9,9 +9,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 )
 
-// TestDivided: products have the same bits as compiled and optimized, over an input that is put together, in a recurrence, and after a
-// fixed affine: narrow ones, whose sums can't be divided, those that are a little too wide or too short, and those of which the
-// order of sums has to be kept.
+// TestDivided: products have the same bits compiled and optimized, with an appended input, in a
+// recurrence, and after a fixed affine. Some are narrow, and can't be divided; some are a little
+// too wide or too short for that; and some must keep the order of their sums.
 func TestDivided(t *testing.T) {
 	const fixed = `
 input-node name=input dim=20

@@ -6,27 +6,24 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// An effect is the size of a computation.
-type effect struct {
-	commands int
-	// peakBytes is the most memory of matrices in use at a time.
-	peakBytes int64
-	// operations are the floating-point operations of products of matrices; a multiply-add counts two.
-	operations int64
-}
+// An effect is the size of a computation: its commands, the peak memory of matrices in bytes, and
+// the floating-point operations of matrix products.
+type effect struct{ commands, peakBytes, operations int64 }
 
-// MeasureEffects adds to the plan's profile what every pass did to the computation: counters of the commands, peak bytes and operations
-// after it, where they are others than before, and in the record of the whole what they are without any pass. For that the
-// optimizer runs again, once for every pass that has changed something, up to that pass. opt must be what the plan was optimized
-// with. It does nothing where the plan has no profile, or was optimized segment by segment.
+// MeasureEffects adds the effect of every pass to the plan's profile: counters of commands, peak
+// bytes and operations after the pass, if they changed. The root record gets their values without
+// any pass. For that, the optimizer runs again once for every pass that changed something, up to
+// that pass. opt is the optimizer of the plan. MeasureEffects does nothing if the plan has no
+// profile, or was optimized segment by segment.
 func (p *Plan) MeasureEffects(ctx context.Context, opt *optdb.Optimizer) error {
-	if p.Profile == nil || !slices.EqualFunc(p.Profile.Children, opt.Passes(), func(r *profile.Record, name string) bool { return r.Name == name }) {
+	if p.Profile == nil || !slices.EqualFunc(p.Profile.Children, opt.Passes(lower.MatrixType{}.Dialect()), func(r *profile.Record, name string) bool { return r.Name == name }) {
 		return nil
 	}
 	after := func(passCount int) (effect, error) {
@@ -55,25 +52,19 @@ func (p *Plan) MeasureEffects(ctx context.Context, opt *optdb.Optimizer) error {
 	return nil
 }
 
-// count adds counters to the record, where an effect differs from the one before.
+// count adds counters to the record for differences from the effect before.
 func (e effect) count(r *profile.Record, before effect) {
-	for _, c := range []struct {
-		name string
-		was  int64
-		is   int64
-		unit string
-	}{
-		{"commands", int64(before.commands), int64(e.commands), ""},
-		{"peak_bytes", before.peakBytes, e.peakBytes, "bytes"},
-		{"operations", before.operations, e.operations, ""},
-	} {
-		if c.was != c.is {
-			r.Counters = append(r.Counters, profile.Counter{Name: c.name, Value: float64(c.is), Unit: c.unit})
+	add := func(name, unit string, was, is int64) {
+		if was != is {
+			r.Counters = append(r.Counters, profile.Counter{Name: name, Value: float64(is), Unit: unit})
 		}
 	}
+	add("commands", "", before.commands, e.commands)
+	add("peak_bytes", "bytes", before.peakBytes, e.peakBytes)
+	add("operations", "", before.operations, e.operations)
 }
 
-// upTo returns a context in which an optimizer runs its first n passes only.
+// upTo returns a context in which an optimizer runs only its first n passes.
 func upTo(ctx context.Context, n int) context.Context {
 	opts := rewrite.OptionsFrom(ctx)
 	opts.BeforePass = func(string) bool {
@@ -89,5 +80,5 @@ func (p *Plan) effectOf(c *computation.Computation) (effect, error) {
 	if err != nil {
 		return effect{}, err
 	}
-	return effect{len(c.Commands), c.MaxMemory(), program.Operations()}, nil
+	return effect{int64(len(c.Commands)), c.MaxMemory(), program.Operations()}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// TestMeasureEffects: what the passes did adds up to what was done.
+// TestMeasureEffects: the effects of the passes add up to the whole effect.
 func TestMeasureEffects(t *testing.T) {
 	nn, err := nnet3.ParseConfig(strings.NewReader(debugConfig), "config", 1)
 	if err != nil {
@@ -37,12 +37,12 @@ func TestMeasureEffects(t *testing.T) {
 	}
 	var got effect
 	changes := 0
-	if n, ok := p.Profile.Counter("commands"); !ok || int(n) <= want.commands {
+	if n, ok := p.Profile.Counter("commands"); !ok || int64(n) <= want.commands {
 		t.Errorf("without a pass there are %g commands, with all %d", n, want.commands)
 	}
 	for _, r := range p.Profile.Children {
 		if n, ok := r.Counter("commands"); ok {
-			got.commands = int(n)
+			got.commands = int64(n)
 			changes++
 		}
 		if n, ok := r.Counter("peak_bytes"); ok {

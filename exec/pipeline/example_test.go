@@ -54,7 +54,8 @@ output-node name=output input=b`), "example", 1)
 	// the output is 10×3
 }
 
-// A program for many goroutines, and a computer for one of them, which is used for one chunk after another.
+// A program for many goroutines, and a computer for one of them, which is used for one chunk after
+// another.
 func Example_computer() {
 	ctx := context.Background()
 	nn, _, err := pipeline.LoadFrom(strings.NewReader(`
@@ -71,7 +72,7 @@ output-node name=output input=a`), "example", 1)
 	check(err)
 	plan, err := pipeline.Build(ctx, nn, req, pipeline.Options{Optimizer: opt})
 	check(err)
-	pipeline.Prepare(nn, plan.Optimized)
+	pipeline.Prepare(plan.Optimized, nn)
 	program, err := exec.NewProgram(plan.Optimized, nn)
 	check(err)
 

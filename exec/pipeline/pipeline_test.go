@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -98,12 +100,15 @@ func TestNewRequest(t *testing.T) {
 	}
 }
 
-// TestLoadSave: a network in either form is the same network, and the file tells which form it has.
+// TestLoadSave: both forms hold the same network, and Load recognizes them.
 func TestLoadSave(t *testing.T) {
 	nn := network(t)
+	save := func(name string, binary bool) error {
+		return fileio.Write(t.Context(), name, func(w io.Writer) error { return pipeline.Save(w, nn, binary) })
+	}
 	for _, binary := range []bool{true, false} {
 		name := filepath.Join(t.TempDir(), "net.raw")
-		if err := pipeline.Save(t.Context(), nn, name, binary); err != nil {
+		if err := save(name, binary); err != nil {
 			t.Fatal(err)
 		}
 		again, fromConfig, err := pipeline.Load(name, 0)
@@ -111,14 +116,14 @@ func TestLoadSave(t *testing.T) {
 			t.Fatalf("binary %v: fromConfig %v, error %v", binary, fromConfig, err)
 		}
 		var a, b bytes.Buffer
-		if err := errors.Join(pipeline.SaveTo(&a, nn, false), pipeline.SaveTo(&b, again, false)); err != nil {
+		if err := errors.Join(pipeline.Save(&a, nn, false), pipeline.Save(&b, again, false)); err != nil {
 			t.Fatal(err)
 		}
 		if a.String() != b.String() {
 			t.Errorf("binary %v: the network has changed", binary)
 		}
 	}
-	if err := pipeline.Save(t.Context(), nn, filepath.Join(t.TempDir(), "no", "such", "folder"), true); !errors.Is(err, os.ErrNotExist) {
+	if err := save(filepath.Join(t.TempDir(), "no", "such", "folder"), true); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("saving to a folder that is not there: %v", err)
 	}
 	if _, _, err := pipeline.Load("nowhere", 0); !errors.Is(err, pipeline.ErrRead) || !errors.Is(err, os.ErrNotExist) {
@@ -132,7 +137,7 @@ func TestLoadSave(t *testing.T) {
 	}
 }
 
-// TestCalibrate: afterwards what batch normalization puts out on the data it was calibrated with has mean 0 and deviation 1.
+// TestCalibrate: batch normalization of the calibration data has mean 0 and deviation 1.
 func TestCalibrate(t *testing.T) {
 	nn := network(t)
 	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 60, Outputs: []string{"early"}})
@@ -187,8 +192,8 @@ func execute(t *testing.T, nn *nnet3.Nnet, req *computation.Request, in pipeline
 	return res
 }
 
-// TestBackward: the gradient and the derivative of the input are those that small changes of an input and of a parameter give, as compiled and
-// optimized.
+// TestBackward: the gradient and the derivative of the input agree with differences for small
+// changes, compiled and optimized.
 func TestBackward(t *testing.T) {
 	nn := network(t)
 	nn.SetTestMode(true)
@@ -201,7 +206,7 @@ func TestBackward(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// objective is the function whose derivative with respect to the output is handed in.
+	// objective is the function whose derivative is the derivative of the output.
 	objective := func(in pipeline.Values) float64 {
 		out := execute(t, nn, req, in, "none").Outputs[0].Matrix
 		var sum float64
@@ -262,7 +267,7 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	timing := program.NewTiming()
+	timing := new(exec.Timing)
 	times, err := pipeline.Measure(t.Context(), program, nn, in, pipeline.Patience{}, timing)
 	if err != nil || times.Best <= 0 || times.Median < times.Best || times.Runs != 7 || timing.Total() < times.Best-times.Renew {
 		t.Errorf("%+v, %v in commands, error %v", times, timing.Total(), err)
@@ -274,7 +279,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestPrepare: prepared parameters compute what the parameters do.
+// TestPrepare: packing parameters doesn't change results.
 func TestPrepare(t *testing.T) {
 	nn := network(t)
 	nn.SetTestMode(true)
@@ -297,7 +302,7 @@ func TestPrepare(t *testing.T) {
 			t.Fatal(err)
 		}
 		outputs[i] = res.Outputs[0].Matrix.Data
-		pipeline.Prepare(nn, p.Optimized)
+		pipeline.Prepare(p.Optimized, nn)
 	}
 	if len(outputs[0]) != 100 {
 		t.Fatalf("%d elements", len(outputs[0]))

@@ -12,32 +12,35 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// Options say how Build works.
+// Options are options of Build. The zero value compiles only.
 type Options struct {
-	// Optimizer is what a query selected; nil leaves the computation as it was compiled.
+	// Optimizer optimizes the computation, unless it is nil.
 	Optimizer *optdb.Optimizer
 	// Record asks for Plan.Profile.
 	Record bool
-	// DebugInfo asks for what the rows of matrices stand for, which makes a printed computation easier to read.
+	// DebugInfo records the meaning of the rows of matrices, to make a printed computation easier
+	// to read.
 	DebugInfo bool
 }
 
-// A Plan is a request to a network in the form in which it is executed.
+// A Plan is a request to a network, ready for execution.
 type Plan struct {
 	Net     *nnet3.Nnet
 	Request *computation.Request
-	// Compiled is the computation as the compiler made it; Optimized is what the optimizer made of that, the same where
-	// there is none.
+	// Compiled is the computation of the compiler, Optimized that of the optimizer. Without an
+	// optimizer they are the same.
 	Compiled, Optimized *computation.Computation
-	// CompileTime and OptimizeTime are what it took; lowering to a graph and emission from it count as optimizing.
+	// CompileTime and OptimizeTime are the times of both steps. Lowering to a graph and emission
+	// from it count as optimizing.
 	CompileTime, OptimizeTime time.Duration
-	// Profile is what the optimizer recorded, nil unless it was asked for. Its time is part of OptimizeTime, the rest of which
-	// is lowering and emission.
+	// Profile is the record of the optimizer, if Options.Record asked for it. Its time is
+	// OptimizeTime without lowering and emission.
 	Profile *profile.Record
 }
 
-// Build compiles a request to a network, and optimizes the computation. With a query in debug mode, the graph is checked after every
-// pass, and both computations are run on random inputs and compared; a difference is an error that wraps ErrValues.
+// Build compiles a request to a network, and optimizes the computation. With a query in debug mode,
+// the graph is checked after every pass, and both computations are run on random inputs and
+// compared; a difference is an error that wraps ErrValues.
 func Build(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts Options) (*Plan, error) {
 	p := &Plan{Net: nn, Request: req}
 	start := time.Now()
@@ -70,8 +73,8 @@ func Build(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts O
 	return p, nil
 }
 
-// trim makes the time of the optimizer that of its members. The clock of the recorder also ran while the graph was made and while it
-// was turned into commands again.
+// trim reduces the time of the optimizer to that of its passes. The recorder also measured lowering
+// and emission.
 func trim(r *profile.Record) *profile.Record {
 	if r == nil || len(r.Children) == 0 {
 		return r
@@ -82,7 +85,7 @@ func trim(r *profile.Record) *profile.Record {
 	return r
 }
 
-// Info returns what the numbers of components and nodes in one of the plan's computations mean.
+// Info describes the components and nodes that one of the plan's computations refers to by number.
 func (p *Plan) Info(c *computation.Computation) *computation.NetworkInfo {
 	return computation.NewNetworkInfo(p.Net, c.Derived)
 }

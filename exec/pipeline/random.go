@@ -14,14 +14,15 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// A Named matrix is the value of an input or output node.
+// A Named is the matrix of an input or output node.
 type Named struct {
 	Name   string
 	Matrix kernel.Matrix
 }
 
-// RandomValues returns a matrix for every input of the request, and for every output that comes with a derivative, with
-// elements from the standard normal distribution that depend on the seed and the name of the node and on nothing else.
+// RandomValues returns a matrix for every input of the request, and for every output with a
+// derivative. Elements are drawn from the standard normal distribution, and depend on the seed and
+// the name of the node alone.
 func RandomValues(nn *nnet3.Nnet, req *computation.Request, seed uint64) (Values, error) {
 	var v Values
 	add := func(list *[]Named, spec *computation.IoSpecification, salt string) error {
@@ -29,7 +30,7 @@ func RandomValues(nn *nnet3.Nnet, req *computation.Request, seed uint64) (Values
 		if node < 0 {
 			return fmt.Errorf("%w: the network has no node %q", computation.ErrRequest, spec.Name)
 		}
-		*list = append(*list, Named{spec.Name, randomMatrix(newRand(seed, spec.Name+salt), len(spec.Indexes), nn.OutputDim(node))})
+		*list = append(*list, Named{spec.Name, randomMatrix(seed, spec.Name+salt, len(spec.Indexes), nn.OutputDim(node))})
 		return nil
 	}
 	for i := range req.Inputs {
@@ -47,9 +48,9 @@ func RandomValues(nn *nnet3.Nnet, req *computation.Request, seed uint64) (Values
 	return v, nil
 }
 
-// Calibrate gives the batch normalization components of a network the statistics of what they see when the network computes
-// the request on random inputs, and puts all components into test mode. It does for a network with random parameters what training
-// does for one that learns: without, activations grow or fade from layer to layer.
+// Calibrate runs the request on random inputs, to give components of batch normalization the
+// statistics of their inputs, and puts all components into test mode. It replaces training for a
+// network with random parameters: otherwise activations grow or vanish from layer to layer.
 func Calibrate(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, seed uint64) error {
 	defer nn.SetTestMode(true)
 	nn.SetTestMode(true)
@@ -68,7 +69,11 @@ func Calibrate(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, se
 		return err
 	}
 	seen := nn.Copy()
-	computer, err := exec.NewComputer(plan.Compiled, nn, exec.ComputerOptions{Stats: seen})
+	program, err := exec.NewProgram(plan.Compiled, nn)
+	if err != nil {
+		return err
+	}
+	computer, err := program.NewComputer(exec.ComputerOptions{Stats: seen})
 	if err != nil {
 		return err
 	}
@@ -87,15 +92,12 @@ func eachBatchNorm(nn *nnet3.Nnet, do func(i int, bn component.BatchNorm)) {
 	}
 }
 
-// newRand returns a source that depends on the seed and the name.
-func newRand(seed uint64, name string) *rand.Rand {
+// randomMatrix returns a matrix of normal numbers for a seed and a name.
+func randomMatrix(seed uint64, name string, rows, cols int) kernel.Matrix {
 	h := fnv.New64a()
 	io.WriteString(h, name)
-	return rand.New(rand.NewPCG(seed, h.Sum64()))
-}
-
-func randomMatrix(r *rand.Rand, rows, cols int) kernel.Matrix {
-	m := kernel.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
+	r := rand.New(rand.NewPCG(seed, h.Sum64()))
+	m := kernel.New(rows, cols)
 	for i := range m.Data {
 		m.Data[i] = float32(r.NormFloat64())
 	}

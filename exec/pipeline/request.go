@@ -10,27 +10,28 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// Chunk says what a request asks for in the terms of decoding. The names are those of Kaldi's options.
+// Chunk describes a request in the terms of decoding. The names are those of Kaldi's options.
 type Chunk struct {
-	// Frames is the number of frames that the output stands for; a multiple of Subsampling. 0 means 150.
+	// Frames is the number of frames of the output, a multiple of Subsampling. 0 means 150.
 	Frames int
-	// Subsampling is the number of frames per row of output; 0 means 1.
+	// Subsampling is the number of frames per row of output. 0 means 1.
 	Subsampling int
 	// ExtraLeft and ExtraRight are frames of input beyond those that the network needs.
 	ExtraLeft, ExtraRight int
-	// Sequences is how many chunks are computed at once; 0 means 1.
+	// Sequences is the number of chunks in the request. 0 means 1.
 	Sequences int
-	// Outputs are the names of the nodes that are wanted. None means the node "output", or the only one.
+	// Outputs are names of output nodes, or "all". None means the node "output", or the only one.
 	Outputs []string
-	// Derivative asks for the gradient of the parameters; every output then comes with a derivative.
+	// Derivative asks for the gradient of the parameters. Every output then has a derivative.
 	Derivative bool
 }
 
 // maxFrames bounds the frames of all sequences together.
 const maxFrames = 1 << 24
 
-// NewRequest returns the request for a chunk: the outputs at times 0, Subsampling, ..., and every input-node at all the times
-// that they need, but an input called "ivector" at time 0 only, as in decoding with one i-vector for a chunk.
+// NewRequest returns the request for a chunk: the outputs at times 0, Subsampling, ..., and every
+// input node at all times that they need. An input called "ivector" has time 0 only, as in decoding
+// with one i-vector per chunk.
 func NewRequest(nn *nnet3.Nnet, c Chunk) (*computation.Request, error) {
 	if c.Frames == 0 {
 		c.Frames = 150
@@ -52,40 +53,40 @@ func NewRequest(nn *nnet3.Nnet, c Chunk) (*computation.Request, error) {
 	return c.request(nn, -left-c.ExtraLeft, c.Frames+right+c.ExtraRight), nil
 }
 
-// request makes the request with inputs at the times [first, end).
+// request returns the request with inputs at the times [first, end).
 func (c Chunk) request(nn *nnet3.Nnet, first, end int) *computation.Request {
 	req := &computation.Request{NeedModelDerivative: c.Derivative}
 	for i := range nn.Nodes {
-		if !nn.IsInputNode(i) {
-			continue
+		switch name := nn.Nodes[i].Name; {
+		case !nn.IsInputNode(i):
+		case name == "ivector":
+			req.Inputs = append(req.Inputs, Grid(name, c.Sequences, 0, 1, 1))
+		default:
+			req.Inputs = append(req.Inputs, Grid(name, c.Sequences, first, end, 1))
 		}
-		spec := computation.IoSpecification{Name: nn.Nodes[i].Name}
-		if spec.Name == "ivector" {
-			spec.Indexes = grid(c.Sequences, 0, 1, 1)
-		} else {
-			spec.Indexes = grid(c.Sequences, first, end, 1)
-		}
-		req.Inputs = append(req.Inputs, spec)
 	}
 	for _, name := range c.Outputs {
-		req.Outputs = append(req.Outputs, computation.IoSpecification{
-			Name: name, Indexes: grid(c.Sequences, 0, c.Frames, c.Subsampling), HasDeriv: c.Derivative,
-		})
+		spec := Grid(name, c.Sequences, 0, c.Frames, c.Subsampling)
+		spec.HasDeriv = c.Derivative
+		req.Outputs = append(req.Outputs, spec)
 	}
 	return req
 }
 
-func grid(sequences, first, end, step int) []index.Index {
-	var rows []index.Index
+// Grid returns the specification of a node for some sequences at the times first, first+step, ...
+// before end, ordered by sequence, then time.
+func Grid(name string, sequences, first, end, step int) computation.IoSpecification {
+	rows := make([]index.Index, 0, sequences*max((end-first+step-1)/step, 0))
 	for n := range sequences {
 		for t := first; t < end; t += step {
 			rows = append(rows, index.Index{N: int32(n), T: int32(t)})
 		}
 	}
-	return rows
+	return computation.IoSpecification{Name: name, Indexes: rows}
 }
 
-// chooseOutputs checks the names of outputs, or chooses one where there are none. ["all"] stands for all of them.
+// chooseOutputs checks the names of outputs, or chooses one if there are none. ["all"] means all of
+// them.
 func chooseOutputs(nn *nnet3.Nnet, names []string) ([]string, error) {
 	var all []string
 	for i := range nn.Nodes {
@@ -100,14 +101,14 @@ func chooseOutputs(nn *nnet3.Nnet, names []string) ([]string, error) {
 		if len(all) == 1 {
 			return all, nil
 		}
-		return nil, fmt.Errorf("%w: which output is wanted? There are %q", computation.ErrRequest, all)
+		return nil, fmt.Errorf("%w: which output? The network has %q", computation.ErrRequest, all)
 	}
 	if slices.Equal(names, []string{"all"}) {
 		return all, nil
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("%w: the network has no output %q, but %q", computation.ErrRequest, name, all)
+			return nil, fmt.Errorf("%w: the network has no output %q, only %q", computation.ErrRequest, name, all)
 		}
 	}
 	return names, nil

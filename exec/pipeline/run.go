@@ -12,25 +12,28 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// Values are what goes into a run.
+// Values are the inputs of a run.
 type Values struct {
 	// Inputs are the matrices of the inputs of the request.
 	Inputs []Named
-	// OutputDerivs are the derivatives of the outputs that come with one. Without any, the backward part is not run.
+	// OutputDerivs are the derivatives of the outputs that have one. Without any, the backward part
+	// does not run.
 	OutputDerivs []Named
 }
 
-// Results are what comes out of a run. The matrices are the caller's.
+// Results are the results of a run. The matrices are the caller's.
 type Results struct {
 	// Outputs are the outputs of the request, in its order.
 	Outputs []Named
-	// InputDerivs are the derivatives of the inputs that ask for one, in the order of the request.
+	// InputDerivs are the requested derivatives of inputs, in the order of the request.
 	InputDerivs []Named
-	// Gradient is a network with the gradient in place of the parameters, nil if the request wants none.
+	// Gradient is a network with the gradient in place of the parameters, or nil if it was not
+	// requested.
 	Gradient *nnet3.Nnet
 }
 
-// Run executes a computation that answers the request, from checking it to taking its outputs.
+// Run checks and executes a computation of a network that answers the request, and returns its
+// outputs.
 func Run(ctx context.Context, c *computation.Computation, nn *nnet3.Nnet, req *computation.Request, in Values) (*Results, error) {
 	return run(ctx, c, nn, req, in, exec.ComputerOptions{})
 }
@@ -42,17 +45,19 @@ func run(ctx context.Context, c *computation.Computation, nn *nnet3.Nnet, req *c
 		res.Gradient = NewGradient(nn)
 		opts.ToUpdate = res.Gradient
 	}
-	computer, err := exec.NewComputer(c, nn, opts)
+	program, err := exec.NewProgram(c, nn)
+	if err != nil {
+		return nil, err
+	}
+	computer, err := program.NewComputer(opts)
 	if err != nil {
 		return nil, err
 	}
 	if err := pass(ctx, computer, in.Inputs); err != nil {
 		return nil, err
 	}
-	for i := range req.Outputs {
-		if res.Outputs, err = take(res.Outputs, computer, req.Outputs[i].Name); err != nil {
-			return nil, err
-		}
+	if res.Outputs, err = take(computer, req.Outputs, false); err != nil {
+		return nil, err
 	}
 	if len(in.OutputDerivs) == 0 {
 		return res, nil
@@ -60,13 +65,8 @@ func run(ctx context.Context, c *computation.Computation, nn *nnet3.Nnet, req *c
 	if err := pass(ctx, computer, in.OutputDerivs); err != nil {
 		return nil, err
 	}
-	for i := range req.Inputs {
-		if !req.Inputs[i].HasDeriv {
-			continue
-		}
-		if res.InputDerivs, err = take(res.InputDerivs, computer, req.Inputs[i].Name); err != nil {
-			return nil, err
-		}
+	if res.InputDerivs, err = take(computer, req.Inputs, true); err != nil {
+		return nil, err
 	}
 	return res, nil
 }
@@ -81,18 +81,24 @@ func pass(ctx context.Context, computer *exec.Computer, inputs []Named) error {
 	return computer.Run(ctx)
 }
 
-// take appends a copy of what a computer provides.
-func take(list []Named, computer *exec.Computer, name string) ([]Named, error) {
-	m, err := computer.Output(name)
-	if err != nil {
-		return nil, err
+// take returns copies of outputs of the computer: one for each specification, or only for those
+// with derivatives.
+func take(computer *exec.Computer, specs []computation.IoSpecification, derivs bool) (list []Named, err error) {
+	for i := range specs {
+		if derivs && !specs[i].HasDeriv {
+			continue
+		}
+		m, err := computer.Output(specs[i].Name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Named{specs[i].Name, kernel.Clone(m)})
 	}
-	c := kernel.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Cols, Data: make([]float32, m.Rows*m.Cols)}
-	kernel.Copy(c, m)
-	return append(list, Named{name, c}), nil
+	return list, nil
 }
 
-// NewGradient returns a network of the shape of nn in which a computation can accumulate the gradient of the parameters.
+// NewGradient returns a network like nn, with zeros for parameters, in which a computation
+// accumulates their gradient.
 func NewGradient(nn *nnet3.Nnet) *nnet3.Nnet {
 	g := nn.Copy()
 	for i, c := range nn.Components {
@@ -101,10 +107,10 @@ func NewGradient(nn *nnet3.Nnet) *nnet3.Nnet {
 	return g
 }
 
-// Prepare lets the components that a computation runs forward make the form of their parameters in which they compute
-// fastest. It is done once, before anything runs; without it results are the same. After parameters were changed it is for
-// Renew to make these forms anew.
-func Prepare(nn *nnet3.Nnet, c *computation.Computation) {
+// Prepare packs the parameters of the components that a computation runs forward, to make them
+// faster. Call it once, before anything runs. It doesn't change results. Call Renew after
+// parameters have changed.
+func Prepare(c *computation.Computation, nn *nnet3.Nnet) {
 	done := make(map[int32]bool)
 	for _, cmd := range c.Commands {
 		if cmd.Type != computation.Propagate || done[cmd.Arg1] {
@@ -117,7 +123,8 @@ func Prepare(nn *nnet3.Nnet, c *computation.Computation) {
 	}
 }
 
-// Renew makes what Prepare made anew, after parameters of the network were changed. Nobody may be computing with it.
+// Renew packs parameters that Prepare has packed again, after they have changed. Nobody may be
+// computing with the network.
 func Renew(nn *nnet3.Nnet) {
 	for _, c := range nn.Components {
 		if r, ok := c.(component.Renewer); ok {
@@ -126,23 +133,43 @@ func Renew(nn *nnet3.Nnet) {
 	}
 }
 
-// Patience says how long Measure goes on.
+// Patience tells when a measurement is done: after that many runs, and not before that time has
+// passed.
 type Patience struct {
-	Runs int           // at least so many runs; 0 means 7
-	Time time.Duration // and, after that, until so much time has passed
+	Runs int // 0 means 7
+	Time time.Duration
+}
+
+// run calls f until the measurement is done. f is passed the number of earlier calls.
+func (p Patience) run(ctx context.Context, f func(k int) error) error {
+	if p.Runs <= 0 {
+		p.Runs = 7
+	}
+	began := time.Now()
+	for k := 0; k < p.Runs || time.Since(began) < p.Time; k++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := f(k); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Times are how long the runs of a program took.
 type Times struct {
 	Runs         int
 	Best, Median time.Duration
-	// Renew is how much of a run of a program that computes the gradient Renew took, in the quickest case; 0 for others.
+	// Renew is the shortest time of Renew, which is part of the runs of a program that computes the
+	// gradient; 0 for others.
 	Renew time.Duration
 }
 
-// Measure runs a program again and again. Handing in the inputs is part of a run; the memory of one run serves the next. A
-// program that computes the gradient is taken to meet new parameters every time: making the prepared forms of them anew is
-// part of its runs. timing, if not nil, gets the time of every command of all runs, which then take a little longer.
+// Measure runs a program again and again. Handing in the inputs is part of a run. A run uses the
+// memory of the one before. A program that computes the gradient gets new parameters every time, in
+// effect: Renew is part of its runs. timing, if not nil, adds up the times of commands, which makes
+// runs a little slower.
 func Measure(ctx context.Context, p *exec.Program, nn *nnet3.Nnet, in Values, patience Patience, timing *exec.Timing) (Times, error) {
 	var times Times
 	opts := exec.ComputerOptions{Timing: timing}
@@ -154,28 +181,29 @@ func Measure(ctx context.Context, p *exec.Program, nn *nnet3.Nnet, in Values, pa
 	if err != nil {
 		return times, err
 	}
-	if patience.Runs <= 0 {
-		patience.Runs = 7
-	}
 	var took []time.Duration
-	for began := time.Now(); len(took) < patience.Runs || time.Since(began) < patience.Time; {
+	err = patience.run(ctx, func(k int) error {
 		computer.Reset()
 		start := time.Now()
 		if train {
 			Renew(nn)
-			if renew := time.Since(start); len(took) == 0 || renew < times.Renew {
+			if renew := time.Since(start); k == 0 || renew < times.Renew {
 				times.Renew = renew
 			}
 		}
 		if err := pass(ctx, computer, in.Inputs); err != nil {
-			return times, err
+			return err
 		}
 		if len(in.OutputDerivs) > 0 {
 			if err := pass(ctx, computer, in.OutputDerivs); err != nil {
-				return times, err
+				return err
 			}
 		}
 		took = append(took, time.Since(start))
+		return nil
+	})
+	if err != nil {
+		return times, err
 	}
 	slices.Sort(took)
 	times.Runs, times.Best, times.Median = len(took), took[0], took[len(took)/2]

@@ -9,10 +9,11 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// The tolerances: a matrix agrees with Kaldi's where the norm of the difference is at most the tolerance times the norm of
-// Kaldi's, plus absoluteTolerance for each element, added as squares. They are what single precision leaves when sums are
-// added up in another order. The backward pass of gated recurrent units is randomized in Kaldi (self-repair), and two of
-// its own runs differ by up to 9e-4. A larger Spread of the case takes the place of a tolerance.
+// A matrix agrees with Kaldi's if the norm of the difference is at most a tolerance times the norm
+// of Kaldi's, plus absoluteTolerance for each element, added as squares. The tolerances allow for
+// sums in another order in single precision. Kaldi randomizes the backward pass of gated recurrent
+// units (self-repair), and two of its runs differ by up to 9e-4. A larger Spread of the case
+// replaces a tolerance.
 const (
 	outputTolerance     = 1e-4
 	derivativeTolerance = 1e-3
@@ -20,15 +21,16 @@ const (
 	absoluteTolerance   = 1e-6
 )
 
-// A Difference is how far a matrix or a list of parameters is from Kaldi's.
+// A Difference is the distance of a matrix, or a list of parameters, from Kaldi's.
 type Difference struct {
 	Norm     float64 // of the difference
 	Kaldi    float64 // norm of Kaldi's
 	Elements int
 }
 
-// Relative is the norm of the difference divided by Kaldi's. Where Kaldi's is zero, or smaller than the absolute tolerance
-// alone, it is divided by that instead, so that the rounding of a zero is not taken for a large difference.
+// Relative returns the norm of the difference divided by Kaldi's norm. The divisor is at least the
+// norm at which the absolute tolerance takes over, so that a rounding error of zero is no large
+// difference.
 func (d Difference) Relative() float64 {
 	if d.Norm == 0 {
 		return 0
@@ -36,13 +38,13 @@ func (d Difference) Relative() float64 {
 	return d.Norm / max(d.Kaldi, absoluteTolerance*math.Sqrt(float64(d.Elements))/outputTolerance)
 }
 
-// Agrees reports whether the difference is within the tolerance. One with a NaN is not.
+// Agrees reports whether the difference is within the tolerance. A NaN is not.
 func (d Difference) Agrees(tolerance float64) bool {
 	return d.Norm <= float64(tolerance*d.Kaldi)+float64(absoluteTolerance*math.Sqrt(float64(d.Elements)))
 }
 
-// Compare returns the difference between two matrices. An element that is NaN or infinite on one side only makes the norm NaN
-// or infinite; one that is the same on both sides counts as equal.
+// Compare returns the difference between two matrices. An element that is NaN or infinite in one of
+// them makes the norm NaN or infinite, unless it is the same in both.
 func Compare(ours, kaldi kernel.Matrix) (Difference, error) {
 	if ours.Rows != kaldi.Rows || ours.Cols != kaldi.Cols {
 		return Difference{}, fmt.Errorf("%d×%d, Kaldi's is %d×%d", ours.Rows, ours.Cols, kaldi.Rows, kaldi.Cols)
@@ -78,7 +80,8 @@ func (s *sums) difference() Difference {
 	return Difference{Norm: math.Sqrt(s.difference2), Kaldi: math.Sqrt(s.kaldi2), Elements: s.n}
 }
 
-// compareParameters calls yield with the difference of the parameters of each updatable component of two networks.
+// compareParameters calls yield with the difference of the parameters of each updatable component
+// of two networks.
 func compareParameters(ours, kaldi *nnet3.Nnet, yield func(name string, d Difference)) error {
 	for i, k := range kaldi.Components {
 		want, ok := k.(component.UpdatableComponent)

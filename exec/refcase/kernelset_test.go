@@ -24,14 +24,14 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the checksums in testdata")
 
-// TestKernelSets runs the cases that come with the source, and the tests that rows are computed independently and have the bits that they
-// have everywhere, with every set of kernels.
+// TestKernelSets runs the cases of the project, TestRowsAlone and TestSameBits with every set of
+// kernels.
 func TestKernelSets(t *testing.T) {
 	kerneltest.EachSet(t, "TestCases", "TestRowsAlone", "TestSameBits")
 }
 
-// TestSameBits: the outputs of the cases that come with the source, the derivatives and the gradients have the bits whose checksums are in
-// testdata, on every processor.
+// TestSameBits: outputs, derivatives and gradients of the cases of the project have the bits of the
+// checksums in testdata on every processor.
 func TestSameBits(t *testing.T) {
 	if !kernel.HasDGemm() {
 		t.Skip("products are gonum's, whose bits are others")
@@ -76,8 +76,7 @@ func TestSameBits(t *testing.T) {
 	sums.Golden(t, "testdata/bits.txt", "reference cases", *update)
 }
 
-// TestRowsAlone: the output for one of several sequences has the bits that it has when the sequence is computed alone, and so has
-// that for a single time.
+// TestRowsAlone: a sequence has the same bits alone and among others, and so has a single time.
 func TestRowsAlone(t *testing.T) {
 	compared := 0
 	for name, nn := range scoringNetworks(t) {
@@ -106,7 +105,7 @@ func TestRowsAlone(t *testing.T) {
 	}
 }
 
-// wideVector is a network with an i-vector that is worth being multiplied once a sequence.
+// wideVector is a network whose i-vector is large enough to be multiplied once per sequence.
 const wideVector = `
 input-node name=input dim=20
 input-node name=ivector dim=100
@@ -119,7 +118,7 @@ component-node name=b component=b input=r
 output-node name=output input=b
 `
 
-// scoringNetworks are those of the recipes that are not about training, and one more.
+// scoringNetworks are the networks of recipes without training, and one more.
 func scoringNetworks(t *testing.T) map[string]*nnet3.Nnet {
 	t.Helper()
 	wide, err := nnet3.ParseConfig(strings.NewReader(wideVector), "wide vector", 1)
@@ -142,7 +141,7 @@ func scoringNetworks(t *testing.T) map[string]*nnet3.Nnet {
 	return nets
 }
 
-// only returns the part of a request in which input and output are about the rows that in and out choose, and its values.
+// only returns the part of a request with the rows that in and out select, and its values.
 func only(req *computation.Request, values pipeline.Values, in, out func(index.Index) bool) (*computation.Request, pipeline.Values) {
 	part, chosen := *req, pipeline.Values{}
 	part.Inputs, part.Outputs = slices.Clone(req.Inputs), slices.Clone(req.Outputs)
@@ -165,14 +164,14 @@ func only(req *computation.Request, values pipeline.Values, in, out func(index.I
 	return &part, chosen
 }
 
-// outputs computes the first output of a request with prepared parameters.
+// outputs computes the first output of a request with packed parameters.
 func outputs(t *testing.T, nn *nnet3.Nnet, req *computation.Request, in pipeline.Values, query string) kernel.Matrix {
 	t.Helper()
 	plan, err := pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: optimizer(t, query)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pipeline.Prepare(nn, plan.Optimized)
+	pipeline.Prepare(plan.Optimized, nn)
 	res, err := pipeline.Run(t.Context(), plan.Optimized, nn, req, in)
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +179,8 @@ func outputs(t *testing.T, nn *nnet3.Nnet, req *computation.Request, in pipeline
 	return res.Outputs[0].Matrix
 }
 
-// same compares the bits of the rows of got, the output of the request part, with those of all, that of req.
+// same compares the bits of the rows of got, the output of part, with those of all, the output of
+// req.
 func same(t *testing.T, what string, all kernel.Matrix, req, part *computation.Request, got kernel.Matrix) {
 	t.Helper()
 	for i, x := range part.Outputs[0].Indexes {
@@ -194,11 +194,12 @@ func same(t *testing.T, what string, all kernel.Matrix, req, part *computation.R
 	}
 }
 
-// TestBits: with the sums in the order in which OpenBLAS computed them for Kaldi, no bit of an output or a gradient differs. The x-vector
-// in training turns a difference in the last bit of anything into one in the third digit of its gradients.
+// TestBits: with sums in the order of OpenBLAS, outputs and gradients have Kaldi's bits. In the
+// training of the x-vector, a difference in the last bit of anything changes the third digit of its
+// gradients.
 func TestBits(t *testing.T) {
 	defer blas32.Use(blas32.Implementation())
-	blas32.Use(kernel.OpenBLAS{})
+	blas32.Use(kernel.OpenBLAS())
 	for _, name := range []string{"tdnnf_infer", "xvector_infer", "xvector_train", "tdnn_relu_batchnorm_infer"} {
 		c, err := refcase.Load(os.DirFS(filepath.Join(recipes, name)), name)
 		if err != nil {

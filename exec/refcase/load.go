@@ -19,29 +19,30 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// ErrCase means that a folder is not a reference case, or one whose files do not fit together.
+// ErrCase means that a folder is not a reference case, or that its files don't fit together.
 var ErrCase = errors.New("not a reference case")
 
-// A Case is a problem with its answer.
+// A Case is a problem with Kaldi's answer.
 type Case struct {
 	Name    string
-	Family  string // what kind of network it is, such as "tdnnf"
+	Family  string // the kind of network, such as "tdnnf"
 	Net     *nnet3.Nnet
 	Request *computation.Request
-	// Backward says that derivatives are to be computed.
+	// Backward asks for derivatives.
 	Backward bool
-	// Inputs are what goes in, in the order of the request; OutputDerivs what goes in for the backward pass.
+	// Inputs, in the order of the request, and OutputDerivs are the inputs of the forward and of
+	// the backward pass.
 	Inputs, OutputDerivs []pipeline.Named
-	// Outputs, InputDerivs and Gradient (nil if the request wants none) are Kaldi's answers.
+	// Outputs, InputDerivs and Gradient (nil if it is not requested) are Kaldi's answers.
 	Outputs, InputDerivs []pipeline.Named
 	Gradient             *nnet3.Nnet
 	// Unoptimized and Optimized are the sizes of Kaldi's computation.
 	Unoptimized, Optimized computation.Counts
-	// Spread is how far Kaldi's answers are from each other, which Load does not know.
+	// Spread is how far Kaldi's answers are from each other. Load leaves it zero.
 	Spread Spread
 }
 
-// header is the part of case.json that is no request.
+// header is the part of case.json beside the request.
 type header struct {
 	Family   string `json:"family"`
 	Backward bool   `json:"backward"`
@@ -51,12 +52,13 @@ type header struct {
 	} `json:"kaldi"`
 }
 
-// Load reads the case in a folder. The name is the case's; it stands before the names of files in errors.
+// Load reads the case in a folder. name is the name of the case, which precedes names of files in
+// errors.
 func Load(folder fs.FS, name string) (*Case, error) {
 	c := &Case{Name: name}
-	f, err := folder.Open("case.json")
+	f, err := open(folder, name, "case.json")
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrCase, name, err)
+		return nil, err
 	}
 	defer f.Close()
 	text, err := fileio.ReadAll(f, "case.json", fileio.MaxText)
@@ -84,7 +86,7 @@ func Load(folder fs.FS, name string) (*Case, error) {
 	return c, err
 }
 
-// readMatrices reads what the request tells to be there, and reports everything that is not.
+// readMatrices reads the matrices of the request. The error lists all that are missing or wrong.
 func (c *Case) readMatrices(folder fs.FS) error {
 	var errs *multierror.Error
 	read := func(list *[]pipeline.Named, kind string, spec *computation.IoSpecification) {
@@ -117,10 +119,19 @@ func (c *Case) readMatrices(folder fs.FS) error {
 	return errs.ErrorOrNil()
 }
 
-func readNet(folder fs.FS, name, file string) (*nnet3.Nnet, error) {
+// open opens a file of the named case.
+func open(folder fs.FS, name, file string) (fs.File, error) {
 	f, err := folder.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrCase, name, err)
+	}
+	return f, nil
+}
+
+func readNet(folder fs.FS, name, file string) (*nnet3.Nnet, error) {
+	f, err := open(folder, name, file)
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	nn, _, err := pipeline.LoadFrom(f, path.Join(name, file), 0)
@@ -128,9 +139,9 @@ func readNet(folder fs.FS, name, file string) (*nnet3.Nnet, error) {
 }
 
 func readMatrix(folder fs.FS, name, file string) (kernel.Matrix, error) {
-	f, err := folder.Open(file)
+	f, err := open(folder, name, file)
 	if err != nil {
-		return kernel.Matrix{}, fmt.Errorf("%w: %s: %w", ErrCase, name, err)
+		return kernel.Matrix{}, err
 	}
 	defer f.Close()
 	r, err := kaldiio.NewReader(f, path.Join(name, file))
@@ -141,8 +152,8 @@ func readMatrix(folder fs.FS, name, file string) (kernel.Matrix, error) {
 	return kernel.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data}, err
 }
 
-// Find returns the folders that are cases among the given one and those right below it, relative to root and in
-// alphabetical order: the folder itself if it holds a case.json, else each folder in it that does.
+// Find returns the folders of cases, relative to root and in alphabetical order: dir itself if it
+// holds a case.json, or else each folder in dir that does.
 func Find(root fs.FS, dir string) ([]string, error) {
 	if isCase(root, dir) {
 		return []string{dir}, nil

@@ -19,7 +19,7 @@ import (
 
 const (
 	recipes = "../../nnet3/testdata/recipes"
-	// all is where the whole collection of reference cases is, if it is there.
+	// all is the folder of the whole collection of reference cases, which may not exist.
 	all = "../../../shared/golden"
 )
 
@@ -36,8 +36,8 @@ func optimizer(t testing.TB, query string) *optdb.Optimizer {
 	return opt
 }
 
-// TestCases runs every case that is at hand, as compiled and optimized. Networks with components that are not supported are left
-// out, and counted.
+// TestCases runs all available cases, compiled and optimized. It skips and counts networks with
+// unsupported components.
 func TestCases(t *testing.T) {
 	roots := []string{recipes}
 	if _, err := os.Stat(all); err == nil && !testing.Short() {
@@ -73,8 +73,8 @@ func TestCases(t *testing.T) {
 	t.Logf("%d cases ran, %d have components that are not supported", ran, unsupported)
 }
 
-// TestBytes runs random networks with inputs of which not every row is needed at the end, or at all: what optimizing saves in
-// commands must not cost bytes.
+// TestBytes runs random networks with inputs that are not needed completely: fewer commands must
+// not cost more bytes.
 func TestBytes(t *testing.T) {
 	above := map[string]bool{
 		"r90001_2909": true, // a component that reads some rows keeps all of them, beside a matrix that has nothing to do with it
@@ -161,14 +161,14 @@ func TestCompare(t *testing.T) {
 	if _, err := refcase.Compare(row(1), row(1, 2)); err == nil {
 		t.Error("matrices of different sizes are compared")
 	}
-	// The gap between rows is nobody's.
+	// Gaps between rows don't count.
 	wide := kernel.Matrix{Rows: 2, Cols: 1, Stride: 2, Data: []float32{1, nan, 2}}
 	if d, err := refcase.Compare(wide, kernel.Matrix{Rows: 2, Cols: 1, Stride: 1, Data: []float32{1, 2}}); err != nil || d.Norm != 0 {
 		t.Errorf("with a stride: %v, %v", d, err)
 	}
 }
 
-// TestLoadFaults: what is missing or does not fit is said, all of it.
+// TestLoadFaults: the error lists all files that are missing or don't fit.
 func TestLoadFaults(t *testing.T) {
 	load := func(change func(fstest.MapFS)) error {
 		folder := fstest.MapFS{}

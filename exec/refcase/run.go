@@ -9,28 +9,26 @@ import (
 
 	"github.com/hashicorp/go-multierror"
 
+	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/optdb"
 )
 
-// Errors that Result.Err wraps.
-var (
-	// ErrDiffers means that our numbers are not Kaldi's.
-	ErrDiffers = errors.New("differs from Kaldi")
-	// ErrPanic means that something panicked, which is a fault of this module.
-	ErrPanic = errors.New("panic")
-)
+// ErrDiffers means that our numbers differ too much from Kaldi's. Result.Err wraps it,
+// exec.ErrPanic, or other errors.
+var ErrDiffers = errors.New("differs from Kaldi")
 
-// A Result is the outcome of a case. The JSON names are the ones that tools know.
+// A Result is the outcome of a case.
 type Result struct {
 	Case  string `json:"case"`
 	Query string `json:"query"`
 	OK    bool   `json:"ok"`
-	// MaxRelDiff is the largest Difference.Relative over the outputs; absent if there are none to compare, or one has a NaN.
+	// MaxRelDiff is the largest finite Difference.Relative of the outputs, nil if there is none.
 	MaxRelDiff *float64 `json:"max_rel_diff,omitempty"`
-	// MaxRelDiffBackward is the same over derivatives of inputs, and over components for the gradient.
+	// MaxRelDiffBackward is the same for derivatives of inputs and the gradient of each component.
 	MaxRelDiffBackward *float64 `json:"max_rel_diff_backward,omitempty"`
-	// SpreadBound and SpreadBoundBackward are the bounds of those two, twice the case's Spread, where they are above the tolerances.
+	// SpreadBound and SpreadBoundBackward bound those two if the Spread of the case allows more
+	// than the tolerances.
 	SpreadBound         float64 `json:"spread_bound,omitempty"`
 	SpreadBoundBackward float64 `json:"spread_bound_backward,omitempty"`
 	Error               string  `json:"error,omitempty"`
@@ -39,7 +37,7 @@ type Result struct {
 	Commands       int   `json:"commands"`
 	Matrices       int   `json:"matrices"`
 	MaxMemoryBytes int64 `json:"max_memory_bytes"`
-	// The size of Kaldi's, optimized.
+	// The size of Kaldi's optimized computation.
 	KaldiCommands       int   `json:"kaldi_commands"`
 	KaldiMatrices       int   `json:"kaldi_matrices"`
 	KaldiMaxMemoryBytes int64 `json:"kaldi_max_memory_bytes"`
@@ -47,30 +45,16 @@ type Result struct {
 	CompileSeconds  float64 `json:"compile_seconds"`
 	OptimizeSeconds float64 `json:"optimize_seconds"`
 
-	// Err is the error whose text is Error.
+	// Err is the error behind Error.
 	Err error `json:"-"`
 }
 
-// Run compiles, optimizes, checks and executes a case, and compares. Whatever goes wrong stands in the result. A nil
-// optimizer runs the computation as compiled.
+// Run compiles, optimizes, checks and executes a case, and compares the results. Errors are part of
+// the Result. A nil optimizer runs the computation as compiled.
 func (c *Case) Run(ctx context.Context, query string, opt *optdb.Optimizer) *Result {
-	r := c.newResult(query)
-	if err := c.run(ctx, opt, r); err != nil {
-		r.OK, r.Err, r.Error = false, err, err.Error()
-	}
-	return r
-}
-
-// Failed returns the result of a case that could not be loaded.
-func Failed(name, query string, err error) *Result {
-	return &Result{Case: name, Query: query, Err: err, Error: err.Error()}
-}
-
-func (c *Case) newResult(query string) *Result {
 	r := &Result{
 		Case:                c.Name,
 		Query:               query,
-		OK:                  true,
 		KaldiCommands:       c.Optimized.Commands,
 		KaldiMatrices:       c.Optimized.Matrices,
 		KaldiMaxMemoryBytes: c.Optimized.MaxMemoryBytes,
@@ -82,14 +66,18 @@ func (c *Case) newResult(query string) *Result {
 	if derivative > derivativeTolerance {
 		r.SpreadBoundBackward = derivative
 	}
+	if r.Err = c.run(ctx, opt, r); r.Err != nil {
+		r.Error = r.Err.Error()
+	}
+	r.OK = r.Err == nil
 	return r
 }
 
 func (c *Case) run(ctx context.Context, opt *optdb.Optimizer, r *Result) (err error) {
-	// One case that brings the house down must not take the others with it.
+	// A panic in one case must not stop others.
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack())
+			err = fmt.Errorf("%w: %v\n%s", exec.ErrPanic, p, debug.Stack())
 		}
 	}()
 	plan, err := pipeline.Build(ctx, c.Net, c.Request, pipeline.Options{Optimizer: opt})
@@ -106,7 +94,8 @@ func (c *Case) run(ctx context.Context, opt *optdb.Optimizer, r *Result) (err er
 	return c.compare(got, r)
 }
 
-// compare holds the results of a run against Kaldi's, and reports everything that differs.
+// compare compares the results of a run with Kaldi's, and stores the differences in r. The error
+// lists those that are too large.
 func (c *Case) compare(got *pipeline.Results, r *Result) error {
 	var errs *multierror.Error
 	note := func(most **float64, what string, d Difference, tolerance float64) {

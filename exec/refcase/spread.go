@@ -10,22 +10,24 @@ import (
 	"strings"
 )
 
-// SpreadFile is the name of a file that says, by the names of cases, how far Kaldi is from itself.
-const SpreadFile = "kaldi_spread.json"
+// spreadFile is the name of a file with the spreads of cases, by name.
+const spreadFile = "kaldi_spread.json"
 
-// A Spread is how far Kaldi's answers to a case are from each other where OpenBLAS computes with the kernels of one processor or of
-// another: the largest Difference.Relative of outputs, and of derivatives of inputs and gradients of components. Nobody can be asked to
-// be nearer to Kaldi than that. Zero stands for a spread that is not known.
+// A Spread is how far Kaldi's answers to a case are from each other if OpenBLAS uses the kernels of
+// different processors: the largest Difference.Relative of outputs, and of derivatives of inputs
+// and gradients of components. Nobody can be expected to be closer to Kaldi than that. Zero means
+// unknown.
 type Spread struct {
 	Forward  float64 `json:"forward"`
 	Backward float64 `json:"backward"`
 }
 
-// spreads is how many spreads an answer may differ by: Kaldi's, and ours, whose sums are in an order of their own.
+// spreads is how many spreads an answer may differ by: Kaldi's, and ours, because our sums have
+// another order.
 const spreads = 2
 
-// Bounds are the tolerances that outputs, derivatives of inputs and the gradient of a component agree within: what single precision
-// leaves, or what the spread allows where that is more.
+// Bounds returns the tolerances for outputs, for derivatives of inputs and for the gradient of a
+// component: those of single precision, or larger ones that the spread allows.
 func (c *Case) Bounds() (output, derivative, gradient float64) {
 	gradient = derivativeTolerance
 	if strings.Contains(c.Family, "gru") {
@@ -35,8 +37,8 @@ func (c *Case) Bounds() (output, derivative, gradient float64) {
 	return max(outputTolerance, forward), max(derivativeTolerance, backward), max(gradient, backward)
 }
 
-// LoadDir reads the case in a folder, whose name is the case's, and its spread from the SpreadFile in the folder above, or in the one
-// above that.
+// LoadDir reads the case in a folder with the name of the case, and its spread from
+// kaldi_spread.json in the parent folder, or in its parent.
 func LoadDir(dir string) (*Case, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -48,7 +50,7 @@ func LoadDir(dir string) (*Case, error) {
 	}
 	parent := filepath.Dir(abs)
 	for _, folder := range []string{parent, filepath.Dir(parent)} {
-		file := filepath.Join(folder, SpreadFile)
+		file := filepath.Join(folder, spreadFile)
 		text, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -65,7 +67,7 @@ func LoadDir(dir string) (*Case, error) {
 	return c, nil
 }
 
-// readSpread finds the spread of a case in the text of a SpreadFile.
+// readSpread returns the spread of a case from the text of a spreadFile.
 func readSpread(text []byte, name string) (Spread, error) {
 	var all map[string]Spread
 	if err := json.Unmarshal(text, &all); err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// text writes a computation as Parse reads it, without the line of totals: Parse counts equal views once.
+// text writes a computation as Parse reads it, without the line of totals: Parse counts equal views
+// once.
 func text(t testing.TB, c *computation.Computation, net computationtest.Net) string {
 	t.Helper()
 	var b, commands strings.Builder
@@ -88,7 +89,8 @@ func TestParseFaults(t *testing.T) {
 	}
 }
 
-// TestRandom: what is made up is sound, and the interpreter runs it without meeting an undefined element.
+// TestRandom: what is made up is sound, and the interpreter runs it without meeting an undefined
+// element.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := computationtest.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") })
@@ -99,11 +101,7 @@ func TestRandom(t *testing.T) {
 		if err := computation.Check(c, net.Info(), computation.CheckOptions{AllowUnused: true}); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		out, err := computationtest.Interpret(c, net)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, x := range out {
+		for name, x := range computationtest.Interpret(c, net) {
 			for _, v := range x {
 				if v != v {
 					t.Fatalf("%s is not defined\n%s", name, text)

@@ -1,52 +1,58 @@
-// Package computationtest helps to test what becomes of computations: it runs them with opaque stand-ins for the components, so that
-// only the network's shape is needed and a wrong operand shows in the result, and it knows the reference computations.
+// Package computationtest helps to test computations. It runs them over opaque stand-ins for
+// components ([Interpret], [Same]), so that a test needs only the shape of the network and a wrong
+// operand shows in the result. It also reads small computations ([Parse]), makes them up
+// ([Random]), and finds reference computations ([References]). It never imports nnet3/lower, whose
+// tests use it.
 package computationtest
 
 import (
 	"fmt"
 	"math"
+	"slices"
 
-	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// opaque stands in for a component of which only the properties are known. What it computes depends on all it reads, so that
-// a wrong operand shows in the result.
-type opaque struct{ info computation.ComponentInfo }
+// opaque stands in for a component. Its output depends on everything that it reads.
+type opaque struct {
+	component.Component // nil: nobody reads, writes or runs it
+	info                computation.ComponentInfo
+}
 
 func (o *opaque) Type() string                     { return o.info.Type }
 func (o *opaque) InputDim() int                    { return o.info.InputDim }
 func (o *opaque) OutputDim() int                   { return o.info.OutputDim }
 func (o *opaque) Properties() component.Properties { return o.info.Properties }
-func (o *opaque) Init(*component.ConfigLine)       {}
-func (o *opaque) Fields(*component.Fields)         {}
-func (o *opaque) Propagate(*component.Workspace, component.Precomputed, kernel.Matrix, kernel.Matrix) (component.Memo, error) {
-	return nil, nil
-}
 
 // Net is a network of opaque components.
 type Net []*opaque
 
-// NewNet returns stand-ins for the components.
+// NewNet returns stand-ins for components.
 func NewNet(infos []computation.ComponentInfo) Net {
 	net := make(Net, len(infos))
 	for i := range infos {
-		net[i] = &opaque{infos[i]}
+		net[i] = &opaque{info: infos[i]}
 	}
 	return net
 }
 
-// NumComponents is the number of stand-ins.
+// NumComponents returns the number of stand-ins.
 func (n Net) NumComponents() int { return len(n) }
 
-// Component is stand-in i.
-func (n Net) Component(i int) (component.Component, string) {
-	return n[i], n[i].info.Name
+// Component returns stand-in i and its name.
+func (n Net) Component(i int) (component.Component, string) { return n[i], n[i].info.Name }
+
+// Info returns the facts about the components, for checks and printing.
+func (n Net) Info() *computation.NetworkInfo {
+	info := new(computation.NetworkInfo)
+	for _, o := range n {
+		info.Components = append(info.Components, o.info)
+	}
+	return info
 }
 
-// interpreter runs a computation over float64 matrices with opaque components: slowly, and with every freed or never written
-// element a NaN.
+// interpreter runs a computation over float64 matrices. Elements that were never written are NaN.
 type interpreter struct {
 	c       *computation.Computation
 	net     Net
@@ -59,15 +65,13 @@ type interpreter struct {
 	accepts map[int32]int
 }
 
-// Interpret runs the computation and returns its outputs, by node and how often it was provided, and what the components
-// learned, by number.
-func Interpret(c *computation.Computation, net Net) (map[string][]float64, error) {
+// Interpret runs the computation. It returns its outputs, by node and how often the node was
+// provided before, and what the components learned, by number.
+func Interpret(c *computation.Computation, net Net) map[string][]float64 {
 	p := &interpreter{c: c, net: net, mat: make([][]float64, len(c.Matrices)), memo: map[int32]float64{}, state: map[int32]float64{},
 		stats: map[int32]float64{}, outputs: map[string][]float64{}, nodes: map[int32]int{}, accepts: map[int32]int{}}
 	for i := range c.Commands {
-		if err := p.run(&c.Commands[i]); err != nil {
-			return nil, fmt.Errorf("command %d: %w", i, err)
-		}
+		p.run(&c.Commands[i])
 	}
 	for k, v := range p.state {
 		p.outputs[fmt.Sprintf("state%d", k)] = []float64{v}
@@ -75,10 +79,10 @@ func Interpret(c *computation.Computation, net Net) (map[string][]float64, error
 	for k, v := range p.stats {
 		p.outputs[fmt.Sprintf("stats%d", k)] = []float64{v}
 	}
-	return p.outputs, nil
+	return p.outputs
 }
 
-// noise is a fixed pseudo-random number in (-1, 1).
+// noise returns a pseudo-random number in (-1, 1) that depends only on its arguments.
 func noise(a, b, c int) float64 {
 	x := uint64(a)*0x9E3779B97F4A7C15 + uint64(b)*0xC2B2AE3D27D4EB4F + uint64(c)*0x165667B19E3779F9
 	x ^= x >> 31
@@ -87,156 +91,115 @@ func noise(a, b, c int) float64 {
 	return float64(float64(int64(x>>11))/(1<<52)) - 1
 }
 
-// at gives a pointer to an element of a view.
-func (p *interpreter) at(sub, r, c int32) *float64 {
+// row returns row r of a view.
+func (p *interpreter) row(sub, r int32) []float64 {
 	s := p.c.Submatrices[sub]
-	return &p.mat[s.Matrix][(s.RowOffset+r)*p.c.Matrices[s.Matrix].Cols+s.ColOffset+c]
+	at := int(s.RowOffset+r)*int(p.c.Matrices[s.Matrix].Cols) + int(s.ColOffset)
+	return p.mat[s.Matrix][at : at+int(s.NumCols)]
 }
 
-func (p *interpreter) size(sub int32) (int32, int32) {
-	s := p.c.Submatrices[sub]
-	return s.NumRows, s.NumCols
-}
-
+// load copies a view.
 func (p *interpreter) load(sub int32) [][]float64 {
-	rows, cols := p.size(sub)
-	m := make([][]float64, rows)
+	m := make([][]float64, p.c.Submatrices[sub].NumRows)
 	for r := range m {
-		m[r] = make([]float64, cols)
-		for c := range m[r] {
-			m[r][c] = *p.at(sub, int32(r), int32(c))
-		}
+		m[r] = slices.Clone(p.row(sub, int32(r)))
 	}
 	return m
 }
 
+// store copies or adds m to a view.
 func (p *interpreter) store(sub int32, m [][]float64, add bool) {
 	for r := range m {
-		for c := range m[r] {
-			if add {
-				*p.at(sub, int32(r), int32(c)) += m[r][c]
-			} else {
-				*p.at(sub, int32(r), int32(c)) = m[r][c]
-			}
+		move(p.row(sub, int32(r)), m[r], 1, add)
+	}
+}
+
+// move copies or adds alpha·src to dst.
+func move(dst, src []float64, alpha float64, add bool) {
+	for k := range dst {
+		if add {
+			dst[k] += float64(alpha * src[k])
+		} else {
+			dst[k] = alpha * src[k]
 		}
 	}
 }
 
-func (p *interpreter) run(cmd *computation.Command) error {
-	c := p.c
-	alpha := float64(cmd.Alpha)
+// fill makes a new matrix for a view that covers it.
+func (p *interpreter) fill(sub int32, element func(i int) float64) {
+	m := p.c.Submatrices[sub].Matrix
+	p.mat[m] = make([]float64, int(p.c.Matrices[m].Rows)*int(p.c.Matrices[m].Cols))
+	for i := range p.mat[m] {
+		p.mat[m][i] = element(i)
+	}
+}
+
+func (p *interpreter) run(cmd *computation.Command) {
+	c, alpha := p.c, float64(cmd.Alpha)
 	switch cmd.Type {
 	case computation.AllocMatrix:
-		m := c.Submatrices[cmd.Arg1].Matrix
-		p.mat[m] = make([]float64, int(c.Matrices[m].Rows)*int(c.Matrices[m].Cols))
-		for i := range p.mat[m] {
-			p.mat[m][i] = math.NaN()
-		}
+		p.fill(cmd.Arg1, func(int) float64 { return math.NaN() })
 	case computation.DeallocMatrix:
 		p.mat[c.Submatrices[cmd.Arg1].Matrix] = nil
 	case computation.SwapMatrix:
 		a, b := c.Submatrices[cmd.Arg1].Matrix, c.Submatrices[cmd.Arg2].Matrix
 		p.mat[a], p.mat[b] = p.mat[b], p.mat[a]
 	case computation.SetConst:
-		rows, cols := p.size(cmd.Arg1)
-		for r := range rows {
-			for k := range cols {
-				*p.at(cmd.Arg1, r, k) = alpha
+		for r := range c.Submatrices[cmd.Arg1].NumRows {
+			row := p.row(cmd.Arg1, r)
+			for k := range row {
+				row[k] = alpha
 			}
 		}
 	case computation.AcceptInput:
-		m := c.Submatrices[cmd.Arg1].Matrix
-		p.mat[m] = make([]float64, int(c.Matrices[m].Rows)*int(c.Matrices[m].Cols))
 		k := p.accepts[cmd.Arg2]
 		p.accepts[cmd.Arg2]++
-		for i := range p.mat[m] {
-			p.mat[m][i] = noise(int(cmd.Arg2)*10+k, i, 7)
-		}
+		p.fill(cmd.Arg1, func(i int) float64 { return noise(int(cmd.Arg2)*10+k, i, 7) })
 	case computation.ProvideOutput:
 		k := p.nodes[cmd.Arg2]
 		p.nodes[cmd.Arg2]++
-		var flat []float64
-		for _, row := range p.load(cmd.Arg1) {
-			flat = append(flat, row...)
-		}
-		p.outputs[fmt.Sprintf("node%d.%d", cmd.Arg2, k)] = flat
+		p.outputs[fmt.Sprintf("node%d.%d", cmd.Arg2, k)] = slices.Concat(p.load(cmd.Arg1)...)
 	case computation.Propagate:
 		p.propagate(cmd)
 	case computation.Backprop, computation.BackpropNoModelUpdate:
 		p.backprop(cmd)
 	case computation.MatrixCopy, computation.MatrixAdd:
-		m := p.load(cmd.Arg2)
-		scale(m, alpha)
-		p.store(cmd.Arg1, m, cmd.Type == computation.MatrixAdd)
+		for r, src := range p.load(cmd.Arg2) {
+			move(p.row(cmd.Arg1, int32(r)), src, alpha, cmd.Type == computation.MatrixAdd)
+		}
 	case computation.CopyRows, computation.AddRows:
-		src := p.load(cmd.Arg2)
-		_, cols := p.size(cmd.Arg1)
 		for i, j := range c.Indexes[cmd.Arg3] {
-			for k := range cols {
-				d := p.at(cmd.Arg1, int32(i), k)
-				switch {
-				case j < 0 && cmd.Type == computation.CopyRows:
-					*d = 0
-				case j < 0:
-				case cmd.Type == computation.CopyRows:
-					*d = alpha * src[j][k]
-				default:
-					*d += float64(alpha * src[j][k])
-				}
+			dst := p.row(cmd.Arg1, int32(i))
+			if j >= 0 {
+				move(dst, p.row(cmd.Arg2, j), alpha, cmd.Type == computation.AddRows)
+			} else if cmd.Type == computation.CopyRows {
+				clear(dst)
 			}
 		}
 	case computation.CopyRowsMulti, computation.AddRowsMulti, computation.CopyToRowsMulti, computation.AddToRowsMulti:
-		p.multi(cmd)
+		add := cmd.Type == computation.AddRowsMulti || cmd.Type == computation.AddToRowsMulti
+		to := cmd.Type == computation.CopyToRowsMulti || cmd.Type == computation.AddToRowsMulti
+		for i, pair := range c.IndexesMulti[cmd.Arg2] {
+			own := p.row(cmd.Arg1, int32(i))
+			switch {
+			case pair[0] >= 0 && to:
+				move(p.row(pair[0], pair[1]), own, alpha, add)
+			case pair[0] >= 0:
+				move(own, p.row(pair[0], pair[1]), alpha, add)
+			case cmd.Type == computation.CopyRowsMulti:
+				clear(own)
+			}
+		}
 	case computation.AddRowRanges:
-		src := p.load(cmd.Arg2)
-		_, cols := p.size(cmd.Arg1)
 		for i, r := range c.IndexesRanges[cmd.Arg3] {
 			for j := r[0]; j < r[1]; j++ {
-				for k := range cols {
-					*p.at(cmd.Arg1, int32(i), k) += float64(alpha * src[j][k])
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func scale(m [][]float64, alpha float64) {
-	for r := range m {
-		for c := range m[r] {
-			m[r][c] *= alpha
-		}
-	}
-}
-
-func (p *interpreter) multi(cmd *computation.Command) {
-	alpha := float64(cmd.Alpha)
-	_, cols := p.size(cmd.Arg1)
-	for i, pr := range p.c.IndexesMulti[cmd.Arg2] {
-		for k := range cols {
-			own := p.at(cmd.Arg1, int32(i), k)
-			if pr[0] < 0 {
-				if cmd.Type == computation.CopyRowsMulti {
-					*own = 0
-				}
-				continue
-			}
-			other := p.at(pr[0], pr[1], k)
-			switch cmd.Type {
-			case computation.CopyRowsMulti:
-				*own = alpha * *other
-			case computation.AddRowsMulti:
-				*own += float64(alpha * *other)
-			case computation.CopyToRowsMulti:
-				*other = *own
-			case computation.AddToRowsMulti:
-				*other += float64(alpha * *own)
+				move(p.row(cmd.Arg1, int32(i)), p.row(cmd.Arg2, j), alpha, true)
 			}
 		}
 	}
 }
 
-// mix adds to out a function of in: row by row for simple components, of all of it for others.
+// mix adds to out a function of in: row by row for a simple component, of all of it for others.
 func mix(out, in [][]float64, salt int, simple bool) {
 	var all float64
 	for r := range in {
@@ -263,18 +226,18 @@ func mix(out, in [][]float64, salt int, simple bool) {
 	}
 }
 
-func zeros(rows, cols int32) [][]float64 {
-	m := make([][]float64, rows)
+// zeros returns a matrix of the size of a view.
+func (p *interpreter) zeros(sub int32) [][]float64 {
+	m := make([][]float64, p.c.Submatrices[sub].NumRows)
 	for r := range m {
-		m[r] = make([]float64, cols)
+		m[r] = make([]float64, p.c.Submatrices[sub].NumCols)
 	}
 	return m
 }
 
 func (p *interpreter) propagate(cmd *computation.Command) {
 	props := p.net[cmd.Arg1].Properties()
-	rows, cols := p.size(cmd.Arg4)
-	out := zeros(rows, cols)
+	out := p.zeros(cmd.Arg4)
 	var in [][]float64
 	if cmd.Arg3 != 0 {
 		in = p.load(cmd.Arg3)
@@ -316,8 +279,7 @@ func (p *interpreter) backprop(cmd *computation.Command) {
 		y = p.load(cmd.Arg4)
 	}
 	if cmd.Arg6 != 0 {
-		rows, cols := p.size(cmd.Arg6)
-		dx := zeros(rows, cols)
+		dx := p.zeros(cmd.Arg6)
 		mix(dx, dy, int(cmd.Arg1)*100+1, simple)
 		if x != nil {
 			mix(dx, x, int(cmd.Arg1)*100+2, simple)

@@ -12,12 +12,12 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// ErrText is the kind of every error of Parse.
+// ErrText is the kind of all errors of Parse.
 var ErrText = errors.New("computationtest: not a computation")
 
-// Parse reads a computation in the form in which computation.Print writes it, and makes stand-ins for its components. Numbers
-// in front of commands may be left out, but for those that a goto names; what follows # is left out of account. In front of
-// the commands that use them stand the matrices, and the components with their properties, which Print does not write:
+// Parse reads a computation in the form in which computation.Print writes it, and makes stand-ins
+// for its components. Commands need no numbers unless a goto names them; # begins a comment.
+// Matrices and components, which Print does not write, come before the commands that use them:
 //
 //	component affine 4x3 simple|updatable|propagate-adds
 //	m1 6x4
@@ -28,9 +28,9 @@ var ErrText = errors.New("computationtest: not a computation")
 //	m2 += affine.Propagate(m1)
 //	provide m2 for output
 //
-// Ranges include both ends. Nodes are numbered in the order in which they appear, but node7 is number 7. Forward and backward
-// runs write or add as the properties say, whether = or += stands there. The computation needs the derivative of the model where
-// a component that is updatable runs backward.
+// Ranges include both ends. Nodes are numbered in order of appearance, but node7 is number 7.
+// Whether components write or add depends on their properties, not on = or +=. The computation
+// needs the derivative of the model if an updatable component runs backward.
 func Parse(text string) (*computation.Computation, Net, error) {
 	r := &reader{c: computation.New(), components: make(map[string]int32), nodes: make(map[string]int32),
 		views: make(map[computation.SubMatrixInfo]int32), labels: make(map[string]int32)}
@@ -58,16 +58,7 @@ func MustParse(t testing.TB, text string) (*computation.Computation, Net) {
 	return c, net
 }
 
-// Info says what the numbers of components mean, to the checker and the printer.
-func (n Net) Info() *computation.NetworkInfo {
-	info := new(computation.NetworkInfo)
-	for _, o := range n {
-		info.Components = append(info.Components, o.info)
-	}
-	return info
-}
-
-// reader turns lines into commands. Its methods take tokens from the front of tokens; the first fault stays in err.
+// reader turns lines into commands. Its methods consume tokens; the first fault stays in err.
 type reader struct {
 	c          *computation.Computation
 	infos      []computation.ComponentInfo
@@ -103,7 +94,7 @@ func (r *reader) line(line string) error {
 	r.tokens = token.FindAllString(line, -1)
 	r.statement()
 	if r.err == nil && len(r.tokens) > 0 {
-		r.fail("%q is too much", strings.Join(r.tokens, " "))
+		r.fail("unexpected %q", strings.Join(r.tokens, " "))
 	}
 	return r.err
 }
@@ -113,7 +104,7 @@ func (r *reader) matrix(m []string) error {
 	rows, err1 := strconv.Atoi(m[2])
 	cols, err2 := strconv.Atoi(m[3])
 	if n != len(r.c.Matrices) || err1 != nil || err2 != nil || rows > 1<<20 || cols > 1<<20 {
-		return fmt.Errorf("m%d, with a reasonable size, expected", len(r.c.Matrices))
+		return fmt.Errorf("want m%d with a reasonable size", len(r.c.Matrices))
 	}
 	sub := r.c.NewMatrix(rows, cols, m[4] != "")
 	r.views[r.c.Submatrices[sub]] = sub
@@ -126,10 +117,10 @@ func (r *reader) fail(format string, args ...any) {
 	}
 }
 
-// next takes a token.
+// next consumes a token.
 func (r *reader) next() string {
 	if len(r.tokens) == 0 {
-		r.fail("the line ends too early")
+		r.fail("unexpected end of line")
 		return ""
 	}
 	t := r.tokens[0]
@@ -137,7 +128,7 @@ func (r *reader) next() string {
 	return t
 }
 
-// take takes the next token if it is the one given, and reports whether it is.
+// take consumes the next token if it is t, and reports whether it was.
 func (r *reader) take(t string) bool {
 	if len(r.tokens) > 0 && r.tokens[0] == t {
 		r.tokens = r.tokens[1:]
@@ -149,7 +140,7 @@ func (r *reader) take(t string) bool {
 func (r *reader) expect(tokens ...string) {
 	for _, t := range tokens {
 		if got := r.next(); got != t {
-			r.fail("%q where %q is expected", got, t)
+			r.fail("got %q, want %q", got, t)
 		}
 	}
 }
@@ -158,22 +149,22 @@ func (r *reader) integer() int32 {
 	t := r.next()
 	n, err := strconv.ParseInt(t, 10, 32)
 	if err != nil {
-		r.fail("%q is no number", t)
+		r.fail("%q is not a number", t)
 	}
 	return int32(n)
 }
 
 func (r *reader) float() float32 {
-	sign := float32(1)
+	sign := ""
 	if r.take("-") {
-		sign = -1
+		sign = "-"
 	}
 	t := r.next()
-	f, err := strconv.ParseFloat(t, 32)
+	f, err := strconv.ParseFloat(sign+t, 32)
 	if err != nil {
-		r.fail("%q is no number", t)
+		r.fail("%q is not a number", t)
 	}
-	return sign * float32(f)
+	return float32(f)
 }
 
 func (r *reader) emit(t computation.CommandType, args ...int32) { r.emitScaled(t, 1, args...) }
@@ -188,8 +179,10 @@ func (r *reader) statement() {
 	switch first {
 	case "component":
 		r.component()
-	case "accept", "provide":
-		r.port(first == "accept")
+	case "accept":
+		r.port(computation.AcceptInput)
+	case "provide":
+		r.port(computation.ProvideOutput)
 	case "swap":
 		r.expect("(")
 		a := r.view()
@@ -215,7 +208,7 @@ func (r *reader) statement() {
 	case "goto":
 		at, ok := r.labels[r.next()]
 		if !ok {
-			r.fail("no command has that number")
+			r.fail("unknown command number")
 		}
 		r.emit(computation.GotoLabel, at)
 	case "rows":
@@ -231,14 +224,17 @@ func (r *reader) component() {
 	size := r.next() // such as x3
 	n, err := strconv.Atoi(strings.TrimPrefix(size, "x"))
 	if err != nil {
-		r.fail("%q is no number of columns", size)
+		r.fail("%q is not a number of columns", size)
 	}
 	info.OutputDim = n
 	for len(r.tokens) > 0 && r.err == nil {
 		name := r.next()
-		p, ok := property(name)
-		if !ok {
-			r.fail("there is no property %q", name)
+		p := component.Properties(1)
+		for p.String() != name && p.String() != "" {
+			p <<= 1
+		}
+		if p.String() == "" {
+			r.fail("unknown property %q", name)
 		}
 		info.Properties |= p
 		r.take("|")
@@ -247,16 +243,7 @@ func (r *reader) component() {
 	r.infos = append(r.infos, info)
 }
 
-func property(name string) (component.Properties, bool) {
-	for p := component.Properties(1); p.String() != ""; p <<= 1 {
-		if p.String() == name {
-			return p, true
-		}
-	}
-	return 0, false
-}
-
-func (r *reader) port(accept bool) {
+func (r *reader) port(t computation.CommandType) {
 	v := r.view()
 	r.expect("for")
 	name := r.next()
@@ -272,14 +259,10 @@ func (r *reader) port(accept bool) {
 		n = int32(len(r.nodes))
 		r.nodes[name] = n
 	}
-	if accept {
-		r.emit(computation.AcceptInput, v, n)
-	} else {
-		r.emit(computation.ProvideOutput, v, n)
-	}
+	r.emit(t, v, n)
 }
 
-// view reads a view: m2, or m2(0:1, :). "[]" is none.
+// view reads a view: m2, m2(0:1, :), or [] for none.
 func (r *reader) view() int32 {
 	name := r.next()
 	if name == "[" {
@@ -288,7 +271,7 @@ func (r *reader) view() int32 {
 	}
 	m, err := strconv.Atoi(strings.TrimPrefix(name, "m"))
 	if err != nil || !strings.HasPrefix(name, "m") || m <= 0 || m >= len(r.c.Matrices) {
-		r.fail("%q is no matrix", name)
+		r.fail("%q is not a matrix", name)
 		return 0
 	}
 	size := r.c.Matrices[m]
@@ -308,7 +291,7 @@ func (r *reader) view() int32 {
 	return n
 }
 
-// span reads a range 0:1, or : for all, and returns its beginning and length.
+// span reads a range 0:1, or : for all, and returns its first element and length.
 func (r *reader) span(all int32) (int32, int32) {
 	if r.take(":") {
 		return 0, all
@@ -317,15 +300,14 @@ func (r *reader) span(all int32) (int32, int32) {
 	r.expect(":")
 	last := r.integer()
 	if r.err == nil && (first > last || last >= all) {
-		r.fail("there is no range %d:%d among %d", first, last, all)
+		r.fail("no range %d:%d among %d", first, last, all)
 	}
 	return first, last + 1 - first
 }
 
-// assignment reads a command that begins with the view that it writes, or with a component.
+// assignment reads a command that begins with its destination or with a component.
 func (r *reader) assignment() {
-	if name, isRun := r.runName(); isRun {
-		r.run(name, 0)
+	if r.run(0) {
 		return
 	}
 	dst := r.view()
@@ -333,8 +315,7 @@ func (r *reader) assignment() {
 	if !adds {
 		r.expect("=")
 	}
-	if name, isRun := r.runName(); isRun {
-		r.run(name, dst)
+	if r.run(dst) {
 		return
 	}
 	switch {
@@ -358,7 +339,7 @@ func (r *reader) assignment() {
 	r.source(dst, adds, alpha)
 }
 
-// source reads what is copied or added to dst.
+// source reads what a command copies or adds to dst.
 func (r *reader) source(dst int32, adds bool, alpha float32) {
 	pick := func(add, copying computation.CommandType) computation.CommandType {
 		if adds {
@@ -375,13 +356,12 @@ func (r *reader) source(dst int32, adds bool, alpha float32) {
 		r.emitScaled(computation.AddRowRanges, alpha, dst, src, list)
 	case r.take("rows"):
 		r.expect("(")
-		if !r.listFollows() {
-			list := r.multi()
-			r.emitScaled(pick(computation.AddRowsMulti, computation.CopyRowsMulti), alpha, dst, list)
+		src := r.rowsView()
+		if src < 0 || !r.take(",") {
+			r.emitScaled(pick(computation.AddRowsMulti, computation.CopyRowsMulti), alpha, dst, r.multi(src))
 			return
 		}
-		src := r.view()
-		r.expect(",", "[")
+		r.expect("[")
 		list := int32(len(r.c.Indexes))
 		r.c.Indexes = append(r.c.Indexes, r.rows("]"))
 		r.expect(")")
@@ -391,26 +371,10 @@ func (r *reader) source(dst int32, adds bool, alpha float32) {
 	}
 }
 
-// listFollows reports whether the tokens after "rows(" are a view and a list of its rows, not several views with theirs.
-func (r *reader) listFollows() bool {
-	depth := 0
-	for i, t := range r.tokens {
-		switch {
-		case t == "(":
-			depth++
-		case t == ")":
-			depth--
-		case t == "[" && depth == 0:
-			return i > 0 && r.tokens[i-1] == ","
-		}
-	}
-	return false
-}
-
-// scatter reads a command that writes to rows of several views, from behind "rows".
+// scatter reads the rest of a command that writes rows of several views, after "rows".
 func (r *reader) scatter() {
 	r.expect("(")
-	list := r.multi()
+	list := r.multi(r.rowsView())
 	t := computation.CopyToRowsMulti
 	if r.take("+=") {
 		t = computation.AddToRowsMulti

@@ -1,18 +1,19 @@
 package computationtest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// repeats reads " x10", how often the last item of a list stands.
+// repeats reads how often the last item of a list is repeated: "x10", or nothing for once.
 func (r *reader) repeats() int {
 	if len(r.tokens) > 0 && strings.HasPrefix(r.tokens[0], "x") {
 		n, err := strconv.Atoi(r.next()[1:])
 		if err != nil || n < 1 || n > 1<<20 {
-			r.fail("a number of times expected")
+			r.fail("want a number of times")
 			return 0
 		}
 		return n
@@ -20,7 +21,7 @@ func (r *reader) repeats() int {
 	return 1
 }
 
-// rows reads row numbers up to the token end: 5, 0:9, 0:27:3, 5 x10, -.
+// rows reads row numbers up to and including the token end: 5, 0:9, 0:27:3, 5 x10, -.
 func (r *reader) rows(end string) []int32 {
 	list := []int32{}
 	for r.err == nil {
@@ -39,7 +40,7 @@ func (r *reader) rows(end string) []int32 {
 			}
 		}
 		if step == 0 || (last-first)%step != 0 || (last-first)/step < 0 || (last-first)/step > 1<<20 {
-			r.fail("%d:%d:%d is no list of rows", first, last, step)
+			r.fail("%d:%d:%d is not a list of rows", first, last, step)
 			return list
 		}
 		for n := r.repeats(); n > 0 && len(list) <= 1<<20; n-- {
@@ -58,16 +59,22 @@ func (r *reader) rows(end string) []int32 {
 	return list
 }
 
-// multi reads rows of several views, up to and with the closing bracket, and returns the number of the list.
-func (r *reader) multi() int32 {
+// rowsView reads the view of the next item of a list of rows, -1 for an item without.
+func (r *reader) rowsView() int32 {
+	if r.take("-") {
+		return -1
+	}
+	return r.view()
+}
+
+// multi reads the rest of a list of rows of several views, of which v is the first, with the
+// closing bracket, and returns the vector's number.
+func (r *reader) multi(v int32) int32 {
 	var list []computation.Pair
-	for r.err == nil {
-		if r.take("-") {
-			for n := r.repeats(); n > 0; n-- {
-				list = append(list, computation.Pair{-1, -1})
-			}
+	for ; r.err == nil; v = r.rowsView() {
+		if v < 0 {
+			list = append(list, slices.Repeat([]computation.Pair{{-1, -1}}, r.repeats())...)
 		} else {
-			v := r.view()
 			r.expect("[")
 			for _, row := range r.rows("]") {
 				list = append(list, computation.Pair{v, row})
@@ -82,7 +89,7 @@ func (r *reader) multi() int32 {
 	return int32(len(r.c.IndexesMulti) - 1)
 }
 
-// ranges reads ranges of rows, up to and with the closing bracket.
+// ranges reads ranges of rows up to and including the closing bracket.
 func (r *reader) ranges(all int32) []computation.Pair {
 	var list []computation.Pair
 	for r.err == nil && !r.take(")") {
@@ -92,33 +99,33 @@ func (r *reader) ranges(all int32) []computation.Pair {
 			first, n := r.span(all)
 			p = computation.Pair{first, first + n}
 		}
-		for n := r.repeats(); n > 0; n-- {
-			list = append(list, p)
-		}
+		list = append(list, slices.Repeat([]computation.Pair{p}, r.repeats())...)
 	}
 	return list
 }
 
-// runName reports whether a run of a component follows, and takes its name.
-func (r *reader) runName() (string, bool) {
+// run reads a run of a component that writes to dst, such as f.Propagate(m1). It reports whether
+// there is one.
+func (r *reader) run(dst int32) bool {
 	if len(r.tokens) < 2 || r.tokens[1] != "(" {
-		return "", false
+		return false
 	}
-	for _, how := range [...]string{".Propagate", ".Backprop", ".BackpropNoModelUpdate"} {
-		if strings.HasSuffix(r.tokens[0], how) {
-			return r.next(), true
+	name := r.tokens[0]
+	dot := strings.LastIndexByte(name, '.')
+	t := computation.Propagate
+	for t.String() != name[dot+1:] {
+		if t++; t > computation.BackpropNoModelUpdate {
+			return false
 		}
 	}
-	return "", false
-}
-
-// run reads the operands of a run of a component, which writes to dst.
-func (r *reader) run(name string, dst int32) {
-	dot := strings.LastIndexByte(name, '.')
+	if dot < 0 {
+		return false
+	}
+	r.tokens = r.tokens[1:]
 	comp, ok := r.components[name[:dot]]
 	if !ok {
-		r.fail("there is no component %s", name[:dot])
-		return
+		r.fail("unknown component %s", name[:dot])
+		return true
 	}
 	operands := map[string]int32{}
 	r.expect("(")
@@ -140,12 +147,10 @@ func (r *reader) run(name string, dst int32) {
 			operands["x"] = r.view()
 		}
 	}
-	switch name[dot:] {
-	case ".Propagate":
-		r.emit(computation.Propagate, comp, 0, operands["x"], dst, operands["memo"], operands["store"])
-	case ".Backprop":
-		r.emit(computation.Backprop, comp, 0, operands["x"], operands["y"], operands["dy"], dst, operands["memo"])
-	default:
-		r.emit(computation.BackpropNoModelUpdate, comp, 0, operands["x"], operands["y"], operands["dy"], dst, operands["memo"])
+	if t == computation.Propagate {
+		r.emit(t, comp, 0, operands["x"], dst, operands["memo"], operands["store"])
+	} else {
+		r.emit(t, comp, 0, operands["x"], operands["y"], operands["dy"], dst, operands["memo"])
 	}
+	return true
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Random makes up a computation, in the form that Parse reads: sound, with all that Lower knows but loops, and with little
-// sense. pick chooses among n alternatives, numbered from 0.
+// Random makes up a computation in the form that Parse reads. It is sound, and may have everything
+// except loops. pick chooses among n alternatives, numbered from 0.
 func Random(pick func(n int) int) string {
 	g := &generator{pick: pick}
 	for range 1 + pick(3) {
@@ -18,7 +18,10 @@ func Random(pick func(n int) int) string {
 	for range 2 + pick(16) {
 		g.step()
 	}
-	g.provide()
+	for range 1 + g.pick(2) {
+		m := g.any()
+		g.give(m, fmt.Sprintf("out%d", m))
+	}
 	if g.memos > 0 || len(g.runs) > 0 && pick(3) > 0 {
 		g.backward()
 	}
@@ -32,14 +35,14 @@ type generator struct {
 	pick  func(int) int
 	text  strings.Builder
 	sizes [][2]int // by matrix, from 1
-	live  []int    // matrices that are there, all of them with defined elements
+	live  []int    // allocated matrices, all of them defined
 	runs  []forwardRun
 	last  bool // the backward part has begun
 
 	memos, components int
 }
 
-// forwardRun is a run that may be gone back.
+// forwardRun is a forward run of a component, which may have a backward run.
 type forwardRun struct {
 	name           string
 	x, y           string
@@ -78,7 +81,7 @@ func (g *generator) cols(m int) int { return g.sizes[m-1][1] }
 
 func (g *generator) any() int { return g.live[g.pick(len(g.live))] }
 
-// other is a live matrix that is not m, 0 for none.
+// other returns a live matrix other than m, 0 for none.
 func (g *generator) other(m int) int {
 	if k := g.any(); k != m {
 		return k
@@ -86,7 +89,7 @@ func (g *generator) other(m int) int {
 	return 0
 }
 
-// span is a range of n among all, as text.
+// span returns a range of n among all, as text.
 func (g *generator) span(n, all int) string {
 	if n == all {
 		return ":"
@@ -95,7 +98,7 @@ func (g *generator) span(n, all int) string {
 	return fmt.Sprintf("%d:%d", first, first+n-1)
 }
 
-// view is a view of a size in matrix m.
+// view returns a view of a size in matrix m.
 func (g *generator) view(m, rows, cols int) string {
 	if rows == g.rows(m) && cols == g.cols(m) {
 		return fmt.Sprintf("m%d", m)
@@ -103,13 +106,11 @@ func (g *generator) view(m, rows, cols int) string {
 	return fmt.Sprintf("m%d(%s, %s)", m, g.span(rows, g.rows(m)), g.span(cols, g.cols(m)))
 }
 
-func (g *generator) scale() string {
-	return [...]string{"", "", "", "0.5 * ", "-2 * "}[g.pick(5)]
-}
+func (g *generator) scale() string { return [...]string{"", "", "", "0.5 * ", "-2 * "}[g.pick(5)] }
 
 func (g *generator) equals() string { return [...]string{"=", "+="}[g.pick(2)] }
 
-// step makes a command, or a few.
+// step makes one or more commands.
 func (g *generator) step() {
 	dst := g.any()
 	if g.chance(30) {
@@ -138,7 +139,7 @@ func (g *generator) step() {
 	}
 }
 
-// reads reports whether a run needs matrix m to be gone back.
+// reads reports whether the backward run needs matrix m.
 func (g *generator) reads(r forwardRun, m int) bool {
 	var x, y int
 	fmt.Sscanf(r.x, "m%d", &x)
@@ -146,7 +147,7 @@ func (g *generator) reads(r forwardRun, m int) bool {
 	return r.needsX && x == m || r.needsY && y == m
 }
 
-// swap gives the memory of a matrix to one that is not allocated.
+// swap gives the memory of a matrix to a new one.
 func (g *generator) swap(src int) {
 	m := g.declare(g.rows(src), g.cols(src), false)
 	g.printf("swap(m%d, m%d)", m, src)
@@ -154,7 +155,7 @@ func (g *generator) swap(src int) {
 	g.live[slices.Index(g.live, src)] = m
 }
 
-// moveRows moves or sums up rows of one matrix.
+// moveRows moves or sums rows of one matrix.
 func (g *generator) moveRows(dst, src int) {
 	rows, cols := 1+g.pick(g.rows(dst)), 1+g.pick(min(g.cols(dst), g.cols(src)))
 	from := 1 + g.pick(g.rows(src))
@@ -283,22 +284,14 @@ func (g *generator) run() {
 	}
 }
 
-// bypass adds what a run read to what it made, in a matrix of the size of that.
+// bypass adds the input of a run to its output, in a new matrix.
 func (g *generator) bypass(x string, xRows, xCols int, y string, rows, cols int) {
 	sum := g.fresh(rows, cols, false)
 	g.printf("%s += %s%s", g.view(sum, xRows, xCols), g.scale(), x)
 	g.printf("m%d += %s", sum, y)
 }
 
-// provide gives matrices to the caller.
-func (g *generator) provide() {
-	for range 1 + g.pick(2) {
-		m := g.any()
-		g.give(m, fmt.Sprintf("out%d", m))
-	}
-}
-
-// give provides a copy of a matrix. The matrix itself may be needed later.
+// give provides a copy of a matrix, because the matrix itself may be needed later.
 func (g *generator) give(m int, node string) {
 	out := g.fresh(g.rows(m), g.cols(m), false)
 	g.printf("m%d += m%d", out, m)
@@ -306,7 +299,7 @@ func (g *generator) give(m int, node string) {
 	g.live = slices.DeleteFunc(g.live, func(k int) bool { return k == out })
 }
 
-// backward goes runs back, in the opposite order.
+// backward makes backward runs in the opposite order.
 func (g *generator) backward() {
 	g.last = true
 	g.printf("---- marker ----")

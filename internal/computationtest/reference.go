@@ -22,7 +22,7 @@ type Reference struct {
 	Full bool // too large to be interpreted
 }
 
-// References finds the reference computations: none where the folder with them is not there.
+// References finds the reference computations below root, none if there is no such folder.
 func References(t testing.TB, root string) []Reference {
 	var refs []Reference
 	for _, pattern := range []string{"golden/recipes/*/computation.json", "golden/random/*/computation.json", "models/computations/*.compiled.json"} {
@@ -42,7 +42,7 @@ func References(t testing.TB, root string) []Reference {
 	return refs
 }
 
-// Load reads a reference computation, and stand-ins for its components.
+// Load reads a reference computation, and makes stand-ins for its components.
 func Load(t testing.TB, path string) (*computation.Computation, Net) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -58,7 +58,7 @@ func Load(t testing.TB, path string) (*computation.Computation, Net) {
 	return c, NewNet(infos)
 }
 
-// needsModelDerivative reads from beside the computation what its dump does not say.
+// needsModelDerivative reads what the dump of a computation does not tell from the file beside it.
 func needsModelDerivative(t testing.TB, path string) bool {
 	data, err := os.ReadFile(filepath.Join(filepath.Dir(path), "case.json"))
 	if err != nil {
@@ -81,19 +81,12 @@ func Compare(t testing.TB, net Net, want, got *computation.Computation) {
 	}
 }
 
-// ErrDiffers is the kind of the error for computations that do not compute the same.
+// ErrDiffers is the error for computations with different results.
 var ErrDiffers = errors.New("computationtest: the computations differ")
 
-// Same runs both computations and holds their results against each other, up to the rounding of double precision.
+// Same runs both computations and compares their results, up to the rounding of float64s.
 func Same(net Net, want, got *computation.Computation) error {
-	a, err := Interpret(want, net)
-	if err != nil {
-		return err
-	}
-	b, err := Interpret(got, net)
-	if err != nil {
-		return err
-	}
+	a, b := Interpret(want, net), Interpret(got, net)
 	if len(a) != len(b) {
 		return fmt.Errorf("%w: %d results, want %d", ErrDiffers, len(b), len(a))
 	}

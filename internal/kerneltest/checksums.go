@@ -1,5 +1,6 @@
-// Package kerneltest holds what computes to its bits: checksums of numbers that are the same on every processor, kept in files beside the
-// tests.
+// Package kerneltest checks that results have the same bits on every processor: it compares
+// checksums with files beside the tests, and runs tests with every set of kernels. Nothing here is
+// safe for concurrent use.
 package kerneltest
 
 import (
@@ -16,10 +17,11 @@ import (
 	"testing"
 )
 
-// Checksums are checksums of numbers by name, a line without spaces. The zero value has none. All NaN are alike.
+// Checksums are checksums of numbers by name. Names have no spaces. The zero value is empty. All
+// NaN count as equal.
 type Checksums struct{ sums map[string]hash.Hash64 }
 
-// Float32s adds numbers to a checksum.
+// Float32s adds numbers to the named checksum.
 func (c *Checksums) Float32s(name string, numbers ...float32) {
 	for _, v := range numbers {
 		if v != v {
@@ -29,7 +31,7 @@ func (c *Checksums) Float32s(name string, numbers ...float32) {
 	}
 }
 
-// Float64s adds numbers to a checksum.
+// Float64s adds numbers to the named checksum.
 func (c *Checksums) Float64s(name string, numbers ...float64) {
 	for _, v := range numbers {
 		if v != v {
@@ -49,7 +51,8 @@ func (c *Checksums) add(name string, b []byte) {
 	c.sums[name].Write(b)
 }
 
-// Golden compares with the checksums in a file, or writes the file. What is for messages: how the numbers were computed.
+// Golden compares the checksums with those in a file, or writes the file. what describes, for
+// messages, how the numbers were computed.
 func (c *Checksums) Golden(t testing.TB, file, what string, update bool) {
 	t.Helper()
 	var text strings.Builder
@@ -66,10 +69,10 @@ func (c *Checksums) Golden(t testing.TB, file, what string, update bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := lines(text.String()), lines(string(data))
+	got, want := parse(text.String()), parse(string(data))
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if got[name] != want[name] {
-			t.Errorf("%s: the bits of %s are others: checksum %q, in %s %q", what, name, got[name], file, want[name])
+			t.Errorf("%s: the bits of %s differ: checksum %q, in %s %q", what, name, got[name], file, want[name])
 		}
 		delete(got, name)
 	}
@@ -78,8 +81,8 @@ func (c *Checksums) Golden(t testing.TB, file, what string, update bool) {
 	}
 }
 
-// lines returns the checksums of a text by name.
-func lines(text string) map[string]string {
+// parse returns the checksums of a text by name.
+func parse(text string) map[string]string {
 	sums := map[string]string{}
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		name, sum, _ := strings.Cut(line, " ")
@@ -88,7 +91,8 @@ func lines(text string) map[string]string {
 	return sums
 }
 
-// Numbers returns n numbers between -8 and 8, of 24 bits: they do not depend on functions whose bits may differ.
+// Numbers returns n numbers between -8 and 8, with 24 bits. No function is involved whose bits may
+// differ.
 func Numbers(r *rand.Rand, n int) []float32 {
 	v := make([]float32, n)
 	for i := range v {

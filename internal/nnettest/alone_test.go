@@ -13,10 +13,10 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// TestAlone runs each sequence of random networks in test mode by itself, and wants the bits that it has among others. The first
-// seeds are of networks that sum up rows of one matrix, which lie next to each other where a sequence is alone. Left out are
-// sums whose terms depend on the time, as the families "descriptors" and "mixed" have them: already the compiler gives each matrix that most rows
-// take from a command of its own, so that the order of such a sum depends on all rows.
+// TestAlone runs each sequence of random networks in test mode alone, and expects the same bits as
+// among others. The first seeds have networks that sum rows of one matrix, which are adjacent if a
+// sequence is alone. Sums whose terms depend on the time, as in the families "descriptors" and
+// "mixed", are left out: the compiler adds them in an order that depends on all rows.
 func TestAlone(t *testing.T) {
 	fast := build(t, passes.Default(), fastRun)
 	seeds := []uint64{727, 3847, 4267}
@@ -57,7 +57,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// only is a request for some rows of another one, without derivatives.
+// only returns a request for some rows of another one, without derivatives.
 func only(req *computation.Request, keep func(index.Index) bool) *computation.Request {
 	some := func(specs []computation.IoSpecification) (list []computation.IoSpecification) {
 		for _, s := range specs {
@@ -69,7 +69,7 @@ func only(req *computation.Request, keep func(index.Index) bool) *computation.Re
 	return &computation.Request{Inputs: some(req.Inputs), Outputs: some(req.Outputs)}
 }
 
-// rowsOf picks the inputs of a request out of those of one that has more rows.
+// rowsOf selects the inputs of a request from those of a request with more rows.
 func rowsOf(in pipeline.Values, req, some *computation.Request) (picked pipeline.Values) {
 	for i, s := range some.Inputs {
 		m := kernel.New(len(s.Indexes), in.Inputs[i].Matrix.Cols)
@@ -81,7 +81,7 @@ func rowsOf(in pipeline.Values, req, some *computation.Request) (picked pipeline
 	return picked
 }
 
-// outputRows computes a request, and returns the rows of all outputs, one output after the other in each.
+// outputRows computes a request and returns its rows, each with all outputs one after the other.
 func outputRows(t *testing.T, c *Case, opt *optdb.Optimizer, req *computation.Request, in pipeline.Values) map[index.Index][]float32 {
 	t.Helper()
 	in.OutputDerivs = nil

@@ -7,7 +7,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// TestNew makes cases of all families: each has a request that compiles, and comes out the same again. All component types occur.
+// TestNew makes cases of all families twice: the request of each compiles, and the second case
+// equals the first. All component types occur.
 func TestNew(t *testing.T) {
 	seen := map[string]bool{}
 	backward, number := 0, 30*len(Families())

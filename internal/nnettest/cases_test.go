@@ -9,19 +9,20 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// A Case is a network with a request that it can serve.
+// A Case is a network and a request for it.
 type Case struct {
 	Seed   uint64
 	Family string
-	// Config is what the network was made of: config lines.
+	// Config is the config lines of the network.
 	Config  string
 	Net     *nnet3.Nnet
 	Request *computation.Request
-	// TestMode says that the network is meant to run in test mode. If it has batch normalization, that wants statistics first.
+	// TestMode means that the network runs in test mode. Batch normalization then needs statistics.
 	TestMode bool
 }
 
-// New makes the case with the given number. Consecutive seeds go through the families. An error is a fault of this package.
+// New makes a case from a seed. Consecutive seeds cycle through the families. An error is a bug in
+// this package.
 func New(seed uint64) (*Case, error) {
 	f := families[seed%uint64(len(families))]
 	n := &network{r: rand.New(rand.NewPCG(seed, 0x6e6e6f7074)), dim: make(map[string]int), frames: 12}
@@ -42,8 +43,8 @@ func New(seed uint64) (*Case, error) {
 	return c, nil
 }
 
-// Families returns the names of the families, in the order of their seeds: seed s makes a network of family s modulo
-// their number.
+// Families returns the names of the families: seed s makes a network of family s modulo their
+// number.
 func Families() []string {
 	names := make([]string, len(families))
 	for i, f := range families {

@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// TestComputations optimizes random computations, in which views and components are as no compiler makes them, under random queries.
-// What comes out is sound and computes the same.
+// TestComputations optimizes random computations, with views and components that no compiler makes,
+// under random queries. The results are sound and compute the same.
 func TestComputations(t *testing.T) {
 	db := passes.Default()
 	entries := names(build(t, db, fastRun))

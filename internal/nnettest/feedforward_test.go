@@ -26,7 +26,7 @@ func (n *network) context() {
 	}
 }
 
-// simple is some layers, with whatever descriptors can do to sums, and perhaps an i-vector.
+// simple is some layers, with everything that descriptors do to sums, and perhaps an i-vector.
 func (n *network) simple() {
 	ivector := ""
 	if n.chance(2) {
@@ -58,7 +58,7 @@ func (n *network) simple() {
 	n.finish()
 }
 
-// finish adds an output layer, with a softmax now and then.
+// finish adds an output layer, sometimes with a softmax.
 func (n *network) finish() {
 	y := n.affine(n.last, n.dim[n.last], n.width())
 	if n.chance(2) {
@@ -92,7 +92,7 @@ func (n *network) cnn() {
 	}
 }
 
-// windows draws a size that is covered exactly by windows of some size, at some step.
+// windows draws a size that windows of some size cover exactly at some step.
 func (n *network) windows(most int) (size, window, step, number int) {
 	window, step, number = n.between(1, 4), n.between(1, 2), n.between(1, most)
 	step = min(step, window)
@@ -109,7 +109,7 @@ func (n *network) pool(size int) (window, step, number int) {
 	return window, step, (size-window)/step + 1
 }
 
-// distribute makes several rows, at different x, of one, and brings them together again.
+// distribute makes several rows at different x from one, and joins them again.
 func (n *network) distribute() {
 	blocks, width, out := n.between(2, 4), n.between(1, 12), n.width()
 	n.input("input", blocks*width)
@@ -129,7 +129,7 @@ func (n *network) distribute() {
 	n.output("output", "Sum("+strings.Join(terms, ", ")+")")
 }
 
-// composite is components in one, and layers that repeat one matrix or have one for each block.
+// composite is components within one, and layers with a matrix for all blocks or one for each.
 func (n *network) composite() {
 	repeats, in, middle := n.between(1, 4), n.between(1, 8), n.between(1, 8)
 	n.input("input", repeats*in)
@@ -162,7 +162,8 @@ func (n *network) composite() {
 	}
 }
 
-// statistics pools mean and variance over a window, as in networks that adapt to the speaker or recognize him.
+// statistics pools mean and variance over a window, as networks that adapt to or recognize speakers
+// do.
 func (n *network) statistics() {
 	in := n.width()
 	x := n.input("input", in)
@@ -193,7 +194,7 @@ func (n *network) statistics() {
 	n.frames, n.wide = 3*output, true
 }
 
-// timeHeight is a stack of two-dimensional convolutions, some of which see sums of the layers below.
+// timeHeight is a stack of two-dimensional convolutions, some of them on sums of lower layers.
 func (n *network) timeHeight() {
 	height, filters := n.between(3, 12), n.between(1, 3)
 	nodes := []string{n.input("input", height*filters)} // those of one shape
@@ -218,7 +219,8 @@ func (n *network) timeHeight() {
 	}
 }
 
-// convolution adds a TimeHeightConvolutionComponent, with as many filters as before in every second case.
+// convolution adds a TimeHeightConvolutionComponent, in every second case with as many filters as
+// before.
 func (n *network) convolution(x string, height, filters int) (y string, out, filtersOut int) {
 	subsample, offsets := 1, "-1,0,1"
 	if height >= 4 && n.chance(3) {
@@ -316,7 +318,7 @@ func times(a, b int) string {
 	return join([]int{a, b})
 }
 
-// dropout is components that are random in training, in the mode in which they are not.
+// dropout is components that are random in training, run in test mode.
 func (n *network) dropout() {
 	n.testMode = true
 	d, dim := n.splice(n.input("input", n.width()), 3)

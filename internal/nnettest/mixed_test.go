@@ -2,7 +2,8 @@ package nnettest
 
 import "fmt"
 
-// mixed is layers of all kinds and of one width, each on top of any of those below, or of what descriptors make of several.
+// mixed is layers of all kinds and of one width, each on any lower layer or on a descriptor of
+// several.
 func (n *network) mixed() {
 	height, filters := n.between(1, 6), n.between(1, 3)
 	width := height * filters
@@ -51,7 +52,7 @@ func (n *network) mixed() {
 	}
 }
 
-// keep adds a convolution that keeps the shape of what it sees.
+// keep adds a convolution that keeps the shape of its input.
 func (n *network) keep(x string, height, filters int) string {
 	times := n.offsets(3)
 	heights := [...]string{"-1,0,1", "0", "0,1"}[n.r.IntN(3)]
@@ -60,7 +61,7 @@ func (n *network) keep(x string, height, filters int) string {
 		filters, filters, height, height, heights, join(times), times[n.r.IntN(len(times))], [...]float64{200, 0.0001}[n.r.IntN(2)])
 }
 
-// again adds an affine and a nonlinearity that see what they made before.
+// again adds an affine and a nonlinearity that see their own past output.
 func (n *network) again(x string, width int) string {
 	y := fmt.Sprintf("again%d", len(n.lines))
 	n.component(y+"_W", "NaturalGradientAffine", "input-dim=%d output-dim=%d", 2*width, width)
@@ -88,7 +89,7 @@ func (n *network) pooled(x string, width int) string {
 	return n.affine(y, width, width)
 }
 
-// rowByRow adds a component that works row by row, in place now and then.
+// rowByRow adds a component that works row by row, sometimes in place.
 func (n *network) rowByRow(x string, width int) string {
 	kinds := [...]struct{ typ, options string }{
 		{"RectifiedLinear", ""}, {"Sigmoid", ""}, {"Tanh", ""}, {"Softmax", ""}, {"LogSoftmax", ""}, {"BatchNorm", ""}, {"Normalize", ""},

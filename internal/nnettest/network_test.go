@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// A network is a list of config lines in the making.
+// A network is a list of config lines under construction.
 type network struct {
 	r        *rand.Rand
 	testMode bool
 	lines    []string
 	dim      map[string]int // of the nodes that descriptors may name
-	last     string         // the node that was added last, on which most layers are put
+	last     string         // the last node added, below most new layers
 	outputs  []string
-	frames   int  // at most so many frames are asked for
-	wide     bool // the network wants more context than compile.Context says
+	frames   int  // the most frames that a request wants
+	wide     bool // the network needs more context than compile.Context says
 }
 
 // between draws a number from low to high, both included.
 func (n *network) between(low, high int) int { return low + n.r.IntN(high-low+1) }
 
-// chance is true once in so many times.
+// chance is true once in the given number of times.
 func (n *network) chance(times int) bool { return n.r.IntN(times) == 0 }
 
-// width draws the number of columns of a layer. Now and then it is one that the kernels do not find handy, or a single one.
+// width draws the number of columns of a layer, sometimes one that is awkward for kernels, or 1.
 func (n *network) width() int {
 	switch n.r.IntN(8) {
 	case 0:
@@ -76,7 +76,7 @@ func (n *network) part(name, of string, offset, dim int) string {
 	return name
 }
 
-// affine adds an affine, of whichever type.
+// affine adds an affine of a random type.
 func (n *network) affine(input string, in, out int) string {
 	switch n.r.IntN(6) {
 	case 0:
@@ -95,13 +95,13 @@ func (n *network) tdnn(input string, in, out int) string {
 	return n.node("Tdnn", input, out, "input-dim=%d output-dim=%d use-bias=%t time-offsets=%s", in, out, n.chance(2), join(n.offsets(3)))
 }
 
-// dims adds a component whose only dimension is that of the last node, and that needs nothing else but options.
+// dims adds a component with the dimension of the last node and options.
 func (n *network) dims(typ, options string) string {
 	d := n.dim[n.last]
 	return n.node(typ, n.last, d, "dim=%d %s", d, options)
 }
 
-// nonlinearity adds a nonlinearity, and batch or length normalization now and then.
+// nonlinearity adds a nonlinearity, sometimes with batch or length normalization.
 func (n *network) nonlinearity() string {
 	n.dims([...]string{"RectifiedLinear", "RectifiedLinear", "RectifiedLinear", "Sigmoid", "Tanh"}[n.r.IntN(5)], "")
 	switch n.r.IntN(4) {
@@ -113,7 +113,7 @@ func (n *network) nonlinearity() string {
 	return n.last
 }
 
-// batchNorm adds batch normalization, of blocks now and then.
+// batchNorm adds batch normalization, sometimes of blocks.
 func (n *network) batchNorm() string {
 	d := n.dim[n.last]
 	return n.dims("BatchNorm", fmt.Sprintf("block-dim=%d target-rms=%g", n.divisor(d), [...]float64{1, 0.5, 2}[n.r.IntN(3)]))
@@ -133,7 +133,7 @@ func (n *network) divisor(d int) int {
 	return all[n.r.IntN(len(all))]
 }
 
-// offsets draws at most so many different time offsets, in ascending order.
+// offsets draws up to most different time offsets, ascending.
 func (n *network) offsets(most int) []int {
 	var list []int
 	spread := n.between(1, 4)
@@ -175,7 +175,7 @@ func offset(node string, t int) string {
 	return fmt.Sprintf("Offset(%s, %d)", node, t)
 }
 
-// past is a node at another time, zero where there is none.
+// past is a node at another time, zero where it does not exist.
 func past(node string, t int) string { return fmt.Sprintf("IfDefined(Offset(%s, %d))", node, t) }
 
 func join(list []int) string {

@@ -35,18 +35,19 @@ var (
 )
 
 const (
-	// tolerance is for the norm of a difference, relative to that of what is compared.
+	// tolerance bounds the norm of a difference, relative to that of the values.
 	tolerance = 1e-4
-	// absoluteTolerance is for each element, added as squares: the rounding of a zero is no large difference.
+	// absoluteTolerance is added for each element, as squares, because a rounded zero is no large
+	// difference.
 	absoluteTolerance = 1e-6
 )
 
-// TestOptimize runs random networks as they are compiled, under +fast_run and under random queries, and wants the same numbers: outputs, derivatives
-// of inputs, gradients and statistics. Memory holds NaN until it is written to. The seed of a failure is in the name of the
-// test, and the entry of the database at fault in the report.
+// TestOptimize runs random networks as compiled, under +fast_run and under random queries, and
+// expects the same outputs, input derivatives, gradients and statistics. Memory is NaN until it is
+// written. The name of a failing test has the seed, its report the database entry at fault.
 func TestOptimize(t *testing.T) {
 	db := passes.Default()
-	// The networks are small: without this, none would have an affine divided.
+	// The networks are small; otherwise no affine would be divided.
 	if err := db.Register("split_small_affine", nnet3pass.SplitRecurrentAffine(0), 1.91, "fast_run", "nnet3", "fusion"); err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +76,9 @@ func TestOptimize(t *testing.T) {
 	t.Logf("%d of %d outputs are the same to the bit", same, outputs)
 }
 
-// TestUnrewritten turns random networks into graphs and back, and wants the same bits: sums keep the order in which they were compiled. (One network in
-// 1,000 has rows that are summed and added to others, which a graph adds after they are summed.)
+// TestUnrewritten turns random networks into graphs and back, and expects the same bits: sums keep
+// the order in which they were compiled. (In one network of 1,000, rows are summed and added to
+// others, which a graph adds after the sum.)
 func TestUnrewritten(t *testing.T) {
 	db := passes.Default()
 	opt := build(t, db, optdb.Include("plan_storage"))
@@ -100,7 +102,7 @@ func TestUnrewritten(t *testing.T) {
 
 var fastRun = optdb.Include("fast_run").Lenient()
 
-// randomQuery draws a query that leaves out up to three entries, and a tag in every second case.
+// randomQuery draws a query without up to three entries and, in every second case, a tag.
 func randomQuery(r *rand.Rand, entries []string) optdb.Query {
 	var out []string
 	for range r.IntN(4) {
@@ -132,7 +134,7 @@ func names(opt *optdb.Optimizer) []string {
 	return list
 }
 
-// A run is a case with numbers to go in.
+// A run is a case with input values.
 type run struct {
 	*Case
 	db *optdb.SequenceDB
@@ -156,7 +158,7 @@ func newRun(t *testing.T, db *optdb.SequenceDB, seed uint64) *run {
 	return &run{c, db, in}
 }
 
-// Results are numbers by what they are of.
+// results is what a run computes.
 type results struct {
 	matrices map[string][]float32
 	order    []string
@@ -169,7 +171,7 @@ func (r *results) add(name string, values []float32) {
 	r.matrices[name] = append(r.matrices[name], values...)
 }
 
-// results computes everything that the request asks for. No optimizer means as compiled.
+// results computes everything that the request asks for, as compiled if opt is nil.
 func (r *run) results(ctx context.Context, opt *optdb.Optimizer) (*results, error) {
 	plan, err := pipeline.Build(ctx, r.Net, r.Request, pipeline.Options{Optimizer: opt})
 	if err != nil {
@@ -191,7 +193,11 @@ func (r *run) results(ctx context.Context, opt *optdb.Optimizer) (*results, erro
 			}
 		}
 	}
-	computer, err := exec.NewComputer(plan.Optimized, r.Net, opts)
+	program, err := exec.NewProgram(plan.Optimized, r.Net)
+	if err != nil {
+		return nil, err
+	}
+	computer, err := program.NewComputer(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +247,7 @@ func addParameters(res *results, nn *nnet3.Nnet) {
 	}
 }
 
-// addStatistics adds all numbers that the components write to a file: their statistics are among them.
+// addStatistics adds all numbers that components write to files, which include their statistics.
 func addStatistics(res *results, nn *nnet3.Nnet) {
 	if nn == nil {
 		return
@@ -261,7 +267,7 @@ func addStatistics(res *results, nn *nnet3.Nnet) {
 	}
 }
 
-// compare reports what is not the same.
+// compare reports differences.
 func compare(want, got *results) error {
 	var errs *multierror.Error
 	for _, name := range want.order {
@@ -279,7 +285,7 @@ func compare(want, got *results) error {
 	return errs.ErrorOrNil()
 }
 
-// distance is the norm of the difference of b from a, and that of a.
+// distance returns the norms of b-a and of a.
 func distance(a, b []float32) (difference, norm float64) {
 	for i := range a {
 		x, y := float64(a[i]), float64(b[i])
@@ -303,7 +309,7 @@ func equalBits(a, b []float32) int {
 	return n
 }
 
-// check optimizes, runs and compares. What fails is traced to an entry.
+// check optimizes, runs and compares. It traces a failure to an entry.
 func (r *run) check(t *testing.T, opt *optdb.Optimizer, want *results) *results {
 	t.Helper()
 	got, err := r.results(t.Context(), opt)
@@ -316,7 +322,8 @@ func (r *run) check(t *testing.T, opt *optdb.Optimizer, want *results) *results 
 	return got
 }
 
-// blame finds out without which entry the numbers would be right, and after which rewrite they are wrong.
+// blame finds the entry without which the numbers are right, and the rewrite after which they are
+// wrong.
 func (r *run) blame(t *testing.T, opt *optdb.Optimizer, want *results) string {
 	wrong := func(ctx context.Context, opt *optdb.Optimizer) bool {
 		got, err := r.results(ctx, opt)
@@ -329,7 +336,7 @@ func (r *run) blame(t *testing.T, opt *optdb.Optimizer, want *results) string {
 		}
 	}
 	report := fmt.Sprintf("it is right without any one of %q", guilty)
-	// Rules are asked before each rewrite; as many are allowed as keep the numbers right.
+	// Rules ask before each rewrite; as many are allowed as keep the numbers right.
 	budget := func(n int) context.Context {
 		return rewrite.WithOptions(t.Context(), rewrite.Options{Allow: rewrite.Budget(n)})
 	}
@@ -354,8 +361,8 @@ func (r *run) blame(t *testing.T, opt *optdb.Optimizer, want *results) string {
 	return fmt.Sprintf("%s; it is wrong from rewrite %d on: %s %s of\n  %s\nto\n  %s", report, high, last.Pass, last.Rule, last.Before, last.After)
 }
 
-// TestBlame makes sure that TestOptimize can fail, and that it finds out whose fault it is: here a rule that takes a nonlinearity for
-// a copy of its input.
+// TestBlame checks that TestOptimize can fail and blames the right rule: here one that takes a
+// nonlinearity for a copy of its input.
 func TestBlame(t *testing.T) {
 	db := passes.Default()
 	err := db.Register("wrong", rewrite.In2Out("wrong", rewrite.Rule{

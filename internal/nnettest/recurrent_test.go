@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// delay draws how far a recurrence reaches back, or ahead.
+// delay draws how far a recurrence looks back or ahead.
 func (n *network) delay() int {
 	t := -n.between(1, 3)
 	if n.chance(5) {
@@ -14,7 +14,7 @@ func (n *network) delay() int {
 	return t
 }
 
-// rnn is a layer that sees what it made before.
+// rnn is a layer that sees its own past output.
 func (n *network) rnn() {
 	d, dim := n.splice(n.input("input", n.width()), 4)
 	width, t := n.width(), n.delay()
@@ -46,7 +46,8 @@ func (n *network) clockwork() {
 	n.output("output", sum)
 }
 
-// lstm is long short-term memory of many small components, the cell at time -1 being a constant that can be learned.
+// lstm is long short-term memory of many small components, with a learned constant as the cell at
+// time -1.
 func (n *network) lstm() {
 	width := n.between(2, 16)
 	n.component("c0", "Constant", "output-dim=%d output-stddev=1", width)
@@ -55,7 +56,7 @@ func (n *network) lstm() {
 	n.gates("input", width, 1, -1, "Sum(Failover(Offset(c1, -1), c0), IfDefined(Offset(c2, -1)))", "Sum(c1, c2)")
 }
 
-// lstmTruncation is the same with components that limit what goes back in time.
+// lstmTruncation is lstm with components that truncate backpropagation through time.
 func (n *network) lstmTruncation() {
 	width, t := n.between(2, 16), n.delay()
 	n.input("input", n.width())
@@ -69,8 +70,9 @@ func (n *network) truncation(t int) string {
 		[...]float64{1, 1.1}[n.r.IntN(2)], n.between(5, 50), n.between(1, 15), n.between(1, 30), max(t, -t))
 }
 
-// gates adds everything of an LSTM but the cell: its three gates with peepholes, its input, its projection, of which a part goes
-// round, through a truncation if truncated is 2. before and now are the descriptors of the cell.
+// gates adds an LSTM without its cell: three gates with peepholes, the input, and the projection,
+// part of which recurs, truncated if truncated is 2. before and now are the descriptors of the
+// cell.
 func (n *network) gates(input string, width, truncated, t int, before, now string) {
 	recurrent, rest := n.between(1, 8), n.between(0, 8)
 	d, dim := n.splice(input, 3)
@@ -109,8 +111,8 @@ func (n *network) gates(input string, width, truncated, t int, before, now strin
 	n.finish()
 }
 
-// fastLstm is one or two layers of LSTM whose gates are one affine and one nonlinearity, one behind the other or in both
-// directions.
+// fastLstm is one or two LSTM layers, each with one affine and one nonlinearity for all gates,
+// stacked or in both directions.
 func (n *network) fastLstm() {
 	d, dim := n.splice(n.input("input", n.width()), 3)
 	x := n.affine(d, dim, n.between(2, 16))
@@ -190,7 +192,7 @@ func (n *network) gru() {
 	n.finish()
 }
 
-// descriptors is layers joined by whatever the descriptor language offers.
+// descriptors is layers joined by everything in the descriptor language.
 func (n *network) descriptors() {
 	width := n.between(1, 12)
 	nodes := []string{n.input("input", width)}

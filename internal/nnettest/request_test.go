@@ -9,15 +9,15 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// request draws a request: outputs at some times of some sequences, inputs that suffice for them, and derivatives of either or
-// neither.
+// request draws a request: outputs at some times of some sequences, sufficient inputs, and perhaps
+// derivatives of either.
 func (n *network) request(nn *nnet3.Nnet) (*computation.Request, error) {
 	left, right, err := compile.Context(nn, n.outputs...)
 	if err != nil {
 		return nil, err
 	}
 	req := new(computation.Request)
-	if n.wide { // what Failover falls back on may need more than what it falls back from, and a window may be open to one side
+	if n.wide { // the second operand of Failover may need more context, and a window may be one-sided
 		left, right = left+10, right+10
 	}
 	first, sequences, step := n.between(0, 2), n.between(1, 4), 1

@@ -1,8 +1,11 @@
-// Package tensortest makes tensor graphs for tests and benchmarks: random expressions with arguments, and the graphs by which the speed of
-// Theano's and PyTensor's optimizers is known.
+// Package tensortest makes tensor graphs for tests and benchmarks: random expressions with values
+// for their inputs (Generator), and the graphs on which the speed of Theano's and PyTensor's
+// optimizers is known (Graph). It optimizes and compares nothing itself.
 //
 //	g := tensortest.NewGenerator(seed)
-//	g.Grow(20)                    // twenty ops, or a few more
-//	out := g.Outputs(2)           // two of them as outputs
-//	inputs, args := g.Inputs()    // values with which they can be computed
+//	g.Grow(20)                    // add twenty parts, of an op or a few
+//	out := g.Outputs(2)           // choose two of them
+//	inputs, args := g.Inputs()    // and values to compute them with
+//
+// A Generator is for one goroutine; the graphs are new with every call.
 package tensortest

@@ -11,40 +11,42 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// A Motif is an expression text over variables of certain names, see Vars.
+type variable = fgraph.Variable
+
+// A Motif is the text of an expression. Its variables are those of Vars.
 type Motif string
 
-// Vars declares the inputs of generated expressions, which are also the names in motifs. All sizes that are not known are one size.
+// Vars declares the inputs of generated expressions and of motifs. All unknown sizes are one size.
 const Vars = "x y z w: vector; X Y Z: matrix; s b: scalar; t: tensor3; f: float32 vector; F: float32 matrix; i j: int64 vector; n m: int64 scalar;" +
 	"p q: bool vector; r: row; c: col; S: csr; v: float64[3]; k: int64[3]; V: float64[3, 3]"
 
-// A Generator makes random expressions. It computes every part as soon as it is made, and gives up parts whose values are not
-// finite, large, or so close to a jump of a function that rounding would decide.
+// A Generator makes random expressions. It computes every part at once, and drops a part whose
+// values are not finite, are large, or are so close to a jump of a function that rounding decides.
 type Generator struct {
-	// Motifs are expressions that are built in, with parts of what is there in the place of their variables.
+	// Motifs are expressions to use as parts, with other parts in place of their variables.
 	Motifs []Motif
 
 	rng    *rand.Rand
 	scope  *expr.Scope
 	args   []*array.Array
 	pool   []item
-	values map[*fgraph.Variable]*array.Array
+	values map[*variable]*array.Array
 }
 
 type item struct {
-	v     *fgraph.Variable
+	v     *variable
 	value *array.Array
 	used  bool
 }
 
-// size is the one size of what has no known one.
+// size stands for every unknown size.
 const size = 3
 
-// NewGenerator returns a generator with its inputs. The same seed gives the same expressions.
+// NewGenerator returns a generator that has its inputs. The same seed gives the same expressions.
 func NewGenerator(seed uint64) *Generator {
-	g := &Generator{rng: rand.New(rand.NewPCG(seed, 42)), scope: expr.NewScope(), values: make(map[*fgraph.Variable]*array.Array)}
+	g := &Generator{rng: rand.New(rand.NewPCG(seed, 42)), scope: expr.NewScope(), values: make(map[*variable]*array.Array)}
 	if err := g.scope.Declare(Vars); err != nil {
-		panic(err) // not with these declarations
+		panic(err) // can't happen
 	}
 	for _, v := range g.scope.Inputs() {
 		a := g.argument(tensor.TypeOf(v))
@@ -55,7 +57,8 @@ func NewGenerator(seed uint64) *Generator {
 	return g
 }
 
-// argument returns a value: floats away from zero and from integers, integers that are indexes.
+// argument returns a value for an input: floats away from zero and from integers, or integers that
+// are valid indexes.
 func (g *Generator) argument(t tensor.Type) *array.Array {
 	shape := t.Shape()
 	for d, n := range shape {
@@ -90,11 +93,11 @@ func (g *Generator) argument(t tensor.Type) *array.Array {
 }
 
 // Inputs returns the inputs and their values.
-func (g *Generator) Inputs() ([]*fgraph.Variable, []*array.Array) { return g.scope.Inputs(), g.args }
+func (g *Generator) Inputs() ([]*variable, []*array.Array) { return g.scope.Inputs(), g.args }
 
-// Outputs returns some of what was made: what nothing else uses first.
-func (g *Generator) Outputs(n int) []*fgraph.Variable {
-	var out []*fgraph.Variable
+// Outputs returns n parts, or fewer. Parts that nothing else uses come first.
+func (g *Generator) Outputs(n int) []*variable {
+	var out []*variable
 	for _, again := range []bool{false, true} {
 		for i := len(g.pool) - 1; i >= len(g.args) && len(out) < n; i-- {
 			if g.pool[i].used == again {
@@ -108,7 +111,7 @@ func (g *Generator) Outputs(n int) []*fgraph.Variable {
 	return out
 }
 
-// Grow adds n parts.
+// Grow adds n parts, or fewer if most attempts fail.
 func (g *Generator) Grow(n int) {
 	for made, tries := 0, 0; made < n && tries < 50*n; tries++ {
 		if g.step() {
@@ -120,7 +123,7 @@ func (g *Generator) Grow(n int) {
 // step tries to add a part.
 func (g *Generator) step() bool {
 	var from []int // of the pool
-	pick := func(ok func(item) bool) *fgraph.Variable {
+	pick := func(ok func(item) bool) *variable {
 		i := g.choose(ok)
 		if i < 0 {
 			return nil
@@ -128,7 +131,7 @@ func (g *Generator) step() bool {
 		from = append(from, i)
 		return g.pool[i].v
 	}
-	v, err := tensor.Try(func() *fgraph.Variable { return g.part(pick) })
+	v, err := tensor.Try(func() *variable { return g.part(pick) })
 	if err != nil || v == nil {
 		return false
 	}
@@ -143,7 +146,7 @@ func (g *Generator) step() bool {
 	return true
 }
 
-// choose returns the place of a part that fits, more likely a late one.
+// choose returns the index of a part that fits, more likely of a late one, or -1.
 func (g *Generator) choose(ok func(item) bool) int {
 	for range 40 {
 		i := g.rng.IntN(len(g.pool))
@@ -157,9 +160,9 @@ func (g *Generator) choose(ok func(item) bool) int {
 	return -1
 }
 
-// compute computes a part, and reports whether it is one to keep.
-func (g *Generator) compute(v *fgraph.Variable) (*array.Array, bool) {
-	todo := []*fgraph.Variable{v}
+// compute computes a part, and reports whether to keep it.
+func (g *Generator) compute(v *variable) (*array.Array, bool) {
+	todo := []*variable{v}
 	for len(todo) > 0 {
 		w := todo[len(todo)-1]
 		if g.values[w] != nil {
@@ -186,7 +189,7 @@ func (g *Generator) compute(v *fgraph.Variable) (*array.Array, bool) {
 	return g.values[v], true
 }
 
-// apply computes an apply whose inputs are known.
+// apply computes an apply of known inputs, and reports whether to keep it.
 func (g *Generator) apply(a *fgraph.Apply) bool {
 	in, out := make([]*array.Array, len(a.Inputs())), make([]*array.Array, len(a.Outputs()))
 	for i, v := range a.Inputs() {
@@ -215,7 +218,7 @@ func (g *Generator) apply(a *fgraph.Apply) bool {
 	return true
 }
 
-// moderate reports whether all elements are finite and small.
+// moderate reports whether all elements are finite, and neither large nor tiny.
 func moderate(a *array.Array) bool {
 	for i := range a.Len() {
 		if v := math.Abs(a.Float(i)); !(v < 1e3) || a.DType().IsFloat() && v != 0 && v < 1e-4 {
@@ -225,7 +228,7 @@ func moderate(a *array.Array) bool {
 	return true
 }
 
-// smooth reports whether no argument is so close to a jump of the op that rounding would decide what comes out.
+// smooth reports whether no argument is so close to a jump of the op that rounding decides.
 func smooth(a *fgraph.Apply, in []*array.Array) bool {
 	const near = 1e-3
 	far := func(x *array.Array, f func(float64) float64) bool {
@@ -315,6 +318,7 @@ func smoothPair(op array.Opcode, a *fgraph.Apply, in []*array.Array, near float6
 	return true
 }
 
+// hasZero reports whether an element is 0.
 func hasZero(a *array.Array) bool {
 	for i := range a.Len() {
 		if a.Float(i) == 0 {

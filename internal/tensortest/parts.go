@@ -3,14 +3,13 @@ package tensortest
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// picker returns a random part that fits, or nil.
-type picker func(func(item) bool) *fgraph.Variable
+// A picker returns a random part that the function accepts, or nil.
+type picker func(func(item) bool) *variable
 
 func anything(it item) bool { return !it.value.IsCSR() }
 
@@ -23,22 +22,22 @@ func hasDims(least, most int) func(item) bool {
 
 func isFloat(it item) bool { return it.value.DType().IsFloat() && !it.value.IsCSR() }
 
-// part makes a part of one kind or the other.
-func (g *Generator) part(pick picker) *fgraph.Variable {
+// part makes a part of a random kind.
+func (g *Generator) part(pick picker) *variable {
 	if len(g.Motifs) > 0 && g.rng.IntN(3) == 0 {
 		return g.motif(pick)
 	}
-	parts := []func(picker) *fgraph.Variable{
+	parts := []func(picker) *variable{
 		g.unary, g.unary, g.binary, g.binary, g.binary, g.several, g.choice, g.cast, g.reduce, g.reduce, g.dimShuffle, g.subtensor, g.incSubtensor,
 		g.take, g.join, g.dot, g.reshape, g.fill, g.shape, g.softmax, g.crossentropy, g.sparse,
 	}
 	return parts[g.rng.IntN(len(parts))](pick)
 }
 
-// motif builds in an expression, with parts that have the same shapes and types as its variables.
-func (g *Generator) motif(pick picker) *fgraph.Variable {
+// motif makes a part of a motif. Parts with the shapes and types of its variables may replace them.
+func (g *Generator) motif(pick picker) *variable {
 	m := g.Motifs[g.rng.IntN(len(g.Motifs))]
-	named := make(map[string]*fgraph.Variable)
+	named := make(map[string]*variable)
 	for _, in := range g.scope.Inputs() {
 		named[in.Name()] = in
 		if g.rng.IntN(2) == 0 {
@@ -55,7 +54,7 @@ func (g *Generator) motif(pick picker) *fgraph.Variable {
 	return out[0]
 }
 
-func (g *Generator) unary(pick picker) *fgraph.Variable {
+func (g *Generator) unary(pick picker) *variable {
 	op := array.Opcode(g.rng.IntN(int(array.NumOpcodes)))
 	if op.NumArgs() != 1 || op == array.Cast {
 		return nil
@@ -66,17 +65,17 @@ func (g *Generator) unary(pick picker) *fgraph.Variable {
 	return nil
 }
 
-// fits reports whether a part broadcasts with another one, by what is known before it is computed.
-func fits(x item) func(item) bool {
+// fits accepts the parts that broadcast with x, by what is known before computing.
+func (g *Generator) fits(x *variable) func(item) bool {
+	a, t := g.values[x], tensor.TypeOf(x)
 	return func(y item) bool {
 		if y.value.IsCSR() {
 			return false
 		}
-		a, b := x.value, y.value
+		b, u := y.value, tensor.TypeOf(y.v)
 		for d := 1; d <= min(a.NDim(), b.NDim()); d++ {
 			i, j := a.NDim()-d, b.NDim()-d
-			one, other := tensor.TypeOf(x.v).Dim(i) == 1, tensor.TypeOf(y.v).Dim(j) == 1
-			if a.Dim(i) != b.Dim(j) && !one && !other {
+			if a.Dim(i) != b.Dim(j) && t.Dim(i) != 1 && u.Dim(j) != 1 {
 				return false
 			}
 		}
@@ -84,8 +83,8 @@ func fits(x item) func(item) bool {
 	}
 }
 
-// pickLike picks a part that broadcasts with x, or a number.
-func (g *Generator) pickLike(pick picker, x *fgraph.Variable) *fgraph.Variable {
+// pickLike picks a part that broadcasts with x, or makes a number.
+func (g *Generator) pickLike(pick picker, x *variable) *variable {
 	if g.rng.IntN(4) == 0 {
 		v := []float64{0, 1, -1, 2, 0.5, -2, 3}[g.rng.IntN(7)]
 		if !tensor.TypeOf(x).DType().IsFloat() {
@@ -93,10 +92,10 @@ func (g *Generator) pickLike(pick picker, x *fgraph.Variable) *fgraph.Variable {
 		}
 		return tensor.Constant(array.Full(tensor.TypeOf(x).DType(), v))
 	}
-	return pick(fits(item{v: x, value: g.values[x]}))
+	return pick(g.fits(x))
 }
 
-func (g *Generator) binary(pick picker) *fgraph.Variable {
+func (g *Generator) binary(pick picker) *variable {
 	op := array.Opcode(g.rng.IntN(int(array.NumOpcodes)))
 	if op.NumArgs() != 2 && op.NumArgs() != -1 || g.rng.IntN(3) == 0 {
 		op = []array.Opcode{array.Add, array.Mul, array.Sub, array.TrueDiv}[g.rng.IntN(4)]
@@ -115,15 +114,15 @@ func (g *Generator) binary(pick picker) *fgraph.Variable {
 	return tensor.Map(op, x, y)
 }
 
-func (g *Generator) several(pick picker) *fgraph.Variable {
+func (g *Generator) several(pick picker) *variable {
 	x := pick(anything)
 	if x == nil {
 		return nil
 	}
-	in := []*fgraph.Variable{x}
+	in := []*variable{x}
 	for range g.rng.IntN(4) {
 		y := pick(func(it item) bool {
-			return fits(item{v: x, value: g.values[x]})(it) && it.value.NDim() == g.values[x].NDim()
+			return g.fits(x)(it) && it.value.NDim() == g.values[x].NDim()
 		})
 		if y == nil {
 			return nil
@@ -133,14 +132,14 @@ func (g *Generator) several(pick picker) *fgraph.Variable {
 	return tensor.Map([]array.Opcode{array.Add, array.Mul}[g.rng.IntN(2)], in...)
 }
 
-func (g *Generator) choice(pick picker) *fgraph.Variable {
+func (g *Generator) choice(pick picker) *variable {
 	x := pick(anything)
 	if x == nil {
 		return nil
 	}
 	y := g.pickLike(pick, x)
 	cond := pick(func(it item) bool {
-		return it.value.DType() == array.Bool && fits(item{v: x, value: g.values[x]})(it)
+		return it.value.DType() == array.Bool && g.fits(x)(it)
 	})
 	if y == nil || cond == nil {
 		return nil
@@ -148,14 +147,14 @@ func (g *Generator) choice(pick picker) *fgraph.Variable {
 	return tensor.Switch(cond, x, y)
 }
 
-func (g *Generator) cast(pick picker) *fgraph.Variable {
+func (g *Generator) cast(pick picker) *variable {
 	if x := pick(anything); x != nil {
 		return tensor.Cast(x, array.DType(g.rng.IntN(4)))
 	}
 	return nil
 }
 
-// axes returns some dimensions.
+// axes returns random dimensions.
 func (g *Generator) axes(ndim int) []int {
 	var axes []int
 	for d := range ndim {
@@ -166,7 +165,7 @@ func (g *Generator) axes(ndim int) []int {
 	return axes
 }
 
-func (g *Generator) reduce(pick picker) *fgraph.Variable {
+func (g *Generator) reduce(pick picker) *variable {
 	x := pick(hasDims(1, 8))
 	if x == nil {
 		return nil
@@ -179,7 +178,7 @@ func (g *Generator) reduce(pick picker) *fgraph.Variable {
 	return tensor.ReduceOver(r, x, axes...)
 }
 
-func (g *Generator) dimShuffle(pick picker) *fgraph.Variable {
+func (g *Generator) dimShuffle(pick picker) *variable {
 	x := pick(hasDims(0, 4))
 	if x == nil {
 		return nil
@@ -201,8 +200,8 @@ func (g *Generator) dimShuffle(pick picker) *fgraph.Variable {
 	return tensor.DimShuffle(x, order...)
 }
 
-// indexes returns an index for some of the first dimensions.
-func (g *Generator) indexes(x *fgraph.Variable) []tensor.Index {
+// indexes returns random indexes of the first dimensions.
+func (g *Generator) indexes(x *variable) []tensor.Index {
 	value := g.values[x]
 	var list []tensor.Index
 	for d := range 1 + g.rng.IntN(value.NDim()) {
@@ -210,7 +209,7 @@ func (g *Generator) indexes(x *fgraph.Variable) []tensor.Index {
 		if n == 0 {
 			return nil
 		}
-		bound := func() *fgraph.Variable {
+		bound := func() *variable {
 			switch g.rng.IntN(4) {
 			case 0:
 				return nil
@@ -229,7 +228,7 @@ func (g *Generator) indexes(x *fgraph.Variable) []tensor.Index {
 	return list
 }
 
-func (g *Generator) subtensor(pick picker) *fgraph.Variable {
+func (g *Generator) subtensor(pick picker) *variable {
 	x := pick(hasDims(1, 4))
 	if x == nil {
 		return nil
@@ -241,7 +240,7 @@ func (g *Generator) subtensor(pick picker) *fgraph.Variable {
 	return tensor.RawSubtensor(x, list...)
 }
 
-func (g *Generator) incSubtensor(pick picker) *fgraph.Variable {
+func (g *Generator) incSubtensor(pick picker) *variable {
 	x := pick(hasDims(1, 3))
 	if x == nil {
 		return nil
@@ -263,7 +262,7 @@ func (g *Generator) incSubtensor(pick picker) *fgraph.Variable {
 	return tensor.IncSubtensor(x, y, list...)
 }
 
-func (g *Generator) take(pick picker) *fgraph.Variable {
+func (g *Generator) take(pick picker) *variable {
 	x := pick(hasDims(1, 3))
 	i := pick(func(it item) bool { return it.value.DType() == array.Int64 && it.value.NDim() == 1 })
 	if x == nil || i == nil {
@@ -282,12 +281,12 @@ func (g *Generator) take(pick picker) *fgraph.Variable {
 	return y
 }
 
-func (g *Generator) join(pick picker) *fgraph.Variable {
+func (g *Generator) join(pick picker) *variable {
 	x := pick(hasDims(0, 3))
 	if x == nil {
 		return nil
 	}
-	in := []*fgraph.Variable{x}
+	in := []*variable{x}
 	for range g.rng.IntN(3) {
 		if y := pick(func(it item) bool { return array.SameShape(it.value, g.values[x]) && !it.value.IsCSR() }); y != nil {
 			in = append(in, y)
@@ -303,7 +302,7 @@ func (g *Generator) join(pick picker) *fgraph.Variable {
 	return tensor.Join(g.rng.IntN(n), in...)
 }
 
-func (g *Generator) dot(pick picker) *fgraph.Variable {
+func (g *Generator) dot(pick picker) *variable {
 	x := pick(hasDims(1, 2))
 	if x == nil {
 		return nil
@@ -318,7 +317,7 @@ func (g *Generator) dot(pick picker) *fgraph.Variable {
 	return tensor.Dot(x, y)
 }
 
-func (g *Generator) reshape(pick picker) *fgraph.Variable {
+func (g *Generator) reshape(pick picker) *variable {
 	x := pick(hasDims(0, 3))
 	if x == nil {
 		return nil
@@ -339,7 +338,7 @@ func (g *Generator) reshape(pick picker) *fgraph.Variable {
 	return tensor.ReshapeTo(x, tensor.Shape(x), a.NDim())
 }
 
-func (g *Generator) fill(pick picker) *fgraph.Variable {
+func (g *Generator) fill(pick picker) *variable {
 	x := pick(hasDims(0, 2))
 	model := pick(anything)
 	if x == nil || model == nil {
@@ -349,11 +348,11 @@ func (g *Generator) fill(pick picker) *fgraph.Variable {
 	case 0:
 		return tensor.FillLike(model, float64(g.rng.IntN(3)-1))
 	case 1:
-		dims := []*fgraph.Variable{}
+		dims := []*variable{tensor.Int(1 + g.rng.IntN(3))}
 		for d := range tensor.TypeOf(x).NDim() {
 			dims = append(dims, tensor.ShapeI(x, d))
 		}
-		return tensor.Alloc(x, append([]*fgraph.Variable{tensor.Int(1 + g.rng.IntN(3))}, dims...)...)
+		return tensor.Alloc(x, dims...)
 	case 2:
 		n := pick(func(it item) bool {
 			return it.value.DType() == array.Int64 && it.value.NDim() == 0 && it.value.Int(0) > 0 && it.value.Int(0) < 5
@@ -364,14 +363,14 @@ func (g *Generator) fill(pick picker) *fgraph.Variable {
 		}
 		return tensor.Alloc(s, n, tensor.Int(2))
 	}
-	y := pick(fits(item{v: model, value: g.values[model]}))
+	y := pick(g.fits(model))
 	if y == nil {
 		return nil
 	}
 	return tensor.Second(model, y)
 }
 
-func (g *Generator) shape(pick picker) *fgraph.Variable {
+func (g *Generator) shape(pick picker) *variable {
 	x := pick(hasDims(1, 3))
 	if x == nil {
 		return nil
@@ -382,7 +381,7 @@ func (g *Generator) shape(pick picker) *fgraph.Variable {
 	return tensor.ShapeI(x, g.rng.IntN(tensor.TypeOf(x).NDim()))
 }
 
-func (g *Generator) softmax(pick picker) *fgraph.Variable {
+func (g *Generator) softmax(pick picker) *variable {
 	x := pick(func(it item) bool { return hasDims(1, 2)(it) && isFloat(it) })
 	if x == nil {
 		return nil
@@ -393,7 +392,7 @@ func (g *Generator) softmax(pick picker) *fgraph.Variable {
 	return tensor.Softmax(x)
 }
 
-func (g *Generator) crossentropy(pick picker) *fgraph.Variable {
+func (g *Generator) crossentropy(pick picker) *variable {
 	x := pick(func(it item) bool { return hasDims(2, 2)(it) && isFloat(it) })
 	i := pick(func(it item) bool { return it.value.DType() == array.Int64 && it.value.NDim() == 1 })
 	if x == nil || i == nil {
@@ -402,7 +401,7 @@ func (g *Generator) crossentropy(pick picker) *fgraph.Variable {
 	return tensor.CrossentropyCategorical1Hot(tensor.Softmax(x), i)
 }
 
-func (g *Generator) sparse(pick picker) *fgraph.Variable {
+func (g *Generator) sparse(pick picker) *variable {
 	s := pick(func(it item) bool { return it.value.IsCSR() })
 	x := pick(func(it item) bool {
 		return it.value.NDim() == 2 && it.value.Dim(0) == size && it.value.DType() == array.Float64 && !it.value.IsCSR()

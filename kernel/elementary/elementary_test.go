@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// functions are the functions of one number, as they are here and in package math: in the units of the last place that they may differ
-// by for arguments from lo to hi.
+// functions are the functions of one number, of this package and of package math, with the units in
+// the last place by which they may differ for arguments from lo to hi.
 var functions = []struct {
 	name   string
 	f, in  func(float64) float64
@@ -40,8 +40,8 @@ var functions = []struct {
 	{"erfc", Erfc, math.Erfc, 4, -6, 26},
 }
 
-// TestAccuracy compares with package math: numbers by units in the last place, and what becomes of zeros, infinities, NaN and arguments
-// that are not in the domain.
+// TestAccuracy compares with package math: numbers by units in the last place, and results for
+// zeros, infinities, NaN and arguments outside of the domain.
 func TestAccuracy(t *testing.T) {
 	special := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1, -1, 2, -2, 1e300, -1e300, 1e9, -1e9, 40, -40, 1100, -1100}
 	for _, f := range functions {
@@ -71,7 +71,7 @@ func TestAccuracy(t *testing.T) {
 	}
 }
 
-// TestExactValues: powers are powers.
+// TestExactValues: powers and logarithms of powers are exact.
 func TestExactValues(t *testing.T) {
 	for n := -1074; n < 1024; n++ {
 		if p := math.Ldexp(1, n); Exp2(float64(n)) != p || Log2(p) != float64(n) {
@@ -85,7 +85,8 @@ func TestExactValues(t *testing.T) {
 	}
 }
 
-// TestFarAngles: the sines and cosines of large numbers, from angles reduced with as many digits as it takes.
+// TestFarAngles compares sines and cosines of large numbers with those of angles that are reduced
+// precisely.
 func TestFarAngles(t *testing.T) {
 	for _, c := range []struct{ x, sin, cos float64 }{
 		{1<<20 + 1, 0.9727535843134413, 0.23184146351624124},
@@ -103,7 +104,8 @@ func TestFarAngles(t *testing.T) {
 	}
 }
 
-// TestTwoArguments compares Pow, Atan2 and LogAddExp with package math, and powers that go through large squares with roots.
+// TestTwoArguments compares Pow, Atan2 and LogAddExp with package math, and powers with large
+// intermediate squares with roots.
 func TestTwoArguments(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	special := []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 2.5, -2.5, 3, 1e300, -1e300, 1e-300, math.Inf(1), math.Inf(-1), math.NaN()}
@@ -121,7 +123,7 @@ func TestTwoArguments(t *testing.T) {
 			{"logaddexp", LogAddExp(x, y), max(x, y) + math.Log1p(math.Exp(-math.Abs(x-y)))},
 		} {
 			if c.name == "logaddexp" && x == y {
-				continue // infinities are not subtracted
+				continue // the difference of infinities is NaN
 			}
 			if !(math.Abs(c.got-c.want) <= 2e-15*math.Abs(c.want)) && c.got != c.want && !(c.got != c.got && c.want != c.want) {
 				t.Errorf("%s of %v and %v is %v, want %v", c.name, x, y, c.got, c.want)

@@ -16,7 +16,7 @@ func Erf(x float64) float64 {
 	return withSign(1, x)
 }
 
-// Erfc returns 1 - Erf(x), with all digits also where that is small.
+// Erfc returns 1 - Erf(x), precisely also where that is small.
 func Erfc(x float64) float64 {
 	a := math.Abs(x)
 	switch {
@@ -39,29 +39,22 @@ func Erfc(x float64) float64 {
 // erfNear returns erf(x)/x - 1 for x below 0.84375.
 func erfNear(x float64) float64 {
 	z := float64(x * x)
-	return horner(z, erfNearP) /
-		horner(z, erfNearQ)
+	return horner(z, erfNearP) / horner(z, erfNearQ)
 }
 
 // erfc is Erfc for x from 0.84375 to 28.
 func erfc(x float64) float64 {
 	if x < 1.25 {
 		s := x - 1
-		p := horner(s, erfcOneP)
-		q := horner(s, erfcOneQ)
-		return 1 - 8.45062911510467529297e-01 - p/q
+		return 1 - 8.45062911510467529297e-01 - horner(s, erfcOneP)/horner(s, erfcOneQ)
 	}
 	s := 1 / float64(x*x)
-	var p, q float64
+	p, q := erfcFarP, erfcFarQ
 	if x < 1/0.35 {
-		p = horner(s, erfcMidP)
-		q = horner(s, erfcMidQ)
-	} else {
-		p = horner(s, erfcFarP)
-		q = horner(s, erfcFarQ)
+		p, q = erfcMidP, erfcMidQ
 	}
 	z := math.Float64frombits(math.Float64bits(x) &^ (1<<32 - 1)) // its square is exact
-	return Exp(-float64(z*z)-0.5625) * Exp(float64((z-x)*(z+x))+p/q) / x
+	return Exp(-float64(z*z)-0.5625) * Exp(float64((z-x)*(z+x))+horner(s, p)/horner(s, q)) / x
 }
 
 // The coefficients of the polynomials, the highest first: numerators and denominators.

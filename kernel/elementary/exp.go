@@ -8,7 +8,7 @@ func Exp(x float64) float64 {
 		return x
 	}
 	n, s := reduce(min(max(x, -746), 710))
-	return times2((s + 1), n)
+	return times2(s+1, n)
 }
 
 // Exp2 returns 2**x.
@@ -64,11 +64,12 @@ func Cosh(x float64) float64 {
 	return (e + 1/e) / 2
 }
 
-// Pow returns x**y. The part of y behind the point goes through the logarithm of x, whose rounding then is magnified by as much as its size.
+// Pow returns x**y. The fractional part of y goes through the logarithm of x, which magnifies
+// rounding by the size of that logarithm.
 func Pow(x, y float64) float64 {
 	whole, part := math.Modf(math.Abs(y))
 	if !(x > 0) || part == 0 || whole >= 1<<53 || math.IsInf(x, 1) || x == 1 || y != y || math.Abs(y) == 0.5 {
-		return math.Pow(x, y) // only multiplies, or takes a square root
+		return math.Pow(x, y) // multiplies, or takes a square root
 	}
 	if part > 0.5 {
 		part--
@@ -78,7 +79,7 @@ func Pow(x, y float64) float64 {
 	f, fe := math.Frexp(x)
 	for i := int64(whole); i != 0; i >>= 1 {
 		if fe < -1<<12 || fe > 1<<12 {
-			e += fe // too large, or too small
+			e += fe // the result overflows or underflows
 			break
 		}
 		if i&1 != 0 {
@@ -123,12 +124,13 @@ func series(r float64) float64 {
 // expm1 is Expm1 for arguments whose n fits an exponent.
 func expm1(x float64) float64 {
 	n, s := reduce(x)
-	p := pow2(n - 1) // of 2^1024 half is left
+	p := pow2(n - 1) // half, because 2^1024 is infinite
 	v := math.FMA(s, p, p-0.5)
 	return v + v
 }
 
-// times2 returns v·2**n. That may leave the range of normal numbers on the way, so it is applied in two halves.
+// times2 returns v·2**n. 2**n may leave the range of normal numbers, so it is applied in two
+// halves.
 func times2(v, n float64) float64 {
 	h := math.FMA(n, 0.5, magic) - magic
 	return float64(v*pow2(h)) * pow2(n-h)

@@ -15,7 +15,7 @@ func Log(x float64) float64 {
 	return logOf(x)
 }
 
-// Log1p returns log(1+x). It adds to that what is lost when 1 is added.
+// Log1p returns log(1+x), corrected for the rounding of 1+x.
 func Log1p(x float64) float64 {
 	switch {
 	case x == -1:
@@ -91,10 +91,10 @@ func Atanh(x float64) float64 {
 	return withSign(Log1p((a+a)/(1-a))/2, x)
 }
 
-// far is where one more or less makes no difference to a square.
+// far is a number whose square doesn't change noticeably by one.
 const far = 1 << 28
 
-// split returns f between √½ and √2, and the e for which x is f·2**e.
+// split returns f and e with x = f·2**e and f between √½ and √2.
 func split(x float64) (f, e float64) {
 	f, n := math.Frexp(x)
 	if f < math.Sqrt2/2 {
@@ -103,7 +103,8 @@ func split(x float64) (f, e float64) {
 	return f, float64(n)
 }
 
-// logOf is Log of a positive finite number: with u = 2^k·(1+f), 1+f between √½ and √2, the logarithm of 1+f is a series of s = f/(2+f).
+// logOf is Log of a positive finite number: with u = 2^k·(1+f), 1+f between √½ and √2, the
+// logarithm of 1+f is a series of s = f/(2+f).
 func logOf(u float64) float64 {
 	scaled := 0.0
 	if u < 0x1p-1022 {

@@ -73,35 +73,33 @@ var (
 	atanQ = []float64{1, 2.485846490142306297962e+01, 1.650270098316988542046e+02, 4.328810604912902668951e+02, 4.853903996359136964868e+02, 1.945506571482613964425e+02}
 )
 
-// sine returns the sine of q·π/2 + r, where |r| is not above π/4.
+// sine returns the sine of q·π/2 + r, where |r| ≤ π/4.
 func sine(q int64, r float64) float64 {
 	const sign = 1 << 63
 	a := math.Abs(r)
 	z := float64(a * a)
 	var v float64
 	if q&1 == 0 {
-		p := 1.58969099521155010221e-10
-		for _, c := range [...]float64{-2.50507602534068634195e-08, 2.75573137070700676789e-06, -1.98412698298579493134e-04, 8.33333333332248946124e-03, -1.66666666666666324348e-01} {
-			p = math.FMA(p, z, c)
-		}
-		v = math.FMA(p, float64(a*z), a)
+		v = math.FMA(horner(z, sinP), float64(a*z), a)
 		v = math.Float64frombits(math.Float64bits(v) ^ math.Float64bits(r)&sign)
 	} else {
-		p := -1.13596475577881948265e-11
-		for _, c := range [...]float64{2.08757232129817482790e-09, -2.75573143513906633035e-07, 2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02} {
-			p = math.FMA(p, z, c)
-		}
-		v = 1 - (float64(z*0.5) - float64(float64(z*z)*p))
+		v = 1 - (float64(z*0.5) - float64(float64(z*z)*horner(z, cosP)))
 	}
 	return math.Float64frombits(math.Float64bits(v) ^ uint64(q&2)<<62)
 }
 
-// Near is the largest argument whose multiple of π/2 the sine takes off itself, without losing digits.
-const Near = 1 << 20
+var (
+	sinP = []float64{1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06, -1.98412698298579493134e-04, 8.33333333332248946124e-03, -1.66666666666666324348e-01}
+	cosP = []float64{-1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.75573143513906633035e-07, 2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02}
+)
 
-// quadrant returns q and r with x = q·π/2 + r, but for whole turns.
+// near is the largest argument that Sin and Cos reduce by a simple subtraction without losing
+// digits.
+const near = 1 << 20
+
+// quadrant returns q and r with x = q·π/2 + r, up to whole turns.
 func quadrant(x float64) (q int64, r float64) {
-	if !(x <= Near && x >= -Near) {
+	if !(x <= near && x >= -near) {
 		return quadrantOfFar(x)
 	}
 	n := math.FMA(x, 2/math.Pi, magic) - magic
@@ -109,7 +107,7 @@ func quadrant(x float64) (q int64, r float64) {
 	return int64(n), math.FMA(-n, 6.123233995736766e-17, r)
 }
 
-// turn holds the binary digits of 1/2π behind the point, after 64 zeros.
+// turn holds the binary fraction digits of 1/2π, after 64 zeros.
 var turn = [...]uint64{
 	0, 0x28be60db9391054a, 0x7f09d5f47d4d3770, 0x36d8a5664f10e410, 0x7f9458eaf7aef158, 0x6dc91b8e909374b8, 0x01924bba82746487,
 	0x3f877ac72c4a69cf, 0xba208d7d4baed121, 0x3a671c09ad17df90, 0x4e64758e60d4ce7d, 0x272117e2ef7e4a0e, 0xc7fe25fff7816603,
@@ -117,7 +115,8 @@ var turn = [...]uint64{
 	0x1580cc11bf1edaea,
 }
 
-// quadrantOfFar multiplies x by those digits of 1/2π that give neither whole turns nor what is too small to matter (Payne and Hanek).
+// quadrantOfFar multiplies x by those digits of 1/2π that yield neither whole turns nor negligible
+// fractions (Payne and Hanek).
 func quadrantOfFar(x float64) (q int64, r float64) {
 	if x-x != 0 {
 		return 0, math.NaN()

@@ -172,8 +172,12 @@ func (c *Compiler) readEntry(r *kaldiio.Reader, info *computation.NetworkInfo) (
 	if !c.net.serves(entry.comp, req) {
 		return nil, r.Errorf("a computation does not have the inputs and outputs of its request")
 	}
-	if err := entry.comp.Precompute(c.net.nn); err != nil {
+	data, err := entry.comp.Precomputed(c.net.nn)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", r.Errorf("precomputed indexes that don't fit the network"), err)
+	}
+	for i, d := range data {
+		entry.comp.PrecomputedIndexes[i].Data = d
 	}
 	return entry, nil
 }

@@ -133,7 +133,7 @@ func (c *clipGradientComponent) repair(u *clipGradientComponent, x, dx kernel.Ma
 		after += rowNorm(row)
 	}
 	if after != 0 {
-		kernel.Scale(float32(before/after), dx)
+		kernel.Scale(dx, float32(before/after))
 	}
 }
 

@@ -17,9 +17,9 @@ func (c *elementwiseProductComponent) Propagate(w *Workspace, pre Precomputed, i
 		kernel.Copy(out, in)
 		return nil, nil
 	}
-	kernel.Mul2(out, kernel.Cols(in, 0, n), kernel.Cols(in, n, n))
+	kernel.MapRows2(out, kernel.Cols(in, 0, n), kernel.Cols(in, n, n), kernel.MulVec)
 	for b := 2 * n; b < c.inputDim; b += n {
-		kernel.Mul2(out, out, kernel.Cols(in, b, n))
+		kernel.MapRows2(out, out, kernel.Cols(in, b, n), kernel.MulVec)
 	}
 	return nil, nil
 }
@@ -33,7 +33,7 @@ func (c *elementwiseProductComponent) Backprop(w *Workspace, pass BackwardPass) 
 			if o == b {
 				continue
 			}
-			kernel.Mul2(dx, from, kernel.Cols(pass.InValue, o, n))
+			kernel.MapRows2(dx, from, kernel.Cols(pass.InValue, o, n), kernel.MulVec)
 			from = dx
 		}
 		if c.inputDim == n {

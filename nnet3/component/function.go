@@ -26,25 +26,26 @@ var (
 	// sigmoid is y = 1/(1+exp(-x)), dx = dy·y·(1-y).
 	sigmoid = function{
 		typ: "SigmoidComponent", properties: PropagateInPlace,
-		value: kernel.Sigmoid, deriv: kernel.SigmoidDeriv, stats: averageDerivs,
+		value: eachRow(kernel.SigmoidVec), deriv: eachRow2(kernel.SigmoidDerivVec), stats: averageDerivs,
 		lower: 0.05, repair: repairSigmoid,
 	}
 	// tanh is the hyperbolic tangent, dx = dy·(1-y²).
 	tanh = function{
 		typ: "TanhComponent", properties: PropagateInPlace,
-		value: kernel.Tanh, deriv: kernel.TanhDeriv, stats: averageDerivs,
+		value: eachRow(kernel.TanhVec), deriv: eachRow2(kernel.TanhDerivVec), stats: averageDerivs,
 		lower: 0.2, repair: repairTanh,
 	}
 	// rectifiedLinear is y = max(x, 0), dx = dy where y > 0, and 0 elsewhere.
 	rectifiedLinear = function{
 		typ: "RectifiedLinearComponent", properties: PropagateInPlace, withBlocks: InputContiguous,
-		value: kernel.ReLU, deriv: kernel.ReLUDeriv, stats: averageDerivs,
+		value: eachRow(kernel.ReLUVec), deriv: eachRow2(kernel.ReLUDerivVec), stats: averageDerivs,
 		lower: 0.05, repair: repairReLU,
 	}
 	// softmax normalizes the exponentials of each row to the sum 1, dx = y∘(dy - Σy·dy).
 	softmax = function{
 		typ: "SoftmaxComponent", properties: PropagateInPlace | BackpropInPlace,
-		value: func(y, x kernel.Matrix) { kernel.Softmax(y, x, softmaxFloor) }, deriv: kernel.SoftmaxDeriv, stats: averageValues,
+		value: eachRow(func(y, x []float32) { kernel.SoftmaxVec(y, x, softmaxFloor) }), deriv: kernel.SoftmaxDeriv,
+		stats: averageValues,
 	}
 	// logSoftmax is y = x - log Σexp(x), dx = dy - exp(y)·Σdy. Averages of logarithms mean nothing.
 	logSoftmax = function{typ: "LogSoftmaxComponent", value: kernel.LogSoftmax, deriv: kernel.LogSoftmaxDeriv}
@@ -52,6 +53,16 @@ var (
 
 // softmaxFloor is the least value of a softmax.
 const softmaxFloor = 1e-20
+
+// eachRow returns f as a function of matrices.
+func eachRow(f func(y, x []float32)) func(y, x kernel.Matrix) {
+	return func(y, x kernel.Matrix) { kernel.MapRows(y, x, f) }
+}
+
+// eachRow2 returns f as a function of matrices.
+func eachRow2(f func(dx, y, dy []float32)) func(dx, y, dy kernel.Matrix) {
+	return func(dx, y, dy kernel.Matrix) { kernel.MapRows2(dx, y, dy, f) }
+}
 
 // repairSigmoid repairs the units of a sigmoid, whose middle is 1/2.
 func repairSigmoid(c, to *nonlinearity, y, dx kernel.Matrix) {

@@ -183,10 +183,10 @@ func (c *gruNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in, 
 	x, n := c.split(in), c.cellDim()
 	h, state := kernel.Cols(out, 0, n), kernel.Cols(out, n, n)
 	gated := w.Matrix(in.Rows, c.recurrentDim())
-	kernel.Mul2(gated, x.s, x.r)
+	kernel.MapRows2(gated, x.s, x.r, kernel.MulVec)
 	kernel.Copy(h, x.h)
 	c.w.mul(gated, kernel.Epilogue{Accumulate: true}, h)
-	kernel.Tanh(h, h)
+	kernel.MapRows(h, h, kernel.TanhVec)
 	for i := range in.Rows {
 		mix(kernel.Row(state, i), kernel.Row(x.z, i), kernel.Row(h, i), kernel.Row(x.c, i))
 	}
@@ -207,15 +207,15 @@ func (c *gruNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) err
 	gated := w.Matrix(pass.InValue.Rows, c.recurrentDim())
 	if u, ok := pass.ToUpdate.(*gruNonlinearityComponent); ok {
 		u.repair(h, dArg)
-		kernel.Mul2(gated, x.s, x.r)
+		kernel.MapRows2(gated, x.s, x.r, kernel.MulVec)
 		kernel.MulTN(u.learningRate, dArg, gated, 1, u.w.m)
 		u.w.changed()
 	}
 	if wanted(pass.InDeriv) {
 		kernel.Add(dx.h, 1, dArg)
 		kernel.MulNN(1, dArg, c.w.m, 0, gated)
-		kernel.AddMul2(dx.r, gated, x.s)
-		kernel.AddMul2(dx.s, gated, x.r)
+		kernel.MapRows2(dx.r, gated, x.s, kernel.AddMulVec)
+		kernel.MapRows2(dx.s, gated, x.r, kernel.AddMulVec)
 	}
 	return nil
 }

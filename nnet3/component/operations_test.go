@@ -112,7 +112,7 @@ func TestRenew(t *testing.T) {
 		p.Prepare()
 	}
 	check("prepared")
-	kernel.Scale(-2, c.Params()[0].Values)
+	kernel.Scale(c.Params()[0].Values, -2)
 	c.Renew()
 	check("renewed")
 	if c.prepared == nil || left.blocks[0].w.prepared == nil {

@@ -64,7 +64,7 @@ func NumParameters(u UpdatableComponent) int {
 // ScaleParams multiplies the parameters of u by alpha.
 func ScaleParams(u UpdatableComponent, alpha float32) {
 	for _, p := range u.Params() {
-		kernel.Scale(alpha, p.Values)
+		kernel.Scale(p.Values, alpha)
 	}
 	prepareAgain(u)
 }

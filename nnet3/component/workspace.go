@@ -77,10 +77,9 @@ func (w *Workspace) backwardOf(p *weights) *kernel.Weights {
 	}
 	if !b.ready {
 		if b.prepared == nil {
-			b.prepared = kernel.NewTransposedWeights(p.m)
-		} else {
-			b.prepared.Renew()
+			b.prepared = new(kernel.Weights)
 		}
+		b.prepared.SetTransposed(p.m)
 		b.ready = true
 	}
 	return b.prepared

@@ -18,37 +18,37 @@ func TestVariables(t *testing.T) {
 	top := c.NewSubMatrix(whole, 0, 4, 0, -1)
 	right := c.NewSubMatrix(whole, 0, -1, 4, 2)
 	other := c.NewMatrix(3, 3, false)
-	v, err := NewVariables(c)
+	v, err := newVariables(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Len() != 5 {
-		t.Fatalf("%d variables, want 5", v.Len())
+	if v.len() != 5 {
+		t.Fatalf("%d variables, want 5", v.len())
 	}
 	for _, x := range []struct {
 		view int32
 		want []int32
 	}{{0, nil}, {whole, []int32{0, 1, 2, 3}}, {top, []int32{0, 1}}, {right, []int32{1, 3}}, {other, []int32{4}}} {
-		if got := slices.Collect(v.OfSubmatrix(x.view).All); !slices.Equal(got, x.want) {
+		if got := slices.Collect(v.rects[x.view].all); !slices.Equal(got, x.want) {
 			t.Errorf("view %d: variables %v, want %v", x.view, got, x.want)
 		}
-		if got := v.OfSubmatrix(x.view).Len(); got != len(x.want) {
-			t.Errorf("view %d: %d variables, want %d", x.view, got, len(x.want))
+		if r := v.rects[x.view]; int(r.rows*r.cols) != len(x.want) {
+			t.Errorf("view %d: %d rows and %d columns of variables, want %d in all", x.view, r.rows, r.cols, len(x.want))
 		}
 	}
-	if got := v.Cell(3); got != (SubMatrixInfo{Matrix: 1, RowOffset: 4, NumRows: 6, ColOffset: 4, NumCols: 2}) {
+	if got := v.cell(3); got != (SubMatrixInfo{Matrix: 1, RowOffset: 4, NumRows: 6, ColOffset: 4, NumCols: 2}) {
 		t.Errorf("variable 3 is %+v", got)
 	}
-	if got := v.Describe(c, 2); got != "m1(4:9, 0:3)" {
+	if got := v.describe(c, 2); got != "m1(4:9, 0:3)" {
 		t.Errorf("variable 2 is %s", got)
 	}
-	if rows, cols := v.Grid(1); !slices.Equal(rows, []int32{0, 4, 10}) || !slices.Equal(cols, []int32{0, 4, 6}) {
+	if rows, cols := v.rows.of(1), v.cols.of(1); !slices.Equal(rows, []int32{0, 4, 10}) || !slices.Equal(cols, []int32{0, 4, 6}) {
 		t.Errorf("grid is %v %v", rows, cols)
 	}
-	if first, end := v.OfMatrix(2); first != 4 || end != 5 || v.Matrix(4) != 2 {
+	if first, end := v.first[2], v.first[3]; first != 4 || end != 5 || v.cell(4).Matrix != 2 {
 		t.Errorf("matrix 2 has [%d, %d)", first, end)
 	}
-	if !v.IsWhole(whole) || v.IsWhole(top) {
+	if !c.IsWhole(whole) || c.IsWhole(top) {
 		t.Error("which views are whole is wrong")
 	}
 }
@@ -60,7 +60,7 @@ func TestVariablesBounded(t *testing.T) {
 	for i := range 99999 {
 		c.NewSubMatrix(whole, i, 1, i, 1)
 	}
-	if a, err := NewAnalyzer(c, nil); err == nil || a != nil {
+	if a, err := newAnalyzer(c, nil); err == nil || a != nil {
 		t.Error("10^10 variables are accepted")
 	}
 }
@@ -68,7 +68,7 @@ func TestVariablesBounded(t *testing.T) {
 // TestAttributes: what each type of command reads and writes.
 func TestAttributes(t *testing.T) {
 	s, net := newSample(), sampleNetwork()
-	a, err := NewAnalyzer(s.Computation, net)
+	a, err := newAnalyzer(s.Computation, net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,39 +101,40 @@ func TestAttributes(t *testing.T) {
 		{s.at(AcceptInput, 0), nil, []int32{s.in}, false},
 		{s.at(ProvideOutput, 0), []int32{s.out}, nil, false},
 	} {
-		got := a.Attributes[x.command]
+		got := a.effects[x.command]
 		slices.Sort(x.read)
 		slices.Sort(x.write)
 		name := NewPrinter(s.Computation, net).Command(x.command)
-		if diff := cmp.Diff([2][]int32{x.read, x.write}, [2][]int32{got.SubmatricesRead, got.SubmatricesWritten}, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff([2][]int32{x.read, x.write}, [2][]int32{got.submatrices.read, got.submatrices.written}, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if got.HasSideEffects != x.effects {
-			t.Errorf("%s: side effects %v", name, got.HasSideEffects)
+		if got.lasting != x.effects {
+			t.Errorf("%s: side effects %v", name, got.lasting)
 		}
 		for _, w := range x.write {
 			m := matrix(w)
-			if !slices.Contains(got.MatricesWritten, m) {
+			if !slices.Contains(got.matrices.written, m) {
 				t.Errorf("%s: does not write m%d", name, m)
 			}
-			if partly := !a.Variables.IsWhole(w); partly && !slices.Contains(got.MatricesRead, m) {
+			if partly := !s.IsWhole(w); partly && !slices.Contains(got.matrices.read, m) {
 				t.Errorf("%s: writes a part of m%d and does not keep the rest", name, m)
 			}
 		}
 	}
-	if got := a.MatrixAccesses[matrix(s.in)]; got.Allocate != 0 || int(got.Deallocate) != s.of(DeallocMatrix, s.in) || !got.IsInput || got.IsOutput {
+	if got := a.lives[matrix(s.in)]; got.allocate != 0 || int(got.deallocate) != s.of(DeallocMatrix, s.in) || !got.isInput || got.isOutput {
 		t.Errorf("life of m1: %+v", got)
 	}
-	if got := a.MatrixAccesses[matrix(s.dspliced)]; int(got.Allocate) != s.at(SwapMatrix, 0) {
+	if got := a.lives[matrix(s.dspliced)]; int(got.allocate) != s.at(SwapMatrix, 0) {
 		t.Errorf("life of m8: %+v", got)
 	}
 }
 
-// TestQueries compares the queries with ones that look at every command and element, on random computations.
+// TestQueries compares the queries with ones that look at every command and element, on random
+// computations.
 func TestQueries(t *testing.T) {
 	for seed := range uint64(60) {
 		c, net := randomComputation(rand.New(rand.NewPCG(seed, 0)))
-		a, err := NewAnalyzer(c, net)
+		a, err := newAnalyzer(c, net)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,36 +146,123 @@ func TestQueries(t *testing.T) {
 					t.Fatalf("seed %d, %s(%d) is %d, want %d", seed, what, s, got, want)
 				}
 			}
-			check("FirstAccess", a.FirstAccess(s), slow.first(s, func(i int, t AccessType) bool { return t != 0 }))
-			check("FirstNontrivialAccess", a.FirstNontrivialAccess(s), slow.first(s, func(i int, t AccessType) bool { return t != 0 && !slow.zeroing(i) }))
-			check("LastAccess", a.LastAccess(s), slow.last(s, func(t AccessType) bool { return t != 0 }))
-			check("LastWriteAccess", a.LastWriteAccess(s), slow.last(s, func(t AccessType) bool { return t&WriteAccess != 0 }))
+			check("firstAccess", a.firstAccess(s), slow.first(s, func(i int, t accessKind) bool { return t != 0 }))
+			check("firstNontrivialAccess", a.firstNontrivialAccess(s), slow.first(s, func(i int, t accessKind) bool { return t != 0 && !slow.zeroing(i) }))
+			check("lastAccess", a.lastAccess(s), slow.last(s, func(t accessKind) bool { return t != 0 }))
+			check("lastWriteAccess", a.lastWriteAccess(s), slow.last(s, func(t accessKind) bool { return t&writes != 0 }))
 			for i := -1; i < n; i++ {
-				want := slow.first(s, func(k int, t AccessType) bool { return k > i && t&WriteAccess != 0 })
-				if d := int(a.MatrixAccesses[c.Submatrices[s].Matrix].Deallocate); d > i {
+				want := slow.first(s, func(k int, t accessKind) bool { return k > i && t&writes != 0 })
+				if d := int(a.lives[c.Submatrices[s].Matrix].deallocate); d > i {
 					want = min(want, d)
 				}
-				check(fmt.Sprintf("DataInvalidatedCommand(%d)", i), a.DataInvalidatedCommand(i, s), want)
+				check(fmt.Sprintf("dataInvalidatedCommand(%d)", i), a.dataInvalidatedCommand(i, s), want)
 			}
 			if m := c.Submatrices[s].Matrix; c.IsWhole(s) {
-				check("FirstNontrivialMatrixAccess", a.FirstNontrivialMatrixAccess(m), a.FirstNontrivialAccess(s))
-				check("LastMatrixAccess", a.LastMatrixAccess(m), a.LastAccess(s))
+				check("firstNontrivialMatrixAccess", a.firstNontrivialMatrixAccess(m), a.firstNontrivialAccess(s))
+				check("lastMatrixAccess", a.lastMatrixAccess(m), a.lastAccess(s))
 			}
 		}
 	}
 }
 
+// newAnalyzer analyzes c, and fails on any fault.
+func newAnalyzer(c *Computation, net *NetworkInfo) (*analyzer, error) {
+	r := newReport(c, net)
+	if r.structure(); r.bad() {
+		return nil, r.err()
+	}
+	a, err := analyze(r)
+	if err == nil {
+		err = r.err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// The queries below are about all commands that touch any part of sub-matrix s.
+
+// firstAccess returns the first of them, the number of commands if there is none.
+func (a *analyzer) firstAccess(s int32) int {
+	return a.firstOf(s, func(access) bool { return true })
+}
+
+// firstNontrivialAccess returns the first of them that is not zeroing.
+func (a *analyzer) firstNontrivialAccess(s int32) int { return a.firstOf(s, a.nontrivial) }
+
+func (a *analyzer) firstOf(s int32, want func(access) bool) int {
+	first := len(a.effects)
+	for v := range a.variables.rects[s].all {
+		if i := slices.IndexFunc(a.accesses[v], want); i >= 0 {
+			first = min(first, int(a.accesses[v][i].command))
+		}
+	}
+	return first
+}
+
+func (a *analyzer) nontrivial(x access) bool {
+	cmd := &a.c.Commands[x.command]
+	return cmd.Type != SetConst || cmd.Alpha != 0
+}
+
+// lastAccess returns the last of them, -1 if there is none.
+func (a *analyzer) lastAccess(s int32) int { return a.lastOf(s, readsWrites) }
+
+// lastWriteAccess returns the last of them that writes, -1 if there is none.
+func (a *analyzer) lastWriteAccess(s int32) int { return a.lastOf(s, writes) }
+
+func (a *analyzer) lastOf(s int32, kind accessKind) int {
+	last := -1
+	for v := range a.variables.rects[s].all {
+		for _, x := range a.accesses[v] {
+			if x.kind&kind != 0 {
+				last = max(last, int(x.command))
+			}
+		}
+	}
+	return last
+}
+
+// dataInvalidatedCommand returns the first command after c that writes any part of sub-matrix s, or
+// frees its matrix.
+func (a *analyzer) dataInvalidatedCommand(c int, s int32) int {
+	end := a.firstOf(s, func(x access) bool { return int(x.command) > c && x.kind&writes != 0 })
+	if d := int(a.lives[a.c.Submatrices[s].Matrix].deallocate); d > c {
+		end = min(end, d)
+	}
+	return end
+}
+
+// firstNontrivialMatrixAccess returns the first command that accesses matrix m and is not zeroing.
+func (a *analyzer) firstNontrivialMatrixAccess(m int32) int {
+	i := slices.IndexFunc(a.lives[m].accesses, a.nontrivial)
+	if i < 0 {
+		return len(a.effects)
+	}
+	return int(a.lives[m].accesses[i].command)
+}
+
+// lastMatrixAccess returns the last command that accesses matrix m, -1 if none does.
+func (a *analyzer) lastMatrixAccess(m int32) int {
+	list := a.lives[m].accesses
+	if len(list) == 0 {
+		return -1
+	}
+	return int(list[len(list)-1].command)
+}
+
 // slowAnalysis knows the access of every command to every element.
 type slowAnalysis struct {
 	c        *Computation
-	accesses []map[[3]int32]AccessType // by command: (matrix, row, column)
+	accesses []map[[3]int32]accessKind // by command: (matrix, row, column)
 }
 
 func newSlowAnalysis(c *Computation, net *NetworkInfo) *slowAnalysis {
 	s := &slowAnalysis{c: c}
 	for _, cmd := range c.Commands {
-		acc := map[[3]int32]AccessType{}
-		touch := func(view int32, t AccessType) {
+		acc := map[[3]int32]accessKind{}
+		touch := func(view int32, t accessKind) {
 			sub := c.Submatrices[view]
 			for i := range sub.NumRows {
 				for j := range sub.NumCols {
@@ -184,18 +272,18 @@ func newSlowAnalysis(c *Computation, net *NetworkInfo) *slowAnalysis {
 		}
 		switch cmd.Type {
 		case SetConst:
-			touch(cmd.Arg1, WriteAccess)
+			touch(cmd.Arg1, writes)
 		case MatrixCopy:
-			touch(cmd.Arg2, ReadAccess)
-			touch(cmd.Arg1, WriteAccess)
+			touch(cmd.Arg2, reads)
+			touch(cmd.Arg1, writes)
 		case MatrixAdd:
-			touch(cmd.Arg2, ReadAccess)
-			touch(cmd.Arg1, ReadWriteAccess)
+			touch(cmd.Arg2, reads)
+			touch(cmd.Arg1, readsWrites)
 		case Propagate:
-			touch(cmd.Arg3, ReadAccess)
-			touch(cmd.Arg4, WriteAccess)
+			touch(cmd.Arg3, reads)
+			touch(cmd.Arg4, writes)
 			if net.Components[cmd.Arg1].Has(component.PropagateAdds) {
-				touch(cmd.Arg4, ReadAccess)
+				touch(cmd.Arg4, reads)
 			}
 		}
 		s.accesses = append(s.accesses, acc)
@@ -208,7 +296,7 @@ func (s *slowAnalysis) zeroing(i int) bool {
 }
 
 // of returns what command i does to the view, each element for itself.
-func (s *slowAnalysis) any(i int, view int32, want func(AccessType) bool) bool {
+func (s *slowAnalysis) any(i int, view int32, want func(accessKind) bool) bool {
 	sub := s.c.Submatrices[view]
 	for e, t := range s.accesses[i] {
 		if e[0] == sub.Matrix && e[1] >= sub.RowOffset && e[1] < sub.RowOffset+sub.NumRows &&
@@ -219,16 +307,16 @@ func (s *slowAnalysis) any(i int, view int32, want func(AccessType) bool) bool {
 	return false
 }
 
-func (s *slowAnalysis) first(view int32, want func(i int, t AccessType) bool) int {
+func (s *slowAnalysis) first(view int32, want func(i int, t accessKind) bool) int {
 	for i := range s.accesses {
-		if s.any(i, view, func(t AccessType) bool { return want(i, t) }) {
+		if s.any(i, view, func(t accessKind) bool { return want(i, t) }) {
 			return i
 		}
 	}
 	return len(s.accesses)
 }
 
-func (s *slowAnalysis) last(view int32, want func(t AccessType) bool) int {
+func (s *slowAnalysis) last(view int32, want func(t accessKind) bool) int {
 	for i := len(s.accesses) - 1; i >= 0; i-- {
 		if s.any(i, view, want) {
 			return i
@@ -237,7 +325,8 @@ func (s *slowAnalysis) last(view int32, want func(t AccessType) bool) int {
 	return -1
 }
 
-// randomComputation makes a few matrices, views of them, and commands on them that need not make sense.
+// randomComputation makes a few matrices, views of them, and commands on them that need not make
+// sense.
 func randomComputation(r *rand.Rand) (*Computation, *NetworkInfo) {
 	c := New()
 	for range 1 + r.IntN(3) {
@@ -272,7 +361,8 @@ func randomComputation(r *rand.Rand) (*Computation, *NetworkInfo) {
 	return c, &NetworkInfo{Components: []ComponentInfo{{Name: "a"}, {Name: "b", Properties: component.PropagateAdds}}}
 }
 
-// BenchmarkAnalyzer shows that the time grows with the computation and no faster: a chain of n layers.
+// BenchmarkAnalyzer shows that the time grows with the computation and no faster: a chain of n
+// layers.
 func BenchmarkAnalyzer(b *testing.B) {
 	for _, n := range []int{100, 10000, 100000} {
 		c := New()

@@ -15,9 +15,7 @@ func (r *report) commands() {
 		switch cmd.Type {
 		case SwapMatrix:
 			r.sameSize(i, cmd.Arg1, cmd.Arg2)
-			if r.overlap(cmd.Arg1, cmd.Arg2) {
-				r.addf(ErrOverlap, i, "a matrix is swapped with itself")
-			}
+			r.forbid(r.overlap(cmd.Arg1, cmd.Arg2), ErrOverlap, i, "a matrix is swapped with itself")
 		case Propagate:
 			r.propagate(i, cmd)
 		case Backprop, BackpropNoModelUpdate:
@@ -33,9 +31,9 @@ func (r *report) commands() {
 			r.sameSize(i, cmd.Arg1, cmd.Arg2)
 			r.disjoint(i, cmd.Arg1, cmd.Arg2)
 		case CopyRows, AddRows:
-			r.rowIndexes(i, cmd)
+			rowSources(r, i, cmd, r.c.Indexes[cmd.Arg3], "row numbers", rowFault)
 		case AddRowRanges:
-			r.rowRanges(i, cmd)
+			rowSources(r, i, cmd, r.c.IndexesRanges[cmd.Arg3], "ranges", rangeFault)
 		case CopyRowsMulti, AddRowsMulti, CopyToRowsMulti, AddToRowsMulti:
 			r.multi(i, cmd)
 		case CompressMatrix:
@@ -50,6 +48,13 @@ func (r *report) commands() {
 	}
 }
 
+// forbid records a violation of the given kind by command i if its condition holds.
+func (r *report) forbid(violated bool, kind error, i int, fault string) {
+	if violated {
+		r.addf(kind, i, "%s", fault)
+	}
+}
+
 // sameSize checks that two sub-matrices have the same size.
 func (r *report) sameSize(i int, s, t int32) {
 	a, b := r.c.Submatrices[s], r.c.Submatrices[t]
@@ -61,23 +66,21 @@ func (r *report) sameSize(i int, s, t int32) {
 // disjoint checks that two sub-matrices share no element.
 func (r *report) disjoint(i int, s, t int32) {
 	if r.overlap(s, t) {
-		r.addf(ErrOverlap, i, "%s and %s share elements", r.printer.AppendSubmatrix(nil, s), r.printer.AppendSubmatrix(nil, t))
+		r.addf(ErrOverlap, i, "%s and %s share elements", r.printer.appendSubmatrix(nil, s), r.printer.appendSubmatrix(nil, t))
 	}
 }
 
-// overlap reports whether two sub-matrices share an element. Number 0 shares none.
-func (r *report) overlap(s, t int32) bool {
-	return r.c.Submatrices[s].Overlaps(r.c.Submatrices[t])
-}
+// overlap reports whether two sub-matrices share an element. Sub-matrix 0 has none.
+func (r *report) overlap(s, t int32) bool { return r.c.Submatrices[s].overlaps(r.c.Submatrices[t]) }
 
-// Overlaps reports whether the two rectangles share an element.
-func (s SubMatrixInfo) Overlaps(t SubMatrixInfo) bool {
+// overlaps reports whether the two rectangles share an element.
+func (s SubMatrixInfo) overlaps(t SubMatrixInfo) bool {
 	return s.Matrix == t.Matrix && s.Matrix != 0 &&
 		s.RowOffset < t.RowOffset+t.NumRows && t.RowOffset < s.RowOffset+s.NumRows &&
 		s.ColOffset < t.ColOffset+t.NumCols && t.ColOffset < s.ColOffset+s.NumCols
 }
 
-// inPlace checks the operand that a component reads against the one that it writes.
+// inPlace checks that a component's operands are apart, or one view if it may work in place.
 func (r *report) inPlace(i int, read, written int32, allowed bool, what string) {
 	switch {
 	case !r.overlap(read, written):
@@ -88,7 +91,7 @@ func (r *report) inPlace(i int, read, written int32, allowed bool, what string) 
 	}
 }
 
-// operand checks the columns of a component's operand.
+// operand checks the number of columns of a component's operand.
 func (r *report) operand(i int, s int32, dim int, what string) {
 	if cols := r.c.Submatrices[s].NumCols; s != 0 && int(cols) != dim {
 		r.addf(ErrSize, i, "the %s has %d columns, the component's dimension is %d", what, cols, dim)
@@ -103,21 +106,15 @@ func (r *report) propagate(i int, cmd Command) {
 		return
 	}
 	simple := info.Has(component.Simple)
-	if simple && cmd.Arg2 != 0 {
-		r.addf(ErrComponent, i, "a simple component has no precomputed indexes")
-	}
-	if simple && cmd.Arg3 == 0 {
-		r.addf(ErrComponent, i, "a simple component needs an input")
-	}
+	r.forbid(simple && cmd.Arg2 != 0, ErrComponent, i, "a simple component has no precomputed indexes")
+	r.forbid(simple && cmd.Arg3 == 0, ErrComponent, i, "a simple component needs an input")
 	r.operand(i, cmd.Arg3, info.InputDim, "input")
 	r.operand(i, cmd.Arg4, info.OutputDim, "output")
 	if in, out := r.c.Submatrices[cmd.Arg3].NumRows, r.c.Submatrices[cmd.Arg4].NumRows; simple && cmd.Arg3 != 0 && in != out {
 		r.addf(ErrSize, i, "%d rows in and %d rows out of a simple component", in, out)
 	}
 	r.inPlace(i, cmd.Arg3, cmd.Arg4, info.Has(component.PropagateInPlace), "input and output")
-	if cmd.Arg6 == 1 && !info.Has(component.StoresStats) {
-		r.addf(ErrComponent, i, "the component has no statistics to store")
-	}
+	r.forbid(cmd.Arg6 == 1 && !info.Has(component.StoresStats), ErrComponent, i, "the component has no statistics to store")
 }
 
 func (r *report) backprop(i int, cmd Command) {
@@ -131,18 +128,10 @@ func (r *report) backprop(i int, cmd Command) {
 		return
 	}
 	simple := info.Has(component.Simple)
-	if simple && cmd.Arg2 != 0 {
-		r.addf(ErrComponent, i, "a simple component has no precomputed indexes")
-	}
-	if cmd.Arg3 == 0 && info.Has(component.BackpropNeedsInput) {
-		r.addf(ErrComponent, i, "the component needs its input value")
-	}
-	if cmd.Arg4 == 0 && info.Has(component.BackpropNeedsOutput) {
-		r.addf(ErrComponent, i, "the component needs its output value")
-	}
-	if cmd.Arg6 == 0 && !info.Has(component.Updatable) {
-		r.addf(ErrComponent, i, "the command has no effect: no derivative is wanted and there is nothing to update")
-	}
+	r.forbid(simple && cmd.Arg2 != 0, ErrComponent, i, "a simple component has no precomputed indexes")
+	r.forbid(cmd.Arg3 == 0 && info.Has(component.BackpropNeedsInput), ErrComponent, i, "the component needs its input value")
+	r.forbid(cmd.Arg4 == 0 && info.Has(component.BackpropNeedsOutput), ErrComponent, i, "the component needs its output value")
+	r.forbid(cmd.Arg6 == 0 && !info.Has(component.Updatable), ErrComponent, i, "the command has no effect: no derivative is wanted and there is nothing to update")
 	r.operand(i, cmd.Arg3, info.InputDim, "input value")
 	r.operand(i, cmd.Arg4, info.OutputDim, "output value")
 	r.operand(i, cmd.Arg5, info.OutputDim, "output derivative")
@@ -155,7 +144,7 @@ func (r *report) backprop(i int, cmd Command) {
 	}
 }
 
-// sameRows checks that two sub-matrices, where both are there, have the same number of rows.
+// sameRows checks that two sub-matrices, if both exist, have the same number of rows.
 func (r *report) sameRows(i int, s, t int32, what string) {
 	if s == 0 || t == 0 {
 		return
@@ -165,7 +154,7 @@ func (r *report) sameRows(i int, s, t int32, what string) {
 	}
 }
 
-// precomputed checks the indexes that the precomputed ones were made from, where they are known, against the rows.
+// precomputed checks the numbers of rows against the precomputed indexes, if they are known.
 func (r *report) precomputed(i int, cmd Command, input, output int32) {
 	if cmd.Arg2 == 0 {
 		return
@@ -179,7 +168,7 @@ func (r *report) precomputed(i int, cmd Command, input, output int32) {
 	}
 }
 
-// memos checks that a memo is written by one Propagate and then consumed by one Backprop of the same component.
+// memos checks that each memo is written once and then consumed once by the same component.
 func (r *report) memos() {
 	const unwritten, consumed = -1, -2
 	most := int32(0)
@@ -202,9 +191,7 @@ func (r *report) memos() {
 			if writer[cmd.Arg5] != unwritten {
 				r.addf(ErrMemo, i, "memo %d is written a second time", cmd.Arg5)
 			}
-			if known && !info.Has(component.UsesMemo) {
-				r.addf(ErrMemo, i, "the component makes no memo")
-			}
+			r.forbid(known && !info.Has(component.UsesMemo), ErrMemo, i, "the component makes no memo")
 			writer[cmd.Arg5] = i
 		case cmd.Type.IsBackprop() && cmd.Arg7 > 0:
 			switch w := writer[cmd.Arg7]; {
@@ -250,10 +237,6 @@ func (r *report) jump(i int, cmd Command) {
 		}
 		return
 	}
-	if i+1 != len(r.c.Commands) {
-		r.addf(ErrLoop, i, "a jump must be the last command")
-	}
-	if r.c.Commands[cmd.Arg1].Type != NoOperationLabel {
-		r.addf(ErrLoop, i, "the target is no label")
-	}
+	r.forbid(i+1 != len(r.c.Commands), ErrLoop, i, "a jump must be the last command")
+	r.forbid(r.c.Commands[cmd.Arg1].Type != NoOperationLabel, ErrLoop, i, "the target is no label")
 }

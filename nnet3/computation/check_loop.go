@@ -1,44 +1,34 @@
 package computation
 
-// loop checks that a pass of the loop can follow on itself: the matrices that are allocated when it begins are allocated
-// when it ends. Outputs are left out: nobody frees them, and the caller has had them when they are allocated again.
-func (r *report) loop(a *Analyzer) {
+import "slices"
+
+// loop checks that an iteration of the loop can follow another: it must end with the same matrices
+// allocated that it began with. It returns the matrices that are allocated at the label. Outputs
+// may differ: nobody frees them, and the caller has taken them before they are allocated again.
+func (r *report) loop(a *analyzer) (begin []bool) {
 	last := len(r.c.Commands) - 1
-	label := int(r.c.Commands[last].Arg1)
-	if r.c.Commands[label].Type != NoOperationLabel {
-		return // reported already
-	}
+	label, tail := int(r.c.Commands[last].Arg1), r.c.loopTail()
 	live := make([]bool, len(r.c.Matrices))
-	var begin []bool
-	tail := r.c.loopTail()
+	of := func(sub int32) *bool { return &live[r.c.Submatrices[sub].Matrix] }
+	proper := r.c.Commands[label].Type == NoOperationLabel // if not, it is reported already
 	for i, cmd := range r.c.Commands {
+		if i == label {
+			begin = slices.Clone(live)
+		}
 		switch cmd.Type {
 		case AllocMatrix, AcceptInput:
-			live[r.c.Submatrices[cmd.Arg1].Matrix] = true
+			*of(cmd.Arg1) = true
 		case DeallocMatrix:
-			live[r.c.Submatrices[cmd.Arg1].Matrix] = false
+			*of(cmd.Arg1) = false
 		case SwapMatrix:
-			to, from := r.c.Submatrices[cmd.Arg1].Matrix, r.c.Submatrices[cmd.Arg2].Matrix
-			if i >= tail {
-				if live[to] {
-					r.addf(ErrLoop, i, "m%d is still allocated", to)
-				}
-				if !live[from] {
-					r.addf(ErrLoop, i, "m%d is not allocated", from)
-				}
-				if a.LastMatrixAccess(from) < 0 {
-					r.addf(ErrLoop, i, "m%d holds nothing", from)
-				}
+			if i >= tail && proper {
+				r.handOver(a, i, live)
 			}
-			live[to], live[from] = true, false
-		case NoOperationLabel:
-			if i == label {
-				begin = append(begin, live...)
-			}
+			*of(cmd.Arg1), *of(cmd.Arg2) = true, false
 		}
 	}
-	for m := 1; m < len(live); m++ {
-		if live[m] != begin[m] && !a.MatrixAccesses[m].IsOutput {
+	for m := 1; m < len(live) && proper; m++ {
+		if live[m] != begin[m] && !a.lives[m].isOutput {
 			was, is := "free", "allocated"
 			if begin[m] {
 				was, is = is, was
@@ -46,21 +36,39 @@ func (r *report) loop(a *Analyzer) {
 			r.addf(ErrLoop, last, "m%d is %s when a pass begins and %s when it ends", m, was, is)
 		}
 	}
+	return begin
 }
 
-// liveAtLabel returns which matrices are allocated where the loop begins.
-func (r *report) liveAtLabel() []bool {
-	live := make([]bool, len(r.c.Matrices))
-	for _, cmd := range r.c.Commands[:r.c.Commands[len(r.c.Commands)-1].Arg1] {
-		switch cmd.Type {
-		case AllocMatrix, AcceptInput:
-			live[r.c.Submatrices[cmd.Arg1].Matrix] = true
-		case DeallocMatrix:
-			live[r.c.Submatrices[cmd.Arg1].Matrix] = false
-		case SwapMatrix:
-			live[r.c.Submatrices[cmd.Arg1].Matrix] = true
-			live[r.c.Submatrices[cmd.Arg2].Matrix] = false
-		}
+// handOver checks a swap at the end of the loop, which hands a matrix over to the next iteration.
+func (r *report) handOver(a *analyzer, i int, live []bool) {
+	cmd := r.c.Commands[i]
+	to, from := r.c.Submatrices[cmd.Arg1].Matrix, r.c.Submatrices[cmd.Arg2].Matrix
+	if live[to] {
+		r.addf(ErrLoop, i, "m%d is still allocated", to)
 	}
-	return live
+	if !live[from] {
+		r.addf(ErrLoop, i, "m%d is not allocated", from)
+	}
+	if len(a.lives[from].accesses) == 0 {
+		r.addf(ErrLoop, i, "m%d holds nothing", from)
+	}
+}
+
+// Looped reports whether the computation ends in a jump.
+func (c *Computation) Looped() bool {
+	n := len(c.Commands)
+	return n > 0 && c.Commands[n-1].Type == GotoLabel
+}
+
+// loopTail returns the number of the first of the swaps right before the jump of a loop, which hand
+// matrices over to the next iteration. Without a loop it is the number of commands.
+func (c *Computation) loopTail() int {
+	if !c.Looped() {
+		return len(c.Commands)
+	}
+	i := len(c.Commands) - 1
+	for i > 0 && c.Commands[i-1].Type == SwapMatrix {
+		i--
+	}
+	return i
 }

@@ -2,55 +2,49 @@ package computation
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
-// rowIndexes checks CopyRows and AddRows.
-func (r *report) rowIndexes(i int, cmd Command) {
+// rowSources checks a command that names a source for each row of its result: a row, or a range of
+// rows. fault says what is wrong with a source for the given row, in a source matrix of n rows.
+func rowSources[T any](r *report, i int, cmd Command, sources []T, what string, fault func(row int, source T, n int32) string) {
 	dst, src := r.c.Submatrices[cmd.Arg1], r.c.Submatrices[cmd.Arg2]
-	r.sameCols(i, dst, src)
-	r.disjoint(i, cmd.Arg1, cmd.Arg2)
-	v := r.c.Indexes[cmd.Arg3]
-	if len(v) != int(dst.NumRows) {
-		r.addf(ErrRows, i, "%d row numbers for %d rows", len(v), dst.NumRows)
+	if dst.NumCols != src.NumCols {
+		r.addf(ErrSize, i, "%d and %d columns", dst.NumCols, src.NumCols)
 	}
-	for row, from := range v {
-		if from < -1 || from >= src.NumRows {
-			r.addf(ErrRows, i, "row %d comes from row %d of %d", row, from, src.NumRows)
+	r.disjoint(i, cmd.Arg1, cmd.Arg2)
+	if len(sources) != int(dst.NumRows) {
+		r.addf(ErrRows, i, "%d %s for %d rows", len(sources), what, dst.NumRows)
+	}
+	for row, source := range sources {
+		if text := fault(row, source, src.NumRows); text != "" {
+			r.addf(ErrRows, i, "%s", text)
 			return // one such fault tells enough
 		}
 	}
 }
 
-// rowRanges checks AddRowRanges.
-func (r *report) rowRanges(i int, cmd Command) {
-	dst, src := r.c.Submatrices[cmd.Arg1], r.c.Submatrices[cmd.Arg2]
-	r.sameCols(i, dst, src)
-	r.disjoint(i, cmd.Arg1, cmd.Arg2)
-	v := r.c.IndexesRanges[cmd.Arg3]
-	if len(v) != int(dst.NumRows) {
-		r.addf(ErrRows, i, "%d ranges for %d rows", len(v), dst.NumRows)
+func rowFault(row int, from, n int32) string {
+	if from >= -1 && from < n {
+		return ""
 	}
-	for row, p := range v {
-		if p != (Pair{-1, -1}) && (p[0] < 0 || p[1] < p[0] || p[1] > src.NumRows) {
-			r.addf(ErrRows, i, "row %d sums the rows [%d, %d) of %d", row, p[0], p[1], src.NumRows)
-			return
-		}
-	}
+	return fmt.Sprintf("row %d comes from row %d of %d", row, from, n)
 }
 
-func (r *report) sameCols(i int, dst, src SubMatrixInfo) {
-	if dst.NumCols != src.NumCols {
-		r.addf(ErrSize, i, "%d and %d columns", dst.NumCols, src.NumCols)
+func rangeFault(row int, p Pair, n int32) string {
+	if p == (Pair{-1, -1}) || p[0] >= 0 && p[0] <= p[1] && p[1] <= n {
+		return ""
 	}
+	return fmt.Sprintf("row %d sums the rows [%d, %d) of %d", row, p[0], p[1], n)
 }
 
-// place is one row at the far end of a vector of pairs, by where it lies.
+// place is the position of a row that a vector of pairs names.
 type place struct {
 	matrix, row, col int32
 }
 
-// multi checks the four commands whose vector holds (sub-matrix, row) pairs. Rows that are there were checked before.
+// multi checks the commands with a vector of (sub-matrix, row) pairs, which are known to exist.
 func (r *report) multi(i int, cmd Command) {
 	near := r.c.Submatrices[cmd.Arg1]
 	v := r.c.IndexesMulti[cmd.Arg2]
@@ -65,13 +59,13 @@ func (r *report) multi(i int, cmd Command) {
 		}
 		far := r.c.Submatrices[p[0]]
 		if far.NumCols != near.NumCols {
-			r.addf(ErrSize, i, "%d columns, and row %d is of %s with %d columns", near.NumCols, row, r.printer.AppendSubmatrix(nil, p[0]), far.NumCols)
+			r.addf(ErrSize, i, "%d columns, and row %d is of %s with %d columns", near.NumCols, row, r.printer.appendSubmatrix(nil, p[0]), far.NumCols)
 			return
 		}
 		at := far
 		at.RowOffset, at.NumRows = far.RowOffset+p[1], 1
-		if at.Overlaps(near) {
-			r.addf(ErrOverlap, i, "row %d of %s is one of the command's own rows", p[1], r.printer.AppendSubmatrix(nil, p[0]))
+		if at.overlaps(near) {
+			r.addf(ErrOverlap, i, "row %d of %s is one of the command's own rows", p[1], r.printer.appendSubmatrix(nil, p[0]))
 			return
 		}
 		if writesFar {

@@ -1,8 +1,11 @@
 package computation
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// commandNames are Kaldi's names without their k.
+// commandNames are Kaldi's names without the leading k.
 var commandNames = [...]string{
 	AllocMatrix:           "AllocMatrix",
 	DeallocMatrix:         "DeallocMatrix",
@@ -31,63 +34,47 @@ var commandNames = [...]string{
 	GotoLabel:             "GotoLabel",
 }
 
-// Valid reports whether t is one of the command types.
-func (t CommandType) Valid() bool { return t >= 0 && t < numCommandTypes }
+// valid reports whether t is one of the command types.
+func (t CommandType) valid() bool { return t >= 0 && t < numCommandTypes }
 
-// String returns our name of the type: Propagate.
+// String returns the name of the type: Propagate.
 func (t CommandType) String() string {
-	if !t.Valid() {
+	if !t.valid() {
 		return fmt.Sprintf("CommandType(%d)", int32(t))
 	}
 	return commandNames[t]
 }
 
-// KaldiName returns Kaldi's name of the type, which the JSON form uses: kPropagate.
-func (t CommandType) KaldiName() string {
-	if !t.Valid() {
+// kaldiName returns Kaldi's name of the type, which the JSON form uses: kPropagate.
+func (t CommandType) kaldiName() string {
+	if !t.valid() {
 		return fmt.Sprintf("k%d", int32(t))
 	}
 	return "k" + commandNames[t]
 }
 
-// ParseCommandType returns the type with the given name, Kaldi's (kPropagate) or ours (Propagate).
-func ParseCommandType(name string) (CommandType, bool) {
+// parseCommandType returns the type with the given name, Kaldi's (kPropagate) or ours (Propagate).
+func parseCommandType(name string) (CommandType, bool) {
 	if len(name) > 1 && name[0] == 'k' {
 		name = name[1:]
 	}
-	for t, n := range commandNames {
-		if n == name {
-			return CommandType(t), true
-		}
-	}
-	return 0, false
+	t := slices.Index(commandNames[:], name)
+	return CommandType(max(t, 0)), t >= 0
 }
 
-// IsBackprop reports whether the type is one of the two that run a component backward.
+// IsBackprop reports whether the type is Backprop or BackpropNoModelUpdate.
 func (t CommandType) IsBackprop() bool { return t == Backprop || t == BackpropNoModelUpdate }
 
-// IsNoOperation reports whether the type is one of the four that leave everything as it is.
-func (t CommandType) IsNoOperation() bool { return t >= NoOperation && t <= NoOperationLabel }
+// NewCommand returns a command with alpha 1 and up to seven arguments; the others are -1.
+func NewCommand(t CommandType, args ...int32) Command { return NewScaledCommand(t, 1, args...) }
 
-// IsIO reports whether a command of the type deals with the caller: AcceptInput, ProvideOutput.
-func (t CommandType) IsIO() bool { return t == AcceptInput || t == ProvideOutput }
-
-// NewCommand returns a command with alpha 1 and the given arguments, the others -1. It panics if there are more than
-// seven.
-func NewCommand(t CommandType, args ...int32) Command {
-	return NewScaledCommand(t, 1, args...)
-}
-
-// NewScaledCommand is NewCommand with another alpha.
+// NewScaledCommand is NewCommand with another alpha. Both panic on more than seven arguments.
 func NewScaledCommand(t CommandType, alpha float32, args ...int32) Command {
-	all := [7]int32{-1, -1, -1, -1, -1, -1, -1}
-	if len(args) > len(all) {
+	a := [7]int32{-1, -1, -1, -1, -1, -1, -1}
+	if copy(a[:], args) < len(args) {
 		panic("computation: a command has at most seven arguments")
 	}
-	copy(all[:], args)
-	c := Command{Type: t, Alpha: alpha}
-	c.SetArgs(all)
-	return c
+	return Command{t, alpha, a[0], a[1], a[2], a[3], a[4], a[5], a[6]}
 }
 
 // Args returns the arguments in order.
@@ -95,12 +82,7 @@ func (c Command) Args() [7]int32 {
 	return [7]int32{c.Arg1, c.Arg2, c.Arg3, c.Arg4, c.Arg5, c.Arg6, c.Arg7}
 }
 
-// SetArgs sets the arguments in order.
-func (c *Command) SetArgs(a [7]int32) {
-	c.Arg1, c.Arg2, c.Arg3, c.Arg4, c.Arg5, c.Arg6, c.Arg7 = a[0], a[1], a[2], a[3], a[4], a[5], a[6]
-}
-
-// argKind says what an argument of a command refers to.
+// argKind says what an argument of a command is.
 type argKind uint8
 
 const (
@@ -111,17 +93,16 @@ const (
 	argComponent                  // a component
 	argPrecomputed                // an entry of PrecomputedIndexes, 0 for none
 	argMemo                       // a memo slot, 0 for none
-	argFlag                       // 0 or 1 (-1 counts as 0)
+	argFlag                       // 0 or 1; -1 means 0
 	argIndexes                    // an entry of Indexes
 	argMulti                      // an entry of IndexesMulti
 	argRanges                     // an entry of IndexesRanges
 	argNode                       // a network node
-	argCompression                // how to compress, 1 to 4
+	argCompression                // a way to compress, CompressInt8 to CompressUint16
 	argCommand                    // a command
 )
 
-// argKinds says what the arguments of each command type are. The checker, the printer, the rewriters of sub-matrix
-// numbers and the reader of files all go by this table.
+// argKinds says what the arguments of each type of command are.
 var argKinds = [numCommandTypes][7]argKind{
 	AllocMatrix:           {argWhole},
 	DeallocMatrix:         {argWhole},
@@ -146,10 +127,10 @@ var argKinds = [numCommandTypes][7]argKind{
 	GotoLabel:             {argCommand},
 }
 
-// Submatrices calls yield with a pointer to each argument of the command that is the number of a sub-matrix other than 0,
-// so that a caller can read or change it. The sub-matrices inside an IndexesMulti vector are not among them.
+// Submatrices yields a pointer to each argument that is the number of a sub-matrix other than 0, so
+// that the caller can read or change it. It leaves out the sub-matrices in vectors of IndexesMulti.
 func (c *Command) Submatrices(yield func(arg *int32) bool) {
-	if !c.Type.Valid() {
+	if !c.Type.valid() {
 		return
 	}
 	args := [...]*int32{&c.Arg1, &c.Arg2, &c.Arg3, &c.Arg4, &c.Arg5, &c.Arg6, &c.Arg7}

@@ -5,10 +5,10 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// CommandType says what a Command does. The values are Kaldi's, because they are what is written to files.
+// CommandType says what a Command does. The values are Kaldi's: files hold them.
 type CommandType int32
 
-// The commands, in Kaldi's order. "view" stands for a sub-matrix, "whole" for a sub-matrix that covers its matrix.
+// The commands, in Kaldi's order. A view is a sub-matrix, a whole one that covers its matrix.
 const (
 	AllocMatrix           CommandType = iota // whole Arg1: allocate, contents undefined
 	DeallocMatrix                            // whole Arg1: free
@@ -38,7 +38,7 @@ const (
 	numCommandTypes
 )
 
-// Command is one instruction of a Computation. Unused arguments are -1 on file; 0 means "no matrix" in Propagate and Backprop.
+// Command is one instruction. Unused arguments are -1; 0 means no matrix in Propagate and Backprop.
 type Command struct {
 	Type                                     CommandType
 	Alpha                                    float32
@@ -48,11 +48,11 @@ type Command struct {
 // MatrixInfo is the size of a matrix, a buffer of float32.
 type MatrixInfo struct {
 	Rows, Cols int32
-	// StrideEqualNumCols demands that the rows follow each other without a gap.
+	// StrideEqualNumCols demands that rows follow each other without gaps.
 	StrideEqualNumCols bool
 }
 
-// Bytes is the memory that the matrix takes, without padding.
+// Bytes returns the size of the matrix in bytes, without padding.
 func (m MatrixInfo) Bytes() int64 { return int64(m.Rows) * int64(m.Cols) * 4 }
 
 // MatrixDebugInfo says what the rows of a matrix stand for.
@@ -68,21 +68,20 @@ type SubMatrixInfo struct {
 	ColOffset, NumCols int32
 }
 
-// Pair is a (sub-matrix, row) pair of IndexesMulti, or a [first, second) range of rows of IndexesRanges.
-// (-1, -1) means none.
-type Pair [2]int32
+// Pair is a (sub-matrix, row) pair of IndexesMulti, or a range of rows [first, second) of
+// IndexesRanges. (-1, -1) means none.
+type Pair = [2]int32
 
-// PrecomputedIndexesInfo is what a component that is not simple computed from the indexes of its input and output rows,
-// together with those indexes.
+// PrecomputedIndexesInfo holds the indexes of the input and output rows of a component that is not
+// simple, and what the component computed from them.
 type PrecomputedIndexesInfo struct {
 	Data          component.Precomputed
 	InputIndexes  []index.Index
 	OutputIndexes []index.Index
 }
 
-// Computation is a compiled network: a list of commands over matrices and rectangles of them. Matrix 0, sub-matrix 0 and
-// precomputed index 0 are reserved and empty. A Computation is immutable once it is handed out, and then safe for
-// concurrent use.
+// Computation is a compiled network: a list of commands over matrices and rectangles of them.
+// Matrix 0, sub-matrix 0 and precomputed indexes 0 are reserved and empty.
 type Computation struct {
 	Matrices            []MatrixInfo
 	MatrixDebugInfo     []MatrixDebugInfo // empty, or one entry a matrix
@@ -94,12 +93,13 @@ type Computation struct {
 	Commands            []Command
 	NeedModelDerivative bool
 
-	// Derived holds components that an optimizer made, fused or split from those of the network. A component number c
-	// in a command means component c of the network where it has one, and Derived[c-len(network)] otherwise.
+	// Derived holds components that an optimizer fused or split from those of the network. In a
+	// network of n components, a command's component number c means component c of the network if c
+	// < n, and Derived[c-n] otherwise.
 	Derived []component.Component
 }
 
-// New returns a computation that holds the reserved entries and nothing else.
+// New returns a computation that holds only the reserved entries.
 func New() *Computation {
 	return &Computation{
 		Matrices:           make([]MatrixInfo, 1),
@@ -116,7 +116,8 @@ func (c *Computation) NewMatrix(rows, cols int, strideEqualNumCols bool) int32 {
 	return int32(len(c.Submatrices) - 1)
 }
 
-// NewSubMatrix adds a view of the view base, and returns its number. A count of -1 means up to the end of base.
+// NewSubMatrix adds a view of the view base and returns its number. A count of -1 means all the
+// rest.
 func (c *Computation) NewSubMatrix(base int32, rowOffset, numRows, colOffset, numCols int) int32 {
 	b := c.Submatrices[base]
 	if numRows < 0 {
@@ -140,30 +141,34 @@ func (c *Computation) IsWhole(s int32) bool {
 	return sub.RowOffset == 0 && sub.ColOffset == 0 && sub.NumRows == m.Rows && sub.NumCols == m.Cols
 }
 
-// MaxMemory is the largest number of bytes that the matrices take at any time, as Kaldi counts it: a running sum over the
-// commands, plus the matrix's bytes at allocation and acceptance, minus at deallocation; a compressed matrix counts one or
-// two bytes an element until it is decompressed. A loop counts once.
+// MaxMemory returns the largest number of bytes that the matrices take at any time. It counts as
+// Kaldi does: a matrix counts from its allocation or acceptance to its deallocation, a compressed
+// one with one or two bytes an element, and a loop counts once.
 func (c *Computation) MaxMemory() int64 {
 	var cur, most int64
 	var saved map[int32]int64 // by matrix, while it is compressed
+	of := func(cmd Command) (m int32, bytes int64) {
+		m = c.Submatrices[cmd.Arg1].Matrix
+		return m, c.Matrices[m].Bytes()
+	}
 	for _, cmd := range c.Commands {
 		switch cmd.Type {
 		case AllocMatrix, AcceptInput:
-			cur += c.Matrices[c.Submatrices[cmd.Arg1].Matrix].Bytes()
+			_, bytes := of(cmd)
+			cur += bytes
 		case DeallocMatrix:
-			m := c.Submatrices[cmd.Arg1].Matrix
-			cur -= c.Matrices[m].Bytes() - saved[m]
+			m, bytes := of(cmd)
+			cur -= bytes - saved[m]
 			delete(saved, m)
 		case CompressMatrix:
-			m := c.Submatrices[cmd.Arg1].Matrix
-			bytes := c.Matrices[m].Bytes()
+			m, bytes := of(cmd)
 			if saved == nil {
 				saved = map[int32]int64{}
 			}
 			saved[m] = bytes - bytes/4*compressedBytes(cmd.Arg2)
 			cur -= saved[m]
 		case DecompressMatrix:
-			m := c.Submatrices[cmd.Arg1].Matrix
+			m, _ := of(cmd)
 			cur += saved[m]
 			delete(saved, m)
 		}
@@ -176,11 +181,11 @@ func (c *Computation) MaxMemory() int64 {
 type IoSpecification struct {
 	Name    string
 	Indexes []index.Index // one per row
-	// HasDeriv on an input asks for the derivative with respect to it; on an output it promises one.
+	// HasDeriv asks for the derivative by an input, or promises the one by an output.
 	HasDeriv bool
 }
 
-// Request says what to compute: which rows of which nodes are given, and which are wanted.
+// Request says what to compute: which rows of which nodes are given and which are wanted.
 type Request struct {
 	Inputs, Outputs     []IoSpecification
 	NeedModelDerivative bool

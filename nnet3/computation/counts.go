@@ -1,6 +1,6 @@
 package computation
 
-// How CompressMatrix packs an element: its Arg2.
+// The ways in which CompressMatrix packs elements: values of its Arg2.
 const (
 	CompressInt8   = 1
 	CompressUint8  = 2
@@ -8,30 +8,27 @@ const (
 	CompressUint16 = 4
 )
 
-// compressedBytes is what a compressed element takes.
+// compressedBytes returns the size of a compressed element in bytes.
 func compressedBytes(kind int32) int64 {
-	switch kind {
-	case CompressInt8, CompressUint8:
-		return 1
-	case CompressInt16, CompressUint16:
-		return 2
+	if kind < CompressInt8 || kind > CompressUint16 {
+		return 4
 	}
-	return 4
+	return [...]int64{CompressInt8: 1, CompressUint8: 1, CompressInt16: 2, CompressUint16: 2}[kind]
 }
 
-// Counts are the figures by which computations are compared. The JSON names are those of the reference cases.
+// Counts are figures to compare computations by. The JSON names are those of the reference cases.
 type Counts struct {
 	Commands int `json:"commands"`
-	// Matrices and Submatrices do not count the reserved entries number 0.
+	// Matrices and Submatrices do not count the reserved entries.
 	Matrices    int `json:"matrices"`
 	Submatrices int `json:"submatrices"`
 	// MaxMemoryBytes is Computation.MaxMemory.
 	MaxMemoryBytes int64 `json:"max_memory_bytes"`
-	// ByType holds the number of commands of each type that occurs, under Kaldi's names.
+	// ByType counts the commands of each type that occurs, under Kaldi's names.
 	ByType map[string]int `json:"by_type"`
 }
 
-// Counts counts the commands, in all and by type, the matrices, the sub-matrices and the bytes.
+// Counts counts commands, in all and by type, matrices, sub-matrices and bytes.
 func (c *Computation) Counts() Counts {
 	n := Counts{
 		Commands:       len(c.Commands),
@@ -41,7 +38,7 @@ func (c *Computation) Counts() Counts {
 		ByType:         map[string]int{},
 	}
 	for _, cmd := range c.Commands {
-		n.ByType[cmd.Type.KaldiName()]++
+		n.ByType[cmd.Type.kaldiName()]++
 	}
 	return n
 }

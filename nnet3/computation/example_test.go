@@ -3,6 +3,7 @@ package computation_test
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -37,4 +38,20 @@ func Example() {
 	// c2  m2 = relu.Propagate(m1)
 	// c3  provide m2 for output
 	// c4  m1 = []
+}
+
+// A request by ranges: every input-node is given, every output-node is wanted.
+func ExampleReadRequestJSON() {
+	net := &computation.NetworkInfo{Nodes: []computation.NodeInfo{{Name: "input", IsInput: true}, {Name: "output", IsOutput: true}}}
+	text := `{"n": 1, "input_t": [-1, 4], "output_t": [0, 4, 3], "outputs": "all"}`
+	req, err := computation.ReadRequestJSON(strings.NewReader(text), net)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(req.Input("input").Indexes), "rows in")
+	fmt.Println("out:", req.Output("output").Indexes)
+	// Output:
+	// 5 rows in
+	// out: [(0,0) (0,3)]
 }

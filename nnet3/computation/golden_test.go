@@ -27,8 +27,8 @@ func readGolden(t testing.TB, file string) (*Computation, []ComponentInfo) {
 // kaldiCounts are Kaldi's figures before and after its own optimizer.
 type kaldiCounts struct{ Unoptimized, Optimized Counts }
 
-// goldenRoots are the folders of reference cases: those that come with the project, and those in the folder that the
-// environment variable NNOPT_GOLDEN names, if it is set.
+// goldenRoots are the folders of reference cases: those that come with the project, and those in
+// the folder that the environment variable NNOPT_GOLDEN names, if it is set.
 func goldenRoots() []string {
 	roots := []string{"../testdata"}
 	if all := os.Getenv("NNOPT_GOLDEN"); all != "" {
@@ -37,8 +37,9 @@ func goldenRoots() []string {
 	return roots
 }
 
-// TestGolden reads Kaldi's computations of the reference cases: what it compiled passes the checker with the rewrite check,
-// what it optimized without it; our figures are those that Kaldi gives; what is written in JSON is read back.
+// TestGolden reads Kaldi's computations of the reference cases: what it compiled passes the checker
+// with the rewrite check, what it optimized without it; our figures are those that Kaldi gives;
+// what is written in JSON is read back.
 func TestGolden(t *testing.T) {
 	for _, root := range goldenRoots() {
 		// Some of the cases that come with the project leave the computations out.
@@ -65,7 +66,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenFullSize is TestGolden for full-size networks, in the folder models beside the reference cases.
+// TestGoldenFullSize is TestGolden for full-size networks, in the folder models beside the
+// reference cases.
 func TestGoldenFullSize(t *testing.T) {
 	models := filepath.Join(os.Getenv("NNOPT_GOLDEN"), "../models")
 	data, err := os.ReadFile(filepath.Join(models, "kaldi-fullsize.json"))

@@ -3,144 +3,44 @@ package computation
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// fileVersion is the version of the file format, Kaldi's.
+// fileVersion is the version of Kaldi's file format.
 const fileVersion = 5
 
-// ErrNotWritable is the error of writing a computation with components that no network has.
+// maxFile bounds the size in bytes of a request or a computation in Kaldi's format.
+const maxFile = 1 << 32
+
+// ErrNotWritable is the error for writing a computation with components that no network has.
 var ErrNotWritable = errors.New("computation can't be written")
 
-// recomputed stands in files in the place of what a component precomputed: that depends on how the component is
-// implemented, and is made again from the indexes (Precompute).
+// recomputed replaces a component's precomputed data in files. The data depends on how the
+// component is implemented, so it is computed again from the indexes (see Precomputed).
 const recomputed = "RecomputedIndexes>"
 
-// Write writes the computation in Kaldi's format, version 5. Precomputed indexes are left out, only the indexes that they
-// were made from are written. A computation with Derived components can't be written: the error, which is also the
-// writer's from then on, wraps ErrNotWritable.
+// Write writes the computation in Kaldi's format, version 5. Of precomputed indexes it writes only
+// the indexes that they were computed from. A computation with Derived components can't be written:
+// the error wraps ErrNotWritable, and the writer fails with it from then on.
 func (c *Computation) Write(w *kaldiio.Writer) error {
 	if len(c.Derived) > 0 {
 		w.Fail(fmt.Errorf("%w: it has %d derived components; write it as compiled, and optimize it after reading", ErrNotWritable, len(c.Derived)))
 		return w.Err()
 	}
-	w.Token("<NnetComputation>")
-	w.Token("<Version>")
-	w.Int32(fileVersion)
-	writeList(w, "<NumMatrices>", "<Matrices>", c.Matrices, writeMatrixInfo)
-	writeList(w, "<NumMatrixDebugInfo>", "<MatrixDebugInfo>", c.MatrixDebugInfo, writeDebugInfo)
-	writeList(w, "<NumSubMatrices>", "<SubMatrices>", c.Submatrices, writeSubMatrixInfo)
-	w.Token("<NumComponentPrecomputedIndexes>")
-	w.Uint64(uint64(len(c.PrecomputedIndexes)))
-	w.Token("<PrecomputedIndexesInfo>")
-	w.Newline()
-	for _, p := range c.PrecomputedIndexes[min(1, len(c.PrecomputedIndexes)):] {
-		w.Token("<" + recomputed)
-		w.Token("</" + recomputed)
-		index.WriteVector(w, p.InputIndexes)
-		index.WriteVector(w, p.OutputIndexes)
-		w.Newline()
-	}
-	writeList(w, "<NumIndexes>", "<Indexes>", c.Indexes, (*kaldiio.Writer).IntVector)
-	writeList(w, "<NumIndexesMulti>", "<IndexesMulti>", c.IndexesMulti, writePairs)
-	writeList(w, "<NumIndexesRanges>", "<IndexesRanges>", c.IndexesRanges, writePairs)
-	writeList(w, "<NumCommands>", "<Commands>", c.Commands, writeCommand)
-	w.Token("<NeedModelDerivative>")
-	w.Bool(c.NeedModelDerivative)
-	w.Token("</NnetComputation>")
-	w.Newline()
+	c.fields(&wire{w: w})
 	return w.Err()
 }
 
-// writeList writes a count, as Kaldi writes a size_t, and the elements.
-func writeList[T any](w *kaldiio.Writer, count, list string, s []T, write func(*kaldiio.Writer, T)) {
-	w.Token(count)
-	w.Uint64(uint64(len(s)))
-	w.Token(list)
-	w.Newline()
-	for _, x := range s {
-		write(w, x)
-		w.Newline()
-	}
-}
-
-func writeMatrixInfo(w *kaldiio.Writer, m MatrixInfo) {
-	w.Token("<MatrixInfo>")
-	w.Token("<NumRows>")
-	w.Int32(m.Rows)
-	w.Token("<NumCols>")
-	w.Int32(m.Cols)
-	if m.StrideEqualNumCols {
-		w.Token("<StrideEqualNumCols>")
-	}
-	w.Token("</MatrixInfo>")
-}
-
-func writeDebugInfo(w *kaldiio.Writer, d MatrixDebugInfo) {
-	w.Token("<MatrixDebugInfo>")
-	w.Token("<IsDeriv>")
-	w.Bool(d.IsDeriv)
-	w.Token("<Cindexes>")
-	index.WriteCindexes(w, d.Cindexes)
-	w.Token("</MatrixDebugInfo>")
-}
-
-// subMatrixFields are the numbers of a SubMatrixInfo in the order of the file.
-var subMatrixFields = [...]struct {
-	token string
-	field func(*SubMatrixInfo) *int32
-}{
-	{"<MatrixIndex>", func(s *SubMatrixInfo) *int32 { return &s.Matrix }},
-	{"<RowOffset>", func(s *SubMatrixInfo) *int32 { return &s.RowOffset }},
-	{"<NumRows>", func(s *SubMatrixInfo) *int32 { return &s.NumRows }},
-	{"<ColOffset>", func(s *SubMatrixInfo) *int32 { return &s.ColOffset }},
-	{"<NumCols>", func(s *SubMatrixInfo) *int32 { return &s.NumCols }},
-}
-
-func writeSubMatrixInfo(w *kaldiio.Writer, s SubMatrixInfo) {
-	w.Token("<SubMatrixInfo>")
-	for _, f := range subMatrixFields {
-		w.Token(f.token)
-		w.Int32(*f.field(&s))
-	}
-	w.Token("</SubMatrixInfo>")
-}
-
-func writePairs(w *kaldiio.Writer, v []Pair) {
-	plain := make([][2]int32, len(v))
-	for i, p := range v {
-		plain[i] = p
-	}
-	w.IntPairVector(plain)
-}
-
-func writeCommand(w *kaldiio.Writer, cmd Command) {
-	w.Token("<Cmd>")
-	w.Int32(int32(cmd.Type))
-	w.Float32(cmd.Alpha)
-	args := cmd.Args()
-	n := len(args)
-	for n > 0 && args[n-1] == -1 {
-		n--
-	}
-	w.IntVector(args[:n])
-	w.Token("</Cmd>")
-}
-
-// maxFile bounds the bytes of a request or a computation in Kaldi's format.
-const maxFile = 1 << 32
-
-// Read reads a computation in Kaldi's format, version 5, written by Write or by Kaldi. What Kaldi precomputed for
-// components is passed over; Precompute makes ours. Errors of the file are *kaldiio.Error; a computation whose numbers
-// refer to nothing is refused with ErrStructure.
+// Read reads a computation in Kaldi's format, version 5, written by Write or by Kaldi. It skips the
+// data that Kaldi precomputed for components; Precomputed computes it anew. Errors in the file are
+// of type *kaldiio.Error. A computation with numbers out of range is refused with ErrStructure.
 func Read(r *kaldiio.Reader) (*Computation, error) {
 	r.Limit(maxFile)
-	c := &Computation{}
-	if err := c.read(r); err != nil {
-		return nil, err
+	c, f := &Computation{}, &wire{r: r}
+	if c.fields(f); f.err != nil {
+		return nil, f.err
 	}
 	if err := c.checkStructure(nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Name(), err)
@@ -148,196 +48,119 @@ func Read(r *kaldiio.Reader) (*Computation, error) {
 	return c, nil
 }
 
-func (c *Computation) read(r *kaldiio.Reader) error {
-	if err := r.Expect("<NnetComputation>", "<Version>"); err != nil {
-		return err
-	}
-	if version, err := r.Int32(); err != nil {
-		return err
-	} else if version != fileVersion {
-		return r.Errorf("version %d of the format of computations, only %d is known; compile again", version, fileVersion)
-	}
-	var err error
-	if c.Matrices, err = readList(r, "<NumMatrices>", "<Matrices>", recordWire, readMatrixInfo); err != nil {
-		return err
-	}
-	if c.MatrixDebugInfo, err = readList(r, "<NumMatrixDebugInfo>", "<MatrixDebugInfo>", recordWire, readDebugInfo); err != nil {
-		return err
-	}
-	if c.Submatrices, err = readList(r, "<NumSubMatrices>", "<SubMatrices>", recordWire, readSubMatrixInfo); err != nil {
-		return err
-	}
-	first := true // slot 0 is counted, and not in the file
-	slot := func(r *kaldiio.Reader) (PrecomputedIndexesInfo, error) {
-		if first {
-			first = false
-			return PrecomputedIndexesInfo{}, nil
-		}
-		return readPrecomputed(r)
-	}
-	if c.PrecomputedIndexes, err = readList(r, "<NumComponentPrecomputedIndexes>", "<PrecomputedIndexesInfo>", recordWire, slot); err != nil {
-		return err
-	}
-	if c.Indexes, err = readList(r, "<NumIndexes>", "<Indexes>", vectorWire, (*kaldiio.Reader).IntVector); err != nil {
-		return err
-	}
-	if c.IndexesMulti, err = readList(r, "<NumIndexesMulti>", "<IndexesMulti>", vectorWire, readPairs); err != nil {
-		return err
-	}
-	if c.IndexesRanges, err = readList(r, "<NumIndexesRanges>", "<IndexesRanges>", vectorWire, readPairs); err != nil {
-		return err
-	}
-	if c.Commands, err = readList(r, "<NumCommands>", "<Commands>", recordWire, readCommand); err != nil {
-		return err
-	}
-	if err := r.Expect("<NeedModelDerivative>"); err != nil {
-		return err
-	}
-	if c.NeedModelDerivative, err = r.Bool(); err != nil {
-		return err
-	}
-	return r.Expect("</NnetComputation>")
-}
-
-// What an element of a list takes in a file at least, in bytes: "[ ]" is an empty vector, anything else stands between tokens.
+// The smallest number of bytes that an element of a list takes in a file: "[ ]" is an empty vector,
+// everything else stands between tokens.
 const (
-	vectorWire = 3
-	recordWire = 16
+	vectorSize = 3
+	recordSize = 16
 )
 
-// readList reads a count and that many elements, each of at least wire bytes. Memory grows with what is there, not with the
-// count.
-func readList[T any](r *kaldiio.Reader, count, list string, wire int, read func(*kaldiio.Reader) (T, error)) ([]T, error) {
-	if err := r.Expect(count); err != nil {
-		return nil, err
+func (c *Computation) fields(f *wire) {
+	version := int32(fileVersion)
+	f.tokens("<NnetComputation>")
+	f.int32("<Version>", &version)
+	if version != fileVersion {
+		f.failf("version %d of the format of computations, only %d is known; compile again", version, fileVersion)
 	}
-	n, err := r.Uint64()
-	if err != nil {
-		return nil, err
+	list(f, "<NumMatrices>", "<Matrices>", recordSize, &c.Matrices, (*wire).matrix)
+	list(f, "<NumMatrixDebugInfo>", "<MatrixDebugInfo>", recordSize, &c.MatrixDebugInfo, (*wire).debugInfo)
+	list(f, "<NumSubMatrices>", "<SubMatrices>", recordSize, &c.Submatrices, (*wire).submatrix)
+	reserved := true // entry 0 is counted, but not in the file
+	list(f, "<NumComponentPrecomputedIndexes>", "<PrecomputedIndexesInfo>", recordSize, &c.PrecomputedIndexes,
+		func(f *wire, p *PrecomputedIndexesInfo) {
+			if !reserved {
+				f.precomputed(p)
+			}
+			reserved = false
+		})
+	list(f, "<NumIndexes>", "<Indexes>", vectorSize, &c.Indexes, (*wire).rows)
+	list(f, "<NumIndexesMulti>", "<IndexesMulti>", vectorSize, &c.IndexesMulti, (*wire).pairs)
+	list(f, "<NumIndexesRanges>", "<IndexesRanges>", vectorSize, &c.IndexesRanges, (*wire).pairs)
+	list(f, "<NumCommands>", "<Commands>", recordSize, &c.Commands, (*wire).command)
+	f.bool("<NeedModelDerivative>", &c.NeedModelDerivative)
+	f.end("</NnetComputation>")
+}
+
+func (f *wire) matrix(m *MatrixInfo) {
+	f.tokens("<MatrixInfo>")
+	f.int32("<NumRows>", &m.Rows)
+	f.int32("<NumCols>", &m.Cols)
+	f.flag("<StrideEqualNumCols>", &m.StrideEqualNumCols, "</MatrixInfo>")
+}
+
+func (f *wire) debugInfo(d *MatrixDebugInfo) {
+	f.tokens("<MatrixDebugInfo>")
+	f.bool("<IsDeriv>", &d.IsDeriv)
+	f.tokens("<Cindexes>")
+	value(f, &d.Cindexes, index.ReadCindexes, index.WriteCindexes)
+	f.end("</MatrixDebugInfo>")
+}
+
+func (f *wire) submatrix(s *SubMatrixInfo) {
+	f.tokens("<SubMatrixInfo>")
+	f.int32("<MatrixIndex>", &s.Matrix)
+	f.int32("<RowOffset>", &s.RowOffset)
+	f.int32("<NumRows>", &s.NumRows)
+	f.int32("<ColOffset>", &s.ColOffset)
+	f.int32("<NumCols>", &s.NumCols)
+	f.end("</SubMatrixInfo>")
+}
+
+// precomputed carries the indexes. It skips what a component precomputed, from <Name> to </Name>.
+func (f *wire) precomputed(p *PrecomputedIndexesInfo) {
+	open := "<" + recomputed
+	value(f, &open, (*kaldiio.Reader).Token, (*kaldiio.Writer).Token)
+	if len(open) < 3 || open[0] != '<' || open[1] == '/' {
+		f.failf("%q where precomputed indexes begin", open)
 	}
-	if err := r.Expect(list); err != nil {
-		return nil, err
+	switch {
+	case f.w != nil:
+		f.w.Token("</" + recomputed)
+	case f.err == nil:
+		f.err = f.r.SkipPast("</" + open[1:])
 	}
-	if n == 0 {
-		return nil, nil
+	f.indexes(&p.InputIndexes)
+	f.indexes(&p.OutputIndexes)
+	f.newline()
+}
+
+func (f *wire) rows(v *[]int32) {
+	value(f, v, (*kaldiio.Reader).IntVector, (*kaldiio.Writer).IntVector)
+	f.newline()
+}
+
+func (f *wire) pairs(v *[]Pair) {
+	value(f, v, (*kaldiio.Reader).IntPairVector, (*kaldiio.Writer).IntPairVector)
+	f.newline()
+}
+
+func (f *wire) command(cmd *Command) {
+	f.tokens("<Cmd>")
+	value(f, (*int32)(&cmd.Type), (*kaldiio.Reader).Int32, (*kaldiio.Writer).Int32)
+	if f.reading() && !cmd.Type.valid() {
+		f.failf("command type %d", int32(cmd.Type))
 	}
-	s := make([]T, 0, r.Capacity(n, wire))
-	for range n {
-		x, err := read(r)
-		if err != nil {
-			return nil, err
+	value(f, &cmd.Alpha, (*kaldiio.Reader).Float32, (*kaldiio.Writer).Float32)
+	f.arguments(cmd)
+	f.end("</Cmd>")
+}
+
+// arguments carries the arguments of a command without those of -1 at the end.
+func (f *wire) arguments(cmd *Command) {
+	if f.w != nil {
+		args := cmd.Args()
+		n := len(args)
+		for n > 0 && args[n-1] == -1 {
+			n--
 		}
-		s = append(s, x)
+		f.w.IntVector(args[:n])
+		return
 	}
-	return slices.Clip(s), nil
-}
-
-func readMatrixInfo(r *kaldiio.Reader) (m MatrixInfo, err error) {
-	if err := r.Expect("<MatrixInfo>", "<NumRows>"); err != nil {
-		return m, err
+	var args []int32
+	value(f, &args, (*kaldiio.Reader).IntVector, nil)
+	if len(args) > 7 {
+		f.failf("a command with %d arguments", len(args))
+		return
 	}
-	if m.Rows, err = r.Int32(); err != nil {
-		return m, err
-	}
-	if err := r.Expect("<NumCols>"); err != nil {
-		return m, err
-	}
-	if m.Cols, err = r.Int32(); err != nil {
-		return m, err
-	}
-	end, err := r.ExpectOneOf("<StrideEqualNumCols>", "</MatrixInfo>")
-	if err != nil || end == "</MatrixInfo>" {
-		return m, err
-	}
-	m.StrideEqualNumCols = true
-	return m, r.Expect("</MatrixInfo>")
-}
-
-func readDebugInfo(r *kaldiio.Reader) (d MatrixDebugInfo, err error) {
-	if err := r.Expect("<MatrixDebugInfo>", "<IsDeriv>"); err != nil {
-		return d, err
-	}
-	if d.IsDeriv, err = r.Bool(); err != nil {
-		return d, err
-	}
-	if err := r.Expect("<Cindexes>"); err != nil {
-		return d, err
-	}
-	if d.Cindexes, err = index.ReadCindexes(r); err != nil {
-		return d, err
-	}
-	return d, r.Expect("</MatrixDebugInfo>")
-}
-
-func readSubMatrixInfo(r *kaldiio.Reader) (s SubMatrixInfo, err error) {
-	if err := r.Expect("<SubMatrixInfo>"); err != nil {
-		return s, err
-	}
-	for _, f := range subMatrixFields {
-		if err := r.Expect(f.token); err != nil {
-			return s, err
-		}
-		if *f.field(&s), err = r.Int32(); err != nil {
-			return s, err
-		}
-	}
-	return s, r.Expect("</SubMatrixInfo>")
-}
-
-// readPrecomputed passes over what a component precomputed, <Name> to </Name>, and reads the indexes.
-func readPrecomputed(r *kaldiio.Reader) (p PrecomputedIndexesInfo, err error) {
-	name, err := r.Token()
-	if err != nil {
-		return p, err
-	}
-	if len(name) < 3 || name[0] != '<' || name[1] == '/' {
-		return p, r.Errorf("%q where precomputed indexes begin", name)
-	}
-	if err := r.SkipPast("</" + name[1:]); err != nil {
-		return p, err
-	}
-	if p.InputIndexes, err = index.ReadVector(r); err != nil {
-		return p, err
-	}
-	p.OutputIndexes, err = index.ReadVector(r)
-	return p, err
-}
-
-func readPairs(r *kaldiio.Reader) ([]Pair, error) {
-	plain, err := r.IntPairVector()
-	if err != nil {
-		return nil, err
-	}
-	v := make([]Pair, len(plain))
-	for i, p := range plain {
-		v[i] = p
-	}
-	return v, nil
-}
-
-func readCommand(r *kaldiio.Reader) (cmd Command, err error) {
-	if err := r.Expect("<Cmd>"); err != nil {
-		return cmd, err
-	}
-	t, err := r.Int32()
-	if err != nil {
-		return cmd, err
-	}
-	if cmd.Type = CommandType(t); !cmd.Type.Valid() {
-		return cmd, r.Errorf("command type %d", t)
-	}
-	if cmd.Alpha, err = r.Float32(); err != nil {
-		return cmd, err
-	}
-	args, err := r.IntVector()
-	if err != nil {
-		return cmd, err
-	}
-	all := [7]int32{-1, -1, -1, -1, -1, -1, -1}
-	if len(args) > len(all) {
-		return cmd, r.Errorf("a command with %d arguments", len(args))
-	}
-	copy(all[:], args)
-	cmd.SetArgs(all)
-	return cmd, r.Expect("</Cmd>")
+	*cmd = NewScaledCommand(cmd.Type, cmd.Alpha, args...)
 }

@@ -37,7 +37,8 @@ func decode[T any](data []byte, read func(*kaldiio.Reader) (T, error)) (T, error
 	return read(r)
 }
 
-// TestReadWrite: what is written is read back, in both forms; writing it again gives the same bytes.
+// TestReadWrite: what is written is read back, in both forms; writing it again gives the same
+// bytes.
 func TestReadWrite(t *testing.T) {
 	golden, _ := readGolden(t, "../testdata/recipes/attention_train_inderiv/computation_optimized.json")
 	for name, c := range map[string]*Computation{"sample": newSample().Computation, "loop": newLoop().Computation, "golden": golden, "empty": New()} {
@@ -74,7 +75,8 @@ func TestReadForeign(t *testing.T) {
 	}
 }
 
-// TestReadFaults: faults of a file are told apart, and a file that was cut off is never taken for a whole one.
+// TestReadFaults: faults of a file are told apart, and a file that was cut off is never taken for a
+// whole one.
 func TestReadFaults(t *testing.T) {
 	c := newSample().Computation
 	text := string(encode(t, false, func(w *kaldiio.Writer) { c.Write(w) }))

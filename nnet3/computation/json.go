@@ -12,30 +12,22 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// ErrJSON is the kind of every error about the JSON form of a computation.
+// ErrJSON is the kind of all errors about the JSON form of computations.
 var ErrJSON = errors.New("invalid JSON computation")
 
-// jsonComputation is the JSON form of a computation: everything but debug information, precomputed indexes and whether
-// the parameters are updated. Matrix 0 and sub-matrix 0 are written out.
+// jsonComputation is the JSON form of a computation. It lacks debug information, precomputed
+// indexes and NeedModelDerivative. It includes matrix 0 and sub-matrix 0.
 type jsonComputation struct {
 	Matrices      [][]int32       `json:"matrices"`
 	Submatrices   [][]int32       `json:"submatrices"`
 	Indexes       [][]int32       `json:"indexes"`
 	IndexesMulti  [][]Pair        `json:"indexes_multi"`
 	IndexesRanges [][]Pair        `json:"indexes_ranges"`
-	Components    []jsonComponent `json:"components"`
+	Components    []ComponentInfo `json:"components"`
 	Commands      []jsonCommand   `json:"commands"`
 }
 
-type jsonComponent struct {
-	Name   string `json:"name"`
-	Type   string `json:"type"`
-	Props  uint32 `json:"props"`
-	Input  int    `json:"in"`
-	Output int    `json:"out"`
-}
-
-// jsonCommand is a Command written as ["kPropagate", alpha, arg1, ..., arg7].
+// jsonCommand is a Command in the form ["kPropagate", alpha, arg1, ..., arg7].
 type jsonCommand struct{ Command }
 
 func (c *jsonCommand) UnmarshalJSON(data []byte) error {
@@ -50,7 +42,7 @@ func (c *jsonCommand) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(fields[0], &name); err != nil {
 		return err
 	}
-	t, ok := ParseCommandType(name)
+	t, ok := parseCommandType(name)
 	if !ok {
 		return fmt.Errorf("unknown command type %q", name)
 	}
@@ -58,27 +50,23 @@ func (c *jsonCommand) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(fields[1], &alpha); err != nil {
 		return fmt.Errorf("alpha of %s: %w", name, err)
 	}
-	var args [7]int32
-	for i := range args {
-		args[i] = -1
-		if i+2 >= len(fields) {
-			continue
-		}
-		if err := json.Unmarshal(fields[i+2], &args[i]); err != nil {
+	args := make([]int32, len(fields)-2)
+	for i, field := range fields[2:] {
+		if err := json.Unmarshal(field, &args[i]); err != nil {
 			return fmt.Errorf("argument %d of %s: %w", i+1, name, err)
 		}
 	}
-	c.Command = Command{Type: t, Alpha: alpha}
-	c.SetArgs(args)
+	c.Command = NewScaledCommand(t, alpha, args...)
 	return nil
 }
 
-// ReadJSON reads a computation in JSON form, as WriteJSON writes it and as the reference cases have it, and the facts of
-// the components that its commands name. What the form does not have stays empty: debug information, the stride demands of
-// matrices, and precomputed indexes, whose slots are there but hold nothing. NeedModelDerivative is set if a Backprop (not
-// BackpropNoModelUpdate) runs an updatable component, which is all that can be told.
+// ReadJSON reads a computation in the JSON form that WriteJSON writes and that the reference cases
+// have, and the facts about the components that its commands name. The form lacks debug
+// information, the stride demands of matrices, and precomputed indexes: their entries exist, but
+// are empty. NeedModelDerivative is set if a Backprop (not BackpropNoModelUpdate) runs an updatable
+// component, because the form does not tell.
 //
-// Every number that a command or a sub-matrix names exists in what is returned. At most fileio.MaxText bytes are read. Errors wrap ErrJSON.
+// All numbers are in range. ReadJSON reads at most fileio.MaxText bytes. Errors wrap ErrJSON.
 func ReadJSON(r io.Reader) (*Computation, []ComponentInfo, error) {
 	dec := json.NewDecoder(fileio.Limit(r, "the computation", fileio.MaxText))
 	var in jsonComputation
@@ -105,11 +93,7 @@ func ReadJSON(r io.Reader) (*Computation, []ComponentInfo, error) {
 		}
 		c.Submatrices[i] = SubMatrixInfo{Matrix: s[0], RowOffset: s[1], NumRows: s[2], ColOffset: s[3], NumCols: s[4]}
 	}
-	infos := make([]ComponentInfo, len(in.Components))
-	for i, k := range in.Components {
-		infos[i] = ComponentInfo{Name: k.Name, Type: k.Type, Properties: component.Properties(k.Props), InputDim: k.Input, OutputDim: k.Output}
-	}
-	slots := int32(0)
+	infos, slots := in.Components, int32(0)
 	for i, cmd := range in.Commands {
 		c.Commands[i] = cmd.Command
 		if cmd.Type == Propagate || cmd.Type.IsBackprop() {
@@ -119,7 +103,7 @@ func ReadJSON(r io.Reader) (*Computation, []ComponentInfo, error) {
 			c.NeedModelDerivative = true
 		}
 	}
-	// A compiler makes at most one slot a command, so more is a mistake, and must not become memory.
+	// A compiler makes at most one entry a command. More is a mistake, which must not cost memory.
 	if int(slots) > len(c.Commands) {
 		return nil, nil, fmt.Errorf("%w: %d commands use precomputed indexes number %d", ErrJSON, len(c.Commands), slots)
 	}
@@ -130,16 +114,16 @@ func ReadJSON(r io.Reader) (*Computation, []ComponentInfo, error) {
 	return c, infos, nil
 }
 
-// WriteJSON writes the computation in the form that ReadJSON reads, a command a line.
+// WriteJSON writes a computation in the form that ReadJSON reads, one command a line.
 func WriteJSON(w io.Writer, c *Computation, components []ComponentInfo) error {
 	out := bufio.NewWriter(w)
-	head := jsonComputation{
+	head := jsonComputation{ // with lists that are empty, not nil, so that they print as []
 		Matrices:      make([][]int32, len(c.Matrices)),
 		Submatrices:   make([][]int32, len(c.Submatrices)),
-		Indexes:       emptyNotNil(c.Indexes),
-		IndexesMulti:  emptyNotNil(c.IndexesMulti),
-		IndexesRanges: emptyNotNil(c.IndexesRanges),
-		Components:    make([]jsonComponent, len(components)),
+		Indexes:       append([][]int32{}, c.Indexes...),
+		IndexesMulti:  append([][]Pair{}, c.IndexesMulti...),
+		IndexesRanges: append([][]Pair{}, c.IndexesRanges...),
+		Components:    append([]ComponentInfo{}, components...),
 		Commands:      []jsonCommand{},
 	}
 	for i, m := range c.Matrices {
@@ -147,9 +131,6 @@ func WriteJSON(w io.Writer, c *Computation, components []ComponentInfo) error {
 	}
 	for i, s := range c.Submatrices {
 		head.Submatrices[i] = []int32{s.Matrix, s.RowOffset, s.NumRows, s.ColOffset, s.NumCols}
-	}
-	for i, k := range components {
-		head.Components[i] = jsonComponent{Name: k.Name, Type: k.Type, Props: uint32(k.Properties), Input: k.InputDim, Output: k.OutputDim}
 	}
 	text, err := json.Marshal(head)
 	if err != nil {
@@ -163,13 +144,9 @@ func WriteJSON(w io.Writer, c *Computation, components []ComponentInfo) error {
 		if err != nil {
 			return fmt.Errorf("%w: alpha of command %d: %w", ErrJSON, i, err)
 		}
-		line = append(line[:0], "\n[\""...)
-		line = append(line, cmd.Type.KaldiName()...)
-		line = append(line, '"', ',')
-		line = append(line, alpha...)
+		line = fmt.Appendf(line[:0], "\n[%q,%s", cmd.Type.kaldiName(), alpha)
 		for _, a := range cmd.Args() {
-			line = append(line, ',')
-			line = strconv.AppendInt(line, int64(a), 10)
+			line = strconv.AppendInt(append(line, ','), int64(a), 10)
 		}
 		line = append(line, ']')
 		if i+1 < len(c.Commands) {
@@ -179,12 +156,4 @@ func WriteJSON(w io.Writer, c *Computation, components []ComponentInfo) error {
 	}
 	out.WriteString("\n]}\n")
 	return out.Flush()
-}
-
-// emptyNotNil makes an absent list print as [] and not as null.
-func emptyNotNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }

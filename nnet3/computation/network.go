@@ -8,22 +8,26 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// NewNetworkInfo returns the facts about the network nn, and about the components that an optimizer derived (a
-// computation's Derived, or none), which are numbered after the network's.
+// NewNetworkInfo returns the facts about network nn and about derived components
+// (Computation.Derived, may be nil), which are numbered after the network's.
 func NewNetworkInfo(nn *nnet3.Nnet, derived []component.Component) *NetworkInfo {
 	info := &NetworkInfo{
 		Components: make([]ComponentInfo, 0, len(nn.Components)+len(derived)),
 		Nodes:      make([]NodeInfo, len(nn.Nodes)),
 	}
+	add := func(c component.Component, name string) {
+		info.Components = append(info.Components, ComponentInfo{Name: name, Type: c.Type(),
+			Properties: c.Properties(), InputDim: c.InputDim(), OutputDim: c.OutputDim()})
+	}
 	for i, c := range nn.Components {
-		info.Components = append(info.Components, describeComponent(c, nn.ComponentNames[i]))
+		add(c, nn.ComponentNames[i])
 	}
 	for i, c := range derived {
 		name := fmt.Sprintf("derived%d", i)
 		if s, ok := c.(fmt.Stringer); ok {
 			name = s.String()
 		}
-		info.Components = append(info.Components, describeComponent(c, name))
+		add(c, name)
 	}
 	for i := range nn.Nodes {
 		n := &nn.Nodes[i]
@@ -38,12 +42,8 @@ func NewNetworkInfo(nn *nnet3.Nnet, derived []component.Component) *NetworkInfo 
 	return info
 }
 
-func describeComponent(c component.Component, name string) ComponentInfo {
-	return ComponentInfo{Name: name, Type: c.Type(), Properties: c.Properties(), InputDim: c.InputDim(), OutputDim: c.OutputDim()}
-}
-
-// Component returns component number i of a command, from the network or from the computation's derived ones; nil if
-// there is none.
+// Component returns the component that commands name by number i: one of network nn, or one of
+// c.Derived. It returns nil if there is none.
 func (c *Computation) Component(nn *nnet3.Nnet, i int32) component.Component {
 	switch n := len(nn.Components); {
 	case i >= 0 && int(i) < n:
@@ -54,24 +54,12 @@ func (c *Computation) Component(nn *nnet3.Nnet, i int32) component.Component {
 	return nil
 }
 
-// Precompute makes the components of nn precompute what they need from the indexes in PrecomputedIndexes, where that has not
-// been done. It is for a computation that was read from a file, before it is handed out.
-func (c *Computation) Precompute(nn *nnet3.Nnet) error {
-	data, err := c.Precomputed(nn)
-	if err != nil {
-		return err
-	}
-	for slot := range c.PrecomputedIndexes {
-		c.PrecomputedIndexes[slot].Data = data[slot]
-	}
-	return nil
-}
-
-// Precomputed returns the data of all entries of PrecomputedIndexes. What is not there, but could be, because there are
-// indexes, is asked of the component that uses the entry; the computation stays as it is. The numbers in c must be in range.
+// Precomputed returns the data of all entries of c.PrecomputedIndexes. The components of nn compute
+// data that is missing, as in a computation from a file, from the indexes of the entry. The
+// computation itself does not change. The numbers in c must be in range.
 func (c *Computation) Precomputed(nn *nnet3.Nnet) ([]component.Precomputed, error) {
 	data := make([]component.Precomputed, len(c.PrecomputedIndexes))
-	user := make([]int32, len(data)) // by slot: the component that uses it, -1 for none
+	user := make([]int32, len(data)) // by entry: the component that uses it, -1 for none
 	backward := make([]bool, len(data))
 	for i := range user {
 		data[i], user[i] = c.PrecomputedIndexes[i].Data, -1
@@ -83,25 +71,25 @@ func (c *Computation) Precomputed(nn *nnet3.Nnet) ([]component.Precomputed, erro
 		}
 		if u := user[cmd.Arg2]; u >= 0 && u != cmd.Arg1 {
 			errs = multierror.Append(errs, &Violation{Kind: ErrComponent, Command: i, Text: NewPrinter(c, nil).Command(i),
-				Detail: fmt.Sprintf("precomputed indexes %d are another component's, number %d", cmd.Arg2, u)})
+				Detail: fmt.Sprintf("precomputed indexes %d belong to component %d", cmd.Arg2, u)})
 			continue
 		}
 		user[cmd.Arg2] = cmd.Arg1
 		backward[cmd.Arg2] = backward[cmd.Arg2] || cmd.Type.IsBackprop()
 	}
-	for slot, u := range user {
-		p := &c.PrecomputedIndexes[slot]
+	for entry, u := range user {
+		p := &c.PrecomputedIndexes[entry]
 		if u < 0 || len(p.OutputIndexes) == 0 {
 			continue
 		}
 		comp, ok := c.Component(nn, u).(component.NonSimple)
 		if !ok {
-			errs = multierror.Append(errs, fmt.Errorf("%w: component %d has precomputed indexes %d, and no use for any", ErrComponent, u, slot))
+			errs = multierror.Append(errs, fmt.Errorf("%w: component %d has precomputed indexes %d, but uses none", ErrComponent, u, entry))
 			continue
 		}
 		var err error
-		if data[slot], err = comp.PrecomputeIndexes(p.InputIndexes, p.OutputIndexes, backward[slot]); err != nil {
-			errs = multierror.Append(errs, fmt.Errorf("%w: precomputed indexes %d: %w", ErrComponent, slot, err))
+		if data[entry], err = comp.PrecomputeIndexes(p.InputIndexes, p.OutputIndexes, backward[entry]); err != nil {
+			errs = multierror.Append(errs, fmt.Errorf("%w: precomputed indexes %d: %w", ErrComponent, entry, err))
 		}
 	}
 	return data, oneError(errs)

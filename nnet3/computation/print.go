@@ -9,26 +9,24 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// Printer writes commands for people to read. It takes any computation, also one that the Checker would refuse: a number
-// that refers to nothing is printed as it is.
+// Printer prints commands. It takes any computation, even one that Check refuses: numbers that are
+// out of range are printed as they are.
 type Printer struct {
 	c   *Computation
 	net *NetworkInfo
-	// MaxRuns bounds how many runs of rows are listed where a command names rows one by one; 0 means all of them.
+	// MaxRuns bounds how many runs of a vector of rows are listed; 0 means all.
 	MaxRuns int
 }
 
-// NewPrinter returns a printer for the commands of c. Without net (nil) components and nodes go by their numbers.
-func NewPrinter(c *Computation, net *NetworkInfo) *Printer {
-	return &Printer{c: c, net: net}
-}
+// NewPrinter returns a printer for the commands of c. A nil net has them show numbers, not names.
+func NewPrinter(c *Computation, net *NetworkInfo) *Printer { return &Printer{c: c, net: net} }
 
-// Print writes the computation as text: a line of totals, then the matrices with what their rows stand for (where that is
-// known), then the commands. A command looks like
+// Print writes the computation as text: a line of totals, the matrices with the meaning of their
+// rows where it is known, and the commands. A command looks like
 //
 //	c12  m4(0:9, 0:31) = tdnn1.affine.Propagate(m2)
 //
-// where m4(0:9, 0:31) is rows 0 to 9 and columns 0 to 31 of matrix 4; += stands where a component adds to its output.
+// where m4(0:9, 0:31) is rows 0 to 9 and columns 0 to 31 of matrix 4; a component with += adds.
 func Print(w io.Writer, c *Computation, net *NetworkInfo) error {
 	p := NewPrinter(c, net)
 	out := bufio.NewWriter(w)
@@ -36,14 +34,12 @@ func Print(w io.Writer, c *Computation, net *NetworkInfo) error {
 	fmt.Fprintf(out, "# %d commands, %d matrices, %d sub-matrices, at most %d bytes\n", n.Commands, n.Matrices, n.Submatrices, n.MaxMemoryBytes)
 	var line []byte
 	for m := 1; m < len(c.Matrices); m++ {
-		line = p.AppendMatrixInfo(line[:0], int32(m))
+		line = p.appendMatrixInfo(line[:0], int32(m))
 		out.Write(append(line, '\n'))
 	}
 	for i := range c.Commands {
-		line = append(line[:0], 'c')
-		line = strconv.AppendInt(line, int64(i), 10)
-		line = append(line, "  "...)
-		line = p.AppendCommand(line, c.Commands[i])
+		line = append(appendInt(line[:0], "c", i), "  "...)
+		line = p.appendCommand(line, c.Commands[i])
 		out.Write(append(line, '\n'))
 	}
 	return out.Flush()
@@ -54,81 +50,104 @@ func (p *Printer) Command(i int) string {
 	if i < 0 || i >= len(p.c.Commands) {
 		return "c" + strconv.Itoa(i)
 	}
-	return string(p.AppendCommand(nil, p.c.Commands[i]))
+	return string(p.appendCommand(nil, p.c.Commands[i]))
 }
 
-// AppendCommand appends the text of a command, without its number, to dst.
-func (p *Printer) AppendCommand(dst []byte, cmd Command) []byte {
-	switch cmd.Type {
-	case AllocMatrix:
-		dst = append(p.AppendSubmatrix(dst, cmd.Arg1), " = undefined"...)
-		return p.appendSize(dst, cmd.Arg1)
-	case DeallocMatrix:
-		return append(p.AppendSubmatrix(dst, cmd.Arg1), " = []"...)
-	case SwapMatrix:
-		dst = p.AppendSubmatrix(append(dst, "swap("...), cmd.Arg1)
-		return append(p.AppendSubmatrix(append(dst, ", "...), cmd.Arg2), ')')
-	case SetConst:
-		dst = append(p.AppendSubmatrix(dst, cmd.Arg1), " = "...)
-		return appendFloat(dst, cmd.Alpha)
-	case Propagate:
+// forms are the texts of the commands without components. The verbs: %1 and %2 are sub-matrices
+// Arg1 and Arg2, %s the size of Arg1, %a Alpha, %* "Alpha * " unless Alpha is 1, %i, %m and %r
+// vectors, %n a node, and %c the number of a command.
+var forms = [numCommandTypes]string{
+	AllocMatrix:          "%1 = undefined%s",
+	DeallocMatrix:        "%1 = []",
+	SwapMatrix:           "swap(%1, %2)",
+	SetConst:             "%1 = %a",
+	MatrixCopy:           "%1 = %*%2",
+	MatrixAdd:            "%1 += %*%2",
+	CopyRows:             "%1 = %*rows(%2, %i)",
+	AddRows:              "%1 += %*rows(%2, %i)",
+	CopyRowsMulti:        "%1 = %*rows(%m)",
+	CopyToRowsMulti:      "rows(%m) = %*%1",
+	AddRowsMulti:         "%1 += %*rows(%m)",
+	AddToRowsMulti:       "rows(%m) += %*%1",
+	AddRowRanges:         "%1 += %*row_sums(%2, %r)",
+	DecompressMatrix:     "decompress %1",
+	AcceptInput:          "accept %1 for %n",
+	ProvideOutput:        "provide %1 for %n",
+	NoOperation:          "no-op",
+	NoOperationPermanent: "no-op (permanent)",
+	NoOperationMarker:    "---- marker ----",
+	NoOperationLabel:     "label",
+	GotoLabel:            "goto c%c",
+}
+
+// appendCommand appends the text of a command, without its number.
+func (p *Printer) appendCommand(dst []byte, cmd Command) []byte {
+	switch {
+	case cmd.Type == Propagate:
 		return p.appendPropagate(dst, cmd)
-	case Backprop, BackpropNoModelUpdate:
+	case cmd.Type.IsBackprop():
 		return p.appendBackprop(dst, cmd)
-	case MatrixCopy, MatrixAdd:
-		dst = p.appendAssign(dst, cmd.Arg1, cmd.Type == MatrixAdd, cmd.Alpha)
-		return p.AppendSubmatrix(dst, cmd.Arg2)
-	case CopyRows, AddRows:
-		dst = p.appendAssign(dst, cmd.Arg1, cmd.Type == AddRows, cmd.Alpha)
-		dst = p.AppendSubmatrix(append(dst, "rows("...), cmd.Arg2)
-		return append(p.appendIndexes(append(dst, ", "...), cmd.Arg3), ')')
-	case CopyRowsMulti, AddRowsMulti:
-		dst = p.appendAssign(dst, cmd.Arg1, cmd.Type == AddRowsMulti, cmd.Alpha)
-		return append(p.appendMulti(append(dst, "rows("...), cmd.Arg2), ')')
-	case CopyToRowsMulti, AddToRowsMulti:
-		dst = append(p.appendMulti(append(dst, "rows("...), cmd.Arg2), ')')
-		dst = appendAssignment(dst, cmd.Type == AddToRowsMulti, cmd.Alpha)
-		return p.AppendSubmatrix(dst, cmd.Arg1)
-	case AddRowRanges:
-		dst = p.appendAssign(dst, cmd.Arg1, true, cmd.Alpha)
-		dst = p.AppendSubmatrix(append(dst, "row_sums("...), cmd.Arg2)
-		return append(p.appendRanges(append(dst, ", "...), cmd.Arg3), ')')
-	case CompressMatrix:
+	case cmd.Type == CompressMatrix:
 		return p.appendCompress(dst, cmd)
-	case DecompressMatrix:
-		return p.AppendSubmatrix(append(dst, "decompress "...), cmd.Arg1)
-	case AcceptInput:
-		dst = p.AppendSubmatrix(append(dst, "accept "...), cmd.Arg1)
-		return p.appendNode(dst, cmd)
-	case ProvideOutput:
-		dst = p.AppendSubmatrix(append(dst, "provide "...), cmd.Arg1)
-		return p.appendNode(dst, cmd)
-	case NoOperation:
-		return append(dst, "no-op"...)
-	case NoOperationPermanent:
-		return append(dst, "no-op (permanent)"...)
-	case NoOperationMarker:
-		return append(dst, "---- marker ----"...)
-	case NoOperationLabel:
-		return append(dst, "label"...)
-	case GotoLabel:
-		return strconv.AppendInt(append(dst, "goto c"...), int64(cmd.Arg1), 10)
+	case !cmd.Type.valid():
+		return append(dst, cmd.Type.String()...)
 	}
-	return append(dst, cmd.Type.String()...)
+	verb := false
+	for _, x := range []byte(forms[cmd.Type]) {
+		switch {
+		case x == '%':
+			verb = true
+			continue
+		case !verb:
+			dst = append(dst, x)
+		case x == '1':
+			dst = p.appendSubmatrix(dst, cmd.Arg1)
+		case x == '2':
+			dst = p.appendSubmatrix(dst, cmd.Arg2)
+		case x == 's' && cmd.Arg1 >= 0 && int(cmd.Arg1) < len(p.c.Submatrices):
+			sub := p.c.Submatrices[cmd.Arg1]
+			dst = append(appendInt(appendInt(dst, "(", sub.NumRows), ", ", sub.NumCols), ')')
+		case x == 'a':
+			dst = appendFloat(dst, cmd.Alpha)
+		case x == '*' && cmd.Alpha != 1:
+			dst = append(appendFloat(dst, cmd.Alpha), " * "...)
+		case x == 'i':
+			dst = p.appendIndexes(dst, cmd.Arg3)
+		case x == 'm':
+			dst = p.appendMulti(dst, cmd.Arg2)
+		case x == 'r':
+			dst = p.appendRanges(dst, cmd.Arg3)
+		case x == 'n':
+			dst = p.appendNode(dst, cmd)
+		case x == 'c':
+			dst = appendInt(dst, "", cmd.Arg1)
+		}
+		verb = false
+	}
+	return dst
 }
 
-// AppendSubmatrix appends a sub-matrix: m4 for all of matrix 4, else m4(rows, columns) with inclusive ranges, where a colon
-// alone stands for all.
-func (p *Printer) AppendSubmatrix(dst []byte, s int32) []byte {
+// appendInt appends text and a number.
+func appendInt[T int | int32](dst []byte, text string, n T) []byte {
+	return strconv.AppendInt(append(dst, text...), int64(n), 10)
+}
+
+func appendFloat(dst []byte, f float32) []byte {
+	return strconv.AppendFloat(dst, float64(f), 'g', -1, 32)
+}
+
+// appendSubmatrix appends a sub-matrix: m4 for all of matrix 4, else m4(rows, columns) with
+// inclusive ranges, where a lone colon means all.
+func (p *Printer) appendSubmatrix(dst []byte, s int32) []byte {
 	if s < 0 || int(s) >= len(p.c.Submatrices) || int(p.c.Submatrices[s].Matrix) >= len(p.c.Matrices) || p.c.Submatrices[s].Matrix < 0 {
-		return strconv.AppendInt(append(dst, "submatrix#"...), int64(s), 10)
+		return appendInt(dst, "submatrix#", s)
 	}
 	if s == 0 {
 		return append(dst, "[]"...)
 	}
 	sub := p.c.Submatrices[s]
 	m := p.c.Matrices[sub.Matrix]
-	dst = strconv.AppendInt(append(dst, 'm'), int64(sub.Matrix), 10)
+	dst = appendInt(dst, "m", sub.Matrix)
 	if p.c.IsWhole(s) {
 		return dst
 	}
@@ -142,50 +161,33 @@ func appendRange(dst []byte, offset, n, all int32) []byte {
 	if offset == 0 && n == all {
 		return append(dst, ':')
 	}
-	dst = append(strconv.AppendInt(dst, int64(offset), 10), ':')
-	return strconv.AppendInt(dst, int64(offset)+int64(n)-1, 10)
+	return appendInt(appendInt(dst, "", offset), ":", int(offset)+int(n)-1)
 }
 
-func (p *Printer) appendSize(dst []byte, s int32) []byte {
-	if s < 0 || int(s) >= len(p.c.Submatrices) {
-		return dst
+// appendRun appends "m4 = relu.Propagate(" for an output s, with += if the component adds.
+func (p *Printer) appendRun(dst []byte, cmd Command, s int32, adds component.Properties) []byte {
+	info, known := p.net.component(cmd.Arg1)
+	if s != 0 || cmd.Type == Propagate {
+		equals := " = "
+		if info.Has(adds) {
+			equals = " += "
+		}
+		dst = append(p.appendSubmatrix(dst, s), equals...)
 	}
-	sub := p.c.Submatrices[s]
-	dst = strconv.AppendInt(append(dst, '('), int64(sub.NumRows), 10)
-	dst = strconv.AppendInt(append(dst, ", "...), int64(sub.NumCols), 10)
-	return append(dst, ')')
-}
-
-// appendAssign appends "m4 = ", "m4 += ", "m4 = 0.5 * ".
-func (p *Printer) appendAssign(dst []byte, s int32, adds bool, alpha float32) []byte {
-	return appendAssignment(p.AppendSubmatrix(dst, s), adds, alpha)
-}
-
-func appendAssignment(dst []byte, adds bool, alpha float32) []byte {
-	if adds {
-		dst = append(dst, " += "...)
-	} else {
-		dst = append(dst, " = "...)
+	if !known {
+		info.Name = fmt.Sprintf("component%d", cmd.Arg1)
 	}
-	if alpha != 1 {
-		dst = append(appendFloat(dst, alpha), " * "...)
-	}
-	return dst
-}
-
-func appendFloat(dst []byte, f float32) []byte {
-	return strconv.AppendFloat(dst, float64(f), 'g', -1, 32)
+	dst = append(append(dst, info.Name...), '.')
+	return append(append(dst, cmd.Type.String()...), '(')
 }
 
 func (p *Printer) appendPropagate(dst []byte, cmd Command) []byte {
-	info, _ := p.net.component(cmd.Arg1)
-	dst = p.appendAssign(dst, cmd.Arg4, info.Has(component.PropagateAdds), 1)
-	dst = append(append(dst, p.net.componentName(cmd.Arg1)...), ".Propagate("...)
+	dst = p.appendRun(dst, cmd, cmd.Arg4, component.PropagateAdds)
 	if cmd.Arg3 != 0 {
-		dst = p.AppendSubmatrix(dst, cmd.Arg3)
+		dst = p.appendSubmatrix(dst, cmd.Arg3)
 	}
-	dst = appendNumber(dst, ", precomputed ", cmd.Arg2)
-	dst = appendNumber(dst, ", memo ", cmd.Arg5)
+	dst = appendPositive(dst, ", precomputed ", cmd.Arg2)
+	dst = appendPositive(dst, ", memo ", cmd.Arg5)
 	if cmd.Arg6 == 1 {
 		dst = append(dst, ", store stats"...)
 	}
@@ -193,45 +195,33 @@ func (p *Printer) appendPropagate(dst []byte, cmd Command) []byte {
 }
 
 func (p *Printer) appendBackprop(dst []byte, cmd Command) []byte {
-	info, _ := p.net.component(cmd.Arg1)
-	if cmd.Arg6 != 0 {
-		dst = p.appendAssign(dst, cmd.Arg6, info.Has(component.BackpropAdds), 1)
-	}
-	dst = append(append(dst, p.net.componentName(cmd.Arg1)...), '.')
-	dst = append(append(dst, cmd.Type.String()...), '(')
-	dst = p.AppendSubmatrix(append(dst, "dy: "...), cmd.Arg5)
+	dst = p.appendRun(dst, cmd, cmd.Arg6, component.BackpropAdds)
+	dst = p.appendSubmatrix(append(dst, "dy: "...), cmd.Arg5)
 	if cmd.Arg3 != 0 {
-		dst = p.AppendSubmatrix(append(dst, ", x: "...), cmd.Arg3)
+		dst = p.appendSubmatrix(append(dst, ", x: "...), cmd.Arg3)
 	}
 	if cmd.Arg4 != 0 {
-		dst = p.AppendSubmatrix(append(dst, ", y: "...), cmd.Arg4)
+		dst = p.appendSubmatrix(append(dst, ", y: "...), cmd.Arg4)
 	}
-	dst = appendNumber(dst, ", precomputed ", cmd.Arg2)
-	dst = appendNumber(dst, ", memo ", cmd.Arg7)
+	dst = appendPositive(dst, ", precomputed ", cmd.Arg2)
+	dst = appendPositive(dst, ", memo ", cmd.Arg7)
 	return append(dst, ')')
 }
 
-// appendNumber appends what and the number, nothing where the number is none.
-func appendNumber(dst []byte, what string, n int32) []byte {
+// appendPositive appends text and a number, or nothing unless the number is positive.
+func appendPositive(dst []byte, text string, n int32) []byte {
 	if n <= 0 {
 		return dst
 	}
-	return strconv.AppendInt(append(dst, what...), int64(n), 10)
+	return appendInt(dst, text, n)
 }
 
 func (p *Printer) appendCompress(dst []byte, cmd Command) []byte {
-	dst = p.AppendSubmatrix(append(dst, "compress "...), cmd.Arg1)
-	switch cmd.Arg2 {
-	case CompressInt8:
-		dst = append(dst, " to int8"...)
-	case CompressUint8:
-		dst = append(dst, " to uint8"...)
-	case CompressInt16:
-		dst = append(dst, " to int16"...)
-	case CompressUint16:
-		dst = append(dst, " to uint16"...)
-	default:
-		dst = strconv.AppendInt(append(dst, " to type "...), int64(cmd.Arg2), 10)
+	dst = p.appendSubmatrix(append(dst, "compress "...), cmd.Arg1)
+	if k := cmd.Arg2; k >= CompressInt8 && k <= CompressUint16 {
+		dst = append(dst, [...]string{CompressInt8: " to int8", CompressUint8: " to uint8", CompressInt16: " to int16", CompressUint16: " to uint16"}[k]...)
+	} else {
+		dst = appendInt(dst, " to type ", k)
 	}
 	if cmd.Alpha == 0 {
 		dst = append(dst, ", sign only"...)
@@ -244,9 +234,9 @@ func (p *Printer) appendCompress(dst []byte, cmd Command) []byte {
 	return dst
 }
 
-// appendNode appends which node the command deals with, and whether it is about the node's derivative where that is known.
+// appendNode appends the node of an input or output, and whether that is a derivative, if known.
 func (p *Printer) appendNode(dst []byte, cmd Command) []byte {
-	dst = append(append(dst, " for "...), p.net.nodeName(cmd.Arg2)...)
+	dst = append(dst, p.net.nodeName(cmd.Arg2)...)
 	if s := cmd.Arg1; s > 0 && int(s) < len(p.c.Submatrices) {
 		if m := p.c.Submatrices[s].Matrix; m > 0 && int(m) < len(p.c.MatrixDebugInfo) && p.c.MatrixDebugInfo[m].IsDeriv {
 			dst = append(dst, " (derivative)"...)

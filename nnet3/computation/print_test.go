@@ -90,7 +90,7 @@ func TestPrintMatrix(t *testing.T) {
 	c.MatrixDebugInfo = []MatrixDebugInfo{{}, {IsDeriv: true, Cindexes: []index.Cindex{
 		{Node: 3, Index: index.Index{N: 0, T: 5}}, {Node: 3, Index: index.Index{N: 0, T: 6}}, {Node: 3, Index: index.Index{N: 0, T: 7}},
 	}}}
-	if got, want := string(NewPrinter(c, sampleNetwork()).AppendMatrixInfo(nil, 1)), "m1  3x2 (stride = columns)  derivative of output[(0,5:7)]"; got != want {
+	if got, want := string(NewPrinter(c, sampleNetwork()).appendMatrixInfo(nil, 1)), "m1  3x2 (stride = columns)  derivative of output[(0,5:7)]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package computation
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -11,13 +12,13 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// ErrRequest is the kind of every error about what a request asks for.
+// ErrRequest is the kind of all errors about requests.
 var ErrRequest = errors.New("invalid request")
 
-// Input returns the input of the given name, nil if there is none.
+// Input returns the input with the given name, nil if there is none.
 func (r *Request) Input(name string) *IoSpecification { return find(r.Inputs, name) }
 
-// Output returns the output of the given name, nil if there is none.
+// Output returns the output with the given name, nil if there is none.
 func (r *Request) Output(name string) *IoSpecification { return find(r.Outputs, name) }
 
 func find(specs []IoSpecification, name string) *IoSpecification {
@@ -28,12 +29,12 @@ func find(specs []IoSpecification, name string) *IoSpecification {
 	return &specs[i]
 }
 
-// NeedDerivatives reports whether anything backward is asked for.
+// NeedDerivatives reports whether the request asks for a backward pass.
 func (r *Request) NeedDerivatives() bool {
 	return r.NeedModelDerivative || slices.ContainsFunc(r.Inputs, func(s IoSpecification) bool { return s.HasDeriv })
 }
 
-// Equal reports whether the two requests ask for the same, in the same order.
+// Equal reports whether two requests ask for the same things in the same order.
 func (r *Request) Equal(o *Request) bool {
 	same := func(a, b IoSpecification) bool {
 		return a.Name == b.Name && a.HasDeriv == b.HasDeriv && slices.Equal(a.Indexes, b.Indexes)
@@ -42,18 +43,18 @@ func (r *Request) Equal(o *Request) bool {
 		slices.EqualFunc(r.Inputs, o.Inputs, same) && slices.EqualFunc(r.Outputs, o.Outputs, same)
 }
 
-// Hash returns a number that is the same for equal requests, in every run of the program. It looks at every index: that
-// costs next to nothing beside a compilation, and regular requests differ in few places.
+// Hash returns the same number for equal requests, in every run of the program. It hashes every
+// index, because regular requests differ in few places.
 func (r *Request) Hash() uint64 {
-	h := fnv.New64a()
+	h, le := fnv.New64a(), binary.LittleEndian
 	var b []byte
 	for _, specs := range [...][]IoSpecification{r.Inputs, r.Outputs} {
-		b = appendInt32(b, int32(len(specs)))
+		b = le.AppendUint32(b, uint32(len(specs)))
 		for _, s := range specs {
-			b = appendInt32(append(b, s.Name...), int32(len(s.Indexes)))
+			b = le.AppendUint32(append(b, s.Name...), uint32(len(s.Indexes)))
 			b = appendBool(b, s.HasDeriv)
 			for _, x := range s.Indexes {
-				b = appendInt32(appendInt32(appendInt32(b, x.N), x.T), x.X)
+				b = le.AppendUint32(le.AppendUint32(le.AppendUint32(b, uint32(x.N)), uint32(x.T)), uint32(x.X))
 				if len(b) > 1<<12 {
 					h.Write(b)
 					b = b[:0]
@@ -67,10 +68,6 @@ func (r *Request) Hash() uint64 {
 	return h.Sum64()
 }
 
-func appendInt32(b []byte, v int32) []byte {
-	return append(b, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
-}
-
 func appendBool(b []byte, v bool) []byte {
 	if v {
 		return append(b, 1)
@@ -78,9 +75,9 @@ func appendBool(b []byte, v bool) []byte {
 	return append(b, 0)
 }
 
-// Validate reports everything that is wrong with the request in itself and, if net is not nil, everything that it wants of
-// nodes that the network does not have. Whether the outputs can be computed from the inputs is for the compiler to say.
-// The error wraps ErrRequest; if there are several, it is a multierror whose parts do.
+// Validate reports all faults of the request and, unless net is nil, all names that do not fit the
+// network's nodes. It does not tell whether the outputs can be computed from the inputs; the
+// compiler does. The error wraps ErrRequest, or is a multierror of errors that do.
 func (r *Request) Validate(net *NetworkInfo) error {
 	var errs *multierror.Error
 	addf := func(format string, args ...any) {
@@ -105,10 +102,9 @@ func (r *Request) Validate(net *NetworkInfo) error {
 			}
 			named[s.Name] = true
 			if net != nil {
-				switch n := net.node(s.Name); {
-				case n == nil:
+				if n := net.node(s.Name); n == nil {
 					addf("%s %q: the network has no such node", side.what, s.Name)
-				case !side.fits(*n):
+				} else if !side.fits(*n) {
 					addf("node %q of the network can't be an %s", s.Name, side.what)
 				}
 			}
@@ -118,12 +114,12 @@ func (r *Request) Validate(net *NetworkInfo) error {
 		}
 	}
 	if r.NeedDerivatives() && !slices.ContainsFunc(r.Outputs, func(s IoSpecification) bool { return s.HasDeriv }) {
-		addf("derivatives are asked for, and no output comes with one (has_deriv)")
+		addf("derivatives are wanted, but no output comes with one (has_deriv)")
 	}
 	return oneError(errs)
 }
 
-// validate checks the indexes of one input or output.
+// validate checks the indexes of an input or output.
 func (s *IoSpecification) validate() error {
 	if len(s.Indexes) == 0 {
 		return errors.New("no rows")
@@ -146,101 +142,39 @@ func (s *IoSpecification) validate() error {
 	return nil
 }
 
-// node returns the node of the given name, nil if there is none.
-func (n *NetworkInfo) node(name string) *NodeInfo {
-	for i := range n.Nodes {
-		if n.Nodes[i].Name == name {
-			return &n.Nodes[i]
-		}
-	}
-	return nil
-}
-
 // Write writes the request in Kaldi's format.
-func (r *Request) Write(w *kaldiio.Writer) {
-	w.Token("<ComputationRequest>")
-	writeList(w, "<NumInputs>", "<Inputs>", r.Inputs, writeSpecification)
-	writeList(w, "<NumOutputs>", "<Outputs>", r.Outputs, writeSpecification)
-	w.Token("<NeedModelDerivative>")
-	w.Bool(r.NeedModelDerivative)
-	w.Token("<StoreComponentStats>")
-	w.Bool(r.StoreComponentStats)
-	w.Token("</ComputationRequest>")
-	w.Newline()
-}
+func (r *Request) Write(w *kaldiio.Writer) { r.fields(&wire{w: w}) }
 
-func writeSpecification(w *kaldiio.Writer, s IoSpecification) {
-	w.Token("<IoSpecification>")
-	w.Token(s.Name)
-	w.Token("<NumIndexes>")
-	w.Uint64(uint64(len(s.Indexes)))
-	w.Token("<Indexes>")
-	index.WriteVector(w, s.Indexes)
-	w.Token("<HasDeriv>")
-	w.Bool(s.HasDeriv)
-	w.Token("</IoSpecification>")
-}
-
-// ReadRequest reads a request in Kaldi's format, as Write writes it. Errors are *kaldiio.Error.
+// ReadRequest reads a request in the format of Write. Errors are of type *kaldiio.Error.
 func ReadRequest(r *kaldiio.Reader) (*Request, error) {
 	r.Limit(maxFile)
-	if err := r.Expect("<ComputationRequest>"); err != nil {
-		return nil, err
-	}
-	req := &Request{}
-	var err error
-	if req.Inputs, err = readList(r, "<NumInputs>", "<Inputs>", recordWire, readSpecification); err != nil {
-		return nil, err
-	}
-	if req.Outputs, err = readList(r, "<NumOutputs>", "<Outputs>", recordWire, readSpecification); err != nil {
-		return nil, err
-	}
-	if err := r.Expect("<NeedModelDerivative>"); err != nil {
-		return nil, err
-	}
-	if req.NeedModelDerivative, err = r.Bool(); err != nil {
-		return nil, err
-	}
-	if err := r.Expect("<StoreComponentStats>"); err != nil {
-		return nil, err
-	}
-	if req.StoreComponentStats, err = r.Bool(); err != nil {
-		return nil, err
-	}
-	if err := r.Expect("</ComputationRequest>"); err != nil {
-		return nil, err
+	req, f := &Request{}, &wire{r: r}
+	if req.fields(f); f.err != nil {
+		return nil, f.err
 	}
 	return req, nil
 }
 
-func readSpecification(r *kaldiio.Reader) (s IoSpecification, err error) {
-	if err := r.Expect("<IoSpecification>"); err != nil {
-		return s, err
-	}
-	if s.Name, err = r.Token(); err != nil {
-		return s, err
-	}
-	if err := r.Expect("<NumIndexes>"); err != nil {
-		return s, err
-	}
-	n, err := r.Uint64()
-	if err != nil {
-		return s, err
-	}
-	if err := r.Expect("<Indexes>"); err != nil {
-		return s, err
-	}
-	if s.Indexes, err = index.ReadVector(r); err != nil {
-		return s, err
-	}
+func (r *Request) fields(f *wire) {
+	f.tokens("<ComputationRequest>")
+	list(f, "<NumInputs>", "<Inputs>", recordSize, &r.Inputs, (*wire).specification)
+	list(f, "<NumOutputs>", "<Outputs>", recordSize, &r.Outputs, (*wire).specification)
+	f.bool("<NeedModelDerivative>", &r.NeedModelDerivative)
+	f.bool("<StoreComponentStats>", &r.StoreComponentStats)
+	f.end("</ComputationRequest>")
+}
+
+func (f *wire) specification(s *IoSpecification) {
+	f.tokens("<IoSpecification>")
+	value(f, &s.Name, (*kaldiio.Reader).Token, (*kaldiio.Writer).Token)
+	n := uint64(len(s.Indexes))
+	f.tokens("<NumIndexes>")
+	value(f, &n, (*kaldiio.Reader).Uint64, (*kaldiio.Writer).Uint64)
+	f.tokens("<Indexes>")
+	f.indexes(&s.Indexes)
 	if uint64(len(s.Indexes)) != n {
-		return s, r.Errorf("%d indexes where %d are announced", len(s.Indexes), n)
+		f.failf("%d indexes, but %d are announced", len(s.Indexes), n)
 	}
-	if err := r.Expect("<HasDeriv>"); err != nil {
-		return s, err
-	}
-	if s.HasDeriv, err = r.Bool(); err != nil {
-		return s, err
-	}
-	return s, r.Expect("</IoSpecification>")
+	f.bool("<HasDeriv>", &s.HasDeriv)
+	f.end("</IoSpecification>")
 }

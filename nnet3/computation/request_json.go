@@ -13,30 +13,30 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// maxRequestRows bounds the rows of an input or output that is given by ranges, where a few digits ask for any number. It is
-// almost three hours of speech, a row every 10 ms.
+// maxRequestRows bounds the rows of an input or output given by ranges, where a few digits can ask
+// for any number. It is almost three hours of speech at a row every 10 ms.
 const maxRequestRows = 1 << 20
 
-// maxSpecifications bounds the inputs, and the outputs, that are listed.
+// maxSpecifications bounds the number of inputs and of outputs.
 const maxSpecifications = 1 << 16
 
-// jsonRequest is both JSON forms of a request at once.
+// jsonRequest combines both JSON forms of a request.
 type jsonRequest struct {
 	// The form of the reference cases.
 	Inputs              jsonSpecifications `json:"inputs"`
 	NeedModelDerivative bool               `json:"need_model_derivative"`
 	StoreComponentStats bool               `json:"store_component_stats"`
 
-	// The compact form: N sequences, ranges of t.
+	// The compact form: N sequences and ranges of t.
 	N        *int64          `json:"n"`
 	InputT   json.RawMessage `json:"input_t"`
 	OutputT  json.RawMessage `json:"output_t"`
 	IvectorT json.RawMessage `json:"ivector_t"`
 
-	// jsonSpecifications in the first form; in the second a list of names, or "all".
+	// In the first form jsonSpecifications, in the second a list of names or "all".
 	Outputs json.RawMessage `json:"outputs"`
 
-	// A file may hold the request as a member of this name.
+	// In some files the request is a member of the object.
 	Request json.RawMessage `json:"request"`
 }
 
@@ -48,7 +48,7 @@ type jsonSpecification struct {
 
 type jsonSpecifications []jsonSpecification
 
-// UnmarshalJSON refuses lists so long that the list alone, of nothing, would be a lot of memory.
+// UnmarshalJSON refuses lists that would take a lot of memory even if their elements were empty.
 func (s *jsonSpecifications) UnmarshalJSON(data []byte) error {
 	if bytes.Count(data, []byte("{")) > maxSpecifications {
 		return fmt.Errorf("more than %d inputs or outputs are listed", maxSpecifications)
@@ -58,7 +58,7 @@ func (s *jsonSpecifications) UnmarshalJSON(data []byte) error {
 
 type jsonIndexes []index.Index
 
-// UnmarshalJSON reads [[n, t, x], ...]. It makes room once, for as many indexes as there are brackets.
+// UnmarshalJSON reads [[n, t, x], ...]. It allocates once, for one index a bracket.
 func (v *jsonIndexes) UnmarshalJSON(data []byte) error {
 	rest, ok := bytes.CutPrefix(data, []byte("["))
 	if !ok {
@@ -67,7 +67,7 @@ func (v *jsonIndexes) UnmarshalJSON(data []byte) error {
 	list := make([]index.Index, 0, bytes.Count(rest, []byte("[")))
 	for {
 		rest = bytes.TrimLeft(rest, " \t\r\n,")
-		if rest[0] == ']' { // data is known to be proper JSON
+		if rest[0] == ']' { // data is known to be valid JSON
 			*v = list
 			return nil
 		}
@@ -81,7 +81,7 @@ func (v *jsonIndexes) UnmarshalJSON(data []byte) error {
 	}
 }
 
-// parseTriple parses three numbers between commas.
+// parseTriple parses three numbers separated by commas.
 func parseTriple(text []byte, x *[3]int32) bool {
 	for i := range x {
 		number, rest, more := bytes.Cut(text, []byte(","))
@@ -94,20 +94,21 @@ func parseTriple(text []byte, x *[3]int32) bool {
 	return true
 }
 
-// ReadRequestJSON reads a request in one of two JSON forms. The first is that of the reference cases: inputs and outputs with
-// name, has_deriv and indexes, each index an [n, t, x], and need_model_derivative and store_component_stats. The second
-// speaks of ranges:
+// ReadRequestJSON reads a request in one of two JSON forms. The first, that of the reference cases,
+// lists inputs and outputs with name, has_deriv and indexes, where each index is [n, t, x], next to
+// need_model_derivative and store_component_stats. The second gives ranges of times:
 //
 //	{"n": 8, "input_t": [-28, 178], "output_t": [0, 150, 3], "ivector_t": [0, 1], "outputs": ["output"],
 //	 "need_model_derivative": false}
 //
-// asks for the times 0, 3, ..., 147 of the named outputs ("all" for every output-node) of sequences 0 to 7. Every
-// input-node of the network is given at the times of input_t, or of ivector_t if it is called ivector; ends are exclusive,
-// the third number is a step. Rows are ordered by n, then t. With need_model_derivative every output comes with a
-// derivative. This form needs net, for the names of inputs and outputs.
+// asks for the named outputs ("all" for every output-node) of sequences 0 to 7 at times 0, 3, ...,
+// 147. Every input-node of the network is given at the times of input_t, except that one called
+// ivector is given at those of ivector_t. Ends are exclusive; the third number is a step. Rows are
+// ordered by n, then t. With need_model_derivative every output comes with a derivative. This form
+// needs net for the names of inputs and outputs.
 //
-// Other members of the object are ignored, so that a whole reference case can be read. The request is validated if net is
-// not nil. At most fileio.MaxText bytes are read. Errors wrap ErrRequest.
+// ReadRequestJSON ignores other members, so a whole reference case can be read. Unless net is nil,
+// it validates the request. It reads at most fileio.MaxText bytes. Errors wrap ErrRequest.
 func ReadRequestJSON(r io.Reader, net *NetworkInfo) (*Request, error) {
 	dec := json.NewDecoder(fileio.Limit(r, "the request", fileio.MaxText))
 	var in jsonRequest
@@ -140,7 +141,7 @@ func ReadRequestJSON(r io.Reader, net *NetworkInfo) (*Request, error) {
 	return req, nil
 }
 
-// plainJSON says what is wrong in words of JSON instead of Go's.
+// plainJSON describes an error in terms of JSON, not of Go.
 func plainJSON(err error) error {
 	var mismatch *json.UnmarshalTypeError
 	switch {
@@ -154,7 +155,7 @@ func plainJSON(err error) error {
 	return fmt.Errorf("%s can't be %s", mismatch.Field, mismatch.Value)
 }
 
-// listed fills in the form that lists every index.
+// listed fills in a request from the form that lists every index.
 func (in *jsonRequest) listed(req *Request, _ *NetworkInfo) error {
 	var outputs jsonSpecifications
 	if in.Outputs == nil {
@@ -174,7 +175,7 @@ func (in *jsonRequest) listed(req *Request, _ *NetworkInfo) error {
 	return nil
 }
 
-// ranges fills in the form that gives ranges.
+// ranges fills in a request from the form that gives ranges.
 func (in *jsonRequest) ranges(req *Request, net *NetworkInfo) error {
 	if net == nil || len(net.Nodes) == 0 {
 		return fmt.Errorf("ranges of t need a network that says what the inputs are")
@@ -187,18 +188,16 @@ func (in *jsonRequest) ranges(req *Request, net *NetworkInfo) error {
 	if err != nil {
 		return err
 	}
-	for i := range net.Nodes {
-		node := &net.Nodes[i]
+	for _, node := range net.Nodes {
 		if !node.IsInput {
 			continue
 		}
 		spec := IoSpecification{Name: node.Name, Indexes: input}
 		if node.Name == "ivector" {
-			times := in.IvectorT
-			if times == nil {
-				times = json.RawMessage("[0, 1]")
+			if in.IvectorT == nil {
+				in.IvectorT = json.RawMessage("[0, 1]")
 			}
-			if spec.Indexes, err = grid(*in.N, times, "ivector_t"); err != nil {
+			if spec.Indexes, err = grid(*in.N, in.IvectorT, "ivector_t"); err != nil {
 				return err
 			}
 		}
@@ -217,22 +216,21 @@ func (in *jsonRequest) ranges(req *Request, net *NetworkInfo) error {
 	return nil
 }
 
-// outputNames returns the names that the request lists, or those of all outputs.
+// outputNames returns the listed names, or those of all outputs.
 func (in *jsonRequest) outputNames(net *NetworkInfo) ([]string, error) {
 	var all string
+	var names []string
 	if json.Unmarshal(in.Outputs, &all) == nil {
 		if all != "all" {
 			return nil, fmt.Errorf(`outputs is %q, not a list or "all"`, all)
 		}
-		var names []string
-		for i := range net.Nodes {
-			if net.Nodes[i].IsOutput {
-				names = append(names, net.Nodes[i].Name)
+		for _, node := range net.Nodes {
+			if node.IsOutput {
+				names = append(names, node.Name)
 			}
 		}
 		return names, nil
 	}
-	var names []string
 	if bytes.Count(in.Outputs, []byte(",")) >= maxSpecifications {
 		return nil, fmt.Errorf("more than %d outputs are listed", maxSpecifications)
 	}
@@ -260,7 +258,7 @@ func grid(n int64, text json.RawMessage, what string) ([]index.Index, error) {
 	}
 	count := (times[1]-times[0]-1)/step + 1
 	if n <= 0 || n > maxRequestRows || count > maxRequestRows || n*count > maxRequestRows {
-		return nil, fmt.Errorf("%s: %d sequences of %d rows; there must be some, and at most %d in all", what, n, count, maxRequestRows)
+		return nil, fmt.Errorf("%s: %d sequences of %d rows; want 1 to %d rows in all", what, n, count, maxRequestRows)
 	}
 	rows := make([]index.Index, 0, n*count)
 	for i := range n {

@@ -159,7 +159,8 @@ func TestRequestJSONFaults(t *testing.T) {
 	}
 }
 
-// FuzzReadRequestJSON reads requests in both JSON forms. What is read is a request of the network, and prints.
+// FuzzReadRequestJSON reads requests in both JSON forms. What is read is a request of the network,
+// and prints.
 func FuzzReadRequestJSON(f *testing.F) {
 	for _, text := range []string{
 		`{"inputs":[{"name":"input","has_deriv":true,"indexes":[[0,1,0],[0,2,5]]}],"outputs":[{"name":"output","has_deriv":true,"indexes":[[0,1,0]]}],"need_model_derivative":true}`,

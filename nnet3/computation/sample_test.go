@@ -44,8 +44,8 @@ func sampleNetwork() *NetworkInfo {
 	}
 }
 
-// sample is a computation with all commands but those of loops and the removable no-op. It passes the checker without the
-// rewrite check. The views are named after what they hold.
+// sample is a computation with all commands but those of loops and the removable no-op. It passes
+// the checker without the rewrite check. The views are named after what they hold.
 type sample struct {
 	*Computation
 	in, pre, act, norm, spliced, out                       int32

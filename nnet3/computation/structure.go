@@ -5,24 +5,24 @@ import (
 	"math"
 )
 
-// MaxElements bounds the elements of one matrix, so that offsets stay far from overflow (2^36 float32 are 256 GiB).
+// MaxElements bounds the elements of a matrix (of 256 GiB), so that offsets can't overflow.
 const MaxElements = 1 << 36
 
-// checkStructure reports every number in the computation that refers to nothing, all at once. What it passes can be
-// analyzed, printed and counted without any further test of numbers.
+// checkStructure reports all numbers in the computation that are out of range. A computation that
+// passes can be analyzed, printed and counted without further range checks.
 func (c *Computation) checkStructure(net *NetworkInfo) error {
 	r := newReport(c, net)
 	r.structure()
 	return r.err()
 }
 
-// structure is the check itself. It goes through every list once.
+// structure goes through every list once.
 func (r *report) structure() {
 	c := r.c
 	if len(c.Matrices) == 0 || len(c.Submatrices) == 0 || len(c.PrecomputedIndexes) == 0 ||
 		c.Matrices[0] != (MatrixInfo{}) || c.Submatrices[0] != (SubMatrixInfo{}) {
-		r.addf(ErrStructure, -1, "matrix 0, sub-matrix 0 and precomputed indexes 0 are reserved and must be there, empty")
-		return // everything below relies on them
+		r.addf(ErrStructure, -1, "matrix 0, sub-matrix 0 and precomputed indexes 0 are reserved: they must exist and be empty")
+		return // the rest relies on them
 	}
 	for m, info := range c.Matrices[1:] {
 		if info.Rows <= 0 || info.Cols <= 0 || int64(info.Rows)*int64(info.Cols) > MaxElements {
@@ -46,11 +46,16 @@ func (r *report) structure() {
 	if r.bad() {
 		return // a command could not even be printed
 	}
-	for i := range c.IndexesMulti {
-		r.multiStructure(i)
+	for i, pairs := range c.IndexesMulti {
+		for row, p := range pairs {
+			exists := p[0] > 0 && int(p[0]) < len(c.Submatrices) && p[1] >= 0 && p[1] < c.Submatrices[p[0]].NumRows
+			if !exists && p != (Pair{-1, -1}) {
+				r.addf(ErrStructure, -1, "entry %d of indexes_multi %d is row %d of sub-matrix %d, which is not there", row, i, p[1], p[0])
+			}
+		}
 	}
 	for i, cmd := range c.Commands {
-		if !cmd.Type.Valid() {
+		if !cmd.Type.valid() {
 			r.addf(ErrStructure, i, "unknown command type %d", cmd.Type)
 			continue
 		}
@@ -63,24 +68,12 @@ func (r *report) structure() {
 	}
 }
 
-// inside reports whether n > 0 rows or columns from offset are within all.
+// inside reports whether the n > 0 rows or columns from offset on are among all.
 func inside(offset, n, all int32) bool {
 	return offset >= 0 && n > 0 && int64(offset)+int64(n) <= int64(all)
 }
 
-// multiStructure checks that the pairs of a vector name rows that are there. The pair for none is (-1, -1).
-func (r *report) multiStructure(i int) {
-	for row, p := range r.c.IndexesMulti[i] {
-		if p == (Pair{-1, -1}) {
-			continue
-		}
-		if p[0] <= 0 || int(p[0]) >= len(r.c.Submatrices) || p[1] < 0 || p[1] >= r.c.Submatrices[p[0]].NumRows {
-			r.addf(ErrStructure, -1, "entry %d of indexes_multi %d is row %d of sub-matrix %d, which is not there", row, i, p[1], p[0])
-		}
-	}
-}
-
-// argument returns why the number n is not allowed where the kind of argument is wanted, or nothing if it is.
+// argument returns why n is not a valid argument of the given kind, "" if it is.
 func (r *report) argument(kind argKind, n int32) string {
 	c := r.c
 	lowest, count, what := int32(0), 0, ""
@@ -98,8 +91,8 @@ func (r *report) argument(kind argKind, n int32) string {
 	case argPrecomputed:
 		count, what = len(c.PrecomputedIndexes), "precomputed indexes"
 	case argMemo:
-		// A slot is an entry of a list while the computation runs, so there can't be more of them than commands. Kaldi
-		// numbers slots by step, and every step has several commands.
+		// The memos of a running computation are a list, so there must not be more of them than
+		// commands. Kaldi numbers them by step, and every step has several commands.
 		lowest, count, what = -1, len(c.Commands)+1, "memo slots"
 	case argFlag:
 		lowest, count, what = -1, 2, "flag values"

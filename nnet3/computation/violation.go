@@ -8,45 +8,44 @@ import (
 	"github.com/hashicorp/go-multierror"
 )
 
-// The kinds of violations that the checker reports. A Violation wraps one of them, so errors.Is finds them.
+// The kinds of faults that Check reports. A Violation wraps one of them, so errors.Is finds them.
 var (
-	// ErrStructure: a number refers to something that is not there: a command to a sub-matrix, a sub-matrix to rows of its
-	// matrix, and so on. A computation with such a fault can't be analyzed any further.
+	// ErrStructure: a number is out of range, such as that of a sub-matrix in a command or of a row
+	// in a sub-matrix. Nothing else is checked of such a computation.
 	ErrStructure = errors.New("number out of range")
-	// ErrSize: the sizes of the operands of a command do not agree.
+	// ErrSize: the operands of a command have sizes that do not agree.
 	ErrSize = errors.New("sizes do not agree")
 	// ErrComponent: a command uses a component in a way that its properties do not allow.
 	ErrComponent = errors.New("component used wrongly")
 	// ErrRows: a vector of rows does not fit its command.
 	ErrRows = errors.New("wrong row numbers")
-	// ErrOverlap: a command writes where it also reads, or writes a place twice.
+	// ErrOverlap: a command writes where it also reads, or writes an element twice.
 	ErrOverlap = errors.New("operands overlap")
-	// ErrMemo: a memo is written or consumed more or less than once, or by another component.
+	// ErrMemo: a memo is not written once and consumed once by the same component.
 	ErrMemo = errors.New("memo misused")
-	// ErrIO: input is accepted for, or output provided for, a node that can't have it.
+	// ErrIO: a node that can't have input or output is accepted or provided.
 	ErrIO = errors.New("wrong input or output")
-	// ErrLoop: the jump of a looped computation has a wrong target, or a pass of the loop does not leave the matrices as it
-	// found them.
+	// ErrLoop: a jump has a wrong target, or an iteration changes which matrices are allocated.
 	ErrLoop = errors.New("broken loop")
-	// ErrLifetime: a matrix is allocated or freed twice or never, or used outside its life.
+	// ErrLifetime: a matrix is not allocated once and freed once, or is used outside its life.
 	ErrLifetime = errors.New("matrix used outside its life")
-	// ErrCompression: compression of a matrix is not undone before it is needed, or loses what is needed.
+	// ErrCompression: a matrix is used while it is compressed, or loses what is needed.
 	ErrCompression = errors.New("compression misplaced")
 	// ErrUndefined: a part of a matrix is read before it is written.
 	ErrUndefined = errors.New("undefined values are read")
-	// ErrUnused: a part of a matrix is not used at all.
+	// ErrUnused: a part of a matrix is never used.
 	ErrUnused = errors.New("part of a matrix is never used")
-	// ErrDebugInfo: what the debug information says of a matrix can't be true.
+	// ErrDebugInfo: the debug information of a matrix can't be true.
 	ErrDebugInfo = errors.New("wrong debug information")
-	// ErrRewrite: a value is changed after it was read, which a computation that is not optimized yet must not do.
+	// ErrRewrite: a value changes after it was read, which must not happen before optimization.
 	ErrRewrite = errors.New("value changed after it was read")
 )
 
 // Violation is one fault in a computation.
 type Violation struct {
 	Kind    error  // one of the errors above
-	Command int    // number of the command, -1 where the fault is in no command in particular
-	Text    string // the command as the Printer writes it
+	Command int    // number of the command, -1 for a fault that concerns no particular command
+	Text    string // the command as Printer writes it
 	Detail  string // what is wrong
 }
 
@@ -61,7 +60,7 @@ func (v *Violation) Error() string {
 // Unwrap returns the kind.
 func (v *Violation) Unwrap() error { return v.Kind }
 
-// maxViolations bounds the report of a computation that is wrong from end to end.
+// maxViolations bounds the faults that are listed.
 const maxViolations = 200
 
 // report collects violations.
@@ -79,7 +78,7 @@ func newReport(c *Computation, net *NetworkInfo) *report {
 	return &report{c: c, net: net, printer: p}
 }
 
-// addf records a violation of the given kind by command number cmd, -1 for one of no command in particular.
+// addf records a violation of the given kind by command number cmd, -1 for none in particular.
 func (r *report) addf(kind error, cmd int, format string, args ...any) {
 	if r.bad() && len(r.errs.Errors) == maxViolations {
 		r.more++
@@ -100,16 +99,32 @@ func (r *report) err() error {
 		return nil
 	}
 	more := r.more
-	r.errs.ErrorFormat = func(errs []error) string { return formatViolations(errs, more) }
+	r.errs.ErrorFormat = func(errs []error) string { return "computation: " + listFaults(errs, more) }
 	return r.errs
 }
 
-func formatViolations(errs []error, more int) string {
+// oneError returns the only error of a list, the list if it has several, and nil if it has none.
+func oneError(m *multierror.Error) error {
+	if m == nil || len(m.Errors) == 0 {
+		return nil
+	}
+	if len(m.Errors) == 1 {
+		return m.Errors[0]
+	}
+	m.ErrorFormat = func(errs []error) string {
+		shown := errs[:min(len(errs), maxViolations)]
+		return listFaults(shown, len(errs)-len(shown))
+	}
+	return m
+}
+
+// listFaults lists errors, a line each, and says how many more there are.
+func listFaults(errs []error, more int) string {
 	if len(errs) == 1 {
-		return "computation: " + errs[0].Error()
+		return errs[0].Error()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "computation: %d faults:", len(errs)+more)
+	fmt.Fprintf(&b, "%d faults:", len(errs)+more)
 	for _, err := range errs {
 		b.WriteString("\n  ")
 		b.WriteString(err.Error())
@@ -118,26 +133,4 @@ func formatViolations(errs []error, more int) string {
 		fmt.Fprintf(&b, "\n  ... %d more", more)
 	}
 	return b.String()
-}
-
-// oneError returns the only error of a list, the list, a line each, if it has several, and nil if it has none.
-func oneError(m *multierror.Error) error {
-	if m == nil || len(m.Errors) == 0 {
-		return nil
-	}
-	if len(m.Errors) == 1 {
-		return m.Errors[0]
-	}
-	more := max(0, len(m.Errors)-maxViolations)
-	m.ErrorFormat = func(errs []error) string {
-		text := fmt.Sprintf("%d faults:", len(errs))
-		for _, err := range errs[:len(errs)-more] {
-			text += "\n  " + err.Error()
-		}
-		if more > 0 {
-			text += fmt.Sprintf("\n  ... %d more", more)
-		}
-		return text
-	}
-	return m
 }

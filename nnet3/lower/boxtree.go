@@ -1,6 +1,6 @@
 package lower
 
-// box is a rectangle of a base for a stretch of time, from t0 to t1, both included.
+// box is a rectangle of a base from time t0 to t1, both included.
 type box struct {
 	Rect
 	t0, t1 int32
@@ -10,15 +10,15 @@ func (b *box) overlaps(c *box) bool {
 	return b.R0 < c.R1 && c.R0 < b.R1 && b.C0 < c.C1 && c.C0 < b.C1 && b.t0 <= c.t1 && c.t0 <= b.t1
 }
 
-// grow makes b hold c too.
+// grow extends b to include c.
 func (b *box) grow(c *box) {
 	b.R0, b.R1 = min(b.R0, c.R0), max(b.R1, c.R1)
 	b.C0, b.C1 = min(b.C0, c.C0), max(b.C1, c.C1)
 	b.t0, b.t1 = min(b.t0, c.t0), max(b.t1, c.t1)
 }
 
-// occupation says that a box of a base holds data. Two occupations may overlap only where they hold the same data: root is the
-// value that was written there.
+// occupation is a box of a base with data of value root. Occupations with other data must not
+// overlap.
 type occupation struct {
 	box
 	root int32
@@ -29,24 +29,24 @@ func (o *occupation) clashes(p *occupation) bool { return o.root != p.root && o.
 // boxNode is an occupation in a search tree.
 type boxNode struct {
 	occupation
-	all         box    // holds the occupations of the node and of all nodes below it
+	all         box    // the bounding box of the node's tree
 	left, right int32  // 0: none
-	rank        uint32 // the larger stands above
+	rank        uint32 // parents have larger ranks
 	next        int32  // the next occupation of the same cell
 	owner       cellRef
 }
 
-// boxForest holds the occupations of all bases, a search tree for each. The trees are treaps: ordered by row, then by time, and kept flat
-// by ranks that look random. Every node knows the box around its tree, so a search passes by what is elsewhere in any of the
-// three directions. To insert, to remove and to search a place that is used a few times takes time in the logarithm of the size
-// of the tree.
+// boxForest holds a search tree of occupations for each base. The trees are treaps, ordered by row,
+// then by time, and balanced by pseudo-random ranks. Every node has the bounding box of its tree,
+// so a search skips what is elsewhere in any dimension. Insertion, removal, and the search of a box
+// that few occupations overlap take logarithmic time.
 type boxForest struct {
-	nodes []boxNode // node 0 is none
-	free  int32     // a list of free nodes, linked by left
+	nodes []boxNode // node 0 stands for none
+	free  int32     // the free nodes, linked by left
 	seed  uint32
 }
 
-// add makes a node that stands alone.
+// add makes a node that is in no tree.
 func (f *boxForest) add(o occupation, owner cellRef) int32 {
 	f.seed += 0x9E3779B9
 	rank := f.seed
@@ -65,13 +65,13 @@ func (f *boxForest) add(o occupation, owner cellRef) int32 {
 	return int32(len(f.nodes) - 1)
 }
 
-// release gives back a node that stands alone.
+// release frees a node that is in no tree.
 func (f *boxForest) release(n int32) {
 	f.nodes[n].left = f.free
 	f.free = n
 }
 
-// releaseTree gives back all nodes of a tree.
+// releaseTree frees all nodes of a tree.
 func (f *boxForest) releaseTree(root int32) {
 	if root != 0 {
 		f.releaseTree(f.nodes[root].left)
@@ -94,7 +94,7 @@ func (f *boxForest) before(a, b int32) bool {
 	return a < b
 }
 
-// enclose computes the box around the tree of node n from those of its children.
+// enclose computes the bounding box of node n from those of its children.
 func (f *boxForest) enclose(n int32) {
 	p := &f.nodes[n]
 	p.all = p.box
@@ -106,7 +106,7 @@ func (f *boxForest) enclose(n int32) {
 	}
 }
 
-// insert puts node n, which stands alone, into a tree, and gives the tree's new root.
+// insert inserts node n, which is in no tree, and returns the tree's new root.
 func (f *boxForest) insert(root, n int32) int32 {
 	if root == 0 {
 		return n
@@ -127,7 +127,7 @@ func (f *boxForest) insert(root, n int32) int32 {
 	return root
 }
 
-// split cuts a tree in what stands before node n and what stands behind it.
+// split divides a tree into the nodes before and after node n.
 func (f *boxForest) split(root, n int32) (l, r int32) {
 	if root == 0 {
 		return 0, 0
@@ -144,7 +144,7 @@ func (f *boxForest) split(root, n int32) (l, r int32) {
 	return l, r
 }
 
-// remove takes node n out of a tree, and gives the tree's new root. The node then stands alone.
+// remove removes node n from its tree, and returns the tree's new root.
 func (f *boxForest) remove(root, n int32) int32 {
 	p := &f.nodes[root]
 	if root == n {
@@ -161,7 +161,7 @@ func (f *boxForest) remove(root, n int32) int32 {
 	return root
 }
 
-// join makes one tree of two, of which the first stands before the second.
+// join joins two trees, where all nodes of l come before those of r.
 func (f *boxForest) join(l, r int32) int32 {
 	if l == 0 || r == 0 {
 		return l + r
@@ -177,7 +177,7 @@ func (f *boxForest) join(l, r int32) int32 {
 	return root
 }
 
-// clash finds a node of the tree that clashes with o; 0 if there is none.
+// clash returns a node of the tree that clashes with o, 0 for none.
 func (f *boxForest) clash(root int32, o *occupation) int32 {
 	for root != 0 {
 		p := &f.nodes[root]
@@ -195,7 +195,7 @@ func (f *boxForest) clash(root int32, o *occupation) int32 {
 	return 0
 }
 
-// appendOverlapping appends the nodes of a tree whose occupations overlap b.
+// appendOverlapping appends the nodes of a tree that overlap b, in order.
 func (f *boxForest) appendOverlapping(dst []int32, root int32, b *box) []int32 {
 	for root != 0 && f.nodes[root].all.overlaps(b) {
 		p := &f.nodes[root]

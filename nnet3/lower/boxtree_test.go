@@ -63,7 +63,8 @@ func TestBoxForest(t *testing.T) {
 	})
 }
 
-// checkTree checks the order of a tree, the ranks and the boxes, and that it holds what the list holds.
+// checkTree checks the order of a tree, the ranks and the boxes, and that it holds what the list
+// holds.
 func checkTree(t *rapid.T, f *boxForest, root int32, list []int32) {
 	var walk func(n int32) []int32
 	walk = func(n int32) []int32 {

@@ -2,25 +2,25 @@ package lower
 
 import "slices"
 
-// grid cuts a value into cells, along the edges of what reads it and of what contributes to it.
+// grid cuts a value into cells, along the edges of its reads and of its terms.
 type grid struct {
 	rows, cols []int32 // the edges, ascending, from 0 to the size of the value
 	cells      []cell  // row by row
 }
 
-// cell is a rectangle of a value that is treated alike: the same reads end its life, the same terms contribute to it.
+// cell is a rectangle of a value all of whose elements have the same reads and the same terms.
 type cell struct {
 	rect  Rect
-	reads []int32 // numbers of the value's reads that cover it, as far as they may matter, the last in time first
-	terms []int32 // numbers of the terms that contribute, the first in time first
+	reads []int32 // the value's reads that cover it and may matter, the last in time first
+	terms []int32 // the terms that contribute, the first in time first
 	nodes int32   // its occupations in the tree of its base, linked by next
-	mark  int32   // the last merge that looked at it
+	mark  int32   // the last merge that visited it
 }
 
 // cellRef names cell i of value n.
 type cellRef struct{ n, i int32 }
 
-// within gives the rows [i0, i1) and columns [j0, j1) of the grid that have a part of r.
+// within returns the rows [i0, i1) and columns [j0, j1) of the grid that overlap r.
 func (g *grid) within(r Rect) (i0, i1, j0, j1 int) {
 	if len(g.cells) == 1 {
 		return 0, 1, 0, 1
@@ -30,7 +30,17 @@ func (g *grid) within(r Rect) (i0, i1, j0, j1 int) {
 	return i0, i1, j0, j1
 }
 
-// edges gives the range of the intervals between edges that have a part of [a, b).
+// each calls f for every cell that overlaps r.
+func (g *grid) each(r Rect, f func(*cell)) {
+	i0, i1, j0, j1 := g.within(r)
+	for i := i0; i < i1; i++ {
+		for j := j0; j < j1; j++ {
+			f(&g.cells[g.at(i, j)])
+		}
+	}
+}
+
+// edges returns the range of intervals between edges that overlap [a, b).
 func edges(edges []int32, a, b int32) (int, int) {
 	i, exact := slices.BinarySearch(edges, a)
 	if !exact {
@@ -40,10 +50,10 @@ func edges(edges []int32, a, b int32) (int, int) {
 	return max(i, 0), min(j, len(edges)-1)
 }
 
-// at is the number of the cell in row i and column j of the grid.
+// at returns the number of the cell in row i and column j of the grid.
 func (g *grid) at(i, j int) int32 { return int32(i*(len(g.cols)-1) + j) }
 
-// makeCells cuts value n.
+// makeCells cuts value n into cells.
 func (s *Storage) makeCells(n int32) {
 	v := &s.values[n]
 	full := Rect{0, v.rows, 0, v.cols}
@@ -77,13 +87,7 @@ func (s *Storage) makeCells(n int32) {
 	}
 	s.listReads(v)
 	for k := v.terms[0]; k < v.terms[1]; k++ {
-		i0, i1, j0, j1 := g.within(s.terms[k].Dst())
-		for i := i0; i < i1; i++ {
-			for j := j0; j < j1; j++ {
-				c := &g.cells[g.at(i, j)]
-				c.terms = append(c.terms, k)
-			}
-		}
+		g.each(s.terms[k].Dst(), func(c *cell) { c.terms = append(c.terms, k) })
 	}
 	for i := range g.cells {
 		if c := &g.cells[i]; len(c.terms) > 1 {
@@ -92,7 +96,7 @@ func (s *Storage) makeCells(n int32) {
 	}
 }
 
-// edgeList is a list of edges in order, each once.
+// edgeList sorts edges and drops repeated ones.
 func edgeList(edges []int32) []int32 {
 	if len(edges) > 2 {
 		slices.Sort(edges)
@@ -101,19 +105,13 @@ func edgeList(edges []int32) []int32 {
 	return slices.Clone(edges)
 }
 
-// listReads lists in each cell of a value the reads that may matter: the last ones, which end the cell's life, and those of terms
-// that may be placed, whose results then show the cell. Many reads of a tall value can cover the same cells, since the
-// rectangle around rows that are read one by one counts as read.
+// listReads lists in each cell of a value the reads that may matter: the last ones, which end the
+// cell's life, and those by terms that may be placed, whose results then show the cell. Many reads
+// of a tall value can cover a cell, since a read of rows covers their bounding rectangle.
 func (s *Storage) listReads(v *value) {
 	g := &v.grid
 	if len(v.reads) == 1 {
-		i0, i1, j0, j1 := g.within(v.reads[0].rect)
-		for i := i0; i < i1; i++ {
-			for j := j0; j < j1; j++ {
-				c := &g.cells[g.at(i, j)]
-				c.reads = append(c.reads, 0)
-			}
-		}
+		g.each(v.reads[0].rect, func(c *cell) { c.reads = append(c.reads, 0) })
 		return
 	}
 	order := make([]int32, len(v.reads))
@@ -121,7 +119,7 @@ func (s *Storage) listReads(v *value) {
 		order[k] = int32(k)
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { return int(v.reads[b].event - v.reads[a].event) })
-	// By cell: the first cell of the same column, from this one on, that no last read covers yet.
+	// By cell: the first cell of the column, from this one down, that no last read covers yet.
 	next := make([]int32, len(g.cells)+len(g.cols)-1)
 	for i := range next {
 		next[i] = int32(i)
@@ -166,7 +164,7 @@ func (s *Storage) listReads(v *value) {
 	}
 }
 
-// mayBePlaced reports whether there may come to be nothing to move for a term; -1 is none.
+// mayBePlaced reports whether term k, unless it is -1, may ever be placed.
 func (s *Storage) mayBePlaced(k int32) bool {
 	return k >= 0 && !s.terms[k].constant && s.terms[k].Contiguous()
 }

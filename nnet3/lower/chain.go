@@ -3,26 +3,25 @@ package lower
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// A Chain is a computation of several segments as values: a program for each segment. Segments end at markers, where a run
-// stops for the caller to take outputs and to hand in inputs. A computation that is one segment, or that has a backward part,
-// is a chain of one program.
+// A Chain is a computation as values, with a program for each segment. Segments end at markers,
+// where a run stops so that the caller can take outputs and hand in inputs. A computation with one
+// segment, or with a backward part, is a chain of one program.
 //
-// Each program can be rewritten by itself. The matrices that it takes over from the one before, and hands on to the one
-// behind, are among its inputs and outputs (Port.Carried); a rewrite never sees more than one segment, so it can't make an
-// output of one wait for an input of the next.
+// Each program is rewritten by itself. The matrices that it takes over from the previous one and
+// hands over to the next are among its inputs and outputs (Port.Carried). Since a rewrite sees only
+// one segment, it can't make an output of one wait for an input of the next.
 type Chain struct {
 	Programs []*Program // in the order in which they run
-	// Loop is the number of the program with which the loop of a looped computation begins, which follows on the last one.
-	// It is -1 where there is no loop.
+	// Loop is the number of the program that the loop of a looped computation begins with; it
+	// follows the last one. It is -1 without a loop.
 	Loop    int
-	markers []bool // by program: whether a marker follows it
+	markers []bool // by program: whether a marker follows
 }
 
-// LowerChain turns the segments of a computation into values, each of them as Lower does.
+// LowerChain turns each segment of a computation into values, as Lower does.
 func LowerChain(c *computation.Computation, net Network) (*Chain, error) {
 	segments, loop, err := cutSegments(c)
 	if err != nil {
@@ -35,7 +34,7 @@ func LowerChain(c *computation.Computation, net Network) (*Chain, error) {
 			s.carriedIn = ch.Programs[i-1].carriedOut()
 		}
 		s.wanted = live[i+1]
-		s.whatever = loop >= 0 && (i+1 == loop || i+1 == len(segments))
+		s.unwritten = loop >= 0 && (i+1 == loop || i+1 == len(segments))
 		p, err := lowerSegment(c, net, s)
 		if err != nil {
 			return nil, err
@@ -44,7 +43,7 @@ func LowerChain(c *computation.Computation, net Network) (*Chain, error) {
 		ch.markers = append(ch.markers, s.marker)
 	}
 	if loop == 0 && len(ch.Programs[len(segments)-1].carriedOut()) > 0 {
-		return nil, fmt.Errorf("%w: the loop uses matrices that nothing before it has made", ErrUnsupported)
+		return nil, fmt.Errorf("%w: the loop uses matrices that nothing makes before it", ErrUnsupported)
 	}
 	return ch, nil
 }
@@ -55,12 +54,13 @@ type segment struct {
 	marker      bool // command last is a marker
 
 	carriedIn []int32 // the matrices that it takes over
-	wanted    []bool  // by matrix: whether somebody behind the segment may read it
-	whatever  bool    // hand on what is wanted even if it was never written, because another segment may have written it
+	wanted    []bool  // by matrix: whether a later segment may read it
+	unwritten bool    // hand over wanted matrices even if they were never written, because another segment may have written them
 }
 
-// cutSegments finds the segments of a computation, and the number of the one that a loop begins with, -1 if there is none. A
-// single marker, as it stands between the forward and the backward part, divides nothing.
+// cutSegments returns the segments of a computation, and the number of the one that a loop begins
+// with, -1 for no loop. A single marker, as between the forward and the backward part, divides
+// nothing.
 func cutSegments(c *computation.Computation) (segments []segment, loop int, err error) {
 	n, label, markers, backward := len(c.Commands), -1, 0, false
 	for i := range c.Commands {
@@ -101,8 +101,8 @@ func cutSegments(c *computation.Computation) (segments []segment, loop int, err 
 	return segments, loop, nil
 }
 
-// liveMatrices returns, for each segment and behind the last one, which matrices somebody may still read there. What was
-// allocated anew is not what it was, and what a loop begins with is needed at its end.
+// liveMatrices returns, for the beginning of each segment and for the end, which matrices are live.
+// Allocation kills a matrix. What is live where a loop begins is live at its end.
 func liveMatrices(c *computation.Computation, segments []segment, loop int) [][]bool {
 	live := make([][]bool, len(segments)+1)
 	for i := range live {
@@ -125,7 +125,7 @@ func liveMatrices(c *computation.Computation, segments []segment, loop int) [][]
 	return live
 }
 
-// liveBefore turns what is read behind a segment into what is read in it or behind it.
+// liveBefore turns the matrices that are live after a segment into those that are live before it.
 func liveBefore(c *computation.Computation, s segment, live []bool) {
 	matrix := func(sub int32) int32 { return c.Submatrices[sub].Matrix }
 	for i := s.last - 1; i >= s.first; i-- {
@@ -156,27 +156,17 @@ func liveBefore(c *computation.Computation, s segment, live []bool) {
 	}
 }
 
-// carryIn makes matrix m begin as what the segment before left there.
-func (l *lowering) carryIn(m int32) {
-	t := l.typeOf(m)
-	v := fgraph.NewInput(t, fmt.Sprintf("carried%d", m))
-	l.inputs = append(l.inputs, v)
-	l.prog.Inputs = append(l.prog.Inputs, Port{Node: -1, Component: -1, Carried: m, At: l.at})
-	l.put(m, whole(t), v)
-}
-
-// carryOut hands on the matrices that are wanted behind the segment. One that holds nothing is zero there too, and need not
-// be handed on.
+// carryOut hands over the matrices that later segments want, except empty ones: they stay zero.
 func (l *lowering) carryOut(s *segment) {
 	for m, wanted := range s.wanted {
-		if wanted && (s.whatever || !l.pieces.empty(int32(m))) {
-			l.outputs = append(l.outputs, l.readRect(int32(m), whole(l.typeOf(int32(m)))))
+		if wanted && (s.unwritten || !l.pieces.empty(int32(m))) {
+			l.outputs = append(l.outputs, l.readRect(int32(m), l.whole(int32(m))))
 			l.prog.Outputs = append(l.prog.Outputs, Port{Node: -1, Component: -1, Carried: int32(m), At: l.at})
 		}
 	}
 }
 
-// carriedOut lists the matrices that the program hands on, ascending.
+// carriedOut returns the matrices that the program hands over, ascending.
 func (p *Program) carriedOut() []int32 {
 	var list []int32
 	for _, port := range p.Outputs {

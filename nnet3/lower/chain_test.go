@@ -11,8 +11,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/lower"
 )
 
-// threeSegments serves three requests. The second and the third take over a matrix, the third one that the second has no use
-// for; zeros that nobody has written to are not worth handing on.
+// threeSegments serves three requests. The second and the third take over a matrix, the third one
+// that the second has no use for; zeros that nobody has written to are not worth handing on.
 func threeSegments() *computation.Computation {
 	c := computation.New()
 	a, b, unused := c.NewMatrix(2, 3, false), c.NewMatrix(2, 3, false), c.NewMatrix(2, 3, false)

@@ -1,16 +1,17 @@
 package lower
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// Emit turns the values into commands again, as the storage says. Where no storage is planned, every value gets a matrix of
-// its own. The result holds no debug information: storage that is used again stands for nothing in particular.
+// Emit turns the values of p into commands again, as its storage says, which must be planned
+// (PlanStorage). The result has no debug information: reused matrices have no fixed meaning.
 func Emit(p *Program) (*computation.Computation, error) {
 	t := newTarget(p.NeedModelDerivative)
 	if err := t.program(p); err != nil {
@@ -19,21 +20,22 @@ func Emit(p *Program) (*computation.Computation, error) {
 	return t.c, nil
 }
 
-// target is a computation in the making, to which programs are appended.
+// target is a computation under construction. Programs are appended to it.
 type target struct {
 	c           *computation.Computation
 	views       map[computation.SubMatrixInfo]int32
 	precomputed map[*computation.PrecomputedIndexesInfo]int32
 	derived     map[component.Component]int32
 	numMemos    int32
-	lists       lists
-	carried     map[int32]int32 // by number of a carried matrix: the sub-matrix that covers it here
+	rowLists    map[hash][]int32 // by hash: the vectors of Indexes
+	pairLists   map[hash][]int32 // by hash: the vectors of IndexesMulti
+	carried     map[int32]int32  // by carried matrix: the sub-matrix that covers it here
 }
 
 func newTarget(needModelDerivative bool) *target {
 	t := &target{c: computation.New(), views: make(map[computation.SubMatrixInfo]int32),
 		precomputed: make(map[*computation.PrecomputedIndexesInfo]int32), derived: make(map[component.Component]int32),
-		carried: make(map[int32]int32)}
+		rowLists: make(map[hash][]int32), pairLists: make(map[hash][]int32), carried: make(map[int32]int32)}
 	t.c.NeedModelDerivative = needModelDerivative
 	return t
 }
@@ -42,24 +44,22 @@ func newTarget(needModelDerivative bool) *target {
 func (t *target) program(p *Program) error {
 	s, ok := StorageOf(p.Graph)
 	if !ok {
-		var err error
-		if s, err = PlanStorage(p); err != nil {
-			return err
-		}
+		return errors.New("lower: the storage of the program is not planned")
 	}
 	s.makeSlots()
-	e := &emission{target: t, s: s, memos: make([]int32, p.Graph.NumVariableIDs()), lins: make([]*filled, len(s.values)),
+	e := &emission{target: t, s: s, memos: make([]int32, p.Graph.NumVariableIDs()), filled: make([]*filled, len(s.values)),
 		left: make([]int32, len(s.values)), partOf: make([]int32, len(s.values))}
 	if err := e.matrices(); err != nil {
 		return err
 	}
 	for i := range s.items {
-		if err := cmp.Or(e.item(int32(i)), e.err); err != nil {
-			return err
+		if e.item(int32(i)); e.err != nil {
+			return e.err
 		}
 	}
-	e.end()
-	return e.handOn()
+	e.close(int32(len(s.items)))
+	e.handOver()
+	return nil
 }
 
 type emission struct {
@@ -71,52 +71,47 @@ type emission struct {
 	opens     [][]int32
 	closes    [][]int32
 	memos     []int32   // by variable id: the memo's slot, from 1
-	lins      []*filled // by value: what of an assembled value is written already
+	filled    []*filled // by value: what is written of an assembled value so far
 	left      []int32   // by value: how many of its terms are still to come
-	pending   []*term   // of the present event: what is still to be moved
+	pending   []*term   // the terms of the present event that are still to be moved
 	seen      []bool    // scratch
 	partOf    []int32   // by value; scratch, zero between uses
 	err       error
 }
 
-// matrices makes a matrix for every slot, and finds the items between which it is in use.
+// matrices makes a matrix for every slot, and finds the first and last items that use it.
 func (e *emission) matrices() error {
 	s := e.s
 	n := len(s.slots)
 	e.whole, e.firstItem, e.lastItem = make([]int32, n), make([]int32, n), make([]int32, n)
 	e.opens, e.closes = make([][]int32, len(s.items)+1), make([][]int32, len(s.items)+1)
-	span := make([]bool, n)
 	for k := range s.slots {
 		q := &s.slots[k]
 		e.firstItem[k] = -1
-		for _, b := range q.bases {
-			for _, m := range s.bases[b].members {
-				span[k] = span[k] || s.values[m].span
-			}
-		}
 		if q.bases == nil {
 			continue
 		}
+		span := slices.ContainsFunc(q.bases, func(b int32) bool {
+			return slices.ContainsFunc(s.bases[b].members, func(m int32) bool { return s.values[m].span })
+		})
 		if q.carriedIn > 0 {
-			if err := e.takeOver(int32(k), span[k]); err != nil {
+			if err := e.takeOver(int32(k), span); err != nil {
 				return err
 			}
 			continue
 		}
-		e.whole[k] = e.c.NewMatrix(int(q.rows), int(q.cols), span[k])
+		e.whole[k] = e.c.NewMatrix(int(q.rows), int(q.cols), span)
 		e.views[e.c.Submatrices[e.whole[k]]] = e.whole[k]
 	}
 	for i := range s.items {
 		e.uses(int32(i), func(n int32) {
-			v := &s.values[n]
-			if v.base < 0 {
-				return
+			if b := s.values[n].base; b >= 0 {
+				k := s.slotOf[b]
+				if e.firstItem[k] < 0 {
+					e.firstItem[k] = int32(i)
+				}
+				e.lastItem[k] = int32(i)
 			}
-			k := s.slotOf[v.base]
-			if e.firstItem[k] < 0 {
-				e.firstItem[k] = int32(i)
-			}
-			e.lastItem[k] = int32(i)
 		})
 	}
 	e.sizing()
@@ -148,7 +143,7 @@ func (e *emission) sizing() {
 	}
 }
 
-// batchStart is the first of the terms that are carried out together with item i.
+// batchStart returns the first of the terms that are emitted together with item i.
 func (e *emission) batchStart(i int32) int32 {
 	items := e.s.items
 	for items[i].kind == stepTerm && i > 0 && items[i-1].kind == stepTerm && items[i-1].event == items[i].event {
@@ -169,15 +164,14 @@ func (e *emission) uses(i int32, f func(n int32)) {
 	}
 	switch it.kind {
 	case stepOp:
-		a := s.applies[it.n]
-		for _, v := range a.Inputs() {
+		for _, v := range s.applies[it.n].Inputs() {
 			operand(v)
 		}
-		for _, v := range a.Outputs() {
+		for _, v := range s.applies[it.n].Outputs() {
 			operand(v)
 		}
 	case stepTerm:
-		f(s.terms[it.n].lin)
+		f(s.terms[it.n].dst)
 		if !s.terms[it.n].constant {
 			f(s.terms[it.n].src)
 		}
@@ -190,35 +184,29 @@ func (e *emission) uses(i int32, f func(n int32)) {
 	}
 }
 
-func (e *emission) emit(cmd computation.Command) { e.c.Commands = append(e.c.Commands, cmd) }
+func (t *target) emit(cmd computation.Command) { t.c.Commands = append(t.c.Commands, cmd) }
 
 func (e *emission) setConst(sub int32, x float32) {
 	e.emit(computation.Command{Type: computation.SetConst, Alpha: x, Arg1: sub})
 }
 
-// view is the sub-matrix for rectangle r of value n.
+// view returns the sub-matrix for rectangle r of value n.
 func (e *emission) view(n int32, r Rect) int32 {
 	v := &e.s.values[n]
 	b := &e.s.bases[v.base]
 	r = r.Shift(v.r-b.rect.R0+e.s.slotRow[v.base], v.c-b.rect.C0+e.s.slotCol[v.base])
 	m := e.c.Submatrices[e.whole[e.s.slotOf[v.base]]].Matrix
 	info := computation.SubMatrixInfo{Matrix: m, RowOffset: r.R0, NumRows: r.Rows(), ColOffset: r.C0, NumCols: r.Cols()}
-	if k, ok := e.views[info]; ok {
-		return k
-	}
-	k := int32(len(e.c.Submatrices))
-	e.c.Submatrices = append(e.c.Submatrices, info)
-	e.views[info] = k
-	return k
+	return number(e.views, info, &e.c.Submatrices, info)
 }
 
-// operand is the sub-matrix of a matrix variable, and 0 for none.
+// operand returns the sub-matrix of a matrix variable.
 func (e *emission) operand(v *fgraph.Variable) int32 {
 	root, r := Resolve(v)
 	return e.view(e.s.valueOf[root.ID()], r)
 }
 
-func (e *emission) item(i int32) error {
+func (e *emission) item(i int32) {
 	s := e.s
 	for _, k := range e.opens[i] {
 		e.emit(computation.Command{Type: computation.AllocMatrix, Alpha: 1, Arg1: e.whole[k]})
@@ -229,80 +217,56 @@ func (e *emission) item(i int32) error {
 	it := s.items[i]
 	switch it.kind {
 	case stepOp:
-		if err := e.op(s.applies[it.n]); err != nil {
-			return err
-		}
+		e.op(s.applies[it.n])
 	case stepTerm:
 		if e.batchStart(i) == i {
 			e.batch(i)
 		}
 	case stepFill:
 		v := &s.values[it.n]
-		e.setConst(e.view(it.n, Rect{0, v.rows, 0, v.cols}), fillOf(v.v))
+		x, _ := fillOf(v.v)
+		e.setConst(e.view(it.n, Rect{0, v.rows, 0, v.cols}), x)
 	case stepAccept:
 		if port := s.prog.Inputs[it.n]; port.Carried == 0 {
 			v := s.prog.Graph.Inputs()[it.n]
 			e.emit(computation.Command{Type: computation.AcceptInput, Alpha: 1, Arg1: e.operand(v), Arg2: port.Node})
 		}
 	case stepProvide:
-		if err := e.provide(it.n); err != nil {
-			return err
+		sub := e.operand(s.prog.Graph.Outputs()[it.n])
+		if !e.c.IsWhole(sub) {
+			e.err = fmt.Errorf("lower: output %d is only a part of a matrix", it.n)
+		} else if port := s.prog.Outputs[it.n]; port.Carried == 0 {
+			e.emit(computation.Command{Type: computation.ProvideOutput, Alpha: 1, Arg1: sub, Arg2: port.Node})
 		}
 	case stepMarker:
 		e.emit(computation.Command{Type: computation.NoOperationMarker, Alpha: 1})
 	}
 	e.close(i)
-	return nil
 }
 
+// close frees the matrices whose last use is item i.
 func (e *emission) close(i int32) {
 	for _, k := range e.closes[i] {
 		e.emit(computation.Command{Type: computation.DeallocMatrix, Alpha: 1, Arg1: e.whole[k]})
 	}
 }
 
-func (e *emission) end() { e.close(int32(len(e.s.items))) }
-
-func (e *emission) provide(n int32) error {
-	v := e.s.prog.Graph.Outputs()[n]
-	sub := e.operand(v)
-	if !e.c.IsWhole(sub) {
-		return fmt.Errorf("lower: output %d is only a part of a matrix", n)
-	}
-	if port := e.s.prog.Outputs[n]; port.Carried == 0 {
-		e.emit(computation.Command{Type: computation.ProvideOutput, Alpha: 1, Arg1: sub, Arg2: port.Node})
-	}
-	return nil
-}
-
-// number is the component's number in commands.
-func (e *emission) number(c Component) int32 {
+// component returns the component's number in commands.
+func (e *emission) component(c Component) int32 {
 	if c.Number >= 0 {
 		return c.Number
 	}
-	n, ok := e.derived[c.C]
-	if !ok {
-		n = int32(e.s.prog.numComponents + len(e.c.Derived))
-		e.derived[c.C] = n
-		e.c.Derived = append(e.c.Derived, c.C)
-	}
-	return n
+	return int32(e.s.prog.numComponents) + number(e.derived, c.C, &e.c.Derived, c.C)
 }
 
 func (e *emission) indexes(p *computation.PrecomputedIndexesInfo) int32 {
 	if p == nil {
 		return 0
 	}
-	n, ok := e.precomputed[p]
-	if !ok {
-		n = int32(len(e.c.PrecomputedIndexes))
-		e.precomputed[p] = n
-		e.c.PrecomputedIndexes = append(e.c.PrecomputedIndexes, *p)
-	}
-	return n
+	return number(e.precomputed, p, &e.c.PrecomputedIndexes, *p)
 }
 
-// memo numbers the memo that v is.
+// memo returns the number of memo v in commands.
 func (e *emission) memo(v *fgraph.Variable) int32 {
 	m := &e.memos[v.ID()]
 	if *m == 0 {
@@ -312,7 +276,7 @@ func (e *emission) memo(v *fgraph.Variable) int32 {
 	return *m
 }
 
-func (e *emission) op(a *fgraph.Apply) error {
+func (e *emission) op(a *fgraph.Apply) {
 	switch op := a.Op().(type) {
 	case Propagate:
 		e.propagate(a, op)
@@ -325,13 +289,12 @@ func (e *emission) op(a *fgraph.Apply) error {
 		e.c.IndexesRanges = append(e.c.IndexesRanges, op.Ranges)
 		e.emit(computation.Command{Type: computation.AddRowRanges, Alpha: 1, Arg1: out, Arg2: e.operand(a.Inputs()[0]), Arg3: n})
 	default:
-		return fmt.Errorf("lower: no command for %v", op)
+		e.err = fmt.Errorf("lower: no command for %v", op)
 	}
-	return nil
 }
 
 func (e *emission) propagate(a *fgraph.Apply, op Propagate) {
-	cmd := computation.Command{Type: computation.Propagate, Alpha: 1, Arg1: e.number(op.Component), Arg2: e.indexes(op.Precomputed)}
+	cmd := computation.Command{Type: computation.Propagate, Alpha: 1, Arg1: e.component(op.Component), Arg2: e.indexes(op.Precomputed)}
 	if in := a.Inputs(); len(in) > 0 {
 		if _, ok := in[0].Type().(MatrixType); ok {
 			cmd.Arg3 = e.operand(in[0])
@@ -353,7 +316,7 @@ func (e *emission) propagate(a *fgraph.Apply, op Propagate) {
 	e.emit(cmd)
 }
 
-// begin makes the output of an accumulating op hold what is added to: it does already where it lies in the same place.
+// begin copies what an accumulating op adds to into its output, unless it is there already.
 func (e *emission) begin(out int32, added *fgraph.Variable) {
 	if in := e.operand(added); in != out {
 		e.emit(computation.Command{Type: computation.MatrixCopy, Alpha: 1, Arg1: out, Arg2: in})
@@ -361,7 +324,7 @@ func (e *emission) begin(out int32, added *fgraph.Variable) {
 }
 
 func (e *emission) backprop(a *fgraph.Apply, op Backprop) {
-	cmd := computation.Command{Type: computation.BackpropNoModelUpdate, Alpha: 1, Arg1: e.number(op.Component), Arg2: e.indexes(op.Precomputed)}
+	cmd := computation.Command{Type: computation.BackpropNoModelUpdate, Alpha: 1, Arg1: e.component(op.Component), Arg2: e.indexes(op.Precomputed)}
 	if op.ModelUpdate {
 		cmd.Type = computation.Backprop
 	}

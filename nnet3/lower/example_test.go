@@ -13,15 +13,18 @@ import (
 	"github.com/nnopt/nnopt/nnet3/lower"
 )
 
-// compiled returns a network that looks at two frames, and its computation for three frames of output.
-func compiled() (*nnet3.Nnet, *computation.Computation) {
-	nn, err := nnet3.ParseConfig(strings.NewReader(`
+// window is a network that looks at two frames.
+const window = `
 input-node name=input dim=2
 component name=a type=AffineComponent input-dim=4 output-dim=3
 component-node name=a component=a input=Append(Offset(input, -1), input)
 component name=b type=RectifiedLinearComponent dim=3
 component-node name=b component=b input=a
-output-node name=output input=b`), "example", 1)
+output-node name=output input=b`
+
+// compiled returns a network, and its computation for three frames of output.
+func compiled(config string) (*nnet3.Nnet, *computation.Computation) {
+	nn, err := nnet3.ParseConfig(strings.NewReader(config), "example", 1)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -43,9 +46,10 @@ func frames(first, end int32) (list []index.Index) {
 	return list
 }
 
-// Commands become values: no memory, no order. The Append is one Assemble, of two terms that take rows of the same input.
+// Commands become values: no memory, no order. The Append is one Assemble, of two terms that take
+// rows of the same input.
 func ExampleLower() {
-	nn, c := compiled()
+	nn, c := compiled(window)
 	p, err := lower.Lower(c, nn)
 	if err != nil {
 		log.Fatal(err)
@@ -56,10 +60,11 @@ func ExampleLower() {
 	// [Propagate{b}(Propagate{a}(Concat{3x4}(in0)))]
 }
 
-// What every optimizer of networks does: a graph for each segment of a computation, which it may rewrite, and commands again.
-// Nothing is rewritten here. The commands that are gone moved what as values need not move.
+// What every optimizer of networks does: commands become a graph for each segment, and commands
+// again. Here nothing rewrites the graph, and still the commands that copy what need not move are
+// gone.
 func ExampleLowerChain() {
-	nn, c := compiled()
+	nn, c := compiled(window)
 	chain, err := lower.LowerChain(c, nn)
 	if err != nil {
 		log.Fatal(err)
@@ -77,7 +82,7 @@ func ExampleLowerChain() {
 	// 25 commands, then 17
 }
 
-// All movement of rows and columns is one op, which prints under the name of what it does.
+// All movement of rows and columns is one op, printed under the name of the special case.
 func ExampleNewAssemble() {
 	x := fgraph.NewInput(lower.MatrixType{Rows: 4, Cols: 2}, "x")
 	y := fgraph.NewInput(lower.MatrixType{Rows: 4, Cols: 3}, "y")
@@ -96,7 +101,7 @@ func ExampleNewAssemble() {
 	// [Assemble{4x2}(x)]
 }
 
-// A Block is a view: passes look through it at the value that it is part of.
+// A Block is a view. Passes look through it at the value that it is part of.
 func ExampleResolve() {
 	x := fgraph.NewInput(lower.MatrixType{Rows: 10, Cols: 4}, "x")
 	v := lower.NewBlock(lower.NewBlock(x, lower.Rect{R0: 2, R1: 8, C0: 0, C1: 4}), lower.Rect{R0: 1, R1: 3, C0: 2, C1: 4})
@@ -106,4 +111,35 @@ func ExampleResolve() {
 	// Output:
 	// [Block{3:5,2:4}(x)]
 	// x rows 3 to 5 columns 2 to 4
+}
+
+// The storage decides where values live. At first every value has a matrix of its own. Then the parts
+// of an Append are made where the Append wants them.
+func ExamplePlanStorage() {
+	nn, c := compiled(`
+input-node name=input dim=2
+component name=a type=AffineComponent input-dim=2 output-dim=3
+component-node name=a component=a input=input
+component name=b type=RectifiedLinearComponent dim=3
+component-node name=b component=b input=a
+output-node name=output input=Append(a, b)`)
+	p, err := lower.Lower(c, nn)
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := lower.PlanStorage(p)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(s.Peak(), "bytes")
+	fmt.Println(s.PlaceTerms(), "terms are placed:", s.Peak(), "bytes")
+	again, err := lower.Emit(p)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(c.Commands), "commands, then", len(again.Commands))
+	// Output:
+	// 144 bytes
+	// 2 terms are placed: 96 bytes
+	// 25 commands, then 12
 }

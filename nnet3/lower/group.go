@@ -1,13 +1,9 @@
 package lower
 
-import (
-	"slices"
+import "slices"
 
-	"github.com/nnopt/nnopt/nnet3/computation"
-)
-
-// groupKey says what terms have in common that one command can carry out together: either they make rows of one value
-// (gather), or they take rows of one value (scatter).
+// groupKey is what terms must have in common for one command to do them all: they write rows of one
+// value (gather), or read rows of one value (scatter).
 type groupKey struct {
 	scatter   bool
 	value     int32
@@ -16,40 +12,39 @@ type groupKey struct {
 	add       bool
 }
 
-// group is the terms that have a key in common.
+// group is the terms with one key.
 type group struct {
 	key     groupKey
 	members []int // numbers of pending terms, ascending
-	kept    []int // those that can be one command
-	stale   bool  // members and kept have to be found anew
+	kept    []int // members that one command can do
+	stale   bool  // members and kept must be updated
 }
 
-// grouping divides the pending terms among commands, the largest groups first.
+// grouping divides pending terms among commands, the largest groups first.
 type grouping struct {
 	*emission
 	done   []bool        // by pending term
-	keys   [][2]groupKey // by pending term; the zero key where there is none
-	waits  [][]int       // by pending term: those before it that write some of what it writes
+	keys   [][2]groupKey // by pending term; zero keys for none
+	waits  [][]int       // by pending term: earlier ones that write some of what it writes
 	groups []group
-	byKey  map[groupKey]int
-	byLin  map[int32][]int // by assembled value: its pending terms
+	byKey  map[groupKey]int32
+	byDst  map[int32][]int // by assembled value: its pending terms
 }
 
-// groups emits the pending terms that can be carried out several at a time, and leaves the others pending.
+// groups emits the pending terms that commands can do several at a time. The others stay pending.
 func (e *emission) groups() {
 	if len(e.pending) < 2 {
 		return
 	}
 	g := &grouping{emission: e, done: make([]bool, len(e.pending)), keys: make([][2]groupKey, len(e.pending)),
-		waits: make([][]int, len(e.pending)),
-		byKey: make(map[groupKey]int), byLin: make(map[int32][]int)}
+		waits: make([][]int, len(e.pending)), byKey: make(map[groupKey]int32), byDst: make(map[int32][]int)}
 	for i, t := range e.pending {
-		for _, j := range g.byLin[t.lin] {
+		for _, j := range g.byDst[t.dst] {
 			if e.pending[j].meets(&t.Term) {
 				g.waits[i] = append(g.waits[i], j)
 			}
 		}
-		g.byLin[t.lin] = append(g.byLin[t.lin], i)
+		g.byDst[t.dst] = append(g.byDst[t.dst], i)
 		g.join(i)
 	}
 	for best := g.largest(); best != nil; best = g.largest() {
@@ -69,15 +64,16 @@ func (e *emission) groups() {
 	e.pending = left
 }
 
-// join puts term i into the groups that it belongs to as things are.
+// join puts term i into the groups that it presently belongs to.
 func (g *grouping) join(i int) {
 	t := g.pending[i]
-	some, none := g.present(t)
+	f, a, b := g.filledBy(t)
+	some, rest := f.present(&t.Term, a, b)
 	g.keys[i] = [2]groupKey{}
-	if some && none || !g.inOrder(i, some) {
+	if some && rest || !g.inOrder(i, some) {
 		return
 	}
-	g.keys[i][0] = groupKey{value: t.lin, col: t.DstCol, cols: t.NumCols, scale: t.Scale, add: some}
+	g.keys[i][0] = groupKey{value: t.dst, col: t.DstCol, cols: t.NumCols, scale: t.Scale, add: some}
 	if some || t.Scale == 1 {
 		g.keys[i][1] = groupKey{scatter: true, value: t.src, col: t.SrcCol, cols: t.NumCols, scale: t.Scale, add: some}
 	}
@@ -85,18 +81,14 @@ func (g *grouping) join(i int) {
 		if k == (groupKey{}) {
 			continue
 		}
-		n, ok := g.byKey[k]
-		if !ok {
-			n = len(g.groups)
-			g.byKey[k] = n
-			g.groups = append(g.groups, group{key: k})
-		}
+		n := number(g.byKey, k, &g.groups, group{key: k})
 		g.groups[n].members = append(g.groups[n].members, i)
 		g.groups[n].stale = true
 	}
 }
 
-// inOrder reports whether term i may be added now. Sums keep their order, except that the first two terms may be exchanged.
+// inOrder reports whether term i may be added now. Sums keep their order, except that the first two
+// terms may change places.
 func (g *grouping) inOrder(i int, some bool) bool {
 	waits := 0
 	for _, j := range g.waits[i] {
@@ -117,8 +109,8 @@ func (g *grouping) leave(i int) {
 	g.keys[i] = [2]groupKey{}
 }
 
-// largest is the group of which one command can carry out most terms: of several the one whose first term comes first, and of
-// two groups of that term the one that gathers. It is nil where no command can carry out two.
+// largest returns the group with the most terms for one command, nil if no command can do two
+// terms. Among equals it prefers the one whose first term comes first, and gathering.
 func (g *grouping) largest() *group {
 	var best *group
 	for n := range g.groups {
@@ -145,17 +137,17 @@ func (q *group) before(p *group) bool {
 	return !q.key.scatter && p.key.scatter
 }
 
-// retire removes terms that are done, and looks again at the others of the values that they were a part of.
+// retire removes terms that are done, and regroups the other terms of the same values.
 func (g *grouping) retire(terms []int) {
-	var lins []int32
+	var written []int32
 	for _, i := range terms {
 		g.done[i] = true
 		g.leave(i)
-		lins = append(lins, g.pending[i].lin)
+		written = append(written, g.pending[i].dst)
 	}
-	slices.Sort(lins)
-	for _, n := range slices.Compact(lins) {
-		for _, i := range g.byLin[n] {
+	slices.Sort(written)
+	for _, n := range slices.Compact(written) {
+		for _, i := range g.byDst[n] {
 			if !g.done[i] {
 				g.leave(i)
 				g.join(i)
@@ -164,14 +156,23 @@ func (g *grouping) retire(terms []int) {
 	}
 }
 
-// present tells whether some and whether none of the rows of the term hold something already.
-func (e *emission) present(t *term) (some, none bool) {
-	f := e.filledOf(t.lin)
-	a, b := f.span(t.DstCol, t.DstCol+t.NumCols)
-	return f.present(&t.Term, a, b)
+// near returns the rectangle of term t in the value of the key, far the other value and the
+// rectangle there.
+func (k *groupKey) near(t *term) Rect {
+	if k.scatter {
+		return t.Src()
+	}
+	return t.Dst()
 }
 
-// disjoint is the part of the members that can be one command: no two write, or for a scatter read, the same row.
+func (k *groupKey) far(t *term) (int32, Rect) {
+	if k.scatter {
+		return t.dst, t.Dst()
+	}
+	return t.src, t.Src()
+}
+
+// disjoint returns members of which no two write the same row, or read the same row in a scatter.
 func (e *emission) disjoint(k groupKey, members []int) []int {
 	lo, hi := e.hull(k, members)
 	seen := slices.Grow(e.seen[:0], int(hi-lo))[:hi-lo]
@@ -181,7 +182,7 @@ func (e *emission) disjoint(k groupKey, members []int) []int {
 	kept := make([]int, 0, len(members))
 	for _, i := range members {
 		t := e.pending[i]
-		// The same term must not name a row twice either.
+		// No term may name a row twice either.
 		n := int32(0)
 		for ; n < t.NumRows; n++ {
 			row := t.row(n, k.scatter) - lo
@@ -205,7 +206,7 @@ func (e *emission) disjoint(k groupKey, members []int) []int {
 	return e.withoutGaps(k, kept)
 }
 
-// row is row i that the term takes, or that it writes.
+// row returns the i-th row that the term reads, or that it writes.
 func (t *Term) row(i int32, taken bool) int32 {
 	if p := t.Pair(i); taken {
 		return p.Src
@@ -214,29 +215,29 @@ func (t *Term) row(i int32, taken bool) int32 {
 	}
 }
 
-// writtenRows knows what the terms of a scatter write, all of them as many columns.
+// writtenRows records what the terms of a scatter write, all of them the same number of columns.
 type writtenRows struct {
 	e      *emission
 	cols   int32
-	values []int32       // the values that are written
-	parts  []writtenPart // of each of them; emission.partOf knows which, from 1
+	values []int32       // the written values
+	parts  []writtenPart // by written value; emission.partOf has the position, from 1
 }
 
 // writtenPart is what is written of one value.
 type writtenPart struct {
 	hull  Rect
 	terms []int
-	rows  map[int32][]int32 // by row: the first columns of what is written; nil as long as only the hull has been looked at
+	rows  map[int32][]int32 // by row: the first columns of what is written; nil while hulls have been enough
 }
 
-// add adds what term i writes, unless something of it is written already. It reports whether it did.
+// add records what term i writes, unless part of it is written already. It reports whether it did.
 func (w *writtenRows) add(i int) bool {
 	t := w.e.pending[i]
 	d := t.Dst()
-	n := w.e.partOf[t.lin]
+	n := w.e.partOf[t.dst]
 	if n == 0 {
-		w.values, w.parts = append(w.values, t.lin), append(w.parts, writtenPart{hull: d, terms: []int{i}})
-		w.e.partOf[t.lin] = int32(len(w.parts))
+		w.values, w.parts = append(w.values, t.dst), append(w.parts, writtenPart{hull: d, terms: []int{i}})
+		w.e.partOf[t.dst] = int32(len(w.parts))
 		return true
 	}
 	p := &w.parts[n-1]
@@ -259,7 +260,7 @@ func (w *writtenRows) add(i int) bool {
 	return true
 }
 
-// forget makes room for another list.
+// forget resets emission.partOf.
 func (w *writtenRows) forget() {
 	for _, n := range w.values {
 		w.e.partOf[n] = 0
@@ -273,21 +274,16 @@ func (w *writtenRows) note(p *writtenPart, t *term) {
 	}
 }
 
-// withoutGaps is the largest part of the members between whose rows there is nothing but rows of the same value: where the
-// value is not there yet, or not any more, the place may be another's. What the command moves, or where to, must not lie between
-// them either.
+// withoutGaps returns the largest subset of the members whose rows have only rows of the same value
+// between them: where the value is not live yet, or no longer, the place may belong to another. The
+// other ends of the moves must not be between them either.
 func (e *emission) withoutGaps(k groupKey, members []int) []int {
-	rows := func(i int) Rect {
-		if k.scatter {
-			return e.pending[i].Src()
-		}
-		return e.pending[i].Dst()
-	}
-	near := e.farSides(k, members)
+	rows := func(i int) Rect { return k.near(e.pending[i]) }
+	far := e.farSides(k, members)
 	passable := func(gap Rect, event int32) bool {
 		place := e.s.place(k.value)
 		at := gap.Shift(place.R0, place.C0)
-		return e.holds(k.value, gap, event) && !slices.ContainsFunc(near, at.Overlaps)
+		return e.holds(k.value, gap, event) && !slices.ContainsFunc(far, at.Overlaps)
 	}
 	order := slices.Clone(members)
 	slices.SortStableFunc(order, func(a, b int) int { return int(rows(a).R0 - rows(b).R0) })
@@ -311,14 +307,10 @@ func (e *emission) withoutGaps(k groupKey, members []int) []int {
 	return best
 }
 
-// farSides lists the places at the other ends of the members' moves, as far as they are in the same matrix.
+// farSides lists the positions of the other ends of the members' moves that are in the same matrix.
 func (e *emission) farSides(k groupKey, members []int) (list []Rect) {
 	for _, i := range members {
-		t := e.pending[i]
-		n, r := t.src, t.Src()
-		if k.scatter {
-			n, r = t.lin, t.Dst()
-		}
+		n, r := k.far(e.pending[i])
 		if e.s.baseOf(n) == e.s.baseOf(k.value) {
 			place := e.s.place(n)
 			list = append(list, r.Shift(place.R0, place.C0))
@@ -327,7 +319,7 @@ func (e *emission) farSides(k groupKey, members []int) (list []Rect) {
 	return list
 }
 
-// holds reports whether all of the rectangle of value n is the value's at the event.
+// holds reports whether all of rectangle r of value n is live at the event.
 func (e *emission) holds(n int32, r Rect, event int32) bool {
 	v := &e.s.values[n]
 	i0, i1, j0, j1 := v.grid.within(r)
@@ -346,21 +338,18 @@ func (e *emission) holds(n int32, r Rect, event int32) bool {
 	return true
 }
 
-// hull is the range of rows that the members write or, for a scatter, read.
+// hull returns the range of rows that the members write, or read in a scatter.
 func (e *emission) hull(k groupKey, members []int) (int32, int32) {
 	lo, hi := int32(1<<30), int32(0)
 	for _, i := range members {
-		r := e.pending[i].Dst()
-		if k.scatter {
-			r = e.pending[i].Src()
-		}
+		r := k.near(e.pending[i])
 		lo, hi = min(lo, r.R0), max(hi, r.R1)
 	}
 	return lo, hi
 }
 
-// holesFree reports whether nothing is written yet between the rows that a copy writes, so that the copy may set it to zero.
-// It also must not come before the first contribution to those rows, because until then their place may hold something else.
+// holesFree reports whether a copy may zero the rows between those that it writes: nothing may be
+// written there, and the members must cover all rows, whose place may be another value's before.
 func (e *emission) holesFree(k groupKey, members []int) bool {
 	if len(members) < 2 {
 		return false
@@ -380,86 +369,4 @@ func (e *emission) holesFree(k groupKey, members []int) bool {
 		}
 	}
 	return !slices.Contains(written, false)
-}
-
-// gather emits rows of one value that come from several places. Rows between those that are written are set to zero by a
-// copy; an addition leaves them alone, but counts as reading them.
-func (e *emission) gather(k groupKey, members []int) {
-	f := e.filledOf(k.value)
-	a, b := f.span(k.col, k.col+k.cols)
-	lo, hi := e.hull(k, members)
-	typ := computation.CopyRowsMulti
-	if k.add {
-		typ = computation.AddRowsMulti
-		e.zeroRows(k.value, f, a, b, lo, hi)
-	}
-	pairs := make([]computation.Pair, hi-lo)
-	for i := range pairs {
-		pairs[i] = computation.Pair{-1, -1}
-	}
-	for _, i := range members {
-		t := e.pending[i]
-		src := t.Src()
-		sub := e.view(t.src, src)
-		for j := range t.NumRows {
-			p := t.Pair(j)
-			pairs[p.Dst-lo] = computation.Pair{sub, p.Src - src.R0}
-		}
-	}
-	out := e.view(k.value, Rect{lo, hi, k.col, k.col + k.cols})
-	e.emit(computation.Command{Type: typ, Alpha: k.scale, Arg1: out, Arg2: e.pairList(pairs)})
-	f.setRows(lo, hi, a, b)
-}
-
-// scatter emits rows of one value that go to several places.
-func (e *emission) scatter(k groupKey, members []int) {
-	lo, hi := e.hull(k, members)
-	typ := computation.CopyToRowsMulti
-	if k.add {
-		typ = computation.AddToRowsMulti
-	}
-	pairs := make([]computation.Pair, hi-lo)
-	for i := range pairs {
-		pairs[i] = computation.Pair{-1, -1}
-	}
-	for _, i := range members {
-		t := e.pending[i]
-		if k.add {
-			f := e.filledOf(t.lin)
-			a, b := f.span(t.DstCol, t.DstCol+t.NumCols)
-			d := t.Dst()
-			e.zeroRows(t.lin, f, a, b, d.R0, d.R1)
-		}
-		e.targets(t, k.add, lo, pairs)
-	}
-	for _, i := range members {
-		t := e.pending[i]
-		f := e.filledOf(t.lin)
-		a, b := f.span(t.DstCol, t.DstCol+t.NumCols)
-		f.setTerm(&t.Term, a, b)
-	}
-	in := e.view(k.value, Rect{lo, hi, k.col, k.col + k.cols})
-	e.emit(computation.Command{Type: typ, Alpha: k.scale, Arg1: in, Arg2: e.pairList(pairs)})
-}
-
-// targets notes in pairs where the rows of the term go, the first of the pairs being that of row lo of its source. A copy to some rows
-// of a view keeps the others, which therefore must hold something: where it leaves rows out, each run of rows gets a view of its own.
-func (e *emission) targets(t *term, add bool, lo int32, pairs []computation.Pair) {
-	dst := t.Dst()
-	whole := add || t.NumRows == dst.R1-dst.R0
-	for j := int32(0); j < t.NumRows; {
-		run := dst
-		end := t.NumRows
-		if !whole {
-			end = j + 1
-			for end < t.NumRows && t.Pair(end).Dst == t.Pair(end-1).Dst+1 {
-				end++
-			}
-			run.R0, run.R1 = t.Pair(j).Dst, t.Pair(end-1).Dst+1
-		}
-		for sub := e.view(t.lin, run); j < end; j++ {
-			p := t.Pair(j)
-			pairs[p.Src-lo] = computation.Pair{sub, p.Dst - run.R0}
-		}
-	}
 }

@@ -10,51 +10,55 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// ErrUnsupported marks computations that have no form as values: one with several segments, or a loop, has one only segment by
-// segment (LowerChain), and one with a backward part among several segments has none.
+// ErrUnsupported is the error of Lower for a computation of several segments, which LowerChain
+// takes, and of both for one with a backward part among several segments.
 var ErrUnsupported = errors.New("lower: the computation has no form as values")
 
-// Program is a computation as values: the graph, and what its inputs and outputs are to the caller of the computation.
+// Program is a computation, or a segment of one, as values: a graph, and the meaning of its inputs
+// and outputs to the caller of the computation. It is a feature of its graph (see ProgramOf).
 type Program struct {
 	Graph *fgraph.FunctionGraph
-	// Inputs and Outputs say what the graph's inputs and outputs stand for, in their order.
+	// Inputs and Outputs describe the graph's inputs and outputs, in order.
 	Inputs, Outputs []Port
-	// Marker is the number of the command that ends the forward part, or the number of commands where there is none.
+	// Marker is the command that ends the forward part, or the number of commands without one.
 	Marker int32
 	// NeedModelDerivative is the computation's.
 	NeedModelDerivative bool
-	source              *computation.Computation // what the program was made of
+	source              *computation.Computation // what the program was made from
 	numComponents       int
 	numCommands         int
 	largestOp           int64
 }
 
-// LargestOp is the largest number of elements that one component of the computation reads and writes: no order and no
-// placing makes the peak smaller, as long as that component is not replaced.
+// LargestOp returns the largest number of elements that one component of the computation reads and
+// writes. Only a rewrite of that component can lower the peak below it.
 func (p *Program) LargestOp() int64 { return p.largestOp }
 
-// End is the number of the commands that the program was made of: a place in the order behind all of them.
+// End returns the number of the first command after those that the program was made from.
 func (p *Program) End() int { return p.numCommands }
 
-// Network is what lowering needs of a network: its components by number. The name serves people. An *nnet3.Nnet is one.
+// Network gives the components of a network and their names by number. An *nnet3.Nnet is one.
 type Network interface {
 	NumComponents() int
 	Component(number int) (c component.Component, name string)
 }
 
-// Lower turns commands into values. Allocation, order and updates disappear: every command that reads a view takes the value
-// written there, or an Assemble of the pieces where it was written in pieces. The computation must be sound
-// (computation.Check); views that were never written count as zero. A computation of several segments is for LowerChain.
+// Lower turns commands into values. Allocation, order and updates disappear: a command that reads a
+// view takes the value written there, or an Assemble if it was written in pieces. The computation
+// must pass computation.Check. A view that was never written is zero. LowerChain takes computations
+// of several segments.
 func Lower(c *computation.Computation, net Network) (*Program, error) {
 	return lowerSegment(c, net, segment{last: len(c.Commands)})
 }
 
-// lowerSegment is Lower for a segment.
+// lowerSegment is Lower for one segment.
 func lowerSegment(c *computation.Computation, net Network, s segment) (*Program, error) {
-	l := &lowering{c: c, net: net, pieces: newPieces(len(c.Matrices), s.last-s.first), inst: 1, at: int32(s.first)}
-	l.prog = &Program{source: c, Marker: int32(s.last), NeedModelDerivative: c.NeedModelDerivative, numComponents: net.NumComponents(), numCommands: s.last}
+	l := &lowering{c: c, net: net, pieces: newPieces(len(c.Matrices), s.last-s.first), instance: 1, at: int32(s.first),
+		states: make([]*fgraph.Variable, net.NumComponents()+len(c.Derived))}
+	l.prog = &Program{source: c, Marker: int32(s.last), NeedModelDerivative: c.NeedModelDerivative,
+		numComponents: net.NumComponents(), numCommands: s.last}
 	for _, m := range s.carriedIn {
-		l.carryIn(m)
+		l.accept(m, Port{Node: -1, Component: -1, Carried: m, At: l.at}, fmt.Sprintf("carried%d", m))
 	}
 	for i := s.first; i < s.last; i++ {
 		l.at = int32(i)
@@ -80,31 +84,32 @@ func lowerSegment(c *computation.Computation, net Network, s segment) (*Program,
 	return l.prog, nil
 }
 
-// OnAttach makes a Program a feature of its graph, so that passes find it there.
+// OnAttach makes a Program a feature of its graph.
 func (p *Program) OnAttach(*fgraph.FunctionGraph) error { return nil }
 
-// Destroyable reports whether an in-place op may destroy input v of the graph: the caller gives matrices away, so it may.
+// Destroyable reports whether an in-place op may destroy input v of the graph. It may if v is a
+// matrix, because the caller gives matrices away.
 func (p *Program) Destroyable(v *fgraph.Variable) bool {
 	_, ok := v.Type().(MatrixType)
 	return ok
 }
 
-// ProgramOf is the program that the graph belongs to, if it is one.
+// ProgramOf returns the program that the graph belongs to, if any.
 func ProgramOf(g *fgraph.FunctionGraph) (*Program, bool) { return fgraph.FeatureOf[*Program](g) }
 
 type lowering struct {
-	c       *computation.Computation
-	net     Network
-	prog    *Program
-	pieces  pieces
-	at      int32 // the number of the present command
-	inst    int32
-	inputs  []*fgraph.Variable
-	outputs []*fgraph.Variable
-	states  []*fgraph.Variable // for each component, or nil
-	memos   []*fgraph.Variable // by memo slot
-	terms   []Term             // scratch
-	roots   []*fgraph.Variable // scratch
+	c        *computation.Computation
+	net      Network
+	prog     *Program
+	pieces   pieces
+	at       int32 // the number of the present command
+	instance int32 // the next Instance
+	inputs   []*fgraph.Variable
+	outputs  []*fgraph.Variable
+	states   []*fgraph.Variable // by component, or nil
+	memos    []*fgraph.Variable // by memo slot
+	terms    []Term             // scratch
+	roots    []*fgraph.Variable // scratch
 }
 
 func (l *lowering) command(cmd *computation.Command) error {
@@ -117,7 +122,7 @@ func (l *lowering) command(cmd *computation.Command) error {
 		m, r := l.view(cmd.Arg1)
 		l.pieces.cut(m, r)
 		if cmd.Alpha != 0 {
-			l.put(m, r, l.own(NewFill(r.Rows(), r.Cols(), cmd.Alpha)))
+			l.put(m, r, l.fill(r, cmd.Alpha))
 		}
 	case computation.Propagate:
 		l.propagate(cmd)
@@ -126,12 +131,7 @@ func (l *lowering) command(cmd *computation.Command) error {
 		l.backprop(cmd)
 		l.weigh(cmd, component.BackpropInPlace, cmd.Arg3, cmd.Arg4, cmd.Arg5, cmd.Arg6)
 	case computation.AcceptInput:
-		m, r := l.view(cmd.Arg1)
-		v := fgraph.NewInput(l.typeOf(m), fmt.Sprintf("in%d", cmd.Arg2))
-		l.inputs = append(l.inputs, v)
-		l.prog.Inputs = append(l.prog.Inputs, Port{Node: cmd.Arg2, Component: -1, At: l.at})
-		l.pieces.clear(m)
-		l.put(m, r, v)
+		l.accept(l.c.Submatrices[cmd.Arg1].Matrix, Port{Node: cmd.Arg2, Component: -1, At: l.at}, fmt.Sprintf("in%d", cmd.Arg2))
 	case computation.ProvideOutput:
 		l.outputs = append(l.outputs, l.read(cmd.Arg1))
 		l.prog.Outputs = append(l.prog.Outputs, Port{Node: cmd.Arg2, Component: -1, At: l.at})
@@ -149,8 +149,8 @@ func (l *lowering) command(cmd *computation.Command) error {
 	return nil
 }
 
-// weigh notes how many elements a component needs at once. Operands that are one view count once. The result, which is the last
-// of them, does not count if the component can make it over another one.
+// weigh records how many elements a component needs at once. A view counts once. The result, the
+// last operand, does not count if the component can overwrite another operand with it.
 func (l *lowering) weigh(cmd *computation.Command, inPlace component.Properties, subs ...int32) {
 	if c, _ := l.net.Component(int(cmd.Arg1)); c.Properties().Has(inPlace) {
 		subs = subs[:len(subs)-1]
@@ -167,20 +167,20 @@ func (l *lowering) weigh(cmd *computation.Command, inPlace component.Properties,
 
 // move lowers the commands that copy and add.
 func (l *lowering) move(cmd *computation.Command) error {
+	if cmd.Type < computation.MatrixCopy || cmd.Type > computation.AddRowRanges {
+		return fmt.Errorf("%w: command type %d", ErrUnsupported, cmd.Type)
+	}
 	c := l.c
+	m, r := l.view(cmd.Arg1)
 	switch cmd.Type {
-	case computation.MatrixCopy, computation.MatrixAdd:
-		m, r := l.view(cmd.Arg1)
+	case computation.MatrixCopy, computation.MatrixAdd, computation.CopyRows, computation.AddRows:
 		v := l.read(cmd.Arg2)
-		if cmd.Type == computation.MatrixCopy {
+		if cmd.Type == computation.MatrixCopy || cmd.Type == computation.CopyRows {
 			l.pieces.cut(m, r)
 		}
-		l.add(m, r, v, Term{NumRows: r.Rows()}, cmd.Alpha)
-	case computation.CopyRows, computation.AddRows:
-		m, r := l.view(cmd.Arg1)
-		v := l.read(cmd.Arg2)
-		if cmd.Type == computation.CopyRows {
-			l.pieces.cut(m, r)
+		if cmd.Type == computation.MatrixCopy || cmd.Type == computation.MatrixAdd {
+			l.add(m, r, v, Term{NumRows: r.Rows()}, cmd.Alpha)
+			break
 		}
 		rows := make([]RowPair, 0, len(c.Indexes[cmd.Arg3]))
 		for i, src := range c.Indexes[cmd.Arg3] {
@@ -190,7 +190,6 @@ func (l *lowering) move(cmd *computation.Command) error {
 		}
 		l.addRows(m, r, v, rows, cmd.Alpha)
 	case computation.CopyRowsMulti, computation.AddRowsMulti:
-		m, r := l.view(cmd.Arg1)
 		groups := groupPairs(c.IndexesMulti[cmd.Arg2])
 		values := make([]*fgraph.Variable, len(groups))
 		for i, g := range groups {
@@ -218,19 +217,16 @@ func (l *lowering) move(cmd *computation.Command) error {
 			l.addRows(m, r, v, g.rows, cmd.Alpha)
 		}
 	case computation.AddRowRanges:
-		m, r := l.view(cmd.Arg1)
 		v := l.read(cmd.Arg2)
-		t := MatrixType{Rows: r.Rows(), Cols: r.Cols()}
-		a := fgraph.NewApply(&RowRanges{Cols: r.Cols(), Ranges: c.IndexesRanges[cmd.Arg3]}, []*fgraph.Variable{v}, t)
-		l.add(m, r, l.own(a.Out()), Term{NumRows: r.Rows()}, cmd.Alpha)
-	default:
-		return fmt.Errorf("%w: command type %d", ErrUnsupported, cmd.Type)
+		op := &RowRanges{Cols: r.Cols(), Ranges: c.IndexesRanges[cmd.Arg3]}
+		sums := l.apply(op, []*fgraph.Variable{v}, sizeOf(r)).Out()
+		l.add(m, r, sums, Term{NumRows: r.Rows()}, cmd.Alpha)
 	}
 	return nil
 }
 
-// rowGroup is the rows of a multi-row command that concern one sub-matrix: Dst is the row of the command's own view, Src the
-// row of the sub-matrix.
+// rowGroup is the rows of a multi-row command that concern one sub-matrix: Dst is a row of the
+// command's own view, Src a row of the sub-matrix.
 type rowGroup struct {
 	sub  int32
 	rows []RowPair
@@ -255,18 +251,47 @@ func groupPairs(pairs []computation.Pair) []rowGroup {
 	return groups
 }
 
-// view gives the matrix of a sub-matrix, and its rectangle there.
+// view returns the matrix of a sub-matrix, and its rectangle there.
 func (l *lowering) view(sub int32) (int32, Rect) {
 	s := l.c.Submatrices[sub]
 	return s.Matrix, Rect{s.RowOffset, s.RowOffset + s.NumRows, s.ColOffset, s.ColOffset + s.NumCols}
 }
 
-func (l *lowering) typeOf(m int32) MatrixType {
-	info := l.c.Matrices[m]
-	return MatrixType{Rows: info.Rows, Cols: info.Cols}
+// accept replaces the contents of matrix m with a new input of the graph.
+func (l *lowering) accept(m int32, port Port, name string) {
+	l.pieces.clear(m)
+	r := l.whole(m)
+	l.put(m, r, l.input(port, sizeOf(r), name))
 }
 
-// own marks the apply that makes v as coming from the present command.
+// input adds an input to the graph.
+func (l *lowering) input(port Port, t fgraph.Type, name string) *fgraph.Variable {
+	v := fgraph.NewInput(t, name)
+	l.inputs = append(l.inputs, v)
+	l.prog.Inputs = append(l.prog.Inputs, port)
+	return v
+}
+
+// whole returns the rectangle that is all of matrix m.
+func (l *lowering) whole(m int32) Rect {
+	info := l.c.Matrices[m]
+	return Rect{0, info.Rows, 0, info.Cols}
+}
+
+// apply applies an op that the present command becomes.
+func (l *lowering) apply(op fgraph.Op, inputs []*fgraph.Variable, outs ...fgraph.Type) *fgraph.Apply {
+	a := fgraph.NewApply(op, inputs, outs...)
+	a.SetOrigin(int(l.at))
+	return a
+}
+
+// fill returns a constant of the size of r.
+func (l *lowering) fill(r Rect, x float32) *fgraph.Variable {
+	op := Fill{r.Rows(), r.Cols(), x}
+	return l.apply(op, nil, sizeOf(r)).Out()
+}
+
+// own marks the apply that makes v, if new, as made from the present command.
 func (l *lowering) own(v *fgraph.Variable) *fgraph.Variable {
 	if a := v.Owner(); a != nil && a.Origin() < 0 {
 		a.SetOrigin(int(l.at))
@@ -279,7 +304,7 @@ func (l *lowering) put(m int32, r Rect, v *fgraph.Variable) {
 	l.add(m, r, v, Term{NumRows: r.Rows()}, 1)
 }
 
-// add adds scale·v at r; t gives the rows, relative to r and to v.
+// add adds scale·v at r; t holds the rows, relative to r and to v.
 func (l *lowering) add(m int32, r Rect, v *fgraph.Variable, t Term, scale float32) {
 	if t.NumRows == 0 || r.C0 >= r.C1 || scale == 0 {
 		return
@@ -301,13 +326,12 @@ func (l *lowering) addRows(m int32, r Rect, v *fgraph.Variable, rows []RowPair, 
 	l.add(m, r, v, t, scale)
 }
 
-// read gives the value of a view. Where it was written in pieces they are assembled, and the matrix then holds the result in
-// their stead, so that a later read of the same cells takes the same value.
+// read returns the value of a view. It assembles a view that was written in pieces, and replaces
+// the pieces with the result, so that later reads of the same cells take the same value.
 func (l *lowering) read(sub int32) *fgraph.Variable { return l.readRect(l.view(sub)) }
 
-// readRect gives the value of rectangle r of matrix m.
+// readRect returns the value of rectangle r of matrix m.
 func (l *lowering) readRect(m int32, r Rect) *fgraph.Variable {
-	size := MatrixType{Rows: r.Rows(), Cols: r.Cols()}
 	terms := l.terms[:0]
 	inputs := inputList{list: l.roots[:0]}
 	for _, node := range l.pieces.search(m, r) {
@@ -322,14 +346,14 @@ func (l *lowering) readRect(m int32, r Rect) *fgraph.Variable {
 	}
 	l.terms, l.roots = terms, inputs.list
 	if len(terms) == 0 {
-		v := l.own(NewFill(size.Rows, size.Cols, 0))
+		v := l.fill(r, 0)
 		l.put(m, r, v)
 		return v
 	}
-	if t := &terms[0]; len(terms) == 1 && t.Contiguous() && t.Scale == 1 && t.Dst() == whole(size) {
+	if t := &terms[0]; len(terms) == 1 && t.Contiguous() && t.Scale == 1 && t.Dst() == whole(sizeOf(r)) {
 		return l.own(NewBlock(inputs.list[0], t.Src()))
 	}
-	v := l.own(NewAssemble(size.Rows, size.Cols, slices.Clone(terms), inputs.list))
+	v := l.own(NewAssemble(r.Rows(), r.Cols(), slices.Clone(terms), inputs.list))
 	l.pieces.cut(m, r)
 	l.put(m, r, v)
 	return v

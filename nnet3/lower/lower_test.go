@@ -9,7 +9,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/lower"
 )
 
-// TestRoundTrip lowers Kaldi's computations and emits them again without any pass: they must compute the same.
+// TestRoundTrip lowers Kaldi's computations and emits them again without any pass: they must
+// compute the same.
 func TestRoundTrip(t *testing.T) {
 	refs := computationtest.References(t, filepath.Join("..", "..", "..", "shared"))
 	for _, r := range refs {
@@ -20,6 +21,12 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := p.Graph.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := lower.Emit(p); err == nil {
+				t.Error("a program without a storage is emitted")
+			}
+			if _, err := lower.PlanStorage(p); err != nil {
 				t.Fatal(err)
 			}
 			got, err := lower.Emit(p)
@@ -36,7 +43,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestLargestOp: what a component makes counts with what it reads, unless it can make the one over the other.
+// TestLargestOp: what a component makes counts with what it reads, unless it can make the one over
+// the other.
 func TestLargestOp(t *testing.T) {
 	for properties, want := range map[string]int64{"simple": 24, "simple|propagate-in-place": 12} {
 		c, net := computationtest.MustParse(t, `

@@ -1,38 +1,37 @@
 package lower
 
-// merge is base from becoming a part of base into, and how to undo that. The last fields say how long the lists of the log were
-// before.
+// merge is a merge of base from into base into, with what is needed to undo it. The last four
+// fields are lengths of lists of the log before it.
 type merge struct {
 	into, from    int32
-	dr, dc        int32 // what the members were moved by
-	before        base  // what into was
-	tree          int32 // the root of the tree of into from now on
-	first, last   int32 // the life of into from now on
+	dr, dc        int32 // by what the members of from move
+	before        base  // into before the merge
+	tree          int32 // the root of into's tree after the merge
+	first, last   int32 // the life of into after the merge
 	placed, heads int
 	removed, made int
 }
 
-// mergeLog lists what the merges of a transaction changed.
+// mergeLog lists the changes by the merges of a transaction.
 type mergeLog struct {
 	placed  []int32    // terms
-	heads   []cellHead // cells that were given other occupations
-	removed []int32    // occupations that were taken out of a tree
-	made    []int32    // occupations that were put into one
+	heads   []cellHead // cells with new occupations
+	removed []int32    // occupations removed from a tree
+	made    []int32    // occupations inserted into a tree
 }
 
-// emptied is the log without what it lists.
+// emptied returns the log with empty lists.
 func (l *mergeLog) emptied() mergeLog {
 	return mergeLog{placed: l.placed[:0], heads: l.heads[:0], removed: l.removed[:0], made: l.made[:0]}
 }
 
-// cellHead is the first occupation that a cell had.
+// cellHead is the former first occupation of a cell.
 type cellHead struct {
 	cellRef
 	nodes int32
 }
 
-// failedMerge names a merge that failed: two bases, the one with the smaller number first, and by what the second would have
-// to move.
+// failedMerge identifies a merge: two bases, smaller number first, and the move of the second.
 type failedMerge struct{ a, b, dr, dc int32 }
 
 func (m *merge) name() failedMerge {
@@ -42,20 +41,20 @@ func (m *merge) name() failedMerge {
 	return failedMerge{m.from, m.into, -m.dr, -m.dc}
 }
 
-// witness says why a merge failed: term k can't be placed or, where k is -1, two cells clash. Two tall bases are often asked to
-// merge at one and the same offset by a term for each step of a recurrence, and fail for a reason that only one of the steps
-// shows; so that is looked at first the next time.
+// witness says why a merge failed: term k can't be placed or, if k is -1, two cells clash. The
+// terms of all steps of a recurrence often try to merge two tall bases at the same offset, and fail
+// for a reason that shows in only one step. So the witness is checked first the next time.
 type witness struct {
 	k    int32
 	x, y cellRef
 }
 
-// merge tries to make value b live at offset (dr, dc) from value a, in one base. Term k is the one that this places, -1 for
-// none.
+// merge tries to make value b live at offset (dr, dc) from value a, in one base, to place term k,
+// -1 for none. It reports whether it did.
 //
-// A merge costs time in proportion to the smaller base and to what the merge changes for the larger one, and most merges that
-// fail are found out at once, by what they would do to term k.
-func (t *Transaction) merge(a, b, dr, dc, k int32) bool {
+// A merge takes time in proportion to the smaller base and to the changes in the larger one. Most
+// failing merges fail at once, because of what they would do to term k.
+func (t *transaction) merge(a, b, dr, dc, k int32) bool {
 	s := t.s
 	va, vb := &s.values[a], &s.values[b]
 	if va.base < 0 || vb.base < 0 || va.base == vb.base {
@@ -63,7 +62,7 @@ func (t *Transaction) merge(a, b, dr, dc, k int32) bool {
 	}
 	m := merge{into: va.base, from: vb.base, dr: va.r + dr - vb.r, dc: va.c + dc - vb.c,
 		placed: len(t.log.placed), heads: len(t.log.heads), removed: len(t.log.removed), made: len(t.log.made)}
-	near := b // the value that moves, of the two
+	near := b // of the two values, the one that moves
 	if s.bases[m.into].weight < s.bases[m.from].weight {
 		m.into, m.from, m.dr, m.dc, near = m.from, m.into, -m.dr, -m.dc, a
 	}
@@ -81,32 +80,30 @@ func (t *Transaction) merge(a, b, dr, dc, k int32) bool {
 	return true
 }
 
-// fits checks what the caller and the components demand of the sizes of bases.
+// fits reports whether a merge meets all demands on the sizes of bases.
 func (s *Storage) fits(m *merge) bool {
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	moved := from.rect.Shift(m.dr, m.dc)
 	union := into.rect.Union(moved)
 	switch {
-	case !s.Extend && union != into.rect && union != moved:
-		return false
-	case into.exact >= 0 && (from.exact >= 0 && !s.comesBack(into.exact, from.exact) || union != into.rect), from.exact >= 0 && union != moved:
-		return false
-	case into.span && (union.C0 != into.rect.C0 || union.C1 != into.rect.C1):
-		return false
-	case from.span && (union.C0 != moved.C0 || union.C1 != moved.C1):
+	case !s.Extend && union != into.rect && union != moved,
+		into.exact >= 0 && union != into.rect, from.exact >= 0 && union != moved,
+		into.exact >= 0 && from.exact >= 0 && !s.comesBack(into.exact, from.exact),
+		into.span && (union.C0 != into.rect.C0 || union.C1 != into.rect.C1),
+		from.span && (union.C0 != moved.C0 || union.C1 != moved.C1):
 		return false
 	}
 	return true
 }
 
-// affords reports whether a merge alone keeps the peak of the bytes in use within the budget.
-func (t *Transaction) affords(m *merge) bool {
+// affords reports whether a single merge keeps the peak of the bytes in use within the budget.
+func (t *transaction) affords(m *merge) bool {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	first, last := min(into.first, from.first), max(into.last, from.last)
 	union := into.rect.Union(from.rect.Shift(m.dr, m.dc))
 	if union == into.rect && first == into.first && last == into.last {
-		return true // there is nothing but one base less
+		return true // one base less is the only change
 	}
 	s.book(m.from, -1)
 	bytes := 4 * union.Area()
@@ -123,112 +120,9 @@ func (t *Transaction) affords(m *merge) bool {
 	return ok
 }
 
-// canPlace reports whether term k may be placed: it must be the first to contribute to all its cells, and the only one that
-// is placed there. No command adds a constant to what is there already.
-func (s *Storage) canPlace(k int32) bool {
-	t := &s.terms[k]
-	g := &s.values[t.lin].grid
-	i0, i1, j0, j1 := g.within(t.Dst())
-	for i := i0; i < i1; i++ {
-		for j := j0; j < j1; j++ {
-			c := &g.cells[g.at(i, j)]
-			if s.terms[c.terms[0]].event != t.event {
-				return false
-			}
-			for _, o := range c.terms {
-				if s.terms[o].constant || o != k && s.isPlaced(o) {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
-// failsAgain reports whether the reason for which a merge failed before still holds.
-func (s *Storage) failsAgain(name failedMerge) bool {
-	w, ok := s.failed[name]
-	switch {
-	case !ok:
-		return false
-	case w.k >= 0:
-		t := &s.terms[w.k]
-		return !t.placed && s.coincides(t) && !s.canPlace(w.k)
-	case s.baseOf(w.x.n) != s.trial.into || s.baseOf(w.y.n) != s.trial.into:
-		return false
-	}
-	s.occs = s.appendOccupations(s.occs[:0], w.x.n, w.x.i)
-	return s.clashesWith(w.y, s.occs)
-}
-
-// clashesWith reports whether a cell clashes with one of the occupations.
-func (s *Storage) clashesWith(c cellRef, occs []occupation) bool {
-	s.others = s.appendOccupations(s.others[:0], c.n, c.i)
-	for i := range s.others {
-		for j := range occs {
-			if s.others[i].clashes(&occs[j]) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// clashesNear reports whether placing term k is bound to fail because of what the term moves: value n, which is its source or
-// what it is a part of, clashes there with something in the base that it is moved to. Most failing merges fail here.
-func (s *Storage) clashesNear(n, k int32) bool {
-	t := &s.terms[k]
-	r := t.Src()
-	if n == t.lin {
-		r = t.Dst()
-	}
-	g := &s.values[n].grid
-	i0, i1, j0, j1 := g.within(r)
-	for i := i0; i < i1; i++ {
-		for j := j0; j < j1; j++ {
-			if s.clashesAt(cellRef{n, g.at(i, j)}) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// samples is how many cells clashesSomewhere looks at.
-const samples = 16
-
-// clashesSomewhere is clashesNear for a few cells from all over a large base. Two tall bases that do not fit at an offset mostly
-// clash in a good part of their rows.
-func (s *Storage) clashesSomewhere() bool {
-	from := &s.bases[s.trial.from]
-	if from.weight <= 4*samples {
-		return false
-	}
-	for i := range samples {
-		n := from.members[i*len(from.members)/samples]
-		if cells := len(s.values[n].grid.cells); cells > 0 && s.clashesAt(cellRef{n, int32(i * cells / samples)}) {
-			return true
-		}
-	}
-	return false
-}
-
-// clashesAt reports whether a cell that is moved is bound to clash with something in the base that it is moved to.
-func (s *Storage) clashesAt(c cellRef) bool {
-	s.occs = s.appendOccupations(s.occs[:0], c.n, c.i)
-	for o := range s.occs {
-		// What the tree says was true before the merge.
-		node := s.forest.clash(s.bases[s.trial.into].tree, &s.occs[o])
-		if node != 0 && s.clashesWith(s.forest.nodes[node].owner, s.occs[o:o+1]) {
-			return true
-		}
-	}
-	return false
-}
-
-// try does what a merge does to the trees, and notes the terms that it places. It reports whether the merge is possible. It
-// works under s.trial, and leaves the bases as they are.
-func (t *Transaction) try(m *merge) bool {
+// try changes the trees as the merge does, and records the terms that it places. It reports whether
+// the merge is possible. It works under s.trial, and does not change the bases.
+func (t *transaction) try(m *merge) bool {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	for _, n := range from.members {
@@ -248,7 +142,7 @@ func (t *Transaction) try(m *merge) bool {
 	s.dirty = s.dirty[:0]
 	for _, k := range t.log.placed[m.placed:] {
 		term := &s.terms[k]
-		s.touch(term.lin, term.Dst(), true)
+		s.touch(term.dst, term.Dst(), true)
 		s.touch(term.src, term.Src(), false)
 	}
 	for _, n := range from.members {
@@ -282,13 +176,13 @@ func (t *Transaction) try(m *merge) bool {
 		all := &s.forest.nodes[m.tree].all
 		m.first, m.last = all.t0>>1, all.t1>>1
 	}
-	// Nothing may be there before the caller's matrix.
+	// Nothing may live there before the caller's matrix arrives.
 	given := max(into.given, from.given)
 	return given < 0 || m.first >= s.values[given].done
 }
 
-// align notes term k if the merge places it. It reports false where that is not possible.
-func (t *Transaction) align(m *merge, k int32) bool {
+// align records term k if the merge places it. It reports false if the term can't be placed.
+func (t *transaction) align(m *merge, k int32) bool {
 	s := t.s
 	if term := &s.terms[k]; term.placed || !s.coincides(term) {
 		return true
@@ -301,8 +195,8 @@ func (t *Transaction) align(m *merge, k int32) bool {
 	return true
 }
 
-// touch lists the cells of value n in r whose occupations a merge may change, unless they are those of the smaller base, all
-// of which are looked at anyway. Where shown is true, so do those of the values that show these cells.
+// touch lists the cells of value n in r whose occupations a merge may change, and if shown is true
+// those of values that show them. It skips the smaller base, all of whose cells change.
 func (s *Storage) touch(n int32, r Rect, shown bool) {
 	v := &s.values[n]
 	i0, i1, j0, j1 := v.grid.within(r)
@@ -324,7 +218,7 @@ func (s *Storage) touch(n int32, r Rect, shown bool) {
 	}
 }
 
-// touchShown goes on with the cells that show a cell of value v. It recurses to the depth at which values are parts of parts.
+// touchShown visits the cells that show a cell of value v. It recurses into parts of parts.
 func (s *Storage) touchShown(v *value, c *cell) {
 	for _, i := range c.reads {
 		k := v.reads[i].term
@@ -332,12 +226,12 @@ func (s *Storage) touchShown(v *value, c *cell) {
 			continue
 		}
 		t := &s.terms[k]
-		s.touch(t.lin, c.rect.Intersect(t.Src()).Shift(t.DstRow-t.SrcRow, t.DstCol-t.SrcCol), true)
+		s.touch(t.dst, c.rect.Intersect(t.Src()).Shift(t.DstRow-t.SrcRow, t.DstCol-t.SrcCol), true)
 	}
 }
 
-// vacate takes the occupations of a cell out of the tree.
-func (t *Transaction) vacate(m *merge, ref cellRef) {
+// vacate removes the occupations of a cell from the tree.
+func (t *transaction) vacate(m *merge, ref cellRef) {
 	c := &t.s.values[ref.n].grid.cells[ref.i]
 	t.log.heads = append(t.log.heads, cellHead{ref, c.nodes})
 	for n := c.nodes; n != 0; n = t.s.forest.nodes[n].next {
@@ -347,8 +241,8 @@ func (t *Transaction) vacate(m *merge, ref cellRef) {
 	c.nodes = 0
 }
 
-// occupy puts the occupations of a cell into the tree. It reports false where they clash.
-func (t *Transaction) occupy(m *merge, ref cellRef) bool {
+// occupy inserts the occupations of a cell into the tree. It reports false if they clash.
+func (t *transaction) occupy(m *merge, ref cellRef) bool {
 	s := t.s
 	s.occs = s.appendOccupations(s.occs[:0], ref.n, ref.i)
 	for i := range s.occs {
@@ -365,8 +259,8 @@ func (t *Transaction) occupy(m *merge, ref cellRef) bool {
 	return true
 }
 
-// untry takes back what try did.
-func (t *Transaction) untry(m *merge) {
+// untry undoes what try did.
+func (t *transaction) untry(m *merge) {
 	s := t.s
 	into := &s.bases[m.into]
 	if len(t.log.made) > m.made || len(t.log.removed) > m.removed {
@@ -388,8 +282,8 @@ func (t *Transaction) untry(m *merge) {
 	t.log.removed, t.log.made = t.log.removed[:m.removed], t.log.made[:m.made]
 }
 
-// finish does the rest of a merge that was tried.
-func (t *Transaction) finish(m *merge) {
+// finish completes a merge after try.
+func (t *transaction) finish(m *merge) {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	t.book(m.into, -1)
@@ -415,8 +309,8 @@ func (t *Transaction) finish(m *merge) {
 	t.merges = append(t.merges, *m)
 }
 
-// undo takes a merge back. The merges after it must have been undone before.
-func (t *Transaction) undo(m *merge) {
+// undo undoes a merge. Later merges must have been undone before.
+func (t *transaction) undo(m *merge) {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	s.book(m.into, -1)

@@ -7,7 +7,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// filled remembers which elements of an assembled value are written already, by row and band of columns.
+// filled records which elements of an assembled value are written, by row and band of columns.
 type filled struct {
 	rows  int32
 	bands []int32 // the edges of the bands, ascending
@@ -15,9 +15,16 @@ type filled struct {
 	some  bool    // whether anything is written
 }
 
+// filledBy returns the record of the value of term t, and the bands [a, b) that the term writes.
+func (e *emission) filledBy(t *term) (f *filled, a, b int) {
+	f = e.filledOf(t.dst)
+	a, b = f.span(t.DstCol, t.DstCol+t.NumCols)
+	return f, a, b
+}
+
 func (e *emission) filledOf(n int32) *filled {
-	if e.lins[n] != nil {
-		return e.lins[n]
+	if e.filled[n] != nil {
+		return e.filled[n]
 	}
 	v := &e.s.values[n]
 	f := &filled{rows: v.rows, bands: append(make([]int32, 0, 8), 0, v.cols)}
@@ -30,24 +37,24 @@ func (e *emission) filledOf(n int32) *filled {
 	slices.Sort(f.bands)
 	f.bands = slices.Compact(f.bands)
 	f.mask = make([]bool, (len(f.bands)-1)*int(f.rows))
-	e.lins[n] = f
+	e.filled[n] = f
 	e.left[n] = v.terms[1] - v.terms[0]
 	return f
 }
 
-// span is the range of bands that make up the columns [c0, c1).
+// span returns the range of bands that form columns [c0, c1).
 func (f *filled) span(c0, c1 int32) (int, int) {
 	a, _ := slices.BinarySearch(f.bands, c0)
 	b, _ := slices.BinarySearch(f.bands, c1)
 	return a, b
 }
 
-// band is the mask of the rows [lo, hi) of band j.
+// band returns the mask of rows [lo, hi) in band j.
 func (f *filled) band(j int, lo, hi int32) []bool {
 	return f.mask[j*int(f.rows)+int(lo) : j*int(f.rows)+int(hi)]
 }
 
-// setRows notes that the bands [a, b) of the rows [lo, hi) are written.
+// setRows records that bands [a, b) of rows [lo, hi) are written.
 func (f *filled) setRows(lo, hi int32, a, b int) {
 	f.some = true
 	for j := a; j < b; j++ {
@@ -58,7 +65,7 @@ func (f *filled) setRows(lo, hi int32, a, b int) {
 	}
 }
 
-// setTerm notes that what the term writes, which are the bands [a, b) of its rows, is written.
+// setTerm records that the rows of the term are written in bands [a, b).
 func (f *filled) setTerm(t *Term, a, b int) {
 	if t.Rows == nil {
 		f.setRows(t.DstRow, t.DstRow+t.NumRows, a, b)
@@ -73,7 +80,7 @@ func (f *filled) setTerm(t *Term, a, b int) {
 	}
 }
 
-// untouched reports whether nothing of the bands [a, b) of the rows [lo, hi) is written.
+// untouched reports whether no element of rows [lo, hi) in bands [a, b) is written.
 func (f *filled) untouched(lo, hi int32, a, b int) bool {
 	for j := a; j < b && f.some; j++ {
 		if slices.Contains(f.band(j, lo, hi), true) {
@@ -83,27 +90,27 @@ func (f *filled) untouched(lo, hi int32, a, b int) bool {
 	return true
 }
 
-// present tells whether some and whether none of the bands [a, b) of the term's rows are written; both are true where it is mixed.
-func (f *filled) present(t *Term, a, b int) (some, none bool) {
+// present reports whether some of the term's rows in bands [a, b) are written, and some are not.
+func (f *filled) present(t *Term, a, b int) (some, rest bool) {
 	if !f.some {
 		return false, true
 	}
 	for j := a; j < b; j++ {
 		if t.Rows == nil {
 			band := f.band(j, t.DstRow, t.DstRow+t.NumRows)
-			some, none = some || slices.Contains(band, true), none || slices.Contains(band, false)
+			some, rest = some || slices.Contains(band, true), rest || slices.Contains(band, false)
 			continue
 		}
 		band := f.band(j, 0, f.rows)
 		for _, p := range t.Rows {
-			some, none = some || band[p.Dst], none || !band[p.Dst]
+			some, rest = some || band[p.Dst], rest || !band[p.Dst]
 		}
 	}
-	return some, none
+	return some, rest
 }
 
-// batch emits the terms of one event, which begin at item i: first those that are in place already, which only count as
-// written or are scaled where they lie, then constants, which no command could add, then the others.
+// batch emits the terms of one event, the first of which is item i: first the placed ones, which
+// are only recorded or scaled in place, then constants, which no command can add, then the others.
 func (e *emission) batch(i int32) {
 	s := e.s
 	j := i
@@ -125,9 +132,7 @@ func (e *emission) batch(i int32) {
 	}
 	if !s.Assign {
 		for _, t := range e.pending {
-			f, d := e.filledOf(t.lin), t.Dst()
-			a, b := f.span(d.C0, d.C1)
-			e.zeroRows(t.lin, f, a, b, d.R0, d.R1)
+			e.zeroTerm(t)
 		}
 	}
 	e.groups()
@@ -136,38 +141,33 @@ func (e *emission) batch(i int32) {
 	}
 	for k := i; k < j; k++ {
 		t := &s.terms[s.items[k].n]
-		if e.left[t.lin]--; e.left[t.lin] == 0 {
-			e.zeroRest(t.lin)
+		if e.left[t.dst]--; e.left[t.dst] == 0 {
+			e.zeroRest(t.dst)
 		}
 	}
 }
 
 func (e *emission) placedTerm(t *term) {
-	f := e.filledOf(t.lin)
+	f, a, b := e.filledBy(t)
 	d := t.Dst()
-	a, b := f.span(d.C0, d.C1)
 	f.setRows(d.R0, d.R1, a, b)
 	if t.Scale != 1 {
-		v := e.view(t.lin, d)
+		v := e.view(t.dst, d)
 		e.emit(computation.Command{Type: computation.MatrixCopy, Alpha: t.Scale, Arg1: v, Arg2: v})
 	}
 }
 
-// term emits the move of one term: a copy where nothing is written yet, an addition where something is, and where it is
-// mixed, zeros first.
+// term emits one term: a copy if nothing is written there, else an addition after zeroing the rest.
 func (e *emission) term(t *term) {
-	f := e.filledOf(t.lin)
-	a, b := f.span(t.DstCol, t.DstCol+t.NumCols)
+	f, a, b := e.filledBy(t)
 	some, _ := f.present(&t.Term, a, b)
 	if some {
-		// Adding rows to a view reads all of the view, the rows between them too.
-		d := t.Dst()
-		e.zeroRows(t.lin, f, a, b, d.R0, d.R1)
+		e.zeroTerm(t)
 	}
 	switch {
 	case t.constant:
 		if some {
-			e.err = fmt.Errorf("lower: a constant would have to be added to value %d", t.lin)
+			e.err = fmt.Errorf("lower: a constant would have to be added to value %d", t.dst)
 			return
 		}
 		e.constantTerm(t)
@@ -176,12 +176,12 @@ func (e *emission) term(t *term) {
 		if some {
 			typ = computation.MatrixAdd
 		}
-		e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.lin, t.Dst()), Arg2: e.view(t.src, t.Src())})
+		e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.dst, t.Dst()), Arg2: e.view(t.src, t.Src())})
 	case some && e.crosses(t):
 		for lo := int32(0); lo < t.NumRows; {
 			hi := t.run(lo)
 			u := t.Run(lo, hi)
-			e.emit(computation.Command{Type: computation.MatrixAdd, Alpha: t.Scale, Arg1: e.view(t.lin, u.Dst()), Arg2: e.view(t.src, u.Src())})
+			e.emit(computation.Command{Type: computation.MatrixAdd, Alpha: t.Scale, Arg1: e.view(t.dst, u.Dst()), Arg2: e.view(t.src, u.Src())})
 			lo = hi
 		}
 	case some:
@@ -192,17 +192,16 @@ func (e *emission) term(t *term) {
 	f.setTerm(&t.Term, a, b)
 }
 
-// crosses reports whether the rows that a term takes lie between those that it writes, in one matrix.
+// crosses reports whether a term reads rows between those that it writes, in one matrix.
 func (e *emission) crosses(t *term) bool {
-	if e.s.baseOf(t.src) != e.s.baseOf(t.lin) {
+	if e.s.baseOf(t.src) != e.s.baseOf(t.dst) {
 		return false
 	}
-	from, to := e.s.place(t.src), e.s.place(t.lin)
+	from, to := e.s.place(t.src), e.s.place(t.dst)
 	return t.Src().Shift(from.R0, from.C0).Overlaps(t.Dst().Shift(to.R0, to.C0))
 }
 
-// rows emits a command that names a source row for every row between the first and the last that the term writes, -1 for
-// those that it does not.
+// rows emits a command for all rows from the first to the last that the term writes.
 func (e *emission) rows(t *term, typ computation.CommandType) {
 	d, src := t.Dst(), t.Src()
 	idx := make([]int32, d.Rows())
@@ -213,12 +212,12 @@ func (e *emission) rows(t *term, typ computation.CommandType) {
 		p := t.Pair(i)
 		idx[p.Dst-d.R0] = p.Src - src.R0
 	}
-	e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.lin, d), Arg2: e.view(t.src, src), Arg3: e.indexList(idx)})
+	e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.dst, d), Arg2: e.view(t.src, src), Arg3: e.indexList(idx)})
 }
 
-// copyRows copies rows to places where nothing is written yet. One command does it where the rows between them are not
-// written either: those become zero, as they must be in the end or until something is added. Otherwise every run of
-// neighbouring rows is copied by itself.
+// copyRows copies rows to where nothing is written. One command does it if the rows between are not
+// written either: they become zero, as they must be until something is added. Otherwise every run
+// of consecutive rows is copied by itself.
 func (e *emission) copyRows(t *term, f *filled, a, b int) {
 	d := t.Dst()
 	if f.untouched(d.R0, d.R1, a, b) {
@@ -227,10 +226,7 @@ func (e *emission) copyRows(t *term, f *filled, a, b int) {
 		return
 	}
 	for lo := int32(0); lo < t.NumRows; {
-		hi := lo + 1
-		for hi < t.NumRows && t.Rows[hi].Dst == t.Rows[hi-1].Dst+1 {
-			hi++
-		}
+		hi := t.dstRun(lo)
 		u := *t
 		u.Term, _ = t.part(lo, hi, t.DstCol, t.DstCol+t.NumCols)
 		e.rows(&u, computation.CopyRows)
@@ -238,28 +234,31 @@ func (e *emission) copyRows(t *term, f *filled, a, b int) {
 	}
 }
 
-// constantTerm sets the term's rows to its constant.
+// constantTerm sets the term's rows to a constant.
 func (e *emission) constantTerm(t *term) {
 	for lo := int32(0); lo < t.NumRows; {
-		hi := lo + 1
-		for hi < t.NumRows && t.Pair(hi).Dst == t.Pair(hi-1).Dst+1 {
-			hi++
-		}
+		hi := t.dstRun(lo)
 		r := Rect{t.Pair(lo).Dst, t.Pair(hi-1).Dst + 1, t.DstCol, t.DstCol + t.NumCols}
-		e.setConst(e.view(t.lin, r), t.Scale)
+		e.setConst(e.view(t.dst, r), t.Scale)
 		lo = hi
 	}
 }
 
-// zeroRest sets to zero what no term of the value wrote.
+// zeroRest zeroes what no term of the value wrote.
 func (e *emission) zeroRest(n int32) {
 	f := e.filledOf(n)
 	e.zeroRows(n, f, 0, len(f.bands)-1, 0, f.rows)
-	e.lins[n] = nil
+	e.filled[n] = nil
 }
 
-// zeroRows sets to zero what is not yet written in the bands [a, b) of the rows [lo, hi), in as few rectangles as a sweep by
-// bands finds.
+// zeroTerm zeroes what is not written in the term's rectangle: adding reads the rows between, too.
+func (e *emission) zeroTerm(t *term) {
+	f, a, b := e.filledBy(t)
+	d := t.Dst()
+	e.zeroRows(t.dst, f, a, b, d.R0, d.R1)
+}
+
+// zeroRows zeroes what is not written in bands [a, b) of rows [lo, hi), in few rectangles.
 func (e *emission) zeroRows(n int32, f *filled, a, b int, lo, hi int32) {
 	var open []Rect // rectangles that end at the present band's left edge
 	for j := a; j < b; j++ {

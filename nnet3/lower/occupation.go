@@ -1,13 +1,13 @@
 package lower
 
-// Time. Event e reads at time 2e and writes at 2e, unless it writes in place of what it reads: then at 2e+1. An op that may write over
-// an operand reads its other operands until 2e+1, so that what it writes shares elements with that one operand only. A read whose
-// value is handed over, because the reader is a placed term, ends at 2e-1.
+// Event e reads at time 2e and writes at time 2e, or at 2e+1 if it writes in place of what it
+// reads. An op that may overwrite an operand reads its other operands until 2e+1, so that its
+// output shares elements with that one operand only. A read by a placed term ends at 2e-1.
 //
-// What a cell occupies depends on where other values lie: on which terms are placed and which ops run in place. While a merge
-// is tried (Storage.trial), everything here answers as if it had been done.
+// What a cell occupies depends on where other values live: on which terms are placed and which ops
+// run in place. A merge on trial (Storage.trial) counts as done.
 
-// trial is a merge that is tried: the members of base from are looked at as members of base into, moved by (dr, dc).
+// trial is a merge on trial: members of base from count as members of into, moved by (dr, dc).
 type trial struct {
 	into, from int32
 	dr, dc     int32
@@ -15,7 +15,7 @@ type trial struct {
 
 var noTrial = trial{into: -2, from: -2}
 
-// baseOf is the base that value n lives in, -1 for none.
+// baseOf returns the base that value n lives in, -1 for none.
 func (s *Storage) baseOf(n int32) int32 {
 	b := s.values[n].base
 	if b == s.trial.from {
@@ -24,7 +24,7 @@ func (s *Storage) baseOf(n int32) int32 {
 	return b
 }
 
-// place is the rectangle of value n in its base.
+// place returns the rectangle of value n in its base.
 func (s *Storage) place(n int32) Rect {
 	v := &s.values[n]
 	r := Rect{v.r, v.r + v.rows, v.c, v.c + v.cols}
@@ -34,29 +34,29 @@ func (s *Storage) place(n int32) Rect {
 	return r
 }
 
-// isPlaced reports whether there is nothing to move for term k, because its source lies where the term puts it.
+// isPlaced reports whether the source of term k lives where the term would put it.
 func (s *Storage) isPlaced(k int32) bool {
 	t := &s.terms[k]
 	return t.placed || s.trial.from >= 0 && s.coincides(t)
 }
 
-// coincides reports whether the merge that is tried lets the source of a term lie where the term puts it.
+// coincides reports whether the merge on trial places a term.
 func (s *Storage) coincides(t *term) bool {
 	if t.constant || !t.Contiguous() {
 		return false
 	}
-	lin, src := &s.values[t.lin], &s.values[t.src]
-	dr, dc := lin.r+t.DstRow-src.r-t.SrcRow, lin.c+t.DstCol-src.c-t.SrcCol
+	dst, src := &s.values[t.dst], &s.values[t.src]
+	dr, dc := dst.r+t.DstRow-src.r-t.SrcRow, dst.c+t.DstCol-src.c-t.SrcCol
 	switch {
-	case lin.base == s.trial.from && src.base == s.trial.into:
+	case dst.base == s.trial.from && src.base == s.trial.into:
 		return dr == -s.trial.dr && dc == -s.trial.dc
-	case lin.base == s.trial.into && src.base == s.trial.from:
+	case dst.base == s.trial.into && src.base == s.trial.from:
 		return dr == s.trial.dr && dc == s.trial.dc
 	}
 	return false
 }
 
-// inPlace reports whether the op that makes value n may and does write it over its input.
+// inPlace reports whether the op that makes value n overwrites an input with it.
 func (s *Storage) inPlace(n int32) bool {
 	v := &s.values[n]
 	if v.over < 0 || s.baseOf(v.over) != s.baseOf(n) {
@@ -66,7 +66,7 @@ func (s *Storage) inPlace(n int32) bool {
 	return v.overRect.Shift(in.R0, in.C0) == s.place(n)
 }
 
-// startOf is the time at which an op, a fill or the caller writes value n.
+// startOf returns the time at which an op, a fill or the caller writes value n.
 func (s *Storage) startOf(n int32) int32 {
 	v := &s.values[n]
 	if v.kind == computed && s.inPlace(n) {
@@ -75,7 +75,7 @@ func (s *Storage) startOf(n int32) int32 {
 	return 2 * v.done
 }
 
-// endOf is the time of the last read that needs the cell as it is.
+// endOf returns the time of the last read that needs the cell unchanged.
 func (s *Storage) endOf(n int32, c *cell) int32 {
 	v := &s.values[n]
 	if v.leaves {
@@ -88,21 +88,21 @@ func (s *Storage) endOf(n int32, c *cell) int32 {
 	for i, k := range c.reads {
 		r := &v.reads[k]
 		if i > 0 && r.event < v.reads[c.reads[i-1]].event {
-			break // the earlier reads end earlier, whether they are placed or not
+			break // earlier reads end earlier, placed or not
 		}
 		t := 2 * r.event
 		switch {
 		case r.beside:
 			t++
 		case r.term >= 0 && s.isPlaced(r.term):
-			t-- // handed over: the place is the assembled value's from here on
+			t-- // from here on the place belongs to the assembled value
 		}
 		end = max(end, t)
 	}
 	return end
 }
 
-// firstTerm is the term that a cell of an assembled value begins with: of those that come first in time the one that is placed.
+// firstTerm returns the first term in time of a cell, among several the placed one.
 func (s *Storage) firstTerm(c *cell) *term {
 	first := &s.terms[c.terms[0]]
 	for _, k := range c.terms {
@@ -117,7 +117,7 @@ func (s *Storage) firstTerm(c *cell) *term {
 	return first
 }
 
-// appendOccupations appends what cell i of value n occupies in its base.
+// appendOccupations appends the occupations of cell i of value n in its base.
 func (s *Storage) appendOccupations(dst []occupation, n, i int32) []occupation {
 	v := &s.values[n]
 	c := &v.grid.cells[i]
@@ -134,7 +134,7 @@ func (s *Storage) appendOccupations(dst []occupation, n, i int32) []occupation {
 	if !s.placedUnscaled(first) {
 		return append(dst, occupation{box{at, 2 * first.event, end}, n})
 	}
-	alias := end // until when the place holds the data of the source
+	alias := end // the time until which the place holds data of the source
 	if len(c.terms) > 1 {
 		second := s.terms[c.terms[1]].event
 		alias = 2*second - 1
@@ -150,18 +150,18 @@ func (s *Storage) placedUnscaled(t *term) bool {
 	return t.Scale == 1 && (t.placed || s.trial.from >= 0 && s.coincides(t))
 }
 
-// shows reports whether a cell of an assembled value is nothing but a part of its only term's source.
+// shows reports whether a cell of an assembled value just shows a part of its only term's source.
 func (s *Storage) shows(c *cell) bool {
 	return len(c.terms) == 1 && s.placedUnscaled(&s.terms[c.terms[0]])
 }
 
-// aliased is a rectangle of a base that holds data of value n.
+// aliased is a rectangle of a base with data of value n.
 type aliased struct {
 	n int32
 	r Rect
 }
 
-// appendAlias appends the occupation of the part at of a base, where the data of the placed term's source is.
+// appendAlias appends the occupations of a rectangle with data of a placed term's source.
 func (s *Storage) appendAlias(dst []occupation, t *term, at Rect, t0, t1 int32) []occupation {
 	stack := append(s.aliases[:0], aliased{t.src, at})
 	for len(stack) > 0 {

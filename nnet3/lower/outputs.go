@@ -2,19 +2,31 @@ package lower
 
 import "github.com/nnopt/nnopt/fgraph"
 
-// separateOutputs gives every matrix that leaves the program a value that can leave: a copy, where the output is only a part
-// of a value, or where the value would have to be in two places at once. The rewrites would undo that, so it is done when
-// the storage is planned.
+// separateOutputs makes every matrix that leaves the program a value that can leave. It copies an
+// output that is only part of a value, or that would have to be in two places at once. Rewrites
+// would undo that, so it happens when the storage is planned.
 func separateOutputs(p *Program) error {
-	why := fgraph.Reason{Pass: "plan_storage", Rule: "separate_outputs"}
-	o := departures{given: make(map[*fgraph.Variable]bool), leaves: make(map[*fgraph.Variable]Port)}
+	given := make(map[*fgraph.Variable]bool) // whether another segment hands the value over
 	for i, v := range p.Graph.Inputs() {
-		o.given[v] = p.Inputs[i].Carried > 0
+		given[v] = p.Inputs[i].Carried > 0
+	}
+	leaves := make(map[*fgraph.Variable]Port)
+	// permit reports whether v itself can leave through the port, and records that it does. The caller
+	// may get a value twice, but not one that the next segment gets, too, nor one that was handed
+	// over, because the next iteration of a loop reuses its place.
+	permit := func(v *fgraph.Variable, port Port) bool {
+		root, _ := Resolve(v)
+		other, again := leaves[v]
+		if root != v || again && (port.Carried > 0 || other.Carried > 0) || port.Carried == 0 && given[v] {
+			return false
+		}
+		leaves[v] = port
+		return true
 	}
 	var order []int
 	for i, port := range p.Outputs {
 		if port.Carried > 0 {
-			order = append(order, i) // the first, because it may find its place in the matrix that the round before left
+			order = append(order, i) // first, because it may live in the matrix that the previous iteration left
 		}
 	}
 	for i, port := range p.Outputs {
@@ -25,7 +37,7 @@ func separateOutputs(p *Program) error {
 	copies := make([]*fgraph.Variable, len(p.Outputs))
 	for _, i := range order {
 		v, port := p.Graph.Outputs()[i], p.Outputs[i]
-		if o.permit(v, port) {
+		if permit(v, port) {
 			continue
 		}
 		root, r := Resolve(v)
@@ -34,25 +46,5 @@ func separateOutputs(p *Program) error {
 		copies[i] = NewAssemble(t.Rows, t.Cols, []Term{term}, []*fgraph.Variable{root})
 		copies[i].Owner().SetOrigin(int(port.At))
 	}
-	return p.ReplaceOutputs(copies, why)
-}
-
-// departures knows which values leave a program, and which another segment hands over to it.
-type departures struct {
-	given  map[*fgraph.Variable]bool
-	leaves map[*fgraph.Variable]Port
-}
-
-// permit reports whether v itself can leave through the port, and notes that it does. The caller may get a value twice, but
-// not one that is handed on as well, nor one that was handed over, whose place the next round of a loop takes for another.
-func (o *departures) permit(v *fgraph.Variable, port Port) bool {
-	if root, _ := Resolve(v); root != v {
-		return false
-	}
-	other, leaves := o.leaves[v]
-	if leaves && (port.Carried > 0 || other.Carried > 0) || port.Carried == 0 && o.given[v] {
-		return false
-	}
-	o.leaves[v] = port
-	return true
+	return p.ReplaceOutputs(copies, fgraph.Reason{Pass: "plan_storage", Rule: "separate_outputs"})
 }

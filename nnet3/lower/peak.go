@@ -1,26 +1,26 @@
 package lower
 
-// peakTree keeps the bytes in use at every event, under additions to ranges of events, and knows the largest.
-// It is a segment tree: both take time in the logarithm of the number of events.
+import "math/bits"
+
+// peakTree keeps the number of bytes in use at every event. It is a segment tree: adding bytes to a
+// range of events takes logarithmic time, and reading the peak constant time.
 type peakTree struct {
 	n    int
-	most []int64 // of the node's range, without what lies on the nodes above
-	plus []int64 // added to the whole range
+	most []int64 // by node: the peak of its range, without the additions to ranges of its ancestors
+	plus []int64 // by node: what was added to its whole range
 }
 
 func newPeakTree(events int) *peakTree {
-	n := 1
-	for n < events {
-		n *= 2
-	}
+	n := 1 << bits.Len(uint(max(events, 1)-1))
 	return &peakTree{n: n, most: make([]int64, 2*n), plus: make([]int64, 2*n)}
 }
 
-// max is the peak.
+// max returns the peak.
 func (t *peakTree) max() int64 { return t.most[1] }
 
-// add adds bytes to the events first to last, both included. Going up from both ends, a node that lies between them with all of
-// its range is the left child of the path on the right, or the right child of the path on the left.
+// add adds bytes to the events first to last, both included. The nodes with whole ranges included
+// hang between the paths from both ends to the root: left children of the right path, right
+// children of the left.
 func (t *peakTree) add(first, last int32, bytes int64) {
 	l, r := int(first)+t.n, int(last)+t.n
 	t.cover(l, bytes)
@@ -43,7 +43,7 @@ func (t *peakTree) add(first, last int32, bytes int64) {
 	}
 }
 
-// cover adds bytes to all of a node's range.
+// cover adds bytes to the whole range of a node.
 func (t *peakTree) cover(node int, bytes int64) {
 	t.most[node] += bytes
 	t.plus[node] += bytes

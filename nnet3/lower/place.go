@@ -2,32 +2,32 @@ package lower
 
 import "github.com/nnopt/nnopt/fgraph"
 
-// A Transaction is a group of merges of bases that is kept or undone as one.
-type Transaction struct {
+// A transaction is a group of merges of bases that is kept or undone as a whole.
+type transaction struct {
 	s      *Storage
 	merges []merge
 	budget int64
-	alone  bool // there will be one merge only
+	alone  bool // there is only one merge
 	log    mergeLog
 	books  []booking // what the merges did to the bytes in use
 }
 
-// Begin starts a group of merges. Only one group may be open at a time, and it is not to be used after its end.
-func (s *Storage) Begin() *Transaction {
+// begin starts a group of merges, of which only one may be open at a time.
+func (s *Storage) begin() *transaction {
 	t := &s.open
 	t.s, t.budget, t.alone = s, s.peak.max(), false
 	t.merges, t.log, t.books = t.merges[:0], t.log.emptied(), t.books[:0]
 	return t
 }
 
-// Commit keeps the merges if the peak of bytes in use is not above what it was at Begin, and undoes them otherwise. It
-// reports whether it kept any.
-func (t *Transaction) Commit() bool {
+// commit keeps the merges if the peak of the bytes in use is not above that at begin, and undoes
+// them otherwise. It reports whether it kept any.
+func (t *transaction) commit() bool {
 	if len(t.merges) == 0 {
 		return false
 	}
 	if t.s.peak.max() > t.budget {
-		t.Rollback()
+		t.rollback()
 		return false
 	}
 	for _, n := range t.log.removed {
@@ -43,58 +43,43 @@ func (t *Transaction) Commit() bool {
 	return true
 }
 
-// Rollback undoes the merges.
-func (t *Transaction) Rollback() {
+// rollback undoes the merges.
+func (t *transaction) rollback() {
 	for i := len(t.merges) - 1; i >= 0; i-- {
 		t.undo(&t.merges[i])
 	}
 	t.merges = t.merges[:0]
 }
 
-// Kept is how many merges were kept. As long as that stays the same, what was refused would be refused again.
-func (s *Storage) Kept() int { return s.kept }
-
-// PlaceTerm is Transaction.PlaceTerm as a transaction of its own.
-func (s *Storage) PlaceTerm(k int) bool {
-	t := s.Begin()
+// placeTerm is transaction.placeTerm as a transaction of its own.
+func (s *Storage) placeTerm(k int) bool {
+	t := s.begin()
 	t.alone = true
-	return t.PlaceTerm(k) && (len(t.merges) == 0 || t.Commit())
+	return t.placeTerm(k) && (len(t.merges) == 0 || t.commit())
 }
 
-// PlaceInPlace is Transaction.PlaceInPlace as a transaction of its own.
-func (s *Storage) PlaceInPlace(i int) bool {
-	t := s.Begin()
+// placeInPlace is transaction.placeInPlace as a transaction of its own.
+func (s *Storage) placeInPlace(i int) bool {
+	t := s.begin()
 	t.alone = true
-	return t.PlaceInPlace(i) && t.Commit()
+	return t.placeInPlace(i) && t.commit()
 }
 
-// NumTerms is the number of terms of all Assembles of the program.
-func (s *Storage) NumTerms() int { return len(s.terms) }
-
-// Assembled calls f for every assembled value, with its size in elements and its terms [lo, hi).
-func (s *Storage) Assembled(f func(elements int64, lo, hi int)) {
-	for n := range s.values {
-		if v := &s.values[n]; v.kind == assembled {
-			f(int64(v.rows)*int64(v.cols), int(v.terms[0]), int(v.terms[1]))
+// PlaceInPlace lets ops write their outputs over the inputs that they may destroy, if that does not
+// raise the peak of the bytes in use. It returns how many ops run in place.
+func (s *Storage) PlaceInPlace() int {
+	n := 0
+	for i := range s.applies {
+		if s.placeInPlace(i) {
+			n++
 		}
 	}
+	return n
 }
 
-// TermElements is how many elements term k moves.
-func (s *Storage) TermElements(k int) int64 {
-	t := &s.terms[k]
-	return int64(t.NumRows) * int64(t.NumCols)
-}
-
-// TermScaled reports whether term k scales what it moves.
-func (s *Storage) TermScaled(k int) bool { return s.terms[k].Scale != 1 }
-
-// TermPlaced reports whether term k needs no move any more.
-func (s *Storage) TermPlaced(k int) bool { return s.terms[k].placed }
-
-// PlaceTerm tries to let the source of term k live where the term would move it, so that nothing needs to be moved. It
-// reports whether that is so now. A scaled term can be placed too: the scaling is then done where the source lies.
-func (t *Transaction) PlaceTerm(k int) bool {
+// placeTerm tries to let the source of term k live where the term would move it. It reports whether
+// the term is placed now. The source of a scaled term is then scaled in place.
+func (t *transaction) placeTerm(k int) bool {
 	s := t.s
 	term := &s.terms[k]
 	if term.placed {
@@ -103,15 +88,12 @@ func (t *Transaction) PlaceTerm(k int) bool {
 	if term.constant || !term.Contiguous() {
 		return false
 	}
-	return t.merge(term.lin, term.src, term.DstRow-term.SrcRow, term.DstCol-term.SrcCol, int32(k))
+	return t.merge(term.dst, term.src, term.DstRow-term.SrcRow, term.DstCol-term.SrcCol, int32(k))
 }
 
-// NumApplies is the number of applies that the storage knows, in topological order.
-func (s *Storage) NumApplies() int { return len(s.applies) }
-
-// PlaceInPlace tries to let the matrix output of apply i live where the input lies that the op may destroy. It reports
-// whether the op runs in place now.
-func (t *Transaction) PlaceInPlace(i int) bool {
+// placeInPlace tries to let the matrix output of apply i live where the input that the op may
+// destroy lives. It reports whether the op now runs in place.
+func (t *transaction) placeInPlace(i int) bool {
 	s := t.s
 	for _, out := range s.applies[i].Outputs() {
 		n := s.valueOf[out.ID()]
@@ -124,7 +106,7 @@ func (t *Transaction) PlaceInPlace(i int) bool {
 	return false
 }
 
-// destroyed is the number of the input that output o of the apply may be computed over, or -1.
+// destroyed returns the number of the input that output o of the apply may overwrite, or -1.
 func destroyed(a *fgraph.Apply, o int) int {
 	d, ok := a.Op().(fgraph.Destroyer)
 	if !ok {

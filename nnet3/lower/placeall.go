@@ -1,56 +1,92 @@
 package lower
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// A refusal says why terms were not placed as one: what that would have done to the bytes in use, or at least would have done.
-// As long as the bases concerned are as they were, it would do the same again.
-type refusal struct {
-	bases []baseMark
-	books []booking // none where no term could be placed at all
+// PlaceTerms lets the sources of terms live where the terms would move them, if that does not raise
+// the peak of the bytes in use. It returns the number of terms that need no move.
+//
+// The first part of a tall value pays for all of it, so a value whose parts come from many places
+// would never be begun part by part. Hence all terms of a value are tried as a group, the largest
+// values first. Terms of a refused group are then tried one by one, latest first. Everything is
+// tried twice, because one placement can make room for another.
+func (s *Storage) PlaceTerms() int {
+	var groups []int32 // assembled values
+	for n := range s.values {
+		if s.values[n].kind == assembled {
+			groups = append(groups, int32(n))
+		}
+	}
+	elements := func(n int32) int64 { return int64(s.values[n].rows) * int64(s.values[n].cols) }
+	slices.SortStableFunc(groups, func(a, b int32) int { return cmp.Compare(elements(b), elements(a)) })
+	refused := make([]int, len(s.terms)) // by term: how many merges were kept when it was last refused, from 1
+	for range 2 {
+		for _, n := range groups {
+			s.placeAll(int(s.values[n].terms[0]), int(s.values[n].terms[1]))
+		}
+		for k := len(s.terms) - 1; k >= 0; k-- {
+			if !s.terms[k].placed && refused[k] != s.kept+1 && !s.placeTerm(k) {
+				refused[k] = s.kept + 1
+			}
+		}
+	}
+	n := 0
+	for k := range s.terms {
+		if s.terms[k].placed {
+			n++
+		}
+	}
+	return n
 }
 
-// baseMark is a base as it is after a merge.
+// A refusal says why terms were not placed as a group: what that would have done to the bytes in
+// use, or a lower bound of it. As long as the bases are the same, it would do so again.
+type refusal struct {
+	bases []baseMark
+	books []booking // none if no term could be placed at all
+}
+
+// baseMark identifies the state of a base: the stamp of its last merge.
 type baseMark struct{ base, stamp int32 }
 
-// booking is bytes that are in use from one event to another.
+// booking is a number of bytes in use from one event to another.
 type booking struct {
 	first, last int32
 	bytes       int64
 }
 
-// PlaceAll tries to place the terms [lo, hi), which make one value, as one: they are placed as far as that is possible, the
-// unscaled ones first, and if the peak of the bytes in use is above what it was then, none of them is. It reports whether any is.
-func (s *Storage) PlaceAll(lo, hi int) bool {
+// placeAll tries to place the terms [lo, hi), which make one value, as a group: as many as
+// possible, the unscaled ones first. If that raises the peak of the bytes in use, it places none.
+// It reports whether it placed any.
+func (s *Storage) placeAll(lo, hi int) bool {
 	if r := s.refusals[lo]; r != nil && s.refusesAgain(r, lo, hi) {
 		return false
 	}
-	t := s.Begin()
+	t := s.begin()
 	if t.affordsAll(lo, hi) {
 		for _, scaled := range [2]bool{false, true} { // an unscaled part in place saves a command, a scaled one only memory
 			for k := lo; k < hi; k++ {
-				if s.TermScaled(k) == scaled {
-					t.PlaceTerm(k)
+				if s.terms[k].Scale != 1 == scaled {
+					t.placeTerm(k)
 				}
 			}
 		}
 		if len(t.merges) > 0 && s.peak.max() <= t.budget {
-			return t.Commit()
+			return t.commit()
 		}
 	}
-	t.Rollback()
-	s.refuse(lo, refusal{slices.Clone(s.marks(lo, hi)), slices.Clone(t.books)}) // the bases are again as they were
-	return false
-}
-
-func (s *Storage) refuse(lo int, r refusal) {
+	t.rollback()
 	if s.refusals == nil {
 		s.refusals = make(map[int]*refusal)
 	}
-	s.refusals[lo] = &r
+	s.refusals[lo] = &refusal{slices.Clone(s.marks(lo, hi)), slices.Clone(t.books)} // the bases are as they were
+	return false
 }
 
-// marks lists the bases that placing the terms depends on: that of the value, and those of what the terms take. The list is good
-// until it is asked for again.
+// marks lists the bases that placing the terms depends on: that of the value and those of the
+// sources. The list is valid until the next call.
 func (s *Storage) marks(lo, hi int) []baseMark {
 	list := s.marked[:0]
 	add := func(n int32) {
@@ -58,7 +94,7 @@ func (s *Storage) marks(lo, hi int) []baseMark {
 			list = append(list, baseMark{b, s.bases[b].stamp})
 		}
 	}
-	add(s.terms[lo].lin)
+	add(s.terms[lo].dst)
 	for k := lo; k < hi; k++ {
 		if !s.terms[k].constant {
 			add(s.terms[k].src)
@@ -68,7 +104,7 @@ func (s *Storage) marks(lo, hi int) []baseMark {
 	return list
 }
 
-// refusesAgain reports whether the reason of a refusal still holds.
+// refusesAgain reports whether a refusal still holds.
 func (s *Storage) refusesAgain(r *refusal, lo, hi int) bool {
 	if !slices.Equal(r.bases, s.marks(lo, hi)) {
 		return false
@@ -85,15 +121,16 @@ func (s *Storage) refusesAgain(r *refusal, lo, hi int) bool {
 	return above
 }
 
-// affordsAll reports whether the peak of the bytes in use stays within the budget if all of the terms [lo, hi) are placed that may
-// be. If it does not, that is booked. Most groups that are refused are refused here, which is much cheaper than to try.
-func (t *Transaction) affordsAll(lo, hi int) bool {
+// affordsAll reports whether the peak of the bytes in use stays within the budget if all terms of
+// [lo, hi) that may be placed are placed. If not, it leaves the bookings in t.books. Most groups
+// are refused here, which is much cheaper than trying them.
+func (t *transaction) affordsAll(lo, hi int) bool {
 	s := t.s
-	lin := &s.values[s.terms[lo].lin]
-	if lin.base < 0 {
+	dst := &s.values[s.terms[lo].dst]
+	if dst.base < 0 {
 		return true
 	}
-	home := &s.bases[lin.base]
+	home := &s.bases[dst.base]
 	union, first, last := home.rect, home.first, home.last
 	s.epoch += 2
 	home.mark = s.epoch
@@ -113,7 +150,7 @@ func (t *Transaction) affordsAll(lo, hi int) bool {
 		t.books = t.books[:0]
 		return true
 	}
-	t.book(lin.base, -1)
+	t.book(dst.base, -1)
 	t.books = append(t.books, booking{first, last, 4 * union.Area()})
 	s.peak.add(first, last, 4*union.Area())
 	above := s.peak.max() > t.budget
@@ -124,18 +161,18 @@ func (t *Transaction) affordsAll(lo, hi int) bool {
 	return !above
 }
 
-// mergeToPlace is the merge that would place term k, into the base of its value. ok is false where it is bound to fail, or where there
-// is nothing to merge.
+// mergeToPlace returns the merge into the base of its value that would place term k. ok is false if
+// it is bound to fail, or if there is nothing to merge.
 func (s *Storage) mergeToPlace(k int32) (m merge, ok bool) {
 	t := &s.terms[k]
 	if t.placed || t.constant || !t.Contiguous() {
 		return m, false
 	}
-	lin, src := &s.values[t.lin], &s.values[t.src]
-	if src.base < 0 || src.base == lin.base {
+	dst, src := &s.values[t.dst], &s.values[t.src]
+	if src.base < 0 || src.base == dst.base {
 		return m, false
 	}
-	m = merge{into: lin.base, from: src.base, dr: lin.r + t.DstRow - t.SrcRow - src.r, dc: lin.c + t.DstCol - t.SrcCol - src.c}
+	m = merge{into: dst.base, from: src.base, dr: dst.r + t.DstRow - t.SrcRow - src.r, dc: dst.c + t.DstCol - t.SrcCol - src.c}
 	if !s.fits(&m) || !s.canPlace(k) {
 		return m, false
 	}
@@ -145,15 +182,15 @@ func (s *Storage) mergeToPlace(k int32) (m merge, ok bool) {
 	return m, ok
 }
 
-// unbook takes bookings back.
+// unbook undoes bookings.
 func (s *Storage) unbook(books []booking) {
 	for _, b := range books {
 		s.peak.add(b.first, b.last, -b.bytes)
 	}
 }
 
-// book is Storage.book, noted down.
-func (t *Transaction) book(b int32, sign int64) {
+// book is Storage.book with a record in t.books.
+func (t *transaction) book(b int32, sign int64) {
 	p := &t.s.bases[b]
 	t.books = append(t.books, booking{p.first, p.last, sign * 4 * p.rect.Area()})
 	t.s.book(b, sign)

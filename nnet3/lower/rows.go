@@ -10,24 +10,20 @@ import (
 
 // Port is one input or output of a Program.
 type Port struct {
-	Node int32 // the network node whose matrix it is, or -1 for a state
-	// Component is the component whose state it is, or -1 for a matrix.
-	Component int32
-	// Carried is the matrix of the computation that another segment hands over or takes over, or 0.
-	Carried int32
-	// At is the number of the command that accepts or provides the matrix.
-	At int32
+	Node      int32 // the network node whose matrix it is, or -1 for a state
+	Component int32 // the component whose state it is, or -1 for a matrix
+	Carried   int32 // the matrix of the computation that another segment hands over or takes over, or 0
+	At        int32 // the number of the command that accepts or provides the matrix
 }
 
-// IsMatrix reports whether the port is a matrix, not a state.
+// IsMatrix reports whether the port is a matrix and not a state.
 func (p Port) IsMatrix() bool { return p.Component < 0 }
 
-// HasRows reports whether the program knows what the rows of matrices stand for: whether the computation was compiled with debug
-// information (compile.Options.DebugInfo).
+// HasRows reports whether the program knows the meaning of the rows of matrices, that is, whether
+// the computation was compiled with debug information (compile.Options.DebugInfo).
 func (p *Program) HasRows() bool { return len(p.source.MatrixDebugInfo) > 0 }
 
-// PortRows says what the rows of a matrix that comes in or goes out stand for, and whether it is a derivative. It is empty where
-// that is not known.
+// PortRows returns the meaning of the rows of an input or output, empty if unknown.
 func (p *Program) PortRows(port Port) computation.MatrixDebugInfo {
 	if !port.IsMatrix() || port.Carried > 0 {
 		return computation.MatrixDebugInfo{}
@@ -35,24 +31,24 @@ func (p *Program) PortRows(port Port) computation.MatrixDebugInfo {
 	return p.rows(p.source.Commands[port.At].Arg1)
 }
 
-// OutputRows says what the rows of the output of a forward run stand for. It is nil where that is not known: the program must
-// know its rows, and the run must be as the compiler made it.
+// OutputRows returns the meaning of the rows that a Propagate makes. It is nil if unknown: the
+// program must have rows, and the Propagate must be as the compiler made it.
 func (p *Program) OutputRows(a *fgraph.Apply) []index.Cindex {
 	op, ok := a.Op().(Propagate)
 	cmd := p.commandOf(a)
-	if !ok || cmd == nil || cmd.Type != computation.Propagate || cmd.Arg1 != op.Number {
+	if !ok || cmd.Type != computation.Propagate || cmd.Arg1 != op.Number {
 		return nil
 	}
 	return p.rowsOf(cmd.Arg4, a.Out(), false)
 }
 
-// DerivRows says what the rows of the derivative that a backward run is given stand for, and those of the derivative that it
-// makes, if it makes one. They are nil where that is not known: the program must know its rows, and the run must be as the
-// compiler made it.
+// DerivRows returns the meaning of the rows of the derivative that a Backprop reads, and of the
+// derivative that it makes, if any. They are nil if unknown: the program must have rows, and the
+// Backprop must be as the compiler made it.
 func (p *Program) DerivRows(a *fgraph.Apply) (output, input []index.Cindex) {
 	op, ok := a.Op().(Backprop)
 	cmd := p.commandOf(a)
-	if !ok || cmd == nil || !cmd.Type.IsBackprop() || cmd.Arg1 != op.Number {
+	if !ok || !cmd.Type.IsBackprop() || cmd.Arg1 != op.Number {
 		return nil, nil
 	}
 	if op.HasDX {
@@ -61,15 +57,15 @@ func (p *Program) DerivRows(a *fgraph.Apply) (output, input []index.Cindex) {
 	return p.rowsOf(cmd.Arg5, a.Inputs()[op.InputDeriv()], true), input
 }
 
-// commandOf is the command that an apply comes from, nil for none.
-func (p *Program) commandOf(a *fgraph.Apply) *computation.Command {
+// commandOf returns the command that an apply comes from, a zero Command for none.
+func (p *Program) commandOf(a *fgraph.Apply) computation.Command {
 	if i := a.Origin(); i >= 0 && i < len(p.source.Commands) {
-		return &p.source.Commands[i]
+		return p.source.Commands[i]
 	}
-	return nil
+	return computation.Command{}
 }
 
-// rowsOf says what the rows of operand v stand for, which is the given sub-matrix in the computation.
+// rowsOf returns the meaning of the rows of operand v, a sub-matrix of the computation.
 func (p *Program) rowsOf(sub int32, v *fgraph.Variable, deriv bool) []index.Cindex {
 	info := p.rows(sub)
 	if info.IsDeriv != deriv || len(info.Cindexes) != int(TypeOf(v).Rows) {
@@ -79,21 +75,19 @@ func (p *Program) rowsOf(sub int32, v *fgraph.Variable, deriv bool) []index.Cind
 }
 
 func (p *Program) rows(sub int32) computation.MatrixDebugInfo {
-	c := p.source
-	s := c.Submatrices[sub]
-	if int(s.Matrix) >= len(c.MatrixDebugInfo) {
-		return computation.MatrixDebugInfo{}
+	s := p.source.Submatrices[sub]
+	if p.HasRows() {
+		info := p.source.MatrixDebugInfo[s.Matrix]
+		if end := int(s.RowOffset + s.NumRows); end <= len(info.Cindexes) {
+			info.Cindexes = info.Cindexes[s.RowOffset:end]
+			return info
+		}
 	}
-	info := c.MatrixDebugInfo[s.Matrix]
-	if len(info.Cindexes) < int(s.RowOffset+s.NumRows) {
-		return computation.MatrixDebugInfo{}
-	}
-	info.Cindexes = info.Cindexes[s.RowOffset : s.RowOffset+s.NumRows]
-	return info
+	return computation.MatrixDebugInfo{}
 }
 
-// ReplaceOutputs lets output i of the graph be values[i] instead of what it is, where that is not nil, and leaves alone who else
-// reads that. These outputs become the last ones.
+// ReplaceOutputs replaces output i of the graph with values[i], unless that is nil. Other readers
+// of the old values keep them. The replaced outputs become the last ones.
 func (p *Program) ReplaceOutputs(values []*fgraph.Variable, why fgraph.Reason) error {
 	for i, v := range values {
 		if v == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// component resolves a component number of a command.
+// component returns the component that a command names by number.
 func (l *lowering) component(number int32) Component {
 	if n := int32(l.net.NumComponents()); number >= n {
 		c := l.c.Derived[number-n]
@@ -25,37 +25,26 @@ func (l *lowering) precomputed(n int32) *computation.PrecomputedIndexesInfo {
 	return &l.c.PrecomputedIndexes[n]
 }
 
-// state gives the present state of a component, which begins as an input of the graph.
+// state returns the present state of a component. It begins as an input of the graph.
 func (l *lowering) state(number int32) *fgraph.Variable {
-	for int(number) >= len(l.states) {
-		l.states = append(l.states, nil)
-	}
 	if l.states[number] == nil {
-		v := fgraph.NewInput(StateType{number}, fmt.Sprintf("state%d", number))
-		l.inputs = append(l.inputs, v)
-		l.prog.Inputs = append(l.prog.Inputs, Port{Node: -1, Component: number, At: 0})
-		l.states[number] = v
+		l.states[number] = l.input(Port{Node: -1, Component: number}, StateType{number}, fmt.Sprintf("state%d", number))
 	}
 	return l.states[number]
-}
-
-// operandType is the type of a matrix that a component writes.
-func (l *lowering) operandType(sub int32) MatrixType {
-	_, r := l.view(sub)
-	return MatrixType{Rows: r.Rows(), Cols: r.Cols()}
 }
 
 func (l *lowering) propagate(cmd *computation.Command) {
 	op := Propagate{Component: l.component(cmd.Arg1), Precomputed: l.precomputed(cmd.Arg2), StoreStats: cmd.Arg6 == 1, UsesMemo: cmd.Arg5 > 0}
 	if op.has(component.Random) || op.UsesMemo || op.StoreStats {
-		op.Instance = l.inst
-		l.inst++
+		op.Instance = l.instance
+		l.instance++
 	}
 	inputs := make([]*fgraph.Variable, 0, 2)
 	if cmd.Arg3 != 0 {
 		inputs = append(inputs, l.read(cmd.Arg3))
 	}
-	outs := []fgraph.Type{l.operandType(cmd.Arg4)}
+	m, r := l.view(cmd.Arg4)
+	outs := []fgraph.Type{sizeOf(r)}
 	if op.UsesMemo {
 		outs = append(outs, MemoType{cmd.Arg1})
 	}
@@ -63,26 +52,18 @@ func (l *lowering) propagate(cmd *computation.Command) {
 		inputs = append(inputs, l.state(cmd.Arg1))
 		outs = append(outs, StateType{cmd.Arg1})
 	}
-	a := fgraph.NewApply(op, inputs, outs...)
-	a.SetOrigin(int(l.at))
-	m, r := l.view(cmd.Arg4)
+	a := l.apply(op, inputs, outs...)
 	if !op.has(component.PropagateAdds) || cmd.Arg3 == cmd.Arg4 {
 		l.pieces.cut(m, r)
 	}
 	l.put(m, r, a.Out())
 	if op.UsesMemo {
-		l.setMemo(cmd.Arg5, a.Outputs()[1])
+		l.memos = append(l.memos, make([]*fgraph.Variable, max(int(cmd.Arg5)+1-len(l.memos), 0))...)
+		l.memos[cmd.Arg5] = a.Outputs()[1]
 	}
 	if op.StoreStats {
 		l.states[cmd.Arg1] = a.Outputs()[len(outs)-1]
 	}
-}
-
-func (l *lowering) setMemo(slot int32, v *fgraph.Variable) {
-	for int(slot) >= len(l.memos) {
-		l.memos = append(l.memos, nil)
-	}
-	l.memos[slot] = v
 }
 
 func (l *lowering) backprop(cmd *computation.Command) {
@@ -93,11 +74,11 @@ func (l *lowering) backprop(cmd *computation.Command) {
 		ModelUpdate: cmd.Type == computation.Backprop,
 	}
 	updates := op.ModelUpdate && l.c.NeedModelDerivative && comp.has(component.Updatable)
-	// Components that are not updatable may keep statistics of their backward pass, so they have a state too.
+	// A component that stores statistics of its backward pass has a state, too.
 	op.HasState = updates || (op.ModelUpdate && comp.has(component.StoresStats) && !comp.has(component.Updatable))
 	if op.HasState || op.UsesMemo || comp.has(component.Random) {
-		op.Instance = l.inst
-		l.inst++
+		op.Instance = l.instance
+		l.instance++
 	}
 	inputs := make([]*fgraph.Variable, 0, 5)
 	for _, sub := range [...]int32{cmd.Arg3, cmd.Arg4, cmd.Arg5} {
@@ -108,18 +89,17 @@ func (l *lowering) backprop(cmd *computation.Command) {
 	if op.UsesMemo {
 		inputs = append(inputs, l.memos[cmd.Arg7])
 	}
+	m, r := l.view(cmd.Arg6)
 	var outs []fgraph.Type
 	if op.HasDX {
-		outs = append(outs, l.operandType(cmd.Arg6))
+		outs = append(outs, sizeOf(r))
 	}
 	if op.HasState {
 		inputs = append(inputs, l.state(cmd.Arg1))
 		outs = append(outs, StateType{cmd.Arg1})
 	}
-	a := fgraph.NewApply(op, inputs, outs...)
-	a.SetOrigin(int(l.at))
+	a := l.apply(op, inputs, outs...)
 	if op.HasDX {
-		m, r := l.view(cmd.Arg6)
 		if !comp.has(component.BackpropAdds) || cmd.Arg5 == cmd.Arg6 {
 			l.pieces.cut(m, r)
 		}

@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 )
@@ -12,10 +13,10 @@ const (
 	keyLast  = math.MaxInt64
 )
 
-// keyOf puts command number n on the schedule's scale, which leaves room between commands.
+// keyOf returns the key of command n. Keys leave room between commands.
 func keyOf(n int32) int64 { return 4 * int64(n) }
 
-// schedule builds the steps of the program's graph and the storage's tables of values and terms, and orders the steps.
+// schedule builds the tables of values and terms and the steps of the graph, and orders the steps.
 func (s *Storage) schedule() error {
 	g := s.prog.Graph
 	applies, err := g.Toposort()
@@ -23,14 +24,8 @@ func (s *Storage) schedule() error {
 		return fmt.Errorf("lower: %w", err)
 	}
 	s.applies = applies
-	s.valueOf = make([]int32, g.NumVariableIDs())
-	for i := range s.valueOf {
-		s.valueOf[i] = -1
-	}
-	b := &scheduleBuilder{Storage: s, made: make([]int32, g.NumVariableIDs()), marker: -1}
-	for i := range b.made {
-		b.made[i] = -1
-	}
+	s.valueOf = slices.Repeat([]int32{-1}, g.NumVariableIDs())
+	b := &scheduleBuilder{Storage: s, made: slices.Clone(s.valueOf), marker: -1}
 	b.makeRoom(applies)
 	b.ports()
 	for i, a := range applies {
@@ -46,7 +41,7 @@ func (s *Storage) schedule() error {
 	return nil
 }
 
-// makeRoom allocates the tables at once.
+// makeRoom allocates the tables.
 func (b *scheduleBuilder) makeRoom(applies []*fgraph.Apply) {
 	values, terms := len(b.prog.Graph.Inputs()), 0
 	for _, a := range applies {
@@ -69,9 +64,9 @@ func (b *scheduleBuilder) makeRoom(applies []*fgraph.Apply) {
 type scheduleBuilder struct {
 	*Storage
 	sched  scheduler
-	made   []int32 // by variable id: the step after which the variable is there, or -1
+	made   []int32 // by variable id: the step that completes the variable, or -1
 	marker int32   // the marker's step, or -1
-	stepOf []int32 // by apply of the list: its step, or -1
+	stepOf []int32 // by apply: its step, or -1
 }
 
 func (b *scheduleBuilder) newValue(v *fgraph.Variable, kind valueKind) int32 {
@@ -109,7 +104,7 @@ func (b *scheduleBuilder) ports() {
 	}
 }
 
-// needs makes step st wait for variable v, and gives the value and the rectangle that v stands for.
+// needs makes step st wait for variable v, and returns the value and the rectangle of it that v is.
 func (b *scheduleBuilder) needs(st int32, v *fgraph.Variable) (int32, Rect) {
 	root, r := Resolve(v)
 	n := b.valueOf[root.ID()]
@@ -168,17 +163,18 @@ func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
 		num := int32(len(b.terms))
 		key := keyOf(t.At)
 		if set[k] && earliest != math.MaxInt32 {
-			key = keyOf(earliest) - 1 // constants are set right before the first of the others, which add to them
+			key = keyOf(earliest) - 1 // right before the first of the others, which add to the constant
 		}
 		st := b.sched.add(stepTerm, num, key)
 		in := a.Inputs()[t.Input]
 		root, r := Resolve(in)
 		src := b.valueOf[root.ID()]
 		t.ShiftSrc(r.R0, r.C0)
-		b.terms = append(b.terms, term{Term: t, lin: n, src: src, step: st})
+		b.terms = append(b.terms, term{Term: t, dst: n, src: src, step: st})
 		if set[k] {
 			b.terms[num].constant = true
-			b.terms[num].Scale *= fillOf(b.values[src].v)
+			x, _ := fillOf(b.values[src].v)
+			b.terms[num].Scale *= x
 		} else {
 			b.needs(st, in)
 			b.values[src].reads = append(b.values[src].reads, read{rect: t.Src(), step: st, term: num})
@@ -187,14 +183,14 @@ func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
 	}
 }
 
-// constantTerms says, by term, which are constants that are set. No command adds a constant to what is there, so of several that
-// overlap only the first is set. The others are moved like anything else.
+// constantTerms returns, by term, which are constants for SetConst. No command adds a constant, so
+// of several that overlap only the first is. The others move like any term.
 func constantTerms(a *fgraph.Apply, op *Assemble) []bool {
 	set := make([]bool, len(op.Terms))
 	var f boxForest
 	root := int32(0)
 	for k := range op.Terms {
-		if !isFill(a.Inputs()[op.Terms[k].Input]) {
+		if _, ok := fillOf(a.Inputs()[op.Terms[k].Input]); !ok {
 			continue
 		}
 		o := occupation{box{Rect: op.Terms[k].Dst()}, int32(k)}
@@ -205,20 +201,14 @@ func constantTerms(a *fgraph.Apply, op *Assemble) []bool {
 	return set
 }
 
-func isFill(v *fgraph.Variable) bool {
-	if v.Owner() == nil {
-		return false
+// fillOf returns the element of a Fill, 0 for another op, and whether v is a Fill.
+func fillOf(v *fgraph.Variable) (float32, bool) {
+	if a := v.Owner(); a != nil {
+		if f, ok := a.Op().(Fill); ok {
+			return f.Value, true
+		}
 	}
-	_, ok := v.Owner().Op().(Fill)
-	return ok
-}
-
-// fillOf is the constant of a constant matrix.
-func fillOf(v *fgraph.Variable) float32 {
-	if f, ok := v.Owner().Op().(Fill); ok {
-		return f.Value
-	}
-	return 0
+	return 0, false
 }
 
 func (b *scheduleBuilder) provide() {
@@ -242,7 +232,7 @@ func (b *scheduleBuilder) provide() {
 	}
 }
 
-// fills makes a step for every constant matrix that is read as an operand: right before its first reader.
+// fills makes a step for every constant matrix that is an operand, right before its first reader.
 func (b *scheduleBuilder) fills() {
 	for n := range b.values {
 		v := &b.values[n]
@@ -260,76 +250,69 @@ func (b *scheduleBuilder) fills() {
 	}
 }
 
-// orderings adds what features demand: every reader of a value before the apply that destroys it.
+// orderings adds the demands of features, such as readers of a value before its destroyer.
 func (b *scheduleBuilder) orderings() {
 	number := make([]int32, b.prog.Graph.NumApplyIDs())
 	for i, a := range b.applies {
 		number[a.ID()] = int32(i)
 	}
+	demand := func(first, second *fgraph.Apply) {
+		st := b.stepOf[number[second.ID()]]
+		if st < 0 {
+			return
+		}
+		if f := b.stepOf[number[first.ID()]]; f >= 0 {
+			b.sched.before(f, st)
+		} else if n := b.valueOf[first.Out().ID()]; n >= 0 && b.values[n].kind == assembled {
+			b.sched.before(b.values[n].step, st)
+		}
+	}
 	for _, f := range b.prog.Graph.Features() {
 		if o, ok := f.(fgraph.Orderer); ok {
-			o.Orderings(b.prog.Graph, func(first, second *fgraph.Apply) { b.order(number, first, second) })
+			o.Orderings(b.prog.Graph, demand)
 		}
 	}
 }
 
-func (b *scheduleBuilder) order(number []int32, first, second *fgraph.Apply) {
-	st := b.stepOf[number[second.ID()]]
-	if st < 0 {
-		return
-	}
-	if f := b.stepOf[number[first.ID()]]; f >= 0 {
-		b.sched.before(f, st)
-	} else if n := b.valueOf[first.Out().ID()]; n >= 0 && b.values[n].kind == assembled {
-		b.sched.before(b.values[n].step, st)
-	}
-}
-
-// events numbers the steps: an op is an event of its own; terms that follow each other and do not need each other share one,
-// so that they can be carried out by one command.
+// events numbers the steps. An op is an event of its own; consecutive terms that do not need each
+// other share one, so that one command can do them.
 func (b *scheduleBuilder) events() {
 	eventOf := make([]int32, len(b.sched.steps))
-	event := int32(-1)
-	batch := false
-	next := func() { event++; batch = false }
-	next()
+	event, batch := int32(0), false // batch tells whether the present event consists of terms
 	for _, st := range b.sched.order {
 		s := &b.sched.steps[st]
+		same := false // whether the step belongs to the present event
 		switch s.kind {
-		case stepAccept:
-			if event > 0 {
-				next()
-				b.accepts(event, s.n)
-			} else {
-				b.accepts(0, s.n)
-			}
 		case stepReady:
-			eventOf[st] = event
-			b.values[s.n].done = event
-			continue
+			same = true
+		case stepAccept:
+			same = event == 0
 		case stepTerm:
 			t := &b.terms[s.n]
-			if !batch || (!t.constant && b.values[t.src].done == event) {
-				next()
-				batch = true
-			}
-			t.event = event
-			b.items = append(b.items, item{event: event, kind: stepTerm, n: s.n})
-		default:
-			next()
+			same = batch && (t.constant || b.values[t.src].done != event)
+		}
+		if !same {
+			event++
+		}
+		batch = s.kind == stepTerm || same && batch
+		eventOf[st] = event
+		if s.kind != stepReady {
 			b.items = append(b.items, item{event: event, kind: s.kind, n: s.n})
-			switch s.kind {
-			case stepFill:
-				b.values[s.n].done = event
-			case stepOp:
-				for _, v := range b.applies[s.n].Outputs() {
-					if n := b.valueOf[v.ID()]; n >= 0 {
-						b.values[n].done = event
-					}
+		}
+		switch s.kind {
+		case stepReady, stepFill:
+			b.values[s.n].done = event
+		case stepTerm:
+			b.terms[s.n].event = event
+		case stepAccept:
+			b.values[b.valueOf[b.prog.Graph.Inputs()[s.n].ID()]].done = event
+		case stepOp:
+			for _, v := range b.applies[s.n].Outputs() {
+				if n := b.valueOf[v.ID()]; n >= 0 {
+					b.values[n].done = event
 				}
 			}
 		}
-		eventOf[st] = event
 	}
 	b.numEvents = event + 1
 	for n := range b.values {
@@ -338,10 +321,4 @@ func (b *scheduleBuilder) events() {
 			v.reads[i].event = eventOf[v.reads[i].step]
 		}
 	}
-}
-
-func (b *scheduleBuilder) accepts(event, input int32) {
-	b.items = append(b.items, item{event: event, kind: stepAccept, n: input})
-	v := &b.values[b.valueOf[b.prog.Graph.Inputs()[input].ID()]]
-	v.done = event
 }

@@ -7,34 +7,34 @@ type stepKind uint8
 
 const (
 	stepOp      stepKind = iota // an apply runs
-	stepTerm                    // a term of an Assemble is carried out
-	stepReady                   // all terms of an Assemble are done; nothing happens
+	stepTerm                    // a term of an Assemble moves
+	stepReady                   // all terms of an Assemble are done; nothing to do
 	stepFill                    // a constant matrix is filled
 	stepAccept                  // a graph input arrives
 	stepProvide                 // a graph output leaves
 	stepMarker                  // the forward part ends
 )
 
-// step is one thing to do, and when one would like to do it.
+// step is one thing to do, with the preferred time.
 type step struct {
 	kind    stepKind
 	n       int32 // apply: number in the list of applies; term: number of the term; accept, provide: number of the port
-	key     int64 // the place in the original computation; smaller is earlier
-	waits   int32 // how many steps must still be done before
+	key     int64 // the position in the original computation
+	waits   int32 // how many steps it still waits for
 	clients int32 // the first edge to a step that waits for this one, from 1; 0 for none
 }
 
 // stepEdge leads to a step that waits for another one.
 type stepEdge struct{ to, next int32 }
 
-// A scheduler puts steps in an order that keeps as close to the original one as the graph allows: a step is done as soon as
-// what it needs is there and everything that stood before it in the original computation, and can be done, is done. Terms
-// carry the number of the command that they came from, so movement stays where the compiler put it: in front of the component
-// that reads the result on the way forward, behind the one that made it on the way back.
+// A scheduler orders steps as close to the original order as the graph allows: of the steps that
+// wait for none, the one that comes first in the original computation is next. Terms carry the
+// number of the command that they come from, so data moves where the compiler put it: before the
+// component that reads the result in a forward pass, after the one that made it in a backward pass.
 type scheduler struct {
 	steps []step
 	edges []stepEdge
-	order []int32 // the steps in the order in which they are done
+	order []int32 // the result
 }
 
 func (s *scheduler) add(kind stepKind, n int32, key int64) int32 {
@@ -42,7 +42,7 @@ func (s *scheduler) add(kind stepKind, n int32, key int64) int32 {
 	return int32(len(s.steps) - 1)
 }
 
-// before adds the demand that step a is done before step b.
+// before makes step b wait for step a.
 func (s *scheduler) before(a, b int32) {
 	s.edges = append(s.edges, stepEdge{b, s.steps[a].clients})
 	s.steps[a].clients = int32(len(s.edges))
@@ -72,7 +72,7 @@ func (s *scheduler) run() error {
 	return nil
 }
 
-// queued is a step that can be done.
+// queued is a step that waits for none.
 type queued struct {
 	key int64
 	n   int32

@@ -8,8 +8,10 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// Emit turns the programs of the chain into the commands of one computation, as the storage of each says. What a program
-// hands on stays in its matrix; at the end of a loop it takes the place of what the loop began with.
+// Emit turns the programs of the chain into the commands of one computation, as the storage of each
+// says. In a program without a planned storage every value gets a matrix of its own. Matrices that
+// are handed over stay where they are, but at the end of a loop they replace those that it began
+// with.
 func (ch *Chain) Emit() (*computation.Computation, error) {
 	t := newTarget(ch.Programs[0].NeedModelDerivative)
 	label := int32(-1)
@@ -17,61 +19,65 @@ func (ch *Chain) Emit() (*computation.Computation, error) {
 	for i, p := range ch.Programs {
 		if i == ch.Loop {
 			label, begin = int32(len(t.c.Commands)), maps.Clone(t.carried)
-			t.c.Commands = append(t.c.Commands, computation.NewCommand(computation.NoOperationLabel))
+			t.emit(computation.NewCommand(computation.NoOperationLabel))
+		}
+		if _, ok := StorageOf(p.Graph); !ok {
+			if _, err := PlanStorage(p); err != nil {
+				return nil, fmt.Errorf("segment %d: %w", i+1, err)
+			}
 		}
 		if err := t.program(p); err != nil {
 			return nil, fmt.Errorf("segment %d: %w", i+1, err)
 		}
 		if ch.markers[i] {
-			t.c.Commands = append(t.c.Commands, computation.NewCommand(computation.NoOperationMarker))
+			t.emit(computation.NewCommand(computation.NoOperationMarker))
 		}
 	}
 	if label >= 0 {
 		t.closeLoop(begin)
-		t.c.Commands = append(t.c.Commands, computation.NewCommand(computation.GotoLabel, label))
+		t.emit(computation.NewCommand(computation.GotoLabel, label))
 	}
 	return t.c, nil
 }
 
-// comesBack reports whether one of two values is handed over to a round of a loop, and the other takes its place for the next
-// round. They may be in that place from the beginning, in one matrix.
+// comesBack reports whether one of two values is handed over to an iteration of a loop, and the
+// other replaces it for the next. The two may share a matrix.
 func (s *Storage) comesBack(a, b int32) bool {
 	x, y := &s.values[a], &s.values[b]
 	return x.carriedIn > 0 && x.carriedIn == y.carriedOut || y.carriedIn > 0 && y.carriedIn == x.carriedOut
 }
 
-// takeOver makes slot k the matrix that the segment before left for it.
+// takeOver makes slot k the matrix that the previous segment left for it.
 func (e *emission) takeOver(k int32, span bool) error {
 	q := &e.s.slots[k]
 	sub, ok := e.carried[q.carriedIn]
 	if !ok {
-		return fmt.Errorf("lower: nobody hands on matrix %d", q.carriedIn)
+		return fmt.Errorf("lower: no segment hands over matrix %d", q.carriedIn)
 	}
-	m := &e.c.Matrices[e.c.Submatrices[sub].Matrix]
+	m := e.matrix(sub)
 	if m.Rows != q.rows || m.Cols != q.cols {
-		return fmt.Errorf("lower: matrix %d is handed on with %d rows and %d columns, and taken over with %d and %d", q.carriedIn, m.Rows, m.Cols, q.rows, q.cols)
+		return fmt.Errorf("lower: matrix %d is handed over with %d rows and %d columns, and taken over with %d and %d", q.carriedIn, m.Rows, m.Cols, q.rows, q.cols)
 	}
 	m.StrideEqualNumCols = m.StrideEqualNumCols || span
 	e.whole[k] = sub
 	return nil
 }
 
-// handOn notes where the matrices are that the program hands on.
-func (e *emission) handOn() error {
+// handOver records the matrices that the program hands over.
+func (e *emission) handOver() {
 	e.carried = make(map[int32]int32)
 	for n, port := range e.s.prog.Outputs {
 		if port.Carried > 0 {
 			e.carried[port.Carried] = e.operand(e.s.prog.Graph.Outputs()[n])
 		}
 	}
-	return nil
 }
 
-// move is a matrix that takes the place of another; both are sub-matrices that cover it.
+// move is a matrix that replaces another; both are given by sub-matrices that cover them.
 type move struct{ to, from int32 }
 
-// closeLoop puts what the loop ends with in the place of what it began with. Matrices change places without being copied, but
-// for one of every circle, which makes room for the others.
+// closeLoop lets the matrices that the loop ends with replace those that it began with. It swaps
+// them, and copies only one matrix of every cycle to make room.
 func (t *target) closeLoop(begin map[int32]int32) {
 	var moves []move
 	for _, m := range slices.Sorted(maps.Keys(begin)) {
@@ -79,29 +85,30 @@ func (t *target) closeLoop(begin map[int32]int32) {
 			moves = append(moves, move{to, from})
 		}
 	}
-	for _, circle := range chains(moves, true) {
-		last := &moves[circle[len(circle)-1]]
+	for _, cycle := range chains(moves, true) {
+		last := &moves[cycle[len(cycle)-1]]
 		m := t.matrix(last.from)
 		room := t.c.NewMatrix(int(m.Rows), int(m.Cols), m.StrideEqualNumCols)
-		t.c.Commands = append(t.c.Commands, computation.NewCommand(computation.AllocMatrix, room),
-			computation.NewCommand(computation.MatrixCopy, room, last.from), computation.NewCommand(computation.DeallocMatrix, last.from))
+		t.emit(computation.NewCommand(computation.AllocMatrix, room))
+		t.emit(computation.NewCommand(computation.MatrixCopy, room, last.from))
+		t.emit(computation.NewCommand(computation.DeallocMatrix, last.from))
 		last.from = room
 	}
 	for _, chain := range chains(moves, false) {
-		contiguous := false
-		for _, k := range chain {
-			contiguous = contiguous || t.matrix(moves[k].to).StrideEqualNumCols || t.matrix(moves[k].from).StrideEqualNumCols
-		}
+		contiguous := slices.ContainsFunc(chain, func(k int) bool {
+			return t.matrix(moves[k].to).StrideEqualNumCols || t.matrix(moves[k].from).StrideEqualNumCols
+		})
 		for _, k := range chain {
 			t.matrix(moves[k].to).StrideEqualNumCols, t.matrix(moves[k].from).StrideEqualNumCols = contiguous, contiguous
-			t.c.Commands = append(t.c.Commands, computation.NewCommand(computation.SwapMatrix, moves[k].to, moves[k].from))
+			t.emit(computation.NewCommand(computation.SwapMatrix, moves[k].to, moves[k].from))
 		}
 	}
 }
 
-// chains lists, by number, the moves that make room for each other, each behind the one that frees its place for it: either
-// those that begin in a place that is free, or those that go round in circles. No two moves go to one place, or come from one.
-func chains(moves []move, circles bool) [][]int {
+// chains lists the numbers of moves that depend on each other, each after the one that vacates its
+// destination: either those that begin with a free destination, or the cycles. Each matrix moves
+// once.
+func chains(moves []move, cycles bool) [][]int {
 	to, from := make(map[int32]int, len(moves)), make(map[int32]int, len(moves))
 	for k, a := range moves {
 		to[a.to], from[a.from] = k, k
@@ -117,13 +124,13 @@ func chains(moves []move, circles bool) [][]int {
 	}
 	for k, a := range moves {
 		if _, waits := from[a.to]; !waits {
-			if list := follow(k); !circles {
+			if list := follow(k); !cycles {
 				lists = append(lists, list)
 			}
 		}
 	}
 	for k := range moves {
-		if list := follow(k); circles && len(list) > 0 {
+		if list := follow(k); cycles && len(list) > 0 {
 			lists = append(lists, list)
 		}
 	}

@@ -1,14 +1,16 @@
 package lower
 
-// slot is a matrix of the emitted computation: bases that use the same memory one after the other.
+import "slices"
+
+// slot is a matrix of the emitted computation: bases one after the other, or side by side.
 type slot struct {
 	bases       []int32 // in order of time
 	rows, cols  int32
 	first, last int32 // events
-	fixed       bool  // the caller owns the matrix at one end: its size can't change
-	taken       bool  // the caller takes it: nothing may follow
-	given       bool  // the caller or another segment hands it in: nothing may come before
-	// carriedIn and carriedOut are the matrix that another segment hands over at the beginning, or takes over at the end, or 0.
+	fixed       bool  // the caller owns the matrix at one end, so its size can't change
+	taken       bool  // the caller takes the matrix, so nothing may follow
+	given       bool  // the caller or another segment hands the matrix in, so nothing may come before
+	// carriedIn and carriedOut are the matrices that the segment takes and hands over, or 0.
 	carriedIn, carriedOut int32
 }
 
@@ -19,21 +21,6 @@ func (s *Storage) makeSlots() {
 	}
 	s.slotOf = make([]int32, len(s.bases))
 	s.slotRow, s.slotCol = make([]int32, len(s.bases)), make([]int32, len(s.bases))
-	for _, b := range s.basesByStart() {
-		s.slotOf[b] = int32(len(s.slots))
-		p := &s.bases[b]
-		o := slot{bases: []int32{b}, rows: p.rect.Rows(), cols: p.rect.Cols(), first: p.first, last: p.last}
-		for _, n := range p.members {
-			o.fixed = o.fixed || s.values[n].exact
-			o.taken = o.taken || s.values[n].leaves
-			o.given = o.given || s.values[n].kind == accepted
-			o.carriedIn, o.carriedOut = max(o.carriedIn, s.values[n].carriedIn), max(o.carriedOut, s.values[n].carriedOut)
-		}
-		s.slots = append(s.slots, o)
-	}
-}
-
-func (s *Storage) basesByStart() []int32 {
 	var order []int32
 	for b := range s.bases {
 		if !s.bases[b].gone {
@@ -41,18 +28,58 @@ func (s *Storage) basesByStart() []int32 {
 		}
 	}
 	sortBy(order, func(b int32) int64 { return int64(s.bases[b].first)<<32 | int64(b) })
-	return order
+	for _, b := range order {
+		s.slotOf[b] = int32(len(s.slots))
+		p := &s.bases[b]
+		o := slot{bases: []int32{b}, rows: p.rect.Rows(), cols: p.rect.Cols(), first: p.first, last: p.last}
+		for _, n := range p.members {
+			v := &s.values[n]
+			o.fixed = o.fixed || v.exact
+			o.taken = o.taken || v.leaves
+			o.given = o.given || v.kind == accepted
+			o.carriedIn, o.carriedOut = max(o.carriedIn, v.carriedIn), max(o.carriedOut, v.carriedOut)
+		}
+		s.slots = append(s.slots, o)
+	}
 }
 
 func (s *Storage) bookSlot(q *slot, sign int64) {
 	s.peak.add(q.first, q.last, sign*4*int64(q.rows)*int64(q.cols))
 }
 
+// absorb makes slots o and k one of the given size, where the bases of k are moved by (dr, dc),
+// unless that raises the peak above the budget. It reports whether it did.
+func (s *Storage) absorb(o, k, rows, cols, dr, dc int32, budget int64) bool {
+	q, own := &s.slots[o], &s.slots[k]
+	s.bookSlot(q, -1)
+	s.bookSlot(own, -1)
+	old := *q
+	q.rows, q.cols, q.first, q.last = rows, cols, min(q.first, own.first), max(q.last, own.last)
+	s.bookSlot(q, 1)
+	if s.peak.max() > budget {
+		s.bookSlot(q, -1)
+		*q = old
+		s.bookSlot(q, 1)
+		s.bookSlot(own, 1)
+		return false
+	}
+	for _, b := range own.bases {
+		s.slotOf[b] = o
+		s.slotRow[b] += dr
+		s.slotCol[b] += dc
+	}
+	q.bases = append(q.bases, own.bases...)
+	q.fixed, q.taken, q.carriedOut = q.fixed || own.fixed, own.taken, own.carriedOut
+	own.bases = nil
+	return true
+}
+
 // packTries bounds how many matrices Pack tries to join a matrix to.
 const packTries = 16
 
-// Pack joins matrices that are in use at the same time: those of equal width on top of each other, then those of equal height
-// side by side, as long as that does not raise the peak of the bytes in use. It returns how many matrices it saved.
+// Pack joins matrices that are in use at the same time, if that does not raise the peak of the
+// bytes in use: first matrices of equal width on top of each other, then matrices of equal height
+// side by side. It returns how many matrices it saved.
 func (s *Storage) Pack() int {
 	s.makeSlots()
 	budget := s.peak.max()
@@ -92,35 +119,15 @@ func (s *Storage) Pack() int {
 	return n
 }
 
-// join makes slots o and k one matrix, unless that raises the peak above the budget.
+// join puts slot k below slot o, or beside it, unless that raises the peak above the budget.
 func (s *Storage) join(o, k int32, stack bool, budget int64) bool {
 	q, own := &s.slots[o], &s.slots[k]
-	s.bookSlot(q, -1)
-	s.bookSlot(own, -1)
-	old := *q
-	q.first, q.last = min(q.first, own.first), max(q.last, own.last)
-	var dr, dc int32
 	if stack {
-		dr = q.rows
-		q.rows += own.rows
-	} else {
-		dc = q.cols
-		q.cols += own.cols
+		return s.absorb(o, k, q.rows+own.rows, q.cols, q.rows, 0, budget)
 	}
-	s.bookSlot(q, 1)
-	if s.peak.max() > budget {
-		s.bookSlot(q, -1)
-		*q = old
-		s.bookSlot(q, 1)
-		s.bookSlot(own, 1)
-		return false
-	}
-	for _, b := range own.bases {
-		s.slotOf[b] = o
-		s.slotRow[b] += dr
-		s.slotCol[b] += dc
-	}
-	q.bases = append(q.bases, own.bases...)
-	own.bases = nil
-	return true
+	return s.absorb(o, k, q.rows, q.cols+own.cols, 0, q.cols, budget)
+}
+
+func (s *Storage) spansAny(bases []int32) bool {
+	return slices.ContainsFunc(bases, func(b int32) bool { return s.bases[b].span })
 }

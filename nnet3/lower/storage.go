@@ -9,17 +9,17 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// ErrPlanned is what a graph whose storage is planned answers to a change.
+// ErrPlanned is the error for a change of a graph whose storage is planned.
 var ErrPlanned = fmt.Errorf("lower: the storage of this graph is planned, so it can't change any more: %w", fgraph.ErrInconsistent)
 
-// valueKind says how a matrix value comes to be.
+// valueKind says where a matrix value comes from.
 type valueKind uint8
 
 const (
-	computed  valueKind = iota // an op makes it
-	assembled                  // the terms of an Assemble make it
-	accepted                   // the caller hands it in
-	constant                   // one number all over
+	computed  valueKind = iota // an op
+	assembled                  // the terms of an Assemble
+	accepted                   // the caller
+	constant                   // a Fill
 )
 
 // value is a matrix value that needs a place.
@@ -33,40 +33,38 @@ type value struct {
 	reads      []read
 
 	base int32 // the base it lives in
-	r, c int32 // its place there
+	r, c int32 // its position there
 	grid grid
-	// over is the value that the op may destroy to make this one there, in the rectangle overRect of it; -1 for none. overBy
-	// lists the values that may be made over this one.
+	// The op may overwrite rectangle overRect of value over, -1 for none, with this one. Values
+	// overBy may overwrite this one.
 	over     int32
 	overRect Rect
 	overBy   []int32
 
-	exact  bool // its base must have its size: the caller owns the matrix
+	exact  bool // its base must have its size, because the caller owns the matrix
 	span   bool // it must span the width of its base
-	leaves bool // the caller takes it, so its place is never free again
+	leaves bool // the caller takes it, so its memory is never free again
 
 	carriedIn, carriedOut int32 // the matrix that another segment hands over or takes over, or 0
 }
 
-// read is one use of a rectangle of a value, by a step; term is the number of the term that it is, or -1.
+// read is a use of a rectangle of a value by a step; term is the term that reads, or -1.
 type read struct {
 	rect        Rect
 	step        int32
 	event, term int32
-	beside      bool // by an op that may write over another operand, and may do so before it is done with this one
+	beside      bool // by an op that may overwrite another operand before it is done with this one
 }
 
-// term is a term of an assembled value, and whether the plan made it unnecessary.
+// term is a term of an assembled value.
 type term struct {
 	Term
-	lin      int32 // the value it is a part of
-	src      int32 // the value it takes from
+	dst      int32 // the value it is a part of
+	src      int32 // the value it reads
 	step     int32
 	event    int32
-	constant bool // the source is a constant: Scale is what is filled in
-	// placed is true where the source lies in the very place where the term would put it, so that there is nothing to move,
-	// or only to scale.
-	placed bool
+	constant bool // the source is a constant, and Scale its value
+	placed   bool // the source lives where the term would put it, so there is nothing to move, at most to scale
 }
 
 // item is one thing to emit.
@@ -76,25 +74,25 @@ type item struct {
 	n     int32
 }
 
-// base is a matrix in the making: values at fixed offsets, some of them in the same place one after the other or as parts of
-// each other.
+// base is a matrix under construction: values at fixed offsets from each other. They may overlap if
+// they live one after the other, or if one shows a part of another.
 type base struct {
 	members     []int32
-	gone        bool  // it is a part of another base now
-	rect        Rect  // the smallest that holds all members
+	gone        bool  // it is part of another base now
+	rect        Rect  // the bounding rectangle of its members
 	first, last int32 // the events between which it is in use
 	tree        int32 // what its members occupy: the root of a tree of the forest
-	weight      int32 // what it costs to look at all its members
+	weight      int32 // what it costs to visit all its members
 	exact       int32 // a member that must be all of it, because the caller owns the matrix; -1 for none
 	given       int32 // the member that the caller hands in; -1 for none
 	span        bool  // a member must span its width, and does
-	stamp       int32 // of the merge that made it what it is
-	mark        int32 // the last epoch that looked at it
+	stamp       int32 // of its last merge
+	mark        int32 // the last epoch that visited it
 }
 
-// Storage says where each matrix value of a program lives, and when. It is a feature of the program's graph: once it is
-// attached, the graph can't change. At first every value has a matrix of its own; the storage passes refine that, and none
-// raises the peak of the bytes in use. Emit reads it.
+// Storage holds where and when each matrix value of a program lives. PlanStorage makes it; from
+// then on the graph of the program can't change. At first every value has a matrix of its own. The
+// methods refine that, and none raises the peak of the bytes in use. Emit reads the result.
 type Storage struct {
 	prog      *Program
 	applies   []*fgraph.Apply
@@ -107,7 +105,7 @@ type Storage struct {
 	bases  []base
 	slots  []slot
 	slotOf []int32 // by base; nil before slots are made
-	// slotRow and slotCol are, by base, its place in its slot.
+	// slotRow and slotCol are, by base, its position in its slot.
 	slotRow, slotCol []int32
 	peak             *peakTree
 
@@ -115,66 +113,31 @@ type Storage struct {
 	trial  trial
 	epoch  int32 // of the merge that is tried
 	failed map[failedMerge]witness
-	open   Transaction
+	open   transaction
 	kept   int // how many merges were kept
-	// What merges need for a while.
-	occs, others []occupation
-	aliases      []aliased
-	dirty        []cellRef
-
-	rowEdges, colEdges []int32 // scratch
+	// Scratch.
+	occs, others       []occupation
+	aliases            []aliased
+	dirty              []cellRef
+	rowEdges, colEdges []int32
+	marked             []baseMark
 
 	stamp    int32            // of the last merge
 	refusals map[int]*refusal // by the first of the terms
-	marked   []baseMark
 
-	// changed holds what was there when the plan was made, for every place of the graph where something else is now.
-	changed map[fgraph.Client]*fgraph.Variable
-
-	// Extend permits a matrix to be larger than any of the values it began with, so that values which are not parts of each
-	// other can share it.
+	// Extend permits a matrix to be larger than each of its values, so that values that are not
+	// parts of each other can share it.
 	Extend bool
-	// Assign copies to where nothing was written before, instead of adding to zeros.
+	// Assign copies to where nothing is written, instead of adding to zeros.
 	Assign bool
-	// MoveSizing allocates right before the first use and frees right after the last, instead of at both ends.
+	// MoveSizing allocates right before the first use and frees right after the last.
 	MoveSizing bool
-	// LeaveUndefined leaves what is written before it is read as it was allocated, instead of setting it to zero.
+	// LeaveUndefined leaves new matrices undefined, instead of zeroing them.
 	LeaveUndefined bool
 }
 
-// OnAttach refuses a second plan for the same graph.
-func (s *Storage) OnAttach(g *fgraph.FunctionGraph) error {
-	if _, ok := fgraph.FeatureOf[*Storage](g); ok {
-		return fgraph.ErrAlreadyAttached
-	}
-	return nil
-}
-
-// OnChangeInput notes that somebody changes the graph, which Validate then vetoes. A change that is undone, as one that was vetoed
-// is, is none: the plan is right again.
-func (s *Storage) OnChangeInput(_ *fgraph.FunctionGraph, a *fgraph.Apply, i int, old, now *fgraph.Variable, _ fgraph.Reason) {
-	at := fgraph.Client{Apply: a, Index: i}
-	planned, ok := s.changed[at]
-	switch {
-	case ok && planned == now:
-		delete(s.changed, at)
-	case !ok && s.changed == nil:
-		s.changed = map[fgraph.Client]*fgraph.Variable{at: old}
-	case !ok:
-		s.changed[at] = old
-	}
-}
-
-// Validate vetoes every change.
-func (s *Storage) Validate(*fgraph.FunctionGraph) error {
-	if len(s.changed) > 0 {
-		return ErrPlanned
-	}
-	return nil
-}
-
-// PlanStorage orders the steps of the program and gives every value a matrix of its own. The plan is attached to the
-// program's graph as a feature, which from then on refuses to change.
+// PlanStorage schedules the program and gives every value a matrix of its own. It attaches the
+// storage to the program's graph, which from then on refuses changes with ErrPlanned.
 func PlanStorage(p *Program) (*Storage, error) {
 	if err := separateOutputs(p); err != nil {
 		return nil, err
@@ -204,7 +167,7 @@ func PlanStorage(p *Program) (*Storage, error) {
 			s.settle(int32(n))
 		}
 	}
-	if err := p.Graph.Attach(s); err != nil {
+	if err := p.Graph.Attach(&storageFeature{s: s}); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -214,19 +177,61 @@ func sortBy(ns []int32, key func(int32) int64) {
 	slices.SortFunc(ns, func(a, b int32) int { return cmp.Compare(key(a), key(b)) })
 }
 
-// StorageOf is the storage planned for the graph, if it is.
-func StorageOf(g *fgraph.FunctionGraph) (*Storage, bool) { return fgraph.FeatureOf[*Storage](g) }
+// StorageOf returns the storage planned for the graph, if any.
+func StorageOf(g *fgraph.FunctionGraph) (*Storage, bool) {
+	f, ok := fgraph.FeatureOf[*storageFeature](g)
+	if !ok {
+		return nil, false
+	}
+	return f.s, true
+}
 
-// Peak is the largest number of bytes in use at any time.
+// storageFeature ties a storage to its graph, and vetoes every change of the graph.
+type storageFeature struct {
+	s       *Storage
+	changed map[fgraph.Client]*fgraph.Variable // by changed operand: its value in the plan
+}
+
+// OnAttach refuses a second storage for the same graph.
+func (f *storageFeature) OnAttach(g *fgraph.FunctionGraph) error {
+	if _, ok := StorageOf(g); ok {
+		return fgraph.ErrAlreadyAttached
+	}
+	return nil
+}
+
+// OnChangeInput records a change, which Validate then vetoes. An undone change, such as a vetoed
+// one, does not count.
+func (f *storageFeature) OnChangeInput(_ *fgraph.FunctionGraph, a *fgraph.Apply, i int, old, now *fgraph.Variable, _ fgraph.Reason) {
+	at := fgraph.Client{Apply: a, Index: i}
+	if planned, ok := f.changed[at]; ok && planned == now {
+		delete(f.changed, at)
+	} else if !ok {
+		if f.changed == nil {
+			f.changed = make(map[fgraph.Client]*fgraph.Variable)
+		}
+		f.changed[at] = old
+	}
+}
+
+// Validate vetoes every change.
+func (f *storageFeature) Validate(*fgraph.FunctionGraph) error {
+	if len(f.changed) > 0 {
+		return ErrPlanned
+	}
+	return nil
+}
+
+// Peak returns the largest number of bytes in use at any time.
 func (s *Storage) Peak() int64 { return s.peak.max() }
 
-// needsPlace reports whether value n is ever in memory. A constant that is only set where it is wanted has no reads.
+// needsPlace reports whether value n is ever in memory, as constants that nobody reads are not.
 func (s *Storage) needsPlace(n int32) bool {
 	v := &s.values[n]
 	return v.kind != constant || len(v.reads) > 0
 }
 
-// constraints notes what the caller and the components demand of places.
+// constraints records what the caller and the components demand.
 func (s *Storage) constraints() {
 	for i, v := range s.prog.Graph.Inputs() {
 		if port := s.prog.Inputs[i]; port.IsMatrix() {
@@ -244,31 +249,31 @@ func (s *Storage) constraints() {
 	for _, a := range s.applies {
 		switch op := a.Op().(type) {
 		case Propagate:
-			s.spans(a.Inputs(), op.has(component.InputContiguous))
-			s.spans(a.Outputs(), op.has(component.OutputContiguous))
+			s.span(a.Inputs(), op.has(component.InputContiguous))
+			s.span(a.Outputs(), op.has(component.OutputContiguous))
 		case Backprop:
-			for i, v := range a.Inputs() {
-				in := op.HasX && i == 0
-				s.spans([]*fgraph.Variable{v}, op.has(component.InputContiguous) && in || op.has(component.OutputContiguous) && !in)
+			x := 0
+			if op.HasX {
+				x = 1
 			}
-			s.spans(a.Outputs(), op.has(component.InputContiguous))
+			s.span(a.Inputs()[:x], op.has(component.InputContiguous))
+			s.span(a.Inputs()[x:], op.has(component.OutputContiguous))
+			s.span(a.Outputs(), op.has(component.InputContiguous))
 		}
 	}
 }
 
-func (s *Storage) spans(vs []*fgraph.Variable, demanded bool) {
-	if !demanded {
-		return
-	}
+// span makes matrices span the width of their bases if that is demanded.
+func (s *Storage) span(vs []*fgraph.Variable, demanded bool) {
 	for _, v := range vs {
-		if _, ok := v.Type().(MatrixType); ok {
+		if _, ok := v.Type().(MatrixType); ok && demanded {
 			root, _ := Resolve(v)
 			s.values[s.valueOf[root.ID()]].span = true
 		}
 	}
 }
 
-// overs notes which values may be made over which others.
+// overs records which values may overwrite which others.
 func (s *Storage) overs() {
 	for n := range s.values {
 		v := &s.values[n]
@@ -286,7 +291,7 @@ func (s *Storage) overs() {
 	}
 }
 
-// settle makes value n the only one in its base.
+// settle makes value n the only member of its base.
 func (s *Storage) settle(n int32) {
 	v := &s.values[n]
 	b := &s.bases[v.base]
@@ -316,7 +321,7 @@ func (s *Storage) settle(n int32) {
 	s.book(v.base, 1)
 }
 
-// book adds (sign 1) or removes (sign -1) the base's bytes over its life.
+// book adds (sign 1) or removes (sign -1) the base's bytes during its life.
 func (s *Storage) book(b int32, sign int64) {
 	p := &s.bases[b]
 	s.peak.add(p.first, p.last, sign*4*p.rect.Area())

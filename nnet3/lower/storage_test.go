@@ -13,8 +13,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// TestStorage takes random steps of storage planning on random computations. After each the plan agrees with what is found out
-// from scratch; in the end the emitted computation is sound, computes the same, and takes no more memory than planned.
+// TestStorage takes random steps of storage planning on random computations. After each the plan
+// agrees with what is found out from scratch; in the end the emitted computation is sound, computes
+// the same, and takes no more memory than planned.
 func TestStorage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := computationtest.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") })
@@ -73,7 +74,8 @@ func same(t *rapid.T, net computationtest.Net, want, got *computation.Computatio
 	}
 }
 
-// runInPlace lets some components run in place that can, where nothing reads later what they destroy.
+// runInPlace lets some components run in place that can, where nothing reads later what they
+// destroy.
 func runInPlace(t *rapid.T, p *Program) {
 	if err := p.Graph.Attach(fgraph.NewDestroyHandler(p.Destroyable)); err != nil {
 		t.Fatal(err)
@@ -120,33 +122,33 @@ func (d *storageDriver) transaction() {
 	s := d.s
 	before, peak := s.describe(), s.Peak()
 	place := func(term func(int) bool, op func(int) bool) bool {
-		if n := s.NumTerms(); n > 0 && rapid.IntRange(0, 3).Draw(d.T, "what") > 0 {
+		if n := len(s.terms); n > 0 && rapid.IntRange(0, 3).Draw(d.T, "what") > 0 {
 			k := rapid.IntRange(0, n-1).Draw(d.T, "term")
 			ok := term(k)
-			if ok != s.TermPlaced(k) {
-				d.Fatalf("term %d: %v, though placed is %v\n%s", k, ok, s.TermPlaced(k), d.text)
+			if ok != s.terms[k].placed {
+				d.Fatalf("term %d: %v, though placed is %v\n%s", k, ok, s.terms[k].placed, d.text)
 			}
 			return ok
-		} else if n := s.NumApplies(); n > 0 {
+		} else if n := len(s.applies); n > 0 {
 			return op(rapid.IntRange(0, n-1).Draw(d.T, "apply"))
 		}
 		return false
 	}
 	if rapid.Bool().Draw(d.T, "alone") {
-		place(s.PlaceTerm, s.PlaceInPlace)
+		place(s.placeTerm, s.placeInPlace)
 		d.verify("after a placement alone")
 	} else {
-		t := s.Begin()
+		t := s.begin()
 		for range rapid.IntRange(1, 6).Draw(d.T, "placements") {
-			place(t.PlaceTerm, t.PlaceInPlace)
+			place(t.placeTerm, t.placeInPlace)
 			d.verify("after a placement")
 		}
 		if rapid.IntRange(0, 3).Draw(d.T, "undo") == 0 {
-			t.Rollback()
+			t.rollback()
 			if after := s.describe(); after != before {
 				d.Fatalf("a rollback leaves\n%swhere there was\n%s%s", after, before, d.text)
 			}
-		} else if !t.Commit() && s.describe() != before {
+		} else if !t.commit() && s.describe() != before {
 			d.Fatalf("a transaction that was not kept left something\n%s", d.text)
 		}
 		d.verify("after a transaction")
@@ -156,30 +158,35 @@ func (d *storageDriver) transaction() {
 	}
 }
 
-// placeAll tries to place all terms of a value as one. What is remembered of a refusal must be what trying again would find.
+// placeAll tries to place all terms of a value as one. What is remembered of a refusal must be what
+// trying again would find.
 func (d *storageDriver) placeAll() {
 	s := d.s
 	var groups [][2]int
-	s.Assembled(func(_ int64, lo, hi int) { groups = append(groups, [2]int{lo, hi}) })
+	for n := range s.values {
+		if v := &s.values[n]; v.kind == assembled {
+			groups = append(groups, [2]int{int(v.terms[0]), int(v.terms[1])})
+		}
+	}
 	if len(groups) == 0 {
 		return
 	}
 	g := groups[rapid.IntRange(0, len(groups)-1).Draw(d.T, "value")]
-	before, peak, kept := s.describe(), s.Peak(), s.Kept()
+	before, peak, kept := s.describe(), s.Peak(), s.kept
 	remembered := false
 	if r := s.refusals[g[0]]; r != nil && s.refusesAgain(r, g[0], g[1]) {
 		remembered = true
 		delete(s.refusals, g[0])
 	}
-	placed := s.PlaceAll(g[0], g[1])
+	placed := s.placeAll(g[0], g[1])
 	switch {
 	case placed && remembered:
 		d.Fatalf("terms %v are placed, though a refusal was remembered\n%s", g, d.text)
-	case placed != (s.Kept() > kept), !placed && s.describe() != before:
-		d.Fatalf("terms %v are placed: %t, %d merges kept\n%s", g, placed, s.Kept()-kept, d.text)
+	case placed != (s.kept > kept), !placed && s.describe() != before:
+		d.Fatalf("terms %v are placed: %t, %d merges kept\n%s", g, placed, s.kept-kept, d.text)
 	case s.Peak() > peak:
 		d.Fatalf("the peak rose from %d to %d\n%s", peak, s.Peak(), d.text)
-	case !placed && s.PlaceAll(g[0], g[1]):
+	case !placed && s.placeAll(g[0], g[1]):
 		d.Fatalf("terms %v were refused, and are placed after all\n%s", g, d.text)
 	}
 	d.verify("after placing all terms of a value")
@@ -259,8 +266,8 @@ func (d *storageDriver) verify(when string) {
 	}
 	for k := range s.terms {
 		t := &s.terms[k]
-		lin, src := &s.values[t.lin], &s.values[t.src]
-		meets := !t.constant && t.Contiguous() && lin.base == src.base && lin.r+t.DstRow == src.r+t.SrcRow && lin.c+t.DstCol == src.c+t.SrcCol
+		dst, src := &s.values[t.dst], &s.values[t.src]
+		meets := !t.constant && t.Contiguous() && dst.base == src.base && dst.r+t.DstRow == src.r+t.SrcRow && dst.c+t.DstCol == src.c+t.SrcCol
 		if meets != t.placed {
 			fail("term %d lies where it belongs: %v; placed: %v", k, meets, t.placed)
 		}

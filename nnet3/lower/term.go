@@ -2,10 +2,10 @@ package lower
 
 import "slices"
 
-// A RowPair sends row Src of a term's input to row Dst of the result.
+// A RowPair sends row Src of an input to row Dst of a result.
 type RowPair struct{ Dst, Src int32 }
 
-// A Term is one part of an Assemble: some rows and consecutive columns of an input, scaled, at a place in the result.
+// A Term puts some rows and consecutive columns of an input, scaled, at a position of the result.
 type Term struct {
 	Input          int32 // which input of the Assemble
 	Scale          float32
@@ -13,19 +13,16 @@ type Term struct {
 	NumRows        int32
 	DstCol, SrcCol int32
 	NumCols        int32
-	// Rows lists the pairs of rows in ascending order of Dst where they are given one by one; nil where both sides are
-	// consecutive.
+	// Rows lists the pairs of rows by ascending Dst. It is nil if both sides are consecutive.
 	Rows []RowPair
-	// At is the number of the command that the term came from. It guides the schedule and is no part of the term's identity.
+	// At is the command that the term comes from. It guides the schedule; equality ignores it.
 	At int32
 }
 
-// Dst is the smallest rectangle of the result that holds what the term writes.
-func (t *Term) Dst() Rect {
-	return Rect{t.DstRow, t.lastDst() + 1, t.DstCol, t.DstCol + t.NumCols}
-}
+// Dst returns the bounding rectangle of what the term writes.
+func (t *Term) Dst() Rect { return Rect{t.DstRow, t.lastDst() + 1, t.DstCol, t.DstCol + t.NumCols} }
 
-// Src is the smallest rectangle of the input that holds what the term reads.
+// Src returns the bounding rectangle of what the term reads.
 func (t *Term) Src() Rect {
 	r := Rect{t.SrcRow, t.SrcRow + t.NumRows, t.SrcCol, t.SrcCol + t.NumCols}
 	if t.Rows != nil {
@@ -37,7 +34,7 @@ func (t *Term) Src() Rect {
 	return r
 }
 
-// Contiguous reports whether the term moves one rectangle as it is.
+// Contiguous reports whether the term moves one rectangle of rows in order.
 func (t *Term) Contiguous() bool { return t.Rows == nil }
 
 func (t *Term) lastDst() int32 {
@@ -47,7 +44,7 @@ func (t *Term) lastDst() int32 {
 	return t.DstRow + t.NumRows - 1
 }
 
-// Pair is the i-th pair of rows.
+// Pair returns the i-th pair of rows.
 func (t *Term) Pair(i int32) RowPair {
 	if t.Rows != nil {
 		return t.Rows[i]
@@ -55,7 +52,7 @@ func (t *Term) Pair(i int32) RowPair {
 	return RowPair{t.DstRow + i, t.SrcRow + i}
 }
 
-// setRows gives the term these pairs of rows, sorted by Dst.
+// setRows sets the pairs of rows, which must be sorted by Dst.
 func (t *Term) setRows(rows []RowPair) {
 	t.Rows, t.NumRows = rows, int32(len(rows))
 	if len(rows) > 0 {
@@ -63,14 +60,14 @@ func (t *Term) setRows(rows []RowPair) {
 	}
 }
 
-// rowRange gives the half-open range of pairs whose Dst lies in [r0, r1).
+// rowRange returns the range [lo, hi) of pairs whose Dst is in [r0, r1).
 func (t *Term) rowRange(r0, r1 int32) (int32, int32) {
 	if t.Rows == nil {
 		lo := min(max(r0-t.DstRow, 0), t.NumRows)
 		return lo, max(lo, min(r1-t.DstRow, t.NumRows))
 	}
 	lo := searchDst(t.Rows, r0)
-	if r1 == r0+1 { // one row, which a term mostly names once or not at all
+	if r1 == r0+1 { // terms name most rows at most once
 		hi := lo
 		for int(hi) < len(t.Rows) && t.Rows[hi].Dst == r0 {
 			hi++
@@ -80,7 +77,7 @@ func (t *Term) rowRange(r0, r1 int32) (int32, int32) {
 	return lo, max(lo, searchDst(t.Rows, r1))
 }
 
-// searchDst is the number of pairs with Dst below r.
+// searchDst returns the number of pairs with Dst < r.
 func searchDst(rows []RowPair, r int32) int32 {
 	lo, hi := 0, len(rows)
 	for lo < hi {
@@ -94,7 +91,8 @@ func searchDst(rows []RowPair, r int32) int32 {
 	return int32(lo)
 }
 
-// part is the term cut down to the pairs [lo, hi) and to the columns [c0, c1) of the result.
+// part restricts the term to the pairs [lo, hi) and to the columns [c0, c1) of the result. It
+// reports whether anything is left.
 func (t *Term) part(lo, hi, c0, c1 int32) (Term, bool) {
 	c0, c1 = max(c0, t.DstCol), min(c1, t.DstCol+t.NumCols)
 	if lo >= hi || c0 >= c1 {
@@ -111,13 +109,13 @@ func (t *Term) part(lo, hi, c0, c1 int32) (Term, bool) {
 	return u, true
 }
 
-// clip is the part of the term that falls into r.
+// clip restricts the term to rectangle r of the result.
 func (t *Term) clip(r Rect) (Term, bool) {
 	lo, hi := t.rowRange(r.R0, r.R1)
 	return t.part(lo, hi, r.C0, r.C1)
 }
 
-// appendOutside appends to dst the parts of the term that fall outside r.
+// appendOutside appends the parts of the term outside r.
 func (t *Term) appendOutside(dst []Term, r Rect) []Term {
 	lo, hi := t.rowRange(r.R0, r.R1)
 	c0, c1 := t.DstCol, t.DstCol+t.NumCols
@@ -132,38 +130,35 @@ func (t *Term) appendOutside(dst []Term, r Rect) []Term {
 	return dst
 }
 
-// shift moves the place of the term in the result.
+// shift moves what the term writes.
 func (t *Term) shift(dr, dc int32) {
 	t.DstRow += dr
 	t.DstCol += dc
-	if dr == 0 || t.Rows == nil {
-		return
-	}
-	rows := make([]RowPair, len(t.Rows))
-	for i, p := range t.Rows {
-		rows[i] = RowPair{p.Dst + dr, p.Src}
-	}
-	t.Rows = rows
+	t.shiftRows(dr, 0)
 }
 
 // ShiftSrc moves what the term reads.
 func (t *Term) ShiftSrc(dr, dc int32) {
 	t.SrcRow += dr
 	t.SrcCol += dc
-	if dr == 0 || t.Rows == nil {
+	t.shiftRows(0, dr)
+}
+
+// shiftRows moves the pairs that are listed, in a list of its own.
+func (t *Term) shiftRows(dst, src int32) {
+	if t.Rows == nil || dst == 0 && src == 0 {
 		return
 	}
 	rows := make([]RowPair, len(t.Rows))
 	for i, p := range t.Rows {
-		rows[i] = RowPair{p.Dst, p.Src + dr}
+		rows[i] = RowPair{p.Dst + dst, p.Src + src}
 	}
 	t.Rows = rows
 }
 
-// Through composes the term with one that makes its input: t takes rows of a value of which inner is a part. The result
-// takes them from inner's input. ok is false where the two do not meet.
-func (t *Term) Through(inner *Term) (Term, bool) {
-	// Columns: t reads [SrcCol, SrcCol+NumCols), inner writes [inner.DstCol, …).
+// Through composes the term with a term of its input: it returns the part of t that reads what
+// inner writes, as a term that reads inner's input. ok is false if there is none.
+func (t *Term) Through(inner *Term) (through Term, ok bool) {
 	c0, c1 := max(t.SrcCol, inner.DstCol), min(t.SrcCol+t.NumCols, inner.DstCol+inner.NumCols)
 	if c0 >= c1 {
 		return Term{}, false
@@ -192,7 +187,7 @@ func (t *Term) Through(inner *Term) (Term, bool) {
 	return u, true
 }
 
-// rowsThrough lists the rows of t that inner makes, each with the row that inner takes for it.
+// rowsThrough pairs the rows of t that inner makes with the rows that inner takes for them.
 func (t *Term) rowsThrough(inner *Term) []RowPair {
 	if t.Rows == nil {
 		lo, hi := inner.rowRange(t.SrcRow, t.SrcRow+t.NumRows)
@@ -215,9 +210,10 @@ func (t *Term) rowsThrough(inner *Term) []RowPair {
 	return rows
 }
 
-// FirstRun is the number of pairs of rows at the beginning of the term that are consecutive on both sides.
+// FirstRun returns how many pairs at the beginning of the term are consecutive on both sides.
 func (t *Term) FirstRun() int32 { return t.run(0) }
 
+// run returns the end of the pairs from lo on that are consecutive on both sides.
 func (t *Term) run(lo int32) int32 {
 	if t.Rows == nil {
 		return t.NumRows
@@ -230,25 +226,23 @@ func (t *Term) run(lo int32) int32 {
 	return lo
 }
 
-// Runs is the number of blocks that the rows of the term make up.
-func (t *Term) Runs() int {
-	n := 0
-	for lo := int32(0); lo < t.NumRows; n++ {
-		lo = t.run(lo)
-	}
-	return n
-}
-
-// HasTwoRuns reports whether the rows of the term make up two blocks.
+// HasTwoRuns reports whether the rows of the term form two blocks.
 func (t *Term) HasTwoRuns() bool {
-	if t.Rows == nil {
-		return false
-	}
 	cut := t.run(0)
 	return cut < t.NumRows && t.run(cut) == t.NumRows
 }
 
-// Run is the part of the term with the pairs of rows [lo, hi), which must be consecutive on both sides, as a block.
+// dstRun returns the end of the pairs from lo on whose Dst are consecutive.
+func (t *Term) dstRun(lo int32) int32 {
+	if t.Rows == nil {
+		return t.NumRows
+	}
+	for lo++; lo < t.NumRows && t.Rows[lo].Dst == t.Rows[lo-1].Dst+1; lo++ {
+	}
+	return lo
+}
+
+// Run returns the part with the pairs [lo, hi), which must be consecutive on both sides.
 func (t *Term) Run(lo, hi int32) Term {
 	u := *t
 	p := t.Pair(lo)
@@ -256,8 +250,7 @@ func (t *Term) Run(lo, hi int32) Term {
 	return u
 }
 
-// Join extends the block t by the block u where they lie side by side both in the result and in the same input. It reports
-// whether it did.
+// Join extends t by u if both are contiguous and adjacent on both sides. It reports whether it did.
 func (t *Term) Join(u *Term) bool {
 	if t.Input != u.Input || t.Scale != u.Scale || !t.Contiguous() || !u.Contiguous() {
 		return false
@@ -278,19 +271,11 @@ func (t *Term) Join(u *Term) bool {
 	return true
 }
 
-// CloneTerms is dst where it is not nil, and a copy of terms otherwise.
-func CloneTerms(dst, terms []Term) []Term {
-	if dst != nil {
-		return dst
-	}
-	return slices.Clone(terms)
-}
-
 func sortTerms(terms []Term) {
 	slices.SortStableFunc(terms, func(a, b Term) int { return compareTerms(&a, &b) })
 }
 
-// compareTerms orders terms by place, then by what they take, so that equal Assembles list them alike.
+// compareTerms orders terms by position, then by what they read. Equal Assembles list them alike.
 func compareTerms(a, b *Term) int {
 	for _, d := range [...]int32{
 		a.DstRow - b.DstRow, a.DstCol - b.DstCol, a.NumRows - b.NumRows, a.NumCols - b.NumCols,
@@ -310,19 +295,12 @@ func compareTerms(a, b *Term) int {
 }
 
 func equalTerms(a, b *Term) bool {
-	if a.Input != b.Input || a.Scale != b.Scale || a.DstRow != b.DstRow || a.SrcRow != b.SrcRow || a.NumRows != b.NumRows ||
-		a.DstCol != b.DstCol || a.SrcCol != b.SrcCol || a.NumCols != b.NumCols || (a.Rows == nil) != (b.Rows == nil) {
-		return false
-	}
-	for i := range a.Rows {
-		if a.Rows[i] != b.Rows[i] {
-			return false
-		}
-	}
-	return true
+	return a.Input == b.Input && a.Scale == b.Scale && a.DstRow == b.DstRow && a.SrcRow == b.SrcRow && a.NumRows == b.NumRows &&
+		a.DstCol == b.DstCol && a.SrcCol == b.SrcCol && a.NumCols == b.NumCols && (a.Rows == nil) == (b.Rows == nil) &&
+		slices.Equal(a.Rows, b.Rows)
 }
 
-// meets reports whether two terms write an element both.
+// meets reports whether two terms write a common element.
 func (t *Term) meets(u *Term) bool {
 	a, b := t.Dst(), u.Dst()
 	if !a.Overlaps(b) {

@@ -59,7 +59,8 @@ func TestRect(t *testing.T) {
 	})
 }
 
-// TestTypes: only the same size, the same component's state and the same component's memo are accepted.
+// TestTypes: only the same size, the same component's state and the same component's memo are
+// accepted.
 func TestTypes(t *testing.T) {
 	types := []fgraph.Type{MatrixType{2, 3}, MatrixType{3, 2}, StateType{1}, StateType{2}, MemoType{1}, MemoType{2}}
 	texts := []string{"2x3", "3x2", "state(1)", "state(2)", "memo(1)", "memo(2)"}

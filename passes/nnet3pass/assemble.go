@@ -8,49 +8,36 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// assembleRule makes a rule for Assembles from a function that gives the replacement, or nil.
-func assembleRule(name, doc string, fn func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable) rewrite.Rule {
-	return rewrite.Rule{
-		Name: name, Doc: doc, Depth: 1,
-		On: []rewrite.Track{rewrite.TrackType[*lower.Assemble]()},
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			if v := fn(c, a, a.Op().(*lower.Assemble)); v != nil {
-				return rewrite.Result{Outputs: []*fgraph.Variable{v}}, nil
-			}
-			return rewrite.Result{}, nil
-		},
-	}
+// again proposes an Assemble of other terms of the same inputs.
+func again(a *fgraph.Apply, op *lower.Assemble, terms []lower.Term) rewrite.Result {
+	return rewrite.Replace(lower.NewAssemble(op.Rows, op.Cols, terms, a.Inputs()))
 }
 
-// again applies an Assemble with other terms to the same inputs.
-func again(a *fgraph.Apply, terms []lower.Term) *fgraph.Variable {
-	op := a.Op().(*lower.Assemble)
-	return lower.NewAssemble(op.Rows, op.Cols, terms, a.Inputs())
-}
-
-// OptimizeRowOps turns rows that are listed one by one, but follow each other, into one block.
-func OptimizeRowOps() rewrite.Rule {
-	return assembleRule("optimize_row_ops", "rows listed one by one that follow each other are moved as one block",
-		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
+// optimizeRowOps turns consecutive rows that are listed one by one into one block.
+func optimizeRowOps() rewrite.Rule {
+	return ruleFor("optimize_row_ops", "consecutive rows that are listed one by one are moved as one block", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			var terms []lower.Term
 			for i := range op.Terms {
 				if t := &op.Terms[i]; !t.Contiguous() && t.FirstRun() == t.NumRows {
-					terms = lower.CloneTerms(terms, op.Terms)
+					if terms == nil {
+						terms = slices.Clone(op.Terms)
+					}
 					terms[i] = t.Run(0, t.NumRows)
 				}
 			}
 			if terms == nil {
-				return nil
+				return rewrite.Result{}
 			}
-			return again(a, terms)
+			return again(a, op, terms)
 		})
 }
 
-// SplitRowOps turns rows listed one by one that make up two blocks into two terms.
-func SplitRowOps() rewrite.Rule {
-	return assembleRule("split_row_ops", "rows listed one by one that make up two blocks are moved as two blocks",
-		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
-			var terms []lower.Term // nil as long as none was split
+// splitRowOps turns rows that are listed one by one and make up two blocks into two terms.
+func splitRowOps() rewrite.Rule {
+	return ruleFor("split_row_ops", "rows that are listed one by one and make up two blocks are moved as two blocks", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
+			var terms []lower.Term // nil until a term is split
 			for i := range op.Terms {
 				t := &op.Terms[i]
 				if !t.HasTwoRuns() {
@@ -66,27 +53,27 @@ func SplitRowOps() rewrite.Rule {
 				terms = append(terms, t.Run(0, cut), t.Run(cut, t.NumRows))
 			}
 			if terms == nil {
-				return nil
+				return rewrite.Result{}
 			}
-			return again(a, terms)
+			return again(a, op, terms)
 		})
 }
 
-// MergeTerms joins neighbouring blocks that come from neighbouring places of one input.
-func MergeTerms() rewrite.Rule {
-	return assembleRule("local_merge_terms", "blocks side by side in the result and in one input are moved as one",
-		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
+// mergeTerms joins adjacent blocks that come from adjacent places of one input.
+func mergeTerms() rewrite.Rule {
+	return ruleFor("local_merge_terms", "blocks that are adjacent in the result and in one input are moved as one", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			joins := false
 			for i := 1; i < len(op.Terms) && !joins; i++ {
 				t := op.Terms[i-1]
 				joins = t.Join(&op.Terms[i])
 			}
 			if !joins {
-				return nil
+				return rewrite.Result{}
 			}
 			terms := make([]lower.Term, 0, len(op.Terms))
 			refused := false
-			from := 0 // the first that the last of terms is made of and that may be in a sum
+			from := 0 // the first term that the last of terms is made of and that may be in a sum
 			for i := range op.Terms {
 				if n := len(terms); n > 0 {
 					t, other := terms[n-1], terms[n-1].At != op.Terms[i].At
@@ -108,15 +95,15 @@ func MergeTerms() rewrite.Rule {
 				c.Miss("a sum would be added up in another order")
 			}
 			if len(terms) == len(op.Terms) {
-				return nil
+				return rewrite.Result{}
 			}
-			return again(a, terms)
+			return again(a, op, terms)
 		})
 }
 
-// inSum reports whether one of the terms [first, end) adds to what two others add to as well. Joined with a term of another
-// command it would be added at another time, which changes the last bit of such a sum, and not in all of its rows alike. A sum
-// of two has no order.
+// inSum reports whether one of the terms [first, end) adds to elements that at least two others add
+// to. A term joined with one of another command would be added at another time. That changes the
+// last bit of such a sum, and not in all rows alike. A sum of two terms has no order.
 func inSum(op *lower.Assemble, first, end int) bool {
 	for i := first; i < end; i++ {
 		dst := op.Terms[i].Dst()
@@ -133,29 +120,27 @@ func inSum(op *lower.Assemble, first, end int) bool {
 	return false
 }
 
-// UselessAssemble removes an Assemble that only shows a block of its input.
-func UselessAssemble() rewrite.Rule {
-	return assembleRule("local_useless_assemble", "a copy of a block is the block: assemble(x[block]) → x[block]",
-		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
+// uselessAssemble removes an Assemble that is a block of its input.
+func uselessAssemble() rewrite.Rule {
+	return ruleFor("local_useless_assemble", "a copy of a block is the block: assemble(x[block]) → x[block]", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			if len(op.Terms) != 1 {
-				c.Miss("%d terms", len(op.Terms))
-				return nil
+				return c.Miss("%d terms", len(op.Terms))
 			}
 			t := &op.Terms[0]
-			if !t.Contiguous() || t.Scale != 1 || t.NumRows != op.Rows || t.NumCols != op.Cols {
-				c.Miss("the term is scaled, selects rows or covers only a part")
-				return nil
+			if !whole(op, t) {
+				return c.Miss("the term is scaled, selects rows or covers only a part")
 			}
-			return lower.NewBlock(a.Inputs()[0], t.Src())
+			return rewrite.Replace(lower.NewBlock(a.Inputs()[0], t.Src()))
 		})
 }
 
-// DropZeros removes terms that add zero.
-func DropZeros() rewrite.Rule {
-	return assembleRule("local_drop_zeros", "a term of zeros adds nothing",
-		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
+// dropZeros removes terms that add zeros.
+func dropZeros() rewrite.Rule {
+	return ruleFor("local_drop_zeros", "a term of zeros adds nothing", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			if !slices.ContainsFunc(a.Inputs(), isZero) {
-				return nil
+				return rewrite.Result{}
 			}
 			var terms []lower.Term
 			for i := range op.Terms {
@@ -164,21 +149,21 @@ func DropZeros() rewrite.Rule {
 				}
 			}
 			if len(terms) == 0 {
-				return lower.NewFill(op.Rows, op.Cols, 0)
+				return rewrite.Replace(lower.NewFill(op.Rows, op.Cols, 0))
 			}
-			return again(a, terms)
+			return again(a, op, terms)
 		})
 }
 
-// ThroughBlock lets an Assemble take from the matrix that a Block is a part of.
-func ThroughBlock() rewrite.Rule {
-	return assembleRule("local_assemble_through_block", "taking from a block of x is taking from x",
-		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
-			if !slices.ContainsFunc(a.Inputs(), isBlock) {
-				return nil
+// throughBlock lets an Assemble read the matrix behind a Block.
+func throughBlock() rewrite.Rule {
+	return ruleFor("local_assemble_through_block", "reading a block of x is reading x", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
+			if !slices.ContainsFunc(a.Inputs(), madeBy[lower.Block]) {
+				return rewrite.Result{}
 			}
 			inputs := slices.Clone(a.Inputs())
-			shown := make([]lower.Rect, len(inputs)) // by input: what it is of the matrix behind it
+			shown := make([]lower.Rect, len(inputs)) // by input: the rectangle of the matrix behind it
 			for n, in := range inputs {
 				inputs[n], shown[n] = lower.Resolve(in)
 			}
@@ -187,22 +172,24 @@ func ThroughBlock() rewrite.Rule {
 				r := &shown[terms[i].Input]
 				terms[i].ShiftSrc(r.R0, r.C0)
 			}
-			return lower.NewAssemble(op.Rows, op.Cols, terms, inputs)
+			return rewrite.Replace(lower.NewAssemble(op.Rows, op.Cols, terms, inputs))
 		})
 }
 
-// InlineAssemble takes the terms of Assembles that serve one other Assemble only over into that one.
-func InlineAssemble() rewrite.Rule {
-	return assembleRule("local_inline_assemble", "an assemble that only one other assemble uses becomes a part of it",
-		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
+// inlineAssemble replaces terms that read an Assemble with the terms of that Assemble, if nothing
+// else uses it.
+func inlineAssemble() rewrite.Rule {
+	return ruleFor("local_inline_assemble", "an assemble whose single use is another assemble is inlined", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			inner := inlinable(c, a, op)
 			if inner == nil {
-				return nil
+				return rewrite.Result{}
 			}
-			// All those without constants at once: a tall matrix can be put together of as many as a recurrence has steps.
+			// Inline all without constants at once: a tall matrix may have as many parts as a
+			// recurrence has steps.
 			some, constants := false, make([]bool, len(inner))
 			for n, o := range inner {
-				constants[n] = o != nil && slices.ContainsFunc(a.Inputs()[n].Owner().Inputs(), isFill)
+				constants[n] = o != nil && slices.ContainsFunc(a.Inputs()[n].Owner().Inputs(), madeBy[lower.Fill])
 				some = some || o != nil && !constants[n]
 			}
 			if some {
@@ -213,10 +200,9 @@ func InlineAssemble() rewrite.Rule {
 				}
 				terms, inputs := inline(a, op, inner)
 				if multiplies(len(terms), op, inner) {
-					c.Miss("%d terms would come of it", len(terms))
-					return nil
+					return c.Miss("the result would have %d terms", len(terms))
 				}
-				return lower.NewAssemble(op.Rows, op.Cols, terms, inputs)
+				return rewrite.Replace(lower.NewAssemble(op.Rows, op.Cols, terms, inputs))
 			}
 			for n := range inner {
 				if inner[n] == nil {
@@ -225,21 +211,22 @@ func InlineAssemble() rewrite.Rule {
 				one := make([]*lower.Assemble, len(inner))
 				one[n] = inner[n]
 				if terms, inputs := inline(a, op, one); !constantMeets(terms, inputs) && !multiplies(len(terms), op, one) {
-					return lower.NewAssemble(op.Rows, op.Cols, terms, inputs)
+					return rewrite.Replace(lower.NewAssemble(op.Rows, op.Cols, terms, inputs))
 				}
 				c.Miss("a constant of input %d would be added to something", n)
 			}
-			return nil
+			return rewrite.Result{}
 		})
 }
 
-// inlinable lists, by input, the Assembles whose terms can be taken over; nil where that is not so.
+// inlinable returns, by input, the Assembles whose terms can be inlined, and nil where that is
+// impossible.
 func inlinable(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) []*lower.Assemble {
-	if !slices.ContainsFunc(a.Inputs(), isAssemble) {
+	if !slices.ContainsFunc(a.Inputs(), madeBy[*lower.Assemble]) {
 		return nil
 	}
 	inner := make([]*lower.Assemble, len(a.Inputs()))
-	ragged := make([]bool, len(inner)) // its terms do not have the same columns
+	ragged := make([]bool, len(inner)) // its terms have different columns
 	for n, in := range a.Inputs() {
 		o, ok := ownerOp[*lower.Assemble](in)
 		switch {
@@ -253,17 +240,18 @@ func inlinable(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) []*lower
 	for i := range op.Terms {
 		if t := &op.Terms[i]; !t.Contiguous() && ragged[t.Input] && inner[t.Input] != nil {
 			inner[t.Input] = nil
-			c.Miss("rows of input %d, which is made of several columns, are chosen one by one", t.Input)
+			c.Miss("rows are chosen one by one from input %d, which has parts side by side", t.Input)
 		}
 	}
 	return inner
 }
 
-// freeTerms is how many terms may come of a few that are multiplied out.
+// freeTerms is the number of terms that inlining may always produce.
 const freeTerms = 64
 
-// multiplies reports whether terms are far more than those of the outer and the inner Assembles together, because several terms of
-// the outer one take from the same inner one. A chain of layers that add up what their input has at two times doubles its terms with
+// multiplies reports whether inlining produces many more terms than the outer and the inner
+// Assembles have together, because several outer terms read the same inner Assemble. Without a
+// limit, a chain of layers that each add up two times of their input would double the terms with
 // every layer.
 func multiplies(terms int, op *lower.Assemble, inner []*lower.Assemble) bool {
 	most := len(op.Terms)
@@ -275,10 +263,10 @@ func multiplies(terms int, op *lower.Assemble, inner []*lower.Assemble) bool {
 	return terms > max(most, freeTerms)
 }
 
-// inline puts the terms of the inner Assembles in place of those that take from them.
+// inline replaces terms that read an inner Assemble with its terms.
 func inline(a *fgraph.Apply, op *lower.Assemble, inner []*lower.Assemble) ([]lower.Term, []*fgraph.Variable) {
-	inputs := append([]*fgraph.Variable(nil), a.Inputs()...)
-	first := make([]int32, len(inner)) // by input: where the inputs of its Assemble are
+	inputs := slices.Clone(a.Inputs())
+	first := make([]int32, len(inner)) // by input: where the inputs of its Assemble begin
 	for n, o := range inner {
 		if o != nil {
 			first[n] = int32(len(inputs))
@@ -304,29 +292,20 @@ func inline(a *fgraph.Apply, op *lower.Assemble, inner []*lower.Assemble) ([]low
 	return terms, inputs
 }
 
-// constantMeets reports whether a constant would be added to another term. It can be set, but not added.
+// constantMeets reports whether a constant would be added to another term. A constant can be set
+// but not added.
 func constantMeets(terms []lower.Term, inputs []*fgraph.Variable) bool {
 	for i := range terms {
-		if isFill(inputs[terms[i].Input]) && overlapsOther(terms, i) {
-			return true
+		if !madeBy[lower.Fill](inputs[terms[i].Input]) {
+			continue
+		}
+		for j := range terms {
+			if j != i && terms[j].Dst().Overlaps(terms[i].Dst()) {
+				return true
+			}
 		}
 	}
 	return false
-}
-
-func isBlock(v *fgraph.Variable) bool {
-	_, ok := ownerOp[lower.Block](v)
-	return ok
-}
-
-func isFill(v *fgraph.Variable) bool {
-	_, ok := ownerOp[lower.Fill](v)
-	return ok
-}
-
-func isAssemble(v *fgraph.Variable) bool {
-	_, ok := ownerOp[*lower.Assemble](v)
-	return ok
 }
 
 func sameCols(op *lower.Assemble) bool {
@@ -338,56 +317,33 @@ func sameCols(op *lower.Assemble) bool {
 	return true
 }
 
-func overlapsOther(terms []lower.Term, i int) bool {
-	for j := range terms {
-		if j != i && terms[j].Dst().Overlaps(terms[i].Dst()) {
-			return true
-		}
-	}
-	return false
-}
-
-// BlockOfAssemble takes a block of an Assemble that one term alone makes from that term's input.
-func BlockOfAssemble() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_block_of_assemble", Doc: "a block that one unscaled term of an assemble makes is a block of the term's input",
-		On: []rewrite.Track{rewrite.TrackType[lower.Block]()}, Depth: 1,
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			r := a.Op().(lower.Block).Rect
-			in := a.Inputs()[0]
+// blockOfAssemble replaces a block of an Assemble that lies in a single term with a block of the
+// input of that term.
+func blockOfAssemble() rewrite.Rule {
+	return ruleFor("local_block_of_assemble", "a block that lies in one unscaled term of an assemble is a block of the input of the term", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, block lower.Block) rewrite.Result {
+			r, in := block.Rect, a.Inputs()[0]
 			op, ok := ownerOp[*lower.Assemble](in)
 			if !ok {
-				return c.Miss("the input is no assemble"), nil
+				return c.Miss("the input is not an Assemble")
 			}
 			found := -1
 			lo, hi := op.Between(r.R0, r.R1)
 			for i := lo; i < hi; i++ {
 				if op.Terms[i].Dst().Overlaps(r) {
 					if found >= 0 {
-						return c.Miss("several terms make the block"), nil
+						return c.Miss("the block lies in several terms")
 					}
 					found = i
 				}
 			}
 			if found < 0 {
-				return rewrite.Result{Outputs: []*fgraph.Variable{lower.NewFill(r.Rows(), r.Cols(), 0)}}, nil
+				return rewrite.Replace(lower.NewFill(r.Rows(), r.Cols(), 0))
 			}
 			t := &op.Terms[found]
 			if !t.Contiguous() || t.Scale != 1 || !t.Dst().Contains(r) {
-				return c.Miss("the term is scaled, selects rows or makes only a part"), nil
+				return c.Miss("the term is scaled, selects rows or covers only a part")
 			}
-			v := lower.NewBlock(in.Owner().Inputs()[t.Input], r.Shift(t.SrcRow-t.DstRow, t.SrcCol-t.DstCol))
-			return rewrite.Result{Outputs: []*fgraph.Variable{v}}, nil
-		},
-	}
-}
-
-// ownerOp is the op that makes v, if it is of type O.
-func ownerOp[O fgraph.Op](v *fgraph.Variable) (O, bool) {
-	if a := v.Owner(); a != nil {
-		op, ok := a.Op().(O)
-		return op, ok
-	}
-	var none O
-	return none, false
+			return rewrite.Replace(lower.NewBlock(in.Owner().Inputs()[t.Input], r.Shift(t.SrcRow-t.DstRow, t.SrcCol-t.DstCol)))
+		})
 }

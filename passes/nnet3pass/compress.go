@@ -7,21 +7,19 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// MemoryCompression keeps one bit an element of what a rectified linear unit needs for its backward pass, instead of its
-// output. Kaldi's option does that on a GPU, with one byte an element.
-func MemoryCompression() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "memory_compression", Doc: "the backward pass of a ReLU takes one bit an element from a memo instead of the output",
-		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 1,
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			op := a.Op().(lower.Propagate)
+// memoryCompression keeps one bit per element of the output of a rectified linear unit for its
+// backward pass, instead of the output. Kaldi's option does that on a GPU, with one byte per
+// element.
+func memoryCompression() rewrite.Rule {
+	return ruleFor("memory_compression", "the backward pass of a ReLU reads one bit per element from a memo instead of the output", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			masked, ok := component.NewMaskedReLU(op.C, 0, 0)
 			if !ok || op.UsesMemo || op.InPlace || op.Accumulate {
-				return c.Miss("%s is no ReLU, or runs in place", op.Name), nil
+				return c.Miss("%s is not a ReLU, or runs in place", op.Name)
 			}
 			back, rows := onlyBackprop(a)
 			if back == nil {
-				return c.Miss("the output is not used by just one backward run of the component"), nil
+				return c.Miss("the output is not used by just one backward run of the component")
 			}
 			if rows.Rows() < lower.TypeOf(a.Out()).Rows {
 				masked, _ = component.NewMaskedReLU(op.C, int(rows.R0), int(rows.Rows()))
@@ -41,10 +39,10 @@ func MemoryCompression() rewrite.Rule {
 			var inputs []*fgraph.Variable
 			for i, v := range back.Inputs() {
 				if i == y {
-					continue // the output, of which the memo holds what is needed
+					continue // the output: the memo holds what is needed of it
 				}
 				if v.Owner() == a {
-					v = forward.Outputs()[v.Index()+1] // the state, which now stands behind the memo
+					v = forward.Outputs()[v.Index()+1] // the state, which now comes after the memo
 				}
 				inputs = append(inputs, v)
 				if i == y+1 {
@@ -61,13 +59,13 @@ func MemoryCompression() rewrite.Rule {
 			for i, v := range back.Outputs() {
 				pairs = append(pairs, fgraph.Replacement{Old: v, New: backward.Outputs()[i]})
 			}
-			return rewrite.Result{Pairs: pairs}, nil
-		},
-	}
+			return rewrite.Result{Pairs: pairs}
+		})
 }
 
-// onlyBackprop is the backward run of the component of a, and the rows that it is about, if one alone reads the output of a, or a
-// block of its rows, as its output value.
+// onlyBackprop returns the backward run of the component of a, and the rows that it is about, if it
+// alone reads the output of a, or a block of its rows, as its output value. Otherwise it returns
+// nil.
 func onlyBackprop(a *fgraph.Apply) (found *fgraph.Apply, rows lower.Rect) {
 	t := lower.TypeOf(a.Out())
 	unique := true
@@ -98,12 +96,4 @@ func onlyBackprop(a *fgraph.Apply) (found *fgraph.Apply, rows lower.Rect) {
 		return nil, rows
 	}
 	return found, rows
-}
-
-func outputTypes(a *fgraph.Apply) []fgraph.Type {
-	types := make([]fgraph.Type, len(a.Outputs()))
-	for i, v := range a.Outputs() {
-		types[i] = v.Type()
-	}
-	return types
 }

@@ -9,16 +9,17 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// ConsolidateModelUpdate collects the updates of a component that runs backward several times, as in a recurrent network,
-// into one update at the end over all rows together.
-func ConsolidateModelUpdate() rewrite.GraphRewriter {
+// consolidateModelUpdate merges the updates of a component that runs backward several times, as in
+// a recurrent network, into one update at the end over all rows.
+func consolidateModelUpdate() rewrite.GraphRewriter {
 	return rewrite.Global{
-		Name: "consolidate_model_update", Doc: "updates a component once, over all rows, instead of once every time it runs backward",
+		Name: "consolidate_model_update", Doc: "updates a component once over all rows, instead of in each of its backward runs",
 		Fn: consolidate,
 	}
 }
 
-// consolidate follows every state from the graph's input through the backward runs that change it.
+// consolidate follows every state from the input of the graph through the backward runs that change
+// it.
 func consolidate(ctx context.Context, h *rewrite.Handle) error {
 	g := h.Graph()
 	prog, ok := lower.ProgramOf(g)
@@ -49,8 +50,9 @@ func consolidate(ctx context.Context, h *rewrite.Handle) error {
 	return nil
 }
 
-// updates lists the backward runs that change the state one after the other, if they can be done as one: those of a simple
-// component without memos, whose update is a sum over rows, and that is not alongside the derivatives.
+// updates returns the backward runs that change the state one after the other, or nil if they can't
+// be merged. The component must be simple, have no memos, and have an update that is a sum over
+// rows and is not computed alongside the derivatives.
 func updates(state *fgraph.Variable) []*fgraph.Apply {
 	var runs []*fgraph.Apply
 	for len(state.Clients()) == 1 && state.Clients()[0].Apply != nil {
@@ -72,16 +74,16 @@ func updates(state *fgraph.Variable) []*fgraph.Apply {
 	return runs
 }
 
-// collect gives the replacements that do the updates of the runs as one. end is the number of the command before which the
-// update is to be done.
+// collect returns the replacements that merge the updates of the runs. The update is scheduled
+// before command number end.
 func collect(state *fgraph.Variable, runs []*fgraph.Apply, end int) []fgraph.Replacement {
 	var pairs []fgraph.Replacement
 	op := runs[0].Op().(lower.Backprop)
 	operands := op.InputDeriv() + 1
 	parts := make([][]*fgraph.Variable, operands)
 	var at []int
-	// The runs go backward in time. Taken in the opposite order their rows are those of matrices that were made as a whole on
-	// the way forward, which then need not be put together again.
+	// The runs go backward in time. In the opposite order their rows are those of whole matrices of
+	// the forward pass, which then need not be assembled again.
 	for i := len(runs) - 1; i >= 0; i-- {
 		a := runs[i]
 		at = append(at, a.Origin())
@@ -108,7 +110,7 @@ func collect(state *fgraph.Variable, runs []*fgraph.Apply, end int) []fgraph.Rep
 	return append(pairs, fgraph.Replacement{Old: last.Outputs()[len(last.Outputs())-1], New: update.Out()})
 }
 
-// stack puts matrices of equal width on top of each other, each at its time.
+// stack assembles matrices of equal width on top of each other, each at its time.
 func stack(parts []*fgraph.Variable, at []int) *fgraph.Variable {
 	var terms []lower.Term
 	var inputs []*fgraph.Variable

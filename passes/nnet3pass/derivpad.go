@@ -1,14 +1,16 @@
 package nnet3pass
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/lower"
 )
 
-// assemble takes the terms of an Assemble that read padding from what the padding is made of.
+// assemble lets the terms of an Assemble that read padding read the rows behind it.
 func (l *derivLimiter) assemble(a *fgraph.Apply, op *lower.Assemble) error {
-	inputs := append([]*fgraph.Variable(nil), a.Inputs()...)
+	inputs := slices.Clone(a.Inputs())
 	var terms []lower.Term
 	changed := false
 	for i := range op.Terms {
@@ -28,11 +30,11 @@ func (l *derivLimiter) assemble(a *fgraph.Apply, op *lower.Assemble) error {
 	return l.put(a, fgraph.Replacement{Old: a.Out(), New: assembled(op.Rows, op.Cols, terms, inputs, a.Origin())})
 }
 
-// partsAt as the time of a term says that its parts keep the times that they had.
+// partsAt as the time of a term means that its parts keep their times.
 const partsAt = -1
 
-// through appends the part of term t, which reads root, that reads the inputs of root, and these inputs. What root doesn't
-// make is zero.
+// through resolves term t, which reads root, to terms that read the inputs of root, and appends
+// those terms and inputs. What no term of root writes is zero.
 func through(terms []lower.Term, inputs []*fgraph.Variable, t *lower.Term, root *fgraph.Variable) ([]lower.Term, []*fgraph.Variable) {
 	inner, ok := ownerOp[*lower.Assemble](root)
 	if !ok {
@@ -51,7 +53,7 @@ func through(terms []lower.Term, inputs []*fgraph.Variable, t *lower.Term, root 
 	return terms, inputs
 }
 
-// assembled is an Assemble of the terms, or the block or the zeros that it is.
+// assembled returns an Assemble of the terms, or the block or the zeros that it amounts to.
 func assembled(rows, cols int32, terms []lower.Term, inputs []*fgraph.Variable, origin int) *fgraph.Variable {
 	var v *fgraph.Variable
 	switch {
@@ -66,7 +68,7 @@ func assembled(rows, cols int32, terms []lower.Term, inputs []*fgraph.Variable, 
 	return v
 }
 
-// rowRanges leaves the rows of padding out of sums of rows.
+// rowRanges leaves rows of padding out of sums of rows.
 func (l *derivLimiter) rowRanges(a *fgraph.Apply, op *lower.RowRanges) error {
 	root, r := lower.Resolve(a.Inputs()[0])
 	t := lower.TypeOf(a.Out())
@@ -74,10 +76,10 @@ func (l *derivLimiter) rowRanges(a *fgraph.Apply, op *lower.RowRanges) error {
 		return l.put(a, fgraph.Replacement{Old: a.Out(), New: lower.NewFill(t.Rows, t.Cols, 0)})
 	}
 	if !l.padded[root] || len(root.Owner().Op().(*lower.Assemble).Terms) > 1 {
-		return nil // several runs of rows: the sums are over the padding
+		return nil // with several runs of rows the sums include the padding
 	}
 	left := &root.Owner().Op().(*lower.Assemble).Terms[0]
-	lo, hi := max(left.DstRow-r.R0, 0), min(left.DstRow+left.NumRows-r.R0, r.Rows()) // the rows of the input that are not zero
+	lo, hi := max(left.DstRow-r.R0, 0), min(left.DstRow+left.NumRows-r.R0, r.Rows()) // the nonzero rows of the input
 	ranges := make([]computation.Pair, len(op.Ranges))
 	some := false
 	for i, p := range op.Ranges {
@@ -96,7 +98,7 @@ func (l *derivLimiter) rowRanges(a *fgraph.Apply, op *lower.RowRanges) error {
 	return l.put(a, fgraph.Replacement{Old: a.Out(), New: b.Out()})
 }
 
-// pad is the derivative of n rows of which v holds those from row lo on, and of which all but the runs are zero.
+// pad returns a derivative of n rows that is zero outside the runs. v holds its rows from lo on.
 func (l *derivLimiter) pad(v *fgraph.Variable, runs []rowRun, lo, n int32, origin int) *fgraph.Variable {
 	cols := lower.TypeOf(v).Cols
 	var terms []lower.Term
@@ -110,8 +112,8 @@ func (l *derivLimiter) pad(v *fgraph.Variable, runs []rowRun, lo, n int32, origi
 	return w
 }
 
-// cut is the rows [lo, hi) of v, of which all but the runs are zero. Padding is looked through, and what is put together for
-// this use alone is put together of fewer parts.
+// cut returns the rows [lo, hi) of v, which are zero outside the runs. It looks through padding. If
+// v is assembled for this use alone, it is assembled of fewer parts.
 func (l *derivLimiter) cut(v *fgraph.Variable, runs []rowRun, lo, hi int32, origin int) *fgraph.Variable {
 	root, r := lower.Resolve(v)
 	everything := all(runs, r.Rows())
@@ -136,10 +138,4 @@ func (l *derivLimiter) cut(v *fgraph.Variable, runs []rowRun, lo, hi int32, orig
 		}
 	}
 	return assembled(hi-lo, r.Cols(), terms, inputs, origin)
-}
-
-// isZero reports whether v is a matrix of zeros.
-func isZero(v *fgraph.Variable) bool {
-	fill, ok := ownerOp[lower.Fill](v)
-	return ok && fill.Value == 0
 }

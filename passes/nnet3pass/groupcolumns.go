@@ -9,50 +9,67 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// GroupColumns lets an affine over an appended matrix take the columns input by input, where they alternate. The matrix then need
-// not be put together: there is a product for each input, not for each column that begins a new one (SpliceProduct).
+// groupColumns lets an affine component over an appended matrix take the columns input by input
+// where they alternate. The matrix then need not be assembled: there is a product for each input,
+// not for each run of columns (spliceProduct).
 //
-// That is another order of sums, for all rows whatever is asked for: which inputs the columns come from decides, and only inputs of
-// the network count, which are the same for every request.
-func GroupColumns() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_group_columns",
-		Doc:  "an affine over inputs that alternate takes them one after the other: affine(append(x, v, x')) → affine'(append(x, x', v))",
-		On:   []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			op := a.Op().(lower.Propagate)
-			if !plain(op) || op.Accumulate || op.Precomputed != nil || len(a.Inputs()) != 1 {
-				return c.Miss("%s has an effect, adds to something or looks at other rows", op.Name), nil
-			}
-			product, ok := component.NewProduct(op.C)
-			if !ok || !product.Whole() {
-				return c.Miss("%s is not affine", op.Name), nil
-			}
-			if !product.Divisible(0) {
-				return c.Miss("%s has too few columns for its sums to be divided", op.Name), nil
-			}
-			asm, ok := ownerOp[*lower.Assemble](a.Inputs()[0])
-			if !ok || len(a.Inputs()[0].Clients()) != 1 {
-				return c.Miss("the input is not put together for %s alone", op.Name), nil
+// This changes the order of sums, for all rows of every request alike: the order follows from which
+// inputs the columns come from, and only inputs of the network count, which are the same for every
+// request.
+func groupColumns() rewrite.Rule {
+	return ruleFor("local_group_columns", "an affine over alternating inputs reads them one after the other: affine(append(x, v, x')) → affine'(append(x, x', v))", 2,
+		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
+			product, asm, ok := dividedProduct(c, a, op, false)
+			if !ok {
+				return rewrite.Result{}
 			}
 			runs, ok := columnRuns(c.Graph(), a.Inputs()[0].Owner(), asm)
 			if !ok {
-				return c.Miss("not every column comes from one input of the network"), nil
+				return c.Miss("a column does not come from a single input of the network")
 			}
 			order := grouped(runs)
 			if slices.IsSorted(order) {
-				return c.Miss("no input comes back behind another one"), nil
+				return c.Miss("the columns of each input are together")
 			}
-			return rewrite.Replace(regrouped(a, op, product, asm, runs, order)), nil
-		},
-	}
+			return rewrite.Replace(regrouped(a, op, product, asm, runs, order))
+		})
 }
 
-// A columnRun is a stretch of columns of an assembled matrix that come from one input.
+// dividedProduct returns the product that op computes and the Assemble that it reads, if the
+// product may be divided by columns and nothing else reads the assembled matrix. Otherwise it tells
+// c why not. trained demands a product with parameters that change.
+func dividedProduct(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate, trained bool) (*component.Product, *lower.Assemble, bool) {
+	if !plain(op) || op.Accumulate || op.Precomputed != nil || len(a.Inputs()) != 1 {
+		c.Miss("%s has an effect, accumulates or looks at other rows", op.Name)
+		return nil, nil, false
+	}
+	product, ok := component.NewProduct(op.C)
+	if !ok || !product.Whole() {
+		c.Miss("%s is not affine", op.Name)
+		return nil, nil, false
+	}
+	if !product.Divisible(0) {
+		c.Miss("%s has too few columns for its sums to be divided", op.Name)
+		return nil, nil, false
+	}
+	if trained && !product.Base().Properties().Has(component.Updatable) {
+		c.Miss("%s is fixed, and is better multiplied out with the next map", op.Name)
+		return nil, nil, false
+	}
+	x := a.Inputs()[0]
+	asm, ok := ownerOp[*lower.Assemble](x)
+	if !ok || len(x.Clients()) != 1 {
+		c.Miss("the input is not assembled for %s alone", op.Name)
+		return nil, nil, false
+	}
+	return product, asm, true
+}
+
+// A columnRun is a run of columns of an assembled matrix that come from one input.
 type columnRun struct{ first, end, input int32 }
 
-// columnRuns divides the columns of an assembled matrix by the inputs of the graph that they come from. It reports false where a column
-// comes from none, from several, or from another value.
+// columnRuns divides the columns of an assembled matrix by the inputs of the graph that they come
+// from. It reports false where a column comes from none, from several, or from another value.
 func columnRuns(g *fgraph.FunctionGraph, asm *fgraph.Apply, o *lower.Assemble) ([]columnRun, bool) {
 	p, ok := lower.ProgramOf(g)
 	if !ok {
@@ -86,7 +103,8 @@ func columnRuns(g *fgraph.FunctionGraph, asm *fgraph.Apply, o *lower.Assemble) (
 	return runs, end == o.Cols
 }
 
-// grouped returns the order in which runs of the same input follow each other, the inputs as they come first.
+// grouped returns the order in which runs of one input follow each other, with the inputs in order
+// of their first runs.
 func grouped(runs []columnRun) []int {
 	first := make(map[int32]int) // by input
 	order := make([]int, len(runs))

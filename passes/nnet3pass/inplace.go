@@ -7,57 +7,53 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// PropagateInPlace lets components that can write over their input do so where the input is not needed later, and lets those
-// that accumulate do it where the sum so far lies. The destroy handler vetoes what would destroy something that is still needed.
-func PropagateInPlace() rewrite.GraphRewriter {
-	return rewrite.In2Out("propagate_in_place", rewrite.Rule{
-		Name: "propagate_in_place", Destroys: true, Doc: "a forward run writes over its input, or over what it adds to, where nothing later reads that",
-		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()},
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			op := a.Op().(lower.Propagate)
+// propagateInPlace lets components overwrite their input where they can and nothing reads it later,
+// and lets components that accumulate do so in the memory of the sum. The destroy handler vetoes
+// what would destroy a value that is still needed.
+func propagateInPlace() rewrite.GraphRewriter {
+	return inPlace("propagate_in_place", "a forward run overwrites its input, or what it adds to, where nothing reads that later",
+		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			if op.InPlace || !op.Accumulate && op.C.Properties()&component.PropagateInPlace == 0 {
-				return c.Miss("%s can't run in place, or does already", op.Name), nil
+				return c.Miss("%s can't run in place, or does already", op.Name)
 			}
-			k := max(op.InputAdded(), 0)
-			if who := laterReader(a, k); who != nil {
-				return c.Miss("%v reads the input later", who.Op()), nil
+			if reader := laterReader(a, max(op.InputAdded(), 0)); reader != nil {
+				return c.Miss("%v reads the input later", reader.Op())
 			}
 			op.InPlace = true
-			return replaceOp(a, op), nil
-		},
-	})
+			return replaceOp(a, op)
+		})
 }
 
-// BackpropInPlace lets components that can write the input derivative over the output derivative do so.
-func BackpropInPlace() rewrite.GraphRewriter {
-	return rewrite.In2Out("backprop_in_place", rewrite.Rule{
-		Name: "backprop_in_place", Destroys: true, Doc: "a backward run writes over the derivative it is given, or over what it adds to, where nothing later reads that",
-		On: []rewrite.Track{rewrite.TrackType[lower.Backprop]()},
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			op := a.Op().(lower.Backprop)
+// backpropInPlace lets components write the input derivative over the output derivative where they
+// can.
+func backpropInPlace() rewrite.GraphRewriter {
+	return inPlace("backprop_in_place", "a backward run overwrites the derivative it is given, or what it adds to, where nothing reads that later",
+		func(c *rewrite.Context, a *fgraph.Apply, op lower.Backprop) rewrite.Result {
 			if op.InPlace || !op.HasDX || !op.Accumulate && op.C.Properties()&component.BackpropInPlace == 0 {
-				return c.Miss("%s can't run in place, or does already", op.Name), nil
+				return c.Miss("%s can't run in place, or does already", op.Name)
 			}
 			k := op.InputDeriv()
 			if op.Accumulate {
 				k = op.InputAdded()
 			}
-			if who := laterReader(a, k); who != nil {
-				return c.Miss("%v reads the derivative later", who.Op()), nil
+			if reader := laterReader(a, k); reader != nil {
+				return c.Miss("%v reads the derivative later", reader.Op())
 			}
 			op.InPlace = true
-			return replaceOp(a, op), nil
-		},
-	})
+			return replaceOp(a, op)
+		})
 }
 
-// replaceOp proposes the same apply with another op.
-func replaceOp(a *fgraph.Apply, op fgraph.Op) rewrite.Result {
-	return rewrite.Result{Outputs: fgraph.NewApply(op, a.Inputs(), outputTypes(a)...).Outputs()}
+// inPlace makes a pass of one rule that destroys an input.
+func inPlace[O fgraph.Op](name, doc string, fn func(c *rewrite.Context, a *fgraph.Apply, op O) rewrite.Result) rewrite.GraphRewriter {
+	rule := ruleFor(name, doc, 0, fn)
+	rule.Destroys = true
+	return rewrite.In2Out(name, rule)
 }
 
-// laterReader finds an apply that reads what input k of a shows, and that stood after a in the original order. The destroy
-// handler would let it run before a, but to keep the order keeps lives short.
+// laterReader returns an apply that came after a in the original order and reads a part of input k
+// of a, or nil. The destroy handler would let it run before a instead, but values live shorter in
+// the original order.
 func laterReader(a *fgraph.Apply, k int) *fgraph.Apply {
 	root, r := lower.Resolve(a.Inputs()[k])
 	later := func(c fgraph.Client) bool { return c.Apply != nil && c.Apply != a && c.Apply.Origin() > a.Origin() }

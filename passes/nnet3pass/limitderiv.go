@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -14,49 +15,52 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// ErrNoRows means that the times of derivatives are to be limited in a computation that does not say what its rows stand for.
+// ErrNoRows is the error of limit_derivative_times for a computation that does not say what its
+// rows stand for.
 var ErrNoRows = errors.New("nnet3pass: limiting the times of derivatives takes a computation with debug information (compile.Options.DebugInfo)")
 
-// DerivTimes are the times between which derivatives are propagated back, as Kaldi's options min-deriv-time, max-deriv-time
-// and max-deriv-time-relative have them. Both ends are included.
+// DerivTimes is the interval of times in which derivatives are propagated back, ends included. The
+// fields are Kaldi's options min-deriv-time, max-deriv-time and max-deriv-time-relative.
 type DerivTimes struct {
 	Min, Max int32
-	// MaxRelative counts from the largest time of an output. Unless it is math.MaxInt32 it stands in for Max.
+	// MaxRelative counts from the largest time of an output. Unless it is math.MaxInt32, it
+	// replaces Max.
 	MaxRelative int32
 }
 
-// AllDerivTimes limits nothing.
+// AllDerivTimes returns the limits that include all times.
 func AllDerivTimes() DerivTimes { return DerivTimes{math.MinInt32, math.MaxInt32, math.MaxInt32} }
 
-// SetDerivTimes tells limit_derivative_times which times to keep. A query brings it along, at a position before that.
+// SetDerivTimes returns a rewriter that tells limit_derivative_times which times to keep. A query
+// adds it at a position before that pass.
 func SetDerivTimes(t DerivTimes) rewrite.GraphRewriter {
-	return rewrite.FromFunc("deriv_times", "says at which times derivatives are kept", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
+	return rewrite.FromFunc("deriv_times", "sets the times at which derivatives are kept", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
 		return g.Attach(&derivTimes{t})
 	})
 }
 
-// derivTimes are a feature of the graph whose derivatives they limit.
+// derivTimes is a feature of the graph whose derivatives are limited.
 type derivTimes struct{ DerivTimes }
 
-// OnAttach does nothing.
 func (*derivTimes) OnAttach(*fgraph.FunctionGraph) error { return nil }
 
-// LimitDerivativeTimes takes derivatives at times outside of the limits for zero. Nothing is computed for them where that can
-// be avoided: backward runs of simple components are cut down to the rows inside, or go. Runs with a memo, and those of
-// components that look at several rows, stay as they are, but are given zeros for what is outside. Statistics of the forward
-// pass are left out where none of the rows is inside. Without limits (SetDerivTimes) it does nothing.
+// limitDerivativeTimes treats derivatives at times outside the limits as zero. It avoids computing
+// them where it can: backward runs of simple components are cut down to the rows inside the limits,
+// or removed. Runs with a memo, and runs of components that look at several rows, stay as they are
+// but get zeros for rows outside. Statistics of the forward pass are dropped where no row is
+// inside. Without limits (SetDerivTimes) it does nothing.
 //
-// It looks up the times by the command that an apply comes from, so it has to come before anything that changes which rows a
-// component is run on.
-func LimitDerivativeTimes() rewrite.GraphRewriter {
+// It looks up times by the command that an apply comes from, so it must run before passes that
+// change the rows of a component.
+func limitDerivativeTimes() rewrite.GraphRewriter {
 	return rewrite.Global{
-		Name: "limit_derivative_times", Doc: "takes derivatives at times outside of min-deriv-time and max-deriv-time for zero, if these are set",
-		Fn: limitDerivativeTimes,
+		Name: "limit_derivative_times", Doc: "treats derivatives at times outside min-deriv-time and max-deriv-time as zero, if these are set",
+		Fn: limitDerivatives,
 	}
 }
 
-// limitDerivativeTimes goes through the graph once, from inputs to outputs.
-func limitDerivativeTimes(ctx context.Context, h *rewrite.Handle) error {
+// limitDerivatives goes through the graph once, from inputs to outputs.
+func limitDerivatives(ctx context.Context, h *rewrite.Handle) error {
 	g, rec := h.Graph(), h.Recorder()
 	times, limited := fgraph.FeatureOf[*derivTimes](g)
 	prog, ok := lower.ProgramOf(g)
@@ -94,10 +98,10 @@ func limitDerivativeTimes(ctx context.Context, h *rewrite.Handle) error {
 	return nil
 }
 
-// derivLimiter is the pass at work.
+// A derivLimiter is a run of the pass.
 //
-// A derivative that is zero in some rows is put in place of the one that is not as an Assemble of what is left. Such padding is
-// looked through by everything that can do without the zeros; where nobody is left that can't, it is gone.
+// A derivative that is zero in some rows becomes an Assemble of the other rows. Readers that can do
+// without the zeros look through this padding. If all can, the padding disappears.
 type derivLimiter struct {
 	g        *fgraph.FunctionGraph
 	prog     *lower.Program
@@ -108,10 +112,11 @@ type derivLimiter struct {
 	trimmed, deleted, masked int
 }
 
-// rowRun is the rows [lo, hi).
+// A rowRun is the rows [lo, hi).
 type rowRun struct{ lo, hi int32 }
 
-// inside lists the rows whose times are inside of the limits. Rows that have no time are padding, and count as inside.
+// inside returns the rows whose times are inside the limits. Rows without a time are padding and
+// count as inside.
 func (l *derivLimiter) inside(rows []index.Cindex) []rowRun {
 	var runs []rowRun
 	for i := range rows {
@@ -127,7 +132,7 @@ func (l *derivLimiter) inside(rows []index.Cindex) []rowRun {
 	return runs
 }
 
-// all reports whether the runs are all of n rows.
+// all reports whether the runs cover n rows.
 func all(runs []rowRun, n int32) bool {
 	return len(runs) == 1 && runs[0] == rowRun{0, n}
 }
@@ -136,7 +141,7 @@ func addSaturated(a, b int32) int32 {
 	return int32(min(max(int64(a)+int64(b), math.MinInt32), math.MaxInt32))
 }
 
-// lastOutput is the largest time of a row of an output.
+// lastOutput returns the largest time of a row of an output.
 func (l *derivLimiter) lastOutput() int32 {
 	last := int32(math.MinInt32)
 	for _, port := range l.prog.Outputs {
@@ -149,7 +154,7 @@ func (l *derivLimiter) lastOutput() int32 {
 	return last
 }
 
-// inputs limits the derivatives that the caller hands in.
+// inputs limits the derivatives that the caller provides.
 func (l *derivLimiter) inputs() error {
 	for i, v := range l.g.Inputs() {
 		info := l.prog.PortRows(l.prog.Inputs[i])
@@ -167,7 +172,7 @@ func (l *derivLimiter) inputs() error {
 	return nil
 }
 
-// outputs limits the derivatives that the caller gets.
+// outputs limits the derivatives that are returned to the caller.
 func (l *derivLimiter) outputs() error {
 	changed, some := make([]*fgraph.Variable, len(l.g.Outputs())), false
 	for i, v := range l.g.Outputs() {
@@ -189,7 +194,7 @@ func (l *derivLimiter) outputs() error {
 	return err
 }
 
-// put makes replacements on account of an apply.
+// put makes replacements on behalf of an apply.
 func (l *derivLimiter) put(a *fgraph.Apply, pairs ...fgraph.Replacement) error {
 	_, err := l.h.Replace("", a, pairs...)
 	return err
@@ -220,7 +225,7 @@ func (l *derivLimiter) apply(a *fgraph.Apply) error {
 	return nil
 }
 
-// trim cuts a backward run down to the rows between the first and the last one inside.
+// trim cuts a backward run down to the rows from the first to the last one inside.
 func (l *derivLimiter) trim(a *fgraph.Apply, op lower.Backprop, runs []rowRun, n int32) error {
 	if len(runs) == 0 {
 		l.deleted++
@@ -228,7 +233,7 @@ func (l *derivLimiter) trim(a *fgraph.Apply, op lower.Backprop, runs []rowRun, n
 	}
 	lo, hi := runs[0].lo, runs[len(runs)-1].hi
 	k := op.InputDeriv()
-	inputs := append([]*fgraph.Variable(nil), a.Inputs()...)
+	inputs := slices.Clone(a.Inputs())
 	inputs[k] = l.cut(inputs[k], runs, lo, hi, a.Origin())
 	if all(runs, n) && inputs[k] == a.Inputs()[k] {
 		return nil
@@ -244,7 +249,7 @@ func (l *derivLimiter) trim(a *fgraph.Apply, op lower.Backprop, runs []rowRun, n
 	return l.replace(a, op, fgraph.NewApply(op, inputs, types...), runs, lo, n)
 }
 
-// remove takes a backward run away that is given nothing but zeros.
+// remove removes a backward run whose output derivative is all zeros.
 func (l *derivLimiter) remove(a *fgraph.Apply, op lower.Backprop) error {
 	var pairs []fgraph.Replacement
 	if op.HasDX {
@@ -257,7 +262,8 @@ func (l *derivLimiter) remove(a *fgraph.Apply, op lower.Backprop) error {
 	return l.put(a, pairs...)
 }
 
-// mask gives a backward run zeros for the rows outside, and takes what it makes for rows outside for zero.
+// mask gives a backward run zeros for output rows outside, and treats its results for input rows
+// outside as zero.
 func (l *derivLimiter) mask(a *fgraph.Apply, op lower.Backprop, out, in []index.Cindex) error {
 	k := op.InputDeriv()
 	n := int32(len(out))
@@ -270,13 +276,13 @@ func (l *derivLimiter) mask(a *fgraph.Apply, op lower.Backprop, out, in []index.
 		return nil
 	}
 	l.masked++
-	inputs := append([]*fgraph.Variable(nil), a.Inputs()...)
+	inputs := slices.Clone(a.Inputs())
 	inputs[k] = dy
 	return l.replace(a, op, fgraph.NewApply(op, inputs, outputTypes(a)...), runs, 0, m)
 }
 
-// replace puts backward run b in the place of a. Row i of what it makes stands for row lo+i of n; of these all but those of the
-// runs are taken for zero.
+// replace replaces backward run a with b. Row i of the result of b stands for row lo+i of n; rows
+// outside the runs are zero.
 func (l *derivLimiter) replace(a *fgraph.Apply, op lower.Backprop, b *fgraph.Apply, runs []rowRun, lo, n int32) error {
 	b.SetOrigin(a.Origin())
 	pairs := make([]fgraph.Replacement, 0, 2)
@@ -290,7 +296,7 @@ func (l *derivLimiter) replace(a *fgraph.Apply, op lower.Backprop, b *fgraph.App
 	return l.put(a, pairs...)
 }
 
-// propagate leaves out the statistics of a forward run with no row inside.
+// propagate drops the statistics of a forward run with no row inside.
 func (l *derivLimiter) propagate(a *fgraph.Apply, op lower.Propagate) error {
 	rows := l.prog.OutputRows(a)
 	if !op.StoreStats || len(rows) == 0 || len(l.inside(rows)) > 0 {

@@ -9,58 +9,42 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// LeastProduct is for MultiplyOnce and MultiplyOut: 64 KB, two first-level caches.
-const LeastProduct = 1 << 14
+// leastProduct is the least number of parameters for which multiplyOnce and multiplyOut do
+// something. They take 64 KB, the size of two first-level caches.
+const leastProduct = 1 << 14
 
-// MultiplyOnce lets an affine that reads features beside a vector for the whole utterance, such as an i-vector, multiply the
-// vector once instead of once for every time. What the times add is one more term of a sum.
+// multiplyOnce lets an affine component that reads features beside a vector for the whole
+// utterance, such as an i-vector, multiply the vector once instead of once for every time. The
+// product of the vector becomes a term of a sum.
 //
-// Which columns the vector has decides whether the sum is divided, never how many rows there are: with few rows the product
-// reads what was put together, as before, but sums both parts by themselves too. A row so has the same bits whatever else is
-// asked for. Vectors with fewer than least parameters are left alone: their products cost nothing to speak of, and the order of
-// the sum stays Kaldi's.
-func MultiplyOnce(least int) rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_multiply_once",
-		Doc:  "rows of an input that an affine reads again and again are multiplied once: affine(append(x, v[rows])) → affine'(x) onto affine''(v)[rows]",
-		On:   []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			op := a.Op().(lower.Propagate)
-			if !plain(op) || op.Accumulate || op.Precomputed != nil || len(a.Inputs()) != 1 {
-				return c.Miss("%s has an effect, adds to something or looks at other rows", op.Name), nil
-			}
-			product, ok := component.NewProduct(op.C)
-			if !ok || !product.Whole() {
-				return c.Miss("%s is not affine", op.Name), nil
-			}
-			if !product.Divisible(0) {
-				return c.Miss("%s has too few columns for its sums to be divided", op.Name), nil
-			}
-			if !product.Base().Properties().Has(component.Updatable) {
-				return c.Miss("%s is fixed, and had better be multiplied with what is behind it", op.Name), nil
-			}
-			x := a.Inputs()[0]
-			asm, ok := ownerOp[*lower.Assemble](x)
-			if !ok || len(x.Clients()) != 1 {
-				return c.Miss("the input is not put together for %s alone", op.Name), nil
-			}
-			from, v, ok := lastColumns(c.Graph(), x.Owner(), asm)
+// The columns of the vector decide whether the sum is divided, never the number of rows: where
+// there are few rows, the product reads the assembled matrix as before but sums both parts
+// separately too. So a row has the same bits whatever else is requested. Vectors with fewer than
+// leastProduct parameters are left alone: their products cost next to nothing, and the order of the
+// sum stays Kaldi's.
+func multiplyOnce() rewrite.Rule {
+	return ruleFor("local_multiply_once", "an affine multiplies rows of an input that it reads repeatedly only once: affine(append(x, v[rows])) → affine'(x) onto affine''(v)[rows]", 2,
+		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
+			product, asm, ok := dividedProduct(c, a, op, true)
 			if !ok {
-				return c.Miss("the last columns are not those of an input that nothing else in the appended matrix comes from"), nil
+				return rewrite.Result{}
 			}
-			if n := int(from.NumCols) * product.OutputDim(); n < least {
-				return c.Miss("the columns of %v have %d parameters, fewer than %d", v, n, least), nil
+			from, v, ok := lastColumns(c.Graph(), a.Inputs()[0].Owner(), asm)
+			if !ok {
+				return c.Miss("the last columns are not those of an input that nothing else in the appended matrix comes from")
+			}
+			if n := int(from.NumCols) * product.OutputDim(); n < leastProduct {
+				return c.Miss("the columns of %v have %d parameters, fewer than %d", v, n, leastProduct)
 			}
 			if 2*lower.TypeOf(v).Rows > asm.Rows {
-				return rewrite.Replace(summedApart(a, op, product, asm, from)), nil
+				return rewrite.Replace(summedApart(a, op, product, asm, from))
 			}
-			return rewrite.Replace(multipliedOnce(a, op, product, asm, from)), nil
-		},
-	}
+			return rewrite.Replace(multipliedOnce(a, op, product, asm, from))
+		})
 }
 
-// lastColumns finds the input of the graph that makes the last columns of an assembled matrix, each row being one of the input's,
-// and nothing else of it. from is a term that does so.
+// lastColumns finds the input of the graph that the last columns of an assembled matrix, and no
+// others, come from. Each row must be a row of the input. from is a term that reads it.
 func lastColumns(g *fgraph.FunctionGraph, asm *fgraph.Apply, o *lower.Assemble) (from lower.Term, v *fgraph.Variable, ok bool) {
 	last := slices.IndexFunc(o.Terms, func(t lower.Term) bool { return t.DstCol+t.NumCols == o.Cols })
 	if last < 0 || o.Terms[last].DstCol == 0 {
@@ -86,12 +70,12 @@ func lastColumns(g *fgraph.FunctionGraph, asm *fgraph.Apply, o *lower.Assemble) 
 			return from, nil, false
 		}
 	}
-	// A row that comes twice is a sum.
+	// A row that occurs twice is a sum.
 	return from, v, rows == o.Rows && len(vectorRows(o, from.Input)) == int(rows)
 }
 
-// vectorRows lists the pairs of rows by which an input comes into the assembled matrix, in the order of the latter's rows, each
-// of which comes once.
+// vectorRows returns the pairs of rows that an input contributes to the assembled matrix, in the
+// order of the rows of the matrix, each of which occurs once.
 func vectorRows(o *lower.Assemble, input int32) []lower.RowPair {
 	var pairs []lower.RowPair
 	for i := range o.Terms {
@@ -105,7 +89,7 @@ func vectorRows(o *lower.Assemble, input int32) []lower.RowPair {
 	return slices.CompactFunc(pairs, func(p, q lower.RowPair) bool { return p.Dst == q.Dst })
 }
 
-// summedApart computes the product as it is, but for the columns of the vector in a sum of their own.
+// summedApart computes the same product with the columns of the vector in a separate sum.
 func summedApart(a *fgraph.Apply, op lower.Propagate, p *component.Product, o *lower.Assemble, from lower.Term) *fgraph.Variable {
 	rows := everyRow(o.Rows)
 	q, pre := p.Splice([]component.Splice{
@@ -115,7 +99,8 @@ func summedApart(a *fgraph.Apply, op lower.Propagate, p *component.Product, o *l
 	return runProduct(a, op, q, pre, a.Inputs(), o.Rows)
 }
 
-// multipliedOnce multiplies the rows of the vector, hands them out, and adds the product of the other columns.
+// multipliedOnce multiplies the rows of the vector, distributes the results, and adds the product
+// of the other columns.
 func multipliedOnce(a *fgraph.Apply, op lower.Propagate, p *component.Product, o *lower.Assemble, from lower.Term) *fgraph.Variable {
 	asm := a.Inputs()[0].Owner()
 	v, out := asm.Inputs()[from.Input], lower.TypeOf(a.Out())
@@ -125,7 +110,7 @@ func multipliedOnce(a *fgraph.Apply, op lower.Propagate, p *component.Product, o
 	}, int(t.Rows), int(t.Cols), true, false)
 	once := runProduct(a, op, q, pre, []*fgraph.Variable{v}, t.Rows)
 	pairs := vectorRows(o, from.Input)
-	handed := lower.NewAssemble(out.Rows, out.Cols, []lower.Term{{
+	spread := lower.NewAssemble(out.Rows, out.Cols, []lower.Term{{
 		Scale: 1, DstRow: pairs[0].Dst, SrcRow: pairs[0].Src, NumRows: int32(len(pairs)), NumCols: out.Cols, Rows: pairs, At: from.At,
 	}}, []*fgraph.Variable{once})
 
@@ -138,7 +123,7 @@ func multipliedOnce(a *fgraph.Apply, op lower.Propagate, p *component.Product, o
 	rest := lower.NewAssemble(o.Rows, from.DstCol, terms, asm.Inputs())
 	q, pre = p.Splice([]component.Splice{{Cols: int(from.DstCol), Rows: everyRow(o.Rows)}}, int(o.Rows), int(from.DstCol), false, true)
 	op.Accumulate = true
-	return runProduct(a, op, q, pre, []*fgraph.Variable{rest, handed}, o.Rows)
+	return runProduct(a, op, q, pre, []*fgraph.Variable{rest, spread}, o.Rows)
 }
 
 func everyRow(n int32) []int32 {

@@ -1,46 +1,43 @@
 package nnet3pass
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// FuseEpilogue joins an affine component and the row-wise component that alone reads its result into one that does both
-// before it stores the result.
-func FuseEpilogue() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_fuse_epilogue", Doc: "an affine and the row-wise component behind it are one: f(affine(x)) → affine+f(x)",
-		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			op := a.Op().(lower.Propagate)
+// fuseEpilogue fuses an affine component with the row-wise component that alone reads its result.
+// The fused component does both before it stores the result.
+func fuseEpilogue() rewrite.Rule {
+	return ruleFor("local_fuse_epilogue", "an affine is fused with the row-wise component after it: f(affine(x)) → affine+f(x)", 2,
+		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			if !plain(op) || op.Accumulate || op.Precomputed != nil && !isIdentity(op.C) || len(a.Inputs()) != 1 {
-				return c.Miss("%s has an effect or looks at other rows", op.Name), nil
+				return c.Miss("%s has an effect or looks at other rows", op.Name)
 			}
 			inner, product, ok := productBelow(c, a)
 			if !ok {
-				return rewrite.Result{}, nil
+				return rewrite.Result{}
 			}
 			fused, ok := product.Follow(op.C)
 			if !ok {
-				return c.Miss("%s can't be done while %s stores its result", op.Name, inner.Name), nil
+				return c.Miss("%s can't be computed while %s stores its result", op.Name, inner.Name)
 			}
-			out := inner
-			out.Component = lower.Component{C: fused, Number: -1, Name: inner.Name + "+" + op.Name}
-			return rewrite.Replace(fgraph.NewApply(out, a.Inputs()[0].Owner().Inputs(), a.Out().Type()).Out()), nil
-		},
-	}
+			inner.Component = lower.Component{C: fused, Number: -1, Name: inner.Name + "+" + op.Name}
+			return rewrite.Replace(fgraph.NewApply(inner, a.Inputs()[0].Owner().Inputs(), a.Out().Type()).Out())
+		})
 }
 
-// productBelow returns the product that makes the input of a, if nobody else reads its result and what it adds to, if it does, comes before
-// all that is done to the sums. If not, c
-// is told why.
+// productBelow returns the product that computes the input of a, if nothing else reads its result.
+// If the product accumulates, it must add to the sum before anything else happens to the result. If
+// there is no such product, it tells c why not.
 func productBelow(c *rewrite.Context, a *fgraph.Apply) (lower.Propagate, *component.Product, bool) {
 	x := a.Inputs()[0]
 	op, ok := ownerOp[lower.Propagate](x)
 	if !ok || !plain(op) {
-		c.Miss("the input is no component's plain result")
+		c.Miss("the input is not the plain result of a component")
 		return op, nil, false
 	}
 	if len(x.Clients()) != 1 {
@@ -49,97 +46,88 @@ func productBelow(c *rewrite.Context, a *fgraph.Apply) (lower.Propagate, *compon
 	}
 	p, ok := component.NewProduct(op.C)
 	if !ok || op.Accumulate && !p.AddsFirst() {
-		c.Miss("%s is not affine, or adds to something", op.Name)
+		c.Miss("%s is not affine, or accumulates", op.Name)
 		return op, nil, false
 	}
 	return op, p, true
 }
 
-// MultiplyOut makes one linear map of two, where that has fewer multiplications and the first one is fixed, such as a transform of
-// the features in front of the first layer. Maps that are trained stay apart: whether nobody else reads what is between two of
-// them depends, in a recurrent network, on how many times are asked for, and the bits of a result should not. Maps that would have
-// fewer than least parameters as one stay apart too: they cost nothing to speak of, and the order of sums stays Kaldi's.
-func MultiplyOut(least int) rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_multiply_out", Doc: "of a fixed linear map and the one behind it, one is made where that is cheaper: A(B(x)) → (AB)(x)",
-		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			op := a.Op().(lower.Propagate)
+// multiplyOut makes one linear map of two, where that takes fewer multiplications and the first one
+// is fixed, such as a transform of the features before the first layer. Trained maps stay separate:
+// in a recurrent network it depends on the number of requested times whether anything else reads
+// the value between two maps, and the bits of a result must not. Maps whose product has fewer than
+// leastProduct parameters stay separate too: they cost next to nothing, and the order of sums stays
+// Kaldi's.
+func multiplyOut() rewrite.Rule {
+	return ruleFor("local_multiply_out", "a fixed linear map and the next one become one map where that is cheaper: A(B(x)) → (AB)(x)", 2,
+		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			if !plain(op) || op.Accumulate || len(a.Inputs()) != 1 {
-				return c.Miss("%s has an effect, or adds to something", op.Name), nil
+				return c.Miss("%s has an effect, or accumulates", op.Name)
 			}
 			outer, ok := component.NewProduct(op.C)
 			if !ok {
-				return c.Miss("%s is not affine", op.Name), nil
+				return c.Miss("%s is not affine", op.Name)
 			}
 			inner, first, ok := productBelow(c, a)
 			if !ok {
-				return rewrite.Result{}, nil
+				return rewrite.Result{}
 			}
 			if first.Base().Properties().Has(component.Updatable) {
-				return c.Miss("%s is not fixed", inner.Name), nil
+				return c.Miss("%s is not fixed", inner.Name)
 			}
-			if n := first.InputDim() * outer.OutputDim(); n < least {
-				return c.Miss("as one they would have %d parameters, fewer than %d", n, least), nil
+			if n := first.InputDim() * outer.OutputDim(); n < leastProduct {
+				return c.Miss("the product would have %d parameters, fewer than %d", n, leastProduct)
 			}
 			product, ok := outer.After(first)
 			if !ok {
-				return c.Miss("%s and %s multiplied out would be dearer, or are not simple", inner.Name, op.Name), nil
+				return c.Miss("the product of %s and %s would cost more, or they are not simple", inner.Name, op.Name)
 			}
 			op.Component = lower.Component{C: product, Number: -1, Name: inner.Name + "·" + op.Name}
 			op.Precomputed = inner.Precomputed
-			return rewrite.Replace(fgraph.NewApply(op, a.Inputs()[0].Owner().Inputs(), a.Out().Type()).Out()), nil
-		},
-	}
+			return rewrite.Replace(fgraph.NewApply(op, a.Inputs()[0].Owner().Inputs(), a.Out().Type()).Out())
+		})
 }
 
-// Overwrite lets components that add to their output overwrite it instead, so that it need not be zero before.
-func Overwrite() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_overwrite", Doc: "a product that adds to zeros overwrites them instead",
-		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 1,
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			op := a.Op().(lower.Propagate)
+// overwrite lets components that add to their output overwrite it instead, so that it need not be
+// zero before.
+func overwrite() rewrite.Rule {
+	return ruleFor("local_overwrite", "a product that adds to zeros overwrites them instead", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			if !plain(op) || op.Accumulate || op.C.Properties()&component.PropagateAdds == 0 {
-				return c.Miss("%s has an effect, or does not add", op.Name), nil
+				return c.Miss("%s has an effect, or does not add", op.Name)
 			}
 			product, ok := component.NewProduct(op.C)
 			if !ok {
-				return c.Miss("%s is not affine", op.Name), nil
+				return c.Miss("%s is not affine", op.Name)
 			}
 			op.Component = lower.Component{C: product, Number: -1, Name: op.Name}
-			return replaceOp(a, op), nil
-		},
-	}
+			return replaceOp(a, op)
+		})
 }
 
-// OverwriteBackward is Overwrite for backward runs that add to the derivative of the input.
-func OverwriteBackward() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_overwrite_backward", Doc: "a backward run that adds to zeros overwrites them instead",
-		On: []rewrite.Track{rewrite.TrackType[lower.Backprop]()}, Depth: 1,
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			op := a.Op().(lower.Backprop)
+// overwriteBackward is overwrite for backward runs that add to the derivative of the input.
+func overwriteBackward() rewrite.Rule {
+	return ruleFor("local_overwrite_backward", "a backward run that adds to zeros overwrites them instead", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op lower.Backprop) rewrite.Result {
 			if !op.HasDX || op.UsesMemo || op.InPlace || op.Accumulate || op.C.Properties()&component.BackpropAdds == 0 {
-				return c.Miss("%s does not add to zeros, or needs its forward run's memo", op.Name), nil
+				return c.Miss("%s does not add to zeros, or needs the memo of its forward run", op.Name)
 			}
 			if _, ok := op.C.(component.Backpropper); !ok {
-				return c.Miss("%s has no backward pass", op.Name), nil
+				return c.Miss("%s has no backward pass", op.Name)
 			}
 			op.Component = lower.Component{C: component.NewOverwriting(op.C), Number: -1, Name: op.Name}
-			return replaceOp(a, op), nil
-		},
-	}
+			return replaceOp(a, op)
+		})
 }
 
-// FuseResidual lets a product add its result to the other term of a sum, where the product alone makes one term:
-// αx + f(z) is a product that runs over αx. With a bypass of a layer, a second matrix of the layer's width never exists.
-func FuseResidual() rewrite.Rule {
-	return assembleRule("local_fuse_residual", "a product adds to the other term of a sum itself: αx + affine(z) → affine onto αx",
-		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
+// fuseResidual lets a product whose result is one of two terms of a sum accumulate onto the other
+// term, αx in αx + f(z). With a bypass of a layer, a second matrix of the width of the layer never
+// exists.
+func fuseResidual() rewrite.Rule {
+	return ruleFor("local_fuse_residual", "a product accumulates onto the other term of a sum: αx + affine(z) → affine onto αx", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			if len(op.Terms) != 2 {
-				c.Miss("%d terms", len(op.Terms))
-				return nil
+				return c.Miss("%d terms", len(op.Terms))
 			}
 			for k := range op.Terms {
 				t, other := &op.Terms[k], &op.Terms[1-k]
@@ -147,12 +135,12 @@ func FuseResidual() rewrite.Rule {
 				inner, ok := ownerOp[lower.Propagate](x)
 				switch {
 				case !ok || !plain(inner) || inner.Accumulate || len(x.Clients()) != 1 || t.Input == other.Input:
-					c.Miss("input %d is no component's plain result that only this sum uses", t.Input)
+					c.Miss("input %d is not the plain result of a component that only this sum uses", t.Input)
 					continue
 				case origin(a.Inputs()[other.Input]) > origin(x):
-					c.Miss("the other term is made after %s, which would have to wait for it", inner.Name)
+					c.Miss("the other term is computed after %s, which would have to wait for it", inner.Name)
 					continue
-				case !covers(op, t) || t.Scale != 1 || !t.Contiguous() || x.Type() != a.Out().Type() || !covers(op, other):
+				case !whole(op, t) || x.Type() != a.Out().Type() || !covers(op, other):
 					c.Miss("the terms are not whole matrices")
 					continue
 				}
@@ -163,7 +151,7 @@ func FuseResidual() rewrite.Rule {
 				}
 				onto, ok := product.Onto(other.Scale)
 				if !ok {
-					c.Miss("%s adds to something already", inner.Name)
+					c.Miss("%s accumulates already", inner.Name)
 					continue
 				}
 				added := a.Inputs()[other.Input]
@@ -176,23 +164,9 @@ func FuseResidual() rewrite.Rule {
 				}
 				inner.Component = lower.Component{C: onto, Number: -1, Name: inner.Name + "+residual"}
 				inner.Accumulate = true
-				return fgraph.NewApply(inner, append(append([]*fgraph.Variable(nil), x.Owner().Inputs()...), added), a.Out().Type()).Out()
+				inputs := append(slices.Clone(x.Owner().Inputs()), added)
+				return rewrite.Replace(fgraph.NewApply(inner, inputs, a.Out().Type()).Out())
 			}
-			return nil
+			return rewrite.Result{}
 		})
-}
-
-// covers reports whether the term makes every element of the result.
-func covers(op *lower.Assemble, t *lower.Term) bool {
-	return t.NumRows == op.Rows && t.NumCols == op.Cols
-}
-
-// plain reports whether an op does nothing but compute its output, not in place.
-func plain(op lower.Propagate) bool {
-	return !op.StoreStats && !op.UsesMemo && !op.InPlace && op.C.Properties()&component.Random == 0
-}
-
-func isIdentity(c component.Component) bool {
-	id, ok := c.(component.Identity)
-	return ok && id.IsIdentity()
 }

@@ -12,45 +12,46 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// SplitRecurrentAffine divides the affine components of recurrent networks. Such a component runs once a step, over an appended
-// matrix of which the left part comes from below and the right part from the step before. What comes from below is there for
-// all steps at once, so that one product over all of them does it, which reads the parameters once instead of once a step; the
-// products of the steps go on with its sums. The bits stay the same.
+// SplitRecurrentAffine divides the affine components of recurrent networks. Such a component runs
+// once per step, over an appended matrix: the left part comes from the layer below, the right part
+// from the step before. The layer below is known for all steps at once, so one product computes its
+// part for all of them and reads the parameters once instead of once per step. The products of the
+// steps continue its sums, so the bits stay the same.
 //
-// Components with fewer than least parameters in the left part are left alone: read once a step, those come from a cache, and
-// the sums of all steps need more memory than those of one.
+// Components with fewer than least parameters in the left part are left alone: a cache holds these
+// from one step to the next, and the sums of all steps need more memory than the sums of one.
 func SplitRecurrentAffine(least int) rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name: "split_recurrent_affine",
-		Doc:  "an affine whose input is in part recurrent, in part not, does the latter for all steps in one product: affine(append(x_t, y_t-1)) → affine'(x)_t + affine''(y_t-1)",
-		Fn:   splitRecurrent{least}.split,
+		Doc:  "an affine whose input is partly recurrent computes the other part for all steps in one product: affine(append(x_t, y_t-1)) → affine'(x)_t + affine''(y_t-1)",
+		Fn:   func(ctx context.Context, h *rewrite.Handle) error { return splitRecurrent(ctx, h, least) },
 	}
 }
 
-// LeastSplit is for SplitRecurrentAffine: a megabyte, half of a second-level cache.
-const LeastSplit = 1 << 18
+// leastSplit is the least of the standard database for SplitRecurrentAffine: a megabyte, half of a
+// second-level cache.
+const leastSplit = 1 << 18
 
-type splitRecurrent struct{ least int }
-
-// maxStepRows is up to how many rows the product of a step is thought to spend its time on reading the parameters.
+// maxStepRows is the largest number of rows for which reading the parameters is taken to dominate
+// the product of a step.
 const maxStepRows = 128
 
-// split divides the components one after the other.
-func (p splitRecurrent) split(ctx context.Context, h *rewrite.Handle) error {
-	order, steps := p.steps(h.Graph())
+// splitRecurrent divides the components one after the other.
+func splitRecurrent(ctx context.Context, h *rewrite.Handle, least int) error {
+	order, steps := affineSteps(h.Graph(), least)
 	n := 0
 	for _, c := range order {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		alike := largestGroup(steps[c])
-		if len(alike) < 2 || alike[0].width*alike[0].product.OutputDim() < p.least {
+		if len(alike) < 2 || alike[0].width*alike[0].product.OutputDim() < least {
 			continue
 		}
 		done, err := h.Replace("", alike[0].apply, dividedSteps(alike)...)
 		switch {
 		case errors.Is(err, fgraph.ErrCycle):
-			// What looked as if it came from below depends on a step.
+			// The left part depends on a step after all.
 		case err != nil:
 			return err
 		case done:
@@ -61,7 +62,7 @@ func (p splitRecurrent) split(ctx context.Context, h *rewrite.Handle) error {
 	return nil
 }
 
-// step is a run of an affine component over an appended matrix.
+// A step is a run of an affine component over an appended matrix.
 type step struct {
 	apply   *fgraph.Apply
 	product *component.Product
@@ -69,12 +70,13 @@ type step struct {
 	width   int    // of the first part
 }
 
-// steps lists the runs of affine components that might be steps, by component, in the order of the first ones.
-func (p splitRecurrent) steps(g *fgraph.FunctionGraph) (order []component.Component, steps map[component.Component][]step) {
+// affineSteps returns the runs of affine components that may be steps, by component, and the components
+// in the order of their first runs.
+func affineSteps(g *fgraph.FunctionGraph, least int) (order []component.Component, steps map[component.Component][]step) {
 	steps = make(map[component.Component][]step)
 	for a := range g.Applies() {
 		op, ok := a.Op().(lower.Propagate)
-		if !ok || op.C.InputDim()*op.C.OutputDim() < p.least {
+		if !ok || op.C.InputDim()*op.C.OutputDim() < least {
 			continue
 		}
 		s, ok := stepOf(a)
@@ -90,7 +92,7 @@ func (p splitRecurrent) steps(g *fgraph.FunctionGraph) (order []component.Compon
 	return order, steps
 }
 
-// stepOf says how the input of a run is put together, if it is a run of the kind.
+// stepOf returns a as a step and reports whether it can be one.
 func stepOf(a *fgraph.Apply) (step, bool) {
 	op, ok := a.Op().(lower.Propagate)
 	if !ok || !plain(op) || op.Accumulate || len(a.Inputs()) == 0 || lower.TypeOf(a.Out()).Rows > maxStepRows {
@@ -115,7 +117,7 @@ func stepOf(a *fgraph.Apply) (step, bool) {
 	for _, q := range s.parts[1:] {
 		for _, x := range q.splices {
 			if x.Col < s.width {
-				return step{}, false // the columns of the first part do not lie together
+				return step{}, false // the columns of the first part are not contiguous
 			}
 		}
 	}
@@ -130,7 +132,8 @@ func (s *step) like(t *step) bool {
 	})
 }
 
-// largestGroup is the largest number of steps that are alike, the first one of several, in the order of their commands.
+// largestGroup returns the first of the largest groups of steps that are alike, in the order of
+// their commands.
 func largestGroup(steps []step) []step {
 	var best []step
 	for len(steps) > len(best) {
@@ -151,7 +154,7 @@ func largestGroup(steps []step) []step {
 	return best
 }
 
-// dividedSteps replaces the results of the steps.
+// dividedSteps returns the replacements for the results of the steps.
 func dividedSteps(steps []step) []fgraph.Replacement {
 	first := &steps[0]
 	op := first.apply.Op().(lower.Propagate)

@@ -8,46 +8,43 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// LiftRows chooses rows before a component instead of after it, where the component works row by row and its input is not
-// wider than its output, or where a product can take the rows wherever they lie.
-func LiftRows() rewrite.Rule {
-	return assembleRule("local_lift_rows", "rows are chosen in front of a component that works row by row: f(x)[rows] → f(x[rows])",
-		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) *fgraph.Variable {
+// liftRows chooses rows before a component instead of after it. The component must work row by row,
+// on an input that is not wider than its output, or be a product that can read the rows wherever
+// they lie.
+func liftRows() rewrite.Rule {
+	return ruleFor("local_lift_rows", "rows are chosen before a component that works row by row: f(x)[rows] → f(x[rows])", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
 			if len(op.Terms) != 1 || op.Terms[0].Contiguous() || !covers(op, &op.Terms[0]) || op.Terms[0].Scale != 1 {
-				c.Miss("more is done than to choose rows")
-				return nil
+				return c.Miss("it does more than choose rows")
 			}
 			t := op.Terms[0]
 			x := a.Inputs()[0]
 			inner, ok := ownerOp[lower.Propagate](x)
 			switch {
 			case !ok || !plain(inner) || inner.Accumulate || len(x.Owner().Inputs()) == 0:
-				c.Miss("the input is no component's plain result")
-				return nil
+				return c.Miss("the input is not the plain result of a component")
 			case len(x.Clients()) != 1:
-				c.Miss("the result of %s has other uses", inner.Name)
-				return nil
+				return c.Miss("the result of %s has other uses", inner.Name)
 			case t.SrcCol != 0 || t.NumCols != lower.TypeOf(x).Cols || t.NumRows > lower.TypeOf(x).Rows:
-				c.Miss("columns are chosen too, or rows are repeated")
-				return nil
+				return c.Miss("columns are chosen too, or rows are repeated")
 			}
 			if v := liftIntoProduct(a, inner, x.Owner(), &t); v != nil {
-				return v
+				return rewrite.Replace(v)
 			}
 			if inner.C.Properties()&component.Simple == 0 || inner.Precomputed != nil || inner.C.InputDim() > inner.C.OutputDim() {
-				c.Miss("%s looks at other rows, or its input is wider than its output", inner.Name)
-				return nil
+				return c.Miss("%s looks at other rows, or its input is wider than its output", inner.Name)
 			}
 			in := x.Owner().Inputs()[0]
 			root, at := lower.Resolve(in)
 			t.Input, t.NumCols = 0, int32(inner.C.InputDim())
 			t.ShiftSrc(at.R0, at.C0)
 			rows := lower.NewAssemble(op.Rows, t.NumCols, []lower.Term{t}, []*fgraph.Variable{root})
-			return fgraph.NewApply(inner, []*fgraph.Variable{rows}, a.Out().Type()).Out()
+			return rewrite.Replace(fgraph.NewApply(inner, []*fgraph.Variable{rows}, a.Out().Type()).Out())
 		})
 }
 
-// liftIntoProduct lets a product compute only the chosen rows, in the chosen order.
+// liftIntoProduct lets a product compute only the chosen rows, in the chosen order. It returns nil
+// if that is impossible.
 func liftIntoProduct(a *fgraph.Apply, inner lower.Propagate, producer *fgraph.Apply, t *lower.Term) *fgraph.Variable {
 	product, ok := component.NewProduct(inner.C)
 	if !ok {
@@ -80,31 +77,28 @@ func liftIntoProduct(a *fgraph.Apply, inner lower.Propagate, producer *fgraph.Ap
 	return fgraph.NewApply(inner, producer.Inputs(), a.Out().Type()).Out()
 }
 
-// ReadRowsInPlace lets a component whose precomputed indexes name the rows that it reads find them where they lie, instead of
-// in a matrix of chosen rows.
-func ReadRowsInPlace() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_read_rows_in_place", Doc: "a component that looks up its rows looks them up where they lie: f(x[rows]) → f'(x)",
-		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			op := a.Op().(lower.Propagate)
+// readRowsInPlace lets a component with precomputed indexes of the rows that it reads find them
+// where they lie, instead of in a matrix of chosen rows.
+func readRowsInPlace() rewrite.Rule {
+	return ruleFor("local_read_rows_in_place", "a component that looks up its rows reads them in place: f(x[rows]) → f'(x)", 2,
+		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			if op.Precomputed == nil || op.UsesMemo || op.StoreStats || op.InPlace || len(a.Inputs()) == 0 {
-				return c.Miss("%s looks up no rows, or has an effect", op.Name), nil
+				return c.Miss("%s does not look up rows, or has an effect", op.Name)
 			}
 			taker, ok := op.Precomputed.Data.(component.RowTaker)
 			if !ok {
-				return c.Miss("%s can't look up its rows elsewhere", op.Name), nil
+				return c.Miss("%s can't look up its rows elsewhere", op.Name)
 			}
 			chosen := a.Inputs()[0]
 			asm, ok := ownerOp[*lower.Assemble](chosen)
 			if !ok || len(asm.Terms) != 1 || !covers(asm, &asm.Terms[0]) || asm.Terms[0].Scale != 1 || len(chosen.Clients()) != 1 {
-				return c.Miss("the input is no choice of rows for %s alone", op.Name), nil
+				return c.Miss("the input is not a choice of rows for %s alone", op.Name)
 			}
 			t := &asm.Terms[0]
 			root := chosen.Owner().Inputs()[0]
 			size := lower.TypeOf(root)
 			if !cheaperInPlace(c.Graph(), a, chosen, root) {
-				return c.Miss("a copy of the rows is small, and %v would have to live longer for %s", root, op.Name), nil
+				return c.Miss("a copy of the rows takes less memory than to keep %v for %s", root, op.Name)
 			}
 			rows := make([]int32, t.NumRows)
 			for i := range t.NumRows {
@@ -113,15 +107,15 @@ func ReadRowsInPlace() rewrite.Rule {
 			op.Precomputed = &computation.PrecomputedIndexesInfo{Data: taker.TakeRows(rows, int(size.Rows))}
 			x := lower.NewBlock(root, lower.Rect{R0: 0, R1: size.Rows, C0: t.SrcCol, C1: t.SrcCol + t.NumCols})
 			inputs := append([]*fgraph.Variable{x}, a.Inputs()[1:]...)
-			return rewrite.Replace(fgraph.NewApply(op, inputs, outputTypes(a)...).Outputs()...), nil
-		},
-	}
+			return rewrite.Replace(fgraph.NewApply(op, inputs, outputTypes(a)...).Outputs()...)
+		})
 }
 
-// cheaperInPlace reports whether apply a takes less memory if it reads sources directly instead of a matrix that is put together
-// of their parts. Read directly, the sources live as long as a's output begins to, beside the matrix if that is needed later;
-// otherwise they live beside the matrix, and then the matrix beside the output. Sources that are needed later anyway cost
-// nothing, and neither does what is less than another component of the network takes in any case.
+// cheaperInPlace reports whether apply a takes no more memory if it reads sources directly instead
+// of a matrix assembled of their parts. If a reads them directly, the sources live until its output
+// does, together with the matrix if that is needed later. If not, the sources live together with
+// the matrix, and then the matrix with the output. Sources that are needed later anyway cost
+// nothing. Memory that another component of the network needs in any case costs nothing either.
 func cheaperInPlace(g *fgraph.FunctionGraph, a *fgraph.Apply, together *fgraph.Variable, sources ...*fgraph.Variable) bool {
 	var kept int64
 	for _, v := range sources {
@@ -146,14 +140,14 @@ func elements(v *fgraph.Variable) int64 {
 	return int64(t.Rows) * int64(t.Cols)
 }
 
-// neededAfter reports whether something that stood behind a in the original order reads a part of v.
+// neededAfter reports whether an apply that came after a in the original order reads a part of v.
 func neededAfter(v *fgraph.Variable, a *fgraph.Apply) bool {
 	for _, c := range v.Clients() {
 		if c.Apply == nil || c.Apply.Origin() > a.Origin() {
 			return true
 		}
 		if _, ok := c.Apply.Op().(lower.Block); ok && neededAfter(c.Apply.Out(), a) {
-			return true // blocks of blocks do not occur, so this goes one level deep
+			return true // there are no blocks of blocks, so this goes one level deep
 		}
 	}
 	return false

@@ -6,14 +6,11 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// SnipRowOps leaves out sums over no rows at either end of a list of sums. The rows of a term need no such rule: those that
-// come from nowhere are no part of it.
-func SnipRowOps() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "snip_row_ops", Doc: "sums over no rows at either end of a list of sums are left out",
-		On: []rewrite.Track{rewrite.TrackType[*lower.RowRanges]()}, Depth: 1,
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			op := a.Op().(*lower.RowRanges)
+// snipRowOps drops sums over no rows from both ends of a list of sums. Rows of a term need no such
+// rule: a term has no rows without a source.
+func snipRowOps() rewrite.Rule {
+	return ruleFor("snip_row_ops", "empty sums at either end of a list of sums are dropped", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op *lower.RowRanges) rewrite.Result {
 			first, last := 0, len(op.Ranges)
 			for first < last && op.Ranges[first][0] >= op.Ranges[first][1] {
 				first++
@@ -24,15 +21,14 @@ func SnipRowOps() rewrite.Rule {
 			t := lower.TypeOf(a.Out())
 			switch {
 			case last-first == len(op.Ranges):
-				return c.Miss("the first and the last sum are over some rows"), nil
+				return c.Miss("the first and the last sum are over some rows")
 			case first == last:
-				return rewrite.Replace(lower.NewFill(t.Rows, t.Cols, 0)), nil
+				return rewrite.Replace(lower.NewFill(t.Rows, t.Cols, 0))
 			}
 			some := lower.MatrixType{Rows: int32(last - first), Cols: t.Cols}
 			sums := fgraph.NewApply(&lower.RowRanges{Cols: op.Cols, Ranges: op.Ranges[first:last]}, a.Inputs(), some)
 			sums.SetOrigin(a.Origin())
 			place := lower.Term{Scale: 1, DstRow: int32(first), NumRows: some.Rows, NumCols: some.Cols, At: int32(a.Origin())}
-			return rewrite.Replace(lower.NewAssemble(t.Rows, t.Cols, []lower.Term{place}, sums.Outputs())), nil
-		},
-	}
+			return rewrite.Replace(lower.NewAssemble(t.Rows, t.Cols, []lower.Term{place}, sums.Outputs()))
+		})
 }

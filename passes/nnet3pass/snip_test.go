@@ -1,4 +1,4 @@
-package nnet3pass_test
+package nnet3pass
 
 import (
 	"strings"
@@ -7,7 +7,6 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/lower"
-	"github.com/nnopt/nnopt/passes/nnet3pass"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -32,7 +31,7 @@ func TestSnipRowOps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := rewrite.Run(t.Context(), rewrite.In2Out("test", nnet3pass.SnipRowOps()), g, nil); err != nil {
+			if err := rewrite.Run(t.Context(), rewrite.In2Out("test", snipRowOps()), g, nil); err != nil {
 				t.Fatal(err)
 			}
 			var ops []string

@@ -10,46 +10,47 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// SpliceProduct lets a product read its rows and columns where they lie, instead of from a matrix that was put together for
-// it. Where they lie in several matrices there is a product for each, the later ones adding to the result of the earlier.
-func SpliceProduct() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_splice_product",
-		Doc:  "a product over an appended matrix reads the parts where they lie: affine(append(x, y)) → affine'(x) + affine''(y)",
-		On:   []rewrite.Track{rewrite.TrackType[lower.Propagate]()}, Depth: 2,
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			op := a.Op().(lower.Propagate)
+// spliceProduct lets a product read its rows and columns where they lie, instead of from a matrix
+// assembled for it. If they lie in several matrices, there is a product for each, and each adds to
+// the result of the one before.
+func spliceProduct() rewrite.Rule {
+	return ruleFor("local_splice_product", "a product over an appended matrix reads its parts in place: affine(append(x, y)) → affine'(x) + affine''(y)", 2,
+		func(c *rewrite.Context, a *fgraph.Apply, op lower.Propagate) rewrite.Result {
 			if !plain(op) || len(a.Inputs()) == 0 {
-				return c.Miss("%s has an effect, or no input", op.Name), nil
+				return c.Miss("%s has an effect, or no input", op.Name)
 			}
 			product, ok := component.NewProduct(op.C)
 			if !ok {
-				return c.Miss("%s is not affine", op.Name), nil
+				return c.Miss("%s is not affine", op.Name)
 			}
 			root, at := lower.Resolve(a.Inputs()[0])
 			asm, ok := ownerOp[*lower.Assemble](root)
 			if !ok {
-				return c.Miss("the input is not put together"), nil
+				return c.Miss("the input is not assembled")
 			}
 			parts, ok := spliceParts(product, op, int(lower.TypeOf(a.Out()).Rows), root.Owner(), asm, at)
 			if !ok {
-				return c.Miss("a part of the input is scaled, a sum or missing, or the product is too narrow to be divided"), nil
+				return c.Miss("a part of the input is scaled, a sum or missing, or the product is too narrow to be divided")
 			}
 			if len(parts) > 1 && op.Accumulate {
-				return c.Miss("%s accumulates already", op.Name), nil
+				return c.Miss("%s accumulates already", op.Name)
 			}
 			if len(parts) > 1 && !worthSplitting(root, asm, len(parts)) {
-				return c.Miss("%d products would be dearer than to put the input together", len(parts)), nil
+				return c.Miss("%d products would cost more than to assemble the input", len(parts))
 			}
 			if !cheaperInPlace(c.Graph(), a, root, sources(parts)...) {
-				return c.Miss("the sources would have to live longer, which takes more memory than to put them together"), nil
+				return c.Miss("to keep the sources longer would take more memory than to assemble them")
 			}
-			return rewrite.Replace(spliced(a, op, product, parts)), nil
-		},
-	}
+			var sum *fgraph.Variable
+			if op.Accumulate {
+				sum = a.Inputs()[op.InputAdded()]
+			}
+			return rewrite.Replace(addParts(a, op, product, parts, sum))
+		})
 }
 
-// part is what a product takes from one matrix. There may be another part from the same matrix, behind those from others.
+// A part is what a product reads from one matrix. A matrix may have several parts, with parts of
+// others between them.
 type part struct {
 	source  *fgraph.Variable
 	splices []component.Splice
@@ -63,8 +64,9 @@ func sources(parts []part) []*fgraph.Variable {
 	return vs
 }
 
-// spliceParts finds where the product's blocks lie in the inputs of asm, of which the product sees the rectangle at: parts that are summed
-// in this order. It reports false where they lie nowhere as they are, or can't be divided as they lie.
+// spliceParts finds the blocks of the product in the inputs of asm, of which the product sees the
+// rectangle at. The parts are added in the order returned. It reports false if a block is not found
+// as it is, or can't be divided as it lies.
 func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph.Apply, o *lower.Assemble, at lower.Rect) ([]part, bool) {
 	var parts []part
 	columns := newColumnIndex(o)
@@ -96,7 +98,8 @@ func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph
 			}
 			v := asm.Inputs()[source]
 			if len(parts) == 0 || parts[len(parts)-1].source != v {
-				// What one product has left another goes on with, so that they take the columns in order.
+				// Each product continues the sums of the one before, so they must take the columns
+				// in order.
 				if ok = len(parts) == 0 || p.Resumable(block, s.Col); !ok {
 					return
 				}
@@ -110,11 +113,11 @@ func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph
 	return parts, ok
 }
 
-// columnIndex finds the terms that cover a column, without a look at all of them.
+// A columnIndex finds the terms that cover a column without looking at all terms.
 type columnIndex struct {
 	o     *lower.Assemble
 	edges []int32   // columns at which a term begins or ends, in order
-	terms [][]int32 // numbers of those that cover the columns from an edge to the next, in order
+	terms [][]int32 // by edge: numbers of the terms that cover the columns up to the next edge, in order
 	found []int32   // by row of the assembled matrix: the row of the input
 }
 
@@ -131,7 +134,7 @@ func newColumnIndex(o *lower.Assemble) *columnIndex {
 		k, _ := slices.BinarySearch(x.edges, t.DstCol)
 		for ; x.edges[k] < t.DstCol+t.NumCols; k++ {
 			list := x.terms[k]
-			if n := len(list); n == 0 || sameColumns(&o.Terms[list[0]], &o.Terms[list[n-1]]) { // one that differs is enough to refuse them
+			if n := len(list); n == 0 || sameColumns(&o.Terms[list[0]], &o.Terms[list[n-1]]) { // one that differs is enough to refuse all
 				x.terms[k] = append(list, int32(i))
 			}
 		}
@@ -139,12 +142,13 @@ func newColumnIndex(o *lower.Assemble) *columnIndex {
 	return x
 }
 
-// sameColumns reports whether two terms take what they put into a column from one column of one input.
+// sameColumns reports whether two terms fill each column from the same column of the same input.
 func sameColumns(a, b *lower.Term) bool {
 	return a.Input == b.Input && a.SrcCol-a.DstCol == b.SrcCol-b.DstCol
 }
 
-// at returns the first edge behind column c, at most end, and the terms that cover the columns up to there.
+// at returns the first edge after column c, at most end, and the terms that cover the columns up to
+// it.
 func (x *columnIndex) at(c, end int32) (int32, []int32) {
 	k, here := slices.BinarySearch(x.edges, c)
 	if k < len(x.edges) && here {
@@ -159,8 +163,8 @@ func (x *columnIndex) at(c, end int32) (int32, []int32) {
 	return end, x.terms[k-1]
 }
 
-// takeRows finds, for columns from c0 on that these terms cover, the one input that all the rows come from, and where they lie there. It
-// returns -1 where there is no such input.
+// takeRows finds the input that all rows of the given terms come from, and notes in s where they
+// lie in it. c0 is the first column. It returns -1 if there is no such input.
 func (x *columnIndex) takeRows(terms []int32, src []int32, r0, c0 int32, s *component.Splice) int32 {
 	if len(terms) == 0 {
 		return -1
@@ -191,22 +195,14 @@ func (x *columnIndex) takeRows(terms []int32, src []int32, r0, c0 int32, s *comp
 	return first.Input
 }
 
-// worthSplitting weighs products, of which all but one are additional, against the moves that they save. A matrix that has
-// other uses is put together anyway.
+// worthSplitting reports whether the additional products cost less than the moves that they save. A
+// matrix with other uses is assembled anyway.
 func worthSplitting(root *fgraph.Variable, o *lower.Assemble, products int) bool {
 	return len(root.Clients()) == 1 && len(o.Terms) > products
 }
 
-// spliced applies the parts of the product one after the other.
-func spliced(a *fgraph.Apply, op lower.Propagate, p *component.Product, parts []part) *fgraph.Variable {
-	var sum *fgraph.Variable
-	if op.Accumulate {
-		sum = a.Inputs()[op.InputAdded()]
-	}
-	return addParts(a, op, p, parts, sum)
-}
-
-// addParts applies the parts of the product one after the other. Where there is a sum, it is what those before have made.
+// addParts applies the parts of the product one after the other. sum, if not nil, is the result of
+// earlier parts, or what op adds to.
 func addParts(a *fgraph.Apply, op lower.Propagate, p *component.Product, parts []part, sum *fgraph.Variable) *fgraph.Variable {
 	accumulates := op.Accumulate
 	for i, part := range parts {
@@ -223,7 +219,7 @@ func addParts(a *fgraph.Apply, op lower.Propagate, p *component.Product, parts [
 	return sum
 }
 
-// runProduct is the result of op in the place of a, but with another product, and so many rows.
+// runProduct returns the result of op with another product and number of rows, in place of a.
 func runProduct(a *fgraph.Apply, op lower.Propagate, p *component.Product, pre component.Precomputed, inputs []*fgraph.Variable, rows int32) *fgraph.Variable {
 	op.Component = lower.Component{C: p, Number: -1, Name: op.Name}
 	op.Precomputed = &computation.PrecomputedIndexesInfo{Data: pre}

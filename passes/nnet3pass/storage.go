@@ -1,17 +1,16 @@
 package nnet3pass
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// storagePass makes a pass that works on the planned storage, and says how many things it changed. Graphs without one, those of other
-// languages among them, are left alone. What it decides is allowed or forbidden as a whole: nothing of it is a rewrite of the graph.
-func storagePass(name, doc string, change func(s *lower.Storage) int) rewrite.GraphRewriter {
+// storagePass makes a pass that works on the planned storage. It does nothing to a graph that has
+// none. change returns how many things it changed, and what says which: a noun in the plural.
+// Bisection allows or forbids all of it at once, since the graph does not change.
+func storagePass(name, doc, what string, change func(s *lower.Storage) int) rewrite.GraphRewriter {
 	return rewrite.Global{Name: name, Doc: doc, Fn: func(_ context.Context, h *rewrite.Handle) error {
 		s, ok := lower.StorageOf(h.Graph())
 		if !ok {
@@ -21,7 +20,7 @@ func storagePass(name, doc string, change func(s *lower.Storage) int) rewrite.Gr
 			before, rec := s.Peak(), h.Recorder()
 			n := change(s)
 			rec.Changed(n)
-			rec.Set("nb_changed", float64(n), "")
+			rec.Set("nb_"+what, float64(n), "")
 			rec.Set("peak_before", float64(before), "B")
 			rec.Set("peak_after", float64(s.Peak()), "B")
 			return nil
@@ -30,10 +29,10 @@ func storagePass(name, doc string, change func(s *lower.Storage) int) rewrite.Gr
 	}}
 }
 
-// PlanStorage orders the computation and gives every value a matrix of its own, then lets what the in-place passes permitted
-// take effect. From here on the graph is fixed.
-func PlanStorage() rewrite.GraphRewriter {
-	return rewrite.Global{Name: "plan_storage", Doc: "orders the computation, gives every value a place, and fixes the graph", Fn: func(_ context.Context, h *rewrite.Handle) error {
+// planStorage orders the computation, gives every value a matrix of its own, and then applies what
+// the in-place passes permitted. From here on the graph is fixed.
+func planStorage() rewrite.GraphRewriter {
+	return rewrite.Global{Name: "plan_storage", Doc: "schedules the computation, gives every value a place, and fixes the graph", Fn: func(_ context.Context, h *rewrite.Handle) error {
 		p, ok := lower.ProgramOf(h.Graph())
 		if !ok {
 			return nil
@@ -43,13 +42,7 @@ func PlanStorage() rewrite.GraphRewriter {
 			if err != nil {
 				return err
 			}
-			n := 0
-			for i := range s.NumApplies() {
-				if s.PlaceInPlace(i) {
-					n++
-				}
-			}
-			h.Recorder().Set("nb_in_place", float64(n), "")
+			h.Recorder().Set("nb_in_place", float64(s.PlaceInPlace()), "")
 			h.Recorder().Set("peak_after", float64(s.Peak()), "B")
 			return nil
 		})
@@ -57,97 +50,58 @@ func PlanStorage() rewrite.GraphRewriter {
 	}}
 }
 
-// ExtendMatrices permits matrices to be larger than the values they were made for.
-func ExtendMatrices() rewrite.GraphRewriter {
-	return storagePass("extend_matrices", "lets a matrix grow, so that values that are no parts of each other can share it",
+// extendMatrices permits matrices to be larger than the values they were made for.
+func extendMatrices() rewrite.GraphRewriter {
+	return storagePass("extend_matrices", "lets a matrix grow, so that values can share it although neither contains the other", "matrices",
 		func(s *lower.Storage) int {
 			s.Extend = true
-			return 1
+			_, growable := s.Matrices()
+			return growable
 		})
 }
 
-// RemoveAssignments lets the parts of an assembled value be made where they are wanted, so that nothing needs to be copied.
-//
-// A tall value whose parts come from many places would never be begun part by part, because the first part pays for all of
-// it; so all parts of a value are tried as one, the largest values first. What was refused in a group is tried by itself
-// afterwards, latest first, and all of it a second time, because one placement can make room for another.
-func RemoveAssignments() rewrite.GraphRewriter {
-	return storagePass("remove_assignments", "makes the parts of an assembled value in the place where they are wanted",
-		func(s *lower.Storage) int {
-			groups := assembledTerms(s)
-			// By term: how many merges were kept when it was last refused.
-			refused := make([]int, s.NumTerms())
-			for k := range refused {
-				refused[k] = -1
-			}
-			for range 2 {
-				for _, g := range groups {
-					s.PlaceAll(g.lo, g.hi)
-				}
-				for k := s.NumTerms() - 1; k >= 0; k-- {
-					if !s.TermPlaced(k) && refused[k] != s.Kept() && !s.PlaceTerm(k) {
-						refused[k] = s.Kept()
-					}
-				}
-			}
-			n := 0
-			for k := range s.NumTerms() {
-				if s.TermPlaced(k) {
-					n++
-				}
-			}
-			return n
-		})
+// removeAssignments computes the parts of an assembled value in place, so that nothing needs to be
+// copied.
+func removeAssignments() rewrite.GraphRewriter {
+	return storagePass("remove_assignments", "computes the parts of an assembled value in place", "terms", (*lower.Storage).PlaceTerms)
 }
 
-// termGroup is the terms [lo, hi), which make one value.
-type termGroup struct {
-	elements int64 // of the value
-	lo, hi   int
-}
-
-// assembledTerms lists the terms of all assembled values, the largest values first.
-func assembledTerms(s *lower.Storage) (groups []termGroup) {
-	s.Assembled(func(elements int64, lo, hi int) { groups = append(groups, termGroup{elements, lo, hi}) })
-	slices.SortStableFunc(groups, func(a, b termGroup) int { return cmp.Compare(b.elements, a.elements) })
-	return groups
-}
-
-// ConvertAddition turns additions to zeros into copies.
-func ConvertAddition() rewrite.GraphRewriter {
-	return storagePass("convert_addition", "copies what is the first to be written to a place, instead of adding it to zeros",
+// convertAddition turns additions to zeros into copies. The first term of every assembled value is
+// one.
+func convertAddition() rewrite.GraphRewriter {
+	return storagePass("convert_addition", "copies the first value written to a place instead of adding it to zeros", "values",
 		func(s *lower.Storage) int {
 			s.Assign = true
-			return 1
+			return s.NumAssembled()
 		})
 }
 
-// AllocateFromOther lets matrices take over the memory of others whose life is over.
-func AllocateFromOther() rewrite.GraphRewriter {
-	return storagePass("allocate_from_other", "a matrix takes over the memory of one that is not needed any more",
-		func(s *lower.Storage) int { return s.Reuse() })
+// allocateFromOther lets a matrix take over the memory of one whose life is over.
+func allocateFromOther() rewrite.GraphRewriter {
+	return storagePass("allocate_from_other", "a matrix takes over the memory of one that is no longer needed", "matrices", (*lower.Storage).Reuse)
 }
 
-// PackMatrices lets matrices that are in use at the same time be one.
-func PackMatrices() rewrite.GraphRewriter {
-	return storagePass("pack_matrices", "matrices of equal width or height that live at the same time are allocated as one",
-		func(s *lower.Storage) int { return s.Pack() })
+// packMatrices allocates matrices that live at the same time as one.
+func packMatrices() rewrite.GraphRewriter {
+	return storagePass("pack_matrices", "matrices of equal width or height that live at the same time are allocated as one", "matrices", (*lower.Storage).Pack)
 }
 
-// InitializeUndefined leaves matrices undefined that are written before they are read.
-func InitializeUndefined() rewrite.GraphRewriter {
-	return storagePass("initialize_undefined", "what is written before it is read is not set to zero first",
+// initializeUndefined leaves matrices undefined that are written before they are read.
+func initializeUndefined() rewrite.GraphRewriter {
+	return storagePass("initialize_undefined", "does not set to zero what is written before it is read", "matrices",
 		func(s *lower.Storage) int {
 			s.LeaveUndefined = true
-			return 1
+			allocated, _ := s.Matrices()
+			return allocated
 		})
 }
 
-// MoveSizingCommands allocates late and frees early.
-func MoveSizingCommands() rewrite.GraphRewriter {
-	return storagePass("move_sizing_commands", "allocates right before the first use and frees right after the last",
+// moveSizingCommands allocates late and frees early.
+func moveSizingCommands() rewrite.GraphRewriter {
+	return storagePass("move_sizing_commands", "allocates right before the first use and frees right after the last", "matrices",
 		func(s *lower.Storage) int {
 			s.MoveSizing = true
-			return 1
+			allocated, _ := s.Matrices()
+			return allocated
 		})
 }

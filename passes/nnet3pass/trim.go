@@ -9,16 +9,17 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// TrimInputs copies the part of an input that is read last, so that the input, which is as large as the caller made it, can go
-// before. Where that does not lower the peak of the bytes in use, remove_assignments lets the copy be the part again.
-func TrimInputs() rewrite.GraphRewriter {
+// trimInputs copies the part of an input that is read last, so that the input, whose size is up to
+// the caller, can be freed earlier. If that doesn't lower the peak memory, remove_assignments turns
+// the copy into a view again.
+func trimInputs() rewrite.GraphRewriter {
 	return rewrite.Global{
-		Name: "trim_inputs", Doc: "an input that is kept for a part of it is kept as a copy of the part: f(x[block]) → f(copy(x[block]))",
-		Fn: func(_ context.Context, h *rewrite.Handle) error { return trimInputs(h) },
+		Name: "trim_inputs", Doc: "an input of which only a part is needed late is kept as a copy of that part: f(x[block]) → f(copy(x[block]))",
+		Fn: keepParts,
 	}
 }
 
-func trimInputs(h *rewrite.Handle) error {
+func keepParts(_ context.Context, h *rewrite.Handle) error {
 	g := h.Graph()
 	prog, ok := lower.ProgramOf(g)
 	if !ok {
@@ -44,7 +45,8 @@ func trimInputs(h *rewrite.Handle) error {
 	return nil
 }
 
-// comesBack reports whether the derivative of an input is an output. It has the size of the input, and takes over its memory.
+// comesBack reports whether the derivative of an input is an output. It has the size of the input
+// and takes over its memory.
 func comesBack(p *lower.Program, input lower.Port) bool {
 	for _, port := range p.Outputs {
 		if port.IsMatrix() && port.Node == input.Node && port.At > input.At {
@@ -54,17 +56,18 @@ func comesBack(p *lower.Program, input lower.Port) bool {
 	return false
 }
 
-// mostOf reports whether a block is the first four fifths of the rows, or more, of what it is a part of. Kaldi too, which copies
-// blocks otherwise, extends a matrix by so little rather than to copy it (ExtendMatrices).
+// mostOf reports whether a block is the first four fifths of the rows, or more, of its matrix.
+// Kaldi, too, extends a matrix by so little rather than copy it (ExtendMatrices).
 func mostOf(block *fgraph.Variable) bool {
 	a := block.Owner()
 	x, r := lower.TypeOf(a.Inputs()[0]), a.Op().(lower.Block).Rect
 	return r.R0 == 0 && r.Cols() == x.Cols && 5*int64(r.R1) >= 4*int64(x.Rows)
 }
 
-// keptFor is the block of x for which alone x is needed at last, and when the block is read first; nil where there is no such block.
+// keptFor returns the block of x that is read after everything else of x, and when it is read
+// first. It returns nil if x itself, or several blocks, are read last.
 func keptFor(x *fgraph.Variable) (block *fgraph.Variable, first int) {
-	last, others := -1, -1 // when the block is read last, and when the rest of x is
+	last, others := -1, -1 // when the block is last read, and the rest of x
 	for _, c := range x.Clients() {
 		if c.Apply == nil {
 			return nil, 0

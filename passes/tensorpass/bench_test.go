@@ -13,20 +13,20 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 )
 
-// A graphCase is a graph with what the quickest of Theano and two PyTensors makes of it.
+// A graphCase is a graph, and the figures of the best of Theano and two versions of PyTensor.
 type graphCase struct {
 	name  string
 	size  int
 	graph func(size int) tensortest.Graph
 	query string
-	// The fewest applies that a PyTensor leaves, and the seconds that the quickest takes; 0 where that was not measured.
+	// The fewest applies that are left, and the seconds of the quickest; 0 if not measured.
 	applies int
 	seconds float64
 }
 
 const noInplace, noFusion = "+fast_run -inplace", "+fast_run -fusion"
 
-// graphCases lists the graphs at the size that the others were measured at, and at ten times it.
+// graphCases lists the graphs at the size at which the others were measured, and at ten times that.
 func graphCases() []graphCase {
 	deep, large, mlp, together := tensortest.DeepSmall, tensortest.LargeFuse, tensortest.MLP, tensortest.MLPTogether
 	diamond, chain := tensortest.Diamond, tensortest.InplaceChain
@@ -85,7 +85,8 @@ func newFunctionGraph(t testing.TB, graph tensortest.Graph) *fgraph.FunctionGrap
 	return g
 }
 
-// BenchmarkGraphs measures the optimization of the graphs. "times" is how often nnopt is done when the quickest of the others is done once.
+// BenchmarkGraphs measures the optimization of the graphs. "times" is the speed relative to the
+// quickest of the others.
 func BenchmarkGraphs(b *testing.B) {
 	for _, c := range graphCases() {
 		b.Run(fmt.Sprintf("%s/%d", c.name, c.size), func(b *testing.B) {
@@ -117,7 +118,8 @@ func BenchmarkGraphs(b *testing.B) {
 	}
 }
 
-// TestGraphsShrink: of no graph more applies are left than of the better PyTensor, and the graphs are sound.
+// TestGraphsShrink: no graph has more applies left than the better PyTensor leaves, and the graphs
+// are sound.
 func TestGraphsShrink(t *testing.T) {
 	for _, c := range graphCases() {
 		if c.applies == 0 || c.size > 200 || c.name == "mlp" && c.size > 50 {

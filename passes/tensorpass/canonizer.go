@@ -9,28 +9,30 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// A canonizer brings what is built of one commutative operation, its inverse and its reciprocal into a normal form: sums of add, sub and
-// neg, or products of mul, true_div and inv. A sum or product is two lists of terms, those that count and those that are taken back; what
-// stands in both is gone, and the constants are one, in front.
+// A canonizer brings expressions of a commutative operation, its inverse and its reciprocal into a
+// normal form: sums of add, sub and neg, or products of mul, true_div and inv. Such an expression
+// is two lists of terms: a numerator and a denominator, or the terms that are added and those that
+// are subtracted. Terms of both lists cancel, and one constant in front is left.
 //
-// This is Theano's AlgebraicCanonizer, with two differences. It goes through a term only if nothing else uses it, as it would be computed
-// twice otherwise; a second look through shared terms is taken if that lets something cancel. And it does not recurse, so that a sum of
-// a million terms is an ordinary sum.
+// This is Theano's AlgebraicCanonizer, with two differences. It expands a term only if the term has
+// a single use, as it would be computed twice otherwise; it expands shared terms on a second try,
+// if something cancels then. And it does not recurse, so that a sum of a million terms is an
+// ordinary sum.
 type canonizer struct {
 	main, inverse, reciprocal array.Opcode
-	useReciprocal             bool    // 0/x is written as a reciprocal rather than as the inverse of the neutral element
-	neutral                   float64 // of main
-	simplify                  func(num, den []*vari) ([]*vari, []*vari)
+	useReciprocal             bool    // without a numerator, write the reciprocal rather than the inverse of neutral
+	neutral                   float64 // the neutral element of main
+	simplify                  func(num, den []*variable) ([]*variable, []*variable)
 }
 
 var (
 	addCanonizer = canonizer{main: array.Add, inverse: array.Sub, reciprocal: array.Neg, useReciprocal: true, neutral: 0}
 	mulCanonizer = canonizer{main: array.Mul, inverse: array.TrueDiv, reciprocal: array.Inv, neutral: 1, simplify: divideByAbs}
-	products     = canonizer{main: array.Mul, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes, neutral: 1} // takes quotients for terms
+	products     = canonizer{main: array.Mul, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes, neutral: 1} // a quotient is a term
 )
 
-// family returns the apply of v and its operation, if it is one of the canonizer's.
-func (z *canonizer) family(v *vari) (*apply, array.Opcode) {
+// family returns the apply of v and its operation, if that is one of the canonizer's, and else nil.
+func (z *canonizer) family(v *variable) (*apply, array.Opcode) {
 	a := v.Owner()
 	op, ok := elemOf(a)
 	if ok && (op == z.main || op == z.inverse || op == z.reciprocal) {
@@ -39,46 +41,46 @@ func (z *canonizer) family(v *vari) (*apply, array.Opcode) {
 	return nil, 0
 }
 
-// outermost reports whether the result of n is not itself a term of what is about to be brought into normal form.
+// outermost reports whether the result of n is not itself a term of an expression of the same kind.
 func (z *canonizer) outermost(n *apply) bool {
-	v := n.Out()
-	for {
-		if len(v.Clients()) != 1 || v.Clients()[0].Apply == nil {
+	for v := n.Out(); ; {
+		client := onlyClient(v)
+		if client == nil {
 			return true
 		}
-		client := v.Clients()[0].Apply
-		if op, ok := client.Op().(tensor.DimShuffleOp); ok && op.PadsLeft(typ(v).NDim()) {
+		if op, ok := client.Op().(tensor.DimShuffleOp); ok && op.PadsLeft(typeOf(v).NDim()) {
 			v = client.Out()
 			continue
 		}
 		a, _ := z.family(client.Out())
-		return a == nil || typ(client.Out()).DType() != typ(v).DType()
+		return a == nil || dtypeOf(client.Out()) != dtypeOf(v)
 	}
 }
 
-// mostShared bounds how many terms are looked at behind terms that are used elsewhere, too.
+// mostShared bounds the terms that are looked at behind terms with other uses.
 const mostShared = 256
 
 // terms takes v apart.
-func (z *canonizer) terms(v *vari) (num, den []*vari) {
+func (z *canonizer) terms(v *variable) (num, den []*variable) {
 	num, den, _ = z.split(v, false, math.MaxInt)
 	return num, den
 }
 
-// few is terms that gives up where there are more than most of them, and reports whether there are not. It takes no longer than that, whatever v is.
-func (z *canonizer) few(v *vari, most int) (num, den []*vari, ok bool) {
+// few is terms for at most so many terms. It reports false if there are more, and takes no longer
+// than for that many.
+func (z *canonizer) few(v *variable, most int) (num, den []*variable, ok bool) {
 	num, den, _ = z.split(v, false, most)
 	return num, den, len(num)+len(den) <= most
 }
 
-// split takes v apart, unless there are more than most terms. It goes through terms that are used elsewhere only if shared is set, and reports
-// whether it has met any.
-func (z *canonizer) split(v *vari, shared bool, most int) (num, den []*vari, met bool) {
+// split takes v apart, and stops when there are more than most terms. It expands terms with other
+// uses only if shared is set, and reports whether it has met any.
+func (z *canonizer) split(v *variable, shared bool, most int) (num, den []*variable, met bool) {
 	type item struct {
-		v    *vari
-		back bool // taken back
+		v    *variable
+		back bool // in the denominator
 	}
-	dtype := typ(v).DType()
+	dtype := dtypeOf(v)
 	var buffer [16]item
 	todo := append(buffer[:0], item{v: v})
 	expanded := 0
@@ -91,7 +93,7 @@ func (z *canonizer) split(v *vari, shared bool, most int) (num, den []*vari, met
 			if s == inner {
 				break
 			}
-			if !alone(inner) {
+			if !usedOnce(inner) {
 				met = true
 				if !shared {
 					break
@@ -100,10 +102,10 @@ func (z *canonizer) split(v *vari, shared bool, most int) (num, den []*vari, met
 			inner = s
 		}
 		a, op := z.family(inner)
-		if a != nil && typ(inner).DType() != dtype {
+		if a != nil && dtypeOf(inner) != dtype {
 			a = nil
 		}
-		if a != nil && inner != v && !alone(inner) {
+		if a != nil && inner != v && !usedOnce(inner) {
 			met = true
 			if !shared || expanded > mostShared {
 				a = nil
@@ -124,23 +126,24 @@ func (z *canonizer) split(v *vari, shared bool, most int) (num, den []*vari, met
 			todo = append(todo, item{a.Inputs()[i], it.back != (op == z.reciprocal || op == z.inverse && i == 1)})
 		}
 	}
-	for _, it := range todo { // there are too many, of which these are some
+	for _, it := range todo { // there are too many
 		num = append(num, it.v)
 	}
 	return num, den, met
 }
 
-// cancel removes what stands in both lists, as often as it stands in both.
-func cancel(num, den []*vari) ([]*vari, []*vari, bool) {
+// cancel removes the terms of both lists, as often as they are in both, and reports whether there
+// are any.
+func cancel(num, den []*variable) ([]*variable, []*variable, bool) {
 	if len(num) == 0 || len(den) == 0 {
 		return num, den, false
 	}
-	count := make(map[*vari]int, len(den))
+	count := make(map[*variable]int, len(den))
 	for _, v := range den {
 		count[v]++
 	}
-	gone := make(map[*vari]int)
-	keep := make([]*vari, 0, len(num))
+	gone := make(map[*variable]int)
+	keep := make([]*variable, 0, len(num))
 	for _, v := range num {
 		if count[v] > gone[v] {
 			gone[v]++
@@ -151,7 +154,7 @@ func cancel(num, den []*vari) ([]*vari, []*vari, bool) {
 	if len(gone) == 0 {
 		return num, den, false
 	}
-	rest := make([]*vari, 0, len(den))
+	rest := make([]*variable, 0, len(den))
 	for _, v := range den {
 		if gone[v] > 0 {
 			gone[v]--
@@ -162,25 +165,15 @@ func cancel(num, den []*vari) ([]*vari, []*vari, bool) {
 	return keep, rest, true
 }
 
-// constants puts all constants into one, in front of num; it is left out if it is neutral. Where there is but one, in front already,
-// the lists stay as they are.
-func (z *canonizer) constants(num, den []*vari, out *vari) ([]*vari, []*vari) {
+// constants makes one constant of all, in front of num, and drops it if it is neutral. The lists
+// stay as they are if the only constant is in front already.
+func (z *canonizer) constants(num, den []*variable, out *variable) ([]*variable, []*variable) {
 	found := slices.ContainsFunc(num, isFoldable) || slices.ContainsFunc(den, isFoldable)
 	if !found && (z.useReciprocal || len(num) > 0) || z.inFront(num, den, out) {
 		return num, den
 	}
-	var numct, denct, restNum, restDen []*vari
-	split := func(list []*vari, ct, rest *[]*vari) {
-		for _, v := range list {
-			if isFoldable(v) {
-				*ct = append(*ct, v)
-			} else {
-				*rest = append(*rest, v)
-			}
-		}
-	}
-	split(num, &numct, &restNum)
-	split(den, &denct, &restDen)
+	numct, restNum := partition(num, isFoldable)
+	denct, restDen := partition(den, isFoldable)
 	a := z.calculate(numct, denct, out)
 	if a == nil {
 		return num, den
@@ -191,18 +184,19 @@ func (z *canonizer) constants(num, den []*vari, out *vari) ([]*vari, []*vari) {
 	case neutral && (z.useReciprocal || len(restNum) > 0 || len(restDen) == 0):
 		return restNum, restDen
 	case len(numct) == 1 && len(denct) == 0 && num[0] == numct[0]:
-		return num, den // also what keeps NaN + x from going round
+		return num, den // or else NaN + x would be rewritten for ever
 	}
-	return append([]*vari{tensor.Constant(a)}, restNum...), restDen
+	return append([]*variable{tensor.Constant(a)}, restNum...), restDen
 }
 
-// inFront reports whether the only constant is the first term, has the type of the result and is not neutral: it stays where it is.
-func (z *canonizer) inFront(num, den []*vari, out *vari) bool {
+// inFront reports whether the only constant is the first term, has the type of the result and is
+// not neutral.
+func (z *canonizer) inFront(num, den []*variable, out *variable) bool {
 	if len(num) == 0 || !isFoldable(num[0]) || slices.ContainsFunc(num[1:], isFoldable) || slices.ContainsFunc(den, isFoldable) {
 		return false
 	}
 	a := tensor.ConstantOf(num[0])
-	if a.DType() != typ(out).DType() {
+	if a.DType() != dtypeOf(out) {
 		return false
 	}
 	for i := range a.Len() {
@@ -213,17 +207,18 @@ func (z *canonizer) inFront(num, den []*vari, out *vari) bool {
 	return a.Len() == 0
 }
 
-// calculate combines constants in the type of elements of the result, nil if they do not fit.
-func (z *canonizer) calculate(num, den []*vari, out *vari) *array.Array {
-	dtype := typ(out).DType()
+// calculate combines constants in the element type of the result. It returns nil if they do not
+// fit.
+func (z *canonizer) calculate(num, den []*variable, out *variable) *array.Array {
+	dtype := dtypeOf(out)
 	if a := z.fold(dtype, num, den); a != nil {
 		return a
 	}
 	total := tensor.Constant(array.Full(dtype, z.neutral))
-	combine := func(op array.Opcode, list []*vari) bool {
+	combine := func(op array.Opcode, list []*variable) bool {
 		for _, v := range list {
 			c := tensor.Constant(tensor.ConstantOf(v).Cast(dtype))
-			e, err := tensor.Try(func() *vari { return tensor.Map(op, total, c) })
+			e, err := tensor.Try(func() *variable { return tensor.Map(op, total, c) })
 			if err != nil {
 				return false
 			}
@@ -241,9 +236,9 @@ func (z *canonizer) calculate(num, den []*vari, out *vari) *array.Array {
 	return tensor.ConstantOf(total)
 }
 
-// fold combines constants of one element each; nil if there are others.
-func (z *canonizer) fold(dtype array.DType, num, den []*vari) *array.Array {
-	data := func(list []*vari) []*array.Array {
+// fold is calculate for constants of one element each. It returns nil if there are others.
+func (z *canonizer) fold(dtype array.DType, num, den []*variable) *array.Array {
+	data := func(list []*variable) []*array.Array {
 		all := make([]*array.Array, len(list))
 		for i, v := range list {
 			all[i] = tensor.ConstantOf(v)
@@ -254,7 +249,7 @@ func (z *canonizer) fold(dtype array.DType, num, den []*vari) *array.Array {
 	if !ok || len(den) == 0 {
 		return total
 	}
-	if dtype == array.Int64 { // start below is a float64, which holds fewer digits
+	if dtype == array.Int64 { // a float64, as Fold starts with, has fewer digits
 		return nil
 	}
 	v, _ := array.Uniform(total)
@@ -269,9 +264,9 @@ func (z *canonizer) fold(dtype array.DType, num, den []*vari) *array.Array {
 	return rest
 }
 
-// join makes an expression of the lists again.
-func (z *canonizer) join(num, den []*vari, out *vari) *vari {
-	product := func(list []*vari) *vari {
+// join makes an expression of the lists.
+func (z *canonizer) join(num, den []*variable, out *variable) *variable {
+	product := func(list []*variable) *variable {
 		switch len(list) {
 		case 0:
 			return number(z.neutral, out)
@@ -289,8 +284,8 @@ func (z *canonizer) join(num, den []*vari, out *vari) *vari {
 	return computeAs(out, z.inverse, product(num), product(den))
 }
 
-// simplified returns the lists without what cancels and with the constants in one.
-func (z *canonizer) simplified(num, den []*vari, out *vari) ([]*vari, []*vari) {
+// simplified cancels terms of the lists, and makes one constant.
+func (z *canonizer) simplified(num, den []*variable, out *variable) ([]*variable, []*variable) {
 	num, den, _ = cancel(num, den)
 	num, den = z.constants(num, den, out)
 	if z.simplify != nil {
@@ -299,8 +294,8 @@ func (z *canonizer) simplified(num, den []*vari, out *vari) ([]*vari, []*vari) {
 	return num, den
 }
 
-// settled reports whether n is seen to have its normal form without being taken apart: no term is of the same kind, and none a constant
-// but the first.
+// settled reports whether n has its normal form, as far as is seen without taking it apart: no term
+// is of the same kind, and only the first may be a constant.
 func (z *canonizer) settled(n *apply) bool {
 	in := n.Inputs()
 	switch op, _ := elemOf(n); {
@@ -308,25 +303,29 @@ func (z *canonizer) settled(n *apply) bool {
 		return false
 	}
 	for i, v := range in {
-		if i > 0 && v.IsConstant() {
+		if i > 0 && v.IsConstant() || z.reaches(v) {
 			return false
-		}
-		for inner := v; ; {
-			if a, _ := z.family(inner); a != nil {
-				return false
-			}
-			s := stripPadding(inner)
-			if s == inner {
-				break
-			}
-			inner = s
 		}
 	}
 	return !in[0].IsConstant() || z.inFront(in[:1], nil, n.Out())
 }
 
-// isFoldable reports whether v is a constant that is small enough to be computed with.
-func isFoldable(v *vari) bool {
+// reaches reports whether v is of the canonizer's family, or what v pads is.
+func (z *canonizer) reaches(v *variable) bool {
+	for {
+		if a, _ := z.family(v); a != nil {
+			return true
+		}
+		s := stripPadding(v)
+		if s == v {
+			return false
+		}
+		v = s
+	}
+}
+
+// isFoldable reports whether v is a constant that is small enough to compute with.
+func isFoldable(v *variable) bool {
 	a := tensor.ConstantOf(v)
 	return a != nil && !a.IsCSR() && a.Len() <= mostFolded
 }
@@ -356,8 +355,9 @@ func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, z.join(num, den, out), slices.Concat(oldNum, oldDen, n.Inputs())...)
 }
 
-// divideByAbs makes the sign of x of x/|x|. Not of integers: the absolute value of the smallest one is itself.
-func divideByAbs(num, den []*vari) ([]*vari, []*vari) {
+// divideByAbs rewrites x/|x| as the sign of x. It leaves integers alone: the absolute value of the
+// smallest one is itself.
+func divideByAbs(num, den []*variable) ([]*variable, []*variable) {
 	for i := 0; i < len(den); i++ {
 		a := elem(den[i], array.Abs)
 		if a == nil || !isFloat(den[i]) {
@@ -370,20 +370,4 @@ func divideByAbs(num, den []*vari) ([]*vari, []*vari) {
 		}
 	}
 	return num, den
-}
-
-// addCanonize is local_add_canonizer.
-func addCanonize() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_add_canonizer", Doc: "sums are flat, with their constants in one: x + 1 - (x - y) → 1 + y; x - x → 0, also where x is NaN or infinite",
-		On: on(array.Add, array.Sub, array.Neg), Fn: addCanonizer.transform,
-	}
-}
-
-// mulCanonize is local_mul_canonizer.
-func mulCanonize() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_mul_canonizer", Doc: "products are flat, with their constants in one: 2*x/(4*x*y) → 0.5/y; x/x → 1, also where x is zero, NaN or infinite",
-		On: on(array.Mul, array.TrueDiv, array.Inv), Fn: mulCanonizer.transform,
-	}
 }

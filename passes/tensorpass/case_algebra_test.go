@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// The cases 56 to 78 are what the tests of Theano and PyTensor demand of the algebra and the structure of expressions. Where nnopt does
-// otherwise the test says so.
+// Cases 56 to 78 are what the tests of Theano and PyTensor demand of the algebra and the structure
+// of expressions. A test says so where nnopt differs.
 
 const (
 	caseVars = "x y z w: vector; X Y Z: matrix; s b: scalar; t: tensor3; f g: float32 vector; F: float32 matrix; i j: int64 vector; " +
@@ -56,7 +56,7 @@ func turns(t *testing.T, query string, list ...turn) {
 	}
 }
 
-// TestCase56Quotients: equal factors cancel, with rows that are broadcast and in float32, too.
+// TestCase56Quotients: equal factors cancel, also in float32 and with rows that broadcast.
 func TestCase56Quotients(t *testing.T) {
 	turns(t, unfused,
 		turn{"x/x", "Alloc(1.0, Shape_i{0}(x))"},
@@ -74,7 +74,8 @@ func TestCase56Quotients(t *testing.T) {
 	)
 }
 
-// TestCase57Distribution: factors are multiplied into sums where that saves operations, and the result is the same every time.
+// TestCase57Distribution: factors are multiplied into sums where that saves operations, and the
+// result is the same every time.
 func TestCase57Distribution(t *testing.T) {
 	for range 3 {
 		turns(t, unfused,
@@ -95,12 +96,12 @@ func TestCase58Abs(t *testing.T) {
 	)
 }
 
-// TestCase59NaN: a constant that is not equal to itself keeps nothing going round.
+// TestCase59NaN: a constant that is not equal to itself does not keep the rules going.
 func TestCase59NaN(t *testing.T) {
 	turns(t, unfused, turn{"x + nan", "add(nan, x)"}, turn{"nan*x*nan", "mul(nan, x)"})
 }
 
-// TestCase60Zero: products with 0 are 0, of the shape that broadcasting gives, also within quotients; sums with 0 lose it.
+// TestCase60Zero: products with 0 are 0 of the broadcast shape, also in quotients; sums drop a 0.
 func TestCase60Zero(t *testing.T) {
 	turns(t, unfused,
 		turn{"x*0", "Alloc(0.0, Shape_i{0}(x))"},
@@ -111,7 +112,8 @@ func TestCase60Zero(t *testing.T) {
 	)
 }
 
-// TestCase61Neg: signs go into constants. There are no unsigned and no 8-bit integers here whose constants could not take a sign.
+// TestCase61Neg: signs move into constants. All constants here can take a sign, as there are no
+// unsigned and no 8-bit integers.
 func TestCase61Neg(t *testing.T) {
 	turns(t, unfused,
 		turn{"-(-x)", "x"},
@@ -121,7 +123,7 @@ func TestCase61Neg(t *testing.T) {
 	)
 }
 
-// TestCase62MulSpecialize: of a product with 1, 0 and -1 that is left what has to be computed.
+// TestCase62MulSpecialize: products with 1, 0 and -1 keep only what has to be computed.
 func TestCase62MulSpecialize(t *testing.T) {
 	turns(t, unfused,
 		turn{"x*1", "x"},
@@ -133,7 +135,8 @@ func TestCase62MulSpecialize(t *testing.T) {
 	)
 }
 
-// TestCase63Powers: powers with known exponents are products, roots and inverses; x**15 takes six operations and x**16 four.
+// TestCase63Powers: powers with known exponents are products, roots and inverses; x**15 takes six
+// operations and x**16 four.
 func TestCase63Powers(t *testing.T) {
 	turns(t, unfused,
 		turn{"x**0", "Alloc(1.0, Shape_i{0}(x))"},
@@ -144,14 +147,14 @@ func TestCase63Powers(t *testing.T) {
 		turn{"x**0.5", "sqrt(x)"},
 		turn{"x**-0.5", "inv(sqrt(x))"},
 	)
-	for expr, want := range map[string]int{"x**15": 6, "x**16": 4} {
-		_, _, g := newGraph(t, caseVars, expr)
+	for text, want := range map[string]int{"x**15": 6, "x**16": 4} {
+		_, _, g := newGraph(t, caseVars, text)
 		if err := optimizer(t, "+fast_run").Rewrite(t.Context(), g, nil); err != nil {
 			t.Fatal(err)
 		}
 		op, ok := g.Outputs()[0].Owner().Op().(*tensor.CompositeOp)
 		if !ok || g.NumApplies() != 1 || op.Program().NumOps() != want {
-			t.Errorf("%s became %v, want one op of %d", expr, g, want)
+			t.Errorf("%s became %v, want one op of %d", text, g, want)
 		}
 	}
 }
@@ -166,8 +169,9 @@ func TestCase64Log1p(t *testing.T) {
 	)
 }
 
-// TestCase65SwitchSink: the branch that is zero is taken out of a product or a quotient, the other one stays, and so do the order of the
-// branches and the type of elements. A gradient is then not spoiled by the branch that was not taken.
+// TestCase65SwitchSink: a product or quotient moves into a switch with a branch of zero, and keeps
+// the order of the branches and the element type. So a branch that is not taken can't spoil a
+// gradient.
 func TestCase65SwitchSink(t *testing.T) {
 	turns(t, unfused,
 		turn{"x*switch(y > 0, 0, z)", "switch(gt(y, 0.0), 0.0, mul(x, z))"},
@@ -198,15 +202,15 @@ func TestCase65SwitchSink(t *testing.T) {
 	}
 }
 
-// TestCase66Sums: a sum of a sum is one sum whatever the axes; a product of a sum is none.
+// TestCase66Sums: a sum of a sum is one sum, whatever the axes; a product of a sum is not.
 func TestCase66Sums(t *testing.T) {
 	opt := optimizer(t, unfused)
 	for _, c := range []struct{ inner, outer string }{
 		{"0", "0"}, {"1", "0"}, {"2", "0"}, {"0", "1"}, {"1", "1"}, {"2", "1"}, {"[0, 1]", "0"}, {"[0, 2]", "0"}, {"[1, 2]", "0"}, {"0", "[0, 1]"}, {"2", "[0, 1]"},
 	} {
 		for _, op := range [][2]string{{"sum", "sum"}, {"prod", "prod"}, {"sum", "prod"}} {
-			expr := fmt.Sprintf("%s(%s(t, axis=%s), axis=%s)", op[0], op[1], c.inner, c.outer)
-			s, out, g := newGraph(t, caseVars, expr)
+			text := fmt.Sprintf("%s(%s(t, axis=%s), axis=%s)", op[0], op[1], c.inner, c.outer)
+			s, out, g := newGraph(t, caseVars, text)
 			if err := opt.Rewrite(t.Context(), g, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -215,14 +219,15 @@ func TestCase66Sums(t *testing.T) {
 				want = 2
 			}
 			if g.NumApplies() != want {
-				t.Errorf("%s became %v, want %d reductions", expr, g, want)
+				t.Errorf("%s became %v, want %d reductions", text, g, want)
 			}
 			sameValues(t, s, out, g, true)
 		}
 	}
 }
 
-// TestCase67Factors: what does not depend on the axes goes out of a sum; sums of what was broadcast are products.
+// TestCase67Factors: factors that do not depend on the axes move out of a sum; sums of broadcast
+// values are products.
 func TestCase67Factors(t *testing.T) {
 	turns(t, unfused,
 		turn{"sum(s*X)", "mul(s, sum(X))"},
@@ -233,7 +238,7 @@ func TestCase67Factors(t *testing.T) {
 	)
 }
 
-// TestCase68IntegerDivision: quotients that are rounded do not cancel.
+// TestCase68IntegerDivision: rounded quotients do not cancel.
 func TestCase68IntegerDivision(t *testing.T) {
 	turns(t, unfused,
 		turn{"x*(i//(i + 1))", "mul(x, int_div(i, add(1, i)))"},
@@ -241,7 +246,8 @@ func TestCase68IntegerDivision(t *testing.T) {
 	)
 }
 
-// TestCase69Comparisons: comparisons of a variable with itself, of sizes with 0, and of truth values with constants are known.
+// TestCase69Comparisons: comparisons of a variable with itself, of sizes with 0, and of truth
+// values with constants are known.
 func TestCase69Comparisons(t *testing.T) {
 	turns(t, unfused,
 		turn{"x < x", "Alloc(False, Shape_i{0}(x))"},
@@ -256,7 +262,7 @@ func TestCase69Comparisons(t *testing.T) {
 	)
 }
 
-// TestCase70Complements: functions that keep their digits take the place of what loses them.
+// TestCase70Complements: functions that keep digits replace expressions that lose them.
 func TestCase70Complements(t *testing.T) {
 	turns(t, unfused,
 		turn{"1 - erf(x)", "erfc(x)"},
@@ -272,7 +278,7 @@ func TestCase70Complements(t *testing.T) {
 	)
 }
 
-// TestCase71Upcast: constants of two types that are used as one are merged.
+// TestCase71Upcast: constants of two types are merged if both are used as one type.
 func TestCase71Upcast(t *testing.T) {
 	turns(t, unfused,
 		turn{"[1 - x, 1.0 - x]", "*1 -> sub(1.0, x), *1"},
@@ -280,13 +286,14 @@ func TestCase71Upcast(t *testing.T) {
 	)
 }
 
-// TestLogErfcOfBroadcast: what local_log_erfc has done is known again while dimensions are moved through it.
+// TestLogErfcOfBroadcast: local_log_erfc recognizes what it has done while dimensions are moved
+// through it.
 func TestLogErfcOfBroadcast(t *testing.T) {
 	for _, query := range []string{"+fast_run", "+fast_run -canonicalize"} {
-		for _, expr := range []string{"log(erfc(fill(x, b)))", "log(erfc(b)) + X", "log(erfc(x)).dimshuffle('x', 0)"} {
-			s, out, g := newGraph(t, caseVars, expr)
+		for _, text := range []string{"log(erfc(fill(x, b)))", "log(erfc(b)) + X", "log(erfc(x)).dimshuffle('x', 0)"} {
+			s, out, g := newGraph(t, caseVars, text)
 			if err := optimizer(t, query).Rewrite(t.Context(), g, nil); err != nil {
-				t.Fatalf("%s: %v", expr, err)
+				t.Fatalf("%s: %v", text, err)
 			}
 			sameValues(t, s, out, g, true)
 		}

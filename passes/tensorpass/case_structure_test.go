@@ -15,7 +15,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// TestCase72DimShuffle: permutations of permutations are one, or none; those of a sum go to its terms.
+// TestCase72DimShuffle: permutations of permutations are one, or none; permutations of a sum move
+// to its terms.
 func TestCase72DimShuffle(t *testing.T) {
 	turns(t, unfused,
 		turn{"X.T.T", "X"},
@@ -25,7 +26,7 @@ func TestCase72DimShuffle(t *testing.T) {
 	)
 }
 
-// TestCase73FillSink: what is broadcast is broadcast last, also through an apply with several clients.
+// TestCase73FillSink: values are broadcast last, also through an apply with several clients.
 func TestCase73FillSink(t *testing.T) {
 	turns(t, unfused,
 		turn{"exp(fill(X, s))", "Alloc(exp(DimShuffle{x,x}(s)), Shape_i{0}(X), Shape_i{1}(X))"},
@@ -35,7 +36,8 @@ func TestCase73FillSink(t *testing.T) {
 	)
 }
 
-// TestCase74Shapes: shapes are read from inputs, and reshaping what has the shape does nothing.
+// TestCase74Shapes: shapes come from inputs, and a reshape to the shape of its argument does
+// nothing.
 func TestCase74Shapes(t *testing.T) {
 	turns(t, unfused,
 		turn{"shape(x + y)", "MakeVector{int64}(Shape_i{0}(x))"},
@@ -54,7 +56,8 @@ func TestCase74Shapes(t *testing.T) {
 	}
 }
 
-// TestCase75ConstantFolding: constants are computed, but not before stabilize has seen what would overflow, and not what would be large.
+// TestCase75ConstantFolding: constants are computed, but those that would overflow not before
+// stabilize, and large ones never.
 func TestCase75ConstantFolding(t *testing.T) {
 	turns(t, unfused,
 		turn{"log(exp(1000.0) + exp(1001.0))", "1001.3132616875182"},
@@ -64,7 +67,8 @@ func TestCase75ConstantFolding(t *testing.T) {
 	)
 }
 
-// fusion runs the fusion alone, after the rest of the optimizer where a query is given, and returns how many ops it made, and of how many.
+// fusion runs the fusion, after the optimizer of the query if there is one, and returns how many
+// ops it made of how many.
 func fusion(t *testing.T, g *fgraph.FunctionGraph, query string) (fused, replaced int) {
 	t.Helper()
 	if query != "" {
@@ -73,7 +77,7 @@ func fusion(t *testing.T, g *fgraph.FunctionGraph, query string) (fused, replace
 		}
 	}
 	rec := profile.New("fusion", profile.ClassFusion)
-	if err := rewrite.Run(t.Context(), tensorpass.ElemwiseFusion(), g, rec); err != nil {
+	if err := rewrite.Run(t.Context(), tensorpass.Pass("composite_elemwise_fusion"), g, rec); err != nil {
 		t.Fatal(err)
 	}
 	rec.End()
@@ -91,11 +95,12 @@ func fusion(t *testing.T, g *fgraph.FunctionGraph, query string) (fused, replace
 	return fused, replaced
 }
 
-// TestCase76Fusion: of 20 small parts with transpositions between them 20 ops are made, a diamond is one op, broadcasting and what lies on
-// another way keep applies apart, and the order of the outputs is irrelevant.
+// TestCase76Fusion: 20 small parts with transpositions between them become 20 ops, a diamond
+// becomes one, broadcasting and paths through other ops keep applies apart, and the order of the
+// outputs does not matter.
 //
-// PyTensor makes 55 ops of 901 of the gradient with 25 terms; ours has fewer applies before and after, so that only the latter is tested.
-// A chain of 35 inputs is one op here, as there is no limit of 31.
+// PyTensor makes 55 ops of 901 for the gradient with 25 terms. nnopt has fewer applies before and
+// after; the test looks at those after. A chain of 35 inputs is one op, as there is no limit of 31.
 func TestCase76Fusion(t *testing.T) {
 	deep := newFunctionGraph(t, tensortest.DeepSmall(20))
 	if fused, replaced := fusion(t, deep, ""); fused != 20 || replaced != 60 {
@@ -117,7 +122,8 @@ func TestCase76Fusion(t *testing.T) {
 		{"exp(r) + X*Y", 1, 2},
 		{"exp(x) + sum(exp(x))", 1, 2},
 		{strings.Join(terms, " + "), 1, 69},
-		// What is negated goes out, comes back, and is subtracted: to fuse both ends would be a circle.
+		// The negation leaves the group and comes back as a term: fusing both ends would make a
+		// cycle.
 		{"[eq(exp((-X).T + Y), Z), -X - exp((-X).T + Y).T]", 1, 3},
 	} {
 		_, _, g := newGraph(t, caseVars, c.expr)
@@ -139,9 +145,10 @@ func TestCase76Fusion(t *testing.T) {
 	}
 }
 
-// TestCase77Inplace: a fused op with two outputs and one input overwrites the input for one of them only. PyTensor allows the first output only,
-// as its loop writes an element before it computes the next output; ours reads a block before it writes it, and the first is taken as
-// well. A product's memory is what sums with it are added to.
+// TestCase77Inplace: a fused op with two outputs overwrites its input with one of them. PyTensor
+// allows only the first output, as its loop writes an element before it computes the next output;
+// nnopt reads a block before it writes it, and takes the first as well. Sums with a product are
+// added to the memory of the product.
 func TestCase77Inplace(t *testing.T) {
 	s := expr.NewScope()
 	if err := s.Declare("x: vector"); err != nil {
@@ -174,8 +181,9 @@ func TestCase77Inplace(t *testing.T) {
 	)
 }
 
-// TestCase78Gemm: sums with products of matrices are calls of the BLAS, with their factors; what has one row or column is a product with a
-// vector. Where the product is used elsewhere, too, nothing would be saved and nothing happens.
+// TestCase78Gemm: sums with products of matrices are BLAS calls, with their factors; a product with
+// one row or column is a product with a vector. A product with other uses stays, as nothing would
+// be saved.
 func TestCase78Gemm(t *testing.T) {
 	turns(t, unfused,
 		turn{"Z + dot(X, Y)", "Gemm(Z, 1.0, X, Y, 1.0)"},

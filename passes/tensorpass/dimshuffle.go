@@ -5,41 +5,66 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 )
 
-var onDimShuffle = []rewrite.Track{rewrite.TrackType[tensor.DimShuffleOp]()}
-
-// dimShuffleLift is local_dimshuffle_lift.
-func dimShuffleLift() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_dimshuffle_lift", Doc: "dimensions are moved before computing: (x + y).T → x.T + y.T, and X.T.T → X", On: onDimShuffle, Depth: 2,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, x := n.Op().(tensor.DimShuffleOp), n.Inputs()[0]
-			if op.IsIdentity(typ(x).NDim()) {
-				return rewrite.Replace(x), nil
-			}
-			a := x.Owner()
-			if a == nil {
-				return c.Miss("nothing computes the argument"), nil
-			}
-			switch inner := a.Op().(type) {
-			case tensor.DimShuffleOp:
-				return replace(c, n, tensor.DimShuffle(a.Inputs()[0], op.Compose(inner).NewOrder()...))
-			case tensor.Elemwise:
-				if !alone(x) || inner.Inplace != 0 {
-					return c.Miss("the argument is used elsewhere, too"), nil
-				}
-				in := make([]*vari, len(a.Inputs()))
-				for i, v := range a.Inputs() {
-					in[i] = shuffled(v, op)
-				}
-				return replace(c, n, tensor.MustApply(inner, in...))
-			}
-			return c.Miss("the argument is neither element-wise nor a DimShuffle"), nil
-		},
+// dimensionRules lists the rules of dimensions and shapes.
+func dimensionRules() []Local {
+	onReshape := onType[tensor.ReshapeOp]()
+	return []Local{
+		dimShuffleLiftRule(),
+		rule(Canonicalize, "local_dimshuffle_no_inplace_at_canonicalize", onDimShuffle(), 1, dimShuffleNoInplace,
+			"the name InplaceDimShuffle, which older graphs have, becomes DimShuffle"),
+		rule(Canonicalize, "local_lift_transpose_through_dot", onDimShuffle(), 2, transposeThroughDot,
+			"the transpose of a product is the product of the transposes: dot(x, y).T → dot(y.T, x.T)"),
+		rule(Uncanonicalize, "local_dimshuffle_subtensor", onDimShuffle(), 2, dimShuffleSubtensor,
+			"a dimension of size 1 is indexed instead of dropped: DimShuffle{1}(x[0:1]) → x[0]"),
+		rule(Canonicalize, "local_reshape_chain", onReshape, 2, reshapeChain,
+			"the last of two reshapes is enough: Reshape(Reshape(x, s), t) → Reshape(x, t)"),
+		rule(Canonicalize|Stabilize, "local_reshape_lift", onReshape, 2, liftReshape(false),
+			"a reshape moves before a function of one argument: Reshape(exp(x), s) → exp(Reshape(x, s))"),
+		rule(Canonicalize|Stabilize, "local_flatten_lift", onReshape, 2, liftReshape(true),
+			"flattening moves before a function of one argument: flatten(exp(x)) → exp(flatten(x))"),
+		rule(Canonicalize|Stabilize|Specialize|Useless, "local_useless_reshape", onReshape, 0, uselessReshape,
+			"a reshape to the shape of the argument is the argument: Reshape(x, x.shape) → x"),
+		rule(Canonicalize|Stabilize, "local_reshape_to_dimshuffle", onReshape, 0, reshapeToDimShuffle,
+			"a reshape that only adds or drops dimensions of size 1 is a DimShuffle: Reshape(x, [1, -1]) → DimShuffle{x,0}(x)"),
+		rule(Canonicalize|Specialize, "local_shape_to_shape_i", onOp(tensor.ShapeOp{}), 0, shapeToShapeI,
+			"a shape is a vector of sizes, computed from the shapes of inputs: dot(X, Y).shape → MakeVector(Shape_i{0}(X), Shape_i{1}(Y))"),
+		rule(Canonicalize|Specialize, "local_track_shape_i", onType[tensor.ShapeIOp](), 0, trackShapeI,
+			"the size of a result is computed from the sizes of inputs: Shape_i{0}(exp(x)) → Shape_i{0}(x)"),
 	}
 }
 
-// shuffled applies a DimShuffle that is known to fit the shape that v broadcasts to. Of a DimShuffle it makes one.
-func shuffled(v *vari, op tensor.DimShuffleOp) *vari {
+func onDimShuffle() []rewrite.Track { return onType[tensor.DimShuffleOp]() }
+
+// dimShuffleLiftRule is also a rule of local_gemm_to_gemv.
+func dimShuffleLiftRule() Local {
+	return rule(Canonicalize|Specialize, "local_dimshuffle_lift", onDimShuffle(), 2, dimShuffleLift,
+		"dimensions are moved before computing: (x + y).T → x.T + y.T, and X.T.T → X")
+}
+
+func dimShuffleLift(c *rewrite.Context, n *apply) (result, error) {
+	op, x := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]
+	if op.IsIdentity(typeOf(x).NDim()) {
+		return rewrite.Replace(x), nil
+	}
+	a := x.Owner()
+	if a == nil {
+		return c.Miss("the argument is an input or a constant"), nil
+	}
+	switch inner := a.Op().(type) {
+	case tensor.DimShuffleOp:
+		return replace(c, n, shuffled(x, op))
+	case tensor.Elemwise:
+		if !usedOnce(x) || inner.Inplace != 0 {
+			return c.Miss("the argument has other uses"), nil
+		}
+		return replace(c, n, again(a, mapped(a.Inputs(), func(v *variable) *variable { return shuffled(v, op) })...))
+	}
+	return c.Miss("the argument is neither element-wise nor a DimShuffle"), nil
+}
+
+// shuffled applies a DimShuffle that is known to fit the shape that v broadcasts to. It makes one
+// of two DimShuffles.
+func shuffled(v *variable, op tensor.DimShuffleOp) *variable {
 	if a := tensor.ConstantOf(v); a != nil && a.Len() == 1 && v.Name() == "" {
 		return tensor.PadLeft(tensor.Constant(a.Reshape()), len(op.NewOrder()))
 	}
@@ -49,70 +74,61 @@ func shuffled(v *vari, op tensor.DimShuffleOp) *vari {
 	return tensor.DimShuffle(v, op.NewOrder()...)
 }
 
-// dimShuffleNoInplace is local_dimshuffle_no_inplace_at_canonicalize.
-func dimShuffleNoInplace() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_dimshuffle_no_inplace_at_canonicalize", Doc: "the name InplaceDimShuffle, which older graphs have, becomes DimShuffle", On: onDimShuffle, Depth: 1,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op := n.Op().(tensor.DimShuffleOp)
-			if !op.Inplace {
-				return c.Miss("it has the usual name"), nil
-			}
-			op.Inplace = false
-			return replace(c, n, tensor.MustApply(op, n.Inputs()[0]))
-		},
+func dimShuffleNoInplace(c *rewrite.Context, n *apply) (result, error) {
+	op := opOf[tensor.DimShuffleOp](n)
+	if !op.Inplace {
+		return c.Miss("it has the usual name"), nil
 	}
+	op.Inplace = false
+	return replace(c, n, tensor.MustApply(op, n.Inputs()[0]))
 }
 
-// transposeThroughDot is local_lift_transpose_through_dot.
-func transposeThroughDot() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_lift_transpose_through_dot", Doc: "the transpose of a product is the product of the transposes: dot(x, y).T → dot(y.T, x.T)", On: onDimShuffle, Depth: 2,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, v := n.Op().(tensor.DimShuffleOp), n.Inputs()[0]
-			a, _, ok := owner[tensor.DotOp](v)
-			if !ok || !alone(v) || op.Compose(tensor.NewDimShuffle(0, 1)) != tensor.NewDimShuffle(1, 0) || typ(v).NDim() != 2 {
-				return c.Miss("it is not the transpose of a product that is used here only"), nil
-			}
-			x, y := a.Inputs()[0], a.Inputs()[1]
-			if typ(x).NDim() != 2 || typ(y).NDim() != 2 {
-				return c.Miss("the factors are no matrices"), nil
-			}
-			return replace(c, n, tensor.Dot(tensor.Transpose(y), tensor.Transpose(x)))
-		},
+func transposeThroughDot(c *rewrite.Context, n *apply) (result, error) {
+	op, v := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]
+	a, _, ok := owner[tensor.DotOp](v)
+	if !ok || !usedOnce(v) || op.Compose(tensor.NewDimShuffle(0, 1)) != tensor.NewDimShuffle(1, 0) || typeOf(v).NDim() != 2 {
+		return c.Miss("it is not the transpose of a product with a single use"), nil
 	}
+	x, y := a.Inputs()[0], a.Inputs()[1]
+	if typeOf(x).NDim() != 2 || typeOf(y).NDim() != 2 {
+		return c.Miss("the factors are not matrices"), nil
+	}
+	return replace(c, n, tensor.Dot(tensor.Transpose(y), tensor.Transpose(x)))
 }
 
-// allocDimShuffle is local_alloc_dimshuffle.
-func allocDimShuffle() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_alloc_dimshuffle", Doc: "an Alloc adds dimensions in front by itself: Alloc(DimShuffle{x,0}(v), m, n) → Alloc(v, m, n)", Depth: 2,
-		On: []rewrite.Track{rewrite.TrackOp(tensor.AllocOp{})},
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			v := n.Inputs()[0]
-			w := stripPadding(v)
-			if w == v {
-				return c.Miss("the value is not padded"), nil
-			}
-			return replace(c, n, tensor.Alloc(w, n.Inputs()[1:]...))
-		},
+func allocDimShuffle(c *rewrite.Context, n *apply) (result, error) {
+	v := n.Inputs()[0]
+	w := stripPadding(v)
+	if w == v {
+		return c.Miss("the value is not padded"), nil
 	}
+	return replace(c, n, tensor.Alloc(w, n.Inputs()[1:]...))
 }
 
-// dimShuffleAlloc is local_dimshuffle_alloc.
-func dimShuffleAlloc() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_dimshuffle_alloc", Doc: "new dimensions in front of an Alloc are sizes 1 of it: DimShuffle{x,0}(Alloc(v, n)) → Alloc(v, 1, n)", On: onDimShuffle, Depth: 2,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
-			if !ok || stripPadding(n.Out()) == n.Out() {
-				return c.Miss("it does not pad an Alloc"), nil
-			}
-			dims := append([]*vari{}, a.Inputs()[1:]...)
-			for len(dims) < typ(n.Out()).NDim() {
-				dims = append([]*vari{tensor.Int(1)}, dims...)
-			}
-			return replace(c, n, tensor.Alloc(a.Inputs()[0], dims...))
-		},
+func dimShuffleAlloc(c *rewrite.Context, n *apply) (result, error) {
+	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
+	if !ok || stripPadding(n.Out()) == n.Out() {
+		return c.Miss("it does not pad an Alloc"), nil
 	}
+	var dims []*variable
+	for range typeOf(n.Out()).NDim() - typeOf(a.Out()).NDim() {
+		dims = append(dims, tensor.Int(1))
+	}
+	return replace(c, n, tensor.Alloc(a.Inputs()[0], append(dims, a.Inputs()[1:]...)...))
+}
+
+func shapeToShapeI(c *rewrite.Context, n *apply) (result, error) {
+	return replace(c, n, tensor.MakeVector(tensor.ShapesOf(c.Graph()).Shape(n.Inputs()[0])...))
+}
+
+func trackShapeI(c *rewrite.Context, n *apply) (result, error) {
+	x, op := n.Inputs()[0], opOf[tensor.ShapeIOp](n)
+	if x.Owner() == nil && typeOf(x).Dim(int(op.D)) == tensor.Unknown && !x.IsConstant() {
+		return c.Miss("%v is an input", x), nil
+	}
+	size := tensor.ShapesOf(c.Graph()).Dim(x, int(op.D))
+	if a, o, ok := owner[tensor.ShapeIOp](size); ok && o == op && a.Inputs()[0] == x {
+		return c.Miss("nothing else is known about the size"), nil
+	}
+	return replace(c, n, size)
 }

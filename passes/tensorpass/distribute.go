@@ -4,71 +4,62 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/rewrite"
-	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// The greedy distributor weighs a division as much as this many multiplications. It is Theano's figure.
+// divisionCost is the number of multiplications that a division costs. It is Theano's figure.
 const divisionCost = 1.5
 
-// pair is a product: what is multiplied and what it is divided by.
-type pair struct{ num, den []*vari }
+// A pair is a product: its factors and its divisors.
+type pair struct{ num, den []*variable }
 
 func (p pair) cost() float64 { return float64(len(p.num)) + float64(divisionCost*float64(len(p.den))) }
 
-// mostDistributed bounds the factors and terms that the distributor looks at. What it does to a product is of the order of the cube.
+// mostDistributed bounds the factors and terms that the distributor looks at, as it takes cubic
+// time.
 const mostDistributed = 24
 
-// greedyDistribute is local_greedy_distributor.
-func greedyDistribute() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_greedy_distributor",
-		Doc:  "a factor is multiplied into a sum where that saves operations: (a/x + b)*x → a + b*x; changes what is computed at zero and infinity",
-		On:   on(array.Mul, array.TrueDiv, array.Inv),
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			out := n.Out()
-			if !isFloat(out) {
-				return none, nil
+func greedyDistribute(c *rewrite.Context, n *apply) (result, error) {
+	out := n.Out()
+	if !isFloat(out) {
+		return none, nil
+	}
+	if !slices.ContainsFunc(n.Inputs(), mayDistribute) {
+		return c.Miss("no factor is a sum or a product"), nil
+	}
+	num, den, ok := mulCanonizer.few(out, mostDistributed)
+	if !ok || len(num)+len(den) < 2 {
+		return c.Miss("it has too many factors, or just one"), nil
+	}
+	changed := false
+	distribute := func(list, other *[]*variable) {
+		for i := 0; i < len(*list); i++ {
+			factor := (*list)[i]
+			if !isSum(factor, out) {
+				continue
 			}
-			if !slices.ContainsFunc(n.Inputs(), mayDistribute) {
-				return c.Miss("no factor is a sum or a product"), nil
-			}
-			num, den, ok := mulCanonizer.few(out, mostDistributed)
-			if !ok || len(num)+len(den) < 2 {
-				return c.Miss("it has too many factors, or just one"), nil
-			}
-			changed := false
-			distribute := func(list, other *[]*vari) {
-				for i := 0; i < len(*list); i++ {
-					factor := (*list)[i]
-					if !isSum(factor, out) {
-						continue
-					}
-					rest := slices.Delete(slices.Clone(*list), i, i+1)
-					if sum, num, den, ok := attemptDistribution(factor, rest, *other, out); ok {
-						changed = true
-						at := 0 // of the factor among those that are left
-						for _, v := range (*list)[:i] {
-							if at < len(num) && num[at] == v {
-								at++
-							}
-						}
-						*list, *other = slices.Insert(num, at, sum), den
-						i = at
+			if sum, num, den, ok := attemptDistribution(factor, without(*list, i), *other, out); ok {
+				changed = true
+				at := 0 // the place of the sum among the factors that are left
+				for _, v := range (*list)[:i] {
+					if at < len(num) && num[at] == v {
+						at++
 					}
 				}
+				*list, *other = slices.Insert(num, at, sum), den
+				i = at
 			}
-			distribute(&num, &den)
-			distribute(&den, &num)
-			if !changed {
-				return c.Miss("no factor is worth distributing"), nil
-			}
-			return replace(c, n, mulCanonizer.join(num, den, out), n.Inputs()...)
-		},
+		}
 	}
+	distribute(&num, &den)
+	distribute(&den, &num)
+	if !changed {
+		return c.Miss("no factor is worth distributing"), nil
+	}
+	return replace(c, n, mulCanonizer.join(num, den, out), n.Inputs()...)
 }
 
-// mayDistribute reports whether v may be a sum, or a product that has one as a factor.
-func mayDistribute(v *vari) bool {
+// mayDistribute reports whether v may be a sum, or a product with a sum as a factor.
+func mayDistribute(v *variable) bool {
 	for {
 		s := stripPadding(v)
 		if a, _ := addCanonizer.family(s); a != nil {
@@ -84,18 +75,18 @@ func mayDistribute(v *vari) bool {
 	}
 }
 
-// isSum reports whether a factor of out is a sum that nothing else uses.
-func isSum(factor, out *vari) bool {
+// isSum reports whether a factor of out is a sum with a single use.
+func isSum(factor, out *variable) bool {
 	inner := stripPadding(factor)
 	a, _ := addCanonizer.family(inner)
-	return a != nil && alone(factor) && alone(inner) && typ(inner).DType() == typ(out).DType()
+	return a != nil && usedOnce(factor) && usedOnce(inner) && dtypeOf(inner) == dtypeOf(out)
 }
 
-// attemptDistribution multiplies factors into a sum that isSum has found to be one, as far as that saves operations. It returns the new sum and the factors that
-// are left.
-func attemptDistribution(sum *vari, num, den []*vari, out *vari) (*vari, []*vari, []*vari, bool) {
-	inner := stripPadding(sum)
-	if e, rest := onePlusExp(inner); e != nil && len(rest) == 0 { // stabilize makes a sigmoid of exp(x)/(1 + exp(x))
+// attemptDistribution multiplies factors into a sum, as far as that saves operations. It returns
+// the new sum and the factors that are left.
+func attemptDistribution(old *variable, num, den []*variable, out *variable) (sum *variable, restNum, restDen []*variable, ok bool) {
+	inner := stripPadding(old)
+	if x, rest := onePlusExp(inner); x != nil && len(rest) == 0 { // stabilize makes a sigmoid of exp(x)/(1 + exp(x))
 		return nil, nil, nil, false
 	}
 	pos, neg := addCanonizer.terms(inner)
@@ -103,19 +94,19 @@ func attemptDistribution(sum *vari, num, den []*vari, out *vari) (*vari, []*vari
 		return nil, nil, nil, false
 	}
 	pairs := make([]pair, 0, len(pos)+len(neg))
-	for _, t := range append(slices.Clone(pos), neg...) {
-		p := pair{num: []*vari{t}}
-		if typ(t).DType() == typ(out).DType() { // else it is computed in another type, in which it has to stay
+	for _, t := range slices.Concat(pos, neg) {
+		p := pair{num: []*variable{t}}
+		if dtypeOf(t) == dtypeOf(out) { // else it stays in the type in which it is computed
 			p.num, p.den = mulCanonizer.terms(t)
 		}
 		pairs = append(pairs, p)
 	}
 	changed := false
-	try := func(list []*vari, asNum bool) []*vari {
-		left := make([]*vari, 0, len(list))
+	try := func(list []*variable, asNum bool) []*variable {
+		left := make([]*variable, 0, len(list))
 		for _, f := range list {
 			if v, ok := uniform(f); ok && (v == 1 || v == 0 || v-v != 0) {
-				left = append(left, f) // 1 is there so that there is a numerator; what the others do to all of the sum they would do to each term
+				left = append(left, f) // 1 only makes a numerator, and the others would do to each term what they do to the sum
 			} else if better, ok := distributed(pairs, f, asNum, out); ok {
 				pairs, changed = better, true
 			} else {
@@ -128,16 +119,16 @@ func attemptDistribution(sum *vari, num, den []*vari, out *vari) (*vari, []*vari
 	if !changed {
 		return nil, nil, nil, false
 	}
-	products := make([]*vari, len(pairs))
+	products := make([]*variable, len(pairs))
 	for i, p := range pairs {
 		products[i] = mulCanonizer.join(p.num, p.den, out)
 	}
-	new := addCanonizer.join(products[:len(pos)], products[len(pos):], out)
-	return new, num, den, true
+	return addCanonizer.join(products[:len(pos)], products[len(pos):], out), num, den, true
 }
 
-// distributed multiplies each product by a factor, or divides it, and reports whether that saves operations.
-func distributed(pairs []pair, f *vari, asNum bool, out *vari) ([]pair, bool) {
+// distributed multiplies each product by a factor, or divides it, and reports whether that saves
+// operations.
+func distributed(pairs []pair, f *variable, asNum bool, out *variable) ([]pair, bool) {
 	score := 1.0
 	if !asNum {
 		score = divisionCost

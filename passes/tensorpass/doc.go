@@ -1,17 +1,29 @@
-// Package tensorpass holds the optimizations of tensor graphs, one family of local rewrites or one pass a file. Rules has the local
-// ones as a table with the groups that they belong to, Passes the others.
+// Package tensorpass has the optimizations of tensor graphs. It has no order and no database:
+// package passes puts them together.
 //
-// Names are Theano's, and so is what the rules do, except where Theano is known to be wrong or slow. They come in groups:
+//   - [Rules] lists the local rewrites as [Local] values: a rule with its groups and its tags.
+//   - [Pass] returns the passes on whole graphs by name: products of matrices, fusion, working in place.
+//   - [Vocabulary] gives the ops of tensors their names in patterns, for rules that are written as text.
 //
-//   - canonicalize brings expressions into a normal form: sums and products are flat, what cancels is gone, constants stand first,
-//     subtraction and negation are additions and products where that is simpler, shapes are computed from the inputs.
-//   - stabilize replaces expressions by others that neither overflow nor lose digits.
-//   - specialize replaces what is common by cheaper ops, and undoes what canonicalize did to have one form.
-//   - uncanonicalize undoes what is dearer than what the user wrote.
+// Every family of rules has a file. The table at its head gives the name of each rule, the ops that
+// it is shown, and what it does, in a sentence.
 //
-// Rules propose, they never change the graph. A rule that may change results where an argument is NaN, infinite or zero says so
-// in its documentation and has the tag unsafe_nan.
+// Names are Theano's. The rules do what Theano's do, except where those are wrong or slow. They
+// come in groups:
 //
-// Every rule keeps the type of what it replaces: the type of elements, and in which dimensions it broadcasts. The function conform
-// brings a replacement into that form.
+//   - canonicalize brings expressions into a normal form: sums and products are flat, terms cancel,
+//     constants come first, subtractions and negations are sums and products where that is simpler,
+//     and shapes are computed from the inputs.
+//   - stabilize makes expressions that neither overflow nor lose digits.
+//   - specialize makes cheaper ops of common expressions, and of forms that canonicalize has made.
+//   - uncanonicalize undoes what costs more than what the user wrote.
+//   - useless removes ops that do nothing, once, before everything else.
+//
+// A rule proposes a replacement and never changes the graph. The replacement has the type of what
+// it replaces: the type of the elements, and the dimensions that broadcast. A rule that may change
+// results where an argument is NaN, infinite or zero says so in its documentation, and has the tag
+// [UnsafeNaN].
+//
+// Rules, passes and the vocabulary are immutable and safe for concurrent use; a graph is for one
+// goroutine at a time.
 package tensorpass

@@ -42,7 +42,8 @@ func readExpressions(t testing.TB) []expression {
 	return list
 }
 
-// Declarations of the variables of the expressions: as they are meant, in float32, and with sizes that are known to be 1 and broadcast.
+// Declarations of the variables of the expressions: as usual, in float32, and with sizes that are
+// known to be 1 and broadcast.
 var expressionVars = []struct{ name, vars string }{
 	{"float64", "x y z w: vector; X Y Z: matrix; s b: scalar; t3: tensor3; fX: float32 matrix"},
 	{"float32", "x y z w: float32 vector; X Y Z: float32 matrix; s b: float32 scalar; t3: float32 tensor3; fX: float32 matrix"},
@@ -50,7 +51,7 @@ var expressionVars = []struct{ name, vars string }{
 	{"broadcast x", "x: float64[1]; y z w: vector; X: col; Y Z: matrix; s b: scalar; t3: float64[?, 1, ?]; fX: float32 col"},
 }
 
-// parseExpression returns the outputs of an expression, nil where the types do not fit.
+// parseExpression returns the outputs of an expression, or nil if the types do not fit.
 func parseExpression(t testing.TB, vars, text string) (*expr.Scope, []*fgraph.Variable) {
 	t.Helper()
 	s := expr.NewScope()
@@ -64,7 +65,7 @@ func parseExpression(t testing.TB, vars, text string) (*expr.Scope, []*fgraph.Va
 	return s, out
 }
 
-// TestExpressionCalls: no expression is left with more calls than the best of the others leaves.
+// TestExpressionCalls: no expression has more calls left than the best of the others leaves.
 func TestExpressionCalls(t *testing.T) {
 	opt := optimizer(t, unfused)
 	for _, e := range readExpressions(t) {
@@ -86,9 +87,10 @@ func TestExpressionCalls(t *testing.T) {
 	}
 }
 
-// TestExpressionValues: whatever the query, the values are those of the expression as it was typed, to 1e-12 in float64 and 1e-5 in float32, for
-// several shapes. Without the rules that are tagged unsafe_nan, NaN and infinity are in the same places as well, for arguments with NaN,
-// infinities and zeros of both signs.
+// TestExpressionValues: whatever the query, the values are those of the expression as written, to
+// 1e-12 in float64 and 1e-5 in float32, for several shapes. Without the rules tagged unsafe_nan,
+// NaN and infinity are in the same places as well, for arguments with NaN, infinities and zeros of
+// both signs.
 func TestExpressionValues(t *testing.T) {
 	understood := 0
 	queries := []string{"+fast_run", unfused, "+fast_compile", "+fast_run -unsafe_nan"}
@@ -135,9 +137,9 @@ func TestExpressionValues(t *testing.T) {
 	}
 }
 
-// compareSpecials compares the functions where NaN, infinities and zeros are in the arguments, in many combinations. With very large and very
-// small numbers it is only what is finite that has to stay so: the order of a sum matters then, and what overflowed on the way may
-// have become finite, which is what stabilize is for.
+// compareSpecials compares the functions for many combinations of NaN, infinities and zeros in the
+// arguments. With very large and very small numbers, only finite results have to stay finite: the
+// order of a sum matters then, and stabilize may make a result finite that overflowed on the way.
 func compareSpecials(t *testing.T, plain, f *exec.Function, args []*array.Array) {
 	t.Helper()
 	specials := []float64{math.NaN(), 1, math.Inf(1), -2, math.Inf(-1), 0, 0.5, math.Copysign(0, -1), 3, -1, 2}
@@ -166,7 +168,8 @@ func compareSpecials(t *testing.T, plain, f *exec.Function, args []*array.Array)
 	}
 }
 
-// withValues returns arguments whose elements are taken from a list, from another place of it for each argument.
+// withValues returns arguments with elements from a list, beginning at another place of it for each
+// argument.
 func withValues(args []*array.Array, values []float64, shift int) []*array.Array {
 	changed := append([]*array.Array{}, args...)
 	for k, a := range args {

@@ -11,85 +11,59 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// flattenAddMul is the rule of local_add_mul_fusion.
-func flattenAddMul() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "flatten_nested_add_mul", Doc: "sums of sums are one sum, and so for products: add(add(x, y), z) → add(x, y, z)", On: on(array.Add, array.Mul),
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, _ := elemOf(n)
-			out := n.Out()
-			nested := func(v *vari) bool {
-				return elem(v, op) != nil && alone(v) && typ(v).DType() == typ(out).DType() && samePattern(v, out)
-			}
-			if cl := out.Clients(); len(cl) == 1 && cl[0].Apply != nil {
-				if outer := elem(cl[0].Apply.Out(), op); outer != nil && typ(outer.Out()).DType() == typ(out).DType() && samePattern(out, outer.Out()) {
-					return c.Miss("it is a term of one itself"), nil
-				}
-			}
-			if !slices.ContainsFunc(n.Inputs(), nested) {
-				return c.Miss("no term is a sum of its own that is used here only"), nil
-			}
-			var flat []*vari
-			todo := []*vari{out}
-			for len(todo) > 0 {
-				v := todo[len(todo)-1]
-				todo = todo[:len(todo)-1]
-				if v != out && !nested(v) {
-					flat = append(flat, v)
-					continue
-				}
-				in := v.Owner().Inputs()
-				for i := len(in) - 1; i >= 0; i-- {
-					todo = append(todo, in[i])
-				}
-			}
-			return replace(c, n, tensor.Map(op, flat...))
-		},
+func flattenRule() rewrite.NodeRewriter {
+	return rule(0, "flatten_nested_add_mul", on(array.Add, array.Mul), 0, flattenAddMul,
+		"sums of sums are one sum, and products of products are one product: add(add(x, y), z) → add(x, y, z)").Rule
+}
+
+func flattenAddMul(c *rewrite.Context, n *apply) (result, error) {
+	op, _ := elemOf(n)
+	out := n.Out()
+	nested := func(v, in *variable) bool {
+		return elem(v, op) != nil && usedOnce(v) && dtypeOf(v) == dtypeOf(in) && samePattern(v, in)
 	}
-}
-
-// AddMulFusion is local_add_mul_fusion: a walk with one rule, from the outermost sums inwards.
-func AddMulFusion(name string) rewrite.GraphRewriter {
-	return &addMulFusion{rewrite.Walk{Name: name, Rules: []rewrite.NodeRewriter{flattenAddMul()}, Order: rewrite.OutToIn}}
-}
-
-type addMulFusion struct{ rewrite.Walk }
-
-// Describe describes the pass as a walk of another class.
-func (o *addMulFusion) Describe() rewrite.Description {
-	d := o.Walk.Describe()
-	d.Class = profile.ClassFusion
-	return d
-}
-
-// Apply walks, and counts what Theano counts.
-func (o *addMulFusion) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	err := o.Walk.Apply(ctx, g, rec)
-	rec.SetClass("", profile.ClassFusion)
-	rec.Count("nb_iter", 1, "")
-	if rec.Enabled() {
-		rec.Count("nb_replacement", float64(rec.Record().Changed), "")
+	outer := onlyClient(out)
+	if o, ok := elemOf(outer); ok && o == op && nested(out, outer.Out()) {
+		return c.Miss("it is a term of a larger one"), nil
 	}
-	return err
+	isTerm := func(v *variable) bool { return nested(v, out) }
+	if !slices.ContainsFunc(n.Inputs(), isTerm) {
+		return c.Miss("no term is a sum or product of its own, with a single use"), nil
+	}
+	var flat []*variable
+	todo := []*variable{out}
+	for len(todo) > 0 {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if v != out && !isTerm(v) {
+			flat = append(flat, v)
+			continue
+		}
+		for _, in := range slices.Backward(v.Owner().Inputs()) {
+			todo = append(todo, in)
+		}
+	}
+	return replace(c, n, tensor.Map(op, flat...))
 }
 
-// What a fused op may grow to. Theano allows 1024 inputs in C, 31 without; ours are bounded by what an in-place op can number, and programs by the
-// size of the first-level cache.
+// What a fused op may grow to. Theano allows 1024 inputs in C and 31 without.
 const (
-	mostInputs = 100
-	mostFused  = 400
+	mostInputs = 100 // an in-place op can number so many
+	mostFused  = 400 // the intermediate results fit in the first-level cache
 )
 
-// ElemwiseFusion is composite_elemwise_fusion: element-wise applies that compute from each other, on tensors of one shape, become one apply
-// that goes through memory once. It takes time in proportion to the graph.
+// elemwiseFusion returns the pass composite_elemwise_fusion: element-wise applies that compute from
+// each other, on tensors of one shape, become one apply that goes through memory once. It takes
+// time in proportion to the graph.
 //
-// An apply may belong together with what it computes from if nothing lies between them by another way. To see that without
-// searching, every apply is given a rank: it grows along every edge that is not fused, so that what has one rank and is connected by
-// edges that may be fused has no other way from one to the other.
-func ElemwiseFusion() rewrite.GraphRewriter {
+// Two applies can be fused if no path leads from one to the other by way of something that is not
+// fused with them. To see that without searching, every apply gets a rank, which grows along every
+// edge that is not fused. So applies of one rank that fusable edges connect have no other path
+// between them.
+func elemwiseFusion() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name:  "composite_elemwise_fusion",
-		Doc:   "element-wise ops that compute from each other become one, which goes through memory once: exp(x)*y + 1 → Composite(x, y)",
+		Doc:   "element-wise ops become one op that goes through memory once: exp(x)*y + 1 → Composite(x, y)",
 		Class: profile.ClassFusion, Fn: fuseElemwise,
 	}
 }
@@ -120,7 +94,7 @@ func fuseElemwise(ctx context.Context, h *rewrite.Handle) error {
 	return nil
 }
 
-// fusing is a run of the pass. Tables are by number of the apply.
+// fusing is a run of the pass. Tables are indexed by the numbers of applies.
 type fusing struct {
 	g     *fgraph.FunctionGraph
 	h     *rewrite.Handle
@@ -128,7 +102,7 @@ type fusing struct {
 	rank  []int
 }
 
-// fusable reports whether an apply is element-wise and works in memory of its own.
+// fusable reports whether an apply is element-wise and not in place.
 func fusable(a *apply) bool {
 	switch op := a.Op().(type) {
 	case tensor.Elemwise:
@@ -139,7 +113,8 @@ func fusable(a *apply) bool {
 	return false
 }
 
-// joins reports whether two applies of which b reads a may become one: both are element-wise, and a is not broadcast.
+// joins reports whether a and its reader b may become one: both are element-wise, and a is not
+// broadcast.
 func joins(a, b *apply) bool { return fusable(a) && fusable(b) && samePattern(a.Out(), b.Out()) }
 
 // rankUp gives every apply the lowest rank that it can have.
@@ -160,7 +135,8 @@ func (f *fusing) rankUp() {
 	}
 }
 
-// rankDown raises ranks to that of a client, where an apply can be fused with it and with all others it is not too high.
+// rankDown raises the rank of an apply to that of a client that it can be fused with, where the
+// other clients allow it.
 func (f *fusing) rankDown() {
 	for i := len(f.order) - 1; i >= 0; i-- {
 		a := f.order[i]
@@ -190,7 +166,8 @@ func (f *fusing) rankDown() {
 	}
 }
 
-// groups returns the applies that become one, each group in order, groups in the order of their last members.
+// groups returns the groups of applies that become one. The members of a group are in order, and
+// the groups are in the order of their last members.
 func (f *fusing) groups() [][]*apply {
 	parent := make([]int32, f.g.NumApplyIDs())
 	for i := range parent {
@@ -210,8 +187,9 @@ func (f *fusing) groups() [][]*apply {
 			}
 		}
 	}
-	// A group is cut where it grows too large; a part that is complete comes before what is computed from it.
-	open := make([]int32, f.g.NumApplyIDs()) // by representative: 1 + the place of the group that is being filled
+	// A group is cut where it grows too large. A complete part comes before what is computed from
+	// it.
+	open := make([]int32, f.g.NumApplyIDs()) // by representative: 1 + the index of the group that is being filled
 	inputs := make([]int, 0, 64)
 	var groups [][]*apply
 	for _, a := range f.order {
@@ -226,7 +204,7 @@ func (f *fusing) groups() [][]*apply {
 			open[r] = int32(k + 1)
 		}
 		groups[k] = append(groups[k], a)
-		for _, v := range a.Inputs() { // an upper bound: what members have in common counts several times
+		for _, v := range a.Inputs() { // an upper bound: it counts shared inputs several times
 			if p := v.Owner(); (p == nil || find(int32(p.ID())) != r) && !inlined(v) {
 				inputs[k]++
 			}
@@ -235,13 +213,13 @@ func (f *fusing) groups() [][]*apply {
 	return groups
 }
 
-// inlined reports whether a value becomes part of a program: a constant of one element.
-func inlined(v *vari) bool {
+// inlined reports whether v becomes part of a program: it is a constant of one element.
+func inlined(v *variable) bool {
 	a := tensor.ConstantOf(v)
 	return a != nil && a.Len() == 1
 }
 
-// fuse replaces the members of a group by one apply.
+// fuse replaces the members of a group with one apply.
 func (f *fusing) fuse(group []*apply) (bool, error) {
 	if len(group) < 2 || slices.ContainsFunc(group, func(a *apply) bool { return !f.g.Contains(a) }) {
 		return false, nil
@@ -265,17 +243,17 @@ func (f *fusing) fuse(group []*apply) (bool, error) {
 	return f.h.Replace("", group[len(group)-1], pairs...)
 }
 
-// programBuilder makes a program of applies.
+// A programBuilder makes a program of applies.
 type programBuilder struct {
 	prog    *array.Program
-	inputs  []*vari
-	outputs []*vari // those that something else reads
-	results []int   // their values in the program
-	values  map[*vari]int
+	inputs  []*variable
+	outputs []*variable // that something else reads
+	results []int       // their values in the program
+	values  map[*variable]int
 }
 
 func newProgramBuilder(group []*apply) *programBuilder {
-	b := &programBuilder{values: make(map[*vari]int)}
+	b := &programBuilder{values: make(map[*variable]int)}
 	member := make(map[*apply]bool, len(group))
 	for _, a := range group {
 		member[a] = true
@@ -285,7 +263,7 @@ func newProgramBuilder(group []*apply) *programBuilder {
 		for _, v := range a.Inputs() {
 			if _, known := b.values[v]; !known && !member[v.Owner()] && !inlined(v) {
 				b.values[v] = len(b.inputs)
-				b.inputs, types = append(b.inputs, v), append(types, typ(v).DType())
+				b.inputs, types = append(b.inputs, v), append(types, dtypeOf(v))
 			}
 		}
 	}

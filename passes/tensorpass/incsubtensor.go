@@ -9,9 +9,36 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-var onIncSubtensor = []rewrite.Track{rewrite.TrackType[*tensor.IncSubtensorOp]()}
+// incSubtensorRules lists the rules of changed parts and of joins.
+func incSubtensorRules() []Local {
+	onAdvanced, onIncSubtensor := onType[tensor.AdvancedSubtensorOp](), onType[*tensor.IncSubtensorOp]()
+	onAnyIncSubtensor := append(onType[*tensor.IncSubtensorOp](), onType[tensor.AdvancedIncSubtensorOp]()...)
+	onJoin := onType[tensor.JoinOp]()
+	return []Local{
+		rule(Canonicalize|Specialize, "local_subtensor_inc_subtensor", onType[*tensor.SubtensorOp](), 2, subtensorIncSubtensor,
+			"a part that was just changed is known: set_subtensor(x[i], y)[i] → y, inc_subtensor(x[i], y)[i] → x[i] + y"),
+		rule(Canonicalize|Stabilize, "local_adv_sub1_adv_inc_sub1", onAdvanced, 2, advSub1AdvIncSub1,
+			"rows that were just set are known, if no index is repeated: set_subtensor(x[i], y)[i] → y"),
+		rule(Canonicalize, "local_IncSubtensor_serialize", on(array.Add), 2, incSubtensorSerialize,
+			"increments of parts follow each other, so that they can be in place: x + inc(a, b) + inc(c, d) → inc(inc(x + a + c, b), d)"),
+		rule(Canonicalize|Stabilize, "local_incsubtensor_of_zeros", onAnyIncSubtensor, 2, incSubtensorOfZeros,
+			"adding zeros to a part changes nothing: inc_subtensor(x[i], 0) → x"),
+		rule(Canonicalize|Specialize, "local_incsubtensor_of_zeros_to_setsubtensor", onIncSubtensor, 2, incSubtensorToSet,
+			"adding to zeros is setting: inc_subtensor(zeros[i], y) → set_subtensor(zeros[i], y)"),
+		rule(Canonicalize|Specialize, "local_setsubtensor_of_constants", onIncSubtensor, 2, setSubtensorOfConstants,
+			"setting a part of a filled tensor to the number that is there changes nothing"),
+		rule(Canonicalize|Specialize|Useless, "local_useless_inc_subtensor", onIncSubtensor, 2, uselessIncSubtensor,
+			"setting everything is the value: set_subtensor(x[:], y) → y"),
+		rule(Canonicalize|Specialize|Useless, "local_join_1", onJoin, 1, joinOne, "the join of one tensor is the tensor: join(0, x) → x"),
+		rule(Canonicalize|Specialize|Useless, "local_join_empty", onJoin, 1, joinEmpty,
+			"tensors without elements are not joined: join(0, x, zeros(0)) → x"),
+		rule(Canonicalize|Specialize|Useless, "local_join_make_vector", onJoin, 2, joinMakeVector,
+			"joined MakeVectors are one MakeVector: join(0, [a, b], [c]) → [a, b, c]"),
+	}
+}
 
-// increments reports whether an apply adds to a part of its first input, in memory of its own.
+// increments reports whether an apply adds to a part of its first input, not in place. a may be
+// nil.
 func increments(a *apply) bool {
 	if a == nil {
 		return false
@@ -25,128 +52,91 @@ func increments(a *apply) bool {
 	return false
 }
 
-// incSubtensorSerialize is local_IncSubtensor_serialize.
-func incSubtensorSerialize() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_IncSubtensor_serialize", Doc: "increments of parts are made one after the other: x + inc(a, b) + inc(c, d) → inc(inc(x + a + c, b), d), so that they can be made in place",
-		On: on(array.Add), Depth: 2,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			movable := func(v *vari) bool {
-				return increments(v.Owner()) && alone(v) && n.Out().Type().Accepts(v.Type()) && v.Type().Accepts(n.Out().Type())
-			}
-			var terms, moved []*vari
-			for _, v := range n.Inputs() {
-				if movable(v) {
-					moved = append(moved, v)
-				} else {
-					terms = append(terms, v)
-				}
-			}
-			if len(moved) == 0 {
-				return c.Miss("no term is an increment that is used here only"), nil
-			}
-			for _, v := range moved {
-				terms = append(terms, v.Owner().Inputs()[0])
-			}
-			tip := tensor.Add(terms...)
-			for _, v := range moved {
-				a := v.Owner()
-				in := append([]*vari{tip}, a.Inputs()[1:]...)
-				tip = tensor.MustApply(a.Op().(tensor.Op), in...)
-			}
-			return replace(c, n, tip)
-		},
+// sets reports whether an apply sets a part of its first input, not in place. a may be nil.
+func sets(a *apply) bool {
+	if a == nil {
+		return false
 	}
+	op, ok := a.Op().(*tensor.IncSubtensorOp)
+	return ok && op.Set && !op.Inplace
 }
 
-// incSubtensorOfZeros is local_incsubtensor_of_zeros.
-func incSubtensorOfZeros() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_incsubtensor_of_zeros", Doc: "adding zeros to a part changes nothing: inc_subtensor(x[i], 0) → x", Depth: 2,
-		On: append(slices.Clone(onIncSubtensor), rewrite.TrackType[tensor.AdvancedIncSubtensorOp]()),
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			if !increments(n) || !is(n.Inputs()[1], 0) {
-				return c.Miss("it does not add zeros"), nil
-			}
+func incSubtensorSerialize(c *rewrite.Context, n *apply) (result, error) {
+	t := n.Out().Type()
+	moved, terms := partition(n.Inputs(), func(v *variable) bool {
+		return increments(v.Owner()) && usedOnce(v) && t.Accepts(v.Type()) && v.Type().Accepts(t)
+	})
+	if len(moved) == 0 {
+		return c.Miss("no term is an increment with a single use"), nil
+	}
+	for _, v := range moved {
+		terms = append(terms, v.Owner().Inputs()[0])
+	}
+	tip := tensor.Add(terms...)
+	for _, v := range moved {
+		tip = withFirst(v.Owner(), tip)
+	}
+	return replace(c, n, tip)
+}
+
+func incSubtensorOfZeros(c *rewrite.Context, n *apply) (result, error) {
+	if !increments(n) || !is(n.Inputs()[1], 0) {
+		return c.Miss("it does not add zeros"), nil
+	}
+	return replace(c, n, n.Inputs()[0])
+}
+
+func incSubtensorToSet(c *rewrite.Context, n *apply) (result, error) {
+	x, y := n.Inputs()[0], n.Inputs()[1]
+	if !increments(n) || !is(x, 0) {
+		return c.Miss("it does not add to zeros"), nil
+	}
+	return replace(c, n, tensor.SetSubtensor(x, y, opOf[*tensor.IncSubtensorOp](n).Indexes(n)...))
+}
+
+func setSubtensorOfConstants(c *rewrite.Context, n *apply) (result, error) {
+	if sets(n) {
+		x, ok := uniform(n.Inputs()[0])
+		if ok && is(n.Inputs()[1], x) {
 			return replace(c, n, n.Inputs()[0])
-		},
+		}
 	}
+	return c.Miss("it does not set the number that is there"), nil
 }
 
-// incSubtensorToSet is local_incsubtensor_of_zeros_to_setsubtensor.
-func incSubtensorToSet() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_incsubtensor_of_zeros_to_setsubtensor", Doc: "adding to zeros is setting: inc_subtensor(zeros[i], y) → set_subtensor(zeros[i], y)", On: onIncSubtensor, Depth: 2,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			if !increments(n) || !is(n.Inputs()[0], 0) {
-				return c.Miss("it does not add to zeros"), nil
-			}
-			in := n.Inputs()
-			return replace(c, n, tensor.SetSubtensor(in[0], in[1], n.Op().(*tensor.IncSubtensorOp).Indexes(n)...))
-		},
+func uselessIncSubtensor(c *rewrite.Context, n *apply) (result, error) {
+	op := opOf[*tensor.IncSubtensorOp](n)
+	isPart := func(i tensor.Index) bool { return !i.IsEverything() }
+	if op.Inplace || op.NumIndexes() > 0 && !op.IsSlice(0) || slices.ContainsFunc(op.Indexes(n), isPart) {
+		return c.Miss("it changes a part"), nil
 	}
+	x, y := n.Inputs()[0], n.Inputs()[1]
+	if !op.Set {
+		return replace(c, n, tensor.Add(x, y))
+	}
+	if !n.Out().Type().Accepts(y.Type()) {
+		return replace(c, n, tensor.Second(x, y))
+	}
+	return replace(c, n, y)
 }
 
-// setSubtensorOfConstants is local_setsubtensor_of_constants.
-func setSubtensorOfConstants() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_setsubtensor_of_constants", Doc: "setting a part of what is full of a number to that number changes nothing", On: onIncSubtensor, Depth: 2,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op := n.Op().(*tensor.IncSubtensorOp)
-			x, ok := uniform(n.Inputs()[0])
-			y, ok2 := uniform(n.Inputs()[1])
-			if !op.Set || op.Inplace || !ok || !ok2 || x != y {
-				return c.Miss("it does not set to the number that is there"), nil
-			}
-			return replace(c, n, n.Inputs()[0])
-		},
+func subtensorIncSubtensor(c *rewrite.Context, n *apply) (result, error) {
+	a, op, ok := owner[*tensor.IncSubtensorOp](n.Inputs()[0])
+	if !ok || op.Inplace {
+		return c.Miss("the argument is not a changed part"), nil
 	}
-}
-
-// uselessIncSubtensor is local_useless_inc_subtensor.
-func uselessIncSubtensor() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_useless_inc_subtensor", Doc: "setting everything is the value: set_subtensor(x[:], y) → y", On: onIncSubtensor, Depth: 2,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op := n.Op().(*tensor.IncSubtensorOp)
-			if op.Inplace || op.NumIndexes() > 0 && !op.IsSlice(0) || slices.ContainsFunc(op.Indexes(n), func(i tensor.Index) bool { return !i.IsEverything() }) {
-				return c.Miss("it changes a part"), nil
-			}
-			x, y := n.Inputs()[0], n.Inputs()[1]
-			if !op.Set {
-				return replace(c, n, tensor.Add(x, y))
-			}
-			if !n.Out().Type().Accepts(y.Type()) {
-				return replace(c, n, tensor.Second(x, y))
-			}
-			return replace(c, n, y)
-		},
+	if !sameForm(op, opOf[*tensor.SubtensorOp](n)) {
+		return c.Miss("it reads another part than was changed"), nil
 	}
-}
-
-// subtensorIncSubtensor is local_subtensor_inc_subtensor.
-func subtensorIncSubtensor() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_subtensor_inc_subtensor", Doc: "what was just set is known: set_subtensor(x[i], y)[i] → y, inc_subtensor(x[i], y)[i] → x[i] + y", On: onSubtensor, Depth: 2,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			a, op, ok := owner[*tensor.IncSubtensorOp](n.Inputs()[0])
-			if !ok || op.Inplace {
-				return c.Miss("the argument is no change of a part"), nil
-			}
-			if !sameForm(op, n.Op().(*tensor.SubtensorOp)) {
-				return c.Miss("another part is read than was changed"), nil
-			}
-			probe := tensor.RawSubtensor(a.Inputs()[0], op.Indexes(a)...)
-			if !fgraph.OpsEqual(probe.Owner().Op(), n.Op()) || !slices.Equal(probe.Owner().Inputs()[1:], n.Inputs()[1:]) {
-				return c.Miss("another part is read than was changed"), nil
-			}
-			y := a.Inputs()[1]
-			if !op.Set {
-				return replace(c, n, tensor.Add(probe, y))
-			}
-			return replace(c, n, y, probe)
-		},
+	probe := tensor.RawSubtensor(a.Inputs()[0], op.Indexes(a)...)
+	if !fgraph.OpsEqual(probe.Owner().Op(), n.Op()) || !slices.Equal(probe.Owner().Inputs()[1:], n.Inputs()[1:]) {
+		return c.Miss("it reads another part than was changed"), nil
 	}
+	y := a.Inputs()[1]
+	if !op.Set {
+		return replace(c, n, tensor.Add(probe, y))
+	}
+	return replace(c, n, y, probe)
 }
 
 // sameForm reports whether two ops index as many dimensions, each by an element or each by a slice.
@@ -162,26 +152,21 @@ func sameForm(a *tensor.IncSubtensorOp, b *tensor.SubtensorOp) bool {
 	return true
 }
 
-// advSub1AdvIncSub1 is local_adv_sub1_adv_inc_sub1 where the indexes are known to be different: numbers, or a range.
-func advSub1AdvIncSub1() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_adv_sub1_adv_inc_sub1", Doc: "rows that were just set are known, if no index is repeated: set_subtensor(x[i], y)[i] → y", Depth: 2,
-		On: []rewrite.Track{rewrite.TrackType[tensor.AdvancedSubtensorOp]()},
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			a, op, ok := owner[tensor.AdvancedIncSubtensorOp](n.Inputs()[0])
-			if !ok || op.Inplace || !op.Set || op.K != 1 || len(n.Inputs()) != 2 || a.Inputs()[2] != n.Inputs()[1] {
-				return c.Miss("the rows were not just set"), nil
-			}
-			if !distinct(n.Inputs()[1]) {
-				return c.Miss("an index may be repeated"), nil
-			}
-			return replace(c, n, a.Inputs()[1])
-		},
+// advSub1AdvIncSub1 takes indexes that are known to be different: numbers, or a range.
+func advSub1AdvIncSub1(c *rewrite.Context, n *apply) (result, error) {
+	a, op, ok := owner[tensor.AdvancedIncSubtensorOp](n.Inputs()[0])
+	if !ok || op.Inplace || !op.Set || op.K != 1 || len(n.Inputs()) != 2 || a.Inputs()[2] != n.Inputs()[1] {
+		return c.Miss("the rows were not just set"), nil
 	}
+	if !distinct(n.Inputs()[1]) {
+		return c.Miss("an index may be repeated"), nil
+	}
+	return replace(c, n, a.Inputs()[1])
 }
 
-// distinct reports whether the elements of an integer vector are known to be different, and not negative.
-func distinct(v *vari) bool {
+// distinct reports whether the elements of an integer vector are known to be different, and not
+// negative.
+func distinct(v *variable) bool {
 	if a, _, ok := owner[tensor.ARangeOp](v); ok {
 		start, ok := intOf(a.Inputs()[0])
 		step, ok2 := intOf(a.Inputs()[2])
@@ -200,4 +185,41 @@ func distinct(v *vari) bool {
 		seen[k] = true
 	}
 	return true
+}
+
+func joinOne(c *rewrite.Context, n *apply) (result, error) {
+	if len(n.Inputs()) != 1 {
+		return c.Miss("there are several tensors"), nil
+	}
+	return replace(c, n, n.Inputs()[0])
+}
+
+func joinEmpty(c *rewrite.Context, n *apply) (result, error) {
+	axis := int(opOf[tensor.JoinOp](n).Axis)
+	rest := slices.DeleteFunc(slices.Clone(n.Inputs()), func(v *variable) bool { return typeOf(v).Dim(axis) == 0 })
+	if len(rest) == len(n.Inputs()) || len(rest) == 0 {
+		return c.Miss("no tensor is known to be empty, or all are"), nil
+	}
+	return replace(c, n, tensor.Join(axis, rest...))
+}
+
+func joinMakeVector(c *rewrite.Context, n *apply) (result, error) {
+	var joined []*variable
+	for _, v := range n.Inputs() {
+		a, _, ok := owner[tensor.MakeVectorOp](v)
+		if ok && len(joined) > 0 {
+			if b, _, ok := owner[tensor.MakeVectorOp](joined[len(joined)-1]); ok {
+				joined[len(joined)-1] = again(a, slices.Concat(b.Inputs(), a.Inputs())...)
+				continue
+			}
+		}
+		joined = append(joined, v)
+	}
+	switch len(joined) {
+	case len(n.Inputs()):
+		return c.Miss("no two neighbours are MakeVectors"), nil
+	case 1:
+		return replace(c, n, joined[0])
+	}
+	return replace(c, n, tensor.Join(0, joined...))
 }

@@ -2,100 +2,80 @@ package tensorpass
 
 import (
 	"context"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 )
 
-// destroyable returns the feature that knows whether memory may be overwritten, if it is attached, and whether that of v may be.
-func destroyable(g *fgraph.FunctionGraph, v *vari) bool {
-	h, ok := fgraph.FeatureOf[*fgraph.DestroyHandler](g)
-	return ok && !v.IsConstant() && h.MayDestroy(v)
-}
-
-// inplaceWalk makes a walk with one rule of a function that returns the in-place form of an op, and the input that it destroys.
-func inplaceWalk(name, doc string, tracks []rewrite.Track, form func(fgraph.Op) (tensor.Op, int)) rewrite.GraphRewriter {
-	return rewrite.In2Out(name, rewrite.Rule{
-		Name: name, Doc: doc, On: tracks, Destroys: true,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, i := form(n.Op())
-			if op == nil {
-				return c.Miss("it works in place already"), nil
-			}
-			if !destroyable(c.Graph(), n.Inputs()[i]) {
-				return c.Miss("the memory of input %d must not be overwritten", i), nil
-			}
-			a, err := tensor.Make(op, n.Inputs()...)
-			if err != nil {
-				return none, err
-			}
-			return rewrite.Replace(a.Outputs()...), nil
-		},
-	})
-}
-
-// InplaceBLAS lets the BLAS add to memory that nobody reads any more.
-func InplaceBLAS() rewrite.GraphRewriter {
-	return inplaceWalk("InplaceBlasOpt", "products are added to memory that nobody reads any more: Gemm → Gemm{inplace}",
-		[]rewrite.Track{rewrite.TrackType[tensor.GemmOp](), rewrite.TrackType[tensor.GemvOp](), rewrite.TrackType[tensor.GerOp](), rewrite.TrackType[tensor.UsmmOp]()},
-		func(op fgraph.Op) (tensor.Op, int) {
-			switch op := op.(type) {
-			case tensor.GemmOp:
-				if !op.Inplace {
-					return tensor.GemmOp{Inplace: true}, 0
-				}
-			case tensor.GemvOp:
-				if !op.Inplace {
-					op.Inplace = true
-					return op, 0
-				}
-			case tensor.GerOp:
-				if !op.Inplace {
-					op.Inplace = true
-					return op, 0
-				}
-			case tensor.UsmmOp:
-				if !op.Inplace {
-					return tensor.UsmmOp{Inplace: true}, 3
-				}
-			}
-			return nil, 0
-		})
-}
-
-// InplaceSubtensor changes parts of tensors in place.
-func InplaceSubtensor() rewrite.GraphRewriter {
-	return inplaceWalk("local_inplace_setsubtensor", "a part is changed in memory that nobody reads any more",
-		[]rewrite.Track{rewrite.TrackType[*tensor.IncSubtensorOp](), rewrite.TrackType[tensor.AdvancedIncSubtensorOp]()},
-		func(op fgraph.Op) (tensor.Op, int) {
-			switch op := op.(type) {
-			case *tensor.IncSubtensorOp:
-				if !op.Inplace {
-					return op.WithInplace(true), 0
-				}
-			case tensor.AdvancedIncSubtensorOp:
-				if !op.Inplace {
-					op.Inplace = true
-					return op, 0
-				}
-			}
-			return nil, 0
-		})
-}
-
-// InplaceElemwise lets element-wise ops write their results over an argument that nobody reads any more. Every output tries the
-// arguments of its type in their order, and takes the first whose memory it may have.
-func InplaceElemwise() rewrite.GraphRewriter {
-	return rewrite.Global{
-		Name:     "inplace_elemwise_optimizer",
-		Doc:      "element-wise ops write over an argument that nobody reads any more: add(x, y) → add{inplace=0}(x, y)",
-		Destroys: true, Fn: inplaceElemwise,
+func inplaceBLASRule() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "InplaceBlasOpt", Doc: "products are added to memory that nothing reads any more: Gemm → Gemm{inplace}", Destroys: true,
+		On: slices.Concat(onType[tensor.GemmOp](), onType[tensor.GemvOp](), onType[tensor.GerOp](), onType[tensor.UsmmOp]()), Fn: workInplace,
 	}
 }
 
-// inplaceElemwise makes ops in-place, one after the other in the order of the computation.
-func inplaceElemwise(ctx context.Context, h *rewrite.Handle) error {
+func inplaceSubtensorRule() rewrite.Rule {
+	return rewrite.Rule{
+		Name: "local_inplace_setsubtensor", Doc: "a part is changed in memory that nothing reads any more", Destroys: true,
+		On: append(onType[*tensor.IncSubtensorOp](), onType[tensor.AdvancedIncSubtensorOp]()...), Fn: workInplace,
+	}
+}
+
+// workInplace lets an op overwrite an input, if it has such a form and nothing objects.
+func workInplace(c *rewrite.Context, n *apply) (result, error) {
+	if destroys(n.Op()) {
+		return c.Miss("it works in place already"), nil
+	}
+	var form interface {
+		tensor.Op
+		fgraph.Destroyer
+	}
+	switch op := n.Op().(type) {
+	case tensor.GemmOp:
+		op.Inplace = true
+		form = op
+	case tensor.GemvOp:
+		op.Inplace = true
+		form = op
+	case tensor.GerOp:
+		op.Inplace = true
+		form = op
+	case tensor.UsmmOp:
+		op.Inplace = true
+		form = op
+	case tensor.AdvancedIncSubtensorOp:
+		op.Inplace = true
+		form = op
+	case *tensor.IncSubtensorOp:
+		form = op.WithInplace(true)
+	}
+	i := form.DestroyMap()[0].Input
+	v := n.Inputs()[i]
+	if h, ok := fgraph.FeatureOf[*fgraph.DestroyHandler](c.Graph()); !ok || v.IsConstant() || !h.MayDestroy(v) {
+		return c.Miss("the memory of input %d must not be overwritten", i), nil
+	}
+	a, err := tensor.Make(form, n.Inputs()...)
+	if err != nil {
+		return none, err
+	}
+	return rewrite.Replace(a.Outputs()...), nil
+}
+
+// inplaceElemwise returns the pass that lets element-wise ops overwrite an argument that nothing
+// reads any more. Every output tries the arguments of its type in their order, and takes the memory
+// of the first one that it may have.
+func inplaceElemwise() rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name:     "inplace_elemwise_optimizer",
+		Doc:      "element-wise ops write over an argument that nothing reads any more: add(x, y) → add{inplace=0}(x, y)",
+		Destroys: true, Fn: placeElemwise,
+	}
+}
+
+// placeElemwise makes ops in place, one by one in the order of the computation.
+func placeElemwise(ctx context.Context, h *rewrite.Handle) error {
 	g := h.Graph()
 	order, err := g.Toposort()
 	if err != nil {
@@ -128,7 +108,7 @@ func inplaceElemwise(ctx context.Context, h *rewrite.Handle) error {
 				t.refused++
 				t.never[list[0].Input] = true
 			default:
-				most = 1 // to see which of them it is
+				most = 1 // to find the one that is refused
 			}
 		}
 	}
@@ -137,28 +117,28 @@ func inplaceElemwise(ctx context.Context, h *rewrite.Handle) error {
 	return nil
 }
 
-// manyReaders is the number of readers of a variable from which on only the last of them in the order of the computation tries to take
-// its memory. To find out that an apply may not costs as much as there are readers, and if all of them tried, the square of that.
+// manyReaders is the largest number of readers of a variable that all try to take its memory. If
+// there are more, only the last one in the order of the computation tries: an attempt takes time in
+// proportion to the readers, so that all attempts would take quadratic time.
 const manyReaders = 16
 
-// lastReaders knows which of many readers of a variable is the last.
+// lastReaders finds the last of many readers of a variable.
 type lastReaders struct {
-	g     *fgraph.FunctionGraph
-	place []int32 // by number of the apply: its place in the order
-	last  map[*vari]int
+	place []int32 // in the order, by number of the apply
+	last  map[*variable]int
 }
 
 func newLastReaders(g *fgraph.FunctionGraph, order []*apply) *lastReaders {
-	l := &lastReaders{g: g, place: make([]int32, g.NumApplyIDs()), last: make(map[*vari]int)}
+	l := &lastReaders{place: make([]int32, g.NumApplyIDs()), last: make(map[*variable]int)}
 	for i, a := range order {
 		l.place[a.ID()] = int32(i)
 	}
 	return l
 }
 
-// mayTry reports whether it is worth while that the apply at a place takes the memory of v. Applies that work in place already, which
-// have no place of their own in the order, come before it.
-func (l *lastReaders) mayTry(place int, v *vari) bool {
+// mayTry reports whether the apply at a place should try to take the memory of v. Applies that were
+// made in place have no place of their own; they come before it.
+func (l *lastReaders) mayTry(place int, v *variable) bool {
 	if len(v.Clients()) <= manyReaders {
 		return true
 	}
@@ -176,31 +156,31 @@ func (l *lastReaders) mayTry(place int, v *vari) bool {
 
 // taking finds out which outputs of an apply take the memory of which inputs.
 type taking struct {
-	handler *fgraph.DestroyHandler // nil: nobody knows what may be overwritten, and nothing is
+	handler *fgraph.DestroyHandler // nil: nothing may be overwritten
 	last    *lastReaders
 	place   int
-	never   []bool // by input: its memory is taken, or cannot be, no matter which output it would be for
-	asked   []bool // by input: its memory can be taken unless that is objected to
-	refused int    // inputs that something else has to read later, or in another way
+	never   []bool // by input: its memory is taken, or no output can take it
+	asked   []bool // by input: its memory can be taken unless a feature objects
+	refused int    // inputs that something else reads later or in another way
 	list    []fgraph.Alias
 	from    []searched
 }
 
-// searched says up to which input outputs of a type have been through.
+// searched is the number of inputs that outputs of a type have looked at.
 type searched struct {
 	typ   tensor.Type
 	input int
 }
 
-// begin turns to the apply at a place in the order.
+// begin starts with the apply at a place in the order.
 func (t *taking) begin(a *apply, place int) {
 	t.place = place
 	t.never = append(t.never[:0], make([]bool, len(a.Inputs()))...)
 	t.asked = append(t.asked[:0], make([]bool, len(a.Inputs()))...)
 }
 
-// choose lets outputs of a, at most so many, take inputs. Every input is asked about once, so that it takes time in proportion to the
-// inputs and outputs, where an op has one type of them.
+// choose returns which outputs of a, at most so many, take which inputs. It asks about an input
+// once, so that it takes time in proportion to the inputs and outputs of one type.
 func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 	t.list, t.from = t.list[:0], t.from[:0]
 	if t.handler == nil {
@@ -217,7 +197,7 @@ func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 		if o, ok := a.Op().(*tensor.CompositeOp); ok && o.Inplace(k) >= 0 {
 			continue
 		}
-		from := t.searched(typ(w))
+		from := t.searched(typeOf(w))
 		for ; from.input < min(len(a.Inputs()), mostInputs+1); from.input++ {
 			in := from.input
 			if t.never[in] || !t.fits(a.Inputs()[in], w) || !t.mayTake(a, in) {
@@ -234,21 +214,21 @@ func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 	return t.list
 }
 
-// searched returns how far the inputs have been looked through for outputs like one of a type.
-func (t *taking) searched(typ tensor.Type) *searched {
+// searched returns how far the inputs have been searched for outputs of a type.
+func (t *taking) searched(of tensor.Type) *searched {
 	for i := range t.from {
-		if t.from[i].typ == typ {
+		if t.from[i].typ == of {
 			return &t.from[i]
 		}
 	}
-	t.from = append(t.from, searched{typ: typ})
+	t.from = append(t.from, searched{typ: of})
 	return &t.from[len(t.from)-1]
 }
 
-// fits reports whether w has room where v is.
-func (t *taking) fits(v, w *vari) bool { return typ(v).DType() == typ(w).DType() && samePattern(v, w) }
+// fits reports whether w fits in the memory of v.
+func (t *taking) fits(v, w *variable) bool { return dtypeOf(v) == dtypeOf(w) && samePattern(v, w) }
 
-// mayTake reports whether nothing is known to speak against overwriting an input.
+// mayTake reports whether an input may be overwritten, as far as is known.
 func (t *taking) mayTake(a *apply, in int) bool {
 	v := a.Inputs()[in]
 	if t.asked[in] {
@@ -266,7 +246,8 @@ func (t *taking) mayTake(a *apply, in int) bool {
 	return true
 }
 
-// takeMemory replaces a by an apply whose outputs take the memory of inputs, and reports whether nobody objects.
+// takeMemory replaces a with an apply whose outputs take the memory of inputs, and reports whether
+// no feature objects.
 func takeMemory(h *rewrite.Handle, a *apply, list []fgraph.Alias) (*apply, bool, error) {
 	var op tensor.Op
 	switch o := a.Op().(type) {

@@ -13,7 +13,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// squares returns an op with so many inputs, and their squares as outputs.
+// squares returns an op with n inputs and their squares as outputs.
 func squares(n int) *tensor.CompositeOp {
 	types := make([]array.DType, n)
 	for i := range types {
@@ -27,7 +27,7 @@ func squares(n int) *tensor.CompositeOp {
 	return tensor.NewComposite(p.Return(values...))
 }
 
-// inPlace runs the pass on a graph and returns what it makes of it, and in how many changes.
+// inPlace runs the pass on a graph, and returns the result and the number of changes.
 func inPlace(t *testing.T, inputs, outputs []*fgraph.Variable) (*fgraph.FunctionGraph, int) {
 	t.Helper()
 	g, err := tensor.NewGraph(inputs, outputs)
@@ -36,14 +36,15 @@ func inPlace(t *testing.T, inputs, outputs []*fgraph.Variable) (*fgraph.Function
 	}
 	rewritetest.Run(t, rewrite.AddDestroyHandler(), g)
 	before := g.Commits()
-	rewritetest.Run(t, tensorpass.InplaceElemwise(), g)
+	rewritetest.Run(t, tensorpass.Pass("inplace_elemwise_optimizer"), g)
 	if err := g.Check(); err != nil {
 		t.Fatal(err)
 	}
 	return g, g.Commits() - before
 }
 
-// TestInplaceAtOnce: an op takes the memory of all the inputs that it may have in one change, which is what makes the pass linear.
+// TestInplaceAtOnce: an op takes the memory of all inputs that it may have in one change, which
+// makes the pass linear.
 func TestInplaceAtOnce(t *testing.T) {
 	const n = 60
 	var inputs, args, outputs []*fgraph.Variable
@@ -64,7 +65,7 @@ func TestInplaceAtOnce(t *testing.T) {
 	}
 }
 
-// TestInplaceOneOfTwo: what looks possible for each output is not for both.
+// TestInplaceOneOfTwo: what is possible for each output is not possible for both.
 func TestInplaceOneOfTwo(t *testing.T) {
 	x := tensor.Vector("x")
 	y := tensor.Exp(x)
@@ -78,7 +79,8 @@ func TestInplaceOneOfTwo(t *testing.T) {
 	}
 }
 
-// TestInplaceReadLater: an input that is read again after the op is left alone, the next one is taken.
+// TestInplaceReadLater: the pass leaves an input alone that is read again after the op, and takes
+// the next one.
 func TestInplaceReadLater(t *testing.T) {
 	x, y := tensor.Vector("x"), tensor.Vector("y")
 	u, v := tensor.Exp(x), tensor.Exp(y)

@@ -11,8 +11,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// TestIntegers: integers wrap around in products and sums of integers, and nowhere else. Rules keep it so at the ends of their range, and where
-// they meet floats: then everything is computed with floats as it was. So it is for float32s among float64s.
+// TestIntegers: integers wrap around in products and sums of integers, and nowhere else. Rules keep
+// this at the ends of the range and where integers meet floats, and the same for float32s among
+// float64s.
 func TestIntegers(t *testing.T) {
 	const vars = "i j k l: int64 vector; p q: bool vector; x y: vector; f g: float32 vector; I: int64 matrix; F: float32 matrix; X: matrix; s: scalar"
 	args := map[string]*array.Array{
@@ -85,7 +86,7 @@ func TestIntegers(t *testing.T) {
 	}
 }
 
-// TestIntegerValues: values that NumPy has, or the language says.
+// TestIntegerValues: the values are those of NumPy, or of the language.
 func TestIntegerValues(t *testing.T) {
 	for text, want := range map[string]string{
 		"i**2.0": "[1.6e+19, 9.0]", "sum(i**2.0)": "1.6e+19", "i**-2": "[6.25e-20, 0.1111111111111111]", "i*i": "[-2446744073709551616, 9]", "abs(i)*abs(i)": "[-2446744073709551616, 9]", "1.0*i*i": "[1.6e+19, 9.0]",
@@ -113,7 +114,8 @@ func parsed(t *testing.T, text string) *array.Array {
 	return tensor.ConstantOf(expr.NewScope().MustParse(text))
 }
 
-// closeTo reports whether two arrays are the same, up to a few last digits of floats also where they are small. What is no number in the first place may become one.
+// closeTo reports whether two arrays are the same, up to a few last digits of floats, also where
+// they are small. Where the first one has a NaN the second one may have a number.
 func closeTo(got, want *array.Array) bool {
 	if got.DType() != want.DType() || !array.SameShape(got, want) {
 		return false

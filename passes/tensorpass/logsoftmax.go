@@ -9,9 +9,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// viewed looks through what only selects elements or moves them. It returns what v is a part of, and the applies that are between, the last one
-// first.
-func viewed(v *vari) (whole *vari, chain []*apply) {
+// viewed looks through ops that only select or move elements. It returns what v is a part of, and
+// the applies in between, the last one first.
+func viewed(v *variable) (whole *variable, chain []*apply) {
 	for {
 		a := v.Owner()
 		if a == nil {
@@ -28,31 +28,35 @@ func viewed(v *vari) (whole *vari, chain []*apply) {
 }
 
 // viewAgain applies a chain of viewed to something else of the same shape.
-func viewAgain(v *vari, chain []*apply) *vari {
+func viewAgain(v *variable, chain []*apply) *variable {
 	for _, a := range slices.Backward(chain) {
-		v = tensor.MustApply(a.Op().(tensor.Op), append([]*vari{v}, a.Inputs()[1:]...)...)
+		v = withFirst(a, v)
 	}
 	return v
 }
 
-// logSoftmax is Theano's nameless rule log(Softmax(x)) → make_out_pattern(x), local_log_softmax. It also takes parts of a softmax.
-func logSoftmax() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_log_softmax", On: on(array.Log),
-		Doc: "log(Softmax(x)) → LogSoftmax(x), which is no logarithm of 0, also of a part: log(Softmax(x)[i]) → LogSoftmax(x)[i]",
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			probs, chain := viewed(n.Inputs()[0])
-			x := logits(probs)
-			if x == nil {
-				return c.Miss("the argument is no softmax nor a part of one"), nil
-			}
-			return replace(c, n, viewAgain(tensor.LogSoftmax(x), chain))
-		},
+// withFirst applies the op of a to its inputs with others in place of the first ones. It returns
+// nil if one of those is nil.
+func withFirst(a *apply, first ...*variable) *variable {
+	if slices.Contains(first, nil) {
+		return nil
 	}
+	return again(a, append(first, a.Inputs()[len(first):]...)...)
 }
 
-// logits returns what v is the softmax of, nil if it is none.
-func logits(v *vari) *vari {
+// logSoftmax is a nameless rule in Theano, log(Softmax(x)) → make_out_pattern(x). It also takes
+// parts of a softmax.
+func logSoftmax(c *rewrite.Context, n *apply) (result, error) {
+	probs, chain := viewed(n.Inputs()[0])
+	x := logits(probs)
+	if x == nil {
+		return c.Miss("the argument is not a softmax or a part of one"), nil
+	}
+	return replace(c, n, viewAgain(tensor.LogSoftmax(x), chain))
+}
+
+// logits returns x if v is the softmax of x, and else nil.
+func logits(v *variable) *variable {
 	if a, op, ok := owner[tensor.SoftmaxOp](v); ok && !op.Log {
 		return a.Inputs()[0]
 	}
@@ -62,193 +66,171 @@ func logits(v *vari) *vari {
 	return nil
 }
 
-// crossentropyOfPart is ours: crossentropy_to_crossentropy_with_softmax takes whole softmaxes.
-func crossentropyOfPart() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_crossentropy_of_part_of_softmax", On: []rewrite.Track{rewrite.TrackOp(tensor.CrossentropyCategorical1HotOp{})},
-		Doc: "the cross-entropy of a part of a softmax takes no logarithm of 0: CrossentropyCategorical1Hot(Softmax(X).T, y) → -LogSoftmax(X).T[arange(n), y]",
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			probs, chain := viewed(n.Inputs()[0])
-			x := logits(probs)
-			if x == nil || len(chain) == 0 {
-				return c.Miss("the probabilities are no part of a softmax"), nil
-			}
-			rows := tensor.ARange(tensor.Int(0), tensor.ShapesOf(c.Graph()).Dim(n.Inputs()[0], 0), tensor.Int(1))
-			return replace(c, n, tensor.Neg(tensor.Take(viewAgain(tensor.LogSoftmax(x), chain), rows, n.Inputs()[1])))
-		},
+// crossentropyOfPart is not one of Theano's: crossentropy_to_crossentropy_with_softmax takes whole
+// softmaxes only.
+func crossentropyOfPart(c *rewrite.Context, n *apply) (result, error) {
+	probs, chain := viewed(n.Inputs()[0])
+	x := logits(probs)
+	if x == nil || len(chain) == 0 {
+		return c.Miss("the probabilities are not a part of a softmax"), nil
 	}
+	rows := tensor.ARange(tensor.Int(0), tensor.ShapesOf(c.Graph()).Dim(n.Inputs()[0], 0), tensor.Int(1))
+	return replace(c, n, tensor.Neg(tensor.Take(viewAgain(tensor.LogSoftmax(x), chain), rows, n.Inputs()[1])))
 }
 
-// logSoftmaxGrad is local_logsoftmax_grad. The gradient of a logarithm divides by its argument, also behind selections, and that of the softmax
-// multiplies by it again, which is NaN where a probability is 0. The rule runs before all others, too, as then the parts that the gradient puts together
-// are written like those that the expression takes.
-func logSoftmaxGrad() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_logsoftmax_grad", On: []rewrite.Track{rewrite.TrackOp(tensor.SoftmaxGradOp{})},
-		Doc: "the gradient of the logarithm of a softmax divides by nothing: SoftmaxGrad(dy/p, p) → LogSoftmaxGrad(dy, log p); it was NaN where a probability is 0",
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			dy, probs := n.Inputs()[0], n.Inputs()[1]
-			x := logits(probs)
-			if x == nil {
-				return c.Miss("it is not the gradient of a softmax that can be seen"), nil
-			}
-			if _, _, ok := owner[tensor.CrossentropyCategorical1HotGradOp](dy); ok {
-				return c.Miss("it is up to local_softmax_grad_to_crossentropy_with_softmax_grad"), nil
-			}
-			pos, neg, ok := addCanonizer.few(dy, mostDistributed)
-			if !ok {
-				pos, neg = []*vari{dy}, nil
-			}
-			var quotients, rest [2][]*vari // what counts and what is taken back
-			for i, v := range slices.Concat(pos, neg) {
-				side := 0
-				if i >= len(pos) {
-					side = 1
-				}
-				if q := dividend(v, func(w *vari) bool { return w == probs }, deepestPart); q != nil {
-					quotients[side] = append(quotients[side], q)
-				} else {
-					rest[side] = append(rest[side], v)
-				}
-			}
-			if len(quotients[0])+len(quotients[1]) == 0 {
-				return c.Miss("what comes in is not divided by the probabilities"), nil
-			}
-			g := conform(dy, addCanonizer.join(quotients[0], quotients[1], dy), probs)
-			if g == nil {
-				return c.Miss("the dividend has not the shape of the probabilities"), nil
-			}
-			dx := tensor.MustApply(tensor.SoftmaxGradOp{Log: true}, g, tensor.LogSoftmax(x))
-			if len(rest[0])+len(rest[1]) == 0 {
-				return replace(c, n, dx)
-			}
-			if g = conform(dy, addCanonizer.join(rest[0], rest[1], dy), probs); g == nil {
-				return c.Miss("the other terms have not the shape of the probabilities"), nil
-			}
-			return replace(c, n, tensor.Add(dx, tensor.MustApply(tensor.SoftmaxGradOp{}, g, probs)))
-		},
+// logSoftmaxGrad removes a division and a product that cancel: the gradient of a logarithm divides
+// by its argument, also behind selections, and that of the softmax multiplies by it again, which is
+// NaN where a probability is 0. The rule also runs before all others, while the parts that the
+// gradient puts together are still written as the expression wrote them.
+func logSoftmaxGrad(c *rewrite.Context, n *apply) (result, error) {
+	dy, probs := n.Inputs()[0], n.Inputs()[1]
+	x := logits(probs)
+	if x == nil {
+		return c.Miss("it is not the gradient of a softmax in the graph"), nil
 	}
+	if _, _, ok := owner[tensor.CrossentropyCategorical1HotGradOp](dy); ok {
+		return c.Miss("local_softmax_grad_to_crossentropy_with_softmax_grad rewrites it"), nil
+	}
+	pos, neg, ok := addCanonizer.few(dy, mostDistributed)
+	if !ok {
+		pos, neg = []*variable{dy}, nil
+	}
+	var quotients, rest [2][]*variable // terms that are added, and terms that are subtracted
+	for side, terms := range [2][]*variable{pos, neg} {
+		for _, v := range terms {
+			if q := dividendBy(v, probs); q != nil {
+				quotients[side] = append(quotients[side], q)
+			} else {
+				rest[side] = append(rest[side], v)
+			}
+		}
+	}
+	if len(quotients[0])+len(quotients[1]) == 0 {
+		return c.Miss("the gradient is not divided by the probabilities"), nil
+	}
+	g := conform(dy, addCanonizer.join(quotients[0], quotients[1], dy), probs)
+	if g == nil {
+		return c.Miss("the dividend does not have the shape of the probabilities"), nil
+	}
+	dx := tensor.MustApply(tensor.SoftmaxGradOp{Log: true}, g, tensor.LogSoftmax(x))
+	if len(rest[0])+len(rest[1]) == 0 {
+		return replace(c, n, dx)
+	}
+	if g = conform(dy, addCanonizer.join(rest[0], rest[1], dy), probs); g == nil {
+		return c.Miss("the other terms do not have the shape of the probabilities"), nil
+	}
+	return replace(c, n, tensor.Add(dx, tensor.MustApply(tensor.SoftmaxGradOp{}, g, probs)))
 }
 
-// mulPartQuotient is ours. It is what local_mul_canonizer does to p*(x/p), for the gradient of the logarithm of a part.
-func mulPartQuotient() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_mul_part_quotient", On: on(array.Mul),
-		Doc: "a factor cancels in what is put together of quotients by its parts: p*set_subtensor(zeros[i], x/p[i]) → set_subtensor(zeros[i], x), also where p is zero, NaN or infinite",
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			if !isFloat(n.Out()) || len(n.Inputs()) > mostDistributed {
-				return c.Miss("it is a product of integers, or has too many factors"), nil
-			}
-			for i, f := range n.Inputs() {
-				if a := f.Owner(); a == nil || !alone(f) || !increments(a) && !sets(a) {
-					continue
-				}
-				for k, p := range n.Inputs() {
-					if k == i || p.IsConstant() || !samePattern(p, f) {
-						continue
-					}
-					if q := dividend(f, func(w *vari) bool { return w == p }, deepestPart); q != nil {
-						in := slices.Clone(n.Inputs())
-						in[i] = q
-						return replace(c, n, products.join(slices.Delete(in, k, k+1), nil, n.Out()), n.Inputs()...)
-					}
-				}
-			}
-			return c.Miss("no factor is put together of quotients by parts of another one"), nil
-		},
+// mulPartQuotient does for the gradient of the logarithm of a part what local_mul_canonizer does
+// for p*(x/p). It is not one of Theano's.
+func mulPartQuotient(c *rewrite.Context, n *apply) (result, error) {
+	in := n.Inputs()
+	if !isFloat(n.Out()) || len(in) > mostDistributed {
+		return c.Miss("it is a product of integers, or has too many factors"), nil
 	}
-}
-
-// sets reports whether an apply sets a part of its first input, in memory of its own.
-func sets(a *apply) bool {
-	op, ok := a.Op().(*tensor.IncSubtensorOp)
-	return ok && op.Set && !op.Inplace
+	for i, f := range in {
+		if a := f.Owner(); !usedOnce(f) || !increments(a) && !sets(a) {
+			continue
+		}
+		for k, p := range in {
+			if k == i || p.IsConstant() || !samePattern(p, f) {
+				continue
+			}
+			if q := dividendBy(f, p); q != nil {
+				factors := slices.Clone(in)
+				factors[i] = q
+				return replace(c, n, products.join(slices.Delete(factors, k, k+1), nil, n.Out()), in...)
+			}
+		}
+	}
+	return c.Miss("no factor is put together from quotients by parts of another one"), nil
 }
 
 // deepestPart bounds how many selections dividend looks through.
 const deepestPart = 12
 
-// dividend returns x where v is x/p, nil if it is not. is tells p. v may also be put together of quotients of parts of p, as gradients are.
-func dividend(v *vari, is func(*vari) bool, depth int) *vari {
+// dividendBy returns x if v is x/p, and else nil. As gradients are, v may be put together from
+// quotients by parts of p.
+func dividendBy(v, p *variable) *variable {
+	return dividend(v, func(w *variable) bool { return w == p }, deepestPart)
+}
+
+// dividend is dividendBy for the p that divides accepts.
+func dividend(v *variable, divides func(*variable) bool, depth int) *variable {
 	a := v.Owner()
 	if a == nil || depth == 0 {
 		return nil
 	}
-	inner := func(i int, is func(*vari) bool) *vari {
-		if q := dividend(a.Inputs()[i], is, depth-1); q != nil {
+	inner := func(i int, divides func(*variable) bool) *variable {
+		if q := dividend(a.Inputs()[i], divides, depth-1); q != nil {
 			return conform(a.Inputs()[i], q)
 		}
 		return nil
 	}
-	again := func(parts map[int]*vari) *vari { // a with other inputs
-		in := slices.Clone(a.Inputs())
-		for i, q := range parts {
-			if q == nil {
-				return nil
-			}
-			in[i] = q
-		}
-		return tensor.MustApply(a.Op().(tensor.Op), in...)
+	changed := func(part func(*variable) bool) *variable { // a changes a part of its first input
+		return withFirst(a, zerosOr(a.Inputs()[0], inner(0, divides)), inner(1, part))
 	}
 	switch op := a.Op().(type) {
 	case tensor.Elemwise:
-		return dividendOfElemwise(v, is, depth)
+		return dividendOfElemwise(v, divides, depth)
 	case tensor.DimShuffleOp:
-		return again(map[int]*vari{0: inner(0, func(w *vari) bool {
+		return withFirst(a, inner(0, func(w *variable) bool {
 			b, first, ok := owner[tensor.DimShuffleOp](w)
-			return ok && is(b.Inputs()[0]) && op.Compose(first).IsIdentity(typ(v).NDim())
-		})})
+			return ok && divides(b.Inputs()[0]) && op.Compose(first).IsIdentity(typeOf(v).NDim())
+		}))
 	case tensor.ReshapeOp:
-		return again(map[int]*vari{0: inner(0, func(w *vari) bool {
+		return withFirst(a, inner(0, func(w *variable) bool {
 			b, _, ok := owner[tensor.ReshapeOp](w)
-			return ok && is(b.Inputs()[0]) && typ(b.Inputs()[0]) == typ(v)
-		})})
+			return ok && divides(b.Inputs()[0]) && typeOf(b.Inputs()[0]) == typeOf(v)
+		}))
 	case *tensor.IncSubtensorOp:
 		if op.Inplace {
 			return nil
 		}
 		probe := tensor.RawSubtensor(a.Inputs()[0], op.Indexes(a)...).Owner()
-		part := func(w *vari) bool {
+		return changed(func(w *variable) bool {
 			b := w.Owner()
-			return b != nil && fgraph.OpsEqual(b.Op(), probe.Op()) && slices.Equal(b.Inputs()[1:], probe.Inputs()[1:]) && is(b.Inputs()[0])
-		}
-		return again(map[int]*vari{0: zerosOr(a.Inputs()[0], inner(0, is)), 1: inner(1, part)})
+			return b != nil && fgraph.OpsEqual(b.Op(), probe.Op()) && slices.Equal(b.Inputs()[1:], probe.Inputs()[1:]) && divides(b.Inputs()[0])
+		})
 	case tensor.AdvancedIncSubtensorOp:
 		if op.Inplace {
 			return nil
 		}
-		part := func(w *vari) bool {
+		return changed(func(w *variable) bool {
 			b, sub, ok := owner[tensor.AdvancedSubtensorOp](w)
-			return ok && sub.K == op.K && slices.Equal(b.Inputs()[1:], a.Inputs()[2:]) && is(b.Inputs()[0])
-		}
-		return again(map[int]*vari{0: zerosOr(a.Inputs()[0], inner(0, is)), 1: inner(1, part)})
+			return ok && sub.K == op.K && slices.Equal(b.Inputs()[1:], a.Inputs()[2:]) && divides(b.Inputs()[0])
+		})
 	case tensor.CrossentropyCategorical1HotGradOp:
-		if !is(a.Inputs()[1]) {
-			return nil
-		}
 		g, p, y := a.Inputs()[0], a.Inputs()[1], a.Inputs()[2]
-		return tensor.IncTake(tensor.ZerosLike(p), tensor.Neg(g), tensor.ARange(tensor.Int(0), tensor.ShapeI(p, 0), tensor.Int(1)), y)
+		if divides(p) {
+			return tensor.IncTake(tensor.ZerosLike(p), tensor.Neg(g), tensor.ARange(tensor.Int(0), tensor.ShapeI(p, 0), tensor.Int(1)), y)
+		}
 	}
 	return nil
 }
 
-// zerosOr returns v if it is 0, which it is also when divided, and else q.
-func zerosOr(v, q *vari) *vari {
+// zerosOr returns v if it is 0, which stays 0 when divided, and else q.
+func zerosOr(v, q *variable) *variable {
 	if is(v, 0) {
 		return v
 	}
 	return q
 }
 
-// dividendOfElemwise is dividend for sums, choices, and products, of which one factor may be the quotient.
-func dividendOfElemwise(v *vari, is func(*vari) bool, depth int) *vari {
+// dividendOfElemwise is dividend for sums, for switches, and for products, of which one factor may
+// be the quotient.
+func dividendOfElemwise(v *variable, divides func(*variable) bool, depth int) *variable {
 	a := v.Owner()
-	in := slices.Clone(a.Inputs())
+	first := 0
 	switch op, _ := elemOf(a); op {
-	case array.Neg, array.Add, array.Sub, array.Switch, array.Second:
-		first := map[array.Opcode]int{array.Switch: 1, array.Second: 1}[op]
+	case array.Switch, array.Second:
+		first = 1
+		fallthrough
+	case array.Neg, array.Add, array.Sub:
+		in := slices.Clone(a.Inputs())
 		for i := first; i < len(in); i++ {
-			q := dividend(in[i], is, depth-1)
+			q := dividend(in[i], divides, depth-1)
 			if q == nil {
 				q = zerosOr(in[i], nil)
 			}
@@ -259,21 +241,20 @@ func dividendOfElemwise(v *vari, is func(*vari) bool, depth int) *vari {
 				return nil
 			}
 		}
-		return tensor.MustApply(a.Op().(tensor.Op), in...)
+		return again(a, in...)
 	}
 	num, den, ok := mulCanonizer.few(v, mostDistributed)
 	if !ok {
 		return nil
 	}
-	if at := slices.IndexFunc(den, is); at >= 0 {
-		p := den[at]
-		return conform(v, mulCanonizer.join(num, slices.Delete(den, at, at+1), v), p)
+	if at := slices.IndexFunc(den, divides); at >= 0 {
+		return conform(v, mulCanonizer.join(num, without(den, at), v), den[at])
 	}
 	for i, f := range num {
 		if f == v {
 			break
 		}
-		if q := dividend(f, is, depth-1); q != nil {
+		if q := dividend(f, divides, depth-1); q != nil {
 			num[i] = q
 			return conform(v, mulCanonizer.join(num, den, v), f)
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 )
 
-// TestLongExpressions: what a product, quotient or sum takes to optimize grows with its length, not with the square of it.
+// TestLongExpressions: the memory for optimizing a product, quotient or sum grows with its length,
+// not with the square of it.
 func TestLongExpressions(t *testing.T) {
 	const length = 5000
 	opt := optimizer(t, unfused)

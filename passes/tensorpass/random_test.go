@@ -12,15 +12,18 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// randomRuns is how many expressions TestRandomExpressions tries. Where 10,000 are asked for every rule must have been used.
+// randomRuns is the number of expressions that TestRandomExpressions tries. From 10,000 on, every
+// rule has to be used.
 var randomRuns = flag.Int("expressions", 1500, "how many random expressions are tried")
 
-// TestRandomExpressions: expressions made at random of all ops, shapes and types, and of the expressions that rules are for, have the same
-// values optimized and not. Over ten thousand of them every rule is used.
+// TestRandomExpressions: random expressions of all ops, shapes and types, and of the expressions
+// that rules are for, keep their values when they are optimized. Ten thousand of them use every
+// rule.
 func TestRandomExpressions(t *testing.T) {
 	runs := *randomRuns
 	if testing.Short() {
@@ -58,8 +61,8 @@ func TestRandomExpressions(t *testing.T) {
 	}
 	var unused []string
 	for _, l := range tensorpass.Rules() {
-		if used[l.Name()] == 0 && !slices.Contains(unused, l.Name()) {
-			unused = append(unused, l.Name())
+		if used[rewrite.Describe(l.Rule).Name] == 0 && !slices.Contains(unused, rewrite.Describe(l.Rule).Name) {
+			unused = append(unused, rewrite.Describe(l.Rule).Name)
 		}
 	}
 	if len(unused) > 0 && runs >= 10000 {
@@ -88,7 +91,7 @@ func randomCase(t *testing.T, seed int, g *tensortest.Generator, opt *optdb.Opti
 	if err := f.Graph().Check(); err != nil {
 		t.Errorf("seed %d, %v: %v", seed, opt.Query(), err)
 	}
-	count(f.Profile().Optimizer, used)
+	count(f.NewRunner().Profile().Optimizer, used)
 	got, err := f.Call(t.Context(), args...)
 	if err != nil {
 		t.Errorf("seed %d, %v: %v\nbecame %v: %v", seed, opt.Query(), plain, f, err)
@@ -105,7 +108,7 @@ func randomCase(t *testing.T, seed int, g *tensortest.Generator, opt *optdb.Opti
 	}
 }
 
-// single reports whether there is a float32 in what a variable is computed from.
+// single reports whether a variable is computed from a float32.
 func single(v *fgraph.Variable) bool {
 	todo, seen := []*fgraph.Variable{v}, map[*fgraph.Variable]bool{}
 	for len(todo) > 0 {
@@ -125,7 +128,7 @@ func single(v *fgraph.Variable) bool {
 	return false
 }
 
-// count adds how often each rule was used.
+// count adds up how often each rule was used.
 func count(r *profile.Record, used map[string]int) {
 	for _, rule := range r.Rules {
 		if rule.Applied > 0 {

@@ -8,328 +8,297 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-var onReduce = []rewrite.Track{rewrite.TrackType[tensor.Reduce]()}
+// reductionRules lists the rules of reductions.
+func reductionRules() []Local {
+	onReduce := onType[tensor.Reduce]()
+	return []Local{
+		rule(Canonicalize, "local_sum_all_to_none", onReduce, 1, sumAllToNone,
+			"a reduction over all dimensions does not list them: sum{axis=0,1}(X) → sum(X)"),
+		rule(Canonicalize|Specialize, "local_sum_sum", onReduce, 2, sumSum,
+			"a sum of sums is one sum, as for every reduction: sum{axis=0}(sum{axis=0}(t)) → sum{axis=0,1}(t)"),
+		rule(Canonicalize, "local_cut_useless_reduce", onReduce, 1, cutUselessReduce,
+			"a reduction over no dimension is its argument"),
+		rule(Canonicalize|Uncanonicalize, "local_reduce_join", onReduce, 3, reduceJoin,
+			"the reduction of a stack is computed element by element: sum(stack([x, y]), axis=0) → x + y"),
+		rule(Canonicalize|Specialize|Uncanonicalize, "local_reduce_broadcastable", onReduce, 1, reduceBroadcastable,
+			"dimensions of size 1 are dropped instead of reduced: sum(row, axis=0) → DimShuffle{1}(row)"),
+		rule(Canonicalize|Specialize|unsafe, "local_sum_div_dimshuffle", onReduce, 3, sumDivDimShuffle,
+			"a divisor that is repeated along the reduced dimensions divides the sum: sum(X/c, axis=0) → sum(X, axis=0)/c; "+
+				"where c is 0 or infinite one of the two may be NaN"),
+		rule(Canonicalize|Specialize|unsafe, "local_sum_mul_by_scalar", onReduce, 2, sumMulByScalar,
+			"a scalar factor multiplies the sum: sum(s*x) → s*sum(x), sum(-x) → -sum(x); "+
+				"where s is 0 or infinite one of the two may be NaN"),
+		rule(Canonicalize|Specialize|unsafe, "local_sum_mul_dimshuffle", onReduce, 3, sumMulDimShuffle,
+			"a factor that is repeated along the reduced dimensions multiplies the sum: sum(X*c[:, None], axis=1) → sum(X, axis=1)*c; "+
+				"where c is 0 or infinite one of the two may be NaN"),
+		rule(Canonicalize|Specialize, "local_reduce_make_vector", onReduce, 2, reduceMakeVector,
+			"the reduction of a MakeVector is computed from its elements: sum(MakeVector(a, b)) → a + b"),
+		rule(Specialize|unsafe, "local_sum_alloc", onReduce, 0, sumAlloc,
+			"the sum of a filled tensor is a multiple of the value, and its product is a power: sum(Alloc(v, m, n)) → v*(m*n); "+
+				"where v is NaN or infinite and a size is 0 the multiple is NaN"),
+		rule(Specialize|unsafe, "local_argmax_pushdown", onType[tensor.ArgmaxOp](), 2, argmaxPushdown,
+			"the largest probability is at the largest argument: argmax(softmax(x)) → argmax(x); "+
+				"all probabilities are NaN where an argument is infinite"),
+		rule(Uncanonicalize, "local_max_to_min", on(array.Neg, array.Mul), 3, maxToMin,
+			"a minimum is written as one: -max(-x) → min(x)"),
+	}
+}
 
-// reduceOf returns the op of a reduction and the dimensions that it folds.
-func reduceOf(n *apply) (tensor.Reduce, array.Axes) {
-	op := n.Op().(tensor.Reduce)
-	return op, op.Over(typ(n.Inputs()[0]).NDim())
+// reduceOf returns the operation of a reduction and the dimensions that it reduces.
+func reduceOf(n *apply) (array.Reduction, array.Axes) {
+	op := opOf[tensor.Reduce](n)
+	return op.Op, op.Over(typeOf(n.Inputs()[0]).NDim())
+}
+
+// sumArgument returns the argument of a reduction, and the apply that computes it if the reduction
+// is a sum, op computes the argument, and nothing else uses it. Otherwise the apply is nil.
+func sumArgument(n *apply, op array.Opcode) (v *variable, a *apply) {
+	v = n.Inputs()[0]
+	if r, _ := reduceOf(n); r == array.Sum && usedOnce(v) {
+		a = elem(v, op)
+	}
+	return v, a
 }
 
 // reduceOver applies a reduction over a set of dimensions.
-func reduceOver(op array.Reduction, x *vari, axes array.Axes) *vari {
-	if axes == 1<<typ(x).NDim()-1 {
+func reduceOver(op array.Reduction, x *variable, axes array.Axes) *variable {
+	if axes == 1<<typeOf(x).NDim()-1 {
 		return tensor.MustApply(tensor.Reduce{Op: op, All: true}, x)
 	}
 	return tensor.MustApply(tensor.Reduce{Op: op, Axes: axes}, x)
 }
 
-// sumAllToNone is local_sum_all_to_none.
-func sumAllToNone() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_sum_all_to_none", Doc: "a reduction over all dimensions does not list them: sum{axis=0,1}(X) → sum(X)", On: onReduce, Depth: 1,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, axes := reduceOf(n)
-			x := n.Inputs()[0]
-			if op.All || axes != 1<<typ(x).NDim()-1 {
-				return c.Miss("it does not list all dimensions"), nil
-			}
-			return replace(c, n, reduceOver(op.Op, x, axes))
-		},
+// reduceList combines variables as a reduction combines elements, or returns nil if there is no
+// single op for that.
+func reduceList(r array.Reduction, list []*variable) *variable {
+	switch {
+	case r > array.Min, len(list) == 0, len(list) > 2 && r != array.Sum && r != array.Prod:
+		return nil
+	case len(list) == 1:
+		return list[0]
 	}
+	return tensor.Map(r.Opcode(), list...)
 }
 
-// sumSum is local_sum_sum.
-func sumSum() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_sum_sum", Doc: "a sum of sums is one sum, and so for every reduction: sum{axis=0}(sum{axis=0}(t)) → sum{axis=0,1}(t)", On: onReduce, Depth: 2,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, outer := reduceOf(n)
-			v := n.Inputs()[0]
-			a, inner, ok := owner[tensor.Reduce](v)
-			if !ok || inner.Op != op.Op || !alone(v) {
-				return c.Miss("the argument is no such reduction that is used here only"), nil
-			}
-			x := a.Inputs()[0]
-			axes := inner.Over(typ(x).NDim())
-			kept := 0
-			for d := range typ(x).NDim() {
-				if axes.Has(d) {
-					continue
-				}
-				if outer.Has(kept) {
-					axes |= 1 << d
-				}
-				kept++
-			}
-			return replace(c, n, reduceOver(op.Op, x, axes))
-		},
+func sumAllToNone(c *rewrite.Context, n *apply) (result, error) {
+	op, axes := reduceOf(n)
+	x := n.Inputs()[0]
+	if opOf[tensor.Reduce](n).All || axes != 1<<typeOf(x).NDim()-1 {
+		return c.Miss("it does not list all dimensions"), nil
 	}
+	return replace(c, n, reduceOver(op, x, axes))
 }
 
-// cutUselessReduce is local_cut_useless_reduce.
-func cutUselessReduce() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_cut_useless_reduce", Doc: "a reduction over no dimension is its argument", On: onReduce, Depth: 1,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, axes := reduceOf(n)
-			if axes != 0 || op.Op == array.All || op.Op == array.Any {
-				return c.Miss("it folds dimensions, or makes a bool"), nil
-			}
-			return replace(c, n, n.Inputs()[0])
-		},
+func sumSum(c *rewrite.Context, n *apply) (result, error) {
+	op, outer := reduceOf(n)
+	v := n.Inputs()[0]
+	a, inner, ok := owner[tensor.Reduce](v)
+	if !ok || inner.Op != op || !usedOnce(v) {
+		return c.Miss("the argument is not such a reduction, with a single use"), nil
 	}
+	x := a.Inputs()[0]
+	axes := inner.Over(typeOf(x).NDim())
+	kept := 0
+	for d := range typeOf(x).NDim() {
+		if axes.Has(d) {
+			continue
+		}
+		if outer.Has(kept) {
+			axes |= 1 << d
+		}
+		kept++
+	}
+	return replace(c, n, reduceOver(op, x, axes))
 }
 
-// reduceBroadcastable is local_reduce_broadcastable.
-func reduceBroadcastable() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_reduce_broadcastable", Doc: "dimensions of size 1 are dropped, not folded: sum(row, axis=0) → DimShuffle{1}(row)", On: onReduce, Depth: 1,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, axes := reduceOf(n)
-			x := n.Inputs()[0]
-			var rest array.Axes
-			var order []int
-			for d := range typ(x).NDim() {
-				if axes.Has(d) && typ(x).Dim(d) == 1 {
-					continue
-				}
-				if axes.Has(d) {
-					rest |= 1 << len(order)
-				}
-				order = append(order, d)
-			}
-			if len(order) == typ(x).NDim() {
-				return c.Miss("no dimension that is folded is known to have size 1"), nil
-			}
-			y := tensor.DimShuffle(x, order...)
-			if rest != 0 {
-				return replace(c, n, reduceOver(op.Op, y, rest))
-			}
-			return replace(c, n, y)
-		},
+func cutUselessReduce(c *rewrite.Context, n *apply) (result, error) {
+	if op, axes := reduceOf(n); axes != 0 || op == array.All || op == array.Any {
+		return c.Miss("it reduces dimensions, or makes a bool"), nil
 	}
+	return replace(c, n, n.Inputs()[0])
 }
 
-// reduceJoin is local_reduce_join.
-func reduceJoin() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_reduce_join", Doc: "folding what was stacked is computing element by element: sum(stack([x, y]), axis=0) → x + y", On: onReduce, Depth: 3,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, axes := reduceOf(n)
-			a, join, ok := owner[tensor.JoinOp](n.Inputs()[0])
-			if !ok || join.Axis != 0 || axes != 1 || op.Op > array.Min {
-				return c.Miss("it does not fold the dimension of a stack"), nil
-			}
-			rows := make([]*vari, len(a.Inputs()))
-			for i, v := range a.Inputs() {
-				b, ds, ok := owner[tensor.DimShuffleOp](v)
-				if !ok || typ(v).NDim() != typ(b.Inputs()[0]).NDim()+1 || !ds.PadsLeft(typ(b.Inputs()[0]).NDim()) {
-					return c.Miss("input %d of the join was not given a new dimension for it", i), nil
-				}
-				if !samePattern(v, a.Inputs()[0]) {
-					return c.Miss("not all inputs have one shape"), nil
-				}
-				rows[i] = b.Inputs()[0]
-			}
-			if len(rows) > 2 && op.Op != array.Sum && op.Op != array.Prod {
-				return c.Miss("more than two inputs"), nil
-			}
-			return replace(c, n, tensor.Map(op.Op.Opcode(), rows...))
-		},
-	}
-}
-
-// sumDivDimShuffle is local_sum_div_dimshuffle.
-func sumDivDimShuffle() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_sum_div_dimshuffle", Doc: "a divisor that is repeated along the folded dimensions divides the sum: sum(X/c, axis=0) → sum(X, axis=0)/c; where c is 0 or infinite one of the two may be NaN", On: onReduce, Depth: 3,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, axes := reduceOf(n)
-			v := n.Inputs()[0]
-			q := elem(v, array.TrueDiv)
-			if op.Op != array.Sum || q == nil || !alone(v) || axes == 0 {
-				return c.Miss("it is not the sum of a quotient that is used here only"), nil
-			}
-			num, den := q.Inputs()[0], q.Inputs()[1]
-			kept, ok := withoutAxes(den, axes)
-			if !ok {
-				return c.Miss("the divisor varies along the folded dimensions"), nil
-			}
-			if !samePattern(num, v) {
-				return c.Miss("the numerator has not the shape of the quotient"), nil
-			}
-			return replace(c, n, tensor.TrueDiv(reduceOver(array.Sum, castTo(num, typ(v).DType()), axes), kept))
-		},
-	}
-}
-
-// withoutAxes drops dimensions of v, if they are known to have size 1.
-func withoutAxes(v *vari, axes array.Axes) (*vari, bool) {
+func reduceBroadcastable(c *rewrite.Context, n *apply) (result, error) {
+	op, axes := reduceOf(n)
+	x := n.Inputs()[0]
+	var rest array.Axes
 	var order []int
-	for d := range typ(v).NDim() {
+	for d := range typeOf(x).NDim() {
+		if axes.Has(d) && typeOf(x).Dim(d) == 1 {
+			continue
+		}
+		if axes.Has(d) {
+			rest |= 1 << len(order)
+		}
+		order = append(order, d)
+	}
+	if len(order) == typeOf(x).NDim() {
+		return c.Miss("no reduced dimension is known to have size 1"), nil
+	}
+	y := tensor.DimShuffle(x, order...)
+	if rest != 0 {
+		y = reduceOver(op, y, rest)
+	}
+	return replace(c, n, y)
+}
+
+func reduceJoin(c *rewrite.Context, n *apply) (result, error) {
+	op, axes := reduceOf(n)
+	a, join, ok := owner[tensor.JoinOp](n.Inputs()[0])
+	if !ok || join.Axis != 0 || axes != 1 || op > array.Min {
+		return c.Miss("it does not reduce the dimension of a stack"), nil
+	}
+	rows := make([]*variable, len(a.Inputs()))
+	for i, v := range a.Inputs() {
+		rows[i] = stripPadding(v)
+		if typeOf(v).NDim() != typeOf(rows[i]).NDim()+1 {
+			return c.Miss("input %d of the join did not get a new dimension for it", i), nil
+		}
+		if !samePattern(v, a.Inputs()[0]) {
+			return c.Miss("the inputs do not have one shape"), nil
+		}
+	}
+	y := reduceList(op, rows)
+	if y == nil {
+		return c.Miss("there are more than two inputs"), nil
+	}
+	return replace(c, n, y)
+}
+
+func reduceMakeVector(c *rewrite.Context, n *apply) (result, error) {
+	op, axes := reduceOf(n)
+	a, _, ok := owner[tensor.MakeVectorOp](n.Inputs()[0])
+	if !ok || axes == 0 {
+		return c.Miss("it does not reduce a MakeVector"), nil
+	}
+	y := reduceList(op, a.Inputs())
+	if y == nil {
+		return c.Miss("there is no op for that many elements"), nil
+	}
+	return replace(c, n, y)
+}
+
+func sumDivDimShuffle(c *rewrite.Context, n *apply) (result, error) {
+	_, axes := reduceOf(n)
+	v, q := sumArgument(n, array.TrueDiv)
+	if q == nil || axes == 0 {
+		return c.Miss("it is not the sum of a quotient with a single use"), nil
+	}
+	num, den := q.Inputs()[0], q.Inputs()[1]
+	kept := withoutAxes(den, axes)
+	if kept == nil {
+		return c.Miss("the divisor varies along the reduced dimensions"), nil
+	}
+	if !samePattern(num, v) {
+		return c.Miss("the numerator does not have the shape of the quotient"), nil
+	}
+	return replace(c, n, tensor.TrueDiv(reduceOver(array.Sum, castTo(num, dtypeOf(v)), axes), kept))
+}
+
+// withoutAxes drops dimensions of v, or returns nil if one is not known to have size 1.
+func withoutAxes(v *variable, axes array.Axes) *variable {
+	var order []int
+	for d := range typeOf(v).NDim() {
 		if !axes.Has(d) {
 			order = append(order, d)
-		} else if typ(v).Dim(d) != 1 {
-			return nil, false
+		} else if typeOf(v).Dim(d) != 1 {
+			return nil
 		}
 	}
 	if a := tensor.ConstantOf(v); a != nil {
-		return tensor.Constant(a.Transpose(order...).Clone()), true
+		return tensor.Constant(a.Transpose(order...).Clone())
 	}
-	if a, inner, ok := owner[tensor.DimShuffleOp](v); ok {
-		return tensor.DimShuffle(a.Inputs()[0], tensor.NewDimShuffle(order...).Compose(inner).NewOrder()...), true
-	}
-	return tensor.DimShuffle(v, order...), true
+	return shuffled(v, tensor.NewDimShuffle(order...))
 }
 
-// sumMulByScalar is local_sum_mul_by_scalar.
-func sumMulByScalar() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_sum_mul_by_scalar", Doc: "a factor that is a scalar multiplies the sum: sum(s*x) → s*sum(x), sum(-x) → -sum(x); where s is 0 or infinite one of the two may be NaN", On: onReduce, Depth: 2,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, axes := reduceOf(n)
-			v := n.Inputs()[0]
-			if op.Op != array.Sum || !alone(v) {
-				return c.Miss("it is not the sum of something that is used here only"), nil
-			}
-			if a := elem(v, array.Neg); a != nil {
-				return replace(c, n, tensor.Neg(reduceOver(array.Sum, a.Inputs()[0], axes)))
-			}
-			a := elem(v, array.Mul)
-			if a == nil {
-				return c.Miss("the argument is no product"), nil
-			}
-			var scalars, rest []*vari
-			for _, f := range a.Inputs() {
-				if isScalar(f) {
-					scalars = append(scalars, scalarOf(stripPadding(f)))
-				} else {
-					rest = append(rest, f)
-				}
-			}
-			if len(scalars) == 0 || len(rest) == 0 {
-				return c.Miss("no factor, or all, are scalars"), nil
-			}
-			x := rest[0]
-			if len(rest) > 1 {
-				x = computeAs(v, array.Mul, rest...)
-			}
-			if !samePattern(x, v) {
-				return c.Miss("the factors that are no scalars have not the shape of the product"), nil
-			}
-			sum := reduceOver(array.Sum, castTo(x, typ(v).DType()), axes)
-			if k, ok := uniform(scalars[0]); ok && k == -1 && len(scalars) == 1 {
-				return replace(c, n, tensor.Neg(sum))
-			}
-			return replace(c, n, tensor.Mul(append(scalars, sum)...))
-		},
+func sumMulByScalar(c *rewrite.Context, n *apply) (result, error) {
+	_, axes := reduceOf(n)
+	if _, a := sumArgument(n, array.Neg); a != nil {
+		return replace(c, n, tensor.Neg(reduceOver(array.Sum, a.Inputs()[0], axes)))
 	}
+	v, a := sumArgument(n, array.Mul)
+	if a == nil {
+		return c.Miss("it is not the sum of a product with a single use"), nil
+	}
+	scalars, rest := partition(a.Inputs(), isScalar)
+	if len(scalars) == 0 || len(rest) == 0 {
+		return c.Miss("all factors are scalars, or none"), nil
+	}
+	x := rest[0]
+	if len(rest) > 1 {
+		x = computeAs(v, array.Mul, rest...)
+	}
+	if !samePattern(x, v) {
+		return c.Miss("the other factors do not have the shape of the product"), nil
+	}
+	scalars = mapped(scalars, scalarFactor)
+	sum := reduceOver(array.Sum, castTo(x, dtypeOf(v)), axes)
+	if len(scalars) == 1 && is(scalars[0], -1) {
+		return replace(c, n, tensor.Neg(sum))
+	}
+	return replace(c, n, tensor.Mul(append(scalars, sum)...))
 }
 
-// sumMulDimShuffle is the part of PyTensor's local_sum_prod_of_mul_or_div that is none of Theano's.
-func sumMulDimShuffle() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_sum_mul_dimshuffle", Doc: "a factor that is repeated along the folded dimensions multiplies the sum: sum(X*c[:, None], axis=1) → sum(X, axis=1)*c; where c is 0 or infinite one of the two may be NaN", On: onReduce, Depth: 3,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, axes := reduceOf(n)
-			v := n.Inputs()[0]
-			a := elem(v, array.Mul)
-			if op.Op != array.Sum || a == nil || !alone(v) || axes == 0 {
-				return c.Miss("it is not the sum of a product that is used here only"), nil
-			}
-			for i, f := range a.Inputs() {
-				if _, _, dims := owner[tensor.DimShuffleOp](f); !dims || !alone(f) {
-					continue
-				}
-				kept, ok := withoutAxes(f, axes)
-				if !ok {
-					continue
-				}
-				if _, _, dims := owner[tensor.DimShuffleOp](kept); dims {
-					continue // there would be as much to do as before
-				}
-				rest := slices.Delete(slices.Clone(a.Inputs()), i, i+1)
-				x := rest[0]
-				if len(rest) > 1 {
-					x = tensor.Mul(rest...)
-				}
-				if !samePattern(x, v) || typ(x).DType() != typ(n.Out()).DType() || typ(v).DType() != typ(x).DType() {
-					continue
-				}
-				return replace(c, n, tensor.Mul(reduceOver(array.Sum, x, axes), kept))
-			}
-			return c.Miss("no factor is repeated along the folded dimensions, by a DimShuffle that would be saved"), nil
-		},
+// sumMulDimShuffle is the part of PyTensor's local_sum_prod_of_mul_or_div that Theano does not
+// have.
+func sumMulDimShuffle(c *rewrite.Context, n *apply) (result, error) {
+	_, axes := reduceOf(n)
+	v, a := sumArgument(n, array.Mul)
+	if a == nil || axes == 0 {
+		return c.Miss("it is not the sum of a product with a single use"), nil
 	}
+	isDimShuffle := func(v *variable) bool { _, _, ok := owner[tensor.DimShuffleOp](v); return ok }
+	for i, f := range a.Inputs() {
+		if !isDimShuffle(f) || !usedOnce(f) {
+			continue
+		}
+		kept := withoutAxes(f, axes)
+		if kept == nil || isDimShuffle(kept) { // a DimShuffle would be as much to do as before
+			continue
+		}
+		x := product(without(a.Inputs(), i)...)
+		if samePattern(x, v) && dtypeOf(x) == dtypeOf(n.Out()) && dtypeOf(v) == dtypeOf(x) {
+			return replace(c, n, tensor.Mul(reduceOver(array.Sum, x, axes), kept))
+		}
+	}
+	return c.Miss("no factor is repeated along the reduced dimensions by a DimShuffle that is not needed then"), nil
 }
 
-// reduceMakeVector is PyTensor's local_sum_make_vector, for other reductions as well.
-func reduceMakeVector() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_reduce_make_vector", Doc: "folding a vector that is put together is computing with its elements: sum(MakeVector(a, b)) → a + b", On: onReduce, Depth: 2,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, axes := reduceOf(n)
-			a, _, ok := owner[tensor.MakeVectorOp](n.Inputs()[0])
-			if !ok || axes == 0 || len(a.Inputs()) == 0 || op.Op > array.Min {
-				return c.Miss("it does not fold a MakeVector"), nil
-			}
-			in := a.Inputs()
-			switch {
-			case len(in) == 1:
-				return replace(c, n, in[0])
-			case len(in) > 2 && op.Op != array.Sum && op.Op != array.Prod:
-				return c.Miss("more than two elements"), nil
-			}
-			return replace(c, n, tensor.Map(op.Op.Opcode(), in...))
-		},
+func sumAlloc(c *rewrite.Context, n *apply) (result, error) {
+	op, axes := reduceOf(n)
+	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
+	if !ok || op > array.Min || axes == 0 {
+		return c.Miss("it is not the reduction of an Alloc"), nil
 	}
-}
-
-// sumAlloc is local_sum_alloc.
-func sumAlloc() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_sum_alloc", Doc: "the sum of a filled tensor is a multiple of the value, and its product a power: sum(Alloc(v, m, n)) → v*(m*n); where v is NaN or infinite and a size 0 the multiple is NaN", On: onReduce,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op, axes := reduceOf(n)
-			a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
-			if !ok || op.Op > array.Min || axes == 0 {
-				return c.Miss("it is not the reduction of an Alloc"), nil
-			}
-			v := a.Inputs()[0]
-			if !isScalar(v) {
-				return c.Miss("the value is no scalar"), nil
-			}
-			var kept, folded []*vari
-			for d, size := range a.Inputs()[1:] {
-				if axes.Has(d) {
-					folded = append(folded, size)
-				} else {
-					kept = append(kept, size)
-				}
-			}
-			v = scalarOf(v)
-			switch op.Op {
-			case array.Sum:
-				return replace(c, n, refilled(combined(array.Mul, v, folded, n.Out()), kept))
-			case array.Prod:
-				return replace(c, n, refilled(combined(array.Pow, v, folded, n.Out()), kept))
-			case array.Max, array.Min: // an error where a size is 0
-				for _, size := range folded {
-					if x, ok := uniform(size); !ok || x <= 0 {
-						return c.Miss("a size may be 0"), nil
-					}
-				}
-				return replace(c, n, refilled(v, kept))
-			}
-			return none, nil
-		},
+	v := a.Inputs()[0]
+	if !isScalar(v) {
+		return c.Miss("the value is not a scalar"), nil
 	}
+	var kept, reduced []*variable
+	for d, size := range a.Inputs()[1:] {
+		if axes.Has(d) {
+			reduced = append(reduced, size)
+		} else {
+			kept = append(kept, size)
+		}
+	}
+	v = scalarOf(v)
+	switch op {
+	case array.Sum:
+		v = combined(array.Mul, v, reduced, n.Out())
+	case array.Prod:
+		v = combined(array.Pow, v, reduced, n.Out())
+	default: // a maximum or minimum, which is an error where a size is 0
+		if slices.ContainsFunc(reduced, func(size *variable) bool { x, ok := uniform(size); return !ok || x <= 0 }) {
+			return c.Miss("a size may be 0"), nil
+		}
+	}
+	return replace(c, n, refilled(v, kept))
 }
 
 // combined combines a value with the product of sizes.
-func combined(op array.Opcode, v *vari, sizes []*vari, out *vari) *vari {
-	dtype := typ(out).DType()
+func combined(op array.Opcode, v *variable, sizes []*variable, out *variable) *variable {
+	dtype := dtypeOf(out)
 	total := tensor.Int(1)
 	for _, s := range sizes {
 		x, known := uniform(total)
@@ -346,61 +315,34 @@ func combined(op array.Opcode, v *vari, sizes []*vari, out *vari) *vari {
 	return tensor.Map(op, castTo(v, dtype), castTo(total, dtype))
 }
 
-// refilled spreads a scalar over sizes again.
-func refilled(v *vari, sizes []*vari) *vari {
-	if len(sizes) == 0 {
-		return v
+func maxToMin(c *rewrite.Context, n *apply) (result, error) {
+	v := negated(n.Out())
+	if v == nil || !isFloat(v) { // the negation of the smallest integer is itself
+		return c.Miss("it is not a negation of floats"), nil
 	}
-	return tensor.Alloc(v, sizes...)
+	a, op, ok := owner[tensor.Reduce](v)
+	if !ok || !usedOnce(v) || op.Op != array.Max && op.Op != array.Min {
+		return c.Miss("the argument is not a maximum or minimum with a single use"), nil
+	}
+	x := negated(a.Inputs()[0])
+	if x == nil {
+		return c.Miss("it is not the maximum of a negation"), nil
+	}
+	if op.Op == array.Max {
+		op.Op = array.Min
+	} else {
+		op.Op = array.Max
+	}
+	return replace(c, n, tensor.MustApply(op, x))
 }
 
-// maxToMin is local_max_to_min.
-func maxToMin() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_max_to_min", Doc: "the minimum is written as such: -max(-x) → min(x)", On: append(on(array.Neg), on(array.Mul)...), Depth: 3,
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			v := negated(n)
-			if v == nil || !isFloat(v) { // the negation of the smallest integer is itself
-				return c.Miss("it is no negation of floats"), nil
-			}
-			a, op, ok := owner[tensor.Reduce](v)
-			if !ok || !alone(v) || op.Op != array.Max && op.Op != array.Min || a.Inputs()[0].Owner() == nil {
-				return c.Miss("the argument is no maximum that is used here only"), nil
-			}
-			x := negated(a.Inputs()[0].Owner())
-			if x == nil {
-				return c.Miss("the maximum is not that of a negation"), nil
-			}
-			op.Op = map[array.Reduction]array.Reduction{array.Max: array.Min, array.Min: array.Max}[op.Op]
-			return replace(c, n, tensor.MustApply(op, x))
-		},
+// argmaxPushdown does for the softmax what Theano's rule does for monotonous functions.
+func argmaxPushdown(c *rewrite.Context, n *apply) (result, error) {
+	op := opOf[tensor.ArgmaxOp](n)
+	a, _, ok := owner[tensor.SoftmaxOp](n.Inputs()[0])
+	last := typeOf(n.Inputs()[0]).NDim() - 1
+	if !ok || (tensor.Reduce{Axes: op.Axes, All: op.All}).Over(last+1) != 1<<last {
+		return c.Miss("it is not over the dimension of a softmax"), nil
 	}
-}
-
-// negated returns x if n computes -x, as a negation or as a product with -1.
-func negated(n *apply) *vari {
-	switch op, _ := elemOf(n); {
-	case op == array.Neg:
-		return n.Inputs()[0]
-	case op == array.Mul && len(n.Inputs()) == 2 && is(n.Inputs()[0], -1) && samePattern(n.Inputs()[1], n.Out()):
-		return n.Inputs()[1]
-	}
-	return nil
-}
-
-// argmaxPushdown is local_argmax_pushdown for the softmax.
-func argmaxPushdown() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_argmax_pushdown", Doc: "the place of the largest probability is that of the largest argument: argmax(softmax(x)) → argmax(x); all probabilities are NaN where an argument is infinite", Depth: 2,
-		On: []rewrite.Track{rewrite.TrackType[tensor.ArgmaxOp]()},
-		Fn: func(c *rewrite.Context, n *apply) (result, error) {
-			op := n.Op().(tensor.ArgmaxOp)
-			a, _, ok := owner[tensor.SoftmaxOp](n.Inputs()[0])
-			last := typ(n.Inputs()[0]).NDim() - 1
-			if !ok || (tensor.Reduce{Axes: op.Axes, All: op.All}).Over(last+1) != 1<<last {
-				return c.Miss("it is not over the dimension of a softmax"), nil
-			}
-			return replace(c, n, tensor.MustApply(op, a.Inputs()[0]))
-		},
-	}
+	return replace(c, n, tensor.MustApply(op, a.Inputs()[0]))
 }

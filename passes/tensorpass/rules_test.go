@@ -44,7 +44,8 @@ func readRules(t testing.TB, name string) (lines []string, cases []ruleCase, var
 		if strings.HasPrefix(s.Text(), "#") || s.Text() == "" {
 			continue
 		}
-		// "|" is an operator as well: the separators have a space on both sides, and the expressions with an "or" three fields.
+		// "|" is an operator as well: the separators have a space on both sides, and the
+		// expressions with an "or" three fields.
 		name, rest, _ := strings.Cut(s.Text(), " | ")
 		c := ruleCase{line: len(lines) - 1, rule: name, expr: rest}
 		if k := strings.LastIndex(rest, " | "); k >= 0 && (strings.HasPrefix(rest[k+3:], "[") || rest[k+3:] == "!") {
@@ -55,11 +56,11 @@ func readRules(t testing.TB, name string) (lines []string, cases []ruleCase, var
 	return lines, cases, vars
 }
 
-// rule returns the rules of a name: constant_folding has two forms.
+// ruleNamed returns the first rule of a name. constant_folding has two forms.
 func ruleNamed(t testing.TB, name string) tensorpass.Local {
 	t.Helper()
 	for _, l := range tensorpass.Rules() {
-		if l.Name() == name {
+		if rewrite.Describe(l.Rule).Name == name {
 			return l
 		}
 	}
@@ -85,8 +86,9 @@ func newGraph(t testing.TB, vars, text string) (*expr.Scope, []*fgraph.Variable,
 	return s, out, g
 }
 
-// TestRules runs every case of testdata/rules.txt: the rule fires and makes the graph that is written there, or it does not fire; the
-// values stay the same, also at NaN, infinity and zero unless the rule says otherwise.
+// TestRules runs every case of testdata/rules.txt: the rule fires and makes the graph in the file,
+// or it does not fire. The values stay the same, also at NaN, infinity and zero unless the rule has
+// the tag unsafe_nan.
 func TestRules(t *testing.T) {
 	lines, cases, vars := readRules(t, "rules.txt")
 	fires, rests := map[string]bool{}, map[string]bool{}
@@ -115,14 +117,14 @@ func TestRules(t *testing.T) {
 		})
 	}
 	for _, l := range tensorpass.Rules() {
-		if !fires[l.Name()] || !rests[l.Name()] {
-			t.Errorf("%s has no case where it fires, or none where it must not", l.Name())
+		if !fires[rewrite.Describe(l.Rule).Name] || !rests[rewrite.Describe(l.Rule).Name] {
+			t.Errorf("%s has no case where it fires, or none where it must not", rewrite.Describe(l.Rule).Name)
 		}
 	}
 	writeRules(t, "rules.txt", lines, cases)
 }
 
-// writeRules writes a file again with the graphs that came out, if that was asked for.
+// writeRules writes a file with the new graphs, if the flag -update is set.
 func writeRules(t *testing.T, name string, lines []string, cases []ruleCase) {
 	t.Helper()
 	if !*update || t.Failed() {
@@ -136,7 +138,8 @@ func writeRules(t *testing.T, name string, lines []string, cases []ruleCase) {
 	}
 }
 
-// sameValues compares what is left of an expression with what it was, on ordinary arguments and on special ones.
+// sameValues compares an expression before and after a rewrite, on ordinary and on special
+// arguments.
 func sameValues(t *testing.T, s *expr.Scope, out []*fgraph.Variable, g *fgraph.FunctionGraph, unsafe bool) {
 	t.Helper()
 	plain, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{})
@@ -171,7 +174,8 @@ func sameValues(t *testing.T, s *expr.Scope, out []*fgraph.Variable, g *fgraph.F
 	}
 }
 
-// compare calls both functions. Where a rule may change NaN and infinity these are not looked at.
+// compare compares the values of two functions. If finite is set it ignores values that were NaN or
+// infinite.
 func compare(t *testing.T, plain, f *exec.Function, args []*array.Array, finite bool) {
 	t.Helper()
 	want, err := plain.Call(t.Context(), args...)
@@ -200,13 +204,13 @@ func compare(t *testing.T, plain, f *exec.Function, args []*array.Array, finite 
 	}
 }
 
-// TestUnsafeSays: a rule that is tagged unsafe_nan says where it changes results.
+// TestUnsafeSays: a rule with the tag unsafe_nan says where it changes results.
 func TestUnsafeSays(t *testing.T) {
 	for _, l := range tensorpass.Rules() {
 		doc := rewrite.Describe(l.Rule).Doc
 		says := strings.Contains(doc, "NaN") || strings.Contains(doc, "infinit") || strings.Contains(doc, "is 0") || strings.Contains(doc, "zero")
 		if slices.Contains(l.Tags, tensorpass.UnsafeNaN) && !says {
-			t.Errorf("%s does not say where it changes results: %s", l.Name(), doc)
+			t.Errorf("%s does not say where it changes results: %s", rewrite.Describe(l.Rule).Name, doc)
 		}
 	}
 	if doc := rewrite.Describe(ruleNamed(t, "local_softmax_of_exp").Rule).Doc; !strings.Contains(doc, "where x is infinite its whole row") {

@@ -9,7 +9,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// TestSaturated: logarithms of probabilities that underflow, of parts of them, and their gradients are what the stable functions give.
+// TestSaturated: logarithms of probabilities that underflow, and of parts of them, are those of the
+// stable functions, and so are their gradients.
 func TestSaturated(t *testing.T) {
 	const vars = "X Y: matrix; t: tensor3; x: vector; y j: int64 vector; n: int64 scalar; p: bool matrix; s: scalar; r: row"
 	args := map[string]*array.Array{
@@ -19,7 +20,7 @@ func TestSaturated(t *testing.T) {
 		"x": array.Of([]float64{0, 800, -800}, 3), "y": array.Of([]int64{1, 0, 2}, 3), "j": array.Of([]int64{1, 1, 0}, 3), "n": array.Scalar(int64(1)),
 		"p": array.Of([]bool{true, false, true, true, true, true, false, false, true}, 3, 3), "s": array.Scalar(0.5), "r": array.Of([]float64{0.5, 1, 2}, 1, 3),
 	}
-	// Each P becomes softmax and L its logarithm, in the second column the stable one.
+	// P stands for softmax and L for its logarithm, which is the stable one in the second column.
 	for _, c := range []struct{ expr, stable string }{
 		{"log(P(X))", "L(X)"}, {"log(P(X, axis=0))", "L(X, axis=0)"}, {"log(P(t, axis=1))", "L(t, axis=1)"}, {"log(P(t, axis=0))", "L(t, axis=0)"}, {"log(P(X).T)", "L(X).T"}, {"log(P(X)[:, None])", "L(X)[:, None]"},
 		{"log(P(X)[:, [0, 1]])", "L(X)[:, [0, 1]]"}, {"log(P(X)[1])", "L(X)[1]"}, {"log(P(X)[:, 1:])", "L(X)[:, 1:]"}, {"log(P(X)[n, 1])", "L(X)[n, 1]"}, {"log(P(X)[::-1, ::2])", "L(X)[::-1, ::2]"}, {"log(P(X)[j])", "L(X)[j]"},
@@ -83,7 +84,8 @@ func TestSaturated(t *testing.T) {
 	}
 }
 
-// TestLogisticGradient: the gradient of the logarithm of a sigmoid keeps the digits of what is left of 1.
+// TestLogisticGradient: the gradient of the logarithm of a sigmoid keeps the digits of the
+// difference to 1.
 func TestLogisticGradient(t *testing.T) {
 	turns(t, unfused,
 		turn{"grad(sum(log(sigmoid(x))), x)", "sigmoid(neg(x))"},
@@ -91,7 +93,7 @@ func TestLogisticGradient(t *testing.T) {
 	)
 }
 
-// TestConstantChoice: where a choice of 0 is one of numbers, what it is multiplied by in the other places does not matter either.
+// TestConstantChoice: a switch of numbers, too, shields its 0 from what it is multiplied by.
 func TestConstantChoice(t *testing.T) {
 	turns(t, unfused,
 		turn{"switch([True, False], 0.0, [1.0, 2.0])*inf", "[0.0, inf]"},

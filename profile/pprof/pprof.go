@@ -1,15 +1,18 @@
-// Package pprof turns a [profile.Record] into the profile format that
-// "go tool pprof" reads, so that its flame graph and top list show the time of
-// passes and rules.
+// Package pprof converts a [profile.Record] to the format of "go tool pprof", so
+// that its flame graph and top list show the time of passes and rules. It does not
+// read profiles.
 //
-// A stack is the path from the root of the optimizer to a rewriter, and then to
-// one of its rules, to its topological sorts, or to nothing: the rest of its own
-// time. The sample types are time, attempts, applied and created (nodes); time
-// is the default.
+// A stack is the path from the root of the optimizer to a rewriter, with a rule or
+// the topological sorts of the rewriter as the leaf. A stack without such a leaf has
+// the remaining time of the rewriter. The sample types are time, attempts, applied
+// and created (nodes); time is the default.
+//
+// The functions may be called by several goroutines at once.
 package pprof
 
 import (
 	"io"
+	"slices"
 	"time"
 
 	pp "github.com/google/pprof/profile"
@@ -22,7 +25,7 @@ func Write(w io.Writer, r *profile.Record) error {
 	return New(r).Write(w)
 }
 
-// New returns the profile of the record. A nil record gives an empty profile.
+// New returns the profile of the record, which is empty for a nil record.
 func New(r *profile.Record) *pp.Profile {
 	b := builder{
 		p: &pp.Profile{
@@ -55,8 +58,8 @@ type builder struct {
 	at map[string]*pp.Location
 }
 
-// record adds the samples of one rewriter: its rules, its sorting and what is
-// left of its time when those and its children are taken off.
+// record adds the samples of a rewriter: its rules, its sorting, and the time that
+// remains without these and its children.
 func (b *builder) record(path []*pp.Location, r *profile.Record) {
 	rest := r.Time
 	child := make(map[string]bool, len(r.Children))
@@ -96,8 +99,8 @@ func (b *builder) sample(path []*pp.Location, leaf *pp.Location, d time.Duration
 	if leaf != nil {
 		stack = append(stack, leaf)
 	}
-	for i := len(path) - 1; i >= 0; i-- {
-		stack = append(stack, path[i])
+	for _, l := range slices.Backward(path) {
+		stack = append(stack, l)
 	}
 	b.p.Sample = append(b.p.Sample, &pp.Sample{
 		Location: stack,

@@ -25,7 +25,7 @@ func TestWrite(t *testing.T) {
 		Children: []*profile.Record{
 			{
 				Name: "eq", Class: profile.ClassEquilibrium, Time: 70, Passes: []profile.Pass{{Time: 60, Toposort: 5}},
-				Rules: []profile.Rule{
+				Rules: []profile.RuleRecord{
 					{Name: "r", Attempts: 4, Applied: 2, Created: 1, Time: 30},
 					{Name: "merge", Attempts: 1, Global: true, Time: 10},
 					{Name: "untried"},
@@ -33,7 +33,7 @@ func TestWrite(t *testing.T) {
 				Children: []*profile.Record{{Name: "merge", Class: profile.ClassMerge, Time: 10}},
 			},
 			{Name: "merge", Class: profile.ClassMerge, Time: 20, Toposort: 20},
-			{Name: "torn", Class: profile.ClassTopo, Time: 10, Rules: []profile.Rule{{Name: "r", Time: 10}}},
+			{Name: "torn", Class: profile.ClassTopo, Time: 10, Rules: []profile.RuleRecord{{Name: "r", Time: 10}}},
 		},
 	}
 	var b bytes.Buffer
@@ -80,7 +80,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// The tool that people use reads it, and adds up as the record does.
+// go tool pprof reads it, and its sums are those of the record.
 func TestGoToolPprof(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts go tool pprof")
@@ -92,7 +92,7 @@ func TestGoToolPprof(t *testing.T) {
 	const ms = 1_000_000
 	r := &profile.Record{Name: "seq", Class: profile.ClassSequence, Time: 100 * ms, Children: []*profile.Record{{
 		Name: "canonicalize", Class: profile.ClassEquilibrium, Time: 70 * ms, Passes: []profile.Pass{{Time: 60 * ms}},
-		Rules: []profile.Rule{{Name: "local_mul_canonizer", Attempts: 4, Applied: 2, Time: 40 * ms}},
+		Rules: []profile.RuleRecord{{Name: "local_mul_canonizer", Attempts: 4, Applied: 2, Time: 40 * ms}},
 	}}}
 	file := filepath.Join(t.TempDir(), "profile.pb.gz")
 	var b bytes.Buffer

@@ -3,7 +3,6 @@ package array
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
@@ -37,7 +36,7 @@ func softmaxRows[T float](data []T, n int, logarithm bool) {
 			for j := range e {
 				e[j] = float64(rest[j]) - most
 			}
-			kernel.DExp(e, e)
+			expBlock(e, e, nil)
 			for j, v := range e {
 				sum += v
 				if !logarithm {

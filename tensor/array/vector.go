@@ -9,15 +9,14 @@ import (
 // useVectors puts the vector code of package kernel into the tables of float64 and float32.
 // Functions that it lacks for float32 are computed in float64.
 func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[float32]) {
-	d[Add], d[Sub], d[Mul], d[TrueDiv] = kernel.DAdd, kernel.DSub, kernel.DMul, kernel.DDiv
-	d[Abs] = func(dst, a, _ []float64) { kernel.DAbs(dst, a) }
-	d[Neg] = func(dst, a, _ []float64) { kernel.DNeg(dst, a) }
-	d[Sqr] = func(dst, a, _ []float64) { kernel.DMul(dst, a, a) }
-	for o, fn := range map[Opcode]func(dst, x []float64){
-		Sqrt: kernel.DSqrt, Exp: kernel.DExp, Expm1: kernel.DExpm1, Sigmoid: kernel.DSigmoid, Tanh: kernel.DTanh,
-		Log: kernel.DLog, Log1p: kernel.DLog1p, Sin: kernel.DSin, Cos: kernel.DCos, Softplus: softplusBlock,
-	} {
-		d[o] = func(dst, a, _ []float64) { fn(dst, a) }
+	for _, o := range []Opcode{Add, Sub, Mul, Abs, Neg, Sqrt, Exp, Expm1, Sigmoid, Tanh, Log, Log1p, Sin, Cos} {
+		d[o] = kernel.Float64Map(o.String())
+	}
+	d[TrueDiv], d[Softplus] = kernel.Float64Map("div"), softplusBlock
+	mul := kernel.Float64Map("mul")
+	d[Sqr] = func(dst, a, _ []float64) { mul(dst, a, a) }
+	for _, o := range []Opcode{Sqrt, Exp, Expm1, Sigmoid, Tanh, Log, Log1p, Sin, Cos, Softplus} {
+		fn := d[o]
 		f[o] = func(dst, a, _ []float32) {
 			a = a[:len(dst)]
 			var buf [blockSize]float64
@@ -26,7 +25,7 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 				for i := range wide {
 					wide[i] = float64(a[i])
 				}
-				fn(wide, wide)
+				fn(wide, wide, nil)
 				for i, v := range wide {
 					dst[i] = float32(v)
 				}
@@ -50,12 +49,19 @@ func rowSums32() folder[float32, float64] {
 
 func rowSums64() folder[float64, float64] {
 	f := sums[float64, float64]()
-	f.rows = func(acc, x []float64) { kernel.DAdd(acc, acc, x) }
+	add := kernel.Float64Map("add")
+	f.rows = func(acc, x []float64) { add(acc, acc, x) }
 	return f
 }
 
+// Functions of vectors of float64s.
+var (
+	expBlock   = kernel.Float64Map("exp")
+	log1pBlock = kernel.Float64Map("log1p")
+)
+
 // softplusBlock is softplus for a block.
-func softplusBlock(dst, x []float64) {
+func softplusBlock(dst, x, _ []float64) {
 	x = x[:len(dst)]
 	var buf [blockSize]float64
 	for len(dst) > 0 {
@@ -63,8 +69,8 @@ func softplusBlock(dst, x []float64) {
 		for i := range t {
 			t[i] = -math.Abs(x[i])
 		}
-		kernel.DExp(t, t)
-		kernel.DLog1p(t, t)
+		expBlock(t, t, nil)
+		log1pBlock(t, t, nil)
 		for i, v := range t {
 			dst[i] = max(x[i], 0) + v
 		}

@@ -168,7 +168,7 @@ func (c *census) Validate(*fgraph.FunctionGraph) error {
 }
 
 func Example_feature() {
-	subToAdd := pattern.Must(tensorpass.Vocabulary{}, "(sub x y)", "(add x (neg y))", pattern.Named("sub_to_add"))
+	subToAdd := pattern.Must(tensorpass.Vocabulary(), "(sub x y)", "(add x (neg y))", pattern.Named("sub_to_add"))
 	e := graph("(x - y)*(y - z)")
 	c := new(census)
 	check(e.Attach(c))
@@ -186,7 +186,7 @@ func Example_feature() {
 }
 
 func TestValues(t *testing.T) {
-	square := pattern.Must(tensorpass.Vocabulary{}, "(mul x x)", "(sqr x)", pattern.Named("mul_to_sqr"))
+	square := pattern.Must(tensorpass.Vocabulary(), "(mul x x)", "(sqr x)", pattern.Named("mul_to_sqr"))
 	eval := func(g *fgraph.FunctionGraph) ([]any, error) {
 		f, err := exec.CompileGraph(g)
 		if err != nil {
@@ -276,9 +276,9 @@ func Example_failure() {
 
 func Example_bisect() {
 	rules := []rewrite.NodeRewriter{
-		pattern.Must(tensorpass.Vocabulary{}, "(sub x y)", "(add x (neg y))", pattern.Named("sub_to_add")),
-		pattern.Must(tensorpass.Vocabulary{}, "(neg (neg x))", "x", pattern.Named("neg_of_neg")),
-		pattern.Must(tensorpass.Vocabulary{}, "(abs (mul x y))", "(mul x y)", pattern.Named("wrong")),
+		pattern.Must(tensorpass.Vocabulary(), "(sub x y)", "(add x (neg y))", pattern.Named("sub_to_add")),
+		pattern.Must(tensorpass.Vocabulary(), "(neg (neg x))", "x", pattern.Named("neg_of_neg")),
+		pattern.Must(tensorpass.Vocabulary(), "(abs (mul x y))", "(mul x y)", pattern.Named("wrong")),
 	}
 	s := expr.NewScope()
 	output := s.MustParse("abs(x*y) - (-z)")

@@ -127,7 +127,7 @@ func Example_local() {
 }
 
 func Example_patternSub() {
-	localSimplify := pattern.Must(tensorpass.Vocabulary{}, "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
+	localSimplify := pattern.Must(tensorpass.Vocabulary(), "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
 	simplify := rewrite.In2Out("simplify", localSimplify)
 
 	e := graph("z + (y*x/y)*(z/x)")
@@ -153,13 +153,13 @@ func Example_patterns() {
 		{"(sqrt (mul a (sqr x))) && isPositive(a) => (mul (sqrt a) (abs x))", "sqrt(sqr(x - y)*4)"},
 		{"(or (neg (sub x y)) (sub 0 (sub x y))) => (sub y x)", "-(x - y)*(0 - (y - z))"},
 	} {
-		rule, err := pattern.Compile(tensorpass.Vocabulary{}, c.rule, pattern.WithGuard("isPositive", isPositive))
+		rule, err := pattern.Compile(tensorpass.Vocabulary(), c.rule, pattern.WithGuard("isPositive", isPositive))
 		check(err)
 		e := graph(c.expression)
 		run(rewrite.In2Out("walk", rule), e)
 		fmt.Println(e)
 	}
-	_, err := pattern.Compile(tensorpass.Vocabulary{}, "(true_dvi (mul x y) y) => z")
+	_, err := pattern.Compile(tensorpass.Vocabulary(), "(true_dvi (mul x y) y) => z")
 	fmt.Println(err)
 	// Output:
 	// [add(x, y)]
@@ -184,7 +184,7 @@ func Example_shortcuts() {
 }
 
 func Example_register() {
-	localSimplify := pattern.Must(tensorpass.Vocabulary{}, "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
+	localSimplify := pattern.Must(tensorpass.Vocabulary(), "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
 
 	db := passes.Default()
 	check(db.Register("simplify", rewrite.In2Out("simplify", localSimplify), 0.5, "fast_run"))
@@ -203,7 +203,7 @@ func Example_register() {
 }
 
 func Example_registerLocal() {
-	localSimplify := pattern.Must(tensorpass.Vocabulary{}, "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
+	localSimplify := pattern.Must(tensorpass.Vocabulary(), "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
 
 	db := passes.Default()
 	canonicalize, err := optdb.DatabaseOf[*optdb.EquilibriumDB](db, "canonicalize")
@@ -217,7 +217,7 @@ func Example_registerLocal() {
 }
 
 func Example_ownDatabase() {
-	localSimplify := pattern.Must(tensorpass.Vocabulary{}, "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
+	localSimplify := pattern.Must(tensorpass.Vocabulary(), "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
 	removeIdentity := pattern.OpRemove(tensor.OpFor(array.Identity), pattern.Named("remove_identity"))
 
 	canonicalize := optdb.NewEquilibriumDB("canonicalize")
@@ -258,7 +258,7 @@ func Example_ownDatabase() {
 }
 
 func Example_profile() {
-	localSimplify := pattern.Must(tensorpass.Vocabulary{}, "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
+	localSimplify := pattern.Must(tensorpass.Vocabulary(), "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
 	simplify := &rewrite.Equilibrium{Name: "simplify", Rules: []rewrite.NodeRewriter{localSimplify}}
 
 	rec := profile.New("simplify", rewrite.Describe(simplify).Class)
@@ -285,7 +285,7 @@ func Example_profile() {
 }
 
 func Example_trace() {
-	localSimplify := pattern.Must(tensorpass.Vocabulary{}, "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
+	localSimplify := pattern.Must(tensorpass.Vocabulary(), "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
 	early, now := rewrite.In2Out("too_early", localSimplify), rewrite.In2Out("now", localSimplify)
 	sequence := rewrite.NewSequence("sequence", early, new(rewrite.Merge), now)
 
@@ -303,7 +303,7 @@ func Example_trace() {
 }
 
 func Example_whyNot() {
-	localSimplify := pattern.Must(tensorpass.Vocabulary{}, "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
+	localSimplify := pattern.Must(tensorpass.Vocabulary(), "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
 	for _, text := range []string{"(y + z)*x/(y + z)", "x*y/z", "(x + y)/y", "x*y", "x*y/y"} {
 		e := graph(text)
 		fmt.Println(rewrite.WhyNot(context.Background(), localSimplify, e, e.Outputs()[0].Owner()))
@@ -317,8 +317,8 @@ func Example_whyNot() {
 }
 
 func Example_undo() {
-	split := pattern.Must(tensorpass.Vocabulary{}, "(sub x y)", "(add x (neg y))", pattern.Named("sub_to_add"))
-	join := pattern.Must(tensorpass.Vocabulary{}, "(add x (neg y))", "(sub x y)", pattern.Named("add_to_sub"))
+	split := pattern.Must(tensorpass.Vocabulary(), "(sub x y)", "(add x (neg y))", pattern.Named("sub_to_add"))
+	join := pattern.Must(tensorpass.Vocabulary(), "(add x (neg y))", "(sub x y)", pattern.Named("add_to_sub"))
 	quarrel := &rewrite.Equilibrium{Name: "quarrel", Rules: []rewrite.NodeRewriter{split, join}}
 
 	fmt.Println(rewrite.Run(context.Background(), quarrel, graph("x - y"), nil))
@@ -346,7 +346,7 @@ func Example_compute() {
 }
 
 func TestSimplify(t *testing.T) {
-	localSimplify := pattern.Must(tensorpass.Vocabulary{}, "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
+	localSimplify := pattern.Must(tensorpass.Vocabulary(), "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
 	rewritetest.Fires(t, localSimplify, graph("z + (y*x/y)*(z/x)"), "[add(z, mul(x, true_div(z, x)))]")
 	rewritetest.DoesNotFire(t, localSimplify, graph("x*y/z"))
 	rewritetest.Reaches(t, rewrite.In2Out("simplify", localSimplify), graph("y*(x*y/y)/y"), "[x]")

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
 // isa is what differs between the instruction sets.
@@ -10,28 +11,64 @@ type isa struct {
 	name   string
 	suffix string // of the names of functions
 	reg    string // the letter of a vector register
-	lanes  int
+	lanes  int    // float32s in a vector register
 	zero   string // the instruction that clears a register
 
-	// What tiles do with the registers.
+	// Registers of tiles.
 	vecs int // the width of a full panel
 	w, x int // the first register for W, and for x
 	numX int
+
+	laneRows int // the largest number of rows of a kernel of narrow products
 }
 
 var isas = []isa{
-	{name: "avx512", suffix: "AVX512", reg: "Z", lanes: 16, zero: "VPXORD", vecs: 4, w: 24, x: 28, numX: 4},
-	{name: "avx2", suffix: "AVX2", reg: "Y", lanes: 8, zero: "VXORPS", vecs: 2, w: 12, x: 14, numX: 2},
+	{name: "avx512", suffix: "AVX512", reg: "Z", lanes: 16, zero: "VPXORD", vecs: 4, w: 24, x: 28, numX: 4, laneRows: 6},
+	{name: "avx2", suffix: "AVX2", reg: "Y", lanes: 8, zero: "VXORPS", vecs: 2, w: 12, x: 14, numX: 2, laneRows: 3},
 }
 
 // emitter writes assembly for an instruction set.
 type emitter struct {
 	isa
-	buf bytes.Buffer
+	buf       bytes.Buffer
+	constants table
+	names     map[string]string   // operands by name
+	bitwise   func(string) string // the instruction for AND, OR and XOR
 }
 
-// p writes an instruction.
-func (e *emitter) p(format string, args ...any) { e.line("\t"+format+"\n", args...) }
+// p writes instructions, which "; " separates. Operands may be constants of the table, or names: of
+// registers, of the arguments of a function, and of the elements of its vectors. AND, OR and XOR
+// stand for the instruction that does this to vectors. As always in Go's assembly the destination
+// comes last, and the subtrahend first.
+func (e *emitter) p(format string, args ...any) {
+	for _, instruction := range strings.Split(fmt.Sprintf(format, args...), "; ") {
+		name, rest, _ := strings.Cut(instruction, " ")
+		switch name {
+		case "AND", "OR", "XOR":
+			name = e.bitwise(name)
+		}
+		operands := strings.TrimLeft(rest, " ")
+		list := strings.Split(operands, ", ")
+		for i, o := range list {
+			list[i] = e.operand(o)
+		}
+		// Spaces in front of the operands stay.
+		e.line("\t%s\n", strings.TrimRight(name+" "+rest[:len(rest)-len(operands)]+strings.Join(list, ", "), " "))
+	}
+}
+
+// operand resolves a name. It returns anything else unchanged.
+func (e *emitter) operand(name string) string {
+	if o, ok := e.names[name]; ok {
+		return o
+	}
+	for i, c := range e.constants.list {
+		if c.name == name {
+			return fmt.Sprintf("%s<>+%d(SB)", e.constants.label, i*e.width())
+		}
+	}
+	return name
+}
 
 // line writes text as it is.
 func (e *emitter) line(format string, args ...any) { fmt.Fprintf(&e.buf, format, args...) }
@@ -40,3 +77,155 @@ func (e *emitter) label(l string) { e.line("%s:\n", l) }
 
 // vec is the name of a vector register.
 func (e *emitter) vec(i int) string { return fmt.Sprintf("%s%d", e.reg, i) }
+
+// width is the size of a vector register in bytes.
+func (e *emitter) width() int { return 4 * e.lanes }
+
+// registers names vector registers, from the given one on.
+func (e *emitter) registers(first int, names ...string) {
+	for i, n := range names {
+		e.names[n] = e.vec(first + i)
+	}
+}
+
+// end writes the end of a function.
+func (e *emitter) end() { e.p("VZEROUPPER; RET") }
+
+// table is a table of constants. Each fills a vector register.
+type table struct {
+	label string
+	size  int // of an element, in bytes
+	list  []constant
+}
+
+type constant struct {
+	name string
+	bits uint64
+}
+
+// writeConstants writes the table.
+func (e *emitter) writeConstants() {
+	t := &e.constants
+	e.line("\n")
+	for i, c := range t.list {
+		for at := 0; at < e.width(); at += t.size {
+			e.line("DATA %s<>+%d(SB)/%d, $0x%0*x // %s\n", t.label, i*e.width()+at, t.size, 2*t.size, c.bits, c.name)
+		}
+	}
+	e.line("GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", t.label, len(t.list)*e.width())
+}
+
+// writeMask writes a table of 32-bit words. Words n-t to 2n-1-t are a mask of the first t of n
+// lanes.
+func (e *emitter) writeMask(label string, n int) {
+	e.line("\n")
+	for i := range n {
+		v := "0xffffffffffffffff"
+		if i >= n/2 {
+			v = "0"
+		}
+		e.line("DATA %s<>+%d(SB)/8, $%s\n", label, 8*i, v)
+	}
+	e.line("GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", label, 8*n)
+}
+
+// open writes the head of a function with parameters as Go writes them, and loads each into its
+// register. "-" leaves one in memory.
+func (e *emitter) open(name, params string, registers ...string) {
+	list, size := parse(params)
+	e.line("\n// func %s%s(%s)\nTEXT ·%[1]s%[2]s(SB), NOSPLIT, $0-%[4]d\n", name, e.suffix, params, size)
+	for i, p := range list {
+		switch {
+		case registers[i] == "-":
+		case p.typ == "float32":
+			e.p("VBROADCASTSS %s+%d(FP), %s", p.name, p.at, registers[i])
+		default:
+			e.p("MOVQ %s+%d(FP), %s", p.name, p.at, registers[i])
+		}
+	}
+}
+
+type param struct {
+	name, typ string
+	at        int // the offset among the arguments
+}
+
+// parse returns the parameters, and the size of all arguments.
+func parse(params string) (list []param, size int) {
+	for _, p := range strings.Split(params, ", ") {
+		name, typ, _ := strings.Cut(p, " ")
+		list = append(list, param{name: name, typ: typ})
+	}
+	for i := len(list) - 2; i >= 0; i-- {
+		if list[i].typ == "" {
+			list[i].typ = list[i+1].typ
+		}
+	}
+	for i := range list {
+		width := 8
+		if list[i].typ == "float32" {
+			width = 4
+		}
+		list[i].at = (size + width - 1) &^ (width - 1)
+		size = list[i].at + width
+	}
+	return list, size
+}
+
+// blockBytes is how many bytes of its vectors a function takes at a time, with either instruction
+// set: 16 float32s or 8 float64s.
+const blockBytes = 64
+
+// pointers are the registers for vectors.
+var pointers = []string{"DI", "SI", "DX", "R8", "R10", "R11"}
+
+// function is a function of vectors and numbers.
+type function struct {
+	name   string
+	params string // vectors; then "blocks int"; then numbers; then "sums", the partial results, in R9
+	before func()
+	body   func(i int) // for each vector register i of a block; the names of vectors stand for their elements
+	after  func()
+}
+
+// function writes a function. The registers for numbers are the last ones of AVX2, downwards.
+func (e *emitter) function(f function) {
+	list, _ := parse(f.params)
+	var registers []string
+	vectors, numbers := map[string]string{}, 0
+	for _, p := range list {
+		register := "CX"
+		switch {
+		case p.typ == "float32":
+			register = e.vec(15 - numbers)
+			e.names[p.name] = register
+			numbers++
+		case strings.HasPrefix(p.typ, "*["):
+			register = "R9"
+		case p.typ != "int":
+			register = pointers[len(vectors)]
+			vectors[p.name] = register
+		}
+		registers = append(registers, register)
+	}
+	e.open(f.name, f.params, registers...)
+	if f.before != nil {
+		f.before()
+	}
+	e.p("XORQ AX, AX")
+	e.label("next")
+	for i := range blockBytes / e.width() {
+		for v, register := range vectors {
+			e.names[v] = fmt.Sprintf("%d(%s)(AX*1)", i*e.width(), register)
+		}
+		f.body(i)
+	}
+	e.p("ADDQ $%d, AX; DECQ CX; JNZ  next", blockBytes)
+	if f.after != nil {
+		f.after()
+	}
+	e.end()
+	for _, p := range list {
+		delete(e.names, p.name)
+	}
+}

@@ -2,28 +2,30 @@ package main
 
 import "fmt"
 
-// maxRows is the height of the highest tile: 6×4 accumulators and 4 vectors of W leave four registers of AVX-512 for elements
-// of x; 6×2 and 2 leave two of AVX2.
+// maxRows is the height of the highest tile. With 6×4 accumulators and 4 vectors of W, AVX-512 has
+// four registers left for elements of x; with 6×2 and 2, AVX2 has two.
 const maxRows = 6
 
 // unroll is how many steps of k the inner loop makes at a time.
 const unroll = 4
 
-// tiles writes the kernels of products: for every height of a tile of the result (1 to 6 rows) and every width (1 to 4
-// vectors of AVX-512, 1 or 2 of AVX2) a function that computes such a tile, and a function that chooses among them.
+// tiles writes the kernels of products: a function for every height of a tile of the result (1 to 6
+// rows) and every width (1 to 4 vectors of AVX-512, 1 or 2 of AVX2), and one that chooses among
+// them.
 //
-// What they are told is struct tile in gemm.go. The registers:
+// Their argument is struct tile in gemm.go. The registers:
 //
 //	DI        the arguments
 //	SI, R8    the first and the fourth row of x, at the current step of k
 //	R9, R10   the distance of two rows of x, and of two steps of k, in bytes
 //	BX        the panel of W, at the current step of k
-//	DX        panels that are left
-//	R11       the columns that are done, in bytes
+//	DX        remaining panels
+//	R11       finished columns, in bytes
 //	R12, R13  scratch
 //	AX, CX    scratch; CX counts steps
 //
-// The accumulators come first among the vector registers, then the vectors of W of the current step, then the elements of x.
+// The accumulators come first among the vector registers, then the vectors of W of the current
+// step, then the elements of x.
 type tiles struct {
 	*emitter
 	rows, n int // of the kernel that is written: its height, and its width in vectors
@@ -32,7 +34,7 @@ type tiles struct {
 func writeTiles(e *emitter) {
 	g := &tiles{emitter: e}
 	if g.lanes == 8 {
-		g.masks()
+		g.writeMask("tailMask", 8)
 	}
 	g.dispatch()
 	for rows := 1; rows <= maxRows; rows++ {
@@ -42,40 +44,21 @@ func writeTiles(e *emitter) {
 	}
 }
 
-// masks writes the table whose words 8-t to 15-t are a mask of the first t lanes.
-func (g *tiles) masks() {
-	g.line("\n")
-	for i := 0; i < 8; i++ {
-		v := "0xffffffffffffffff"
-		if i >= 4 {
-			v = "0"
-		}
-		g.line("DATA tailMask<>+%d(SB)/8, $%s\n", 8*i, v)
-	}
-	g.line("GLOBL tailMask<>(SB), RODATA|NOPTR, $64\n")
-}
-
-func kernelName(rows, n int, suffix string) string {
-	return fmt.Sprintf("tile%dx%d%s<>", rows, n, suffix)
-}
+func (g *tiles) name(rows, n int) string { return fmt.Sprintf("tile%dx%d%s<>", rows, n, g.suffix) }
 
 // dispatch writes the function that Go calls.
 func (g *tiles) dispatch() {
-	g.line("\n// func tile%s(t *tile)\nTEXT ·tile%[1]s(SB), NOSPLIT, $0-8\n", g.suffix)
-	g.p("MOVQ t+0(FP), DI")
-	g.p("MOVQ tile_rows(DI), AX")
-	g.p("MOVQ tile_vecs(DI), CX")
+	g.open("tile", "t *tile", "DI")
+	g.p("MOVQ tile_rows(DI), AX; MOVQ tile_vecs(DI), CX")
 	for rows := maxRows; rows >= 1; rows-- {
 		if rows > 1 {
-			g.p("CMPQ AX, $%d", rows)
-			g.p("JNE  not%d", rows)
+			g.p("CMPQ AX, $%d; JNE  not%[1]d", rows)
 		}
 		for n := g.vecs; n >= 1; n-- {
 			if n > 1 {
-				g.p("CMPQ CX, $%d", n)
-				g.p("JEQ  to%dx%d", rows, n)
+				g.p("CMPQ CX, $%d; JEQ  to%dx%[1]d", n, rows)
 			} else {
-				g.p("JMP  %s(SB)", kernelName(rows, n, g.suffix))
+				g.p("JMP  %s(SB)", g.name(rows, n))
 			}
 		}
 		if rows > 1 {
@@ -85,7 +68,7 @@ func (g *tiles) dispatch() {
 	for rows := maxRows; rows >= 1; rows-- {
 		for n := g.vecs; n > 1; n-- {
 			g.label(fmt.Sprintf("to%dx%d", rows, n))
-			g.p("JMP %s(SB)", kernelName(rows, n, g.suffix))
+			g.p("JMP %s(SB)", g.name(rows, n))
 		}
 	}
 }
@@ -98,39 +81,29 @@ func (g *tiles) panelBytes() int { return g.n * g.lanes * 4 }
 // kernel writes the function for tiles of the given height and width.
 func (g *tiles) kernel(rows, n int) {
 	g.rows, g.n = rows, n
-	g.line("\nTEXT %s(SB), NOSPLIT, $0-8\n", kernelName(rows, n, g.suffix))
-	g.p("MOVQ tile_panels(DI), DX")
-	g.p("MOVQ tile_xRow(DI), R9")
-	g.p("MOVQ tile_xStep(DI), R10")
-	g.p("XORQ R11, R11")
+	g.line("\nTEXT %s(SB), NOSPLIT, $0-8\n", g.name(rows, n))
+	g.p("MOVQ tile_panels(DI), DX; MOVQ tile_xRow(DI), R9; MOVQ tile_xStep(DI), R10; XORQ R11, R11")
 	if g.lanes == 16 {
-		g.p("MOVL  tile_mask(DI), AX")
-		g.p("KMOVW AX, K1")
+		g.p("MOVL  tile_mask(DI), AX; KMOVW AX, K1")
 	}
 	g.p("MOVQ tile_w(DI), BX")
 	g.label("panel")
 	g.p("MOVQ tile_x(DI), SI")
 	if rows > 3 {
-		g.p("LEAQ (SI)(R9*2), R8")
-		g.p("ADDQ R9, R8")
+		g.p("LEAQ (SI)(R9*2), R8; ADDQ R9, R8")
 	}
 	g.prefetch()
 	g.start()
 	g.loop()
 	g.epilogue()
-	g.p("ADDQ tile_wSkip(DI), BX")
-	g.p("ADDQ $%d, R11", g.panelBytes())
-	g.p("DECQ DX")
-	g.p("JNZ  panel")
-	g.p("VZEROUPPER")
-	g.p("RET")
+	g.p("ADDQ tile_wSkip(DI), BX; ADDQ $%d, R11; DECQ DX; JNZ  panel", g.panelBytes())
+	g.end()
 }
 
-// prefetch asks for what will be added to the sums, which mostly is in memory and not in a cache, and mostly where the result
-// goes, so that it is there when they are done.
+// prefetch fetches the residual. It usually is not in a cache, and usually the result overwrites
+// it.
 func (g *tiles) prefetch() {
-	g.p("TESTQ $const_tileResidual, tile_flags(DI)")
-	g.p("JZ    fetched")
+	g.p("TESTQ $const_tileResidual, tile_flags(DI); JZ    fetched")
 	g.pointer("tile_r", "tile_rRow")
 	g.eachRow("AX", "R12", func(row int) {
 		for at := 0; at < g.panelBytes(); at += 64 {
@@ -140,14 +113,11 @@ func (g *tiles) prefetch() {
 	g.label("fetched")
 }
 
-// start clears the accumulators, or loads what an earlier part of k left.
+// start clears the accumulators, or loads the sums of an earlier part of k.
 func (g *tiles) start() {
-	g.p("MOVQ  tile_p(DI), AX")
-	g.p("TESTQ AX, AX")
-	g.p("JNZ   resume")
+	g.p("MOVQ  tile_p(DI), AX; TESTQ AX, AX; JNZ   resume")
 	for i := range g.rows * g.n {
-		r := g.vec(i)
-		g.p("%s %s, %s, %s", g.zero, r, r, r)
+		g.p("%s %s, %[2]s, %[2]s", g.zero, g.vec(i))
 	}
 	g.p("JMP begin")
 	g.label("resume")
@@ -164,25 +134,17 @@ func (g *tiles) start() {
 
 // loop writes the sum over k.
 func (g *tiles) loop() {
-	g.p("MOVQ tile_k(DI), CX")
-	g.p("SHRQ $2, CX")
-	g.p("JZ   rest")
+	g.p("MOVQ tile_k(DI), CX; SHRQ $2, CX; JZ   rest")
 	g.label("steps")
 	for u := range unroll {
 		g.step(u)
 	}
-	g.p("ADDQ $%d, BX", unroll*g.panelBytes())
-	g.p("DECQ CX")
-	g.p("JNZ  steps")
+	g.p("ADDQ $%d, BX; DECQ CX; JNZ  steps", unroll*g.panelBytes())
 	g.label("rest")
-	g.p("MOVQ tile_k(DI), CX")
-	g.p("ANDQ $%d, CX", unroll-1)
-	g.p("JZ   done")
+	g.p("MOVQ tile_k(DI), CX; ANDQ $%d, CX; JZ   done", unroll-1)
 	g.label("step")
 	g.step(0)
-	g.p("ADDQ $%d, BX", g.panelBytes())
-	g.p("DECQ CX")
-	g.p("JNZ  step")
+	g.p("ADDQ $%d, BX; DECQ CX; JNZ  step", g.panelBytes())
 	g.label("done")
 }
 
@@ -215,7 +177,7 @@ func (g *tiles) eachRow(ptr, stride string, f func(row int)) {
 	}
 }
 
-// load writes a load of vector v of a row of which the last vector may not be whole.
+// load loads vector v of a row. The last vector may be partial.
 func (g *tiles) load(ptr string, v int, dst string) {
 	off := v * g.lanes * 4
 	switch {
@@ -228,35 +190,30 @@ func (g *tiles) load(ptr string, v int, dst string) {
 	}
 }
 
-// loadMask loads the mask of the last vector of a row, where it is not in K1 anyway.
+// loadMask loads the mask of the last vector of a row. AVX-512 has it in K1.
 func (g *tiles) loadMask() {
 	if g.lanes == 8 {
-		g.p("MOVQ    tile_tail(DI), R13")
-		g.p("NEGQ    R13")
-		g.p("LEAQ    tailMask<>+32(SB), R12")
-		g.p("VMOVUPS (R12)(R13*4), %s", g.mask())
+		g.p("MOVQ    tile_tail(DI), R13; NEGQ    R13; LEAQ    tailMask<>+32(SB), R12; VMOVUPS (R12)(R13*4), %s", g.mask())
 	}
 }
 
-// mask is the register that holds the mask of the last vector, outside of the loop over k.
+// mask is the register with the mask of the last vector, outside of the loop over k.
 func (g *tiles) mask() string { return g.vec(g.w) }
 
 // tmp is a scratch register in an epilogue.
 func (g *tiles) tmp(i int) string { return g.vec(g.w + 1 + i) }
 
-// epilogue writes what happens to the sums before they are stored, and the stores.
+// epilogue completes the sums and stores them.
 func (g *tiles) epilogue() {
 	g.loadMask()
-	g.p("MOVQ tile_flags(DI), R13")
-	g.p("TESTQ R13, R13")
-	g.p("JZ   store")
-	g.when("const_tileMul", "sum", func() {
+	g.p("MOVQ tile_flags(DI), R13; TESTQ R13, R13; JZ   store")
+	g.when("tileMul", "sum", func() {
 		g.p("VBROADCASTSS tile_mul(DI), %s", g.tmp(0))
 		for i := range g.rows * g.n {
 			g.p("VMULPS %s, %s, %s", g.tmp(0), g.vec(i), g.vec(i))
 		}
 	})
-	g.when("const_tileAdd", "bias", func() {
+	g.when("tileAdd", "bias", func() {
 		g.pointer("tile_q", "tile_qRow")
 		g.eachRow("AX", "R12", func(row int) {
 			for v := range g.n {
@@ -265,7 +222,7 @@ func (g *tiles) epilogue() {
 			}
 		})
 	})
-	g.when("const_tileBias", "relu", func() {
+	g.when("tileBias", "relu", func() {
 		g.pointer("tile_bias", "")
 		for v := range g.n {
 			g.load("AX", v, g.tmp(0))
@@ -274,34 +231,31 @@ func (g *tiles) epilogue() {
 			}
 		}
 	})
-	g.when("const_tileReLU", "scale", func() {
+	g.when("tileReLU", "scale", func() {
 		g.p("%s %s, %[2]s, %[2]s", g.zero, g.tmp(0))
 		for i := range g.rows * g.n {
-			// The second factor in Intel's order is what comes out of a comparison with NaN.
+			// NaN stays: of NaN and a number, VMAXPS returns its first operand.
 			g.p("VMAXPS %s, %s, %[1]s", g.vec(i), g.tmp(0))
 		}
 	})
-	g.when("const_tileScale", "residual", func() {
+	g.when("tileScale", "residual", func() {
 		g.pointer("tile_scale", "")
-		g.p("MOVQ tile_offset(DI), R12")
-		g.p("ADDQ R11, R12")
+		g.p("MOVQ tile_offset(DI), R12; ADDQ R11, R12")
 		for v := range g.n {
 			g.load("AX", v, g.tmp(0))
 			g.load("R12", v, g.tmp(1))
 			for row := range g.rows {
-				g.p("VMULPS %s, %s, %[2]s", g.tmp(0), g.acc(row, v))
-				g.p("VADDPS %s, %s, %[2]s", g.tmp(1), g.acc(row, v))
+				g.p("VMULPS %s, %s, %[2]s; VADDPS %[3]s, %[2]s, %[2]s", g.tmp(0), g.acc(row, v), g.tmp(1))
 			}
 		}
 	})
-	g.when("const_tileResidual", "store", func() {
+	g.when("tileResidual", "store", func() {
 		g.pointer("tile_r", "tile_rRow")
 		g.p("VBROADCASTSS tile_alpha(DI), %s", g.tmp(0))
 		g.eachRow("AX", "R12", func(row int) {
 			for v := range g.n {
 				g.load("AX", v, g.tmp(1))
-				g.p("VMULPS %s, %s, %[2]s", g.tmp(0), g.tmp(1))
-				g.p("VADDPS %s, %s, %[2]s", g.tmp(1), g.acc(row, v))
+				g.p("VMULPS %s, %s, %[2]s; VADDPS %[2]s, %s, %[3]s", g.tmp(0), g.tmp(1), g.acc(row, v))
 			}
 		})
 	})
@@ -310,53 +264,42 @@ func (g *tiles) epilogue() {
 
 // pointer loads a pointer to the current columns to AX, and the distance of its rows to R12.
 func (g *tiles) pointer(field, stride string) {
-	g.p("MOVQ %s(DI), AX", field)
-	g.p("ADDQ R11, AX")
+	g.p("MOVQ %s(DI), AX; ADDQ R11, AX", field)
 	if stride != "" {
 		g.p("MOVQ %s(DI), R12", stride)
 	}
 }
 
-// when writes what is done if a flag is set, and the label of what comes next.
+// when writes code that runs if a flag is set, and the label of the next such piece.
 func (g *tiles) when(flag, next string, f func()) {
-	g.p("TESTQ $%s, R13", flag)
-	g.p("JZ    %s", next)
+	g.p("TESTQ $const_%s, R13; JZ    %s", flag, next)
 	f()
 	g.label(next)
 }
 
+// store stores the sums.
 func (g *tiles) store() {
 	g.pointer("tile_y", "tile_yRow")
-	if g.lanes == 16 {
+	rows := func(last string) { // last stores the last vector of a row, given its register, the mask and the offset
 		g.eachRow("AX", "R12", func(row int) {
 			for v := range g.n {
-				k := ""
+				store := "VMOVUPS %s, %[3]d(AX)"
 				if v == g.n-1 {
-					k = "K1, "
+					store = last
 				}
-				g.p("VMOVUPS %s, %s%d(AX)", g.acc(row, v), k, v*g.lanes*4)
+				g.p(store, g.acc(row, v), g.mask(), v*g.lanes*4)
 			}
 		})
+	}
+	if g.lanes == 16 {
+		rows("VMOVUPS %s, K1, %[3]d(AX)")
 		return
 	}
 	// A masked store of AVX2 is slow on some processors.
-	g.p("CMPQ tile_tail(DI), $%d", g.lanes)
-	g.p("JNE  partial")
-	g.eachRow("AX", "R12", func(row int) {
-		for v := range g.n {
-			g.p("VMOVUPS %s, %d(AX)", g.acc(row, v), v*g.lanes*4)
-		}
-	})
+	g.p("CMPQ tile_tail(DI), $%d; JNE  partial", g.lanes)
+	rows("VMOVUPS %s, %[3]d(AX)")
 	g.p("JMP next")
 	g.label("partial")
-	g.eachRow("AX", "R12", func(row int) {
-		for v := range g.n {
-			if v < g.n-1 {
-				g.p("VMOVUPS %s, %d(AX)", g.acc(row, v), v*g.lanes*4)
-			} else {
-				g.p("VMASKMOVPS %s, %s, %d(AX)", g.acc(row, v), g.mask(), v*g.lanes*4)
-			}
-		}
-	})
+	rows("VMASKMOVPS %s, %[2]s, %[3]d(AX)")
 	g.label("next")
 }

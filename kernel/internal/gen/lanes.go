@@ -2,20 +2,20 @@ package main
 
 import "fmt"
 
-// laneSums is the number of sums that a dot product in lanes is made of.
+// laneSums is the number of partial sums of a dot product in lanes.
 const laneSums = 16
 
-// lanes writes the kernels of narrow products: the dot products, in 16 lanes, of some rows of x and of W, which has a row for each
-// column of the result and is zero behind the ends of its rows. There is a function for every number of rows that the registers hold
-// the sums of, and one that chooses among them.
+// lanes writes the kernels of narrow products: dot products, in 16 lanes, of some rows of x and all
+// rows of W. W has a row per column of the result, padded with zeros. There is a function for every
+// number of rows whose sums fit the registers, and one that chooses among them.
 //
-// What they are told is struct laneTile in narrow.go. The registers:
+// Their argument is struct laneTile in narrow.go. The registers:
 //
 //	DI          the arguments
-//	SI, R8, R9  the first and the fourth row of x, at the current block, and the distance of two rows
-//	AX, BX, R10 the first and the third row of W of the group, at the current block, and the distance of two
+//	SI, R8, R9  the first and the fourth row of x, at the current block, and the distance of rows
+//	AX, BX, R10 the first and the third row of the group of W, at the current block, and the distance
 //	R11, R12    the beginning of the group in W and in the result
-//	DX, CX      columns and blocks that are left
+//	DX, CX      remaining columns and blocks
 //	R13         scratch
 //
 // The accumulators come first among the vector registers, a row after the other.
@@ -25,56 +25,33 @@ type lanes struct {
 	parts      int // vectors of a block
 }
 
-// laneRows is how many rows a kernel can take.
-func laneRows(e *emitter) int {
-	if e.lanes == 16 {
-		return 6
-	}
-	return 3
-}
-
 func writeLanes(e *emitter) {
 	g := &lanes{emitter: e, parts: laneSums / e.lanes}
 	if e.lanes == 8 {
-		g.masks()
+		g.writeMask("laneMask", laneSums)
 	}
-	g.line("\n// func dotLanes%s(t *laneTile)\nTEXT ·dotLanes%[1]s(SB), NOSPLIT, $0-8\n", g.suffix)
-	g.p("MOVQ t+0(FP), DI")
+	g.open("dotLanes", "t *laneTile", "DI")
 	g.p("MOVQ laneTile_rows(DI), AX")
-	for rows := laneRows(e); rows > 1; rows-- {
-		g.p("CMPQ AX, $%d", rows)
-		g.p("JEQ  to%d", rows)
+	for rows := e.laneRows; rows > 1; rows-- {
+		g.p("CMPQ AX, $%d; JEQ  to%[1]d", rows)
 	}
-	for rows := range laneRows(e) {
+	for rows := range e.laneRows {
 		if rows > 0 {
 			g.label(fmt.Sprintf("to%d", rows+1))
 		}
 		g.p("JMP  %s(SB)", g.name(rows+1))
 	}
-	for rows := range laneRows(e) {
+	for rows := range e.laneRows {
 		g.kernel(rows + 1)
 	}
 }
 
 func (g *lanes) name(rows int) string { return fmt.Sprintf("dotLanes%d%s<>", rows, g.suffix) }
 
-// masks writes the table whose words 16-t to 31-t are a mask of the first t lanes.
-func (g *lanes) masks() {
-	g.line("\n")
-	for i := range laneSums {
-		v := "0xffffffffffffffff"
-		if i >= laneSums/2 {
-			v = "0"
-		}
-		g.line("DATA laneMask<>+%d(SB)/8, $%s\n", 8*i, v)
-	}
-	g.line("GLOBL laneMask<>(SB), RODATA|NOPTR, $%d\n", 8*laneSums)
-}
-
-// acc is the sums of a row and a column, in so many parts.
+// acc is the register with a part of the sums of a row and a column.
 func (g *lanes) acc(row, col, part int) string { return g.vec((row*g.cols+col)*g.parts + part) }
 
-// kernel writes the function for so many rows.
+// kernel writes the function for the given number of rows.
 func (g *lanes) kernel(rows int) {
 	g.rows, g.cols = rows, 4
 	if g.lanes == 8 && rows > 1 {
@@ -85,14 +62,12 @@ func (g *lanes) kernel(rows int) {
 		g.p("MOVQ laneTile_%s(DI), %s", f.field, f.reg)
 	}
 	if g.lanes == 16 {
-		g.p("MOVL  laneTile_mask(DI), AX")
-		g.p("KMOVW AX, K1")
+		g.p("MOVL  laneTile_mask(DI), AX; KMOVW AX, K1")
 	}
 	g.label("group")
 	g.p("MOVQ laneTile_x(DI), SI")
 	if rows > 3 {
-		g.p("LEAQ (SI)(R9*2), R8")
-		g.p("ADDQ R9, R8")
+		g.p("LEAQ (SI)(R9*2), R8; ADDQ R9, R8")
 	}
 	g.p("MOVQ R11, AX")
 	if g.cols > 2 {
@@ -112,27 +87,19 @@ func (g *lanes) kernel(rows int) {
 	if g.cols > 2 {
 		g.p("ADDQ $%d, BX", laneSums*4)
 	}
-	g.p("DECQ CX")
-	g.p("JNZ  step")
-	g.p("MOVQ  laneTile_tail(DI), CX")
-	g.p("TESTQ CX, CX")
-	g.p("JZ    sum")
+	g.p("DECQ CX; JNZ  step")
+	g.p("MOVQ  laneTile_tail(DI), CX; TESTQ CX, CX; JZ    sum")
 	if g.lanes == 8 {
-		g.p("NEGQ CX")
-		g.p("LEAQ laneMask<>+%d(SB), R13", 4*laneSums)
+		g.p("NEGQ CX; LEAQ laneMask<>+%d(SB), R13", 4*laneSums)
 	}
 	g.block(true)
 	g.label("sum")
 	g.sums()
-	g.p("LEAQ (R11)(R10*%d), R11", g.cols)
-	g.p("ADDQ $%d, R12", 4*g.cols)
-	g.p("SUBQ $%d, DX", g.cols)
-	g.p("JNZ  group")
-	g.p("VZEROUPPER")
-	g.p("RET")
+	g.p("LEAQ (R11)(R10*%d), R11; ADDQ $%d, R12; SUBQ $%[1]d, DX; JNZ  group", g.cols, 4*g.cols)
+	g.end()
 }
 
-// block writes the products of a block of 16, or of what is left of x behind the last one.
+// block writes the products of a block of 16 steps, or of the tail after the last block.
 func (g *lanes) block(tail bool) {
 	x := []string{"(SI)", "(SI)(R9*1)", "(SI)(R9*2)", "(R8)", "(R8)(R9*1)", "(R8)(R9*2)"}
 	w := []string{"(AX)", "(AX)(R10*1)", "(BX)", "(BX)(R10*1)"}
@@ -174,8 +141,8 @@ func (g *lanes) block(tail bool) {
 	}
 }
 
-// sums adds the lanes up and stores the sums. When a row is done its registers are free for the next one: registers 0 to 2, and the
-// last four.
+// sums adds up the lanes and stores the sums. After a row, its registers are free for the next one:
+// registers 0 to 2, and the last four.
 func (g *lanes) sums() {
 	g.p("MOVQ R12, AX")
 	g.p("MOVQ laneTile_dstRow(DI), CX")
@@ -183,32 +150,25 @@ func (g *lanes) sums() {
 		if row > 0 {
 			g.p("ADDQ CX, AX")
 		}
-		switch {
-		case g.lanes == 16:
-			g.quarters("Z0", g.acc(row, 0, 0), g.acc(row, 1, 0), g.acc(row, 2, 0), g.acc(row, 3, 0))
-			g.p("VEXTRACTF64X4 $1, Z0, Y1")
-			g.halves(0)
-			g.halves(1)
-			g.p("VADDPS X1, X0, X0")
-			g.p("VMOVUPS X0, (AX)")
-		case g.cols == 4:
-			g.quarters("Y0", g.acc(row, 0, 0), g.acc(row, 1, 0), g.acc(row, 2, 0), g.acc(row, 3, 0))
-			g.quarters("Y1", g.acc(row, 0, 1), g.acc(row, 1, 1), g.acc(row, 2, 1), g.acc(row, 3, 1))
-			g.halves(0)
-			g.halves(1)
-			g.p("VADDPS X1, X0, X0")
-			g.p("VMOVUPS X0, (AX)")
-		default:
+		if g.cols == 2 {
 			g.quarters("Y0", g.acc(row, 0, 0), g.acc(row, 1, 0), g.acc(row, 0, 1), g.acc(row, 1, 1))
 			g.halves(0)
-			g.p("VMOVHLPS X0, X0, X1")
-			g.p("VADDPS X1, X0, X0")
-			g.p("VMOVLPS X0, (AX)")
+			g.p("VMOVHLPS X0, X0, X1; VADDPS X1, X0, X0; VMOVLPS X0, (AX)")
+			continue
 		}
+		g.quarters(g.vec(0), g.acc(row, 0, 0), g.acc(row, 1, 0), g.acc(row, 2, 0), g.acc(row, 3, 0))
+		if g.lanes == 16 {
+			g.p("VEXTRACTF64X4 $1, Z0, Y1")
+		} else {
+			g.quarters("Y1", g.acc(row, 0, 1), g.acc(row, 1, 1), g.acc(row, 2, 1), g.acc(row, 3, 1))
+		}
+		g.halves(0)
+		g.halves(1)
+		g.p("VADDPS X1, X0, X0; VMOVUPS X0, (AX)")
 	}
 }
 
-// quarters sets dst to the sums of every four lanes of a, b, c and d, which follow each other in each quarter.
+// quarters sets each quarter of dst to the sums of four lanes of a, b, c and d, in this order.
 func (g *lanes) quarters(dst, a, b, c, d string) {
 	spare := 12
 	if g.lanes == 16 {
@@ -220,15 +180,12 @@ func (g *lanes) quarters(dst, a, b, c, d string) {
 	g.neighbours(dst, x, y, scratch)
 }
 
-// neighbours sets dst to the sums of neighbours in a and in b, which it alternates between in twos.
+// neighbours sets dst to the sums of neighbours in a and in b, two of a and two of b in turn.
 func (g *lanes) neighbours(dst, a, b, scratch string) {
-	g.p("VSHUFPS $0xdd, %s, %s, %s", b, a, scratch)
-	g.p("VSHUFPS $0x88, %s, %s, %s", b, a, dst)
-	g.p("VADDPS %s, %s, %[2]s", scratch, dst)
+	g.p("VSHUFPS $0xdd, %s, %s, %s; VSHUFPS $0x88, %[1]s, %[2]s, %[4]s; VADDPS %[3]s, %[4]s, %[4]s", b, a, scratch, dst)
 }
 
 // halves adds the upper half of a register of 8 lanes to the lower one.
 func (g *lanes) halves(reg int) {
-	g.p("VEXTRACTF128 $1, Y%d, X2", reg)
-	g.p("VADDPS X2, X%d, X%[1]d", reg)
+	g.p("VEXTRACTF128 $1, Y%d, X2; VADDPS X2, X%[1]d, X%[1]d", reg)
 }

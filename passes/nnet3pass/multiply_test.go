@@ -1,4 +1,4 @@
-package passes_test
+package nnet3pass_test
 
 import (
 	"fmt"
@@ -12,7 +12,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// TestMultiplyOut: of a fixed linear map and the next one, one is made where that is cheaper and nobody wants what is between them.
+// TestMultiplyOut: a fixed linear map and the next one become one where that is cheaper and nothing
+// else reads the value between them.
 func TestMultiplyOut(t *testing.T) {
 	const lda = "input-node name=input dim=60\n" +
 		"component name=lda type=FixedAffineComponent input-dim=180 output-dim=180\n" +
@@ -97,8 +98,8 @@ output-node name=output input=a`, true, 2},
 	}
 }
 
-// TestMultiplyOnce: an affine multiplies a vector that all times share once a sequence. Where that would save nothing it does what it
-// did.
+// TestMultiplyOnce: an affine multiplies a vector that all times share once per sequence. Where
+// that saves nothing, it does what it did before.
 func TestMultiplyOnce(t *testing.T) {
 	for _, c := range []struct {
 		name, input       string

@@ -1,4 +1,4 @@
-package passes_test
+package nnet3pass_test
 
 import (
 	"context"
@@ -44,8 +44,8 @@ func limited(t testingT, nn *nnet3.Nnet, c *computation.Computation, query strin
 	return got
 }
 
-// zeroedByHand is a computation that sets derivatives outside of the limits to zero whenever something may have written to
-// them.
+// zeroedByHand is a computation that sets derivatives outside of the limits to zero whenever
+// something may have written to them.
 func zeroedByHand(c *computation.Computation, low, high int32) *computation.Computation {
 	d := *c
 	d.Submatrices = slices.Clone(c.Submatrices)
@@ -90,7 +90,7 @@ func zeroedByHand(c *computation.Computation, low, high int32) *computation.Comp
 	return &d
 }
 
-// results are all numbers of a run, by what they are.
+// results returns all numbers of a run, by what they are.
 func results(t testingT, nn *nnet3.Nnet, c *computation.Computation, req *computation.Request) map[string][]float32 {
 	t.Helper()
 	in, err := pipeline.RandomValues(nn, req, 5)
@@ -109,7 +109,8 @@ func results(t testingT, nn *nnet3.Nnet, c *computation.Computation, req *comput
 	}
 	if got.Gradient != nil {
 		for i, comp := range got.Gradient.Components {
-			// The gradient of a nonlinearity that repairs itself has a part from times whose derivative is zero, unless they are left out.
+			// The gradient of a nonlinearity that repairs itself has a part from times whose
+			// derivative is zero, unless they are left out.
 			if u, ok := comp.(component.UpdatableComponent); ok && !strings.HasSuffix(comp.Type(), "NonlinearityComponent") {
 				all["gradient of "+got.Gradient.ComponentNames[i]] = component.Vectorize(u, nil)
 			}
@@ -128,7 +129,8 @@ func compareResults(t testingT, what string, got, want map[string][]float32, tol
 // limits are the queries that limits are tested with.
 var limitQueries = []string{"none", "+fast_run", "+fast_compile", "+fast_run -consolidate_model_update -fusion"}
 
-// TestLimitDerivTimesProperty: limits that contain all times change nothing; others give what zeros by hand give.
+// TestLimitDerivTimesProperty: limits that include all times change nothing. Others have the same
+// results as derivatives set to zero by hand.
 func TestLimitDerivTimesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawNetwork(t)
@@ -160,7 +162,8 @@ func TestLimitDerivTimesProperty(t *testing.T) {
 	})
 }
 
-// TestLimitDerivTimes limits the derivatives of the reference cases to the times of the outputs, or to fewer.
+// TestLimitDerivTimes limits the derivatives of the reference cases to the times of the outputs, or
+// to fewer.
 func TestLimitDerivTimes(t *testing.T) {
 	for _, dir := range caseDirs(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
@@ -237,8 +240,8 @@ func compileStack(t *testing.T, opts compile.Options) (*nnet3.Nnet, *computation
 	return nn, req, c
 }
 
-// TestLimitDerivTimesRows: backward runs have the rows inside of the limits, none where there are none, and statistics are kept
-// where there are some.
+// TestLimitDerivTimesRows: backward runs have the rows inside of the limits, none where there are
+// none, and statistics are kept where there are some.
 func TestLimitDerivTimesRows(t *testing.T) {
 	nn, req, c := compileStack(t, compile.Options{DebugInfo: true})
 	for _, test := range []struct {
@@ -355,7 +358,8 @@ func TestLimitDerivTimesKinds(t *testing.T) {
 	}
 }
 
-// TestLimitDerivTimesRelative: the relative limit counts from the last output, and stands in for the absolute one.
+// TestLimitDerivTimesRelative: the relative limit counts from the last output and replaces the
+// absolute one.
 func TestLimitDerivTimesRelative(t *testing.T) {
 	nn, req, c := compileStack(t, compile.Options{DebugInfo: true})
 	const last = 5
@@ -367,7 +371,8 @@ func TestLimitDerivTimesRelative(t *testing.T) {
 	}
 }
 
-// TestLimitDerivTimesNeedsRows: without debug information there is an error, not a result without limits.
+// TestLimitDerivTimesNeedsRows: without debug information there is an error, not a result without
+// limits.
 func TestLimitDerivTimesNeedsRows(t *testing.T) {
 	nn, _, c := compileStack(t, compile.Options{})
 	times := nnet3pass.DerivTimes{Min: 1, Max: 2, MaxRelative: math.MaxInt32}

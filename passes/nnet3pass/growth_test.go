@@ -1,4 +1,4 @@
-package passes_test
+package nnet3pass_test
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// TestSumsOfSums optimizes layers that each add up what the one before has at two times. Multiplied out they would be a sum of as
-// many terms as there are subsets of layers.
+// TestSumsOfSums optimizes layers that each add up two times of the layer before. Multiplied out,
+// they would be a sum with a term for every subset of the layers.
 func TestSumsOfSums(t *testing.T) {
 	const layers = 40
 	var text strings.Builder

@@ -1,4 +1,4 @@
-package passes_test
+package nnet3pass_test
 
 import (
 	"context"
@@ -29,7 +29,8 @@ component name=s type=SigmoidComponent dim=5
 component-node name=s component=s input=w
 output-node name=output input=s`
 
-// TestSplitRecurrentAffine: whether the steps of a recurrent layer share a product decides no bit of the result.
+// TestSplitRecurrentAffine: whether the steps of a recurrent layer share a product decides no bit
+// of the result.
 func TestSplitRecurrentAffine(t *testing.T) {
 	for _, c := range []struct {
 		name, component, input string
@@ -86,8 +87,9 @@ func TestSplitRecurrentAffine(t *testing.T) {
 	}
 }
 
-// recurrentCell is an affine and a cell, of a type and so many columns of input next to the state. Its output has two parts of four columns,
-// the second of which the affine sees again; the state is that part or the first one.
+// recurrentCell is an affine and a cell, of a type and so many columns of input next to the state.
+// Its output has two parts of four columns, the second of which the affine sees again; the state is
+// that part or the first one.
 const recurrentCell = `
 input-node name=input dim=6
 component name=w type=NaturalGradientAffineComponent input-dim=10 output-dim=%[2]d
@@ -98,7 +100,8 @@ dim-range-node name=c input-node=cell dim=4 dim-offset=0
 dim-range-node name=m input-node=cell dim=4 dim-offset=4
 output-node name=output input=m`
 
-// TestConsolidateCells: the updates of an affine are collected; those of a cell, which come alongside its derivatives, are not.
+// TestConsolidateCells: the updates of an affine are merged; those of a cell, which computes them
+// alongside its derivatives, are not.
 func TestConsolidateCells(t *testing.T) {
 	for _, c := range []struct {
 		typ     string

@@ -1,4 +1,4 @@
-package passes_test
+package nnet3pass_test
 
 import (
 	"context"
@@ -26,14 +26,14 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// testingT is what tests and properties have in common.
+// testingT is the common part of tests and properties.
 type testingT interface {
 	Helper()
 	Fatal(...any)
 	Fatalf(string, ...any)
 }
 
-// optimize runs what a query selects over a computation. The query "" lowers and emits, and does nothing in between.
+// optimize optimizes a computation by a query. With the query "" it only lowers and emits.
 func optimize(t testingT, nn *nnet3.Nnet, c *computation.Computation, query string) *computation.Computation {
 	t.Helper()
 	var got *computation.Computation
@@ -75,7 +75,7 @@ func optimize(t testingT, nn *nnet3.Nnet, c *computation.Computation, query stri
 	return got
 }
 
-// queries are the selections of passes that looped computations are tested with.
+// queries are the queries that looped computations are tested with.
 var queries = []string{"", "+fast_run", "+fast_compile", "+storage", "+fast_run -inplace -fusion", "+fast_run -allocate_from_other"}
 
 // looped is a network that is run over an endless input.
@@ -114,10 +114,14 @@ func (l *looped) run(t testingT, c *computation.Computation, chunks int) []float
 	return runSegments(t, l.nn, c, requests[:chunks])
 }
 
-// runSegments hands in random inputs for one request after the other, and returns the outputs.
+// runSegments runs one request after the other on random inputs, and returns the outputs.
 func runSegments(t testingT, nn *nnet3.Nnet, c *computation.Computation, requests []*computation.Request) []float32 {
 	t.Helper()
-	comp, err := exec.NewComputer(c, nn, exec.ComputerOptions{Poison: true})
+	p, err := exec.NewProgram(c, nn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comp, err := p.NewComputer(exec.ComputerOptions{Poison: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +169,8 @@ func agree(t testingT, what string, got, want []float32, tolerance float64) {
 	}
 }
 
-// TestLooped optimizes the simple networks of the reference cases for endless input, and runs them over many chunks.
+// TestLooped optimizes the simple networks of the reference cases for endless input, and runs them
+// over many chunks.
 func TestLooped(t *testing.T) {
 	for _, dir := range caseDirs(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
@@ -192,11 +197,11 @@ func TestLooped(t *testing.T) {
 	}
 }
 
-// caseDirs returns the folders of the reference cases that come with the project, and of those in the folder that the
-// environment variable NNOPT_GOLDEN names, if it is set.
+// caseDirs returns the folders of the reference cases that come with the project, and of those in
+// the folder that the environment variable NNOPT_GOLDEN names, if it is set.
 func caseDirs(t *testing.T) []string {
 	t.Helper()
-	roots := []string{"../nnet3/testdata"}
+	roots := []string{"../../nnet3/testdata"}
 	if all := os.Getenv("NNOPT_GOLDEN"); all != "" {
 		roots = append(roots, all)
 	}
@@ -218,7 +223,8 @@ func caseDirs(t *testing.T) []string {
 	return dirs
 }
 
-// drawNetwork draws the config lines of a network for endless input: layers that look around, some of them recurrent.
+// drawNetwork draws the config lines of a network for endless input: layers that look around, some
+// of them recurrent.
 func drawNetwork(t *rapid.T) string {
 	number := func(low, high int) int { return rapid.IntRange(low, high).Draw(t, "n") }
 	const dim = 4
@@ -275,7 +281,8 @@ func TestLoopedProperty(t *testing.T) {
 	})
 }
 
-// TestSegments optimizes computations of several requests, which may use what was computed for the earlier ones.
+// TestSegments optimizes computations of several requests, which may use what was computed for the
+// earlier ones.
 func TestSegments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawNetwork(t)

@@ -1,4 +1,4 @@
-package passes_test
+package nnet3pass_test
 
 import (
 	"context"
@@ -20,7 +20,8 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// An entryCase is a line of testdata/nnet3.txt: an entry of the database, and a computation at which it fires or does not.
+// An entryCase is a line of testdata/nnet3.txt: an entry of the database and a computation on which
+// it fires or rests.
 type entryCase struct {
 	line  int
 	entry string
@@ -61,7 +62,7 @@ func readEntryCases(t *testing.T) (cases []entryCase) {
 	return cases
 }
 
-// number is an option that is a number, n without it.
+// number returns the numeric option of that name, or n if there is none.
 func (c *entryCase) number(t *testing.T, name string, n int) int {
 	t.Helper()
 	if text, ok := c.opts[name]; ok {
@@ -72,7 +73,7 @@ func (c *entryCase) number(t *testing.T, name string, n int) int {
 	return n
 }
 
-// query is what the case runs under.
+// query returns the query of the case.
 func (c *entryCase) query(t *testing.T) optdb.Query {
 	t.Helper()
 	text := "+fast_run"
@@ -91,7 +92,7 @@ func (c *entryCase) query(t *testing.T) optdb.Query {
 	return q
 }
 
-// entryRun is what came out of a computation under a query.
+// An entryRun is a computation optimized under a query.
 type entryRun struct {
 	c   *computation.Computation
 	rec *profile.Record
@@ -117,11 +118,12 @@ func changed(r *profile.Record, entry string) bool {
 	if r.Name == entry && r.Changed > 0 {
 		return true
 	}
-	return slices.ContainsFunc(r.Rules, func(rule profile.Rule) bool { return rule.Name == entry && rule.Applied > 0 }) ||
+	return slices.ContainsFunc(r.Rules, func(rule profile.RuleRecord) bool { return rule.Name == entry && rule.Applied > 0 }) ||
 		slices.ContainsFunc(r.Children, func(child *profile.Record) bool { return changed(child, entry) })
 }
 
-// plansStorage reports whether an entry decides about storage, which is what it changed can only be seen by in the commands.
+// plansStorage reports whether an entry decides about storage. What such an entry changed shows
+// only in the commands.
 func plansStorage(entry string) bool {
 	for _, e := range passes.Default().Entries() {
 		if e.Name == entry {
@@ -131,7 +133,7 @@ func plansStorage(entry string) bool {
 	return false
 }
 
-// compare runs the case with the entry and without it, and holds the results against each other.
+// compare optimizes with the entry and without it, and compares the results.
 func (c *entryCase) compare(t *testing.T) (with, without entryRun) {
 	t.Helper()
 	q := c.query(t)
@@ -167,7 +169,7 @@ func (c *entryCase) compare(t *testing.T) (with, without entryRun) {
 	return with, without
 }
 
-// check wants a computation to be sound.
+// check fails the test if a computation is not valid.
 func check(t *testing.T, c *computation.Computation, info *computation.NetworkInfo) {
 	t.Helper()
 	if err := computation.Check(c, info, computation.CheckOptions{AllowUnused: true}); err != nil {
@@ -175,7 +177,8 @@ func check(t *testing.T, c *computation.Computation, info *computation.NetworkIn
 	}
 }
 
-// TestEntries runs the cases of testdata/nnet3.txt. Every entry for nnet3 needs one where it fires, and one where it must not.
+// TestEntries runs the cases of testdata/nnet3.txt. Every entry for nnet3 needs a case where it
+// fires and one where it rests.
 func TestEntries(t *testing.T) {
 	fires, rests := map[string]bool{}, map[string]bool{}
 	for _, c := range readEntryCases(t) {

@@ -1,4 +1,4 @@
-package passes_test
+package nnet3pass_test
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// TestOutputOfNothing: outputs that are no value of their own, but an input, a part of a value, or the same as another output.
+// TestOutputOfNothing: outputs that are an input, a part of a value, or the same as another output.
 func TestOutputOfNothing(t *testing.T) {
 	const layer = `
 input-node name=input dim=4
@@ -50,7 +50,8 @@ dim-range-node name=part input-node=a dim=2 dim-offset=3
 	}
 }
 
-// TestRowsInOneMatrix: sums over rows that lie between the rows that they are summed from. Several of them can't be one command.
+// TestRowsInOneMatrix: sums over rows that lie between the rows that they are summed from. Several
+// of them can't be one command.
 func TestRowsInOneMatrix(t *testing.T) {
 	const text = `
 input-node name=input dim=4

@@ -1,4 +1,4 @@
-package passes_test
+package nnet3pass_test
 
 import (
 	"context"
@@ -15,7 +15,8 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// unrolled are recurrent networks, small ones: the time of the optimizer depends on the number of commands, not on what they cost.
+// unrolled are recurrent networks, small ones: the time of the optimizer depends on the number of
+// commands, not on what they cost.
 var unrolled = []struct{ name, config string }{
 	// Two layers of long short-term memory with projections, as Kaldi's fast recipes have them.
 	{"lstmp", `
@@ -75,7 +76,7 @@ dim-range-node name=NAME.r input-node=NAME.t dim-offset=4 dim=3
 `)
 }
 
-// compileUnrolled compiles a network for about as many commands.
+// compileUnrolled compiles a network for a number of frames that takes about that many commands.
 func compileUnrolled(tb testing.TB, config string, train bool, commands int) (*nnet3.Nnet, *computation.Computation) {
 	tb.Helper()
 	nn, err := nnet3.ParseConfig(strings.NewReader(config), "config", 1)
@@ -98,7 +99,8 @@ func compileUnrolled(tb testing.TB, config string, train bool, commands int) (*n
 	return nn, compiled(max(2, 4+(commands-a)*4/(b-a)))
 }
 
-// BenchmarkUnrolled optimizes unrolled recurrent networks, from lowering to emission, and reports the time per command as compiled.
+// BenchmarkUnrolled optimizes unrolled recurrent networks, from lowering to emission, and reports
+// the time per command as compiled.
 func BenchmarkUnrolled(b *testing.B) {
 	opt, err := passes.Default().Build(optdb.Include("fast_run"))
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// TestCheckMutations breaks a sound computation in one way at a time, and expects the check for it to fire.
+// TestCheckMutations breaks a sound computation in one way at a time, and expects the check for it
+// to fire.
 func TestCheckMutations(t *testing.T) {
 	if err := Check(newSample().Computation, sampleNetwork(), CheckOptions{}); err != nil {
 		t.Fatalf("the sample is not sound: %v", err)
@@ -206,7 +207,8 @@ func TestCheckUnused(t *testing.T) {
 	}
 }
 
-// TestCheckRewrite: the rewrite check fires where a value changes after it was read, and only on demand.
+// TestCheckRewrite: the rewrite check fires where a value changes after it was read, and only on
+// demand.
 func TestCheckRewrite(t *testing.T) {
 	s, net := newSample(), sampleNetwork()
 	s.MatrixDebugInfo = nil
@@ -216,7 +218,8 @@ func TestCheckRewrite(t *testing.T) {
 	}
 }
 
-// TestCheckAll: faults that have nothing to do with each other are reported together, with their commands.
+// TestCheckAll: faults that have nothing to do with each other are reported together, with their
+// commands.
 func TestCheckAll(t *testing.T) {
 	s, net := newSample(), sampleNetwork()
 	s.first(CopyToRowsMulti).Alpha = 2

@@ -1,4 +1,4 @@
-package passes_test
+package nnet3pass_test
 
 import (
 	"strings"
@@ -9,12 +9,13 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// seams are looped computations that hand matrices from round to round in all ways: a line is a command and the matrices
-// that it concerns. All matrices have 2 rows and 3 columns; in and out belong to the caller.
+// seams are looped computations that hand matrices from round to round in all ways: a line is a
+// command and the matrices that it concerns. All matrices have 2 rows and 3 columns; in and out
+// belong to the caller.
 var seams = map[string]string{
 	"sum": `alloc s; zero s; label; accept in; alloc n; copy n s; add n in; free in; free s;
 		alloc out; copy out n; provide out; marker; swap s n; goto`,
-	// What is handed on is what was handed over, unchanged.
+	// What is handed on is what was received, unchanged.
 	"timeless": `alloc s; set s; label; accept in; add in s; alloc out; copy out in; free in; provide out; marker; goto`,
 	// Everything of the first round is needed for two rounds more.
 	"ages": `alloc a; set a; alloc b; zero b; label; accept in; alloc out; copy out a; add out b; add out in; provide out; marker;
@@ -27,7 +28,7 @@ var seams = map[string]string{
 	// One value is handed on twice, and provided.
 	"twice": `alloc a; set a; alloc b; zero b; label; accept in; alloc m; copy m a; add m b; add m in; alloc n; copy n m; free in; free a; free b;
 		alloc out; copy out n; provide out; marker; swap a m; swap b n; goto`,
-	// What was handed over is provided as it is.
+	// What was received is provided unchanged.
 	"delay": `alloc a; set a; label; accept in; alloc out; copy out a; provide out; free a; marker; swap a in; goto`,
 	// The loop has two rounds of the caller's in one, and something is provided before it begins.
 	"accumulate": `alloc s; set s; label; accept in; add s in; free in; alloc out; copy out s; provide out; marker; goto`,

@@ -1,4 +1,4 @@
-package passes_test
+package nnet3pass_test
 
 import (
 	"testing"

@@ -1,0 +1,161 @@
+package exec
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A step computes an apply.
+type step struct {
+	apply   *fgraph.Apply
+	kernel  tensor.Kernel
+	in, out []int32
+	free    []int32 // slots whose memory is dead after the step
+}
+
+type output struct {
+	slot int32
+	copy bool // the memory is foreign
+}
+
+type constSlot struct {
+	slot  int32
+	value *array.Array
+}
+
+type slotKind uint8
+
+const (
+	computed  slotKind = iota // memory of the workspace
+	foreign                   // memory of a caller, of a shared variable or of a constant
+	displayed                 // memory of the workspace that an output shows
+)
+
+// validate checks the graph, and that ops that overwrite an input may.
+func validate(g *fgraph.FunctionGraph) error {
+	for a := range g.Applies() {
+		if len(destroyMap(a.Op())) > 0 {
+			if err := fgraph.WatchDestroyers(g); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return g.Validate()
+}
+
+// compile makes the steps of the graph.
+func (f *Function) compile(g *fgraph.FunctionGraph) error {
+	if err := validate(g); err != nil {
+		return err
+	}
+	order, err := g.Toposort()
+	if err != nil {
+		return err
+	}
+	f.graph = g
+	f.profile.Applies = g.NumApplies()
+	slot := make([]int32, g.NumVariableIDs())
+	newSlot := func(v *fgraph.Variable, kind slotKind) int32 {
+		n := int32(f.slots)
+		slot[v.ID()] = n
+		f.slots++
+		f.roots, f.kinds = append(f.roots, n), append(f.kinds, kind)
+		return n
+	}
+	for _, v := range g.Inputs() {
+		t, ok := v.Type().(tensor.Type)
+		if !ok {
+			return fmt.Errorf("%w: input %v is a %v, not a tensor", tensor.ErrType, v, v.Type())
+		}
+		f.inputs, f.types = append(f.inputs, newSlot(v, foreign)), append(f.types, t)
+	}
+	for v := range g.Variables() {
+		if a, ok := v.Data().(*array.Array); ok && v.IsConstant() {
+			f.consts = append(f.consts, constSlot{newSlot(v, foreign), a})
+		}
+	}
+	for _, a := range order {
+		op, ok := a.Op().(tensor.Op)
+		if !ok {
+			return fmt.Errorf("%w: %v can't be computed", tensor.ErrType, a)
+		}
+		k, err := op.Compile(a)
+		if err != nil {
+			return applyError(g, a, err)
+		}
+		s := step{apply: a, kernel: k}
+		for _, v := range a.Inputs() {
+			s.in = append(s.in, slot[v.ID()])
+		}
+		for _, v := range a.Outputs() {
+			s.out = append(s.out, newSlot(v, computed))
+		}
+		for _, alias := range aliases(a.Op()) {
+			if alias.Output >= 0 {
+				f.roots[s.out[alias.Output]] = f.roots[s.in[alias.Input]]
+			}
+		}
+		for _, alias := range destroyMap(a.Op()) {
+			if i := slices.Index(f.inputs, f.roots[s.in[alias.Input]]); i >= 0 {
+				f.destroyed = append(f.destroyed, int32(i))
+			}
+		}
+		f.steps = append(f.steps, s)
+	}
+	f.plan(g, slot)
+	return nil
+}
+
+// destroyMap returns the destroy map of an op, if it has one.
+func destroyMap(op fgraph.Op) []fgraph.Alias {
+	if d, ok := op.(fgraph.Destroyer); ok {
+		return d.DestroyMap()
+	}
+	return nil
+}
+
+// aliases lists which outputs share the memory of which inputs.
+func aliases(op fgraph.Op) []fgraph.Alias {
+	list := destroyMap(op)
+	if v, ok := op.(fgraph.Viewer); ok {
+		list = append(slices.Clone(v.ViewMap()), list...)
+	}
+	return list
+}
+
+// plan finds the outputs, and after which step memory is free.
+func (f *Function) plan(g *fgraph.FunctionGraph, slot []int32) {
+	for i, v := range g.Outputs() {
+		s := slot[v.ID()]
+		root := f.roots[s]
+		o := output{slot: s, copy: f.kinds[root] == foreign}
+		if first := len(g.Outputs()) - len(f.updates); i >= first {
+			o.copy = false // see Runner.update
+		}
+		f.outputs = append(f.outputs, o)
+		if f.kinds[root] == computed {
+			f.kinds[root] = displayed
+		}
+	}
+	last := make([]int32, f.slots) // by root
+	for i := range last {
+		last[i] = -1
+	}
+	for i, s := range f.steps {
+		for _, list := range [][]int32{s.in, s.out} {
+			for _, k := range list {
+				last[f.roots[k]] = int32(i)
+			}
+		}
+	}
+	for root, i := range last {
+		if i >= 0 && int(f.roots[root]) == root && f.kinds[root] == computed {
+			f.steps[i].free = append(f.steps[i].free, int32(root))
+		}
+	}
+}

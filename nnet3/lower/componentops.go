@@ -1,0 +1,129 @@
+package lower
+
+import (
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// Component is the component of an op, with its number in the network, or -1 if an optimization
+// derived it, and a name for people.
+type Component struct {
+	C      component.Component
+	Number int32
+	Name   string
+}
+
+func (c Component) has(p component.Properties) bool { return c.C.Properties()&p != 0 }
+
+// run returns the text of an op that runs the component.
+func (c Component) run(op string, inPlace bool) string {
+	if inPlace {
+		return op + "{" + c.Name + ",inplace}"
+	}
+	return op + "{" + c.Name + "}"
+}
+
+// Propagate runs a component forward. Its inputs are the matrix x if the component has an input,
+// the matrix that it adds to if it accumulates, and the state if it stores statistics. Its outputs
+// are the matrix y, the memo if any, and the new state if any. A component that adds to its output
+// gives what it adds, unless it accumulates.
+type Propagate struct {
+	Component
+	Precomputed *computation.PrecomputedIndexesInfo // nil for a simple component
+	StoreStats  bool
+	UsesMemo    bool
+	// Accumulate makes y the sum with another input. The component must be one that adds.
+	Accumulate bool
+	// InPlace permits the op to overwrite the matrix that it adds to or, without one, x.
+	InPlace bool
+	// Instance tells apart runs with a random result or an effect. It is 0 in others.
+	Instance int32
+}
+
+// String returns the op with the name of its component.
+func (o Propagate) String() string { return o.run("Propagate", o.InPlace) }
+
+// EqualOp reports whether the other op is the same. Components are compared as pointers.
+func (o Propagate) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
+
+// HashOp agrees with EqualOp. Few fields suffice: most applies of different ops differ in inputs.
+func (o Propagate) HashOp() uint64 { return uint64(hashOf(o.Number, o.Instance)) }
+
+// InputAdded returns the number of the input that an accumulating op adds to, -1 for another op.
+func (o Propagate) InputAdded() int {
+	switch {
+	case !o.Accumulate:
+		return -1
+	case o.C.Properties()&component.Simple == 0 && o.C.InputDim() == 0:
+		return 0
+	}
+	return 1
+}
+
+// DestroyMap returns the input that an in-place op destroys.
+func (o Propagate) DestroyMap() []fgraph.Alias {
+	if o.InPlace {
+		return []fgraph.Alias{{Output: 0, Input: max(o.InputAdded(), 0)}}
+	}
+	return nil
+}
+
+// Backprop runs a component backward. Its inputs are the input value x and the output value y if
+// the component needs them, the derivative dy, and, if any, the memo, the matrix that it adds to
+// and the state. Its outputs are the derivative dx if it is wanted, and the new state if any.
+type Backprop struct {
+	Component
+	Precomputed        *computation.PrecomputedIndexesInfo
+	HasX, HasY, HasDX  bool
+	UsesMemo, HasState bool
+	ModelUpdate        bool
+	// Accumulate makes dx the sum with another input. The component must be one that adds.
+	Accumulate bool
+	// InPlace permits the op to overwrite the matrix that it adds to or, without one, dy.
+	InPlace  bool
+	Instance int32
+}
+
+// String returns the op with the name of its component.
+func (o Backprop) String() string { return o.run("Backprop", o.InPlace) }
+
+// EqualOp reports whether the other op is the same. Components are compared as pointers.
+func (o Backprop) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
+
+// HashOp agrees with EqualOp. Few fields suffice: most applies of different ops differ in inputs.
+func (o Backprop) HashOp() uint64 { return uint64(hashOf(o.Number, o.Instance)) }
+
+// InputDeriv returns the number of the input that holds dy.
+func (o Backprop) InputDeriv() int {
+	n := 0
+	if o.HasX {
+		n++
+	}
+	if o.HasY {
+		n++
+	}
+	return n
+}
+
+// InputAdded returns the number of the input that an accumulating op adds to, -1 for another op.
+func (o Backprop) InputAdded() int {
+	switch {
+	case !o.Accumulate:
+		return -1
+	case o.UsesMemo:
+		return o.InputDeriv() + 2
+	}
+	return o.InputDeriv() + 1
+}
+
+// DestroyMap returns the input that an in-place op destroys.
+func (o Backprop) DestroyMap() []fgraph.Alias {
+	switch {
+	case !o.InPlace:
+		return nil
+	case o.Accumulate:
+		return []fgraph.Alias{{Output: 0, Input: o.InputAdded()}}
+	}
+	return []fgraph.Alias{{Output: 0, Input: o.InputDeriv()}}
+}

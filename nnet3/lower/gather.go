@@ -1,0 +1,80 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// noPairs returns a vector of n pairs that name no row.
+func noPairs(n int32) []computation.Pair { return slices.Repeat([]computation.Pair{{-1, -1}}, int(n)) }
+
+// gather emits rows of one value that come from several values. A copy zeroes the rows between; an
+// addition keeps them, but counts as reading them.
+func (e *emission) gather(k groupKey, members []int) {
+	f := e.filledOf(k.value)
+	a, b := f.span(k.col, k.col+k.cols)
+	lo, hi := e.hull(k, members)
+	typ := computation.CopyRowsMulti
+	if k.add {
+		typ = computation.AddRowsMulti
+		e.zeroRows(k.value, f, a, b, lo, hi)
+	}
+	pairs := noPairs(hi - lo)
+	for _, i := range members {
+		t := e.pending[i]
+		src := t.Src()
+		sub := e.view(t.src, src)
+		for j := range t.NumRows {
+			p := t.Pair(j)
+			pairs[p.Dst-lo] = computation.Pair{sub, p.Src - src.R0}
+		}
+	}
+	out := e.view(k.value, Rect{lo, hi, k.col, k.col + k.cols})
+	e.emit(computation.Command{Type: typ, Alpha: k.scale, Arg1: out, Arg2: e.pairList(pairs)})
+	f.setRows(lo, hi, a, b)
+}
+
+// scatter emits rows of one value that go to several values.
+func (e *emission) scatter(k groupKey, members []int) {
+	lo, hi := e.hull(k, members)
+	typ := computation.CopyToRowsMulti
+	if k.add {
+		typ = computation.AddToRowsMulti
+	}
+	pairs := noPairs(hi - lo)
+	for _, i := range members {
+		t := e.pending[i]
+		if k.add {
+			e.zeroTerm(t)
+		}
+		e.targets(t, k.add, lo, pairs)
+	}
+	for _, i := range members {
+		t := e.pending[i]
+		f, a, b := e.filledBy(t)
+		f.setTerm(&t.Term, a, b)
+	}
+	in := e.view(k.value, Rect{lo, hi, k.col, k.col + k.cols})
+	e.emit(computation.Command{Type: typ, Alpha: k.scale, Arg1: in, Arg2: e.pairList(pairs)})
+}
+
+// targets enters in pairs where the rows of the term go; the first pair is that of row lo of the
+// source. A copy to some rows of a view keeps the others, so they must be defined. Hence a copy
+// that leaves out rows has a view for each run of rows.
+func (e *emission) targets(t *term, add bool, lo int32, pairs []computation.Pair) {
+	dst := t.Dst()
+	whole := add || t.NumRows == dst.R1-dst.R0
+	for j := int32(0); j < t.NumRows; {
+		run := dst
+		end := t.NumRows
+		if !whole {
+			end = t.dstRun(j)
+			run.R0, run.R1 = t.Pair(j).Dst, t.Pair(end-1).Dst+1
+		}
+		for sub := e.view(t.dst, run); j < end; j++ {
+			p := t.Pair(j)
+			pairs[p.Src-lo] = computation.Pair{sub, p.Dst - run.R0}
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package nnet3pass
+
+import "github.com/nnopt/nnopt/rewrite"
+
+// Rules returns the local rewrites, which the standard database has in its groups canonicalize and
+// specialize.
+func Rules() []rewrite.Rule {
+	return []rewrite.Rule{
+		removeIdentity(), removeIdentityBackward(),
+		optimizeRowOps(), snipRowOps(), splitRowOps(),
+		mergeTerms(), dropZeros(), uselessAssemble(), throughBlock(), blockOfAssemble(), inlineAssemble(),
+		memoryCompression(),
+		multiplyOnce(), groupColumns(), fuseEpilogue(), fuseResidual(), overwrite(), overwriteBackward(), spliceProduct(),
+		liftRows(), readRowsInPlace(), accumulate(),
+	}
+}
+
+// Passes returns the graph rewriters, in the order in which the standard database runs them.
+func Passes() []rewrite.GraphRewriter {
+	return []rewrite.GraphRewriter{
+		limitDerivativeTimes(), consolidateModelUpdate(),
+		rewrite.In2Out("local_multiply_out", multiplyOut()), SplitRecurrentAffine(leastSplit),
+		trimInputs(), propagateInPlace(), backpropInPlace(),
+		planStorage(), extendMatrices(), convertAddition(), removeAssignments(), initializeUndefined(), moveSizingCommands(),
+		allocateFromOther(), packMatrices(),
+	}
+}

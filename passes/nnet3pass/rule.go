@@ -1,0 +1,68 @@
+package nnet3pass
+
+import (
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// ruleFor makes a rule that matches ops of type O. depth is that of rewrite.Rule.
+func ruleFor[O fgraph.Op](name, doc string, depth int, fn func(c *rewrite.Context, a *fgraph.Apply, op O) rewrite.Result) rewrite.Rule {
+	return rewrite.Rule{
+		Name: name, Doc: doc, Depth: depth, On: []rewrite.Track{rewrite.TrackType[O]()},
+		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) { return fn(c, a, a.Op().(O)), nil },
+	}
+}
+
+// replaceOp proposes the same apply with another op.
+func replaceOp(a *fgraph.Apply, op fgraph.Op) rewrite.Result {
+	return rewrite.Replace(fgraph.NewApply(op, a.Inputs(), outputTypes(a)...).Outputs()...)
+}
+
+// ownerOp returns the op that computes v if it is of type O.
+func ownerOp[O fgraph.Op](v *fgraph.Variable) (op O, ok bool) {
+	if a := v.Owner(); a != nil {
+		op, ok = a.Op().(O)
+	}
+	return op, ok
+}
+
+// madeBy reports whether an op of type O computes v.
+func madeBy[O fgraph.Op](v *fgraph.Variable) bool {
+	_, ok := ownerOp[O](v)
+	return ok
+}
+
+// isZero reports whether v is a matrix of zeros.
+func isZero(v *fgraph.Variable) bool {
+	fill, ok := ownerOp[lower.Fill](v)
+	return ok && fill.Value == 0
+}
+
+// outputTypes returns the types of the outputs of a.
+func outputTypes(a *fgraph.Apply) []fgraph.Type {
+	types := make([]fgraph.Type, len(a.Outputs()))
+	for i, v := range a.Outputs() {
+		types[i] = v.Type()
+	}
+	return types
+}
+
+// origin returns the number of the command that v comes from, or -1 if v is an input of the graph.
+func origin(v *fgraph.Variable) int {
+	if a := v.Owner(); a != nil {
+		return a.Origin()
+	}
+	return -1
+}
+
+// covers reports whether the term writes every element of the result.
+func covers(op *lower.Assemble, t *lower.Term) bool {
+	return t.NumRows == op.Rows && t.NumCols == op.Cols
+}
+
+// plain reports whether op only computes its output, and not in place.
+func plain(op lower.Propagate) bool {
+	return !op.StoreStats && !op.UsesMemo && !op.InPlace && op.C.Properties()&component.Random == 0
+}

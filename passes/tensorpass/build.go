@@ -1,0 +1,203 @@
+package tensorpass
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// replace proposes v for the only output of n, see conform. It proposes nothing if v can't get the
+// right type.
+func replace(c *rewrite.Context, n *apply, v *variable, models ...*variable) (result, error) {
+	old := n.Out()
+	if v == nil {
+		return c.Miss("there is nothing to replace it with"), nil
+	}
+	w := conform(old, v, models...)
+	if w == nil {
+		return c.Miss("a %v can't be made a %v", v.Type(), old.Type()), nil
+	}
+	if w == old {
+		return none, nil
+	}
+	return rewrite.Replace(w), nil
+}
+
+// attempt is replace for an expression whose parts may not fit together.
+func attempt(c *rewrite.Context, n *apply, build func() *variable) (result, error) {
+	v, err := tensor.Try(build)
+	if err != nil {
+		return c.Miss("%v", err), nil
+	}
+	return replace(c, n, v)
+}
+
+// conform returns v with the type of old. It converts the elements, adds dimensions in front, and
+// where v has size 1 and old has not, it broadcasts v to the shape of the models, which are inputs
+// of what computed old. It returns nil if the models don't help.
+func conform(old, v *variable, models ...*variable) *variable {
+	t := typeOf(old)
+	v = castTo(v, t.DType())
+	if typeOf(v).NDim() > t.NDim() {
+		return nil
+	}
+	v = tensor.PadLeft(v, t.NDim())
+	for _, m := range models {
+		if t.Accepts(v.Type()) {
+			return v
+		}
+		m = tensor.PadLeft(m, t.NDim())
+		if fills(t, v, m) {
+			v = tensor.Second(m, v)
+		}
+	}
+	if t.Accepts(v.Type()) {
+		return v
+	}
+	return nil
+}
+
+// fills reports whether broadcasting v to the shape of m brings it closer to the type t.
+func fills(t tensor.Type, v, m *variable) bool {
+	have, model := typeOf(v), typeOf(m)
+	for d := range t.NDim() {
+		if t.Dim(d) != 1 && have.Dim(d) == 1 && model.Dim(d) != 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// number returns a constant with the element type of like, and as many dimensions.
+func number(v float64, like *variable) *variable { return tensor.Number(v, like) }
+
+// full returns a constant scalar.
+func full(dtype array.DType, v float64) *variable { return tensor.Constant(array.Full(dtype, v)) }
+
+// castTo converts the elements of v. A constant of one element is converted right away.
+func castTo(v *variable, dtype array.DType) *variable {
+	if a := tensor.ConstantOf(v); a != nil && a.DType() != dtype && a.Len() == 1 {
+		return tensor.Constant(a.Cast(dtype))
+	}
+	return tensor.Cast(v, dtype)
+}
+
+// mapAs applies an operation that has to compute in a type. It converts the first argument where
+// the arguments alone would make the operation compute in a smaller type. A product of integers
+// that was part of a product of floats must not wrap around once the floats are gone, and one of
+// float32s must not be rounded.
+func mapAs(dtype array.DType, op array.Opcode, args ...*variable) *variable {
+	types := make([]array.DType, len(args))
+	for i, v := range args {
+		types[i] = dtypeOf(v)
+	}
+	if compute, _, ok := op.Types(types...); ok && compute != dtype && array.Upcast(compute, dtype) == dtype {
+		args = slices.Clone(args)
+		args[0] = castTo(args[0], dtype)
+	}
+	return tensor.Map(op, args...)
+}
+
+// computeAs is mapAs for what replaces out, in the element type of out.
+func computeAs(out *variable, op array.Opcode, args ...*variable) *variable {
+	return mapAs(dtypeOf(out), op, args...)
+}
+
+// sumOf returns the sum of terms of out.
+func sumOf(out *variable, terms []*variable) *variable {
+	if len(terms) == 1 {
+		return terms[0]
+	}
+	return computeAs(out, array.Add, terms...)
+}
+
+// product returns the product of one or more factors.
+func product(factors ...*variable) *variable {
+	if len(factors) == 1 {
+		return factors[0]
+	}
+	return tensor.Mul(factors...)
+}
+
+// scalarOf returns v without its dimensions, all of which are known to have size 1.
+func scalarOf(v *variable) *variable {
+	if a := tensor.ConstantOf(v); a != nil {
+		return tensor.Constant(a.Reshape())
+	}
+	return shuffled(v, tensor.NewDimShuffle())
+}
+
+// scalarFactor is scalarOf for a factor, which may be padded.
+func scalarFactor(v *variable) *variable { return scalarOf(stripPadding(v)) }
+
+// refilled broadcasts a scalar to a shape.
+func refilled(v *variable, sizes []*variable) *variable {
+	if len(sizes) == 0 {
+		return v
+	}
+	return tensor.Alloc(v, sizes...)
+}
+
+// without returns a copy of a list without its element i.
+func without(list []*variable, i int) []*variable { return slices.Delete(slices.Clone(list), i, i+1) }
+
+// mapped returns the variables that f makes of those in a list.
+func mapped(list []*variable, f func(*variable) *variable) []*variable {
+	out := make([]*variable, len(list))
+	for i, v := range list {
+		out[i] = f(v)
+	}
+	return out
+}
+
+// partition divides a list into the variables that f accepts, and the others.
+func partition(list []*variable, f func(*variable) bool) (yes, no []*variable) {
+	for _, v := range list {
+		if f(v) {
+			yes = append(yes, v)
+		} else {
+			no = append(no, v)
+		}
+	}
+	return yes, no
+}
+
+// again applies the op of a to other inputs.
+func again(a *apply, in ...*variable) *variable { return tensor.MustApply(a.Op().(tensor.Op), in...) }
+
+// eval computes v, which is a constant or the output of an apply of constants.
+func eval(v *variable) (*array.Array, error) {
+	if a := tensor.ConstantOf(v); a != nil {
+		return a, nil
+	}
+	out, err := compute(v.Owner())
+	if err != nil {
+		return nil, err
+	}
+	return out[v.Index()], nil
+}
+
+// compute computes an apply of constants.
+func compute(a *apply) ([]*array.Array, error) {
+	k, err := a.Op().(tensor.Op).Compile(a)
+	if err != nil {
+		return nil, err
+	}
+	in, out := make([]*array.Array, len(a.Inputs())), make([]*array.Array, len(a.Outputs()))
+	for i, v := range a.Inputs() {
+		in[i] = tensor.ConstantOf(v)
+	}
+	for i := range out {
+		out[i] = new(array.Array)
+	}
+	ws := array.Workspace{MaxBytes: 1 << 28}
+	if err := k(&ws, in, out); err != nil {
+		return nil, err
+	}
+	for i, o := range out {
+		out[i] = o.Clone() // not a view of an input or of a larger buffer
+	}
+	return out, nil
+}

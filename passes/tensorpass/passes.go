@@ -1,0 +1,125 @@
+package tensorpass
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// Pass returns the graph rewriter of a name, or nil if there is none. These are the passes on whole
+// graphs:
+//
+//   - ShapeOpt attaches the feature that infers shapes.
+//   - local_dot_to_dot22, gemm_optimizer, local_dot22_to_dot22scalar, local_gemm_to_gemv, use_c_blas
+//     and use_scipy_ger make BLAS calls of products of matrices, in that order.
+//   - crossentropy_to_crossentropy_with_softmax fuses a softmax with the cross-entropy of it.
+//   - add_mul_fusion and local_add_mul_fusion flatten sums and products.
+//   - local_pow_specialize_device writes powers out as multiplications.
+//   - composite_elemwise_fusion makes one op of several element-wise ones.
+//   - local_inplace_setsubtensor, InplaceBlasOpt and inplace_elemwise_optimizer let ops overwrite
+//     memory that nothing reads any more.
+//
+// The name of one of [Rules] stands for a walk over the graph with that rule. "pre_" may stand in
+// front of it, for a walk that comes before everything else.
+func Pass(name string) rewrite.GraphRewriter {
+	switch name {
+	case "ShapeOpt":
+		return shapeOpt()
+	case "gemm_optimizer":
+		return &countedWalk{rewrite.Out2In(name, gemmRule()), profile.ClassGemm}
+	case "add_mul_fusion", "local_add_mul_fusion":
+		return &countedWalk{rewrite.Out2In(name, flattenRule()), profile.ClassFusion}
+	case "local_gemm_to_gemv":
+		return gemmToGemvPass(name)
+	case "composite_elemwise_fusion":
+		return elemwiseFusion()
+	case "local_inplace_setsubtensor":
+		return rewrite.In2Out(name, inplaceSubtensorRule())
+	case "InplaceBlasOpt":
+		return rewrite.In2Out(name, inplaceBLASRule())
+	case "inplace_elemwise_optimizer":
+		return inplaceElemwise()
+	}
+	ruleName := strings.TrimPrefix(name, "pre_")
+	for _, l := range slices.Concat(passRules(), allRules()) {
+		if rewrite.Describe(l.Rule).Name == ruleName {
+			return rewrite.In2Out(name, l.Rule)
+		}
+	}
+	return nil
+}
+
+// passRules lists the rules that are only used as passes.
+func passRules() []Local {
+	return []Local{
+		rule(0, "local_dot_to_dot22", onOp(tensor.DotOp{}), 1, dotToDot22,
+			"the BLAS multiplies floats of one type; a vector becomes a matrix, unless both factors are vectors"),
+		rule(0, "local_dot22_to_dot22scalar", on(array.Mul), 3, dot22ToDot22Scalar,
+			"the BLAS multiplies a product of matrices by scalars: mul(Dot22(x, y), s, z) → mul(Dot22Scalar(x, y, s), z)"),
+		rule(0, "use_c_blas", onType[tensor.GemvOp](), 1, useBLAS,
+			"the BLAS that is registered with gonum multiplies matrices by vectors: Gemv → BlasGemv"),
+		rule(0, "use_scipy_ger", onType[tensor.GerOp](), 1, useBLAS,
+			"the BLAS that is registered with gonum computes outer products: Ger → BlasGer"),
+		rule(0, "crossentropy_to_crossentropy_with_softmax", onOp(tensor.CrossentropyCategorical1HotOp{}), 2, crossentropyWithSoftmax,
+			"the cross-entropy of a softmax without a bias takes no logarithm of 0: the fused op gets a bias of zeros"),
+		rule(0, "local_pow_specialize_device", on(array.Pow), 2, powDevice,
+			"a power with an integer exponent is a few multiplications: x**15 → one fused op of six; "+
+				"without the fusion, which comes later, it would cost more memory"),
+	}
+}
+
+// shapeOpt attaches the feature that infers shapes.
+func shapeOpt() rewrite.GraphRewriter {
+	nothing := func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil }
+	return rewrite.FromFunc("ShapeOpt", "attaches the feature that infers shapes",
+		func(g *fgraph.FunctionGraph) error { return g.Attach(tensor.NewShapes()) }, nothing)
+}
+
+// A countedWalk is a walk that has its own class in a profile, and records the counts that Theano
+// records.
+type countedWalk struct {
+	*rewrite.Walk
+	class string
+}
+
+// Describe describes the walk, with its class.
+func (w *countedWalk) Describe() rewrite.Description {
+	d := w.Walk.Describe()
+	d.Class = w.class
+	return d
+}
+
+// Apply walks over the graph.
+func (w *countedWalk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	err := w.Walk.Apply(ctx, g, rec)
+	rec.SetClass("", w.class)
+	rec.Count("nb_iter", 1, "")
+	if !rec.Enabled() {
+		return err
+	}
+	r := rec.Record()
+	rec.Count("nb_replacement", float64(r.Changed), "")
+	if w.class == profile.ClassGemm {
+		refused := 0
+		for _, rule := range r.Rules {
+			refused += rule.Refused
+		}
+		rec.Count("nb_replacement_didn_t_remove", float64(refused), "")
+	}
+	return err
+}
+
+// documented is an equilibrium with a sentence of its own in place of those of its rules.
+type documented struct {
+	*rewrite.Equilibrium
+	doc string
+}
+
+// RewriterDoc says what the pass does.
+func (d *documented) RewriterDoc() string { return d.doc }
