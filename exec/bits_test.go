@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/internal/kerneltest"
 	"github.com/nnopt/nnopt/kernel"
-	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 var update = flag.Bool("update", false, "rewrite the checksums in testdata")
@@ -45,7 +45,7 @@ func TestSameBits(t *testing.T) {
 			in = append(in, a)
 		}
 		for _, text := range bitCases {
-			s := tensor.NewScope()
+			s := expr.NewScope()
 			if err := s.Declare("X Y: " + dtype.String() + " matrix; x y z: " + dtype.String() + " vector; s: " + dtype.String() + " scalar"); err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // A function of tensors, without optimization.
@@ -53,7 +54,7 @@ func ExampleShared() {
 // A Runner keeps its memory from call to call. Its profile says what each op took.
 func ExampleRunner() {
 	ctx := context.Background()
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare("X: matrix"); err != nil {
 		fmt.Println(err)
 		return

@@ -37,7 +37,7 @@ func NewShared(name string, value *array.Array) *Shared {
 	if value.IsCSR() {
 		t = tensor.CSRType(value.DType())
 	}
-	return &Shared{tensor.NewInput(t, name), value.Clone()}
+	return &Shared{fgraph.NewInput(t, name), value.Clone()}
 }
 
 // Variable returns the variable for use in expressions.

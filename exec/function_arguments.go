@@ -10,6 +10,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // ParseArguments parses values for inputs, by name:
@@ -17,7 +18,7 @@ import (
 //	x=[1, 2]; y=3; X=zeros(2, 2) + 1
 //
 // Values are expressions without variables. They are converted to the element types of the inputs.
-// The error wraps ErrArgument or tensor.ErrSyntax.
+// The error wraps ErrArgument or expr.ErrSyntax.
 func ParseArguments(ctx context.Context, inputs []*fgraph.Variable, text string) ([]*array.Array, error) {
 	args := make([]*array.Array, len(inputs))
 	for _, part := range strings.Split(text, ";") {
@@ -65,7 +66,7 @@ func ParseArguments(ctx context.Context, inputs []*fgraph.Variable, text string)
 
 // evaluate computes an expression without variables.
 func evaluate(ctx context.Context, text string) (*array.Array, error) {
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	s.Strict = true
 	v, err := s.ParseOne(text)
 	if err != nil {

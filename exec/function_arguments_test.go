@@ -11,7 +11,7 @@ import (
 
 // TestIntegerArguments: integers in text keep all their digits, including the least one.
 func TestIntegerArguments(t *testing.T) {
-	i := tensor.NewInput(tensor.VectorType(tensor.Int64), "i")
+	i := fgraph.NewInput(tensor.VectorType(array.Int64), "i")
 	for _, c := range []struct{ text, want string }{
 		{"i=[4611686018427387905, -9223372036854775808]", "[4611686018427387905, -9223372036854775808]"},
 		{"i=[9223372036854775807, -9223372036854775807 - 1]", "[9223372036854775807, -9223372036854775808]"},
@@ -29,7 +29,7 @@ func TestIntegerArguments(t *testing.T) {
 
 // TestSparseOutput: a sparse matrix may be what a function returns, or a shared variable.
 func TestSparseOutput(t *testing.T) {
-	s := tensor.CSR("S")
+	s := fgraph.NewInput(tensor.CSRType(array.Float64), "S")
 	value := array.ToCSR(array.Of([]float64{0, 1, 2, 0}, 2, 2))
 	shared := exec.NewShared("W", value)
 	f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{s}, []*fgraph.Variable{s, shared.Variable()}, exec.FunctionOptions{Shared: []*exec.Shared{shared}})

@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // fastRun returns the optimizer of +fast_run.
@@ -40,7 +41,7 @@ func BenchmarkChain(b *testing.B) {
 	const n = 1e7
 	for _, c := range chains {
 		b.Run(fmt.Sprintf("%s/%.0e", c.name, float64(n)), func(b *testing.B) {
-			s := tensor.NewScope()
+			s := expr.NewScope()
 			if err := s.Declare("x y: vector"); err != nil {
 				b.Fatal(err)
 			}
@@ -98,7 +99,7 @@ func uniform(dtype array.DType, lo, hi float64, shape ...int) *array.Array {
 // given sizes: tanh between the layers, softmax and cross-entropy after the last.
 func trainingStep(t testing.TB, dtype array.DType, sizes ...int) (*exec.Function, []*exec.Shared) {
 	t.Helper()
-	x, y := tensor.NewInput(tensor.NewType(dtype, tensor.Unknown, tensor.Unknown), "x"), tensor.NewInput(tensor.NewType(array.Int64, tensor.Unknown), "y")
+	x, y := fgraph.NewInput(tensor.NewType(dtype, tensor.Unknown, tensor.Unknown), "x"), fgraph.NewInput(tensor.NewType(array.Int64, tensor.Unknown), "y")
 	var params []*exec.Shared
 	h := x
 	for i := range len(sizes) - 1 {

@@ -106,7 +106,7 @@ func TestCheckFindsLiars(t *testing.T) {
 		}
 		insert := rewrite.Rule{Name: "insert", Doc: "inserts the op", On: []rewrite.Track{rewrite.TrackOp(tensor.OpFor(array.Neg))},
 			Fn: func(_ *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
-				return rewrite.Replace(tensor.Apply(c.op, n.Inputs()...)), nil
+				return rewrite.Replace(tensor.MustApply(c.op, n.Inputs()...)), nil
 			}}
 		db := passes.Default()
 		if err := db.Register("late", rewrite.In2Out("late", insert), 40, "fast_run"); err != nil {
@@ -155,7 +155,7 @@ func TestEarlyDestroyer(t *testing.T) {
 	inPlace.Inplace = 1
 	insert := rewrite.Rule{Name: "insert", Doc: "negates in place", On: []rewrite.Track{rewrite.TrackOp(tensor.OpFor(array.Neg))},
 		Fn: func(_ *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
-			return rewrite.Replace(tensor.Apply(inPlace, n.Inputs()...)), nil
+			return rewrite.Replace(tensor.MustApply(inPlace, n.Inputs()...)), nil
 		}}
 	walk := rewrite.In2Out("early", insert)
 	for name, optimizer := range map[string]exec.Optimizer{
@@ -208,7 +208,7 @@ func TestEarlyPattern(t *testing.T) {
 type meddler struct{ op tensor.Op }
 
 func (m meddler) Rewrite(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
-	return g.Replace(g.Outputs()[0], tensor.Apply(m.op, g.Inputs()...), fgraph.Reason{Rule: "insert"})
+	return g.Replace(g.Outputs()[0], tensor.MustApply(m.op, g.Inputs()...), fgraph.Reason{Rule: "insert"})
 }
 
 // built returns the optimizer of a query, from the standard database with a pass at position 40.

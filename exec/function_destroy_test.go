@@ -13,7 +13,7 @@ import (
 )
 
 // over applies an element-wise op that overwrites its first argument.
-func over(t *testing.T, op array.Op, args ...*fgraph.Variable) *fgraph.Variable {
+func over(t *testing.T, op array.Opcode, args ...*fgraph.Variable) *fgraph.Variable {
 	t.Helper()
 	e := tensor.OpFor(op).(tensor.Elemwise)
 	e.Inplace = 1

@@ -12,12 +12,13 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // scope has variables of all kinds.
-func scope(t testing.TB) *tensor.Scope {
+func scope(t testing.TB) *expr.Scope {
 	t.Helper()
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare("x y: vector; X Y: matrix; s b: scalar; t3: tensor3; f: float32 matrix; i: int64 vector; r: row; c: col; S: csr"); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // TestDialects: on a graph of tensors nothing runs that is for networks, and the other way round.
@@ -16,7 +17,7 @@ func TestDialects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensors, networks := tensor.ScalarType(tensor.Float32).Dialect(), lower.MatrixType{}.Dialect()
+	tensors, networks := tensor.ScalarType(array.Float32).Dialect(), lower.MatrixType{}.Dialect()
 	serves := map[string][]string{} // by entry of the outermost database
 	for _, e := range opt.Entries() {
 		if e.Dialect != "" && !slices.Contains(e.Tags, e.Dialect) {

@@ -17,6 +17,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // The standard database, and what queries select from it.
@@ -33,7 +34,7 @@ func ExampleDefault() {
 			fmt.Println(err)
 			return
 		}
-		s := tensor.NewScope()
+		s := expr.NewScope()
 		y := s.MustParse("exp(x)*y/y + 1")
 		g, err := tensor.NewGraph(s.Inputs(), []*fgraph.Variable{y})
 		if err == nil {

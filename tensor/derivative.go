@@ -7,14 +7,37 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// derivative returns g times the derivative of an element-wise operation with respect to argument i, before what was broadcast is
-// summed up; nil where the result does not depend on it.
-func derivative(op array.Op, a *fgraph.Apply, i int, g *fgraph.Variable) *fgraph.Variable {
+// Grad multiplies by the derivatives of the operation.
+func (e Elemwise) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+	grads := make([]*fgraph.Variable, len(a.Inputs()))
+	if !TypeOf(a.Out()).DType().IsFloat() {
+		return grads
+	}
+	if e.Op == array.Cast {
+		grads[0] = out[0]
+		return grads
+	}
+	for i, v := range a.Inputs() {
+		if !TypeOf(v).DType().IsFloat() {
+			continue
+		}
+		if g := derivative(e.Op, a, i, out[0]); g != nil {
+			grads[i] = unbroadcast(g, v)
+		}
+	}
+	return grads
+}
+
+// derivative returns g times the derivative of an element-wise operation with respect to
+// argument i, in the shape of g. It is nil if there is none.
+func derivative(op array.Opcode, a *fgraph.Apply, i int, g *fgraph.Variable) *fgraph.Variable {
+	if f := unaryDerivatives[op]; f != nil {
+		return f(a.Inputs()[0], a.Out(), g)
+	}
 	in, y := a.Inputs(), a.Out()
 	x := in[0]
-	c := func(v float64) *fgraph.Variable { return Number(v, g) }
 	switch op {
-	case array.Identity, array.Add:
+	case array.Add:
 		return g
 	case array.Second:
 		if i == 0 {
@@ -22,10 +45,7 @@ func derivative(op array.Op, a *fgraph.Apply, i int, g *fgraph.Variable) *fgraph
 		}
 		return g
 	case array.Switch:
-		if i == 1 {
-			return Switch(x, g, c(0))
-		}
-		return Switch(x, c(0), g)
+		return choose(x, i-1, g)
 	case array.Mul:
 		factors := []*fgraph.Variable{g}
 		for k, v := range in {
@@ -34,45 +54,23 @@ func derivative(op array.Op, a *fgraph.Apply, i int, g *fgraph.Variable) *fgraph
 			}
 		}
 		return Mul(factors...)
-	case array.Sub:
-		if i == 0 {
-			return g
-		}
-		return Neg(g)
-	case array.TrueDiv:
-		if i == 0 {
-			return TrueDiv(g, in[1])
-		}
-		return Neg(TrueDiv(Mul(g, y), in[1]))
-	case array.Mod:
-		if i == 0 {
-			return g
-		}
-		return Neg(Mul(g, IntDiv(x, in[1])))
-	case array.Pow:
-		if i == 0 {
-			return Mul(g, in[1], Pow(x, Sub(in[1], Number(1, in[1]))))
-		}
-		return Mul(g, y, Switch(Eq(x, Number(0, x)), Number(0, x), Log(x)))
-	case array.Maximum: // where both are the largest the first one gets the gradient
-		return choose(Ge(x, in[1]), i, g)
+	case array.IntDiv:
+		return ZerosLike(g)
+	case array.Maximum: // if both are equal, the first one gets the gradient
+		return choose(Map(array.Ge, x, in[1]), i, g)
 	case array.Minimum:
-		return choose(Le(x, in[1]), i, g)
+		return choose(Map(array.Le, x, in[1]), i, g)
 	case array.LogAddExp:
 		return Mul(g, Sigmoid(Sub(in[i], in[1-i])))
-	case array.Arctan2:
-		n := Add(Sqr(x), Sqr(in[1]))
-		if i == 0 {
-			return TrueDiv(Mul(g, in[1]), n)
-		}
-		return Neg(TrueDiv(Mul(g, x), n))
-	case array.IntDiv, array.Sgn, array.Floor, array.Ceil, array.Trunc, array.Round:
-		return ZerosLike(g)
 	}
-	return unaryDerivative(op, x, y, g, c)
+	if f := binaryDerivatives[op]; f[0] != nil {
+		return f[i](x, in[1], y, g)
+	}
+	return nil
 }
 
-// choose gives the gradient to the first argument where the condition holds, else to the second one.
+// choose passes the gradient to the first of two arguments where the condition holds, and to the
+// second one elsewhere.
 func choose(first *fgraph.Variable, i int, g *fgraph.Variable) *fgraph.Variable {
 	if i == 0 {
 		return Switch(first, g, Number(0, g))
@@ -80,70 +78,76 @@ func choose(first *fgraph.Variable, i int, g *fgraph.Variable) *fgraph.Variable 
 	return Switch(first, Number(0, g), g)
 }
 
-// unaryDerivative returns g times the derivative of y = op(x).
-func unaryDerivative(op array.Op, x, y, g *fgraph.Variable, c func(float64) *fgraph.Variable) *fgraph.Variable {
-	one := c(1)
-	switch op {
-	case array.Neg:
-		return Neg(g)
-	case array.Inv:
-		return Neg(Mul(g, Sqr(y)))
-	case array.Abs:
-		return Mul(g, Sgn(x))
-	case array.Sqr:
-		return Mul(c(2), g, x)
-	case array.Sqrt:
-		return TrueDiv(Mul(c(0.5), g), y)
-	case array.Exp:
-		return Mul(g, y)
-	case array.Expm1:
-		return Mul(g, Exp(x))
-	case array.Exp2:
-		return Mul(c(math.Ln2), g, y)
-	case array.Log:
-		return TrueDiv(g, x)
-	case array.Log1p:
-		return TrueDiv(g, Add(one, x))
-	case array.Log2:
-		return TrueDiv(g, Mul(c(math.Ln2), x))
-	case array.Log10:
-		return TrueDiv(g, Mul(c(math.Ln10), x))
-	case array.Sigmoid:
-		return Mul(g, y, Sub(one, y))
-	case array.Softplus:
-		return Mul(g, Sigmoid(x))
-	case array.Erf:
-		return Mul(c(2/math.Sqrt(math.Pi)), g, Exp(Neg(Sqr(x))))
-	case array.Erfc:
-		return Mul(c(-2/math.Sqrt(math.Pi)), g, Exp(Neg(Sqr(x))))
-	case array.Sin:
-		return Mul(g, Cos(x))
-	case array.Cos:
-		return Neg(Mul(g, Sin(x)))
-	case array.Tan:
-		return Mul(g, Add(one, Sqr(y)))
-	case array.Arcsin:
-		return TrueDiv(g, Sqrt(Sub(one, Sqr(x))))
-	case array.Arccos:
-		return Neg(TrueDiv(g, Sqrt(Sub(one, Sqr(x)))))
-	case array.Arctan:
-		return TrueDiv(g, Add(one, Sqr(x)))
-	case array.Sinh:
-		return Mul(g, Map(array.Cosh, x))
-	case array.Cosh:
-		return Mul(g, Map(array.Sinh, x))
-	case array.Tanh:
-		return Mul(g, Sub(one, Sqr(y)))
-	case array.Arcsinh:
-		return TrueDiv(g, Sqrt(Add(Sqr(x), one)))
-	case array.Arccosh:
-		return TrueDiv(g, Sqrt(Sub(Sqr(x), one)))
-	case array.Arctanh:
-		return TrueDiv(g, Sub(one, Sqr(x)))
-	case array.Deg2rad:
-		return Mul(c(math.Pi/180), g)
-	case array.Rad2deg:
-		return Mul(c(180/math.Pi), g)
-	}
-	return nil
+// binaryDerivatives return g times the derivatives of z = op(x, y) with respect to x and y.
+var binaryDerivatives = map[array.Opcode][2]func(x, y, z, g *fgraph.Variable) *fgraph.Variable{
+	array.Sub: {
+		func(_, _, _, g *fgraph.Variable) *fgraph.Variable { return g },
+		func(_, _, _, g *fgraph.Variable) *fgraph.Variable { return Neg(g) },
+	},
+	array.TrueDiv: {
+		func(_, y, _, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, y) },
+		func(_, y, z, g *fgraph.Variable) *fgraph.Variable { return Neg(TrueDiv(Mul(g, z), y)) },
+	},
+	array.Mod: {
+		func(_, _, _, g *fgraph.Variable) *fgraph.Variable { return g },
+		func(x, y, _, g *fgraph.Variable) *fgraph.Variable { return Neg(Mul(g, Map(array.IntDiv, x, y))) },
+	},
+	array.Pow: {
+		func(x, y, _, g *fgraph.Variable) *fgraph.Variable { return Mul(g, y, Pow(x, Sub(y, Number(1, y)))) },
+		func(x, _, z, g *fgraph.Variable) *fgraph.Variable {
+			return Mul(g, z, Switch(Map(array.Eq, x, Number(0, x)), Number(0, x), Log(x)))
+		},
+	},
+	array.Arctan2: {
+		func(x, y, _, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(Mul(g, y), Add(Sqr(x), Sqr(y))) },
+		func(x, y, _, g *fgraph.Variable) *fgraph.Variable {
+			return Neg(TrueDiv(Mul(g, x), Add(Sqr(x), Sqr(y))))
+		},
+	},
+}
+
+// unaryDerivatives return g times the derivative of y = op(x).
+var unaryDerivatives = map[array.Opcode]func(x, y, g *fgraph.Variable) *fgraph.Variable{
+	array.Identity: func(x, y, g *fgraph.Variable) *fgraph.Variable { return g },
+	array.Neg:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Neg(g) },
+	array.Inv:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Neg(Mul(g, Sqr(y))) },
+	array.Abs:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Map(array.Sgn, x)) },
+	array.Sqr:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(Number(2, g), g, x) },
+	array.Sqrt:     func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(Mul(Number(0.5, g), g), y) },
+	array.Exp:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, y) },
+	array.Expm1:    func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Exp(x)) },
+	array.Exp2:     func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(Number(math.Ln2, g), g, y) },
+	array.Log:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, x) },
+	array.Log1p:    func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Add(Number(1, g), x)) },
+	array.Log2:     func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Mul(Number(math.Ln2, g), x)) },
+	array.Log10:    func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Mul(Number(math.Ln10, g), x)) },
+	array.Sigmoid:  func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, y, Sub(Number(1, g), y)) },
+	array.Softplus: func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Sigmoid(x)) },
+	array.Erf:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return gaussian(2, x, g) },
+	array.Erfc:     func(x, y, g *fgraph.Variable) *fgraph.Variable { return gaussian(-2, x, g) },
+	array.Sin:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Cos(x)) },
+	array.Cos:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Neg(Mul(g, Sin(x))) },
+	array.Tan:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Add(Number(1, g), Sqr(y))) },
+	array.Arcsin:   func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Sqrt(Sub(Number(1, g), Sqr(x)))) },
+	array.Arccos: func(x, y, g *fgraph.Variable) *fgraph.Variable {
+		return Neg(TrueDiv(g, Sqrt(Sub(Number(1, g), Sqr(x)))))
+	},
+	array.Arctan:  func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Add(Number(1, g), Sqr(x))) },
+	array.Sinh:    func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Map(array.Cosh, x)) },
+	array.Cosh:    func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Map(array.Sinh, x)) },
+	array.Tanh:    func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Sub(Number(1, g), Sqr(y))) },
+	array.Arcsinh: func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Sqrt(Add(Sqr(x), Number(1, g)))) },
+	array.Arccosh: func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Sqrt(Sub(Sqr(x), Number(1, g)))) },
+	array.Arctanh: func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Sub(Number(1, g), Sqr(x))) },
+	array.Deg2rad: func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(Number(math.Pi/180, g), g) },
+	array.Rad2deg: func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(Number(180/math.Pi, g), g) },
+	array.Sgn:     flat, array.Floor: flat, array.Ceil: flat, array.Trunc: flat, array.Round: flat,
+}
+
+// flat is the derivative of a step function.
+func flat(_, _, g *fgraph.Variable) *fgraph.Variable { return ZerosLike(g) }
+
+// gaussian returns g times the derivative of scale/2·erf(x).
+func gaussian(scale float64, x, g *fgraph.Variable) *fgraph.Variable {
+	return Mul(Number(scale/math.Sqrt(math.Pi), g), g, Exp(Neg(Sqr(x))))
 }

@@ -8,36 +8,38 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// NewAxis stands in a DimShuffle for a new dimension of size 1.
-const NewAxis = array.NewAxis
+// DimShuffleOp permutes, drops and adds dimensions without copying. Only dimensions whose type says
+// size 1 can be dropped. Its methods NewOrder, IsIdentity, PadsLeft and Compose examine and combine
+// orders. The field Inplace has no effect, as the output always is a view; Theano has a form of that
+// name.
+type DimShuffleOp = dimShuffleOp
 
-// DimShuffleOp permutes, drops and adds dimensions, without copying: dimension i of the output is dimension order[i] of the input, or
-// new with size 1. Only dimensions known to have size 1 can be dropped.
-type DimShuffleOp struct {
-	order   [MaxDims]int8
+type dimShuffleOp struct {
+	order   [array.MaxDims]int8
 	n       int8
-	Inplace bool // Theano's old name for the form that is a view, which ours always is; local_dimshuffle_no_inplace_at_canonicalize drops it
+	Inplace bool
 }
 
-// NewDimShuffle returns the op of an order.
+// NewDimShuffle returns the op whose output has dimension order[i] of the input as dimension i, or
+// a new one of size 1 if that is NewAxis.
 func NewDimShuffle(order ...int) DimShuffleOp {
-	if len(order) > MaxDims {
-		fail("DimShuffle", "%d dimensions, there can be %d", len(order), MaxDims)
+	if len(order) > array.MaxDims {
+		fail("DimShuffle", "%d dimensions, there can be %d", len(order), array.MaxDims)
 	}
 	op := DimShuffleOp{n: int8(len(order))}
 	for i, d := range order {
-		op.order[i] = int8(max(d, NewAxis))
+		op.order[i] = int8(max(d, array.NewAxis))
 	}
 	return op
 }
 
-// DimShuffle permutes, drops and adds dimensions of x; x itself if nothing changes. NewAxis in the order adds a dimension.
+// DimShuffle applies NewDimShuffle(order...) to x. It returns x itself if nothing changes.
 func DimShuffle(x *fgraph.Variable, order ...int) *fgraph.Variable {
 	op := NewDimShuffle(order...)
 	if op.IsIdentity(TypeOf(x).NDim()) {
 		return x
 	}
-	return Apply(op, x)
+	return MustApply(op, x)
 }
 
 // Transpose reverses the order of the dimensions of x.
@@ -49,8 +51,8 @@ func Transpose(x *fgraph.Variable) *fgraph.Variable {
 	return DimShuffle(x, order...)
 }
 
-// Order returns the order.
-func (op DimShuffleOp) Order() []int {
+// NewOrder returns for each dimension of the output that of the input, or NewAxis.
+func (op dimShuffleOp) NewOrder() []int {
 	order := make([]int, op.n)
 	for i := range order {
 		order[i] = int(op.order[i])
@@ -58,35 +60,25 @@ func (op DimShuffleOp) Order() []int {
 	return order
 }
 
-// IsIdentity reports whether nothing changes for a tensor of ndim dimensions.
-func (op DimShuffleOp) IsIdentity(ndim int) bool {
-	if int(op.n) != ndim {
-		return false
-	}
-	for i, d := range op.order[:op.n] {
-		if int(d) != i {
-			return false
-		}
-	}
-	return true
-}
+// IsIdentity reports whether the op leaves a tensor of ndim dimensions as it is.
+func (op dimShuffleOp) IsIdentity(ndim int) bool { return int(op.n) == ndim && op.PadsLeft(ndim) }
 
-// PadsLeft reports whether the op adds dimensions in front and does nothing else.
-func (op DimShuffleOp) PadsLeft(ndim int) bool {
+// PadsLeft reports whether the op only adds dimensions in front of ndim others.
+func (op dimShuffleOp) PadsLeft(ndim int) bool {
 	pad := int(op.n) - ndim
 	if pad < 0 {
 		return false
 	}
 	for i, d := range op.order[:op.n] {
-		if want := max(i-pad, NewAxis); int(d) != want {
+		if want := max(i-pad, array.NewAxis); int(d) != want {
 			return false
 		}
 	}
 	return true
 }
 
-// Compose returns the op that does what op does to the result of first.
-func (op DimShuffleOp) Compose(first DimShuffleOp) DimShuffleOp {
+// Compose returns the op that is equivalent to first followed by op.
+func (op dimShuffleOp) Compose(first DimShuffleOp) DimShuffleOp {
 	for i, d := range op.order[:op.n] {
 		if d >= 0 {
 			op.order[i] = first.order[d]
@@ -96,7 +88,7 @@ func (op DimShuffleOp) Compose(first DimShuffleOp) DimShuffleOp {
 }
 
 // String returns for example DimShuffle{x,1,0}.
-func (op DimShuffleOp) String() string {
+func (op dimShuffleOp) String() string {
 	parts := make([]string, op.n)
 	for i, d := range op.order[:op.n] {
 		parts[i] = "x"
@@ -111,13 +103,11 @@ func (op DimShuffleOp) String() string {
 	return name + strings.Join(parts, ",") + "}"
 }
 
-// ViewMap tells that the output shows the input.
-func (op DimShuffleOp) ViewMap() []fgraph.Alias { return []fgraph.Alias{{Output: 0, Input: 0}} }
+func (op dimShuffleOp) ViewMap() []fgraph.Alias { return []fgraph.Alias{{Output: 0, Input: 0}} }
 
-// Infer moves sizes.
-func (op DimShuffleOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+func (op dimShuffleOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) != 1 {
-		return nil, &Error{op.String(), -1, "takes one argument"}
+		return nil, wrongCount(op, in, 1)
 	}
 	t := TypeOf(in[0]).h.Value()
 	if t.csr {
@@ -133,7 +123,7 @@ func (op DimShuffleOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		case d >= int8(t.ndim):
 			return nil, argError(op, 0, "is a %v, which has no dimension %d", in[0].Type(), d)
 		case kept>>d&1 != 0:
-			return nil, &Error{op.String(), -1, "a dimension is used twice"}
+			return nil, opError(op, "a dimension is used twice")
 		}
 		kept |= 1 << d
 		s.shape[i] = t.shape[d]
@@ -143,17 +133,15 @@ func (op DimShuffleOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 			return nil, argError(op, 0, "is a %v, whose dimension %d can't be dropped, as it is not known to have size 1", in[0].Type(), d)
 		}
 	}
-	return []fgraph.Type{s.intern()}, nil
+	return one(s.intern()), nil
 }
 
-// Compile makes a view.
-func (op DimShuffleOp) Compile(*fgraph.Apply) (Kernel, error) {
-	order := op.Order()
+func (op dimShuffleOp) Compile(*fgraph.Apply) (Kernel, error) {
+	order := op.NewOrder()
 	return func(_ *array.Workspace, in, out []*array.Array) error { return in[0].TransposeTo(out[0], order...) }, nil
 }
 
-// InferShape moves sizes.
-func (op DimShuffleOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+func (op dimShuffleOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	dims := make([]*fgraph.Variable, op.n)
 	for i, d := range op.order[:op.n] {
 		if d < 0 {
@@ -165,11 +153,10 @@ func (op DimShuffleOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variab
 	return [][]*fgraph.Variable{dims}
 }
 
-// Grad moves dimensions back.
-func (op DimShuffleOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+func (op dimShuffleOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	back := make([]int, TypeOf(a.Inputs()[0]).NDim())
 	for i := range back {
-		back[i] = NewAxis
+		back[i] = array.NewAxis
 	}
 	for i, d := range op.order[:op.n] {
 		if d >= 0 {

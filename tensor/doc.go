@@ -1,21 +1,29 @@
-// Package tensor is a language of expressions on N-dimensional arrays: what a Theano user would type. Expressions are graphs (package
-// fgraph), which passes optimize and exec.Function computes.
+// Package tensor is a language of expressions on N-dimensional arrays, in the
+// manner of Theano. Expressions are graphs of package fgraph, which passes
+// optimize and exec.Function computes.
 //
 //	x, y := tensor.Vector("x"), tensor.Vector("y")
-//	z := tensor.Sum(tensor.Mul(tensor.Exp(x), y))      // or: scope.Parse("sum(exp(x)*y)")
+//	z := tensor.Sum(tensor.Mul(tensor.Exp(x), y))
 //	grads, err := tensor.Grad(z, x, y)
 //
-// A variable has a Type: the type of its elements, the number of dimensions, and their sizes as far as they are known. Dimensions that
-// are known to have size 1 broadcast. An Op is a value; applied to variables it checks their types and says which types come out.
-// Element-wise operations are one op, Elemwise, over a table of scalar operations; the others are moves of dimensions (DimShuffleOp),
-// reductions (Reduce), products (DotOp and the BLAS family), parts of tensors (SubtensorOp and its like), shapes, softmax and
-// cross-entropies, and products with sparse matrices.
+// A variable has a [Type]: its element type, the number of dimensions, and their
+// sizes as far as they are known. A dimension whose type says size 1 broadcasts.
 //
-// Functions that make expressions panic with an *Error where the arguments do not fit, as that is a mistake in the program; Try turns it into
-// an error. A Scope reads expressions from text, and returns errors.
+// An op is a value that implements [Op]: it infers the types of its outputs and
+// compiles to a [Kernel]. It may implement [ShapeInferer], [Differentiable] and
+// [Foldable], and the interfaces of package fgraph for views and for ops that
+// work in place. Element-wise operations are one op, [Elemwise], over the table
+// array.Opcode, and reductions are another one, [Reduce]. The other ops have
+// names that end in Op: a pass recognises them by their type, reads their fields
+// and applies others.
 //
-// What an op computes, its shape and its gradient are methods of the op; Shapes infers the shapes of a whole graph without computing it.
-// The package optimizes nothing: passes/tensorpass does.
+// Functions such as [Add] build expressions. They panic with an [*Error] if the
+// arguments do not fit, since that is a mistake in the program; [Try] turns the
+// panic into an error. Package tensor/expr reads expressions from text.
 //
-// Expressions may be built by several goroutines, as long as they share no variables.
+// [Shapes] infers the shapes of a graph without computing it. The package
+// optimizes nothing: passes/tensorpass does.
+//
+// Several goroutines may build expressions that share no variables. Types, ops
+// and kernels may be shared.
 package tensor

@@ -7,16 +7,18 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// DotOp is the product of two vectors or matrices, in all four combinations.
-type DotOp struct{}
+// DotOp computes the product of two vectors or matrices, in all four combinations.
+type DotOp = dotOp
 
-// Dot returns the product of two tensors of at most two dimensions, along the last dimension of x and the first of y. With a scalar it
-// is the element-wise product.
+type dotOp struct{}
+
+// Dot returns the product of two tensors of at most two dimensions, along the last dimension of x
+// and the first of y. With a scalar it is the element-wise product.
 func Dot(x, y *fgraph.Variable) *fgraph.Variable {
 	if TypeOf(x).NDim() == 0 || TypeOf(y).NDim() == 0 {
 		return Mul(x, y)
 	}
-	return Apply(DotOp{}, x, y)
+	return MustApply(DotOp{}, x, y)
 }
 
 // Outer returns the outer product of two vectors.
@@ -24,16 +26,14 @@ func Outer(x, y *fgraph.Variable) *fgraph.Variable {
 	if TypeOf(x).NDim() != 1 || TypeOf(y).NDim() != 1 {
 		fail("outer", "a %v and a %v are not two vectors", x.Type(), y.Type())
 	}
-	return Dot(DimShuffle(x, 0, NewAxis), DimShuffle(y, NewAxis, 0))
+	return Dot(DimShuffle(x, 0, array.NewAxis), DimShuffle(y, array.NewAxis, 0))
 }
 
-// String returns dot.
-func (DotOp) String() string { return "dot" }
+func (dotOp) String() string { return "dot" }
 
-// Infer checks the sizes that meet.
-func (op DotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+func (op dotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) != 2 {
-		return nil, &Error{op.String(), -1, "takes two arguments"}
+		return nil, wrongCount(op, in, 2)
 	}
 	x, y := TypeOf(in[0]).h.Value(), TypeOf(in[1]).h.Value()
 	for i, t := range []spec{x, y} {
@@ -44,7 +44,7 @@ func (op DotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if n, m := x.shape[x.ndim-1], y.shape[0]; n != m && n != Unknown && m != Unknown {
 		return nil, argError(op, 1, "is a %v, whose first dimension does not fit the last one of a %v", in[1].Type(), in[0].Type())
 	}
-	s := spec{dtype: max(array.Upcast(x.dtype, y.dtype), Int64)}
+	s := spec{dtype: max(array.Upcast(x.dtype, y.dtype), array.Int64)}
 	if x.ndim == 2 {
 		s.shape[0] = x.shape[0]
 		s.ndim++
@@ -53,11 +53,10 @@ func (op DotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		s.shape[s.ndim] = y.shape[1]
 		s.ndim++
 	}
-	return []fgraph.Type{s.intern()}, nil
+	return one(s.intern()), nil
 }
 
-// Compile returns the product.
-func (op DotOp) Compile(a *fgraph.Apply) (Kernel, error) {
+func (op dotOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	dtype := TypeOf(a.Out()).DType()
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		x, y := in[0], in[1]
@@ -75,41 +74,28 @@ func (op DotOp) Compile(a *fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], dtype, shape...); err != nil {
 			return err
 		}
-		return ws.MatMul(outMatrix(out[0], x.NDim(), y.NDim()), leftMatrix(x), rightMatrix(y))
+		x, y, product := asMatrices(x, y, out[0])
+		return ws.MatMul(product, x, y)
 	}, nil
 }
 
-// leftMatrix returns a left factor as a matrix: a vector is a row.
-func leftMatrix(x *array.Array) *array.Array {
+// asMatrices returns factors and product as matrices: a vector is a row on the left and a
+// column on the right.
+func asMatrices(x, y, out *array.Array) (*array.Array, *array.Array, *array.Array) {
+	if out.NDim() == 2 {
+		return x, y, out
+	}
+	rows, cols := 0, out.NDim()-1 // the dimensions of out
 	if x.NDim() == 1 {
-		return x.Transpose(NewAxis, 0)
+		x, rows = x.Transpose(array.NewAxis, 0), array.NewAxis
 	}
-	return x
-}
-
-// rightMatrix returns a right factor as a matrix: a vector is a column.
-func rightMatrix(y *array.Array) *array.Array {
 	if y.NDim() == 1 {
-		return y.Transpose(0, NewAxis)
+		y, cols = y.Transpose(0, array.NewAxis), array.NewAxis
 	}
-	return y
+	return x, y, out.Transpose(rows, cols)
 }
 
-// outMatrix returns the product of factors with x and y dimensions as the matrix that their matrices make.
-func outMatrix(out *array.Array, x, y int) *array.Array {
-	switch {
-	case x == 2 && y == 2:
-		return out
-	case x == 2:
-		return out.Transpose(0, NewAxis)
-	case y == 2:
-		return out.Transpose(NewAxis, 0)
-	}
-	return out.Transpose(NewAxis, NewAxis)
-}
-
-// InferShape takes the sizes that do not meet.
-func (op DotOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+func (op dotOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	x, y := a.Inputs()[0], a.Inputs()[1]
 	dims := []*fgraph.Variable{}
 	if TypeOf(x).NDim() == 2 {
@@ -121,8 +107,7 @@ func (op DotOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return [][]*fgraph.Variable{dims}
 }
 
-// Grad multiplies by the other factor.
-func (op DotOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+func (op dotOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	x, y, g := a.Inputs()[0], a.Inputs()[1], out[0]
 	switch xv, yv := TypeOf(x).NDim() == 1, TypeOf(y).NDim() == 1; {
 	case xv && yv:

@@ -7,28 +7,23 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// Errors that the errors of this package wrap.
+// Errors of this package wrap one of these.
 var (
-	// ErrType: an op is not defined for arguments of these types.
-	ErrType = errors.New("types do not fit")
-	// ErrShape: the sizes of values, known only when a function runs, do not fit.
-	ErrShape = errors.New("shapes do not fit")
-	// ErrAssert: an Assert failed.
-	ErrAssert = errors.New("assertion failed")
-	// ErrGradient: there is no gradient.
-	ErrGradient = errors.New("no gradient")
-	// ErrSyntax: an expression can't be read.
-	ErrSyntax = errors.New("bad expression")
+	ErrType     = errors.New("types do not fit")  // an op is not defined for the types of its arguments
+	ErrShape    = errors.New("shapes do not fit") // sizes that are known only at run time do not fit
+	ErrAssert   = errors.New("assertion failed")  // the condition of an Assert is false
+	ErrGradient = errors.New("no gradient")       // there is no gradient
 )
 
-// An Error tells what is wrong with the arguments of an op. Functions that make expressions panic with one, since in a program the
-// mistake is the programmer's; Try turns it into an error value where it may be somebody else's.
+// An Error says what is wrong with the arguments of an op. Functions that build expressions panic
+// with one, since the mistake is in the program; [Try] turns the panic into an error.
 type Error struct {
 	Op   string
-	Arg  int // which argument, from 0 on; -1 if none in particular
+	Arg  int // the argument, from 0; -1 if it is none in particular
 	Text string
 }
 
+// Error counts arguments from 1.
 func (e *Error) Error() string {
 	if e.Arg >= 0 {
 		return fmt.Sprintf("%s: argument %d: %s", e.Op, e.Arg+1, e.Text)
@@ -36,7 +31,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s", e.Op, e.Text)
 }
 
-// Is makes the error be found as ErrType.
+// Is reports whether target is ErrType.
 func (e *Error) Is(target error) bool { return target == ErrType }
 
 // fail panics with an *Error.
@@ -44,12 +39,18 @@ func fail(op, format string, args ...any) {
 	panic(&Error{Op: op, Arg: -1, Text: fmt.Sprintf(format, args...)})
 }
 
+// opError returns an *Error about an op.
+func opError(op fgraph.Op, format string, args ...any) *Error {
+	return argError(op, -1, format, args...)
+}
+
 // argError returns an *Error about an argument.
 func argError(op fgraph.Op, arg int, format string, args ...any) *Error {
 	return &Error{Op: op.String(), Arg: arg, Text: fmt.Sprintf(format, args...)}
 }
 
-// Try calls a function that makes expressions, and returns the *Error that it panics with. Other panics go on.
+// Try calls a function that builds an expression, and returns the *Error that it panics with. It
+// passes other panics on.
 func Try(f func() *fgraph.Variable) (v *fgraph.Variable, err error) {
 	defer func() {
 		if p := recover(); p != nil {

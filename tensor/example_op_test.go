@@ -15,7 +15,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Softsign is an op of one's own: x/(1+|x|), element by element, of float64 vectors.
+// Softsign is an op that tensor does not have. It computes x/(1+|x|) for each element of a float64 vector.
 type Softsign struct{ Inplace bool }
 
 func (o Softsign) String() string {
@@ -25,7 +25,7 @@ func (o Softsign) String() string {
 	return "Softsign"
 }
 
-// DestroyMap says that the output takes the place of the input.
+// DestroyMap returns the input that the output overwrites.
 func (o Softsign) DestroyMap() []fgraph.Alias {
 	if !o.Inplace {
 		return nil
@@ -33,20 +33,20 @@ func (o Softsign) DestroyMap() []fgraph.Alias {
 	return []fgraph.Alias{{Output: 0, Input: 0}}
 }
 
-// Infer gives the type of the output for that of the input.
+// Infer returns the type of the output, which is that of the input.
 func (o Softsign) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if len(in) != 1 || in[0].Type() != tensor.VectorType(tensor.Float64) {
+	if len(in) != 1 || in[0].Type() != tensor.VectorType(array.Float64) {
 		return nil, errors.New("Softsign takes a vector of float64")
 	}
 	return []fgraph.Type{in[0].Type()}, nil
 }
 
-// Compile returns what computes it.
+// Compile returns the kernel.
 func (o Softsign) Compile(*fgraph.Apply) (tensor.Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		if o.Inplace {
 			*out[0] = *in[0]
-		} else if err := ws.New(out[0], tensor.Float64, in[0].Dim(0)); err != nil {
+		} else if err := ws.New(out[0], array.Float64, in[0].Dim(0)); err != nil {
 			return err
 		} else {
 			array.CopyTo(out[0], in[0])
@@ -59,19 +59,19 @@ func (o Softsign) Compile(*fgraph.Apply) (tensor.Kernel, error) {
 	}, nil
 }
 
-// Grad is dy/(1+|x|)².
+// Grad returns dy/(1+|x|)².
 func (o Softsign) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	d := tensor.Add(tensor.Map(array.Abs, a.Inputs()[0]), tensor.Float(1))
 	return []*fgraph.Variable{tensor.TrueDiv(out[0], tensor.Mul(d, d))}
 }
 
-// An op, its gradient, and the rule that makes it work in place where nobody needs the input any more.
+// An op with a gradient, and a rule that makes it work in place if its input is dead.
 func Example_op() {
 	inplace := rewrite.Rule{
 		Name: "softsign_inplace", Doc: "softsign overwrites what is not read again",
 		On: []rewrite.Track{rewrite.TrackOp(Softsign{})}, Depth: 1,
 		Fn: func(_ *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
-			return rewrite.Replace(tensor.Apply(Softsign{Inplace: true}, n.Inputs()...)), nil
+			return rewrite.Replace(tensor.MustApply(Softsign{Inplace: true}, n.Inputs()...)), nil
 		},
 	}
 	db := passes.Default()
@@ -84,7 +84,7 @@ func Example_op() {
 		return
 	}
 	x := tensor.Vector("x")
-	y := tensor.Apply(Softsign{}, tensor.Apply(Softsign{}, x))
+	y := tensor.MustApply(Softsign{}, tensor.MustApply(Softsign{}, x))
 	grads, err := tensor.Grad(tensor.Sum(y), x)
 	if err != nil {
 		fmt.Println(err)

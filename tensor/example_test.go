@@ -5,6 +5,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 func Example() {
@@ -21,24 +22,40 @@ func Example() {
 	// [mul(mul(*1 -> second(mul(*2 -> exp(x), y), DimShuffle{x}(1.0)), y), *2), mul(*1, *2)]
 }
 
-func ExampleScope_Parse() {
-	s := tensor.NewScope()
-	if err := s.Declare("x y z: vector; X: matrix"); err != nil {
-		panic(err)
+// A pass recognises an op by its type and reads its fields.
+func Example_recognise() {
+	z, x, y := tensor.Matrix("z"), tensor.Matrix("x"), tensor.Matrix("y")
+	v := tensor.MustApply(tensor.GemmOp{}, z, tensor.Float(2), x, y, tensor.Float(1))
+	if op, ok := tensor.OpOf(v).(tensor.GemmOp); ok && !op.Inplace {
+		v = tensor.MustApply(tensor.GemmOp{Inplace: true}, v.Owner().Inputs()...)
 	}
-	for _, text := range []string{"(y + z)*x/(y + z)", "true_div(mul(add(y, z), x), add(y, z))", "X.T[1:3, None]", "sum(X, axis=0) + s"} {
-		out, err := s.Parse(text)
-		fmt.Println(fgraph.Sprint(0, out...), err)
-	}
-	_, err := s.Parse("X + [1, 2")
+	fmt.Println(fgraph.Sprint(0, v))
+	// Output: [Gemm{inplace}(z, 2.0, x, y, 1.0)]
+}
+
+// Functions that build expressions panic. Try returns an error instead.
+func ExampleTry() {
+	x, y := tensor.Matrix("x"), fgraph.NewInput(tensor.NewType(array.Float64, 3, 4, 5), "y")
+	_, err := tensor.Try(func() *fgraph.Variable { return tensor.Dot(x, y) })
 	fmt.Println(err)
-	_, err = s.Parse("dot(X, exp(x, y))")
-	fmt.Println(err)
+	// Output: dot: argument 2: is a float64[3, 4, 5], which is neither vector nor matrix
+}
+
+// Shapes are expressions themselves, of the shapes of inputs.
+func ExampleShapes() {
+	x, y := tensor.Matrix("x"), tensor.Matrix("y")
+	v := tensor.Join(0, tensor.Dot(x, y), y)
+	fmt.Println(v.Type())
+	fmt.Println(fgraph.Sprint(0, tensor.NewShapes().Shape(v)...))
 	// Output:
-	// [true_div(mul(add(y, z), x), add(y, z))] <nil>
-	// [true_div(mul(add(y, z), x), add(y, z))] <nil>
-	// [DimShuffle{0,x,1}(Subtensor{1:3}(DimShuffle{1,0}(X)))] <nil>
-	// [add(sum{axis=0}(X), DimShuffle{x}(s))] <nil>
-	// column 10: "]" expected, not end
-	// column 8: exp: 2 arguments, it takes 1
+	// float64 matrix
+	// [add(Shape_i{0}(x), Shape_i{0}(y)), Shape_i{1}(y)]
+}
+
+func ExampleNewType() {
+	fmt.Println(tensor.NewType(array.Float32, 2, tensor.Unknown), "-", tensor.NewType(array.Float64, 1, tensor.Unknown), "-", tensor.VectorType(array.Int64))
+	fmt.Println(tensor.MatrixType(array.Float64).Accepts(tensor.NewType(array.Float64, 2, 3)))
+	// Output:
+	// float32[2, ?] - float64 row - int64 vector
+	// true
 }

@@ -2,26 +2,29 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// GradOptions say what Grad does in doubt.
+// GradOptions modify Grad.
 type GradOptions struct {
-	// Zeros makes the gradient with respect to something that the cost does not depend on a tensor of zeros instead of an error.
+	// Zeros makes the gradient with respect to a variable that the cost does not depend on a tensor
+	// of zeros instead of an error.
 	Zeros bool
-	// Known are gradients of the cost with respect to variables on the way that are given instead of computed.
+	// Known are gradients of the cost with respect to intermediate variables, which are taken as
+	// they are.
 	Known map[*fgraph.Variable]*fgraph.Variable
 }
 
-// Grad returns the gradients of cost, a scalar of floats, with respect to variables of floats that it was computed from, as new
-// expressions. The error wraps ErrGradient if the cost does not depend on one of them, or not in a way that has a derivative.
+// Grad returns the gradients of cost with respect to variables, as new expressions. Cost is a
+// scalar; it and the variables are floats. The error wraps ErrGradient if the cost does not depend
+// on a variable, or not in a differentiable way.
 func Grad(cost *fgraph.Variable, wrt ...*fgraph.Variable) ([]*fgraph.Variable, error) {
 	return GradOptions{}.Grad(cost, wrt...)
 }
 
-// Grad is the function Grad with options.
+// Grad is like the function Grad.
 func (o GradOptions) Grad(cost *fgraph.Variable, wrt ...*fgraph.Variable) (grads []*fgraph.Variable, err error) {
 	if t, ok := cost.Type().(Type); !ok || t.NDim() != 0 || !t.DType().IsFloat() {
 		return nil, fmt.Errorf("%w: the cost is a %v, not a scalar of floats", ErrGradient, cost.Type())
@@ -60,11 +63,11 @@ func (o GradOptions) Grad(cost *fgraph.Variable, wrt ...*fgraph.Variable) (grads
 	return grads, nil
 }
 
-// reverse goes through an expression against the direction of the computation.
+// reverse is the state of one reverse-mode differentiation.
 type reverse struct {
 	options GradOptions
-	terms   map[*fgraph.Variable][]*fgraph.Variable // what contributes to the gradient of a variable
-	depends map[*fgraph.Apply]bool                  // on what the gradients are wanted for
+	terms   map[*fgraph.Variable][]*fgraph.Variable // the terms of the gradient of a variable
+	depends map[*fgraph.Apply]bool                  // whether it depends on a variable whose gradient is wanted
 }
 
 // order returns the applies between wrt and cost, inputs before clients.
@@ -73,42 +76,21 @@ func (r *reverse) order(cost *fgraph.Variable, wrt []*fgraph.Variable) []*fgraph
 	for _, v := range wrt {
 		wanted[v] = true
 	}
-	type visit struct {
-		a    *fgraph.Apply
-		next int
-	}
 	var order []*fgraph.Apply
-	var path []visit
-	seen := make(map[*fgraph.Apply]bool)
-	enter := func(v *fgraph.Variable) {
-		if a := v.Owner(); a != nil && !seen[a] {
-			seen[a] = true
-			path = append(path, visit{a: a})
-		}
+	visited := func(v *fgraph.Variable) bool {
+		_, ok := r.depends[v.Owner()]
+		return ok
 	}
-	enter(cost)
-	for len(path) > 0 {
-		top := &path[len(path)-1]
-		if in := top.a.Inputs(); top.next < len(in) {
-			top.next++
-			enter(in[top.next-1])
-			continue
-		}
-		a := top.a
-		path = path[:len(path)-1]
-		for _, v := range a.Inputs() {
-			if wanted[v] || v.Owner() != nil && r.depends[v.Owner()] {
-				r.depends[a] = true
-			}
-		}
-		if r.depends[a] {
+	walk([]*fgraph.Variable{cost}, visited, func(a *fgraph.Apply) {
+		depends := slices.ContainsFunc(a.Inputs(), func(v *fgraph.Variable) bool { return wanted[v] || r.depends[v.Owner()] })
+		if r.depends[a] = depends; depends {
 			order = append(order, a)
 		}
-	}
+	})
 	return order
 }
 
-// gradient returns the sum of what contributes to the gradient of v, nil if nothing does.
+// gradient returns the sum of the terms of the gradient of v, or nil if there are none.
 func (r *reverse) gradient(v *fgraph.Variable) *fgraph.Variable {
 	if g := r.options.Known[v]; g != nil {
 		return g
@@ -125,7 +107,7 @@ func (r *reverse) gradient(v *fgraph.Variable) *fgraph.Variable {
 	}
 }
 
-// step hands the gradients of the outputs of an apply on to its inputs.
+// step adds to the gradients of the inputs of an apply, given those of its outputs.
 func (r *reverse) step(a *fgraph.Apply) error {
 	out := make([]*fgraph.Variable, len(a.Outputs()))
 	any := false
@@ -152,25 +134,4 @@ func (r *reverse) step(a *fgraph.Apply) error {
 		}
 	}
 	return nil
-}
-
-// Grad multiplies by the derivative.
-func (e Elemwise) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
-	grads := make([]*fgraph.Variable, len(a.Inputs()))
-	if !TypeOf(a.Out()).DType().IsFloat() {
-		return grads
-	}
-	if e.Op == array.Cast {
-		grads[0] = out[0]
-		return grads
-	}
-	for i, v := range a.Inputs() {
-		if !TypeOf(v).DType().IsFloat() {
-			continue
-		}
-		if g := derivative(e.Op, a, i, out[0]); g != nil {
-			grads[i] = Unbroadcast(g, v)
-		}
-	}
-	return grads
 }

@@ -10,16 +10,18 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// gradVars are the variables of the expressions below. They are bound to values between 0.1 and 0.9 of either sign, see argument.
+// gradVars are the variables of the expressions below. Their absolute values are between 0.1 and
+// 0.9; see argument.
 const gradVars = "x y z: vector; X Y Z: matrix; s a b: scalar; t: tensor3; r: row; c: col; i: int64 vector; p: bool vector; B: bool matrix"
 
-// TestGradients compares the gradient of every op that has one with finite differences. The element-wise ones come from the table of
-// operations; each of the other ops stands in an expression.
+// TestGradients compares the gradients of all ops with finite differences. Element-wise operations
+// come from their table; every other op occurs in an expression.
 func TestGradients(t *testing.T) {
 	var exprs []string
-	for op := range array.NumOps {
+	for op := range array.NumOpcodes {
 		switch op.NumArgs() {
 		case 1:
 			if op != array.Cast && op != array.Invert && op != array.IsNan && op != array.IsInf {
@@ -28,7 +30,7 @@ func TestGradients(t *testing.T) {
 		case -1:
 			exprs = append(exprs, fmt.Sprintf("%v(X, r, c)", op), fmt.Sprintf("%v(X, X, s)", op))
 		case 2:
-			if _, result, ok := op.Types(tensor.Float64, tensor.Float64); ok && result == tensor.Float64 {
+			if _, result, ok := op.Types(array.Float64, array.Float64); ok && result == array.Float64 {
 				exprs = append(exprs, fmt.Sprintf("%v(%s, Y)", op, domain(op, "X")), fmt.Sprintf("%v(%s, r)", op, domain(op, "X")), fmt.Sprintf("%v(%s, X)", op, domain(op, "c")))
 			}
 		}
@@ -50,8 +52,8 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// domain moves an argument to where an operation is defined and smooth.
-func domain(op array.Op, x string) string {
+// domain moves an argument into the domain in which an operation is smooth.
+func domain(op array.Opcode, x string) string {
 	switch op {
 	case array.Log, array.Log2, array.Log10, array.Sqrt, array.Pow:
 		return "abs(" + x + ")"
@@ -61,7 +63,7 @@ func domain(op array.Op, x string) string {
 	return x
 }
 
-// argument returns a value: element k differs from all others, none is near 0 or 1.
+// argument returns a value whose elements are all different, and not near 0 or 1.
 func argument(typ tensor.Type, salt int) *array.Array {
 	shape := typ.Shape()
 	for d, n := range shape {
@@ -75,10 +77,10 @@ func argument(typ tensor.Type, salt int) *array.Array {
 		if (k+salt)%3 == 0 {
 			v = -v
 		}
-		if typ.DType() == tensor.Int64 {
+		if typ.DType() == array.Int64 {
 			v = float64((k + salt) % 3)
 		}
-		if typ.DType() == tensor.Bool {
+		if typ.DType() == array.Bool {
 			v = float64((k + salt) % 2)
 		}
 		a.SetFloat(k, v)
@@ -88,7 +90,7 @@ func argument(typ tensor.Type, salt int) *array.Array {
 
 // checkGradient compares the gradients of a weighted sum of an expression with central differences.
 func checkGradient(t *testing.T, text string) {
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare(gradVars); err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +98,11 @@ func checkGradient(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Weights that differ, so that what is mixed up shows.
+	// Different weights expose elements that are mixed up.
 	cost := tensor.Sum(tensor.Mul(y[0], tensor.Sin(tensor.Add(tensor.Float(0.3), tensor.Mul(tensor.Float(2), y[0])))))
 	var wrt []*fgraph.Variable
 	for _, v := range tensor.InputsOf(y...) {
-		if tensor.TypeOf(v).DType() == tensor.Float64 {
+		if tensor.TypeOf(v).DType() == array.Float64 {
 			wrt = append(wrt, v)
 		}
 	}
@@ -158,7 +160,7 @@ func checkGradient(t *testing.T, text string) {
 }
 
 func TestGradErrors(t *testing.T) {
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare("x y: vector; i: int64 vector; S: csr; X: matrix"); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +185,7 @@ func TestGradErrors(t *testing.T) {
 	}
 }
 
-// TestGradDeep: a chain of a hundred thousand ops.
+// TestGradDeep differentiates a chain of 100,000 ops.
 func TestGradDeep(t *testing.T) {
 	x := tensor.Scalar("x")
 	y := x

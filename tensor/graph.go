@@ -1,52 +1,36 @@
 package tensor
 
-import (
-	"github.com/nnopt/nnopt/fgraph"
-)
+import "github.com/nnopt/nnopt/fgraph"
 
-// NewGraph returns the graph of copies of what the outputs are computed from, so that the expressions can be used again, in another
-// graph for example. The inputs of the graph are copies of inputs, in their order. An output may be computed from constants and inputs
-// only; features are attached to the graph.
+// NewGraph returns a graph of copies of what the outputs are computed from, so that the expressions
+// can be used again, in other graphs for example. The inputs of the graph are copies of inputs, in
+// their order. Features are attached to the graph. The error wraps one of package fgraph, for
+// example if an output depends on an input that is not listed.
 func NewGraph(inputs, outputs []*fgraph.Variable, features ...fgraph.Feature) (*fgraph.FunctionGraph, error) {
-	c := copier{vars: make(map[*fgraph.Variable]*fgraph.Variable)}
-	ins := make([]*fgraph.Variable, len(inputs))
+	copies := make(map[*fgraph.Variable]*fgraph.Variable)
+	ins, outs := make([]*fgraph.Variable, len(inputs)), make([]*fgraph.Variable, len(outputs))
 	for i, v := range inputs {
 		ins[i] = fgraph.NewInput(v.Type(), v.Name())
-		c.vars[v] = ins[i]
+		copies[v] = ins[i]
 	}
-	outs := make([]*fgraph.Variable, len(outputs))
-	for i, v := range outputs {
-		outs[i] = c.copy(v)
+	copied := func(v *fgraph.Variable) bool {
+		if copies[v] != nil {
+			return true
+		}
+		switch {
+		case v.Owner() != nil:
+			return false
+		case v.IsConstant():
+			copies[v] = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
+		default:
+			copies[v] = v // an undeclared input, which fgraph.New rejects
+		}
+		return true
 	}
-	return fgraph.New(ins, outs, features...)
-}
-
-type copier struct {
-	vars map[*fgraph.Variable]*fgraph.Variable
-	path []*fgraph.Apply
-}
-
-// copy returns the copy of a variable.
-func (c *copier) copy(v *fgraph.Variable) *fgraph.Variable {
-	if w := c.leaf(v); w != nil {
-		return w
-	}
-	c.path = append(c.path, v.Owner())
-	for len(c.path) > 0 {
-		a := c.path[len(c.path)-1]
-		todo := len(c.path)
+	walk(outputs, copied, func(a *fgraph.Apply) {
 		in := make([]*fgraph.Variable, len(a.Inputs()))
-		for i, x := range a.Inputs() {
-			if in[i] = c.leaf(x); in[i] == nil {
-				c.path = append(c.path, x.Owner())
-			}
-		}
-		if len(c.path) > todo {
-			continue
-		}
-		c.path = c.path[:todo-1]
-		if c.vars[a.Out()] != nil {
-			continue
+		for i, v := range a.Inputs() {
+			in[i] = copies[v]
 		}
 		types := make([]fgraph.Type, len(a.Outputs()))
 		for i, o := range a.Outputs() {
@@ -56,48 +40,57 @@ func (c *copier) copy(v *fgraph.Variable) *fgraph.Variable {
 		b.SetOrigin(a.Origin())
 		for i, o := range a.Outputs() {
 			b.Outputs()[i].SetName(o.Name())
-			c.vars[o] = b.Outputs()[i]
+			copies[o] = b.Outputs()[i]
 		}
+	})
+	for i, v := range outputs {
+		outs[i] = copies[v]
 	}
-	return c.vars[v]
+	return fgraph.New(ins, outs, features...)
 }
 
-// leaf returns the copy of a variable if there is one, or if it takes no others to make it.
-func (c *copier) leaf(v *fgraph.Variable) *fgraph.Variable {
-	w := c.vars[v]
-	if w == nil && v.Owner() == nil {
-		w = v // not an input that was declared, which the graph will complain about
-		if v.IsConstant() {
-			w = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
-		}
-		c.vars[v] = w
-	}
-	return w
-}
-
-// InputsOf returns the inputs that variables are computed from, in the order in which they are met.
+// InputsOf returns the inputs that variables are computed from, in the order of their first use.
 func InputsOf(outputs ...*fgraph.Variable) []*fgraph.Variable {
 	var inputs []*fgraph.Variable
-	seen := make(map[*fgraph.Apply]bool)
 	found := make(map[*fgraph.Variable]bool)
-	todo := make([]*fgraph.Variable, 0, len(outputs))
-	push := func(list []*fgraph.Variable) {
-		for i := len(list) - 1; i >= 0; i-- {
-			todo = append(todo, list[i])
-		}
-	}
-	push(outputs)
-	for len(todo) > 0 {
-		v := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		switch a := v.Owner(); {
-		case a != nil && !seen[a]:
-			seen[a] = true
-			push(a.Inputs())
-		case a == nil && v.IsInput() && !found[v]:
+	seen := make(map[*fgraph.Apply]bool)
+	visited := func(v *fgraph.Variable) bool {
+		if v.IsInput() && !found[v] {
 			found[v] = true
 			inputs = append(inputs, v)
 		}
+		return seen[v.Owner()]
 	}
+	walk(outputs, visited, func(a *fgraph.Apply) { seen[a] = true })
 	return inputs
+}
+
+// walk calls leave for the applies that variables are computed from, inputs before clients and from
+// left to right. It does not go beyond variables for which stop returns true, as it has to for the
+// outputs of an apply that walk has left.
+func walk(outputs []*fgraph.Variable, stop func(*fgraph.Variable) bool, leave func(*fgraph.Apply)) {
+	type visit struct {
+		a    *fgraph.Apply
+		next int // input
+	}
+	var path []visit
+	for _, v := range outputs {
+		if stop(v) || v.Owner() == nil {
+			continue
+		}
+		path = append(path, visit{a: v.Owner()})
+		for len(path) > 0 {
+			top := &path[len(path)-1]
+			in := top.a.Inputs()
+			for top.next < len(in) && (stop(in[top.next]) || in[top.next].Owner() == nil) {
+				top.next++
+			}
+			if top.next < len(in) {
+				path = append(path, visit{a: in[top.next].Owner()})
+				continue
+			}
+			leave(top.a)
+			path = path[:len(path)-1]
+		}
+	}
 }

@@ -7,10 +7,22 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// IncSubtensorOp adds its second input to the part of the first one that the indexes select, or puts it there.
-type IncSubtensorOp struct {
+// IncSubtensorOp adds its second input, which is broadcast, to the part of the first one that its
+// indexes select, or replaces the part. Its other inputs are those bounds of the indexes that are
+// not constants.
+type IncSubtensorOp struct{ incSubtensorOp }
+
+type incSubtensorOp struct {
+	likeFirst
 	indexing
 	Set, Inplace bool
+}
+
+// NewIncSubtensor returns the op with the given indexes. Bounds that are not constants become
+// inputs of the op.
+func NewIncSubtensor(set bool, indexes ...Index) *IncSubtensorOp {
+	ix, _ := newIndexing("IncSubtensor", indexes)
+	return &IncSubtensorOp{incSubtensorOp{indexing: ix, Set: set}}
 }
 
 // IncSubtensor returns x with y, which is broadcast, added to the part that the indexes select.
@@ -18,7 +30,7 @@ func IncSubtensor(x, y *fgraph.Variable, indexes ...Index) *fgraph.Variable {
 	return changeSubtensor("IncSubtensor", false, x, y, indexes)
 }
 
-// SetSubtensor returns x with y, which is broadcast, in the place of the part that the indexes select.
+// SetSubtensor returns x with the part that the indexes select replaced by y, which is broadcast.
 func SetSubtensor(x, y *fgraph.Variable, indexes ...Index) *fgraph.Variable {
 	return changeSubtensor("SetSubtensor", true, x, y, indexes)
 }
@@ -27,24 +39,24 @@ func changeSubtensor(name string, set bool, x, y *fgraph.Variable, indexes []Ind
 	ix, in := newIndexing(name, indexes)
 	if t := TypeOf(y); t.DType() != TypeOf(x).DType() {
 		if array.Upcast(t.DType(), TypeOf(x).DType()) != TypeOf(x).DType() {
-			fail(name, "a %v into a %v", t, x.Type())
+			fail(name, "a %v does not fit into a %v", t, x.Type())
 		}
 		y = castConstant(y, TypeOf(x).DType())
 	}
 	y = PadLeft(y, TypeOf(x).NDim()-ix.dropped())
-	return Apply(&IncSubtensorOp{indexing: ix, Set: set}, append([]*fgraph.Variable{x, y}, in...)...)
+	return MustApply(&IncSubtensorOp{incSubtensorOp{indexing: ix, Set: set}}, append([]*fgraph.Variable{x, y}, in...)...)
 }
 
-// WithInplace returns the op in the form that does or does not take the memory of its first input.
+// WithInplace returns the op that does or does not overwrite its first input.
 func (op *IncSubtensorOp) WithInplace(inplace bool) *IncSubtensorOp {
-	return &IncSubtensorOp{op.indexing, op.Set, inplace}
+	return &IncSubtensorOp{incSubtensorOp{indexing: op.indexing, Set: op.Set, Inplace: inplace}}
 }
 
 // Indexes returns the indexes of an apply of the op.
 func (op *IncSubtensorOp) Indexes(a *fgraph.Apply) []Index { return op.indexes(a.Inputs()[2:]) }
 
 // String returns for example IncSubtensor{1:3}.
-func (op *IncSubtensorOp) String() string {
+func (op *incSubtensorOp) String() string {
 	return inplaceName(changeName(op.Set)+"Subtensor{"+op.text()+"}", op.Inplace)
 }
 
@@ -55,14 +67,12 @@ func changeName(set bool) string {
 	return "Inc"
 }
 
-// EqualOp compares the indexes and what is done.
-func (op *IncSubtensorOp) EqualOp(o fgraph.Op) bool {
+func (op *incSubtensorOp) EqualOp(o fgraph.Op) bool {
 	p, ok := o.(*IncSubtensorOp)
 	return ok && op.equal(p.indexing) && op.Set == p.Set && op.Inplace == p.Inplace
 }
 
-// HashOp agrees with EqualOp.
-func (op *IncSubtensorOp) HashOp() uint64 {
+func (op *incSubtensorOp) HashOp() uint64 {
 	seed := uint64(2)
 	if op.Set {
 		seed += 2
@@ -73,15 +83,13 @@ func (op *IncSubtensorOp) HashOp() uint64 {
 	return op.hash(seed)
 }
 
-// DestroyMap tells whether the result takes the place of the first input.
-func (op *IncSubtensorOp) DestroyMap() []fgraph.Alias { return firstDestroyed(op.Inplace) }
+func (op *incSubtensorOp) DestroyMap() []fgraph.Alias { return destroys(op.Inplace, 0) }
 
-// Infer checks that the second input broadcasts to what is selected.
-func (op *IncSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+func (op *incSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) < 2 {
-		return nil, &Error{op.String(), -1, "needs two tensors"}
+		return nil, opError(op, "needs %d arguments, not %d", 2, len(in))
 	}
-	s, err := op.infer(op, in[:1], in[2:])
+	s, err := op.infer(op, in, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +105,7 @@ func (op *IncSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return []fgraph.Type{in[0].Type()}, nil
 }
 
-// Compile returns the change.
-func (op *IncSubtensorOp) Compile(a *fgraph.Apply) (Kernel, error) {
+func (op *incSubtensorOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	y := TypeOf(a.Inputs()[1]).h.Value()
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		if err := target(ws, op.Inplace, out[0], in[0], 1); err != nil {
@@ -122,20 +129,10 @@ func (op *IncSubtensorOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-// InferShape is that of the first input.
-func (op *IncSubtensorOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	return sameShapeAs(a.Inputs()[0], s)
-}
-
-// Grad passes the gradient on; what was overwritten has none.
-func (op *IncSubtensorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
-	grads := make([]*fgraph.Variable, len(a.Inputs()))
-	indexes := op.Indexes(a)
-	grads[0] = out[0]
+func (op *incSubtensorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+	x, indexes := out[0], op.indexes(a.Inputs()[2:])
 	if op.Set {
-		zero := PadLeft(Number(0, ScalarLike(out[0])), TypeOf(a.Inputs()[1]).NDim())
-		grads[0] = SetSubtensor(out[0], zero, indexes...)
+		x = SetSubtensor(x, constantOnes(array.Full(TypeOf(x).DType(), 0), TypeOf(a.Inputs()[1]).NDim()), indexes...)
 	}
-	grads[1] = Unbroadcast(Subtensor(out[0], indexes...), a.Inputs()[1])
-	return grads
+	return gradients(a, x, unbroadcast(Subtensor(out[0], indexes...), a.Inputs()[1]))
 }

@@ -8,33 +8,29 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// JoinOp puts its inputs, which have one number of dimensions, behind each other along a dimension.
-type JoinOp struct{ Axis int8 }
+// JoinOp joins its inputs, which have the same number of dimensions, along one dimension: its field
+// Axis.
+type JoinOp = joinOp
 
-// Join joins tensors along a dimension, which may be counted from the end. They are upcast to one type of elements.
+type joinOp struct{ Axis int8 }
+
+// Join joins tensors along a dimension; a negative one counts from the end. They are upcast to one
+// element type.
 func Join(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
 	if len(xs) == 0 {
 		fail("join", "no tensors")
 	}
-	axis = normalAxes(nameOf("join"), xs[0], []int{axis})[0]
+	axis = NormalAxes("join", xs[0], []int{axis})[0]
 	types := dtypesOf(xs)
 	in := make([]*fgraph.Variable, len(xs))
 	for i, x := range xs {
 		in[i] = Cast(x, array.Upcast(types[0], types[1:]...))
 	}
-	return Apply(JoinOp{int8(axis)}, in...)
+	return MustApply(JoinOp{Axis: int8(axis)}, in...)
 }
 
-// nameOf is a name where a Stringer is wanted.
-type nameOf string
-
-func (n nameOf) String() string { return string(n) }
-
-// Stack joins tensors along a new first dimension.
-func Stack(xs ...*fgraph.Variable) *fgraph.Variable { return StackAt(0, xs...) }
-
-// StackAt joins tensors along a new dimension, which is counted in the result, from its end if it is negative.
-func StackAt(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
+// Stack joins tensors along a new dimension of the result; a negative one counts from the end.
+func Stack(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
 	if len(xs) == 0 {
 		fail("stack", "no tensors")
 	}
@@ -53,7 +49,7 @@ func StackAt(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
 	for d := range order {
 		order[d] = d
 	}
-	order = slices.Insert(order, at, NewAxis)
+	order = slices.Insert(order, at, array.NewAxis)
 	in := make([]*fgraph.Variable, len(xs))
 	for i, x := range xs {
 		if TypeOf(x).NDim() != n {
@@ -64,13 +60,11 @@ func StackAt(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
 	return Join(at, in...)
 }
 
-// String returns for example Join{0}.
-func (op JoinOp) String() string { return fmt.Sprintf("Join{%d}", op.Axis) }
+func (op joinOp) String() string { return fmt.Sprintf("Join{%d}", op.Axis) }
 
-// Infer adds up the sizes.
-func (op JoinOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+func (op joinOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) == 0 {
-		return nil, &Error{op.String(), -1, "needs tensors"}
+		return nil, opError(op, "needs tensors")
 	}
 	s := TypeOf(in[0]).h.Value()
 	if int(op.Axis) >= int(s.ndim) || s.csr {
@@ -99,13 +93,12 @@ func (op JoinOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		}
 	}
 	s.shape[op.Axis] = total
-	return []fgraph.Type{s.intern()}, nil
+	return one(s.intern()), nil
 }
 
-// Compile returns the copying.
-func (op JoinOp) Compile(*fgraph.Apply) (Kernel, error) {
+func (op joinOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		var buf [MaxDims]int
+		var buf [array.MaxDims]int
 		shape := buf[:copy(buf[:], in[0].Shape())]
 		for _, x := range in[1:] {
 			for d, n := range x.Shape() {
@@ -119,7 +112,7 @@ func (op JoinOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], in[0].DType(), shape...); err != nil {
 			return err
 		}
-		var ranges [MaxDims]array.Range
+		var ranges [array.MaxDims]array.Range
 		for d, n := range shape {
 			ranges[d] = array.Range{Step: 1, Count: n}
 		}
@@ -135,8 +128,7 @@ func (op JoinOp) Compile(*fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-// InferShape adds up the sizes.
-func (op JoinOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+func (op joinOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	dims := append([]*fgraph.Variable{}, s.Shape(a.Inputs()[0])...)
 	for _, x := range a.Inputs()[1:] {
 		dims[op.Axis] = intMap(array.Add, dims[op.Axis], s.Dim(x, int(op.Axis)))
@@ -144,8 +136,7 @@ func (op JoinOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return [][]*fgraph.Variable{dims}
 }
 
-// Grad takes the gradient apart.
-func (op JoinOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+func (op joinOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	grads := make([]*fgraph.Variable, len(a.Inputs()))
 	start := Int(0)
 	indexes := make([]Index, op.Axis+1)

@@ -5,8 +5,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// The element-wise functions broadcast their arguments: missing dimensions are added in front, and dimensions known to have size 1 are
-// repeated. They panic with an *Error where arguments do not fit.
+// The element-wise functions broadcast their arguments, and panic with an *Error if these do not
+// fit. Map applies the operations that have no function here.
 
 // Add returns the sum of its arguments.
 func Add(xs ...*fgraph.Variable) *fgraph.Variable { return Map(array.Add, xs...) }
@@ -20,12 +20,6 @@ func Sub(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Sub, x, y) }
 // TrueDiv returns x/y as a float.
 func TrueDiv(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.TrueDiv, x, y) }
 
-// IntDiv returns x/y, rounded towards minus infinity.
-func IntDiv(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.IntDiv, x, y) }
-
-// Mod returns the remainder of IntDiv.
-func Mod(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Mod, x, y) }
-
 // Pow returns x to the power of y.
 func Pow(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Pow, x, y) }
 
@@ -38,14 +32,8 @@ func Minimum(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Minimum,
 // Neg returns -x.
 func Neg(x *fgraph.Variable) *fgraph.Variable { return Map(array.Neg, x) }
 
-// Inv returns 1/x.
-func Inv(x *fgraph.Variable) *fgraph.Variable { return Map(array.Inv, x) }
-
 // Abs returns |x|.
 func Abs(x *fgraph.Variable) *fgraph.Variable { return Map(array.Abs, x) }
-
-// Sgn returns the sign of x: -1, 0 or 1.
-func Sgn(x *fgraph.Variable) *fgraph.Variable { return Map(array.Sgn, x) }
 
 // Sqr returns x².
 func Sqr(x *fgraph.Variable) *fgraph.Variable { return Map(array.Sqr, x) }
@@ -56,14 +44,8 @@ func Sqrt(x *fgraph.Variable) *fgraph.Variable { return Map(array.Sqrt, x) }
 // Exp returns e to the power of x.
 func Exp(x *fgraph.Variable) *fgraph.Variable { return Map(array.Exp, x) }
 
-// Expm1 returns exp(x) - 1.
-func Expm1(x *fgraph.Variable) *fgraph.Variable { return Map(array.Expm1, x) }
-
 // Log returns the natural logarithm of x.
 func Log(x *fgraph.Variable) *fgraph.Variable { return Map(array.Log, x) }
-
-// Log1p returns log(1 + x).
-func Log1p(x *fgraph.Variable) *fgraph.Variable { return Map(array.Log1p, x) }
 
 // Sigmoid returns 1/(1 + exp(-x)).
 func Sigmoid(x *fgraph.Variable) *fgraph.Variable { return Map(array.Sigmoid, x) }
@@ -80,46 +62,17 @@ func Sin(x *fgraph.Variable) *fgraph.Variable { return Map(array.Sin, x) }
 // Cos returns the cosine of x.
 func Cos(x *fgraph.Variable) *fgraph.Variable { return Map(array.Cos, x) }
 
-// Erf returns the error function of x.
-func Erf(x *fgraph.Variable) *fgraph.Variable { return Map(array.Erf, x) }
-
-// Erfc returns 1 - erf(x).
-func Erfc(x *fgraph.Variable) *fgraph.Variable { return Map(array.Erfc, x) }
-
-// Eq reports where x and y are equal.
-func Eq(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Eq, x, y) }
-
-// Neq reports where x and y differ.
-func Neq(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Neq, x, y) }
-
-// Lt reports where x < y.
-func Lt(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Lt, x, y) }
-
-// Le reports where x <= y.
-func Le(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Le, x, y) }
-
-// Gt reports where x > y.
-func Gt(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Gt, x, y) }
-
-// Ge reports where x >= y.
-func Ge(x, y *fgraph.Variable) *fgraph.Variable { return Map(array.Ge, x, y) }
-
 // Switch returns a where cond, and b elsewhere.
 func Switch(cond, a, b *fgraph.Variable) *fgraph.Variable { return Map(array.Switch, cond, a, b) }
 
 // Second returns value, broadcast to the shape of model.
 func Second(model, value *fgraph.Variable) *fgraph.Variable { return Map(array.Second, model, value) }
 
-// Identity returns x by way of an op.
-func Identity(x *fgraph.Variable) *fgraph.Variable { return Map(array.Identity, x) }
-
 // ZerosLike returns zeros of the shape and type of x.
 func ZerosLike(x *fgraph.Variable) *fgraph.Variable { return FillLike(x, 0) }
 
-// OnesLike returns ones of the shape and type of x.
-func OnesLike(x *fgraph.Variable) *fgraph.Variable { return FillLike(x, 1) }
-
-// FillLike returns a tensor of the shape and type of x with all elements v. It is a constant where the shape of x is one element.
+// FillLike returns a tensor of the shape and type of x with all elements v. It is a constant if x
+// has one element.
 func FillLike(x *fgraph.Variable, v float64) *fgraph.Variable {
 	c := Number(v, x)
 	if TypeOf(x).AllOnes() {

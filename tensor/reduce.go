@@ -1,7 +1,6 @@
 package tensor
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -9,20 +8,18 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Reduce folds dimensions of its input by a reduction.
+// Reduce reduces its input over some dimensions.
 type Reduce struct {
-	Op array.Reduction
-	// Axes are the dimensions. They do not count if All is set.
-	Axes array.Axes
-	// All stands for all dimensions.
-	All bool
+	Op   array.Reduction
+	Axes array.Axes // the dimensions, unless All is set
+	All  bool       // over all dimensions
 }
 
-// ReduceAxes returns the op that folds the given dimensions, all if none is given.
-func ReduceAxes(op array.Reduction, axes ...int) Reduce {
+// reduceAxes returns the op that reduces over the given dimensions, or over all if there are none.
+func reduceAxes(op array.Reduction, axes ...int) Reduce {
 	r := Reduce{Op: op, All: len(axes) == 0}
 	for _, d := range axes {
-		if d < 0 || d >= MaxDims {
+		if d < 0 || d >= array.MaxDims {
 			fail(op.String(), "axis %d", d)
 		}
 		r.Axes |= 1 << d
@@ -35,20 +32,16 @@ func (r Reduce) String() string {
 	if r.All {
 		return r.Op.String()
 	}
-	return r.Op.String() + axesText(r.Axes)
-}
-
-func axesText(axes array.Axes) string {
-	var parts []string
-	for d := range MaxDims {
-		if axes.Has(d) {
-			parts = append(parts, strconv.Itoa(d))
+	var dims []string
+	for d := range array.MaxDims {
+		if r.Axes.Has(d) {
+			dims = append(dims, strconv.Itoa(d))
 		}
 	}
-	return "{axis=" + strings.Join(parts, ",") + "}"
+	return r.Op.String() + "{axis=" + strings.Join(dims, ",") + "}"
 }
 
-// Over returns the dimensions that are folded in a tensor of ndim dimensions.
+// Over returns the dimensions of a tensor of ndim dimensions that are reduced.
 func (r Reduce) Over(ndim int) array.Axes {
 	if r.All {
 		return 1<<ndim - 1
@@ -56,39 +49,31 @@ func (r Reduce) Over(ndim int) array.Axes {
 	return r.Axes
 }
 
-// Infer drops the folded dimensions.
+// Infer drops the reduced dimensions.
 func (r Reduce) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) != 1 {
-		return nil, &Error{r.String(), -1, "takes one argument"}
+		return nil, wrongCount(r, in, 1)
 	}
 	t := TypeOf(in[0]).h.Value()
 	if t.csr {
 		return nil, argError(r, 0, "is a sparse matrix")
 	}
-	s, err := dropAxes(r, t, r.Over(int(t.ndim)))
-	if err != nil {
-		return nil, err
-	}
-	s.dtype = r.Op.Result(t.dtype)
-	return []fgraph.Type{s.intern()}, nil
-}
-
-func dropAxes(op fgraph.Op, t spec, axes array.Axes) (spec, error) {
+	axes := r.Over(int(t.ndim))
 	if axes>>t.ndim != 0 {
-		return t, argError(op, 0, "has only %d dimensions", t.ndim)
+		return nil, argError(r, 0, "has only %d dimensions", t.ndim)
 	}
-	s := spec{dtype: t.dtype}
+	s := spec{dtype: r.Op.Result(t.dtype)}
 	for d := range int(t.ndim) {
 		if !axes.Has(d) {
 			s.shape[s.ndim] = t.shape[d]
 			s.ndim++
 		}
 	}
-	return s, nil
+	return one(s.intern()), nil
 }
 
 // reducedShape returns the remaining sizes of an array.
-func reducedShape(buf *[MaxDims]int, a *array.Array, axes array.Axes) []int {
+func reducedShape(buf *[array.MaxDims]int, a *array.Array, axes array.Axes) []int {
 	shape := buf[:0]
 	for d, n := range a.Shape() {
 		if !axes.Has(d) {
@@ -103,7 +88,7 @@ func (r Reduce) Compile(a *fgraph.Apply) (Kernel, error) {
 	axes := r.Over(TypeOf(a.Inputs()[0]).NDim())
 	dtype := TypeOf(a.Out()).DType()
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		var buf [MaxDims]int
+		var buf [array.MaxDims]int
 		if err := ws.New(out[0], dtype, reducedShape(&buf, in[0], axes)...); err != nil {
 			return err
 		}
@@ -111,22 +96,19 @@ func (r Reduce) Compile(a *fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-// InferShape drops the folded dimensions.
+// InferShape drops the reduced dimensions.
 func (r Reduce) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	return [][]*fgraph.Variable{keptDims(a.Inputs()[0], r.Over(TypeOf(a.Inputs()[0]).NDim()), s)}
-}
-
-func keptDims(x *fgraph.Variable, axes array.Axes, s *Shapes) []*fgraph.Variable {
-	dims := []*fgraph.Variable{}
+	x, dims := a.Inputs()[0], []*fgraph.Variable{}
+	axes := r.Over(TypeOf(x).NDim())
 	for d := range TypeOf(x).NDim() {
 		if !axes.Has(d) {
 			dims = append(dims, s.Dim(x, d))
 		}
 	}
-	return dims
+	return [][]*fgraph.Variable{dims}
 }
 
-// Grad spreads the gradient over what was folded.
+// Grad broadcasts the gradient over the reduced dimensions.
 func (r Reduce) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	x, g := a.Inputs()[0], out[0]
 	axes := r.Over(TypeOf(x).NDim())
@@ -134,34 +116,40 @@ func (r Reduce) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable
 	switch r.Op {
 	case array.Sum:
 		return []*fgraph.Variable{Second(x, g)}
-	case array.Prod: // the product of the others, also where an element is zero
+	case array.Prod: // the product of the other elements, even if one is zero
 		return []*fgraph.Variable{Mul(g, prodOfOthers(x, y, r))}
 	case array.Max, array.Min: // as in Theano, every element that attains the extreme gets the gradient
-		return []*fgraph.Variable{Mul(g, Cast(Eq(x, y), TypeOf(g).DType()))}
+		return []*fgraph.Variable{Mul(g, Cast(Map(array.Eq, x, y), TypeOf(g).DType()))}
 	case array.LogSumExp:
 		return []*fgraph.Variable{Mul(g, Exp(Sub(x, y)))}
 	}
 	return []*fgraph.Variable{nil}
 }
 
-// prodOfOthers returns for each element of x the product y of all, without that element. Where there is one zero only that element has
-// others without zero, and where there are two none has.
+// prodOfOthers returns for each element of x the product of all others; y is the product of all. If
+// there is one zero, only its product is not zero, and if there are two, none is.
 func prodOfOthers(x, y *fgraph.Variable, r Reduce) *fgraph.Variable {
 	axes := r.Over(TypeOf(x).NDim())
-	zero := Eq(x, Number(0, x))
-	zeros := keepDims(Apply(Reduce{Op: array.Sum, Axes: axes}, Cast(zero, Int64)), axes, TypeOf(x).NDim())
-	rest := keepDims(Apply(Reduce{Op: array.Prod, Axes: axes}, Switch(zero, Number(1, x), x)), axes, TypeOf(x).NDim())
-	none := Eq(zeros, Number(0, zeros))
-	one := Eq(zeros, Number(1, zeros))
+	zero := Map(array.Eq, x, Number(0, x))
+	zeros := keepDims(MustApply(Reduce{Op: array.Sum, Axes: axes}, Cast(zero, array.Int64)), axes, TypeOf(x).NDim())
+	rest := keepDims(MustApply(Reduce{Op: array.Prod, Axes: axes}, Switch(zero, Number(1, x), x)), axes, TypeOf(x).NDim())
+	none := Map(array.Eq, zeros, Number(0, zeros))
+	one := Map(array.Eq, zeros, Number(1, zeros))
 	return Switch(none, TrueDiv(y, x), Switch(Map(array.And, zero, one), rest, Number(0, rest)))
 }
 
-// keepDims puts dimensions of size 1 where dimensions were folded, so that the result broadcasts against what it was made of.
+// KeepDims returns y, which is x reduced over the named dimensions or over all, with dimensions of
+// size 1 in their places, so that it broadcasts against x.
+func KeepDims(y, x *fgraph.Variable, axes ...int) *fgraph.Variable {
+	ndim := TypeOf(x).NDim()
+	return keepDims(y, reduceAxes(array.Sum, NormalAxes("KeepDims", x, axes)...).Over(ndim), ndim)
+}
+
 func keepDims(x *fgraph.Variable, axes array.Axes, ndim int) *fgraph.Variable {
 	order := make([]int, ndim)
 	next := 0
 	for d := range order {
-		order[d] = NewAxis
+		order[d] = array.NewAxis
 		if !axes.Has(d) {
 			order[d] = next
 			next++
@@ -170,54 +158,32 @@ func keepDims(x *fgraph.Variable, axes array.Axes, ndim int) *fgraph.Variable {
 	return DimShuffle(x, order...)
 }
 
-// reduction applies a reduction over dimensions, which may be counted from the end.
-func reduction(op array.Reduction, x *fgraph.Variable, axes []int) *fgraph.Variable {
-	return Apply(ReduceAxes(op, normalAxes(op, x, axes)...), x)
+// ReduceOver returns the reduction of x over the named dimensions, or over all if none is named.
+// Negative dimensions count from the end: -1 is the last.
+func ReduceOver(op array.Reduction, x *fgraph.Variable, axes ...int) *fgraph.Variable {
+	return MustApply(reduceAxes(op, NormalAxes(op.String(), x, axes)...), x)
 }
 
-// overAxes returns dimensions as a set, all of them if none is named.
-func overAxes(op fmt.Stringer, x *fgraph.Variable, axes []int) array.Axes {
-	return ReduceAxes(array.Sum, normalAxes(op, x, axes)...).Over(TypeOf(x).NDim())
-}
-
-func normalAxes(op fmt.Stringer, x *fgraph.Variable, axes []int) []int {
-	normal := make([]int, len(axes))
+// NormalAxes returns dimensions of x counted from the front: negative ones count from the end. It
+// panics with an *Error in the name of op if there is no such dimension.
+func NormalAxes(op string, x *fgraph.Variable, axes []int) []int {
+	normal, n := make([]int, len(axes)), TypeOf(x).NDim()
 	for i, d := range axes {
-		normal[i] = d
-		if n := TypeOf(x).NDim(); d < 0 {
+		if normal[i] = d; d < 0 {
 			normal[i] += n
 		}
-		if n := TypeOf(x).NDim(); normal[i] < 0 || normal[i] >= n {
-			fail(op.String(), "axis %d of a %v", d, x.Type())
+		if normal[i] < 0 || normal[i] >= n {
+			fail(op, "axis %d of a %v", d, x.Type())
 		}
 	}
 	return normal
 }
 
-// Sum returns the sum of x over some dimensions, over all if none is named. Dimensions may be counted from the end: -1 is the last.
-func Sum(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Sum, x, axes) }
+// Sum returns the sum of x over the named dimensions; see ReduceOver.
+func Sum(x *fgraph.Variable, axes ...int) *fgraph.Variable { return ReduceOver(array.Sum, x, axes...) }
 
-// Prod returns the product of x over some dimensions.
-func Prod(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Prod, x, axes) }
-
-// Max returns the maximum of x over some dimensions.
-func Max(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Max, x, axes) }
-
-// Min returns the minimum of x over some dimensions.
-func Min(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Min, x, axes) }
-
-// All reports whether all elements along some dimensions are true.
-func All(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.All, x, axes) }
-
-// Any reports whether an element along some dimensions is true.
-func Any(x *fgraph.Variable, axes ...int) *fgraph.Variable { return reduction(array.Any, x, axes) }
-
-// LogSumExp returns the logarithm of the sum of exp(x) over some dimensions, without overflow.
-func LogSumExp(x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	return reduction(array.LogSumExp, x, axes)
-}
-
-// Mean returns the mean of x over some dimensions. Integers are added up as floats, as in NumPy, so that nothing wraps around.
+// Mean returns the mean of x over the named dimensions; see ReduceOver. Integers are added as
+// floats, as in NumPy, and do not wrap around.
 func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	t := TypeOf(x)
 	sum := Sum(Cast(x, t.DType().Float()), axes...)
@@ -228,7 +194,7 @@ func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 		}
 	}
 	count := Int(1)
-	for i, d := range normalAxes(array.Sum, x, axes) {
+	for i, d := range NormalAxes("sum", x, axes) {
 		if n := ShapeI(x, d); i == 0 {
 			count = n
 		} else {
@@ -236,57 +202,4 @@ func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 		}
 	}
 	return TrueDiv(sum, Cast(count, t.DType().Float()))
-}
-
-// ArgmaxOp finds the place of the maximum.
-type ArgmaxOp struct {
-	Axes array.Axes
-	All  bool
-}
-
-// Argmax returns the place of the maximum of x over some dimensions, counted in row-major order over these.
-func Argmax(x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	r := ReduceAxes(array.Max, normalAxes(array.Max, x, axes)...)
-	return Apply(ArgmaxOp{r.Axes, r.All}, x)
-}
-
-// String returns for example argmax{axis=0}.
-func (op ArgmaxOp) String() string {
-	if op.All {
-		return "argmax"
-	}
-	return "argmax" + axesText(op.Axes)
-}
-
-// Infer drops the folded dimensions.
-func (op ArgmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	types, err := Reduce{array.Max, op.Axes, op.All}.Infer(in)
-	if err != nil {
-		err.(*Error).Op = op.String()
-		return nil, err
-	}
-	return []fgraph.Type{types[0].(Type).With(Int64)}, nil
-}
-
-// Compile returns the search.
-func (op ArgmaxOp) Compile(a *fgraph.Apply) (Kernel, error) {
-	axes := Reduce{Axes: op.Axes, All: op.All}.Over(TypeOf(a.Inputs()[0]).NDim())
-	return func(ws *array.Workspace, in, out []*array.Array) error {
-		var buf [MaxDims]int
-		if err := ws.New(out[0], Int64, reducedShape(&buf, in[0], axes)...); err != nil {
-			return err
-		}
-		return array.ArgMax(out[0], in[0], axes)
-	}, nil
-}
-
-// InferShape drops the folded dimensions.
-func (op ArgmaxOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	x := a.Inputs()[0]
-	return [][]*fgraph.Variable{keptDims(x, Reduce{Axes: op.Axes, All: op.All}.Over(TypeOf(x).NDim()), s)}
-}
-
-// Grad is zero almost everywhere.
-func (op ArgmaxOp) Grad(*fgraph.Apply, []*fgraph.Variable) []*fgraph.Variable {
-	return []*fgraph.Variable{nil}
 }

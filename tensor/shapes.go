@@ -1,31 +1,30 @@
 package tensor
 
 import (
-	"strconv"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Shapes infers the shapes of variables, as integer scalars computed from the shapes of inputs. It is a feature: attached to a graph it
-// remembers what it found, so that all questions together take time in proportion to the graph.
+// Shapes infers the shapes of variables, as int64 scalars that are computed from the shapes of
+// inputs. It is a feature: attached to a graph, it remembers all shapes, so that all questions
+// together take time proportional to the graph.
 //
-// What it returns may not be part of the graph yet; using it in a replacement brings it in. The shape of a variable never
-// changes, so that an answer stays right whatever becomes of the graph.
+// The scalars need not be part of the graph; a replacement that uses them imports them. The shape
+// of a variable never changes, so an answer stays valid whatever happens to the graph.
 type Shapes struct {
-	g     *fgraph.FunctionGraph
-	known [][]*fgraph.Variable // by number of the variable; nil: not asked yet
+	shapeMemory
 	sizes map[int]*fgraph.Variable
-	// What the question at hand found about variables that are not part of the graph.
+	// The shapes of variables that are not part of the graph, during one question.
 	outside map[*fgraph.Variable][]*fgraph.Variable
 	asking  bool
-	missing []*fgraph.Variable // what has to be known first
+	missing []*fgraph.Variable // variables whose shapes are needed first
 }
 
-// NewShapes returns the feature for one graph. Without a graph it answers, but remembers nothing.
+// NewShapes returns a feature for one graph. Without a graph it remembers nothing.
 func NewShapes() *Shapes { return new(Shapes) }
 
-// ShapesOf returns the feature of a graph, or one that remembers nothing.
+// ShapesOf returns the Shapes that is attached to a graph, or one that remembers nothing.
 func ShapesOf(g *fgraph.FunctionGraph) *Shapes {
 	if s, ok := fgraph.FeatureOf[*Shapes](g); ok {
 		return s
@@ -33,8 +32,15 @@ func ShapesOf(g *fgraph.FunctionGraph) *Shapes {
 	return NewShapes()
 }
 
-// OnAttach makes the feature work for g. A second one is dropped quietly.
-func (s *Shapes) OnAttach(g *fgraph.FunctionGraph) error {
+// shapeMemory remembers the shapes of the variables of a graph.
+type shapeMemory struct {
+	g     *fgraph.FunctionGraph
+	known [][]*fgraph.Variable // by ID of the variable; nil if not asked for yet
+}
+
+// OnAttach makes the memory remember shapes of g. It returns fgraph.ErrAlreadyAttached if g has another
+// Shapes.
+func (s *shapeMemory) OnAttach(g *fgraph.FunctionGraph) error {
 	if _, ok := fgraph.FeatureOf[*Shapes](g); ok {
 		return fgraph.ErrAlreadyAttached
 	}
@@ -42,8 +48,8 @@ func (s *Shapes) OnAttach(g *fgraph.FunctionGraph) error {
 	return nil
 }
 
-// OnPrune forgets what is known of the outputs, whose numbers will be given to other variables.
-func (s *Shapes) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reason) {
+// OnPrune forgets the shapes of the outputs, whose IDs other variables will get.
+func (s *shapeMemory) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reason) {
 	for _, v := range a.Outputs() {
 		if id := v.ID(); id >= 0 && id < len(s.known) {
 			s.known[id] = nil
@@ -51,7 +57,7 @@ func (s *Shapes) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reas
 	}
 }
 
-// Size returns the constant n. Equal constants that the feature of a graph returns are one variable.
+// Size returns the constant n. For a graph, equal constants are one variable.
 func (s *Shapes) Size(n int) *fgraph.Variable {
 	if v := s.sizes[n]; v != nil && (v.Graph() == nil || v.Graph() == s.g) {
 		return v
@@ -79,9 +85,9 @@ func (s *Shapes) Shape(v *fgraph.Variable) []*fgraph.Variable {
 	if dims := s.lookup(v); dims != nil {
 		return dims
 	}
-	if s.asking { // by an InferShape, which is called again when the answer is known
+	if s.asking { // an InferShape asks, and is called again when the answer is known
 		s.missing = append(s.missing, v)
-		return s.placeholders(v)
+		return slices.Repeat([]*fgraph.Variable{s.Size(1)}, TypeOf(v).NDim()) // until the answer is known
 	}
 	s.asking = true
 	s.missing = append(s.missing[:0], v)
@@ -107,7 +113,8 @@ func (s *Shapes) Shape(v *fgraph.Variable) []*fgraph.Variable {
 	return dims
 }
 
-// infer asks the op of an apply, and fills in what it does not know.
+// infer returns the shapes of the outputs of an apply. It asks the op, and fills in what that does
+// not know.
 func (s *Shapes) infer(a *fgraph.Apply) [][]*fgraph.Variable {
 	var all [][]*fgraph.Variable
 	if op, ok := a.Op().(ShapeInferer); ok {
@@ -124,7 +131,7 @@ func (s *Shapes) infer(a *fgraph.Apply) [][]*fgraph.Variable {
 	return all
 }
 
-// ofLeaf returns the shape of a variable that nothing is known of but the type.
+// ofLeaf returns the shape of a variable of which only the type is known.
 func (s *Shapes) ofLeaf(v *fgraph.Variable) []*fgraph.Variable {
 	t := TypeOf(v)
 	dims := make([]*fgraph.Variable, t.NDim())
@@ -136,17 +143,8 @@ func (s *Shapes) ofLeaf(v *fgraph.Variable) []*fgraph.Variable {
 		case c != nil:
 			dims[d] = s.Size(c.Dim(d))
 		default:
-			dims[d] = Apply(ShapeIOp{int8(d)}, v)
+			dims[d] = MustApply(ShapeIOp{D: int8(d)}, v)
 		}
-	}
-	return dims
-}
-
-// placeholders stand in for a shape while it is being found.
-func (s *Shapes) placeholders(v *fgraph.Variable) []*fgraph.Variable {
-	dims := make([]*fgraph.Variable, TypeOf(v).NDim())
-	for d := range dims {
-		dims[d] = s.Size(1)
 	}
 	return dims
 }
@@ -161,95 +159,17 @@ func (s *Shapes) lookup(v *fgraph.Variable) []*fgraph.Variable {
 	return s.outside[v]
 }
 
-func (s *Shapes) store(v *fgraph.Variable, dims []*fgraph.Variable) []*fgraph.Variable {
+func (s *Shapes) store(v *fgraph.Variable, dims []*fgraph.Variable) {
 	if s.g != nil && v.Graph() == s.g {
 		id := v.ID()
 		for id >= len(s.known) {
 			s.known = append(s.known, make([][]*fgraph.Variable, max(64, id+1-len(s.known), len(s.known)/4))...)
 		}
 		s.known[id] = dims
-		return dims
+		return
 	}
 	if s.outside == nil {
 		s.outside = make(map[*fgraph.Variable][]*fgraph.Variable)
 	}
 	s.outside[v] = dims
-	return dims
-}
-
-// ShapeIOp is the size of one dimension.
-type ShapeIOp struct{ D int8 }
-
-// ShapeI returns the size of a dimension of x, as an integer scalar.
-func ShapeI(x *fgraph.Variable, d int) *fgraph.Variable {
-	if d < 0 || d >= TypeOf(x).NDim() {
-		fail("Shape_i", "dimension %d of a %v", d, x.Type())
-	}
-	return Apply(ShapeIOp{int8(d)}, x)
-}
-
-// String returns for example Shape_i{0}.
-func (op ShapeIOp) String() string { return "Shape_i{" + strconv.Itoa(int(op.D)) + "}" }
-
-// Infer checks the dimension.
-func (op ShapeIOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if len(in) != 1 || int(op.D) >= TypeOf(in[0]).NDim() {
-		return nil, &Error{op.String(), 0, "has no such dimension"}
-	}
-	return []fgraph.Type{ScalarType(Int64)}, nil
-}
-
-// Compile returns the question.
-func (op ShapeIOp) Compile(*fgraph.Apply) (Kernel, error) {
-	return func(ws *array.Workspace, in, out []*array.Array) error {
-		return intScalar(ws, out[0], in[0].Dim(int(op.D)))
-	}, nil
-}
-
-func intScalar(ws *array.Workspace, out *array.Array, v int) error {
-	if err := ws.New(out, Int64); err != nil {
-		return err
-	}
-	array.Slice[int64](out)[0] = int64(v)
-	return nil
-}
-
-// Grad is zero.
-func (op ShapeIOp) Grad(*fgraph.Apply, []*fgraph.Variable) []*fgraph.Variable {
-	return []*fgraph.Variable{nil}
-}
-
-// ShapeOp is the whole shape, as a vector of integers.
-type ShapeOp struct{}
-
-// Shape returns the shape of x.
-func Shape(x *fgraph.Variable) *fgraph.Variable { return Apply(ShapeOp{}, x) }
-
-// String returns Shape.
-func (ShapeOp) String() string { return "Shape" }
-
-// Infer returns a vector of known length.
-func (op ShapeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if len(in) != 1 {
-		return nil, &Error{op.String(), -1, "takes one argument"}
-	}
-	return []fgraph.Type{NewType(Int64, TypeOf(in[0]).NDim())}, nil
-}
-
-// Compile returns the question.
-func (ShapeOp) Compile(*fgraph.Apply) (Kernel, error) {
-	return func(ws *array.Workspace, in, out []*array.Array) error {
-		if err := ws.New(out[0], Int64, in[0].NDim()); err != nil {
-			return err
-		}
-		for i, n := range in[0].Shape() {
-			array.Slice[int64](out[0])[i] = int64(n)
-		}
-		return nil
-	}, nil
-}
-
-// Grad is zero.
-func (ShapeOp) Grad(*fgraph.Apply, []*fgraph.Variable) []*fgraph.Variable {
-	return []*fgraph.Variable{nil}
 }

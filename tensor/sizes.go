@@ -1,14 +1,16 @@
 package tensor
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Arithmetic on sizes: integer scalars, many of them constants. What can be computed is, so that no op is left for it.
+// Arithmetic on sizes, which are int64 scalars. It computes constants instead of applying ops.
 
-// intMap applies an element-wise operation to integer scalars.
-func intMap(op array.Op, a, b *fgraph.Variable) *fgraph.Variable {
+// intMap applies an element-wise operation to int64 scalars.
+func intMap(op array.Opcode, a, b *fgraph.Variable) *fgraph.Variable {
 	x, xok := constantInt(a)
 	y, yok := constantInt(b)
 	switch {
@@ -25,36 +27,36 @@ func intMap(op array.Op, a, b *fgraph.Variable) *fgraph.Variable {
 	case a == b && op == array.Sub:
 		return Int(0)
 	}
-	return Apply(OpFor(op), a, b)
+	return MustApply(OpFor(op), a, b)
 }
 
-// intConstant computes an operation on integers, and reports whether it is one of those that sizes need and does not overflow.
-func intConstant(op array.Op, x, y int) (int, bool) {
+// intConstant computes an operation on integers. It reports false if sizes do not need the
+// operation, or if it may overflow.
+func intConstant(op array.Opcode, x, y int) (int, bool) {
 	const large = 1 << 31
 	if x > large || x < -large || y > large || y < -large {
 		return 0, false
 	}
 	switch op {
 	case array.Add:
-		return x + y, true
+		x += y
 	case array.Sub:
-		return x - y, true
+		x -= y
 	case array.Mul:
-		return x * y, true
+		x *= y
 	case array.Maximum:
-		return max(x, y), true
+		x = max(x, y)
 	case array.Minimum:
-		return min(x, y), true
+		x = min(x, y)
 	case array.IntDiv:
-		if y > 0 {
-			q := x / y
-			if x%y < 0 {
-				q--
-			}
-			return q, true
+		if y <= 0 {
+			return 0, false
 		}
+		x = (x - ((x%y)+y)%y) / y
+	default:
+		return 0, false
 	}
-	return 0, false
+	return x, true
 }
 
 // product returns the product of sizes.
@@ -66,15 +68,15 @@ func product(s *Shapes, dims []*fgraph.Variable) *fgraph.Variable {
 	return p
 }
 
-// isSize reports whether a variable is an integer scalar.
+// isSize reports whether a variable is an int64 scalar.
 func isSize(v *fgraph.Variable) bool {
 	t, ok := v.Type().(Type)
-	return ok && t.NDim() == 0 && t.DType() == Int64
+	return ok && t.NDim() == 0 && t.DType() == array.Int64
 }
 
-// asSize makes an integer scalar of what may stand for a size or an index: an integer or a bool without dimensions, or with one
-// element.
-func asSize(op string, v *fgraph.Variable) *fgraph.Variable {
+// AsSize returns v, an integer or a bool of one element, as an int64 scalar that is a size or an
+// index. It panics with an *Error in the name of op if v is anything else.
+func AsSize(op string, v *fgraph.Variable) *fgraph.Variable {
 	t := TypeOf(v)
 	if t.DType().IsFloat() || !t.AllOnes() {
 		fail(op, "a size is a %v, not an integer", t)
@@ -82,5 +84,31 @@ func asSize(op string, v *fgraph.Variable) *fgraph.Variable {
 	if c, ok := constantInt(v); ok {
 		return Int(c)
 	}
-	return Cast(DimShuffle(v), Int64)
+	return Cast(DimShuffle(v), array.Int64)
+}
+
+func isOne(v *fgraph.Variable) bool {
+	n, ok := constantInt(v)
+	return ok && n == 1
+}
+
+// positive reports whether an int64 scalar is known not to be negative.
+func positive(v *fgraph.Variable) bool {
+	if n, ok := constantInt(v); ok {
+		return n >= 0
+	}
+	switch op := OpOf(v).(type) {
+	case ShapeIOp:
+		return true
+	case Elemwise:
+		if op.Op != array.Mul && op.Op != array.Add && op.Op != array.Maximum && op.Op != array.IntDiv {
+			return false
+		}
+		return !slices.ContainsFunc(v.Owner().Inputs(), func(in *fgraph.Variable) bool { // shapes are at most one level deep
+			_, size := OpOf(in).(ShapeIOp)
+			n, ok := constantInt(in)
+			return !size && !(ok && n >= 0)
+		})
+	}
+	return false
 }

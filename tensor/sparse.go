@@ -5,31 +5,26 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// SparseDotOp is the product of a sparse matrix in compressed rows and a matrix.
-type SparseDotOp struct{}
+// The products with a sparse matrix in compressed rows. The operands are floats of one type.
+type (
+	// SparseDotOp computes x·y, of a sparse matrix and a matrix.
+	SparseDotOp = sparseDotOp
+	// UsmmOp computes a·x·y + z, of a scalar, a sparse matrix and two matrices: inputs a, x, y, z.
+	// With the field Inplace it overwrites z.
+	UsmmOp = usmmOp
+)
 
-// UsmmOp is alpha·x·y + z, of a scalar, a sparse matrix and two matrices: inputs alpha, x, y, z.
-type UsmmOp struct{ Inplace bool }
+type (
+	sparseDotOp struct{ likeProduct }
+	usmmOp      struct{ Inplace bool }
+)
 
 // SparseDot returns the product of a sparse matrix and a matrix.
-func SparseDot(x, y *fgraph.Variable) *fgraph.Variable { return Apply(SparseDotOp{}, x, y) }
+func SparseDot(x, y *fgraph.Variable) *fgraph.Variable { return MustApply(SparseDotOp{}, x, y) }
 
-// CSR returns an input that is a sparse matrix of float64 elements.
-func CSR(name string) *fgraph.Variable { return NewInput(CSRType(Float64), name) }
-
-// String returns SparseDot.
-func (SparseDotOp) String() string { return "SparseDot" }
-
-// String returns Usmm.
-func (op UsmmOp) String() string { return inplaceName("Usmm", op.Inplace) }
-
-// DestroyMap tells that the result takes the place of z.
-func (op UsmmOp) DestroyMap() []fgraph.Alias {
-	if op.Inplace {
-		return []fgraph.Alias{{Output: 0, Input: 3}}
-	}
-	return nil
-}
+func (sparseDotOp) String() string           { return "SparseDot" }
+func (op usmmOp) String() string             { return inplaceName("Usmm", op.Inplace) }
+func (op usmmOp) DestroyMap() []fgraph.Alias { return destroys(op.Inplace, 3) }
 
 func sparseArgs(op fgraph.Op, first int, x, y *fgraph.Variable) error {
 	t, u := TypeOf(x), TypeOf(y)
@@ -42,21 +37,20 @@ func sparseArgs(op fgraph.Op, first int, x, y *fgraph.Variable) error {
 	return nil
 }
 
-// Infer checks the types.
-func (op SparseDotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 2); err != nil {
-		return nil, err
+func (op sparseDotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+	if len(in) != 2 {
+		return nil, wrongCount(op, in, 2)
 	}
 	if err := sparseArgs(op, 0, in[0], in[1]); err != nil {
 		return nil, err
 	}
-	return blasType(op, TypeOf(in[1]).DType(), []int{Unknown}, []int{TypeOf(in[1]).Dim(1)})
+	y := TypeOf(in[1])
+	return one(NewType(y.DType(), Unknown, y.Dim(1))), nil
 }
 
-// Infer checks the types.
-func (op UsmmOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if err := takes(op, in, 4); err != nil {
-		return nil, err
+func (op usmmOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+	if len(in) != 4 {
+		return nil, wrongCount(op, in, 4)
 	}
 	if err := sparseArgs(op, 1, in[1], in[2]); err != nil {
 		return nil, err
@@ -68,11 +62,11 @@ func (op UsmmOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if z.NDim() != 2 || z.DType() != dtype || z.IsCSR() {
 		return nil, argError(op, 3, "is a %v, not a matrix of %v", z, dtype)
 	}
-	return blasType(op, dtype, []int{z.Dim(0)}, []int{z.Dim(1), TypeOf(in[2]).Dim(1)})
+	n, err := agree(op, 3, TypeOf(in[2]).Dim(1), z.Dim(1))
+	return one(NewType(dtype, z.Dim(0), int(n))), err
 }
 
-// Compile returns the product.
-func (op SparseDotOp) Compile(*fgraph.Apply) (Kernel, error) {
+func (op sparseDotOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		if err := ws.New(out[0], in[1].DType(), in[0].Dim(0), in[1].Dim(1)); err != nil {
 			return err
@@ -82,8 +76,7 @@ func (op SparseDotOp) Compile(*fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-// Compile returns the product and sum.
-func (op UsmmOp) Compile(*fgraph.Apply) (Kernel, error) {
+func (op usmmOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		if err := target(ws, op.Inplace, out[0], in[3], 1); err != nil {
 			return err
@@ -92,12 +85,6 @@ func (op UsmmOp) Compile(*fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-// InferShape takes the sizes that do not meet.
-func (op SparseDotOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	return [][]*fgraph.Variable{{s.Dim(a.Inputs()[0], 0), s.Dim(a.Inputs()[1], 1)}}
-}
-
-// InferShape is that of z.
-func (op UsmmOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	return sameShapeAs(a.Inputs()[3], s)
+func (op usmmOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	return [][]*fgraph.Variable{s.Shape(a.Inputs()[3])}
 }

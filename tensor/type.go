@@ -2,6 +2,8 @@ package tensor
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"unique"
 
@@ -9,45 +11,32 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// DType is a type of elements.
-type DType = array.DType
-
-// The types of elements.
-const (
-	Bool    = array.Bool
-	Int64   = array.Int64
-	Float32 = array.Float32
-	Float64 = array.Float64
-)
-
-// MaxDims is the largest number of dimensions.
-const MaxDims = array.MaxDims
-
-// Unknown is the size of a dimension that is known only when the function runs.
+// Unknown is a size that is known only at run time.
 const Unknown = -1
 
-// A Type is the type of a dense tensor: the type of its elements, the number of dimensions, and the size of each dimension as far as
-// it is known. Types are equal with == if they are the same.
+// A Type is the type of a tensor: its element type, the number of dimensions and their sizes as far
+// as they are known. Types are comparable.
 //
-// A dimension that is known to have size 1 broadcasts: element-wise ops repeat it. One of unknown size does not, even where it
-// turns out to have size 1; that is an error when the function runs.
+// A dimension whose type says size 1 broadcasts: element-wise ops repeat it. A dimension of unknown
+// size does not. If it has size 1 at run time where a larger one is needed, that is an error.
 type Type struct {
-	// One pointer, so that a Type becomes an interface without allocation.
+	// A single pointer, so that converting a Type to an interface does not allocate.
 	h unique.Handle[spec]
 }
 
 type spec struct {
-	shape [MaxDims]int32 // Unknown, or the size
+	shape [array.MaxDims]int32 // Unknown, or the size
 	ndim  uint8
-	dtype DType
+	dtype array.DType
 	csr   bool
 }
 
-// NewType returns the type of tensors with the given sizes, each of which may be Unknown; one of more than 2³¹-1 counts as such. It panics with
-// an *Error if there are too many dimensions.
-func NewType(dtype DType, shape ...int) Type {
-	if len(shape) > MaxDims {
-		fail("type", "%d dimensions, there can be %d", len(shape), MaxDims)
+// NewType returns the type of tensors with the given sizes, each of which may be Unknown. Sizes
+// over 2³¹-1 become Unknown. It panics with an *Error if there are more than array.MaxDims
+// dimensions.
+func NewType(dtype array.DType, shape ...int) Type {
+	if len(shape) > array.MaxDims {
+		fail("type", "%d dimensions, there can be %d", len(shape), array.MaxDims)
 	}
 	s := spec{ndim: uint8(len(shape)), dtype: dtype}
 	for i, n := range shape {
@@ -56,12 +45,9 @@ func NewType(dtype DType, shape ...int) Type {
 	return s.intern()
 }
 
-// mostSize is the largest size that a type can know.
-const mostSize = 1<<31 - 1
-
-// staticSize keeps sizes that are known and within reason.
+// staticSize returns n as a size of a type, which is Unknown if it is too large.
 func staticSize(n int) int32 {
-	if n < 0 || n > mostSize {
+	if n < 0 || n > math.MaxInt32 {
 		return Unknown
 	}
 	return int32(n)
@@ -70,24 +56,24 @@ func staticSize(n int) int32 {
 func (s spec) intern() Type { return Type{unique.Make(s)} }
 
 // ScalarType returns the type of tensors without dimensions.
-func ScalarType(dtype DType) Type { return spec{dtype: dtype}.intern() }
+func ScalarType(dtype array.DType) Type { return spec{dtype: dtype}.intern() }
 
 // VectorType returns the type of vectors of unknown length.
-func VectorType(dtype DType) Type { return NewType(dtype, Unknown) }
+func VectorType(dtype array.DType) Type { return NewType(dtype, Unknown) }
 
 // MatrixType returns the type of matrices of unknown size.
-func MatrixType(dtype DType) Type { return NewType(dtype, Unknown, Unknown) }
+func MatrixType(dtype array.DType) Type { return NewType(dtype, Unknown, Unknown) }
 
-// CSRType returns the type of sparse matrices of floats in compressed rows, see array.NewCSR.
-func CSRType(dtype DType) Type {
-	return spec{dtype: dtype, ndim: 2, shape: [MaxDims]int32{Unknown, Unknown}, csr: true}.intern()
+// CSRType returns the type of sparse matrices of floats in compressed rows; see array.NewCSR.
+func CSRType(dtype array.DType) Type {
+	return spec{dtype: dtype, ndim: 2, shape: [array.MaxDims]int32{Unknown, Unknown}, csr: true}.intern()
 }
 
 // Dialect returns "tensor".
 func (t Type) Dialect() string { return "tensor" }
 
-// DType returns the type of the elements.
-func (t Type) DType() DType { return t.h.Value().dtype }
+// DType returns the element type.
+func (t Type) DType() array.DType { return t.h.Value().dtype }
 
 // NDim returns the number of dimensions.
 func (t Type) NDim() int { return int(t.h.Value().ndim) }
@@ -95,7 +81,7 @@ func (t Type) NDim() int { return int(t.h.Value().ndim) }
 // Dim returns the size of a dimension, or Unknown.
 func (t Type) Dim(i int) int { return int(t.h.Value().shape[i]) }
 
-// Shape returns the sizes of all dimensions, each of which may be Unknown.
+// Shape returns the sizes, each of which may be Unknown.
 func (t Type) Shape() []int {
 	s := t.h.Value()
 	shape := make([]int, s.ndim)
@@ -105,22 +91,17 @@ func (t Type) Shape() []int {
 	return shape
 }
 
-// IsCSR reports whether the tensors are sparse matrices.
+// IsCSR reports whether the type is one of sparse matrices.
 func (t Type) IsCSR() bool { return t.h.Value().csr }
 
-// AllOnes reports whether all dimensions are known to have size 1, as for a scalar.
+// AllOnes reports whether the type says size 1 for all dimensions, as for a scalar.
 func (t Type) AllOnes() bool {
 	s := t.h.Value()
-	for _, n := range s.shape[:s.ndim] {
-		if n != 1 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.shape[:s.ndim], func(n int32) bool { return n != 1 })
 }
 
-// With returns the type with another type of elements.
-func (t Type) With(dtype DType) Type {
+// With returns the type with another element type.
+func (t Type) With(dtype array.DType) Type {
 	s := t.h.Value()
 	if s.dtype == dtype {
 		return t
@@ -138,23 +119,15 @@ func (t Type) String() string {
 	if s.csr {
 		return s.dtype.String() + " csr matrix"
 	}
-	name := ""
-	switch s {
-	case spec{dtype: s.dtype}:
-		name = "scalar"
-	case spec{dtype: s.dtype, ndim: 1, shape: [MaxDims]int32{Unknown}}:
-		name = "vector"
-	case spec{dtype: s.dtype, ndim: 2, shape: [MaxDims]int32{Unknown, Unknown}}:
-		name = "matrix"
-	case spec{dtype: s.dtype, ndim: 2, shape: [MaxDims]int32{1, Unknown}}:
-		name = "row"
-	case spec{dtype: s.dtype, ndim: 2, shape: [MaxDims]int32{Unknown, 1}}:
-		name = "col"
-	default:
-		return s.dtype.String() + t.shapeText()
+	shape := t.shapeText()
+	if name, ok := shapeNames[shape]; ok {
+		return s.dtype.String() + " " + name
 	}
-	return s.dtype.String() + " " + name
+	return s.dtype.String() + shape
 }
+
+// shapeNames are the names of shapes that have one.
+var shapeNames = map[string]string{"[]": "scalar", "[?]": "vector", "[?, ?]": "matrix", "[1, ?]": "row", "[?, 1]": "col"}
 
 // shapeText returns for example "[2, ?]".
 func (t Type) shapeText() string {
@@ -169,8 +142,8 @@ func (t Type) shapeText() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// Accepts reports whether a tensor of type u may stand for one of type t: they agree in the type of elements and in which dimensions
-// broadcast, and no size contradicts the other.
+// Accepts reports whether a tensor of type u may replace one of type t: they have the same element
+// type, the same dimensions broadcast, and known sizes agree.
 func (t Type) Accepts(u fgraph.Type) bool {
 	o, ok := u.(Type)
 	if !ok {
@@ -206,7 +179,7 @@ func (t Type) Holds(a *array.Array) error {
 	return nil
 }
 
-// EqualData reports whether two constants of the type are the same, bit by bit except that NaN equals NaN.
+// EqualData reports whether two constants have the same bits, except that NaN equals NaN.
 func (t Type) EqualData(a, b any) bool {
 	x, ok := a.(*array.Array)
 	y, ok2 := b.(*array.Array)
@@ -221,7 +194,8 @@ func (t Type) HashData(a any) uint64 {
 	return 0
 }
 
-// FormatData prints a constant. One that consists of one element is printed as that element, however many dimensions it has.
+// FormatData prints a constant. One element is printed without brackets, whatever its number of
+// dimensions.
 func (t Type) FormatData(a any) string {
 	x, ok := a.(*array.Array)
 	if !ok {
@@ -233,31 +207,11 @@ func (t Type) FormatData(a any) string {
 	return x.Text(6)
 }
 
-// TypeOf returns the type of a variable of a tensor graph. It panics with an *Error if it is of another kind.
+// TypeOf returns the type of a variable. It panics with an *Error if the variable is no tensor.
 func TypeOf(v *fgraph.Variable) Type {
 	t, ok := v.Type().(Type)
 	if !ok {
-		fail("type", "%v is a %v, which is no tensor", v, v.Type())
+		fail("type", "%v is a %v, which is not a tensor", v, v.Type())
 	}
 	return t
-}
-
-// broadcast returns the sizes of the result of an element-wise op on tensors of some types, which have one number of dimensions.
-// Where two sizes contradict each other it returns the argument and the dimension.
-func broadcast(in []*fgraph.Variable) (s spec, arg, dim int) {
-	s = TypeOf(in[0]).h.Value()
-	for k, v := range in[1:] {
-		o := TypeOf(v).h.Value()
-		for d := range s.shape[:s.ndim] {
-			n, m := s.shape[d], o.shape[d]
-			switch {
-			case n == m || m == 1:
-			case n == 1 || n == Unknown:
-				s.shape[d] = m
-			case m != Unknown:
-				return s, k + 1, d
-			}
-		}
-	}
-	return s, -1, -1
 }

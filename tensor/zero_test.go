@@ -8,9 +8,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// TestPrintNothing: what was made without its constructor can be printed.
+// TestPrintNothing prints zero values.
 func TestPrintNothing(t *testing.T) {
-	got := fmt.Sprint(tensor.Type{}, ", ", new(tensor.CompositeOp), ", ", new(array.Array), ", ", array.Op(255))
+	got := fmt.Sprint(tensor.Type{}, ", ", new(tensor.CompositeOp), ", ", new(array.Array), ", ", array.Opcode(255))
 	if want := "no type, Composite{}, no array, Op(255)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

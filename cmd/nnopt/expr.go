@@ -19,6 +19,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 func exprVerb() verb {
@@ -158,8 +159,8 @@ func (f *exprFlags) run(ctx context.Context, c *console, text string) error {
 }
 
 // parse returns the outputs: the expression, or its gradients.
-func (f *exprFlags) parse(text string) (*tensor.Scope, []*fgraph.Variable, error) {
-	scope := tensor.NewScope()
+func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) {
+	scope := expr.NewScope()
 	if err := scope.Declare(f.vars); err != nil {
 		return nil, nil, usagef("--vars: %v", err)
 	}
@@ -190,7 +191,7 @@ func (f *exprFlags) parse(text string) (*tensor.Scope, []*fgraph.Variable, error
 
 // pointer returns the text with a mark below the place of a syntax error.
 func pointer(text string, err error) string {
-	var at *tensor.SyntaxError
+	var at *expr.SyntaxError
 	if !errors.As(err, &at) || at.Column < 1 || at.Column > len(text)+1 || strings.ContainsAny(text, "\n\t") {
 		return ""
 	}
@@ -218,7 +219,7 @@ func excerpt(text string) string {
 
 // usedInputs returns the variables that the outputs depend on, in the order of their
 // declaration.
-func usedInputs(scope *tensor.Scope, outputs []*fgraph.Variable) []*fgraph.Variable {
+func usedInputs(scope *expr.Scope, outputs []*fgraph.Variable) []*fgraph.Variable {
 	used := make(map[*fgraph.Variable]bool)
 	for _, v := range tensor.InputsOf(outputs...) {
 		used[v] = true
@@ -275,7 +276,7 @@ func (f *exprFlags) arguments(ctx context.Context, plain *exec.Function, inputs 
 		return plain.RandomArguments(ctx, f.seed)
 	}
 	args, err := exec.ParseArguments(ctx, inputs, f.eval)
-	if errors.Is(err, exec.ErrArgument) || errors.Is(err, tensor.ErrSyntax) {
+	if errors.Is(err, exec.ErrArgument) || errors.Is(err, expr.ErrSyntax) {
 		err = usagef("--eval: %v", err)
 	}
 	return args, err

@@ -8,6 +8,7 @@ import (
 	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 type variable = fgraph.Variable
@@ -26,7 +27,7 @@ type Generator struct {
 	Motifs []Motif
 
 	rng    *rand.Rand
-	scope  *tensor.Scope
+	scope  *expr.Scope
 	args   []*array.Array
 	pool   []item
 	values map[*variable]*array.Array
@@ -43,7 +44,7 @@ const size = 3
 
 // NewGenerator returns a generator that has its inputs. The same seed gives the same expressions.
 func NewGenerator(seed uint64) *Generator {
-	g := &Generator{rng: rand.New(rand.NewPCG(seed, 42)), scope: tensor.NewScope(), values: make(map[*variable]*array.Array)}
+	g := &Generator{rng: rand.New(rand.NewPCG(seed, 42)), scope: expr.NewScope(), values: make(map[*variable]*array.Array)}
 	if err := g.scope.Declare(Vars); err != nil {
 		panic(err) // can't happen
 	}
@@ -68,9 +69,9 @@ func (g *Generator) argument(t tensor.Type) *array.Array {
 	a := array.New(t.DType(), shape...)
 	for i := range a.Len() {
 		switch t.DType() {
-		case tensor.Bool:
+		case array.Bool:
 			a.SetFloat(i, float64(g.rng.IntN(2)))
-		case tensor.Int64:
+		case array.Int64:
 			a.SetFloat(i, float64(g.rng.IntN(size)))
 		default:
 			v := 0.1 + float64(0.8*g.rng.Float64())
@@ -258,16 +259,16 @@ func smooth(a *fgraph.Apply, in []*array.Array) bool {
 		case array.Sgn, array.Abs, array.Log, array.Sqrt, array.Inv:
 			return far(in[0], self)
 		case array.Cast:
-			if op.To == tensor.Int64 {
+			if op.To == array.Int64 {
 				return far(in[0], toInteger)
 			}
-			return op.To != tensor.Bool || far(in[0], self)
+			return op.To != array.Bool || far(in[0], self)
 		case array.TrueDiv, array.IntDiv, array.Mod, array.Eq, array.Neq, array.Lt, array.Le, array.Gt, array.Ge, array.Pow, array.Arctan2:
 			return smoothPair(op.Op, a, in, near)
 		case array.Tan, array.Arctanh, array.Arcsin, array.Arccos, array.Arccosh:
 			return far(in[0], func(v float64) float64 { return math.Abs(v) - 1 }) && far(in[0], elementary.Cos)
 		case array.Switch:
-			return in[0].DType() != tensor.Float64 && in[0].DType() != tensor.Float32 || far(in[0], self)
+			return in[0].DType() != array.Float64 && in[0].DType() != array.Float32 || far(in[0], self)
 		}
 	case tensor.Reduce:
 		if op.Op == array.All || op.Op == array.Any {
@@ -278,7 +279,7 @@ func smooth(a *fgraph.Apply, in []*array.Array) bool {
 }
 
 // smoothPair is smooth for operations on two arguments.
-func smoothPair(op array.Op, a *fgraph.Apply, in []*array.Array, near float64) bool {
+func smoothPair(op array.Opcode, a *fgraph.Apply, in []*array.Array, near float64) bool {
 	if a.Inputs()[0] == a.Inputs()[1] && op != array.TrueDiv && op != array.IntDiv && op != array.Mod {
 		return true
 	}

@@ -34,7 +34,7 @@ func DeepSmall(n int) Graph {
 // deviation and its means.
 func LargeFuse(n int) Graph {
 	sd, means := tensor.Scalar("sd"), tensor.Vector("means")
-	ones := tensor.Constant(array.Full(tensor.Float64, 1, 10))
+	ones := tensor.Constant(array.Full(array.Float64, 1, 10))
 	var terms []*variable
 	for i := range n {
 		precision := tensor.Pow(sd, tensor.Int(-2))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // A picker returns a random part that the function accepts, or nil.
@@ -46,7 +47,7 @@ func (g *Generator) motif(pick picker) *variable {
 			named[in.Name()] = v
 		}
 	}
-	out, err := tensor.NewScopeOf(named).Parse(string(m))
+	out, err := expr.NewScopeOf(named).Parse(string(m))
 	if err != nil {
 		return nil
 	}
@@ -54,7 +55,7 @@ func (g *Generator) motif(pick picker) *variable {
 }
 
 func (g *Generator) unary(pick picker) *variable {
-	op := array.Op(g.rng.IntN(int(array.NumOps)))
+	op := array.Opcode(g.rng.IntN(int(array.NumOpcodes)))
 	if op.NumArgs() != 1 || op == array.Cast {
 		return nil
 	}
@@ -89,15 +90,15 @@ func (g *Generator) pickLike(pick picker, x *variable) *variable {
 		if !tensor.TypeOf(x).DType().IsFloat() {
 			return tensor.Int(int(v))
 		}
-		return tensor.Number(v, tensor.ScalarLike(x))
+		return tensor.Constant(array.Full(tensor.TypeOf(x).DType(), v))
 	}
 	return pick(g.fits(x))
 }
 
 func (g *Generator) binary(pick picker) *variable {
-	op := array.Op(g.rng.IntN(int(array.NumOps)))
+	op := array.Opcode(g.rng.IntN(int(array.NumOpcodes)))
 	if op.NumArgs() != 2 && op.NumArgs() != -1 || g.rng.IntN(3) == 0 {
-		op = []array.Op{array.Add, array.Mul, array.Sub, array.TrueDiv}[g.rng.IntN(4)]
+		op = []array.Opcode{array.Add, array.Mul, array.Sub, array.TrueDiv}[g.rng.IntN(4)]
 	}
 	x := pick(anything)
 	if x == nil {
@@ -128,7 +129,7 @@ func (g *Generator) several(pick picker) *variable {
 		}
 		in = append(in, y)
 	}
-	return tensor.Map([]array.Op{array.Add, array.Mul}[g.rng.IntN(2)], in...)
+	return tensor.Map([]array.Opcode{array.Add, array.Mul}[g.rng.IntN(2)], in...)
 }
 
 func (g *Generator) choice(pick picker) *variable {
@@ -138,7 +139,7 @@ func (g *Generator) choice(pick picker) *variable {
 	}
 	y := g.pickLike(pick, x)
 	cond := pick(func(it item) bool {
-		return it.value.DType() == tensor.Bool && g.fits(x)(it)
+		return it.value.DType() == array.Bool && g.fits(x)(it)
 	})
 	if y == nil || cond == nil {
 		return nil
@@ -148,7 +149,7 @@ func (g *Generator) choice(pick picker) *variable {
 
 func (g *Generator) cast(pick picker) *variable {
 	if x := pick(anything); x != nil {
-		return tensor.Cast(x, tensor.DType(g.rng.IntN(4)))
+		return tensor.Cast(x, array.DType(g.rng.IntN(4)))
 	}
 	return nil
 }
@@ -174,7 +175,7 @@ func (g *Generator) reduce(pick picker) *variable {
 		return tensor.Argmax(x, axes...)
 	}
 	r := array.Reduction(g.rng.IntN(int(array.NumReductions)))
-	return tensor.Apply(tensor.ReduceAxes(r, axes...), x)
+	return tensor.ReduceOver(r, x, axes...)
 }
 
 func (g *Generator) dimShuffle(pick picker) *variable {
@@ -194,7 +195,7 @@ func (g *Generator) dimShuffle(pick picker) *variable {
 		slices.Sort(order)
 	}
 	for range g.rng.IntN(2) {
-		order = slices.Insert(order, g.rng.IntN(len(order)+1), tensor.NewAxis)
+		order = slices.Insert(order, g.rng.IntN(len(order)+1), array.NewAxis)
 	}
 	return tensor.DimShuffle(x, order...)
 }
@@ -251,7 +252,7 @@ func (g *Generator) incSubtensor(pick picker) *variable {
 	y := tensor.Subtensor(x, list...)
 	switch g.rng.IntN(3) {
 	case 0:
-		y = tensor.Number(float64(g.rng.IntN(2)), tensor.ScalarLike(x))
+		y = tensor.Constant(array.Full(tensor.TypeOf(x).DType(), float64(g.rng.IntN(2))))
 	case 1:
 		y = tensor.Mul(y, y)
 	}
@@ -263,7 +264,7 @@ func (g *Generator) incSubtensor(pick picker) *variable {
 
 func (g *Generator) take(pick picker) *variable {
 	x := pick(hasDims(1, 3))
-	i := pick(func(it item) bool { return it.value.DType() == tensor.Int64 && it.value.NDim() == 1 })
+	i := pick(func(it item) bool { return it.value.DType() == array.Int64 && it.value.NDim() == 1 })
 	if x == nil || i == nil {
 		return nil
 	}
@@ -296,7 +297,7 @@ func (g *Generator) join(pick picker) *variable {
 		for i := range in {
 			in[i] = tensor.Cast(in[i], tensor.TypeOf(x).DType())
 		}
-		return tensor.Stack(in...)
+		return tensor.Stack(0, in...)
 	}
 	return tensor.Join(g.rng.IntN(n), in...)
 }
@@ -354,7 +355,7 @@ func (g *Generator) fill(pick picker) *variable {
 		return tensor.Alloc(x, dims...)
 	case 2:
 		n := pick(func(it item) bool {
-			return it.value.DType() == tensor.Int64 && it.value.NDim() == 0 && it.value.Int(0) > 0 && it.value.Int(0) < 5
+			return it.value.DType() == array.Int64 && it.value.NDim() == 0 && it.value.Int(0) > 0 && it.value.Int(0) < 5
 		})
 		s := pick(hasDims(0, 0))
 		if n == nil || s == nil {
@@ -393,7 +394,7 @@ func (g *Generator) softmax(pick picker) *variable {
 
 func (g *Generator) crossentropy(pick picker) *variable {
 	x := pick(func(it item) bool { return hasDims(2, 2)(it) && isFloat(it) })
-	i := pick(func(it item) bool { return it.value.DType() == tensor.Int64 && it.value.NDim() == 1 })
+	i := pick(func(it item) bool { return it.value.DType() == array.Int64 && it.value.NDim() == 1 })
 	if x == nil || i == nil {
 		return nil
 	}
@@ -403,7 +404,7 @@ func (g *Generator) crossentropy(pick picker) *variable {
 func (g *Generator) sparse(pick picker) *variable {
 	s := pick(func(it item) bool { return it.value.IsCSR() })
 	x := pick(func(it item) bool {
-		return it.value.NDim() == 2 && it.value.Dim(0) == size && it.value.DType() == tensor.Float64 && !it.value.IsCSR()
+		return it.value.NDim() == 2 && it.value.Dim(0) == size && it.value.DType() == array.Float64 && !it.value.IsCSR()
 	})
 	if s == nil || x == nil {
 		return nil

@@ -48,7 +48,7 @@ func usmm(c *rewrite.Context, n *apply) (result, error) {
 		}
 	}
 	xy := factors[at].Owner().Inputs()
-	return replace(c, n, tensor.Apply(tensor.UsmmOp{}, alpha, xy[0], xy[1], z))
+	return replace(c, n, tensor.MustApply(tensor.UsmmOp{}, alpha, xy[0], xy[1], z))
 }
 
 func dotToDot22(c *rewrite.Context, n *apply) (result, error) {
@@ -60,11 +60,11 @@ func dotToDot22(c *rewrite.Context, n *apply) (result, error) {
 	case xv && yv:
 		return c.Miss("both factors are vectors"), nil
 	case xv:
-		return replace(c, n, tensor.DimShuffle(tensor.Apply(tensor.Dot22Op{}, fromVector(x, 0), y), 1))
+		return replace(c, n, tensor.DimShuffle(tensor.MustApply(tensor.Dot22Op{}, fromVector(x, 0), y), 1))
 	case yv:
-		return replace(c, n, tensor.DimShuffle(tensor.Apply(tensor.Dot22Op{}, x, fromVector(y, 1)), 0))
+		return replace(c, n, tensor.DimShuffle(tensor.MustApply(tensor.Dot22Op{}, x, fromVector(y, 1)), 0))
 	}
-	return replace(c, n, tensor.Apply(tensor.Dot22Op{}, x, y))
+	return replace(c, n, tensor.MustApply(tensor.Dot22Op{}, x, y))
 }
 
 func dot22ToDot22Scalar(c *rewrite.Context, n *apply) (result, error) {
@@ -85,7 +85,7 @@ func dot22ToDot22Scalar(c *rewrite.Context, n *apply) (result, error) {
 	if len(scalars) == 0 {
 		return c.Miss("no factor is a scalar"), nil
 	}
-	y := tensor.Apply(tensor.Dot22ScalarOp{}, d.Inputs()[0], d.Inputs()[1], product(mapped(scalars, scalarFactor)...))
+	y := tensor.MustApply(tensor.Dot22ScalarOp{}, d.Inputs()[0], d.Inputs()[1], product(mapped(scalars, scalarFactor)...))
 	return replace(c, n, product(slices.Insert(rest, 0, y)...))
 }
 
@@ -113,5 +113,5 @@ func useBLAS(c *rewrite.Context, n *apply) (result, error) {
 	if form == nil {
 		return c.Miss("the BLAS computes it already"), nil
 	}
-	return replace(c, n, tensor.Apply(form, n.Inputs()...))
+	return replace(c, n, tensor.MustApply(form, n.Inputs()...))
 }

@@ -74,10 +74,10 @@ func fills(t tensor.Type, v, m *variable) bool {
 func number(v float64, like *variable) *variable { return tensor.Number(v, like) }
 
 // full returns a constant scalar.
-func full(dtype tensor.DType, v float64) *variable { return tensor.Constant(array.Full(dtype, v)) }
+func full(dtype array.DType, v float64) *variable { return tensor.Constant(array.Full(dtype, v)) }
 
 // castTo converts the elements of v. A constant of one element is converted right away.
-func castTo(v *variable, dtype tensor.DType) *variable {
+func castTo(v *variable, dtype array.DType) *variable {
 	if a := tensor.ConstantOf(v); a != nil && a.DType() != dtype && a.Len() == 1 {
 		return tensor.Constant(a.Cast(dtype))
 	}
@@ -88,8 +88,8 @@ func castTo(v *variable, dtype tensor.DType) *variable {
 // the arguments alone would make the operation compute in a smaller type. A product of integers
 // that was part of a product of floats must not wrap around once the floats are gone, and one of
 // float32s must not be rounded.
-func mapAs(dtype tensor.DType, op array.Op, args ...*variable) *variable {
-	types := make([]tensor.DType, len(args))
+func mapAs(dtype array.DType, op array.Opcode, args ...*variable) *variable {
+	types := make([]array.DType, len(args))
 	for i, v := range args {
 		types[i] = dtypeOf(v)
 	}
@@ -101,7 +101,7 @@ func mapAs(dtype tensor.DType, op array.Op, args ...*variable) *variable {
 }
 
 // computeAs is mapAs for what replaces out, in the element type of out.
-func computeAs(out *variable, op array.Op, args ...*variable) *variable {
+func computeAs(out *variable, op array.Opcode, args ...*variable) *variable {
 	return mapAs(dtypeOf(out), op, args...)
 }
 
@@ -165,7 +165,7 @@ func partition(list []*variable, f func(*variable) bool) (yes, no []*variable) {
 }
 
 // again applies the op of a to other inputs.
-func again(a *apply, in ...*variable) *variable { return tensor.Apply(a.Op().(tensor.Op), in...) }
+func again(a *apply, in ...*variable) *variable { return tensor.MustApply(a.Op().(tensor.Op), in...) }
 
 // eval computes v, which is a constant or the output of an apply of constants.
 func eval(v *variable) (*array.Array, error) {

@@ -19,7 +19,7 @@ import (
 // if something cancels then. And it does not recurse, so that a sum of a million terms is an
 // ordinary sum.
 type canonizer struct {
-	main, inverse, reciprocal array.Op
+	main, inverse, reciprocal array.Opcode
 	useReciprocal             bool    // without a numerator, write the reciprocal rather than the inverse of neutral
 	neutral                   float64 // the neutral element of main
 	simplify                  func(num, den []*variable) ([]*variable, []*variable)
@@ -28,11 +28,11 @@ type canonizer struct {
 var (
 	addCanonizer = canonizer{main: array.Add, inverse: array.Sub, reciprocal: array.Neg, useReciprocal: true, neutral: 0}
 	mulCanonizer = canonizer{main: array.Mul, inverse: array.TrueDiv, reciprocal: array.Inv, neutral: 1, simplify: divideByAbs}
-	products     = canonizer{main: array.Mul, inverse: array.NumOps, reciprocal: array.NumOps, neutral: 1} // a quotient is a term
+	products     = canonizer{main: array.Mul, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes, neutral: 1} // a quotient is a term
 )
 
 // family returns the apply of v and its operation, if that is one of the canonizer's, and else nil.
-func (z *canonizer) family(v *variable) (*apply, array.Op) {
+func (z *canonizer) family(v *variable) (*apply, array.Opcode) {
 	a := v.Owner()
 	op, ok := elemOf(a)
 	if ok && (op == z.main || op == z.inverse || op == z.reciprocal) {
@@ -215,7 +215,7 @@ func (z *canonizer) calculate(num, den []*variable, out *variable) *array.Array 
 		return a
 	}
 	total := tensor.Constant(array.Full(dtype, z.neutral))
-	combine := func(op array.Op, list []*variable) bool {
+	combine := func(op array.Opcode, list []*variable) bool {
 		for _, v := range list {
 			c := tensor.Constant(tensor.ConstantOf(v).Cast(dtype))
 			e, err := tensor.Try(func() *variable { return tensor.Map(op, total, c) })
@@ -237,7 +237,7 @@ func (z *canonizer) calculate(num, den []*variable, out *variable) *array.Array 
 }
 
 // fold is calculate for constants of one element each. It returns nil if there are others.
-func (z *canonizer) fold(dtype tensor.DType, num, den []*variable) *array.Array {
+func (z *canonizer) fold(dtype array.DType, num, den []*variable) *array.Array {
 	data := func(list []*variable) []*array.Array {
 		all := make([]*array.Array, len(list))
 		for i, v := range list {
@@ -249,7 +249,7 @@ func (z *canonizer) fold(dtype tensor.DType, num, den []*variable) *array.Array 
 	if !ok || len(den) == 0 {
 		return total
 	}
-	if dtype == tensor.Int64 { // a float64, as Fold starts with, has fewer digits
+	if dtype == array.Int64 { // a float64, as Fold starts with, has fewer digits
 		return nil
 	}
 	v, _ := array.Uniform(total)
@@ -365,7 +365,7 @@ func divideByAbs(num, den []*variable) ([]*variable, []*variable) {
 		}
 		if k := slices.Index(num, a.Inputs()[0]); k >= 0 {
 			num, den = slices.Clone(num), slices.Delete(slices.Clone(den), i, i+1)
-			num[k] = tensor.Sgn(num[k])
+			num[k] = tensor.Map(array.Sgn, num[k])
 			i--
 		}
 	}

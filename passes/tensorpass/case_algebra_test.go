@@ -8,6 +8,7 @@ import (
 	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // Cases 56 to 78 are what the tests of Theano and PyTensor demand of the algebra and the structure
@@ -27,7 +28,7 @@ func turns(t *testing.T, query string, list ...turn) {
 	t.Helper()
 	opt := passtest.Optimizer(t, query)
 	for _, c := range list {
-		s := tensor.NewScope()
+		s := expr.NewScope()
 		if err := s.Declare(caseVars); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +181,7 @@ func TestCase65SwitchSink(t *testing.T) {
 		turn{"switch(y > 0, z, 0)/x", "switch(gt(y, 0.0), true_div(z, x), 0.0)"},
 		turn{"f*switch(y > 0, 0.0, z)", "switch(gt(y, 0.0), 0.0, mul(f, z))"},
 	)
-	sc := tensor.NewScope()
+	sc := expr.NewScope()
 	if err := sc.Declare("x: scalar"); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // TestCase72DimShuffle: permutations of permutations are one, or none; permutations of a sum move
@@ -150,7 +151,7 @@ func TestCase76Fusion(t *testing.T) {
 // nnopt reads a block before it writes it, and takes the first as well. Sums with a product are
 // added to the memory of the product.
 func TestCase77Inplace(t *testing.T) {
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare("x: vector"); err != nil {
 		t.Fatal(err)
 	}

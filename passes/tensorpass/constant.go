@@ -143,7 +143,7 @@ func upcastConstantInputs(c *rewrite.Context, n *apply) (result, error) {
 	if folds(op, n.Out()) {
 		return c.Miss("a canonizer is about to fold the constants"), nil
 	}
-	types := make([]tensor.DType, len(n.Inputs()))
+	types := make([]array.DType, len(n.Inputs()))
 	for i, v := range n.Inputs() {
 		types[i] = dtypeOf(v)
 	}
@@ -158,12 +158,12 @@ func upcastConstantInputs(c *rewrite.Context, n *apply) (result, error) {
 	if !changed {
 		return c.Miss("the constants have the type already"), nil
 	}
-	return replace(c, n, tensor.Apply(tensor.OpFor(op), in...))
+	return replace(c, n, tensor.MustApply(tensor.OpFor(op), in...))
 }
 
 // folds reports whether a sum or product with a constant is part of another one with a constant.
 // The canonizer makes one constant of both.
-func folds(op array.Op, v *variable) bool {
+func folds(op array.Opcode, v *variable) bool {
 	if op != array.Add && op != array.Mul {
 		return false
 	}

@@ -78,7 +78,7 @@ func softmaxGradToCrossentropyGrad(c *rewrite.Context, n *apply) (result, error)
 	if !ok || a.Inputs()[1] != probs {
 		return c.Miss("the argument is not the gradient of a cross-entropy of this softmax"), nil
 	}
-	return replace(c, n, tensor.Apply(tensor.CrossentropySoftmax1HotWithBiasDxOp{}, a.Inputs()[0], probs, a.Inputs()[2]))
+	return replace(c, n, tensor.MustApply(tensor.CrossentropySoftmax1HotWithBiasDxOp{}, a.Inputs()[0], probs, a.Inputs()[2]))
 }
 
 func advancedIndexingCrossentropy(c *rewrite.Context, n *apply) (result, error) {
@@ -116,7 +116,7 @@ func advancedIndexingCrossentropy(c *rewrite.Context, n *apply) (result, error) 
 	if bias == nil {
 		bias = zeroBias(c, x)
 	}
-	return replace(c, n, tensor.Neg(tensor.Apply(tensor.CrossentropySoftmaxArgmax1HotWithBiasOp{}, x, bias, labels)))
+	return replace(c, n, tensor.Neg(tensor.MustApply(tensor.CrossentropySoftmaxArgmax1HotWithBiasOp{}, x, bias, labels)))
 }
 
 // rangeFromZero returns k if v is arange(k), and else nil.

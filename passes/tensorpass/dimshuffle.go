@@ -66,12 +66,12 @@ func dimShuffleLift(c *rewrite.Context, n *apply) (result, error) {
 // of two DimShuffles.
 func shuffled(v *variable, op tensor.DimShuffleOp) *variable {
 	if a := tensor.ConstantOf(v); a != nil && a.Len() == 1 && v.Name() == "" {
-		return tensor.PadLeft(tensor.Constant(a.Reshape()), len(op.Order()))
+		return tensor.PadLeft(tensor.Constant(a.Reshape()), len(op.NewOrder()))
 	}
 	if a, inner, ok := owner[tensor.DimShuffleOp](v); ok {
-		return tensor.DimShuffle(a.Inputs()[0], op.Compose(inner).Order()...)
+		return tensor.DimShuffle(a.Inputs()[0], op.Compose(inner).NewOrder()...)
 	}
-	return tensor.DimShuffle(v, op.Order()...)
+	return tensor.DimShuffle(v, op.NewOrder()...)
 }
 
 func dimShuffleNoInplace(c *rewrite.Context, n *apply) (result, error) {
@@ -80,7 +80,7 @@ func dimShuffleNoInplace(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("it has the usual name"), nil
 	}
 	op.Inplace = false
-	return replace(c, n, tensor.Apply(op, n.Inputs()[0]))
+	return replace(c, n, tensor.MustApply(op, n.Inputs()[0]))
 }
 
 func transposeThroughDot(c *rewrite.Context, n *apply) (result, error) {

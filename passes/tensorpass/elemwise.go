@@ -64,7 +64,7 @@ func uselessElemwise(c *rewrite.Context, n *apply) (result, error) {
 			return replace(c, n, in[0])
 		}
 	} else if op == array.And || op == array.Or || op == array.Xor {
-		if dtypeOf(out) == tensor.Bool {
+		if dtypeOf(out) == array.Bool {
 			return logicWithConstant(c, n, op)
 		}
 		neutral := 0.0
@@ -88,7 +88,7 @@ func truth(b bool) float64 {
 }
 
 // logicWithConstant simplifies and, or and xor of bools of which one is known.
-func logicWithConstant(c *rewrite.Context, n *apply, op array.Op) (result, error) {
+func logicWithConstant(c *rewrite.Context, n *apply, op array.Opcode) (result, error) {
 	for i, v := range n.Inputs() {
 		x, ok := uniform(v)
 		if !ok {
@@ -138,7 +138,7 @@ func uselessComparison(c *rewrite.Context, n *apply) (result, error) {
 }
 
 // mirrored returns the operation that gives the same result with its arguments swapped.
-func mirrored(op array.Op) array.Op {
+func mirrored(op array.Opcode) array.Opcode {
 	switch op {
 	case array.Lt:
 		return array.Gt
@@ -192,19 +192,19 @@ func castCast(c *rewrite.Context, n *apply) (result, error) {
 }
 
 // lossless reports whether every value of one type is a value of the other.
-func lossless(from, to tensor.DType) bool {
-	return from <= to && !(from == tensor.Int64 && to.IsFloat())
+func lossless(from, to array.DType) bool {
+	return from <= to && !(from == array.Int64 && to.IsFloat())
 }
 
 // inverses maps functions to those that they undo.
-var inverses = map[array.Op]array.Op{
+var inverses = map[array.Opcode]array.Opcode{
 	array.Deg2rad: array.Rad2deg, array.Rad2deg: array.Deg2rad, array.Sinh: array.Arcsinh, array.Arcsinh: array.Sinh,
 	array.Tanh: array.Arctanh, array.Arctanh: array.Tanh, array.Cosh: array.Arccosh, array.Arccosh: array.Cosh,
 	array.Neg: array.Neg, array.Inv: array.Inv, array.Invert: array.Invert, array.Log: array.Exp, array.Log1p: array.Expm1,
 }
 
 // invertible returns the functions that have an inverse.
-func invertible() []array.Op { return slices.Sorted(maps.Keys(inverses)) }
+func invertible() []array.Opcode { return slices.Sorted(maps.Keys(inverses)) }
 
 func funcInv(c *rewrite.Context, n *apply) (result, error) {
 	op, _ := elemOf(n)

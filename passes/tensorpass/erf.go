@@ -61,14 +61,14 @@ func computesErf(v *variable, depth int) bool {
 // The arguments above which the logarithm and the inverse of erfc come from the asymptotic series,
 // by element type. They are Theano's: from there on erfc is subnormal.
 var (
-	logErfcLimit     = map[tensor.DType]float64{tensor.Float32: 10.0541949, tensor.Float64: 26.641747557}
-	gradLogErfcLimit = map[tensor.DType]float64{tensor.Float32: 9.3, tensor.Float64: 26.641747557}
+	logErfcLimit     = map[array.DType]float64{array.Float32: 10.0541949, array.Float64: 26.641747557}
+	gradLogErfcLimit = map[array.DType]float64{array.Float32: 9.3, array.Float64: 26.641747557}
 )
 
 // erfcSeries returns 1 - 1/(2x²) + 3/(4x⁴) - 15/(8x⁶) + 105/(16x⁸). For large x, erfc(x) is
 // exp(-x²)/(x·sqrt(π)) times that (Abramowitz and Stegun, 7.1.23).
 func erfcSeries(x *variable) *variable {
-	t := tensor.Inv(tensor.Sqr(x))
+	t := tensor.Map(array.Inv, tensor.Sqr(x))
 	s := number(105.0/16, x)
 	for _, k := range []float64{-15.0 / 8, 3.0 / 4, -1.0 / 2, 1} {
 		s = tensor.Add(number(k, x), tensor.Mul(t, s))
@@ -133,7 +133,7 @@ func isMinusSquare(v, x *variable) bool {
 // guard proposes a switch: the series where x is above the limit, and what n computes elsewhere.
 func guard(n *apply, x *variable, limit float64, series *variable) (result, error) {
 	same := fgraph.NewApply(n.Op(), n.Inputs(), n.Out().Type()).Out()
-	return rewrite.Replace(tensor.Switch(tensor.Lt(x, number(limit, x)), same, series)), nil
+	return rewrite.Replace(tensor.Switch(tensor.Map(array.Lt, x, number(limit, x)), same, series)), nil
 }
 
 // guarded reports whether guard has made a switch for v. Between the two there may be permutations

@@ -14,6 +14,7 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // An expression is a line of testdata/expressions.txt.
@@ -52,9 +53,9 @@ var expressionVars = []struct{ name, vars string }{
 }
 
 // parseExpression returns the outputs of an expression, or nil if the types do not fit.
-func parseExpression(t testing.TB, vars, text string) (*tensor.Scope, []*fgraph.Variable) {
+func parseExpression(t testing.TB, vars, text string) (*expr.Scope, []*fgraph.Variable) {
 	t.Helper()
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare(vars); err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func fillSink(c *rewrite.Context, n *apply) (result, error) {
 
 // unfilled returns the inputs of an element-wise apply without their fills, and the models of those
 // fills. It returns nil if there are none.
-func unfilled(n *apply, op array.Op) (in, models []*variable) {
+func unfilled(n *apply, op array.Opcode) (in, models []*variable) {
 	for i, v := range n.Inputs() {
 		a := elem(v, array.Second)
 		if a == nil || op == array.Second && i == 0 {
@@ -172,7 +172,7 @@ func elemwiseAlloc(c *rewrite.Context, n *apply) (result, error) {
 		in[i] = tensor.PadLeft(a.Inputs()[0], typeOf(v).NDim())
 		for d, size := range a.Inputs()[1:] {
 			if other := s.Dim(model, d); typeOf(v).Dim(d) != 1 && !sameSize(size, other) {
-				guard = append(guard, tensor.Eq(size, other))
+				guard = append(guard, tensor.Map(array.Eq, size, other))
 			}
 		}
 	}

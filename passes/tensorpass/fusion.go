@@ -258,7 +258,7 @@ func newProgramBuilder(group []*apply) *programBuilder {
 	for _, a := range group {
 		member[a] = true
 	}
-	var types []tensor.DType
+	var types []array.DType
 	for _, a := range group {
 		for _, v := range a.Inputs() {
 			if _, known := b.values[v]; !known && !member[v.Owner()] && !inlined(v) {
@@ -296,44 +296,8 @@ func (b *programBuilder) add(a *apply) {
 	case tensor.Elemwise:
 		b.values[a.Out()] = op.AddTo(b.prog, args...)
 	case *tensor.CompositeOp:
-		for i, x := range inline(b.prog, op.Program(), args) {
+		for i, x := range b.prog.Inline(op.Program(), args...) {
 			b.values[a.Outputs()[i]] = x
 		}
 	}
-}
-
-// inline adds the operations of p to another program, and returns the values of its outputs there.
-func inline(to, p *array.Program, args []int) []int {
-	values := make(map[int]int)
-	for i, a := range args {
-		values[i] = a
-	}
-	constants := p.Constants()
-	value := func(v int) int {
-		x, ok := values[v]
-		if !ok {
-			x = to.Constant(constants[v])
-			values[v] = x
-		}
-		return x
-	}
-	for _, s := range p.Steps() {
-		in := make([]int, len(s.Args))
-		for i, a := range s.Args {
-			in[i] = value(a)
-		}
-		switch s.Op {
-		case array.Cast:
-			values[s.Result] = to.Cast(p.Type(s.Result), in[0])
-		case array.Second:
-			values[s.Result] = to.Apply(array.Identity, in[0])
-		default:
-			values[s.Result] = to.Apply(s.Op, in...)
-		}
-	}
-	outs := make([]int, 0, p.NumOutputs())
-	for _, o := range p.Outputs() {
-		outs = append(outs, value(o))
-	}
-	return outs
 }

@@ -47,7 +47,7 @@ func gemm(c *rewrite.Context, n *apply) (result, error) {
 			break
 		}
 		d := terms[at].matrix.Owner()
-		z := tensor.Apply(tensor.GemmOp{}, terms[to].matrix, terms[at].scalar(), d.Inputs()[0], d.Inputs()[1], terms[to].scalar())
+		z := tensor.MustApply(tensor.GemmOp{}, terms[to].matrix, terms[at].scalar(), d.Inputs()[0], d.Inputs()[1], terms[to].scalar())
 		gone = append(gone, terms[at].matrix)
 		terms[to] = term{matrix: z}
 		terms = slices.Delete(terms, at, at+1)
@@ -75,7 +75,7 @@ func scaledTerms(out *variable) []term {
 }
 
 // scaled takes a product of scalars and one matrix or vector apart.
-func scaled(v *variable, dtype tensor.DType) term {
+func scaled(v *variable, dtype array.DType) term {
 	whole := term{matrix: v}
 	num, den := mulCanonizer.terms(v)
 	if len(den) > 0 {

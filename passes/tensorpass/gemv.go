@@ -37,13 +37,13 @@ func asVector(v *variable, d int) *variable { return shuffled(v, tensor.NewDimSh
 // fromVector adds dimension d, of size 1, to a vector.
 func fromVector(v *variable, d int) *variable {
 	if d == 0 {
-		return tensor.DimShuffle(v, tensor.NewAxis, 0)
+		return tensor.DimShuffle(v, array.NewAxis, 0)
 	}
-	return tensor.DimShuffle(v, 0, tensor.NewAxis)
+	return tensor.DimShuffle(v, 0, array.NewAxis)
 }
 
 // gemv returns a*x·y + b*z.
-func gemv(z, a, x, y, b *variable) *variable { return tensor.Apply(tensor.GemvOp{}, z, a, x, y, b) }
+func gemv(z, a, x, y, b *variable) *variable { return tensor.MustApply(tensor.GemvOp{}, z, a, x, y, b) }
 
 // transposed returns the transpose of a matrix.
 func transposed(v *variable) *variable { return shuffled(v, tensor.NewDimShuffle(1, 0)) }
@@ -66,7 +66,7 @@ func gemmToGer(c *rewrite.Context, n *apply) (result, error) {
 	if opOf[tensor.GemmOp](n).Inplace || !isCol(x) || !isRow(y) || !is(b, 1) {
 		return c.Miss("it does not add the product of a column and a row"), nil
 	}
-	return replace(c, n, tensor.Apply(tensor.GerOp{}, z, a, asVector(x, 1), asVector(y, 0)))
+	return replace(c, n, tensor.MustApply(tensor.GerOp{}, z, a, asVector(x, 1), asVector(y, 0)))
 }
 
 func dot22ToGerOrGemv(c *rewrite.Context, n *apply) (result, error) {
@@ -80,7 +80,7 @@ func dot22ToGerOrGemv(c *rewrite.Context, n *apply) (result, error) {
 		if !n.Out().Type().Accepts(z.Type()) {
 			return c.Miss("the result is a single row or column"), nil
 		}
-		return replace(c, n, tensor.Apply(tensor.GerOp{}, z, one, asVector(x, 1), asVector(y, 0)))
+		return replace(c, n, tensor.MustApply(tensor.GerOp{}, z, one, asVector(x, 1), asVector(y, 0)))
 	case isRow(x) && !isCol(y):
 		z := tensor.AllocEmpty(dtype, s.Dim(y, 1))
 		return replace(c, n, fromVector(gemv(z, one, transposed(y), asVector(x, 0), zero), 0))

@@ -15,14 +15,14 @@ import (
 
 // squares returns an op with n inputs and their squares as outputs.
 func squares(n int) *tensor.CompositeOp {
-	types := make([]tensor.DType, n)
+	types := make([]array.DType, n)
 	for i := range types {
-		types[i] = tensor.Float64
+		types[i] = array.Float64
 	}
 	p := array.NewProgram(types...)
 	values := make([]int, n)
 	for i := range values {
-		values[i] = p.Apply(array.Sqr, i)
+		values[i] = p.Append(array.Sqr, i)
 	}
 	return tensor.NewComposite(p.Return(values...))
 }
@@ -84,8 +84,8 @@ func TestInplaceOneOfTwo(t *testing.T) {
 func TestInplaceReadLater(t *testing.T) {
 	x, y := tensor.Vector("x"), tensor.Vector("y")
 	u, v := tensor.Exp(x), tensor.Exp(y)
-	p := array.NewProgram(tensor.Float64, tensor.Float64)
-	a, err := tensor.Make(tensor.NewComposite(p.Return(p.Apply(array.Add, 0, 1))), u, v)
+	p := array.NewProgram(array.Float64, array.Float64)
+	a, err := tensor.Make(tensor.NewComposite(p.Return(p.Append(array.Add, 0, 1))), u, v)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // TestIntegers: integers wrap around in products and sums of integers, and nowhere else. Rules keep
@@ -50,7 +51,7 @@ func TestIntegers(t *testing.T) {
 		"round(k)", "sgn(k)", "sqr(k)", "sqrt(sqr(i))", "floor(k)", "mean(k)", "mean(I, axis=0)", "var(i)",
 	} {
 		for _, query := range []string{"+fast_run", "+fast_run -fusion -inplace", "+fast_run -canonicalize", "+fast_compile"} {
-			s := tensor.NewScope()
+			s := expr.NewScope()
 			if err := s.Declare(vars); err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +94,7 @@ func TestIntegerValues(t *testing.T) {
 		"mean([4611686018427387904, 4611686018427387904, 4611686018427387904])": "4611686018427387904.0", "mean(i == 3)": "0.5", "argmax([9007199254740992, 9007199254740993])": "1", "[True, False] + [True, False]": "[True, False]",
 	} {
 		for _, query := range []string{"none", "+fast_run"} {
-			s := tensor.NewScope()
+			s := expr.NewScope()
 			if err := s.Declare("i: int64 vector"); err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +112,7 @@ func TestIntegerValues(t *testing.T) {
 
 // parsed returns the value of a text.
 func parsed(t *testing.T, text string) *array.Array {
-	return tensor.ConstantOf(tensor.NewScope().MustParse(text))
+	return tensor.ConstantOf(expr.NewScope().MustParse(text))
 }
 
 // closeTo reports whether two arrays are the same, up to a few last digits of floats, also where

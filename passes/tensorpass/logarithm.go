@@ -48,7 +48,7 @@ func logarithmRules() []Local {
 func logOnePlus(c *rewrite.Context, n *apply) (result, error) {
 	v := n.Inputs()[0]
 	if rest := onePlus(v); len(rest) > 0 {
-		return replace(c, n, tensor.Log1p(sumOf(v, rest)), v.Owner().Inputs()...)
+		return replace(c, n, tensor.Map(array.Log1p, sumOf(v, rest)), v.Owner().Inputs()...)
 	}
 	a := elem(v, array.Sub)
 	switch {
@@ -57,7 +57,7 @@ func logOnePlus(c *rewrite.Context, n *apply) (result, error) {
 	case elem(a.Inputs()[1], array.Sigmoid) != nil:
 		return c.Miss("log1msigm_to_softplus rewrites it"), nil
 	}
-	return replace(c, n, tensor.Log1p(opposite(a.Inputs()[1])), a.Inputs()...)
+	return replace(c, n, tensor.Map(array.Log1p, opposite(a.Inputs()[1])), a.Inputs()...)
 }
 
 func logAdd(c *rewrite.Context, n *apply) (result, error) {
@@ -94,9 +94,9 @@ func logSumExp(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("it does not sum exponentials"), nil
 	}
 	op.Op = array.LogSumExp
-	y := tensor.Apply(op, x)
+	y := tensor.MustApply(op, x)
 	if padded {
-		y = tensor.DimShuffle(y, ds.Order()...)
+		y = tensor.DimShuffle(y, ds.NewOrder()...)
 	}
 	return replace(c, n, y)
 }
@@ -119,7 +119,7 @@ func log1mExp(c *rewrite.Context, n *apply) (result, error) {
 	if guarded(n.Out(), x, -math.Ln2) {
 		return c.Miss("a switch guards it already"), nil
 	}
-	return guard(n, x, -math.Ln2, tensor.Log(tensor.Neg(tensor.Expm1(x))))
+	return guard(n, x, -math.Ln2, tensor.Log(tensor.Neg(tensor.Map(array.Expm1, x))))
 }
 
 func expMinusOne(c *rewrite.Context, n *apply) (result, error) {
@@ -134,7 +134,7 @@ func expMinusOne(c *rewrite.Context, n *apply) (result, error) {
 			continue
 		}
 		if one, ok := uniform(in[1-i]); ok && (op == array.Sub && one == 1 || op == array.Add && one == -1) {
-			return replace(c, n, tensor.Expm1(x), in...)
+			return replace(c, n, tensor.Map(array.Expm1, x), in...)
 		}
 	}
 	return c.Miss("it is not an exponential minus 1"), nil

@@ -112,14 +112,14 @@ func logSoftmaxGrad(c *rewrite.Context, n *apply) (result, error) {
 	if g == nil {
 		return c.Miss("the dividend does not have the shape of the probabilities"), nil
 	}
-	dx := tensor.Apply(tensor.SoftmaxGradOp{Log: true}, g, tensor.LogSoftmax(x))
+	dx := tensor.MustApply(tensor.SoftmaxGradOp{Log: true}, g, tensor.LogSoftmax(x))
 	if len(rest[0])+len(rest[1]) == 0 {
 		return replace(c, n, dx)
 	}
 	if g = conform(dy, addCanonizer.join(rest[0], rest[1], dy), probs); g == nil {
 		return c.Miss("the other terms do not have the shape of the probabilities"), nil
 	}
-	return replace(c, n, tensor.Add(dx, tensor.Apply(tensor.SoftmaxGradOp{}, g, probs)))
+	return replace(c, n, tensor.Add(dx, tensor.MustApply(tensor.SoftmaxGradOp{}, g, probs)))
 }
 
 // mulPartQuotient does for the gradient of the logarithm of a part what local_mul_canonizer does

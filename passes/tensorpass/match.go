@@ -18,7 +18,7 @@ var none = result{}
 
 // elem returns the apply that computes v if it is of an element-wise operation, and else nil.
 // In-place applies don't count.
-func elem(v *variable, op array.Op) *apply {
+func elem(v *variable, op array.Opcode) *apply {
 	a := v.Owner()
 	if a == nil {
 		return nil
@@ -30,7 +30,7 @@ func elem(v *variable, op array.Op) *apply {
 }
 
 // argument returns x if v is op(x), and else nil.
-func argument(v *variable, op array.Op) *variable {
+func argument(v *variable, op array.Opcode) *variable {
 	if a := elem(v, op); a != nil {
 		return a.Inputs()[0]
 	}
@@ -38,7 +38,7 @@ func argument(v *variable, op array.Op) *variable {
 }
 
 // elemOf returns the operation of an element-wise apply. a may be nil.
-func elemOf(a *apply) (array.Op, bool) {
+func elemOf(a *apply) (array.Opcode, bool) {
 	if a == nil {
 		return 0, false
 	}
@@ -87,10 +87,10 @@ func onlyClient(v *variable) *apply {
 	return v.Clients()[0].Apply
 }
 
-func typeOf(v *variable) tensor.Type   { return tensor.TypeOf(v) }
-func dtypeOf(v *variable) tensor.DType { return tensor.TypeOf(v).DType() }
-func isFloat(v *variable) bool         { return dtypeOf(v).IsFloat() }
-func isInteger(v *variable) bool       { return !isFloat(v) }
+func typeOf(v *variable) tensor.Type  { return tensor.TypeOf(v) }
+func dtypeOf(v *variable) array.DType { return tensor.TypeOf(v).DType() }
+func isFloat(v *variable) bool        { return dtypeOf(v).IsFloat() }
+func isInteger(v *variable) bool      { return !isFloat(v) }
 
 // uniform returns the value of all elements of v, and whether it is known: v is a constant or a
 // broadcast constant.

@@ -30,7 +30,7 @@ func powSpecialize(c *rewrite.Context, n *apply) (result, error) {
 	case y == -1 && isFloat(out):
 		return replace(c, n, computeAs(out, array.Inv, x), n.Inputs()...)
 	case y == -2 && isFloat(out):
-		return replace(c, n, tensor.Inv(computeAs(out, array.Sqr, x)), n.Inputs()...)
+		return replace(c, n, tensor.Map(array.Inv, computeAs(out, array.Sqr, x)), n.Inputs()...)
 	default:
 		return c.Miss("there is no op for the exponent %v", y), nil
 	}
@@ -45,7 +45,7 @@ func powToSqrt(c *rewrite.Context, n *apply) (result, error) {
 	case is(y, 0.5):
 		return replace(c, n, computeAs(n.Out(), array.Sqrt, x), x, y)
 	case is(y, -0.5):
-		return replace(c, n, tensor.Inv(computeAs(n.Out(), array.Sqrt, x)), x, y)
+		return replace(c, n, tensor.Map(array.Inv, computeAs(n.Out(), array.Sqrt, x)), x, y)
 	}
 	return c.Miss("the exponent is neither 0.5 nor -0.5"), nil
 }
@@ -70,17 +70,17 @@ func powDevice(c *rewrite.Context, n *apply) (result, error) {
 			if power < 0 {
 				power = square
 			} else {
-				power = p.Apply(array.Mul, power, square)
+				power = p.Append(array.Mul, power, square)
 			}
 		}
 		if e > 1 {
-			square = p.Apply(array.Sqr, square)
+			square = p.Append(array.Sqr, square)
 		}
 	}
 	if k < 0 {
-		power = p.Apply(array.Inv, power)
+		power = p.Append(array.Inv, power)
 	}
-	return replace(c, n, tensor.Apply(tensor.NewComposite(p.Return(power)), x), n.Inputs()...)
+	return replace(c, n, tensor.MustApply(tensor.NewComposite(p.Return(power)), x), n.Inputs()...)
 }
 
 // mulPow is PyTensor's rule, except that it counts the base itself as a power, too.
@@ -128,7 +128,7 @@ type powerKey struct {
 // keyOfPower returns the key of a factor. A factor that is not a power with a single use is the
 // first power of itself. Of the known exponents only the integers have a key: x**0.5*x**0.5 is not
 // x where x is negative.
-func keyOfPower(f *variable, dtype tensor.DType) (key powerKey, ok bool) {
+func keyOfPower(f *variable, dtype array.DType) (key powerKey, ok bool) {
 	p := elem(f, array.Pow)
 	if p == nil || !usedOnce(f) {
 		return powerKey{base: f, known: true}, true

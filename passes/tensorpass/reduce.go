@@ -52,7 +52,7 @@ func reduceOf(n *apply) (array.Reduction, array.Axes) {
 
 // sumArgument returns the argument of a reduction, and the apply that computes it if the reduction
 // is a sum, op computes the argument, and nothing else uses it. Otherwise the apply is nil.
-func sumArgument(n *apply, op array.Op) (v *variable, a *apply) {
+func sumArgument(n *apply, op array.Opcode) (v *variable, a *apply) {
 	v = n.Inputs()[0]
 	if r, _ := reduceOf(n); r == array.Sum && usedOnce(v) {
 		a = elem(v, op)
@@ -63,9 +63,9 @@ func sumArgument(n *apply, op array.Op) (v *variable, a *apply) {
 // reduceOver applies a reduction over a set of dimensions.
 func reduceOver(op array.Reduction, x *variable, axes array.Axes) *variable {
 	if axes == 1<<typeOf(x).NDim()-1 {
-		return tensor.Apply(tensor.Reduce{Op: op, All: true}, x)
+		return tensor.MustApply(tensor.Reduce{Op: op, All: true}, x)
 	}
-	return tensor.Apply(tensor.Reduce{Op: op, Axes: axes}, x)
+	return tensor.MustApply(tensor.Reduce{Op: op, Axes: axes}, x)
 }
 
 // reduceList combines variables as a reduction combines elements, or returns nil if there is no
@@ -77,7 +77,7 @@ func reduceList(r array.Reduction, list []*variable) *variable {
 	case len(list) == 1:
 		return list[0]
 	}
-	return tensor.Map(r.Op(), list...)
+	return tensor.Map(r.Opcode(), list...)
 }
 
 func sumAllToNone(c *rewrite.Context, n *apply) (result, error) {
@@ -297,7 +297,7 @@ func sumAlloc(c *rewrite.Context, n *apply) (result, error) {
 }
 
 // combined combines a value with the product of sizes.
-func combined(op array.Op, v *variable, sizes []*variable, out *variable) *variable {
+func combined(op array.Opcode, v *variable, sizes []*variable, out *variable) *variable {
 	dtype := dtypeOf(out)
 	total := tensor.Int(1)
 	for _, s := range sizes {
@@ -333,7 +333,7 @@ func maxToMin(c *rewrite.Context, n *apply) (result, error) {
 	} else {
 		op.Op = array.Max
 	}
-	return replace(c, n, tensor.Apply(op, x))
+	return replace(c, n, tensor.MustApply(op, x))
 }
 
 // argmaxPushdown does for the softmax what Theano's rule does for monotonous functions.
@@ -344,5 +344,5 @@ func argmaxPushdown(c *rewrite.Context, n *apply) (result, error) {
 	if !ok || (tensor.Reduce{Axes: op.Axes, All: op.All}).Over(last+1) != 1<<last {
 		return c.Miss("it is not over the dimension of a softmax"), nil
 	}
-	return replace(c, n, tensor.Apply(op, a.Inputs()[0]))
+	return replace(c, n, tensor.MustApply(op, a.Inputs()[0]))
 }

@@ -3,6 +3,7 @@ package tensorpass
 import (
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 func reshapeChain(c *rewrite.Context, n *apply) (result, error) {
@@ -70,7 +71,7 @@ func reshapeToDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 	for d := range typeOf(n.Out()).NDim() {
 		switch {
 		case typeOf(n.Out()).Dim(d) == 1:
-			order = append(order, tensor.NewAxis)
+			order = append(order, array.NewAxis)
 		case len(from) == 0:
 			return c.Miss("the result has more dimensions that are not known to have size 1"), nil
 		default:

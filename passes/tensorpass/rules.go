@@ -74,7 +74,7 @@ func local(groups Group, r rewrite.NodeRewriter) Local {
 }
 
 // on returns the tracks of element-wise operations.
-func on(ops ...array.Op) []rewrite.Track {
+func on(ops ...array.Opcode) []rewrite.Track {
 	tracks := make([]rewrite.Track, len(ops))
 	for i, o := range ops {
 		tracks[i] = rewrite.TrackOp(tensor.OpFor(o))

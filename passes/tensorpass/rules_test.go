@@ -17,6 +17,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite/rewritetest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 var update = flag.Bool("update", false, "rewrite the graphs in testdata")
@@ -68,9 +69,9 @@ func ruleNamed(t testing.TB, name string) tensorpass.Local {
 }
 
 // newGraph parses an expression.
-func newGraph(t testing.TB, vars, text string) (*tensor.Scope, []*fgraph.Variable, *fgraph.FunctionGraph) {
+func newGraph(t testing.TB, vars, text string) (*expr.Scope, []*fgraph.Variable, *fgraph.FunctionGraph) {
 	t.Helper()
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare(vars); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func writeRules(t *testing.T, name string, lines []string, cases []ruleCase) {
 
 // sameValues compares an expression before and after a rewrite, on ordinary and on special
 // arguments.
-func sameValues(t *testing.T, s *tensor.Scope, out []*fgraph.Variable, g *fgraph.FunctionGraph, unsafe bool) {
+func sameValues(t *testing.T, s *expr.Scope, out []*fgraph.Variable, g *fgraph.FunctionGraph, unsafe bool) {
 	t.Helper()
 	plain, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{})
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/internal/passtest"
-	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // TestSaturated: logarithms of probabilities that underflow, and of parts of them, are those of the
@@ -54,7 +54,7 @@ func TestSaturated(t *testing.T) {
 			}
 			for _, query := range []string{"+fast_run", "+fast_run -fusion -inplace"} {
 				value := func(text, query string) *array.Array {
-					s := tensor.NewScope()
+					s := expr.NewScope()
 					if err := s.Declare(vars); err != nil {
 						t.Fatal(err)
 					}

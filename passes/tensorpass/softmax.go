@@ -90,12 +90,12 @@ func sumOfExp(d *variable) (x *variable, axis int) {
 			kept++
 			continue
 		}
-		if order[k] = tensor.NewAxis; axis >= 0 {
+		if order[k] = array.NewAxis; axis >= 0 {
 			return nil, 0
 		}
 		axis = k
 	}
-	if axis < 0 || !slices.Equal(ds.Order(), order) {
+	if axis < 0 || !slices.Equal(ds.NewOrder(), order) {
 		return nil, 0
 	}
 	return x, axis
@@ -121,7 +121,7 @@ func softmaxWithBias(c *rewrite.Context, n *apply) (result, error) {
 	if x == nil || !usedOnce(v) {
 		return c.Miss("the argument is not the sum of a matrix and a vector, with a single use"), nil
 	}
-	return replace(c, n, tensor.SoftmaxWithBias(x, b))
+	return replace(c, n, tensor.MustApply(tensor.SoftmaxWithBiasOp{}, x, b))
 }
 
 // withBias takes a sum of a matrix and a vector apart. x is nil if v is not such a sum.

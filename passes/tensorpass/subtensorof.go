@@ -61,12 +61,12 @@ func subtensorOfDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 	x, indexes := a.Inputs()[0], indexesOf(n)
 	part := slices.Repeat([]tensor.Index{tensor.Everything()}, typeOf(x).NDim())
 	var order []int // of the dimensions of x
-	for d, from := range ds.Order() {
+	for d, from := range ds.NewOrder() {
 		i := tensor.Everything()
 		if d < len(indexes) {
 			i = indexes[d]
 		}
-		if from != tensor.NewAxis {
+		if from != array.NewAxis {
 			part[from] = i
 		} else if !ofOne(i) {
 			return c.Miss("index %d selects from a new dimension", d), nil
@@ -84,7 +84,7 @@ func subtensorOfDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 		}
 	}
 	for k, from := range order {
-		if from != tensor.NewAxis {
+		if from != array.NewAxis {
 			order[k] = left[from]
 		}
 	}
@@ -113,7 +113,7 @@ func dimShuffleSubtensor(c *rewrite.Context, n *apply) (result, error) {
 	if !ok || !usedOnce(v) {
 		return c.Miss("the argument is not a selection with a single use"), nil
 	}
-	indexes, order := sub.Indexes(a), opOf[tensor.DimShuffleOp](n).Order()
+	indexes, order := sub.Indexes(a), opOf[tensor.DimShuffleOp](n).NewOrder()
 	kept := 0 // the dimension of v
 	changed := false
 	for d, i := range indexes {
@@ -186,7 +186,7 @@ func subtensorOfSoftmax(c *rewrite.Context, n *apply) (result, error) {
 	if len(indexes) == typeOf(v).NDim() && !indexes[len(indexes)-1].IsEverything() {
 		return c.Miss("it indexes the dimension along which the softmax adds up to 1"), nil
 	}
-	return replace(c, n, tensor.Apply(op, tensor.Subtensor(a.Inputs()[0], indexes...)))
+	return replace(c, n, tensor.MustApply(op, tensor.Subtensor(a.Inputs()[0], indexes...)))
 }
 
 func subtensorMakeVector(c *rewrite.Context, n *apply) (result, error) {
@@ -213,7 +213,7 @@ func subtensorMakeVector(c *rewrite.Context, n *apply) (result, error) {
 				return c.Miss("%v", err), nil
 			}
 		}
-		return replace(c, n, tensor.Apply(op, picked...))
+		return replace(c, n, tensor.MustApply(op, picked...))
 	}
 	i := indexesOf(n)[0]
 	start, stop, ok := knownBounds(i)
@@ -230,7 +230,7 @@ func subtensorMakeVector(c *rewrite.Context, n *apply) (result, error) {
 	for k := range r.Count {
 		picked = append(picked, elements[r.Start+k*r.Step])
 	}
-	return replace(c, n, tensor.Apply(op, picked...))
+	return replace(c, n, tensor.MustApply(op, picked...))
 }
 
 // subtensorOfAlloc keeps an index that may be out of range, as it has to fail.

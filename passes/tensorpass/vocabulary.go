@@ -6,10 +6,11 @@ import (
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // Vocabulary returns the meaning of names and numbers in patterns of tensors. Ops have the names
-// that [tensor.NamedOp] knows. A number in a pattern matches a constant all of whose elements are
+// that [expr.Op] knows. A number in a pattern matches a constant all of whose elements are
 // that number; a number in a replacement has the element type of what is replaced, and broadcasts.
 func Vocabulary() pattern.Vocabulary { return vocabulary{} }
 
@@ -17,12 +18,12 @@ type vocabulary struct{}
 
 // Operator returns the op of a name.
 func (vocabulary) Operator(name string) (pattern.Operator, bool) {
-	op, ok := tensor.NamedOp(name)
+	op, ok := expr.Op(name)
 	if !ok {
 		return pattern.Operator{}, false
 	}
 	o := pattern.Operator{Match: pattern.Is(op), MinInputs: 1, MaxInputs: -1, Tracks: []rewrite.Track{rewrite.TrackOp(op)}}
-	build := func(in []*variable) *variable { return tensor.Apply(op, in...) }
+	build := func(in []*variable) *variable { return tensor.MustApply(op, in...) }
 	if e, ok := op.(tensor.Elemwise); ok {
 		o.Commutes = e.Commutes()
 		if n := e.Op.NumArgs(); n >= 0 {

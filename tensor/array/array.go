@@ -5,7 +5,7 @@ import "fmt"
 // MaxDims is the largest number of dimensions.
 const MaxDims = 8
 
-// An Array is a view of memory as an N-dimensional array. The zero value is no array; New and its siblings make them.
+// An Array is a view of memory as an N-dimensional array. The zero value is no array.
 type Array struct {
 	dtype   DType
 	ndim    uint8
@@ -35,10 +35,10 @@ func makeData(dtype DType, n int) any {
 	return make([]float64, n)
 }
 
-// Of returns an array of the elements of data, whose memory it uses. It panics if the shape has another number of elements.
+// Of returns an array whose memory is data. It panics if the shape has another number of elements.
 func Of[T Element](data []T, shape ...int) *Array {
 	a := new(Array)
-	a.layOut(TypeOf[T](), shape)
+	a.layOut(dtypeOf[T](), shape)
 	if a.Len() != len(data) {
 		panic(fmt.Sprintf("array: %d elements for the shape %v", len(data), shape))
 	}
@@ -49,7 +49,7 @@ func Of[T Element](data []T, shape ...int) *Array {
 // Scalar returns an array without dimensions.
 func Scalar[T Element](v T) *Array { return Of([]T{v}) }
 
-// Full returns an array all of whose elements are v, converted to the type.
+// Full returns an array with all elements v, converted to the type.
 func Full(dtype DType, v float64, shape ...int) *Array {
 	a := New(dtype, shape...)
 	switch d := a.data.(type) {
@@ -71,7 +71,7 @@ func fill[T any](dst []T, v T) {
 	}
 }
 
-// layOut sets type and shape, with the elements in row-major order.
+// layOut sets type, shape and strides for elements in row-major order.
 func (a *Array) layOut(dtype DType, shape []int) {
 	if len(shape) > MaxDims {
 		panic(fmt.Sprintf("array: %d dimensions, there can be %d", len(shape), MaxDims))
@@ -87,7 +87,7 @@ func (a *Array) layOut(dtype DType, shape []int) {
 	}
 }
 
-// DType returns the type of the elements.
+// DType returns the element type.
 func (a *Array) DType() DType { return a.dtype }
 
 // NDim returns the number of dimensions.
@@ -111,7 +111,7 @@ func (a *Array) Len() int {
 // Bytes returns the size of the elements in bytes.
 func (a *Array) Bytes() int { return a.Len() * a.dtype.Size() }
 
-// Contiguous reports whether the elements follow each other in memory in row-major order.
+// Contiguous reports whether the elements lie in memory in row-major order, without gaps.
 func (a *Array) Contiguous() bool {
 	step := 1
 	for i := int(a.ndim) - 1; i >= 0; i-- {
@@ -123,8 +123,8 @@ func (a *Array) Contiguous() bool {
 	return true
 }
 
-// Slice returns the elements of a contiguous array in row-major order, as a view of its memory. It panics if the array is not
-// contiguous or has another type of elements.
+// Slice returns the elements of a contiguous array in row-major order, as a view of its memory. It
+// panics if the array is not contiguous or has another element type.
 func Slice[T Element](a *Array) []T {
 	if !a.Contiguous() {
 		panic("array: Slice of an array that is not contiguous")
@@ -132,16 +132,17 @@ func Slice[T Element](a *Array) []T {
 	return dataOf[T](a)[a.offset:][:a.Len()]
 }
 
-// dataOf returns the whole memory that the array is a view of.
+// dataOf returns all memory that the array is a view of.
 func dataOf[T Element](a *Array) []T {
 	d, ok := a.data.([]T)
 	if !ok {
-		panic(fmt.Sprintf("array: elements are %v, not %v", a.dtype, TypeOf[T]()))
+		panic(fmt.Sprintf("array: elements are %v, not %v", a.dtype, dtypeOf[T]()))
 	}
 	return d
 }
 
-// SharesMemory reports whether the arrays are views of the same memory, though perhaps not of the same part.
+// SharesMemory reports whether the arrays are views of the same memory, though perhaps of
+// different parts.
 func (a *Array) SharesMemory(b *Array) bool {
 	if a.dtype != b.dtype {
 		return false
@@ -183,7 +184,7 @@ func (a *Array) Float(i int) float64 {
 	return elementAt(a, a.place(i))
 }
 
-// Int returns element i in row-major order as an int64; what follows the point of a float is cut off.
+// Int returns element i in row-major order as an int64. Floats are truncated.
 func (a *Array) Int(i int) int64 {
 	if d, ok := a.data.([]int64); ok {
 		return d[a.place(i)]
@@ -206,7 +207,8 @@ func (a *Array) SetFloat(i int, v float64) {
 	}
 }
 
-// toInt converts a float64 to an integer; what no integer can hold becomes the smallest one, as on amd64.
+// toInt converts a float64 to an integer. Values that no integer holds become the smallest one, as
+// on amd64.
 func toInt(v float64) int64 {
 	if v >= -1<<63 && v < 1<<63 {
 		return int64(v)
@@ -214,7 +216,7 @@ func toInt(v float64) int64 {
 	return -1 << 63
 }
 
-// Floats returns the elements in row-major order as new float64s.
+// Floats returns the elements in row-major order as float64s.
 func (a *Array) Floats() []float64 {
 	out := make([]float64, a.Len())
 	for i := range out {
@@ -223,7 +225,7 @@ func (a *Array) Floats() []float64 {
 	return out
 }
 
-// Clone returns a contiguous copy; of a sparse matrix, a sparse one.
+// Clone returns a contiguous copy. The copy of a sparse matrix is sparse.
 func (a *Array) Clone() *Array {
 	if a.IsCSR() {
 		c := *a
@@ -235,7 +237,7 @@ func (a *Array) Clone() *Array {
 	return c
 }
 
-// Cast returns a contiguous copy with elements of another type.
+// Cast returns a contiguous copy with another element type.
 func (a *Array) Cast(dtype DType) *Array {
 	if dtype == a.dtype {
 		return a.Clone()

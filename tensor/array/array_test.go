@@ -18,7 +18,7 @@ func Example() {
 }
 
 // apply runs one operation, with broadcasting.
-func apply(t *testing.T, op Op, in ...*Array) *Array {
+func apply(t *testing.T, op Opcode, in ...*Array) *Array {
 	t.Helper()
 	types, shape := make([]DType, len(in)), make([]int, in[0].NDim())
 	values := make([]int, len(in))
@@ -31,7 +31,7 @@ func apply(t *testing.T, op Op, in ...*Array) *Array {
 		}
 	}
 	p := NewProgram(types...)
-	p.Return(p.Apply(op, values...))
+	p.Return(p.Append(op, values...))
 	out := New(p.OutputType(0), shape...)
 	new(Workspace).Map(p, []*Array{out}, in)
 	return out
@@ -40,7 +40,7 @@ func apply(t *testing.T, op Op, in ...*Array) *Array {
 func TestOpsOnSpecialValues(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
-		op   Op
+		op   Opcode
 		a, b float64
 		want float64
 	}{
@@ -55,7 +55,7 @@ func TestOpsOnSpecialValues(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		op      Op
+		op      Opcode
 		x, want float64
 	}{
 		{Abs, math.Copysign(0, -1), 0}, {Abs, -inf, inf}, {Abs, nan, nan}, {Sgn, -3, -1}, {Sgn, nan, nan}, {Sgn, 0, 0}, {Inv, 0, inf},
@@ -76,7 +76,7 @@ func TestOpsOnSpecialValues(t *testing.T) {
 
 func TestIntegerOps(t *testing.T) {
 	for _, c := range []struct {
-		op      Op
+		op      Opcode
 		a, b, w int64
 	}{
 		{IntDiv, 7, 2, 3}, {IntDiv, -7, 2, -4}, {IntDiv, 7, -2, -4}, {IntDiv, 1, 0, 0}, {IntDiv, math.MinInt64, -1, math.MinInt64},
@@ -95,10 +95,10 @@ func TestIntegerOps(t *testing.T) {
 	}
 }
 
-// TestEveryOp: each operation is known by its name and works on each type that it is defined for.
+// TestEveryOp finds each operation by its name, and applies it to each type that it is defined for.
 func TestEveryOp(t *testing.T) {
-	for op := range NumOps {
-		if o, ok := OpByName(op.String()); !ok || o != op {
+	for op := range NumOpcodes {
+		if o, ok := ParseOpcode(op.String()); !ok || o != op {
 			t.Errorf("%v is not found by its name", op)
 		}
 		if op == Cast {
@@ -125,7 +125,8 @@ func TestEveryOp(t *testing.T) {
 	}
 }
 
-// TestMapLayouts compares the loop with a plain one on transposed, broadcast, sliced and reversed arrays, of sizes around that of a block.
+// TestMapLayouts compares the loop with a plain one on transposed, broadcast, sliced and reversed
+// arrays whose sizes are near that of a block.
 func TestMapLayouts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -136,8 +137,8 @@ func TestMapLayouts(t *testing.T) {
 		}
 		a, b := randomView(rng, shape), randomView(rng, shape)
 		p := NewProgram(Float64, Float64)
-		sum := p.Apply(Add, 0, 1)
-		p.Return(p.Apply(Mul, sum, 0, sum), sum)
+		sum := p.Append(Add, 0, 1)
+		p.Return(p.Append(Mul, sum, 0, sum), sum)
 		out := []*Array{New(Float64, shape...), New(Float64, shape...)}
 		new(Workspace).Map(p, out, []*Array{a, b})
 		full, err := a.BroadcastTo(shape...)
@@ -157,7 +158,7 @@ func TestMapLayouts(t *testing.T) {
 	}
 }
 
-// randomView returns a view that broadcasts to the shape, in one of the ways in which a view can lie in memory.
+// randomView returns a view that broadcasts to the shape, with a random memory layout.
 func randomView(rng *rand.Rand, shape []int) *Array {
 	small := make([]int, len(shape))
 	order := rng.Perm(len(shape))
@@ -185,12 +186,12 @@ func randomView(rng *rand.Rand, shape []int) *Array {
 	return out
 }
 
-// TestMapInPlace: an output may be an input, also where the program reads it again later.
+// TestMapInPlace uses an input as output, even if the program reads it again later.
 func TestMapInPlace(t *testing.T) {
 	p := NewProgram(Float64)
 	one := p.Constant(Scalar(1.0))
-	next := p.Apply(Add, 0, one)
-	p.Return(next, p.Apply(Add, p.Apply(Cos, next), 0))
+	next := p.Append(Add, 0, one)
+	p.Return(next, p.Append(Add, p.Append(Cos, next), 0))
 	x := New(Float64, 1000)
 	for i := range x.Len() {
 		x.SetFloat(i, float64(i))
@@ -431,7 +432,8 @@ func TestSoftmax(t *testing.T) {
 	}
 }
 
-// TestLargeSoftmax: the largest element may be so large that the logarithm of the sum is lost beside it.
+// TestLargeSoftmax takes the softmax of elements that are so large that adding the logarithm of the
+// sum does not change them.
 func TestLargeSoftmax(t *testing.T) {
 	for _, most := range []float64{0, 1e17, 1e300, -1e300, math.MaxFloat64} {
 		a := Of([]float64{most, most}, 1, 2)
@@ -442,7 +444,7 @@ func TestLargeSoftmax(t *testing.T) {
 	}
 }
 
-// TestLargeIntegers: integers that differ only where float64s do not are told apart.
+// TestLargeIntegers compares integers that round to the same float64.
 func TestLargeIntegers(t *testing.T) {
 	a, b := Of([]int64{1<<62 + 1, math.MinInt64}, 2), Of([]int64{1 << 62, math.MaxInt64}, 2)
 	at := New(Int64)
@@ -463,7 +465,7 @@ func TestLargeIntegers(t *testing.T) {
 	}
 }
 
-// TestCopyCSR: a sparse matrix is copied, converted and compared like any other.
+// TestCopyCSR copies, converts and compares a sparse matrix.
 func TestCopyCSR(t *testing.T) {
 	dense := Of([]float64{0, 1, 0.1, 0, 0, 3}, 2, 3)
 	s := ToCSR(dense)
@@ -479,10 +481,10 @@ func TestCopyCSR(t *testing.T) {
 	}
 }
 
-// TestSubnormals: functions are right where package math is not on some processors.
+// TestSubnormals applies functions to arguments for which package math is wrong on some processors.
 func TestSubnormals(t *testing.T) {
 	for _, c := range []struct {
-		op         Op
+		op         Opcode
 		x, y, want float64
 	}{
 		{Log10, 5e-324, 0, -323.3062153431158}, {Log10, 1e-310, 0, -310}, {Log, 5e-324, 0, -744.4400719213812}, {Log2, 5e-324, 0, -1074},

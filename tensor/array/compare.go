@@ -2,7 +2,8 @@ package array
 
 import "math"
 
-// Equal reports whether the arrays have one type, one shape and the same elements: NaN equals NaN, and zeros of both signs differ.
+// Equal reports whether the arrays have the same type, shape and elements. NaN equals NaN, and
+// zeros of different signs differ.
 func Equal(a, b *Array) bool {
 	if a.dtype != b.dtype || !SameShape(a, b) {
 		return false
@@ -22,33 +23,32 @@ func Equal(a, b *Array) bool {
 	return true
 }
 
-// Hash returns a hash that equal arrays have in common.
+// Hash returns the same hash for equal arrays.
 func Hash(a *Array) uint64 {
 	h := uint64(a.dtype) + 1
 	mix := func(x uint64) { h = (h ^ x) * 0x9e3779b97f4a7c15; h ^= h >> 32 }
 	for _, n := range a.Shape() {
 		mix(uint64(n))
 	}
-	// Enough elements to tell apart what programs are full of.
+	// A few elements tell apart the constants that programs have.
 	n := a.Len()
 	for i := range min(n, 16) {
 		x := a.Float(i * n / min(n, 16))
 		if x != x {
-			x = math.NaN() // of one bit pattern
+			x = math.NaN() // all NaN have one hash
 		}
 		mix(math.Float64bits(x))
 	}
 	return h
 }
 
-// SameShape reports whether the arrays have one shape.
-func SameShape(a, b *Array) bool {
-	return a.ndim == b.ndim && a.shape == b.shape
-}
+// SameShape reports whether the arrays have the same shape.
+func SameShape(a, b *Array) bool { return a.ndim == b.ndim && a.shape == b.shape }
 
-// MaxRelDiff returns the largest relative difference between elements of two arrays of one shape: the difference divided by the larger
-// absolute value of the two, or by 1 where both are smaller. NaN in one place only, an infinity in one place only and different shapes
-// give +Inf. Integers are compared as such, also those that no float64 holds.
+// MaxRelDiff returns the largest relative difference between corresponding elements: their
+// difference divided by the larger absolute value, or by 1 if both are smaller. It is +Inf if the
+// shapes differ, or if only one of two elements is NaN or that infinity. Integers that no float64
+// holds are compared exactly.
 func MaxRelDiff(a, b *Array) float64 {
 	if !SameShape(a, b) {
 		return math.Inf(1)
@@ -69,7 +69,7 @@ func MaxRelDiff(a, b *Array) float64 {
 	return most
 }
 
-// intRelDiff is the relative difference of two integers.
+// intRelDiff returns the relative difference of two integers.
 func intRelDiff(x, y int64) float64 {
 	if x < y {
 		x, y = y, x
@@ -77,8 +77,8 @@ func intRelDiff(x, y int64) float64 {
 	return float64(uint64(x)-uint64(y)) / max(math.Abs(float64(x)), math.Abs(float64(y)), 1)
 }
 
-// Uniform reports whether all elements are equal, and returns the first. An array without elements is not uniform, nor is one of integers that
-// a float64 may not hold.
+// Uniform reports whether all elements are equal, and returns the first. An array is not
+// uniform if it has no elements, or integers that a float64 may not hold.
 func Uniform(a *Array) (v float64, ok bool) {
 	n := a.Len()
 	if n == 0 {

@@ -2,16 +2,17 @@ package array
 
 import "fmt"
 
-// csr is a sparse matrix in compressed rows: values[pointers[i]:pointers[i+1]] are the elements of row i that are stored, in the
-// columns that stand at the same places of columns.
+// csr is a sparse matrix in compressed rows: row i has the elements
+// values[pointers[i]:pointers[i+1]], in the columns columns[pointers[i]:pointers[i+1]].
 type csr struct {
 	values            *Array
 	columns, pointers []int64
 }
 
-// NewCSR returns a sparse matrix of floats in compressed rows: the elements of row i that are stored are values[pointers[i]] up to
-// values[pointers[i+1]-1], in the columns at the same places of columns. The slices belong to the matrix from now on. It can be
-// multiplied by MulCSR, made an ordinary array by Dense, copied, converted, compared and printed; no other function takes it.
+// NewCSR returns a sparse matrix of floats in compressed rows: row i has the elements
+// values[pointers[i]:pointers[i+1]], in the columns columns[pointers[i]:pointers[i+1]]. It takes
+// over the slices. The matrix can be multiplied by MulCSR, copied, converted, compared and printed;
+// no other function takes it.
 func NewCSR(rows, cols int, values *Array, columns, pointers []int64) (*Array, error) {
 	n := values.Len()
 	if !values.dtype.IsFloat() || values.NDim() != 1 || rows < 0 || cols < 0 || len(columns) != n || len(pointers) != rows+1 {
@@ -33,7 +34,7 @@ func NewCSR(rows, cols int, values *Array, columns, pointers []int64) (*Array, e
 	return a, nil
 }
 
-// ToCSR returns the sparse matrix of the elements of a matrix that are not zero.
+// ToCSR returns the sparse matrix of the nonzero elements of a matrix.
 func ToCSR(a *Array) *Array {
 	var values []float64
 	var columns []int64
@@ -48,12 +49,12 @@ func ToCSR(a *Array) *Array {
 	}
 	s, err := NewCSR(a.shape[0], a.shape[1], Of(values, len(values)).Cast(a.dtype.Float()), columns, pointers)
 	if err != nil {
-		panic(err) // not with these columns and pointers
+		panic(err) // columns and pointers are valid
 	}
 	return s
 }
 
-// at returns an element: the sum of what is stored of it.
+// at returns an element, which may be stored as several terms.
 func (s *csr) at(row int, col int64) float64 {
 	v := 0.0
 	for k := s.pointers[row]; k < s.pointers[row+1]; k++ {
@@ -70,8 +71,8 @@ func (a *Array) IsCSR() bool {
 	return ok
 }
 
-// Dense returns a sparse matrix as an ordinary array.
-func (a *Array) Dense() *Array {
+// dense returns a sparse matrix as an ordinary array.
+func (a *Array) dense() *Array {
 	s := a.data.(*csr)
 	d := New(a.dtype, a.Shape()...)
 	for i := range a.shape[0] {

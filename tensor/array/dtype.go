@@ -2,10 +2,10 @@ package array
 
 import "fmt"
 
-// A DType is a type of elements.
+// A DType is an element type.
 type DType uint8
 
-// The types of elements.
+// The element types.
 const (
 	Bool DType = iota
 	Int64
@@ -24,7 +24,7 @@ func (d DType) String() string {
 	return fmt.Sprintf("DType(%d)", uint8(d))
 }
 
-// ParseDType returns the type of that name and whether there is one.
+// ParseDType returns the type with the given name, and whether there is one.
 func ParseDType(name string) (DType, bool) {
 	for d, n := range dtypeNames {
 		if n == name {
@@ -40,7 +40,7 @@ func (d DType) IsFloat() bool { return d >= Float32 }
 // Size returns the size of an element in bytes.
 func (d DType) Size() int { return [numDTypes]int{1, 8, 4, 8}[d] }
 
-// Float returns the type of results that can't be integers: the type itself, or float64 for bool and int64.
+// Float returns the type itself if it is a float, otherwise Float64.
 func (d DType) Float() DType {
 	if d.IsFloat() {
 		return d
@@ -48,7 +48,8 @@ func (d DType) Float() DType {
 	return Float64
 }
 
-// Upcast returns the smallest type that holds the values of all types, as NumPy does: an int64 and a float32 make a float64.
+// Upcast returns the smallest type that holds the values of all types, as in NumPy: of an int64 and
+// a float32 it is Float64.
 func Upcast(first DType, others ...DType) DType {
 	for _, d := range others {
 		first = upcast(first, d)
@@ -66,12 +67,12 @@ func upcast(a, b DType) DType {
 	return b
 }
 
-// Element is an element of an array.
+// Element is the constraint of elements of arrays.
 type Element interface {
 	bool | int64 | float32 | float64
 }
 
-// number is an element that can be calculated with.
+// number is the constraint of elements that arithmetic is defined for.
 type number interface {
 	int64 | float32 | float64
 }
@@ -80,8 +81,8 @@ type float interface {
 	float32 | float64
 }
 
-// TypeOf returns the DType of a Go type.
-func TypeOf[T Element]() DType {
+// dtypeOf returns the DType of a Go type.
+func dtypeOf[T Element]() DType {
 	var zero T
 	switch any(zero).(type) {
 	case bool:

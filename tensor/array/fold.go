@@ -1,9 +1,9 @@
 package array
 
-// Fold combines numbers by an operation of two arguments, from the left: op(op(start, xs[0]), xs[1]) and so on, computed in a type of
-// elements. The arrays have one element each; the result has as many dimensions as the one of them that has most. It reports false where an
-// array has more elements, or the operation is not for such numbers.
-func Fold(op Op, dtype DType, start float64, xs []*Array) (*Array, bool) {
+// Fold computes op(op(start, xs[0]), xs[1]) and so on in an element type. The arrays have one
+// element each; the result has as many dimensions as any of them. It reports false if an array has
+// more elements, or the operation is not defined for such numbers.
+func Fold(op Opcode, dtype DType, start float64, xs []*Array) (*Array, bool) {
 	compute, result, ok := op.Types(dtype, dtype)
 	if !ok || compute != dtype || result != dtype || dtype == Bool || op.NumArgs() != 2 && op.NumArgs() >= 0 {
 		return nil, false
@@ -39,7 +39,7 @@ func foldNumbers[T number](total []T, op blockFunc[T], xs []*Array) {
 	}
 }
 
-// convert returns the only element of an array as another type.
+// convert returns the only element of an array as a number.
 func convert[T number](a *Array) T {
 	switch d := a.data.(type) {
 	case []bool:

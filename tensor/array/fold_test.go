@@ -9,7 +9,7 @@ import (
 // TestFold compares Fold with what programs compute.
 func TestFold(t *testing.T) {
 	xs := []*Array{Scalar(2.5), Of([]int64{3}, 1, 1), Of([]bool{true}, 1), Of([]float32{0.1}, 1)}
-	for _, op := range []Op{Add, Mul, Sub, TrueDiv} {
+	for _, op := range []Opcode{Add, Mul, Sub, TrueDiv} {
 		for _, dtype := range []DType{Float32, Float64} {
 			got, ok := Fold(op, dtype, 7, xs)
 			if !ok || got.DType() != dtype || got.NDim() != 2 {
@@ -18,7 +18,7 @@ func TestFold(t *testing.T) {
 			want := Full(dtype, 7, 1, 1)
 			var ws Workspace
 			p := NewProgram(dtype, dtype)
-			p.Return(p.Apply(op, 0, 1))
+			p.Return(p.Append(op, 0, 1))
 			for _, x := range xs {
 				ws.Map(p, []*Array{want}, []*Array{want, x.Cast(dtype).Reshape(1, 1)})
 			}

@@ -2,19 +2,19 @@ package array
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 )
 
-// String prints the elements in nested brackets, as Python does: [[1.0, 2.0], [3.0, 4.0]]. Long arrays are cut off.
+// String prints the elements in nested brackets, as Python does: [[1.0, 2.0], [3.0, 4.0]]. It cuts
+// long arrays off.
 func (a *Array) String() string { return a.Text(100) }
 
-// Text prints at most about most elements.
+// Text is like String, but prints about most elements at most.
 func (a *Array) Text(most int) string {
 	if a.IsCSR() {
-		return "csr(" + a.Dense().Text(most) + ")"
+		return "csr(" + a.dense().Text(most) + ")"
 	}
 	if a.data == nil {
 		return "no array"
@@ -24,7 +24,8 @@ func (a *Array) Text(most int) string {
 	return b.String()
 }
 
-// write prints the part of the array at a place, from dimension d on. It is as deep as the array has dimensions.
+// write prints dimensions d and up of the part of the array that starts at an offset. The
+// recursion is bounded by MaxDims.
 func (a *Array) write(b *strings.Builder, d, at int, most *int) {
 	if d == int(a.ndim) {
 		*most--
@@ -45,7 +46,7 @@ func (a *Array) write(b *strings.Builder, d, at int, most *int) {
 	b.WriteByte(']')
 }
 
-// element prints an element as Python does, with as many digits as it takes to read it back.
+// element prints an element as Python does, with as many digits as reading it back takes.
 func (a *Array) element(at int) string {
 	switch d := a.data.(type) {
 	case []bool:
@@ -81,10 +82,11 @@ func floatText(v float64, bits int) string {
 	return s
 }
 
-// MarshalJSON writes the elements as nested lists. NaN and infinities, which JSON does not have, become strings.
+// MarshalJSON encodes the elements as nested lists. NaN and infinities, which JSON lacks,
+// become strings.
 func (a *Array) MarshalJSON() ([]byte, error) {
 	if a.IsCSR() {
-		a = a.Dense()
+		a = a.dense()
 	}
 	return json.Marshal(a.nested(0, a.offset))
 }
@@ -112,9 +114,4 @@ func (a *Array) nested(d, at int) any {
 		return v
 	}
 	return a.element(at)
-}
-
-// GoString describes the array for messages.
-func (a *Array) GoString() string {
-	return fmt.Sprintf("array(%s, dtype=%v)", a, a.dtype)
 }

@@ -10,11 +10,11 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// otherImplementation is a BLAS that somebody registers.
+// otherImplementation stands for a BLAS that a program registers.
 type otherImplementation struct{ gonum.Implementation }
 
-// TestGemvGer computes products of matrices and vectors, and of vectors, of all layouts, with loops and with another BLAS. That of gonum,
-// whose bits depend on the processor, is not asked.
+// TestGemvGer computes products with vectors of all layouts, with loops and with another BLAS.
+// Gonum's BLAS, whose bits depend on the processor, must not be called.
 func TestGemvGer(t *testing.T) {
 	use := func(float32s blas.Float32, float64s blas.Float64) {
 		blas32.Use(float32s)

@@ -6,48 +6,31 @@ import (
 	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
-// A blockFunc computes a block: dst[i] from a[i] and b[i]. All slices have the length of dst. dst may be a or b.
+// A blockFunc computes dst[i] from a[i] and b[i]. The slices have one length. dst may be a or b.
 type blockFunc[T any] func(dst, a, b []T)
 
-// A predicate computes a block of bools.
+// A predicate is a blockFunc whose result is a bool.
 type predicate[T any] func(dst []bool, a, b []T)
 
-// The kernels of each operation, by the type that it computes in.
+// The kernels of the operations, by the type in which they compute.
 var (
-	boolKernels = [NumOps]blockFunc[bool]{
+	boolKernels = [NumOpcodes]blockFunc[bool]{
 		Identity: copyBlock[bool], Second: secondBlock[bool],
 		Maximum: orBlock, Minimum: andBlock, And: andBlock, Or: orBlock, Xor: xorBlock, Invert: notBlock,
 	}
 	intKernels                     = intTable()
 	float64Kernels, float32Kernels = floatTables()
 
-	boolPredicates = [NumOps]predicate[bool]{
+	boolPredicates = [NumOpcodes]predicate[bool]{
 		Eq: func(dst, a, b []bool) {
 			for i := range dst {
 				dst[i] = a[i] == b[i]
 			}
 		},
 		Neq: xorBlock,
-		Lt: func(dst, a, b []bool) {
-			for i := range dst {
-				dst[i] = !a[i] && b[i]
-			}
-		},
-		Le: func(dst, a, b []bool) {
-			for i := range dst {
-				dst[i] = !a[i] || b[i]
-			}
-		},
-		Gt: func(dst, a, b []bool) {
-			for i := range dst {
-				dst[i] = a[i] && !b[i]
-			}
-		},
-		Ge: func(dst, a, b []bool) {
-			for i := range dst {
-				dst[i] = a[i] || !b[i]
-			}
-		},
+		Lt:  lessBools, Le: lessOrEqualBools,
+		Gt: func(dst, a, b []bool) { lessBools(dst, b, a) },
+		Ge: func(dst, a, b []bool) { lessOrEqualBools(dst, b, a) },
 	}
 	intPredicates     = predicateTable[int64]()
 	float32Predicates = predicateTable[float32]()
@@ -56,6 +39,18 @@ var (
 
 func copyBlock[T any](dst, a, _ []T)   { copy(dst, a) }
 func secondBlock[T any](dst, _, b []T) { copy(dst, b) }
+
+func lessBools(dst, a, b []bool) {
+	for i := range dst {
+		dst[i] = !a[i] && b[i]
+	}
+}
+
+func lessOrEqualBools(dst, a, b []bool) {
+	for i := range dst {
+		dst[i] = !a[i] || b[i]
+	}
+}
 
 func andBlock(dst, a, b []bool) {
 	for i := range dst {
@@ -81,8 +76,8 @@ func notBlock(dst, a, _ []bool) {
 	}
 }
 
-// arithmetic fills in what all numbers have in common.
-func arithmetic[T number](t *[NumOps]blockFunc[T]) {
+// arithmetic adds the kernels that all numbers have in common.
+func arithmetic[T number](t *[NumOpcodes]blockFunc[T]) {
 	t[Identity], t[Second] = copyBlock[T], secondBlock[T]
 	t[Add] = func(dst, a, b []T) {
 		a, b = a[:len(dst)], b[:len(dst)]
@@ -114,6 +109,11 @@ func arithmetic[T number](t *[NumOps]blockFunc[T]) {
 			dst[i] = a[i] * a[i]
 		}
 	}
+	ordering(t)
+}
+
+// ordering adds the kernels that compare numbers.
+func ordering[T number](t *[NumOpcodes]blockFunc[T]) {
 	t[Abs] = func(dst, a, _ []T) {
 		a = a[:len(dst)]
 		for i := range dst {
@@ -134,7 +134,7 @@ func arithmetic[T number](t *[NumOps]blockFunc[T]) {
 			case v < 0:
 				v = -1
 			}
-			dst[i] = v // 0 and NaN as they are
+			dst[i] = v // 0 and NaN stay
 		}
 	}
 	t[Maximum] = func(dst, a, b []T) {
@@ -159,7 +159,7 @@ func arithmetic[T number](t *[NumOps]blockFunc[T]) {
 	}
 }
 
-func intTable() (t [NumOps]blockFunc[int64]) {
+func intTable() (t [NumOpcodes]blockFunc[int64]) {
 	arithmetic(&t)
 	each := func(f func(a, b int64) int64) blockFunc[int64] {
 		return func(dst, a, b []int64) {
@@ -168,7 +168,7 @@ func intTable() (t [NumOps]blockFunc[int64]) {
 			}
 		}
 	}
-	t[IntDiv], t[Mod], t[Pow] = each(FloorDiv), each(floorMod), each(IntPow)
+	t[IntDiv], t[Mod], t[Pow] = each(floorDiv), each(floorMod), each(intPow)
 	t[And] = each(func(a, b int64) int64 { return a & b })
 	t[Or] = each(func(a, b int64) int64 { return a | b })
 	t[Xor] = each(func(a, b int64) int64 { return a ^ b })
@@ -180,8 +180,8 @@ func intTable() (t [NumOps]blockFunc[int64]) {
 	return t
 }
 
-// FloorDiv returns the floor of a/b, as IntDiv computes it for int64: 0 where b is 0.
-func FloorDiv(a, b int64) int64 {
+// floorDiv returns the floor of a/b, and 0 if b is 0.
+func floorDiv(a, b int64) int64 {
 	if b == 0 {
 		return 0
 	}
@@ -192,14 +192,14 @@ func FloorDiv(a, b int64) int64 {
 	return q
 }
 
-// floorDivFloat returns the quotient that goes with the remainder, as Python does: the floor of a/b is one more where a/b was rounded
-// up to a whole number, as 1/0.1 is.
+// floorDivFloat returns the quotient that belongs to the remainder, as Python does. The floor of
+// a/b may be larger by one, if a/b was rounded up to a whole number, as 1/0.1 is.
 func floorDivFloat(a, b float64) float64 {
 	if b == 0 {
 		return a / b
 	}
 	r := math.Mod(a, b)
-	q := (a - r) / b // whole, but for its own rounding
+	q := (a - r) / b // whole, up to rounding
 	if r != 0 && (r < 0) != (b < 0) {
 		q--
 	}
@@ -220,9 +220,8 @@ func floorMod(a, b int64) int64 {
 	return r
 }
 
-// IntPow returns a to the power of b, as Pow computes it for int64. A negative power is rounded to zero, unless a is 1 or -1. A large power
-// does not take long.
-func IntPow(a, b int64) int64 {
+// intPow returns a to the power of b by repeated squaring. It truncates negative powers.
+func intPow(a, b int64) int64 {
 	if b < 0 {
 		switch {
 		case a == 1, a == -1 && b%2 == 0:
@@ -242,13 +241,13 @@ func IntPow(a, b int64) int64 {
 	return p
 }
 
-func floatTables() (d [NumOps]blockFunc[float64], f [NumOps]blockFunc[float32]) {
+func floatTables() (d [NumOpcodes]blockFunc[float64], f [NumOpcodes]blockFunc[float32]) {
 	d, f = floatTable[float64](), floatTable[float32]()
 	useVectors(&d, &f)
 	return d, f
 }
 
-func floatTable[T float]() (t [NumOps]blockFunc[T]) {
+func floatTable[T float]() (t [NumOpcodes]blockFunc[T]) {
 	arithmetic(&t)
 	t[TrueDiv] = func(dst, a, b []T) {
 		a, b = a[:len(dst)], b[:len(dst)]
@@ -278,7 +277,7 @@ func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 			}
 		}
 	}
-	for o, f := range map[Op]func(float64) float64{
+	for o, f := range map[Opcode]func(float64) float64{
 		Exp2: elementary.Exp2, Log2: elementary.Log2, Log10: elementary.Log10, Erf: elementary.Erf, Erfc: elementary.Erfc,
 		Tan: elementary.Tan, Arcsin: elementary.Asin, Arccos: elementary.Acos, Arctan: elementary.Atan,
 		Sinh: elementary.Sinh, Cosh: elementary.Cosh, Arcsinh: elementary.Asinh, Arccosh: elementary.Acosh, Arctanh: elementary.Atanh,
@@ -299,7 +298,7 @@ func floatTable[T float]() (t [NumOps]blockFunc[T]) {
 	return t
 }
 
-func predicateTable[T number]() (t [NumOps]predicate[T]) {
+func predicateTable[T number]() (t [NumOpcodes]predicate[T]) {
 	t[Eq] = func(dst []bool, a, b []T) {
 		for i := range dst {
 			dst[i] = a[i] == b[i]
@@ -310,26 +309,19 @@ func predicateTable[T number]() (t [NumOps]predicate[T]) {
 			dst[i] = a[i] != b[i]
 		}
 	}
-	t[Lt] = func(dst []bool, a, b []T) {
+	less := func(dst []bool, a, b []T) {
 		for i := range dst {
 			dst[i] = a[i] < b[i]
 		}
 	}
-	t[Le] = func(dst []bool, a, b []T) {
+	lessOrEqual := func(dst []bool, a, b []T) {
 		for i := range dst {
 			dst[i] = a[i] <= b[i]
 		}
 	}
-	t[Gt] = func(dst []bool, a, b []T) {
-		for i := range dst {
-			dst[i] = a[i] > b[i]
-		}
-	}
-	t[Ge] = func(dst []bool, a, b []T) {
-		for i := range dst {
-			dst[i] = a[i] >= b[i]
-		}
-	}
+	t[Lt], t[Le] = less, lessOrEqual
+	t[Gt] = func(dst []bool, a, b []T) { less(dst, b, a) }
+	t[Ge] = func(dst []bool, a, b []T) { lessOrEqual(dst, b, a) }
 	t[IsNan] = func(dst []bool, a, _ []T) {
 		for i := range dst {
 			dst[i] = a[i] != a[i]
@@ -355,7 +347,7 @@ func selectBlock[T any](dst []T, cond []bool, a, b []T) {
 	}
 }
 
-// castBlock is Cast between numbers. Floats that no integer can hold become the smallest one.
+// castBlock is Cast between numbers; see toInt.
 func castBlock[R, T number](dst []R, a []T) {
 	var r R
 	_, toInteger := any(r).(int64)

@@ -1,10 +1,10 @@
 package array
 
-// blockSize is the number of elements that a program is run on at a time. With 512 float64s a slot takes 4 kB, so that the slots of a
-// program of some ten operations stay in the first-level cache.
+// blockSize is the number of elements in a block. A slot of 512 float64s takes 4 kB, so that the
+// slots of some ten operations stay in the first-level cache.
 const blockSize = 512
 
-// A lane is a slot of a program at work: a block of elements, in the field of its type.
+// A lane is the block of elements of a slot, in the field of its type.
 type lane struct {
 	b []bool
 	i []int64
@@ -12,13 +12,13 @@ type lane struct {
 	d []float64
 }
 
-// An operand is an array that a program reads or writes, with strides over the dimensions of the loop.
+// An operand is an array that a program reads or writes.
 type operand struct {
 	*Array
-	steps   [MaxDims]int
-	dense   bool // the elements of a block follow each other in memory
-	uniform bool // all elements are the same
-	staged  bool // an output that is written only when the whole block has been computed
+	steps   [MaxDims]int // strides over the dimensions of the loop
+	dense   bool         // blocks are contiguous
+	uniform bool         // all elements are equal
+	staged  bool         // an output that is written after the whole block has been computed
 }
 
 // loop is the state of one run of a program.
@@ -28,7 +28,7 @@ type loop struct {
 	operands []operand
 	lanes    []lane
 	scratch  scratch
-	size     int // blocks have at most that many elements
+	size     int // of blocks, at most
 }
 
 // scratch is memory for blocks.
@@ -39,9 +39,9 @@ type scratch struct {
 	d []float64
 }
 
-// Map runs a program over arrays. The outputs have one shape, and memory; the inputs have that shape as well, except for
-// dimensions of size 1, which are broadcast. An output may be one of the inputs; otherwise it must not share memory with one.
-// Map panics where types or shapes do not fit.
+// Map runs a program over arrays. The outputs have memory and the same shape. The inputs have that
+// shape too, except for dimensions of size 1, which are broadcast. An output may be an input;
+// otherwise it must not share memory with one. Map panics if types or shapes do not fit.
 func (ws *Workspace) Map(p *Program, out, in []*Array) {
 	if len(in) != p.inputs || len(out) != len(p.outs) {
 		panic("array: wrong number of arrays for a program")
@@ -57,7 +57,7 @@ func (ws *Workspace) Map(p *Program, out, in []*Array) {
 		lp.block(p, lo, min(lp.size, n-lo))
 	}
 	for i := range lp.operands {
-		lp.operands[i].Array = nil // do not keep memory alive
+		lp.operands[i].Array = nil // so as not to keep memory alive
 	}
 }
 
@@ -109,7 +109,8 @@ func (lp *loop) begin(p *Program, out, in []*Array) {
 	lp.allot(p)
 }
 
-// coalesce drops dimensions of size 1 and unites those that all operands go through as if they were one.
+// coalesce drops dimensions of size 1 and merges adjacent ones if the strides of all operands allow
+// it.
 func (lp *loop) coalesce(shape []int) {
 	lp.ndim = 0
 	for d, n := range shape {
@@ -136,7 +137,7 @@ func (lp *loop) coalesce(shape []int) {
 	}
 }
 
-// allot gives every slot memory for a block, as far as it needs some of its own, and fills those that do not change.
+// allot gives each slot memory for a block, and fills slots of constants and of uniform operands.
 func (lp *loop) allot(p *Program) {
 	var counts [numDTypes]int
 	for _, t := range p.slots {
@@ -180,7 +181,7 @@ func grown[T any](s []T, n int) []T {
 	return s
 }
 
-// fill sets all elements to the first one of a.
+// fill sets all elements of the lane to the first one of a.
 func (l *lane) fill(a *Array) {
 	switch a.dtype {
 	case Bool:
@@ -194,7 +195,7 @@ func (l *lane) fill(a *Array) {
 	}
 }
 
-// block runs the program on elements [lo, lo+n).
+// block runs the program on the elements [lo, lo+n).
 func (lp *loop) block(p *Program, lo, n int) {
 	for k := range p.inputs {
 		o := &lp.operands[k]
@@ -220,7 +221,7 @@ func (lp *loop) block(p *Program, lo, n int) {
 	}
 }
 
-// point makes the lane the elements of a from lo on.
+// point makes the lane a view of n elements of a, from lo on.
 func (l *lane) point(a *Array, lo, n int) {
 	at := a.offset + lo
 	switch a.dtype {
@@ -263,7 +264,7 @@ func (lp *loop) scatter(o *operand, l *lane, lo, n int) {
 	}
 }
 
-// run computes a block of n elements.
+// run executes the instruction on a block of n elements.
 func (in *instr) run(l []lane, n int) {
 	dst, a := &l[in.dst], &l[in.args[0]]
 	b, c := a, a
@@ -319,7 +320,7 @@ func runSwitch(t DType, dst, cond, a, b *lane, n int) {
 	}
 }
 
-// runCast converts a block from a type to that of the lane, which is the one that has memory.
+// runCast converts a block to the type of dst, which is the one whose field is not nil.
 func runCast(from DType, dst, a *lane, n int) {
 	switch from {
 	case Bool:

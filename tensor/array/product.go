@@ -11,8 +11,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// Gemm sets c to alpha·a·b + beta·c, for matrices of floats of one type. With beta 0 the old contents of c are not read. The rows
-// of c lie in memory element by element; a and b may be any views. c must not overlap them.
+// Gemm sets c to alpha·a·b + beta·c, for matrices of floats of one type, which may be any
+// views. If beta is 0, c is not read. C must not overlap a and b.
 func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) error {
 	if a.shape[1] != b.shape[0] || a.shape[0] != c.shape[0] || b.shape[1] != c.shape[1] {
 		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), b.Shape(), c.Shape())
@@ -67,8 +67,8 @@ func (ws *Workspace) scratchCopy(a *Array) (*Array, error) {
 	return t, nil
 }
 
-// asFactor returns a matrix, or its transpose, as one whose rows lie in memory element by element: a itself, or else a copy that the
-// last function gives back.
+// asFactor returns a matrix or its transpose with contiguous rows: a view of a, or else a copy,
+// which the function releases.
 func (ws *Workspace) asFactor(a *Array) (m *Array, transposed bool, release func(), err error) {
 	fits := func(rows, cols, rowStep, colStep int) bool {
 		return (cols <= 1 || colStep == 1) && (rows <= 1 || rowStep >= max(1, cols))
@@ -86,7 +86,7 @@ func (ws *Workspace) asFactor(a *Array) (m *Array, transposed bool, release func
 	return t, false, func() { ws.Release(t) }, nil
 }
 
-// stride returns the distance of the rows of a matrix.
+// stride returns the distance between rows of a matrix.
 func (a *Array) stride() int {
 	if a.shape[0] <= 1 {
 		return max(1, a.shape[1])
@@ -102,7 +102,8 @@ func general32(a *Array) kernel.Matrix {
 	return kernel.Matrix{Rows: a.shape[0], Cols: a.shape[1], Stride: a.stride(), Data: dataOf[float32](a)[a.offset:]}
 }
 
-// otherBLAS reports whether somebody has registered another BLAS than gonum's, whose bits depend on the processor, or ours.
+// otherBLAS reports whether the BLAS that is registered with gonum is neither gonum's, whose bits
+// depend on the processor, nor ours.
 func otherBLAS(dtype DType) bool {
 	var impl any = blas64.Implementation()
 	if dtype == Float32 {
@@ -125,26 +126,14 @@ func gemm64(alpha float64, a *Array, ta bool, b *Array, tb bool, beta float64, c
 		scale64(beta, c)
 		return
 	}
-	if !finite64(general64(a)) || !finite64(general64(b)) {
+	if !allFinite(a) || !allFinite(b) { // gonum omits products with zero, and so loses NaN and infinities
 		slowGemm64(alpha, a, ta, b, tb, beta, c)
 		return
 	}
 	blas64.Gemm(flag[ta], flag[tb], alpha, general64(a), general64(b), beta, general64(c))
 }
 
-// finite64 reports whether a matrix has neither NaN nor infinities. The BLAS of gonum leaves out products with zero, and so loses them.
-func finite64(g blas64.General) bool {
-	for i := range g.Rows {
-		for _, v := range g.Data[i*g.Stride:][:g.Cols] {
-			if v-v != 0 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// slowGemm64 is Gemm that leaves nothing out.
+// slowGemm64 is a Gemm that omits no product.
 func slowGemm64(alpha float64, a *Array, ta bool, b *Array, tb bool, beta float64, c *Array) {
 	if ta {
 		a = a.Transpose(1, 0)
@@ -206,202 +195,8 @@ func gemm32(alpha float32, a *Array, ta bool, b *Array, tb bool, beta float32, c
 	}
 }
 
-// Gemv sets y to alpha·a·x + beta·y, for a matrix a and vectors of floats of one type: by the BLAS that is registered with gonum, if it is
-// not gonum's own, or by loops. With beta 0 the old contents of y are not read.
-func (ws *Workspace) Gemv(alpha float64, a, x *Array, beta float64, y *Array, byBLAS bool) error {
-	if a.shape[1] != x.shape[0] || a.shape[0] != y.shape[0] {
-		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), x.Shape(), y.Shape())
-	}
-	if !byBLAS || !otherBLAS(a.dtype) || a.Len() == 0 || x.strides[0] <= 0 || y.strides[0] <= 0 || !allFinite(a) || !allFinite(x) {
-		if a.dtype == Float32 {
-			gemv(float32(alpha), a, x, float32(beta), y)
-		} else {
-			gemv(alpha, a, x, beta, y)
-		}
-		return nil
-	}
-	m, transposed, release, err := ws.asFactor(a)
-	if err != nil {
-		return err
-	}
-	defer release()
-	flag := blas.NoTrans
-	if transposed {
-		flag = blas.Trans
-	}
-	if a.dtype == Float32 {
-		blas32.Gemv(flag, float32(alpha), general32(m), vector32(x), float32(beta), vector32(y))
-	} else {
-		blas64.Gemv(flag, alpha, general64(m), vector64(x), beta, vector64(y))
-	}
-	return nil
-}
-
-// allFinite reports whether an array of floats has neither NaN nor infinities.
-func allFinite(a *Array) bool {
-	if a.dtype == Float32 {
-		return finiteElements[float32](a)
-	}
-	return finiteElements[float64](a)
-}
-
-func finiteElements[T float](a *Array) bool {
-	data := dataOf[T](a)
-	var w walker
-	w.start(a.offset, a.Shape(), a.strides[:a.ndim], 0)
-	for left := a.Len(); left > 0; {
-		n, step := w.run(left)
-		at := w.at
-		for range n {
-			if v := data[at]; v-v != 0 {
-				return false
-			}
-			at += step
-		}
-		left -= n
-		w.advance(n)
-	}
-	return true
-}
-
-// gemv goes along the rows of a, or along its columns where these lie in memory element by element.
-func gemv[T float](alpha T, a, x *Array, beta T, y *Array) {
-	da, dx, dy := dataOf[T](a), dataOf[T](x), dataOf[T](y)
-	if a.strides[0] == 1 && a.strides[1] != 1 {
-		for i := range y.shape[0] {
-			at := y.offset + i*y.strides[0]
-			if beta == 0 {
-				dy[at] = 0
-			} else {
-				dy[at] *= beta
-			}
-		}
-		column := func(j int) ([]T, T) {
-			return da[a.offset+j*a.strides[1]:][:a.shape[0]], alpha * dx[x.offset+j*x.strides[0]]
-		}
-		j := 0
-		for ; j+4 <= x.shape[0]; j += 4 {
-			c0, v0 := column(j)
-			c1, v1 := column(j + 1)
-			c2, v2 := column(j + 2)
-			c3, v3 := column(j + 3)
-			c1, c2, c3 = c1[:len(c0)], c2[:len(c0)], c3[:len(c0)]
-			at := y.offset
-			for i, e := range c0 {
-				dy[at] = dy[at] + T(e*v0) + T(c1[i]*v1) + T(c2[i]*v2) + T(c3[i]*v3)
-				at += y.strides[0]
-			}
-		}
-		for ; j < x.shape[0]; j++ {
-			col, v := column(j)
-			at := y.offset
-			for _, e := range col {
-				dy[at] += T(e * v)
-				at += y.strides[0]
-			}
-		}
-		return
-	}
-	row := func(i int) []T { return da[a.offset+i*a.strides[0]:] }
-	for i := 0; i < y.shape[0]; {
-		var sums [4]T
-		n := 1
-		switch {
-		case a.strides[1] == 1 && x.strides[0] == 1 && i+4 <= y.shape[0]:
-			sums, n = fourDots(row(i), row(i+1), row(i+2), row(i+3), dx[x.offset:][:x.shape[0]]), 4
-		default:
-			at, from := a.offset+i*a.strides[0], x.offset
-			for range x.shape[0] {
-				sums[0] += T(da[at] * dx[from])
-				at += a.strides[1]
-				from += x.strides[0]
-			}
-		}
-		for _, sum := range sums[:n] {
-			v := &dy[y.offset+i*y.strides[0]]
-			if beta == 0 {
-				*v = alpha * sum
-			} else {
-				*v = T(alpha*sum) + T(beta**v)
-			}
-			i++
-		}
-	}
-}
-
-// fourDots returns four scalar products with x. A sum waits for itself, but not for others.
-func fourDots[T float](a, b, c, d, x []T) (sums [4]T) {
-	a, b, c, d = a[:len(x)], b[:len(x)], c[:len(x)], d[:len(x)]
-	var s0, s1, s2, s3 T
-	for i, v := range x {
-		s0 += T(a[i] * v)
-		s1 += T(b[i] * v)
-		s2 += T(c[i] * v)
-		s3 += T(d[i] * v)
-	}
-	return [4]T{s0, s1, s2, s3}
-}
-
-func vector64(a *Array) blas64.Vector {
-	return blas64.Vector{N: a.shape[0], Inc: a.strides[0], Data: dataOf[float64](a)[a.offset:]}
-}
-
-func vector32(a *Array) blas32.Vector {
-	return blas32.Vector{N: a.shape[0], Inc: a.strides[0], Data: dataOf[float32](a)[a.offset:]}
-}
-
-// Ger adds alpha·x·yᵀ to the matrix c, for vectors of floats of its type: by the BLAS that is registered with gonum, if it is not
-// gonum's own, or by loops.
-func (ws *Workspace) Ger(alpha float64, x, y, c *Array, byBLAS bool) error {
-	if x.shape[0] != c.shape[0] || y.shape[0] != c.shape[1] {
-		return fmt.Errorf("array: outer product of shapes %v and %v into %v", x.Shape(), y.Shape(), c.Shape())
-	}
-	byBLAS = byBLAS && otherBLAS(c.dtype)
-	fits := c.Len() > 0 && (!byBLAS || allFinite(x) && allFinite(y)) && x.strides[0] > 0 && y.strides[0] > 0 && (c.shape[1] == 1 || c.strides[1] == 1) && (c.shape[0] == 1 || c.strides[0] >= c.shape[1])
-	switch {
-	case byBLAS && fits && c.dtype == Float32:
-		blas32.Ger(float32(alpha), vector32(x), vector32(y), general32(c))
-	case byBLAS && fits:
-		blas64.Ger(alpha, vector64(x), vector64(y), general64(c))
-	case c.dtype == Float32:
-		ger(float32(alpha), x, y, c)
-	default:
-		ger(alpha, x, y, c)
-	}
-	return nil
-}
-
-func ger[T float](alpha T, x, y, c *Array) {
-	dx, dy, dc := dataOf[T](x), dataOf[T](y), dataOf[T](c)
-	for i := range c.shape[0] {
-		v := alpha * dx[x.offset+i*x.strides[0]]
-		at, from := c.offset+i*c.strides[0], y.offset
-		if c.strides[1] == 1 && y.strides[0] == 1 {
-			addScaled(dc[at:][:c.shape[1]], v, dy[from:][:c.shape[1]])
-			continue
-		}
-		for range c.shape[1] {
-			dc[at] += T(v * dy[from])
-			at += c.strides[1]
-			from += y.strides[0]
-		}
-	}
-}
-
-// addScaled adds v·y to x.
-func addScaled[T float](x []T, v T, y []T) {
-	if x, ok := any(x).([]float32); ok {
-		kernel.AddVec(x, float32(v), any(y).([]float32))
-		return
-	}
-	y = y[:len(x)]
-	for j := range x {
-		x[j] += T(v * y[j])
-	}
-}
-
-// MatMul sets c, which is contiguous, to the matrix product of a and b. It works for every type of elements that can be added; bools
-// are joined by and and or.
+// MatMul sets c, which is contiguous, to the matrix product of a and b. The elements may be of any
+// type; bools are combined with "and" and "or".
 func (ws *Workspace) MatMul(c, a, b *Array) error {
 	if c.dtype.IsFloat() {
 		return ws.Gemm(1, a, b, 0, c)

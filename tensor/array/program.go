@@ -3,12 +3,15 @@ package array
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// A Program is a straight-line program of element-wise operations: what it computes for one element of its outputs from the
-// corresponding elements of its inputs. NewProgram, Constant and Apply build it, Return ends it; then it is immutable.
+// A Program is a straight-line program of element-wise operations. It computes an element of each
+// output from the corresponding elements of its inputs. NewProgram, Constant, Cast, Append and
+// Inline build it; Return ends it, and then it is immutable.
 //
-// Values are named by numbers: the inputs from 0 on, then constants and results in the order in which they were added.
+// Values have numbers: the inputs from 0, then constants and results in the order in which they
+// were added.
 type Program struct {
 	types  []DType // of all values
 	inputs int
@@ -16,8 +19,8 @@ type Program struct {
 	code   []instr
 	outs   []int32
 
-	// What Return adds: code with values in slots, of which few are alive at a time. The slots of inputs, then those of outputs,
-	// come first.
+	// Return adds the code with values in slots, of which few are live at a time. The first slots
+	// are those of the inputs, then those of the outputs.
 	placed   []instr
 	slots    []DType
 	fixed    []constant
@@ -31,19 +34,19 @@ type constant struct {
 }
 
 type instr struct {
-	op      Op
-	typ     DType // that it computes in; of its argument for a Cast
-	args    [MaxArgs]int32
+	op      Opcode
+	typ     DType // in which it computes; for a Cast, of the argument
+	args    [maxArgs]int32
 	dst     int32
 	numArgs int8
 }
 
-// NewProgram begins a program with inputs of some types.
+// NewProgram starts a program with inputs of the given types.
 func NewProgram(inputs ...DType) *Program {
 	return &Program{types: slices.Clone(inputs), inputs: len(inputs)}
 }
 
-// castProgram returns the program that converts elements.
+// castProgram returns a program that converts elements.
 func castProgram(from, to DType) *Program {
 	p := NewProgram(from)
 	return p.Return(p.Cast(to, 0))
@@ -52,10 +55,11 @@ func castProgram(from, to DType) *Program {
 // NumInputs returns the number of inputs.
 func (p *Program) NumInputs() int { return p.inputs }
 
-// NumOutputs returns the number of outputs of a program that was ended.
+// NumOutputs returns the number of outputs, once Return has ended the program.
 func (p *Program) NumOutputs() int { return len(p.outs) }
 
-// NumOps returns the number of operations, of which an addition of n values counts as n-1 and a conversion as one.
+// NumOps returns the number of operations. A sum of n values counts as n-1, and a conversion as
+// one.
 func (p *Program) NumOps() int { return len(p.code) }
 
 // Type returns the type of a value.
@@ -64,7 +68,7 @@ func (p *Program) Type(value int) DType { return p.types[value] }
 // OutputType returns the type of output i.
 func (p *Program) OutputType(i int) DType { return p.types[p.outs[i]] }
 
-// Constant adds a constant: the only element of data.
+// Constant adds a constant, the only element of data, and returns its value.
 func (p *Program) Constant(data *Array) int {
 	if data.Len() != 1 {
 		panic(fmt.Sprintf("array: constant of shape %v in a program", data.Shape()))
@@ -79,19 +83,19 @@ func (p *Program) add(t DType) int {
 	return len(p.types) - 1
 }
 
-// Cast adds a conversion, unless the value has the type already.
+// Cast appends a conversion and returns its result, or the value itself if it has the type.
 func (p *Program) Cast(to DType, value int) int {
 	if p.types[value] == to {
 		return value
 	}
 	dst := p.add(to)
-	p.code = append(p.code, instr{op: Cast, typ: p.types[value], args: [MaxArgs]int32{int32(value)}, dst: int32(dst), numArgs: 1})
+	p.code = append(p.code, instr{op: Cast, typ: p.types[value], args: [maxArgs]int32{int32(value)}, dst: int32(dst), numArgs: 1})
 	return dst
 }
 
-// Apply adds an operation on values, which are converted to the type that it computes in. It panics where the operation is not
-// defined. Cast is not an operation here.
-func (p *Program) Apply(op Op, args ...int) int {
+// Append appends an operation other than Cast, and returns its result. It converts the arguments to
+// the type in which the operation computes, and panics if the operation is not defined for them.
+func (p *Program) Append(op Opcode, args ...int) int {
 	var buf [8]DType
 	types := buf[:0]
 	for _, a := range args {
@@ -106,7 +110,7 @@ func (p *Program) Apply(op Op, args ...int) int {
 		return p.emit(Second, compute, result, args[1], args[1])
 	case op == Switch:
 		return p.emit(Switch, compute, result, p.Cast(Bool, args[0]), p.Cast(compute, args[1]), p.Cast(compute, args[2]))
-	case len(args) == 1 && op.NumArgs() < 0: // the sum of one value
+	case len(args) == 1 && op.NumArgs() < 0: // a sum of one value
 		return p.emit(Identity, compute, result, p.Cast(compute, args[0]))
 	case len(args) == 1:
 		return p.emit(op, compute, result, p.Cast(compute, args[0]))
@@ -118,7 +122,7 @@ func (p *Program) Apply(op Op, args ...int) int {
 	return v
 }
 
-func (p *Program) emit(op Op, compute, result DType, args ...int) int {
+func (p *Program) emit(op Opcode, compute, result DType, args ...int) int {
 	in := instr{op: op, typ: compute, numArgs: int8(len(args))}
 	for i, a := range args {
 		in.args[i] = int32(a)
@@ -129,9 +133,40 @@ func (p *Program) emit(op Op, compute, result DType, args ...int) int {
 	return dst
 }
 
-// Return ends the program: values are its outputs. It returns p.
+// Inline appends the operations of q, which Return has ended, with values of p as inputs. It
+// returns the values of the outputs.
+func (p *Program) Inline(q *Program, inputs ...int) []int {
+	values, known := make([]int, len(q.types)), make([]bool, len(q.types))
+	for i, v := range inputs {
+		values[i], known[i] = v, true
+	}
+	value := func(v int32) int {
+		if !known[v] { // a constant
+			k := slices.IndexFunc(q.consts, func(c constant) bool { return c.value == v })
+			values[v], known[v] = p.Constant(q.consts[k].data), true
+		}
+		return values[v]
+	}
+	for _, in := range q.code {
+		args := make([]int, in.numArgs)
+		for i := range args {
+			args[i] = value(in.args[i])
+		}
+		if in.op == Second {
+			in.op, args = Identity, args[:1]
+		}
+		values[in.dst], known[in.dst] = p.emit(in.op, in.typ, q.types[in.dst], args...), true
+	}
+	outs := make([]int, len(q.outs))
+	for i, o := range q.outs {
+		outs[i] = value(o)
+	}
+	return outs
+}
+
+// Return ends the program, whose outputs are the given values, and returns it.
 func (p *Program) Return(values ...int) *Program {
-	made := make([]bool, len(p.types)) // by an operation, and no output yet
+	made := make([]bool, len(p.types)) // by an operation, and not an output yet
 	for _, in := range p.code {
 		made[in.dst] = true
 	}
@@ -147,8 +182,8 @@ func (p *Program) Return(values ...int) *Program {
 	return p
 }
 
-// place gives values slots: inputs, outputs and constants one each, others one that is free. A result may take the slot of an
-// argument that is not needed any more.
+// place assigns slots to values: inputs, outputs and constants have one each; other values share
+// slots. A result may take the slot of an argument that is dead.
 func (p *Program) place() {
 	last := make([]int32, len(p.types)) // the last instruction that reads a value
 	for i := range last {
@@ -206,13 +241,13 @@ func (p *Program) place() {
 	}
 }
 
-// Equal reports whether the programs are the same, operation by operation.
+// Equal reports whether the programs have the same operations.
 func (p *Program) Equal(q *Program) bool {
 	return p == q || p.inputs == q.inputs && slices.Equal(p.types, q.types) && slices.Equal(p.code, q.code) && slices.Equal(p.outs, q.outs) &&
 		slices.EqualFunc(p.consts, q.consts, func(a, b constant) bool { return a.value == b.value && Equal(a.data, b.data) })
 }
 
-// Hash returns a hash that equal programs have in common.
+// Hash returns the same hash for equal programs.
 func (p *Program) Hash() uint64 {
 	h := uint64(p.inputs)
 	mix := func(x uint64) { h = (h ^ x) * 0x9e3779b97f4a7c15; h ^= h >> 29 }
@@ -228,39 +263,40 @@ func (p *Program) Hash() uint64 {
 	return h
 }
 
-// A Step is an operation of a program.
-type Step struct {
-	Op     Op
-	Args   []int // values
-	Result int   // value
-}
+// mostText bounds the number of operations that String prints.
+const mostText = 12
 
-// Steps returns the operations in their order.
-func (p *Program) Steps() []Step {
-	steps := make([]Step, len(p.code))
-	for i, in := range p.code {
-		steps[i] = Step{Op: in.op, Result: int(in.dst)}
-		for _, a := range in.args[:in.numArgs] {
-			steps[i].Args = append(steps[i].Args, int(a))
-		}
+// String prints the outputs as expressions such as add(sin(i0), cos(i0)), or the number of
+// operations of a long program.
+func (p *Program) String() string {
+	if len(p.code) > mostText {
+		return fmt.Sprintf("%d ops", len(p.code))
 	}
-	return steps
-}
-
-// Constants returns the constants by value number.
-func (p *Program) Constants() map[int]*Array {
-	m := make(map[int]*Array, len(p.consts))
+	texts := make([]string, len(p.types))
+	for i := range p.inputs {
+		texts[i] = fmt.Sprintf("i%d", i)
+	}
 	for _, c := range p.consts {
-		m[int(c.value)] = c.data
+		texts[c.value] = c.data.String()
 	}
-	return m
-}
-
-// Outputs returns the values that are the outputs.
-func (p *Program) Outputs() []int {
-	outs := make([]int, len(p.outs))
+	for _, in := range p.code {
+		args := make([]string, in.numArgs)
+		for i := range args {
+			args[i] = texts[in.args[i]]
+		}
+		name := in.op.String()
+		if in.op == Cast {
+			name = "cast{" + p.types[in.dst].String() + "}"
+		}
+		text := name + "(" + strings.Join(args, ", ") + ")"
+		if len(text) > 20*mostText { // shared values are printed repeatedly
+			return fmt.Sprintf("%d ops", len(p.code))
+		}
+		texts[in.dst] = text
+	}
+	outs := make([]string, len(p.outs))
 	for i, o := range p.outs {
-		outs[i] = int(o)
+		outs[i] = texts[o]
 	}
-	return outs
+	return strings.Join(outs, "; ")
 }

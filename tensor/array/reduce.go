@@ -8,14 +8,14 @@ import (
 	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
-// A Reduction folds elements into one.
+// A Reduction combines elements into one.
 type Reduction uint8
 
 // The reductions.
 const (
 	Sum Reduction = iota
 	Prod
-	Max // NaN if one element is
+	Max // NaN if an element is NaN
 	Min
 	All
 	Any
@@ -28,7 +28,7 @@ var reductionNames = [NumReductions]string{"sum", "prod", "max", "min", "all", "
 // String returns the name of the reduction.
 func (r Reduction) String() string { return reductionNames[r] }
 
-// Result returns the type of the result for elements of a type.
+// Result returns the type of the result for elements of type d.
 func (r Reduction) Result(d DType) DType {
 	switch r {
 	case Sum, Prod:
@@ -41,22 +41,24 @@ func (r Reduction) Result(d DType) DType {
 	return d
 }
 
-// Op returns the operation on two elements that the reduction repeats.
-func (r Reduction) Op() Op {
-	return [NumReductions]Op{Add, Mul, Maximum, Minimum, And, Or, LogAddExp}[r]
+// Opcode returns the operation on two elements that the reduction repeats.
+func (r Reduction) Opcode() Opcode {
+	return [NumReductions]Opcode{Add, Mul, Maximum, Minimum, And, Or, LogAddExp}[r]
 }
 
-// ErrEmpty is wrapped where nothing has no value: the maximum of no elements.
+// ErrEmpty is wrapped by the error of a reduction that has no value for no elements, such as a
+// maximum.
 var ErrEmpty = errors.New("reduction of no elements")
 
-// Axes is a set of dimensions, a bit each.
+// Axes is a set of dimensions, as bits.
 type Axes uint8
 
 // Has reports whether dimension d is in the set.
 func (x Axes) Has(d int) bool { return x>>d&1 != 0 }
 
-// Reduce folds the dimensions in axes of in. Out has the remaining dimensions, the type that the reduction has as its result, and
-// contiguous memory. Floats are summed up in double precision.
+// Reduce sets out to the reduction of in over the dimensions in axes. Out has the remaining
+// dimensions and the type r.Result, and is contiguous. Floats are summed in double precision. The
+// error wraps ErrEmpty.
 func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	switch {
 	case r == LogSumExp && !in.dtype.IsFloat():
@@ -81,7 +83,7 @@ func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	return nil
 }
 
-// reducedDims are the last dimensions of a view, which are folded.
+// reducedDims are the dimensions of a view that are reduced.
 type reducedDims struct{ shape, strides []int }
 
 func (d reducedDims) len() int {
@@ -92,7 +94,7 @@ func (d reducedDims) len() int {
 	return n
 }
 
-// sortAxes returns the view with the dimensions in axes at its end, and these dimensions.
+// sortAxes returns the view with only the dimensions that are not in axes, and the others.
 func (a *Array) sortAxes(axes Axes) (*Array, reducedDims) {
 	var order [MaxDims]int
 	kept := 0
@@ -114,14 +116,14 @@ func (a *Array) sortAxes(axes Axes) (*Array, reducedDims) {
 	return v, reducedDims{v.shape[kept:n], v.strides[kept:n]}
 }
 
-// A folder folds elements of type T into accumulators of type A.
+// A folder adds elements of type T to accumulators of type A.
 type folder[T, A any] struct {
 	first A
 	run   func(acc A, x []T, step int) A // len(x) may exceed what step leads to by less than step
 	rows  func(acc []A, x []T)           // element by element
 }
 
-// fold folds the reduced dimensions of v, whose own are those that are kept. It goes along memory as far as it can.
+// fold reduces v, which sortAxes returned, along memory as far as possible.
 func fold[T Element, A any](acc []A, v *Array, red reducedDims, f folder[T, A]) {
 	fill(acc, f.first)
 	n := red.len()
@@ -186,7 +188,8 @@ func each[T, A any](first A, f func(acc A, x T) A) folder[T, A] {
 		}}
 }
 
-// sums returns the folder of a sum. Eight partial sums, which depend on the length only, keep rounding and time down.
+// sums returns the folder of a sum. Eight partial sums, which depend only on the length, reduce
+// rounding and time.
 func sums[T, A number]() folder[T, A] {
 	f := each(0, func(acc A, x T) A { return acc + A(x) })
 	slow := f.run
@@ -211,9 +214,7 @@ func sums[T, A number]() folder[T, A] {
 	return f
 }
 
-func products[T, A number]() folder[T, A] {
-	return each(1, func(acc A, x T) A { return acc * A(x) })
-}
+func products[T, A number]() folder[T, A] { return each(1, func(acc A, x T) A { return acc * A(x) }) }
 
 func (ws *Workspace) accumulate(r Reduction, out, v *Array, red reducedDims) {
 	switch v.dtype {
@@ -293,7 +294,7 @@ func truth(r Reduction, out, v *Array, red reducedDims) {
 	fold(Slice[bool](out), v, red, each(false, func(acc, x bool) bool { return acc || x }))
 }
 
-// scaledSum stands for s·exp(m).
+// A scaledSum is the number s·exp(m).
 type scaledSum struct{ m, s float64 }
 
 func (a scaledSum) add(x float64) scaledSum {
@@ -328,8 +329,9 @@ func logSumExp(out, v *Array, red reducedDims) {
 	}
 }
 
-// ArgMax sets out to the places of the largest elements, counted in row-major order over the dimensions in axes: the first of several,
-// or the first NaN.
+// ArgMax sets out to the positions of the largest elements, counted in row-major order over the
+// dimensions in axes. Of equal ones it takes the first, and a NaN is larger than any number. The
+// error wraps ErrEmpty.
 func ArgMax(out, in *Array, axes Axes) error {
 	v, red := in.sortAxes(axes)
 	n, dst := red.len(), Slice[int64](out)
@@ -357,7 +359,7 @@ func ArgMax(out, in *Array, axes Axes) error {
 	return nil
 }
 
-// elementAt returns the element at a place of the memory.
+// elementAt returns the element at an offset of the memory.
 func elementAt(a *Array, at int) float64 {
 	switch d := a.data.(type) {
 	case []bool:

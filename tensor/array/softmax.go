@@ -6,8 +6,8 @@ import (
 	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
-// Softmax sets dst to exp(src) divided by its sum over the last dimension, or to the logarithm of that. Both have one shape and are
-// floats of one type; dst is contiguous and may be src.
+// Softmax sets dst to exp(src) divided by its sum over the last dimension, or to the logarithm of
+// that. Both have the same shape and are floats of the same type. Dst is contiguous and may be src.
 func Softmax(dst, src *Array, logarithm bool) {
 	if src.Len() == 0 {
 		return
@@ -45,7 +45,7 @@ func softmaxRows[T float](data []T, n int, logarithm bool) {
 			}
 			rest = rest[len(e):]
 		}
-		log := elementary.Log(sum) // most may be so large that the sum of both would be most
+		log := elementary.Log(sum) // most + log may round to most
 		for j, v := range row {
 			if logarithm {
 				row[j] = T(float64(v) - most - log)
@@ -56,9 +56,9 @@ func softmaxRows[T float](data []T, n int, logarithm bool) {
 	}
 }
 
-// SoftmaxGrad sets dx to the derivative with respect to the argument of a softmax y over the last dimension, where dy is that with
-// respect to y: y·(dy - Σ y·dy). For the logarithm of a softmax it is dy - exp(y)·Σ dy. All are floats of one type and have one shape;
-// dx is contiguous and may be dy.
+// SoftmaxGrad sets dx to the gradient with respect to x of y = softmax(x), given the gradient dy
+// with respect to y: y·(dy - Σ y·dy). For the logarithm of a softmax that is dy - exp(y)·Σ dy. All
+// have the same shape and are floats of the same type. Dx is contiguous and may be dy.
 func SoftmaxGrad(dx, dy, y *Array, logarithm bool) {
 	if y.Len() == 0 {
 		return

@@ -6,16 +6,16 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// useVectors puts the vector code of package kernel into the tables of float64 and float32. Functions of float32 that it lacks are computed in
-// float64.
-func useVectors(d *[NumOps]blockFunc[float64], f *[NumOps]blockFunc[float32]) {
-	for _, o := range []Op{Add, Sub, Mul, Abs, Neg, Sqrt, Exp, Expm1, Sigmoid, Tanh, Log, Log1p, Sin, Cos} {
+// useVectors puts the vector code of package kernel into the tables of float64 and float32.
+// Functions that it lacks for float32 are computed in float64.
+func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[float32]) {
+	for _, o := range []Opcode{Add, Sub, Mul, Abs, Neg, Sqrt, Exp, Expm1, Sigmoid, Tanh, Log, Log1p, Sin, Cos} {
 		d[o] = kernel.Float64Map(o.String())
 	}
 	d[TrueDiv], d[Softplus] = kernel.Float64Map("div"), softplusBlock
 	mul := kernel.Float64Map("mul")
 	d[Sqr] = func(dst, a, _ []float64) { mul(dst, a, a) }
-	for _, o := range []Op{Sqrt, Exp, Expm1, Sigmoid, Tanh, Log, Log1p, Sin, Cos, Softplus} {
+	for _, o := range []Opcode{Sqrt, Exp, Expm1, Sigmoid, Tanh, Log, Log1p, Sin, Cos, Softplus} {
 		fn := d[o]
 		f[o] = func(dst, a, _ []float32) {
 			a = a[:len(dst)]
@@ -40,7 +40,7 @@ func useVectors(d *[NumOps]blockFunc[float64], f *[NumOps]blockFunc[float32]) {
 	f[Sqr] = func(dst, a, _ []float32) { kernel.MulVec(dst, a[:len(dst)], a) }
 }
 
-// rowSums32 is sums for float32s, which are accumulated in float64.
+// rowSums32 is sums of float32s in float64.
 func rowSums32() folder[float32, float64] {
 	f := sums[float32, float64]()
 	f.rows = kernel.AddVecToDoubles

@@ -2,11 +2,12 @@ package array
 
 import "fmt"
 
-// NewAxis stands in a transposition for a new dimension of size 1.
+// NewAxis in an order of dimensions stands for a new one of size 1.
 const NewAxis = -1
 
-// Transpose returns the view whose dimension i is dimension order[i] of a, or new where order[i] is NewAxis. A dimension that is
-// not in order must have size 1; it is dropped.
+// Transpose returns the view whose dimension i is dimension order[i] of a, or a new one if order[i]
+// is NewAxis. Dimensions that are not in order are dropped. It panics if one of these does not have
+// size 1.
 func (a *Array) Transpose(order ...int) *Array {
 	v := new(Array)
 	if err := a.TransposeTo(v, order...); err != nil {
@@ -15,7 +16,7 @@ func (a *Array) Transpose(order ...int) *Array {
 	return v
 }
 
-// TransposeTo is Transpose into an existing header.
+// TransposeTo makes v the result of Transpose, or returns an error where Transpose panics.
 func (a *Array) TransposeTo(v *Array, order ...int) error {
 	if len(order) > MaxDims {
 		return fmt.Errorf("array: %d dimensions, there can be %d", len(order), MaxDims)
@@ -33,14 +34,14 @@ func (a *Array) TransposeTo(v *Array, order ...int) error {
 	}
 	for d := range int(src.ndim) {
 		if kept&(1<<d) == 0 && src.shape[d] != 1 {
-			return fmt.Errorf("array: dimension %d of shape %v is dropped, but has not size 1", d, src.Shape())
+			return fmt.Errorf("array: dimension %d of shape %v is dropped, but does not have size 1", d, src.Shape())
 		}
 	}
 	return nil
 }
 
-// BroadcastTo returns the view of a with the given shape, in which dimensions of size 1 are repeated and missing ones added in
-// front.
+// BroadcastTo returns the view of a with the given shape. It repeats dimensions of size 1 and adds
+// missing ones in front.
 func (a *Array) BroadcastTo(shape ...int) (*Array, error) {
 	pad := len(shape) - int(a.ndim)
 	if pad < 0 || len(shape) > MaxDims {
@@ -63,8 +64,8 @@ func (a *Array) BroadcastTo(shape ...int) (*Array, error) {
 	return v, nil
 }
 
-// ReshapeTo makes v a view of the elements of a in row-major order under another shape. If there is no such view, because a is
-// not contiguous, it reports false.
+// ReshapeTo makes v the view of the elements of a, in row-major order, with another shape of as
+// many elements. It reports false if there is no such view because a is not contiguous.
 func (a *Array) ReshapeTo(v *Array, shape ...int) bool {
 	if !a.Contiguous() {
 		return false
@@ -75,7 +76,8 @@ func (a *Array) ReshapeTo(v *Array, shape ...int) bool {
 	return true
 }
 
-// Reshape returns the elements of a in row-major order under another shape with as many elements, as a view where that is possible.
+// Reshape returns the elements of a, in row-major order, with another shape of as many
+// elements: as a view if that is possible, otherwise as a copy.
 func (a *Array) Reshape(shape ...int) *Array {
 	v := new(Array)
 	if !a.ReshapeTo(v, shape...) {
@@ -87,14 +89,15 @@ func (a *Array) Reshape(shape ...int) *Array {
 	return v
 }
 
-// A Range selects elements of a dimension: Count of them, from Start on, Step apart. A Drop range selects the one at Start and
-// drops the dimension.
+// A Range selects Count elements of a dimension, from Start on and Step apart. If Drop is set, it
+// selects the element at Start and drops the dimension.
 type Range struct {
 	Start, Step, Count int
 	Drop               bool
 }
 
-// RangeTo makes v the view of the elements of a that the ranges select, one a dimension; missing ones select everything.
+// RangeTo makes v the view of the elements of a that the ranges select, one per dimension. Missing
+// ranges select everything.
 func (a *Array) RangeTo(v *Array, ranges ...Range) {
 	src := *a
 	*v = Array{dtype: src.dtype, offset: src.offset, data: src.data}
@@ -114,8 +117,8 @@ func (a *Array) RangeTo(v *Array, ranges ...Range) {
 	}
 }
 
-// SliceRange returns the Range of Python's start:stop:step in a dimension of size n. Bounds may be negative, or missing, and
-// are clipped. The step must not be 0.
+// SliceRange returns the Range of Python's start:stop:step in a dimension of size n. Bounds may be
+// negative, or missing, and are clipped. The step must not be 0.
 func SliceRange(n int, start, stop *int, step int) Range {
 	lo, hi := 0, n
 	if step < 0 {

@@ -2,14 +2,14 @@ package array
 
 import "slices"
 
-// A walker goes through the elements of a view in row-major order, in runs along the last dimension.
+// A walker visits the elements of a view in row-major order, in runs along the last dimension.
 type walker struct {
 	shape, steps []int
 	index        [MaxDims]int
-	at           int // place of the element at index
+	at           int // offset of the element at index
 }
 
-// start puts the walker on element lo of the view whose first element is at a place.
+// start puts the walker on element lo of the view whose first element has offset at.
 func (w *walker) start(at int, shape, steps []int, lo int) {
 	w.shape, w.steps, w.at = shape, steps, at
 	for d := len(shape) - 1; d >= 0; d-- {
@@ -19,7 +19,7 @@ func (w *walker) start(at int, shape, steps []int, lo int) {
 	}
 }
 
-// run returns the length of the rest of the run, at most n, and its step.
+// run returns the length of the rest of the run, at most n, and the step between its elements.
 func (w *walker) run(n int) (length, step int) {
 	last := len(w.shape) - 1
 	if last < 0 {
@@ -28,7 +28,7 @@ func (w *walker) run(n int) (length, step int) {
 	return min(n, w.shape[last]-w.index[last]), w.steps[last]
 }
 
-// advance goes on by n elements of the run.
+// advance skips n elements of the run.
 func (w *walker) advance(n int) {
 	d := len(w.shape) - 1
 	if d < 0 {
@@ -86,7 +86,8 @@ func scatter[T any](dst, src []T, at int, shape, steps []int, lo int) {
 	}
 }
 
-// CopyTo copies the elements of src, broadcast to the shape of dst, into dst. The types of elements are the same.
+// CopyTo copies the elements of src, broadcast to the shape of dst, to dst. Both have the same
+// element type.
 func CopyTo(dst, src *Array) {
 	if s, ok := src.data.(*csr); ok {
 		dst.data = &csr{s.values.Clone(), slices.Clone(s.columns), slices.Clone(s.pointers)}

@@ -4,24 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"reflect"
 	"slices"
 )
 
-// ErrTooLarge is wrapped when an array would need more memory than a Workspace may hand out.
+// ErrTooLarge is wrapped if an array needs more memory than a Workspace may hand out.
 var ErrTooLarge = errors.New("array too large")
 
-// DefaultMaxBytes bounds the memory of a Workspace that says nothing else.
+// DefaultMaxBytes is the bound of a Workspace without MaxBytes.
 const DefaultMaxBytes = 8 << 30
 
-// A Workspace is memory for results and for work in between. What is given back is handed out again, so that a computation that is
-// repeated allocates nothing. The zero value is ready for use; nil stands for a workspace that is used once.
+// A Workspace hands out memory for results and temporary arrays. It reuses released memory, so that
+// a repeated computation allocates nothing. The zero value is ready for use.
 type Workspace struct {
-	// MaxBytes bounds the memory that is handed out and not given back; 0 stands for DefaultMaxBytes.
+	// MaxBytes bounds the memory that is handed out and not released; 0 means DefaultMaxBytes.
 	MaxBytes int64
 
 	loop  loop
 	sums  []float64
-	free  *[numDTypes][numClasses][]any // nil until something is given back: it is large, and many a workspace is used once
+	free  *[numDTypes][numClasses][]any // allocated by the first Release, as it is large and many workspaces are used once
 	inUse int64
 	most  int64
 }
@@ -33,7 +34,7 @@ const (
 	numClasses = (maxShift-minShift)*8 + 1
 )
 
-// class returns the smallest size class with at least n elements, and its size.
+// class returns the smallest size class that holds n elements, and its size.
 func class(n int) (class, size int) {
 	if n <= 1<<minShift {
 		return 0, 1 << minShift
@@ -44,7 +45,8 @@ func class(n int) (class, size int) {
 	return (k-minShift)*8 + i + 1, 1<<k + (i+1)*step
 }
 
-// elements returns the number of elements of a shape, and whether it is within reason.
+// elements returns the number of elements of a shape, and reports whether it is valid and not too
+// large.
 func elements(shape []int) (int, bool) {
 	if slices.Contains(shape, 0) {
 		return 0, !slices.ContainsFunc(shape, func(d int) bool { return d < 0 })
@@ -60,7 +62,7 @@ func elements(shape []int) (int, bool) {
 	return n, true
 }
 
-// New makes a an array of a shape with undefined elements. The error wraps ErrTooLarge.
+// New makes a an array with undefined elements. The error wraps ErrTooLarge.
 func (ws *Workspace) New(a *Array, dtype DType, shape ...int) error {
 	n, ok := elements(shape)
 	if !ok {
@@ -90,22 +92,13 @@ func (ws *Workspace) New(a *Array, dtype DType, shape ...int) error {
 	return nil
 }
 
-// Release takes back the memory of an array that New made; no view of it may be used any more.
+// Release takes back the memory of an array from New. No view of it may be used any more.
 func (ws *Workspace) Release(a *Array) {
-	n := 0
-	switch d := a.data.(type) {
-	case []bool:
-		n = len(d)
-	case []int64:
-		n = len(d)
-	case []float32:
-		n = len(d)
-	case []float64:
-		n = len(d)
-	default:
-		return
+	memory := reflect.ValueOf(a.data)
+	if memory.Kind() != reflect.Slice {
+		return // sparse, or no array
 	}
-	k, size := class(n)
+	k, size := class(memory.Len())
 	ws.inUse -= int64(size) * int64(a.dtype.Size())
 	if ws.free == nil {
 		ws.free = new([numDTypes][numClasses][]any)
@@ -114,11 +107,5 @@ func (ws *Workspace) Release(a *Array) {
 	a.data = nil
 }
 
-// Forget lets go of the memory of an array that New made, which becomes the caller's.
-func (ws *Workspace) Forget(a *Array) {
-	_, size := class(a.Len())
-	ws.inUse -= int64(size) * int64(a.dtype.Size())
-}
-
-// Peak returns the largest number of bytes that were handed out at once.
+// Peak returns the largest number of bytes that were in use at once.
 func (ws *Workspace) Peak() int64 { return ws.most }

@@ -24,6 +24,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite/rewritetest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // Cube is x³, element by element, of a vector of float64.
@@ -39,7 +40,7 @@ func (op Cube) String() string {
 
 // Infer returns the type of the output.
 func (op Cube) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if len(in) != 1 || in[0].Type() != tensor.VectorType(tensor.Float64) {
+	if len(in) != 1 || in[0].Type() != tensor.VectorType(array.Float64) {
 		return nil, errors.New("Cube takes a vector of float64")
 	}
 	return []fgraph.Type{in[0].Type()}, nil
@@ -50,7 +51,7 @@ func (op Cube) Compile(*fgraph.Apply) (tensor.Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		if op.Inplace {
 			*out[0] = *in[0]
-		} else if err := ws.New(out[0], tensor.Float64, in[0].Dim(0)); err != nil {
+		} else if err := ws.New(out[0], array.Float64, in[0].Dim(0)); err != nil {
 			return err
 		} else {
 			array.CopyTo(out[0], in[0])
@@ -80,7 +81,7 @@ func (op Cube) DestroyMap() []fgraph.Alias {
 
 func Example_op() {
 	x := tensor.Vector("x")
-	y := tensor.Apply(Cube{}, tensor.Add(x, tensor.Float(1)))
+	y := tensor.MustApply(Cube{}, tensor.Add(x, tensor.Float(1)))
 	slope, err := tensor.Grad(tensor.Sum(y), x)
 	check(err)
 	optimizer, err := passes.Default().Build(optdb.Include("fast_run").Excluding("inplace", "fusion"))
@@ -102,7 +103,7 @@ func cubeInplace() rewrite.Rule {
 		Name: "cube_inplace", Doc: "a cube overwrites its input: Cube → Cube{inplace}",
 		On: []rewrite.Track{rewrite.TrackOp(Cube{})}, Depth: 1,
 		Fn: func(_ *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			return rewrite.Replace(tensor.Apply(Cube{Inplace: true}, a.Inputs()...)), nil
+			return rewrite.Replace(tensor.MustApply(Cube{Inplace: true}, a.Inputs()...)), nil
 		},
 	}
 }
@@ -115,9 +116,9 @@ func Example_inplace() {
 	check(err)
 
 	x := tensor.Vector("x")
-	twice := tensor.Apply(Cube{}, tensor.Apply(Cube{}, x))
-	shared := tensor.Apply(Cube{}, x)
-	for _, outputs := range [][]*fgraph.Variable{{twice}, {tensor.Add(shared, tensor.Apply(Cube{}, shared))}} {
+	twice := tensor.MustApply(Cube{}, tensor.MustApply(Cube{}, x))
+	shared := tensor.MustApply(Cube{}, x)
+	for _, outputs := range [][]*fgraph.Variable{{twice}, {tensor.Add(shared, tensor.MustApply(Cube{}, shared))}} {
 		e, err := tensor.NewGraph([]*fgraph.Variable{x}, outputs)
 		check(err)
 		check(optimizer.Rewrite(context.Background(), e, nil))
@@ -279,7 +280,7 @@ func Example_bisect() {
 		pattern.Must(tensorpass.Vocabulary(), "(neg (neg x))", "x", pattern.Named("neg_of_neg")),
 		pattern.Must(tensorpass.Vocabulary(), "(abs (mul x y))", "(mul x y)", pattern.Named("wrong")),
 	}
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	output := s.MustParse("abs(x*y) - (-z)")
 	value := func(ctx context.Context, rules ...rewrite.NodeRewriter) float64 {
 		e, err := tensor.NewGraph(s.Inputs(), []*fgraph.Variable{output})

@@ -21,6 +21,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite/rewritetest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 func Example_graph() {
@@ -39,7 +40,7 @@ func Example_graph() {
 
 // graph returns the graph of an expression that is written as text.
 func graph(text string) *fgraph.FunctionGraph {
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	outputs := []*fgraph.Variable{s.MustParse(text)}
 	e, err := tensor.NewGraph(s.Inputs(), outputs)
 	check(err)
@@ -328,7 +329,7 @@ func Example_undo() {
 }
 
 func Example_compute() {
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	check(s.Declare("x y z: vector"))
 	y := s.MustParse("z + (y*x/y)*(z/x)")
 	optimizer, err := passes.Default().Build(optdb.Include("fast_run").Excluding("inplace"))

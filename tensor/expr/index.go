@@ -1,12 +1,14 @@
-package tensor
+package expr
 
 import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// indexes reads what stands in the brackets of an index.
+// indexes reads the indexes of x[…], after the opening bracket.
 func (p *parser) indexes() []value {
 	var list []value
 	for {
@@ -21,19 +23,15 @@ func (p *parser) indexes() []value {
 	}
 }
 
-// index reads an expression or a slice.
+// index reads one index: an expression or a slice.
 func (p *parser) index() value {
 	var parts [3]*value
 	colons := 0
 	for {
 		t := p.peek()
 		switch {
-		case p.sign(":"):
-			if colons++; colons > 2 {
-				p.fail("a slice has three parts")
-			}
-		case p.sign("::"):
-			if colons += 2; colons > 2 {
+		case p.sign(":"), p.sign("::"):
+			if colons += len(t.text); colons > 2 {
 				p.fail("a slice has three parts")
 			}
 		case t.kind == tokenSign && (t.text == "]" || t.text == ","):
@@ -54,23 +52,23 @@ func (p *parser) index() value {
 	}
 }
 
-// index applies the indexes of an index expression.
+// index returns x[indexes].
 func index(x value, indexes []value) *fgraph.Variable {
 	const what = "index"
 	v := x.tensor(what)
 	if len(indexes) == 1 && indexes[0].tuple { // X[(0, 1)] is X[0, 1]
 		indexes = indexes[0].list
 	}
-	indexes = expandEllipsis(indexes, TypeOf(v).NDim())
-	var basic []Index
+	indexes = expandEllipsis(indexes, tensor.TypeOf(v).NDim())
+	var basic []tensor.Index
 	var advanced []*fgraph.Variable
-	order := []int{} // of the dimensions that remain
+	order := []int{} // of the remaining dimensions
 	kept := 0
-	first := 0 // the dimension that remains of the first advanced index
+	first := 0 // the remaining dimension of the first advanced index
 	for _, ix := range indexes {
 		switch ix.kind {
 		case kindNone:
-			order = append(order, NewAxis)
+			order = append(order, array.NewAxis)
 			continue
 		case kindSlice:
 			basic = append(basic, sliceIndex(what, ix.ix))
@@ -79,33 +77,34 @@ func index(x value, indexes []value) *fgraph.Variable {
 			continue
 		}
 		t := ix.tensor(what)
-		if TypeOf(t).NDim() == 0 {
-			basic = append(basic, At(t))
+		if tensor.TypeOf(t).NDim() == 0 {
+			basic = append(basic, tensor.At(t))
 		} else {
 			if len(advanced) == 0 {
 				first = kept
 			}
-			basic = append(basic, Everything())
+			basic = append(basic, tensor.Everything())
 			advanced = append(advanced, t)
 			kept++
 		}
 	}
 	if len(advanced) > 0 {
-		if slices.Contains(order, NewAxis) || separated(indexes) {
-			fail(what, "integer tensors have to stand side by side, without None")
+		if slices.Contains(order, array.NewAxis) || separated(indexes) {
+			fail(what, "integer tensors have to be adjacent, without None")
 		}
-		return takeAt(Subtensor(v, basic...), first, advanced)
+		return takeAt(tensor.Subtensor(v, basic...), first, advanced)
 	}
 	if len(basic) > 0 {
-		v = RawSubtensor(v, basic...)
+		v = tensor.RawSubtensor(v, basic...)
 	}
-	for ; kept < TypeOf(v).NDim(); kept++ {
+	for ; kept < tensor.TypeOf(v).NDim(); kept++ {
 		order = append(order, kept)
 	}
-	return DimShuffle(v, order...)
+	return tensor.DimShuffle(v, order...)
 }
 
-// separated reports whether a slice stands between integers, or tensors of them. NumPy puts the dimensions of these in front then.
+// separated reports whether a slice separates integers or tensors of them. NumPy then puts their
+// dimensions in front.
 func separated(indexes []value) bool {
 	groups, within := 0, false
 	for _, ix := range indexes {
@@ -118,39 +117,32 @@ func separated(indexes []value) bool {
 	return groups > 1
 }
 
-// takeAt takes what integer tensors select of the dimensions from first on. Their dimensions stand in the place of these.
+// takeAt indexes the dimensions from first on with integer tensors, whose dimensions replace them.
 func takeAt(x *fgraph.Variable, first int, indexes []*fgraph.Variable) *fgraph.Variable {
 	if first == 0 {
-		return Take(x, indexes...)
+		return tensor.Take(x, indexes...)
 	}
-	ndim, taken := TypeOf(x).NDim(), TypeOf(indexes[0]).NDim()
+	ndim, taken := tensor.TypeOf(x).NDim(), tensor.TypeOf(indexes[0]).NDim()
 	if first+len(indexes) > ndim {
 		fail("index", "%d indexes for a %v", first+len(indexes), x.Type())
 	}
-	var order []int
-	for d := range len(indexes) {
-		order = append(order, first+d)
-	}
-	for d := range ndim {
-		if d < first || d >= first+len(indexes) {
-			order = append(order, d)
-		}
-	}
-	y := Take(DimShuffle(x, order...), indexes...)
-	back := []int{}
-	for d := range first {
-		back = append(back, taken+d)
-	}
-	for d := range taken {
-		back = append(back, d)
-	}
-	for d := taken + first; d < TypeOf(y).NDim(); d++ {
-		back = append(back, d)
-	}
-	return DimShuffle(y, back...)
+	after := first + len(indexes)
+	order := slices.Concat(dims(first, after), dims(0, first), dims(after, ndim))
+	y := tensor.Take(tensor.DimShuffle(x, order...), indexes...)
+	order = slices.Concat(dims(taken, taken+first), dims(0, taken), dims(taken+first, tensor.TypeOf(y).NDim()))
+	return tensor.DimShuffle(y, order...)
 }
 
-// expandEllipsis puts as many ":" in the place of "..." as are missing.
+// dims returns the dimensions [from, to).
+func dims(from, to int) []int {
+	list := make([]int, to-from)
+	for i := range list {
+		list[i] = from + i
+	}
+	return list
+}
+
+// expandEllipsis replaces "..." with as many ":" as are missing.
 func expandEllipsis(indexes []value, ndim int) []value {
 	at := slices.IndexFunc(indexes, func(x value) bool { return x.kind == kindEllipsis })
 	if at < 0 {
@@ -169,16 +161,16 @@ func expandEllipsis(indexes []value, ndim int) []value {
 	return append(out, indexes[at+1:]...)
 }
 
-func sliceIndex(what string, s sliceValue) Index {
+func sliceIndex(what string, s sliceValue) tensor.Index {
 	part := func(x *value) *fgraph.Variable {
 		if x == nil || x.kind == kindNone {
 			return nil
 		}
-		return asSize(what, x.tensor(what))
+		return tensor.AsSize(what, x.tensor(what))
 	}
 	step := 1
 	if s.step != nil && s.step.kind != kindNone {
 		step = s.step.integer(what)
 	}
-	return SliceOf(part(s.start), part(s.stop), step)
+	return tensor.SliceOf(part(s.start), part(s.stop), step)
 }

@@ -1,30 +1,27 @@
-package tensor
+package expr
 
 import (
-	"math"
-	"strconv"
-	"strings"
-
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// A value is what a part of an expression text stands for.
+// A value is the meaning of a part of an expression.
 type value struct {
 	kind  valueKind
-	v     *fgraph.Variable // kindTensor; of a kindNumber that was computed from others the computation
+	v     *fgraph.Variable // kindTensor; the computation of a kindNumber that was computed from others
 	num   number           // kindNumber
 	list  []value          // kindList
 	tuple bool             // kindList: in round brackets
 	ix    sliceValue       // kindSlice
-	text  string           // kindName: of a type or a string
+	text  string           // kindName: an element type or a string
 }
 
 type valueKind uint8
 
 const (
 	kindTensor valueKind = iota
-	kindNumber           // written as a number, and thus of no type yet
+	kindNumber           // has no type yet
 	kindList
 	kindSlice
 	kindNone
@@ -34,52 +31,9 @@ const (
 
 type sliceValue struct{ start, stop, step *value }
 
-// A number takes the type of what it is combined with.
-type number struct {
-	dtype DType // Bool, Int64 or Float64: what it was written as
-	i     int64
-	f     float64
-}
-
-func intNumber(i int64) number { return number{Int64, i, float64(i)} }
-
-func parseNumber(text string) (number, bool) {
-	text = strings.ReplaceAll(text, "_", "")
-	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return intNumber(i), true
-	}
-	if text == "9223372036854775808" { // see negated
-		return number{Float64, math.MinInt64, 1 << 63}, true
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	return number{Float64, 0, f}, err == nil || math.IsInf(f, 0)
-}
-
-// in returns the number as a constant of a type that holds it.
-func (n number) in(d DType) *fgraph.Variable {
-	switch {
-	case d == Int64:
-		return Constant(array.Scalar(n.i))
-	case d == Bool:
-		return Constant(array.Scalar(n.f != 0))
-	}
-	return Constant(array.Full(d, n.f))
-}
-
-// fit returns the type in which the number is combined with others of type d.
-func (n number) fit(d DType) DType {
-	switch {
-	case n.dtype == Float64:
-		return d.Float()
-	case n.dtype == Int64:
-		return max(d, Int64)
-	}
-	return d
-}
-
 func tensorValue(v *fgraph.Variable) value { return value{v: v} }
 
-// tensor returns the value as a variable. Numbers are what they are written as.
+// tensor returns the value as a variable. A number has the type that it is written as.
 func (x value) tensor(what string) *fgraph.Variable {
 	switch x.kind {
 	case kindTensor:
@@ -91,15 +45,15 @@ func (x value) tensor(what string) *fgraph.Variable {
 		return x.num.in(x.num.dtype)
 	case kindList:
 		if a := x.constant(what); a != nil {
-			return Constant(a)
+			return tensor.Constant(a)
 		}
-		return Stack(tensors(what, x.list)...)
+		return tensor.Stack(0, tensors(what, x.list)...)
 	}
 	fail(what, "a number or a tensor is expected")
 	return nil
 }
 
-// constant returns a list of numbers, or of lists of numbers and so on, as an array; nil if there is something else in it.
+// constant returns nested lists of numbers as an array; nil if they hold anything else.
 func (x value) constant(what string) *array.Array {
 	shape, level := []int{}, []value{x}
 	for len(level) > 0 && level[0].kind == kindList {
@@ -112,12 +66,12 @@ func (x value) constant(what string) *array.Array {
 			}
 			next = append(next, v.list...)
 		}
-		if len(shape) > MaxDims {
-			fail(what, "more than %d dimensions", MaxDims)
+		if len(shape) > array.MaxDims {
+			fail(what, "more than %d dimensions", array.MaxDims)
 		}
 		level = next
 	}
-	dtype := Bool
+	dtype := array.Bool
 	for _, v := range level {
 		if v.kind != kindNumber || v.v != nil {
 			return nil
@@ -125,11 +79,11 @@ func (x value) constant(what string) *array.Array {
 		dtype = max(dtype, v.num.dtype)
 	}
 	if len(level) == 0 {
-		dtype = Float64
+		dtype = array.Float64
 	}
 	a := array.New(dtype, shape...)
 	for i, v := range level {
-		if dtype == Int64 {
+		if dtype == array.Int64 {
 			array.Slice[int64](a)[i] = v.num.i
 			continue
 		}
@@ -138,14 +92,14 @@ func (x value) constant(what string) *array.Array {
 	return a
 }
 
-// tensors returns values as variables. Numbers take the type of the tensors among them.
+// tensors returns values as variables. Numbers take the type of the tensors beside them.
 func tensors(what string, list []value) []*fgraph.Variable {
 	out := make([]*fgraph.Variable, len(list))
-	dtype, any := Bool, false
+	dtype, any := array.Bool, false
 	for i, x := range list {
 		if x.kind != kindNumber {
 			out[i] = x.tensor(what)
-			if d := TypeOf(out[i]).DType(); any {
+			if d := tensor.TypeOf(out[i]).DType(); any {
 				dtype = array.Upcast(dtype, d)
 			} else {
 				dtype, any = d, true
@@ -166,15 +120,15 @@ func tensors(what string, list []value) []*fgraph.Variable {
 	return out
 }
 
-// integer returns a value that has to be an integer written as a number.
+// integer returns the value of an integer that is written as a number.
 func (x value) integer(what string) int {
-	if x.kind != kindNumber || x.num.dtype != Int64 || x.num.i > 1<<40 || x.num.i < -1<<40 {
+	if x.kind != kindNumber || x.num.dtype != array.Int64 || x.num.i > 1<<40 || x.num.i < -1<<40 {
 		fail(what, "an integer is expected")
 	}
 	return int(x.num.i)
 }
 
-// integers returns one integer, a list of them, or nil for None.
+// integers returns the elements of a list of integers or of a single one; nil for None.
 func (x value) integers(what string) []int {
 	switch x.kind {
 	case kindNone:
@@ -189,8 +143,8 @@ func (x value) integers(what string) []int {
 	return []int{x.integer(what)}
 }
 
-// dtype returns the type of elements that a value names.
-func (x value) dtype(what string) DType {
+// dtype returns the element type that the value names.
+func (x value) dtype(what string) array.DType {
 	if x.kind == kindName {
 		if d, ok := array.ParseDType(x.text); ok {
 			return d
@@ -200,29 +154,30 @@ func (x value) dtype(what string) DType {
 	return 0
 }
 
-// sizes returns values as sizes; one list of them stands for its elements, and so does a vector whose elements can be seen.
+// sizes returns values as sizes. A single list stands for its elements, and so does a single vector
+// of known length.
 func sizes(what string, list []value) []*fgraph.Variable {
 	if len(list) == 1 && list[0].kind == kindList {
 		list = list[0].list
 	}
-	if len(list) == 1 && list[0].kind == kindTensor && TypeOf(list[0].v).NDim() == 1 {
+	if len(list) == 1 && list[0].kind == kindTensor && tensor.TypeOf(list[0].v).NDim() == 1 {
 		v := list[0].v
-		if elements, ok := ElementsOf(v); ok {
+		if elements, ok := tensor.ElementsOf(v); ok {
 			return elements
 		}
-		n := TypeOf(v).Dim(0)
-		if n == Unknown || n > MaxDims {
+		n := tensor.TypeOf(v).Dim(0)
+		if n == tensor.Unknown || n > array.MaxDims {
 			fail(what, "a vector of sizes of unknown length")
 		}
 		dims := make([]*fgraph.Variable, n)
 		for i := range dims {
-			dims[i] = Subtensor(v, At(Int(i)))
+			dims[i] = tensor.Subtensor(v, tensor.At(tensor.Int(i)))
 		}
 		return dims
 	}
 	dims := make([]*fgraph.Variable, len(list))
 	for i, x := range list {
-		dims[i] = asSize(what, x.tensor(what))
+		dims[i] = tensor.AsSize(what, x.tensor(what))
 	}
 	return dims
 }

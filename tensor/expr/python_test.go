@@ -1,4 +1,4 @@
-package tensor_test
+package expr_test
 
 import (
 	"strings"
@@ -6,23 +6,25 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// TestParseLikePython: what Python, NumPy or Theano make of an expression, where a plain reading would make something else.
+// TestParseLikePython reads expressions whose meaning in Python, NumPy or Theano is not the obvious
+// one.
 func TestParseLikePython(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		// Numbers that are computed from numbers take the type of what they are combined with, as those that are typed do.
+		// Numbers that are computed from numbers take the type of what they are combined with.
 		{"f*(1/2)", "[mul(f, 0.5)]"}, {"f**(1/2)", "[pow(f, 0.5)]"}, {"f*(2*3 - 1)", "[mul(f, 5.0)]"}, {"i*(2**3)", "[mul(i, 8)]"}, {"f + -(1 + 2)", "[add(f, -3.0)]"}, {"x**2**-1", "[pow(x, 0.5)]"}, {"f + (True + True)", "[add(f, 2.0)]"},
 		{"1/2", "[true_div(1, 2)]"}, {"-(1 + 2)", "[neg(add(1, 2))]"}, {"1/0", "[true_div(1, 0)]"}, {"f*(7//2)", "[mul(f, 3.0)]"}, {"f + -7//2", "[add(f, -4.0)]"}, {"f*(-7%4)", "[mul(f, 1.0)]"}, {"7//0*x", "[mul(DimShuffle{x}(int_div(7, 0)), x)]"}, {"7.5//2*x", "[mul(DimShuffle{x}(int_div(7.5, 2)), x)]"},
 		// Integers have no bound.
 		{"2**64", "[pow(2.0, 64.0)]"}, {"x*2**100", "[mul(x, 1.2676506002282294e+30)]"}, {"9223372036854775807 + 1", "[add(9.223372036854776e+18, 1.0)]"}, {"3*(-1)**1000001", "[mul(3, pow(-1, 1000001))]"},
 		// Bools are combined, not counted.
 		{"p + p", "[or(p, p)]"}, {"p*p", "[and(p, p)]"}, {"(x > 1)*(x < 2)", "[and(gt(x, 1.0), lt(x, 2.0))]"}, {"p + True", "[or(p, True)]"}, {"p + 1", "[add(p, 1)]"}, {"p*x", "[mul(p, x)]"}, {"add(p, p)", "[add(p, p)]"}, {"and(p, or(p, p))", "[and(p, or(p, p))]"},
-		// A tuple is several indexes, a list is an index.
+		// A tuple is several indexes, a list is one.
 		{"X[:, i]", "[DimShuffle{1,0}(AdvancedSubtensor1(DimShuffle{1,0}(X), i))]"}, {"X[i, 1:]", "[AdvancedSubtensor1(Subtensor{:,1:}(X), i)]"}, {"X[0, i]", "[AdvancedSubtensor1(Subtensor{0}(X), i)]"}, {"t[..., i, i]", "[DimShuffle{1,0}(AdvancedSubtensor{2}(DimShuffle{1,2,0}(t), i, i))]"},
-		{"t[i, :, 0]", "column 2: index: integer tensors have to stand side by side, without None"}, {"X[i, None]", "have to stand side by side"}, {"X[:, i, i]", "3 indexes for a float64 matrix"},
+		{"t[i, :, 0]", "column 2: index: integer tensors have to be adjacent, without None"}, {"X[i, None]", "have to be adjacent"}, {"X[:, i, i]", "3 indexes for a float64 matrix"},
 		{"X[(0, 1)]", "[Subtensor{0,1}(X)]"}, {"x[(0,)]", "[Subtensor{0}(x)]"}, {"x[()]", "[x]"}, {"X[[0, 1]]", "[AdvancedSubtensor1(X, [0, 1])]"},
-		// An empty list of axes is no axis, and None is all.
+		// An empty list of axes means none, and None means all.
 		{"X.sum(axis=())", "[sum{axis=}(X)]"}, {"X.sum(axis=[])", "[sum{axis=}(X)]"}, {"X.mean(axis=None)", "[true_div(sum(X), cast{float64}(mul(Shape_i{0}(X), Shape_i{1}(X))))]"},
 		{"mean(X, axis=1, keepdims=True)", "[DimShuffle{0,x}(true_div(sum{axis=1}(X), DimShuffle{x}(cast{float64}(Shape_i{1}(X)))))]"}, {"X.var(0).ndim", "[1]"}, {"X.var(0, keepdims=True).ndim", "[2]"}, {"X.std(keepdims=True).ndim", "[2]"},
 		{"sum(f, dtype=float64)", "[sum(cast{float64}(f))]"},
@@ -46,7 +48,7 @@ func TestParseLikePython(t *testing.T) {
 		}
 	}
 	s := newScope(t, parseVars)
-	if v := s.MustParse("f*(1/2)"); tensor.TypeOf(v).DType() != tensor.Float32 {
+	if v := s.MustParse("f*(1/2)"); tensor.TypeOf(v).DType() != array.Float32 {
 		t.Errorf("f*(1/2) is a %v", v.Type())
 	}
 }

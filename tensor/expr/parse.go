@@ -1,4 +1,4 @@
-package tensor
+package expr
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -13,12 +14,12 @@ type parser struct {
 	scope  *Scope
 	tokens []token
 	next   int
-	at     int // where the operator or function stands that is being applied
+	at     int // position of the operator or function that is being applied
 	depth  int
-	shared map[string]value // what "*1 -> " has named
+	shared map[string]value // expressions that "*1 ->" has numbered
 }
 
-// deepest bounds how deep brackets may nest.
+// deepest bounds the nesting of brackets.
 const deepest = 500
 
 func (p *parser) peek() token { return p.tokens[p.next] }
@@ -29,13 +30,6 @@ func (p *parser) take() token {
 		p.next++
 	}
 	return t
-}
-
-func (t token) String() string {
-	if t.kind == tokenEnd {
-		return "end"
-	}
-	return strconv.Quote(t.text)
 }
 
 func (p *parser) fail(format string, args ...any) {
@@ -56,10 +50,10 @@ func (p *parser) expect(text string) {
 	}
 }
 
-// binary lists the operators with their priority; those of one priority go from left to right.
+// binary lists the operators with their priority. All associate to the left.
 var binary = map[string]struct {
 	priority int
-	op       array.Op
+	op       array.Opcode
 }{
 	"<": {1, array.Lt}, ">": {1, array.Gt}, "<=": {1, array.Le}, ">=": {1, array.Ge}, "==": {1, array.Eq}, "!=": {1, array.Neq},
 	"|": {2, array.Or}, "^": {3, array.Xor}, "&": {4, array.And},
@@ -67,13 +61,13 @@ var binary = map[string]struct {
 	"@": {6, matrixProduct},
 }
 
-// matrixProduct stands for the product of matrices, which is no element-wise operation.
-const matrixProduct = array.NumOps
+// matrixProduct stands for @, which is no element-wise operation.
+const matrixProduct = array.NumOpcodes
 
-// unaryPriority is that of -x and ~x, which bind less than x**2.
+// unaryPriority is the priority of -x and ~x, which bind less tightly than x**2.
 const unaryPriority = 7
 
-// expression reads operators of at least a priority.
+// expression reads operands and operators of at least the given priority.
 func (p *parser) expression(priority int) value {
 	if p.depth++; p.depth > deepest {
 		p.fail("nested more than %d deep", deepest)
@@ -97,15 +91,15 @@ func (p *parser) expression(priority int) value {
 		right := p.expression(b.priority + 1)
 		p.at = t.pos
 		if b.op == matrixProduct {
-			x, _ := (&call{name: "dot", args: []value{left, right}}).run()
-			left = p.mark(x)
+			left = p.mark(tensorValue(dot(&call{name: "dot", args: []value{left, right}})))
 			continue
 		}
 		left = p.apply(b.op, left, right)
 	}
 }
 
-// mark notes where in the text the applies come from that have been made for a value, so that errors at run time can say so.
+// mark notes the position in the text in all new applies of a value, so that errors at run time can
+// report it.
 func (p *parser) mark(x value) value {
 	if x.kind != kindTensor {
 		return x
@@ -133,7 +127,7 @@ func (p *parser) unary() value {
 		if x.kind == kindNumber {
 			x.num = x.num.negated()
 			if x.v != nil {
-				x.v = p.mark(tensorValue(Map(array.Neg, x.v))).v
+				x.v = p.mark(tensorValue(tensor.Map(array.Neg, x.v))).v
 			}
 			return x
 		}
@@ -152,9 +146,9 @@ func (p *parser) unary() value {
 	return base
 }
 
-// apply applies an element-wise operation. With numbers as both arguments the value is a number again, which takes the type of what it is
-// combined with: x*(1/2) is x*0.5.
-func (p *parser) apply(op array.Op, args ...value) value {
+// apply applies an element-wise operation. Of two numbers the result is a number again, which takes
+// the type of what it is combined with: x*(1/2) is x*0.5.
+func (p *parser) apply(op array.Opcode, args ...value) value {
 	if len(args) == 2 && args[0].kind == kindNumber && args[1].kind == kindNumber {
 		n, exact := folded(op, args[0].num, args[1].num)
 		if !exact { // too large for an integer
@@ -174,23 +168,7 @@ func (p *parser) apply(op array.Op, args ...value) value {
 	return p.mark(tensorValue(mapValues(logical(op, args), args)))
 }
 
-// mapValues is Map with numbers that take the type of the other arguments.
-func mapValues(op array.Op, args []value) *fgraph.Variable {
-	if n := op.NumArgs(); n >= 0 && n != len(args) {
-		fail(op.String(), "%d arguments, it takes %d", len(args), n)
-	}
-	if op == array.Switch {
-		rest := tensors(op.String(), args[1:])
-		cond := args[0].tensor(op.String())
-		return Map(op, cond, rest[0], rest[1])
-	}
-	if op == array.Pow && args[1].kind == kindNumber && args[1].num.i < 0 && args[1].num.dtype == Int64 {
-		args = []value{args[0], {kind: kindNumber, num: number{Float64, 0, args[1].num.f}}} // a negative power is a fraction
-	}
-	return Map(op, tensors(op.String(), args)...)
-}
-
-// atom reads a number, a name, a call, a list, or what stands in brackets.
+// atom reads a number, a name, a call, a list, or an expression in brackets.
 func (p *parser) atom() value {
 	t := p.take()
 	switch t.kind {
@@ -198,7 +176,7 @@ func (p *parser) atom() value {
 		n, ok := parseNumber(t.text)
 		if !ok {
 			p.next--
-			p.fail("%q is no number", t.text)
+			p.fail("%q is not a number", t.text)
 		}
 		return value{kind: kindNumber, num: n}
 	case tokenString:
@@ -252,7 +230,7 @@ func (p *parser) list(end string) []value {
 	return list
 }
 
-// reference reads "*1 -> expression", which gives the expression a number, or "*1", which stands for it.
+// reference reads "*1 -> expression", which numbers the expression, or "*1", which refers to it.
 func (p *parser) reference() value {
 	t := p.take()
 	if t.kind != tokenNumber {
@@ -272,10 +250,10 @@ func (p *parser) reference() value {
 	return p.postfix(x)
 }
 
-// modules are names that people write before those of functions, as in T.exp(x) or T.nnet.sigmoid(x). They say nothing here.
+// modules are prefixes of functions, as in T.exp(x) or T.nnet.sigmoid(x). They are skipped.
 var modules = map[string]bool{"theano": true, "pytensor": true, "tensor": true, "T": true, "tt": true, "at": true, "pt": true, "nnet": true, "np": true, "math": true, "special": true}
 
-// keywords are words of Python's that no variable can be named, with what to write instead.
+// keywords are words of Python that can't be used, with what to write instead.
 var keywords = map[string]string{
 	"and": "use & and brackets: (x > 0) & (y > 0)", "or": "use | and brackets: (x > 0) | (y > 0)", "not": "use ~: ~(x > 0)",
 	"if": "use switch(condition, x, y)", "else": "use switch(condition, x, y)", "is": "use ==", "in": "use ==", "lambda": "write the expression alone", "for": "write the expression for whole tensors",
@@ -295,7 +273,7 @@ func (p *parser) name(t token) value {
 		f := p.take()
 		if f.kind != tokenName {
 			p.next--
-			p.fail("a name is expected after the point")
+			p.fail("a name is expected after the dot")
 		}
 		return p.name(f)
 	}
@@ -303,14 +281,14 @@ func (p *parser) name(t token) value {
 	case "None":
 		return value{kind: kindNone}
 	case "True", "False":
-		n := number{dtype: Bool}
+		n := number{dtype: array.Bool}
 		if t.text == "True" {
 			n.i, n.f = 1, 1
 		}
 		return value{kind: kindNumber, num: n}
 	case "nan", "inf":
 		f, _ := strconv.ParseFloat(t.text, 64)
-		return value{kind: kindNumber, num: number{Float64, 0, f}}
+		return value{kind: kindNumber, num: number{array.Float64, 0, f}}
 	}
 	if _, ok := array.ParseDType(t.text); ok {
 		return value{kind: kindName, text: t.text}
@@ -323,19 +301,20 @@ func (p *parser) name(t token) value {
 		if p.scope.Strict {
 			p.fail("%s is not declared", t.text)
 		}
-		p.fail("%s is an op, and wants arguments", t.text)
+		p.fail("%s is an op and needs arguments", t.text)
 	}
-	v := NewInput(ScalarType(Float64), t.text)
+	v := fgraph.NewInput(tensor.ScalarType(array.Float64), t.text)
 	p.scope.declare(v)
 	return tensorValue(v)
 }
 
 func isOpName(name string) bool {
-	_, ok := NamedOp(name)
+	_, ok := Op(name)
 	return ok
 }
 
-// call reads the arguments of a function, behind the opening bracket; first are arguments that stand before the name.
+// call reads the arguments of a function, after the opening bracket. A method has its receiver as
+// first argument.
 func (p *parser) call(t token, first []value) value {
 	c := &call{name: t.text, args: first}
 	for !p.sign(")") {
@@ -361,7 +340,8 @@ func (p *parser) call(t token, first []value) value {
 	return p.mark(x)
 }
 
-// postfix reads what follows an expression: an attribute, a method, an index, or the number of an output.
+// postfix reads what follows an expression: an attribute, a method, an index, or the number of an
+// output.
 func (p *parser) postfix(x value) value {
 	for {
 		t := p.peek()
@@ -370,7 +350,7 @@ func (p *parser) postfix(x value) value {
 			name := p.take()
 			if name.kind != tokenName {
 				p.next--
-				p.fail("a name is expected after the point")
+				p.fail("a name is expected after the dot")
 			}
 			p.at = name.pos
 			if p.sign("(") {
@@ -396,22 +376,20 @@ func (p *parser) postfix(x value) value {
 	}
 }
 
-// attribute is what follows a point without brackets.
+// attribute returns what x.name stands for.
 func attribute(name string, x *fgraph.Variable) value {
 	switch name {
 	case "T":
-		return tensorValue(Transpose(x))
+		return tensorValue(tensor.Transpose(x))
 	case "shape":
-		return tensorValue(Shape(x))
+		return tensorValue(tensor.Shape(x))
 	case "ndim":
-		return value{kind: kindNumber, num: intNumber(int64(TypeOf(x).NDim()))}
+		return value{kind: kindNumber, num: intNumber(int64(tensor.TypeOf(x).NDim()))}
 	case "size":
-		return tensorValue(sizeOf(x))
+		return tensorValue(tensor.ReduceOver(array.Prod, tensor.Shape(x)))
 	case "dtype":
-		return value{kind: kindName, text: TypeOf(x).DType().String()}
+		return value{kind: kindName, text: tensor.TypeOf(x).DType().String()}
 	}
 	fail(name, "a tensor has no such attribute; there are T, shape, ndim, size and dtype")
 	return value{}
 }
-
-func sizeOf(x *fgraph.Variable) *fgraph.Variable { return Prod(Shape(x)) }

@@ -1,4 +1,4 @@
-package tensor_test
+package expr_test
 
 import (
 	"errors"
@@ -11,9 +11,11 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// TestLanguage: whatever a function or an op of the language is given, by place or by name, it is computed or there is an error that names it.
+// TestLanguage calls functions and ops with random positional and named arguments. Every call is
+// computed or fails with an error that names the function.
 func TestLanguage(t *testing.T) {
 	csr := array.ToCSR(array.Of([]float64{1, 0, 2, 0, 0, 3, 4, 0, 0}, 3, 3))
 	args := []*array.Array{
@@ -28,7 +30,7 @@ func TestLanguage(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	computed := 0
-	for _, name := range tensor.LanguageNames() {
+	for _, name := range expr.LanguageNames() {
 		for try := range tries {
 			var list []string
 			for range try % 6 {
@@ -49,7 +51,7 @@ func TestLanguage(t *testing.T) {
 			}
 			f, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{})
 			if errors.Is(err, fgraph.ErrInconsistent) {
-				continue // the op overwrites what is not its own
+				continue // the op overwrites an input of the graph
 			}
 			if err != nil {
 				t.Errorf("%s: %v", text, err)
@@ -67,12 +69,12 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestMissingArguments: an argument that is missing, unknown or there twice is named.
+// TestMissingArguments checks that errors name an argument that is missing, unknown or given twice.
 func TestMissingArguments(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"arange(step=2)", "arange: argument stop is missing"}, {"arange()", "arange: argument stop is missing"}, {"arange(1, 2, 3, 4)", "arange: 4 arguments, it takes 3"},
 		{"concatenate(axis=1)", "concatenate: argument tensors is missing"}, {"dot(axis=1, keepdims=1)", "dot: argument x is missing"}, {"dot(X, keepdims=1)", "dot: argument y is missing"},
-		{"dot(X, Y, keepdims=1)", "dot: takes no argument keepdims"}, {"dot(X, Y, x=X)", "dot: argument x is there twice"}, {"fill(x=1, y=2)", "fill: argument model is missing"},
+		{"dot(X, Y, keepdims=1)", "dot: takes no argument keepdims"}, {"dot(X, Y, x=X)", "dot: argument x is given twice"}, {"fill(x=1, y=2)", "fill: argument model is missing"},
 		{"clip(x, max=1)", "clip: argument min is missing"}, {"join(x=1, y=2)", "join: argument axis is missing"}, {"dimshuffle(axis=1)", "dimshuffle: argument x is missing"},
 		{"inc_subtensor(x[1:], value=2)", "inc_subtensor: argument y is missing"}, {"specify_shape(shape=3)", "specify_shape: argument x is missing"}, {"cast(x)", "cast: argument dtype is missing"},
 		{"exp(x, axis=1)", "exp: takes no argument axis"}, {"Softmax(X, axis=0)", "Softmax: takes no argument axis"}, {"where(p, x, y, axis=1)", "where: takes no argument axis"}, {"softmax(axis=0)", "softmax: argument x is missing"},

@@ -1,4 +1,4 @@
-package tensor
+package expr
 
 import (
 	"maps"
@@ -7,11 +7,15 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// LanguageNames returns the names of all functions of expressions and of all ops, these with parameters of every kind that they take.
+// ParseType is exported for tests.
+var ParseType = parseType
+
+// LanguageNames returns the names of all functions and of all ops. Ops have parameters of every
+// kind that they accept.
 func LanguageNames() []string {
-	names := slices.Concat(slices.Sorted(maps.Keys(functions)), slices.Sorted(maps.Keys(composed)))
-	ops := slices.Sorted(maps.Keys(namedOps))
-	for o := range array.NumOps {
+	names := slices.Concat(slices.Sorted(maps.Keys(functions)), []string{"grad"})
+	ops := slices.Sorted(maps.Keys(ops))
+	for o := range array.NumOpcodes {
 		ops = append(ops, o.String())
 	}
 	for r := range array.NumReductions {
@@ -20,7 +24,7 @@ func LanguageNames() []string {
 	for _, op := range ops {
 		for _, params := range []string{"", "{0}", "{1}", "{2}", "{8}", "{axis=0}", "{axis=0,1}", "{axis=7}", "{}", "{1,0}", "{x,0,x}", "{1:}", "{_}", "{::-1,_:_}", "{inplace}", "{0}{inplace}", "{1:}{inplace}",
 			"{inplace=0}", "{inplace=7}", "{float32}", "{int64}", "{bool}{inplace=0}", "{[?, 3]}", "{[3]}", "{a}"} {
-			if _, ok := NamedOp(op + params); ok {
+			if _, ok := Op(op + params); ok {
 				names = append(names, op+params)
 			}
 		}

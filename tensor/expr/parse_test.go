@@ -1,21 +1,22 @@
-package tensor_test
+package expr_test
 
 import (
 	"errors"
-	"math"
-	"runtime/metrics"
 	"strings"
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 const parseVars = "x y: vector; X Y: matrix; s: scalar; t: tensor3; f: float32 vector; i: int64 vector; n: int64 scalar; p: bool vector; S: csr; v: float64[3]"
 
-func newScope(t testing.TB, vars string) *tensor.Scope {
+func newScope(t testing.TB, vars string) *expr.Scope {
 	t.Helper()
-	s := tensor.NewScope()
+	s := expr.NewScope()
 	if err := s.Declare(vars); err != nil {
 		t.Fatal(err)
 	}
@@ -44,13 +45,13 @@ func TestParse(t *testing.T) {
 		{"alloc(s, x.shape)", "[Alloc(s, Subtensor{0}(Shape(x)))]"}, {"concatenate((x, y))", "[Join{0}(x, y)]"}, {"undeclared*2", "[mul(undeclared, 2.0)]"}, {"[x, y]", "[x, y]"}, {"[1, 2]", "[1, 2]"}, {"[[1, 2]]", "[[1, 2]]"}, {"(x, [1, x[0]])", "[x, MakeVector{float64}(1.0, Subtensor{0}(x))]"},
 		{"x.ndim + X.ndim", "[add(1, 2)]"}, {"True", "[True]"}, {"[[1, 2], [3, 4]]", "[[1, 2], [3, 4]]"}, {"[[[1, 2], [3, 4]]]", "[[[1, 2], [3, 4]]]"}, {"mean(x)", "[true_div(sum(x), cast{float64}(Shape_i{0}(x)))]"},
 		{"X @ X.T*s", "[mul(dot(X, DimShuffle{1,0}(X)), DimShuffle{x,x}(s))]"}, {"x @ x + s", "[add(dot(x, x), s)]"}, {"T.exp(x)", "[exp(x)]"}, {"T.nnet.sigmoid(x)", "[sigmoid(x)]"}, {"T + 1", "[add(T, 1.0)]"},
-		{"relu(f)", "[maximum(f, 0.0)]"}, {"X.ravel()", "[Reshape{1}(X, -1)]"}, {"T.", "a name is expected after the point"}, {"x..T", "column 3: a name is expected after the point"}, {"X @ t", "column 3: dot: argument 2"},
+		{"relu(f)", "[maximum(f, 0.0)]"}, {"X.ravel()", "[Reshape{1}(X, -1)]"}, {"T.", "a name is expected after the dot"}, {"x..T", "column 3: a name is expected after the dot"}, {"X @ t", "column 3: dot: argument 2"},
 		// What graphs print.
 		{"add(*1 -> exp(x), *1)", "[add(*1 -> exp(x), *1)]"}, {"sum{axis=0}(DimShuffle{1,0}(X))", "[sum{axis=0}(DimShuffle{1,0}(X))]"}, {"add{inplace=0}(x, y)", "[add{inplace=0}(x, y)]"},
 		{"CrossentropySoftmaxArgmax1HotWithBias(X, x, i)::2", "[CrossentropySoftmaxArgmax1HotWithBias(X, x, i)::2]"}, {"IncSubtensor{1:3}(x, 1.0)", "[IncSubtensor{1:3}(x, 1.0)]"},
 		// Mistakes.
 		{"", "column 1: an expression is expected, not end"}, {"x +", "column 4: an expression is expected"}, {"(x", `")" expected, not end`}, {"x y", "column 3: unexpected \"y\""}, {"x[1", `"]" or "," expected`},
-		{"x[", "column 3: an expression is expected, not end"}, {"foo(x)", "column 1: there is no function foo"}, {"exp", "exp is an op, and wants arguments"}, {"x + X[0:2, 0, 0]", "has not 3 dimensions"}, {"x $ y", "column 3: unexpected '$'"},
+		{"x[", "column 3: an expression is expected, not end"}, {"foo(x)", "column 1: there is no function foo"}, {"exp", "exp is an op and needs arguments"}, {"x + X[0:2, 0, 0]", "does not have 3 dimensions"}, {"x $ y", "column 3: unexpected '$'"},
 		{"X + t[0:2]", ""}, {"dot(x, t)", "argument 2: is a float64[?, ?, ?], which is neither vector nor matrix"}, {"v + v[0:2]", "column 3: add: argument 2: is a float64[2], whose dimension 0 does not fit the size 3"}, {"sum(x, axis=1)", "axis 1 of a float64 vector"},
 		{"x.foo", "no such attribute"}, {"sum(x, foo=1)", "sum: takes no argument foo"}, {"x[1.5]", "not an integer"}, {"x[::0]", "step 0"}, {"reshape(v, 2)", "can't be reshaped"}, {"*2", "nothing is numbered 2"},
 		{"Subtensor{", `"{" without "}"`}, {"x[1:2:3:4]", "a slice has three parts"}, {"1 = 2", "unexpected"}, {"cast(x, foo)", "the name of a type"}, {"S + x", "is a sparse matrix"}, {"softmax(i)", "not a tensor of floats"},
@@ -62,7 +63,7 @@ func TestParse(t *testing.T) {
 		got := fgraph.Sprint(0, out...)
 		if err != nil {
 			got = err.Error()
-			if !errors.Is(err, tensor.ErrSyntax) {
+			if !errors.Is(err, expr.ErrSyntax) {
 				t.Errorf("%s: %v is no ErrSyntax", c.text, err)
 			}
 		}
@@ -72,7 +73,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseOne: where one expression is wanted a list is a tensor.
+// TestParseOne reads lists, which are tensors if one expression is expected.
 func TestParseOne(t *testing.T) {
 	s := newScope(t, parseVars)
 	for text, want := range map[string]string{
@@ -83,12 +84,12 @@ func TestParseOne(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %s", text, fgraph.Sprint(0, v), err, want)
 		}
 	}
-	if v, err := s.ParseOne("'abc'"); v != nil || !errors.Is(err, tensor.ErrSyntax) {
+	if v, err := s.ParseOne("'abc'"); v != nil || !errors.Is(err, expr.ErrSyntax) {
 		t.Errorf("a string: %v, %v", v, err)
 	}
 }
 
-// TestParseDeep: no text makes the parser run out of stack.
+// TestParseDeep reads deeply nested text, which must not overflow the stack.
 func TestParseDeep(t *testing.T) {
 	s := newScope(t, parseVars)
 	for _, text := range []string{strings.Repeat("(", 1e5), strings.Repeat("-", 1e5) + "x", strings.Repeat("[", 1e5), strings.Repeat("exp(", 1e5), strings.Repeat("x**", 1e5) + "x", strings.Repeat("x[", 1e5)} {
@@ -114,65 +115,50 @@ func TestDeclare(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	for _, text := range []string{"x", "x: foo", "x: vector; x: matrix", "x+y: vector", "x: float64[1", "x: int64 csr", "x: [1,2,3,4,5,6,7,8,9]"} {
-		if err := tensor.NewScope().Declare(text); !errors.Is(err, tensor.ErrSyntax) {
+		if err := expr.NewScope().Declare(text); !errors.Is(err, expr.ErrSyntax) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
 
-// TestTypesRoundTrip: what a type prints reads as the type.
+// TestTypesRoundTrip prints types and reads them again.
 func TestTypesRoundTrip(t *testing.T) {
 	for _, typ := range []tensor.Type{
-		tensor.ScalarType(tensor.Bool), tensor.VectorType(tensor.Int64), tensor.MatrixType(tensor.Float32), tensor.NewType(tensor.Float64, 1, tensor.Unknown),
-		tensor.NewType(tensor.Float64, tensor.Unknown, 1), tensor.NewType(tensor.Float64, 2, tensor.Unknown, 1), tensor.CSRType(tensor.Float32), tensor.NewType(tensor.Int64, 0),
+		tensor.ScalarType(array.Bool), tensor.VectorType(array.Int64), tensor.MatrixType(array.Float32), tensor.NewType(array.Float64, 1, tensor.Unknown),
+		tensor.NewType(array.Float64, tensor.Unknown, 1), tensor.NewType(array.Float64, 2, tensor.Unknown, 1), tensor.CSRType(array.Float32), tensor.NewType(array.Int64, 0),
 	} {
-		if got, err := tensor.ParseType(typ.String()); err != nil || got != typ {
+		if got, err := expr.ParseType(typ.String()); err != nil || got != typ {
 			t.Errorf("%v reads as %v, %v", typ, got, err)
 		}
 	}
 }
 
-// TestOpNamesRoundTrip: an op is found under the name that it prints.
+// TestOpNamesRoundTrip finds ops by the names that they print.
 func TestOpNamesRoundTrip(t *testing.T) {
 	for _, name := range []string{
 		"add", "cast{float32}", "mul{inplace=1}", "sum", "sum{axis=0,2}", "sum{axis=}", "argmax{axis=1}", "DimShuffle{x,1,0}", "DimShuffle{}", "InplaceDimShuffle{1,0}", "Shape_i{2}",
 		"AllocEmpty{int64}", "MakeVector{bool}", "Reshape{3}", "Join{1}", "Gemm{inplace}", "BlasGemv", "BlasGer{inplace}", "Usmm{inplace}", "Subtensor{1:3,_,::-1,_:_}", "Subtensor{}", "IncSubtensor{1:}{inplace}",
 		"SetSubtensor{0}", "AdvancedSubtensor1", "AdvancedSubtensor{2}", "AdvancedIncSubtensor1{inplace}", "AdvancedSetSubtensor{2}{inplace}", "SpecifyShape{[?, 3]}", "Assert{no way}", "LogSoftmaxGrad", "ARange",
 	} {
-		op, ok := tensor.NamedOp(name)
+		op, ok := expr.Op(name)
 		if !ok || op.String() != name {
 			t.Errorf("%s: %v, %v", name, op, ok)
 			continue
 		}
-		again, _ := tensor.NamedOp(name)
+		again, _ := expr.Op(name)
 		if !fgraph.OpsEqual(op, again) || fgraph.HashOp(op) != fgraph.HashOp(again) {
 			t.Errorf("%s is not equal to itself", name)
 		}
 	}
 	for _, name := range []string{"", "foo", "cast", "cast{foo}", "sum{foo}", "sum{axis=9}", "DimShuffle{9}", "DimShuffle{a}", "Shape_i", "Shape_i{-1}", "Subtensor", "Subtensor{::0}", "Subtensor{1:2:_}", "Gemm{foo}", "add{inplace=-1}", "add}{", "SpecifyShape{3}"} {
-		if op, ok := tensor.NamedOp(name); ok {
+		if op, ok := expr.Op(name); ok {
 			t.Errorf("%s is %v", name, op)
 		}
 	}
 }
 
-// allocates returns how many bytes f allocates. What else the process does counts too, so that f runs again while it seems to be
-// more than most.
-func allocates(most uint64, f func()) uint64 {
-	least := uint64(math.MaxUint64)
-	for try := 0; try < 20 && least > most; try++ {
-		sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-		metrics.Read(sample)
-		before := sample[0].Value.Uint64()
-		f()
-		metrics.Read(sample)
-		least = min(least, sample[0].Value.Uint64()-before)
-	}
-	return least
-}
-
-// FuzzParse: whatever is typed, an expression takes memory in proportion to its text, is a sound graph, and prints as text that
-// reads as the same expression.
+// FuzzParse checks that reading a text takes memory proportional to its length, that an expression
+// is a sound graph, and that it prints as text that reads as the same expression.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"(x + y)*2/s", "sum(X, axis=0)", "x[1:3, None]", "*1 -> exp(x)", "set_subtensor(x[0:2], 1.5)", "t.transpose(2, 0, 1)", "Gemm(X, 1.0, X, Y, s)", "[x, y]", "1e-3**-x", "stack([s, 2])", "cast{float32}(x)::0"} {
 		f.Add(text)
@@ -184,11 +170,11 @@ func FuzzParse(f *testing.F) {
 		s := newScope(t, parseVars)
 		out, err := s.Parse(text)
 		most := uint64(1<<20 + 20_000*len(text))
-		if got := allocates(most, func() { newScope(t, parseVars).Parse(text) }); got > most {
+		if got := alloctest.Least(most, func() { newScope(t, parseVars).Parse(text) }); got > most {
 			t.Errorf("%d bytes of text take %d bytes to read, more than %d", len(text), got, most)
 		}
 		if err != nil {
-			if !errors.Is(err, tensor.ErrSyntax) {
+			if !errors.Is(err, expr.ErrSyntax) {
 				t.Errorf("%q: %v", text, err)
 			}
 			return
@@ -202,10 +188,10 @@ func FuzzParse(f *testing.F) {
 		}
 		printed := fgraph.Sprint(0, out...)
 		if len(printed) > 4000 || strings.Contains(printed, "…") {
-			return // a constant that is not printed in full
+			return // a constant is not printed in full
 		}
 		again, err := s.Parse(printed)
-		if !plainConstants(g) { // 2 reads as a number of the type of what it meets, what is printed as 2 may be an int64[1]
+		if !plainConstants(g) { // a 2 that an int64[1] prints reads as a number
 			return
 		}
 		if err != nil {
@@ -221,9 +207,18 @@ func FuzzParse(f *testing.F) {
 // plainConstants reports whether all constants of a graph are float64 scalars.
 func plainConstants(g *fgraph.FunctionGraph) bool {
 	for v := range g.Variables() {
-		if v.IsConstant() && v.Type() != tensor.ScalarType(tensor.Float64) {
+		if v.IsConstant() && v.Type() != tensor.ScalarType(array.Float64) {
 			return false
 		}
 	}
 	return true
+}
+
+// TestOpNameLists checks that lists of numbers in names of ops have no gaps.
+func TestOpNameLists(t *testing.T) {
+	for _, name := range []string{"sum{axis=0,,1}", "sum{axis= }", "Join{ }", "Join{}", "Join{0,1}", "DimShuffle{0,,1}", "SpecifyShape{[2,]}", "SpecifyShape{[]}", "argmax{axis=,}"} {
+		if op, ok := expr.Op(name); ok {
+			t.Errorf("%s is %v", name, op)
+		}
+	}
 }

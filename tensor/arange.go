@@ -1,0 +1,102 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// ARangeOp makes the vector of the integers start, start+step, … before stop: inputs start, stop,
+// step.
+type ARangeOp = arangeOp
+
+type arangeOp struct{ noGradient }
+
+// ARange returns the vector of the integers start, start+step, … before stop.
+func ARange(start, stop, step *fgraph.Variable) *fgraph.Variable {
+	return MustApply(ARangeOp{}, AsSize("arange", start), AsSize("arange", stop), AsSize("arange", step))
+}
+
+func (arangeOp) String() string { return "ARange" }
+
+func (op arangeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+	if len(in) != 3 {
+		return nil, wrongCount(op, in, 3)
+	}
+	var n [3]int
+	constant := true
+	for i, v := range in {
+		if !isSize(v) {
+			return nil, argError(op, i, "is a %v, not an integer", v.Type())
+		}
+		k, ok := constantInt(v)
+		n[i] = k
+		constant = constant && ok
+	}
+	if !constant {
+		return one(VectorType(array.Int64)), nil
+	}
+	length, err := rangeLength(n[0], n[1], n[2])
+	if err != nil {
+		return nil, argError(op, 2, "is 0")
+	}
+	return one(NewType(array.Int64, length)), nil
+}
+
+// rangeLength returns the number of elements, which may exceed that of any array. The distance of
+// the ends may overflow an int.
+func rangeLength(start, stop, step int) (int, error) {
+	span, stride := uint64(stop)-uint64(start), uint64(step)
+	if step < 0 {
+		start, stop, span, stride = stop, start, -span, -stride
+	}
+	switch {
+	case step == 0:
+		return 0, fmt.Errorf("%w: arange with step 0", ErrShape)
+	case stop <= start:
+		return 0, nil
+	}
+	return int(min((span-1)/stride+1, math.MaxInt)), nil
+}
+
+func (op arangeOp) Compile(*fgraph.Apply) (Kernel, error) {
+	return func(ws *array.Workspace, in, out []*array.Array) error {
+		start, stop, step := in[0].Int(0), in[1].Int(0), in[2].Int(0)
+		n, err := rangeLength(int(start), int(stop), int(step))
+		if err != nil {
+			return err
+		}
+		if err := ws.New(out[0], array.Int64, n); err != nil {
+			return err
+		}
+		for i := range array.Slice[int64](out[0]) {
+			array.Slice[int64](out[0])[i] = start + int64(i)*step
+		}
+		return nil
+	}, nil
+}
+
+// mostStep bounds steps: with a smaller one, a distance that overflows an int has more elements
+// than fit into memory.
+const mostStep = 1 << 20
+
+func (op arangeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	start, stop, step := a.Inputs()[0], a.Inputs()[1], a.Inputs()[2]
+	n, ok := constantInt(step)
+	if !ok || n == 0 || n > mostStep || n < -mostStep {
+		return nil
+	}
+	if n < 0 {
+		start, stop, n = stop, start, -n
+	}
+	span := intMap(array.Sub, stop, start)
+	if n > 1 {
+		span = intMap(array.IntDiv, intMap(array.Add, span, Int(n-1)), Int(n))
+	}
+	if first, ok := constantInt(start); !ok || first != 0 || !positive(span) {
+		span = intMap(array.Maximum, span, Int(0))
+	}
+	return [][]*fgraph.Variable{{span}}
+}

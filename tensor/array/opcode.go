@@ -1,0 +1,188 @@
+package array
+
+import (
+	"fmt"
+	"strings"
+)
+
+// An Opcode is an element-wise operation. Names and meanings are Theano's.
+type Opcode uint8
+
+// The element-wise operations.
+const (
+	Identity Opcode = iota // x
+	Cast                   // x with another element type
+	Second                 // y, broadcast to the shape of x; Theano also calls it fill
+	Switch                 // y where x, else z
+	Add
+	Mul
+	Sub
+	TrueDiv
+	IntDiv // rounded towards minus infinity, as in Python; 0 for integers divided by 0
+	Mod    // with the sign of the divisor, as in Python
+	Pow
+	Maximum // NaN if one of them is
+	Minimum
+	Neg
+	Inv // 1/x
+	Abs
+	Sgn // -1, 0 or 1; NaN of NaN
+	Sqr
+	Sqrt
+	Exp
+	Expm1 // exp(x) - 1
+	Exp2
+	Log
+	Log1p // log(1 + x)
+	Log2
+	Log10
+	LogAddExp // log(exp(x) + exp(y))
+	Sigmoid   // 1/(1 + exp(-x))
+	Softplus  // log(1 + exp(x))
+	Erf
+	Erfc // 1 - erf(x)
+	Sin
+	Cos
+	Tan
+	Arcsin
+	Arccos
+	Arctan
+	Arctan2
+	Sinh
+	Cosh
+	Tanh
+	Arcsinh
+	Arccosh
+	Arctanh
+	Deg2rad
+	Rad2deg
+	Floor
+	Ceil
+	Trunc
+	Round // halves to even
+	Eq
+	Neq
+	Lt
+	Le
+	Gt
+	Ge
+	IsNan
+	IsInf
+	And
+	Or
+	Xor
+	Invert
+	NumOpcodes // how many there are
+)
+
+// A typing says in which type an operation computes, and which type its result has.
+type typing uint8
+
+const (
+	same    typing = iota // as its arguments
+	second                // as its second argument
+	choice                // as its second and third argument; the first is a bool
+	arith                 // as its arguments, but bools count as integers
+	real_                 // as its arguments, but bools and integers count as float64
+	compare               // as its arguments; the result is a bool
+	test                  // as real_; the result is a bool
+	logic                 // as its arguments, which must not be floats
+)
+
+// maxArgs is the largest number of arguments of the operations that take a fixed number.
+const maxArgs = 3
+
+type opInfo struct {
+	name     string
+	args     int8 // -1: one or more
+	typing   typing
+	commutes bool
+}
+
+var ops = func() (table [NumOpcodes]opInfo) {
+	for _, family := range []struct {
+		first Opcode
+		opInfo
+	}{ // successive operations that differ only in their names
+		{Identity, opInfo{"identity cast", 1, same, false}},
+		{Second, opInfo{"second", 2, second, false}},
+		{Switch, opInfo{"switch", 3, choice, false}},
+		{Add, opInfo{"add mul", -1, arith, true}},
+		{Sub, opInfo{"sub", 2, arith, false}},
+		{TrueDiv, opInfo{"true_div", 2, real_, false}},
+		{IntDiv, opInfo{"int_div mod pow", 2, arith, false}},
+		{Maximum, opInfo{"maximum minimum", 2, same, true}},
+		{Neg, opInfo{"neg", 1, arith, false}},
+		{Inv, opInfo{"inv", 1, real_, false}},
+		{Abs, opInfo{"abs sgn sqr", 1, arith, false}},
+		{Sqrt, opInfo{"sqrt exp expm1 exp2 log log1p log2 log10", 1, real_, false}},
+		{LogAddExp, opInfo{"logaddexp", 2, real_, true}},
+		{Sigmoid, opInfo{"sigmoid softplus erf erfc sin cos tan arcsin arccos arctan", 1, real_, false}},
+		{Arctan2, opInfo{"arctan2", 2, real_, false}},
+		{Sinh, opInfo{"sinh cosh tanh arcsinh arccosh arctanh deg2rad rad2deg floor ceil trunc round", 1, real_, false}},
+		{Eq, opInfo{"eq neq", 2, compare, true}},
+		{Lt, opInfo{"lt le gt ge", 2, compare, false}},
+		{IsNan, opInfo{"isnan isinf", 1, test, false}},
+		{And, opInfo{"and or xor", 2, logic, true}},
+		{Invert, opInfo{"invert", 1, logic, false}},
+	} {
+		for i, name := range strings.Fields(family.name) {
+			table[int(family.first)+i] = opInfo{name, family.args, family.typing, family.commutes}
+		}
+	}
+	return table
+}()
+
+// String returns the name of the operation.
+func (o Opcode) String() string {
+	if int(o) >= len(ops) {
+		return fmt.Sprintf("Op(%d)", uint8(o))
+	}
+	return ops[o].name
+}
+
+// NumArgs returns the number of arguments, or -1 for one or more.
+func (o Opcode) NumArgs() int { return int(ops[o].args) }
+
+// Commutes reports whether the order of the arguments is irrelevant.
+func (o Opcode) Commutes() bool { return ops[o].commutes }
+
+// ParseOpcode returns the operation with the given name, and whether there is one.
+func ParseOpcode(name string) (Opcode, bool) {
+	for o := range NumOpcodes {
+		if ops[o].name == name {
+			return o, true
+		}
+	}
+	return 0, false
+}
+
+// Types returns the type in which the operation computes on arguments of the given types, and the
+// type of its result. It reports false if the operation is not defined for them. For Cast, whose
+// result does not depend on its argument, both are the type of the argument.
+func (o Opcode) Types(args ...DType) (compute, result DType, ok bool) {
+	if len(args) == 0 {
+		return 0, 0, false
+	}
+	switch ops[o].typing {
+	case second:
+		return args[1], args[1], true
+	case choice:
+		d := upcast(args[1], args[2])
+		return d, d, true
+	}
+	d := Upcast(args[0], args[1:]...)
+	switch ops[o].typing {
+	case arith:
+		d = max(d, Int64)
+	case real_:
+		d = d.Float()
+	case compare:
+		return d, Bool, true
+	case test:
+		return d.Float(), Bool, true
+	case logic:
+		return d, d, !d.IsFloat()
+	}
+	return d, d, true
+}

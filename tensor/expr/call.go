@@ -1,0 +1,168 @@
+package expr
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A call is a function with its arguments.
+type call struct {
+	name  string
+	args  []value
+	named map[string]value
+	known []string // the names that were asked for
+}
+
+// run returns the result, and reports whether there is such a function.
+func (c *call) run() (value, bool) {
+	if c.name == "grad" {
+		x := c.grad()
+		c.checkNames()
+		return x, true
+	}
+	if f := functions[c.name]; f != nil {
+		v := f(c)
+		c.checkNames()
+		return tensorValue(v), true
+	}
+	if o, ok := array.ParseOpcode(c.name); ok && o != array.Cast {
+		return tensorValue(mapped(o)(c)), true
+	}
+	for r := range array.NumReductions {
+		if r.String() == c.name {
+			return tensorValue(c.reduce(r)), true
+		}
+	}
+	op, ok := Op(c.name)
+	if !ok {
+		return value{}, false
+	}
+	c.checkNames()
+	if e, ok := op.(tensor.Elemwise); ok {
+		return tensorValue(tensor.MapOp(e, tensors(c.name, c.args)...)), true
+	}
+	return tensorValue(tensor.MustApply(op, operands(op, c.args)...)), true
+}
+
+// operands returns the operands of an op. Numbers that the op combines with tensors take their
+// type; sizes and indexes keep theirs.
+func operands(op tensor.Op, args []value) []*fgraph.Variable {
+	switch op.(type) {
+	case tensor.Dot22ScalarOp, tensor.GemmOp, tensor.GemvOp, tensor.GerOp, tensor.UsmmOp:
+		return tensors(op.String(), args)
+	}
+	in := make([]*fgraph.Variable, len(args))
+	for i, x := range args {
+		if inc, ok := op.(*tensor.IncSubtensorOp); ok && i == 1 && x.kind == kindNumber {
+			ndim := tensor.TypeOf(in[0]).NDim()
+			for d := range inc.NumIndexes() {
+				if !inc.IsSlice(d) {
+					ndim--
+				}
+			}
+			in[1] = tensor.PadLeft(x.num.in(tensor.TypeOf(in[0]).DType()), ndim)
+			continue
+		}
+		in[i] = x.tensor(op.String())
+	}
+	return in
+}
+
+// arg returns argument i, which may be given by name instead, and reports whether it is there.
+func (c *call) arg(i int, name string) (value, bool) {
+	x, ok := c.named[name]
+	c.known = append(c.known, name)
+	if i >= 0 && i < len(c.args) {
+		if ok {
+			fail(c.name, "argument %s is given twice", name)
+		}
+		return c.args[i], true
+	}
+	return x, ok
+}
+
+// need is arg for a required argument.
+func (c *call) need(i int, name string) value {
+	x, ok := c.arg(i, name)
+	if !ok {
+		fail(c.name, "argument %s is missing", name)
+	}
+	return x
+}
+
+// tensor returns required argument i as a tensor.
+func (c *call) tensor(i int, name string) *fgraph.Variable { return c.need(i, name).tensor(c.name) }
+
+// rest returns the positional arguments from i on.
+func (c *call) rest(i int) []value { return c.args[min(i, len(c.args)):] }
+
+// list is rest, in which a single list stands for its elements.
+func (c *call) list(i int) []value {
+	rest := c.rest(i)
+	if len(rest) == 1 && rest[0].kind == kindList {
+		return rest[0].list
+	}
+	return rest
+}
+
+// tensors returns all arguments, which have these names, as tensors. Numbers take the type of the
+// others.
+func (c *call) tensors(names ...string) []*fgraph.Variable {
+	c.count(len(names))
+	args := make([]value, len(names))
+	for i, name := range names {
+		args[i] = c.need(i, name)
+	}
+	c.checkNames()
+	return tensors(c.name, args)
+}
+
+// checkNames fails if there is a named argument that nobody asked for.
+func (c *call) checkNames() {
+	for _, name := range slices.Sorted(maps.Keys(c.named)) {
+		if !slices.Contains(c.known, name) {
+			fail(c.name, "takes no argument %s", name)
+		}
+	}
+}
+
+// count fails if there are more than most positional arguments.
+func (c *call) count(most int) {
+	if n := len(c.args); n > most {
+		fail(c.name, "%d arguments, it takes %d", n, most)
+	}
+}
+
+// axes returns the argument axis: nil, which means all dimensions, if it is missing or None. An
+// empty list means none.
+func (c *call) axes(i int) []int {
+	x, ok := c.arg(i, "axis")
+	if !ok || x.kind == kindNone {
+		return nil
+	}
+	axes := x.integers(c.name)
+	for k, d := range axes {
+		if slices.Contains(axes[:k], d) {
+			fail(c.name, "axis %d is named twice", d)
+		}
+	}
+	return axes
+}
+
+// integer returns an optional integer argument.
+func (c *call) integer(i int, name string, missing int) int {
+	if x, ok := c.arg(i, name); ok {
+		return x.integer(c.name)
+	}
+	return missing
+}
+
+// keepDims returns the argument keepdims.
+func (c *call) keepDims() bool {
+	keep, ok := c.arg(-1, "keepdims")
+	return ok && keep.kind == kindNumber && keep.num.f != 0
+}

@@ -1,0 +1,17 @@
+// Package expr reads tensor expressions from text, as a Python user writes them
+// and as graphs print:
+//
+//	s := expr.NewScope()
+//	err := s.Declare("x y z: vector; X: matrix")
+//	outputs, err := s.Parse("sum((y + z)*x/(y + z)) + mean(X, axis=0)")
+//
+// A [Scope] holds the variables that expressions may name. Expressions know
+// Python's operators and indexes, the functions and methods of Theano and NumPy
+// that package tensor has ops for, and every op under the name that it prints,
+// which [Op] finds. A mistake is a [*SyntaxError] with its column.
+//
+// The package computes and optimizes nothing: what Parse returns is a graph made
+// of the ops of package tensor.
+//
+// A Scope belongs to one goroutine. Op may be called from several.
+package expr

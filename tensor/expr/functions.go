@@ -1,0 +1,311 @@
+package expr
+
+import (
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A function returns the result of a call.
+type function func(c *call) *fgraph.Variable
+
+// functions are the functions that are not simply ops, without grad, which may return a list.
+var functions = map[string]function{
+	"abs_": mapped(array.Abs), "and_": mapped(array.And), "divide": mapped(array.TrueDiv), "identity": mapped(array.Identity), "negative": mapped(array.Neg),
+	"or_": mapped(array.Or), "power": mapped(array.Pow), "reciprocal": mapped(array.Inv), "sign": mapped(array.Sgn), "sqrt_": mapped(array.Sqrt),
+	"square": mapped(array.Sqr), "tensor_copy": mapped(array.Identity), "where": mapped(array.Switch),
+	"fill": fill, "second": fill, "dot": dot, "clip": clip,
+	"outer": binaryOf(tensor.Outer, "x", "y"), "sdot": binaryOf(tensor.SparseDot, "x", "y"),
+	"categorical_crossentropy": binaryOf(tensor.CrossentropyCategorical1Hot, "p", "y"),
+	"relu":                     unaryOf(func(x *fgraph.Variable) *fgraph.Variable { return tensor.Maximum(x, tensor.Number(0, x)) }),
+	"ravel":                    unaryOf(func(x *fgraph.Variable) *fgraph.Variable { return tensor.Flatten(x, 1) }),
+	"ones_like":                unaryOf(func(x *fgraph.Variable) *fgraph.Variable { return tensor.FillLike(x, 1) }),
+	"shape":                    unaryOf(tensor.Shape), "zeros_like": unaryOf(tensor.ZerosLike),
+	"mean": folding(tensor.Mean), "var": folding(variance),
+	"std":     folding(func(x *fgraph.Variable, axes ...int) *fgraph.Variable { return tensor.Sqrt(variance(x, axes...)) }),
+	"softmax": overAxis(tensor.Softmax), "log_softmax": overAxis(tensor.LogSoftmax), "argmax": argmax,
+	"transpose": transpose, "dimshuffle": dimshuffle, "reshape": reshape, "flatten": flatten, "specify_shape": specifyShape,
+	"join": join, "concatenate": concatenate, "stack": stack, "cast": cast, "astype": cast,
+	"alloc": alloc, "Alloc": alloc, "zeros": filled(0), "ones": filled(1), "arange": arange,
+	"inc_subtensor": changed(tensor.IncSubtensor, tensor.IncTake), "set_subtensor": changed(tensor.SetSubtensor, tensor.SetTake),
+}
+
+// mapped returns the function that applies an element-wise operation.
+func mapped(op array.Opcode) function {
+	return func(c *call) *fgraph.Variable { c.checkNames(); return mapValues(op, c.args) }
+}
+
+// mapValues applies an element-wise operation. Numbers take the type of the other arguments.
+func mapValues(op array.Opcode, args []value) *fgraph.Variable {
+	if n := op.NumArgs(); n >= 0 && n != len(args) {
+		fail(op.String(), "%d arguments, it takes %d", len(args), n)
+	}
+	if op == array.Switch {
+		rest := tensors(op.String(), args[1:])
+		return tensor.Switch(args[0].tensor(op.String()), rest[0], rest[1])
+	}
+	if op == array.Pow && args[1].kind == kindNumber && args[1].num.i < 0 && args[1].num.dtype == array.Int64 {
+		args = []value{args[0], args[1].float()} // a negative power is a fraction
+	}
+	return tensor.Map(op, tensors(op.String(), args)...)
+}
+
+// unaryOf returns the function that applies f to its only argument.
+func unaryOf(f func(x *fgraph.Variable) *fgraph.Variable) function {
+	return func(c *call) *fgraph.Variable { c.count(1); return f(c.tensor(0, "x")) }
+}
+
+// binaryOf returns the function that applies f to its two arguments.
+func binaryOf(f func(x, y *fgraph.Variable) *fgraph.Variable, x, y string) function {
+	return func(c *call) *fgraph.Variable { c.count(2); return f(c.tensor(0, x), c.tensor(1, y)) }
+}
+
+// fill broadcasts a value, which keeps its type. A number takes the type of the model.
+func fill(c *call) *fgraph.Variable {
+	in := c.tensors("model", "value")
+	return tensor.Second(in[0], in[1])
+}
+
+func dot(c *call) *fgraph.Variable {
+	in := c.tensors("x", "y")
+	return tensor.Dot(in[0], in[1])
+}
+
+func clip(c *call) *fgraph.Variable {
+	in := c.tensors("x", "min", "max")
+	return tensor.Minimum(tensor.Maximum(in[0], in[1]), in[2])
+}
+
+// reduce applies a reduction.
+func (c *call) reduce(r array.Reduction) *fgraph.Variable {
+	c.count(2)
+	x, axes := c.tensor(0, "x"), c.axes(1)
+	if d, ok := c.arg(-1, "dtype"); ok && d.kind != kindNone {
+		x = tensor.Cast(x, d.dtype(c.name))
+	}
+	keep := c.keepDims()
+	c.checkNames()
+	if axes != nil && len(axes) == 0 {
+		return tensor.MustApply(tensor.Reduce{Op: r}, x)
+	}
+	y := tensor.ReduceOver(r, x, axes...)
+	if keep {
+		y = tensor.KeepDims(y, x, axes...)
+	}
+	return y
+}
+
+// folding returns the function that applies f, which folds dimensions. With keepdims they
+// remain, with size 1.
+func folding(f func(x *fgraph.Variable, axes ...int) *fgraph.Variable) function {
+	return func(c *call) *fgraph.Variable {
+		c.count(2)
+		x, axes := c.tensor(0, "x"), c.axes(1)
+		keep := c.keepDims()
+		if axes != nil && len(axes) == 0 {
+			fail(c.name, "an axis is expected")
+		}
+		y := f(x, axes...)
+		if keep {
+			y = tensor.KeepDims(y, x, axes...)
+		}
+		return y
+	}
+}
+
+// variance returns the mean squared distance from the mean.
+func variance(x *fgraph.Variable, axes ...int) *fgraph.Variable {
+	mean := tensor.KeepDims(tensor.Mean(x, axes...), x, axes...)
+	return tensor.Mean(tensor.Sqr(tensor.Sub(x, mean)), axes...)
+}
+
+// overAxis returns the function that applies f, which works along the last dimension, along any
+// dimension.
+func overAxis(f func(*fgraph.Variable) *fgraph.Variable) function {
+	return func(c *call) *fgraph.Variable {
+		c.count(2)
+		x := c.tensor(0, "x")
+		axes := tensor.NormalAxes(c.name, x, c.axes(1))
+		last := tensor.TypeOf(x).NDim() - 1
+		if len(axes) > 1 {
+			fail(c.name, "%d axes, it takes one", len(axes))
+		}
+		if len(axes) == 0 || axes[0] == last {
+			return f(x)
+		}
+		order := dims(0, last+1)
+		order[axes[0]], order[last] = last, axes[0]
+		return tensor.DimShuffle(f(tensor.DimShuffle(x, order...)), order...)
+	}
+}
+
+func argmax(c *call) *fgraph.Variable {
+	c.count(2)
+	return tensor.Argmax(c.tensor(0, "x"), c.axes(1)...)
+}
+
+func transpose(c *call) *fgraph.Variable {
+	x, axes := c.tensor(0, "x"), c.axes(1)
+	if len(c.args) > 2 {
+		axes = value{kind: kindList, list: c.rest(1)}.integers(c.name)
+	}
+	if axes == nil {
+		return tensor.Transpose(x)
+	}
+	return tensor.DimShuffle(x, tensor.NormalAxes(c.name, x, axes)...)
+}
+
+// dimshuffle takes an order of numbers and 'x', like Theano's method.
+func dimshuffle(c *call) *fgraph.Variable {
+	x, list := c.tensor(0, "x"), c.list(1)
+	order := make([]int, len(list))
+	for i, d := range list {
+		if d.kind == kindName && d.text == "x" || d.kind == kindNone {
+			order[i] = array.NewAxis
+			continue
+		}
+		if order[i] = d.integer(c.name); order[i] < 0 || order[i] >= tensor.TypeOf(x).NDim() {
+			fail(c.name, "dimension %d of a %v", order[i], x.Type())
+		}
+	}
+	return tensor.DimShuffle(x, order...)
+}
+
+func reshape(c *call) *fgraph.Variable {
+	x, dims := c.tensor(0, "x"), c.rest(1)
+	if s, ok := c.arg(-1, "shape"); ok {
+		dims = []value{s}
+	}
+	if len(dims) == 1 && dims[0].kind == kindTensor && tensor.TypeOf(dims[0].v).NDim() == 1 {
+		if n := tensor.TypeOf(dims[0].v).Dim(0); n != tensor.Unknown {
+			return tensor.ReshapeTo(x, dims[0].v, n)
+		}
+	}
+	return tensor.Reshape(x, sizes(c.name, dims)...)
+}
+
+func flatten(c *call) *fgraph.Variable {
+	c.count(2)
+	n := c.integer(1, "ndim", 1)
+	return tensor.Flatten(c.tensor(0, "x"), n)
+}
+
+func specifyShape(c *call) *fgraph.Variable {
+	x, list := c.tensor(0, "x"), c.list(1)
+	shape := make([]int, len(list))
+	for i, n := range list {
+		if shape[i] = tensor.Unknown; n.kind != kindNone {
+			shape[i] = n.integer(c.name)
+		}
+	}
+	return tensor.SpecifyShape(x, shape...)
+}
+
+// join takes the axis before the tensors, like Theano's.
+func join(c *call) *fgraph.Variable {
+	return tensor.Join(c.need(0, "axis").integer(c.name), tensors(c.name, c.rest(1))...)
+}
+
+// concatenate takes a list and the axis, like NumPy's.
+func concatenate(c *call) *fgraph.Variable {
+	c.count(2)
+	axis := c.integer(1, "axis", 0)
+	list := c.need(0, "tensors")
+	if list.kind != kindList {
+		fail(c.name, "a list of tensors is expected")
+	}
+	return tensor.Join(axis, tensors(c.name, list.list)...)
+}
+
+func stack(c *call) *fgraph.Variable {
+	list, axis := c.args, -1
+	if len(list) > 0 && len(list) <= 2 && list[0].kind == kindList {
+		list, axis = list[0].list, 1
+	}
+	return tensor.Stack(c.integer(axis, "axis", 0), tensors(c.name, list)...)
+}
+
+func cast(c *call) *fgraph.Variable {
+	c.count(2)
+	return tensor.Cast(c.tensor(0, "x"), c.need(1, "dtype").dtype(c.name))
+}
+
+func alloc(c *call) *fgraph.Variable {
+	return tensor.Alloc(c.tensor(0, "value"), sizes(c.name, c.rest(1))...)
+}
+
+// filled returns the function that allocates a tensor with all elements v.
+func filled(v float64) function {
+	return func(c *call) *fgraph.Variable {
+		dtype := array.Float64
+		if x, ok := c.arg(-1, "dtype"); ok {
+			dtype = x.dtype(c.name)
+		}
+		return tensor.Alloc(tensor.Constant(array.Full(dtype, v)), sizes(c.name, c.args)...)
+	}
+}
+
+func arange(c *call) *fgraph.Variable {
+	c.count(3)
+	integer := func(i int64) value { return value{kind: kindNumber, num: intNumber(i)} }
+	if _, named := c.named["stop"]; !named && len(c.args) == 1 {
+		c.args = []value{integer(0), c.args[0]}
+	}
+	args := [3]value{integer(0), c.need(1, "stop"), integer(1)}
+	if x, ok := c.arg(0, "start"); ok {
+		args[0] = x
+	}
+	if x, ok := c.arg(2, "step"); ok {
+		args[2] = x
+	}
+	if a := floatRange(args); a != nil {
+		return tensor.Constant(a)
+	}
+	in := tensors(c.name, args[:])
+	return tensor.ARange(in[0], in[1], in[2])
+}
+
+// changed returns inc_subtensor(x[1:3], y) or set_subtensor(x[1:3], y): the first function serves
+// basic indexes, the second one integer tensors.
+func changed(
+	basic func(x, y *fgraph.Variable, indexes ...tensor.Index) *fgraph.Variable,
+	advanced func(x, y *fgraph.Variable, indexes ...*fgraph.Variable) *fgraph.Variable,
+) function {
+	return func(c *call) *fgraph.Variable {
+		c.count(2)
+		part := c.tensor(0, "x")
+		y := tensors(c.name, []value{tensorValue(part), c.need(1, "y")})[1]
+		switch op := tensor.OpOf(part).(type) {
+		case *tensor.SubtensorOp:
+			return basic(part.Owner().Inputs()[0], y, op.Indexes(part.Owner())...)
+		case tensor.AdvancedSubtensorOp:
+			in := part.Owner().Inputs()
+			return advanced(in[0], tensor.Second(part, y), in[1:]...)
+		}
+		fail(c.name, "the first argument has to be an index expression such as x[1:3]")
+		return nil
+	}
+}
+
+// grad returns the gradient with respect to a tensor, or the list of gradients with respect to a
+// list of tensors.
+func (c *call) grad() value {
+	c.count(2)
+	cost, wrt := c.tensor(0, "cost"), c.need(1, "wrt")
+	list := []value{wrt}
+	if wrt.kind == kindList {
+		list = wrt.list
+	}
+	g, err := tensor.GradOptions{Zeros: true}.Grad(cost, tensors(c.name, list)...)
+	if err != nil {
+		fail(c.name, "%v", err)
+	}
+	if wrt.kind != kindList {
+		return tensorValue(g[0])
+	}
+	grads := value{kind: kindList}
+	for _, v := range g {
+		grads.list = append(grads.list, tensorValue(v))
+	}
+	return grads
+}

@@ -1,0 +1,118 @@
+package expr
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+type tokenKind uint8
+
+const (
+	tokenEnd tokenKind = iota
+	tokenName
+	tokenNumber
+	tokenString
+	tokenSign
+)
+
+type token struct {
+	kind tokenKind
+	text string // of a string, without its quotes
+	pos  int    // in bytes
+}
+
+func (t token) String() string {
+	if t.kind == tokenEnd {
+		return "end"
+	}
+	return strconv.Quote(t.text)
+}
+
+// signs are the operators. An operator precedes its own prefixes.
+var signs = []string{"**", "//", "->", "==", "!=", "<=", ">=", "::", "...", "+", "-", "*", "/", "%", "<", ">", "&", "|", "^", "~", "@", "(", ")", "[", "]", ",", ":", ".", "=", ";"}
+
+// lex splits an expression into tokens, of which the last is the end.
+func lex(text string) ([]token, error) {
+	var tokens []token
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if unicode.IsSpace(r) {
+			at += size
+			continue
+		}
+		t, length, err := lexToken(text[at:], r)
+		if err != nil {
+			err.Column += at
+			return nil, err
+		}
+		t.pos = at
+		tokens = append(tokens, t)
+		at += length
+	}
+	return append(tokens, token{tokenEnd, "", len(text)}), nil
+}
+
+// lexToken reads the token that text starts with; r is the first rune. A name includes
+// parameters in braces: sum{axis=0}.
+func lexToken(text string, r rune) (t token, length int, err *SyntaxError) {
+	switch {
+	case unicode.IsLetter(r) || r == '_':
+		n := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
+		if n < 0 {
+			n = len(text)
+		}
+		for n < len(text) && text[n] == '{' {
+			end := strings.IndexByte(text[n:], '}')
+			if end < 0 {
+				return t, 0, &SyntaxError{n + 1, `"{" without "}"`, nil}
+			}
+			n += end + 1
+		}
+		return token{kind: tokenName, text: text[:n]}, n, nil
+	case isDigit(text, 0) || r == '.' && isDigit(text, 1):
+		n := numberLength(text)
+		return token{kind: tokenNumber, text: text[:n]}, n, nil
+	case r == '\'' || r == '"':
+		end := strings.IndexByte(text[1:], byte(r))
+		if end < 0 {
+			return t, 0, &SyntaxError{1, "unterminated string", nil}
+		}
+		return token{kind: tokenString, text: text[1 : 1+end]}, end + 2, nil
+	}
+	for _, s := range signs {
+		if strings.HasPrefix(text, s) {
+			return token{kind: tokenSign, text: s}, len(s), nil
+		}
+	}
+	return t, 0, &SyntaxError{1, fmt.Sprintf("unexpected %q", r), nil}
+}
+
+func isDigit(text string, i int) bool { return i < len(text) && text[i] >= '0' && text[i] <= '9' }
+
+// numberLength returns the length of the number that text starts with: digits, a point, an
+// exponent.
+func numberLength(text string) int {
+	digits := func(n int) int {
+		for isDigit(text, n) || n < len(text) && text[n] == '_' {
+			n++
+		}
+		return n
+	}
+	n := digits(0)
+	if n < len(text) && text[n] == '.' {
+		n = digits(n + 1)
+	}
+	if n < len(text) && (text[n] == 'e' || text[n] == 'E') {
+		exponent := n + 1
+		if exponent < len(text) && (text[exponent] == '+' || text[exponent] == '-') {
+			exponent++
+		}
+		if end := digits(exponent); end > exponent {
+			n = end
+		}
+	}
+	return n
+}

@@ -1,0 +1,152 @@
+package expr
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A number takes the type of what it is combined with.
+type number struct {
+	dtype array.DType // as written: Bool, Int64 or Float64
+	i     int64
+	f     float64
+}
+
+func intNumber(i int64) number { return number{array.Int64, i, float64(i)} }
+
+// parseNumber reads a number. It accepts 9223372036854775808 for the sake of negated.
+func parseNumber(text string) (number, bool) {
+	text = strings.ReplaceAll(text, "_", "")
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return intNumber(i), true
+	}
+	if text == "9223372036854775808" {
+		return number{array.Float64, math.MinInt64, 1 << 63}, true
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	return number{array.Float64, 0, f}, err == nil || math.IsInf(f, 0)
+}
+
+// in returns the number as a constant of a type that holds it.
+func (n number) in(d array.DType) *fgraph.Variable {
+	switch {
+	case d == array.Int64:
+		return tensor.Constant(array.Scalar(n.i))
+	case d == array.Bool:
+		return tensor.Constant(array.Scalar(n.f != 0))
+	}
+	return tensor.Constant(array.Full(d, n.f))
+}
+
+// fit returns the type in which the number is combined with others of type d.
+func (n number) fit(d array.DType) array.DType {
+	switch {
+	case n.dtype == array.Float64:
+		return d.Float()
+	case n.dtype == array.Int64:
+		return max(d, array.Int64)
+	}
+	return d
+}
+
+// negated returns -n. The negation of the smallest integer is no integer: a float64 that keeps the
+// integer in i.
+func (n number) negated() number {
+	smallest := n.i == math.MinInt64
+	n.i, n.f = -n.i, -n.f
+	switch {
+	case n.dtype == array.Bool, n.dtype == array.Float64 && smallest:
+		n.dtype = array.Int64
+	case smallest:
+		n.dtype = array.Float64
+	}
+	return n
+}
+
+// float returns a number as a float64.
+func (x value) float() value { return value{kind: kindNumber, num: number{array.Float64, 0, x.num.f}} }
+
+// folded computes an operation on two numbers as Python does, so that 1/2 and 2**10 behave like any
+// other number. It returns nil if the result is no number. It is not exact where Python's integers
+// would have more than 64 bits.
+func folded(op array.Opcode, a, b number) (n *number, exact bool) {
+	float := a.dtype == array.Float64 || b.dtype == array.Float64
+	switch op {
+	case array.Add, array.Sub, array.Mul, array.TrueDiv, array.Pow:
+	case array.IntDiv, array.Mod:
+		if float || b.i == 0 {
+			return nil, true
+		}
+		i := compute(op, a.i, b.i)
+		return &number{array.Int64, i, float64(i)}, true
+	default:
+		return nil, true
+	}
+	float = float || op == array.TrueDiv || op == array.Pow && b.f < 0
+	f := compute(op, a.f, b.f)
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return nil, float
+	case float:
+		return &number{array.Float64, 0, f}, true
+	}
+	i := compute(op, a.i, b.i)
+	if !(math.Abs(float64(i)-f) < 1<<62) { // i wrapped around
+		return &number{array.Float64, 0, f}, false
+	}
+	return &number{array.Int64, i, float64(i)}, true
+}
+
+// compute applies an operation to two numbers of one type.
+func compute[T int64 | float64](op array.Opcode, x, y T) T {
+	args, out := []*array.Array{array.Scalar(x), array.Scalar(y)}, array.Scalar(x)
+	p := array.NewProgram(out.DType(), out.DType())
+	new(array.Workspace).Map(p.Return(p.Append(op, 0, 1)), []*array.Array{out}, args)
+	return array.Slice[T](out)[0]
+}
+
+// logical returns "or" for + and "and" for * if all arguments are bools, as NumPy and Theano do.
+func logical(op array.Opcode, args []value) array.Opcode {
+	if op != array.Add && op != array.Mul {
+		return op
+	}
+	for _, x := range args {
+		if x.kind == kindNumber && x.num.dtype != array.Bool || x.kind == kindTensor && tensor.TypeOf(x.v).DType() != array.Bool || x.kind > kindNumber {
+			return op
+		}
+	}
+	if op == array.Add {
+		return array.Or
+	}
+	return array.And
+}
+
+// mostElements bounds constants that a few characters describe.
+const mostElements = 1 << 14
+
+// floatRange returns the elements of arange(start, stop, step) if these are numbers and not all
+// integers; otherwise nil.
+func floatRange(args [3]value) *array.Array {
+	float, part := false, [3]float64{}
+	for i, x := range args {
+		if x.kind != kindNumber {
+			return nil
+		}
+		float = float || x.num.dtype == array.Float64
+		part[i] = x.num.f
+	}
+	n := math.Ceil((part[1] - part[0]) / part[2])
+	if !float || !(n <= mostElements) || part[2] == 0 {
+		return nil
+	}
+	a := array.New(array.Float64, int(max(n, 0)))
+	for i := range a.Len() {
+		a.SetFloat(i, part[0]+float64(float64(i)*part[2]))
+	}
+	return a
+}
