@@ -120,7 +120,7 @@ func (d *db) Add(entries ...Entry) error {
 	had := len(d.entries)
 	for i := range entries {
 		e := entries[i]
-		own := d.prepare(&e)
+		own := append(d.prepare(&e), d.document(&e)...)
 		if d.byName[e.Name] != nil {
 			own = append(own, d.fault(e.Name, ErrDuplicate, "an entry is registered twice; Replace swaps it"))
 		}
@@ -151,7 +151,7 @@ func (d *db) Replace(e Entry) error {
 	if have == nil {
 		return d.fault(e.Name, ErrUnknownEntry, "nothing to replace%s", didYouMean(e.Name, d.names()))
 	}
-	if faults := d.prepare(&e); len(faults) > 0 {
+	if faults := append(d.prepare(&e), d.document(&e)...); len(faults) > 0 {
 		return joined(faults)
 	}
 	at := slices.Index(d.entries, have)
@@ -181,7 +181,7 @@ func (d *db) put(i int, e *Entry) {
 	}
 }
 
-// prepare checks an entry by itself and fills in its defaults.
+// prepare checks an entry, all but its documentation, and fills in its defaults.
 func (d *db) prepare(e *Entry) []error {
 	var faults []error
 	fault := func(err error, format string, args ...any) {
@@ -212,15 +212,19 @@ func (d *db) prepare(e *Entry) []error {
 	}
 	if what := d.refuses(e); what != "" {
 		fault(ErrKind, "%s", what)
-		return faults
-	}
-	if e.Doc == "" {
-		e.Doc = rewrite.Describe(e.Rewriter).Doc
-	}
-	if e.Doc == "" && e.DB == nil {
-		fault(ErrNoDoc, "set Entry.Doc or have the rewriter implement rewrite.Describer")
 	}
 	return faults
+}
+
+// document fills in the documentation of an entry from its rewriter.
+func (d *db) document(e *Entry) []error {
+	if e.Doc != "" || e.DB != nil || d.refuses(e) != "" {
+		return nil
+	}
+	if e.Doc = rewrite.Describe(e.Rewriter).Doc; e.Doc == "" {
+		return []error{d.fault(e.Name, ErrNoDoc, "set Entry.Doc or have the rewriter implement rewrite.Describer")}
+	}
+	return nil
 }
 
 // refuses says why the database can't hold an entry. It returns "" if it can.

@@ -78,7 +78,7 @@ func (o *Optimizer) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *pro
 // and ends it.
 func (o *Optimizer) Rewrite(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	rec.SetClass("", o.Class())
-	return rewrite.Run(o.options(ctx), o.driver(g.Dialect()), g, rec)
+	return rewrite.Run(o.options(ctx), o, g, rec)
 }
 
 // options returns a context in which failures report the query, and the graph is
