@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestCases: each of the 55 behaviours of Theano's graphs and rewriters that are carried over, or deliberately not, has a test that has
-// its number in its name: TestCase07CyclesAreRefused, or "case 27: arguments move" in a table.
+// TestCases: each of the 55 behaviours of Theano's graphs and rewriters that are carried over, or
+// deliberately not, has a test that has its number in its name: TestCase07CyclesAreRefused, or
+// "case 27: arguments move" in a table.
 func TestCases(t *testing.T) {
 	const cases = 55
 	number := regexp.MustCompile(`func TestCase(\d+)|"case (\d+): `)

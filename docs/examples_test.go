@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/internal/proctest"
 )
 
-// TestNewPass runs the example of a new pass in a module of its own, where it sees what is exported and nothing else. Adding the
-// pass must be a matter of a few lines.
+// TestNewPass runs the example of a new pass in a module of its own, where it sees what is exported
+// and nothing else. Adding the pass must be a matter of a few lines.
 func TestNewPass(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestNothingIsFused: the compiler for arm64 finds no product that it may fuse with a sum, so that the bits are those of amd64. A product
-// that is rounded explicitly, float64(x*y) + z, is not fused; what shall be is written as math.FMA.
+// TestNothingIsFused: the compiler for arm64 finds no product that it may fuse with a sum, so that
+// the bits are those of amd64. A product that is rounded explicitly, float64(x*y) + z, is not
+// fused; what shall be is written as math.FMA.
 func TestNothingIsFused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles everything for another processor")
@@ -34,7 +35,8 @@ func TestNothingIsFused(t *testing.T) {
 	}
 }
 
-// TestElementaryFunctions: whose bits package math has otherwise on other processors, is computed by package elementary.
+// TestElementaryFunctions: whose bits package math has otherwise on other processors, is computed
+// by package elementary.
 func TestElementaryFunctions(t *testing.T) {
 	differs := regexp.MustCompile(`\bmath\.(Log(2|10|1p|b)?|(Exp|Pow|A?[sS]in|A?[cC]os|A?[tT]an|Erf|L?[gG]amma|Cbrt|Hypot|J|Y)\w*)\b`)
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

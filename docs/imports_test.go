@@ -28,8 +28,8 @@ type pkg struct {
 	Imports    []string
 }
 
-// TestImports holds the table of packages in architecture.md against what the packages import, for every processor that has files
-// of its own.
+// TestImports holds the table of packages in architecture.md against what the packages import, for
+// every processor that has files of its own.
 func TestImports(t *testing.T) {
 	rooms := readRooms(t)
 	byName := map[string]room{}

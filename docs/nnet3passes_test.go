@@ -11,8 +11,8 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// TestNnet3Passes holds the page about the passes for nnet3 against the database: every entry has its line in both tables, with the
-// sentence that the database has, and nothing else has one.
+// TestNnet3Passes holds the page about the passes for nnet3 against the database: every entry has
+// its line in both tables, with the sentence that the database has, and nothing else has one.
 func TestNnet3Passes(t *testing.T) {
 	page, err := os.ReadFile("nnet3-passes.md")
 	if err != nil {

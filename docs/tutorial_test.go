@@ -17,7 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the listings of tutorial.md anew")
 
-// A listing is the body of an example with what it prints, or a declaration as it stands: of a function, or of a type with its methods.
+// A listing is the body of an example with what it prints, or a declaration as it stands: of a
+// function, or of a type with its methods.
 type listing struct{ code, output string }
 
 // readListings returns the declarations of the tutorial's code by name.
@@ -90,9 +91,9 @@ func unindent(text, prefix string) string {
 // blocks finds the blocks of code of tutorial.md, and the names that stand before them.
 var blocks = regexp.MustCompile("(?s)(?:<!-- (\\w+) -->\n)?```(\\w*)\n(.*?)```\n")
 
-// TestTutorial holds tutorial.md against its code: every listing in Go is a function of examples/tutorial, which is tested there,
-// every text after it is what that prints, and every command prints what follows it. "go test ./docs -run Tutorial -update" writes
-// all of that anew.
+// TestTutorial holds tutorial.md against its code: every listing in Go is a function of
+// examples/tutorial, which is tested there, every text after it is what that prints, and every
+// command prints what follows it. "go test ./docs -run Tutorial -update" writes all of that anew.
 func TestTutorial(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
@@ -144,7 +145,8 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// console runs the commands of a block, lines that begin with "$ nnopt", and returns the block with what they print, errors last.
+// console runs the commands of a block, lines that begin with "$ nnopt", and returns the block with
+// what they print, errors last.
 func console(t *testing.T, dir, block string) string {
 	t.Helper()
 	var b strings.Builder
@@ -168,8 +170,8 @@ func console(t *testing.T, dir, block string) string {
 	return b.String()
 }
 
-// TestTutorialPasses: a pass takes at most 15 lines in each of the three forms of the tutorial, and registering and querying it a line
-// each.
+// TestTutorialPasses: a pass takes at most 15 lines in each of the three forms of the tutorial, and
+// registering and querying it a line each.
 func TestTutorialPasses(t *testing.T) {
 	listings := readListings(t)
 	for _, name := range []string{"Example_global", "Example_local", "Example_patternSub"} {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestAblation: the tables have a line for every pass for nnet3, and leaving out the plan of the storage costs commands.
+// TestAblation: the tables have a line for every pass for nnet3, and leaving out the plan of the
+// storage costs commands.
 func TestAblation(t *testing.T) {
 	out := nnopt(t, "passes", "--ablation", recipes+"/xvector_infer").ok(t).stdout
 	entries, without, _ := strings.Cut(out, "| without |")

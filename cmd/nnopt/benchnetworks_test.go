@@ -41,7 +41,8 @@ output-node name=output input=a
 	if len(lines) != 2 || json.Unmarshal([]byte(lines[0]), &run) != nil || json.Unmarshal([]byte(lines[1]), &train) != nil {
 		t.Fatalf("%q", lines)
 	}
-	// 18 rows of 8 columns times 8×5, forward; training needs as much for the parameters, and the derivative of the input is not wanted.
+	// 18 rows of 8 columns times 8×5, forward; training needs as much for the parameters, and the
+	// derivative of the input is not wanted.
 	if run.Case != "run" || run.Operations != 2*18*8*5 || run.RunSeconds <= 0 || run.RunSecondsUnoptimized <= 0 || run.GFlops <= 0 ||
 		run.Units != run.RunSeconds/0.5 || run.KaldiUnits != 0 || run.RenewSeconds != 0 {
 		t.Errorf("%+v", run)

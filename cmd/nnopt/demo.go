@@ -333,7 +333,8 @@ func largest(m kernel.Matrix) float64 {
 	return most
 }
 
-// largestDifference returns the largest absolute difference between elements of matrices of one size.
+// largestDifference returns the largest absolute difference between elements of matrices of one
+// size.
 func largestDifference(a, b kernel.Matrix) float64 {
 	most := 0.0
 	for i := range a.Rows {

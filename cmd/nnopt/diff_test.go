@@ -13,7 +13,8 @@ import (
 
 var updateDiff = flag.Bool("update", false, "rewrite what is expected in testdata")
 
-// TestCompileDiff compares what compile --diff prints with testdata/diff_*.txt, which -update rewrites.
+// TestCompileDiff compares what compile --diff prints with testdata/diff_*.txt, which -update
+// rewrites.
 func TestCompileDiff(t *testing.T) {
 	config := file(t, "net.config", smallConfig)
 	for _, test := range []struct {

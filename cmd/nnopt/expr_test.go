@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestExprRules: rules of the user's join canonicalize where the query selects it, and stand in its place where it does not; they are
-// traced, explained and limited under the names rule1, rule2 and so on.
+// TestExprRules: rules of the user's join canonicalize where the query selects it, and stand in its
+// place where it does not; they are traced, explained and limited under the names rule1, rule2 and
+// so on.
 func TestExprRules(t *testing.T) {
 	const rule = "(true_div (mul x y) y) => x"
 	for _, c := range []struct {
@@ -58,14 +59,16 @@ func TestExprRandom(t *testing.T) {
 	nnopt(t, "expr", "--vars", "x: float64[1000000000, 1000000000]", "--eval=random", "x + 1").fails(t, statusFault, "too large")
 }
 
-// TestExprDebug: in debug mode a rule that changes values is named, and without one nothing is said.
+// TestExprDebug: in debug mode a rule that changes values is named, and without one nothing is
+// said.
 func TestExprDebug(t *testing.T) {
 	nnopt(t, "expr", "--query", "debug", "(x + y)*x/(x + y)").ok(t)
 	nnopt(t, "expr", "--query", "debug", "--rule", "(true_div (mul x y) y) => y", "z + (y*x/y)*(z/x)").
 		fails(t, statusFault, "other values", "canonicalize/rule1: true_div(mul(y, x), y) -> y")
 }
 
-// TestExprMinus: an expression may begin with a minus. What resembles a flag is taken for one, unless it stands behind "--".
+// TestExprMinus: an expression may begin with a minus. What resembles a flag is taken for one,
+// unless it stands behind "--".
 func TestExprMinus(t *testing.T) {
 	for _, c := range []struct {
 		args []string

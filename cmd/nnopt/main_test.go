@@ -44,7 +44,8 @@ func (r result) ok(t *testing.T) result {
 	return r
 }
 
-// fails fails the test unless the program ended with the status, printed no data, and said everything that is wanted.
+// fails fails the test unless the program ended with the status, printed no data, and said
+// everything that is wanted.
 func (r result) fails(t *testing.T, status int, wanted ...string) {
 	t.Helper()
 	if r.status != status {
@@ -154,7 +155,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestCompileInterrupted: also the compiler heeds an interrupt, which here comes before it can be done.
+// TestCompileInterrupted: also the compiler heeds an interrupt, which here comes before it can be
+// done.
 func TestCompileInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 50*time.Millisecond, errors.New("enough is enough"))
 	defer cancel()
@@ -165,7 +167,8 @@ func TestCompileInterrupted(t *testing.T) {
 	}
 }
 
-// TestHarmless: what stands in a file doesn't steer the terminal, and what people write stays as it is.
+// TestHarmless: what stands in a file doesn't steer the terminal, and what people write stays as it
+// is.
 func TestHarmless(t *testing.T) {
 	name := file(t, "escape", "input-node name=\x1b[31mred dim=10\n")
 	nnopt(t, "info", name).fails(t, statusFault, `\x1b[31mred`)

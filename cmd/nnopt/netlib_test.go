@@ -13,7 +13,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// TestNetlib: the program computes with the BLAS that it is linked with, and gets what this module's products are.
+// TestNetlib: the program computes with the BLAS that it is linked with, and gets what this
+// module's products are.
 func TestNetlib(t *testing.T) {
 	defer blas32.Use(blas32.Implementation())
 	useBLAS()

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// smallConfig is a network with everything in it that matters here: an i-vector, time offsets, a factored layer.
+// smallConfig is a network with everything in it that matters here: an i-vector, time offsets, a
+// factored layer.
 const smallConfig = `# a small TDNN-F
 input-node name=ivector dim=3
 input-node name=input dim=4
@@ -85,8 +86,8 @@ func TestInitAndInfo(t *testing.T) {
 	nnopt(t, "init", binary, "-").fails(t, statusUsage, "is a model, not config lines")
 }
 
-// TestTooShortChunk: info says how long a chunk must be at least where that is more than a frame, and so does the error about one that
-// is shorter.
+// TestTooShortChunk: info says how long a chunk must be at least where that is more than a frame,
+// and so does the error about one that is shorter.
 func TestTooShortChunk(t *testing.T) {
 	model := recipes + "/xvector_infer/model.raw"
 	contains(t, nnopt(t, "info", model).ok(t).stdout, "left-context: 0\nright-context: 7\nsmallest-chunk: 8\n")
@@ -130,7 +131,8 @@ func TestBadNetworks(t *testing.T) {
 	t.Run("folder", func(t *testing.T) { nnopt(t, "info", t.TempDir()).fails(t, statusFault, "directory") })
 }
 
-// TestTruncatedModels: a model that ends too early, or has one byte changed, gives an error with its place or is a model.
+// TestTruncatedModels: a model that ends too early, or has one byte changed, gives an error with
+// its place or is a model.
 func TestTruncatedModels(t *testing.T) {
 	model, err := os.ReadFile(filepath.Join(recipes, "tdnnf_infer/model.raw"))
 	if err != nil {

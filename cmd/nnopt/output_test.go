@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestFailedOutput writes where there is no room. What is left of a file goes, but not a link, and so not a device.
+// TestFailedOutput writes where there is no room. What is left of a file goes, but not a link, and
+// so not a device.
 func TestFailedOutput(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {

@@ -97,8 +97,9 @@ func TestRunGolden(t *testing.T) {
 	}
 }
 
-// sameExtremes complains unless the same elements are zero and infinite: almost all are. The few in between are exponentials of
-// sums of terms up to 10⁵, so that rounding decides about most of their digits; package decodable tests the exponents.
+// sameExtremes complains unless the same elements are zero and infinite: almost all are. The few in
+// between are exponentials of sums of terms up to 10⁵, so that rounding decides about most of their
+// digits; package decodable tests the exponents.
 func sameExtremes(t *testing.T, got, want []utterance) {
 	t.Helper()
 	for u, w := range want {
@@ -312,7 +313,8 @@ func TestRunStreams(t *testing.T) {
 	}()
 	lines := bufio.NewReader(result)
 	for _, u := range []string{"a", "b"} {
-		// Of an archive in text the reader looks at what comes after an object before it hands it on.
+		// Of an archive in text the reader looks at what comes after an object before it hands it
+		// on.
 		fmt.Fprintf(feed, "%s  [\n  1 2 ]\n", u)
 		for _, want := range []string{u + "  [\n", "  0 0 ]\n"} {
 			if got, err := lines.ReadString('\n'); got != want || err != nil {
@@ -326,7 +328,8 @@ func TestRunStreams(t *testing.T) {
 	}
 }
 
-// TestRunInterrupted: an interrupt ends the run also while it waits for input, and leaves whole utterances.
+// TestRunInterrupted: an interrupt ends the run also while it waits for input, and leaves whole
+// utterances.
 func TestRunInterrupted(t *testing.T) {
 	model := smallModel(t, smallRun)
 	out := filepath.Join(t.TempDir(), "out.ark")

@@ -154,7 +154,8 @@ func caseDirs() []string {
 	return dirs
 }
 
-// TestVerify: Kaldi's numbers come out, with fewer commands and bytes than Kaldi's optimizer leaves.
+// TestVerify: Kaldi's numbers come out, with fewer commands and bytes than Kaldi's optimizer
+// leaves.
 func TestVerify(t *testing.T) {
 	for _, query := range []string{"none", "+fast_run", "+fast_compile", "+fast_run -inplace", "+fast_run -propagate_in_place"} {
 		t.Run(query, func(t *testing.T) {
@@ -252,7 +253,8 @@ func TestVerifyFaults(t *testing.T) {
 	nnopt(t, "verify", "nowhere").fails(t, statusFault, "nowhere")
 }
 
-// TestVerifySpread: where Kaldi is farther from itself than the tolerance, twice that is the bound, and a line says so.
+// TestVerifySpread: where Kaldi is farther from itself than the tolerance, twice that is the bound,
+// and a line says so.
 func TestVerifySpread(t *testing.T) {
 	dir := t.TempDir()
 	to := filepath.Join(dir, "cases", "x")

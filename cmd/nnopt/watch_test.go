@@ -65,7 +65,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A rule that a feature hinders, and one that says why it does not fire, are told of with the nodes, those that print alike once.
+// A rule that a feature hinders, and one that says why it does not fire, are told of with the
+// nodes, those that print alike once.
 func TestWhyNot(t *testing.T) {
 	db := failingDB(t)
 	for flags, want := range map[string]string{

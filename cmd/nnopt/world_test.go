@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program returns the command that runs the program in a process of its own, from a shell if there is one.
+// program returns the command that runs the program in a process of its own, from a shell if there
+// is one.
 func program(shell string, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	if shell != "" {
@@ -122,7 +123,8 @@ func endless(ctx context.Context, w io.Writer) {
 	}
 }
 
-// TestSignalsWhole: what a run and a copy have written when a signal ends them is whole, and the script lists what the archive holds.
+// TestSignalsWhole: what a run and a copy have written when a signal ends them is whole, and the
+// script lists what the archive holds.
 func TestSignalsWhole(t *testing.T) {
 	proctest.NeedsPrograms(t)
 	model := smallModel(t, smallRun)
@@ -161,7 +163,8 @@ func TestSignalsWhole(t *testing.T) {
 	}
 }
 
-// TestFileLimit: where a file may not grow, as on a full disk, verbs leave what was there or what is whole, say what is lost and fail.
+// TestFileLimit: where a file may not grow, as on a full disk, verbs leave what was there or what
+// is whole, say what is lost and fail.
 func TestFileLimit(t *testing.T) {
 	proctest.NeedsPrograms(t)
 	config := file(t, "net.config", smallConfig)
@@ -239,7 +242,8 @@ func TestStandardOutput(t *testing.T) {
 	}
 }
 
-// TestCommandsTold: of a command that fails the user sees what it said, and how much is not written.
+// TestCommandsTold: of a command that fails the user sees what it said, and how much is not
+// written.
 func TestCommandsTold(t *testing.T) {
 	model := smallModel(t, smallRun)
 	feats := "ark:" + file(t, "feats", smallFeatures)
@@ -263,7 +267,8 @@ func TestCommandsTold(t *testing.T) {
 	}
 }
 
-// TestOverwrite: a file is replaced as a whole, and nothing of the old one is left if the new one is shorter; links and permissions stay.
+// TestOverwrite: a file is replaced as a whole, and nothing of the old one is left if the new one
+// is shorter; links and permissions stay.
 func TestOverwrite(t *testing.T) {
 	config, model := file(t, "net.config", smallConfig), smallModel(t, smallRun)
 	for _, args := range [][]string{{"copy", model}, {"init", config}, {"profile", config, "--format=json", "--output"}} {
