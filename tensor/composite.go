@@ -51,13 +51,16 @@ func (op *compositeOp) String() string {
 	return s
 }
 
+// EqualOp reports whether two ops are the same op.
 func (op *compositeOp) EqualOp(o fgraph.Op) bool {
 	p, ok := o.(*CompositeOp)
 	return ok && slices.Equal(op.inplace, p.inplace) && op.prog.Equal(p.prog)
 }
 
+// HashOp returns a hash that agrees with EqualOp.
 func (op *compositeOp) HashOp() uint64 { return op.prog.Hash() }
 
+// DestroyMap says which inputs the op overwrites.
 func (op *compositeOp) DestroyMap() []fgraph.Alias {
 	var list []fgraph.Alias
 	for o, i := range op.inplace {
@@ -68,6 +71,7 @@ func (op *compositeOp) DestroyMap() []fgraph.Alias {
 	return list
 }
 
+// Infer implements Op.
 func (op *compositeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) != op.prog.NumInputs() {
 		return nil, wrongCount(op, in, op.prog.NumInputs())
@@ -93,10 +97,15 @@ func (op *compositeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return types, nil
 }
 
+// Compile implements Op.
 func (op *compositeOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	return elementwise(a, op.prog, op.inplace), nil
 }
+
+// ToleratesAlias implements fgraph.AliasTolerator.
 func (op *compositeOp) ToleratesAlias(_, _ int, same bool) bool { return same }
+
+// InferShape implements ShapeInferer.
 func (op *compositeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return broadcastShape(a, s)
 }

@@ -67,11 +67,13 @@ func changeName(set bool) string {
 	return "Inc"
 }
 
+// EqualOp reports whether two ops are the same op.
 func (op *incSubtensorOp) EqualOp(o fgraph.Op) bool {
 	p, ok := o.(*IncSubtensorOp)
 	return ok && op.equal(p.indexing) && op.Set == p.Set && op.Inplace == p.Inplace
 }
 
+// HashOp returns a hash that agrees with EqualOp.
 func (op *incSubtensorOp) HashOp() uint64 {
 	seed := uint64(2)
 	if op.Set {
@@ -83,8 +85,10 @@ func (op *incSubtensorOp) HashOp() uint64 {
 	return op.hash(seed)
 }
 
+// DestroyMap says which inputs the op overwrites.
 func (op *incSubtensorOp) DestroyMap() []fgraph.Alias { return destroys(op.Inplace, 0) }
 
+// Infer implements Op.
 func (op *incSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) < 2 {
 		return nil, opError(op, "needs %d arguments, not %d", 2, len(in))
@@ -105,6 +109,7 @@ func (op *incSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return []fgraph.Type{in[0].Type()}, nil
 }
 
+// Compile implements Op.
 func (op *incSubtensorOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	y := TypeOf(a.Inputs()[1]).h.Value()
 	return func(ws *array.Workspace, in, out []*array.Array) error {
@@ -129,6 +134,7 @@ func (op *incSubtensorOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
+// Grad implements Differentiable.
 func (op *incSubtensorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	x, indexes := out[0], op.indexes(a.Inputs()[2:])
 	if op.Set {

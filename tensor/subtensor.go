@@ -45,13 +45,16 @@ func (op *SubtensorOp) Indexes(a *fgraph.Apply) []Index { return op.indexes(a.In
 // String returns for example Subtensor{1:3,_}, where an underscore stands for an input.
 func (op *subtensorOp) String() string { return "Subtensor{" + op.text() + "}" }
 
+// EqualOp reports whether two ops are the same op.
 func (op *subtensorOp) EqualOp(o fgraph.Op) bool {
 	p, ok := o.(*SubtensorOp)
 	return ok && op.equal(p.indexing)
 }
 
+// HashOp returns a hash that agrees with EqualOp.
 func (op *subtensorOp) HashOp() uint64 { return op.hash(1) }
 
+// Infer implements Op.
 func (op *subtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) == 0 {
 		return nil, opError(op, "needs a tensor")
@@ -63,10 +66,12 @@ func (op *subtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return one(s.intern()), nil
 }
 
+// Compile implements Op.
 func (op *subtensorOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(_ *array.Workspace, in, out []*array.Array) error { return op.view(op, out[0], in[0], in[1:]) }, nil
 }
 
+// InferShape implements ShapeInferer.
 func (op *subtensorOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	x := a.Inputs()[0]
 	indexes := op.indexes(a.Inputs()[1:])
@@ -82,6 +87,7 @@ func (op *subtensorOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variab
 	return [][]*fgraph.Variable{dims}
 }
 
+// Grad implements Differentiable.
 func (op *subtensorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	return gradients(a, IncSubtensor(ZerosLike(a.Inputs()[0]), out[0], op.indexes(a.Inputs()[1:])...))
 }

@@ -12,6 +12,7 @@ import (
 // likeFirst gives the output the shape of the first input.
 type likeFirst struct{}
 
+// InferShape implements ShapeInferer.
 func (likeFirst) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return [][]*fgraph.Variable{s.Shape(a.Inputs()[0])}
 }
@@ -19,6 +20,7 @@ func (likeFirst) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 // likeSecond gives the output the shape of the second input.
 type likeSecond struct{}
 
+// InferShape implements ShapeInferer.
 func (likeSecond) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return [][]*fgraph.Variable{s.Shape(a.Inputs()[1])}
 }
@@ -27,6 +29,7 @@ func (likeSecond) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 // matrices.
 type likeProduct struct{}
 
+// InferShape implements ShapeInferer.
 func (likeProduct) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	return [][]*fgraph.Variable{{s.Dim(a.Inputs()[0], 0), s.Dim(a.Inputs()[1], 1)}}
 }
@@ -34,11 +37,13 @@ func (likeProduct) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 // viewsFirst makes the output a view of the first input.
 type viewsFirst struct{}
 
+// ViewMap implements fgraph.Viewer.
 func (viewsFirst) ViewMap() []fgraph.Alias { return []fgraph.Alias{{Output: 0, Input: 0}} }
 
 // noGradient makes all gradients zero.
 type noGradient struct{}
 
+// Grad implements Differentiable.
 func (noGradient) Grad(a *fgraph.Apply, _ []*fgraph.Variable) []*fgraph.Variable {
 	return make([]*fgraph.Variable, len(a.Inputs()))
 }
@@ -46,6 +51,7 @@ func (noGradient) Grad(a *fgraph.Apply, _ []*fgraph.Variable) []*fgraph.Variable
 // passesGradient passes the gradient on to the first input only.
 type passesGradient struct{}
 
+// Grad implements Differentiable.
 func (passesGradient) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	return gradients(a, out[0])
 }

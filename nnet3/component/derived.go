@@ -10,11 +10,20 @@ import (
 // is the component itself.
 type derived struct{ base Component }
 
-func (d *derived) Base() Component      { return d.base }
-func (d *derived) InputDim() int        { return d.base.InputDim() }
-func (d *derived) OutputDim() int       { return d.base.OutputDim() }
+// Base returns the component that this one is derived from.
+func (d *derived) Base() Component { return d.base }
+
+// InputDim returns the number of input columns.
+func (d *derived) InputDim() int { return d.base.InputDim() }
+
+// OutputDim returns the number of output columns.
+func (d *derived) OutputDim() int { return d.base.OutputDim() }
+
+// Init reports an error: config lines don't make derived components.
 func (d *derived) Init(cfg *ConfigLine) { cfg.fail(ErrDerived) }
-func (d *derived) Fields(f *Fields)     { f.derived() }
+
+// Fields reports an error: derived components are not written.
+func (d *derived) Fields(f *Fields) { f.derived() }
 
 // overwriting is a component that overwrites where its base adds: its output, and the derivative of
 // its input. It updates parameters as the base does.

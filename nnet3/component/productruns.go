@@ -6,6 +6,7 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
+// InputDim returns the number of input columns.
 func (p *product) InputDim() int { return p.inputDim }
 
 // Properties omits those of a backward pass, which a product doesn't have.
