@@ -1,5 +1,4 @@
-// Newpass adds an optimization of nnet3 networks to the standard database, without being a part of
-// nnopt, and shows what it did.
+// Newpass adds an optimization of nnet3 networks to the standard database, without being a part of nnopt, and shows what it did.
 package main
 
 import (

@@ -133,10 +133,9 @@ func Example_inplace() {
 	check(err)
 	fmt.Println(optimizer.Rewrite(context.Background(), e, nil))
 	// Output:
-	// [Cube{inplace}(Cube(x))] [add{inplace=0}(*1 -> Cube(x), Cube(*1))] cube_inplace: rule
-	// cube_inplace: at Cube(x): cube_inplace: no op may overwrite an input before a DestroyHandler
-	// is attached, which a database does right before position 50: Cube{inplace} overwrites its
-	// input 0
+	// [Cube{inplace}(Cube(x))]
+	// [add{inplace=0}(*1 -> Cube(x), Cube(*1))]
+	// cube_inplace: rule cube_inplace: at Cube(x): cube_inplace: no op may overwrite an input before a DestroyHandler is attached, which a database does right before position 50: Cube{inplace} overwrites its input 0
 }
 
 // A census counts the applies of a graph by op, and objects to a second
