@@ -113,3 +113,30 @@ func ExampleFunctionGraph_ReplaceValidate() {
 	// roundabout: inconsistent graph: 3 applies
 	// [exp(x)]
 }
+
+// A history goes back to the graph as it was after any replacement.
+func ExampleFullHistory() {
+	x, y := fgraph.NewInput(Float{}, "x"), fgraph.NewInput(Float{}, "y")
+	negated := apply("neg", apply("neg", x))
+	product := apply("mul", negated, y)
+	h := fgraph.NewFullHistory()
+	g, err := fgraph.New([]*fgraph.Variable{x, y}, []*fgraph.Variable{product}, h)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	g.Replace(negated, x, fgraph.Reason{Pass: "canonicalize", Rule: "neg_neg"})
+	g.Replace(product, apply("mul", y, x), fgraph.Reason{Pass: "canonicalize", Rule: "order"})
+	for k := h.Len(); k >= 0; k-- {
+		if err := h.Goto(k); err != nil {
+			fmt.Println(err)
+		}
+		fmt.Println(k, g)
+	}
+	fmt.Println(h.Reason(0))
+	// Output:
+	// 2 [mul(y, x)]
+	// 1 [mul(x, y)]
+	// 0 [mul(neg(neg(x)), y)]
+	// canonicalize/neg_neg
+}
