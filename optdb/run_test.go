@@ -22,8 +22,8 @@ func (words) Operator(name string) (pattern.Operator, bool) {
 	return pattern.Operator{
 		Match: pattern.Is(letter(name)), MaxInputs: -1, Commutes: name == "add" || name == "mul",
 		Tracks: []rewrite.Track{rewrite.TrackOp(letter(name))},
-		Make: func(in []*fgraph.Variable) (*fgraph.Variable, error) {
-			return fgraph.NewApply(letter(name), in, thing{}).Out(), nil
+		Make: func(m pattern.Making) (*fgraph.Variable, error) {
+			return fgraph.NewApply(letter(name), m.Inputs, thing{}).Out(), nil
 		},
 	}, true
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// An Expr is an expression: [Name], [Any], [Literal], [Call], [Bind], [Or] or [Rest]. String
-// returns the text that parses to it.
+// An Expr is an expression: [Name], [Any], [Literal], [Calc], [Call], [Bind], [Or] or [Rest].
+// String returns the text that parses to it.
 type Expr interface {
 	String() string
 	expr()
@@ -19,12 +19,18 @@ type Name string
 // Any matches any variable, "_" in text.
 type Any struct{}
 
-// Literal is a number. It matches constants that the vocabulary considers equal.
+// Literal is a number. It matches what the vocabulary considers equal. A type may follow it,
+// "1:int64"; in a replacement also the name of a variable, whose type the number gets: "1:x".
 type Literal string
 
+// Calc is a number that a replacement computes: "{a*b - 1}". Its names stand for variables whose
+// value is a number that the vocabulary knows. If one is not, the rule does not match.
+type Calc string
+
 // Call is an op applied to arguments: "(op x y)". In a pattern it matches an output of such an
-// apply, in a replacement it makes one. The op is a name, with parameters in braces if the
-// vocabulary has such ops: "sum{axis=0}".
+// apply, in a replacement it makes one. Op is the name, with what follows it in braces:
+// parameters of the op, as in "sum{axis=0}", or the name to which a pattern binds them,
+// "sum{a}". In a replacement, a function may compute the parameters: "sum{union(a, b)}".
 type Call struct {
 	Op     string
 	Args   []Expr
@@ -46,8 +52,8 @@ type Or []Expr
 // name may be empty. In a replacement it is spliced into the arguments.
 type Rest string
 
-// A Guard is a condition on a match: the name of a Go function, and the names whose variables
-// are its arguments. A rest stands for all its variables.
+// A Guard is a condition on a match: the name of a Go function, and the names of its arguments.
+// A rest stands for all its variables.
 type Guard struct {
 	Func string
 	Args []string
@@ -67,9 +73,20 @@ type Rewrite struct {
 	Out Expr
 }
 
+// A Rule is a named list of rewrites. The first that matches replaces an apply.
+type Rule struct {
+	Name   string
+	Doc    string // a sentence
+	Groups []string
+	Tags   []string
+	Cases  []Rewrite
+	Line   int // of the name in the text, from 1, or 0
+}
+
 func (Name) expr()    {}
 func (Any) expr()     {}
 func (Literal) expr() {}
+func (Calc) expr()    {}
 func (*Call) expr()   {}
 func (*Bind) expr()   {}
 func (Or) expr()      {}
@@ -83,6 +100,9 @@ func (Any) String() string { return "_" }
 
 // String returns the number as it was written.
 func (l Literal) String() string { return string(l) }
+
+// String returns the formula in braces.
+func (c Calc) String() string { return "{" + string(c) + "}" }
 
 // String returns the call as text.
 func (c *Call) String() string { return text(c) }
@@ -116,6 +136,31 @@ func (p Pattern) String() string {
 
 // String returns the rewrite as text.
 func (r Rewrite) String() string { return r.In.String() + " => " + text(r.Out) }
+
+// String returns the rule as it stands in a file, see [ParseRules]. A rule without a name prints
+// as its cases.
+func (r Rule) String() string {
+	var b strings.Builder
+	if r.Doc != "" {
+		b.WriteString("# " + strings.ReplaceAll(r.Doc, "\n", "\n# ") + "\n")
+	}
+	indent := ""
+	if r.Name != "" {
+		b.WriteString(r.Name + ":")
+		for _, g := range r.Groups {
+			b.WriteString(" " + g)
+		}
+		if len(r.Tags) > 0 {
+			b.WriteString("; " + strings.Join(r.Tags, " "))
+		}
+		b.WriteString("\n")
+		indent = "    "
+	}
+	for _, c := range r.Cases {
+		b.WriteString(indent + c.String() + "\n")
+	}
+	return b.String()
+}
 
 // NewCall returns an op applied to arguments, for patterns that are built in Go.
 func NewCall(op string, args ...Expr) *Call { return &Call{Op: op, Args: args} }
@@ -156,14 +201,25 @@ func write(b *strings.Builder, e Expr) {
 
 // Float returns the number as a float.
 func (l Literal) Float() float64 {
-	v, _ := strconv.ParseFloat(string(l), 64)
+	v, _ := strconv.ParseFloat(l.number(), 64)
 	return v
 }
 
 // Int returns the number and true if it is written as an integer.
 func (l Literal) Int() (int64, bool) {
-	v, err := strconv.ParseInt(string(l), 10, 64)
+	v, err := strconv.ParseInt(l.number(), 10, 64)
 	return v, err == nil
+}
+
+// Type returns the type that follows the number, or "".
+func (l Literal) Type() string {
+	_, t, _ := strings.Cut(string(l), ":")
+	return t
+}
+
+func (l Literal) number() string {
+	n, _, _ := strings.Cut(string(l), ":")
+	return n
 }
 
 // walk calls f for every part of the expression, in the order of the text.

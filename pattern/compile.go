@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 )
@@ -16,7 +17,7 @@ var (
 	ErrArity = errors.New("wrong number of arguments")
 	// ErrUnbound means that the pattern does not bind a name.
 	ErrUnbound = errors.New("unbound name")
-	// ErrUnknownFunc means that no option defines a guard.
+	// ErrUnknownFunc means that neither the vocabulary nor an option defines a function.
 	ErrUnknownFunc = errors.New("unknown function")
 	// ErrForm means that an expression is not allowed in its place.
 	ErrForm = errors.New("misplaced expression")
@@ -32,6 +33,7 @@ const (
 	isLiteral
 	isCall
 	isOr
+	isCalc
 )
 
 const none = -1
@@ -42,10 +44,14 @@ type node struct {
 	slot int // slot of the bound variable, or none
 	expr Expr
 
-	lit Literal // isLiteral
+	lit  Literal // isLiteral
+	like int     // isLiteral in a replacement: slot of the variable whose type it gets, or none
 
-	op      Operator // isCall
-	build   Builder  // isCall in a replacement, instead of op
+	calc *formula // isCalc
+
+	op      Operator  // isCall
+	fn      *function // isCall in a replacement: makes the variable instead of op, or the parameters
+	param   int       // isCall: slot of the captured parameters, or none
 	output  int
 	args    []*node // isCall: without the rest; isOr: the alternatives
 	order   []int   // order in which the args of a commutative call choose inputs
@@ -64,6 +70,7 @@ type compiler struct {
 	opts   *options
 	slots  []string        // names of single variables
 	rests  []string        // names of rests
+	params []string        // names of captured parameters
 	used   map[string]bool // names in the replacement
 	faults []error
 }
@@ -78,7 +85,7 @@ func (c *compiler) fault(pos int, err error, format string, args ...any) {
 
 // pattern compiles an expression of a pattern.
 func (c *compiler) pattern(e Expr, kept bool) *node {
-	n := &node{kind: isAny, slot: none, rest: none, expr: e, kept: kept}
+	n := &node{kind: isAny, slot: none, rest: none, param: none, expr: e, kept: kept}
 	switch e := e.(type) {
 	case Any:
 	case Name:
@@ -106,9 +113,14 @@ func (c *compiler) pattern(e Expr, kept bool) *node {
 }
 
 func (c *compiler) call(n *node, e *Call, kept bool) {
-	op, ok := c.vocab.Operator(e.Op)
-	if !ok {
+	op, inBraces, ok := c.operator(e.Op)
+	switch {
+	case !ok:
 		c.fault(e.Pos, ErrUnknownOp, "%s", e.Op)
+	case inBraces != "" && !isIdentifier(inBraces):
+		c.fault(e.Pos, ErrForm, "%s in a pattern: a name for the parameters is expected", e.Op)
+	case inBraces != "":
+		n.param = place(&c.params, inBraces)
 	}
 	n.op, n.output = op, e.Output
 	args := e.Args
@@ -130,6 +142,26 @@ func (c *compiler) call(n *node, e *Call, kept bool) {
 	if op.Commutes {
 		n.order = searchOrder(n.args)
 	}
+}
+
+// operator returns the operator of an op. If it is a family, inBraces is what stands for the
+// parameters.
+func (c *compiler) operator(name string) (op Operator, inBraces string, ok bool) {
+	if op, ok = c.vocab.Operator(name); ok {
+		return op, "", true
+	}
+	base, inBraces, found := strings.Cut(name, "{")
+	families, can := c.vocab.(Families)
+	if !found || !can {
+		return op, "", false
+	}
+	op, ok = families.Family(base)
+	return op, strings.TrimSuffix(inBraces, "}"), ok && op.Param != nil
+}
+
+func isIdentifier(s string) bool {
+	p := parser{text: s}
+	return p.name() == s && s != "" && s != "_"
 }
 
 func (c *compiler) arity(e *Call, op Operator, fixed int, rest bool) {
@@ -177,17 +209,18 @@ func (c *compiler) alternatives(n *node, e Or, kept bool) {
 		c.fault(0, ErrForm, "an or without alternatives")
 		return
 	}
-	want := bound(e[0])
+	want := c.bound(e[0])
 	for _, alt := range e {
-		if got := bound(alt); !slices.Equal(got, want) {
+		if got := c.bound(alt); !slices.Equal(got, want) {
 			c.fault(0, ErrForm, "the alternatives %s and %s do not bind the same names", e[0], alt)
 		}
 		n.args = append(n.args, c.pattern(alt, kept))
 	}
 }
 
-// bound returns the sorted names that an expression binds; those of rests have the prefix "...".
-func bound(e Expr) []string {
+// bound returns the sorted names that an expression binds; those of rests have the prefix "...",
+// those of parameters are in braces.
+func (c *compiler) bound(e Expr) []string {
 	var names []string
 	walk(e, func(e Expr) {
 		switch e := e.(type) {
@@ -195,6 +228,10 @@ func bound(e Expr) []string {
 			names = append(names, string(e))
 		case *Bind:
 			names = append(names, e.Name)
+		case *Call:
+			if _, inBraces, ok := c.operator(e.Op); ok && inBraces != "" {
+				names = append(names, "{"+inBraces+"}")
+			}
 		case Rest:
 			if e != "" {
 				names = append(names, e.String())
@@ -217,11 +254,16 @@ func place(list *[]string, name string) int {
 	return len(*list) - 1
 }
 
-// clashes reports names of both a variable and a rest.
+// clashes reports names that stand for several kinds of things.
 func (c *compiler) clashes() {
 	for _, name := range c.slots {
 		if slices.Contains(c.rests, name) {
 			c.fault(0, ErrForm, "%s is a variable and a rest", name)
+		}
+	}
+	for _, name := range c.params {
+		if slices.Contains(c.slots, name) || slices.Contains(c.rests, name) {
+			c.fault(0, ErrForm, "%s is a variable and the parameters of an op", name)
 		}
 	}
 }
@@ -230,29 +272,35 @@ func (c *compiler) clashes() {
 func (c *compiler) guards(list []Guard) []guard {
 	var guards []guard
 	for _, g := range list {
-		f, ok := c.opts.guards[g.Func]
-		if !ok {
+		f, ok := c.opts.functions[g.Func]
+		if !ok || f.Holds == nil {
 			c.fault(g.Pos, ErrUnknownFunc, "guard %s", g.Func)
 		}
-		compiled := guard{fn: f, not: g.Not, text: g}
-		for _, name := range g.Args {
-			switch {
-			case slices.Contains(c.slots, name):
-				compiled.args = append(compiled.args, ref{slot: c.slot(name)})
-			case slices.Contains(c.rests, name):
-				compiled.args = append(compiled.args, ref{slot: c.rest(name), rest: true})
-			default:
-				c.fault(g.Pos, ErrUnbound, "%s in the guard %s", name, g)
-			}
-		}
-		guards = append(guards, compiled)
+		guards = append(guards, guard{fn: f.Holds, depth: f.Depth, args: c.refs(g.Pos, g.Args, "guard "+g.String()), not: g.Not, text: g})
 	}
 	return guards
 }
 
+// refs looks up names that the pattern binds.
+func (c *compiler) refs(pos int, names []string, where string) []ref {
+	refs := make([]ref, 0, len(names))
+	for _, name := range names {
+		if i := slices.Index(c.slots, name); i >= 0 {
+			refs = append(refs, ref{variable, i})
+		} else if i := slices.Index(c.rests, name); i >= 0 {
+			refs = append(refs, ref{rest, i})
+		} else if i := slices.Index(c.params, name); i >= 0 {
+			refs = append(refs, ref{param, i})
+		} else {
+			c.fault(pos, ErrUnbound, "%s in the %s", name, where)
+		}
+	}
+	return refs
+}
+
 // replacement compiles an expression of a replacement.
 func (c *compiler) replacement(e Expr) *node {
-	n := &node{slot: none, rest: none, expr: e}
+	n := &node{slot: none, rest: none, param: none, like: none, expr: e}
 	switch e := e.(type) {
 	case Name:
 		n.kind = isName
@@ -261,6 +309,12 @@ func (c *compiler) replacement(e Expr) *node {
 		}
 	case Literal:
 		n.kind, n.lit = isLiteral, e
+		if i := slices.Index(c.slots, e.Type()); i >= 0 {
+			n.lit, n.like = Literal(e.number()), i
+		}
+	case Calc:
+		n.kind = isCalc
+		c.calc(n, e)
 	case *Call:
 		n.kind = isCall
 		c.construction(n, e)
@@ -272,10 +326,30 @@ func (c *compiler) replacement(e Expr) *node {
 	return n
 }
 
+// calc compiles a formula.
+func (c *compiler) calc(n *node, e Calc) {
+	f, err := parseFormula(string(e))
+	if err != nil {
+		c.fault(0, ErrSyntax, "%v", err)
+		return
+	}
+	n.calc = f
+	if _, ok := c.vocab.(Numberer); !ok {
+		c.fault(0, ErrForm, "%s: the vocabulary does not know the values of variables", e)
+	}
+	f.names(func(name string) {
+		if !slices.Contains(c.slots, name) {
+			c.fault(0, ErrUnbound, "%s in %s", name, e)
+		}
+	})
+}
+
 func (c *compiler) construction(n *node, e *Call) {
 	n.output = e.Output
-	if n.build = c.opts.builders[e.Op]; n.build == nil {
-		op, ok := c.vocab.Operator(e.Op)
+	if f, ok := c.opts.functions[e.Op]; ok && f.Build != nil {
+		n.fn = &function{Function: f}
+	} else {
+		op, inBraces, ok := c.operator(e.Op)
 		switch {
 		case !ok:
 			c.fault(e.Pos, ErrUnknownOp, "%s", e.Op)
@@ -283,6 +357,9 @@ func (c *compiler) construction(n *node, e *Call) {
 			c.fault(e.Pos, ErrForm, "the op %s can be matched, but not made", e.Op)
 		}
 		n.op = op
+		if inBraces != "" {
+			c.parameters(n, e, inBraces)
+		}
 	}
 	fixed, rest := 0, false
 	for _, a := range e.Args {
@@ -299,8 +376,33 @@ func (c *compiler) construction(n *node, e *Call) {
 		}
 		n.splice = append(n.splice, splice{len(n.args), slot})
 	}
-	if n.build == nil && n.op.Make != nil {
+	if n.op.Make != nil {
 		c.arity(e, n.op, fixed, rest)
+	}
+}
+
+// parameters compiles what stands for the parameters of an op in a replacement: a captured name, or
+// a function of captured names and variables.
+func (c *compiler) parameters(n *node, e *Call, text string) {
+	if isIdentifier(text) {
+		if n.param = slices.Index(c.params, text); n.param < 0 {
+			c.fault(e.Pos, ErrUnbound, "%s in %s", text, e.Op)
+		}
+		return
+	}
+	p := parser{text: text}
+	g, err := p.guard()
+	if err == nil {
+		err = p.end()
+	}
+	f, ok := c.opts.functions[g.Func]
+	switch {
+	case err != nil || g.Not:
+		c.fault(e.Pos, ErrForm, "%s: a name or a function of names is expected in braces", e.Op)
+	case !ok || f.Param == nil:
+		c.fault(e.Pos, ErrUnknownFunc, "%s in %s", g.Func, e.Op)
+	default:
+		n.fn = &function{f, c.refs(e.Pos, g.Args, "function "+g.String())}
 	}
 }
 
@@ -318,7 +420,7 @@ func (c *compiler) canonical(e Expr) string {
 		for i, a := range e.Args {
 			args[i] = c.canonical(a)
 		}
-		if op, ok := c.vocab.Operator(e.Op); ok && op.Commutes {
+		if op, _, ok := c.operator(e.Op); ok && op.Commutes {
 			slices.Sort(args)
 		}
 		return fmt.Sprintf("(%s.%d %q)", e.Op, e.Output, args)
@@ -328,28 +430,47 @@ func (c *compiler) canonical(e Expr) string {
 	return e.String()
 }
 
-// A ref is an argument of a guard.
+type refKind uint8
+
+const (
+	variable refKind = iota
+	rest
+	param
+)
+
+// A ref is an argument of a function.
 type ref struct {
+	kind refKind
 	slot int
-	rest bool
 }
 
 type guard struct {
-	fn   Predicate
-	args []ref
-	not  bool
-	text Guard
+	fn    func(Args) bool
+	depth int
+	args  []ref
+	not   bool
+	text  Guard
 }
 
-// variables returns the variables bound to the arguments of a guard.
-func (g *guard) variables(b *bindings) []*fgraph.Variable {
-	args := make([]*fgraph.Variable, 0, len(g.args))
-	for _, r := range g.args {
-		if r.rest {
-			args = append(args, b.rests[r.slot]...)
-		} else {
-			args = append(args, b.vars[r.slot])
+// A function is called in a replacement. Its arguments are args if it computes parameters, and those
+// of the call if it makes a variable.
+type function struct {
+	Function
+	args []ref
+}
+
+// args returns the arguments of a function.
+func (s *search) args(refs []ref) Args {
+	a := Args{Context: s.c, Root: s.root, Vars: make([]*fgraph.Variable, 0, len(refs))}
+	for _, r := range refs {
+		switch r.kind {
+		case variable:
+			a.Vars = append(a.Vars, s.b.vars[r.slot])
+		case rest:
+			a.Vars = append(a.Vars, s.b.rests[r.slot]...)
+		case param:
+			a.Params = append(a.Params, s.b.params[r.slot])
 		}
 	}
-	return args
+	return a
 }

@@ -43,7 +43,7 @@ func ExampleSub_faults() {
 
 // The guard isInput is a Go function.
 func ExampleWithGuard() {
-	isName := func(_ *rewrite.Context, args []*fgraph.Variable) bool { return args[0].Owner() == nil }
+	isName := func(a pattern.Args) bool { return a.Vars[0].Owner() == nil }
 	rule, err := pattern.Compile(toys{}, "(exp (add x ...rest)) && isInput(x) => (mul (exp x) (exp (add ...rest)))", pattern.WithGuard("isInput", isName), pattern.Named("split_exp"))
 	if err != nil {
 		fmt.Println(err)

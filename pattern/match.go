@@ -14,8 +14,9 @@ const maxSteps = 1 << 18
 
 // bindings holds the variables bound to names, by slot.
 type bindings struct {
-	vars  []*fgraph.Variable
-	rests [][]*fgraph.Variable
+	vars   []*fgraph.Variable
+	rests  [][]*fgraph.Variable
+	params []any
 }
 
 // A goal is a list of what remains to be matched: the variable v with the node n or, if apply is
@@ -48,7 +49,7 @@ type search struct {
 	c     *rewrite.Context
 	root  *fgraph.Apply
 	b     bindings
-	trail []int           // bound slots in order; -1-slot for rests
+	trail []int           // bound slots in order: of variables, then -1-slot for rests, then from paramSlots for parameters
 	inner []*fgraph.Apply // applies below the root that the replacement makes unused
 	depth int             // goals met so far on this path
 	steps int
@@ -65,6 +66,7 @@ type failure struct {
 	n     *node
 	v     *fgraph.Variable
 	guard *guard
+	err   error // why there is no replacement
 }
 
 type why uint8
@@ -79,6 +81,10 @@ const (
 	whyGuard
 	whySteps
 	whyOutputs
+	whyParam
+	whyUnmade
+	whyUnchanged
+	whyType
 )
 
 // String describes the failure.
@@ -98,6 +104,14 @@ func (f failure) String() string {
 		return fmt.Sprintf("the guard %s is false", f.guard.text)
 	case whyOutputs:
 		return fmt.Sprintf("%s is not its op's only output", f.v)
+	case whyParam:
+		return fmt.Sprintf("%s has other parameters than %s", f.v, f.n.expr)
+	case whyUnmade:
+		return fmt.Sprintf("the replacement can't be made: %v", f.err)
+	case whyUnchanged:
+		return "the replacement changes nothing"
+	case whyType:
+		return f.err.Error()
 	case whySteps:
 		return fmt.Sprintf("gave up after %d steps", maxSteps)
 	}
@@ -137,7 +151,7 @@ func (s *search) solve(g *goal) bool {
 		}
 		switch n.kind {
 		case isLiteral:
-			if !v.IsConstant() || !s.m.vocab.Equal(n.lit, v) {
+			if !s.m.vocab.Equal(n.lit, v) {
 				return s.fail(whyConstant, n, v)
 			}
 		case isOr:
@@ -171,6 +185,9 @@ func (s *search) call(g *goal) (*goal, bool) {
 	}
 	if a != s.root && !n.kept {
 		s.inner = append(s.inner, a)
+	}
+	if n.param != none && !s.bindParam(n, n.op.Param(a.Op()), g.v) {
+		return nil, false
 	}
 	if n.op.Commutes && len(inputs) > 1 {
 		return s.goal(goal{n: n, v: g.v, apply: a, next: g.next}), true
@@ -257,6 +274,25 @@ func (s *search) bindRest(n *node, vars []*fgraph.Variable, of *fgraph.Variable)
 	return true
 }
 
+func (s *search) bindParam(n *node, param any, of *fgraph.Variable) bool {
+	if have := s.b.params[n.param]; have != nil {
+		return sameParam(have, param) || s.fail(whyParam, n, of)
+	}
+	s.b.params[n.param] = param
+	s.trail = append(s.trail, paramSlots+n.param)
+	return true
+}
+
+// sameParam reports whether two captured parameters are equal.
+func sameParam(a, b any) bool {
+	op, ok := a.(fgraph.Op)
+	op2, ok2 := b.(fgraph.Op)
+	return a == b || ok && ok2 && fgraph.OpsEqual(op, op2)
+}
+
+// paramSlots is where slots of parameters begin on the trail.
+const paramSlots = 1 << 20
+
 // same reports whether two variables are identical, or equal constants.
 func same(a, b *fgraph.Variable) bool {
 	return a == b || a.IsConstant() && b.IsConstant() && a.Type() == b.Type() && fgraph.EqualData(a.Type(), a.Data(), b.Data())
@@ -271,9 +307,12 @@ func (s *search) mark() mark { return mark{len(s.trail), len(s.inner), s.depth, 
 
 func (s *search) undo(to mark) {
 	for _, slot := range s.trail[to.trail:] {
-		if slot < 0 {
+		switch {
+		case slot < 0:
 			s.b.rests[-1-slot] = nil
-		} else {
+		case slot >= paramSlots:
+			s.b.params[slot-paramSlots] = nil
+		default:
 			s.b.vars[slot] = nil
 		}
 	}
@@ -292,7 +331,7 @@ func (s *search) accept() bool {
 	}
 	for i := range s.m.guards {
 		g := &s.m.guards[i]
-		if g.fn(s.c, g.variables(&s.b)) == g.not {
+		if g.fn(s.args(g.args)) == g.not {
 			s.failed = failure{why: whyGuard, depth: s.depth, guard: g}
 			return false
 		}

@@ -44,6 +44,6 @@ func OpRemove(op fgraph.Op, list ...Option) rewrite.Rule {
 // opRule returns a rule for the applies of one op. Of the options, only the name and the
 // documentation matter; both default to text.
 func opRule(op fgraph.Op, text string, list []Option, fn func(*rewrite.Context, *fgraph.Apply) (rewrite.Result, error)) rewrite.Rule {
-	o := newOptions(list)
+	o := newOptions(nil, list)
 	return rewrite.Rule{Name: cmp.Or(o.name, text), Doc: cmp.Or(o.doc, text), On: []rewrite.Track{rewrite.TrackOp(op)}, Depth: 1, Fn: fn}
 }

@@ -119,6 +119,8 @@ func (p *parser) expr(depth int) (Expr, error) {
 		return nil, p.fault(p.at, "an expression is missing")
 	case p.text[p.at] == '(':
 		return p.list(depth)
+	case p.text[p.at] == '{':
+		return p.calc()
 	case p.take("...") || p.take("…"):
 		return Rest(p.name()), nil
 	}
@@ -219,10 +221,33 @@ func (p *parser) literal() (Expr, error) {
 	if _, err := strconv.ParseFloat(word, 64); err != nil {
 		return nil, p.fault(start, "%q is not a number", word)
 	}
+	if p.at < len(p.text) && p.text[p.at] == ':' {
+		p.at++
+		typ := p.name()
+		if typ == "" {
+			return nil, p.fault(p.at, "the type of %s is missing after \":\"", word)
+		}
+		word += ":" + typ
+	}
 	return Literal(word), nil
 }
 
-// op reads the name of an op: letters, digits, "_", "." and "-", and parameters in balanced
+// calc reads a formula in braces.
+func (p *parser) calc() (Expr, error) {
+	start := p.at
+	end := strings.IndexByte(p.text[start:], '}')
+	if end < 0 {
+		return nil, p.fault(start, "\"{\" is never closed")
+	}
+	formula := p.text[start+1 : start+end]
+	if _, err := parseFormula(formula); err != nil {
+		return nil, p.fault(start, "%v", err)
+	}
+	p.at = start + end + 1
+	return Calc(strings.Join(strings.Fields(formula), " ")), nil
+}
+
+// op reads the name of an op: letters, digits, "_", "." and "-", and anything in balanced
 // braces.
 func (p *parser) op() string {
 	start := p.at
@@ -234,7 +259,7 @@ func (p *parser) op() string {
 			depth++
 		case c == '}' && depth > 0:
 			depth--
-		case depth > 0 && c != '(' && c != ')':
+		case depth > 0:
 		case isLetter(c), isDigit(c), p.at > start && (c == '.' || c == '-'):
 		default:
 			if depth > 0 {

@@ -230,7 +230,7 @@ func FuzzParseRule(f *testing.F) {
 		if err != nil || again.String() != r.String() {
 			t.Errorf("%q printed as %q, read as %q, %v", text, r, again, err)
 		}
-		s, err := pattern.New(toys{}, r)
+		s, err := pattern.New(toys{}, one(r))
 		if (s == nil) != (err != nil) {
 			t.Errorf("%q: %v, %v", text, s, err)
 		}

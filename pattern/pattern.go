@@ -12,22 +12,13 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// A Predicate is the Go function of a guard. args are the variables bound to the names in the
-// guard. c is the context of the rewriter, nil for a [Matcher].
-type Predicate func(c *rewrite.Context, args []*fgraph.Variable) bool
-
-// A Builder is a Go function that a replacement uses like an op. args are the arguments, and
-// root is the apply that is being replaced. If it returns nil, the rule proposes nothing.
-type Builder func(c *rewrite.Context, root *fgraph.Apply, args []*fgraph.Variable) (*fgraph.Variable, error)
-
 // An Option changes how a pattern is compiled.
 type Option func(*options)
 
 type options struct {
 	name, doc string
 	shared    bool
-	guards    map[string]Predicate
-	builders  map[string]Builder
+	functions map[string]Function
 }
 
 // Named sets the name of the rewriter. The default is its text, as in Theano's profile.
@@ -40,19 +31,26 @@ func Doc(doc string) Option { return func(o *options) { o.doc = doc } }
 // therefore still be computed.
 func Shared() Option { return func(o *options) { o.shared = true } }
 
-// WithGuard defines the function of a guard.
-func WithGuard(name string, f Predicate) Option {
-	return func(o *options) { o.guards[name] = f }
+// With defines functions. They take precedence over those of the vocabulary, and over an op of the
+// same name.
+func With(list ...Function) Option {
+	return func(o *options) {
+		for _, f := range list {
+			o.functions[f.Name] = f
+		}
+	}
 }
 
-// WithBuilder defines a function that replacements use like an op. It takes precedence over an
-// op of the same name.
-func WithBuilder(name string, f Builder) Option {
-	return func(o *options) { o.builders[name] = f }
+// WithGuard defines the function of a guard, which may look anywhere in the graph.
+func WithGuard(name string, holds func(Args) bool) Option {
+	return With(Function{Name: name, Holds: holds})
 }
 
-func newOptions(list []Option) *options {
-	o := &options{guards: make(map[string]Predicate), builders: make(map[string]Builder)}
+func newOptions(v Vocabulary, list []Option) *options {
+	o := &options{functions: make(map[string]Function)}
+	if lib, ok := v.(Library); ok {
+		With(lib.Functions()...)(o)
+	}
 	for _, option := range list {
 		option(o)
 	}
@@ -68,6 +66,7 @@ type Matcher struct {
 	guards  []guard
 	slots   []string
 	rests   []string
+	params  []string
 	pool    sync.Pool
 }
 
@@ -77,7 +76,7 @@ func NewMatcher(v Vocabulary, text string, list ...Option) (*Matcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := compiler{vocab: v, text: text, opts: newOptions(list)}
+	c := compiler{vocab: v, text: text, opts: newOptions(v, list)}
 	m := c.matcher(p)
 	if err := joined(c.faults); err != nil {
 		return nil, err
@@ -93,10 +92,10 @@ func (c *compiler) matcher(p Pattern) *Matcher {
 	}
 	m.root = c.pattern(p.Expr, false)
 	m.guards = c.guards(p.Guards)
-	m.slots, m.rests = c.slots, c.rests
+	m.slots, m.rests, m.params = c.slots, c.rests, c.params
 	c.clashes()
 	m.pool.New = func() any {
-		s := &search{m: m, b: bindings{make([]*fgraph.Variable, len(m.slots)), make([][]*fgraph.Variable, len(m.rests))}}
+		s := &search{m: m, b: bindings{make([]*fgraph.Variable, len(m.slots)), make([][]*fgraph.Variable, len(m.rests)), make([]any, len(m.params))}}
 		s.reason = []any{&s.failed}
 		return s
 	}
@@ -149,14 +148,22 @@ func (b Bindings) Rest(name string) []*fgraph.Variable {
 	return nil
 }
 
+// Param returns the parameters bound to a name, or nil.
+func (b Bindings) Param(name string) any {
+	if i := slices.Index(b.m.params, name); i >= 0 {
+		return b.b.params[i]
+	}
+	return nil
+}
+
 // Match matches the pattern with a, which must have a single output, at its root.
 func (m *Matcher) Match(a *fgraph.Apply) (Bindings, bool) {
 	s := m.begin(nil, a)
-	defer m.release(s)
+	defer s.end()
 	if !s.run() {
 		return Bindings{}, false
 	}
-	return Bindings{m, bindings{slices.Clone(s.b.vars), slices.Clone(s.b.rests)}}, true
+	return Bindings{m, bindings{slices.Clone(s.b.vars), slices.Clone(s.b.rests), slices.Clone(s.b.params)}}, true
 }
 
 // All yields the applies of a graph that are roots of a match, by increasing number.
@@ -177,14 +184,19 @@ func (m *Matcher) begin(c *rewrite.Context, root *fgraph.Apply) *search {
 	return s
 }
 
-func (m *Matcher) release(s *search) {
+// end releases a search. s may be nil.
+func (s *search) end() {
+	if s == nil {
+		return
+	}
 	clear(s.b.vars)
 	clear(s.b.rests)
+	clear(s.b.params)
 	clear(s.inner)
 	clear(s.goals)
 	s.trail, s.inner, s.goals = s.trail[:0], s.inner[:0], s.goals[:0]
 	s.c, s.root, s.depth, s.steps, s.failed = nil, nil, 0, 0, failure{}
-	m.pool.Put(s)
+	s.m.pool.Put(s)
 }
 
 func (s *search) run() bool {

@@ -54,7 +54,7 @@ func TestRuleFaults(t *testing.T) {
 		{"(op1 x y) => (op1 y x)", nil, ""},
 		{"(add x y) => (add x x)", nil, ""},
 	}
-	yes := pattern.WithGuard("yes", func(*rewrite.Context, []*fgraph.Variable) bool { return true })
+	yes := pattern.WithGuard("yes", func(a pattern.Args) bool { return true })
 	for _, test := range tests {
 		s, err := pattern.Compile(toys{}, test.rule, yes)
 		if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.text) {
@@ -77,16 +77,16 @@ func TestFaultsAreReportedTogether(t *testing.T) {
 		t.Error(err)
 	}
 	for _, rule := range []pattern.Rewrite{{}, {In: pattern.Pattern{Expr: pattern.NewCall("op1")}}, {Out: pattern.Name("x")}} {
-		if _, err := pattern.New(toys{}, rule); !errors.Is(err, pattern.ErrForm) {
+		if _, err := pattern.New(toys{}, one(rule)); !errors.Is(err, pattern.ErrForm) {
 			t.Errorf("%v: %v", rule, err)
 		}
 	}
 	for _, e := range []pattern.Expr{pattern.NewCall("op1", nil), pattern.NewCall("op1", pattern.Or{}), pattern.NewCall("op1", &pattern.Bind{Name: "x"})} {
-		if _, err := pattern.New(toys{}, pattern.Rewrite{In: pattern.Pattern{Expr: e}, Out: pattern.Literal("1")}); !errors.Is(err, pattern.ErrForm) {
+		if _, err := pattern.New(toys{}, one(pattern.Rewrite{In: pattern.Pattern{Expr: e}, Out: pattern.Literal("1")})); !errors.Is(err, pattern.ErrForm) {
 			t.Errorf("%v: %v", e, err)
 		}
 	}
-	if _, err := pattern.New(toys{}, pattern.Rewrite{In: pattern.Pattern{Expr: pattern.NewCall("op1")}, Out: pattern.NewCall("op1", nil)}); !errors.Is(err, pattern.ErrForm) {
+	if _, err := pattern.New(toys{}, one(pattern.Rewrite{In: pattern.Pattern{Expr: pattern.NewCall("op1")}, Out: pattern.NewCall("op1", nil)})); !errors.Is(err, pattern.ErrForm) {
 		t.Error(err)
 	}
 	for _, text := range [][2]string{{"(op1", "x"}, {"(op1 x)", "("}} {
@@ -95,6 +95,9 @@ func TestFaultsAreReportedTogether(t *testing.T) {
 		}
 	}
 }
+
+// one returns the rule of one rewrite.
+func one(r pattern.Rewrite) pattern.Rule { return pattern.Rule{Cases: []pattern.Rewrite{r}} }
 
 func TestMust(t *testing.T) {
 	if s := pattern.Must(toys{}, "(op1 x)", "x"); s.String() != "(op1 x) => x" {

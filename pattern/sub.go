@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
@@ -26,7 +28,7 @@ func Sub(v Vocabulary, pattern, replacement string, list ...Option) (*Substituti
 	if err != nil {
 		return nil, err
 	}
-	return New(v, Rewrite{in, out}, list...)
+	return New(v, Rule{Cases: []Rewrite{{in, out}}}, list...)
 }
 
 // Must is like Sub, but panics on an error. It is for rules that are part of a program.
@@ -38,56 +40,107 @@ func Must(v Vocabulary, pattern, replacement string, list ...Option) *Substituti
 	return s
 }
 
-// Compile is like Sub for a rule in one text: "(true_div (mul x y) y) => x".
-func Compile(v Vocabulary, rule string, list ...Option) (*Substitution, error) {
-	r, err := ParseRewrite(rule)
+// Compile is like Sub for a rewrite in one text: "(true_div (mul x y) y) => x".
+func Compile(v Vocabulary, text string, list ...Option) (*Substitution, error) {
+	r, err := ParseRewrite(text)
 	if err != nil {
 		return nil, err
 	}
-	return New(v, r, list...)
+	return New(v, Rule{Cases: []Rewrite{r}}, list...)
 }
 
-// New is like Sub for a rewrite that was parsed, or built in Go.
-func New(v Vocabulary, r Rewrite, list ...Option) (*Substitution, error) {
-	if r.In.Expr == nil || r.Out == nil {
-		return nil, fmt.Errorf("pattern: %w: a rule without pattern or replacement", ErrForm)
+// New is like Sub for a rule that was parsed, or built in Go. Name and documentation are those of
+// the rule, unless options say otherwise.
+func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
+	s := &Substitution{rule: r, opts: newOptions(v, list)}
+	if len(r.Cases) == 0 {
+		return nil, fmt.Errorf("pattern: %w: a rule without rewrites", ErrForm)
 	}
-	c := compiler{vocab: v, text: r.String(), opts: newOptions(list), used: make(map[string]bool)}
+	var faults []error
+	for _, w := range r.Cases {
+		if w.In.Expr == nil || w.Out == nil {
+			return nil, fmt.Errorf("pattern: %w: a rule without pattern or replacement", ErrForm)
+		}
+		c := compiler{vocab: v, text: w.String(), opts: s.opts, used: make(map[string]bool)}
+		s.cases = append(s.cases, c.rewrite(w))
+		faults = append(faults, c.faults...)
+	}
+	if err := joined(faults); err != nil {
+		return nil, err
+	}
+	s.tracks = tracks(v, s.cases)
+	for _, k := range s.cases {
+		d := k.depth()
+		if d == 0 {
+			s.depth = 0
+			break
+		}
+		s.depth = max(s.depth, d)
+	}
+	text := strings.TrimSuffix(Rule{Cases: r.Cases}.String(), "\n")
+	s.opts.name = cmp.Or(s.opts.name, r.Name, text)
+	s.opts.doc = cmp.Or(s.opts.doc, r.Doc, text)
+	return s, nil
+}
+
+// A rewriting is a compiled [Rewrite].
+type rewriting struct {
+	in  *Matcher
+	out *node
+}
+
+func (c *compiler) rewrite(r Rewrite) rewriting {
 	walk(r.Out, func(e Expr) {
 		if n, ok := e.(Name); ok {
 			c.used[string(n)] = true
 		}
 	})
-	s := &Substitution{rewrite: r, matcher: c.matcher(r.In), opts: c.opts}
-	s.out = c.replacement(r.Out)
+	in := c.matcher(r.In)
+	out := c.replacement(r.Out)
 	if c.same(r.In.Expr, r.Out) {
 		c.fault(0, ErrNoChange, "%s", r.Out)
 	}
-	if err := joined(c.faults); err != nil {
-		return nil, err
-	}
-	s.tracks = tracks(v, r.In.Expr)
-	if len(r.In.Guards) == 0 && len(s.opts.builders) == 0 {
-		s.depth = depth(s.matcher.root)
-	}
-	return s, nil
+	return rewriting{in, out}
 }
 
-// tracks returns the tracks of all ops that can be the root of a pattern, or nil if one of them
-// has none.
-func tracks(v Vocabulary, e Expr) []rewrite.Track {
-	var list []rewrite.Track
-	calls, _ := rootCall(e)
-	for _, call := range calls {
-		op, _ := v.Operator(call.Op)
-		if len(op.Tracks) == 0 {
-			return nil
+// depth returns how many levels of applies a rewriting inspects, 0 if there is no bound.
+func (w rewriting) depth() int {
+	beyond := 0
+	for _, g := range w.in.guards {
+		if g.depth == 0 {
+			return 0
 		}
-		for _, t := range op.Tracks {
-			if !slices.ContainsFunc(list, func(have rewrite.Track) bool {
-				return have.String() == t.String() && have.Op() == nil == (t.Op() == nil)
-			}) {
-				list = append(list, t)
+		beyond = max(beyond, g.depth-1)
+	}
+	if w.out.calls() {
+		return 0
+	}
+	return depth(w.in.root) + beyond
+}
+
+// calls reports whether a replacement calls a function that may look anywhere.
+func (n *node) calls() bool {
+	return n.fn != nil && n.fn.Depth == 0 || slices.ContainsFunc(n.args, (*node).calls)
+}
+
+// tracks returns the tracks of all ops that can be the root of a case, or nil if one of them has
+// none.
+func tracks(v Vocabulary, cases []rewriting) []rewrite.Track {
+	var list []rewrite.Track
+	c := compiler{vocab: v}
+	for _, k := range cases {
+		calls, _ := rootCall(k.in.pattern.Expr)
+		for _, call := range calls {
+			op, _, _ := c.operator(call.Op)
+			if len(op.Tracks) == 0 {
+				return nil
+			}
+			for _, t := range op.Tracks {
+				if !slices.ContainsFunc(list, func(have rewrite.Track) bool {
+					return have.String() == t.String() && have.Op() == nil == (t.Op() == nil)
+				}) {
+					list = append(list, t)
+				}
 			}
 		}
 	}
@@ -110,31 +163,30 @@ func depth(n *node) int {
 	return deepest + 1
 }
 
-// A Substitution is the node rewriter of a [Rewrite], Theano's PatternSub. It is safe for
-// concurrent use.
+// A Substitution is the node rewriter of a [Rule], Theano's PatternSub. It is safe for concurrent
+// use.
 type Substitution struct {
-	rewrite Rewrite
-	matcher *Matcher
-	out     *node
-	tracks  []rewrite.Track
-	depth   int
-	opts    *options
+	rule   Rule
+	cases  []rewriting
+	tracks []rewrite.Track
+	depth  int
+	opts   *options
 }
 
-// Rewrite returns the pattern and the replacement.
-func (s *Substitution) Rewrite() Rewrite { return s.rewrite }
+// Rule returns the rule.
+func (s *Substitution) Rule() Rule { return s.rule }
 
-// String returns the rewrite as text.
-func (s *Substitution) String() string { return s.rewrite.String() }
+// String returns the cases of the rule as text, a line each.
+func (s *Substitution) String() string {
+	return strings.TrimSuffix(Rule{Cases: s.rule.Cases}.String(), "\n")
+}
 
-// Describe describes the rewriter. The depth is that of the pattern, but unbounded if the rule
-// has Go functions, which may look anywhere. Whether the replacement destroys an input follows
-// from the tracks of its operators.
+// Describe describes the rewriter. The depth is that of the pattern and its functions. Whether the
+// replacement destroys an input follows from the tracks of its operators.
 func (s *Substitution) Describe() rewrite.Description {
-	d := rewrite.Description{Name: s.opts.name, Doc: s.opts.doc, Destroys: s.out.destroys(), Depth: s.depth}
-	if d.Name == "" || d.Doc == "" {
-		text := s.rewrite.String()
-		d.Name, d.Doc = cmp.Or(d.Name, text), cmp.Or(d.Doc, text)
+	d := rewrite.Description{Name: s.opts.name, Doc: s.opts.doc, Depth: s.depth}
+	for _, k := range s.cases {
+		d.Destroys = d.Destroys || k.out.destroys()
 	}
 	return d
 }
@@ -157,33 +209,65 @@ func destroys(op fgraph.Op) bool {
 	return ok && len(d.DestroyMap()) > 0
 }
 
-// Transform proposes the replacement if n is the root of a match.
+// Transform proposes the replacement of the first case that matches with n as its root.
 func (s *Substitution) Transform(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
-	m := s.matcher.begin(c, n)
-	defer s.matcher.release(m)
-	if !m.run() {
-		return c.Miss("%v", m.reason...), nil
+	var deepest *search // among those that failed
+	for i, k := range s.cases {
+		if root := k.in.root; root.kind == isCall && !root.op.Match(n.Op()) && (deepest != nil || i+1 < len(s.cases)) {
+			continue
+		}
+		m := k.in.begin(c, n)
+		if m.run() {
+			if v := m.replace(k.out); v != nil {
+				m.end()
+				deepest.end()
+				return rewrite.Result{Outputs: []*fgraph.Variable{v}}, nil
+			}
+		}
+		if deepest != nil && deepest.failed.depth >= m.failed.depth {
+			m, deepest = deepest, m
+		}
+		deepest.end()
+		deepest = m
 	}
-	old := n.Out()
-	made, err := m.make(s.out, old)
-	switch {
-	case err != nil:
-		return c.Miss("the replacement can't be made: %v", err), nil
-	case made == nil || made == old:
-		return c.Miss("the replacement changes nothing"), nil
-	case !old.Type().Accepts(made.Type()):
-		return c.Miss("the replacement has type %v, not %v", made.Type(), old.Type()), nil
-	}
-	return rewrite.Result{Outputs: []*fgraph.Variable{made}}, nil
+	result := c.Miss("%v", deepest.reason...)
+	deepest.end()
+	return result, nil
 }
 
-// make builds a replacement. The result is nil if a builder returned nil.
+// replace returns the replacement of the root, with its type, or nil.
+func (s *search) replace(out *node) *fgraph.Variable {
+	old := s.root.Out()
+	v, err := s.make(out, old)
+	if conformer, ok := s.m.vocab.(Conformer); ok && err == nil && v != nil {
+		v, err = conformer.Conform(s.root, old, v)
+	}
+	s.failed = failure{depth: maxDepth}
+	switch {
+	case err != nil:
+		s.failed.why, s.failed.err = whyUnmade, err
+	case v == nil || v == old:
+		s.failed.why = whyUnchanged
+	case !old.Type().Accepts(v.Type()):
+		s.failed.why, s.failed.err = whyType, fmt.Errorf("the replacement has type %v, not %v", v.Type(), old.Type())
+	default:
+		return v
+	}
+	return nil
+}
+
+// make builds a replacement. The result is nil if a function returned nil.
 func (s *search) make(n *node, like *fgraph.Variable) (*fgraph.Variable, error) {
 	switch n.kind {
 	case isName:
 		return s.b.vars[n.slot], nil
 	case isLiteral:
+		if n.like != none {
+			like = s.b.vars[n.like]
+		}
 		return s.m.vocab.Constant(n.lit, like)
+	case isCalc:
+		return s.compute(n, like)
 	}
 	args := make([]*fgraph.Variable, 0, len(n.args))
 	next := 0
@@ -201,18 +285,44 @@ func (s *search) make(n *node, like *fgraph.Variable) (*fgraph.Variable, error) 
 		args = append(args, v)
 	}
 	splice(len(n.args))
-	return s.apply(n, args)
+	return s.apply(n, args, like)
 }
 
-func (s *search) apply(n *node, args []*fgraph.Variable) (*fgraph.Variable, error) {
-	if n.build != nil {
-		return n.build(s.c, s.root, args)
+// compute returns the constant of a formula.
+func (s *search) compute(n *node, like *fgraph.Variable) (*fgraph.Variable, error) {
+	var unknown string
+	value, ok := n.calc.eval(func(name string) (float64, bool) {
+		x, ok := s.m.vocab.(Numberer).Number(s.b.vars[slices.Index(s.m.slots, name)])
+		if !ok {
+			unknown = name
+		}
+		return x, ok
+	})
+	if !ok {
+		return nil, fmt.Errorf("the value of %s is not known", unknown)
+	}
+	return s.m.vocab.Constant(Literal(strconv.FormatFloat(value, 'g', -1, 64)), like)
+}
+
+func (s *search) apply(n *node, args []*fgraph.Variable, like *fgraph.Variable) (*fgraph.Variable, error) {
+	if n.fn != nil && n.fn.Build != nil {
+		return n.fn.Build(Args{Context: s.c, Root: s.root, Vars: args})
 	}
 	op := &n.op
 	if len(args) < op.MinInputs || op.MaxInputs >= 0 && len(args) > op.MaxInputs {
 		return nil, fmt.Errorf("%w: %d for %s, which has %s", ErrArity, len(args), n.expr, inputsText(*op))
 	}
-	v, err := op.Make(args)
+	m := Making{Inputs: args, Like: like}
+	if n.param != none {
+		m.Param = s.b.params[n.param]
+	} else if n.fn != nil {
+		p, err := n.fn.Param(s.args(n.fn.args))
+		if err != nil {
+			return nil, err
+		}
+		m.Param = p
+	}
+	v, err := op.Make(m)
 	if v == nil || err != nil || n.output == 0 {
 		return v, err
 	}

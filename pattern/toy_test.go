@@ -71,13 +71,13 @@ func (toys) Operator(name string) (pattern.Operator, bool) {
 	}
 	op.Match = pattern.Is(toy(name))
 	op.Tracks = []rewrite.Track{rewrite.TrackOp(toy(name))}
-	op.Make = func(inputs []*fgraph.Variable) (*fgraph.Variable, error) {
-		for _, v := range inputs {
+	op.Make = func(m pattern.Making) (*fgraph.Variable, error) {
+		for _, v := range m.Inputs {
 			if v.Type() == whole && name == "exp" {
 				return nil, errors.New("exp of an integer")
 			}
 		}
-		return fgraph.NewApply(toy(name), inputs, typ...).Out(), nil
+		return fgraph.NewApply(toy(name), m.Inputs, typ...).Out(), nil
 	}
 	return op, true
 }
@@ -86,7 +86,7 @@ func (toys) Equal(l pattern.Literal, c *fgraph.Variable) bool {
 	if n, isInt := l.Int(); isInt && c.Type() == whole {
 		return c.Data() == n
 	}
-	return c.Type() == float && c.Data() == l.Float()
+	return c.IsConstant() && c.Type() == float && c.Data() == l.Float()
 }
 
 func (toys) Constant(l pattern.Literal, like *fgraph.Variable) (*fgraph.Variable, error) {
@@ -152,7 +152,7 @@ func (w *world) build(e pattern.Expr) *fgraph.Variable {
 		if !ok || op.Make == nil {
 			return fgraph.NewApply(toy(e.Op), args, float).Out()
 		}
-		v, err := op.Make(args)
+		v, err := op.Make(pattern.Making{Inputs: args})
 		if err != nil {
 			w.t.Fatal(err)
 		}

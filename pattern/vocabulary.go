@@ -5,27 +5,59 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// A Vocabulary defines the names of ops in patterns. A front end has one, with a name for each
-// of its ops.
+// A Vocabulary defines the names of ops in patterns and the meaning of numbers. A front end has
+// one, with a name for each of its ops. It may also be [Families], a [Conformer], a [Numberer] and
+// a [Library].
 type Vocabulary interface {
 	// Operator returns the operator with that name, which includes parameters in braces, and
 	// whether there is one.
 	Operator(name string) (Operator, bool)
-	// Equal reports whether the constant c equals the number l, in value and, as far as l
-	// has one, in type.
-	Equal(l Literal, c *fgraph.Variable) bool
+	// Equal reports whether the value of v is known to be the number l, in value and, as far
+	// as l has one, in type. v need not be a constant: it may be one that is broadcast.
+	Equal(l Literal, v *fgraph.Variable) bool
 	// Constant returns a constant for the number l in a replacement of the variable like,
 	// which determines what l leaves open, such as the type.
 	Constant(l Literal, like *fgraph.Variable) (*fgraph.Variable, error)
 }
 
-// An Operator is the entry of a [Vocabulary] for an op.
+// Families is a vocabulary with ops that differ in parameters, which a rule can capture: in
+// "(sum{a} x)" the name a stands for the axes.
+type Families interface {
+	// Family returns the operator for all ops of a name without parameters. Its Param is not
+	// nil.
+	Family(name string) (Operator, bool)
+}
+
+// A Conformer is a vocabulary that gives replacements the right type, so that rules say algebra
+// only.
+type Conformer interface {
+	// Conform returns v with the type of old, which it may convert and broadcast, or an
+	// error. root is the apply that computes old.
+	Conform(root *fgraph.Apply, old, v *fgraph.Variable) (*fgraph.Variable, error)
+}
+
+// A Numberer is a vocabulary that knows the values of variables, for the formulas of [Calc].
+type Numberer interface {
+	// Number returns the number that all elements of v are known to be.
+	Number(v *fgraph.Variable) (float64, bool)
+}
+
+// A Library is a vocabulary that has functions.
+type Library interface {
+	// Functions returns the functions that every rule can use.
+	Functions() []Function
+}
+
+// An Operator is the entry of a [Vocabulary] for an op, or for a family of ops.
 type Operator struct {
 	// Match reports whether the op of an apply is this one.
 	Match func(fgraph.Op) bool
+	// Param returns the parameters of an op that Match accepts, a comparable value or an
+	// op. It is set in a family only.
+	Param func(fgraph.Op) any
 	// Make returns the first output of a new apply, or an error if the inputs are invalid.
 	// If Make is nil, the op can't be used in a replacement.
-	Make func(inputs []*fgraph.Variable) (*fgraph.Variable, error)
+	Make func(m Making) (*fgraph.Variable, error)
 	// MinInputs and MaxInputs bound the number of inputs. If MaxInputs is -1, there is no
 	// upper bound.
 	MinInputs, MaxInputs int
@@ -36,7 +68,40 @@ type Operator struct {
 	Tracks []rewrite.Track
 }
 
+// A Making says which apply a replacement needs.
+type Making struct {
+	Inputs []*fgraph.Variable
+	Param  any              // the parameters, for a family
+	Like   *fgraph.Variable // what the whole replacement replaces
+}
+
 // Is returns an [Operator.Match] that compares with op.
 func Is(op fgraph.Op) func(fgraph.Op) bool {
 	return func(o fgraph.Op) bool { return fgraph.OpsEqual(op, o) }
+}
+
+// Args are what a rule hands to a Go function.
+type Args struct {
+	Context *rewrite.Context   // nil for a [Matcher]
+	Root    *fgraph.Apply      // the apply that the pattern matches
+	Vars    []*fgraph.Variable // those bound to the names, with all variables of rests
+	Params  []any              // captured parameters bound to the names
+}
+
+// A Function is a Go function that rules call by name. One of Holds, Param and Build is set.
+type Function struct {
+	Name  string
+	Usage string // how it is called: "disjoint(a, b)"
+	Doc   string // what it answers, in one sentence
+	// Depth is how far the function looks from its arguments: 1 is at their types and values
+	// only, 2 at the applies that compute them, 0 anywhere. It corresponds to Depth in
+	// [rewrite.Description].
+	Depth int
+	// Holds is the condition of a guard.
+	Holds func(Args) bool
+	// Param computes parameters of an op in a replacement: "(sum{union(a, b)} x)".
+	Param func(Args) (any, error)
+	// Build makes a variable in a replacement, where it is written like an op. If it returns
+	// nil, the rule proposes nothing.
+	Build func(Args) (*fgraph.Variable, error)
 }

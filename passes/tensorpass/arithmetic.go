@@ -36,12 +36,9 @@ func arithmeticRules() []Local {
 			"factors of 1 are dropped, and signs are counted: 1*x → x, -1*x → -x, (-x)*(-y) → x*y"),
 		rule(Specialize, "local_add_specialize", on(array.Add), 2, addSpecialize, "terms of 0 are dropped: x + 0 → x"),
 		rule(Specialize, "local_add_neg_to_sub", on(array.Add), 2, addNegToSub, "x + -y → x - y"),
-		rule(Specialize, "local_sub_neg_to_add", on(array.Sub), 2, subNegToAdd, "x - -y → x + y"),
 		rule(Specialize|unsafe, "local_elemwise_sub_zeros", on(array.Sub), 1, subZeros,
 			"x - x → 0, also where x is NaN or infinite"),
 		rule(Specialize, "local_div_to_inv", on(array.TrueDiv), 2, divToInv, "1/x → inv(x)"),
-		rule(Specialize, "local_mul_to_sqr", on(array.Mul), 1, mulToSqr, "x*x → sqr(x)"),
-		rule(Specialize, "local_neg_neg", on(array.Neg), 2, negNeg, "two negations cancel: -(-x) → x"),
 		rule(Specialize, "local_neg_div_neg", on(array.Neg), 3, negDivNeg,
 			"a negation moves into a quotient where it meets a negation or a number: -((-a)/b) → a/b, -(c/b) → (-c)/b"),
 		rule(Canonicalize, "local_pow_canonicalize", on(array.Pow), 2, powCanonicalize, "x**0 → 1, x**1 → x"),
@@ -115,14 +112,6 @@ func addNegToSub(c *rewrite.Context, n *apply) (result, error) {
 	return c.Miss("no term is a negation with a single use"), nil
 }
 
-func subNegToAdd(c *rewrite.Context, n *apply) (result, error) {
-	x, y := n.Inputs()[0], n.Inputs()[1]
-	if z := argument(y, array.Neg); z != nil && exactIn(n.Out(), y) {
-		return replace(c, n, computeAs(n.Out(), array.Add, x, z))
-	}
-	return c.Miss("the subtrahend is not a negation"), nil
-}
-
 func subZeros(c *rewrite.Context, n *apply) (result, error) {
 	if n.Inputs()[0] != n.Inputs()[1] {
 		return c.Miss("the terms differ"), nil
@@ -137,13 +126,6 @@ func divToInv(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, computeAs(n.Out(), array.Inv, n.Inputs()[1]), n.Inputs()...)
 }
 
-func mulToSqr(c *rewrite.Context, n *apply) (result, error) {
-	if in := n.Inputs(); len(in) == 2 && in[0] == in[1] {
-		return replace(c, n, tensor.Sqr(in[0]))
-	}
-	return c.Miss("there are not two equal factors"), nil
-}
-
 // negToMul leaves the terms of a sum to the canonizer.
 func negToMul(c *rewrite.Context, n *apply) (result, error) {
 	if !addCanonizer.outermost(n) {
@@ -155,13 +137,6 @@ func negToMul(c *rewrite.Context, n *apply) (result, error) {
 		factors = append(factors[:1], a.Inputs()...)
 	}
 	return replace(c, n, tensor.Mul(factors...))
-}
-
-func negNeg(c *rewrite.Context, n *apply) (result, error) {
-	if x := argument(n.Inputs()[0], array.Neg); x != nil {
-		return replace(c, n, x)
-	}
-	return c.Miss("the argument is not a negation"), nil
 }
 
 func negDivNeg(c *rewrite.Context, n *apply) (result, error) {

@@ -24,7 +24,6 @@ func elemwiseRules() []Local {
 		rule(Canonicalize|Specialize|unsafe, "local_func_inv", on(invertible()...), 2, funcInv,
 			"a function of its inverse is the argument: log(exp(x)) → x, sinh(arcsinh(x)) → x, "+
 				"also where the inverse was NaN or infinite: tanh(arctanh(2)) → 2"),
-		text(Specialize, "local_sqrt_sqr", "(sqrt (sqr x))", "(abs x)", "sqrt(sqr(x)) → |x|"),
 		rule(Canonicalize, "local_upcast_elemwise_constant_inputs", onType[tensor.Elemwise](), 1, upcastConstantInputs,
 			"constants get the element type of the result, so that 1 - x and 1.0 - x are merged"),
 		rule(Canonicalize|Useless, "local_remove_switch_const_cond", on(array.Switch), 2, removeSwitchConstCond,

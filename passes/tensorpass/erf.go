@@ -17,7 +17,6 @@ import (
 func erfRules() []Local {
 	var rules []Local
 	for _, r := range []struct{ name, in, out string }{
-		{"local_one_minus_erf", "(sub 1 (erf x))", "(erfc x)"},
 		{"local_one_minus_erf2", "(add 1 (mul -1 (erf x)))", "(erfc x)"},
 		{"local_one_plus_neg_erf", "(add 1 (neg (erf x)))", "(erfc x)"},
 		{"local_one_plus_erf", "(add 1 (erf x))", "(erfc (neg x))"},

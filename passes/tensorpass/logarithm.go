@@ -41,7 +41,6 @@ func logarithmRules() []Local {
 		rule(Specialize|unsafe, "local_mul_exp_to_exp_add", on(array.Mul, array.TrueDiv), 2, mulExp,
 			"several exponentials become one: exp(x)*exp(y) → exp(x + y), exp(x)/exp(y) → exp(x - y); the product was NaN where one is "+
 				"infinite and the other 0, and is NaN where both together are infinite and a third factor is 0"),
-		text(Stabilize|Specialize, "local_exp_log", "(expm1 (softplus x))", "(exp x)", "expm1(softplus(x)) → exp(x)"),
 	}
 }
 

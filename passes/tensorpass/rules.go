@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -42,8 +41,8 @@ func Rules() []Local { return slices.Clone(allRules()) }
 
 // allRules makes the tables once: some rules are parsed.
 var allRules = sync.OnceValue(func() []Local {
-	return slices.Concat(arithmeticRules(), elemwiseRules(), broadcastRules(), dimensionRules(), reductionRules(),
-		subtensorRules(), incSubtensorRules(), productRules(), logarithmRules(), softmaxRules(), constantRules(), erfRules())
+	return slices.Concat(textRules("arithmetic"), arithmeticRules(), textRules("elemwise"), elemwiseRules(), broadcastRules(), dimensionRules(), reductionRules(),
+		subtensorRules(), incSubtensorRules(), productRules(), textRules("logarithm"), logarithmRules(), softmaxRules(), constantRules(), textRules("erf"), erfRules())
 })
 
 // In returns the rules of a group, in the order of [Rules].
@@ -58,11 +57,6 @@ type transform = func(*rewrite.Context, *apply) (result, error)
 // is anywhere.
 func rule(groups Group, name string, on []rewrite.Track, depth int, fn transform, doc string) Local {
 	return local(groups, rewrite.Rule{Name: name, Doc: doc, On: on, Depth: depth, Fn: fn})
-}
-
-// text returns the row of a rule that is written as text.
-func text(groups Group, name, in, out, doc string) Local {
-	return local(groups, pattern.Must(vocabulary{}, in, out, pattern.Named(name), pattern.Doc(doc), pattern.Shared()))
 }
 
 func local(groups Group, r rewrite.NodeRewriter) Local {

@@ -143,9 +143,9 @@ func Example_patternSub() {
 }
 
 func Example_patterns() {
-	isPositive := func(_ *rewrite.Context, args []*fgraph.Variable) bool {
-		a := tensor.ConstantOf(args[0])
-		return a != nil && a.Len() == 1 && a.Float(0) > 0
+	isPositive := func(args pattern.Args) bool {
+		c := tensor.ConstantOf(args.Vars[0])
+		return c != nil && c.Len() == 1 && c.Float(0) > 0
 	}
 	for _, c := range []struct{ rule, expression string }{
 		{"(mul x 1) => x", "1*x + y"},

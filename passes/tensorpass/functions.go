@@ -1,0 +1,60 @@
+package tensorpass
+
+import (
+	"github.com/nnopt/nnopt/pattern"
+)
+
+// Functions returns the functions that rules of tensors can use.
+func (vocabulary) Functions() []pattern.Function { return functions }
+
+var functions = []pattern.Function{
+	about("float(x)", "the elements of x are floats", isFloat),
+	about("integer(x)", "the elements of x are integers or bools", isInteger),
+	about("scalar(x)", "all dimensions of x have size 1, as far as types tell", isScalar),
+	about("number(x)", "all elements of x are known to be one number", func(v *variable) bool { _, ok := uniform(v); return ok }),
+	about("nonzero(x)", "all elements of x are known to be one number other than 0, which is not NaN", func(v *variable) bool {
+		x, ok := uniform(v)
+		return ok && x != 0 && x == x
+	}),
+	about("positive(x)", "all elements of x are known to be one number above 0", func(v *variable) bool {
+		x, ok := uniform(v)
+		return ok && x > 0
+	}),
+	about("negative(x)", "all elements of x are known to be one number below 0", func(v *variable) bool {
+		x, ok := uniform(v)
+		return ok && x < 0
+	}),
+	about("once(x)", "x has a single use", usedOnce),
+	{Name: "exact", Usage: "exact(x)", Depth: 1,
+		Doc: "x is a float or the result an integer: an integer that wraps around is not converted to a float",
+		Holds: func(a pattern.Args) bool {
+			for _, v := range a.Vars {
+				if !exactIn(a.Root.Out(), v) {
+					return false
+				}
+			}
+			return true
+		}},
+	{Name: "same_type", Usage: "same_type(x, y)", Depth: 1, Doc: "x and y have the same type",
+		Holds: func(a pattern.Args) bool {
+			for _, v := range a.Vars[1:] {
+				if v.Type() != a.Vars[0].Type() {
+					return false
+				}
+			}
+			return true
+		}},
+}
+
+// about returns a guard that asks the same of all its arguments, which it looks at and no further.
+func about(usage, doc string, holds func(*variable) bool) pattern.Function {
+	name := usage[:len(usage)-len("(x)")]
+	return pattern.Function{Name: name, Usage: usage, Doc: doc, Depth: 2, Holds: func(a pattern.Args) bool {
+		for _, v := range a.Vars {
+			if !holds(v) {
+				return false
+			}
+		}
+		return true
+	}}
+}

@@ -1,0 +1,56 @@
+package tensorpass
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/pattern"
+)
+
+// A rule that is an equation is text, in the file of its family.
+//
+//go:embed rules/*.rules
+var ruleFiles embed.FS
+
+// textRules returns the rules of a file in rules, which is part of the program: faults panic.
+func textRules(family string) []Local {
+	name := "rules/" + family + ".rules"
+	text, err := ruleFiles.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	rules, err := pattern.ParseRules("passes/tensorpass/"+name, string(text))
+	if err != nil {
+		panic(err)
+	}
+	locals := make([]Local, len(rules))
+	for i, r := range rules {
+		s, err := pattern.New(vocabulary{}, r, pattern.Shared())
+		if err != nil {
+			panic(fmt.Errorf("%s:%d: %w", name, r.Line, err))
+		}
+		groups, err := parseGroups(r.Groups)
+		if err != nil {
+			panic(fmt.Errorf("%s:%d: %w", name, r.Line, err))
+		}
+		locals[i] = Local{Rule: s, Groups: groups, Tags: r.Tags}
+	}
+	return locals
+}
+
+// groupNames are the names of the groups, by bit.
+var groupNames = []string{"canonicalize", "stabilize", "specialize", "uncanonicalize", "useless"}
+
+// parseGroups returns the set of groups.
+func parseGroups(names []string) (Group, error) {
+	var set Group
+	for _, name := range names {
+		i := slices.Index(groupNames, name)
+		if i < 0 {
+			return 0, fmt.Errorf("there is no group %s; there are %v", name, groupNames)
+		}
+		set |= 1 << i
+	}
+	return set, nil
+}
