@@ -276,9 +276,30 @@ func (c *compiler) guards(list []Guard) []guard {
 		if !ok || f.Holds == nil {
 			c.fault(g.Pos, ErrUnknownFunc, "guard %s", g.Func)
 		}
-		guards = append(guards, guard{fn: f.Holds, depth: f.Depth, args: c.refs(g.Pos, g.Args, "guard "+g.String()), not: g.Not, text: g})
+		args := c.refs(g.Pos, g.Args, "guard "+g.String())
+		c.usage(g, f, args)
+		guards = append(guards, guard{fn: f.Holds, depth: f.Depth, args: args, not: g.Not, text: g})
 	}
 	return guards
+}
+
+// usage compares the arguments of a call with how the function wants to be called.
+func (c *compiler) usage(g Guard, f Function, args []ref) {
+	_, list, ok := strings.Cut(strings.TrimSuffix(f.Usage, ")"), "(")
+	if !ok || len(args) < len(g.Args) {
+		return
+	}
+	want := strings.Split(list, ",")
+	if len(args) < len(want) {
+		c.fault(g.Pos, ErrArity, "%s has %d arguments, the function is %s", g, len(args), f.Usage)
+		return
+	}
+	for i, a := range args {
+		parameters := strings.Contains(want[min(i, len(want)-1)], "{")
+		if parameters != (a.kind == param) {
+			c.fault(g.Pos, ErrForm, "%s in %s: the function is %s", g.Args[i], g, f.Usage)
+		}
+	}
 }
 
 // refs looks up names that the pattern binds.
@@ -403,6 +424,7 @@ func (c *compiler) parameters(n *node, e *Call, text string) {
 		c.fault(e.Pos, ErrUnknownFunc, "%s in %s", g.Func, e.Op)
 	default:
 		n.fn = &function{f, c.refs(e.Pos, g.Args, "function "+g.String())}
+		c.usage(g, f, n.fn.args)
 	}
 }
 

@@ -100,7 +100,7 @@ func (p *rulesParser) head(text string) {
 	p.names[name] = p.line
 	groups, tags, _ := strings.Cut(rest, ";")
 	p.rules = append(p.rules, Rule{
-		Name: name, Doc: strings.Join(p.doc, " "), Groups: strings.Fields(groups), Tags: strings.Fields(tags), Line: p.line,
+		Name: name, Doc: strings.Join(strings.Fields(strings.Join(p.doc, " ")), " "), Groups: strings.Fields(groups), Tags: strings.Fields(tags), Line: p.line,
 	})
 	p.doc, p.open = nil, true
 }

@@ -90,8 +90,11 @@ type Args struct {
 
 // A Function is a Go function that rules call by name. One of Holds, Param and Build is set.
 type Function struct {
-	Name  string
-	Usage string // how it is called: "disjoint(a, b)"
+	Name string
+	// Usage is how the function is called, with parameters of ops in braces: "scales(x, {a})".
+	// A rule must hand it as many arguments, of these kinds. More are of the kind of the last.
+	// If Usage is empty, anything goes.
+	Usage string
 	Doc   string // what it answers, in one sentence
 	// Depth is how far the function looks from its arguments: 1 is at their types and values
 	// only, 2 at the applies that compute them, 0 anywhere. It corresponds to Depth in
