@@ -2,9 +2,11 @@ package pattern
 
 import (
 	"fmt"
-	"math"
+
 	"strconv"
 	"strings"
+
+	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
 // A formula is the content of a [Calc]: sums, products and powers of numbers and names, with
@@ -154,7 +156,7 @@ func (f *formula) eval(value func(name string) (float64, bool)) (float64, bool) 
 	case '/':
 		return v[0] / v[1], true
 	case '^':
-		return math.Pow(v[0], v[1]), true
+		return elementary.Pow(v[0], v[1]), true
 	}
 	return -v[0], true
 }

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/nnet3pass"
+	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -31,25 +31,8 @@ func main() {
 	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 10})
 	check(err)
 	// begin
-	rule := rewrite.Rule{
-		Name: "local_relu_of_relu", Doc: "what a ReLU made is not changed by another: relu(relu(x)) → relu(x)",
-		On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()},
-		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-			outer := a.Op().(lower.Propagate)
-			if outer.C.Type() != "RectifiedLinearComponent" || outer.StoreStats || outer.UsesMemo {
-				return c.Miss("%s is no ReLU, or has an effect", outer.Name), nil
-			}
-			x := a.Inputs()[0]
-			if x.Owner() == nil {
-				return c.Miss("its input comes from outside"), nil
-			}
-			inner, ok := x.Owner().Op().(lower.Propagate)
-			if !ok || inner.C.Type() != outer.C.Type() {
-				return c.Miss("its input is no ReLU's output"), nil
-			}
-			return rewrite.Replace(x), nil
-		},
-	}
+	rule := pattern.Must(nnet3pass.Vocabulary(), "(RectifiedLinearComponent y@(RectifiedLinearComponent x))", "y",
+		pattern.Named("local_relu_of_relu"), pattern.Doc("what a ReLU made is not changed by another"))
 	db := passes.Default()
 	check(db.Register("relu_of_relu", rewrite.In2Out("relu_of_relu", rule), 1.2, "fast_run", "idempotent"))
 	// end
