@@ -197,7 +197,9 @@ type Listing struct {
 	Dialect  string   `json:"dialect,omitempty"` // of the graphs it is for; empty for all
 	Inplace  bool     `json:"inplace,omitempty"`
 	Database bool     `json:"database,omitempty"`
-	Why      string   `json:"why,omitempty"` // why it was selected
+	Why      string   `json:"why,omitempty"`    // why it was selected
+	Cases    []string `json:"cases,omitempty"`  // the rewrites of a rule that is text, or of a walk with it
+	Reason   string   `json:"reason,omitempty"` // why a rule is a Go function
 }
 
 // Entries returns all entries of the database in the order in which they would run,
@@ -241,8 +243,12 @@ func (c *choice) listing() Listing {
 	}
 	if e.DB != nil {
 		l.Class = e.DB.base().kind.class()
-	} else if g, ok := e.Rewriter.(rewrite.GraphRewriter); ok {
-		l.Class = rewrite.Describe(g).Class
+		return l
 	}
+	d := rewrite.Describe(e.Rewriter)
+	if _, ok := e.Rewriter.(rewrite.GraphRewriter); ok {
+		l.Class = d.Class
+	}
+	l.Cases, l.Reason = d.Cases, d.Reason
 	return l
 }

@@ -10,8 +10,9 @@ import (
 
 // rule returns the node rewriter of an entry under the name of the entry.
 func (e *Entry) rule() rewrite.NodeRewriter {
-	return rewrite.As(e.Rewriter.(rewrite.NodeRewriter), rewrite.Description{
-		Name: e.Name, Doc: e.Doc, Destroys: e.inplace(), Depth: rewrite.Describe(e.Rewriter).Depth})
+	d := rewrite.Describe(e.Rewriter)
+	d.Name, d.Doc, d.Destroys = e.Name, e.Doc, e.inplace()
+	return rewrite.As(e.Rewriter.(rewrite.NodeRewriter), d)
 }
 
 // An idle rewriter does nothing. It is the driver of a GroupDB, which has none.

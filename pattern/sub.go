@@ -63,6 +63,7 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 		}
 		c := compiler{vocab: v, text: w.String(), opts: s.opts, used: make(map[string]bool)}
 		s.cases = append(s.cases, c.rewrite(w))
+		s.texts = append(s.texts, c.text)
 		faults = append(faults, c.faults...)
 	}
 	if err := joined(faults); err != nil {
@@ -77,7 +78,7 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 		}
 		s.depth = max(s.depth, d)
 	}
-	text := strings.TrimSuffix(Rule{Cases: r.Cases}.String(), "\n")
+	text := s.String()
 	s.opts.name = cmp.Or(s.opts.name, r.Name, text)
 	s.opts.doc = cmp.Or(s.opts.doc, r.Doc, text)
 	return s, nil
@@ -168,6 +169,7 @@ func depth(n *node) int {
 type Substitution struct {
 	rule   Rule
 	cases  []rewriting
+	texts  []string // of the cases
 	tracks []rewrite.Track
 	depth  int
 	opts   *options
@@ -177,14 +179,12 @@ type Substitution struct {
 func (s *Substitution) Rule() Rule { return s.rule }
 
 // String returns the cases of the rule as text, a line each.
-func (s *Substitution) String() string {
-	return strings.TrimSuffix(Rule{Cases: s.rule.Cases}.String(), "\n")
-}
+func (s *Substitution) String() string { return strings.Join(s.texts, "\n") }
 
 // Describe describes the rewriter. The depth is that of the pattern and its functions. Whether the
 // replacement destroys an input follows from the tracks of its operators.
 func (s *Substitution) Describe() rewrite.Description {
-	d := rewrite.Description{Name: s.opts.name, Doc: s.opts.doc, Depth: s.depth}
+	d := rewrite.Description{Name: s.opts.name, Doc: s.opts.doc, Depth: s.depth, Cases: s.texts}
 	for _, k := range s.cases {
 		d.Destroys = d.Destroys || k.out.destroys()
 	}

@@ -25,6 +25,10 @@ type Description struct {
 	// inputs of the applies that compute these, and so on. A driver need not show an apply
 	// again if something further away changes. 0 means that there is no bound.
 	Depth int
+	// Cases are the rewrites of a node rewriter that is text, see package pattern.
+	Cases []string
+	// Reason says why a node rewriter is a Go function although rules can be text.
+	Reason string
 }
 
 // Describe returns the description of a graph or node rewriter. The name defaults to its Go type
@@ -91,6 +95,10 @@ func describeRules(name, class string, rules []NodeRewriter) Description {
 		all.Depth = deeper(all.Depth, d.Depth)
 	}
 	all.Doc = strings.Join(docs, "; ")
+	if len(rules) == 1 {
+		d := Describe(rules[0])
+		all.Cases, all.Reason = d.Cases, d.Reason
+	}
 	return all
 }
 

@@ -91,6 +91,7 @@ type Rule struct {
 	On       []Track // nil: every op
 	Depth    int     // how far Fn looks, see [Description]; 0: anywhere
 	Destroys bool    // whether Fn proposes ops that destroy their inputs
+	Reason   string  // why it is a function and not text; may be empty
 	Fn       func(c *Context, n *fgraph.Apply) (Result, error)
 }
 
@@ -102,7 +103,7 @@ func (r Rule) Transform(c *Context, n *fgraph.Apply) (Result, error) { return r.
 
 // Describe returns the fields of the rule.
 func (r Rule) Describe() Description {
-	return Description{Name: r.Name, Doc: r.Doc, Depth: r.Depth, Destroys: r.Destroys}
+	return Description{Name: r.Name, Doc: r.Doc, Depth: r.Depth, Destroys: r.Destroys, Reason: r.Reason}
 }
 
 // checkRules reports faults of node rewriters before they run: an empty but not nil list of

@@ -17,7 +17,8 @@ func passesVerb() verb {
 		synopsis: "list the database of passes, or the passes that a query selects",
 		detail: `
 Lists all entries of the database in the order in which they run, with positions and tags; with --query, those that the query selects.
---explain says why a pass is selected or not.
+--explain says why a pass is selected or not. --rules lists the local rules alone: name, groups and tags, what the machine of "nnopt rule
+check" found about it, a sentence, and the rule itself if it is text, or else why it is a Go function.
 
 A query is a list of terms separated by spaces: +tag includes, -tag excludes, &tag requires, db(...) is a subquery for a nested
 database, <49 keeps entries before a position. The name of a pass is one of its tags, and also opens the databases around the pass;
@@ -29,6 +30,7 @@ the tables of docs/nnet3-passes.md.`,
 			query := fs.String("query", "", "List the passes that this query selects")
 			explain := fs.String("explain", "", "Say why this pass is selected or not, by --query or else by "+defaultQuery)
 			asJSON := fs.Bool("json", false, "Print a JSON array")
+			rules := fs.Bool("rules", false, "List rules, as text where they are text")
 			ablation := fs.Bool("ablation", false, "Print in Markdown the passes for networks, and the effect of leaving out each one on the reference cases in DIR...")
 			return func(ctx context.Context, c *console, args []string) error {
 				if *ablation {
@@ -43,6 +45,9 @@ the tables of docs/nnet3-passes.md.`,
 				list, err := listPasses(*query)
 				if err != nil {
 					return err
+				}
+				if *rules {
+					return printRules(c, list, *asJSON)
 				}
 				if *asJSON {
 					return writeJSON(c.stdout, list)

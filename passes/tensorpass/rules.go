@@ -59,6 +59,14 @@ func rule(groups Group, name string, on []rewrite.Track, depth int, fn transform
 	return local(groups, rewrite.Rule{Name: name, Doc: doc, On: on, Depth: depth, Fn: fn})
 }
 
+// because says why the rule of a row is a Go function and not text.
+func (l Local) because(reason string) Local {
+	r := l.Rule.(rewrite.Rule)
+	r.Reason = reason
+	l.Rule = r
+	return l
+}
+
 func local(groups Group, r rewrite.NodeRewriter) Local {
 	l := Local{Rule: r, Groups: groups &^ unsafe}
 	if groups&unsafe != 0 {
