@@ -11,6 +11,7 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/tensorpass"
@@ -56,6 +57,7 @@ type exprFlags struct {
 	vars, grad, eval, format string
 	query                    string
 	rules                    []string
+	ruleFiles                []string
 	profile, asJSON          bool
 	seed                     uint64
 	watch                    *watchFlags
@@ -67,6 +69,10 @@ func declareExpr(fs *flag.FlagSet) *exprFlags {
 	fs.StringVar(&f.query, "query", defaultQuery, "Select passes; \"nnopt passes\" lists the tags")
 	fs.Func("rule", "Add a rewrite PATTERN => PATTERN to canonicalize; may be repeated", func(text string) error {
 		f.rules = append(f.rules, text)
+		return nil
+	})
+	fs.Func("rules", "Add the rules of FILE to the groups that it names; may be repeated", func(file string) error {
+		f.ruleFiles = append(f.ruleFiles, file)
 		return nil
 	})
 	fs.StringVar(&f.grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
@@ -241,6 +247,11 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 		return nil, &usageError{err: err}
 	}
 	db := passes.Default()
+	for _, name := range f.ruleFiles {
+		if err := addRules(db, name); err != nil {
+			return nil, err
+		}
+	}
 	opt, err := db.Build(q)
 	if err != nil {
 		return nil, &usageError{err: err}
@@ -268,6 +279,22 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 		return nil, &usageError{err: err}
 	}
 	return opt, nil
+}
+
+// addRules adds the rules of a file to the groups that it names.
+func addRules(db *optdb.SequenceDB, name string) error {
+	text, err := fileio.ReadFile(name, fileio.MaxText)
+	if err != nil {
+		return err
+	}
+	rules, err := pattern.ParseRules(name, string(text))
+	if err == nil {
+		err = passes.AddRules(db, tensorpass.Vocabulary(), rules)
+	}
+	if err != nil {
+		return usagef("--rules: %v", err)
+	}
+	return nil
 }
 
 // arguments returns the values of the inputs, random unless --eval gives them.

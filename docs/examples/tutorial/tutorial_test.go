@@ -316,6 +316,40 @@ func Example_whyNot() {
 	// it fires: true_div(mul(x, y), y) -> x
 }
 
+func Example_rules() {
+	rules, err := pattern.ParseRules("my.rules", `
+# A multiple can be taken out of a sum.
+sum_of_multiple: canonicalize; fast_run
+    (sum{a} (mul c x)) && number(c) => (mul {c} (sum{a} x))
+
+# The exponents of a power of a power are multiplied.
+pow_of_pow: canonicalize specialize; fast_run unsafe_nan
+    (pow (pow x a) b) && number(a, b) => (pow x {a*b})
+    (sqr (pow x a))   && number(a)    => (pow x {2*a})
+`)
+	check(err)
+	db := passes.Default()
+	check(passes.AddRules(db, tensorpass.Vocabulary(), rules))
+	for _, query := range []string{"+sum_of_multiple", "+pow_of_pow", "+sum_of_multiple +pow_of_pow", "+fast_run -fusion -inplace"} {
+		q, err := optdb.ParseQuery(query)
+		check(err)
+		optimizer, err := db.Build(q)
+		check(err)
+		s := expr.NewScope()
+		check(s.Declare("X: matrix"))
+		outputs := []*fgraph.Variable{s.MustParse("sum(sqr(X**1.5)*2, axis=0)")}
+		e, err := tensor.NewGraph(s.Inputs(), outputs)
+		check(err)
+		check(optimizer.Rewrite(context.Background(), e, nil))
+		fmt.Println(e)
+	}
+	// Output:
+	// [mul(2.0, sum{axis=0}(sqr(pow(X, 1.5))))]
+	// [sum{axis=0}(mul(pow(X, 3.0), 2.0))]
+	// [mul(2.0, sum{axis=0}(pow(X, 3.0)))]
+	// [mul(2.0, sum{axis=0}(pow(X, 3.0)))]
+}
+
 func Example_undo() {
 	split := pattern.Must(tensorpass.Vocabulary(), "(sub x y)", "(add x (neg y))", pattern.Named("sub_to_add"))
 	join := pattern.Must(tensorpass.Vocabulary(), "(add x (neg y))", "(sub x y)", pattern.Named("add_to_sub"))
