@@ -17,8 +17,8 @@
 // with "#" are comments.
 //
 // A [Dialect] knows the text of ops, types and constants. What [Format] prints, [Parse] reads as the
-// same graph: inputs, outputs, ops, types, constants to the bit, names, origins, and the order of
-// applies. Features are not written.
+// same graph: inputs, outputs, ops, types, constants to the bit, names and origins.
+// Features are not written.
 //
 // Reading takes time and memory in proportion to the text. Graphs are confined to one goroutine at
 // a time, as everywhere.

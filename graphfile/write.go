@@ -33,15 +33,11 @@ func (w *writer) field(h Field) {
 }
 
 func (w *writer) graph(g *fgraph.FunctionGraph) error {
-	order, err := g.Toposort()
-	if err != nil {
-		return err
-	}
 	w.WriteString("graph {\n")
 	for _, v := range g.Inputs() {
 		w.WriteString(indent + "input " + w.declare(v) + " : " + v.Type().String() + "\n")
 	}
-	for _, a := range order {
+	for _, a := range operandsFirst(g) {
 		if err := w.constants(a.Inputs()); err != nil {
 			return err
 		}
@@ -54,6 +50,38 @@ func (w *writer) graph(g *fgraph.FunctionGraph) error {
 	}
 	w.WriteString(indent + "return" + w.list(g.Outputs(), " ") + "\n}\n")
 	return nil
+}
+
+// operandsFirst returns the applies of a graph in an order that depends on its structure only: those
+// that an output needs before those that only later outputs need, and operands in their order.
+func operandsFirst(g *fgraph.FunctionGraph) []*fgraph.Apply {
+	type step struct {
+		a    *fgraph.Apply
+		next int // the input to look at
+	}
+	seen := make([]bool, g.NumApplyIDs())
+	order := make([]*fgraph.Apply, 0, g.NumApplies())
+	var path []step
+	begin := func(v *fgraph.Variable) {
+		if a := v.Owner(); a != nil && !seen[a.ID()] {
+			seen[a.ID()] = true
+			path = append(path, step{a, 0})
+		}
+	}
+	for _, v := range g.Outputs() {
+		begin(v)
+		for len(path) > 0 {
+			top := &path[len(path)-1]
+			if top.next == len(top.a.Inputs()) {
+				order = append(order, top.a)
+				path = path[:len(path)-1]
+				continue
+			}
+			top.next++
+			begin(top.a.Inputs()[top.next-1])
+		}
+	}
+	return order
 }
 
 // constants writes those of the variables that are constants and not written yet.

@@ -1,0 +1,169 @@
+package array
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Encode returns an array as text that [Decode] reads to the bit: the shape, and the elements in
+// row-major order, "[2, 2] 1.0 0.5 nan -inf". Numbers that are not the usual NaN are written with
+// their bits, "nan:7ff8000000000001". A sparse matrix has the word csr in front, and its pointers
+// and columns behind the values, each after a semicolon.
+func (a *Array) Encode() string {
+	var b strings.Builder
+	values, s := a, (*csr)(nil)
+	if a.IsCSR() {
+		s = a.data.(*csr)
+		values = s.values
+		b.WriteString("csr ")
+	}
+	b.WriteByte('[')
+	for i, n := range a.Shape() {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Itoa(n))
+	}
+	b.WriteByte(']')
+	for i := range values.Len() {
+		b.WriteByte(' ')
+		b.WriteString(values.encoded(i))
+	}
+	if s != nil {
+		for _, list := range [][]int64{s.pointers, s.columns} {
+			b.WriteByte(';')
+			for _, n := range list {
+				b.WriteString(" " + strconv.FormatInt(n, 10))
+			}
+		}
+	}
+	return b.String()
+}
+
+// encoded returns element i as text.
+func (a *Array) encoded(i int) string {
+	switch data := a.data.(type) {
+	case []float64:
+		return encodeFloat(data[a.place(i)], math.Float64bits(data[a.place(i)]), math.Float64bits(math.NaN()), 64)
+	case []float32:
+		v := data[a.place(i)]
+		return encodeFloat(float64(v), uint64(math.Float32bits(v)), uint64(math.Float32bits(float32(math.NaN()))), 32)
+	}
+	return strconv.FormatInt(a.Int(i), 10)
+}
+
+func encodeFloat(v float64, bits, nan uint64, size int) string {
+	switch {
+	case v == v:
+		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(v, 'g', -1, size), "+"))
+	case bits == nan:
+		return "nan"
+	}
+	return "nan:" + strconv.FormatUint(bits, 16)
+}
+
+// Decode reads an array of a type as Encode writes it. It takes memory in proportion to the text.
+func Decode(dtype DType, text string) (*Array, error) {
+	text, sparse := strings.CutPrefix(text, "csr ")
+	shape, text, err := decodeShape(text)
+	if err != nil {
+		return nil, err
+	}
+	if !sparse {
+		return decodeElements(dtype, shape, text)
+	}
+	parts := strings.Split(text, ";")
+	if len(parts) != 3 || len(shape) != 2 {
+		return nil, fmt.Errorf("array: a sparse matrix has two dimensions, and values, pointers and columns: %.100q", text)
+	}
+	n := len(strings.Fields(parts[0]))
+	values, err := decodeElements(dtype, []int{n}, parts[0])
+	if err != nil {
+		return nil, err
+	}
+	var lists [2][]int64
+	for i, part := range parts[1:] {
+		for _, f := range strings.Fields(part) {
+			v, err := strconv.ParseInt(f, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("array: %w", err)
+			}
+			lists[i] = append(lists[i], v)
+		}
+	}
+	return NewCSR(shape[0], shape[1], values, lists[1], lists[0])
+}
+
+// decodeShape reads "[2, 3]" and returns what follows.
+func decodeShape(text string) (shape []int, rest string, err error) {
+	list, rest, ok := strings.Cut(strings.TrimPrefix(text, "["), "]")
+	if !ok || !strings.HasPrefix(text, "[") {
+		return nil, "", fmt.Errorf("array: %.100q does not begin with a shape such as [2, 3]", text)
+	}
+	if list == "" {
+		return nil, rest, nil
+	}
+	for s := range strings.SplitSeq(list, ",") {
+		n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 31)
+		if err != nil || len(shape) == MaxDims {
+			return nil, "", fmt.Errorf("array: [%.100s] is not a shape of at most %d dimensions", list, MaxDims)
+		}
+		shape = append(shape, int(n))
+	}
+	return shape, rest, nil
+}
+
+func decodeElements(dtype DType, shape []int, text string) (*Array, error) {
+	words := strings.Fields(text)
+	n := 1
+	for _, d := range shape {
+		if d > 0 && n > len(words)/d {
+			return nil, fmt.Errorf("array: %d elements for the shape %v", len(words), shape)
+		}
+		n *= d
+	}
+	if n != len(words) {
+		return nil, fmt.Errorf("array: %d elements for the shape %v", len(words), shape)
+	}
+	a := New(dtype, shape...)
+	for i, w := range words {
+		if err := a.decode(i, w); err != nil {
+			return nil, fmt.Errorf("array: element %d: %w", i, err)
+		}
+	}
+	return a, nil
+}
+
+// decode sets element i.
+func (a *Array) decode(i int, text string) error {
+	bits, isBits := strings.CutPrefix(text, "nan:")
+	size := 8 * a.dtype.Size()
+	if isBits && a.dtype.IsFloat() {
+		u, err := strconv.ParseUint(bits, 16, size)
+		switch data := a.data.(type) {
+		case []float64:
+			data[i] = math.Float64frombits(u)
+		case []float32:
+			data[i] = math.Float32frombits(uint32(u))
+		}
+		return err
+	}
+	if a.dtype.IsFloat() {
+		v, err := strconv.ParseFloat(text, size)
+		a.SetFloat(i, v)
+		return err
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	switch data := a.data.(type) {
+	case []int64:
+		data[i] = v
+	case []bool:
+		if v != 0 && v != 1 {
+			return fmt.Errorf("%d is neither 0 nor 1", v)
+		}
+		data[i] = v == 1
+	}
+	return err
+}

@@ -1,0 +1,163 @@
+package expr
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// Dialect is how graphs of tensors are written to files, see package graphfile: ops by the names
+// that [Op] knows, types as they print, constants to the bit. A Composite is written with its
+// program.
+type Dialect struct{}
+
+const compositeName = "Composite"
+
+// OpText returns an op as text.
+func (Dialect) OpText(op fgraph.Op) (string, error) {
+	switch op := op.(type) {
+	case *tensor.CompositeOp:
+		text := compositeName + "{" + op.Program().Listing() + "}"
+		for i := range op.Program().NumOutputs() {
+			if in := op.Inplace(i); in >= 0 {
+				text += fmt.Sprintf("{%d:%d}", i, in)
+			}
+		}
+		return text, nil
+	case tensor.AssertOp:
+		return "Assert{" + strconv.Quote(op.Message) + "}", nil
+	}
+	text := op.String()
+	if known, ok := Op(text); !ok || !fgraph.OpsEqual(known, op) {
+		return "", fmt.Errorf("the op %s has no text that stands for it", text)
+	}
+	return text, nil
+}
+
+// ParseOp returns the op of a text.
+func (Dialect) ParseOp(text string) (fgraph.Op, error) {
+	name, params, ok := cutParams(text)
+	switch {
+	case !ok:
+	case name == compositeName && len(params) > 0:
+		return parseComposite(params)
+	case name == "Assert" && len(params) > 0:
+		message, err := strconv.Unquote(strings.Join(params, "}{"))
+		return tensor.AssertOp{Message: message}, err
+	default:
+		if op, ok := Op(text); ok {
+			return op, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: there is no op %q", ErrSyntax, text)
+}
+
+func parseComposite(params []string) (fgraph.Op, error) {
+	p, err := array.ParseProgram(params[0])
+	if err != nil {
+		return nil, err
+	}
+	var aliases []fgraph.Alias
+	for _, text := range params[1:] {
+		out, in, _ := strings.Cut(text, ":")
+		o, err := strconv.ParseUint(out, 10, 31)
+		i, err2 := strconv.ParseUint(in, 10, 31)
+		if err != nil || err2 != nil || int(o) >= p.NumOutputs() || int(i) >= min(p.NumInputs(), 127) {
+			return nil, fmt.Errorf("%w: no output and input of a Composite: %q", ErrSyntax, text)
+		}
+		aliases = append(aliases, fgraph.Alias{Output: int(o), Input: int(i)})
+	}
+	return tensor.NewComposite(p).WithInplace(aliases...), nil
+}
+
+// ParseType returns the type of a text.
+func (Dialect) ParseType(text string) (fgraph.Type, error) { return parseType(text) }
+
+// DataText returns the value of a constant as text.
+func (Dialect) DataText(_ fgraph.Type, data any) (string, error) {
+	a, ok := data.(*array.Array)
+	if !ok {
+		return "", fmt.Errorf("%w: a constant of Go type %T", tensor.ErrType, data)
+	}
+	return a.Encode(), nil
+}
+
+// ParseData returns the value of a constant.
+func (Dialect) ParseData(t fgraph.Type, text string) (any, error) {
+	typ, ok := t.(tensor.Type)
+	if !ok {
+		return nil, fmt.Errorf("%w: %v", tensor.ErrType, t)
+	}
+	a, err := array.Decode(typ.DType(), text)
+	if err != nil {
+		return nil, err
+	}
+	if have := tensor.TypeOf(tensor.Constant(a)); !compatible(typ, have) {
+		return nil, fmt.Errorf("%w: a %v, not a %v", tensor.ErrType, have, typ)
+	}
+	return a, nil
+}
+
+// Check returns an error if an op can't be applied to its inputs, or gives other types than those of
+// the outputs.
+func (Dialect) Check(a *fgraph.Apply) error {
+	op, ok := a.Op().(tensor.Op)
+	if !ok {
+		return fmt.Errorf("%w: %s is not an op of tensors", tensor.ErrType, a.Op())
+	}
+	types, err := op.Infer(a.Inputs())
+	if err != nil {
+		// A graph that fails when it runs is a graph: sizes may be known to contradict each other.
+		var err2 error
+		if types, err2 = op.Infer(ofUnknownSize(a.Inputs())); err2 != nil {
+			return err
+		}
+	}
+	if len(types) != len(a.Outputs()) {
+		return fmt.Errorf("%w: %d results, not %d", tensor.ErrType, len(types), len(a.Outputs()))
+	}
+	for i, v := range a.Outputs() {
+		if t := v.Type(); !compatible(t, types[i]) {
+			return fmt.Errorf("%w: result %d is a %v, not a %v", tensor.ErrType, i, types[i], t)
+		}
+	}
+	return nil
+}
+
+// compatible reports whether a tensor can have both types. Optimization may have learned more about
+// one than about the other.
+func compatible(a, b fgraph.Type) bool {
+	t, ok := a.(tensor.Type)
+	u, ok2 := b.(tensor.Type)
+	if !ok || !ok2 || t.DType() != u.DType() || t.NDim() != u.NDim() || t.IsCSR() != u.IsCSR() {
+		return false
+	}
+	for d := range t.NDim() {
+		if m, n := t.Dim(d), u.Dim(d); m != n && m != tensor.Unknown && n != tensor.Unknown {
+			return false
+		}
+	}
+	return true
+}
+
+// ofUnknownSize returns variables of the types of others, but about whose values and sizes nothing
+// is known.
+func ofUnknownSize(vars []*fgraph.Variable) []*fgraph.Variable {
+	list := make([]*fgraph.Variable, len(vars))
+	for i, v := range vars {
+		t, ok := v.Type().(tensor.Type)
+		if ok && !t.IsCSR() {
+			shape := make([]int, t.NDim())
+			for d := range shape {
+				shape[d] = tensor.Unknown
+			}
+			t = tensor.NewType(t.DType(), shape...)
+		}
+		list[i] = fgraph.NewInput(t, "")
+	}
+	return list
+}
