@@ -33,6 +33,7 @@ type Local struct {
 	Rule   rewrite.NodeRewriter
 	Groups Group
 	Tags   []string
+	Family string // the file of a rule that is text, without its extension
 }
 
 // Rules returns the local rewrites. The order is the one in which a driver asks the rules of a

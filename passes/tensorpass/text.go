@@ -34,7 +34,7 @@ func textRules(family string) []Local {
 		if err != nil {
 			panic(fmt.Errorf("%s:%d: %w", name, r.Line, err))
 		}
-		locals[i] = Local{Rule: s, Groups: groups, Tags: r.Tags}
+		locals[i] = Local{Rule: s, Groups: groups, Tags: r.Tags, Family: family}
 	}
 	return locals
 }
