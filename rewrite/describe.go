@@ -68,16 +68,25 @@ type described struct {
 
 func (d described) Describe() Description { return d.description }
 
+// undescribed returns the rewriter that was passed to [As], or else r itself.
+func undescribed(r NodeRewriter) NodeRewriter {
+	for {
+		d, ok := r.(described)
+		if !ok {
+			return r
+		}
+		r = d.NodeRewriter
+	}
+}
+
 type transformFunc = func(*Context, *fgraph.Apply) (Result, error)
 
 // transformOf returns the Transform of a node rewriter, in the form that is cheapest to call:
 // drivers show very many applies to a rule.
 func transformOf(r NodeRewriter) transformFunc {
-	switch r := r.(type) {
-	case described:
-		return transformOf(r.NodeRewriter)
-	case Rule:
-		return r.Fn
+	r = undescribed(r)
+	if rule, ok := r.(Rule); ok {
+		return rule.Fn
 	}
 	return r.Transform
 }

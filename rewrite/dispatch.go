@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 )
@@ -16,6 +17,9 @@ type ruleSet struct {
 	description Description                 // of all rules together
 	byType      map[reflect.Type]*typeRules // for the types that tracks name
 	others      *typeRules                  // for all other types
+	lists       []*ruleList                 // those of all types
+	groups      map[int]*ruleSet            // the rules of groups among the rules
+	siever      siever
 }
 
 // is reports whether s was made of these rules. s may be nil.
@@ -39,9 +43,20 @@ func newRuleSet(rules []NodeRewriter) (*ruleSet, error) {
 		return nil, err
 	}
 	s := &ruleSet{rules: rules, description: describeRules("", "", rules), byType: make(map[reflect.Type]*typeRules)}
-	for _, r := range rules {
+	sifted := make([]bool, len(rules))
+	s.siever.kinds = siftedTypes(rules)
+	for _, k := range s.siever.kinds {
+		s.siever.rules += len(k.rules)
+		for _, i := range k.rules {
+			sifted[i] = true
+		}
+	}
+	for i, r := range rules {
 		d := Describe(r)
 		s.names, s.depths, s.fns = append(s.names, d.Name), append(s.depths, d.Depth), append(s.fns, transformOf(r))
+		if g, ok := undescribed(r).(*Group); ok {
+			s.addGroup(i, g)
+		}
 	}
 	for _, r := range rules {
 		for _, t := range r.Tracks() {
@@ -51,7 +66,36 @@ func newRuleSet(rules []NodeRewriter) (*ruleSet, error) {
 		}
 	}
 	s.others = s.build(nil)
+	for _, l := range s.lists {
+		for _, i := range l.rules {
+			if sifted[i] {
+				l.sifters++
+			}
+		}
+	}
 	return s, nil
+}
+
+// addGroup analyzes the rules of a group. A group with faulty rules is left to itself.
+func (s *ruleSet) addGroup(i int, g *Group) {
+	if set, err := newRuleSet(g.Rules); err == nil {
+		if s.groups == nil {
+			s.groups = make(map[int]*ruleSet)
+		}
+		s.groups[i] = set
+	}
+}
+
+// begin returns the functions of the rules for one run.
+func (s *ruleSet) begin(opts *Options) []transformFunc {
+	if len(s.groups) == 0 {
+		return s.fns
+	}
+	fns := slices.Clone(s.fns)
+	for i, set := range s.groups {
+		fns[i] = newGroupRun(undescribed(s.rules[i]).(*Group), set, opts).Transform
+	}
+	return fns
 }
 
 // dispatch finds the rules that track an op, in the order of the rules.
@@ -63,18 +107,28 @@ type dispatch struct {
 
 // typeRules are the rules for the ops of one Go type.
 type typeRules struct {
-	any   []int                // indices of rules for ops without an entry in byOp
+	any   *ruleList            // rules for ops without an entry in byOp
 	byOp  map[uint64][]opRules // rules for ops that some rule tracks individually, by hash
 	depth int                  // the greatest depth of all these rules, see [Description]
 }
 
 type opRules struct {
 	op    fgraph.Op
-	rules []int
+	rules *ruleList
 }
 
-// of returns the indices of the rules that track op.
-func (d *dispatch) of(op fgraph.Op) []int {
+// ruleList is the rules that track an op.
+type ruleList struct {
+	at      int   // index in ruleSet.lists
+	rules   []int // indices of the rules, increasing
+	sifters int   // how many of them may be sifted
+}
+
+// tracks reports whether there is any rule for ops of the type.
+func (t *typeRules) tracks() bool { return len(t.any.rules) > 0 || t.byOp != nil }
+
+// of returns the rules that track op.
+func (d *dispatch) of(op fgraph.Op) *ruleList {
 	t := d.typeOf(op)
 	if t.byOp != nil {
 		for _, o := range t.byOp[fgraph.HashOp(op)] {
@@ -100,7 +154,7 @@ func (d *dispatch) typeOf(op fgraph.Op) *typeRules {
 
 // build collects the rules that may track ops of a type.
 func (s *ruleSet) build(typ reflect.Type) *typeRules {
-	t := &typeRules{depth: 1}
+	t := &typeRules{depth: 1, any: s.list()}
 	var ops []fgraph.Op
 	for i, r := range s.rules {
 		tracks := r.Tracks()
@@ -114,7 +168,7 @@ func (s *ruleSet) build(typ reflect.Type) *typeRules {
 			}
 		}
 		if all {
-			t.any = append(t.any, i)
+			t.any.rules = append(t.any.rules, i)
 		}
 		if some {
 			t.depth = deeper(t.depth, s.depths[i])
@@ -125,22 +179,30 @@ func (s *ruleSet) build(typ reflect.Type) *typeRules {
 	}
 	t.byOp = make(map[uint64][]opRules)
 	for _, op := range ops {
-		t.add(op, s.rules)
+		s.add(t, op)
 	}
 	return t
 }
 
-func (t *typeRules) add(op fgraph.Op, rules []NodeRewriter) {
+// list returns a new list.
+func (s *ruleSet) list() *ruleList {
+	l := &ruleList{at: len(s.lists)}
+	s.lists = append(s.lists, l)
+	return l
+}
+
+// add collects the rules that track an op of a type.
+func (s *ruleSet) add(t *typeRules, op fgraph.Op) {
 	h := fgraph.HashOp(op)
 	for _, o := range t.byOp[h] {
 		if fgraph.OpsEqual(o.op, op) {
 			return
 		}
 	}
-	o := opRules{op: op}
-	for i, r := range rules {
+	o := opRules{op: op, rules: s.list()}
+	for i, r := range s.rules {
 		if matches(r.Tracks(), op) {
-			o.rules = append(o.rules, i)
+			o.rules.rules = append(o.rules.rules, i)
 		}
 	}
 	t.byOp[h] = append(t.byOp[h], o)

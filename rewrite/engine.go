@@ -20,7 +20,8 @@ type engine struct {
 	Handle
 	opts     *Options
 	rules    []ruleState
-	dispatch dispatch
+	asker    asker
+	tallies  []tally // for each list of rules
 	changes  changes
 	c        Context
 	pairs    []fgraph.Replacement
@@ -32,13 +33,12 @@ type engine struct {
 
 // ruleState has the counters of a rule in one run of a driver.
 type ruleState struct {
-	fn       transformFunc
-	name     string
-	attempts int
-	applied  int
-	refused  int
-	created  int
-	time     time.Duration
+	fn      transformFunc
+	name    string
+	applied int
+	refused int
+	created int
+	time    time.Duration
 }
 
 // newEngine prepares a run of rules over g. set may be nil or made of other rules. The caller
@@ -53,10 +53,11 @@ func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewri
 	e := &engine{Handle: newHandle(ctx, g, rec, pass), opts: optionsFrom(ctx)}
 	e.c = Context{ctx: ctx, g: g, opts: e.opts, pass: pass}
 	e.rules = make([]ruleState, len(rules))
+	fns := set.begin(e.opts)
 	for i := range rules {
-		e.rules[i] = ruleState{fn: set.fns[i], name: set.names[i]}
+		e.rules[i] = ruleState{fn: fns[i], name: set.names[i]}
 	}
-	e.dispatch.ruleSet = set
+	e.asker, e.tallies = newAsker(set, e.opts), make([]tally, len(set.lists))
 	if err := g.Attach(&e.changes); err != nil {
 		e.watch.end(g)
 		return nil, &Error{Pass: pass, Err: err}
@@ -71,9 +72,13 @@ func (e *engine) close() {
 	if !e.rec.Enabled() {
 		return
 	}
+	attempts := make([]int, len(e.rules))
+	for i, l := range e.asker.lists {
+		e.tallies[i].attempts(l, attempts)
+	}
 	for i := range e.rules {
 		r := &e.rules[i]
-		e.rec.AddRule(profile.RuleRecord{Name: r.name, Attempts: r.attempts, Applied: r.applied,
+		e.rec.AddRule(profile.RuleRecord{Name: r.name, Attempts: attempts[i], Applied: r.applied,
 			Refused: r.refused, Created: r.created, Time: r.time})
 		e.rec.Changed(r.applied)
 	}
@@ -84,15 +89,15 @@ func (e *engine) close() {
 // idle reports whether no rule tracks any op of the graph, which then need not be sorted.
 func (e *engine) idle() bool {
 	for a := range e.g.Applies() {
-		if t := e.dispatch.typeOf(a.Op()); len(t.any) > 0 || t.byOp != nil {
+		if e.asker.typeOf(a.Op()).tracks() {
 			return false
 		}
 	}
 	return true
 }
 
-// visit shows n to the rules that track its op until one of them fires. It returns the index of
-// that rule, or -1.
+// visit shows n to the rules that track its op until one of them fires, except those that a sieve
+// excludes. It returns the index of the rule that fired, or -1.
 func (e *engine) visit(n *fgraph.Apply) (int, error) {
 	e.visits++
 	if e.visits%checkEvery == 0 {
@@ -100,9 +105,17 @@ func (e *engine) visit(n *fgraph.Apply) (int, error) {
 			return -1, err
 		}
 	}
-	for _, i := range e.dispatch.of(n.Op()) {
+	e.g.Freeze()
+	list, ask := e.asker.rulesFor(n)
+	if e.g.Thaw() { // the rule that tries it is asked, and fails
+		e.asker.all, ask = true, list.rules
+	}
+	t := &e.tallies[list.at]
+	t.visits++
+	for _, i := range ask {
 		fired, err := e.try(i, n)
 		if fired || err != nil {
+			t.stop(list, i)
 			return i, err
 		}
 	}
@@ -113,7 +126,6 @@ func (e *engine) visit(n *fgraph.Apply) (int, error) {
 // according to the options.
 func (e *engine) try(i int, n *fgraph.Apply) (fired bool, err error) {
 	r := &e.rules[i]
-	r.attempts++
 	start := e.rec.Now()
 	fired, err = e.fire(r, n)
 	r.time += e.rec.Since(start)

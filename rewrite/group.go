@@ -41,7 +41,12 @@ func (g *Group) Tracks() []Track {
 
 // Transform asks the rules in order.
 func (g *Group) Transform(c *Context, n *fgraph.Apply) (Result, error) {
-	result, by, err := g.first(c, n)
+	return g.transform(c, n, g.first)
+}
+
+// transform makes the proposal of the first rule that has one. first asks the rules.
+func (g *Group) transform(c *Context, n *fgraph.Apply, first firstFunc) (Result, error) {
+	result, by, err := first(c, n)
 	if err != nil || !g.ApplyAll {
 		return result, err
 	}
@@ -52,7 +57,7 @@ func (g *Group) Transform(c *Context, n *fgraph.Apply) (Result, error) {
 			return result, nil
 		}
 		var more Result
-		more, by, err = g.first(c, next)
+		more, by, err = first(c, next)
 		if err != nil {
 			return Result{}, err
 		}
@@ -85,7 +90,37 @@ func proposed(n *fgraph.Apply, r Result) []fgraph.Replacement {
 	return pairs
 }
 
-// first returns the first proposal and its rule.
+// A firstFunc returns the first proposal and its rule.
+type firstFunc = func(*Context, *fgraph.Apply) (Result, NodeRewriter, error)
+
+// groupRun is a group in one run of a driver.
+type groupRun struct {
+	*Group
+	asker asker
+	fns   []transformFunc
+}
+
+func newGroupRun(g *Group, set *ruleSet, opts *Options) *groupRun {
+	return &groupRun{g, newAsker(set, opts), set.begin(opts)}
+}
+
+// Transform is like that of the group, but finds the rules that track an op at once, and sifts
+// them.
+func (r *groupRun) Transform(c *Context, n *fgraph.Apply) (Result, error) {
+	return r.transform(c, n, r.first)
+}
+
+func (r *groupRun) first(c *Context, n *fgraph.Apply) (Result, NodeRewriter, error) {
+	_, ask := r.asker.rulesFor(n)
+	for _, i := range ask {
+		if result, err := r.fns[i](c, n); err != nil || !result.Empty() {
+			return result, r.Rules[i], err
+		}
+	}
+	return Result{}, nil, nil
+}
+
+// first asks all rules.
 func (g *Group) first(c *Context, n *fgraph.Apply) (Result, NodeRewriter, error) {
 	for _, r := range g.Rules {
 		if !matches(r.Tracks(), n.Op()) {
