@@ -62,6 +62,9 @@ func TrackType[O fgraph.Op]() Track { return Track{typ: reflect.TypeFor[O]()} }
 // Op returns the selected op, or nil if the track selects a type.
 func (t Track) Op() fgraph.Op { return t.op }
 
+// Type returns the Go type of the selected ops.
+func (t Track) Type() reflect.Type { return t.typ }
+
 // String returns the name of the op or the type.
 func (t Track) String() string {
 	if t.op != nil {
