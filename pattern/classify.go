@@ -63,25 +63,9 @@ func (t *tracked) add(op fgraph.Op, o int32) {
 	t.byOp[h] = append(t.byOp[h], trackedOp{op, []int32{o}})
 }
 
-// of returns the operators that match an op, increasing.
-func (t *operators) of(op fgraph.Op) []int32 {
-	list := t.matching(nil, t.any, op)
-	if of := t.byType[reflect.TypeOf(op)]; of != nil {
-		list = t.matching(list, of.any, op)
-		if len(of.byOp) > 0 {
-			for _, known := range of.byOp[fgraph.HashOp(op)] {
-				if fgraph.OpsEqual(known.op, op) {
-					list = t.matching(list, known.operators, op)
-				}
-			}
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-func (t *operators) matching(list, operators []int32, op fgraph.Op) []int32 {
-	for _, o := range operators {
+// appendMatching appends those of some operators that match op.
+func (t *operators) appendMatching(list, some []int32, op fgraph.Op) []int32 {
+	for _, o := range some {
 		if t.match[o](op) {
 			list = append(list, o)
 		}
@@ -89,15 +73,21 @@ func (t *operators) matching(list, operators []int32, op fgraph.Op) []int32 {
 	return list
 }
 
-// classes remembers the operators of ops in one run. A class is a list of operators; ops that none
+// classes finds the operators of ops in one run. A class is a list of operators; ops that none
 // matches have class 0.
 type classes struct {
 	*operators
 	lists  [][]int32
+	single []int32 // for each operator, the class of it alone, or 0
 	byList map[string]int32
 	byOp   map[fgraph.Op]int32
 	byHash map[uint64][]classed // of ops with an equality of their own
 	known  []knownApply         // by number of the apply
+
+	typ     reflect.Type // of the last op
+	tracked *tracked     // what byType has for it
+	list    []int32
+	key     []byte
 }
 
 type classed struct {
@@ -110,11 +100,14 @@ type knownApply struct {
 	class int32
 }
 
-// mostClassed bounds how many ops are remembered.
-const mostClassed = 1 << 12
+const (
+	mostClassed = 1 << 12 // how many ops are remembered
+	mostAlike   = 16      // how many of these may have one hash
+	fewMatches  = 4       // remembering an op costs as much as comparing it with so many operators
+)
 
 func newClasses(t *operators) classes {
-	return classes{operators: t, lists: [][]int32{nil}, byList: make(map[string]int32), byOp: make(map[fgraph.Op]int32)}
+	return classes{operators: t, lists: [][]int32{nil}, single: make([]int32, len(t.match))}
 }
 
 // of returns the class of the op of an apply.
@@ -137,14 +130,21 @@ func (c *classes) of(a *fgraph.Apply) int32 {
 }
 
 func (c *classes) ofOp(op fgraph.Op) int32 {
-	if e, ok := op.(fgraph.OpEqualer); ok {
+	if typ := reflect.TypeOf(op); typ != c.typ {
+		c.typ, c.tracked = typ, c.byType[typ]
+	}
+	t := c.tracked
+	switch e, equals := op.(fgraph.OpEqualer); {
+	case t == nil && len(c.any) <= fewMatches, t != nil && len(t.byOp) == 0 && len(c.any)+len(t.any) <= fewMatches:
+		return c.find(op)
+	case equals:
 		return c.ofEqualer(op, e)
 	}
 	class, ok := c.byOp[op]
 	if !ok {
-		class = c.class(c.operators.of(op))
-		if len(c.byOp) >= mostClassed {
-			clear(c.byOp)
+		class = c.find(op)
+		if len(c.byOp) >= mostClassed || c.byOp == nil {
+			c.byOp = make(map[fgraph.Op]int32)
 		}
 		c.byOp[op] = class
 	}
@@ -158,34 +158,55 @@ func (c *classes) ofEqualer(op fgraph.Op, e fgraph.OpEqualer) int32 {
 			return known.class
 		}
 	}
-	class := c.class(c.operators.of(op))
-	if len(c.byHash) >= mostClassed || len(c.byHash[h]) >= mostAlike {
-		clear(c.byHash)
-	}
-	if c.byHash == nil {
+	class := c.find(op)
+	if len(c.byHash) >= mostClassed || len(c.byHash[h]) >= mostAlike || c.byHash == nil {
 		c.byHash = make(map[uint64][]classed)
 	}
 	c.byHash[h] = append(c.byHash[h], classed{op, class})
 	return class
 }
 
-// mostAlike bounds how many ops with one hash are remembered.
-const mostAlike = 16
-
-// class returns the class of a list of operators.
-func (c *classes) class(list []int32) int32 {
-	if len(list) == 0 {
+// find returns the class of an op of type c.typ.
+func (c *classes) find(op fgraph.Op) int32 {
+	c.list = c.appendMatching(c.list[:0], c.any, op)
+	if t := c.tracked; t != nil {
+		c.list = c.appendMatching(c.list, t.any, op)
+		if len(t.byOp) > 0 {
+			for _, known := range t.byOp[fgraph.HashOp(op)] {
+				if fgraph.OpsEqual(known.op, op) {
+					c.list = c.appendMatching(c.list, known.operators, op)
+				}
+			}
+		}
+	}
+	switch len(c.list) {
+	case 0:
 		return 0
+	case 1:
+		class := &c.single[c.list[0]]
+		if *class == 0 {
+			*class = c.newClass()
+		}
+		return *class
 	}
-	key := make([]byte, 0, 4*len(list))
-	for _, o := range list {
-		key = binary.LittleEndian.AppendUint32(key, uint32(o))
+	slices.Sort(c.list)
+	c.list = slices.Compact(c.list)
+	c.key = c.key[:0]
+	for _, o := range c.list {
+		c.key = binary.LittleEndian.AppendUint32(c.key, uint32(o))
 	}
-	class, ok := c.byList[string(key)]
+	class, ok := c.byList[string(c.key)]
 	if !ok {
-		class = int32(len(c.lists))
-		c.byList[string(key)] = class
-		c.lists = append(c.lists, list)
+		if class = c.newClass(); c.byList == nil {
+			c.byList = make(map[string]int32)
+		}
+		c.byList[string(c.key)] = class
 	}
 	return class
+}
+
+// newClass makes a class of c.list.
+func (c *classes) newClass() int32 {
+	c.lists = append(c.lists, slices.Clone(c.list))
+	return int32(len(c.lists) - 1)
 }

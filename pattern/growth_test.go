@@ -3,8 +3,11 @@ package pattern_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -27,6 +30,77 @@ func BenchmarkRuleWalk(b *testing.B) {
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e5, "ns/apply")
 			})
+		}
+	}
+}
+
+func compileTexts(tb testing.TB, v pattern.Vocabulary, texts ...string) []rewrite.NodeRewriter {
+	var rules []rewrite.NodeRewriter
+	for _, text := range texts {
+		r, err := pattern.Compile(v, text, pattern.Shared())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// TestStepsDoNotGrow: a sieve makes few steps at an apply, and hardly more for many rules.
+func TestStepsDoNotGrow(t *testing.T) {
+	for _, f := range families() {
+		g := f.build(t, 2000)
+		perApply := func(rules int) float64 {
+			sift, steps := pattern.CountedSift(f.compileAll(t, rules))
+			for a := range g.Applies() {
+				if kept := sift(a, nil); len(kept) > 3 {
+					t.Errorf("%s: %d rules are left at %v", f.name, len(kept), fgraph.Sprint(4, a.Out()))
+				}
+			}
+			return float64(steps()) / float64(g.NumApplies())
+		}
+		few, many, more := perApply(10), perApply(1000), perApply(3000)
+		t.Logf("%s: %.2f, %.2f and %.2f steps an apply for 10, 1,000 and 3,000 rules", f.name, few, many, more)
+		if many > 10 || more > many+1 {
+			t.Errorf("%s: %.2f, %.2f and %.2f steps an apply for 10, 1,000 and 3,000 rules", f.name, few, many, more)
+		}
+	}
+}
+
+// TestSieveIsBounded: where inputs are very many, a sieve looks at each a few times or gives up, and
+// leaves the rules that it did not get to.
+func TestSieveIsBounded(t *testing.T) {
+	rules := compileTexts(t, wide{},
+		"(mul (f1 x) (f2 y) (f3 z) ...r) => (f1 x)",
+		"(mul (f1 x) (f2 (f2 y)) (f4 z) ...r) => (f1 x)",
+		"(mul (mul (mul (f5 x) ...a) ...b) ...c) => (f1 x)",
+		"(mul (add (f1 x) (f2 x) (f9 x)) (add (f2 x) (f3 x) ...b) (add (f4 x) ...c)) => (f1 x)",
+		"(mul x y (f9 z)) => x",
+		"(mul (f0 x) ...r) => x")
+	const n = 10000
+	b := newBuilder(5)
+	var in []*fgraph.Variable
+	for i := range n {
+		in = append(in, b.f(i%5, b.ins[0]))
+	}
+	flat := b.apply(toy("mul"), in...)
+	nested := flat
+	for range 3 {
+		nested = b.apply(toy("mul"), slices.Repeat([]*fgraph.Variable{nested}, n)...)
+	}
+	g := b.functionGraph(t)
+	sift, steps := pattern.CountedSift(rules)
+	for a := range g.Applies() {
+		before := steps()
+		kept := sift(a, nil)
+		if took := steps() - before; took > 8*n {
+			t.Errorf("%d steps", took)
+		}
+		if a == flat.Owner() && !slices.Equal(slices.Sorted(slices.Values(kept)), []int{0, 5}) {
+			t.Errorf("rules %v are left for the flat product", kept)
+		}
+		if a == nested.Owner() && len(kept) == 0 {
+			t.Errorf("the sieve claims to have seen everything")
 		}
 	}
 }

@@ -5,19 +5,10 @@ import (
 	"encoding/binary"
 	"reflect"
 	"slices"
+	"strings"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 )
-
-// A Valuer is a [Vocabulary] that knows the numbers in a graph. It makes it cheap to find out which
-// of many literals a variable equals.
-type Valuer interface {
-	Vocabulary
-	// Value returns a number and true if v may equal a literal. It may then equal only literals
-	// whose Float is that number.
-	Value(v *fgraph.Variable) (float64, bool)
-}
 
 // A tree decides which of many patterns can match at an apply, in a time that hardly depends on
 // their number. It ignores names, guards and clients, so it finds a few patterns too many.
@@ -59,7 +50,8 @@ type number struct {
 
 // values are the literals of a vocabulary that knows the values of variables.
 type values struct {
-	vocab Valuer
+	at    int // index of the vocabulary
+	vocab Numberer
 	parts map[float64][]int32
 }
 
@@ -129,16 +121,18 @@ type opName struct {
 
 // add adds a rule to the tree.
 func (g *grower) add(rule int, s *Substitution) {
-	g.vocab = g.vocabulary(s.matcher.vocab)
-	roots, _ := rootCall(s.rewrite.In.Expr)
-	for _, c := range roots {
-		part, shape := g.call(0, c, 0)
-		if part == anything {
-			g.always = append(g.always, rule)
-			return
+	for _, w := range s.cases {
+		g.vocab = g.vocabulary(w.in.vocab)
+		roots, _ := rootCall(w.in.pattern.Expr)
+		for _, c := range roots {
+			part, of := g.call(0, c, 0)
+			if part == anything {
+				g.always = append(g.always, rule)
+				return
+			}
+			g.rules[part] = append(g.rules[part], rule)
+			g.shapes[of].rules = append(g.shapes[of].rules, rule)
 		}
-		g.rules[part] = append(g.rules[part], rule)
-		g.shapes[shape].rules = append(g.shapes[shape].rules, rule)
 	}
 }
 
@@ -197,15 +191,15 @@ func (g *grower) number(at int32, l Literal) int32 {
 		return part
 	}
 	p := &g.spots[at]
-	v, ok := g.vocabs[g.vocab].(Valuer)
+	v, ok := g.vocabs[g.vocab].(Numberer)
 	if !ok {
 		p.numbers = append(p.numbers, number{g.vocabs[g.vocab], l, part})
 		return part
 	}
-	i := slices.IndexFunc(p.values, func(w values) bool { return g.vocabulary(w.vocab) == g.vocab })
+	i := slices.IndexFunc(p.values, func(w values) bool { return w.at == g.vocab })
 	if i < 0 {
 		i = len(p.values)
-		p.values = append(p.values, values{v, make(map[float64][]int32)})
+		p.values = append(p.values, values{g.vocab, v, make(map[float64][]int32)})
 	}
 	p.values[i].parts[l.Float()] = append(p.values[i].parts[l.Float()], part)
 	return part
@@ -328,9 +322,14 @@ func (g *grower) leaf(at int32, least int, same [][2]int) int32 {
 
 // operator returns the number of an operator, and the operator.
 func (g *grower) operator(name string) (int32, Operator, bool) {
-	op, ok := g.vocabs[g.vocab].Operator(name)
+	c := compiler{vocab: g.vocabs[g.vocab]}
+	op, inBraces, ok := c.operator(name)
 	if !ok {
 		return none, op, false
+	}
+	if inBraces != "" { // captured parameters may have any name
+		name, _, _ = strings.Cut(name, "{")
+		name += "{"
 	}
 	o, known := g.names[opName{g.vocab, name}]
 	if !known {

@@ -34,9 +34,10 @@ const (
 )
 
 // Begin returns a function that sifts.
-func (t *tree) Begin() rewrite.Sift {
-	s := &sifting{tree: t, classes: newClasses(&t.ops), count: make([]int32, len(t.rules))}
-	return s.sift
+func (t *tree) Begin() rewrite.Sift { return newSifting(t).sift }
+
+func newSifting(t *tree) *sifting {
+	return &sifting{tree: t, classes: newClasses(&t.ops), count: make([]int32, len(t.rules))}
 }
 
 // sift appends the positions of the rules whose patterns may match at n.
@@ -116,7 +117,7 @@ func (s *sifting) look(at int32, v *fgraph.Variable) bool {
 // numbers appends the literals that v equals.
 func (s *sifting) numbers(p *spot, v *fgraph.Variable) bool {
 	for i := range p.values {
-		if x, ok := p.values[i].vocab.Value(v); ok {
+		if x, ok := p.values[i].vocab.Number(v); ok {
 			s.found = append(s.found, p.values[i].parts[x]...)
 		}
 	}

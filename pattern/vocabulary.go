@@ -36,7 +36,9 @@ type Conformer interface {
 	Conform(root *fgraph.Apply, old, v *fgraph.Variable) (*fgraph.Variable, error)
 }
 
-// A Numberer is a vocabulary that knows the values of variables, for the formulas of [Calc].
+// A Numberer is a vocabulary that knows the values of variables, for the formulas of [Calc]. It also
+// lets a sieve look at one number instead of many literals: Equal must not hold for a variable and a
+// literal unless Number returns the Float of the literal.
 type Numberer interface {
 	// Number returns the number that all elements of v are known to be.
 	Number(v *fgraph.Variable) (float64, bool)

@@ -43,7 +43,9 @@ func (wide) Operator(name string) (pattern.Operator, bool) {
 	if _, typed := of.(axes); typed {
 		op.Tracks = []rewrite.Track{rewrite.TrackType[axes]()}
 	}
-	op.Make = func(in []*fgraph.Variable) (*fgraph.Variable, error) { return fgraph.NewApply(of, in, float).Out(), nil }
+	op.Make = func(m pattern.Making) (*fgraph.Variable, error) {
+		return fgraph.NewApply(of, m.Inputs, float).Out(), nil
+	}
 	return op, true
 }
 
@@ -58,7 +60,7 @@ func (wide) Constant(l pattern.Literal, _ *fgraph.Variable) (*fgraph.Variable, e
 // valued is wide for a vocabulary that knows values.
 type valued struct{ wide }
 
-func (valued) Value(v *fgraph.Variable) (float64, bool) {
+func (valued) Number(v *fgraph.Variable) (float64, bool) {
 	x, ok := v.Data().(float64)
 	return x, ok && v.IsConstant()
 }
@@ -69,7 +71,6 @@ type family struct {
 	vocab pattern.Vocabulary
 	rule  func(i int) string
 	graph func(b *builder)
-	steps float64 // bound on the steps at an apply
 }
 
 // builder makes graphs of random applies.
@@ -145,29 +146,29 @@ func families() []family {
 		b.apply(toy("mul"), b.any(), b.any())
 	}
 	return []family{
-		{"mul_f", wide{}, func(i int) string { return fmt.Sprintf("(mul (f%d x) (f%d y)) => (f1 x)", 50+i, i%40) }, mix, 0},
+		{"mul_f", wide{}, func(i int) string { return fmt.Sprintf("(mul (f%d x) (f%d y)) => (f1 x)", 50+i, i%40) }, mix},
 		{"mul_deep", wide{}, func(i int) string {
 			return fmt.Sprintf("(mul (f%d (f%d (f%d x))) (f%d y)) => (f1 x)", i%40, i/40, 40+i, i%7)
-		}, mix, 0},
+		}, mix},
 		{"add_of_mul", wide{}, func(i int) string {
 			return fmt.Sprintf("(add (mul (f%d x) y) (f%d z) ...rest) => (add x ...rest)", 50+i, i%40)
-		}, mix, 0},
+		}, mix},
 		{"add_rest", wide{}, func(i int) string {
 			return fmt.Sprintf("(add (f%d (f%d x)) (f%d x) ...rest) => (add x ...rest)", i%40, i, 50+i)
-		}, mix, 0},
-		{"numbers", valued{}, func(i int) string { return fmt.Sprintf("(mul x %d) => (f%d x)", i, i) }, constants, 0},
+		}, mix},
+		{"numbers", valued{}, func(i int) string { return fmt.Sprintf("(mul x %d) => (f%d x)", i, i) }, constants},
 		{"chains", wide{}, func(i int) string {
 			s := fmt.Sprintf("(f%d x)", 50+i)
 			for j := i % 8; j < 8; j++ {
 				s = fmt.Sprintf("(f%d %s)", j, s)
 			}
 			return s + " => x"
-		}, chain, 0},
+		}, chain},
 		{"parameters", wide{}, func(i int) string { return fmt.Sprintf("(sum{%d} (sum{%d} x)) => (sum{1} x)", i%40, 50+i) }, func(b *builder) {
 			b.apply(axes{b.IntN(40)}, b.any())
 			b.f(b.IntN(40), b.any())
-		}, 0},
-		{"roots", wide{}, func(i int) string { return fmt.Sprintf("(f%d (f%d x)) => x", i, 50+i) }, mix, 0},
+		}},
+		{"roots", wide{}, func(i int) string { return fmt.Sprintf("(f%d (f%d x)) => x", i, 50+i) }, mix},
 	}
 }
 

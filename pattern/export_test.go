@@ -1,0 +1,9 @@
+package pattern
+
+import "github.com/nnopt/nnopt/rewrite"
+
+// CountedSift returns a function that sifts rules, and one that returns how many steps it has made.
+func CountedSift(rules []rewrite.NodeRewriter) (sift rewrite.Sift, steps func() int) {
+	s := newSifting(rules[0].(*Substitution).Sieve(rules).(*tree))
+	return s.sift, func() int { return s.total }
+}
