@@ -107,9 +107,10 @@ type dispatch struct {
 
 // typeRules are the rules for the ops of one Go type.
 type typeRules struct {
-	any   *ruleList            // rules for ops without an entry in byOp
-	byOp  map[uint64][]opRules // rules for ops that some rule tracks individually, by hash
-	depth int                  // the greatest depth of all these rules, see [Description]
+	any   *ruleList               // rules for ops without an entry in plain or byOp
+	plain map[fgraph.Op]*ruleList // rules for ops that some rule tracks individually, if they are compared by ==
+	byOp  map[uint64][]opRules    // the same for other types, by hash
+	depth int                     // the greatest depth of all these rules, see [Description]
 }
 
 type opRules struct {
@@ -125,12 +126,16 @@ type ruleList struct {
 }
 
 // tracks reports whether there is any rule for ops of the type.
-func (t *typeRules) tracks() bool { return len(t.any.rules) > 0 || t.byOp != nil }
+func (t *typeRules) tracks() bool { return len(t.any.rules) > 0 || t.plain != nil || t.byOp != nil }
 
 // of returns the rules that track op.
 func (d *dispatch) of(op fgraph.Op) *ruleList {
 	t := d.typeOf(op)
-	if t.byOp != nil {
+	if t.plain != nil {
+		if l, ok := t.plain[op]; ok {
+			return l
+		}
+	} else if t.byOp != nil {
 		for _, o := range t.byOp[fgraph.HashOp(op)] {
 			if fgraph.OpsEqual(o.op, op) {
 				return o.rules
@@ -154,7 +159,7 @@ func (d *dispatch) typeOf(op fgraph.Op) *typeRules {
 
 // build collects the rules that may track ops of a type.
 func (s *ruleSet) build(typ reflect.Type) *typeRules {
-	t := &typeRules{depth: 1, any: s.list()}
+	t := &typeRules{depth: 1, any: s.list(nil)}
 	var ops []fgraph.Op
 	for i, r := range s.rules {
 		tracks := r.Tracks()
@@ -174,36 +179,61 @@ func (s *ruleSet) build(typ reflect.Type) *typeRules {
 			t.depth = deeper(t.depth, s.depths[i])
 		}
 	}
-	if len(ops) == 0 {
-		return t
-	}
-	t.byOp = make(map[uint64][]opRules)
 	for _, op := range ops {
 		s.add(t, op)
 	}
 	return t
 }
 
-// list returns a new list.
-func (s *ruleSet) list() *ruleList {
+// list returns a new list of the rules that track an op, or of none if op is nil.
+func (s *ruleSet) list(op fgraph.Op) *ruleList {
 	l := &ruleList{at: len(s.lists)}
 	s.lists = append(s.lists, l)
+	for i, r := range s.rules {
+		if op != nil && matches(r.Tracks(), op) {
+			l.rules = append(l.rules, i)
+		}
+	}
 	return l
 }
 
 // add collects the rules that track an op of a type.
 func (s *ruleSet) add(t *typeRules, op fgraph.Op) {
+	if _, equals := op.(fgraph.OpEqualer); !equals && isPlain(reflect.TypeOf(op)) {
+		if t.plain == nil {
+			t.plain = make(map[fgraph.Op]*ruleList)
+		}
+		if t.plain[op] == nil {
+			t.plain[op] = s.list(op)
+		}
+		return
+	}
+	if t.byOp == nil {
+		t.byOp = make(map[uint64][]opRules)
+	}
 	h := fgraph.HashOp(op)
 	for _, o := range t.byOp[h] {
 		if fgraph.OpsEqual(o.op, op) {
 			return
 		}
 	}
-	o := opRules{op: op, rules: s.list()}
-	for i, r := range s.rules {
-		if matches(r.Tracks(), op) {
-			o.rules.rules = append(o.rules.rules, i)
+	t.byOp[h] = append(t.byOp[h], opRules{op, s.list(op)})
+}
+
+// isPlain reports whether == works for all values of a type.
+func isPlain(t reflect.Type) bool {
+	switch k := t.Kind(); k {
+	case reflect.Interface:
+		return false
+	case reflect.Array:
+		return isPlain(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !isPlain(t.Field(i).Type) {
+				return false
+			}
 		}
+		return true
 	}
-	t.byOp[h] = append(t.byOp[h], o)
+	return t.Comparable()
 }

@@ -57,7 +57,7 @@ func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewri
 	for i := range rules {
 		e.rules[i] = ruleState{fn: fns[i], name: set.names[i]}
 	}
-	e.asker, e.tallies = newAsker(set, e.opts), make([]tally, len(set.lists))
+	e.asker, e.tallies = newAsker(set, e.opts, g), make([]tally, len(set.lists))
 	if err := g.Attach(&e.changes); err != nil {
 		e.watch.end(g)
 		return nil, &Error{Pass: pass, Err: err}
@@ -105,11 +105,7 @@ func (e *engine) visit(n *fgraph.Apply) (int, error) {
 			return -1, err
 		}
 	}
-	e.g.Freeze()
 	list, ask := e.asker.rulesFor(n)
-	if e.g.Thaw() { // the rule that tries it is asked, and fails
-		e.asker.all, ask = true, list.rules
-	}
 	t := &e.tallies[list.at]
 	t.visits++
 	for _, i := range ask {

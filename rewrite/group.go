@@ -101,7 +101,7 @@ type groupRun struct {
 }
 
 func newGroupRun(g *Group, set *ruleSet, opts *Options) *groupRun {
-	return &groupRun{g, newAsker(set, opts), set.begin(opts)}
+	return &groupRun{g, newAsker(set, opts, nil), set.begin(opts)}
 }
 
 // Transform is like that of the group, but finds the rules that track an op at once, and sifts

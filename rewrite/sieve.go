@@ -118,16 +118,17 @@ func (s *ruleSet) newSieves(kinds []kind) *sieves {
 // asker finds the rules to ask about an apply, in one run.
 type asker struct {
 	dispatch
-	all    bool // ask all rules that track the op
-	sieves *sieves // nil as long as all rules are asked
+	g      *fgraph.FunctionGraph // frozen while sifting, unless nil
+	all    bool                  // ask all rules that track the op
+	sieves *sieves               // nil as long as all rules are asked
 	sifts  []Sift
 	found  []int
 	ask    []int
 }
 
-// newAsker returns the asker of a run.
-func newAsker(set *ruleSet, opts *Options) asker {
-	a := asker{dispatch: dispatch{ruleSet: set}}
+// newAsker returns the asker of a run. g is nil if the driver has frozen the graph.
+func newAsker(set *ruleSet, opts *Options, g *fgraph.FunctionGraph) asker {
+	a := asker{dispatch: dispatch{ruleSet: set}, g: g}
 	a.all = len(set.siever.kinds) == 0 || opts != nil && (opts.AskAll || opts.WhyNot != nil)
 	if !a.all {
 		a.begin(0)
@@ -171,12 +172,18 @@ func (a *asker) rulesFor(n *fgraph.Apply) (*ruleList, []int) {
 	return l, a.merge(l, plain)
 }
 
-// sift sets a.found to the rules that the sieves leave. It returns false if a sieve panics. Its
-// rules are asked then, and the driver can tell which of them is to blame.
+// sift sets a.found to the rules that the sieves leave. It returns false if a sieve panics or tries
+// to change the graph. Its rules are asked then, and the driver can tell which of them is to blame.
 func (a *asker) sift(n *fgraph.Apply) (ok bool) {
+	if a.g != nil {
+		a.g.Freeze()
+	}
 	defer func() {
 		if !ok {
 			_ = recover()
+		}
+		if a.g != nil && a.g.Thaw() {
+			ok = false
 		}
 	}()
 	a.found = a.found[:0]
