@@ -123,7 +123,8 @@ func (c *classes) of(a *fgraph.Apply) int32 {
 		return class
 	}
 	if id >= len(c.known) {
-		c.known = append(c.known, make([]knownApply, max(64, id+1-len(c.known), len(c.known)))...)
+		n := a.Graph().NumApplyIDs()
+		c.known = append(make([]knownApply, 0, n+n/8), c.known...)[:n+n/8]
 	}
 	c.known[id] = knownApply{a, class}
 	return class

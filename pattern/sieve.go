@@ -93,7 +93,7 @@ const (
 
 // Sieve returns the sieve of rules, or nil if they are not just substitutions.
 func (s *Substitution) Sieve(rules []rewrite.NodeRewriter) rewrite.Sieve {
-	g := grower{tree: &tree{spots: make([]spot, 1)}, names: make(map[opName]int32), parts: make(map[string]int32)}
+	g := grower{tree: &tree{spots: make([]spot, 1)}, names: make(map[opName]known), parts: make(map[string]int32)}
 	for i, r := range rules {
 		sub, ok := r.(*Substitution)
 		if !ok {
@@ -109,7 +109,7 @@ type grower struct {
 	*tree
 	vocab  int // index of the vocabulary of the current rule
 	vocabs []Vocabulary
-	names  map[opName]int32 // operators
+	names  map[opName]known
 	parts  map[string]int32 // numbers, alternatives and leaves, by key
 	nth    int32            // branches so far
 }
@@ -117,6 +117,12 @@ type grower struct {
 type opName struct {
 	vocab int
 	name  string
+}
+
+// known is an operator and its number.
+type known struct {
+	op Operator
+	at int32
 }
 
 // add adds a rule to the tree.
@@ -228,14 +234,14 @@ func (g *grower) anyOf(at int32, e Or, depth int) int32 {
 
 // call returns the part of a call and its shape.
 func (g *grower) call(at int32, e *Call, depth int) (part, of int32) {
-	o, op, ok := g.operator(e.Op)
+	op, ok := g.operator(e.Op)
 	if !ok || depth > deepest || e.Output >= mostOuts {
 		return anything, none
 	}
 	g.spots[at].calls = true
-	of, fresh := g.calls.add(callKey(at, o, e.Output), int32(len(g.shapes)))
+	of, fresh := g.calls.add(callKey(at, op.at, e.Output), int32(len(g.shapes)))
 	if fresh {
-		g.shapes = append(g.shapes, shape{commutes: op.Commutes, rest: none})
+		g.shapes = append(g.shapes, shape{commutes: op.op.Commutes, rest: none})
 	}
 	args, rest := fixedArgs(e)
 	var path []step
@@ -244,7 +250,7 @@ func (g *grower) call(at int32, e *Call, depth int) (part, of int32) {
 			path = append(path, step{int32(i), p})
 		}
 	}
-	if op.Commutes {
+	if op.op.Commutes {
 		for i := range path {
 			path[i].arg = 0
 		}
@@ -320,23 +326,28 @@ func (g *grower) leaf(at int32, least int, same [][2]int) int32 {
 	return part
 }
 
-// operator returns the number of an operator, and the operator.
-func (g *grower) operator(name string) (int32, Operator, bool) {
+// operator returns the operator of a name and its number.
+func (g *grower) operator(name string) (known, bool) {
+	if k, ok := g.names[opName{g.vocab, name}]; ok {
+		return k, true
+	}
 	c := compiler{vocab: g.vocabs[g.vocab]}
 	op, inBraces, ok := c.operator(name)
 	if !ok {
-		return none, op, false
+		return known{}, false
 	}
+	family := name
 	if inBraces != "" { // captured parameters may have any name
-		name, _, _ = strings.Cut(name, "{")
-		name += "{"
+		family, _, _ = strings.Cut(name, "{")
+		family += "{"
 	}
-	o, known := g.names[opName{g.vocab, name}]
-	if !known {
-		o = g.ops.add(op)
-		g.names[opName{g.vocab, name}] = o
+	k, again := g.names[opName{g.vocab, family}]
+	if !again {
+		k = known{op, g.ops.add(op)}
+		g.names[opName{g.vocab, family}] = k
 	}
-	return o, op, true
+	g.names[opName{g.vocab, name}] = k
+	return k, true
 }
 
 // fixedArgs returns the arguments of a call without the rest, and whether there is one.
