@@ -49,6 +49,12 @@
 // A [Rule] is a list of rewrites with a name, a sentence, groups and tags; [ParseRules] reads them
 // from a file. The first rewrite that matches is used.
 //
+// Drivers of package rewrite do not try rules one after another: the patterns of all rules of a
+// driver form one tree, which excludes most rules that can't match ([Substitution.Sieve]). It tests
+// ops, numbers of inputs, literals and neighbouring arguments with one name, each once for all rules
+// that share it. So the cost of a rule lies in the matches that it comes close to. Conditions that
+// can't be shared, such as guards, are left to the rule.
+//
 // A [Vocabulary] defines the names of ops and the meaning of numbers. Unknown ops, wrong numbers
 // of arguments, unbound names and other mistakes are errors when a rule is compiled, which are
 // reported together. A rule that does not match reports the reason to rewrite.Options.WhyNot; of
