@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -204,7 +205,7 @@ func runRules(t *testing.T, g *fgraph.FunctionGraph, r rewrite.GraphRewriter, o 
 	}
 	rec.End()
 	if err := g.Check(); err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	var rules strings.Builder
 	for _, c := range rec.Record().Rules {
@@ -250,4 +251,22 @@ func TestSievedRun(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSieveIsShared: runs on several goroutines use, and make, one sieve.
+func TestSieveIsShared(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 4))
+	w := rewrite.In2Out("walk", randomRules(r, sums{}, 40)...)
+	want := runRules(t, randomToys(t, 1, 200), w, rewrite.Options{AskAll: true})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 10 {
+				if got := runRules(t, randomToys(t, 1, 200), w, rewrite.Options{}); got != want {
+					t.Errorf("%v\nis not\n%v", got, want)
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -21,7 +21,7 @@ type engine struct {
 	opts     *Options
 	rules    []ruleState
 	asker    asker
-	tallies  []tally // for each list of rules
+	tally    tally
 	changes  changes
 	c        Context
 	pairs    []fgraph.Replacement
@@ -57,7 +57,10 @@ func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewri
 	for i := range rules {
 		e.rules[i] = ruleState{fn: fns[i], name: set.names[i]}
 	}
-	e.asker, e.tallies = newAsker(set, e.opts, g), make([]tally, len(set.lists))
+	e.asker = newAsker(set, e.opts, g)
+	if rec.Enabled() {
+		e.tally = newTally(set)
+	}
 	if err := g.Attach(&e.changes); err != nil {
 		e.watch.end(g)
 		return nil, &Error{Pass: pass, Err: err}
@@ -72,10 +75,7 @@ func (e *engine) close() {
 	if !e.rec.Enabled() {
 		return
 	}
-	attempts := make([]int, len(e.rules))
-	for i, l := range e.asker.lists {
-		e.tallies[i].attempts(l, attempts)
-	}
+	attempts := e.tally.attempts(e.asker.ruleSet)
 	for i := range e.rules {
 		r := &e.rules[i]
 		e.rec.AddRule(profile.RuleRecord{Name: r.name, Attempts: attempts[i], Applied: r.applied,
@@ -106,12 +106,11 @@ func (e *engine) visit(n *fgraph.Apply) (int, error) {
 		}
 	}
 	list, ask := e.asker.rulesFor(n)
-	t := &e.tallies[list.at]
-	t.visits++
+	e.tally.visit(list)
 	for _, i := range ask {
 		fired, err := e.try(i, n)
 		if fired || err != nil {
-			t.stop(list, i)
+			e.tally.stop(list, i)
 			return i, err
 		}
 	}

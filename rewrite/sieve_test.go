@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
 )
 
 // sifted is a rule for one op, whose sieve keeps the rules that replace that op, or misbehaves.
@@ -125,8 +126,9 @@ func TestTallyWithErrors(t *testing.T) {
 	for policy, want := range map[Policy][]int{Stop: {1, 1, 0}, Ignore: {2, 2, 2}} {
 		x := input("x")
 		g := newGraph(t, list(x), list(call(op("f"), call(op("f"), x))))
+		rec := profile.New("test", "")
 		ctx := WithOptions(context.Background(), Options{OnFailure: policy})
-		e, err := newEngine(ctx, "pass", nil, rules, g, nil)
+		e, err := newEngine(ctx, "pass", nil, rules, g, rec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,11 +137,7 @@ func TestTallyWithErrors(t *testing.T) {
 				break
 			}
 		}
-		counts := make([]int, len(rules))
-		for i, l := range e.asker.lists {
-			e.tallies[i].attempts(l, counts)
-		}
-		for i, n := range counts {
+		for i, n := range e.tally.attempts(e.asker.ruleSet) {
 			if n != want[i] {
 				t.Errorf("policy %d: %s was asked %d times, want %d", policy, e.rules[i].name, n, want[i])
 			}
