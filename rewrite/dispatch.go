@@ -131,18 +131,25 @@ func (t *typeRules) tracks() bool { return len(t.any.rules) > 0 || t.plain != ni
 // of returns the rules that track op.
 func (d *dispatch) of(op fgraph.Op) *ruleList {
 	t := d.typeOf(op)
+	if l := t.find(op); l != nil {
+		return l
+	}
+	return t.any
+}
+
+// find returns the rules for an op that some rule tracks individually, or nil.
+func (t *typeRules) find(op fgraph.Op) *ruleList {
 	if t.plain != nil {
-		if l, ok := t.plain[op]; ok {
-			return l
-		}
-	} else if t.byOp != nil {
+		return t.plain[op]
+	}
+	if t.byOp != nil {
 		for _, o := range t.byOp[fgraph.HashOp(op)] {
 			if fgraph.OpsEqual(o.op, op) {
 				return o.rules
 			}
 		}
 	}
-	return t.any
+	return nil
 }
 
 // typeOf returns the rules for the Go type of op.
@@ -159,65 +166,65 @@ func (d *dispatch) typeOf(op fgraph.Op) *typeRules {
 
 // build collects the rules that may track ops of a type.
 func (s *ruleSet) build(typ reflect.Type) *typeRules {
-	t := &typeRules{depth: 1, any: s.list(nil)}
-	var ops []fgraph.Op
+	t := &typeRules{depth: 1}
+	lists := []*ruleList{{}}
+	t.any = lists[0]
+	for _, r := range s.rules {
+		for _, tr := range r.Tracks() {
+			if tr.typ == typ && tr.op != nil && t.find(tr.op) == nil {
+				l := new(ruleList)
+				lists = append(lists, l)
+				t.add(tr.op, l)
+			}
+		}
+	}
 	for i, r := range s.rules {
 		tracks := r.Tracks()
 		all, some := tracks == nil, tracks == nil
 		for _, tr := range tracks {
 			if tr.typ == typ {
 				all, some = all || tr.op == nil, true
-				if tr.op != nil {
-					ops = append(ops, tr.op)
-				}
 			}
-		}
-		if all {
-			t.any.rules = append(t.any.rules, i)
 		}
 		if some {
 			t.depth = deeper(t.depth, s.depths[i])
 		}
+		if all {
+			for _, l := range lists {
+				l.rules = append(l.rules, i)
+			}
+			continue
+		}
+		for _, tr := range tracks {
+			if tr.typ == typ {
+				l := t.find(tr.op) // nil: the op equals nothing, not even itself
+				if l != nil && (len(l.rules) == 0 || l.rules[len(l.rules)-1] != i) {
+					l.rules = append(l.rules, i)
+				}
+			}
+		}
 	}
-	for _, op := range ops {
-		s.add(t, op)
+	for _, l := range lists {
+		l.at = len(s.lists)
+		s.lists = append(s.lists, l)
 	}
 	return t
 }
 
-// list returns a new list of the rules that track an op, or of none if op is nil.
-func (s *ruleSet) list(op fgraph.Op) *ruleList {
-	l := &ruleList{at: len(s.lists)}
-	s.lists = append(s.lists, l)
-	for i, r := range s.rules {
-		if op != nil && matches(r.Tracks(), op) {
-			l.rules = append(l.rules, i)
-		}
-	}
-	return l
-}
-
-// add collects the rules that track an op of a type.
-func (s *ruleSet) add(t *typeRules, op fgraph.Op) {
+// add adds the list for an op.
+func (t *typeRules) add(op fgraph.Op, l *ruleList) {
 	if _, equals := op.(fgraph.OpEqualer); !equals && isPlain(reflect.TypeOf(op)) {
 		if t.plain == nil {
 			t.plain = make(map[fgraph.Op]*ruleList)
 		}
-		if t.plain[op] == nil {
-			t.plain[op] = s.list(op)
-		}
+		t.plain[op] = l
 		return
 	}
 	if t.byOp == nil {
 		t.byOp = make(map[uint64][]opRules)
 	}
 	h := fgraph.HashOp(op)
-	for _, o := range t.byOp[h] {
-		if fgraph.OpsEqual(o.op, op) {
-			return
-		}
-	}
-	t.byOp[h] = append(t.byOp[h], opRules{op, s.list(op)})
+	t.byOp[h] = append(t.byOp[h], opRules{op, l})
 }
 
 // isPlain reports whether == works for all values of a type.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -144,4 +146,48 @@ func TestTallyWithErrors(t *testing.T) {
 		}
 		e.close()
 	}
+}
+
+// odd is an op that may not equal itself.
+type odd struct{ x float64 }
+
+func (o odd) String() string { return fmt.Sprint("odd", o.x) }
+
+// TestDispatch: the rules that track an op are found by the op, its type and without tracks, in
+// order, whatever compares the ops.
+func TestDispatch(t *testing.T) {
+	nothing := func(*Context, *fgraph.Apply) (Result, error) { return Result{}, nil }
+	rule := func(on ...Track) NodeRewriter { return Rule{Name: fmt.Sprint(on), On: on, Fn: nothing} }
+	set, err := newRuleSet(list[NodeRewriter](
+		rule(TrackOp(op("f")), TrackOp(op("g"))), rule(TrackType[op]()), rule(TrackOp(op("f")), TrackOp(op("f"))),
+		Rule{Name: "all", Fn: nothing}, rule(TrackOp(odd{1}), TrackOp(odd{math.NaN()})), rule(TrackType[odd](), TrackOp(odd{2})),
+		rule(TrackOp(alike{"f", 1}), TrackType[op]())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := dispatch{ruleSet: set}
+	for _, c := range []struct {
+		op   fgraph.Op
+		want []int
+	}{
+		{op("f"), []int{0, 1, 2, 3, 6}}, {op("g"), []int{0, 1, 3, 6}}, {op("h"), []int{1, 3, 6}}, {odd{1}, []int{3, 4, 5}},
+		{odd{2}, []int{3, 5}}, {odd{math.NaN()}, []int{3, 5}}, {alike{"f", 2}, []int{3, 6}}, {alike{"g", 1}, []int{3}}, {inplaceOp("f"), []int{3}},
+	} {
+		if got := d.of(c.op).rules; !slices.Equal(got, c.want) {
+			t.Errorf("%v: rules %v, want %v", c.op, got, c.want)
+		}
+	}
+}
+
+// alike is an op whose number does not matter.
+type alike struct {
+	name   string
+	number int
+}
+
+func (o alike) String() string { return o.name }
+func (o alike) HashOp() uint64 { return 1 }
+func (o alike) EqualOp(p fgraph.Op) bool {
+	a, ok := p.(alike)
+	return ok && a.name == o.name
 }
