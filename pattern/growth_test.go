@@ -55,10 +55,15 @@ func TestStepsDoNotGrow(t *testing.T) {
 		g := f.build(t, 2000)
 		perApply := func(rules int) float64 {
 			sift, steps := pattern.CountedSift(f.compileAll(t, rules))
+			found := 0
 			for a := range g.Applies() {
-				if kept := sift(a, nil); len(kept) > 3 {
+				kept := sift(a, nil)
+				if found += len(kept); len(kept) > 3 {
 					t.Errorf("%s: %d rules are left at %v", f.name, len(kept), fgraph.Sprint(4, a.Out()))
 				}
+			}
+			if n := g.NumApplies(); found < n/200 || found > n/20 {
+				t.Errorf("%s: %d rules are left at %d applies", f.name, found, n)
 			}
 			return float64(steps()) / float64(g.NumApplies())
 		}

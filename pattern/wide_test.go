@@ -185,11 +185,47 @@ func (f *family) compileAll(tb testing.TB, n int) []rewrite.NodeRewriter {
 	return rules
 }
 
-// build returns a graph of at least n applies.
+// build returns a graph of at least n applies, in which the first rule matches at one of a hundred.
 func (f *family) build(tb testing.TB, n int) *fgraph.FunctionGraph {
 	b := newBuilder(7)
-	for len(b.vars) < n {
+	r, err := pattern.ParseRewrite(f.rule(0))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i := 0; len(b.vars) < n; i++ {
 		f.graph(b)
+		if i%20 == 0 {
+			b.instance(tb, f.vocab, r.In.Expr, make(map[pattern.Name]*fgraph.Variable))
+		}
 	}
 	return b.functionGraph(tb)
+}
+
+// instance adds an expression that a pattern matches.
+func (b *builder) instance(tb testing.TB, vocab pattern.Vocabulary, e pattern.Expr, named map[pattern.Name]*fgraph.Variable) *fgraph.Variable {
+	switch e := e.(type) {
+	case pattern.Name:
+		if named[e] == nil {
+			named[e] = b.any()
+		}
+		return named[e]
+	case pattern.Literal:
+		return b.number(e.Float())
+	case *pattern.Call:
+		var in []*fgraph.Variable
+		for _, arg := range e.Args {
+			if _, rest := arg.(pattern.Rest); !rest {
+				in = append(in, b.instance(tb, vocab, arg, named))
+			}
+		}
+		op, _ := vocab.Operator(e.Op)
+		v, err := op.Make(pattern.Making{Inputs: in})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		b.vars = append(b.vars, v)
+		return v
+	}
+	tb.Fatalf("%v in a graph", e)
+	return nil
 }
