@@ -1,0 +1,323 @@
+package rulecheck
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A circuit computes the two sides of a rewrite, apply by apply, and keeps every value.
+type circuit struct {
+	inputs      []*fgraph.Variable
+	left, right []int // slots of what is compared
+	steps       []step
+	leftSteps   int // the first steps compute the left side
+	consts      []constant
+	slots       int
+	precision   array.DType // the least exact type in which the left side computes
+}
+
+type constant struct {
+	slot  int
+	value *array.Array
+}
+
+type step struct {
+	apply   *fgraph.Apply
+	kernel  tensor.Kernel
+	in, out []int
+	kind    opKind
+}
+
+// newCircuit compiles both sides of a rewrite.
+func newCircuit(inputs, left, right []*fgraph.Variable) (*circuit, error) {
+	c := &circuit{inputs: inputs}
+	slot := make(map[*fgraph.Variable]int)
+	place := func(v *fgraph.Variable) int {
+		if _, ok := slot[v]; !ok {
+			slot[v] = c.slots
+			c.slots++
+			if a := tensor.ConstantOf(v); a != nil {
+				c.consts = append(c.consts, constant{slot[v], a})
+			}
+		}
+		return slot[v]
+	}
+	places := func(vars []*fgraph.Variable) []int {
+		list := make([]int, len(vars))
+		for i, v := range vars {
+			list[i] = place(v)
+		}
+		return list
+	}
+	places(inputs)
+	add := func(vars []*fgraph.Variable) error {
+		for _, a := range order(vars, slot) {
+			op, ok := a.Op().(tensor.Op)
+			if !ok {
+				return fmt.Errorf("rulecheck: %v can't be computed", a.Op())
+			}
+			k, err := op.Compile(a)
+			if err != nil {
+				return fmt.Errorf("rulecheck: %v: %w", a, err)
+			}
+			c.steps = append(c.steps, step{a, k, places(a.Inputs()), places(a.Outputs()), kindOf(op, a)})
+		}
+		return nil
+	}
+	if err := add(left); err != nil {
+		return nil, err
+	}
+	c.leftSteps = len(c.steps)
+	if err := add(right); err != nil {
+		return nil, err
+	}
+	c.left, c.right = places(left), places(right)
+	c.precision = tensor.TypeOf(left[0]).DType().Float()
+	for _, s := range c.steps[:c.leftSteps] {
+		if d := outType(s.apply); !s.kind.exact && d.IsFloat() && epsilon(d) > epsilon(c.precision) {
+			c.precision = d
+		}
+	}
+	return c, nil
+}
+
+// order returns the applies that variables are computed from and that have no slot yet, inputs
+// first.
+func order(vars []*fgraph.Variable, slot map[*fgraph.Variable]int) []*fgraph.Apply {
+	var list, path []*fgraph.Apply
+	done := make(map[*fgraph.Apply]bool)
+	visit := func(v *fgraph.Variable) {
+		if a := v.Owner(); a != nil && !done[a] {
+			if _, ok := slot[a.Out()]; !ok {
+				path = append(path, a)
+			}
+		}
+	}
+	for _, v := range slices.Backward(vars) {
+		visit(v)
+	}
+	for len(path) > 0 {
+		a, before := path[len(path)-1], len(path)
+		for _, v := range slices.Backward(a.Inputs()) {
+			visit(v)
+		}
+		if len(path) > before {
+			continue
+		}
+		path = path[:len(path)-1]
+		if !done[a] {
+			done[a] = true
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func outType(a *fgraph.Apply) array.DType { return tensor.TypeOf(a.Out()).DType() }
+
+// epsilon returns the distance from 1 to the next number of a type of floats.
+func epsilon(d array.DType) float64 {
+	switch d.Size() {
+	case 2:
+		return 0x1p-10
+	case 4:
+		return 0x1p-23
+	}
+	return 0x1p-52
+}
+
+// limits returns the largest number of a type of floats, and the smallest one that is not zero.
+func limits(d array.DType) (largest, smallest float64) {
+	switch d.Size() {
+	case 2:
+		return 65504, 0x1p-24
+	case 4:
+		return math.MaxFloat32, math.SmallestNonzeroFloat32
+	}
+	return math.MaxFloat64, math.SmallestNonzeroFloat64
+}
+
+// A trace holds the values of a run by slot.
+type trace struct {
+	values    []*array.Array
+	leftError error
+	err       error // of the right side
+}
+
+// maxBytes bounds the memory of a run.
+const maxBytes = 1 << 24
+
+var errPanic = errors.New("panic")
+
+// run computes both sides. noise, if it is not nil, moves every result by an error that rounding
+// can have.
+func (c *circuit) run(args []*array.Array, noise *rand.Rand) trace {
+	t := trace{values: make([]*array.Array, c.slots)}
+	copy(t.values, args)
+	for _, k := range c.consts {
+		t.values[k.slot] = k.value
+	}
+	ws := array.Workspace{MaxBytes: maxBytes}
+	for i := range c.steps {
+		s := &c.steps[i]
+		if err := s.run(&ws, t.values); err != nil {
+			if i < c.leftSteps {
+				t.leftError = err
+			} else {
+				t.err = err
+			}
+			return t
+		}
+		if noise != nil && !s.kind.exact {
+			least := 0.0
+			if i >= c.leftSteps {
+				least = epsilon(c.precision)
+			}
+			s.disturb(t.values, noise, least)
+		}
+	}
+	return t
+}
+
+// run computes an apply.
+func (s *step) run(ws *array.Workspace, values []*array.Array) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errPanic, p)
+		}
+	}()
+	in, out := make([]*array.Array, len(s.in)), make([]*array.Array, len(s.out))
+	for i, k := range s.in {
+		in[i] = values[k]
+	}
+	if d, ok := s.apply.Op().(fgraph.Destroyer); ok {
+		for _, alias := range d.DestroyMap() {
+			in[alias.Input] = in[alias.Input].Clone()
+		}
+	}
+	for i, k := range s.out {
+		out[i] = new(array.Array)
+		values[k] = out[i]
+	}
+	return s.kernel(ws, in, out)
+}
+
+// An opKind says how the results of an op can be inexact.
+type opKind struct {
+	exact      bool // rounds nothing
+	overflows  bool // makes infinities of numbers, other than by division by zero
+	underflows bool // makes zeros of other numbers
+	vanishes   bool // makes zeros even if an argument is zero
+	divides    bool // makes infinities of zeros
+}
+
+// kindOf classifies an op. What is unknown rounds.
+func kindOf(op tensor.Op, a *fgraph.Apply) opKind {
+	switch op := op.(type) {
+	case tensor.Elemwise:
+		return elemwiseKind(op, a)
+	case tensor.Reduce:
+		switch op.Op {
+		case array.Max, array.Min, array.All, array.Any:
+			return opKind{exact: true}
+		case array.LogSumExp:
+			return opKind{}
+		}
+		return opKind{overflows: true, underflows: op.Op == array.Prod}
+	case tensor.AllocOp, tensor.JoinOp, tensor.MakeVectorOp, tensor.AdvancedSubtensorOp, tensor.ArgmaxOp:
+		return opKind{exact: true}
+	case tensor.SoftmaxOp:
+		return opKind{underflows: true, vanishes: true}
+	}
+	if v, ok := op.(fgraph.Viewer); ok && len(v.ViewMap()) > 0 {
+		return opKind{exact: true}
+	}
+	return opKind{overflows: true, underflows: true}
+}
+
+func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
+	switch op.Op {
+	case array.Identity, array.Second, array.Switch, array.Neg, array.Abs, array.Sgn, array.Maximum, array.Minimum,
+		array.Floor, array.Ceil, array.Trunc, array.Round:
+		return opKind{exact: true}
+	case array.Cast:
+		from := tensor.TypeOf(a.Inputs()[0]).DType()
+		narrows := op.To.IsFloat() && (from.IsFloat() && epsilon(from) < epsilon(op.To) || !from.IsFloat() && from != array.Bool)
+		return opKind{exact: !narrows, overflows: true, underflows: true}
+	case array.Add, array.Sub, array.Expm1, array.Sinh, array.Cosh, array.Rad2deg:
+		return opKind{overflows: true}
+	case array.Mul, array.Sqr:
+		return opKind{overflows: true, underflows: true}
+	case array.TrueDiv, array.IntDiv, array.Inv, array.Pow:
+		return opKind{overflows: true, underflows: true, divides: true}
+	case array.Exp, array.Exp2:
+		return opKind{overflows: true, underflows: true, vanishes: true}
+	case array.Erfc, array.Sigmoid, array.Softplus:
+		return opKind{underflows: true, vanishes: true}
+	}
+	return opKind{exact: !outType(a).IsFloat()}
+}
+
+// disturb moves the results of a step by an error that rounding can have: of the type of the
+// result or, if that is smaller, of a part least of it.
+func (s *step) disturb(values []*array.Array, noise *rand.Rand, least float64) {
+	ins := s.inputs(values)
+	finite, zero := true, false
+	for _, a := range ins {
+		finite = finite && !has(a, notFinite)
+		zero = zero || has(a, isZero)
+	}
+	for _, k := range s.out {
+		if !values[k].DType().IsFloat() {
+			continue
+		}
+		a := values[k].Clone()
+		values[k] = a
+		eps := epsilon(a.DType())
+		largest, smallest := limits(a.DType())
+		if least > 0 {
+			eps = min(eps, least)
+		}
+		for i := range a.Len() {
+			v := a.Float(i)
+			switch {
+			case math.IsInf(v, 0) && finite && s.kind.overflows && !(zero && s.kind.divides) && noise.IntN(2) == 0:
+				v = math.Copysign(largest, v)
+			case math.Abs(v) < smallest/epsilon(a.DType()) && s.kind.underflows && (!zero || s.kind.vanishes):
+				v += smallest * float64(noise.IntN(5)-2)
+			default:
+				v += float64(v * float64(eps*float64(noise.IntN(5)-2)))
+			}
+			a.SetFloat(i, v)
+		}
+	}
+}
+
+func (s *step) inputs(values []*array.Array) []*array.Array {
+	list := make([]*array.Array, len(s.in))
+	for i, k := range s.in {
+		list[i] = values[k]
+	}
+	return list
+}
+
+// has reports whether an element of the array has a property. Sparse arrays are asked for all of
+// their elements.
+func has(a *array.Array, property func(array.DType, float64) bool) bool {
+	for i := range a.Len() {
+		if property(a.DType(), a.Float(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+func notFinite(_ array.DType, v float64) bool { return v-v != 0 }
+func isZero(d array.DType, v float64) bool    { return v == 0 && d != array.Bool }

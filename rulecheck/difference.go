@@ -1,0 +1,399 @@
+package rulecheck
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A verdict is a class, with what the tags of a rule need to know of it.
+type verdict struct {
+	class   Class
+	integer bool // of Overflow: an integer wrapped around
+	edge    edge // of Rounding: which sides overflowed, near the limits of the type
+}
+
+// An edge says which sides of a rewrite overflowed.
+type edge uint8
+
+const (
+	onLeft edge = 1 << iota
+	onRight
+)
+
+// rank orders verdicts by how much they ask of a reader.
+func (v verdict) rank() int {
+	for i, c := range classes {
+		if c == v.class {
+			r := 2 * i
+			if v.integer {
+				r++
+			}
+			return r
+		}
+	}
+	return -1
+}
+
+// A place is an element of a result: the number of the result and the index of the element, which
+// is -1 if the shapes differ.
+type place struct{ output, element int }
+
+// maxPlaces bounds how many differing elements of a run are looked at.
+const maxPlaces = 64
+
+// differences compares the sides of a run. exact is false if any bit differs; places are elements
+// that are not close to each other.
+func (c *circuit) differences(t trace) (places []place, exact bool) {
+	exact = true
+	for k := range c.left {
+		l, r := t.values[c.left[k]], t.values[c.right[k]]
+		if l == r {
+			continue
+		}
+		if l.DType() != r.DType() || !array.SameShape(l, r) {
+			return []place{{k, -1}}, false
+		}
+		for i := range l.Len() {
+			same, near := compare(l, r, i)
+			exact = exact && same
+			if !near && len(places) < maxPlaces {
+				places = append(places, place{k, i})
+			}
+		}
+	}
+	return places, exact
+}
+
+// compare compares an element of two arrays of one type.
+func compare(l, r *array.Array, i int) (same, near bool) {
+	if l.DType() == array.Int64 {
+		same = l.Int(i) == r.Int(i)
+		return same, same
+	}
+	x, y := l.Float(i), r.Float(i)
+	switch {
+	case x == y:
+		return math.Signbit(x) == math.Signbit(y), true
+	case x != x && y != y:
+		return true, true
+	case !l.DType().IsFloat() || x-x != 0 || y-y != 0:
+		return false, false
+	}
+	return false, math.Abs(x-y) <= 16*epsilon(l.DType())*max(math.Abs(x), math.Abs(y))
+}
+
+// judge says which class explains the differences of a run of both sides. ok is false if there are
+// none.
+func (in *instance) judge(args []*array.Array) (v verdict, ok bool) {
+	c := in.circuit
+	t := c.run(args, nil)
+	if t.leftError != nil {
+		return v, false
+	}
+	if t.err != nil {
+		return verdict{class: Wrong}, true
+	}
+	places, exact := c.differences(t)
+	switch {
+	case exact:
+		return verdict{class: Exact}, false
+	case len(places) == 0:
+		return verdict{class: Rounding}, false
+	}
+	if c.rounds(t, args, places) {
+		return in.ofRounding(t, args), true
+	}
+	special := in.special(t, args)
+	switch {
+	case places[0].element >= 0 && c.wraps(t):
+		if in.forgiven(args) {
+			return verdict{class: Rounding}, true
+		}
+		return verdict{class: Overflow, integer: true}, true
+	case places[0].element >= 0 && special:
+		return verdict{class: UnsafeNaN}, true
+	case places[0].element >= 0 && c.narrower(t, places):
+		return verdict{class: Type}, true
+	}
+	return verdict{class: Wrong}, true
+}
+
+// forgiven reports whether it does not matter that an integer wraps around: it is the smallest one,
+// which has no opposite, or its sum or product would have been a float in another order.
+func (in *instance) forgiven(args []*array.Array) bool {
+	integers, floats, smallest := false, false, false
+	for _, a := range in.arguments(args) {
+		floats = floats || a.DType().IsFloat()
+		integers = integers || a.DType() == array.Int64
+		smallest = smallest || a.DType() == array.Int64 && has(a, func(_ array.DType, v float64) bool { return v == math.MinInt64 })
+	}
+	return smallest || integers && floats
+}
+
+// ofRounding tells a rounding from an overflow.
+func (in *instance) ofRounding(t trace, args []*array.Array) verdict {
+	c := in.circuit
+	var sides edge
+	// A left side that computes in a smaller type than the result's overflows earlier.
+	result := t.values[c.left[0]].DType()
+	if c.overflows(t, 0, c.leftSteps, func(d array.DType) bool { return !result.IsFloat() || epsilon(d) <= epsilon(result) }) {
+		sides |= onLeft
+	}
+	if c.overflows(t, c.leftSteps, len(c.steps), array.DType.IsFloat) {
+		sides |= onRight
+	}
+	if sides == 0 {
+		return verdict{class: Rounding}
+	}
+	far, extreme := true, false
+	for _, a := range in.arguments(args) {
+		if !a.DType().IsFloat() {
+			continue
+		}
+		largest, _ := limits(a.DType())
+		for i := range a.Len() {
+			v := math.Abs(a.Float(i))
+			if v == 0 || v-v != 0 {
+				continue
+			}
+			root := math.Sqrt(largest) / 1e3
+			far = far && v < root && v > 1/root
+			extreme = extreme || v > largest/1e5 || v < 1e5/largest
+		}
+	}
+	switch {
+	case far:
+		return verdict{class: Overflow}
+	case extreme:
+		return verdict{class: Rounding}
+	}
+	return verdict{class: Rounding, edge: sides}
+}
+
+// arguments returns the values of what names stand for.
+func (in *instance) arguments(args []*array.Array) []*array.Array {
+	list := args[:len(args):len(args)]
+	for _, v := range in.consts {
+		list = append(list, tensor.ConstantOf(v))
+	}
+	return list
+}
+
+// noiseRuns is how often both sides are computed with errors of rounding.
+const noiseRuns = 12
+
+// hull is what a value ranges over.
+type hull struct {
+	low, high float64
+	nan, some bool
+}
+
+func (h *hull) add(v float64) {
+	switch {
+	case v != v:
+		h.nan = true
+	case !h.some:
+		h.low, h.high, h.some = v, v, true
+	default:
+		h.low, h.high = min(h.low, v), max(h.high, v)
+	}
+}
+
+// widened returns the hull of errors that are a few times as large.
+func (h hull) widened(smallest, eps float64) hull {
+	by := float64(4*(h.high-h.low)) + 4*smallest + float64(8*float64(eps*max(math.Abs(h.low), math.Abs(h.high))))
+	if by == by {
+		h.low, h.high = h.low-by, h.high+by
+	}
+	return h
+}
+
+// rounds reports whether errors of rounding explain that elements differ.
+func (c *circuit) rounds(t trace, args []*array.Array, places []place) bool {
+	hulls := make([][2]hull, len(places))
+	origin := func(p place) *array.Array { return t.values[c.left[p.output]] }
+	note := func(u trace) {
+		for i, p := range places {
+			hulls[i][0].add(number(u.values[c.left[p.output]], origin(p), p.element))
+			hulls[i][1].add(number(u.values[c.right[p.output]], origin(p), p.element))
+		}
+	}
+	if places[0].element < 0 {
+		return false
+	}
+	note(t)
+	for k := range noiseRuns {
+		u := c.run(args, rand.New(rand.NewPCG(uint64(k), 1)))
+		if u.leftError != nil || u.err != nil || !sameShapes(c, t, u) {
+			continue
+		}
+		note(u)
+	}
+	for i, p := range places {
+		d := t.values[c.left[p.output]].DType()
+		eps, smallest := 0.0, 0.0
+		if d.IsFloat() {
+			eps = min(epsilon(d), epsilon(c.precision))
+			_, smallest = limits(d)
+		}
+		l, r := hulls[i][0].widened(smallest, eps), hulls[i][1].widened(smallest, eps)
+		overlap := l.some && r.some && l.low <= r.high && r.low <= l.high
+		// A side that is always NaN is explained only if the other one may be.
+		bothNaN := l.nan && r.nan && (!l.some || !r.some)
+		if !overlap && !bothNaN {
+			return false
+		}
+	}
+	return true
+}
+
+func sameShapes(c *circuit, t, u trace) bool {
+	for k := range c.left {
+		if !array.SameShape(t.values[c.left[k]], u.values[c.left[k]]) || !array.SameShape(t.values[c.right[k]], u.values[c.right[k]]) {
+			return false
+		}
+	}
+	return true
+}
+
+// number returns an element as a float; of an integer, the distance to that of another array.
+func number(a, origin *array.Array, i int) float64 {
+	if a.DType() == array.Int64 {
+		return float64(a.Int(i) - origin.Int(i))
+	}
+	return a.Float(i)
+}
+
+// overflows reports whether a float of some type became infinite in one of some steps.
+func (c *circuit) overflows(t trace, from, to int, counts func(array.DType) bool) bool {
+	for i := from; i < to; i++ {
+		s := &c.steps[i]
+		if d := outType(s.apply); !s.kind.overflows || !d.IsFloat() || !counts(d) {
+			continue
+		}
+		infinite, finite, zero := false, true, false
+		for _, k := range s.out {
+			infinite = infinite || has(t.values[k], notFinite)
+		}
+		for _, a := range s.inputs(t.values) {
+			finite = finite && !has(a, notFinite)
+			zero = zero || has(a, isZero)
+		}
+		if infinite && finite && !(zero && s.kind.divides) {
+			return true
+		}
+	}
+	return false
+}
+
+// special reports whether an argument, or something that the left side computes, is NaN or
+// infinite, or whether an argument or an intermediate result is zero.
+func (in *instance) special(t trace, args []*array.Array) bool {
+	for _, a := range in.arguments(args) {
+		if has(a, notFinite) || has(a, isZero) {
+			return true
+		}
+	}
+	c := in.circuit
+	for i := range c.leftSteps {
+		for _, k := range c.steps[i].out {
+			result := false
+			for _, l := range c.left {
+				result = result || l == k
+			}
+			if has(t.values[k], notFinite) || !result && has(t.values[k], isZero) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wraps reports whether an integer that one of the sides computes is another one than numbers
+// would give.
+func (c *circuit) wraps(t trace) bool {
+	for i := range c.steps {
+		if s := &c.steps[i]; outType(s.apply) == array.Int64 && s.wraps(t.values) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *step) wraps(values []*array.Array) bool {
+	const limit = 1 << 63
+	in := s.inputs(values)
+	op := s.apply.Op().(tensor.Op)
+	if e, ok := op.(tensor.Elemwise); ok && e.Op == array.Cast {
+		return has(in[0], func(d array.DType, v float64) bool { return d.IsFloat() && !(math.Abs(v) < limit) })
+	}
+	twins := make([]*variable, len(in))
+	slots := make([]int, len(in))
+	state := make([]*array.Array, len(in)+len(s.out))
+	for k, a := range in {
+		v := s.apply.Inputs()[k]
+		if a.DType() == array.Int64 {
+			a = a.Cast(array.Float64)
+		}
+		twins[k] = newInput(tensor.TypeOf(v).With(a.DType()), "")
+		slots[k], state[k] = k, a
+	}
+	a, err := tensor.Make(op, twins...)
+	if err != nil || !outType(a).IsFloat() {
+		return false
+	}
+	k, err := op.Compile(a)
+	if err != nil {
+		return false
+	}
+	twin := step{apply: a, kernel: k, in: slots}
+	for i := range s.out {
+		twin.out = append(twin.out, len(in)+i)
+	}
+	var ws array.Workspace
+	if twin.run(&ws, state) != nil {
+		return false
+	}
+	return has(state[len(in)], func(_ array.DType, v float64) bool { return math.Abs(v) >= limit && v-v == 0 || math.IsInf(v, 0) })
+}
+
+// narrower reports whether the right side computes in a type that is less exact than those of the
+// left, and is off by no more than that.
+func (c *circuit) narrower(t trace, places []place) bool {
+	eps, largest, smallest := 0.0, math.MaxFloat64, 0.0
+	for _, s := range c.steps[c.leftSteps:] {
+		if d := outType(s.apply); d.IsFloat() && (epsilon(d) > epsilon(c.precision) || !c.computesFloats()) && epsilon(d) > eps {
+			eps = epsilon(d)
+			largest, smallest = limits(d)
+		}
+	}
+	if eps == 0 {
+		return false
+	}
+	for _, p := range places {
+		x, y := t.values[c.left[p.output]].Float(p.element), t.values[c.right[p.output]].Float(p.element)
+		m := math.Abs(x)
+		if !(math.Abs(x-y) <= 1e4*eps*max(m, math.Abs(y))) && m <= largest && m >= 1e8*smallest {
+			return false
+		}
+	}
+	return true
+}
+
+// computesFloats reports whether the left side has floats at all.
+func (c *circuit) computesFloats() bool {
+	for _, v := range c.inputs {
+		if tensor.TypeOf(v).DType().IsFloat() {
+			return true
+		}
+	}
+	for _, s := range c.steps[:c.leftSteps] {
+		if outType(s.apply).IsFloat() {
+			return true
+		}
+	}
+	return false
+}
