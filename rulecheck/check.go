@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
@@ -96,31 +97,30 @@ func Check(ctx context.Context, v pattern.Vocabulary, r pattern.Rule, o Options)
 	return report, ctx.Err()
 }
 
-// CheckAll checks rules on all processors. Reports and errors have the order of the rules.
+// CheckAll checks rules on all processors. The reports have the order of the rules.
 func CheckAll[R any](rules []R, check func(R) (Report, error)) ([]Report, error) {
-	reports, errs := make([]Report, len(rules)), make([]error, len(rules))
-	next := make(chan int)
+	return mapAll(rules, func(i int) (Report, error) { return check(rules[i]) })
+}
+
+// mapAll calls f for the index of each element of a list, on all processors.
+func mapAll[T, R any](list []T, f func(i int) (R, error)) ([]R, error) {
+	results, errs := make([]R, len(list)), make([]error, len(list))
+	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for i := range next {
-				reports[i], errs[i] = check(rules[i])
+	for range min(runtime.GOMAXPROCS(0), len(list)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(list); i = int(next.Add(1)) - 1 {
+				results[i], errs[i] = f(i)
 			}
-		}()
+		})
 	}
-	for i := range rules {
-		next <- i
-	}
-	close(next)
 	wg.Wait()
-	for i, err := range errs {
+	for _, err := range errs {
 		if err != nil {
-			return reports, fmt.Errorf("rule %d: %w", i+1, err)
+			return nil, err
 		}
 	}
-	return reports, nil
+	return results, nil
 }
 
 // A checker collects what is found about a rule.

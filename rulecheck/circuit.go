@@ -156,9 +156,31 @@ const maxBytes = 1 << 24
 
 var errPanic = errors.New("panic")
 
-// run computes both sides. noise, if it is not nil, moves every result by an error that rounding
-// can have.
-func (c *circuit) run(args []*array.Array, noise *rand.Rand) trace {
+// A noise moves every result by an error that rounding can have.
+type noise struct {
+	*rand.Rand
+	run int
+}
+
+func newNoise(run int) *noise { return &noise{rand.New(rand.NewPCG(uint64(run), 1)), run} }
+
+// saturates reports whether an infinite result that overflowed becomes the largest number: all of
+// them in some runs, none in others.
+func (n *noise) saturates() bool {
+	switch n.run % 4 {
+	case 0:
+		return true
+	case 1:
+		return false
+	}
+	return n.IntN(2) == 0
+}
+
+// ulps returns how many units in the last place a result is off.
+func (n *noise) ulps() float64 { return float64(n.IntN(5) - 2) }
+
+// run computes both sides, with noise unless that is nil.
+func (c *circuit) run(args []*array.Array, noise *noise) trace {
 	t := trace{values: make([]*array.Array, c.slots)}
 	copy(t.values, args)
 	for _, k := range c.consts {
@@ -216,6 +238,8 @@ type opKind struct {
 	underflows bool // makes zeros of other numbers
 	vanishes   bool // makes zeros even if an argument is zero
 	divides    bool // makes infinities of zeros
+	adds       bool // adds up more than two terms, which are larger than the result where they cancel
+	multiplies bool // multiplies more than two factors, or adds up products
 }
 
 // kindOf classifies an op. What is unknown rounds.
@@ -230,7 +254,7 @@ func kindOf(op tensor.Op, a *fgraph.Apply) opKind {
 		case array.LogSumExp:
 			return opKind{}
 		}
-		return opKind{overflows: true, underflows: op.Op == array.Prod}
+		return opKind{overflows: true, underflows: op.Op == array.Prod, adds: op.Op == array.Sum}
 	case tensor.AllocOp, tensor.JoinOp, tensor.MakeVectorOp, tensor.AdvancedSubtensorOp, tensor.ArgmaxOp:
 		return opKind{exact: true}
 	case tensor.SoftmaxOp:
@@ -239,7 +263,7 @@ func kindOf(op tensor.Op, a *fgraph.Apply) opKind {
 	if v, ok := op.(fgraph.Viewer); ok && len(v.ViewMap()) > 0 {
 		return opKind{exact: true}
 	}
-	return opKind{overflows: true, underflows: true}
+	return opKind{overflows: true, underflows: true, adds: true, multiplies: true}
 }
 
 func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
@@ -252,9 +276,9 @@ func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
 		narrows := op.To.IsFloat() && (from.IsFloat() && epsilon(from) < epsilon(op.To) || !from.IsFloat() && from != array.Bool)
 		return opKind{exact: !narrows, overflows: true, underflows: true}
 	case array.Add, array.Sub, array.Expm1, array.Sinh, array.Cosh, array.Rad2deg:
-		return opKind{overflows: true}
+		return opKind{overflows: true, adds: len(a.Inputs()) > 2}
 	case array.Mul, array.Sqr:
-		return opKind{overflows: true, underflows: true}
+		return opKind{overflows: true, underflows: true, multiplies: len(a.Inputs()) > 2}
 	case array.TrueDiv, array.IntDiv, array.Inv, array.Pow:
 		return opKind{overflows: true, underflows: true, divides: true}
 	case array.Exp, array.Exp2:
@@ -267,12 +291,17 @@ func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
 
 // disturb moves the results of a step by an error that rounding can have: of the type of the
 // result or, if that is smaller, of a part least of it.
-func (s *step) disturb(values []*array.Array, noise *rand.Rand, least float64) {
-	ins := s.inputs(values)
+func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 	finite, zero := true, false
-	for _, a := range ins {
+	terms, product := 0.0, 1.0 // the largest term and product
+	for _, a := range s.inputs(values) {
 		finite = finite && !has(a, notFinite)
 		zero = zero || has(a, isZero)
+		m := magnitude(a)
+		terms, product = max(terms, m), float64(product*max(m, 1))
+	}
+	if s.kind.multiplies {
+		terms = product
 	}
 	for _, k := range s.out {
 		if !values[k].DType().IsFloat() {
@@ -288,12 +317,18 @@ func (s *step) disturb(values []*array.Array, noise *rand.Rand, least float64) {
 		for i := range a.Len() {
 			v := a.Float(i)
 			switch {
-			case math.IsInf(v, 0) && finite && s.kind.overflows && !(zero && s.kind.divides) && noise.IntN(2) == 0:
+			case math.IsInf(v, 0) && finite && s.kind.overflows && !(zero && s.kind.divides) && noise.saturates():
 				v = math.Copysign(largest, v)
 			case math.Abs(v) < smallest/epsilon(a.DType()) && s.kind.underflows && (!zero || s.kind.vanishes):
-				v += smallest * float64(noise.IntN(5)-2)
+				v += float64(smallest * noise.ulps())
 			default:
-				v += float64(v * float64(eps*float64(noise.IntN(5)-2)))
+				v += float64(v * float64(eps*noise.ulps()))
+			}
+			if s.kind.adds && v-v == 0 {
+				v += float64(terms * float64(eps*noise.ulps()))
+			}
+			if s.kind.multiplies && v-v == 0 {
+				v += float64(product * float64(smallest*noise.ulps()))
 			}
 			a.SetFloat(i, v)
 		}
@@ -317,6 +352,17 @@ func has(a *array.Array, property func(array.DType, float64) bool) bool {
 		}
 	}
 	return false
+}
+
+// magnitude returns the largest absolute value of the finite elements.
+func magnitude(a *array.Array) float64 {
+	m := 0.0
+	for i := range a.Len() {
+		if v := math.Abs(a.Float(i)); v-v == 0 {
+			m = max(m, v)
+		}
+	}
+	return m
 }
 
 func notFinite(_ array.DType, v float64) bool { return v-v != 0 }

@@ -2,7 +2,6 @@ package rulecheck
 
 import (
 	"math"
-	"math/rand/v2"
 
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -229,7 +228,7 @@ func (c *circuit) rounds(t trace, args []*array.Array, places []place) bool {
 		if k%4 == 0 && c.explained(t, places, hulls) {
 			return true
 		}
-		if u := c.run(args, rand.New(rand.NewPCG(uint64(k), 1))); u.leftError == nil && u.err == nil && sameShapes(c, t, u) {
+		if u := c.run(args, newNoise(k)); u.leftError == nil && u.err == nil && sameShapes(c, t, u) {
 			note(u)
 		}
 	}

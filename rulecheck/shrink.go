@@ -354,7 +354,7 @@ func (in *instance) text(args []*array.Array) string {
 	t := in.circuit.run(args, nil)
 	side := func(name string, vars []*variable, slots []int, err error) {
 		for k, v := range vars {
-			text := strings.TrimSuffix(strings.TrimPrefix(fgraph.Sprint(0, v), "["), "]")
+			text := plainText(v)
 			switch {
 			case err != nil:
 				text += " fails: " + err.Error()
