@@ -358,6 +358,7 @@ func (c *checker) analyze(in *instance, args []*array.Array, t trace, at place, 
 	if reduced, ok := in.reduce(args, t, at); ok {
 		args = reduced
 	}
+	args = in.tame(args)
 	if v, ok := in.judge(args); ok {
 		c.note(v, finding{in: in, args: args, redo: redo})
 	}

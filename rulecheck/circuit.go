@@ -240,6 +240,7 @@ type opKind struct {
 	divides    bool // makes infinities of zeros
 	adds       bool // adds up more than two terms, which are larger than the result where they cancel
 	multiplies bool // multiplies more than two factors, or adds up products
+	arithmetic bool // an element-wise sum, product, quotient or power
 }
 
 // kindOf classifies an op. What is unknown rounds.
@@ -276,11 +277,13 @@ func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
 		narrows := op.To.IsFloat() && (from.IsFloat() && epsilon(from) < epsilon(op.To) || !from.IsFloat() && from != array.Bool)
 		return opKind{exact: !narrows, overflows: true, underflows: true}
 	case array.Add, array.Sub, array.Expm1, array.Sinh, array.Cosh, array.Rad2deg:
-		return opKind{overflows: true, adds: len(a.Inputs()) > 2}
+		return opKind{overflows: true, adds: len(a.Inputs()) > 2, arithmetic: op.Op == array.Add || op.Op == array.Sub}
 	case array.Mul, array.Sqr:
-		return opKind{overflows: true, underflows: true, multiplies: len(a.Inputs()) > 2}
+		return opKind{overflows: true, underflows: true, multiplies: len(a.Inputs()) > 2, arithmetic: true}
 	case array.TrueDiv, array.IntDiv, array.Inv, array.Pow:
-		return opKind{overflows: true, underflows: true, divides: true}
+		return opKind{overflows: true, underflows: true, divides: true, arithmetic: true}
+	case array.Mod, array.Sqrt:
+		return opKind{arithmetic: true}
 	case array.Exp, array.Exp2:
 		return opKind{overflows: true, underflows: true, vanishes: true}
 	case array.Erfc, array.Sigmoid, array.Softplus:
@@ -292,13 +295,15 @@ func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
 // disturb moves the results of a step by an error that rounding can have: of the type of the
 // result or, if that is smaller, of a part least of it.
 func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
-	finite, zero := true, false
+	ins := s.inputs(values)
+	finite, zero, adds := true, false, s.kind.adds
 	terms, product := 0.0, 1.0 // the largest term and product
-	for _, a := range s.inputs(values) {
+	for _, a := range ins {
 		finite = finite && !has(a, notFinite)
-		zero = zero || has(a, isZero)
+		zero = zero || has(a, isNothing)
 		m := magnitude(a)
 		terms, product = max(terms, m), float64(product*max(m, 1))
+		adds = adds || a.DType() == array.Int64 && m >= 1<<53 // its conversion is off
 	}
 	if s.kind.multiplies {
 		terms = product
@@ -317,14 +322,18 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 		for i := range a.Len() {
 			v := a.Float(i)
 			switch {
+			case s.kind.arithmetic && exactAt(ins, a, i):
+				continue
 			case math.IsInf(v, 0) && finite && s.kind.overflows && !(zero && s.kind.divides) && noise.saturates():
 				v = math.Copysign(largest, v)
+			case v != v && finite && s.kind.multiplies && noise.saturates():
+				v = largest * float64(noise.IntN(3)-1) // something infinite was multiplied by zero
 			case math.Abs(v) < smallest/epsilon(a.DType()) && s.kind.underflows && (!zero || s.kind.vanishes):
 				v += float64(smallest * noise.ulps())
 			default:
 				v += float64(v * float64(eps*noise.ulps()))
 			}
-			if s.kind.adds && v-v == 0 {
+			if adds && v-v == 0 {
 				v += float64(terms * float64(eps*noise.ulps()))
 			}
 			if s.kind.multiplies && v-v == 0 {
@@ -333,6 +342,24 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 			a.SetFloat(i, v)
 		}
 	}
+}
+
+// exactAt reports whether an element of a result of arithmetic is certainly exact: it and its
+// arguments are moderate multiples of 1/1024.
+func exactAt(ins []*array.Array, out *array.Array, i int) bool {
+	plain := func(v float64) bool { return math.Abs(v) < 1<<20 && v*1024 == math.Trunc(v*1024) }
+	v := out.Float(i)
+	if v == 0 || !plain(v) {
+		return false
+	}
+	index := unravel(out.Shape(), i)
+	for _, a := range ins {
+		k := elementNear(a, index)
+		if k < 0 || !plain(a.Float(k)) {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *step) inputs(values []*array.Array) []*array.Array {
@@ -367,3 +394,4 @@ func magnitude(a *array.Array) float64 {
 
 func notFinite(_ array.DType, v float64) bool { return v-v != 0 }
 func isZero(d array.DType, v float64) bool    { return v == 0 && d != array.Bool }
+func isNothing(_ array.DType, v float64) bool { return v == 0 }

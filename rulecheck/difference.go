@@ -81,7 +81,9 @@ func compare(l, r *array.Array, i int) (same, near bool) {
 	case !l.DType().IsFloat() || x-x != 0 || y-y != 0:
 		return false, false
 	}
-	return false, math.Abs(x-y) <= 16*epsilon(l.DType())*max(math.Abs(x), math.Abs(y))
+	m := max(math.Abs(x), math.Abs(y))
+	_, smallest := limits(l.DType())
+	return false, math.Abs(x-y) <= 16*epsilon(l.DType())*m || m <= smallest/epsilon(l.DType())
 }
 
 // judge says which class explains the differences of a run of both sides. ok is false if there are
@@ -107,8 +109,10 @@ func (in *instance) judge(args []*array.Array) (v verdict, ok bool) {
 	}
 	special := in.special(t, args)
 	switch {
+	case in.unsigned(t, args, places):
+		return verdict{class: Rounding}, true
 	case places[0].element >= 0 && c.wraps(t):
-		if in.forgiven(args) {
+		if in.forgiven(t, args) {
 			return verdict{class: Rounding}, true
 		}
 		return verdict{class: Overflow, integer: true}, true
@@ -121,15 +125,45 @@ func (in *instance) judge(args []*array.Array) (v verdict, ok bool) {
 }
 
 // forgiven reports whether it does not matter that an integer wraps around: it is the smallest one,
-// which has no opposite, or its sum or product would have been a float in another order.
-func (in *instance) forgiven(args []*array.Array) bool {
-	integers, floats, smallest := false, false, false
+// which has no opposite; its sum or product would be a float in another order; or it is near the
+// limits and becomes a float.
+func (in *instance) forgiven(t trace, args []*array.Array) bool {
+	integers, floats, smallest, extreme := false, false, false, false
+	for _, k := range in.circuit.consts {
+		floats = floats || k.value.DType().IsFloat()
+	}
 	for _, a := range in.arguments(args) {
 		floats = floats || a.DType().IsFloat()
-		integers = integers || a.DType() == array.Int64
-		smallest = smallest || a.DType() == array.Int64 && has(a, func(_ array.DType, v float64) bool { return v == math.MinInt64 })
+		if a.DType() != array.Int64 {
+			continue
+		}
+		integers = true
+		smallest = smallest || has(a, func(_ array.DType, v float64) bool { return v == math.MinInt64 })
+		extreme = extreme || has(a, func(_ array.DType, v float64) bool { return math.Abs(v) >= 1<<61 })
 	}
-	return smallest || integers && floats
+	return smallest || integers && floats || extreme && t.values[in.circuit.left[0]].DType().IsFloat()
+}
+
+// unsigned reports whether infinities differ in sign only because they are quotients by an integer
+// zero, which has no sign.
+func (in *instance) unsigned(t trace, args []*array.Array, places []place) bool {
+	integer := false
+	for _, a := range in.arguments(args) {
+		if a.DType().IsFloat() && (has(a, isZero) || has(a, notFinite)) {
+			return false
+		}
+		integer = integer || !a.DType().IsFloat() && has(a, isNothing)
+	}
+	for _, p := range places {
+		if p.element < 0 {
+			return false
+		}
+		x, y := t.values[in.circuit.left[p.output]].Float(p.element), t.values[in.circuit.right[p.output]].Float(p.element)
+		if !math.IsInf(x, 0) || x != -y {
+			return false
+		}
+	}
+	return integer
 }
 
 // ofRounding tells a rounding from an overflow.
@@ -285,7 +319,7 @@ func (c *circuit) overflows(t trace, from, to int, counts func(array.DType) bool
 		}
 		for _, a := range s.inputs(t.values) {
 			finite = finite && !has(a, notFinite)
-			zero = zero || has(a, isZero)
+			zero = zero || has(a, isNothing)
 		}
 		if infinite && finite && !(zero && s.kind.divides) {
 			return true
