@@ -191,6 +191,9 @@ func (b *builder) argument(name string) (*variable, error) {
 	odds := 16
 	if b.known[name] {
 		odds = 2
+		if !given && b.tape.maybe(8) {
+			return b.size(name)
+		}
 	}
 	if !b.tape.maybe(odds) || t.IsCSR() {
 		v := newInput(t, name)
@@ -200,6 +203,20 @@ func (b *builder) argument(name string) (*variable, error) {
 	v := b.constant(t, given)
 	b.consts = append(b.consts, v)
 	return v, nil
+}
+
+// size makes the size of a dimension, if the vocabulary has an op for it.
+func (b *builder) size(name string) (*variable, error) {
+	op, ok := b.vocab.Operator("Shape_i{0}")
+	if !ok {
+		return nil, errUnfit
+	}
+	of := newInput(tensor.NewType(b.dtype, tensor.Unknown), name+"_of")
+	v, err := apply(op, nil, []*variable{of}, nil)
+	if err == nil {
+		b.vars[name] = v
+	}
+	return v, err
 }
 
 // chooseType chooses the type of an argument: that of all, or a variation of it.

@@ -180,7 +180,7 @@ func (c *checker) rewrite(v pattern.Vocabulary, r pattern.Rule, k int) error {
 	}
 	s := sampler{checker: c, builder: newBuilder(v, c.opts, c.ops, w), pattern: w.In, rule: sub, before: before}
 	s.run()
-	if s.fires == 0 {
+	if s.fires == 0 && c.cases(sub) == 0 {
 		c.trouble = append(c.trouble, s.trouble(v))
 	}
 	return nil

@@ -296,11 +296,9 @@ func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
 // result or, if that is smaller, of a part least of it.
 func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 	ins := s.inputs(values)
-	finite, zero, adds := true, false, s.kind.adds
+	adds := s.kind.adds
 	terms, product := 0.0, 1.0 // the largest term and product
 	for _, a := range ins {
-		finite = finite && !has(a, notFinite)
-		zero = zero || has(a, isNothing)
 		m := magnitude(a)
 		terms, product = max(terms, m), float64(product*max(m, 1))
 		adds = adds || a.DType() == array.Int64 && m >= 1<<53 // its conversion is off
@@ -321,16 +319,19 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 		}
 		for i := range a.Len() {
 			v := a.Float(i)
+			finite, zero, nan := s.argumentsOf(ins, a, i)
 			switch {
 			case s.kind.arithmetic && exactAt(ins, a, i):
 				continue
 			case math.IsInf(v, 0) && finite && s.kind.overflows && !(zero && s.kind.divides) && noise.saturates():
 				v = math.Copysign(largest, v)
 			case v != v && finite && s.kind.multiplies && noise.saturates():
-				v = largest * float64(noise.IntN(3)-1) // something infinite was multiplied by zero
+				v = largest * float64(noise.IntN(3)-1) // what overflowed was multiplied by zero
+			case v != v && !finite && !zero && !nan && s.kind.multiplies:
+				v = math.Inf(2*noise.IntN(2) - 1) // what underflowed was multiplied by an infinity
 			case math.Abs(v) < smallest/epsilon(a.DType()) && s.kind.underflows && (!zero || s.kind.vanishes):
 				v += float64(smallest * noise.ulps())
-			default:
+			case v-v == 0:
 				v += float64(v * float64(eps*noise.ulps()))
 			}
 			if adds && v-v == 0 {
@@ -342,6 +343,30 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 			a.SetFloat(i, v)
 		}
 	}
+}
+
+// argumentsOf reports whether the arguments of an element of a result are finite, and whether one is
+// zero or NaN. Those of an op that is not element-wise are all elements.
+func (s *step) argumentsOf(ins []*array.Array, out *array.Array, i int) (finite, zero, nan bool) {
+	finite = true
+	_, elementwise := s.apply.Op().(tensor.Elemwise)
+	var index []int
+	if elementwise {
+		index = unravel(out.Shape(), i)
+	}
+	for _, a := range ins {
+		if k := -1; elementwise {
+			if k = elementNear(a, index); k >= 0 {
+				v := a.Float(k)
+				finite, zero, nan = finite && v-v == 0, zero || v == 0, nan || v != v
+			}
+			continue
+		}
+		finite = finite && !has(a, notFinite)
+		zero = zero || has(a, isNothing)
+		nan = nan || has(a, isNaN)
+	}
+	return finite, zero, nan
 }
 
 // exactAt reports whether an element of a result of arithmetic is certainly exact: it and its
@@ -394,4 +419,5 @@ func magnitude(a *array.Array) float64 {
 
 func notFinite(_ array.DType, v float64) bool { return v-v != 0 }
 func isZero(d array.DType, v float64) bool    { return v == 0 && d != array.Bool }
+func isNaN(_ array.DType, v float64) bool     { return v != v }
 func isNothing(_ array.DType, v float64) bool { return v == 0 }

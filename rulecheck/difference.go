@@ -119,6 +119,9 @@ func (in *instance) judge(args []*array.Array) (v verdict, ok bool) {
 	case places[0].element >= 0 && special:
 		return verdict{class: UnsafeNaN}, true
 	case places[0].element >= 0 && c.narrower(t, places):
+		if c.mixed() {
+			return verdict{class: Rounding}, true
+		}
 		return verdict{class: Type}, true
 	}
 	return verdict{class: Wrong}, true
@@ -181,7 +184,7 @@ func (in *instance) ofRounding(t trace, args []*array.Array) verdict {
 	if sides == 0 {
 		return verdict{class: Rounding}
 	}
-	far, extreme := true, false
+	far, extreme, zero := true, false, false
 	for _, a := range in.arguments(args) {
 		if !a.DType().IsFloat() {
 			continue
@@ -189,6 +192,7 @@ func (in *instance) ofRounding(t trace, args []*array.Array) verdict {
 		largest, _ := limits(a.DType())
 		for i := range a.Len() {
 			v := math.Abs(a.Float(i))
+			zero = zero || v == 0
 			if v == 0 || v-v != 0 {
 				continue
 			}
@@ -200,8 +204,8 @@ func (in *instance) ofRounding(t trace, args []*array.Array) verdict {
 	switch {
 	case far:
 		return verdict{class: Overflow}
-	case extreme:
-		return verdict{class: Rounding}
+	case extreme || zero:
+		return verdict{class: Rounding} // the product of what overflowed with zero is NaN
 	}
 	return verdict{class: Rounding, edge: sides}
 }
@@ -313,16 +317,17 @@ func (c *circuit) overflows(t trace, from, to int, counts func(array.DType) bool
 		if d := outType(s.apply); !s.kind.overflows || !d.IsFloat() || !counts(d) {
 			continue
 		}
-		infinite, finite, zero := false, true, false
+		ins := s.inputs(t.values)
 		for _, k := range s.out {
-			infinite = infinite || has(t.values[k], notFinite)
-		}
-		for _, a := range s.inputs(t.values) {
-			finite = finite && !has(a, notFinite)
-			zero = zero || has(a, isNothing)
-		}
-		if infinite && finite && !(zero && s.kind.divides) {
-			return true
+			a := t.values[k]
+			for e := range a.Len() {
+				if v := a.Float(e); v-v == 0 {
+					continue
+				}
+				if finite, zero, _ := s.argumentsOf(ins, a, e); finite && !(zero && s.kind.divides) {
+					return true
+				}
+			}
 		}
 	}
 	return false
@@ -367,7 +372,7 @@ func (s *step) wraps(values []*array.Array) bool {
 	in := s.inputs(values)
 	op := s.apply.Op().(tensor.Op)
 	if e, ok := op.(tensor.Elemwise); ok && e.Op == array.Cast {
-		return has(in[0], func(d array.DType, v float64) bool { return d.IsFloat() && !(math.Abs(v) < limit) })
+		return has(in[0], func(d array.DType, v float64) bool { return d.IsFloat() && math.Abs(v) >= limit && !math.IsInf(v, 0) })
 	}
 	twins := make([]*variable, len(in))
 	slots := make([]int, len(in))
@@ -420,6 +425,26 @@ func (c *circuit) narrower(t trace, places []place) bool {
 		}
 	}
 	return true
+}
+
+// mixed reports whether the operands of the left side are floats of one type, and floats of another
+// type or integers. A part of the operands may then be combined in the smaller type.
+func (c *circuit) mixed() bool {
+	var of [256]bool
+	for _, v := range c.inputs {
+		of[tensor.TypeOf(v).DType()] = true
+	}
+	for _, k := range c.consts {
+		of[k.value.DType()] = true
+	}
+	n, floats := 0, false
+	for d, has := range of {
+		if has && array.DType(d) != array.Bool {
+			n++
+			floats = floats || array.DType(d).IsFloat()
+		}
+	}
+	return n > 1 && floats
 }
 
 // computesFloats reports whether the left side has floats at all.
