@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -66,16 +64,6 @@ type builder struct {
 	scatters int // 1: element types differ; 2: shapes do
 }
 
-// An instance is an expression that a rule replaces, with its replacement.
-type instance struct {
-	graph   *fgraph.FunctionGraph
-	consts  []*variable // those that names stand for
-	choices []int
-	circuit *circuit
-	left    []*variable
-	right   []*variable
-}
-
 func newBuilder(v pattern.Vocabulary, o *Options, ops *opTable, w pattern.Rewrite) *builder {
 	b := &builder{vocab: v, opts: o, ops: ops, binds: make(map[string]pattern.Expr), known: make(map[string]bool)}
 	for _, g := range w.In.Guards {
@@ -119,11 +107,7 @@ func walk(e pattern.Expr, f func(pattern.Expr)) {
 func (b *builder) build(e pattern.Expr, t *tape) (in *instance, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			fault, ok := p.(error)
-			if !ok || !errors.Is(fault, tensor.ErrType) {
-				panic(p)
-			}
-			err = fault
+			err = fmt.Errorf("%w: %v", errUnfit, p)
 		}
 	}()
 	b.tape, b.consts = t, nil
@@ -417,10 +401,6 @@ func (b *builder) rest(name string, op pattern.Operator, have int) []*variable {
 	}
 	list := make([]*variable, 0, max(count, 0))
 	for i := range count {
-		t := tensor.ScalarType(array.Int64)
-		if !indexes {
-			t = b.chooseType()
-		}
 		label := name
 		if label == "" {
 			label = "any"
@@ -428,6 +408,14 @@ func (b *builder) rest(name string, op pattern.Operator, have int) []*variable {
 		label = fmt.Sprintf("%s%d", label, i+1)
 		for b.vars[label] != nil || b.binds[label] != nil {
 			label += "_"
+		}
+		t, given := b.opts.Types[label]
+		switch {
+		case given:
+		case indexes:
+			t = tensor.ScalarType(array.Int64)
+		default:
+			t = b.chooseType()
 		}
 		v := newInput(t, label)
 		b.vars[label] = v
@@ -437,38 +425,4 @@ func (b *builder) rest(name string, op pattern.Operator, have int) []*variable {
 		b.rests[name] = list
 	}
 	return list
-}
-
-// fire lets a rule replace the expression. It reports whether it did.
-func (in *instance) fire(c *rewrite.Context, r rewrite.NodeRewriter) (bool, error) {
-	return in.fireAt(c, r, in.graph.Outputs()[0].Owner())
-}
-
-// fireAt lets a rule replace an apply.
-func (in *instance) fireAt(c *rewrite.Context, r rewrite.NodeRewriter, root *fgraph.Apply) (fired bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errPanic, p)
-		}
-	}()
-	result, err := r.Transform(c, root)
-	if err != nil || result.Empty() {
-		return false, err
-	}
-	in.left, in.right = nil, nil
-	for i, v := range result.Outputs {
-		if v != nil && v != root.Outputs()[i] {
-			in.left, in.right = append(in.left, root.Outputs()[i]), append(in.right, v)
-		}
-	}
-	for _, p := range result.Pairs {
-		in.left, in.right = append(in.left, p.Old), append(in.right, p.New)
-	}
-	return len(in.left) > 0, nil
-}
-
-// compile prepares both sides.
-func (in *instance) compile() (err error) {
-	in.circuit, err = newCircuit(in.graph.Inputs(), in.left, in.right)
-	return err
 }

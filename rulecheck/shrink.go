@@ -340,7 +340,7 @@ func simplerThan(a, b []int) bool {
 }
 
 // plain are numbers in the order in which they are preferred.
-var plain = []float64{1, -1, 2, 0, -2, 0.5, 3, 1000, 1e200}
+var plain = []float64{1, -1, 2, 0, -2, 0.5, 3, 1000, -1000, 1e200}
 
 // plainer replaces elements by plainer ones as long as the arguments stay of interest.
 func plainer(args []*array.Array, interesting func([]*array.Array) bool) []*array.Array {

@@ -79,8 +79,11 @@ func (f *ruleFlags) run(ctx context.Context, c *console, args []string) error {
 		return err
 	}
 	reports, undone, err := rulecheck.CheckDatabase(ctx, tensorpass.Vocabulary(), entries, f.options)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err != nil {
-		return err
+		return &usageError{err: err}
 	}
 	return f.print(c, reports, undone)
 }
