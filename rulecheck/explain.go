@@ -71,7 +71,7 @@ func (h *hull) add(v float64) {
 
 // widened returns the hull of errors that are a few times as large.
 func (h hull) widened(smallest, eps float64) hull {
-	by := float64(4*(h.high-h.low)) + 4*smallest + float64(8*float64(eps*max(math.Abs(h.low), math.Abs(h.high))))
+	by := float64(4*(h.high-h.low)) + float64(4*smallest) + float64(8*float64(eps*max(math.Abs(h.low), math.Abs(h.high))))
 	if by == by {
 		h.low, h.high = h.low-by, h.high+by
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"os"
@@ -141,11 +140,9 @@ func (f *ruleFlags) print(c *console, reports []rulecheck.Report, undone []rulec
 			kept++
 		}
 		if f.asJSON {
-			line, err := json.Marshal(r)
-			if err != nil {
+			if err := writeJSON(c.stdout, r); err != nil {
 				return err
 			}
-			c.print("%s\n", line)
 			continue
 		}
 		mark := "  "
