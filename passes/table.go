@@ -60,6 +60,7 @@ const (
 //	reassoc     changes the order of sums, and so the last bits of a result
 //	storage     decides where values live
 //	unsafe_nan  changes results where an argument is NaN, infinite or zero
+//	overflow    changes results where a float overflows or an integer wraps around
 //
 // Kaldi lets two values share a matrix on two conditions, one for each of their matrices. Here a
 // matrix may be larger than either value, so there is a single condition, under both names:

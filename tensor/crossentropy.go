@@ -100,6 +100,14 @@ func (op crossentropySoftmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, err
 	return []fgraph.Type{NewType(x.DType(), x.Dim(0)), x, NewType(array.Int64, x.Dim(0))}, nil
 }
 
+// oneGradientEach returns an error unless g has one element for each row of x.
+func oneGradientEach(op fgraph.Op, g, x *array.Array) error {
+	if g.Len() != x.Dim(0) {
+		return fmt.Errorf("%w: %v: %d gradients for %d rows", ErrShape, op, g.Len(), x.Dim(0))
+	}
+	return nil
+}
+
 // eachClass calls f for each of n rows of m columns with its class, which is a column.
 func eachClass(op fgraph.Op, y *array.Array, n, m int, f func(row, class int)) error {
 	if y.Len() != n {
@@ -128,6 +136,9 @@ func (op crossentropyOp) Compile(*fgraph.Apply) (Kernel, error) {
 func (op crossentropyGradOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		g, p, m := in[0], in[1], in[1].Dim(1)
+		if err := oneGradientEach(op, g, p); err != nil {
+			return err
+		}
 		if err := ws.New(out[0], p.DType(), p.Shape()...); err != nil {
 			return err
 		}
@@ -165,8 +176,8 @@ func (op crossentropySoftmaxOp) Compile(*fgraph.Apply) (Kernel, error) {
 func (op crossentropySoftmaxGradOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		g, sm, m := in[0], in[1], in[1].Dim(1)
-		if g.Len() != sm.Dim(0) {
-			return fmt.Errorf("%w: %v: %d gradients for %d rows", ErrShape, op, g.Len(), sm.Dim(0))
+		if err := oneGradientEach(op, g, sm); err != nil {
+			return err
 		}
 		if err := ws.New(out[0], sm.DType(), sm.Shape()...); err != nil {
 			return err

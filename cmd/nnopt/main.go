@@ -63,6 +63,7 @@ func verbs() []verb {
 		profileVerb(),
 		passesVerb(),
 		exprVerb(),
+		ruleVerb(),
 		initVerb(),
 		infoVerb(),
 		copyVerb(),

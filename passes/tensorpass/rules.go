@@ -21,11 +21,16 @@ const (
 	Uncanonicalize
 	Useless // runs once, before everything else
 
-	unsafe // not a group: it marks the rules in the tables that get the tag UnsafeNaN
+	unsafe    // not a group: it marks the rules in the tables that get the tag UnsafeNaN
+	overflows // the same for Overflow
 )
 
 // UnsafeNaN is the tag of rules that change results where an argument is NaN, infinite or zero.
 const UnsafeNaN = "unsafe_nan"
+
+// Overflow is the tag of rules that change results where a float overflows or an integer wraps
+// around: log(1 + exp(1000)) is infinite, softplus(1000) is 1000.
+const Overflow = "overflow"
 
 // A Local is a local rewrite, the groups that it belongs to, and its tags besides those of its
 // groups.
@@ -69,9 +74,12 @@ func (l Local) because(reason string) Local {
 }
 
 func local(groups Group, r rewrite.NodeRewriter) Local {
-	l := Local{Rule: r, Groups: groups &^ unsafe}
+	l := Local{Rule: r, Groups: groups &^ (unsafe | overflows)}
 	if groups&unsafe != 0 {
 		l.Tags = []string{UnsafeNaN}
+	}
+	if groups&overflows != 0 {
+		l.Tags = append(l.Tags, Overflow)
 	}
 	return l
 }

@@ -54,3 +54,14 @@ func parseGroups(names []string) (Group, error) {
 	}
 	return set, nil
 }
+
+// Names returns the names of the groups in the set.
+func (g Group) Names() []string {
+	var names []string
+	for i, name := range groupNames {
+		if g&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}

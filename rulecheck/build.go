@@ -1,0 +1,428 @@
+package rulecheck
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A tape is a list of choices. A choice that is not on it is made at random, or is the first one.
+// The first choice is the simplest.
+type tape struct {
+	choices []int
+	at      int
+	rng     *rand.Rand
+}
+
+// draw returns one of n choices.
+func (t *tape) draw(n int) int {
+	if t.at == len(t.choices) {
+		k := 0
+		if t.rng != nil {
+			k = t.rng.IntN(n)
+		}
+		t.choices = append(t.choices, k)
+	}
+	k := t.choices[t.at] % n
+	t.at++
+	return k
+}
+
+// maybe is true one time of n.
+func (t *tape) maybe(n int) bool { return t.draw(n) == n-1 }
+
+// baseShapes are shapes of arguments, the simplest first.
+var baseShapes = [][]int{
+	{}, {-1}, {-1, -1}, {-1, -1, -1}, {1}, {1, -1}, {-1, 1}, {3}, {2, 3}, {3, 3}, {1, 1}, {1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}, {2, 3, 4}, {1, 1, 1},
+}
+
+// constants are the values of names that have to be known.
+var constants = []float64{1, 2, -1, 0, 0.5, 3, -2, 1.5, 4, -0.5, 10, 0.1, 5, 7, -3, 6}
+
+var errUnfit = errors.New("rulecheck: the types do not fit")
+
+// A builder makes an expression that a pattern matches, as choices say.
+type builder struct {
+	vocab    pattern.Vocabulary
+	opts     *Options
+	ops      *opTable
+	tape     *tape
+	binds    map[string]pattern.Expr
+	known    map[string]bool // names that guards and formulas look at
+	vars     map[string]*variable
+	rests    map[string][]*variable
+	params   map[string]any
+	consts   []*variable
+	dtype    array.DType
+	shape    []int
+	scatters int // 1: element types differ; 2: shapes do
+}
+
+func newBuilder(v pattern.Vocabulary, o *Options, ops *opTable, w pattern.Rewrite) *builder {
+	b := &builder{vocab: v, opts: o, ops: ops, binds: make(map[string]pattern.Expr), known: make(map[string]bool)}
+	for _, g := range w.In.Guards {
+		for _, name := range g.Args {
+			b.known[name] = true
+		}
+	}
+	walk(w.Out, func(e pattern.Expr) {
+		if f, ok := e.(pattern.Calc); ok {
+			for _, name := range strings.FieldsFunc(string(f), func(r rune) bool { return strings.ContainsRune("+-*/() ", r) }) {
+				b.known[name] = true
+			}
+		}
+	})
+	walk(w.In.Expr, func(e pattern.Expr) {
+		if bind, ok := e.(*pattern.Bind); ok {
+			b.binds[bind.Name] = bind.Expr
+		}
+	})
+	return b
+}
+
+// walk calls f for every part of an expression.
+func walk(e pattern.Expr, f func(pattern.Expr)) {
+	f(e)
+	switch e := e.(type) {
+	case *pattern.Call:
+		for _, a := range e.Args {
+			walk(a, f)
+		}
+	case pattern.Or:
+		for _, a := range e {
+			walk(a, f)
+		}
+	case *pattern.Bind:
+		walk(e.Expr, f)
+	}
+}
+
+// build makes an expression in a graph of its own.
+func (b *builder) build(e pattern.Expr, t *tape) (in *instance, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errUnfit, p)
+		}
+	}()
+	b.tape, b.consts = t, nil
+	b.vars, b.rests, b.params = make(map[string]*variable), make(map[string][]*variable), make(map[string]any)
+	b.dtype, b.shape = dtypes[t.draw(len(dtypes))], baseShapes[t.draw(len(baseShapes))]
+	b.scatters = t.draw(4)
+	v, err := b.expr(e)
+	if err != nil {
+		return nil, err
+	}
+	if v.Owner() == nil {
+		return nil, errUnfit
+	}
+	g, err := tensor.NewGraph(tensor.InputsOf(v), []*variable{v})
+	if err == nil {
+		err = g.Attach(tensor.NewShapes())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &instance{graph: g, consts: b.consts, choices: slices.Clone(t.choices[:t.at])}, nil
+}
+
+// expr makes a part of a pattern.
+func (b *builder) expr(e pattern.Expr) (*variable, error) {
+	switch e := e.(type) {
+	case pattern.Name:
+		return b.name(string(e))
+	case pattern.Any:
+		return b.argument(fmt.Sprintf("any%d", len(b.vars)+1))
+	case pattern.Literal:
+		return b.literal(e)
+	case *pattern.Bind:
+		return b.name(e.Name)
+	case pattern.Or:
+		return b.expr(e[b.tape.draw(len(e))])
+	case *pattern.Call:
+		return b.call(e)
+	}
+	return nil, fmt.Errorf("%w: %v", errUnfit, e)
+}
+
+// name returns what a name stands for.
+func (b *builder) name(name string) (v *variable, err error) {
+	if v := b.vars[name]; v != nil {
+		return v, nil
+	}
+	if e, ok := b.binds[name]; ok {
+		v, err = b.expr(e)
+	} else {
+		v, err = b.argument(name)
+	}
+	if err == nil {
+		b.vars[name] = v
+	}
+	return v, err
+}
+
+// argument makes an input or a constant.
+func (b *builder) argument(name string) (*variable, error) {
+	t, given := b.opts.Types[name]
+	if !given {
+		t = b.chooseType()
+	}
+	odds := 16
+	if b.known[name] {
+		odds = 2
+		if !given && b.tape.maybe(8) {
+			return b.size(name)
+		}
+	}
+	if !b.tape.maybe(odds) || t.IsCSR() {
+		v := newInput(t, name)
+		b.vars[name] = v
+		return v, nil
+	}
+	v := b.constant(t, given)
+	b.consts = append(b.consts, v)
+	return v, nil
+}
+
+// size makes the size of a dimension, if the vocabulary has an op for it.
+func (b *builder) size(name string) (*variable, error) {
+	op, ok := b.vocab.Operator("Shape_i{0}")
+	if !ok {
+		return nil, errUnfit
+	}
+	of := newInput(tensor.NewType(b.dtype, tensor.Unknown), name+"_of")
+	v, err := apply(op, nil, []*variable{of}, nil)
+	if err == nil {
+		b.vars[name] = v
+	}
+	return v, err
+}
+
+// chooseType chooses the type of an argument: that of all, or a variation of it.
+func (b *builder) chooseType() tensor.Type {
+	dtype, shape := b.dtype, b.shape
+	if b.scatters&1 != 0 && b.tape.draw(2) == 1 {
+		dtype = dtypes[b.tape.draw(len(dtypes))]
+	}
+	if b.scatters&2 != 0 {
+		switch b.tape.draw(5) {
+		case 1:
+			shape = nil
+		case 2:
+			if len(shape) > 0 {
+				shape = slices.Clone(shape)
+				shape[b.tape.draw(len(shape))] = 1
+			}
+		case 3:
+			shape = baseShapes[b.tape.draw(len(baseShapes))]
+		case 4:
+			return integerTypes[b.tape.draw(len(integerTypes))]
+		}
+	}
+	return tensor.NewType(dtype, shape...)
+}
+
+// integerTypes are those of indexes, sizes and shapes.
+var integerTypes = []tensor.Type{
+	tensor.ScalarType(array.Int64), tensor.NewType(array.Int64, 2), tensor.NewType(array.Int64, 1), tensor.VectorType(array.Int64), tensor.NewType(array.Int64, 3),
+}
+
+// constant makes a constant of a type: one number, a tensor of it, or different numbers.
+func (b *builder) constant(t tensor.Type, given bool) *variable {
+	x := constants[b.tape.draw(len(constants))]
+	if !t.DType().IsFloat() && x != float64(int64(x)) {
+		x = float64(int64(4 * x))
+	}
+	shape := t.Shape()
+	form := b.tape.draw(6)
+	for d, n := range shape {
+		switch {
+		case n == tensor.Unknown && (form >= 4 || given):
+			shape[d] = 3
+		case form < 4 && !given:
+			shape[d] = 1
+		}
+	}
+	a := array.Full(t.DType(), x, shape...)
+	if form == 5 {
+		for i := range a.Len() {
+			a.SetFloat(i, a.Float(i)+float64(i))
+		}
+	}
+	if form == 3 && !given {
+		a = array.Full(t.DType(), singular[b.tape.draw(len(singular))], shape...)
+	}
+	return tensor.Constant(a)
+}
+
+// literal makes a number of a pattern, as a constant of one or of several elements.
+func (b *builder) literal(l pattern.Literal) (*variable, error) {
+	dtype, shape := b.dtype, []int(nil)
+	switch b.tape.draw(6) {
+	case 1:
+		dtype = array.Int64
+	case 2:
+		dtype = dtypes[b.tape.draw(len(dtypes))]
+	}
+	form := b.tape.draw(4)
+	if form > 0 {
+		shape = slices.Clone(b.shape)
+	}
+	for d, n := range shape {
+		if form < 3 {
+			shape[d] = 1
+		} else if n == tensor.Unknown {
+			shape[d] = 3
+		}
+	}
+	like := newInput(tensor.NewType(dtype, shape...), "")
+	v, err := b.vocab.Constant(l, like)
+	if err != nil {
+		return nil, err
+	}
+	if a := tensor.ConstantOf(v); a != nil && form == 3 {
+		v = tensor.Constant(array.Full(a.DType(), l.Float(), shape...))
+	}
+	if !b.vocab.Equal(l, v) {
+		return nil, errUnfit
+	}
+	return v, nil
+}
+
+// call applies an op.
+func (b *builder) call(e *pattern.Call) (*variable, error) {
+	op, family, param, err := b.operator(e)
+	if err != nil {
+		return nil, err
+	}
+	var args []*variable
+	retries := 0
+	if family != nil && param == nil {
+		retries = 6
+	}
+	for _, a := range e.Args {
+		if r, ok := a.(pattern.Rest); ok {
+			args = append(args, b.rest(string(r), op, len(args))...)
+			retries = 0
+			continue
+		}
+		v, err := b.expr(a)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, v)
+	}
+	if op.Commutes && len(args) > 1 {
+		if k := b.tape.draw(3) * (len(args) - 1) / 2; k > 0 {
+			args = append(slices.Clone(args[k:]), args[:k]...)
+		}
+	}
+	v, err := apply(op, family, args, param)
+	for ; err != nil && retries > 0; retries-- {
+		if op, _, _, err = b.operator(e); err == nil {
+			v, err = apply(op, family, args, param)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if name, ok := captured(e); ok && family != nil && b.params[name] == nil {
+		b.params[name] = family.Param(v.Owner().Op())
+	}
+	if outs := v.Owner().Outputs(); e.Output < len(outs) {
+		return outs[e.Output], nil
+	}
+	return nil, errUnfit
+}
+
+// apply applies an op, which is one of a family unless that is nil.
+func apply(op pattern.Operator, family *pattern.Operator, args []*variable, param any) (*variable, error) {
+	if len(args) < op.MinInputs || op.MaxInputs >= 0 && len(args) > op.MaxInputs || op.Make == nil {
+		return nil, errUnfit
+	}
+	making := pattern.Making{Inputs: args, Param: param}
+	if len(args) > 0 {
+		making.Like = args[0]
+	}
+	v, err := op.Make(making)
+	if err == nil && (v == nil || v.Owner() == nil || family != nil && !family.Match(v.Owner().Op())) {
+		err = errUnfit
+	}
+	return v, err
+}
+
+// captured returns the name to which a call binds parameters.
+func captured(e *pattern.Call) (string, bool) {
+	_, name, ok := strings.Cut(e.Op, "{")
+	return strings.TrimSuffix(name, "}"), ok
+}
+
+// operator returns the operator of a call: of a family, one that is in the list of ops, or the
+// family itself if the parameters are bound.
+func (b *builder) operator(e *pattern.Call) (op pattern.Operator, family *pattern.Operator, param any, err error) {
+	op, ok := b.vocab.Operator(e.Op)
+	if ok {
+		return op, nil, nil, nil
+	}
+	name, _ := captured(e)
+	base, _, _ := strings.Cut(e.Op, "{")
+	members, f := b.ops.members(b.vocab, base)
+	if f == nil {
+		return op, nil, nil, fmt.Errorf("%w: %s", pattern.ErrUnknownOp, e.Op)
+	}
+	if p := b.params[name]; p != nil {
+		return *f, f, p, nil
+	}
+	if len(members) == 0 {
+		return op, nil, nil, fmt.Errorf("rulecheck: no op of the family %s is known; see Options.Ops", base)
+	}
+	return members[b.tape.draw(len(members))], f, nil, nil
+}
+
+// rest makes the remaining arguments of an op, of which there are some already. If the op has
+// inputs that are indexes, which print as underscores, they are those.
+func (b *builder) rest(name string, op pattern.Operator, have int) []*variable {
+	if list, ok := b.rests[name]; ok && name != "" {
+		return list
+	}
+	count, indexes := b.tape.draw(4), false
+	if len(op.Tracks) == 1 && op.Tracks[0].Op() != nil {
+		if _, parameters, ok := strings.Cut(op.Tracks[0].Op().String(), "{"); ok && have == 1 && !op.Commutes {
+			count, indexes = strings.Count(parameters, "_"), true
+		}
+	}
+	if op.MaxInputs >= 0 {
+		count = min(count, op.MaxInputs-have)
+	}
+	list := make([]*variable, 0, max(count, 0))
+	for i := range count {
+		label := name
+		if label == "" {
+			label = "any"
+		}
+		label = fmt.Sprintf("%s%d", label, i+1)
+		for b.vars[label] != nil || b.binds[label] != nil {
+			label += "_"
+		}
+		t, given := b.opts.Types[label]
+		switch {
+		case given:
+		case indexes:
+			t = tensor.ScalarType(array.Int64)
+		default:
+			t = b.chooseType()
+		}
+		v := newInput(t, label)
+		b.vars[label] = v
+		list = append(list, v)
+	}
+	if name != "" {
+		b.rests[name] = list
+	}
+	return list
+}

@@ -1,0 +1,193 @@
+package rulecheck
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A circuit computes the two sides of a rewrite, apply by apply, and keeps every value.
+type circuit struct {
+	inputs      []*fgraph.Variable
+	left, right []int // slots of what is compared
+	steps       []step
+	leftSteps   int // the first steps compute the left side
+	consts      []constant
+	slots       int
+	precision   array.DType // the least exact type in which the left side computes
+}
+
+type constant struct {
+	slot  int
+	value *array.Array
+}
+
+type step struct {
+	apply   *fgraph.Apply
+	kernel  tensor.Kernel
+	in, out []int
+	kind    opKind
+}
+
+// newCircuit compiles both sides of a rewrite.
+func newCircuit(inputs, left, right []*fgraph.Variable) (*circuit, error) {
+	c := &circuit{inputs: inputs}
+	slot := make(map[*fgraph.Variable]int)
+	place := func(v *fgraph.Variable) int {
+		if _, ok := slot[v]; !ok {
+			slot[v] = c.slots
+			c.slots++
+			if a := tensor.ConstantOf(v); a != nil {
+				c.consts = append(c.consts, constant{slot[v], a})
+			}
+		}
+		return slot[v]
+	}
+	places := func(vars []*fgraph.Variable) []int {
+		list := make([]int, len(vars))
+		for i, v := range vars {
+			list[i] = place(v)
+		}
+		return list
+	}
+	places(inputs)
+	add := func(vars []*fgraph.Variable) error {
+		for _, a := range order(vars, slot) {
+			op, ok := a.Op().(tensor.Op)
+			if !ok {
+				return fmt.Errorf("rulecheck: %v can't be computed", a.Op())
+			}
+			k, err := op.Compile(a)
+			if err != nil {
+				return fmt.Errorf("rulecheck: %v: %w", a, err)
+			}
+			c.steps = append(c.steps, step{a, k, places(a.Inputs()), places(a.Outputs()), kindOf(op, a)})
+		}
+		return nil
+	}
+	if err := add(left); err != nil {
+		return nil, err
+	}
+	c.leftSteps = len(c.steps)
+	if err := add(right); err != nil {
+		return nil, err
+	}
+	c.left, c.right = places(left), places(right)
+	c.precision = tensor.TypeOf(left[0]).DType().Float()
+	for _, s := range c.steps[:c.leftSteps] {
+		if d := outType(s.apply); !s.kind.exact && d.IsFloat() && epsilon(d) > epsilon(c.precision) {
+			c.precision = d
+		}
+	}
+	return c, nil
+}
+
+// order returns the applies that variables are computed from and that have no slot yet, inputs
+// first.
+func order(vars []*fgraph.Variable, slot map[*fgraph.Variable]int) []*fgraph.Apply {
+	var list, path []*fgraph.Apply
+	done := make(map[*fgraph.Apply]bool)
+	visit := func(v *fgraph.Variable) {
+		if a := v.Owner(); a != nil && !done[a] {
+			if _, ok := slot[a.Out()]; !ok {
+				path = append(path, a)
+			}
+		}
+	}
+	for _, v := range slices.Backward(vars) {
+		visit(v)
+	}
+	for len(path) > 0 {
+		a, before := path[len(path)-1], len(path)
+		for _, v := range slices.Backward(a.Inputs()) {
+			visit(v)
+		}
+		if len(path) > before {
+			continue
+		}
+		path = path[:len(path)-1]
+		if !done[a] {
+			done[a] = true
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func outType(a *fgraph.Apply) array.DType { return tensor.TypeOf(a.Out()).DType() }
+
+// A trace holds the values of a run by slot.
+type trace struct {
+	values    []*array.Array
+	leftError error
+	err       error // of the right side
+}
+
+// maxBytes bounds the memory of a run.
+const maxBytes = 1 << 24
+
+var errPanic = errors.New("panic")
+
+// run computes both sides, with noise unless that is nil.
+func (c *circuit) run(args []*array.Array, noise *noise) trace {
+	t := trace{values: make([]*array.Array, c.slots)}
+	copy(t.values, args)
+	for _, k := range c.consts {
+		t.values[k.slot] = k.value
+	}
+	ws := array.Workspace{MaxBytes: maxBytes}
+	for i := range c.steps {
+		s := &c.steps[i]
+		if err := s.run(&ws, t.values); err != nil {
+			if i < c.leftSteps {
+				t.leftError = err
+			} else {
+				t.err = err
+			}
+			return t
+		}
+		if noise != nil && !s.kind.exact {
+			least := 0.0
+			if i >= c.leftSteps {
+				least = epsilon(c.precision)
+			}
+			s.disturb(t.values, noise, least)
+		}
+	}
+	return t
+}
+
+// run computes an apply.
+func (s *step) run(ws *array.Workspace, values []*array.Array) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errPanic, p)
+		}
+	}()
+	in, out := make([]*array.Array, len(s.in)), make([]*array.Array, len(s.out))
+	for i, k := range s.in {
+		in[i] = values[k]
+	}
+	if d, ok := s.apply.Op().(fgraph.Destroyer); ok {
+		for _, alias := range d.DestroyMap() {
+			in[alias.Input] = in[alias.Input].Clone()
+		}
+	}
+	for i, k := range s.out {
+		out[i] = new(array.Array)
+		values[k] = out[i]
+	}
+	return s.kernel(ws, in, out)
+}
+
+func (s *step) inputs(values []*array.Array) []*array.Array {
+	list := make([]*array.Array, len(s.in))
+	for i, k := range s.in {
+		list[i] = values[k]
+	}
+	return list
+}

@@ -1,0 +1,145 @@
+package rulecheck
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+)
+
+// An Entry is a rule of a database.
+type Entry struct {
+	Rule   rewrite.NodeRewriter // a *pattern.Substitution is checked as text
+	Groups []string
+	Tags   []string
+	Cases  []Case
+}
+
+// CheckDatabase checks the rules of a database on all processors. The reports have the order of the
+// entries. It also returns the rules that undo each other.
+func CheckDatabase(ctx context.Context, v pattern.Vocabulary, entries []Entry, o Options) ([]Report, []Undone, error) {
+	reports, err := CheckAll(entries, func(e Entry) (Report, error) {
+		o := o
+		o.Cases = e.Cases
+		if s, ok := e.Rule.(*pattern.Substitution); ok {
+			r := s.Rule()
+			r.Tags = e.Tags
+			return Check(ctx, v, r, o)
+		}
+		return CheckRewriter(ctx, e.Rule, e.Tags, o)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	undone, err := undoing(ctx, entries, reports)
+	return reports, undone, err
+}
+
+// Undone says that a rule undoes what another one of its group, or the rule itself, has done. A
+// group that has both may not come to an end.
+type Undone struct {
+	Group  string `json:"group"`
+	First  string `json:"first"`
+	Second string `json:"second"`
+	Before string `json:"before"` // what the first rule replaces, and the second one makes again
+	After  string `json:"after"`
+}
+
+// mostUndone bounds how many of the expressions that a rule replaced others are tried on.
+const mostUndone = 12
+
+// undoing lets every rule of a group fire on what the others have made, and looks for what was there
+// before.
+func undoing(ctx context.Context, entries []Entry, reports []Report) ([]Undone, error) {
+	lists, err := mapAll(entries, func(i int) ([]Undone, error) {
+		var list []Undone
+		for n, f := range reports[i].fired {
+			if n == mostUndone {
+				break
+			}
+			list = append(list, undoers(ctx, entries, reports, i, f)...)
+		}
+		return list, ctx.Err()
+	})
+	var all []Undone
+	for _, u := range slices.Concat(lists...) {
+		if !slices.ContainsFunc(all, func(v Undone) bool { return v.Group == u.Group && v.pair() == u.pair() }) {
+			all = append(all, u)
+		}
+	}
+	return all, err
+}
+
+// pair names both rules in an order that does not depend on which one is first.
+func (u Undone) pair() string { return min(u.First, u.Second) + " " + max(u.First, u.Second) }
+
+// undoers returns the rules that undo a replacement by rule first.
+func undoers(ctx context.Context, entries []Entry, reports []Report, first int, f fired) (list []Undone) {
+	before := canonical(f.left)
+	if before == canonical(f.right) {
+		return nil
+	}
+	for k, e := range entries {
+		i := slices.IndexFunc(e.Groups, func(name string) bool { return slices.Contains(entries[first].Groups, name) })
+		if i < 0 {
+			continue
+		}
+		g, err := tensor.NewGraph(tensor.InputsOf(f.left, f.right), []*variable{f.right}, tensor.NewShapes())
+		if err != nil || !mayFire(e.Rule, g) {
+			continue
+		}
+		if err := rewrite.In2Out("undo", e.Rule).Apply(ctx, g, nil); err != nil || g.Commits() == 0 || canonical(g.Outputs()[0]) != before {
+			continue
+		}
+		list = append(list, Undone{e.Groups[i], reports[first].Name, reports[k].Name, plainText(f.left), plainText(f.right)})
+	}
+	return list
+}
+
+// mayFire reports whether a rule tracks an op of a graph, as far as can be seen from outside.
+func mayFire(r rewrite.NodeRewriter, g *fgraph.FunctionGraph) bool {
+	list := r.Tracks()
+	for a := range g.Applies() {
+		for _, t := range list {
+			if t.Op() == nil || fgraph.OpsEqual(t.Op(), a.Op()) {
+				return true
+			}
+		}
+	}
+	return list == nil
+}
+
+// canonical returns a text that is the same for equal expressions of inputs with equal names, in
+// whichever order operands that commute stand.
+func canonical(v *variable) string {
+	texts := make(map[*variable]string)
+	leaf := func(v *variable) string { return fmt.Sprintf("%v:%v", plainText(v), v.Type()) }
+	for _, a := range order([]*variable{v}, nil) {
+		args := make([]string, len(a.Inputs()))
+		for i, in := range a.Inputs() {
+			if args[i] = texts[in]; args[i] == "" {
+				args[i] = leaf(in)
+			}
+		}
+		if c, ok := a.Op().(interface{ Commutes() bool }); ok && c.Commutes() {
+			slices.Sort(args)
+		}
+		for i, out := range a.Outputs() {
+			texts[out] = fmt.Sprintf("%v(%s).%d", a.Op(), strings.Join(args, ", "), i)
+		}
+	}
+	if texts[v] == "" {
+		return leaf(v)
+	}
+	return texts[v]
+}
+
+// plainText prints a variable as the parser of expressions reads it.
+func plainText(v *variable) string {
+	return strings.TrimSuffix(strings.TrimPrefix(fgraph.Sprint(0, v), "["), "]")
+}

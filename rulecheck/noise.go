@@ -1,0 +1,241 @@
+package rulecheck
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// epsilon returns the distance from 1 to the next number of a type of floats.
+func epsilon(d array.DType) float64 {
+	switch d.Size() {
+	case 2:
+		return 0x1p-10
+	case 4:
+		return 0x1p-23
+	}
+	return 0x1p-52
+}
+
+// limits returns the largest number of a type of floats, and the smallest one that is not zero.
+func limits(d array.DType) (largest, smallest float64) {
+	switch d.Size() {
+	case 2:
+		return 65504, 0x1p-24
+	case 4:
+		return math.MaxFloat32, math.SmallestNonzeroFloat32
+	}
+	return math.MaxFloat64, math.SmallestNonzeroFloat64
+}
+
+// A noise moves every result by an error that rounding can have.
+type noise struct {
+	*rand.Rand
+	run int
+}
+
+func newNoise(run int) *noise { return &noise{rand.New(rand.NewPCG(uint64(run), 1)), run} }
+
+// saturates reports whether an infinite result that overflowed becomes the largest number: all of
+// them in some runs, none in others.
+func (n *noise) saturates() bool {
+	switch n.run % 4 {
+	case 0:
+		return true
+	case 1:
+		return false
+	}
+	return n.IntN(2) == 0
+}
+
+// ulps returns how many units in the last place a result is off.
+func (n *noise) ulps() float64 { return float64(n.IntN(5) - 2) }
+
+// An opKind says how the results of an op can be inexact.
+type opKind struct {
+	exact      bool // rounds nothing
+	overflows  bool // makes infinities of numbers, other than by division by zero
+	underflows bool // makes zeros of other numbers
+	vanishes   bool // makes zeros even if an argument is zero
+	divides    bool // makes infinities of zeros
+	adds       bool // adds up more than two terms, which are larger than the result where they cancel
+	multiplies bool // multiplies more than two factors, or adds up products
+	arithmetic bool // an element-wise sum, product, quotient or power
+}
+
+// kindOf classifies an op. What is unknown rounds.
+func kindOf(op tensor.Op, a *fgraph.Apply) opKind {
+	switch op := op.(type) {
+	case tensor.Elemwise:
+		return elemwiseKind(op, a)
+	case tensor.Reduce:
+		switch op.Op {
+		case array.Max, array.Min, array.All, array.Any:
+			return opKind{exact: true}
+		case array.LogSumExp:
+			return opKind{}
+		}
+		return opKind{overflows: true, underflows: op.Op == array.Prod, adds: op.Op == array.Sum}
+	case tensor.AllocOp, tensor.JoinOp, tensor.MakeVectorOp, tensor.AdvancedSubtensorOp, tensor.ArgmaxOp:
+		return opKind{exact: true}
+	case tensor.SoftmaxOp:
+		return opKind{underflows: true, vanishes: true}
+	}
+	if v, ok := op.(fgraph.Viewer); ok && len(v.ViewMap()) > 0 {
+		return opKind{exact: true}
+	}
+	return opKind{overflows: true, underflows: true, adds: true, multiplies: true}
+}
+
+func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
+	switch op.Op {
+	case array.Identity, array.Second, array.Switch, array.Neg, array.Abs, array.Sgn, array.Maximum, array.Minimum,
+		array.Floor, array.Ceil, array.Trunc, array.Round:
+		return opKind{exact: true}
+	case array.Cast:
+		from := tensor.TypeOf(a.Inputs()[0]).DType()
+		narrows := op.To.IsFloat() && (from.IsFloat() && epsilon(from) < epsilon(op.To) || !from.IsFloat() && from != array.Bool)
+		return opKind{exact: !narrows, overflows: true, underflows: true}
+	case array.Add, array.Sub, array.Expm1, array.Sinh, array.Cosh, array.Rad2deg:
+		return opKind{overflows: true, adds: len(a.Inputs()) > 2, arithmetic: op.Op == array.Add || op.Op == array.Sub}
+	case array.Mul, array.Sqr:
+		return opKind{overflows: true, underflows: true, multiplies: len(a.Inputs()) > 2, arithmetic: true}
+	case array.TrueDiv, array.IntDiv, array.Inv, array.Pow:
+		return opKind{overflows: true, underflows: true, divides: true, arithmetic: true}
+	case array.Mod, array.Sqrt:
+		return opKind{arithmetic: true}
+	case array.Exp, array.Exp2:
+		return opKind{overflows: true, underflows: true, vanishes: true}
+	case array.Erfc, array.Sigmoid, array.Softplus:
+		return opKind{underflows: true, vanishes: true}
+	}
+	return opKind{exact: !outType(a).IsFloat()}
+}
+
+// disturb moves the results of a step by an error that rounding can have: of the type of the
+// result or, if that is smaller, of a part least of it.
+func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
+	ins := s.inputs(values)
+	adds := s.kind.adds
+	terms, product := 0.0, 1.0 // the largest term and product
+	for _, a := range ins {
+		m := magnitude(a)
+		terms, product = max(terms, m), float64(product*max(m, 1))
+		adds = adds || a.DType() == array.Int64 && m >= 1<<53 // its conversion is off
+	}
+	if s.kind.multiplies {
+		terms = product
+	}
+	for _, k := range s.out {
+		if !values[k].DType().IsFloat() {
+			continue
+		}
+		a := values[k].Clone()
+		values[k] = a
+		eps := epsilon(a.DType())
+		largest, smallest := limits(a.DType())
+		if least > 0 {
+			eps = min(eps, least)
+		}
+		for i := range a.Len() {
+			v := a.Float(i)
+			finite, zero, nan := s.argumentsOf(ins, a, i)
+			switch {
+			case s.kind.arithmetic && exactAt(ins, a, i):
+				continue
+			case math.IsInf(v, 0) && finite && s.kind.overflows && !(zero && s.kind.divides) && noise.saturates():
+				v = math.Copysign(largest, v)
+			case v != v && finite && s.kind.multiplies && noise.saturates():
+				v = largest * float64(noise.IntN(3)-1) // what overflowed was multiplied by zero
+			case v != v && !finite && !zero && !nan && s.kind.multiplies:
+				v = math.Inf(2*noise.IntN(2) - 1) // what underflowed was multiplied by an infinity
+			case math.Abs(v) < smallest/epsilon(a.DType()) && s.kind.underflows && (!zero || s.kind.vanishes):
+				v += float64(smallest * noise.ulps())
+			case v-v == 0:
+				v += float64(v * float64(eps*noise.ulps()))
+			}
+			if adds && v-v == 0 {
+				v += float64(terms * float64(eps*noise.ulps()))
+			}
+			if s.kind.multiplies && v-v == 0 {
+				v += float64(product * float64(smallest*noise.ulps()))
+			}
+			a.SetFloat(i, v)
+		}
+	}
+}
+
+// argumentsOf reports whether the arguments of an element of a result are finite, and whether one is
+// zero or NaN. Those of an op that is not element-wise are all elements.
+func (s *step) argumentsOf(ins []*array.Array, out *array.Array, i int) (finite, zero, nan bool) {
+	finite = true
+	_, elementwise := s.apply.Op().(tensor.Elemwise)
+	var index []int
+	if elementwise {
+		index = unravel(out.Shape(), i)
+	}
+	for _, a := range ins {
+		if k := -1; elementwise {
+			if k = elementNear(a, index); k >= 0 {
+				v := a.Float(k)
+				finite, zero, nan = finite && v-v == 0, zero || v == 0, nan || v != v
+			}
+			continue
+		}
+		finite = finite && !has(a, notFinite)
+		zero = zero || has(a, isNothing)
+		nan = nan || has(a, isNaN)
+	}
+	return finite, zero, nan
+}
+
+// exactAt reports whether an element of a result of arithmetic is certainly exact: it and its
+// arguments are moderate multiples of 1/1024.
+func exactAt(ins []*array.Array, out *array.Array, i int) bool {
+	plain := func(v float64) bool { return math.Abs(v) < 1<<20 && v*1024 == math.Trunc(v*1024) }
+	v := out.Float(i)
+	if v == 0 || !plain(v) {
+		return false
+	}
+	index := unravel(out.Shape(), i)
+	for _, a := range ins {
+		k := elementNear(a, index)
+		if k < 0 || !plain(a.Float(k)) {
+			return false
+		}
+	}
+	return true
+}
+
+// has reports whether an element of the array has a property. Sparse arrays are asked for all of
+// their elements.
+func has(a *array.Array, property func(array.DType, float64) bool) bool {
+	for i := range a.Len() {
+		if property(a.DType(), a.Float(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// magnitude returns the largest absolute value of the finite elements.
+func magnitude(a *array.Array) float64 {
+	m := 0.0
+	for i := range a.Len() {
+		if v := math.Abs(a.Float(i)); v-v == 0 {
+			m = max(m, v)
+		}
+	}
+	return m
+}
+
+func notFinite(_ array.DType, v float64) bool { return v-v != 0 }
+
+func isZero(d array.DType, v float64) bool { return v == 0 && d != array.Bool }
+
+func isNaN(_ array.DType, v float64) bool { return v != v }
+
+func isNothing(_ array.DType, v float64) bool { return v == 0 }

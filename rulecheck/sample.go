@@ -1,0 +1,164 @@
+package rulecheck
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// Bounds of the work for a rewrite: expressions that are tried to be built, those that are compared
+// after the rule fired, and differences that are analyzed.
+const (
+	mostAttempts = 6000
+	mostFired    = 70
+	mostAnalyzed = 400
+)
+
+// rewrite checks one rewrite of a rule, on what the rewrites before it leave.
+func (c *checker) rewrite(v pattern.Vocabulary, r pattern.Rule, k int) error {
+	w := r.Cases[k]
+	var before *pattern.Substitution
+	if k > 0 {
+		var err error
+		if before, err = pattern.New(v, pattern.Rule{Cases: r.Cases[:k]}, pattern.Shared()); err != nil {
+			return err
+		}
+	}
+	sub, err := pattern.New(v, pattern.Rule{Cases: []pattern.Rewrite{w}}, pattern.Shared())
+	if err != nil {
+		return err
+	}
+	s := sampler{checker: c, builder: newBuilder(v, c.opts, c.ops, w), pattern: w.In, rule: sub, before: before}
+	s.run()
+	if s.fires == 0 && c.cases(sub) == 0 {
+		c.trouble = append(c.trouble, s.trouble(v))
+	}
+	return nil
+}
+
+// A sampler makes expressions that a rewrite fires on.
+type sampler struct {
+	*checker
+	builder *builder
+	pattern pattern.Pattern
+	rule    rewrite.NodeRewriter
+	before  *pattern.Substitution
+	fires   int
+	good    [][]int // choices of expressions that the rewrite fired on
+	seen    map[string]bool
+	built   []*instance // the first ones
+	failed  error
+}
+
+// run makes expressions: first those whose names have all the same type, for every type; then
+// random ones, and variations of those on which the rule fired.
+func (s *sampler) run() {
+	s.seen = make(map[string]bool)
+	for d := range dtypes {
+		for shape := range 7 {
+			for try := range 4 {
+				t := &tape{choices: []int{d, shape, 0}, rng: s.rng}
+				if try == 0 && s.attempt(t) {
+					break
+				} else if try > 0 && s.attempt(t) {
+					break
+				}
+			}
+		}
+	}
+	systematic := s.fires
+	for try := range mostAttempts {
+		enough := s.fires >= systematic+mostFired || try > 400 && s.fires >= mostFired || try > 1500 && s.fires >= 20
+		if enough || s.found[verdict{class: Wrong}].in != nil && s.fires > 40 || s.ctx.Err() != nil {
+			return
+		}
+		t := &tape{rng: s.rng}
+		if len(s.good) > 0 && try%2 == 0 {
+			t.choices = slices.Clone(s.good[s.rng.IntN(len(s.good))])
+			for range 1 + s.rng.IntN(2) {
+				t.choices[s.rng.IntN(len(t.choices))] = s.rng.IntN(1 << 16)
+			}
+		}
+		s.attempt(t)
+	}
+}
+
+// attempt builds an expression and, if the rewrite fires on it, compares both sides.
+func (s *sampler) attempt(t *tape) bool {
+	in := s.instance(t)
+	if in == nil {
+		return false
+	}
+	if key := fmt.Sprint(in.choices); s.seen[key] {
+		return false
+	} else {
+		s.seen[key] = true
+	}
+	s.good = append(s.good, in.choices)
+	s.fires++
+	if len(s.checker.fired) < mostKept && in.left[0] == in.graph.Outputs()[0] {
+		s.checker.fired = append(s.checker.fired, fired{in.left[0], in.right[0]})
+	}
+	s.compare(in, func(choices []int) *instance { return s.instance(&tape{choices: choices}) })
+	return true
+}
+
+// mostKept bounds the expressions that are kept to look for rules that undo each other.
+const mostKept = 60
+
+// instance builds an expression and lets the rewrite fire. It returns nil if it does not.
+func (s *sampler) instance(t *tape) *instance {
+	in, err := s.builder.build(s.pattern.Expr, t)
+	if err != nil {
+		s.failed = err
+		return nil
+	}
+	c := rewrite.NewContext(s.ctx, in.graph)
+	if s.before != nil {
+		if ok, err := in.fire(c, s.before); ok || err != nil {
+			return nil
+		}
+	}
+	ok, err := in.fire(c, s.rule)
+	if err != nil {
+		s.note(verdict{class: Wrong}, finding{in: in, text: err.Error()})
+		return nil
+	}
+	if !ok {
+		if len(s.built) < 200 {
+			s.built = append(s.built, in)
+		}
+		return nil
+	}
+	if in.compile() != nil {
+		return nil
+	}
+	return in
+}
+
+// trouble says why a rewrite never fires. If it matches, the replacement can't be made.
+func (s *sampler) trouble(v pattern.Vocabulary) string {
+	var reason string
+	matches, err := pattern.NewMatcher(v, s.pattern.String(), pattern.Shared())
+	for _, in := range s.built {
+		if err == nil {
+			if _, ok := matches.Match(in.graph.Outputs()[0].Owner()); ok {
+				s.untyped = true
+			}
+		}
+		ctx := rewrite.WithOptions(s.ctx, rewrite.Options{WhyNot: func(m rewrite.Miss) { reason = m.Text }})
+		in.fire(rewrite.NewContext(ctx, in.graph), s.rule) // only for the reason
+		if s.untyped {
+			break
+		}
+	}
+	switch {
+	case reason != "":
+		reason = ": " + reason
+	case len(s.built) == 0 && s.failed != nil:
+		reason = ": " + s.failed.Error()
+	}
+	return s.pattern.String() + " does not fire" + reason
+}
