@@ -17,8 +17,12 @@ const mostFolded = 1 << 16
 func constantRules() []Local {
 	const name, doc = "constant_folding", "what is computed from constants becomes a constant: 2 + 3 → 5"
 	return []Local{
+		// Go: it runs ops.
 		rule(Canonicalize|Stabilize, name, nil, 1, foldConstants(false), doc),
 		rule(Specialize, name, nil, 1, foldConstants(true), doc),
+		// Go: it changes the data of constants, among the inputs of any op.
+		rule(Canonicalize, "local_upcast_elemwise_constant_inputs", onType[tensor.Elemwise](), 1, upcastConstantInputs,
+			"constants get the element type of the result, so that 1 - x and 1.0 - x are merged"),
 	}
 }
 

@@ -21,8 +21,11 @@ func Vocabulary() pattern.Vocabulary { return vocabulary{} }
 
 type vocabulary struct{}
 
-// Operator returns the op of a name.
+// Operator returns the op of a name. That of or is bitwise_or, because "or" stands for alternatives.
 func (vocabulary) Operator(name string) (pattern.Operator, bool) {
+	if name == "bitwise_or" {
+		name = array.Or.String()
+	}
 	op, ok := expr.Op(name)
 	if !ok {
 		return pattern.Operator{}, false
@@ -48,13 +51,20 @@ func making(o pattern.Operator, build func(pattern.Making) *variable) pattern.Op
 }
 
 // mapLike applies an element-wise op in a replacement of like, with computeAs where the result of
-// the op has the type in which it computes.
+// the op has the type in which it computes. A sum or product of one number is that number.
 func mapLike(like *variable, e tensor.Elemwise, in []*variable) *variable {
+	if len(in) == 1 && e.Op.NumArgs() < 0 && dtypeOf(in[0]) != array.Bool {
+		return in[0]
+	}
 	types := make([]array.DType, len(in))
 	for i, v := range in {
 		types[i] = dtypeOf(v)
 	}
-	if compute, result, ok := e.Op.Types(types...); ok && compute == result && e == tensor.OpFor(e.Op) && e.Op != array.Switch && e.Op != array.Second {
+	if e != tensor.OpFor(e.Op) || e.Op == array.Switch || e.Op == array.Second {
+		return tensor.MapOp(e, in...)
+	}
+	_, test, _ := e.Op.Types(array.Float64)
+	if compute, result, ok := e.Op.Types(types...); ok && compute == result && test != array.Bool {
 		return computeAs(like, e.Op, in...)
 	}
 	return tensor.MapOp(e, in...)
@@ -74,8 +84,8 @@ func (vocabulary) Family(name string) (pattern.Operator, bool) {
 }
 
 var families = map[string]pattern.Operator{
-	"Cast": family(1, 1, func(e tensor.Elemwise) (any, bool) { return e.To, e.Op == array.Cast && e.Inplace == 0 },
-		func(m pattern.Making) *variable { return tensor.Cast(m.Inputs[0], m.Param.(array.DType)) }),
+	"Cast": tracking(casts(), family(1, 1, func(e tensor.Elemwise) (any, bool) { return e.To, e.Op == array.Cast && e.Inplace == 0 },
+		func(m pattern.Making) *variable { return tensor.Cast(m.Inputs[0], m.Param.(array.DType)) })),
 	"DimShuffle": family(1, 1, func(op tensor.DimShuffleOp) (any, bool) { return op, !op.Inplace },
 		func(m pattern.Making) *variable { return shuffled(m.Inputs[0], m.Param.(tensor.DimShuffleOp)) }),
 	"Join":      anyOp[tensor.JoinOp](1, -1),
@@ -99,6 +109,22 @@ func family[O fgraph.Op](least, most int, param func(O) (any, bool), build func(
 		Param:     func(o fgraph.Op) any { p, _ := param(o.(O)); return p },
 		MinInputs: least, MaxInputs: most, Tracks: []rewrite.Track{rewrite.TrackType[O]()},
 	}, build)
+}
+
+// tracking returns a family whose ops are few.
+func tracking(tracks []rewrite.Track, o pattern.Operator) pattern.Operator {
+	o.Tracks = tracks
+	return o
+}
+
+// casts returns the tracks of the casts to every element type.
+func casts() (tracks []rewrite.Track) {
+	for d := array.DType(0); ; d++ {
+		if _, ok := array.ParseDType(d.String()); !ok {
+			return tracks
+		}
+		tracks = append(tracks, rewrite.TrackOp(tensor.Elemwise{Op: array.Cast, To: d}))
+	}
 }
 
 // anyOp returns the operator of all ops of a Go type. Rules capture the op itself.
