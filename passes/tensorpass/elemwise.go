@@ -41,8 +41,16 @@ var elemwiseFunctions = []pattern.Function{
 		Holds: func(a pattern.Args) bool {
 			return !slices.ContainsFunc(a.Vars[1:], func(v *variable) bool { return argument(v, array.Switch) != a.Vars[0] })
 		}},
-	{Name: "as", Usage: "(as y x)", Depth: 1, Doc: "x with the element type of y",
-		Build: func(a pattern.Args) (*variable, error) { return castTo(a.Vars[1], dtypeOf(a.Vars[0])), nil }},
+	{Name: "yes", Usage: "(yes s)", Depth: 2, Doc: "the branch of the switch s where its condition holds, with the element type of s", Build: branch(1)},
+	{Name: "no", Usage: "(no s)", Depth: 2, Doc: "the branch of the switch s where its condition does not hold, with the element type of s", Build: branch(2)},
+}
+
+// branch returns the function that takes a branch of a switch.
+func branch(input int) func(pattern.Args) (*variable, error) {
+	return func(a pattern.Args) (*variable, error) {
+		s := a.Vars[0]
+		return castTo(s.Owner().Inputs()[input], dtypeOf(s)), nil
+	}
 }
 
 // isSizeVar reports whether v is a size, and so not negative: a Shape_i, or a vector, sum or product

@@ -51,23 +51,34 @@ func making(o pattern.Operator, build func(pattern.Making) *variable) pattern.Op
 }
 
 // mapLike applies an element-wise op in a replacement of like, with computeAs where the result of
-// the op has the type in which it computes. A sum or product of one number is that number.
+// the op has the type in which it computes, unless that changes nothing. A sum or product of one
+// number is that number.
 func mapLike(like *variable, e tensor.Elemwise, in []*variable) *variable {
-	if len(in) == 1 && e.Op.NumArgs() < 0 && dtypeOf(in[0]) != array.Bool {
-		return in[0]
-	}
 	types := make([]array.DType, len(in))
 	for i, v := range in {
 		types[i] = dtypeOf(v)
+	}
+	if len(in) == 1 && e.Op.NumArgs() < 0 && types[0] != array.Bool {
+		return in[0]
 	}
 	if e != tensor.OpFor(e.Op) || e.Op == array.Switch || e.Op == array.Second {
 		return tensor.MapOp(e, in...)
 	}
 	_, test, _ := e.Op.Types(array.Float64)
-	if compute, result, ok := e.Op.Types(types...); ok && compute == result && test != array.Bool {
+	if compute, result, ok := e.Op.Types(types...); ok && compute == result && test != array.Bool && !(compute.IsFloat() && neverRounds(e.Op)) {
 		return computeAs(like, e.Op, in...)
 	}
 	return tensor.MapOp(e, in...)
+}
+
+// neverRounds reports whether the result of an operation on floats is the same in any type that has
+// them.
+func neverRounds(op array.Opcode) bool {
+	switch op {
+	case array.Neg, array.Abs, array.Sgn, array.Maximum, array.Minimum, array.Floor, array.Ceil, array.Trunc, array.Round:
+		return true
+	}
+	return false
 }
 
 // Family returns the operator of the ops that differ in parameters only.
