@@ -26,7 +26,7 @@ func arithmeticRules() []Local {
 // arithmeticFunctions are what the rules of sums and products ask.
 var arithmeticFunctions = []pattern.Function{
 	{Name: "outermost", Usage: "outermost(x)", Depth: 1, Doc: "x is not a term of a sum, difference or negation with a single use",
-		Holds: func(a pattern.Args) bool { return addCanonizer.outermost(a.Root) }},
+		Holds: func(a pattern.Args) bool { return a.Vars[0].Owner() != nil && addCanonizer.outermost(a.Vars[0].Owner()) }},
 	{Name: "same_pattern", Usage: "same_pattern(x, y)", Depth: 1, Doc: "x and y have size 1 in the same dimensions, as far as types tell",
 		Holds: func(a pattern.Args) bool {
 			return !slices.ContainsFunc(a.Vars, func(v *variable) bool { return !samePattern(v, a.Vars[0]) })
