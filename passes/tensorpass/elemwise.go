@@ -19,14 +19,14 @@ var elemwiseFunctions = []pattern.Function{
 		Holds: func(a pattern.Args) bool {
 			return !slices.ContainsFunc(a.Vars, func(v *variable) bool { return !isSizeVar(v) })
 		}},
-	{Name: "has_type", Usage: "has_type(x, t)", Depth: 1, Doc: "t is the element type of x",
+	{Name: "has_type", Usage: "has_type(x, {t})", Depth: 1, Doc: "t is the element type of x",
 		Holds: func(a pattern.Args) bool { return dtypeOf(a.Vars[0]) == a.Params[0] }},
-	{Name: "lossless", Usage: "lossless(x, t)", Depth: 1, Doc: "the element type t has every value of the element type of x",
+	{Name: "lossless", Usage: "lossless(x, {t})", Depth: 1, Doc: "the element type t has every value of the element type of x",
 		Holds: func(a pattern.Args) bool {
 			from, to := dtypeOf(a.Vars[0]), a.Params[0].(array.DType)
 			return from <= to && !(from == array.Int64 && to.IsFloat())
 		}},
-	{Name: "odd", Usage: "odd(f)", Depth: 1, Doc: "f is an odd function: f(-x) = -f(x)",
+	{Name: "odd", Usage: "odd({f})", Depth: 1, Doc: "f is an odd function: f(-x) = -f(x)",
 		Holds: func(a pattern.Args) bool {
 			switch a.Params[0].(tensor.Elemwise).Op {
 			case array.Sgn, array.Sin, array.Tan, array.Arcsin, array.Arctan, array.Sinh, array.Tanh, array.Arcsinh, array.Arctanh,
@@ -35,7 +35,7 @@ var elemwiseFunctions = []pattern.Function{
 			}
 			return false
 		}},
-	{Name: "fill", Usage: "fill(f)", Depth: 1, Doc: "f broadcasts a value to the shape of a model",
+	{Name: "fill", Usage: "fill({f})", Depth: 1, Doc: "f broadcasts a value to the shape of a model",
 		Holds: func(a pattern.Args) bool { return a.Params[0].(tensor.Elemwise).Op == array.Second }},
 	{Name: "switches", Usage: "switches(c, xs)", Depth: 2, Doc: "each of xs is a switch with the condition c",
 		Holds: func(a pattern.Args) bool {
