@@ -17,7 +17,19 @@ var elemwiseFunctions = []pattern.Function{
 	}),
 	{Name: "size", Usage: "size(x)", Depth: 3, Doc: "x is a size of a tensor, or a vector, sum or product of sizes and of numbers that are not negative",
 		Holds: func(a pattern.Args) bool {
-			return !slices.ContainsFunc(a.Vars, func(v *variable) bool { return !isSizeVar(v) })
+			return !slices.ContainsFunc(a.Vars, func(v *variable) bool { _, ok := leastSize(v); return !ok })
+		}},
+	{Name: "below", Usage: "below(c, x)", Depth: 3, Doc: "the number c is less than any element that x can have, which is a size as in size(x)",
+		Holds: func(a pattern.Args) bool {
+			c, ok := uniform(a.Vars[0])
+			least, ok2 := leastSize(a.Vars[1])
+			return ok && ok2 && c < least
+		}},
+	{Name: "at_most", Usage: "at_most(c, x)", Depth: 3, Doc: "the number c is not greater than any element that x can have, which is a size as in size(x)",
+		Holds: func(a pattern.Args) bool {
+			c, ok := uniform(a.Vars[0])
+			least, ok2 := leastSize(a.Vars[1])
+			return ok && ok2 && c <= least
 		}},
 	{Name: "has_type", Usage: "has_type(x, {t})", Depth: 1, Doc: "t is the element type of x",
 		Holds: func(a pattern.Args) bool { return dtypeOf(a.Vars[0]) == a.Params[0] }},
@@ -53,24 +65,42 @@ func branch(input int) func(pattern.Args) (*variable, error) {
 	}
 }
 
-// isSizeVar reports whether v is a size, and so not negative: a Shape_i, or a vector, sum or product
-// of sizes and numbers.
-func isSizeVar(v *variable) bool {
-	isSize := func(in *variable) bool {
-		_, _, size := owner[tensor.ShapeIOp](in)
-		return size
+// leastSize returns a number that no element of v is below, if v is a size, a vector of sizes, or a sum
+// or product of sizes and numbers. A size is not negative.
+func leastSize(v *variable) (float64, bool) {
+	a := v.Owner()
+	if a == nil {
+		return 0, false
 	}
-	if isSize(v) {
-		return true
+	least := func(v *variable) (float64, bool) {
+		if _, _, ok := owner[tensor.ShapeIOp](v); ok {
+			return 0, true
+		}
+		k, ok := uniform(v)
+		return k, ok && k >= 0 && !isFloat(v)
 	}
-	a, op, ok := owner[tensor.Elemwise](v)
-	if _, _, vector := owner[tensor.MakeVectorOp](v); vector {
-		a = v.Owner()
-	} else if !ok || op.Op != array.Add && op.Op != array.Mul {
-		return false
+	e, _ := a.Op().(tensor.Elemwise)
+	_, vector := a.Op().(tensor.MakeVectorOp)
+	switch {
+	case !vector && e.Op != array.Add && e.Op != array.Mul, isFloat(v), len(a.Inputs()) == 0:
+		if _, ok := a.Op().(tensor.ShapeOp); ok {
+			return 0, true
+		}
+		return least(v)
 	}
-	return !slices.ContainsFunc(a.Inputs(), func(in *variable) bool {
-		x, known := uniform(in)
-		return !isSize(in) && (!known || x < 0)
-	})
+	all := 0.0
+	for i, in := range a.Inputs() {
+		k, ok := least(in)
+		switch {
+		case !ok:
+			return 0, false
+		case i == 0 || vector && k < all:
+			all = k
+		case e.Op == array.Add && !vector:
+			all += k
+		case e.Op == array.Mul && !vector:
+			all *= k
+		}
+	}
+	return all, true
 }
