@@ -51,18 +51,17 @@ func making(o pattern.Operator, build func(pattern.Making) *variable) pattern.Op
 }
 
 // mapLike applies an element-wise op in a replacement of like, with computeAs where the result of
-// the op has the type in which it computes, unless that changes nothing. A sum or product of one
-// number is that number.
+// the op has the type in which it computes, unless that changes nothing.
 func mapLike(like *variable, e tensor.Elemwise, in []*variable) *variable {
-	types := make([]array.DType, len(in))
-	for i, v := range in {
-		types[i] = dtypeOf(v)
-	}
-	if len(in) == 1 && e.Op.NumArgs() < 0 && types[0] != array.Bool {
-		return in[0]
+	if len(in) == 1 && (e.Op == array.Add || e.Op == array.Mul) {
+		return in[0] // what is left of a sum or product
 	}
 	if e != tensor.OpFor(e.Op) || e.Op == array.Switch || e.Op == array.Second {
 		return tensor.MapOp(e, in...)
+	}
+	types := make([]array.DType, len(in))
+	for i, v := range in {
+		types[i] = dtypeOf(v)
 	}
 	_, test, _ := e.Op.Types(array.Float64)
 	if compute, result, ok := e.Op.Types(types...); ok && compute == result && test != array.Bool && !(compute.IsFloat() && neverRounds(e.Op)) {
@@ -187,9 +186,14 @@ func (vocabulary) Constant(l pattern.Literal, like *variable) (*variable, error)
 	return tensor.PadLeft(v, t.NDim()), nil
 }
 
-// Conform gives a replacement the type of what it replaces.
+// Conform gives a replacement the type of what it replaces. It is broadcast to the shape of the
+// arguments of an element-wise op.
 func (vocabulary) Conform(root *apply, old, v *variable) (*variable, error) {
-	w, err := tensor.Try(func() *variable { return conform(old, v, root.Inputs()...) })
+	var models []*variable
+	if _, ok := root.Op().(tensor.Elemwise); ok {
+		models = root.Inputs()
+	}
+	w, err := tensor.Try(func() *variable { return conform(old, v, models...) })
 	if err == nil && w == nil {
 		err = fmt.Errorf("%w: a %v can't be made a %v", tensor.ErrType, v.Type(), old.Type())
 	}
