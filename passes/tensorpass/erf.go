@@ -23,8 +23,6 @@ var erfFunctions = []pattern.Function{
 	{Name: "log_limit", Usage: "(log_limit x)", Depth: 1, Doc: "the number from which on erfc(x) is subnormal", Build: logLimits.limit},
 	{Name: "grad_tail", Usage: "grad_tail(x)", Depth: 2, Doc: "x is a float, and no switch tells whether it is above (grad_limit x)", Holds: gradLimits.unguarded},
 	{Name: "grad_limit", Usage: "(grad_limit x)", Depth: 1, Doc: "the number from which on 1/erfc(x) is infinite, or nearly so", Build: gradLimits.limit},
-	{Name: "minus_square", Usage: "minus_square(y, x)", Depth: 3, Doc: "y is -x², however it is written",
-		Holds: func(a pattern.Args) bool { return isMinusSquare(a.Vars[0], a.Vars[1]) }},
 	{Name: "erfc_series", Usage: "(erfc_series x)", Depth: 1, Doc: "1 - 1/(2x²) + 3/(4x⁴) - 15/(8x⁶) + 105/(16x⁸)",
 		Build: func(a pattern.Args) (*variable, error) { return erfcSeries(a.Vars[0]), nil }},
 }
@@ -51,26 +49,6 @@ func erfcSeries(x *variable) *variable {
 		s = tensor.Add(number(k, x), tensor.Mul(t, s))
 	}
 	return s
-}
-
-// isMinusSquare reports whether v is -x², however it is written.
-func isMinusSquare(v, x *variable) bool {
-	s := negated(v)
-	if s == nil { // -1*x*x
-		a := elem(v, array.Mul)
-		return a != nil && len(a.Inputs()) == 3 && is(a.Inputs()[0], -1) && a.Inputs()[1] == x && a.Inputs()[2] == x
-	}
-	a := s.Owner()
-	switch op, ok := elemOf(a); {
-	case !ok || a.Inputs()[0] != x:
-		return false
-	case op == array.Mul:
-		return len(a.Inputs()) == 2 && a.Inputs()[1] == x
-	case op == array.Pow:
-		return is(a.Inputs()[1], 2)
-	default:
-		return op == array.Sqr
-	}
 }
 
 // guard proposes a switch: the series where x is above the limit, and what n computes elsewhere.

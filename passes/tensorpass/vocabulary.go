@@ -53,8 +53,8 @@ func making(o pattern.Operator, build func(pattern.Making) *variable) pattern.Op
 // mapLike applies an element-wise op in a replacement of like, with computeAs where the result of
 // the op has the type in which it computes, unless that changes nothing.
 func mapLike(like *variable, e tensor.Elemwise, in []*variable) *variable {
-	if len(in) == 1 && (e.Op == array.Add || e.Op == array.Mul) {
-		return in[0] // what is left of a sum or product
+	if len(in) == 1 && (e.Op == array.Add || e.Op == array.Mul) && in[0] != like {
+		return in[0] // what is left of a sum or product; like is an argument only where nothing is replaced
 	}
 	if e != tensor.OpFor(e.Op) || e.Op == array.Switch || e.Op == array.Second {
 		return tensor.MapOp(e, in...)
