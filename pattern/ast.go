@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An Expr is an expression: [Name], [Any], [Literal], [Calc], [Call], [Bind], [Or] or [Rest].
+// An Expr is an expression: [Name], [Any], [Literal], [Calc], [Call], [Bind], [Or], [Rest] or [Each].
 // String returns the text that parses to it.
 type Expr interface {
 	String() string
@@ -52,6 +52,10 @@ type Or []Expr
 // name may be empty. In a replacement it is spliced into the arguments.
 type Rest string
 
+// Each stands in the arguments of a replacement for an expression of each variable of a rest, whose
+// name is in the expression: "...(abs xs)". The variables of several rests are taken in step.
+type Each struct{ Expr Expr }
+
 // A Guard is a condition on a match: the name of a Go function, and the names of its arguments.
 // A rest stands for all its variables.
 type Guard struct {
@@ -91,6 +95,7 @@ func (*Call) expr()   {}
 func (*Bind) expr()   {}
 func (Or) expr()      {}
 func (Rest) expr()    {}
+func (Each) expr()    {}
 
 // String returns the name.
 func (n Name) String() string { return string(n) }
@@ -115,6 +120,9 @@ func (o Or) String() string { return text(o) }
 
 // String returns the name after "...".
 func (r Rest) String() string { return "..." + string(r) }
+
+// String returns the expression as text after "...".
+func (e Each) String() string { return "..." + text(e.Expr) }
 
 // String returns the guard as text.
 func (g Guard) String() string {
@@ -235,6 +243,8 @@ func walk(e Expr, f func(Expr)) {
 			walk(alt, f)
 		}
 	case *Bind:
+		walk(e.Expr, f)
+	case Each:
 		walk(e.Expr, f)
 	}
 }

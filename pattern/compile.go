@@ -34,6 +34,8 @@ const (
 	isCall
 	isOr
 	isCalc
+	isEach
+	isElement
 )
 
 const none = -1
@@ -54,9 +56,9 @@ type node struct {
 	param   int       // isCall: slot of the captured parameters, or none
 	output  int
 	args    []*node // isCall: without the rest; isOr: the alternatives
-	order   []int   // order in which the args of a commutative call choose inputs
+	order   []int   // order in which the args of a commutative call choose inputs; isEach: slots of the rests
 	hasRest bool    // isCall: takes any number of further inputs
-	rest    int     // slot of the rest, or none
+	rest    int     // slot of the rest, or none; isElement: of that whose element it is
 	splice  []splice
 	kept    bool // the replacement uses the result, so it may have other clients
 }
@@ -72,6 +74,7 @@ type compiler struct {
 	rests  []string        // names of rests
 	params []string        // names of captured parameters
 	used   map[string]bool // names in the replacement
+	each   bool            // inside of an Each: the name of a rest stands for an element
 	faults []error
 }
 
@@ -325,9 +328,14 @@ func (c *compiler) replacement(e Expr) *node {
 	switch e := e.(type) {
 	case Name:
 		n.kind = isName
-		if n.slot = slices.Index(c.slots, string(e)); n.slot < 0 {
-			c.fault(0, ErrUnbound, "%s in the replacement", e)
+		if n.slot = slices.Index(c.slots, string(e)); n.slot >= 0 {
+			break
 		}
+		if n.rest = slices.Index(c.rests, string(e)); c.each && n.rest >= 0 {
+			n.kind = isElement
+			break
+		}
+		c.fault(0, ErrUnbound, "%s in the replacement", e)
 	case Literal:
 		n.kind, n.lit = isLiteral, e
 		if i := slices.Index(c.slots, e.Type()); i >= 0 {
@@ -384,6 +392,11 @@ func (c *compiler) construction(n *node, e *Call) {
 	}
 	fixed, rest := 0, false
 	for _, a := range e.Args {
+		if each, ok := a.(Each); ok {
+			rest = true
+			n.args = append(n.args, c.elements(each))
+			continue
+		}
 		r, isRest := a.(Rest)
 		if !isRest {
 			fixed++
@@ -400,6 +413,27 @@ func (c *compiler) construction(n *node, e *Call) {
 	if n.op.Make != nil {
 		c.arity(e, n.op, fixed, rest)
 	}
+}
+
+// elements compiles an expression of each variable of a rest.
+func (c *compiler) elements(e Each) *node {
+	if c.each {
+		c.fault(0, ErrForm, "%s inside of another", e)
+	}
+	c.each = true
+	n := &node{kind: isEach, slot: none, rest: none, param: none, expr: e, args: []*node{c.replacement(e.Expr)}}
+	c.each = false
+	walk(e.Expr, func(e Expr) {
+		if name, ok := e.(Name); ok {
+			if slot := slices.Index(c.rests, string(name)); slot >= 0 {
+				n.order = append(n.order, slot)
+			}
+		}
+	})
+	if len(n.order) == 0 {
+		c.fault(0, ErrUnbound, "%s without the name of a rest", e)
+	}
+	return n
 }
 
 // parameters compiles what stands for the parameters of an op in a replacement: a captured name, or

@@ -36,6 +36,7 @@
 //	{a*b - 1}      a constant that is computed from known numbers with + - * / and **
 //	(mul x 2)      an op applied to replacements
 //	(add z ...ys)  with remaining inputs among its arguments
+//	(mul ...(abs ys))  with an expression of each of them
 //	(sum{a} x)     with captured parameters
 //	(sum{f(a)} x)  with parameters that a function computes
 //	(f x)          a variable that a function makes

@@ -55,6 +55,8 @@ type search struct {
 	steps int
 	goals []goal // the chunk that goals are allocated from
 
+	element int // of the rests of an Each in the replacement
+
 	failed failure // the deepest failure
 	reason []any   // &failed, so that calling Context.Miss does not allocate
 }

@@ -122,6 +122,10 @@ func (p *parser) expr(depth int) (Expr, error) {
 	case p.text[p.at] == '{':
 		return p.calc()
 	case p.take("...") || p.take("…"):
+		if p.at < len(p.text) && p.text[p.at] == '(' {
+			e, err := p.list(depth + 1)
+			return Each{e}, err
+		}
 		return Rest(p.name()), nil
 	}
 	var e Expr

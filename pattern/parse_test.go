@@ -164,7 +164,7 @@ func TestPrintParse(t *testing.T) {
 			return rapid.SliceOfN(expr(depth+1), least, 3).Draw(t, "args")
 		}
 		return rapid.Custom(func(t *rapid.T) pattern.Expr {
-			kind := rapid.IntRange(0, 6).Draw(t, "kind")
+			kind := rapid.IntRange(0, 7).Draw(t, "kind")
 			if depth > 4 {
 				kind %= 4
 			}
@@ -180,6 +180,8 @@ func TestPrintParse(t *testing.T) {
 			case 4:
 				return pattern.Or(list(t, 1))
 			case 5:
+				return pattern.Each{Expr: pattern.NewCall(op.Draw(t, "op"), list(t, 0)...)}
+			case 6:
 				return &pattern.Bind{Name: name.Draw(t, "name"), Expr: pattern.NewCall(op.Draw(t, "op"), list(t, 0)...)}
 			}
 			c := pattern.NewCall(op.Draw(t, "op"), list(t, 0)...)

@@ -268,6 +268,8 @@ func (s *search) make(n *node, like *fgraph.Variable) (*fgraph.Variable, error) 
 		return s.m.vocab.Constant(n.lit, like)
 	case isCalc:
 		return s.compute(n, like)
+	case isElement:
+		return s.b.rests[n.rest][s.element], nil
 	}
 	args := make([]*fgraph.Variable, 0, len(n.args))
 	next := 0
@@ -278,14 +280,38 @@ func (s *search) make(n *node, like *fgraph.Variable) (*fgraph.Variable, error) 
 	}
 	for i, arg := range n.args {
 		splice(i)
-		v, err := s.make(arg, like)
-		if v == nil || err != nil {
+		part, times, err := s.repeated(arg)
+		if err != nil {
 			return nil, err
 		}
-		args = append(args, v)
+		for k := range times {
+			if part != arg {
+				s.element = k
+			}
+			v, err := s.make(part, like)
+			if v == nil || err != nil {
+				return nil, err
+			}
+			args = append(args, v)
+		}
 	}
 	splice(len(n.args))
 	return s.apply(n, args, like)
+}
+
+// repeated returns what to make for an argument, and how often: an Each is an expression for every
+// variable of its rests.
+func (s *search) repeated(n *node) (part *node, times int, err error) {
+	if n.kind != isEach {
+		return n, 1, nil
+	}
+	times = len(s.b.rests[n.order[0]])
+	for _, slot := range n.order[1:] {
+		if len(s.b.rests[slot]) != times {
+			err = fmt.Errorf("%w: the rests in %s differ in length", ErrArity, n.expr)
+		}
+	}
+	return n.args[0], times, err
 }
 
 // compute returns the constant of a formula.

@@ -15,10 +15,13 @@ const mostFolded = 1 << 16
 
 // constantRules lists the rules of constants.
 func constantRules() []Local {
-	const name, doc = "constant_folding", "what is computed from constants becomes a constant: 2 + 3 → 5"
+	const name, doc, reason = "constant_folding", "what is computed from constants becomes a constant: 2 + 3 → 5", "it runs ops"
 	return []Local{
-		rule(Canonicalize|Stabilize, name, nil, 1, foldConstants(false), doc),
-		rule(Specialize, name, nil, 1, foldConstants(true), doc),
+		rule(Canonicalize|Stabilize, name, nil, 1, foldConstants(false), doc).because(reason),
+		rule(Specialize, name, nil, 1, foldConstants(true), doc).because(reason),
+		rule(Canonicalize, "local_upcast_elemwise_constant_inputs", onType[tensor.Elemwise](), 1, upcastConstantInputs,
+			"constants get the element type of the result, so that 1 - x and 1.0 - x are merged").
+			because("it changes the data of some inputs of any op"),
 	}
 }
 

@@ -1,11 +1,15 @@
 package tensorpass
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/pattern"
 )
 
 // Functions returns the functions that rules of tensors can use.
-func (vocabulary) Functions() []pattern.Function { return functions }
+func (vocabulary) Functions() []pattern.Function {
+	return slices.Concat(functions, arithmeticFunctions, elemwiseFunctions, erfFunctions)
+}
 
 var functions = []pattern.Function{
 	about("float(x)", "the elements of x are floats", isFloat),

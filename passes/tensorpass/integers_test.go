@@ -48,6 +48,10 @@ func TestIntegers(t *testing.T) {
 		"k//l", "k//i", "k % l", "k//1", "k//-1", "k % -1", "0//k", "j//j", "k/k", "i//j*j + i % j", "k & -1", "k | 0", "k ^ k", "p & 1", "p*k", "p + k - k", "p - q", "p + q", "p*q", "p*p", "p + p", "-p", "abs(p)", "p**2", "p**0", "p**1",
 		"maximum(k, l)", "minimum(k, l*1.0)", "k < k + 1", "k == k + 1", "k*1.0 == (k + 1)*1.0", "cast(cast(k, 'float64'), 'int64')", "cast(cast(k, 'bool'), 'int64')", "cast(x*1e300, 'int64')",
 		"4611686018427387905*k", "4611686018427387905 - -4611686018427387905*log(k*k)", "switch(k, 4611686018427387905, 4611686018427387904) + 0*k", "alloc(4611686018427387905, 2) + I[0]", "sum(alloc(4611686018427387905, 3))",
+		"k % 1", "(k % l) % l", "(l % j) % j", "sgn(k)*abs(k)", "x*sgn(l)*abs(l)", "mul(x, sgn(l), abs(l))", "mul(sgn(l), x, l)", "sgn(k)*k", "abs(-k)", "sqr(-k)", "cos(-k)", "cosh(-p)", "-sin(-k)", "-sgn(-k)", "2**j", "2.0**p", "2**x", "(-k)/(-l)", "(-f)/(-x)", "inv(k)*l", "x/inv(k)", "inv(k/l)", "k/-1",
+		"0 & k", "k | -1", "k ^ -1", "p ^ -1", "p & -1", "p | 1", "p & (p | k)", "k | (k & p)", "k & ~k", "k | ~k", "p ^ ~p", "~(k < l)", "~(k >= i)", "~(x < k)", "~p & ~q", "p == True", "p != 1.0", "-k < -l", "-f < -x",
+		"maximum(k, l) + minimum(k, l)", "maximum(k, x)*minimum(k, x)*l", "maximum(p, q) + minimum(p, q)", "maximum(-k, -l)", "minimum(k, maximum(k, x))", "maximum(i, maximum(i, j))", "floor(l)", "round(cast(k, 'float64'))", "floor(ceil(f))", "isnan(k)", "isinf(l*1.0)",
+		"switch(~p, k, x)", "switch(p, switch(p, k, x), l)", "switch(p, i, switch(p, f, k))", "switch(p, 1, 0)*k", "switch(p, k, l) == switch(p, l, l)", "switch(p, i, k)*switch(p, k, l)*switch(p, x, j)", "abs(mul(x, f, -2.0))", "abs(x)*abs(f)*2", "arccosh(cosh(p))", "log2(exp2(p))",
 		"round(k)", "sgn(k)", "sqr(k)", "sqrt(sqr(i))", "floor(k)", "mean(k)", "mean(I, axis=0)", "var(i)",
 	} {
 		for _, query := range []string{"+fast_run", "+fast_run -fusion -inplace", "+fast_run -canonicalize", "+fast_compile"} {

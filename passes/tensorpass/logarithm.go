@@ -35,9 +35,6 @@ func logarithmRules() []Local {
 		rule(Stabilize|overflows, "log1pexp_to_softplus", on(array.Log1p), 2, log1pExp, "log1p(exp(x)) → softplus(x), which does not overflow"),
 		rule(Stabilize, "local_log1mexp", on(array.Log1p), 0, log1mExp,
 			"log1p(-exp(x)) is log(-expm1(x)) where x is so close to 0 that exp(x) has lost its digits"),
-		rule(Stabilize|Specialize, "local_log_erfc", on(array.Log), 2, logErfc, "log(erfc(x)) is a series where erfc underflows"),
-		rule(Stabilize|Specialize|unsafe, "local_grad_log_erfc_neg", on(array.TrueDiv), 5, gradLogErfc,
-			"exp(-x²)/erfc(x), as in the gradient of log(erfc(x)), is a series where both underflow; it was NaN there"),
 		rule(Specialize|unsafe, "local_mul_exp_to_exp_add", on(array.Mul, array.TrueDiv), 2, mulExp,
 			"several exponentials become one: exp(x)*exp(y) → exp(x + y), exp(x)/exp(y) → exp(x - y); the product was NaN where one is "+
 				"infinite and the other 0, and is NaN where both together are infinite and a third factor is 0"),

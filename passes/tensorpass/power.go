@@ -9,47 +9,6 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-func powCanonicalize(c *rewrite.Context, n *apply) (result, error) {
-	switch x, y := n.Inputs()[0], n.Inputs()[1]; {
-	case is(y, 0):
-		return replace(c, n, number(1, n.Out()), x, y)
-	case is(y, 1):
-		return replace(c, n, x, x, y)
-	}
-	return c.Miss("the exponent is neither 0 nor 1"), nil
-}
-
-// powSpecialize leaves the roots to powToSqrt.
-func powSpecialize(c *rewrite.Context, n *apply) (result, error) {
-	x, out := n.Inputs()[0], n.Out()
-	switch y, ok := uniform(n.Inputs()[1]); {
-	case !ok:
-		return c.Miss("the exponent is not known"), nil
-	case y == 2:
-		return replace(c, n, computeAs(out, array.Sqr, x), n.Inputs()...)
-	case y == -1 && isFloat(out):
-		return replace(c, n, computeAs(out, array.Inv, x), n.Inputs()...)
-	case y == -2 && isFloat(out):
-		return replace(c, n, tensor.Map(array.Inv, computeAs(out, array.Sqr, x)), n.Inputs()...)
-	default:
-		return c.Miss("there is no op for the exponent %v", y), nil
-	}
-}
-
-// powToSqrt is the part of Theano's local_pow_specialize that changes what comes of -Inf.
-func powToSqrt(c *rewrite.Context, n *apply) (result, error) {
-	x, y := n.Inputs()[0], n.Inputs()[1]
-	switch {
-	case !isFloat(n.Out()):
-		return c.Miss("the result is an integer"), nil
-	case is(y, 0.5):
-		return replace(c, n, computeAs(n.Out(), array.Sqrt, x), x, y)
-	case is(y, -0.5):
-		return replace(c, n, tensor.Map(array.Inv, computeAs(n.Out(), array.Sqrt, x)), x, y)
-	}
-	return c.Miss("the exponent is neither 0.5 nor -0.5"), nil
-}
-
 // mostSquarings bounds the exponents that powDevice writes out: 2 to the power of 9. It is Theano's
 // bound.
 const mostSquarings = 512

@@ -21,8 +21,11 @@ func Vocabulary() pattern.Vocabulary { return vocabulary{} }
 
 type vocabulary struct{}
 
-// Operator returns the op of a name.
+// Operator returns the op of a name. That of or is bitwise_or, because "or" stands for alternatives.
 func (vocabulary) Operator(name string) (pattern.Operator, bool) {
+	if name == "bitwise_or" {
+		name = array.Or.String()
+	}
 	op, ok := expr.Op(name)
 	if !ok {
 		return pattern.Operator{}, false
@@ -48,16 +51,33 @@ func making(o pattern.Operator, build func(pattern.Making) *variable) pattern.Op
 }
 
 // mapLike applies an element-wise op in a replacement of like, with computeAs where the result of
-// the op has the type in which it computes.
+// the op has the type in which it computes, unless that changes nothing.
 func mapLike(like *variable, e tensor.Elemwise, in []*variable) *variable {
+	if len(in) == 1 && (e.Op == array.Add || e.Op == array.Mul) && in[0] != like {
+		return in[0] // what is left of a sum or product; like is an argument only where nothing is replaced
+	}
+	if e != tensor.OpFor(e.Op) || e.Op == array.Switch || e.Op == array.Second {
+		return tensor.MapOp(e, in...)
+	}
 	types := make([]array.DType, len(in))
 	for i, v := range in {
 		types[i] = dtypeOf(v)
 	}
-	if compute, result, ok := e.Op.Types(types...); ok && compute == result && e == tensor.OpFor(e.Op) && e.Op != array.Switch && e.Op != array.Second {
+	_, test, _ := e.Op.Types(array.Float64)
+	if compute, result, ok := e.Op.Types(types...); ok && compute == result && test != array.Bool && !(compute.IsFloat() && neverRounds(e.Op)) {
 		return computeAs(like, e.Op, in...)
 	}
 	return tensor.MapOp(e, in...)
+}
+
+// neverRounds reports whether the result of an operation on floats is the same in any type that has
+// them.
+func neverRounds(op array.Opcode) bool {
+	switch op {
+	case array.Neg, array.Abs, array.Sgn, array.Maximum, array.Minimum, array.Floor, array.Ceil, array.Trunc, array.Round:
+		return true
+	}
+	return false
 }
 
 // Family returns the operator of the ops that differ in parameters only.
@@ -74,8 +94,8 @@ func (vocabulary) Family(name string) (pattern.Operator, bool) {
 }
 
 var families = map[string]pattern.Operator{
-	"Cast": family(1, 1, func(e tensor.Elemwise) (any, bool) { return e.To, e.Op == array.Cast && e.Inplace == 0 },
-		func(m pattern.Making) *variable { return tensor.Cast(m.Inputs[0], m.Param.(array.DType)) }),
+	"Cast": tracking(casts(), family(1, 1, func(e tensor.Elemwise) (any, bool) { return e.To, e.Op == array.Cast && e.Inplace == 0 },
+		func(m pattern.Making) *variable { return tensor.Cast(m.Inputs[0], m.Param.(array.DType)) })),
 	"DimShuffle": family(1, 1, func(op tensor.DimShuffleOp) (any, bool) { return op, !op.Inplace },
 		func(m pattern.Making) *variable { return shuffled(m.Inputs[0], m.Param.(tensor.DimShuffleOp)) }),
 	"Join":      anyOp[tensor.JoinOp](1, -1),
@@ -99,6 +119,22 @@ func family[O fgraph.Op](least, most int, param func(O) (any, bool), build func(
 		Param:     func(o fgraph.Op) any { p, _ := param(o.(O)); return p },
 		MinInputs: least, MaxInputs: most, Tracks: []rewrite.Track{rewrite.TrackType[O]()},
 	}, build)
+}
+
+// tracking returns a family whose ops are few.
+func tracking(tracks []rewrite.Track, o pattern.Operator) pattern.Operator {
+	o.Tracks = tracks
+	return o
+}
+
+// casts returns the tracks of the casts to every element type.
+func casts() (tracks []rewrite.Track) {
+	for d := array.DType(0); ; d++ {
+		if _, ok := array.ParseDType(d.String()); !ok {
+			return tracks
+		}
+		tracks = append(tracks, rewrite.TrackOp(tensor.Elemwise{Op: array.Cast, To: d}))
+	}
 }
 
 // anyOp returns the operator of all ops of a Go type. Rules capture the op itself.
@@ -150,9 +186,14 @@ func (vocabulary) Constant(l pattern.Literal, like *variable) (*variable, error)
 	return tensor.PadLeft(v, t.NDim()), nil
 }
 
-// Conform gives a replacement the type of what it replaces.
+// Conform gives a replacement the type of what it replaces. It is broadcast to the shape of the
+// arguments of an element-wise op.
 func (vocabulary) Conform(root *apply, old, v *variable) (*variable, error) {
-	w, err := tensor.Try(func() *variable { return conform(old, v, root.Inputs()...) })
+	var models []*variable
+	if _, ok := root.Op().(tensor.Elemwise); ok {
+		models = root.Inputs()
+	}
+	w, err := tensor.Try(func() *variable { return conform(old, v, models...) })
 	if err == nil && w == nil {
 		err = fmt.Errorf("%w: a %v can't be made a %v", tensor.ErrType, v.Type(), old.Type())
 	}
