@@ -101,10 +101,16 @@ func (p *parser) expression(priority int) value {
 // mark notes the position in the text in all new applies of a value, so that errors at run time can
 // report it.
 func (p *parser) mark(x value) value {
-	if x.kind != kindTensor {
+	todo := []*fgraph.Variable{x.v}
+	switch {
+	case x.several:
+		todo = todo[:0]
+		for _, y := range x.list {
+			todo = append(todo, y.v)
+		}
+	case x.kind != kindTensor:
 		return x
 	}
-	todo := []*fgraph.Variable{x.v}
 	for len(todo) > 0 {
 		a := todo[len(todo)-1].Owner()
 		todo = todo[:len(todo)-1]
@@ -296,7 +302,7 @@ func (p *parser) name(t token) value {
 	if p.sign("(") {
 		return p.call(t, nil)
 	}
-	if strings.Contains(t.text, "{") || p.scope.Strict || functions[t.text] != nil || isOpName(t.text) {
+	if strings.Contains(t.text, "{") || p.scope.Strict || isFunction(t.text) || isOpName(t.text) {
 		p.next--
 		if p.scope.Strict {
 			p.fail("%s is not declared", t.text)
@@ -361,7 +367,7 @@ func (p *parser) postfix(x value) value {
 		case p.sign("["):
 			indexes := p.indexes()
 			p.at = t.pos
-			x = p.mark(tensorValue(index(x, indexes)))
+			x = p.mark(index(x, indexes))
 		case t.text == "::" && x.kind == kindTensor && x.v.Owner() != nil && len(x.v.Owner().Outputs()) > 1:
 			p.next++
 			n := p.take()
