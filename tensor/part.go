@@ -129,19 +129,24 @@ func (p *Part) Get() *fgraph.Variable {
 func (p *Part) places() *fgraph.Variable { return DimShuffle(Subtensor(p.x, p.basic...), p.front...) }
 
 // Set returns the tensor with the part replaced by y, which is broadcast.
-func (p *Part) Set(y *fgraph.Variable) *fgraph.Variable { return p.change(y, SetSubtensor, SetTake) }
+func (p *Part) Set(y *fgraph.Variable) *fgraph.Variable {
+	return p.change("set_subtensor", y, SetSubtensor, SetTake)
+}
 
 // Inc returns the tensor with y, which is broadcast, added to the part. Where tensors select an
 // element several times, all values for it are added.
-func (p *Part) Inc(y *fgraph.Variable) *fgraph.Variable { return p.change(y, IncSubtensor, IncTake) }
+func (p *Part) Inc(y *fgraph.Variable) *fgraph.Variable {
+	return p.change("inc_subtensor", y, IncSubtensor, IncTake)
+}
 
+// change applies a function of indexes, or one of tensors.
 func (p *Part) change(
-	y *fgraph.Variable,
+	op string, y *fgraph.Variable,
 	basic func(x, y *fgraph.Variable, indexes ...Index) *fgraph.Variable,
 	advanced func(x, y *fgraph.Variable, indexes ...*fgraph.Variable) *fgraph.Variable,
 ) *fgraph.Variable {
 	if n := TypeOf(y).NDim(); n > len(p.order) {
-		fail(p.op, "a %v does not fit into a part of %d dimensions", y.Type(), len(p.order))
+		fail(op, "a %v does not fit into a part of %d dimensions", y.Type(), len(p.order))
 	}
 	if len(p.tensors) == 0 {
 		if slices.Contains(p.order, array.NewAxis) {
@@ -149,7 +154,7 @@ func (p *Part) change(
 		}
 		return basic(p.x, y, p.basic...)
 	}
-	y = fitting(p.op, y, p.x)
+	y = fitting(op, y, p.x)
 	if part := p.Get(); !sameBroadcast(TypeOf(y), TypeOf(part)) {
 		y = Second(part, y)
 	}

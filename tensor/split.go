@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"fmt"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -17,7 +19,7 @@ func Split(x *fgraph.Variable, parts, axis int) []*fgraph.Variable {
 	if k, ok := constantInt(n); ok && k%parts != 0 {
 		fail(name, "size %d of dimension %d is not a multiple of %d", k, axis, parts)
 	} else if !ok && parts > 1 {
-		n = Assert(n, "split into parts of one size", Map(array.Eq, Map(array.Mod, n, Int(parts)), Int(0)))
+		n = Assert(n, fmt.Sprintf("split: the size is not a multiple of %d", parts), Map(array.Eq, Map(array.Mod, n, Int(parts)), Int(0)))
 	}
 	size, cuts := intMap(array.IntDiv, n, Int(parts)), make([]*fgraph.Variable, parts-1)
 	for i := range cuts {

@@ -183,6 +183,9 @@ func argmax(c *call) *fgraph.Variable {
 
 func transpose(c *call) *fgraph.Variable {
 	x, axes := c.tensor(0, "x"), c.axes(1)
+	if list, ok := c.arg(-1, "axes"); ok {
+		axes = list.integers(c.name)
+	}
 	if len(c.args) > 2 {
 		axes = value{kind: kindList, list: c.rest(1)}.integers(c.name)
 	}

@@ -196,12 +196,15 @@ func columnStack(c *call) *fgraph.Variable {
 func split(c *call) value      { return divide(c, tensor.Split, c.axis(2, 0), 3) }
 func arraySplit(c *call) value { return divide(c, tensor.ArraySplit, c.axis(2, 0), 3) }
 
-// splitAlong returns split along an axis, or along the only one.
+// splitAlong returns split along an axis of tensors with at least axis+1 dimensions. The exception
+// is hsplit, which splits vectors, too.
 func splitAlong(axis int) func(c *call) value {
 	return func(c *call) value {
-		axis := axis
-		if axis == 1 && tensor.TypeOf(c.tensor(0, "ary")).NDim() == 1 {
+		n, axis := tensor.TypeOf(c.tensor(0, "ary")).NDim(), axis
+		if n == 1 && axis == 1 {
 			axis = 0
+		} else if n <= max(axis, 1) {
+			fail(c.name, "a tensor of %d dimensions", n)
 		}
 		return divide(c, tensor.Split, axis, 2)
 	}
@@ -211,7 +214,7 @@ func splitAlong(axis int) func(c *call) value {
 func divide(c *call, parts func(x *fgraph.Variable, parts, axis int) []*fgraph.Variable, axis, most int) value {
 	c.count(most)
 	x, where := c.tensor(0, "ary"), c.need(1, "indices_or_sections")
-	if where.kind == kindNumber {
+	if where.kind == kindNumber && where.num.dtype == array.Int64 {
 		return results(parts(x, where.integer(c.name), axis))
 	}
 	if where.kind != kindList {
