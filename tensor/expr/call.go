@@ -69,9 +69,28 @@ func operands(op tensor.Op, args []value) []*fgraph.Variable {
 			in[1] = tensor.PadLeft(x.num.in(tensor.TypeOf(in[0]).DType()), ndim)
 			continue
 		}
-		in[i] = x.tensor(op.String())
+		switch {
+		case !takesVector(op, i):
+			in[i] = x.tensor(op.String())
+		case x.kind == kindNumber:
+			in[i] = tensor.PadLeft(x.tensor(op.String()), 1)
+		default:
+			in[i] = x.indexTensor(op.String())
+		}
 	}
 	return in
+}
+
+// takesVector reports whether input i of an op is a vector of integers, which prints as a number if
+// it has one element.
+func takesVector(op tensor.Op, i int) bool {
+	switch op.(type) {
+	case tensor.ReshapeOp, tensor.AdvancedSubtensorOp:
+		return i >= 1
+	case tensor.AdvancedIncSubtensorOp:
+		return i >= 2
+	}
+	return false
 }
 
 // arg returns argument i, which may be given by name instead, and reports whether it is there.

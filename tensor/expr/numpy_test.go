@@ -138,6 +138,7 @@ func TestNumPy(t *testing.T) {
 
 func checkNumPy(t *testing.T, c numpyCase, inputs []*fgraph.Variable, args []*array.Array, optimizer *optdb.Optimizer) {
 	t.Helper()
+	checkPrinted(t, c, inputs)
 	outputs, err := expr.NewScope(inputs...).Parse(c.text)
 	var got []*array.Array
 	n := len(outputs)
@@ -167,6 +168,41 @@ func checkNumPy(t *testing.T, c numpyCase, inputs []*fgraph.Variable, args []*ar
 				sizes = sizes[1:]
 			}
 		}
+	}
+}
+
+// checkPrinted prints the graph of a case and reads it again.
+func checkPrinted(t *testing.T, c numpyCase, inputs []*fgraph.Variable) {
+	outputs, err := expr.NewScope(inputs...).Parse(c.text)
+	if err != nil {
+		return
+	}
+	g, err := tensor.NewGraph(inputs, outputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v := range g.Variables() {
+		a := tensor.ConstantOf(v)
+		if a == nil {
+			continue
+		}
+		moved := true
+		if c := v.Clients()[0].Apply; c != nil {
+			_, moved = c.Op().(tensor.DimShuffleOp)
+		}
+		if a.DType() == array.Float32 || a.Len() == 1 && a.NDim() > 0 && (moved || a.DType() != array.Int64) {
+			return // it prints as a number, which has another type
+		}
+	}
+	printed := fgraph.Sprint(0, outputs...)
+	again, err := expr.NewScope(inputs...).Parse(printed)
+	if strings.Contains(printed, "…") {
+		return // a constant is not printed in full
+	}
+	if err != nil {
+		t.Errorf("line %d: %s prints as %s, which does not read: %v", c.line, c.text, printed, err)
+	} else if got := fgraph.Sprint(0, again...); got != printed {
+		t.Errorf("line %d: %s prints as\n%s, which reads as\n%s", c.line, c.text, printed, got)
 	}
 }
 
