@@ -20,17 +20,30 @@ func (ws *Workspace) NonzeroTo(out []*Array, mask *Array) error {
 			return err
 		}
 	}
-	k := 0
-	for i, b := range elements {
-		if !b {
-			continue
+	last := len(out) - 1
+	var position [MaxDims]int64
+	var places [MaxDims][]int64
+	for d, o := range out {
+		places[d] = Slice[int64](o)
+	}
+	for k := 0; k < n; {
+		row := m.shape[last]
+		for i, b := range elements[:row] {
+			if b {
+				for d := range last {
+					places[d][k] = position[d]
+				}
+				places[last][k] = int64(i)
+				k++
+			}
 		}
-		rest := i
-		for d := len(out) - 1; d >= 0; d-- {
-			Slice[int64](out[d])[k] = int64(rest % m.shape[d])
-			rest /= m.shape[d]
+		elements = elements[row:]
+		for d := last - 1; d >= 0; d-- {
+			if position[d]++; position[d] < int64(m.shape[d]) {
+				break
+			}
+			position[d] = 0
 		}
-		k++
 	}
 	return nil
 }
