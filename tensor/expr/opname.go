@@ -73,7 +73,8 @@ var ops = map[string]maker{
 	"Usmm":     placed(func(inplace bool) tensor.Op { return tensor.UsmmOp{Inplace: inplace} }),
 
 	"Nonzero": plain(tensor.NonzeroOp{}), "RepeatIndex": plain(tensor.RepeatIndexOp{}),
-	"Eye":       typed(func(d array.DType) tensor.Op { return tensor.EyeOp{DType: d} }),
+	"Eye": typed(func(d array.DType) tensor.Op { return tensor.EyeOp{DType: d} }),
+	"Det": plain(tensor.DetOp{}), "SLogDet": plain(tensor.SLogDetOp{}), "MatrixInverse": plain(tensor.MatrixInverseOp{}),
 	"AllocDiag": allocDiag, "ExtractDiag": extractDiag,
 
 	"AllocEmpty": typed(func(d array.DType) tensor.Op { return tensor.AllocEmptyOp{DType: d} }),

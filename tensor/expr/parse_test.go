@@ -138,7 +138,7 @@ func TestOpNamesRoundTrip(t *testing.T) {
 	for _, name := range []string{
 		"add", "cast{float32}", "mul{inplace=1}", "sum", "sum{axis=0,2}", "sum{axis=}", "argmax{axis=1}", "DimShuffle{x,1,0}", "DimShuffle{}", "InplaceDimShuffle{1,0}", "Shape_i{2}",
 		"AllocEmpty{int64}", "MakeVector{bool}", "Reshape{3}", "Join{1}", "Gemm{inplace}", "BlasGemv", "BlasGer{inplace}", "Usmm{inplace}", "Subtensor{1:3,_,::-1,_:_}", "Subtensor{}", "IncSubtensor{1:}{inplace}",
-		"SetSubtensor{0}", "AdvancedSubtensor1", "AdvancedSubtensor{2}", "AdvancedIncSubtensor1{inplace}", "AdvancedSetSubtensor{2}{inplace}", "SpecifyShape{[?, 3]}", "Assert{no way}", "LogSoftmaxGrad", "ARange", "Eye{bool}", "AllocDiag{-2}", "ExtractDiag{-1,2,0}", "Nonzero", "RepeatIndex",
+		"SetSubtensor{0}", "AdvancedSubtensor1", "AdvancedSubtensor{2}", "AdvancedIncSubtensor1{inplace}", "AdvancedSetSubtensor{2}{inplace}", "SpecifyShape{[?, 3]}", "Assert{no way}", "LogSoftmaxGrad", "ARange", "Eye{bool}", "AllocDiag{-2}", "ExtractDiag{-1,2,0}", "Nonzero", "RepeatIndex", "Det", "SLogDet", "MatrixInverse",
 	} {
 		op, ok := expr.Op(name)
 		if !ok || op.String() != name {

@@ -7,7 +7,7 @@ import (
 )
 
 // structure holds the functions that make tensors, and put them together and apart. Names and
-// arguments are NumPy's, and SciPy's for block_diag.
+// arguments are NumPy's, with those of its linalg, and SciPy's for block_diag.
 var structure = map[string]function{
 	"zeros": filled(0), "ones": filled(1), "full": full, "zeros_like": filledLike(0), "ones_like": filledLike(1), "full_like": fullLike,
 	"eye": eye, "identity": identity, "tri": tri, "tril": triangle(tensor.Tril), "triu": triangle(tensor.Triu),
@@ -16,7 +16,9 @@ var structure = map[string]function{
 	"outer":      pairOf(func(x, y *fgraph.Variable) *fgraph.Variable { return tensor.Outer(flat(x), flat(y)) }),
 	"block_diag": func(c *call) *fgraph.Variable { return tensor.BlockDiag(tensors(c.name, c.args)...) },
 	"vstack":     stacked(0, 2), "hstack": stacked(1, 1), "dstack": stacked(2, 3), "column_stack": columnStack,
-	"flatnonzero": func(c *call) *fgraph.Variable { c.count(1); return tensor.Nonzero(flat(c.tensor(0, "a")))[0] },
+	"det":            func(c *call) *fgraph.Variable { c.count(1); return tensor.Det(c.tensor(0, "a")) },
+	"matrix_inverse": func(c *call) *fgraph.Variable { c.count(1); return tensor.Inv(c.tensor(0, "a")) },
+	"flatnonzero":    func(c *call) *fgraph.Variable { c.count(1); return tensor.Nonzero(flat(c.tensor(0, "a")))[0] },
 }
 
 // flat returns x as a vector.
@@ -238,6 +240,12 @@ func meshgrid(c *call) value {
 func nonzero(c *call) value {
 	c.count(1)
 	return results(tensor.Nonzero(c.tensor(0, "a")))
+}
+
+func slogdet(c *call) value {
+	c.count(1)
+	sign, log := tensor.SLogDet(c.tensor(0, "a"))
+	return results([]*fgraph.Variable{sign, log})
 }
 
 // where is nonzero of a condition alone.
