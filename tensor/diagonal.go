@@ -75,6 +75,16 @@ func Trace(x *fgraph.Variable, k, dim1, dim2 int) *fgraph.Variable {
 	return Sum(Diagonal(x, k, dim1, dim2), -1)
 }
 
+// FillDiagonal returns the matrix x with value, a scalar or a vector, on its diagonal.
+func FillDiagonal(x, value *fgraph.Variable) *fgraph.Variable {
+	const name = "fill_diagonal"
+	if TypeOf(x).NDim() != 2 {
+		fail(name, "a %v is no matrix", x.Type())
+	}
+	i := ByTensor(positions(intMap(array.Minimum, sizeOf(x, 0), sizeOf(x, 1)), 0))
+	return NewPart(name, x, i, i).Set(value)
+}
+
 func (op eyeOp) String() string       { return "Eye{" + op.DType.String() + "}" }
 func (op allocDiagOp) String() string { return fmt.Sprintf("AllocDiag{%d}", op.Offset) }
 func (op extractDiagOp) String() string {

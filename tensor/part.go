@@ -79,7 +79,7 @@ func (p *Part) arrange(selectors []Selector) {
 		at = 0
 	}
 	p.front = append(p.front, rest...)
-	p.tensors = oneShape(p.tensors)
+	p.tensors = BroadcastAll(p.tensors...)
 	n := TypeOf(p.tensors[0]).NDim()
 	for i, d := range p.order {
 		if d >= 0 {

@@ -149,8 +149,8 @@ func shapedLike(v *fgraph.Variable) []*fgraph.Variable {
 	return list
 }
 
-// oneShape broadcasts tensors of integers to one shape.
-func oneShape(list []*fgraph.Variable) []*fgraph.Variable {
+// BroadcastAll returns tensors broadcast to one shape.
+func BroadcastAll(list ...*fgraph.Variable) []*fgraph.Variable {
 	list = pad(list)
 	out := slices.Clone(list)
 	for i := range out {

@@ -7,7 +7,7 @@ import "testing"
 func TestStructureGradients(t *testing.T) {
 	for _, text := range []string{
 		"diag(x)", "diag(x, 2)", "diag(x, -1)", "diag(X)", "diag(X, 1)", "diag(X, -2)", "diag(X, 7)", "diag(specify_shape(X, 3, 3), -1)", "diagonal(X, 1, 1, 0)", "diagonal(specify_shape(X, 3, 3), 1, 1, 0)", "diagonal(t)",
-		"diagonal(t, 1, 2, 0)", "diagonal(t, -1, 1, 2)", "trace(X)", "trace(t, 1, 0, 2)", "eye(3)*X", "tril(X)", "triu(X, 1)", "tril(t, -1)", "tril(x)",
+		"diagonal(t, 1, 2, 0)", "diagonal(t, -1, 1, 2)", "trace(X)", "trace(t, 1, 0, 2)", "eye(3)*X", "tril(X)", "triu(X, 1)", "tril(t, -1)", "tril(x)", "fill_diagonal(X, s)", "fill_diagonal(X, x)", "t.mT", "broadcast_arrays(X, c)[1]", "X[:, i].inc(Y)",
 		"full((2, 3), s)", "full_like(X, s)", "broadcast_to(x, (2, 3))", "broadcast_to(c, (2, 3, 3))", "linspace(x, y, 4)", "linspace(s, a, 3, endpoint=False)", "linspace(s, a, 1)",
 		"squeeze(r)", "squeeze(x[:1], 0)", "expand_dims(X, (0, 2))", "swapaxes(t, 0, 2)", "moveaxis(t, 0, -1)", "transpose(t, (1, 2, 0))", "flip(X)", "flip(t, 1)", "atleast_3d(x)",
 		"tile(x, 2)", "tile(X, (2, 1, 2))", "tile(r, (2, 1))", "repeat(X, 2)", "repeat(X, 2, 1)", "repeat(x, [1, 0, 2])", "repeat(X, i, 0)", "roll(X, 1)", "roll(X, -1, 1)", "roll(t, (1, 2), (0, 2))",

@@ -360,6 +360,9 @@ func (p *parser) postfix(x value) value {
 			}
 			p.at = name.pos
 			if p.sign("(") {
+				if full, ok := methods[name.text]; ok {
+					name.text = full
+				}
 				x = p.call(name, []value{x})
 				continue
 			}
@@ -382,11 +385,16 @@ func (p *parser) postfix(x value) value {
 	}
 }
 
+// methods are the names of functions that are shorter as methods: x[1:3].set(y).
+var methods = map[string]string{"set": "set_subtensor", "inc": "inc_subtensor"}
+
 // attribute returns what x.name stands for.
 func attribute(name string, x *fgraph.Variable) value {
 	switch name {
 	case "T":
 		return tensorValue(tensor.Transpose(x))
+	case "mT":
+		return tensorValue(matrixTranspose(x))
 	case "shape":
 		return tensorValue(tensor.Shape(x))
 	case "ndim":
@@ -396,6 +404,6 @@ func attribute(name string, x *fgraph.Variable) value {
 	case "dtype":
 		return value{kind: kindName, text: tensor.TypeOf(x).DType().String()}
 	}
-	fail(name, "a tensor has no such attribute; there are T, shape, ndim, size and dtype")
+	fail(name, "a tensor has no such attribute; there are T, mT, shape, ndim, size and dtype")
 	return value{}
 }

@@ -11,8 +11,9 @@ import (
 var shuffles = map[string]function{
 	"squeeze": squeeze, "expand_dims": expandDims, "swapaxes": swapAxes, "moveaxis": moveAxis, "broadcast_to": broadcastTo,
 	"tile": tile, "repeat": repeat, "roll": roll, "take": take,
-	"flip":   func(c *call) *fgraph.Variable { c.count(2); return tensor.Flip(c.tensor(0, "m"), c.axes(1)...) },
-	"flipud": flipped(0), "fliplr": flipped(1),
+	"flip":             func(c *call) *fgraph.Variable { c.count(2); return tensor.Flip(c.tensor(0, "m"), c.axes(1)...) },
+	"matrix_transpose": unaryOf(matrixTranspose),
+	"flipud":           flipped(0), "fliplr": flipped(1),
 }
 
 func squeeze(c *call) *fgraph.Variable {
@@ -34,6 +35,9 @@ func swapAxes(c *call) *fgraph.Variable {
 	c.count(3)
 	return tensor.SwapAxes(c.tensor(0, "a"), c.need(1, "axis1").integer(c.name), c.need(2, "axis2").integer(c.name))
 }
+
+// matrixTranspose transposes the matrices in the last two dimensions.
+func matrixTranspose(x *fgraph.Variable) *fgraph.Variable { return tensor.SwapAxes(x, -2, -1) }
 
 func moveAxis(c *call) *fgraph.Variable {
 	c.count(3)

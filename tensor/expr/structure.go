@@ -16,6 +16,11 @@ var structure = map[string]function{
 	"outer":      pairOf(func(x, y *fgraph.Variable) *fgraph.Variable { return tensor.Outer(flat(x), flat(y)) }),
 	"block_diag": func(c *call) *fgraph.Variable { return tensor.BlockDiag(tensors(c.name, c.args)...) },
 	"vstack":     stacked(0, 2), "hstack": stacked(1, 1), "dstack": stacked(2, 3), "column_stack": columnStack,
+	"fill_diagonal": func(c *call) *fgraph.Variable {
+		c.count(2)
+		x := c.tensor(0, "a")
+		return tensor.FillDiagonal(x, tensors(c.name, []value{tensorValue(x), c.need(1, "val")})[1])
+	},
 	"det":            func(c *call) *fgraph.Variable { c.count(1); return tensor.Det(c.tensor(0, "a")) },
 	"matrix_inverse": func(c *call) *fgraph.Variable { c.count(1); return tensor.Inv(c.tensor(0, "a")) },
 	"flatnonzero":    func(c *call) *fgraph.Variable { c.count(1); return tensor.Nonzero(flat(c.tensor(0, "a")))[0] },
@@ -235,6 +240,17 @@ func meshgrid(c *call) value {
 		vectors = append(vectors, x.tensor(c.name))
 	}
 	return results(tensor.Meshgrid(indexing == "ij", c.flag(-1, "sparse", false), vectors...))
+}
+
+func broadcastArrays(c *call) value {
+	if len(c.args) == 0 {
+		fail(c.name, "no tensors")
+	}
+	list := make([]*fgraph.Variable, len(c.args))
+	for i, x := range c.args {
+		list[i] = x.tensor(c.name)
+	}
+	return results(tensor.BroadcastAll(list...))
 }
 
 func nonzero(c *call) value {
