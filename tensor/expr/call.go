@@ -236,7 +236,7 @@ func (c *call) size(i int, name string, missing *fgraph.Variable) *fgraph.Variab
 	if !ok || x.kind == kindNone {
 		return missing
 	}
-	return tensor.AsSize(c.name, x.tensor(c.name))
+	return x.size(c.name)
 }
 
 // listOf returns an argument that is a list of tensors.

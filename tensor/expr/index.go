@@ -99,6 +99,9 @@ func index(x value, indexes []value) value {
 
 // indexTensor is tensor for an index: an empty list has integers.
 func (x value) indexTensor(what string) *fgraph.Variable {
+	if x.kind == kindNumber && x.num.dtype == array.Int64 {
+		return x.size(what)
+	}
 	v := x.tensor(what)
 	if a := tensor.ConstantOf(v); a != nil && x.kind == kindList && a.Len() == 0 {
 		return tensor.Constant(a.Cast(array.Int64))
@@ -166,7 +169,7 @@ func sliceIndex(what string, s sliceValue) tensor.Index {
 		if x == nil || x.kind == kindNone {
 			return nil
 		}
-		return tensor.AsSize(what, x.tensor(what))
+		return x.size(what)
 	}
 	step := 1
 	if s.step != nil && s.step.kind != kindNone {

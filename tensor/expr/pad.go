@@ -14,7 +14,7 @@ func pad(c *call) *fgraph.Variable {
 	n := tensor.TypeOf(x).NDim()
 	margins := make([]tensor.Margin, n)
 	for d, w := range pairs(c.name, c.need(1, "pad_width"), n) {
-		margins[d] = tensor.Margin{Before: w[0].tensor(c.name), After: w[1].tensor(c.name)}
+		margins[d] = tensor.Margin{Before: w[0].size(c.name), After: w[1].size(c.name)}
 	}
 	constants, given := c.arg(-1, "constant_values")
 	switch {

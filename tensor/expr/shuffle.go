@@ -80,7 +80,7 @@ func roll(c *call) *fgraph.Variable {
 	x, shift := c.tensor(0, "a"), c.need(1, "shift")
 	a, ok := c.arg(2, "axis")
 	if !ok || a.kind == kindNone {
-		return tensor.Reshape(tensor.Roll(flat(x), tensor.AsSize(c.name, shift.tensor(c.name)), 0), sizesOf(x, -1)...)
+		return tensor.Reshape(tensor.Roll(flat(x), shift.size(c.name), 0), sizesOf(x, -1)...)
 	}
 	axes := a.integers(c.name)
 	shifts := sizes(c.name, []value{shift})

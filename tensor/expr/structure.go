@@ -86,7 +86,7 @@ func fullLike(c *call) *fgraph.Variable {
 
 func eye(c *call) *fgraph.Variable {
 	c.count(4)
-	n := tensor.AsSize(c.name, c.tensor(0, "N"))
+	n := c.need(0, "N").size(c.name)
 	return tensor.Eye(c.dtype(3, array.Float64), n, c.size(1, "M", n), c.size(2, "k", tensor.Int(0)))
 }
 
@@ -94,17 +94,17 @@ func eye(c *call) *fgraph.Variable {
 // anything else it is Theano's op, which returns its argument.
 func identity(c *call) *fgraph.Variable {
 	x, ok := c.arg(0, "n")
-	if !ok || x.kind != kindNumber || x.num.dtype != array.Int64 || x.v != nil {
+	if !ok || x.kind != kindNumber || x.num.dtype != array.Int64 {
 		return mapped(array.Identity)(c)
 	}
 	c.count(2)
-	n := tensor.AsSize(c.name, x.tensor(c.name))
+	n := x.size(c.name)
 	return tensor.Eye(c.dtype(1, array.Float64), n, n, tensor.Int(0))
 }
 
 func tri(c *call) *fgraph.Variable {
 	c.count(4)
-	n := tensor.AsSize(c.name, c.tensor(0, "N"))
+	n := c.need(0, "N").size(c.name)
 	return tensor.Tri(c.dtype(3, array.Float64), n, c.size(1, "M", n), c.size(2, "k", tensor.Int(0)))
 }
 

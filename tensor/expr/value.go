@@ -188,7 +188,16 @@ func sizes(what string, list []value) []*fgraph.Variable {
 	}
 	dims := make([]*fgraph.Variable, len(list))
 	for i, x := range list {
-		dims[i] = tensor.AsSize(what, x.tensor(what))
+		dims[i] = x.size(what)
 	}
 	return dims
+}
+
+// size returns the value as a size or an index. A number that was computed from others, such as 2**10,
+// is a constant.
+func (x value) size(what string) *fgraph.Variable {
+	if x.kind == kindNumber && x.num.dtype == array.Int64 {
+		return tensor.Int(int(x.num.i))
+	}
+	return tensor.AsSize(what, x.tensor(what))
 }
