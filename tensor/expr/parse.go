@@ -257,7 +257,7 @@ func (p *parser) reference() value {
 }
 
 // modules are prefixes of functions, as in T.exp(x) or T.nnet.sigmoid(x). They are skipped.
-var modules = map[string]bool{"theano": true, "pytensor": true, "tensor": true, "T": true, "tt": true, "at": true, "pt": true, "nnet": true, "np": true, "math": true, "special": true}
+var modules = map[string]bool{"theano": true, "pytensor": true, "tensor": true, "T": true, "tt": true, "at": true, "pt": true, "nnet": true, "np": true, "linalg": true, "nlinalg": true, "slinalg": true, "math": true, "special": true}
 
 // keywords are words of Python that can't be used, with what to write instead.
 var keywords = map[string]string{

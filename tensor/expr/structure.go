@@ -135,9 +135,9 @@ func trace(c *call) *fgraph.Variable {
 
 // linspace returns floats unless an element type is named. Integers are rounded down.
 func linspace(c *call) *fgraph.Variable {
-	c.count(3)
+	c.count(4)
 	ends := tensors(c.name, []value{c.need(0, "start"), c.need(1, "stop")})
-	y := tensor.Linspace(ends[0], ends[1], c.integer(2, "num", 50), c.flag(-1, "endpoint", true))
+	y := tensor.Linspace(ends[0], ends[1], c.integer(2, "num", 50), c.flag(3, "endpoint", true))
 	dtype, axis := c.dtype(-1, tensor.TypeOf(y).DType()), c.axis(-1, 0)
 	if dtype == array.Int64 {
 		y = tensor.Map(array.Floor, y)
@@ -147,12 +147,12 @@ func linspace(c *call) *fgraph.Variable {
 
 // diff joins what is named prepend and append to the tensor before it takes differences.
 func diff(c *call) *fgraph.Variable {
-	c.count(3)
+	c.count(5)
 	x, n, axis := c.tensor(0, "a"), c.integer(1, "n", 1), c.axis(2, -1)
 	axis = tensor.NormalAxes(c.name, x, []int{axis})[0]
 	joined := []*fgraph.Variable{x}
-	for _, name := range []string{"prepend", "append"} {
-		v, ok := c.arg(-1, name)
+	for i, name := range []string{"prepend", "append"} {
+		v, ok := c.arg(3+i, name)
 		if !ok {
 			continue
 		}
