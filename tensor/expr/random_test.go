@@ -7,6 +7,7 @@ import (
 	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/internal/tensortest"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -26,7 +27,7 @@ inc_subtensor(X[:, i], Y) inc_subtensor(X[:, 1], x)[:, 1] inc_subtensor(X[:, [1,
 grad(sum(sqr(X[:, i])), X) grad(sum(sqr(x[x > 0])), x) grad(sum(sqr(diag(X))), X) grad(sum(sqr(tile(X, (2, 1)))), X) grad(sum(sqr(set_subtensor(X[:, i], y))), [X, y])[1] grad(sum(sqr(pad(x, 1, 'wrap'))), x) grad(sum(sqr(diag(x))), x)`
 
 // TestRandomStructure: random expressions with the functions and indexes that move elements keep
-// their values when they are optimized.
+// their values when they are optimized, and read as they are written to a file.
 func TestRandomStructure(t *testing.T) {
 	var motifs []tensortest.Motif
 	for _, text := range splitExpressions(structures) {
@@ -49,6 +50,11 @@ func TestRandomStructure(t *testing.T) {
 		g.Grow(2 + seed%12)
 		inputs, args := g.Inputs()
 		out := g.Outputs(1 + seed%3)
+		graph, err := tensor.NewGraph(inputs, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkGraphFile(t, seed, graph)
 		var want []*array.Array
 		for k, opt := range append([]*optdb.Optimizer{nil}, opts[seed%len(opts)]) {
 			got, err := runNumPy(t, inputs, args, out, opt)
