@@ -255,7 +255,29 @@ func broadcastArrays(c *call) value {
 
 func nonzero(c *call) value {
 	c.count(1)
-	return results(tensor.Nonzero(c.tensor(0, "a")))
+	return indexResults(tensor.Nonzero(c.tensor(0, "a")))
+}
+
+// indexResults returns a tuple of results: as an index it is as many indexes.
+func indexResults(list []*fgraph.Variable) value {
+	x := results(list)
+	x.tuple = true
+	return x
+}
+
+// openMesh returns ix_, which indexes what is in the rows and columns that vectors name.
+func openMesh(c *call) value {
+	list := make([]*fgraph.Variable, len(c.args))
+	for i, x := range c.args {
+		list[i] = x.indexTensor(c.name)
+		switch t := tensor.TypeOf(list[i]); {
+		case t.NDim() != 1:
+			fail(c.name, "a %v is no vector", t)
+		case t.DType() == array.Bool:
+			list[i] = tensor.Nonzero(list[i])[0]
+		}
+	}
+	return indexResults(tensor.Meshgrid(true, true, list...))
 }
 
 func slogdet(c *call) value {
@@ -267,7 +289,7 @@ func slogdet(c *call) value {
 // where is nonzero of a condition alone.
 func where(c *call) value {
 	if len(c.args) == 1 {
-		return results(tensor.Nonzero(c.tensor(0, "condition")))
+		return indexResults(tensor.Nonzero(c.tensor(0, "condition")))
 	}
 	return tensorValue(mapped(array.Switch)(c))
 }
