@@ -20,8 +20,10 @@ var listFunctions = map[string]func(c *call) value{
 	"meshgrid": meshgrid, "nonzero": nonzero, "where": where, "atleast_1d": atLeast(1), "atleast_2d": atLeast(2), "atleast_3d": atLeast(3), "slogdet": slogdet, "broadcast_arrays": broadcastArrays, "ix_": openMesh,
 }
 
+// isFunction reports whether a name is that of a function, and can't be a variable that nobody declared.
+// A name in listFunctions, such as grad, can.
 func isFunction(name string) bool {
-	return listFunctions[name] != nil || slices.ContainsFunc(tables, func(t map[string]function) bool { return t[name] != nil })
+	return slices.ContainsFunc(tables, func(t map[string]function) bool { return t[name] != nil })
 }
 
 var functions = map[string]function{
