@@ -75,6 +75,28 @@ func takeAlong(x *fgraph.Variable, axis int, index *fgraph.Variable) *fgraph.Var
 	return NewPart("take", x, at...).Get()
 }
 
+// TakeAlongAxis selects elements along a dimension: the result at (…, j, …) is x at (…, index[…, j, …],
+// …). The index has the other sizes of x, or 1.
+func TakeAlongAxis(x, index *fgraph.Variable, axis int) *fgraph.Variable {
+	const name = "take_along_axis"
+	n := TypeOf(x).NDim()
+	if TypeOf(index).NDim() != n {
+		fail(name, "an index that is a %v for a %v", index.Type(), x.Type())
+	}
+	axis = NormalAxes(name, x, []int{axis})[0]
+	at := make([]Selector, n)
+	for d := range at {
+		order := slices.Repeat([]int{array.NewAxis}, n)
+		order[d] = 0
+		at[d] = ByTensor(DimShuffle(positions(sizeOf(x, d), 0), order...))
+	}
+	if TypeOf(index).DType() == array.Bool {
+		fail(name, "the index is a %v, not integers", index.Type())
+	}
+	at[axis] = ByTensor(index)
+	return NewPart(name, x, at...).Get()
+}
+
 // natural returns an integer scalar that must not be negative. That is checked now if it is a
 // constant, otherwise when the function runs.
 func natural(op string, n *fgraph.Variable) *fgraph.Variable {

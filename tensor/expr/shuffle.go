@@ -10,7 +10,7 @@ import (
 // tensor. Names and arguments are NumPy's.
 var shuffles = map[string]function{
 	"squeeze": squeeze, "expand_dims": expandDims, "swapaxes": swapAxes, "moveaxis": moveAxis, "broadcast_to": broadcastTo,
-	"tile": tile, "repeat": repeat, "roll": roll, "take": take,
+	"tile": tile, "repeat": repeat, "roll": roll, "take": take, "take_along_axis": takeAlongAxis,
 	"flip":             func(c *call) *fgraph.Variable { c.count(2); return tensor.Flip(c.tensor(0, "m"), c.axes(1)...) },
 	"matrix_transpose": unaryOf(matrixTranspose),
 	"flipud":           flipped(0), "fliplr": flipped(1),
@@ -132,4 +132,13 @@ func take(c *call) *fgraph.Variable {
 		i = tensor.Cast(i, array.Int64)
 	}
 	return tensor.NewPart(c.name, x, after(axis, tensor.ByTensor(i))...).Get()
+}
+
+func takeAlongAxis(c *call) *fgraph.Variable {
+	c.count(3)
+	x, i := c.tensor(0, "arr"), c.need(1, "indices").indexTensor(c.name)
+	if a := c.need(2, "axis"); a.kind != kindNone {
+		return tensor.TakeAlongAxis(x, i, a.integer(c.name))
+	}
+	return tensor.TakeAlongAxis(flat(x), i, 0)
 }
