@@ -16,8 +16,9 @@ type Part struct {
 	x       *fgraph.Variable
 	basic   []Index
 	tensors []*fgraph.Variable
-	front   []int // the order of the dimensions of the view for the tensors
-	order   []int // then, the order of the dimensions of the result
+	front   []int            // the order of the dimensions of the view for the tensors
+	order   []int            // then, the order of the dimensions of the result
+	mask    *fgraph.Variable // if that alone selects, of the first dimensions
 }
 
 // NewPart returns the part of x that selectors select in its first dimensions, as in NumPy: the
@@ -32,9 +33,37 @@ func NewPart(op string, x *fgraph.Variable, selectors ...Selector) *Part {
 		fail(op, "%d indexes for a %v, which does not have %d dimensions", used, x.Type(), used)
 	}
 	p := &Part{op: op}
+	p.mask = onlyMask(x, selectors)
 	p.x, selectors = integers(op, x, selectors)
 	p.arrange(selectors)
 	return p
+}
+
+// onlyMask returns the mask that a selection consists of, with dimensions of size 1 added for those of
+// x that it leaves alone; nil if there is none, if it is a constant, or if it might broadcast.
+func onlyMask(x *fgraph.Variable, selectors []Selector) *fgraph.Variable {
+	for i, s := range selectors {
+		if i > 0 && !(s.kind == byIndex && s.index.IsEverything()) {
+			return nil
+		}
+	}
+	if len(selectors) == 0 || selectors[0].kind != byTensor || TypeOf(selectors[0].tensor).DType() != array.Bool {
+		return nil
+	}
+	mask := selectors[0].tensor
+	order := allDims(mask)
+	for d := range order {
+		if (TypeOf(mask).Dim(d) == 1) != (TypeOf(x).Dim(d) == 1) {
+			return nil
+		}
+	}
+	if mask.IsConstant() || len(order) == 0 {
+		return nil
+	}
+	for len(order) < TypeOf(x).NDim() {
+		order = append(order, array.NewAxis)
+	}
+	return DimShuffle(mask, order...)
 }
 
 // arrange finds out how the dimensions move.
@@ -130,18 +159,27 @@ func (p *Part) places() *fgraph.Variable { return DimShuffle(Subtensor(p.x, p.ba
 
 // Set returns the tensor with the part replaced by y, which is broadcast.
 func (p *Part) Set(y *fgraph.Variable) *fgraph.Variable {
-	return p.change("set_subtensor", y, SetSubtensor, SetTake)
+	whole := func(_, y *fgraph.Variable) *fgraph.Variable { return y }
+	return p.change("set_subtensor", y, whole, SetSubtensor, SetTake)
 }
 
 // Inc returns the tensor with y, which is broadcast, added to the part. Where tensors select an
 // element several times, all values for it are added.
 func (p *Part) Inc(y *fgraph.Variable) *fgraph.Variable {
-	return p.change("inc_subtensor", y, IncSubtensor, IncTake)
+	whole := func(x, y *fgraph.Variable) *fgraph.Variable {
+		if TypeOf(x).DType() == array.Bool {
+			return Map(array.Or, x, y)
+		}
+		return Add(x, y)
+	}
+	return p.change("inc_subtensor", y, whole, IncSubtensor, IncTake)
 }
 
-// change applies a function of indexes, or one of tensors.
+// change applies a function of all elements where a mask is true, a function of indexes, or one of
+// tensors.
 func (p *Part) change(
 	op string, y *fgraph.Variable,
+	whole func(x, y *fgraph.Variable) *fgraph.Variable,
 	basic func(x, y *fgraph.Variable, indexes ...Index) *fgraph.Variable,
 	advanced func(x, y *fgraph.Variable, indexes ...*fgraph.Variable) *fgraph.Variable,
 ) *fgraph.Variable {
@@ -155,6 +193,9 @@ func (p *Part) change(
 		return basic(p.x, y, p.basic...)
 	}
 	y = fitting(op, y, p.x)
+	if p.mask != nil && TypeOf(y).AllOnes() { // of all elements
+		return Switch(p.mask, whole(p.x, DimShuffle(y)), p.x)
+	}
 	if part := p.Get(); !sameBroadcast(TypeOf(y), TypeOf(part)) {
 		y = Second(part, y)
 	}
