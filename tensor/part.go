@@ -32,6 +32,10 @@ func NewPart(op string, x *fgraph.Variable, selectors ...Selector) *Part {
 	if n := TypeOf(x).NDim(); used > n {
 		fail(op, "%d indexes for a %v, which does not have %d dimensions", used, x.Type(), used)
 	}
+	if at := slices.IndexFunc(selectors, func(s Selector) bool { return s.kind == ellipsis }); at >= 0 {
+		full := slices.Repeat([]Selector{ByIndex(Everything())}, TypeOf(x).NDim()-used)
+		selectors = slices.Concat(selectors[:at+1], full, selectors[at+1:])
+	}
 	p := &Part{op: op}
 	p.mask = onlyMask(x, selectors)
 	p.x, selectors = integers(op, x, selectors)
@@ -42,6 +46,7 @@ func NewPart(op string, x *fgraph.Variable, selectors ...Selector) *Part {
 // onlyMask returns the mask that a selection consists of, with dimensions of size 1 added for those of
 // x that it leaves alone; nil if there is none, if it is a constant, or if it might broadcast.
 func onlyMask(x *fgraph.Variable, selectors []Selector) *fgraph.Variable {
+	selectors = slices.DeleteFunc(slices.Clone(selectors), func(s Selector) bool { return s.kind == ellipsis })
 	for i, s := range selectors {
 		if i > 0 && !(s.kind == byIndex && s.index.IsEverything()) {
 			return nil
@@ -78,6 +83,7 @@ func (p *Part) arrange(selectors []Selector) {
 		}
 		within = picks
 		switch {
+		case s.kind == ellipsis:
 		case s.kind == newDim:
 			p.order = append(p.order, array.NewAxis)
 		case s.kind == byTensor:

@@ -20,6 +20,7 @@ const (
 	byIndex selectorKind = iota
 	byTensor
 	newDim
+	ellipsis // separates tensors, even if it stands for nothing
 )
 
 // ByIndex returns the selector of a slice, or of one element.
@@ -32,10 +33,13 @@ func ByTensor(v *fgraph.Variable) Selector { return Selector{kind: byTensor, ten
 // NewDim returns the selector that adds a dimension of size 1.
 func NewDim() Selector { return Selector{kind: newDim} }
 
+// Ellipsis returns the selector that stands for as many full slices as are missing.
+func Ellipsis() Selector { return Selector{kind: ellipsis} }
+
 // dims returns how many dimensions the selector indexes.
 func (s Selector) dims() int {
 	switch {
-	case s.kind == newDim:
+	case s.kind == newDim, s.kind == ellipsis:
 		return 0
 	case s.kind == byTensor && TypeOf(s.tensor).DType() == array.Bool:
 		return TypeOf(s.tensor).NDim()

@@ -1,8 +1,6 @@
 package expr
 
 import (
-	"slices"
-
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -65,33 +63,22 @@ func index(x value, indexes []value) value {
 	if len(indexes) == 1 && indexes[0].tuple { // X[(0, 1)] is X[0, 1]
 		indexes = indexes[0].list
 	}
-	selectors := make([]tensor.Selector, 0, len(indexes))
-	used, ellipsis := 0, -1
-	for _, ix := range indexes {
+	selectors := make([]tensor.Selector, len(indexes))
+	ellipses := 0
+	for i, ix := range indexes {
 		switch ix.kind {
 		case kindEllipsis:
-			if ellipsis >= 0 {
+			if ellipses++; ellipses > 1 {
 				fail(what, "a second ...")
 			}
-			ellipsis = len(selectors)
-			continue
+			selectors[i] = tensor.Ellipsis()
 		case kindNone:
-			selectors = append(selectors, tensor.NewDim())
-			continue
+			selectors[i] = tensor.NewDim()
 		case kindSlice:
-			selectors = append(selectors, tensor.ByIndex(sliceIndex(what, ix.ix)))
+			selectors[i] = tensor.ByIndex(sliceIndex(what, ix.ix))
 		default:
-			t := ix.indexTensor(what)
-			selectors = append(selectors, tensor.ByTensor(t))
-			if d := tensor.TypeOf(t); d.DType() == array.Bool {
-				used += d.NDim() - 1
-			}
+			selectors[i] = tensor.ByTensor(ix.indexTensor(what))
 		}
-		used++
-	}
-	if ellipsis >= 0 {
-		missing := max(0, tensor.TypeOf(v).NDim()-used)
-		selectors = slices.Insert(selectors, ellipsis, slices.Repeat([]tensor.Selector{tensor.ByIndex(tensor.Everything())}, missing)...)
 	}
 	part := tensor.NewPart(what, v, selectors...)
 	return value{v: part.Get(), part: part}
