@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -135,14 +136,14 @@ func takenShape(op fgraph.Op, x *array.Array, indexes []*array.Array) ([]int, er
 
 func (op advancedSubtensorOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		shape, err := takenShape(op, in[0], in[1:])
-		if err != nil {
+		if _, err := takenShape(op, in[0], in[1:]); err != nil {
 			return err
 		}
-		if err := ws.New(out[0], in[0].DType(), shape...); err != nil {
-			return err
+		err := ws.Take(out[0], in[0], in[1:]...)
+		if errors.Is(err, array.ErrIndex) {
+			err = shapeFault(err)
 		}
-		return shapeFault(array.Take(out[0], in[0], in[1:]...))
+		return err
 	}, nil
 }
 

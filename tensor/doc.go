@@ -19,7 +19,8 @@
 //
 // Functions such as [Add] build expressions. They panic with an [*Error] if the
 // arguments do not fit, since that is a mistake in the program; [Try] turns the
-// panic into an error. Package tensor/expr reads expressions from text.
+// panic into an error. A [Part] is what NumPy's indexes select of a tensor, to
+// be read or changed. Package tensor/expr reads expressions from text.
 //
 // [Shapes] infers the shapes of a graph without computing it. The package
 // optimizes nothing: passes/tensorpass does.

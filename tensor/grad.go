@@ -127,7 +127,7 @@ func (r *reverse) step(a *fgraph.Apply) error {
 		if t, ok := v.Type().(Type); !ok || in[i] == nil || !t.DType().IsFloat() {
 			continue
 		}
-		if g := castConstant(in[i], TypeOf(v).DType()); v.Type().Accepts(g.Type()) {
+		if g := conform(castConstant(in[i], TypeOf(v).DType()), v); v.Type().Accepts(g.Type()) {
 			r.terms[v] = append(r.terms[v], g)
 		} else {
 			return fmt.Errorf("%w: that of %v with respect to input %d is a %v, not a %v", ErrGradient, a, i, g.Type(), v.Type())

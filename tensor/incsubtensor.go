@@ -37,14 +37,17 @@ func SetSubtensor(x, y *fgraph.Variable, indexes ...Index) *fgraph.Variable {
 
 func changeSubtensor(name string, set bool, x, y *fgraph.Variable, indexes []Index) *fgraph.Variable {
 	ix, in := newIndexing(name, indexes)
-	if t := TypeOf(y); t.DType() != TypeOf(x).DType() {
-		if array.Upcast(t.DType(), TypeOf(x).DType()) != TypeOf(x).DType() {
-			fail(name, "a %v does not fit into a %v", t, x.Type())
-		}
-		y = castConstant(y, TypeOf(x).DType())
-	}
-	y = PadLeft(y, TypeOf(x).NDim()-ix.dropped())
+	y = PadLeft(fitting(name, y, x), TypeOf(x).NDim()-ix.dropped())
 	return MustApply(&IncSubtensorOp{incSubtensorOp{indexing: ix, Set: set}}, append([]*fgraph.Variable{x, y}, in...)...)
+}
+
+// fitting returns y with the element type of x. It fails if that does not hold all values of y.
+func fitting(op string, y, x *fgraph.Variable) *fgraph.Variable {
+	t := TypeOf(x)
+	if array.Upcast(TypeOf(y).DType(), t.DType()) != t.DType() {
+		fail(op, "a %v does not fit into a %v without a cast to %v", y.Type(), t, t.DType())
+	}
+	return castConstant(y, t.DType())
 }
 
 // WithInplace returns the op that does or does not overwrite its first input.

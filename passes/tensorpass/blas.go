@@ -32,7 +32,7 @@ func usmm(c *rewrite.Context, n *apply) (result, error) {
 	z, factors := n.Inputs()[0], ownFactors(n.Inputs()[1])
 	dtype := dtypeOf(z)
 	at := slices.IndexFunc(factors, func(f *variable) bool { _, _, ok := owner[tensor.SparseDotOp](f); return ok && usedOnce(f) })
-	if at < 0 || len(factors) > 2 || !samePattern(z, n.Out()) || dtype != dtypeOf(n.Out()) {
+	if at < 0 || len(factors) > 2 || !samePattern(z, n.Out()) || !samePattern(factors[at], z) || dtype != dtypeOf(n.Out()) {
 		return c.Miss("the subtrahend is not a sparse product"), nil
 	}
 	alpha := full(dtype, -1)

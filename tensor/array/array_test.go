@@ -357,21 +357,21 @@ func TestSliceRange(t *testing.T) {
 }
 
 func TestTakePut(t *testing.T) {
+	var ws Workspace
 	a := Of([]float64{0, 1, 2, 3, 4, 5}, 3, 2)
 	i := Of([]int64{2, -1, 0}, 3)
 	out := New(Float64, 3, 2)
-	if err := Take(out, a, i); err != nil || out.String() != "[[4.0, 5.0], [4.0, 5.0], [0.0, 1.0]]" {
+	if err := ws.Take(out, a, i); err != nil || out.String() != "[[4.0, 5.0], [4.0, 5.0], [0.0, 1.0]]" {
 		t.Errorf("rows: %v, %v", out, err)
 	}
 	out = New(Float64, 3)
-	if err := Take(out, a, i, Of([]int64{0, 1, 0}, 3)); err != nil || out.String() != "[4.0, 5.0, 0.0]" {
+	if err := ws.Take(out, a, i, Of([]int64{0, 1, 0}, 3)); err != nil || out.String() != "[4.0, 5.0, 0.0]" {
 		t.Errorf("elements: %v, %v", out, err)
 	}
-	var ws Workspace
 	if err := ws.Put(a, Full(Float64, 10, 3, 2), true, i); err != nil || a.String() != "[[10.0, 11.0], [2.0, 3.0], [24.0, 25.0]]" {
 		t.Errorf("added: %v, %v", a, err)
 	}
-	if err := Take(out, a, Of([]int64{0, 1, 3}, 3), i); !errors.Is(err, ErrIndex) {
+	if err := ws.Take(out, a, Of([]int64{0, 1, 3}, 3), i); !errors.Is(err, ErrIndex) {
 		t.Errorf("index 3 of 3: %v", err)
 	}
 }

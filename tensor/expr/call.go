@@ -19,15 +19,17 @@ type call struct {
 
 // run returns the result, and reports whether there is such a function.
 func (c *call) run() (value, bool) {
-	if c.name == "grad" {
-		x := c.grad()
+	if f := listFunctions[c.name]; f != nil {
+		x := f(c)
 		c.checkNames()
 		return x, true
 	}
-	if f := functions[c.name]; f != nil {
-		v := f(c)
-		c.checkNames()
-		return tensorValue(v), true
+	for _, table := range tables {
+		if f := table[c.name]; f != nil {
+			v := f(c)
+			c.checkNames()
+			return tensorValue(v), true
+		}
 	}
 	if o, ok := array.ParseOpcode(c.name); ok && o != array.Cast {
 		return tensorValue(mapped(o)(c)), true
@@ -67,9 +69,28 @@ func operands(op tensor.Op, args []value) []*fgraph.Variable {
 			in[1] = tensor.PadLeft(x.num.in(tensor.TypeOf(in[0]).DType()), ndim)
 			continue
 		}
-		in[i] = x.tensor(op.String())
+		switch {
+		case !takesVector(op, i):
+			in[i] = x.tensor(op.String())
+		case x.kind == kindNumber:
+			in[i] = tensor.PadLeft(x.tensor(op.String()), 1)
+		default:
+			in[i] = x.indexTensor(op.String())
+		}
 	}
 	return in
+}
+
+// takesVector reports whether input i of an op is a vector of integers, which prints as a number if
+// it has one element.
+func takesVector(op tensor.Op, i int) bool {
+	switch op.(type) {
+	case tensor.ReshapeOp, tensor.AdvancedSubtensorOp:
+		return i >= 1
+	case tensor.AdvancedIncSubtensorOp:
+		return i >= 2
+	}
+	return false
 }
 
 // arg returns argument i, which may be given by name instead, and reports whether it is there.
@@ -153,6 +174,15 @@ func (c *call) axes(i int) []int {
 	return axes
 }
 
+// axis returns the argument axis as a single dimension, or missing if it is missing or None.
+func (c *call) axis(i, missing int) int {
+	x, ok := c.arg(i, "axis")
+	if !ok || x.kind == kindNone {
+		return missing
+	}
+	return x.integer(c.name)
+}
+
 // integer returns an optional integer argument.
 func (c *call) integer(i int, name string, missing int) int {
 	if x, ok := c.arg(i, name); ok {
@@ -165,4 +195,55 @@ func (c *call) integer(i int, name string, missing int) int {
 func (c *call) keepDims() bool {
 	keep, ok := c.arg(-1, "keepdims")
 	return ok && keep.kind == kindNumber && keep.num.f != 0
+}
+
+// flag returns an optional argument that is true or false.
+func (c *call) flag(i int, name string, missing bool) bool {
+	x, ok := c.arg(i, name)
+	if !ok {
+		return missing
+	}
+	if x.kind != kindNumber {
+		fail(c.name, "argument %s is True or False", name)
+	}
+	return x.num.f != 0
+}
+
+// text returns an optional string argument.
+func (c *call) text(i int, name, missing string) string {
+	x, ok := c.arg(i, name)
+	if !ok {
+		return missing
+	}
+	if x.kind != kindName {
+		fail(c.name, "argument %s is a string", name)
+	}
+	return x.text
+}
+
+// dtype returns an optional argument that names an element type.
+func (c *call) dtype(i int, missing array.DType) array.DType {
+	x, ok := c.arg(i, "dtype")
+	if !ok || x.kind == kindNone {
+		return missing
+	}
+	return x.dtype(c.name)
+}
+
+// size returns an optional integer argument, which may be a tensor.
+func (c *call) size(i int, name string, missing *fgraph.Variable) *fgraph.Variable {
+	x, ok := c.arg(i, name)
+	if !ok || x.kind == kindNone {
+		return missing
+	}
+	return x.size(c.name)
+}
+
+// listOf returns an argument that is a list of tensors.
+func (c *call) listOf(i int, name string) []*fgraph.Variable {
+	x := c.need(i, name)
+	if x.kind != kindList {
+		fail(c.name, "a list of tensors is expected")
+	}
+	return tensors(c.name, x.list)
 }

@@ -32,22 +32,28 @@ func TestGraphFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			text, err := graphfile.Format(&graphfile.File{Graph: g}, expr.Dialect{})
-			if err != nil {
-				t.Fatalf("seed %d: %v\n%v", seed, err, g)
-			}
-			f, err := graphfile.Parse("file", text, expr.Dialect{})
-			if err != nil {
-				t.Fatalf("seed %d: %v\n%s", seed, err, text)
-			}
-			again, err := graphfile.Format(f, expr.Dialect{})
-			if err != nil || again != text || f.Graph.String() != g.String() {
-				t.Fatalf("seed %d: %v\n%s\nreads as\n%s", seed, err, text, again)
-			}
+			checkGraphFile(t, seed, g)
 			if err := opt.Rewrite(t.Context(), g, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// checkGraphFile writes a graph and reads it again.
+func checkGraphFile(t *testing.T, seed int, g *fgraph.FunctionGraph) {
+	t.Helper()
+	text, err := graphfile.Format(&graphfile.File{Graph: g}, expr.Dialect{})
+	if err != nil {
+		t.Fatalf("seed %d: %v\n%v", seed, err, g)
+	}
+	f, err := graphfile.Parse("file", text, expr.Dialect{})
+	if err != nil {
+		t.Fatalf("seed %d: %v\n%s", seed, err, text)
+	}
+	again, err := graphfile.Format(f, expr.Dialect{})
+	if err != nil || again != text || f.Graph.String() != g.String() {
+		t.Fatalf("seed %d: %v\n%s\nreads as\n%s", seed, err, text, again)
 	}
 }
 

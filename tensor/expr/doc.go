@@ -10,6 +10,11 @@
 // that package tensor has ops for, and every op under the name that it prints,
 // which [Op] finds. A mistake is a [*SyntaxError] with its column.
 //
+// Indexes are NumPy's: integers, slices, None, ..., tensors of integers, and
+// masks; set_subtensor(x[i, mask], y) and inc_subtensor change what any of them
+// selects. A function that returns several tensors, such as split, returns a
+// list, of which an integer or a slice selects.
+//
 // The package computes and optimizes nothing: what Parse returns is a graph made
 // of the ops of package tensor.
 //

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -9,25 +11,38 @@ import (
 // A function returns the result of a call.
 type function func(c *call) *fgraph.Variable
 
-// functions are the functions that are not simply ops, without grad, which may return a list.
+// tables hold the functions that are not simply ops.
+var tables = []map[string]function{functions, structure, shuffles}
+
+// listFunctions are the functions that may return several tensors.
+var listFunctions = map[string]func(c *call) value{
+	"grad": (*call).grad, "split": split, "array_split": arraySplit, "vsplit": splitAlong(0), "hsplit": splitAlong(1), "dsplit": splitAlong(2),
+	"meshgrid": meshgrid, "nonzero": nonzero, "where": where, "atleast_1d": atLeast(1), "atleast_2d": atLeast(2), "atleast_3d": atLeast(3), "slogdet": slogdet, "broadcast_arrays": broadcastArrays, "ix_": openMesh,
+}
+
+// isFunction reports whether a name is that of a function, and can't be a variable that nobody declared.
+// A name in listFunctions, such as grad, can.
+func isFunction(name string) bool {
+	return slices.ContainsFunc(tables, func(t map[string]function) bool { return t[name] != nil })
+}
+
 var functions = map[string]function{
-	"abs_": mapped(array.Abs), "and_": mapped(array.And), "divide": mapped(array.TrueDiv), "identity": mapped(array.Identity), "negative": mapped(array.Neg),
+	"abs_": mapped(array.Abs), "and_": mapped(array.And), "divide": mapped(array.TrueDiv), "negative": mapped(array.Neg),
 	"or_": mapped(array.Or), "power": mapped(array.Pow), "reciprocal": mapped(array.Inv), "sign": mapped(array.Sgn), "sqrt_": mapped(array.Sqrt),
-	"square": mapped(array.Sqr), "tensor_copy": mapped(array.Identity), "where": mapped(array.Switch),
+	"square": mapped(array.Sqr), "tensor_copy": mapped(array.Identity),
 	"fill": fill, "second": fill, "dot": dot, "clip": clip,
-	"outer": binaryOf(tensor.Outer, "x", "y"), "sdot": binaryOf(tensor.SparseDot, "x", "y"),
+	"sdot":                     binaryOf(tensor.SparseDot, "x", "y"),
 	"categorical_crossentropy": binaryOf(tensor.CrossentropyCategorical1Hot, "p", "y"),
 	"relu":                     unaryOf(func(x *fgraph.Variable) *fgraph.Variable { return tensor.Maximum(x, tensor.Number(0, x)) }),
 	"ravel":                    unaryOf(func(x *fgraph.Variable) *fgraph.Variable { return tensor.Flatten(x, 1) }),
-	"ones_like":                unaryOf(func(x *fgraph.Variable) *fgraph.Variable { return tensor.FillLike(x, 1) }),
-	"shape":                    unaryOf(tensor.Shape), "zeros_like": unaryOf(tensor.ZerosLike),
-	"mean": folding(tensor.Mean), "var": folding(variance),
+	"shape":                    unaryOf(tensor.Shape),
+	"mean":                     folding(tensor.Mean), "var": folding(variance),
 	"std":     folding(func(x *fgraph.Variable, axes ...int) *fgraph.Variable { return tensor.Sqrt(variance(x, axes...)) }),
 	"softmax": overAxis(tensor.Softmax), "log_softmax": overAxis(tensor.LogSoftmax), "argmax": argmax,
 	"transpose": transpose, "dimshuffle": dimshuffle, "reshape": reshape, "flatten": flatten, "specify_shape": specifyShape,
 	"join": join, "concatenate": concatenate, "stack": stack, "cast": cast, "astype": cast,
-	"alloc": alloc, "Alloc": alloc, "zeros": filled(0), "ones": filled(1), "arange": arange,
-	"inc_subtensor": changed(tensor.IncSubtensor, tensor.IncTake), "set_subtensor": changed(tensor.SetSubtensor, tensor.SetTake),
+	"alloc": alloc, "Alloc": alloc, "arange": arange,
+	"inc_subtensor": changed((*tensor.Part).Inc), "set_subtensor": changed((*tensor.Part).Set),
 }
 
 // mapped returns the function that applies an element-wise operation.
@@ -71,9 +86,33 @@ func dot(c *call) *fgraph.Variable {
 	return tensor.Dot(in[0], in[1])
 }
 
+// clip takes None for a bound that is missing.
 func clip(c *call) *fgraph.Variable {
-	in := c.tensors("x", "min", "max")
-	return tensor.Minimum(tensor.Maximum(in[0], in[1]), in[2])
+	c.count(3)
+	list := []value{c.need(0, "x")}
+	for i, name := range []string{"min", "max"} {
+		x, ok := c.arg(i+1, name)
+		if y, again := c.arg(-1, "a_"+name); again {
+			x, ok = y, true
+		}
+		if !ok {
+			fail(c.name, "argument %s is missing", name)
+		}
+		list = append(list, x)
+	}
+	c.checkNames()
+	bounds := []array.Opcode{array.Identity, array.Maximum, array.Minimum}
+	for i := len(list) - 1; i > 0; i-- {
+		if list[i].kind == kindNone {
+			list, bounds = slices.Delete(list, i, i+1), slices.Delete(bounds, i, i+1)
+		}
+	}
+	in := tensors(c.name, list)
+	x := in[0]
+	for i, bound := range in[1:] {
+		x = tensor.Map(bounds[i+1], x, bound)
+	}
+	return x
 }
 
 // reduce applies a reduction.
@@ -146,6 +185,9 @@ func argmax(c *call) *fgraph.Variable {
 
 func transpose(c *call) *fgraph.Variable {
 	x, axes := c.tensor(0, "x"), c.axes(1)
+	if list, ok := c.arg(-1, "axes"); ok {
+		axes = list.integers(c.name)
+	}
 	if len(c.args) > 2 {
 		axes = value{kind: kindList, list: c.rest(1)}.integers(c.name)
 	}
@@ -206,15 +248,17 @@ func join(c *call) *fgraph.Variable {
 	return tensor.Join(c.need(0, "axis").integer(c.name), tensors(c.name, c.rest(1))...)
 }
 
-// concatenate takes a list and the axis, like NumPy's.
+// concatenate takes a list and the axis, like NumPy's. Without axis, None, the tensors are flat.
 func concatenate(c *call) *fgraph.Variable {
 	c.count(2)
-	axis := c.integer(1, "axis", 0)
-	list := c.need(0, "tensors")
-	if list.kind != kindList {
-		fail(c.name, "a list of tensors is expected")
+	list := c.listOf(0, "tensors")
+	if x, ok := c.arg(1, "axis"); ok && x.kind == kindNone {
+		for i, v := range list {
+			list[i] = flat(v)
+		}
+		return tensor.Join(0, list...)
 	}
-	return tensor.Join(axis, tensors(c.name, list.list)...)
+	return tensor.Join(c.integer(1, "axis", 0), list...)
 }
 
 func stack(c *call) *fgraph.Variable {
@@ -232,17 +276,6 @@ func cast(c *call) *fgraph.Variable {
 
 func alloc(c *call) *fgraph.Variable {
 	return tensor.Alloc(c.tensor(0, "value"), sizes(c.name, c.rest(1))...)
-}
-
-// filled returns the function that allocates a tensor with all elements v.
-func filled(v float64) function {
-	return func(c *call) *fgraph.Variable {
-		dtype := array.Float64
-		if x, ok := c.arg(-1, "dtype"); ok {
-			dtype = x.dtype(c.name)
-		}
-		return tensor.Alloc(tensor.Constant(array.Full(dtype, v)), sizes(c.name, c.args)...)
-	}
 }
 
 func arange(c *call) *fgraph.Variable {
@@ -265,25 +298,21 @@ func arange(c *call) *fgraph.Variable {
 	return tensor.ARange(in[0], in[1], in[2])
 }
 
-// changed returns inc_subtensor(x[1:3], y) or set_subtensor(x[1:3], y): the first function serves
-// basic indexes, the second one integer tensors.
-func changed(
-	basic func(x, y *fgraph.Variable, indexes ...tensor.Index) *fgraph.Variable,
-	advanced func(x, y *fgraph.Variable, indexes ...*fgraph.Variable) *fgraph.Variable,
-) function {
+// changed returns inc_subtensor(x[1:3], y) or set_subtensor(x[1:3], y).
+func changed(change func(p *tensor.Part, y *fgraph.Variable) *fgraph.Variable) function {
 	return func(c *call) *fgraph.Variable {
 		c.count(2)
-		part := c.tensor(0, "x")
-		y := tensors(c.name, []value{tensorValue(part), c.need(1, "y")})[1]
-		switch op := tensor.OpOf(part).(type) {
-		case *tensor.SubtensorOp:
-			return basic(part.Owner().Inputs()[0], y, op.Indexes(part.Owner())...)
-		case tensor.AdvancedSubtensorOp:
-			in := part.Owner().Inputs()
-			return advanced(in[0], tensor.Second(part, y), in[1:]...)
+		x := c.need(0, "x")
+		v := x.tensor(c.name)
+		y := tensors(c.name, []value{tensorValue(v), c.need(1, "y")})[1]
+		part, ok := x.part, x.part != nil
+		if !ok {
+			part, ok = tensor.PartOf(v)
 		}
-		fail(c.name, "the first argument has to be an index expression such as x[1:3]")
-		return nil
+		if !ok {
+			fail(c.name, "the first argument has to be an index expression such as x[1:3]")
+		}
+		return change(part, y)
 	}
 }
 
@@ -303,9 +332,5 @@ func (c *call) grad() value {
 	if wrt.kind != kindList {
 		return tensorValue(g[0])
 	}
-	grads := value{kind: kindList}
-	for _, v := range g {
-		grads.list = append(grads.list, tensorValue(v))
-	}
-	return grads
+	return results(g)
 }

@@ -1,8 +1,6 @@
 package expr
 
 import (
-	"slices"
-
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -52,85 +50,96 @@ func (p *parser) index() value {
 	}
 }
 
-// index returns x[indexes].
-func index(x value, indexes []value) *fgraph.Variable {
+// index returns x[indexes]. An integer or a slice selects of the results of a function that returns
+// several.
+func index(x value, indexes []value) value {
 	const what = "index"
+	if x.several && len(indexes) == 1 {
+		if y, ok := pick(x.list, indexes[0]); ok {
+			return y
+		}
+	}
 	v := x.tensor(what)
 	if len(indexes) == 1 && indexes[0].tuple { // X[(0, 1)] is X[0, 1]
 		indexes = indexes[0].list
 	}
-	indexes = expandEllipsis(indexes, tensor.TypeOf(v).NDim())
-	var basic []tensor.Index
-	var advanced []*fgraph.Variable
-	order := []int{} // of the remaining dimensions
-	kept := 0
-	first := 0 // the remaining dimension of the first advanced index
-	for _, ix := range indexes {
+	selectors := make([]tensor.Selector, len(indexes))
+	ellipses := 0
+	for i, ix := range indexes {
 		switch ix.kind {
+		case kindEllipsis:
+			if ellipses++; ellipses > 1 {
+				fail(what, "a second ...")
+			}
+			selectors[i] = tensor.Ellipsis()
 		case kindNone:
-			order = append(order, array.NewAxis)
-			continue
+			selectors[i] = tensor.NewDim()
 		case kindSlice:
-			basic = append(basic, sliceIndex(what, ix.ix))
-			order = append(order, kept)
-			kept++
-			continue
-		}
-		t := ix.tensor(what)
-		if tensor.TypeOf(t).NDim() == 0 {
-			basic = append(basic, tensor.At(t))
-		} else {
-			if len(advanced) == 0 {
-				first = kept
-			}
-			basic = append(basic, tensor.Everything())
-			advanced = append(advanced, t)
-			kept++
+			selectors[i] = tensor.ByIndex(sliceIndex(what, ix.ix))
+		default:
+			selectors[i] = tensor.ByTensor(ix.indexTensor(what))
 		}
 	}
-	if len(advanced) > 0 {
-		if slices.Contains(order, array.NewAxis) || separated(indexes) {
-			fail(what, "integer tensors have to be adjacent, without None")
-		}
-		return takeAt(tensor.Subtensor(v, basic...), first, advanced)
-	}
-	if len(basic) > 0 {
-		v = tensor.RawSubtensor(v, basic...)
-	}
-	for ; kept < tensor.TypeOf(v).NDim(); kept++ {
-		order = append(order, kept)
-	}
-	return tensor.DimShuffle(v, order...)
+	part := tensor.NewPart(what, v, selectors...)
+	return value{v: part.Get(), part: part}
 }
 
-// separated reports whether a slice separates integers or tensors of them. NumPy then puts their
-// dimensions in front.
-func separated(indexes []value) bool {
-	groups, within := 0, false
-	for _, ix := range indexes {
-		if now := ix.kind != kindSlice; now != within {
-			if within = now; now {
-				groups++
-			}
-		}
+// indexTensor is tensor for an index: an empty list has integers.
+func (x value) indexTensor(what string) *fgraph.Variable {
+	if x.kind == kindNumber && x.num.dtype == array.Int64 {
+		return x.size(what)
 	}
-	return groups > 1
+	v := x.tensor(what)
+	if a := tensor.ConstantOf(v); a != nil && x.kind == kindList && a.Len() == 0 {
+		return tensor.Constant(a.Cast(array.Int64))
+	}
+	return v
 }
 
-// takeAt indexes the dimensions from first on with integer tensors, whose dimensions replace them.
-func takeAt(x *fgraph.Variable, first int, indexes []*fgraph.Variable) *fgraph.Variable {
-	if first == 0 {
-		return tensor.Take(x, indexes...)
+// pick returns what an integer or a slice selects of a list, and reports whether the index is one
+// of these.
+func pick(list []value, ix value) (value, bool) {
+	const what = "index"
+	switch ix.kind {
+	case kindNumber:
+		i, err := array.Position(int64(ix.integer(what)), len(list))
+		if err != nil {
+			fail(what, "%v of %d results", ix.num.i, len(list))
+		}
+		return list[i], true
+	case kindSlice:
+		bound := func(x *value) *int {
+			if x == nil || x.kind == kindNone {
+				return nil
+			}
+			n := x.integer(what)
+			return &n
+		}
+		step := 1
+		if n := bound(ix.ix.step); n != nil {
+			step = *n
+		}
+		if step == 0 {
+			fail(what, "a slice with step 0")
+		}
+		r := array.SliceRange(len(list), bound(ix.ix.start), bound(ix.ix.stop), step)
+		part := value{kind: kindList, several: true, list: []value{}}
+		for i := range r.Count {
+			part.list = append(part.list, list[r.Start+i*r.Step])
+		}
+		return part, true
 	}
-	ndim, taken := tensor.TypeOf(x).NDim(), tensor.TypeOf(indexes[0]).NDim()
-	if first+len(indexes) > ndim {
-		fail("index", "%d indexes for a %v", first+len(indexes), x.Type())
+	return value{}, false
+}
+
+// after returns the selectors that apply last to one dimension, and select everything of those before
+// it.
+func after(axis int, last tensor.Selector) []tensor.Selector {
+	list := make([]tensor.Selector, axis, axis+1)
+	for d := range list {
+		list[d] = tensor.ByIndex(tensor.Everything())
 	}
-	after := first + len(indexes)
-	order := slices.Concat(dims(first, after), dims(0, first), dims(after, ndim))
-	y := tensor.Take(tensor.DimShuffle(x, order...), indexes...)
-	order = slices.Concat(dims(taken, taken+first), dims(0, taken), dims(taken+first, tensor.TypeOf(y).NDim()))
-	return tensor.DimShuffle(y, order...)
+	return append(list, last)
 }
 
 // dims returns the dimensions [from, to).
@@ -142,31 +151,12 @@ func dims(from, to int) []int {
 	return list
 }
 
-// expandEllipsis replaces "..." with as many ":" as are missing.
-func expandEllipsis(indexes []value, ndim int) []value {
-	at := slices.IndexFunc(indexes, func(x value) bool { return x.kind == kindEllipsis })
-	if at < 0 {
-		return indexes
-	}
-	used := 0
-	for _, x := range indexes {
-		if x.kind != kindNone && x.kind != kindEllipsis {
-			used++
-		}
-	}
-	out := slices.Clone(indexes[:at])
-	for range max(0, ndim-used) {
-		out = append(out, value{kind: kindSlice})
-	}
-	return append(out, indexes[at+1:]...)
-}
-
 func sliceIndex(what string, s sliceValue) tensor.Index {
 	part := func(x *value) *fgraph.Variable {
 		if x == nil || x.kind == kindNone {
 			return nil
 		}
-		return tensor.AsSize(what, x.tensor(what))
+		return x.size(what)
 	}
 	step := 1
 	if s.step != nil && s.step.kind != kindNone {

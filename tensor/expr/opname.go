@@ -72,6 +72,11 @@ var ops = map[string]maker{
 	"BlasGer":  placed(func(inplace bool) tensor.Op { return tensor.GerOp{Inplace: inplace, BLAS: true} }),
 	"Usmm":     placed(func(inplace bool) tensor.Op { return tensor.UsmmOp{Inplace: inplace} }),
 
+	"Nonzero": plain(tensor.NonzeroOp{}), "RepeatIndex": plain(tensor.RepeatIndexOp{}),
+	"Eye": typed(func(d array.DType) tensor.Op { return tensor.EyeOp{DType: d} }),
+	"Det": plain(tensor.DetOp{}), "SLogDet": plain(tensor.SLogDetOp{}), "MatrixInverse": plain(tensor.MatrixInverseOp{}),
+	"AllocDiag": allocDiag, "ExtractDiag": extractDiag,
+
 	"AllocEmpty": typed(func(d array.DType) tensor.Op { return tensor.AllocEmptyOp{DType: d} }),
 	"MakeVector": typed(func(d array.DType) tensor.Op { return tensor.MakeVectorOp{DType: d} }),
 
@@ -288,4 +293,38 @@ func advancedInc(set bool) maker {
 			return tensor.AdvancedIncSubtensorOp{K: n, Set: set, Inplace: inplace}
 		})(params)
 	}
+}
+
+func allocDiag(params []string) (tensor.Op, bool) {
+	list, ok := offsets(params, 1)
+	if !ok {
+		return nil, false
+	}
+	return tensor.AllocDiagOp{Offset: list[0]}, true
+}
+
+// extractDiag reads a diagonal and two dimensions.
+func extractDiag(params []string) (tensor.Op, bool) {
+	list, ok := offsets(params, 3)
+	if !ok || min(list[1], list[2]) < 0 || max(list[1], list[2]) >= array.MaxDims {
+		return nil, false
+	}
+	return tensor.ExtractDiagOp{Offset: list[0], Dim1: int8(list[1]), Dim2: int8(list[2])}, true
+}
+
+// offsets reads a list of n numbers, which may be negative.
+func offsets(params []string, n int) ([]int, bool) {
+	if len(params) != 1 {
+		return nil, false
+	}
+	parts := strings.Split(params[0], ",")
+	list := make([]int, len(parts))
+	for i, p := range parts {
+		k, err := strconv.ParseInt(p, 10, 32)
+		if err != nil {
+			return nil, false
+		}
+		list[i] = int(k)
+	}
+	return list, len(list) == n
 }

@@ -101,10 +101,16 @@ func (p *parser) expression(priority int) value {
 // mark notes the position in the text in all new applies of a value, so that errors at run time can
 // report it.
 func (p *parser) mark(x value) value {
-	if x.kind != kindTensor {
+	todo := []*fgraph.Variable{x.v}
+	switch {
+	case x.several:
+		todo = todo[:0]
+		for _, y := range x.list {
+			todo = append(todo, y.v)
+		}
+	case x.kind != kindTensor:
 		return x
 	}
-	todo := []*fgraph.Variable{x.v}
 	for len(todo) > 0 {
 		a := todo[len(todo)-1].Owner()
 		todo = todo[:len(todo)-1]
@@ -251,7 +257,7 @@ func (p *parser) reference() value {
 }
 
 // modules are prefixes of functions, as in T.exp(x) or T.nnet.sigmoid(x). They are skipped.
-var modules = map[string]bool{"theano": true, "pytensor": true, "tensor": true, "T": true, "tt": true, "at": true, "pt": true, "nnet": true, "np": true, "math": true, "special": true}
+var modules = map[string]bool{"theano": true, "pytensor": true, "tensor": true, "T": true, "tt": true, "at": true, "pt": true, "nnet": true, "np": true, "linalg": true, "nlinalg": true, "slinalg": true, "math": true, "special": true}
 
 // keywords are words of Python that can't be used, with what to write instead.
 var keywords = map[string]string{
@@ -296,7 +302,7 @@ func (p *parser) name(t token) value {
 	if p.sign("(") {
 		return p.call(t, nil)
 	}
-	if strings.Contains(t.text, "{") || p.scope.Strict || functions[t.text] != nil || isOpName(t.text) {
+	if strings.Contains(t.text, "{") || p.scope.Strict || isFunction(t.text) || isOpName(t.text) {
 		p.next--
 		if p.scope.Strict {
 			p.fail("%s is not declared", t.text)
@@ -338,58 +344,4 @@ func (p *parser) call(t token, first []value) value {
 		panic(&SyntaxError{t.pos + 1, fmt.Sprintf("there is no function %s", t.text), nil})
 	}
 	return p.mark(x)
-}
-
-// postfix reads what follows an expression: an attribute, a method, an index, or the number of an
-// output.
-func (p *parser) postfix(x value) value {
-	for {
-		t := p.peek()
-		switch {
-		case p.sign("."):
-			name := p.take()
-			if name.kind != tokenName {
-				p.next--
-				p.fail("a name is expected after the dot")
-			}
-			p.at = name.pos
-			if p.sign("(") {
-				x = p.call(name, []value{x})
-				continue
-			}
-			x = p.mark(attribute(name.text, x.tensor(name.text)))
-		case p.sign("["):
-			indexes := p.indexes()
-			p.at = t.pos
-			x = p.mark(tensorValue(index(x, indexes)))
-		case t.text == "::" && x.kind == kindTensor && x.v.Owner() != nil && len(x.v.Owner().Outputs()) > 1:
-			p.next++
-			n := p.take()
-			k, err := strconv.Atoi(n.text)
-			if err != nil || k < 0 || k >= len(x.v.Owner().Outputs()) {
-				p.fail("there is no output %s", n)
-			}
-			x = tensorValue(x.v.Owner().Outputs()[k])
-		default:
-			return x
-		}
-	}
-}
-
-// attribute returns what x.name stands for.
-func attribute(name string, x *fgraph.Variable) value {
-	switch name {
-	case "T":
-		return tensorValue(tensor.Transpose(x))
-	case "shape":
-		return tensorValue(tensor.Shape(x))
-	case "ndim":
-		return value{kind: kindNumber, num: intNumber(int64(tensor.TypeOf(x).NDim()))}
-	case "size":
-		return tensorValue(tensor.ReduceOver(array.Prod, tensor.Shape(x)))
-	case "dtype":
-		return value{kind: kindName, text: tensor.TypeOf(x).DType().String()}
-	}
-	fail(name, "a tensor has no such attribute; there are T, shape, ndim, size and dtype")
-	return value{}
 }

@@ -138,7 +138,7 @@ func TestOpNamesRoundTrip(t *testing.T) {
 	for _, name := range []string{
 		"add", "cast{float32}", "mul{inplace=1}", "sum", "sum{axis=0,2}", "sum{axis=}", "argmax{axis=1}", "DimShuffle{x,1,0}", "DimShuffle{}", "InplaceDimShuffle{1,0}", "Shape_i{2}",
 		"AllocEmpty{int64}", "MakeVector{bool}", "Reshape{3}", "Join{1}", "Gemm{inplace}", "BlasGemv", "BlasGer{inplace}", "Usmm{inplace}", "Subtensor{1:3,_,::-1,_:_}", "Subtensor{}", "IncSubtensor{1:}{inplace}",
-		"SetSubtensor{0}", "AdvancedSubtensor1", "AdvancedSubtensor{2}", "AdvancedIncSubtensor1{inplace}", "AdvancedSetSubtensor{2}{inplace}", "SpecifyShape{[?, 3]}", "Assert{no way}", "LogSoftmaxGrad", "ARange",
+		"SetSubtensor{0}", "AdvancedSubtensor1", "AdvancedSubtensor{2}", "AdvancedIncSubtensor1{inplace}", "AdvancedSetSubtensor{2}{inplace}", "SpecifyShape{[?, 3]}", "Assert{no way}", "LogSoftmaxGrad", "ARange", "Eye{bool}", "AllocDiag{-2}", "ExtractDiag{-1,2,0}", "Nonzero", "RepeatIndex", "Det", "SLogDet", "MatrixInverse",
 	} {
 		op, ok := expr.Op(name)
 		if !ok || op.String() != name {
@@ -150,7 +150,7 @@ func TestOpNamesRoundTrip(t *testing.T) {
 			t.Errorf("%s is not equal to itself", name)
 		}
 	}
-	for _, name := range []string{"", "foo", "cast", "cast{foo}", "sum{foo}", "sum{axis=9}", "DimShuffle{9}", "DimShuffle{a}", "Shape_i", "Shape_i{-1}", "Subtensor", "Subtensor{::0}", "Subtensor{1:2:_}", "Gemm{foo}", "add{inplace=-1}", "add}{", "SpecifyShape{3}"} {
+	for _, name := range []string{"", "foo", "cast", "cast{foo}", "sum{foo}", "sum{axis=9}", "DimShuffle{9}", "DimShuffle{a}", "Shape_i", "Shape_i{-1}", "Subtensor", "Subtensor{::0}", "Subtensor{1:2:_}", "Gemm{foo}", "add{inplace=-1}", "add}{", "SpecifyShape{3}", "Eye", "Eye{int8}", "AllocDiag", "AllocDiag{}", "AllocDiag{99999999999}", "ExtractDiag{0}", "ExtractDiag{0,0,8}", "ExtractDiag{0,-1,1}"} {
 		if op, ok := expr.Op(name); ok {
 			t.Errorf("%s is %v", name, op)
 		}
@@ -160,7 +160,8 @@ func TestOpNamesRoundTrip(t *testing.T) {
 // FuzzParse checks that reading a text takes memory proportional to its length, that an expression
 // is a sound graph, and that it prints as text that reads as the same expression.
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"(x + y)*2/s", "sum(X, axis=0)", "x[1:3, None]", "*1 -> exp(x)", "set_subtensor(x[0:2], 1.5)", "t.transpose(2, 0, 1)", "Gemm(X, 1.0, X, Y, s)", "[x, y]", "1e-3**-x", "stack([s, 2])", "cast{float32}(x)::0"} {
+	for _, text := range []string{"(x + y)*2/s", "sum(X, axis=0)", "x[1:3, None]", "*1 -> exp(x)", "set_subtensor(x[0:2], 1.5)", "t.transpose(2, 0, 1)", "Gemm(X, 1.0, X, Y, s)", "[x, y]", "1e-3**-x", "stack([s, 2])", "cast{float32}(x)::0",
+		"split(x, 3)[1:][0]", "set_subtensor(X[:, i], y)", "inc_subtensor(t[i, :, i], s)", "X[X > 0]", "set_subtensor(X[1, p], 2.5)", "tile(X, (2, 1, n))", "pad(x, (1, n), 'reflect')", "diagonal(t, -1, 2, 0)", "nonzero(X)", "meshgrid(x, y)[0]", "kron(X, Y)", "repeat(x, i)", "t[..., None, i]", "linspace(x, y, 4)", "block_diag(X, x)", "roll(X, (1, n), (0, 1))", "x[[True, False]]", "array_split(x, 9)"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -22,7 +22,9 @@ func TestParseLikePython(t *testing.T) {
 		{"p + p", "[or(p, p)]"}, {"p*p", "[and(p, p)]"}, {"(x > 1)*(x < 2)", "[and(gt(x, 1.0), lt(x, 2.0))]"}, {"p + True", "[or(p, True)]"}, {"p + 1", "[add(p, 1)]"}, {"p*x", "[mul(p, x)]"}, {"add(p, p)", "[add(p, p)]"}, {"and(p, or(p, p))", "[and(p, or(p, p))]"},
 		// A tuple is several indexes, a list is one.
 		{"X[:, i]", "[DimShuffle{1,0}(AdvancedSubtensor1(DimShuffle{1,0}(X), i))]"}, {"X[i, 1:]", "[AdvancedSubtensor1(Subtensor{:,1:}(X), i)]"}, {"X[0, i]", "[AdvancedSubtensor1(Subtensor{0}(X), i)]"}, {"t[..., i, i]", "[DimShuffle{1,0}(AdvancedSubtensor{2}(DimShuffle{1,2,0}(t), i, i))]"},
-		{"t[i, :, 0]", "column 2: index: integer tensors have to be adjacent, without None"}, {"X[i, None]", "have to be adjacent"}, {"X[:, i, i]", "3 indexes for a float64 matrix"},
+		{"t[i, :, 0]", "[AdvancedSubtensor1(Subtensor{:,:,0}(t), i)]"}, {"X[i, None]", "[DimShuffle{0,x,1}(AdvancedSubtensor1(X, i))]"}, {"X[:, i, i]", "3 indexes for a float64 matrix"},
+		{"set_subtensor(x[x > 0], 1)", "[switch(gt(x, 0.0), 1.0, x)]"}, {"inc_subtensor(X[p], s)", "[switch(DimShuffle{0,x}(p), add(X, DimShuffle{x,x}(s)), X)]"}, {"set_subtensor(x[p], y)", "[AdvancedSetSubtensor1(x, y, Nonzero(p, Shape_i{0}(x)))]"},
+		{"X[nonzero(p)]", "[AdvancedSubtensor1(X, Nonzero(p))]"}, {"split(v, 3)[1]", "[Subtensor{1:2}(v)]"}, {"identity(n)", "[identity(n)]"}, {"identity(2*2)", "[Eye{float64}(4, 4, 0)]"}, {"x[p[:2]]", "[AdvancedSubtensor1(x, Nonzero(Subtensor{:2}(p), Shape_i{0}(x)))]"},
 		{"X[(0, 1)]", "[Subtensor{0,1}(X)]"}, {"x[(0,)]", "[Subtensor{0}(x)]"}, {"x[()]", "[x]"}, {"X[[0, 1]]", "[AdvancedSubtensor1(X, [0, 1])]"},
 		// An empty list of axes means none, and None means all.
 		{"X.sum(axis=())", "[sum{axis=}(X)]"}, {"X.sum(axis=[])", "[sum{axis=}(X)]"}, {"X.mean(axis=None)", "[true_div(sum(X), cast{float64}(mul(Shape_i{0}(X), Shape_i{1}(X))))]"},

@@ -8,13 +8,15 @@ import (
 
 // A value is the meaning of a part of an expression.
 type value struct {
-	kind  valueKind
-	v     *fgraph.Variable // kindTensor; the computation of a kindNumber that was computed from others
-	num   number           // kindNumber
-	list  []value          // kindList
-	tuple bool             // kindList: in round brackets
-	ix    sliceValue       // kindSlice
-	text  string           // kindName: an element type or a string
+	kind    valueKind
+	v       *fgraph.Variable // kindTensor; the computation of a kindNumber that was computed from others
+	num     number           // kindNumber
+	list    []value          // kindList
+	tuple   bool             // kindList: in round brackets
+	several bool             // kindList: the results of a function that returns several
+	part    *tensor.Part     // kindTensor: what an index selected, which set_subtensor changes
+	ix      sliceValue       // kindSlice
+	text    string           // kindName: an element type or a string
 }
 
 type valueKind uint8
@@ -32,6 +34,15 @@ const (
 type sliceValue struct{ start, stop, step *value }
 
 func tensorValue(v *fgraph.Variable) value { return value{v: v} }
+
+// results returns the value of a function that returns several tensors.
+func results(list []*fgraph.Variable) value {
+	x := value{kind: kindList, several: true, list: make([]value, len(list))}
+	for i, v := range list {
+		x.list[i] = tensorValue(v)
+	}
+	return x
+}
 
 // tensor returns the value as a variable. A number has the type that it is written as.
 func (x value) tensor(what string) *fgraph.Variable {
@@ -177,7 +188,16 @@ func sizes(what string, list []value) []*fgraph.Variable {
 	}
 	dims := make([]*fgraph.Variable, len(list))
 	for i, x := range list {
-		dims[i] = tensor.AsSize(what, x.tensor(what))
+		dims[i] = x.size(what)
 	}
 	return dims
+}
+
+// size returns the value as a size or an index. A number that was computed from others, such as 2**10,
+// is a constant.
+func (x value) size(what string) *fgraph.Variable {
+	if x.kind == kindNumber && x.num.dtype == array.Int64 {
+		return tensor.Int(int(x.num.i))
+	}
+	return tensor.AsSize(what, x.tensor(what))
 }

@@ -1,0 +1,225 @@
+package array
+
+// A selection is the subarrays a[indexes[0][i], indexes[1][i], …] of an array.
+type selection struct {
+	places []int // the offset of subarray i
+	rest   Array // its dimensions, as those of a view of the array
+	size   int   // its elements
+	// outer says that the elements of different subarrays are closer to each other than those of one,
+	// as in the columns of a matrix. Then they are visited in that order.
+	outer bool
+}
+
+// selected returns the selection by integer arrays of one shape. The error wraps ErrIndex. The
+// selection is valid until the next call.
+func (ws *Workspace) selected(a *Array, indexes []*Array) (s selection, err error) {
+	k, n := len(indexes), indexes[0].Len()
+	if cap(ws.places) < n {
+		ws.places = make([]int, n)
+	}
+	s.places = ws.places[:n]
+	for i := range s.places {
+		s.places[i] = a.offset
+	}
+	nearest := int(^uint(0) >> 1)
+	for d, index := range indexes {
+		if !index.Contiguous() {
+			index = index.Clone()
+		}
+		size, step := a.shape[d], a.strides[d]
+		nearest = min(nearest, max(step, -step))
+		for i, p := range Slice[int64](index) {
+			if p < 0 {
+				p += int64(size)
+			}
+			if uint64(p) >= uint64(size) {
+				_, err := Position(Slice[int64](index)[i], size)
+				return s, err
+			}
+			s.places[i] += int(p) * step
+		}
+	}
+	s.rest = Array{dtype: a.dtype, ndim: a.ndim - uint8(k), data: a.data}
+	copy(s.rest.shape[:], a.shape[k:a.ndim])
+	copy(s.rest.strides[:], a.strides[k:a.ndim])
+	s.size, s.outer = s.rest.Len(), s.rest.ndim > 0 && n > 1
+	for d, step := range s.rest.strides[:s.rest.ndim] {
+		s.outer = s.outer && (max(step, -step) > nearest || s.rest.shape[d] <= 1)
+	}
+	s.outer = s.outer && s.size > 1
+	return s, nil
+}
+
+// Take makes out[i] a[indexes[0][i], indexes[1][i], …]. The indexes are integer arrays of one shape.
+// The shape of out is that of the indexes, followed by the remaining dimensions of a. The error
+// wraps ErrIndex or ErrTooLarge.
+func (ws *Workspace) Take(out, a *Array, indexes ...*Array) error {
+	s, err := ws.selected(a, indexes)
+	if err != nil {
+		return err
+	}
+	var buf [2 * MaxDims]int
+	lead, rest := indexes[0].Shape(), s.rest.Shape()
+	first, last := lead, rest
+	if s.outer {
+		first, last = rest, lead
+	}
+	if err := ws.New(out, a.dtype, append(append(buf[:0], first...), last...)...); err != nil {
+		return err
+	}
+	switch a.dtype {
+	case Bool:
+		takeElements[bool](out, &s)
+	case Int64:
+		takeElements[int64](out, &s)
+	case Float32:
+		takeElements[float32](out, &s)
+	case Float64:
+		takeElements[float64](out, &s)
+	}
+	if !s.outer {
+		return nil
+	}
+	return out.TransposeTo(out, leadFirst(&buf, len(lead), len(rest))...)
+}
+
+// leadFirst returns the order that moves lead dimensions before rest others.
+func leadFirst(buf *[2 * MaxDims]int, lead, rest int) []int {
+	order := buf[:lead+rest]
+	for d := range order {
+		order[d] = (d + rest) % (lead + rest)
+	}
+	return order
+}
+
+func takeElements[T Element](out *Array, s *selection) {
+	dst, src := dataOf[T](out), dataOf[T](&s.rest)
+	switch {
+	case len(s.places) == 0 || s.size == 0:
+	case s.size == 1:
+		for i, at := range s.places {
+			dst[i] = src[at]
+		}
+	case s.outer:
+		s.each(func(r, at int) {
+			part := dst[r*len(s.places):][:len(s.places)]
+			for i, p := range s.places {
+				part[i] = src[p+at]
+			}
+		})
+	case s.rest.Contiguous():
+		for i, at := range s.places {
+			copy(dst[i*s.size:][:s.size], src[at:])
+		}
+	default:
+		for i, at := range s.places {
+			gather(dst[i*s.size:][:s.size], src, at, s.rest.Shape(), s.rest.strides[:s.rest.ndim], 0)
+		}
+	}
+}
+
+// each calls f for each element of a subarray, in row-major order, with its offset from the first
+// one.
+func (s *selection) each(f func(r, at int)) {
+	var w walker
+	w.start(0, s.rest.Shape(), s.rest.strides[:s.rest.ndim], 0)
+	for r := range s.size {
+		f(r, w.at)
+		w.advance(1)
+	}
+}
+
+// Put sets a[indexes[0][i], …] to y[i], or adds y[i] to it, in the order of i. The shape of y is
+// that of the result of Take. The error wraps ErrIndex.
+func (ws *Workspace) Put(a, y *Array, add bool, indexes ...*Array) error {
+	s, err := ws.selected(a, indexes)
+	if err != nil || len(s.places) == 0 || s.size == 0 {
+		return err
+	}
+	if s.outer { // y with the same order of elements
+		var buf [2 * MaxDims]int
+		lead, rest := indexes[0].NDim(), s.rest.NDim()
+		y = y.Transpose(leadFirst(&buf, rest, lead)...)
+	}
+	if !y.Contiguous() {
+		y = y.Clone()
+	}
+	switch a.dtype {
+	case Bool:
+		putBools(y, &s, add)
+	case Int64:
+		putElements[int64](y, &s, add)
+	case Float32:
+		putElements[float32](y, &s, add)
+	case Float64:
+		putElements[float64](y, &s, add)
+	}
+	return nil
+}
+
+// putElements sets or adds elements of y, which is in the order of the selection.
+func putElements[T number](y *Array, s *selection, add bool) {
+	dst, src := dataOf[T](&s.rest), Slice[T](y)
+	switch {
+	case s.outer && add:
+		s.each(func(r, at int) {
+			for i, v := range src[r*len(s.places):][:len(s.places)] {
+				dst[s.places[i]+at] += v
+			}
+		})
+	case add && s.size > 1 && s.rest.Contiguous():
+		for i, p := range s.places {
+			part := dst[p:][:s.size]
+			for r, v := range src[i*s.size:][:s.size] {
+				part[r] += v
+			}
+		}
+	case add:
+		s.each(func(r, at int) {
+			for i, p := range s.places {
+				dst[p+at] += src[i*s.size+r]
+			}
+		})
+	default:
+		setElements(dst, src, s)
+	}
+}
+
+// putBools is putElements for bools. A sum is true if one of its terms is.
+func putBools(y *Array, s *selection, add bool) {
+	dst, src := dataOf[bool](&s.rest), Slice[bool](y)
+	if !add {
+		setElements(dst, src, s)
+		return
+	}
+	s.each(func(r, at int) {
+		for i, p := range s.places {
+			k := i*s.size + r
+			if s.outer {
+				k = r*len(s.places) + i
+			}
+			dst[p+at] = dst[p+at] || src[k]
+		}
+	})
+}
+
+func setElements[T Element](dst, src []T, s *selection) {
+	switch {
+	case s.outer:
+		s.each(func(r, at int) {
+			for i, v := range src[r*len(s.places):][:len(s.places)] {
+				dst[s.places[i]+at] = v
+			}
+		})
+	case s.size > 1 && s.rest.Contiguous():
+		for i, p := range s.places {
+			copy(dst[p:], src[i*s.size:][:s.size])
+		}
+	default:
+		s.each(func(r, at int) {
+			for i, p := range s.places {
+				dst[p+at] = src[i*s.size+r]
+			}
+		})
+	}
+}

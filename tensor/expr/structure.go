@@ -1,0 +1,312 @@
+package expr
+
+import (
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// structure holds the functions that make tensors, and put them together and apart. Names and
+// arguments are NumPy's, with those of its linalg, and SciPy's for block_diag.
+var structure = map[string]function{
+	"zeros": filled(0), "ones": filled(1), "full": full, "zeros_like": filledLike(0), "ones_like": filledLike(1), "full_like": fullLike,
+	"eye": eye, "identity": identity, "tri": tri, "tril": triangle(tensor.Tril), "triu": triangle(tensor.Triu),
+	"diag": diag, "diagonal": diagonal, "trace": trace, "linspace": linspace, "diff": diff, "pad": pad,
+	"kron":       pairOf(tensor.Kron),
+	"outer":      pairOf(func(x, y *fgraph.Variable) *fgraph.Variable { return tensor.Outer(flat(x), flat(y)) }),
+	"block_diag": func(c *call) *fgraph.Variable { return tensor.BlockDiag(tensors(c.name, c.args)...) },
+	"vstack":     stacked(0, 2), "hstack": stacked(1, 1), "dstack": stacked(2, 3), "column_stack": columnStack,
+	"fill_diagonal": func(c *call) *fgraph.Variable {
+		c.count(2)
+		x := c.tensor(0, "a")
+		return tensor.FillDiagonal(x, tensors(c.name, []value{tensorValue(x), c.need(1, "val")})[1])
+	},
+	"det":            func(c *call) *fgraph.Variable { c.count(1); return tensor.Det(c.tensor(0, "a")) },
+	"matrix_inverse": func(c *call) *fgraph.Variable { c.count(1); return tensor.Inv(c.tensor(0, "a")) },
+	"flatnonzero":    func(c *call) *fgraph.Variable { c.count(1); return tensor.Nonzero(flat(c.tensor(0, "a")))[0] },
+}
+
+// flat returns x as a vector.
+func flat(x *fgraph.Variable) *fgraph.Variable {
+	if tensor.TypeOf(x).NDim() == 1 {
+		return x
+	}
+	return tensor.Flatten(x, 1)
+}
+
+// pairOf returns the function that applies f to its two arguments, a and b.
+func pairOf(f func(x, y *fgraph.Variable) *fgraph.Variable) function {
+	return func(c *call) *fgraph.Variable {
+		in := c.tensors("a", "b")
+		return f(in[0], in[1])
+	}
+}
+
+// filled returns the function that allocates a tensor with all elements v.
+func filled(v float64) function {
+	return func(c *call) *fgraph.Variable {
+		dtype := c.dtype(-1, array.Float64)
+		if n := len(c.args); n > 1 && c.args[n-1].kind == kindName { // zeros((2, 3), 'int64')
+			c.count(2)
+			dtype, c.args = c.args[n-1].dtype(c.name), c.args[:n-1]
+		}
+		list := c.args
+		if s, ok := c.arg(-1, "shape"); ok {
+			c.count(0)
+			list = []value{s}
+		}
+		return tensor.Alloc(tensor.Constant(array.Full(dtype, v)), sizes(c.name, list)...)
+	}
+}
+
+func full(c *call) *fgraph.Variable {
+	c.count(3)
+	shape := sizes(c.name, []value{c.need(0, "shape")})
+	v := c.tensor(1, "fill_value")
+	return tensor.Alloc(tensor.Cast(v, c.dtype(2, tensor.TypeOf(v).DType())), shape...)
+}
+
+// filledLike returns the function that fills the shape of a tensor with v.
+func filledLike(v float64) function {
+	return func(c *call) *fgraph.Variable {
+		c.count(2)
+		x := c.tensor(0, "x")
+		if d := c.dtype(1, tensor.TypeOf(x).DType()); d != tensor.TypeOf(x).DType() {
+			return tensor.Second(x, tensor.Constant(array.Full(d, v)))
+		}
+		return tensor.FillLike(x, v)
+	}
+}
+
+func fullLike(c *call) *fgraph.Variable {
+	c.count(3)
+	x, v := c.tensor(0, "a"), c.tensor(1, "fill_value")
+	return tensor.Second(x, tensor.Cast(v, c.dtype(2, tensor.TypeOf(x).DType())))
+}
+
+func eye(c *call) *fgraph.Variable {
+	c.count(4)
+	n := c.need(0, "N").size(c.name)
+	return tensor.Eye(c.dtype(3, array.Float64), n, c.size(1, "M", n), c.size(2, "k", tensor.Int(0)))
+}
+
+// identity returns the identity matrix of a size that is written as a number, as in NumPy. Of
+// anything else it is Theano's op, which returns its argument.
+func identity(c *call) *fgraph.Variable {
+	x, ok := c.arg(0, "n")
+	if !ok || x.kind != kindNumber || x.num.dtype != array.Int64 {
+		return mapped(array.Identity)(c)
+	}
+	c.count(2)
+	n := x.size(c.name)
+	return tensor.Eye(c.dtype(1, array.Float64), n, n, tensor.Int(0))
+}
+
+func tri(c *call) *fgraph.Variable {
+	c.count(4)
+	n := c.need(0, "N").size(c.name)
+	return tensor.Tri(c.dtype(3, array.Float64), n, c.size(1, "M", n), c.size(2, "k", tensor.Int(0)))
+}
+
+// triangle returns tril or triu.
+func triangle(f func(x, k *fgraph.Variable) *fgraph.Variable) function {
+	return func(c *call) *fgraph.Variable {
+		c.count(2)
+		return f(c.tensor(0, "m"), c.size(1, "k", tensor.Int(0)))
+	}
+}
+
+func diag(c *call) *fgraph.Variable {
+	c.count(2)
+	return tensor.Diag(c.tensor(0, "v"), c.integer(1, "k", 0))
+}
+
+func diagonal(c *call) *fgraph.Variable {
+	c.count(4)
+	return tensor.Diagonal(c.tensor(0, "a"), c.integer(1, "offset", 0), c.integer(2, "axis1", 0), c.integer(3, "axis2", 1))
+}
+
+func trace(c *call) *fgraph.Variable {
+	c.count(5)
+	x := c.tensor(0, "a")
+	x = tensor.Cast(x, c.dtype(4, tensor.TypeOf(x).DType()))
+	return tensor.Trace(x, c.integer(1, "offset", 0), c.integer(2, "axis1", 0), c.integer(3, "axis2", 1))
+}
+
+// linspace returns floats unless an element type is named. Integers are rounded down.
+func linspace(c *call) *fgraph.Variable {
+	c.count(4)
+	ends := tensors(c.name, []value{c.need(0, "start"), c.need(1, "stop")})
+	y := tensor.Linspace(ends[0], ends[1], c.integer(2, "num", 50), c.flag(3, "endpoint", true))
+	dtype, axis := c.dtype(-1, tensor.TypeOf(y).DType()), c.axis(-1, 0)
+	if dtype == array.Int64 {
+		y = tensor.Map(array.Floor, y)
+	}
+	return tensor.MoveAxes(tensor.Cast(y, dtype), []int{0}, []int{axis})
+}
+
+// diff joins what is named prepend and append to the tensor before it takes differences.
+func diff(c *call) *fgraph.Variable {
+	c.count(5)
+	x, n, axis := c.tensor(0, "a"), c.integer(1, "n", 1), c.axis(2, -1)
+	axis = tensor.NormalAxes(c.name, x, []int{axis})[0]
+	joined := []*fgraph.Variable{x}
+	for i, name := range []string{"prepend", "append"} {
+		v, ok := c.arg(3+i, name)
+		if !ok {
+			continue
+		}
+		y := tensors(c.name, []value{tensorValue(x), v})[1]
+		if tensor.TypeOf(y).NDim() == 0 {
+			y = tensor.Alloc(y, sizesOf(x, axis)...)
+		}
+		if name == "append" {
+			joined = append(joined, y)
+		} else {
+			joined = []*fgraph.Variable{y, x}
+		}
+	}
+	if len(joined) > 1 {
+		x = tensor.Join(axis, joined...)
+	}
+	return tensor.Diff(x, n, axis)
+}
+
+// stacked returns the function that joins tensors of at least least dimensions along an axis. The
+// elements of vectors that hstack joins lie along the first one.
+func stacked(axis, least int) function {
+	return func(c *call) *fgraph.Variable {
+		c.count(1)
+		list := c.listOf(0, "tup")
+		for i, v := range list {
+			list[i] = tensor.AtLeast(v, least)
+		}
+		if len(list) > 0 && tensor.TypeOf(list[0]).NDim() == 1 {
+			return tensor.Join(0, list...)
+		}
+		return tensor.Join(axis, list...)
+	}
+}
+
+// columnStack joins vectors as columns, and matrices.
+func columnStack(c *call) *fgraph.Variable {
+	c.count(1)
+	list := c.listOf(0, "tup")
+	for i, v := range list {
+		if n := tensor.TypeOf(v).NDim(); n < 2 {
+			list[i] = tensor.DimShuffle(tensor.AtLeast(v, 1), 0, array.NewAxis)
+		}
+	}
+	return tensor.Join(1, list...)
+}
+
+func split(c *call) value      { return divide(c, tensor.Split, c.axis(2, 0), 3) }
+func arraySplit(c *call) value { return divide(c, tensor.ArraySplit, c.axis(2, 0), 3) }
+
+// splitAlong returns split along an axis of tensors with at least axis+1 dimensions. The exception
+// is hsplit, which splits vectors, too.
+func splitAlong(axis int) func(c *call) value {
+	return func(c *call) value {
+		n, axis := tensor.TypeOf(c.tensor(0, "ary")).NDim(), axis
+		if n == 1 && axis == 1 {
+			axis = 0
+		} else if n <= max(axis, 1) {
+			fail(c.name, "a tensor of %d dimensions", n)
+		}
+		return divide(c, tensor.Split, axis, 2)
+	}
+}
+
+// divide cuts a tensor into a number of parts, or at the places in a list.
+func divide(c *call, parts func(x *fgraph.Variable, parts, axis int) []*fgraph.Variable, axis, most int) value {
+	c.count(most)
+	x, where := c.tensor(0, "ary"), c.need(1, "indices_or_sections")
+	if where.kind == kindNumber && where.num.dtype == array.Int64 {
+		return results(parts(x, where.integer(c.name), axis))
+	}
+	if where.kind != kindList {
+		fail(c.name, "a number of parts or a list of positions is expected")
+	}
+	return results(tensor.SplitAt(x, axis, sizes(c.name, []value{where})...))
+}
+
+func meshgrid(c *call) value {
+	indexing := c.text(-1, "indexing", "xy")
+	if indexing != "xy" && indexing != "ij" {
+		fail(c.name, "the indexing is xy or ij, not %q", indexing)
+	}
+	var vectors []*fgraph.Variable
+	for _, x := range c.args {
+		vectors = append(vectors, x.tensor(c.name))
+	}
+	return results(tensor.Meshgrid(indexing == "ij", c.flag(-1, "sparse", false), vectors...))
+}
+
+func broadcastArrays(c *call) value {
+	if len(c.args) == 0 {
+		fail(c.name, "no tensors")
+	}
+	list := make([]*fgraph.Variable, len(c.args))
+	for i, x := range c.args {
+		list[i] = x.tensor(c.name)
+	}
+	return results(tensor.BroadcastAll(list...))
+}
+
+func nonzero(c *call) value {
+	c.count(1)
+	return indexResults(tensor.Nonzero(c.tensor(0, "a")))
+}
+
+// indexResults returns a tuple of results: as an index it is as many indexes.
+func indexResults(list []*fgraph.Variable) value {
+	x := results(list)
+	x.tuple = true
+	return x
+}
+
+// openMesh returns ix_, which indexes what is in the rows and columns that vectors name.
+func openMesh(c *call) value {
+	list := make([]*fgraph.Variable, len(c.args))
+	for i, x := range c.args {
+		list[i] = x.indexTensor(c.name)
+		switch t := tensor.TypeOf(list[i]); {
+		case t.NDim() != 1:
+			fail(c.name, "a %v is no vector", t)
+		case t.DType() == array.Bool:
+			list[i] = tensor.Nonzero(list[i])[0]
+		}
+	}
+	return indexResults(tensor.Meshgrid(true, true, list...))
+}
+
+func slogdet(c *call) value {
+	c.count(1)
+	sign, log := tensor.SLogDet(c.tensor(0, "a"))
+	return results([]*fgraph.Variable{sign, log})
+}
+
+// where is nonzero of a condition alone.
+func where(c *call) value {
+	if len(c.args) == 1 {
+		return indexResults(tensor.Nonzero(c.tensor(0, "condition")))
+	}
+	return tensorValue(mapped(array.Switch)(c))
+}
+
+// atLeast returns the function that gives each argument at least n dimensions.
+func atLeast(n int) func(c *call) value {
+	return func(c *call) value {
+		if len(c.args) == 0 {
+			fail(c.name, "no tensors")
+		}
+		list := make([]*fgraph.Variable, len(c.args))
+		for i, x := range c.args {
+			list[i] = tensor.AtLeast(x.tensor(c.name), n)
+		}
+		if len(list) == 1 {
+			return tensorValue(list[0])
+		}
+		return results(list)
+	}
+}
