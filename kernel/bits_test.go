@@ -202,13 +202,17 @@ func doubleBits(c *kerneltest.Checksums) {
 	for name, f := range map[string]func(float64) float64{
 		"Exp2": elementary.Exp2, "Sinh": elementary.Sinh, "Cosh": elementary.Cosh, "Log2": elementary.Log2, "Log10": elementary.Log10, "Asinh": elementary.Asinh,
 		"Acosh": elementary.Acosh, "Atanh": elementary.Atanh, "Tan": elementary.Tan, "Asin": elementary.Asin, "Acos": elementary.Acos, "Atan": elementary.Atan,
-		"Erf": elementary.Erf, "Erfc": elementary.Erfc,
+		"Erf": elementary.Erf, "Erfc": elementary.Erfc, "Gamma": elementary.Gamma, "Lgamma": elementary.Lgamma, "Digamma": elementary.Digamma,
+		"Erfinv": elementary.Erfinv, "Erfcinv": elementary.Erfcinv, "Log1mexp": elementary.Log1mexp, "Cbrt": elementary.Cbrt, "Erfcx": elementary.Erfcx,
 	} {
 		for i, v := range x {
 			c.Float64s("elementary."+name, f(v), f(y[i]), f(math.Abs(y[i])/8))
 		}
 	}
-	for name, f := range map[string]func(x, y float64) float64{"Pow": elementary.Pow, "Atan2": elementary.Atan2, "LogAddExp": elementary.LogAddExp} {
+	for name, f := range map[string]func(x, y float64) float64{"Pow": elementary.Pow, "Atan2": elementary.Atan2, "LogAddExp": elementary.LogAddExp,
+		"Hypot": elementary.Hypot, "Xlogy": elementary.Xlogy, "Xlog1py": elementary.Xlog1py,
+		"Polygamma": func(x, y float64) float64 { return elementary.Polygamma(math.Abs(math.Trunc(x)), y) },
+	} {
 		for i, v := range x {
 			c.Float64s("elementary."+name, f(v, y[i]), f(math.Abs(y[i]), v), f(math.Abs(y[i]), y[(i+1)%len(y)]))
 		}

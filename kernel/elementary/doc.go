@@ -10,7 +10,9 @@
 // what rounds at most once: square roots, rounding to integers, remainders.
 //
 // Exponentials split x into n·ln 2 + r and take the Taylor series of r. Logarithms, the sine and
-// the error function use the polynomials of FreeBSD's msun, the arc tangent that of Cephes.
+// the error function use the polynomials of FreeBSD's msun, the arc tangent that of Cephes. The
+// gamma function and its relatives use interpolating polynomials near 2, recurrences and asymptotic
+// series; see DLMF, chapter 5. Inverse error functions are roots, found by Halley's method.
 //
 // All functions are safe for concurrent use.
 package elementary

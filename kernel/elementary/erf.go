@@ -36,6 +36,20 @@ func Erfc(x float64) float64 {
 	return 2
 }
 
+// Erfcx returns exp(x²)·Erfc(x), which decreases like 1/x.
+func Erfcx(x float64) float64 {
+	switch {
+	case x != x:
+		return x
+	case x < -27:
+		return math.Inf(1)
+	case x >= 1.25:
+		return Exp(-0.5625+erfcFar(x)) / x
+	}
+	z := math.Float64frombits(math.Float64bits(x) &^ (1<<32 - 1)) // its square is exact
+	return Exp(float64(z*z)) * Exp(float64((x-z)*(x+z))) * Erfc(x)
+}
+
 // erfNear returns erf(x)/x - 1 for x below 0.84375.
 func erfNear(x float64) float64 {
 	z := float64(x * x)
@@ -48,13 +62,17 @@ func erfc(x float64) float64 {
 		s := x - 1
 		return 1 - 8.45062911510467529297e-01 - horner(s, erfcOneP)/horner(s, erfcOneQ)
 	}
-	s := 1 / float64(x*x)
-	p, q := erfcFarP, erfcFarQ
-	if x < 1/0.35 {
-		p, q = erfcMidP, erfcMidQ
-	}
 	z := math.Float64frombits(math.Float64bits(x) &^ (1<<32 - 1)) // its square is exact
-	return Exp(-float64(z*z)-0.5625) * Exp(float64((z-x)*(z+x))+horner(s, p)/horner(s, q)) / x
+	return Exp(-float64(z*z)-0.5625) * Exp(float64((z-x)*(z+x))+erfcFar(x)) / x
+}
+
+// erfcFar returns the logarithm of x·Erfcx(x) plus 0.5625, for x from 1.25.
+func erfcFar(x float64) float64 {
+	s := 1 / float64(x*x)
+	if x < 1/0.35 {
+		return horner(s, erfcMidP) / horner(s, erfcMidQ)
+	}
+	return horner(s, erfcFarP) / horner(s, erfcFarQ)
 }
 
 // The coefficients of the polynomials, the highest first: numerators and denominators.

@@ -63,6 +63,30 @@ func LogAddExp(x, y float64) float64 {
 	return max(x, y) + Log1p(Exp(-math.Abs(x-y)))
 }
 
+// Log1mexp returns log(1 - exp(x)). It is NaN for x > 0.
+func Log1mexp(x float64) float64 {
+	if x < -math.Ln2 {
+		return Log1p(-Exp(x))
+	}
+	return Log(-Expm1(x))
+}
+
+// Xlogy returns x·log(y), and 0 if x is 0, unless y is NaN.
+func Xlogy(x, y float64) float64 {
+	if x == 0 && y == y {
+		return 0
+	}
+	return float64(x * Log(y))
+}
+
+// Xlog1py returns x·log(1 + y), and 0 if x is 0, unless y is NaN.
+func Xlog1py(x, y float64) float64 {
+	if x == 0 && y == y {
+		return 0
+	}
+	return float64(x * Log1p(y))
+}
+
 // Asinh returns the inverse hyperbolic sine of x.
 func Asinh(x float64) float64 {
 	a := math.Abs(x)
