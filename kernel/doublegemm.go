@@ -70,6 +70,10 @@ func DGemm(alpha float64, a, b Strided, c []float64, stride int) {
 	if rows == 0 || cols == 0 || a.Cols == 0 {
 		return
 	}
+	if smallProduct(rows, cols, a.Cols) {
+		smallDGemm(alpha, &a, &b, c, stride)
+		return
+	}
 	w := doubleScratches.Get().(*doubleScratch)
 	defer doubleScratches.Put(w)
 	s := bestSet
