@@ -98,6 +98,32 @@ var binaryDerivatives = map[array.Opcode][2]func(x, y, z, g *fgraph.Variable) *f
 			return Mul(g, z, Switch(Map(array.Eq, x, Number(0, x)), Number(0, x), Log(x)))
 		},
 	},
+	array.Xlogy: {
+		func(_, y, _, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Log(y)) },
+		func(x, y, _, g *fgraph.Variable) *fgraph.Variable { return unlessZero(x, TrueDiv(Mul(g, x), y)) },
+	},
+	array.Xlog1py: {
+		func(_, y, _, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Map(array.Log1p, y)) },
+		func(x, y, _, g *fgraph.Variable) *fgraph.Variable {
+			return unlessZero(x, TrueDiv(Mul(g, x), Add(Number(1, y), y)))
+		},
+	},
+	array.Copysign: {
+		func(x, y, _, g *fgraph.Variable) *fgraph.Variable {
+			return Mul(g, Map(array.Sgn, x), Map(array.Copysign, Number(1, y), y))
+		},
+		func(_, _, _, g *fgraph.Variable) *fgraph.Variable { return ZerosLike(g) },
+	},
+	array.Hypot: {
+		func(x, _, z, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(Mul(g, x), z) },
+		func(_, y, z, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(Mul(g, y), z) },
+	},
+	array.Polygamma: {
+		func(_, _, _, g *fgraph.Variable) *fgraph.Variable { return nil }, // the order is an integer
+		func(x, y, _, g *fgraph.Variable) *fgraph.Variable {
+			return Mul(g, Map(array.Polygamma, Add(x, Number(1, x)), y))
+		},
+	},
 	array.Arctan2: {
 		func(x, y, _, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(Mul(g, y), Add(Sqr(x), Sqr(y))) },
 		func(x, y, _, g *fgraph.Variable) *fgraph.Variable {
@@ -132,16 +158,31 @@ var unaryDerivatives = map[array.Opcode]func(x, y, g *fgraph.Variable) *fgraph.V
 	array.Arccos: func(x, y, g *fgraph.Variable) *fgraph.Variable {
 		return Neg(TrueDiv(g, Sqrt(Sub(Number(1, g), Sqr(x)))))
 	},
-	array.Arctan:  func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Add(Number(1, g), Sqr(x))) },
-	array.Sinh:    func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Map(array.Cosh, x)) },
-	array.Cosh:    func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Map(array.Sinh, x)) },
-	array.Tanh:    func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Sub(Number(1, g), Sqr(y))) },
-	array.Arcsinh: func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Sqrt(Add(Sqr(x), Number(1, g)))) },
-	array.Arccosh: func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Sqrt(Sub(Sqr(x), Number(1, g)))) },
-	array.Arctanh: func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Sub(Number(1, g), Sqr(x))) },
-	array.Deg2rad: func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(Number(math.Pi/180, g), g) },
-	array.Rad2deg: func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(Number(180/math.Pi, g), g) },
-	array.Sgn:     flat, array.Floor: flat, array.Ceil: flat, array.Trunc: flat, array.Round: flat,
+	array.Arctan:   func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Add(Number(1, g), Sqr(x))) },
+	array.Sinh:     func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Map(array.Cosh, x)) },
+	array.Cosh:     func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Map(array.Sinh, x)) },
+	array.Tanh:     func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Sub(Number(1, g), Sqr(y))) },
+	array.Arcsinh:  func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Sqrt(Add(Sqr(x), Number(1, g)))) },
+	array.Arccosh:  func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Sqrt(Sub(Sqr(x), Number(1, g)))) },
+	array.Arctanh:  func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Sub(Number(1, g), Sqr(x))) },
+	array.Deg2rad:  func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(Number(math.Pi/180, g), g) },
+	array.Rad2deg:  func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(Number(180/math.Pi, g), g) },
+	array.Gamma:    func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, y, Map(array.Psi, x)) },
+	array.GammaLn:  func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Map(array.Psi, x)) },
+	array.Psi:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Map(array.Polygamma, Number(1, x), x)) },
+	array.Erfinv:   func(x, y, g *fgraph.Variable) *fgraph.Variable { return inverseGaussian(1, y, g) },
+	array.Erfcinv:  func(x, y, g *fgraph.Variable) *fgraph.Variable { return inverseGaussian(-1, y, g) },
+	array.Log1mexp: func(x, y, g *fgraph.Variable) *fgraph.Variable { return Neg(TrueDiv(g, Map(array.Expm1, Neg(x)))) },
+	array.Erfcx: func(x, y, g *fgraph.Variable) *fgraph.Variable {
+		return Mul(Number(2, g), g, Sub(Mul(x, y), Number(1/math.Sqrt(math.Pi), y)))
+	},
+	array.Cbrt: func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Mul(Number(3, g), Sqr(y))) },
+	array.Sgn:  flat, array.Floor: flat, array.Ceil: flat, array.Trunc: flat, array.Round: flat,
+}
+
+// unlessZero returns v where x is not 0, and 0 elsewhere.
+func unlessZero(x, v *fgraph.Variable) *fgraph.Variable {
+	return Switch(Map(array.Eq, x, Number(0, x)), Number(0, v), v)
 }
 
 // flat is the derivative of a step function.
@@ -150,4 +191,9 @@ func flat(_, _, g *fgraph.Variable) *fgraph.Variable { return ZerosLike(g) }
 // gaussian returns g times the derivative of scale/2·erf(x).
 func gaussian(scale float64, x, g *fgraph.Variable) *fgraph.Variable {
 	return Mul(Number(scale/math.Sqrt(math.Pi), g), g, Exp(Neg(Sqr(x))))
+}
+
+// inverseGaussian returns g times the derivative of scale·erfinv, whose value is y.
+func inverseGaussian(scale float64, y, g *fgraph.Variable) *fgraph.Variable {
+	return Mul(Number(scale*math.Sqrt(math.Pi)/2, g), g, Exp(Sqr(y)))
 }

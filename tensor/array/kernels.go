@@ -282,11 +282,18 @@ func floatTable[T float]() (t [NumOpcodes]blockFunc[T]) {
 		Tan: elementary.Tan, Arcsin: elementary.Asin, Arccos: elementary.Acos, Arctan: elementary.Atan,
 		Sinh: elementary.Sinh, Cosh: elementary.Cosh, Arcsinh: elementary.Asinh, Arccosh: elementary.Acosh, Arctanh: elementary.Atanh,
 		Deg2rad: func(x float64) float64 { return x * (math.Pi / 180) }, Rad2deg: func(x float64) float64 { return x * (180 / math.Pi) },
+		Gamma: elementary.Gamma, GammaLn: elementary.Lgamma, Psi: elementary.Digamma, Erfinv: elementary.Erfinv, Erfcinv: elementary.Erfcinv,
+		Log1mexp: elementary.Log1mexp, Cbrt: elementary.Cbrt, Erfcx: elementary.Erfcx,
 		Floor: math.Floor, Ceil: math.Ceil, Trunc: math.Trunc, Round: math.RoundToEven,
 	} {
 		t[o] = unary(f)
 	}
-	t[Pow], t[Arctan2], t[LogAddExp] = binary(elementary.Pow), binary(elementary.Atan2), binary(elementary.LogAddExp)
+	for o, f := range map[Opcode]func(a, b float64) float64{
+		Pow: elementary.Pow, Arctan2: elementary.Atan2, LogAddExp: elementary.LogAddExp, Polygamma: elementary.Polygamma,
+		Xlogy: elementary.Xlogy, Xlog1py: elementary.Xlog1py, Copysign: math.Copysign, Hypot: elementary.Hypot,
+	} {
+		t[o] = binary(f)
+	}
 	t[IntDiv] = binary(floorDivFloat)
 	t[Mod] = binary(func(a, b float64) float64 {
 		r := math.Mod(a, b)

@@ -72,6 +72,19 @@ const (
 	Or
 	Xor
 	Invert
+	Gamma
+	GammaLn    // log(|gamma(x)|)
+	Psi        // the derivative of log(gamma(x)), also called digamma
+	Erfinv     // the number whose erf is x
+	Erfcinv    // the number whose erfc is x
+	Log1mexp   // log(1 - exp(x))
+	Cbrt       // the cube root
+	Erfcx      // exp(x**2)*erfc(x)
+	Polygamma  // the derivative of psi(y) of order x, an integer
+	Xlogy      // x*log(y), and 0 where x is 0
+	Xlog1py    // x*log(1 + y), and 0 where x is 0
+	Copysign   // |x| with the sign of y
+	Hypot      // sqrt(x**2 + y**2)
 	NumOpcodes // how many there are
 )
 
@@ -125,6 +138,9 @@ var ops = func() (table [NumOpcodes]opInfo) {
 		{IsNan, opInfo{"isnan isinf", 1, test, false}},
 		{And, opInfo{"and or xor", 2, logic, true}},
 		{Invert, opInfo{"invert", 1, logic, false}},
+		{Gamma, opInfo{"gamma gammaln psi erfinv erfcinv log1mexp cbrt erfcx", 1, real_, false}},
+		{Polygamma, opInfo{"polygamma xlogy xlog1py copysign", 2, real_, false}},
+		{Hypot, opInfo{"hypot", 2, real_, true}},
 	} {
 		for i, name := range strings.Fields(family.name) {
 			table[int(family.first)+i] = opInfo{name, family.args, family.typing, family.commutes}

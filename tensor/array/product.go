@@ -32,7 +32,15 @@ func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) er
 	if c.Len() == 0 {
 		return nil
 	}
-	if c.dtype == Float64 && !otherBLAS(c.dtype) && kernel.HasDGemm() {
+	if a.shape[1] == 0 { // whose first elements may lie outside of their memory
+		if c.dtype == Float32 {
+			kernel.Scale(general32(c), float32(beta))
+		} else {
+			scale64(beta, c)
+		}
+		return nil
+	}
+	if usesDGemm(c.dtype) {
 		if beta != 1 {
 			scale64(beta, c)
 		}
@@ -50,11 +58,20 @@ func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) er
 	}
 	defer freeB()
 	if c.dtype == Float32 {
-		gemm32(float32(alpha), a, ta, b, tb, float32(beta), c)
+		var scratch kernel.Matrix
+		if ta && tb {
+			scratch = kernel.New(c.shape[1], c.shape[0])
+		}
+		gemm32(float32(alpha), a, ta, b, tb, float32(beta), c, scratch)
 		return nil
 	}
 	gemm64(alpha, a, ta, b, tb, beta, c)
 	return nil
+}
+
+// usesDGemm reports whether Gemm calls kernel.DGemm, which takes any strides.
+func usesDGemm(dtype DType) bool {
+	return dtype == Float64 && !otherBLAS(dtype) && kernel.HasDGemm()
 }
 
 // scratchCopy returns a contiguous copy in memory of the workspace.
@@ -70,13 +87,10 @@ func (ws *Workspace) scratchCopy(a *Array) (*Array, error) {
 // asFactor returns a matrix or its transpose with contiguous rows: a view of a, or else a copy,
 // which the function releases.
 func (ws *Workspace) asFactor(a *Array) (m *Array, transposed bool, release func(), err error) {
-	fits := func(rows, cols, rowStep, colStep int) bool {
-		return (cols <= 1 || colStep == 1) && (rows <= 1 || rowStep >= max(1, cols))
-	}
 	switch {
-	case fits(a.shape[0], a.shape[1], a.strides[0], a.strides[1]):
+	case rowsFit(a.shape[0], a.shape[1], a.strides[0], a.strides[1]):
 		return a, false, func() {}, nil
-	case fits(a.shape[1], a.shape[0], a.strides[1], a.strides[0]):
+	case rowsFit(a.shape[1], a.shape[0], a.strides[1], a.strides[0]):
 		return a.Transpose(1, 0), true, func() {}, nil
 	}
 	t, err := ws.scratchCopy(a)
@@ -84,6 +98,11 @@ func (ws *Workspace) asFactor(a *Array) (m *Array, transposed bool, release func
 		return nil, false, nil, err
 	}
 	return t, false, func() { ws.Release(t) }, nil
+}
+
+// rowsFit reports whether the rows of a matrix are contiguous and do not overlap.
+func rowsFit(rows, cols, rowStep, colStep int) bool {
+	return (cols <= 1 || colStep == 1) && (rows <= 1 || rowStep >= max(1, cols))
 }
 
 // stride returns the distance between rows of a matrix.
@@ -121,16 +140,17 @@ func strided(a *Array) kernel.Strided {
 }
 
 func gemm64(alpha float64, a *Array, ta bool, b *Array, tb bool, beta float64, c *Array) {
-	flag := map[bool]blas.Transpose{false: blas.NoTrans, true: blas.Trans}
-	if a.Len() == 0 {
-		scale64(beta, c)
-		return
+	flag := func(transposed bool) blas.Transpose {
+		if transposed {
+			return blas.Trans
+		}
+		return blas.NoTrans
 	}
 	if !allFinite(a) || !allFinite(b) { // gonum omits products with zero, and so loses NaN and infinities
 		slowGemm64(alpha, a, ta, b, tb, beta, c)
 		return
 	}
-	blas64.Gemm(flag[ta], flag[tb], alpha, general64(a), general64(b), beta, general64(c))
+	blas64.Gemm(flag(ta), flag(tb), alpha, general64(a), general64(b), beta, general64(c))
 }
 
 // slowGemm64 is a Gemm that omits no product.
@@ -170,7 +190,9 @@ func scale64(beta float64, c *Array) {
 	}
 }
 
-func gemm32(alpha float32, a *Array, ta bool, b *Array, tb bool, beta float32, c *Array) {
+// gemm32 is Gemm of factors from asFactor. If both are transposed, t has the shape of the transpose
+// of c.
+func gemm32(alpha float32, a *Array, ta bool, b *Array, tb bool, beta float32, c *Array, t kernel.Matrix) {
 	ga, gb, gc := general32(a), general32(b), general32(c)
 	switch {
 	case !ta && !tb:
@@ -180,7 +202,6 @@ func gemm32(alpha float32, a *Array, ta bool, b *Array, tb bool, beta float32, c
 	case ta && !tb:
 		kernel.MulTN(alpha, ga, gb, beta, gc)
 	default: // (b·a)ᵀ
-		t := kernel.New(gc.Cols, gc.Rows)
 		kernel.MulNN(alpha, gb, ga, 0, t)
 		for i := range gc.Rows {
 			row := kernel.Row(gc, i)
@@ -204,6 +225,10 @@ func (ws *Workspace) MatMul(c, a, b *Array) error {
 	if a.shape[1] != b.shape[0] {
 		return fmt.Errorf("array: product of shapes %v and %v", a.Shape(), b.Shape())
 	}
+	if c.dtype == Int64 {
+		mulInts(c, a, b)
+		return nil
+	}
 	for i := range c.shape[0] {
 		for j := range c.shape[1] {
 			var sum int64
@@ -211,10 +236,23 @@ func (ws *Workspace) MatMul(c, a, b *Array) error {
 				sum += a.Int(i*a.shape[1]+k) * b.Int(k*b.shape[1]+j)
 			}
 			c.SetFloat(i*c.shape[1]+j, float64(sum))
-			if c.dtype == Int64 {
-				Slice[int64](c)[i*c.shape[1]+j] = sum
-			}
 		}
 	}
 	return nil
+}
+
+// mulInts is MatMul of int64s.
+func mulInts(c, a, b *Array) {
+	left, right, dst := dataOf[int64](a), dataOf[int64](b), Slice[int64](c)
+	fill(dst, 0)
+	for i := range c.shape[0] {
+		row := dst[i*c.shape[1]:][:c.shape[1]]
+		for k := range a.shape[1] {
+			v, at := left[a.offset+i*a.strides[0]+k*a.strides[1]], b.offset+k*b.strides[0]
+			for j := range row {
+				row[j] += v * right[at]
+				at += b.strides[1]
+			}
+		}
+	}
 }

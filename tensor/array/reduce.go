@@ -329,36 +329,6 @@ func logSumExp(out, v *Array, red reducedDims) {
 	}
 }
 
-// ArgMax sets out to the positions of the largest elements, counted in row-major order over the
-// dimensions in axes. Of equal ones it takes the first, and a NaN is larger than any number. The
-// error wraps ErrEmpty.
-func ArgMax(out, in *Array, axes Axes) error {
-	v, red := in.sortAxes(axes)
-	n, dst := red.len(), Slice[int64](out)
-	ints, _ := in.data.([]int64)
-	if n == 0 && len(dst) > 0 {
-		return fmt.Errorf("%w: argmax of shape %v", ErrEmpty, in.Shape())
-	}
-	for k := range dst {
-		at := v.place(k)
-		var w walker
-		w.start(at, red.shape, red.strides, 0)
-		best, bestAt, where := math.Inf(-1), at, 0
-		for i := range n {
-			x := elementAt(in, w.at)
-			if x > best || x != x || i == 0 || ints != nil && x == best && ints[w.at] > ints[bestAt] {
-				best, bestAt, where = x, w.at, i
-				if x != x {
-					break
-				}
-			}
-			w.advance(1)
-		}
-		dst[k] = int64(where)
-	}
-	return nil
-}
-
 // elementAt returns the element at an offset of the memory.
 func elementAt(a *Array, at int) float64 {
 	switch d := a.data.(type) {

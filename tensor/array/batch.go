@@ -1,0 +1,161 @@
+package array
+
+import (
+	"fmt"
+
+	"github.com/nnopt/nnopt/kernel"
+)
+
+// BatchMatMul sets c, which is contiguous, to the products of the matrices that the last two
+// dimensions of a and b are. The other dimensions are broadcast. All three have one element type and
+// one number of dimensions, at least two. Each product has the bits that MatMul gives it.
+func (ws *Workspace) BatchMatMul(c, a, b *Array) error {
+	d := int(c.ndim) - 2
+	if a.shape[d+1] != b.shape[d] || a.shape[d] != c.shape[d] || b.shape[d+1] != c.shape[d+1] {
+		return fmt.Errorf("array: products of shapes %v and %v into %v", a.Shape(), b.Shape(), c.Shape())
+	}
+	switch {
+	case c.Len() == 0:
+		return nil
+	case a.shape[d+1] == 0: // sums of nothing
+		CopyTo(c, Full(c.dtype, 0))
+		return nil
+	}
+	if rows, ok := a.stacked(); ok && b.oneMatrix() {
+		p, q := *c, b.matrixAt(b.offset)
+		c.ReshapeTo(&p, rows.shape[0], q.shape[1])
+		return ws.MatMul(&p, &rows, &q)
+	}
+	a, releaseA, err := ws.forProducts(a)
+	if err != nil {
+		return err
+	}
+	defer releaseA()
+	b, releaseB, err := ws.forProducts(b)
+	if err != nil {
+		return err
+	}
+	defer releaseB()
+	return ws.products(c, a, b)
+}
+
+// stacked returns the matrices of a, one below the other, if memory has them like that.
+func (a *Array) stacked() (Array, bool) {
+	var rows Array
+	d := int(a.ndim) - 2
+	n := 1
+	for _, k := range a.shape[:d+1] {
+		n *= k
+	}
+	return rows, a.ReshapeTo(&rows, n, a.shape[d+1])
+}
+
+// oneMatrix reports whether all dimensions but the last two have size 1.
+func (a *Array) oneMatrix() bool {
+	for _, n := range a.shape[:a.ndim-2] {
+		if n != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// matrixAt returns the matrix of the last two dimensions whose first element has an offset.
+func (a *Array) matrixAt(offset int) Array {
+	d := int(a.ndim) - 2
+	m := Array{dtype: a.dtype, ndim: 2, offset: offset, data: a.data}
+	copy(m.shape[:2], a.shape[d:a.ndim])
+	copy(m.strides[:2], a.strides[d:a.ndim])
+	return m
+}
+
+// forProducts returns a, or a contiguous copy if asFactor would copy each of its matrices. The
+// function releases the copy.
+func (ws *Workspace) forProducts(a *Array) (*Array, func(), error) {
+	first := a.matrixAt(a.offset)
+	if !a.dtype.IsFloat() || first.fitsFactor() {
+		return a, func() {}, nil
+	}
+	t, err := ws.scratchCopy(a)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t, func() { ws.Release(t) }, nil
+}
+
+// fitsFactor reports whether the rows of a matrix or of its transpose are contiguous.
+func (a *Array) fitsFactor() bool {
+	rows, cols, down, right := a.shape[0], a.shape[1], a.strides[0], a.strides[1]
+	return rowsFit(rows, cols, down, right) || rowsFit(cols, rows, right, down)
+}
+
+// products computes each product by itself. It allocates nothing for it.
+func (ws *Workspace) products(c, a, b *Array) error {
+	d := int(c.ndim) - 2
+	var stepsA, stepsB [MaxDims]int
+	for k, n := range c.shape[:d] {
+		if a.shape[k] == n {
+			stepsA[k] = a.strides[k]
+		}
+		if b.shape[k] == n {
+			stepsB[k] = b.strides[k]
+		}
+	}
+	var walkA, walkB walker
+	walkA.start(a.offset, c.shape[:d], stepsA[:d], 0)
+	walkB.start(b.offset, c.shape[:d], stepsB[:d], 0)
+	size := c.shape[d] * c.shape[d+1]
+	one := newItemProduct(c, a, b)
+	for at := c.offset; at < c.offset+c.Len(); at += size {
+		one.c.offset, one.a.offset, one.b.offset = at, walkA.at, walkB.at
+		if err := one.run(ws); err != nil {
+			return err
+		}
+		walkA.advance(1)
+		walkB.advance(1)
+	}
+	return nil
+}
+
+// An itemProduct computes a product of matrices like MatMul, repeatedly with other offsets.
+type itemProduct struct {
+	c, a, b    Array
+	factored   bool          // whether a and b have contiguous rows
+	ta, tb     bool          // if so, whether they are the transposes
+	transposed kernel.Matrix // scratch memory for the transpose of c
+}
+
+func newItemProduct(c, a, b *Array) *itemProduct {
+	p := &itemProduct{c: c.matrixAt(c.offset), a: a.matrixAt(a.offset), b: b.matrixAt(b.offset)}
+	if p.factored = c.dtype.IsFloat() && !usesDGemm(c.dtype); !p.factored {
+		return p
+	}
+	p.a, p.ta = p.a.factor()
+	p.b, p.tb = p.b.factor()
+	if p.ta && p.tb && c.dtype == Float32 {
+		p.transposed = kernel.New(p.c.shape[1], p.c.shape[0])
+	}
+	return p
+}
+
+// factor returns the matrix or its transpose, whichever has contiguous rows.
+func (a Array) factor() (Array, bool) {
+	if rowsFit(a.shape[0], a.shape[1], a.strides[0], a.strides[1]) {
+		return a, false
+	}
+	a.shape[0], a.shape[1] = a.shape[1], a.shape[0]
+	a.strides[0], a.strides[1] = a.strides[1], a.strides[0]
+	return a, true
+}
+
+func (p *itemProduct) run(ws *Workspace) error {
+	switch {
+	case !p.factored:
+		return ws.MatMul(&p.c, &p.a, &p.b)
+	case p.c.dtype == Float32:
+		gemm32(1, &p.a, p.ta, &p.b, p.tb, 0, &p.c, p.transposed)
+	default:
+		gemm64(1, &p.a, p.ta, &p.b, p.tb, 0, &p.c)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package array
+
+import "math"
+
+// Sort sets out to the elements of in, sorted along a dimension: the smallest first, NaN last, and
+// equal ones, such as zeros of both signs, in their order. Out is contiguous and has the type and
+// shape of in.
+func Sort(out, in *Array, axis int) {
+	switch in.dtype {
+	case Bool:
+		sortLines(in, out, axis, keyOfBool, pickValues[bool])
+	case Int64:
+		sortLines(in, out, axis, keyOfInt, pickValues[int64])
+	case Float32:
+		sortLines(in, out, axis, keyOfFloat[float32], pickValues[float32])
+	case Float64:
+		sortLines(in, out, axis, keyOfFloat[float64], pickValues[float64])
+	}
+}
+
+// ArgSort sets out to the positions of the elements of in along a dimension, in the order of Sort.
+// Out holds integers, is contiguous and has the shape of in.
+func ArgSort(out, in *Array, axis int) {
+	switch in.dtype {
+	case Bool:
+		sortLines(in, out, axis, keyOfBool, pickPlaces[bool])
+	case Int64:
+		sortLines(in, out, axis, keyOfInt, pickPlaces[int64])
+	case Float32:
+		sortLines(in, out, axis, keyOfFloat[float32], pickPlaces[float32])
+	case Float64:
+		sortLines(in, out, axis, keyOfFloat[float64], pickPlaces[float64])
+	}
+}
+
+// A keyed is the key of an element, by which it is sorted, and its place.
+type keyed struct {
+	key uint64
+	at  int64
+}
+
+func keyOfBool(v bool) uint64 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+func keyOfInt(v int64) uint64 { return uint64(v) ^ 1<<63 }
+
+// keyOfFloat returns keys in the order of the numbers. Zeros are equal, and NaN is last.
+func keyOfFloat[T float](v T) uint64 {
+	if v != v {
+		return math.MaxUint64
+	}
+	b := math.Float64bits(float64(v) + 0) // -0 becomes 0
+	if b>>63 != 0 {
+		return ^b
+	}
+	return b ^ 1<<63
+}
+
+func pickValues[T Element](dst, line []T, order []keyed) {
+	for i, k := range order {
+		dst[i] = line[k.at]
+	}
+}
+
+func pickPlaces[T Element](dst []int64, _ []T, order []keyed) {
+	for i, k := range order {
+		dst[i] = k.at
+	}
+}
+
+// sortLines sorts each line of in along a dimension by the keys of its elements. Pick makes the line
+// of out.
+func sortLines[T, R Element](in, out *Array, axis int, key func(T) uint64, pick func(dst []R, line []T, order []keyed)) {
+	n := in.shape[axis]
+	if in.Len() == 0 {
+		return
+	}
+	order := make([]int, 0, MaxDims)
+	for d := range int(in.ndim) {
+		if d != axis {
+			order = append(order, d)
+		}
+	}
+	order = append(order, axis)
+	src, dst := in.Transpose(order...), out.Transpose(order...)
+	data, results := dataOf[T](src), dataOf[R](dst)
+	line, result, keys, spare := make([]T, n), make([]R, n), make([]keyed, n), make([]keyed, n)
+	d := int(in.ndim) - 1
+	var from, to walker
+	from.start(src.offset, src.shape[:d], src.strides[:d], 0)
+	to.start(dst.offset, dst.shape[:d], dst.strides[:d], 0)
+	for range in.Len() / n {
+		for i := range line {
+			v := data[from.at+i*src.strides[d]]
+			line[i], keys[i] = v, keyed{key(v), int64(i)}
+		}
+		pick(result, line, sortKeys(keys, spare))
+		for i, v := range result {
+			results[to.at+i*dst.strides[d]] = v
+		}
+		from.advance(1)
+		to.advance(1)
+	}
+}
+
+// sortKeys sorts x stably, in x or in spare of the same length.
+func sortKeys(x, spare []keyed) []keyed {
+	if len(x) <= 48 { // where counting takes longer
+		for i, v := range x {
+			k := i
+			for ; k > 0 && v.key < x[k-1].key; k-- {
+				x[k] = x[k-1]
+			}
+			x[k] = v
+		}
+		return x
+	}
+	var counts [8][256]int // of each byte of the keys
+	for _, v := range x {
+		for b := range counts {
+			counts[b][byte(v.key>>(8*b))]++
+		}
+	}
+	for b := range counts {
+		count := &counts[b]
+		if count[byte(x[0].key>>(8*b))] == len(x) { // all have the same byte
+			continue
+		}
+		at := 0
+		for c, n := range count {
+			count[c] = at
+			at += n
+		}
+		for _, v := range x {
+			c := byte(v.key >> (8 * b))
+			spare[count[c]] = v
+			count[c]++
+		}
+		x, spare = spare, x
+	}
+	return x
+}
