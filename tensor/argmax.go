@@ -5,27 +5,39 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// ArgmaxOp finds the position of the maximum, over the dimensions that its fields Axes and All
-// describe as in Reduce.
+// ArgmaxOp finds the position of the maximum, or with the field Min that of the minimum, over the
+// dimensions that its fields Axes and All describe as in Reduce.
 type ArgmaxOp = argmaxOp
 
 type argmaxOp struct {
 	noGradient
 	Axes array.Axes
 	All  bool
+	Min  bool
 }
 
 // Argmax returns the position of the maximum of x over the named dimensions, counted in
 // row-major order over these; see ReduceOver.
 func Argmax(x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	r := reduceAxes(array.Max, NormalAxes("max", x, axes)...)
+	r := reduceAxes(array.Max, NormalAxes("argmax", x, axes)...)
 	return MustApply(ArgmaxOp{Axes: r.Axes, All: r.All}, x)
+}
+
+// Argmin is Argmax for the minimum.
+func Argmin(x *fgraph.Variable, axes ...int) *fgraph.Variable {
+	r := reduceAxes(array.Min, NormalAxes("argmin", x, axes)...)
+	return MustApply(ArgmaxOp{Axes: r.Axes, All: r.All, Min: true}, x)
 }
 
 func (op argmaxOp) String() string { return "arg" + op.reduction().String() }
 
 // reduction returns the reduction over the same dimensions.
-func (op argmaxOp) reduction() Reduce { return Reduce{array.Max, op.Axes, op.All} }
+func (op argmaxOp) reduction() Reduce {
+	if op.Min {
+		return Reduce{array.Min, op.Axes, op.All}
+	}
+	return Reduce{array.Max, op.Axes, op.All}
+}
 
 func (op argmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	types, err := op.reduction().Infer(in)
@@ -42,6 +54,9 @@ func (op argmaxOp) Compile(a *fgraph.Apply) (Kernel, error) {
 		var buf [array.MaxDims]int
 		if err := ws.New(out[0], array.Int64, reducedShape(&buf, in[0], axes)...); err != nil {
 			return err
+		}
+		if op.Min {
+			return array.ArgMin(out[0], in[0], axes)
 		}
 		return array.ArgMax(out[0], in[0], axes)
 	}, nil

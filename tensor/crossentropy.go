@@ -209,6 +209,23 @@ func (op crossentropyOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph
 	return []*fgraph.Variable{MustApply(CrossentropyCategorical1HotGradOp{}, out[0], a.Inputs()[0], a.Inputs()[1]), nil}
 }
 
+// Grad differentiates -g/p, which is 0 except at the classes.
+func (op crossentropyGradOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+	g, p, y := a.Inputs()[0], a.Inputs()[1], a.Inputs()[2]
+	rows := ARange(Int(0), ShapeI(p, 0), Int(1))
+	atP, atG := Take(p, rows, y), Take(out[0], rows, y)
+	dp := IncTake(ZerosLike(p), TrueDiv(Mul(atG, g), Sqr(atP)), rows, y)
+	return []*fgraph.Variable{Neg(TrueDiv(atG, atP)), dp, nil}
+}
+
+// Grad differentiates g·(p - 1) at the classes, and g·p elsewhere.
+func (op crossentropySoftmaxGradOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+	g, p, y := a.Inputs()[0], a.Inputs()[1], a.Inputs()[2]
+	rows := ARange(Int(0), ShapeI(p, 0), Int(1))
+	dg := Sub(Sum(Mul(out[0], p), 1), Take(out[0], rows, y))
+	return []*fgraph.Variable{dg, Mul(out[0], DimShuffle(g, 0, array.NewAxis)), nil}
+}
+
 // Grad adds the gradients by way of the cross-entropy and of the softmax.
 func (op crossentropySoftmaxOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	sm := a.Outputs()[1]

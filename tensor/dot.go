@@ -12,11 +12,14 @@ type DotOp = dotOp
 
 type dotOp struct{}
 
-// Dot returns the product of two tensors of at most two dimensions, along the last dimension of x
-// and the first of y. With a scalar it is the element-wise product.
+// Dot returns the product of two tensors along the last dimension of x and the last but one of y,
+// or its only one. With a scalar it is the element-wise product.
 func Dot(x, y *fgraph.Variable) *fgraph.Variable {
-	if TypeOf(x).NDim() == 0 || TypeOf(y).NDim() == 0 {
+	switch n, m := TypeOf(x).NDim(), TypeOf(y).NDim(); {
+	case n == 0 || m == 0:
 		return Mul(x, y)
+	case n > 2 || m > 2:
+		return Tensordot(x, y, []int{-1}, []int{max(m-2, 0)})
 	}
 	return MustApply(DotOp{}, x, y)
 }

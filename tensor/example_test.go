@@ -33,12 +33,19 @@ func Example_recognise() {
 	// Output: [Gemm{inplace}(z, 2.0, x, y, 1.0)]
 }
 
+// Products of several tensors are multiplied in a good order.
+func ExampleEinsum() {
+	x, y, z := tensor.Matrix("x"), tensor.Matrix("y"), tensor.Vector("z")
+	fmt.Println(fgraph.Sprint(0, tensor.Einsum("ij,jk,k->i", x, y, z)))
+	// Output: [dot(x, dot(y, z))]
+}
+
 // Functions that build expressions panic. Try returns an error instead.
 func ExampleTry() {
-	x, y := tensor.Matrix("x"), fgraph.NewInput(tensor.NewType(array.Float64, 3, 4, 5), "y")
+	x, y := fgraph.NewInput(tensor.NewType(array.Float64, 2, 3), "x"), fgraph.NewInput(tensor.NewType(array.Float64, 4, 5), "y")
 	_, err := tensor.Try(func() *fgraph.Variable { return tensor.Dot(x, y) })
 	fmt.Println(err)
-	// Output: dot: argument 2: is a float64[3, 4, 5], which is neither vector nor matrix
+	// Output: dot: argument 2: is a float64[4, 5], whose first dimension does not fit the last one of a float64[2, 3]
 }
 
 // Shapes are expressions themselves, of the shapes of inputs.

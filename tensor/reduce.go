@@ -185,13 +185,15 @@ func Sum(x *fgraph.Variable, axes ...int) *fgraph.Variable { return ReduceOver(a
 // Mean returns the mean of x over the named dimensions; see ReduceOver. Integers are added as
 // floats, as in NumPy, and do not wrap around.
 func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	t := TypeOf(x)
-	sum := Sum(Cast(x, t.DType().Float()), axes...)
+	float := TypeOf(x).DType().Float()
+	return TrueDiv(Sum(Cast(x, float), axes...), Cast(CountOver(x, axes...), float))
+}
+
+// CountOver returns the number of elements of x over the named dimensions, or over all if none is
+// named, as an integer scalar; see ReduceOver.
+func CountOver(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	if len(axes) == 0 {
-		axes = make([]int, t.NDim())
-		for d := range axes {
-			axes[d] = d
-		}
+		axes = upTo(TypeOf(x).NDim())
 	}
 	count := Int(1)
 	for i, d := range NormalAxes("sum", x, axes) {
@@ -201,5 +203,5 @@ func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 			count = Mul(count, n)
 		}
 	}
-	return TrueDiv(sum, Cast(count, t.DType().Float()))
+	return count
 }

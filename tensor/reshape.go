@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -210,5 +211,8 @@ func (op reshapeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable 
 
 func (op reshapeOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	x := a.Inputs()[0]
+	if slices.Contains(TypeOf(x).Shape(), 1) { // which broadcasts, and has to remain so
+		return []*fgraph.Variable{Reshape(out[0], dimSizes(x)...), nil}
+	}
 	return []*fgraph.Variable{ReshapeTo(out[0], Shape(x), TypeOf(x).NDim()), nil}
 }

@@ -242,14 +242,8 @@ func smooth(a *fgraph.Apply, in []*array.Array) bool {
 	self := func(v float64) float64 { return v }
 	toInteger := func(v float64) float64 { return v - math.Round(v) }
 	switch op := a.Op().(type) {
-	case tensor.ArgmaxOp:
-		for i := range in[0].Len() {
-			for j := range i {
-				if d := in[0].Float(i) - in[0].Float(j); in[0].DType().IsFloat() && math.Abs(d) < near {
-					return false
-				}
-			}
-		}
+	case tensor.ArgmaxOp, tensor.ArgsortOp:
+		return !equalElements(in[0], near)
 	case tensor.Elemwise:
 		switch op.Op {
 		case array.Floor, array.Ceil, array.Trunc:
@@ -263,10 +257,14 @@ func smooth(a *fgraph.Apply, in []*array.Array) bool {
 				return far(in[0], toInteger)
 			}
 			return op.To != array.Bool || far(in[0], self)
-		case array.TrueDiv, array.IntDiv, array.Mod, array.Eq, array.Neq, array.Lt, array.Le, array.Gt, array.Ge, array.Pow, array.Arctan2:
+		case array.TrueDiv, array.IntDiv, array.Mod, array.Eq, array.Neq, array.Lt, array.Le, array.Gt, array.Ge, array.Pow, array.Arctan2, array.Xlogy, array.Xlog1py, array.Copysign, array.Hypot:
 			return smoothPair(op.Op, a, in, near)
 		case array.Tan, array.Arctanh, array.Arcsin, array.Arccos, array.Arccosh:
 			return far(in[0], func(v float64) float64 { return math.Abs(v) - 1 }) && far(in[0], elementary.Cos)
+		case array.Erfinv, array.Erfcinv, array.Log1mexp, array.Cbrt, array.Gamma, array.GammaLn, array.Psi:
+			return far(in[0], toInteger)
+		case array.Polygamma:
+			return far(in[0], toInteger) && far(in[1], toInteger)
 		case array.Switch:
 			return in[0].DType() != array.Float64 && in[0].DType() != array.Float32 || far(in[0], self)
 		}
@@ -307,6 +305,12 @@ func smoothPair(op array.Opcode, a *fgraph.Apply, in []*array.Array, near float6
 				if v < 0 {
 					d = min(d, math.Abs(u))
 				}
+			case array.Xlogy, array.Copysign:
+				d = min(math.Abs(u), math.Abs(v))
+			case array.Xlog1py:
+				d = min(math.Abs(u), math.Abs(v+1))
+			case array.Hypot:
+				d = max(math.Abs(u), math.Abs(v))
 			default:
 				d = u - v
 			}

@@ -29,7 +29,7 @@ func (g *Generator) part(pick picker) *variable {
 	}
 	parts := []func(picker) *variable{
 		g.unary, g.unary, g.binary, g.binary, g.binary, g.several, g.choice, g.cast, g.reduce, g.reduce, g.dimShuffle, g.subtensor, g.incSubtensor,
-		g.take, g.join, g.dot, g.reshape, g.fill, g.shape, g.softmax, g.crossentropy, g.sparse,
+		g.take, g.join, g.dot, g.reshape, g.fill, g.shape, g.softmax, g.crossentropy, g.sparse, g.along, g.products,
 	}
 	return parts[g.rng.IntN(len(parts))](pick)
 }
