@@ -24,6 +24,9 @@ var bitCases = []string{
 	"dot(X, Y)", "dot(Y.T, X.T)", "dot(X.T, X)", "dot(X[:, ::2], Y[1:18])", "dot(X, x)", "dot(x, Y)", "dot(z, X)", "dot(x, x)", "outer(x, y)",
 	"softmax(X)", "log_softmax(X)", "grad(sum(softmax(dot(X, Y))**2), X)", "grad(sum(tanh(dot(X, Y) + y)**2), Y)", "grad(sum(log(1 + exp(dot(X, x)))), x)",
 	"grad(sum(erf(X)*sin(x)), X)", "grad(sum(sqrt(sum(X**2, axis=1))), X)", "grad(sum(x**s), s)", "grad(logsumexp(X*s), X)",
+	"gamma(X)", "gammaln(X)", "psi(X)", "polygamma(2, X)", "erfinv(X/9)", "erfcinv(abs(X)/9)", "log1mexp(-abs(X))", "cbrt(X)", "erfcx(X)", "hypot(X, x)", "xlogy(X, abs(x))", "xlog1py(X, abs(x))", "sinc(X)",
+	"cumsum(X, axis=0)", "cumprod(X, axis=1)", "sort(X, axis=0)", "argsort(X, axis=1)", "argmin(X, axis=0)", "var(X, axis=0, ddof=1)", "matmul(X*reshape(z, 7, 1, 1), Y)",
+	"matmul(X*reshape(z, 7, 1, 1), Y*reshape(z, 7, 1, 1))", "einsum('ij,jk,ik->k', X, Y, dot(X, Y))", "grad(sum(gammaln(X)*psi(X)), X)",
 	"Gemm(dot(X, Y), s, X, Y, 0.5)", "1.5*dot(X, Y) + 0.5*outer(z, y)", "z*0.3 + s*dot(X, x)", "outer(z, y)*s + dot(X, Y)",
 }
 

@@ -12,7 +12,7 @@ import (
 type function func(c *call) *fgraph.Variable
 
 // tables hold the functions that are not simply ops.
-var tables = []map[string]function{functions, structure, shuffles}
+var tables = []map[string]function{functions, structure, shuffles, mathematics}
 
 // listFunctions are the functions that may return several tensors.
 var listFunctions = map[string]func(c *call) value{
@@ -36,9 +36,8 @@ var functions = map[string]function{
 	"relu":                     unaryOf(func(x *fgraph.Variable) *fgraph.Variable { return tensor.Maximum(x, tensor.Number(0, x)) }),
 	"ravel":                    unaryOf(func(x *fgraph.Variable) *fgraph.Variable { return tensor.Flatten(x, 1) }),
 	"shape":                    unaryOf(tensor.Shape),
-	"mean":                     folding(tensor.Mean), "var": folding(variance),
-	"std":     folding(func(x *fgraph.Variable, axes ...int) *fgraph.Variable { return tensor.Sqrt(variance(x, axes...)) }),
-	"softmax": overAxis(tensor.Softmax), "log_softmax": overAxis(tensor.LogSoftmax), "argmax": argmax,
+	"mean":                     folding(tensor.Mean),
+	"softmax":                  overAxis(tensor.Softmax), "log_softmax": overAxis(tensor.LogSoftmax),
 	"transpose": transpose, "dimshuffle": dimshuffle, "reshape": reshape, "flatten": flatten, "specify_shape": specifyShape,
 	"join": join, "concatenate": concatenate, "stack": stack, "cast": cast, "astype": cast,
 	"alloc": alloc, "Alloc": alloc, "arange": arange,
@@ -152,12 +151,6 @@ func folding(f func(x *fgraph.Variable, axes ...int) *fgraph.Variable) function 
 	}
 }
 
-// variance returns the mean squared distance from the mean.
-func variance(x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	mean := tensor.KeepDims(tensor.Mean(x, axes...), x, axes...)
-	return tensor.Mean(tensor.Sqr(tensor.Sub(x, mean)), axes...)
-}
-
 // overAxis returns the function that applies f, which works along the last dimension, along any
 // dimension.
 func overAxis(f func(*fgraph.Variable) *fgraph.Variable) function {
@@ -176,11 +169,6 @@ func overAxis(f func(*fgraph.Variable) *fgraph.Variable) function {
 		order[axes[0]], order[last] = last, axes[0]
 		return tensor.DimShuffle(f(tensor.DimShuffle(x, order...)), order...)
 	}
-}
-
-func argmax(c *call) *fgraph.Variable {
-	c.count(2)
-	return tensor.Argmax(c.tensor(0, "x"), c.axes(1)...)
 }
 
 func transpose(c *call) *fgraph.Variable {

@@ -90,10 +90,11 @@ var ops = map[string]maker{
 	"AdvancedIncSubtensor1": advancedInc1(false), "AdvancedIncSubtensor": advancedInc(false),
 	"AdvancedSetSubtensor1": advancedInc1(true), "AdvancedSetSubtensor": advancedInc(true),
 
-	"argmax": func(params []string) (tensor.Op, bool) {
-		axes, ok := parseAxes(params)
-		return tensor.ArgmaxOp{Axes: axes, All: len(params) == 0}, ok
-	},
+	"argmax": extremePlaceOp(false), "argmin": extremePlaceOp(true), "Matmul": plain(tensor.MatmulOp{}),
+	"cumsum":  onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis} }),
+	"cumprod": onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis, Prod: true} }),
+	"sort":    onAxis(func(axis int8) tensor.Op { return tensor.SortOp{Axis: axis} }),
+	"argsort": onAxis(func(axis int8) tensor.Op { return tensor.ArgsortOp{Axis: axis} }),
 	"Assert": func(params []string) (tensor.Op, bool) {
 		return tensor.AssertOp{Message: strings.Join(params, "}{")}, len(params) > 0
 	},
@@ -201,6 +202,29 @@ func parseAxes(params []string) (axes array.Axes, ok bool) {
 		axes |= 1 << d
 	}
 	return axes, ok
+}
+
+// onAxis returns the maker of an op that works along a dimension.
+func onAxis(make func(axis int8) tensor.Op) maker {
+	return func(params []string) (tensor.Op, bool) {
+		if len(params) != 1 {
+			return nil, false
+		}
+		list, ok := strings.CutPrefix(params[0], "axis=")
+		axis, ok2 := integers(list, "", array.MaxDims-1)
+		if !ok || !ok2 || len(axis) != 1 {
+			return nil, false
+		}
+		return make(int8(axis[0])), true
+	}
+}
+
+// extremePlaceOp returns the maker of argmax or argmin.
+func extremePlaceOp(smallest bool) maker {
+	return func(params []string) (tensor.Op, bool) {
+		axes, ok := parseAxes(params)
+		return tensor.ArgmaxOp{Axes: axes, All: len(params) == 0, Min: smallest}, ok
+	}
 }
 
 func dimShuffle(inplace bool) maker {

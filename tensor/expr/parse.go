@@ -91,7 +91,7 @@ func (p *parser) expression(priority int) value {
 		right := p.expression(b.priority + 1)
 		p.at = t.pos
 		if b.op == matrixProduct {
-			left = p.mark(tensorValue(dot(&call{name: "dot", args: []value{left, right}})))
+			left = p.mark(tensorValue(mathematics["matmul"](&call{name: "matmul", args: []value{left, right}})))
 			continue
 		}
 		left = p.apply(b.op, left, right)
