@@ -146,14 +146,14 @@ func (a *asker) begin(more int) {
 // asked, in order. The latter is valid until the next call.
 func (a *asker) rulesFor(n *fgraph.Apply) (*ruleList, []int) {
 	l := a.of(n.Op())
-	if a.all || l.sifters < 2 {
+	if a.all || l.sifters == 0 {
 		return l, l.rules
 	}
 	if a.sieves == nil {
 		a.begin(l.sifters)
 		return l, l.rules
 	}
-	if a.sieves.gain[l.at] < 2 {
+	if a.sieves.gain[l.at] == 0 {
 		return l, l.rules
 	}
 	if !a.sift(n) {
