@@ -65,8 +65,9 @@ type Operator struct {
 	MinInputs, MaxInputs int
 	// Commutes says that the order of the inputs does not matter.
 	Commutes bool
-	// Tracks selects the applies that can match, for rules with this op at their root. If it
-	// is empty, such rules are shown every apply.
+	// Tracks selects ops, among them all that Match accepts. Rules with this op at their root
+	// are shown the applies of these, and sieves don't call Match for others. If it is empty,
+	// it selects every op.
 	Tracks []rewrite.Track
 }
 
