@@ -128,7 +128,7 @@ type trace struct {
 }
 
 // maxBytes bounds the memory of a run.
-const maxBytes = 1 << 24
+const maxBytes = 1 << 20
 
 var errPanic = errors.New("panic")
 

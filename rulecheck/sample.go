@@ -69,7 +69,7 @@ func (s *sampler) run() {
 		}
 	}
 	systematic := s.fires
-	for try := range mostAttempts {
+	for try := range max(mostAttempts*10/(10+size(s.pattern.Expr)), 100) {
 		enough := s.fires >= systematic+mostFired || try > 400 && s.fires >= mostFired || try > 1500 && s.fires >= 20
 		if enough || s.found[verdict{class: Wrong}].in != nil && s.fires > 40 || s.ctx.Err() != nil {
 			return
@@ -83,6 +83,12 @@ func (s *sampler) run() {
 		}
 		s.attempt(t)
 	}
+}
+
+// size counts the parts of a pattern. Attempts with large ones take long.
+func size(e pattern.Expr) (n int) {
+	walk(e, func(pattern.Expr) { n++ })
+	return n
 }
 
 // attempt builds an expression and, if the rewrite fires on it, compares both sides.
