@@ -3,6 +3,7 @@ package rulecheck
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,6 +24,9 @@ type Entry struct {
 // CheckDatabase checks the rules of a database on all processors. The reports have the order of the
 // entries. It also returns the rules that undo each other.
 func CheckDatabase(ctx context.Context, v pattern.Vocabulary, entries []Entry, o Options) ([]Report, []Undone, error) {
+	if err := o.used(entries); err != nil {
+		return nil, nil, err
+	}
 	reports, err := CheckAll(entries, func(e Entry) (Report, error) {
 		o := o
 		o.Cases = e.Cases
@@ -38,6 +42,35 @@ func CheckDatabase(ctx context.Context, v pattern.Vocabulary, entries []Entry, o
 	}
 	undone, err := undoing(ctx, entries, reports)
 	return reports, undone, err
+}
+
+// used returns an error if a type is given to a name that no pattern has.
+func (o *Options) used(entries []Entry) error {
+	names := make(map[string]bool)
+	for _, e := range entries {
+		s, ok := e.Rule.(*pattern.Substitution)
+		if !ok {
+			continue
+		}
+		for _, w := range s.Rule().Cases {
+			walk(w.In.Expr, func(e pattern.Expr) {
+				switch e := e.(type) {
+				case pattern.Name:
+					names[string(e)] = true
+				case pattern.Rest:
+					for i := range mostRest {
+						names[fmt.Sprintf("%s%d", e, i+1)] = true
+					}
+				}
+			})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Types)) {
+		if !names[name] {
+			return fmt.Errorf("rulecheck: %s has a type, but no pattern has that name", name)
+		}
+	}
+	return nil
 }
 
 // Undone says that a rule undoes what another one of its group, or the rule itself, has done. A

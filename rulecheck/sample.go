@@ -12,7 +12,7 @@ import (
 // after the rule fired, and differences that are analyzed.
 const (
 	mostAttempts = 6000
-	mostFired    = 70
+	mostFired    = 90
 	mostAnalyzed = 400
 )
 

@@ -65,7 +65,7 @@ func TestRuleCheckFile(t *testing.T) {
 func TestRuleCheckUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"(neg x => x", "1:"}, {"(nge x) => x", "unknown op: nge"}, {"(neg x) => y", "unbound name"}, {"neg x", "is not"}, {"", "a rule, --file or --all expected"},
-		{"--vars=x: flaot64|(neg (neg x)) => x", "--vars"}, {"--vars=x: float64[100000]|(neg (neg x)) => x", "more than"},
+		{"--vars=z: vector|(neg (neg x)) => x", "no pattern has that name"}, {"--vars=x: flaot64|(neg (neg x)) => x", "--vars"}, {"--vars=x: float64[100000]|(neg (neg x)) => x", "more than"},
 	} {
 		nnopt(t, append([]string{"rule", "check"}, strings.FieldsFunc(c.args, func(r rune) bool { return r == '|' })...)...).fails(t, statusUsage, c.want)
 	}
