@@ -242,9 +242,9 @@ func (b *builder) constant(t tensor.Type, given bool) *variable {
 	form := b.tape.draw(6)
 	for d, n := range shape {
 		switch {
-		case n == tensor.Unknown && (form >= 4 || given):
+		case n == tensor.Unknown && (form >= 4 || given || b.scatters == 0):
 			shape[d] = 3
-		case form < 4 && !given:
+		case form < 4 && !given && b.scatters != 0:
 			shape[d] = 1
 		}
 	}
@@ -270,6 +270,9 @@ func (b *builder) literal(l pattern.Literal) (*variable, error) {
 		dtype = dtypes[b.tape.draw(len(dtypes))]
 	}
 	form := b.tape.draw(4)
+	if b.scatters != 0 && form == 3 {
+		form = 1 // a number is not larger than what it is combined with
+	}
 	if form > 0 {
 		shape = slices.Clone(b.shape)
 	}

@@ -116,13 +116,13 @@ func (in *instance) judge(args []*array.Array) (v verdict, ok bool) {
 			return verdict{class: Rounding}, true
 		}
 		return verdict{class: Overflow, integer: true}, true
-	case places[0].element >= 0 && special:
-		return verdict{class: UnsafeNaN}, true
 	case places[0].element >= 0 && c.narrower(t, places):
 		if c.mixed() {
 			return verdict{class: Rounding}, true
 		}
 		return verdict{class: Type}, true
+	case places[0].element >= 0 && special:
+		return verdict{class: UnsafeNaN}, true
 	}
 	return verdict{class: Wrong}, true
 }

@@ -72,8 +72,13 @@ func (h *hull) add(v float64) {
 // widened returns the hull of errors that are a few times as large.
 func (h hull) widened(smallest, eps float64) hull {
 	by := float64(4*(h.high-h.low)) + float64(4*smallest) + float64(8*float64(eps*max(math.Abs(h.low), math.Abs(h.high))))
-	if by == by {
+	switch {
+	case by-by == 0:
 		h.low, h.high = h.low-by, h.high+by
+	case math.IsInf(h.high, 1) && h.low > 0:
+		h.low /= 2
+	case math.IsInf(h.low, -1) && h.high < 0:
+		h.high /= 2
 	}
 	return h
 }
@@ -253,8 +258,9 @@ func (c *circuit) narrower(t trace, places []place) bool {
 	}
 	for _, p := range places {
 		x, y := t.values[c.left[p.output]].Float(p.element), t.values[c.right[p.output]].Float(p.element)
-		m := math.Abs(x)
-		if !(math.Abs(x-y) <= 1e4*eps*max(m, math.Abs(y))) && m <= largest && m >= 1e8*smallest {
+		m, n := math.Abs(x), math.Abs(y)
+		near := math.Abs(x-y) <= 1e4*eps*max(m, n)
+		if beyond := min(m, n) > largest/2 || max(m, n) < 1e8*smallest; !near && !beyond {
 			return false
 		}
 	}
@@ -262,7 +268,7 @@ func (c *circuit) narrower(t trace, places []place) bool {
 }
 
 // mixed reports whether the operands of the left side are floats of one type, and floats of another
-// type or integers. A part of the operands may then be combined in the smaller type.
+// type, integers or bools. A part of the operands may then be combined in the smaller type.
 func (c *circuit) mixed() bool {
 	var of [256]bool
 	for _, v := range c.inputs {
@@ -273,7 +279,7 @@ func (c *circuit) mixed() bool {
 	}
 	n, floats := 0, false
 	for d, has := range of {
-		if has && array.DType(d) != array.Bool {
+		if has {
 			n++
 			floats = floats || array.DType(d).IsFloat()
 		}

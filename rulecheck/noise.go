@@ -127,7 +127,7 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 		adds = adds || a.DType() == array.Int64 && m >= 1<<53 // its conversion is off
 	}
 	if s.kind.multiplies {
-		terms = product
+		terms = min(product, math.MaxFloat64)
 	}
 	for _, k := range s.out {
 		if !values[k].DType().IsFloat() {
@@ -146,12 +146,17 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 			switch {
 			case s.kind.arithmetic && exactAt(ins, a, i):
 				continue
-			case math.IsInf(v, 0) && finite && s.kind.overflows && !(zero && s.kind.divides) && noise.saturates():
+			case math.IsInf(v, 0) && s.kind.overflows && (finite && !(zero && s.kind.divides) || !nan && s.kind.adds && terms > largest/1e5) && noise.saturates():
 				v = math.Copysign(largest, v)
+				if s.kind.multiplies && noise.IntN(2) == 0 {
+					v = 0 // a part overflowed, and a small factor came later
+				}
 			case v != v && finite && s.kind.multiplies && noise.saturates():
 				v = largest * float64(noise.IntN(3)-1) // what overflowed was multiplied by zero
 			case v != v && !finite && !zero && !nan && s.kind.multiplies:
 				v = math.Inf(2*noise.IntN(2) - 1) // what underflowed was multiplied by an infinity
+			case v != v && !finite && !nan && s.kind.adds && terms > largest/1e5:
+				v = math.Inf(2*noise.IntN(2) - 1) // what overflowed was added to an infinity
 			case math.Abs(v) < smallest/epsilon(a.DType()) && s.kind.underflows && (!zero || s.kind.vanishes):
 				v += float64(smallest * noise.ulps())
 			case v-v == 0:
@@ -161,7 +166,7 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 				v += float64(terms * float64(eps*noise.ulps()))
 			}
 			if s.kind.multiplies && v-v == 0 {
-				v += float64(product * float64(smallest*noise.ulps()))
+				v += float64(min(float64(product*smallest), largest/8) * noise.ulps())
 			}
 			a.SetFloat(i, v)
 		}
