@@ -10,7 +10,8 @@
 // Every rewrite of a rule is checked by itself, on the applies that those before it leave. The
 // names of its pattern stand for inputs and constants of every element type and of rank 0 to 3,
 // with and without dimensions that broadcast, of the sizes 0 to 4 and of a larger one; the rests
-// for up to three of them; captured parameters for those of the ops in [Options.Ops]. An op of the
+// for up to three of them; captured parameters for those of the ops in [Options.Ops]; a number for
+// a constant that is not larger than what it is combined with. An op of the
 // vocabulary has to be a tensor.Op.
 //
 // # Classes
@@ -34,6 +35,13 @@
 //     that match, but whose replacement can't be given the type of what it replaces.
 //   - [Wrong]: anything else.
 //   - [NeverFires]: a rewrite of the rule did not fire.
+//
+// Some differences at the limits are called Rounding, as rules that are held to be right have them:
+// where an argument is the smallest integer, which has no opposite; where integers wrap around that
+// are combined with floats or, beyond 2⁶¹, become floats; where floats overflow of arguments within
+// a factor of 10⁵ of the limits, or on the left in a smaller type than the result's; between results
+// below the smallest normal number; in the sign of an infinity that is a quotient by an integer zero;
+// and where operands of several types are combined in the smaller one.
 //
 // A rule promises Exact or Rounding. The tag unsafe_nan permits UnsafeNaN, and Overflow of floats;
 // the tag overflow permits Overflow. Other tags permit nothing.
