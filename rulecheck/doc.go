@@ -49,6 +49,6 @@
 // A check is deterministic. The counterexample is the smallest that was found; expr's parser reads
 // its declarations, values and expressions.
 //
-// [CheckRewriter] checks rules that are Go functions on given expressions. [CheckDatabase] also finds rules
-// of one group that undo each other. The package runs no optimizer and changes no rule.
+// [CheckRewriter] checks rules that are Go functions on given expressions. [CheckDatabase] also
+// finds rules of one group that undo each other. The package runs no optimizer and changes no rule.
 package rulecheck

@@ -78,7 +78,7 @@ func kindOf(op tensor.Op, a *fgraph.Apply) opKind {
 		case array.LogSumExp:
 			return opKind{}
 		}
-		return opKind{overflows: true, underflows: op.Op == array.Prod, adds: op.Op == array.Sum}
+		return opKind{overflows: true, underflows: op.Op == array.Prod, adds: op.Op == array.Sum, multiplies: op.Op == array.Prod}
 	case tensor.AllocOp, tensor.JoinOp, tensor.MakeVectorOp, tensor.AdvancedSubtensorOp, tensor.ArgmaxOp:
 		return opKind{exact: true}
 	case tensor.SoftmaxOp:
