@@ -5,8 +5,9 @@
 //   - [Pass] returns the passes on whole graphs by name: products of matrices, fusion, working in place.
 //   - [Vocabulary] gives the ops of tensors their names in patterns, for rules that are written as text.
 //
-// Every family of rules has a file. The table at its head gives the name of each rule, the ops that
-// it is shown, and what it does, in a sentence.
+// Rules that are equations are text, a file for each family in the folder rules. Every other family
+// of rules has a Go file, and the table at its head gives the name of each rule, the ops that it is
+// shown, what it does, in a sentence, and why it is not text.
 //
 // Names are Theano's. The rules do what Theano's do, except where those are wrong or slow. They
 // come in groups:
