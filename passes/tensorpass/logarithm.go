@@ -1,7 +1,6 @@
 package tensorpass
 
 import (
-	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/pattern"
@@ -49,8 +48,6 @@ var logarithmFunctions = []pattern.Function{
 			}
 			return total == 1
 		}},
-	{Name: "unguarded", Usage: "unguarded(x)", Doc: "x is a float, and no switch tells whether it is above -log(2)",
-		Holds: func(a pattern.Args) bool { return isFloat(a.Vars[0]) && !guarded(a.Root.Out(), a.Vars[0], -math.Ln2) }},
 	{Name: "opposite", Usage: "(opposite x)", Depth: 2, Doc: "-x as a float, without an op where x is a negation or a multiple",
 		Build: func(a pattern.Args) (*variable, error) {
 			return tensor.Try(func() *variable { return opposite(a.Vars[0]) })
