@@ -8,7 +8,7 @@
 //	x              any variable; if the name occurs again, it matches only the same
 //	               variable or an equal constant
 //	_              any variable
-//	2, -0.5        what the vocabulary considers equal to the number
+//	2, -0.5, nan   what the vocabulary considers equal to the number
 //	2:float32      the same, and of that type
 //	(mul x y)      the first output of an apply of the op; if the op commutes, the
 //	               inputs match in any order

@@ -144,8 +144,11 @@ func (p *parser) expr(depth int) (Expr, error) {
 // named reads what follows a name, to which it may be bound.
 func (p *parser) named(name string, start, depth int) (Expr, error) {
 	if p.at == len(p.text) || p.text[p.at] != '@' {
-		if name == "_" {
+		switch name {
+		case "_":
 			return Any{}, nil
+		case "nan":
+			return Literal(name), nil
 		}
 		return Name(name), nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
@@ -21,16 +22,23 @@ const Vars = "x y z w: vector; X Y Z: matrix; s b: scalar; t: tensor3; f: float3
 	"p q: bool vector; r: row; c: col; S: csr; v: float64[3]; k: int64[3]; V: float64[3, 3]"
 
 // A Generator makes random expressions. It computes every part at once, and drops a part whose
-// values are not finite, are large, or are so close to a jump of a function that rounding decides.
+// values are not finite, are large, are so close to a jump of a function that rounding decides, or
+// depend on how intermediate results are rounded (see [noise]).
 type Generator struct {
 	// Motifs are expressions to use as parts, with other parts in place of their variables.
 	Motifs []Motif
+	// Patterns are patterns of rules to use as parts, with other parts in place of their names.
+	Patterns []pattern.Expr
+	// Vocabulary gives the ops in Patterns their meaning.
+	Vocabulary pattern.Vocabulary
 
 	rng    *rand.Rand
 	scope  *expr.Scope
 	args   []*array.Array
 	pool   []item
 	values map[*variable]*array.Array
+	noise  noise
+	shared []*variable // computed for the last part, to be parts of their own
 }
 
 type item struct {
@@ -44,7 +52,7 @@ const size = 3
 
 // NewGenerator returns a generator that has its inputs. The same seed gives the same expressions.
 func NewGenerator(seed uint64) *Generator {
-	g := &Generator{rng: rand.New(rand.NewPCG(seed, 42)), scope: expr.NewScope(), values: make(map[*variable]*array.Array)}
+	g := &Generator{rng: rand.New(rand.NewPCG(seed, 42)), scope: expr.NewScope(), values: make(map[*variable]*array.Array), noise: newNoise(seed)}
 	if err := g.scope.Declare(Vars); err != nil {
 		panic(err) // can't happen
 	}
@@ -52,6 +60,7 @@ func NewGenerator(seed uint64) *Generator {
 		a := g.argument(tensor.TypeOf(v))
 		g.args = append(g.args, a)
 		g.values[v] = a
+		g.noise.exact(v, a)
 		g.pool = append(g.pool, item{v, a, true})
 	}
 	return g
@@ -131,6 +140,7 @@ func (g *Generator) step() bool {
 		from = append(from, i)
 		return g.pool[i].v
 	}
+	g.shared = nil
 	v, err := tensor.Try(func() *variable { return g.part(pick) })
 	if err != nil || v == nil {
 		return false
@@ -141,6 +151,11 @@ func (g *Generator) step() bool {
 	}
 	for _, i := range from {
 		g.pool[i].used = true
+	}
+	for _, w := range g.shared {
+		if b := g.values[w]; b != nil && w != v {
+			g.pool = append(g.pool, item{w, b, false})
+		}
 	}
 	g.pool = append(g.pool, item{v, a, false})
 	return true
@@ -171,6 +186,7 @@ func (g *Generator) compute(v *variable) (*array.Array, bool) {
 		}
 		if a := tensor.ConstantOf(w); a != nil {
 			g.values[w] = a
+			g.noise.exact(w, a)
 			continue
 		}
 		if w.Owner() == nil {
@@ -209,10 +225,15 @@ func (g *Generator) apply(a *fgraph.Apply) bool {
 	if k(&ws, in, out) != nil {
 		return false
 	}
-	for i, v := range a.Outputs() {
+	for i := range out {
 		if out[i].Len() > 500 || !moderate(out[i]) {
 			return false
 		}
+	}
+	if !g.noise.apply(a, k, out) {
+		return false
+	}
+	for i, v := range a.Outputs() {
 		g.values[v] = out[i]
 	}
 	return true

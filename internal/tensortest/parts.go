@@ -27,6 +27,9 @@ func (g *Generator) part(pick picker) *variable {
 	if len(g.Motifs) > 0 && g.rng.IntN(3) == 0 {
 		return g.motif(pick)
 	}
+	if len(g.Patterns) > 0 && g.rng.IntN(3) == 0 {
+		return g.instance(pick)
+	}
 	parts := []func(picker) *variable{
 		g.unary, g.unary, g.binary, g.binary, g.binary, g.several, g.choice, g.cast, g.reduce, g.reduce, g.dimShuffle, g.subtensor, g.incSubtensor,
 		g.take, g.join, g.dot, g.reshape, g.fill, g.shape, g.softmax, g.crossentropy, g.sparse, g.along, g.products,

@@ -105,14 +105,6 @@ func computeAs(out *variable, op array.Opcode, args ...*variable) *variable {
 	return mapAs(dtypeOf(out), op, args...)
 }
 
-// sumOf returns the sum of terms of out.
-func sumOf(out *variable, terms []*variable) *variable {
-	if len(terms) == 1 {
-		return terms[0]
-	}
-	return computeAs(out, array.Add, terms...)
-}
-
 // product returns the product of one or more factors.
 func product(factors ...*variable) *variable {
 	if len(factors) == 1 {

@@ -72,15 +72,6 @@ func mayDepend(v, w *variable) bool {
 	return len(todo) > 0
 }
 
-func softmaxGradToCrossentropyGrad(c *rewrite.Context, n *apply) (result, error) {
-	dy, probs := n.Inputs()[0], n.Inputs()[1]
-	a, _, ok := owner[tensor.CrossentropyCategorical1HotGradOp](dy)
-	if !ok || a.Inputs()[1] != probs {
-		return c.Miss("the argument is not the gradient of a cross-entropy of this softmax"), nil
-	}
-	return replace(c, n, tensor.MustApply(tensor.CrossentropySoftmax1HotWithBiasDxOp{}, a.Inputs()[0], probs, a.Inputs()[2]))
-}
-
 func advancedIndexingCrossentropy(c *rewrite.Context, n *apply) (result, error) {
 	pick := n
 	log := false

@@ -86,7 +86,7 @@ func isSum(factor, out *variable) bool {
 // the new sum and the factors that are left.
 func attemptDistribution(old *variable, num, den []*variable, out *variable) (sum *variable, restNum, restDen []*variable, ok bool) {
 	inner := stripPadding(old)
-	if x, rest := onePlusExp(inner); x != nil && len(rest) == 0 { // stabilize makes a sigmoid of exp(x)/(1 + exp(x))
+	if onePlusExp(inner) { // stabilize makes a sigmoid of exp(x)/(1 + exp(x))
 		return nil, nil, nil, false
 	}
 	pos, neg := addCanonizer.terms(inner)

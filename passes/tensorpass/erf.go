@@ -1,9 +1,7 @@
 package tensorpass
 
 import (
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -49,12 +47,6 @@ func erfcSeries(x *variable) *variable {
 		s = tensor.Add(number(k, x), tensor.Mul(t, s))
 	}
 	return s
-}
-
-// guard proposes a switch: the series where x is above the limit, and what n computes elsewhere.
-func guard(n *apply, x *variable, limit float64, series *variable) (result, error) {
-	same := fgraph.NewApply(n.Op(), n.Inputs(), n.Out().Type()).Out()
-	return rewrite.Replace(tensor.Switch(tensor.Map(array.Lt, x, number(limit, x)), same, series)), nil
 }
 
 // guarded reports whether a switch guards v where x is above the limit. Between the two there may be permutations

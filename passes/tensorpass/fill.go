@@ -163,7 +163,7 @@ func elemwiseAlloc(c *rewrite.Context, n *apply) (result, error) {
 	s := tensor.ShapesOf(c.Graph())
 	for i, v := range n.Inputs() {
 		a, _, ok := owner[tensor.AllocOp](v)
-		if !ok || v == model {
+		if !ok || v == model || losesOnes(v, a.Inputs()[0]) {
 			continue
 		}
 		if in == nil {
@@ -183,6 +183,18 @@ func elemwiseAlloc(c *rewrite.Context, n *apply) (result, error) {
 		in[i] = tensor.Assert(model, "sizes of an Alloc and of what it is combined with differ", guard...)
 	}
 	return replace(c, n, again(n, in...))
+}
+
+// losesOnes reports whether the type of v says that a dimension has size 1, and so is broadcast, and
+// the type of what an Alloc makes v of does not.
+func losesOnes(v, value *variable) bool {
+	t, u := typeOf(v), typeOf(value)
+	for d := 1; d <= u.NDim(); d++ {
+		if t.Dim(t.NDim()-d) == 1 && u.Dim(u.NDim()-d) != 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // modelOf returns an argument that has the shape of the result of an element-wise apply, if

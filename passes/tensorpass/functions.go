@@ -8,7 +8,7 @@ import (
 
 // Functions returns the functions that rules of tensors can use.
 func (vocabulary) Functions() []pattern.Function {
-	return slices.Concat(functions, arithmeticFunctions, elemwiseFunctions, erfFunctions)
+	return slices.Concat(functions, arithmeticFunctions, elemwiseFunctions, erfFunctions, logarithmFunctions, softmaxFunctions)
 }
 
 var functions = []pattern.Function{
@@ -34,6 +34,15 @@ var functions = []pattern.Function{
 		Holds: func(a pattern.Args) bool {
 			for _, v := range a.Vars {
 				if !exactIn(a.Root.Out(), v) {
+					return false
+				}
+			}
+			return true
+		}},
+	{Name: "same_dtype", Usage: "same_dtype(x, y)", Depth: 1, Doc: "x and y have the same type of elements",
+		Holds: func(a pattern.Args) bool {
+			for _, v := range a.Vars[1:] {
+				if dtypeOf(v) != dtypeOf(a.Vars[0]) {
 					return false
 				}
 			}

@@ -1,9 +1,9 @@
 package tensorpass
 
 import (
-	"math"
 	"slices"
 
+	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -12,48 +12,46 @@ import (
 // logarithmRules lists the rules of logarithms, exponentials and sigmoids.
 func logarithmRules() []Local {
 	return []Local{
-		rule(Stabilize|Specialize, "local_log1p", on(array.Log), 3, logOnePlus,
-			"the logarithm keeps the digits of a small term: log(1 + x) → log1p(x), log(1 - x) → log1p(-x)"),
 		rule(Stabilize|Specialize|overflows, "local_log_add", on(array.Log), 3, logAdd,
-			"the logarithm of a sum of exponentials does not overflow: log(exp(x) + exp(y)) → logaddexp(x, y)"),
-		rule(Stabilize|overflows, "local_log_sum_exp", on(array.Log), 3, logSumExp,
-			"the logarithm of a sum along dimensions does not overflow: log(sum(exp(x))) → logsumexp(x)"),
-		rule(Canonicalize|Stabilize|Specialize, "local_expm1", on(array.Add, array.Sub), 2, expMinusOne,
-			"exp(x) - 1 → expm1(x), which keeps the digits of a small x"),
-		rule(Stabilize|unsafe, "local_exp_over_1_plus_exp", on(array.TrueDiv), 4, expOver1PlusExp,
-			"the logistic function is an op: exp(x)/(1 + exp(x)) → sigmoid(x), a/(1 + exp(x)) → a*sigmoid(-x); "+
-				"the quotient was NaN where x is infinite"),
-		rule(Stabilize|Specialize, "local_inv_1_plus_exp", on(array.Inv), 4, inv1PlusExp, "inv(1 + exp(x)) → sigmoid(-x)"),
-		rule(Stabilize, "local_1msigmoid", on(array.Sub, array.Add), 3, oneMinusSigmoid,
-			"1 - sigmoid(x) → sigmoid(-x), which keeps the digits of a large x"),
+			"the logarithm of a sum of exponentials does not overflow: log(exp(x) + exp(y)) → logaddexp(x, y)").
+			because("any number of terms, in nested sums, become one chain"),
+		rule(Stabilize|Specialize, "local_log_of_part", on(array.Log), 0, logOfPart,
+			"the logarithm of a part of a softmax or sigmoid takes no logarithm of 0: "+
+				"log(Softmax(x)[i]) → LogSoftmax(x)[i], log(sigmoid(x)[i]) → (-softplus(-x))[i]").
+			because("there may be selections in any number of steps"),
 		rule(Stabilize|unsafe, "local_sigm_times_exp", on(array.Mul), 3, sigmTimesExp,
-			"sigmoid(x)*exp(-x) → sigmoid(-x), which does not overflow; the product was NaN where x is infinite"),
-		rule(Stabilize, "logsigm_to_softplus", on(array.Log), 0, logSigmoid,
-			"log(sigmoid(x)) → -softplus(-x), which takes no logarithm of 0; so for a part: log(sigmoid(x)[i]) → (-softplus(-x))[i]"),
-		rule(Stabilize, "log1msigm_to_softplus", on(array.Log), 3, logOneMinusSigmoid, "log(1 - sigmoid(x)) → -softplus(x)"),
-		rule(Stabilize, "log1p_neg_sigmoid", on(array.Log1p), 3, log1pNegSigmoid, "log1p(-sigmoid(x)) → -softplus(x)"),
-		rule(Stabilize|overflows, "log1pexp_to_softplus", on(array.Log1p), 2, log1pExp, "log1p(exp(x)) → softplus(x), which does not overflow"),
-		rule(Stabilize, "local_log1mexp", on(array.Log1p), 0, log1mExp,
-			"log1p(-exp(x)) is log(-expm1(x)) where x is so close to 0 that exp(x) has lost its digits"),
+			"sigmoid(x)*exp(-x) → sigmoid(-x), which does not overflow; the product was NaN where x is infinite").
+			because("it pairs the factors of a whole product, however nested"),
 		rule(Specialize|unsafe, "local_mul_exp_to_exp_add", on(array.Mul, array.TrueDiv), 2, mulExp,
 			"several exponentials become one: exp(x)*exp(y) → exp(x + y), exp(x)/exp(y) → exp(x - y); the product was NaN where one is "+
-				"infinite and the other 0, and is NaN where both together are infinite and a third factor is 0"),
+				"infinite and the other 0, and is NaN where both together are infinite and a third factor is 0").
+			because("any number of exponentials become one, unless that has more elements"),
 	}
 }
 
-func logOnePlus(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	if rest := onePlus(v); len(rest) > 0 {
-		return replace(c, n, tensor.Map(array.Log1p, sumOf(v, rest)), v.Owner().Inputs()...)
-	}
-	a := elem(v, array.Sub)
-	switch {
-	case a == nil || !isFloat(v) || !is(a.Inputs()[0], 1):
-		return c.Miss("the argument is not a sum with 1"), nil
-	case elem(a.Inputs()[1], array.Sigmoid) != nil:
-		return c.Miss("log1msigm_to_softplus rewrites it"), nil
-	}
-	return replace(c, n, tensor.Map(array.Log1p, opposite(a.Inputs()[1])), a.Inputs()...)
+// logarithmFunctions are what the rules of logarithms and sigmoids ask.
+var logarithmFunctions = []pattern.Function{
+	about("is_sigmoid(x)", "the graph computes x as a sigmoid", func(v *variable) bool { return elem(v, array.Sigmoid) != nil }),
+	about("in_log(x)", "x has a single use, which is in a logarithm", func(v *variable) bool {
+		op, ok := elemOf(onlyClient(v))
+		return ok && op == array.Log
+	}),
+	{Name: "unit", Usage: "unit(a, b)", Depth: 2, Doc: "the arguments are known numbers whose sum is 1",
+		Holds: func(a pattern.Args) bool {
+			total := 0.0
+			for _, v := range a.Vars {
+				x, ok := uniform(v)
+				if !ok {
+					return false
+				}
+				total += x
+			}
+			return total == 1
+		}},
+	{Name: "opposite", Usage: "(opposite x)", Depth: 2, Doc: "-x as a float, without an op where x is a negation or a multiple",
+		Build: func(a pattern.Args) (*variable, error) {
+			return tensor.Try(func() *variable { return opposite(a.Vars[0]) })
+		}},
 }
 
 func logAdd(c *rewrite.Context, n *apply) (result, error) {
@@ -73,67 +71,6 @@ func logAdd(c *rewrite.Context, n *apply) (result, error) {
 		}
 	}
 	return replace(c, n, total, terms...)
-}
-
-func logSumExp(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	kept, ds, padded := owner[tensor.DimShuffleOp](v) // for keepdims
-	if padded {
-		v = kept.Inputs()[0]
-	}
-	a, op, ok := owner[tensor.Reduce](v)
-	if !ok || op.Op != array.Sum {
-		return c.Miss("the argument is not a sum along dimensions"), nil
-	}
-	x := argument(a.Inputs()[0], array.Exp)
-	if x == nil {
-		return c.Miss("it does not sum exponentials"), nil
-	}
-	op.Op = array.LogSumExp
-	y := tensor.MustApply(op, x)
-	if padded {
-		y = tensor.DimShuffle(y, ds.NewOrder()...)
-	}
-	return replace(c, n, y)
-}
-
-func log1pExp(c *rewrite.Context, n *apply) (result, error) {
-	if x := argument(n.Inputs()[0], array.Exp); x != nil {
-		return replace(c, n, tensor.Softplus(x))
-	}
-	return c.Miss("the argument is not an exponential"), nil
-}
-
-// log1mExp is a part of PyTensor's local_log1p_plusminus_exp, with the limit of Mächler (Accurately
-// Computing log(1 - exp(-|a|)), 2012).
-func log1mExp(c *rewrite.Context, n *apply) (result, error) {
-	e := negated(n.Inputs()[0])
-	if e == nil || elem(e, array.Exp) == nil || dtypeOf(e) != dtypeOf(n.Out()) {
-		return c.Miss("the argument is not a negated exponential"), nil
-	}
-	x := castTo(argument(e, array.Exp), dtypeOf(e))
-	if guarded(n.Out(), x, -math.Ln2) {
-		return c.Miss("a switch guards it already"), nil
-	}
-	return guard(n, x, -math.Ln2, tensor.Log(tensor.Neg(tensor.Map(array.Expm1, x))))
-}
-
-func expMinusOne(c *rewrite.Context, n *apply) (result, error) {
-	op, _ := elemOf(n)
-	in := n.Inputs()
-	if len(in) != 2 {
-		return c.Miss("there are more than two terms"), nil
-	}
-	for i, v := range in {
-		x := argument(v, array.Exp)
-		if x == nil || op == array.Sub && i == 1 {
-			continue
-		}
-		if one, ok := uniform(in[1-i]); ok && (op == array.Sub && one == 1 || op == array.Add && one == -1) {
-			return replace(c, n, tensor.Map(array.Expm1, x), in...)
-		}
-	}
-	return c.Miss("it is not an exponential minus 1"), nil
 }
 
 // mulExp keeps exponentials with other uses, as they would be computed anyway, and those of a
@@ -159,28 +96,6 @@ func mulExp(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("a column times a row has more elements to exponentiate than both"), nil
 	}
 	return replace(c, n, product(append(rest, tensor.Exp(sum))...))
-}
-
-// onePlus returns the other terms of v if v is a sum of floats whose numbers add up to 1, and else
-// nil. Integers may wrap around.
-func onePlus(v *variable) []*variable {
-	a := elem(v, array.Add)
-	if a == nil || !isFloat(v) {
-		return nil
-	}
-	total := 0.0
-	var rest []*variable
-	for _, t := range a.Inputs() {
-		if x, ok := uniform(t); ok {
-			total += x
-		} else {
-			rest = append(rest, t)
-		}
-	}
-	if total != 1 || len(rest) == len(a.Inputs()) {
-		return nil
-	}
-	return rest
 }
 
 // opposite returns -x as a float. It needs no op where x is a negation or a multiple of a float.

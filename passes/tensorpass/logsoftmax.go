@@ -44,15 +44,19 @@ func withFirst(a *apply, first ...*variable) *variable {
 	return again(a, append(first, a.Inputs()[len(first):]...)...)
 }
 
-// logSoftmax is a nameless rule in Theano, log(Softmax(x)) → make_out_pattern(x). It also takes
-// parts of a softmax.
-func logSoftmax(c *rewrite.Context, n *apply) (result, error) {
-	probs, chain := viewed(n.Inputs()[0])
-	x := logits(probs)
-	if x == nil {
-		return c.Miss("the argument is not a softmax or a part of one"), nil
+// logOfPart takes the logarithm of the whole, for parts that are selected in any number of steps.
+func logOfPart(c *rewrite.Context, n *apply) (result, error) {
+	whole, chain := viewed(n.Inputs()[0])
+	if len(chain) == 0 {
+		return c.Miss("the argument is not a part of anything"), nil
 	}
-	return replace(c, n, viewAgain(tensor.LogSoftmax(x), chain))
+	if x := logits(whole); x != nil {
+		return replace(c, n, viewAgain(tensor.LogSoftmax(x), chain))
+	}
+	if x := argument(whole, array.Sigmoid); x != nil {
+		return replace(c, n, viewAgain(tensor.Neg(tensor.Softplus(opposite(x))), chain))
+	}
+	return c.Miss("the argument is not a part of a softmax or sigmoid"), nil
 }
 
 // logits returns x if v is the softmax of x, and else nil.

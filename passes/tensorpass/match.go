@@ -75,6 +75,29 @@ func factorsOf(v *variable) []*variable {
 	return []*variable{v}
 }
 
+// ownFactors is factorsOf where v has a single use, and else v itself. It looks no deeper: a long
+// quotient would take long.
+func ownFactors(v *variable) []*variable {
+	if !usedOnce(v) {
+		return []*variable{v}
+	}
+	return factorsOf(v)
+}
+
+// onePlusExp reports whether v is 1 + exp(x).
+func onePlusExp(v *variable) bool {
+	a := elem(v, array.Add)
+	if a == nil || len(a.Inputs()) != 2 {
+		return false
+	}
+	for i, t := range a.Inputs() {
+		if is(t, 1) && elem(a.Inputs()[1-i], array.Exp) != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // usedOnce reports whether v has a single use.
 func usedOnce(v *variable) bool { return len(v.Clients()) == 1 }
 

@@ -2,32 +2,37 @@ package tensorpass_test
 
 import (
 	"flag"
+	"fmt"
+	"maps"
+	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/internal/tensortest"
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// randomRuns is the number of expressions that TestRandomExpressions tries. From 10,000 on, every
-// rule has to be used.
-var randomRuns = flag.Int("expressions", 1500, "how many random expressions are tried")
+var (
+	randomRuns  = flag.Int("expressions", 20000, "how many random expressions are tried")
+	randomStart = flag.Int("expressions.from", 0, "the first seed of the random expressions")
+)
 
-// TestRandomExpressions: random expressions of all ops, shapes and types, and of the expressions
-// that rules are for, keep their values when they are optimized. Ten thousand of them use every
-// rule.
+// TestRandomExpressions: random expressions of all ops, shapes and types, of the expressions that
+// rules are for, and of what the patterns of rules match, keep their values when they are
+// optimized. Twenty thousand of them use every rule.
 func TestRandomExpressions(t *testing.T) {
 	runs := *randomRuns
 	if testing.Short() {
-		runs = min(runs, 300)
+		runs = min(runs, 1000)
 	}
 	_, cases, _ := readRules(t, "rules.txt")
 	_, more, _ := readRules(t, "passes.txt")
@@ -37,38 +42,64 @@ func TestRandomExpressions(t *testing.T) {
 			motifs = append(motifs, tensortest.Motif(c.expr))
 		}
 	}
-	var opts []*optdb.Optimizer
-	for _, q := range []string{"+fast_run", "+fast_run -fusion -inplace", "+fast_run -unsafe_nan", "+fast_compile", "+fast_run -canonicalize"} {
-		query, err := optdb.ParseQuery(q)
-		if err != nil {
-			t.Fatal(err)
+	patterns := rulePatterns()
+	workers := runtime.GOMAXPROCS(0)
+	used := make([]map[string]int, workers)
+	t.Run("workers", func(t *testing.T) {
+		for w := range workers {
+			used[w] = make(map[string]int)
+			t.Run(fmt.Sprint(w), func(t *testing.T) {
+				t.Parallel()
+				opts := randomOptimizers(t)
+				for seed := *randomStart + w; seed < *randomStart+runs && !t.Failed(); seed += workers {
+					g := tensortest.NewGenerator(uint64(seed))
+					g.Motifs, g.Patterns, g.Vocabulary = motifs, patterns, tensorpass.Vocabulary()
+					g.Grow(2 + seed%15)
+					randomCase(t, seed, g, opts[seed%len(opts)], used[w])
+				}
+			})
 		}
-		opt, err := passes.Default().Build(query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opts = append(opts, opt)
+	})
+	if t.Failed() {
+		return
 	}
-	used := make(map[string]int)
-	for seed := range runs {
-		g := tensortest.NewGenerator(uint64(seed))
-		g.Motifs = motifs
-		g.Grow(2 + seed%15)
-		randomCase(t, seed, g, opts[seed%len(opts)], used)
-		if t.Failed() {
-			return
-		}
+	all := make(map[string]int)
+	for _, u := range used {
+		maps.Copy(all, u)
 	}
 	var unused []string
 	for _, l := range tensorpass.Rules() {
-		if used[rewrite.Describe(l.Rule).Name] == 0 && !slices.Contains(unused, rewrite.Describe(l.Rule).Name) {
+		if all[rewrite.Describe(l.Rule).Name] == 0 && !slices.Contains(unused, rewrite.Describe(l.Rule).Name) {
 			unused = append(unused, rewrite.Describe(l.Rule).Name)
 		}
 	}
-	if len(unused) > 0 && runs >= 10000 {
+	if len(unused) > 0 && runs >= 20000 {
 		t.Errorf("rules that were never used: %v", unused)
 	}
-	t.Logf("%d rules used", len(used))
+	t.Logf("%d rules used", len(all))
+}
+
+// randomOptimizers returns the optimizers that take turns.
+func randomOptimizers(t *testing.T) []*optdb.Optimizer {
+	t.Helper()
+	var opts []*optdb.Optimizer
+	for _, q := range []string{"+fast_run", "+fast_run -fusion -inplace", "+fast_run -unsafe_nan", "+fast_compile", "+fast_run -canonicalize"} {
+		opts = append(opts, passtest.Optimizer(t, q))
+	}
+	return opts
+}
+
+// rulePatterns returns the patterns of the rules that are text.
+func rulePatterns() []pattern.Expr {
+	var patterns []pattern.Expr
+	for _, l := range tensorpass.Rules() {
+		if s, ok := l.Rule.(*pattern.Substitution); ok {
+			for _, c := range s.Rule().Cases {
+				patterns = append(patterns, c.In.Expr)
+			}
+		}
+	}
+	return patterns
 }
 
 // randomCase compares the values of expressions before and after optimization.

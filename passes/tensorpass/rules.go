@@ -48,7 +48,7 @@ func Rules() []Local { return slices.Clone(allRules()) }
 // allRules makes the tables once: some rules are parsed.
 var allRules = sync.OnceValue(func() []Local {
 	return slices.Concat(textRules("arithmetic"), arithmeticRules(), textRules("elemwise"), textRules("logic"), textRules("switch"), broadcastRules(), dimensionRules(), reductionRules(),
-		subtensorRules(), incSubtensorRules(), productRules(), textRules("logarithm"), logarithmRules(), softmaxRules(), constantRules(), textRules("erf"))
+		subtensorRules(), incSubtensorRules(), productRules(), textRules("sigmoid"), textRules("logarithm"), logarithmRules(), textRules("softmax"), softmaxRules(), constantRules(), textRules("erf"))
 })
 
 // In returns the rules of a group, in the order of [Rules].

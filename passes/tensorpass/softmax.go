@@ -3,7 +3,7 @@ package tensorpass
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -12,116 +12,61 @@ import (
 func softmaxRules() []Local {
 	onSoftmaxGrad, onCrossentropy := onOp(tensor.SoftmaxGradOp{}), onOp(tensor.CrossentropyCategorical1HotOp{})
 	return []Local{
-		rule(Canonicalize|Stabilize|unsafe, "local_softmax_of_exp", on(array.TrueDiv), 4, softmaxOfExp,
-			"the softmax is an op: exp(x)/sum(exp(x), axis=1, keepdims=True) → Softmax(x); "+
-				"the quotient was NaN where exp(x) overflows, and only there; where x is infinite its whole row of the softmax is NaN"),
-		rule(Stabilize|Specialize, "local_log_softmax", on(array.Log), 0, logSoftmax,
-			"log(Softmax(x)) → LogSoftmax(x), which takes no logarithm of 0; so for a part: log(Softmax(x)[i]) → LogSoftmax(x)[i]"),
 		rule(Stabilize|Specialize|unsafe, "local_logsoftmax_grad", onSoftmaxGrad, 0, logSoftmaxGrad,
 			"the gradient of the logarithm of a softmax needs no division: SoftmaxGrad(dy/p, p) → LogSoftmaxGrad(dy, log p); "+
-				"it was NaN where a probability is 0"),
+				"it was NaN where a probability is 0").
+			because("terms of the gradient may be quotients behind selections in any number of steps"),
 		rule(Canonicalize|Stabilize|unsafe, "local_mul_part_quotient", on(array.Mul), 0, mulPartQuotient,
 			"a factor cancels in what is put together from quotients by its parts: "+
-				"p*set_subtensor(zeros[i], x/p[i]) → set_subtensor(zeros[i], x), also where p is zero, NaN or infinite"),
+				"p*set_subtensor(zeros[i], x/p[i]) → set_subtensor(zeros[i], x), also where p is zero, NaN or infinite").
+			because("the quotients may be put together in any number of steps"),
 		rule(Stabilize|Specialize, "local_crossentropy_of_part_of_softmax", onCrossentropy, 0, crossentropyOfPart,
 			"the cross-entropy of a part of a softmax takes no logarithm of 0: "+
-				"CrossentropyCategorical1Hot(Softmax(X).T, y) → -LogSoftmax(X).T[arange(n), y]"),
-		rule(Specialize, "local_softmax_with_bias", onOp(tensor.SoftmaxOp{}), 3, softmaxWithBias,
-			"a softmax adds a row to a matrix itself: Softmax(X + b) → SoftmaxWithBias(X, b)"),
+				"CrossentropyCategorical1Hot(Softmax(X).T, y) → -LogSoftmax(X).T[arange(n), y]").
+			because("there may be selections in any number of steps"),
 		rule(Stabilize|Specialize, "crossentropy_to_crossentropy_with_softmax_with_bias", onCrossentropy, 2, crossentropyWithBias,
-			"the cross-entropy of a softmax takes no logarithm of 0: one op computes the softmax, the cross-entropy and the largest class"),
-		rule(Specialize|unsafe, "local_softmax_grad_to_crossentropy_with_softmax_grad", onSoftmaxGrad, 2, softmaxGradToCrossentropyGrad,
-			"the gradient of the cross-entropy of a softmax needs no division; it was NaN where a probability is 0"),
+			"the cross-entropy of a softmax takes no logarithm of 0: one op computes the softmax, the cross-entropy and the largest class").
+			because("it replaces the softmax with another output of the op, too"),
 		rule(Specialize, "local_advanced_indexing_crossentropy_onehot", append(on(array.Log), onType[tensor.AdvancedSubtensorOp]()...), 0,
-			advancedIndexingCrossentropy, "log(softmax(X))[arange(n), y] → -cross-entropy of the softmax"),
+			advancedIndexingCrossentropy, "log(softmax(X))[arange(n), y] → -cross-entropy of the softmax").
+			because("it compares the shapes of what is picked, as far as they are known"),
 	}
 }
 
-// softmaxOfExp is called softmax_simplifier in Theano, and is part of local_mul_canonizer there.
-func softmaxOfExp(c *rewrite.Context, n *apply) (result, error) {
-	num, den := ownFactors(n.Inputs()[0]), ownFactors(n.Inputs()[1])
-	for j, d := range den {
-		x, axis := sumOfExp(d)
-		if x == nil {
-			continue
-		}
-		i := slices.IndexFunc(num, func(f *variable) bool { return argument(f, array.Exp) == x })
-		if i < 0 {
-			continue
-		}
-		num = slices.Clone(num)
-		num[i] = softmaxOver(castTo(x, dtypeOf(num[i])), axis)
-		return replace(c, n, mulCanonizer.join(num, without(den, j), n.Out()), n.Inputs()...)
-	}
-	return c.Miss("it does not divide an exponential by its sum along a dimension"), nil
+// softmaxFunctions are what the rules of softmaxes ask.
+var softmaxFunctions = []pattern.Function{
+	about("column(x)", "the last dimension of x has size 1", func(v *variable) bool {
+		n := typeOf(v).NDim()
+		return n > 0 && typeOf(v).Dim(n-1) == 1
+	}),
+	{Name: "keeps", Usage: "keeps({d}, {a}, x)", Depth: 1,
+		Doc: "the DimShuffle d puts back, with size 1, the single dimension a along which x was reduced",
+		Holds: func(a pattern.Args) bool {
+			return keepsDim(a.Params[0].(tensor.DimShuffleOp), a.Params[1].(axes), a.Vars[0])
+		}},
+	{Name: "row", Usage: "row({d}, b, x)", Depth: 1,
+		Doc: "the DimShuffle d makes the vector b a row that is added to each row of the matrix x, of the same element type",
+		Holds: func(a pattern.Args) bool {
+			b, x := typeOf(a.Vars[0]), typeOf(a.Vars[1])
+			return b.NDim() == 1 && b.Dim(0) != 1 && x.NDim() == 2 && x.Dim(1) != 1 && b.DType() == x.DType() &&
+				a.Params[0].(tensor.DimShuffleOp).PadsLeft(1)
+		}},
 }
 
-// ownFactors is factorsOf where v has a single use, and else v itself. It looks no deeper: a long
-// quotient would take long.
-func ownFactors(v *variable) []*variable {
-	if !usedOnce(v) {
-		return []*variable{v}
-	}
-	return factorsOf(v)
-}
-
-// sumOfExp returns x and the dimension along which d is the sum of exp(x), if d keeps that
-// dimension with size 1. Otherwise x is nil.
-func sumOfExp(d *variable) (x *variable, axis int) {
-	a, ds, ok := owner[tensor.DimShuffleOp](d)
-	if !ok {
-		return nil, 0
-	}
-	r, op, ok := owner[tensor.Reduce](a.Inputs()[0])
-	if !ok || op.Op != array.Sum {
-		return nil, 0
-	}
-	e := r.Inputs()[0]
-	if x = argument(e, array.Exp); x == nil || !isFloat(e) {
-		return nil, 0
-	}
-	ndim := typeOf(e).NDim()
-	order := make([]int, ndim) // of keepdims
-	kept := 0
-	axis = -1
+// keepsDim reports whether a reduction of x along a, followed by d, is along one dimension, which
+// stays with size 1.
+func keepsDim(d tensor.DimShuffleOp, a axes, x *variable) bool {
+	order := make([]int, typeOf(x).NDim())
+	along, kept := a.over(len(order)), 0
 	for k := range order {
-		if !op.Over(ndim).Has(k) {
+		if along.Has(k) {
+			order[k] = array.NewAxis
+		} else {
 			order[k] = kept
 			kept++
-			continue
 		}
-		if order[k] = array.NewAxis; axis >= 0 {
-			return nil, 0
-		}
-		axis = k
 	}
-	if axis < 0 || !slices.Equal(ds.NewOrder(), order) {
-		return nil, 0
-	}
-	return x, axis
-}
-
-// softmaxOver returns the softmax along a dimension.
-func softmaxOver(x *variable, axis int) *variable {
-	last := typeOf(x).NDim() - 1
-	if axis == last {
-		return tensor.Softmax(x)
-	}
-	order := make([]int, last+1)
-	for d := range order {
-		order[d] = d
-	}
-	order[axis], order[last] = last, axis
-	return tensor.DimShuffle(tensor.Softmax(tensor.DimShuffle(x, order...)), order...)
-}
-
-func softmaxWithBias(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	x, b := withBias(v)
-	if x == nil || !usedOnce(v) {
-		return c.Miss("the argument is not the sum of a matrix and a vector, with a single use"), nil
-	}
-	return replace(c, n, tensor.MustApply(tensor.SoftmaxWithBiasOp{}, x, b))
+	return kept == len(order)-1 && slices.Equal(d.NewOrder(), order)
 }
 
 // withBias takes a sum of a matrix and a vector apart. x is nil if v is not such a sum.

@@ -2,6 +2,7 @@ package tensorpass
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
@@ -51,10 +52,11 @@ func making(o pattern.Operator, build func(pattern.Making) *variable) pattern.Op
 }
 
 // mapLike applies an element-wise op in a replacement of like, with computeAs where the result of
-// the op has the type in which it computes, unless that changes nothing.
+// the op has the type in which it computes, unless that changes nothing. like is an argument only
+// where nothing is replaced.
 func mapLike(like *variable, e tensor.Elemwise, in []*variable) *variable {
 	if len(in) == 1 && (e.Op == array.Add || e.Op == array.Mul) && in[0] != like {
-		return in[0] // what is left of a sum or product; like is an argument only where nothing is replaced
+		return oneOf(like, in[0])
 	}
 	if e != tensor.OpFor(e.Op) || e.Op == array.Switch || e.Op == array.Second {
 		return tensor.MapOp(e, in...)
@@ -68,6 +70,14 @@ func mapLike(like *variable, e tensor.Elemwise, in []*variable) *variable {
 		return computeAs(like, e.Op, in...)
 	}
 	return tensor.MapOp(e, in...)
+}
+
+// oneOf returns what is left of a sum or product: v, in the type in which that would be computed.
+func oneOf(like, v *variable) *variable {
+	if t := dtypeOf(like); t.IsFloat() && array.Upcast(dtypeOf(v), t) == t {
+		return castTo(v, t)
+	}
+	return v
 }
 
 // neverRounds reports whether the result of an operation on floats is the same in any type that has
@@ -98,9 +108,11 @@ var families = map[string]pattern.Operator{
 		func(m pattern.Making) *variable { return tensor.Cast(m.Inputs[0], m.Param.(array.DType)) })),
 	"DimShuffle": family(1, 1, func(op tensor.DimShuffleOp) (any, bool) { return op, !op.Inplace },
 		func(m pattern.Making) *variable { return shuffled(m.Inputs[0], m.Param.(tensor.DimShuffleOp)) }),
-	"Join":      anyOp[tensor.JoinOp](1, -1),
-	"Reshape":   anyOp[tensor.ReshapeOp](2, 2),
-	"Subtensor": anyOp[*tensor.SubtensorOp](1, -1),
+	"Join":        anyOp[tensor.JoinOp](1, -1),
+	"Reshape":     anyOp[tensor.ReshapeOp](2, 2),
+	"Subtensor":   anyOp[*tensor.SubtensorOp](1, -1),
+	"softmax":     softmaxAlong(tensor.Softmax),
+	"log_softmax": softmaxAlong(tensor.LogSoftmax),
 	"map": family(1, -1, func(e tensor.Elemwise) (any, bool) { return e, e.Inplace == 0 },
 		func(m pattern.Making) *variable { return mapLike(m.Like, m.Param.(tensor.Elemwise), m.Inputs) }),
 }
@@ -149,12 +161,48 @@ type axes struct {
 	all bool
 }
 
+// over returns the dimensions of a tensor that a reduction is along.
+func (a axes) over(ndim int) array.Axes { return tensor.Reduce{Axes: a.set, All: a.all}.Over(ndim) }
+
 func reductions(r array.Reduction) pattern.Operator {
 	return family(1, 1, func(op tensor.Reduce) (any, bool) { return axes{op.Axes, op.All}, op.Op == r },
 		func(m pattern.Making) *variable {
 			p := m.Param.(axes)
 			return tensor.MustApply(tensor.Reduce{Op: r, Axes: p.set, All: p.all}, m.Inputs...)
 		})
+}
+
+// softmaxAlong returns the operator that makes a softmax, or its logarithm, along a dimension: in
+// graphs it is an op on the last dimension.
+func softmaxAlong(softmax func(*variable) *variable) pattern.Operator {
+	return making(pattern.Operator{
+		Match:     func(fgraph.Op) bool { return false },
+		Param:     func(fgraph.Op) any { return nil },
+		MinInputs: 1, MaxInputs: 1,
+	}, func(m pattern.Making) *variable {
+		x, p := m.Inputs[0], m.Param.(axes)
+		if !isFloat(x) {
+			x = castTo(x, dtypeOf(m.Like))
+		}
+		last := typeOf(x).NDim() - 1
+		for d := range last {
+			if p.over(last + 1).Has(d) {
+				order := swapped(last+1, d, last)
+				return tensor.DimShuffle(softmax(tensor.DimShuffle(x, order...)), order...)
+			}
+		}
+		return softmax(x)
+	})
+}
+
+// swapped returns the order of n dimensions in which two have changed places.
+func swapped(n, i, j int) []int {
+	order := make([]int, n)
+	for d := range order {
+		order[d] = d
+	}
+	order[i], order[j] = j, i
+	return order
 }
 
 // Equal reports whether all elements of v are known to be a number, of the type that the literal
@@ -191,11 +239,29 @@ func (vocabulary) Constant(l pattern.Literal, like *variable) (*variable, error)
 func (vocabulary) Conform(root *apply, old, v *variable) (*variable, error) {
 	var models []*variable
 	if _, ok := root.Op().(tensor.Elemwise); ok {
-		models = root.Inputs()
+		models = mapped(root.Inputs(), shapeModel)
 	}
 	w, err := tensor.Try(func() *variable { return conform(old, v, models...) })
 	if err == nil && w == nil {
 		err = fmt.Errorf("%w: a %v can't be made a %v", tensor.ErrType, v.Type(), old.Type())
 	}
 	return w, err
+}
+
+// shapeModel returns a variable of the shape of v that is computed earlier: an argument of the
+// element-wise ops that compute v. So a replacement that is broadcast to the shape of v does not
+// need v.
+func shapeModel(v *variable) *variable {
+	for range 10 { // deeper than patterns are
+		a, _, ok := owner[tensor.Elemwise](v)
+		if !ok {
+			break
+		}
+		i := slices.IndexFunc(a.Inputs(), func(w *variable) bool { return samePattern(v, w) })
+		if i < 0 {
+			break
+		}
+		v = a.Inputs()[i]
+	}
+	return v
 }
