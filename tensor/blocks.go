@@ -60,7 +60,15 @@ func Kron(x, y *fgraph.Variable) *fgraph.Variable {
 		right[2*d], right[2*d+1] = array.NewAxis, d
 		sizes[d] = intMap(array.Mul, sizeOf(x, d), sizeOf(y, d))
 	}
-	return Reshape(Mul(DimShuffle(x, left...), DimShuffle(y, right...)), sizes...)
+	return Reshape(Map(productOf(x, y), DimShuffle(x, left...), DimShuffle(y, right...)), sizes...)
+}
+
+// productOf returns the operation that multiplies elements: of bools And, as in NumPy.
+func productOf(x, y *fgraph.Variable) array.Opcode {
+	if TypeOf(x).DType() == array.Bool && TypeOf(y).DType() == array.Bool {
+		return array.And
+	}
+	return array.Mul
 }
 
 // BlockDiag returns a matrix of zeros with matrices along its diagonal. Vectors are rows.

@@ -29,7 +29,11 @@ func Outer(x, y *fgraph.Variable) *fgraph.Variable {
 	if TypeOf(x).NDim() != 1 || TypeOf(y).NDim() != 1 {
 		fail("outer", "a %v and a %v are not two vectors", x.Type(), y.Type())
 	}
-	return Dot(DimShuffle(x, 0, array.NewAxis), DimShuffle(y, array.NewAxis, 0))
+	x, y = DimShuffle(x, 0, array.NewAxis), DimShuffle(y, array.NewAxis, 0)
+	if productOf(x, y) == array.And {
+		return Map(array.And, x, y)
+	}
+	return Dot(x, y)
 }
 
 func (dotOp) String() string { return "dot" }
