@@ -12,22 +12,27 @@ import (
 // A canonizer brings expressions of a commutative operation, its inverse and its reciprocal into a
 // normal form: sums of add, sub and neg, or products of mul, true_div and inv. Such an expression
 // is two lists of terms: a numerator and a denominator, or the terms that are added and those that
-// are subtracted. Terms of both lists cancel, and one constant in front is left.
+// are subtracted. Terms of both lists cancel, and one constant in front is left. Where nothing
+// cancels, terms of one shape are one list if that saves ops.
 //
-// This is Theano's AlgebraicCanonizer, with two differences. It expands a term only if the term has
-// a single use, as it would be computed twice otherwise; it expands shared terms on a second try,
-// if something cancels then. And it does not recurse, so that a sum of a million terms is an
-// ordinary sum.
+// This is Theano's AlgebraicCanonizer, with three differences. It expands a term only if the term
+// has a single use, as it would be computed twice otherwise; it expands shared terms on a second
+// try, if something cancels then. It flattens what it can't simplify, so that rules find all
+// factors of a product in one place. And it does not recurse, so that a sum of a million terms is
+// an ordinary sum.
 type canonizer struct {
 	main, inverse, reciprocal array.Opcode
 	useReciprocal             bool    // without a numerator, write the reciprocal rather than the inverse of neutral
 	neutral                   float64 // the neutral element of main
-	simplify                  func(num, den []*variable) ([]*variable, []*variable)
+	simplify                  func(num, den []*variable, out *variable) ([]*variable, []*variable)
+	simplifies                func(op array.Opcode, in []*variable) bool // whether simplify may change what op makes of in
 }
 
 var (
-	addCanonizer = canonizer{main: array.Add, inverse: array.Sub, reciprocal: array.Neg, useReciprocal: true, neutral: 0}
-	mulCanonizer = canonizer{main: array.Mul, inverse: array.TrueDiv, reciprocal: array.Inv, neutral: 1, simplify: divideByAbs}
+	addCanonizer = canonizer{main: array.Add, inverse: array.Sub, reciprocal: array.Neg, useReciprocal: true, neutral: 0,
+		simplify: mergeTerms, simplifies: func(_ array.Opcode, in []*variable) bool { return mayMerge(in) }}
+	mulCanonizer = canonizer{main: array.Mul, inverse: array.TrueDiv, reciprocal: array.Inv, neutral: 1,
+		simplify: divideByAbs, simplifies: func(op array.Opcode, _ []*variable) bool { return op == array.TrueDiv }}
 	products     = canonizer{main: array.Mul, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes, neutral: 1} // a quotient is a term
 )
 
@@ -289,7 +294,7 @@ func (z *canonizer) simplified(num, den []*variable, out *variable) ([]*variable
 	num, den, _ = cancel(num, den)
 	num, den = z.constants(num, den, out)
 	if z.simplify != nil {
-		num, den = z.simplify(num, den)
+		num, den = z.simplify(num, den, out)
 	}
 	return num, den
 }
@@ -299,7 +304,7 @@ func (z *canonizer) simplified(num, den []*variable, out *variable) ([]*variable
 func (z *canonizer) settled(n *apply) bool {
 	in := n.Inputs()
 	switch op, _ := elemOf(n); {
-	case op == z.inverse && (z.simplify != nil || in[0] == in[1]), op == z.reciprocal:
+	case op == z.inverse && in[0] == in[1], op == z.reciprocal, z.simplifies(op, in):
 		return false
 	}
 	for i, v := range in {
@@ -332,32 +337,97 @@ func isFoldable(v *variable) bool {
 
 // transform is the rule of the canonizer.
 func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
-	if !z.outermost(n) {
-		return c.Miss("it is a term of a larger expression of the same kind"), nil
-	}
 	if z.settled(n) {
-		return c.Miss("nothing cancels, and the constants are one already"), nil
+		return c.Miss("nothing cancels, the constants are one already, and it is flat"), nil
 	}
 	out := n.Out()
-	oldNum, oldDen, met := z.split(out, false, math.MaxInt)
-	num, den := z.simplified(oldNum, oldDen, out)
-	if slices.Equal(num, oldNum) && slices.Equal(den, oldDen) {
-		cancelled := false
-		if met {
+	if z.outermost(n) {
+		oldNum, oldDen, met := z.split(out, false, math.MaxInt)
+		num, den := z.simplified(oldNum, oldDen, out)
+		changed := !slices.Equal(num, oldNum) || !slices.Equal(den, oldDen)
+		if !changed && met {
 			oldNum, oldDen, _ = z.split(out, true, math.MaxInt)
-			num, den, cancelled = cancel(oldNum, oldDen)
+			if num, den, changed = cancel(oldNum, oldDen); changed {
+				num, den = z.simplified(num, den, out)
+			}
 		}
-		if !cancelled {
-			return c.Miss("nothing cancels, and the constants are one already"), nil
+		if changed {
+			return replace(c, n, z.join(num, den, out), slices.Concat(oldNum, oldDen, n.Inputs())...)
 		}
-		num, den = z.simplified(num, den, out)
 	}
-	return replace(c, n, z.join(num, den, out), slices.Concat(oldNum, oldDen, n.Inputs())...)
+	if z.nested(out, onlyClient(out)) {
+		return c.Miss("it is a term of a larger expression of the same kind"), nil
+	}
+	num, den, saves := z.flat(n)
+	if !saves {
+		return c.Miss("nothing cancels, the constants are one already, and a flat expression would have as many ops"), nil
+	}
+	return replace(c, n, z.join(num, den, out), n.Inputs()...)
+}
+
+// nested reports whether v is a term of client that can be expanded without computing more: client
+// is its only reader, of the same family, and computes elements of the same type and in the same
+// number. client may be nil.
+func (z *canonizer) nested(v *variable, client *apply) bool {
+	if client == nil || !usedOnce(v) {
+		return false
+	}
+	outer, _ := z.family(client.Out())
+	return outer != nil && dtypeOf(client.Out()) == dtypeOf(v) && samePattern(client.Out(), v)
+}
+
+// flat takes an apply and the terms nested in it apart, and reports whether their lists can be
+// computed in fewer ops.
+func (z *canonizer) flat(n *apply) (num, den []*variable, saves bool) {
+	type item struct {
+		a    *apply
+		back bool // in the denominator
+		next int  // the input that comes next
+	}
+	ops := 0
+	var buffer [16]item
+	open := append(buffer[:0], item{a: n})
+	for len(open) > 0 {
+		it := &open[len(open)-1]
+		if it.next == len(it.a.Inputs()) {
+			open = open[:len(open)-1]
+			ops++
+			continue
+		}
+		v, i := it.a.Inputs()[it.next], it.next
+		it.next++
+		_, op := z.family(it.a.Out())
+		back := it.back != (op == z.reciprocal || op == z.inverse && i == 1)
+		a, _ := z.family(v)
+		switch {
+		case a != nil && z.nested(v, it.a):
+			open = append(open, item{a: a, back: back})
+		case back:
+			den = append(den, v)
+		default:
+			num = append(num, v)
+		}
+	}
+	return num, den, z.numOps(num, den) < ops
+}
+
+// numOps returns the number of ops that join makes.
+func (z *canonizer) numOps(num, den []*variable) int {
+	ops := 0
+	for _, list := range [][]*variable{num, den} {
+		if len(list) > 1 {
+			ops++
+		}
+	}
+	if len(den) > 0 {
+		ops++
+	}
+	return ops
 }
 
 // divideByAbs rewrites x/|x| as the sign of x. It leaves integers alone: the absolute value of the
 // smallest one is itself.
-func divideByAbs(num, den []*variable) ([]*variable, []*variable) {
+func divideByAbs(num, den []*variable, _ *variable) ([]*variable, []*variable) {
 	for i := 0; i < len(den); i++ {
 		a := elem(den[i], array.Abs)
 		if a == nil || !isFloat(den[i]) {

@@ -1,0 +1,146 @@
+package tensorpass
+
+import (
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A multiple is a term of a sum: a number times the product of other factors.
+type multiple struct {
+	number float64
+	core   []*variable
+	freed  bool // the product is computed for this term only
+}
+
+// multipleOf takes a term of a sum in a type apart. The number is the first factor, where the
+// canonizer of products puts it.
+func multipleOf(v *variable, dtype array.DType) multiple {
+	m := multiple{1, []*variable{v}, false}
+	a := elem(v, array.Mul)
+	if a == nil || dtypeOf(v) != dtype {
+		return m
+	}
+	m.core, m.freed = a.Inputs(), usedOnce(v)
+	if x, ok := uniform(m.core[0]); ok && x-x == 0 && x != 0 && m.core[0].IsConstant() && isScalar(m.core[0]) {
+		m.number, m.core = x, m.core[1:]
+	}
+	return m
+}
+
+// recurs reports whether the core may be that of other terms as well.
+func (m multiple) recurs() bool { return len(m.core) > 0 && len(m.core[0].Clients()) > 1 }
+
+func (m multiple) sameCore(o multiple) bool { return slices.Equal(m.core, o.core) }
+
+// mayMerge reports whether some of the terms of a sum may be multiples of one product. It may be
+// wrong only if it says so.
+func mayMerge(in []*variable) bool {
+	var buffer [8]multiple
+	seen := buffer[:0]
+	for _, v := range in {
+		m := multipleOf(v, dtypeOf(v))
+		if !m.recurs() {
+			continue
+		}
+		if slices.ContainsFunc(seen, m.sameCore) || len(seen) == len(buffer) {
+			return true
+		}
+		seen = append(seen, m)
+	}
+	return false
+}
+
+// largestExact bounds the integers whose sums float64s hold.
+const largestExact = 1 << 52
+
+// A likeTerms is the terms of a sum that are multiples of one product.
+type likeTerms struct {
+	multiple
+	total   float64 // of the numbers
+	entries int
+	freed   int // products that only these terms need
+	merged  bool
+}
+
+// ops returns the number of ops of the term that replaces them all.
+func (l *likeTerms) ops() int {
+	if l.total == 0 || math.Abs(l.total) == 1 && len(l.core) == 1 {
+		return 0
+	}
+	return 1
+}
+
+// mergeTerms makes one term of several multiples of a product: 2*x + 3*x → 5*x, x*y - 3*x*y →
+// -2*x*y. It does not where that takes more ops: x + x + y is one op, and 2*x + y two.
+func mergeTerms(num, den []*variable, out *variable) ([]*variable, []*variable) {
+	all := slices.Concat(num, den)
+	if !mayMerge(all) {
+		return num, den
+	}
+	groups, groupOf := groupTerms(all, len(num), dtypeOf(out))
+	merges := false
+	for i := range groups {
+		g := &groups[i]
+		g.merged = g.entries > 1 && math.Abs(g.total) <= largestExact && (g.freed >= g.ops() || g.entries == len(all))
+		merges = merges || g.merged
+	}
+	if !merges {
+		return num, den
+	}
+	var newNum, newDen []*variable
+	for i, v := range all {
+		back := i >= len(num)
+		if k := groupOf[i]; k >= 0 && groups[k].merged {
+			g := &groups[k]
+			if g.entries == 0 || g.total == 0 {
+				continue
+			}
+			g.entries = 0 // the others are part of it
+			v, back = g.core[0], g.total == -1 && g.ops() == 0
+			if g.ops() > 0 {
+				v = computeAs(out, array.Mul, append([]*variable{number(g.total, out)}, g.core...)...)
+			}
+		}
+		if back {
+			newDen = append(newDen, v)
+		} else {
+			newNum = append(newNum, v)
+		}
+	}
+	return newNum, newDen
+}
+
+// groupTerms groups the terms of a sum in a type by their cores. All from the given one on are
+// subtracted. It returns the index of each term's group, or -1 for a term that can't have others.
+func groupTerms(all []*variable, subtracted int, dtype array.DType) (groups []likeTerms, groupOf []int) {
+	groupOf = make([]int, len(all))
+	places := make(map[*variable][]int) // groups by the first factor
+	for i, v := range all {
+		groupOf[i] = -1
+		m := multipleOf(v, dtype)
+		if !m.recurs() || dtype == array.Bool || math.Abs(m.number) > largestExact {
+			continue
+		}
+		first := m.core[0]
+		k := slices.IndexFunc(places[first], func(k int) bool { return groups[k].sameCore(m) })
+		if k >= 0 {
+			k = places[first][k]
+		} else {
+			k = len(groups)
+			groups, places[first] = append(groups, likeTerms{multiple: m}), append(places[first], k)
+		}
+		g := &groups[k]
+		groupOf[i] = k
+		g.entries++
+		if m.freed {
+			g.freed++
+		}
+		if i >= subtracted {
+			m.number = -m.number
+		}
+		g.total += m.number
+	}
+	return groups, groupOf
+}
