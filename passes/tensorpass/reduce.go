@@ -1,6 +1,7 @@
 package tensorpass
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/nnopt/nnopt/rewrite"
@@ -33,9 +34,21 @@ func reductionRules() []Local {
 				"where c is 0 or infinite one of the two may be NaN"),
 		rule(Canonicalize|Specialize, "local_reduce_make_vector", onReduce, 2, reduceMakeVector,
 			"the reduction of a MakeVector is computed from its elements: sum(MakeVector(a, b)) → a + b"),
-		rule(Specialize|unsafe, "local_sum_alloc", onReduce, 0, sumAlloc,
+		rule(Canonicalize|Specialize, "local_reduce_dimshuffle", onReduce, 2, reduceDimShuffle,
+			"a reduction takes the dimensions in any order: sum(X.T) → sum(X), sum(X.T, axis=0) → sum(X, axis=1)"),
+		rule(Canonicalize|Specialize|unsafe, "local_prod_mul_by_scalar", onReduce, 2, prodMulByScalar,
+			"a number that multiplies a known number of elements multiplies their product by a power: prod(2*v) → 8*prod(v); "+
+				"one of the two may be infinite or zero where the other is not"),
+		rule(Canonicalize|unsafe, "local_sumsqr2dot", onReduce, 4, sumOfOuter,
+			"a sum of products along a dimension that both factors have is a product of matrices, if each is repeated along a dimension of the other: "+
+				"sum(sqr(W[None, :, :]*G[:, None, :]), axis=(1, 2)) → dot(sqr(G), sum(sqr(W), axis=0)), which need not make the products; "+
+				"where a factor is infinite and the other 0 one of the two may be NaN"),
+		rule(Specialize|unsafe, "local_sum_alloc", onReduce, 0, reduceAlloc(true),
 			"the sum of a filled tensor is a multiple of the value, and its product is a power: sum(Alloc(v, m, n)) → v*(m*n); "+
 				"where v is NaN or infinite and a size is 0 the multiple is NaN"),
+		rule(Specialize|unsafe, "local_reduce_of_alloc", onReduce, 0, reduceAlloc(false),
+			"what an Alloc repeats is reduced once: sum(Alloc(x, m, n), axis=0) → x*m, prod(Alloc(x, m, n)) → prod(x)**m, "+
+				"max(Alloc(x, 2, n)) → max(x); where x is NaN or infinite and a size is 0 the result may be NaN"),
 		rule(Specialize|unsafe, "local_argmax_pushdown", onType[tensor.ArgmaxOp](), 2, argmaxPushdown,
 			"the largest probability is at the largest argument: argmax(softmax(x)) → argmax(x); "+
 				"all probabilities are NaN where an argument is infinite"),
@@ -48,16 +61,6 @@ func reductionRules() []Local {
 func reduceOf(n *apply) (array.Reduction, array.Axes) {
 	op := opOf[tensor.Reduce](n)
 	return op.Op, op.Over(typeOf(n.Inputs()[0]).NDim())
-}
-
-// sumArgument returns the argument of a reduction, and the apply that computes it if the reduction
-// is a sum, op computes the argument, and nothing else uses it. Otherwise the apply is nil.
-func sumArgument(n *apply, op array.Opcode) (v *variable, a *apply) {
-	v = n.Inputs()[0]
-	if r, _ := reduceOf(n); r == array.Sum && usedOnce(v) {
-		a = elem(v, op)
-	}
-	return v, a
 }
 
 // reduceOver applies a reduction over a set of dimensions.
@@ -142,18 +145,44 @@ func reduceBroadcastable(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, y)
 }
 
+func reduceDimShuffle(c *rewrite.Context, n *apply) (result, error) {
+	op, axes := reduceOf(n)
+	a, ds, ok := owner[tensor.DimShuffleOp](n.Inputs()[0])
+	if !ok || axes == 0 {
+		return c.Miss("the argument is not a DimShuffle"), nil
+	}
+	x := a.Inputs()[0]
+	var inner array.Axes
+	var kept []int // the dimensions of x that are left, in the order of the result
+	for d, from := range ds.NewOrder() {
+		switch {
+		case !axes.Has(d):
+			kept = append(kept, from)
+		case from == array.NewAxis:
+			return c.Miss("it reduces a dimension that is not one of x"), nil
+		default:
+			inner |= 1 << from
+		}
+	}
+	if len(kept) != typeOf(x).NDim()-bits.OnesCount8(uint8(inner)) || !slices.IsSorted(kept) || slices.Contains(kept, array.NewAxis) {
+		return c.Miss("a DimShuffle would be left"), nil
+	}
+	return replace(c, n, reduceOver(op, x, inner))
+}
+
 func reduceJoin(c *rewrite.Context, n *apply) (result, error) {
 	op, axes := reduceOf(n)
 	a, join, ok := owner[tensor.JoinOp](n.Inputs()[0])
-	if !ok || join.Axis != 0 || axes != 1 || op > array.Min {
+	if !ok || axes != 1<<join.Axis || op > array.Min {
 		return c.Miss("it does not reduce the dimension of a stack"), nil
 	}
 	rows := make([]*variable, len(a.Inputs()))
 	for i, v := range a.Inputs() {
-		rows[i] = stripPadding(v)
-		if typeOf(v).NDim() != typeOf(rows[i]).NDim()+1 {
+		_, ds, ok := owner[tensor.DimShuffleOp](v)
+		if !ok || ds.NewOrder()[join.Axis] != array.NewAxis {
 			return c.Miss("input %d of the join did not get a new dimension for it", i), nil
 		}
+		rows[i] = withoutAxes(v, axes)
 		if !samePattern(v, a.Inputs()[0]) {
 			return c.Miss("the inputs do not have one shape"), nil
 		}
@@ -176,143 +205,6 @@ func reduceMakeVector(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("there is no op for that many elements"), nil
 	}
 	return replace(c, n, y)
-}
-
-func sumDivDimShuffle(c *rewrite.Context, n *apply) (result, error) {
-	_, axes := reduceOf(n)
-	v, q := sumArgument(n, array.TrueDiv)
-	if q == nil || axes == 0 {
-		return c.Miss("it is not the sum of a quotient with a single use"), nil
-	}
-	num, den := q.Inputs()[0], q.Inputs()[1]
-	kept := withoutAxes(den, axes)
-	if kept == nil {
-		return c.Miss("the divisor varies along the reduced dimensions"), nil
-	}
-	if !samePattern(num, v) {
-		return c.Miss("the numerator does not have the shape of the quotient"), nil
-	}
-	return replace(c, n, tensor.TrueDiv(reduceOver(array.Sum, castTo(num, dtypeOf(v)), axes), kept))
-}
-
-// withoutAxes drops dimensions of v, or returns nil if one is not known to have size 1.
-func withoutAxes(v *variable, axes array.Axes) *variable {
-	var order []int
-	for d := range typeOf(v).NDim() {
-		if !axes.Has(d) {
-			order = append(order, d)
-		} else if typeOf(v).Dim(d) != 1 {
-			return nil
-		}
-	}
-	if a := tensor.ConstantOf(v); a != nil {
-		return tensor.Constant(a.Transpose(order...).Clone())
-	}
-	return shuffled(v, tensor.NewDimShuffle(order...))
-}
-
-func sumMulByScalar(c *rewrite.Context, n *apply) (result, error) {
-	_, axes := reduceOf(n)
-	if _, a := sumArgument(n, array.Neg); a != nil {
-		return replace(c, n, tensor.Neg(reduceOver(array.Sum, a.Inputs()[0], axes)))
-	}
-	v, a := sumArgument(n, array.Mul)
-	if a == nil {
-		return c.Miss("it is not the sum of a product with a single use"), nil
-	}
-	scalars, rest := partition(a.Inputs(), isScalar)
-	if len(scalars) == 0 || len(rest) == 0 {
-		return c.Miss("all factors are scalars, or none"), nil
-	}
-	x := rest[0]
-	if len(rest) > 1 {
-		x = computeAs(v, array.Mul, rest...)
-	}
-	if !samePattern(x, v) {
-		return c.Miss("the other factors do not have the shape of the product"), nil
-	}
-	scalars = mapped(scalars, scalarFactor)
-	sum := reduceOver(array.Sum, castTo(x, dtypeOf(v)), axes)
-	if len(scalars) == 1 && is(scalars[0], -1) {
-		return replace(c, n, tensor.Neg(sum))
-	}
-	return replace(c, n, tensor.Mul(append(scalars, sum)...))
-}
-
-// sumMulDimShuffle is the part of PyTensor's local_sum_prod_of_mul_or_div that Theano does not
-// have.
-func sumMulDimShuffle(c *rewrite.Context, n *apply) (result, error) {
-	_, axes := reduceOf(n)
-	v, a := sumArgument(n, array.Mul)
-	if a == nil || axes == 0 {
-		return c.Miss("it is not the sum of a product with a single use"), nil
-	}
-	isDimShuffle := func(v *variable) bool { _, _, ok := owner[tensor.DimShuffleOp](v); return ok }
-	for i, f := range a.Inputs() {
-		if !isDimShuffle(f) || !usedOnce(f) {
-			continue
-		}
-		kept := withoutAxes(f, axes)
-		if kept == nil || isDimShuffle(kept) { // a DimShuffle would be as much to do as before
-			continue
-		}
-		x := product(without(a.Inputs(), i)...)
-		if samePattern(x, v) && dtypeOf(x) == dtypeOf(n.Out()) && dtypeOf(v) == dtypeOf(x) {
-			return replace(c, n, tensor.Mul(reduceOver(array.Sum, x, axes), kept))
-		}
-	}
-	return c.Miss("no factor is repeated along the reduced dimensions by a DimShuffle that is not needed then"), nil
-}
-
-func sumAlloc(c *rewrite.Context, n *apply) (result, error) {
-	op, axes := reduceOf(n)
-	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
-	if !ok || op > array.Min || axes == 0 {
-		return c.Miss("it is not the reduction of an Alloc"), nil
-	}
-	v := a.Inputs()[0]
-	if !isScalar(v) {
-		return c.Miss("the value is not a scalar"), nil
-	}
-	var kept, reduced []*variable
-	for d, size := range a.Inputs()[1:] {
-		if axes.Has(d) {
-			reduced = append(reduced, size)
-		} else {
-			kept = append(kept, size)
-		}
-	}
-	v = scalarOf(v)
-	switch op {
-	case array.Sum:
-		v = combined(array.Mul, v, reduced, n.Out())
-	case array.Prod:
-		v = combined(array.Pow, v, reduced, n.Out())
-	default: // a maximum or minimum, which is an error where a size is 0
-		if slices.ContainsFunc(reduced, func(size *variable) bool { x, ok := uniform(size); return !ok || x <= 0 }) {
-			return c.Miss("a size may be 0"), nil
-		}
-	}
-	return replace(c, n, refilled(v, kept))
-}
-
-// combined combines a value with the product of sizes.
-func combined(op array.Opcode, v *variable, sizes []*variable, out *variable) *variable {
-	dtype := dtypeOf(out)
-	total := tensor.Int(1)
-	for _, s := range sizes {
-		x, known := uniform(total)
-		y, known2 := uniform(s)
-		switch {
-		case known && known2 && x*y < 1<<53:
-			total = tensor.Int(int(x * y))
-		case known && x == 1:
-			total = s
-		default:
-			total = tensor.Mul(total, s)
-		}
-	}
-	return tensor.Map(op, castTo(v, dtype), castTo(total, dtype))
 }
 
 func maxToMin(c *rewrite.Context, n *apply) (result, error) {

@@ -47,7 +47,7 @@ func Rules() []Local { return slices.Clone(allRules()) }
 
 // allRules makes the tables once: some rules are parsed.
 var allRules = sync.OnceValue(func() []Local {
-	return slices.Concat(textRules("arithmetic"), arithmeticRules(), textRules("elemwise"), textRules("logic"), textRules("switch"), broadcastRules(), dimensionRules(), reductionRules(),
+	return slices.Concat(textRules("arithmetic"), arithmeticRules(), textRules("elemwise"), textRules("logic"), textRules("switch"), broadcastRules(), dimensionRules(), textRules("reduce"), reductionRules(), textRules("power"),
 		subtensorRules(), incSubtensorRules(), productRules(), textRules("logarithm"), logarithmRules(), softmaxRules(), constantRules(), textRules("erf"))
 })
 
