@@ -30,7 +30,12 @@ func multipleOf(v *variable, dtype array.DType) multiple {
 }
 
 // recurs reports whether the core may be that of other terms as well.
-func (m multiple) recurs() bool { return len(m.core) > 0 && len(m.core[0].Clients()) > 1 }
+func (m multiple) recurs() bool { return len(m.core) > 0 && len(m.rarest().Clients()) > 1 }
+
+// rarest returns the factor of the core that has the fewest uses.
+func (m multiple) rarest() *variable {
+	return slices.MinFunc(m.core, func(a, b *variable) int { return len(a.Clients()) - len(b.Clients()) })
+}
 
 func (m multiple) sameCore(o multiple) bool { return slices.Equal(m.core, o.core) }
 
@@ -116,20 +121,20 @@ func mergeTerms(num, den []*variable, out *variable) ([]*variable, []*variable) 
 // subtracted. It returns the index of each term's group, or -1 for a term that can't have others.
 func groupTerms(all []*variable, subtracted int, dtype array.DType) (groups []likeTerms, groupOf []int) {
 	groupOf = make([]int, len(all))
-	places := make(map[*variable][]int) // groups by the first factor
+	places := make(map[*variable][]int) // groups by the rarest factor
 	for i, v := range all {
 		groupOf[i] = -1
 		m := multipleOf(v, dtype)
 		if !m.recurs() || dtype == array.Bool || math.Abs(m.number) > largestExact {
 			continue
 		}
-		first := m.core[0]
-		k := slices.IndexFunc(places[first], func(k int) bool { return groups[k].sameCore(m) })
+		key := m.rarest()
+		k := slices.IndexFunc(places[key], func(k int) bool { return groups[k].sameCore(m) })
 		if k >= 0 {
-			k = places[first][k]
+			k = places[key][k]
 		} else {
 			k = len(groups)
-			groups, places[first] = append(groups, likeTerms{multiple: m}), append(places[first], k)
+			groups, places[key] = append(groups, likeTerms{multiple: m}), append(places[key], k)
 		}
 		g := &groups[k]
 		groupOf[i] = k
