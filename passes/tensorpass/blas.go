@@ -141,13 +141,34 @@ func dot22ToDot22Scalar(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("no factor is a product of matrices with a single use"), nil
 	}
 	d := factors[at].Owner()
-	isFactor := func(f *variable) bool { return isScalar(f) && dtypeOf(f) == dtypeOf(d.Out()) }
-	scalars, rest := partition(without(factors, at), isFactor)
+	dtype := dtypeOf(d.Out())
+	var scalars, rest []*variable
+	for i, f := range factors {
+		switch {
+		case i == at:
+			continue
+		case scales(f, dtype):
+			scalars = append(scalars, f)
+			continue
+		}
+		own, others := partition(ownFactors(f), func(f *variable) bool { return scales(f, dtype) })
+		if len(own) > 0 && dtypeOf(f) == dtype {
+			scalars, f = append(scalars, own...), product(others...)
+		}
+		rest = append(rest, f)
+	}
 	if len(scalars) == 0 {
 		return c.Miss("no factor is a scalar"), nil
 	}
-	y := tensor.MustApply(tensor.Dot22ScalarOp{}, d.Inputs()[0], d.Inputs()[1], product(mapped(scalars, scalarFactor)...))
+	alpha := product(mapped(scalars, func(f *variable) *variable { return castTo(scalarFactor(f), dtype) })...)
+	y := tensor.MustApply(tensor.Dot22ScalarOp{}, d.Inputs()[0], d.Inputs()[1], alpha)
 	return replace(c, n, product(slices.Insert(rest, 0, y)...))
+}
+
+// scales reports whether f is a scalar that can multiply a matrix of floats of a type without
+// changing the type.
+func scales(f *variable, dtype array.DType) bool {
+	return isScalar(f) && array.Upcast(dtypeOf(f), dtype) == dtype
 }
 
 // isDot22 reports whether v is a product of matrices with a single use.

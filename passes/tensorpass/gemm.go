@@ -116,8 +116,8 @@ func scaled(v *variable, dtype array.DType) term {
 	var scalars []*variable
 	for _, f := range num {
 		switch {
-		case isScalar(f) && dtypeOf(f) == dtype:
-			scalars = append(scalars, scalarFactor(f))
+		case scales(f, dtype):
+			scalars = append(scalars, castTo(scalarFactor(f), dtype))
 		case t.matrix == nil && typeOf(f).NDim() == typeOf(v).NDim():
 			t.matrix = f
 		default:

@@ -1,6 +1,7 @@
 package tensorpass
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -11,18 +12,17 @@ import (
 type multiple struct {
 	number float64
 	core   []*variable
-	freed  bool // the product is computed for this term only
+	term   *variable // the product, or nil if there is none
 }
 
 // multipleOf takes a term of a sum in a type apart. The number is the first factor, where the
 // canonizer of products puts it.
 func multipleOf(v *variable, dtype array.DType) multiple {
-	m := multiple{1, []*variable{v}, false}
 	a := elem(v, array.Mul)
 	if a == nil || dtypeOf(v) != dtype {
-		return m
+		return multiple{1, []*variable{v}, nil}
 	}
-	m.core, m.freed = a.Inputs(), usedOnce(v)
+	m := multiple{1, a.Inputs(), v}
 	if x, ok := uniform(m.core[0]); ok && x-x == 0 && x != 0 && m.core[0].IsConstant() && isScalar(m.core[0]) {
 		m.number, m.core = x, m.core[1:]
 	}
@@ -30,14 +30,42 @@ func multipleOf(v *variable, dtype array.DType) multiple {
 }
 
 // recurs reports whether the core may be that of other terms as well.
-func (m multiple) recurs() bool { return len(m.core) > 0 && len(m.rarest().Clients()) > 1 }
+func (m multiple) recurs() bool {
+	return len(m.core) > 0 && (len(m.rarest().Clients()) > 1 || m.term != nil && !usedOnce(m.term))
+}
 
 // rarest returns the factor of the core that has the fewest uses.
 func (m multiple) rarest() *variable {
-	return slices.MinFunc(m.core, func(a, b *variable) int { return len(a.Clients()) - len(b.Clients()) })
+	return slices.MinFunc(m.core, func(a, b *variable) int {
+		return cmp.Or(len(a.Clients())-len(b.Clients()), a.ID()-b.ID())
+	})
 }
 
-func (m multiple) sameCore(o multiple) bool { return slices.Equal(m.core, o.core) }
+// sameCore reports whether two multiples have the same factors, in any order. It compares long
+// products only as they stand.
+func (m multiple) sameCore(o multiple) bool {
+	if len(m.core) != len(o.core) || len(m.core) > 8 {
+		return slices.Equal(m.core, o.core)
+	}
+	for _, v := range m.core {
+		is := func(w *variable) bool { return w == v }
+		if count(m.core, is) != count(o.core, is) {
+			return false
+		}
+	}
+	return true
+}
+
+// count returns the number of variables in a list that f accepts.
+func count(list []*variable, f func(*variable) bool) int {
+	n := 0
+	for _, v := range list {
+		if f(v) {
+			n++
+		}
+	}
+	return n
+}
 
 // mayMerge reports whether some of the terms of a sum may be multiples of one product. It may be
 // wrong only if it says so.
@@ -66,6 +94,7 @@ type likeTerms struct {
 	total   float64 // of the numbers
 	entries int
 	freed   int // products that only these terms need
+	repeats int // entries of the product of the first
 	merged  bool
 }
 
@@ -75,6 +104,14 @@ func (l *likeTerms) ops() int {
 		return 0
 	}
 	return 1
+}
+
+// factors returns the factors that the number multiplies. A product with other uses is one factor.
+func (l *likeTerms) factors() []*variable {
+	if l.freed == 0 && l.term != nil && l.number == 1 {
+		return []*variable{l.term}
+	}
+	return l.core
 }
 
 // mergeTerms makes one term of several multiples of a product: 2*x + 3*x → 5*x, x*y - 3*x*y →
@@ -105,7 +142,7 @@ func mergeTerms(num, den []*variable, out *variable) ([]*variable, []*variable) 
 			g.entries = 0 // the others are part of it
 			v, back = g.core[0], g.total == -1 && g.ops() == 0
 			if g.ops() > 0 {
-				v = computeAs(out, array.Mul, append([]*variable{number(g.total, out)}, g.core...)...)
+				v = computeAs(out, array.Mul, append([]*variable{number(g.total, out)}, g.factors()...)...)
 			}
 		}
 		if back {
@@ -139,8 +176,14 @@ func groupTerms(all []*variable, subtracted int, dtype array.DType) (groups []li
 		g := &groups[k]
 		groupOf[i] = k
 		g.entries++
-		if m.freed {
+		switch {
+		case m.term == nil:
+		case usedOnce(m.term):
 			g.freed++
+		case m.term == g.term:
+			if g.repeats++; g.repeats == len(m.term.Clients()) {
+				g.freed++
+			}
 		}
 		if i >= subtracted {
 			m.number = -m.number
