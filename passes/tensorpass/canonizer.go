@@ -337,10 +337,13 @@ func isFoldable(v *variable) bool {
 
 // transform is the rule of the canonizer.
 func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
+	out := n.Out()
+	if z.nested(out, onlyClient(out)) {
+		return c.Miss("it is a term of a larger expression of the same kind"), nil
+	}
 	if z.settled(n) {
 		return c.Miss("nothing cancels, the constants are one already, and it is flat"), nil
 	}
-	out := n.Out()
 	if z.outermost(n) {
 		oldNum, oldDen, met := z.split(out, false, math.MaxInt)
 		num, den := z.simplified(oldNum, oldDen, out)
@@ -354,9 +357,6 @@ func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 		if changed {
 			return replace(c, n, z.join(num, den, out), slices.Concat(oldNum, oldDen, n.Inputs())...)
 		}
-	}
-	if z.nested(out, onlyClient(out)) {
-		return c.Miss("it is a term of a larger expression of the same kind"), nil
 	}
 	num, den, saves := z.flat(n)
 	if !saves {

@@ -15,12 +15,13 @@ type multiple struct {
 	term   *variable // the product, or nil if there is none
 }
 
-// multipleOf takes a term of a sum in a type apart. The number is the first factor, where the
+// multipleAt takes term i of a sum in a type apart. The number is the first factor, where the
 // canonizer of products puts it.
-func multipleOf(v *variable, dtype array.DType) multiple {
+func multipleAt(terms []*variable, i int, dtype array.DType) multiple {
+	v := terms[i]
 	a := elem(v, array.Mul)
 	if a == nil || dtypeOf(v) != dtype {
-		return multiple{1, []*variable{v}, nil}
+		return multiple{1, terms[i : i+1 : i+1], nil}
 	}
 	m := multiple{1, a.Inputs(), v}
 	if x, ok := uniform(m.core[0]); ok && x-x == 0 && x != 0 && m.core[0].IsConstant() && isScalar(m.core[0]) {
@@ -31,7 +32,10 @@ func multipleOf(v *variable, dtype array.DType) multiple {
 
 // recurs reports whether the core may be that of other terms as well.
 func (m multiple) recurs() bool {
-	return len(m.core) > 0 && (len(m.rarest().Clients()) > 1 || m.term != nil && !usedOnce(m.term))
+	if m.term == nil {
+		return !usedOnce(m.core[0])
+	}
+	return len(m.core) > 0 && (len(m.rarest().Clients()) > 1 || !usedOnce(m.term))
 }
 
 // rarest returns the factor of the core that has the fewest uses.
@@ -72,8 +76,8 @@ func count(list []*variable, f func(*variable) bool) int {
 func mayMerge(in []*variable) bool {
 	var buffer [8]multiple
 	seen := buffer[:0]
-	for _, v := range in {
-		m := multipleOf(v, dtypeOf(v))
+	for i, v := range in {
+		m := multipleAt(in, i, dtypeOf(v))
 		if !m.recurs() {
 			continue
 		}
@@ -159,9 +163,9 @@ func mergeTerms(num, den []*variable, out *variable) ([]*variable, []*variable) 
 func groupTerms(all []*variable, subtracted int, dtype array.DType) (groups []likeTerms, groupOf []int) {
 	groupOf = make([]int, len(all))
 	places := make(map[*variable][]int) // groups by the rarest factor
-	for i, v := range all {
+	for i := range all {
 		groupOf[i] = -1
-		m := multipleOf(v, dtype)
+		m := multipleAt(all, i, dtype)
 		if !m.recurs() || dtype == array.Bool || math.Abs(m.number) > largestExact {
 			continue
 		}
