@@ -27,18 +27,15 @@ func reductionRules() []Local {
 			"a divisor that is repeated along the reduced dimensions divides the sum: sum(X/c, axis=0) → sum(X, axis=0)/c; "+
 				"where c is 0 or infinite one of the two may be NaN"),
 		rule(Canonicalize|Specialize|unsafe, "local_sum_mul_by_scalar", onReduce, 2, sumMulByScalar,
-			"a scalar factor multiplies the sum: sum(s*x) → s*sum(x), sum(-x) → -sum(x); "+
-				"where s is 0 or infinite one of the two may be NaN"),
+			"a scalar factor multiplies the sum: sum(s*x) → s*sum(x), sum(-x) → -sum(x); where s is 0 or infinite one of the two may be NaN; "+
+				"a number does so for the product of a known number of elements: prod(2*v) → 8*prod(v), of which one may be infinite or zero"),
 		rule(Canonicalize|Specialize|unsafe, "local_sum_mul_dimshuffle", onReduce, 3, sumMulDimShuffle,
 			"a factor that is repeated along the reduced dimensions multiplies the sum: sum(X*c[:, None], axis=1) → sum(X, axis=1)*c; "+
 				"where c is 0 or infinite one of the two may be NaN"),
 		rule(Canonicalize|Specialize, "local_reduce_make_vector", onReduce, 2, reduceMakeVector,
 			"the reduction of a MakeVector is computed from its elements: sum(MakeVector(a, b)) → a + b"),
-		rule(Canonicalize|Specialize, "local_reduce_dimshuffle", onReduce, 2, reduceDimShuffle,
+		rule(Canonicalize, "local_reduce_dimshuffle", onReduce, 2, reduceDimShuffle,
 			"a reduction takes the dimensions in any order: sum(X.T) → sum(X), sum(X.T, axis=0) → sum(X, axis=1)"),
-		rule(Canonicalize|Specialize|unsafe, "local_prod_mul_by_scalar", onReduce, 2, prodMulByScalar,
-			"a number that multiplies a known number of elements multiplies their product by a power: prod(2*v) → 8*prod(v); "+
-				"one of the two may be infinite or zero where the other is not"),
 		rule(Canonicalize|unsafe, "local_sumsqr2dot", onReduce, 4, sumOfOuter,
 			"a sum of products along a dimension that both factors have is a product of matrices, if each is repeated along a dimension of the other: "+
 				"sum(sqr(W[None, :, :]*G[:, None, :]), axis=(1, 2)) → dot(sqr(G), sum(sqr(W), axis=0)), which need not make the products; "+

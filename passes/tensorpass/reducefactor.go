@@ -54,7 +54,10 @@ func withoutAxes(v *variable, axes array.Axes) *variable {
 }
 
 func sumMulByScalar(c *rewrite.Context, n *apply) (result, error) {
-	_, axes := reduceOf(n)
+	op, axes := reduceOf(n)
+	if op == array.Prod {
+		return prodMulByNumber(c, n, axes)
+	}
 	if _, a := sumArgument(n, array.Neg); a != nil {
 		return replace(c, n, tensor.Neg(reduceOver(array.Sum, a.Inputs()[0], axes)))
 	}
@@ -106,15 +109,14 @@ func sumMulDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 	return c.Miss("no factor is repeated along the reduced dimensions by a DimShuffle that is not needed then"), nil
 }
 
-// mostPowered bounds the numbers whose powers prodMulByScalar computes, as bits of the power: a
+// mostPowered bounds the numbers whose powers prodMulByNumber computes, as bits of the power: a
 // product that is finite must not become a product of 0 and infinity.
 const mostPowered = 100
 
-// prodMulByScalar leaves scalars that are not known alone, as their powers may be infinite.
-func prodMulByScalar(c *rewrite.Context, n *apply) (result, error) {
-	op, axes := reduceOf(n)
+// prodMulByNumber leaves scalars that are not known alone, as their powers may be infinite.
+func prodMulByNumber(c *rewrite.Context, n *apply, axes array.Axes) (result, error) {
 	v := n.Inputs()[0]
-	if op != array.Prod || axes == 0 || !isFloat(v) || !usedOnce(v) {
+	if axes == 0 || !isFloat(v) || !usedOnce(v) {
 		return c.Miss("it is not the product of floats with a single use"), nil
 	}
 	k, x := multipleIn(v)

@@ -48,7 +48,7 @@ func (m multiple) rarest() *variable {
 // sameCore reports whether two multiples have the same factors, in any order. It compares long
 // products only as they stand.
 func (m multiple) sameCore(o multiple) bool {
-	if len(m.core) != len(o.core) || len(m.core) > 8 {
+	if len(m.core) != len(o.core) || len(m.core) == 1 || len(m.core) > 8 {
 		return slices.Equal(m.core, o.core)
 	}
 	for _, v := range m.core {
