@@ -408,6 +408,9 @@ func (z *canonizer) flat(n *apply) (num, den []*variable, saves bool) {
 			num = append(num, v)
 		}
 	}
+	if !z.useReciprocal && len(den) > 1 { // a product of divisors may overflow, and dividing one by one not
+		return num, den, false
+	}
 	return num, den, z.numOps(num, den) < ops
 }
 

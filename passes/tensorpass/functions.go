@@ -29,6 +29,10 @@ var functions = []pattern.Function{
 		x, ok := uniform(v)
 		return ok && x < 0
 	}),
+	about("finite(x)", "all elements of x are known to be one number, which is finite", func(v *variable) bool {
+		x, ok := uniform(v)
+		return ok && x-x == 0
+	}),
 	about("whole(x)", "all elements of x are known to be one integer other than 0", func(v *variable) bool {
 		x, ok := uniform(v)
 		return ok && x != 0 && x == math.Trunc(x) && !math.IsInf(x, 0)

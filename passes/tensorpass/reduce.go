@@ -27,8 +27,8 @@ func reductionRules() []Local {
 			"a divisor that is repeated along the reduced dimensions divides the sum: sum(X/c, axis=0) → sum(X, axis=0)/c; "+
 				"where c is 0 or infinite one of the two may be NaN"),
 		rule(Canonicalize|Specialize|unsafe, "local_sum_mul_by_scalar", onReduce, 2, sumMulByScalar,
-			"a scalar factor multiplies the sum: sum(s*x) → s*sum(x), sum(-x) → -sum(x); where s is 0 or infinite one of the two may be NaN; "+
-				"a number does so for the product of a known number of elements: prod(2*v) → 8*prod(v), of which one may be infinite or zero"),
+			"a scalar factor multiplies the sum: sum(s*x) → s*sum(x), sum(-x) → -sum(x), and so does the sign of a known number of elements: "+
+				"prod(-v) → -prod(v); where s is 0 or infinite one of the two may be NaN"),
 		rule(Canonicalize|Specialize|unsafe, "local_sum_mul_dimshuffle", onReduce, 3, sumMulDimShuffle,
 			"a factor that is repeated along the reduced dimensions multiplies the sum: sum(X*c[:, None], axis=1) → sum(X, axis=1)*c; "+
 				"where c is 0 or infinite one of the two may be NaN"),

@@ -1,10 +1,8 @@
 package tensorpass
 
 import (
-	"math"
 	"math/bits"
 
-	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -56,7 +54,7 @@ func withoutAxes(v *variable, axes array.Axes) *variable {
 func sumMulByScalar(c *rewrite.Context, n *apply) (result, error) {
 	op, axes := reduceOf(n)
 	if op == array.Prod {
-		return prodMulByNumber(c, n, axes)
+		return prodOfNegations(c, n, axes)
 	}
 	if _, a := sumArgument(n, array.Neg); a != nil {
 		return replace(c, n, tensor.Neg(reduceOver(array.Sum, a.Inputs()[0], axes)))
@@ -109,59 +107,30 @@ func sumMulDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 	return c.Miss("no factor is repeated along the reduced dimensions by a DimShuffle that is not needed then"), nil
 }
 
-// mostPowered bounds the numbers whose powers prodMulByNumber computes, as bits of the power: a
-// product that is finite must not become a product of 0 and infinity.
-const mostPowered = 100
-
-// prodMulByNumber leaves scalars that are not known alone, as their powers may be infinite.
-func prodMulByNumber(c *rewrite.Context, n *apply, axes array.Axes) (result, error) {
+// prodOfNegations leaves other factors alone, as their powers may be infinite, or too small to have
+// all digits.
+func prodOfNegations(c *rewrite.Context, n *apply, axes array.Axes) (result, error) {
 	v := n.Inputs()[0]
-	if axes == 0 || !isFloat(v) || !usedOnce(v) {
-		return c.Miss("it is not the product of floats with a single use"), nil
+	x := negated(v)
+	if x == nil || axes == 0 || !isFloat(x) || !usedOnce(v) {
+		return c.Miss("it is not the product of negations of floats with a single use"), nil
 	}
-	k, x := multipleIn(v)
-	if x == nil {
-		return c.Miss("no factor is a number, or the other factors do not have the shape of the product"), nil
-	}
-	size := 1.0
+	odd := true
 	for d := range typeOf(v).NDim() {
-		if axes.Has(d) {
-			size *= float64(typeOf(v).Dim(d))
-			if typeOf(v).Dim(d) == tensor.Unknown {
-				return c.Miss("the number of elements is not known"), nil
-			}
+		size := typeOf(v).Dim(d)
+		switch {
+		case !axes.Has(d):
+		case size == tensor.Unknown:
+			return c.Miss("the number of elements is not known"), nil
+		case size%2 == 0:
+			odd = false
 		}
 	}
-	if k == 0 || !(math.Abs(elementary.Log2(math.Abs(k))*size) <= mostPowered) {
-		return c.Miss("the power may be infinite or 0"), nil
+	y := reduceOver(array.Prod, x, axes)
+	if odd {
+		y = tensor.Neg(y)
 	}
-	y := reduceOver(array.Prod, castTo(x, dtypeOf(v)), axes)
-	return replace(c, n, tensor.Mul(number(elementary.Pow(k, size), y), y))
-}
-
-// multipleIn returns the number and the other factors if v is a product with a number, in the shape
-// of v. Otherwise x is nil.
-func multipleIn(v *variable) (k float64, x *variable) {
-	if x := argument(v, array.Neg); x != nil {
-		return -1, x
-	}
-	a := elem(v, array.Mul)
-	if a == nil {
-		return 0, nil
-	}
-	for i, f := range a.Inputs() {
-		if k, ok := uniform(f); ok && k-k == 0 && isScalar(f) {
-			rest := without(a.Inputs(), i)
-			x := rest[0]
-			if len(rest) > 1 {
-				x = computeAs(v, array.Mul, rest...)
-			}
-			if samePattern(x, v) {
-				return k, x
-			}
-		}
-	}
-	return 0, nil
+	return replace(c, n, y)
 }
 
 // sumOfOuter is PyTensor's local_sumsqr2dot, which knows only its example, for all dimensions and
