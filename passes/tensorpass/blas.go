@@ -13,14 +13,17 @@ func productRules() []Local {
 	return []Local{
 		rule(Canonicalize|Stabilize|unsafe, "local_0_dot_x", onOp(tensor.DotOp{}), 0, zeroDot,
 			"a product with a matrix of zeros, or of factors without elements, is 0, also where the other factor is NaN or infinite; "+
-				"it does not check any more that the sizes agree"),
+				"it does not check any more that the sizes agree").
+			because("it asks for the sizes of the factors and makes the shape of the result"),
 		rule(Canonicalize|unsafe, "local_dot_to_mul", onOp(tensor.DotOp{}), 0, dotToMul,
 			"a product of matrices that sums a single term is an element-wise product: dot(col, row) → col*row, "+
 				"except where it is the outer product of vectors or is added to a matrix, which Ger does at once; "+
-				"0 times infinity is NaN, and was 0"),
+				"0 times infinity is NaN, and was 0").
+			because("it looks at the readers of the product"),
 		rule(Specialize|unsafe, "local_usmm", on(array.Sub), 3, usmm,
 			"a sparse product is subtracted where it is computed: z - alpha*SparseDot(x, y) → Usmm(-alpha, x, y, z), if alpha is a scalar; "+
-				"where alpha is infinite, zeros that are not stored stay 0, and were NaN"),
+				"where alpha is infinite, zeros that are not stored stay 0, and were NaN").
+			because("it finds the sparse product among factors"),
 	}
 }
 
