@@ -119,7 +119,8 @@ func (l *likeTerms) factors() []*variable {
 }
 
 // mergeTerms makes one term of several multiples of a product: 2*x + 3*x → 5*x, x*y - 3*x*y →
-// -2*x*y. It does not where that takes more ops: x + x + y is one op, and 2*x + y two.
+// -2*x*y. It does not where that takes more ops: x + x + y is one op, and 2*x + y two. x + x stays
+// as it is.
 func mergeTerms(num, den []*variable, out *variable) ([]*variable, []*variable) {
 	all := slices.Concat(num, den)
 	if !mayMerge(all) {
@@ -129,7 +130,7 @@ func mergeTerms(num, den []*variable, out *variable) ([]*variable, []*variable) 
 	merges := false
 	for i := range groups {
 		g := &groups[i]
-		g.merged = g.entries > 1 && math.Abs(g.total) <= largestExact && (g.freed >= g.ops() || g.entries == len(all))
+		g.merged = g.entries > 1 && math.Abs(g.total) <= largestExact && (g.freed >= g.ops() || g.entries == len(all) && len(all) > 2)
 		merges = merges || g.merged
 	}
 	if !merges {
