@@ -15,7 +15,7 @@ func arithmeticRules() []Local {
 			"sums are flat and have one constant: x + 1 - (x - y) → 1 + y; x - x → 0, also where x is NaN or infinite").
 			because("it takes sums of any size and depth apart"),
 		rule(Canonicalize|unsafe, "local_mul_canonizer", on(array.Mul, array.TrueDiv, array.Inv), 0, mulCanonizer.transform,
-			"products are flat and have one constant: 2*x/(4*x*y) → 0.5/y; x/x → 1, also where x is zero, NaN or infinite").
+			"products are flat and have one constant: 2*x/(4*x*y) → 0.5/y, x*(y*z) → x*y*z; x/x → 1, also where x is zero, NaN or infinite").
 			because("it takes products of any size and depth apart"),
 		rule(Canonicalize|Specialize|unsafe, "local_mul_pow_to_pow_add", on(array.Mul, array.TrueDiv), 2, mulPow,
 			"powers of one base become one power: x**2*x**3 → x**5, x**3/x → x**2, a**x*a**y → a**(x + y); "+

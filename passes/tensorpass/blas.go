@@ -12,18 +12,82 @@ import (
 func productRules() []Local {
 	return []Local{
 		rule(Canonicalize|Stabilize|unsafe, "local_0_dot_x", onOp(tensor.DotOp{}), 0, zeroDot,
-			"a product with a matrix of zeros is 0, also where the other factor is NaN or infinite; it does not check any more that the sizes agree"),
+			"a product with a matrix of zeros, or of factors without elements, is 0, also where the other factor is NaN or infinite; "+
+				"it does not check any more that the sizes agree").
+			because("it asks for the sizes of the factors and makes the shape of the result"),
+		rule(Canonicalize|unsafe, "local_dot_to_mul", onOp(tensor.DotOp{}), 0, dotToMul,
+			"a product of matrices that sums a single term is an element-wise product: dot(col, row) → col*row, "+
+				"except where it is the outer product of vectors or is added to a matrix, which Ger does at once; "+
+				"0 times infinity is NaN, and was 0").
+			because("it looks at the readers of the product"),
 		rule(Specialize|unsafe, "local_usmm", on(array.Sub), 3, usmm,
 			"a sparse product is subtracted where it is computed: z - alpha*SparseDot(x, y) → Usmm(-alpha, x, y, z), if alpha is a scalar; "+
-				"where alpha is infinite, zeros that are not stored stay 0, and were NaN"),
+				"where alpha is infinite, zeros that are not stored stay 0, and were NaN").
+			because("it finds the sparse product among factors"),
 	}
 }
 
 func zeroDot(c *rewrite.Context, n *apply) (result, error) {
-	if !is(n.Inputs()[0], 0) && !is(n.Inputs()[1], 0) {
-		return c.Miss("no factor is 0"), nil
+	empty := func(v *variable) bool { return slices.Contains(typeOf(v).Shape(), 0) }
+	if !slices.ContainsFunc(n.Inputs(), func(v *variable) bool { return is(v, 0) || empty(v) }) {
+		return c.Miss("no factor is 0 or known to be empty"), nil
 	}
 	return replace(c, n, refilled(full(dtypeOf(n.Out()), 0), tensor.ShapesOf(c.Graph()).Shape(n.Out())))
+}
+
+func dotToMul(c *rewrite.Context, n *apply) (result, error) {
+	x, y := n.Inputs()[0], n.Inputs()[1]
+	last := typeOf(x).NDim() - 1
+	if typeOf(x).Dim(last) != 1 && typeOf(y).Dim(0) != 1 {
+		return c.Miss("it is not known to sum a single term"), nil
+	}
+	if !isScalar(x) && !isScalar(y) && last == 1 && typeOf(y).NDim() == 2 && (isExpanded(x) && isExpanded(y) || isTerm(n.Out())) {
+		return c.Miss("it is an outer product, which Ger computes"), nil
+	}
+	x, y = withSingle(x, last), withSingle(y, 0)
+	rows, cols := last == 1, typeOf(y).NDim() == 2 // what the result has
+	switch {
+	case rows && !cols:
+		x = withoutAxes(x, 1<<last)
+	case cols && !rows:
+		y = withoutAxes(y, 1)
+	}
+	v := tensor.Mul(x, y)
+	if !rows && !cols {
+		v = withoutAxes(v, 1)
+	}
+	return replace(c, n, v)
+}
+
+// withSingle returns v with size 1 in a dimension, which is known to have no other.
+func withSingle(v *variable, d int) *variable {
+	sizes := typeOf(v).Shape()
+	sizes[d] = 1
+	return tensor.SpecifyShape(v, sizes...)
+}
+
+// isExpanded reports whether v is a vector with a new dimension.
+func isExpanded(v *variable) bool {
+	a, _, ok := owner[tensor.DimShuffleOp](v)
+	return ok && typeOf(a.Inputs()[0]).NDim() == 1
+}
+
+// isTerm reports whether v, or a product with v as a factor, is a term of a sum with other terms.
+func isTerm(v *variable) bool {
+	for {
+		client := onlyClient(v)
+		if client == nil {
+			return false
+		}
+		switch op, _ := elemOf(client); op {
+		case array.Add, array.Sub:
+			return true
+		case array.Mul, array.Neg:
+			v = client.Out()
+		default:
+			return false
+		}
+	}
 }
 
 // usmm is a nameless rule in Theano: sub(z, mul(alpha, SparseDot(x, y))) → Usmm(neg(alpha), x, y,
@@ -80,13 +144,34 @@ func dot22ToDot22Scalar(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("no factor is a product of matrices with a single use"), nil
 	}
 	d := factors[at].Owner()
-	isFactor := func(f *variable) bool { return isScalar(f) && dtypeOf(f) == dtypeOf(d.Out()) }
-	scalars, rest := partition(without(factors, at), isFactor)
+	dtype := dtypeOf(d.Out())
+	var scalars, rest []*variable
+	for i, f := range factors {
+		switch {
+		case i == at:
+			continue
+		case scales(f, dtype):
+			scalars = append(scalars, f)
+			continue
+		}
+		own, others := partition(ownFactors(f), func(f *variable) bool { return scales(f, dtype) })
+		if len(own) > 0 && dtypeOf(f) == dtype {
+			scalars, f = append(scalars, own...), product(others...)
+		}
+		rest = append(rest, f)
+	}
 	if len(scalars) == 0 {
 		return c.Miss("no factor is a scalar"), nil
 	}
-	y := tensor.MustApply(tensor.Dot22ScalarOp{}, d.Inputs()[0], d.Inputs()[1], product(mapped(scalars, scalarFactor)...))
+	alpha := product(mapped(scalars, func(f *variable) *variable { return castTo(scalarFactor(f), dtype) })...)
+	y := tensor.MustApply(tensor.Dot22ScalarOp{}, d.Inputs()[0], d.Inputs()[1], alpha)
 	return replace(c, n, product(slices.Insert(rest, 0, y)...))
+}
+
+// scales reports whether f is a scalar that can multiply a matrix of floats of a type without
+// changing the type.
+func scales(f *variable, dtype array.DType) bool {
+	return isScalar(f) && array.Upcast(dtypeOf(f), dtype) == dtype
 }
 
 // isDot22 reports whether v is a product of matrices with a single use.

@@ -12,23 +12,28 @@ import (
 // A canonizer brings expressions of a commutative operation, its inverse and its reciprocal into a
 // normal form: sums of add, sub and neg, or products of mul, true_div and inv. Such an expression
 // is two lists of terms: a numerator and a denominator, or the terms that are added and those that
-// are subtracted. Terms of both lists cancel, and one constant in front is left.
+// are subtracted. Terms of both lists cancel, and one constant in front is left. Where nothing
+// cancels, terms of one shape are one list if that saves ops.
 //
-// This is Theano's AlgebraicCanonizer, with two differences. It expands a term only if the term has
-// a single use, as it would be computed twice otherwise; it expands shared terms on a second try,
-// if something cancels then. And it does not recurse, so that a sum of a million terms is an
-// ordinary sum.
+// This is Theano's AlgebraicCanonizer, with three differences. It expands a term only if the term
+// has a single use, as it would be computed twice otherwise; it expands shared terms on a second
+// try, if something cancels then. It flattens what it can't simplify, so that rules find all
+// factors of a product in one place. And it does not recurse, so that a sum of a million terms is
+// an ordinary sum.
 type canonizer struct {
 	main, inverse, reciprocal array.Opcode
 	useReciprocal             bool    // without a numerator, write the reciprocal rather than the inverse of neutral
 	neutral                   float64 // the neutral element of main
-	simplify                  func(num, den []*variable) ([]*variable, []*variable)
+	simplify                  func(num, den []*variable, out *variable) ([]*variable, []*variable)
+	simplifies                func(op array.Opcode, in []*variable) bool // whether simplify may change what op makes of in
 }
 
 var (
-	addCanonizer = canonizer{main: array.Add, inverse: array.Sub, reciprocal: array.Neg, useReciprocal: true, neutral: 0}
-	mulCanonizer = canonizer{main: array.Mul, inverse: array.TrueDiv, reciprocal: array.Inv, neutral: 1, simplify: divideByAbs}
-	products     = canonizer{main: array.Mul, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes, neutral: 1} // a quotient is a term
+	addCanonizer = canonizer{main: array.Add, inverse: array.Sub, reciprocal: array.Neg, useReciprocal: true, neutral: 0,
+		simplify: mergeTerms, simplifies: func(_ array.Opcode, in []*variable) bool { return mayMerge(in) }}
+	mulCanonizer = canonizer{main: array.Mul, inverse: array.TrueDiv, reciprocal: array.Inv, neutral: 1,
+		simplify: divideByAbs, simplifies: func(op array.Opcode, _ []*variable) bool { return op == array.TrueDiv }}
+	products = canonizer{main: array.Mul, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes, neutral: 1} // a quotient is a term
 )
 
 // family returns the apply of v and its operation, if that is one of the canonizer's, and else nil.
@@ -289,7 +294,7 @@ func (z *canonizer) simplified(num, den []*variable, out *variable) ([]*variable
 	num, den, _ = cancel(num, den)
 	num, den = z.constants(num, den, out)
 	if z.simplify != nil {
-		num, den = z.simplify(num, den)
+		num, den = z.simplify(num, den, out)
 	}
 	return num, den
 }
@@ -299,7 +304,7 @@ func (z *canonizer) simplified(num, den []*variable, out *variable) ([]*variable
 func (z *canonizer) settled(n *apply) bool {
 	in := n.Inputs()
 	switch op, _ := elemOf(n); {
-	case op == z.inverse && (z.simplify != nil || in[0] == in[1]), op == z.reciprocal:
+	case op == z.inverse && in[0] == in[1], op == z.reciprocal, z.simplifies(op, in):
 		return false
 	}
 	for i, v := range in {
@@ -332,32 +337,37 @@ func isFoldable(v *variable) bool {
 
 // transform is the rule of the canonizer.
 func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
-	if !z.outermost(n) {
+	out := n.Out()
+	if z.nested(out, onlyClient(out)) {
 		return c.Miss("it is a term of a larger expression of the same kind"), nil
 	}
 	if z.settled(n) {
-		return c.Miss("nothing cancels, and the constants are one already"), nil
+		return c.Miss("nothing cancels, the constants are one already, and it is flat"), nil
 	}
-	out := n.Out()
-	oldNum, oldDen, met := z.split(out, false, math.MaxInt)
-	num, den := z.simplified(oldNum, oldDen, out)
-	if slices.Equal(num, oldNum) && slices.Equal(den, oldDen) {
-		cancelled := false
-		if met {
+	if z.outermost(n) {
+		oldNum, oldDen, met := z.split(out, false, math.MaxInt)
+		num, den := z.simplified(oldNum, oldDen, out)
+		changed := !slices.Equal(num, oldNum) || !slices.Equal(den, oldDen)
+		if !changed && met {
 			oldNum, oldDen, _ = z.split(out, true, math.MaxInt)
-			num, den, cancelled = cancel(oldNum, oldDen)
+			if num, den, changed = cancel(oldNum, oldDen); changed {
+				num, den = z.simplified(num, den, out)
+			}
 		}
-		if !cancelled {
-			return c.Miss("nothing cancels, and the constants are one already"), nil
+		if changed {
+			return replace(c, n, z.join(num, den, out), slices.Concat(oldNum, oldDen, n.Inputs())...)
 		}
-		num, den = z.simplified(num, den, out)
 	}
-	return replace(c, n, z.join(num, den, out), slices.Concat(oldNum, oldDen, n.Inputs())...)
+	num, den, saves := z.flat(n)
+	if !saves {
+		return c.Miss("nothing cancels, the constants are one already, and a flat expression would have as many ops"), nil
+	}
+	return replace(c, n, z.join(num, den, out), n.Inputs()...)
 }
 
 // divideByAbs rewrites x/|x| as the sign of x. It leaves integers alone: the absolute value of the
 // smallest one is itself.
-func divideByAbs(num, den []*variable) ([]*variable, []*variable) {
+func divideByAbs(num, den []*variable, _ *variable) ([]*variable, []*variable) {
 	for i := 0; i < len(den); i++ {
 		a := elem(den[i], array.Abs)
 		if a == nil || !isFloat(den[i]) {

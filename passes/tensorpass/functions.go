@@ -1,6 +1,7 @@
 package tensorpass
 
 import (
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/pattern"
@@ -28,6 +29,18 @@ var functions = []pattern.Function{
 		x, ok := uniform(v)
 		return ok && x < 0
 	}),
+	about("finite(x)", "all elements of x are known to be one number, which is finite", func(v *variable) bool {
+		x, ok := uniform(v)
+		return ok && x-x == 0
+	}),
+	about("whole(x)", "all elements of x are known to be one integer other than 0", func(v *variable) bool {
+		x, ok := uniform(v)
+		return ok && x != 0 && x == math.Trunc(x) && !math.IsInf(x, 0)
+	}),
+	{Name: "nonnegative", Usage: "nonnegative(x)", Doc: "no element of x is negative, as far as the ops tell that compute it",
+		Holds: func(a pattern.Args) bool {
+			return !slices.ContainsFunc(a.Vars, func(v *variable) bool { return !isNonnegative(v) })
+		}},
 	about("once(x)", "x has a single use", usedOnce),
 	{Name: "exact", Usage: "exact(x)", Depth: 1,
 		Doc: "x is a float or the result an integer: an integer that wraps around is not converted to a float",

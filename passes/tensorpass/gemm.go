@@ -10,7 +10,8 @@ import (
 
 func gemmRule() rewrite.NodeRewriter {
 	return rule(0, "local_gemm", on(array.Add, array.Sub), 0, gemm,
-		"a product of matrices is added to another matrix where it is computed: a*Dot22(x, y) + b*z → Gemm(z, a, x, y, b)").Rule
+		"a product of matrices is added to another matrix where it is computed, and multiples of one product are one term: "+
+			"a*Dot22(x, y) + b*z → Gemm(z, a, x, y, b)").Rule
 }
 
 // A term is a matrix or a vector times a scalar.
@@ -18,7 +19,11 @@ type term struct {
 	factor *variable // without dimensions; nil: 1
 	minus  bool
 	matrix *variable
+	uses   int // of the matrix, in the sum
 }
+
+// sole reports whether nothing outside the sum uses the matrix.
+func (t term) sole() bool { return len(t.matrix.Clients()) <= t.uses }
 
 // gemm works on the outermost sum, and takes as many products in it as there are.
 func gemm(c *rewrite.Context, n *apply) (result, error) {
@@ -27,13 +32,14 @@ func gemm(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("it is not the outermost sum of matrices of floats"), nil
 	}
 	terms := scaledTerms(out)
-	if len(terms) < 2 {
-		return c.Miss("there is one term"), nil
-	}
 	// A matrix can be added to in place if it has the type of the result.
 	accumulates := func(v *variable) bool { return samePattern(v, out) && dtypeOf(v) == dtypeOf(out) && !v.IsConstant() }
-	isProduct := func(t term) bool { return isDot22(t.matrix) && accumulates(t.matrix) }
-	isOther := func(t term) bool { return !isDot22(t.matrix) && accumulates(t.matrix) }
+	isProduct := func(t term) bool {
+		_, _, ok := owner[tensor.Dot22Op](t.matrix)
+		return ok && t.sole() && accumulates(t.matrix)
+	}
+	isOther := func(t term) bool { return !isProduct(t) && accumulates(t.matrix) }
+	merged := slices.ContainsFunc(terms, func(t term) bool { return t.uses > 1 && isProduct(t) })
 	var gone []*variable
 	for {
 		at, to := slices.IndexFunc(terms, isProduct), slices.IndexFunc(terms, isOther)
@@ -49,10 +55,10 @@ func gemm(c *rewrite.Context, n *apply) (result, error) {
 		d := terms[at].matrix.Owner()
 		z := tensor.MustApply(tensor.GemmOp{}, terms[to].matrix, terms[at].scalar(), d.Inputs()[0], d.Inputs()[1], terms[to].scalar())
 		gone = append(gone, terms[at].matrix)
-		terms[to] = term{matrix: z}
+		terms[to] = term{matrix: z, uses: 1}
 		terms = slices.Delete(terms, at, at+1)
 	}
-	if len(gone) == 0 {
+	if len(gone) == 0 && !merged {
 		return c.Miss("no product of matrices with a single use is added to a matrix"), nil
 	}
 	v := conform(out, total(terms, out), n.Inputs()...)
@@ -62,16 +68,41 @@ func gemm(c *rewrite.Context, n *apply) (result, error) {
 	return rewrite.Result{Outputs: []*variable{v}, Remove: gone}, nil
 }
 
-// scaledTerms returns the terms of a sum.
+// scaledTerms returns the terms of a sum, one for each matrix or vector.
 func scaledTerms(out *variable) []term {
 	pos, neg := addCanonizer.terms(out)
 	terms := make([]term, 0, len(pos)+len(neg))
+	var places map[*variable]int // of matrices with other uses
 	for i, v := range slices.Concat(pos, neg) {
 		t := scaled(tensor.PadLeft(v, typeOf(out).NDim()), dtypeOf(out))
-		t.minus = i >= len(pos)
+		t.minus, t.uses = i >= len(pos), 1
+		if at, seen := places[t.matrix]; seen {
+			terms[at] = terms[at].plus(t)
+			continue
+		}
+		if !usedOnce(t.matrix) || !usedOnce(v) {
+			if places == nil {
+				places = make(map[*variable]int)
+			}
+			places[t.matrix] = len(terms)
+		}
 		terms = append(terms, t)
 	}
 	return terms
+}
+
+// plus returns the sum of two multiples of a matrix.
+func (t term) plus(u term) term {
+	a, b := t.scalar(), u.scalar()
+	x, ok := uniform(a)
+	y, ok2 := uniform(b)
+	if ok && ok2 {
+		t.factor = full(dtypeOf(t.matrix), x+y)
+	} else {
+		t.factor = tensor.Add(a, b)
+	}
+	t.minus, t.uses = false, t.uses+u.uses
+	return t
 }
 
 // scaled takes a product of scalars and one matrix or vector apart.
@@ -85,8 +116,8 @@ func scaled(v *variable, dtype array.DType) term {
 	var scalars []*variable
 	for _, f := range num {
 		switch {
-		case isScalar(f) && dtypeOf(f) == dtype:
-			scalars = append(scalars, scalarFactor(f))
+		case scales(f, dtype):
+			scalars = append(scalars, castTo(scalarFactor(f), dtype))
 		case t.matrix == nil && typeOf(f).NDim() == typeOf(v).NDim():
 			t.matrix = f
 		default:

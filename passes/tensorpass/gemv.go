@@ -104,7 +104,7 @@ func gemvOfSum(c *rewrite.Context, n *apply) (result, error) {
 	target := -1                // the index in others of the term that the products are added to
 	for _, t := range scaledTerms(out) {
 		fits := samePattern(t.matrix, out) && dtypeOf(t.matrix) == dtypeOf(out)
-		if fits && isGemv(t.matrix) {
+		if fits && isGemv(t) {
 			products = append(products, t)
 			continue
 		}
@@ -116,8 +116,13 @@ func gemvOfSum(c *rewrite.Context, n *apply) (result, error) {
 	switch {
 	case len(products) == 0:
 		return c.Miss("no term is a product with a vector, with a single use"), nil
-	case target < 0 && len(products) == 1:
+	case target < 0 && len(products) == 1 && products[0].uses == 1:
 		return c.Miss("no other term has its shape"), nil
+	case target < 0 && len(products) == 1:
+		t := products[0]
+		in := slices.Clone(t.matrix.Owner().Inputs())
+		in[1] = timesScalar(in[1], t.scalar())
+		others, products = append(others, term{matrix: again(t.matrix.Owner(), in...), uses: 1}), nil
 	case target < 0:
 		target = len(others)
 		others, products = append(others, products[0]), products[1:]
@@ -126,16 +131,16 @@ func gemvOfSum(c *rewrite.Context, n *apply) (result, error) {
 		a := t.matrix.Owner()
 		in := slices.Clone(a.Inputs())
 		in[0], in[1], in[4] = others[target].matrix, timesScalar(in[1], t.scalar()), others[target].scalar()
-		others[target] = term{matrix: again(a, in...)}
+		others[target] = term{matrix: again(a, in...), uses: 1}
 	}
 	return replace(c, n, total(others, out), n.Inputs()...)
 }
 
-// isGemv reports whether v is a product of a matrix and a vector, with a single use, to which
-// nothing is added.
-func isGemv(v *variable) bool {
-	a, op, ok := owner[tensor.GemvOp](v)
-	return ok && usedOnce(v) && !op.Inplace && is(a.Inputs()[4], 0)
+// isGemv reports whether a term of a sum is a product of a matrix and a vector to which nothing is
+// added, and which nothing outside the sum uses.
+func isGemv(t term) bool {
+	a, op, ok := owner[tensor.GemvOp](t.matrix)
+	return ok && t.sole() && !op.Inplace && is(a.Inputs()[4], 0)
 }
 
 // timesScalar returns the product of two scalars.

@@ -76,26 +76,32 @@ func logAdd(c *rewrite.Context, n *apply) (result, error) {
 // mulExp keeps exponentials with other uses, as they would be computed anyway, and those of a
 // column and a row, which have fewer elements than their product.
 func mulExp(c *rewrite.Context, n *apply) (result, error) {
-	var exponents, rest []*variable
-	for _, f := range n.Inputs() {
-		if x := argument(f, array.Exp); x != nil && usedOnce(f) && dtypeOf(f) == dtypeOf(n.Out()) {
-			exponents = append(exponents, x)
-		} else {
-			rest = append(rest, f)
+	out := n.Out()
+	exponents := func(factors []*variable) (exponents, rest []*variable) {
+		for _, f := range factors {
+			if x := argument(f, array.Exp); x != nil && usedOnce(f) && dtypeOf(f) == dtypeOf(out) {
+				exponents = append(exponents, x)
+			} else {
+				rest = append(rest, f)
+			}
 		}
+		return exponents, rest
 	}
-	if len(exponents) < 2 {
+	var pos, neg, num, den []*variable
+	if op, _ := elemOf(n); op == array.Mul {
+		pos, num = exponents(n.Inputs())
+	} else {
+		pos, num = exponents(ownFactors(n.Inputs()[0]))
+		neg, den = exponents(ownFactors(n.Inputs()[1]))
+	}
+	if len(pos)+len(neg) < 2 {
 		return c.Miss("there are not two exponentials with a single use"), nil
 	}
-	sign := array.Add
-	if op, _ := elemOf(n); op == array.TrueDiv {
-		sign = array.Sub
-	}
-	sum := computeAs(n.Out(), sign, exponents...)
-	if !slices.ContainsFunc(exponents, func(x *variable) bool { return samePattern(x, sum) }) {
+	sum := addCanonizer.join(pos, neg, out)
+	if !slices.ContainsFunc(slices.Concat(pos, neg), func(x *variable) bool { return samePattern(x, sum) }) {
 		return c.Miss("a column times a row has more elements to exponentiate than both"), nil
 	}
-	return replace(c, n, product(append(rest, tensor.Exp(sum))...))
+	return replace(c, n, mulCanonizer.join(append(num, tensor.Exp(sum)), den, out))
 }
 
 // opposite returns -x as a float. It needs no op where x is a negation or a multiple of a float.

@@ -1,6 +1,7 @@
 package tensorpass
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/nnopt/nnopt/rewrite"
@@ -13,34 +14,58 @@ func reductionRules() []Local {
 	onReduce := onType[tensor.Reduce]()
 	return []Local{
 		rule(Canonicalize, "local_sum_all_to_none", onReduce, 1, sumAllToNone,
-			"a reduction over all dimensions does not list them: sum{axis=0,1}(X) → sum(X)"),
+			"a reduction over all dimensions does not list them: sum{axis=0,1}(X) → sum(X)").
+			because("it knows which dimensions are all"),
 		rule(Canonicalize|Specialize, "local_sum_sum", onReduce, 2, sumSum,
-			"a sum of sums is one sum, as for every reduction: sum{axis=0}(sum{axis=0}(t)) → sum{axis=0,1}(t)"),
+			"a sum of sums is one sum, as for every reduction: sum{axis=0}(sum{axis=0}(t)) → sum{axis=0,1}(t)").
+			because("it combines sets of dimensions, for every reduction"),
 		rule(Canonicalize, "local_cut_useless_reduce", onReduce, 1, cutUselessReduce,
-			"a reduction over no dimension is its argument"),
+			"a reduction over no dimension is its argument").
+			because("it is for every reduction but all and any"),
 		rule(Canonicalize|Uncanonicalize, "local_reduce_join", onReduce, 3, reduceJoin,
-			"the reduction of a stack is computed element by element: sum(stack([x, y]), axis=0) → x + y"),
+			"the reduction of a stack is computed element by element: sum(stack([x, y]), axis=0) → x + y").
+			because("a stack has any number of parts"),
 		rule(Canonicalize|Specialize|Uncanonicalize, "local_reduce_broadcastable", onReduce, 1, reduceBroadcastable,
-			"dimensions of size 1 are dropped instead of reduced: sum(row, axis=0) → DimShuffle{1}(row)"),
+			"dimensions of size 1 are dropped instead of reduced: sum(row, axis=0) → DimShuffle{1}(row)").
+			because("it combines sets of dimensions, for every reduction"),
 		rule(Canonicalize|Specialize|unsafe, "local_sum_div_dimshuffle", onReduce, 3, sumDivDimShuffle,
 			"a divisor that is repeated along the reduced dimensions divides the sum: sum(X/c, axis=0) → sum(X, axis=0)/c; "+
-				"where c is 0 or infinite one of the two may be NaN"),
+				"where c is 0 or infinite one of the two may be NaN").
+			because("it asks along which dimensions the divisor is repeated"),
 		rule(Canonicalize|Specialize|unsafe, "local_sum_mul_by_scalar", onReduce, 2, sumMulByScalar,
-			"a scalar factor multiplies the sum: sum(s*x) → s*sum(x), sum(-x) → -sum(x); "+
-				"where s is 0 or infinite one of the two may be NaN"),
+			"a scalar factor multiplies the sum: sum(s*x) → s*sum(x), sum(-x) → -sum(x), and so does the sign of a known number of elements: "+
+				"prod(-v) → -prod(v); where s is 0 or infinite one of the two may be NaN").
+			because("it finds the scalars among factors of any number"),
 		rule(Canonicalize|Specialize|unsafe, "local_sum_mul_dimshuffle", onReduce, 3, sumMulDimShuffle,
 			"a factor that is repeated along the reduced dimensions multiplies the sum: sum(X*c[:, None], axis=1) → sum(X, axis=1)*c; "+
-				"where c is 0 or infinite one of the two may be NaN"),
+				"where c is 0 or infinite one of the two may be NaN").
+			because("it asks along which dimensions each factor is repeated"),
 		rule(Canonicalize|Specialize, "local_reduce_make_vector", onReduce, 2, reduceMakeVector,
-			"the reduction of a MakeVector is computed from its elements: sum(MakeVector(a, b)) → a + b"),
-		rule(Specialize|unsafe, "local_sum_alloc", onReduce, 0, sumAlloc,
+			"the reduction of a MakeVector is computed from its elements: sum(MakeVector(a, b)) → a + b").
+			because("a vector has any number of elements"),
+		rule(Canonicalize, "local_reduce_dimshuffle", onReduce, 2, reduceDimShuffle,
+			"a reduction takes the dimensions in any order: sum(X.T) → sum(X), sum(X.T, axis=0) → sum(X, axis=1)").
+			because("it maps dimensions through the DimShuffle"),
+		rule(Canonicalize|unsafe, "local_sumsqr2dot", onReduce, 4, sumOfOuter,
+			"a sum of products along a dimension that both factors have is a product of matrices, if each is repeated along a dimension of the other: "+
+				"sum(sqr(W[None, :, :]*G[:, None, :]), axis=(1, 2)) → dot(sqr(G), sum(sqr(W), axis=0)), which need not make the products; "+
+				"where a factor is infinite and the other 0 one of the two may be NaN").
+			because("it asks along which dimensions each factor is repeated"),
+		rule(Specialize|unsafe, "local_sum_alloc", onReduce, 0, reduceAlloc(true),
 			"the sum of a filled tensor is a multiple of the value, and its product is a power: sum(Alloc(v, m, n)) → v*(m*n); "+
-				"where v is NaN or infinite and a size is 0 the multiple is NaN"),
+				"where v is NaN or infinite and a size is 0 the multiple is NaN").
+			because("it counts what is repeated in any number of dimensions"),
+		rule(Specialize|unsafe, "local_reduce_of_alloc", onReduce, 0, reduceAlloc(false),
+			"what an Alloc repeats is reduced once: sum(Alloc(x, m, n), axis=0) → x*m, prod(Alloc(x, m, n)) → prod(x)**m, "+
+				"max(Alloc(x, 2, n)) → max(x); where x is NaN or infinite and a size is 0 the result may be NaN").
+			because("it counts what is repeated in any number of dimensions"),
 		rule(Specialize|unsafe, "local_argmax_pushdown", onType[tensor.ArgmaxOp](), 2, argmaxPushdown,
 			"the largest probability is at the largest argument: argmax(softmax(x)) → argmax(x); "+
-				"all probabilities are NaN where an argument is infinite"),
+				"all probabilities are NaN where an argument is infinite").
+			because("it asks for the dimension of the softmax"),
 		rule(Uncanonicalize, "local_max_to_min", on(array.Neg, array.Mul), 3, maxToMin,
-			"a minimum is written as one: -max(-x) → min(x)"),
+			"a minimum is written as one: -max(-x) → min(x)").
+			because("a negation has two forms in each place"),
 	}
 }
 
@@ -48,16 +73,6 @@ func reductionRules() []Local {
 func reduceOf(n *apply) (array.Reduction, array.Axes) {
 	op := opOf[tensor.Reduce](n)
 	return op.Op, op.Over(typeOf(n.Inputs()[0]).NDim())
-}
-
-// sumArgument returns the argument of a reduction, and the apply that computes it if the reduction
-// is a sum, op computes the argument, and nothing else uses it. Otherwise the apply is nil.
-func sumArgument(n *apply, op array.Opcode) (v *variable, a *apply) {
-	v = n.Inputs()[0]
-	if r, _ := reduceOf(n); r == array.Sum && usedOnce(v) {
-		a = elem(v, op)
-	}
-	return v, a
 }
 
 // reduceOver applies a reduction over a set of dimensions.
@@ -142,18 +157,44 @@ func reduceBroadcastable(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, y)
 }
 
+func reduceDimShuffle(c *rewrite.Context, n *apply) (result, error) {
+	op, axes := reduceOf(n)
+	a, ds, ok := owner[tensor.DimShuffleOp](n.Inputs()[0])
+	if !ok || axes == 0 {
+		return c.Miss("the argument is not a DimShuffle"), nil
+	}
+	x := a.Inputs()[0]
+	var inner array.Axes
+	var kept []int // the dimensions of x that are left, in the order of the result
+	for d, from := range ds.NewOrder() {
+		switch {
+		case !axes.Has(d):
+			kept = append(kept, from)
+		case from == array.NewAxis:
+			return c.Miss("it reduces a dimension that is not one of x"), nil
+		default:
+			inner |= 1 << from
+		}
+	}
+	if len(kept) != typeOf(x).NDim()-bits.OnesCount8(uint8(inner)) || !slices.IsSorted(kept) || slices.Contains(kept, array.NewAxis) {
+		return c.Miss("a DimShuffle would be left"), nil
+	}
+	return replace(c, n, reduceOver(op, x, inner))
+}
+
 func reduceJoin(c *rewrite.Context, n *apply) (result, error) {
 	op, axes := reduceOf(n)
 	a, join, ok := owner[tensor.JoinOp](n.Inputs()[0])
-	if !ok || join.Axis != 0 || axes != 1 || op > array.Min {
+	if !ok || axes != 1<<join.Axis || op > array.Min {
 		return c.Miss("it does not reduce the dimension of a stack"), nil
 	}
 	rows := make([]*variable, len(a.Inputs()))
 	for i, v := range a.Inputs() {
-		rows[i] = stripPadding(v)
-		if typeOf(v).NDim() != typeOf(rows[i]).NDim()+1 {
+		_, ds, ok := owner[tensor.DimShuffleOp](v)
+		if !ok || ds.NewOrder()[join.Axis] != array.NewAxis {
 			return c.Miss("input %d of the join did not get a new dimension for it", i), nil
 		}
+		rows[i] = withoutAxes(v, axes)
 		if !samePattern(v, a.Inputs()[0]) {
 			return c.Miss("the inputs do not have one shape"), nil
 		}
@@ -176,143 +217,6 @@ func reduceMakeVector(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("there is no op for that many elements"), nil
 	}
 	return replace(c, n, y)
-}
-
-func sumDivDimShuffle(c *rewrite.Context, n *apply) (result, error) {
-	_, axes := reduceOf(n)
-	v, q := sumArgument(n, array.TrueDiv)
-	if q == nil || axes == 0 {
-		return c.Miss("it is not the sum of a quotient with a single use"), nil
-	}
-	num, den := q.Inputs()[0], q.Inputs()[1]
-	kept := withoutAxes(den, axes)
-	if kept == nil {
-		return c.Miss("the divisor varies along the reduced dimensions"), nil
-	}
-	if !samePattern(num, v) {
-		return c.Miss("the numerator does not have the shape of the quotient"), nil
-	}
-	return replace(c, n, tensor.TrueDiv(reduceOver(array.Sum, castTo(num, dtypeOf(v)), axes), kept))
-}
-
-// withoutAxes drops dimensions of v, or returns nil if one is not known to have size 1.
-func withoutAxes(v *variable, axes array.Axes) *variable {
-	var order []int
-	for d := range typeOf(v).NDim() {
-		if !axes.Has(d) {
-			order = append(order, d)
-		} else if typeOf(v).Dim(d) != 1 {
-			return nil
-		}
-	}
-	if a := tensor.ConstantOf(v); a != nil {
-		return tensor.Constant(a.Transpose(order...).Clone())
-	}
-	return shuffled(v, tensor.NewDimShuffle(order...))
-}
-
-func sumMulByScalar(c *rewrite.Context, n *apply) (result, error) {
-	_, axes := reduceOf(n)
-	if _, a := sumArgument(n, array.Neg); a != nil {
-		return replace(c, n, tensor.Neg(reduceOver(array.Sum, a.Inputs()[0], axes)))
-	}
-	v, a := sumArgument(n, array.Mul)
-	if a == nil {
-		return c.Miss("it is not the sum of a product with a single use"), nil
-	}
-	scalars, rest := partition(a.Inputs(), isScalar)
-	if len(scalars) == 0 || len(rest) == 0 {
-		return c.Miss("all factors are scalars, or none"), nil
-	}
-	x := rest[0]
-	if len(rest) > 1 {
-		x = computeAs(v, array.Mul, rest...)
-	}
-	if !samePattern(x, v) {
-		return c.Miss("the other factors do not have the shape of the product"), nil
-	}
-	scalars = mapped(scalars, scalarFactor)
-	sum := reduceOver(array.Sum, castTo(x, dtypeOf(v)), axes)
-	if len(scalars) == 1 && is(scalars[0], -1) {
-		return replace(c, n, tensor.Neg(sum))
-	}
-	return replace(c, n, tensor.Mul(append(scalars, sum)...))
-}
-
-// sumMulDimShuffle is the part of PyTensor's local_sum_prod_of_mul_or_div that Theano does not
-// have.
-func sumMulDimShuffle(c *rewrite.Context, n *apply) (result, error) {
-	_, axes := reduceOf(n)
-	v, a := sumArgument(n, array.Mul)
-	if a == nil || axes == 0 {
-		return c.Miss("it is not the sum of a product with a single use"), nil
-	}
-	isDimShuffle := func(v *variable) bool { _, _, ok := owner[tensor.DimShuffleOp](v); return ok }
-	for i, f := range a.Inputs() {
-		if !isDimShuffle(f) || !usedOnce(f) {
-			continue
-		}
-		kept := withoutAxes(f, axes)
-		if kept == nil || isDimShuffle(kept) { // a DimShuffle would be as much to do as before
-			continue
-		}
-		x := product(without(a.Inputs(), i)...)
-		if samePattern(x, v) && dtypeOf(x) == dtypeOf(n.Out()) && dtypeOf(v) == dtypeOf(x) {
-			return replace(c, n, tensor.Mul(reduceOver(array.Sum, x, axes), kept))
-		}
-	}
-	return c.Miss("no factor is repeated along the reduced dimensions by a DimShuffle that is not needed then"), nil
-}
-
-func sumAlloc(c *rewrite.Context, n *apply) (result, error) {
-	op, axes := reduceOf(n)
-	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
-	if !ok || op > array.Min || axes == 0 {
-		return c.Miss("it is not the reduction of an Alloc"), nil
-	}
-	v := a.Inputs()[0]
-	if !isScalar(v) {
-		return c.Miss("the value is not a scalar"), nil
-	}
-	var kept, reduced []*variable
-	for d, size := range a.Inputs()[1:] {
-		if axes.Has(d) {
-			reduced = append(reduced, size)
-		} else {
-			kept = append(kept, size)
-		}
-	}
-	v = scalarOf(v)
-	switch op {
-	case array.Sum:
-		v = combined(array.Mul, v, reduced, n.Out())
-	case array.Prod:
-		v = combined(array.Pow, v, reduced, n.Out())
-	default: // a maximum or minimum, which is an error where a size is 0
-		if slices.ContainsFunc(reduced, func(size *variable) bool { x, ok := uniform(size); return !ok || x <= 0 }) {
-			return c.Miss("a size may be 0"), nil
-		}
-	}
-	return replace(c, n, refilled(v, kept))
-}
-
-// combined combines a value with the product of sizes.
-func combined(op array.Opcode, v *variable, sizes []*variable, out *variable) *variable {
-	dtype := dtypeOf(out)
-	total := tensor.Int(1)
-	for _, s := range sizes {
-		x, known := uniform(total)
-		y, known2 := uniform(s)
-		switch {
-		case known && known2 && x*y < 1<<53:
-			total = tensor.Int(int(x * y))
-		case known && x == 1:
-			total = s
-		default:
-			total = tensor.Mul(total, s)
-		}
-	}
-	return tensor.Map(op, castTo(v, dtype), castTo(total, dtype))
 }
 
 func maxToMin(c *rewrite.Context, n *apply) (result, error) {

@@ -47,8 +47,10 @@ func Rules() []Local { return slices.Clone(allRules()) }
 
 // allRules makes the tables once: some rules are parsed.
 var allRules = sync.OnceValue(func() []Local {
-	return slices.Concat(textRules("arithmetic"), arithmeticRules(), textRules("elemwise"), textRules("logic"), textRules("switch"), broadcastRules(), dimensionRules(), reductionRules(),
-		subtensorRules(), incSubtensorRules(), productRules(), textRules("sigmoid"), textRules("logarithm"), logarithmRules(), textRules("softmax"), softmaxRules(), constantRules(), textRules("erf"))
+	return slices.Concat(
+		textRules("arithmetic"), arithmeticRules(), textRules("elemwise"), textRules("logic"), textRules("switch"), broadcastRules(), dimensionRules(),
+		textRules("reduce"), reductionRules(), textRules("power"), subtensorRules(), incSubtensorRules(), productRules(),
+		textRules("sigmoid"), textRules("logarithm"), logarithmRules(), textRules("softmax"), softmaxRules(), constantRules(), textRules("erf"))
 })
 
 // In returns the rules of a group, in the order of [Rules].

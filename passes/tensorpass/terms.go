@@ -1,0 +1,199 @@
+package tensorpass
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A multiple is a term of a sum: a number times the product of other factors.
+type multiple struct {
+	number float64
+	core   []*variable
+	term   *variable // the product, or nil if there is none
+}
+
+// multipleAt takes term i of a sum in a type apart. The number is the first factor, where the
+// canonizer of products puts it.
+func multipleAt(terms []*variable, i int, dtype array.DType) multiple {
+	v := terms[i]
+	a := elem(v, array.Mul)
+	if a == nil || dtypeOf(v) != dtype {
+		return multiple{1, terms[i : i+1 : i+1], nil}
+	}
+	m := multiple{1, a.Inputs(), v}
+	if x, ok := uniform(m.core[0]); ok && x-x == 0 && x != 0 && m.core[0].IsConstant() && isScalar(m.core[0]) {
+		m.number, m.core = x, m.core[1:]
+	}
+	return m
+}
+
+// recurs reports whether the core may be that of other terms as well.
+func (m multiple) recurs() bool {
+	if m.term == nil {
+		return !usedOnce(m.core[0])
+	}
+	return len(m.core) > 0 && (len(m.rarest().Clients()) > 1 || !usedOnce(m.term))
+}
+
+// rarest returns the factor of the core that has the fewest uses.
+func (m multiple) rarest() *variable {
+	return slices.MinFunc(m.core, func(a, b *variable) int {
+		return cmp.Or(len(a.Clients())-len(b.Clients()), a.ID()-b.ID())
+	})
+}
+
+// sameCore reports whether two multiples have the same factors, in any order. It compares long
+// products only as they stand.
+func (m multiple) sameCore(o multiple) bool {
+	if len(m.core) != len(o.core) || len(m.core) == 1 || len(m.core) > 8 {
+		return slices.Equal(m.core, o.core)
+	}
+	for _, v := range m.core {
+		is := func(w *variable) bool { return w == v }
+		if count(m.core, is) != count(o.core, is) {
+			return false
+		}
+	}
+	return true
+}
+
+// count returns the number of variables in a list that f accepts.
+func count(list []*variable, f func(*variable) bool) int {
+	n := 0
+	for _, v := range list {
+		if f(v) {
+			n++
+		}
+	}
+	return n
+}
+
+// mayMerge reports whether some of the terms of a sum may be multiples of one product. It may be
+// wrong only if it says so.
+func mayMerge(in []*variable) bool {
+	var buffer [8]multiple
+	seen := buffer[:0]
+	for i, v := range in {
+		m := multipleAt(in, i, dtypeOf(v))
+		if !m.recurs() {
+			continue
+		}
+		if slices.ContainsFunc(seen, m.sameCore) || len(seen) == len(buffer) {
+			return true
+		}
+		seen = append(seen, m)
+	}
+	return false
+}
+
+// largestExact bounds the integers whose sums float64s hold.
+const largestExact = 1 << 52
+
+// A likeTerms is the terms of a sum that are multiples of one product.
+type likeTerms struct {
+	multiple
+	total   float64 // of the numbers
+	entries int
+	freed   int // products that only these terms need
+	repeats int // entries of the product of the first
+	merged  bool
+}
+
+// ops returns the number of ops of the term that replaces them all.
+func (l *likeTerms) ops() int {
+	if l.total == 0 || math.Abs(l.total) == 1 && len(l.core) == 1 {
+		return 0
+	}
+	return 1
+}
+
+// factors returns the factors that the number multiplies. A product with other uses is one factor.
+func (l *likeTerms) factors() []*variable {
+	if l.freed == 0 && l.term != nil && l.number == 1 {
+		return []*variable{l.term}
+	}
+	return l.core
+}
+
+// mergeTerms makes one term of several multiples of a product: 2*x + 3*x → 5*x, x*y - 3*x*y →
+// -2*x*y. It does not where that takes more ops: x + x + y is one op, and 2*x + y two. x + x stays
+// as it is.
+func mergeTerms(num, den []*variable, out *variable) ([]*variable, []*variable) {
+	all := slices.Concat(num, den)
+	if !mayMerge(all) {
+		return num, den
+	}
+	groups, groupOf := groupTerms(all, len(num), dtypeOf(out))
+	merges := false
+	for i := range groups {
+		g := &groups[i]
+		g.merged = g.entries > 1 && math.Abs(g.total) <= largestExact && (g.freed >= g.ops() || g.entries == len(all) && len(all) > 2)
+		merges = merges || g.merged
+	}
+	if !merges {
+		return num, den
+	}
+	var newNum, newDen []*variable
+	for i, v := range all {
+		back := i >= len(num)
+		if k := groupOf[i]; k >= 0 && groups[k].merged {
+			g := &groups[k]
+			if g.entries == 0 || g.total == 0 {
+				continue
+			}
+			g.entries = 0 // the others are part of it
+			v, back = g.core[0], g.total == -1 && g.ops() == 0
+			if g.ops() > 0 {
+				v = computeAs(out, array.Mul, append([]*variable{number(g.total, out)}, g.factors()...)...)
+			}
+		}
+		if back {
+			newDen = append(newDen, v)
+		} else {
+			newNum = append(newNum, v)
+		}
+	}
+	return newNum, newDen
+}
+
+// groupTerms groups the terms of a sum in a type by their cores. All from the given one on are
+// subtracted. It returns the index of each term's group, or -1 for a term that can't have others.
+func groupTerms(all []*variable, subtracted int, dtype array.DType) (groups []likeTerms, groupOf []int) {
+	groupOf = make([]int, len(all))
+	places := make(map[*variable][]int) // groups by the rarest factor
+	for i := range all {
+		groupOf[i] = -1
+		m := multipleAt(all, i, dtype)
+		if !m.recurs() || dtype == array.Bool || math.Abs(m.number) > largestExact {
+			continue
+		}
+		key := m.rarest()
+		k := slices.IndexFunc(places[key], func(k int) bool { return groups[k].sameCore(m) })
+		if k >= 0 {
+			k = places[key][k]
+		} else {
+			k = len(groups)
+			groups, places[key] = append(groups, likeTerms{multiple: m}), append(places[key], k)
+		}
+		g := &groups[k]
+		groupOf[i] = k
+		g.entries++
+		switch {
+		case m.term == nil:
+		case usedOnce(m.term):
+			g.freed++
+		case m.term == g.term:
+			if g.repeats++; g.repeats == len(m.term.Clients()) {
+				g.freed++
+			}
+		}
+		if i >= subtracted {
+			m.number = -m.number
+		}
+		g.total += m.number
+	}
+	return groups, groupOf
+}
