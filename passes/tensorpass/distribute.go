@@ -12,7 +12,10 @@ const divisionCost = 1.5
 // A pair is a product: its factors and its divisors.
 type pair struct{ num, den []*variable }
 
-func (p pair) cost() float64 { return float64(len(p.num)) + float64(divisionCost*float64(len(p.den))) }
+// cost is that of the product, and 1 for a single factor. A numerator that is empty is a factor of 1.
+func (p pair) cost() float64 {
+	return float64(max(len(p.num), 1)) + float64(divisionCost*float64(len(p.den)))
+}
 
 // mostDistributed bounds the factors and terms that the distributor looks at, as it takes cubic
 // time.
