@@ -15,7 +15,7 @@ type (
 	// AdvancedSubtensorOp selects elements or subtensors: inputs x, i0, i1, ….
 	AdvancedSubtensorOp = advancedSubtensorOp
 	// AdvancedIncSubtensorOp adds to what the indexes select, or sets it with the field Set: inputs
-	// x, y, i0, i1, …. Of values with the same index all are added, and the last one is set. With
+	// x, y, i0, i1, …. Dimensions of y whose type says size 1 are broadcast. Of values with the same index all are added, and the last one is set. With
 	// the field Inplace it overwrites x.
 	AdvancedIncSubtensorOp = advancedIncSubtensorOp
 )
@@ -117,7 +117,7 @@ func (op advancedIncSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, er
 		return nil, argError(op, 1, "is a %v, not a %v", y, s.intern())
 	}
 	for d := range y.NDim() {
-		if _, err := agree(op, 1, int(s.shape[d]), y.Dim(d)); err != nil {
+		if _, err := agree(op, 1, int(s.shape[d]), y.Dim(d)); err != nil && y.Dim(d) != 1 {
 			return nil, err
 		}
 	}
@@ -147,19 +147,28 @@ func (op advancedSubtensorOp) Compile(*fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-func (op advancedIncSubtensorOp) Compile(*fgraph.Apply) (Kernel, error) {
+func (op advancedIncSubtensorOp) Compile(a *fgraph.Apply) (Kernel, error) {
+	value := TypeOf(a.Inputs()[1]).h.Value()
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		shape, err := takenShape(op, in[0], in[2:])
 		if err != nil {
 			return err
 		}
-		if !slices.Equal(shape, in[1].Shape()) {
-			return fmt.Errorf("%w: %v: a value of shape %v for %v", ErrShape, op, in[1].Shape(), shape)
+		for d, n := range in[1].Shape() {
+			if value.shape[d] != 1 && n != shape[d] {
+				return fmt.Errorf("%w: %v: a value of shape %v for %v", ErrShape, op, in[1].Shape(), shape)
+			}
+		}
+		y := in[1]
+		if !slices.Equal(shape, y.Shape()) {
+			if y, err = y.BroadcastTo(shape...); err != nil {
+				return shapeFault(err)
+			}
 		}
 		if err := target(ws, op.Inplace, out[0], in[0], 1); err != nil {
 			return err
 		}
-		return shapeFault(ws.Put(out[0], in[1], !op.Set, in[2:]...))
+		return shapeFault(ws.Put(out[0], y, !op.Set, in[2:]...))
 	}, nil
 }
 
@@ -186,5 +195,5 @@ func (op advancedIncSubtensorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) [
 	if op.Set {
 		x = SetTake(x, ZerosLike(a.Inputs()[1]), indexes...)
 	}
-	return gradients(a, x, Take(out[0], indexes...))
+	return gradients(a, x, unbroadcast(Take(out[0], indexes...), a.Inputs()[1]))
 }

@@ -50,6 +50,16 @@ func fitting(op string, y, x *fgraph.Variable) *fgraph.Variable {
 	return castConstant(y, t.DType())
 }
 
+// Selection returns the op that selects the part which the op changes.
+func (op *IncSubtensorOp) Selection() *SubtensorOp {
+	return &SubtensorOp{subtensorOp{indexing: op.indexing}}
+}
+
+// Change returns the op that sets the part which the op selects, or adds to it.
+func (op *SubtensorOp) Change(set bool) *IncSubtensorOp {
+	return &IncSubtensorOp{incSubtensorOp{indexing: op.indexing, Set: set}}
+}
+
 // WithInplace returns the op that does or does not overwrite its first input.
 func (op *IncSubtensorOp) WithInplace(inplace bool) *IncSubtensorOp {
 	return &IncSubtensorOp{incSubtensorOp{indexing: op.indexing, Set: op.Set, Inplace: inplace}}

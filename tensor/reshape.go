@@ -97,6 +97,9 @@ func (op reshapeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	}
 	dims, ok := ElementsOf(in[1])
 	if !ok {
+		if _, shape := OpOf(in[1]).(ShapeOp); shape {
+			s.shape = TypeOf(in[1].Owner().Inputs()[0]).h.Value().shape
+		}
 		return one(s.intern()), nil
 	}
 	known, rest := 1, -1

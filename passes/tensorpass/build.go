@@ -193,3 +193,37 @@ func compute(a *apply) ([]*array.Array, error) {
 	}
 	return out, nil
 }
+
+// inRange returns the condition that an index is within a dimension. It returns nil if that is known.
+func inRange(i, n *variable) *variable {
+	k, ok := intOf(i)
+	size, ok2 := intOf(n)
+	if ok && ok2 && k < size && k >= -size {
+		return nil
+	}
+	if ok && k < 0 {
+		return tensor.Map(array.Ge, n, tensor.Int(-k))
+	}
+	below := tensor.Map(array.Lt, i, n)
+	if ok {
+		return below
+	}
+	return tensor.Map(array.And, below, tensor.Map(array.Ge, i, tensor.Neg(n)))
+}
+
+// equalSizes returns the condition that two sizes are equal. It returns nil if that is known.
+func equalSizes(a, b *variable) *variable {
+	if sameSize(a, b) {
+		return nil
+	}
+	return tensor.Map(array.Eq, a, b)
+}
+
+// provided returns v, which fails where a condition does not hold. Conditions that are nil hold.
+func provided(v *variable, message string, conditions ...*variable) *variable {
+	_, open := partition(conditions, func(c *variable) bool { return c == nil })
+	if len(open) == 0 || v == nil {
+		return v
+	}
+	return tensor.Assert(v, message, open...)
+}

@@ -3,34 +3,31 @@ package tensorpass
 import (
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // dimensionRules lists the rules of dimensions and shapes.
 func dimensionRules() []Local {
 	onReshape := onType[tensor.ReshapeOp]()
-	return []Local{
+	return inGo("it computes orders of dimensions or sizes",
 		dimShuffleLiftRule(),
 		rule(Canonicalize, "local_dimshuffle_no_inplace_at_canonicalize", onDimShuffle(), 1, dimShuffleNoInplace,
 			"the name InplaceDimShuffle, which older graphs have, becomes DimShuffle"),
-		rule(Canonicalize, "local_lift_transpose_through_dot", onDimShuffle(), 2, transposeThroughDot,
-			"the transpose of a product is the product of the transposes: dot(x, y).T → dot(y.T, x.T)"),
 		rule(Uncanonicalize, "local_dimshuffle_subtensor", onDimShuffle(), 2, dimShuffleSubtensor,
 			"a dimension of size 1 is indexed instead of dropped: DimShuffle{1}(x[0:1]) → x[0]"),
-		rule(Canonicalize, "local_reshape_chain", onReshape, 2, reshapeChain,
-			"the last of two reshapes is enough: Reshape(Reshape(x, s), t) → Reshape(x, t)"),
-		rule(Canonicalize|Stabilize, "local_reshape_lift", onReshape, 2, liftReshape(false),
-			"a reshape moves before a function of one argument: Reshape(exp(x), s) → exp(Reshape(x, s))"),
-		rule(Canonicalize|Stabilize, "local_flatten_lift", onReshape, 2, liftReshape(true),
-			"flattening moves before a function of one argument: flatten(exp(x)) → exp(flatten(x))"),
 		rule(Canonicalize|Stabilize|Specialize|Useless, "local_useless_reshape", onReshape, 0, uselessReshape,
 			"a reshape to the shape of the argument is the argument: Reshape(x, x.shape) → x"),
 		rule(Canonicalize|Stabilize, "local_reshape_to_dimshuffle", onReshape, 0, reshapeToDimShuffle,
 			"a reshape that only adds or drops dimensions of size 1 is a DimShuffle: Reshape(x, [1, -1]) → DimShuffle{x,0}(x)"),
+		rule(Canonicalize|Specialize, "local_dimshuffle_of_alloc", onDimShuffle(), 2, dimShuffleOfAlloc,
+			"dimensions are moved before filling: DimShuffle{1,0}(Alloc(v, m, n)) → Alloc(DimShuffle{0,x}(v), n, m)"),
+		rule(Uncanonicalize, "local_shape_i_to_shape", onType[tensor.MakeVectorOp](), 2, shapeIToShape,
+			"all sizes of a tensor, in order, are its shape: MakeVector(Shape_i{0}(X), Shape_i{1}(X)) → Shape(X)"),
 		rule(Canonicalize|Specialize, "local_shape_to_shape_i", onOp(tensor.ShapeOp{}), 0, shapeToShapeI,
 			"a shape is a vector of sizes, computed from the shapes of inputs: dot(X, Y).shape → MakeVector(Shape_i{0}(X), Shape_i{1}(Y))"),
 		rule(Canonicalize|Specialize, "local_track_shape_i", onType[tensor.ShapeIOp](), 0, trackShapeI,
 			"the size of a result is computed from the sizes of inputs: Shape_i{0}(exp(x)) → Shape_i{0}(x)"),
-	}
+	)
 }
 
 func onDimShuffle() []rewrite.Track { return onType[tensor.DimShuffleOp]() }
@@ -43,8 +40,14 @@ func dimShuffleLiftRule() Local {
 
 func dimShuffleLift(c *rewrite.Context, n *apply) (result, error) {
 	op, x := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]
-	if op.IsIdentity(typeOf(x).NDim()) {
-		return rewrite.Replace(x), nil
+	if order := op.NewOrder(); len(order) == typeOf(x).NDim() {
+		moved := false
+		for d, from := range order { // a dimension of size 1 may be dropped and added
+			moved = moved || from != d && (from != array.NewAxis || typeOf(x).Dim(d) != 1)
+		}
+		if !moved {
+			return rewrite.Replace(x), nil
+		}
 	}
 	a := x.Owner()
 	if a == nil {
@@ -83,28 +86,6 @@ func dimShuffleNoInplace(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.MustApply(op, n.Inputs()[0]))
 }
 
-func transposeThroughDot(c *rewrite.Context, n *apply) (result, error) {
-	op, v := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]
-	a, _, ok := owner[tensor.DotOp](v)
-	if !ok || !usedOnce(v) || op.Compose(tensor.NewDimShuffle(0, 1)) != tensor.NewDimShuffle(1, 0) || typeOf(v).NDim() != 2 {
-		return c.Miss("it is not the transpose of a product with a single use"), nil
-	}
-	x, y := a.Inputs()[0], a.Inputs()[1]
-	if typeOf(x).NDim() != 2 || typeOf(y).NDim() != 2 {
-		return c.Miss("the factors are not matrices"), nil
-	}
-	return replace(c, n, tensor.Dot(tensor.Transpose(y), tensor.Transpose(x)))
-}
-
-func allocDimShuffle(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	w := stripPadding(v)
-	if w == v {
-		return c.Miss("the value is not padded"), nil
-	}
-	return replace(c, n, tensor.Alloc(w, n.Inputs()[1:]...))
-}
-
 func dimShuffleAlloc(c *rewrite.Context, n *apply) (result, error) {
 	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
 	if !ok || stripPadding(n.Out()) == n.Out() {
@@ -131,4 +112,45 @@ func trackShapeI(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("nothing else is known about the size"), nil
 	}
 	return replace(c, n, size)
+}
+
+// dimShuffleOfAlloc leaves new leading dimensions to local_canonicalize_alloc, which undoes them.
+func dimShuffleOfAlloc(c *rewrite.Context, n *apply) (result, error) {
+	op, x := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]
+	a, _, ok := owner[tensor.AllocOp](x)
+	if !ok || !usedOnce(x) || op.PadsLeft(typeOf(x).NDim()) {
+		return c.Miss("the argument is not an Alloc with a single use, or only gets leading dimensions"), nil
+	}
+	var sizes []*variable
+	for _, d := range op.NewOrder() {
+		if d == array.NewAxis {
+			sizes = append(sizes, tensor.Int(1))
+		} else {
+			sizes = append(sizes, a.Inputs()[1+d])
+		}
+	}
+	return attempt(c, n, func() *variable {
+		return refilled(stripPadding(shuffled(tensor.PadLeft(a.Inputs()[0], typeOf(x).NDim()), op)), sizes)
+	})
+}
+
+func shapeIToShape(c *rewrite.Context, n *apply) (result, error) {
+	var x *variable
+	for d, v := range n.Inputs() {
+		a, op, ok := owner[tensor.ShapeIOp](v)
+		if ok && int(op.D) == d && usedOnce(v) && (x == nil || x == a.Inputs()[0]) {
+			x = a.Inputs()[0]
+		} else if !v.IsConstant() {
+			return c.Miss("element %d is not such a size, or has other uses", d), nil
+		}
+	}
+	if x == nil || len(n.Inputs()) < 2 || typeOf(x).NDim() != len(n.Inputs()) {
+		return c.Miss("they are not the sizes of a tensor of several dimensions"), nil
+	}
+	for d, v := range n.Inputs() {
+		if v.IsConstant() && !is(v, float64(typeOf(x).Dim(d))) {
+			return c.Miss("element %d is another number", d), nil
+		}
+	}
+	return replace(c, n, tensor.Shape(x))
 }

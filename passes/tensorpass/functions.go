@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // Functions returns the functions that rules of tensors can use.
@@ -61,6 +63,25 @@ var functions = []pattern.Function{
 			}
 			return true
 		}},
+	{Name: "fits", Usage: "fits(x)", Depth: 1, Doc: "x has the type of what is replaced, as far as types tell",
+		Holds: func(a pattern.Args) bool { return a.Root.Out().Type().Accepts(a.Vars[0].Type()) }},
+	about("matrix(x)", "x has two dimensions", func(v *variable) bool { return typeOf(v).NDim() == 2 }),
+	about("flat(s)", "the shape s has one size, which is -1", func(s *variable) bool {
+		sizes, ok := tensor.ElementsOf(s)
+		return ok && len(sizes) == 1 && is(sizes[0], -1)
+	}),
+	about("pads(x)", "x is a DimShuffle that only adds dimensions in front", func(v *variable) bool { return stripPadding(v) != v }),
+	about("ordered(x)", "x is a DimShuffle that keeps the order of dimensions", func(v *variable) bool {
+		_, op, _ := owner[tensor.DimShuffleOp](v)
+		return slices.IsSorted(slices.DeleteFunc(op.NewOrder(), func(d int) bool { return d == array.NewAxis }))
+	}),
+	{Name: "same_number", Usage: "same_number(x, y)", Depth: 0, Doc: "all elements of x and of y are known to be one number",
+		Holds: func(a pattern.Args) bool {
+			k, ok := uniform(a.Vars[0])
+			return ok && !slices.ContainsFunc(a.Vars[1:], func(v *variable) bool { return !is(v, k) })
+		}},
+	{Name: "distinct", Usage: "distinct(x, i)", Depth: 2, Doc: "the integer tensors i, indexes of x, are known to point to different places",
+		Holds: func(a pattern.Args) bool { return distinct(a.Vars[0], a.Vars[1:]) }},
 	{Name: "same_type", Usage: "same_type(x, y)", Depth: 1, Doc: "x and y have the same type",
 		Holds: func(a pattern.Args) bool {
 			for _, v := range a.Vars[1:] {

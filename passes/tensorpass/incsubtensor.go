@@ -3,7 +3,6 @@ package tensorpass
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -14,57 +13,85 @@ func incSubtensorRules() []Local {
 	onAdvanced, onIncSubtensor := onType[tensor.AdvancedSubtensorOp](), onType[*tensor.IncSubtensorOp]()
 	onAnyIncSubtensor := append(onType[*tensor.IncSubtensorOp](), onType[tensor.AdvancedIncSubtensorOp]()...)
 	onJoin := onType[tensor.JoinOp]()
-	return []Local{
-		rule(Canonicalize|Specialize, "local_subtensor_inc_subtensor", onType[*tensor.SubtensorOp](), 2, subtensorIncSubtensor,
-			"a part that was just changed is known: set_subtensor(x[i], y)[i] → y, inc_subtensor(x[i], y)[i] → x[i] + y"),
+	return inGo("it compares indexes or sizes, or takes any number of arguments",
+		rule(Canonicalize|Specialize, "local_subtensor_inc_subtensor", onType[*tensor.SubtensorOp](), 0, subtensorIncSubtensor,
+			"a part that was just changed is known: set_subtensor(x[i], y)[i] → y, inc_subtensor(x[i], y)[i] → x[i] + y, "+
+				"set_subtensor(x[2:], y)[3] → y[1], set_subtensor(x[2:], y)[0] → x[0]"),
 		rule(Canonicalize|Stabilize, "local_adv_sub1_adv_inc_sub1", onAdvanced, 2, advSub1AdvIncSub1,
-			"rows that were just set are known, if no index is repeated: set_subtensor(x[i], y)[i] → y"),
+			"rows that were just changed are known, if no index is repeated: set_subtensor(x[i], y)[i] → y, "+
+				"inc_subtensor(x[i], y)[i] → x[i] + y, set_subtensor(x[[0, 2]], y)[[2, 1]] → set_subtensor(x[[2, 1]][[0]], y[[1]])"),
+		rule(Canonicalize|Stabilize|Specialize, "local_useless_inc_subtensor_alloc", onAnyIncSubtensor, 0, incSubtensorAlloc,
+			"a written value need not be filled in: inc_subtensor(x[i], Alloc(v, n)) → inc_subtensor(x[i], v), where it is checked that n fits"),
 		rule(Canonicalize, "local_IncSubtensor_serialize", on(array.Add), 2, incSubtensorSerialize,
 			"increments of parts follow each other, so that they can be in place: x + inc(a, b) + inc(c, d) → inc(inc(x + a + c, b), d)"),
-		rule(Canonicalize|Stabilize, "local_incsubtensor_of_zeros", onAnyIncSubtensor, 2, incSubtensorOfZeros,
-			"adding zeros to a part changes nothing: inc_subtensor(x[i], 0) → x"),
-		rule(Canonicalize|Specialize, "local_incsubtensor_of_zeros_to_setsubtensor", onIncSubtensor, 2, incSubtensorToSet,
-			"adding to zeros is setting: inc_subtensor(zeros[i], y) → set_subtensor(zeros[i], y)"),
-		rule(Canonicalize|Specialize, "local_setsubtensor_of_constants", onIncSubtensor, 2, setSubtensorOfConstants,
-			"setting a part of a filled tensor to the number that is there changes nothing"),
-		rule(Canonicalize|Specialize|Useless, "local_useless_inc_subtensor", onIncSubtensor, 2, uselessIncSubtensor,
-			"setting everything is the value: set_subtensor(x[:], y) → y"),
-		rule(Canonicalize|Specialize|Useless, "local_join_1", onJoin, 1, joinOne, "the join of one tensor is the tensor: join(0, x) → x"),
+		rule(Canonicalize|Specialize|Useless, "local_useless_inc_subtensor", onIncSubtensor, 0, uselessIncSubtensor,
+			"setting everything is the value: set_subtensor(x[:], y) → y, set_subtensor(x[::-1], y) → y[::-1]"),
 		rule(Canonicalize|Specialize|Useless, "local_join_empty", onJoin, 1, joinEmpty,
 			"tensors without elements are not joined: join(0, x, zeros(0)) → x"),
 		rule(Canonicalize|Specialize|Useless, "local_join_make_vector", onJoin, 2, joinMakeVector,
 			"joined MakeVectors are one MakeVector: join(0, [a, b], [c]) → [a, b, c]"),
-	}
+	)
 }
 
-// increments reports whether an apply adds to a part of its first input, not in place. a may be
-// nil.
-func increments(a *apply) bool {
+// A write is an apply that changes a part of its first input, not in place.
+type write struct {
+	*apply
+	set     bool
+	indexes []*variable // of an advanced write
+}
+
+// writeOf returns the write of an apply, which may be nil.
+func writeOf(a *apply) (w write, ok bool) {
 	if a == nil {
-		return false
+		return w, false
 	}
 	switch op := a.Op().(type) {
 	case *tensor.IncSubtensorOp:
-		return !op.Set && !op.Inplace
+		return write{a, op.Set, nil}, !op.Inplace
 	case tensor.AdvancedIncSubtensorOp:
-		return !op.Set && !op.Inplace
+		return write{a, op.Set, a.Inputs()[2:]}, !op.Inplace
 	}
-	return false
+	return w, false
 }
 
-// sets reports whether an apply sets a part of its first input, not in place. a may be nil.
-func sets(a *apply) bool {
-	if a == nil {
-		return false
+// part returns what the write changes of x.
+func (w write) part(x *variable) *variable {
+	if w.indexes != nil {
+		return tensor.Take(x, w.indexes...)
 	}
-	op, ok := a.Op().(*tensor.IncSubtensorOp)
-	return ok && op.Set && !op.Inplace
+	return tensor.RawSubtensor(x, opOf[*tensor.IncSubtensorOp](w.apply).Indexes(w.apply)...)
 }
+
+// once reports whether the write is known to change no element twice.
+func (w write) once() bool { return w.indexes == nil || distinct(w.Inputs()[0], w.indexes) }
+
+// on applies the same write, or one that sets or adds, to another tensor and value.
+func (w write) on(set bool, x, y *variable) *variable {
+	switch {
+	case w.indexes == nil:
+		return changed(set, x, y, opOf[*tensor.IncSubtensorOp](w.apply).Indexes(w.apply)...)
+	case set:
+		return tensor.SetTake(x, y, w.indexes...)
+	}
+	return tensor.IncTake(x, y, w.indexes...)
+}
+
+// changed returns x with a part set to y, or with y added to it.
+func changed(set bool, x, y *variable, indexes ...tensor.Index) *variable {
+	if set {
+		return tensor.SetSubtensor(x, y, indexes...)
+	}
+	return tensor.IncSubtensor(x, y, indexes...)
+}
+
+// adds reports whether a write adds, maybe to zeros: then it may as well set.
+func (w write) adds() bool { return !w.set || is(w.Inputs()[0], 0) && w.once() }
 
 func incSubtensorSerialize(c *rewrite.Context, n *apply) (result, error) {
 	t := n.Out().Type()
 	moved, terms := partition(n.Inputs(), func(v *variable) bool {
-		return increments(v.Owner()) && usedOnce(v) && t.Accepts(v.Type()) && v.Type().Accepts(t)
+		w, ok := writeOf(v.Owner())
+		return ok && w.adds() && usedOnce(v) && t.Accepts(v.Type()) && v.Type().Accepts(t)
 	})
 	if len(moved) == 0 {
 		return c.Miss("no term is an increment with a single use"), nil
@@ -74,43 +101,27 @@ func incSubtensorSerialize(c *rewrite.Context, n *apply) (result, error) {
 	}
 	tip := tensor.Add(terms...)
 	for _, v := range moved {
-		tip = withFirst(v.Owner(), tip)
+		w, _ := writeOf(v.Owner())
+		tip = w.on(false, tip, w.Inputs()[1])
 	}
 	return replace(c, n, tip)
 }
 
-func incSubtensorOfZeros(c *rewrite.Context, n *apply) (result, error) {
-	if !increments(n) || !is(n.Inputs()[1], 0) {
-		return c.Miss("it does not add zeros"), nil
-	}
-	return replace(c, n, n.Inputs()[0])
-}
-
-func incSubtensorToSet(c *rewrite.Context, n *apply) (result, error) {
-	x, y := n.Inputs()[0], n.Inputs()[1]
-	if !increments(n) || !is(x, 0) {
-		return c.Miss("it does not add to zeros"), nil
-	}
-	return replace(c, n, tensor.SetSubtensor(x, y, opOf[*tensor.IncSubtensorOp](n).Indexes(n)...))
-}
-
-func setSubtensorOfConstants(c *rewrite.Context, n *apply) (result, error) {
-	if sets(n) {
-		x, ok := uniform(n.Inputs()[0])
-		if ok && is(n.Inputs()[1], x) {
-			return replace(c, n, n.Inputs()[0])
-		}
-	}
-	return c.Miss("it does not set the number that is there"), nil
-}
-
+// uselessIncSubtensor also takes dimensions in the opposite order.
 func uselessIncSubtensor(c *rewrite.Context, n *apply) (result, error) {
 	op := opOf[*tensor.IncSubtensorOp](n)
-	isPart := func(i tensor.Index) bool { return !i.IsEverything() }
-	if op.Inplace || op.NumIndexes() > 0 && !op.IsSlice(0) || slices.ContainsFunc(op.Indexes(n), isPart) {
-		return c.Miss("it changes a part"), nil
+	x, y, indexes, s := n.Inputs()[0], n.Inputs()[1], op.Indexes(n), tensor.ShapesOf(c.Graph())
+	for d, i := range indexes {
+		if size := s.Dim(x, d); !i.SelectsAll(size) && !(i.Slice && i.Reversed().SelectsAll(size)) {
+			return c.Miss("it changes a part of dimension %d", d), nil
+		} else if i.Step == 1 || typeOf(y).Dim(d) == 1 {
+			indexes[d] = tensor.Everything()
+		}
 	}
-	x, y := n.Inputs()[0], n.Inputs()[1]
+	if op.Inplace {
+		return c.Miss("it works in place"), nil
+	}
+	y = tensor.Subtensor(y, indexes...)
 	if !op.Set {
 		return replace(c, n, tensor.Add(x, y))
 	}
@@ -120,78 +131,24 @@ func uselessIncSubtensor(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, y)
 }
 
-func subtensorIncSubtensor(c *rewrite.Context, n *apply) (result, error) {
-	a, op, ok := owner[*tensor.IncSubtensorOp](n.Inputs()[0])
-	if !ok || op.Inplace {
-		return c.Miss("the argument is not a changed part"), nil
+func incSubtensorAlloc(c *rewrite.Context, n *apply) (result, error) {
+	w, ok := writeOf(n)
+	x, y := n.Inputs()[0], n.Inputs()[1]
+	a, _, ok2 := owner[tensor.AllocOp](stripPadding(y))
+	if !ok || !ok2 {
+		return c.Miss("it does not write an Alloc"), nil
 	}
-	if !sameForm(op, opOf[*tensor.SubtensorOp](n)) {
-		return c.Miss("it reads another part than was changed"), nil
-	}
-	probe := tensor.RawSubtensor(a.Inputs()[0], op.Indexes(a)...)
-	if !fgraph.OpsEqual(probe.Owner().Op(), n.Op()) || !slices.Equal(probe.Owner().Inputs()[1:], n.Inputs()[1:]) {
-		return c.Miss("it reads another part than was changed"), nil
-	}
-	y := a.Inputs()[1]
-	if !op.Set {
-		return replace(c, n, tensor.Add(probe, y))
-	}
-	return replace(c, n, y, probe)
-}
-
-// sameForm reports whether two ops index as many dimensions, each by an element or each by a slice.
-func sameForm(a *tensor.IncSubtensorOp, b *tensor.SubtensorOp) bool {
-	if a.NumIndexes() != b.NumIndexes() {
-		return false
-	}
-	for d := range a.NumIndexes() {
-		if a.IsSlice(d) != b.IsSlice(d) {
-			return false
+	s := tensor.ShapesOf(c.Graph())
+	v, sizes := tensor.PadLeft(a.Inputs()[0], typeOf(y).NDim()), s.Shape(w.part(x))
+	var checks []*variable
+	for d := range sizes {
+		if typeOf(y).Dim(d) != 1 {
+			checks = append(checks, equalSizes(s.Dim(y, d), sizes[d]))
 		}
 	}
-	return true
-}
-
-// advSub1AdvIncSub1 takes indexes that are known to be different: numbers, or a range.
-func advSub1AdvIncSub1(c *rewrite.Context, n *apply) (result, error) {
-	a, op, ok := owner[tensor.AdvancedIncSubtensorOp](n.Inputs()[0])
-	if !ok || op.Inplace || !op.Set || op.K != 1 || len(n.Inputs()) != 2 || a.Inputs()[2] != n.Inputs()[1] {
-		return c.Miss("the rows were not just set"), nil
-	}
-	if !distinct(n.Inputs()[1]) {
-		return c.Miss("an index may be repeated"), nil
-	}
-	return replace(c, n, a.Inputs()[1])
-}
-
-// distinct reports whether the elements of an integer vector are known to be different, and not
-// negative.
-func distinct(v *variable) bool {
-	if a, _, ok := owner[tensor.ARangeOp](v); ok {
-		start, ok := intOf(a.Inputs()[0])
-		step, ok2 := intOf(a.Inputs()[2])
-		return ok && ok2 && start >= 0 && step > 0
-	}
-	a := tensor.ConstantOf(v)
-	if a == nil || a.Len() > mostFolded {
-		return false
-	}
-	seen := make(map[int64]bool, a.Len())
-	for i := range a.Len() {
-		k := a.Int(i)
-		if k < 0 || seen[k] {
-			return false
-		}
-		seen[k] = true
-	}
-	return true
-}
-
-func joinOne(c *rewrite.Context, n *apply) (result, error) {
-	if len(n.Inputs()) != 1 {
-		return c.Miss("there are several tensors"), nil
-	}
-	return replace(c, n, n.Inputs()[0])
+	return attempt(c, n, func() *variable {
+		return w.on(w.set, x, provided(v, "an Alloc does not have the size of what it is written to", checks...))
+	})
 }
 
 func joinEmpty(c *rewrite.Context, n *apply) (result, error) {

@@ -134,7 +134,7 @@ func mulPartQuotient(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("it is a product of integers, or has too many factors"), nil
 	}
 	for i, f := range in {
-		if a := f.Owner(); !usedOnce(f) || !increments(a) && !sets(a) {
+		if _, ok := writeOf(f.Owner()); !ok || !usedOnce(f) {
 			continue
 		}
 		for k, p := range in {

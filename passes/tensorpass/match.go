@@ -1,6 +1,8 @@
 package tensorpass
 
 import (
+	"math"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -165,22 +167,16 @@ func samePattern(v, w *variable) bool {
 	return true
 }
 
-// sameSize reports whether two integer scalars are known to be equal: they are one variable, equal
-// constants, or the same dimension of one variable.
-func sameSize(a, b *variable) bool {
-	if a == b {
-		return true
+// sameSize reports whether two integer scalars are known to be equal.
+func sameSize(a, b *variable) bool { return tensor.SameSize(a, b) }
+
+// intOf returns the value of an integer scalar, and whether it is known and exact as a float64.
+func intOf(v *variable) (int, bool) {
+	x, ok := uniform(v)
+	if !ok || isFloat(v) || math.Abs(x) >= 1<<53 {
+		return 0, false
 	}
-	x, ok := uniform(a)
-	y, ok2 := uniform(b)
-	if ok || ok2 {
-		return ok && ok2 && x == y
-	}
-	if p, op, ok := owner[tensor.ShapeIOp](a); ok {
-		q, op2, ok := owner[tensor.ShapeIOp](b)
-		return ok && op == op2 && p.Inputs()[0] == q.Inputs()[0]
-	}
-	return false
+	return int(x), true
 }
 
 // exactIn reports whether an identity of numbers holds for the elements of v where v is an argument

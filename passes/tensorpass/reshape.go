@@ -6,18 +6,6 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-func reshapeChain(c *rewrite.Context, n *apply) (result, error) {
-	a, _, ok := owner[tensor.ReshapeOp](n.Inputs()[0])
-	if !ok {
-		return c.Miss("the argument is not a reshape"), nil
-	}
-	y, err := tensor.Try(func() *variable { return tensor.ReshapeTo(a.Inputs()[0], n.Inputs()[1], typeOf(n.Out()).NDim()) })
-	if err != nil || !n.Out().Type().Accepts(y.Type()) {
-		return c.Miss("the sizes do not fit"), nil
-	}
-	return rewrite.Replace(y), nil
-}
-
 func uselessReshape(c *rewrite.Context, n *apply) (result, error) {
 	x, shape := n.Inputs()[0], n.Inputs()[1]
 	if !n.Out().Type().Accepts(x.Type()) {
@@ -82,20 +70,4 @@ func reshapeToDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("the argument has a dimension that is not known to have size 1"), nil
 	}
 	return replace(c, n, tensor.DimShuffle(x, order...))
-}
-
-// liftReshape returns the function of local_reshape_lift, or that of local_flatten_lift, which
-// makes one dimension of all.
-func liftReshape(flatten bool) transform {
-	return func(c *rewrite.Context, n *apply) (result, error) {
-		v, shape := n.Inputs()[0], n.Inputs()[1]
-		a := v.Owner()
-		if _, ok := elemOf(a); !ok || len(a.Inputs()) != 1 || !usedOnce(v) {
-			return c.Miss("the argument is not a function of one argument, with a single use"), nil
-		}
-		if dims, ok := tensor.ElementsOf(shape); flatten != (ok && len(dims) == 1 && is(dims[0], -1)) {
-			return c.Miss("local_reshape_lift or local_flatten_lift rewrites it"), nil
-		}
-		return replace(c, n, again(a, again(n, a.Inputs()[0], shape)))
-	}
 }

@@ -48,9 +48,11 @@ func Rules() []Local { return slices.Clone(allRules()) }
 // allRules makes the tables once: some rules are parsed.
 var allRules = sync.OnceValue(func() []Local {
 	return slices.Concat(
-		textRules("arithmetic"), arithmeticRules(), textRules("elemwise"), textRules("logic"), textRules("switch"), broadcastRules(), dimensionRules(),
-		textRules("reduce"), reductionRules(), textRules("power"), subtensorRules(), incSubtensorRules(), productRules(),
-		textRules("sigmoid"), textRules("logarithm"), logarithmRules(), textRules("softmax"), softmaxRules(), constantRules(), textRules("erf"))
+		textRules("arithmetic"), arithmeticRules(), textRules("elemwise"), textRules("logic"), textRules("switch"),
+		textRules("broadcast"), broadcastRules(), textRules("dimensions"), dimensionRules(),
+		textRules("reduce"), reductionRules(), textRules("power"), subtensorRules(), textRules("subtensor"), incSubtensorRules(), specifyShapeRules(),
+		productRules(), textRules("sigmoid"), textRules("logarithm"), logarithmRules(), textRules("softmax"), softmaxRules(), constantRules(),
+		textRules("erf"))
 })
 
 // In returns the rules of a group, in the order of [Rules].
@@ -73,6 +75,14 @@ func (l Local) because(reason string) Local {
 	r.Reason = reason
 	l.Rule = r
 	return l
+}
+
+// inGo is because for a table.
+func inGo(reason string, rows ...Local) []Local {
+	for i, l := range rows {
+		rows[i] = l.because(reason)
+	}
+	return rows
 }
 
 func local(groups Group, r rewrite.NodeRewriter) Local {

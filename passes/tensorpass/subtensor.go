@@ -1,46 +1,92 @@
 package tensorpass
 
 import (
-	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // subtensorRules lists the rules of parts of tensors.
 func subtensorRules() []Local {
-	onSubtensor := onType[*tensor.SubtensorOp]()
-	onAnySubtensor := append(onType[*tensor.SubtensorOp](), onType[tensor.AdvancedSubtensorOp]()...)
-	return []Local{
+	onSubtensor, onAdvanced := onType[*tensor.SubtensorOp](), onType[tensor.AdvancedSubtensorOp]()
+	onAnySubtensor := slices.Concat(onSubtensor, onAdvanced)
+	return inGo("it computes with indexes, whose meaning depends on signs and sizes",
 		rule(Canonicalize|Specialize, "local_subtensor_constant_indexes", onSubtensor, 1, subtensorConstants,
 			"an index that became a constant belongs to the op"),
 		rule(Canonicalize|Specialize, "local_useless_slice", onSubtensor, 1, uselessSlice,
 			"full slices at the end of an index are dropped: X[0, :] → X[0]"),
 		rule(Canonicalize|Specialize|Useless, "local_useless_subtensor", onAnySubtensor, 0, uselessSubtensor,
 			"a selection of everything is dropped: x[:], x[0:n] where n is the size, x[arange(n)] → x"),
-		rule(Canonicalize, "local_subtensor_lift", onSubtensor, 2, subtensorLift,
+		rule(Canonicalize|Specialize|Useless, "local_advanced_index_to_slice", slices.Concat(onAdvanced, onType[tensor.AdvancedIncSubtensorOp]()), 1,
+			advancedToSlice, "a list of numbers with one distance is a slice, if all are known to be in range: x[[0, 2]] → x[0:3:2]"),
+		rule(Canonicalize, "local_subtensor_lift", onAnySubtensor, 2, subtensorLift,
 			"a part is selected before computing: (x + y)[1:3] → x[1:3] + y[1:3]"),
-		rule(Canonicalize|Specialize, "local_subtensor_of_dimshuffle", onSubtensor, 2, subtensorOfDimShuffle,
+		rule(Canonicalize|Specialize, "local_subtensor_of_dimshuffle", onAnySubtensor, 2, subtensorOfDimShuffle,
 			"a part is selected before dimensions are moved: X.T[0] → X[:, 0], x[None][0] → x, x[:, None][1:] → x[1:][:, None]"),
-		rule(Canonicalize|Specialize, "local_subtensor_of_join", onSubtensor, 2, subtensorOfJoin,
-			"an element of joined tensors is an element of one of them, if it is known of which: stack([x, y])[1] → y; "+
-				"it is not checked any more that the others fit"),
-		rule(Canonicalize|Specialize, "local_subtensor_of_softmax", onSubtensor, 2, subtensorOfSoftmax,
+		rule(Canonicalize|Specialize, "local_subtensor_of_join", onAnySubtensor, 2, subtensorOfJoin,
+			"a part of joined tensors is joined from their parts, if it is known of which: stack([x, y])[1] → y, "+
+				"join(0, x, y)[:, 1] → join(0, x[:, 1], y[:, 1]); it is not checked any more that the others fit"),
+		rule(Canonicalize|Specialize, "local_subtensor_of_reduce", onAnySubtensor, 2, subtensorOfReduce,
+			"only the selected elements are reduced: sum(X, axis=1)[0] → sum(X[0])"),
+		rule(Canonicalize|Specialize, "local_subtensor_SpecifyShape_lift", onSubtensor, 2, subtensorOfSpecifyShape,
+			"a part is selected before sizes of other dimensions are promised: specify_shape(X, [None, 3])[0] → specify_shape(X[0], [3])"),
+		rule(Canonicalize|Specialize, "local_subtensor_of_softmax", onAnySubtensor, 2, subtensorOfSoftmax,
 			"only the selected rows are normalized: Softmax(X)[0] → Softmax(X[0])"),
-		rule(Canonicalize|Specialize, "local_subtensor_merge", onSubtensor, 2, subtensorMerge,
-			"a part of a part is a part: x[2:][3] → x[5], x[1:9][2:4] → x[3:5], x[::-1][0] → x[-1], x[::-1][::-1] → x"),
+		rule(Canonicalize|Specialize, "local_subtensor_merge", onSubtensor, 0, subtensorMerge,
+			"a part of a part is a part: x[2:][3] → x[5], x[1:9][2:4] → x[3:5], x[::-1][:n] → x[:~n:-1]"),
 		rule(Canonicalize|Specialize|Useless, "local_subtensor_make_vector", onAnySubtensor, 2, subtensorMakeVector,
 			"an element of a MakeVector is known: MakeVector(a, b)[1] → b"),
-		rule(Canonicalize|Specialize|Useless, "local_subtensor_of_alloc", onSubtensor, 0, subtensorOfAlloc,
-			"a part of a filled tensor is a smaller one: Alloc(v, m, n)[i] → Alloc(v, n)"),
-		rule(Canonicalize|Stabilize|Specialize, "local_subtensor_of_dot", onSubtensor, 2, subtensorOfDot,
+		rule(Canonicalize|Specialize|Useless, "local_subtensor_of_alloc", onAnySubtensor, 0, subtensorOfAlloc,
+			"a part of a filled tensor is a smaller one: Alloc(v, m, n)[i] → Alloc(v, n), where it is checked that i is in range"),
+		rule(Canonicalize|Stabilize|Specialize, "local_subtensor_of_dot", onAnySubtensor, 2, subtensorOfDot,
 			"a part of a product is a product of parts: dot(A, B)[i, j] → dot(A[i], B[:, j])"),
-	}
+	)
 }
 
-// indexesOf returns the indexes of a Subtensor.
-func indexesOf(n *apply) []tensor.Index { return opOf[*tensor.SubtensorOp](n).Indexes(n) }
+// indexesOf returns the indexes of a Subtensor, or of an AdvancedSubtensor1 with a vector. It returns
+// nil for other ops that select.
+func indexesOf(n *apply) []tensor.Index {
+	switch op := n.Op().(type) {
+	case *tensor.SubtensorOp:
+		return op.Indexes(n)
+	case tensor.AdvancedSubtensorOp:
+		if rows := n.Inputs()[1]; op.K == 1 && typeOf(rows).NDim() == 1 {
+			return []tensor.Index{{Slice: true, Start: rows}}
+		}
+	}
+	return nil
+}
+
+// isRows reports whether an index is a vector of integers, which indexesOf makes a slice with step 0.
+func isRows(i tensor.Index) bool { return i.Slice && i.Step == 0 }
+
+// part returns what indexes select of x. It returns nil if they do not fit, or if there is no op that
+// selects it.
+func part(x *variable, indexes ...tensor.Index) *variable {
+	rest := indexes[min(1, len(indexes)):]
+	if slices.ContainsFunc(rest, isRows) {
+		return nil
+	}
+	y, _ := tensor.Try(func() *variable {
+		if len(indexes) == 0 || !isRows(indexes[0]) {
+			return tensor.Subtensor(x, indexes...)
+		}
+		return tensor.Take(tensor.Subtensor(x, append([]tensor.Index{tensor.Everything()}, rest...)...), indexes[0].Start)
+	})
+	return y
+}
+
+// fewer reports whether n selects no element twice, as far as is known.
+func fewer(n *apply) bool {
+	op, advanced := n.Op().(tensor.AdvancedSubtensorOp)
+	if !advanced {
+		return true
+	}
+	rows, size := typeOf(n.Inputs()[1]), typeOf(n.Inputs()[0]).Dim(0)
+	return op.K == 1 && rows.NDim() == 1 && rows.Dim(0) != tensor.Unknown && size != tensor.Unknown && rows.Dim(0) <= size
+}
 
 func uselessSubtensor(c *rewrite.Context, n *apply) (result, error) {
 	x := n.Inputs()[0]
@@ -56,34 +102,12 @@ func uselessSubtensor(c *rewrite.Context, n *apply) (result, error) {
 			return c.Miss("index 0 selects a part"), nil
 		}
 		for d, i := range op.Indexes(n) {
-			if usefulPart(i, s.Dim(x, d)) {
+			if !i.SelectsAll(s.Dim(x, d)) {
 				return c.Miss("index %d selects a part", d), nil
 			}
 		}
 	}
 	return replace(c, n, x)
-}
-
-// usefulPart reports whether an index selects less than all n elements of a dimension, as far as is
-// known.
-func usefulPart(i tensor.Index, n *variable) bool {
-	if i.IsEverything() {
-		return false
-	}
-	if !i.Slice || i.Step != 1 {
-		return true
-	}
-	if i.Start != nil {
-		if k, ok := intOf(i.Start); !ok || k != 0 {
-			return true
-		}
-	}
-	if i.Stop == nil || sameSize(i.Stop, n) {
-		return false
-	}
-	stop, ok := intOf(i.Stop)
-	size, ok2 := intOf(n)
-	return !ok || !ok2 || stop < size
 }
 
 func uselessSlice(c *rewrite.Context, n *apply) (result, error) {
@@ -107,98 +131,67 @@ func subtensorConstants(c *rewrite.Context, n *apply) (result, error) {
 	return attempt(c, n, func() *variable { return tensor.RawSubtensor(n.Inputs()[0], indexesOf(n)...) })
 }
 
-// subtensorMerge takes bounds that are numbers and count from the beginning. Theano merges all
-// bounds, by way of large expressions for their signs, which cost more than the second view.
+// subtensorMerge merges what it can: of x[y:, 1:5][1:, :3] it makes x[y:, 1:4][1:]. Theano merges all
+// slices, by way of large expressions for the signs of their bounds, which cost more than the second
+// view.
 func subtensorMerge(c *rewrite.Context, n *apply) (result, error) {
-	a, op, ok := owner[*tensor.SubtensorOp](n.Inputs()[0])
+	v := n.Inputs()[0]
+	a, op, ok := owner[*tensor.SubtensorOp](v)
 	if !ok {
 		return c.Miss("the argument is not a selection"), nil
 	}
+	x, s := a.Inputs()[0], tensor.ShapesOf(c.Graph())
 	first, second := op.Indexes(a), indexesOf(n)
-	var merged []tensor.Index
-	for _, i := range first {
+	var inner, outer []tensor.Index
+	merged, left, kept := false, false, 0 // kept is the dimension of v
+	for d, i := range first {
 		if !i.Slice || len(second) == 0 {
-			merged = append(merged, i)
+			inner = append(inner, i)
 			continue
 		}
-		m, ok := mergeIndexes(i, second[0])
-		if !ok {
-			return c.Miss("the bounds are not numbers that count from the beginning"), nil
+		m, ok := tensor.MergeIndexes(i, second[0], s.Dim(x, d), func() *variable { return s.Dim(v, kept) })
+		kept++
+		switch {
+		case !ok:
+			m, left = i, true
+			outer = append(outer, second[0])
+		case m.Slice:
+			outer = append(outer, tensor.Everything())
 		}
-		merged, second = append(merged, m), second[1:]
+		merged = merged || ok && !second[0].IsEverything()
+		inner, second = append(inner, m), second[1:]
 	}
-	return attempt(c, n, func() *variable { return tensor.Subtensor(a.Inputs()[0], append(merged, second...)...) })
+	if left && (!merged && len(second) == 0 || !usedOnce(v)) {
+		return c.Miss("the merged bounds would have to be computed"), nil
+	}
+	return attempt(c, n, func() *variable {
+		return tensor.Subtensor(tensor.Subtensor(x, append(inner, second...)...), outer...)
+	})
 }
 
-// mergeIndexes returns the index that selects what j selects of what the slice i selects.
-func mergeIndexes(i, j tensor.Index) (tensor.Index, bool) {
-	switch {
-	case j.IsEverything():
-		return i, true
-	case i.IsEverything():
-		return j, true
-	case reverses(i) && j.Slice && reverses(j):
-		return tensor.Everything(), true
-	case reverses(i) && !j.Slice:
-		k, ok := intOf(j.Start)
-		return tensor.At(tensor.Int(-1 - k)), ok
+func advancedToSlice(c *rewrite.Context, n *apply) (result, error) {
+	x, indexes := n.Inputs()[0], n.Inputs()[1:]
+	op, write := n.Op().(tensor.AdvancedIncSubtensorOp)
+	if write {
+		indexes = indexes[1:]
 	}
-	a, b, ok := knownBounds(i)
-	from, to, ok2 := knownBounds(j)
-	negative := func(n *int) bool { return n != nil && *n < 0 }
-	if !ok || !ok2 || i.Step <= 0 || negative(a) || negative(b) || negative(from) || negative(to) {
-		return i, false
+	size := typeOf(x).Dim(0)
+	places, ok := placesOf(x, indexes)
+	if !ok || len(indexes) != 1 || size == tensor.Unknown || op.Inplace || len(places) == 0 {
+		return c.Miss("the indexes are not a list of numbers that are known to be in range"), nil
 	}
-	start := 0
-	if a != nil {
-		start = *a
+	r := array.Range{Start: places[0][0], Step: 1, Count: len(places)}
+	if r.Count > 1 {
+		r.Step = places[1][0] - r.Start
 	}
-	if !j.Slice {
-		k := start + *from*i.Step
-		return tensor.At(tensor.Int(k)), b == nil || k < *b // else it is out of range, and the new index may not be
-	}
-	if j.Step <= 0 {
-		return i, false
-	}
-	stop := b
-	if to != nil {
-		if end := start + *to*i.Step; stop == nil || end < *stop {
-			stop = &end
+	for k, p := range places {
+		if r.Step == 0 || p[0] != r.Start+k*r.Step {
+			return c.Miss("the distances of the indexes differ"), nil
 		}
 	}
-	if from != nil {
-		start += *from * i.Step
+	i := tensor.IndexOf(r, size)
+	if !write {
+		return attempt(c, n, func() *variable { return tensor.Subtensor(x, i) })
 	}
-	m := tensor.SliceOf(tensor.Int(start), nil, i.Step*j.Step)
-	if stop != nil {
-		m.Stop = tensor.Int(*stop)
-	}
-	return m, true
-}
-
-// reverses reports whether a slice is [::-1].
-func reverses(i tensor.Index) bool { return i.Step == -1 && i.Start == nil && i.Stop == nil }
-
-// knownBounds returns the bounds of an index if they are numbers.
-func knownBounds(i tensor.Index) (start, stop *int, ok bool) {
-	ok = true
-	get := func(v *variable) *int {
-		if v == nil {
-			return nil
-		}
-		n, known := intOf(v)
-		ok = ok && known
-		return &n
-	}
-	start, stop = get(i.Start), get(i.Stop)
-	return start, stop, ok
-}
-
-// intOf returns the value of an integer scalar, and whether it is known and exact as a float64.
-func intOf(v *variable) (int, bool) {
-	x, ok := uniform(v)
-	if !ok || isFloat(v) || math.Abs(x) >= 1<<53 {
-		return 0, false
-	}
-	return int(x), true
+	return attempt(c, n, func() *variable { return changed(op.Set, x, n.Inputs()[1], i) })
 }

@@ -11,14 +11,14 @@ import (
 func subtensorLift(c *rewrite.Context, n *apply) (result, error) {
 	v := n.Inputs()[0]
 	a := v.Owner()
-	if _, ok := elemOf(a); !ok || !usedOnce(v) {
-		return c.Miss("the argument is not element-wise, or has other uses"), nil
+	if _, ok := elemOf(a); !ok || !usedOnce(v) || !fewer(n) {
+		return c.Miss("the argument is not element-wise, or has other uses, or elements would be computed twice"), nil
 	}
 	indexes := indexesOf(n)
 	in := slices.Clone(a.Inputs())
 	for i, x := range in {
 		if in[i] = selected(x, v, indexes); in[i] == nil {
-			return c.Miss("input %d is broadcast along an indexed dimension", i), nil
+			return c.Miss("input %d can't be indexed like this", i), nil
 		}
 	}
 	return replace(c, n, again(a, in...))
@@ -27,9 +27,8 @@ func subtensorLift(c *rewrite.Context, n *apply) (result, error) {
 // selected returns the part of x that belongs to a part of v, where x broadcasts to v. The indexes
 // are those of the dimensions that x has. selected returns nil if there is no such part.
 func selected(x, v *variable, indexes []tensor.Index) *variable {
-	pad := typeOf(v).NDim() - typeOf(x).NDim()
-	part := slices.Clone(indexes)
-	ndim := typeOf(x).NDim()
+	pad, ndim := typeOf(v).NDim()-typeOf(x).NDim(), typeOf(x).NDim()
+	of := slices.Clone(indexes)
 	for d, i := range indexes {
 		if !i.Slice {
 			ndim--
@@ -38,16 +37,15 @@ func selected(x, v *variable, indexes []tensor.Index) *variable {
 			continue
 		}
 		if i.Slice { // x has one element here, which is broadcast to however many are selected
-			part[d] = tensor.Everything()
+			of[d] = tensor.Everything()
 		} else {
-			part[d] = tensor.At(tensor.Int(0))
+			of[d] = tensor.At(tensor.Int(0))
 		}
 	}
 	if a := tensor.ConstantOf(x); a != nil && a.Len() == 1 {
 		return tensor.Constant(a.Reshape(slices.Repeat([]int{1}, ndim)...))
 	}
-	y, _ := tensor.Try(func() *variable { return tensor.Subtensor(x, part...) })
-	return y
+	return part(x, of...)
 }
 
 // subtensorOfDimShuffle is local_subtensor_of_transpose, local_subtensor_of_expand_dims and
@@ -59,7 +57,10 @@ func subtensorOfDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("the argument is not a DimShuffle"), nil
 	}
 	x, indexes := a.Inputs()[0], indexesOf(n)
-	part := slices.Repeat([]tensor.Index{tensor.Everything()}, typeOf(x).NDim())
+	if indexes == nil {
+		return c.Miss("the indexes are several tensors"), nil
+	}
+	of := everything(typeOf(x).NDim())
 	var order []int // of the dimensions of x
 	for d, from := range ds.NewOrder() {
 		i := tensor.Everything()
@@ -67,7 +68,7 @@ func subtensorOfDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 			i = indexes[d]
 		}
 		if from != array.NewAxis {
-			part[from] = i
+			of[from] = i
 		} else if !ofOne(i) {
 			return c.Miss("index %d selects from a new dimension", d), nil
 		}
@@ -75,11 +76,11 @@ func subtensorOfDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 			order = append(order, from)
 		}
 	}
-	left := make([]int, len(part)) // the dimensions after the selection
+	left := make([]int, len(of)) // the dimensions after the selection
 	kept := 0
-	for d := range part {
+	for d := range of {
 		left[d] = kept
-		if part[d].Slice {
+		if of[d].Slice {
 			kept++
 		}
 	}
@@ -88,7 +89,11 @@ func subtensorOfDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 			order[k] = left[from]
 		}
 	}
-	y, err := tensor.Try(func() *variable { return tensor.DimShuffle(tensor.Subtensor(x, part...), order...) })
+	y := part(x, of...)
+	if y == nil {
+		return c.Miss("no op selects such a part"), nil
+	}
+	y, err := tensor.Try(func() *variable { return tensor.DimShuffle(y, order...) })
 	if err != nil {
 		return c.Miss("%v", err), nil
 	}
@@ -101,7 +106,7 @@ func subtensorOfDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 // ofOne reports whether an index is known to select the only element of a dimension of size 1.
 func ofOne(i tensor.Index) bool {
 	if i.Slice {
-		return i.IsEverything() || reverses(i)
+		return i.IsEverything() || i.Step == -1 && i.Start == nil && i.Stop == nil
 	}
 	k, ok := intOf(i.Start)
 	return ok && (k == 0 || k == -1)
@@ -144,49 +149,66 @@ func dimShuffleSubtensor(c *rewrite.Context, n *apply) (result, error) {
 	return attempt(c, n, func() *variable { return tensor.DimShuffle(tensor.RawSubtensor(a.Inputs()[0], indexes...), order...) })
 }
 
-// subtensorOfJoin is not one of Theano's. It needs the sizes only of the inputs up to the element,
-// from either end.
-func subtensorOfJoin(c *rewrite.Context, n *apply) (result, error) {
-	a, join, ok := owner[tensor.JoinOp](n.Inputs()[0])
+// everything returns the indexes that select everything of n dimensions.
+func everything(n int) []tensor.Index { return slices.Repeat([]tensor.Index{tensor.Everything()}, n) }
+
+func subtensorOfReduce(c *rewrite.Context, n *apply) (result, error) {
+	v := n.Inputs()[0]
+	a, op, ok := owner[tensor.Reduce](v)
+	if !ok || !usedOnce(v) || !fewer(n) {
+		return c.Miss("the argument is not a reduction with a single use, or elements would be reduced twice"), nil
+	}
 	indexes := indexesOf(n)
-	axis := int(join.Axis)
-	if !ok || axis >= len(indexes) || indexes[axis].Slice {
-		return c.Miss("it does not index the dimension of a Join"), nil
+	x := a.Inputs()[0]
+	of := everything(typeOf(x).NDim())
+	axes, left := op.Over(len(of)), array.Axes(0)
+	kept := 0
+	for d := range of {
+		switch {
+		case axes.Has(d):
+			left |= 1 << kept
+		case len(indexes) > 0:
+			of[d], indexes = indexes[0], indexes[1:]
+		}
+		if of[d].Slice {
+			kept++
+		}
 	}
-	k, ok := intOf(indexes[axis].Start)
+	y := part(x, of...)
+	if y == nil {
+		return c.Miss("no op selects such a part"), nil
+	}
+	return replace(c, n, reduceOver(op.Op, y, left))
+}
+
+func subtensorOfSpecifyShape(c *rewrite.Context, n *apply) (result, error) {
+	v := n.Inputs()[0]
+	a, _, ok := owner[tensor.SpecifyShapeOp](v)
 	if !ok {
-		return c.Miss("the index is not known"), nil
+		return c.Miss("the argument is not a promise of sizes"), nil
 	}
-	parts := a.Inputs()
-	for at, part := range parts {
-		if k < 0 { // it counts from the end
-			part = parts[len(parts)-1-at]
-		}
-		switch size := typeOf(part).Dim(axis); {
-		case size == tensor.Unknown:
-			return c.Miss("it is not known where the inputs begin"), nil
-		case k >= size:
-			k -= size
-		case k < -size:
-			k += size
-		default:
-			indexes[axis] = tensor.At(tensor.Int(k))
-			return attempt(c, n, func() *variable { return tensor.Subtensor(part, indexes...) })
+	x, indexes := a.Inputs()[0], indexesOf(n)
+	for d, i := range indexes {
+		if !i.IsEverything() && typeOf(x).Dim(d) != typeOf(v).Dim(d) {
+			return c.Miss("the size of dimension %d would not be checked any more", d), nil
 		}
 	}
-	return c.Miss("the index is out of range"), nil
+	return attempt(c, n, func() *variable {
+		return tensor.SpecifyShape(tensor.Subtensor(x, indexes...), typeOf(n.Out()).Shape()...)
+	})
 }
 
 func subtensorOfSoftmax(c *rewrite.Context, n *apply) (result, error) {
-	v, indexes := n.Inputs()[0], indexesOf(n)
+	v := n.Inputs()[0]
 	a, op, ok := owner[tensor.SoftmaxOp](v)
-	if !ok || !usedOnce(v) {
-		return c.Miss("the argument is not a softmax with a single use"), nil
+	if !ok || !usedOnce(v) || !fewer(n) {
+		return c.Miss("the argument is not a softmax with a single use, or rows would be normalized twice"), nil
 	}
+	indexes := indexesOf(n)
 	if len(indexes) == typeOf(v).NDim() && !indexes[len(indexes)-1].IsEverything() {
 		return c.Miss("it indexes the dimension along which the softmax adds up to 1"), nil
 	}
-	return replace(c, n, tensor.MustApply(op, tensor.Subtensor(a.Inputs()[0], indexes...)))
+	return attempt(c, n, func() *variable { return tensor.MustApply(op, part(a.Inputs()[0], indexes...)) })
 }
 
 func subtensorMakeVector(c *rewrite.Context, n *apply) (result, error) {
@@ -216,63 +238,73 @@ func subtensorMakeVector(c *rewrite.Context, n *apply) (result, error) {
 		return replace(c, n, tensor.MustApply(op, picked...))
 	}
 	i := indexesOf(n)[0]
-	start, stop, ok := knownBounds(i)
+	r, ok := i.Range(len(elements))
 	if !ok {
-		return c.Miss("the index is not known"), nil
+		return c.Miss("the index is not known, or out of range"), nil
 	}
 	if !i.Slice {
-		if err := pick(int64(*start)); err != nil {
-			return c.Miss("%v", err), nil
-		}
-		return replace(c, n, picked[0])
+		return replace(c, n, elements[r.Start])
 	}
-	r := array.SliceRange(len(elements), start, stop, i.Step)
 	for k := range r.Count {
 		picked = append(picked, elements[r.Start+k*r.Step])
 	}
 	return replace(c, n, tensor.MustApply(op, picked...))
 }
 
-// subtensorOfAlloc keeps an index that may be out of range, as it has to fail.
+// subtensorOfAlloc checks an element that the Alloc would have, and the size of a dimension that is
+// not part of the result any more.
 func subtensorOfAlloc(c *rewrite.Context, n *apply) (result, error) {
 	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
 	if !ok {
 		return c.Miss("the argument is not an Alloc"), nil
 	}
-	v, indexes := a.Inputs()[0], indexesOf(n)
+	indexes := indexesOf(n)
+	if indexes == nil {
+		return c.Miss("the indexes are several tensors"), nil
+	}
+	v, sizes, s := a.Inputs()[0], a.Inputs()[1:], tensor.ShapesOf(c.Graph())
+	pad := len(sizes) - typeOf(v).NDim()
+	var checks []*variable
 	for d, i := range indexes {
-		if !i.Slice && !inRange(i.Start, a.Inputs()[1+d]) {
-			return c.Miss("index %d may be out of range", d), nil
+		filled := d < pad || typeOf(v).Dim(d-pad) == 1
+		switch {
+		case filled && isRows(i):
+			if places, ok := placesOf(a.Out(), []*variable{i.Start}); !ok || typeOf(a.Out()).Dim(0) == tensor.Unknown || len(places) == 0 {
+				return c.Miss("an index may be out of range"), nil
+			}
+		case i.Slice:
+		case filled:
+			checks = append(checks, inRange(i.Start, sizes[d]))
+		default:
+			checks = append(checks, equalSizes(sizes[d], s.Dim(v, d-pad)))
 		}
 	}
-	if pad := typeOf(a.Out()).NDim() - typeOf(v).NDim(); len(indexes) > pad {
+	if len(indexes) > pad {
 		if v = selected(v, a.Out(), indexes[pad:]); v == nil {
 			return c.Miss("the value can't be indexed like this"), nil
 		}
 	}
-	return replace(c, n, refilled(v, tensor.ShapesOf(c.Graph()).Shape(n.Out())))
-}
-
-// inRange reports whether an index is known to be within a dimension.
-func inRange(i, size *variable) bool {
-	k, ok := intOf(i)
-	n, ok2 := intOf(size)
-	return ok && ok2 && k < n && k >= -n
+	return attempt(c, n, func() *variable {
+		return provided(refilled(v, s.Shape(n.Out())), "an index is out of the range of an Alloc, or its value does not fit", checks...)
+	})
 }
 
 func subtensorOfDot(c *rewrite.Context, n *apply) (result, error) {
 	v := n.Inputs()[0]
 	a, _, ok := owner[tensor.DotOp](v)
-	if !ok || !usedOnce(v) {
-		return c.Miss("the argument is not a product with a single use"), nil
+	if !ok || !usedOnce(v) || !fewer(n) {
+		return c.Miss("the argument is not a product with a single use, or elements would be computed twice"), nil
 	}
-	x, y, indexes := a.Inputs()[0], a.Inputs()[1], indexesOf(n)
+	indexes := indexesOf(n)
+	x, y := a.Inputs()[0], a.Inputs()[1]
 	if typeOf(x).NDim() == 2 && len(indexes) > 0 {
-		x = tensor.Subtensor(x, indexes[0])
-		indexes = indexes[1:]
+		x, indexes = part(x, indexes[0]), indexes[1:]
 	}
 	if len(indexes) > 0 { // of the columns of y
-		y = tensor.Subtensor(y, tensor.Everything(), indexes[0])
+		y = part(y, tensor.Everything(), indexes[0])
+	}
+	if x == nil || y == nil {
+		return c.Miss("no op selects such a part"), nil
 	}
 	return replace(c, n, tensor.Dot(x, y))
 }

@@ -109,10 +109,17 @@ var families = map[string]pattern.Operator{
 	"DimShuffle": family(1, 1, func(op tensor.DimShuffleOp) (any, bool) { return op, !op.Inplace },
 		func(m pattern.Making) *variable { return shuffled(m.Inputs[0], m.Param.(tensor.DimShuffleOp)) }),
 	"Join":        anyOp[tensor.JoinOp](1, -1),
+	"MakeVector":  anyOp[tensor.MakeVectorOp](0, -1),
 	"Reshape":     anyOp[tensor.ReshapeOp](2, 2),
 	"Subtensor":   anyOp[*tensor.SubtensorOp](1, -1),
 	"softmax":     softmaxAlong(tensor.Softmax),
 	"log_softmax": softmaxAlong(tensor.LogSoftmax),
+	// A name that is captured from a selection and from a change of the same part is the same.
+	"SetSubtensor":         changes(true),
+	"IncSubtensor":         changes(false),
+	"AdvancedSubtensor":    anyOp[tensor.AdvancedSubtensorOp](2, -1),
+	"AdvancedSetSubtensor": advancedChanges(true),
+	"AdvancedIncSubtensor": advancedChanges(false),
 	"map": family(1, -1, func(e tensor.Elemwise) (any, bool) { return e, e.Inplace == 0 },
 		func(m pattern.Making) *variable { return mapLike(m.Like, m.Param.(tensor.Elemwise), m.Inputs) }),
 }
@@ -153,6 +160,25 @@ func casts() (tracks []rewrite.Track) {
 func anyOp[O tensor.Op](least, most int) pattern.Operator {
 	return family(least, most, func(op O) (any, bool) { return op, true },
 		func(m pattern.Making) *variable { return tensor.MustApply(m.Param.(O), m.Inputs...) })
+}
+
+// changes returns the operator of the ops that set a part, or add to it.
+func changes(set bool) pattern.Operator {
+	o := family(2, -1, func(op *tensor.IncSubtensorOp) (any, bool) { return nil, op.Set == set && !op.Inplace },
+		func(m pattern.Making) *variable {
+			return tensor.MustApply(m.Param.(*tensor.SubtensorOp).Change(set), m.Inputs...)
+		})
+	o.Param = func(o fgraph.Op) any { return o.(*tensor.IncSubtensorOp).Selection() }
+	return o
+}
+
+// advancedChanges is changes for indexes that are tensors.
+func advancedChanges(set bool) pattern.Operator {
+	return family(3, -1, func(op tensor.AdvancedIncSubtensorOp) (any, bool) {
+		return tensor.AdvancedSubtensorOp{K: op.K}, op.Set == set && !op.Inplace
+	}, func(m pattern.Making) *variable {
+		return tensor.MustApply(tensor.AdvancedIncSubtensorOp{K: m.Param.(tensor.AdvancedSubtensorOp).K, Set: set}, m.Inputs...)
+	})
 }
 
 // axes are the parameters of a reduction.

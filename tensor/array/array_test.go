@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	. "github.com/nnopt/nnopt/tensor/array"
@@ -494,6 +495,32 @@ func TestSubnormals(t *testing.T) {
 		args := []*Array{Scalar(c.x), Scalar(c.y)}
 		if got := apply(t, c.op, args[:c.op.NumArgs()]...).Float(0); got != c.want && !(math.Abs(got-c.want) <= 1e-14*math.Abs(c.want)) {
 			t.Errorf("%v of %v and %v is %v, want %v", c.op, c.x, c.y, got, c.want)
+		}
+	}
+}
+
+// TestRangeClip compares the elements of ranges, their opposites and parts with lists of them.
+func TestRangeClip(t *testing.T) {
+	elements := func(r Range) (list []int) {
+		for k := range r.Count {
+			list = append(list, r.Start+k*r.Step)
+		}
+		return list
+	}
+	for _, r := range []Range{{Start: 0, Step: 1, Count: 5}, {Start: 7, Step: -3, Count: 3}, {Start: 2, Step: 2, Count: 4}, {Start: 4, Step: 1}, {Start: 4, Step: -1, Count: 1}} {
+		all := elements(r)
+		back := slices.Clone(all)
+		slices.Reverse(back)
+		if r.Count > 0 && !slices.Equal(elements(r.Reversed()), back) {
+			t.Errorf("%v reversed is %v", r, r.Reversed())
+		}
+		for lo := -1; lo < 10; lo++ {
+			for hi := lo; hi < 11; hi++ {
+				want := slices.DeleteFunc(slices.Clone(all), func(p int) bool { return p < lo || p >= hi })
+				if got := elements(r.Clip(lo, hi)); !slices.Equal(got, want) {
+					t.Errorf("%v in [%d, %d) is %v, want %v", r, lo, hi, got, want)
+				}
+			}
 		}
 	}
 }

@@ -117,6 +117,21 @@ func (a *Array) RangeTo(v *Array, ranges ...Range) {
 	}
 }
 
+// Reversed returns the same elements in the opposite order.
+func (r Range) Reversed() Range {
+	return Range{Start: r.Start + (r.Count-1)*r.Step, Step: -r.Step, Count: r.Count}
+}
+
+// Clip returns the elements in [lo, hi).
+func (r Range) Clip(lo, hi int) Range {
+	if r.Step < 0 {
+		return r.Reversed().Clip(lo, hi).Reversed()
+	}
+	below := func(p int) int { return min(max(0, (p-r.Start+r.Step-1)/r.Step), r.Count) } // how many elements are
+	first := below(lo)
+	return Range{Start: r.Start + first*r.Step, Step: r.Step, Count: below(hi) - first}
+}
+
 // SliceRange returns the Range of Python's start:stop:step in a dimension of size n. Bounds may be
 // negative, or missing, and are clipped. The step must not be 0.
 func SliceRange(n int, start, stop *int, step int) Range {

@@ -1,0 +1,234 @@
+package tensorpass
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// The rules of this file read what was just written.
+
+// subtensorIncSubtensor reads the value where the read part is inside the written one, and the
+// tensor behind the write where it is apart from it.
+func subtensorIncSubtensor(c *rewrite.Context, n *apply) (result, error) {
+	a, op, ok := owner[*tensor.IncSubtensorOp](n.Inputs()[0])
+	if !ok || op.Inplace {
+		return c.Miss("the argument is not a changed part"), nil
+	}
+	x, y, s := a.Inputs()[0], a.Inputs()[1], tensor.ShapesOf(c.Graph())
+	read, write := everything(typeOf(x).NDim()), everything(typeOf(x).NDim())
+	copy(read, indexesOf(n))
+	copy(write, op.Indexes(a))
+	var of []tensor.Index        // of y
+	var checks, lost []*variable // conditions that x and y do not check if the other one is not read
+	missed, elsewhere := false, false
+	for d, w := range write {
+		i, o := tensor.CompareIndexes(read[d], w, s.Dim(x, d))
+		elsewhere = elsewhere || o == tensor.Apart
+		missed = missed || o == tensor.Mixed || o == tensor.Inside && !w.Slice && read[d].Slice
+		if w.Slice {
+			if !i.Slice && typeOf(y).Dim(len(of)) == 1 {
+				lost = append(lost, inRange(read[d].Start, s.Dim(x, d)))
+			}
+			of = append(of, i)
+		} else if o != tensor.Inside {
+			checks = append(checks, beyond(w.Start, read[d], s.Dim(x, d)))
+		}
+	}
+	from := tensor.Subtensor(x, indexesOf(n)...)
+	if elsewhere {
+		return attempt(c, n, func() *variable { return provided(from, "an index of a write is out of range", checks...) })
+	}
+	if missed {
+		return c.Miss("it is not known that it reads what was written"), nil
+	}
+	for d := range of {
+		switch {
+		case typeOf(y).Dim(d) != 1: // else one value is written everywhere
+		case of[d].Slice:
+			of[d] = tensor.Everything()
+		default:
+			of[d] = tensor.At(tensor.Int(0))
+		}
+	}
+	y = part(y, of...)
+	switch {
+	case y == nil:
+		return c.Miss("the value can't be indexed like this"), nil
+	case !op.Set:
+		return replace(c, n, tensor.Add(from, y))
+	case !n.Out().Type().Accepts(y.Type()):
+		return replace(c, n, y, from)
+	}
+	return attempt(c, n, func() *variable { return provided(y, "an index is out of range", lost...) })
+}
+
+// beyond returns the condition that an element of a dimension of size n exists. It returns nil if that
+// is known, or follows from reading another element.
+func beyond(element *variable, read tensor.Index, n *variable) *variable {
+	e, ok := intOf(element)
+	if !read.Slice && ok {
+		if r, ok := intOf(read.Start); ok && (e >= 0 && e <= r || r < 0 && r <= e && e < 0) {
+			return nil
+		}
+	}
+	return inRange(element, n)
+}
+
+// A place is where indexes point, in the first dimensions.
+type place [array.MaxDims]int
+
+// placesOf returns the places of constant vectors of indexes of the first dimensions of x. Where the
+// size of a dimension is not known, they all count from the first element, or all from the end. It
+// fails if an index is out of range.
+func placesOf(x *variable, indexes []*variable) ([]place, bool) {
+	var places []place
+	for d, v := range indexes {
+		a := tensor.ConstantOf(v)
+		if a == nil || a.NDim() != 1 || a.Len() > mostFolded || d > 0 && a.Len() != len(places) || d >= typeOf(x).NDim() {
+			return nil, false
+		}
+		if places == nil {
+			places = make([]place, a.Len())
+		}
+		size := typeOf(x).Dim(d)
+		for k := range places {
+			switch i := a.Int(k); {
+			case size != tensor.Unknown:
+				p, err := array.Position(i, size)
+				if err != nil {
+					return nil, false
+				}
+				places[k][d] = p
+			case i != int64(int32(i)) || (i < 0) != (a.Int(0) < 0):
+				return nil, false
+			default:
+				places[k][d] = int(i)
+			}
+		}
+	}
+	return places, true
+}
+
+// alike reports whether two lists of places have the same signs, so that they can be compared.
+func alike(a, b []place) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return true
+	}
+	for d := range a[0] {
+		if (a[0][d] < 0) != (b[0][d] < 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// lastAt returns the last position in a list of each place, and whether there is one position of each.
+func lastAt(list []place) (at map[place]int, distinct bool) {
+	at = make(map[place]int, len(list))
+	for k, p := range list {
+		at[p] = k
+	}
+	return at, len(at) == len(list)
+}
+
+// distinct reports whether the indexes of x are known to point to different places.
+func distinct(x *variable, indexes []*variable) bool {
+	if len(indexes) == 0 {
+		return false
+	} else if a, _, ok := owner[tensor.ARangeOp](indexes[0]); ok && len(indexes) == 1 {
+		start, ok := intOf(a.Inputs()[0])
+		step, ok2 := intOf(a.Inputs()[2])
+		return ok && ok2 && start >= 0 && step > 0
+	}
+	places, ok := placesOf(x, indexes)
+	_, once := lastAt(places)
+	return ok && once
+}
+
+// advSub1AdvIncSub1 takes indexes that are numbers, or that were just written and are known to be
+// different. Where some of the places that it reads were written, it writes to what it reads.
+func advSub1AdvIncSub1(c *rewrite.Context, n *apply) (result, error) {
+	v := n.Inputs()[0]
+	a, op, ok := owner[tensor.AdvancedIncSubtensorOp](v)
+	if !ok || op.Inplace || opOf[tensor.AdvancedSubtensorOp](n).K != op.K {
+		return c.Miss("it does not read rows that were changed"), nil
+	}
+	x, y, write, read := a.Inputs()[0], a.Inputs()[1], a.Inputs()[2:], n.Inputs()[1:]
+	if slices.Equal(write, read) && distinct(x, write) && n.Out().Type().Accepts(y.Type()) {
+		if !op.Set {
+			y = tensor.Add(tensor.Take(x, read...), y)
+		}
+		return replace(c, n, y)
+	}
+	from, ok := placesOf(x, write)
+	to, ok2 := placesOf(x, read)
+	at, once := lastAt(from)
+	if !ok || !ok2 || !alike(from, to) || !op.Set && !once || len(from) == 0 {
+		return c.Miss("it is not known which rows were changed, or one was several times"), nil
+	}
+	var written, rows []int64 // of n.Out() and y
+	for k, p := range to {
+		if j, ok := at[p]; ok {
+			written, rows = append(written, int64(k)), append(rows, int64(j))
+		}
+	}
+	list := func(l []int64) *variable { return tensor.Constant(array.Of(l, len(l))) }
+	if len(rows) > 0 && typeOf(y).Dim(0) == 1 && len(from) > 1 {
+		return c.Miss("one value is written everywhere"), nil
+	}
+	old := tensor.Take(x, read...)
+	if !slices.Equal(rows, upTo(len(from))) {
+		y = tensor.Take(y, list(rows))
+	}
+	switch {
+	case len(rows) == len(to) && op.Set:
+		return replace(c, n, y, old)
+	case len(rows) == len(to):
+		return replace(c, n, tensor.Add(old, y))
+	case len(rows) > 0 && !usedOnce(v):
+		return c.Miss("what was written has other uses"), nil
+	}
+	s := tensor.ShapesOf(c.Graph())
+	var checks []*variable
+	for d := range write {
+		checks = append(checks, reached(from, to, d, s.Dim(x, d)))
+	}
+	old = provided(old, "an index of a write is out of range", checks...)
+	switch {
+	case len(rows) == 0:
+		return replace(c, n, old)
+	case op.Set:
+		return replace(c, n, tensor.SetTake(old, y, list(written)))
+	}
+	return replace(c, n, tensor.IncTake(old, y, list(written)))
+}
+
+// upTo returns the numbers 0 to n-1.
+func upTo(n int) []int64 {
+	list := make([]int64, n)
+	for i := range list {
+		list[i] = int64(i)
+	}
+	return list
+}
+
+// reached returns the condition that a dimension of size n has the places that are written. It returns
+// nil if that follows from the places that are read.
+func reached(written, read []place, d int, n *variable) *variable {
+	least := func(list []place) int { // elements of the dimension
+		size := 0
+		for _, p := range list {
+			size = max(size, p[d]+1, -p[d])
+		}
+		return size
+	}
+	if k := least(written); k > least(read) {
+		if size, ok := intOf(n); !ok || size < k {
+			return tensor.Map(array.Ge, n, tensor.Int(k))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package tensorpass
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+)
+
+// specifyShapeRules lists the rules of promised sizes.
+func specifyShapeRules() []Local {
+	onSpecifyShape := onType[tensor.SpecifyShapeOp]()
+	return inGo("it computes with sizes that belong to ops",
+		rule(Canonicalize|Specialize|Useless, "local_merge_consecutive_specify_shape", onSpecifyShape, 2, mergeSpecifyShape,
+			"two promises are one, and one that the type makes already is none: specify_shape(specify_shape(X, [2, None]), [None, 3]) → specify_shape(X, [2, 3])"),
+		rule(Canonicalize|Specialize, "local_specify_shape_of_alloc", onSpecifyShape, 2, specifyShapeOfAlloc,
+			"a filled tensor has the sizes that are promised: specify_shape(Alloc(v, n), [5]) → Alloc(v, 5); it is not checked any more that n is 5"),
+		rule(Canonicalize|Specialize, "local_specify_shape_lift", onSpecifyShape, 2, liftSpecifyShape,
+			"sizes are promised before computing: specify_shape(exp(x), [3]) → exp(specify_shape(x, [3])), also of a tensor of which a part is written"),
+	)
+}
+
+func mergeSpecifyShape(c *rewrite.Context, n *apply) (result, error) {
+	x, sizes := n.Inputs()[0], typeOf(n.Out()).Shape()
+	if a, _, ok := owner[tensor.SpecifyShapeOp](x); ok {
+		x = a.Inputs()[0]
+	} else if typeOf(x) != typeOf(n.Out()) {
+		return c.Miss("it promises what the type does not know, and is the only promise"), nil
+	}
+	return attempt(c, n, func() *variable { return tensor.SpecifyShape(x, sizes...) })
+}
+
+func specifyShapeOfAlloc(c *rewrite.Context, n *apply) (result, error) {
+	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
+	if !ok {
+		return c.Miss("the argument is not an Alloc"), nil
+	}
+	sizes := slices.Clone(a.Inputs()[1:])
+	for d, size := range typeOf(n.Out()).Shape() {
+		if size != tensor.Unknown {
+			sizes[d] = tensor.Int(size)
+		}
+	}
+	return attempt(c, n, func() *variable { return tensor.Alloc(a.Inputs()[0], sizes...) })
+}
+
+// liftSpecifyShape looks for an input that has the shape of the argument.
+func liftSpecifyShape(c *rewrite.Context, n *apply) (result, error) {
+	v := n.Inputs()[0]
+	a := v.Owner()
+	_, isElem := elemOf(a)
+	_, isWrite := writeOf(a)
+	if !isElem && !isWrite || !usedOnce(v) {
+		return c.Miss("the argument is neither element-wise nor a write, or has other uses"), nil
+	}
+	in := slices.Clone(a.Inputs())
+	k := slices.IndexFunc(in, func(x *variable) bool {
+		return typeOf(x).NDim() == typeOf(v).NDim() && samePattern(x, v) && samePattern(x, n.Out()) && !x.IsConstant()
+	})
+	if k < 0 || isWrite && k > 0 {
+		return c.Miss("no argument is known to have the whole shape"), nil
+	}
+	return attempt(c, n, func() *variable {
+		in[k] = tensor.SpecifyShape(in[k], typeOf(n.Out()).Shape()...)
+		return again(a, in...)
+	})
+}
