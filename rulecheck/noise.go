@@ -123,7 +123,12 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 	terms, product := 0.0, 1.0 // the largest term and product
 	for _, a := range ins {
 		m := magnitude(a)
-		terms, product = max(terms, m), float64(product*max(m, 1))
+		terms = max(terms, m)
+		if _, reduces := s.apply.Op().(tensor.Reduce); !reduces {
+			product = float64(product * max(m, 1))
+		} else if s.kind.multiplies {
+			product = float64(product * growth(a))
+		}
 		adds = adds || a.DType() == array.Int64 && m >= 1<<53 // its conversion is off
 	}
 	if s.kind.multiplies {
@@ -224,6 +229,17 @@ func has(a *array.Array, property func(array.DType, float64) bool) bool {
 		}
 	}
 	return false
+}
+
+// growth returns the product of the absolute values above 1 of the finite elements.
+func growth(a *array.Array) float64 {
+	product := 1.0
+	for i := range a.Len() {
+		if v := math.Abs(a.Float(i)); v-v == 0 {
+			product = float64(product * max(v, 1))
+		}
+	}
+	return product
 }
 
 // magnitude returns the largest absolute value of the finite elements.
