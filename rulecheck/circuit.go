@@ -33,6 +33,16 @@ type step struct {
 	kind    opKind
 }
 
+// rounds reports whether a step converts floats to a less exact type.
+func (s step) rounds() bool {
+	e, ok := s.apply.Op().(tensor.Elemwise)
+	if !ok || e.Op != array.Cast || !e.To.IsFloat() {
+		return false
+	}
+	from := tensor.TypeOf(s.apply.Inputs()[0]).DType()
+	return from.IsFloat() && epsilon(from) < epsilon(e.To)
+}
+
 // newCircuit compiles both sides of a rewrite.
 func newCircuit(inputs, left, right []*fgraph.Variable) (*circuit, error) {
 	c := &circuit{inputs: inputs}
@@ -78,6 +88,11 @@ func newCircuit(inputs, left, right []*fgraph.Variable) (*circuit, error) {
 	}
 	c.left, c.right = places(left), places(right)
 	c.precision = tensor.TypeOf(left[0]).DType().Float()
+	if !slices.ContainsFunc(c.steps[c.leftSteps:], step.rounds) {
+		for i := range c.leftSteps { // a conversion that the right side drops is not an error
+			c.steps[i].kind.exact = c.steps[i].kind.exact || c.steps[i].rounds()
+		}
+	}
 	for _, s := range c.steps[:c.leftSteps] {
 		if d := outType(s.apply); !s.kind.exact && d.IsFloat() && epsilon(d) > epsilon(c.precision) {
 			c.precision = d

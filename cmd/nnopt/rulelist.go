@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/tensorpass"
 )
 
 // A listedRule is a rule of the database with everything that is known about it.
@@ -16,6 +17,7 @@ type listedRule struct {
 	Tags   []string `json:"tags"`
 	Cases  []string `json:"cases,omitempty"`
 	Reason string   `json:"reason,omitempty"` // why it is a Go function
+	Class  string   `json:"class,omitempty"`  // what the machine found
 }
 
 // listRules returns the rules among the entries of a database. One that is in several groups is
@@ -29,7 +31,7 @@ func listRules(list []optdb.Listing) []*listedRule {
 		}
 		r := byName[l.Name]
 		if r == nil {
-			r = &listedRule{Name: l.Name, Doc: l.Doc, Cases: l.Cases, Reason: l.Reason}
+			r = &listedRule{Name: l.Name, Doc: l.Doc, Cases: l.Cases, Reason: l.Reason, Class: tensorpass.Class(l.Name)}
 			rules = append(rules, r)
 			byName[l.Name] = r
 		}
@@ -54,7 +56,11 @@ func printRules(c *console, list []optdb.Listing, asJSON bool) error {
 		return writeJSON(c.stdout, rules)
 	}
 	for _, r := range rules {
-		c.print("# %s\n%s: %s; %s\n", r.Doc, r.Name, strings.Join(r.Groups, " "), strings.Join(r.Tags, " "))
+		class := ""
+		if r.Class != "" {
+			class = " (" + r.Class + ")"
+		}
+		c.print("# %s\n%s: %s; %s%s\n", r.Doc, r.Name, strings.Join(r.Groups, " "), strings.Join(r.Tags, " "), class)
 		for _, text := range r.Cases {
 			c.print("    %s\n", text)
 		}

@@ -4,14 +4,31 @@ import (
 	"embed"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/nnopt/nnopt/pattern"
 )
 
 // A rule that is an equation is text, in the file of its family.
 //
-//go:embed rules/*.rules
+//go:embed rules/*
 var ruleFiles embed.FS
+
+// Class returns what the machine of package rulecheck found about a rule, such as "rounding", or ""
+// for a rule that is not in the database.
+func Class(rule string) string { return classes()[rule] }
+
+// classes reads the list that a test of the rules writes: a line a rule, its name and its class.
+var classes = sync.OnceValue(func() map[string]string {
+	list := make(map[string]string)
+	text, _ := ruleFiles.ReadFile("rules/classes.txt")
+	for line := range strings.Lines(string(text)) {
+		name, class, _ := strings.Cut(strings.TrimSpace(line), " ")
+		list[name] = class
+	}
+	return list
+})
 
 // textRules returns the rules of a file in rules, which is part of the program: faults panic.
 func textRules(family string) []Local {
