@@ -320,12 +320,12 @@ func Example_rules() {
 	rules, err := pattern.ParseRules("my.rules", `
 # A multiple can be taken out of a sum.
 sum_of_multiple: canonicalize; fast_run
-    (sum{a} (mul c x)) && number(c) => (mul {c} (sum{a} x))
+    (sum{a} (mul c x)) && finite(c) && scalar(c) => (mul {c} (sum{a} x))
 
 # The exponents of a power of a power are multiplied.
 pow_of_pow: canonicalize specialize; fast_run unsafe_nan
-    (pow (pow x a) b) && number(a, b) => (pow x {a*b})
-    (sqr (pow x a))   && number(a)    => (pow x {2*a})
+    (sqr (pow x a))    && number(a)                       => (pow x {2*a})
+    (pow (pow x a) b)  && number(a, b) && nonnegative(x)  => (pow x {a*b})
 `)
 	check(err)
 	db := passes.Default()
