@@ -73,7 +73,8 @@ func (n noise) disturbed(a *array.Array, size float64) *array.Array {
 		size = min(size, noiseDouble) // also if it is computed from a float32
 	}
 	for i := range b.Len() {
-		b.SetFloat(i, b.Float(i)*(1+size*(2*n.rng.Float64()-1)))
+		r := float64(n.rng.Float64()) - 0.5
+		b.SetFloat(i, b.Float(i)*(1+float64(2*size*r)))
 	}
 	return b
 }
