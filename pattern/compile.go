@@ -275,7 +275,7 @@ func (c *compiler) clashes() {
 func (c *compiler) guards(list []Guard) []guard {
 	var guards []guard
 	for _, g := range list {
-		f, ok := c.opts.functions[g.Func]
+		f, ok := c.opts.function(g.Func)
 		if !ok || f.Holds == nil {
 			c.fault(g.Pos, ErrUnknownFunc, "guard %s", g.Func)
 		}
@@ -375,7 +375,7 @@ func (c *compiler) calc(n *node, e Calc) {
 
 func (c *compiler) construction(n *node, e *Call) {
 	n.output = e.Output
-	if f, ok := c.opts.functions[e.Op]; ok && f.Build != nil {
+	if f, ok := c.opts.function(e.Op); ok && f.Build != nil {
 		n.fn = &function{Function: f}
 	} else {
 		op, inBraces, ok := c.operator(e.Op)
@@ -450,7 +450,7 @@ func (c *compiler) parameters(n *node, e *Call, text string) {
 	if err == nil {
 		err = p.end()
 	}
-	f, ok := c.opts.functions[g.Func]
+	f, ok := c.opts.function(g.Func)
 	switch {
 	case err != nil || g.Not:
 		c.fault(e.Pos, ErrForm, "%s: a name or a function of names is expected in braces", e.Op)

@@ -18,7 +18,7 @@ type Option func(*options)
 type options struct {
 	name, doc string
 	shared    bool
-	functions map[string]Function
+	functions []Function
 }
 
 // Named sets the name of the rewriter. The default is its text, as in Theano's profile.
@@ -34,11 +34,7 @@ func Shared() Option { return func(o *options) { o.shared = true } }
 // With defines functions. They take precedence over those of the vocabulary, and over an op of the
 // same name.
 func With(list ...Function) Option {
-	return func(o *options) {
-		for _, f := range list {
-			o.functions[f.Name] = f
-		}
-	}
+	return func(o *options) { o.functions = append(o.functions, list...) }
 }
 
 // WithGuard defines the function of a guard, which may look anywhere in the graph.
@@ -47,14 +43,24 @@ func WithGuard(name string, holds func(Args) bool) Option {
 }
 
 func newOptions(v Vocabulary, list []Option) *options {
-	o := &options{functions: make(map[string]Function)}
+	o := new(options)
 	if lib, ok := v.(Library); ok {
-		With(lib.Functions()...)(o)
+		o.functions = slices.Clip(lib.Functions())
 	}
 	for _, option := range list {
 		option(o)
 	}
 	return o
+}
+
+// function returns the function of a name. Those of options stand behind those of the vocabulary.
+func (o *options) function(name string) (Function, bool) {
+	for _, f := range slices.Backward(o.functions) {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Function{}, false
 }
 
 // A Matcher finds matches of a pattern in graphs. It is safe for concurrent use.

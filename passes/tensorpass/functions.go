@@ -3,6 +3,7 @@ package tensorpass
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor"
@@ -10,9 +11,12 @@ import (
 )
 
 // Functions returns the functions that rules of tensors can use.
-func (vocabulary) Functions() []pattern.Function {
+func (vocabulary) Functions() []pattern.Function { return allFunctions() }
+
+// allFunctions lists them once: every rule looks them up.
+var allFunctions = sync.OnceValue(func() []pattern.Function {
 	return slices.Concat(functions, arithmeticFunctions, elemwiseFunctions, erfFunctions, logarithmFunctions, softmaxFunctions)
-}
+})
 
 var functions = []pattern.Function{
 	about("float(x)", "the elements of x are floats", isFloat),
