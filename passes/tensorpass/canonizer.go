@@ -33,7 +33,9 @@ var (
 		simplify: mergeTerms, simplifies: func(_ array.Opcode, in []*variable) bool { return mayMerge(in) }}
 	mulCanonizer = canonizer{main: array.Mul, inverse: array.TrueDiv, reciprocal: array.Inv, neutral: 1,
 		simplify: divideByAbs, simplifies: func(op array.Opcode, _ []*variable) bool { return op == array.TrueDiv }}
-	products = canonizer{main: array.Mul, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes, neutral: 1} // a quotient is a term
+	// To these, a quotient or a difference is a term.
+	products = canonizer{main: array.Mul, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes, neutral: 1}
+	sums     = canonizer{main: array.Add, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes}
 )
 
 // family returns the apply of v and its operation, if that is one of the canonizer's, and else nil.

@@ -4,6 +4,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 func crossentropyWithBias(c *rewrite.Context, n *apply) (result, error) {
@@ -71,6 +72,44 @@ func mayDepend(v, w *variable) bool {
 	return len(todo) > 0
 }
 
+func advancedIndexingCrossentropy(c *rewrite.Context, n *apply) (result, error) {
+	pick := n
+	log := false
+	if op, _ := elemOf(n); op == array.Log {
+		if pick = n.Inputs()[0].Owner(); pick == nil || !usedOnce(n.Inputs()[0]) {
+			return c.Miss("the argument is not a selection with a single use"), nil
+		}
+		log = true
+	}
+	op, ok := pick.Op().(tensor.AdvancedSubtensorOp)
+	if !ok || op.K != 2 || typeOf(pick.Inputs()[0]).NDim() != 2 {
+		return c.Miss("it does not pick an element of each row"), nil
+	}
+	probs, rows, labels := pick.Inputs()[0], pick.Inputs()[1], pick.Inputs()[2]
+	if p := argument(probs, array.Log); p != nil && !log && usedOnce(probs) {
+		probs, log = p, true
+	}
+	x, bias := softmaxArgument(probs, log)
+	if x == nil || !usedOnce(probs) {
+		return c.Miss("it is not the logarithm of a softmax with a single use"), nil
+	}
+	s := tensor.ShapesOf(c.Graph())
+	stop := rangeFromZero(rows)
+	if stop == nil || typeOf(labels).NDim() != 1 {
+		return c.Miss("the first index is not rows in order"), nil
+	}
+	if !sameSize(stop, s.Dim(x, 0)) {
+		if !sameSize(stop, s.Dim(labels, 0)) {
+			return c.Miss("the first index is neither all rows nor one for each label"), nil
+		}
+		x = tensor.Subtensor(x, tensor.SliceOf(nil, s.Dim(labels, 0), 1)) // there may be rows without a label
+	}
+	if bias == nil {
+		bias = zeroBias(c, x)
+	}
+	return replace(c, n, tensor.Neg(tensor.MustApply(tensor.CrossentropySoftmaxArgmax1HotWithBiasOp{}, x, bias, labels)))
+}
+
 // rangeFromZero returns k if v is arange(k), and else nil.
 func rangeFromZero(v *variable) *variable {
 	a, _, ok := owner[tensor.ARangeOp](v)
@@ -78,4 +117,21 @@ func rangeFromZero(v *variable) *variable {
 		return nil
 	}
 	return a.Inputs()[1]
+}
+
+// softmaxArgument returns x and the vector that is added to it, if any, where v is the softmax of
+// x. If the logarithm of v is not taken, v has to be the logarithm of the softmax.
+func softmaxArgument(v *variable, log bool) (x, bias *variable) {
+	if a, _, ok := owner[tensor.SoftmaxWithBiasOp](v); ok && log {
+		return a.Inputs()[0], a.Inputs()[1]
+	}
+	a, op, ok := owner[tensor.SoftmaxOp](v)
+	if !ok || op.Log == log {
+		return nil, nil
+	}
+	v = a.Inputs()[0]
+	if x, bias = withBias(v); x != nil && usedOnce(v) {
+		return x, bias
+	}
+	return v, nil
 }

@@ -64,7 +64,7 @@ func gemvOfSum(c *rewrite.Context, n *apply) (result, error) {
 	case target < 0 && len(products) == 1:
 		t := products[0]
 		in := slices.Clone(t.matrix.Owner().Inputs())
-		in[1] = timesScalar(in[1], t.scalar())
+		in[1] = combined(array.Mul, in[1], t.scalar())
 		others, products = append(others, term{matrix: again(t.matrix.Owner(), in...), uses: 1}), nil
 	case target < 0:
 		target = len(others)
@@ -73,7 +73,7 @@ func gemvOfSum(c *rewrite.Context, n *apply) (result, error) {
 	for _, t := range products {
 		a := t.matrix.Owner()
 		in := slices.Clone(a.Inputs())
-		in[0], in[1], in[4] = others[target].matrix, timesScalar(in[1], t.scalar()), others[target].scalar()
+		in[0], in[1], in[4] = others[target].matrix, combined(array.Mul, in[1], t.scalar()), others[target].scalar()
 		others[target] = term{matrix: again(a, in...), uses: 1}
 	}
 	return replace(c, n, total(others, out), n.Inputs()...)
@@ -84,19 +84,4 @@ func gemvOfSum(c *rewrite.Context, n *apply) (result, error) {
 func isGemv(t term) bool {
 	a, op, ok := owner[tensor.GemvOp](t.matrix)
 	return ok && t.sole() && !op.Inplace && is(a.Inputs()[4], 0)
-}
-
-// timesScalar returns the product of two scalars.
-func timesScalar(a, b *variable) *variable {
-	x, ok := uniform(a)
-	y, ok2 := uniform(b)
-	switch {
-	case ok && ok2:
-		return full(dtypeOf(a), x*y)
-	case ok && x == 1:
-		return b
-	case ok2 && y == 1:
-		return a
-	}
-	return tensor.Mul(a, b)
 }

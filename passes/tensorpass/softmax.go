@@ -27,6 +27,9 @@ func softmaxRules() []Local {
 		rule(Stabilize|Specialize, "crossentropy_to_crossentropy_with_softmax_with_bias", onCrossentropy, 2, crossentropyWithBias,
 			"the cross-entropy of a softmax takes no logarithm of 0: one op computes the softmax, the cross-entropy and the largest class").
 			because("it replaces the softmax with another output of the op, too"),
+		rule(Specialize, "local_advanced_indexing_crossentropy_onehot", append(on(array.Log), onType[tensor.AdvancedSubtensorOp]()...), 0,
+			advancedIndexingCrossentropy, "log(softmax(X))[arange(n), y] → -cross-entropy of the softmax").
+			because("it compares the shapes of what is picked, as far as they are known"),
 	}
 }
 
@@ -41,21 +44,6 @@ var softmaxFunctions = []pattern.Function{
 		Holds: func(a pattern.Args) bool {
 			return keepsDim(a.Params[0].(tensor.DimShuffleOp), a.Params[1].(axes), a.Vars[0])
 		}},
-	{Name: "picks", Usage: "picks(n, x, y)", Doc: "n is the number of rows of the matrix x, or of elements of the vector y",
-		Holds: func(a pattern.Args) bool {
-			n, x, y, s := a.Vars[0], a.Vars[1], a.Vars[2], tensor.ShapesOf(a.Context.Graph())
-			return typeOf(x).NDim() == 2 && typeOf(y).NDim() == 1 && (sameSize(n, s.Dim(x, 0)) || sameSize(n, s.Dim(y, 0)))
-		}},
-	{Name: "picked", Usage: "(picked n x y)", Doc: "the rows of the matrix x that have an element in the vector y, where picks(n, x, y)",
-		Build: func(a pattern.Args) (*variable, error) {
-			n, x, s := a.Vars[0], a.Vars[1], tensor.ShapesOf(a.Context.Graph())
-			if sameSize(n, s.Dim(x, 0)) {
-				return x, nil
-			}
-			return tensor.Subtensor(x, tensor.SliceOf(nil, s.Dim(a.Vars[2], 0), 1)), nil
-		}},
-	{Name: "no_bias", Usage: "(no_bias x)", Doc: "zeros, as many as the matrix x has columns",
-		Build: func(a pattern.Args) (*variable, error) { return zeroBias(a.Context, a.Vars[0]), nil }},
 	{Name: "row", Usage: "row({d}, b, x)", Depth: 1,
 		Doc: "the DimShuffle d makes the vector b a row that is added to each row of the matrix x, of the same element type",
 		Holds: func(a pattern.Args) bool {
@@ -79,4 +67,19 @@ func keepsDim(d tensor.DimShuffleOp, a axes, x *variable) bool {
 		}
 	}
 	return kept == len(order)-1 && slices.Equal(d.NewOrder(), order)
+}
+
+// withBias takes a sum of a matrix and a vector apart. x is nil if v is not such a sum.
+func withBias(v *variable) (x, bias *variable) {
+	a := elem(v, array.Add)
+	if a == nil || len(a.Inputs()) != 2 || typeOf(v).NDim() != 2 {
+		return nil, nil
+	}
+	for i, w := range a.Inputs() {
+		b, x := stripPadding(w), a.Inputs()[1-i]
+		if typeOf(b).NDim() == 1 && typeOf(b).Dim(0) != 1 && samePattern(x, v) && dtypeOf(x) == dtypeOf(b) {
+			return x, b
+		}
+	}
+	return nil, nil
 }
