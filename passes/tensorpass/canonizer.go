@@ -145,31 +145,27 @@ func cancel(num, den []*variable) ([]*variable, []*variable, bool) {
 	if len(num) == 0 || len(den) == 0 {
 		return num, den, false
 	}
-	count := make(map[*variable]int, len(den))
-	for _, v := range den {
-		count[v]++
-	}
-	gone := make(map[*variable]int)
-	keep := make([]*variable, 0, len(num))
-	for _, v := range num {
-		if count[v] > gone[v] {
-			gone[v]++
-		} else {
-			keep = append(keep, v)
-		}
-	}
-	if len(gone) == 0 {
+	both, keep := partition(num, takeFrom(den))
+	if len(both) == 0 {
 		return num, den, false
 	}
-	rest := make([]*variable, 0, len(den))
-	for _, v := range den {
-		if gone[v] > 0 {
-			gone[v]--
-		} else {
-			rest = append(rest, v)
-		}
-	}
+	_, rest := partition(den, takeFrom(both))
 	return keep, rest, true
+}
+
+// takeFrom returns a function that takes a variable out of a list, and reports whether it was there.
+func takeFrom(list []*variable) func(*variable) bool {
+	left := make(map[*variable]int, len(list))
+	for _, v := range list {
+		left[v]++
+	}
+	return func(v *variable) bool {
+		if left[v] == 0 {
+			return false
+		}
+		left[v]--
+		return true
+	}
 }
 
 // constants makes one constant of all, in front of num, and drops it if it is neutral. The lists
@@ -340,11 +336,8 @@ func isFoldable(v *variable) bool {
 // transform is the rule of the canonizer.
 func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 	out := n.Out()
-	if z.nested(out, onlyClient(out)) {
-		return c.Miss("it is a term of a larger expression of the same kind"), nil
-	}
-	if z.settled(n) {
-		return c.Miss("nothing cancels, the constants are one already, and it is flat"), nil
+	if z.nested(out, onlyClient(out)) || z.settled(n) {
+		return c.Miss("it is a term of a larger expression of the same kind, or nothing cancels, the constants are one already, and it is flat"), nil
 	}
 	if z.outermost(n) {
 		oldNum, oldDen, met := z.split(out, false, math.MaxInt)

@@ -194,19 +194,12 @@ func reduceJoin(c *rewrite.Context, n *apply) (result, error) {
 	rows := make([]*variable, len(a.Inputs()))
 	for i, v := range a.Inputs() {
 		_, ds, ok := owner[tensor.DimShuffleOp](v)
-		if !ok || ds.NewOrder()[join.Axis] != array.NewAxis {
-			return c.Miss("input %d of the join did not get a new dimension for it", i), nil
+		if !ok || ds.NewOrder()[join.Axis] != array.NewAxis || !samePattern(v, a.Inputs()[0]) {
+			return c.Miss("input %d of the join did not get a new dimension for it, or has another shape than the first", i), nil
 		}
 		rows[i] = withoutAxes(v, axes)
-		if !samePattern(v, a.Inputs()[0]) {
-			return c.Miss("the inputs do not have one shape"), nil
-		}
 	}
-	y := reduceList(op, rows)
-	if y == nil {
-		return c.Miss("there are more than two inputs"), nil
-	}
-	return replace(c, n, y)
+	return replace(c, n, reduceList(op, rows))
 }
 
 func reduceMakeVector(c *rewrite.Context, n *apply) (result, error) {
@@ -215,9 +208,5 @@ func reduceMakeVector(c *rewrite.Context, n *apply) (result, error) {
 	if !ok || axes == 0 {
 		return c.Miss("it does not reduce a MakeVector"), nil
 	}
-	y := reduceList(op, a.Inputs())
-	if y == nil {
-		return c.Miss("there is no op for that many elements"), nil
-	}
-	return replace(c, n, y)
+	return replace(c, n, reduceList(op, a.Inputs()))
 }

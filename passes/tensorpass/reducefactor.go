@@ -26,11 +26,8 @@ func sumDivDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 	}
 	num, den := q.Inputs()[0], q.Inputs()[1]
 	kept := withoutAxes(den, axes)
-	if kept == nil {
-		return c.Miss("the divisor varies along the reduced dimensions"), nil
-	}
-	if !samePattern(num, v) {
-		return c.Miss("the numerator does not have the shape of the quotient"), nil
+	if kept == nil || !samePattern(num, v) {
+		return c.Miss("the divisor varies along the reduced dimensions, or has dimensions that the numerator has not"), nil
 	}
 	return replace(c, n, tensor.TrueDiv(reduceOver(array.Sum, castTo(num, dtypeOf(v)), axes), kept))
 }
@@ -67,15 +64,8 @@ func sumMulByScalar(c *rewrite.Context, n *apply) (result, error) {
 	if len(scalars) == 0 || len(rest) == 0 {
 		return c.Miss("all factors are scalars, or none"), nil
 	}
-	x := rest[0]
-	if len(rest) > 1 {
-		x = computeAs(v, array.Mul, rest...)
-	}
-	if !samePattern(x, v) {
-		return c.Miss("the other factors do not have the shape of the product"), nil
-	}
 	scalars = mapped(scalars, scalarFactor)
-	sum := reduceOver(array.Sum, castTo(x, dtypeOf(v)), axes)
+	sum := reduceOver(array.Sum, castTo(products.join(rest, nil, v), dtypeOf(v)), axes)
 	if len(scalars) == 1 && is(scalars[0], -1) {
 		return replace(c, n, tensor.Neg(sum))
 	}
@@ -116,15 +106,11 @@ func prodOfNegations(c *rewrite.Context, n *apply, axes array.Axes) (result, err
 		return c.Miss("it is not the product of negations of floats with a single use"), nil
 	}
 	odd := true
-	for d := range typeOf(v).NDim() {
-		size := typeOf(v).Dim(d)
-		switch {
-		case !axes.Has(d):
-		case size == tensor.Unknown:
+	for d, size := range typeOf(v).Shape() {
+		if axes.Has(d) && size == tensor.Unknown {
 			return c.Miss("the number of elements is not known"), nil
-		case size%2 == 0:
-			odd = false
 		}
+		odd = odd && (!axes.Has(d) || size%2 != 0)
 	}
 	y := reduceOver(array.Prod, x, axes)
 	if odd {
