@@ -2,6 +2,7 @@ package tensorpass
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -129,13 +130,11 @@ func sumOfOuter(c *rewrite.Context, n *apply) (result, error) {
 		p, squared = x, true
 	}
 	a := elem(p, array.Mul)
-	if op != array.Sum || !isFloat(v) || !usedOnce(v) || a == nil || len(a.Inputs()) != 2 {
-		return c.Miss("it is not the sum of a product of two factors with a single use"), nil
+	other := func(f *variable) bool { return dtypeOf(f) != dtypeOf(v) }
+	if op != array.Sum || !isFloat(v) || !usedOnce(v) || a == nil || len(a.Inputs()) != 2 || slices.ContainsFunc(a.Inputs(), other) {
+		return c.Miss("it is not the sum of a product of two factors of one type, with a single use"), nil
 	}
 	f, g := a.Inputs()[0], a.Inputs()[1]
-	if dtypeOf(f) != dtypeOf(v) || dtypeOf(g) != dtypeOf(v) {
-		return c.Miss("the factors have different types"), nil
-	}
 	var ownF, ownG, both array.Axes
 	for d := range typeOf(v).NDim() {
 		inF, inG := typeOf(f).Dim(d) != 1, typeOf(g).Dim(d) != 1
@@ -151,12 +150,8 @@ func sumOfOuter(c *rewrite.Context, n *apply) (result, error) {
 		}
 	}
 	switch keptF, keptG := ownF&^axes, ownG&^axes; {
-	case ownF == 0 || ownG == 0:
-		return c.Miss("one factor has all the elements"), nil
-	case bits.OnesCount8(uint8(both)) != 1 || both&axes == 0:
-		return c.Miss("the factors do not have one dimension in common, which is reduced"), nil
-	case keptF&(keptF-1) != 0 || keptG&(keptG-1) != 0:
-		return c.Miss("a factor has several dimensions that are not reduced"), nil
+	case ownF == 0 || ownG == 0 || bits.OnesCount8(uint8(both)) != 1 || both&axes == 0 || keptF&(keptF-1) != 0 || keptG&(keptG-1) != 0:
+		return c.Miss("the factors do not have one dimension in common, which is reduced, and at most one each that is not"), nil
 	case keptF == 0 || keptG != 0 && keptG < keptF:
 		f, g, ownF, ownG = g, f, ownG, ownF
 	}
