@@ -11,28 +11,12 @@ import (
 // productRules lists the rules of products of matrices.
 func productRules() []Local {
 	return []Local{
-		rule(Canonicalize|Stabilize|unsafe, "local_0_dot_x", onOp(tensor.DotOp{}), 0, zeroDot,
-			"a product with a matrix of zeros, or of factors without elements, is 0, also where the other factor is NaN or infinite; "+
-				"it does not check any more that the sizes agree").
-			because("it asks for the sizes of the factors and makes the shape of the result"),
 		rule(Canonicalize|unsafe, "local_dot_to_mul", onOp(tensor.DotOp{}), 0, dotToMul,
 			"a product of matrices that sums a single term is an element-wise product: dot(col, row) → col*row, "+
 				"except where it is the outer product of vectors or is added to a matrix, which Ger does at once; "+
 				"0 times infinity is NaN, and was 0").
 			because("it looks at the readers of the product"),
-		rule(Specialize|unsafe, "local_usmm", on(array.Sub), 3, usmm,
-			"a sparse product is subtracted where it is computed: z - alpha*SparseDot(x, y) → Usmm(-alpha, x, y, z), if alpha is a scalar; "+
-				"where alpha is infinite, zeros that are not stored stay 0, and were NaN").
-			because("it finds the sparse product among factors"),
 	}
-}
-
-func zeroDot(c *rewrite.Context, n *apply) (result, error) {
-	empty := func(v *variable) bool { return slices.Contains(typeOf(v).Shape(), 0) }
-	if !slices.ContainsFunc(n.Inputs(), func(v *variable) bool { return is(v, 0) || empty(v) }) {
-		return c.Miss("no factor is 0 or known to be empty"), nil
-	}
-	return replace(c, n, refilled(full(dtypeOf(n.Out()), 0), tensor.ShapesOf(c.Graph()).Shape(n.Out())))
 }
 
 func dotToMul(c *rewrite.Context, n *apply) (result, error) {
@@ -90,47 +74,6 @@ func isTerm(v *variable) bool {
 	}
 }
 
-// usmm is a nameless rule in Theano: sub(z, mul(alpha, SparseDot(x, y))) → Usmm(neg(alpha), x, y,
-// z).
-func usmm(c *rewrite.Context, n *apply) (result, error) {
-	z, factors := n.Inputs()[0], ownFactors(n.Inputs()[1])
-	dtype := dtypeOf(z)
-	at := slices.IndexFunc(factors, func(f *variable) bool { _, _, ok := owner[tensor.SparseDotOp](f); return ok && usedOnce(f) })
-	if at < 0 || len(factors) > 2 || !samePattern(z, n.Out()) || !samePattern(factors[at], z) || dtype != dtypeOf(n.Out()) {
-		return c.Miss("the subtrahend is not a sparse product"), nil
-	}
-	alpha := full(dtype, -1)
-	if len(factors) == 2 {
-		f := factors[1-at]
-		if !isScalar(f) || dtypeOf(f) != dtype {
-			return c.Miss("the factor is not a scalar"), nil
-		}
-		if f = scalarOf(f); f.IsConstant() {
-			alpha = full(dtype, -tensor.ConstantOf(f).Float(0))
-		} else {
-			alpha = tensor.Neg(f)
-		}
-	}
-	xy := factors[at].Owner().Inputs()
-	return replace(c, n, tensor.MustApply(tensor.UsmmOp{}, alpha, xy[0], xy[1], z))
-}
-
-func dotToDot22(c *rewrite.Context, n *apply) (result, error) {
-	x, y := n.Inputs()[0], n.Inputs()[1]
-	if !isFloat(x) || dtypeOf(x) != dtypeOf(y) {
-		return c.Miss("a %v and a %v are not floats of one type", x.Type(), y.Type()), nil
-	}
-	switch xv, yv := typeOf(x).NDim() == 1, typeOf(y).NDim() == 1; {
-	case xv && yv:
-		return c.Miss("both factors are vectors"), nil
-	case xv:
-		return replace(c, n, tensor.DimShuffle(tensor.MustApply(tensor.Dot22Op{}, fromVector(x, 0), y), 1))
-	case yv:
-		return replace(c, n, tensor.DimShuffle(tensor.MustApply(tensor.Dot22Op{}, x, fromVector(y, 1)), 0))
-	}
-	return replace(c, n, tensor.MustApply(tensor.Dot22Op{}, x, y))
-}
-
 func dot22ToDot22Scalar(c *rewrite.Context, n *apply) (result, error) {
 	factors := n.Inputs()
 	for i, f := range factors { // look into one nested product
@@ -178,25 +121,4 @@ func scales(f *variable, dtype array.DType) bool {
 func isDot22(v *variable) bool {
 	_, _, ok := owner[tensor.Dot22Op](v)
 	return ok && usedOnce(v)
-}
-
-// useBLAS is use_c_blas and use_scipy_ger. Outer products are SciPy's in Theano.
-func useBLAS(c *rewrite.Context, n *apply) (result, error) {
-	var form tensor.Op
-	switch op := n.Op().(type) {
-	case tensor.GemvOp:
-		if !op.BLAS {
-			op.BLAS = true
-			form = op
-		}
-	case tensor.GerOp:
-		if !op.BLAS {
-			op.BLAS = true
-			form = op
-		}
-	}
-	if form == nil {
-		return c.Miss("the BLAS computes it already"), nil
-	}
-	return replace(c, n, tensor.MustApply(form, n.Inputs()...))
 }

@@ -113,6 +113,24 @@ func product(factors ...*variable) *variable {
 	return tensor.Mul(factors...)
 }
 
+// combined returns the sum or product of two scalars, as a constant if both are and the result is
+// exact in a float64. It drops factors of 1.
+func combined(op array.Opcode, a, b *variable) *variable {
+	x, ok := uniform(a)
+	y, ok2 := uniform(b)
+	switch mul := op == array.Mul; {
+	case ok && ok2 && mul && (isFloat(a) || x*y < 1<<53):
+		return full(dtypeOf(a), x*y)
+	case ok && ok2 && !mul:
+		return full(dtypeOf(a), x+y)
+	case ok && mul && x == 1:
+		return b
+	case ok2 && mul && y == 1:
+		return a
+	}
+	return tensor.Map(op, a, b)
+}
+
 // scalarOf returns v without its dimensions, all of which are known to have size 1.
 func scalarOf(v *variable) *variable {
 	if a := tensor.ConstantOf(v); a != nil {

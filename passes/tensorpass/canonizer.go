@@ -33,7 +33,9 @@ var (
 		simplify: mergeTerms, simplifies: func(_ array.Opcode, in []*variable) bool { return mayMerge(in) }}
 	mulCanonizer = canonizer{main: array.Mul, inverse: array.TrueDiv, reciprocal: array.Inv, neutral: 1,
 		simplify: divideByAbs, simplifies: func(op array.Opcode, _ []*variable) bool { return op == array.TrueDiv }}
-	products = canonizer{main: array.Mul, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes, neutral: 1} // a quotient is a term
+	// To these, a quotient or a difference is a term.
+	products = canonizer{main: array.Mul, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes, neutral: 1}
+	sums     = canonizer{main: array.Add, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes}
 )
 
 // family returns the apply of v and its operation, if that is one of the canonizer's, and else nil.
@@ -143,31 +145,27 @@ func cancel(num, den []*variable) ([]*variable, []*variable, bool) {
 	if len(num) == 0 || len(den) == 0 {
 		return num, den, false
 	}
-	count := make(map[*variable]int, len(den))
-	for _, v := range den {
-		count[v]++
-	}
-	gone := make(map[*variable]int)
-	keep := make([]*variable, 0, len(num))
-	for _, v := range num {
-		if count[v] > gone[v] {
-			gone[v]++
-		} else {
-			keep = append(keep, v)
-		}
-	}
-	if len(gone) == 0 {
+	both, keep := partition(num, takeFrom(den))
+	if len(both) == 0 {
 		return num, den, false
 	}
-	rest := make([]*variable, 0, len(den))
-	for _, v := range den {
-		if gone[v] > 0 {
-			gone[v]--
-		} else {
-			rest = append(rest, v)
-		}
-	}
+	_, rest := partition(den, takeFrom(both))
 	return keep, rest, true
+}
+
+// takeFrom returns a function that takes a variable out of a list, and reports whether it was there.
+func takeFrom(list []*variable) func(*variable) bool {
+	left := make(map[*variable]int, len(list))
+	for _, v := range list {
+		left[v]++
+	}
+	return func(v *variable) bool {
+		if left[v] == 0 {
+			return false
+		}
+		left[v]--
+		return true
+	}
 }
 
 // constants makes one constant of all, in front of num, and drops it if it is neutral. The lists
@@ -338,11 +336,8 @@ func isFoldable(v *variable) bool {
 // transform is the rule of the canonizer.
 func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 	out := n.Out()
-	if z.nested(out, onlyClient(out)) {
-		return c.Miss("it is a term of a larger expression of the same kind"), nil
-	}
-	if z.settled(n) {
-		return c.Miss("nothing cancels, the constants are one already, and it is flat"), nil
+	if z.nested(out, onlyClient(out)) || z.settled(n) {
+		return c.Miss("it is a term of a larger expression of the same kind, or nothing cancels, the constants are one already, and it is flat"), nil
 	}
 	if z.outermost(n) {
 		oldNum, oldDen, met := z.split(out, false, math.MaxInt)

@@ -73,13 +73,12 @@ func mayDepend(v, w *variable) bool {
 }
 
 func advancedIndexingCrossentropy(c *rewrite.Context, n *apply) (result, error) {
-	pick := n
-	log := false
+	pick, log := n, false
 	if op, _ := elemOf(n); op == array.Log {
-		if pick = n.Inputs()[0].Owner(); pick == nil || !usedOnce(n.Inputs()[0]) {
+		v := n.Inputs()[0]
+		if pick, log = v.Owner(), true; pick == nil || !usedOnce(v) {
 			return c.Miss("the argument is not a selection with a single use"), nil
 		}
-		log = true
 	}
 	op, ok := pick.Op().(tensor.AdvancedSubtensorOp)
 	if !ok || op.K != 2 || typeOf(pick.Inputs()[0]).NDim() != 2 {
@@ -95,13 +94,11 @@ func advancedIndexingCrossentropy(c *rewrite.Context, n *apply) (result, error) 
 	}
 	s := tensor.ShapesOf(c.Graph())
 	stop := rangeFromZero(rows)
-	if stop == nil || typeOf(labels).NDim() != 1 {
-		return c.Miss("the first index is not rows in order"), nil
+	all := stop != nil && sameSize(stop, s.Dim(x, 0))
+	if stop == nil || typeOf(labels).NDim() != 1 || !all && !sameSize(stop, s.Dim(labels, 0)) {
+		return c.Miss("the first index is neither all rows in order nor one for each label"), nil
 	}
-	if !sameSize(stop, s.Dim(x, 0)) {
-		if !sameSize(stop, s.Dim(labels, 0)) {
-			return c.Miss("the first index is neither all rows nor one for each label"), nil
-		}
+	if !all {
 		x = tensor.Subtensor(x, tensor.SliceOf(nil, s.Dim(labels, 0), 1)) // there may be rows without a label
 	}
 	if bias == nil {
@@ -130,8 +127,15 @@ func softmaxArgument(v *variable, log bool) (x, bias *variable) {
 		return nil, nil
 	}
 	v = a.Inputs()[0]
-	if x, bias = withBias(v); x != nil && usedOnce(v) {
-		return x, bias
+	sum := elem(v, array.Add)
+	if sum == nil || len(sum.Inputs()) != 2 || typeOf(v).NDim() != 2 || !usedOnce(v) {
+		return v, nil
+	}
+	for i, w := range sum.Inputs() {
+		b, x := stripPadding(w), sum.Inputs()[1-i]
+		if typeOf(b).NDim() == 1 && typeOf(b).Dim(0) != 1 && samePattern(x, v) && dtypeOf(x) == dtypeOf(b) {
+			return x, b
+		}
 	}
 	return v, nil
 }

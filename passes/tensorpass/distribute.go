@@ -26,7 +26,7 @@ func greedyDistribute(c *rewrite.Context, n *apply) (result, error) {
 	if !isFloat(out) {
 		return none, nil
 	}
-	if !slices.ContainsFunc(n.Inputs(), mayDistribute) {
+	if !slices.ContainsFunc(n.Inputs(), func(v *variable) bool { return addCanonizer.reaches(v) || mulCanonizer.reaches(v) }) {
 		return c.Miss("no factor is a sum or a product"), nil
 	}
 	num, den, ok := mulCanonizer.few(out, mostDistributed)
@@ -59,23 +59,6 @@ func greedyDistribute(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("no factor is worth distributing"), nil
 	}
 	return replace(c, n, mulCanonizer.join(num, den, out), n.Inputs()...)
-}
-
-// mayDistribute reports whether v may be a sum, or a product with a sum as a factor.
-func mayDistribute(v *variable) bool {
-	for {
-		s := stripPadding(v)
-		if a, _ := addCanonizer.family(s); a != nil {
-			return true
-		}
-		if a, _ := mulCanonizer.family(s); a != nil {
-			return true
-		}
-		if s == v {
-			return false
-		}
-		v = s
-	}
 }
 
 // isSum reports whether a factor of out is a sum with a single use.

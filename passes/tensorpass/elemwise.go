@@ -20,17 +20,9 @@ var elemwiseFunctions = []pattern.Function{
 			return !slices.ContainsFunc(a.Vars, func(v *variable) bool { _, ok := leastSize(v); return !ok })
 		}},
 	{Name: "below", Usage: "below(c, x)", Depth: 3, Doc: "the number c is less than any element that x can have, which is a size as in size(x)",
-		Holds: func(a pattern.Args) bool {
-			c, ok := uniform(a.Vars[0])
-			least, ok2 := leastSize(a.Vars[1])
-			return ok && ok2 && c < least
-		}},
+		Holds: toLeast(func(c, least float64) bool { return c < least })},
 	{Name: "at_most", Usage: "at_most(c, x)", Depth: 3, Doc: "the number c is not greater than any element that x can have, which is a size as in size(x)",
-		Holds: func(a pattern.Args) bool {
-			c, ok := uniform(a.Vars[0])
-			least, ok2 := leastSize(a.Vars[1])
-			return ok && ok2 && c <= least
-		}},
+		Holds: toLeast(func(c, least float64) bool { return c <= least })},
 	{Name: "has_type", Usage: "has_type(x, {t})", Depth: 1, Doc: "t is the element type of x",
 		Holds: func(a pattern.Args) bool { return dtypeOf(a.Vars[0]) == a.Params[0] }},
 	{Name: "lossless", Usage: "lossless(x, {t})", Depth: 1, Doc: "the element type t has every value of the element type of x",
@@ -62,6 +54,15 @@ func branch(input int) func(pattern.Args) (*variable, error) {
 	return func(a pattern.Args) (*variable, error) {
 		s := a.Vars[0]
 		return castTo(s.Owner().Inputs()[input], dtypeOf(s)), nil
+	}
+}
+
+// toLeast returns the guard that compares a number with the least element of a size.
+func toLeast(compare func(c, least float64) bool) func(pattern.Args) bool {
+	return func(a pattern.Args) bool {
+		c, ok := uniform(a.Vars[0])
+		least, ok2 := leastSize(a.Vars[1])
+		return ok && ok2 && compare(c, least)
 	}
 }
 

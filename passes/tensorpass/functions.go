@@ -15,7 +15,7 @@ func (vocabulary) Functions() []pattern.Function { return allFunctions() }
 
 // allFunctions lists them once: every rule looks them up.
 var allFunctions = sync.OnceValue(func() []pattern.Function {
-	return slices.Concat(functions, arithmeticFunctions, elemwiseFunctions, erfFunctions, logarithmFunctions, softmaxFunctions)
+	return slices.Concat(functions, arithmeticFunctions, elemwiseFunctions, reduceFunctions, gemvFunctions, erfFunctions, logarithmFunctions, softmaxFunctions)
 })
 
 var functions = []pattern.Function{
@@ -47,6 +47,15 @@ var functions = []pattern.Function{
 		Holds: func(a pattern.Args) bool {
 			return !slices.ContainsFunc(a.Vars, func(v *variable) bool { return !isNonnegative(v) })
 		}},
+	about("vector(x)", "x has one dimension", func(v *variable) bool { return typeOf(v).NDim() == 1 }),
+	about("one_row(x)", "the first dimension of x has size 1", func(v *variable) bool { return typeOf(v).NDim() > 0 && typeOf(v).Dim(0) == 1 }),
+	about("empty(x)", "a dimension of x has size 0", func(v *variable) bool { return slices.Contains(typeOf(v).Shape(), 0) }),
+	{Name: "zeros", Usage: "(zeros x)", Doc: "zeros of the type and shape of x",
+		Build: func(a pattern.Args) (*variable, error) {
+			return refilled(full(dtypeOf(a.Vars[0]), 0), tensor.ShapesOf(a.Context.Graph()).Shape(a.Vars[0])), nil
+		}},
+	{Name: "item", Usage: "(item x)", Depth: 2, Doc: "the only element of x, which scalar(x) holds for",
+		Build: func(a pattern.Args) (*variable, error) { return scalarOf(a.Vars[0]), nil }},
 	about("once(x)", "x has a single use", usedOnce),
 	{Name: "exact", Usage: "exact(x)", Depth: 1,
 		Doc: "x is a float or the result an integer: an integer that wraps around is not converted to a float",

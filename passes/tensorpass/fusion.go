@@ -17,33 +17,15 @@ func flattenRule() rewrite.NodeRewriter {
 }
 
 func flattenAddMul(c *rewrite.Context, n *apply) (result, error) {
-	op, _ := elemOf(n)
-	out := n.Out()
-	nested := func(v, in *variable) bool {
-		return elem(v, op) != nil && usedOnce(v) && dtypeOf(v) == dtypeOf(in) && samePattern(v, in)
+	z := &products
+	if op, _ := elemOf(n); op == array.Add {
+		z = &sums
 	}
-	outer := onlyClient(out)
-	if o, ok := elemOf(outer); ok && o == op && nested(out, outer.Out()) {
-		return c.Miss("it is a term of a larger one"), nil
+	terms, _, saves := z.flat(n)
+	if !saves || z.nested(n.Out(), onlyClient(n.Out())) {
+		return c.Miss("no term is a sum or product of its own, with a single use, or it is a term of a larger one"), nil
 	}
-	isTerm := func(v *variable) bool { return nested(v, out) }
-	if !slices.ContainsFunc(n.Inputs(), isTerm) {
-		return c.Miss("no term is a sum or product of its own, with a single use"), nil
-	}
-	var flat []*variable
-	todo := []*variable{out}
-	for len(todo) > 0 {
-		v := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if v != out && !isTerm(v) {
-			flat = append(flat, v)
-			continue
-		}
-		for _, in := range slices.Backward(v.Owner().Inputs()) {
-			todo = append(todo, in)
-		}
-	}
-	return replace(c, n, tensor.Map(op, flat...))
+	return replace(c, n, tensor.Map(z.main, terms...))
 }
 
 // What a fused op may grow to. Theano allows 1024 inputs in C and 31 without.

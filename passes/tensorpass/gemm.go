@@ -93,16 +93,7 @@ func scaledTerms(out *variable) []term {
 
 // plus returns the sum of two multiples of a matrix.
 func (t term) plus(u term) term {
-	a, b := t.scalar(), u.scalar()
-	x, ok := uniform(a)
-	y, ok2 := uniform(b)
-	if ok && ok2 {
-		t.factor = full(dtypeOf(t.matrix), x+y)
-	} else {
-		t.factor = tensor.Add(a, b)
-	}
-	t.minus, t.uses = false, t.uses+u.uses
-	return t
+	return term{factor: combined(array.Add, t.scalar(), u.scalar()), matrix: t.matrix, uses: t.uses + u.uses}
 }
 
 // scaled takes a product of scalars and one matrix or vector apart.

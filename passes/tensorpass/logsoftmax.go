@@ -89,41 +89,36 @@ func crossentropyOfPart(c *rewrite.Context, n *apply) (result, error) {
 func logSoftmaxGrad(c *rewrite.Context, n *apply) (result, error) {
 	dy, probs := n.Inputs()[0], n.Inputs()[1]
 	x := logits(probs)
-	if x == nil {
-		return c.Miss("it is not the gradient of a softmax in the graph"), nil
-	}
-	if _, _, ok := owner[tensor.CrossentropyCategorical1HotGradOp](dy); ok {
-		return c.Miss("local_softmax_grad_to_crossentropy_with_softmax_grad rewrites it"), nil
+	if _, _, fused := owner[tensor.CrossentropyCategorical1HotGradOp](dy); fused || x == nil {
+		return c.Miss("it is not the gradient of a softmax in the graph, or that of a cross-entropy"), nil
 	}
 	pos, neg, ok := addCanonizer.few(dy, mostDistributed)
 	if !ok {
 		pos, neg = []*variable{dy}, nil
 	}
-	var quotients, rest [2][]*variable // terms that are added, and terms that are subtracted
-	for side, terms := range [2][]*variable{pos, neg} {
-		for _, v := range terms {
+	var terms [2][2][]*variable // those that are divided and the others, each as they are added and subtracted
+	for side, list := range [2][]*variable{pos, neg} {
+		for _, v := range list {
+			k := 1
 			if q := dividendBy(v, probs); q != nil {
-				quotients[side] = append(quotients[side], q)
-			} else {
-				rest[side] = append(rest[side], v)
+				k, v = 0, q
 			}
+			terms[k][side] = append(terms[k][side], v)
 		}
 	}
-	if len(quotients[0])+len(quotients[1]) == 0 {
-		return c.Miss("the gradient is not divided by the probabilities"), nil
+	var dx []*variable
+	for k, of := range []*variable{tensor.LogSoftmax(x), probs} {
+		switch g := addCanonizer.join(terms[k][0], terms[k][1], dy); {
+		case len(terms[k][0])+len(terms[k][1]) > 0:
+			if g = conform(dy, g, probs); g == nil {
+				return c.Miss("the terms do not have the shape of the probabilities"), nil
+			}
+			dx = append(dx, tensor.MustApply(tensor.SoftmaxGradOp{Log: k == 0}, g, of))
+		case k == 0:
+			return c.Miss("the gradient is not divided by the probabilities"), nil
+		}
 	}
-	g := conform(dy, addCanonizer.join(quotients[0], quotients[1], dy), probs)
-	if g == nil {
-		return c.Miss("the dividend does not have the shape of the probabilities"), nil
-	}
-	dx := tensor.MustApply(tensor.SoftmaxGradOp{Log: true}, g, tensor.LogSoftmax(x))
-	if len(rest[0])+len(rest[1]) == 0 {
-		return replace(c, n, dx)
-	}
-	if g = conform(dy, addCanonizer.join(rest[0], rest[1], dy), probs); g == nil {
-		return c.Miss("the other terms do not have the shape of the probabilities"), nil
-	}
-	return replace(c, n, tensor.Add(dx, tensor.MustApply(tensor.SoftmaxGradOp{}, g, probs)))
+	return replace(c, n, sums.join(dx, nil, n.Out()))
 }
 
 // mulPartQuotient does for the gradient of the logarithm of a part what local_mul_canonizer does
@@ -234,10 +229,7 @@ func dividendOfElemwise(v *variable, divides func(*variable) bool, depth int) *v
 	case array.Neg, array.Add, array.Sub:
 		in := slices.Clone(a.Inputs())
 		for i := first; i < len(in); i++ {
-			q := dividend(in[i], divides, depth-1)
-			if q == nil {
-				q = zerosOr(in[i], nil)
-			}
+			q := zerosOr(in[i], dividend(in[i], divides, depth-1))
 			if q == nil {
 				return nil
 			}

@@ -57,21 +57,15 @@ func Pass(name string) rewrite.GraphRewriter {
 
 // passRules lists the rules that are only used as passes.
 func passRules() []Local {
-	return []Local{
-		rule(0, "local_dot_to_dot22", onOp(tensor.DotOp{}), 1, dotToDot22,
-			"the BLAS multiplies floats of one type; a vector becomes a matrix, unless both factors are vectors"),
+	return append(textRules("blas"),
 		rule(0, "local_dot22_to_dot22scalar", on(array.Mul), 3, dot22ToDot22Scalar,
 			"the BLAS multiplies a product of matrices by scalars: mul(Dot22(x, y), s, z) → mul(Dot22Scalar(x, y, s), z)"),
-		rule(0, "use_c_blas", onType[tensor.GemvOp](), 1, useBLAS,
-			"the BLAS that is registered with gonum multiplies matrices by vectors: Gemv → BlasGemv"),
-		rule(0, "use_scipy_ger", onType[tensor.GerOp](), 1, useBLAS,
-			"the BLAS that is registered with gonum computes outer products: Ger → BlasGer"),
 		rule(0, "crossentropy_to_crossentropy_with_softmax", onOp(tensor.CrossentropyCategorical1HotOp{}), 2, crossentropyWithSoftmax,
 			"the cross-entropy of a softmax without a bias takes no logarithm of 0: the fused op gets a bias of zeros"),
 		rule(0, "local_pow_specialize_device", on(array.Pow), 2, powDevice,
 			"a power with an integer exponent is a few multiplications: x**15 → one fused op of six; "+
 				"without the fusion, which comes later, it would cost more memory"),
-	}
+	)
 }
 
 // shapeOpt attaches the feature that infers shapes.

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -59,14 +60,16 @@ func reductionRules() []Local {
 			"what an Alloc repeats is reduced once: sum(Alloc(x, m, n), axis=0) → x*m, prod(Alloc(x, m, n)) → prod(x)**m, "+
 				"max(Alloc(x, 2, n)) → max(x); where x is NaN or infinite and a size is 0 the result may be NaN").
 			because("it counts what is repeated in any number of dimensions"),
-		rule(Specialize|unsafe, "local_argmax_pushdown", onType[tensor.ArgmaxOp](), 2, argmaxPushdown,
-			"the largest probability is at the largest argument: argmax(softmax(x)) → argmax(x); "+
-				"all probabilities are NaN where an argument is infinite").
-			because("it asks for the dimension of the softmax"),
-		rule(Uncanonicalize, "local_max_to_min", on(array.Neg, array.Mul), 3, maxToMin,
-			"a minimum is written as one: -max(-x) → min(x)").
-			because("a negation has two forms in each place"),
 	}
+}
+
+// reduceFunctions are what the rules of reductions ask.
+var reduceFunctions = []pattern.Function{
+	{Name: "along_last", Usage: "along_last({a}, x)", Depth: 1, Doc: "the argmax a of x is along the last dimension only",
+		Holds: func(a pattern.Args) bool {
+			op, n := a.Params[0].(tensor.ArgmaxOp), typeOf(a.Vars[0]).NDim()
+			return axes{op.Axes, op.All}.over(n) == 1<<n>>1
+		}},
 }
 
 // reduceOf returns the operation of a reduction and the dimensions that it reduces.
@@ -191,19 +194,12 @@ func reduceJoin(c *rewrite.Context, n *apply) (result, error) {
 	rows := make([]*variable, len(a.Inputs()))
 	for i, v := range a.Inputs() {
 		_, ds, ok := owner[tensor.DimShuffleOp](v)
-		if !ok || ds.NewOrder()[join.Axis] != array.NewAxis {
-			return c.Miss("input %d of the join did not get a new dimension for it", i), nil
+		if !ok || ds.NewOrder()[join.Axis] != array.NewAxis || !samePattern(v, a.Inputs()[0]) {
+			return c.Miss("input %d of the join did not get a new dimension for it, or has another shape than the first", i), nil
 		}
 		rows[i] = withoutAxes(v, axes)
-		if !samePattern(v, a.Inputs()[0]) {
-			return c.Miss("the inputs do not have one shape"), nil
-		}
 	}
-	y := reduceList(op, rows)
-	if y == nil {
-		return c.Miss("there are more than two inputs"), nil
-	}
-	return replace(c, n, y)
+	return replace(c, n, reduceList(op, rows))
 }
 
 func reduceMakeVector(c *rewrite.Context, n *apply) (result, error) {
@@ -212,41 +208,5 @@ func reduceMakeVector(c *rewrite.Context, n *apply) (result, error) {
 	if !ok || axes == 0 {
 		return c.Miss("it does not reduce a MakeVector"), nil
 	}
-	y := reduceList(op, a.Inputs())
-	if y == nil {
-		return c.Miss("there is no op for that many elements"), nil
-	}
-	return replace(c, n, y)
-}
-
-func maxToMin(c *rewrite.Context, n *apply) (result, error) {
-	v := negated(n.Out())
-	if v == nil || !isFloat(v) { // the negation of the smallest integer is itself
-		return c.Miss("it is not a negation of floats"), nil
-	}
-	a, op, ok := owner[tensor.Reduce](v)
-	if !ok || !usedOnce(v) || op.Op != array.Max && op.Op != array.Min {
-		return c.Miss("the argument is not a maximum or minimum with a single use"), nil
-	}
-	x := negated(a.Inputs()[0])
-	if x == nil {
-		return c.Miss("it is not the maximum of a negation"), nil
-	}
-	if op.Op == array.Max {
-		op.Op = array.Min
-	} else {
-		op.Op = array.Max
-	}
-	return replace(c, n, tensor.MustApply(op, x))
-}
-
-// argmaxPushdown does for the softmax what Theano's rule does for monotonous functions.
-func argmaxPushdown(c *rewrite.Context, n *apply) (result, error) {
-	op := opOf[tensor.ArgmaxOp](n)
-	a, _, ok := owner[tensor.SoftmaxOp](n.Inputs()[0])
-	last := typeOf(n.Inputs()[0]).NDim() - 1
-	if !ok || (tensor.Reduce{Axes: op.Axes, All: op.All}).Over(last+1) != 1<<last {
-		return c.Miss("it is not over the dimension of a softmax"), nil
-	}
-	return replace(c, n, tensor.MustApply(op, a.Inputs()[0]))
+	return replace(c, n, reduceList(op, a.Inputs()))
 }

@@ -45,11 +45,17 @@ func reduceAlloc(scalars bool) transform {
 		if own != 0 || (op == array.All || op == array.Any) && dtypeOf(w) != array.Bool {
 			w = reduceOver(op, w, renumbered(own, single))
 		}
-		switch op {
-		case array.Sum:
-			w = combined(array.Mul, w, repeats, n.Out())
-		case array.Prod:
-			w = combined(array.Pow, w, repeats, n.Out())
+		w = castTo(w, dtypeOf(n.Out()))
+		total := tensor.Int(1)
+		for _, size := range repeats {
+			total = combined(array.Mul, total, size)
+		}
+		switch total = castTo(total, dtypeOf(w)); {
+		case is(total, 1):
+		case op == array.Sum:
+			w = tensor.Mul(w, total)
+		case op == array.Prod:
+			w = tensor.Pow(w, total)
 		}
 		if !n.Out().Type().Accepts(w.Type()) {
 			w = refilled(w, kept)
@@ -72,26 +78,4 @@ func renumbered(axes, dropped array.Axes) array.Axes {
 		next++
 	}
 	return r
-}
-
-// combined combines a value with the product of sizes.
-func combined(op array.Opcode, v *variable, sizes []*variable, out *variable) *variable {
-	dtype := dtypeOf(out)
-	total := tensor.Int(1)
-	for _, s := range sizes {
-		x, known := uniform(total)
-		y, known2 := uniform(s)
-		switch {
-		case known && known2 && x*y < 1<<53:
-			total = tensor.Int(int(x * y))
-		case known && x == 1:
-			total = s
-		default:
-			total = tensor.Mul(total, s)
-		}
-	}
-	if is(total, 1) {
-		return castTo(v, dtype)
-	}
-	return tensor.Map(op, castTo(v, dtype), castTo(total, dtype))
 }

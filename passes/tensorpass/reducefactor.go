@@ -2,6 +2,7 @@ package tensorpass
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -26,11 +27,8 @@ func sumDivDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 	}
 	num, den := q.Inputs()[0], q.Inputs()[1]
 	kept := withoutAxes(den, axes)
-	if kept == nil {
-		return c.Miss("the divisor varies along the reduced dimensions"), nil
-	}
-	if !samePattern(num, v) {
-		return c.Miss("the numerator does not have the shape of the quotient"), nil
+	if kept == nil || !samePattern(num, v) {
+		return c.Miss("the divisor varies along the reduced dimensions, or has dimensions that the numerator has not"), nil
 	}
 	return replace(c, n, tensor.TrueDiv(reduceOver(array.Sum, castTo(num, dtypeOf(v)), axes), kept))
 }
@@ -67,15 +65,8 @@ func sumMulByScalar(c *rewrite.Context, n *apply) (result, error) {
 	if len(scalars) == 0 || len(rest) == 0 {
 		return c.Miss("all factors are scalars, or none"), nil
 	}
-	x := rest[0]
-	if len(rest) > 1 {
-		x = computeAs(v, array.Mul, rest...)
-	}
-	if !samePattern(x, v) {
-		return c.Miss("the other factors do not have the shape of the product"), nil
-	}
 	scalars = mapped(scalars, scalarFactor)
-	sum := reduceOver(array.Sum, castTo(x, dtypeOf(v)), axes)
+	sum := reduceOver(array.Sum, castTo(products.join(rest, nil, v), dtypeOf(v)), axes)
 	if len(scalars) == 1 && is(scalars[0], -1) {
 		return replace(c, n, tensor.Neg(sum))
 	}
@@ -116,15 +107,11 @@ func prodOfNegations(c *rewrite.Context, n *apply, axes array.Axes) (result, err
 		return c.Miss("it is not the product of negations of floats with a single use"), nil
 	}
 	odd := true
-	for d := range typeOf(v).NDim() {
-		size := typeOf(v).Dim(d)
-		switch {
-		case !axes.Has(d):
-		case size == tensor.Unknown:
+	for d, size := range typeOf(v).Shape() {
+		if axes.Has(d) && size == tensor.Unknown {
 			return c.Miss("the number of elements is not known"), nil
-		case size%2 == 0:
-			odd = false
 		}
+		odd = odd && (!axes.Has(d) || size%2 != 0)
 	}
 	y := reduceOver(array.Prod, x, axes)
 	if odd {
@@ -143,13 +130,11 @@ func sumOfOuter(c *rewrite.Context, n *apply) (result, error) {
 		p, squared = x, true
 	}
 	a := elem(p, array.Mul)
-	if op != array.Sum || !isFloat(v) || !usedOnce(v) || a == nil || len(a.Inputs()) != 2 {
-		return c.Miss("it is not the sum of a product of two factors with a single use"), nil
+	other := func(f *variable) bool { return dtypeOf(f) != dtypeOf(v) }
+	if op != array.Sum || !isFloat(v) || !usedOnce(v) || a == nil || len(a.Inputs()) != 2 || slices.ContainsFunc(a.Inputs(), other) {
+		return c.Miss("it is not the sum of a product of two factors of one type, with a single use"), nil
 	}
 	f, g := a.Inputs()[0], a.Inputs()[1]
-	if dtypeOf(f) != dtypeOf(v) || dtypeOf(g) != dtypeOf(v) {
-		return c.Miss("the factors have different types"), nil
-	}
 	var ownF, ownG, both array.Axes
 	for d := range typeOf(v).NDim() {
 		inF, inG := typeOf(f).Dim(d) != 1, typeOf(g).Dim(d) != 1
@@ -165,12 +150,8 @@ func sumOfOuter(c *rewrite.Context, n *apply) (result, error) {
 		}
 	}
 	switch keptF, keptG := ownF&^axes, ownG&^axes; {
-	case ownF == 0 || ownG == 0:
-		return c.Miss("one factor has all the elements"), nil
-	case bits.OnesCount8(uint8(both)) != 1 || both&axes == 0:
-		return c.Miss("the factors do not have one dimension in common, which is reduced"), nil
-	case keptF&(keptF-1) != 0 || keptG&(keptG-1) != 0:
-		return c.Miss("a factor has several dimensions that are not reduced"), nil
+	case ownF == 0 || ownG == 0 || bits.OnesCount8(uint8(both)) != 1 || both&axes == 0 || keptF&(keptF-1) != 0 || keptG&(keptG-1) != 0:
+		return c.Miss("the factors do not have one dimension in common, which is reduced, and at most one each that is not"), nil
 	case keptF == 0 || keptG != 0 && keptG < keptF:
 		f, g, ownF, ownG = g, f, ownG, ownF
 	}

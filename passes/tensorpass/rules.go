@@ -48,7 +48,7 @@ func Rules() []Local { return slices.Clone(allRules()) }
 // allRules makes the tables once: some rules are parsed.
 var allRules = sync.OnceValue(func() []Local {
 	return slices.Concat(
-		textRules("arithmetic"), arithmeticRules(), textRules("elemwise"), textRules("logic"), textRules("switch"),
+		textRules("arithmetic"), arithmeticRules(), textRules("elemwise"), textRules("product"), textRules("logic"), textRules("switch"),
 		textRules("broadcast"), broadcastRules(), textRules("dimensions"), dimensionRules(),
 		textRules("reduce"), reductionRules(), textRules("power"), subtensorRules(), textRules("subtensor"), incSubtensorRules(), specifyShapeRules(),
 		productRules(), textRules("sigmoid"), textRules("logarithm"), logarithmRules(), textRules("softmax"), softmaxRules(), constantRules(),

@@ -68,18 +68,3 @@ func keepsDim(d tensor.DimShuffleOp, a axes, x *variable) bool {
 	}
 	return kept == len(order)-1 && slices.Equal(d.NewOrder(), order)
 }
-
-// withBias takes a sum of a matrix and a vector apart. x is nil if v is not such a sum.
-func withBias(v *variable) (x, bias *variable) {
-	a := elem(v, array.Add)
-	if a == nil || len(a.Inputs()) != 2 || typeOf(v).NDim() != 2 {
-		return nil, nil
-	}
-	for i, w := range a.Inputs() {
-		b, x := stripPadding(w), a.Inputs()[1-i]
-		if typeOf(b).NDim() == 1 && typeOf(b).Dim(0) != 1 && samePattern(x, v) && dtypeOf(x) == dtypeOf(b) {
-			return x, b
-		}
-	}
-	return nil, nil
-}

@@ -108,6 +108,7 @@ var families = map[string]pattern.Operator{
 		func(m pattern.Making) *variable { return tensor.Cast(m.Inputs[0], m.Param.(array.DType)) })),
 	"DimShuffle": family(1, 1, func(op tensor.DimShuffleOp) (any, bool) { return op, !op.Inplace },
 		func(m pattern.Making) *variable { return shuffled(m.Inputs[0], m.Param.(tensor.DimShuffleOp)) }),
+	"Argmax":      anyOp[tensor.ArgmaxOp](1, 1),
 	"Join":        anyOp[tensor.JoinOp](1, -1),
 	"MakeVector":  anyOp[tensor.MakeVectorOp](0, -1),
 	"Reshape":     anyOp[tensor.ReshapeOp](2, 2),
