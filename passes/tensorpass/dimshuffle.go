@@ -19,7 +19,7 @@ func dimensionRules() []Local {
 			"a reshape to the shape of the argument is the argument: Reshape(x, x.shape) → x"),
 		rule(Canonicalize|Stabilize, "local_reshape_to_dimshuffle", onReshape, 0, reshapeToDimShuffle,
 			"a reshape that only adds or drops dimensions of size 1 is a DimShuffle: Reshape(x, [1, -1]) → DimShuffle{x,0}(x)"),
-		rule(Canonicalize|Specialize, "local_dimshuffle_of_alloc", onDimShuffle(), 2, dimShuffleOfAlloc,
+		rule(Canonicalize|Specialize, "local_dimshuffle_of_alloc", onDimShuffle(), 2, dimShuffleOfAlloc(false),
 			"dimensions are moved before filling: DimShuffle{1,0}(Alloc(v, m, n)) → Alloc(DimShuffle{0,x}(v), n, m)"),
 		rule(Uncanonicalize, "local_shape_i_to_shape", onType[tensor.MakeVectorOp](), 2, shapeIToShape,
 			"all sizes of a tensor, in order, are its shape: MakeVector(Shape_i{0}(X), Shape_i{1}(X)) → Shape(X)"),
@@ -40,14 +40,13 @@ func dimShuffleLiftRule() Local {
 
 func dimShuffleLift(c *rewrite.Context, n *apply) (result, error) {
 	op, x := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]
-	if order := op.NewOrder(); len(order) == typeOf(x).NDim() {
-		moved := false
-		for d, from := range order { // a dimension of size 1 may be dropped and added
-			moved = moved || from != d && (from != array.NewAxis || typeOf(x).Dim(d) != 1)
-		}
-		if !moved {
-			return rewrite.Replace(x), nil
-		}
+	order := op.NewOrder()
+	moved := len(order) != typeOf(x).NDim()
+	for d, from := range order { // a dimension of size 1 may be dropped and added
+		moved = moved || from != d && (from != array.NewAxis || typeOf(x).Dim(d) != 1)
+	}
+	if !moved {
+		return rewrite.Replace(x), nil
 	}
 	a := x.Owner()
 	if a == nil {
@@ -86,18 +85,6 @@ func dimShuffleNoInplace(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.MustApply(op, n.Inputs()[0]))
 }
 
-func dimShuffleAlloc(c *rewrite.Context, n *apply) (result, error) {
-	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
-	if !ok || stripPadding(n.Out()) == n.Out() {
-		return c.Miss("it does not pad an Alloc"), nil
-	}
-	var dims []*variable
-	for range typeOf(n.Out()).NDim() - typeOf(a.Out()).NDim() {
-		dims = append(dims, tensor.Int(1))
-	}
-	return replace(c, n, tensor.Alloc(a.Inputs()[0], append(dims, a.Inputs()[1:]...)...))
-}
-
 func shapeToShapeI(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.MakeVector(tensor.ShapesOf(c.Graph()).Shape(n.Inputs()[0])...))
 }
@@ -114,24 +101,27 @@ func trackShapeI(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, size)
 }
 
-// dimShuffleOfAlloc leaves new leading dimensions to local_canonicalize_alloc, which undoes them.
-func dimShuffleOfAlloc(c *rewrite.Context, n *apply) (result, error) {
-	op, x := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]
-	a, _, ok := owner[tensor.AllocOp](x)
-	if !ok || !usedOnce(x) || op.PadsLeft(typeOf(x).NDim()) {
-		return c.Miss("the argument is not an Alloc with a single use, or only gets leading dimensions"), nil
-	}
-	var sizes []*variable
-	for _, d := range op.NewOrder() {
-		if d == array.NewAxis {
-			sizes = append(sizes, tensor.Int(1))
-		} else {
-			sizes = append(sizes, a.Inputs()[1+d])
+// dimShuffleOfAlloc returns the function of local_dimshuffle_alloc, for new leading dimensions, or that
+// of local_dimshuffle_of_alloc, which leaves those to local_canonicalize_alloc, which undoes them.
+func dimShuffleOfAlloc(pads bool) transform {
+	return func(c *rewrite.Context, n *apply) (result, error) {
+		op, x := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]
+		a, _, ok := owner[tensor.AllocOp](x)
+		if !ok || op.PadsLeft(typeOf(x).NDim()) != pads || !pads && !usedOnce(x) {
+			return c.Miss("the argument is not an Alloc with a single use, or another rule takes the Alloc"), nil
 		}
+		var sizes []*variable
+		for _, d := range op.NewOrder() {
+			if d == array.NewAxis {
+				sizes = append(sizes, tensor.Int(1))
+			} else {
+				sizes = append(sizes, a.Inputs()[1+d])
+			}
+		}
+		return attempt(c, n, func() *variable {
+			return refilled(stripPadding(shuffled(tensor.PadLeft(a.Inputs()[0], typeOf(x).NDim()), op)), sizes)
+		})
 	}
-	return attempt(c, n, func() *variable {
-		return refilled(stripPadding(shuffled(tensor.PadLeft(a.Inputs()[0], typeOf(x).NDim()), op)), sizes)
-	})
 }
 
 func shapeIToShape(c *rewrite.Context, n *apply) (result, error) {

@@ -53,10 +53,10 @@ func subtensorIncSubtensor(c *rewrite.Context, n *apply) (result, error) {
 			of[d] = tensor.At(tensor.Int(0))
 		}
 	}
-	y = part(y, of...)
+	y, err := tensor.Try(func() *variable { return part(y, of...) })
 	switch {
-	case y == nil:
-		return c.Miss("the value can't be indexed like this"), nil
+	case err != nil:
+		return c.Miss("%v", err), nil
 	case !op.Set:
 		return replace(c, n, tensor.Add(from, y))
 	case !n.Out().Type().Accepts(y.Type()):
