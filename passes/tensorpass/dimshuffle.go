@@ -126,20 +126,18 @@ func dimShuffleOfAlloc(pads bool) transform {
 
 func shapeIToShape(c *rewrite.Context, n *apply) (result, error) {
 	var x *variable
-	for d, v := range n.Inputs() {
-		a, op, ok := owner[tensor.ShapeIOp](v)
-		if ok && int(op.D) == d && usedOnce(v) && (x == nil || x == a.Inputs()[0]) {
+	for _, v := range n.Inputs() {
+		if a, _, ok := owner[tensor.ShapeIOp](v); ok {
 			x = a.Inputs()[0]
-		} else if !v.IsConstant() {
-			return c.Miss("element %d is not such a size, or has other uses", d), nil
 		}
 	}
 	if x == nil || len(n.Inputs()) < 2 || typeOf(x).NDim() != len(n.Inputs()) {
 		return c.Miss("they are not the sizes of a tensor of several dimensions"), nil
 	}
 	for d, v := range n.Inputs() {
-		if v.IsConstant() && !is(v, float64(typeOf(x).Dim(d))) {
-			return c.Miss("element %d is another number", d), nil
+		a, op, ok := owner[tensor.ShapeIOp](v)
+		if v.IsConstant() && !is(v, float64(typeOf(x).Dim(d))) || !v.IsConstant() && !(ok && int(op.D) == d && usedOnce(v) && a.Inputs()[0] == x) {
+			return c.Miss("element %d is not such a size, or has other uses", d), nil
 		}
 	}
 	return replace(c, n, tensor.Shape(x))
