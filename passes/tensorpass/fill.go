@@ -18,10 +18,6 @@ func broadcastRules() []Local {
 			"values are broadcast after computing: f(fill(a, b), c) → fill(a, f(b, c))"),
 		rule(Stabilize|Specialize, "local_fill_to_alloc", on(array.Second), 0, fillToAlloc,
 			"a fill needs only the shape of its model: fill(x, v) → Alloc(v, Shape_i{0}(x))"),
-		rule(Canonicalize|Stabilize|Specialize|Useless, "local_useless_alloc", onAlloc, 1, uselessAlloc,
-			"an Alloc that broadcasts nothing is its value"),
-		rule(Canonicalize|Useless, "local_merge_alloc", onAlloc, 2, mergeAlloc,
-			"one of two Allocs is enough: Alloc(Alloc(v, n), m, n) → Alloc(v, m, n)"),
 		rule(Canonicalize, "local_canonicalize_alloc", onAlloc, 1, canonicalizeAlloc,
 			"leading dimensions of size 1 are added after filling, where other rules see them: "+
 				"Alloc(v, 1, n) → DimShuffle{x,0}(Alloc(v, n)); uncanonicalize undoes it"),
@@ -84,36 +80,14 @@ func fillToAlloc(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.Alloc(w, tensor.ShapesOf(c.Graph()).Shape(out)...))
 }
 
-// uselessAlloc keeps an Alloc that checks sizes, which may fail.
-func uselessAlloc(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	if !n.Out().Type().Accepts(v.Type()) {
-		return c.Miss("it broadcasts a %v to a %v", v.Type(), n.Out().Type()), nil
-	}
-	if !hasSizes(c, v, n.Inputs()[1:]) {
-		return c.Miss("the value is not known to have these sizes"), nil
-	}
-	return rewrite.Replace(v), nil
-}
-
 // hasSizes reports whether v is known to have the last of some sizes, except where it is broadcast.
-func hasSizes(c *rewrite.Context, v *variable, sizes []*variable) bool {
-	s := tensor.ShapesOf(c.Graph())
+func hasSizes(s *tensor.Shapes, v *variable, sizes []*variable) bool {
 	for d, want := range sizes[len(sizes)-typeOf(v).NDim():] {
 		if typeOf(v).Dim(d) != 1 && !sameSize(s.Dim(v, d), want) {
 			return false
 		}
 	}
 	return true
-}
-
-func mergeAlloc(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	a, _, ok := owner[tensor.AllocOp](v)
-	if !ok || !hasSizes(c, v, n.Inputs()[1:]) {
-		return c.Miss("the value is not an Alloc that is known to have these sizes"), nil
-	}
-	return replace(c, n, tensor.Alloc(a.Inputs()[0], n.Inputs()[1:]...))
 }
 
 func canonicalizeAlloc(c *rewrite.Context, n *apply) (result, error) {

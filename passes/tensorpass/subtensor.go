@@ -83,19 +83,17 @@ func fewer(n *apply) bool {
 }
 
 func uselessSubtensor(c *rewrite.Context, n *apply) (result, error) {
-	x := n.Inputs()[0]
-	s := tensor.ShapesOf(c.Graph())
-	switch op := n.Op().(type) {
-	case tensor.AdvancedSubtensorOp:
-		stop := rangeFromZero(n.Inputs()[1])
-		if op.K != 1 || stop == nil || !sameSize(stop, s.Dim(x, 0)) {
-			return c.Miss("the indexes are not all of them in order"), nil
+	x, indexes, s := n.Inputs()[0], indexesOf(n), tensor.ShapesOf(c.Graph())
+	if indexes == nil {
+		return c.Miss("the indexes are several tensors"), nil
+	}
+	for d, i := range indexes {
+		var stop *variable
+		if isRows(i) {
+			stop = rangeFromZero(i.Start)
 		}
-	case *tensor.SubtensorOp:
-		for d, i := range op.Indexes(n) {
-			if !i.SelectsAll(s.Dim(x, d)) {
-				return c.Miss("index %d selects a part", d), nil
-			}
+		if !i.SelectsAll(s.Dim(x, d)) && (stop == nil || !sameSize(stop, s.Dim(x, d))) {
+			return c.Miss("index %d selects a part", d), nil
 		}
 	}
 	return replace(c, n, x)

@@ -180,27 +180,26 @@ func subtensorOfSoftmax(_ *rewrite.Context, n, a *apply, indexes []tensor.Index)
 }
 
 func subtensorMakeVector(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
+	var picked []*variable
 	if isRows(indexes[0]) {
 		places, ok := placesOf(a.Out(), n.Inputs()[1:])
 		if !ok {
 			return nil
 		}
-		picked := make([]*variable, len(places))
-		for k, p := range places {
-			picked[k] = a.Inputs()[p[0]]
+		for _, p := range places {
+			picked = append(picked, a.Inputs()[p[0]])
 		}
 		return again(a, picked...)
 	}
 	r, ok := indexes[0].Range(len(a.Inputs()))
-	switch {
-	case !ok:
+	if !ok {
 		return nil
-	case !indexes[0].Slice:
-		return a.Inputs()[r.Start]
 	}
-	picked := make([]*variable, r.Count)
-	for k := range picked {
-		picked[k] = a.Inputs()[r.Start+k*r.Step]
+	for k := range r.Count {
+		picked = append(picked, a.Inputs()[r.Start+k*r.Step])
+	}
+	if !indexes[0].Slice {
+		return picked[0]
 	}
 	return again(a, picked...)
 }
