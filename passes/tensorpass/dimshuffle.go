@@ -13,7 +13,7 @@ func dimensionRules() []Local {
 		dimShuffleLiftRule(),
 		rule(Canonicalize, "local_dimshuffle_no_inplace_at_canonicalize", onDimShuffle(), 1, dimShuffleNoInplace,
 			"the name InplaceDimShuffle, which older graphs have, becomes DimShuffle"),
-		rule(Uncanonicalize, "local_dimshuffle_subtensor", onDimShuffle(), 2, dimShuffleSubtensor,
+		rule(Uncanonicalize, "local_dimshuffle_subtensor", onDimShuffle(), 2, through[*tensor.SubtensorOp](true, dimShuffleSubtensor),
 			"a dimension of size 1 is indexed instead of dropped: DimShuffle{1}(x[0:1]) → x[0]"),
 		rule(Canonicalize|Stabilize|Specialize|Useless, "local_useless_reshape", onReshape, 0, uselessReshape,
 			"a reshape to the shape of the argument is the argument: Reshape(x, x.shape) → x"),
@@ -104,11 +104,10 @@ func trackShapeI(c *rewrite.Context, n *apply) (result, error) {
 // dimShuffleOfAlloc returns the function of local_dimshuffle_alloc, for new leading dimensions, or that
 // of local_dimshuffle_of_alloc, which leaves those to local_canonicalize_alloc, which undoes them.
 func dimShuffleOfAlloc(pads bool) transform {
-	return func(c *rewrite.Context, n *apply) (result, error) {
-		op, x := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]
-		a, _, ok := owner[tensor.AllocOp](x)
-		if !ok || op.PadsLeft(typeOf(x).NDim()) != pads || !pads && !usedOnce(x) {
-			return c.Miss("the argument is not an Alloc with a single use, or another rule takes the Alloc"), nil
+	return through[tensor.AllocOp](!pads, func(_ *rewrite.Context, n, a *apply) *variable {
+		op, ndim := opOf[tensor.DimShuffleOp](n), typeOf(a.Out()).NDim()
+		if op.PadsLeft(ndim) != pads {
+			return nil
 		}
 		var sizes []*variable
 		for _, d := range op.NewOrder() {
@@ -118,10 +117,8 @@ func dimShuffleOfAlloc(pads bool) transform {
 				sizes = append(sizes, a.Inputs()[1+d])
 			}
 		}
-		return attempt(c, n, func() *variable {
-			return refilled(stripPadding(shuffled(tensor.PadLeft(a.Inputs()[0], typeOf(x).NDim()), op)), sizes)
-		})
-	}
+		return refilled(stripPadding(shuffled(tensor.PadLeft(a.Inputs()[0], ndim), op)), sizes)
+	})
 }
 
 func shapeIToShape(c *rewrite.Context, n *apply) (result, error) {

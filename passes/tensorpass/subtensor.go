@@ -34,7 +34,7 @@ func subtensorRules() []Local {
 			"a part is selected before sizes of other dimensions are promised: specify_shape(X, [None, 3])[0] → specify_shape(X[0], [3])"),
 		rule(Canonicalize|Specialize, "local_subtensor_of_softmax", onAnySubtensor, 2, partOf[tensor.SoftmaxOp](true, subtensorOfSoftmax),
 			"only the selected rows are normalized: Softmax(X)[0] → Softmax(X[0])"),
-		rule(Canonicalize|Specialize, "local_subtensor_merge", onSubtensor, 0, subtensorMerge,
+		rule(Canonicalize|Specialize, "local_subtensor_merge", onSubtensor, 0, through[*tensor.SubtensorOp](false, subtensorMerge),
 			"a part of a part is a part: x[2:][3] → x[5], x[1:9][2:4] → x[3:5], x[::-1][:n] → x[:~n:-1]"),
 		rule(Canonicalize|Specialize|Useless, "local_subtensor_make_vector", onAnySubtensor, 2, partOf[tensor.MakeVectorOp](false, subtensorMakeVector),
 			"an element of a MakeVector is known: MakeVector(a, b)[1] → b"),
@@ -118,14 +118,9 @@ func subtensorConstants(c *rewrite.Context, n *apply) (result, error) {
 // subtensorMerge merges what it can: of x[y:, 1:5][1:, :3] it makes x[y:, 1:4][1:]. Theano merges all
 // slices, by way of large expressions for the signs of their bounds, which cost more than the second
 // view.
-func subtensorMerge(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	a, op, ok := owner[*tensor.SubtensorOp](v)
-	if !ok {
-		return c.Miss("the argument is not a selection"), nil
-	}
-	x, s := a.Inputs()[0], tensor.ShapesOf(c.Graph())
-	first, second := op.Indexes(a), indexesOf(n)
+func subtensorMerge(c *rewrite.Context, n, a *apply) *variable {
+	v, x, s := a.Out(), a.Inputs()[0], tensor.ShapesOf(c.Graph())
+	first, second := indexesOf(a), indexesOf(n)
 	var inner, outer []tensor.Index
 	merged, left, kept := false, false, 0 // kept is the dimension of v
 	for d, i := range first {
@@ -146,11 +141,9 @@ func subtensorMerge(c *rewrite.Context, n *apply) (result, error) {
 		inner, second = append(inner, m), second[1:]
 	}
 	if left && (!merged && len(second) == 0 || !usedOnce(v)) {
-		return c.Miss("the merged bounds would have to be computed"), nil
+		return nil // the merged bounds would have to be computed
 	}
-	return attempt(c, n, func() *variable {
-		return tensor.Subtensor(tensor.Subtensor(x, append(inner, second...)...), outer...)
-	})
+	return tensor.Subtensor(tensor.Subtensor(x, append(inner, second...)...), outer...)
 }
 
 func advancedToSlice(c *rewrite.Context, n *apply) (result, error) {

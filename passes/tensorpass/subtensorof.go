@@ -12,18 +12,13 @@ import (
 // indexes, selects of the output of a, whose op is an O, or returns nil. If once is set, the output has a
 // single use, and no element is computed twice.
 func partOf[O tensor.Op](once bool, build func(c *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable) transform {
-	return func(c *rewrite.Context, n *apply) (result, error) {
-		v := n.Inputs()[0]
-		a, _, ok := owner[O](v)
-		if !ok || once && (!usedOnce(v) || !fewer(n)) {
-			return c.Miss("the argument is of another op or has other uses, or elements would be computed twice"), nil
-		}
+	return through[O](once, func(c *rewrite.Context, n, a *apply) *variable {
 		indexes := indexesOf(n)
-		if indexes == nil {
-			return c.Miss("the indexes are several tensors"), nil
+		if indexes == nil || once && !fewer(n) {
+			return nil
 		}
-		return attempt(c, n, func() *variable { return build(c, n, a, indexes) })
-	}
+		return build(c, n, a, indexes)
+	})
 }
 
 func subtensorLift(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
@@ -103,14 +98,9 @@ func ofOne(i tensor.Index) bool {
 	return ok && (k == 0 || k == -1)
 }
 
-func dimShuffleSubtensor(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	a, sub, ok := owner[*tensor.SubtensorOp](v)
-	if !ok || !usedOnce(v) {
-		return c.Miss("the argument is not a selection with a single use"), nil
-	}
-	indexes, order := sub.Indexes(a), opOf[tensor.DimShuffleOp](n).NewOrder()
-	kept := 0 // the dimension of v
+func dimShuffleSubtensor(_ *rewrite.Context, n, a *apply) *variable {
+	indexes, order := opOf[*tensor.SubtensorOp](a).Indexes(a), opOf[tensor.DimShuffleOp](n).NewOrder()
+	kept := 0 // the dimension of what a selects
 	changed := false
 	for d, i := range indexes {
 		if !i.Slice {
@@ -124,7 +114,7 @@ func dimShuffleSubtensor(c *rewrite.Context, n *apply) (result, error) {
 			i.Start = tensor.Int(0)
 		}
 		if k, ok := intOf(i.Start); !ok || i.Step != 1 || k < 0 {
-			return c.Miss("it is not known where the dropped dimension begins"), nil
+			return nil // it is not known where the dropped dimension begins
 		}
 		indexes[d] = tensor.At(i.Start)
 		changed = true
@@ -135,9 +125,9 @@ func dimShuffleSubtensor(c *rewrite.Context, n *apply) (result, error) {
 		}
 	}
 	if !changed {
-		return c.Miss("no dropped dimension is sliced"), nil
+		return nil
 	}
-	return attempt(c, n, func() *variable { return tensor.DimShuffle(tensor.RawSubtensor(a.Inputs()[0], indexes...), order...) })
+	return tensor.DimShuffle(tensor.RawSubtensor(a.Inputs()[0], indexes...), order...)
 }
 
 // everything returns the indexes that select everything of n dimensions.
