@@ -49,7 +49,9 @@ var functions = []pattern.Function{
 	{Name: "fits", Usage: "fits(x)", Depth: 1, Doc: "x has the type of what is replaced, as far as types tell",
 		Holds: func(a pattern.Args) bool { return a.Root.Out().Type().Accepts(a.Vars[0].Type()) }},
 	{Name: "sized", Usage: "sized(x, n)", Doc: "the sizes of x, where they are not 1, are known to be the last of n",
-		Holds: func(a pattern.Args) bool { return a.Context != nil && hasSizes(tensor.ShapesOf(a.Context.Graph()), a.Vars[0], a.Vars[1:]) }},
+		Holds: func(a pattern.Args) bool {
+			return a.Context != nil && hasSizes(tensor.ShapesOf(a.Context.Graph()), a.Vars[0], a.Vars[1:])
+		}},
 	about("matrix(x)", "x has two dimensions", func(v *variable) bool { return typeOf(v).NDim() == 2 }),
 	about("flat(s)", "the shape s has one size, which is -1", func(s *variable) bool {
 		sizes, ok := tensor.ElementsOf(s)

@@ -65,9 +65,6 @@ func (w write) part(x *variable) *variable {
 	return tensor.RawSubtensor(x, opOf[*tensor.IncSubtensorOp](w.apply).Indexes(w.apply)...)
 }
 
-// once reports whether the write is known to change no element twice.
-func (w write) once() bool { return w.indexes == nil || distinct(w.Inputs()[0], w.indexes) }
-
 // on applies the same write, or one that sets or adds, to another tensor and value.
 func (w write) on(set bool, x, y *variable) *variable {
 	switch {
@@ -87,8 +84,12 @@ func changed(set bool, x, y *variable, indexes ...tensor.Index) *variable {
 	return tensor.IncSubtensor(x, y, indexes...)
 }
 
-// adds reports whether a write adds, maybe to zeros: then it may as well set.
-func (w write) adds() bool { return !w.set || is(w.Inputs()[0], 0) && w.once() }
+// adds reports whether a write adds, maybe to zeros: then it may as well set, if that changes no element
+// twice.
+func (w write) adds() bool {
+	x := w.Inputs()[0]
+	return !w.set || is(x, 0) && (w.indexes == nil || distinct(x, w.indexes))
+}
 
 func incSubtensorSerialize(c *rewrite.Context, n *apply) (result, error) {
 	t := n.Out().Type()
@@ -123,12 +124,9 @@ func uselessIncSubtensor(c *rewrite.Context, n *apply) (result, error) {
 	}
 	y = tensor.Subtensor(y, indexes...)
 	if !op.Set {
-		return replace(c, n, tensor.Add(x, y))
+		y = tensor.Add(x, y)
 	}
-	if !n.Out().Type().Accepts(y.Type()) {
-		return replace(c, n, tensor.Second(x, y))
-	}
-	return replace(c, n, y)
+	return replace(c, n, y, x)
 }
 
 func incSubtensorAlloc(c *rewrite.Context, n *apply) (result, error) {

@@ -167,8 +167,10 @@ func advancedToSlice(c *rewrite.Context, n *apply) (result, error) {
 		}
 	}
 	i := tensor.IndexOf(r, size)
-	if !write {
-		return attempt(c, n, func() *variable { return tensor.Subtensor(x, i) })
-	}
-	return attempt(c, n, func() *variable { return changed(op.Set, x, n.Inputs()[1], i) })
+	return attempt(c, n, func() *variable {
+		if write {
+			return changed(op.Set, x, n.Inputs()[1], i)
+		}
+		return tensor.Subtensor(x, i)
+	})
 }
