@@ -1,8 +1,6 @@
 package tensorpass
 
 import (
-	"slices"
-
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -33,10 +31,7 @@ var arithmeticFunctions = []pattern.Function{
 		Holds: func(a pattern.Args) bool {
 			return a.Vars[0].Owner() != nil && addCanonizer.outermost(a.Vars[0].Owner())
 		}},
-	{Name: "same_pattern", Usage: "same_pattern(x, y)", Depth: 1, Doc: "x and y have size 1 in the same dimensions, as far as types tell",
-		Holds: func(a pattern.Args) bool {
-			return !slices.ContainsFunc(a.Vars, func(v *variable) bool { return !samePattern(v, a.Vars[0]) })
-		}},
+	alike("same_pattern(x, y)", 1, "x and y have size 1 in the same dimensions, as far as types tell", samePattern),
 	about("magnitude(x)", "x is the absolute value of a float, or known to be one number that is not negative", func(v *variable) bool {
 		x, ok := uniform(v)
 		return ok && x >= 0 || argument(v, array.Abs) != nil && isFloat(v)

@@ -13,7 +13,7 @@ import (
 func replace(c *rewrite.Context, n *apply, v *variable, models ...*variable) (result, error) {
 	old := n.Out()
 	if v == nil {
-		return c.Miss("there is nothing to replace it with"), nil
+		return c.Miss("there is nothing simpler to replace it with, as far as is known"), nil
 	}
 	w := conform(old, v, models...)
 	if w == nil {
@@ -32,6 +32,20 @@ func attempt(c *rewrite.Context, n *apply, build func() *variable) (result, erro
 		return c.Miss("%v", err), nil
 	}
 	return replace(c, n, v)
+}
+
+// through returns the function of a rule that looks at the apply a that computes the first argument of n,
+// whose op is an O. If once is set, the argument has no other use. build makes the replacement, or
+// returns nil.
+func through[O tensor.Op](once bool, build func(c *rewrite.Context, n, a *apply) *variable) transform {
+	return func(c *rewrite.Context, n *apply) (result, error) {
+		v := n.Inputs()[0]
+		a, _, ok := owner[O](v)
+		if !ok || once && !usedOnce(v) {
+			return c.Miss("the argument is of another op, or has other uses"), nil
+		}
+		return attempt(c, n, func() *variable { return build(c, n, a) })
+	}
 }
 
 // conform returns v with the type of old. It converts the elements, adds dimensions in front, and

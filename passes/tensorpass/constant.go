@@ -32,13 +32,8 @@ func constantRules() []Local {
 func foldConstants(late bool) transform {
 	return func(c *rewrite.Context, n *apply) (result, error) {
 		op, ok := n.Op().(tensor.Op)
-		if !ok {
+		if !ok || slices.ContainsFunc(n.Inputs(), func(v *variable) bool { return !v.IsConstant() }) {
 			return none, nil
-		}
-		for _, v := range n.Inputs() {
-			if !v.IsConstant() {
-				return none, nil
-			}
 		}
 		f, ok := op.(tensor.Foldable)
 		switch {
@@ -89,26 +84,23 @@ func destroys(op fgraph.Op) bool {
 
 // small reports whether the outputs are known to be small before they are computed.
 func small(n *apply) bool {
-	elements := 1
 	for _, v := range n.Inputs() {
-		a := tensor.ConstantOf(v)
-		if a == nil {
+		if a := tensor.ConstantOf(v); a == nil || a.Len() > mostFolded {
 			return false
 		}
-		elements = max(elements, a.Len())
 	}
 	for _, v := range n.Outputs() {
 		size := 1
 		for _, d := range typeOf(v).Shape() {
-			if d == tensor.Unknown {
-				d = 1 // it follows from the inputs, or is checked afterwards
+			if d != tensor.Unknown { // else it follows from the inputs, or is checked afterwards
+				size *= d
 			}
-			if size *= d; size > mostFolded {
+			if size > mostFolded {
 				return false
 			}
 		}
 	}
-	return elements <= mostFolded
+	return true
 }
 
 // delicate reports whether a has values at which functions lose digits that stabilize would keep.

@@ -13,13 +13,13 @@ func dimensionRules() []Local {
 		dimShuffleLiftRule(),
 		rule(Canonicalize, "local_dimshuffle_no_inplace_at_canonicalize", onDimShuffle(), 1, dimShuffleNoInplace,
 			"the name InplaceDimShuffle, which older graphs have, becomes DimShuffle"),
-		rule(Uncanonicalize, "local_dimshuffle_subtensor", onDimShuffle(), 2, dimShuffleSubtensor,
+		rule(Uncanonicalize, "local_dimshuffle_subtensor", onDimShuffle(), 2, through[*tensor.SubtensorOp](true, dimShuffleSubtensor),
 			"a dimension of size 1 is indexed instead of dropped: DimShuffle{1}(x[0:1]) → x[0]"),
 		rule(Canonicalize|Stabilize|Specialize|Useless, "local_useless_reshape", onReshape, 0, uselessReshape,
 			"a reshape to the shape of the argument is the argument: Reshape(x, x.shape) → x"),
 		rule(Canonicalize|Stabilize, "local_reshape_to_dimshuffle", onReshape, 0, reshapeToDimShuffle,
 			"a reshape that only adds or drops dimensions of size 1 is a DimShuffle: Reshape(x, [1, -1]) → DimShuffle{x,0}(x)"),
-		rule(Canonicalize|Specialize, "local_dimshuffle_of_alloc", onDimShuffle(), 2, dimShuffleOfAlloc,
+		rule(Canonicalize|Specialize, "local_dimshuffle_of_alloc", onDimShuffle(), 2, dimShuffleOfAlloc(false),
 			"dimensions are moved before filling: DimShuffle{1,0}(Alloc(v, m, n)) → Alloc(DimShuffle{0,x}(v), n, m)"),
 		rule(Uncanonicalize, "local_shape_i_to_shape", onType[tensor.MakeVectorOp](), 2, shapeIToShape,
 			"all sizes of a tensor, in order, are its shape: MakeVector(Shape_i{0}(X), Shape_i{1}(X)) → Shape(X)"),
@@ -40,14 +40,13 @@ func dimShuffleLiftRule() Local {
 
 func dimShuffleLift(c *rewrite.Context, n *apply) (result, error) {
 	op, x := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]
-	if order := op.NewOrder(); len(order) == typeOf(x).NDim() {
-		moved := false
-		for d, from := range order { // a dimension of size 1 may be dropped and added
-			moved = moved || from != d && (from != array.NewAxis || typeOf(x).Dim(d) != 1)
-		}
-		if !moved {
-			return rewrite.Replace(x), nil
-		}
+	order := op.NewOrder()
+	moved := len(order) != typeOf(x).NDim()
+	for d, from := range order { // a dimension of size 1 may be dropped and added
+		moved = moved || from != d && (from != array.NewAxis || typeOf(x).Dim(d) != 1)
+	}
+	if !moved {
+		return rewrite.Replace(x), nil
 	}
 	a := x.Owner()
 	if a == nil {
@@ -86,18 +85,6 @@ func dimShuffleNoInplace(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.MustApply(op, n.Inputs()[0]))
 }
 
-func dimShuffleAlloc(c *rewrite.Context, n *apply) (result, error) {
-	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
-	if !ok || stripPadding(n.Out()) == n.Out() {
-		return c.Miss("it does not pad an Alloc"), nil
-	}
-	var dims []*variable
-	for range typeOf(n.Out()).NDim() - typeOf(a.Out()).NDim() {
-		dims = append(dims, tensor.Int(1))
-	}
-	return replace(c, n, tensor.Alloc(a.Inputs()[0], append(dims, a.Inputs()[1:]...)...))
-}
-
 func shapeToShapeI(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.MakeVector(tensor.ShapesOf(c.Graph()).Shape(n.Inputs()[0])...))
 }
@@ -114,42 +101,40 @@ func trackShapeI(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, size)
 }
 
-// dimShuffleOfAlloc leaves new leading dimensions to local_canonicalize_alloc, which undoes them.
-func dimShuffleOfAlloc(c *rewrite.Context, n *apply) (result, error) {
-	op, x := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]
-	a, _, ok := owner[tensor.AllocOp](x)
-	if !ok || !usedOnce(x) || op.PadsLeft(typeOf(x).NDim()) {
-		return c.Miss("the argument is not an Alloc with a single use, or only gets leading dimensions"), nil
-	}
-	var sizes []*variable
-	for _, d := range op.NewOrder() {
-		if d == array.NewAxis {
-			sizes = append(sizes, tensor.Int(1))
-		} else {
-			sizes = append(sizes, a.Inputs()[1+d])
+// dimShuffleOfAlloc returns the function of local_dimshuffle_alloc, for new leading dimensions, or that
+// of local_dimshuffle_of_alloc, which leaves those to local_canonicalize_alloc, which undoes them.
+func dimShuffleOfAlloc(pads bool) transform {
+	return through[tensor.AllocOp](!pads, func(_ *rewrite.Context, n, a *apply) *variable {
+		op, ndim := opOf[tensor.DimShuffleOp](n), typeOf(a.Out()).NDim()
+		if op.PadsLeft(ndim) != pads {
+			return nil
 		}
-	}
-	return attempt(c, n, func() *variable {
-		return refilled(stripPadding(shuffled(tensor.PadLeft(a.Inputs()[0], typeOf(x).NDim()), op)), sizes)
+		var sizes []*variable
+		for _, d := range op.NewOrder() {
+			if d == array.NewAxis {
+				sizes = append(sizes, tensor.Int(1))
+			} else {
+				sizes = append(sizes, a.Inputs()[1+d])
+			}
+		}
+		return refilled(stripPadding(shuffled(tensor.PadLeft(a.Inputs()[0], ndim), op)), sizes)
 	})
 }
 
 func shapeIToShape(c *rewrite.Context, n *apply) (result, error) {
 	var x *variable
-	for d, v := range n.Inputs() {
-		a, op, ok := owner[tensor.ShapeIOp](v)
-		if ok && int(op.D) == d && usedOnce(v) && (x == nil || x == a.Inputs()[0]) {
+	for _, v := range n.Inputs() {
+		if a, _, ok := owner[tensor.ShapeIOp](v); ok {
 			x = a.Inputs()[0]
-		} else if !v.IsConstant() {
-			return c.Miss("element %d is not such a size, or has other uses", d), nil
 		}
 	}
 	if x == nil || len(n.Inputs()) < 2 || typeOf(x).NDim() != len(n.Inputs()) {
 		return c.Miss("they are not the sizes of a tensor of several dimensions"), nil
 	}
 	for d, v := range n.Inputs() {
-		if v.IsConstant() && !is(v, float64(typeOf(x).Dim(d))) {
-			return c.Miss("element %d is another number", d), nil
+		a, op, ok := owner[tensor.ShapeIOp](v)
+		if v.IsConstant() && !is(v, float64(typeOf(x).Dim(d))) || !v.IsConstant() && !(ok && int(op.D) == d && usedOnce(v) && a.Inputs()[0] == x) {
+			return c.Miss("element %d is not such a size, or has other uses", d), nil
 		}
 	}
 	return replace(c, n, tensor.Shape(x))

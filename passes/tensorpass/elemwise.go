@@ -11,10 +11,7 @@ import (
 // elemwiseFunctions are what the rules of element-wise ops ask.
 var elemwiseFunctions = []pattern.Function{
 	about("bool(x)", "the elements of x are bools", func(v *variable) bool { return dtypeOf(v) == array.Bool }),
-	about("true(x)", "all elements of x are known to be one number other than 0", func(v *variable) bool {
-		x, ok := uniform(v)
-		return ok && x != 0
-	}),
+	known("true(x)", "all elements of x are known to be one number other than 0", func(x float64) bool { return x != 0 }),
 	{Name: "size", Usage: "size(x)", Depth: 3, Doc: "x is a size of a tensor, or a vector, sum or product of sizes and of numbers that are not negative",
 		Holds: func(a pattern.Args) bool {
 			return !slices.ContainsFunc(a.Vars, func(v *variable) bool { _, ok := leastSize(v); return !ok })

@@ -12,16 +12,12 @@ import (
 func broadcastRules() []Local {
 	onElemwise, onAlloc := onType[tensor.Elemwise](), onOp(tensor.AllocOp{})
 	return inGo("it compares or computes the sizes of any number of arguments",
-		rule(Canonicalize, "local_fill_cut", onElemwise, 2, fillCut,
+		rule(Canonicalize, "local_fill_cut", onElemwise, 2, unfill(true),
 			"a value need not be broadcast where another argument does that: f(fill(a, b), c) → f(b, c)"),
-		rule(Canonicalize, "local_fill_sink", onElemwise, 2, fillSink,
+		rule(Canonicalize, "local_fill_sink", onElemwise, 2, unfill(false),
 			"values are broadcast after computing: f(fill(a, b), c) → fill(a, f(b, c))"),
 		rule(Stabilize|Specialize, "local_fill_to_alloc", on(array.Second), 0, fillToAlloc,
 			"a fill needs only the shape of its model: fill(x, v) → Alloc(v, Shape_i{0}(x))"),
-		rule(Canonicalize|Stabilize|Specialize|Useless, "local_useless_alloc", onAlloc, 1, uselessAlloc,
-			"an Alloc that broadcasts nothing is its value"),
-		rule(Canonicalize|Useless, "local_merge_alloc", onAlloc, 2, mergeAlloc,
-			"one of two Allocs is enough: Alloc(Alloc(v, n), m, n) → Alloc(v, m, n)"),
 		rule(Canonicalize, "local_canonicalize_alloc", onAlloc, 1, canonicalizeAlloc,
 			"leading dimensions of size 1 are added after filling, where other rules see them: "+
 				"Alloc(v, 1, n) → DimShuffle{x,0}(Alloc(v, n)); uncanonicalize undoes it"),
@@ -29,25 +25,30 @@ func broadcastRules() []Local {
 			"a value need not be filled in where another argument broadcasts it: Alloc(v, n) + x → DimShuffle{x}(v) + x"),
 		rule(Specialize, "local_alloc_unary", onElemwise, 2, allocUnary,
 			"a function of a filled tensor is computed once: exp(Alloc(v, n)) → Alloc(exp(v), n)"),
-		rule(Uncanonicalize, "local_dimshuffle_alloc", onDimShuffle(), 2, dimShuffleAlloc,
+		rule(Uncanonicalize, "local_dimshuffle_alloc", onDimShuffle(), 2, dimShuffleOfAlloc(true),
 			"new leading dimensions of an Alloc are sizes 1 of it: DimShuffle{x,0}(Alloc(v, n)) → Alloc(v, 1, n)"),
 	)
 }
 
-func fillSink(c *rewrite.Context, n *apply) (result, error) {
-	op, ok := elemOf(n)
-	if !ok || op == array.Second && elem(n.Inputs()[1], array.Second) == nil {
-		return none, nil
+// unfill returns the function of local_fill_cut or that of local_fill_sink. The first one never fires
+// in Theano 0.7, where it compares an op with a class. It saves a step where the other arguments have
+// the shape of the result.
+func unfill(cut bool) transform {
+	return func(c *rewrite.Context, n *apply) (result, error) {
+		op, ok := elemOf(n)
+		if !ok || op == array.Second && (cut || elem(n.Inputs()[1], array.Second) == nil) {
+			return none, nil
+		}
+		in, models := unfilled(n, op)
+		if models == nil {
+			return none, nil
+		}
+		v := again(n, in...)
+		if (cut || op == array.Second) && !n.Out().Type().Accepts(v.Type()) {
+			return c.Miss("the other arguments, or one of two models, do not have the shape of the result"), nil
+		}
+		return replace(c, n, v, append(in, models...)...)
 	}
-	in, models := unfilled(n, op)
-	if models == nil {
-		return none, nil
-	}
-	v := again(n, in...)
-	if op == array.Second && !n.Out().Type().Accepts(v.Type()) {
-		return c.Miss("it takes both models to make the shape"), nil // in either order
-	}
-	return replace(c, n, v, append(in, models...)...)
 }
 
 // unfilled returns the inputs of an element-wise apply without their fills, and the models of those
@@ -67,24 +68,6 @@ func unfilled(n *apply, op array.Opcode) (in, models []*variable) {
 	return in, models
 }
 
-// fillCut never fires in Theano 0.7, where it compares an op with a class. What it was meant to do
-// is a special case of local_fill_sink, for which it saves a step.
-func fillCut(c *rewrite.Context, n *apply) (result, error) {
-	op, ok := elemOf(n)
-	if !ok || op == array.Second {
-		return none, nil
-	}
-	in, models := unfilled(n, op)
-	if models == nil {
-		return none, nil
-	}
-	v := again(n, in...)
-	if !n.Out().Type().Accepts(v.Type()) {
-		return c.Miss("the other arguments do not have the shape of the result"), nil
-	}
-	return rewrite.Replace(v), nil
-}
-
 func fillToAlloc(c *rewrite.Context, n *apply) (result, error) {
 	out, v := n.Out(), n.Inputs()[1]
 	if out.Type().Accepts(v.Type()) {
@@ -97,34 +80,14 @@ func fillToAlloc(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.Alloc(w, tensor.ShapesOf(c.Graph()).Shape(out)...))
 }
 
-// uselessAlloc keeps an Alloc that checks sizes, which may fail.
-func uselessAlloc(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	if !n.Out().Type().Accepts(v.Type()) {
-		return c.Miss("it broadcasts a %v to a %v", v.Type(), n.Out().Type()), nil
-	}
-	s := tensor.ShapesOf(c.Graph())
-	for d, want := range n.Inputs()[1:] {
+// hasSizes reports whether v is known to have the last of some sizes, except where it is broadcast.
+func hasSizes(s *tensor.Shapes, v *variable, sizes []*variable) bool {
+	for d, want := range sizes[len(sizes)-typeOf(v).NDim():] {
 		if typeOf(v).Dim(d) != 1 && !sameSize(s.Dim(v, d), want) {
-			return c.Miss("dimension %d is not known to have that size", d), nil
+			return false
 		}
 	}
-	return rewrite.Replace(v), nil
-}
-
-func mergeAlloc(c *rewrite.Context, n *apply) (result, error) {
-	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
-	if !ok {
-		return c.Miss("the value is not an Alloc"), nil
-	}
-	outer, inner := n.Inputs()[1:], a.Inputs()[1:]
-	pad := len(outer) - len(inner)
-	for d, size := range inner {
-		if typeOf(a.Out()).Dim(d) != 1 && !sameSize(size, outer[pad+d]) {
-			return c.Miss("dimension %d is not known to have one size in both", d), nil
-		}
-	}
-	return replace(c, n, tensor.Alloc(a.Inputs()[0], outer...))
+	return true
 }
 
 func canonicalizeAlloc(c *rewrite.Context, n *apply) (result, error) {
@@ -186,9 +149,9 @@ func elemwiseAlloc(c *rewrite.Context, n *apply) (result, error) {
 // losesOnes reports whether the type of v says that a dimension has size 1, and so is broadcast, and
 // the type of what an Alloc makes v of does not.
 func losesOnes(v, value *variable) bool {
-	t, u := typeOf(v), typeOf(value)
-	for d := 1; d <= u.NDim(); d++ {
-		if t.Dim(t.NDim()-d) == 1 && u.Dim(u.NDim()-d) != 1 {
+	sizes := typeOf(value).Shape()
+	for d, size := range typeOf(v).Shape()[typeOf(v).NDim()-len(sizes):] {
+		if size == 1 && sizes[d] != 1 {
 			return true
 		}
 	}
@@ -203,12 +166,13 @@ func broadcasts(s *tensor.Shapes, in []*variable, d int, size *variable) int {
 		if typeOf(v).Dim(d) == 1 {
 			continue
 		}
-		rank := 1
-		if _, _, ok := owner[tensor.AllocOp](stripPadding(v)); !ok {
-			rank = 2
-		}
-		if sameSize(size, s.Dim(v, d)) {
+		_, _, alloc := owner[tensor.AllocOp](stripPadding(v))
+		rank := 2
+		switch {
+		case sameSize(size, s.Dim(v, d)):
 			rank = 3
+		case alloc:
+			rank = 1
 		}
 		if rank > found {
 			best, found = k, rank

@@ -11,7 +11,6 @@ import (
 // incSubtensorRules lists the rules of changed parts and of joins.
 func incSubtensorRules() []Local {
 	onAdvanced, onIncSubtensor := onType[tensor.AdvancedSubtensorOp](), onType[*tensor.IncSubtensorOp]()
-	onAnyIncSubtensor := append(onType[*tensor.IncSubtensorOp](), onType[tensor.AdvancedIncSubtensorOp]()...)
 	onJoin := onType[tensor.JoinOp]()
 	return inGo("it compares indexes or sizes, or takes any number of arguments",
 		rule(Canonicalize|Specialize, "local_subtensor_inc_subtensor", onType[*tensor.SubtensorOp](), 0, subtensorIncSubtensor,
@@ -20,7 +19,7 @@ func incSubtensorRules() []Local {
 		rule(Canonicalize|Stabilize, "local_adv_sub1_adv_inc_sub1", onAdvanced, 2, advSub1AdvIncSub1,
 			"rows that were just changed are known, if no index is repeated: set_subtensor(x[i], y)[i] → y, "+
 				"inc_subtensor(x[i], y)[i] → x[i] + y, set_subtensor(x[[0, 2]], y)[[2, 1]] → set_subtensor(x[[2, 1]][[0]], y[[1]])"),
-		rule(Canonicalize|Stabilize|Specialize, "local_useless_inc_subtensor_alloc", onAnyIncSubtensor, 0, incSubtensorAlloc,
+		rule(Canonicalize|Stabilize|Specialize, "local_useless_inc_subtensor_alloc", onAnyIncSubtensor(), 0, incSubtensorAlloc,
 			"a written value need not be filled in: inc_subtensor(x[i], Alloc(v, n)) → inc_subtensor(x[i], v), where it is checked that n fits"),
 		rule(Canonicalize, "local_IncSubtensor_serialize", on(array.Add), 2, incSubtensorSerialize,
 			"increments of parts follow each other, so that they can be in place: x + inc(a, b) + inc(c, d) → inc(inc(x + a + c, b), d)"),
@@ -31,6 +30,10 @@ func incSubtensorRules() []Local {
 		rule(Canonicalize|Specialize|Useless, "local_join_make_vector", onJoin, 2, joinMakeVector,
 			"joined MakeVectors are one MakeVector: join(0, [a, b], [c]) → [a, b, c]"),
 	)
+}
+
+func onAnyIncSubtensor() []rewrite.Track {
+	return append(onType[*tensor.IncSubtensorOp](), onType[tensor.AdvancedIncSubtensorOp]()...)
 }
 
 // A write is an apply that changes a part of its first input, not in place.
@@ -62,9 +65,6 @@ func (w write) part(x *variable) *variable {
 	return tensor.RawSubtensor(x, opOf[*tensor.IncSubtensorOp](w.apply).Indexes(w.apply)...)
 }
 
-// once reports whether the write is known to change no element twice.
-func (w write) once() bool { return w.indexes == nil || distinct(w.Inputs()[0], w.indexes) }
-
 // on applies the same write, or one that sets or adds, to another tensor and value.
 func (w write) on(set bool, x, y *variable) *variable {
 	switch {
@@ -84,8 +84,12 @@ func changed(set bool, x, y *variable, indexes ...tensor.Index) *variable {
 	return tensor.IncSubtensor(x, y, indexes...)
 }
 
-// adds reports whether a write adds, maybe to zeros: then it may as well set.
-func (w write) adds() bool { return !w.set || is(w.Inputs()[0], 0) && w.once() }
+// adds reports whether a write adds, maybe to zeros: then it may as well set, if that changes no element
+// twice.
+func (w write) adds() bool {
+	x := w.Inputs()[0]
+	return !w.set || is(x, 0) && (w.indexes == nil || distinct(x, w.indexes))
+}
 
 func incSubtensorSerialize(c *rewrite.Context, n *apply) (result, error) {
 	t := n.Out().Type()
@@ -96,10 +100,7 @@ func incSubtensorSerialize(c *rewrite.Context, n *apply) (result, error) {
 	if len(moved) == 0 {
 		return c.Miss("no term is an increment with a single use"), nil
 	}
-	for _, v := range moved {
-		terms = append(terms, v.Owner().Inputs()[0])
-	}
-	tip := tensor.Add(terms...)
+	tip := tensor.Add(append(terms, mapped(moved, func(v *variable) *variable { return v.Owner().Inputs()[0] })...)...)
 	for _, v := range moved {
 		w, _ := writeOf(v.Owner())
 		tip = w.on(false, tip, w.Inputs()[1])
@@ -123,12 +124,9 @@ func uselessIncSubtensor(c *rewrite.Context, n *apply) (result, error) {
 	}
 	y = tensor.Subtensor(y, indexes...)
 	if !op.Set {
-		return replace(c, n, tensor.Add(x, y))
+		y = tensor.Add(x, y)
 	}
-	if !n.Out().Type().Accepts(y.Type()) {
-		return replace(c, n, tensor.Second(x, y))
-	}
-	return replace(c, n, y)
+	return replace(c, n, y, x)
 }
 
 func incSubtensorAlloc(c *rewrite.Context, n *apply) (result, error) {
@@ -161,16 +159,16 @@ func joinEmpty(c *rewrite.Context, n *apply) (result, error) {
 }
 
 func joinMakeVector(c *rewrite.Context, n *apply) (result, error) {
-	var joined []*variable
-	for _, v := range n.Inputs() {
-		a, _, ok := owner[tensor.MakeVectorOp](v)
-		if ok && len(joined) > 0 {
-			if b, _, ok := owner[tensor.MakeVectorOp](joined[len(joined)-1]); ok {
-				joined[len(joined)-1] = again(a, slices.Concat(b.Inputs(), a.Inputs())...)
-				continue
-			}
+	joined := slices.Clone(n.Inputs()[:1])
+	for _, v := range n.Inputs()[1:] {
+		last := &joined[len(joined)-1]
+		a, _, ok := owner[tensor.MakeVectorOp](*last)
+		b, _, ok2 := owner[tensor.MakeVectorOp](v)
+		if ok && ok2 {
+			*last = again(b, slices.Concat(a.Inputs(), b.Inputs())...)
+		} else {
+			joined = append(joined, v)
 		}
-		joined = append(joined, v)
 	}
 	switch len(joined) {
 	case len(n.Inputs()):

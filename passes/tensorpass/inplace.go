@@ -2,25 +2,15 @@ package tensorpass
 
 import (
 	"context"
-	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 )
 
-func inplaceBLASRule() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "InplaceBlasOpt", Doc: "products are added to memory that nothing reads any more: Gemm → Gemm{inplace}", Destroys: true,
-		On: slices.Concat(onType[tensor.GemmOp](), onType[tensor.GemvOp](), onType[tensor.GerOp](), onType[tensor.UsmmOp]()), Fn: workInplace,
-	}
-}
-
-func inplaceSubtensorRule() rewrite.Rule {
-	return rewrite.Rule{
-		Name: "local_inplace_setsubtensor", Doc: "a part is changed in memory that nothing reads any more", Destroys: true,
-		On: append(onType[*tensor.IncSubtensorOp](), onType[tensor.AdvancedIncSubtensorOp]()...), Fn: workInplace,
-	}
+// inplaceRule returns a rule that lets ops of the tracks overwrite an input.
+func inplaceRule(name, doc string, on ...rewrite.Track) rewrite.Rule {
+	return rewrite.Rule{Name: name, Doc: doc, Destroys: true, On: on, Fn: workInplace}
 }
 
 // workInplace lets an op overwrite an input, if it has such a form and nothing objects.
@@ -81,7 +71,7 @@ func placeElemwise(ctx context.Context, h *rewrite.Handle) error {
 	if err != nil {
 		return err
 	}
-	t := &taking{last: newLastReaders(g, order)}
+	t := &taking{last: lastReaders(order)}
 	t.handler, _ = fgraph.FeatureOf[*fgraph.DestroyHandler](g)
 	placed := 0
 	for i, a := range order {
@@ -91,7 +81,9 @@ func placeElemwise(ctx context.Context, h *rewrite.Handle) error {
 		if !g.Contains(a) {
 			continue
 		}
-		t.begin(a, i)
+		t.place = i
+		t.never = append(t.never[:0], make([]bool, len(a.Inputs()))...)
+		t.asked = append(t.asked[:0], make([]bool, len(a.Inputs()))...)
 		for most := len(a.Outputs()); ; {
 			list := t.choose(a, most)
 			if len(list) == 0 {
@@ -102,6 +94,11 @@ func placeElemwise(ctx context.Context, h *rewrite.Handle) error {
 			case err != nil:
 				return err
 			case done:
+				for k, v := range a.Outputs() {
+					if last, many := t.last[v]; many {
+						t.last[b.Outputs()[k]] = last
+					}
+				}
 				placed += len(list)
 				a = b
 			case len(list) == 1:
@@ -122,42 +119,23 @@ func placeElemwise(ctx context.Context, h *rewrite.Handle) error {
 // proportion to the readers, so that all attempts would take quadratic time.
 const manyReaders = 16
 
-// lastReaders finds the last of many readers of a variable.
-type lastReaders struct {
-	place []int32 // in the order, by number of the apply
-	last  map[*variable]int
-}
-
-func newLastReaders(g *fgraph.FunctionGraph, order []*apply) *lastReaders {
-	l := &lastReaders{place: make([]int32, g.NumApplyIDs()), last: make(map[*variable]int)}
+// lastReaders returns the places of the last readers of variables that have many.
+func lastReaders(order []*apply) map[*variable]int {
+	last := make(map[*variable]int)
 	for i, a := range order {
-		l.place[a.ID()] = int32(i)
-	}
-	return l
-}
-
-// mayTry reports whether the apply at a place should try to take the memory of v. Applies that were
-// made in place have no place of their own; they come before it.
-func (l *lastReaders) mayTry(place int, v *variable) bool {
-	if len(v.Clients()) <= manyReaders {
-		return true
-	}
-	last, known := l.last[v]
-	if !known {
-		for _, c := range v.Clients() {
-			if c.Apply != nil && c.Apply.ID() < len(l.place) {
-				last = max(last, int(l.place[c.Apply.ID()]))
+		for _, v := range a.Inputs() {
+			if len(v.Clients()) > manyReaders {
+				last[v] = i
 			}
 		}
-		l.last[v] = last
 	}
-	return place == last
+	return last
 }
 
 // taking finds out which outputs of an apply take the memory of which inputs.
 type taking struct {
 	handler *fgraph.DestroyHandler // nil: nothing may be overwritten
-	last    *lastReaders
+	last    map[*variable]int      // the places of the last readers of variables that have many
 	place   int
 	never   []bool // by input: its memory is taken, or no output can take it
 	asked   []bool // by input: its memory can be taken unless a feature objects
@@ -170,13 +148,6 @@ type taking struct {
 type searched struct {
 	typ   tensor.Type
 	input int
-}
-
-// begin starts with the apply at a place in the order.
-func (t *taking) begin(a *apply, place int) {
-	t.place = place
-	t.never = append(t.never[:0], make([]bool, len(a.Inputs()))...)
-	t.asked = append(t.asked[:0], make([]bool, len(a.Inputs()))...)
 }
 
 // choose returns which outputs of a, at most so many, take which inputs. It asks about an input
@@ -200,7 +171,7 @@ func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 		from := t.searched(typeOf(w))
 		for ; from.input < min(len(a.Inputs()), mostInputs+1); from.input++ {
 			in := from.input
-			if t.never[in] || !t.fits(a.Inputs()[in], w) || !t.mayTake(a, in) {
+			if t.never[in] || dtypeOf(a.Inputs()[in]) != dtypeOf(w) || !samePattern(a.Inputs()[in], w) || !t.mayTake(a, in) {
 				continue
 			}
 			t.list = append(t.list, fgraph.Alias{Output: k, Input: in})
@@ -225,9 +196,6 @@ func (t *taking) searched(of tensor.Type) *searched {
 	return &t.from[len(t.from)-1]
 }
 
-// fits reports whether w fits in the memory of v.
-func (t *taking) fits(v, w *variable) bool { return dtypeOf(v) == dtypeOf(w) && samePattern(v, w) }
-
 // mayTake reports whether an input may be overwritten, as far as is known.
 func (t *taking) mayTake(a *apply, in int) bool {
 	v := a.Inputs()[in]
@@ -235,7 +203,7 @@ func (t *taking) mayTake(a *apply, in int) bool {
 		return true
 	}
 	t.never[in] = true
-	if !t.last.mayTry(t.place, v) || v.IsConstant() || !t.handler.MayDestroy(v) {
+	if last, many := t.last[v]; many && last != t.place || v.IsConstant() || !t.handler.MayDestroy(v) {
 		return false
 	}
 	if !t.handler.MayOverwrite(a, in, a.Op()) {

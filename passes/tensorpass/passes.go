@@ -40,9 +40,10 @@ func Pass(name string) rewrite.GraphRewriter {
 	case "composite_elemwise_fusion":
 		return elemwiseFusion()
 	case "local_inplace_setsubtensor":
-		return rewrite.In2Out(name, inplaceSubtensorRule())
+		return rewrite.In2Out(name, inplaceRule(name, "a part is changed in memory that nothing reads any more", onAnyIncSubtensor()...))
 	case "InplaceBlasOpt":
-		return rewrite.In2Out(name, inplaceBLASRule())
+		return rewrite.In2Out(name, inplaceRule(name, "products are added to memory that nothing reads any more: Gemm → Gemm{inplace}",
+			slices.Concat(onType[tensor.GemmOp](), onType[tensor.GemvOp](), onType[tensor.GerOp](), onType[tensor.UsmmOp]())...))
 	case "inplace_elemwise_optimizer":
 		return inplaceElemwise()
 	}

@@ -53,10 +53,10 @@ func subtensorIncSubtensor(c *rewrite.Context, n *apply) (result, error) {
 			of[d] = tensor.At(tensor.Int(0))
 		}
 	}
-	y = part(y, of...)
+	y, err := tensor.Try(func() *variable { return part(y, of...) })
 	switch {
-	case y == nil:
-		return c.Miss("the value can't be indexed like this"), nil
+	case err != nil:
+		return c.Miss("%v", err), nil
 	case !op.Set:
 		return replace(c, n, tensor.Add(from, y))
 	case !n.Out().Type().Accepts(y.Type()):
@@ -112,8 +112,8 @@ func placesOf(x *variable, indexes []*variable) ([]place, bool) {
 	return places, true
 }
 
-// alike reports whether two lists of places have the same signs, so that they can be compared.
-func alike(a, b []place) bool {
+// sameSigns reports whether two lists of places have the same signs.
+func sameSigns(a, b []place) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return true
 	}
@@ -166,12 +166,14 @@ func advSub1AdvIncSub1(c *rewrite.Context, n *apply) (result, error) {
 	from, ok := placesOf(x, write)
 	to, ok2 := placesOf(x, read)
 	at, once := lastAt(from)
-	if !ok || !ok2 || !alike(from, to) || !op.Set && !once || len(from) == 0 {
+	if !ok || !ok2 || !sameSigns(from, to) || !op.Set && !once || len(from) == 0 {
 		return c.Miss("it is not known which rows were changed, or one was several times"), nil
 	}
 	var written, rows []int64 // of n.Out() and y
+	inOrder := true
 	for k, p := range to {
 		if j, ok := at[p]; ok {
+			inOrder = inOrder && j == len(rows)
 			written, rows = append(written, int64(k)), append(rows, int64(j))
 		}
 	}
@@ -180,7 +182,7 @@ func advSub1AdvIncSub1(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("one value is written everywhere"), nil
 	}
 	old := tensor.Take(x, read...)
-	if !slices.Equal(rows, upTo(len(from))) {
+	if !inOrder || len(rows) < len(from) {
 		y = tensor.Take(y, list(rows))
 	}
 	switch {
@@ -204,15 +206,6 @@ func advSub1AdvIncSub1(c *rewrite.Context, n *apply) (result, error) {
 		return replace(c, n, tensor.SetTake(old, y, list(written)))
 	}
 	return replace(c, n, tensor.IncTake(old, y, list(written)))
-}
-
-// upTo returns the numbers 0 to n-1.
-func upTo(n int) []int64 {
-	list := make([]int64, n)
-	for i := range list {
-		list[i] = int64(i)
-	}
-	return list
 }
 
 // reached returns the condition that a dimension of size n has the places that are written. It returns

@@ -1,6 +1,8 @@
 package tensorpass
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -13,8 +15,7 @@ func uselessReshape(c *rewrite.Context, n *apply) (result, error) {
 	}
 	if typeOf(x).NDim() == 1 {
 		return rewrite.Replace(x), nil // a vector has only one shape
-	}
-	if a, _, ok := owner[tensor.ShapeOp](shape); ok && a.Inputs()[0] == x {
+	} else if a, _, ok := owner[tensor.ShapeOp](shape); ok && a.Inputs()[0] == x {
 		return rewrite.Replace(x), nil
 	}
 	dims, ok := tensor.ElementsOf(shape)
@@ -22,52 +23,38 @@ func uselessReshape(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("the sizes are not in the graph"), nil
 	}
 	s := tensor.ShapesOf(c.Graph())
+	maybeEmpty := slices.ContainsFunc(typeOf(x).Shape(), func(n int) bool { return n < 1 })
 	unknown := 0 // if all sizes but one are equal, so is that one
 	for d, size := range dims {
 		if !sameSize(size, s.Dim(x, d)) {
 			unknown++
 		}
 	}
-	if unknown > 1 || unknown == 1 && len(dims) > 1 && maybeEmpty(x) {
+	if unknown > 1 || unknown == 1 && len(dims) > 1 && maybeEmpty {
 		return c.Miss("%d sizes are not known to be the same", unknown), nil
 	}
 	return rewrite.Replace(x), nil
 }
 
-// maybeEmpty reports whether x may have no elements, so that its shape does not follow from all
-// sizes but one.
-func maybeEmpty(x *variable) bool {
-	for _, n := range typeOf(x).Shape() {
-		if n == tensor.Unknown || n == 0 {
-			return true
-		}
-	}
-	return false
-}
-
 func reshapeToDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 	x := n.Inputs()[0]
-	order, from := []int{}, []int{} // from has the dimensions of x that may not have size 1
-	for d := range typeOf(x).NDim() {
-		if typeOf(x).Dim(d) != 1 {
-			from = append(from, d)
-		}
+	from, to := wide(x), wide(n.Out())
+	if len(from) > 1 || len(from) != len(to) {
+		return c.Miss("several dimensions, or one of the argument or of the result alone, are not known to have size 1"), nil
 	}
-	if len(from) > 1 {
-		return c.Miss("more than one dimension is not known to have size 1"), nil
-	}
-	for d := range typeOf(n.Out()).NDim() {
-		switch {
-		case typeOf(n.Out()).Dim(d) == 1:
-			order = append(order, array.NewAxis)
-		case len(from) == 0:
-			return c.Miss("the result has more dimensions that are not known to have size 1"), nil
-		default:
-			order, from = append(order, from[0]), from[1:]
-		}
-	}
-	if len(from) > 0 {
-		return c.Miss("the argument has a dimension that is not known to have size 1"), nil
+	order := slices.Repeat([]int{array.NewAxis}, typeOf(n.Out()).NDim())
+	for k, d := range to {
+		order[d] = from[k]
 	}
 	return replace(c, n, tensor.DimShuffle(x, order...))
+}
+
+// wide returns the dimensions of x that may not have size 1.
+func wide(x *variable) (dims []int) {
+	for d, size := range typeOf(x).Shape() {
+		if size != 1 {
+			dims = append(dims, d)
+		}
+	}
+	return dims
 }

@@ -13,7 +13,7 @@ func specifyShapeRules() []Local {
 	return inGo("it computes with sizes that belong to ops",
 		rule(Canonicalize|Specialize|Useless, "local_merge_consecutive_specify_shape", onSpecifyShape, 2, mergeSpecifyShape,
 			"two promises are one, and one that the type makes already is none: specify_shape(specify_shape(X, [2, None]), [None, 3]) → specify_shape(X, [2, 3])"),
-		rule(Canonicalize|Specialize, "local_specify_shape_of_alloc", onSpecifyShape, 2, specifyShapeOfAlloc,
+		rule(Canonicalize|Specialize, "local_specify_shape_of_alloc", onSpecifyShape, 2, through[tensor.AllocOp](false, specifyShapeOfAlloc),
 			"a filled tensor has the sizes that are promised: specify_shape(Alloc(v, n), [5]) → Alloc(v, 5); it is not checked any more that n is 5"),
 		rule(Canonicalize|Specialize, "local_specify_shape_lift", onSpecifyShape, 2, liftSpecifyShape,
 			"sizes are promised before computing: specify_shape(exp(x), [3]) → exp(specify_shape(x, [3])), also of a tensor of which a part is written"),
@@ -30,18 +30,14 @@ func mergeSpecifyShape(c *rewrite.Context, n *apply) (result, error) {
 	return attempt(c, n, func() *variable { return tensor.SpecifyShape(x, sizes...) })
 }
 
-func specifyShapeOfAlloc(c *rewrite.Context, n *apply) (result, error) {
-	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
-	if !ok {
-		return c.Miss("the argument is not an Alloc"), nil
-	}
+func specifyShapeOfAlloc(_ *rewrite.Context, n, a *apply) *variable {
 	sizes := slices.Clone(a.Inputs()[1:])
 	for d, size := range typeOf(n.Out()).Shape() {
 		if size != tensor.Unknown {
 			sizes[d] = tensor.Int(size)
 		}
 	}
-	return attempt(c, n, func() *variable { return tensor.Alloc(a.Inputs()[0], sizes...) })
+	return tensor.Alloc(a.Inputs()[0], sizes...)
 }
 
 // liftSpecifyShape looks for an input that has the shape of the argument.

@@ -21,26 +21,26 @@ func subtensorRules() []Local {
 			"a selection of everything is dropped: x[:], x[0:n] where n is the size, x[arange(n)] → x"),
 		rule(Canonicalize|Specialize|Useless, "local_advanced_index_to_slice", slices.Concat(onAdvanced, onType[tensor.AdvancedIncSubtensorOp]()), 1,
 			advancedToSlice, "a list of numbers with one distance is a slice, if all are known to be in range: x[[0, 2]] → x[0:3:2]"),
-		rule(Canonicalize, "local_subtensor_lift", onAnySubtensor, 2, subtensorLift,
+		rule(Canonicalize, "local_subtensor_lift", onAnySubtensor, 2, partOf[tensor.Elemwise](true, subtensorLift),
 			"a part is selected before computing: (x + y)[1:3] → x[1:3] + y[1:3]"),
-		rule(Canonicalize|Specialize, "local_subtensor_of_dimshuffle", onAnySubtensor, 2, subtensorOfDimShuffle,
+		rule(Canonicalize|Specialize, "local_subtensor_of_dimshuffle", onAnySubtensor, 2, partOf[tensor.DimShuffleOp](false, subtensorOfDimShuffle),
 			"a part is selected before dimensions are moved: X.T[0] → X[:, 0], x[None][0] → x, x[:, None][1:] → x[1:][:, None]"),
-		rule(Canonicalize|Specialize, "local_subtensor_of_join", onAnySubtensor, 2, subtensorOfJoin,
+		rule(Canonicalize|Specialize, "local_subtensor_of_join", onAnySubtensor, 2, partOf[tensor.JoinOp](false, subtensorOfJoin),
 			"a part of joined tensors is joined from their parts, if it is known of which: stack([x, y])[1] → y, "+
 				"join(0, x, y)[:, 1] → join(0, x[:, 1], y[:, 1]); it is not checked any more that the others fit"),
-		rule(Canonicalize|Specialize, "local_subtensor_of_reduce", onAnySubtensor, 2, subtensorOfReduce,
+		rule(Canonicalize|Specialize, "local_subtensor_of_reduce", onAnySubtensor, 2, partOf[tensor.Reduce](true, subtensorOfReduce),
 			"only the selected elements are reduced: sum(X, axis=1)[0] → sum(X[0])"),
-		rule(Canonicalize|Specialize, "local_subtensor_SpecifyShape_lift", onSubtensor, 2, subtensorOfSpecifyShape,
+		rule(Canonicalize|Specialize, "local_subtensor_SpecifyShape_lift", onSubtensor, 2, partOf[tensor.SpecifyShapeOp](false, subtensorOfSpecifyShape),
 			"a part is selected before sizes of other dimensions are promised: specify_shape(X, [None, 3])[0] → specify_shape(X[0], [3])"),
-		rule(Canonicalize|Specialize, "local_subtensor_of_softmax", onAnySubtensor, 2, subtensorOfSoftmax,
+		rule(Canonicalize|Specialize, "local_subtensor_of_softmax", onAnySubtensor, 2, partOf[tensor.SoftmaxOp](true, subtensorOfSoftmax),
 			"only the selected rows are normalized: Softmax(X)[0] → Softmax(X[0])"),
-		rule(Canonicalize|Specialize, "local_subtensor_merge", onSubtensor, 0, subtensorMerge,
+		rule(Canonicalize|Specialize, "local_subtensor_merge", onSubtensor, 0, through[*tensor.SubtensorOp](false, subtensorMerge),
 			"a part of a part is a part: x[2:][3] → x[5], x[1:9][2:4] → x[3:5], x[::-1][:n] → x[:~n:-1]"),
-		rule(Canonicalize|Specialize|Useless, "local_subtensor_make_vector", onAnySubtensor, 2, subtensorMakeVector,
+		rule(Canonicalize|Specialize|Useless, "local_subtensor_make_vector", onAnySubtensor, 2, partOf[tensor.MakeVectorOp](false, subtensorMakeVector),
 			"an element of a MakeVector is known: MakeVector(a, b)[1] → b"),
-		rule(Canonicalize|Specialize|Useless, "local_subtensor_of_alloc", onAnySubtensor, 0, subtensorOfAlloc,
+		rule(Canonicalize|Specialize|Useless, "local_subtensor_of_alloc", onAnySubtensor, 0, partOf[tensor.AllocOp](false, subtensorOfAlloc),
 			"a part of a filled tensor is a smaller one: Alloc(v, m, n)[i] → Alloc(v, n), where it is checked that i is in range"),
-		rule(Canonicalize|Stabilize|Specialize, "local_subtensor_of_dot", onAnySubtensor, 2, subtensorOfDot,
+		rule(Canonicalize|Stabilize|Specialize, "local_subtensor_of_dot", onAnySubtensor, 2, partOf[tensor.DotOp](true, subtensorOfDot),
 			"a part of a product is a product of parts: dot(A, B)[i, j] → dot(A[i], B[:, j])"),
 	)
 }
@@ -62,20 +62,14 @@ func indexesOf(n *apply) []tensor.Index {
 // isRows reports whether an index is a vector of integers, which indexesOf makes a slice with step 0.
 func isRows(i tensor.Index) bool { return i.Slice && i.Step == 0 }
 
-// part returns what indexes select of x. It returns nil if they do not fit, or if there is no op that
-// selects it.
+// part returns what indexes select of x. It panics, as [tensor.Try] expects, if they do not fit, or if
+// there is no op that selects it.
 func part(x *variable, indexes ...tensor.Index) *variable {
-	rest := indexes[min(1, len(indexes)):]
-	if slices.ContainsFunc(rest, isRows) {
-		return nil
+	if len(indexes) == 0 || !isRows(indexes[0]) {
+		return tensor.Subtensor(x, indexes...)
 	}
-	y, _ := tensor.Try(func() *variable {
-		if len(indexes) == 0 || !isRows(indexes[0]) {
-			return tensor.Subtensor(x, indexes...)
-		}
-		return tensor.Take(tensor.Subtensor(x, append([]tensor.Index{tensor.Everything()}, rest...)...), indexes[0].Start)
-	})
-	return y
+	rest := append([]tensor.Index{tensor.Everything()}, indexes[1:]...)
+	return tensor.Take(tensor.Subtensor(x, rest...), indexes[0].Start)
 }
 
 // fewer reports whether n selects no element twice, as far as is known.
@@ -89,35 +83,25 @@ func fewer(n *apply) bool {
 }
 
 func uselessSubtensor(c *rewrite.Context, n *apply) (result, error) {
-	x := n.Inputs()[0]
-	s := tensor.ShapesOf(c.Graph())
-	switch op := n.Op().(type) {
-	case tensor.AdvancedSubtensorOp:
-		stop := rangeFromZero(n.Inputs()[1])
-		if op.K != 1 || stop == nil || !sameSize(stop, s.Dim(x, 0)) {
-			return c.Miss("the indexes are not all of them in order"), nil
+	x, indexes, s := n.Inputs()[0], indexesOf(n), tensor.ShapesOf(c.Graph())
+	if indexes == nil {
+		return c.Miss("the indexes are several tensors"), nil
+	}
+	for d, i := range indexes {
+		var stop *variable
+		if isRows(i) {
+			stop = rangeFromZero(i.Start)
 		}
-	case *tensor.SubtensorOp:
-		if op.NumIndexes() > 0 && !op.IsSlice(0) {
-			return c.Miss("index 0 selects a part"), nil
-		}
-		for d, i := range op.Indexes(n) {
-			if !i.SelectsAll(s.Dim(x, d)) {
-				return c.Miss("index %d selects a part", d), nil
-			}
+		if !i.SelectsAll(s.Dim(x, d)) && (stop == nil || !sameSize(stop, s.Dim(x, d))) {
+			return c.Miss("index %d selects a part", d), nil
 		}
 	}
 	return replace(c, n, x)
 }
 
 func uselessSlice(c *rewrite.Context, n *apply) (result, error) {
-	op := opOf[*tensor.SubtensorOp](n)
-	k := op.NumIndexes()
-	if k == 0 || !op.IsSlice(k-1) {
-		return c.Miss("the last index is not a slice"), nil
-	}
-	indexes := op.Indexes(n)
-	if !indexes[k-1].IsEverything() {
+	indexes := indexesOf(n)
+	if len(indexes) == 0 || !indexes[len(indexes)-1].IsEverything() {
 		return c.Miss("the last index is not a full slice"), nil
 	}
 	return replace(c, n, tensor.Subtensor(n.Inputs()[0], indexes...))
@@ -134,14 +118,9 @@ func subtensorConstants(c *rewrite.Context, n *apply) (result, error) {
 // subtensorMerge merges what it can: of x[y:, 1:5][1:, :3] it makes x[y:, 1:4][1:]. Theano merges all
 // slices, by way of large expressions for the signs of their bounds, which cost more than the second
 // view.
-func subtensorMerge(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	a, op, ok := owner[*tensor.SubtensorOp](v)
-	if !ok {
-		return c.Miss("the argument is not a selection"), nil
-	}
-	x, s := a.Inputs()[0], tensor.ShapesOf(c.Graph())
-	first, second := op.Indexes(a), indexesOf(n)
+func subtensorMerge(c *rewrite.Context, n, a *apply) *variable {
+	v, x, s := a.Out(), a.Inputs()[0], tensor.ShapesOf(c.Graph())
+	first, second := indexesOf(a), indexesOf(n)
 	var inner, outer []tensor.Index
 	merged, left, kept := false, false, 0 // kept is the dimension of v
 	for d, i := range first {
@@ -162,11 +141,9 @@ func subtensorMerge(c *rewrite.Context, n *apply) (result, error) {
 		inner, second = append(inner, m), second[1:]
 	}
 	if left && (!merged && len(second) == 0 || !usedOnce(v)) {
-		return c.Miss("the merged bounds would have to be computed"), nil
+		return nil // the merged bounds would have to be computed
 	}
-	return attempt(c, n, func() *variable {
-		return tensor.Subtensor(tensor.Subtensor(x, append(inner, second...)...), outer...)
-	})
+	return tensor.Subtensor(tensor.Subtensor(x, append(inner, second...)...), outer...)
 }
 
 func advancedToSlice(c *rewrite.Context, n *apply) (result, error) {
@@ -190,8 +167,10 @@ func advancedToSlice(c *rewrite.Context, n *apply) (result, error) {
 		}
 	}
 	i := tensor.IndexOf(r, size)
-	if !write {
-		return attempt(c, n, func() *variable { return tensor.Subtensor(x, i) })
-	}
-	return attempt(c, n, func() *variable { return changed(op.Set, x, n.Inputs()[1], i) })
+	return attempt(c, n, func() *variable {
+		if write {
+			return changed(op.Set, x, n.Inputs()[1], i)
+		}
+		return tensor.Subtensor(x, i)
+	})
 }

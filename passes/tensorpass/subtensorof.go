@@ -8,24 +8,25 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-func subtensorLift(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	a := v.Owner()
-	if _, ok := elemOf(a); !ok || !usedOnce(v) || !fewer(n) {
-		return c.Miss("the argument is not element-wise, or has other uses, or elements would be computed twice"), nil
-	}
-	indexes := indexesOf(n)
-	in := slices.Clone(a.Inputs())
-	for i, x := range in {
-		if in[i] = selected(x, v, indexes); in[i] == nil {
-			return c.Miss("input %d can't be indexed like this", i), nil
+// partOf returns the function of a rule that selects before it computes. build makes what n, with such
+// indexes, selects of the output of a, whose op is an O, or returns nil. If once is set, the output has a
+// single use, and no element is computed twice.
+func partOf[O tensor.Op](once bool, build func(c *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable) transform {
+	return through[O](once, func(c *rewrite.Context, n, a *apply) *variable {
+		indexes := indexesOf(n)
+		if indexes == nil || once && !fewer(n) {
+			return nil
 		}
-	}
-	return replace(c, n, again(a, in...))
+		return build(c, n, a, indexes)
+	})
+}
+
+func subtensorLift(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
+	return again(a, mapped(a.Inputs(), func(x *variable) *variable { return selected(x, a.Out(), indexes) })...)
 }
 
 // selected returns the part of x that belongs to a part of v, where x broadcasts to v. The indexes
-// are those of the dimensions that x has. selected returns nil if there is no such part.
+// are those of the dimensions that x has.
 func selected(x, v *variable, indexes []tensor.Index) *variable {
 	pad, ndim := typeOf(v).NDim()-typeOf(x).NDim(), typeOf(x).NDim()
 	of := slices.Clone(indexes)
@@ -50,19 +51,11 @@ func selected(x, v *variable, indexes []tensor.Index) *variable {
 
 // subtensorOfDimShuffle is local_subtensor_of_transpose, local_subtensor_of_expand_dims and
 // local_subtensor_of_squeeze in PyTensor.
-func subtensorOfDimShuffle(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	a, ds, ok := owner[tensor.DimShuffleOp](v)
-	if !ok {
-		return c.Miss("the argument is not a DimShuffle"), nil
-	}
-	x, indexes := a.Inputs()[0], indexesOf(n)
-	if indexes == nil {
-		return c.Miss("the indexes are several tensors"), nil
-	}
+func subtensorOfDimShuffle(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
+	x := a.Inputs()[0]
 	of := everything(typeOf(x).NDim())
 	var order []int // of the dimensions of x
-	for d, from := range ds.NewOrder() {
+	for d, from := range opOf[tensor.DimShuffleOp](a).NewOrder() {
 		i := tensor.Everything()
 		if d < len(indexes) {
 			i = indexes[d]
@@ -70,7 +63,7 @@ func subtensorOfDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 		if from != array.NewAxis {
 			of[from] = i
 		} else if !ofOne(i) {
-			return c.Miss("index %d selects from a new dimension", d), nil
+			return nil // it selects from a new dimension
 		}
 		if i.Slice {
 			order = append(order, from)
@@ -89,18 +82,11 @@ func subtensorOfDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 			order[k] = left[from]
 		}
 	}
-	y := part(x, of...)
-	if y == nil {
-		return c.Miss("no op selects such a part"), nil
+	y := tensor.DimShuffle(part(x, of...), order...)
+	if !usedOnce(a.Out()) && y != x && y.Owner().Inputs()[0] != x {
+		return nil // there would be another DimShuffle
 	}
-	y, err := tensor.Try(func() *variable { return tensor.DimShuffle(y, order...) })
-	if err != nil {
-		return c.Miss("%v", err), nil
-	}
-	if !usedOnce(v) && y != x && y.Owner().Inputs()[0] != x {
-		return c.Miss("the DimShuffle has other uses, and there would be another one"), nil
-	}
-	return replace(c, n, y)
+	return y
 }
 
 // ofOne reports whether an index is known to select the only element of a dimension of size 1.
@@ -112,14 +98,9 @@ func ofOne(i tensor.Index) bool {
 	return ok && (k == 0 || k == -1)
 }
 
-func dimShuffleSubtensor(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	a, sub, ok := owner[*tensor.SubtensorOp](v)
-	if !ok || !usedOnce(v) {
-		return c.Miss("the argument is not a selection with a single use"), nil
-	}
-	indexes, order := sub.Indexes(a), opOf[tensor.DimShuffleOp](n).NewOrder()
-	kept := 0 // the dimension of v
+func dimShuffleSubtensor(_ *rewrite.Context, n, a *apply) *variable {
+	indexes, order := opOf[*tensor.SubtensorOp](a).Indexes(a), opOf[tensor.DimShuffleOp](n).NewOrder()
+	kept := 0 // the dimension of what a selects
 	changed := false
 	for d, i := range indexes {
 		if !i.Slice {
@@ -133,7 +114,7 @@ func dimShuffleSubtensor(c *rewrite.Context, n *apply) (result, error) {
 			i.Start = tensor.Int(0)
 		}
 		if k, ok := intOf(i.Start); !ok || i.Step != 1 || k < 0 {
-			return c.Miss("it is not known where the dropped dimension begins"), nil
+			return nil // it is not known where the dropped dimension begins
 		}
 		indexes[d] = tensor.At(i.Start)
 		changed = true
@@ -144,22 +125,16 @@ func dimShuffleSubtensor(c *rewrite.Context, n *apply) (result, error) {
 		}
 	}
 	if !changed {
-		return c.Miss("no dropped dimension is sliced"), nil
+		return nil
 	}
-	return attempt(c, n, func() *variable { return tensor.DimShuffle(tensor.RawSubtensor(a.Inputs()[0], indexes...), order...) })
+	return tensor.DimShuffle(tensor.RawSubtensor(a.Inputs()[0], indexes...), order...)
 }
 
 // everything returns the indexes that select everything of n dimensions.
 func everything(n int) []tensor.Index { return slices.Repeat([]tensor.Index{tensor.Everything()}, n) }
 
-func subtensorOfReduce(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	a, op, ok := owner[tensor.Reduce](v)
-	if !ok || !usedOnce(v) || !fewer(n) {
-		return c.Miss("the argument is not a reduction with a single use, or elements would be reduced twice"), nil
-	}
-	indexes := indexesOf(n)
-	x := a.Inputs()[0]
+func subtensorOfReduce(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
+	op, x := opOf[tensor.Reduce](a), a.Inputs()[0]
 	of := everything(typeOf(x).NDim())
 	axes, left := op.Over(len(of)), array.Axes(0)
 	kept := 0
@@ -174,94 +149,54 @@ func subtensorOfReduce(c *rewrite.Context, n *apply) (result, error) {
 			kept++
 		}
 	}
-	y := part(x, of...)
-	if y == nil {
-		return c.Miss("no op selects such a part"), nil
-	}
-	return replace(c, n, reduceOver(op.Op, y, left))
+	return reduceOver(op.Op, part(x, of...), left)
 }
 
-func subtensorOfSpecifyShape(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	a, _, ok := owner[tensor.SpecifyShapeOp](v)
-	if !ok {
-		return c.Miss("the argument is not a promise of sizes"), nil
-	}
-	x, indexes := a.Inputs()[0], indexesOf(n)
+func subtensorOfSpecifyShape(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
+	x := a.Inputs()[0]
 	for d, i := range indexes {
-		if !i.IsEverything() && typeOf(x).Dim(d) != typeOf(v).Dim(d) {
-			return c.Miss("the size of dimension %d would not be checked any more", d), nil
+		if !i.IsEverything() && typeOf(x).Dim(d) != typeOf(a.Out()).Dim(d) {
+			return nil // the size of the dimension would not be checked any more
 		}
 	}
-	return attempt(c, n, func() *variable {
-		return tensor.SpecifyShape(tensor.Subtensor(x, indexes...), typeOf(n.Out()).Shape()...)
-	})
+	return tensor.SpecifyShape(tensor.Subtensor(x, indexes...), typeOf(n.Out()).Shape()...)
 }
 
-func subtensorOfSoftmax(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	a, op, ok := owner[tensor.SoftmaxOp](v)
-	if !ok || !usedOnce(v) || !fewer(n) {
-		return c.Miss("the argument is not a softmax with a single use, or rows would be normalized twice"), nil
+func subtensorOfSoftmax(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
+	if len(indexes) == typeOf(a.Out()).NDim() && !indexes[len(indexes)-1].IsEverything() {
+		return nil // it indexes the dimension along which the softmax adds up to 1
 	}
-	indexes := indexesOf(n)
-	if len(indexes) == typeOf(v).NDim() && !indexes[len(indexes)-1].IsEverything() {
-		return c.Miss("it indexes the dimension along which the softmax adds up to 1"), nil
-	}
-	return attempt(c, n, func() *variable { return tensor.MustApply(op, part(a.Inputs()[0], indexes...)) })
+	return again(a, part(a.Inputs()[0], indexes...))
 }
 
-func subtensorMakeVector(c *rewrite.Context, n *apply) (result, error) {
-	a, op, ok := owner[tensor.MakeVectorOp](n.Inputs()[0])
-	if !ok {
-		return c.Miss("the argument is not a MakeVector"), nil
-	}
-	elements := a.Inputs()
+func subtensorMakeVector(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
 	var picked []*variable
-	pick := func(i int64) error {
-		k, err := array.Position(i, len(elements))
-		if err == nil {
-			picked = append(picked, elements[k])
+	if isRows(indexes[0]) {
+		places, ok := placesOf(a.Out(), n.Inputs()[1:])
+		if !ok {
+			return nil
 		}
-		return err
+		for _, p := range places {
+			picked = append(picked, a.Inputs()[p[0]])
+		}
+		return again(a, picked...)
 	}
-	if _, ok := n.Op().(tensor.AdvancedSubtensorOp); ok {
-		index := tensor.ConstantOf(n.Inputs()[1])
-		if index == nil || index.NDim() != 1 {
-			return c.Miss("the indexes are not known"), nil
-		}
-		for i := range index.Len() {
-			if err := pick(index.Int(i)); err != nil {
-				return c.Miss("%v", err), nil
-			}
-		}
-		return replace(c, n, tensor.MustApply(op, picked...))
-	}
-	i := indexesOf(n)[0]
-	r, ok := i.Range(len(elements))
+	r, ok := indexes[0].Range(len(a.Inputs()))
 	if !ok {
-		return c.Miss("the index is not known, or out of range"), nil
-	}
-	if !i.Slice {
-		return replace(c, n, elements[r.Start])
+		return nil
 	}
 	for k := range r.Count {
-		picked = append(picked, elements[r.Start+k*r.Step])
+		picked = append(picked, a.Inputs()[r.Start+k*r.Step])
 	}
-	return replace(c, n, tensor.MustApply(op, picked...))
+	if !indexes[0].Slice {
+		return picked[0]
+	}
+	return again(a, picked...)
 }
 
 // subtensorOfAlloc checks an element that the Alloc would have, and the size of a dimension that is
 // not part of the result any more.
-func subtensorOfAlloc(c *rewrite.Context, n *apply) (result, error) {
-	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
-	if !ok {
-		return c.Miss("the argument is not an Alloc"), nil
-	}
-	indexes := indexesOf(n)
-	if indexes == nil {
-		return c.Miss("the indexes are several tensors"), nil
-	}
+func subtensorOfAlloc(c *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
 	v, sizes, s := a.Inputs()[0], a.Inputs()[1:], tensor.ShapesOf(c.Graph())
 	pad := len(sizes) - typeOf(v).NDim()
 	var checks []*variable
@@ -270,7 +205,7 @@ func subtensorOfAlloc(c *rewrite.Context, n *apply) (result, error) {
 		switch {
 		case filled && isRows(i):
 			if places, ok := placesOf(a.Out(), []*variable{i.Start}); !ok || typeOf(a.Out()).Dim(0) == tensor.Unknown || len(places) == 0 {
-				return c.Miss("an index may be out of range"), nil
+				return nil // an index may be out of range
 			}
 		case i.Slice:
 		case filled:
@@ -280,31 +215,18 @@ func subtensorOfAlloc(c *rewrite.Context, n *apply) (result, error) {
 		}
 	}
 	if len(indexes) > pad {
-		if v = selected(v, a.Out(), indexes[pad:]); v == nil {
-			return c.Miss("the value can't be indexed like this"), nil
-		}
+		v = selected(v, a.Out(), indexes[pad:])
 	}
-	return attempt(c, n, func() *variable {
-		return provided(refilled(v, s.Shape(n.Out())), "an index is out of the range of an Alloc, or its value does not fit", checks...)
-	})
+	return provided(refilled(v, s.Shape(n.Out())), "an index is out of the range of an Alloc, or its value does not fit", checks...)
 }
 
-func subtensorOfDot(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	a, _, ok := owner[tensor.DotOp](v)
-	if !ok || !usedOnce(v) || !fewer(n) {
-		return c.Miss("the argument is not a product with a single use, or elements would be computed twice"), nil
-	}
-	indexes := indexesOf(n)
+func subtensorOfDot(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
 	x, y := a.Inputs()[0], a.Inputs()[1]
-	if typeOf(x).NDim() == 2 && len(indexes) > 0 {
+	if typeOf(x).NDim() == 2 {
 		x, indexes = part(x, indexes[0]), indexes[1:]
 	}
 	if len(indexes) > 0 { // of the columns of y
 		y = part(y, tensor.Everything(), indexes[0])
 	}
-	if x == nil || y == nil {
-		return c.Miss("no op selects such a part"), nil
-	}
-	return replace(c, n, tensor.Dot(x, y))
+	return tensor.Dot(x, y)
 }

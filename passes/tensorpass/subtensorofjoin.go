@@ -9,49 +9,36 @@ import (
 
 // subtensorOfJoin is not one of Theano's. For an element it needs the sizes only of the inputs up to
 // it, from either end.
-func subtensorOfJoin(c *rewrite.Context, n *apply) (result, error) {
-	v := n.Inputs()[0]
-	a, join, ok := owner[tensor.JoinOp](v)
-	if !ok {
-		return c.Miss("the argument is not a Join"), nil
-	}
-	indexes, axis := indexesOf(n), int(join.Axis)
+func subtensorOfJoin(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
+	axis := int(opOf[tensor.JoinOp](a).Axis)
 	for len(indexes) <= axis {
 		indexes = append(indexes, tensor.Everything())
 	}
-	along := indexes[axis]
-	parts := slices.Clone(a.Inputs())
+	along, parts := indexes[axis], a.Inputs()
 	switch {
 	case isRows(along):
-		return c.Miss("it selects rows from several inputs"), nil
+		return nil // it may select rows from several inputs
 	case !along.Slice:
-		return elementOfJoin(c, n, parts, axis, indexes)
-	case along.IsEverything():
-		if !fewer(n) {
-			return c.Miss("there would be more elements"), nil
-		}
-		for k := range parts {
-			parts[k] = part(parts[k], indexes...)
-		}
+		return elementOfJoin(parts, axis, indexes)
+	case !along.IsEverything():
+		parts = sliceOfJoin(parts, axis, indexes)
+	case fewer(n):
+		parts = mapped(parts, func(x *variable) *variable { return part(x, indexes...) })
 	default:
-		if parts = sliceOfJoin(parts, axis, indexes); parts == nil {
-			return c.Miss("it is not known of which inputs it takes a part"), nil
-		}
+		return nil // there would be more elements
 	}
 	switch {
-	case slices.Contains(parts, nil):
-		return c.Miss("no op selects such a part"), nil
 	case len(parts) == 1:
-		return replace(c, n, parts[0])
-	case !usedOnce(v):
-		return c.Miss("the Join has other uses, and parts would be joined again"), nil
+		return parts[0]
+	case len(parts) == 0 || !usedOnce(a.Out()):
+		return nil // it is not known of which inputs it takes a part, or parts would be joined again
 	}
 	for d := range axis {
 		if !indexes[d].Slice {
 			axis--
 		}
 	}
-	return replace(c, n, tensor.Join(axis, parts...))
+	return tensor.Join(axis, parts...)
 }
 
 // sliceOfJoin returns the parts that a slice along the axis selects, or nil if it is not known where
@@ -101,10 +88,12 @@ func sliceOfJoin(parts []*variable, axis int, indexes []tensor.Index) []*variabl
 	return picked
 }
 
-func elementOfJoin(c *rewrite.Context, n *apply, parts []*variable, axis int, indexes []tensor.Index) (result, error) {
+// elementOfJoin returns the part that an element along the axis selects, or nil if it is not known where
+// the inputs begin, or the element is out of range.
+func elementOfJoin(parts []*variable, axis int, indexes []tensor.Index) *variable {
 	k, ok := intOf(indexes[axis].Start)
 	if !ok {
-		return c.Miss("the index is not known"), nil
+		return nil
 	}
 	for at, v := range parts {
 		if k < 0 { // it counts from the end
@@ -112,15 +101,15 @@ func elementOfJoin(c *rewrite.Context, n *apply, parts []*variable, axis int, in
 		}
 		switch size := typeOf(v).Dim(axis); {
 		case size == tensor.Unknown:
-			return c.Miss("it is not known where the inputs begin"), nil
+			return nil
 		case k >= size:
 			k -= size
 		case k < -size:
 			k += size
 		default:
 			indexes[axis] = tensor.At(tensor.Int(k))
-			return replace(c, n, part(v, indexes...))
+			return part(v, indexes...)
 		}
 	}
-	return c.Miss("the index is out of range"), nil
+	return nil
 }

@@ -2,6 +2,7 @@ package tensorpass
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,11 +45,8 @@ func textRules(family string) []Local {
 	locals := make([]Local, len(rules))
 	for i, r := range rules {
 		s, err := pattern.New(vocabulary{}, r, pattern.Shared())
-		if err != nil {
-			panic(fmt.Errorf("%s:%d: %w", name, r.Line, err))
-		}
-		groups, err := parseGroups(r.Groups)
-		if err != nil {
+		groups, err2 := parseGroups(r.Groups)
+		if err := errors.Join(err, err2); err != nil {
 			panic(fmt.Errorf("%s:%d: %w", name, r.Line, err))
 		}
 		locals[i] = Local{Rule: s, Groups: groups, Tags: r.Tags, Family: family}

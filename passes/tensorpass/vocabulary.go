@@ -104,8 +104,7 @@ func (vocabulary) Family(name string) (pattern.Operator, bool) {
 }
 
 var families = map[string]pattern.Operator{
-	"Cast": tracking(casts(), family(1, 1, func(e tensor.Elemwise) (any, bool) { return e.To, e.Op == array.Cast && e.Inplace == 0 },
-		func(m pattern.Making) *variable { return tensor.Cast(m.Inputs[0], m.Param.(array.DType)) })),
+	"Cast": casts(),
 	"DimShuffle": family(1, 1, func(op tensor.DimShuffleOp) (any, bool) { return op, !op.Inplace },
 		func(m pattern.Making) *variable { return shuffled(m.Inputs[0], m.Param.(tensor.DimShuffleOp)) }),
 	"Argmax":      anyOp[tensor.ArgmaxOp](1, 1),
@@ -141,19 +140,16 @@ func family[O fgraph.Op](least, most int, param func(O) (any, bool), build func(
 	}, build)
 }
 
-// tracking returns a family whose ops are few.
-func tracking(tracks []rewrite.Track, o pattern.Operator) pattern.Operator {
-	o.Tracks = tracks
-	return o
-}
-
-// casts returns the tracks of the casts to every element type.
-func casts() (tracks []rewrite.Track) {
+// casts returns the family of the casts, whose ops are few.
+func casts() pattern.Operator {
+	o := family(1, 1, func(e tensor.Elemwise) (any, bool) { return e.To, e.Op == array.Cast && e.Inplace == 0 },
+		func(m pattern.Making) *variable { return tensor.Cast(m.Inputs[0], m.Param.(array.DType)) })
+	o.Tracks = nil
 	for d := array.DType(0); ; d++ {
 		if _, ok := array.ParseDType(d.String()); !ok {
-			return tracks
+			return o
 		}
-		tracks = append(tracks, rewrite.TrackOp(tensor.Elemwise{Op: array.Cast, To: d}))
+		o.Tracks = append(o.Tracks, rewrite.TrackOp(tensor.Elemwise{Op: array.Cast, To: d}))
 	}
 }
 
