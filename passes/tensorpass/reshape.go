@@ -22,27 +22,18 @@ func uselessReshape(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("the sizes are not in the graph"), nil
 	}
 	s := tensor.ShapesOf(c.Graph())
-	unknown := 0 // if all sizes but one are equal, so is that one
+	unknown, maybeEmpty := 0, false // if all sizes but one are equal, and not 0, so is that one
 	for d, size := range dims {
-		if !sameSize(size, s.Dim(x, d)) {
+		if sameSize(size, s.Dim(x, d)) {
+			maybeEmpty = maybeEmpty || typeOf(x).Dim(d) <= 0 // or unknown
+		} else {
 			unknown++
 		}
 	}
-	if unknown > 1 || unknown == 1 && len(dims) > 1 && maybeEmpty(x) {
+	if unknown > 1 || unknown == 1 && maybeEmpty {
 		return c.Miss("%d sizes are not known to be the same", unknown), nil
 	}
 	return rewrite.Replace(x), nil
-}
-
-// maybeEmpty reports whether x may have no elements, so that its shape does not follow from all
-// sizes but one.
-func maybeEmpty(x *variable) bool {
-	for _, n := range typeOf(x).Shape() {
-		if n == tensor.Unknown || n == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 func reshapeToDimShuffle(c *rewrite.Context, n *apply) (result, error) {

@@ -205,10 +205,20 @@ func subtensorOfSoftmax(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("the argument is not a softmax with a single use, or rows would be normalized twice"), nil
 	}
 	indexes := indexesOf(n)
-	if len(indexes) == typeOf(v).NDim() && !indexes[len(indexes)-1].IsEverything() {
-		return c.Miss("it indexes the dimension along which the softmax adds up to 1"), nil
+	last := typeOf(v).NDim() - 1
+	rows := indexes[:min(len(indexes), last)]
+	if !slices.ContainsFunc(rows, func(i tensor.Index) bool { return !i.IsEverything() }) {
+		return c.Miss("it indexes only the dimension along which the softmax adds up to 1"), nil
 	}
-	return attempt(c, n, func() *variable { return tensor.MustApply(op, part(a.Inputs()[0], indexes...)) })
+	return attempt(c, n, func() *variable {
+		y := tensor.MustApply(op, part(a.Inputs()[0], rows...))
+		if len(indexes) <= last {
+			return y
+		}
+		along := everything(typeOf(y).NDim())
+		along[len(along)-1] = indexes[last]
+		return tensor.Subtensor(y, along...)
+	})
 }
 
 func subtensorMakeVector(c *rewrite.Context, n *apply) (result, error) {
