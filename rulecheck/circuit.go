@@ -142,7 +142,7 @@ type trace struct {
 	err       error // of the right side
 }
 
-// maxBytes bounds the memory of a run.
+// maxBytes bounds the memory of each side of a run.
 const maxBytes = 1 << 20
 
 var errPanic = errors.New("panic")
@@ -157,6 +157,9 @@ func (c *circuit) run(args []*array.Array, noise *noise) trace {
 	ws := array.Workspace{MaxBytes: maxBytes}
 	for i := range c.steps {
 		s := &c.steps[i]
+		if i == c.leftSteps {
+			ws.MaxBytes += maxBytes
+		}
 		if err := s.run(&ws, t.values); err != nil {
 			if i < c.leftSteps {
 				t.leftError = err

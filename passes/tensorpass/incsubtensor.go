@@ -29,6 +29,8 @@ func incSubtensorRules() []Local {
 			"tensors without elements are not joined: join(0, x, zeros(0)) → x"),
 		rule(Canonicalize|Specialize|Useless, "local_join_make_vector", onJoin, 2, joinMakeVector,
 			"joined MakeVectors are one MakeVector: join(0, [a, b], [c]) → [a, b, c]"),
+		rule(Canonicalize|Specialize, "local_join_subtensors", onJoin, 2, joinSubtensors,
+			"adjacent slices of a tensor are one slice: join(0, x[:5], x[5:]) → x"),
 	)
 }
 

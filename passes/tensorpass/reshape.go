@@ -23,14 +23,15 @@ func uselessReshape(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("the sizes are not in the graph"), nil
 	}
 	s := tensor.ShapesOf(c.Graph())
-	maybeEmpty := slices.ContainsFunc(typeOf(x).Shape(), func(n int) bool { return n < 1 })
-	unknown := 0 // if all sizes but one are equal, so is that one
+	unknown, maybeEmpty := 0, false // if all sizes but one are equal, and not 0, so is that one
 	for d, size := range dims {
-		if !sameSize(size, s.Dim(x, d)) {
+		if sameSize(size, s.Dim(x, d)) {
+			maybeEmpty = maybeEmpty || typeOf(x).Dim(d) <= 0 // or unknown
+		} else {
 			unknown++
 		}
 	}
-	if unknown > 1 || unknown == 1 && len(dims) > 1 && maybeEmpty {
+	if unknown > 1 || unknown == 1 && maybeEmpty {
 		return c.Miss("%d sizes are not known to be the same", unknown), nil
 	}
 	return rewrite.Replace(x), nil

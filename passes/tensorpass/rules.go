@@ -51,7 +51,7 @@ var allRules = sync.OnceValue(func() []Local {
 		textRules("arithmetic"), arithmeticRules(), textRules("elemwise"), textRules("product"), textRules("logic"), textRules("switch"),
 		textRules("broadcast"), broadcastRules(), textRules("dimensions"), dimensionRules(),
 		textRules("reduce"), reductionRules(), textRules("power"), subtensorRules(), textRules("subtensor"), incSubtensorRules(), specifyShapeRules(),
-		productRules(), textRules("sigmoid"), textRules("logarithm"), logarithmRules(), textRules("softmax"), softmaxRules(), constantRules(),
+		productRules(), textRules("linear"), textRules("sigmoid"), textRules("logarithm"), logarithmRules(), textRules("softmax"), softmaxRules(), constantRules(),
 		textRules("erf"))
 })
 

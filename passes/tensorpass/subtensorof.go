@@ -163,10 +163,18 @@ func subtensorOfSpecifyShape(_ *rewrite.Context, n, a *apply, indexes []tensor.I
 }
 
 func subtensorOfSoftmax(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
-	if len(indexes) == typeOf(a.Out()).NDim() && !indexes[len(indexes)-1].IsEverything() {
-		return nil // it indexes the dimension along which the softmax adds up to 1
+	last := typeOf(a.Out()).NDim() - 1
+	rows := indexes[:min(len(indexes), last)]
+	if !slices.ContainsFunc(rows, func(i tensor.Index) bool { return !i.IsEverything() }) {
+		return nil // it indexes only the dimension along which the softmax adds up to 1
 	}
-	return again(a, part(a.Inputs()[0], indexes...))
+	y := again(a, part(a.Inputs()[0], rows...))
+	if len(indexes) <= last {
+		return y
+	}
+	along := everything(typeOf(y).NDim())
+	along[len(along)-1] = indexes[last]
+	return part(y, along...)
 }
 
 func subtensorMakeVector(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {

@@ -29,7 +29,7 @@ func isFunction(name string) bool {
 var functions = map[string]function{
 	"abs_": mapped(array.Abs), "and_": mapped(array.And), "divide": mapped(array.TrueDiv), "negative": mapped(array.Neg),
 	"or_": mapped(array.Or), "power": mapped(array.Pow), "reciprocal": mapped(array.Inv), "sign": mapped(array.Sgn), "sqrt_": mapped(array.Sqrt),
-	"square": mapped(array.Sqr), "tensor_copy": mapped(array.Identity),
+	"square": mapped(array.Sqr), "tensor_copy": mapped(array.Identity), "conj": mapped(array.Identity), "conjugate": mapped(array.Identity),
 	"fill": fill, "second": fill, "dot": dot, "clip": clip,
 	"sdot":                     binaryOf(tensor.SparseDot, "x", "y"),
 	"categorical_crossentropy": binaryOf(tensor.CrossentropyCategorical1Hot, "p", "y"),

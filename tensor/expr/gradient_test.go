@@ -196,6 +196,8 @@ zeros_like(x) + y
 ones_like(x)*y
 identity(x)
 tensor_copy(X)
+conj(X)
+conjugate(X)
 clip(X, -0.35, 0.45)
 relu(X)
 grad(sum(exp(X*s)), X)
