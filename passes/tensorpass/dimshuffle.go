@@ -133,7 +133,9 @@ func shapeIToShape(c *rewrite.Context, n *apply) (result, error) {
 	}
 	for d, v := range n.Inputs() {
 		a, op, ok := owner[tensor.ShapeIOp](v)
-		if v.IsConstant() && !is(v, float64(typeOf(x).Dim(d))) || !v.IsConstant() && !(ok && int(op.D) == d && usedOnce(v) && a.Inputs()[0] == x) {
+		size := typeOf(x).Dim(d)
+		known := v.IsConstant() && size != tensor.Unknown && is(v, float64(size))
+		if !known && !(ok && int(op.D) == d && usedOnce(v) && a.Inputs()[0] == x) {
 			return c.Miss("element %d is not such a size, or has other uses", d), nil
 		}
 	}
