@@ -1,0 +1,130 @@
+package tool
+
+import (
+	"bufio"
+	"context"
+	"flag"
+
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+func compileVerb() verb {
+	return verb{
+		name:     "compile",
+		args:     "MODEL",
+		synopsis: "print the computation for a request, before and after the optimizer",
+		detail: `
+MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input. The commands that
+compute the request go to standard output, their number and the peak of memory to standard error. Peak bytes are counted as in
+Kaldi.
+
+With --diff the two computations stand side by side, aligned by the components that they run. A mark between them says which
+commands are gone, new, moved, or merged into a component that the optimizer made.`,
+		setup: func(fs *flag.FlagSet) action {
+			net := declareNetwork(fs)
+			net.watch = declareWatch(fs)
+			before := fs.Bool("before", false, "Print the computation as compiled, not the optimized one")
+			diff := fs.Bool("diff", false, "Print both side by side, aligned")
+			width := fs.Int("width", 0, "Characters in a line of --diff; 0 takes the variable COLUMNS, or else 160")
+			both := fs.Bool("both", false, "Print both, first as compiled")
+			matrices := fs.Bool("debug-info", false, "Show the indexes of the rows of each matrix")
+			asJSON := fs.Bool("json", false, "Print counts of both as a JSON object instead of commands")
+			return func(ctx context.Context, c *console, args []string) error {
+				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
+					return err
+				}
+				query, p, err := net.build(ctx, c, args[0], pipeline.Options{DebugInfo: *matrices})
+				if err != nil {
+					return err
+				}
+				if *asJSON {
+					return writeJSON(c.stdout, newCompileReport(query, p))
+				}
+				if *diff {
+					n := *width
+					if n <= 0 {
+						n = lineWidth()
+					}
+					out := bufio.NewWriter(c.raw)
+					if err := printDiff(out, p, n, c.colors); err != nil {
+						return err
+					}
+					if err := out.Flush(); err != nil {
+						return err
+					}
+					*before, *both = false, false
+				}
+				if *before || *both {
+					if err := computation.Print(c.stdout, p.Compiled, p.Info(p.Compiled)); err != nil {
+						return err
+					}
+				}
+				if *both {
+					c.print("\n")
+				}
+				if !*diff && (!*before || *both) {
+					if err := computation.Print(c.stdout, p.Optimized, p.Info(p.Optimized)); err != nil {
+						return err
+					}
+				}
+				if err := c.stdout.Flush(); err != nil {
+					return err
+				}
+				tellCounts(c, p)
+				return nil
+			}
+		},
+	}
+}
+
+// build reads a model, compiles the request and optimizes the computation. It also
+// returns the query.
+func (f *networkFlags) build(ctx context.Context, c *console, model string, opts pipeline.Options) (string, *pipeline.Plan, error) {
+	query, opt, err := f.passes.build()
+	if err != nil {
+		return query, nil, err
+	}
+	nn, req, err := f.load(c, model)
+	if err != nil {
+		return query, nil, err
+	}
+	opts.Optimizer = opt
+	watched, done := f.watch.start(ctx, c, opt)
+	p, err := pipeline.Build(watched, nn, req, opts)
+	done()
+	if err != nil {
+		again, _ := f.watch.start(ctx, c, opt) // with the full budget again
+		err = reproducing(again, c, err, func(ctx context.Context) error {
+			_, err := pipeline.Build(ctx, nn, req, opts)
+			return err
+		})
+	}
+	return query, p, err
+}
+
+// A compileReport is the output of compile --json.
+type compileReport struct {
+	Query           string             `json:"query"`
+	Compiled        computation.Counts `json:"compiled"`
+	Optimized       computation.Counts `json:"optimized"`
+	CompileSeconds  float64            `json:"compile_seconds"`
+	OptimizeSeconds float64            `json:"optimize_seconds"`
+}
+
+func newCompileReport(query string, p *pipeline.Plan) compileReport {
+	return compileReport{
+		Query:           query,
+		Compiled:        p.Compiled.Counts(),
+		Optimized:       p.Optimized.Counts(),
+		CompileSeconds:  p.CompileTime.Seconds(),
+		OptimizeSeconds: p.OptimizeTime.Seconds(),
+	}
+}
+
+// tellCounts reports the size of the computation before and after.
+func tellCounts(c *console, p *pipeline.Plan) {
+	a, b := p.Compiled.Counts(), p.Optimized.Counts()
+	c.say("as compiled: %s commands, %s matrices, peak %s bytes (%s)", thousands(a.Commands), thousands(a.Matrices), thousands(a.MaxMemoryBytes), duration(p.CompileTime))
+	c.say("optimized:   %s commands, %s matrices, peak %s bytes (%s)", thousands(b.Commands), thousands(b.Matrices), thousands(b.MaxMemoryBytes), duration(p.OptimizeTime))
+}

@@ -1,0 +1,137 @@
+package tool
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+func copyVerb() verb {
+	return verb{
+		name:     "copy",
+		args:     "IN OUT",
+		synopsis: "convert a model or a table of matrices between text and binary",
+		detail: `
+IN is a Kaldi nnet3 model (raw or .mdl, binary or text), "-" standard input, and OUT is a file or "-"; or IN is an rspecifier of
+matrices, such as scp:feats.scp, and OUT a wspecifier, such as ark,t:-. A .mdl stays a .mdl, unless --raw extracts its network.
+Matrices are written in single precision.`,
+		setup: func(fs *flag.FlagSet) action {
+			f := new(copyFlags)
+			fs.BoolVar(&f.binary, "binary", true, "Write a model in binary; for a table the wspecifier decides (ark,t:)")
+			fs.BoolVar(&f.raw, "raw", false, "Write only the network of a .mdl")
+			fs.BoolVar(&f.vectors, "vectors", false, "The table holds vectors, such as i-vectors")
+			fs.BoolVar(&f.compress, "compress", false, "Write matrices in compressed form")
+			fs.IntVar(&f.method, "compression-method", int(kaldiio.CompressAuto), "Kaldi's number of the compression method, 1 to 7")
+			fs.BoolVar(&f.pipes, "allow-pipes", false, "Run commands in place of file names, such as \"gunzip -c feats.gz |\", in scripts too")
+			return func(ctx context.Context, c *console, args []string) error {
+				if err := wantArgs(args, 2, 2, "IN OUT"); err != nil {
+					return err
+				}
+				return pipesHint(f.copy(ctx, c, args[0], args[1]))
+			}
+		},
+	}
+}
+
+// copyFlags are the flags of the verb copy.
+type copyFlags struct {
+	binary, raw, vectors, compress, pipes bool
+	method                                int
+}
+
+func (f *copyFlags) copy(ctx context.Context, c *console, in, out string) error {
+	o := opener(ctx, c, f.pipes)
+	if _, err := kaldiio.ParseRspecifier(in); err != nil {
+		if _, outErr := kaldiio.ParseWspecifier(out); outErr == nil {
+			return usagef("%s is a wspecifier, but %s is not an rspecifier: %w", out, in, err)
+		}
+		return f.copyModel(o, in, out)
+	}
+	if err := keepInput(out, in); err != nil {
+		return err
+	}
+	switch {
+	case f.vectors:
+		return copyTable(ctx, c, o, in, out, kaldiio.VectorHolder(), (*kaldiio.Writer).Vector)
+	case f.compress:
+		return copyTable(ctx, c, o, in, out, kaldiio.MatrixHolder(), func(w *kaldiio.Writer, m kaldiio.Matrix) {
+			w.CompressedMatrix(m, kaldiio.CompressionMethod(f.method))
+		})
+	}
+	return copyTable(ctx, c, o, in, out, kaldiio.MatrixHolder(), (*kaldiio.Writer).Matrix)
+}
+
+// copyModel copies a model.
+func (f *copyFlags) copyModel(o *kaldiio.Opener, in, out string) error {
+	if sameFile(in, out) {
+		return usagef("%s is an input and would be overwritten", in)
+	}
+	am, err := readModel(o, in)
+	if err != nil {
+		return err
+	}
+	if f.raw {
+		am = &nnet3.AmNnetSimple{Nnet: am.Nnet, Raw: true}
+	}
+	return specifierUsage(o.WriteOutput(out, func(to io.Writer) error {
+		w := kaldiio.NewWriter(to, f.binary)
+		w.Header()
+		if err := am.Write(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	}))
+}
+
+// copyTable copies a table. It reports the objects of a script that it can't read,
+// and copies the others.
+func copyTable[T any](ctx context.Context, c *console, o *kaldiio.Opener, in, out string, holder kaldiio.Holder[T], write func(*kaldiio.Writer, T)) error {
+	r, err := kaldiio.NewTableReader(o, in, holder)
+	if err != nil {
+		return specifierUsage(err)
+	}
+	w, err := kaldiio.NewTableWriter(o, out, write)
+	if err != nil {
+		r.Close()
+		return specifierUsage(err)
+	}
+	failed := 0
+	for err == nil {
+		if !r.Next() {
+			var more bool
+			if more, err = r.Skip(); err == nil {
+				break
+			}
+			if more {
+				c.say("%v", pipesHint(err))
+				failed++
+				err = nil
+			}
+			continue
+		}
+		err = w.Write(r.Key(), r.Value())
+	}
+	if closeErr := w.Close(); err == nil {
+		err = closeErr
+	}
+	if closeErr := r.Close(); err == nil {
+		err = closeErr
+	}
+	copied, lost := w.Count()
+	text := fmt.Sprintf("%s objects copied", thousands(copied))
+	if lost > 0 {
+		text += fmt.Sprintf(", %s were lost on their way out", thousands(lost))
+	}
+	if failed > 0 {
+		text += fmt.Sprintf(", %s could not be read", thousands(failed))
+	}
+	c.say("%s", text)
+	if err == nil && failed > 0 {
+		return errSilent
+	}
+	return err
+}

@@ -1,0 +1,420 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
+)
+
+func exprVerb() verb {
+	return verb{
+		name:     "expr",
+		args:     "EXPR",
+		minus:    true,
+		synopsis: "optimize a tensor expression, print its graph, evaluate it",
+		detail: `
+EXPR is written as in Python or as a graph prints: (y + z)*x/(y + z), X.T, x[1:3], sum(X, axis=0), or
+true_div(mul(add(y, z), x), add(y, z)). A list stands for several outputs. The optimized graph is printed on one line; a value that
+is used several times is printed once, with a number. An argument such as -x is an expression unless it is the name of a flag; after
+-- everything is.
+
+--vars declares variables, such as "x y: vector; X: matrix; s: scalar; t: tensor3; f: float32 matrix; i: int64[3, ?]". Undeclared
+names are float64 scalars.
+
+--rule adds a rewrite to canonicalize, such as "(true_div (mul x y) y) => x"; the first one is named rule1. --eval evaluates the
+expression for values such as "x=[1, 2]; y=3", or for random ones, and compares the result with that of the unoptimized expression.`,
+		setup: func(fs *flag.FlagSet) action {
+			f := declareExpr(fs)
+			return func(ctx context.Context, c *console, args []string) error {
+				if err := wantArgs(args, 1, 1, "EXPR"); err != nil {
+					return err
+				}
+				return f.run(ctx, c, args[0])
+			}
+		},
+	}
+}
+
+// exprFlags are the flags of expr.
+type exprFlags struct {
+	vars, grad, eval, format string
+	query                    string
+	rules                    []string
+	ruleFiles                []string
+	profile, asJSON          bool
+	seed                     uint64
+	watch                    *watchFlags
+}
+
+func declareExpr(fs *flag.FlagSet) *exprFlags {
+	f := &exprFlags{watch: new(watchFlags)}
+	fs.StringVar(&f.vars, "vars", "", "Variables and their types")
+	fs.StringVar(&f.query, "query", defaultQuery, "Select passes; \"nnopt passes\" lists the tags")
+	fs.Func("rule", "Add a rewrite PATTERN => PATTERN to canonicalize; may be repeated", func(text string) error {
+		f.rules = append(f.rules, text)
+		return nil
+	})
+	fs.Func("rules", "Add the rules of FILE to the groups that it names; may be repeated", func(file string) error {
+		f.ruleFiles = append(f.ruleFiles, file)
+		return nil
+	})
+	fs.StringVar(&f.grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
+	fs.StringVar(&f.eval, "eval", "", "Evaluate the expression: \"x=[1, 2]; y=3\", or \"random\"")
+	fs.StringVar(&f.format, "format", "graph", "Format of the graph: graph, tree, dot or html")
+	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")
+	fs.BoolVar(&f.profile, "profile", false, "Print what the optimizer did and what it cost")
+	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the values of --eval=random")
+	fs.Var((*traceFlag)(&f.watch.trace), "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules")
+	fs.StringVar(&f.watch.whyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
+	fs.IntVar(&f.watch.most, "max-rewrites", -1, "Stop rewriting after this many")
+	return f
+}
+
+// traceFlag is a list of names; a flag without a value means "all".
+type traceFlag string
+
+func (t *traceFlag) String() string   { return string(*t) }
+func (t *traceFlag) IsBoolFlag() bool { return true }
+
+// Set takes the names.
+func (t *traceFlag) Set(value string) error {
+	switch value {
+	case "true":
+		value = "all"
+	case "false":
+		value = ""
+	}
+	*t = traceFlag(value)
+	return nil
+}
+
+// exprReport is the output of expr --json.
+type exprReport struct {
+	Graph      string            `json:"graph"`
+	Applies    int               `json:"applies"`
+	Before     string            `json:"graph_before"`
+	WasApplies int               `json:"applies_before"`
+	Value      any               `json:"value,omitempty"`
+	MaxRelDiff *float64          `json:"max_rel_diff,omitempty"`
+	Profile    *profile.Function `json:"profile,omitempty"`
+	ByApply    []exec.ApplyCost  `json:"by_apply,omitempty"`
+}
+
+// run runs the verb.
+func (f *exprFlags) run(ctx context.Context, c *console, text string) error {
+	scope, outputs, err := f.parse(text)
+	if err != nil {
+		return err
+	}
+	opt, err := f.optimizer()
+	if err != nil {
+		return err
+	}
+	inputs := usedInputs(scope, outputs)
+	ctx, told := f.watch.start(ctx, c, opt)
+	plain, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{Check: opt.Debugging()})
+	if err != nil {
+		return err
+	}
+	fn, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{Optimizer: opt, Profile: f.profile})
+	if err != nil {
+		return err
+	}
+	told()
+	report := &exprReport{Graph: fn.String(), Applies: fn.Graph().NumApplies(), Before: plain.String(), WasApplies: plain.Graph().NumApplies()}
+	runner := fn.NewRunner()
+	var values []*array.Array
+	if f.eval != "" {
+		if values, err = f.evaluate(ctx, report, plain, runner, inputs); err != nil {
+			return err
+		}
+	}
+	if opt.Debugging() {
+		if err := f.blame(ctx, plain, fn, opt, inputs, outputs); err != nil {
+			return err
+		}
+	}
+	if f.profile {
+		report.Profile = runner.Profile()
+		report.Profile.Message = text
+		if len(values) > 0 {
+			report.ByApply = runner.ByApply()
+		}
+	}
+	if f.asJSON {
+		return writeJSON(c.stdout, report)
+	}
+	return f.print(c, report, fn, values)
+}
+
+// parse returns the outputs: the expression, or its gradients.
+func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) {
+	scope := expr.NewScope()
+	if err := scope.Declare(f.vars); err != nil {
+		return nil, nil, usagef("--vars: %v", err)
+	}
+	outputs, err := scope.Parse(text)
+	if err != nil {
+		return nil, nil, usagef("%s: %v%s", excerpt(text), err, pointer(text, err))
+	}
+	if f.grad == "" {
+		return scope, outputs, nil
+	}
+	var wrt []*fgraph.Variable
+	for _, name := range strings.FieldsFunc(f.grad, func(r rune) bool { return r == ',' || r == ' ' }) {
+		v := scope.Lookup(name)
+		if v == nil {
+			return nil, nil, usagef("--grad: there is no variable %s", name)
+		}
+		wrt = append(wrt, v)
+	}
+	if len(outputs) != 1 {
+		return nil, nil, usagef("--grad: there are %d expressions", len(outputs))
+	}
+	grads, err := tensor.GradOptions{Zeros: true}.Grad(outputs[0], wrt...)
+	if err != nil {
+		return nil, nil, usagef("--grad: %v", err)
+	}
+	return scope, grads, nil
+}
+
+// pointer returns the text with a mark below the place of a syntax error.
+func pointer(text string, err error) string {
+	var at *expr.SyntaxError
+	if !errors.As(err, &at) || at.Column < 1 || at.Column > len(text)+1 || strings.ContainsAny(text, "\n\t") {
+		return ""
+	}
+	from, to := max(0, at.Column-1-excerptSide), min(len(text), at.Column-1+excerptSide)
+	before, after := strings.ToValidUTF8(text[from:at.Column-1], ""), strings.ToValidUTF8(text[at.Column-1:to], "")
+	if from > 0 {
+		before = "…" + before
+	}
+	if to < len(text) {
+		after += "…"
+	}
+	return fmt.Sprintf("\n  %s%s\n  %s^", before, after, strings.Repeat(" ", utf8.RuneCountInString(before)))
+}
+
+// excerptSide is the number of bytes shown on each side of a place.
+const excerptSide = 60
+
+// excerpt returns the beginning of a text.
+func excerpt(text string) string {
+	if len(text) <= 2*excerptSide {
+		return text
+	}
+	return strings.ToValidUTF8(text[:2*excerptSide], "") + "…"
+}
+
+// usedInputs returns the variables that the outputs depend on, in the order of their
+// declaration.
+func usedInputs(scope *expr.Scope, outputs []*fgraph.Variable) []*fgraph.Variable {
+	used := make(map[*fgraph.Variable]bool)
+	for _, v := range tensor.InputsOf(outputs...) {
+		used[v] = true
+	}
+	var list []*fgraph.Variable
+	for _, v := range scope.Inputs() {
+		if used[v] {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// optimizer selects the passes. The rules of --rule join canonicalize, or run in its
+// place if the query leaves it out.
+func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
+	q, err := optdb.ParseQuery(f.query)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	db := passes.Default()
+	for _, name := range f.ruleFiles {
+		if err := addRules(db, name); err != nil {
+			return nil, err
+		}
+	}
+	opt, err := db.Build(q)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	if len(f.rules) == 0 {
+		return opt, nil
+	}
+	group, sub := optdb.NewEquilibriumDB("rules"), q
+	for i, text := range f.rules {
+		rule, err := pattern.Compile(tensorpass.Vocabulary(), text, pattern.Named(fmt.Sprintf("rule%d", i+1)))
+		if err != nil {
+			return nil, usagef("--rule: %v", err)
+		}
+		if err := group.Register(rule.Describe().Name, rule); err != nil {
+			return nil, err
+		}
+		sub = sub.With(rule.Describe().Name, rule, 0)
+	}
+	if opt.Selected("canonicalize") {
+		q = q.Subquery("canonicalize", sub)
+	} else {
+		q = q.With(group.Name(), group, 1).Subquery(group.Name(), optdb.Include(group.Name()))
+	}
+	if opt, err = db.Build(q); err != nil {
+		return nil, &usageError{err: err}
+	}
+	return opt, nil
+}
+
+// addRules adds the rules of a file to the groups that it names.
+func addRules(db *optdb.SequenceDB, name string) error {
+	text, err := fileio.ReadFile(name, fileio.MaxText)
+	if err != nil {
+		return err
+	}
+	rules, err := pattern.ParseRules(name, string(text))
+	if err == nil {
+		err = passes.AddRules(db, tensorpass.Vocabulary(), rules)
+	}
+	if err != nil {
+		return usagef("--rules: %v", err)
+	}
+	return nil
+}
+
+// arguments returns the values of the inputs, random unless --eval gives them.
+func (f *exprFlags) arguments(ctx context.Context, plain *exec.Function, inputs []*fgraph.Variable) ([]*array.Array, error) {
+	if f.eval == "" || f.eval == "random" {
+		return plain.RandomArguments(ctx, f.seed)
+	}
+	args, err := exec.ParseArguments(ctx, inputs, f.eval)
+	if errors.Is(err, exec.ErrArgument) || errors.Is(err, expr.ErrSyntax) {
+		err = usagef("--eval: %v", err)
+	}
+	return args, err
+}
+
+// blameTolerance is the relative difference that rounding may explain.
+const blameTolerance = 1e-4
+
+// blame returns an error if an op does not do what it declares, or if the optimized
+// expression has other values than the typed one. The error names the rewrite.
+func (f *exprFlags) blame(ctx context.Context, plain, fn *exec.Function, opt *optdb.Optimizer, inputs, outputs []*fgraph.Variable) error {
+	args, err := f.arguments(ctx, plain, inputs)
+	if err != nil {
+		return err
+	}
+	want, err := plain.Call(ctx, args...)
+	if err != nil {
+		return fmt.Errorf("evaluating the typed expression: %w", err)
+	}
+	if _, err := fn.Call(ctx, args...); errors.Is(err, exec.ErrDeclaration) {
+		return err
+	}
+	culprit, found := rewrite.Bisect(ctx, func(ctx context.Context) bool {
+		fn, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{Optimizer: opt})
+		if err != nil {
+			return false
+		}
+		got, err := fn.Call(ctx, args...)
+		for i := range got {
+			if !(array.MaxRelDiff(got[i], want[i]) <= blameTolerance) {
+				return false
+			}
+		}
+		return err == nil
+	})
+	if found {
+		return fmt.Errorf("%w; to blame: %v", pipeline.ErrValues, culprit)
+	}
+	return nil
+}
+
+// evaluate evaluates the optimized and the typed expression, and compares them.
+func (f *exprFlags) evaluate(ctx context.Context, report *exprReport, plain *exec.Function, runner *exec.Runner, inputs []*fgraph.Variable) ([]*array.Array, error) {
+	args, err := f.arguments(ctx, plain, inputs)
+	if err != nil {
+		return nil, err
+	}
+	want, err := plain.Call(ctx, args...)
+	if err != nil {
+		return nil, fmt.Errorf("evaluating the typed expression: %w", err)
+	}
+	got, err := runner.Run(ctx, args...)
+	if err != nil {
+		return nil, fmt.Errorf("evaluating the optimized expression: %w", err)
+	}
+	diff := 0.0
+	for i, a := range got {
+		diff = max(diff, array.MaxRelDiff(a, want[i]))
+	}
+	if diff <= 1e300 { // JSON has no infinity
+		report.MaxRelDiff = &diff
+	}
+	report.Value = got
+	if len(got) == 1 {
+		report.Value = got[0]
+	}
+	return got, nil
+}
+
+// print prints the report as text.
+func (f *exprFlags) print(c *console, report *exprReport, fn *exec.Function, values []*array.Array) error {
+	switch f.format {
+	case "graph":
+		c.print("%s\n", report.Graph)
+	case "tree":
+		if err := fn.Graph().WriteTree(c.stdout); err != nil {
+			return err
+		}
+	case "dot":
+		dot, err := fn.Graph().DOT("expr")
+		if err != nil {
+			return err
+		}
+		c.print("%s\n", dot)
+	case "html":
+		if err := fn.Graph().WriteHTML(c.stdout, "expr"); err != nil {
+			return err
+		}
+	default:
+		return usagef("--format=%s: want graph, tree, dot or html", f.format)
+	}
+	for _, v := range values {
+		c.print("%s\n", v)
+	}
+	switch {
+	case report.MaxRelDiff != nil:
+		c.say("largest relative difference from what was typed: %.2g", *report.MaxRelDiff)
+	case len(values) > 0:
+		c.say("the values differ from those of the typed expression: NaN, infinity or shapes are not the same")
+	}
+	c.say("%d ops, %d as typed", report.Applies, report.WasApplies)
+	if report.Profile != nil {
+		if err := report.Profile.WriteText(c.stdout); err != nil {
+			return err
+		}
+	}
+	if len(report.ByApply) > 0 {
+		c.print("\nApply\n-----\n  <time> <bytes> <apply>\n")
+		for _, a := range report.ByApply {
+			c.print("  %.3es %10d  %s\n", a.Time.Seconds(), a.Bytes, a.Apply)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package tool
+
+import (
+	"context"
+	"flag"
+
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/compile"
+)
+
+func infoVerb() verb {
+	return verb{
+		name:     "info",
+		args:     "MODEL",
+		synopsis: "describe a network: nodes, components, context",
+		detail:   `MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input.`,
+		setup: func(fs *flag.FlagSet) action {
+			var seed uint64
+			seedFlag(fs, &seed)
+			asJSON := fs.Bool("json", false, "Print a JSON object")
+			return func(ctx context.Context, c *console, args []string) error {
+				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
+					return err
+				}
+				nn, _, err := loadNetwork(c, args[0], seed)
+				if err != nil {
+					return err
+				}
+				report := newInfoReport(nn)
+				if *asJSON {
+					return writeJSON(c.stdout, report)
+				}
+				if report.ContextError != "" {
+					c.say("the context is unknown: %s", report.ContextError)
+				} else {
+					c.print("left-context: %d\nright-context: %d\n", *report.LeftContext, *report.RightContext)
+					if report.SmallestChunk > 1 {
+						c.print("smallest-chunk: %d\n", report.SmallestChunk)
+					}
+				}
+				c.print("%s", nn.Info())
+				return nil
+			}
+		},
+	}
+}
+
+// An infoReport is the output of info --json.
+type infoReport struct {
+	Parameters   int    `json:"parameters"`
+	Modulus      int    `json:"modulus"`
+	LeftContext  *int   `json:"left_context,omitempty"`
+	RightContext *int   `json:"right_context,omitempty"`
+	ContextError string `json:"context_error,omitempty"`
+	// SmallestChunk is the smallest number of frames in a chunk, without context.
+	SmallestChunk int `json:"smallest_chunk,omitempty"`
+
+	Nodes      []nodeInfo      `json:"nodes"`
+	Components []componentInfo `json:"components"`
+}
+
+type nodeInfo struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+	Dim  int    `json:"dim"`
+	Line string `json:"config"`
+}
+
+type componentInfo struct {
+	Name      string `json:"name"`
+	Type      string `json:"type"`
+	InputDim  int    `json:"input_dim"`
+	OutputDim int    `json:"output_dim"`
+	Unused    bool   `json:"unused,omitempty"`
+}
+
+func newInfoReport(nn *nnet3.Nnet) infoReport {
+	r := infoReport{Parameters: nn.NumParameters(), Modulus: nn.Modulus(), Nodes: []nodeInfo{}, Components: []componentInfo{}}
+	var outputs []string
+	for i := range nn.Nodes {
+		if nn.IsOutputNode(i) {
+			outputs = append(outputs, nn.Nodes[i].Name)
+		}
+	}
+	if left, right, err := compile.Context(nn, outputs...); err != nil {
+		r.ContextError = err.Error()
+	} else if smallest, err := compile.SmallestChunk(nn, outputs...); err != nil {
+		r.ContextError = err.Error()
+	} else {
+		r.LeftContext, r.RightContext, r.SmallestChunk = &left, &right, smallest
+	}
+	for i := range nn.Nodes {
+		if line := nn.ConfigLine(i); line != "" {
+			r.Nodes = append(r.Nodes, nodeInfo{nn.Nodes[i].Name, nn.Nodes[i].Kind.String(), nn.OutputDim(i), line})
+		}
+	}
+	for i, c := range nn.Components {
+		r.Components = append(r.Components, componentInfo{Name: nn.ComponentNames[i], Type: c.Type(), InputDim: c.InputDim(), OutputDim: c.OutputDim()})
+	}
+	for _, i := range nn.UnusedComponents() {
+		r.Components[i].Unused = true
+	}
+	return r
+}

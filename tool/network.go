@@ -1,0 +1,196 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+)
+
+// defaultQuery is the default of --query.
+const defaultQuery = "+fast_run"
+
+// optimizationPrefix begins the flags that switch off single passes.
+const optimizationPrefix = "optimization."
+
+// passFlags select passes.
+type passFlags struct {
+	query    string
+	kaldi    passes.OptimizeOptions // Kaldi's switches
+	excluded []string
+}
+
+// declarePasses declares --query, Kaldi's flags such as
+// --optimization.propagate-in-place=false, and similar flags for other passes:
+// --optimization.merge1=false leaves out the entry merge1.
+func declarePasses(fs *flag.FlagSet) *passFlags {
+	f := &passFlags{kaldi: passes.DefaultOptimizeOptions()}
+	fs.StringVar(&f.query, "query", defaultQuery, "Select passes by terms +tag, -tag, &tag, or by a mode: fast_run, fast_compile, debug (fast_run with checks), none; \"nnopt passes\" lists the tags")
+	f.kaldi.Register(fs, optimizationPrefix)
+	for _, e := range passes.Default().Entries() {
+		name := optimizationPrefix + strings.ReplaceAll(e.Name, "_", "-")
+		if fs.Lookup(name) != nil {
+			continue
+		}
+		fs.BoolFunc(name, e.Doc, func(value string) error {
+			on, err := strconv.ParseBool(value)
+			if err == nil && !on {
+				f.excluded = append(f.excluded, e.Name)
+			}
+			return err
+		})
+	}
+	return f
+}
+
+// build returns the optimizer, and the query as text.
+func (f *passFlags) build() (string, *optdb.Optimizer, error) {
+	q, err := optdb.ParseQuery(f.query)
+	if err != nil {
+		return "", nil, &usageError{err: err}
+	}
+	asked := f.kaldi.Query(q.Excluding(f.excluded...))
+	opt, err := passes.Default().Build(asked)
+	if err != nil {
+		return "", nil, &usageError{err: err}
+	}
+	if asked.Equal(q) {
+		return f.query, opt, nil
+	}
+	return asked.String(), opt, nil
+}
+
+// networkFlags are the flags for a network and a request.
+type networkFlags struct {
+	passes  *passFlags
+	watch   *watchFlags // nil if the verb has no such flags
+	request string
+	seed    uint64
+	outputs string
+	chunk   pipeline.Chunk
+}
+
+// declareNetwork declares the flags for a network and a request.
+func declareNetwork(fs *flag.FlagSet) *networkFlags {
+	f := &networkFlags{passes: declarePasses(fs)}
+	fs.StringVar(&f.request, "request", "", "JSON file with the request; FILE#NAME takes member NAME of its object. The default is a request for one chunk")
+	seedFlag(fs, &f.seed)
+	fs.IntVar(&f.chunk.Frames, "frames-per-chunk", 150, "Frames in a chunk, before subsampling")
+	fs.IntVar(&f.chunk.Subsampling, "frame-subsampling-factor", 1, "Frames per row of output; 3 for chain models")
+	fs.IntVar(&f.chunk.ExtraLeft, "extra-left-context", 0, "Extra frames of left context")
+	fs.IntVar(&f.chunk.ExtraRight, "extra-right-context", 0, "Extra frames of right context")
+	fs.IntVar(&f.chunk.Sequences, "num-sequences", 1, "Number of chunks that are computed together")
+	fs.BoolVar(&f.chunk.Derivative, "need-model-derivative", false, "Compute the gradient of the parameters")
+	fs.StringVar(&f.outputs, "outputs", "", "Comma-separated names of output nodes, or \"all\"")
+	return f
+}
+
+// seedFlag declares --srand.
+func seedFlag(fs *flag.FlagSet, seed *uint64) {
+	fs.Uint64Var(seed, "srand", 0, "Seed of random parameters, for a network from config lines")
+}
+
+// load reads a model and the request.
+func (f *networkFlags) load(c *console, name string) (*nnet3.Nnet, *computation.Request, error) {
+	nn, _, err := loadNetwork(c, name, f.seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	var req *computation.Request
+	if f.request != "" {
+		req, err = readRequest(f.request, nn)
+	} else {
+		if f.outputs != "" {
+			f.chunk.Outputs = strings.Split(f.outputs, ",")
+		}
+		req, err = pipeline.NewRequest(nn, f.chunk)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	prepare(nn, req)
+	return nn, req, nil
+}
+
+// prepare sets test mode, except for batch normalization in a request with a gradient.
+func prepare(nn *nnet3.Nnet, req *computation.Request) {
+	nn.SetTestMode(true)
+	if !req.NeedModelDerivative {
+		return
+	}
+	for _, c := range nn.Components {
+		if bn, ok := c.(component.BatchNorm); ok {
+			bn.SetTestMode(false)
+		}
+	}
+}
+
+// loadNetwork reads a model or config lines; "-" is standard input.
+func loadNetwork(c *console, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
+	if name == "-" {
+		return pipeline.LoadFrom(c.stdin, "standard input", seed)
+	}
+	return pipeline.Load(name, seed)
+}
+
+// readRequest reads a request from FILE or FILE#NAME.
+func readRequest(file string, nn *nnet3.Nnet) (*computation.Request, error) {
+	name, member, hasMember := strings.Cut(file, "#")
+	text, err := fileio.ReadFile(name, fileio.MaxText)
+	if err != nil {
+		return nil, fmt.Errorf("can't read request: %w", err)
+	}
+	if hasMember {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(text, &object); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		var ok bool
+		if text, ok = object[member]; !ok {
+			return nil, fmt.Errorf("%s has no member %q", name, member)
+		}
+	}
+	req, err := computation.ReadRequestJSON(bytes.NewReader(text), computation.NewNetworkInfo(nn, nil))
+	if err != nil {
+		var members map[string]struct {
+			Request json.RawMessage `json:"request"`
+		}
+		if json.Unmarshal(text, &members) == nil && !hasMember && len(members) > 0 {
+			return nil, fmt.Errorf("%s: %w; %s#NAME takes the request of one of its members: %s", file, err, file, strings.Join(slices.Sorted(maps.Keys(members)), ", "))
+		}
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return req, nil
+}
+
+// writeJSON writes a value as one line.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// counts are the figures of a computation, under the names that all verbs use.
+type counts struct {
+	Commands       int   `json:"commands"`
+	Matrices       int   `json:"matrices"`
+	MaxMemoryBytes int64 `json:"max_memory_bytes"`
+}
+
+func countsOf(c *computation.Computation) counts {
+	n := c.Counts()
+	return counts{Commands: n.Commands, Matrices: n.Matrices, MaxMemoryBytes: n.MaxMemoryBytes}
+}

@@ -1,0 +1,58 @@
+package tool
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// mostFrames bounds flags that count frames or sequences. The libraries check narrower
+// bounds.
+const mostFrames = 1 << 24
+
+// ranges gives the bounds of each integer flag, for all verbs.
+var ranges = map[string][2]int{
+	"compiler.cache-capacity":               {0, 1 << 20},
+	"compression-method":                    {1, 7},
+	"extra-left-context":                    {0, mostFrames},
+	"extra-left-context-initial":            {-1, mostFrames},
+	"extra-right-context":                   {0, mostFrames},
+	"extra-right-context-final":             {-1, mostFrames},
+	"frame-subsampling-factor":              {1, mostFrames},
+	"frames-per-chunk":                      {1, mostFrames},
+	"max-rewrites":                          {-1, math.MaxInt32}, // -1 for no limit
+	"minibatch-size":                        {0, 1024},
+	"num-sequences":                         {1, mostFrames},
+	"online-ivector-period":                 {0, mostFrames},
+	"run":                                   {0, 1e6},
+	"width":                                 {0, 2 * widestSide},
+	"workers":                               {0, 4096}, // each has a workspace of its own
+	"optimization.min-deriv-time":           {math.MinInt32, math.MaxInt32},
+	"optimization.max-deriv-time":           {math.MinInt32, math.MaxInt32},
+	"optimization.max-deriv-time-relative":  {math.MinInt32, math.MaxInt32},
+	"optimization.memory-compression-level": {0, 2},
+}
+
+// bound makes flags refuse values out of range.
+func bound(fs *flag.FlagSet) {
+	fs.VisitAll(func(f *flag.Flag) {
+		if r, ok := ranges[f.Name]; ok {
+			f.Value = bounded{f.Value, r[0], r[1]}
+		}
+	})
+}
+
+// bounded is the value of a flag for an integer between least and most.
+type bounded struct {
+	flag.Value
+	least, most int
+}
+
+// Set sets the number if it is in range.
+func (b bounded) Set(text string) error {
+	if n, err := strconv.ParseInt(text, 0, strconv.IntSize); err != nil || int(n) < b.least || int(n) > b.most {
+		return fmt.Errorf("not an integer between %d and %d", b.least, b.most)
+	}
+	return b.Value.Set(text)
+}

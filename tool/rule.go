@@ -1,0 +1,165 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"strings"
+
+	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/rulecheck"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/expr"
+)
+
+func ruleVerb() verb {
+	return verb{
+		name:     "rule",
+		args:     "check 'PATTERN => PATTERN'...",
+		synopsis: "check rewrite rules: fire them and compare what they replace",
+		detail: `
+Makes expressions that a rule matches, with every element type, ranks from 0 to 3 and sizes from 0 on, lets the rule fire, and computes
+both sides, also of NaN, infinities, zeros of both signs and the limits of each type. A line a rule says what it found:
+
+  exact, rounding   both sides are equal, to the bit or up to rounding
+  overflow          they differ where an integer wraps around or a float becomes infinite
+  unsafe_nan        they differ where something is NaN, infinite or zero
+  type              the replacement computes in a less exact type, or can't be given the type of what it replaces
+  wrong             they differ elsewhere
+  never_fires       a rewrite of the rule never fired
+
+A rule promises exact or rounding; the tags unsafe_nan and overflow permit those. The exit status is 0 if every rule is what its tags
+promise, 1 if not, and 2 if a rule does not parse. A counterexample has variables with types and values, as expr takes them in --vars
+and --eval, and both sides.
+
+--file reads a file of rules, or of lines PATTERN => PATTERN. --all checks the rules for tensors of the database, those that are Go
+functions on the expressions of their tests, and finds rules of one group that undo each other. --vars gives types to the names of
+patterns, such as "x: float32 matrix; n: int64 scalar"; "nnopt help expr" explains them.`,
+		setup: func(fs *flag.FlagSet) action {
+			f := new(ruleFlags)
+			fs.StringVar(&f.vars, "vars", "", "Types of names")
+			fs.StringVar(&f.file, "file", "", "Check the rules of this file")
+			fs.BoolVar(&f.all, "all", false, "Check the rules of the database")
+			fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object a line, for each rule")
+			fs.Uint64Var(&f.options.Seed, "srand", 0, "Seed of the choice of expressions and values")
+			return f.run
+		},
+	}
+}
+
+// ruleFlags are the flags of rule.
+type ruleFlags struct {
+	vars, file  string
+	all, asJSON bool
+	options     rulecheck.Options
+}
+
+// errRules says that a rule is not what it promises.
+var errRules = errors.New("not every rule is what its tags promise")
+
+// run runs the verb.
+func (f *ruleFlags) run(ctx context.Context, c *console, args []string) error {
+	if len(args) == 0 || args[0] != "check" {
+		return usagef("\"rule check\" expected")
+	}
+	scope := expr.NewScope()
+	if err := scope.Declare(f.vars); err != nil {
+		return usagef("--vars: %v", err)
+	}
+	f.options.Types = make(map[string]tensor.Type)
+	for _, v := range scope.Inputs() {
+		f.options.Types[v.Name()] = tensor.TypeOf(v)
+	}
+	entries, err := f.entries(args[1:])
+	if err != nil {
+		return err
+	}
+	reports, undone, err := rulecheck.CheckDatabase(ctx, tensorpass.Vocabulary(), entries, f.options)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return &usageError{err: err}
+	}
+	return f.print(c, reports, undone)
+}
+
+// entries returns the rules to check.
+func (f *ruleFlags) entries(texts []string) ([]rulecheck.Entry, error) {
+	file := strings.Join(texts, "\n")
+	if f.file != "" {
+		text, err := os.ReadFile(f.file)
+		if err != nil {
+			return nil, err
+		}
+		file = string(text) + "\n" + file
+	}
+	rules, err := rulecheck.ParseFile(f.file, file)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	var entries []rulecheck.Entry
+	for _, r := range rules {
+		s, err := pattern.New(tensorpass.Vocabulary(), r, pattern.Shared())
+		if err != nil {
+			return nil, &usageError{err: err}
+		}
+		entries = append(entries, rulecheck.Entry{Rule: s, Groups: r.Groups, Tags: r.Tags})
+	}
+	if f.all {
+		entries = append(entries, databaseEntries()...)
+	}
+	if len(entries) == 0 {
+		return nil, usagef("a rule, --file or --all expected")
+	}
+	return entries, nil
+}
+
+// databaseEntries returns the rules for tensors of the database.
+func databaseEntries() []rulecheck.Entry {
+	cases := make(map[string][]rulecheck.Case)
+	for _, k := range tensorpass.Cases() {
+		cases[k.Rule] = append(cases[k.Rule], rulecheck.Case{Vars: k.Vars, Expr: k.Expr})
+	}
+	var entries []rulecheck.Entry
+	for _, l := range tensorpass.Rules() {
+		name := rewrite.Describe(l.Rule).Name
+		entries = append(entries, rulecheck.Entry{Rule: l.Rule, Groups: l.Groups.Names(), Tags: l.Tags, Cases: cases[name]})
+	}
+	return entries
+}
+
+// print prints the reports.
+func (f *ruleFlags) print(c *console, reports []rulecheck.Report, undone []rulecheck.Undone) error {
+	kept := 0
+	for _, r := range reports {
+		if r.Kept {
+			kept++
+		}
+		if f.asJSON {
+			if err := writeJSON(c.stdout, r); err != nil {
+				return err
+			}
+			continue
+		}
+		mark := "  "
+		if !r.Kept {
+			mark = "! "
+		}
+		c.print("%s%-11s %s\n", mark, r.Class, r.Name)
+		if r.Counterexample != "" {
+			c.print("    %s\n", r.Counterexample)
+		}
+	}
+	for _, u := range undone {
+		c.say("%s: %s and %s undo each other: %s, %s", u.Group, u.First, u.Second, u.Before, u.After)
+	}
+	c.say("%d of %d rules are what their tags promise", kept, len(reports))
+	if kept < len(reports) {
+		return errRules
+	}
+	return nil
+}
