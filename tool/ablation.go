@@ -28,35 +28,35 @@ type ablation struct {
 const ablationRuns = 5
 
 // nnet3Entries lists the entries for networks.
-func nnet3Entries() []optdb.Listing {
-	return slices.DeleteFunc(passes.Default().Entries(), func(l optdb.Listing) bool { return !slices.Contains(l.Tags, "nnet3") })
+func nnet3Entries(db *optdb.SequenceDB) []optdb.Listing {
+	return slices.DeleteFunc(db.Entries(), func(l optdb.Listing) bool { return !slices.Contains(l.Tags, "nnet3") })
 }
 
 // printAblation prints two tables in Markdown: the entries for networks, and what
 // the reference cases in the folders become without each of them.
-func printAblation(ctx context.Context, c *console, folders []string) error {
+func printAblation(ctx context.Context, c *Console, db *optdb.SequenceDB, folders []string) error {
 	cases, err := loadCases(folders)
 	if err != nil {
 		return err
 	}
-	entries := nnet3Entries()
+	entries := nnet3Entries(db)
 	printEntries(c, entries)
-	whole, err := passes.Default().Build(optdb.Include("fast_run"))
+	whole, err := db.Build(optdb.Include("fast_run"))
 	if err != nil {
 		return err
 	}
-	c.print("\n| without | commands | peak bytes | optimizing | running |\n| --- | ---: | ---: | ---: | ---: |\n")
+	c.Print("\n| without | commands | peak bytes | optimizing | running |\n| --- | ---: | ---: | ---: | ---: |\n")
 	for i, l := range entries {
-		a, all, err := ablate(ctx, cases, whole, l.Name)
+		a, all, err := ablate(ctx, db, cases, whole, l.Name)
 		if err != nil {
 			return err
 		}
 		if i == 0 {
-			c.print("| (nothing) | %s | %s | | |\n", thousands(all.commands), thousands(all.bytes))
+			c.Print("| (nothing) | %s | %s | | |\n", thousands(all.commands), thousands(all.bytes))
 		}
-		c.print("| `%s` | %s | %s | %s | %s |\n", l.Name, percent(float64(a.commands), float64(all.commands)), percent(float64(a.bytes), float64(all.bytes)),
+		c.Print("| `%s` | %s | %s | %s | %s |\n", l.Name, percent(float64(a.commands), float64(all.commands)), percent(float64(a.bytes), float64(all.bytes)),
 			percent(a.optimize, all.optimize), percent(a.run, all.run))
-		if err := c.stdout.Flush(); err != nil {
+		if err := c.Stdout.Flush(); err != nil {
 			return err
 		}
 	}
@@ -67,8 +67,8 @@ func printAblation(ctx context.Context, c *console, folders []string) error {
 func percent(a, b float64) string { return fmt.Sprintf("%+.1f %%", 100*(a/b-1)) }
 
 // printEntries prints the table of entries.
-func printEntries(c *console, entries []optdb.Listing) {
-	c.print("| entry | position | tags | what it does | Kaldi's option |\n| --- | --- | --- | --- | --- |\n")
+func printEntries(c *Console, entries []optdb.Listing) {
+	c.Print("| entry | position | tags | what it does | Kaldi's option |\n| --- | --- | --- | --- | --- |\n")
 	for i := range entries {
 		l := &entries[i]
 		place := filepath.Dir(l.Path) // its group
@@ -80,7 +80,7 @@ func printEntries(c *console, entries []optdb.Listing) {
 		if option != "" {
 			option = "`" + option + "`"
 		}
-		c.print("| `%s` | %s | %s | %s | %s |\n", l.Name, place, strings.Join(tags, " "), strings.ReplaceAll(l.Doc, "|", "\\|"), option)
+		c.Print("| `%s` | %s | %s | %s | %s |\n", l.Name, place, strings.Join(tags, " "), strings.ReplaceAll(l.Doc, "|", "\\|"), option)
 	}
 }
 
@@ -98,15 +98,15 @@ func loadCases(folders []string) ([]*refcase.Case, error) {
 		cases = append(cases, c)
 	}
 	if len(cases) == 0 {
-		return nil, usagef("no reference cases in these folders")
+		return nil, Usagef("no reference cases in these folders")
 	}
 	return cases, nil
 }
 
 // ablate runs the cases under fast_run, without an entry and with all of them.
-func ablate(ctx context.Context, cases []*refcase.Case, whole *optdb.Optimizer, entry string) (a, all ablation, err error) {
+func ablate(ctx context.Context, db *optdb.SequenceDB, cases []*refcase.Case, whole *optdb.Optimizer, entry string) (a, all ablation, err error) {
 	q := optdb.Include("fast_run").Excluding(entry)
-	opt, err := passes.Default().Build(q)
+	opt, err := db.Build(q)
 	if err != nil {
 		return a, all, err
 	}

@@ -3,6 +3,8 @@ package tool
 import (
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/passes"
 )
 
 // TestAblation: the tables have a line for every pass for nnet3, and leaving out the plan of the
@@ -10,7 +12,7 @@ import (
 func TestAblation(t *testing.T) {
 	out := nnopt(t, "passes", "--ablation", recipes+"/xvector_infer").ok(t).stdout
 	entries, without, _ := strings.Cut(out, "| without |")
-	for _, l := range nnet3Entries() {
+	for _, l := range nnet3Entries(passes.Default()) {
 		contains(t, entries, "| `"+l.Name+"` | ")
 		contains(t, without, "| `"+l.Name+"` | ")
 	}

@@ -17,12 +17,12 @@ import (
 // at least a second.
 var patience = pipeline.Patience{Runs: 7, Time: time.Second}
 
-func benchVerb() verb {
-	return verb{
-		name:     "bench",
-		args:     "nnet3|compile",
-		synopsis: "measure the size and the speed of the computation for a request",
-		detail: `
+func benchVerb() Verb {
+	return Verb{
+		Name:     "bench",
+		Args:     "nnet3|compile",
+		Synopsis: "measure the size and the speed of the computation for a request",
+		Detail: `
 "bench nnet3 --model CONFIG_OR_MODEL --request FILE" compiles and optimizes a request and runs it on random inputs, as compiled
 and as optimized. It reports the best and the median of at least seven runs. For a request with a gradient, parameters change
 between runs, and the time to prepare them for products is part of each run. Operations are those of matrix products, two for a
@@ -36,25 +36,25 @@ runs once a round.
 "bench compile --request FILE" measures compile times for every member of such a FILE. The table has three groups of columns:
 compiled without the shortcut for equal sequences, compiled with it, and compiled with it and optimized. Times are in milliseconds,
 or in multiples of the smallest number that the PROGRAM of --unit prints.`,
-		setup: func(fs *flag.FlagSet) action {
-			net := declareNetwork(fs)
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
+			net := declareNetwork(cfg, fs)
 			model := fs.String("model", "", "Kaldi nnet3 model, or config lines (with random parameters)")
 			asJSON := fs.Bool("json", false, "Print a JSON object")
 			unit := fs.String("unit", "", "Program that prints the seconds of one unit, such as a matrix product")
 			countOnly := fs.Bool("count-only", false, "Compile and optimize once; don't run")
-			return func(ctx context.Context, c *console, args []string) error {
+			return func(ctx context.Context, c *Console, args []string) error {
 				if err := wantArgs(args, 1, 1, `what to measure ("nnet3" or "compile")`); err != nil {
 					return err
 				}
 				switch {
 				case args[0] == "compile" && net.request == "":
-					return usagef("--request expected")
+					return Usagef("--request expected")
 				case args[0] == "compile":
 					return benchCompile(ctx, c, net, net.request, *unit, *asJSON)
 				case args[0] != "nnet3":
-					return usagef("there is no benchmark %q, only nnet3 and compile", args[0])
+					return Usagef("there is no benchmark %q, only nnet3 and compile", args[0])
 				case *model == "" && net.request == "":
-					return usagef("--model expected, or --request with networks in it")
+					return Usagef("--model expected, or --request with networks in it")
 				case *model == "":
 					return benchNetworks(ctx, c, net, net.request, *unit, *asJSON)
 				}
@@ -63,7 +63,7 @@ or in multiples of the smallest number that the PROGRAM of --unit prints.`,
 					return err
 				}
 				if *asJSON {
-					return writeJSON(c.stdout, r)
+					return writeJSON(c.Stdout, r)
 				}
 				r.print(c)
 				return nil
@@ -110,7 +110,7 @@ type typeFigures struct {
 }
 
 // measure returns the report on a request.
-func measure(ctx context.Context, c *console, net *networkFlags, model string, countOnly bool) (*benchReport, error) {
+func measure(ctx context.Context, c *Console, net *networkFlags, model string, countOnly bool) (*benchReport, error) {
 	query, p, err := net.build(ctx, c, model, pipeline.Options{})
 	if err != nil {
 		return nil, err
@@ -199,14 +199,14 @@ func gflops(operations int64, seconds float64) float64 {
 }
 
 // print prints the report for people.
-func (r *benchReport) print(c *console) {
+func (r *benchReport) print(c *Console) {
 	seconds := func(s *float64) string {
 		if s == nil {
 			return "-"
 		}
 		return duration(time.Duration(*s * 1e9))
 	}
-	row := func(label, before, after string) { c.print("%-16s %14s %14s\n", label, before, after) }
+	row := func(label, before, after string) { c.Print("%-16s %14s %14s\n", label, before, after) }
 	before, after := &r.Unoptimized, &r.runFigures
 	row(r.Model, "as compiled", r.Query)
 	row("commands", thousands(before.Commands), thousands(after.Commands))
@@ -221,16 +221,16 @@ func (r *benchReport) print(c *console) {
 		row("operations", fmt.Sprintf("%.3f G", float64(before.Operations)/1e9), fmt.Sprintf("%.3f G", float64(after.Operations)/1e9))
 		row("GFLOP/s", fmt.Sprintf("%.1f", before.GFlops), fmt.Sprintf("%.1f", after.GFlops))
 	}
-	c.print("compiled in %s, optimized in %s, %d threads\n", seconds(&r.CompileSeconds), seconds(&r.OptimizeSeconds), r.Threads)
+	c.Print("compiled in %s, optimized in %s, %d threads\n", seconds(&r.CompileSeconds), seconds(&r.OptimizeSeconds), r.Threads)
 	if len(r.ByType) == 0 {
 		return
 	}
-	c.print("\n%10s %6s %9s %9s  %s\n", "time", "%", "GFLOP/s", "commands", "type, as optimized")
+	c.Print("\n%10s %6s %9s %9s  %s\n", "time", "%", "GFLOP/s", "commands", "type, as optimized")
 	for _, f := range r.ByType {
 		rate := "-"
 		if f.Operations > 0 {
 			rate = fmt.Sprintf("%.1f", f.GFlops)
 		}
-		c.print("%10s %6.1f %9s %9s  %s\n", duration(time.Duration(f.Seconds*1e9)), 100*f.Share, rate, thousands(f.Commands), f.Type)
+		c.Print("%10s %6.1f %9s %9s  %s\n", duration(time.Duration(f.Seconds*1e9)), 100*f.Share, rate, thousands(f.Commands), f.Type)
 	}
 }

@@ -72,7 +72,7 @@ func readBenchCases(file string) ([]*benchCase, error) {
 
 // benchCompile measures compile times for every request of a file and prints a table
 // in Markdown.
-func benchCompile(ctx context.Context, c *console, net *networkFlags, file, unit string, asJSON bool) error {
+func benchCompile(ctx context.Context, c *Console, net *networkFlags, file, unit string, asJSON bool) error {
 	_, opt, err := net.passes.build()
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func benchCompile(ctx context.Context, c *console, net *networkFlags, file, unit
 		return err
 	}
 	if !asJSON {
-		c.print("| request | no shortcut | Kaldi | ratio | shortcut | Kaldi | ratio | and optimized | Kaldi | ratio |\n| --- |%s\n", strings.Repeat(" ---: |", 9))
+		c.Print("| request | no shortcut | Kaldi | ratio | shortcut | Kaldi | ratio | and optimized | Kaldi | ratio |\n| --- |%s\n", strings.Repeat(" ---: |", 9))
 	}
 	networks := map[string]*nnet3.Nnet{}
 	unitSeconds := 0.0
@@ -111,8 +111,8 @@ func benchCompile(ctx context.Context, c *console, net *networkFlags, file, unit
 	for i, k := range cases {
 		t := k.in(measured[i], unitSeconds)
 		if !asJSON {
-			c.print("| `%s` %s |\n", t.Case, t.cells())
-		} else if err := writeJSON(c.stdout, t); err != nil {
+			c.Print("| `%s` %s |\n", t.Case, t.cells())
+		} else if err := writeJSON(c.Stdout, t); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ type networkTimes struct {
 
 // benchNetworks measures run times for every request of a file and prints a table in
 // Markdown.
-func benchNetworks(ctx context.Context, c *console, net *networkFlags, file, unit string, asJSON bool) error {
+func benchNetworks(ctx context.Context, c *Console, net *networkFlags, file, unit string, asJSON bool) error {
 	_, opt, err := net.passes.build()
 	if err != nil {
 		return err
@@ -63,13 +63,13 @@ func benchNetworks(ctx context.Context, c *console, net *networkFlags, file, uni
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
 		if asJSON {
-			err = writeJSON(c.stdout, t)
+			err = writeJSON(c.Stdout, t)
 		} else {
 			if i == 0 {
-				c.print("| request | as compiled, ms | optimized, ms | GFLOP/s | units | Kaldi | ratio |\n| --- |%s\n", strings.Repeat(" ---: |", 6))
+				c.Print("| request | as compiled, ms | optimized, ms | GFLOP/s | units | Kaldi | ratio |\n| --- |%s\n", strings.Repeat(" ---: |", 6))
 			}
-			c.print("%s\n", t.line())
-			err = c.stdout.Flush() // a line takes seconds
+			c.Print("%s\n", t.line())
+			err = c.Stdout.Flush() // a line takes seconds
 		}
 		if err != nil {
 			return err

@@ -9,20 +9,20 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-func compileVerb() verb {
-	return verb{
-		name:     "compile",
-		args:     "MODEL",
-		synopsis: "print the computation for a request, before and after the optimizer",
-		detail: `
+func compileVerb() Verb {
+	return Verb{
+		Name:     "compile",
+		Args:     "MODEL",
+		Synopsis: "print the computation for a request, before and after the optimizer",
+		Detail: `
 MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input. The commands that
 compute the request go to standard output, their number and the peak of memory to standard error. Peak bytes are counted as in
 Kaldi.
 
 With --diff the two computations stand side by side, aligned by the components that they run. A mark between them says which
 commands are gone, new, moved, or merged into a component that the optimizer made.`,
-		setup: func(fs *flag.FlagSet) action {
-			net := declareNetwork(fs)
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
+			net := declareNetwork(cfg, fs)
 			net.watch = declareWatch(fs)
 			before := fs.Bool("before", false, "Print the computation as compiled, not the optimized one")
 			diff := fs.Bool("diff", false, "Print both side by side, aligned")
@@ -30,7 +30,7 @@ commands are gone, new, moved, or merged into a component that the optimizer mad
 			both := fs.Bool("both", false, "Print both, first as compiled")
 			matrices := fs.Bool("debug-info", false, "Show the indexes of the rows of each matrix")
 			asJSON := fs.Bool("json", false, "Print counts of both as a JSON object instead of commands")
-			return func(ctx context.Context, c *console, args []string) error {
+			return func(ctx context.Context, c *Console, args []string) error {
 				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
 					return err
 				}
@@ -39,7 +39,7 @@ commands are gone, new, moved, or merged into a component that the optimizer mad
 					return err
 				}
 				if *asJSON {
-					return writeJSON(c.stdout, newCompileReport(query, p))
+					return writeJSON(c.Stdout, newCompileReport(query, p))
 				}
 				if *diff {
 					n := *width
@@ -56,19 +56,19 @@ commands are gone, new, moved, or merged into a component that the optimizer mad
 					*before, *both = false, false
 				}
 				if *before || *both {
-					if err := computation.Print(c.stdout, p.Compiled, p.Info(p.Compiled)); err != nil {
+					if err := computation.Print(c.Stdout, p.Compiled, p.Info(p.Compiled)); err != nil {
 						return err
 					}
 				}
 				if *both {
-					c.print("\n")
+					c.Print("\n")
 				}
 				if !*diff && (!*before || *both) {
-					if err := computation.Print(c.stdout, p.Optimized, p.Info(p.Optimized)); err != nil {
+					if err := computation.Print(c.Stdout, p.Optimized, p.Info(p.Optimized)); err != nil {
 						return err
 					}
 				}
-				if err := c.stdout.Flush(); err != nil {
+				if err := c.Stdout.Flush(); err != nil {
 					return err
 				}
 				tellCounts(c, p)
@@ -80,7 +80,7 @@ commands are gone, new, moved, or merged into a component that the optimizer mad
 
 // build reads a model, compiles the request and optimizes the computation. It also
 // returns the query.
-func (f *networkFlags) build(ctx context.Context, c *console, model string, opts pipeline.Options) (string, *pipeline.Plan, error) {
+func (f *networkFlags) build(ctx context.Context, c *Console, model string, opts pipeline.Options) (string, *pipeline.Plan, error) {
 	query, opt, err := f.passes.build()
 	if err != nil {
 		return query, nil, err
@@ -123,8 +123,8 @@ func newCompileReport(query string, p *pipeline.Plan) compileReport {
 }
 
 // tellCounts reports the size of the computation before and after.
-func tellCounts(c *console, p *pipeline.Plan) {
+func tellCounts(c *Console, p *pipeline.Plan) {
 	a, b := p.Compiled.Counts(), p.Optimized.Counts()
-	c.say("as compiled: %s commands, %s matrices, peak %s bytes (%s)", thousands(a.Commands), thousands(a.Matrices), thousands(a.MaxMemoryBytes), duration(p.CompileTime))
-	c.say("optimized:   %s commands, %s matrices, peak %s bytes (%s)", thousands(b.Commands), thousands(b.Matrices), thousands(b.MaxMemoryBytes), duration(p.OptimizeTime))
+	c.Say("as compiled: %s commands, %s matrices, peak %s bytes (%s)", thousands(a.Commands), thousands(a.Matrices), thousands(a.MaxMemoryBytes), duration(p.CompileTime))
+	c.Say("optimized:   %s commands, %s matrices, peak %s bytes (%s)", thousands(b.Commands), thousands(b.Matrices), thousands(b.MaxMemoryBytes), duration(p.OptimizeTime))
 }

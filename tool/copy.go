@@ -10,16 +10,16 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-func copyVerb() verb {
-	return verb{
-		name:     "copy",
-		args:     "IN OUT",
-		synopsis: "convert a model or a table of matrices between text and binary",
-		detail: `
+func copyVerb() Verb {
+	return Verb{
+		Name:     "copy",
+		Args:     "IN OUT",
+		Synopsis: "convert a model or a table of matrices between text and binary",
+		Detail: `
 IN is a Kaldi nnet3 model (raw or .mdl, binary or text), "-" standard input, and OUT is a file or "-"; or IN is an rspecifier of
 matrices, such as scp:feats.scp, and OUT a wspecifier, such as ark,t:-. A .mdl stays a .mdl, unless --raw extracts its network.
 Matrices are written in single precision.`,
-		setup: func(fs *flag.FlagSet) action {
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			f := new(copyFlags)
 			fs.BoolVar(&f.binary, "binary", true, "Write a model in binary; for a table the wspecifier decides (ark,t:)")
 			fs.BoolVar(&f.raw, "raw", false, "Write only the network of a .mdl")
@@ -27,7 +27,7 @@ Matrices are written in single precision.`,
 			fs.BoolVar(&f.compress, "compress", false, "Write matrices in compressed form")
 			fs.IntVar(&f.method, "compression-method", int(kaldiio.CompressAuto), "Kaldi's number of the compression method, 1 to 7")
 			fs.BoolVar(&f.pipes, "allow-pipes", false, "Run commands in place of file names, such as \"gunzip -c feats.gz |\", in scripts too")
-			return func(ctx context.Context, c *console, args []string) error {
+			return func(ctx context.Context, c *Console, args []string) error {
 				if err := wantArgs(args, 2, 2, "IN OUT"); err != nil {
 					return err
 				}
@@ -43,13 +43,13 @@ type copyFlags struct {
 	method                                int
 }
 
-func (f *copyFlags) copy(ctx context.Context, c *console, in, out string) error {
+func (f *copyFlags) copy(ctx context.Context, c *Console, in, out string) error {
 	o := opener(ctx, c, f.pipes)
 	if _, err := kaldiio.ParseRspecifier(in); err != nil {
 		if _, outErr := kaldiio.ParseWspecifier(out); outErr == nil {
-			return usagef("%s is a wspecifier, but %s is not an rspecifier: %w", out, in, err)
+			return Usagef("%s is a wspecifier, but %s is not an rspecifier: %w", out, in, err)
 		}
-		return f.copyModel(o, in, out)
+		return f.copyModel(c, o, in, out)
 	}
 	if err := keepInput(out, in); err != nil {
 		return err
@@ -66,11 +66,11 @@ func (f *copyFlags) copy(ctx context.Context, c *console, in, out string) error 
 }
 
 // copyModel copies a model.
-func (f *copyFlags) copyModel(o *kaldiio.Opener, in, out string) error {
+func (f *copyFlags) copyModel(c *Console, o *kaldiio.Opener, in, out string) error {
 	if sameFile(in, out) {
-		return usagef("%s is an input and would be overwritten", in)
+		return Usagef("%s is an input and would be overwritten", in)
 	}
-	am, err := readModel(o, in)
+	am, err := readModel(c, o, in)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (f *copyFlags) copyModel(o *kaldiio.Opener, in, out string) error {
 
 // copyTable copies a table. It reports the objects of a script that it can't read,
 // and copies the others.
-func copyTable[T any](ctx context.Context, c *console, o *kaldiio.Opener, in, out string, holder kaldiio.Holder[T], write func(*kaldiio.Writer, T)) error {
+func copyTable[T any](ctx context.Context, c *Console, o *kaldiio.Opener, in, out string, holder kaldiio.Holder[T], write func(*kaldiio.Writer, T)) error {
 	r, err := kaldiio.NewTableReader(o, in, holder)
 	if err != nil {
 		return specifierUsage(err)
@@ -107,7 +107,7 @@ func copyTable[T any](ctx context.Context, c *console, o *kaldiio.Opener, in, ou
 				break
 			}
 			if more {
-				c.say("%v", pipesHint(err))
+				c.Say("%v", pipesHint(err))
 				failed++
 				err = nil
 			}
@@ -129,7 +129,7 @@ func copyTable[T any](ctx context.Context, c *console, o *kaldiio.Opener, in, ou
 	if failed > 0 {
 		text += fmt.Sprintf(", %s could not be read", thousands(failed))
 	}
-	c.say("%s", text)
+	c.Say("%s", text)
 	if err == nil && failed > 0 {
 		return errSilent
 	}

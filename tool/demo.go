@@ -38,20 +38,20 @@ const (
 // demoChunk is a typical request of a decoder: 150 frames, every third one of output.
 var demoChunk = pipeline.Chunk{Frames: 150, Subsampling: 3, Sequences: 1, Outputs: []string{"output"}}
 
-func demoVerb() verb {
-	return verb{
-		name:     "demo",
-		args:     "",
-		synopsis: "optimize and run a built-in speech network, and show what happens",
-		detail: `
+func demoVerb() Verb {
+	return Verb{
+		Name:     "demo",
+		Args:     "",
+		Synopsis: "optimize and run a built-in speech network, and show what happens",
+		Detail: `
 Makes a TDNN-F network of the size that speech recipes use, with random parameters, compiles a decoding request, optimizes the
 computation, and runs it both ways. Then runs a small network of the same kind for which Kaldi's answer is known. Needs no files.`,
-		setup: func(fs *flag.FlagSet) action {
-			passes := declarePasses(fs)
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
+			passes := declarePasses(cfg, fs)
 			full := fs.Bool("profile", false, "Print the whole profile, in Theano's layout")
 			html := fs.String("html", "", "Write the profile to this file, as an HTML page")
 			svg := fs.String("svg", "", "Draw the memory in use to this file, as an SVG picture")
-			return func(ctx context.Context, c *console, args []string) error {
+			return func(ctx context.Context, c *Console, args []string) error {
 				if err := wantArgs(args, 0, 0, "the flags"); err != nil {
 					return err
 				}
@@ -59,7 +59,7 @@ computation, and runs it both ways. Then runs a small network of the same kind f
 				if err != nil {
 					return err
 				}
-				d := &demo{console: c, query: query, opt: opt, full: *full, html: *html, svg: *svg}
+				d := &demo{Console: c, query: query, opt: opt, full: *full, html: *html, svg: *svg}
 				return d.run(ctx)
 			}
 		},
@@ -68,7 +68,7 @@ computation, and runs it both ways. Then runs a small network of the same kind f
 
 // A demo is the state that the parts of the demonstration share.
 type demo struct {
-	*console
+	*Console
 	query     string
 	opt       *optdb.Optimizer
 	full      bool
@@ -86,16 +86,16 @@ func (d *demo) run(ctx context.Context) error {
 		if err := part(ctx); err != nil {
 			return err
 		}
-		if err := d.stdout.Flush(); err != nil {
+		if err := d.Stdout.Flush(); err != nil {
 			return err
 		}
 	}
-	d.print("\nAll of this took %s. ", duration(time.Since(start)))
+	d.Print("\nAll of this took %s. ", duration(time.Since(start)))
 	switch {
 	case d.html != "" || d.svg != "":
-		d.print("Written: %s\n", strings.TrimSpace(d.html+" "+d.svg))
+		d.Print("Written: %s\n", strings.TrimSpace(d.html+" "+d.svg))
 	default:
-		d.print("The whole profile: nnopt demo --profile; as a page: nnopt demo --html profile.html\n")
+		d.Print("The whole profile: %[1]s demo --profile; as a page: %[1]s demo --html profile.html\n", d.cfg.Name)
 	}
 	return nil
 }
@@ -103,12 +103,12 @@ func (d *demo) run(ctx context.Context) error {
 // title begins a part.
 func (d *demo) title(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	d.print("\n%s\n%s\n", text, strings.Repeat("─", len([]rune(text))))
+	d.Print("\n%s\n%s\n", text, strings.Repeat("─", len([]rune(text))))
 }
 
 // line writes a label and a text.
 func (d *demo) line(label, format string, args ...any) {
-	d.print("  %-12s %s\n", label, fmt.Sprintf(format, args...))
+	d.Print("  %-12s %s\n", label, fmt.Sprintf(format, args...))
 }
 
 // network makes the network and describes it.
@@ -173,13 +173,13 @@ func (d *demo) optimize(ctx context.Context) error {
 	}
 	d.title("The optimizer (%s)", d.query)
 	d.passes(d.plan.Profile)
-	f := newFunctionProfile("nnopt demo, "+d.query, d.plan)
+	f := newFunctionProfile(d.cfg.Name+" demo, "+d.query, d.plan)
 	if d.full {
-		d.print("\n")
+		d.Print("\n")
 		if err := link(ctx, f, d.plan, 0, 0); err != nil {
 			return err
 		}
-		if err := f.WriteText(d.stdout); err != nil {
+		if err := f.WriteText(d.Stdout); err != nil {
 			return err
 		}
 	}
@@ -187,20 +187,20 @@ func (d *demo) optimize(ctx context.Context) error {
 		if err := link(ctx, f, d.plan, 3, demoSeed); err != nil {
 			return err
 		}
-		if err := writeTo(ctx, d.stdout, d.html, f.WriteHTML); err != nil {
+		if err := writeTo(ctx, d.Stdout, d.html, f.WriteHTML); err != nil {
 			return err
 		}
 	}
 	if d.svg == "" {
 		return nil
 	}
-	return writeTo(ctx, d.stdout, d.svg, func(w io.Writer) error { return writeChart(w, d.plan.Compiled, d.plan.Optimized, d.query) })
+	return writeTo(ctx, d.Stdout, d.svg, func(w io.Writer) error { return writeChart(w, d.plan.Compiled, d.plan.Optimized, d.query) })
 }
 
 // passes prints the profile of the optimizer, a line per pass in the order in which they ran.
 func (d *demo) passes(root *profile.Record) {
 	if root == nil || len(root.Children) == 0 {
-		d.print("  no pass was selected\n")
+		d.Print("  no pass was selected\n")
 		return
 	}
 	width := 0
@@ -212,9 +212,9 @@ func (d *demo) passes(root *profile.Record) {
 		if before == after {
 			nodes = fmt.Sprint(after)
 		}
-		d.print("%s\n", strings.TrimRight(fmt.Sprintf("  %-*s %9s  %11s  %s", width, name, duration(took), nodes, what), " "))
+		d.Print("%s\n", strings.TrimRight(fmt.Sprintf("  %-*s %9s  %11s  %s", width, name, duration(took), nodes, what), " "))
 	}
-	d.print("  %-*s %9s  %11s  %s\n", width, "pass", "time", "nodes", "what it did")
+	d.Print("  %-*s %9s  %11s  %s\n", width, "pass", "time", "nodes", "what it did")
 	for _, r := range root.Children {
 		row(r.Name, r.Time, r.NodesBefore, r.NodesAfter, whatPassDid(r))
 	}
@@ -278,7 +278,7 @@ func (d *demo) execute(ctx context.Context) error {
 	}
 	d.title("What came of it")
 	d.table(times)
-	d.print("\n")
+	d.Print("\n")
 	d.line("compile time", "%s, and %s for the optimizer", duration(d.plan.CompileTime), duration(d.plan.OptimizeTime))
 	d.line("difference", "%.1e at most between the two outputs, whose elements go up to %.1f (%.1e of the norm)",
 		largestDifference(outputs[0], outputs[1]), largest(outputs[0]), diff.Relative())
@@ -313,9 +313,9 @@ func (d *demo) table(times [2]time.Duration) {
 	a, b := d.plan.Compiled.Counts(), d.plan.Optimized.Counts()
 	row := func(label, before, after string, share float64) {
 		bar := strings.Repeat("█", min(24, max(1, int(math.Round(24*share)))))
-		d.print("  %-12s %12s %12s   %3.0f %%  %s\n", label, before, after, 100*share, bar)
+		d.Print("  %-12s %12s %12s   %3.0f %%  %s\n", label, before, after, 100*share, bar)
 	}
-	d.print("  %-12s %12s %12s   %s\n", "", "as compiled", "optimized", "what is left")
+	d.Print("  %-12s %12s %12s   %s\n", "", "as compiled", "optimized", "what is left")
 	row("commands", thousands(a.Commands), thousands(b.Commands), float64(b.Commands)/float64(a.Commands))
 	row("matrices", thousands(a.Matrices), thousands(b.Matrices), float64(b.Matrices)/float64(a.Matrices))
 	row("peak bytes", thousands(a.MaxMemoryBytes), thousands(b.MaxMemoryBytes), float64(b.MaxMemoryBytes)/float64(a.MaxMemoryBytes))

@@ -23,13 +23,13 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-func exprVerb() verb {
-	return verb{
-		name:     "expr",
-		args:     "EXPR",
-		minus:    true,
-		synopsis: "optimize a tensor expression, print its graph, evaluate it",
-		detail: `
+func exprVerb() Verb {
+	return Verb{
+		Name:     "expr",
+		Args:     "EXPR",
+		Minus:    true,
+		Synopsis: "optimize a tensor expression, print its graph, evaluate it",
+		Detail: `
 EXPR is written as in Python or as a graph prints: (y + z)*x/(y + z), X.T, x[1:3], sum(X, axis=0), or
 true_div(mul(add(y, z), x), add(y, z)). A list stands for several outputs. The optimized graph is printed on one line; a value that
 is used several times is printed once, with a number. An argument such as -x is an expression unless it is the name of a flag; after
@@ -40,9 +40,9 @@ names are float64 scalars.
 
 --rule adds a rewrite to canonicalize, such as "(true_div (mul x y) y) => x"; the first one is named rule1. --eval evaluates the
 expression for values such as "x=[1, 2]; y=3", or for random ones, and compares the result with that of the unoptimized expression.`,
-		setup: func(fs *flag.FlagSet) action {
-			f := declareExpr(fs)
-			return func(ctx context.Context, c *console, args []string) error {
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
+			f := declareExpr(cfg, fs)
+			return func(ctx context.Context, c *Console, args []string) error {
 				if err := wantArgs(args, 1, 1, "EXPR"); err != nil {
 					return err
 				}
@@ -54,6 +54,7 @@ expression for values such as "x=[1, 2]; y=3", or for random ones, and compares 
 
 // exprFlags are the flags of expr.
 type exprFlags struct {
+	db                       *optdb.SequenceDB
 	vars, grad, eval, format string
 	query                    string
 	rules                    []string
@@ -63,10 +64,10 @@ type exprFlags struct {
 	watch                    *watchFlags
 }
 
-func declareExpr(fs *flag.FlagSet) *exprFlags {
-	f := &exprFlags{watch: new(watchFlags)}
+func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
+	f := &exprFlags{db: cfg.Database(), watch: new(watchFlags)}
 	fs.StringVar(&f.vars, "vars", "", "Variables and their types")
-	fs.StringVar(&f.query, "query", defaultQuery, "Select passes; \"nnopt passes\" lists the tags")
+	fs.StringVar(&f.query, "query", defaultQuery, "Select passes; \"$0 passes\" lists the tags")
 	fs.Func("rule", "Add a rewrite PATTERN => PATTERN to canonicalize; may be repeated", func(text string) error {
 		f.rules = append(f.rules, text)
 		return nil
@@ -118,7 +119,7 @@ type exprReport struct {
 }
 
 // run runs the verb.
-func (f *exprFlags) run(ctx context.Context, c *console, text string) error {
+func (f *exprFlags) run(ctx context.Context, c *Console, text string) error {
 	scope, outputs, err := f.parse(text)
 	if err != nil {
 		return err
@@ -159,7 +160,7 @@ func (f *exprFlags) run(ctx context.Context, c *console, text string) error {
 		}
 	}
 	if f.asJSON {
-		return writeJSON(c.stdout, report)
+		return writeJSON(c.Stdout, report)
 	}
 	return f.print(c, report, fn, values)
 }
@@ -168,11 +169,11 @@ func (f *exprFlags) run(ctx context.Context, c *console, text string) error {
 func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) {
 	scope := expr.NewScope()
 	if err := scope.Declare(f.vars); err != nil {
-		return nil, nil, usagef("--vars: %v", err)
+		return nil, nil, Usagef("--vars: %v", err)
 	}
 	outputs, err := scope.Parse(text)
 	if err != nil {
-		return nil, nil, usagef("%s: %v%s", excerpt(text), err, pointer(text, err))
+		return nil, nil, Usagef("%s: %v%s", excerpt(text), err, pointer(text, err))
 	}
 	if f.grad == "" {
 		return scope, outputs, nil
@@ -181,16 +182,16 @@ func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) 
 	for _, name := range strings.FieldsFunc(f.grad, func(r rune) bool { return r == ',' || r == ' ' }) {
 		v := scope.Lookup(name)
 		if v == nil {
-			return nil, nil, usagef("--grad: there is no variable %s", name)
+			return nil, nil, Usagef("--grad: there is no variable %s", name)
 		}
 		wrt = append(wrt, v)
 	}
 	if len(outputs) != 1 {
-		return nil, nil, usagef("--grad: there are %d expressions", len(outputs))
+		return nil, nil, Usagef("--grad: there are %d expressions", len(outputs))
 	}
 	grads, err := tensor.GradOptions{Zeros: true}.Grad(outputs[0], wrt...)
 	if err != nil {
-		return nil, nil, usagef("--grad: %v", err)
+		return nil, nil, Usagef("--grad: %v", err)
 	}
 	return scope, grads, nil
 }
@@ -246,13 +247,12 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	db := passes.Default()
 	for _, name := range f.ruleFiles {
-		if err := addRules(db, name); err != nil {
+		if err := addRules(f.db, name); err != nil {
 			return nil, err
 		}
 	}
-	opt, err := db.Build(q)
+	opt, err := f.db.Build(q)
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
@@ -263,7 +263,7 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	for i, text := range f.rules {
 		rule, err := pattern.Compile(tensorpass.Vocabulary(), text, pattern.Named(fmt.Sprintf("rule%d", i+1)))
 		if err != nil {
-			return nil, usagef("--rule: %v", err)
+			return nil, Usagef("--rule: %v", err)
 		}
 		if err := group.Register(rule.Describe().Name, rule); err != nil {
 			return nil, err
@@ -275,7 +275,7 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	} else {
 		q = q.With(group.Name(), group, 1).Subquery(group.Name(), optdb.Include(group.Name()))
 	}
-	if opt, err = db.Build(q); err != nil {
+	if opt, err = f.db.Build(q); err != nil {
 		return nil, &usageError{err: err}
 	}
 	return opt, nil
@@ -292,7 +292,7 @@ func addRules(db *optdb.SequenceDB, name string) error {
 		err = passes.AddRules(db, tensorpass.Vocabulary(), rules)
 	}
 	if err != nil {
-		return usagef("--rules: %v", err)
+		return Usagef("--rules: %v", err)
 	}
 	return nil
 }
@@ -304,7 +304,7 @@ func (f *exprFlags) arguments(ctx context.Context, plain *exec.Function, inputs 
 	}
 	args, err := exec.ParseArguments(ctx, inputs, f.eval)
 	if errors.Is(err, exec.ErrArgument) || errors.Is(err, expr.ErrSyntax) {
-		err = usagef("--eval: %v", err)
+		err = Usagef("--eval: %v", err)
 	}
 	return args, err
 }
@@ -374,12 +374,12 @@ func (f *exprFlags) evaluate(ctx context.Context, report *exprReport, plain *exe
 }
 
 // print prints the report as text.
-func (f *exprFlags) print(c *console, report *exprReport, fn *exec.Function, values []*array.Array) error {
+func (f *exprFlags) print(c *Console, report *exprReport, fn *exec.Function, values []*array.Array) error {
 	switch f.format {
 	case "graph":
-		c.print("%s\n", report.Graph)
+		c.Print("%s\n", report.Graph)
 	case "tree":
-		if err := fn.Graph().WriteTree(c.stdout); err != nil {
+		if err := fn.Graph().WriteTree(c.Stdout); err != nil {
 			return err
 		}
 	case "dot":
@@ -387,33 +387,33 @@ func (f *exprFlags) print(c *console, report *exprReport, fn *exec.Function, val
 		if err != nil {
 			return err
 		}
-		c.print("%s\n", dot)
+		c.Print("%s\n", dot)
 	case "html":
-		if err := fn.Graph().WriteHTML(c.stdout, "expr"); err != nil {
+		if err := fn.Graph().WriteHTML(c.Stdout, "expr"); err != nil {
 			return err
 		}
 	default:
-		return usagef("--format=%s: want graph, tree, dot or html", f.format)
+		return Usagef("--format=%s: want graph, tree, dot or html", f.format)
 	}
 	for _, v := range values {
-		c.print("%s\n", v)
+		c.Print("%s\n", v)
 	}
 	switch {
 	case report.MaxRelDiff != nil:
-		c.say("largest relative difference from what was typed: %.2g", *report.MaxRelDiff)
+		c.Say("largest relative difference from what was typed: %.2g", *report.MaxRelDiff)
 	case len(values) > 0:
-		c.say("the values differ from those of the typed expression: NaN, infinity or shapes are not the same")
+		c.Say("the values differ from those of the typed expression: NaN, infinity or shapes are not the same")
 	}
-	c.say("%d ops, %d as typed", report.Applies, report.WasApplies)
+	c.Say("%d ops, %d as typed", report.Applies, report.WasApplies)
 	if report.Profile != nil {
-		if err := report.Profile.WriteText(c.stdout); err != nil {
+		if err := report.Profile.WriteText(c.Stdout); err != nil {
 			return err
 		}
 	}
 	if len(report.ByApply) > 0 {
-		c.print("\nApply\n-----\n  <time> <bytes> <apply>\n")
+		c.Print("\nApply\n-----\n  <time> <bytes> <apply>\n")
 		for _, a := range report.ByApply {
-			c.print("  %.3es %10d  %s\n", a.Time.Seconds(), a.Bytes, a.Apply)
+			c.Print("  %.3es %10d  %s\n", a.Time.Seconds(), a.Bytes, a.Apply)
 		}
 	}
 	return nil

@@ -8,17 +8,17 @@ import (
 	"github.com/nnopt/nnopt/nnet3/compile"
 )
 
-func infoVerb() verb {
-	return verb{
-		name:     "info",
-		args:     "MODEL",
-		synopsis: "describe a network: nodes, components, context",
-		detail:   `MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input.`,
-		setup: func(fs *flag.FlagSet) action {
+func infoVerb() Verb {
+	return Verb{
+		Name:     "info",
+		Args:     "MODEL",
+		Synopsis: "describe a network: nodes, components, context",
+		Detail:   `MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input.`,
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			var seed uint64
 			seedFlag(fs, &seed)
 			asJSON := fs.Bool("json", false, "Print a JSON object")
-			return func(ctx context.Context, c *console, args []string) error {
+			return func(ctx context.Context, c *Console, args []string) error {
 				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
 					return err
 				}
@@ -28,17 +28,17 @@ func infoVerb() verb {
 				}
 				report := newInfoReport(nn)
 				if *asJSON {
-					return writeJSON(c.stdout, report)
+					return writeJSON(c.Stdout, report)
 				}
 				if report.ContextError != "" {
-					c.say("the context is unknown: %s", report.ContextError)
+					c.Say("the context is unknown: %s", report.ContextError)
 				} else {
-					c.print("left-context: %d\nright-context: %d\n", *report.LeftContext, *report.RightContext)
+					c.Print("left-context: %d\nright-context: %d\n", *report.LeftContext, *report.RightContext)
 					if report.SmallestChunk > 1 {
-						c.print("smallest-chunk: %d\n", report.SmallestChunk)
+						c.Print("smallest-chunk: %d\n", report.SmallestChunk)
 					}
 				}
-				c.print("%s", nn.Info())
+				c.Print("%s", nn.Info())
 				return nil
 			}
 		},

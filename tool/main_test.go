@@ -31,7 +31,7 @@ func nnopt(t *testing.T, args ...string) result {
 func nnoptWith(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status := run(context.Background(), args, strings.NewReader(stdin), &stdout, &stderr)
+	status := Config{}.Run(context.Background(), args, strings.NewReader(stdin), &stdout, &stderr)
 	return result{status, stdout.String(), stderr.String()}
 }
 
@@ -115,12 +115,12 @@ func TestUsage(t *testing.T) {
 // TestHelp: every verb explains itself.
 func TestHelp(t *testing.T) {
 	all := nnopt(t, "help").ok(t).stdout
-	for _, v := range verbs() {
-		contains(t, all, v.name, v.synopsis)
-		if text := nnopt(t, "help", v.name).ok(t).stdout; text != nnopt(t, v.name, "--help").ok(t).stdout {
-			t.Errorf("help %s and %s --help differ", v.name, v.name)
+	for _, v := range standard().verbs() {
+		contains(t, all, v.Name, v.Synopsis)
+		if text := nnopt(t, "help", v.Name).ok(t).stdout; text != nnopt(t, v.Name, "--help").ok(t).stdout {
+			t.Errorf("help %s and %s --help differ", v.Name, v.Name)
 		} else {
-			contains(t, text, "usage: nnopt "+v.name, v.synopsis)
+			contains(t, text, "usage: nnopt "+v.Name, v.Synopsis)
 		}
 	}
 	contains(t, nnopt(t, "help", "compile").ok(t).stdout, "--frames-per-chunk", "(default = 150)", "--optimization.propagate-in-place=false")
@@ -150,7 +150,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	if status := run(ctx, []string{"verify", recipes}, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "canceled") {
+	if status := (Config{}).Run(ctx, []string{"verify", recipes}, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "canceled") {
 		t.Errorf("status %d, stderr %s", status, stderr.String())
 	}
 }
@@ -162,7 +162,7 @@ func TestCompileInterrupted(t *testing.T) {
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	args := []string{"compile", "--query=none", "--frames-per-chunk=1500000", file(t, "net.config", smallConfig)}
-	if status := run(ctx, args, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "nnopt compile: compiling: enough is enough") {
+	if status := (Config{}).Run(ctx, args, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "nnopt compile: compiling: enough is enough") {
 		t.Errorf("status %d, stderr %s", status, stderr.String())
 	}
 }
@@ -174,4 +174,10 @@ func TestHarmless(t *testing.T) {
 	nnopt(t, "info", name).fails(t, statusFault, `\x1b[31mred`)
 	archive := file(t, "noise", "\x1f\x8c\x08\x08 \x00B")
 	nnopt(t, "copy", "ark:"+archive, "ark:-").fails(t, statusFault, `\x1f`)
+}
+
+// standard returns the configuration of the program.
+func standard() *Config {
+	cfg := Config{}.complete()
+	return &cfg
 }

@@ -15,31 +15,31 @@ import (
 // opener opens files by Kaldi's extended names: "-" is the console, and commands run
 // only if the user allows it. Standard output is not buffered, because the reader of a
 // pipe may wait for it.
-func opener(ctx context.Context, c *console, commands bool) *kaldiio.Opener {
-	return &kaldiio.Opener{Stdin: c.stdin, Stdout: c.data, Commands: commands, Context: ctx}
+func opener(ctx context.Context, c *Console, commands bool) *kaldiio.Opener {
+	return &kaldiio.Opener{Stdin: c.Stdin, Stdout: c.Data, Commands: commands, Context: ctx}
 }
 
 // readModel reads a model, with its transition model and priors if it has them.
-func readModel(o *kaldiio.Opener, name string) (*nnet3.AmNnetSimple, error) {
+func readModel(c *Console, o *kaldiio.Opener, name string) (*nnet3.AmNnetSimple, error) {
 	f, err := o.OpenInput(name)
 	if err != nil {
 		return nil, err
 	}
-	am, err := readModelFrom(f, name)
+	am, err := readModelFrom(c, f, name)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr // the model was complete, but the command failed
 	}
 	return am, err
 }
 
-func readModelFrom(f io.Reader, name string) (*nnet3.AmNnetSimple, error) {
+func readModelFrom(c *Console, f io.Reader, name string) (*nnet3.AmNnetSimple, error) {
 	r, err := kaldiio.NewReader(f, name)
 	if err != nil {
 		return nil, err
 	}
 	if !r.Binary() {
 		if first, err := r.PeekNonSpace(); err == nil && first != '<' {
-			return nil, fmt.Errorf("%s is not a model in Kaldi's format (\"nnopt init\" makes one from config lines)", name)
+			return nil, fmt.Errorf("%s is not a model in Kaldi's format (\"%s init\" makes one from config lines)", name, c.cfg.Name)
 		}
 	}
 	return nnet3.ReadModel(r)
@@ -71,7 +71,7 @@ func keepInput(wspecifier string, inputs ...string) error {
 	keep := func(in string) error {
 		for _, out := range outputs {
 			if sameFile(in, out) {
-				return usagef("%s is an input and would be overwritten", in)
+				return Usagef("%s is an input and would be overwritten", in)
 			}
 		}
 		return nil

@@ -28,19 +28,25 @@ const optimizationPrefix = "optimization."
 
 // passFlags select passes.
 type passFlags struct {
+	db       *optdb.SequenceDB
 	query    string
 	kaldi    passes.OptimizeOptions // Kaldi's switches
 	excluded []string
 }
 
+// newPassFlags returns the flags of a query, without declaring them.
+func newPassFlags(cfg *Config, query string) *passFlags {
+	return &passFlags{db: cfg.Database(), query: query, kaldi: passes.DefaultOptimizeOptions()}
+}
+
 // declarePasses declares --query, Kaldi's flags such as
 // --optimization.propagate-in-place=false, and similar flags for other passes:
 // --optimization.merge1=false leaves out the entry merge1.
-func declarePasses(fs *flag.FlagSet) *passFlags {
-	f := &passFlags{kaldi: passes.DefaultOptimizeOptions()}
-	fs.StringVar(&f.query, "query", defaultQuery, "Select passes by terms +tag, -tag, &tag, or by a mode: fast_run, fast_compile, debug (fast_run with checks), none; \"nnopt passes\" lists the tags")
+func declarePasses(cfg *Config, fs *flag.FlagSet) *passFlags {
+	f := newPassFlags(cfg, defaultQuery)
+	fs.StringVar(&f.query, "query", f.query, "Select passes by terms +tag, -tag, &tag, or by a mode: fast_run, fast_compile, debug (fast_run with checks), none; \"$0 passes\" lists the tags")
 	f.kaldi.Register(fs, optimizationPrefix)
-	for _, e := range passes.Default().Entries() {
+	for _, e := range f.db.Entries() {
 		name := optimizationPrefix + strings.ReplaceAll(e.Name, "_", "-")
 		if fs.Lookup(name) != nil {
 			continue
@@ -63,7 +69,7 @@ func (f *passFlags) build() (string, *optdb.Optimizer, error) {
 		return "", nil, &usageError{err: err}
 	}
 	asked := f.kaldi.Query(q.Excluding(f.excluded...))
-	opt, err := passes.Default().Build(asked)
+	opt, err := f.db.Build(asked)
 	if err != nil {
 		return "", nil, &usageError{err: err}
 	}
@@ -84,8 +90,8 @@ type networkFlags struct {
 }
 
 // declareNetwork declares the flags for a network and a request.
-func declareNetwork(fs *flag.FlagSet) *networkFlags {
-	f := &networkFlags{passes: declarePasses(fs)}
+func declareNetwork(cfg *Config, fs *flag.FlagSet) *networkFlags {
+	f := &networkFlags{passes: declarePasses(cfg, fs)}
 	fs.StringVar(&f.request, "request", "", "JSON file with the request; FILE#NAME takes member NAME of its object. The default is a request for one chunk")
 	seedFlag(fs, &f.seed)
 	fs.IntVar(&f.chunk.Frames, "frames-per-chunk", 150, "Frames in a chunk, before subsampling")
@@ -104,7 +110,7 @@ func seedFlag(fs *flag.FlagSet, seed *uint64) {
 }
 
 // load reads a model and the request.
-func (f *networkFlags) load(c *console, name string) (*nnet3.Nnet, *computation.Request, error) {
+func (f *networkFlags) load(c *Console, name string) (*nnet3.Nnet, *computation.Request, error) {
 	nn, _, err := loadNetwork(c, name, f.seed)
 	if err != nil {
 		return nil, nil, err
@@ -139,9 +145,9 @@ func prepare(nn *nnet3.Nnet, req *computation.Request) {
 }
 
 // loadNetwork reads a model or config lines; "-" is standard input.
-func loadNetwork(c *console, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
+func loadNetwork(c *Console, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
 	if name == "-" {
-		return pipeline.LoadFrom(c.stdin, "standard input", seed)
+		return pipeline.LoadFrom(c.Stdin, "standard input", seed)
 	}
 	return pipeline.Load(name, seed)
 }

@@ -7,17 +7,16 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
 )
 
-func passesVerb() verb {
-	return verb{
-		name:     "passes",
-		args:     "[DIR...]",
-		synopsis: "list the database of passes, or the passes that a query selects",
-		detail: `
+func passesVerb() Verb {
+	return Verb{
+		Name:     "passes",
+		Args:     "[DIR...]",
+		Synopsis: "list the database of passes, or the passes that a query selects",
+		Detail: `
 Lists all entries of the database in the order in which they run, with positions and tags; with --query, those that the query selects.
---explain says why a pass is selected or not. --rules lists the local rules alone: name, groups and tags, what the machine of "nnopt rule
+--explain says why a pass is selected or not. --rules lists the local rules alone: name, groups and tags, what the machine of "$0 rule
 check" found about it, a sentence, and the rule itself if it is text, or else why it is a Go function.
 
 A query is a list of terms separated by spaces: +tag includes, -tag excludes, &tag requires, db(...) is a subquery for a nested
@@ -26,15 +25,15 @@ other tags do not reach into a database that lacks them. A query may begin with 
 
 With --ablation the arguments are folders of reference cases. They run without each of the passes for networks in turn; the result is
 the tables of docs/nnet3-passes.md.`,
-		setup: func(fs *flag.FlagSet) action {
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			query := fs.String("query", "", "List the passes that this query selects")
 			explain := fs.String("explain", "", "Say why this pass is selected or not, by --query or else by "+defaultQuery)
 			asJSON := fs.Bool("json", false, "Print a JSON array")
 			rules := fs.Bool("rules", false, "List rules, as text where they are text")
 			ablation := fs.Bool("ablation", false, "Print in Markdown the passes for networks, and the effect of leaving out each one on the reference cases in DIR...")
-			return func(ctx context.Context, c *console, args []string) error {
+			return func(ctx context.Context, c *Console, args []string) error {
 				if *ablation {
-					return printAblation(ctx, c, args)
+					return printAblation(ctx, c, cfg.Database(), args)
 				}
 				if err := wantArgs(args, 0, 0, "the flags"); err != nil {
 					return err
@@ -42,7 +41,7 @@ the tables of docs/nnet3-passes.md.`,
 				if *explain != "" {
 					return explainPass(c, *query, *explain)
 				}
-				list, err := listPasses(*query)
+				list, err := listPasses(cfg, *query)
 				if err != nil {
 					return err
 				}
@@ -50,7 +49,7 @@ the tables of docs/nnet3-passes.md.`,
 					return printRules(c, list, *asJSON)
 				}
 				if *asJSON {
-					return writeJSON(c.stdout, list)
+					return writeJSON(c.Stdout, list)
 				}
 				printPasses(c, list)
 				return nil
@@ -60,12 +59,12 @@ the tables of docs/nnet3-passes.md.`,
 }
 
 // listPasses lists the entries that a query selects, or all.
-func listPasses(query string) ([]optdb.Listing, error) {
-	db := passes.Default()
+func listPasses(cfg *Config, query string) ([]optdb.Listing, error) {
+	f := newPassFlags(cfg, query)
 	if query == "" {
-		return db.Entries(), db.Check()
+		return f.db.Entries(), f.db.Check()
 	}
-	_, opt, err := (&passFlags{query: query, kaldi: passes.DefaultOptimizeOptions()}).build()
+	_, opt, err := f.build()
 	if err != nil {
 		return nil, err
 	}
@@ -73,27 +72,28 @@ func listPasses(query string) ([]optdb.Listing, error) {
 }
 
 // explainPass says why a pass is selected or not.
-func explainPass(c *console, query, name string) error {
+func explainPass(c *Console, query, name string) error {
 	if query == "" {
 		query = defaultQuery
 	}
-	_, opt, err := (&passFlags{query: query, kaldi: passes.DefaultOptimizeOptions()}).build()
+	f := newPassFlags(c.cfg, query)
+	_, opt, err := f.build()
 	if err != nil {
 		return err
 	}
 	known := false
-	for _, l := range passes.Default().Entries() {
+	for _, l := range f.db.Entries() {
 		known = known || l.Name == name || l.Path == name
 	}
 	if !known {
-		return usagef("%s", opt.Explain(name))
+		return Usagef("%s", opt.Explain(name))
 	}
-	c.print("%s\n", opt.Explain(name))
+	c.Print("%s\n", opt.Explain(name))
 	return nil
 }
 
 // printPasses prints entries as an indented table.
-func printPasses(c *console, list []optdb.Listing) {
+func printPasses(c *Console, list []optdb.Listing) {
 	width := 0
 	name := func(l *optdb.Listing) string { return strings.Repeat("  ", l.Depth) + l.Name }
 	for i := range list {
@@ -105,13 +105,13 @@ func printPasses(c *console, list []optdb.Listing) {
 		if l.Placed {
 			position = strconv.FormatFloat(l.Position, 'g', -1, 64)
 		}
-		c.print("%6s  %-*s  %s", position, width, name(l), l.Doc)
+		c.Print("%6s  %-*s  %s", position, width, name(l), l.Doc)
 		if len(l.Tags) > 0 {
-			c.print("  [%s]", strings.Join(l.Tags, " "))
+			c.Print("  [%s]", strings.Join(l.Tags, " "))
 		}
-		c.print("\n")
+		c.Print("\n")
 	}
 	if len(list) == 0 {
-		c.say("nothing is selected")
+		c.Say("nothing is selected")
 	}
 }

@@ -17,34 +17,34 @@ import (
 	"github.com/nnopt/nnopt/profile/pprof"
 )
 
-func profileVerb() verb {
-	return verb{
-		name:     "profile",
-		args:     "MODEL",
-		synopsis: "show what the optimizer did and its cost",
-		detail: `
+func profileVerb() Verb {
+	return Verb{
+		Name:     "profile",
+		Args:     "MODEL",
+		Synopsis: "show what the optimizer did and its cost",
+		Detail: `
 Compiles a request to MODEL, optimizes the computation and prints what the optimizer recorded: as text in Theano's layout, as
 JSON, as a self-contained HTML page, for "go tool pprof", or as a trace for Perfetto or chrome://tracing. --run also executes the
 computation and adds the times of its commands. Counters show how a pass changed the number of commands, the peak of memory, or the
 number of operations.`,
-		setup: func(fs *flag.FlagSet) action {
-			net := declareNetwork(fs)
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
+			net := declareNetwork(cfg, fs)
 			net.watch = declareWatch(fs)
 			format := fs.String("format", "text", "Output format: text, json, html, pprof or trace")
 			output := fs.String("output", "-", "Output file; \"-\" is standard output")
 			add := fs.String("add", "", "Add up this profile and these earlier ones (comma-separated files of --format=json)")
 			diff := fs.String("diff", "", "Print the differences from an earlier profile (a file of --format=json) instead of the profile")
 			runs := fs.Int("run", 0, "Execute the computation this many times on random inputs")
-			return func(ctx context.Context, c *console, args []string) error {
+			return func(ctx context.Context, c *Console, args []string) error {
 				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
 					return err
 				}
 				write := profileWriter(*format)
 				if write == nil {
-					return usagef("--format=%s: want text, json, html, pprof or trace", *format)
+					return Usagef("--format=%s: want text, json, html, pprof or trace", *format)
 				}
 				if sameFile(args[0], *output) {
-					return usagef("%s is an input and would be overwritten", args[0])
+					return Usagef("%s is an input and would be overwritten", args[0])
 				}
 				_, p, err := net.build(ctx, c, args[0], pipeline.Options{Record: true})
 				if err != nil {
@@ -65,10 +65,10 @@ number of operations.`,
 					return err
 				}
 				if *diff == "" && *format == "pprof" { // which is binary
-					return writeTo(ctx, fileio.Writer(ctx, c.data), *output, func(w io.Writer) error { return write(f, w) })
+					return writeTo(ctx, fileio.Writer(ctx, c.Data), *output, func(w io.Writer) error { return write(f, w) })
 				}
 				if *diff == "" {
-					return writeTo(ctx, c.stdout, *output, func(w io.Writer) error { return write(f, w) })
+					return writeTo(ctx, c.Stdout, *output, func(w io.Writer) error { return write(f, w) })
 				}
 				before, err := readProfile(*diff)
 				if err != nil {
@@ -77,7 +77,7 @@ number of operations.`,
 				if f.Optimizer == nil {
 					return errNotOptimized
 				}
-				return writeTo(ctx, c.stdout, *output, func(w io.Writer) error { return profile.WriteDiff(w, before.Optimizer, f.Optimizer) })
+				return writeTo(ctx, c.Stdout, *output, func(w io.Writer) error { return profile.WriteDiff(w, before.Optimizer, f.Optimizer) })
 			}
 		},
 	}

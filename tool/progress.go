@@ -30,8 +30,8 @@ const (
 )
 
 // newProgress returns a progress if standard error is a terminal.
-func newProgress(c *console, position func() (done, size int64)) *progress {
-	f, ok := c.stderr.(*os.File)
+func newProgress(c *Console, position func() (done, size int64)) *progress {
+	f, ok := c.Stderr.(*os.File)
 	if !ok {
 		return nil
 	}

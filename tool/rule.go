@@ -15,12 +15,12 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-func ruleVerb() verb {
-	return verb{
-		name:     "rule",
-		args:     "check 'PATTERN => PATTERN'...",
-		synopsis: "check rewrite rules: fire them and compare what they replace",
-		detail: `
+func ruleVerb() Verb {
+	return Verb{
+		Name:     "rule",
+		Args:     "check 'PATTERN => PATTERN'...",
+		Synopsis: "check rewrite rules: fire them and compare what they replace",
+		Detail: `
 Makes expressions that a rule matches, with every element type, ranks from 0 to 3 and sizes from 0 on, lets the rule fire, and computes
 both sides, also of NaN, infinities, zeros of both signs and the limits of each type. A line a rule says what it found:
 
@@ -37,8 +37,8 @@ and --eval, and both sides.
 
 --file reads a file of rules, or of lines PATTERN => PATTERN. --all checks the rules for tensors of the database, those that are Go
 functions on the expressions of their tests, and finds rules of one group that undo each other. --vars gives types to the names of
-patterns, such as "x: float32 matrix; n: int64 scalar"; "nnopt help expr" explains them.`,
-		setup: func(fs *flag.FlagSet) action {
+patterns, such as "x: float32 matrix; n: int64 scalar"; "$0 help expr" explains them.`,
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			f := new(ruleFlags)
 			fs.StringVar(&f.vars, "vars", "", "Types of names")
 			fs.StringVar(&f.file, "file", "", "Check the rules of this file")
@@ -61,13 +61,13 @@ type ruleFlags struct {
 var errRules = errors.New("not every rule is what its tags promise")
 
 // run runs the verb.
-func (f *ruleFlags) run(ctx context.Context, c *console, args []string) error {
+func (f *ruleFlags) run(ctx context.Context, c *Console, args []string) error {
 	if len(args) == 0 || args[0] != "check" {
-		return usagef("\"rule check\" expected")
+		return Usagef("\"rule check\" expected")
 	}
 	scope := expr.NewScope()
 	if err := scope.Declare(f.vars); err != nil {
-		return usagef("--vars: %v", err)
+		return Usagef("--vars: %v", err)
 	}
 	f.options.Types = make(map[string]tensor.Type)
 	for _, v := range scope.Inputs() {
@@ -113,7 +113,7 @@ func (f *ruleFlags) entries(texts []string) ([]rulecheck.Entry, error) {
 		entries = append(entries, databaseEntries()...)
 	}
 	if len(entries) == 0 {
-		return nil, usagef("a rule, --file or --all expected")
+		return nil, Usagef("a rule, --file or --all expected")
 	}
 	return entries, nil
 }
@@ -133,14 +133,14 @@ func databaseEntries() []rulecheck.Entry {
 }
 
 // print prints the reports.
-func (f *ruleFlags) print(c *console, reports []rulecheck.Report, undone []rulecheck.Undone) error {
+func (f *ruleFlags) print(c *Console, reports []rulecheck.Report, undone []rulecheck.Undone) error {
 	kept := 0
 	for _, r := range reports {
 		if r.Kept {
 			kept++
 		}
 		if f.asJSON {
-			if err := writeJSON(c.stdout, r); err != nil {
+			if err := writeJSON(c.Stdout, r); err != nil {
 				return err
 			}
 			continue
@@ -149,15 +149,15 @@ func (f *ruleFlags) print(c *console, reports []rulecheck.Report, undone []rulec
 		if !r.Kept {
 			mark = "! "
 		}
-		c.print("%s%-11s %s\n", mark, r.Class, r.Name)
+		c.Print("%s%-11s %s\n", mark, r.Class, r.Name)
 		if r.Counterexample != "" {
-			c.print("    %s\n", r.Counterexample)
+			c.Print("    %s\n", r.Counterexample)
 		}
 	}
 	for _, u := range undone {
-		c.say("%s: %s and %s undo each other: %s, %s", u.Group, u.First, u.Second, u.Before, u.After)
+		c.Say("%s: %s and %s undo each other: %s, %s", u.Group, u.First, u.Second, u.Before, u.After)
 	}
-	c.say("%d of %d rules are what their tags promise", kept, len(reports))
+	c.Say("%d of %d rules are what their tags promise", kept, len(reports))
 	if kept < len(reports) {
 		return errRules
 	}

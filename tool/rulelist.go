@@ -50,27 +50,27 @@ func listRules(list []optdb.Listing) []*listedRule {
 }
 
 // printRules prints the rules among the entries of a database.
-func printRules(c *console, list []optdb.Listing, asJSON bool) error {
+func printRules(c *Console, list []optdb.Listing, asJSON bool) error {
 	rules := listRules(list)
 	if asJSON {
-		return writeJSON(c.stdout, rules)
+		return writeJSON(c.Stdout, rules)
 	}
 	for _, r := range rules {
 		class := ""
 		if r.Class != "" {
 			class = " (" + r.Class + ")"
 		}
-		c.print("# %s\n%s: %s; %s%s\n", r.Doc, r.Name, strings.Join(r.Groups, " "), strings.Join(r.Tags, " "), class)
+		c.Print("# %s\n%s: %s; %s%s\n", r.Doc, r.Name, strings.Join(r.Groups, " "), strings.Join(r.Tags, " "), class)
 		for _, text := range r.Cases {
-			c.print("    %s\n", text)
+			c.Print("    %s\n", text)
 		}
 		if r.Reason != "" {
-			c.print("    Go: %s\n", r.Reason)
+			c.Print("    Go: %s\n", r.Reason)
 		}
-		c.print("\n")
+		c.Print("\n")
 	}
 	if len(rules) == 0 {
-		c.say("no rule is selected")
+		c.Say("no rule is selected")
 	}
 	return nil
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-func runVerb() verb {
-	return verb{
-		name:     "run",
-		args:     "MODEL FEATS OUT",
-		synopsis: "score the utterances of an archive, as nnet3-compute does",
-		detail: `
+func runVerb() Verb {
+	return Verb{
+		Name:     "run",
+		Args:     "MODEL FEATS OUT",
+		Synopsis: "score the utterances of an archive, as nnet3-compute does",
+		Detail: `
 MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text). FEATS is an rspecifier of matrices, such as ark:feats.ark or
 scp:feats.scp; OUT is a wspecifier, such as ark:out.ark or ark,t:-. Flags have the names and meanings of those of nnet3-compute. Batch
 normalization and dropout are in test mode.
@@ -30,9 +30,9 @@ normalization and dropout are in test mode.
 Utterances that can't be scored are reported and the others are scored; the exit status is then 1. The output is valid even after an
 interrupt or on a full disk, and the summary says what is missing. Features that are NaN or infinite are scored with a warning. The
 output does not depend on the number of workers.`,
-		setup: func(fs *flag.FlagSet) action {
-			f := declareRun(fs)
-			return func(ctx context.Context, c *console, args []string) error {
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
+			f := declareRun(cfg, fs)
+			return func(ctx context.Context, c *Console, args []string) error {
 				if err := wantArgs(args, 3, 3, "MODEL FEATS OUT"); err != nil {
 					return err
 				}
@@ -57,8 +57,8 @@ type runFlags struct {
 	json           bool
 }
 
-func declareRun(fs *flag.FlagSet) *runFlags {
-	f := &runFlags{passes: declarePasses(fs)}
+func declareRun(cfg *Config, fs *flag.FlagSet) *runFlags {
+	f := &runFlags{passes: declarePasses(cfg, fs)}
 	o := &f.opts
 	fs.IntVar(&o.FramesPerChunk, "frames-per-chunk", 50, "Frames in a chunk, before subsampling")
 	fs.IntVar(&o.FrameSubsampling, "frame-subsampling-factor", 1, "Frames per row of output; 3 for chain models")
@@ -94,7 +94,7 @@ func declareRun(fs *flag.FlagSet) *runFlags {
 const garbagePercent = 25
 
 // run scores the utterances.
-func (f *runFlags) run(ctx context.Context, c *console) error {
+func (f *runFlags) run(ctx context.Context, c *Console) error {
 	start := time.Now()
 	if err := f.checkSpecifiers(); err != nil {
 		return err
@@ -148,26 +148,26 @@ func (f *runFlags) checkSpecifiers() error {
 		}
 	}
 	if standard > 1 {
-		return usagef("%d of the inputs are standard input, which can be read only once", standard)
+		return Usagef("%d of the inputs are standard input, which can be read only once", standard)
 	}
 	if err := keepInput(f.out, append(inputs, f.model)...); err != nil {
 		return err
 	}
 	if w, _ := kaldiio.ParseWspecifier(f.out); f.json && w.HasArchive && (w.Archive == "-" || w.Archive == "") {
-		return usagef("--json needs standard output, but %s goes there", f.out)
+		return Usagef("--json needs standard output, but %s goes there", f.out)
 	}
 	return nil
 }
 
 // scorer reads the model and prepares it.
-func (f *runFlags) scorer(ctx context.Context, c *console, report *runReport) (*decodable.Scorer, error) {
+func (f *runFlags) scorer(ctx context.Context, c *Console, report *runReport) (*decodable.Scorer, error) {
 	query, opt, err := f.passes.build()
 	if err != nil {
 		return nil, err
 	}
 	report.Query, f.opts.Optimizer = query, opt
 	if f.tables.OnlineIvectors != "" && f.opts.OnlineIvectorPeriod <= 0 {
-		return nil, usagef("--online-ivectors needs --online-ivector-period")
+		return nil, Usagef("--online-ivectors needs --online-ivector-period")
 	}
 	if f.initial >= 0 {
 		f.opts.ExtraLeftContextInitial = &f.initial
@@ -177,9 +177,9 @@ func (f *runFlags) scorer(ctx context.Context, c *console, report *runReport) (*
 	}
 	f.opts.AcousticScale = float32(f.scale)
 	if s := float64(f.opts.AcousticScale); s == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
-		return nil, usagef("--acoustic-scale=%g: want a number other than 0", f.scale)
+		return nil, Usagef("--acoustic-scale=%g: want a number other than 0", f.scale)
 	}
-	am, err := readModel(opener(ctx, c, f.pipes), f.model)
+	am, err := readModel(c, opener(ctx, c, f.pipes), f.model)
 	if err != nil {
 		return nil, err
 	}
@@ -194,19 +194,19 @@ func (f *runFlags) scorer(ctx context.Context, c *console, report *runReport) (*
 		return nil, fmt.Errorf("%s: %w", f.model, err)
 	}
 	if n := scorer.FramesPerChunk(); n != f.opts.FramesPerChunk {
-		c.say("a chunk has %d frames instead of %d, a multiple of --frame-subsampling-factor and of the network's modulus", n, f.opts.FramesPerChunk)
+		c.Say("a chunk has %d frames instead of %d, a multiple of --frame-subsampling-factor and of the network's modulus", n, f.opts.FramesPerChunk)
 	}
 	return scorer, f.checkIvectors(c, scorer.IvectorDim())
 }
 
 // setPriors takes the priors from the model, for --use-priors.
-func (f *runFlags) setPriors(c *console, am *nnet3.AmNnetSimple) error {
+func (f *runFlags) setPriors(c *Console, am *nnet3.AmNnetSimple) error {
 	switch {
 	case !f.priors:
 	case am.Raw:
-		return usagef("--use-priors: %s is a network without priors; use a .mdl", f.model)
+		return Usagef("--use-priors: %s is a network without priors; use a .mdl", f.model)
 	case len(am.Priors) == 0:
-		c.say("--use-priors: %s has no priors, so none are subtracted", f.model)
+		c.Say("--use-priors: %s has no priors, so none are subtracted", f.model)
 	default:
 		f.opts.Priors = am.Priors
 	}
@@ -215,20 +215,20 @@ func (f *runFlags) setPriors(c *console, am *nnet3.AmNnetSimple) error {
 
 // checkIvectors returns an error if the network needs i-vectors and there are none. It
 // drops i-vectors that the network does not take.
-func (f *runFlags) checkIvectors(c *console, dim int) error {
+func (f *runFlags) checkIvectors(c *Console, dim int) error {
 	given := f.tables.Ivectors != "" || f.tables.OnlineIvectors != ""
 	switch {
 	case dim > 0 && !given:
-		return usagef("the network needs i-vectors of %d elements: --ivectors or --online-ivectors expected", dim)
+		return Usagef("the network needs i-vectors of %d elements: --ivectors or --online-ivectors expected", dim)
 	case dim == 0 && given:
-		c.say("the network takes no i-vectors; ignoring them")
+		c.Say("the network takes no i-vectors; ignoring them")
 		f.tables = decodable.TableNames{Features: f.tables.Features}
 	}
 	return nil
 }
 
 // score scores all utterances.
-func (f *runFlags) score(ctx context.Context, c *console, scorer *decodable.Scorer, tables *decodable.Tables, out *kaldiio.TableWriter[kernel.Matrix]) (decodable.Summary, error) {
+func (f *runFlags) score(ctx context.Context, c *Console, scorer *decodable.Scorer, tables *decodable.Tables, out *kaldiio.TableWriter[kernel.Matrix]) (decodable.Summary, error) {
 	bar := newProgress(c, tables.Position)
 	defer bar.end()
 	sum, err := scorer.Run(ctx, tables.Utterances(), func(u decodable.Utterance, m kernel.Matrix) error {
@@ -239,10 +239,10 @@ func (f *runFlags) score(ctx context.Context, c *console, scorer *decodable.Scor
 		if key != "" {
 			err = fmt.Errorf("utterance %s: %w", key, err)
 		}
-		c.say("%v", pipesHint(err))
+		c.Say("%v", pipesHint(err))
 	}, Warned: func(key string, err error) {
 		bar.clear()
-		c.say("utterance %s: warning: %v", key, err)
+		c.Say("utterance %s: warning: %v", key, err)
 	}})
 	if err != nil {
 		return sum, err // the tables may still be in use
@@ -251,9 +251,9 @@ func (f *runFlags) score(ctx context.Context, c *console, scorer *decodable.Scor
 }
 
 // tell reports on the run, and returns an error if anything failed.
-func (f *runFlags) tell(c *console, r *runReport, err error) error {
+func (f *runFlags) tell(c *Console, r *runReport, err error) error {
 	if f.json {
-		if err := writeJSON(c.stdout, r); err != nil {
+		if err := writeJSON(c.Stdout, r); err != nil {
 			return err
 		}
 	}
@@ -278,7 +278,7 @@ func (f *runFlags) tell(c *console, r *runReport, err error) error {
 	case r.UnreadBytes < 0:
 		text += ", and nobody knows how many not reached"
 	}
-	c.say("%s", text)
+	c.Say("%s", text)
 	switch {
 	case err != nil:
 		return err

@@ -309,7 +309,7 @@ func TestRunStreams(t *testing.T) {
 	status := make(chan int)
 	var stderr bytes.Buffer
 	go func() {
-		status <- run(context.Background(), []string{"run", model, "ark:-", "ark,t,f:-"}, stdin, stdout, &stderr)
+		status <- Config{}.Run(context.Background(), []string{"run", model, "ark:-", "ark,t,f:-"}, stdin, stdout, &stderr)
 	}()
 	lines := bufio.NewReader(result)
 	for _, u := range []string{"a", "b"} {
@@ -338,7 +338,9 @@ func TestRunInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	status := make(chan int)
 	var stdout, stderr bytes.Buffer
-	go func() { status <- run(ctx, []string{"run", model, "ark:-", "ark,f:" + out}, stdin, &stdout, &stderr) }()
+	go func() {
+		status <- Config{}.Run(ctx, []string{"run", model, "ark:-", "ark,f:" + out}, stdin, &stdout, &stderr)
+	}()
 	if _, err := io.WriteString(feed, smallFeatures); err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +360,7 @@ func TestRunInterrupted(t *testing.T) {
 
 // TestProgress: the line says how far the run is, where that is known.
 func TestProgress(t *testing.T) {
-	if p := newProgress(&console{stderr: new(bytes.Buffer)}, nil); p != nil {
+	if p := newProgress(&Console{Stderr: new(bytes.Buffer)}, nil); p != nil {
 		t.Error("progress is shown on what is no terminal")
 	}
 	var none *progress

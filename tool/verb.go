@@ -11,30 +11,33 @@ import (
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
 
-// A verb is a subcommand. Each has a file of its own and a line in verbs.
-type verb struct {
-	name     string
-	args     string // the arguments after the flags, as help shows them
-	synopsis string // for the list of verbs
-	detail   string // the rest of the help
-	minus    bool   // arguments may begin with a minus
-	// setup declares the flags and returns the action that runs once they are parsed.
-	setup func(fs *flag.FlagSet) action
+// A Verb is a subcommand. Each of this package has a file of its own and a line in
+// [Config.verbs]. In its texts, and in those of its flags, $0 stands for the name of the
+// program.
+type Verb struct {
+	Name     string
+	Args     string // the arguments after the flags, as help shows them
+	Synopsis string // for the list of verbs
+	Detail   string // the rest of the help
+	Minus    bool   // arguments may begin with a minus
+	// Setup declares the flags and returns the action that runs once they are parsed.
+	Setup func(cfg *Config, fs *flag.FlagSet) Action
 }
 
-// An action runs a verb on its arguments.
-type action func(ctx context.Context, c *console, args []string) error
+// An Action runs a verb on the arguments that are no flags. What it returns is printed as
+// an error after the names of the program and the verb; see [Usagef].
+type Action func(ctx context.Context, c *Console, args []string) error
 
 // flags returns the flags of the verb and the action that reads them.
-func (v verb) flags() (*flag.FlagSet, action) {
-	fs := flag.NewFlagSet(v.name, flag.ContinueOnError)
+func (v Verb) flags(cfg *Config) (*flag.FlagSet, Action) {
+	fs := flag.NewFlagSet(v.Name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	act := v.setup(fs)
+	act := v.Setup(cfg, fs)
 	bound(fs)
 	return fs, act
 }
 
-// A usageError is a fault of the command line. run adds a hint at the help.
+// A usageError is a fault of the command line.
 type usageError struct {
 	verb string
 	err  error
@@ -43,30 +46,19 @@ type usageError struct {
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// usagef returns a usageError.
-func usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
+// Usagef returns an error that is a fault of the command line: the exit status is 2, and
+// a hint at the help follows.
+func Usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
 
 // wantArgs returns an error unless there are between least and most arguments.
 func wantArgs(args []string, least, most int, what string) error {
 	switch {
 	case len(args) < least:
-		return usagef("%s expected", what)
+		return Usagef("%s expected", what)
 	case len(args) > most:
-		return usagef("unexpected argument %q after %s", args[most], what)
+		return Usagef("unexpected argument %q after %s", args[most], what)
 	}
 	return nil
-}
-
-func findVerb(name string) (verb, error) {
-	all := verbs()
-	names := make([]string, len(all))
-	for i, v := range all {
-		if v.name == name {
-			return v, nil
-		}
-		names[i] = v.name
-	}
-	return verb{}, usagef("unknown verb %q%s", name, meant(descriptor.Nearest(name, names)))
 }
 
 // meant suggests the nearest name.
@@ -108,19 +100,19 @@ func parseFlags(fs *flag.FlagSet, args []string, minus bool) ([]string, error) {
 			continue
 		}
 		if f == nil {
-			return nil, usagef("unknown flag --%s%s", name, meant(nearestFlag(fs, name)))
+			return nil, Usagef("unknown flag --%s%s", name, meant(nearestFlag(fs, name)))
 		}
 		switch {
 		case hasValue:
 		case isBoolean(f):
 			value = "true"
 		case len(args) == 0:
-			return nil, usagef("--%s needs a value", name)
+			return nil, Usagef("--%s needs a value", name)
 		default:
 			value, args = args[0], args[1:]
 		}
 		if err := fs.Set(name, value); err != nil {
-			return nil, usagef("--%s=%s: %v", name, value, err)
+			return nil, Usagef("--%s=%s: %v", name, value, err)
 		}
 	}
 	return rest, nil
@@ -154,41 +146,45 @@ func nearestFlag(fs *flag.FlagSet, name string) string {
 }
 
 // help runs the verb help.
-func help(c *console, args []string) error {
+func help(c *Console, args []string) error {
 	if err := wantArgs(args, 0, 1, "a verb"); err != nil {
 		return err
 	}
 	if len(args) == 1 {
-		v, err := findVerb(args[0])
+		v, err := c.cfg.verb(args[0])
 		if err != nil {
 			return err
 		}
 		v.help(c)
 		return nil
 	}
-	c.print("nnopt optimizes computation graphs by a database of passes, and runs Kaldi nnet3 networks on them.\n\n")
-	c.print("usage: nnopt VERB [flags] [arguments]\n\n")
-	for _, v := range verbs() {
-		c.print("  %-8s  %s\n", v.name, v.synopsis)
+	c.Print("%s\n\nusage: %s VERB [flags] [arguments]\n\n", c.cfg.Doc, c.cfg.Name)
+	all := c.cfg.verbs()
+	width := 0
+	for _, v := range all {
+		width = max(width, len(v.Name))
 	}
-	c.print("\n\"nnopt help VERB\" explains a verb. Try \"nnopt demo\" first.\n")
+	for _, v := range all {
+		c.Print("  %-*s  %s\n", width, v.Name, c.cfg.named(v.Synopsis))
+	}
+	c.Print("\n\"%[1]s help VERB\" explains a verb. Try \"%[1]s demo\" first.\n", c.cfg.Name)
 	return nil
 }
 
-func helpCommand(verb string) string {
-	if verb == "" {
-		return "nnopt help"
-	}
-	return "nnopt help " + verb
+func (cfg *Config) helpCommand(verb string) string {
+	return strings.TrimSpace(cfg.Name + " help " + verb)
 }
 
+// named puts the name of the program into a text.
+func (cfg *Config) named(text string) string { return strings.ReplaceAll(text, "$0", cfg.Name) }
+
 // help prints the help of the verb.
-func (v verb) help(c *console) {
-	fs, _ := v.flags()
-	c.print("nnopt %s: %s\n\n", v.name, v.synopsis)
-	c.print("%s\n", strings.TrimSpace("usage: nnopt "+v.name+" [flags] "+v.args))
-	if v.detail != "" {
-		c.print("\n%s\n", strings.TrimSpace(v.detail))
+func (v Verb) help(c *Console) {
+	fs, _ := v.flags(c.cfg)
+	c.Print("%s %s: %s\n\n", c.cfg.Name, v.Name, c.cfg.named(v.Synopsis))
+	c.Print("%s\n", strings.TrimSpace("usage: "+c.cfg.Name+" "+v.Name+" [flags] "+v.Args))
+	if v.Detail != "" {
+		c.Print("\n%s\n", strings.TrimSpace(c.cfg.named(v.Detail)))
 	}
 	var flags []*flag.Flag
 	width, switches := 0, false
@@ -203,16 +199,16 @@ func (v verb) help(c *console) {
 	if len(flags) == 0 {
 		return
 	}
-	c.print("\nflags:\n")
+	c.Print("\nflags:\n")
 	for _, f := range flags {
 		_, usage := flag.UnquoteUsage(f)
-		c.print("  --%-*s : %s", width, f.Name, usage)
+		c.Print("  --%-*s : %s", width, f.Name, c.cfg.named(usage))
 		if f.DefValue != "" {
-			c.print(" (default = %s)", f.DefValue)
+			c.Print(" (default = %s)", f.DefValue)
 		}
-		c.print("\n")
+		c.Print("\n")
 	}
 	if switches {
-		c.print("\nKaldi's flags --%[1]s… are accepted too, such as --%[1]smax-deriv-time and --%[1]spropagate-in-place=false,\nand --%[1]sNAME=false leaves out the pass NAME, whichever it is.\n", optimizationPrefix)
+		c.Print("\nKaldi's flags --%[1]s… are accepted too, such as --%[1]smax-deriv-time and --%[1]spropagate-in-place=false,\nand --%[1]sNAME=false leaves out the pass NAME, whichever it is.\n", optimizationPrefix)
 	}
 }

@@ -13,24 +13,24 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 )
 
-func verifyVerb() verb {
-	return verb{
-		name:     "verify",
-		args:     "DIR...",
-		synopsis: "run reference cases and compare with Kaldi's numbers",
-		detail: `
+func verifyVerb() Verb {
+	return Verb{
+		Name:     "verify",
+		Args:     "DIR...",
+		Synopsis: "run reference cases and compare with Kaldi's numbers",
+		Detail: `
 DIR is a case (a folder with case.json, model.raw and matrices) or a folder of cases. Each case is compiled, optimized, checked, run,
 and compared with Kaldi's results. The exit status is 1 unless all cases agree.
 
 Outputs must agree within 1e-4 of their norm, derivatives and gradients within 1e-3 (5e-3 for gated recurrent units). If
 kaldi_spread.json, in one of the two folders above the case, says that Kaldi's results differ by more from one processor to another,
 the bound is twice that difference, and a line says so.`,
-		setup: func(fs *flag.FlagSet) action {
-			passes := declarePasses(fs)
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
+			passes := declarePasses(cfg, fs)
 			asJSON := fs.Bool("json", false, "Print a JSON object per case")
-			return func(ctx context.Context, c *console, args []string) error {
+			return func(ctx context.Context, c *Console, args []string) error {
 				if len(args) == 0 {
-					return usagef("DIR... expected")
+					return Usagef("DIR... expected")
 				}
 				query, opt, err := passes.build()
 				if err != nil {
@@ -40,7 +40,7 @@ the bound is twice that difference, and a line says so.`,
 				if err != nil {
 					return err
 				}
-				v := &verification{console: c, query: query, opt: opt, json: *asJSON}
+				v := &verification{Console: c, query: query, opt: opt, json: *asJSON}
 				return v.run(ctx, dirs)
 			}
 		},
@@ -64,7 +64,7 @@ func findCases(args []string) ([]string, error) {
 
 // A verification runs cases and sums up the results.
 type verification struct {
-	*console
+	*Console
 	query string
 	opt   *optdb.Optimizer
 	json  bool
@@ -77,7 +77,7 @@ type verification struct {
 func (v *verification) run(ctx context.Context, dirs []string) error {
 	start := time.Now()
 	if !v.json {
-		v.print("      %-34s %9s %9s %15s %21s %9s\n", "case", "rel.diff", "backward", "commands/Kaldi", "peak bytes/Kaldi", "optimize")
+		v.Print("      %-34s %9s %9s %15s %21s %9s\n", "case", "rel.diff", "backward", "commands/Kaldi", "peak bytes/Kaldi", "optimize")
 	}
 	for _, dir := range dirs {
 		if err := ctx.Err(); err != nil {
@@ -128,16 +128,16 @@ func (v *verification) add(r *refcase.Result) {
 // show prints the line of a case at once.
 func (v *verification) show(r *refcase.Result) error {
 	if v.json {
-		if err := writeJSON(v.stdout, r); err != nil {
+		if err := writeJSON(v.Stdout, r); err != nil {
 			return err
 		}
-		return v.stdout.Flush()
+		return v.Stdout.Flush()
 	}
 	state := "ok"
 	if !r.OK {
 		state = "FAIL"
 	}
-	v.print("%-4s  %-34s %9s %9s %7s/%-7s %10s/%-10s %9s\n", state, r.Case, relative(r.MaxRelDiff), relative(r.MaxRelDiffBackward),
+	v.Print("%-4s  %-34s %9s %9s %7s/%-7s %10s/%-10s %9s\n", state, r.Case, relative(r.MaxRelDiff), relative(r.MaxRelDiffBackward),
 		thousands(r.Commands), thousands(r.KaldiCommands), thousands(r.MaxMemoryBytes), thousands(r.KaldiMaxMemoryBytes),
 		duration(time.Duration(r.OptimizeSeconds*1e9)))
 	for _, b := range []struct {
@@ -145,13 +145,13 @@ func (v *verification) show(r *refcase.Result) error {
 		spread float64
 	}{{"outputs", r.SpreadBound}, {"derivatives and gradients", r.SpreadBoundBackward}} {
 		if b.spread > 0 {
-			v.print("      %s may differ by %.1e, twice the spread of Kaldi's own results\n", b.what, b.spread)
+			v.Print("      %s may differ by %.1e, twice the spread of Kaldi's own results\n", b.what, b.spread)
 		}
 	}
 	if r.Error != "" {
-		v.print("      %s\n", strings.ReplaceAll(strings.TrimSpace(r.Error), "\n", "\n      "))
+		v.Print("      %s\n", strings.ReplaceAll(strings.TrimSpace(r.Error), "\n", "\n      "))
 	}
-	return v.stdout.Flush()
+	return v.Stdout.Flush()
 }
 
 func relative(d *float64) string {
@@ -162,9 +162,9 @@ func relative(d *float64) string {
 }
 
 func (v *verification) summary(took time.Duration) {
-	v.say("%d of %d cases agree with Kaldi under %q, in %s", v.ok, v.cases, v.query, duration(took))
+	v.Say("%d of %d cases agree with Kaldi under %q, in %s", v.ok, v.cases, v.query, duration(took))
 	if v.ok > 0 && v.kaldi.Commands > 0 && v.kaldi.MaxMemoryBytes > 0 {
-		v.say("largest relative difference %.1e; commands %.2f times and peak bytes %.2f times Kaldi's in the sum; %d cases not above Kaldi in either",
+		v.Say("largest relative difference %.1e; commands %.2f times and peak bytes %.2f times Kaldi's in the sum; %d cases not above Kaldi in either",
 			v.worst, float64(v.sum.Commands)/float64(v.kaldi.Commands), float64(v.sum.MaxMemoryBytes)/float64(v.kaldi.MaxMemoryBytes), v.smaller)
 	}
 }

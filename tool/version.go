@@ -7,26 +7,29 @@ import (
 	"runtime/debug"
 )
 
-func versionVerb() verb {
-	return verb{
-		name:     "version",
-		synopsis: "print the version",
-		detail: `
-Prints the version of the module, or the commit that it was built from, with the Go release and the platform.`,
-		setup: func(*flag.FlagSet) action {
-			return func(_ context.Context, c *console, args []string) error {
+func versionVerb() Verb {
+	return Verb{
+		Name:     "version",
+		Synopsis: "print the version",
+		Detail: `
+Prints the version of the program, or the commit that it was built from, with the Go release and the platform.`,
+		Setup: func(cfg *Config, _ *flag.FlagSet) Action {
+			return func(_ context.Context, c *Console, args []string) error {
 				if err := wantArgs(args, 0, 0, "no argument"); err != nil {
 					return err
 				}
-				c.print("nnopt %s, %s, %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				c.Print("%s %s, %s, %s/%s\n", cfg.Name, buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 				return nil
 			}
 		},
 	}
 }
 
+// module is the path of the module that this package belongs to.
+const module = "github.com/nnopt/nnopt"
+
 // buildVersion returns the release or the commit of the build, and whether files had
-// been changed.
+// been changed. If the program is of another module, the version of this one follows.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -43,6 +46,11 @@ func buildVersion() string {
 	}
 	if modified {
 		version += ", with changes"
+	}
+	for _, m := range info.Deps {
+		if m.Path == module {
+			version += ", nnopt " + m.Version
+		}
 	}
 	return version
 }

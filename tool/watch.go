@@ -49,7 +49,7 @@ type miss struct {
 }
 
 // start returns the context for a run, and a function to call after it.
-func (f *watchFlags) start(ctx context.Context, c *console, opt *optdb.Optimizer) (context.Context, func()) {
+func (f *watchFlags) start(ctx context.Context, c *Console, opt *optdb.Optimizer) (context.Context, func()) {
 	if f == nil || f.trace == "" && f.whyNot == "" && f.most < 0 {
 		return ctx, func() {}
 	}
@@ -57,7 +57,7 @@ func (f *watchFlags) start(ctx context.Context, c *console, opt *optdb.Optimizer
 	w.rule, w.at, _ = strings.Cut(f.whyNot, "@")
 	w.names = strings.FieldsFunc(f.trace, func(r rune) bool { return r == ',' || r == ' ' })
 	all := len(w.names) > 0 && w.names[0] == "all"
-	tell := rewrite.TraceTo(fileio.NewPlainWriter(c.stderr))
+	tell := rewrite.TraceTo(fileio.NewPlainWriter(c.Stderr))
 	opts := rewrite.Options{Trace: func(e rewrite.Event) {
 		w.event(e)
 		if all || slices.Contains(w.names, e.Pass) || slices.Contains(w.names, e.Rule) {
@@ -116,46 +116,46 @@ func (w *watch) note(pass string, n *fgraph.Apply, why string) {
 const mostMisses = 100
 
 // tell prints the reasons of --why-not, and the names of --trace without a rewrite.
-func (w *watch) tell(c *console, opt *optdb.Optimizer) {
+func (w *watch) tell(c *Console, opt *optdb.Optimizer) {
 	for _, name := range w.names {
 		switch {
 		case name == "all" || w.told[name]:
 		case opt.Selected(name):
-			c.say("trace: no rewrite by %s", name)
+			c.Say("trace: no rewrite by %s", name)
 		default:
-			c.say("trace: no rewrite by %s", opt.Explain(name))
+			c.Say("trace: no rewrite by %s", opt.Explain(name))
 		}
 	}
 	if w.rule == "" {
 		return
 	}
 	if !opt.Selected(w.rule) {
-		c.say("why not: %s", opt.Explain(w.rule))
+		c.Say("why not: %s", opt.Explain(w.rule))
 		return
 	}
 	for i, m := range w.misses {
 		if i == mostMisses {
-			c.say("why not: %s: %d more reasons; %s@TEXT prints those of some nodes", w.rule, len(w.misses)-i, w.rule)
+			c.Say("why not: %s: %d more reasons; %s@TEXT prints those of some nodes", w.rule, len(w.misses)-i, w.rule)
 			break
 		}
 		times := ""
 		if m.times > 1 {
 			times = fmt.Sprintf(" (%d times)", m.times)
 		}
-		c.say("why not: %s/%s: at %s: %s%s", m.pass, w.rule, m.at, m.why, times)
+		c.Say("why not: %s/%s: at %s: %s%s", m.pass, w.rule, m.at, m.why, times)
 	}
 	switch {
 	case w.fired > 0:
-		c.say("%s fired %d times", w.rule, w.fired)
+		c.Say("%s fired %d times", w.rule, w.fired)
 	case len(w.misses) == 0:
-		c.say("why not: %s: no reason: there is no node with an op that it tracks, or it gives no reasons", w.rule)
+		c.Say("why not: %s: no reason: there is no node with an op that it tracks, or it gives no reasons", w.rule)
 	}
 }
 
 // reproducing repeats a run that failed in a pass and writes a reproducer to the
 // working directory or, if that can't be written to, to the directory for temporary
 // files. It returns err with the name of the file.
-func reproducing(ctx context.Context, c *console, err error, again func(context.Context) error) error {
+func reproducing(ctx context.Context, c *Console, err error, again func(context.Context) error) error {
 	var failed *rewrite.Error
 	if !errors.As(err, &failed) || ctx.Err() != nil {
 		return err
@@ -171,8 +171,8 @@ func reproducing(ctx context.Context, c *console, err error, again func(context.
 	if again(rewrite.WithOptions(ctx, opts)) == nil || found == nil {
 		return fmt.Errorf("%w\n(it did not fail a second time)", err)
 	}
-	name, fault := writeFailure(func(w io.Writer) {
-		fmt.Fprintf(w, "command:%s\n%s", quoted(c.args), found)
+	name, fault := writeFailure(c.cfg.Name, func(w io.Writer) {
+		fmt.Fprintf(w, "command:%s\n%s", quoted(append([]string{c.cfg.Name}, c.args...)), found)
 	})
 	if fault != nil {
 		return fmt.Errorf("%w\n(the graph before it could not be written: %v)", err, fault)
@@ -181,10 +181,10 @@ func reproducing(ctx context.Context, c *console, err error, again func(context.
 }
 
 // writeFailure writes the reproducer to a new file.
-func writeFailure(write func(io.Writer)) (name string, err error) {
+func writeFailure(program string, write func(io.Writer)) (name string, err error) {
 	var f *os.File
 	for _, dir := range []string{".", os.TempDir()} {
-		if f, err = os.CreateTemp(dir, "nnopt-failure-*.txt"); err == nil {
+		if f, err = os.CreateTemp(dir, program+"-failure-*.txt"); err == nil {
 			break
 		}
 	}
@@ -198,7 +198,7 @@ func writeFailure(write func(io.Writer)) (name string, err error) {
 // quoted quotes arguments for a shell, each after a space.
 func quoted(args []string) string {
 	var b strings.Builder
-	for _, a := range append([]string{"nnopt"}, args...) {
+	for _, a := range args {
 		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$&|;<>()*?[]#~`!{}") {
 			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 		}

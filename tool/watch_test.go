@@ -81,7 +81,7 @@ func TestWhyNot(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stderr strings.Builder
-		c := &console{stdout: bufio.NewWriter(io.Discard), stderr: &stderr}
+		c := &Console{Stdout: bufio.NewWriter(io.Discard), Stderr: &stderr}
 		ctx, done := (&watchFlags{whyNot: flags, most: -1}).start(context.Background(), c, opt)
 		if err := opt.Rewrite(ctx, failingGraph(t), nil); err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ func TestReproducing(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(ctx context.Context) error { return opt.Rewrite(ctx, failingGraph(t), nil) }
-	c := &console{stderr: io.Discard, args: []string{"compile", "--query=+fast_run", "a b"}}
+	c := &Console{Stderr: io.Discard, cfg: standard(), args: []string{"compile", "--query=+fast_run", "a b"}}
 	ctx := context.Background()
 	err = reproducing(ctx, c, run(ctx), run)
 	if !errors.Is(err, rewrite.ErrPanic) {

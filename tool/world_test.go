@@ -24,7 +24,7 @@ const asProgram = "NNOPT_TEST_AS_PROGRAM"
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Unsetenv(asProgram)
-		Main()
+		Main(Config{})
 	}
 	os.Exit(m.Run())
 }

@@ -11,5 +11,5 @@ import "github.com/nnopt/nnopt/tool"
 
 func main() {
 	useBLAS()
-	tool.Main()
+	tool.Main(tool.Config{Name: "nnopt"})
 }

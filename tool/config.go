@@ -1,0 +1,77 @@
+package tool
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+)
+
+// A Config says what a program is made of. In the zero value, it is the program nnopt.
+type Config struct {
+	// Name is the name of the program, in help and errors.
+	Name string
+	// Doc says what the program does, in a sentence for the list of verbs.
+	Doc string
+	// Database makes the database of passes that queries select from, anew at each call.
+	// The default is passes.Default.
+	Database func() *optdb.SequenceDB
+	// Verbs join those of this package, after them in the list of verbs. A verb that has
+	// the name of another takes its place.
+	Verbs []Verb
+}
+
+// complete returns the configuration with its defaults.
+func (cfg Config) complete() Config {
+	if cfg.Name == "" {
+		cfg.Name = "nnopt"
+	}
+	if cfg.Doc == "" {
+		cfg.Doc = cfg.Name + " optimizes computation graphs by a database of passes, and runs Kaldi nnet3 networks on them."
+	}
+	if cfg.Database == nil {
+		cfg.Database = passes.Default
+	}
+	return cfg
+}
+
+// verbs lists the verbs in the order of help.
+func (cfg *Config) verbs() []Verb {
+	all := []Verb{
+		demoVerb(),
+		runVerb(),
+		compileVerb(),
+		profileVerb(),
+		passesVerb(),
+		exprVerb(),
+		ruleVerb(),
+		initVerb(),
+		infoVerb(),
+		copyVerb(),
+		verifyVerb(),
+		benchVerb(),
+		versionVerb(),
+	}
+	for _, v := range cfg.Verbs {
+		if i := slices.IndexFunc(all, func(a Verb) bool { return a.Name == v.Name }); i >= 0 {
+			all[i] = v
+		} else {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// verb returns the verb of a name.
+func (cfg *Config) verb(name string) (Verb, error) {
+	all := cfg.verbs()
+	names := make([]string, len(all))
+	for i, v := range all {
+		if v.Name == name {
+			return v, nil
+		}
+		names[i] = v.Name
+	}
+	return Verb{}, Usagef("unknown verb %q%s", name, meant(descriptor.Nearest(name, names)))
+}
