@@ -84,7 +84,8 @@ type Rule struct {
 	Groups []string
 	Tags   []string
 	Cases  []Rewrite
-	Line   int // of the name in the text, from 1, or 0
+	Go     string // in place of cases: why the rule is a Go function, which has its name
+	Line   int    // of the name in the text, from 1, or 0
 }
 
 func (Name) expr()    {}
@@ -166,6 +167,9 @@ func (r Rule) String() string {
 	}
 	for _, c := range r.Cases {
 		b.WriteString(indent + c.String() + "\n")
+	}
+	if r.Go != "" {
+		b.WriteString(indent + goPrefix + " " + r.Go + "\n")
 	}
 	return b.String()
 }

@@ -14,7 +14,8 @@ import (
 //
 // A rule is a sentence behind "#", a line with its name, its groups and, behind ";", its tags, and
 // one or more indented lines with a [Rewrite] each. An indented line that ends in "=>" or "&&", or
-// whose parentheses are open, goes on in the next. A comment that is followed by an empty line
+// whose parentheses are open, goes on in the next. In place of rewrites there may be a line "Go:"
+// that says why the rule is a function of the program. A comment that is followed by an empty line
 // belongs to no rule. name names the file in errors.
 //
 // The errors of all rules are returned together; each gives file and line, and wraps [ErrSyntax].
@@ -82,8 +83,11 @@ func (p *rulesParser) finish() {
 		return
 	}
 	p.open = false
-	if r := p.rules[len(p.rules)-1]; len(r.Cases) == 0 && len(p.faults) == 0 {
+	switch r := p.rules[len(p.rules)-1]; {
+	case len(r.Cases) == 0 && r.Go == "" && len(p.faults) == 0:
 		p.fault(r.Line, "%s has no rewrite", r.Name)
+	case len(r.Cases) > 0 && r.Go != "":
+		p.fault(r.Line, "%s has rewrites, and is a Go function", r.Name)
 	}
 }
 
@@ -115,7 +119,7 @@ func (p *rulesParser) rewrite(text string) {
 		p.fault(p.line, "a rewrite of more than %d bytes", maxRewrite)
 		return
 	}
-	if unfinished(text) {
+	if !strings.HasPrefix(text, goPrefix) && unfinished(text) {
 		p.pending = text
 		return
 	}
@@ -123,14 +127,21 @@ func (p *rulesParser) rewrite(text string) {
 		p.fault(p.line, "a rewrite without the name of a rule above it")
 		return
 	}
+	rule := &p.rules[len(p.rules)-1]
+	if reason, ok := strings.CutPrefix(text, goPrefix); ok {
+		rule.Go = strings.TrimSpace(reason)
+		return
+	}
 	r, err := ParseRewrite(text)
 	if err != nil {
 		p.faults = append(p.faults, fmt.Errorf("%s:%d: %w", p.file, p.line, err))
 		return
 	}
-	rule := &p.rules[len(p.rules)-1]
 	rule.Cases = append(rule.Cases, r)
 }
+
+// goPrefix begins the line of a rule that is a Go function.
+const goPrefix = "Go:"
 
 // unfinished reports whether a rewrite goes on in the next line.
 func unfinished(text string) bool {

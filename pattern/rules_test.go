@@ -25,6 +25,10 @@ first: early late; risky slow
 
 second:
 	(op4 x) => x
+
+# What no pattern says.
+third: late
+    Go: it counts (all) readers
 `
 
 func TestParseRules(t *testing.T) {
@@ -35,6 +39,7 @@ func TestParseRules(t *testing.T) {
 	want := []string{
 		"# One op is another.\nfirst: early late; risky slow\n    (op1 x) => (op2 x)\n    (op1 x y) && input(x) => (op3 x y)\n",
 		"second:\n    (op4 x) => x\n",
+		"# What no pattern says.\nthird: late\n    Go: it counts (all) readers\n",
 	}
 	var got []string
 	for _, r := range rules {
@@ -49,6 +54,9 @@ func TestParseRules(t *testing.T) {
 	}
 	if rules[0].Line != 5 || rules[1].Line != 13 {
 		t.Error(rules[0].Line, rules[1].Line)
+	}
+	if _, err := pattern.New(sums{}, rules[2]); !errors.Is(err, pattern.ErrForm) || rules[2].Go == "" {
+		t.Error(rules[2].Go, err)
 	}
 	s, err := pattern.New(sums{}, rules[0])
 	if err != nil {
@@ -73,6 +81,7 @@ func TestParseRulesFaults(t *testing.T) {
 		"a:\n (f x) => x\na:\n (f x) => x\n":           "f:3: a stands in line 1, too",
 		"a:\n (op1 x) =>\nb:\n (f x) => x\n":           "f:3: the rewrite above has no end: (op1 x) =>",
 		"a:\n    (op1 x) =>\n":                         "the last rewrite has no end",
+		"a:\n (f x) => x\n Go: it asks\n":              "f:1: a has rewrites, and is a Go function",
 		"a:\n    (op1 x)) => x\n":                      "f:2: bad pattern",
 		"a:\n" + strings.Repeat("    (op1 x\n", 20000): "a rewrite of more than 65536 bytes",
 	} {

@@ -53,7 +53,10 @@ func Compile(v Vocabulary, text string, list ...Option) (*Substitution, error) {
 // the rule, unless options say otherwise.
 func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 	s := &Substitution{rule: r, opts: newOptions(v, list)}
-	if len(r.Cases) == 0 {
+	switch {
+	case r.Go != "":
+		return nil, fmt.Errorf("pattern: %w: the rule %s is a Go function", ErrForm, r.Name)
+	case len(r.Cases) == 0:
 		return nil, fmt.Errorf("pattern: %w: a rule without rewrites", ErrForm)
 	}
 	var faults []error

@@ -8,16 +8,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// productRules lists the rules of products of matrices.
-func productRules() []Local {
-	return []Local{
-		rule(Canonicalize|unsafe, "local_dot_to_mul", onOp(tensor.DotOp{}), 0, dotToMul,
-			"a product of matrices that sums a single term is an element-wise product: dot(col, row) → col*row, "+
-				"except where it is the outer product of vectors or is added to a matrix, which Ger does at once; "+
-				"0 times infinity is NaN, and was 0").
-			because("it looks at the readers of the product"),
-	}
-}
+// linearRules are the rules of products of matrices that need no BLAS.
+var linearRules = goRules{"local_dot_to_mul": {onOp(tensor.DotOp{}), 0, dotToMul}}
 
 func dotToMul(c *rewrite.Context, n *apply) (result, error) {
 	x, y := n.Inputs()[0], n.Inputs()[1]

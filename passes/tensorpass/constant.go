@@ -13,16 +13,15 @@ import (
 // mostFolded bounds the elements of a constant that folding makes.
 const mostFolded = 1 << 16
 
-// constantRules lists the rules of constants.
+// constantRules returns the rules of constants. Folding is another function in specialize.
 func constantRules() []Local {
-	const name, doc, reason = "constant_folding", "what is computed from constants becomes a constant: 2 + 3 → 5", "it runs ops"
-	return []Local{
-		rule(Canonicalize|Stabilize, name, nil, 1, foldConstants(false), doc).because(reason),
-		rule(Specialize, name, nil, 1, foldConstants(true), doc).because(reason),
-		rule(Canonicalize, "local_upcast_elemwise_constant_inputs", onType[tensor.Elemwise](), 1, upcastConstantInputs,
-			"constants get the element type of the result, so that 1 - x and 1.0 - x are merged").
-			because("it changes the data of some inputs of any op"),
-	}
+	const name = "constant_folding"
+	upcast := goRule{onType[tensor.Elemwise](), 1, upcastConstantInputs}
+	rules := textRules("constant", goRules{name: {nil, 1, foldConstants(false)}, "local_upcast_elemwise_constant_inputs": upcast})
+	late := named(textRules("constant", goRules{name: {nil, 1, foldConstants(true)}, "local_upcast_elemwise_constant_inputs": upcast}), name)
+	late.Groups = Specialize
+	rules[0].Groups &^= Specialize
+	return append(rules, late)
 }
 
 // foldConstants returns the function that computes applies of constants. late is false before

@@ -6,37 +6,20 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// dimensionRules lists the rules of dimensions and shapes.
-func dimensionRules() []Local {
-	onReshape := onType[tensor.ReshapeOp]()
-	return inGo("it computes orders of dimensions or sizes",
-		dimShuffleLiftRule(),
-		rule(Canonicalize, "local_dimshuffle_no_inplace_at_canonicalize", onDimShuffle(), 1, dimShuffleNoInplace,
-			"the name InplaceDimShuffle, which older graphs have, becomes DimShuffle"),
-		rule(Uncanonicalize, "local_dimshuffle_subtensor", onDimShuffle(), 2, through[*tensor.SubtensorOp](true, dimShuffleSubtensor),
-			"a dimension of size 1 is indexed instead of dropped: DimShuffle{1}(x[0:1]) → x[0]"),
-		rule(Canonicalize|Stabilize|Specialize|Useless, "local_useless_reshape", onReshape, 0, uselessReshape,
-			"a reshape to the shape of the argument is the argument: Reshape(x, x.shape) → x"),
-		rule(Canonicalize|Stabilize, "local_reshape_to_dimshuffle", onReshape, 0, reshapeToDimShuffle,
-			"a reshape that only adds or drops dimensions of size 1 is a DimShuffle: Reshape(x, [1, -1]) → DimShuffle{x,0}(x)"),
-		rule(Canonicalize|Specialize, "local_dimshuffle_of_alloc", onDimShuffle(), 2, dimShuffleOfAlloc(false),
-			"dimensions are moved before filling: DimShuffle{1,0}(Alloc(v, m, n)) → Alloc(DimShuffle{0,x}(v), n, m)"),
-		rule(Uncanonicalize, "local_shape_i_to_shape", onType[tensor.MakeVectorOp](), 2, shapeIToShape,
-			"all sizes of a tensor, in order, are its shape: MakeVector(Shape_i{0}(X), Shape_i{1}(X)) → Shape(X)"),
-		rule(Canonicalize|Specialize, "local_shape_to_shape_i", onOp(tensor.ShapeOp{}), 0, shapeToShapeI,
-			"a shape is a vector of sizes, computed from the shapes of inputs: dot(X, Y).shape → MakeVector(Shape_i{0}(X), Shape_i{1}(Y))"),
-		rule(Canonicalize|Specialize, "local_track_shape_i", onType[tensor.ShapeIOp](), 0, trackShapeI,
-			"the size of a result is computed from the sizes of inputs: Shape_i{0}(exp(x)) → Shape_i{0}(x)"),
-	)
+// dimensionRules are the rules of dimensions and shapes.
+var dimensionRules = goRules{
+	"local_dimshuffle_lift":                       {onDimShuffle, 2, dimShuffleLift},
+	"local_dimshuffle_no_inplace_at_canonicalize": {onDimShuffle, 1, dimShuffleNoInplace},
+	"local_dimshuffle_subtensor":                  {onDimShuffle, 2, through[*tensor.SubtensorOp](true, dimShuffleSubtensor)},
+	"local_useless_reshape":                       {onReshape, 0, uselessReshape},
+	"local_reshape_to_dimshuffle":                 {onReshape, 0, reshapeToDimShuffle},
+	"local_dimshuffle_of_alloc":                   {onDimShuffle, 2, dimShuffleOfAlloc(false)},
+	"local_shape_i_to_shape":                      {onType[tensor.MakeVectorOp](), 2, shapeIToShape},
+	"local_shape_to_shape_i":                      {onOp(tensor.ShapeOp{}), 0, shapeToShapeI},
+	"local_track_shape_i":                         {onType[tensor.ShapeIOp](), 0, trackShapeI},
 }
 
-func onDimShuffle() []rewrite.Track { return onType[tensor.DimShuffleOp]() }
-
-// dimShuffleLiftRule is also a rule of local_gemm_to_gemv.
-func dimShuffleLiftRule() Local {
-	return rule(Canonicalize|Specialize, "local_dimshuffle_lift", onDimShuffle(), 2, dimShuffleLift,
-		"dimensions are moved before computing: (x + y).T → x.T + y.T, and X.T.T → X")
-}
+var onDimShuffle, onReshape = onType[tensor.DimShuffleOp](), onType[tensor.ReshapeOp]()
 
 func dimShuffleLift(c *rewrite.Context, n *apply) (result, error) {
 	op, x := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]

@@ -8,27 +8,18 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// broadcastRules lists the rules of fill and Alloc, which broadcast.
-func broadcastRules() []Local {
-	onElemwise, onAlloc := onType[tensor.Elemwise](), onOp(tensor.AllocOp{})
-	return inGo("it compares or computes the sizes of any number of arguments",
-		rule(Canonicalize, "local_fill_cut", onElemwise, 2, unfill(true),
-			"a value need not be broadcast where another argument does that: f(fill(a, b), c) → f(b, c)"),
-		rule(Canonicalize, "local_fill_sink", onElemwise, 2, unfill(false),
-			"values are broadcast after computing: f(fill(a, b), c) → fill(a, f(b, c))"),
-		rule(Stabilize|Specialize, "local_fill_to_alloc", on(array.Second), 0, fillToAlloc,
-			"a fill needs only the shape of its model: fill(x, v) → Alloc(v, Shape_i{0}(x))"),
-		rule(Canonicalize, "local_canonicalize_alloc", onAlloc, 1, canonicalizeAlloc,
-			"leading dimensions of size 1 are added after filling, where other rules see them: "+
-				"Alloc(v, 1, n) → DimShuffle{x,0}(Alloc(v, n)); uncanonicalize undoes it"),
-		rule(Specialize, "local_elemwise_alloc", onElemwise, 0, elemwiseAlloc,
-			"a value need not be filled in where another argument broadcasts it: Alloc(v, n) + x → DimShuffle{x}(v) + x"),
-		rule(Specialize, "local_alloc_unary", onElemwise, 2, allocUnary,
-			"a function of a filled tensor is computed once: exp(Alloc(v, n)) → Alloc(exp(v), n)"),
-		rule(Uncanonicalize, "local_dimshuffle_alloc", onDimShuffle(), 2, dimShuffleOfAlloc(true),
-			"new leading dimensions of an Alloc are sizes 1 of it: DimShuffle{x,0}(Alloc(v, n)) → Alloc(v, 1, n)"),
-	)
+// broadcastRules are the rules of fill and Alloc, which broadcast.
+var broadcastRules = goRules{
+	"local_fill_cut":           {onElemwise, 2, unfill(true)},
+	"local_fill_sink":          {onElemwise, 2, unfill(false)},
+	"local_fill_to_alloc":      {on(array.Second), 0, fillToAlloc},
+	"local_canonicalize_alloc": {onOp(tensor.AllocOp{}), 1, canonicalizeAlloc},
+	"local_elemwise_alloc":     {onElemwise, 0, elemwiseAlloc},
+	"local_alloc_unary":        {onElemwise, 2, allocUnary},
+	"local_dimshuffle_alloc":   {onDimShuffle, 2, dimShuffleOfAlloc(true)},
 }
+
+var onElemwise = onType[tensor.Elemwise]()
 
 // unfill returns the function of local_fill_cut or that of local_fill_sink. The first one never fires
 // in Theano 0.7, where it compares an op with a class. It saves a step where the other arguments have

@@ -11,11 +11,6 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-func flattenRule() rewrite.NodeRewriter {
-	return rule(0, "flatten_nested_add_mul", on(array.Add, array.Mul), 0, flattenAddMul,
-		"sums of sums are one sum, and products of products are one product: add(add(x, y), z) → add(x, y, z)").Rule
-}
-
 func flattenAddMul(c *rewrite.Context, n *apply) (result, error) {
 	z := &products
 	if op, _ := elemOf(n); op == array.Add {

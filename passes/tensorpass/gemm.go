@@ -8,12 +8,6 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-func gemmRule() rewrite.NodeRewriter {
-	return rule(0, "local_gemm", on(array.Add, array.Sub), 0, gemm,
-		"a product of matrices is added to another matrix where it is computed, and multiples of one product are one term: "+
-			"a*Dot22(x, y) + b*z → Gemm(z, a, x, y, b)").Rule
-}
-
 // A term is a matrix or a vector times a scalar.
 type term struct {
 	factor *variable // without dimensions; nil: 1

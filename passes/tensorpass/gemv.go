@@ -12,11 +12,7 @@ import (
 // gemmToGemvPass returns the pass local_gemm_to_gemv.
 func gemmToGemvPass(name string) rewrite.GraphRewriter {
 	var rules []rewrite.NodeRewriter
-	for _, l := range append(textRules("gemv"),
-		rule(0, "local_gemv_of_sum", on(array.Add, array.Sub), 0, gemvOfSum,
-			"a product of a matrix and a vector adds the terms next to it: b*z + a*Gemv(v, 1, X, y, 0) → Gemv(z, a, X, y, b), for scalars a and b"),
-		dimShuffleLiftRule(),
-	) {
+	for _, l := range append(textRules("gemv", goRules{"local_gemv_of_sum": {on(array.Add, array.Sub), 0, gemvOfSum}}), named(allRules(), "local_dimshuffle_lift")) {
 		rules = append(rules, l.Rule)
 	}
 	return &documented{&rewrite.Equilibrium{Name: name, MaxUse: 5, Rules: rules},

@@ -8,35 +8,23 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// incSubtensorRules lists the rules of changed parts and of joins.
-func incSubtensorRules() []Local {
-	onAdvanced, onIncSubtensor := onType[tensor.AdvancedSubtensorOp](), onType[*tensor.IncSubtensorOp]()
-	onJoin := onType[tensor.JoinOp]()
-	return inGo("it compares indexes or sizes, or takes any number of arguments",
-		rule(Canonicalize|Specialize, "local_subtensor_inc_subtensor", onType[*tensor.SubtensorOp](), 0, subtensorIncSubtensor,
-			"a part that was just changed is known: set_subtensor(x[i], y)[i] → y, inc_subtensor(x[i], y)[i] → x[i] + y, "+
-				"set_subtensor(x[2:], y)[3] → y[1], set_subtensor(x[2:], y)[0] → x[0]"),
-		rule(Canonicalize|Stabilize, "local_adv_sub1_adv_inc_sub1", onAdvanced, 2, advSub1AdvIncSub1,
-			"rows that were just changed are known, if no index is repeated: set_subtensor(x[i], y)[i] → y, "+
-				"inc_subtensor(x[i], y)[i] → x[i] + y, set_subtensor(x[[0, 2]], y)[[2, 1]] → set_subtensor(x[[2, 1]][[0]], y[[1]])"),
-		rule(Canonicalize|Stabilize|Specialize, "local_useless_inc_subtensor_alloc", onAnyIncSubtensor(), 0, incSubtensorAlloc,
-			"a written value need not be filled in: inc_subtensor(x[i], Alloc(v, n)) → inc_subtensor(x[i], v), where it is checked that n fits"),
-		rule(Canonicalize, "local_IncSubtensor_serialize", on(array.Add), 2, incSubtensorSerialize,
-			"increments of parts follow each other, so that they can be in place: x + inc(a, b) + inc(c, d) → inc(inc(x + a + c, b), d)"),
-		rule(Canonicalize|Specialize|Useless, "local_useless_inc_subtensor", onIncSubtensor, 0, uselessIncSubtensor,
-			"setting everything is the value: set_subtensor(x[:], y) → y, set_subtensor(x[::-1], y) → y[::-1]"),
-		rule(Canonicalize|Specialize|Useless, "local_join_empty", onJoin, 1, joinEmpty,
-			"tensors without elements are not joined: join(0, x, zeros(0)) → x"),
-		rule(Canonicalize|Specialize|Useless, "local_join_make_vector", onJoin, 2, joinMakeVector,
-			"joined MakeVectors are one MakeVector: join(0, [a, b], [c]) → [a, b, c]"),
-		rule(Canonicalize|Specialize, "local_join_subtensors", onJoin, 2, joinSubtensors,
-			"adjacent slices of a tensor are one slice: join(0, x[:5], x[5:]) → x"),
-	)
+// incSubtensorRules are the rules of changed parts and of joins.
+var incSubtensorRules = goRules{
+	"local_subtensor_inc_subtensor":     {onSubtensor, 0, subtensorIncSubtensor},
+	"local_adv_sub1_adv_inc_sub1":       {onAdvanced, 2, advSub1AdvIncSub1},
+	"local_useless_inc_subtensor_alloc": {onAnyIncSubtensor, 0, incSubtensorAlloc},
+	"local_IncSubtensor_serialize":      {on(array.Add), 2, incSubtensorSerialize},
+	"local_useless_inc_subtensor":       {onIncSubtensor, 0, uselessIncSubtensor},
+	"local_join_empty":                  {onJoin, 1, joinEmpty},
+	"local_join_make_vector":            {onJoin, 2, joinMakeVector},
+	"local_join_subtensors":             {onJoin, 2, joinSubtensors},
 }
 
-func onAnyIncSubtensor() []rewrite.Track {
-	return append(onType[*tensor.IncSubtensorOp](), onType[tensor.AdvancedIncSubtensorOp]()...)
-}
+var (
+	onJoin, onIncSubtensor = onType[tensor.JoinOp](), onType[*tensor.IncSubtensorOp]()
+	onAdvancedInc          = onType[tensor.AdvancedIncSubtensorOp]()
+	onAnyIncSubtensor      = slices.Concat(onIncSubtensor, onAdvancedInc)
+)
 
 // A write is an apply that changes a part of its first input, not in place.
 type write struct {

@@ -9,24 +9,12 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// logarithmRules lists the rules of logarithms, exponentials and sigmoids.
-func logarithmRules() []Local {
-	return []Local{
-		rule(Stabilize|Specialize|overflows, "local_log_add", on(array.Log), 3, logAdd,
-			"the logarithm of a sum of exponentials does not overflow: log(exp(x) + exp(y)) → logaddexp(x, y)").
-			because("any number of terms, in nested sums, become one chain"),
-		rule(Stabilize|Specialize, "local_log_of_part", on(array.Log), 0, logOfPart,
-			"the logarithm of a part of a softmax or sigmoid takes no logarithm of 0: "+
-				"log(Softmax(x)[i]) → LogSoftmax(x)[i], log(sigmoid(x)[i]) → (-softplus(-x))[i]").
-			because("there may be selections in any number of steps"),
-		rule(Stabilize|unsafe, "local_sigm_times_exp", on(array.Mul), 3, sigmTimesExp,
-			"sigmoid(x)*exp(-x) → sigmoid(-x), which does not overflow; the product was NaN where x is infinite").
-			because("it pairs the factors of a whole product, however nested"),
-		rule(Specialize|unsafe, "local_mul_exp_to_exp_add", on(array.Mul, array.TrueDiv), 2, mulExp,
-			"several exponentials become one: exp(x)*exp(y) → exp(x + y), exp(x)/exp(y) → exp(x - y); the product was NaN where one is "+
-				"infinite and the other 0, and is NaN where both together are infinite and a third factor is 0").
-			because("any number of exponentials become one, unless that has more elements"),
-	}
+// logarithmRules are the rules of logarithms, exponentials and sigmoids.
+var logarithmRules = goRules{
+	"local_log_add":            {on(array.Log), 3, logAdd},
+	"local_log_of_part":        {on(array.Log), 0, logOfPart},
+	"local_sigm_times_exp":     {on(array.Mul), 3, sigmTimesExp},
+	"local_mul_exp_to_exp_add": {on(array.Mul, array.TrueDiv), 2, mulExp},
 }
 
 // logarithmFunctions are what the rules of logarithms and sigmoids ask.

@@ -32,15 +32,15 @@ func Pass(name string) rewrite.GraphRewriter {
 	case "ShapeOpt":
 		return shapeOpt()
 	case "gemm_optimizer":
-		return &countedWalk{rewrite.Out2In(name, gemmRule()), profile.ClassGemm}
+		return &countedWalk{rewrite.Out2In(name, named(passRules(), "local_gemm").Rule), profile.ClassGemm}
 	case "add_mul_fusion", "local_add_mul_fusion":
-		return &countedWalk{rewrite.Out2In(name, flattenRule()), profile.ClassFusion}
+		return &countedWalk{rewrite.Out2In(name, named(passRules(), "flatten_nested_add_mul").Rule), profile.ClassFusion}
 	case "local_gemm_to_gemv":
 		return gemmToGemvPass(name)
 	case "composite_elemwise_fusion":
 		return elemwiseFusion()
 	case "local_inplace_setsubtensor":
-		return rewrite.In2Out(name, inplaceRule(name, "a part is changed in memory that nothing reads any more", onAnyIncSubtensor()...))
+		return rewrite.In2Out(name, inplaceRule(name, "a part is changed in memory that nothing reads any more", onAnyIncSubtensor...))
 	case "InplaceBlasOpt":
 		return rewrite.In2Out(name, inplaceRule(name, "products are added to memory that nothing reads any more: Gemm → Gemm{inplace}",
 			slices.Concat(onType[tensor.GemmOp](), onType[tensor.GemvOp](), onType[tensor.GerOp](), onType[tensor.UsmmOp]())...))
@@ -48,25 +48,21 @@ func Pass(name string) rewrite.GraphRewriter {
 		return inplaceElemwise()
 	}
 	ruleName := strings.TrimPrefix(name, "pre_")
-	for _, l := range slices.Concat(passRules(), allRules()) {
-		if rewrite.Describe(l.Rule).Name == ruleName {
-			return rewrite.In2Out(name, l.Rule)
-		}
+	if l := named(slices.Concat(passRules(), allRules()), ruleName); l.Rule != nil {
+		return rewrite.In2Out(name, l.Rule)
 	}
 	return nil
 }
 
-// passRules lists the rules that are only used as passes.
+// passRules returns the rules that are only used as passes.
 func passRules() []Local {
-	return append(textRules("blas"),
-		rule(0, "local_dot22_to_dot22scalar", on(array.Mul), 3, dot22ToDot22Scalar,
-			"the BLAS multiplies a product of matrices by scalars: mul(Dot22(x, y), s, z) → mul(Dot22Scalar(x, y, s), z)"),
-		rule(0, "crossentropy_to_crossentropy_with_softmax", onOp(tensor.CrossentropyCategorical1HotOp{}), 2, crossentropyWithSoftmax,
-			"the cross-entropy of a softmax without a bias takes no logarithm of 0: the fused op gets a bias of zeros"),
-		rule(0, "local_pow_specialize_device", on(array.Pow), 2, powDevice,
-			"a power with an integer exponent is a few multiplications: x**15 → one fused op of six; "+
-				"without the fusion, which comes later, it would cost more memory"),
-	)
+	return textRules("passes", goRules{
+		"local_dot22_to_dot22scalar":                {on(array.Mul), 3, dot22ToDot22Scalar},
+		"local_gemm":                                {on(array.Add, array.Sub), 0, gemm},
+		"crossentropy_to_crossentropy_with_softmax": {onCrossentropy, 2, crossentropyWithSoftmax},
+		"flatten_nested_add_mul":                    {on(array.Add, array.Mul), 0, flattenAddMul},
+		"local_pow_specialize_device":               {on(array.Pow), 2, powDevice},
+	})
 }
 
 // shapeOpt attaches the feature that infers shapes.

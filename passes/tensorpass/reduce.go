@@ -10,58 +10,24 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// reductionRules lists the rules of reductions.
-func reductionRules() []Local {
-	onReduce := onType[tensor.Reduce]()
-	return []Local{
-		rule(Canonicalize, "local_sum_all_to_none", onReduce, 1, sumAllToNone,
-			"a reduction over all dimensions does not list them: sum{axis=0,1}(X) → sum(X)").
-			because("it knows which dimensions are all"),
-		rule(Canonicalize|Specialize, "local_sum_sum", onReduce, 2, sumSum,
-			"a sum of sums is one sum, as for every reduction: sum{axis=0}(sum{axis=0}(t)) → sum{axis=0,1}(t)").
-			because("it combines sets of dimensions, for every reduction"),
-		rule(Canonicalize, "local_cut_useless_reduce", onReduce, 1, cutUselessReduce,
-			"a reduction over no dimension is its argument").
-			because("it is for every reduction but all and any"),
-		rule(Canonicalize|Uncanonicalize, "local_reduce_join", onReduce, 3, reduceJoin,
-			"the reduction of a stack is computed element by element: sum(stack([x, y]), axis=0) → x + y").
-			because("a stack has any number of parts"),
-		rule(Canonicalize|Specialize|Uncanonicalize, "local_reduce_broadcastable", onReduce, 1, reduceBroadcastable,
-			"dimensions of size 1 are dropped instead of reduced: sum(row, axis=0) → DimShuffle{1}(row)").
-			because("it combines sets of dimensions, for every reduction"),
-		rule(Canonicalize|Specialize|unsafe, "local_sum_div_dimshuffle", onReduce, 3, sumDivDimShuffle,
-			"a divisor that is repeated along the reduced dimensions divides the sum: sum(X/c, axis=0) → sum(X, axis=0)/c; "+
-				"where c is 0 or infinite one of the two may be NaN").
-			because("it asks along which dimensions the divisor is repeated"),
-		rule(Canonicalize|Specialize|unsafe, "local_sum_mul_by_scalar", onReduce, 2, sumMulByScalar,
-			"a scalar factor multiplies the sum: sum(s*x) → s*sum(x), sum(-x) → -sum(x), and so does the sign of a known number of elements: "+
-				"prod(-v) → -prod(v); where s is 0 or infinite one of the two may be NaN").
-			because("it finds the scalars among factors of any number"),
-		rule(Canonicalize|Specialize|unsafe, "local_sum_mul_dimshuffle", onReduce, 3, sumMulDimShuffle,
-			"a factor that is repeated along the reduced dimensions multiplies the sum: sum(X*c[:, None], axis=1) → sum(X, axis=1)*c; "+
-				"where c is 0 or infinite one of the two may be NaN").
-			because("it asks along which dimensions each factor is repeated"),
-		rule(Canonicalize|Specialize, "local_reduce_make_vector", onReduce, 2, reduceMakeVector,
-			"the reduction of a MakeVector is computed from its elements: sum(MakeVector(a, b)) → a + b").
-			because("a vector has any number of elements"),
-		rule(Canonicalize, "local_reduce_dimshuffle", onReduce, 2, reduceDimShuffle,
-			"a reduction takes the dimensions in any order: sum(X.T) → sum(X), sum(X.T, axis=0) → sum(X, axis=1)").
-			because("it maps dimensions through the DimShuffle"),
-		rule(Canonicalize|unsafe, "local_sumsqr2dot", onReduce, 4, sumOfOuter,
-			"a sum of products along a dimension that both factors have is a product of matrices, if each is repeated along a dimension of the other: "+
-				"sum(sqr(W[None, :, :]*G[:, None, :]), axis=(1, 2)) → dot(sqr(G), sum(sqr(W), axis=0)), which need not make the products; "+
-				"where a factor is infinite and the other 0 one of the two may be NaN").
-			because("it asks along which dimensions each factor is repeated"),
-		rule(Specialize|unsafe, "local_sum_alloc", onReduce, 0, reduceAlloc(true),
-			"the sum of a filled tensor is a multiple of the value, and its product is a power: sum(Alloc(v, m, n)) → v*(m*n); "+
-				"where v is NaN or infinite and a size is 0 the multiple is NaN").
-			because("it counts what is repeated in any number of dimensions"),
-		rule(Specialize|unsafe, "local_reduce_of_alloc", onReduce, 0, reduceAlloc(false),
-			"what an Alloc repeats is reduced once: sum(Alloc(x, m, n), axis=0) → x*m, prod(Alloc(x, m, n)) → prod(x)**m, "+
-				"max(Alloc(x, 2, n)) → max(x); where x is NaN or infinite and a size is 0 the result may be NaN").
-			because("it counts what is repeated in any number of dimensions"),
-	}
+// reduceRules are the rules of reductions.
+var reduceRules = goRules{
+	"local_sum_all_to_none":      {onReduce, 1, sumAllToNone},
+	"local_sum_sum":              {onReduce, 2, sumSum},
+	"local_cut_useless_reduce":   {onReduce, 1, cutUselessReduce},
+	"local_reduce_join":          {onReduce, 3, reduceJoin},
+	"local_reduce_broadcastable": {onReduce, 1, reduceBroadcastable},
+	"local_sum_div_dimshuffle":   {onReduce, 3, sumDivDimShuffle},
+	"local_sum_mul_by_scalar":    {onReduce, 2, sumMulByScalar},
+	"local_sum_mul_dimshuffle":   {onReduce, 3, sumMulDimShuffle},
+	"local_reduce_make_vector":   {onReduce, 2, reduceMakeVector},
+	"local_reduce_dimshuffle":    {onReduce, 2, reduceDimShuffle},
+	"local_sumsqr2dot":           {onReduce, 4, sumOfOuter},
+	"local_sum_alloc":            {onReduce, 0, reduceAlloc(true)},
+	"local_reduce_of_alloc":      {onReduce, 0, reduceAlloc(false)},
 }
+
+var onReduce = onType[tensor.Reduce]()
 
 // reduceFunctions are what the rules of reductions ask.
 var reduceFunctions = []pattern.Function{

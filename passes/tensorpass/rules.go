@@ -20,9 +20,6 @@ const (
 	Specialize
 	Uncanonicalize
 	Useless // runs once, before everything else
-
-	unsafe    // not a group: it marks the rules in the tables that get the tag UnsafeNaN
-	overflows // the same for Overflow
 )
 
 // UnsafeNaN is the tag of rules that change results where an argument is NaN, infinite or zero.
@@ -38,21 +35,21 @@ type Local struct {
 	Rule   rewrite.NodeRewriter
 	Groups Group
 	Tags   []string
-	Family string // the file of a rule that is text, without its extension
+	Family string // the file of the rule, without its extension
 }
 
 // Rules returns the local rewrites. The order is the one in which a driver asks the rules of a
 // group.
 func Rules() []Local { return slices.Clone(allRules()) }
 
-// allRules makes the tables once: some rules are parsed.
+// allRules reads the files once.
 var allRules = sync.OnceValue(func() []Local {
 	return slices.Concat(
-		textRules("arithmetic"), arithmeticRules(), textRules("elemwise"), textRules("product"), textRules("logic"), textRules("switch"),
-		textRules("broadcast"), broadcastRules(), textRules("dimensions"), dimensionRules(),
-		textRules("reduce"), reductionRules(), textRules("power"), subtensorRules(), textRules("subtensor"), incSubtensorRules(), specifyShapeRules(),
-		productRules(), textRules("linear"), textRules("sigmoid"), textRules("logarithm"), logarithmRules(), textRules("softmax"), softmaxRules(), constantRules(),
-		textRules("erf"))
+		textRules("arithmetic", arithmeticRules), textRules("elemwise", nil), textRules("product", nil), textRules("logic", nil), textRules("switch", nil),
+		textRules("broadcast", broadcastRules), textRules("dimensions", dimensionRules), textRules("reduce", reduceRules), textRules("power", nil),
+		textRules("subtensor", subtensorRules), textRules("incsubtensor", incSubtensorRules), textRules("specifyshape", specifyShapeRules),
+		textRules("linear", linearRules), textRules("sigmoid", nil), textRules("logarithm", logarithmRules), textRules("softmax", softmaxRules),
+		constantRules(), textRules("erf", nil))
 })
 
 // In returns the rules of a group, in the order of [Rules].
@@ -60,40 +57,25 @@ func In(g Group) []Local {
 	return slices.DeleteFunc(Rules(), func(l Local) bool { return l.Groups&g == 0 })
 }
 
+// named returns the first rule of a name, if there is one.
+func named(list []Local, name string) (l Local) {
+	if i := slices.IndexFunc(list, func(l Local) bool { return rewrite.Describe(l.Rule).Name == name }); i >= 0 {
+		l = list[i]
+	}
+	return l
+}
+
 // transform is the function of a rule.
 type transform = func(*rewrite.Context, *apply) (result, error)
 
-// rule returns a row of the tables. depth is how far the function looks, see [rewrite.Description]; 0
-// is anywhere.
-func rule(groups Group, name string, on []rewrite.Track, depth int, fn transform, doc string) Local {
-	return local(groups, rewrite.Rule{Name: name, Doc: doc, On: on, Depth: depth, Fn: fn})
-}
+// goRules are the rules of a family that are Go functions, by name. The file of the family says
+// everything else about them.
+type goRules map[string]goRule
 
-// because says why the rule of a row is a Go function and not text.
-func (l Local) because(reason string) Local {
-	r := l.Rule.(rewrite.Rule)
-	r.Reason = reason
-	l.Rule = r
-	return l
-}
-
-// inGo is because for a table.
-func inGo(reason string, rows ...Local) []Local {
-	for i, l := range rows {
-		rows[i] = l.because(reason)
-	}
-	return rows
-}
-
-func local(groups Group, r rewrite.NodeRewriter) Local {
-	l := Local{Rule: r, Groups: groups &^ (unsafe | overflows)}
-	if groups&unsafe != 0 {
-		l.Tags = []string{UnsafeNaN}
-	}
-	if groups&overflows != 0 {
-		l.Tags = append(l.Tags, Overflow)
-	}
-	return l
+type goRule struct {
+	on    []rewrite.Track
+	depth int // how far the function looks, see [rewrite.Description]; 0 is anywhere
+	fn    transform
 }
 
 // on returns the tracks of element-wise operations.

@@ -8,30 +8,16 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// softmaxRules lists the rules of softmaxes, their logarithms and cross-entropies.
-func softmaxRules() []Local {
-	onSoftmaxGrad, onCrossentropy := onOp(tensor.SoftmaxGradOp{}), onOp(tensor.CrossentropyCategorical1HotOp{})
-	return []Local{
-		rule(Stabilize|Specialize|unsafe, "local_logsoftmax_grad", onSoftmaxGrad, 0, logSoftmaxGrad,
-			"the gradient of the logarithm of a softmax needs no division: SoftmaxGrad(dy/p, p) → LogSoftmaxGrad(dy, log p); "+
-				"it was NaN where a probability is 0").
-			because("terms of the gradient may be quotients behind selections in any number of steps"),
-		rule(Canonicalize|Stabilize|unsafe, "local_mul_part_quotient", on(array.Mul), 0, mulPartQuotient,
-			"a factor cancels in what is put together from quotients by its parts: "+
-				"p*set_subtensor(zeros[i], x/p[i]) → set_subtensor(zeros[i], x), also where p is zero, NaN or infinite").
-			because("the quotients may be put together in any number of steps"),
-		rule(Stabilize|Specialize, "local_crossentropy_of_part_of_softmax", onCrossentropy, 0, crossentropyOfPart,
-			"the cross-entropy of a part of a softmax takes no logarithm of 0: "+
-				"CrossentropyCategorical1Hot(Softmax(X).T, y) → -LogSoftmax(X).T[arange(n), y]").
-			because("there may be selections in any number of steps"),
-		rule(Stabilize|Specialize, "crossentropy_to_crossentropy_with_softmax_with_bias", onCrossentropy, 2, crossentropyWithBias,
-			"the cross-entropy of a softmax takes no logarithm of 0: one op computes the softmax, the cross-entropy and the largest class").
-			because("it replaces the softmax with another output of the op, too"),
-		rule(Specialize, "local_advanced_indexing_crossentropy_onehot", append(on(array.Log), onType[tensor.AdvancedSubtensorOp]()...), 0,
-			advancedIndexingCrossentropy, "log(softmax(X))[arange(n), y] → -cross-entropy of the softmax").
-			because("it compares the shapes of what is picked, as far as they are known"),
-	}
+// softmaxRules are the rules of softmaxes, their logarithms and cross-entropies.
+var softmaxRules = goRules{
+	"local_logsoftmax_grad":                               {onOp(tensor.SoftmaxGradOp{}), 0, logSoftmaxGrad},
+	"local_mul_part_quotient":                             {on(array.Mul), 0, mulPartQuotient},
+	"local_crossentropy_of_part_of_softmax":               {onCrossentropy, 0, crossentropyOfPart},
+	"crossentropy_to_crossentropy_with_softmax_with_bias": {onCrossentropy, 2, crossentropyWithBias},
+	"local_advanced_indexing_crossentropy_onehot":         {append(on(array.Log), onAdvanced...), 0, advancedIndexingCrossentropy},
 }
+
+var onCrossentropy = onOp(tensor.CrossentropyCategorical1HotOp{})
 
 // softmaxFunctions are what the rules of softmaxes ask.
 var softmaxFunctions = []pattern.Function{

@@ -7,18 +7,14 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 )
 
-// specifyShapeRules lists the rules of promised sizes.
-func specifyShapeRules() []Local {
-	onSpecifyShape := onType[tensor.SpecifyShapeOp]()
-	return inGo("it computes with sizes that belong to ops",
-		rule(Canonicalize|Specialize|Useless, "local_merge_consecutive_specify_shape", onSpecifyShape, 2, mergeSpecifyShape,
-			"two promises are one, and one that the type makes already is none: specify_shape(specify_shape(X, [2, None]), [None, 3]) → specify_shape(X, [2, 3])"),
-		rule(Canonicalize|Specialize, "local_specify_shape_of_alloc", onSpecifyShape, 2, through[tensor.AllocOp](false, specifyShapeOfAlloc),
-			"a filled tensor has the sizes that are promised: specify_shape(Alloc(v, n), [5]) → Alloc(v, 5); it is not checked any more that n is 5"),
-		rule(Canonicalize|Specialize, "local_specify_shape_lift", onSpecifyShape, 2, liftSpecifyShape,
-			"sizes are promised before computing: specify_shape(exp(x), [3]) → exp(specify_shape(x, [3])), also of a tensor of which a part is written"),
-	)
+// specifyShapeRules are the rules of promised sizes.
+var specifyShapeRules = goRules{
+	"local_merge_consecutive_specify_shape": {onSpecifyShape, 2, mergeSpecifyShape},
+	"local_specify_shape_of_alloc":          {onSpecifyShape, 2, through[tensor.AllocOp](false, specifyShapeOfAlloc)},
+	"local_specify_shape_lift":              {onSpecifyShape, 2, liftSpecifyShape},
 }
+
+var onSpecifyShape = onType[tensor.SpecifyShapeOp]()
 
 func mergeSpecifyShape(c *rewrite.Context, n *apply) (result, error) {
 	x, sizes := n.Inputs()[0], typeOf(n.Out()).Shape()

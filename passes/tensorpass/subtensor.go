@@ -8,42 +8,28 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// subtensorRules lists the rules of parts of tensors.
-func subtensorRules() []Local {
-	onSubtensor, onAdvanced := onType[*tensor.SubtensorOp](), onType[tensor.AdvancedSubtensorOp]()
-	onAnySubtensor := slices.Concat(onSubtensor, onAdvanced)
-	return inGo("it computes with indexes, whose meaning depends on signs and sizes",
-		rule(Canonicalize|Specialize, "local_subtensor_constant_indexes", onSubtensor, 1, subtensorConstants,
-			"an index that became a constant belongs to the op"),
-		rule(Canonicalize|Specialize, "local_useless_slice", onSubtensor, 1, uselessSlice,
-			"full slices at the end of an index are dropped: X[0, :] → X[0]"),
-		rule(Canonicalize|Specialize|Useless, "local_useless_subtensor", onAnySubtensor, 0, uselessSubtensor,
-			"a selection of everything is dropped: x[:], x[0:n] where n is the size, x[arange(n)] → x"),
-		rule(Canonicalize|Specialize|Useless, "local_advanced_index_to_slice", slices.Concat(onAdvanced, onType[tensor.AdvancedIncSubtensorOp]()), 1,
-			advancedToSlice, "a list of numbers with one distance is a slice, if all are known to be in range: x[[0, 2]] → x[0:3:2]"),
-		rule(Canonicalize, "local_subtensor_lift", onAnySubtensor, 2, partOf[tensor.Elemwise](true, subtensorLift),
-			"a part is selected before computing: (x + y)[1:3] → x[1:3] + y[1:3]"),
-		rule(Canonicalize|Specialize, "local_subtensor_of_dimshuffle", onAnySubtensor, 2, partOf[tensor.DimShuffleOp](false, subtensorOfDimShuffle),
-			"a part is selected before dimensions are moved: X.T[0] → X[:, 0], x[None][0] → x, x[:, None][1:] → x[1:][:, None]"),
-		rule(Canonicalize|Specialize, "local_subtensor_of_join", onAnySubtensor, 2, partOf[tensor.JoinOp](false, subtensorOfJoin),
-			"a part of joined tensors is joined from their parts, if it is known of which: stack([x, y])[1] → y, "+
-				"join(0, x, y)[:, 1] → join(0, x[:, 1], y[:, 1]); it is not checked any more that the others fit"),
-		rule(Canonicalize|Specialize, "local_subtensor_of_reduce", onAnySubtensor, 2, partOf[tensor.Reduce](true, subtensorOfReduce),
-			"only the selected elements are reduced: sum(X, axis=1)[0] → sum(X[0])"),
-		rule(Canonicalize|Specialize, "local_subtensor_SpecifyShape_lift", onSubtensor, 2, partOf[tensor.SpecifyShapeOp](false, subtensorOfSpecifyShape),
-			"a part is selected before sizes of other dimensions are promised: specify_shape(X, [None, 3])[0] → specify_shape(X[0], [3])"),
-		rule(Canonicalize|Specialize, "local_subtensor_of_softmax", onAnySubtensor, 2, partOf[tensor.SoftmaxOp](true, subtensorOfSoftmax),
-			"only the selected rows are normalized: Softmax(X)[0] → Softmax(X[0])"),
-		rule(Canonicalize|Specialize, "local_subtensor_merge", onSubtensor, 0, through[*tensor.SubtensorOp](false, subtensorMerge),
-			"a part of a part is a part: x[2:][3] → x[5], x[1:9][2:4] → x[3:5], x[::-1][:n] → x[:~n:-1]"),
-		rule(Canonicalize|Specialize|Useless, "local_subtensor_make_vector", onAnySubtensor, 2, partOf[tensor.MakeVectorOp](false, subtensorMakeVector),
-			"an element of a MakeVector is known: MakeVector(a, b)[1] → b"),
-		rule(Canonicalize|Specialize|Useless, "local_subtensor_of_alloc", onAnySubtensor, 0, partOf[tensor.AllocOp](false, subtensorOfAlloc),
-			"a part of a filled tensor is a smaller one: Alloc(v, m, n)[i] → Alloc(v, n), where it is checked that i is in range"),
-		rule(Canonicalize|Stabilize|Specialize, "local_subtensor_of_dot", onAnySubtensor, 2, partOf[tensor.DotOp](true, subtensorOfDot),
-			"a part of a product is a product of parts: dot(A, B)[i, j] → dot(A[i], B[:, j])"),
-	)
+// subtensorRules are the rules of parts of tensors.
+var subtensorRules = goRules{
+	"local_subtensor_constant_indexes":  {onSubtensor, 1, subtensorConstants},
+	"local_useless_slice":               {onSubtensor, 1, uselessSlice},
+	"local_useless_subtensor":           {onAnySubtensor, 0, uselessSubtensor},
+	"local_advanced_index_to_slice":     {slices.Concat(onAdvanced, onAdvancedInc), 1, advancedToSlice},
+	"local_subtensor_lift":              {onAnySubtensor, 2, partOf[tensor.Elemwise](true, subtensorLift)},
+	"local_subtensor_of_dimshuffle":     {onAnySubtensor, 2, partOf[tensor.DimShuffleOp](false, subtensorOfDimShuffle)},
+	"local_subtensor_of_join":           {onAnySubtensor, 2, partOf[tensor.JoinOp](false, subtensorOfJoin)},
+	"local_subtensor_of_reduce":         {onAnySubtensor, 2, partOf[tensor.Reduce](true, subtensorOfReduce)},
+	"local_subtensor_SpecifyShape_lift": {onSubtensor, 2, partOf[tensor.SpecifyShapeOp](false, subtensorOfSpecifyShape)},
+	"local_subtensor_of_softmax":        {onAnySubtensor, 2, partOf[tensor.SoftmaxOp](true, subtensorOfSoftmax)},
+	"local_subtensor_merge":             {onSubtensor, 0, through[*tensor.SubtensorOp](false, subtensorMerge)},
+	"local_subtensor_make_vector":       {onAnySubtensor, 2, partOf[tensor.MakeVectorOp](false, subtensorMakeVector)},
+	"local_subtensor_of_alloc":          {onAnySubtensor, 0, partOf[tensor.AllocOp](false, subtensorOfAlloc)},
+	"local_subtensor_of_dot":            {onAnySubtensor, 2, partOf[tensor.DotOp](true, subtensorOfDot)},
 }
+
+var (
+	onSubtensor, onAdvanced = onType[*tensor.SubtensorOp](), onType[tensor.AdvancedSubtensorOp]()
+	onAnySubtensor          = slices.Concat(onSubtensor, onAdvanced)
+)
 
 // indexesOf returns the indexes of a Subtensor, or of an AdvancedSubtensor1 with a vector. It returns
 // nil for other ops that select.

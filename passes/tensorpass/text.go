@@ -9,9 +9,10 @@ import (
 	"sync"
 
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
 )
 
-// A rule that is an equation is text, in the file of its family.
+// Every rule stands in the file of its family, with its rewrites if it is an equation.
 //
 //go:embed rules/*
 var ruleFiles embed.FS
@@ -32,7 +33,7 @@ var classes = sync.OnceValue(func() map[string]string {
 })
 
 // textRules returns the rules of a file in rules, which is part of the program: faults panic.
-func textRules(family string) []Local {
+func textRules(family string, code goRules) []Local {
 	name := "rules/" + family + ".rules"
 	text, err := ruleFiles.ReadFile(name)
 	if err != nil {
@@ -42,14 +43,24 @@ func textRules(family string) []Local {
 	if err != nil {
 		panic(err)
 	}
-	locals := make([]Local, len(rules))
+	locals, used := make([]Local, len(rules)), 0
 	for i, r := range rules {
-		s, err := pattern.New(vocabulary{}, r, pattern.Shared())
-		groups, err2 := parseGroups(r.Groups)
-		if err := errors.Join(err, err2); err != nil {
+		groups, err := parseGroups(r.Groups)
+		locals[i] = Local{Groups: groups, Tags: r.Tags, Family: family}
+		if f, ok := code[r.Name]; ok && r.Go != "" {
+			locals[i].Rule = rewrite.Rule{Name: r.Name, Doc: r.Doc, Reason: r.Go, On: f.on, Depth: f.depth, Fn: f.fn}
+			used++
+		} else {
+			var err2 error
+			locals[i].Rule, err2 = pattern.New(vocabulary{}, r, pattern.Shared())
+			err = errors.Join(err, err2)
+		}
+		if err != nil {
 			panic(fmt.Errorf("%s:%d: %w", name, r.Line, err))
 		}
-		locals[i] = Local{Rule: s, Groups: groups, Tags: r.Tags, Family: family}
+	}
+	if used != len(code) {
+		panic(fmt.Errorf("%s: %d of %d Go functions are not in the file", name, len(code)-used, len(code)))
 	}
 	return locals
 }
