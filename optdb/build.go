@@ -13,7 +13,7 @@ import (
 // does nothing. Later changes of the database do not change the optimizer.
 func (d *db) Build(q Query) (*Optimizer, error) {
 	faults := append(d.faults(), d.unknownTags(q)...)
-	choices := d.choose(view{q: q, include: q.tags(include), top: true, faults: &faults}, "", 0)
+	choices := d.choose(view{q: q, include: q.tags(include), list: q.listed, top: true, faults: &faults}, "", 0)
 	if len(faults) > 0 {
 		return nil, joined(faults)
 	}

@@ -34,6 +34,10 @@
 // opposed to a tag, opens all databases around it, and a subquery decides by itself
 // what to select in a database.
 //
+// Instead of selecting, a query may list what runs as a pipeline, see [ParsePipeline], and
+// it may change settings of rewriters that are rewrite.Configurable. What any query
+// selects prints as a pipeline, see [Optimizer.Pipeline].
+//
 // A registration returns all its faults, and then leaves the database unchanged.
 // Only a constraint against an entry that is not registered yet is left to
 // [SequenceDB.Check] and [SequenceDB.Build].

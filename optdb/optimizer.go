@@ -125,6 +125,19 @@ func (o *Optimizer) Selected(name string) bool {
 	return slices.ContainsFunc(o.all(), func(c *choice) bool { return c.taken && c.is(name) })
 }
 
+// Settings returns the settings of the entry of that name, or at that path, with their
+// values, or nil if it is not in the optimizer or has none. See [rewrite.Configurable].
+func (o *Optimizer) Settings(name string) []rewrite.Setting {
+	for _, c := range o.all() {
+		if c.taken && c.is(name) {
+			if conf := c.configurable(); conf != nil {
+				return conf.Settings()
+			}
+		}
+	}
+	return nil
+}
+
 // Explain says why an entry is in the optimizer or not. It takes a name, or a path
 // of names joined by "/". If several databases have entries of that name, it
 // returns a line for each.
@@ -161,7 +174,9 @@ func (o *Optimizer) String() string {
 			if l.Placed {
 				place = formatPosition(l.Position) + " "
 			}
-			fmt.Fprintf(&b, "%s%s%s %s\n", strings.Repeat("    ", c.depth+1), place, l.Name, l.Class)
+			fmt.Fprintf(&b, "%s%s%s", strings.Repeat("    ", c.depth+1), place, l.Name)
+			printGiven(&b, c.settings)
+			b.WriteString(" " + l.Class + "\n")
 		}
 	}
 	return b.String()
@@ -200,12 +215,14 @@ type Listing struct {
 	Why      string   `json:"why,omitempty"`    // why it was selected
 	Cases    []string `json:"cases,omitempty"`  // the rewrites of a rule that is text, or of a walk with it
 	Reason   string   `json:"reason,omitempty"` // why a rule is a Go function
+	// Settings are those of the entry, see rewrite.Configurable, with their values.
+	Settings []rewrite.Setting `json:"settings,omitempty"`
 }
 
 // Entries returns all entries of the database in the order in which they would run,
 // databases before the entries in them.
 func (d *db) Entries() []Listing {
-	everything := view{out: " "}
+	everything := view{out: " ", faults: new([]error)}
 	o := Optimizer{choices: d.choose(everything, "", 0)}
 	var list []Listing
 	for _, c := range o.all() {
@@ -240,6 +257,9 @@ func (c *choice) listing() Listing {
 		Path: c.path, Name: e.Name, Depth: c.depth, Doc: e.Doc, Tags: slices.Clone(e.Tags),
 		Position: e.Position, Placed: c.db.kind == sequence,
 		Class: "rule", Dialect: c.dialect, Inplace: e.DB == nil && e.inplace(), Database: e.DB != nil, Why: c.why,
+	}
+	if conf := c.configurable(); conf != nil {
+		l.Settings = conf.Settings()
 	}
 	if e.DB != nil {
 		l.Class = e.DB.base().kind.class()

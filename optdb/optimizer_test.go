@@ -58,6 +58,14 @@ func TestEntries(t *testing.T) {
 		Path: "canonicalize", Name: "canonicalize", Class: profile.ClassEquilibrium, Doc: "Brings the graph to a normal form.",
 		Position: 1, Placed: true, Tags: []string{"fast_compile", "fast_run"}, Database: true,
 	}
+	var settings []string
+	for _, s := range list[6].Settings {
+		settings = append(settings, s.Name+"="+s.Value)
+	}
+	if got := strings.Join(settings, " "); got != "max-use=3 order=in-to-out ignore-new-trees=false" {
+		t.Errorf("settings %s", got)
+	}
+	list[6].Settings = nil
 	if diff := cmp.Diff(want, list[6]); diff != "" {
 		t.Error(diff)
 	}

@@ -3,6 +3,7 @@ package optdb
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,6 +20,8 @@ const maxNesting = 16
 //	-tag      exclude
 //	&tag      require
 //	db(...)   a subquery for the nested database db
+//	db{...}   settings of the entry db, such as canonicalize{max-use=8}
+//	[...]     a pipeline instead of +tag, see [ParsePipeline]
 //	<49       only positions below 49
 //	?         tags that no entry has are not an error
 //
@@ -83,6 +86,8 @@ func (p *parser) term(q *Query, first bool, depth int) error {
 		}
 		*q = q.Cutoff(position)
 		return nil
+	case '[':
+		return p.pipeline(q)
 	case '?':
 		p.at++
 		*q = q.Lenient()
@@ -98,7 +103,10 @@ func (p *parser) bare(q *Query, first bool, depth int) error {
 	if err != nil {
 		return p.fault(start, "unexpected %q, a tag needs one of + - & before it", p.text[start])
 	}
-	if p.at < len(p.text) && p.text[p.at] == '(' {
+	if p.peek('{') {
+		return p.set(q, name, start)
+	}
+	if p.peek('(') {
 		return p.subquery(q, name, start, depth)
 	}
 	mode, ok := Mode(name)
@@ -106,6 +114,45 @@ func (p *parser) bare(q *Query, first bool, depth int) error {
 		return p.fault(start, "the tag %s needs one of + - & before it", name)
 	}
 	*q = mode
+	return p.end()
+}
+
+// pipeline reads a list in brackets. The include of "debug" does not count.
+func (p *parser) pipeline(q *Query) error {
+	start := p.at
+	p.at++ // "["
+	if q.listed != nil {
+		return p.fault(start, "a second pipeline")
+	}
+	items, err := p.items(0)
+	if err != nil {
+		return err
+	}
+	if !p.peek(']') {
+		return p.fault(p.at, "no \"]\" after the pipeline")
+	}
+	p.at++
+	if q.listed = items; q.debug {
+		q.terms = slices.DeleteFunc(slices.Clone(q.terms), func(t term) bool { return t == term{include, ModeFastRun} })
+	}
+	return p.end()
+}
+
+// set reads settings in braces.
+func (p *parser) set(q *Query, entry string, start int) error {
+	if len(q.settingsOf(&Entry{Name: entry})) > 0 {
+		return p.fault(start, "settings of %s again", entry)
+	}
+	list, err := p.given()
+	if err != nil {
+		return err
+	}
+	for _, g := range list {
+		*q = q.Set(entry, g.name, g.value)
+	}
+	if p.peek('(') {
+		return p.fault(p.at, "settings of %s are a term of their own: %s{...} %[1]s(...)", entry, entry)
+	}
 	return p.end()
 }
 

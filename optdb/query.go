@@ -17,6 +17,9 @@ import (
 // its database. An entry of a nested database is selected only if the database is
 // selected too, or if the entry is included by name: a tag of the entry does not
 // open the database.
+//
+// A pipeline, see [ParsePipeline], selects by name instead: what it lists is selected
+// unless the query excludes it or requires other tags.
 type Query struct {
 	terms   []term // in the order given, without duplicates
 	subs    []subquery
@@ -25,6 +28,9 @@ type Query struct {
 	hasCut  bool
 	lenient bool
 	debug   bool
+
+	listed   pipeline // nil: entries are selected by their tags
+	settings []settings
 }
 
 type sign byte
@@ -106,7 +112,7 @@ func (q Query) Lenient() Query {
 
 // Empty reports whether the query can't select anything.
 func (q Query) Empty() bool {
-	return len(q.extras) == 0 && !slices.ContainsFunc(q.terms, func(t term) bool { return t.sign == include })
+	return len(q.extras) == 0 && len(q.listed) == 0 && !slices.ContainsFunc(q.terms, func(t term) bool { return t.sign == include })
 }
 
 // Debugging reports whether the query was derived from [ModeDebug].
@@ -117,9 +123,9 @@ func (q Query) Equal(o Query) bool { return q.String() == o.String() }
 
 // String returns the query in the form that [ParseQuery] reads:
 //
-//	+fast_run -inplace &nnet3 canonicalize(+fast_run -local_add_canonizer) <49 ?
+//	+fast_run -inplace &nnet3 canonicalize{max-use=8} stabilize(+fast_run -local_log1p) <49 ?
 //
-// The empty query prints as "none". Rewriters added by [Query.With] print as
+// A pipeline stands in brackets. The empty query prints as "none". Rewriters added by [Query.With] print as
 // [name@position], which can't be read back.
 func (q Query) String() string {
 	var b strings.Builder
@@ -141,6 +147,12 @@ func (q Query) print(b *strings.Builder) {
 	if q.debug {
 		b.WriteString(ModeDebug)
 	}
+	if q.listed != nil {
+		space()
+		b.WriteByte('[')
+		q.listed.print(b)
+		b.WriteByte(']')
+	}
 	for _, t := range q.terms {
 		if q.debug && t == (term{include, ModeFastRun}) {
 			continue
@@ -148,6 +160,11 @@ func (q Query) print(b *strings.Builder) {
 		space()
 		b.WriteByte(byte(t.sign))
 		b.WriteString(t.tag)
+	}
+	for _, s := range q.settings {
+		space()
+		b.WriteString(s.entry)
+		printGiven(b, s.list)
 	}
 	for _, s := range q.subs {
 		space()
@@ -200,7 +217,7 @@ func (q Query) sub(db string) (Query, bool) {
 			return q.subs[i].q, true
 		}
 	}
-	q.extras, q.hasCut, q.cutoff = nil, false, 0
+	q.extras, q.hasCut, q.cutoff, q.listed = nil, false, 0, nil
 	return q, false
 }
 

@@ -22,6 +22,10 @@ func TestParseQueryPrintsBack(t *testing.T) {
 		"+fast_run canonicalize(+fast_run -local_add_canonizer) specialize(-y none_of_it(+x <2.5)) <1.5000001",
 		"+a canonicalize()",
 		"+a <-0.01 ?",
+		"[useless, canonicalize{max-use=8, order=out-to-in}(a, b{x=}), c()] -inplace &a sub(+b) <49 ?",
+		"[]",
+		"debug [a] -b",
+		"+fast_run canonicalize{max-use=8} a{b=c:d}",
 		"+a(b",
 		"none",
 	} {
@@ -89,7 +93,20 @@ func TestParseQueryFaults(t *testing.T) {
 		{"d(+a)+b", "column 6: unexpected '+'"},
 		{strings.Repeat("d(", 17), "column 33: more than 16 subqueries inside each other"},
 		{strings.Repeat("d(", 1e5), "more than 16 subqueries"},
-		{"[x@1]", "column 1: unexpected '['"},
+		{"[x@1]", "column 3: unexpected '@'"},
+		{"[a", `column 3: no "]"`},
+		{"[a] [b]", "column 5: a second pipeline"},
+		{"[a b]", "column 4: unexpected 'b', passes are separated by commas"},
+		{"[a(b]", `column 5: no ")" after a(`},
+		{"[a, , b]", "column 5: unexpected ','"},
+		{"[a]+b", "column 4: unexpected '+'"},
+		{"[a{x}]", "column 4: a setting is name=value"},
+		{"[a{x=1 x=2}]", `column 8: no "}" after the settings`},
+		{"a{x=1, x=2}", "column 8: a second value of x"},
+		{"a{x=1} a{y=2}", "column 8: settings of a again"},
+		{"a{x=1}(+b)", "column 7: settings of a are a term of their own"},
+		{"a{x=1", `column 6: no "}"`},
+		{"[" + strings.Repeat("d(", 1e5), "more than 16 databases"},
 		{"?+a", "column 2: unexpected '+'"},
 	}
 	for _, test := range tests {
@@ -167,12 +184,13 @@ func TestModes(t *testing.T) {
 
 func TestQueryPrintsWhatParses(t *testing.T) {
 	tag := rapid.StringMatching(`[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,6}`)
+	value := rapid.StringMatching(`[^ \t\r\n,}]{0,5}`)
 	var query func(depth int) *rapid.Generator[optdb.Query]
 	query = func(depth int) *rapid.Generator[optdb.Query] {
 		return rapid.Custom(func(t *rapid.T) optdb.Query {
 			var q optdb.Query
 			for range rapid.IntRange(0, 5).Draw(t, "terms") {
-				switch rapid.IntRange(0, 5).Draw(t, "kind") {
+				switch rapid.IntRange(0, 7).Draw(t, "kind") {
 				case 0:
 					q = q.Including(tag.Draw(t, "tag"))
 				case 1:
@@ -187,6 +205,10 @@ func TestQueryPrintsWhatParses(t *testing.T) {
 					if depth < 3 {
 						q = q.Subquery(tag.Draw(t, "db"), query(depth+1).Draw(t, "sub"))
 					}
+				case 6:
+					q = q.Set(tag.Draw(t, "entry"), tag.Draw(t, "setting"), value.Draw(t, "value"))
+				case 7:
+					q = q.Excluding(tag.Draw(t, "tag"))
 				}
 			}
 			return q
@@ -208,7 +230,8 @@ func TestQueryPrintsWhatParses(t *testing.T) {
 // that reads as the same query, and builds an optimizer that can account for every entry, unless a
 // tag is unknown.
 func FuzzParseQuery(f *testing.F) {
-	for _, text := range []string{"+fast_run -inplace &nnet3 <49", "fast_compile &merge", "+useless canonicalize(+fast_run -local_add) <1.5 ?"} {
+	for _, text := range []string{"+fast_run -inplace &nnet3 <49", "fast_compile &merge", "+useless canonicalize(+fast_run -local_add) <1.5 ?",
+		"[useless, canonicalize{max-use=8}(constant_folding), merge1] -inplace", "fast_run canonicalize{order=out-to-in}"} {
 		f.Add(text)
 	}
 	db := nested(f)
@@ -234,13 +257,16 @@ func FuzzParseQuery(f *testing.F) {
 		}
 		o, err := db.Build(q)
 		if err != nil {
-			if !errors.Is(err, optdb.ErrUnknownTag) && !errors.Is(err, optdb.ErrUnknownEntry) {
-				t.Errorf("%q: %v", text, err)
+			for _, known := range []error{optdb.ErrUnknownTag, optdb.ErrUnknownEntry, optdb.ErrSetting, optdb.ErrKind, optdb.ErrSyntax} {
+				if errors.Is(err, known) {
+					return
+				}
 			}
+			t.Errorf("%q: %v", text, err)
 			return
 		}
 		for _, path := range paths {
-			if selected := !strings.Contains(o.Explain(path), "not selected"); selected != o.Selected(path) {
+			if selected := strings.Count(o.Explain(path), "\n")+1 > strings.Count(o.Explain(path), ": not selected: "); selected != o.Selected(path) {
 				t.Errorf("%q: %s is selected: %v, but %s", text, path, !selected, o.Explain(path))
 			}
 		}

@@ -20,8 +20,9 @@ type choice struct {
 	nested []*choice
 	// dialect is that of the entry, or else of the innermost database around it that
 	// has one.
-	dialect string
-	inner   db // the settings of the database, if the entry is one
+	dialect  string
+	inner    db      // the settings of the database, if the entry is one
+	settings []given // changed by the query
 }
 
 // A view is a query applied to a database, with what the databases around it
@@ -34,6 +35,8 @@ type view struct {
 	top       bool     // q is for this database itself: its cutoff and extras apply
 	early     bool     // the database runs before PositionInplace
 	out       string   // why nothing in the database is selected; empty: it is entered
+	list      pipeline // of the entries; nil: none
+	all       bool     // a pipeline lists the database without saying what in it
 	faults    *[]error // of extras
 }
 
@@ -41,18 +44,27 @@ type view struct {
 // It recurses as deep as databases are nested.
 func (d *db) choose(v view, path string, depth int) []*choice {
 	entries, _ := d.sorted()
+	items := make([]*item, len(entries))
+	if v.list != nil {
+		entries, items = d.arranged(v.list)
+		*v.faults = append(*v.faults, d.listFaults(v.list)...)
+	}
 	list := make([]*choice, 0, len(entries))
-	for _, e := range entries {
+	for i, e := range entries {
 		c := &choice{entry: e, db: d, path: path + e.Name, depth: depth, dialect: cmp.Or(e.Dialect, v.dialect)}
-		c.taken, c.why = d.decide(v, e)
-		if e.DB != nil {
-			c.enter(v)
-		}
+		c.taken, c.why = d.decide(v, e, items[i])
+		c.enter(v, items[i])
 		list = append(list, c)
 	}
-	if v.top {
-		list = append(list, d.extras(v, path, depth)...)
-		slices.SortStableFunc(list, func(a, b *choice) int { return cmp.Compare(a.entry.Position, b.entry.Position) })
+	if !v.top {
+		return list
+	}
+	for _, x := range d.extras(v, path, depth) {
+		at := len(list)
+		for at > 0 && (!list[at-1].taken && v.list != nil || list[at-1].entry.Position > x.entry.Position) {
+			at--
+		}
+		list = slices.Insert(list, at, x)
 	}
 	return list
 }
@@ -76,17 +88,15 @@ func (d *db) extras(v view, path string, depth int) []*choice {
 		if !c.taken {
 			c.why = v.out
 		}
-		if e.DB != nil {
-			c.enter(v)
-		}
+		c.enter(v, nil)
 		list = append(list, c)
 	}
 	return list
 }
 
-// decide applies a query to one entry. For a database it decides whether to enter
-// it; required tags concern only the entries inside.
-func (d *db) decide(v view, e *Entry) (bool, string) {
+// decide applies a query to one entry, which it of the pipeline names. For a database
+// it decides whether to enter it; required tags concern only the entries inside.
+func (d *db) decide(v view, e *Entry, it *item) (bool, string) {
 	tags := d.tags(e)
 	if v.out != "" {
 		return false, v.out
@@ -100,14 +110,19 @@ func (d *db) decide(v view, e *Entry) (bool, string) {
 		return false, fmt.Sprintf("its position %s is not below the cutoff %s", formatPosition(e.Position), formatPosition(v.q.cutoff))
 	}
 	by := ""
-	for _, t := range v.include {
-		if slices.Contains(tags, t) {
-			by = "selected by +" + t
-			break
+	switch {
+	case it != nil:
+		by = "the pipeline lists it"
+	case v.all:
+		by = "the pipeline lists its database"
+	case v.list != nil:
+		return false, "the pipeline does not list it"
+	default:
+		i := slices.IndexFunc(v.include, func(t string) bool { return slices.Contains(tags, t) })
+		if i < 0 {
+			return false, noTag(v, tags)
 		}
-	}
-	if by == "" {
-		return false, noTag(v, tags)
+		by = "selected by +" + v.include[i]
 	}
 	if e.DB == nil {
 		for _, t := range v.q.tags(require) {
@@ -126,29 +141,47 @@ func noTag(v view, tags []string) string {
 	return fmt.Sprintf("no tag of +%s, its tags are %s", strings.Join(v.include, " +"), strings.Join(tags, " "))
 }
 
-// enter decides about the entries of a nested database. A database that is not
-// selected by its own tags is entered for the entries in it that the query names.
-func (c *choice) enter(v view) {
+// enter applies settings, and decides about the entries of a nested database. A database
+// that is not selected by its own tags is entered for the entries in it that the
+// query names.
+func (c *choice) enter(v view, it *item) {
+	given := v.q.settingsOf(c.entry)
+	if it != nil && it.settings != nil {
+		given = it.settings
+	}
+	if c.entry.DB == nil {
+		*v.faults = append(*v.faults, c.configure(given)...)
+		return
+	}
+	c.inner = *c.entry.DB.base()
+	*v.faults = append(*v.faults, c.configure(given)...)
 	inner := view{
 		inherited: append(slices.Clone(v.inherited), c.db.tags(c.entry)...), dialect: c.dialect, faults: v.faults,
 		early: v.early || c.depth == 0 && c.db.kind == sequence && c.entry.Position < PositionInplace,
 	}
 	var own bool
-	if inner.q, own = v.q.subFor(c.entry); own {
+	if inner.q, own = v.q.subFor(c.entry); own && (it == nil || it.nested == nil) {
 		inner.include = inner.q.tags(include)
+		inner.list = inner.q.listed
 		inner.top = true
+	} else if v.list != nil || v.all {
+		inner.all = it == nil || it.nested == nil
+		if it != nil {
+			inner.list = it.nested
+		}
 	} else {
 		inner.include = v.include
 	}
 	if !c.taken {
-		if named := c.named(v, inner.include); len(named) > 0 {
+		if v.list != nil || v.all {
+			inner.out = fmt.Sprintf("%s, which contains it, is not selected: %s", c.entry.Name, c.why)
+		} else if named := c.named(v, inner.include); len(named) > 0 {
 			inner.include = named
 			c.taken, c.why = true, "entered for +"+strings.Join(named, " +")
 		} else {
 			inner.out = fmt.Sprintf("%s, which contains it, is not selected: %s", c.entry.Name, c.why)
 		}
 	}
-	c.inner = *c.entry.DB.base()
 	c.nested = c.entry.DB.base().choose(inner, c.path+"/", c.depth+1)
 	if c.taken && !slices.ContainsFunc(c.nested, func(n *choice) bool { return n.taken }) {
 		c.taken, c.why = false, c.why+", but nothing in it is selected"
@@ -224,10 +257,18 @@ func (q Query) added(tags, dbs map[string]bool) []*db {
 // unknown returns an error for every name in a query that is neither among the
 // tags nor among the databases.
 func (q Query) unknown(tags, dbs map[string]bool) []error {
-	if q.lenient {
-		return nil
-	}
 	var faults []error
+	if by := q.tags(include); q.listed != nil && len(by) > 0 {
+		faults = append(faults, fmt.Errorf("optdb: query %s: %w: +%s beside a pipeline, which lists all that it includes", q, ErrSyntax, by[0]))
+	}
+	if q.lenient {
+		return faults
+	}
+	for _, s := range q.settings {
+		if !tags[s.entry] {
+			faults = append(faults, fmt.Errorf("optdb: query %s: %w: settings of %s%s", q, ErrUnknownEntry, s.entry, didYouMean(s.entry, keys(tags))))
+		}
+	}
 	for _, t := range q.terms {
 		if !tags[t.tag] {
 			faults = append(faults, fmt.Errorf("optdb: query %s: %w %c%s%s", q, ErrUnknownTag, t.sign, t.tag, didYouMean(t.tag, keys(tags))))

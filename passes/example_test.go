@@ -118,5 +118,5 @@ func ExampleOptimizeOptions() {
 	o.MinDerivTime = 0
 	fmt.Println(o.Query(optdb.Include("fast_run")))
 	// Output:
-	// +fast_run -propagate_in_place +limit_derivative_times [deriv_times@0.55]
+	// +fast_run -propagate_in_place +limit_derivative_times limit_derivative_times{min-deriv-time=0}
 }

@@ -3,9 +3,11 @@ package passes
 import (
 	"flag"
 	"math"
+	"slices"
+	"strconv"
 
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes/nnet3pass"
+	"github.com/nnopt/nnopt/rewrite"
 )
 
 // OptimizeOptions are the switches of Kaldi's nnet3 optimizer, under Kaldi's names. Each stands for
@@ -123,23 +125,26 @@ func (o OptimizeOptions) Query(q optdb.Query) optdb.Query {
 			q = q.Excluding("memory_compression")
 		}
 	}
-	if times := o.derivTimes(); times != nnet3pass.AllDerivTimes() {
-		q = q.Including("limit_derivative_times").With(derivTimesName, nnet3pass.SetDerivTimes(times), derivTimesPosition)
+	for _, t := range []struct {
+		setting    string
+		value, all int
+	}{
+		{"min-deriv-time", o.MinDerivTime, math.MinInt32},
+		{"max-deriv-time", o.MaxDerivTime, math.MaxInt32},
+		{"max-deriv-time-relative", o.MaxDerivTimeRelative, math.MaxInt32},
+	} {
+		if v := min(max(t.value, math.MinInt32), math.MaxInt32); v != t.all {
+			q = q.Including(limitsTimes).Set(limitsTimes, t.setting, strconv.Itoa(v))
+		}
 	}
 	return q
 }
 
-// The rewriter that sets the limits runs right before limit_derivative_times.
-const (
-	derivTimesName     = "deriv_times"
-	derivTimesPosition = 0.55
-)
-
-func (o *OptimizeOptions) derivTimes() nnet3pass.DerivTimes {
-	clip := func(t int) int32 { return int32(min(max(t, math.MinInt32), math.MaxInt32)) }
-	return nnet3pass.DerivTimes{Min: clip(o.MinDerivTime), Max: clip(o.MaxDerivTime), MaxRelative: clip(o.MaxDerivTimeRelative)}
-}
+// limitsTimes is the entry that limits the times of derivatives.
+const limitsTimes = "limit_derivative_times"
 
 // NeedsDebugInfo reports whether an optimizer must know what the rows of matrices stand for, so that
 // computations for it must be compiled with compile.Options.DebugInfo.
-func NeedsDebugInfo(opt *optdb.Optimizer) bool { return opt != nil && opt.Selected(derivTimesName) }
+func NeedsDebugInfo(opt *optdb.Optimizer) bool {
+	return opt != nil && slices.ContainsFunc(opt.Settings(limitsTimes), func(s rewrite.Setting) bool { return s.Value != s.Default })
+}

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/lower"
-	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -19,57 +19,88 @@ import (
 // rows stand for.
 var ErrNoRows = errors.New("nnet3pass: limiting the times of derivatives takes a computation with debug information (compile.Options.DebugInfo)")
 
-// DerivTimes is the interval of times in which derivatives are propagated back, ends included. The
-// fields are Kaldi's options min-deriv-time, max-deriv-time and max-deriv-time-relative.
-type DerivTimes struct {
-	Min, Max int32
-	// MaxRelative counts from the largest time of an output. Unless it is math.MaxInt32, it
-	// replaces Max.
-	MaxRelative int32
+// derivTimes is the interval of times in which derivatives are propagated back, ends included.
+type derivTimes struct {
+	min, max int32
+	// maxRelative counts from the largest time of an output. Unless it is math.MaxInt32, it
+	// replaces max.
+	maxRelative int32
 }
 
-// AllDerivTimes returns the limits that include all times.
-func AllDerivTimes() DerivTimes { return DerivTimes{math.MinInt32, math.MaxInt32, math.MaxInt32} }
-
-// SetDerivTimes returns a rewriter that tells limit_derivative_times which times to keep. A query
-// adds it at a position before that pass.
-func SetDerivTimes(t DerivTimes) rewrite.GraphRewriter {
-	return rewrite.FromFunc("deriv_times", "sets the times at which derivatives are kept", nil, func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
-		return g.Attach(&derivTimes{t})
-	})
-}
-
-// derivTimes is a feature of the graph whose derivatives are limited.
-type derivTimes struct{ DerivTimes }
-
-func (*derivTimes) OnAttach(*fgraph.FunctionGraph) error { return nil }
+// allDerivTimes includes all times.
+var allDerivTimes = derivTimes{math.MinInt32, math.MaxInt32, math.MaxInt32}
 
 // limitDerivativeTimes treats derivatives at times outside the limits as zero. It avoids computing
 // them where it can: backward runs of simple components are cut down to the rows inside the limits,
 // or removed. Runs with a memo, and runs of components that look at several rows, stay as they are
 // but get zeros for rows outside. Statistics of the forward pass are dropped where no row is
-// inside. Without limits (SetDerivTimes) it does nothing.
+// inside. The limits are settings under the names of Kaldi's options; without them it does nothing.
 //
 // It looks up times by the command that an apply comes from, so it must run before passes that
 // change the rows of a component.
-func limitDerivativeTimes() rewrite.GraphRewriter {
-	return rewrite.Global{
+type limitDerivativeTimes struct {
+	rewrite.Global
+	times derivTimes
+}
+
+func newLimitDerivativeTimes(times derivTimes) limitDerivativeTimes {
+	return limitDerivativeTimes{times: times, Global: rewrite.Global{
 		Name: "limit_derivative_times", Doc: "treats derivatives at times outside min-deriv-time and max-deriv-time as zero, if these are set",
-		Fn: limitDerivatives,
+		Fn: func(ctx context.Context, h *rewrite.Handle) error { return limitDerivatives(ctx, h, times) },
+	}}
+}
+
+// fields returns the settings and where they are.
+func (t *derivTimes) fields() []struct {
+	name, doc string
+	value     *int32
+	all       int32
+} {
+	return []struct {
+		name, doc string
+		value     *int32
+		all       int32
+	}{
+		{"min-deriv-time", "treat derivatives at earlier times as zero", &t.min, allDerivTimes.min},
+		{"max-deriv-time", "treat derivatives at later times as zero", &t.max, allDerivTimes.max},
+		{"max-deriv-time-relative", "max-deriv-time, counted from the last output", &t.maxRelative, allDerivTimes.maxRelative},
 	}
 }
 
+// Settings returns Kaldi's options.
+func (p limitDerivativeTimes) Settings() []rewrite.Setting {
+	var list []rewrite.Setting
+	for _, f := range p.times.fields() {
+		list = append(list, rewrite.Setting{Name: f.name, Value: strconv.Itoa(int(*f.value)), Default: strconv.Itoa(int(f.all)), Doc: f.doc})
+	}
+	return list
+}
+
+// Configured returns the pass with another limit.
+func (p limitDerivativeTimes) Configured(name, value string) (rewrite.Configurable, error) {
+	times := p.times
+	for _, f := range times.fields() {
+		if f.name == name {
+			v, err := strconv.ParseInt(value, 10, 32)
+			if err != nil {
+				return nil, fmt.Errorf("%q is not an integer of 32 bits", value)
+			}
+			*f.value = int32(v)
+		}
+	}
+	return newLimitDerivativeTimes(times), nil
+}
+
 // limitDerivatives goes through the graph once, from inputs to outputs.
-func limitDerivatives(ctx context.Context, h *rewrite.Handle) error {
+func limitDerivatives(ctx context.Context, h *rewrite.Handle, times derivTimes) error {
 	g, rec := h.Graph(), h.Recorder()
-	times, limited := fgraph.FeatureOf[*derivTimes](g)
 	prog, ok := lower.ProgramOf(g)
-	if !ok || !limited || times.DerivTimes == AllDerivTimes() {
+	if !ok || times == allDerivTimes {
 		return nil
 	}
-	l := &derivLimiter{g: g, h: h, prog: prog, min: times.Min, max: times.Max, padded: make(map[*fgraph.Variable]bool)}
-	if times.MaxRelative != math.MaxInt32 {
-		l.max = addSaturated(l.lastOutput(), times.MaxRelative)
+	l := &derivLimiter{g: g, h: h, prog: prog, min: times.min, max: times.max, padded: make(map[*fgraph.Variable]bool)}
+	if times.maxRelative != math.MaxInt32 {
+		l.max = addSaturated(l.lastOutput(), times.maxRelative)
 	}
 	order, err := g.Toposort()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,14 +24,26 @@ import (
 	"github.com/nnopt/nnopt/passes/nnet3pass"
 )
 
+// derivTimes are limits to the times of derivatives.
+type derivTimes struct{ Min, Max, MaxRelative int32 }
+
+var allDerivTimes = derivTimes{math.MinInt32, math.MaxInt32, math.MaxInt32}
+
+// limit returns the query with the limits.
+func (t derivTimes) limit(q optdb.Query) optdb.Query {
+	const entry = "limit_derivative_times"
+	set := func(q optdb.Query, name string, v int32) optdb.Query { return q.Set(entry, name, strconv.Itoa(int(v))) }
+	return set(set(set(q.Including(entry), "min-deriv-time", t.Min), "max-deriv-time", t.Max), "max-deriv-time-relative", t.MaxRelative)
+}
+
 // limited optimizes a computation by a query, with limits to the times of derivatives.
-func limited(t testingT, nn *nnet3.Nnet, c *computation.Computation, query string, times nnet3pass.DerivTimes) *computation.Computation {
+func limited(t testingT, nn *nnet3.Nnet, c *computation.Computation, query string, times derivTimes) *computation.Computation {
 	t.Helper()
 	q, err := optdb.ParseQuery(query)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt, err := passes.Default().Build(q.Including("limit_derivative_times").With("deriv_times", nnet3pass.SetDerivTimes(times), 0.5))
+	opt, err := passes.Default().Build(times.limit(q))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,12 +164,12 @@ func TestLimitDerivTimesProperty(t *testing.T) {
 		query := rapid.SampledFrom(limitQueries).Draw(t, "query")
 		low := rapid.Int32Range(-8, 12).Draw(t, "low")
 		high := low + rapid.Int32Range(0, 14).Draw(t, "length")
-		times := nnet3pass.DerivTimes{Min: low, Max: high, MaxRelative: math.MaxInt32}
+		times := derivTimes{Min: low, Max: high, MaxRelative: math.MaxInt32}
 		want := results(t, nn, zeroedByHand(c, low, high), req)
 		compareResults(t, fmt.Sprintf("%s [%d, %d]\n%s\n", query, low, high, text), results(t, nn, limited(t, nn, c, query, times), req), want, 1e-4)
 
-		wide := nnet3pass.DerivTimes{Min: -1000, Max: 1000, MaxRelative: math.MaxInt32}
-		if a, b := limited(t, nn, c, query, wide), limited(t, nn, c, query, nnet3pass.AllDerivTimes()); a.Counts().Commands != b.Counts().Commands {
+		wide := derivTimes{Min: -1000, Max: 1000, MaxRelative: math.MaxInt32}
+		if a, b := limited(t, nn, c, query, wide), limited(t, nn, c, query, allDerivTimes); a.Counts().Commands != b.Counts().Commands {
 			t.Fatalf("limits that contain all times make %d commands of %d", a.Counts().Commands, b.Counts().Commands)
 		}
 	})
@@ -179,9 +192,9 @@ func TestLimitDerivTimes(t *testing.T) {
 			for _, limits := range [][2]int32{{first, last}, {first + 1, last - 1}, {last + 100, last + 200}} {
 				want := results(t, nn, zeroedByHand(c, limits[0], limits[1]), req)
 				for _, query := range limitQueries {
-					got := limited(t, nn, c, query, nnet3pass.DerivTimes{Min: limits[0], MaxRelative: limits[1] - last})
+					got := limited(t, nn, c, query, derivTimes{Min: limits[0], MaxRelative: limits[1] - last})
 					compareResults(t, fmt.Sprintf("%s %v", query, limits), results(t, nn, got, req), want, 1e-3)
-					a, b := limited(t, nn, c, query, nnet3pass.AllDerivTimes()).Counts(), got.Counts()
+					a, b := limited(t, nn, c, query, allDerivTimes).Counts(), got.Counts()
 					t.Logf("%-45s %v: %d commands and %d bytes, without limits %d and %d", query, limits, b.Commands, b.MaxMemoryBytes, a.Commands, a.MaxMemoryBytes)
 				}
 			}
@@ -257,7 +270,7 @@ func TestLimitDerivTimesRows(t *testing.T) {
 		{7, 100, nil, 0},
 		{4, 2, nil, 0},
 	} {
-		got := limited(t, nn, c, "none", nnet3pass.DerivTimes{Min: test.low, Max: test.high, MaxRelative: math.MaxInt32})
+		got := limited(t, nn, c, "none", derivTimes{Min: test.low, Max: test.high, MaxRelative: math.MaxInt32})
 		var rows []int32
 		stats := 0
 		for _, cmd := range got.Commands {
@@ -272,7 +285,7 @@ func TestLimitDerivTimesRows(t *testing.T) {
 			t.Errorf("[%d, %d]: backward runs of %v rows, want %v; %d with statistics, want %d", test.low, test.high, rows, test.rows, stats, test.stats)
 		}
 	}
-	got := results(t, nn, limited(t, nn, c, "+fast_run", nnet3pass.DerivTimes{Min: 7, Max: 100, MaxRelative: math.MaxInt32}), req)
+	got := results(t, nn, limited(t, nn, c, "+fast_run", derivTimes{Min: 7, Max: 100, MaxRelative: math.MaxInt32}), req)
 	for name, data := range got {
 		if name != "matrix of output" && slices.ContainsFunc(data, func(x float32) bool { return x != 0 }) {
 			t.Errorf("%s is not zero although all derivatives are", name)
@@ -346,7 +359,7 @@ func TestLimitDerivTimesKinds(t *testing.T) {
 				for low := int32(-4); low < 12; low++ {
 					for high := low; high < 12; high += 3 {
 						want := results(t, nn, zeroedByHand(c, low, high), req)
-						times := nnet3pass.DerivTimes{Min: low, Max: high, MaxRelative: math.MaxInt32}
+						times := derivTimes{Min: low, Max: high, MaxRelative: math.MaxInt32}
 						for _, query := range []string{"none", "+fast_run"} {
 							what := fmt.Sprintf("%s [%d, %d], %d sequences", query, low, high, sequences)
 							compareResults(t, what, results(t, nn, limited(t, nn, c, query, times), req), want, 1e-4)
@@ -363,8 +376,8 @@ func TestLimitDerivTimesKinds(t *testing.T) {
 func TestLimitDerivTimesRelative(t *testing.T) {
 	nn, req, c := compileStack(t, compile.Options{DebugInfo: true})
 	const last = 5
-	a := limited(t, nn, c, "+fast_run", nnet3pass.DerivTimes{Min: math.MinInt32, Max: last - 2, MaxRelative: math.MaxInt32})
-	b := limited(t, nn, c, "+fast_run", nnet3pass.DerivTimes{Min: math.MinInt32, Max: 0, MaxRelative: -2})
+	a := limited(t, nn, c, "+fast_run", derivTimes{Min: math.MinInt32, Max: last - 2, MaxRelative: math.MaxInt32})
+	b := limited(t, nn, c, "+fast_run", derivTimes{Min: math.MinInt32, Max: 0, MaxRelative: -2})
 	compareResults(t, "relative", results(t, nn, b, req), results(t, nn, a, req), 0)
 	if len(a.Commands) != len(b.Commands) {
 		t.Errorf("%d and %d commands", len(a.Commands), len(b.Commands))
@@ -375,8 +388,8 @@ func TestLimitDerivTimesRelative(t *testing.T) {
 // limits.
 func TestLimitDerivTimesNeedsRows(t *testing.T) {
 	nn, _, c := compileStack(t, compile.Options{})
-	times := nnet3pass.DerivTimes{Min: 1, Max: 2, MaxRelative: math.MaxInt32}
-	opt, err := passes.Default().Build(optdb.Include("fast_run").With("deriv_times", nnet3pass.SetDerivTimes(times), 0.5))
+	times := derivTimes{Min: 1, Max: 2, MaxRelative: math.MaxInt32}
+	opt, err := passes.Default().Build(times.limit(optdb.Include("fast_run")))
 	if err != nil {
 		t.Fatal(err)
 	}

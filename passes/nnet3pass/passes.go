@@ -18,7 +18,7 @@ func Rules() []rewrite.Rule {
 // Passes returns the graph rewriters, in the order in which the standard database runs them.
 func Passes() []rewrite.GraphRewriter {
 	return []rewrite.GraphRewriter{
-		limitDerivativeTimes(), consolidateModelUpdate(),
+		newLimitDerivativeTimes(allDerivTimes), consolidateModelUpdate(),
 		rewrite.In2Out("local_multiply_out", multiplyOut()), SplitRecurrentAffine(leastSplit),
 		trimInputs(), propagateInPlace(), backpropInPlace(),
 		planStorage(), extendMatrices(), convertAddition(), removeAssignments(), initializeUndefined(), moveSizingCommands(),
