@@ -4,36 +4,43 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
 
-// A Difference compares a rewriter, or one of its rules, in two runs.
+// A Difference compares a rewriter, one of its rules, or a counter of either in two
+// runs.
 type Difference struct {
-	Path  string      // names from the root down, joined by "/"
-	Name  string      // the last name of the path
-	Depth int         // 0 for the root; for a rule, that of its rewriter
-	Rule  string      // empty for the rewriter itself
-	Only  string      // "a" or "b" if only one run has it, or else empty
-	A, B  Measurement // zero if the run does not have it
+	Path    string      // names from the root down, joined by "/"
+	Name    string      // the last name of the path
+	Depth   int         // 0 for the root; for a rule, that of its rewriter
+	Rule    string      // empty for the rewriter itself
+	Counter string      // empty for the rewriter or the rule itself
+	Unit    string      // of the counter
+	Only    string      // "a" or "b" if only one run has it, or else empty
+	A, B    Measurement // zero if the run does not have it
 }
 
-// A Measurement is the comparable part of a record or of a rule.
+// A Measurement is the comparable part of a record, a rule or a counter.
 type Measurement struct {
 	Time    time.Duration
-	Nodes   int // applies after the rewriter; applies created by the rule
-	Changed int // replacements made; applications of the rule
+	Nodes   int     // applies after the rewriter; applies created by the rule
+	Changed int     // replacements made; applications of the rule
+	Value   float64 // of the counter; otherwise 0
 }
 
 // Diff compares two runs. It matches rewriters as [Merge] does, and rules by name. It
-// returns all rewriters of both runs, parents before children, and the rules that
-// fired differently often or created a different number of nodes.
+// returns all rewriters of both runs, parents before children, the rules that fired
+// differently often or created a different number of nodes, and the counters that
+// differ, except those of time.
 func Diff(a, b *Record) []Difference { return match{a, b}.differences("", 0) }
 
 // differences compares the records and their descendants.
 func (m match) differences(path string, depth int) []Difference {
 	d := Difference{Depth: depth}
 	var a, b []*Record
+	var counted [2][]Counter
 	switch {
 	case m.a == nil && m.b == nil:
 		return nil
@@ -43,13 +50,14 @@ func (m match) differences(path string, depth int) []Difference {
 		d.Only = "b"
 	}
 	if m.b != nil {
-		d.Name, d.B, b = m.b.Name, m.b.measurement(), m.b.Children
+		d.Name, d.B, b, counted[1] = m.b.Name, m.b.measurement(), m.b.Children, m.b.Counters
 	}
 	if m.a != nil {
-		d.Name, d.A, a = m.a.Name, m.a.measurement(), m.a.Children
+		d.Name, d.A, a, counted[0] = m.a.Name, m.a.measurement(), m.a.Children, m.a.Counters
 	}
 	d.Path = path + d.Name
-	list := append([]Difference{d}, ruleDifferences(d, m)...)
+	list := append([]Difference{d}, counterDifferences(d, counted)...)
+	list = append(list, ruleDifferences(d, m)...)
 	for _, pair := range matchChildren(a, b) {
 		list = append(list, pair.differences(d.Path+"/", depth+1)...)
 	}
@@ -62,8 +70,9 @@ func (r *Record) measurement() Measurement {
 
 func ruleDifferences(of Difference, m match) []Difference {
 	var list []Difference
+	var counted [][2][]Counter
 	at := make(map[string]int)
-	add := func(rules []RuleRecord, only string, side func(*Difference) *Measurement) {
+	add := func(rules []RuleRecord, only string, number int, side func(*Difference) *Measurement) {
 		for i := range rules {
 			u := &rules[i]
 			k, ok := at[u.Name]
@@ -71,29 +80,54 @@ func ruleDifferences(of Difference, m match) []Difference {
 				k = len(list)
 				at[u.Name] = k
 				list = append(list, Difference{Path: of.Path, Name: of.Name, Depth: of.Depth, Rule: u.Name, Only: only})
+				counted = append(counted, [2][]Counter{})
 			} else {
 				list[k].Only = ""
 			}
+			counted[k][number] = u.Counters
 			*side(&list[k]) = Measurement{Time: u.Time, Nodes: u.Created, Changed: u.Applied}
 		}
 	}
 	if m.a != nil {
-		add(m.a.Rules, "a", func(d *Difference) *Measurement { return &d.A })
+		add(m.a.Rules, "a", 0, func(d *Difference) *Measurement { return &d.A })
 	}
 	if m.b != nil {
-		add(m.b.Rules, "b", func(d *Difference) *Measurement { return &d.B })
+		add(m.b.Rules, "b", 1, func(d *Difference) *Measurement { return &d.B })
 	}
-	kept := list[:0]
-	for _, d := range list {
-		if d.A.Changed != d.B.Changed || d.A.Nodes != d.B.Nodes {
-			kept = append(kept, d)
+	var kept []Difference
+	for k, d := range list {
+		counters := counterDifferences(d, counted[k])
+		if d.A.Changed != d.B.Changed || d.A.Nodes != d.B.Nodes || len(counters) > 0 {
+			kept = append(append(kept, d), counters...)
 		}
 	}
 	return kept
 }
 
+// counterDifferences compares the counters of a rewriter or rule.
+func counterDifferences(of Difference, counted [2][]Counter) []Difference {
+	var list []Difference
+	for number, counters := range counted {
+		for _, c := range counters {
+			k := slices.IndexFunc(list, func(d Difference) bool { return d.Counter == c.Name && d.Unit == c.Unit })
+			if k < 0 {
+				k = len(list)
+				list = append(list, Difference{Path: of.Path, Name: of.Name, Depth: of.Depth, Rule: of.Rule, Counter: c.Name, Unit: c.Unit, Only: "ab"[number : number+1]})
+			} else {
+				list[k].Only = ""
+			}
+			if number == 0 {
+				list[k].A.Value = c.Value
+			} else {
+				list[k].B.Value = c.Value
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(d Difference) bool { return d.Unit == "s" || d.A == d.B })
+}
+
 // WriteDiff writes the comparison of two runs as a table: a line per rewriter, and
-// below it the rules that fired differently.
+// below it the counters and the rules that differ.
 func WriteDiff(w io.Writer, a, b *Record) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%12s %12s %8s %9s %9s %9s %9s  %s\n",
@@ -103,8 +137,22 @@ func WriteDiff(w io.Writer, a, b *Record) error {
 		if d.Rule != "" {
 			name, in = d.Rule, in+"  . "
 		}
+		if d.Counter != "" {
+			name, in = d.Counter, in+"  # "
+		}
 		if d.Only != "" {
 			name += " (only " + d.Only + ")"
+		}
+		if d.Counter != "" {
+			a, b := Counter{Value: d.A.Value, Unit: d.Unit}.Text(), Counter{Value: d.B.Value, Unit: d.Unit}.Text()
+			switch d.Only {
+			case "a":
+				b = "-"
+			case "b":
+				a = "-"
+			}
+			fmt.Fprintf(out, "%54s %9s %9s  %s%s\n", "", a, b, in, name)
+			continue
 		}
 		fmt.Fprintf(out, "%11.6fs %11.6fs %8s %9d %9d %9d %9d  %s%s\n", d.A.Time.Seconds(), d.B.Time.Seconds(),
 			ratio(d.A.Time, d.B.Time), d.A.Nodes, d.B.Nodes, d.A.Changed, d.B.Changed, in, name)

@@ -28,6 +28,9 @@ func (r *Record) clone() *Record {
 	for i := range c.Passes {
 		c.Passes[i].Rules = slices.Clone(c.Passes[i].Rules)
 	}
+	for i := range c.Rules {
+		c.Rules[i].Counters = slices.Clone(c.Rules[i].Counters)
+	}
 	c.Children = nil
 	for _, child := range r.Children {
 		c.Children = append(c.Children, child.clone())
@@ -76,11 +79,12 @@ func (r *Record) addFigures(o *Record) {
 			r.Rules[i].add(rule)
 		} else {
 			at[rule.Name] = len(r.Rules)
+			rule.Counters = slices.Clone(rule.Counters)
 			r.Rules = append(r.Rules, rule)
 		}
 	}
 	for _, c := range o.Counters {
-		r.count(c)
+		r.Counters = AddCounter(r.Counters, c)
 	}
 }
 

@@ -89,6 +89,9 @@ func TestDiff(t *testing.T) {
 	c.Changed = 12
 	c.Rules = []profile.RuleRecord{{Name: "more", Applied: 4, Time: time.Second}, {Name: "same", Applied: 2}, {Name: "new", Applied: 5}}
 	b.Children[1].Name = "merge3"
+	a.Children[0].Counters = []profile.Counter{{Name: "same", Value: 3}, {Name: "cut", Value: 7}, {Name: "clock", Value: 1, Unit: "s"}}
+	c.Counters = []profile.Counter{{Name: "same", Value: 3}, {Name: "cut", Value: 9}, {Name: "clock", Value: 2, Unit: "s"}, {Name: "mass", Value: 1.5, Unit: "kg"}}
+	c.Rules[1].Counters = []profile.Counter{{Name: "tries", Value: 2}}
 	var text strings.Builder
 	if err := profile.WriteDiff(&text, a, b); err != nil {
 		t.Fatal(err)
@@ -97,6 +100,10 @@ func TestDiff(t *testing.T) {
       time a       time b      b/a   nodes a   nodes b changed a changed b  name
    4.000000s    1.000000s     0.25        50        40         0         0  fast_run
    2.000000s    2.000000s     1.00        81        81         9        12    canonicalize
+                                                               7         9      # cut
+                                                               -    1.5 kg      # mass (only b)
+   0.000000s    0.000000s        -         0         0         2         2      . same
+                                                               -         2      .   # tries (only b)
    1.000000s    1.000000s     1.00         0         0         1         4      . more
    0.000000s    0.000000s        -         3         0         1         0      . gone (only a)
    0.000000s    0.000000s        -         0         0         0         5      . new (only b)
@@ -107,8 +114,11 @@ func TestDiff(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	d := profile.Diff(a, b)
-	if d[2].Path != "fast_run/canonicalize" || d[2].Name != "canonicalize" || d[2].Rule != "more" || d[2].Depth != 1 {
-		t.Errorf("%+v", d[2])
+	if d[6].Path != "fast_run/canonicalize" || d[6].Name != "canonicalize" || d[6].Rule != "more" || d[6].Depth != 1 {
+		t.Errorf("%+v", d[6])
+	}
+	if d[2].Counter != "cut" || d[2].A.Value != 7 || d[2].B.Value != 9 || d[5].Rule != "same" || d[5].Counter != "tries" {
+		t.Errorf("%+v, %+v", d[2], d[5])
 	}
 	if len(profile.Diff(nil, nil)) != 0 {
 		t.Error("nothing differs from nothing")

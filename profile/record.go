@@ -68,9 +68,11 @@ type RuleRecord struct {
 	Created  int           `json:"created"`           // applies that it added to the graph
 	Time     time.Duration `json:"time_ns"`
 	Global   bool          `json:"global,omitempty"` // a graph rewriter that an equilibrium runs in every pass
+
+	Counters []Counter `json:"counters,omitempty"` // of its own, see rewrite.Context.Count
 }
 
-// A Counter is another figure of a rewriter. Unit "s" stands for seconds, an empty
+// A Counter is another figure of a rewriter or a rule. Unit "s" stands for seconds, an empty
 // unit for a count. Reports print any other unit after the value.
 type Counter struct {
 	Name  string  `json:"name"`

@@ -1,6 +1,9 @@
 package profile
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Recorder fills in the [Record] of a rewriter while it runs. All methods may be
 // called on a nil *Recorder, which records nothing. [Recorder.Now] does not even
@@ -165,6 +168,7 @@ func (r *Recorder) AddRule(rule RuleRecord) {
 			r.rules = make(map[string]int)
 		}
 		r.rules[rule.Name] = len(r.record.Rules)
+		rule.Counters = slices.Clone(rule.Counters)
 		r.record.Rules = append(r.record.Rules, rule)
 		return
 	}
@@ -174,7 +178,7 @@ func (r *Recorder) AddRule(rule RuleRecord) {
 // Count adds to a counter, which it creates if it is new.
 func (r *Recorder) Count(name string, delta float64, unit string) {
 	if r != nil {
-		r.record.count(Counter{Name: name, Value: delta, Unit: unit})
+		r.record.Counters = AddCounter(r.record.Counters, Counter{Name: name, Value: delta, Unit: unit})
 	}
 }
 
@@ -192,14 +196,15 @@ func (r *Recorder) Set(name string, value float64, unit string) {
 	r.record.Counters = append(r.record.Counters, Counter{name, value, unit})
 }
 
-func (r *Record) count(c Counter) {
-	for i := range r.Counters {
-		if have := &r.Counters[i]; have.Name == c.Name && have.Unit == c.Unit {
+// AddCounter adds c to the counter of its name and unit, which it appends if the list has none.
+func AddCounter(list []Counter, c Counter) []Counter {
+	for i := range list {
+		if have := &list[i]; have.Name == c.Name && have.Unit == c.Unit {
 			have.Value += c.Value
-			return
+			return list
 		}
 	}
-	r.Counters = append(r.Counters, c)
+	return append(list, c)
 }
 
 func (r *RuleRecord) add(o RuleRecord) {
@@ -209,4 +214,7 @@ func (r *RuleRecord) add(o RuleRecord) {
 	r.Created += o.Created
 	r.Time += o.Time
 	r.Global = r.Global || o.Global
+	for _, c := range o.Counters {
+		r.Counters = AddCounter(r.Counters, c)
+	}
 }

@@ -170,6 +170,7 @@ func (t *textWriter) rules(r *Record, in string) {
 		t.line("%stimes - times applied - nb node created - name:", in)
 		for _, u := range used {
 			t.line("%s%s - %d - %d - %s", in, t.sec(u.Time), u.Applied, u.Created, u.Name)
+			t.ruleCounters(&u, in)
 		}
 	}
 	var lost time.Duration
@@ -184,7 +185,15 @@ func (t *textWriter) rules(r *Record, in string) {
 	for _, u := range unused {
 		if u.Time > 0 {
 			t.line("%s  %s - %s", in, t.sec(u.Time), u.Name)
+			t.ruleCounters(&u, in+"  ")
 		}
+	}
+}
+
+// ruleCounters writes the counters of a rule below its line.
+func (t *textWriter) ruleCounters(u *RuleRecord, in string) {
+	for _, c := range u.Counters {
+		t.line("%s  %s %s", in, c.Name, c.Text())
 	}
 }
 
@@ -199,6 +208,8 @@ func (t *textWriter) topo(r *Record, level int) {
 	t.extra(r, in[1:], "init io_toposort", "loop time", "callback_time")
 	if len(r.Rules) > 1 {
 		t.group(r, in)
+	} else if len(r.Rules) == 1 {
+		t.ruleCounters(&r.Rules[0], in[2:])
 	}
 }
 
@@ -208,6 +219,7 @@ func (t *textWriter) group(r *Record, in string) {
 	t.line("%stime taken - times applied - times tried - name - node_created", in)
 	for _, u := range append(used, unused...) {
 		t.line("%s%s - %d - %d - %s - %d", in, t.sec(u.Time), u.Applied, u.Attempts, u.Name, u.Created)
+		t.ruleCounters(&u, in)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
 )
 
 // A Context tells a node rewriter about its driver. It is valid during the call.
@@ -15,6 +16,8 @@ type Context struct {
 	pass string
 	rule string
 	node *fgraph.Apply
+
+	counters *[]profile.Counter // of the rule; nil if nobody records
 }
 
 // NewContext returns a context for calling a node rewriter without a driver.
@@ -30,6 +33,14 @@ func (c *Context) Context() context.Context { return c.ctx }
 
 // Pass returns the name of the pass that is running.
 func (c *Context) Pass() string { return c.pass }
+
+// Count adds to a counter of the rule, which the profile shows with the rule. An empty unit
+// stands for a count, see [profile.Counter].
+func (c *Context) Count(name string, delta float64, unit string) {
+	if c.counters != nil {
+		*c.counters = profile.AddCounter(*c.counters, profile.Counter{Name: name, Value: delta, Unit: unit})
+	}
+}
 
 // Miss proposes nothing and gives the reason, which is formatted only if [Options.WhyNot] is
 // set.

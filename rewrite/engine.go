@@ -39,6 +39,8 @@ type ruleState struct {
 	refused int
 	created int
 	time    time.Duration
+
+	counters []profile.Counter // by Context.Count
 }
 
 // newEngine prepares a run of rules over g. set may be nil or made of other rules. The caller
@@ -79,7 +81,7 @@ func (e *engine) close() {
 	for i := range e.rules {
 		r := &e.rules[i]
 		e.rec.AddRule(profile.RuleRecord{Name: r.name, Attempts: attempts[i], Applied: r.applied,
-			Refused: r.refused, Created: r.created, Time: r.time})
+			Refused: r.refused, Created: r.created, Time: r.time, Counters: r.counters})
 		e.rec.Changed(r.applied)
 	}
 	addTimes(e.rec, e.g, e.before)
@@ -146,6 +148,9 @@ func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
 		}
 	}()
 	e.c.rule, e.c.node = r.name, n
+	if e.rec.Enabled() {
+		e.c.counters = &r.counters
+	}
 	e.proposed = false
 	e.g.Freeze()
 	res, err := r.fn(&e.c, n)

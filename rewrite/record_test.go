@@ -5,8 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
@@ -62,5 +66,47 @@ func TestRecordsOfAllDrivers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRuleCounters: what a rule counts stands with the rule in the profile, whichever driver runs it
+// and whether it fires or not, and costs nothing when nobody records.
+func TestRuleCounters(t *testing.T) {
+	seen := Rule{Name: "count_f", On: list(TrackOp(op("f"))), Fn: func(c *Context, n *fgraph.Apply) (Result, error) {
+		c.Count("seen", 1, "")
+		c.Count("weight", 2.5, "kg")
+		return Result{}, nil
+	}}
+	build := func() *fgraph.FunctionGraph {
+		x := input("x")
+		return newGraph(t, list(x), list(nested(x, repeat("f", 5)...)))
+	}
+	for name, d := range map[string]GraphRewriter{
+		"walk":        In2Out("d", seen),
+		"two":         In2Out("d", swap("g_to_h", "g", "h"), seen),
+		"equilibrium": &Equilibrium{Name: "d", Rules: list[NodeRewriter](seen)},
+		"group":       In2Out("d", &Group{Name: "count_f", Rules: list[NodeRewriter](seen)}),
+	} {
+		rec := profile.New("d", Describe(d).Class)
+		if err := Run(context.Background(), d, build(), rec); err != nil {
+			t.Fatal(err)
+		}
+		rec.End()
+		r := rec.Record()
+		rule := r.Rules[slices.IndexFunc(r.Rules, func(u profile.RuleRecord) bool { return u.Name == "count_f" })]
+		if diff := cmp.Diff([]profile.Counter{{Name: "seen", Value: 5}, {Name: "weight", Value: 12.5, Unit: "kg"}}, rule.Counters); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		var text bytes.Buffer
+		if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), " seen 5\n") || !strings.Contains(text.String(), " weight 12.5 kg\n") {
+			t.Errorf("%s: %v\n%s", name, err, text.String())
+		}
+	}
+	if err := Run(context.Background(), In2Out("d", seen), build(), nil); err != nil {
+		t.Fatal(err)
+	}
+	c := NewContext(context.Background(), build())
+	if n := testing.AllocsPerRun(10, func() { c.Count("seen", 1, "") }); n != 0 {
+		t.Errorf("%v allocations without a record", n)
 	}
 }
