@@ -15,6 +15,9 @@ type Culprit struct {
 	// Node is the apply that the rule was shown, Before the replaced expression and After
 	// its replacement. They are empty for a change made as a whole.
 	Node, Before, After string
+	// Number counts the rewrites that were allowed up to this one, which is the last one with
+	// a [Budget] of that number. It is 0 if a pass is to blame.
+	Number int
 }
 
 // String returns the pass, the rule and the rewrite.
@@ -39,7 +42,9 @@ func Bisect(ctx context.Context, right func(context.Context) bool) (Culprit, boo
 		return Culprit{}, false
 	}
 	if all := b.rewrites; b.run(0, -1) {
-		b.run(first(0, all, func(n int) bool { return b.run(n, -1) }), -1)
+		n := first(0, all, func(n int) bool { return b.run(n, -1) })
+		b.run(n, -1)
+		b.last.Number = n
 		return b.last, true
 	}
 	if all := len(b.passes); b.run(0, 0) {

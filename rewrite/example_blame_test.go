@@ -65,7 +65,7 @@ func ExampleOptions() {
 	g := graphOf([]*fgraph.Variable{x, y}, apply("true_div", apply("mul", x, y), y))
 	ctx := rewrite.WithOptions(context.Background(), rewrite.Options{
 		OnFailure: rewrite.Ignore,
-		Reproduce: func(f rewrite.Failure) { fmt.Printf("%v\n\tbefore: %s\n", f.Err, f.Graph) },
+		Reproduce: func(f rewrite.Failure) { fmt.Printf("%v\n\tbefore: %v\n", f.Err, f.Graph) },
 	})
 	err := rewrite.Run(ctx, rewrite.In2Out("walk", faulty, simplify), g, nil)
 	fmt.Println(g, err)

@@ -37,7 +37,7 @@ type Options struct {
 	// MaxUse, unless 0, is the default of all drivers.
 	MaxUse float64
 	// Reproduce, unless nil, receives every failure, including those that do not stop the
-	// run, with the graph as it was before the pass. This prints the graph before every
+	// run, with the graph as it was before the pass. This copies the graph before every
 	// pass, so set it only to repeat a failed run.
 	Reproduce func(Failure)
 	// Query is the text of the query that selected the rewriters. An optdb.Optimizer sets it

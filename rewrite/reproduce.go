@@ -17,10 +17,9 @@ type Failure struct {
 	Rule  string // empty if it was not a node rewriter
 	Node  string // the apply that the rule was shown
 	Err   error
-	// Inputs lists the inputs of the graph with their types, and Graph its outputs before
-	// the pass, in the notation of [fgraph.FunctionGraph.String]. A front end for that
-	// notation can read them back.
-	Inputs, Graph string
+	// Graph is a copy of the graph before the pass, without features. It is nil if the graph
+	// was too damaged for a copy.
+	Graph *fgraph.FunctionGraph
 }
 
 // String returns the failure as text with one line for each field. Further lines of a field
@@ -39,8 +38,10 @@ func (f Failure) String() string {
 		line("error", cause.Error())
 	}
 	line("query", f.Query)
-	line("inputs", f.Inputs)
-	line("graph", f.Graph)
+	if f.Graph != nil {
+		line("inputs", inputsOf(f.Graph))
+		line("graph", f.Graph.String())
+	}
 	if p := (*PanicError)(nil); errors.As(f.Err, &p) {
 		line("stack", string(p.Stack))
 	}
@@ -55,25 +56,38 @@ func (f Failure) cause() error {
 	return f.Err
 }
 
-// snapshot is a graph as text.
-type snapshot struct{ inputs, graph string }
+// inputsOf lists the inputs of a graph with their types.
+func inputsOf(g *fgraph.FunctionGraph) string {
+	var b strings.Builder
+	for i, v := range g.Inputs() {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%v: %v", v, v.Type())
+	}
+	return b.String()
+}
 
 type snapshotKey struct{}
 
-// withSnapshot returns a context with a snapshot of the graph, if Options.Reproduce is set and
-// there is no snapshot yet.
+// withSnapshot returns a context with a copy of the graph, if Options.Reproduce is set and there is
+// no copy yet.
 func withSnapshot(ctx context.Context, g *fgraph.FunctionGraph) context.Context {
 	if optionsFrom(ctx).Reproduce == nil || ctx.Value(snapshotKey{}) != nil {
 		return ctx
 	}
-	var inputs strings.Builder
-	for i, v := range g.Inputs() {
-		if i > 0 {
-			inputs.WriteString("; ")
+	return context.WithValue(ctx, snapshotKey{}, snapshot(g))
+}
+
+// snapshot returns a copy of a graph, or nil if an earlier pass has damaged it.
+func snapshot(g *fgraph.FunctionGraph) (copied *fgraph.FunctionGraph) {
+	defer func() {
+		if recover() != nil {
+			copied = nil
 		}
-		fmt.Fprintf(&inputs, "%v: %v", v, v.Type())
-	}
-	return context.WithValue(ctx, snapshotKey{}, &snapshot{inputs.String(), g.String()})
+	}()
+	copied, _ = g.Clone()
+	return copied
 }
 
 // withoutSnapshot removes the snapshot, so that each member of a sequence takes its own.
@@ -92,8 +106,6 @@ func reproduce(ctx context.Context, err *Error) {
 	}
 	err.reproduced = true
 	f := Failure{Query: o.Query, Pass: err.Pass, Rule: err.Rule, Node: err.Node, Err: err}
-	if s, ok := ctx.Value(snapshotKey{}).(*snapshot); ok {
-		f.Inputs, f.Graph = s.inputs, s.graph
-	}
+	f.Graph, _ = ctx.Value(snapshotKey{}).(*fgraph.FunctionGraph)
 	o.Reproduce(f)
 }

@@ -262,14 +262,14 @@ func Example_failure() {
 		},
 	}
 	ctx := rewrite.WithOptions(context.Background(), rewrite.Options{Reproduce: func(f rewrite.Failure) {
-		fmt.Printf("pass %s, rule %s, at %s\n%s\n%s\n", f.Pass, f.Rule, f.Node, f.Inputs, f.Graph)
+		fmt.Printf("pass %s, rule %s, at %s\n%v\n%v\n", f.Pass, f.Rule, f.Node, f.Graph.Inputs(), f.Graph)
 	}})
 	err := rewrite.Run(ctx, rewrite.In2Out("walk", broken), graph("(x - y)*z"), nil)
 	var failed *rewrite.PanicError
 	fmt.Println(errors.As(err, &failed), failed.Value)
 	// Output:
 	// pass walk, rule broken, at sub(x, y)
-	// x: float64 scalar; y: float64 scalar; z: float64 scalar
+	// [x y z]
 	// [mul(sub(x, y), z)]
 	// true runtime error: index out of range [2] with length 2
 }
