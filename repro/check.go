@@ -1,0 +1,196 @@
+package repro
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// Check runs a case and returns how it fails. The Kind of the result is None if it does not. An
+// error means that the case can't be run, or that ctx has ended.
+//
+// Rewrite options of ctx apply, such as Trace. Pass and rule of a failure after optimization, such
+// as other values, are those of a rewrite that makes the difference. If all rewrites of the pass and
+// the rule that c expects make it together, these are named, even if others would do as well.
+func Check(ctx context.Context, c *Case) (Failure, error) {
+	r, err := c.prepare(ctx)
+	if err != nil {
+		return Failure{}, err
+	}
+	return r.failure(ctx)
+}
+
+// A runner runs one case again and again.
+type runner struct {
+	*Case
+	opt    *optdb.Optimizer
+	values []any
+	right  []any
+	done   bool // right is known
+	// earlyOnly leaves out what comes after optimization.
+	earlyOnly bool
+}
+
+// prepare builds the optimizer.
+func (c *Case) prepare(ctx context.Context) (*runner, error) {
+	opt, err := c.Build(c.Query)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCase, err)
+	}
+	if c.Values != nil && len(c.Values) != len(c.Graph.Inputs()) {
+		return nil, fmt.Errorf("%w: %d values for %d inputs", ErrCase, len(c.Values), len(c.Graph.Inputs()))
+	}
+	return &runner{Case: c, opt: opt, values: c.Values}, nil
+}
+
+// compute finds the values of the inputs and of the outputs without optimization.
+func (r *runner) compute(ctx context.Context) error {
+	if r.done {
+		return nil
+	}
+	if r.values == nil {
+		g, err := r.copied()
+		if err == nil {
+			r.values, err = r.World.Random(ctx, g, r.Seed)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: random values: %w", ErrCase, err)
+		}
+	}
+	g, err := r.copied()
+	if err == nil {
+		r.right, err = r.World.Evaluate(ctx, g, r.values)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the graph can't be run without optimization: %w", ErrCase, err)
+	}
+	r.done = true
+	return nil
+}
+
+// copied returns a copy of the graph with features.
+func (r *runner) copied() (*fgraph.FunctionGraph, error) {
+	c, _ := r.Graph.Clone()
+	return c, attachLike(r.World, c, r.Graph)
+}
+
+// attachLike attaches features to a graph with counterparts of all inputs and outputs of another.
+func attachLike(w World, g, like *fgraph.FunctionGraph) error {
+	return w.Attach(g, like, numbers(len(g.Inputs())), numbers(len(g.Outputs())))
+}
+
+// numbers returns 0, 1, ..., n-1.
+func numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// failure runs the case and finds out where the fault is.
+func (r *runner) failure(ctx context.Context) (Failure, error) {
+	f, err := r.run(ctx)
+	if err != nil || f.Kind == None || f.Kind.early() || f.Pass != "" {
+		return f, err
+	}
+	f.Pass, f.Rule, f.Node, err = r.blame(ctx, f)
+	return f, err
+}
+
+// blame returns the place of a failure after optimization.
+func (r *runner) blame(ctx context.Context, f Failure) (pass, rule, node string, err error) {
+	if want := r.Failure; want.Pass != "" {
+		opts := rewrite.OptionsFrom(ctx)
+		opts.Trace, opts.WhyNot = nil, nil
+		opts.Allow = func(why fgraph.Reason) bool { return why.Pass != want.Pass || why.Rule != want.Rule }
+		without, err := r.run(rewrite.WithOptions(ctx, opts))
+		if err != nil {
+			return "", "", "", err
+		}
+		if without.Kind == None {
+			return want.Pass, want.Rule, want.Node, nil
+		}
+	}
+	culprit, _, err := r.bisect(ctx, f)
+	return culprit.Pass, culprit.Rule, culprit.Node, err
+}
+
+// bisect finds the rewrite or the pass without which there is no failure of that kind.
+func (r *runner) bisect(ctx context.Context, f Failure) (culprit rewrite.Culprit, found bool, err error) {
+	var fault error
+	opts := rewrite.OptionsFrom(ctx)
+	opts.WhyNot = nil
+	culprit, found = rewrite.Bisect(rewrite.WithOptions(ctx, opts), func(ctx context.Context) bool {
+		if fault != nil {
+			return true
+		}
+		var got Failure
+		got, fault = r.run(ctx)
+		if f.Kind.early() {
+			return !got.Same(f)
+		}
+		return got.Kind != f.Kind
+	})
+	return culprit, found, fault
+}
+
+// run runs the optimizer, and then the graph. An error is no failure of the optimizer.
+func (r *runner) run(ctx context.Context) (Failure, error) {
+	g, err := r.copied()
+	if err != nil {
+		return Failure{}, fmt.Errorf("%w: %w", ErrCase, err)
+	}
+	f := Classify(r.rewrite(ctx, g))
+	if ctx.Err() != nil {
+		return Failure{}, context.Cause(ctx)
+	}
+	if f.Kind == Run {
+		f.Kind = Error // of the optimizer as a whole
+	}
+	if f.Kind != None || r.earlyOnly {
+		return f, nil
+	}
+	if err := r.compute(ctx); err != nil {
+		return Failure{}, err
+	}
+	got, err := r.evaluate(ctx, g)
+	if ctx.Err() != nil {
+		return Failure{}, context.Cause(ctx)
+	}
+	if f = Classify(err); f.Kind != None {
+		return f, nil
+	}
+	if what := r.World.Differ(got, r.right); what != "" {
+		return Failure{Kind: Values, Err: errors.New(what)}, nil
+	}
+	return Failure{}, nil
+}
+
+// rewrite optimizes a graph within the budget.
+func (r *runner) rewrite(ctx context.Context, g *fgraph.FunctionGraph) error {
+	opts := rewrite.OptionsFrom(ctx)
+	opts.Check = opts.Check || r.Checked
+	if r.Budget != nil {
+		within, asked := rewrite.Budget(*r.Budget), opts.Allow
+		opts.Allow = func(why fgraph.Reason) bool {
+			return within(why) && (asked == nil || asked(why))
+		}
+	}
+	return r.opt.Rewrite(rewrite.WithOptions(ctx, opts), g, nil)
+}
+
+// evaluate runs an optimized graph. A panic is an error.
+func (r *runner) evaluate(ctx context.Context, g *fgraph.FunctionGraph) (outputs []any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &rewrite.PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	return r.World.Evaluate(ctx, g, r.values)
+}
