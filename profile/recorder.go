@@ -22,6 +22,8 @@ import (
 type Recorder struct {
 	record Record
 	parent *Recorder
+	root   *Recorder
+	now    *Recorder // of the root: the innermost one that has begun and not ended
 	origin time.Time // start of the root
 	begin  time.Time
 	seen   bool // Nodes was called
@@ -32,7 +34,9 @@ type Recorder struct {
 // New returns a recorder for the root of a run and starts its clock.
 func New(name, class string) *Recorder {
 	now := time.Now()
-	return &Recorder{record: Record{Name: name, Class: class}, origin: now, begin: now}
+	r := &Recorder{record: Record{Name: name, Class: class}, origin: now, begin: now}
+	r.root, r.now = r, r
+	return r
 }
 
 // Begin returns a recorder for a rewriter that this one runs and starts its clock.
@@ -43,9 +47,10 @@ func (r *Recorder) Begin(name, class string) *Recorder {
 	now := time.Now()
 	c := &Recorder{
 		record: Record{Name: name, Class: class, Index: len(r.record.Children), Start: now.Sub(r.origin)},
-		parent: r, origin: r.origin, begin: now,
+		parent: r, root: r.root, origin: r.origin, begin: now,
 	}
 	r.record.Children = append(r.record.Children, &c.record)
+	r.root.now = c
 	return c
 }
 
@@ -56,6 +61,9 @@ func (r *Recorder) End() {
 	}
 	r.ended = true
 	r.record.Time = time.Since(r.begin)
+	if r.parent != nil {
+		r.root.now = r.parent
+	}
 }
 
 // Record returns the record, which is complete after End. It is nil for a nil
@@ -65,6 +73,24 @@ func (r *Recorder) Record() *Record {
 		return nil
 	}
 	return &r.record
+}
+
+// Current returns the innermost record of the run that has begun and not ended, nil for a
+// nil recorder.
+func (r *Recorder) Current() *Record {
+	if r == nil {
+		return nil
+	}
+	return &r.root.now.record
+}
+
+// Elapsed returns the time since the start of the root, as in [Record.Start]. It is zero for
+// a nil recorder.
+func (r *Recorder) Elapsed() time.Duration {
+	if r == nil {
+		return 0
+	}
+	return time.Since(r.origin)
 }
 
 // Enabled reports whether the recorder is not nil.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
 )
 
 // Options apply to a whole run of rewriters. They travel in the context, see [WithOptions]. The
@@ -48,6 +49,9 @@ type Options struct {
 	// BeforePass, unless nil, is called before each member of the outermost [Sequence], and
 	// ends the sequence by returning false.
 	BeforePass func(pass string) bool
+	// Observe, unless nil, is called before the outermost rewriter of each run, and may attach
+	// features that record the run. Run calls the function that it returns at the end.
+	Observe func(g *fgraph.FunctionGraph, rec *profile.Recorder) (end func(), err error)
 }
 
 // A Policy is the treatment of failures.

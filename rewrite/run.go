@@ -16,6 +16,16 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 		g.SetTiming(true)
 		defer g.SetTiming(false)
 	}
+	if opts := optionsFrom(ctx); opts.Observe != nil {
+		end, err := opts.Observe(g, rec)
+		if err != nil {
+			return err
+		}
+		defer end()
+		inner := *opts
+		inner.Observe = nil
+		ctx = WithOptions(ctx, inner)
+	}
 	name := passFrom(ctx)
 	if name == "" {
 		name = Describe(r).Name
