@@ -4,27 +4,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
-
-// liveBytes returns the bytes of allocated matrices after each command, counted as
-// Kaldi does, but without compression.
-func liveBytes(c *computation.Computation) []int64 {
-	live := make([]int64, len(c.Commands))
-	var now int64
-	for i, cmd := range c.Commands {
-		switch cmd.Type {
-		case computation.AllocMatrix, computation.AcceptInput:
-			now += c.Matrices[c.Submatrices[cmd.Arg1].Matrix].Bytes()
-		case computation.DeallocMatrix:
-			now -= c.Matrices[c.Submatrices[cmd.Arg1].Matrix].Bytes()
-		}
-		live[i] = now
-	}
-	return live
-}
 
 // Sizes in pixels: two equal panels side by side.
 const (
@@ -52,10 +36,10 @@ text { fill: #2a2f36 } .faint { fill: #6b7480 } .axis { stroke: #9aa4b0; fill: n
 	}
 	legend(40, "before", fmt.Sprintf("as compiled: %s commands, peak %s", thousands(a.Commands), bytesText(a.MaxMemoryBytes)))
 	legend(460, "after", fmt.Sprintf("optimized (%s): %s commands, peak %s", xmlText(query), thousands(b.Commands), bytesText(b.MaxMemoryBytes)))
-	area(&s, 40, "before", liveBytes(before), a.Commands, a.MaxMemoryBytes)
-	area(&s, 40, "after", liveBytes(after), a.Commands, a.MaxMemoryBytes)
+	area(&s, 40, "before", slices.Collect(before.LiveBytes()), a.Commands, a.MaxMemoryBytes)
+	area(&s, 40, "after", slices.Collect(after.LiveBytes()), a.Commands, a.MaxMemoryBytes)
 	axes(&s, 40, a.Commands, a.MaxMemoryBytes, "both, on one scale")
-	area(&s, 460, "after", liveBytes(after), b.Commands, b.MaxMemoryBytes)
+	area(&s, 460, "after", slices.Collect(after.LiveBytes()), b.Commands, b.MaxMemoryBytes)
 	axes(&s, 460, b.Commands, b.MaxMemoryBytes, "the small corner on the left, enlarged")
 	s.WriteString("</svg>\n")
 	_, err := io.WriteString(w, s.String())

@@ -381,10 +381,10 @@ func TestLiveBytes(t *testing.T) {
 		computation.NewCommand(computation.AcceptInput, a, 0), computation.NewCommand(computation.AllocMatrix, b),
 		computation.NewCommand(computation.DeallocMatrix, a), computation.NewCommand(computation.DeallocMatrix, b),
 	)
-	if got, want := liveBytes(c), []int64{24, 104, 80, 0}; !slices.Equal(got, want) {
+	if got, want := slices.Collect(c.LiveBytes()), []int64{24, 104, 80, 0}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if most := slices.Max(liveBytes(c)); most != c.MaxMemory() {
+	if most := slices.Max(slices.Collect(c.LiveBytes())); most != c.MaxMemory() {
 		t.Errorf("peak %d, counted %d", most, c.MaxMemory())
 	}
 }

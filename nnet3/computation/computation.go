@@ -1,6 +1,8 @@
 package computation
 
 import (
+	"iter"
+
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
@@ -141,40 +143,52 @@ func (c *Computation) IsWhole(s int32) bool {
 	return sub.RowOffset == 0 && sub.ColOffset == 0 && sub.NumRows == m.Rows && sub.NumCols == m.Cols
 }
 
-// MaxMemory returns the largest number of bytes that the matrices take at any time. It counts as
-// Kaldi does: a matrix counts from its allocation or acceptance to its deallocation, a compressed
-// one with one or two bytes an element, and a loop counts once.
+// MaxMemory returns the largest number of bytes that the matrices take at any time, see
+// [Computation.LiveBytes].
 func (c *Computation) MaxMemory() int64 {
-	var cur, most int64
-	var saved map[int32]int64 // by matrix, while it is compressed
-	of := func(cmd Command) (m int32, bytes int64) {
-		m = c.Submatrices[cmd.Arg1].Matrix
-		return m, c.Matrices[m].Bytes()
-	}
-	for _, cmd := range c.Commands {
-		switch cmd.Type {
-		case AllocMatrix, AcceptInput:
-			_, bytes := of(cmd)
-			cur += bytes
-		case DeallocMatrix:
-			m, bytes := of(cmd)
-			cur -= bytes - saved[m]
-			delete(saved, m)
-		case CompressMatrix:
-			m, bytes := of(cmd)
-			if saved == nil {
-				saved = map[int32]int64{}
-			}
-			saved[m] = bytes - bytes/4*compressedBytes(cmd.Arg2)
-			cur -= saved[m]
-		case DecompressMatrix:
-			m, _ := of(cmd)
-			cur += saved[m]
-			delete(saved, m)
-		}
-		most = max(most, cur)
+	var most int64
+	for bytes := range c.LiveBytes() {
+		most = max(most, bytes)
 	}
 	return most
+}
+
+// LiveBytes yields the bytes that the matrices take after each command. It counts as Kaldi does: a
+// matrix counts from its allocation or acceptance to its deallocation, a compressed one with one or
+// two bytes an element, and a loop counts once.
+func (c *Computation) LiveBytes() iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		var live int64
+		saved := map[int32]int64{} // by matrix, while it is compressed
+		for _, cmd := range c.Commands {
+			switch cmd.Type {
+			case AllocMatrix, AcceptInput:
+				_, bytes := c.matrixOf(cmd)
+				live += bytes
+			case DeallocMatrix:
+				m, bytes := c.matrixOf(cmd)
+				live -= bytes - saved[m]
+				delete(saved, m)
+			case CompressMatrix:
+				m, bytes := c.matrixOf(cmd)
+				saved[m] = bytes - bytes/4*compressedBytes(cmd.Arg2)
+				live -= saved[m]
+			case DecompressMatrix:
+				m, _ := c.matrixOf(cmd)
+				live += saved[m]
+				delete(saved, m)
+			}
+			if !yield(live) {
+				return
+			}
+		}
+	}
+}
+
+// matrixOf returns the matrix of Arg1 of a command, and its size.
+func (c *Computation) matrixOf(cmd Command) (m int32, bytes int64) {
+	m = c.Submatrices[cmd.Arg1].Matrix
+	return m, c.Matrices[m].Bytes()
 }
 
 // IoSpecification is one input or output of a request.

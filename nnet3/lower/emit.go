@@ -53,9 +53,11 @@ func (t *target) program(p *Program) error {
 		return err
 	}
 	for i := range s.items {
+		first := len(t.c.Commands)
 		if e.item(int32(i)); e.err != nil {
 			return e.err
 		}
+		e.tell(int32(i), first)
 	}
 	e.close(int32(len(s.items)))
 	e.handOver()
@@ -242,6 +244,35 @@ func (e *emission) item(i int32) {
 		e.emit(computation.Command{Type: computation.NoOperationMarker, Alpha: 1})
 	}
 	e.close(i)
+}
+
+// tell tells the program about the commands of item i, which begin with number first.
+func (e *emission) tell(i int32, first int) {
+	s := e.s
+	if s.prog.Emitted == nil || first == len(e.c.Commands) {
+		return
+	}
+	var values []*fgraph.Variable
+	switch it := s.items[i]; it.kind {
+	case stepOp:
+		values = s.applies[it.n].Outputs()
+	case stepTerm:
+		event := s.items[i].event
+		for k := i; int(k) < len(s.items) && s.items[k].kind == stepTerm && s.items[k].event == event; k++ {
+			if v := s.values[s.terms[s.items[k].n].dst].v; !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+	case stepFill:
+		values = []*fgraph.Variable{s.values[it.n].v}
+	case stepAccept:
+		values = []*fgraph.Variable{s.prog.Graph.Inputs()[it.n]}
+	case stepProvide:
+		values = []*fgraph.Variable{s.prog.Graph.Outputs()[it.n]}
+	}
+	for c := first; c < len(e.c.Commands); c++ {
+		s.prog.Emitted(c, values)
+	}
 }
 
 // close frees the matrices whose last use is item i.

@@ -24,10 +24,13 @@ type Program struct {
 	Marker int32
 	// NeedModelDerivative is the computation's.
 	NeedModelDerivative bool
-	source              *computation.Computation // what the program was made from
-	numComponents       int
-	numCommands         int
-	largestOp           int64
+	// Emitted, unless nil, is called by Emit for every command, with its number and the values
+	// that it writes or, if it only takes or frees memory, that the memory is for.
+	Emitted       func(command int, values []*fgraph.Variable)
+	source        *computation.Computation // what the program was made from
+	numComponents int
+	numCommands   int
+	largestOp     int64
 }
 
 // LargestOp returns the largest number of elements that one component of the computation reads and
