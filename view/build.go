@@ -1,0 +1,137 @@
+package view
+
+import (
+	"slices"
+	"time"
+
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/profile"
+)
+
+// Recording returns what was recorded of a run of opt. record is the profile of the run. net is
+// nil unless the graph is that of a network.
+func (r *Recorder) Recording(opt *optdb.Optimizer, record *profile.Record, net *Network) *Recording {
+	b := &builder{Recorder: r, describer: newDescriber()}
+	b.out = &Recording{Format: Format, Version: Version, Kind: KindExpression, Query: opt.Query().String(), Passes: []Pass{}}
+	b.renumber()
+	b.values()
+	b.nodes()
+	b.out.Start = State{b.nodeList(r.start.Nodes), b.valueList(r.start.Inputs), b.valueList(r.start.Outputs)}
+	b.steps(record)
+	b.out.addDocs(opt.Entries())
+	if net != nil {
+		b.out.Kind = KindNetwork
+		b.commands(net)
+	}
+	return b.out
+}
+
+// A builder makes a Recording. It leaves out the applies that were never in the graph after a
+// step: those of rewrites that were undone.
+type builder struct {
+	*Recorder
+	*describer
+	out     *Recording
+	node    []int32 // by number in the Recorder: the number in the Recording, or -1
+	value   []int32
+	numKept int
+}
+
+// renumber numbers the nodes that are kept, and their values.
+func (b *builder) renumber() {
+	b.node, b.value = make([]int32, len(b.Recorder.nodes)), slices.Repeat([]int32{0}, len(b.Recorder.values))
+	for i := range b.Recorder.nodes {
+		n := &b.Recorder.nodes[i]
+		b.node[i] = -1
+		if n.known {
+			b.node[i] = int32(b.numKept)
+			b.numKept++
+			continue
+		}
+		for k := range n.apply.Outputs() {
+			b.value[int(n.out)+k] = -1
+		}
+	}
+	next := int32(0)
+	for i, v := range b.value {
+		if v == 0 {
+			b.value[i] = next
+			next++
+		}
+	}
+	b.out.Values = make([]Value, next)
+	b.out.Nodes = make([]Node, b.numKept)
+}
+
+func (b *builder) nodeList(list []int32) []int32 { return mapped(b.node, list) }
+
+func (b *builder) valueList(list []int32) []int32 { return mapped(b.value, list) }
+
+func mapped(to, list []int32) []int32 {
+	if list == nil {
+		return nil
+	}
+	out := make([]int32, len(list))
+	for i, n := range list {
+		out[i] = to[n]
+	}
+	return out
+}
+
+// values describes inputs and constants.
+func (b *builder) values() {
+	for i, v := range b.Recorder.values {
+		if n := b.value[i]; v.Owner() == nil {
+			b.out.Values[n] = b.describer.value(v, -1)
+		}
+	}
+}
+
+// nodes describes nodes and the values that they compute.
+func (b *builder) nodes() {
+	for i := range b.Recorder.nodes {
+		n, k := &b.Recorder.nodes[i], b.node[i]
+		if k < 0 {
+			continue
+		}
+		t := b.op(n.apply.Op())
+		node := Node{Op: t.name, Kind: t.kind, Params: t.params, Lines: t.lines, In: b.valueList(b.first[n.in:n.end]), Segment: n.segment}
+		if origin := n.apply.Origin(); origin >= 0 {
+			at := int32(origin)
+			node.Origin = &at
+		}
+		for j, v := range n.apply.Outputs() {
+			out := b.value[int(n.out)+j]
+			node.Out = append(node.Out, out)
+			b.out.Values[out] = b.describer.value(v, k)
+		}
+		b.out.Nodes[k] = node
+	}
+}
+
+// steps adds the passes and the steps.
+func (b *builder) steps(record *profile.Record) {
+	times := make([]time.Duration, len(b.Recorder.steps))
+	for i := range times {
+		times[i] = b.Recorder.steps[i].Time
+	}
+	pass := b.out.addPasses(record, times)
+	for i := range b.Recorder.steps {
+		s := b.Recorder.steps[i]
+		t := Step{Pass: pass[s.record], Rule: s.Rule, Time: s.Time, New: b.nodeList(s.New), Gone: b.nodeList(s.Gone), All: b.valueList(s.All)}
+		if s.At != nil {
+			at := b.node[*s.At]
+			t.At = &at
+		}
+		for _, w := range s.Rewired {
+			t.Rewired = append(t.Rewired, [3]int32{b.node[w[0]], w[1], b.value[w[2]]})
+		}
+		for _, o := range s.Outputs {
+			t.Outputs = append(t.Outputs, [2]int32{o[0], b.value[o[1]]})
+		}
+		for _, p := range s.Replaced {
+			t.Replaced = append(t.Replaced, [2]int32{b.value[p[0]], b.value[p[1]]})
+		}
+		b.out.Steps = append(b.out.Steps, t)
+	}
+}

@@ -1,0 +1,210 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/tensor"
+)
+
+// Limits of the texts of a recording.
+const (
+	mostRunes   = 400 // in a text
+	mostParams  = 24  // of an op
+	mostLines   = 40  // of an op
+	mostEntries = 16  // of a list
+)
+
+// opText is how an op appears in a recording.
+type opText struct {
+	op     fgraph.Op
+	name   string
+	kind   string
+	params [][2]string
+	lines  []string
+}
+
+// describer describes ops and types, each of them once.
+type describer struct {
+	ops   map[uint64][]*opText
+	types map[fgraph.Type]typeText
+}
+
+type typeText struct {
+	name  string
+	bytes int64
+}
+
+func newDescriber() *describer {
+	return &describer{ops: make(map[uint64][]*opText), types: make(map[fgraph.Type]typeText)}
+}
+
+// op describes an op.
+func (d *describer) op(op fgraph.Op) *opText {
+	h := fgraph.HashOp(op)
+	for _, t := range d.ops[h] {
+		if fgraph.OpsEqual(t.op, op) {
+			return t
+		}
+	}
+	t := &opText{op: op, name: short(op.String()), kind: reflect.TypeOf(op).String(), params: params(op)}
+	t.kind = strings.TrimPrefix(t.kind, "*")
+	if long, ok := op.(interface{ Describe() string }); ok {
+		t.lines = lines(long.Describe())
+	}
+	d.ops[h] = append(d.ops[h], t)
+	return t
+}
+
+// typ describes a type.
+func (d *describer) typ(t fgraph.Type) typeText {
+	if text, known := d.types[t]; known {
+		return text
+	}
+	text := typeText{name: short(t.String())}
+	switch t := t.(type) {
+	case lower.MatrixType:
+		text.bytes = 4 * int64(t.Rows) * int64(t.Cols)
+	case tensor.Type:
+		text.bytes = bytesOf(t)
+	}
+	d.types[t] = text
+	return text
+}
+
+// bytesOf returns the size of a tensor, or 0 if it is unknown.
+func bytesOf(t tensor.Type) int64 {
+	if t.IsCSR() {
+		return 0
+	}
+	n := int64(t.DType().Size())
+	for _, k := range t.Shape() {
+		if k < 0 || k > 0 && n > 1<<50/int64(k) {
+			return 0
+		}
+		n *= int64(k)
+	}
+	return n
+}
+
+// params lists the exported fields of an op. What an op needs no field for, its name says.
+func params(op fgraph.Op) [][2]string {
+	v := reflect.ValueOf(op)
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	var list [][2]string
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if !f.IsExported() || len(list) == mostParams || f.Name == "Instance" && v.Field(i).IsZero() {
+			continue
+		}
+		if c, ok := v.Field(i).Interface().(lower.Component); ok {
+			list = append(list, componentParams(c)...)
+			continue
+		}
+		if text := fieldText(v.Field(i)); text != "" {
+			list = append(list, [2]string{f.Name, text})
+		}
+	}
+	return list
+}
+
+// componentParams describes the component that an op runs.
+func componentParams(c lower.Component) [][2]string {
+	list := [][2]string{{"component", c.Name}}
+	if c.C == nil {
+		return list
+	}
+	for i, part := range strings.Split(component.Info(c.C), ", ") {
+		key, value, ok := strings.Cut(part, "=")
+		switch {
+		case i == 0:
+			list = append(list, [2]string{"type", part})
+		case ok && len(list) < mostParams:
+			list = append(list, [2]string{key, short(value)})
+		case !ok: // the rest of a list
+			last := &list[len(list)-1]
+			last[1] = short(last[1] + ", " + part)
+		}
+	}
+	return list
+}
+
+// fieldText returns the value of a field as text, or "" if it has none that is worth to be shown.
+func fieldText(v reflect.Value) string {
+	if s, ok := v.Interface().(fmt.Stringer); ok && !(v.Kind() == reflect.Pointer && v.IsNil()) {
+		return short(s.String())
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		if v.Bool() {
+			return "yes"
+		}
+		return ""
+	case reflect.Slice, reflect.Array:
+		switch n, of := v.Len(), v.Type().Elem().Kind(); {
+		case n == 0:
+			return ""
+		case n > mostEntries, of == reflect.Struct, of == reflect.Slice, of == reflect.Pointer, of == reflect.Interface:
+			return strconv.Itoa(n) + " entries"
+		}
+	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Chan, reflect.Interface:
+		return ""
+	case reflect.String:
+		return short(v.String())
+	}
+	return short(fmt.Sprint(v.Interface()))
+}
+
+// lines cuts a text into lines.
+func lines(text string) []string {
+	list := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if n := len(list); n > mostLines {
+		list = append(list[:mostLines:mostLines], fmt.Sprintf("… %d more", n-mostLines))
+	}
+	for i := range list {
+		list[i] = short(list[i])
+	}
+	return list
+}
+
+// short cuts a long text.
+func short(s string) string {
+	if len(s) <= mostRunes {
+		return s
+	}
+	return strings.ToValidUTF8(s[:mostRunes], "") + "…"
+}
+
+// value describes a variable.
+func (d *describer) value(v *fgraph.Variable, owner int32) Value {
+	t := d.typ(v.Type())
+	out := Value{Name: short(v.Name()), Type: t.name, Bytes: t.bytes}
+	switch {
+	case v.Owner() != nil:
+		out.Node = &owner
+	case v.IsConstant():
+		out.Constant = cmp.Or(constantText(v), "…")
+	default:
+		out.Input = true
+	}
+	return out
+}
+
+// constantText returns the data of a constant as the type formats it.
+func constantText(v *fgraph.Variable) string {
+	if f, ok := v.Type().(fgraph.DataFormatter); ok {
+		return short(f.FormatData(v.Data()))
+	}
+	return short(fmt.Sprint(v.Data()))
+}

@@ -1,0 +1,10 @@
+// Package view records what an optimizer does to a graph, and makes a page of it.
+//
+// A [Recorder] watches a run: which pass and which rule made which change, and which values were
+// replaced by which. It costs nothing where it is not installed. Its [Recording] is plain data,
+// which docs/formats.md describes. [WritePage] turns a recording into one HTML file that needs
+// nothing else, and [Server] serves that page on the loopback address with the optimizer behind
+// it.
+//
+// The page itself, HTML, CSS and JavaScript, is in the folder page.
+package view

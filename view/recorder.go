@@ -1,0 +1,287 @@
+package view
+
+import (
+	"context"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// A Recorder watches what an optimizer does. It is for one run on one goroutine, of one graph or,
+// for a network of several segments, of several in a row. It keeps every apply that ever was in a
+// graph, so that [Recorder.Recording] can describe it later, and looks at nothing else meanwhile.
+type Recorder struct {
+	nodes    []node
+	inputs   []int32 // of nodes: what they read as of the last step
+	first    []int32 // of nodes: what they read at first
+	leaves   map[*fgraph.Variable]int32
+	values   []*fgraph.Variable
+	gone     map[*fgraph.Apply]int32 // the numbers of applies that have left their graph
+	start    State
+	steps    []step
+	segments []*segment
+	limit    int // the number of steps after which changes are forbidden, -1 for none
+}
+
+// A node is an apply with its number.
+type node struct {
+	apply   *fgraph.Apply
+	out     int32 // its first value
+	in, end int32 // of Recorder.inputs and Recorder.first
+	segment int32
+	live    bool // as of the last step
+	known   bool // it was live after some step
+}
+
+// A step is a Step with the record of its pass.
+type step struct {
+	Step
+	record *profile.Record
+}
+
+// A segment records one graph.
+type segment struct {
+	r       *Recorder
+	g       *fgraph.FunctionGraph
+	rec     *profile.Recorder
+	index   int32
+	number  []int32 // of nodes, by the number of the apply in the graph
+	outputs []int32 // as of the last step
+	offset  int     // number of outputs of the segments before
+	// What callbacks have named since the last step, with repetitions.
+	touched []int32  // nodes that joined or left
+	rewired []client // inputs that changed
+	ends    bool     // outputs changed
+	inputs  []int32  // values: the inputs of the graph
+	emitted []command
+}
+
+type client struct {
+	node  *fgraph.Apply
+	index int32
+}
+
+// NewRecorder returns a recorder.
+func NewRecorder() *Recorder {
+	return &Recorder{leaves: make(map[*fgraph.Variable]int32), gone: make(map[*fgraph.Apply]int32), limit: -1}
+}
+
+// Watch returns a context in which every run of an optimizer that has a profile.Recorder is
+// recorded.
+func (r *Recorder) Watch(ctx context.Context) context.Context {
+	opts := rewrite.OptionsFrom(ctx)
+	opts.Observe = r.observe
+	if r.limit >= 0 {
+		opts.Allow = func(fgraph.Reason) bool { return len(r.steps) < r.limit }
+	}
+	return rewrite.WithOptions(ctx, opts)
+}
+
+// observe begins to record a graph.
+func (r *Recorder) observe(g *fgraph.FunctionGraph, rec *profile.Recorder) (end func(), err error) {
+	if rec == nil {
+		return func() {}, nil
+	}
+	s := &segment{r: r, g: g, rec: rec, index: int32(len(r.segments)), offset: len(r.start.Outputs)}
+	if err := g.Attach(s); err != nil {
+		return nil, err
+	}
+	r.segments = append(r.segments, s)
+	s.watchCommands()
+	return func() { g.Detach(s) }, nil
+}
+
+// OnAttach records the graph as it is.
+func (s *segment) OnAttach(g *fgraph.FunctionGraph) error {
+	r := s.r
+	for _, v := range g.Inputs() {
+		s.inputs = append(s.inputs, s.value(v))
+	}
+	r.start.Inputs = append(r.start.Inputs, s.inputs...)
+	for a := range g.Ordered() {
+		n := s.add(a)
+		r.start.Nodes = append(r.start.Nodes, n)
+		s.join(n)
+	}
+	for _, v := range g.Outputs() {
+		s.outputs = append(s.outputs, s.value(v))
+	}
+	r.start.Outputs = append(r.start.Outputs, s.outputs...)
+	return nil
+}
+
+// add gives an apply that joins the graph its number.
+func (s *segment) add(a *fgraph.Apply) int32 {
+	r := s.r
+	n, again := r.gone[a]
+	if !again {
+		n = int32(len(r.nodes))
+		r.nodes = append(r.nodes, node{apply: a, out: int32(len(r.values)), segment: s.index})
+		r.values = append(r.values, a.Outputs()...)
+	}
+	for len(s.number) <= a.ID() {
+		s.number = append(s.number, 0)
+	}
+	s.number[a.ID()] = n
+	return n
+}
+
+// join records the inputs of a node that is live for the first time.
+func (s *segment) join(n int32) {
+	r := s.r
+	at := int32(len(r.inputs))
+	for _, v := range r.nodes[n].apply.Inputs() {
+		r.inputs = append(r.inputs, s.value(v))
+	}
+	r.first = append(r.first, r.inputs[at:]...)
+	p := &r.nodes[n]
+	p.in, p.end, p.live, p.known = at, int32(len(r.inputs)), true, true
+}
+
+// value returns the number of a value, or -1 for one that never was in the graph.
+func (s *segment) value(v *fgraph.Variable) int32 {
+	r := s.r
+	if a := v.Owner(); a != nil {
+		if n := s.node(a); n >= 0 {
+			return r.nodes[n].out + int32(v.Index())
+		}
+		return -1
+	}
+	n, known := r.leaves[v]
+	if !known {
+		n = int32(len(r.values))
+		r.values = append(r.values, v)
+		r.leaves[v] = n
+	}
+	return n
+}
+
+// past returns the number of a value that is or was in the graph after some step, or else -1.
+func (s *segment) past(v *fgraph.Variable) int32 {
+	if a := v.Owner(); a != nil {
+		if n := s.node(a); n < 0 || !s.r.nodes[n].known {
+			return -1
+		}
+	}
+	return s.value(v)
+}
+
+// node returns the number of an apply, or -1 for one that never was in the graph.
+func (s *segment) node(a *fgraph.Apply) int32 {
+	if a.Graph() == s.g {
+		return s.number[a.ID()]
+	}
+	if n, known := s.r.gone[a]; known {
+		return n
+	}
+	return -1
+}
+
+// OnImport notes an apply that joins.
+func (s *segment) OnImport(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reason) {
+	s.touched = append(s.touched, s.add(a))
+}
+
+// OnPrune notes an apply that leaves.
+func (s *segment) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reason) {
+	n := s.number[a.ID()]
+	s.r.gone[a] = n
+	s.touched = append(s.touched, n)
+}
+
+// OnChangeInput notes a changed input or output.
+func (s *segment) OnChangeInput(_ *fgraph.FunctionGraph, a *fgraph.Apply, i int, _, _ *fgraph.Variable, _ fgraph.Reason) {
+	if a == nil {
+		s.ends = true
+		return
+	}
+	s.rewired = append(s.rewired, client{a, int32(i)})
+}
+
+// OnCommit makes a step of the difference from the last one.
+func (s *segment) OnCommit(_ *fgraph.FunctionGraph, pairs []fgraph.Replacement, why fgraph.Reason) {
+	t := step{Step: Step{Rule: why.Rule}, record: s.rec.Current()}
+	t.Time = s.rec.Elapsed()
+	s.nodes(&t.Step)
+	s.wires(&t.Step)
+	s.ports(&t.Step)
+	s.touched, s.rewired, s.ends = s.touched[:0], s.rewired[:0], false
+	if len(t.New)+len(t.Gone)+len(t.Rewired)+len(t.Outputs)+len(t.All) == 0 {
+		return
+	}
+	for _, p := range pairs {
+		old, now := s.past(p.Old), s.past(p.New)
+		if old < 0 || now < 0 {
+			continue
+		}
+		if a := p.Old.Owner(); a != nil && t.At == nil {
+			n := s.node(a)
+			t.At = &n
+		}
+		t.Replaced = append(t.Replaced, [2]int32{old, now})
+	}
+	s.r.steps = append(s.r.steps, t)
+}
+
+// nodes records the nodes that have joined and left since the last step.
+func (s *segment) nodes(t *Step) {
+	for _, n := range s.touched {
+		p := &s.r.nodes[n]
+		live := p.apply.Graph() == s.g
+		switch {
+		case live == p.live:
+		case !live:
+			p.live = false
+			t.Gone = append(t.Gone, n)
+		case !p.known:
+			s.join(n)
+			t.New = append(t.New, n)
+		default:
+			p.live = true
+			t.New = append(t.New, n)
+			for i := range p.apply.Inputs() {
+				s.rewired = append(s.rewired, client{p.apply, int32(i)})
+			}
+		}
+	}
+}
+
+// wires records the inputs of nodes that have changed since the last step.
+func (s *segment) wires(t *Step) {
+	for _, c := range s.rewired {
+		if c.node.Graph() != s.g {
+			continue
+		}
+		n := s.number[c.node.ID()]
+		have := &s.r.inputs[s.r.nodes[n].in+c.index]
+		if now := s.value(c.node.Inputs()[c.index]); now != *have {
+			*have = now
+			t.Rewired = append(t.Rewired, [3]int32{n, c.index, now})
+		}
+	}
+}
+
+// ports records the outputs that have changed since the last step.
+func (s *segment) ports(t *Step) {
+	if !s.ends {
+		return
+	}
+	outputs := s.g.Outputs()
+	if len(outputs) != len(s.outputs) {
+		s.outputs = s.outputs[:0]
+		for _, v := range outputs {
+			s.outputs = append(s.outputs, s.value(v))
+		}
+		for _, o := range s.r.segments { // the outputs of all segments, among them s
+			t.All = append(t.All, o.outputs...)
+		}
+		return
+	}
+	for i, v := range outputs {
+		if now := s.value(v); now != s.outputs[i] {
+			s.outputs[i] = now
+			t.Outputs = append(t.Outputs, [2]int32{int32(s.offset + i), now})
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package view_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/view"
+)
+
+var samples = flag.String("samples", "", "write sample recordings to this folder")
+
+// TestSamples writes recordings to work on the page with.
+func TestSamples(t *testing.T) {
+	if *samples == "" {
+		t.Skip("-samples is not set")
+	}
+	write := func(name string, r *view.Recording) {
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(*samples, name+".json"), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d bytes, %d nodes, %d steps", name, len(text), len(r.Nodes), len(r.Steps))
+	}
+	expression := func(name, vars, text string) {
+		r, err := view.Record(t.Context(), build(t, "+fast_run"), graph(t, vars, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Title, r.Subject = name, text
+		write(name, r)
+	}
+	expression("small", "", "(y + z)*x/(y + z)")
+	expression("softmax", "X: matrix; W: matrix; b: vector", "sum(log(softmax(dot(X, W) + b)) * X[1:3].T[0] + 0*1)")
+	expression("hostile", "", `(x + 1)*0 + exp(log(y))`)
+	expression("wide", "x: vector; y: vector", wide(5000))
+	expression("deep", "x: vector; y: vector", deep(160))
+	demo, plan := network(t, "../tool/demo/tdnnf.config", demoChunk, "+fast_run")
+	write("demo", demo)
+	full, _ := network(t, "../../shared/models/tdnnf_1k.config", demoChunk, "+fast_run")
+	write("tdnnf_1k", full)
+	p, err := view.NewProfile(&profile.Function{Message: "a profile", CompileTime: plan.CompileTime, Optimizer: plan.Profile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("profile", p)
+}
+
+// wide is a sum of n products, which have much in common.
+func wide(n int) string {
+	terms := make([]string, n)
+	for i := range terms {
+		terms[i] = fmt.Sprintf("exp(x*%d + y)", i+2)
+	}
+	return "[" + strings.Join(terms, ", ") + "]"
+}
+
+// deep is twenty chains of n operations.
+func deep(n int) string {
+	chains := make([]string, 20)
+	for i := range chains {
+		chains[i] = "x"
+		for k := range n {
+			chains[i] = fmt.Sprintf("tanh(%s*y + %d)", chains[i], i+k+1)
+		}
+	}
+	return "[" + strings.Join(chains, ", ") + "]"
+}
