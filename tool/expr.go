@@ -68,6 +68,7 @@ func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
 	f := &exprFlags{db: cfg.Database(), watch: new(watchFlags)}
 	fs.StringVar(&f.vars, "vars", "", "Variables and their types")
 	fs.StringVar(&f.query, "query", defaultQuery, "Select passes; \"$0 passes\" lists the tags")
+	pipelineFlag(fs, &f.query)
 	fs.Func("rule", "Add a rewrite PATTERN => PATTERN to canonicalize; may be repeated", func(text string) error {
 		f.rules = append(f.rules, text)
 		return nil

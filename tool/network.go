@@ -45,6 +45,7 @@ func newPassFlags(cfg *Config, query string) *passFlags {
 func declarePasses(cfg *Config, fs *flag.FlagSet) *passFlags {
 	f := newPassFlags(cfg, defaultQuery)
 	fs.StringVar(&f.query, "query", f.query, "Select passes by terms +tag, -tag, &tag, or by a mode: fast_run, fast_compile, debug (fast_run with checks), none; \"$0 passes\" lists the tags")
+	pipelineFlag(fs, &f.query)
 	f.kaldi.Register(fs, optimizationPrefix)
 	for _, e := range f.db.Entries() {
 		name := optimizationPrefix + strings.ReplaceAll(e.Name, "_", "-")
@@ -60,6 +61,15 @@ func declarePasses(cfg *Config, fs *flag.FlagSet) *passFlags {
 		})
 	}
 	return f
+}
+
+// pipelineFlag declares --pipeline, which lists passes in place of a query.
+func pipelineFlag(fs *flag.FlagSet, query *string) {
+	fs.Func("pipeline", "Run these passes in this order, in place of --query: names separated by commas, settings in braces, the entries of a database in parentheses; \"$0 passes --as-pipeline\" prints an example", func(text string) error {
+		q, err := optdb.ParsePipeline(text)
+		*query = q.String()
+		return err
+	})
 }
 
 // build returns the optimizer, and the query as text.

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"strconv"
@@ -21,13 +22,16 @@ check" found about it, a sentence, and the rule itself if it is text, or else wh
 
 A query is a list of terms separated by spaces: +tag includes, -tag excludes, &tag requires, db(...) is a subquery for a nested
 database, <49 keeps entries before a position. The name of a pass is one of its tags, and also opens the databases around the pass;
-other tags do not reach into a database that lacks them. A query may begin with a mode: fast_run, fast_compile, debug or none.
+other tags do not reach into a database that lacks them. A query may begin with a mode: fast_run, fast_compile, debug or none. Terms such
+as canonicalize{max-use=8} change settings, and a list in brackets, [useless, canonicalize], is a pipeline: what it lists runs in that
+order, whatever the tags.
 
 With --ablation the arguments are folders of reference cases. They run without each of the passes for networks in turn; the result is
 the tables of docs/nnet3-passes.md.`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			query := fs.String("query", "", "List the passes that this query selects")
 			explain := fs.String("explain", "", "Say why this pass is selected or not, by --query or else by "+defaultQuery)
+			asPipeline := fs.Bool("as-pipeline", false, "Print what --query, or else "+defaultQuery+", selects in the form that --pipeline takes")
 			asJSON := fs.Bool("json", false, "Print a JSON array")
 			rules := fs.Bool("rules", false, "List rules, as text where they are text")
 			ablation := fs.Bool("ablation", false, "Print in Markdown the passes for networks, and the effect of leaving out each one on the reference cases in DIR...")
@@ -37,6 +41,14 @@ the tables of docs/nnet3-passes.md.`,
 				}
 				if err := wantArgs(args, 0, 0, "the flags"); err != nil {
 					return err
+				}
+				if *asPipeline {
+					_, opt, err := newPassFlags(cfg, cmp.Or(*query, defaultQuery)).build()
+					if err != nil {
+						return err
+					}
+					c.Print("%s\n", opt.Pipeline())
+					return nil
 				}
 				if *explain != "" {
 					return explainPass(c, *query, *explain)
