@@ -82,32 +82,3 @@ type Making struct {
 func Is(op fgraph.Op) func(fgraph.Op) bool {
 	return func(o fgraph.Op) bool { return fgraph.OpsEqual(op, o) }
 }
-
-// Args are what a rule hands to a Go function.
-type Args struct {
-	Context *rewrite.Context   // nil for a [Matcher]
-	Root    *fgraph.Apply      // the apply that the pattern matches
-	Vars    []*fgraph.Variable // those bound to the names, with all variables of rests
-	Params  []any              // captured parameters bound to the names
-}
-
-// A Function is a Go function that rules call by name. One of Holds, Param and Build is set.
-type Function struct {
-	Name string
-	// Usage is how the function is called, with parameters of ops in braces: "scales(x, {a})".
-	// A rule must hand it as many arguments, of these kinds. More are of the kind of the last.
-	// If Usage is empty, anything goes.
-	Usage string
-	Doc   string // what it answers, in one sentence
-	// Depth is how far the function looks from its arguments: 1 is at their types and values
-	// only, 2 at the applies that compute them, 0 anywhere. It corresponds to Depth in
-	// [rewrite.Description].
-	Depth int
-	// Holds is the condition of a guard.
-	Holds func(Args) bool
-	// Param computes parameters of an op in a replacement: "(sum{union(a, b)} x)".
-	Param func(Args) (any, error)
-	// Build makes a variable in a replacement, where it is written like an op. If it returns
-	// nil, the rule proposes nothing.
-	Build func(Args) (*fgraph.Variable, error)
-}

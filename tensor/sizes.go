@@ -1,8 +1,6 @@
 package tensor
 
 import (
-	"slices"
-
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -97,18 +95,6 @@ func positive(v *fgraph.Variable) bool {
 	if n, ok := constantInt(v); ok {
 		return n >= 0
 	}
-	switch op := OpOf(v).(type) {
-	case ShapeIOp:
-		return true
-	case Elemwise:
-		if op.Op != array.Mul && op.Op != array.Add && op.Op != array.Maximum && op.Op != array.IntDiv {
-			return false
-		}
-		return !slices.ContainsFunc(v.Owner().Inputs(), func(in *fgraph.Variable) bool { // shapes are at most one level deep
-			_, size := OpOf(in).(ShapeIOp)
-			n, ok := constantInt(in)
-			return !size && !(ok && n >= 0)
-		})
-	}
-	return false
+	_, ok := LeastSize(v)
+	return ok
 }

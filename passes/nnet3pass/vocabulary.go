@@ -129,20 +129,14 @@ func (vocabulary) Constant(l pattern.Literal, like *fgraph.Variable) (*fgraph.Va
 // Functions returns the guards.
 func (vocabulary) Functions() []pattern.Function {
 	return []pattern.Function{
-		{Name: "same_size", Usage: "same_size(x, y)", Depth: 1, Doc: "x and y have as many rows and columns",
-			Holds: func(a pattern.Args) bool {
-				return !slices.ContainsFunc(a.Vars[1:], func(v *fgraph.Variable) bool { return v.Type() != a.Vars[0].Type() })
-			}},
-		{Name: "identity", Usage: "identity({c})", Depth: 1, Doc: "the component of the run c copies its input",
-			Holds: func(a pattern.Args) bool {
-				return !slices.ContainsFunc(a.Params, func(p any) bool {
-					op, ok := p.(lower.Propagate)
-					return !ok || !isIdentity(op.C)
-				})
-			}},
-		{Name: "once", Usage: "once(x)", Depth: 1, Doc: "x has a single use",
-			Holds: func(a pattern.Args) bool {
-				return !slices.ContainsFunc(a.Vars, func(v *fgraph.Variable) bool { return len(v.Clients()) != 1 })
-			}},
+		pattern.NewGuardOfPairs("same_size(x, y)", 1, "x and y have as many rows and columns",
+			func(x, y *fgraph.Variable) bool { return x.Type() == y.Type() }),
+		pattern.NewGuard("identity({c})", 1, "the component of the run c copies its input", func(a pattern.Args) bool {
+			return !slices.ContainsFunc(a.Params, func(p any) bool {
+				op, ok := p.(lower.Propagate)
+				return !ok || !isIdentity(op.C)
+			})
+		}),
+		pattern.NewGuardOfEach("once(x)", 1, "x has a single use", func(v *fgraph.Variable) bool { return len(v.Clients()) == 1 }),
 	}
 }

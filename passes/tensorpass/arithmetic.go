@@ -15,20 +15,17 @@ var arithmeticRules = goRules{
 
 // arithmeticFunctions are what the rules of sums and products ask.
 var arithmeticFunctions = []pattern.Function{
-	{Name: "outermost", Usage: "outermost(x)", Depth: 1, Doc: "x is not a term of a sum, difference or negation with a single use",
-		Holds: func(a pattern.Args) bool {
-			return a.Vars[0].Owner() != nil && addCanonizer.outermost(a.Vars[0].Owner())
-		}},
-	alike("same_pattern(x, y)", 1, "x and y have size 1 in the same dimensions, as far as types tell", samePattern),
+	pattern.NewGuardOfEach("outermost(x)", 1, "x is not a term of a sum, difference or negation with a single use",
+		func(v *variable) bool { return v.Owner() != nil && addCanonizer.outermost(v.Owner()) }),
+	pattern.NewGuardOfPairs("same_pattern(x, y)", 1, "x and y have size 1 in the same dimensions, as far as types tell", samePattern),
 	about("magnitude(x)", "x is the absolute value of a float, or known to be one number that is not negative", func(v *variable) bool {
 		x, ok := uniform(v)
 		return ok && x >= 0 || argument(v, array.Abs) != nil && isFloat(v)
 	}),
-	{Name: "inside", Usage: "(inside x)", Depth: 2, Doc: "the argument of an absolute value, and x itself if it is not one",
-		Build: func(a pattern.Args) (*variable, error) {
-			if x := argument(a.Vars[0], array.Abs); x != nil {
-				return x, nil
-			}
-			return a.Vars[0], nil
-		}},
+	value("(inside x)", 2, "the argument of an absolute value, and x itself if it is not one", func(a pattern.Args) *variable {
+		if x := argument(a.Vars[0], array.Abs); x != nil {
+			return x
+		}
+		return a.Vars[0]
+	}),
 }

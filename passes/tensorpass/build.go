@@ -191,41 +191,6 @@ func partition(list []*variable, f func(*variable) bool) (yes, no []*variable) {
 // again applies the op of a to other inputs.
 func again(a *apply, in ...*variable) *variable { return tensor.MustApply(a.Op().(tensor.Op), in...) }
 
-// eval computes v, which is a constant or the output of an apply of constants.
-func eval(v *variable) (*array.Array, error) {
-	if a := tensor.ConstantOf(v); a != nil {
-		return a, nil
-	}
-	out, err := compute(v.Owner())
-	if err != nil {
-		return nil, err
-	}
-	return out[v.Index()], nil
-}
-
-// compute computes an apply of constants.
-func compute(a *apply) ([]*array.Array, error) {
-	k, err := a.Op().(tensor.Op).Compile(a)
-	if err != nil {
-		return nil, err
-	}
-	in, out := make([]*array.Array, len(a.Inputs())), make([]*array.Array, len(a.Outputs()))
-	for i, v := range a.Inputs() {
-		in[i] = tensor.ConstantOf(v)
-	}
-	for i := range out {
-		out[i] = new(array.Array)
-	}
-	ws := array.Workspace{MaxBytes: 1 << 28}
-	if err := k(&ws, in, out); err != nil {
-		return nil, err
-	}
-	for i, o := range out {
-		out[i] = o.Clone() // not a view of an input or of a larger buffer
-	}
-	return out, nil
-}
-
 // inRange returns the condition that an index is within a dimension. It returns nil if that is known.
 func inRange(i, n *variable) *variable {
 	k, ok := intOf(i)

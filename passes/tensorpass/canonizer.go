@@ -221,15 +221,15 @@ func (z *canonizer) calculate(num, den []*variable, out *variable) *array.Array 
 	combine := func(op array.Opcode, list []*variable) bool {
 		for _, v := range list {
 			c := tensor.Constant(tensor.ConstantOf(v).Cast(dtype))
-			e, err := tensor.Try(func() *variable { return tensor.Map(op, total, c) })
+			sum, err := tensor.Try(func() *variable { return tensor.Map(op, total, c) })
 			if err != nil {
 				return false
 			}
-			a, err := eval(e)
+			out, err := tensor.Fold(sum.Owner())
 			if err != nil {
 				return false
 			}
-			total = tensor.Constant(a)
+			total = tensor.Constant(out[0])
 		}
 		return true
 	}

@@ -17,25 +17,25 @@ var (
 
 // erfFunctions are what the rules of the error function ask.
 var erfFunctions = []pattern.Function{
-	{Name: "log_tail", Usage: "log_tail(x)", Depth: 2, Doc: "x is a float, and no switch tells whether it is above (log_limit x)", Holds: logLimits.unguarded},
-	{Name: "log_limit", Usage: "(log_limit x)", Depth: 1, Doc: "the number from which on erfc(x) is subnormal", Build: logLimits.limit},
-	{Name: "grad_tail", Usage: "grad_tail(x)", Depth: 2, Doc: "x is a float, and no switch tells whether it is above (grad_limit x)", Holds: gradLimits.unguarded},
-	{Name: "grad_limit", Usage: "(grad_limit x)", Depth: 1, Doc: "the number from which on 1/erfc(x) is infinite, or nearly so", Build: gradLimits.limit},
-	{Name: "erfc_series", Usage: "(erfc_series x)", Depth: 1, Doc: "1 - 1/(2x²) + 3/(4x⁴) - 15/(8x⁶) + 105/(16x⁸)",
-		Build: func(a pattern.Args) (*variable, error) { return erfcSeries(a.Vars[0]), nil }},
+	logLimits.guard("log_tail(x)", "x is a float, and no switch tells whether it is above (log_limit x)"),
+	logLimits.value("(log_limit x)", "the number from which on erfc(x) is subnormal"),
+	gradLimits.guard("grad_tail(x)", "x is a float, and no switch tells whether it is above (grad_limit x)"),
+	gradLimits.value("(grad_limit x)", "the number from which on 1/erfc(x) is infinite, or nearly so"),
+	value("(erfc_series x)", 1, "1 - 1/(2x²) + 3/(4x⁴) - 15/(8x⁶) + 105/(16x⁸)", func(a pattern.Args) *variable { return erfcSeries(a.Vars[0]) }),
 }
 
-// limit returns the limit for an element type, as a constant.
-func (l limits) limit(a pattern.Args) (*variable, error) {
-	x := a.Vars[0]
-	return number(l[dtypeOf(x)], x), nil
+// value returns the function that makes the limit for the element type of x.
+func (l limits) value(usage, doc string) pattern.Function {
+	return value(usage, 1, doc, func(a pattern.Args) *variable { return number(l[dtypeOf(a.Vars[0])], a.Vars[0]) })
 }
 
-// unguarded reports whether there is a limit for the element type of x, and no switch at it yet.
-func (l limits) unguarded(a pattern.Args) bool {
-	x := a.Vars[0]
-	limit, ok := l[dtypeOf(x)]
-	return ok && !guarded(a.Root.Out(), x, limit)
+// guard returns the guard that holds if there is a limit for the element type of x, and no switch at it
+// yet.
+func (l limits) guard(usage, doc string) pattern.Function {
+	return pattern.NewGuard(usage, 2, doc, func(a pattern.Args) bool {
+		limit, ok := l[dtypeOf(a.Vars[0])]
+		return ok && !guarded(a.Root.Out(), a.Vars[0], limit)
+	})
 }
 
 // erfcSeries returns 1 - 1/(2x²) + 3/(4x⁴) - 15/(8x⁶) + 105/(16x⁸). For large x, erfc(x) is

@@ -182,7 +182,7 @@ func (f *fusing) groups() [][]*apply {
 		}
 		groups[k] = append(groups[k], a)
 		for _, v := range a.Inputs() { // an upper bound: it counts shared inputs several times
-			if p := v.Owner(); (p == nil || find(int32(p.ID())) != r) && !inlined(v) {
+			if p := v.Owner(); (p == nil || find(int32(p.ID())) != r) && !tensor.Inlined(v) {
 				inputs[k]++
 			}
 		}
@@ -190,91 +190,22 @@ func (f *fusing) groups() [][]*apply {
 	return groups
 }
 
-// inlined reports whether v becomes part of a program: it is a constant of one element.
-func inlined(v *variable) bool {
-	a := tensor.ConstantOf(v)
-	return a != nil && a.Len() == 1
-}
-
 // fuse replaces the members of a group with one apply.
 func (f *fusing) fuse(group []*apply) (bool, error) {
 	if len(group) < 2 || slices.ContainsFunc(group, func(a *apply) bool { return !f.g.Contains(a) }) {
 		return false, nil
 	}
-	b := newProgramBuilder(group)
-	if len(b.inputs) == 0 || len(b.inputs) > mostInputs {
-		return false, nil
-	}
-	a, err := tensor.Make(tensor.NewComposite(b.prog.Return(b.results...)), b.inputs...)
-	if err != nil {
+	a, old, err := tensor.Fuse(group)
+	if a == nil || err != nil || len(a.Inputs()) > mostInputs {
 		return false, err
 	}
 	a.SetOrigin(group[len(group)-1].Origin())
-	pairs := make([]fgraph.Replacement, len(b.outputs))
-	for i, v := range b.outputs {
+	pairs := make([]fgraph.Replacement, len(old))
+	for i, v := range old {
 		if !v.Type().Accepts(a.Outputs()[i].Type()) {
 			return false, nil
 		}
 		pairs[i] = fgraph.Replacement{Old: v, New: a.Outputs()[i]}
 	}
 	return f.h.Replace("", group[len(group)-1], pairs...)
-}
-
-// A programBuilder makes a program of applies.
-type programBuilder struct {
-	prog    *array.Program
-	inputs  []*variable
-	outputs []*variable // that something else reads
-	results []int       // their values in the program
-	values  map[*variable]int
-}
-
-func newProgramBuilder(group []*apply) *programBuilder {
-	b := &programBuilder{values: make(map[*variable]int)}
-	member := make(map[*apply]bool, len(group))
-	for _, a := range group {
-		member[a] = true
-	}
-	var types []array.DType
-	for _, a := range group {
-		for _, v := range a.Inputs() {
-			if _, known := b.values[v]; !known && !member[v.Owner()] && !inlined(v) {
-				b.values[v] = len(b.inputs)
-				b.inputs, types = append(b.inputs, v), append(types, dtypeOf(v))
-			}
-		}
-	}
-	b.prog = array.NewProgram(types...)
-	for _, a := range group {
-		b.add(a)
-	}
-	for _, a := range group {
-		for _, v := range a.Outputs() {
-			if slices.ContainsFunc(v.Clients(), func(c fgraph.Client) bool { return c.Apply == nil || !member[c.Apply] }) {
-				b.outputs, b.results = append(b.outputs, v), append(b.results, b.values[v])
-			}
-		}
-	}
-	return b
-}
-
-// add adds what an apply computes.
-func (b *programBuilder) add(a *apply) {
-	args := make([]int, len(a.Inputs()))
-	for i, v := range a.Inputs() {
-		x, known := b.values[v]
-		if !known {
-			x = b.prog.Constant(tensor.ConstantOf(v))
-			b.values[v] = x
-		}
-		args[i] = x
-	}
-	switch op := a.Op().(type) {
-	case tensor.Elemwise:
-		b.values[a.Out()] = op.AddTo(b.prog, args...)
-	case *tensor.CompositeOp:
-		for i, x := range b.prog.Inline(op.Program(), args...) {
-			b.values[a.Outputs()[i]] = x
-		}
-	}
 }

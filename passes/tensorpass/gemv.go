@@ -24,12 +24,11 @@ func transposed(v *variable) *variable { return shuffled(v, tensor.NewDimShuffle
 
 // gemvFunctions are what the rules of products with vectors ask.
 var gemvFunctions = []pattern.Function{
-	{Name: "buffer", Usage: "(buffer x)", Doc: "memory for the vector that the row or column x is",
-		Build: func(a pattern.Args) (*variable, error) {
-			x := a.Vars[0]
-			d := slices.IndexFunc(typeOf(x).Shape(), func(size int) bool { return size != 1 })
-			return tensor.AllocEmpty(dtypeOf(x), tensor.ShapesOf(a.Context.Graph()).Dim(x, d)), nil
-		}},
+	value("(buffer x)", 0, "memory for the vector that the row or column x is", func(a pattern.Args) *variable {
+		x := a.Vars[0]
+		d := slices.IndexFunc(typeOf(x).Shape(), func(size int) bool { return size != 1 })
+		return tensor.AllocEmpty(dtypeOf(x), tensor.ShapesOf(a.Context.Graph()).Dim(x, d))
+	}),
 }
 
 // gemvOfSum works on the outermost sum, as gemm does, and takes all products in it at once: in sums

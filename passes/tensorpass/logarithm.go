@@ -24,22 +24,12 @@ var logarithmFunctions = []pattern.Function{
 		op, ok := elemOf(onlyClient(v))
 		return ok && op == array.Log
 	}),
-	{Name: "unit", Usage: "unit(a, b)", Depth: 2, Doc: "the arguments are known numbers whose sum is 1",
-		Holds: func(a pattern.Args) bool {
-			total := 0.0
-			for _, v := range a.Vars {
-				x, ok := uniform(v)
-				if !ok {
-					return false
-				}
-				total += x
-			}
-			return total == 1
-		}},
-	{Name: "opposite", Usage: "(opposite x)", Depth: 2, Doc: "-x as a float, without an op where x is a negation or a multiple",
-		Build: func(a pattern.Args) (*variable, error) {
-			return tensor.Try(func() *variable { return opposite(a.Vars[0]) })
-		}},
+	pattern.NewGuardOfPairs("unit(a, b)", 2, "a and b are known numbers whose sum is 1", func(a, b *variable) bool {
+		x, ok := uniform(a)
+		y, ok2 := uniform(b)
+		return ok && ok2 && x+y == 1
+	}),
+	value("(opposite x)", 2, "-x as a float, without an op where x is a negation or a multiple", func(a pattern.Args) *variable { return opposite(a.Vars[0]) }),
 }
 
 func logAdd(c *rewrite.Context, n *apply) (result, error) {

@@ -117,34 +117,8 @@ func dtypeOf(v *variable) array.DType { return tensor.TypeOf(v).DType() }
 func isFloat(v *variable) bool        { return dtypeOf(v).IsFloat() }
 func isInteger(v *variable) bool      { return !isFloat(v) }
 
-// uniform returns the value of all elements of v, and whether it is known: v is a constant or a
-// broadcast constant.
-func uniform(v *variable) (float64, bool) {
-	for range 100 { // deeper than anybody nests them
-		if a := tensor.ConstantOf(v); a != nil {
-			if a.IsCSR() || a.Len() > 4096 {
-				return 0, false
-			}
-			return array.Uniform(a)
-		}
-		a := v.Owner()
-		if a == nil {
-			return 0, false
-		}
-		switch op := a.Op().(type) {
-		case tensor.DimShuffleOp, tensor.AllocOp:
-			v = a.Inputs()[0]
-		case tensor.Elemwise:
-			if op.Op != array.Second {
-				return 0, false
-			}
-			v = a.Inputs()[1]
-		default:
-			return 0, false
-		}
-	}
-	return 0, false
-}
+// uniform returns the value of all elements of v, and whether it is known.
+func uniform(v *variable) (float64, bool) { return tensor.UniformOf(v) }
 
 // is reports whether all elements of v are known to be a number.
 func is(v *variable, want float64) bool {
@@ -178,11 +152,6 @@ func intOf(v *variable) (int, bool) {
 	}
 	return int(x), true
 }
-
-// exactIn reports whether an identity of numbers holds for the elements of v where v is an argument
-// of what computes out. It fails for integers that are converted to floats: a negation that wraps
-// around, -(-2⁶³), stands for another number then.
-func exactIn(out, v *variable) bool { return isFloat(v) || !isFloat(out) }
 
 // stripPadding looks through a DimShuffle that only adds dimensions in front.
 func stripPadding(v *variable) *variable {

@@ -31,11 +31,10 @@ var onReduce = onType[tensor.Reduce]()
 
 // reduceFunctions are what the rules of reductions ask.
 var reduceFunctions = []pattern.Function{
-	{Name: "along_last", Usage: "along_last({a}, x)", Depth: 1, Doc: "the argmax a of x is along the last dimension only",
-		Holds: func(a pattern.Args) bool {
-			op, n := a.Params[0].(tensor.ArgmaxOp), typeOf(a.Vars[0]).NDim()
-			return axes{op.Axes, op.All}.over(n) == 1<<n>>1
-		}},
+	pattern.NewGuard("along_last({a}, x)", 1, "the argmax a of x is along the last dimension only", func(a pattern.Args) bool {
+		op, n := a.Params[0].(tensor.ArgmaxOp), typeOf(a.Vars[0]).NDim()
+		return axes{op.Axes, op.All}.over(n) == 1<<n>>1
+	}),
 }
 
 // reduceOf returns the operation of a reduction and the dimensions that it reduces.

@@ -25,18 +25,16 @@ var softmaxFunctions = []pattern.Function{
 		n := typeOf(v).NDim()
 		return n > 0 && typeOf(v).Dim(n-1) == 1
 	}),
-	{Name: "keeps", Usage: "keeps({d}, {a}, x)", Depth: 1,
-		Doc: "the DimShuffle d puts back, with size 1, the single dimension a along which x was reduced",
-		Holds: func(a pattern.Args) bool {
+	pattern.NewGuard("keeps({d}, {a}, x)", 1, "the DimShuffle d puts back, with size 1, the single dimension a along which x was reduced",
+		func(a pattern.Args) bool {
 			return keepsDim(a.Params[0].(tensor.DimShuffleOp), a.Params[1].(axes), a.Vars[0])
-		}},
-	{Name: "row", Usage: "row({d}, b, x)", Depth: 1,
-		Doc: "the DimShuffle d makes the vector b a row that is added to each row of the matrix x, of the same element type",
-		Holds: func(a pattern.Args) bool {
+		}),
+	pattern.NewGuard("row({d}, b, x)", 1, "the DimShuffle d makes the vector b a row that is added to each row of the matrix x, of the same element type",
+		func(a pattern.Args) bool {
 			b, x := typeOf(a.Vars[0]), typeOf(a.Vars[1])
 			return b.NDim() == 1 && b.Dim(0) != 1 && x.NDim() == 2 && x.Dim(1) != 1 && b.DType() == x.DType() &&
 				a.Params[0].(tensor.DimShuffleOp).PadsLeft(1)
-		}},
+		}),
 }
 
 // keepsDim reports whether a reduction of x along a, followed by d, is along one dimension, which

@@ -1,0 +1,109 @@
+package tensor_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// TestKnown asks what is known of expressions: a number that all elements are, a bound of sizes, and
+// whether no element is negative.
+func TestKnown(t *testing.T) {
+	x, X, i := tensor.Vector("x"), tensor.Matrix("X"), fgraph.NewInput(tensor.ScalarType(array.Int64), "i")
+	n, m := tensor.ShapeI(X, 0), tensor.ShapeI(X, 1)
+	op := func(o array.Opcode, in ...*fgraph.Variable) *fgraph.Variable { return tensor.Map(o, in...) }
+	unknown := math.NaN()
+	for _, c := range []struct {
+		v              *fgraph.Variable
+		uniform, least float64
+		nonnegative    bool
+	}{
+		{tensor.Float(2), 2, unknown, true},
+		{tensor.Float(-2), -2, unknown, false},
+		{tensor.Int(3), 3, 3, true},
+		{tensor.Int(-3), -3, unknown, false},
+		{tensor.Constant(array.Of([]float64{1, 2}, 2)), unknown, unknown, false},
+		{tensor.Alloc(tensor.Int(2), n), 2, 2, true},
+		{tensor.Second(x, tensor.Float(5)), 5, unknown, true},
+		{x, unknown, unknown, false},
+		{i, unknown, unknown, false},
+		{n, unknown, 0, true},
+		{tensor.Shape(X), unknown, 0, false},
+		{tensor.MakeVector(n, m), unknown, 0, false},
+		{op(array.Add, n, m, tensor.Int(2)), unknown, 2, false},
+		{op(array.Mul, tensor.Int(2), tensor.Int(3), n), unknown, 0, false},
+		{op(array.Add, n, tensor.Int(-1)), unknown, unknown, false},
+		{op(array.Add, n, i), unknown, unknown, false},
+		{op(array.Maximum, n, tensor.Int(4)), unknown, 4, false},
+		{op(array.IntDiv, n, tensor.Int(2)), unknown, 0, false},
+		{op(array.Sub, n, m), unknown, unknown, false},
+		{tensor.Exp(x), unknown, unknown, true},
+		{tensor.Sqr(x), unknown, unknown, true},
+		{op(array.Sqr, i), unknown, unknown, false},
+		{tensor.Mul(tensor.Exp(x), x), unknown, unknown, false},
+		{tensor.Mul(tensor.Exp(x), tensor.Sigmoid(x)), unknown, unknown, true},
+		{tensor.Pow(x, tensor.Float(4)), unknown, unknown, true},
+		{tensor.Pow(x, tensor.Float(3)), unknown, unknown, false},
+		{op(array.Log1p, tensor.Exp(x)), unknown, unknown, true},
+		{op(array.Log, tensor.Exp(x)), unknown, unknown, false},
+		{op(array.Lt, x, tensor.Float(0)), unknown, unknown, true},
+		{tensor.Softmax(X), unknown, unknown, true},
+		{tensor.Sum(tensor.Exp(X)), unknown, unknown, true},
+		{tensor.Sum(X), unknown, unknown, false},
+		{tensor.Join(0, tensor.Exp(x), tensor.Sqr(x)), unknown, unknown, true},
+		{tensor.Join(0, tensor.Exp(x), x), unknown, unknown, false},
+		{tensor.DimShuffle(tensor.Exp(X), 1, 0), unknown, unknown, true},
+		{tensor.Cast(x, array.Int64), unknown, unknown, false},
+	} {
+		text := fgraph.Sprint(0, c.v)
+		if got, ok := tensor.UniformOf(c.v); ok != (c.uniform == c.uniform) || ok && got != c.uniform {
+			t.Errorf("all elements of %s are %v, %v", text, got, ok)
+		}
+		if got, ok := tensor.LeastSize(c.v); ok != (c.least == c.least) || ok && got != c.least {
+			t.Errorf("%s is at least %v, %v", text, got, ok)
+		}
+		if got := tensor.Nonnegative(c.v); got != c.nonnegative {
+			t.Errorf("%s is not negative: %v", text, got)
+		}
+	}
+}
+
+// TestFold computes an apply of constants, and one that fails.
+func TestFold(t *testing.T) {
+	out, err := tensor.Fold(tensor.Add(tensor.Float(2), tensor.Float(3)).Owner())
+	if err != nil || len(out) != 1 || out[0].Float(0) != 5 {
+		t.Error(out, err)
+	}
+	big := tensor.AllocEmpty(array.Float64, tensor.Int(1<<40))
+	if out, err := tensor.Fold(big.Owner()); err == nil {
+		t.Error(out)
+	}
+}
+
+// TestFuse makes one apply of several.
+func TestFuse(t *testing.T) {
+	x, y := tensor.Vector("x"), tensor.Vector("y")
+	e := tensor.Exp(x)
+	s := tensor.Add(e, y)
+	p := tensor.Mul(s, tensor.Constant(array.Of([]float64{3}, 1)))
+	g, err := tensor.NewGraph([]*fgraph.Variable{x, y}, []*fgraph.Variable{e, p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, p = g.Outputs()[0], g.Outputs()[1]
+	s = p.Owner().Inputs()[0]
+	a, replaced, err := tensor.Fuse([]*fgraph.Apply{e.Owner(), s.Owner(), p.Owner()})
+	if err != nil || len(a.Inputs()) != 2 || len(replaced) != 2 || replaced[0] != e || replaced[1] != p {
+		t.Fatal(a, replaced, err)
+	}
+	if got, want := a.Op().String(), "Composite{exp(i0); mul(add(exp(i0), i1), 3.0)}"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	two := tensor.Add(tensor.Float(1), tensor.Float(1)).Owner()
+	if a, _, err := tensor.Fuse([]*fgraph.Apply{two}); a != nil || err != nil {
+		t.Error(a, err)
+	}
+}
