@@ -1,0 +1,104 @@
+// What stands around the graph: buttons, the tabs below, and the views of a narrow window.
+(function (view) {
+  "use strict";
+
+  const tabs = [
+    ["commands", "Commands", (app) => view.commandsTab(app)],
+    ["rules", "Rules", (app) => view.rulesTab(app)],
+    ["report", "Report", (app) => view.reportTab(app)],
+    ["live", "Live", (app) => view.liveTab(app)],
+  ];
+  const views = [["passes", "Passes"], ["graph", "Graph"], ["detail", "Details"], ["dock", "More"]];
+
+  function startChrome(app) {
+    const { $, el } = view, { picture } = app;
+    const on = (id, f) => $(id).addEventListener("click", f);
+    on("previous", () => app.go(app.nextStop(-1)));
+    on("next", () => app.go(app.nextStop(1)));
+    on("theme", () => view.nextTheme());
+    on("help", () => view.showKeys());
+    on("zoomIn", () => picture.camera.zoom(1.25));
+    on("zoomOut", () => picture.camera.zoom(0.8));
+    on("whole", () => picture.fit(true));
+    on("nextChange", () => app.nextChange(1));
+    on("busy", () => $("passes").classList.toggle("busy", $("busy").checked));
+    addEventListener("beforeprint", () => {
+      picture.drawAll();
+      const box = $("picture").querySelector(".scene").getBBox();
+      $("picture").setAttribute("viewBox", `${box.x - 20} ${box.y - 20} ${box.width + 40} ${box.height + 40}`);
+      $("picture").querySelector(".scene").removeAttribute("transform");
+    });
+    addEventListener("afterprint", () => {
+      $("picture").removeAttribute("viewBox");
+      picture.render();
+    });
+    $("views").replaceChildren(...views.map(([id, text]) =>
+      el("button", { "data-to": id, "aria-pressed": id === "graph", onclick: () => app.showView(id) }, text)));
+  }
+
+  // tabMethods are the methods of the page that open tabs and views.
+  const tabMethods = {
+    // drawTabs makes the tabs that the recording has something for.
+    drawTabs(wanted) {
+      const { $, el } = view;
+      this.panels = new Map();
+      for (const [id, title, make] of tabs) {
+        const content = make(this);
+        if (!content) continue;
+        const tab = el("button", { role: "tab", id: "tab-" + id, "aria-controls": "panel-" + id, onclick: () => (this.tab === id && wide() ? this.toggleDock() : this.openTab(id)) }, title);
+        this.panels.set(id, { tab, panel: el("div", { role: "tabpanel", id: "panel-" + id, "aria-labelledby": "tab-" + id }, content) });
+      }
+      const list = [...this.panels.values()];
+      const close = el("button.icon.close", { title: "Open or close (d)", "aria-label": "Open or close", onclick: () => this.toggleDock() }, "⌃");
+      $("tabs").replaceChildren(...list.map((p) => p.tab), close);
+      $("panels").replaceChildren(...list.map((p) => p.panel));
+      $("tabs").onkeydown = (e) => {
+        const i = list.findIndex((p) => p.tab === document.activeElement), by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+        if (i >= 0 && by) list[(i + by + list.length) % list.length].tab.focus();
+      };
+      this.tab = "";
+      document.body.classList.remove("docked");
+      if (wanted) this.openTab(wanted);
+      else if (!this.run.hasGraph) this.openTab(this.panels.has("report") ? "report" : [...this.panels.keys()][0]);
+      else if (this.live?.expr !== undefined) this.openTab("live");
+      else this.chooseTab([...this.panels.keys()][0]);
+    },
+
+    chooseTab(id) {
+      this.tab = id;
+      for (const [name, { tab, panel }] of this.panels) {
+        tab.setAttribute("aria-selected", String(name === id));
+        panel.hidden = name !== id;
+      }
+    },
+
+    openTab(id) {
+      if (!this.panels.has(id)) return;
+      this.chooseTab(id);
+      document.body.classList.add("docked");
+      if (this.diff) view.markCommands(this);
+      if (!wide()) this.showView("dock");
+    },
+
+    toggleDock() {
+      document.body.classList.toggle("docked");
+      if (this.diff) view.markCommands(this);
+    },
+
+    // showView shows one of the views of a narrow window.
+    showView(id) {
+      document.body.dataset.view = id;
+      for (const b of view.$("views").children) b.setAttribute("aria-pressed", String(b.dataset.to === id));
+      this.picture.camera.forgetSize();
+      if (id === "graph" && this.picture.graph) this.picture.render();
+    },
+
+    showGraph() {
+      if (!wide()) this.showView("graph");
+    },
+  };
+
+  const wide = () => matchMedia("(min-width: 861px)").matches;
+
+  Object.assign(view, { startChrome, tabMethods });
+})((globalThis.nnopt ??= {}));

@@ -1,0 +1,129 @@
+// What a served page can do: optimize another expression with chosen passes, and have rules checked.
+(function (view) {
+  "use strict";
+
+  const { el } = view;
+
+  const example = `# A number added to itself is twice the number.
+rule my_double {
+    add(x, x) => mul(2, x)
+}
+`;
+
+  function liveTab(app) {
+    if (!app.live) return null;
+    const { live } = app, off = new Set(live.without || []);
+    const area = (name, label, value, rows) => el("label", null, label,
+      el("textarea", { name, rows, value: value || "", spellcheck: "false", autocomplete: "off", autocapitalize: "off" }));
+    const line = (name, label, value) => el("label", null, label, el("input", { type: "text", name, value: value || "", spellcheck: "false", autocomplete: "off" }));
+    const answer = el("div.answer", { id: "answer", role: "status" });
+    const expression = el("form.expression", { id: "liveForm", onsubmit: (e) => (e.preventDefault(), optimize(app, expression, answer)) },
+      area("expr", "Expression", live.expr, 3),
+      line("variables", "Variables", live.variables),
+      line("query", "Query", live.query ?? app.run.data.query),
+      el("p", null, el("button.main", null, "Optimize"), el("span.faint", null, " Ctrl Enter")));
+    const passes = el("fieldset.ticks", { id: "ticks" }, el("legend", null, "Passes"), el("p.faint", null, "…"));
+    const rules = el("form.writing", { id: "rulesForm", onsubmit: (e) => (e.preventDefault(), check(app, rules, answer)) },
+      area("rules", "Rules", live.rules || example, 7),
+      el("p", null, el("button.main", null, "Check by machine"), " ",
+        el("label.inline", null, el("input", { type: "checkbox", name: "use" }), " optimize with them")));
+    for (const form of [expression, rules]) {
+      form.addEventListener("keydown", (e) => {
+        if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) form.requestSubmit();
+        e.stopPropagation();
+      });
+    }
+    app.liveForms = { expression, rules, passes, off };
+    listPasses(app, passes, off);
+    return el("div.live", null, expression, passes, rules, answer);
+  }
+
+  async function listPasses(app, box, off) {
+    try {
+      app.passList ??= await request("api/passes");
+    } catch (err) {
+      box.append(el("p.error", null, err.message));
+      return;
+    }
+    const rows = (app.passList.passes || []).map((p) => el("label", { title: p.doc },
+      el("input", { type: "checkbox", name: p.name, checked: p.on !== false && !off.has(p.name) }), " ", p.name));
+    const filter = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter the passes",
+      oninput: () => rows.forEach((r) => (r.hidden = !r.textContent.includes(filter.value))) });
+    box.replaceChildren(el("legend", null, "Passes"), filter, ...rows);
+  }
+
+  // settings returns what the forms say.
+  function settings(app) {
+    const { expression, rules, passes } = app.liveForms;
+    const without = [...passes.querySelectorAll("input[type=checkbox]")].filter((c) => !c.checked && c.defaultChecked).map((c) => c.name);
+    const text = rules.elements.use.checked ? rules.elements.rules.value : "";
+    const body = { variables: expression.elements.variables.value, query: expression.elements.query.value, without, rules: text };
+    const expr = expression.elements.expr.value.trim();
+    return expr ? { expr, ...body } : body;
+  }
+
+  async function optimize(app, form, answer) {
+    const body = settings(app), button = form.querySelector("button");
+    await busy(button, answer, async () => {
+      const data = await request("api/optimize", body);
+      data.live = { ...app.live, ...data.live, ...body, rules: app.liveForms.rules.elements.rules.value };
+      const use = app.liveForms.rules.elements.use.checked;
+      app.open(data, "live");
+      app.liveForms.rules.elements.use.checked = use;
+      document.getElementById("answer").replaceChildren(el("p", null, `${app.run.steps.length} rewrites. The graph is the new one.`));
+    });
+  }
+
+  async function check(app, form, answer) {
+    await busy(form.querySelector("button"), answer, async () => {
+      const found = await request("api/check", { rules: form.elements.rules.value });
+      answer.replaceChildren(...(found.rules || []).map(verdict));
+      if (!(found.rules || []).length) answer.replaceChildren(el("p", null, "There is no rule in the text."));
+    });
+  }
+
+  function verdict(r) {
+    return el(r.ok ? "div.verdict.good" : "div.verdict.bad", { "data-verdict": r.name },
+      el("h3", null, r.name, " ", el(r.ok ? "span.tag.new" : "span.tag.gone", null, r.class || (r.ok ? "holds" : "wrong"))),
+      r.counterexample ? el("pre.counterexample", null, r.counterexample) : null,
+      r.text ? el("details", { open: !r.counterexample }, el("summary", null, "Report"), el("pre", null, r.text)) : null);
+  }
+
+  // busy runs a request with its button off, and shows what went wrong.
+  async function busy(button, answer, work) {
+    button.disabled = true;
+    answer.replaceChildren(el("p.faint", null, "…"));
+    try {
+      await work();
+    } catch (err) {
+      answer.replaceChildren(el("p.error", null, err.message));
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  // request asks the program that serves the page.
+  async function request(path, body) {
+    const init = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+    let reply;
+    try {
+      reply = await fetch(path, init);
+    } catch {
+      throw new Error("The program that serves this page does not answer.");
+    }
+    const text = await reply.text();
+    let data;
+    try {
+      data = JSON.parse(text);
+    } catch {
+      throw new Error(text.trim() || reply.statusText);
+    }
+    if (data.error) {
+      const place = data.line ? `line ${data.line}${data.column ? ", column " + data.column : ""}: ` : "";
+      throw new Error(place + data.error);
+    }
+    return data;
+  }
+
+  Object.assign(view, { liveTab, request, liveSettings: settings });
+})((globalThis.nnopt ??= {}));
