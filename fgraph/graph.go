@@ -86,6 +86,13 @@ var initial = Reason{Rule: "init"}
 // on must be an input, a constant, or computed from these. An input may be unused, a variable
 // may be several outputs, and an input may be an output. New attaches the features in order.
 func New(inputs, outputs []*Variable, features ...Feature) (*FunctionGraph, error) {
+	return NewInOrder(inputs, outputs, nil, features...)
+}
+
+// NewInOrder is [New] for applies that are to be numbered in a given order, which becomes that of
+// [FunctionGraph.Toposort]. Each apply must come after those that it depends on, and an output must
+// depend on it. Applies that are not listed follow.
+func NewInOrder(inputs, outputs []*Variable, applies []*Apply, features ...Feature) (*FunctionGraph, error) {
 	g := &FunctionGraph{born: time.Now()}
 	g.order.init(dataEdges{g})
 	fail := func(err error) (*FunctionGraph, error) {
@@ -98,12 +105,22 @@ func New(inputs, outputs []*Variable, features ...Feature) (*FunctionGraph, erro
 		}
 	}
 	g.building = true
+	for _, a := range applies {
+		if err := g.importNext(a); err != nil {
+			return fail(err)
+		}
+	}
 	for i, v := range outputs {
 		if err := g.appendOutput(v, initial); err != nil {
 			return fail(fmt.Errorf("output %d: %w", i, err))
 		}
 	}
 	g.building = false
+	for _, a := range applies {
+		if a.unused() {
+			return fail(fmt.Errorf("%w: no output depends on %v", ErrInvalid, a))
+		}
+	}
 	g.forget(0)
 	for _, f := range features {
 		if err := g.Attach(f); err != nil {

@@ -2,6 +2,7 @@ package fgraph
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -139,5 +140,42 @@ func TestToposortAgain(t *testing.T) {
 	}
 	if s := sorted(); s != "fhi" {
 		t.Error(s)
+	}
+}
+
+// TestNewInOrder: applies get numbers in the order in which they are listed, which must be possible.
+func TestNewInOrder(t *testing.T) {
+	build := func() (x *Variable, applies []*Apply) {
+		x = input("x")
+		a := NewApply(op("a"), []*Variable{x}, num)
+		b := NewApply(op("b"), []*Variable{x}, num)
+		c := NewApply(op("c"), []*Variable{b.Out(), a.Out()}, num)
+		return x, []*Apply{a, b, c}
+	}
+	x, list := build()
+	g, err := NewInOrder([]*Variable{x}, []*Variable{list[2].Out()}, []*Apply{list[1], list[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Check(); err != nil {
+		t.Error(err)
+	}
+	order, err := g.Toposort()
+	if err != nil || !slices.Equal(order, []*Apply{list[1], list[0], list[2]}) {
+		t.Error(order, err)
+	}
+	for name, pick := range map[string]func(list []*Apply) []*Apply{
+		"operands last": func(l []*Apply) []*Apply { return []*Apply{l[2], l[0], l[1]} },
+		"twice":         func(l []*Apply) []*Apply { return []*Apply{l[0], l[0]} },
+		"nil":           func(l []*Apply) []*Apply { return []*Apply{nil} },
+		"unused":        func(l []*Apply) []*Apply { return append(l, NewApply(op("d"), l[2].Outputs(), num)) },
+	} {
+		x, list := build()
+		if _, err := NewInOrder([]*Variable{x}, []*Variable{list[2].Out()}, pick(list)); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := New([]*Variable{x}, []*Variable{list[2].Out()}); err != nil {
+			t.Errorf("%s: afterwards: %v", name, err)
+		}
 	}
 }

@@ -26,6 +26,33 @@ func (g *FunctionGraph) importFor(v *Variable, why Reason) error {
 	if err != nil {
 		return err
 	}
+	g.importAll(fresh, why)
+	return nil
+}
+
+// importNext imports an apply whose operands are in the graph or constants.
+func (g *FunctionGraph) importNext(a *Apply) error {
+	if a == nil || a.graph != nil {
+		return fmt.Errorf("%w: an apply that is nil, listed twice or in another graph", ErrInvalid)
+	}
+	fresh, err := g.discover(a)
+	if err == nil && len(fresh) > 1 {
+		err = fmt.Errorf("%w: %v is listed before what it depends on", ErrInvalid, a)
+		for _, b := range fresh {
+			b.id = outside
+		}
+		clear(fresh)
+		g.fresh = fresh[:0]
+	}
+	if err != nil {
+		return err
+	}
+	g.importAll(fresh, initial)
+	return nil
+}
+
+// importAll imports what discover found.
+func (g *FunctionGraph) importAll(fresh []*Apply, why Reason) {
 	by := g.number(why)
 	for _, a := range fresh {
 		g.link(a)
@@ -38,7 +65,6 @@ func (g *FunctionGraph) importFor(v *Variable, why Reason) error {
 	}
 	clear(fresh)
 	g.fresh = fresh[:0]
-	return nil
 }
 
 // checkLeaf returns an error if v, which has no owner, can't be read in the graph: by input i of
