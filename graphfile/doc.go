@@ -17,8 +17,13 @@
 // with "#" are comments.
 //
 // A [Dialect] knows the text of ops, types and constants. What [Format] prints, [Parse] reads as the
-// same graph: inputs, outputs, ops, types, constants to the bit, names and origins.
-// Features are not written.
+// same graph: inputs, outputs, ops, types, constants to the bit, names, origins, and the order in
+// which applies are sorted.
+//
+// A file may hold several graphs, such as the segments of a computation. A [Section] beside them
+// holds what several ops have in common (in front of the first graph, see [Tabler]) or what a
+// feature of a graph means (behind it, see [WrittenFeature]). If an op of a graph overwrites an
+// input, the graph gets an fgraph.DestroyHandler, which checks that and orders the other readers.
 //
 // Reading takes time and memory in proportion to the text. Graphs are confined to one goroutine at
 // a time, as everywhere.

@@ -35,11 +35,21 @@ type Field struct{ Name, Text string }
 type File struct {
 	Head  []Field
 	Graph *fgraph.FunctionGraph
+	// More are the graphs that follow, if the file has several, such as the segments of a looped
+	// computation.
+	More []*fgraph.FunctionGraph
+}
+
+// Graphs returns all graphs.
+func (f *File) Graphs() []*fgraph.FunctionGraph {
+	return append([]*fgraph.FunctionGraph{f.Graph}, f.More...)
 }
 
 // Field returns the text of a field, or "".
-func (f *File) Field(name string) string {
-	for _, h := range f.Head {
+func (f *File) Field(name string) string { return fieldOf(f.Head, name) }
+
+func fieldOf(head []Field, name string) string {
+	for _, h := range head {
 		if h.Name == name {
 			return h.Text
 		}
@@ -47,20 +57,46 @@ func (f *File) Field(name string) string {
 	return ""
 }
 
+// Set gives a field a text. It appends the field if it is missing.
+func (f *File) Set(name, text string) {
+	for i := range f.Head {
+		if f.Head[i].Name == name {
+			f.Head[i].Text = text
+			return
+		}
+	}
+	f.Head = append(f.Head, Field{name, text})
+}
+
 // Format returns a file as text.
 func Format(f *File, d Dialect) (string, error) {
-	w := writer{d: d, names: make(map[string]bool), ids: make(map[*fgraph.Variable]string)}
+	var head, body writer
 	for _, h := range f.Head {
 		if !isFieldName(h.Name) {
 			return "", fmt.Errorf("graphfile: %q is not the name of a field", h.Name)
 		}
-		w.field(h)
+		head.field(h)
 	}
-	if len(f.Head) > 0 {
-		w.WriteByte('\n')
+	if t, ok := d.(Tabler); ok {
+		d = t.Open()
 	}
-	if err := w.graph(f.Graph); err != nil {
-		return "", fmt.Errorf("graphfile: %w", err)
+	for i, g := range f.Graphs() {
+		if i > 0 {
+			body.WriteByte('\n')
+		}
+		body.begin(d)
+		if err := body.graph(g); err != nil {
+			return "", fmt.Errorf("graphfile: %w", err)
+		}
 	}
-	return w.String(), nil
+	if t, ok := d.(Tables); ok {
+		for _, s := range t.Tables() {
+			head.separate()
+			if err := head.section(&s); err != nil {
+				return "", fmt.Errorf("graphfile: %w", err)
+			}
+		}
+	}
+	head.separate()
+	return head.String() + body.String(), nil
 }

@@ -2,6 +2,7 @@ package graphfile
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,27 +11,61 @@ import (
 
 // Parse reads a file. name names it in errors, which wrap [ErrSyntax] and give the line.
 func Parse(name, text string, d Dialect) (*File, error) {
-	r := reader{name: name, rest: text, d: d, vars: make(map[string]*fgraph.Variable)}
+	if t, ok := d.(Tabler); ok {
+		d = t.Open()
+	}
+	r := reader{name: name, rest: text, d: d}
 	f := new(File)
 	if err := r.head(f); err != nil {
 		return nil, err
 	}
-	g, err := r.graph()
-	if err != nil {
-		return nil, err
+	for again := true; again; {
+		if err := r.file(f); err != nil {
+			return nil, err
+		}
+		var err error
+		if again, err = r.block(); err != nil {
+			return nil, err
+		}
 	}
-	f.Graph = g
+	if f.Graph == nil {
+		return nil, r.fault("\"graph {\" is missing")
+	}
+	for _, g := range f.Graphs() {
+		if err := watch(g); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrSyntax, name, err)
+		}
+	}
 	return f, nil
 }
 
+// watch attaches a destroy handler, whose orderings are part of what the graph means, if an op of
+// the graph overwrites an input.
+func watch(g *fgraph.FunctionGraph) error {
+	for a := range g.Applies() {
+		if d, ok := a.Op().(fgraph.Destroyer); ok && len(d.DestroyMap()) > 0 {
+			return fgraph.WatchDestroyers(g)
+		}
+	}
+	return nil
+}
+
+// ParseHead reads only the fields in front of the first section. They may decide on the dialect.
+func ParseHead(name, text string) (*File, error) {
+	r := reader{name: name, rest: text}
+	f := new(File)
+	return f, r.head(f)
+}
+
 type reader struct {
-	name   string
-	rest   string // the text below the current line
-	line   int
-	text   string // the current line without spaces at its ends
-	d      Dialect
-	vars   map[string]*fgraph.Variable
-	inputs []*fgraph.Variable
+	name    string
+	rest    string // the text below the current line
+	line    int
+	text    string // the current line without spaces at its ends
+	d       Dialect
+	vars    map[string]*fgraph.Variable
+	inputs  []*fgraph.Variable
+	applies []*fgraph.Apply
 }
 
 func (r *reader) fault(format string, args ...any) error {
@@ -48,14 +83,14 @@ func (r *reader) next() (line string, ok bool) {
 	return line, true
 }
 
-// head reads the fields and "graph {".
+// head reads the fields, up to the head of the first section.
 func (r *reader) head(f *File) error {
 	for {
 		line, ok := r.next()
 		switch {
 		case !ok:
 			return r.fault("\"graph {\" is missing")
-		case r.text == "graph {":
+		case sectionName(r.text) != "":
 			return nil
 		case strings.HasPrefix(line, "\t") && len(f.Head) > 0:
 			h := &f.Head[len(f.Head)-1]
@@ -69,6 +104,40 @@ func (r *reader) head(f *File) error {
 			f.Head = append(f.Head, Field{name, strings.TrimPrefix(text, " ")})
 		}
 	}
+}
+
+// block goes to the head of the next section. It returns false at the end.
+func (r *reader) block() (bool, error) {
+	for {
+		if _, ok := r.next(); !ok {
+			return false, nil
+		}
+		switch {
+		case r.text == "" || r.text[0] == '#':
+		case sectionName(r.text) != "":
+			return true, nil
+		default:
+			return false, r.fault("nothing may follow \"}\" but a section, such as \"graph {\": %q", shortened(r.text))
+		}
+	}
+}
+
+// file reads the section that the current line begins.
+func (r *reader) file(f *File) error {
+	if sectionName(r.text) != graphName {
+		return r.section(f)
+	}
+	r.vars, r.inputs, r.applies = make(map[string]*fgraph.Variable), nil, nil
+	g, err := r.graph()
+	if err != nil {
+		return err
+	}
+	if f.Graph == nil {
+		f.Graph = g
+	} else {
+		f.More = append(f.More, g)
+	}
+	return nil
 }
 
 // graph reads the lines of a graph, "}" included.
@@ -99,26 +168,43 @@ func (r *reader) end() (*fgraph.FunctionGraph, error) {
 	if err != nil {
 		return nil, err
 	}
-	for closed := false; ; {
+	line := r.line
+	for {
 		if _, ok := r.next(); !ok {
-			if !closed {
-				return nil, r.fault("\"}\" is missing")
-			}
+			return nil, r.fault("\"}\" is missing")
+		}
+		if r.text == "}" {
 			break
 		}
-		switch {
-		case r.text == "" || r.text[0] == '#':
-		case r.text == "}" && !closed:
-			closed = true
-		default:
+		if r.text != "" && r.text[0] != '#' {
 			return nil, r.fault("nothing may follow \"return\" but \"}\": %q", shortened(r.text))
 		}
 	}
-	g, err := fgraph.New(r.inputs, outputs)
+	g, err := fgraph.NewInOrder(r.inputs, outputs, r.needed(outputs))
 	if err != nil {
+		r.line = line
 		return nil, r.fault("%w", err)
 	}
 	return g, nil
+}
+
+// needed returns the applies that the outputs depend on.
+func (r *reader) needed(outputs []*fgraph.Variable) []*fgraph.Apply {
+	need := make(map[*fgraph.Apply]bool, len(r.applies))
+	want := func(list []*fgraph.Variable) {
+		for _, v := range list {
+			if v.Owner() != nil {
+				need[v.Owner()] = true
+			}
+		}
+	}
+	want(outputs)
+	for _, a := range slices.Backward(r.applies) {
+		if need[a] {
+			want(a.Inputs())
+		}
+	}
+	return slices.DeleteFunc(r.applies, func(a *fgraph.Apply) bool { return !need[a] })
 }
 
 // input reads "input %x : type".
@@ -211,6 +297,7 @@ func (r *reader) apply(names, text, args, typeList string, origin int) error {
 	if err := r.d.Check(a); err != nil {
 		return r.fault("%s: %w", shortened(text), err)
 	}
+	r.applies = append(r.applies, a)
 	for i, id := range list {
 		if err := r.declare(id, a.Outputs()[i]); err != nil {
 			return err

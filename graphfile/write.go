@@ -18,6 +18,18 @@ type writer struct {
 	next  int
 }
 
+// begin begins a graph.
+func (w *writer) begin(d Dialect) {
+	w.d, w.names, w.ids, w.next = d, make(map[string]bool), make(map[*fgraph.Variable]string), 0
+}
+
+// separate writes an empty line unless the text is empty.
+func (w *writer) separate() {
+	if w.Len() > 0 {
+		w.WriteByte('\n')
+	}
+}
+
 // field writes a field. Its further lines are indented.
 func (w *writer) field(h Field) {
 	w.WriteString(h.Name + ":")
@@ -37,7 +49,11 @@ func (w *writer) graph(g *fgraph.FunctionGraph) error {
 	for _, v := range g.Inputs() {
 		w.WriteString(indent + "input " + w.declare(v) + " : " + v.Type().String() + "\n")
 	}
-	for _, a := range operandsFirst(g) {
+	order, err := g.Toposort()
+	if err != nil {
+		return err
+	}
+	for _, a := range order {
 		if err := w.constants(a.Inputs()); err != nil {
 			return err
 		}
@@ -49,39 +65,7 @@ func (w *writer) graph(g *fgraph.FunctionGraph) error {
 		return err
 	}
 	w.WriteString(indent + "return" + w.list(g.Outputs(), " ") + "\n}\n")
-	return nil
-}
-
-// operandsFirst returns the applies of a graph in an order that depends on its structure only: those
-// that an output needs before those that only later outputs need, and operands in their order.
-func operandsFirst(g *fgraph.FunctionGraph) []*fgraph.Apply {
-	type step struct {
-		a    *fgraph.Apply
-		next int // the input to look at
-	}
-	seen := make([]bool, g.NumApplyIDs())
-	order := make([]*fgraph.Apply, 0, g.NumApplies())
-	var path []step
-	begin := func(v *fgraph.Variable) {
-		if a := v.Owner(); a != nil && !seen[a.ID()] {
-			seen[a.ID()] = true
-			path = append(path, step{a, 0})
-		}
-	}
-	for _, v := range g.Outputs() {
-		begin(v)
-		for len(path) > 0 {
-			top := &path[len(path)-1]
-			if top.next == len(top.a.Inputs()) {
-				order = append(order, top.a)
-				path = path[:len(path)-1]
-				continue
-			}
-			top.next++
-			begin(top.a.Inputs()[top.next-1])
-		}
-	}
-	return order
+	return w.features(g)
 }
 
 // constants writes those of the variables that are constants and not written yet.
