@@ -28,8 +28,10 @@ type product struct {
 	bias          []float32
 	relu          bool
 	scale, offset []float32
+	scaledBy      Component // has the scale and the offset
 	tail          []Component
 	alpha         float32
+	inner         *Product // the product that the base follows, whose compound the blocks are of
 }
 
 // productBlock is one W_i and the first of the input columns that it is multiplied with.
@@ -162,7 +164,7 @@ func (p *Product) Splice(splices []Splice, inputRows, inputDim int, first, last 
 		pre.Runs[i], pre.OutputRows = findRuns(s.Rows), len(s.Rows)
 	}
 	if !last {
-		q.bias, q.relu, q.scale, q.offset, q.tail, q.alpha = nil, false, nil, nil, nil, 0
+		q.bias, q.relu, q.scale, q.offset, q.scaledBy, q.tail, q.alpha = nil, false, nil, nil, nil, nil, 0
 	}
 	q.adds = q.adds || !first
 	return &q, pre
@@ -187,20 +189,29 @@ func (p *Product) Follow(c Component) (*Product, bool) {
 			return nil, false
 		}
 		if p.scale == nil && p.tail == nil {
-			q.scale, q.offset = c.scale, c.offset
+			q.scale, q.offset, q.scaledBy = c.scale, c.offset, c
 			return &q, true
 		}
-	case *dropoutComponent:
-		if !c.test {
+	default:
+		if !rowwise(c) {
 			return nil, false
 		}
-	case *normalizeComponent, *fixedScaleComponent, *fixedBiasComponent, *perElementScaleComponent,
-		*perElementOffsetComponent, *scaleAndOffsetComponent:
-	default:
-		return nil, false
 	}
 	q.tail = append(slices.Clone(p.tail), c)
 	return &q, true
+}
+
+// rowwise reports whether c is a component that can be in the tail of a product, apart from those
+// that Follow treats by themselves.
+func rowwise(c Component) bool {
+	switch c := c.(type) {
+	case *dropoutComponent:
+		return c.test
+	case *normalizeComponent, *fixedScaleComponent, *fixedBiasComponent, *perElementScaleComponent,
+		*perElementOffsetComponent, *scaleAndOffsetComponent:
+		return true
+	}
+	return false
 }
 
 // After returns p(inner(x)) as one product, whose matrix is the product of the two matrices. It
@@ -217,7 +228,7 @@ func (p *Product) After(inner *Product) (*Product, bool) {
 	}
 	c := w.after(p.bias, from.w, inner.bias)
 	q := *p
-	q.simple, q.inputDim = inner.simple, inner.inputDim
+	q.simple, q.inputDim, q.inner = inner.simple, inner.inputDim, inner
 	q.blocks = []productBlock{{w: &c.weights, col: from.col}}
 	if c.constant != nil {
 		q.bias = c.constant
