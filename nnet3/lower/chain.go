@@ -17,8 +17,7 @@ type Chain struct {
 	Programs []*Program // in the order in which they run
 	// Loop is the number of the program that the loop of a looped computation begins with; it
 	// follows the last one. It is -1 without a loop.
-	Loop    int
-	markers []bool // by program: whether a marker follows
+	Loop int
 }
 
 // LowerChain turns each segment of a computation into values, as Lower does.
@@ -39,8 +38,8 @@ func LowerChain(c *computation.Computation, net Network) (*Chain, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.loops = i == loop
 		ch.Programs = append(ch.Programs, p)
-		ch.markers = append(ch.markers, s.marker)
 	}
 	if loop == 0 && len(ch.Programs[len(segments)-1].carriedOut()) > 0 {
 		return nil, fmt.Errorf("%w: the loop uses matrices that nothing makes before it", ErrUnsupported)

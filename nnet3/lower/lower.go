@@ -27,10 +27,14 @@ type Program struct {
 	// Emitted, unless nil, is called by Emit for every command, with its number and the values
 	// that it writes or, if it only takes or frees memory, that the memory is for.
 	Emitted       func(command int, values []*fgraph.Variable)
-	source        *computation.Computation // what the program was made from
+	hasRows       bool
+	rows          []commandRows // in the order of the commands
 	numComponents int
 	numCommands   int
 	largestOp     int64
+	// paused tells that a marker follows the program, and loops that the loop of its chain begins
+	// with it.
+	paused, loops bool
 }
 
 // LargestOp returns the largest number of elements that one component of the computation reads and
@@ -58,7 +62,7 @@ func Lower(c *computation.Computation, net Network) (*Program, error) {
 func lowerSegment(c *computation.Computation, net Network, s segment) (*Program, error) {
 	l := &lowering{c: c, net: net, pieces: newPieces(len(c.Matrices), s.last-s.first), instance: 1, at: int32(s.first),
 		states: make([]*fgraph.Variable, net.NumComponents()+len(c.Derived))}
-	l.prog = &Program{source: c, Marker: int32(s.last), NeedModelDerivative: c.NeedModelDerivative,
+	l.prog = &Program{hasRows: len(c.MatrixDebugInfo) > 0, paused: s.marker, Marker: int32(s.last), NeedModelDerivative: c.NeedModelDerivative,
 		numComponents: net.NumComponents(), numCommands: s.last}
 	for _, m := range s.carriedIn {
 		l.accept(m, Port{Node: -1, Component: -1, Carried: m, At: l.at}, fmt.Sprintf("carried%d", m))
@@ -128,14 +132,18 @@ func (l *lowering) command(cmd *computation.Command) error {
 			l.put(m, r, l.fill(r, cmd.Alpha))
 		}
 	case computation.Propagate:
+		l.noteRows(rowsOfPropagate, cmd.Arg1, cmd.Arg4)
 		l.propagate(cmd)
 		l.weigh(cmd, component.PropagateInPlace, cmd.Arg3, cmd.Arg4)
 	case computation.Backprop, computation.BackpropNoModelUpdate:
+		l.noteRows(rowsOfBackprop, cmd.Arg1, cmd.Arg5, cmd.Arg6)
 		l.backprop(cmd)
 		l.weigh(cmd, component.BackpropInPlace, cmd.Arg3, cmd.Arg4, cmd.Arg5, cmd.Arg6)
 	case computation.AcceptInput:
+		l.noteRows(rowsOfPort, 0, cmd.Arg1)
 		l.accept(l.c.Submatrices[cmd.Arg1].Matrix, Port{Node: cmd.Arg2, Component: -1, At: l.at}, fmt.Sprintf("in%d", cmd.Arg2))
 	case computation.ProvideOutput:
+		l.noteRows(rowsOfPort, 0, cmd.Arg1)
 		l.outputs = append(l.outputs, l.read(cmd.Arg1))
 		l.prog.Outputs = append(l.prog.Outputs, Port{Node: cmd.Arg2, Component: -1, At: l.at})
 	case computation.NoOperationMarker:

@@ -115,13 +115,18 @@ func NewAssemble(rows, cols int32, terms []Term, inputs []*fgraph.Variable) *fgr
 		}
 		*n = renumber[*n]
 	}
+	return fgraph.NewApply(newAssemble(rows, cols, terms), kept.list, MatrixType{Rows: rows, Cols: cols}).Out()
+}
+
+// newAssemble returns the op of sorted terms.
+func newAssemble(rows, cols int32, terms []Term) *Assemble {
 	reach := make([]int32, len(terms))
 	end := int32(0)
 	for i := range terms {
 		end = max(end, terms[i].lastDst()+1)
 		reach[i] = end
 	}
-	return fgraph.NewApply(&Assemble{rows, cols, terms, reach}, kept.list, MatrixType{Rows: rows, Cols: cols}).Out()
+	return &Assemble{rows, cols, terms, reach}
 }
 
 // inputList is a list of distinct variables.

@@ -69,6 +69,9 @@ func (s *Storage) placeInPlace(i int) bool {
 // raise the peak of the bytes in use. It returns how many ops run in place.
 func (s *Storage) PlaceInPlace() int {
 	n := 0
+	if s.slotOf != nil {
+		return n // the matrices are divided already
+	}
 	for i := range s.applies {
 		if s.placeInPlace(i) {
 			n++

@@ -13,6 +13,9 @@ import (
 // values first. Terms of a refused group are then tried one by one, latest first. Everything is
 // tried twice, because one placement can make room for another.
 func (s *Storage) PlaceTerms() int {
+	if s.slotOf != nil {
+		return 0 // the matrices are divided already
+	}
 	var groups []int32 // assembled values
 	for n := range s.values {
 		if s.values[n].kind == assembled {

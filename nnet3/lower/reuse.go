@@ -7,8 +7,11 @@ import (
 
 // Reuse lets a matrix take over the memory of another whose life ended before, if that does not
 // raise the peak of the bytes in use. Among several candidates it chooses the one that costs the
-// fewest bytes over time. It returns how many matrices it saved.
+// fewest bytes over time. It returns how many matrices it saved: none if it, or Pack, ran before.
 func (s *Storage) Reuse() int {
+	if s.slotOf != nil {
+		return 0
+	}
 	s.makeSlots()
 	n := 0
 	budget := s.peak.max()

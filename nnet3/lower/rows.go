@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -19,27 +20,43 @@ type Port struct {
 // IsMatrix reports whether the port is a matrix and not a state.
 func (p Port) IsMatrix() bool { return p.Component < 0 }
 
+// commandRows says what the rows of the operands of a command stand for: the matrix of a port; the
+// output of a Propagate; or the derivatives of the output and the input of a Backprop.
+type commandRows struct {
+	at        int32
+	command   rowsOf
+	component int32 // of a Propagate or Backprop
+	rows      [2]computation.MatrixDebugInfo
+}
+
+type rowsOf uint8
+
+const (
+	rowsOfPort rowsOf = iota
+	rowsOfPropagate
+	rowsOfBackprop
+)
+
 // HasRows reports whether the program knows the meaning of the rows of matrices, that is, whether
 // the computation was compiled with debug information (compile.Options.DebugInfo).
-func (p *Program) HasRows() bool { return len(p.source.MatrixDebugInfo) > 0 }
+func (p *Program) HasRows() bool { return p.hasRows }
 
 // PortRows returns the meaning of the rows of an input or output, empty if unknown.
 func (p *Program) PortRows(port Port) computation.MatrixDebugInfo {
 	if !port.IsMatrix() || port.Carried > 0 {
 		return computation.MatrixDebugInfo{}
 	}
-	return p.rows(p.source.Commands[port.At].Arg1)
+	return p.rowsAt(port.At, rowsOfPort, 0)[0]
 }
 
 // OutputRows returns the meaning of the rows that a Propagate makes. It is nil if unknown: the
 // program must have rows, and the Propagate must be as the compiler made it.
 func (p *Program) OutputRows(a *fgraph.Apply) []index.Cindex {
 	op, ok := a.Op().(Propagate)
-	cmd := p.commandOf(a)
-	if !ok || cmd.Type != computation.Propagate || cmd.Arg1 != op.Number {
+	if !ok {
 		return nil
 	}
-	return p.rowsOf(cmd.Arg4, a.Out(), false)
+	return known(p.rowsAt(int32(a.Origin()), rowsOfPropagate, op.Number)[0], a.Out(), false)
 }
 
 // DerivRows returns the meaning of the rows of the derivative that a Backprop reads, and of the
@@ -47,43 +64,48 @@ func (p *Program) OutputRows(a *fgraph.Apply) []index.Cindex {
 // Backprop must be as the compiler made it.
 func (p *Program) DerivRows(a *fgraph.Apply) (output, input []index.Cindex) {
 	op, ok := a.Op().(Backprop)
-	cmd := p.commandOf(a)
-	if !ok || !cmd.Type.IsBackprop() || cmd.Arg1 != op.Number {
+	if !ok {
 		return nil, nil
 	}
+	rows := p.rowsAt(int32(a.Origin()), rowsOfBackprop, op.Number)
 	if op.HasDX {
-		input = p.rowsOf(cmd.Arg6, a.Out(), true)
+		input = known(rows[1], a.Out(), true)
 	}
-	return p.rowsOf(cmd.Arg5, a.Inputs()[op.InputDeriv()], true), input
+	return known(rows[0], a.Inputs()[op.InputDeriv()], true), input
 }
 
-// commandOf returns the command that an apply comes from, a zero Command for none.
-func (p *Program) commandOf(a *fgraph.Apply) computation.Command {
-	if i := a.Origin(); i >= 0 && i < len(p.source.Commands) {
-		return p.source.Commands[i]
+// rowsAt returns the rows of the command of that number, if it is as expected.
+func (p *Program) rowsAt(at int32, command rowsOf, component int32) (rows [2]computation.MatrixDebugInfo) {
+	i, ok := slices.BinarySearchFunc(p.rows, at, func(r commandRows, at int32) int { return cmp.Compare(r.at, at) })
+	if !ok || p.rows[i].command != command || p.rows[i].component != component {
+		return rows
 	}
-	return computation.Command{}
+	return p.rows[i].rows
 }
 
-// rowsOf returns the meaning of the rows of operand v, a sub-matrix of the computation.
-func (p *Program) rowsOf(sub int32, v *fgraph.Variable, deriv bool) []index.Cindex {
-	info := p.rows(sub)
+// known returns the indexes of the rows of v, or nil if they are those of something else.
+func known(info computation.MatrixDebugInfo, v *fgraph.Variable, deriv bool) []index.Cindex {
 	if info.IsDeriv != deriv || len(info.Cindexes) != int(TypeOf(v).Rows) {
 		return nil
 	}
 	return info.Cindexes
 }
 
-func (p *Program) rows(sub int32) computation.MatrixDebugInfo {
-	s := p.source.Submatrices[sub]
-	if p.HasRows() {
-		info := p.source.MatrixDebugInfo[s.Matrix]
-		if end := int(s.RowOffset + s.NumRows); end <= len(info.Cindexes) {
+// noteRows records what the rows of the operands of the present command stand for.
+func (l *lowering) noteRows(command rowsOf, component int32, subs ...int32) {
+	if !l.prog.hasRows {
+		return
+	}
+	r := commandRows{at: l.at, command: command, component: component}
+	for i, sub := range subs {
+		s := l.c.Submatrices[sub]
+		info := l.c.MatrixDebugInfo[s.Matrix]
+		if end := int(s.RowOffset + s.NumRows); sub != 0 && end <= len(info.Cindexes) {
 			info.Cindexes = info.Cindexes[s.RowOffset:end]
-			return info
+			r.rows[i] = info
 		}
 	}
-	return computation.MatrixDebugInfo{}
+	l.prog.rows = append(l.prog.rows, r)
 }
 
 // ReplaceOutputs replaces output i of the graph with values[i], unless that is nil. Other readers

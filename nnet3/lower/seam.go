@@ -29,7 +29,7 @@ func (ch *Chain) Emit() (*computation.Computation, error) {
 		if err := t.program(p); err != nil {
 			return nil, fmt.Errorf("segment %d: %w", i+1, err)
 		}
-		if ch.markers[i] {
+		if p.paused {
 			t.emit(computation.NewCommand(computation.NoOperationMarker))
 		}
 	}

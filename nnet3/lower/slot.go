@@ -32,14 +32,19 @@ func (s *Storage) makeSlots() {
 		s.slotOf[b] = int32(len(s.slots))
 		p := &s.bases[b]
 		o := slot{bases: []int32{b}, rows: p.rect.Rows(), cols: p.rect.Cols(), first: p.first, last: p.last}
-		for _, n := range p.members {
-			v := &s.values[n]
-			o.fixed = o.fixed || v.exact
-			o.taken = o.taken || v.leaves
-			o.given = o.given || v.kind == accepted
-			o.carriedIn, o.carriedOut = max(o.carriedIn, v.carriedIn), max(o.carriedOut, v.carriedOut)
-		}
+		s.demands(p, &o)
 		s.slots = append(s.slots, o)
+	}
+}
+
+// demands adds to a slot what the members of a base demand of it.
+func (s *Storage) demands(p *base, o *slot) {
+	for _, n := range p.members {
+		v := &s.values[n]
+		o.fixed = o.fixed || v.exact
+		o.taken = o.taken || v.leaves
+		o.given = o.given || v.kind == accepted
+		o.carriedIn, o.carriedOut = max(o.carriedIn, v.carriedIn), max(o.carriedOut, v.carriedOut)
 	}
 }
 

@@ -139,6 +139,18 @@ type Storage struct {
 // PlanStorage schedules the program and gives every value a matrix of its own. It attaches the
 // storage to the program's graph, which from then on refuses changes with ErrPlanned.
 func PlanStorage(p *Program) (*Storage, error) {
+	s, err := planStorage(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Graph.Attach(&storageFeature{s: s}); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// planStorage is PlanStorage without attaching the storage.
+func planStorage(p *Program) (*Storage, error) {
 	if err := separateOutputs(p); err != nil {
 		return nil, err
 	}
@@ -166,9 +178,6 @@ func PlanStorage(p *Program) (*Storage, error) {
 		if s.values[n].base >= 0 {
 			s.settle(int32(n))
 		}
-	}
-	if err := p.Graph.Attach(&storageFeature{s: s}); err != nil {
-		return nil, err
 	}
 	return s, nil
 }

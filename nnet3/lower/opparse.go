@@ -1,0 +1,269 @@
+package lower
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// ParseOp reads the text of an op.
+func (d *fileDialect) ParseOp(text string) (fgraph.Op, error) {
+	name, rest, ok := strings.Cut(text, "{")
+	inner, closed := strings.CutSuffix(rest, "}")
+	if !ok || !closed {
+		return nil, fmt.Errorf("%w: an op has the form Name{parameters}", ErrText)
+	}
+	switch name {
+	case "Fill":
+		return parseFill(inner)
+	case "Block":
+		return parseBlock(inner)
+	case "RowRanges":
+		return d.parseRowRanges(inner)
+	case "Propagate":
+		return d.parsePropagate(inner)
+	case "Backprop":
+		return d.parseBackprop(inner)
+	case "Assemble", "Scale", "SelectRows", "Sum", "Concat", "Stack", "Scatter":
+		return d.parseAssemble(name, inner)
+	}
+	return nil, fmt.Errorf("%w: there is no op %q", ErrText, clip(name))
+}
+
+// parseSize reads "3x4".
+func parseSize(text string) (MatrixType, error) {
+	t, err := Dialect{}.ParseType(text)
+	if err != nil {
+		return MatrixType{}, err
+	}
+	size, ok := t.(MatrixType)
+	if !ok {
+		return size, fmt.Errorf("%w: the size of a matrix has the form 3x4", ErrText)
+	}
+	return size, nil
+}
+
+func parseFloat(text string) (float32, error) {
+	x, err := strconv.ParseFloat(text, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %q is not a number", ErrText, clip(text))
+	}
+	return float32(x), nil
+}
+
+func parseFill(text string) (fgraph.Op, error) {
+	size, value, _ := strings.Cut(text, ", ")
+	t, err := parseSize(size)
+	if err != nil {
+		return nil, err
+	}
+	x, err := parseFloat(value)
+	return Fill{t.Rows, t.Cols, x}, err
+}
+
+// parseRange reads "3:5".
+func parseRange(text string, most int64) (first, end int32, err error) {
+	a, b, _ := strings.Cut(text, ":")
+	if first, err = parseInt(a, 0, most); err != nil {
+		return 0, 0, err
+	}
+	end, err = parseInt(b, int64(first), most)
+	return first, end, err
+}
+
+// parseBlock reads "0:3,2:4".
+func parseBlock(text string) (fgraph.Op, error) {
+	rows, cols, _ := strings.Cut(text, ",")
+	var r Rect
+	var err error
+	if r.R0, r.R1, err = parseRange(rows, mostRows); err == nil {
+		r.C0, r.C1, err = parseRange(cols, mostCols)
+	}
+	return Block{r}, err
+}
+
+func (d *fileDialect) parseRowRanges(text string) (fgraph.Op, error) {
+	cols, list, _ := strings.Cut(text, "; ")
+	o := new(RowRanges)
+	var err error
+	if o.Cols, err = parseInt(cols, 0, mostCols); err != nil {
+		return nil, err
+	}
+	err = index.ParseRuns(list, 2, 2, func(t []int32) error {
+		if !(t[0] == -1 && t[1] == -1 || 0 <= t[0] && t[0] <= t[1]) {
+			return fmt.Errorf("%w: no range of rows: %v", ErrText, t)
+		}
+		o.Ranges = append(o.Ranges, computation.Pair{t[0], t[1]})
+		return d.claim(1)
+	})
+	return o, err
+}
+
+// parseAssemble reads the terms, which must be in order, and checks that the op has the name.
+func (d *fileDialect) parseAssemble(name, text string) (fgraph.Op, error) {
+	size, rest, more := strings.Cut(text, "; ")
+	t, err := parseSize(size)
+	if err != nil {
+		return nil, err
+	}
+	var terms []Term
+	for more {
+		var one string
+		one, rest, more = strings.Cut(rest, "; ")
+		term, err := d.parseTerm(one)
+		if err != nil {
+			return nil, fmt.Errorf("the term %q: %w", clip(one), err)
+		}
+		if n := len(terms); n > 0 && compareTerms(&terms[n-1], &term) > 0 {
+			return nil, fmt.Errorf("%w: the term %q belongs in front of the one before it", ErrText, clip(one))
+		}
+		if dst := term.Dst(); dst.R1 > t.Rows || dst.C1 > t.Cols {
+			return nil, fmt.Errorf("%w: the term %q writes outside of the result", ErrText, clip(one))
+		}
+		terms = append(terms, term)
+	}
+	o := newAssemble(t.Rows, t.Cols, terms)
+	if kind := o.kind(); name != kind && name != "Assemble" {
+		return nil, fmt.Errorf("%w: these terms make a %s, or in any case an Assemble", ErrText, kind)
+	}
+	return o, nil
+}
+
+// parseTerm reads a term, see assembleText.
+func (d *fileDialect) parseTerm(text string) (t Term, err error) {
+	input, rest, _ := strings.Cut(text, "[")
+	source, rest, _ := strings.Cut(rest, "]")
+	t.Scale = 1
+	if t.Input, err = parseInt(input, 0, 1<<30); err != nil {
+		return t, err
+	}
+	rest, at, hasAt := strings.Cut(rest, "@")
+	if hasAt {
+		if t.At, err = parseInt(at, -1<<31, 1<<31-1); err != nil {
+			return t, err
+		}
+	}
+	rest, scale, scaled := strings.Cut(rest, "*")
+	if scaled {
+		if t.Scale, err = parseFloat(scale); err != nil {
+			return t, err
+		}
+	}
+	row, col, moved := strings.Cut(rest, ",")
+	if moved {
+		digits, ok := strings.CutPrefix(row, ">")
+		if t.DstRow, err = parseInt(digits, 0, mostRows); err == nil {
+			t.DstCol, err = parseInt(col, 0, mostCols)
+		}
+		if err != nil || !ok {
+			return t, fmt.Errorf("%w: no place of the result: %q", ErrText, clip(rest))
+		}
+	} else if rest != "" {
+		return t, fmt.Errorf("%w: %q", ErrText, clip(rest))
+	}
+	return t, d.parseSource(&t, source)
+}
+
+// parseSource reads the rows and columns of a term.
+func (d *fileDialect) parseSource(t *Term, text string) error {
+	end := strings.LastIndexByte(text, ',')
+	if end < 0 {
+		return fmt.Errorf("%w: rows and columns are missing", ErrText)
+	}
+	rows := text[:end]
+	first, last, err := parseRange(text[end+1:], mostCols)
+	if err != nil {
+		return err
+	}
+	t.SrcCol, t.NumCols = first, last-first
+	if list, ok := strings.CutPrefix(rows, "{"); ok {
+		if t.DstRow != 0 {
+			return fmt.Errorf("%w: rows one by one begin at row 0 of the result", ErrText)
+		}
+		var pairs []RowPair
+		err = index.ParseRuns(strings.TrimSuffix(list, "}"), 2, 2, func(p []int32) error {
+			if min(p[0], p[1]) < 0 || max(p[0], p[1]) >= mostRows || len(pairs) > 0 && pairs[len(pairs)-1].Dst > p[0] {
+				return fmt.Errorf("%w: no pair of rows, in the order of the result: %v", ErrText, p)
+			}
+			pairs = append(pairs, RowPair{p[0], p[1]})
+			return d.claim(1)
+		})
+		if err == nil && len(pairs) > 0 {
+			t.setRows(pairs)
+		}
+	} else {
+		t.SrcRow, last, err = parseRange(rows, mostRows)
+		t.NumRows = last - t.SrcRow
+	}
+	if err == nil && (t.NumRows < 1 || t.NumCols < 1) {
+		return fmt.Errorf("%w: a term has at least one row and one column", ErrText)
+	}
+	return err
+}
+
+// run is the parameters of an op that runs a component.
+type run struct {
+	component   Component
+	precomputed *computation.PrecomputedIndexesInfo
+	instance    int32
+	flags       map[string]bool
+}
+
+// parseRun reads the parameters of an op that runs a component. known are the flags that it may
+// have.
+func (d *fileDialect) parseRun(text string, known ...string) (*run, error) {
+	words := strings.Split(text, ", ")
+	r := &run{flags: make(map[string]bool)}
+	var err error
+	if r.component, err = d.parseComponent(words[0]); err != nil {
+		return nil, err
+	}
+	for _, w := range words[1:] {
+		key, value, _ := strings.Cut(w, "=")
+		switch {
+		case key == "instance":
+			r.instance, err = parseInt(value, -1<<31, 1<<31-1)
+		case strings.HasPrefix(w, "indexes#"):
+			r.precomputed, err = d.indexesOf(w[len("indexes#"):])
+		case !slices.Contains(known, w):
+			err = fmt.Errorf("%w: unknown parameter %q", ErrText, clip(w))
+		}
+		if err == nil && r.flags[key] {
+			err = fmt.Errorf("%w: %q stands there twice", ErrText, clip(key))
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.flags[key] = true
+	}
+	return r, nil
+}
+
+func (d *fileDialect) parsePropagate(text string) (fgraph.Op, error) {
+	r, err := d.parseRun(text, "stats", "memo", "accumulate", "inplace")
+	if err != nil {
+		return nil, err
+	}
+	f := r.flags
+	return Propagate{Component: r.component, Precomputed: r.precomputed, StoreStats: f["stats"], UsesMemo: f["memo"],
+		Accumulate: f["accumulate"], InPlace: f["inplace"], Instance: r.instance}, nil
+}
+
+func (d *fileDialect) parseBackprop(text string) (fgraph.Op, error) {
+	r, err := d.parseRun(text, "x", "y", "dx", "memo", "state", "update", "accumulate", "inplace")
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := r.component.C.(component.Backpropper); !ok {
+		return nil, fmt.Errorf("%w: %s has no backward pass", ErrText, r.component.C.Type())
+	}
+	f := r.flags
+	return Backprop{Component: r.component, Precomputed: r.precomputed, HasX: f["x"], HasY: f["y"], HasDX: f["dx"], UsesMemo: f["memo"],
+		HasState: f["state"], ModelUpdate: f["update"], Accumulate: f["accumulate"], InPlace: f["inplace"], Instance: r.instance}, nil
+}
