@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
@@ -163,7 +164,7 @@ func (c *configReader) failf(l *configLine, format string, args ...any) {
 
 // didYouMean returns the end of a message about an unknown name.
 func didYouMean(name string, candidates ...string) string {
-	if s := descriptor.Nearest(name, candidates); s != "" {
+	if s := spell.Nearest(name, candidates); s != "" {
 		return fmt.Sprintf(" %q; did you mean %q?", name, s)
 	}
 	return fmt.Sprintf(" %q", name)
@@ -173,7 +174,7 @@ func didYouMean(name string, candidates ...string) string {
 func misspelt(l *component.ConfigLine) string {
 	var list []string
 	for _, key := range l.UnusedKeys() {
-		if near := descriptor.Nearest(key, l.KnownKeys()); near != "" {
+		if near := spell.Nearest(key, l.KnownKeys()); near != "" {
 			list = append(list, fmt.Sprintf("%s (for %s)", near, key))
 		}
 	}
@@ -297,7 +298,7 @@ func unknownType(typ string) error {
 	for _, t := range component.Types() {
 		names = append(names, strings.TrimSuffix(t, suffix))
 	}
-	if near := descriptor.Nearest(strings.TrimSuffix(typ, suffix), names); near != "" {
+	if near := spell.Nearest(strings.TrimSuffix(typ, suffix), names); near != "" {
 		return fmt.Errorf("type %q is %w; did you mean %s?", typ, ErrUnsupported, near+suffix)
 	}
 	return fmt.Errorf("type %q is %w", typ, ErrUnsupported)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
 
@@ -166,5 +167,5 @@ func (c *configReader) nearest(name string, wanted func(NodeKind) bool) string {
 			names = append(names, c.nn.Nodes[i].Name)
 		}
 	}
-	return descriptor.Nearest(name, names)
+	return spell.Nearest(name, names)
 }

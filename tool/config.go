@@ -3,7 +3,7 @@ package tool
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 )
@@ -73,5 +73,5 @@ func (cfg *Config) verb(name string) (Verb, error) {
 		}
 		names[i] = v.Name
 	}
-	return Verb{}, Usagef("unknown verb %q%s", name, meant(descriptor.Nearest(name, names)))
+	return Verb{}, Usagef("unknown verb %q%s", name, meant(spell.Nearest(name, names)))
 }

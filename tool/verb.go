@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/internal/spell"
 )
 
 // A Verb is a subcommand. Each of this package has a file of its own and a line in
@@ -139,7 +139,7 @@ func isBoolean(f *flag.Flag) bool {
 func nearestFlag(fs *flag.FlagSet, name string) string {
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	if n := descriptor.Nearest(name, names); n != "" {
+	if n := spell.Nearest(name, names); n != "" {
 		return "--" + n
 	}
 	return ""

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/descriptor"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -71,7 +71,7 @@ func (net *network) suggest(name string, valid func(n *node) bool) string {
 			names = append(names, net.name(int32(i)))
 		}
 	}
-	if near := descriptor.Nearest(name, names); near != "" && near != name {
+	if near := spell.Nearest(name, names); near != "" && near != name {
 		return fmt.Sprintf("; is %q meant?", near)
 	}
 	return ""

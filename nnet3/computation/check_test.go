@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/go-multierror"
+
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 

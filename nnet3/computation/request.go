@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/go-multierror"
+
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )

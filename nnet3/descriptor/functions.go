@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -85,9 +86,7 @@ func (p *parser) function(name string, pos, depth int) (parts []Sum) {
 		parts = p.forward(name, pos, depth)
 	default:
 		what := "there is no function " + clip(name)
-		if s := Nearest(name, slices.Sorted(maps.Keys(usage))); s != "" {
-			what += "; did you mean " + s + "?"
-		}
+		what += spell.Hint(name, slices.Sorted(maps.Keys(usage)))
 		return p.fail(pos, "%s", what)
 	}
 	p.expect(')', name)

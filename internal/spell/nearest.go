@@ -1,4 +1,5 @@
-package descriptor
+// Package spell suggests what a misspelt name means.
+package spell
 
 // Nearest returns the candidate that name probably misspells: the one with the fewest letters
 // inserted, omitted, replaced or swapped with a neighbour, if they are at most a third of the name.
@@ -18,6 +19,15 @@ func Nearest(name string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// Hint returns "; did you mean …?" with the nearest candidate, or "" if there is none.
+func Hint(name string, candidates []string) string {
+	near := Nearest(name, candidates)
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + near + "?"
 }
 
 // distance returns the number of edits between a and b, ignoring case, or any number from most on.
