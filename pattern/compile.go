@@ -119,7 +119,7 @@ func (c *compiler) call(n *node, e *Call, kept bool) {
 	op, inBraces, ok := c.operator(e.Op)
 	switch {
 	case !ok:
-		c.fault(e.Pos, ErrUnknownOp, "%s", e.Op)
+		c.fault(e.Pos, ErrUnknownOp, "%s%s", e.Op, c.hint(e.Op))
 	case inBraces != "" && !isIdentifier(inBraces):
 		c.fault(e.Pos, ErrForm, "%s in a pattern: a name for the parameters is expected", e.Op)
 	case inBraces != "":
@@ -160,6 +160,14 @@ func (c *compiler) operator(name string) (op Operator, inBraces string, ok bool)
 	}
 	op, ok = families.Family(base)
 	return op, strings.TrimSuffix(inBraces, "}"), ok && op.Param != nil
+}
+
+// hint returns what the name of an op may have been meant to be.
+func (c *compiler) hint(op string) string {
+	if h, ok := c.vocab.(Hinter); ok {
+		return h.Hint(op)
+	}
+	return ""
 }
 
 func isIdentifier(s string) bool {
@@ -277,7 +285,7 @@ func (c *compiler) guards(list []Guard) []guard {
 	for _, g := range list {
 		f, ok := c.opts.function(g.Func)
 		if !ok || f.Holds == nil {
-			c.fault(g.Pos, ErrUnknownFunc, "guard %s", g.Func)
+			c.fault(g.Pos, ErrUnknownFunc, "guard %s%s", g.Func, c.opts.functionHint(g.Func))
 		}
 		args := c.refs(g.Pos, g.Args, "guard "+g.String())
 		c.usage(g, f, args)
@@ -381,7 +389,7 @@ func (c *compiler) construction(n *node, e *Call) {
 		op, inBraces, ok := c.operator(e.Op)
 		switch {
 		case !ok:
-			c.fault(e.Pos, ErrUnknownOp, "%s", e.Op)
+			c.fault(e.Pos, ErrUnknownOp, "%s%s", e.Op, c.hint(e.Op))
 		case op.Make == nil:
 			c.fault(e.Pos, ErrForm, "the op %s can be matched, but not made", e.Op)
 		}
@@ -455,7 +463,7 @@ func (c *compiler) parameters(n *node, e *Call, text string) {
 	case err != nil || g.Not:
 		c.fault(e.Pos, ErrForm, "%s: a name or a function of names is expected in braces", e.Op)
 	case !ok || f.Param == nil:
-		c.fault(e.Pos, ErrUnknownFunc, "%s in %s", g.Func, e.Op)
+		c.fault(e.Pos, ErrUnknownFunc, "%s in %s%s", g.Func, e.Op, c.opts.functionHint(g.Func))
 	default:
 		n.fn = &function{f, c.refs(e.Pos, g.Args, "function "+g.String())}
 		c.usage(g, f, n.fn.args)

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -61,6 +62,15 @@ func (o *options) function(name string) (Function, bool) {
 		}
 	}
 	return Function{}, false
+}
+
+// functionHint returns which function the name of an unknown one may have been meant to be.
+func (o *options) functionHint(name string) string {
+	var names []string
+	for _, f := range o.functions {
+		names = append(names, f.Name)
+	}
+	return spell.Hint(name, names)
 }
 
 // A Matcher finds matches of a pattern in graphs. It is safe for concurrent use.

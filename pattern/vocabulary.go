@@ -6,8 +6,8 @@ import (
 )
 
 // A Vocabulary defines the names of ops in patterns and the meaning of numbers. A front end has
-// one, with a name for each of its ops. It may also be [Families], a [Conformer], a [Numberer] and
-// a [Library].
+// one, with a name for each of its ops. It may also be [Families], a [Conformer], a [Numberer], a
+// [Hinter] and a [Library].
 type Vocabulary interface {
 	// Operator returns the operator with that name, which includes parameters in braces, and
 	// whether there is one.
@@ -42,6 +42,13 @@ type Conformer interface {
 type Numberer interface {
 	// Number returns the number that all elements of v are known to be.
 	Number(v *fgraph.Variable) (float64, bool)
+}
+
+// A Hinter is a vocabulary that helps with names that it does not have.
+type Hinter interface {
+	// Hint says what the name of an op may have been meant to be, such as "; did you mean
+	// mul?", or returns "".
+	Hint(op string) string
 }
 
 // A Library is a vocabulary that has functions.

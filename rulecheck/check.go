@@ -16,6 +16,7 @@ import (
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // A Class says how the sides of a rule differ. The documentation of the package defines each.
@@ -50,6 +51,8 @@ type Options struct {
 	Ops []string
 	// Cases are further expressions that the rule may fire on, with the inputs' types.
 	Cases []Case
+	// Language is that of Cases. The default is [expr.Default].
+	Language *expr.Language
 	// Seed changes the choices.
 	Seed uint64
 }

@@ -1,6 +1,7 @@
 package rulecheck
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -32,9 +33,10 @@ func CheckRewriter(ctx context.Context, r rewrite.NodeRewriter, tags []string, o
 
 // cases checks a rule on the expressions of the options. It returns how often the rule fired.
 func (c *checker) cases(r rewrite.NodeRewriter) (fires int) {
+	language := cmp.Or(c.opts.Language, expr.Default())
 	for _, k := range c.opts.Cases {
 		for _, vars := range []string{k.Vars, single(k.Vars)} {
-			s := expr.NewScope()
+			s := language.NewScope()
 			if s.Declare(vars) != nil {
 				continue
 			}

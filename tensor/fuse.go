@@ -63,7 +63,7 @@ func addTo(prog *array.Program, a *fgraph.Apply, values map[*fgraph.Variable]int
 		args[i] = x
 	}
 	switch op := a.Op().(type) {
-	case Elemwise:
+	case Fusible:
 		values[a.Out()] = op.AddTo(prog, args...)
 	case *CompositeOp:
 		for i, x := range prog.Inline(op.Program(), args...) {

@@ -43,6 +43,27 @@ type Foldable interface {
 	Fold(a *fgraph.Apply) bool
 }
 
+// A Commutative op may have inputs whose order does not matter. Patterns match them in any order.
+type Commutative interface {
+	Commutes() bool
+}
+
+// A Fusible op is element-wise: each element of its only output is computed from the elements of
+// its inputs in the same place, where sizes of 1 are broadcast. It says how, so that it can become
+// a part of a larger op that goes through memory once.
+type Fusible interface {
+	Op
+	// AddTo adds to a program what computes the output of the values args, and returns its value.
+	AddTo(p *array.Program, args ...int) int
+}
+
+// An Inplacer is an op that has a twin, which computes the same and overwrites an input. A pass
+// that works in place puts the twin in its place where nothing else needs that input.
+type Inplacer interface {
+	// InplaceTwin returns the twin, a [fgraph.Destroyer], or nil if there is none.
+	InplaceTwin() Op
+}
+
 // Make applies an op and returns the apply, or an error if the inputs do not fit.
 func Make(op Op, in ...*fgraph.Variable) (*fgraph.Apply, error) {
 	types, err := op.Infer(in)

@@ -3,22 +3,33 @@ package spell
 
 // Nearest returns the candidate that name probably misspells: the one with the fewest letters
 // inserted, omitted, replaced or swapped with a neighbour, if they are at most a third of the name.
-// It returns "" if there is none. If names are long and many it stops before the last candidate.
+// Of several it takes the first of those that begin most like the name. It returns "" if there is
+// none. If names are long and many it stops before the last candidate.
 func Nearest(name string, candidates []string) string {
-	best, most := "", (len(name)+2)/3+1
+	best, most := "", (len(name)+2)/3
 	room := 1 << 24 // for comparisons of letters
 	for _, c := range candidates {
-		if len(c)-len(name) >= most || len(name)-len(c) >= most {
+		if len(c)-len(name) > most || len(name)-len(c) > most {
 			continue
 		}
 		if room -= len(name) * len(c); room < 0 {
 			break
 		}
-		if d := distance(name, c, most); d < most {
+		d := distance(name, c, most+1)
+		if d < most || d == most && (best == "" || common(name, c) > common(name, best)) {
 			best, most = c, d
 		}
 	}
 	return best
+}
+
+// common returns the number of letters with which two names begin.
+func common(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && lower(a[n]) == lower(b[n]) {
+		n++
+	}
+	return n
 }
 
 // Hint returns "; did you mean …?" with the nearest candidate, or "" if there is none.

@@ -50,7 +50,7 @@ func (g *Generator) motif(pick picker) *variable {
 			named[in.Name()] = v
 		}
 	}
-	out, err := expr.NewScopeOf(named).Parse(string(m))
+	out, err := expr.Default().NewScopeOf(named).Parse(string(m))
 	if err != nil {
 		return nil
 	}

@@ -86,6 +86,8 @@ func fusable(a *apply) bool {
 		return op.Inplace == 0
 	case *tensor.CompositeOp:
 		return len(op.DestroyMap()) == 0
+	case tensor.Fusible:
+		return len(a.Outputs()) == 1 && !destroys(op)
 	}
 	return false
 }

@@ -59,7 +59,7 @@ func workInplace(c *rewrite.Context, n *apply) (result, error) {
 func inplaceElemwise() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name:     "inplace_elemwise_optimizer",
-		Doc:      "element-wise ops write over an argument that nothing reads any more: add(x, y) → add{inplace=0}(x, y)",
+		Doc:      "element-wise ops and ops that name a twin write over an argument that nothing reads any more: add(x, y) → add{inplace=0}(x, y)",
 		Destroys: true, Fn: placeElemwise,
 	}
 }
@@ -161,6 +161,8 @@ func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 		for _, al := range o.DestroyMap() {
 			t.never[al.Input] = true
 		}
+	} else if twin := twinOf(a.Op()); twin != nil {
+		return t.chooseTwin(a, twin, most)
 	} else if o, ok := a.Op().(tensor.Elemwise); !ok || o.Inplace != 0 {
 		return nil
 	}
@@ -183,6 +185,29 @@ func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 		}
 	}
 	return t.list
+}
+
+// twinOf returns the op that computes the same as an op and overwrites inputs, if it names one.
+func twinOf(op fgraph.Op) tensor.Op {
+	p, ok := op.(tensor.Inplacer)
+	if !ok || destroys(op) {
+		return nil
+	}
+	if twin := p.InplaceTwin(); twin != nil && destroys(twin) {
+		return twin
+	}
+	return nil
+}
+
+// chooseTwin returns what a twin overwrites, if it may overwrite all of it.
+func (t *taking) chooseTwin(a *apply, twin tensor.Op, most int) []fgraph.Alias {
+	list := twin.(fgraph.Destroyer).DestroyMap()
+	for _, al := range list {
+		if len(list) > most || t.never[al.Input] || !t.mayTake(a, al.Input) {
+			return nil
+		}
+	}
+	return list
 }
 
 // searched returns how far the inputs have been searched for outputs of a type.
@@ -224,6 +249,8 @@ func takeMemory(h *rewrite.Handle, a *apply, list []fgraph.Alias) (*apply, bool,
 		op = o
 	case *tensor.CompositeOp:
 		op = o.WithInplace(list...)
+	default:
+		op = twinOf(o)
 	}
 	b, err := tensor.Make(op, a.Inputs()...)
 	if err != nil {

@@ -52,7 +52,7 @@ func textRules(family string, code goRules) []Local {
 			used++
 		} else {
 			var err2 error
-			locals[i].Rule, err2 = pattern.New(vocabulary{}, r, pattern.Shared())
+			locals[i].Rule, err2 = pattern.New(Vocabulary(), r, pattern.Shared())
 			err = errors.Join(err, err2)
 		}
 		if err != nil {

@@ -12,29 +12,31 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// Vocabulary returns the meaning of names and numbers in patterns of tensors. Ops have the names
-// that [expr.Op] knows; families are listed in doc.go, functions in functions.go. A number in a
+// Vocabulary is [VocabularyOf] the default language, that of the ops of package tensor.
+func Vocabulary() pattern.Vocabulary { return VocabularyOf(expr.Default()) }
+
+// VocabularyOf returns the meaning of names and numbers in patterns of tensors. Ops have the names
+// of the language; families are listed in doc.go, functions in functions.go. A number in a
 // pattern matches whatever is known to consist of that number: a constant, or one that is
 // broadcast. A number in a replacement has the element type of what is replaced. A replacement is
 // converted and broadcast to the type of what it replaces, and its arithmetic is done in that
 // type if the operands' types are smaller.
-func Vocabulary() pattern.Vocabulary { return vocabulary{} }
+func VocabularyOf(l *expr.Language) pattern.Vocabulary { return vocabulary{l} }
 
-type vocabulary struct{}
+type vocabulary struct{ *expr.Language }
 
-// Operator returns the op of a name. That of or is bitwise_or, because "or" stands for alternatives.
-func (vocabulary) Operator(name string) (pattern.Operator, bool) {
-	if name == "bitwise_or" {
-		name = array.Or.String()
-	}
-	op, ok := expr.Op(name)
+// Operator returns the op of a name.
+func (l vocabulary) Operator(name string) (pattern.Operator, bool) {
+	op, ok := l.Op(name)
 	if !ok {
 		return pattern.Operator{}, false
 	}
 	o := pattern.Operator{Match: pattern.Is(op), MinInputs: 1, MaxInputs: -1, Tracks: onOp(op)}
 	build := func(m pattern.Making) *variable { return tensor.MustApply(op, m.Inputs...) }
+	if c, ok := op.(tensor.Commutative); ok {
+		o.Commutes = c.Commutes()
+	}
 	if e, ok := op.(tensor.Elemwise); ok {
-		o.Commutes = e.Commutes()
 		if n := e.Op.NumArgs(); n >= 0 {
 			o.MinInputs, o.MaxInputs = n, n
 		}
@@ -91,9 +93,15 @@ func neverRounds(op array.Opcode) bool {
 }
 
 // Family returns the operator of the ops that differ in parameters only.
-func (vocabulary) Family(name string) (pattern.Operator, bool) {
+func (l vocabulary) Family(name string) (pattern.Operator, bool) {
 	if f, ok := families[name]; ok {
 		return f, true
+	}
+	if is, ok := l.Is(name); ok {
+		o := family(1, -1, func(op tensor.Op) (any, bool) { return op, is(op) },
+			func(m pattern.Making) *variable { return tensor.MustApply(m.Param.(tensor.Op), m.Inputs...) })
+		o.Tracks = nil // of ops of any Go type
+		return o, true
 	}
 	for r := range array.NumReductions {
 		if r.String() == name {
@@ -107,7 +115,7 @@ var families = map[string]pattern.Operator{
 	"Cast": casts(),
 	"DimShuffle": family(1, 1, func(op tensor.DimShuffleOp) (any, bool) { return op, !op.Inplace },
 		func(m pattern.Making) *variable { return shuffled(m.Inputs[0], m.Param.(tensor.DimShuffleOp)) }),
-	"Argmax":      anyOp[tensor.ArgmaxOp](1, 1),
+	"argmax":      anyOp[tensor.ArgmaxOp](1, 1),
 	"Join":        anyOp[tensor.JoinOp](1, -1),
 	"MakeVector":  anyOp[tensor.MakeVectorOp](0, -1),
 	"Reshape":     anyOp[tensor.ReshapeOp](2, 2),

@@ -1,16 +1,19 @@
 package expr
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // A call is a function with its arguments.
 type call struct {
+	lang  *Language
 	name  string
 	args  []value
 	named map[string]value
@@ -31,23 +34,43 @@ func (c *call) run() (value, bool) {
 			return tensorValue(v), true
 		}
 	}
-	if o, ok := array.ParseOpcode(c.name); ok && o != array.Cast {
-		return tensorValue(mapped(o)(c)), true
+	if f := c.lang.added[c.name]; f != nil {
+		c.checkNames()
+		return tensorValue(c.made(f(tensors(c.name, c.args)...))), true
 	}
-	for r := range array.NumReductions {
-		if r.String() == c.name {
-			return tensorValue(c.reduce(r)), true
-		}
-	}
-	op, ok := Op(c.name)
+	op, ok := c.lang.Op(c.name)
 	if !ok {
 		return value{}, false
+	}
+	if e, ok := op.(tensor.Elemwise); ok && e == tensor.OpFor(e.Op) {
+		return tensorValue(mapped(e.Op)(c)), true
+	}
+	if r, ok := op.(tensor.Reduce); ok && r.All {
+		return tensorValue(c.reduce(r.Op)), true
 	}
 	c.checkNames()
 	if e, ok := op.(tensor.Elemwise); ok {
 		return tensorValue(tensor.MapOp(e, tensors(c.name, c.args)...)), true
 	}
-	return tensorValue(tensor.MustApply(op, operands(op, c.args)...)), true
+	a, err := tensor.Make(op, operands(op, c.args)...)
+	if err != nil {
+		return tensorValue(c.made(nil, err)), true
+	}
+	return tensorValue(a.Out()), true
+}
+
+// made returns a result, or fails with the error of the op or function that was called.
+func (c *call) made(v *fgraph.Variable, err error) *fgraph.Variable {
+	var own *tensor.Error
+	switch {
+	case errors.As(err, &own):
+		panic(own)
+	case err != nil:
+		fail(c.name, "%v", err)
+	case v == nil:
+		fail(c.name, "it returned nothing")
+	}
+	return v
 }
 
 // operands returns the operands of an op. Numbers that the op combines with tensors take their
@@ -146,7 +169,7 @@ func (c *call) tensors(names ...string) []*fgraph.Variable {
 func (c *call) checkNames() {
 	for _, name := range slices.Sorted(maps.Keys(c.named)) {
 		if !slices.Contains(c.known, name) {
-			fail(c.name, "takes no argument %s", name)
+			fail(c.name, "takes no argument %s%s", name, spell.Hint(name, c.known))
 		}
 	}
 }

@@ -11,14 +11,25 @@ import (
 )
 
 // Dialect is how graphs of tensors are written to files, see package graphfile: ops by the names
-// that [Op] knows, types as they print, constants to the bit. A Composite is written with its
-// program.
-type Dialect struct{}
+// that the language has for them, types as they print, constants to the bit. A Composite is written
+// with its program.
+type Dialect struct {
+	// Language has the names of ops. The default is [Default].
+	Language *Language
+}
+
+// language returns the language of the dialect.
+func (d Dialect) language() *Language {
+	if d.Language == nil {
+		return Default()
+	}
+	return d.Language
+}
 
 const compositeName = "Composite"
 
 // OpText returns an op as text.
-func (Dialect) OpText(op fgraph.Op) (string, error) {
+func (d Dialect) OpText(op fgraph.Op) (string, error) {
 	switch op := op.(type) {
 	case *tensor.CompositeOp:
 		text := compositeName + "{" + op.Program().Listing() + "}"
@@ -32,14 +43,14 @@ func (Dialect) OpText(op fgraph.Op) (string, error) {
 		return "Assert{" + strconv.Quote(op.Message) + "}", nil
 	}
 	text := op.String()
-	if known, ok := Op(text); !ok || !fgraph.OpsEqual(known, op) {
+	if known, ok := d.language().Op(text); !ok || !fgraph.OpsEqual(known, op) {
 		return "", fmt.Errorf("the op %s has no text that stands for it", text)
 	}
 	return text, nil
 }
 
 // ParseOp returns the op of a text.
-func (Dialect) ParseOp(text string) (fgraph.Op, error) {
+func (d Dialect) ParseOp(text string) (fgraph.Op, error) {
 	name, params, ok := cutParams(text)
 	switch {
 	case !ok:
@@ -49,11 +60,11 @@ func (Dialect) ParseOp(text string) (fgraph.Op, error) {
 		message, err := strconv.Unquote(strings.Join(params, "}{"))
 		return tensor.AssertOp{Message: message}, err
 	default:
-		if op, ok := Op(text); ok {
+		if op, ok := d.language().Op(text); ok {
 			return op, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: there is no op %q", ErrSyntax, text)
+	return nil, fmt.Errorf("%w: there is no op %q%s", ErrSyntax, text, d.language().Hint(text))
 }
 
 func parseComposite(params []string) (fgraph.Op, error) {

@@ -7,8 +7,11 @@
 //
 // A [Scope] holds the variables that expressions may name. Expressions know
 // Python's operators and indexes, the functions and methods of Theano and NumPy
-// that package tensor has ops for, and every op under the name that it prints,
-// which [Op] finds. A mistake is a [*SyntaxError] with its column.
+// that package tensor has ops for, and every op under the name that it prints. A
+// mistake is a [*SyntaxError] with its column.
+//
+// All of this is a [Language], to which a program can add ops and functions of its
+// own, see [Language.With]. Patterns, graphs and files of graphs share it.
 //
 // Indexes are NumPy's: integers, slices, None, ..., tensors of integers, and
 // masks; set_subtensor(x[i, mask], y) and inc_subtensor change what any of them
@@ -18,5 +21,5 @@
 // The package computes and optimizes nothing: what Parse returns is a graph made
 // of the ops of package tensor.
 //
-// A Scope belongs to one goroutine. Op may be called from several.
+// A Scope belongs to one goroutine. A Language may be used by several.
 package expr

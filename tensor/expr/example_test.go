@@ -31,7 +31,7 @@ func ExampleScope_Parse() {
 
 func ExampleOp() {
 	for _, name := range []string{"add", "sum{axis=0}", "Subtensor{1:3,_}", "sum{axis=9}"} {
-		op, ok := expr.Op(name)
+		op, ok := expr.Default().Op(name)
 		fmt.Println(op, ok)
 	}
 	// Output:

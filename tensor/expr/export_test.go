@@ -3,8 +3,6 @@ package expr
 import (
 	"maps"
 	"slices"
-
-	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // ParseType is exported for tests.
@@ -17,17 +15,11 @@ func LanguageNames() []string {
 	for _, t := range tables {
 		names = append(names, slices.Sorted(maps.Keys(t))...)
 	}
-	ops := slices.Sorted(maps.Keys(ops))
-	for o := range array.NumOpcodes {
-		ops = append(ops, o.String())
-	}
-	for r := range array.NumReductions {
-		ops = append(ops, r.String())
-	}
+	ops := Default().Names()
 	for _, op := range ops {
 		for _, params := range []string{"", "{0}", "{1}", "{2}", "{8}", "{axis=0}", "{axis=0,1}", "{axis=7}", "{}", "{1,0}", "{x,0,x}", "{1:}", "{_}", "{::-1,_:_}", "{inplace}", "{0}{inplace}", "{1:}{inplace}",
 			"{inplace=0}", "{inplace=7}", "{float32}", "{int64}", "{bool}{inplace=0}", "{[?, 3]}", "{[3]}", "{a}", "{-1}", "{0,0,1}", "{-1,1,0}"} {
-			if _, ok := Op(op + params); ok {
+			if _, ok := Default().Op(op + params); ok {
 				names = append(names, op+params)
 			}
 		}

@@ -20,16 +20,8 @@ var listFunctions = map[string]func(c *call) value{
 	"meshgrid": meshgrid, "nonzero": nonzero, "where": where, "atleast_1d": atLeast(1), "atleast_2d": atLeast(2), "atleast_3d": atLeast(3), "slogdet": slogdet, "broadcast_arrays": broadcastArrays, "ix_": openMesh,
 }
 
-// isFunction reports whether a name is that of a function, and can't be a variable that nobody declared.
-// A name in listFunctions, such as grad, can.
-func isFunction(name string) bool {
-	return slices.ContainsFunc(tables, func(t map[string]function) bool { return t[name] != nil })
-}
-
+// functions are those of Theano and NumPy that are most common.
 var functions = map[string]function{
-	"abs_": mapped(array.Abs), "and_": mapped(array.And), "divide": mapped(array.TrueDiv), "negative": mapped(array.Neg),
-	"or_": mapped(array.Or), "power": mapped(array.Pow), "reciprocal": mapped(array.Inv), "sign": mapped(array.Sgn), "sqrt_": mapped(array.Sqrt),
-	"square": mapped(array.Sqr), "tensor_copy": mapped(array.Identity), "conj": mapped(array.Identity), "conjugate": mapped(array.Identity),
 	"fill": fill, "second": fill, "dot": dot, "clip": clip,
 	"sdot":                     binaryOf(tensor.SparseDot, "x", "y"),
 	"categorical_crossentropy": binaryOf(tensor.CrossentropyCategorical1Hot, "p", "y"),

@@ -132,12 +132,12 @@ func (m mathFile) compute(t *testing.T, text string, sizes bool, optimizer exec.
 	for name, a := range m.vars {
 		named[name] = fgraph.NewInput(typeFor(a, sizes), name)
 	}
-	y, err := expr.NewScopeOf(named).ParseOne(text)
+	y, err := expr.Default().NewScopeOf(named).ParseOne(text)
 	if err != nil {
 		return nil, err
 	}
 	if printed := fgraph.Sprint(0, y); optimizer == nil && !strings.Contains(printed, "...") {
-		again, err := expr.NewScopeOf(named).ParseOne(printed[1 : len(printed)-1])
+		again, err := expr.Default().NewScopeOf(named).ParseOne(printed[1 : len(printed)-1])
 		if err != nil || fgraph.Sprint(0, again) != printed {
 			t.Errorf("%s prints as %s, which reads as %v, %v", text, printed, fgraph.Sprint(0, again), err)
 		}

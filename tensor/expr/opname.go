@@ -9,36 +9,6 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Op returns the op that prints under a name, parameters included, such as add, sum{axis=0} or
-// DimShuffle{1,0}, and reports whether there is one. A Composite has no name that describes it in
-// full.
-func Op(name string) (tensor.Op, bool) {
-	if op, ok := find(name); ok {
-		return op, true
-	}
-	return nil, false
-}
-
-func find(name string) (tensor.Op, bool) {
-	base, params, ok := cutParams(name)
-	if !ok {
-		return nil, false
-	}
-	if o, ok := array.ParseOpcode(base); ok {
-		return elemwise(o, params)
-	}
-	for r := range array.NumReductions {
-		if r.String() == base {
-			axes, ok := parseAxes(params)
-			return tensor.Reduce{Op: r, Axes: axes, All: len(params) == 0}, ok
-		}
-	}
-	if make, ok := ops[base]; ok {
-		return make(params)
-	}
-	return nil, false
-}
-
 // cutParams splits Gemm{a}{b} into Gemm and the parameters.
 func cutParams(name string) (base string, params []string, ok bool) {
 	base, rest, _ := strings.Cut(name, "{")

@@ -2,10 +2,13 @@ package expr
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -271,7 +274,7 @@ func (p *parser) name(t token) value {
 		return tensorValue(v)
 	}
 	// "and(p, q)" is how a graph prints the op.
-	if hint, ok := keywords[t.text]; ok && !(isOpName(t.text) && p.peek().text == "(") {
+	if hint, ok := keywords[t.text]; ok && !(p.scope.lang.isOp(t.text) && p.peek().text == "(") {
 		p.next--
 		p.fail("%s does not work on tensors; %s", t.text, hint)
 	}
@@ -302,10 +305,10 @@ func (p *parser) name(t token) value {
 	if p.sign("(") {
 		return p.call(t, nil)
 	}
-	if strings.Contains(t.text, "{") || p.scope.Strict || isFunction(t.text) || isOpName(t.text) {
+	if strings.Contains(t.text, "{") || p.scope.Strict || p.scope.lang.isFunction(t.text) || p.scope.lang.isOp(t.text) {
 		p.next--
 		if p.scope.Strict {
-			p.fail("%s is not declared", t.text)
+			p.fail("%s is not declared%s", t.text, spell.Hint(t.text, slices.Sorted(maps.Keys(p.scope.byName))))
 		}
 		p.fail("%s is an op and needs arguments", t.text)
 	}
@@ -314,15 +317,10 @@ func (p *parser) name(t token) value {
 	return tensorValue(v)
 }
 
-func isOpName(name string) bool {
-	_, ok := Op(name)
-	return ok
-}
-
 // call reads the arguments of a function, after the opening bracket. A method has its receiver as
 // first argument.
 func (p *parser) call(t token, first []value) value {
-	c := &call{name: t.text, args: first}
+	c := &call{lang: p.scope.lang, name: t.text, args: first}
 	for !p.sign(")") {
 		if name := p.peek(); name.kind == tokenName && p.tokens[p.next+1].text == "=" && p.tokens[p.next+1].kind == tokenSign {
 			p.next += 2
@@ -341,7 +339,7 @@ func (p *parser) call(t token, first []value) value {
 	p.at = t.pos
 	x, ok := c.run()
 	if !ok {
-		panic(&SyntaxError{t.pos + 1, fmt.Sprintf("there is no function %s", t.text), nil})
+		panic(&SyntaxError{t.pos + 1, fmt.Sprintf("there is no function %s%s", t.text, p.scope.lang.callHint(t.text)), nil})
 	}
 	return p.mark(x)
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -66,6 +67,6 @@ func attribute(name string, x *fgraph.Variable) value {
 	case "dtype":
 		return value{kind: kindName, text: tensor.TypeOf(x).DType().String()}
 	}
-	fail(name, "a tensor has no such attribute; there are T, mT, shape, ndim, size and dtype")
+	fail(name, "a tensor has no such attribute; there are T, mT, shape, ndim, size and dtype%s", spell.Hint(name, []string{"shape", "ndim", "size", "dtype"}))
 	return value{}
 }

@@ -5,38 +5,27 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // A Scope holds the variables that expressions may name.
 type Scope struct {
+	lang   *Language
 	byName map[string]*fgraph.Variable
 	inputs []*fgraph.Variable
 	// Strict makes an undeclared name an error. Otherwise it becomes a float64 scalar.
 	Strict bool
 }
 
-// NewScope returns a scope with the given inputs, under their names.
-func NewScope(inputs ...*fgraph.Variable) *Scope {
-	s := &Scope{byName: make(map[string]*fgraph.Variable)}
-	for _, v := range inputs {
-		s.declare(v)
-	}
-	return s
-}
-
-// NewScopeOf returns a strict scope in which names stand for variables, which need not be inputs.
-func NewScopeOf(named map[string]*fgraph.Variable) *Scope {
-	s := NewScope()
-	s.Strict = true
-	maps.Copy(s.byName, named)
-	return s
-}
+// NewScope is [Language.NewScope] of the default language.
+func NewScope(inputs ...*fgraph.Variable) *Scope { return Default().NewScope(inputs...) }
 
 func (s *Scope) declare(v *fgraph.Variable) {
 	s.byName[v.Name()] = v
@@ -122,7 +111,7 @@ func parseType(text string) (t tensor.Type, err error) {
 			return t, fmt.Errorf("%w: the size %s is too large, the largest one is %d", ErrSyntax, n, math.MaxInt32)
 		}
 	}
-	return t, fmt.Errorf("%w: %q is not a type; there are scalar, vector, row, col, matrix, tensor3, tensor4, csr and float64[2, ?]", ErrSyntax, text)
+	return t, fmt.Errorf("%w: %q is not a type; there are scalar, vector, row, col, matrix, tensor3, tensor4, csr and float64[2, ?]%s", ErrSyntax, text, spell.Hint(rest, append(slices.Sorted(maps.Keys(shapes)), "csr")))
 }
 
 // parseShape reads for example "[2, ?]".

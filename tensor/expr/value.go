@@ -2,6 +2,7 @@ package expr
 
 import (
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -161,7 +162,8 @@ func (x value) dtype(what string) array.DType {
 			return d
 		}
 	}
-	fail(what, "the name of a type such as float32 is expected; there are bool, int64, float32 and float64")
+	fail(what, "the name of a type such as float32 is expected; there are bool, int64, float32 and float64%s",
+		spell.Hint(x.text, []string{"bool", "int64", "float32", "float64"}))
 	return 0
 }
 
