@@ -6,6 +6,9 @@ import (
 	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // A Config says what a program is made of. In the zero value, it is the program nnopt.
@@ -17,6 +20,9 @@ type Config struct {
 	// Database makes the database of passes that queries select from, anew at each call.
 	// The default is passes.Default.
 	Database func() *optdb.SequenceDB
+	// Language has the ops and functions that expressions, rules and graphs may name. The
+	// default is that of the ops of package tensor.
+	Language *expr.Language
 	// Verbs join those of this package, after them in the list of verbs. A verb that has
 	// the name of another takes its place.
 	Verbs []Verb
@@ -33,8 +39,14 @@ func (cfg Config) complete() Config {
 	if cfg.Database == nil {
 		cfg.Database = passes.Default
 	}
+	if cfg.Language == nil {
+		cfg.Language = expr.Default()
+	}
 	return cfg
 }
+
+// vocabulary returns the meaning of the names in rules for tensors.
+func (cfg *Config) vocabulary() pattern.Vocabulary { return tensorpass.VocabularyOf(cfg.Language) }
 
 // verbs lists the verbs in the order of help.
 func (cfg *Config) verbs() []Verb {

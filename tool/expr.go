@@ -12,9 +12,9 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
-	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
@@ -54,6 +54,7 @@ expression for values such as "x=[1, 2]; y=3", or for random ones, and compares 
 
 // exprFlags are the flags of expr.
 type exprFlags struct {
+	cfg                      *Config
 	db                       *optdb.SequenceDB
 	vars, grad, eval, format string
 	query                    string
@@ -65,7 +66,7 @@ type exprFlags struct {
 }
 
 func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
-	f := &exprFlags{db: cfg.Database(), watch: new(watchFlags)}
+	f := &exprFlags{cfg: cfg, db: cfg.Database(), watch: new(watchFlags)}
 	fs.StringVar(&f.vars, "vars", "", "Variables and their types")
 	fs.StringVar(&f.query, "query", defaultQuery, "Select passes; \"$0 passes\" lists the tags")
 	pipelineFlag(fs, &f.query)
@@ -168,7 +169,7 @@ func (f *exprFlags) run(ctx context.Context, c *Console, text string) error {
 
 // parse returns the outputs: the expression, or its gradients.
 func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) {
-	scope := expr.NewScope()
+	scope := f.cfg.Language.NewScope()
 	if err := scope.Declare(f.vars); err != nil {
 		return nil, nil, Usagef("--vars: %v", err)
 	}
@@ -183,7 +184,7 @@ func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) 
 	for _, name := range strings.FieldsFunc(f.grad, func(r rune) bool { return r == ',' || r == ' ' }) {
 		v := scope.Lookup(name)
 		if v == nil {
-			return nil, nil, Usagef("--grad: there is no variable %s", name)
+			return nil, nil, Usagef("--grad: there is no variable %s%s", name, spell.Hint(name, declared(scope)))
 		}
 		wrt = append(wrt, v)
 	}
@@ -195,6 +196,15 @@ func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) 
 		return nil, nil, Usagef("--grad: %v", err)
 	}
 	return scope, grads, nil
+}
+
+// declared returns the names of the inputs.
+func declared(scope *expr.Scope) []string {
+	var names []string
+	for _, v := range scope.Inputs() {
+		names = append(names, v.Name())
+	}
+	return names
 }
 
 // pointer returns the text with a mark below the place of a syntax error.
@@ -249,7 +259,7 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 		return nil, &usageError{err: err}
 	}
 	for _, name := range f.ruleFiles {
-		if err := addRules(f.db, name); err != nil {
+		if err := f.addRules(name); err != nil {
 			return nil, err
 		}
 	}
@@ -262,7 +272,7 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	}
 	group, sub := optdb.NewEquilibriumDB("rules"), q
 	for i, text := range f.rules {
-		rule, err := pattern.Compile(tensorpass.Vocabulary(), text, pattern.Named(fmt.Sprintf("rule%d", i+1)))
+		rule, err := pattern.Compile(f.cfg.vocabulary(), text, pattern.Named(fmt.Sprintf("rule%d", i+1)))
 		if err != nil {
 			return nil, Usagef("--rule: %v", err)
 		}
@@ -283,14 +293,14 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 }
 
 // addRules adds the rules of a file to the groups that it names.
-func addRules(db *optdb.SequenceDB, name string) error {
+func (f *exprFlags) addRules(name string) error {
 	text, err := fileio.ReadFile(name, fileio.MaxText)
 	if err != nil {
 		return err
 	}
 	rules, err := pattern.ParseRules(name, string(text))
 	if err == nil {
-		err = passes.AddRules(db, tensorpass.Vocabulary(), rules)
+		err = passes.AddRules(f.db, f.cfg.vocabulary(), rules)
 	}
 	if err != nil {
 		return Usagef("--rules: %v", err)

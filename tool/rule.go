@@ -12,7 +12,6 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/rulecheck"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 func ruleVerb() Verb {
@@ -39,7 +38,7 @@ and --eval, and both sides.
 functions on the expressions of their tests, and finds rules of one group that undo each other. --vars gives types to the names of
 patterns, such as "x: float32 matrix; n: int64 scalar"; "$0 help expr" explains them.`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
-			f := new(ruleFlags)
+			f := &ruleFlags{cfg: cfg}
 			fs.StringVar(&f.vars, "vars", "", "Types of names")
 			fs.StringVar(&f.file, "file", "", "Check the rules of this file")
 			fs.BoolVar(&f.all, "all", false, "Check the rules of the database")
@@ -52,6 +51,7 @@ patterns, such as "x: float32 matrix; n: int64 scalar"; "$0 help expr" explains 
 
 // ruleFlags are the flags of rule.
 type ruleFlags struct {
+	cfg         *Config
 	vars, file  string
 	all, asJSON bool
 	options     rulecheck.Options
@@ -65,10 +65,11 @@ func (f *ruleFlags) run(ctx context.Context, c *Console, args []string) error {
 	if len(args) == 0 || args[0] != "check" {
 		return Usagef("\"rule check\" expected")
 	}
-	scope := expr.NewScope()
+	scope := f.cfg.Language.NewScope()
 	if err := scope.Declare(f.vars); err != nil {
 		return Usagef("--vars: %v", err)
 	}
+	f.options.Language = f.cfg.Language
 	f.options.Types = make(map[string]tensor.Type)
 	for _, v := range scope.Inputs() {
 		f.options.Types[v.Name()] = tensor.TypeOf(v)
@@ -77,7 +78,7 @@ func (f *ruleFlags) run(ctx context.Context, c *Console, args []string) error {
 	if err != nil {
 		return err
 	}
-	reports, undone, err := rulecheck.CheckDatabase(ctx, tensorpass.Vocabulary(), entries, f.options)
+	reports, undone, err := rulecheck.CheckDatabase(ctx, f.cfg.vocabulary(), entries, f.options)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -103,14 +104,14 @@ func (f *ruleFlags) entries(texts []string) ([]rulecheck.Entry, error) {
 	}
 	var entries []rulecheck.Entry
 	for _, r := range rules {
-		s, err := pattern.New(tensorpass.Vocabulary(), r, pattern.Shared())
+		s, err := pattern.New(f.cfg.vocabulary(), r, pattern.Shared())
 		if err != nil {
 			return nil, &usageError{err: err}
 		}
 		entries = append(entries, rulecheck.Entry{Rule: s, Groups: r.Groups, Tags: r.Tags})
 	}
 	if f.all {
-		entries = append(entries, databaseEntries()...)
+		entries = append(entries, f.databaseEntries()...)
 	}
 	if len(entries) == 0 {
 		return nil, Usagef("a rule, --file or --all expected")
@@ -118,18 +119,55 @@ func (f *ruleFlags) entries(texts []string) ([]rulecheck.Entry, error) {
 	return entries, nil
 }
 
-// databaseEntries returns the rules for tensors of the database.
-func databaseEntries() []rulecheck.Entry {
+// databaseEntries returns the rules for tensors of the database. One that is a Go function can be
+// checked only where its tests have expressions on which it fires.
+func (f *ruleFlags) databaseEntries() []rulecheck.Entry {
 	cases := make(map[string][]rulecheck.Case)
 	for _, k := range tensorpass.Cases() {
 		cases[k.Rule] = append(cases[k.Rule], rulecheck.Case{Vars: k.Vars, Expr: k.Expr})
 	}
+	list := f.cfg.Database().Entries()
+	inDatabase, ours := make(map[string]bool), make(map[string]bool)
+	for i := range list {
+		inDatabase[strings.TrimPrefix(list[i].Name, "pre_")] = true
+	}
 	var entries []rulecheck.Entry
 	for _, l := range tensorpass.Rules() {
 		name := rewrite.Describe(l.Rule).Name
-		entries = append(entries, rulecheck.Entry{Rule: l.Rule, Groups: l.Groups.Names(), Tags: l.Tags, Cases: cases[name]})
+		ours[name] = true
+		if inDatabase[name] {
+			entries = append(entries, rulecheck.Entry{Rule: l.Rule, Groups: l.Groups.Names(), Tags: l.Tags, Cases: cases[name]})
+		}
+	}
+	for _, l := range listRules(list) {
+		if ours[l.Name] || tensorpass.Pass(l.Name) != nil || l.dialect != "" && l.dialect != tensorDialect {
+			continue
+		}
+		if s := f.compiled(l); s != nil {
+			entries = append(entries, rulecheck.Entry{Rule: s, Groups: l.Groups, Tags: l.Tags})
+		}
 	}
 	return entries
+}
+
+// tensorDialect is the dialect of rules for tensors.
+const tensorDialect = "tensor"
+
+// compiled returns a rule that is text, or nil if it is a Go function or not for tensors.
+func (f *ruleFlags) compiled(l *listedRule) *pattern.Substitution {
+	r := pattern.Rule{Name: l.Name, Doc: l.Doc, Groups: l.Groups, Tags: l.Tags}
+	for _, text := range l.Cases {
+		w, err := pattern.ParseRewrite(text)
+		if err != nil {
+			return nil
+		}
+		r.Cases = append(r.Cases, w)
+	}
+	s, err := pattern.New(f.cfg.vocabulary(), r, pattern.Shared())
+	if err != nil || len(l.Cases) == 0 {
+		return nil
+	}
+	return s
 }
 
 // print prints the reports.

@@ -18,6 +18,8 @@ type listedRule struct {
 	Cases  []string `json:"cases,omitempty"`
 	Reason string   `json:"reason,omitempty"` // why it is a Go function
 	Class  string   `json:"class,omitempty"`  // what the machine found
+
+	dialect string
 }
 
 // listRules returns the rules among the entries of a database. One that is in several groups is
@@ -31,7 +33,7 @@ func listRules(list []optdb.Listing) []*listedRule {
 		}
 		r := byName[l.Name]
 		if r == nil {
-			r = &listedRule{Name: l.Name, Doc: l.Doc, Cases: l.Cases, Reason: l.Reason, Class: tensorpass.Class(l.Name)}
+			r = &listedRule{Name: l.Name, Doc: l.Doc, Cases: l.Cases, Reason: l.Reason, Class: tensorpass.Class(l.Name), dialect: l.Dialect}
 			rules = append(rules, r)
 			byName[l.Name] = r
 		}

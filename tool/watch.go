@@ -129,7 +129,7 @@ func (w *watch) tell(c *Console, opt *optdb.Optimizer) {
 	if w.rule == "" {
 		return
 	}
-	if !opt.Selected(w.rule) {
+	if !opt.Selected(w.rule) && w.fired == 0 && len(w.misses) == 0 { // a rule of a walk is no entry
 		c.Say("why not: %s", opt.Explain(w.rule))
 		return
 	}
