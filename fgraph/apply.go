@@ -25,6 +25,8 @@ type Apply struct {
 	id     int32
 	origin int32
 	by     int32 // why it was imported: an index into FunctionGraph.reasons
+
+	opNumber int32 // see FunctionGraph.OpNumber; 0 if not known
 }
 
 // smallApply is an apply with few inputs and one output, allocated in one piece. It has room for

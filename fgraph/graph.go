@@ -49,6 +49,8 @@ type FunctionGraph struct {
 	times    Times
 	born     time.Time
 
+	opNumbers opNumbers
+
 	sorted   []*Apply // the topological order after sortedAt commits, or nil
 	sortedAt int
 

@@ -189,5 +189,5 @@ func (g *FunctionGraph) unlink(a *Apply) {
 	}
 	g.order.remove(a.id)
 	g.releaseApply(a.id)
-	a.id, a.graph = outside, nil
+	a.id, a.graph, a.opNumber = outside, nil, 0
 }
