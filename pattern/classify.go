@@ -80,31 +80,12 @@ type classes struct {
 	lists  [][]int32
 	single []int32 // for each operator, the class of it alone, or 0
 	byList map[string]int32
-	byOp   map[fgraph.Op]int32
-	byHash map[uint64][]classed // of ops with an equality of their own
-	known  []knownApply         // by number of the apply
+	graph  *fgraph.FunctionGraph
+	known  []int32 // by number of the op in the graph: the class, plus 1
 
-	typ     reflect.Type // of the last op
-	tracked *tracked     // what byType has for it
-	list    []int32
-	key     []byte
+	list []int32
+	key  []byte
 }
-
-type classed struct {
-	op    fgraph.Op
-	class int32
-}
-
-type knownApply struct {
-	apply *fgraph.Apply
-	class int32
-}
-
-const (
-	mostClassed = 1 << 12 // how many ops are remembered
-	mostAlike   = 16      // how many of these may have one hash
-	fewMatches  = 4       // remembering an op costs as much as comparing it with so many operators
-)
 
 func newClasses(t *operators) classes {
 	return classes{operators: t, lists: [][]int32{nil}, single: make([]int32, len(t.match))}
@@ -112,65 +93,27 @@ func newClasses(t *operators) classes {
 
 // of returns the class of the op of an apply.
 func (c *classes) of(a *fgraph.Apply) int32 {
-	id := a.ID()
-	if uint(id) < uint(len(c.known)) {
-		if k := &c.known[id]; k.apply == a {
-			return k.class
-		}
+	g := a.Graph()
+	if g == nil {
+		return c.find(a.Op())
 	}
-	class := c.ofOp(a.Op())
-	if id < 0 {
-		return class
+	if g != c.graph {
+		c.graph, c.known = g, nil
 	}
-	if id >= len(c.known) {
-		n := a.Graph().NumApplyIDs()
-		c.known = append(make([]knownApply, 0, n+n/8), c.known...)[:n+n/8]
+	n := g.OpNumber(a)
+	if n >= len(c.known) {
+		c.known = append(c.known, make([]int32, n+1-len(c.known)+n/4)...)
 	}
-	c.known[id] = knownApply{a, class}
-	return class
+	if c.known[n] == 0 {
+		c.known[n] = c.find(a.Op()) + 1
+	}
+	return c.known[n] - 1
 }
 
-func (c *classes) ofOp(op fgraph.Op) int32 {
-	if typ := reflect.TypeOf(op); typ != c.typ {
-		c.typ, c.tracked = typ, c.byType[typ]
-	}
-	t := c.tracked
-	switch e, equals := op.(fgraph.OpEqualer); {
-	case t == nil && len(c.any) <= fewMatches, t != nil && len(t.byOp) == 0 && len(c.any)+len(t.any) <= fewMatches:
-		return c.find(op)
-	case equals:
-		return c.ofEqualer(op, e)
-	}
-	class, ok := c.byOp[op]
-	if !ok {
-		class = c.find(op)
-		if len(c.byOp) >= mostClassed || c.byOp == nil {
-			c.byOp = make(map[fgraph.Op]int32)
-		}
-		c.byOp[op] = class
-	}
-	return class
-}
-
-func (c *classes) ofEqualer(op fgraph.Op, e fgraph.OpEqualer) int32 {
-	h := e.HashOp()
-	for _, known := range c.byHash[h] {
-		if e.EqualOp(known.op) {
-			return known.class
-		}
-	}
-	class := c.find(op)
-	if len(c.byHash) >= mostClassed || len(c.byHash[h]) >= mostAlike || c.byHash == nil {
-		c.byHash = make(map[uint64][]classed)
-	}
-	c.byHash[h] = append(c.byHash[h], classed{op, class})
-	return class
-}
-
-// find returns the class of an op of type c.typ.
+// find returns the class of an op.
 func (c *classes) find(op fgraph.Op) int32 {
 	c.list = c.appendMatching(c.list[:0], c.any, op)
-	if t := c.tracked; t != nil {
+	if t := c.byType[reflect.TypeOf(op)]; t != nil {
 		c.list = c.appendMatching(c.list, t.any, op)
 		if len(t.byOp) > 0 {
 			for _, known := range t.byOp[fgraph.HashOp(op)] {

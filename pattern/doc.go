@@ -50,8 +50,9 @@
 // A [Rule] is a list of rewrites with a name, a sentence, groups and tags; [ParseRules] reads them
 // from a file. The first rewrite that matches is used.
 //
-// Drivers of package rewrite do not try rules one after another: the patterns of all rules of a
-// driver form one tree, which excludes most rules that can't match ([Substitution.Sieve]). It tests
+// Drivers of package rewrite do not try rules one after another. They ask none whose root has an
+// argument that no input can be ([Substitution.Needs]). If many are left, the patterns of all rules of
+// a driver form one tree, which excludes most rules that can't match ([Substitution.Sieve]). It tests
 // ops, numbers of inputs, literals and neighbouring arguments with one name, each once for all rules
 // that share it. So the cost of a rule lies in the matches that it comes close to. Conditions that
 // can't be shared, such as guards, are left to the rule.

@@ -28,6 +28,8 @@ func (valuedToys) Number(v *fgraph.Variable) (float64, bool) {
 	return 0, false
 }
 
+func (valuedToys) Broadcasts() []rewrite.Track { return nil }
+
 var vocabularies = []pattern.Vocabulary{toys{}, valuedToys{}, sums{}}
 
 // randomExpr returns a random pattern. All alternatives bind x, y and nothing else.

@@ -7,7 +7,7 @@ import (
 
 // A Vocabulary defines the names of ops in patterns and the meaning of numbers. A front end has
 // one, with a name for each of its ops. It may also be [Families], a [Conformer], a [Numberer], a
-// [Hinter] and a [Library].
+// [Broadcaster], a [Hinter] and a [Library].
 type Vocabulary interface {
 	// Operator returns the operator with that name, which includes parameters in braces, and
 	// whether there is one.
@@ -49,6 +49,13 @@ type Hinter interface {
 	// Hint says what the name of an op may have been meant to be, such as "; did you mean
 	// mul?", or returns "".
 	Hint(op string) string
+}
+
+// A Broadcaster is a vocabulary that knows what may equal a number besides constants. So drivers
+// don't ask a rule with a number as an argument about applies that can't have it.
+type Broadcaster interface {
+	// Broadcasts selects the ops that compute variables that Equal may hold for.
+	Broadcasts() []rewrite.Track
 }
 
 // A Library is a vocabulary that has functions.

@@ -19,6 +19,7 @@ type ruleSet struct {
 	others      *typeRules                  // for all other types
 	lists       []*ruleList                 // those of all types
 	groups      map[int]*ruleSet            // the rules of groups among the rules
+	signs       signs                       // the bits of what rules need
 	siever      siever
 }
 
@@ -67,13 +68,18 @@ func newRuleSet(rules []NodeRewriter) (*ruleSet, error) {
 	}
 	s.others = s.build(nil)
 	for _, l := range s.lists {
-		for _, i := range l.rules {
-			if sifted[i] {
-				l.sifters++
-			}
-		}
+		s.prospects(l, sifted)
 	}
 	return s, nil
+}
+
+// prospects finds out what the rules of a list need.
+func (s *ruleSet) prospects(l *ruleList, sifted []bool) {
+	for _, i := range l.rules {
+		p := prospect{i, s.signs.all(needsOf(s.rules[i], l.op)), sifted[i]}
+		l.prospects = append(l.prospects, p)
+		l.selects = l.selects || p.sifted || p.needs[0] != anything
+	}
 }
 
 // addGroup analyzes the rules of a group. A group with faulty rules is left to itself.
@@ -87,13 +93,13 @@ func (s *ruleSet) addGroup(i int, g *Group) {
 }
 
 // begin returns the functions of the rules for one run.
-func (s *ruleSet) begin(opts *Options) []transformFunc {
+func (s *ruleSet) begin(opts *Options, g *fgraph.FunctionGraph) []transformFunc {
 	if len(s.groups) == 0 {
 		return s.fns
 	}
 	fns := slices.Clone(s.fns)
 	for i, set := range s.groups {
-		fns[i] = newGroupRun(undescribed(s.rules[i]).(*Group), set, opts).Transform
+		fns[i] = newGroupRun(undescribed(s.rules[i]).(*Group), set, opts, g).Transform
 	}
 	return fns
 }
@@ -107,49 +113,71 @@ type dispatch struct {
 
 // typeRules are the rules for the ops of one Go type.
 type typeRules struct {
-	any   *ruleList               // rules for ops without an entry in plain or byOp
-	plain map[fgraph.Op]*ruleList // rules for ops that some rule tracks individually, if they are compared by ==
-	byOp  map[uint64][]opRules    // the same for other types, by hash
-	depth int                     // the greatest depth of all these rules, see [Description]
-}
-
-type opRules struct {
-	op    fgraph.Op
-	rules *ruleList
+	any   *ruleList          // rules for ops without an entry in ops
+	ops   opTable[*ruleList] // rules for ops that some rule tracks individually
+	depth int                // the greatest depth of all these rules, see [Description]
 }
 
 // ruleList is the rules that track an op.
 type ruleList struct {
-	at      int   // index in ruleSet.lists
-	rules   []int // indices of the rules, increasing
-	sifters int   // how many of them may be sifted
+	at        int       // index in ruleSet.lists
+	op        fgraph.Op // nil: any of a type
+	rules     []int     // indices of the rules, increasing
+	prospects []prospect
+	selects   bool // some rule need not be asked about every apply
+	depth     int  // that of the rules for ops of the same type
 }
 
-// tracks reports whether there is any rule for ops of the type.
-func (t *typeRules) tracks() bool { return len(t.any.rules) > 0 || t.plain != nil || t.byOp != nil }
+// opTable is a map from ops.
+type opTable[T any] struct {
+	plain  map[fgraph.Op]T // those that are compared by ==
+	byHash map[uint64][]opEntry[T]
+}
+
+type opEntry[T any] struct {
+	op    fgraph.Op
+	value T
+}
+
+// get returns the value for an op that has one.
+func (t *opTable[T]) get(op fgraph.Op) (value T, ok bool) {
+	if t.plain != nil {
+		value, ok = t.plain[op]
+		return value, ok
+	}
+	if t.byHash != nil {
+		for _, e := range t.byHash[fgraph.HashOp(op)] {
+			if fgraph.OpsEqual(e.op, op) {
+				return e.value, true
+			}
+		}
+	}
+	return value, false
+}
+
+// set sets the value for a new op. All ops have one Go type.
+func (t *opTable[T]) set(op fgraph.Op, value T) {
+	if _, equals := op.(fgraph.OpEqualer); !equals && isPlain(reflect.TypeOf(op)) {
+		if t.plain == nil {
+			t.plain = make(map[fgraph.Op]T)
+		}
+		t.plain[op] = value
+		return
+	}
+	if t.byHash == nil {
+		t.byHash = make(map[uint64][]opEntry[T])
+	}
+	h := fgraph.HashOp(op)
+	t.byHash[h] = append(t.byHash[h], opEntry[T]{op, value})
+}
 
 // of returns the rules that track op.
 func (d *dispatch) of(op fgraph.Op) *ruleList {
 	t := d.typeOf(op)
-	if l := t.find(op); l != nil {
+	if l, ok := t.ops.get(op); ok {
 		return l
 	}
 	return t.any
-}
-
-// find returns the rules for an op that some rule tracks individually, or nil.
-func (t *typeRules) find(op fgraph.Op) *ruleList {
-	if t.plain != nil {
-		return t.plain[op]
-	}
-	if t.byOp != nil {
-		for _, o := range t.byOp[fgraph.HashOp(op)] {
-			if fgraph.OpsEqual(o.op, op) {
-				return o.rules
-			}
-		}
-	}
-	return nil
 }
 
 // typeOf returns the rules for the Go type of op.
@@ -171,10 +199,13 @@ func (s *ruleSet) build(typ reflect.Type) *typeRules {
 	t.any = lists[0]
 	for _, r := range s.rules {
 		for _, tr := range r.Tracks() {
-			if tr.typ == typ && tr.op != nil && t.find(tr.op) == nil {
-				l := new(ruleList)
+			if tr.typ != typ || tr.op == nil {
+				continue
+			}
+			if _, known := t.ops.get(tr.op); !known {
+				l := &ruleList{op: tr.op}
 				lists = append(lists, l)
-				t.add(tr.op, l)
+				t.ops.set(tr.op, l)
 			}
 		}
 	}
@@ -197,34 +228,18 @@ func (s *ruleSet) build(typ reflect.Type) *typeRules {
 		}
 		for _, tr := range tracks {
 			if tr.typ == typ {
-				l := t.find(tr.op) // nil: the op equals nothing, not even itself
-				if l != nil && (len(l.rules) == 0 || l.rules[len(l.rules)-1] != i) {
+				l, ok := t.ops.get(tr.op) // not ok: the op equals nothing, not even itself
+				if ok && (len(l.rules) == 0 || l.rules[len(l.rules)-1] != i) {
 					l.rules = append(l.rules, i)
 				}
 			}
 		}
 	}
 	for _, l := range lists {
-		l.at = len(s.lists)
+		l.at, l.depth = len(s.lists), t.depth
 		s.lists = append(s.lists, l)
 	}
 	return t
-}
-
-// add adds the list for an op.
-func (t *typeRules) add(op fgraph.Op, l *ruleList) {
-	if _, equals := op.(fgraph.OpEqualer); !equals && isPlain(reflect.TypeOf(op)) {
-		if t.plain == nil {
-			t.plain = make(map[fgraph.Op]*ruleList)
-		}
-		t.plain[op] = l
-		return
-	}
-	if t.byOp == nil {
-		t.byOp = make(map[uint64][]opRules)
-	}
-	h := fgraph.HashOp(op)
-	t.byOp[h] = append(t.byOp[h], opRules{op, l})
 }
 
 // isPlain reports whether == works for all values of a type.

@@ -12,10 +12,11 @@
 // the budget. A rule that tries to change the graph itself fails, and so does a pass that
 // inserts an op which overwrites its input before a [fgraph.DestroyHandler] is attached.
 //
-// Rules need not be asked one by one. A driver finds those that track the op of an apply, and a
-// [Sieve] tells which rules of one kind, such as patterns, are worth asking. It is made when it pays.
-// It changes neither results nor counts: a rule that a sieve excludes counts as asked. If somebody
-// wants the reasons why rules do not fire, or sets AskAll in the options, all are asked.
+// Rules need not be asked one by one. A driver finds those that track the op of an apply, and leaves
+// out those that need other inputs ([Need]). If many are left of one kind, such as patterns, a
+// [Sieve] tells which are worth asking; it is made when it pays. That changes neither results nor
+// counts: a rule that is left out counts as asked. If somebody wants the reasons why rules do not
+// fire, or sets AskAll in the options, all are asked.
 //
 // The package does not select rewriters (package optdb does) and knows no op.
 //

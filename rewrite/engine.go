@@ -55,11 +55,11 @@ func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewri
 	e := &engine{Handle: newHandle(ctx, g, rec, pass), opts: optionsFrom(ctx)}
 	e.c = Context{ctx: ctx, g: g, opts: e.opts, pass: pass}
 	e.rules = make([]ruleState, len(rules))
-	fns := set.begin(e.opts)
+	fns := set.begin(e.opts, g)
 	for i := range rules {
 		e.rules[i] = ruleState{fn: fns[i], name: set.names[i]}
 	}
-	e.asker = newAsker(set, e.opts, g)
+	e.asker = newAsker(set, e.opts, g, false)
 	if rec.Enabled() {
 		e.tally = newTally(set)
 	}
@@ -91,7 +91,7 @@ func (e *engine) close() {
 // idle reports whether no rule tracks any op of the graph, which then need not be sorted.
 func (e *engine) idle() bool {
 	for a := range e.g.Applies() {
-		if e.asker.typeOf(a.Op()).tracks() {
+		if len(e.asker.factsOf(a).list.rules) > 0 {
 			return false
 		}
 	}

@@ -179,7 +179,7 @@ func (r *equilibrium) fill(first bool, p *profile.Pass) error {
 // meet makes the queue follow changes as far as the rules for the op of an apply look. It
 // reports whether that is further than before.
 func (r *equilibrium) meet(a *fgraph.Apply) bool {
-	depth := r.asker.typeOf(a.Op()).depth
+	depth := r.asker.factsOf(a).list.depth
 	if r.depth == 0 || depth != 0 && depth <= r.depth {
 		return false
 	}

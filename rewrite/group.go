@@ -100,8 +100,8 @@ type groupRun struct {
 	fns   []transformFunc
 }
 
-func newGroupRun(g *Group, set *ruleSet, opts *Options) *groupRun {
-	return &groupRun{g, newAsker(set, opts, nil), set.begin(opts)}
+func newGroupRun(g *Group, set *ruleSet, opts *Options, graph *fgraph.FunctionGraph) *groupRun {
+	return &groupRun{g, newAsker(set, opts, graph, true), set.begin(opts, graph)}
 }
 
 // Transform is like that of the group, but finds the rules that track an op at once, and sifts

@@ -92,6 +92,7 @@ type Rule struct {
 	Name     string  // a verb phrase, or the established name
 	Doc      string  // what the rule does, in one sentence
 	On       []Track // nil: every op
+	Inputs   []Need  // what Fn needs among the inputs; nil: nothing
 	Depth    int     // how far Fn looks, see [Description]; 0: anywhere
 	Destroys bool    // whether Fn proposes ops that destroy their inputs
 	Reason   string  // why it is a function and not text; may be empty
@@ -100,6 +101,9 @@ type Rule struct {
 
 // Tracks returns r.On.
 func (r Rule) Tracks() []Track { return r.On }
+
+// Needs returns r.Inputs.
+func (r Rule) Needs(fgraph.Op) []Need { return r.Inputs }
 
 // Transform calls r.Fn.
 func (r Rule) Transform(c *Context, n *fgraph.Apply) (Result, error) { return r.Fn(c, n) }

@@ -1,0 +1,161 @@
+package rewrite
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+)
+
+// asker finds the rules to ask about an apply, in one run. Others would propose nothing: inputs of
+// the apply don't meet their needs, or a sieve excludes them.
+type asker struct {
+	dispatch
+	g      *fgraph.FunctionGraph
+	frozen bool    // the driver has frozen the graph
+	all    bool    // ask all rules that track the op
+	facts  []facts // by number of the op
+	sieves *sieves // nil as long as nothing is sifted
+	sifts  []Sift
+	found  []int
+	ask    []int
+}
+
+// facts is what the asker knows about an op.
+type facts struct {
+	list *ruleList // nil: nothing yet
+	sign sign      // as the op of an input
+}
+
+// newAsker returns the asker of a run. frozen tells that the driver has frozen the graph.
+func newAsker(set *ruleSet, opts *Options, g *fgraph.FunctionGraph, frozen bool) asker {
+	a := asker{dispatch: dispatch{ruleSet: set}, g: g, frozen: frozen}
+	a.all = opts != nil && (opts.AskAll || opts.WhyNot != nil)
+	if !a.all {
+		a.begin(0)
+	}
+	return a
+}
+
+// begin makes the asker use sieves if that pays by now.
+func (a *asker) begin(more int) {
+	if len(a.siever.kinds) > 0 {
+		a.sieves = a.siever.get(a.ruleSet, more)
+	}
+}
+
+// factsOf returns what is known about the op of an apply.
+func (a *asker) factsOf(n *fgraph.Apply) facts {
+	if n.Graph() != a.g { // it is part of a proposal
+		return facts{a.of(n.Op()), a.signs.of(n.Op())}
+	}
+	at := a.g.OpNumber(n)
+	if at >= len(a.facts) {
+		a.facts = append(a.facts, make([]facts, at+1-len(a.facts)+len(a.facts)/4)...)
+	}
+	f := &a.facts[at]
+	if f.list == nil {
+		*f = facts{a.of(n.Op()), a.signs.of(n.Op())}
+	}
+	return *f
+}
+
+// signsOf returns what the inputs of an apply may be.
+func (a *asker) signsOf(n *fgraph.Apply) sign {
+	inputs := n.Inputs()
+	if len(inputs) == 0 || len(inputs) > mostSeen {
+		return unknown
+	}
+	s := anything
+	for _, v := range inputs {
+		switch {
+		case v == nil:
+		case v.Owner() != nil:
+			s |= a.factsOf(v.Owner()).sign
+		case v.IsConstant():
+			s |= constant
+		}
+	}
+	return s
+}
+
+// rulesFor returns the list of rules that track the op of n, and those of them that have to be
+// asked, in order. The latter is valid until the next call.
+func (a *asker) rulesFor(n *fgraph.Apply) (*ruleList, []int) {
+	l := a.factsOf(n).list
+	if a.all || !l.selects {
+		return l, l.rules
+	}
+	s, hopeful, many := a.signsOf(n), 0, false
+	prospects := l.prospects
+	if a.sieves != nil && a.sieves.plain[l.at].many {
+		r := &a.sieves.plain[l.at]
+		prospects, many = r.prospects, r.hopes&s != 0
+	}
+	a.ask = a.ask[:0]
+	for i := range prospects {
+		if p := &prospects[i]; p.meets(s) {
+			a.ask = append(a.ask, p.rule)
+			if p.sifted {
+				hopeful++
+			}
+		}
+	}
+	if hopeful > 0 && a.sieves == nil {
+		a.begin(hopeful)
+		return l, a.ask
+	}
+	if hopeful <= mostAsked && !many || len(a.sieves.kinds) == 0 {
+		return l, a.ask
+	}
+	if !a.sift(n) {
+		a.all = true
+		return l, l.rules
+	}
+	a.merge(l)
+	return l, a.ask
+}
+
+// sift sets a.found to the rules that the sieves leave. It returns false if a sieve panics or tries
+// to change the graph. Its rules are asked then, and the driver can tell which of them is to blame.
+func (a *asker) sift(n *fgraph.Apply) (ok bool) {
+	if !a.frozen {
+		a.g.Freeze()
+	}
+	defer func() {
+		if !ok {
+			_ = recover()
+		}
+		if !a.frozen && a.g.Thaw() {
+			ok = false
+		}
+	}()
+	if a.sifts == nil {
+		for _, k := range a.sieves.kinds {
+			a.sifts = append(a.sifts, k.sieve.Begin())
+		}
+	}
+	a.found = a.found[:0]
+	for i, sift := range a.sifts {
+		from := len(a.found)
+		a.found = sift(n, a.found)
+		rules := a.sieves.kinds[i].rules
+		for j, at := range a.found[from:] {
+			a.found[from+j] = rules[at]
+		}
+	}
+	return true
+}
+
+// merge replaces the sifted rules in a.ask by those that were found.
+func (a *asker) merge(l *ruleList) {
+	a.ask = slices.DeleteFunc(a.ask, func(i int) bool { return a.sieves.sifted[i] })
+	for _, i := range a.found {
+		if _, tracked := slices.BinarySearch(l.rules, i); tracked {
+			a.ask = append(a.ask, i)
+		}
+	}
+	if len(a.found) > 0 {
+		slices.Sort(a.ask)
+		a.ask = slices.Compact(a.ask)
+	}
+}
