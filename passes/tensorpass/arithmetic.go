@@ -7,10 +7,10 @@ import (
 
 // arithmeticRules take expressions of any size apart.
 var arithmeticRules = goRules{
-	"local_add_canonizer":      {on(array.Add, array.Sub, array.Neg), 0, addCanonizer.transform},
-	"local_mul_canonizer":      {on(array.Mul, array.TrueDiv, array.Inv), 0, mulCanonizer.transform},
-	"local_mul_pow_to_pow_add": {on(array.Mul, array.TrueDiv), 2, mulPow},
-	"local_greedy_distributor": {on(array.Mul, array.TrueDiv, array.Inv), 0, greedyDistribute},
+	"local_add_canonizer":      {on(array.Add, array.Sub, array.Neg), nil, 0, addCanonizer.transform},
+	"local_mul_canonizer":      {on(array.Mul, array.TrueDiv, array.Inv), nil, 0, mulCanonizer.transform},
+	"local_mul_pow_to_pow_add": {on(array.Mul, array.TrueDiv), of(on(array.Pow)), 2, mulPow},
+	"local_greedy_distributor": {on(array.Mul, array.TrueDiv, array.Inv), of(onDimShuffle, on(array.Add, array.Sub, array.Neg, array.Mul, array.TrueDiv, array.Inv)), 0, greedyDistribute},
 }
 
 // arithmeticFunctions are what the rules of sums and products ask.

@@ -9,7 +9,7 @@ import (
 )
 
 // linearRules are the rules of products of matrices that need no BLAS.
-var linearRules = goRules{"local_dot_to_mul": {onOp(tensor.DotOp{}), 0, dotToMul}}
+var linearRules = goRules{"local_dot_to_mul": {onOp(tensor.DotOp{}), nil, 0, dotToMul}}
 
 func dotToMul(c *rewrite.Context, n *apply) (result, error) {
 	x, y := n.Inputs()[0], n.Inputs()[1]

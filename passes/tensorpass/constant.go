@@ -16,9 +16,9 @@ const mostFolded = 1 << 16
 // constantRules returns the rules of constants. Folding is another function in specialize.
 func constantRules() []Local {
 	const name = "constant_folding"
-	upcast := goRule{onType[tensor.Elemwise](), 1, upcastConstantInputs}
-	rules := textRules("constant", goRules{name: {nil, 1, foldConstants(false)}, "local_upcast_elemwise_constant_inputs": upcast})
-	late := named(textRules("constant", goRules{name: {nil, 1, foldConstants(true)}, "local_upcast_elemwise_constant_inputs": upcast}), name)
+	upcast := goRule{onElemwise, ofConstant, 1, upcastConstantInputs}
+	rules := textRules("constant", goRules{name: {nil, ofConstant, 1, foldConstants(false)}, "local_upcast_elemwise_constant_inputs": upcast})
+	late := named(textRules("constant", goRules{name: {nil, ofConstant, 1, foldConstants(true)}, "local_upcast_elemwise_constant_inputs": upcast}), name)
 	late.Groups = Specialize
 	rules[0].Groups &^= Specialize
 	return append(rules, late)

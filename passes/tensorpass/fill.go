@@ -10,16 +10,16 @@ import (
 
 // broadcastRules are the rules of fill and Alloc, which broadcast.
 var broadcastRules = goRules{
-	"local_fill_cut":           {onElemwise, 2, unfill(true)},
-	"local_fill_sink":          {onElemwise, 2, unfill(false)},
-	"local_fill_to_alloc":      {on(array.Second), 0, fillToAlloc},
-	"local_canonicalize_alloc": {onOp(tensor.AllocOp{}), 1, canonicalizeAlloc},
-	"local_elemwise_alloc":     {onElemwise, 0, elemwiseAlloc},
-	"local_alloc_unary":        {onElemwise, 2, allocUnary},
-	"local_dimshuffle_alloc":   {onDimShuffle, 2, dimShuffleOfAlloc(true)},
+	"local_fill_cut":           {onElemwise, of(on(array.Second)), 2, unfill(true)},
+	"local_fill_sink":          {onElemwise, of(on(array.Second)), 2, unfill(false)},
+	"local_fill_to_alloc":      {on(array.Second), nil, 0, fillToAlloc},
+	"local_canonicalize_alloc": {onAlloc, nil, 1, canonicalizeAlloc},
+	"local_elemwise_alloc":     {onElemwise, of(onAlloc, onDimShuffle), 0, elemwiseAlloc},
+	"local_alloc_unary":        {onElemwise, of(onAlloc), 2, allocUnary},
+	"local_dimshuffle_alloc":   {onDimShuffle, of(onAlloc), 2, dimShuffleOfAlloc(true)},
 }
 
-var onElemwise = onType[tensor.Elemwise]()
+var onElemwise, onAlloc = onType[tensor.Elemwise](), onOp(tensor.AllocOp{})
 
 // unfill returns the function of local_fill_cut or that of local_fill_sink. The first one never fires
 // in Theano 0.7, where it compares an op with a class. It saves a step where the other arguments have

@@ -12,7 +12,7 @@ import (
 // gemmToGemvPass returns the pass local_gemm_to_gemv.
 func gemmToGemvPass(name string) rewrite.GraphRewriter {
 	var rules []rewrite.NodeRewriter
-	for _, l := range append(textRules("gemv", goRules{"local_gemv_of_sum": {on(array.Add, array.Sub), 0, gemvOfSum}}), named(allRules(), "local_dimshuffle_lift")) {
+	for _, l := range append(textRules("gemv", goRules{"local_gemv_of_sum": {on(array.Add, array.Sub), nil, 0, gemvOfSum}}), named(allRules(), "local_dimshuffle_lift")) {
 		rules = append(rules, l.Rule)
 	}
 	return &documented{&rewrite.Equilibrium{Name: name, MaxUse: 5, Rules: rules},

@@ -10,14 +10,14 @@ import (
 
 // incSubtensorRules are the rules of changed parts and of joins.
 var incSubtensorRules = goRules{
-	"local_subtensor_inc_subtensor":     {onSubtensor, 0, subtensorIncSubtensor},
-	"local_adv_sub1_adv_inc_sub1":       {onAdvanced, 2, advSub1AdvIncSub1},
-	"local_useless_inc_subtensor_alloc": {onAnyIncSubtensor, 0, incSubtensorAlloc},
-	"local_IncSubtensor_serialize":      {on(array.Add), 2, incSubtensorSerialize},
-	"local_useless_inc_subtensor":       {onIncSubtensor, 0, uselessIncSubtensor},
-	"local_join_empty":                  {onJoin, 1, joinEmpty},
-	"local_join_make_vector":            {onJoin, 2, joinMakeVector},
-	"local_join_subtensors":             {onJoin, 2, joinSubtensors},
+	"local_subtensor_inc_subtensor":     {onSubtensor, of(onIncSubtensor), 0, subtensorIncSubtensor},
+	"local_adv_sub1_adv_inc_sub1":       {onAdvanced, of(onAdvancedInc), 2, advSub1AdvIncSub1},
+	"local_useless_inc_subtensor_alloc": {onAnyIncSubtensor, of(onAlloc, onDimShuffle), 0, incSubtensorAlloc},
+	"local_IncSubtensor_serialize":      {on(array.Add), of(onAnyIncSubtensor), 2, incSubtensorSerialize},
+	"local_useless_inc_subtensor":       {onIncSubtensor, nil, 0, uselessIncSubtensor},
+	"local_join_empty":                  {onJoin, nil, 1, joinEmpty},
+	"local_join_make_vector":            {onJoin, of(onType[tensor.MakeVectorOp]()), 2, joinMakeVector},
+	"local_join_subtensors":             {onJoin, of(onSubtensor), 2, joinSubtensors},
 }
 
 var (

@@ -11,10 +11,10 @@ import (
 
 // logarithmRules are the rules of logarithms, exponentials and sigmoids.
 var logarithmRules = goRules{
-	"local_log_add":            {on(array.Log), 3, logAdd},
-	"local_log_of_part":        {on(array.Log), 0, logOfPart},
-	"local_sigm_times_exp":     {on(array.Mul), 3, sigmTimesExp},
-	"local_mul_exp_to_exp_add": {on(array.Mul, array.TrueDiv), 2, mulExp},
+	"local_log_add":            {on(array.Log), of(on(array.Add, array.Sub, array.Neg)), 3, logAdd},
+	"local_log_of_part":        {on(array.Log), of(onViews), 0, logOfPart},
+	"local_sigm_times_exp":     {on(array.Mul), slices.Concat(of(on(array.Exp, array.Mul), onDimShuffle), of(on(array.Sigmoid, array.Mul), onDimShuffle)), 3, sigmTimesExp},
+	"local_mul_exp_to_exp_add": {on(array.Mul, array.TrueDiv), of(on(array.Exp, array.Mul)), 2, mulExp},
 }
 
 // logarithmFunctions are what the rules of logarithms and sigmoids ask.

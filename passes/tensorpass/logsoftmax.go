@@ -9,6 +9,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
+// onViews tracks the ops of which [viewed] knows the argument.
+var onViews = slices.Concat(onDimShuffle, onReshape, onSpecifyShape, onAnySubtensor)
+
 // viewed looks through ops that only select or move elements. It returns what v is a part of, and
 // the applies in between, the last one first.
 func viewed(v *variable) (whole *variable, chain []*apply) {

@@ -57,11 +57,11 @@ func Pass(name string) rewrite.GraphRewriter {
 // passRules returns the rules that are only used as passes.
 func passRules() []Local {
 	return textRules("passes", goRules{
-		"local_dot22_to_dot22scalar":                {on(array.Mul), 3, dot22ToDot22Scalar},
-		"local_gemm":                                {on(array.Add, array.Sub), 0, gemm},
-		"crossentropy_to_crossentropy_with_softmax": {onCrossentropy, 2, crossentropyWithSoftmax},
-		"flatten_nested_add_mul":                    {on(array.Add, array.Mul), 0, flattenAddMul},
-		"local_pow_specialize_device":               {on(array.Pow), 2, powDevice},
+		"local_dot22_to_dot22scalar":                {on(array.Mul), nil, 3, dot22ToDot22Scalar},
+		"local_gemm":                                {on(array.Add, array.Sub), nil, 0, gemm},
+		"crossentropy_to_crossentropy_with_softmax": {onCrossentropy, of(onSoftmax), 2, crossentropyWithSoftmax},
+		"flatten_nested_add_mul":                    {on(array.Add, array.Mul), nil, 0, flattenAddMul},
+		"local_pow_specialize_device":               {on(array.Pow), nil, 2, powDevice},
 	})
 }
 

@@ -12,19 +12,19 @@ import (
 
 // reduceRules are the rules of reductions.
 var reduceRules = goRules{
-	"local_sum_all_to_none":      {onReduce, 1, sumAllToNone},
-	"local_sum_sum":              {onReduce, 2, sumSum},
-	"local_cut_useless_reduce":   {onReduce, 1, cutUselessReduce},
-	"local_reduce_join":          {onReduce, 3, reduceJoin},
-	"local_reduce_broadcastable": {onReduce, 1, reduceBroadcastable},
-	"local_sum_div_dimshuffle":   {onReduce, 3, sumDivDimShuffle},
-	"local_sum_mul_by_scalar":    {onReduce, 2, sumMulByScalar},
-	"local_sum_mul_dimshuffle":   {onReduce, 3, sumMulDimShuffle},
-	"local_reduce_make_vector":   {onReduce, 2, reduceMakeVector},
-	"local_reduce_dimshuffle":    {onReduce, 2, reduceDimShuffle},
-	"local_sumsqr2dot":           {onReduce, 4, sumOfOuter},
-	"local_sum_alloc":            {onReduce, 0, reduceAlloc(true)},
-	"local_reduce_of_alloc":      {onReduce, 0, reduceAlloc(false)},
+	"local_sum_all_to_none":      {onReduce, nil, 1, sumAllToNone},
+	"local_sum_sum":              {onReduce, of(onReduce), 2, sumSum},
+	"local_cut_useless_reduce":   {onReduce, nil, 1, cutUselessReduce},
+	"local_reduce_join":          {onReduce, of(onJoin), 3, reduceJoin},
+	"local_reduce_broadcastable": {onReduce, nil, 1, reduceBroadcastable},
+	"local_sum_div_dimshuffle":   {onReduce, of(on(array.TrueDiv)), 3, sumDivDimShuffle},
+	"local_sum_mul_by_scalar":    {onReduce, of(on(array.Neg, array.Mul)), 2, sumMulByScalar},
+	"local_sum_mul_dimshuffle":   {onReduce, of(on(array.Mul)), 3, sumMulDimShuffle},
+	"local_reduce_make_vector":   {onReduce, of(onType[tensor.MakeVectorOp]()), 2, reduceMakeVector},
+	"local_reduce_dimshuffle":    {onReduce, of(onDimShuffle), 2, reduceDimShuffle},
+	"local_sumsqr2dot":           {onReduce, of(on(array.Mul, array.Sqr, array.Pow)), 4, sumOfOuter},
+	"local_sum_alloc":            {onReduce, of(onAlloc), 0, reduceAlloc(true)},
+	"local_reduce_of_alloc":      {onReduce, of(onAlloc), 0, reduceAlloc(false)},
 }
 
 var onReduce = onType[tensor.Reduce]()

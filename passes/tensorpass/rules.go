@@ -74,7 +74,8 @@ type goRules map[string]goRule
 
 type goRule struct {
 	on    []rewrite.Track
-	depth int // how far the function looks, see [rewrite.Description]; 0 is anywhere
+	of    []rewrite.Need // what the function needs among the arguments, nil: nothing
+	depth int            // how far the function looks, see [rewrite.Description]; 0 is anywhere
 	fn    transform
 }
 
@@ -92,6 +93,14 @@ func onType[O fgraph.Op]() []rewrite.Track { return []rewrite.Track{rewrite.Trac
 
 // onOp returns the track of one op.
 func onOp(op fgraph.Op) []rewrite.Track { return []rewrite.Track{rewrite.TrackOp(op)} }
+
+// of returns the need for an argument that an op computes which one of the tracks selects.
+func of(tracks ...[]rewrite.Track) []rewrite.Need {
+	return []rewrite.Need{{Ops: slices.Concat(tracks...)}}
+}
+
+// ofConstant is the need for a constant.
+var ofConstant = []rewrite.Need{{Constant: true}}
 
 // opOf returns the op of an apply that the tracks of a rule have selected.
 func opOf[O fgraph.Op](n *apply) O { return n.Op().(O) }

@@ -10,14 +10,17 @@ import (
 
 // softmaxRules are the rules of softmaxes, their logarithms and cross-entropies.
 var softmaxRules = goRules{
-	"local_logsoftmax_grad":                               {onOp(tensor.SoftmaxGradOp{}), 0, logSoftmaxGrad},
-	"local_mul_part_quotient":                             {on(array.Mul), 0, mulPartQuotient},
-	"local_crossentropy_of_part_of_softmax":               {onCrossentropy, 0, crossentropyOfPart},
-	"crossentropy_to_crossentropy_with_softmax_with_bias": {onCrossentropy, 2, crossentropyWithBias},
-	"local_advanced_indexing_crossentropy_onehot":         {append(on(array.Log), onAdvanced...), 0, advancedIndexingCrossentropy},
+	"local_logsoftmax_grad":                               {onOp(tensor.SoftmaxGradOp{}), of(onSoftmax), 0, logSoftmaxGrad},
+	"local_mul_part_quotient":                             {on(array.Mul), of(onAnyIncSubtensor), 0, mulPartQuotient},
+	"local_crossentropy_of_part_of_softmax":               {onCrossentropy, of(onViews), 0, crossentropyOfPart},
+	"crossentropy_to_crossentropy_with_softmax_with_bias": {onCrossentropy, of(onSoftmax), 2, crossentropyWithBias},
+	"local_advanced_indexing_crossentropy_onehot":         {append(on(array.Log), onAdvanced...), nil, 0, advancedIndexingCrossentropy},
 }
 
-var onCrossentropy = onOp(tensor.CrossentropyCategorical1HotOp{})
+var (
+	onCrossentropy = onOp(tensor.CrossentropyCategorical1HotOp{})
+	onSoftmax      = append(onType[tensor.SoftmaxOp](), onType[tensor.SoftmaxWithBiasOp]()...)
+)
 
 // softmaxFunctions are what the rules of softmaxes ask.
 var softmaxFunctions = []pattern.Function{

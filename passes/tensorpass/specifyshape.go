@@ -9,9 +9,9 @@ import (
 
 // specifyShapeRules are the rules of promised sizes.
 var specifyShapeRules = goRules{
-	"local_merge_consecutive_specify_shape": {onSpecifyShape, 2, mergeSpecifyShape},
-	"local_specify_shape_of_alloc":          {onSpecifyShape, 2, through[tensor.AllocOp](false, specifyShapeOfAlloc)},
-	"local_specify_shape_lift":              {onSpecifyShape, 2, liftSpecifyShape},
+	"local_merge_consecutive_specify_shape": {onSpecifyShape, nil, 2, mergeSpecifyShape},
+	"local_specify_shape_of_alloc":          {onSpecifyShape, of(onAlloc), 2, through[tensor.AllocOp](false, specifyShapeOfAlloc)},
+	"local_specify_shape_lift":              {onSpecifyShape, of(onElemwise, onAnyIncSubtensor), 2, liftSpecifyShape},
 }
 
 var onSpecifyShape = onType[tensor.SpecifyShapeOp]()

@@ -10,20 +10,20 @@ import (
 
 // subtensorRules are the rules of parts of tensors.
 var subtensorRules = goRules{
-	"local_subtensor_constant_indexes":  {onSubtensor, 1, subtensorConstants},
-	"local_useless_slice":               {onSubtensor, 1, uselessSlice},
-	"local_useless_subtensor":           {onAnySubtensor, 0, uselessSubtensor},
-	"local_advanced_index_to_slice":     {slices.Concat(onAdvanced, onAdvancedInc), 1, advancedToSlice},
-	"local_subtensor_lift":              {onAnySubtensor, 2, partOf[tensor.Elemwise](true, subtensorLift)},
-	"local_subtensor_of_dimshuffle":     {onAnySubtensor, 2, partOf[tensor.DimShuffleOp](false, subtensorOfDimShuffle)},
-	"local_subtensor_of_join":           {onAnySubtensor, 2, partOf[tensor.JoinOp](false, subtensorOfJoin)},
-	"local_subtensor_of_reduce":         {onAnySubtensor, 2, partOf[tensor.Reduce](true, subtensorOfReduce)},
-	"local_subtensor_SpecifyShape_lift": {onSubtensor, 2, partOf[tensor.SpecifyShapeOp](false, subtensorOfSpecifyShape)},
-	"local_subtensor_of_softmax":        {onAnySubtensor, 2, partOf[tensor.SoftmaxOp](true, subtensorOfSoftmax)},
-	"local_subtensor_merge":             {onSubtensor, 0, through[*tensor.SubtensorOp](false, subtensorMerge)},
-	"local_subtensor_make_vector":       {onAnySubtensor, 2, partOf[tensor.MakeVectorOp](false, subtensorMakeVector)},
-	"local_subtensor_of_alloc":          {onAnySubtensor, 0, partOf[tensor.AllocOp](false, subtensorOfAlloc)},
-	"local_subtensor_of_dot":            {onAnySubtensor, 2, partOf[tensor.DotOp](true, subtensorOfDot)},
+	"local_subtensor_constant_indexes":  {onSubtensor, ofConstant, 1, subtensorConstants},
+	"local_useless_slice":               {onSubtensor, nil, 1, uselessSlice},
+	"local_useless_subtensor":           {onAnySubtensor, nil, 0, uselessSubtensor},
+	"local_advanced_index_to_slice":     {slices.Concat(onAdvanced, onAdvancedInc), nil, 1, advancedToSlice},
+	"local_subtensor_lift":              {onAnySubtensor, of(onElemwise), 2, partOf[tensor.Elemwise](true, subtensorLift)},
+	"local_subtensor_of_dimshuffle":     {onAnySubtensor, of(onDimShuffle), 2, partOf[tensor.DimShuffleOp](false, subtensorOfDimShuffle)},
+	"local_subtensor_of_join":           {onAnySubtensor, of(onJoin), 2, partOf[tensor.JoinOp](false, subtensorOfJoin)},
+	"local_subtensor_of_reduce":         {onAnySubtensor, of(onReduce), 2, partOf[tensor.Reduce](true, subtensorOfReduce)},
+	"local_subtensor_SpecifyShape_lift": {onSubtensor, of(onSpecifyShape), 2, partOf[tensor.SpecifyShapeOp](false, subtensorOfSpecifyShape)},
+	"local_subtensor_of_softmax":        {onAnySubtensor, of(onSoftmax), 2, partOf[tensor.SoftmaxOp](true, subtensorOfSoftmax)},
+	"local_subtensor_merge":             {onSubtensor, of(onSubtensor), 0, through[*tensor.SubtensorOp](false, subtensorMerge)},
+	"local_subtensor_make_vector":       {onAnySubtensor, of(onType[tensor.MakeVectorOp]()), 2, partOf[tensor.MakeVectorOp](false, subtensorMakeVector)},
+	"local_subtensor_of_alloc":          {onAnySubtensor, of(onAlloc), 0, partOf[tensor.AllocOp](false, subtensorOfAlloc)},
+	"local_subtensor_of_dot":            {onAnySubtensor, of(onType[tensor.DotOp]()), 2, partOf[tensor.DotOp](true, subtensorOfDot)},
 }
 
 var (

@@ -48,7 +48,7 @@ func textRules(family string, code goRules) []Local {
 		groups, err := parseGroups(r.Groups)
 		locals[i] = Local{Groups: groups, Tags: r.Tags, Family: family}
 		if f, ok := code[r.Name]; ok && r.Go != "" {
-			locals[i].Rule = rewrite.Rule{Name: r.Name, Doc: r.Doc, Reason: r.Go, On: f.on, Depth: f.depth, Fn: f.fn}
+			locals[i].Rule = rewrite.Rule{Name: r.Name, Doc: r.Doc, Reason: r.Go, On: f.on, Inputs: f.of, Depth: f.depth, Fn: f.fn}
 			used++
 		} else {
 			var err2 error

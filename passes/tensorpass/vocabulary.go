@@ -246,6 +246,12 @@ func (vocabulary) Equal(l pattern.Literal, v *variable) bool {
 // Number returns the value of all elements of v, if it is known.
 func (vocabulary) Number(v *variable) (float64, bool) { return uniform(v) }
 
+// Broadcasts selects the ops that [uniform] looks through.
+func (vocabulary) Broadcasts() []rewrite.Track { return broadcasters }
+
+var broadcasters = slices.Concat(onDimShuffle, onAlloc, on(array.Second),
+	onOp(tensor.Elemwise{Op: array.Second, Inplace: 1}), onOp(tensor.Elemwise{Op: array.Second, Inplace: 2}))
+
 // Constant returns a number as a constant.
 func (vocabulary) Constant(l pattern.Literal, like *variable) (*variable, error) {
 	t, ok := like.Type().(tensor.Type)
