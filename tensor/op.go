@@ -50,11 +50,27 @@ type Commutative interface {
 
 // A Fusible op is element-wise: each element of its only output is computed from the elements of
 // its inputs in the same place, where sizes of 1 are broadcast. It says how, so that it can become
-// a part of a larger op that goes through memory once.
+// a part of a larger op that goes through memory once. Its shape is known by that, too.
 type Fusible interface {
 	Op
 	// AddTo adds to a program what computes the output of the values args, and returns its value.
 	AddTo(p *array.Program, args ...int) int
+}
+
+// CompileFusible returns what computes an apply of a Fusible op. An output that overwrites an input,
+// see [fgraph.Destroyer], does so element by element.
+func CompileFusible(op Fusible, a *fgraph.Apply) (Kernel, error) {
+	types := make([]array.DType, len(a.Inputs()))
+	args := make([]int, len(types))
+	for i, v := range a.Inputs() {
+		types[i], args[i] = TypeOf(v).DType(), i
+	}
+	p := array.NewProgram(types...)
+	c := NewComposite(p.Return(op.AddTo(p, args...)))
+	if d, ok := op.(fgraph.Destroyer); ok {
+		c = c.WithInplace(d.DestroyMap()...)
+	}
+	return c.Compile(a)
 }
 
 // An Inplacer is an op that has a twin, which computes the same and overwrites an input. A pass

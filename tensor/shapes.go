@@ -117,8 +117,11 @@ func (s *Shapes) Shape(v *fgraph.Variable) []*fgraph.Variable {
 // not know.
 func (s *Shapes) infer(a *fgraph.Apply) [][]*fgraph.Variable {
 	var all [][]*fgraph.Variable
-	if op, ok := a.Op().(ShapeInferer); ok {
+	switch op := a.Op().(type) {
+	case ShapeInferer:
 		all = op.InferShape(a, s)
+	case Fusible:
+		all = broadcastShape(a, s)
 	}
 	if all == nil {
 		all = make([][]*fgraph.Variable, len(a.Outputs()))
