@@ -1,6 +1,8 @@
 package docs
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,11 +28,41 @@ func TestNewPass(t *testing.T) {
 	if n := strings.Count(lines, "\n"); !ok || n >= 40 {
 		t.Errorf("the pass takes %d lines between begin and end, want less than 40", n)
 	}
-	root, err := filepath.Abs("..")
+	mod := "module example.com/newpass\n\nrequire " + strings.TrimSuffix(module, "/") + " v0.0.0\n"
+	out := goCommand(t, map[string][]byte{"main.go": source, "go.mod": []byte(mod)}, "run", ".")
+	for _, want := range []string{"+fast_run -fusion: 6 commands", "relu_of_relu made 1 of 3 nodes unnecessary", "nb_node (start, end, changed) (3, 2, 1)", "+fast_run -fusion -idempotent: 7 commands"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// TestOwnTool runs the tests of the example of a tool of one's own outside of this module.
+func TestOwnTool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	proctest.NeedsPrograms(t)
+	const dir = "examples/owntool"
+	list, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	files := make(map[string][]byte)
+	for _, f := range list {
+		if files[f.Name()], err = os.ReadFile(filepath.Join(dir, f.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := goCommand(t, files, "test", "-count=1", "."); !strings.HasPrefix(out, "ok") {
+		t.Error(out)
+	}
+}
+
+// goCommand runs the go command in a new folder with the files of a module that uses this one.
+func goCommand(t *testing.T, files map[string][]byte, args ...string) (output string) {
+	t.Helper()
+	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,25 +70,26 @@ func TestNewPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := strings.TrimSuffix(module, "/")
-	text := strings.Replace(string(mod), "module "+ours, "module example.com/newpass", 1) +
-		"\nrequire " + ours + " v0.0.0\n\nreplace " + ours + " => " + root + "\n"
+	var mod []byte
+	for line := range bytes.Lines(files["go.mod"]) {
+		if !bytes.HasPrefix(line, []byte("replace ")) {
+			mod = append(mod, line...)
+		}
+	}
+	files["go.mod"] = fmt.Appendf(mod, "\nreplace %s => %s\n", strings.TrimSuffix(module, "/"), root)
+	files["go.sum"] = append(files["go.sum"], sum...)
 	dir := t.TempDir()
-	for name, data := range map[string][]byte{"main.go": source, "go.mod": []byte(text), "go.sum": sum} {
+	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-mod=mod", ".")
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{args[0], "-mod=mod"}, args[1:]...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"+fast_run -fusion: 6 commands", "relu_of_relu made 1 of 3 nodes unnecessary", "nb_node (start, end, changed) (3, 2, 1)", "+fast_run -fusion -idempotent: 7 commands"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("it does not say %q:\n%s", want, out)
-		}
-	}
+	return string(out)
 }
