@@ -2,9 +2,7 @@ package expr_test
 
 import (
 	"bufio"
-	"math"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -37,55 +35,12 @@ func readMath(t *testing.T) mathFile {
 		if text, value, ok := strings.Cut(line, "\t"); ok {
 			m.cases = append(m.cases, [2]string{text, value})
 		} else if name, value, ok := strings.Cut(line, " = "); ok {
-			m.vars[name] = readArray(t, value)
+			m.vars[name] = parseArray(t, value)
 		} else if line != "" && line[0] != '#' {
 			t.Fatalf("%s is neither a variable nor a case", line)
 		}
 	}
 	return m
-}
-
-// readArray reads for example "float64[2, 1] 0.5 -1".
-func readArray(t *testing.T, text string) *array.Array {
-	t.Helper()
-	head, list, _ := strings.Cut(text, "]")
-	name, sizes, _ := strings.Cut(head, "[")
-	dtype, ok := array.ParseDType(name)
-	if !ok {
-		t.Fatalf("%q does not start with a type", text)
-	}
-	var shape []int
-	for _, n := range strings.Fields(strings.ReplaceAll(sizes, ",", " ")) {
-		k, err := strconv.Atoi(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		shape = append(shape, k)
-	}
-	a := array.New(dtype, shape...)
-	fields := strings.Fields(list)
-	if len(fields) != a.Len() {
-		t.Fatalf("%q has %d elements", text, len(fields))
-	}
-	for k, f := range fields {
-		switch dtype {
-		case array.Bool:
-			array.Slice[bool](a)[k] = f == "True"
-		case array.Int64:
-			v, err := strconv.ParseInt(f, 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			array.Slice[int64](a)[k] = v
-		default:
-			v, err := strconv.ParseFloat(f, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			a.SetFloat(k, v)
-		}
-	}
-	return a
 }
 
 // typeFor returns the type of an array with all sizes, or only those of size 1.
@@ -117,7 +72,7 @@ func TestMath(t *testing.T) {
 				case !wrong && err != nil:
 					t.Errorf("%s (sizes %v, %s): %v", c[0], sizes, how, err)
 				case !wrong:
-					if text := differ(got, readArray(t, want)); text != "" {
+					if text := differs(got, parseArray(t, want), 2e-13, 1e-2); text != "" {
 						t.Errorf("%s (sizes %v, %s): %s", c[0], sizes, how, text)
 					}
 				}
@@ -156,25 +111,4 @@ func (m mathFile) compute(t *testing.T, text string, sizes bool, optimizer exec.
 		return nil, err
 	}
 	return out[0], nil
-}
-
-// differ says how an array differs from what is wanted, if it does by more than rounding.
-func differ(got, want *array.Array) string {
-	if got.DType() != want.DType() || !array.SameShape(got, want) {
-		return got.DType().String() + got.String() + ", want " + want.DType().String() + want.String()
-	}
-	tolerance, least := 2e-13, 1e-2
-	if got.DType() == array.Float32 {
-		tolerance, least = 1e-6, 1
-	}
-	for k := range got.Len() {
-		if want.DType() == array.Int64 && got.Int(k) == want.Int(k) {
-			continue
-		}
-		x, y := got.Float(k), want.Float(k)
-		if d := math.Abs(x - y); x != y && !(x != x && y != y) && !(d <= tolerance*max(math.Abs(y), least)) {
-			return "element " + strconv.Itoa(k) + " is " + strconv.FormatFloat(x, 'g', -1, 64) + ", want " + strconv.FormatFloat(y, 'g', -1, 64)
-		}
-	}
-	return ""
 }

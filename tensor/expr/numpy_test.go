@@ -1,11 +1,8 @@
 package expr_test
 
 import (
-	"fmt"
-	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -59,61 +56,6 @@ func numpyCases(t *testing.T, path string) (inputs []*fgraph.Variable, args []*a
 	return inputs, args, cases
 }
 
-// parseArray reads for example "float64[2, 1] 0.5 3".
-func parseArray(t *testing.T, text string) *array.Array {
-	t.Helper()
-	typ, elements, ok := strings.Cut(text, "]")
-	name, sizes, ok2 := strings.Cut(typ, "[")
-	dtype, ok3 := array.ParseDType(name)
-	if !ok || !ok2 || !ok3 {
-		t.Fatalf("%q is no array", text)
-	}
-	var shape []int
-	for _, n := range strings.FieldsFunc(sizes, func(r rune) bool { return r == ',' || r == ' ' }) {
-		k, err := strconv.Atoi(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		shape = append(shape, k)
-	}
-	a := array.New(dtype, shape...)
-	fields := strings.Fields(elements)
-	if len(fields) != a.Len() {
-		t.Fatalf("%q has %d elements", text, len(fields))
-	}
-	for i, f := range fields {
-		v, err := strconv.ParseFloat(f, 64)
-		if f == "True" {
-			v, err = 1, nil
-		} else if f == "False" {
-			v, err = 0, nil
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.SetFloat(i, v)
-	}
-	return a
-}
-
-// differs says how two arrays differ, or nothing if they are equal up to rounding.
-func differs(got, want *array.Array) string {
-	if got.DType() != want.DType() || !array.SameShape(got, want) {
-		return fmt.Sprintf("%v %v, want %v %v", got.DType(), got.Shape(), want.DType(), want.Shape())
-	}
-	tol := 1e-13
-	if want.DType() == array.Float32 {
-		tol = 1e-6
-	}
-	for i := range want.Len() {
-		x, y := got.Float(i), want.Float(i)
-		if x != y && !(math.IsNaN(x) && math.IsNaN(y)) && !(math.Abs(x-y) <= tol*math.Abs(y)) {
-			return fmt.Sprintf("%v, want %v", got, want)
-		}
-	}
-	return ""
-}
-
 // TestNumPy computes the expressions of testdata/numpy.txt: as they are and optimized, with sizes
 // that the types of the inputs know and with others. It also infers the shapes of the outputs.
 func TestNumPy(t *testing.T) {
@@ -158,7 +100,7 @@ func checkNumPy(t *testing.T, c numpyCase, inputs []*fgraph.Variable, args []*ar
 	default:
 		sizes := got[n:]
 		for i, want := range c.want {
-			if d := differs(got[i], want); d != "" {
+			if d := differs(got[i], want, 1e-13, 0); d != "" {
 				t.Errorf("line %d: %s: %s\n%s", c.line, c.text, d, fgraph.Sprint(0, outputs[i]))
 			}
 			for d := range want.NDim() {
