@@ -62,6 +62,8 @@ func (op advancedIncSubtensorOp) String() string {
 
 func (op advancedIncSubtensorOp) DestroyMap() []fgraph.Alias { return destroys(op.Inplace, 0) }
 
+func (op advancedIncSubtensorOp) Overwriting() Op { op.Inplace = true; return op }
+
 // taken returns the type of what indexes, which are inputs from first on, select of x.
 func taken(op fgraph.Op, x *fgraph.Variable, first int, indexes []*fgraph.Variable, k int) (spec, error) {
 	t := TypeOf(x).h.Value()

@@ -48,6 +48,10 @@ func blasName(name string, blas bool) string {
 func (op gemmOp) DestroyMap() []fgraph.Alias { return destroys(op.Inplace, 0) }
 func (op gemvOp) DestroyMap() []fgraph.Alias { return destroys(op.Inplace, 0) }
 func (op gerOp) DestroyMap() []fgraph.Alias  { return destroys(op.Inplace, 0) }
+
+func (op gemmOp) Overwriting() Op { op.Inplace = true; return op }
+func (op gemvOp) Overwriting() Op { op.Inplace = true; return op }
+func (op gerOp) Overwriting() Op  { op.Inplace = true; return op }
 func (op dot22Op) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return inferSizes(op, in, "mk", "kn", "->mn")
 }

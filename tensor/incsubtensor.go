@@ -65,6 +65,9 @@ func (op *IncSubtensorOp) WithInplace(inplace bool) *IncSubtensorOp {
 	return &IncSubtensorOp{incSubtensorOp{indexing: op.indexing, Set: op.Set, Inplace: inplace}}
 }
 
+// Overwriting returns the op that overwrites its first input.
+func (op *IncSubtensorOp) Overwriting() Op { return op.WithInplace(true) }
+
 // Indexes returns the indexes of an apply of the op.
 func (op *IncSubtensorOp) Indexes(a *fgraph.Apply) []Index { return op.indexes(a.Inputs()[2:]) }
 

@@ -37,6 +37,13 @@ type Differentiable interface {
 	Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable
 }
 
+// An Overwriter is an op that has a form that writes over an input.
+type Overwriter interface {
+	Op
+	// Overwriting returns that form, which is an fgraph.Destroyer.
+	Overwriting() Op
+}
+
 // A Foldable op has a say in constant folding.
 type Foldable interface {
 	// Fold reports whether to compute the apply if its inputs are constants.

@@ -26,6 +26,8 @@ func (sparseDotOp) String() string           { return "SparseDot" }
 func (op usmmOp) String() string             { return inplaceName("Usmm", op.Inplace) }
 func (op usmmOp) DestroyMap() []fgraph.Alias { return destroys(op.Inplace, 3) }
 
+func (op usmmOp) Overwriting() Op { op.Inplace = true; return op }
+
 func sparseArgs(op fgraph.Op, first int, x, y *fgraph.Variable) error {
 	t, u := TypeOf(x), TypeOf(y)
 	if !t.IsCSR() {

@@ -18,30 +18,8 @@ func workInplace(c *rewrite.Context, n *apply) (result, error) {
 	if destroys(n.Op()) {
 		return c.Miss("it works in place already"), nil
 	}
-	var form interface {
-		tensor.Op
-		fgraph.Destroyer
-	}
-	switch op := n.Op().(type) {
-	case tensor.GemmOp:
-		op.Inplace = true
-		form = op
-	case tensor.GemvOp:
-		op.Inplace = true
-		form = op
-	case tensor.GerOp:
-		op.Inplace = true
-		form = op
-	case tensor.UsmmOp:
-		op.Inplace = true
-		form = op
-	case tensor.AdvancedIncSubtensorOp:
-		op.Inplace = true
-		form = op
-	case *tensor.IncSubtensorOp:
-		form = op.WithInplace(true)
-	}
-	i := form.DestroyMap()[0].Input
+	form := n.Op().(tensor.Overwriter).Overwriting()
+	i := form.(fgraph.Destroyer).DestroyMap()[0].Input
 	v := n.Inputs()[i]
 	if h, ok := fgraph.FeatureOf[*fgraph.DestroyHandler](c.Graph()); !ok || v.IsConstant() || !h.MayDestroy(v) {
 		return c.Miss("the memory of input %d must not be overwritten", i), nil
