@@ -61,6 +61,15 @@ func SwapAxes(x *fgraph.Variable, a, b int) *fgraph.Variable {
 	return DimShuffle(x, order...)
 }
 
+// AlongAxis applies a function of the last dimension, such as [Softmax], to another dimension of x.
+func AlongAxis(f func(*fgraph.Variable) *fgraph.Variable, x *fgraph.Variable, axis int) *fgraph.Variable {
+	last := TypeOf(x).NDim() - 1
+	if axis == last {
+		return f(x)
+	}
+	return SwapAxes(f(SwapAxes(x, axis, last)), axis, last)
+}
+
 // ExpandDims adds dimensions of size 1, which the result has at the places axes.
 func ExpandDims(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	const name = "expand_dims"

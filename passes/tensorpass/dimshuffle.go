@@ -8,15 +8,14 @@ import (
 
 // dimensionRules are the rules of dimensions and shapes.
 var dimensionRules = goRules{
-	"local_dimshuffle_lift":                       {onDimShuffle, nil, 2, dimShuffleLift},
-	"local_dimshuffle_no_inplace_at_canonicalize": {onDimShuffle, nil, 1, dimShuffleNoInplace},
-	"local_dimshuffle_subtensor":                  {onDimShuffle, of(onSubtensor), 2, through[*tensor.SubtensorOp](true, dimShuffleSubtensor)},
-	"local_useless_reshape":                       {onReshape, nil, 0, uselessReshape},
-	"local_reshape_to_dimshuffle":                 {onReshape, nil, 0, reshapeToDimShuffle},
-	"local_dimshuffle_of_alloc":                   {onDimShuffle, of(onAlloc), 2, dimShuffleOfAlloc(false)},
-	"local_shape_i_to_shape":                      {onType[tensor.MakeVectorOp](), of(onType[tensor.ShapeIOp]()), 2, shapeIToShape},
-	"local_shape_to_shape_i":                      {onOp(tensor.ShapeOp{}), nil, 0, shapeToShapeI},
-	"local_track_shape_i":                         {onType[tensor.ShapeIOp](), nil, 0, trackShapeI},
+	"local_dimshuffle_lift":       {onDimShuffle, nil, 2, dimShuffleLift},
+	"local_dimshuffle_subtensor":  {onDimShuffle, of(onSubtensor), 2, through[*tensor.SubtensorOp](true, dimShuffleSubtensor)},
+	"local_useless_reshape":       {onReshape, nil, 0, uselessReshape},
+	"local_reshape_to_dimshuffle": {onReshape, nil, 0, reshapeToDimShuffle},
+	"local_dimshuffle_of_alloc":   {onDimShuffle, of(onAlloc), 2, dimShuffleOfAlloc(false)},
+	"local_shape_i_to_shape":      {onType[tensor.MakeVectorOp](), of(onType[tensor.ShapeIOp]()), 2, shapeIToShape},
+	"local_shape_to_shape_i":      {onOp(tensor.ShapeOp{}), nil, 0, shapeToShapeI},
+	"local_track_shape_i":         {onType[tensor.ShapeIOp](), nil, 0, trackShapeI},
 }
 
 var onDimShuffle, onReshape = onType[tensor.DimShuffleOp](), onType[tensor.ReshapeOp]()
@@ -57,15 +56,6 @@ func shuffled(v *variable, op tensor.DimShuffleOp) *variable {
 		return tensor.DimShuffle(a.Inputs()[0], op.Compose(inner).NewOrder()...)
 	}
 	return tensor.DimShuffle(v, op.NewOrder()...)
-}
-
-func dimShuffleNoInplace(c *rewrite.Context, n *apply) (result, error) {
-	op := opOf[tensor.DimShuffleOp](n)
-	if !op.Inplace {
-		return c.Miss("it has the usual name"), nil
-	}
-	op.Inplace = false
-	return replace(c, n, tensor.MustApply(op, n.Inputs()[0]))
 }
 
 func shapeToShapeI(c *rewrite.Context, n *apply) (result, error) {

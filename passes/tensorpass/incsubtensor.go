@@ -16,8 +16,8 @@ var incSubtensorRules = goRules{
 	"local_IncSubtensor_serialize":      {on(array.Add), of(onAnyIncSubtensor), 2, incSubtensorSerialize},
 	"local_useless_inc_subtensor":       {onIncSubtensor, nil, 0, uselessIncSubtensor},
 	"local_join_empty":                  {onJoin, nil, 1, joinEmpty},
-	"local_join_make_vector":            {onJoin, of(onType[tensor.MakeVectorOp]()), 2, joinMakeVector},
-	"local_join_subtensors":             {onJoin, of(onSubtensor), 2, joinSubtensors},
+	"local_join_make_vector":            {onJoin, of(onType[tensor.MakeVectorOp]()), 2, joinNeighbours(bothVectors)},
+	"local_join_subtensors":             {onJoin, of(onSubtensor), 2, joinNeighbours(adjacent)},
 }
 
 var (
@@ -148,23 +148,35 @@ func joinEmpty(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.Join(axis, rest...))
 }
 
-func joinMakeVector(c *rewrite.Context, n *apply) (result, error) {
-	joined := slices.Clone(n.Inputs()[:1])
-	for _, v := range n.Inputs()[1:] {
-		last := &joined[len(joined)-1]
-		a, _, ok := owner[tensor.MakeVectorOp](*last)
-		b, _, ok2 := owner[tensor.MakeVectorOp](v)
-		if ok && ok2 {
-			*last = again(b, slices.Concat(a.Inputs(), b.Inputs())...)
-		} else {
-			joined = append(joined, v)
+// joinNeighbours returns the function of a rule that joins neighbours in advance, where both makes
+// something of them.
+func joinNeighbours(both func(v, w *variable, axis int) *variable) transform {
+	return func(c *rewrite.Context, n *apply) (result, error) {
+		axis := int(opOf[tensor.JoinOp](n).Axis)
+		joined := slices.Clone(n.Inputs()[:1])
+		for _, v := range n.Inputs()[1:] {
+			last := &joined[len(joined)-1]
+			if w := both(*last, v, axis); w != nil {
+				*last = w
+			} else {
+				joined = append(joined, v)
+			}
 		}
+		switch len(joined) {
+		case len(n.Inputs()):
+			return c.Miss("no two neighbours are known to be one"), nil
+		case 1:
+			return replace(c, n, joined[0])
+		}
+		return replace(c, n, tensor.Join(axis, joined...))
 	}
-	switch len(joined) {
-	case len(n.Inputs()):
-		return c.Miss("no two neighbours are MakeVectors"), nil
-	case 1:
-		return replace(c, n, joined[0])
+}
+
+func bothVectors(v, w *variable, _ int) *variable {
+	a, _, ok := owner[tensor.MakeVectorOp](v)
+	b, _, ok2 := owner[tensor.MakeVectorOp](w)
+	if !ok || !ok2 {
+		return nil
 	}
-	return replace(c, n, tensor.Join(0, joined...))
+	return again(b, slices.Concat(a.Inputs(), b.Inputs())...)
 }

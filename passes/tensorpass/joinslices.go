@@ -1,29 +1,8 @@
 package tensorpass
 
 import (
-	"slices"
-
-	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 )
-
-// joinSubtensors joins neighbours that are adjacent slices of one tensor without a copy.
-func joinSubtensors(c *rewrite.Context, n *apply) (result, error) {
-	axis := int(opOf[tensor.JoinOp](n).Axis)
-	joined := slices.Clone(n.Inputs()[:1])
-	for _, v := range n.Inputs()[1:] {
-		last := &joined[len(joined)-1]
-		if both := adjacent(*last, v, axis); both != nil {
-			*last = both
-		} else {
-			joined = append(joined, v)
-		}
-	}
-	if len(joined) == len(n.Inputs()) {
-		return c.Miss("no two neighbours are known to be adjacent slices of one tensor"), nil
-	}
-	return replace(c, n, tensor.Join(axis, joined...))
-}
 
 // adjacent returns the part of a tensor that consists of v and w, if these are parts of it that are
 // adjacent in a dimension. It returns nil otherwise.

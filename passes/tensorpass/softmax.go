@@ -14,7 +14,6 @@ var softmaxRules = goRules{
 	"local_mul_part_quotient":                             {on(array.Mul), of(onAnyIncSubtensor), 0, mulPartQuotient},
 	"local_crossentropy_of_part_of_softmax":               {onCrossentropy, of(onViews), 0, crossentropyOfPart},
 	"crossentropy_to_crossentropy_with_softmax_with_bias": {onCrossentropy, of(onSoftmax), 2, crossentropyWithBias},
-	"local_advanced_indexing_crossentropy_onehot":         {append(on(array.Log), onAdvanced...), nil, 0, advancedIndexingCrossentropy},
 }
 
 var (
@@ -38,6 +37,23 @@ var softmaxFunctions = []pattern.Function{
 			return b.NDim() == 1 && b.Dim(0) != 1 && x.NDim() == 2 && x.Dim(1) != 1 && b.DType() == x.DType() &&
 				a.Params[0].(tensor.DimShuffleOp).PadsLeft(1)
 		}),
+	pattern.NewGuard("counts(i, x, y)", 0, "i is 0, 1, 2 and so on, up to the number of rows of the matrix x or of elements of the vector y",
+		func(a pattern.Args) bool {
+			n, x, y := rangeFromZero(a.Vars[0]), a.Vars[1], a.Vars[2]
+			if a.Context == nil || n == nil || typeOf(x).NDim() != 2 || typeOf(y).NDim() != 1 {
+				return false
+			}
+			s := tensor.ShapesOf(a.Context.Graph())
+			return sameSize(n, s.Dim(x, 0)) || sameSize(n, s.Dim(y, 0))
+		}),
+	value("(rows x i)", 0, "the rows of x that i counts from 0", func(a pattern.Args) *variable {
+		x, n := a.Vars[0], rangeFromZero(a.Vars[1])
+		if sameSize(n, tensor.ShapesOf(a.Context.Graph()).Dim(x, 0)) {
+			return x
+		}
+		return tensor.Subtensor(x, tensor.SliceOf(nil, n, 1)) // there may be rows that i does not count
+	}),
+	value("(no_bias x)", 0, "zeros, one for each column of x", func(a pattern.Args) *variable { return zeroBias(a.Context.Graph(), a.Vars[0]) }),
 }
 
 // keepsDim reports whether a reduction of x along a, followed by d, is along one dimension, which

@@ -2,6 +2,7 @@ package tensorpass
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -112,16 +113,16 @@ func (l vocabulary) Family(name string) (pattern.Operator, bool) {
 }
 
 var families = map[string]pattern.Operator{
-	"Cast": casts(),
-	"DimShuffle": family(1, 1, func(op tensor.DimShuffleOp) (any, bool) { return op, !op.Inplace },
-		func(m pattern.Making) *variable { return shuffled(m.Inputs[0], m.Param.(tensor.DimShuffleOp)) }),
-	"argmax":      anyOp[tensor.ArgmaxOp](1, 1),
-	"Join":        anyOp[tensor.JoinOp](1, -1),
-	"MakeVector":  anyOp[tensor.MakeVectorOp](0, -1),
-	"Reshape":     anyOp[tensor.ReshapeOp](2, 2),
-	"Subtensor":   anyOp[*tensor.SubtensorOp](1, -1),
-	"softmax":     softmaxAlong(tensor.Softmax),
-	"log_softmax": softmaxAlong(tensor.LogSoftmax),
+	"Cast":              casts(),
+	"DimShuffle":        dimShuffles(false),
+	"InplaceDimShuffle": dimShuffles(true), // as older graphs have it
+	"argmax":            anyOp[tensor.ArgmaxOp](1, 1),
+	"Join":              anyOp[tensor.JoinOp](1, -1),
+	"MakeVector":        anyOp[tensor.MakeVectorOp](0, -1),
+	"Reshape":           anyOp[tensor.ReshapeOp](2, 2),
+	"Subtensor":         anyOp[*tensor.SubtensorOp](1, -1),
+	"softmax":           softmaxAlong(tensor.Softmax),
+	"log_softmax":       softmaxAlong(tensor.LogSoftmax),
 	// A name that is captured from a selection and from a change of the same part is the same.
 	"SetSubtensor":         changes(true),
 	"IncSubtensor":         changes(false),
@@ -146,6 +147,12 @@ func family[O fgraph.Op](least, most int, param func(O) (any, bool), build func(
 		Param:     func(o fgraph.Op) any { p, _ := param(o.(O)); return p },
 		MinInputs: least, MaxInputs: most, Tracks: []rewrite.Track{rewrite.TrackType[O]()},
 	}, build)
+}
+
+// dimShuffles returns the family of the DimShuffles of a name. A replacement has the usual one.
+func dimShuffles(inplace bool) pattern.Operator {
+	return family(1, 1, func(op tensor.DimShuffleOp) (any, bool) { return op, op.Inplace == inplace },
+		func(m pattern.Making) *variable { return shuffled(m.Inputs[0], m.Param.(tensor.DimShuffleOp)) })
 }
 
 // casts returns the family of the casts, whose ops are few.
@@ -215,25 +222,8 @@ func softmaxAlong(softmax func(*variable) *variable) pattern.Operator {
 		if !isFloat(x) {
 			x = castTo(x, dtypeOf(m.Like))
 		}
-		last := typeOf(x).NDim() - 1
-		for d := range last {
-			if p.over(last + 1).Has(d) {
-				order := swapped(last+1, d, last)
-				return tensor.DimShuffle(softmax(tensor.DimShuffle(x, order...)), order...)
-			}
-		}
-		return softmax(x)
+		return tensor.AlongAxis(softmax, x, bits.TrailingZeros8(uint8(p.over(typeOf(x).NDim()))))
 	})
-}
-
-// swapped returns the order of n dimensions in which two have changed places.
-func swapped(n, i, j int) []int {
-	order := make([]int, n)
-	for d := range order {
-		order[d] = d
-	}
-	order[i], order[j] = j, i
-	return order
 }
 
 // Equal reports whether all elements of v are known to be a number, of the type that the literal

@@ -150,16 +150,13 @@ func overAxis(f func(*fgraph.Variable) *fgraph.Variable) function {
 		c.count(2)
 		x := c.tensor(0, "x")
 		axes := tensor.NormalAxes(c.name, x, c.axes(1))
-		last := tensor.TypeOf(x).NDim() - 1
 		if len(axes) > 1 {
 			fail(c.name, "%d axes, it takes one", len(axes))
 		}
-		if len(axes) == 0 || axes[0] == last {
+		if len(axes) == 0 {
 			return f(x)
 		}
-		order := dims(0, last+1)
-		order[axes[0]], order[last] = last, axes[0]
-		return tensor.DimShuffle(f(tensor.DimShuffle(x, order...)), order...)
+		return tensor.AlongAxis(f, x, axes[0])
 	}
 }
 
