@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
@@ -18,6 +19,29 @@ import (
 // ErrValues means that an optimized computation has other values than the compiled one. The error
 // names the rewrite or pass to blame.
 var ErrValues = errors.New("the optimized computation has other values")
+
+// A FailedError is the failure of an optimizer, with everything that it takes to repeat it. It wraps
+// the error of the pass, or ErrValues.
+type FailedError struct {
+	Net      *nnet3.Nnet
+	Request  *computation.Request
+	Compiled *computation.Computation
+	Query    optdb.Query
+	// Culprit is what makes the values differ, if that is the failure.
+	Culprit rewrite.Culprit
+	Err     error
+}
+
+// Error returns the text of the cause.
+func (e *FailedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *FailedError) Unwrap() error { return e.Err }
+
+// failed returns the FailedError of an optimizer.
+func (p *Plan) failed(opt *optdb.Optimizer, culprit rewrite.Culprit, err error) error {
+	return &FailedError{Net: p.Net, Request: p.Request, Compiled: p.Compiled, Query: opt.Query(), Culprit: culprit, Err: err}
+}
 
 // debugTolerance bounds the norm of a difference, relative to that of the values. Rewrites that
 // change the order of sums cause more than the rounding error of one operation.
@@ -72,7 +96,7 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 	case !found:
 		return fmt.Errorf("%w; no pass is to blame, but lowering or emission", err)
 	}
-	return fmt.Errorf("%w; to blame: %v", err, culprit)
+	return p.failed(opt, culprit, fmt.Errorf("%w; to blame: %v", err, culprit))
 }
 
 // random reports whether the compiled computation draws random numbers.

@@ -10,6 +10,7 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
 )
 
 // Options are options of Build. The zero value compiles only.
@@ -40,7 +41,7 @@ type Plan struct {
 
 // Build compiles a request to a network, and optimizes the computation. With a query in debug mode,
 // the graph is checked after every pass, and both computations are run on random inputs and
-// compared; a difference is an error that wraps ErrValues.
+// compared; a difference is an error that wraps ErrValues. A failure of the optimizer is a FailedError.
 func Build(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts Options) (*Plan, error) {
 	p := &Plan{Net: nn, Request: req}
 	start := time.Now()
@@ -59,6 +60,9 @@ func Build(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts O
 	}
 	start = time.Now()
 	p.Optimized, err = passes.Optimize(ctx, p.Compiled, nn, opts.Optimizer, rec)
+	if err != nil && ctx.Err() == nil {
+		err = p.failed(opts.Optimizer, rewrite.Culprit{}, err)
+	}
 	if err != nil {
 		return nil, err
 	}
