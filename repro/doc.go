@@ -6,7 +6,7 @@
 // makes the graph and the query as small as they get while the case fails in the same way: the same
 // kind of failure, in the same pass and rule.
 //
-//	c := &repro.Case{World: repro.Tensors(expr.Dialect{}), Build: passes.Default().Build, Graph: g, Query: q}
+//	c := &repro.Case{World: repro.Tensors(expr.Default().Dialect()), Build: passes.Default().Build, Graph: g, Query: q}
 //	c.Failure, err = repro.Check(ctx, c)
 //	small, err := repro.Reduce(ctx, c, repro.ReduceOptions{})
 //	text, err := graphfile.Format(small.File(), small.World.Dialect())

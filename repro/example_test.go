@@ -39,7 +39,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	c := &repro.Case{World: repro.Tensors(expr.Dialect{}), Build: db.Build, Graph: g, Query: optdb.Include("fast_run")}
+	c := &repro.Case{World: repro.Tensors(expr.Default().Dialect()), Build: db.Build, Graph: g, Query: optdb.Include("fast_run")}
 	if c.Failure, err = repro.Check(ctx, c); err != nil {
 		log.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func Example() {
 	// failure: values
 	// pass: canonicalize
 	// rule: abs_of_tanh
-	// node: abs(tanh(…))
+	// node: abs(tanh(v7))
 	// error: output 0 is [-0.7969768287848539, -0.1810558156567938, -0.9496557398784837], not [0.7969768287848539, 0.1810558156567938, 0.9496557398784837]
 	// query: +abs_of_tanh
 	//

@@ -92,7 +92,7 @@ func TestNetworkFaults(t *testing.T) {
 		for _, f := range networkFaults {
 			t.Run(fmt.Sprintf("%s, training %t", f.name, train), func(t *testing.T) {
 				c := planted(t, f, g)
-				c.World = repro.Network(nn, nil)
+				c.World = repro.Network(nn, lower.Dialect{Network: nn})
 				testFault(t, f, c)
 			})
 		}

@@ -62,10 +62,20 @@ func Reduce(ctx context.Context, c *Case, opts ReduceOptions) (*Case, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	best := r.best
-	best.Build = c.Build
-	if best.Failure, err = Check(ctx, &r.best); err != nil {
+	return r.result(c.Build)
+}
+
+// result returns the best case, with what happens in it.
+func (r *reducer) result(build func(optdb.Query) (*optdb.Optimizer, error)) (*Case, error) {
+	best, want := r.best, r.best.Failure
+	best.Failure = Failure{} // so that the place of the rewrite is found anew
+	f, err := Check(r.ctx, &best)
+	if err != nil {
 		return nil, err
+	}
+	if best.Failure, best.Build = f, build; !f.Same(want) {
+		want.Node = "" // the rewrite is one of several
+		best.Failure = want
 	}
 	return &best, nil
 }

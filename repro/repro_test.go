@@ -148,7 +148,7 @@ func planted(t *testing.T, f fault, g *fgraph.FunctionGraph) *repro.Case {
 	db := passes.Default()
 	f.plant(t, db)
 	q, _ := optdb.Mode(optdb.ModeDebug)
-	return &repro.Case{World: repro.Tensors(expr.Dialect{}), Build: db.Build, Graph: g, Query: q, Seed: 1}
+	return &repro.Case{World: repro.Tensors(expr.Default().Dialect()), Build: db.Build, Graph: g, Query: q, Seed: 1}
 }
 
 // TestFaults: every planted fault is found in a graph of a thousand applies, bisected to the rewrite,
@@ -197,9 +197,6 @@ func testFault(t *testing.T, f fault, c *repro.Case) {
 // reread writes a case to a file and reads it.
 func reread(t *testing.T, c *repro.Case) *repro.Case {
 	t.Helper()
-	if c.World.Dialect() == nil {
-		return c
-	}
 	f, err := c.File()
 	check(t, err)
 	text, err := graphfile.Format(f, c.World.Dialect())

@@ -25,8 +25,10 @@ func (c Culprit) String() string {
 	switch {
 	case c.Pass == "":
 		return "no pass"
-	case c.Before == "":
+	case c.Before == "" && c.Rule == "":
 		return "pass " + c.Pass
+	case c.Before == "":
+		return fgraph.Reason{Pass: c.Pass, Rule: c.Rule}.String()
 	}
 	return fmt.Sprintf("%v: %s -> %s", fgraph.Reason{Pass: c.Pass, Rule: c.Rule}, c.Before, c.After)
 }
@@ -85,7 +87,11 @@ func (b *bisection) run(rewrites, passes int) bool {
 	o := b.opts
 	o.Allow = func(why fgraph.Reason) bool {
 		b.rewrites++
-		return rewrites < 0 || b.rewrites <= rewrites
+		if rewrites >= 0 && b.rewrites > rewrites {
+			return false
+		}
+		b.last = Culprit{Pass: why.Pass, Rule: why.Rule} // Trace is not called if it fails
+		return true
 	}
 	o.TraceOnly = nil
 	o.Trace = func(e Event) {

@@ -93,14 +93,7 @@ func (f *networkFlags) build(ctx context.Context, c *Console, model string, opts
 	watched, done := f.watch.start(ctx, c, opt)
 	p, err := pipeline.Build(watched, nn, req, opts)
 	done()
-	if err != nil {
-		again, _ := f.watch.start(ctx, c, opt) // with the full budget again
-		err = reproducing(again, c, err, func(ctx context.Context) error {
-			_, err := pipeline.Build(ctx, nn, req, opts)
-			return err
-		})
-	}
-	return query, p, err
+	return query, p, networkFailed(ctx, c, err, model, f.watch.budget())
 }
 
 // A compileReport is the output of compile --json.

@@ -66,7 +66,7 @@ func other(args ...string) result { return strangersConfig().call(args...) }
 // TestConfigVerb: a verb of the caller is listed, explained, and reads its flags like ours.
 func TestConfigVerb(t *testing.T) {
 	all := other("help").ok(t).stdout
-	contains(t, all, "Other says hello.\n\nusage: other VERB", "  hello    greet somebody, as only other does\n", "  expr ", `"other help VERB"`)
+	contains(t, all, "Other says hello.\n\nusage: other VERB", "  hello      greet somebody, as only other does\n", "  expr ", `"other help VERB"`)
 	contains(t, other("hello", "--help").ok(t).stdout, "usage: other hello [flags] NAME\n\n\"other hello world\" greets", "Greet as other does on holidays (default = false)")
 	if r := other("hello", "world", "--loud").ok(t); r.stdout != "hello WORLD\n" || !strings.Contains(r.stderr, " entries\n") {
 		t.Errorf("prints %q and %q", r.stdout, r.stderr)

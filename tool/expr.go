@@ -9,15 +9,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
@@ -138,19 +135,19 @@ func (f *exprFlags) run(ctx context.Context, c *Console, text string) error {
 	}
 	fn, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{Optimizer: opt, Profile: f.profile})
 	if err != nil {
-		return err
+		return f.failed(ctx, c, err, inputs, outputs)
 	}
 	told()
+	if opt.Debugging() {
+		if err := f.blame(ctx, c, plain, inputs, outputs); err != nil {
+			return err
+		}
+	}
 	report := &exprReport{Graph: fn.String(), Applies: fn.Graph().NumApplies(), Before: plain.String(), WasApplies: plain.Graph().NumApplies()}
 	runner := fn.NewRunner()
 	var values []*array.Array
 	if f.eval != "" {
 		if values, err = f.evaluate(ctx, report, plain, runner, inputs); err != nil {
-			return err
-		}
-	}
-	if opt.Debugging() {
-		if err := f.blame(ctx, plain, fn, opt, inputs, outputs); err != nil {
 			return err
 		}
 	}
@@ -298,11 +295,7 @@ func (f *exprFlags) addRules(name string) error {
 	if err != nil {
 		return err
 	}
-	rules, err := pattern.ParseRules(name, string(text))
-	if err == nil {
-		err = passes.AddRules(f.db, f.cfg.vocabulary(), rules)
-	}
-	if err != nil {
+	if err := f.cfg.addRules(f.db, name, string(text)); err != nil {
 		return Usagef("--rules: %v", err)
 	}
 	return nil
@@ -318,42 +311,6 @@ func (f *exprFlags) arguments(ctx context.Context, plain *exec.Function, inputs 
 		err = Usagef("--eval: %v", err)
 	}
 	return args, err
-}
-
-// blameTolerance is the relative difference that rounding may explain.
-const blameTolerance = 1e-4
-
-// blame returns an error if an op does not do what it declares, or if the optimized
-// expression has other values than the typed one. The error names the rewrite.
-func (f *exprFlags) blame(ctx context.Context, plain, fn *exec.Function, opt *optdb.Optimizer, inputs, outputs []*fgraph.Variable) error {
-	args, err := f.arguments(ctx, plain, inputs)
-	if err != nil {
-		return err
-	}
-	want, err := plain.Call(ctx, args...)
-	if err != nil {
-		return fmt.Errorf("evaluating the typed expression: %w", err)
-	}
-	if _, err := fn.Call(ctx, args...); errors.Is(err, exec.ErrDeclaration) {
-		return err
-	}
-	culprit, found := rewrite.Bisect(ctx, func(ctx context.Context) bool {
-		fn, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{Optimizer: opt})
-		if err != nil {
-			return false
-		}
-		got, err := fn.Call(ctx, args...)
-		for i := range got {
-			if !(array.MaxRelDiff(got[i], want[i]) <= blameTolerance) {
-				return false
-			}
-		}
-		return err == nil
-	})
-	if found {
-		return fmt.Errorf("%w; to blame: %v", pipeline.ErrValues, culprit)
-	}
-	return nil
 }
 
 // evaluate evaluates the optimized and the typed expression, and compares them.

@@ -61,10 +61,12 @@ const (
 	statusOK    = 0
 	statusFault = 1
 	statusUsage = 2
+	statusOther = 3 // of reproduce
 )
 
 // Run runs the verb that args name, args[0], and returns the exit status: 0, 1 after a
-// fault or when ctx is canceled, 2 after wrong usage. Stdin may be nil.
+// fault or when ctx is canceled, 2 after wrong usage. The verb reproduce has one more. Stdin
+// may be nil.
 func (cfg Config) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cfg = cfg.complete()
 	c := newConsole(ctx, &cfg, args, stdin, stdout, stderr)
@@ -83,6 +85,8 @@ func (cfg Config) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 		return statusOK
 	case errors.Is(err, errSilent), errors.Is(err, errGone):
 		return statusFault
+	case errors.Is(err, errOther):
+		return statusOther
 	case errors.As(err, &usage):
 		c.Say("%s: %s", name, shortened(err.Error()))
 		c.Say(`"%s" tells more.`, cfg.helpCommand(usage.verb))
@@ -103,6 +107,9 @@ func shortened(s string) string {
 
 // errSilent is the error of a verb that has already reported it.
 var errSilent = errors.New("failed")
+
+// errOther is the error of reproduce for a case that fails in another way than it should.
+var errOther = errors.New("failed in another way")
 
 // dispatch parses the flags of a verb and runs it. It returns the name that errors
 // begin with.

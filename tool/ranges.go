@@ -26,6 +26,7 @@ var ranges = map[string][2]int{
 	"num-sequences":                         {1, mostFrames},
 	"online-ivector-period":                 {0, mostFrames},
 	"run":                                   {0, 1e6},
+	"runs":                                  {1, 1e6},
 	"width":                                 {0, 2 * widestSide},
 	"workers":                               {0, 4096}, // each has a workspace of its own
 	"optimization.min-deriv-time":           {math.MinInt32, math.MaxInt32},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
+	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
@@ -55,6 +56,7 @@ type runFlags struct {
 	workers        int
 	pipes          bool
 	json           bool
+	reproduced     bool // the first failure of the optimizer is in a file
 }
 
 func declareRun(cfg *Config, fs *flag.FlagSet) *runFlags {
@@ -239,7 +241,7 @@ func (f *runFlags) score(ctx context.Context, c *Console, scorer *decodable.Scor
 		if key != "" {
 			err = fmt.Errorf("utterance %s: %w", key, err)
 		}
-		c.Say("%v", pipesHint(err))
+		c.Say("%v", pipesHint(f.failed(ctx, c, err)))
 	}, Warned: func(key string, err error) {
 		bar.clear()
 		c.Say("utterance %s: warning: %v", key, err)
@@ -248,6 +250,16 @@ func (f *runFlags) score(ctx context.Context, c *Console, scorer *decodable.Scor
 		return sum, err // the tables may still be in use
 	}
 	return sum, tables.Close()
+}
+
+// failed adds a reproducer to the first error of the optimizer.
+func (f *runFlags) failed(ctx context.Context, c *Console, err error) error {
+	var failed *pipeline.FailedError
+	if f.reproduced || !errors.As(err, &failed) {
+		return err
+	}
+	f.reproduced = true
+	return networkFailed(ctx, c, err, f.model, -1)
 }
 
 // tell reports on the run, and returns an error if anything failed.

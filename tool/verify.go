@@ -92,6 +92,9 @@ func (v *verification) run(ctx context.Context, dirs []string) error {
 			r = &refcase.Result{Case: name, Query: v.query, Err: err, Error: err.Error()}
 		} else {
 			r = c.Run(ctx, v.query, v.opt)
+			if err := networkFailed(ctx, v.Console, r.Err, filepath.Join(dir, "model.raw"), -1); err != nil {
+				r.Err, r.Error = err, err.Error()
+			}
 		}
 		v.add(r)
 		if err := v.show(r); err != nil {

@@ -2,11 +2,8 @@ package tool
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -30,6 +27,14 @@ func declareWatch(fs *flag.FlagSet) *watchFlags {
 	fs.StringVar(&f.whyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
 	fs.IntVar(&f.most, "max-rewrites", -1, "Stop after this many rewrites; a decision about storage counts as one. Bisect over it to find a harmful rewrite")
 	return f
+}
+
+// budget returns the most rewrites, negative for any number.
+func (f *watchFlags) budget() int {
+	if f == nil {
+		return -1
+	}
+	return f.most
 }
 
 // A watch is one run with watchFlags.
@@ -150,59 +155,4 @@ func (w *watch) tell(c *Console, opt *optdb.Optimizer) {
 	case len(w.misses) == 0:
 		c.Say("why not: %s: no reason: there is no node with an op that it tracks, or it gives no reasons", w.rule)
 	}
-}
-
-// reproducing repeats a run that failed in a pass and writes a reproducer to the
-// working directory or, if that can't be written to, to the directory for temporary
-// files. It returns err with the name of the file.
-func reproducing(ctx context.Context, c *Console, err error, again func(context.Context) error) error {
-	var failed *rewrite.Error
-	if !errors.As(err, &failed) || ctx.Err() != nil {
-		return err
-	}
-	var found *rewrite.Failure
-	opts := rewrite.OptionsFrom(ctx)
-	opts.Trace, opts.WhyNot = nil, nil
-	opts.Reproduce = func(f rewrite.Failure) {
-		if found == nil {
-			found = &f
-		}
-	}
-	if again(rewrite.WithOptions(ctx, opts)) == nil || found == nil {
-		return fmt.Errorf("%w\n(it did not fail a second time)", err)
-	}
-	name, fault := writeFailure(c.cfg.Name, func(w io.Writer) {
-		fmt.Fprintf(w, "command:%s\n%s", quoted(append([]string{c.cfg.Name}, c.args...)), found)
-	})
-	if fault != nil {
-		return fmt.Errorf("%w\n(the graph before it could not be written: %v)", err, fault)
-	}
-	return fmt.Errorf("%w\nthe graph before it is in %s", err, name)
-}
-
-// writeFailure writes the reproducer to a new file.
-func writeFailure(program string, write func(io.Writer)) (name string, err error) {
-	var f *os.File
-	for _, dir := range []string{".", os.TempDir()} {
-		if f, err = os.CreateTemp(dir, program+"-failure-*.txt"); err == nil {
-			break
-		}
-	}
-	if err != nil {
-		return "", err
-	}
-	write(fileio.NewPlainWriter(f))
-	return f.Name(), f.Close()
-}
-
-// quoted quotes arguments for a shell, each after a space.
-func quoted(args []string) string {
-	var b strings.Builder
-	for _, a := range args {
-		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$&|;<>()*?[]#~`!{}") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		b.WriteString(" " + a)
-	}
-	return b.String()
 }

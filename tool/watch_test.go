@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -90,47 +88,6 @@ func TestWhyNot(t *testing.T) {
 		if !strings.HasPrefix(stderr.String(), want) {
 			t.Errorf("--why-not %s:\n%swant\n%s", flags, stderr.String(), want)
 		}
-	}
-}
-
-// A pass that fails leaves a file from which the failure can be repeated.
-func TestReproducing(t *testing.T) {
-	t.Chdir(t.TempDir())
-	opt, err := failingDB(t).Build(optdb.Include("fast_run"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := func(ctx context.Context) error { return opt.Rewrite(ctx, failingGraph(t), nil) }
-	c := &Console{Stderr: io.Discard, cfg: standard(), args: []string{"compile", "--query=+fast_run", "a b"}}
-	ctx := context.Background()
-	err = reproducing(ctx, c, run(ctx), run)
-	if !errors.Is(err, rewrite.ErrPanic) {
-		t.Fatal(err)
-	}
-	files, _ := filepath.Glob("nnopt-failure-*.txt")
-	if len(files) != 1 || !strings.HasSuffix(err.Error(), "\nthe graph before it is in ./"+files[0]) {
-		t.Fatalf("%v, and there is %v", err, files)
-	}
-	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "command: nnopt compile --query=+fast_run 'a b'\npass:   broken\nrule:   local_broken\nnode:   g(f(x))\nerror:  panic: broken\n" +
-		"query:  +fast_run\ninputs: x: any\ngraph:  [g(*1 -> f(x)), g(*1)]\nstack:  goroutine"
-	if !strings.HasPrefix(string(text), want) {
-		t.Errorf("%s\nwant\n%s", text, want)
-	}
-
-	// Other faults leave nothing behind, nor does one that does not come again.
-	if got := reproducing(ctx, c, io.EOF, run); got != io.EOF {
-		t.Error(got)
-	}
-	once := reproducing(ctx, c, run(ctx), func(context.Context) error { return nil })
-	if !errors.Is(once, rewrite.ErrPanic) || !strings.Contains(once.Error(), "second time") {
-		t.Error(once)
-	}
-	if files, _ := filepath.Glob("*"); len(files) != 1 {
-		t.Errorf("%v", files)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/repro"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/rewrite/rewritetest"
 	"github.com/nnopt/nnopt/tensor"
@@ -297,4 +298,21 @@ func Example_bisect() {
 	fmt.Println(found, culprit)
 	// Output:
 	// true walk/wrong: abs(mul(x, y)) -> mul(x, y)
+}
+
+func Example_reduce() {
+	db := passes.Default()
+	canonicalize, err := optdb.DatabaseOf[*optdb.EquilibriumDB](db, "canonicalize")
+	check(err)
+	wrong := pattern.Must(tensorpass.Vocabulary(), "(tanh x)", "(sin x)", pattern.Named("wrong"))
+	check(canonicalize.Register("wrong", wrong, "fast_run"))
+
+	c := &repro.Case{World: repro.Tensors(expr.Default().Dialect()), Build: db.Build, Graph: graph("exp(x*y) + tanh(z*2)/y"), Query: optdb.Include("fast_run")}
+	c.Failure, err = repro.Check(context.Background(), c)
+	check(err)
+	small, err := repro.Reduce(context.Background(), c, repro.ReduceOptions{})
+	check(err)
+	fmt.Println(c.Failure, "becomes", small.Query, small.Graph)
+	// Output:
+	// values in canonicalize/wrong becomes +wrong [tanh(v6)]
 }

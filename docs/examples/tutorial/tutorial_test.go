@@ -167,7 +167,7 @@ func Example_patterns() {
 	// [mul(sqrt(4.0), abs(sub(x, y)))]
 	// [mul(sub(y, x), sub(z, y))]
 	// 2 faults:
-	// 	pattern "(true_dvi (mul x y) y) => z": column 1: unknown op: true_dvi
+	// 	pattern "(true_dvi (mul x y) y) => z": column 1: unknown op: true_dvi; did you mean true_div?
 	// 	pattern "(true_dvi (mul x y) y) => z": unbound name: z in the replacement
 }
 

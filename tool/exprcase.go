@@ -1,0 +1,111 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/repro"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// testCase returns the case that the flags ask for. args, unless nil, are the values of the inputs.
+func (f *exprFlags) testCase(c *Console, inputs, outputs []*fgraph.Variable, args []*array.Array) (*repro.Case, error) {
+	g, err := tensor.NewGraph(inputs, outputs)
+	if err != nil {
+		return nil, err
+	}
+	q, err := optdb.ParseQuery(f.query)
+	if err != nil {
+		return nil, err
+	}
+	rules, names, err := f.ruleText()
+	if err != nil {
+		return nil, err
+	}
+	db := c.cfg.Database()
+	if err := f.cfg.addRules(db, "rules", rules); err != nil {
+		return nil, err
+	}
+	if opt, err := db.Build(q); err == nil && !opt.Selected("canonicalize") {
+		q = q.Including(names...)
+	}
+	cas := &repro.Case{World: repro.Tensors(f.cfg.Language.Dialect()), Build: db.Build, Graph: g, Query: q, Seed: f.seed}
+	for _, a := range args {
+		cas.Values = append(cas.Values, a)
+	}
+	if f.watch.most >= 0 {
+		cas.Budget = &f.watch.most
+	}
+	if rules != "" {
+		setNote(cas, fieldRules, "\n"+strings.TrimRight(rules, "\n"))
+	}
+	return cas, nil
+}
+
+// ruleText returns all rules of the flags as the text of a file, and the names of those of --rule.
+func (f *exprFlags) ruleText() (text string, names []string, err error) {
+	var b strings.Builder
+	for _, name := range f.ruleFiles {
+		t, err := fileio.ReadFile(name, fileio.MaxText)
+		if err != nil {
+			return "", nil, err
+		}
+		fmt.Fprintf(&b, "%s\n\n", t)
+	}
+	for i, rule := range f.rules {
+		name := fmt.Sprintf("rule%d", i+1)
+		fmt.Fprintf(&b, "# A rule of the command line.\n%s: canonicalize; fast_run fast_compile\n    %s\n\n", name, strings.ReplaceAll(rule, "\n", "\n    "))
+		names = append(names, name)
+	}
+	return b.String(), names, nil
+}
+
+// failed adds a reproducer to the error of the optimizer.
+func (f *exprFlags) failed(ctx context.Context, c *Console, err error, inputs, outputs []*fgraph.Variable) error {
+	cas, fault := f.testCase(c, inputs, outputs, nil)
+	if fault != nil {
+		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
+	}
+	return reproducing(ctx, c, err, cas)
+}
+
+// blame returns an error if an op does not do what it declares, or if the optimized
+// expression has other values than the typed one. The error names the rewrite and a
+// reproducer.
+func (f *exprFlags) blame(ctx context.Context, c *Console, plain *exec.Function, inputs, outputs []*fgraph.Variable) error {
+	args, err := f.arguments(ctx, plain, inputs)
+	if err != nil {
+		return err
+	}
+	if _, err := plain.Call(ctx, args...); err != nil {
+		return fmt.Errorf("evaluating the typed expression: %w", err)
+	}
+	cas, err := f.testCase(c, inputs, outputs, args)
+	if err != nil {
+		return err
+	}
+	ctx = rewrite.WithOptions(ctx, rewrite.Options{})
+	failure, err := repro.Check(ctx, cas)
+	if err != nil || failure.Kind == repro.None {
+		return err
+	}
+	found, err := repro.Bisect(ctx, cas)
+	if err != nil {
+		return err
+	}
+	if err = failure.Err; failure.Kind == repro.Values {
+		err = fmt.Errorf("%w: %w", pipeline.ErrValues, failure.Err)
+	}
+	if f.eval == "" || f.eval == "random" {
+		cas.Values = nil // they come from the seed
+	}
+	return reproducing(ctx, c, fmt.Errorf("%w; to blame: %v", err, found.Culprit), cas)
+}

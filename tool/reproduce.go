@@ -1,0 +1,75 @@
+package tool
+
+import (
+	"context"
+	"flag"
+
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/repro"
+)
+
+func reproduceVerb() Verb {
+	return Verb{
+		Name:     "reproduce",
+		Args:     "FILE",
+		Synopsis: "run a reproducer, and say whether it still fails",
+		Detail: `
+FILE is a reproducer: a graph with the query and the failure in its head, as other verbs write it when a pass fails or the values of
+an optimized graph are wrong. It says how it fails: "error", "panic", "proposal" (of what can't be), "no-end", "damage" (to the
+graph), "overwrite" (of what is read later), "declaration" (which an op does not keep), "run" (which the optimized graph does not),
+or "values" (which differ); and in which pass and rule.
+
+The exit status is 0 if it does not fail, 1 if it fails as FILE says, and 3 if it fails in another way.`,
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
+			watch := declareWatch(fs)
+			var query string
+			fs.StringVar(&query, "query", "", "Select passes in place of those in FILE")
+			return func(ctx context.Context, c *Console, args []string) error {
+				if err := wantArgs(args, 1, 1, "FILE"); err != nil {
+					return err
+				}
+				cas, err := readCase(c, args[0])
+				if err != nil {
+					return err
+				}
+				if query != "" {
+					if cas.Query, err = optdb.ParseQuery(query); err != nil {
+						return &usageError{err: err}
+					}
+				}
+				return reproduce(ctx, c, watch, cas)
+			}
+		},
+	}
+}
+
+// reproduce runs a case.
+func reproduce(ctx context.Context, c *Console, watch *watchFlags, cas *repro.Case) error {
+	opt, err := cas.Build(cas.Query)
+	if err != nil {
+		return &usageError{err: err}
+	}
+	flags := *watch
+	if flags.most >= 0 {
+		cas.Budget, flags.most = &watch.most, -1
+	}
+	watched, done := flags.start(ctx, c, opt)
+	f, err := repro.Check(watched, cas)
+	done()
+	switch want := cas.Failure; {
+	case err != nil:
+		return err
+	case f.Kind == repro.None:
+		c.Say("it does not fail")
+		return nil
+	case want.Kind == repro.None:
+		c.Say("it fails: %v: %v", f, f.Err)
+		return errSilent
+	case f.Same(want):
+		c.Say("it still fails: %v: %v", f, f.Err)
+		return errSilent
+	default:
+		c.Say("it fails in another way: %v instead of %v: %v", f, want, f.Err)
+		return errOther
+	}
+}

@@ -1,0 +1,319 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/graphfile"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/repro"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// Fields of reproducers that say what the case needs from outside.
+const (
+	fieldNetwork = "network"   // a file with the network
+	fieldMode    = "test-mode" // what is in test mode, unlike in that file
+	fieldRules   = "rules"     // rules that join the database
+	fieldCommand = "command"   // the command line that failed
+	fieldStack   = "stack"     // of a panic
+)
+
+// The modes of networks.
+const (
+	modeAll      = "all"
+	modeNotBatch = "all but batch normalization"
+)
+
+// readCase reads a reproducer.
+func readCase(c *Console, name string) (*repro.Case, error) {
+	text, err := fileio.ReadFile(name, fileio.MaxText)
+	if err != nil {
+		return nil, err
+	}
+	head, err := graphfile.ParseHead(name, string(text))
+	if err != nil {
+		return nil, err
+	}
+	world := repro.Tensors(c.cfg.Language.Dialect())
+	if file := head.Field(fieldNetwork); file != "" {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(filepath.Dir(name), file)
+		}
+		nn, _, err := pipeline.Load(file, 0)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the network: %w", name, err)
+		}
+		if err := setMode(nn, head.Field(fieldMode)); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		world = repro.Network(nn, lower.Dialect{Network: nn})
+	}
+	f, err := graphfile.Parse(name, string(text), world.Dialect())
+	if err != nil {
+		return nil, err
+	}
+	if n := len(f.Graphs()); n > 1 {
+		return nil, fmt.Errorf("%s: %d graphs; a reproducer has one", name, n)
+	}
+	db := c.cfg.Database()
+	if rules := f.Field(fieldRules); rules != "" {
+		if err := c.cfg.addRules(db, name, rules); err != nil {
+			return nil, err
+		}
+	}
+	cas, err := repro.FromFile(f, world, db.Build)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return cas, nil
+}
+
+// addRules adds rules that are text to the groups that they name.
+func (cfg *Config) addRules(db *optdb.SequenceDB, name, text string) error {
+	rules, err := pattern.ParseRules(name, text)
+	if err == nil {
+		err = passes.AddRules(db, cfg.vocabulary(), rules)
+	}
+	return err
+}
+
+// setMode puts components into test mode.
+func setMode(nn *nnet3.Nnet, mode string) error {
+	switch mode {
+	case "":
+		return nil
+	case modeAll, modeNotBatch:
+	default:
+		return fmt.Errorf("%s: %q; want %q or %q", fieldMode, mode, modeAll, modeNotBatch)
+	}
+	nn.SetTestMode(true)
+	for _, c := range nn.Components {
+		if bn, ok := c.(component.BatchNorm); ok && mode == modeNotBatch {
+			bn.SetTestMode(false)
+		}
+	}
+	return nil
+}
+
+// writeCase writes a reproducer to a file.
+func writeCase(ctx context.Context, c *repro.Case, name string) error {
+	f, err := c.File()
+	if err != nil {
+		return err
+	}
+	text, err := graphfile.Format(f, c.World.Dialect())
+	if err != nil {
+		return err
+	}
+	return fileio.Write(ctx, name, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
+// setNote sets a field of a case.
+func setNote(c *repro.Case, name, text string) {
+	notes := make([]graphfile.Field, 0, len(c.Notes)+1)
+	for _, n := range c.Notes {
+		if n.Name != name {
+			notes = append(notes, n)
+		}
+	}
+	if c.Notes = notes; text != "" {
+		c.Notes = append(c.Notes, graphfile.Field{Name: name, Text: text})
+	}
+}
+
+// note returns a field of a case.
+func note(c *repro.Case, name string) string {
+	for _, n := range c.Notes {
+		if n.Name == name {
+			return n.Text
+		}
+	}
+	return ""
+}
+
+// reproducing returns the error of an optimizer with the name of a reproducer that it writes. The
+// reproducer goes to the working directory or, if that can't be written to, to the directory for
+// temporary files. A case that does not fail leaves no file.
+func reproducing(ctx context.Context, c *Console, err error, cas *repro.Case) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	ctx = rewrite.WithOptions(ctx, rewrite.Options{})
+	failure, fault := repro.Check(ctx, cas)
+	switch {
+	case fault != nil:
+		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
+	case failure.Kind == repro.None:
+		return fmt.Errorf("%w\n(there is no reproducer: it did not fail a second time)", err)
+	}
+	cas.Failure = failure
+	setNote(cas, fieldCommand, strings.TrimSpace(quoted(append([]string{c.cfg.Name}, c.args...))))
+	if p := (*rewrite.PanicError)(nil); errors.As(failure.Err, &p) {
+		setNote(cas, fieldStack, "\n"+strings.TrimSpace(string(p.Stack)))
+	}
+	name, fault := newReproducer(ctx, c, cas)
+	if fault != nil {
+		return fmt.Errorf("%w\n(a reproducer could not be written: %v)", err, fault)
+	}
+	return fmt.Errorf("%w\na reproducer is in %s (%v): \"%s reproduce %s\" repeats it, \"reduce\" makes it smaller, \"bisect\" finds the rewrite to blame",
+		err, name, failure, c.cfg.Name, name)
+}
+
+// newReproducer writes a case to a new file.
+func newReproducer(ctx context.Context, c *Console, cas *repro.Case) (name string, err error) {
+	for _, dir := range []string{".", os.TempDir()} {
+		if name, err = newFile(dir, c.cfg.Name+"-failure-"); err != nil {
+			continue
+		}
+		if dir != "." {
+			err = absoluteNetwork(cas)
+		}
+		if err == nil {
+			err = besideNetwork(ctx, cas, name)
+		}
+		if err == nil {
+			err = writeCase(ctx, cas, name)
+		}
+		if err == nil {
+			return name, nil
+		}
+		os.Remove(name)
+	}
+	return "", err
+}
+
+// mostReproducers is the number of reproducers in a directory.
+const mostReproducers = 10000
+
+// newFile makes an empty file with the first free number.
+func newFile(dir, prefix string) (name string, err error) {
+	for n := 1; n <= mostReproducers; n++ {
+		var f *os.File
+		name = filepath.Join(dir, prefix+strconv.Itoa(n)+".graph")
+		if f, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666); err == nil {
+			return name, f.Close()
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return "", err
+		}
+	}
+	return "", err
+}
+
+// networkWorld is a world whose network has to be written beside the reproducer.
+type networkWorld struct {
+	repro.World
+	nn *nnet3.Nnet
+}
+
+// besideNetwork writes the network beside a reproducer if it has no file of its own.
+func besideNetwork(ctx context.Context, cas *repro.Case, name string) error {
+	w, ok := cas.World.(networkWorld)
+	if !ok || note(cas, fieldNetwork) != "" {
+		return nil
+	}
+	file := strings.TrimSuffix(name, filepath.Ext(name)) + ".raw"
+	setNote(cas, fieldNetwork, filepath.Base(file))
+	return fileio.Write(ctx, file, func(out io.Writer) error { return pipeline.Save(out, w.nn, true) })
+}
+
+// absoluteNetwork makes the name of the network absolute.
+func absoluteNetwork(cas *repro.Case) error {
+	file := note(cas, fieldNetwork)
+	if file == "" {
+		return nil
+	}
+	file, err := filepath.Abs(file)
+	setNote(cas, fieldNetwork, file)
+	return err
+}
+
+// networkFailed is reproducing for an error of package pipeline. It returns any other error as it
+// is. model is the file that the network was read from, budget the most rewrites, or negative.
+func networkFailed(ctx context.Context, c *Console, err error, model string, budget int) error {
+	var failed *pipeline.FailedError
+	if !errors.As(err, &failed) || ctx.Err() != nil {
+		return err
+	}
+	chain, fault := lower.LowerChain(failed.Compiled, failed.Net)
+	if fault != nil {
+		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
+	}
+	base := repro.Case{
+		World: networkWorld{repro.Network(failed.Net, lower.Dialect{Network: failed.Net}), failed.Net},
+		Build: c.cfg.Database().Build, Query: failed.Query,
+	}
+	if budget >= 0 {
+		base.Budget = &budget
+	}
+	if mode, ok := sameNetwork(model, failed.Net); ok {
+		setNote(&base, fieldNetwork, model)
+		setNote(&base, fieldMode, mode)
+	}
+	// The segment that fails is the first that fails by itself.
+	chosen := base
+	for _, p := range chain.Programs {
+		one := base
+		one.Graph = p.Graph
+		if chosen.Graph == nil {
+			chosen = one
+		}
+		if f, fault := repro.Check(rewrite.WithOptions(ctx, rewrite.Options{}), &one); fault == nil && f.Kind != repro.None {
+			chosen = one
+			break
+		}
+	}
+	return reproducing(ctx, c, err, &chosen)
+}
+
+// sameNetwork reports whether a file has a network, up to test mode, and that mode.
+func sameNetwork(file string, nn *nnet3.Nnet) (mode string, ok bool) {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	loaded, fromConfig, err := pipeline.Load(file, 0)
+	if err != nil || fromConfig {
+		return "", false
+	}
+	var want bytes.Buffer
+	if pipeline.Save(&want, nn, true) != nil {
+		return "", false
+	}
+	for _, mode := range []string{"", modeAll, modeNotBatch} {
+		var have bytes.Buffer
+		if setMode(loaded, mode) == nil && pipeline.Save(&have, loaded, true) == nil && bytes.Equal(have.Bytes(), want.Bytes()) {
+			return mode, true
+		}
+	}
+	return "", false
+}
+
+// quoted quotes arguments for a shell, each after a space.
+func quoted(args []string) string {
+	var b strings.Builder
+	for _, a := range args {
+		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$&|;<>()*?[]#~`!{}") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		b.WriteString(" " + a)
+	}
+	return b.String()
+}
