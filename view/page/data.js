@@ -172,11 +172,14 @@
         inputs.push(n, this.inputs[n]);
         this.inputs[n] = replaced(this.inputs[n], i, v);
       }
-      const outputs = this.outputs;
-      if (s.outputs_all) this.outputs = s.outputs_all;
-      for (const [i, v] of s.outputs || []) this.outputs = replaced(this.outputs, i, v);
+      const all = s.outputs_all ? this.outputs : null, outputs = [];
+      if (all) this.outputs = s.outputs_all.slice();
+      for (const [i, v] of s.outputs || []) {
+        outputs.push(i, this.outputs[i]);
+        this.outputs[i] = v;
+      }
       for (const n of s.gone || []) this.alive[n] = 0;
-      this.undo[this.position++] = { inputs, outputs };
+      this.undo[this.position++] = { inputs, outputs, all };
     }
 
     back() {
@@ -184,7 +187,8 @@
       for (const n of s.gone || []) this.alive[n] = 1;
       for (const n of s.new || []) this.alive[n] = 0;
       for (let i = u.inputs.length - 2; i >= 0; i -= 2) this.inputs[u.inputs[i]] = u.inputs[i + 1];
-      this.outputs = u.outputs;
+      for (let i = u.outputs.length - 2; i >= 0; i -= 2) this.outputs[u.outputs[i]] = u.outputs[i + 1];
+      if (u.all) this.outputs = u.all;
     }
   }
 

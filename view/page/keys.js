@@ -21,7 +21,7 @@
     ["]", "]", "to the right in its layer", (app) => app.aside(1)],
     ["f", "f", "follow its value through all steps", (app) => app.followChosen()],
     ["w", "w", "why rules did not fire there", (app) => app.why()],
-    ["/", "/", "search", () => $("search").focus()],
+    ["/", "/", "search", (app) => app.search()],
     ["+", "+", "nearer", (app) => app.picture.camera.zoom(1.25)],
     ["-", "−", "farther", (app) => app.picture.camera.zoom(0.8)],
     ["0", "0", "the whole graph", (app) => app.picture.fit(true)],
@@ -42,7 +42,7 @@
       if (arrows && e.target.closest?.("[role=tablist], input[type=range]")) return;
       if ((e.key === "ArrowUp" || e.key === "ArrowDown") && !e.target.closest?.("#graph") && e.target !== document.body) return;
       const act = byKey.get((e.shiftKey && arrows ? "shift+" : "") + e.key);
-      if (!act) return;
+      if (!act || (!app.run.hasGraph && !["t", "?", "/", "Escape"].includes(e.key))) return;
       e.preventDefault();
       act(app);
     });

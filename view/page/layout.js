@@ -19,8 +19,9 @@
       return block.layers * pitch - rowGap;
     }
 
-    // place gives a block its positions: applies and chips with x from the middle and y from the top, and the lines inside.
-    place(block, diff, graph) {
+    // place gives a block its positions: applies and chips with x from the middle and y from the top, and the lines inside. remember is false for one that is
+    // not on screen yet.
+    place(block, diff, graph, remember = true) {
       if (block.placed) return block.placed;
       const items = this.items(block, diff, graph);
       const key = keyOf(items);
@@ -30,7 +31,7 @@
         if (this.cache.size > 600) this.cache.delete(this.cache.keys().next().value);
         this.cache.set(key, placed);
       }
-      for (const [id, p] of placed.at) this.lastX.set(id, p.x);
+      if (remember) for (const [id, p] of placed.at) this.lastX.set(id, p.x);
       return (block.placed = placed);
     }
 

@@ -34,7 +34,7 @@
         this.draw();
         this.picture.fit();
         this.picture.render();
-        view.drawDetail(this);
+        this.prepare(1);
       }
       measured("nnopt:open");
     }
@@ -60,6 +60,13 @@
       if (this.group < 0) return s;
       const [from, to] = this.run.passes[this.group].steps;
       return { pass: this.group, from, to };
+    }
+
+    // passesAround returns the pass on screen and those that run it.
+    passesAround() {
+      const around = new Set();
+      for (let p = this.shown().pass; p >= 0; p = this.run.passes[p].parent ?? -1) around.add(p);
+      return around;
     }
 
     marks() {
@@ -113,11 +120,19 @@
     arrive(stop, fine) {
       if (!this.run.hasGraph) return;
       performance.mark("nnopt:step");
+      const before = this.stop;
       this.stop = stop;
       this.fine = fine;
       this.draw();
       this.lookAt();
       measured("nnopt:step");
+      this.prepare(stop < before ? -1 : 1);
+    }
+
+    // prepare lays out, when there is time, what the next step in a direction shows.
+    prepare(by) {
+      const next = this.run.stops[this.nextBusy(by)];
+      if (next && next.from !== next.to) this.picture.prepare(() => this.run.diff(next.from, next.to));
     }
 
     lookAt() {
@@ -328,6 +343,11 @@
     escape() {
       if (this.run.hasGraph) this.select(-1);
       document.activeElement?.blur();
+    }
+
+    search() {
+      this.searchedAt = performance.now();
+      view.$("search").focus();
     }
 
     setFound(nodes) {

@@ -138,10 +138,7 @@
 
   // whyNot lists why rules did not fire at an apply: as recorded, and on demand when the page is served.
   function whyNot(app, n) {
-    const recorded = (app.run.misses.get(n) || []).slice();
-    const pass = app.shown().pass;
-    const here = recorded.filter((m) => m.pass === pass), final = recorded.filter((m) => m.pass === undefined);
-    const rest = recorded.filter((m) => m.pass !== undefined && m.pass !== pass);
+    const recorded = app.run.misses.get(n) || [], around = app.passesAround();
     const parts = [el("h3", null, "Why rules did not fire here")];
     const asked = app.answers.get(app.diff.to + "/" + n);
     if (app.live) {
@@ -152,11 +149,11 @@
       };
       parts.push(el("form.ask", { onsubmit: ask }, rule, el("button", null, "Ask")));
     }
-    if (asked) parts.push(asked.error ? el("p.error", null, asked.error) : missList(app, asked.misses, "At this step"));
-    if (here.length) parts.push(missList(app, here, "After this pass"));
-    if (final.length) parts.push(missList(app, final, "In the final graph"));
-    for (const p of new Set(rest.map((m) => m.pass))) {
-      parts.push(missList(app, rest.filter((m) => m.pass === p), "After " + (app.run.passes[p]?.name || "pass " + p)));
+    if (asked) parts.push(asked.error ? el("p.error", null, asked.error) : missList(app, asked.misses, "At this step", true));
+    for (const p of new Set(recorded.map((m) => m.pass))) {
+      const title = p >= 0 ? "After " + (app.run.passes[p]?.name || "pass " + p) : "In the final graph";
+      const now = around.has(p) || (recorded.every((m) => !around.has(m.pass)) && p === recorded[recorded.length - 1].pass);
+      parts.push(missList(app, recorded.filter((m) => m.pass === p), title, now));
     }
     if (!recorded.length && !asked) parts.push(el("p.faint", null, unknown(app, n)));
     return el("div.whynot", null, parts);
@@ -165,13 +162,13 @@
   function unknown(app, n) {
     if (app.live) return "Ask, and the optimizer looks again.";
     const gone = app.run.goneAt.get(n);
-    if (gone !== undefined) return "A rewrite took this apply. Reasons stand with what the final graph keeps.";
-    return "No rule came near: none that tracks its op had a reason to record.";
+    if (gone !== undefined) return "A rewrite took this apply before any rule had a reason to give.";
+    return "No rule that tracks its op had a reason to give.";
   }
 
-  function missList(app, misses, title) {
+  function missList(app, misses, title, open) {
     const doc = (rule) => app.run.data.docs?.[String(rule).split("/").pop()]?.doc;
-    return el("details", { open: true }, el("summary", null, `${title} (${misses.length})`),
+    return el("details", { open }, el("summary", null, `${title} (${misses.length})`),
       el("dl.misses", null, misses.map((m) => [el("dt", { "data-miss": m.rule, title: doc(m.rule) }, m.rule), el("dd", null, m.why)])));
   }
 

@@ -50,7 +50,7 @@
       if (here) {
         row.dataset.step = app.stop;
         row.firstChild.setAttribute("aria-current", "step");
-        scrollTo(row);
+        requestAnimationFrame(() => scrollTo(row));
       } else if (row.dataset.step !== undefined) {
         delete row.dataset.step;
         row.firstChild.removeAttribute("aria-current");

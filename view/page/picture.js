@@ -6,6 +6,8 @@
   const complete = 1500; // up to so many applies, all are drawn, those out of view when there is time
   const sketched = 900; // with more than so many in view, their blocks are drawn as sketches
 
+  const later = globalThis.requestIdleCallback ? (f) => requestIdleCallback(f) : (f) => setTimeout(f, 30);
+
   class GraphView {
     // app hears select(node), selectValue(value); root is the svg element.
     constructor(root, app) {
@@ -40,17 +42,42 @@
       const anchor = this.anchor();
       this.diff = diff;
       this.marks = marks;
-      this.graph = this.plan.blocks(diff);
-      let y = 0;
-      for (const b of this.graph.blocks) {
-        b.top = y;
-        y += this.layout.height(b) + sizes.blockGap;
-      }
-      this.height = Math.max(0, y - sizes.blockGap);
+      this.graph = this.stack(diff);
+      this.height = this.graph.height;
       this.clear();
       if (anchor) this.keep(anchor);
       else this.fit();
       this.render();
+    }
+
+    // stack cuts a drawn graph into blocks, one below the other.
+    stack(diff) {
+      const graph = this.plan.blocks(diff);
+      let y = 0;
+      for (const b of graph.blocks) {
+        b.top = y;
+        y += this.layout.height(b) + sizes.blockGap;
+      }
+      graph.height = Math.max(0, y - sizes.blockGap);
+      return graph;
+    }
+
+    // prepare lays out, when there is time, the blocks of another picture that would be in view.
+    prepare(makeDiff) {
+      const picture = this.graph;
+      let diff, graph, blocks;
+      later(() => {
+        if (this.graph !== picture) return;
+        diff = makeDiff();
+        graph = this.stack(diff);
+        blocks = this.visible(this.camera.window(160), graph).slice(0, 12);
+        const next = () => {
+          if (this.graph !== picture || !blocks.length) return;
+          this.layout.place(blocks.shift(), diff, graph, false);
+          later(next);
+        };
+        later(next);
+      });
     }
 
     // clear drops what belongs to blocks; the applies stay for the next picture.
@@ -147,8 +174,8 @@
       return list;
     }
 
-    visible(w) {
-      return this.graph.blocks.filter((b) => b.top < w.bottom && b.top + this.layout.height(b) > w.top);
+    visible(w, graph = this.graph) {
+      return graph.blocks.filter((b) => b.top < w.bottom && b.top + this.layout.height(b) > w.top);
     }
 
     // moved follows the camera, once a frame.
@@ -191,7 +218,6 @@
     idle(graph) {
       if (this.waiting || this.diff.ids.length > complete) return;
       if (graph.blocks.every((b) => this.shown.has(b))) return;
-      const later = globalThis.requestIdleCallback || ((f) => setTimeout(f, 30));
       this.waiting = true;
       later(() => {
         this.waiting = false;

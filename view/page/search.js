@@ -39,6 +39,10 @@
       at = 0;
       mark(0);
     };
+    // The sign of the key that leads here is no part of the text.
+    input.addEventListener("beforeinput", (e) => {
+      if (e.data === "/" && input.value === "" && performance.now() - app.searchedAt < 300) e.preventDefault();
+    });
     input.addEventListener("input", look);
     input.addEventListener("focus", () => input.value && look());
     input.addEventListener("blur", close);

@@ -1,0 +1,56 @@
+package browsertest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/nnopt/nnopt/view"
+)
+
+// slack is by how much a loaded machine may miss a bar before a test fails.
+const slack = 8
+
+// measures returns the lengths of all measures of a name, in milliseconds by the browser's clock.
+func (b *tab) measures(name string) []float64 {
+	b.t.Helper()
+	return eval[[]float64](b, fmt.Sprintf(`performance.getEntriesByName(%q, "measure").map(m => m.duration)`, name))
+}
+
+// measure opens a recording, steps through it, and prints how long the page took until the first
+// picture, and from a key to the picture after it.
+func measure(t *testing.T, name string, r *view.Recording, firstBar, stepBar float64) {
+	t.Helper()
+	b := openFile(t, r)
+	b.until(`performance.getEntriesByName("nnopt:first").length > 0`)
+	first := b.measures("nnopt:first")[0]
+	for i := range stops(r)[1:] {
+		b.key(kb.ArrowRight)
+		b.until(fmt.Sprintf(`performance.getEntriesByName("nnopt:step").length > %d`, i))
+	}
+	steps := b.measures("nnopt:step")
+	slices.Sort(steps)
+	longest := steps[len(steps)-1]
+	fmt.Printf("%s: %d applies at first, %d in all, %d rewrites: first picture after %.0f ms (bar %.0f), a step %.0f ms, at most %.0f ms (bar %.0f)\n",
+		name, len(r.Start.Nodes), len(r.Nodes), len(r.Steps), first, firstBar, steps[len(steps)/2], longest, stepBar)
+	if first > slack*firstBar || longest > slack*stepBar {
+		t.Errorf("%s: first picture after %.0f ms, a step up to %.0f ms", name, first, longest)
+	}
+	b.shot("measure-" + name)
+}
+
+func TestMeasureFullSize(t *testing.T) {
+	measure(t, "tdnnf_1k", recordNetwork(t, fullNetwork), 1000, 100)
+}
+
+func TestMeasureTenThousand(t *testing.T) {
+	for name, text := range map[string]string{"deep": deep(160), "wide": wide(3400)} {
+		r := expression(t, "x: vector; y: vector", text)
+		if len(r.Start.Nodes) < 9000 {
+			t.Errorf("%s: only %d applies", name, len(r.Start.Nodes))
+		}
+		measure(t, name, r, 3000, 300)
+	}
+}
