@@ -23,10 +23,13 @@ type AmNnetSimple struct {
 // maxModel bounds the bytes of a model: 16 GiB, four times what config lines may ask for.
 const maxModel = 1 << 34
 
+// ReadModel is [Loader.ReadModel] for the types of package component.
+func ReadModel(r *kaldiio.Reader) (*AmNnetSimple, error) { return Loader{}.ReadModel(r) }
+
 // ReadModel reads a model of any form: a .mdl file (transition model, network, contexts and
 // priors), an AmNnetSimple without a transition model, or a raw network. If the model needs
-// component types that this package does not have, an error that wraps ErrUnsupported lists them.
-func ReadModel(r *kaldiio.Reader) (*AmNnetSimple, error) {
+// component types that the registry does not have, an error that wraps ErrUnsupported lists them.
+func (l Loader) ReadModel(r *kaldiio.Reader) (*AmNnetSimple, error) {
 	r.Limit(maxModel)
 	am := new(AmNnetSimple)
 	var err error
@@ -35,7 +38,7 @@ func ReadModel(r *kaldiio.Reader) (*AmNnetSimple, error) {
 			return nil, err
 		}
 	}
-	if am.Nnet, err = ReadNnet(r); err != nil {
+	if am.Nnet, err = l.ReadNnet(r); err != nil {
 		return nil, err
 	}
 	if am.Raw = am.Transitions == nil && !r.PeekIs("<LeftContext>"); am.Raw {

@@ -1,6 +1,7 @@
 package nnet3
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -62,11 +63,16 @@ type configReader struct {
 	components map[string]int // by name
 }
 
+// ParseConfig is [Loader.ParseConfig] for the types of package component.
+func ParseConfig(r io.Reader, name string, seed uint64) (*Nnet, error) {
+	return Loader{}.ParseConfig(r, name, seed)
+}
+
 // ParseConfig makes a network from config lines, which it reads from r to the end. Errors mention
 // the name. Random parameters depend only on the seed and the name of the component. One error,
 // which wraps ErrConfig or ErrNetwork, reports all faults.
-func ParseConfig(r io.Reader, name string, seed uint64) (*Nnet, error) {
-	nn := new(Nnet)
+func (l Loader) ParseConfig(r io.Reader, name string, seed uint64) (*Nnet, error) {
+	nn := &Nnet{types: l.types()}
 	if err := nn.ReadConfig(r, name, seed); err != nil {
 		return nil, err
 	}
@@ -89,7 +95,7 @@ func (nn *Nnet) readConfig(r io.Reader, name string, seed uint64, room int) erro
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	next := &Nnet{Components: slices.Clone(nn.Components), ComponentNames: slices.Clone(nn.ComponentNames)}
+	next := &Nnet{types: cmp.Or(nn.types, component.Kaldi()), Components: slices.Clone(nn.Components), ComponentNames: slices.Clone(nn.ComponentNames)}
 	c := &configReader{nn: next, seed: seed, room: room, terms: descriptor.MaxSize}
 	for i := range nn.Nodes {
 		if line := nn.ConfigLine(i); line != "" {
@@ -255,9 +261,9 @@ func (c *configReader) component(l *configLine) {
 		c.failf(l, "type= is missing")
 		return
 	}
-	comp, ok := component.New(typ)
+	comp, ok := c.nn.types.New(typ)
 	if !ok {
-		c.fail(l, unknownType(typ))
+		c.fail(l, c.unknownType(typ))
 		return
 	}
 	name := fnv.New64a()
@@ -267,6 +273,7 @@ func (c *configReader) component(l *configLine) {
 		l.MaxNumbers = -1
 	}
 	defer func() { c.room -= l.Numbers() }()
+	l.Types = c.nn.types
 	l.Rand = rand.New(rand.NewPCG(c.seed, name.Sum64()))
 	if err := component.Init(comp, l.ConfigLine); err != nil {
 		if meant := misspelt(l.ConfigLine); meant != "" {
@@ -292,10 +299,10 @@ func (c *configReader) component(l *configLine) {
 }
 
 // unknownType returns the error for an unknown type of component.
-func unknownType(typ string) error {
+func (c *configReader) unknownType(typ string) error {
 	const suffix = "Component" // all types have it, so it must not count as similarity
 	var names []string
-	for _, t := range component.Types() {
+	for _, t := range c.nn.types.Types() {
 		names = append(names, strings.TrimSuffix(t, suffix))
 	}
 	if near := spell.Nearest(strings.TrimSuffix(typ, suffix), names); near != "" {

@@ -1,6 +1,7 @@
 package nnet3
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,10 +10,20 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
+// A Loader reads networks with the component types of a registry. In the zero value these are those
+// of package component.
+type Loader struct{ Types *component.Registry }
+
+// types returns the registry.
+func (l Loader) types() *component.Registry { return cmp.Or(l.Types, component.Kaldi()) }
+
+// ReadNnet is [Loader.ReadNnet] for the types of package component.
+func ReadNnet(r *kaldiio.Reader) (*Nnet, error) { return Loader{}.ReadNnet(r) }
+
 // ReadNnet reads a raw network. It skips a transition model before it, as in a .mdl file. If the
-// network needs component types that this package does not have, an error that wraps ErrUnsupported
+// network needs component types that the registry does not have, an error that wraps ErrUnsupported
 // lists them.
-func ReadNnet(r *kaldiio.Reader) (*Nnet, error) {
+func (l Loader) ReadNnet(r *kaldiio.Reader) (*Nnet, error) {
 	r.Limit(maxModel)
 	if r.PeekIs("<TransitionModel>") {
 		if _, err := readTransitionModel(r); err != nil {
@@ -22,7 +33,7 @@ func ReadNnet(r *kaldiio.Reader) (*Nnet, error) {
 	if err := expectNnet(r); err != nil {
 		return nil, err
 	}
-	nn := new(Nnet)
+	nn := &Nnet{types: l.types()}
 	c := &configReader{nn: nn, terms: descriptor.MaxSize}
 	if err := c.readLines(r); err != nil {
 		return nil, err
@@ -148,11 +159,11 @@ func (nn *Nnet) readComponent(r *kaldiio.Reader, name string) (unknown string, e
 		return "", r.Errorf("expected the token of a component, such as <AffineComponent>, got %.40q", t)
 	}
 	typ := t[1 : len(t)-1]
-	comp, ok := component.New(typ)
+	comp, ok := nn.types.New(typ)
 	if !ok {
 		return typ, r.SkipPast("</" + typ + ">")
 	}
-	if err := component.Read(comp, r); err != nil {
+	if err := nn.types.Read(comp, r); err != nil {
 		return "", err
 	}
 	nn.Components = append(nn.Components, comp)
@@ -181,7 +192,7 @@ func (c *configReader) unsupported(unknown unknownComponents) error {
 		if more := len(names) - 3; more > 0 {
 			list += fmt.Sprintf(" and %d more", more)
 		}
-		all.errs = append(all.errs, fmt.Errorf("component %s: %w", list, unknownType(typ)))
+		all.errs = append(all.errs, fmt.Errorf("component %s: %w", list, c.unknownType(typ)))
 	}
 	all.errs = append(all.errs, c.errs...)
 	return all.err()

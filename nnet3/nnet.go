@@ -59,7 +59,8 @@ type Nnet struct {
 	Components     []component.Component
 	ComponentNames []string // one per component
 
-	numbers map[string]int // of nodes, a hint that NodeIndex verifies
+	types   *component.Registry // makes further components; nil: Kaldi does
+	numbers map[string]int      // of nodes, a hint that NodeIndex verifies
 }
 
 // NodeIndex returns the number of the node with the given name, or -1.
@@ -172,6 +173,7 @@ func (nn *Nnet) Dependencies(node int, dst []int) []int {
 // Copy returns a network that shares nothing mutable with this one.
 func (nn *Nnet) Copy() *Nnet {
 	c := &Nnet{
+		types:          nn.types,
 		Nodes:          slices.Clone(nn.Nodes),
 		ComponentNames: slices.Clone(nn.ComponentNames),
 		Components:     make([]component.Component, len(nn.Components)),

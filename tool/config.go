@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/internal/spell"
+	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/tensorpass"
@@ -23,6 +24,9 @@ type Config struct {
 	// Language has the ops and functions that expressions, rules and graphs may name. The
 	// default is that of the ops of package tensor.
 	Language *expr.Language
+	// Components makes the components of networks that are read. The default has Kaldi's
+	// types, see component.Kaldi.
+	Components *component.Registry
 	// Verbs join those of this package, after them in the list of verbs. A verb that has
 	// the name of another takes its place.
 	Verbs []Verb

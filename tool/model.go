@@ -42,7 +42,7 @@ func readModelFrom(c *Console, f io.Reader, name string) (*nnet3.AmNnetSimple, e
 			return nil, fmt.Errorf("%s is not a model in Kaldi's format (\"%s init\" makes one from config lines)", name, c.cfg.Name)
 		}
 	}
-	return nnet3.ReadModel(r)
+	return nnet3.Loader{Types: c.cfg.Components}.ReadModel(r)
 }
 
 // sameFile reports whether two names refer to the same existing file.

@@ -156,10 +156,11 @@ func prepare(nn *nnet3.Nnet, req *computation.Request) {
 
 // loadNetwork reads a model or config lines; "-" is standard input.
 func loadNetwork(c *Console, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
+	loader := pipeline.Loader{Types: c.cfg.Components}
 	if name == "-" {
-		return pipeline.LoadFrom(c.Stdin, "standard input", seed)
+		return loader.LoadFrom(c.Stdin, "standard input", seed)
 	}
-	return pipeline.Load(name, seed)
+	return loader.Load(name, seed)
 }
 
 // readRequest reads a request from FILE or FILE#NAME.

@@ -9,16 +9,31 @@ import (
 	"os"
 
 	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // ErrRead means that a file is not a readable model.
 var ErrRead = errors.New("can't read model")
 
+// A Loader reads networks with the component types of a registry. In the zero value these are those
+// of package component.
+type Loader struct{ Types *component.Registry }
+
+// Load is [Loader.Load] for the types of package component.
+func Load(name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
+	return Loader{}.Load(name, seed)
+}
+
+// LoadFrom is [Loader.LoadFrom] for the types of package component.
+func LoadFrom(r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
+	return Loader{}.LoadFrom(r, name, seed)
+}
+
 // Load reads a network from a file: a model in Kaldi's format (raw or .mdl, binary or text), or
 // config lines. A network from config lines gets random parameters, which depend on the seed alone,
 // and no statistics of batch normalization: see Calibrate.
-func Load(name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
+func (l Loader) Load(name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: %w", ErrRead, err)
@@ -27,23 +42,23 @@ func Load(name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error)
 	// The reader of models uses the size of the file, which a buffer would hide.
 	var head [64]byte
 	if n, err := f.ReadAt(head[:], 0); err == nil || err == io.EOF {
-		return load(head[:n], f, name, seed)
+		return l.load(head[:n], f, name, seed)
 	}
-	return LoadFrom(f, name, seed)
+	return l.LoadFrom(f, name, seed)
 }
 
 // LoadFrom is Load for a stream. The name appears in errors.
-func LoadFrom(r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
+func (l Loader) LoadFrom(r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
 	in := bufio.NewReader(r)
 	head, err := in.Peek(64)
 	if err != nil && err != io.EOF {
 		return nil, false, fmt.Errorf("%w %s: %w", ErrRead, name, err)
 	}
-	return load(head, in, name, seed)
+	return l.load(head, in, name, seed)
 }
 
 // load reads a network from r, which begins with head.
-func load(head []byte, r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
+func (l Loader) load(head []byte, r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
 	if len(head) == 0 {
 		return nil, false, fmt.Errorf("%w: %s is empty", ErrRead, name)
 	}
@@ -54,14 +69,14 @@ func load(head []byte, r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, f
 		if bytes.IndexByte(head, 0) >= 0 {
 			return nil, false, fmt.Errorf("%w: %s is binary, but not a model: is it an archive?", ErrRead, name)
 		}
-		nn, err = nnet3.ParseConfig(r, name, seed)
+		nn, err = nnet3.Loader(l).ParseConfig(r, name, seed)
 		return nn, true, err
 	}
 	source, err := kaldiio.NewReader(r, name)
 	if err != nil {
 		return nil, false, err
 	}
-	am, err := nnet3.ReadModel(source)
+	am, err := nnet3.Loader(l).ReadModel(source)
 	if err != nil {
 		return nil, false, err
 	}

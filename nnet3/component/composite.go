@@ -1,6 +1,7 @@
 package component
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -132,13 +133,13 @@ func initPart(cfg *ConfigLine, key string) (Component, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
-	line.Rand, line.Open, line.MaxNumbers = cfg.source(), cfg.Open, cfg.room()
+	line.Rand, line.Open, line.MaxNumbers, line.Types = cfg.source(), cfg.Open, cfg.room(), cfg.Types
 	if line.MaxNumbers == 0 {
 		line.MaxNumbers = -1
 	}
 	defer func() { cfg.numbers += line.numbers }()
 	typ, _ := line.Value("type")
-	part, ok := New(typ)
+	part, ok := cmp.Or(cfg.Types, Kaldi()).New(typ)
 	if !ok || line.First != "" {
 		return nil, fmt.Errorf("%s=%s: unknown type %q: %w", key, clip(text), typ, ErrConfig)
 	}

@@ -19,6 +19,8 @@ type ConfigLine struct {
 	Rand *rand.Rand
 	// Open opens a file named by a value, as in matrix=lda.mat. If it is nil, os.Open does.
 	Open func(name string) (io.ReadCloser, error)
+	// Types makes the parts of composites. If it is nil, Kaldi does.
+	Types *Registry
 	// MaxNumbers limits the numbers (mostly parameters) that Init may allocate. 0 means 2²⁸;
 	// negative means none.
 	MaxNumbers int

@@ -21,8 +21,7 @@
 //
 // To add a type, implement Component in a file here, with a method Fields that visits the parts in
 // the order of Kaldi's files, and add a line to the registry and a configuration to the tests. A
-// program can put a Component of its own into a network without all that, but files and
-// configuration lines can't name its type.
+// program adds a type of its own to a [Registry], by which it reads files and configuration lines.
 //
 // Natural-gradient types compute the plain gradient. Their settings survive reading and writing.
 //

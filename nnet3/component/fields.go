@@ -30,20 +30,14 @@ type Fields struct {
 	typ  string
 	err  error
 
+	types *Registry // in a walk that reads
+
 	closed bool // the closing token was read
 	shared bool // the copy of the component is the component itself
 }
 
-// Read reads the fields of c, fresh from [New], from after its opening token up to and including
-// its closing token.
-func Read(c Component, r *kaldiio.Reader) error {
-	f := Fields{r: r, typ: c.Type()}
-	c.Fields(&f)
-	if !f.closed {
-		f.expect("</" + f.typ + ">")
-	}
-	return f.err
-}
+// Read is [Registry.Read] for Kaldi's types.
+func Read(c Component, r *kaldiio.Reader) error { return Kaldi().Read(c, r) }
 
 // Write writes c, including its opening and closing tokens.
 func Write(c Component, w *kaldiio.Writer) error {
@@ -279,12 +273,12 @@ func (f *Fields) part(c *Component, n int) {
 	switch {
 	case f.r != nil:
 		token := get(f, (*kaldiio.Reader).Token)
-		part, ok := New(strings.TrimSuffix(strings.TrimPrefix(token, "<"), ">"))
+		part, ok := f.types.New(strings.TrimSuffix(strings.TrimPrefix(token, "<"), ">"))
 		if _, nested := part.(*compositeComponent); !ok || nested {
 			f.Check(false, "%s can't be part of a composite", clip(token))
 		}
 		if *c = part; f.err == nil {
-			f.err = Read(part, f.r)
+			f.err = f.types.Read(part, f.r)
 		}
 	case f.w != nil && f.err == nil:
 		f.err = Write(*c, f.w)

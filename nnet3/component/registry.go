@@ -1,11 +1,29 @@
 package component
 
-// registry lists the types, sorted by name. A new type of component is a file of its own and a line
-// here.
-var registry = [...]struct {
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// A Registry makes components by the names of their types. It never changes, and several
+// goroutines may use it.
+type Registry struct{ types []componentType } // sorted by name
+
+type componentType struct {
 	name string
 	make func() Component
-}{
+}
+
+// Kaldi returns the registry of the types of this package.
+func Kaldi() *Registry { return kaldi }
+
+// kaldi lists the types. A new one is a file of its own and a line here.
+var kaldi = &Registry{[]componentType{
 	{"AffineComponent", func() Component { return new(affineComponent) }},
 	{"BackpropTruncationComponent", func() Component { return new(backpropTruncationComponent) }},
 	{"BatchNormComponent", func() Component { return new(batchNorm) }},
@@ -52,24 +70,72 @@ var registry = [...]struct {
 	{"TanhComponent", func() Component { return &nonlinearity{function: &tanh} }},
 	{"TdnnComponent", func() Component { return new(tdnnComponent) }},
 	{"TimeHeightConvolutionComponent", func() Component { return new(timeHeightConvolutionComponent) }},
+}}
+
+// ErrRegistry says that a registry can't have a type.
+var ErrRegistry = errors.New("bad component type")
+
+// With returns the registry with further types, by functions that return an empty component, for
+// Init or Read. Its method Type names the type: a word that ends with "Component" and that no other
+// type has.
+func (r *Registry) With(makers ...func() Component) (*Registry, error) {
+	next := &Registry{slices.Clone(r.types)}
+	var faults []error
+	for _, make := range makers {
+		name := make().Type()
+		i, taken := next.find(name)
+		switch {
+		case taken:
+			faults = append(faults, fmt.Errorf("%w: there is a %s already", ErrRegistry, name))
+		case !strings.HasSuffix(name, "Component") || strings.ContainsAny(name, " \t\n<>=\"'#"):
+			faults = append(faults, fmt.Errorf("%w: %q is not a word that ends with Component", ErrRegistry, name))
+		default:
+			next.types = slices.Insert(next.types, i, componentType{name, make})
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// find returns the place of a type, and whether it is there.
+func (r *Registry) find(typ string) (int, bool) {
+	return slices.BinarySearchFunc(r.types, typ, func(t componentType, name string) int { return cmp.Compare(t.name, name) })
 }
 
 // New returns an empty component of the named type, for Init or Read. It reports false if there is
 // no such type.
-func New(typ string) (Component, bool) {
-	for i := range registry {
-		if registry[i].name == typ {
-			return registry[i].make(), true
-		}
+func (r *Registry) New(typ string) (Component, bool) {
+	i, ok := r.find(typ)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	return r.types[i].make(), true
 }
 
 // Types returns the names of all types, sorted.
-func Types() []string {
-	names := make([]string, len(registry))
-	for i := range registry {
-		names[i] = registry[i].name
+func (r *Registry) Types() []string {
+	names := make([]string, len(r.types))
+	for i := range r.types {
+		names[i] = r.types[i].name
 	}
 	return names
 }
+
+// Read reads the fields of c, fresh from New, from after its opening token up to and including
+// its closing token. The parts of a composite may be of any type in the registry.
+func (r *Registry) Read(c Component, from *kaldiio.Reader) error {
+	f := Fields{r: from, typ: c.Type(), types: r}
+	c.Fields(&f)
+	if !f.closed {
+		f.expect("</" + f.typ + ">")
+	}
+	return f.err
+}
+
+// New is [Registry.New] of Kaldi's types.
+func New(typ string) (Component, bool) { return kaldi.New(typ) }
+
+// Types is [Registry.Types] of Kaldi's types.
+func Types() []string { return kaldi.Types() }

@@ -7,13 +7,17 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Vocabulary returns the meaning of names and numbers in patterns of network values.
+// Vocabulary is [VocabularyOf] the component types of package component.
+func Vocabulary() pattern.Vocabulary { return VocabularyOf(component.Kaldi()) }
+
+// VocabularyOf returns the meaning of names and numbers in patterns of network values.
 //
 //	(TanhComponent x)       a component of that type runs forward, and has no effect, memo
 //	                        or random result
@@ -28,9 +32,9 @@ import (
 //
 // A number in a replacement is a matrix of the size of what is replaced. The guards are
 // same_size(x, y), identity({c}) and once(x).
-func Vocabulary() pattern.Vocabulary { return vocabulary{} }
+func VocabularyOf(types *component.Registry) pattern.Vocabulary { return vocabulary{types} }
 
-type vocabulary struct{}
+type vocabulary struct{ types *component.Registry }
 
 // propagateSuffix ends the names of component types.
 const propagateSuffix = "Component"
@@ -46,7 +50,7 @@ func (v vocabulary) Operator(name string) (pattern.Operator, bool) {
 }
 
 // Family returns the operator of the ops that differ in parameters only.
-func (vocabulary) Family(name string) (pattern.Operator, bool) {
+func (v vocabulary) Family(name string) (pattern.Operator, bool) {
 	switch name {
 	case "Propagate":
 		return familyOf(1, 1, plain, propagateAgain), true
@@ -60,10 +64,19 @@ func (vocabulary) Family(name string) (pattern.Operator, bool) {
 	if typ, ok := strings.CutSuffix(name, propagateSuffix); !ok || typ == "" {
 		return pattern.Operator{}, false
 	}
-	if _, known := component.New(name); !known {
+	if _, known := v.types.New(name); !known {
 		return pattern.Operator{}, false
 	}
 	return familyOf(1, 1, func(o lower.Propagate) bool { return plain(o) && o.C.Type() == name }, propagateAgain), true
+}
+
+// special are the names of families that are no component types.
+var special = []string{"Propagate", "Backprop", "Block", "Assemble", "Sum", "Concat", "Stack", "Scale", "SelectRows", "Scatter"}
+
+// Hint says which op or component type may have been meant.
+func (v vocabulary) Hint(name string) string {
+	base, _, _ := strings.Cut(name, "{")
+	return spell.Hint(base, append(v.types.Types(), special...))
 }
 
 // familyOf returns the operator of the ops of a Go type that match accepts. Rules capture the op.
