@@ -3,6 +3,7 @@ package optdb
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -117,6 +118,18 @@ func (o *Optimizer) WhyNot(ctx context.Context, name string, g *fgraph.FunctionG
 		return o.Explain(name)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Rules yields the node rewriters that the optimizer has for graphs of a dialect, by
+// their paths, in the order in which they run.
+func (o *Optimizer) Rules(dialect string) iter.Seq2[string, rewrite.NodeRewriter] {
+	return func(yield func(string, rewrite.NodeRewriter) bool) {
+		for _, c := range o.all() {
+			if c.entry.DB == nil && c.isRule() && c.serves(dialect) && !yield(c.path, c.entry.rule()) {
+				return
+			}
+		}
+	}
 }
 
 // Selected reports whether an entry of that name, or at that path, is in the

@@ -8,9 +8,9 @@
 //
 // A [Function] is a profile with what stands around the optimizer. It can be
 // written in the layout of Theano's "Optimizer Profile" ([Function.WriteText], and
-// [Record.WriteText] for the optimizer alone), as JSON, as a self-contained HTML
-// page, as a Chrome or Perfetto trace and, by package profile/pprof, for
-// "go tool pprof". [Merge] adds several runs, [Diff] compares two, and
+// [Record.WriteText] for the optimizer alone), as JSON, as a Chrome or Perfetto
+// trace, by package profile/pprof for "go tool pprof", and by package view as an HTML
+// page. [Merge] adds several runs, [Diff] compares two, and
 // [Record.Check] checks the arithmetic of a record.
 //
 // The package knows nothing about graphs or rewriters, and does not time anything by

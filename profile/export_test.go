@@ -3,10 +3,7 @@ package profile_test
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
-	"io"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -104,64 +101,6 @@ func TestTraceOfNothing(t *testing.T) {
 	}
 }
 
-func TestHTML(t *testing.T) {
-	f := sampleFunction(t)
-	f.Optimizer.Children[0].Counters = []profile.Counter{{"peak", 1234, "bytes"}}
-	var b bytes.Buffer
-	if err := f.WriteHTML(&b); err != nil {
-		t.Fatal(err)
-	}
-	page := b.String()
-	for _, want := range []string{
-		"<h1>a &lt;b&gt; &amp; &#39;c&#39;</h1>",
-		"<dd>123 → 50</dd>",
-		`<div style="padding-left:2.2rem">composite_elemwise_fusion`,
-		`style="left:0.000%;width:65.262%"`,
-		"peak 1234 bytes",
-		"14 passes in 751.000 ms",
-		`<span class="chip">local_dimshuffle_lift <b>9</b></span>`,
-		"53 rules tried in vain",
-		"rules never tried: no node of theirs in the graph",
-		`<span class="chip">untimed_0</span>`,
-		"&lt;function &lt;lambda&gt; at 0x7f475e4da050&gt;",
-		"0.751816s - (&#39;canonicalize&#39;, &#39;EquilibriumOptimizer&#39;, 4) - 0.004s",
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %s", want)
-		}
-	}
-	if m := regexp.MustCompile(`https?://|<script|@import|url\(|src=|ZgotmplZ|NaN|%!`).FindString(page); m != "" {
-		t.Errorf("the page has %q", m)
-	}
-	wellFormed(t, page)
-}
-
-func TestHTMLOfNothing(t *testing.T) {
-	for _, f := range []*profile.Function{{}, {Optimizer: &profile.Record{}}, {Optimizer: &profile.Record{Passes: make([]profile.Pass, 1)}}} {
-		var b bytes.Buffer
-		if err := f.WriteHTML(&b); err != nil {
-			t.Error(err)
-		}
-		wellFormed(t, b.String())
-	}
-}
-
-// wellFormed checks that all elements but the void ones are closed.
-func wellFormed(t *testing.T, page string) {
-	t.Helper()
-	d := xml.NewDecoder(strings.NewReader(page))
-	d.Strict = true
-	d.Entity = xml.HTMLEntity
-	for {
-		if _, err := d.Token(); err == io.EOF {
-			return
-		} else if err != nil {
-			t.Error(err)
-			return
-		}
-	}
-}
-
 type failing struct{}
 
 var errFull = errors.New("disk full")
@@ -172,7 +111,7 @@ func TestWriteErrors(t *testing.T) {
 	f := sampleFunction(t)
 	for name, err := range map[string]error{
 		"text": f.WriteText(failing{}), "record": f.Optimizer.WriteText(failing{}), "json": f.WriteJSON(failing{}),
-		"html": f.WriteHTML(failing{}), "trace": f.WriteTrace(failing{}), "diff": profile.WriteDiff(failing{}, f.Optimizer, nil),
+		"trace": f.WriteTrace(failing{}), "diff": profile.WriteDiff(failing{}, f.Optimizer, nil),
 	} {
 		if !errors.Is(err, errFull) {
 			t.Errorf("%s: %v", name, err)

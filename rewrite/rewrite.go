@@ -77,6 +77,9 @@ func (t Track) matches(op fgraph.Op) bool {
 	return reflect.TypeOf(op) == t.typ && (t.op == nil || fgraph.OpsEqual(t.op, op))
 }
 
+// Wants reports whether a node rewriter wants to see an op.
+func Wants(r NodeRewriter, op fgraph.Op) bool { return matches(r.Tracks(), op) }
+
 // matches reports whether a rewriter with these tracks wants to see op.
 func matches(tracks []Track, op fgraph.Op) bool {
 	for _, t := range tracks {

@@ -91,6 +91,9 @@ func (f *networkFlags) build(ctx context.Context, c *Console, model string, opts
 	}
 	opts.Optimizer = opt
 	watched, done := f.watch.start(ctx, c, opt)
+	if f.observe != nil {
+		watched = f.observe(watched)
+	}
 	p, err := pipeline.Build(watched, nn, req, opts)
 	done()
 	return query, p, networkFailed(ctx, c, err, model, f.watch.budget())

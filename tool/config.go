@@ -62,6 +62,7 @@ func (cfg *Config) verbs() []Verb {
 		passesVerb(),
 		exprVerb(),
 		ruleVerb(),
+		viewVerb(),
 		reproduceVerb(),
 		reduceVerb(),
 		bisectVerb(),

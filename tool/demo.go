@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/view"
 )
 
 // demoFiles holds the configuration of the network, and a small network with Kaldi's
@@ -49,7 +51,7 @@ computation, and runs it both ways. Then runs a small network of the same kind f
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			passes := declarePasses(cfg, fs)
 			full := fs.Bool("profile", false, "Print the whole profile, in Theano's layout")
-			html := fs.String("html", "", "Write the profile to this file, as an HTML page")
+			html := fs.String("html", "", "Write the page of \"$0 view\" to this file")
 			svg := fs.String("svg", "", "Draw the memory in use to this file, as an SVG picture")
 			return func(ctx context.Context, c *Console, args []string) error {
 				if err := wantArgs(args, 0, 0, "the flags"); err != nil {
@@ -184,10 +186,7 @@ func (d *demo) optimize(ctx context.Context) error {
 		}
 	}
 	if d.html != "" {
-		if err := link(ctx, f, d.plan, 3, demoSeed); err != nil {
-			return err
-		}
-		if err := writeTo(ctx, d.Stdout, d.html, f.WriteHTML); err != nil {
+		if err := d.page(ctx); err != nil {
 			return err
 		}
 	}
@@ -195,6 +194,24 @@ func (d *demo) optimize(ctx context.Context) error {
 		return nil
 	}
 	return writeTo(ctx, d.Stdout, d.svg, func(w io.Writer) error { return writeChart(w, d.plan.Compiled, d.plan.Optimized, d.query) })
+}
+
+// page writes a page on which to watch the optimizer, with the times of three runs.
+func (d *demo) page(ctx context.Context) error {
+	r := view.NewRecorder()
+	p, err := pipeline.Build(r.Watch(ctx), d.nn, d.req, pipeline.Options{Optimizer: d.opt, Record: true})
+	if err != nil {
+		return err
+	}
+	s, err := networkSubject(r, d.opt, p, d.cfg.Name+" demo, "+d.query)
+	if err != nil {
+		return err
+	}
+	f := newFunctionProfile(s.Recording.Title, p)
+	if err := errors.Join(link(ctx, f, p, 3, demoSeed), s.AddMisses(ctx), s.Recording.AddProfile(f)); err != nil {
+		return err
+	}
+	return writeTo(ctx, d.Stdout, d.html, func(w io.Writer) error { return view.WritePage(w, s.Recording) })
 }
 
 // passes prints the profile of the optimizer, a line per pass in the order in which they ran.

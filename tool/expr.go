@@ -161,7 +161,7 @@ func (f *exprFlags) run(ctx context.Context, c *Console, text string) error {
 	if f.asJSON {
 		return writeJSON(c.Stdout, report)
 	}
-	return f.print(c, report, fn, values)
+	return f.print(ctx, c, text, report, fn, values)
 }
 
 // parse returns the outputs: the expression, or its gradients.
@@ -172,7 +172,7 @@ func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) 
 	}
 	outputs, err := scope.Parse(text)
 	if err != nil {
-		return nil, nil, Usagef("%s: %v%s", excerpt(text), err, pointer(text, err))
+		return nil, nil, Usagef("%s: %w%s", excerpt(text), err, pointer(text, err))
 	}
 	if f.grad == "" {
 		return scope, outputs, nil
@@ -342,7 +342,7 @@ func (f *exprFlags) evaluate(ctx context.Context, report *exprReport, plain *exe
 }
 
 // print prints the report as text.
-func (f *exprFlags) print(c *Console, report *exprReport, fn *exec.Function, values []*array.Array) error {
+func (f *exprFlags) print(ctx context.Context, c *Console, text string, report *exprReport, fn *exec.Function, values []*array.Array) error {
 	switch f.format {
 	case "graph":
 		c.Print("%s\n", report.Graph)
@@ -357,7 +357,7 @@ func (f *exprFlags) print(c *Console, report *exprReport, fn *exec.Function, val
 		}
 		c.Print("%s\n", dot)
 	case "html":
-		if err := fn.Graph().WriteHTML(c.Stdout, "expr"); err != nil {
+		if err := f.page(ctx, c, text); err != nil {
 			return err
 		}
 	default:

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -92,7 +93,8 @@ func (f *passFlags) build() (string, *optdb.Optimizer, error) {
 // networkFlags are the flags for a network and a request.
 type networkFlags struct {
 	passes  *passFlags
-	watch   *watchFlags // nil if the verb has no such flags
+	watch   *watchFlags                           // nil if the verb has no such flags
+	observe func(context.Context) context.Context // records the run, unless it is nil
 	request string
 	seed    uint64
 	outputs string

@@ -24,7 +24,7 @@ func profileVerb() Verb {
 		Synopsis: "show what the optimizer did and its cost",
 		Detail: `
 Compiles a request to MODEL, optimizes the computation and prints what the optimizer recorded: as text in Theano's layout, as
-JSON, as a self-contained HTML page, for "go tool pprof", or as a trace for Perfetto or chrome://tracing. --run also executes the
+JSON, as the page of "$0 view" without graphs, for "go tool pprof", or as a trace for Perfetto or chrome://tracing. --run also executes the
 computation and adds the times of its commands. Counters show how a pass changed the number of commands, the peak of memory, or the
 number of operations.`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
@@ -64,7 +64,7 @@ number of operations.`,
 				if err := addProfiles(f, *add); err != nil {
 					return err
 				}
-				if *diff == "" && *format == "pprof" { // which is binary
+				if *diff == "" && (*format == "pprof" || *format == "html") { // which are no text to change
 					return writeTo(ctx, fileio.Writer(ctx, c.Data), *output, func(w io.Writer) error { return write(f, w) })
 				}
 				if *diff == "" {
@@ -138,7 +138,7 @@ func profileWriter(format string) func(*profile.Function, io.Writer) error {
 	case "json":
 		return (*profile.Function).WriteJSON
 	case "html":
-		return (*profile.Function).WriteHTML
+		return writeProfilePage
 	case "trace":
 		return (*profile.Function).WriteTrace
 	case "pprof":

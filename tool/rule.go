@@ -65,27 +65,36 @@ func (f *ruleFlags) run(ctx context.Context, c *Console, args []string) error {
 	if len(args) == 0 || args[0] != "check" {
 		return Usagef("\"rule check\" expected")
 	}
+	_, reports, undone, err := f.check(ctx, args[1:])
+	if err != nil {
+		return err
+	}
+	return f.print(c, reports, undone)
+}
+
+// check checks rules, and those that the flags name.
+func (f *ruleFlags) check(ctx context.Context, texts []string) ([]rulecheck.Entry, []rulecheck.Report, []rulecheck.Undone, error) {
 	scope := f.cfg.Language.NewScope()
 	if err := scope.Declare(f.vars); err != nil {
-		return Usagef("--vars: %v", err)
+		return nil, nil, nil, Usagef("--vars: %v", err)
 	}
 	f.options.Language = f.cfg.Language
 	f.options.Types = make(map[string]tensor.Type)
 	for _, v := range scope.Inputs() {
 		f.options.Types[v.Name()] = tensor.TypeOf(v)
 	}
-	entries, err := f.entries(args[1:])
+	entries, err := f.entries(texts)
 	if err != nil {
-		return err
+		return nil, nil, nil, err
 	}
 	reports, undone, err := rulecheck.CheckDatabase(ctx, f.cfg.vocabulary(), entries, f.options)
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return nil, nil, nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return &usageError{err: err}
+		err = &usageError{err: err}
 	}
-	return f.print(c, reports, undone)
+	return entries, reports, undone, err
 }
 
 // entries returns the rules to check.

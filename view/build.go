@@ -1,7 +1,6 @@
 package view
 
 import (
-	"slices"
 	"time"
 
 	"github.com/nnopt/nnopt/optdb"
@@ -31,21 +30,32 @@ func (r *Recorder) Recording(opt *optdb.Optimizer, record *profile.Record, net *
 type builder struct {
 	*Recorder
 	*describer
-	out     *Recording
-	node    []int32 // by number in the Recorder: the number in the Recording, or -1
-	value   []int32
-	numKept int
+	out   *Recording
+	node  []int32 // by number in the Recorder: the number in the Recording, or -1
+	value []int32
+}
+
+// numbers returns the numbers of nodes in a Recording, -1 for those that are left out.
+func (r *Recorder) numbers() []int32 {
+	list, next := make([]int32, len(r.nodes)), int32(0)
+	for i := range r.nodes {
+		list[i] = -1
+		if r.nodes[i].known {
+			list[i] = next
+			next++
+		}
+	}
+	return list
 }
 
 // renumber numbers the nodes that are kept, and their values.
 func (b *builder) renumber() {
-	b.node, b.value = make([]int32, len(b.Recorder.nodes)), slices.Repeat([]int32{0}, len(b.Recorder.values))
+	b.node, b.value = b.numbers(), make([]int32, len(b.Recorder.values))
+	kept := 0
 	for i := range b.Recorder.nodes {
 		n := &b.Recorder.nodes[i]
-		b.node[i] = -1
 		if n.known {
-			b.node[i] = int32(b.numKept)
-			b.numKept++
+			kept++
 			continue
 		}
 		for k := range n.apply.Outputs() {
@@ -60,7 +70,7 @@ func (b *builder) renumber() {
 		}
 	}
 	b.out.Values = make([]Value, next)
-	b.out.Nodes = make([]Node, b.numKept)
+	b.out.Nodes = make([]Node, kept)
 }
 
 func (b *builder) nodeList(list []int32) []int32 { return mapped(b.node, list) }
@@ -116,6 +126,9 @@ func (b *builder) steps(record *profile.Record) {
 		times[i] = b.Recorder.steps[i].Time
 	}
 	pass := b.out.addPasses(record, times)
+	for _, s := range b.segments {
+		b.out.roots = append(b.out.roots, pass[s.root])
+	}
 	for i := range b.Recorder.steps {
 		s := b.Recorder.steps[i]
 		t := Step{Pass: pass[s.record], Rule: s.Rule, Time: s.Time, New: b.nodeList(s.New), Gone: b.nodeList(s.Gone), All: b.valueList(s.All)}

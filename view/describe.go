@@ -15,6 +15,7 @@ import (
 
 // Limits of the texts of a recording.
 const (
+	mostAlike   = 8   // ops of one hash that an op is compared with
 	mostRunes   = 400 // in a text
 	mostParams  = 24  // of an op
 	mostLines   = 40  // of an op
@@ -48,7 +49,8 @@ func newDescriber() *describer {
 // op describes an op.
 func (d *describer) op(op fgraph.Op) *opText {
 	h := fgraph.HashOp(op)
-	for _, t := range d.ops[h] {
+	same := d.ops[h]
+	for _, t := range same[max(0, len(same)-mostAlike):] {
 		if fgraph.OpsEqual(t.op, op) {
 			return t
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor"
@@ -13,23 +14,23 @@ import (
 )
 
 func ExampleRecord() {
-	scope := expr.NewScope()
-	outputs, err := scope.Parse("(y + z)*x/(y + z)")
-	if err != nil {
-		log.Fatal(err)
-	}
-	g, err := tensor.NewGraph(scope.Inputs(), outputs)
-	if err != nil {
-		log.Fatal(err)
+	makeGraph := func() (*fgraph.FunctionGraph, error) {
+		scope := expr.NewScope()
+		outputs, err := scope.Parse("(y + z)*x/(y + z)")
+		if err != nil {
+			return nil, err
+		}
+		return tensor.NewGraph(scope.Inputs(), outputs)
 	}
 	opt, err := passes.Default().Build(optdb.Include("fast_run"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, err := view.Record(context.Background(), opt, g)
+	subject, err := view.Record(context.Background(), opt, makeGraph)
 	if err != nil {
 		log.Fatal(err)
 	}
+	r := subject.Recording
 	for _, s := range r.Steps {
 		fmt.Printf("%s/%s:", r.Passes[s.Pass].Name, s.Rule)
 		for _, n := range s.Gone {

@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,26 +33,34 @@ func build(t testing.TB, query string) *optdb.Optimizer {
 	return opt
 }
 
-// graph makes the graph of an expression.
-func graph(t testing.TB, vars, text string) *fgraph.FunctionGraph {
+// graph returns a function that makes the graph of an expression.
+func graph(vars, text string) func() (*fgraph.FunctionGraph, error) {
+	return func() (*fgraph.FunctionGraph, error) {
+		scope := expr.NewScope()
+		if err := scope.Declare(vars); err != nil {
+			return nil, err
+		}
+		outputs, err := scope.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		return tensor.NewGraph(scope.Inputs(), outputs)
+	}
+}
+
+// record records the optimization of an expression.
+func record(t testing.TB, query, vars, text string) *view.Subject {
 	t.Helper()
-	scope := expr.NewScope()
-	if err := scope.Declare(vars); err != nil {
-		t.Fatal(err)
-	}
-	outputs, err := scope.Parse(text)
+	s, err := view.Record(t.Context(), build(t, query), graph(vars, text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := tensor.NewGraph(scope.Inputs(), outputs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	s.Recording.Title, s.Recording.Subject = text, text
+	return s
 }
 
 // network records the optimization of a request to a network.
-func network(t testing.TB, file string, chunk pipeline.Chunk, query string) (*view.Recording, *pipeline.Plan) {
+func network(t testing.TB, file string, chunk pipeline.Chunk, query string) (*view.Subject, *pipeline.Plan) {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
@@ -78,5 +87,9 @@ func network(t testing.TB, file string, chunk pipeline.Chunk, query string) (*vi
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out, plan
+	run := func(ctx context.Context) error {
+		_, err := passes.Optimize(ctx, plan.Compiled, nn, opt, nil)
+		return err
+	}
+	return &view.Subject{Recording: out, Optimizer: opt, Run: run}, plan
 }

@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -16,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // pageFiles are the parts of the page: a template, style sheets and scripts, and the libraries
@@ -170,4 +173,33 @@ func dataElement(r *Recording) (string, error) {
 		return "", err
 	}
 	return `<script type="application/octet-stream;base64" id="recording-gz">` + base64.StdEncoding.EncodeToString(packed.Bytes()) + "</script>", nil
+}
+
+// The elements that dataElement writes.
+var dataElements = regexp.MustCompile(`(?s)<script type="[^"]*" id="recording(-gz)?">(.*?)</script>`)
+
+// ReadPage returns the recording in a page that [WritePage] wrote.
+func ReadPage(page io.Reader) (*Recording, error) {
+	text, err := io.ReadAll(page)
+	if err != nil {
+		return nil, err
+	}
+	m := dataElements.FindSubmatch(text)
+	if m == nil {
+		return nil, errors.New("view: the page has no recording")
+	}
+	data := io.Reader(bytes.NewReader(m[2]))
+	if len(m[1]) > 0 {
+		if data, err = gzip.NewReader(base64.NewDecoder(base64.StdEncoding, data)); err != nil {
+			return nil, fmt.Errorf("view: %w", err)
+		}
+	}
+	r := new(Recording)
+	if err := json.NewDecoder(fileio.Limit(data, "the recording", fileio.MaxText)).Decode(r); err != nil {
+		return nil, fmt.Errorf("view: the recording: %w", err)
+	}
+	if r.Format != Format || r.Version != Version {
+		return nil, fmt.Errorf("view: a recording of format %q, version %d, where %q, %d is known", r.Format, r.Version, Format, Version)
+	}
+	return r, nil
 }

@@ -21,7 +21,11 @@ type Recorder struct {
 	start    State
 	steps    []step
 	segments []*segment
-	limit    int // the number of steps after which changes are forbidden, -1 for none
+	again    bool // a run is repeated: it need not have a profile
+	// Where to stop, if stop is not nil: after limit steps, in that segment or after it.
+	limit int
+	last  int32
+	stop  func()
 }
 
 // A node is an apply with its number.
@@ -45,6 +49,7 @@ type segment struct {
 	r       *Recorder
 	g       *fgraph.FunctionGraph
 	rec     *profile.Recorder
+	root    *profile.Record // of the run over the graph
 	index   int32
 	number  []int32 // of nodes, by the number of the apply in the graph
 	outputs []int32 // as of the last step
@@ -64,7 +69,20 @@ type client struct {
 
 // NewRecorder returns a recorder.
 func NewRecorder() *Recorder {
-	return &Recorder{leaves: make(map[*fgraph.Variable]int32), gone: make(map[*fgraph.Apply]int32), limit: -1}
+	return &Recorder{leaves: make(map[*fgraph.Variable]int32), gone: make(map[*fgraph.Apply]int32)}
+}
+
+// stopAt makes the recorder call stop after so many steps, as soon as it has come to a segment,
+// and forbids further changes.
+func (r *Recorder) stopAt(steps int, segment int32, stop func()) {
+	r.again, r.limit, r.last, r.stop = true, steps, segment, stop
+}
+
+// stopIfDone calls stop if the recorder has come so far.
+func (r *Recorder) stopIfDone() {
+	if r.stop != nil && len(r.steps) >= r.limit && len(r.segments) > int(r.last) {
+		r.stop()
+	}
 }
 
 // Watch returns a context in which every run of an optimizer that has a profile.Recorder is
@@ -72,7 +90,7 @@ func NewRecorder() *Recorder {
 func (r *Recorder) Watch(ctx context.Context) context.Context {
 	opts := rewrite.OptionsFrom(ctx)
 	opts.Observe = r.observe
-	if r.limit >= 0 {
+	if r.stop != nil {
 		opts.Allow = func(fgraph.Reason) bool { return len(r.steps) < r.limit }
 	}
 	return rewrite.WithOptions(ctx, opts)
@@ -80,15 +98,19 @@ func (r *Recorder) Watch(ctx context.Context) context.Context {
 
 // observe begins to record a graph.
 func (r *Recorder) observe(g *fgraph.FunctionGraph, rec *profile.Recorder) (end func(), err error) {
-	if rec == nil {
+	switch {
+	case rec == nil && !r.again:
 		return func() {}, nil
+	case rec == nil:
+		rec = profile.New("", "")
 	}
-	s := &segment{r: r, g: g, rec: rec, index: int32(len(r.segments)), offset: len(r.start.Outputs)}
+	s := &segment{r: r, g: g, rec: rec, root: rec.Current(), index: int32(len(r.segments)), offset: len(r.start.Outputs)}
 	if err := g.Attach(s); err != nil {
 		return nil, err
 	}
 	r.segments = append(r.segments, s)
 	s.watchCommands()
+	r.stopIfDone()
 	return func() { g.Detach(s) }, nil
 }
 
@@ -222,6 +244,7 @@ func (s *segment) OnCommit(_ *fgraph.FunctionGraph, pairs []fgraph.Replacement, 
 		t.Replaced = append(t.Replaced, [2]int32{old, now})
 	}
 	s.r.steps = append(s.r.steps, t)
+	s.r.stopIfDone()
 }
 
 // nodes records the nodes that have joined and left since the last step.
@@ -284,4 +307,13 @@ func (s *segment) ports(t *Step) {
 			t.Outputs = append(t.Outputs, [2]int32{int32(s.offset + i), now})
 		}
 	}
+}
+
+// live returns the nodes that are in the graph now, inputs before clients.
+func (s *segment) live() []int32 {
+	list := make([]int32, 0, s.g.NumApplies())
+	for a := range s.g.Ordered() {
+		list = append(list, s.number[a.ID()])
+	}
+	return list
 }

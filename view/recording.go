@@ -49,7 +49,9 @@ type Recording struct {
 	Execution []profile.OpCost `json:"execution,omitempty"`
 	Report    string           `json:"report,omitempty"` // the profile as text
 
-	Live *Live `json:"live,omitempty"` // set by a Server
+	Live *Input `json:"live,omitempty"` // set by a Server: what the page begins with
+
+	roots []int // the passes that stand for the runs over each segment
 }
 
 // A Value is the output of a node, an input, or a constant.
@@ -173,13 +175,4 @@ type Command struct {
 	Bytes  int64   `json:"bytes"` // in use after it
 	Nodes  []int32 `json:"nodes,omitempty"`
 	Values []int32 `json:"values,omitempty"` // that it accepts or provides
-}
-
-// A Live is what a served page begins with.
-type Live struct {
-	Expr      string `json:"expr,omitempty"`
-	Variables string `json:"variables,omitempty"`
-	Grad      string `json:"grad,omitempty"`
-	Query     string `json:"query"`
-	Rules     string `json:"rules,omitempty"` // a line each
 }

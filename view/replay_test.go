@@ -186,10 +186,11 @@ func TestReplay(t *testing.T) {
 		if err := g.Attach(w); err != nil {
 			t.Fatal(err)
 		}
-		r, err := view.Record(t.Context(), opt, g)
+		subject, err := view.Record(t.Context(), opt, func() (*fgraph.FunctionGraph, error) { return g, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
+		r := subject.Recording
 		s := newState(r)
 		if err := s.check(-1); err != nil {
 			t.Fatal(err)
@@ -245,7 +246,8 @@ func TestNetworks(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			chunk := demoChunk
 			chunk.Outputs = nil
-			r, plan := network(t, file, chunk, "+fast_run")
+			subject, plan := network(t, file, chunk, "+fast_run")
+			r := subject.Recording
 			checkCommands(t, r, newState(r), r.Commands.Before, plan.Compiled.Commands)
 			s := newState(r)
 			for k := range r.Steps {

@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -20,29 +21,33 @@ func TestSamples(t *testing.T) {
 	if *samples == "" {
 		t.Skip("-samples is not set")
 	}
-	write := func(name string, r *view.Recording) {
-		text, err := json.Marshal(r)
+	write := func(name string, s *view.Subject) {
+		if s.Run != nil {
+			if err := s.AddMisses(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Recording.Title = name
+		text, err := json.Marshal(s.Recording)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(*samples, name+".json"), text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s: %d bytes, %d nodes, %d steps", name, len(text), len(r.Nodes), len(r.Steps))
-	}
-	expression := func(name, vars, text string) {
-		r, err := view.Record(t.Context(), build(t, "+fast_run"), graph(t, vars, text))
-		if err != nil {
+		var page bytes.Buffer
+		if err := view.WritePage(&page, s.Recording); err != nil {
 			t.Fatal(err)
 		}
-		r.Title, r.Subject = name, text
-		write(name, r)
+		if err := os.WriteFile(filepath.Join(*samples, name+".html"), page.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d bytes, page %d, %d nodes, %d steps, %d misses", name, len(text), page.Len(), len(s.Recording.Nodes), len(s.Recording.Steps), len(s.Recording.Misses))
 	}
-	expression("small", "", "(y + z)*x/(y + z)")
-	expression("softmax", "X: matrix; W: matrix; b: vector", "sum(log(softmax(dot(X, W) + b)) * X[1:3].T[0] + 0*1)")
-	expression("hostile", "", `(x + 1)*0 + exp(log(y))`)
-	expression("wide", "x: vector; y: vector", wide(5000))
-	expression("deep", "x: vector; y: vector", deep(160))
+	write("small", record(t, "+fast_run", "", "(y + z)*x/(y + z)"))
+	write("softmax", record(t, "+fast_run", "X: matrix; W: matrix; b: vector", "sum(log(softmax(dot(X, W) + b)) * X[1:3].T[0] + 0*1)"))
+	write("wide", record(t, "+fast_run", "x: vector; y: vector", wide(5000)))
+	write("deep", record(t, "+fast_run", "x: vector; y: vector", deep(160)))
 	demo, plan := network(t, "../tool/demo/tdnnf.config", demoChunk, "+fast_run")
 	write("demo", demo)
 	full, _ := network(t, "../../shared/models/tdnnf_1k.config", demoChunk, "+fast_run")
@@ -51,7 +56,7 @@ func TestSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write("profile", p)
+	write("profile", &view.Subject{Recording: p})
 }
 
 // wide is a sum of n products, which have much in common.

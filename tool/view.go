@@ -1,0 +1,360 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/view"
+)
+
+func viewVerb() Verb {
+	return Verb{
+		Name:     "view",
+		Args:     "MODEL|EXPR|PROFILE",
+		Minus:    true,
+		Synopsis: "make or serve a page on which to watch the optimizer",
+		Detail: `
+Optimizes a request to MODEL, or an expression, and makes a page of what the optimizer did: the graph after every step, what changed and
+by which rule, the passes as a timeline, why rules did not fire, and for a network its commands before and after with the memory in
+use. A PROFILE, a file of "$0 profile --format=json", gives the timeline alone. An argument is an expression unless a file of that name
+exists. A page itself can be served again.
+
+--output writes the page to one file, which needs no network. --listen serves it, until a signal ends it; then the page also optimizes
+expressions that are typed there, with the passes that are ticked, checks rules, and says why rules do not fire at any step. The address
+is HOST:PORT; the default serves this machine alone, on any free port. With neither, the page goes to standard output.`,
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
+			f := &viewFlags{cfg: cfg, net: declareNetwork(cfg, fs)}
+			f.net.watch = declareWatch(fs)
+			fs.StringVar(&f.in.Variables, "vars", "", "Variables of an expression and their types")
+			fs.StringVar(&f.in.Grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
+			fs.Func("rule", "Add a rewrite PATTERN => PATTERN to canonicalize; may be repeated", func(text string) error {
+				f.in.Rules += text + "\n"
+				return nil
+			})
+			fs.Func("rules", "Add the rules of FILE to the groups that it names; may be repeated", func(file string) error {
+				text, err := fileio.ReadFile(file, fileio.MaxText)
+				f.in.Rules += string(text) + "\n"
+				return err
+			})
+			fs.StringVar(&f.output, "output", "", "Write the page to this file; \"-\" is standard output")
+			fs.Var((*listenFlag)(&f.listen), "listen", "Serve the page at this address; without a value at "+anyPort)
+			return func(ctx context.Context, c *Console, args []string) error {
+				args = f.takeAddress(args)
+				if err := wantArgs(args, 1, 1, "MODEL, EXPR or PROFILE"); err != nil {
+					return err
+				}
+				return f.run(ctx, c, args[0])
+			}
+		},
+	}
+}
+
+// anyPort is the default of --listen.
+const anyPort = "127.0.0.1:0"
+
+// listenFlag is an address; the flag without a value stands for anyPort.
+type listenFlag string
+
+func (l *listenFlag) String() string   { return string(*l) }
+func (l *listenFlag) IsBoolFlag() bool { return true }
+
+// address is what an address looks like, and no file or expression does.
+var address = regexp.MustCompile(`^[^\s/]*:[0-9]+$`)
+
+// takeAddress takes the address of --listen from the arguments, if it stands there.
+func (f *viewFlags) takeAddress(args []string) []string {
+	i := slices.IndexFunc(args, address.MatchString)
+	if f.listen != anyPort || len(args) != 2 || i < 0 {
+		return args
+	}
+	f.listen = args[i]
+	return slices.Delete(slices.Clone(args), i, i+1)
+}
+
+// Set takes the address.
+func (l *listenFlag) Set(value string) error {
+	switch value {
+	case "true":
+		value = anyPort
+	case "false":
+		value = ""
+	}
+	*l = listenFlag(value)
+	if value == "" {
+		return nil
+	}
+	_, _, err := net.SplitHostPort(value)
+	return err
+}
+
+// viewFlags are the flags of view.
+type viewFlags struct {
+	cfg            *Config
+	net            *networkFlags
+	in             view.Input
+	output, listen string
+}
+
+// run runs the verb.
+func (f *viewFlags) run(ctx context.Context, c *Console, arg string) error {
+	if sameFile(arg, f.output) {
+		return Usagef("%s is an input and would be overwritten", arg)
+	}
+	s, err := f.subject(ctx, c, arg)
+	if err != nil {
+		return err
+	}
+	if s.Run != nil {
+		if err := s.AddMisses(ctx); err != nil {
+			return err
+		}
+	}
+	write := func(w io.Writer) error { return view.WritePage(w, s.Recording) }
+	switch {
+	case f.listen == "" && (f.output == "" || f.output == "-"):
+		return write(fileio.Writer(ctx, c.Data))
+	case f.output != "":
+		if err := writeTo(ctx, c.Stdout, f.output, write); err != nil {
+			return err
+		}
+	}
+	if f.listen == "" {
+		return nil
+	}
+	return f.serve(ctx, c, s)
+}
+
+// serve serves the page of a subject.
+func (f *viewFlags) serve(ctx context.Context, c *Console, s *view.Subject) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return err
+	}
+	server := view.NewServer(&viewEngine{f.cfg}, s, f.in)
+	if host, _, err := net.SplitHostPort(f.listen); err == nil {
+		server.Name(host)
+	}
+	c.Print("http://%s/\n", l.Addr())
+	if err := c.Stdout.Flush(); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return server.Serve(ctx, l)
+}
+
+// subject records what the argument says.
+func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (*view.Subject, error) {
+	query, _, err := f.net.passes.build()
+	if err != nil {
+		return nil, err
+	}
+	f.in.Query = query
+	head, err := headOf(arg)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && arg != "-":
+		f.in.Expr = arg
+		return f.expression(ctx, c)
+	case err != nil:
+		return nil, err
+	case bytes.HasPrefix(head, []byte("<!DOCTYPE html>")):
+		r, err := readPage(arg)
+		return &view.Subject{Recording: r}, err
+	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
+		p, err := readProfile(arg)
+		if err != nil {
+			return nil, err
+		}
+		r, err := view.NewProfile(p)
+		return &view.Subject{Recording: r}, err
+	}
+	return f.network(ctx, c, arg)
+}
+
+// readPage reads the recording in a page.
+func readPage(name string) (*view.Recording, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r, err := view.ReadPage(fileio.Limit(file, "the page", fileio.MaxText))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+// headOf returns the first bytes of a file; "-" has none.
+func headOf(name string) ([]byte, error) {
+	if name == "-" {
+		return nil, nil
+	}
+	file, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) || err != nil && !fileLike(name) {
+		return nil, os.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	head := make([]byte, 64)
+	n, err := file.Read(head)
+	if err == io.EOF {
+		err = nil
+	}
+	return head[:n], err
+}
+
+// fileLike reports whether something of that name exists.
+func fileLike(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// expression records the optimization of an expression.
+func (f *viewFlags) expression(ctx context.Context, c *Console) (*view.Subject, error) {
+	e, err := newViewExpr(f.cfg, f.in)
+	if err != nil {
+		return nil, err
+	}
+	ctx, told := f.net.watch.start(ctx, c, e.opt)
+	s, err := e.record(ctx)
+	told()
+	return f.repeatable(s), err
+}
+
+// repeatable makes a subject keep to --max-rewrites when it is repeated.
+func (f *viewFlags) repeatable(s *view.Subject) *view.Subject {
+	if s == nil || f.net.watch.most < 0 {
+		return s
+	}
+	run := s.Run
+	s.Run = func(ctx context.Context) error {
+		opts := rewrite.OptionsFrom(ctx)
+		if opts.Allow == nil {
+			opts.Allow = rewrite.Budget(f.net.watch.most)
+			ctx = rewrite.WithOptions(ctx, opts)
+		}
+		return run(ctx)
+	}
+	return s
+}
+
+// network records the optimization of a request to a network.
+func (f *viewFlags) network(ctx context.Context, c *Console, model string) (*view.Subject, error) {
+	_, opt, err := f.net.passes.build()
+	if err != nil {
+		return nil, err
+	}
+	r := view.NewRecorder()
+	f.net.observe = r.Watch
+	query, p, err := f.net.build(ctx, c, model, pipeline.Options{Record: true})
+	if err != nil {
+		return nil, err
+	}
+	s, err := networkSubject(r, opt, p, model)
+	if err != nil {
+		return nil, err
+	}
+	s.Recording.Query = query
+	return f.repeatable(s), nil
+}
+
+// networkSubject returns the subject of a plan that was recorded. The optimizer must be built from
+// the query of the plan.
+func networkSubject(r *view.Recorder, opt *optdb.Optimizer, p *pipeline.Plan, model string) (*view.Subject, error) {
+	if p.Profile == nil {
+		return nil, errNotOptimized
+	}
+	s := &view.Subject{Optimizer: opt}
+	s.Recording = r.Recording(opt, p.Profile, &view.Network{Compiled: p.Compiled, Optimized: p.Optimized, Info: p.Info(p.Optimized)})
+	s.Recording.Title, s.Recording.Subject = model, model
+	s.Run = func(ctx context.Context) error {
+		_, err := passes.Optimize(ctx, p.Compiled, p.Net, opt, nil)
+		return err
+	}
+	return s, s.Recording.AddProfile(newFunctionProfile(model, p))
+}
+
+// viewExpr is an expression to record.
+type viewExpr struct {
+	flags *exprFlags
+	text  string
+	opt   *optdb.Optimizer
+}
+
+// newViewExpr reads what a page or the command line asks for.
+func newViewExpr(cfg *Config, in view.Input) (*viewExpr, error) {
+	f := &exprFlags{cfg: cfg, db: cfg.Database(), vars: in.Variables, grad: in.Grad, query: in.Query}
+	if f.query == "" {
+		f.query = defaultQuery
+	}
+	for _, name := range in.Without {
+		f.query += " -" + name
+	}
+	if err := addLooseRules(f, in.Rules); err != nil {
+		return nil, err
+	}
+	opt, err := f.optimizer()
+	return &viewExpr{f, in.Expr, opt}, err
+}
+
+// record optimizes the expression.
+func (e *viewExpr) record(ctx context.Context) (*view.Subject, error) {
+	s, err := view.Record(ctx, e.opt, func() (*fgraph.FunctionGraph, error) {
+		scope, outputs, err := e.flags.parse(e.text)
+		if err != nil {
+			return nil, err
+		}
+		return tensor.NewGraph(usedInputs(scope, outputs), outputs)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Recording.Title, s.Recording.Subject = excerpt(e.text), e.text
+	s.Recording.Query = e.flags.query
+	return s, nil
+}
+
+// page writes a page on which to watch the expression being optimized.
+func (f *exprFlags) page(ctx context.Context, c *Console, text string) error {
+	opt, err := f.optimizer()
+	if err != nil {
+		return err
+	}
+	s, err := (&viewExpr{f, text, opt}).record(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.AddMisses(ctx); err != nil {
+		return err
+	}
+	if err := c.Stdout.Flush(); err != nil {
+		return err
+	}
+	return view.WritePage(fileio.Writer(ctx, c.Data), s.Recording)
+}
+
+// writeProfilePage writes a page with the timeline of a profile.
+func writeProfilePage(f *profile.Function, w io.Writer) error {
+	r, err := view.NewProfile(f)
+	if err != nil {
+		return err
+	}
+	return view.WritePage(w, r)
+}
