@@ -102,7 +102,7 @@ func (c *classes) of(a *fgraph.Apply) int32 {
 	}
 	n := g.OpNumber(a)
 	if n >= len(c.known) {
-		c.known = append(c.known, make([]int32, n+1-len(c.known)+n/4)...)
+		c.known = append(c.known, make([]int32, n+1-len(c.known)+max(32, n/4))...)
 	}
 	if c.known[n] == 0 {
 		c.known[n] = c.find(a.Op()) + 1

@@ -153,7 +153,7 @@ func (s *search) solve(g *goal) bool {
 		}
 		switch n.kind {
 		case isLiteral:
-			if !s.m.vocab.Equal(n.lit, v) {
+			if !s.m.equal(n.lit, v) {
 				return s.fail(whyConstant, n, v)
 			}
 		case isOr:
@@ -171,6 +171,16 @@ func (s *search) solve(g *goal) bool {
 		g = g.next
 	}
 	return s.accept()
+}
+
+// equal reports whether v is known to be a number.
+func (m *Matcher) equal(l Literal, v *fgraph.Variable) bool {
+	if m.numberer != nil {
+		if _, known := m.numberer.Number(v); !known {
+			return false // most are not, and reading the literal takes longer
+		}
+	}
+	return m.vocab.Equal(l, v)
 }
 
 // call matches the owner of g.v with the call g.n. It returns the remaining goals: those for its

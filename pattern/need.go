@@ -1,12 +1,15 @@
 package pattern
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Needs returns what must be among the inputs of an apply: the calls and numbers that are arguments
-// of the root. If several cases or alternatives have the op at the root, it is one argument of each.
+// Needs returns what must be among the inputs of an apply: calls and numbers that are arguments of
+// the root, a name that is so twice, or nothing else where the op may have several. If several cases
+// or alternatives have the op at the root, each of them has one of these.
 func (s *Substitution) Needs(op fgraph.Op) []rewrite.Need {
 	var needs []rewrite.Need
 	first := true
@@ -16,13 +19,13 @@ func (s *Substitution) Needs(op fgraph.Op) []rewrite.Need {
 				continue
 			}
 			more := k.in.needs(root)
-			switch {
-			case len(more) == 0:
-				return nil
-			case first:
+			if first {
 				needs, first = more, false
-			default:
-				needs = []rewrite.Need{either(needs[0], more[0])}
+				continue
+			}
+			needs = needs[:min(len(needs), len(more))]
+			for i := range needs {
+				needs[i] = either(needs[i], more[i])
 			}
 		}
 	}
@@ -41,15 +44,24 @@ func (n *node) roots() []*node {
 	return list
 }
 
-// needs returns what the arguments of a call need.
+// needs returns what the arguments of a call need, the rarest first.
 func (m *Matcher) needs(call *node) []rewrite.Need {
-	var needs []rewrite.Need
+	var ops, numbers []rewrite.Need
 	for _, arg := range call.args {
-		if n, ok := m.need(arg); ok {
-			needs = append(needs, n)
+		switch n, ok := m.need(arg); {
+		case ok && n.Constant:
+			numbers = append(numbers, n)
+		case ok:
+			ops = append(ops, n)
 		}
 	}
-	return needs
+	if c, ok := call.expr.(*Call); ok && len(sameArgs(c.Args)) > 0 {
+		ops = append(ops, rewrite.Need{Same: true})
+	}
+	if !call.hasRest && call.op.MinInputs != call.op.MaxInputs && len(call.args) == 1 {
+		ops = append(ops, rewrite.Need{Counts: []int{len(call.args)}})
+	}
+	return append(ops, numbers...)
 }
 
 // need returns what can be matched by an argument, unless it is anything.
@@ -60,7 +72,7 @@ func (m *Matcher) need(arg *node) (rewrite.Need, bool) {
 		if !ok {
 			return rewrite.Need{}, false
 		}
-		return rewrite.Need{Ops: b.Broadcasts(), Constant: true}, true
+		return rewrite.Need{Through: b.Broadcasts(), Constant: true}, true
 	case isCall:
 		return rewrite.Need{Ops: arg.op.Tracks}, len(arg.op.Tracks) > 0
 	case isOr:
@@ -79,6 +91,8 @@ func (m *Matcher) need(arg *node) (rewrite.Need, bool) {
 
 // either returns the need of which each of two is a case.
 func either(a, b rewrite.Need) rewrite.Need {
-	ops := append(a.Ops[:len(a.Ops):len(a.Ops)], b.Ops...)
-	return rewrite.Need{Ops: ops, Constant: a.Constant || b.Constant}
+	return rewrite.Need{
+		Ops: slices.Concat(a.Ops, b.Ops), Through: slices.Concat(a.Through, b.Through), Counts: slices.Concat(a.Counts, b.Counts),
+		Constant: a.Constant || b.Constant, Same: a.Same || b.Same,
+	}
 }

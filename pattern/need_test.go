@@ -32,6 +32,13 @@ func TestNeeds(t *testing.T) {
 		{toys{}, toy("add"), "(add (mul x y) (exp y)) => x\n(mul x y) => x", "mul; exp"},
 		{toys{}, nil, "(add (mul x y) (exp y)) => x\n(mul x y) => x", ""},
 		{toys{}, nil, "(add (mul x y) (exp y)) => x\n(add (op1 x y) x) => x", "mul op1"},
+		{toys{}, nil, "(add (mul x y) (exp y)) => x\n(add (op1 x y) x (op1 x)) => x", "mul op1; exp op1"},
+		{toys{}, nil, "(true_div x x) => x", "same"},
+		{toys{}, nil, "(true_div x@(exp y) x) => x", "exp; same"},
+		{valuedToys{}, nil, "(add 2 (exp x) _) => x", "exp; constant"},
+		{toys{}, nil, "(add x) => x\n(add x x ...r) => x", "same 1 inputs"},
+		{toys{}, nil, "(add x ...r) => x", ""},
+		{valuedToys{}, nil, "(exp 1) => 2", "constant"},
 	} {
 		var r pattern.Rule
 		for _, text := range strings.Split(c.rule, "\n") {
@@ -60,6 +67,15 @@ func needsText(needs []rewrite.Need) string {
 		}
 		if n.Constant {
 			words = append(words, "constant")
+		}
+		for _, t := range n.Through {
+			words = append(words, "through "+fmt.Sprint(t))
+		}
+		if n.Same {
+			words = append(words, "same")
+		}
+		for _, k := range n.Counts {
+			words = append(words, fmt.Sprint(k, " inputs"))
 		}
 		list = append(list, strings.Join(words, " "))
 	}

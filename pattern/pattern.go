@@ -75,15 +75,16 @@ func (o *options) functionHint(name string) string {
 
 // A Matcher finds matches of a pattern in graphs. It is safe for concurrent use.
 type Matcher struct {
-	pattern Pattern
-	vocab   Vocabulary
-	opts    *options
-	root    *node
-	guards  []guard
-	slots   []string
-	rests   []string
-	params  []string
-	pool    sync.Pool
+	pattern  Pattern
+	vocab    Vocabulary
+	numberer Numberer // the vocabulary, if it is one
+	opts     *options
+	root     *node
+	guards   []guard
+	slots    []string
+	rests    []string
+	params   []string
+	pool     sync.Pool
 }
 
 // NewMatcher returns the matcher of a pattern. It reports all mistakes in the pattern together.
@@ -103,6 +104,7 @@ func NewMatcher(v Vocabulary, text string, list ...Option) (*Matcher, error) {
 // matcher compiles a pattern. c.used must be set before.
 func (c *compiler) matcher(p Pattern) *Matcher {
 	m := &Matcher{pattern: p, vocab: c.vocab, opts: c.opts}
+	m.numberer, _ = c.vocab.(Numberer)
 	if _, ok := rootCall(p.Expr); !ok {
 		c.fault(0, ErrForm, "the pattern is not an op applied to arguments")
 	}

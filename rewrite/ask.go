@@ -50,7 +50,7 @@ func (a *asker) factsOf(n *fgraph.Apply) facts {
 	}
 	at := a.g.OpNumber(n)
 	if at >= len(a.facts) {
-		a.facts = append(a.facts, make([]facts, at+1-len(a.facts)+len(a.facts)/4)...)
+		a.facts = append(a.facts, make([]facts, at+1-len(a.facts)+max(32, len(a.facts)/4))...)
 	}
 	f := &a.facts[at]
 	if f.list == nil {
@@ -65,17 +65,33 @@ func (a *asker) signsOf(n *fgraph.Apply) sign {
 	if len(inputs) == 0 || len(inputs) > mostSeen {
 		return unknown
 	}
-	s := anything
+	s := anything | count(len(inputs))
+	if len(inputs) > 2 || len(inputs) == 2 && (inputs[0] == inputs[1]) {
+		s |= same // or it may be
+	}
 	for _, v := range inputs {
 		switch {
 		case v == nil:
 		case v.Owner() != nil:
-			s |= a.factsOf(v.Owner()).sign
+			if s |= a.factsOf(v.Owner()).sign; s&through != 0 && s&number == 0 && a.seesConstant(v.Owner()) {
+				s |= number
+			}
 		case v.IsConstant():
-			s |= constant
+			if s&constant != 0 {
+				s |= same // or it may be
+			}
+			s |= constant | number
 		}
 	}
 	return s
+}
+
+// seesConstant reports whether an input of an apply is a constant, or is computed by an op that is
+// seen through.
+func (a *asker) seesConstant(n *fgraph.Apply) bool {
+	return slices.ContainsFunc(n.Inputs(), func(v *fgraph.Variable) bool {
+		return v != nil && (v.IsConstant() || v.Owner() != nil && a.factsOf(v.Owner()).sign&through != 0)
+	})
 }
 
 // rulesFor returns the list of rules that track the op of n, and those of them that have to be

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"reflect"
 	"slices"
+	"sync/atomic"
 
 	"github.com/nnopt/nnopt/fgraph"
 )
@@ -21,6 +22,7 @@ type ruleSet struct {
 	groups      map[int]*ruleSet            // the rules of groups among the rules
 	signs       signs                       // the bits of what rules need
 	siever      siever
+	spare       atomic.Pointer[[]ruleState] // memory that a run has left
 }
 
 // is reports whether s was made of these rules. s may be nil.
@@ -104,6 +106,16 @@ func (s *ruleSet) begin(opts *Options, g *fgraph.FunctionGraph) []transformFunc 
 	return fns
 }
 
+// states returns the counters of the rules for one run.
+func (s *ruleSet) states() []ruleState {
+	spare := s.spare.Swap(nil)
+	if spare == nil {
+		return make([]ruleState, len(s.rules))
+	}
+	clear(*spare)
+	return *spare
+}
+
 // dispatch finds the rules that track an op, in the order of the rules.
 type dispatch struct {
 	*ruleSet
@@ -155,7 +167,7 @@ func (t *opTable[T]) get(op fgraph.Op) (value T, ok bool) {
 	return value, false
 }
 
-// set sets the value for a new op. All ops have one Go type.
+// set sets the value for an op. All ops have one Go type.
 func (t *opTable[T]) set(op fgraph.Op, value T) {
 	if _, equals := op.(fgraph.OpEqualer); !equals && isPlain(reflect.TypeOf(op)) {
 		if t.plain == nil {
@@ -168,6 +180,12 @@ func (t *opTable[T]) set(op fgraph.Op, value T) {
 		t.byHash = make(map[uint64][]opEntry[T])
 	}
 	h := fgraph.HashOp(op)
+	for i, e := range t.byHash[h] {
+		if fgraph.OpsEqual(e.op, op) {
+			t.byHash[h][i].value = value
+			return
+		}
+	}
 	t.byHash[h] = append(t.byHash[h], opEntry[T]{op, value})
 }
 

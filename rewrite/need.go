@@ -8,11 +8,13 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// A Need is a condition on the inputs of an apply: an op that one of Ops selects computes one of
-// them or, if Constant is set, one is a constant.
+// A Need is a condition on the inputs of an apply. It holds if one of its parts does.
 type Need struct {
-	Ops      []Track
-	Constant bool
+	Ops      []Track // an op that one of these selects computes an input
+	Constant bool    // an input is a constant
+	Through  []Track // an input is a constant, or is computed by one of these ops from a constant
+	Same     bool    // two inputs are one variable, or constants
+	Counts   []int   // there are so many inputs
 }
 
 // A Needer is a node rewriter that proposes something only if the inputs of an apply meet
@@ -37,14 +39,25 @@ func needsOf(r NodeRewriter, op fgraph.Op) []Need {
 type sign uint64
 
 const (
-	anything  sign = 1 << 0
-	constant  sign = 1 << 1
-	unknown        = ^sign(0)
-	firstBit       = 2
-	mostSigns      = 64 - firstBit
+	anything sign = 1 << iota
+	constant      // an input is a constant
+	number        // or is computed from a constant by an op that is seen through
+	through       // an input is computed by such an op
+	same          // two inputs are the same
+	counted       // there is one input; the next bits stand for more
+)
+
+const (
+	mostCounted = 4 // inputs from here on share a bit
+	firstBit    = 5 + mostCounted
+	mostSigns   = 64 - firstBit
+	unknown     = ^sign(0)
 	// mostSeen bounds the inputs of an apply that a driver looks at for the signs of it.
 	mostSeen = 64
 )
+
+// count returns the bit of a number of inputs.
+func count(n int) sign { return counted << (max(1, min(n, mostCounted)) - 1) }
 
 // signs gives tracks their bits.
 type signs struct {
@@ -81,16 +94,26 @@ func (s *signs) bit(t Track) sign {
 	if t.op != nil {
 		have, _ = of.ops.get(t.op)
 	}
-	if have == 0 {
-		have = 1 << (firstBit + s.used%mostSigns)
+	if have&^through == 0 {
+		have |= 1 << (firstBit + s.used%mostSigns)
 		s.used++
-		if t.op != nil {
-			of.ops.set(t.op, have)
-		} else {
-			of.all = have
-		}
+		of.set(t, have)
 	}
-	return have
+	return have &^ through
+}
+
+// see makes the ops that a track selects ops that are seen through.
+func (s *signs) see(t Track) {
+	have := s.bit(t)
+	s.byType[t.typ].set(t, have|through)
+}
+
+func (s *typeSigns) set(t Track, to sign) {
+	if t.op != nil {
+		s.ops.set(t.op, to)
+	} else {
+		s.all = to
+	}
 }
 
 // all returns the bits of which one must be among the signs of an apply, for each of the two
@@ -98,25 +121,41 @@ func (s *signs) bit(t Track) sign {
 func (s *signs) all(needs []Need) [2]sign {
 	var list []sign
 	for _, n := range needs {
-		var any sign
-		if n.Constant {
-			any = constant
-		}
-		for _, t := range n.Ops {
-			any |= s.bit(t)
-		}
-		if any != 0 {
+		if any := s.any(n); any != 0 {
 			list = append(list, any)
 		}
 	}
+	const frequent = constant | number
 	slices.SortStableFunc(list, func(a, b sign) int {
-		if (a|b)&constant != 0 && a&constant != b&constant {
-			return int(a&constant) - int(b&constant) // constants are frequent
+		if (a&frequent == 0) != (b&frequent == 0) {
+			return int(a&frequent) - int(b&frequent)
 		}
 		return bits.OnesCount64(uint64(a)) - bits.OnesCount64(uint64(b))
 	})
 	list = append(list, anything, anything)
 	return [2]sign(list)
+}
+
+// any returns the bits of which one must be among the signs of an apply.
+func (s *signs) any(n Need) sign {
+	var any sign
+	if n.Constant {
+		any |= constant
+	}
+	if n.Same {
+		any |= same
+	}
+	for _, t := range n.Ops {
+		any |= s.bit(t)
+	}
+	for _, t := range n.Through {
+		s.see(t)
+		any |= number
+	}
+	for _, k := range n.Counts {
+		any |= count(k)
+	}
+	return any
 }
 
 // A prospect is a rule of a list, and the bits that it needs: one of each.

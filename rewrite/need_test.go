@@ -22,6 +22,8 @@ func TestNeeds(t *testing.T) {
 		"nothing": nil, "a": {a}, "b": {b}, "a and b": {a, b}, "a or b": {{Ops: slices.Concat(a.Ops, b.Ops)}},
 		"constant": {c}, "a and constant": {c, a}, "alike": {{Ops: []Track{TrackOp(alike{"x", 1})}}},
 		"type": {{Ops: []Track{TrackType[inplaceOp]()}}}, "empty": {{}}, "many": {{Ops: many}}, "last": {{Ops: many[len(many)-1:]}},
+		"number": {{Through: list(TrackOp(op("see")), TrackType[inplaceOp]())}}, "see": {{Ops: list(TrackOp(op("see")))}},
+		"same": {{Same: true}}, "one": {{Counts: list(1)}}, "two or four": {{Counts: list(2, 4)}},
 	}
 	var names []string
 	for name := range needs {
@@ -33,15 +35,20 @@ func TestNeeds(t *testing.T) {
 		inputs []*fgraph.Variable
 		want   string // besides nothing and empty
 	}{
-		"root0": {nil, "a, a and b, a and constant, a or b, alike, b, constant, last, many, type"},
-		"root1": {list(x, x), ""},
-		"root2": {list(call(op("a"), x), x), "a, a or b"},
-		"root3": {list(call(op("a"), x), call(op("b"), k)), "a, a and b, a or b, b"},
-		"root4": {list(call(op("a"), x), k), "a, a and constant, a or b, constant"},
-		"root5": {list(call(alike{"x", 2}, x)), "alike"},
-		"root6": {list(call(inplaceOp("x"), x)), "type"},
-		"root7": {list(call(many[3].Op(), x)), "many"},
-		"root8": {append(slices.Repeat(list(x), mostSeen), call(op("a"), x)), "a, a and b, a and constant, a or b, alike, b, constant, last, many, type"},
+		"root0": {nil, strings.Join(names, ", ")},
+		"root1": {list(x, x), "same, two or four"},
+		"root2": {list(call(op("a"), x), x), "a, a or b, two or four"},
+		"root3": {list(call(op("a"), x), call(op("b"), k)), "a, a and b, a or b, b, two or four"},
+		"root4": {list(call(op("a"), x), k), "a, a and constant, a or b, constant, number, two or four"},
+		"root5": {list(call(alike{"x", 2}, x)), "alike, one"},
+		"root6": {list(call(inplaceOp("x"), x)), "type, one"},
+		"root7": {list(call(many[3].Op(), x)), "many, one"},
+		"root8": {append(slices.Repeat(list(x), mostSeen), call(op("a"), x)), strings.Join(names, ", ")},
+		"root9": {list(call(op("see"), x), x), "see, two or four"},
+		"rootA": {list(x, call(op("see"), x, k)), "see, number, two or four"},
+		"rootB": {list(call(inplaceOp("y"), call(op("see"), k))), "type, number, one"},
+		"rootC": {list(x, call(op("b"), x), input("y")), "a or b, b, same"}, // there may be two that are the same
+		"rootD": {list(k, fgraph.NewConstant(num, 2, "")), "constant, number, same, two or four"},
 	}
 	asked := make(map[string]map[string]bool)
 	var rules []NodeRewriter
@@ -60,7 +67,7 @@ func TestNeeds(t *testing.T) {
 	for name, r := range roots {
 		outs = append(outs, call(root(name), r.inputs...))
 	}
-	g := newGraph(t, list(x), outs)
+	g := newGraph(t, list(x, roots["rootC"].inputs[2]), outs)
 	all := len(names) * len(roots)
 	for driver, d := range map[string]GraphRewriter{
 		"walk": In2Out("walk", rules...), "equilibrium": &Equilibrium{Rules: rules}, "group": In2Out("group", &Group{Name: "group", Rules: rules}),
