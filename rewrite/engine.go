@@ -19,6 +19,7 @@ const checkEvery = 256
 type engine struct {
 	Handle
 	opts     *Options
+	fns      []transformFunc
 	rules    []ruleState
 	asker    asker
 	tally    tally
@@ -33,13 +34,10 @@ type engine struct {
 
 // ruleState has the counters of a rule in one run of a driver.
 type ruleState struct {
-	fn      transformFunc
-	name    string
-	applied int
-	refused int
-	created int
-	time    time.Duration
-
+	applied  int
+	refused  int
+	created  int
+	time     time.Duration
 	counters []profile.Counter // by Context.Count
 }
 
@@ -54,11 +52,7 @@ func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewri
 	}
 	e := &engine{Handle: newHandle(ctx, g, rec, pass), opts: optionsFrom(ctx)}
 	e.c = Context{ctx: ctx, g: g, opts: e.opts, pass: pass}
-	e.rules = make([]ruleState, len(rules))
-	fns := set.begin(e.opts, g)
-	for i := range rules {
-		e.rules[i] = ruleState{fn: fns[i], name: set.names[i]}
-	}
+	e.fns, e.rules = set.begin(e.opts, g), set.states()
 	e.asker = newAsker(set, e.opts, g, false)
 	if rec.Enabled() {
 		e.tally = newTally(set)
@@ -74,13 +68,14 @@ func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewri
 func (e *engine) close() {
 	e.g.Detach(&e.changes)
 	e.watch.end(e.g)
+	defer func() { e.asker.spare.Store(&e.rules) }()
 	if !e.rec.Enabled() {
 		return
 	}
 	attempts := e.tally.attempts(e.asker.ruleSet)
 	for i := range e.rules {
 		r := &e.rules[i]
-		e.rec.AddRule(profile.RuleRecord{Name: r.name, Attempts: attempts[i], Applied: r.applied,
+		e.rec.AddRule(profile.RuleRecord{Name: e.asker.names[i], Attempts: attempts[i], Applied: r.applied,
 			Refused: r.refused, Created: r.created, Time: r.time, Counters: r.counters})
 		e.rec.Changed(r.applied)
 	}
@@ -109,51 +104,71 @@ func (e *engine) visit(n *fgraph.Apply) (int, error) {
 	}
 	list, ask := e.asker.rulesFor(n)
 	e.tally.visit(list)
-	for _, i := range ask {
-		fired, err := e.try(i, n)
+	for len(ask) > 0 {
+		asked, fired, err := e.try(ask, n)
 		if fired || err != nil {
-			e.tally.stop(list, i)
-			return i, err
+			e.tally.stop(list, ask[asked])
+			return ask[asked], err
 		}
+		ask = ask[asked+1:]
 	}
 	return -1, nil
 }
 
-// try shows n to a rule and makes the replacements that it proposes. It treats failures
-// according to the options.
-func (e *engine) try(i int, n *fgraph.Apply) (fired bool, err error) {
-	r := &e.rules[i]
-	start := e.rec.Now()
-	fired, err = e.fire(r, n)
-	r.time += e.rec.Since(start)
+// try shows n to rules until one fires or fails, and returns the index of the last one in ask. It
+// treats failures according to the options.
+func (e *engine) try(ask []int, n *fgraph.Apply) (asked int, fired bool, err error) {
+	asked, fired, err = e.fire(ask, n)
+	i := ask[asked]
 	if err != nil {
-		return false, e.opts.fail(e.c.ctx, &Error{Pass: e.pass, Rule: r.name, Node: n.String(), Err: err})
+		return asked, false, e.opts.fail(e.c.ctx, &Error{Pass: e.pass, Rule: e.asker.names[i], Node: n.String(), Err: err})
 	}
 	if fired && e.limit != nil {
-		if err := e.limit.exceeded(r); err != nil {
+		if err := e.limit.exceeded(e.asker.names[i], &e.rules[i]); err != nil {
 			e.stopped = true
-			return true, e.opts.fail(e.c.ctx, &Error{Pass: e.pass, Err: err})
+			return asked, true, e.opts.fail(e.c.ctx, &Error{Pass: e.pass, Err: err})
 		}
 	}
-	return fired, nil
+	return asked, fired, nil
 }
 
-// fire makes one attempt. It turns a panic of the rule or a feature into an error and leaves the
-// graph unchanged then.
-func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
+// fire shows n to rules until one fires or fails, and makes the replacements that it proposes. It
+// returns the index of the last rule in ask. It turns a panic of a rule or a feature into an error
+// and leaves the graph unchanged then.
+func (e *engine) fire(ask []int, n *fgraph.Apply) (asked int, fired bool, err error) {
+	start := e.rec.Now()
 	defer func() {
 		if p := recover(); p != nil {
 			e.g.Thaw()
 			fired, err = false, &PanicError{Value: p, Stack: debug.Stack()}
 		}
+		e.rules[ask[asked]].time += e.rec.Since(start)
 	}()
-	e.c.rule, e.c.node = r.name, n
+	e.c.node = n
+	for at, i := range ask {
+		asked = at
+		if fired, err = e.attempt(i, n); fired || err != nil {
+			break
+		}
+		if at+1 < len(ask) && e.rec.Enabled() {
+			now := e.rec.Now()
+			e.rules[i].time += now.Sub(start)
+			start = now
+		}
+	}
+	return asked, fired, err
+}
+
+// attempt shows n to a rule and makes the replacements that it proposes.
+func (e *engine) attempt(i int, n *fgraph.Apply) (fired bool, err error) {
+	r := &e.rules[i]
+	e.c.rule = e.asker.names[i]
 	if e.rec.Enabled() {
 		e.c.counters = &r.counters
 	}
 	e.proposed = false
 	e.g.Freeze()
-	res, err := r.fn(&e.c, n)
+	res, err := e.fns[i](&e.c, n)
 	if e.g.Thaw() {
 		return false, fmt.Errorf("%w: its function tries to change the graph itself, which is left to the driver", ErrRule)
 	}
@@ -170,13 +185,18 @@ func (e *engine) fire(r *ruleState, n *fgraph.Apply) (fired bool, err error) {
 	if err := e.collect(n, res); err != nil || len(e.pairs) == 0 {
 		return false, err
 	}
+	return e.make(r, n, res.Remove)
+}
+
+// make makes the replacements in e.pairs in the name of the rule that was asked last.
+func (e *engine) make(r *ruleState, n *fgraph.Apply, remove []*fgraph.Variable) (done bool, err error) {
 	var ev Event
 	if e.limit != nil && e.limit.logs(r) {
-		ev = newEvent(e.pass, r.name, n, e.pairs)
+		ev = newEvent(e.pass, e.c.rule, n, e.pairs)
 	}
 	e.changes.clear()
 	refused := e.refused
-	if err = e.replace(r.name, n, e.pairs, res.Remove); err != nil {
+	if err = e.replace(e.c.rule, n, e.pairs, remove); err != nil {
 		e.changes.clear()
 		r.refused += e.refused - refused
 		if !vetoed(err) {

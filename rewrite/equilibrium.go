@@ -116,10 +116,7 @@ func (r *equilibrium) pass(first bool) (bool, error) {
 	}
 	start, commits := r.rec.Now(), r.g.Commits()
 	var p profile.Pass
-	before := make([]int, len(r.rules))
-	for i := range r.rules {
-		before[i] = r.rules[i].applied
-	}
+	before := r.applied()
 	globals, final := len(r.Globals), len(r.Globals)+len(r.Final)
 	r.changes.clear()
 	err := r.run(&p, 0, globals)
@@ -135,9 +132,9 @@ func (r *equilibrium) pass(first bool) (bool, error) {
 		r.rec.Nodes(p.Nodes)
 		err = r.drain()
 	}
-	for i := range r.rules {
-		if n := r.rules[i].applied - before[i]; n > 0 {
-			p.Rules = append(p.Rules, profile.RuleCount{Name: r.rules[i].name, Count: n})
+	for i, n := range r.applied() {
+		if n -= before[i]; n > 0 {
+			p.Rules = append(p.Rules, profile.RuleCount{Name: r.asker.names[i], Count: n})
 		}
 	}
 	r.changes.clear()
@@ -147,6 +144,18 @@ func (r *equilibrium) pass(first bool) (bool, error) {
 	}
 	r.record(p, start)
 	return r.g.Commits() != commits, err
+}
+
+// applied returns how often each rule has fired, or nil if nobody wants to know.
+func (r *equilibrium) applied() []int {
+	if !r.rec.Enabled() {
+		return nil
+	}
+	counts := make([]int, len(r.rules))
+	for i := range counts {
+		counts[i] = r.rules[i].applied
+	}
+	return counts
 }
 
 // fill queues the applies that the pass starts with.

@@ -62,12 +62,12 @@ func (l *limit) logMember(name string, before, after int) {
 	}
 }
 
-// exceeded returns a [MaxUseError] if r fired too often, or nil.
-func (l *limit) exceeded(r *ruleState) error {
+// exceeded returns a [MaxUseError] if a rule fired too often, or nil.
+func (l *limit) exceeded(rule string, r *ruleState) error {
 	if r.applied <= l.most {
 		return nil
 	}
-	err := &MaxUseError{Rule: r.name, Uses: r.applied, Nodes: l.nodes, MaxUse: l.ratio}
+	err := &MaxUseError{Rule: rule, Uses: r.applied, Nodes: l.nodes, MaxUse: l.ratio}
 	err.Lap, err.Repeats = lap(l.events)
 	return err
 }

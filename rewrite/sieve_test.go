@@ -130,7 +130,11 @@ func TestTallyWithErrors(t *testing.T) {
 		g := newGraph(t, list(x), list(call(op("f"), call(op("f"), x))))
 		rec := profile.New("test", "")
 		ctx := WithOptions(context.Background(), Options{OnFailure: policy})
-		e, err := newEngine(ctx, "pass", nil, rules, g, rec)
+		set, err := newRuleSet(rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := newEngine(ctx, "pass", set, rules, g, rec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +145,7 @@ func TestTallyWithErrors(t *testing.T) {
 		}
 		for i, n := range e.tally.attempts(e.asker.ruleSet) {
 			if n != want[i] {
-				t.Errorf("policy %d: %s was asked %d times, want %d", policy, e.rules[i].name, n, want[i])
+				t.Errorf("policy %d: %s was asked %d times, want %d", policy, set.names[i], n, want[i])
 			}
 		}
 		e.close()

@@ -47,7 +47,7 @@ func WhyNot(ctx context.Context, r NodeRewriter, g *fgraph.FunctionGraph, n *fgr
 		defer g.Detach(h)
 	}
 	before := h.Checkpoint()
-	fired, err := e.fire(&e.rules[0], n)
+	_, fired, err := e.fire([]int{0}, n)
 	if revert := h.Revert(before); revert != nil {
 		return revert.Error()
 	}
