@@ -241,7 +241,8 @@ func (r *reducer) window() {
 		mid := lo + (hi-lo)/2
 		s := r.s.copied()
 		before := len(r.s.nodes)
-		if s.cut(r.best.World, func(i int) bool { return i < mid }) && r.accepts(s) {
+		s.cut(r.best.World, func(i int) bool { return i < mid })
+		if r.accepts(s) {
 			lo, hi = 0, hi-(before-len(r.s.nodes)) // other nodes may be gone, too
 			continue
 		}
@@ -295,7 +296,8 @@ func (r *reducer) eachPart(try func(first, last int) bool) {
 func (r *reducer) cutNodes() {
 	r.eachPart(func(first, last int) bool {
 		s := r.s.copied()
-		return s.cut(r.best.World, func(i int) bool { return first <= i && i < last }) && r.accepts(s)
+		s.cut(r.best.World, func(i int) bool { return first <= i && i < last })
+		return r.accepts(s)
 	})
 }
 

@@ -175,43 +175,41 @@ func (s *sketch) size() []int {
 	return []int{len(s.nodes), len(s.outputs), operands + len(s.inputs)}
 }
 
-// cut makes inputs of the results of nodes. It returns false if a result can't be an input.
-func (s *sketch) cut(w World, gone func(int) bool) bool {
+// cut makes inputs of the results of nodes, except of nodes with a result that is used and can't be
+// an input.
+func (s *sketch) cut(w World, gone func(int) bool) {
 	used := make([]bool, len(s.vars))
-	for i, n := range s.nodes {
-		for _, v := range n.in {
-			used[v] = used[v] || !gone(i)
-		}
-	}
 	for _, o := range s.outputs {
 		used[o.variable] = true
 	}
-	kept := make([]node, 0, len(s.nodes))
-	for i, n := range s.nodes {
-		if !gone(i) {
-			kept = append(kept, n)
+	kept, cut := make([]node, 0, len(s.nodes)), make([]int, 0, len(s.nodes))
+	for i, n := range slices.Backward(s.nodes) {
+		never := func(v int) bool { return used[v] && w.Inputs(s.vars[v].typ) == Never }
+		if gone(i) && !slices.ContainsFunc(n.out, never) {
+			cut = append(cut, n.out...)
 			continue
 		}
-		for _, v := range n.out {
-			if used[v] && !s.admit(w, v) {
-				return false
-			}
+		kept = append(kept, n)
+		for _, v := range n.in {
+			used[v] = true
 		}
 	}
+	slices.Reverse(kept)
 	s.nodes = kept
-	return true
+	for _, v := range slices.Backward(cut) {
+		if used[v] {
+			s.admit(w, v)
+		}
+	}
 }
 
 // admit makes a variable an input.
-func (s *sketch) admit(w World, v int) bool {
-	switch w.Inputs(s.vars[v].typ) {
-	case Never:
-		return false
-	case One:
+func (s *sketch) admit(w World, v int) {
+	if w.Inputs(s.vars[v].typ) == One {
 		for _, in := range s.inputs {
 			if s.vars[in].typ == s.vars[v].typ {
 				s.substitute(v, in)
-				return true
+				return
 			}
 		}
 	}
@@ -219,7 +217,6 @@ func (s *sketch) admit(w World, v int) bool {
 		s.vars[v].name = fmt.Sprintf("v%d", v)
 	}
 	s.inputs = append(s.inputs, v)
-	return true
 }
 
 // substitute makes everybody who uses a variable use another.
