@@ -26,6 +26,7 @@ type Runner struct {
 	total   time.Duration
 	times   []time.Duration // by step
 	bytes   []int64
+	claims  map[claim]bool // that have been checked
 }
 
 type operands struct{ in, out []*array.Array }
@@ -168,7 +169,11 @@ func (r *Runner) step(i int) (err error) {
 		return applyError(r.f.graph, s.apply, err)
 	}
 	if r.f.opts.Check {
-		if err := r.check(i, before); err != nil {
+		err := r.check(i, before)
+		if err == nil {
+			err = r.checkClaims(i)
+		}
+		if err != nil {
 			return applyError(r.f.graph, s.apply, err)
 		}
 	}
