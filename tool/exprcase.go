@@ -41,8 +41,8 @@ func (f *exprFlags) testCase(c *Console, inputs, outputs []*fgraph.Variable, arg
 	for _, a := range args {
 		cas.Values = append(cas.Values, a)
 	}
-	if f.watch.most >= 0 {
-		cas.Budget = &f.watch.most
+	if most := f.watch.budget(); most >= 0 {
+		cas.Budget = &most
 	}
 	if rules != "" {
 		setNote(cas, fieldRules, "\n"+strings.TrimRight(rules, "\n"))

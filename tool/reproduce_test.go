@@ -113,6 +113,9 @@ func TestReproducers(t *testing.T) {
 			t.Chdir(t.TempDir())
 			failed := c.cfg.call("expr", "--vars", "x y: vector", "--query", c.query, text)
 			file := testReproducer(t, c.cfg, failed, c.want, c.blame)
+			if c.query == "+fast_run" {
+				testReproducer(t, c.cfg, c.cfg.call("view", "--output=page.html", "--vars", "x y: vector", text), c.want, c.blame)
+			}
 			// The standard database has no such fault. Another fault is another failure.
 			if got := nnopt(t, "reproduce", file); got.status != statusOK || !strings.Contains(got.stderr, "it does not fail") {
 				t.Errorf("without the fault: %+v", got)
@@ -183,6 +186,12 @@ func TestNetworkReproducers(t *testing.T) {
 	config := file(t, "net.config", smallConfig)
 	model := smallModel(t, smallRun)
 	feats := "ark:" + file(t, "feats", smallFeatures)
+	requests := file(t, "requests.json", `{"a": {"config": "small.config", "request":
+		{"n": 2, "output_t": [0, 9, 1], "input_t": [-1, 9], "need_model_derivative": false, "outputs": ["output"]}}}`)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(requests), "small.config"),
+		[]byte("input-node name=input dim=4\noutput-node name=output input=Append(Offset(input, -1), input)\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	cases, err := filepath.Abs(filepath.Join(recipes, "tdnn_relu_batchnorm_infer"))
 	if err != nil {
 		t.Fatal(err)
@@ -198,6 +207,10 @@ func TestNetworkReproducers(t *testing.T) {
 		{"compile, training", wrong, []string{"compile", "--query=debug", "--need-model-derivative", model}, "values in planted/forget", "planted/forget: ", false},
 		{"profile", panics, []string{"profile", model}, "panic in planted/panics", "planted/panics, without any rewrite before\nat: ", false},
 		{"bench", panics, []string{"bench", "nnet3", "--model", config, "--count-only"}, "panic in planted/panics", "planted/panics, without any rewrite before\nat: ", true},
+		{"bench of networks", panics, []string{"bench", "nnet3", "--request", requests}, "panic in planted/panics", "planted/panics, without any rewrite before\nat: ", true},
+		{"bench compile", panics, []string{"bench", "compile", "--request", requests}, "panic in planted/panics", "planted/panics, without any rewrite before\nat: ", true},
+		{"view", panics, []string{"view", "--output=page.html", model}, "panic in planted/panics", "planted/panics, without any rewrite before\nat: ", false},
+		{"demo", panics, []string{"demo"}, "panic in planted/panics", "planted/panics, without any rewrite before\nat: ", true},
 		{"run", panics, []string{"run", model, feats, "ark:out"}, "panic in planted/panics", "planted/panics, without any rewrite before\nat: ", false},
 		{"run from a pipe", panics, []string{"run", "--allow-pipes", "cat " + model + " |", feats, "ark:out"}, "panic in planted/panics", "planted/panics, without any rewrite before\nat: ", true},
 		{"verify", panics, []string{"verify", cases}, "panic in planted/panics", "planted/panics, without any rewrite before\nat: ", false},

@@ -156,6 +156,17 @@ func reproducing(ctx context.Context, c *Console, err error, cas *repro.Case) er
 	if ctx.Err() != nil {
 		return err
 	}
+	return &reproducedError{writeReproducer(ctx, c, err, cas)}
+}
+
+// A reproducedError is an error that says where its reproducer is, or why there is none.
+type reproducedError struct{ err error }
+
+func (e *reproducedError) Error() string { return e.err.Error() }
+func (e *reproducedError) Unwrap() error { return e.err }
+
+// writeReproducer is reproducing with an error that does not tell that it has been here.
+func writeReproducer(ctx context.Context, c *Console, err error, cas *repro.Case) error {
 	ctx = rewrite.WithOptions(ctx, rewrite.Options{})
 	failure, fault := repro.Check(ctx, cas)
 	switch {
@@ -250,7 +261,8 @@ func absoluteNetwork(cas *repro.Case) error {
 // is. model is the file that the network was read from, budget the most rewrites, or negative.
 func networkFailed(ctx context.Context, c *Console, err error, model string, budget int) error {
 	var failed *pipeline.FailedError
-	if !errors.As(err, &failed) || ctx.Err() != nil {
+	var again *reproducedError
+	if !errors.As(err, &failed) || errors.As(err, &again) || ctx.Err() != nil {
 		return err
 	}
 	chain, fault := lower.LowerChain(failed.Compiled, failed.Net)
@@ -264,7 +276,7 @@ func networkFailed(ctx context.Context, c *Console, err error, model string, bud
 	if budget >= 0 {
 		base.Budget = &budget
 	}
-	if mode, ok := sameNetwork(model, failed.Net); ok {
+	if mode, ok := sameNetwork(c, model, failed.Net); ok {
 		setNote(&base, fieldNetwork, model)
 		setNote(&base, fieldMode, mode)
 	}
@@ -285,11 +297,11 @@ func networkFailed(ctx context.Context, c *Console, err error, model string, bud
 }
 
 // sameNetwork reports whether a file has a network, up to test mode, and that mode.
-func sameNetwork(file string, nn *nnet3.Nnet) (mode string, ok bool) {
+func sameNetwork(c *Console, file string, nn *nnet3.Nnet) (mode string, ok bool) {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
 		return "", false
 	}
-	loaded, fromConfig, err := pipeline.Load(file, 0)
+	loaded, fromConfig, err := loadNetwork(c, file, 0)
 	if err != nil || fromConfig {
 		return "", false
 	}

@@ -235,6 +235,10 @@ func (f *viewFlags) expression(ctx context.Context, c *Console) (*view.Subject, 
 	ctx, told := f.net.watch.start(ctx, c, e.opt)
 	s, err := e.record(ctx)
 	told()
+	if failed := (*rewrite.Error)(nil); errors.As(err, &failed) {
+		e.flags.watch = f.net.watch
+		return nil, e.failed(ctx, c, err)
+	}
 	return f.repeatable(s), err
 }
 
@@ -312,6 +316,15 @@ func newViewExpr(cfg *Config, in view.Input) (*viewExpr, error) {
 	}
 	opt, err := f.optimizer()
 	return &viewExpr{f, in.Expr, opt}, err
+}
+
+// failed adds a reproducer to the error of the optimizer.
+func (e *viewExpr) failed(ctx context.Context, c *Console, err error) error {
+	scope, outputs, fault := e.flags.parse(e.text)
+	if fault != nil {
+		return err
+	}
+	return e.flags.failed(ctx, c, err, usedInputs(scope, outputs), outputs)
 }
 
 // record optimizes the expression.

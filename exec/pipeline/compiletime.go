@@ -43,6 +43,9 @@ func MeasureCompile(ctx context.Context, nn *nnet3.Nnet, req *computation.Reques
 	if opt != nil && len(opt.Entries()) > 0 {
 		times.Optimize, _, err = patience.best(ctx, func() error {
 			_, err := passes.Optimize(ctx, c, nn, opt, nil)
+			if err != nil && ctx.Err() == nil {
+				err = &FailedError{Net: nn, Request: req, Compiled: c, Query: opt.Query(), Err: err}
+			}
 			return err
 		})
 	}
