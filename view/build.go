@@ -123,28 +123,32 @@ func (b *builder) nodes() {
 func (b *builder) steps(record *profile.Record) {
 	times := make([]time.Duration, len(b.Recorder.steps))
 	for i := range times {
-		times[i] = b.Recorder.steps[i].Time
+		times[i] = b.Recorder.steps[i].time
 	}
 	pass := b.out.addPasses(record, times)
 	for _, s := range b.segments {
 		b.out.roots = append(b.out.roots, pass[s.root])
 	}
-	for i := range b.Recorder.steps {
-		s := b.Recorder.steps[i]
-		t := Step{Pass: pass[s.record], Rule: s.Rule, Time: s.Time, New: b.nodeList(s.New), Gone: b.nodeList(s.Gone), All: b.valueList(s.All)}
-		if s.At != nil {
-			at := b.node[*s.At]
+	r, from := b.Recorder, changes{}
+	for i := range r.steps {
+		s := &r.steps[i]
+		to := s.ends
+		t := Step{Pass: pass[s.record], Rule: s.rule, Time: s.time, All: b.valueList(s.all),
+			New: b.nodeList(r.joined[from.joined:to.joined]), Gone: b.nodeList(r.left[from.left:to.left])}
+		if s.at >= 0 {
+			at := b.node[s.at]
 			t.At = &at
 		}
-		for _, w := range s.Rewired {
+		for _, w := range r.rewired[from.rewired:to.rewired] {
 			t.Rewired = append(t.Rewired, [3]int32{b.node[w[0]], w[1], b.value[w[2]]})
 		}
-		for _, o := range s.Outputs {
+		for _, o := range r.outputs[from.outputs:to.outputs] {
 			t.Outputs = append(t.Outputs, [2]int32{o[0], b.value[o[1]]})
 		}
-		for _, p := range s.Replaced {
+		for _, p := range r.replaced[from.replaced:to.replaced] {
 			t.Replaced = append(t.Replaced, [2]int32{b.value[p[0]], b.value[p[1]]})
 		}
 		b.out.Steps = append(b.out.Steps, t)
+		from = to
 	}
 }

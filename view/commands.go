@@ -43,6 +43,7 @@ func (b *builder) commands(net *Network) {
 			}
 		}
 	}
+	tieOthers(net.Optimized, c.After)
 	for i := range b.Recorder.nodes {
 		k := b.node[i]
 		if at := madeBy(b.Recorder.nodes[i].apply); k >= 0 && at >= 0 && at < len(c.Before) {
@@ -112,7 +113,7 @@ func (b *builder) tieBefore(list []Command) {
 	}
 }
 
-// tieOthers ties the commands that became no node of their own. One that copies a value belongs to
+// tieOthers ties the commands that are for no node of their own. One that copies a value belongs to
 // what made the value, and one that frees a matrix to what used it last. One that takes memory, or
 // sets it to zero, belongs to what uses it next.
 func tieOthers(c *computation.Computation, list []Command) {

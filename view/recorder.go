@@ -2,6 +2,8 @@ package view
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
@@ -21,7 +23,12 @@ type Recorder struct {
 	start    State
 	steps    []step
 	segments []*segment
-	again    bool // a run is repeated: it need not have a profile
+	// The lists of all steps.
+	joined, left []int32
+	rewired      [][3]int32
+	outputs      [][2]int32
+	replaced     [][2]int32
+	again        bool // a run is repeated: it need not have a profile
 	// Where to stop, if stop is not nil: after limit steps, in that segment or after it.
 	limit int
 	last  int32
@@ -38,11 +45,19 @@ type node struct {
 	known   bool // it was live after some step
 }
 
-// A step is a Step with the record of its pass.
+// A step is a Step, whose lists are parts of those of the Recorder: what follows the ends of the
+// step before.
 type step struct {
-	Step
-	record *profile.Record
+	record *profile.Record // of its pass
+	rule   string
+	time   time.Duration
+	at     int32 // -1 for none
+	ends   changes
+	all    []int32
 }
+
+// changes are lengths of the lists of a Recorder.
+type changes struct{ joined, left, rewired, outputs, replaced int32 }
 
 // A segment records one graph.
 type segment struct {
@@ -117,6 +132,7 @@ func (r *Recorder) observe(g *fgraph.FunctionGraph, rec *profile.Recorder) (end 
 // OnAttach records the graph as it is.
 func (s *segment) OnAttach(g *fgraph.FunctionGraph) error {
 	r := s.r
+	r.grow(g)
 	for _, v := range g.Inputs() {
 		s.inputs = append(s.inputs, s.value(v))
 	}
@@ -131,6 +147,19 @@ func (s *segment) OnAttach(g *fgraph.FunctionGraph) error {
 	}
 	r.start.Outputs = append(r.start.Outputs, s.outputs...)
 	return nil
+}
+
+// grow makes room for a graph, and for as much again that passes add.
+func (r *Recorder) grow(g *fgraph.FunctionGraph) {
+	n := 0
+	for a := range g.Applies() {
+		n += len(a.Inputs())
+	}
+	r.nodes = slices.Grow(r.nodes, 2*g.NumApplies())
+	r.values = slices.Grow(r.values, 2*g.NumVariableIDs())
+	r.inputs, r.first = slices.Grow(r.inputs, 2*n), slices.Grow(r.first, 2*n)
+	r.steps = slices.Grow(r.steps, g.NumApplies())
+	r.joined, r.left = slices.Grow(r.joined, g.NumApplies()), slices.Grow(r.left, g.NumApplies())
 }
 
 // add gives an apply that joins the graph its number.
@@ -223,13 +252,14 @@ func (s *segment) OnChangeInput(_ *fgraph.FunctionGraph, a *fgraph.Apply, i int,
 
 // OnCommit makes a step of the difference from the last one.
 func (s *segment) OnCommit(_ *fgraph.FunctionGraph, pairs []fgraph.Replacement, why fgraph.Reason) {
-	t := step{Step: Step{Rule: why.Rule}, record: s.rec.Current()}
-	t.Time = s.rec.Elapsed()
-	s.nodes(&t.Step)
-	s.wires(&t.Step)
-	s.ports(&t.Step)
+	r := s.r
+	before := r.ends()
+	t := step{record: s.rec.Current(), rule: why.Rule, time: s.rec.Elapsed(), at: -1}
+	s.nodes()
+	s.wires()
+	s.ports(&t)
 	s.touched, s.rewired, s.ends = s.touched[:0], s.rewired[:0], false
-	if len(t.New)+len(t.Gone)+len(t.Rewired)+len(t.Outputs)+len(t.All) == 0 {
+	if r.ends() == before && t.all == nil {
 		return
 	}
 	for _, p := range pairs {
@@ -237,32 +267,38 @@ func (s *segment) OnCommit(_ *fgraph.FunctionGraph, pairs []fgraph.Replacement, 
 		if old < 0 || now < 0 {
 			continue
 		}
-		if a := p.Old.Owner(); a != nil && t.At == nil {
-			n := s.node(a)
-			t.At = &n
+		if a := p.Old.Owner(); a != nil && t.at < 0 {
+			t.at = s.node(a)
 		}
-		t.Replaced = append(t.Replaced, [2]int32{old, now})
+		r.replaced = append(r.replaced, [2]int32{old, now})
 	}
-	s.r.steps = append(s.r.steps, t)
-	s.r.stopIfDone()
+	t.ends = r.ends()
+	r.steps = append(r.steps, t)
+	r.stopIfDone()
+}
+
+// ends returns the lengths of the lists.
+func (r *Recorder) ends() changes {
+	return changes{int32(len(r.joined)), int32(len(r.left)), int32(len(r.rewired)), int32(len(r.outputs)), int32(len(r.replaced))}
 }
 
 // nodes records the nodes that have joined and left since the last step.
-func (s *segment) nodes(t *Step) {
+func (s *segment) nodes() {
+	r := s.r
 	for _, n := range s.touched {
-		p := &s.r.nodes[n]
+		p := &r.nodes[n]
 		live := p.apply.Graph() == s.g
 		switch {
 		case live == p.live:
 		case !live:
 			p.live = false
-			t.Gone = append(t.Gone, n)
+			r.left = append(r.left, n)
 		case !p.known:
 			s.join(n)
-			t.New = append(t.New, n)
+			r.joined = append(r.joined, n)
 		default:
 			p.live = true
-			t.New = append(t.New, n)
+			r.joined = append(r.joined, n)
 			for i := range p.apply.Inputs() {
 				s.rewired = append(s.rewired, client{p.apply, int32(i)})
 			}
@@ -271,7 +307,7 @@ func (s *segment) nodes(t *Step) {
 }
 
 // wires records the inputs of nodes that have changed since the last step.
-func (s *segment) wires(t *Step) {
+func (s *segment) wires() {
 	for _, c := range s.rewired {
 		if c.node.Graph() != s.g {
 			continue
@@ -280,13 +316,13 @@ func (s *segment) wires(t *Step) {
 		have := &s.r.inputs[s.r.nodes[n].in+c.index]
 		if now := s.value(c.node.Inputs()[c.index]); now != *have {
 			*have = now
-			t.Rewired = append(t.Rewired, [3]int32{n, c.index, now})
+			s.r.rewired = append(s.r.rewired, [3]int32{n, c.index, now})
 		}
 	}
 }
 
 // ports records the outputs that have changed since the last step.
-func (s *segment) ports(t *Step) {
+func (s *segment) ports(t *step) {
 	if !s.ends {
 		return
 	}
@@ -297,14 +333,14 @@ func (s *segment) ports(t *Step) {
 			s.outputs = append(s.outputs, s.value(v))
 		}
 		for _, o := range s.r.segments { // the outputs of all segments, among them s
-			t.All = append(t.All, o.outputs...)
+			t.all = append(t.all, o.outputs...)
 		}
 		return
 	}
 	for i, v := range outputs {
 		if now := s.value(v); now != s.outputs[i] {
 			s.outputs[i] = now
-			t.Outputs = append(t.Outputs, [2]int32{int32(s.offset + i), now})
+			s.r.outputs = append(s.r.outputs, [2]int32{int32(s.offset + i), now})
 		}
 	}
 }
