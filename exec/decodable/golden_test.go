@@ -224,3 +224,20 @@ func runTables(t testing.TB, s *decodable.Scorer, names decodable.TableNames, op
 	}
 	return all
 }
+
+// readVectors reads a table of vectors, as matrices with one row.
+func readVectors(t testing.TB, rspecifier string) []output {
+	t.Helper()
+	r, err := kaldiio.NewTableReader(new(kaldiio.Opener), rspecifier, kaldiio.VectorHolder())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []output
+	for key, v := range r.All() {
+		all = append(all, output{key, kernel.Matrix{Rows: 1, Cols: len(v), Stride: len(v), Data: v}})
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -24,9 +23,7 @@ type Scorer struct {
 	step     int // frames per row of output
 	cutter   cutter
 	period   int // frames per row of online i-vectors
-	scale    float32
-	offset   []float32 // added to the output before scaling: minus the logarithms of the priors, or nil
-	exp      bool
+	output   outputScale
 	features int // columns of the input
 	ivector  int // elements of an i-vector, 0 for a network without
 	outputs  int // columns of the output
@@ -57,13 +54,11 @@ func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
 		nn:       nn,
 		step:     cmp.Or(opts.FrameSubsampling, 1),
 		period:   opts.OnlineIvectorPeriod,
-		scale:    cmp.Or(opts.AcousticScale, 1),
-		exp:      opts.ApplyExp,
 		features: nn.InputNodeDim(inputNode),
 		ivector:  max(nn.InputNodeDim(ivectorNode), 0),
 		outputs:  nn.OutputNodeDim(outputNode),
 	}
-	if err := s.setPriors(opts.Priors); err != nil {
+	if s.output, err = newOutputScale(opts.Priors, opts.AcousticScale, opts.ApplyExp, s.outputs); err != nil {
 		return nil, err
 	}
 	// Every chunk is computed as if it started at time 0, so its size must be a multiple of the
@@ -92,21 +87,6 @@ func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
 	s.cutter.most = max(min(s.cutter.most, largestChunk/most.frames(s.step)), 1)
 	s.programs = programs{s: s, opt: opts.Optimizer, capacity: cmp.Or(opts.CacheCapacity, 64+s.cutter.rows), entries: make(map[shape]*entry)}
 	return s, nil
-}
-
-// setPriors computes the offset for the priors.
-func (s *Scorer) setPriors(priors []float32) error {
-	if len(priors) == 0 {
-		return nil
-	}
-	if len(priors) != s.outputs {
-		return fmt.Errorf("%w: %d priors for %d columns of output", ErrOptions, len(priors), s.outputs)
-	}
-	s.offset = make([]float32, len(priors))
-	for i, p := range priors {
-		s.offset[i] = -float32(elementary.Log(float64(p)))
-	}
-	return nil
 }
 
 // FramesPerChunk returns the number of frames of the output of a chunk, after rounding.

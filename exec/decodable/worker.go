@@ -136,7 +136,7 @@ func (w *Worker) compute(ctx context.Context, u *Utterance, b batch, out kernel.
 	if err != nil {
 		return err
 	}
-	w.s.finish(out, y)
+	w.s.output.finish(out, y)
 	return nil
 }
 
@@ -212,23 +212,4 @@ func resize(s []float32, n int) []float32 {
 		return make([]float32, n)
 	}
 	return s[:n]
-}
-
-// finish copies the output y of a computation to out and applies priors, scale and exponential.
-// Priors come before the scale, to round as in Kaldi.
-func (s *Scorer) finish(out, y kernel.Matrix) {
-	kernel.Copy(out, y)
-	if s.offset != nil {
-		kernel.AddRow(out, 1, s.offset)
-	}
-	if s.scale != 1 {
-		kernel.Scale(out, s.scale)
-	}
-	if !s.exp {
-		return
-	}
-	for i := range out.Rows {
-		row := kernel.Row(out, i)
-		kernel.ExpVec(row, row, 0)
-	}
 }

@@ -229,7 +229,7 @@ func (e *emission) item(i int32) {
 		x, _ := fillOf(v.v)
 		e.setConst(e.view(it.n, Rect{0, v.rows, 0, v.cols}), x)
 	case stepAccept:
-		if port := s.prog.Inputs[it.n]; port.Carried == 0 {
+		if port := s.prog.Inputs[it.n]; !port.seam() {
 			v := s.prog.Graph.Inputs()[it.n]
 			e.emit(computation.Command{Type: computation.AcceptInput, Alpha: 1, Arg1: e.operand(v), Arg2: port.Node})
 		}
@@ -237,7 +237,7 @@ func (e *emission) item(i int32) {
 		sub := e.operand(s.prog.Graph.Outputs()[it.n])
 		if !e.c.IsWhole(sub) {
 			e.err = fmt.Errorf("lower: output %d is only a part of a matrix", it.n)
-		} else if port := s.prog.Outputs[it.n]; port.Carried == 0 {
+		} else if port := s.prog.Outputs[it.n]; !port.seam() {
 			e.emit(computation.Command{Type: computation.ProvideOutput, Alpha: 1, Arg1: sub, Arg2: port.Node})
 		}
 	case stepMarker:

@@ -8,7 +8,7 @@ import "github.com/nnopt/nnopt/fgraph"
 func separateOutputs(p *Program) error {
 	given := make(map[*fgraph.Variable]bool) // whether another segment hands the value over
 	for i, v := range p.Graph.Inputs() {
-		given[v] = p.Inputs[i].Carried > 0
+		given[v] = p.Inputs[i].seam()
 	}
 	leaves := make(map[*fgraph.Variable]Port)
 	// permit reports whether v itself can leave through the port, and records that it does. The caller
@@ -17,7 +17,7 @@ func separateOutputs(p *Program) error {
 	permit := func(v *fgraph.Variable, port Port) bool {
 		root, _ := Resolve(v)
 		other, again := leaves[v]
-		if root != v || again && (port.Carried > 0 || other.Carried > 0) || port.Carried == 0 && given[v] {
+		if root != v || again && (port.seam() || other.seam()) || !port.seam() && given[v] {
 			return false
 		}
 		leaves[v] = port
@@ -25,12 +25,12 @@ func separateOutputs(p *Program) error {
 	}
 	var order []int
 	for i, port := range p.Outputs {
-		if port.Carried > 0 {
+		if port.seam() {
 			order = append(order, i) // first, because it may live in the matrix that the previous iteration left
 		}
 	}
 	for i, port := range p.Outputs {
-		if port.Carried == 0 && port.IsMatrix() {
+		if !port.seam() && port.IsMatrix() {
 			order = append(order, i)
 		}
 	}

@@ -67,7 +67,7 @@ func (e *emission) takeOver(k int32, span bool) error {
 func (e *emission) handOver() {
 	e.carried = make(map[int32]int32)
 	for n, port := range e.s.prog.Outputs {
-		if port.Carried > 0 {
+		if port.seam() {
 			e.carried[port.Carried] = e.operand(e.s.prog.Graph.Outputs()[n])
 		}
 	}

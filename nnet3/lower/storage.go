@@ -245,14 +245,18 @@ func (s *Storage) constraints() {
 	for i, v := range s.prog.Graph.Inputs() {
 		if port := s.prog.Inputs[i]; port.IsMatrix() {
 			in := &s.values[s.valueOf[v.ID()]]
-			in.exact, in.carriedIn = true, port.Carried
+			if in.exact = true; port.seam() {
+				in.carriedIn = port.Carried
+			}
 		}
 	}
 	for i, v := range s.prog.Graph.Outputs() {
 		if port := s.prog.Outputs[i]; port.IsMatrix() {
 			root, _ := Resolve(v)
 			o := &s.values[s.valueOf[root.ID()]]
-			o.exact, o.leaves, o.carriedOut = true, true, port.Carried
+			if o.exact, o.leaves = true, true; port.seam() {
+				o.carriedOut = port.Carried
+			}
 		}
 	}
 	for _, a := range s.applies {

@@ -1,0 +1,206 @@
+package decodable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nnopt/nnopt/exec"
+)
+
+// BatcherOptions are options of Streamer.NewBatcher.
+type BatcherOptions struct {
+	// MaxStreams is the largest number of streams that are computed at once. 0 means 64, which is
+	// also the limit.
+	MaxStreams int
+	// MaxWait is how long a chunk may wait for chunks of other streams before it is computed. With
+	// 0 it waits for a free worker only.
+	MaxWait time.Duration
+	// Workers is the number of computations at a time, each in a goroutine and memory of its own. 0
+	// means 1.
+	Workers int
+}
+
+// A Batcher computes chunks of many streams together: 1, 2, 4 or more at once, whichever have a
+// chunk ready. Rows of a stream have the same bits whatever company it has. Streams come and go at
+// any time. A Batcher is safe for concurrent use; each of its streams is for one goroutine.
+type Batcher struct {
+	s    *Streamer
+	opts BatcherOptions
+
+	mu      sync.Mutex
+	changed *sync.Cond   // a queue, or closed
+	queues  []phaseQueue // by phase
+	closed  bool
+	timer   *time.Timer // wakes workers when a chunk has waited long enough
+	workers sync.WaitGroup
+}
+
+// A phaseQueue is the streams that wait at a phase, those that have waited longest first.
+type phaseQueue struct {
+	streams []*Stream
+}
+
+// waiting is the part of a stream that concerns its batcher.
+type waiting struct {
+	done  chan error
+	since time.Time
+}
+
+// ErrClosed: the batcher of a stream is closed.
+var ErrClosed = errors.New("the batcher is closed")
+
+// NewBatcher returns a batcher and starts its workers, which run until Close. It makes the
+// computations for all numbers of streams at once. The error wraps ErrOptions, or is one of
+// compile.Looped or the optimizer.
+func (s *Streamer) NewBatcher(ctx context.Context, opts BatcherOptions) (*Batcher, error) {
+	if opts.MaxStreams < 0 || opts.MaxStreams > mostSequences || opts.Workers < 0 || opts.MaxWait < 0 {
+		return nil, fmt.Errorf("%w: %d streams at once (1 to %d, or 0), %d workers, a wait of %v", ErrOptions, opts.MaxStreams, mostSequences, opts.Workers, opts.MaxWait)
+	}
+	if opts.MaxStreams == 0 {
+		opts.MaxStreams = mostSequences
+	}
+	for log := 0; 1<<log <= opts.MaxStreams; log++ {
+		if _, err := s.loop(ctx, log); err != nil {
+			return nil, err
+		}
+	}
+	b := &Batcher{s: s, opts: opts, queues: make([]phaseQueue, len(s.loops[0].chunks))}
+	b.changed = sync.NewCond(&b.mu)
+	b.timer = time.AfterFunc(time.Hour, b.changed.Broadcast)
+	b.timer.Stop()
+	for range max(opts.Workers, 1) {
+		b.workers.Go(b.work)
+	}
+	return b, nil
+}
+
+// NewStream returns a stream whose chunks the batcher computes. Its method Rows waits for them.
+func (b *Batcher) NewStream() *Stream { return b.s.newStream(b.compute) }
+
+// Close ends the workers after the chunks that they are computing. Streams that wait get ErrClosed,
+// and so do later calls.
+func (b *Batcher) Close() {
+	b.mu.Lock()
+	b.closed = true
+	for i := range b.queues {
+		for _, st := range b.queues[i].streams {
+			st.wait.done <- ErrClosed
+		}
+		b.queues[i].streams = nil
+	}
+	b.changed.Broadcast()
+	b.mu.Unlock()
+	b.timer.Stop()
+	b.workers.Wait()
+}
+
+// compute puts a stream into the queue of its phase and waits until its chunk is computed.
+func (b *Batcher) compute(ctx context.Context, st *Stream) error {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return ErrClosed
+	}
+	st.wait.since = time.Now()
+	q := &b.queues[st.phase]
+	q.streams = append(q.streams, st)
+	b.mu.Unlock()
+	b.changed.Signal()
+	select {
+	case err := <-st.wait.done:
+		return err
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	left := q.remove(st)
+	b.mu.Unlock()
+	if left {
+		return context.Cause(ctx)
+	}
+	return <-st.wait.done // it is being computed
+}
+
+// remove takes a stream out of the queue. It reports whether it was there.
+func (q *phaseQueue) remove(st *Stream) bool {
+	i := slices.Index(q.streams, st)
+	if i < 0 {
+		return false
+	}
+	q.streams = slices.Delete(q.streams, i, i+1)
+	return true
+}
+
+// work computes batches until the batcher is closed.
+func (b *Batcher) work() {
+	e := newEngine(b.s)
+	for {
+		streams := b.next(e.streams[:0])
+		if len(streams) == 0 {
+			return
+		}
+		err := e.try(streams)
+		for _, st := range streams {
+			st.wait.done <- err
+		}
+		clear(streams)
+	}
+}
+
+// try computes a batch. A panic becomes an error.
+func (e *engine) try(streams []*Stream) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v\n%s", exec.ErrPanic, p, debug.Stack())
+		}
+	}()
+	return e.compute(context.Background(), streams)
+}
+
+// next waits for a batch that is large enough or has waited long enough, and appends it to dst. It
+// returns nothing if the batcher is closed.
+func (b *Batcher) next(dst []*Stream) []*Stream {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for !b.closed {
+		q := b.oldest()
+		if q == nil {
+			b.changed.Wait()
+			continue
+		}
+		n := 1
+		for n*2 <= min(len(q.streams), b.opts.MaxStreams) {
+			n *= 2
+		}
+		if rest := b.opts.MaxWait - time.Since(q.streams[0].wait.since); n*2 <= b.opts.MaxStreams && rest > 0 {
+			b.timer.Reset(rest)
+			b.changed.Wait()
+			continue
+		}
+		dst = append(dst, q.streams[:n]...)
+		q.streams = slices.Delete(q.streams, 0, n)
+		return dst
+	}
+	return nil
+}
+
+// oldest returns the queue that is full or else has the stream that has waited longest, or nil if
+// nobody waits.
+func (b *Batcher) oldest() *phaseQueue {
+	var best *phaseQueue
+	for i := range b.queues {
+		q := &b.queues[i]
+		switch {
+		case len(q.streams) == 0:
+		case len(q.streams) >= b.opts.MaxStreams:
+			return q
+		case best == nil || q.streams[0].wait.since.Before(best.streams[0].wait.since):
+			best = q
+		}
+	}
+	return best
+}

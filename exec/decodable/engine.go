@@ -1,0 +1,151 @@
+package decodable
+
+import (
+	"context"
+	"math/bits"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/kernel"
+)
+
+// An engine computes chunks of streams, for one goroutine.
+type engine struct {
+	s         *Streamer
+	workspace exec.Workspace
+	computers [][]*exec.Computer // by the logarithm of the number of streams, and by phase; nil if not made
+	streams   [mostSequences]*Stream
+	buffer    []float32
+}
+
+func newEngine(s *Streamer) *engine {
+	return &engine{s: s, computers: make([][]*exec.Computer, len(s.loops))}
+}
+
+// compute computes the next chunk of streams, which are at the same phase. Their number is a power
+// of two.
+func (e *engine) compute(ctx context.Context, streams []*Stream) error {
+	log := bits.Len(uint(len(streams))) - 1
+	l, err := e.s.loop(ctx, log)
+	if err != nil {
+		return err
+	}
+	phase := streams[0].phase
+	c, err := e.computer(l, log, phase)
+	if err != nil {
+		return err
+	}
+	defer c.Reset()
+	chunk := &l.chunks[phase]
+	if err := e.accept(c, chunk, streams); err != nil {
+		return err
+	}
+	if err := c.Run(ctx); err != nil {
+		return err
+	}
+	y, err := c.Output(outputNode)
+	if err != nil {
+		return err
+	}
+	next := phase + 1
+	if next == len(l.chunks) {
+		next = l.start
+	}
+	if err := l.chunks[next].keep(c, chunk.given, streams); err != nil {
+		return err
+	}
+	rows := y.Rows / len(streams)
+	for n, st := range streams {
+		st.out.Rows, st.out.Cols, st.out.Stride = rows, y.Cols, y.Cols
+		st.out.Data = resize(st.out.Data, rows*y.Cols)
+		e.s.output.finish(st.out, kernel.Rows(y, n*rows, rows))
+		st.advance()
+	}
+	return nil
+}
+
+// computer returns the computer for a chunk of a loop.
+func (e *engine) computer(l *loop, log, phase int) (*exec.Computer, error) {
+	if e.computers[log] == nil {
+		e.computers[log] = make([]*exec.Computer, len(l.chunks))
+	}
+	if c := e.computers[log][phase]; c != nil {
+		return c, nil
+	}
+	c, err := l.chunks[phase].program.NewComputer(exec.ComputerOptions{Workspace: &e.workspace})
+	if err != nil {
+		return nil, err
+	}
+	e.computers[log][phase] = c
+	return c, nil
+}
+
+// accept hands in the inputs of a chunk: frames, i-vectors, and what the chunks before left. They
+// are gathered in the engine's buffer, unless they can be read in place.
+func (e *engine) accept(c *exec.Computer, chunk *loopChunk, streams []*Stream) error {
+	n, s := len(streams), e.s
+	size := n * (chunk.frames*s.features + chunk.ivectors*s.ivector + chunk.size)
+	e.buffer = resize(e.buffer, size)
+	rest := e.buffer
+	matrix := func(rows, cols int) kernel.Matrix {
+		m := kernel.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: rest[:rows*cols]}
+		rest = rest[rows*cols:]
+		return m
+	}
+	input := matrix(n*chunk.frames, s.features)
+	for i, st := range streams {
+		begin := st.begin()
+		for t := range chunk.frames {
+			copy(kernel.Row(input, i*chunk.frames+t), st.frame(begin+t))
+		}
+	}
+	if err := c.AcceptInput(inputNode, input); err != nil {
+		return err
+	}
+	if chunk.ivectors > 0 {
+		ivectors := matrix(n*chunk.ivectors, s.ivector)
+		for i, st := range streams {
+			v := st.ivectors[st.usedIvector()*s.ivector:][:s.ivector]
+			for k := range chunk.ivectors {
+				copy(kernel.Row(ivectors, i*chunk.ivectors+k), v)
+			}
+		}
+		if err := c.AcceptInput(ivectorNode, ivectors); err != nil {
+			return err
+		}
+	}
+	for j := range chunk.taken {
+		t := &chunk.taken[j]
+		var m kernel.Matrix
+		if t.plain {
+			m = kernel.Matrix{Rows: t.total, Cols: t.cols, Stride: t.cols, Data: streams[0].state[t.at:][:t.total*t.cols]}
+		} else {
+			m = matrix(t.total, t.cols)
+			for i, st := range streams {
+				for r, row := range t.rows[i] {
+					copy(kernel.Row(m, int(row)), st.state[t.at+r*t.cols:][:t.cols])
+				}
+			}
+		}
+		if err := c.AcceptInput(t.node, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep copies what chunk takes to the states of the streams.
+func (chunk *loopChunk) keep(c *exec.Computer, given []string, streams []*Stream) error {
+	for j := range chunk.taken {
+		t := &chunk.taken[j]
+		m, err := c.Output(given[j])
+		if err != nil {
+			return err
+		}
+		for i, st := range streams {
+			for r, row := range t.rows[i] {
+				copy(st.state[t.at+r*t.cols:][:t.cols], kernel.Row(m, int(row)))
+			}
+		}
+	}
+	return nil
+}

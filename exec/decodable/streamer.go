@@ -1,0 +1,259 @@
+package decodable
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/compile"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/optdb"
+)
+
+// StreamOptions are options of NewStreamer. They have the meaning of Kaldi's options of the same
+// names for looped decoding. Frames are frames of input. The zero value has Kaldi's defaults,
+// without optimization.
+type StreamOptions struct {
+	// FramesPerChunk is the number of frames of the output of a chunk. 0 means 24. It is rounded up
+	// to a multiple of FrameSubsampling and of the network's modulus.
+	FramesPerChunk int
+	// FrameSubsampling is the number of frames per row of output (frame-subsampling-factor). 0
+	// means 1.
+	FrameSubsampling int
+	// ExtraLeftContextInitial is the number of frames before the first one beyond those that the
+	// network needs; they repeat the first frame. They help recurrent networks.
+	ExtraLeftContextInitial int
+	// Priors are probabilities, one per column of output. Their logarithms are subtracted from the
+	// output.
+	Priors []float32
+	// AcousticScale multiplies the output, after priors. 0 means 1.
+	AcousticScale float32
+	// ApplyExp asks for the exponential of the output, after everything else.
+	ApplyExp bool
+	// Optimizer optimizes the computations, unless it is nil.
+	Optimizer *optdb.Optimizer
+}
+
+// A Streamer scores live streams: frames come as they arrive, and rows of output leave as soon as
+// they can be computed, chunk by chunk. It does what Kaldi's looped decodables do. A chunk is
+// computed from its new frames and from what the chunks before left, so recurrent networks see the
+// whole past, and nothing is computed twice.
+//
+// A Streamer holds what all streams share: the network and the computations. It is safe for
+// concurrent use.
+type Streamer struct {
+	nn          *nnet3.Nnet
+	opts        StreamOptions
+	output      outputScale
+	step        int // frames per row of output
+	chunk       int // frames per chunk
+	left, right int // context
+	features    int // columns of the input
+	ivector     int // elements of an i-vector, 0 for a network without
+	outputs     int // columns of the output
+
+	build sync.Mutex
+	loops []*loop // by the logarithm of the number of sequences; nil if not built
+}
+
+// mostSequences is the largest number of streams that are computed at once.
+const mostSequences = 64
+
+// NewStreamer returns a Streamer for a network, puts the network into test mode and packs its
+// parameters. Nobody may change or use the network while the Streamer is in use. An error that wraps
+// compile.ErrUnbounded says why a network can't be run chunk after chunk, for example because it
+// looks at all of the future. Others wrap ErrOptions, or are those of compile.Context.
+func NewStreamer(ctx context.Context, nn *nnet3.Nnet, opts StreamOptions) (*Streamer, error) {
+	check := Options{FramesPerChunk: opts.FramesPerChunk, FrameSubsampling: opts.FrameSubsampling, ExtraLeftContextInitial: &opts.ExtraLeftContextInitial}
+	if err := check.check(); err != nil {
+		return nil, err
+	}
+	left, right, err := compile.Context(nn)
+	if err != nil {
+		return nil, err
+	}
+	nn.SetTestMode(true)
+	for _, c := range nn.Components {
+		if p, ok := c.(component.Preparer); ok {
+			p.Prepare()
+		}
+	}
+	s := &Streamer{
+		opts:     opts,
+		step:     cmp.Or(opts.FrameSubsampling, 1),
+		left:     left + opts.ExtraLeftContextInitial,
+		right:    right,
+		features: nn.InputNodeDim(inputNode),
+		ivector:  max(nn.InputNodeDim(ivectorNode), 0),
+		outputs:  nn.OutputNodeDim(outputNode),
+	}
+	if s.output, err = newOutputScale(opts.Priors, opts.AcousticScale, opts.ApplyExp, s.outputs); err != nil {
+		return nil, err
+	}
+	if s.chunk = compile.ChunkSize(nn, s.step, cmp.Or(opts.FramesPerChunk, 24)); s.chunk > largestChunk {
+		return nil, fmt.Errorf("%w: a chunk of %d frames, rounded up to %d; at most %d are allowed", ErrOptions, opts.FramesPerChunk, s.chunk, largestChunk)
+	}
+	if s.nn, err = compile.WithIvectorPeriod(nn, s.chunk); err != nil {
+		return nil, err
+	}
+	for n := 1; n <= mostSequences; n *= 2 {
+		s.loops = append(s.loops, nil)
+	}
+	if _, err := s.loop(ctx, 0); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// FramesPerChunk returns the number of frames of the output of a chunk, after rounding.
+func (s *Streamer) FramesPerChunk() int { return s.chunk }
+
+// IvectorDim returns the dimension of i-vectors, or 0 for a network without.
+func (s *Streamer) IvectorDim() int { return s.ivector }
+
+// OutputDim returns the number of columns of the output.
+func (s *Streamer) OutputDim() int { return s.outputs }
+
+// StateBytes returns the memory that a stream keeps from chunk to chunk, without frames that have
+// not been computed yet.
+func (s *Streamer) StateBytes() int {
+	return 4 * s.loops[0].stateSize()
+}
+
+// A loop is the computations for a number of streams at once.
+type loop struct {
+	sequences int
+	start     int // the chunk that follows the last one
+	chunks    []loopChunk
+}
+
+// A loopChunk is the program for a chunk.
+type loopChunk struct {
+	program  *exec.Program
+	frames   int // of input, of each sequence
+	ivectors int // of each sequence
+	taken    []carry
+	given    []string // by number in taken of the next chunk: the output for it
+	size     int      // of what is taken, of each sequence, in elements
+}
+
+// A carry is a matrix of what a chunk takes from the one before.
+type carry struct {
+	node  string
+	rows  [][]int32 // by sequence: its rows
+	total int       // rows
+	cols  int
+	at    int  // where it is in the state of a stream
+	plain bool // the rows are all those of one sequence, in order
+
+	meaning []pipeline.LoopCarry // the one that it is made of, to compare with others
+}
+
+// stateSize returns the largest number of elements that a stream keeps.
+func (l *loop) stateSize() int {
+	most := 0
+	for i := range l.chunks {
+		most = max(most, l.chunks[i].size)
+	}
+	return most
+}
+
+// loop returns the computations for 1<<log streams. It makes them when they are first needed.
+func (s *Streamer) loop(ctx context.Context, log int) (*loop, error) {
+	s.build.Lock()
+	defer s.build.Unlock()
+	if s.loops[log] == nil {
+		l, err := s.makeLoop(ctx, 1<<log)
+		if err != nil {
+			return nil, err
+		}
+		s.loops[log] = l
+	}
+	return s.loops[log], nil
+}
+
+func (s *Streamer) makeLoop(ctx context.Context, sequences int) (*loop, error) {
+	requests, err := compile.LoopedRequests(s.nn, compile.LoopedConfig{
+		FramesPerChunk: s.chunk, FrameSubsampling: s.step, LeftContext: s.left, RightContext: s.right, Sequences: sequences})
+	if err != nil {
+		return nil, err
+	}
+	built, err := pipeline.BuildLoop(ctx, s.nn, requests, s.opts.Optimizer)
+	if err != nil {
+		return nil, err
+	}
+	l := &loop{sequences: sequences, start: built.Start}
+	for _, b := range built.Chunks {
+		for _, c := range b.Computation.Derived {
+			if c, ok := c.(component.Preparer); ok {
+				c.Prepare()
+			}
+		}
+		c := loopChunk{given: b.Given, frames: rowsOf(b.Request, inputNode) / sequences, ivectors: rowsOf(b.Request, ivectorNode) / sequences}
+		if c.program, err = exec.NewProgram(b.Computation, built.Net); err != nil {
+			return nil, err
+		}
+		for i := range b.Taken {
+			t := &b.Taken[i]
+			k := carry{node: t.Node, total: len(t.Rows), cols: t.Cols, at: c.size, plain: sequences == 1, meaning: b.Taken[i : i+1]}
+			if k.rows, err = t.BySequence(sequences); err != nil {
+				return nil, err
+			}
+			for i, r := range k.rows[0] {
+				k.plain = k.plain && int(r) == i
+			}
+			c.size += len(k.rows[0]) * t.Cols
+			c.taken = append(c.taken, k)
+		}
+		l.chunks = append(l.chunks, c)
+	}
+	if sequences > 1 {
+		if err := l.like(s.loops[0]); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// rowsOf returns the number of rows of an input.
+func rowsOf(req *computation.Request, name string) int {
+	for _, in := range req.Inputs {
+		if in.Name == name {
+			return len(in.Indexes)
+		}
+	}
+	return 0
+}
+
+// errUnlike: computations for one and for several streams keep different things.
+var errUnlike = errors.New("decodable: streams of this network can't be computed together")
+
+// like checks that streams can move between the computations of two loops.
+func (l *loop) like(one *loop) error {
+	if len(l.chunks) != len(one.chunks) || l.start != one.start {
+		return fmt.Errorf("%w: %d chunks for %d, %d for one", errUnlike, len(l.chunks), l.sequences, len(one.chunks))
+	}
+	for i := range l.chunks {
+		a, b := &l.chunks[i], &one.chunks[i]
+		if a.size != b.size || a.frames != b.frames || a.ivectors != b.ivectors || len(a.taken) != len(b.taken) {
+			return fmt.Errorf("%w: chunk %d takes %d elements of state and %d frames for %d, %d and %d for one", errUnlike, i, a.size, a.frames, l.sequences, b.size, b.frames)
+		}
+		for j := range a.taken {
+			x, y := &a.taken[j], &b.taken[j]
+			same := len(x.rows[0]) == len(y.rows[0]) && x.cols == y.cols
+			for r := 0; same && r < len(x.rows[0]); r++ {
+				same = x.meaning[0].Rows[x.rows[0][r]] == y.meaning[0].Rows[y.rows[0][r]]
+			}
+			if !same {
+				return fmt.Errorf("%w: chunk %d takes other rows as number %d for %d than for one", errUnlike, i, j, l.sequences)
+			}
+		}
+	}
+	return nil
+}
