@@ -51,7 +51,7 @@ type waiting struct {
 	since time.Time
 }
 
-// ErrClosed: the batcher of a stream is closed.
+// ErrClosed is the error for a stream whose batcher is closed.
 var ErrClosed = errors.New("the batcher is closed")
 
 // NewBatcher returns a batcher and starts its workers, which run until Close. It makes the

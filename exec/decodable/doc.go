@@ -10,5 +10,10 @@
 // utterances with several workers, and returns the results in order. Tables reads such a stream
 // from Kaldi's tables, for one goroutine.
 //
-// Results depend neither on the number of workers nor on other utterances.
+// A Streamer holds what live streams share. A Stream takes frames as they come and gives rows as
+// soon as they can be computed, as Kaldi's looped decodables do, in the goroutine of its caller. A
+// Batcher computes many streams together.
+//
+// Results depend neither on the number of workers nor on other utterances or
+// streams.
 package decodable

@@ -3,6 +3,7 @@ package decodable_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log"
 	"strings"
 
@@ -50,4 +51,46 @@ output-node name=output input=Sum(input, Scale(-1, Offset(input, -1)))`), "examp
 	// empty: the utterance has no frames
 	// world [0 -2]
 	// 2 scored, 1 failed
+}
+
+// Frames come in pieces, and rows leave as soon as they can be computed: here two at a time, a frame
+// late, because the network looks one frame ahead.
+func ExampleStream() {
+	nn, err := nnet3.ParseConfig(strings.NewReader(`
+input-node name=input dim=1
+output-node name=output input=Sum(Offset(input, 1), Scale(-1, input))`), "example", 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	streamer, err := decodable.NewStreamer(ctx, nn, decodable.StreamOptions{FramesPerChunk: 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	stream := streamer.NewStream()
+	for _, piece := range [][]float32{{1}, {2, 4, 8}, {16}} {
+		if err := stream.Accept(kernel.Matrix{Rows: len(piece), Cols: 1, Stride: 1, Data: piece}); err != nil {
+			log.Fatal(err)
+		}
+		y, err := stream.Rows(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(len(piece), "frames,", y.Rows, "rows", y.Data)
+	}
+	stream.Finish()
+	for {
+		y, err := stream.Rows(ctx)
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("the rest:", y.Data)
+	}
+	// Output:
+	// 1 frames, 0 rows []
+	// 3 frames, 2 rows [1 2]
+	// 1 frames, 2 rows [4 8]
+	// the rest: [0]
 }

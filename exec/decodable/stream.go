@@ -10,7 +10,7 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// ErrFinished: frames or i-vectors come after the end of a stream.
+// ErrFinished is the error for frames or i-vectors after the end of a stream.
 var ErrFinished = errors.New("the stream is finished")
 
 // A Stream is a live utterance. Its methods are for one goroutine at a time.
@@ -138,7 +138,7 @@ func (st *Stream) Rows(ctx context.Context) (kernel.Matrix, error) {
 	}
 	y := st.out
 	if st.finished {
-		y.Rows = min(y.Rows, (st.total-(st.chunk-1)*st.s.chunk+st.s.step-1)/st.s.step)
+		y = kernel.Rows(y, 0, min(y.Rows, (st.total-(st.chunk-1)*st.s.chunk+st.s.step-1)/st.s.step))
 	}
 	return y, nil
 }

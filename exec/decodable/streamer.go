@@ -117,6 +117,9 @@ func (s *Streamer) FramesPerChunk() int { return s.chunk }
 // IvectorDim returns the dimension of i-vectors, or 0 for a network without.
 func (s *Streamer) IvectorDim() int { return s.ivector }
 
+// InputDim returns the number of columns of frames.
+func (s *Streamer) InputDim() int { return s.features }
+
 // OutputDim returns the number of columns of the output.
 func (s *Streamer) OutputDim() int { return s.outputs }
 
