@@ -255,7 +255,7 @@ func TestStreamSteadyState(t *testing.T) {
 	opts := l.opts
 	opts.Optimizer = passtest.Optimizer(t, "+fast_run")
 	s := streamer(t, l.model, opts)
-	frames := kernel.Rows(readMatrices(t, "ark:" + compute + "feats.ark")[0].rows, 0, s.FramesPerChunk())
+	frames := kernel.Rows(readMatrices(t, "ark:"+compute+"feats.ark")[0].rows, 0, s.FramesPerChunk())
 	ivector := l.ivectorsOf(t)[0].rows.Data
 	b, err := s.NewBatcher(t.Context(), decodable.BatcherOptions{})
 	if err != nil {
