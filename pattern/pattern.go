@@ -84,7 +84,6 @@ type Matcher struct {
 	slots    []string
 	rests    []string
 	params   []string
-	pool     sync.Pool
 }
 
 // NewMatcher returns the matcher of a pattern. It reports all mistakes in the pattern together.
@@ -112,11 +111,6 @@ func (c *compiler) matcher(p Pattern) *Matcher {
 	m.guards = c.guards(p.Guards)
 	m.slots, m.rests, m.params = c.slots, c.rests, c.params
 	c.clashes()
-	m.pool.New = func() any {
-		s := &search{m: m, b: bindings{make([]*fgraph.Variable, len(m.slots)), make([][]*fgraph.Variable, len(m.rests)), make([]any, len(m.params))}}
-		s.reason = []any{&s.failed}
-		return s
-	}
 	return m
 }
 
@@ -195,11 +189,27 @@ func (m *Matcher) All(g *fgraph.FunctionGraph) iter.Seq2[*fgraph.Apply, Bindings
 	}
 }
 
+// searches are the memory of searches for any matcher, so that it is warm.
+var searches = sync.Pool{New: func() any {
+	s := new(search)
+	s.reason = []any{&s.failed}
+	return s
+}}
+
 // begin returns a search at an apply, to be released after use.
 func (m *Matcher) begin(c *rewrite.Context, root *fgraph.Apply) *search {
-	s := m.pool.Get().(*search)
-	s.c, s.root = c, root
+	s := searches.Get().(*search)
+	s.m, s.c, s.root = m, c, root
+	s.b = bindings{sized(s.b.vars, len(m.slots)), sized(s.b.rests, len(m.rests)), sized(s.b.params, len(m.params))}
 	return s
+}
+
+// sized returns a cleared slice with another length.
+func sized[T any](s []T, n int) []T {
+	if n > cap(s) {
+		return make([]T, n, max(n, 8))
+	}
+	return s[:n]
 }
 
 // end releases a search. s may be nil.
@@ -213,8 +223,8 @@ func (s *search) end() {
 	clear(s.inner)
 	clear(s.goals)
 	s.trail, s.inner, s.goals = s.trail[:0], s.inner[:0], s.goals[:0]
-	s.c, s.root, s.depth, s.steps, s.failed = nil, nil, 0, 0, failure{}
-	s.m.pool.Put(s)
+	s.m, s.c, s.root, s.depth, s.steps, s.failed = nil, nil, nil, 0, 0, failure{}
+	searches.Put(s)
 }
 
 func (s *search) run() bool {
