@@ -21,6 +21,7 @@ type engine struct {
 	opts     *Options
 	fns      []transformFunc
 	rules    []ruleState
+	counters [][]profile.Counter // by Context.Count, for each rule; nil: nobody wants to know
 	asker    asker
 	tally    tally
 	changes  changes
@@ -34,11 +35,10 @@ type engine struct {
 
 // ruleState has the counters of a rule in one run of a driver.
 type ruleState struct {
-	applied  int
-	refused  int
-	created  int
-	time     time.Duration
-	counters []profile.Counter // by Context.Count
+	applied int
+	refused int
+	created int
+	time    time.Duration
 }
 
 // newEngine prepares a run of rules over g. set may be nil or made of other rules. The caller
@@ -55,7 +55,7 @@ func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewri
 	e.fns, e.rules = set.begin(e.opts, g), set.states()
 	e.asker = newAsker(set, e.opts, g, false)
 	if rec.Enabled() {
-		e.tally = newTally(set)
+		e.tally, e.counters = newTally(set), make([][]profile.Counter, len(rules))
 	}
 	if err := g.Attach(&e.changes); err != nil {
 		e.watch.end(g)
@@ -76,7 +76,7 @@ func (e *engine) close() {
 	for i := range e.rules {
 		r := &e.rules[i]
 		e.rec.AddRule(profile.RuleRecord{Name: e.asker.names[i], Attempts: attempts[i], Applied: r.applied,
-			Refused: r.refused, Created: r.created, Time: r.time, Counters: r.counters})
+			Refused: r.refused, Created: r.created, Time: r.time, Counters: e.counters[i]})
 		e.rec.Changed(r.applied)
 	}
 	addTimes(e.rec, e.g, e.before)
@@ -163,8 +163,8 @@ func (e *engine) fire(ask []int, n *fgraph.Apply) (asked int, fired bool, err er
 func (e *engine) attempt(i int, n *fgraph.Apply) (fired bool, err error) {
 	r := &e.rules[i]
 	e.c.rule = e.asker.names[i]
-	if e.rec.Enabled() {
-		e.c.counters = &r.counters
+	if e.counters != nil {
+		e.c.counters = &e.counters[i]
 	}
 	e.proposed = false
 	e.g.Freeze()

@@ -15,8 +15,9 @@ func gemmToGemvPass(name string) rewrite.GraphRewriter {
 	for _, l := range append(textRules("gemv", goRules{"local_gemv_of_sum": {on(array.Add, array.Sub), nil, 0, gemvOfSum}}), named(allRules(), "local_dimshuffle_lift")) {
 		rules = append(rules, l.Rule)
 	}
-	return &documented{&rewrite.Equilibrium{Name: name, MaxUse: 5, Rules: rules},
-		"products with a single row or column are products with a vector: Gemm and Dot22 → Gemv and Ger"}
+	q := &rewrite.Equilibrium{Name: name, MaxUse: 5, Rules: rules}
+	q.Prepare()
+	return &documented{q, "products with a single row or column are products with a vector: Gemm and Dot22 → Gemv and Ger"}
 }
 
 // transposed returns the transpose of a matrix.
