@@ -10,25 +10,19 @@ import (
 // the apply don't meet their needs, or a sieve excludes them.
 type asker struct {
 	dispatch
+	*memory
 	g      *fgraph.FunctionGraph
 	frozen bool    // the driver has frozen the graph
 	all    bool    // ask all rules that track the op
-	facts  []facts // by number of the op
 	sieves *sieves // nil as long as nothing is sifted
 	sifts  []Sift
 	found  []int
 	ask    []int
 }
 
-// facts is what the asker knows about an op.
-type facts struct {
-	list *ruleList // nil: nothing yet
-	sign sign      // as the op of an input
-}
-
 // newAsker returns the asker of a run. frozen tells that the driver has frozen the graph.
 func newAsker(set *ruleSet, opts *Options, g *fgraph.FunctionGraph, frozen bool) asker {
-	a := asker{dispatch: dispatch{ruleSet: set}, g: g, frozen: frozen}
+	a := asker{dispatch: dispatch{ruleSet: set}, memory: set.memory(), g: g, frozen: frozen}
 	a.all = opts != nil && (opts.AskAll || opts.WhyNot != nil)
 	if !a.all {
 		a.begin(0)
@@ -46,7 +40,7 @@ func (a *asker) begin(more int) {
 // factsOf returns what is known about the op of an apply.
 func (a *asker) factsOf(n *fgraph.Apply) facts {
 	if n.Graph() != a.g { // it is part of a proposal
-		return facts{a.of(n.Op()), a.signs.of(n.Op())}
+		return a.of(n.Op())
 	}
 	at := a.g.OpNumber(n)
 	if at >= len(a.facts) {
@@ -54,7 +48,7 @@ func (a *asker) factsOf(n *fgraph.Apply) facts {
 	}
 	f := &a.facts[at]
 	if f.list == nil {
-		*f = facts{a.of(n.Op()), a.signs.of(n.Op())}
+		*f = a.of(n.Op())
 	}
 	return *f
 }

@@ -22,7 +22,7 @@ type ruleSet struct {
 	groups      map[int]*ruleSet            // the rules of groups among the rules
 	signs       signs                       // the bits of what rules need
 	siever      siever
-	spare       atomic.Pointer[[]ruleState] // memory that a run has left
+	spare       atomic.Pointer[memory]
 }
 
 // is reports whether s was made of these rules. s may be nil.
@@ -72,7 +72,31 @@ func newRuleSet(rules []NodeRewriter) (*ruleSet, error) {
 	for _, l := range s.lists {
 		s.prospects(l, sifted)
 	}
+	s.mark()
 	return s, nil
+}
+
+// mark adds their bits to what is known about ops.
+func (s *ruleSet) mark() {
+	for typ, of := range s.signs.byType {
+		t := s.byType[typ]
+		if t == nil {
+			t = &typeRules{any: s.others.any, depth: s.others.depth}
+			s.byType[typ] = t
+		}
+		t.any.sign = of.all
+	}
+	for _, l := range s.lists {
+		if l.op != nil {
+			s.byType[reflect.TypeOf(l.op)].ops.set(l.op, facts{l, s.signs.of(l.op)})
+		}
+	}
+	for _, tr := range s.signs.ops {
+		t := s.byType[tr.typ]
+		if _, tracked := t.ops.get(tr.op); !tracked {
+			t.ops.set(tr.op, facts{t.any.list, s.signs.of(tr.op)})
+		}
+	}
 }
 
 // prospects finds out what the rules of a list need.
@@ -106,14 +130,21 @@ func (s *ruleSet) begin(opts *Options, g *fgraph.FunctionGraph) []transformFunc 
 	return fns
 }
 
-// states returns the counters of the rules for one run.
-func (s *ruleSet) states() []ruleState {
-	spare := s.spare.Swap(nil)
-	if spare == nil {
-		return make([]ruleState, len(s.rules))
+// memory is what a run needs, and leaves to the next one.
+type memory struct {
+	rules []ruleState
+	facts []facts // by number of the op in the graph; without a list: not known yet
+}
+
+// memory returns cleared memory.
+func (s *ruleSet) memory() *memory {
+	m := s.spare.Swap(nil)
+	if m == nil {
+		return &memory{rules: make([]ruleState, len(s.rules))}
 	}
-	clear(*spare)
-	return *spare
+	clear(m.rules)
+	clear(m.facts)
+	return m
 }
 
 // dispatch finds the rules that track an op, in the order of the rules.
@@ -125,9 +156,15 @@ type dispatch struct {
 
 // typeRules are the rules for the ops of one Go type.
 type typeRules struct {
-	any   *ruleList          // rules for ops without an entry in ops
-	ops   opTable[*ruleList] // rules for ops that some rule tracks individually
-	depth int                // the greatest depth of all these rules, see [Description]
+	any   facts          // about ops without an entry in ops
+	ops   opTable[facts] // about ops that some rule tracks or needs individually
+	depth int            // the greatest depth of all these rules, see [Description]
+}
+
+// facts are what a driver knows about an op.
+type facts struct {
+	list *ruleList
+	sign sign // as the op of an input
 }
 
 // ruleList is the rules that track an op.
@@ -189,11 +226,11 @@ func (t *opTable[T]) set(op fgraph.Op, value T) {
 	t.byHash[h] = append(t.byHash[h], opEntry[T]{op, value})
 }
 
-// of returns the rules that track op.
-func (d *dispatch) of(op fgraph.Op) *ruleList {
+// of returns what is known about op.
+func (d *dispatch) of(op fgraph.Op) facts {
 	t := d.typeOf(op)
-	if l, ok := t.ops.get(op); ok {
-		return l
+	if f, ok := t.ops.get(op); ok {
+		return f
 	}
 	return t.any
 }
@@ -214,7 +251,7 @@ func (d *dispatch) typeOf(op fgraph.Op) *typeRules {
 func (s *ruleSet) build(typ reflect.Type) *typeRules {
 	t := &typeRules{depth: 1}
 	lists := []*ruleList{{}}
-	t.any = lists[0]
+	t.any.list = lists[0]
 	for _, r := range s.rules {
 		for _, tr := range r.Tracks() {
 			if tr.typ != typ || tr.op == nil {
@@ -223,7 +260,7 @@ func (s *ruleSet) build(typ reflect.Type) *typeRules {
 			if _, known := t.ops.get(tr.op); !known {
 				l := &ruleList{op: tr.op}
 				lists = append(lists, l)
-				t.ops.set(tr.op, l)
+				t.ops.set(tr.op, facts{list: l})
 			}
 		}
 	}
@@ -246,8 +283,8 @@ func (s *ruleSet) build(typ reflect.Type) *typeRules {
 		}
 		for _, tr := range tracks {
 			if tr.typ == typ {
-				l, ok := t.ops.get(tr.op) // not ok: the op equals nothing, not even itself
-				if ok && (len(l.rules) == 0 || l.rules[len(l.rules)-1] != i) {
+				f, ok := t.ops.get(tr.op) // not ok: the op equals nothing, not even itself
+				if l := f.list; ok && (len(l.rules) == 0 || l.rules[len(l.rules)-1] != i) {
 					l.rules = append(l.rules, i)
 				}
 			}

@@ -52,8 +52,9 @@ func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewri
 	}
 	e := &engine{Handle: newHandle(ctx, g, rec, pass), opts: optionsFrom(ctx)}
 	e.c = Context{ctx: ctx, g: g, opts: e.opts, pass: pass}
-	e.fns, e.rules = set.begin(e.opts, g), set.states()
+	e.fns = set.begin(e.opts, g)
 	e.asker = newAsker(set, e.opts, g, false)
+	e.rules = e.asker.memory.rules
 	if rec.Enabled() {
 		e.tally, e.counters = newTally(set), make([][]profile.Counter, len(rules))
 	}
@@ -68,7 +69,7 @@ func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewri
 func (e *engine) close() {
 	e.g.Detach(&e.changes)
 	e.watch.end(e.g)
-	defer func() { e.asker.spare.Store(&e.rules) }()
+	defer func() { e.asker.spare.Store(e.asker.memory) }()
 	if !e.rec.Enabled() {
 		return
 	}

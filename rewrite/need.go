@@ -62,6 +62,7 @@ func count(n int) sign { return counted << (max(1, min(n, mostCounted)) - 1) }
 // signs gives tracks their bits.
 type signs struct {
 	byType map[reflect.Type]*typeSigns
+	ops    []Track // that select one op
 	used   int
 }
 
@@ -98,6 +99,9 @@ func (s *signs) bit(t Track) sign {
 		have |= 1 << (firstBit + s.used%mostSigns)
 		s.used++
 		of.set(t, have)
+		if t.op != nil {
+			s.ops = append(s.ops, t)
+		}
 	}
 	return have &^ through
 }

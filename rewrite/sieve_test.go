@@ -177,7 +177,7 @@ func TestDispatch(t *testing.T) {
 		{op("f"), []int{0, 1, 2, 3, 6}}, {op("g"), []int{0, 1, 3, 6}}, {op("h"), []int{1, 3, 6}}, {odd{1}, []int{3, 4, 5}},
 		{odd{2}, []int{3, 5}}, {odd{math.NaN()}, []int{3, 5}}, {alike{"f", 2}, []int{3, 6}}, {alike{"g", 1}, []int{3}}, {inplaceOp("f"), []int{3}},
 	} {
-		if got := d.of(c.op).rules; !slices.Equal(got, c.want) {
+		if got := d.of(c.op).list.rules; !slices.Equal(got, c.want) {
 			t.Errorf("%v: rules %v, want %v", c.op, got, c.want)
 		}
 	}
