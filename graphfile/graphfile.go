@@ -2,7 +2,7 @@ package graphfile
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 )
@@ -29,7 +29,10 @@ type Dialect interface {
 }
 
 // A Field is a line in the head of a file.
-type Field struct{ Name, Text string }
+type Field struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
 
 // A File is a graph with the fields in front of it.
 type File struct {
@@ -68,35 +71,7 @@ func (f *File) Set(name, text string) {
 	f.Head = append(f.Head, Field{name, text})
 }
 
-// Format returns a file as text.
-func Format(f *File, d Dialect) (string, error) {
-	var head, body writer
-	for _, h := range f.Head {
-		if !isFieldName(h.Name) {
-			return "", fmt.Errorf("graphfile: %q is not the name of a field", h.Name)
-		}
-		head.field(h)
-	}
-	if t, ok := d.(Tabler); ok {
-		d = t.Open()
-	}
-	for i, g := range f.Graphs() {
-		if i > 0 {
-			body.WriteByte('\n')
-		}
-		body.begin(d)
-		if err := body.graph(g); err != nil {
-			return "", fmt.Errorf("graphfile: %w", err)
-		}
-	}
-	if t, ok := d.(Tables); ok {
-		for _, s := range t.Tables() {
-			head.separate()
-			if err := head.section(&s); err != nil {
-				return "", fmt.Errorf("graphfile: %w", err)
-			}
-		}
-	}
-	head.separate()
-	return head.String() + body.String(), nil
+// Remove removes the fields of a name.
+func (f *File) Remove(name string) {
+	f.Head = slices.DeleteFunc(f.Head, func(h Field) bool { return h.Name == name })
 }

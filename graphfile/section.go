@@ -17,8 +17,8 @@ import (
 // A section in front of the first graph is a table of its dialect, see [Tabler]. One behind a
 // graph holds what a feature of that graph means, see [WrittenFeature].
 type Section struct {
-	Name  string
-	Lines []string
+	Name  string   `json:"name"`
+	Lines []string `json:"lines"`
 
 	file string
 	at   []int // by line: its number in the file
@@ -169,38 +169,14 @@ func (r *reader) section(f *File) error {
 	return err
 }
 
-// section writes a section.
-func (w *writer) section(s *Section) error {
+// check returns an error unless the section can be written.
+func (s *Section) check() error {
 	if !isFieldName(s.Name) {
 		return fmt.Errorf("%q is not the name of a section", s.Name)
 	}
-	w.WriteString(s.Name + " {\n")
 	for _, line := range s.Lines {
 		if line != strings.TrimSpace(line) || line == "" || line == "}" || line[0] == '#' || strings.Contains(line, "\n") {
 			return fmt.Errorf("%q can't be a line of section %s", shortened(line), s.Name)
-		}
-		w.WriteString(indent + line + "\n")
-	}
-	w.WriteString("}\n")
-	return nil
-}
-
-// features writes the features of a graph that are part of what it means.
-func (w *writer) features(g *fgraph.FunctionGraph) error {
-	for _, f := range g.Features() {
-		wf, ok := f.(WrittenFeature)
-		if !ok {
-			continue
-		}
-		name, lines, err := wf.GraphSection(func(v *fgraph.Variable) string { return w.ids[v] })
-		if err != nil {
-			return fmt.Errorf("feature %s: %w", name, err)
-		}
-		if name == "" {
-			continue
-		}
-		if err := w.section(&Section{Name: name, Lines: lines}); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -8,46 +8,88 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-const indent = "    "
+// A Listing is a file in parts, all of which are text. String joins them.
+type Listing struct {
+	Head   []Field        `json:"head,omitempty"`
+	Tables []Section      `json:"tables,omitempty"` // sections in front of the graphs
+	Graphs []GraphListing `json:"graphs"`
+}
 
+// A GraphListing is a graph in parts.
+type GraphListing struct {
+	Inputs []Value `json:"inputs"`
+	// Definitions are the constants and applies, in an order in which operands come first.
+	Definitions []Definition `json:"definitions"`
+	Outputs     []string     `json:"outputs"`            // ids
+	Sections    []Section    `json:"sections,omitempty"` // behind the graph
+}
+
+// A Value is an input, a constant or a result of an apply. The name is empty if the id is %NAME.
+type Value struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	Type string `json:"type"`
+}
+
+// A Definition is an apply or, if Op is empty, a constant with its data.
+type Definition struct {
+	Results []Value  `json:"results"`
+	Op      string   `json:"op,omitempty"`
+	Data    string   `json:"data,omitempty"`
+	Inputs  []string `json:"inputs,omitempty"` // ids
+	Origin  *int     `json:"origin,omitempty"` // nil if unknown
+}
+
+// List returns the parts of a file.
+func List(f *File, d Dialect) (*Listing, error) {
+	l := &Listing{Head: f.Head}
+	for _, h := range f.Head {
+		if !isFieldName(h.Name) {
+			return nil, fmt.Errorf("graphfile: %q is not the name of a field", h.Name)
+		}
+	}
+	if t, ok := d.(Tabler); ok {
+		d = t.Open()
+	}
+	for _, g := range f.Graphs() {
+		w := writer{d: d, names: make(map[string]bool), ids: make(map[*fgraph.Variable]string)}
+		if err := w.graph(g); err != nil {
+			return nil, fmt.Errorf("graphfile: %w", err)
+		}
+		l.Graphs = append(l.Graphs, w.GraphListing)
+	}
+	if t, ok := d.(Tables); ok {
+		l.Tables = t.Tables()
+		for i := range l.Tables {
+			if err := l.Tables[i].check(); err != nil {
+				return nil, fmt.Errorf("graphfile: %w", err)
+			}
+		}
+	}
+	return l, nil
+}
+
+// Format returns a file as text.
+func Format(f *File, d Dialect) (string, error) {
+	l, err := List(f, d)
+	if err != nil {
+		return "", err
+	}
+	return l.String(), nil
+}
+
+// writer lists a graph.
 type writer struct {
-	strings.Builder
+	GraphListing
 	d     Dialect
 	names map[string]bool
 	ids   map[*fgraph.Variable]string // how variables are called
 	next  int
 }
 
-// begin begins a graph.
-func (w *writer) begin(d Dialect) {
-	w.d, w.names, w.ids, w.next = d, make(map[string]bool), make(map[*fgraph.Variable]string), 0
-}
-
-// separate writes an empty line unless the text is empty.
-func (w *writer) separate() {
-	if w.Len() > 0 {
-		w.WriteByte('\n')
-	}
-}
-
-// field writes a field. Its further lines are indented.
-func (w *writer) field(h Field) {
-	w.WriteString(h.Name + ":")
-	for i, line := range strings.Split(h.Text, "\n") {
-		switch {
-		case i > 0:
-			w.WriteString("\n\t" + line)
-		case line != "":
-			w.WriteString(" " + line)
-		}
-	}
-	w.WriteByte('\n')
-}
-
 func (w *writer) graph(g *fgraph.FunctionGraph) error {
-	w.WriteString("graph {\n")
 	for _, v := range g.Inputs() {
-		w.WriteString(indent + "input " + w.declare(v) + " : " + v.Type().String() + "\n")
+		w.Inputs = append(w.Inputs, w.declare(v))
 	}
 	order, err := g.Toposort()
 	if err != nil {
@@ -64,11 +106,11 @@ func (w *writer) graph(g *fgraph.FunctionGraph) error {
 	if err := w.constants(g.Outputs()); err != nil {
 		return err
 	}
-	w.WriteString(indent + "return" + w.list(g.Outputs(), " ") + "\n}\n")
+	w.Outputs = w.list(g.Outputs())
 	return w.features(g)
 }
 
-// constants writes those of the variables that are constants and not written yet.
+// constants lists those of the variables that are constants and not listed yet.
 func (w *writer) constants(vars []*fgraph.Variable) error {
 	for _, v := range vars {
 		if !v.IsConstant() || w.ids[v] != "" {
@@ -78,7 +120,7 @@ func (w *writer) constants(vars []*fgraph.Variable) error {
 		if err != nil {
 			return fmt.Errorf("the constant %v: %w", v, err)
 		}
-		w.WriteString(indent + w.declare(v) + " = constant {" + text + "} : " + v.Type().String() + "\n")
+		w.Definitions = append(w.Definitions, Definition{Results: []Value{w.declare(v)}, Data: text})
 	}
 	return nil
 }
@@ -88,49 +130,159 @@ func (w *writer) apply(a *fgraph.Apply) error {
 	if err != nil {
 		return err
 	}
-	w.WriteString(indent)
-	var types []string
-	for i, v := range a.Outputs() {
-		if i > 0 {
-			w.WriteString(", ")
-		}
-		w.WriteString(w.declare(v))
-		types = append(types, v.Type().String())
+	d := Definition{Op: op, Inputs: w.list(a.Inputs()), Results: make([]Value, 0, len(a.Outputs()))}
+	for _, v := range a.Outputs() {
+		d.Results = append(d.Results, w.declare(v))
 	}
-	w.WriteString(" = " + op + "(" + strings.TrimPrefix(w.list(a.Inputs(), " "), " ") + ")")
-	if a.Origin() >= 0 {
-		w.WriteString(" @" + strconv.Itoa(a.Origin()))
+	if origin := a.Origin(); origin >= 0 {
+		d.Origin = &origin
 	}
-	w.WriteString(" : " + strings.Join(types, ", ") + "\n")
+	w.Definitions = append(w.Definitions, d)
 	return nil
 }
 
-// list returns the ids of variables, each behind a separator.
-func (w *writer) list(vars []*fgraph.Variable, separator string) string {
-	var b strings.Builder
+// list returns the ids of variables.
+func (w *writer) list(vars []*fgraph.Variable) []string {
+	ids := make([]string, len(vars))
 	for i, v := range vars {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(separator + w.ids[v])
+		ids[i] = w.ids[v]
 	}
-	return b.String()
+	return ids
 }
 
-// declare gives a variable an id. It returns the id, and the name if the id does not have it.
-func (w *writer) declare(v *fgraph.Variable) string {
+// declare gives a variable an id.
+func (w *writer) declare(v *fgraph.Variable) Value {
 	name := v.Name()
 	if isName(name) && !w.names[name] {
 		w.names[name] = true
 		w.ids[v] = "%" + name
-		return w.ids[v]
+		return Value{ID: w.ids[v], Type: v.Type().String()}
 	}
 	w.ids[v] = "%" + strconv.Itoa(w.next)
 	w.next++
-	if name == "" {
-		return w.ids[v]
+	return Value{w.ids[v], name, v.Type().String()}
+}
+
+// features lists the features of a graph that are part of what it means.
+func (w *writer) features(g *fgraph.FunctionGraph) error {
+	for _, f := range g.Features() {
+		wf, ok := f.(WrittenFeature)
+		if !ok {
+			continue
+		}
+		name, lines, err := wf.GraphSection(func(v *fgraph.Variable) string { return w.ids[v] })
+		if err != nil {
+			return fmt.Errorf("feature %s: %w", name, err)
+		}
+		if name == "" {
+			continue
+		}
+		s := Section{Name: name, Lines: lines}
+		if err := s.check(); err != nil {
+			return err
+		}
+		w.Sections = append(w.Sections, s)
 	}
-	return w.ids[v] + strconv.Quote(name)
+	return nil
+}
+
+const indent = "    "
+
+// String returns the text of the file.
+func (l *Listing) String() string {
+	var b text
+	for _, h := range l.Head {
+		b.field(h)
+	}
+	for i := range l.Tables {
+		b.separate()
+		b.section(&l.Tables[i])
+	}
+	for i := range l.Graphs {
+		b.separate()
+		b.graph(&l.Graphs[i])
+	}
+	return b.String()
+}
+
+type text struct{ strings.Builder }
+
+// separate writes an empty line unless the text is empty.
+func (b *text) separate() {
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+}
+
+// field writes a field. Its further lines are indented.
+func (b *text) field(h Field) {
+	b.WriteString(h.Name + ":")
+	for i, line := range strings.Split(h.Text, "\n") {
+		switch {
+		case i > 0:
+			b.WriteString("\n\t" + line)
+		case line != "":
+			b.WriteString(" " + line)
+		}
+	}
+	b.WriteByte('\n')
+}
+
+func (b *text) section(s *Section) {
+	b.WriteString(s.Name + " {\n")
+	for _, line := range s.Lines {
+		b.WriteString(indent + line + "\n")
+	}
+	b.WriteString("}\n")
+}
+
+func (b *text) graph(g *GraphListing) {
+	b.WriteString("graph {\n")
+	for i := range g.Inputs {
+		v := &g.Inputs[i]
+		b.WriteString(indent + "input " + v.text() + " : " + v.Type + "\n")
+	}
+	for i := range g.Definitions {
+		b.definition(&g.Definitions[i])
+	}
+	b.WriteString(indent + "return")
+	for i, id := range g.Outputs {
+		b.WriteString([...]string{" ", ", "}[min(i, 1)] + id)
+	}
+	b.WriteString("\n}\n")
+	for i := range g.Sections {
+		b.section(&g.Sections[i])
+	}
+}
+
+func (b *text) definition(d *Definition) {
+	b.WriteString(indent)
+	for i := range d.Results {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(d.Results[i].text())
+	}
+	if d.Op == "" {
+		b.WriteString(" = constant {" + d.Data + "}")
+	} else {
+		b.WriteString(" = " + d.Op + "(" + strings.Join(d.Inputs, ", ") + ")")
+	}
+	if d.Origin != nil {
+		b.WriteString(" @" + strconv.Itoa(*d.Origin))
+	}
+	for i := range d.Results {
+		b.WriteString([...]string{" : ", ", "}[min(i, 1)] + d.Results[i].Type)
+	}
+	b.WriteByte('\n')
+}
+
+// text returns the id, and the name if the id does not have it.
+func (v *Value) text() string {
+	if v.Name == "" {
+		return v.ID
+	}
+	return v.ID + strconv.Quote(v.Name)
 }
 
 // isName reports whether a name is an identifier, so that it can be an id.
