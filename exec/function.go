@@ -173,6 +173,16 @@ func (d *destroyable) Destroyable(v *fgraph.Variable) bool {
 	return i >= 0 && d.may[i]
 }
 
+// GraphSection returns which inputs may be destroyed, as a section of a graph file.
+func (d *destroyable) GraphSection(id func(*fgraph.Variable) string) (name string, lines []string, err error) {
+	for _, v := range d.g.Inputs() {
+		if d.Destroyable(v) {
+			name, lines = "mutable", append(lines, id(v))
+		}
+	}
+	return name, lines, nil
+}
+
 // optimize runs the optimizer, if there is one.
 func (f *Function) optimize(ctx context.Context, g *fgraph.FunctionGraph) error {
 	if f.opts.Optimizer == nil {

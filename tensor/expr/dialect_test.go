@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/graphfile"
 	"github.com/nnopt/nnopt/internal/passtest"
@@ -18,7 +19,7 @@ import (
 // TestGraphFiles: random graphs print as text that reads as the same graph, before and after
 // optimization.
 func TestGraphFiles(t *testing.T) {
-	runs := 3000
+	runs := 10000
 	if testing.Short() {
 		runs = 300
 	}
@@ -127,6 +128,52 @@ func TestGraphFileFaults(t *testing.T) {
 		if _, err := graphfile.Parse("f", text, expr.Dialect{}); !errors.Is(err, graphfile.ErrSyntax) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", line, err)
 		}
+	}
+}
+
+// TestMutable: a file says which inputs may be destroyed, and a graph that destroys another is
+// refused.
+func TestMutable(t *testing.T) {
+	const text = `graph {
+    input %x : float64 vector
+    input %y : float64 vector
+    %0 = exp{inplace=0}(%x) : float64 vector
+    %1 = add(%0, %y) : float64 vector
+    return %1
+}
+mutable {
+    %x
+}
+`
+	f, err := graphfile.Parse("f", text, expr.Dialect{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := graphfile.Format(f, expr.Dialect{}); err != nil || again != text {
+		t.Errorf("%v\n%s", err, again)
+	}
+	for was, now := range map[string]string{"mutable {\n    %x": "mutable {\n    %y", "    %x\n}": "    %x\n    %x\n}", "    %x\n": "    %0\n", "mutable {\n    %x\n}\n": ""} {
+		wrong := text[:strings.Index(text, "mutable")] + strings.Replace(text[strings.Index(text, "mutable"):], was, now, 1)
+		if _, err := graphfile.Parse("f", wrong, expr.Dialect{}); !errors.Is(err, graphfile.ErrSyntax) {
+			t.Errorf("%s%v", wrong, err)
+		}
+	}
+	// A function tells which of its arguments it may destroy.
+	s := expr.NewScope()
+	if err := s.Declare("x: vector"); err != nil {
+		t.Fatal(err)
+	}
+	out := s.MustParse("exp(x)")
+	fn, err := exec.NewFunction(t.Context(), s.Inputs(), []*fgraph.Variable{out}, exec.FunctionOptions{Optimizer: passtest.Optimizer(t, "+fast_run"), Mutable: s.Inputs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := graphfile.Format(&graphfile.File{Graph: fn.Graph()}, expr.Dialect{})
+	if err != nil || !strings.Contains(got, "exp{inplace=0}") || !strings.HasSuffix(got, "mutable {\n    %x\n}\n") {
+		t.Errorf("%v\n%s", err, got)
+	}
+	if _, err := graphfile.Parse("f", got, expr.Dialect{}); err != nil {
+		t.Error(err)
 	}
 }
 
