@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -273,4 +274,176 @@ func TestGraphFilesFullSize(t *testing.T) {
 			fileTrip(t, nn, c, opt)
 		})
 	}
+}
+
+// fileCase is a small recurrent network in training, and its computation.
+type fileCase struct {
+	net  *nnet3.Nnet
+	req  *computation.Request
+	comp *computation.Computation
+}
+
+func newFileCase(t testing.TB) *fileCase {
+	t.Helper()
+	nn, err := nnet3.ParseConfig(strings.NewReader(`input-node name=input dim=6
+component name=tdnn type=TdnnComponent input-dim=6 output-dim=5 time-offsets=-1,0,1
+component-node name=tdnn component=tdnn input=input
+component name=relu type=RectifiedLinearComponent dim=5
+component-node name=relu component=relu input=tdnn
+component name=a type=NaturalGradientAffineComponent input-dim=9 output-dim=4
+component-node name=a component=a input=Append(relu, IfDefined(Offset(r, -1)))
+component name=r type=TanhComponent dim=4
+component-node name=r component=r input=a
+component name=out type=AffineComponent input-dim=4 output-dim=3
+component-node name=out component=out input=Sum(r, Scale(0.5, Offset(r, 1)))
+output-node name=output input=out
+`), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &fileCase{net: nn}
+	if c.req, err = pipeline.NewRequest(nn, pipeline.Chunk{Frames: 6, Sequences: 2, Derivative: true}); err != nil {
+		t.Fatal(err)
+	}
+	if c.comp, err = compile.Compile(nn, c.req, compile.Options{DebugInfo: true}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// texts returns the graph at some steps as text, the last one of them.
+func (c *fileCase) texts(t testing.TB) []string {
+	t.Helper()
+	chain, err := lower.LowerChain(c.comp, c.net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	note := func() {
+		text, err := formatChain(chain, lower.Dialect{Network: c.net})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(texts) == 0 || texts[len(texts)-1] != text {
+			texts = append(texts, text)
+		}
+	}
+	ctx := rewrite.WithOptions(context.Background(), rewrite.Options{BeforePass: func(string) bool { note(); return true }})
+	if err := passtest.Optimizer(t, "+fast_run").Rewrite(ctx, chain.Programs[0].Graph, nil); err != nil {
+		t.Fatal(err)
+	}
+	note()
+	return texts
+}
+
+// TestWrongStorage: whatever is wrong with the places in a file, reading finds it, or it does not
+// matter: values don't get into each other's way.
+func TestWrongStorage(t *testing.T) {
+	c := newFileCase(t)
+	values, err := pipeline.RandomValues(c.net, c.req, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(comp *computation.Computation) *pipeline.Results {
+		r, err := pipeline.Run(t.Context(), comp, c.net, c.req, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	texts := c.texts(t)
+	d := lower.Dialect{Network: c.net}
+	rounds := 2000
+	if testing.Short() {
+		rounds = 300
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	accepted := 0
+	for _, text := range texts {
+		at := strings.Index(text, "storage {")
+		if at < 0 {
+			continue
+		}
+		want := run(emitText(t, text, d))
+		lines := strings.Split(text[at:], "\n")
+		for range rounds / len(texts) {
+			wrong := strings.Join(disturb(r, lines), "\n")
+			f, err := graphfile.Parse("wrong", text[:at]+wrong, d)
+			if err != nil || wrong == text[at:] {
+				continue
+			}
+			chain, err := lower.ChainOf(f.Graphs()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			comp, err := chain.Emit()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, wrong)
+			}
+			accepted++
+			if got := run(comp); !reflect.DeepEqual(got.Outputs, want.Outputs) || !reflect.DeepEqual(got.InputDerivs, want.InputDerivs) {
+				t.Fatalf("the values differ\n%s%s", text[:at], wrong)
+			}
+		}
+	}
+	t.Logf("%d accepted", accepted)
+	if accepted == 0 {
+		t.Error("every change is refused")
+	}
+}
+
+// disturb changes the places of a storage a bit: it moves words between lines, changes numbers, or
+// drops options.
+func disturb(r *rand.Rand, lines []string) []string {
+	lines = slices.Clone(lines)
+	for range 1 + r.IntN(2) {
+		i, j := 1+r.IntN(len(lines)-3), 1+r.IntN(len(lines)-3)
+		words := strings.Fields(lines[i])
+		switch k := r.IntN(len(words)); {
+		case k == 0 || len(words) < 2:
+			lines[i], lines[j] = lines[j], lines[i]
+		case r.IntN(2) == 0:
+			word, _, _ := strings.Cut(words[k], "@")
+			words[k] = fmt.Sprintf("%s@%d,%d", word, r.IntN(6), r.IntN(3))
+			lines[i] = "    " + strings.Join(words, " ")
+		default:
+			lines[j] += " " + words[k]
+			if words = slices.Delete(words, k, k+1); len(words) > 1 || words[0] == "options" {
+				lines[i] = "    " + strings.Join(words, " ")
+			} else {
+				lines = slices.Delete(lines, i, i+1)
+			}
+		}
+	}
+	return lines
+}
+
+// FuzzGraphFile: a file of a computation is an error, or it prints as text that reads as the same,
+// and becomes commands.
+func FuzzGraphFile(f *testing.F) {
+	c := newFileCase(f)
+	for _, text := range c.texts(f) {
+		f.Add(text)
+	}
+	d := lower.Dialect{Network: c.net}
+	f.Fuzz(func(t *testing.T, text string) {
+		file, err := graphfile.Parse("f", text, d)
+		if err != nil {
+			return
+		}
+		printed, err := graphfile.Format(file, d)
+		if err != nil {
+			return // such as a second computation with too many rows
+		}
+		again, err := graphfile.Parse("f", printed, d)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, printed)
+		}
+		if second, err := graphfile.Format(again, d); err != nil || second != printed {
+			t.Errorf("%v\n%s\n%s", err, printed, second)
+		}
+		if chain, err := lower.ChainOf(again.Graphs()...); err == nil {
+			_, _ = chain.Emit()
+		}
+	})
 }
