@@ -15,6 +15,11 @@ import (
 // index of the output if the source has several, and that of the input if the target has
 // several.
 func (g *FunctionGraph) DOT(name string) ([]byte, error) {
+	return g.LabelledDOT(name, func(a *Apply) string { return a.op.String() })
+}
+
+// LabelledDOT is [FunctionGraph.DOT] with labels for applies of the caller's choice.
+func (g *FunctionGraph) LabelledDOT(name string, label func(*Apply) string) ([]byte, error) {
 	d := dotGraph{DirectedGraph: simple.NewDirectedGraph()}
 	base := int64(len(g.applies))
 	for v := range g.Variables() {
@@ -23,7 +28,7 @@ func (g *FunctionGraph) DOT(name string) ([]byte, error) {
 		}
 	}
 	for a := range g.Applies() {
-		d.AddNode(&dotNode{id: int64(a.id), name: fmt.Sprintf("a%d", a.id), label: a.op.String(), shape: "box"})
+		d.AddNode(&dotNode{id: int64(a.id), name: fmt.Sprintf("a%d", a.id), label: label(a), shape: "box"})
 	}
 	outs := base + int64(len(g.variables))
 	for i := range g.outputs {
