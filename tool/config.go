@@ -3,6 +3,7 @@ package tool
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/graphfile"
 	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/optdb"
@@ -27,6 +28,9 @@ type Config struct {
 	// Components makes the components of networks that are read. The default has Kaldi's
 	// types, see component.Kaldi.
 	Components *component.Registry
+	// Sections read the features that graph files hold in sections of these names, in
+	// addition to those of this module; see graphfile.WithSections.
+	Sections map[string]graphfile.SectionReader
 	// Verbs join those of this package, after them in the list of verbs. A verb that has
 	// the name of another takes its place.
 	Verbs []Verb
@@ -61,6 +65,8 @@ func (cfg *Config) verbs() []Verb {
 		profileVerb(),
 		passesVerb(),
 		exprVerb(),
+		graphVerb(),
+		optVerb(),
 		ruleVerb(),
 		viewVerb(),
 		reproduceVerb(),

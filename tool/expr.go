@@ -64,18 +64,9 @@ type exprFlags struct {
 
 func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
 	f := &exprFlags{cfg: cfg, db: cfg.Database(), watch: new(watchFlags)}
-	fs.StringVar(&f.vars, "vars", "", "Variables and their types")
+	f.declareInput(fs)
 	fs.StringVar(&f.query, "query", defaultQuery, "Select passes; \"$0 passes\" lists the tags")
 	pipelineFlag(fs, &f.query)
-	fs.Func("rule", "Add a rewrite PATTERN => PATTERN to canonicalize; may be repeated", func(text string) error {
-		f.rules = append(f.rules, text)
-		return nil
-	})
-	fs.Func("rules", "Add the rules of FILE to the groups that it names; may be repeated", func(file string) error {
-		f.ruleFiles = append(f.ruleFiles, file)
-		return nil
-	})
-	fs.StringVar(&f.grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
 	fs.StringVar(&f.eval, "eval", "", "Evaluate the expression: \"x=[1, 2]; y=3\", or \"random\"")
 	fs.StringVar(&f.format, "format", "graph", "Format of the graph: graph, tree, dot or html")
 	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")
@@ -85,6 +76,20 @@ func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
 	fs.StringVar(&f.watch.whyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
 	fs.IntVar(&f.watch.most, "max-rewrites", -1, "Stop rewriting after this many")
 	return f
+}
+
+// declareInput declares the flags for an expression and the rules for it.
+func (f *exprFlags) declareInput(fs *flag.FlagSet) {
+	fs.StringVar(&f.vars, "vars", "", "Variables and their types")
+	fs.Func("rule", "Add a rewrite PATTERN => PATTERN to canonicalize; may be repeated", func(text string) error {
+		f.rules = append(f.rules, text)
+		return nil
+	})
+	fs.Func("rules", "Add the rules of FILE to the groups that it names; may be repeated", func(file string) error {
+		f.ruleFiles = append(f.ruleFiles, file)
+		return nil
+	})
+	fs.StringVar(&f.grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
 }
 
 // traceFlag is a list of names; a flag without a value means "all".

@@ -15,7 +15,6 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3"
-	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
@@ -143,17 +142,15 @@ func (f *networkFlags) load(c *Console, name string) (*nnet3.Nnet, *computation.
 	return nn, req, nil
 }
 
-// prepare sets test mode, except for batch normalization in a request with a gradient.
-func prepare(nn *nnet3.Nnet, req *computation.Request) {
-	nn.SetTestMode(true)
-	if !req.NeedModelDerivative {
-		return
+// prepare sets test mode, except for batch normalization in a request with a gradient. It returns
+// the mode.
+func prepare(nn *nnet3.Nnet, req *computation.Request) (mode string) {
+	mode = modeAll
+	if req.NeedModelDerivative {
+		mode = modeNotBatch
 	}
-	for _, c := range nn.Components {
-		if bn, ok := c.(component.BatchNorm); ok {
-			bn.SetTestMode(false)
-		}
-	}
+	_ = setMode(nn, mode) // it is one of those that there are
+	return mode
 }
 
 // loadNetwork reads a model or config lines; "-" is standard input.

@@ -41,29 +41,16 @@ const (
 
 // readCase reads a reproducer.
 func readCase(c *Console, name string) (*repro.Case, error) {
-	text, err := fileio.ReadFile(name, fileio.MaxText)
+	text, head, err := readText(c, name)
 	if err != nil {
 		return nil, err
 	}
-	head, err := graphfile.ParseHead(name, string(text))
+	nn, err := networkOf(c, name, head)
 	if err != nil {
 		return nil, err
 	}
-	world := repro.Tensors(c.cfg.Language.Dialect())
-	if file := head.Field(fieldNetwork); file != "" {
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(filepath.Dir(name), file)
-		}
-		nn, _, err := pipeline.Load(file, 0)
-		if err != nil {
-			return nil, fmt.Errorf("%s: the network: %w", name, err)
-		}
-		if err := setMode(nn, head.Field(fieldMode)); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		world = repro.Network(nn, lower.Dialect{Network: nn})
-	}
-	f, err := graphfile.Parse(name, string(text), world.Dialect())
+	world := c.cfg.world(nn)
+	f, err := graphfile.Parse(name, text, world.Dialect())
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +68,14 @@ func readCase(c *Console, name string) (*repro.Case, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return cas, nil
+}
+
+// world returns the world of graphs of a network, or of tensors if it is nil.
+func (cfg *Config) world(nn *nnet3.Nnet) repro.World {
+	if nn == nil {
+		return repro.Tensors(cfg.tensorDialect())
+	}
+	return repro.Network(nn, cfg.networkDialect(nn))
 }
 
 // addRules adds rules that are text to the groups that they name.

@@ -1,0 +1,225 @@
+package tool
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/graphfile"
+	"github.com/nnopt/nnopt/internal/spell"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+func graphVerb() Verb {
+	return Verb{
+		Name:     "graph",
+		Args:     "MODEL|EXPR",
+		Minus:    true,
+		Synopsis: "print the graph of a network or an expression, at any step of the optimizer",
+		Detail: `
+The argument is a network, if there is such a file, as for "$0 compile", and otherwise an expression, as for "$0 expr". The graph is
+printed as a graph file, which "$0 opt" reads: a line is an input, a constant or the application of an op, with all parameters. Behind
+the graph of a network stand its inputs and outputs and, once it is decided, the storage of its values. A looped computation has
+several graphs. See docs/formats.md.
+
+--after prints the graph as it is after a pass, and --every after each pass that changed something.`,
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
+			subject := declareSubject(cfg, fs)
+			steps := declareSteps(fs)
+			return func(ctx context.Context, c *Console, args []string) error {
+				if err := wantArgs(args, 1, 1, "MODEL or EXPR"); err != nil {
+					return err
+				}
+				if err := steps.check(); err != nil {
+					return err
+				}
+				s, err := subject.load(ctx, c, args[0])
+				if err != nil {
+					return err
+				}
+				return steps.run(ctx, c, s, subject.net.watch, nil)
+			}
+		},
+	}
+}
+
+// stepFlags say which steps of the optimizer to print, and how.
+type stepFlags struct {
+	after, format string
+	every         bool
+}
+
+func declareSteps(fs *flag.FlagSet) *stepFlags {
+	f := new(stepFlags)
+	fs.StringVar(&f.after, "after", "", "Stop after this pass")
+	fs.BoolVar(&f.every, "every", false, "Print the graph at the beginning and after each pass that changed it")
+	fs.StringVar(&f.format, "format", "text", "Format of the graph: text, dot (for Graphviz) or json")
+	return f
+}
+
+func (f *stepFlags) check() error {
+	if !slices.Contains([]string{"text", "dot", "json"}, f.format) {
+		return Usagef("--format=%s: want text, dot or json", f.format)
+	}
+	return nil
+}
+
+// run optimizes the graphs of a subject one by one, and prints them. rec may be nil.
+func (f *stepFlags) run(ctx context.Context, c *Console, s *subject, w *watchFlags, rec *profile.Recorder) error {
+	if f.after != "" {
+		names := s.opt.Passes(s.file.Graph.Dialect())
+		if !slices.Contains(names, f.after) {
+			return Usagef("--after=%s: the query selects no such pass%s", f.after, meant(spell.Nearest(f.after, names)))
+		}
+	}
+	watched, done := w.start(ctx, c, s.opt)
+	p := &stepPrinter{flags: f, console: c, subject: s}
+	for i, g := range s.file.Graphs() {
+		p.segment, p.graph, p.last = i, g, ""
+		if err := p.optimize(watched, rec); err != nil {
+			return err
+		}
+	}
+	done()
+	if f.every {
+		return nil
+	}
+	return p.print(&s.file, "")
+}
+
+// stepPrinter prints the steps of a run.
+type stepPrinter struct {
+	flags   *stepFlags
+	console *Console
+	subject *subject
+	segment int
+	graph   *fgraph.FunctionGraph
+	last    string // the text of the last step
+	err     error
+}
+
+// optimize optimizes the present graph up to the pass of --after.
+func (p *stepPrinter) optimize(ctx context.Context, rec *profile.Recorder) error {
+	s := p.subject
+	opts := rewrite.OptionsFrom(ctx)
+	previous := ""
+	opts.BeforePass = func(pass string) bool {
+		p.step(previous)
+		if previous != "" && previous == p.flags.after || p.err != nil {
+			return false
+		}
+		previous = pass
+		return true
+	}
+	if s.opt.Empty() {
+		p.step("")
+		return p.err
+	}
+	if len(s.file.More) > 0 {
+		rec = rec.Begin(fmt.Sprintf("segment %d", p.segment+1), s.opt.Class())
+		defer rec.End()
+	}
+	if err := s.opt.Rewrite(rewrite.WithOptions(ctx, opts), p.graph, rec); err != nil {
+		return s.failed(ctx, fmt.Errorf("optimizing: %w", err), p.segment)
+	}
+	if previous != "" && previous != p.flags.after || p.flags.after == "" {
+		p.step(previous)
+	}
+	return p.err
+}
+
+// step prints the graph after a pass, "" for none, if it has changed and --every asks for it.
+func (p *stepPrinter) step(pass string) {
+	if !p.flags.every || p.err != nil {
+		return
+	}
+	f := &graphfile.File{Graph: p.graph}
+	text, err := graphfile.Format(f, p.subject.dialect)
+	if err != nil {
+		p.err = err
+		return
+	}
+	if text == p.last {
+		return
+	}
+	p.last = text
+	if p.err = p.print(f, cmpOr(pass, "the beginning")); p.err == nil {
+		p.err = p.console.Stdout.Flush()
+	}
+}
+
+func cmpOr(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// stepListing is the JSON form of a step.
+type stepListing struct {
+	Step    string `json:"step,omitempty"`    // the pass before it
+	Segment int    `json:"segment,omitempty"` // of several, from 1
+	*graphfile.Listing
+}
+
+// print prints graphs. step, unless empty, is the pass before, and the graph that of one segment.
+func (p *stepPrinter) print(f *graphfile.File, step string) error {
+	c, title := p.console, ""
+	segment := 0
+	if step != "" {
+		title = "after " + step
+		if step == "the beginning" {
+			title = "at the beginning"
+		}
+		if len(p.subject.file.More) > 0 {
+			segment = p.segment + 1
+			title = fmt.Sprintf("segment %d, %s", segment, title)
+		}
+	}
+	switch p.flags.format {
+	case "dot":
+		return printDOT(c, f, title)
+	case "json":
+		l, err := graphfile.List(f, p.subject.dialect)
+		if err != nil {
+			return err
+		}
+		return writeJSON(c.Stdout, stepListing{Step: step, Segment: segment, Listing: l})
+	}
+	text, err := graphfile.Format(f, p.subject.dialect)
+	if err != nil {
+		return err
+	}
+	if title != "" {
+		c.Print("# %s: %d applies\n", title, f.Graph.NumApplies())
+		text += "\n"
+	}
+	c.Print("%s", text)
+	return nil
+}
+
+// printDOT prints graphs for Graphviz. A label is an op with the types of its results.
+func printDOT(c *Console, f *graphfile.File, title string) error {
+	for i, g := range f.Graphs() {
+		name := title
+		if len(f.More) > 0 {
+			name = fmt.Sprintf("segment %d", i+1)
+		}
+		dot, err := g.LabelledDOT(name, func(a *fgraph.Apply) string {
+			var types []string
+			for _, v := range a.Outputs() {
+				types = append(types, v.Type().String())
+			}
+			return a.Op().String() + "\n" + strings.Join(types, ", ")
+		})
+		if err != nil {
+			return err
+		}
+		c.Print("%s\n", dot)
+	}
+	return nil
+}

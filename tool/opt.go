@@ -1,0 +1,111 @@
+package tool
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"github.com/nnopt/nnopt/graphfile"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/repro"
+)
+
+func optVerb() Verb {
+	return Verb{
+		Name:     "opt",
+		Args:     "FILE",
+		Synopsis: "optimize a graph file, print the result",
+		Detail: `
+FILE is a graph file, as "$0 graph" prints it, "-" standard input. The result is a graph file, too. A file with a field "network" is a
+graph of that network, which stands beside it; any other is a graph of tensors. The passes are those of --query or, without it, of the
+field "query".`,
+		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
+			flags := declarePasses(cfg, fs)
+			watch := declareWatch(fs)
+			steps := declareSteps(fs)
+			withProfile := fs.Bool("profile", false, "Print what the optimizer did and what it cost, to standard error")
+			asked := false
+			for _, name := range []string{"query", "pipeline"} {
+				fs.Lookup(name).Value = &noticed{fs.Lookup(name).Value, &asked}
+			}
+			return func(ctx context.Context, c *Console, args []string) error {
+				if err := wantArgs(args, 1, 1, "FILE"); err != nil {
+					return err
+				}
+				if err := steps.check(); err != nil {
+					return err
+				}
+				s, err := readSubject(cfg, c, args[0], flags, asked)
+				if err != nil {
+					return err
+				}
+				var rec *profile.Recorder
+				if *withProfile {
+					rec = profile.New(s.opt.Name(), s.opt.Class())
+				}
+				if err := steps.run(ctx, c, s, watch, rec); err != nil {
+					return err
+				}
+				if rec == nil {
+					return nil
+				}
+				rec.End()
+				return rec.Record().WriteText(c.Stderr)
+			}
+		},
+	}
+}
+
+// readSubject reads a file of graphs, and the network that it names. The query of the file counts
+// unless one was asked for.
+func readSubject(cfg *Config, c *Console, name string, flags *passFlags, asked bool) (*subject, error) {
+	text, head, err := readText(c, name)
+	if err != nil {
+		return nil, err
+	}
+	nn, err := networkOf(c, name, head)
+	if err != nil {
+		return nil, err
+	}
+	world := cfg.world(nn)
+	f, err := graphfile.Parse(name, text, world.Dialect())
+	if err != nil {
+		return nil, err
+	}
+	if query := f.Field(fieldQuery); query != "" && !asked {
+		flags.query = query
+	}
+	_, opt, err := flags.build()
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{file: *f, dialect: world.Dialect(), opt: opt}
+	s.file.Remove(fieldQuery) // it will be done
+	s.failed = func(ctx context.Context, err error, segment int) error {
+		again, fault := graphfile.Parse(name, text, world.Dialect())
+		if fault != nil {
+			return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
+		}
+		cas := &repro.Case{World: world, Build: flags.db.Build, Query: opt.Query(), Graph: again.Graphs()[segment]}
+		for _, field := range []string{fieldNetwork, fieldMode, fieldSeed} {
+			setNote(cas, field, head.Field(field))
+		}
+		return reproducing(ctx, c, err, cas)
+	}
+	return s, nil
+}
+
+// fieldQuery has the passes that opt runs without --query.
+const fieldQuery = "query"
+
+// noticed is the value of a flag that tells when it is set.
+type noticed struct {
+	flag.Value
+	set *bool
+}
+
+// Set sets the value.
+func (n *noticed) Set(text string) error {
+	*n.set = true
+	return n.Value.Set(text)
+}

@@ -1,0 +1,168 @@
+package tool
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/graphfile"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/compile"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/expr"
+)
+
+// A subject is what a verb works on: a network and a request, an expression, or a file of
+// graphs.
+type subject struct {
+	file    graphfile.File // with graphs that no pass has changed
+	dialect graphfile.Dialect
+	opt     *optdb.Optimizer
+	// failed adds a reproducer to an error of the optimizer, about the graph of that number.
+	failed func(ctx context.Context, err error, segment int) error
+}
+
+// subjectFlags are the flags of compile and of expr, which say what the subject is.
+type subjectFlags struct {
+	cfg  *Config
+	net  *networkFlags
+	expr *exprFlags
+}
+
+func declareSubject(cfg *Config, fs *flag.FlagSet) *subjectFlags {
+	f := &subjectFlags{cfg: cfg, net: declareNetwork(cfg, fs)}
+	f.net.watch = declareWatch(fs)
+	f.expr = &exprFlags{cfg: cfg, db: f.net.passes.db, watch: f.net.watch}
+	f.expr.declareInput(fs)
+	return f
+}
+
+// load returns the subject that an argument names: a network, if there is such a file, and
+// otherwise an expression.
+func (f *subjectFlags) load(ctx context.Context, c *Console, arg string) (*subject, error) {
+	if info, err := os.Stat(arg); arg == "-" || err == nil && !info.IsDir() {
+		return f.network(ctx, c, arg)
+	}
+	return f.expression(c, arg)
+}
+
+func (f *subjectFlags) network(ctx context.Context, c *Console, arg string) (*subject, error) {
+	_, opt, err := f.net.passes.build()
+	if err != nil {
+		return nil, err
+	}
+	nn, req, err := f.net.load(c, arg)
+	if err != nil {
+		return nil, err
+	}
+	comp, err := compile.CompileContext(ctx, nn, req, compile.Options{DebugInfo: passes.NeedsDebugInfo(opt)})
+	if err != nil {
+		return nil, err
+	}
+	chain, err := lower.LowerChain(comp, nn)
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{dialect: f.cfg.networkDialect(nn), opt: opt}
+	s.setGraphs(chain.Graphs())
+	s.file.Set(fieldNetwork, arg)
+	if f.net.seed != 0 {
+		s.file.Set(fieldSeed, strconv.FormatUint(f.net.seed, 10))
+	}
+	s.file.Set(fieldMode, prepare(nn, req))
+	s.failed = func(ctx context.Context, err error, _ int) error {
+		return networkFailed(ctx, c, &pipeline.FailedError{Err: err, Net: nn, Request: req, Compiled: comp, Query: opt.Query()}, arg, f.net.watch.most)
+	}
+	return s, nil
+}
+
+func (f *subjectFlags) expression(c *Console, text string) (*subject, error) {
+	f.expr.query = f.net.passes.query
+	opt, err := f.expr.optimizer()
+	if err != nil {
+		return nil, err
+	}
+	scope, outputs, err := f.expr.parse(text)
+	if err != nil {
+		return nil, err
+	}
+	inputs := usedInputs(scope, outputs)
+	g, err := tensor.NewGraph(inputs, outputs)
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{dialect: f.cfg.tensorDialect(), opt: opt}
+	s.setGraphs([]*fgraph.FunctionGraph{g})
+	s.failed = func(ctx context.Context, err error, _ int) error { return f.expr.failed(ctx, c, err, inputs, outputs) }
+	return s, nil
+}
+
+func (s *subject) setGraphs(graphs []*fgraph.FunctionGraph) {
+	s.file.Graph, s.file.More = graphs[0], graphs[1:]
+}
+
+// networkDialect returns how graphs of a network are written.
+func (cfg *Config) networkDialect(nn *nnet3.Nnet) graphfile.Dialect {
+	return graphfile.WithSections(lower.Dialect{Network: nn}, cfg.Sections)
+}
+
+// tensorDialect returns how graphs of tensors are written.
+func (cfg *Config) tensorDialect() graphfile.Dialect {
+	return graphfile.WithSections(expr.Dialect{Language: cfg.Language}, cfg.Sections)
+}
+
+// fieldSeed has the seed of random parameters, for a network from config lines.
+const fieldSeed = "srand"
+
+// readText reads a graph file as text. "-" is standard input.
+func readText(c *Console, name string) (text string, head *graphfile.File, err error) {
+	var data []byte
+	if name == "-" {
+		data, err = fileio.ReadAll(c.Stdin, "standard input", fileio.MaxText)
+	} else {
+		data, err = fileio.ReadFile(name, fileio.MaxText)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if head, err = graphfile.ParseHead(name, string(data)); err != nil {
+		return "", nil, fmt.Errorf("%s is no graph file: %w", name, err)
+	}
+	return string(data), head, nil
+}
+
+// networkOf reads the network that a graph file names, which is nil if the file is about tensors.
+// The name is relative to the folder of the file.
+func networkOf(c *Console, name string, head *graphfile.File) (*nnet3.Nnet, error) {
+	network := head.Field(fieldNetwork)
+	if network == "" {
+		return nil, nil
+	}
+	if !filepath.IsAbs(network) && network != "-" {
+		network = filepath.Join(filepath.Dir(name), network)
+	}
+	seed := uint64(0)
+	if text := head.Field(fieldSeed); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return nil, fmt.Errorf("%s: field %s: %q is not a number", name, fieldSeed, text)
+		}
+	}
+	nn, _, err := loadNetwork(c, network, seed)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the network: %w", name, err)
+	}
+	if err := setMode(nn, head.Field(fieldMode)); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return nn, nil
+}
