@@ -144,7 +144,7 @@ func TestViewListen(t *testing.T) {
 		}
 		text, _ = io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if resp.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(text), `"column":5`) {
+		if resp.StatusCode != http.StatusOK || !strings.Contains(string(text), `"column":5`) {
 			t.Errorf("a wrong expression: status %d, %s", resp.StatusCode, text)
 		}
 		cancel(errors.New("enough"))

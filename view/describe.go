@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/tensor"
 )
@@ -140,6 +141,51 @@ func componentParams(c lower.Component) [][2]string {
 		}
 	}
 	return list
+}
+
+// operations counts the floating-point operations of a component that multiplies matrices.
+func operations(a *fgraph.Apply) int64 {
+	rows := func(list []*fgraph.Variable, i int) int {
+		if i >= len(list) {
+			return 0
+		}
+		return int(lower.TypeOf(list[i]).Rows)
+	}
+	switch op := a.Op().(type) {
+	case lower.Propagate:
+		if c, ok := op.C.(component.OperationCounter); ok {
+			return c.Operations(dataOf(op.Precomputed), rows(a.Inputs(), 0), rows(a.Outputs(), 0)).Forward
+		}
+	case lower.Backprop:
+		c, ok := op.C.(component.OperationCounter)
+		if !ok {
+			return 0
+		}
+		in := 0
+		if op.HasX {
+			in = rows(a.Inputs(), 0)
+		}
+		if op.HasDX {
+			in = max(in, rows(a.Outputs(), 0))
+		}
+		ops, sum := c.Operations(dataOf(op.Precomputed), in, rows(a.Inputs(), op.InputDeriv())), int64(0)
+		if op.HasDX {
+			sum += ops.InputDeriv
+		}
+		if op.ModelUpdate && op.C.Properties().Has(component.Updatable) {
+			sum += ops.Update
+		}
+		return sum
+	}
+	return 0
+}
+
+// dataOf returns what a component has prepared for its rows.
+func dataOf(p *computation.PrecomputedIndexesInfo) component.Precomputed {
+	if p == nil {
+		return nil
+	}
+	return p.Data
 }
 
 // fieldText returns the value of a field as text, or "" if it has none that is worth to be shown.

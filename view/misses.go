@@ -124,6 +124,9 @@ func (a *asker) ask() {
 	}
 }
 
+// errNowhere says that a question is about no node of the graph.
+var errNowhere = errors.New("view: there is no such place")
+
 // An Answer says why a rule does not fire at a node. Its JSON is a list [rule, text].
 type Answer struct{ Rule, Text string }
 
@@ -135,7 +138,7 @@ func (a Answer) MarshalJSON() ([]byte, error) { return json.Marshal([]string{a.R
 func (s *Subject) WhyNot(ctx context.Context, step int, node int32, name string) ([]Answer, error) {
 	r := s.Recording
 	if step < 0 || step > len(r.Steps) || node < 0 || int(node) >= len(r.Nodes) {
-		return nil, fmt.Errorf("view: there is no step %d or no node %d", step, node)
+		return nil, fmt.Errorf("%w: no step %d or no node %d", errNowhere, step, node)
 	}
 	again := NewRecorder()
 	stopped, stop := context.WithCancel(ctx)
@@ -149,7 +152,7 @@ func (s *Subject) WhyNot(ctx context.Context, step int, node int32, name string)
 	}
 	of, a := again.find(r, node)
 	if of == nil || !of.g.Contains(a) {
-		return nil, fmt.Errorf("view: node %d is not in the graph after %d steps", node, step)
+		return nil, fmt.Errorf("%w: node %d is not in the graph after %d steps", errNowhere, node, step)
 	}
 	answers, err := s.answers(ctx, of.g, a, name)
 	if name != "" && len(answers) == 0 && err == nil {

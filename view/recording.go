@@ -72,6 +72,7 @@ type Node struct {
 	Lines   []string    `json:"lines,omitempty"` // what the op says about itself at length
 	In      []int32     `json:"in,omitempty"`    // after the step that brought it in
 	Out     []int32     `json:"out"`
+	Ops     int64       `json:"ops,omitempty"`     // floating-point operations of products of matrices, where they are known
 	Segment int32       `json:"segment,omitempty"` // of a network with several
 	Origin  *int32      `json:"origin,omitempty"`  // the command before, or the column of the expression
 	From    string      `json:"from,omitempty"`    // Origin as text

@@ -25,7 +25,7 @@ const (
 	mostSubjects = 4                // that are kept to ask about
 )
 
-// An Engine does what pages ask a Server for. Its errors that are about the request are *Fault.
+// An Engine does what pages ask a Server for. Its errors about what was typed are *Fault.
 type Engine interface {
 	// Optimize optimizes an expression.
 	Optimize(ctx context.Context, in Input) (*Subject, error)
@@ -45,7 +45,8 @@ type Input struct {
 	Rules     string   `json:"rules,omitempty"`   // more rules, one a line, or a file of rules
 }
 
-// A Fault is what is wrong with a request.
+// A Fault is what is wrong with what was typed, or with a request. The answer to what was mistyped
+// has the status 200.
 type Fault struct {
 	Text   string `json:"error"`
 	Line   int    `json:"line,omitempty"`
@@ -214,7 +215,10 @@ func answer[In, Out any](s *Server, do func(context.Context, In) (Out, error)) h
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(out) // the client may be gone
 		case errors.As(err, &fault):
-			refuse(w, http.StatusUnprocessableEntity, fault)
+			// Not a failure: browsers would report one, although people mistype all the time.
+			refuse(w, http.StatusOK, fault)
+		case errors.Is(err, errNowhere):
+			refuse(w, http.StatusUnprocessableEntity, err)
 		case ctx.Err() != nil:
 			refuse(w, http.StatusServiceUnavailable, &Fault{Text: fmt.Sprintf("no answer within %v", mostTime)})
 		default:
@@ -354,9 +358,7 @@ func (s *Server) whyNot(ctx context.Context, q question) (out answers, err error
 	if subject.Run == nil {
 		return out, &Fault{Text: "there is only a profile, and no graph"}
 	}
-	if out.Misses, err = subject.WhyNot(ctx, q.Step, q.Node, q.Rule); err != nil && ctx.Err() == nil {
-		err = &Fault{Text: err.Error()}
-	}
+	out.Misses, err = subject.WhyNot(ctx, q.Step, q.Node, q.Rule)
 	return out, err
 }
 
