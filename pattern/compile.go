@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/nnopt/nnopt/fgraph"
 )
 
 // Mistakes in rules that are syntactically correct.
@@ -373,9 +371,9 @@ type guard struct {
 	text  Guard
 }
 
-// args returns the arguments of a function.
-func (s *search) args(refs []ref) Args {
-	a := Args{Context: s.c, Root: s.root, Vars: make([]*fgraph.Variable, 0, len(refs))}
+// args appends the arguments of a function to a.
+func (s *search) args(refs []ref, a Args) Args {
+	a.Context, a.Root = s.c, s.root
 	for _, r := range refs {
 		switch r.kind {
 		case variable:

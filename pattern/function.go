@@ -20,7 +20,7 @@ type Function struct {
 	// only, 2 at the applies that compute them, 0 anywhere. It corresponds to Depth in
 	// [rewrite.Description].
 	Depth int
-	// Holds is the condition of a guard.
+	// Holds is the condition of a guard. It must not keep the slices in the arguments.
 	Holds func(Args) bool
 	// Param computes parameters of an op in a replacement: "(sum{union(a, b)} x)".
 	Param func(Args) (any, error)

@@ -55,6 +55,8 @@ type search struct {
 	steps int
 	goals []goal // the chunk that goals are allocated from
 
+	scratch Args // memory for the arguments of guards
+
 	element int // of the rests of an Each in the replacement
 
 	failed failure // the deepest failure
@@ -343,7 +345,10 @@ func (s *search) accept() bool {
 	}
 	for i := range s.m.guards {
 		g := &s.m.guards[i]
-		if g.fn(s.args(g.args)) == g.not {
+		a := s.args(g.args, s.scratch)
+		holds := g.fn(a)
+		s.scratch = Args{Vars: a.Vars[:0], Params: a.Params[:0]}
+		if holds == g.not {
 			s.failed = failure{why: whyGuard, depth: s.depth, guard: g}
 			return false
 		}

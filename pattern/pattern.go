@@ -221,6 +221,8 @@ func (s *search) end() {
 	clear(s.b.rests)
 	clear(s.b.params)
 	clear(s.inner)
+	clear(s.scratch.Vars[:cap(s.scratch.Vars)])
+	clear(s.scratch.Params[:cap(s.scratch.Params)])
 	clear(s.goals)
 	s.trail, s.inner, s.goals = s.trail[:0], s.inner[:0], s.goals[:0]
 	s.m, s.c, s.root, s.depth, s.steps, s.failed = nil, nil, nil, 0, 0, failure{}

@@ -216,7 +216,7 @@ func destroys(op fgraph.Op) bool {
 func (s *Substitution) Transform(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
 	var deepest *search // among those that failed
 	for i, k := range s.cases {
-		if root := k.in.root; root.kind == isCall && !root.op.Match(n.Op()) && (deepest != nil || i+1 < len(s.cases)) {
+		if root := k.in.root; root.kind == isCall && !root.op.Match(n.Op()) && (deepest != nil || i+1 < len(s.cases) || !c.Explains()) {
 			continue
 		}
 		m := k.in.begin(c, n)
@@ -232,6 +232,9 @@ func (s *Substitution) Transform(c *rewrite.Context, n *fgraph.Apply) (rewrite.R
 		}
 		deepest.end()
 		deepest = m
+	}
+	if deepest == nil {
+		return rewrite.Result{}, nil
 	}
 	result := c.Miss("%v", deepest.reason...)
 	deepest.end()
@@ -345,7 +348,7 @@ func (s *search) apply(n *node, args []*fgraph.Variable, like *fgraph.Variable) 
 	if n.param != none {
 		m.Param = s.b.params[n.param]
 	} else if n.fn != nil {
-		p, err := n.fn.Param(s.args(n.fn.args))
+		p, err := n.fn.Param(s.args(n.fn.args, Args{}))
 		if err != nil {
 			return nil, err
 		}

@@ -42,10 +42,13 @@ func (c *Context) Count(name string, delta float64, unit string) {
 	}
 }
 
+// Explains reports whether somebody wants the reasons that rewriters give to Miss.
+func (c *Context) Explains() bool { return c.opts != nil && c.opts.WhyNot != nil }
+
 // Miss proposes nothing and gives the reason, which is formatted only if [Options.WhyNot] is
 // set.
 func (c *Context) Miss(format string, args ...any) Result {
-	if c.opts != nil && c.opts.WhyNot != nil && c.opts.wants(c.pass, c.rule) {
+	if c.Explains() && c.opts.wants(c.pass, c.rule) {
 		c.opts.WhyNot(Miss{Pass: c.pass, Rule: c.rule, Apply: c.node, Text: fmt.Sprintf(format, args...)})
 	}
 	return Result{}
