@@ -25,9 +25,6 @@ import (
 	"github.com/nnopt/nnopt/view"
 )
 
-// shots is a folder for pictures of the page, among them those of the documentation.
-var shots = flag.String("shots", "", "write pictures of the page to this folder")
-
 // browser is the context of the browser that all tests share.
 var browser context.Context
 
@@ -213,22 +210,6 @@ func (b *tab) click(selector string) {
 func (b *tab) texts(selector string) []string {
 	b.t.Helper()
 	return eval[[]string](b, fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.textContent)`, selector))
-}
-
-// shot writes a picture of the window if pictures are wanted.
-func (b *tab) shot(name string) {
-	b.t.Helper()
-	if *shots == "" {
-		return
-	}
-	b.do(chromedp.Sleep(400 * time.Millisecond))
-	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(*shots, name+".png"), picture, 0o644); err != nil {
-		b.t.Fatal(err)
-	}
 }
 
 // window makes the window of a size, in pixels.

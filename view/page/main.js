@@ -17,6 +17,7 @@
       this.run = new view.Run(data);
       this.live = data.live;
       this.answers = new Map(); // position/apply: what the optimizer said
+      this.question = {}; // what asks about this run; the program knows the one that it began with
       Object.assign(this, { stop: 0, fine: -1, group: -1, node: -1, value: -1, command: null, followedLine: null, found: new Set(), followedValues: new Set() });
       const { $, el } = view, { run } = this;
       $("title").textContent = data.title || "nnopt";
@@ -321,16 +322,16 @@
     }
 
     async askWhyNot(n, rule) {
-      const key = this.diff.to + "/" + n, settings = this.live?.expr !== undefined ? view.liveSettings(this) : {};
+      const key = this.diff.to + "/" + n, { run } = this;
       try {
-        const { misses } = await view.request("api/whynot", { ...settings, step: this.diff.to, node: n, rule });
+        const { misses } = await view.request("api/whynot", { ...this.question, step: this.diff.to, node: n, rule });
         const list = (misses || []).map(([name, why]) => ({ rule: name, why }));
         this.answers.set(key, { misses: list });
         if (!list.length) this.answers.set(key, { error: "No rule that tracks this op has anything to say." });
       } catch (err) {
         this.answers.set(key, { error: err.message });
       }
-      view.drawDetail(this);
+      if (this.run === run) view.drawDetail(this);
     }
 
     why() {

@@ -19,10 +19,16 @@
       root.replaceChildren(this.scene);
       this.camera = new view.Camera(root, () => this.moved());
       root.addEventListener("click", (e) => this.clicked(e));
-      new ResizeObserver(() => {
-        this.camera.forgetSize();
-        if (this.graph) this.render();
-      }).observe(root);
+      new ResizeObserver(() => this.resized()).observe(root);
+    }
+
+    // resized keeps what is chosen in view.
+    resized() {
+      const was = this.graph && this.marks.node >= 0 && this.inView(this.marks.node);
+      this.camera.forgetSize();
+      if (!this.graph || !this.camera.size.height) return;
+      if (was) this.reveal(this.marks.node);
+      this.render();
     }
 
     // open takes another run.
@@ -140,15 +146,15 @@
       this.camera.set(width / 2 - (readable * (left + right)) / 2, 24, readable);
     }
 
+    inView(n) {
+      const p = this.position(n), w = this.camera.window(-40);
+      return p && p.x > w.left && p.x < w.right && p.y > w.top && p.y < w.bottom;
+    }
+
     // reveal brings an apply into view.
-    reveal(n, always = false) {
+    reveal(n) {
       const p = this.position(n);
-      if (!p) return false;
-      const w = this.camera.window(-40);
-      if (always || p.x < w.left || p.x > w.right || p.y < w.top || p.y > w.bottom) {
-        this.camera.center(p.x, p.y, Math.max(this.camera.k, 0.6));
-      }
-      return true;
+      if (p && !this.inView(n)) this.camera.center(p.x, p.y, Math.max(this.camera.k, 0.6));
     }
 
     changedInView() {

@@ -5,14 +5,13 @@
   const { el } = view;
 
   const example = `# A number added to itself is twice the number.
-rule my_double {
-    add(x, x) => mul(2, x)
-}
+my_double: canonicalize
+    (add x x) => (mul 2 x)
 `;
 
   function liveTab(app) {
     if (!app.live) return null;
-    const { live } = app, off = new Set(live.without || []);
+    const live = { ...app.live, ...app.typed }, off = new Set(live.without || []);
     const area = (name, label, value, rows) => el("label", null, label,
       el("textarea", { name, rows, value: value || "", spellcheck: "false", autocomplete: "off", autocapitalize: "off" }));
     const line = (name, label, value) => el("label", null, label, el("input", { type: "text", name, value: value || "", spellcheck: "false", autocomplete: "off" }));
@@ -20,6 +19,7 @@ rule my_double {
     const expression = el("form.expression", { id: "liveForm", onsubmit: (e) => (e.preventDefault(), optimize(app, expression, answer)) },
       area("expr", "Expression", live.expr, 3),
       line("variables", "Variables", live.variables),
+      line("grad", "Gradients with respect to", live.grad),
       line("query", "Query", live.query ?? app.run.data.query),
       el("p", null, el("button.main", null, "Optimize"), el("span.faint", null, " Ctrl Enter")));
     const passes = el("fieldset.ticks", { id: "ticks" }, el("legend", null, "Passes"), el("p.faint", null, "…"));
@@ -33,7 +33,8 @@ rule my_double {
         e.stopPropagation();
       });
     }
-    app.liveForms = { expression, rules, passes, off };
+    rules.elements.use.checked = Boolean(live.use);
+    app.liveForms = { expression, rules, passes };
     listPasses(app, passes, off);
     return el("div.live", null, expression, passes, rules, answer);
   }
@@ -45,8 +46,9 @@ rule my_double {
       box.append(el("p.error", null, err.message));
       return;
     }
-    const rows = (app.passList.passes || []).map((p) => el("label", { title: p.doc },
-      el("input", { type: "checkbox", name: p.name, checked: p.on !== false && !off.has(p.name) }), " ", p.name));
+    const rows = (app.passList.passes || []).filter((p) => p.on !== false).map((p) => el("label", { title: p.doc },
+      el("input", { type: "checkbox", name: p.path || p.name, checked: !off.has(p.path || p.name) }),
+      " ", p.rule ? p.path || p.name : el("b", null, p.path || p.name)));
     const filter = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter the passes",
       oninput: () => rows.forEach((r) => (r.hidden = !r.textContent.includes(filter.value))) });
     box.replaceChildren(el("legend", null, "Passes"), filter, ...rows);
@@ -55,28 +57,28 @@ rule my_double {
   // settings returns what the forms say.
   function settings(app) {
     const { expression, rules, passes } = app.liveForms;
-    const without = [...passes.querySelectorAll("input[type=checkbox]")].filter((c) => !c.checked && c.defaultChecked).map((c) => c.name);
-    const text = rules.elements.use.checked ? rules.elements.rules.value : "";
-    const body = { variables: expression.elements.variables.value, query: expression.elements.query.value, without, rules: text };
-    const expr = expression.elements.expr.value.trim();
-    return expr ? { expr, ...body } : body;
+    const text = (name) => expression.elements[name].value.trim();
+    const without = [...passes.querySelectorAll("input[type=checkbox]")].filter((c) => !c.checked).map((c) => c.name);
+    return { expr: text("expr"), variables: text("variables"), grad: text("grad"), query: text("query"), without,
+      rules: rules.elements.use.checked ? rules.elements.rules.value : "" };
   }
 
   async function optimize(app, form, answer) {
     const body = settings(app), button = form.querySelector("button");
     await busy(button, answer, async () => {
-      const data = await request("api/optimize", body);
-      data.live = { ...app.live, ...data.live, ...body, rules: app.liveForms.rules.elements.rules.value };
-      const use = app.liveForms.rules.elements.use.checked;
+      const data = await request("api/optimize", body), { rules } = app.liveForms;
+      data.live = body;
+      app.typed = { rules: rules.elements.rules.value, use: rules.elements.use.checked };
       app.open(data, "live");
-      app.liveForms.rules.elements.use.checked = use;
-      document.getElementById("answer").replaceChildren(el("p", null, `${app.run.steps.length} rewrites. The graph is the new one.`));
+      app.question = body;
+      document.getElementById("answer").replaceChildren(el("p", null, `${view.count(app.run.steps.length, "rewrite")}. The graph above is the new one.`));
     });
   }
 
   async function check(app, form, answer) {
     await busy(form.querySelector("button"), answer, async () => {
-      const found = await request("api/check", { rules: form.elements.rules.value });
+      const variables = app.liveForms.expression.elements.variables.value;
+      const found = await request("api/check", { rules: form.elements.rules.value, variables });
       answer.replaceChildren(...(found.rules || []).map(verdict));
       if (!(found.rules || []).length) answer.replaceChildren(el("p", null, "There is no rule in the text."));
     });
@@ -84,9 +86,9 @@ rule my_double {
 
   function verdict(r) {
     return el(r.ok ? "div.verdict.good" : "div.verdict.bad", { "data-verdict": r.name },
-      el("h3", null, r.name, " ", el(r.ok ? "span.tag.new" : "span.tag.gone", null, r.class || (r.ok ? "holds" : "wrong"))),
-      r.counterexample ? el("pre.counterexample", null, r.counterexample) : null,
-      r.text ? el("details", { open: !r.counterexample }, el("summary", null, "Report"), el("pre", null, r.text)) : null);
+      el("h3", null, r.name, " ", el(r.ok ? "span.tag.new" : "span.tag.gone", null, r.class || (r.ok ? "holds" : "wrong")), " ", (r.tags || []).join(" ")),
+      r.text ? el("code", null, r.text) : null,
+      r.counterexample ? el("pre.counterexample", null, r.counterexample) : null);
   }
 
   // busy runs a request with its button off, and shows what went wrong.
@@ -125,5 +127,5 @@ rule my_double {
     return data;
   }
 
-  Object.assign(view, { liveTab, request, liveSettings: settings });
+  Object.assign(view, { liveTab, request });
 })((globalThis.nnopt ??= {}));
