@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor"
@@ -37,27 +38,28 @@ func optimizer(t testing.TB) *optdb.Optimizer {
 	return opt
 }
 
-// expression records the optimization of an expression.
+// expression records the optimization of an expression, and why rules did not fire.
 func expression(t testing.TB, variables, text string) *view.Recording {
 	t.Helper()
-	scope := expr.NewScope()
-	if err := scope.Declare(variables); err != nil {
-		t.Fatal(err)
-	}
-	outputs, err := scope.Parse(text)
+	s, err := view.Record(t.Context(), optimizer(t), func() (*fgraph.FunctionGraph, error) {
+		scope := expr.NewScope()
+		if err := scope.Declare(variables); err != nil {
+			return nil, err
+		}
+		outputs, err := scope.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		return tensor.NewGraph(scope.Inputs(), outputs)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := tensor.NewGraph(scope.Inputs(), outputs)
-	if err != nil {
+	if err := s.AddMisses(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r, err := view.Record(t.Context(), optimizer(t), g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Title, r.Subject = "expression", text
-	return r
+	s.Recording.Title, s.Recording.Subject = "expression", text
+	return s.Recording
 }
 
 // recordNetwork records the optimization of a request to a network.

@@ -24,7 +24,8 @@ my_double: canonicalize
       el("p", null, el("button.main", null, "Optimize"), el("span.faint", null, " Ctrl Enter")));
     const passes = el("fieldset.ticks", { id: "ticks" }, el("legend", null, "Passes"), el("p.faint", null, "…"));
     const rules = el("form.writing", { id: "rulesForm", onsubmit: (e) => (e.preventDefault(), check(app, rules, answer)) },
-      area("rules", "Rules", live.rules || example, 7),
+      area("rules", "Rules", live.rules || example, 6),
+      line("types", "Types of their names, to check them on; all if empty", live.types),
       el("p", null, el("button.main", null, "Check by machine"), " ",
         el("label.inline", null, el("input", { type: "checkbox", name: "use" }), " optimize with them")));
     for (const form of [expression, rules]) {
@@ -46,12 +47,22 @@ my_double: canonicalize
       box.append(el("p.error", null, err.message));
       return;
     }
-    const rows = (app.passList.passes || []).filter((p) => p.on !== false).map((p) => el("label", { title: p.doc },
-      el("input", { type: "checkbox", name: p.path || p.name, checked: !off.has(p.path || p.name) }),
-      " ", p.rule ? p.path || p.name : el("b", null, p.path || p.name)));
+    const rows = choices(app.passList.passes || []).map((p) => el("label", { title: [p.doc, ...p.paths].filter(Boolean).join("\n") },
+      el("input", { type: "checkbox", name: p.name, checked: !off.has(p.name) }), " ", p.rule ? p.name : el("b", null, p.name)));
     const filter = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter the passes",
       oninput: () => rows.forEach((r) => (r.hidden = !r.textContent.includes(filter.value))) });
     box.replaceChildren(el("legend", null, "Passes"), filter, ...rows);
+  }
+
+  // choices returns what can be ticked: passes, then rules, each name once, since a query knows them by their names.
+  function choices(passes) {
+    const byName = new Map();
+    for (const p of [...passes.filter((p) => !p.rule), ...passes.filter((p) => p.rule)]) {
+      if (p.on === false) continue;
+      if (!byName.has(p.name)) byName.set(p.name, { ...p, paths: [] });
+      byName.get(p.name).paths.push(p.path || "");
+    }
+    return [...byName.values()];
   }
 
   // settings returns what the forms say.
@@ -68,7 +79,7 @@ my_double: canonicalize
     await busy(button, answer, async () => {
       const data = await request("api/optimize", body), { rules } = app.liveForms;
       data.live = body;
-      app.typed = { rules: rules.elements.rules.value, use: rules.elements.use.checked };
+      app.typed = { rules: rules.elements.rules.value, types: rules.elements.types.value, use: rules.elements.use.checked };
       app.open(data, "live");
       app.question = body;
       document.getElementById("answer").replaceChildren(el("p", null, `${view.count(app.run.steps.length, "rewrite")}. The graph above is the new one.`));
@@ -77,8 +88,8 @@ my_double: canonicalize
 
   async function check(app, form, answer) {
     await busy(form.querySelector("button"), answer, async () => {
-      const variables = app.liveForms.expression.elements.variables.value;
-      const found = await request("api/check", { rules: form.elements.rules.value, variables });
+      const { rules, types } = form.elements;
+      const found = await request("api/check", { rules: rules.value, variables: types.value.trim() });
       answer.replaceChildren(...(found.rules || []).map(verdict));
       if (!(found.rules || []).length) answer.replaceChildren(el("p", null, "There is no rule in the text."));
     });
