@@ -69,6 +69,11 @@ var faults = []fault{
 			return rewrite.Replace(tensor.MustApply(overwriting{}, a.Inputs()...)), nil
 		})), 1.7, "fast_run"))
 	}, repro.Failure{Kind: repro.Declaration, Pass: "overwrite", Rule: "in_place"}, "overwriting("},
+	{"an op in place before anybody watches", func(t *testing.T, db *optdb.SequenceDB) {
+		register(t, db, ruleOn("early", array.Tanh, func(a *fgraph.Apply) (rewrite.Result, error) {
+			return rewrite.Replace(tensor.MustApply(tensor.Elemwise{Op: array.Tanh, Inplace: 1}, a.Inputs()...)), nil
+		}))
+	}, repro.Failure{Kind: repro.Overwrite, Pass: "canonicalize", Rule: "early"}, ""},
 	{"a pass that loses an output's value", func(t *testing.T, db *optdb.SequenceDB) {
 		check(t, db.Register("lose", rewrite.Global{Name: "lose", Doc: "Replaces what it should keep.", Fn: func(_ context.Context, h *rewrite.Handle) error {
 			for a := range h.Graph().Applies() {

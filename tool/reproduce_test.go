@@ -255,3 +255,26 @@ func TestReproduceUsage(t *testing.T) {
 		}
 	}
 }
+
+// TestReproducerOfValues: the values of --eval, the rules of --rules and the budget of --max-rewrites
+// are part of the reproducer.
+func TestReproducerOfValues(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rules := file(t, "wrong.rules", "# The absolute value of a number is the number.\nwrong: canonicalize; fast_run\n    (abs x) => x\n")
+	args := []string{"expr", "--query", "debug", "--vars", "x: vector", "--rules", rules, "--max-rewrites=5"}
+	nnopt(t, append(args, "--eval", "x=[1, 2]", "abs(x) + 1")...).ok(t)
+	name := testReproducer(t, Config{}, nnopt(t, append(args, "--eval", "x=[1, -2]", "abs(x) + 1")...), "values in canonicalize/wrong", "canonicalize/wrong: abs(x) -> x")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(text), "\nbudget: 5\n", "\nvalues:\n\t[2] 1 -2\n", "\nrules:\n\t# The absolute value", "\ncommand: nnopt expr --query debug")
+	if got := nnopt(t, "reproduce", "--max-rewrites=0", name); got.status != statusOK {
+		t.Errorf("without a rewrite: %+v", got)
+	}
+	contains(t, nnopt(t, "reproduce", "--trace=all", name).stderr, "rewriting: canonicalize/wrong: abs(x) -> x", "it still fails")
+	// A second failure has a file of its own.
+	if again := nnopt(t, append(args, "--eval", "x=[1, -2]", "abs(x) + 1")...); !strings.Contains(again.stderr, "nnopt-failure-2.graph") {
+		t.Error(again.stderr)
+	}
+}
