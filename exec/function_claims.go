@@ -55,7 +55,7 @@ func (r *Runner) checkClaims(i int) error {
 		}
 	}
 	if in, ok := op.(tensor.Inplacer); ok {
-		if twin, ok := in.InplaceTwin().(tensor.Op); ok {
+		if twin := in.InplaceTwin(); twin != nil {
 			if len(destroyMap(twin)) == 0 {
 				return fmt.Errorf("%w: its twin in place, %v, overwrites nothing", ErrDeclaration, twin)
 			}

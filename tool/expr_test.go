@@ -62,6 +62,7 @@ func TestExprRandom(t *testing.T) {
 // TestExprDebug: in debug mode a rule that changes values is named, and without one nothing is
 // said.
 func TestExprDebug(t *testing.T) {
+	t.Chdir(t.TempDir()) // for the reproducer
 	nnopt(t, "expr", "--query", "debug", "(x + y)*x/(x + y)").ok(t)
 	nnopt(t, "expr", "--query", "debug", "--rule", "(true_div (mul x y) y) => y", "z + (y*x/y)*(z/x)").
 		fails(t, statusFault, "other values", "canonicalize/rule1: true_div(mul(y, x), y) -> y")
