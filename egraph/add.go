@@ -1,0 +1,161 @@
+package egraph
+
+import "slices"
+
+// Add returns the class of an op applied to classes, and makes a node if there is none. The number of
+// inputs must be one that the signature allows.
+func (g *Graph) Add(op Op, inputs ...Class) Class {
+	sig := &g.lang.sigs[g.ops[op].sym]
+	if sig.Associates {
+		g.flat = g.flatten(op, inputs, g.flat[:0])
+		if inputs = g.flat; len(inputs) == 0 {
+			op = sig.Unit
+		} else if len(inputs) == 1 {
+			return g.Find(inputs[0])
+		}
+	}
+	kids := g.kids[:0]
+	for _, c := range inputs {
+		kids = append(kids, g.find(uint32(c)))
+	}
+	g.kids = kids
+	n := g.insert(op, kids, none)
+	return Class(g.find(g.nodes[n].class))
+}
+
+// flatten appends inputs to list, and the inputs of ops of the same kind instead of these.
+func (g *Graph) flatten(op Op, inputs []Class, list []Class) []Class {
+	for _, c := range inputs {
+		if m := g.firstOf(c, op); m != none {
+			list = g.Inputs(Node(m), list)
+		} else if g.unitOf(c, op) {
+			continue
+		} else {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// firstOf returns the first node of a class that has an op.
+func (g *Graph) firstOf(c Class, op Op) uint32 {
+	for n := range g.Nodes(c) {
+		if g.Op(n) == op {
+			return uint32(n)
+		}
+	}
+	return none
+}
+
+func (g *Graph) unitOf(c Class, op Op) bool {
+	return g.firstOf(c, g.lang.sigs[g.ops[op].sym].Unit) != none
+}
+
+// insert returns the node of an op applied to classes, which it may sort. A new node gets into the
+// class, or into one of its own if that is none.
+func (g *Graph) insert(op Op, kids []uint32, into uint32) uint32 {
+	if len(kids) > 1 && g.lang.sigs[g.ops[op].sym].Commutes {
+		sortIDs(kids)
+	}
+	switch len(kids) {
+	case 0:
+		return g.insertSmall(uint32(op), 0, 0, into)
+	case 1:
+		return g.insertSmall(uint32(op)|1<<shapeBits, kids[0], 0, into)
+	case 2:
+		return g.insertSmall(uint32(op)|2<<shapeBits, kids[0], kids[1], into)
+	}
+	return g.insertWide(uint32(op)|wideShape<<shapeBits, kids, into)
+}
+
+func (g *Graph) insertSmall(head, a, b, into uint32) uint32 {
+	if g.table.full() {
+		g.grow()
+	}
+	h := hashSmall(head, a, b)
+	n, slot := g.lookupSmall(h, head, a, b)
+	if n != none {
+		return n
+	}
+	n = uint32(len(g.nodes))
+	g.table.put(slot, h, n)
+	g.nodes = append(g.nodes, node{head, a, b, none})
+	g.next = append(g.next, none, none)
+	if g.proof != nil {
+		g.proof.made(a, b)
+	}
+	g.place(n, into)
+	if head>>shapeBits > 0 {
+		g.addParent(a, n<<1)
+		if head>>shapeBits > 1 {
+			g.addParent(b, n<<1|1)
+		}
+	}
+	g.learn(n, into == none)
+	return n
+}
+
+func (g *Graph) insertWide(head uint32, kids []uint32, into uint32) uint32 {
+	if g.table.full() {
+		g.grow()
+	}
+	h := hashWide(head, kids)
+	n, slot := g.lookupWide(h, head, kids)
+	if n != none {
+		return n
+	}
+	n = uint32(len(g.nodes))
+	g.table.put(slot, h, n)
+	start := uint32(len(g.wide.kids))
+	g.nodes = append(g.nodes, node{head, start, uint32(len(kids)), none})
+	g.next = append(g.next, none, none)
+	g.wide.kids = append(g.wide.kids, kids...)
+	if g.proof != nil {
+		g.proof.made(start, uint32(len(kids)))
+		g.proof.wide = append(g.proof.wide, kids...)
+	}
+	for range kids {
+		g.wide.next = append(g.wide.next, none)
+		g.wide.owner = append(g.wide.owner, n)
+	}
+	g.place(n, into)
+	for i, k := range kids {
+		g.addParent(k, (start+uint32(i))|1<<31)
+	}
+	g.learn(n, into == none)
+	return n
+}
+
+// place puts a new node into a class, or into a new class.
+func (g *Graph) place(n, into uint32) {
+	g.inClass = append(g.inClass, none)
+	g.delta.made(g, n)
+	if into != none {
+		g.nodes[n].class = into
+		c := &g.classes[into]
+		g.inClass[c.lastNode] = n
+		c.lastNode = n
+		c.count++
+		g.soil(into)
+		return
+	}
+	id := uint32(len(g.classes))
+	g.classes = append(g.classes, class{parents: none, lastParent: none, nodes: n, lastNode: n, count: 1, first: n, dirty: none})
+	g.up = append(g.up, id)
+	g.roots++
+	g.nodes[n].class = id
+	g.soil(id)
+}
+
+// sortIDs sorts a few numbers.
+func sortIDs(s []uint32) {
+	if len(s) > 16 {
+		slices.Sort(s)
+		return
+	}
+	for i := 1; i < len(s); i++ {
+		for j := i; j > 0 && s[j] < s[j-1]; j-- {
+			s[j], s[j-1] = s[j-1], s[j]
+		}
+	}
+}

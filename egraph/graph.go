@@ -1,0 +1,252 @@
+package egraph
+
+import (
+	"iter"
+	"sync/atomic"
+)
+
+// A Class is a set of nodes that are known to be equal. Classes that have been united keep their
+// numbers; [Graph.Find] returns the one that stands for all of them.
+type Class uint32
+
+// A Node is an op applied to classes. Nodes are numbered in the order of their creation.
+type Node uint32
+
+// none ends lists.
+const none = ^uint32(0)
+
+// node is what a graph knows of a node. Up to two inputs stand in it; if there are more, a is where
+// they begin among the wide inputs, and b is their number.
+type node struct {
+	head  uint32 // op, shape and flags
+	a, b  uint32
+	class uint32
+}
+
+const (
+	opMask    = 1<<28 - 1
+	shapeBits = 30 // the upper two bits: 0, 1 or 2 inputs, or wide
+	wideShape = 3
+	deadFlag  = 1 << 29 // another node has the same op and inputs
+)
+
+func (n *node) op() Op        { return Op(n.head & opMask) }
+func (n *node) shape() uint32 { return n.head >> shapeBits }
+func (n *node) dead() bool    { return n.head&deadFlag != 0 }
+
+// class is what a graph knows of a class. Lists of parents consist of slots, see slotNode.
+type class struct {
+	parents, lastParent uint32
+	nodes, lastNode     uint32
+	count, uses         uint32 // nodes and parents, the dead included
+	first               uint32 // the node that the class was made for
+	start, size, mask   uint32 // its entries of the index, and the symbols among them
+	hidden              uint32 // nodes that the index leaves out
+	dirty               uint32 // the lap that queued it for the index
+	flags               uint32
+}
+
+const (
+	prunedFlag  = 1 << iota // only leaves are matched
+	remakeFlag              // queued because its facts changed
+	outdoneFlag             // lost a union and learned from the winner
+)
+
+// A Graph is an e-graph: classes of equal nodes, whose inputs are classes. It is for one goroutine.
+type Graph struct {
+	lang *Language
+	ops  []opInfo
+	ids  map[opInfo]Op
+	base int // ops of the language
+
+	nodes   []node
+	next    []uint32 // 2 a node: the next slot in a list of parents
+	inClass []uint32 // the next node of the class
+	classes []class
+	up      []uint32 // union-find
+	wide    wideInputs
+	table   table
+
+	analysis Analysis
+	pending  []uint32 // classes that lost a union and whose parents are stale
+	remake   []uint32 // classes whose facts changed
+	retry    []uint32 // classes to modify again
+	folds    int      // since they were queued
+	roots    int      // classes that are not united with others
+	dead     int
+	inputs   int // nodes before the first saturation
+
+	index index
+	delta delta
+	proof *proof      // nil without explanations
+	stop  atomic.Bool // the caller cancels
+	halt  atomic.Bool // that, or time is up: no more matching and applying
+	kids  []uint32    // scratch
+	bare  []uint32    // scratch
+	flat  []Class     // scratch
+}
+
+// wideInputs are the inputs of nodes with three inputs or more.
+type wideInputs struct {
+	kids, next, owner []uint32
+}
+
+// An Option changes a new graph.
+type Option func(*Graph)
+
+// WithAnalysis keeps facts about classes.
+func WithAnalysis(a Analysis) Option { return func(g *Graph) { g.analysis = a } }
+
+// WithExplanations lets the graph remember why nodes are equal, for [Graph.Explain].
+func WithExplanations() Option { return func(g *Graph) { g.proof = &proof{} } }
+
+// New returns an empty graph over a language, which must not change any more.
+func New(l *Language, options ...Option) *Graph {
+	g := &Graph{lang: l}
+	g.ops, g.ids = l.cloneOps()
+	g.base = len(g.ops)
+	g.table.init(1 << 6)
+	for _, o := range options {
+		o(g)
+	}
+	return g
+}
+
+// Intern returns the op of a symbol with parameters, a comparable value or nil.
+func (g *Graph) Intern(s Symbol, param any) Op {
+	key := opInfo{s, param}
+	op, ok := g.ids[key]
+	if !ok {
+		op = Op(len(g.ops))
+		g.ids[key] = op
+		g.ops = append(g.ops, key)
+	}
+	return op
+}
+
+// Language returns the language of the graph.
+func (g *Graph) Language() *Language { return g.lang }
+
+// Symbol returns the symbol of an op.
+func (g *Graph) Symbol(op Op) Symbol { return g.ops[op].sym }
+
+// Param returns the parameters of an op.
+func (g *Graph) Param(op Op) any { return g.ops[op].param }
+
+// Name returns the name of the symbol of an op.
+func (g *Graph) Name(op Op) string { return g.lang.sigs[g.ops[op].sym].Name }
+
+// Op returns the op of a node.
+func (g *Graph) Op(n Node) Op { return g.nodes[n].op() }
+
+// Class returns the class of a node.
+func (g *Graph) Class(n Node) Class { return Class(g.find(g.nodes[n].class)) }
+
+// First returns the node that a class was made for, which may belong to a class that it has been
+// united with. Reading from there, a class is a term.
+func (g *Graph) First(c Class) Node { return Node(g.classes[c].first) }
+
+// Inputs appends the classes of the inputs of a node to buf. Those of an op that commutes are sorted.
+func (g *Graph) Inputs(n Node, buf []Class) []Class {
+	for i := range g.arity(uint32(n)) {
+		buf = append(buf, Class(g.find(g.kid(uint32(n), i))))
+	}
+	return buf
+}
+
+// Input returns the class of input i of a node.
+func (g *Graph) Input(n Node, i int) Class { return Class(g.find(g.kid(uint32(n), i))) }
+
+// Arity returns the number of inputs of a node.
+func (g *Graph) Arity(n Node) int { return g.arity(uint32(n)) }
+
+// Nodes yields the nodes of a class.
+func (g *Graph) Nodes(c Class) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for n := g.classes[g.find(uint32(c))].nodes; n != none; n = g.inClass[n] {
+			if !g.nodes[n].dead() && !yield(Node(n)) {
+				return
+			}
+		}
+	}
+}
+
+// Find returns the class that stands for c and all classes that have been united with it.
+func (g *Graph) Find(c Class) Class { return Class(g.find(uint32(c))) }
+
+func (g *Graph) find(c uint32) uint32 {
+	up := g.up
+	for up[c] != c {
+		up[c] = up[up[c]]
+		c = up[c]
+	}
+	return c
+}
+
+// Size returns the number of nodes and of classes. Nodes that are equal up to classes count once;
+// those that an analysis has pruned, see [Graph.Prune], don't count after a lap.
+func (g *Graph) Size() (nodes, classes int) { return g.live(), g.roots }
+
+func (g *Graph) live() int { return len(g.nodes) - g.dead - g.index.pruned }
+
+// Bytes returns how much memory the graph holds, approximately.
+func (g *Graph) Bytes() int64 {
+	n := 16*cap(g.nodes) + 4*(cap(g.next)+cap(g.inClass)+cap(g.up)) + 52*cap(g.classes) + 8*len(g.table.slots) + 24*len(g.ops)
+	n += 4 * (cap(g.wide.kids) + cap(g.wide.next) + cap(g.wide.owner) + cap(g.pending) + cap(g.remake))
+	return int64(n) + g.index.bytes() + g.delta.bytes() + g.proof.bytes()
+}
+
+// growth returns how much Bytes may grow at once.
+func (g *Graph) growth() int64 {
+	n := int64(0)
+	if len(g.nodes)+64 > cap(g.nodes) {
+		n += int64(cap(g.nodes)) * (16 + 8 + 4 + 4) / 4
+	}
+	if len(g.classes)+64 > cap(g.classes) {
+		n += int64(cap(g.classes)) * 56 / 4
+	}
+	if 2*(g.table.used+64) > len(g.table.slots) {
+		n += 8 * int64(len(g.table.slots))
+	}
+	if need := g.live(); need > cap(g.index.entries) {
+		n += 16 * int64(need+need/4-cap(g.index.entries))
+	}
+	return n
+}
+
+func (g *Graph) arity(n uint32) int {
+	d := &g.nodes[n]
+	if d.shape() == wideShape {
+		return int(d.b)
+	}
+	return int(d.shape())
+}
+
+// kid returns input i as it stands in the node.
+func (g *Graph) kid(n uint32, i int) uint32 {
+	d := &g.nodes[n]
+	switch {
+	case d.shape() == wideShape:
+		return g.wide.kids[int(d.a)+i]
+	case i == 0:
+		return d.a
+	}
+	return d.b
+}
+
+// kidsOf returns the inputs of a node as they stand in it. They are valid until the node changes,
+// or the next call for a node of up to two inputs.
+func (g *Graph) kidsOf(n uint32) []uint32 {
+	d := &g.nodes[n]
+	switch d.shape() {
+	case wideShape:
+		return g.wide.kids[d.a : d.a+d.b]
+	case 0:
+		return nil
+	case 1:
+		g.bare = append(g.bare[:0], d.a)
+	default:
+		g.bare = append(g.bare[:0], d.a, d.b)
+	}
+	return g.bare
+}

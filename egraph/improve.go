@@ -1,0 +1,192 @@
+package egraph
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// improveWork bounds the classes that improve visits, and exhaustWork the choices that exhaust
+// makes. With both, extraction takes some milliseconds at most beyond the cheapest trees.
+const (
+	improveWork = 1 << 18
+	exhaustWork = 1 << 17
+)
+
+// improve exchanges the node of one class at a time while that makes the whole cheaper.
+func (x *extractor) improve(c *Choice) {
+	g := x.g
+	work := 0
+	for again := true; again; {
+		again = false
+		need := slices.Clone(x.needed(c.node))
+		for _, k := range need {
+			for n := range g.Nodes(Class(k)) {
+				old := c.node[k]
+				if uint32(n) == old || math.IsInf(x.own[n], 1) || x.own[n] >= c.Cost {
+					continue
+				}
+				if work += len(need); work > improveWork || g.stop.Load() {
+					return
+				}
+				c.node[k] = uint32(n)
+				if total := x.total(c.node); total < c.Cost && !x.cyclic(c.node) {
+					c.Cost, again = total, true
+				} else {
+					c.node[k] = old
+				}
+			}
+		}
+	}
+}
+
+// exhaust looks through all choices that could be cheaper. If it comes to an end, the choice is
+// optimal.
+func (x *extractor) exhaust(c *Choice) {
+	s := &search{x: x, c: c, node: make([]uint32, len(x.g.classes)), least: map[uint32]float64{}}
+	for i := range s.node {
+		s.node[i] = none
+	}
+	for _, r := range x.roots {
+		s.need(r)
+	}
+	c.Optimal = s.run()
+}
+
+// search decides class after class which node to take, depth first.
+type search struct {
+	x     *extractor
+	c     *Choice
+	node  []uint32 // by class: decided
+	queue []uint32 // classes needed, in the order in which they are decided
+	in    map[uint32]bool
+	least map[uint32]float64 // by class: the cheapest node
+	cost  float64            // of what is decided
+	bound float64            // of what is needed, but not decided, at least
+	stack []level
+	work  int
+}
+
+// level is a decision: the nodes of a class, the next of them to try, and what was before.
+type level struct {
+	class       uint32
+	nodes       []uint32
+	next        int
+	queued      int
+	cost, bound float64
+}
+
+// need queues a class.
+func (s *search) need(c uint32) {
+	if s.in == nil {
+		s.in = map[uint32]bool{}
+	}
+	if s.in[c] {
+		return
+	}
+	s.in[c] = true
+	s.queue = append(s.queue, c)
+	l, ok := s.least[c]
+	if !ok {
+		l = math.Inf(1)
+		for n := range s.x.g.Nodes(Class(c)) {
+			l = min(l, s.x.own[n])
+		}
+		s.least[c] = l
+	}
+	s.bound += l
+}
+
+// slack is how much cheaper a choice must be, relatively, to count as cheaper: sums in another order
+// differ by less.
+const slack = 1e-12
+
+// run reports whether it has looked at everything.
+func (s *search) run() bool {
+	s.open()
+	for len(s.stack) > 0 {
+		if s.work++; s.work > exhaustWork || s.x.g.stop.Load() {
+			return false
+		}
+		l := &s.stack[len(s.stack)-1]
+		s.undo(l)
+		if l.next == len(l.nodes) {
+			s.stack = s.stack[:len(s.stack)-1]
+			continue
+		}
+		n := l.nodes[l.next]
+		l.next++
+		s.decide(l.class, n)
+		if s.cost+s.bound >= s.c.Cost*(1-slack) || s.loops(l.class) {
+			continue
+		}
+		if len(s.stack) < len(s.queue) {
+			s.open()
+			continue
+		}
+		s.c.Cost = s.cost
+		for _, k := range s.queue {
+			s.c.node[k] = s.node[k]
+		}
+	}
+	return true
+}
+
+// open makes the decision about the next class in the queue, the cheapest nodes first.
+func (s *search) open() {
+	k := s.queue[len(s.stack)]
+	l := level{class: k, queued: len(s.queue), cost: s.cost, bound: s.bound}
+	for n := range s.x.g.Nodes(Class(k)) {
+		if !math.IsInf(s.x.own[n], 1) {
+			l.nodes = append(l.nodes, uint32(n))
+		}
+	}
+	slices.SortStableFunc(l.nodes, func(a, b uint32) int { return cmp.Compare(s.x.own[a], s.x.own[b]) })
+	s.stack = append(s.stack, l)
+}
+
+// undo takes the decision of a level back.
+func (s *search) undo(l *level) {
+	for _, c := range s.queue[l.queued:] {
+		delete(s.in, c)
+	}
+	s.queue = s.queue[:l.queued]
+	s.cost, s.bound = l.cost, l.bound
+	s.node[l.class] = none
+}
+
+func (s *search) decide(c, n uint32) {
+	g := s.x.g
+	s.node[c] = n
+	s.cost += s.x.own[n]
+	s.bound -= s.least[c]
+	for k := range g.arity(n) {
+		s.need(g.find(g.kid(n, k)))
+	}
+}
+
+// loops reports whether a class depends on itself by what is decided.
+func (s *search) loops(c uint32) bool {
+	g := s.x.g
+	seen := map[uint32]bool{}
+	todo := []uint32{c}
+	for len(todo) > 0 {
+		n := s.node[todo[len(todo)-1]]
+		todo = todo[:len(todo)-1]
+		if n == none {
+			continue
+		}
+		for k := range g.arity(n) {
+			s.work++
+			d := g.find(g.kid(n, k))
+			if d == c {
+				return true
+			}
+			if !seen[d] {
+				seen[d] = true
+				todo = append(todo, d)
+			}
+		}
+	}
+	return false
+}

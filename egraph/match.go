@@ -1,0 +1,316 @@
+package egraph
+
+// matcher finds the matches of rules. A match is a record of its case: root, slots, nodes of the
+// pattern and positions of picks, the latter two if they are needed; see stride.
+type matcher struct {
+	g       *Graph
+	r       *Rules
+	out     [][]uint32 // by case: records
+	strides []int
+	count   []int // by rule: matches of this lap
+	limit   []int // by rule: more than that many are too many
+	over    []bool
+	after   uint32 // what was touched later is new
+	regs    []uint32
+	nodes   []uint32
+	pos     []uint32
+	prev    []int32
+	frames  []frame
+	leafAt  []uint32 // by leaf: class
+	leafIn  []uint32 // by leaf: node
+	on      []bool
+	args    []Class
+	steps   int
+	gaveUp  int // roots whose matches were too many to look for
+}
+
+// frame is a choice of a search: the entries of a class, or the inputs of a node.
+type frame struct {
+	at, cur, end, limit int32
+}
+
+// maxSteps bounds the choices of a search at a root, so that multisets can't make it run forever.
+const maxSteps = 1 << 18
+
+func newMatcher(g *Graph, r *Rules) *matcher {
+	m := &matcher{g: g, r: r, out: make([][]uint32, len(r.cases)), strides: make([]int, len(r.cases)), count: make([]int, len(r.rules)), limit: make([]int, len(r.rules)), over: make([]bool, len(r.rules))}
+	nodes, picks := 1, 0
+	for i := range r.cases {
+		c := &r.cases[i]
+		m.strides[i] = 1 + len(c.slots)
+		if c.keeps(g) {
+			m.strides[i] += c.binds + c.picks
+		}
+		nodes, picks = max(nodes, c.binds), max(picks, c.picks)
+	}
+	m.regs = make([]uint32, r.regs+1)
+	m.nodes, m.pos, m.prev = make([]uint32, nodes), make([]uint32, picks), make([]int32, picks)
+	m.leafAt, m.leafIn = make([]uint32, len(r.leaves)), make([]uint32, len(r.leaves))
+	return m
+}
+
+// keeps reports whether records of the case hold nodes and positions.
+func (c *caseInfo) keeps(g *Graph) bool { return g.proof != nil || len(c.rests) > 0 }
+
+// begin starts a lap.
+func (m *matcher) begin() {
+	for i, op := range m.r.leaves {
+		m.leafAt[i], m.leafIn[i] = none, none
+		if n, _ := m.g.lookupSmall(hashSmall(uint32(op), 0, 0), uint32(op), 0, 0); n != none {
+			m.leafAt[i], m.leafIn[i] = m.g.find(m.g.nodes[n].class), n
+		}
+	}
+	for i := range m.out {
+		m.out[i] = m.out[i][:0]
+	}
+	clear(m.count)
+	clear(m.over)
+}
+
+// symbol matches the cases of a symbol that are wanted, at the roots that a log lists after a time.
+func (m *matcher) symbol(s Symbol, log int, after uint32, wanted func(c int) bool) bool {
+	p := m.r.roots[s]
+	m.after = after
+	m.on = p.enable(m.on, wanted)
+	d := &m.g.delta
+	l := &d.logs[log]
+	starts, nodes := l.starts[s], l.nodes[s]
+	for t := after + 1; t < d.now; t++ {
+		end := len(nodes)
+		if int(t) < len(starts)-1 {
+			end = int(starts[t+1])
+		}
+		for _, n := range nodes[starts[t]:end] {
+			nd := &m.g.nodes[n]
+			if nd.dead() || log == touchLog && d.touched[n] != t || log > touchLog && d.stamps[log-2][n] != t {
+				continue
+			}
+			if nd.shape() != 0 && m.g.classes[m.g.find(nd.class)].flags&prunedFlag != 0 {
+				continue
+			}
+			if !m.root(p, n, nd) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// root matches at a node. It returns false if the search is cancelled.
+func (m *matcher) root(p *program, n uint32, nd *node) bool {
+	m.nodes[0] = n
+	m.regs[0] = m.g.find(nd.class)
+	switch nd.shape() {
+	case 1:
+		m.regs[1] = nd.a
+	case 2:
+		m.regs[1], m.regs[2] = nd.a, nd.b
+	case wideShape:
+		if m.g.lang.sigs[m.g.ops[nd.op()].sym].ordered() {
+			copy(m.regs[1:], m.g.wide.kids[nd.a:nd.a+nd.b])
+		}
+	}
+	return m.run(p)
+}
+
+// run walks the program. The end of a block brings the next choice of the innermost frame.
+func (m *matcher) run(p *program) bool {
+	g, code, regs := m.g, p.code, m.regs
+	m.frames = m.frames[:0]
+	m.steps = 0
+	limit := int32(len(code))
+	for i := int32(0); ; {
+		if i >= limit {
+			k := len(m.frames) - 1
+			if k < 0 {
+				return !g.halt.Load()
+			}
+			f := &m.frames[k]
+			if m.steps++; m.steps >= maxSteps {
+				m.gaveUp++
+				return !g.halt.Load()
+			}
+			if m.advance(f, &code[f.at]) {
+				i = f.at + 1
+			} else {
+				i, limit = code[f.at].end, f.limit
+				m.frames = m.frames[:k]
+			}
+			continue
+		}
+		in := &code[i]
+		if !m.on[i] {
+			i = in.end
+			continue
+		}
+		ok := true
+		switch in.code {
+		case opBind:
+			d := &g.classes[regs[in.in]]
+			if d.mask&symBit(in.sym) == 0 {
+				i = in.end
+				continue
+			}
+			at := int32(d.start)
+			end := at + int32(d.size)
+			for at < end && g.ops[g.index.entries[at].head&opMask].sym < in.sym {
+				at++
+			}
+			m.frames = append(m.frames, frame{i, at, end, limit})
+			i, limit = in.end, in.end
+			continue
+		case opPick:
+			m.prev[in.n] = in.arg
+			m.frames = append(m.frames, frame{i, 0, int32(g.arity(m.nodes[in.bind])), limit})
+			i, limit = in.end, in.end
+			continue
+		case opSame:
+			ok = regs[in.in] == regs[in.arg]
+		case opLeaf:
+			ok = regs[in.in] == m.leafAt[in.arg]
+		case opYield:
+			m.yield(int(in.arg))
+		default:
+			ok = m.test(in)
+		}
+		if i++; !ok {
+			i = in.end
+		}
+	}
+}
+
+// test executes the rarer instructions.
+func (m *matcher) test(in *instr) bool {
+	g := m.g
+	switch in.code {
+	case opExact:
+		return g.nodes[m.nodes[in.bind]].op() == in.op
+	case opParam:
+		m.regs[in.out] = uint32(g.nodes[m.nodes[in.bind]].op())
+	case opSameOp:
+		p, q := m.regs[in.in], m.regs[in.arg]
+		return p == q || g.ops[p].param == g.ops[q].param
+	case opCount:
+		n := int32(g.arity(m.nodes[in.bind]))
+		return n == in.n || n > in.n && in.arg == 1
+	case opLoad:
+		copy(m.regs[in.out:in.out+in.n], g.kidsOf(m.nodes[in.bind]))
+	case opGuard:
+		k := &m.r.checks[in.arg]
+		m.args = m.args[:0]
+		for _, r := range k.regs {
+			m.args = append(m.args, Class(m.regs[r]))
+		}
+		return k.holds(g, m.args) != k.not
+	}
+	return true
+}
+
+// advance takes the next choice of a frame.
+func (m *matcher) advance(f *frame, in *instr) bool {
+	if in.code == opPick {
+		return m.pick(f, in)
+	}
+	g := m.g
+	for f.cur < f.end {
+		e := &g.index.entries[f.cur]
+		f.cur++
+		op := Op(e.head & opMask)
+		if g.ops[op].sym != in.sym {
+			f.cur = f.end
+			return false
+		}
+		if in.op != noOp && op != in.op {
+			continue
+		}
+		m.nodes[in.bind] = e.node
+		switch in.n {
+		case 0:
+		case 1:
+			m.regs[in.out] = e.a
+		case 2:
+			m.regs[in.out], m.regs[in.out+1] = e.a, e.b
+		default:
+			copy(m.regs[in.out:in.out+in.n], g.wide.kids[e.a:e.a+e.b])
+		}
+		return true
+	}
+	return false
+}
+
+// pick takes the next input that was not picked. Of equal inputs, which stand side by side, it takes the
+// first.
+func (m *matcher) pick(f *frame, in *instr) bool {
+	n := m.nodes[in.bind]
+	for f.cur < f.end {
+		j := uint32(f.cur)
+		f.cur++
+		c := m.g.kid(n, int(j))
+		used, before := false, false
+		for p := in.arg; p >= 0; p = m.prev[p] {
+			used = used || m.pos[p] == j
+			before = before || j > 0 && m.pos[p] == j-1
+		}
+		if used || j > 0 && !before && m.g.kid(n, int(j)-1) == c {
+			continue
+		}
+		m.pos[in.n] = j
+		m.regs[in.out] = c
+		return true
+	}
+	return false
+}
+
+// yield records a match of a case, if it is new.
+func (m *matcher) yield(id int) {
+	c := &m.r.cases[id]
+	if m.over[c.rule] || m.after > 0 && !m.isNew(c) {
+		return
+	}
+	if m.count[c.rule]++; m.count[c.rule] > m.limit[c.rule] {
+		m.over[c.rule] = true
+		return
+	}
+	rec := append(m.out[id], m.nodes[0])
+	for _, s := range c.slots {
+		rec = append(rec, m.regs[s.reg])
+	}
+	if c.keeps(m.g) {
+		rec = append(rec, m.nodes[:c.binds]...)
+		rec = append(rec, m.pos[:c.picks]...)
+	}
+	m.out[id] = rec
+}
+
+// isNew reports whether a match has a node or a fact that is new.
+func (m *matcher) isNew(c *caseInfo) bool {
+	d := &m.g.delta
+	for _, n := range m.nodes[:c.binds] {
+		if d.touched[n] > m.after {
+			return true
+		}
+	}
+	for _, l := range c.leaves {
+		if d.touched[m.leafIn[l]] > m.after {
+			return true
+		}
+	}
+	for _, s := range c.asked {
+		if d.factAt[m.regs[c.slots[s].reg]] > m.after {
+			return true
+		}
+	}
+	return false
+}
+
+// bareNames matches cases whose pattern is a name: with all classes that were made after a number.
+func (m *matcher) bareNames(id int, after int) {
+	c := &m.r.cases[id]
+	for k := after; k < len(m.g.classes) && !m.over[c.rule]; k++ {
+		if m.g.up[k] == uint32(k) {
+			m.nodes[0], m.regs[0] = m.g.classes[k].first, uint32(k)
+			m.after = 0
+			m.yield(id)
+		}
+	}
+}
