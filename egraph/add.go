@@ -79,6 +79,9 @@ func (g *Graph) insertSmall(head, a, b, into uint32) uint32 {
 	}
 	n = uint32(len(g.nodes))
 	g.table.put(slot, h, n)
+	if len(g.nodes) == cap(g.nodes) {
+		g.expand()
+	}
 	g.nodes = append(g.nodes, node{head, a, b, none})
 	g.next = append(g.next, none, none)
 	if g.proof != nil {
@@ -107,6 +110,9 @@ func (g *Graph) insertWide(head uint32, kids []uint32, into uint32) uint32 {
 	n = uint32(len(g.nodes))
 	g.table.put(slot, h, n)
 	start := uint32(len(g.wide.kids))
+	if len(g.nodes) == cap(g.nodes) {
+		g.expand()
+	}
 	g.nodes = append(g.nodes, node{head, start, uint32(len(kids)), none})
 	g.next = append(g.next, none, none)
 	g.wide.kids = append(g.wide.kids, kids...)
@@ -140,11 +146,34 @@ func (g *Graph) place(n, into uint32) {
 		return
 	}
 	id := uint32(len(g.classes))
+	if len(g.classes) == cap(g.classes) {
+		n := g.next2(len(g.classes), g.room/2)
+		g.classes, g.up = slices.Grow(g.classes, n), slices.Grow(g.up, n)
+	}
 	g.classes = append(g.classes, class{parents: none, lastParent: none, nodes: n, lastNode: n, count: 1, first: n, dirty: none})
 	g.up = append(g.up, id)
 	g.roots++
 	g.nodes[n].class = id
 	g.soil(id)
+}
+
+// expand makes room for more nodes.
+func (g *Graph) expand() {
+	n := g.next2(len(g.nodes), g.room)
+	g.nodes, g.inClass, g.next = slices.Grow(g.nodes, n), slices.Grow(g.inClass, n), slices.Grow(g.next, 2*n)
+	g.delta.touched = slices.Grow(g.delta.touched, n)
+	if g.proof != nil {
+		g.proof.orig = slices.Grow(g.proof.orig, 2*n)
+	}
+}
+
+// next2 returns how many more elements a list gets room for: as many as it has, but once there are some
+// thousands, so many that there will be room for room.
+func (g *Graph) next2(n, room int) int {
+	if n >= 1<<12 && n < room {
+		return room - n
+	}
+	return max(n, 16) / (1 + min(n>>16, 1)) // half as many once there are many
 }
 
 // sortIDs sorts a few numbers.

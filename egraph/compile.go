@@ -25,6 +25,7 @@ type Rules struct {
 	leaves []Op       // numbers in patterns
 	checks []check
 	levels int
+	logs   [][]bool // by log and symbol: which of them patterns need
 	steps  []uint32
 	facts  bool // a guard asks about the root of a pattern
 	regs   int
@@ -121,8 +122,28 @@ func Compile(l *Language, list []pattern.Rule) (*Rules, error) {
 		}
 	}
 	r.ops = len(l.ops)
+	r.want()
 	return r, faults.ErrorOrNil()
 }
+
+// want finds out which logs the patterns need; see delta.
+func (r *Rules) want() {
+	r.logs = make([][]bool, r.levels+2)
+	for i := range r.logs {
+		r.logs[i] = make([]bool, len(r.lang.sigs))
+	}
+	for sym, p := range r.roots {
+		if p != nil {
+			for _, c := range p.cases {
+				r.logs[r.cases[c].log][sym] = true
+			}
+		}
+	}
+}
+
+// acyclic is a guard of flattening: the class of a node is not among its inputs. Otherwise b = (mul a
+// (inv a) b) would be replaced in itself for ever.
+const acyclic = ".acyclic"
 
 // flattening returns the rules that ops which associate bring along.
 func (l *Language) flattening() []pattern.Rule {
@@ -135,7 +156,10 @@ func (l *Language) flattening() []pattern.Rule {
 		xs, ys := pattern.Rest("xs"), pattern.Rest("ys")
 		list = append(list, pattern.Rule{
 			Name: "flatten_" + s.Name, Doc: "An op that associates stands for its inputs among those of its own kind.",
-			Cases: []pattern.Rewrite{{In: pattern.Pattern{Expr: call(call(xs), ys)}, Out: call(xs, ys)}},
+			Cases: []pattern.Rewrite{{
+				In:  pattern.Pattern{Expr: call(&pattern.Bind{Name: "x", Expr: call(xs)}, ys), Guards: []pattern.Guard{{Func: acyclic, Args: []string{"x"}}}},
+				Out: call(xs, ys),
+			}},
 		}, pattern.Rule{
 			Name: "unit_" + s.Name, Doc: "The unit of an op that associates can be left out.",
 			Cases: []pattern.Rewrite{{In: pattern.Pattern{Expr: call(pattern.NewCall("#"+strconv.Itoa(int(s.Unit))), ys)}, Out: call(ys)}},

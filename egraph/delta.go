@@ -11,6 +11,7 @@ type delta struct {
 	now       uint32
 	touched   []uint32   // time by node
 	changed   []uint32   // nodes touched now
+	old       int        // nodes made before
 	rootFacts bool       // new facts touch all nodes of a class
 	facts     []uint32   // classes with new facts
 	factAt    []uint32   // time by class
@@ -18,12 +19,17 @@ type delta struct {
 	logs      []levelLog // born, level 0, level 1, …
 	steps     []uint32   // by symbol of a node: the symbols of inputs that patterns look at
 	heights   []uint32   // scratch, by class: symbols of changed nodes
+	reached   []uint32   // scratch: classes with heights
+	above     []uint32   // scratch
+	masks     []uint32   // scratch
 }
 
 // levelLog lists nodes by symbol in the order of time.
 type levelLog struct {
+	wanted []bool // by symbol: whether a pattern asks for it
 	nodes  [][]uint32
 	starts [][]int32 // by symbol and time
+	packed []int     // by symbol: the nodes that were left when it was packed
 }
 
 const (
@@ -32,7 +38,7 @@ const (
 )
 
 func (d *delta) bytes() int64 {
-	n := cap(d.touched) + cap(d.changed) + cap(d.facts) + cap(d.factAt) + cap(d.heights)
+	n := cap(d.reached) + cap(d.above) + cap(d.masks) + cap(d.touched) + cap(d.changed) + cap(d.facts) + cap(d.factAt) + cap(d.heights)
 	for _, s := range d.stamps {
 		n += cap(s)
 	}
@@ -65,11 +71,13 @@ func (d *delta) begin(g *Graph, r *Rules) {
 	d.stamps = make([][]uint32, r.levels)
 	d.logs = make([]levelLog, r.levels+2)
 	for i := range d.logs {
-		d.logs[i] = levelLog{make([][]uint32, len(g.lang.sigs)), make([][]int32, len(g.lang.sigs))}
+		k := len(g.lang.sigs)
+		d.logs[i] = levelLog{r.logs[i], make([][]uint32, k), make([][]int32, k), make([]int, k)}
 		for s := range d.logs[i].starts {
 			d.logs[i].starts[s] = []int32{0}
 		}
 	}
+	d.old = 0
 	d.changed = d.changed[:0]
 	for n := range d.touched {
 		d.touched[n] = 1
@@ -87,16 +95,20 @@ func (d *delta) begin(g *Graph, r *Rules) {
 // advance ends a time: it lists what was touched in it.
 func (d *delta) advance(g *Graph) bool {
 	for i := range d.logs {
-		for s := range d.logs[i].starts {
-			d.logs[i].starts[s] = append(d.logs[i].starts[s], int32(len(d.logs[i].nodes[s])))
+		l := &d.logs[i]
+		for s, wanted := range l.wanted {
+			if wanted {
+				d.pack(g, i, s)
+				l.starts[s] = append(l.starts[s], int32(len(l.nodes[s])))
+			}
 		}
 	}
-	d.heights = append(d.heights, make([]uint32, len(g.classes)-len(d.heights))...)
-	d.factAt = append(d.factAt, make([]uint32, len(g.classes)-len(d.factAt))...)
+	d.heights = extended(d.heights, len(g.classes), cap(g.classes))
+	d.factAt = extended(d.factAt, len(g.classes), cap(g.classes))
 	for k := range d.stamps {
-		d.stamps[k] = append(d.stamps[k], make([]uint32, len(g.nodes)-len(d.stamps[k]))...)
+		d.stamps[k] = extended(d.stamps[k], len(g.nodes), cap(g.nodes))
 	}
-	var reached []uint32
+	reached := d.reached[:0]
 	for _, c := range d.facts {
 		c = g.find(c)
 		d.factAt[c] = d.now
@@ -119,58 +131,101 @@ func (d *delta) advance(g *Graph) bool {
 			continue
 		}
 		s := g.ops[nd.op()].sym
-		if d.isBorn(n, s) {
-			d.logs[bornLog].nodes[s] = append(d.logs[bornLog].nodes[s], n)
+		c := g.find(nd.class)
+		if nd.shape() != 0 && g.classes[c].flags&prunedFlag != 0 {
+			continue // rules don't see it
 		}
-		d.logs[touchLog].nodes[s] = append(d.logs[touchLog].nodes[s], n)
+		if l := &d.logs[bornLog]; l.wanted[s] && int(n) >= d.old {
+			l.nodes[s] = append(l.nodes[s], n)
+		}
+		if l := &d.logs[touchLog]; l.wanted[s] {
+			l.nodes[s] = append(l.nodes[s], n)
+		}
 		for k := range d.stamps {
 			d.stamp(k, n, s)
 		}
-		c := g.find(nd.class)
 		if d.heights[c] == 0 {
 			reached = append(reached, c)
 		}
 		d.heights[c] |= symBit(s)
 	}
+	d.reached = reached
 	for k := range d.stamps {
-		if reached = d.climb(g, k, reached); reached == nil {
+		if !d.climb(g, k) {
 			return false
 		}
 	}
-	for _, c := range reached {
+	for _, c := range d.reached {
 		d.heights[c] = 0
 	}
 	d.changed, d.facts = d.changed[:0], d.facts[:0]
+	d.old = len(g.nodes)
 	d.now++
 	return true
 }
 
-// isBorn reports whether a changed node is new. Nodes are born in the order of their numbers.
-func (d *delta) isBorn(n uint32, s Symbol) bool {
-	l := d.logs[bornLog].nodes[s]
-	return len(l) == 0 || n > l[len(l)-1]
-}
-
-func (d *delta) stamp(k int, n uint32, s Symbol) bool {
-	if d.stamps[k][n] == d.now {
-		return false
+// extended returns a list with zeros up to a length, and with some capacity.
+func extended(s []uint32, n, room int) []uint32 {
+	if cap(s) < n {
+		s = append(make([]uint32, 0, room), s...)
 	}
-	d.stamps[k][n] = d.now
-	l := &d.logs[k+2].nodes[s]
-	*l = append(*l, n)
-	return true
+	return s[:n]
 }
 
-// climb stamps the parents of reached classes, from level k+1 on, and returns their classes. It
-// returns nil if it was stopped.
-func (d *delta) climb(g *Graph, k int, reached []uint32) []uint32 {
-	above := make([]uint32, 0, len(reached))
-	masks := make([]uint32, len(reached))
-	for i, c := range reached {
-		masks[i] = d.heights[c]
+// stamp lists a node at level k+1.
+func (d *delta) stamp(k int, n uint32, s Symbol) {
+	if l := &d.logs[k+2]; d.stamps[k][n] != d.now && l.wanted[s] {
+		d.stamps[k][n] = d.now
+		l.nodes[s] = append(l.nodes[s], n)
+	}
+}
+
+// at reports whether a log lists a node last at a time, and the node is not dead.
+func (d *delta) at(g *Graph, log int, n, t uint32) bool {
+	switch {
+	case g.nodes[n].dead():
+		return false
+	case log == bornLog:
+		return true
+	case log == touchLog:
+		return d.touched[n] == t
+	}
+	return d.stamps[log-2][n] == t
+}
+
+// pack drops nodes from a log that it lists again later, once it has doubled.
+func (d *delta) pack(g *Graph, log, s int) {
+	l := &d.logs[log]
+	nodes, starts := l.nodes[s], l.starts[s]
+	if len(nodes) < 2*l.packed[s]+256 {
+		return
+	}
+	kept := 0
+	for t := range starts {
+		begin, end := int(starts[t]), len(nodes)
+		if t+1 < len(starts) {
+			end = int(starts[t+1])
+		}
+		starts[t] = int32(kept)
+		for _, n := range nodes[begin:end] {
+			if d.at(g, log, n, uint32(t)) {
+				nodes[kept] = n
+				kept++
+			}
+		}
+	}
+	l.nodes[s], l.packed[s] = nodes[:kept], kept
+}
+
+// climb stamps the parents of the classes reached, from level k+1 on, and goes on to their classes. It
+// returns false if it was stopped.
+func (d *delta) climb(g *Graph, k int) bool {
+	above, masks := d.above[:0], d.masks[:0]
+	for _, c := range d.reached {
+		masks = append(masks, d.heights[c])
 		d.heights[c] = 0
 	}
-	for i, c := range reached {
+	for i, c := range d.reached {
 		for slot := g.classes[c].parents; slot != none; slot = g.slotNext(slot) {
 			n := g.slotNode(slot)
 			nd := &g.nodes[n]
@@ -188,8 +243,9 @@ func (d *delta) climb(g *Graph, k int, reached []uint32) []uint32 {
 			d.heights[p] |= symBit(s)
 		}
 		if g.stop.Load() {
-			return nil
+			return false
 		}
 	}
-	return above
+	d.reached, d.above, d.masks = above, d.reached, masks
+	return true
 }

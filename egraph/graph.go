@@ -75,6 +75,7 @@ type Graph struct {
 	roots    int      // classes that are not united with others
 	dead     int
 	inputs   int // nodes before the first saturation
+	room     int // nodes that are expected, or 0
 
 	index index
 	delta delta
@@ -200,16 +201,16 @@ func (g *Graph) Bytes() int64 {
 func (g *Graph) growth() int64 {
 	n := int64(0)
 	if len(g.nodes)+64 > cap(g.nodes) {
-		n += int64(cap(g.nodes)) * (16 + 8 + 4 + 4) / 4
+		n += int64(cap(g.nodes)) * (16 + 8 + 4 + 4 + 8) / 2
 	}
 	if len(g.classes)+64 > cap(g.classes) {
-		n += int64(cap(g.classes)) * 56 / 4
+		n += int64(cap(g.classes)) * 56 / 2
 	}
-	if 2*(g.table.used+64) > len(g.table.slots) {
+	if 8*(g.table.used+64) > 5*len(g.table.slots) {
 		n += 8 * int64(len(g.table.slots))
 	}
 	if need := g.live(); need > cap(g.index.entries) {
-		n += 16 * int64(need+need/4-cap(g.index.entries))
+		n += 16 * int64(2*need-cap(g.index.entries))
 	}
 	return n
 }

@@ -17,8 +17,8 @@ func (t *table) init(size int) {
 	t.used = 0
 }
 
-// full reports whether half of the slots are used.
-func (t *table) full() bool { return 2*t.used >= len(t.slots) }
+// full reports whether five eighths of the slots are used.
+func (t *table) full() bool { return 8*t.used >= 5*len(t.slots) }
 
 func (t *table) put(slot int, hash uint64, n uint32) {
 	t.slots[slot] = hash&^(1<<32-1) | uint64(n+1)
@@ -102,7 +102,10 @@ func (g *Graph) hash(n uint32) uint64 {
 func (g *Graph) grow() {
 	live := len(g.nodes) - g.dead
 	size := len(g.table.slots)
-	for size < 4*live+64 {
+	if len(g.nodes) >= 1<<12 {
+		live = max(live, g.room/2)
+	}
+	for size < 3*live+64 {
 		size *= 2
 	}
 	g.table.init(size)

@@ -31,7 +31,7 @@ func (g *Graph) refresh() bool {
 	x := &g.index
 	if 8*len(x.dirty) > g.roots || 2*x.waste > len(x.entries) {
 		if need := g.live(); cap(x.entries) < need {
-			x.entries = make([]entry, 0, need+need/4)
+			x.entries = make([]entry, 0, g.next2(need, g.room)+need)
 		}
 		x.entries, x.dirty, x.waste = x.entries[:0], x.dirty[:0], 0
 		for c := range g.classes {

@@ -82,7 +82,7 @@ func (m *matcher) symbol(s Symbol, log int, after uint32, wanted func(c int) boo
 		}
 		for _, n := range nodes[starts[t]:end] {
 			nd := &m.g.nodes[n]
-			if nd.dead() || log == touchLog && d.touched[n] != t || log > touchLog && d.stamps[log-2][n] != t {
+			if !d.at(m.g, log, n, t) {
 				continue
 			}
 			if nd.shape() != 0 && m.g.classes[m.g.find(nd.class)].flags&prunedFlag != 0 {
@@ -195,6 +195,14 @@ func (m *matcher) test(in *instr) bool {
 		return n == in.n || n > in.n && in.arg == 1
 	case opLoad:
 		copy(m.regs[in.out:in.out+in.n], g.kidsOf(m.nodes[in.bind]))
+	case opAcyclic:
+		n := m.nodes[in.bind]
+		c := g.find(g.nodes[n].class)
+		for i := range g.arity(n) {
+			if g.kid(n, i) == c {
+				return false
+			}
+		}
 	case opGuard:
 		k := &m.r.checks[in.arg]
 		m.args = m.args[:0]

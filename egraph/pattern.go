@@ -351,6 +351,10 @@ func (c *compiler) param(name string, bind int) error {
 // guards compiles the conditions.
 func (c *compiler) guards(list []pattern.Guard) error {
 	for _, g := range list {
+		if g.Func == acyclic {
+			c.emit(instr{code: opAcyclic, bind: int32(c.info.slots[0].bind)})
+			continue
+		}
 		f, ok := c.r.lang.guards[g.Func]
 		if !ok {
 			return fmt.Errorf("the language has no guard %s", g.Func)
@@ -379,7 +383,7 @@ func (c *compiler) guards(list []pattern.Guard) error {
 		}
 		c.emit(instr{code: opGuard, arg: int32(i)})
 	}
-	if len(list) > 0 { // facts are asked for below any op of the pattern
+	if len(c.info.asked) > 0 { // facts are asked for below any op of the pattern
 		for s := range c.steps {
 			c.steps[s] |= factBit
 		}

@@ -17,17 +17,18 @@ type treeNode struct {
 type opcode uint8
 
 const (
-	opExact  opcode = iota // the op of the root is op
-	opParam                // register out is the op of node bind
-	opBind                 // for each node with sym or op in the class of register in: inputs from out on
-	opCount                // node bind has n inputs, or at least n if arg is 1
-	opLoad                 // registers from out on are n inputs of node bind
-	opPick                 // for each input of node bind that was not picked before: register out
-	opSame                 // registers in and arg are equal
-	opSameOp               // the parameters of registers in and arg are equal
-	opLeaf                 // register in is the class of leaf arg
-	opGuard                // check arg holds
-	opYield                // case arg matches
+	opExact   opcode = iota // the op of the root is op
+	opParam                 // register out is the op of node bind
+	opBind                  // for each node with sym or op in the class of register in: inputs from out on
+	opCount                 // node bind has n inputs, or at least n if arg is 1
+	opLoad                  // registers from out on are n inputs of node bind
+	opPick                  // for each input of node bind that was not picked before: register out
+	opSame                  // registers in and arg are equal
+	opSameOp                // the parameters of registers in and arg are equal
+	opLeaf                  // register in is the class of leaf arg
+	opGuard                 // check arg holds
+	opAcyclic               // the class of node bind is not among its inputs
+	opYield                 // case arg matches
 )
 
 type instr struct {

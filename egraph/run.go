@@ -61,6 +61,11 @@ func (g *Graph) Saturate(ctx context.Context, r *Rules, o Options) (*Report, err
 	if o.Limits.Time > 0 {
 		defer time.AfterFunc(o.Limits.Time, func() { g.halt.Store(true) }).Stop()
 	}
+	g.room = 0
+	if o.Limits.Bytes == 0 {
+		g.room = min(o.Limits.Nodes, maxRoom)
+		g.room += g.room / 8
+	}
 	if g.inputs == 0 {
 		g.inputs = len(g.nodes)
 	}
@@ -78,6 +83,9 @@ func (g *Graph) Saturate(ctx context.Context, r *Rules, o Options) (*Report, err
 	s.report.Time = time.Since(start)
 	return s.report, nil
 }
+
+// maxRoom bounds the nodes for which there is room before they are there.
+const maxRoom = 1 << 22
 
 // settle makes the graph congruent and brings index and news up to date. It returns false if it is
 // cancelled.
