@@ -64,13 +64,17 @@ func (g *Graph) learn(n uint32, fresh bool) {
 	if !fresh {
 		c = g.find(c)
 	}
-	if g.analysis.Make(g, Node(n), Class(c)) {
-		g.news(c)
+	if !g.analysis.Make(g, Node(n), Class(c)) {
+		return
+	}
+	if g.news(c); fresh {
+		g.classes[c].flags |= freshFlag
 	}
 }
 
 // news queues a class whose facts have changed.
 func (g *Graph) news(c uint32) {
+	g.classes[c].flags &^= freshFlag
 	if g.classes[c].flags&remakeFlag == 0 {
 		g.classes[c].flags |= remakeFlag
 		g.remake = append(g.remake, c)

@@ -123,7 +123,7 @@ func (a *applier) step(s *step, like, into uint32) (uint32, bool) {
 			n = g.insertSmall(uint32(s.op)|1<<shapeBits, g.find(a.values[s.args[0].value]), 0, into)
 		default:
 			x, y := g.find(a.values[s.args[0].value]), g.find(a.values[s.args[1].value])
-			if y < x && g.lang.sigs[s.sym].Commutes {
+			if y < x && s.sorts {
 				x, y = y, x
 			}
 			n = g.insertSmall(uint32(s.op)|2<<shapeBits, x, y, into)

@@ -49,6 +49,7 @@ type class struct {
 const (
 	prunedFlag  = 1 << iota // only leaves are matched
 	remakeFlag              // queued because its facts changed
+	freshFlag               // queued because it was made: nobody knew less of it
 	outdoneFlag             // lost a union and learned from the winner
 )
 

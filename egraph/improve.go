@@ -10,7 +10,7 @@ import (
 // makes. With both, extraction takes some milliseconds at most beyond the cheapest trees.
 const (
 	improveWork = 1 << 18
-	exhaustWork = 1 << 17
+	exhaustWork = 1 << 16
 )
 
 // improve exchanges the node of one class at a time while that makes the whole cheaper.
@@ -43,7 +43,7 @@ func (x *extractor) improve(c *Choice) {
 // exhaust looks through all choices that could be cheaper. If it comes to an end, the choice is
 // optimal.
 func (x *extractor) exhaust(c *Choice) {
-	s := &search{x: x, c: c, node: make([]uint32, len(x.g.classes)), least: map[uint32]float64{}}
+	s := &search{x: x, c: c, node: make([]uint32, len(x.g.classes)), in: map[uint32]bool{}, lists: map[uint32][]uint32{}}
 	for i := range s.node {
 		s.node[i] = none
 	}
@@ -60,9 +60,9 @@ type search struct {
 	node  []uint32 // by class: decided
 	queue []uint32 // classes needed, in the order in which they are decided
 	in    map[uint32]bool
-	least map[uint32]float64 // by class: the cheapest node
-	cost  float64            // of what is decided
-	bound float64            // of what is needed, but not decided, at least
+	lists map[uint32][]uint32 // by class: its nodes, the cheapest first
+	cost  float64             // of what is decided
+	bound float64             // of what is needed, but not decided, at least
 	stack []level
 	work  int
 }
@@ -78,23 +78,35 @@ type level struct {
 
 // need queues a class.
 func (s *search) need(c uint32) {
-	if s.in == nil {
-		s.in = map[uint32]bool{}
-	}
 	if s.in[c] {
 		return
 	}
 	s.in[c] = true
 	s.queue = append(s.queue, c)
-	l, ok := s.least[c]
+	s.bound += s.least(c)
+}
+
+// list returns the nodes of a class that may be worth a try.
+func (s *search) list(c uint32) []uint32 {
+	l, ok := s.lists[c]
 	if !ok {
-		l = math.Inf(1)
 		for n := range s.x.g.Nodes(Class(c)) {
-			l = min(l, s.x.own[n])
+			if s.work++; s.x.own[n] <= s.c.Cost && !math.IsInf(s.x.own[n], 1) {
+				l = append(l, uint32(n))
+			}
 		}
-		s.least[c] = l
+		slices.SortStableFunc(l, func(a, b uint32) int { return cmp.Compare(s.x.own[a], s.x.own[b]) })
+		s.lists[c] = l
 	}
-	s.bound += l
+	return l
+}
+
+// least returns what a class costs at least.
+func (s *search) least(c uint32) float64 {
+	if l := s.list(c); len(l) > 0 {
+		return s.x.own[l[0]]
+	}
+	return math.Inf(1)
 }
 
 // slack is how much cheaper a choice must be, relatively, to count as cheaper: sums in another order
@@ -135,14 +147,7 @@ func (s *search) run() bool {
 // open makes the decision about the next class in the queue, the cheapest nodes first.
 func (s *search) open() {
 	k := s.queue[len(s.stack)]
-	l := level{class: k, queued: len(s.queue), cost: s.cost, bound: s.bound}
-	for n := range s.x.g.Nodes(Class(k)) {
-		if !math.IsInf(s.x.own[n], 1) {
-			l.nodes = append(l.nodes, uint32(n))
-		}
-	}
-	slices.SortStableFunc(l.nodes, func(a, b uint32) int { return cmp.Compare(s.x.own[a], s.x.own[b]) })
-	s.stack = append(s.stack, l)
+	s.stack = append(s.stack, level{class: k, nodes: s.list(k), queued: len(s.queue), cost: s.cost, bound: s.bound})
 }
 
 // undo takes the decision of a level back.
@@ -159,7 +164,7 @@ func (s *search) decide(c, n uint32) {
 	g := s.x.g
 	s.node[c] = n
 	s.cost += s.x.own[n]
-	s.bound -= s.least[c]
+	s.bound -= s.least(c)
 	for k := range g.arity(n) {
 		s.need(g.find(g.kid(n, k)))
 	}

@@ -2,6 +2,7 @@ package egraph
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/nnopt/nnopt/pattern"
@@ -91,15 +92,11 @@ func (w *mathWorld) value(g *Graph, n Node) (float64, bool) {
 	if g.Arity(n) != 2 {
 		return 0, false
 	}
-	name := g.Name(g.Op(n))
-	if name == "pow" || name == "d" || name == "i" {
-		return 0, false
-	}
 	a, b := w.facts.Get(g, g.Input(n, 0)), w.facts.Get(g, g.Input(n, 1))
 	if !a.known || !b.known {
 		return 0, false
 	}
-	return evaluate(name, a.value, b.value)
+	return evaluate(g.Name(g.Op(n)), a.value, b.value)
 }
 
 func evaluate(name string, x, y float64) (float64, bool) {
@@ -284,51 +281,54 @@ var mathProblems = []struct {
 	{"integ_part3", "(i (ln x) x)", "(sub (mul x (ln x)) x)", Limits{}, true, nil, false},
 }
 
+// solve solves a problem, and returns the graph if it is solved.
+func (w *mathWorld) solve(tb testing.TB, k int, rules *Rules, options ...Option) (*Graph, *Report) {
+	p := &mathProblems[k]
+	if p.some == nil {
+		options = append(options, WithAnalysis(w.analysis()))
+	}
+	g := New(w.lang, options...)
+	start := w.add(tb, g, p.start)
+	if p.seeded {
+		w.add(tb, g, p.goal)
+	}
+	reached := func(g *Graph) bool {
+		c, ok := w.lookup(g, p.goal)
+		return ok && g.Find(c) == g.Find(start)
+	}
+	o := Options{Limits: p.limits, Done: reached}
+	if o.Limits.Nodes == 0 {
+		o.Limits.Nodes = 10000
+	}
+	if o.Limits.Laps == 0 {
+		o.Limits.Laps = 30
+	}
+	if p.backoff {
+		o.Backoff = Backoff{1000, 5}
+	}
+	report, err := g.Saturate(tb.Context(), rules, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if !reached(g) {
+		tb.Errorf("%s is not solved: %s", p.name, report)
+	}
+	return g, report
+}
+
+// rulesOf returns the rules of a problem.
+func (w *mathWorld) rulesOf(tb testing.TB, k int) *Rules {
+	some := mathProblems[k].some
+	return w.rules(tb, func(name string) bool { return some == nil || slices.Contains(some, name) })
+}
+
 // TestMath solves the problems.
 func TestMath(t *testing.T) {
 	w := newMath(t)
-	for _, p := range mathProblems {
+	for k, p := range mathProblems {
 		t.Run(p.name, func(t *testing.T) {
-			rules := w.rules(t, func(name string) bool {
-				for _, s := range p.some {
-					if s == name {
-						return true
-					}
-				}
-				return p.some == nil
-			})
-			var options []Option
-			if p.some == nil {
-				options = append(options, WithAnalysis(w.analysis()))
-			}
-			g := New(w.lang, append(options, WithExplanations())...)
-			start := w.add(t, g, p.start)
-			if p.seeded {
-				w.add(t, g, p.goal)
-			}
-			reached := func(g *Graph) bool {
-				c, ok := w.lookup(g, p.goal)
-				return ok && g.Find(c) == g.Find(start)
-			}
-			lim := p.limits
-			if lim.Nodes == 0 {
-				lim.Nodes = 10000
-			}
-			if lim.Laps == 0 {
-				lim.Laps = 30
-			}
-			o := Options{Limits: lim, Done: reached}
-			if p.backoff {
-				o.Backoff = Backoff{1000, 5}
-			}
-			report, err := g.Saturate(t.Context(), rules, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !reached(g) {
-				t.Errorf("not solved: %s", report)
-			}
-			t.Logf("%s after %d laps, %d nodes, %d classes", report.Reason, len(report.Laps)+1, report.Nodes, report.Classes)
+			g, report := w.solve(t, k, w.rulesOf(t, k), WithExplanations())
+			t.Logf("%s after %d laps, %d nodes, %d classes", report.Reason, len(report.Laps), report.Nodes, report.Classes)
 			checkInvariants(t, g)
 		})
 	}
@@ -398,40 +398,5 @@ func checkInvariants(t *testing.T, g *Graph) {
 		if !found {
 			t.Fatalf("node %d is not among those of its class", n)
 		}
-	}
-}
-
-// mathSum is a sum of seven terms that keeps rules busy.
-const mathSum = `(add (i (ln x) x) (add (i (add x (cos x)) x) (add (i (mul (cos x) x) x) (add (d x (add 1 (mul 2 x))) (add (d x (sub (pow x 3) (mul 7 (pow x 2)))) (add (add (mul y (add x y)) (sub (add x 2) (add x x))) (div 1 (sub (div (add 1 (sqrt five)) 2) (div (sub 1 (sqrt five)) 2)))))))))`
-
-func BenchmarkMath(b *testing.B) {
-	for _, c := range []struct {
-		name    string
-		nodes   int
-		backoff Backoff
-	}{
-		{"every_lap_211k", 210700, Backoff{}},
-		{"every_lap_2436k", 2436063, Backoff{}},
-		{"backoff_88k", 88296, Backoff{1000, 5}},
-		{"backoff_449k", 448928, Backoff{1000, 5}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			w := newMath(b)
-			rules := w.rules(b, nil)
-			var nodes int
-			for b.Loop() {
-				g := New(w.lang, WithAnalysis(w.analysis()))
-				w.add(b, g, mathSum)
-				report, err := g.Saturate(b.Context(), rules, Options{Limits: Limits{Nodes: c.nodes}, Backoff: c.backoff})
-				if err != nil {
-					b.Fatal(err)
-				}
-				nodes += report.Nodes
-				if testing.Verbose() {
-					b.Log(report)
-				}
-			}
-			b.ReportMetric(float64(nodes)/b.Elapsed().Seconds(), "nodes/s")
-		})
 	}
 }

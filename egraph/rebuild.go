@@ -176,8 +176,10 @@ func (g *Graph) renewWide(n uint32) bool {
 
 // relearn tells the analysis, and the parents of a class, that facts about the class are new.
 func (g *Graph) relearn(c uint32) bool {
-	g.classes[c].flags &^= remakeFlag
-	if c = g.find(c); g.analysis == nil {
+	fresh := g.classes[c].flags&freshFlag != 0
+	g.classes[c].flags &^= remakeFlag | freshFlag
+	if c = g.find(c); fresh {
+		g.analysis.Modify(g, Class(c))
 		return true
 	}
 	g.delta.learned(c)

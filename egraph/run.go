@@ -87,11 +87,11 @@ func (g *Graph) Saturate(ctx context.Context, r *Rules, o Options) (*Report, err
 // maxRoom bounds the nodes for which there is room before they are there.
 const maxRoom = 1 << 22
 
-// settle makes the graph congruent and brings index and news up to date. It returns false if it is
+// settle makes the graph congruent and brings index and news up to date, which nobody needs after the end. It returns false if it is
 // cancelled.
 func (s *runner) settle() bool {
 	t := time.Now()
-	ok := s.g.Rebuild() && (s.over == ByteLimit || s.g.refresh() && s.g.delta.advance(s.g))
+	ok := s.g.Rebuild() && (s.over == ByteLimit || s.g.refresh()) && (s.over != "" || s.g.delta.advance(s.g))
 	s.report.Rebuild += time.Since(t)
 	if k := len(s.report.Laps); k > 0 {
 		l := &s.report.Laps[k-1]

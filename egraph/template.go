@@ -24,6 +24,7 @@ type step struct {
 	param  ParamFunction // nil: the parameters of slot params[0]
 	call   Function      // makes a class
 	flat   bool          // the op associates
+	sorts  bool          // the op commutes
 	unit   Op
 	args   []arg
 	plain  bool // up to two arguments, all of them values
@@ -99,7 +100,7 @@ func (t *templateCompiler) call(e *pattern.Call) (int, error) {
 	} else {
 		s.sym = sym
 		sig := &l.sigs[sym]
-		s.flat, s.unit = sig.Associates, sig.Unit
+		s.flat, s.sorts, s.unit = sig.Associates, sig.Commutes, sig.Unit
 		if err := t.params(&s, param); err != nil {
 			return 0, err
 		}
