@@ -1,6 +1,7 @@
 package lower_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -206,5 +207,38 @@ func TestDialectFaults(t *testing.T) {
 	}
 	if _, err := graphfile.Parse("f", everything, lower.Dialect{}); err == nil || !strings.Contains(err.Error(), "there is no network") {
 		t.Error(err)
+	}
+}
+
+// TestLargeFiles: long lists of rows take little text, and the work of reading grows with the text.
+func TestLargeFiles(t *testing.T) {
+	d := lower.Dialect{Network: fileNetwork(t)}
+	text := func(applies int) string {
+		var b strings.Builder
+		b.WriteString("graph {\n    input %x : 7000x4\n    %0 = SelectRows{3000x4; 0[{0:3/0:6:2+3/7*1000},0:4]}(%x) : 3000x4\n")
+		for i := range applies {
+			fmt.Fprintf(&b, "    %%%d = Sum{3000x4; 0[0:3000,0:4]@%d; 1[0:3000,0:4]@%d}(%%0, %%%d) : 3000x4\n", i+1, i, i, i)
+		}
+		fmt.Fprintf(&b, "    return %%%d\n}\n", applies)
+		return b.String()
+	}
+	work := func(applies int) float64 {
+		text := text(applies)
+		return testing.AllocsPerRun(1, func() {
+			if _, err := graphfile.Parse("f", text, d); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, many := work(1000), work(10000); many > 11*few {
+		t.Errorf("%g allocations for 1,000 applies, %g for 10,000", few, many)
+	}
+	f, err := graphfile.Parse("f", text(10000), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := graphfile.Format(f, d)
+	if err != nil || len(printed) > 10000*100 {
+		t.Errorf("%d bytes, %v", len(printed), err)
 	}
 }

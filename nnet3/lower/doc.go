@@ -27,6 +27,11 @@
 // (matrices to be) that values share, and the position of each value in its slot. From then on the
 // graph can't change. Emission only reads these decisions.
 //
+// # Files
+//
+// [Dialect] is how graphs of computations are written to graph files, with their programs and
+// storages. What is read emits the same commands as what was written.
+//
 // The package knows only properties of components, runs nothing and imports no pass. Ops are
 // immutable and safe for concurrent use; a Program, its graph and its Storage are not.
 package lower

@@ -25,7 +25,9 @@ type fileDialect struct {
 	Dialect
 	elements int // of lists so far
 
-	numbers map[component.Component]int // of the components of the network; nil until needed
+	// Numbers of the components of the network, by component and by name; nil until needed.
+	numbers map[component.Component]int
+	byName  map[string]int
 
 	// Writing. Entry n of a table has number n+1.
 	derived     map[component.Component]int
@@ -141,8 +143,14 @@ func (d *fileDialect) find(text string) (component.Component, int, error) {
 	if d.Network == nil {
 		return nil, 0, fmt.Errorf("%w: component %s: there is no network", ErrText, clip(text))
 	}
-	n := slices.Index(d.Network.ComponentNames, name)
-	if n < 0 {
+	if d.byName == nil {
+		d.byName = make(map[string]int, len(d.Network.ComponentNames))
+		for i, name := range slices.Backward(d.Network.ComponentNames) {
+			d.byName[name] = i
+		}
+	}
+	n, ok := d.byName[name]
+	if !ok {
 		return nil, 0, fmt.Errorf("%w: the network has no component %s", ErrText, clip(text))
 	}
 	return d.Network.Components[n], n, nil
