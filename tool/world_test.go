@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -149,8 +150,14 @@ func TestSignalsWhole(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
-		cmd.Process.Signal([]syscall.Signal{syscall.SIGTERM, syscall.SIGHUP}[i])
+		end := syscall.SIGTERM
+		if i == 1 && !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+			end = syscall.SIGHUP
+		}
+		cmd.Process.Signal(end)
+		kill := time.AfterFunc(longEnough, func() { cmd.Process.Kill() })
 		cmd.Wait()
+		kill.Stop()
 		cancel()
 		if code := cmd.ProcessState.ExitCode(); code != statusFault {
 			t.Errorf("status %d: %s", code, stderr.String())
