@@ -65,8 +65,11 @@ func LogAddExp(x, y float64) float64 {
 
 // Log1mexp returns log(1 - exp(x)). It is NaN for x > 0.
 func Log1mexp(x float64) float64 {
-	if x < -math.Ln2 {
+	switch {
+	case x < -math.Ln2:
 		return Log1p(-Exp(x))
+	case math.Abs(x) < 0x1p-54: // the smallest numbers lose their bits in Expm1
+		return Log(-x)
 	}
 	return Log(-Expm1(x))
 }

@@ -83,7 +83,7 @@ func TestSpecialValues(t *testing.T) {
 		{"erfcinv", alone(Erfcinv), []float64{0, zero, 1, 2, 2.5, -1e-300, inf, nan}, []float64{inf, inf, 0, -inf, nan, nan, nan, nan}},
 		{"erfcx", alone(Erfcx), []float64{0, zero, inf, -inf, nan, -27, 1e300}, []float64{1, 1, 0, inf, nan, inf, 0x1.82e6d98711d39p-998}},
 		{"cbrt", alone(Cbrt), []float64{0, zero, inf, -inf, nan, -27}, []float64{0, zero, inf, -inf, nan, -3}},
-		{"log1mexp", alone(Log1mexp), []float64{0, zero, -inf, 1, nan, -1000}, []float64{-inf, -inf, zero, nan, nan, zero}},
+		{"log1mexp", alone(Log1mexp), []float64{0, zero, -inf, 1, nan, -1000, 5e-324, -5e-324}, []float64{-inf, -inf, zero, nan, nan, zero, nan, -744.4400719213812}},
 		{"hypot", Hypot, []float64{inf, -inf, nan, 0, 1e308}, []float64{inf, inf, nan, 0, math.Sqrt2 * 1e308}},
 		{"hypot of an infinity", func(x, _ float64) float64 { return Hypot(x, -inf) }, []float64{nan, 0, inf}, []float64{inf, inf, inf}},
 		{"0·log", func(y, _ float64) float64 { return Xlogy(0, y) }, []float64{0, -1, inf, nan}, []float64{0, 0, 0, nan}},
