@@ -299,26 +299,31 @@ func (b *builder) literal(l pattern.Literal) (*variable, error) {
 
 // call applies an op.
 func (b *builder) call(e *pattern.Call) (*variable, error) {
-	op, family, param, err := b.operator(e)
-	if err != nil {
-		return nil, err
-	}
 	var args []*variable
-	retries := 0
-	if family != nil && param == nil {
-		retries = 6
-	}
-	for _, a := range e.Args {
-		if r, ok := a.(pattern.Rest); ok {
-			args = append(args, b.rest(string(r), op, len(args))...)
-			retries = 0
-			continue
+	fixed := e.Args
+	if n := len(fixed); n > 0 {
+		if _, ok := fixed[n-1].(pattern.Rest); ok {
+			fixed = fixed[:n-1]
 		}
+	}
+	for _, a := range fixed { // they may bind the parameters
 		v, err := b.expr(a)
 		if err != nil {
 			return nil, err
 		}
 		args = append(args, v)
+	}
+	op, family, param, err := b.operator(e)
+	if err != nil {
+		return nil, err
+	}
+	retries := 0
+	if family != nil && param == nil {
+		retries = 6
+	}
+	if len(fixed) < len(e.Args) {
+		args = append(args, b.rest(string(e.Args[len(fixed)].(pattern.Rest)), op, len(args))...)
+		retries = 0
 	}
 	if op.Commutes && len(args) > 1 {
 		if k := b.tape.draw(3) * (len(args) - 1) / 2; k > 0 {

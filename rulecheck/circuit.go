@@ -142,7 +142,7 @@ type trace struct {
 	err       error // of the right side
 }
 
-// maxBytes bounds the memory of each side of a run.
+// maxBytes bounds the memory of the left side of a run.
 const maxBytes = 1 << 20
 
 var errPanic = errors.New("panic")
@@ -158,7 +158,7 @@ func (c *circuit) run(args []*array.Array, noise *noise) trace {
 	for i := range c.steps {
 		s := &c.steps[i]
 		if i == c.leftSteps {
-			ws.MaxBytes += maxBytes
+			ws.MaxBytes += 16 * maxBytes // where the left side just fits, the right one has to
 		}
 		if err := s.run(&ws, t.values); err != nil {
 			if i < c.leftSteps {

@@ -25,7 +25,8 @@
 //     with every result off by the last bits; a result below the smallest normal number is off by
 //     as much as the smallest number, and one above the largest number stands for any number above.
 //     So sums and products may be taken in another order, even where terms cancel or where they
-//     come near the limits of the type. Zeros of either sign are equal as results. Where the
+//     come near the limits of the type. An exponent beyond 2⁵³ that is rounded may be even or odd, and
+//     where a sum cancels, its error is left. Zeros of either sign are equal as results. Where the
 //     difference shows, as in 1/x, it counts.
 //   - [Overflow]: an integer wraps around; or a float becomes infinite, of arguments far from the
 //     limits (exp(1000)), or only on the right (sqr(1e200)) although the rule never avoids it.

@@ -64,6 +64,8 @@ type opKind struct {
 	adds       bool // adds up more than two terms, which are larger than the result where they cancel
 	multiplies bool // multiplies more than two factors, or adds up products
 	arithmetic bool // an element-wise sum, product, quotient or power
+	power      bool // magnifies rounding by the size of the logarithm
+	odd        bool // a power whose exponent is rounded: where that is large, it may be even or odd
 }
 
 // kindOf classifies an op. What is unknown rounds.
@@ -99,12 +101,16 @@ func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
 		from := tensor.TypeOf(a.Inputs()[0]).DType()
 		narrows := op.To.IsFloat() && (from.IsFloat() && epsilon(from) < epsilon(op.To) || !from.IsFloat() && from != array.Bool)
 		return opKind{exact: !narrows, overflows: true, underflows: true}
-	case array.Add, array.Sub, array.Expm1, array.Sinh, array.Cosh, array.Rad2deg:
+	case array.Expm1, array.Sinh:
+		return opKind{overflows: true, underflows: true} // the smallest number becomes zero
+	case array.Add, array.Sub, array.Cosh, array.Rad2deg:
 		return opKind{overflows: true, adds: len(a.Inputs()) > 2, arithmetic: op.Op == array.Add || op.Op == array.Sub}
 	case array.Mul, array.Sqr:
 		return opKind{overflows: true, underflows: true, multiplies: len(a.Inputs()) > 2, arithmetic: true}
-	case array.TrueDiv, array.IntDiv, array.Inv, array.Pow:
+	case array.TrueDiv, array.IntDiv, array.Inv:
 		return opKind{overflows: true, underflows: true, divides: true, arithmetic: true}
+	case array.Pow:
+		return opKind{overflows: true, underflows: true, divides: true, arithmetic: true, power: true, odd: inexact(a.Inputs()[1])}
 	case array.Mod, array.Sqrt:
 		return opKind{arithmetic: true}
 	case array.Exp, array.Exp2:
@@ -113,6 +119,20 @@ func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
 		return opKind{underflows: true, vanishes: true}
 	}
 	return opKind{exact: !outType(a).IsFloat()}
+}
+
+// inexact reports whether something rounds on the way to v, up to the last op that has several inputs.
+func inexact(v *variable) bool {
+	for a := v.Owner(); a != nil; a = a.Inputs()[0].Owner() {
+		op, ok := a.Op().(tensor.Op)
+		if !ok || !kindOf(op, a).exact {
+			return true
+		}
+		if len(a.Inputs()) != 1 {
+			return false
+		}
+	}
+	return false
 }
 
 // disturb moves the results of a step by an error that rounding can have: of the type of the
@@ -164,11 +184,18 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 				v = math.Inf(2*noise.IntN(2) - 1) // what overflowed was added to an infinity
 			case math.Abs(v) < smallest/epsilon(a.DType()) && s.kind.underflows && (!zero || s.kind.vanishes):
 				v += float64(smallest * noise.ulps())
+			case v-v == 0 && v != 0 && s.kind.power:
+				v += float64(v * float64(eps*noise.ulps()) * (1 + math.Abs(math.Log(math.Abs(v)))))
 			case v-v == 0:
 				v += float64(v * float64(eps*noise.ulps()))
 			}
-			if adds && v-v == 0 {
-				v += float64(terms * float64(eps*noise.ulps()))
+			if s.kind.odd && noise.IntN(2) == 0 && signUnknown(ins, a, i) {
+				v = -v
+			}
+			if bound := float64(terms * eps); adds && v-v == 0 && bound > math.Abs(v) && noise.IntN(2) == 0 {
+				v = math.Ldexp(float64(bound*(noise.Float64()-0.5)), -noise.IntN(1<<11)) // nothing is left of it but the error
+			} else if adds && v-v == 0 {
+				v += float64(bound * noise.ulps())
 			}
 			if s.kind.multiplies && v-v == 0 {
 				v += float64(min(float64(product*smallest), largest/8) * noise.ulps())
@@ -176,6 +203,14 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 			a.SetFloat(i, v)
 		}
 	}
+}
+
+// signUnknown reports whether an element of a power is one of a negative number with an exponent so
+// large that the numbers around it are even.
+func signUnknown(ins []*array.Array, out *array.Array, i int) bool {
+	index := unravel(out.Shape(), i)
+	base, exponent := elementNear(ins[0], index), elementNear(ins[1], index)
+	return base >= 0 && exponent >= 0 && ins[0].Float(base) < 0 && math.Abs(ins[1].Float(exponent)) >= 1/epsilon(ins[1].DType())
 }
 
 // argumentsOf reports whether the arguments of an element of a result are finite, and whether one is

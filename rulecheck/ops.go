@@ -13,7 +13,7 @@ import (
 var tensorOps = sync.OnceValue(func() []string {
 	names := strings.Fields("argmax argmax{axis=0} argmax{axis=1} Shape_i{0} Shape_i{1} Reshape{1} Reshape{2} Reshape{0} Reshape{3} Join{0} Join{1} Join{2}" +
 		" MakeVector{float64} MakeVector{int64} MakeVector{float32} AllocEmpty{float64} AdvancedSubtensor1 AdvancedIncSubtensor1" +
-		" AdvancedSetSubtensor1 AdvancedSubtensor{2} AdvancedIncSubtensor{2} AdvancedSetSubtensor{2}")
+		" ExtractDiag{0,0,1} ExtractDiag{1,0,1} ExtractDiag{-1,1,0} ExtractDiag{0,0,2} AdvancedSetSubtensor1 AdvancedSubtensor{2} AdvancedIncSubtensor{2} AdvancedSetSubtensor{2}")
 	for r := range array.NumReductions {
 		for _, axes := range []string{"", "{axis=0}", "{axis=1}", "{axis=0,1}", "{axis=2}", "{axis=1,2}", "{axis=0,2}", "{axis=0,1,2}"} {
 			names = append(names, r.String()+axes)

@@ -34,6 +34,7 @@ const (
 	small                   // few integers around zero, for indexes and sizes
 	finite                  // numbers, also near the limits of the type
 	all                     // also NaN, infinities and zeros
+	apart                   // 1, and numbers whose products overflow or underflow
 )
 
 var (
@@ -78,7 +79,7 @@ func integerOf(rng *rand.Rand, p palette) int64 {
 	switch k := rng.IntN(8); {
 	case p == small:
 		return int64(rng.IntN(8)) - 3
-	case p == ordinary || k < 4:
+	case p == ordinary || p == apart || k < 4:
 		v := int64(rng.IntN(9)) + 1
 		if rng.IntN(2) == 0 {
 			v = -v
@@ -93,6 +94,9 @@ func integerOf(rng *rand.Rand, p palette) int64 {
 func floatOf(rng *rand.Rand, p palette, d array.DType) float64 {
 	k := rng.IntN(8)
 	switch {
+	case p == apart:
+		largest, _ := limits(d)
+		return []float64{1, math.Pow(largest, 0.66), -math.Pow(largest, 0.66), math.Pow(largest, -0.66)}[k%4]
 	case p == all && k < 3:
 		return singular[rng.IntN(len(singular))]
 	case p >= finite && k < 5:
