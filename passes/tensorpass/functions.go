@@ -52,6 +52,10 @@ var functions = []pattern.Function{
 		return a.Context != nil && hasSizes(tensor.ShapesOf(a.Context.Graph()), a.Vars[0], a.Vars[1:])
 	}),
 	about("matrix(x)", "x has two dimensions", func(v *variable) bool { return typeOf(v).NDim() == 2 }),
+	value("(least n m)", 1, "the smaller one of two sizes", func(a pattern.Args) *variable { return tensor.Map(array.Minimum, a.Vars...) }),
+	about("square(x)", "x is a matrix with as many rows as columns, as far as types tell", func(v *variable) bool {
+		return typeOf(v).NDim() == 2 && typeOf(v).Dim(0) == typeOf(v).Dim(1) && typeOf(v).Dim(0) != tensor.Unknown
+	}),
 	about("flat(s)", "the shape s has one size, which is -1", func(s *variable) bool {
 		sizes, ok := tensor.ElementsOf(s)
 		return ok && len(sizes) == 1 && is(sizes[0], -1)

@@ -86,14 +86,14 @@ type powerKey struct {
 
 // keyOfPower returns the key of a factor. A factor that is not a power with a single use is the
 // first power of itself. Of the known exponents only the integers have a key: x**0.5*x**0.5 is not
-// x where x is negative.
+// x where x is negative. Beyond 2⁵² a sum may be rounded from an odd to an even number.
 func keyOfPower(f *variable, dtype array.DType) (key powerKey, ok bool) {
 	p := elem(f, array.Pow)
 	if p == nil || !usedOnce(f) {
 		return powerKey{base: f, known: true}, true
 	}
 	k, known := uniform(p.Inputs()[1])
-	if dtypeOf(f) != dtype || known && (k != math.Trunc(k) || !isScalar(p.Inputs()[1])) {
+	if dtypeOf(f) != dtype || known && (k != math.Trunc(k) || math.Abs(k) > largestExact || !isScalar(p.Inputs()[1])) {
 		return powerKey{}, false
 	}
 	if b, ok := uniform(p.Inputs()[0]); ok && isScalar(p.Inputs()[0]) {

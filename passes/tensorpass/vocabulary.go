@@ -117,6 +117,7 @@ var families = map[string]pattern.Operator{
 	"DimShuffle":        dimShuffles(false),
 	"InplaceDimShuffle": dimShuffles(true), // as older graphs have it
 	"argmax":            anyOp[tensor.ArgmaxOp](1, 1),
+	"ExtractDiag":       anyOp[tensor.ExtractDiagOp](1, 1),
 	"Join":              anyOp[tensor.JoinOp](1, -1),
 	"MakeVector":        anyOp[tensor.MakeVectorOp](0, -1),
 	"Reshape":           anyOp[tensor.ReshapeOp](2, 2),
