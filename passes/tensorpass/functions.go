@@ -66,7 +66,7 @@ var functions = []pattern.Function{
 		return slices.IsSorted(slices.DeleteFunc(op.NewOrder(), func(d int) bool { return d == array.NewAxis }))
 	}),
 	pattern.NewGuard("distinct(x, i)", 2, "the integer tensors i, indexes of x, are known to point to different places",
-		func(a pattern.Args) bool { return distinct(a.Vars[0], a.Vars[1:]) }),
+		func(a pattern.Args) bool { return tensor.DistinctIndexes(a.Vars[0], a.Vars[1:]) }),
 }
 
 // about returns a guard that looks at each of its arguments and at what computes it.

@@ -78,7 +78,7 @@ func changed(set bool, x, y *variable, indexes ...tensor.Index) *variable {
 // twice.
 func (w write) adds() bool {
 	x := w.Inputs()[0]
-	return !w.set || is(x, 0) && (w.indexes == nil || distinct(x, w.indexes))
+	return !w.set || is(x, 0) && (w.indexes == nil || tensor.DistinctIndexes(x, w.indexes))
 }
 
 func incSubtensorSerialize(c *rewrite.Context, n *apply) (result, error) {

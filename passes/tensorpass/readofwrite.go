@@ -77,77 +77,6 @@ func beyond(element *variable, read tensor.Index, n *variable) *variable {
 	return inRange(element, n)
 }
 
-// A place is where indexes point, in the first dimensions.
-type place [array.MaxDims]int
-
-// placesOf returns the places of constant vectors of indexes of the first dimensions of x. Where the
-// size of a dimension is not known, they all count from the first element, or all from the end. It
-// fails if an index is out of range.
-func placesOf(x *variable, indexes []*variable) ([]place, bool) {
-	var places []place
-	for d, v := range indexes {
-		a := tensor.ConstantOf(v)
-		if a == nil || a.NDim() != 1 || a.Len() > mostFolded || d > 0 && a.Len() != len(places) || d >= typeOf(x).NDim() {
-			return nil, false
-		}
-		if places == nil {
-			places = make([]place, a.Len())
-		}
-		size := typeOf(x).Dim(d)
-		for k := range places {
-			switch i := a.Int(k); {
-			case size != tensor.Unknown:
-				p, err := array.Position(i, size)
-				if err != nil {
-					return nil, false
-				}
-				places[k][d] = p
-			case i != int64(int32(i)) || (i < 0) != (a.Int(0) < 0):
-				return nil, false
-			default:
-				places[k][d] = int(i)
-			}
-		}
-	}
-	return places, true
-}
-
-// sameSigns reports whether two lists of places have the same signs.
-func sameSigns(a, b []place) bool {
-	if len(a) == 0 || len(b) == 0 {
-		return true
-	}
-	for d := range a[0] {
-		if (a[0][d] < 0) != (b[0][d] < 0) {
-			return false
-		}
-	}
-	return true
-}
-
-// lastAt returns the last position in a list of each place, and whether there is one position of each.
-func lastAt(list []place) (at map[place]int, distinct bool) {
-	at = make(map[place]int, len(list))
-	for k, p := range list {
-		at[p] = k
-	}
-	return at, len(at) == len(list)
-}
-
-// distinct reports whether the indexes of x are known to point to different places.
-func distinct(x *variable, indexes []*variable) bool {
-	if len(indexes) == 0 {
-		return false
-	} else if a, _, ok := owner[tensor.ARangeOp](indexes[0]); ok && len(indexes) == 1 {
-		start, ok := intOf(a.Inputs()[0])
-		step, ok2 := intOf(a.Inputs()[2])
-		return ok && ok2 && start >= 0 && step > 0
-	}
-	places, ok := placesOf(x, indexes)
-	_, once := lastAt(places)
-	return ok && once
-}
-
 // advSub1AdvIncSub1 takes indexes that are numbers, or that were just written and are known to be
 // different. Where some of the places that it reads were written, it writes to what it reads.
 func advSub1AdvIncSub1(c *rewrite.Context, n *apply) (result, error) {
@@ -157,16 +86,16 @@ func advSub1AdvIncSub1(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("it does not read rows that were changed"), nil
 	}
 	x, y, write, read := a.Inputs()[0], a.Inputs()[1], a.Inputs()[2:], n.Inputs()[1:]
-	if slices.Equal(write, read) && distinct(x, write) && n.Out().Type().Accepts(y.Type()) {
+	if slices.Equal(write, read) && tensor.DistinctIndexes(x, write) && n.Out().Type().Accepts(y.Type()) {
 		if !op.Set {
 			y = tensor.Add(tensor.Take(x, read...), y)
 		}
 		return replace(c, n, y)
 	}
-	from, ok := placesOf(x, write)
-	to, ok2 := placesOf(x, read)
-	at, once := lastAt(from)
-	if !ok || !ok2 || !sameSigns(from, to) || !op.Set && !once || len(from) == 0 {
+	from, ok := tensor.PlacesOf(x, write)
+	to, ok2 := tensor.PlacesOf(x, read)
+	at, once := from.Last()
+	if !ok || !ok2 || !from.SameSigns(to) || !op.Set && !once || len(from) == 0 {
 		return c.Miss("it is not known which rows were changed, or one was several times"), nil
 	}
 	var written, rows []int64 // of n.Out() and y
@@ -210,15 +139,8 @@ func advSub1AdvIncSub1(c *rewrite.Context, n *apply) (result, error) {
 
 // reached returns the condition that a dimension of size n has the places that are written. It returns
 // nil if that follows from the places that are read.
-func reached(written, read []place, d int, n *variable) *variable {
-	least := func(list []place) int { // elements of the dimension
-		size := 0
-		for _, p := range list {
-			size = max(size, p[d]+1, -p[d])
-		}
-		return size
-	}
-	if k := least(written); k > least(read) {
+func reached(written, read tensor.Places, d int, n *variable) *variable {
+	if k := written.LeastSize(d); k > read.LeastSize(d) {
 		if size, ok := intOf(n); !ok || size < k {
 			return tensor.Map(array.Ge, n, tensor.Int(k))
 		}

@@ -139,7 +139,7 @@ func advancedToSlice(c *rewrite.Context, n *apply) (result, error) {
 		indexes = indexes[1:]
 	}
 	size := typeOf(x).Dim(0)
-	places, ok := placesOf(x, indexes)
+	places, ok := tensor.PlacesOf(x, indexes)
 	if !ok || len(indexes) != 1 || size == tensor.Unknown || op.Inplace || len(places) == 0 {
 		return c.Miss("the indexes are not a list of numbers that are known to be in range"), nil
 	}

@@ -180,7 +180,7 @@ func subtensorOfSoftmax(_ *rewrite.Context, n, a *apply, indexes []tensor.Index)
 func subtensorMakeVector(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
 	var picked []*variable
 	if isRows(indexes[0]) {
-		places, ok := placesOf(a.Out(), n.Inputs()[1:])
+		places, ok := tensor.PlacesOf(a.Out(), n.Inputs()[1:])
 		if !ok {
 			return nil
 		}
@@ -212,7 +212,7 @@ func subtensorOfAlloc(c *rewrite.Context, n, a *apply, indexes []tensor.Index) *
 		filled := d < pad || typeOf(v).Dim(d-pad) == 1
 		switch {
 		case filled && isRows(i):
-			if places, ok := placesOf(a.Out(), []*variable{i.Start}); !ok || typeOf(a.Out()).Dim(0) == tensor.Unknown || len(places) == 0 {
+			if places, ok := tensor.PlacesOf(a.Out(), []*variable{i.Start}); !ok || typeOf(a.Out()).Dim(0) == tensor.Unknown || len(places) == 0 {
 				return nil // an index may be out of range
 			}
 		case i.Slice:
