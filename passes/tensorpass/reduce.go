@@ -33,7 +33,7 @@ var onReduce = onType[tensor.Reduce]()
 var reduceFunctions = []pattern.Function{
 	pattern.NewGuard("along_last({a}, x)", 1, "the argmax a of x is along the last dimension only", func(a pattern.Args) bool {
 		op, n := a.Params[0].(tensor.ArgmaxOp), typeOf(a.Vars[0]).NDim()
-		return axes{op.Axes, op.All}.over(n) == 1<<n>>1
+		return tensor.Reduce{Axes: op.Axes, All: op.All}.Over(n) == 1<<n>>1
 	}),
 }
 

@@ -29,7 +29,7 @@ var softmaxFunctions = []pattern.Function{
 	}),
 	pattern.NewGuard("keeps({d}, {a}, x)", 1, "the DimShuffle d puts back, with size 1, the single dimension a along which x was reduced",
 		func(a pattern.Args) bool {
-			return keepsDim(a.Params[0].(tensor.DimShuffleOp), a.Params[1].(axes), a.Vars[0])
+			return keepsDim(a.Params[0].(tensor.DimShuffleOp), a.Params[1].(tensor.Reduce), a.Vars[0])
 		}),
 	pattern.NewGuard("row({d}, b, x)", 1, "the DimShuffle d makes the vector b a row that is added to each row of the matrix x, of the same element type",
 		func(a pattern.Args) bool {
@@ -58,9 +58,9 @@ var softmaxFunctions = []pattern.Function{
 
 // keepsDim reports whether a reduction of x along a, followed by d, is along one dimension, which
 // stays with size 1.
-func keepsDim(d tensor.DimShuffleOp, a axes, x *variable) bool {
+func keepsDim(d tensor.DimShuffleOp, a tensor.Reduce, x *variable) bool {
 	order := make([]int, typeOf(x).NDim())
-	along, kept := a.over(len(order)), 0
+	along, kept := a.Over(len(order)), 0
 	for k := range order {
 		if along.Has(k) {
 			order[k] = array.NewAxis

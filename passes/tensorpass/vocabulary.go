@@ -194,20 +194,14 @@ func advancedChanges(set bool) pattern.Operator {
 	})
 }
 
-// axes are the parameters of a reduction.
-type axes struct {
-	set array.Axes
-	all bool
-}
-
-// over returns the dimensions of a tensor that a reduction is along.
-func (a axes) over(ndim int) array.Axes { return tensor.Reduce{Axes: a.set, All: a.all}.Over(ndim) }
-
+// reductions returns the family of a reduction. Rules capture the sum along the same dimensions, so that
+// a name is the same for all reductions.
 func reductions(r array.Reduction) pattern.Operator {
-	return family(1, 1, func(op tensor.Reduce) (any, bool) { return axes{op.Axes, op.All}, op.Op == r },
+	return family(1, 1, func(op tensor.Reduce) (any, bool) { return tensor.Reduce{Axes: op.Axes, All: op.All}, op.Op == r },
 		func(m pattern.Making) *variable {
-			p := m.Param.(axes)
-			return tensor.MustApply(tensor.Reduce{Op: r, Axes: p.set, All: p.all}, m.Inputs...)
+			op := m.Param.(tensor.Reduce)
+			op.Op = r
+			return tensor.MustApply(op, m.Inputs...)
 		})
 }
 
@@ -219,11 +213,11 @@ func softmaxAlong(softmax func(*variable) *variable) pattern.Operator {
 		Param:     func(fgraph.Op) any { return nil },
 		MinInputs: 1, MaxInputs: 1,
 	}, func(m pattern.Making) *variable {
-		x, p := m.Inputs[0], m.Param.(axes)
+		x, p := m.Inputs[0], m.Param.(tensor.Reduce)
 		if !isFloat(x) {
 			x = castTo(x, dtypeOf(m.Like))
 		}
-		return tensor.AlongAxis(softmax, x, bits.TrailingZeros8(uint8(p.over(typeOf(x).NDim()))))
+		return tensor.AlongAxis(softmax, x, bits.TrailingZeros8(uint8(p.Over(typeOf(x).NDim()))))
 	})
 }
 
