@@ -113,7 +113,7 @@ func dimShuffleSubtensor(_ *rewrite.Context, n, a *apply) *variable {
 		if i.Start == nil {
 			i.Start = tensor.Int(0)
 		}
-		if k, ok := intOf(i.Start); !ok || i.Step != 1 || k < 0 {
+		if k, ok := intOf(i.Start); !ok || i.Step != 1 || k < -1 {
 			return nil // it is not known where the dropped dimension begins
 		}
 		indexes[d] = tensor.At(i.Start)
