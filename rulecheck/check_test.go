@@ -91,6 +91,40 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
+// TestSeeds: whichever values are drawn, what only rounds or computes in another order is no fault.
+func TestSeeds(t *testing.T) {
+	rules, err := rulecheck.ParseFile("", `
+# The exponents may be so large that their sum is rounded to an even number.
+powers: g; unsafe_nan
+    (mul (pow x a) (pow x b)) && float(x, a, b) => (pow x (add a b))
+
+# Rounding is magnified.
+(pow (pow (abs x) 0.25) 3) => (pow (abs x) 0.75)
+
+# Either side may overflow.
+(mul (abs x) (abs y) (abs z)) && float(x, y, z) => (abs (mul z x y))
+
+# The sum may cancel.
+(log (add 2 x y -1)) => (log1p (add x y))
+
+# The parameters of two ops are one.
+(IncSubtensor{a} (IncSubtensor{a} x y ...i) z ...i) => (IncSubtensor{a} x (add y z) ...i)
+
+# Both sides need the same memory.
+(Alloc p@(DimShuffle{a} v) ...n) && pads(p) => (Alloc v ...n)
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(6) {
+		for _, r := range check(t, rules, rulecheck.Options{Seed: seed}) {
+			if !r.Kept || r.Tried == 0 {
+				t.Errorf("with seed %d %s is %s, tried %d times: %s", seed, r.Rule, r.Class, r.Tried, r.Counterexample)
+			}
+		}
+	}
+}
+
 // rule returns a rule of one rewrite.
 func rule(t *testing.T, text string) pattern.Rule {
 	t.Helper()

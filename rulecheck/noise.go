@@ -240,7 +240,8 @@ func (s *step) argumentsOf(ins []*array.Array, out *array.Array, i int) (finite,
 // exactAt reports whether an element of a result of arithmetic is certainly exact: it and its
 // arguments are moderate multiples of 1/1024.
 func exactAt(ins []*array.Array, out *array.Array, i int) bool {
-	plain := func(v float64) bool { return math.Abs(v) < 1<<20 && v*1024 == math.Trunc(v*1024) }
+	most := min(1<<20, 1/(1024*epsilon(out.DType()))) // with so many bits behind the point
+	plain := func(v float64) bool { return math.Abs(v) < most && v*1024 == math.Trunc(v*1024) }
 	v := out.Float(i)
 	if v == 0 || !plain(v) {
 		return false
