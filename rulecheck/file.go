@@ -12,7 +12,7 @@ import (
 
 // ParseFile reads a file of rules. Besides the rules of [pattern.ParseRules], which have names, a
 // line may be a rule without one: a rewrite that is not indented. It is called rule1, rule2 and so
-// on.
+// on. Rules that the file says to be Go functions are left out.
 func ParseFile(name, text string) ([]pattern.Rule, error) {
 	var plain []pattern.Rule
 	var faults []error
@@ -32,7 +32,7 @@ func ParseFile(name, text string) ([]pattern.Rule, error) {
 	if err != nil || len(faults) > 0 {
 		return nil, errors.Join(append(faults, err)...)
 	}
-	rules = append(rules, plain...)
+	rules = slices.DeleteFunc(append(rules, plain...), func(r pattern.Rule) bool { return r.Go != "" })
 	slices.SortStableFunc(rules, func(a, b pattern.Rule) int { return cmp.Compare(a.Line, b.Line) })
 	return rules, nil
 }

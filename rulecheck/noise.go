@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -185,7 +186,8 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 			case math.Abs(v) < smallest/epsilon(a.DType()) && s.kind.underflows && (!zero || s.kind.vanishes):
 				v += float64(smallest * noise.ulps())
 			case v-v == 0 && v != 0 && s.kind.power:
-				v += float64(v * float64(eps*noise.ulps()) * (1 + math.Abs(math.Log(math.Abs(v)))))
+				magnified := float64(eps * (1 + math.Abs(elementary.Log(math.Abs(v)))))
+				v += float64(v * float64(magnified*noise.ulps()))
 			case v-v == 0:
 				v += float64(v * float64(eps*noise.ulps()))
 			}
@@ -193,7 +195,7 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 				v = -v
 			}
 			if bound := float64(terms * eps); adds && v-v == 0 && bound > math.Abs(v) && noise.IntN(2) == 0 {
-				v = math.Ldexp(float64(bound*(noise.Float64()-0.5)), -noise.IntN(1<<11)) // nothing is left of it but the error
+				v = math.Ldexp(float64(bound*(float64(noise.Float64())-0.5)), -noise.IntN(1<<11)) // nothing is left of it but the error
 			} else if adds && v-v == 0 {
 				v += float64(bound * noise.ulps())
 			}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -96,7 +97,8 @@ func floatOf(rng *rand.Rand, p palette, d array.DType) float64 {
 	switch {
 	case p == apart:
 		largest, _ := limits(d)
-		return []float64{1, math.Pow(largest, 0.66), -math.Pow(largest, 0.66), math.Pow(largest, -0.66)}[k%4]
+		far := elementary.Pow(largest, 0.66)
+		return []float64{1, far, -far, 1 / far}[k%4]
 	case p == all && k < 3:
 		return singular[rng.IntN(len(singular))]
 	case p >= finite && k < 5:
