@@ -65,6 +65,9 @@ func TestVerbs(t *testing.T) {
 		{[]string{"profile", "net.config"}, []string{"relu_of_relu"}},
 		{[]string{"profile", "--format=json", "--output=profile.json", "net.config"}, nil},
 		{[]string{"profile", "--diff=profile.json", "--query=+fast_run -relu_of_relu", "net.config"}, []string{"relu_of_relu"}},
+		// The page to watch either on.
+		{[]string{"view", "--output=-", "x*sigmoid(x)"}, []string{"<!DOCTYPE html>", "<title>x*sigmoid(x)</title>"}},
+		{[]string{"view", "--output=-", "net.config"}, []string{"<!DOCTYPE html>", "<title>net.config</title>"}},
 		{[]string{"bench", "nnet3", "--count-only", "--model=net.config"}, []string{"commands"}},
 	} {
 		var out bytes.Buffer
