@@ -54,8 +54,8 @@ func (r *Runner) checkClaims(i int) error {
 			return err
 		}
 	}
-	if in, ok := op.(tensor.Inplacer); ok {
-		if twin := in.InplaceTwin(); twin != nil {
+	if in, ok := op.(tensor.Overwriter); ok {
+		if twin := in.Overwriting(); twin != nil {
 			if len(destroyMap(twin)) == 0 {
 				return fmt.Errorf("%w: its twin in place, %v, overwrites nothing", ErrDeclaration, twin)
 			}

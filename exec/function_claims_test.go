@@ -46,7 +46,7 @@ func (b boaster) InferShape(a *fgraph.Apply, s *tensor.Shapes) [][]*fgraph.Varia
 
 func (b boaster) Commutes() bool { return b == "commutes" }
 
-func (b boaster) InplaceTwin() tensor.Op {
+func (b boaster) Overwriting() tensor.Op {
 	switch b {
 	case "no twin":
 		return nil

@@ -37,7 +37,8 @@ type Differentiable interface {
 	Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable
 }
 
-// An Overwriter is an op that has a form that writes over an input.
+// An Overwriter is an op that has a form that writes over an input and computes the same. A pass that
+// works in place puts that form in its place where nothing else needs the input.
 type Overwriter interface {
 	Op
 	// Overwriting returns that form, which is an fgraph.Destroyer.
@@ -78,13 +79,6 @@ func CompileFusible(op Fusible, a *fgraph.Apply) (Kernel, error) {
 		c = c.WithInplace(d.DestroyMap()...)
 	}
 	return c.Compile(a)
-}
-
-// An Inplacer is an op that has a twin, which computes the same and overwrites an input. A pass
-// that works in place puts the twin in its place where nothing else needs that input.
-type Inplacer interface {
-	// InplaceTwin returns the twin, a [fgraph.Destroyer], or nil if there is none.
-	InplaceTwin() Op
 }
 
 // Make applies an op and returns the apply, or an error if the inputs do not fit.

@@ -2,6 +2,8 @@ package tensorpass
 
 import (
 	"context"
+	"reflect"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
@@ -37,7 +39,7 @@ func workInplace(c *rewrite.Context, n *apply) (result, error) {
 func inplaceElemwise() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name:     "inplace_elemwise_optimizer",
-		Doc:      "element-wise ops and ops that name a twin write over an argument that nothing reads any more: add(x, y) → add{inplace=0}(x, y)",
+		Doc:      "element-wise ops and others that have a form for it write over an argument that nothing reads any more: add(x, y) → add{inplace=0}(x, y)",
 		Destroys: true, Fn: placeElemwise,
 	}
 }
@@ -139,8 +141,8 @@ func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 		for _, al := range o.DestroyMap() {
 			t.never[al.Input] = true
 		}
-	} else if twin := twinOf(a.Op()); twin != nil {
-		return t.chooseTwin(a, twin, most)
+	} else if form := overwriting(a.Op()); form != nil {
+		return t.chooseAll(a, form, most)
 	} else if o, ok := a.Op().(tensor.Elemwise); !ok || o.Inplace != 0 {
 		return nil
 	}
@@ -165,21 +167,26 @@ func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 	return t.list
 }
 
-// twinOf returns the op that computes the same as an op and overwrites inputs, if it names one.
-func twinOf(op fgraph.Op) tensor.Op {
-	p, ok := op.(tensor.Inplacer)
-	if !ok || destroys(op) {
+// onProducts tracks the ops that add a product to an input.
+var onProducts = slices.Concat(onType[tensor.GemmOp](), onType[tensor.GemvOp](), onType[tensor.GerOp](), onType[tensor.UsmmOp]())
+
+// overwriting returns the form of an op that writes over inputs, if it has one that no other pass puts
+// in its place.
+func overwriting(op fgraph.Op) tensor.Op {
+	o, ok := op.(tensor.Overwriter)
+	elsewhere := func(t rewrite.Track) bool { return t.Type() == reflect.TypeOf(op) }
+	if !ok || destroys(op) || slices.ContainsFunc(onProducts, elsewhere) || slices.ContainsFunc(onAnyIncSubtensor, elsewhere) {
 		return nil
 	}
-	if twin := p.InplaceTwin(); twin != nil && destroys(twin) {
-		return twin
+	if form := o.Overwriting(); form != nil && destroys(form) {
+		return form
 	}
 	return nil
 }
 
-// chooseTwin returns what a twin overwrites, if it may overwrite all of it.
-func (t *taking) chooseTwin(a *apply, twin tensor.Op, most int) []fgraph.Alias {
-	list := twin.(fgraph.Destroyer).DestroyMap()
+// chooseAll returns what a form of the op of a overwrites, if it may overwrite all of it.
+func (t *taking) chooseAll(a *apply, form tensor.Op, most int) []fgraph.Alias {
+	list := form.(fgraph.Destroyer).DestroyMap()
 	for _, al := range list {
 		if len(list) > most || t.never[al.Input] || !t.mayTake(a, al.Input) {
 			return nil
@@ -228,7 +235,7 @@ func takeMemory(h *rewrite.Handle, a *apply, list []fgraph.Alias) (*apply, bool,
 	case *tensor.CompositeOp:
 		op = o.WithInplace(list...)
 	default:
-		op = twinOf(o)
+		op = overwriting(o)
 	}
 	b, err := tensor.Make(op, a.Inputs()...)
 	if err != nil {

@@ -42,8 +42,7 @@ func Pass(name string) rewrite.GraphRewriter {
 	case "local_inplace_setsubtensor":
 		return rewrite.In2Out(name, inplaceRule(name, "a part is changed in memory that nothing reads any more", onAnyIncSubtensor...))
 	case "InplaceBlasOpt":
-		return rewrite.In2Out(name, inplaceRule(name, "products are added to memory that nothing reads any more: Gemm → Gemm{inplace}",
-			slices.Concat(onType[tensor.GemmOp](), onType[tensor.GemvOp](), onType[tensor.GerOp](), onType[tensor.UsmmOp]())...))
+		return rewrite.In2Out(name, inplaceRule(name, "products are added to memory that nothing reads any more: Gemm → Gemm{inplace}", onProducts...))
 	case "inplace_elemwise_optimizer":
 		return inplaceElemwise()
 	}

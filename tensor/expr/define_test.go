@@ -41,8 +41,7 @@ func (op shift) AddTo(p *array.Program, args ...int) int {
 }
 
 func (op shift) Compile(a *fgraph.Apply) (tensor.Kernel, error) {
-	p := array.NewProgram(array.Float64)
-	return tensor.NewComposite(p.Return(op.AddTo(p, 0))).Compile(a)
+	return tensor.CompileFusible(op, a)
 }
 
 // shiftOps defines shifts by one and two.

@@ -32,7 +32,7 @@ func (op swish) Compile(a *fgraph.Apply) (tensor.Kernel, error)     { return ten
 func (op swish) AddTo(p *array.Program, x ...int) int {
 	return p.Append(array.Mul, x[0], p.Append(array.Sigmoid, x[0]))
 }
-func (op swish) InplaceTwin() tensor.Op     { return Inplace }
+func (op swish) Overwriting() tensor.Op     { return Inplace }
 func (op swish) DestroyMap() []fgraph.Alias { return make([]fgraph.Alias, len(op)/len(Inplace)) } // output 0 over input 0
 
 // Grad returns the gradient, s + x*s*(1 - s) for the sigmoid s.
