@@ -53,7 +53,11 @@ func TestVerbs(t *testing.T) {
 		{[]string{"expr", "--why-not=local_unswish", "Swish(x)"}, []string{"why not: unswish/local_unswish: at Swish(x): nothing else computes sigmoid(x)"}},
 		{[]string{"expr", "--query=none", "--rule=(Swish (Swish x)) => (Swish x)", "Swish(Swish(x))"}, []string{"[Swish(x)]"}},
 		{[]string{"expr", "--query=debug", "--vars=x: vector", "Swish(x)*x - Swish(-x)"}, []string{"1 ops, 5 as typed"}},
-		{[]string{"expr", "--query=debug", "--rule=(Swish x) => (sigmoid x)", "Swish(x)"}, []string{"other values", "rule1"}},
+		// A wrong rule: found, repeated, made small, blamed.
+		{[]string{"expr", "--query=debug", "--rule=(Swish x) => (sigmoid x)", "Swish(x)*y"}, []string{"other values", "rule1", "owntool-failure-1.graph"}},
+		{[]string{"reproduce", "owntool-failure-1.graph"}, []string{"it still fails: values in canonicalize/rule1"}},
+		{[]string{"reduce", "owntool-failure-1.graph"}, []string{"1 applies instead of 2, query +rule1"}},
+		{[]string{"bisect", "owntool-failure-1.graph"}, []string{"canonicalize/rule1: Swish(x) -> sigmoid(x)"}},
 		{[]string{"expr", "--profile", "Swish(x) + Swish(-x)"}, []string{"share_swish"}},
 		{[]string{"rule", "check", "--file=own.rules"}, []string{"local_swish\n", "local_swish_mirror\n", "2 of 2 rules"}},
 		{[]string{"rule", "check", "(Swish x) => x"}, []string{"! wrong", "left: Swish(x) = "}},
