@@ -2,7 +2,7 @@
 // they print.
 //
 // [Main] builds a program over what its caller hands in by a [Config]: a name, a
-// database of passes, and verbs of its own. So whatever the program nnopt does with its
+// database of passes, a language, component types, and verbs of its own. So whatever the program nnopt does with its
 // passes, another program does with others. [Config.Run] is the same without the
 // process, for tests and for programs that have a command line already.
 //

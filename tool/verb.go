@@ -11,9 +11,8 @@ import (
 	"github.com/nnopt/nnopt/internal/spell"
 )
 
-// A Verb is a subcommand. Each of this package has a file of its own and a line in
-// [Config.verbs]. In its texts, and in those of its flags, $0 stands for the name of the
-// program.
+// A Verb is a subcommand. In its texts, and in those of its flags, $0 stands for the name
+// of the program.
 type Verb struct {
 	Name     string
 	Args     string // the arguments after the flags, as help shows them

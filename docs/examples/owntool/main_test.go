@@ -61,6 +61,7 @@ func TestVerbs(t *testing.T) {
 		{[]string{"expr", "--profile", "Swish(x) + Swish(-x)"}, []string{"share_swish"}},
 		{[]string{"rule", "check", "--file=own.rules"}, []string{"local_swish\n", "local_swish_mirror\n", "2 of 2 rules"}},
 		{[]string{"rule", "check", "(Swish x) => x"}, []string{"! wrong", "left: Swish(x) = "}},
+		{[]string{"view", "--output=page.html", "Swish(x) + Swish(-x)"}, nil},
 		// The rule for networks.
 		{[]string{"compile", "net.config"}, []string{"optimized:"}},
 		{[]string{"compile", "--trace=relu_of_relu", "net.config"}, []string{"rewriting: relu_of_relu: "}},
@@ -84,6 +85,9 @@ func TestVerbs(t *testing.T) {
 		if strings.Contains(out.String(), "panic") || strings.Contains(out.String(), "internal error") {
 			t.Errorf("owntool %s:\n%s", strings.Join(c.args, " "), out.String())
 		}
+	}
+	if page, err := os.ReadFile("page.html"); err != nil || !bytes.Contains(page, []byte("Swish(x)")) {
+		t.Errorf("the page of view does not show the op: %v", err)
 	}
 }
 
