@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/nnet3pass"
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
 )
 
 // gain multiplies by a factor.
@@ -107,6 +108,30 @@ func TestComponents(t *testing.T) {
 	}
 	nnopt(t, "info", binary).fails(t, statusFault, "<GainComponent> can't be part of a composite")
 	cfg.call("info", file(t, "x.config", strings.Replace(gainNetwork, "=GainComponent", "=GianComponent", 1))).fails(t, statusFault, "did you mean GainComponent?")
+}
+
+// TestComponentFailure: a wrong rule about a component type of the caller is found, and its reproducer
+// is read again.
+func TestComponentFailure(t *testing.T) {
+	t.Chdir(t.TempDir())
+	cfg := gainConfig(t)
+	wrong, err := pattern.Compile(nnet3pass.VocabularyOf(cfg.Components), "(GainComponent x) => x", pattern.Named("wrong"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Database = func() *optdb.SequenceDB {
+		db := passes.Default()
+		if err := db.Register("drop_gain", rewrite.In2Out("drop_gain", wrong), 1.1, "fast_run"); err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
+	r := cfg.call("compile", "--query=debug", file(t, "net.config", gainNetwork))
+	if r.status != statusFault || !strings.Contains(r.stderr, "other-failure-1.graph") {
+		t.Fatalf("status %d: %s", r.status, r.stderr)
+	}
+	again := cfg.call("reproduce", "other-failure-1.graph")
+	contains(t, again.stdout+again.stderr, "it still fails: values in drop_gain/wrong")
 }
 
 // TestComponentRegistry: a registry refuses what it can't have.
