@@ -27,6 +27,11 @@ func TestVerbs(t *testing.T) {
 	if err := os.WriteFile("own.rules", []byte(ownRules), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	const graph = "graph {\n input %x : float64 scalar\n %0 = Swish(%x) : float64 scalar\n %1 = neg(%x) : float64 scalar\n" +
+		" %2 = Swish(%1) : float64 scalar\n %3 = sub(%0, %2) : float64 scalar\n return %3\n}\n"
+	if err := os.WriteFile("own.graph", []byte(graph), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		want []string // on standard output or standard error
@@ -53,6 +58,10 @@ func TestVerbs(t *testing.T) {
 		{[]string{"expr", "--why-not=local_unswish", "Swish(x)"}, []string{"why not: unswish/local_unswish: at Swish(x): nothing else computes sigmoid(x)"}},
 		{[]string{"expr", "--query=none", "--rule=(Swish (Swish x)) => (Swish x)", "Swish(Swish(x))"}, []string{"[Swish(x)]"}},
 		{[]string{"expr", "--query=debug", "--vars=x: vector", "Swish(x)*x - Swish(-x)"}, []string{"1 ops, 5 as typed"}},
+		// The op in files of graphs.
+		{[]string{"graph", "--query=none", "Swish(x) - Swish(-x)"}, []string{"%0 = Swish(%x) @1 : float64 scalar"}},
+		{[]string{"graph", "--every", "Swish(x) + Swish(-x)"}, []string{"# after share_swish"}},
+		{[]string{"opt", "--query=fast_run -fusion", "own.graph"}, []string{"input %x : float64 scalar\n    return %x"}},
 		// A wrong rule: found, repeated, made small, blamed.
 		{[]string{"expr", "--query=debug", "--rule=(Swish x) => (sigmoid x)", "Swish(x)*y"}, []string{"other values", "rule1", "owntool-failure-1.graph"}},
 		{[]string{"reproduce", "owntool-failure-1.graph"}, []string{"it still fails: values in canonicalize/rule1"}},
