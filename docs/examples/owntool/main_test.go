@@ -91,7 +91,7 @@ func TestVerbs(t *testing.T) {
 				t.Errorf("owntool %s: %q is missing in\n%s", strings.Join(c.args, " "), want, out.String())
 			}
 		}
-		if strings.Contains(out.String(), "panic") || strings.Contains(out.String(), "internal error") {
+		if strings.Contains(out.String(), "goroutine ") || strings.Contains(out.String(), "internal error, please report") {
 			t.Errorf("owntool %s:\n%s", strings.Join(c.args, " "), out.String())
 		}
 	}
