@@ -80,8 +80,8 @@ func TestVerbs(t *testing.T) {
 		{[]string{"profile", "--format=json", "--output=profile.json", "net.config"}, nil},
 		{[]string{"profile", "--diff=profile.json", "--query=+fast_run -relu_of_relu", "net.config"}, []string{"relu_of_relu"}},
 		// The page to watch either on.
-		{[]string{"view", "--output=-", "x*sigmoid(x)"}, []string{"<!DOCTYPE html>", "<title>x*sigmoid(x)</title>"}},
-		{[]string{"view", "--output=-", "net.config"}, []string{"<!DOCTYPE html>", "<title>net.config</title>"}},
+		{[]string{"view", "--output=expr.html", "x*sigmoid(x)"}, nil},
+		{[]string{"view", "--output=net.html", "net.config"}, nil},
 		{[]string{"bench", "nnet3", "--count-only", "--model=net.config"}, []string{"commands"}},
 	} {
 		var out bytes.Buffer
@@ -93,6 +93,11 @@ func TestVerbs(t *testing.T) {
 		}
 		if strings.Contains(out.String(), "goroutine ") || strings.Contains(out.String(), "internal error, please report") {
 			t.Errorf("owntool %s:\n%s", strings.Join(c.args, " "), out.String())
+		}
+	}
+	for name, title := range map[string]string{"expr.html": "x*sigmoid(x)", "net.html": "net.config"} {
+		if page, err := os.ReadFile(name); err != nil || !strings.Contains(string(page), "<title>"+title+"</title>") {
+			t.Errorf("%s: no page of %s: %v", name, title, err)
 		}
 	}
 	if page, err := os.ReadFile("page.html"); err != nil || !bytes.Contains(page, []byte("Swish(x)")) {
