@@ -1,5 +1,7 @@
 package tensorpass
 
+import "slices"
+
 // nested reports whether v is a term of client that can be expanded without computing more: client
 // is its only reader, of the same family, and computes elements of the same type and in the same
 // number. client may be nil.
@@ -14,6 +16,12 @@ func (z *canonizer) nested(v *variable, client *apply) bool {
 // flat takes an apply and the terms nested in it apart, and reports whether their lists can be
 // computed in fewer ops.
 func (z *canonizer) flat(n *apply) (num, den []*variable, saves bool) {
+	if len(n.Inputs()) > 1 && !slices.ContainsFunc(n.Inputs(), func(v *variable) bool {
+		a, _ := z.family(v)
+		return a != nil && z.nested(v, n)
+	}) {
+		return nil, nil, false // it is flat
+	}
 	type item struct {
 		a    *apply
 		back bool // in the denominator

@@ -100,6 +100,9 @@ func incSubtensorSerialize(c *rewrite.Context, n *apply) (result, error) {
 
 // uselessIncSubtensor also takes dimensions in the opposite order.
 func uselessIncSubtensor(c *rewrite.Context, n *apply) (result, error) {
+	if d := pickedDim(n.Op()); d >= 0 {
+		return c.Miss("it changes a part of dimension %d", d), nil
+	}
 	op := opOf[*tensor.IncSubtensorOp](n)
 	x, y, indexes, s := n.Inputs()[0], n.Inputs()[1], op.Indexes(n), tensor.ShapesOf(c.Graph())
 	for d, i := range indexes {

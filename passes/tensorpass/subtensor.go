@@ -3,6 +3,7 @@ package tensorpass
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -68,7 +69,26 @@ func fewer(n *apply) bool {
 	return op.K == 1 && rows.NDim() == 1 && rows.Dim(0) != tensor.Unknown && size != tensor.Unknown && rows.Dim(0) <= size
 }
 
+// pickedDim returns the first dimension of which an op takes one element, or -1. Unlike indexesOf it
+// allocates nothing.
+func pickedDim(op fgraph.Op) int {
+	if op, ok := op.(interface {
+		NumIndexes() int
+		IsSlice(d int) bool
+	}); ok {
+		for d := range op.NumIndexes() {
+			if !op.IsSlice(d) {
+				return d
+			}
+		}
+	}
+	return -1
+}
+
 func uselessSubtensor(c *rewrite.Context, n *apply) (result, error) {
+	if d := pickedDim(n.Op()); d >= 0 {
+		return c.Miss("index %d selects a part", d), nil
+	}
 	x, indexes, s := n.Inputs()[0], indexesOf(n), tensor.ShapesOf(c.Graph())
 	if indexes == nil {
 		return c.Miss("the indexes are several tensors"), nil
