@@ -22,22 +22,32 @@ func (b *tab) measures(name string) []float64 {
 	return eval[[]float64](b, fmt.Sprintf(`performance.getEntriesByName(%q, "measure").map(m => m.duration)`, name))
 }
 
+// untilMeasured waits until there are n measures of a name. Marks have the same name.
+func (b *tab) untilMeasured(name string, n int) {
+	b.t.Helper()
+	for end := time.Now().Add(time.Minute); len(b.measures(name)) < n; b.do(chromedp.Sleep(5 * time.Millisecond)) {
+		if time.Now().After(end) {
+			b.t.Fatalf("%d measures of %s, not %d", len(b.measures(name)), name, n)
+		}
+	}
+}
+
 // measure opens a recording, steps through it, and prints how long the page took until the first
 // picture, and from a key to the picture after it.
 func measure(t *testing.T, name string, r *view.Recording, firstBar, stepBar float64) {
 	t.Helper()
 	b := openFile(t, r)
-	b.until(`performance.getEntriesByName("nnopt:first").length > 0`)
+	b.untilMeasured("nnopt:first", 1)
 	first := b.measures("nnopt:first")[0]
 	count := len(stops(r)) - 1
 	for i := range 2 * count {
 		if i == count {
 			b.key(kb.Home)
-			b.until(fmt.Sprintf(`performance.getEntriesByName("nnopt:step").length > %d`, i))
+			b.untilMeasured("nnopt:step", i+1)
 		}
 		b.do(chromedp.Sleep(50 * time.Millisecond))
 		b.key(kb.ArrowRight)
-		b.until(fmt.Sprintf(`performance.getEntriesByName("nnopt:step").length > %d`, i+i/count))
+		b.untilMeasured("nnopt:step", i+i/count+1)
 	}
 	steps := b.measures("nnopt:step")
 	once, again := steps[:count], steps[count+1:]
