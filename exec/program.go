@@ -223,6 +223,9 @@ func (b *binder) bind(i int, cmd computation.Command) error {
 	if b.plan.size > 0 {
 		in.offset = b.plan.offsets[i]
 	}
+	if cmd.Alpha == 0 {
+		in.typ = scaledByZero(cmd.Type)
+	}
 	switch cmd.Type {
 	case computation.SwapMatrix, computation.MatrixCopy, computation.MatrixAdd:
 		in.src = cmd.Arg2
@@ -261,6 +264,18 @@ func (b *binder) bind(i int, cmd computation.Command) error {
 		in.dst, in.target = 0, cmd.Arg1
 	}
 	return nil
+}
+
+// scaledByZero returns what a command with scale 0 does. It reads nothing, as in BLAS and in a
+// graph, even if what it would read is infinite or NaN.
+func scaledByZero(t computation.CommandType) computation.CommandType {
+	switch t {
+	case computation.MatrixAdd, computation.AddRows, computation.AddRowRanges, computation.AddRowsMulti, computation.AddToRowsMulti:
+		return computation.NoOperation
+	case computation.MatrixCopy, computation.CopyRows, computation.CopyRowsMulti:
+		return computation.SetConst
+	}
+	return t
 }
 
 // resolve returns the places of a vector of pairs. All commands that use the vector share them.

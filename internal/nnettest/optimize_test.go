@@ -54,8 +54,12 @@ func TestOptimize(t *testing.T) {
 	fast := build(t, db, fastRun)
 	entries := names(fast)
 	outputs, same := 0, 0
+	// In the first, 0 times a derivative that isn't finite is added.
+	seeds := []uint64{91005958}
 	for i := range uint64(*randomCases) {
-		seed := *firstSeed + i
+		seeds = append(seeds, *firstSeed+i)
+	}
+	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := newRun(t, db, seed)
 			want, err := r.results(t.Context(), nil)
