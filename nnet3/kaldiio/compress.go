@@ -53,7 +53,7 @@ func (w *Writer) CompressedMatrix(m Matrix, method CompressionMethod) {
 		w.Fail(fmt.Errorf("compression method %d: %w", method, ErrSpecifier))
 		return
 	}
-	h := compressedHeader{rows: m.Rows, cols: m.Cols, min: form.min, scale: form.scale}
+	h := matrixHeader{rows: m.Rows, cols: m.Cols, min: form.min, scale: form.scale}
 	if h.scale == 0 {
 		h.min, h.scale = extent(m)
 	}
@@ -97,7 +97,7 @@ func extent(m Matrix) (least, distance float32) {
 	return least, most - least
 }
 
-func (w *Writer) header(h compressedHeader) {
+func (w *Writer) header(h matrixHeader) {
 	b := binary.LittleEndian.AppendUint32(w.scratch[:0], math.Float32bits(h.min))
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(h.scale))
 	b = binary.LittleEndian.AppendUint32(b, uint32(h.rows))
@@ -105,7 +105,7 @@ func (w *Writer) header(h compressedHeader) {
 }
 
 // quantize maps a value to the nearest integer from 0 to top.
-func (h compressedHeader) quantize(v float32, top int) int {
+func (h matrixHeader) quantize(v float32, top int) int {
 	f := (v - h.min) / h.scale
 	switch {
 	case !(f > 0): // NaN too
@@ -116,10 +116,10 @@ func (h compressedHeader) quantize(v float32, top int) int {
 	return int(float64(float32(f*float32(top))) + 0.499)
 }
 
-func (h compressedHeader) quantize16(v float32) uint16 { return uint16(h.quantize(v, 65535)) }
+func (h matrixHeader) quantize16(v float32) uint16 { return uint16(h.quantize(v, 65535)) }
 
 // speech writes the percentiles and the bytes of all columns.
-func (w *Writer) speech(h compressedHeader, m Matrix) {
+func (w *Writer) speech(h matrixHeader, m Matrix) {
 	percentiles := make([][4]uint16, m.Cols)
 	column := make([]float32, m.Rows)
 	w.scratch = w.scratch[:0]
@@ -148,7 +148,7 @@ func (w *Writer) speech(h compressedHeader, m Matrix) {
 }
 
 // percentiles returns the 0th, 25th, 75th and 100th percentiles of a sorted column, all different.
-func (h compressedHeader) percentiles(sorted []float32) [4]uint16 {
+func (h matrixHeader) percentiles(sorted []float32) [4]uint16 {
 	n := len(sorted)
 	at := [4]int{0, n / 4, 3 * (n / 4), n - 1}
 	if n < 5 {

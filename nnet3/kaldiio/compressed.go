@@ -2,36 +2,28 @@ package kaldiio
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 )
 
-// compressedHeader stands between the token of a compressed matrix and its data.
-type compressedHeader struct {
-	min, scale float32 // scale is the range of the values
-	rows, cols int
-}
+// percentileBytes is the size of the percentiles of a column in format CM.
+const percentileBytes = 8
 
-// readCompressed reads a compressed matrix after its token. The formulas are Kaldi's, with a
+// readCompressed reads a compressed matrix after its header. The formulas are Kaldi's, with a
 // product and a sum rounded once, as a compiler that fuses them does it. So values agree with
 // Kaldi's to the bit on every machine.
-func readCompressed[T real](r *Reader, format string) (m dense[T], err error) {
-	h, err := r.compressedHeader()
-	if err != nil {
-		return m, err
-	}
+func readCompressed[T real](r *Reader, h matrixHeader) (m dense[T], err error) {
 	if h.rows == 0 {
 		return dense[T]{Data: []T{}}, nil
 	}
 	m = dense[T]{Rows: h.rows, Cols: h.cols, Stride: h.cols}
 	n := h.rows * h.cols
-	what := fmt.Sprintf("a compressed matrix of %d by %d", h.rows, h.cols)
-	if format == "CM" {
+	what := h.what()
+	if h.token == "CM" {
 		m.Data, err = readSpeech[T](r, h, what)
 		return m, err
 	}
 	width, steps := 1, 1.0/255.0
-	if format == "CM2" {
+	if h.token == "CM2" {
 		width, steps = 2, 1.0/65535.0
 	}
 	raw, err := r.raw(width*n, what)
@@ -50,20 +42,20 @@ func readCompressed[T real](r *Reader, format string) (m dense[T], err error) {
 	return m, nil
 }
 
-func (r *Reader) compressedHeader() (h compressedHeader, err error) {
+func (r *Reader) compressedHeader(h *matrixHeader) error {
 	var b [16]byte
-	if err = r.readFull(b[:], "the header of a compressed matrix"); err != nil {
-		return h, err
+	if err := r.readFull(b[:], "the header of a compressed matrix"); err != nil {
+		return err
 	}
 	h.min = math.Float32frombits(binary.LittleEndian.Uint32(b[0:]))
 	h.scale = math.Float32frombits(binary.LittleEndian.Uint32(b[4:]))
 	rows, cols := int32(binary.LittleEndian.Uint32(b[8:])), int32(binary.LittleEndian.Uint32(b[12:]))
 	if rows < 0 || cols < 0 {
-		return h, r.Errorf("a compressed matrix of %d by %d", rows, cols)
+		return r.Errorf("a compressed matrix of %d by %d", rows, cols)
 	}
 	h.rows, h.cols = int(rows), int(cols)
-	_, err = r.area(h.rows, h.cols)
-	return h, err
+	_, err := r.area(h.rows, h.cols)
+	return err
 }
 
 // raw reads n bytes.
@@ -72,8 +64,8 @@ func (r *Reader) raw(n int, what string) ([]byte, error) {
 }
 
 // readSpeech reads format CM: four percentiles a column, then a byte an element, column by column.
-func readSpeech[T real](r *Reader, h compressedHeader, what string) ([]T, error) {
-	percentiles, err := r.raw(8*h.cols, what)
+func readSpeech[T real](r *Reader, h matrixHeader, what string) ([]T, error) {
+	percentiles, err := r.raw(percentileBytes*h.cols, what)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +78,7 @@ func readSpeech[T real](r *Reader, h compressedHeader, what string) ([]T, error)
 	for j := range h.cols {
 		var p [4]float32
 		for k := range p {
-			p[k] = h.percentile(binary.LittleEndian.Uint16(percentiles[8*j+2*k:]))
+			p[k] = h.percentile(binary.LittleEndian.Uint16(percentiles[percentileBytes*j+2*k:]))
 		}
 		for v := range value {
 			value[v] = T(speechValue(p, v))
@@ -99,12 +91,12 @@ func readSpeech[T real](r *Reader, h compressedHeader, what string) ([]T, error)
 }
 
 // percentile decodes one percentile of a column.
-func (h compressedHeader) percentile(u uint16) float32 {
+func (h matrixHeader) percentile(u uint16) float32 {
 	return h.at(float32(h.scale*float32(1.52590218966964e-05)), int(u))
 }
 
 // at returns the least value plus n steps. The product is exact in float64.
-func (h compressedHeader) at(step float32, n int) float32 {
+func (h matrixHeader) at(step float32, n int) float32 {
 	return float32(float64(h.min) + float64(float64(step)*float64(n)))
 }
 

@@ -99,29 +99,68 @@ func readMatrix[T real](r *Reader) (m dense[T], err error) {
 	if !r.binary {
 		return textMatrix[T](r)
 	}
-	if err := r.isNot("vector", 'V', "matrix"); err != nil {
-		return m, err
-	}
-	t, err := r.ExpectOneOf("FM", "DM", "CM", "CM2", "CM3")
+	h, err := r.matrixHeader()
 	if err != nil {
 		return m, err
 	}
-	if t[0] == 'C' {
-		return readCompressed[T](r, t)
+	if h.token[0] == 'C' {
+		return readCompressed[T](r, h)
 	}
-	if m.Rows, err = r.dimension("the number of rows of a matrix"); err != nil {
-		return m, err
-	}
-	if m.Cols, err = r.dimension("the number of columns of a matrix"); err != nil {
-		return m, err
-	}
-	n, err := r.area(m.Rows, m.Cols)
-	if err != nil {
-		return m, err
-	}
-	m.Stride = m.Cols
-	m.Data, err = readReals[T](r, n, t == "DM", fmt.Sprintf("a matrix of %d by %d", m.Rows, m.Cols))
+	m = dense[T]{Rows: h.rows, Cols: h.cols, Stride: h.cols}
+	m.Data, err = readReals[T](r, h.rows*h.cols, h.token == "DM", h.what())
 	return m, err
+}
+
+// A matrixHeader stands before the elements of a matrix in binary.
+type matrixHeader struct {
+	token      string // FM and DM have a precision; CM, CM2 and CM3 are compressed
+	rows, cols int
+	min, scale float32 // of a compressed matrix: the least value and the range
+}
+
+// matrixHeader reads a header and checks it.
+func (r *Reader) matrixHeader() (h matrixHeader, err error) {
+	if err := r.isNot("vector", 'V', "matrix"); err != nil {
+		return h, err
+	}
+	if h.token, err = r.ExpectOneOf("FM", "DM", "CM", "CM2", "CM3"); err != nil {
+		return h, err
+	}
+	if h.token[0] == 'C' {
+		return h, r.compressedHeader(&h)
+	}
+	if h.rows, err = r.dimension("the number of rows of a matrix"); err != nil {
+		return h, err
+	}
+	if h.cols, err = r.dimension("the number of columns of a matrix"); err != nil {
+		return h, err
+	}
+	_, err = r.area(h.rows, h.cols)
+	return h, err
+}
+
+// what describes the matrix in errors.
+func (h *matrixHeader) what() string {
+	if h.token[0] == 'C' {
+		return fmt.Sprintf("a compressed matrix of %d by %d", h.rows, h.cols)
+	}
+	return fmt.Sprintf("a matrix of %d by %d", h.rows, h.cols)
+}
+
+// bytes returns the size of the elements.
+func (h *matrixHeader) bytes() int64 {
+	n := int64(h.rows) * int64(h.cols)
+	switch h.token {
+	case "DM":
+		return 8 * n
+	case "FM":
+		return 4 * n
+	case "CM2":
+		return 2 * n
+	case "CM":
+		return n + percentileBytes*int64(h.cols)
+	}
+	return n
 }
 
 // maxElements bounds the elements of a vector or matrix. In single precision they take 4 GiB.
@@ -178,10 +217,7 @@ func readArray[T any](r *Reader, n, wire int, what string, read func([]T) error)
 	left := r.remaining()
 	if left >= 0 {
 		if int64(n) > left/int64(wire) {
-			e := r.truncated(what)
-			e.Offset = r.Offset()
-			e.What = fmt.Sprintf("%s: %d bytes wanted, %d left", e.What, int64(n)*int64(wire), left)
-			return nil, e
+			return nil, r.shortOf(what, int64(n)*int64(wire), left)
 		}
 		v := make([]T, n)
 		return v, read(v)
@@ -199,6 +235,14 @@ func readArray[T any](r *Reader, n, wire int, what string, read func([]T) error)
 		copy(next, v)
 		v = next
 	}
+}
+
+// shortOf returns the error for a source with too few bytes left.
+func (r *Reader) shortOf(what string, wanted, left int64) error {
+	e := r.truncated(what)
+	e.Offset = r.Offset()
+	e.What = fmt.Sprintf("%s: %d bytes wanted, %d left", e.What, wanted, left)
+	return e
 }
 
 // readInto reads len(dst) numbers.

@@ -49,20 +49,30 @@ var ErrRange = errors.New("range out of bounds")
 // Slice returns the rectangle of the matrix, which shares its memory. As in Kaldi the last row may
 // be up to three rows beyond the end; otherwise missing rows or columns are an ErrRange.
 func (m Matrix) Slice(r Range) (Matrix, error) {
-	r0, r1, c0, c1 := 0, m.Rows-1, 0, m.Cols-1
+	row, rows, col, cols, err := r.in(m.Rows, m.Cols)
+	if err != nil {
+		return Matrix{}, err
+	}
+	return Matrix{Rows: rows, Cols: cols, Stride: m.Stride, Data: m.Data[row*m.Stride+col : (row+rows-1)*m.Stride+col+cols]}, nil
+}
+
+// in returns the rectangle of a matrix of so many rows and columns: its first row, its rows, its
+// first column and its columns. Both are at least one.
+func (r Range) in(rows, cols int) (row, height, col, width int, err error) {
+	r0, r1, c0, c1 := 0, rows-1, 0, cols-1
 	if r.FirstRow >= 0 {
 		r0, r1 = r.FirstRow, r.LastRow
 	}
 	if r.FirstCol >= 0 {
 		c0, c1 = r.FirstCol, r.LastCol
 	}
-	if r1 >= m.Rows && r1 < m.Rows+excessRows {
-		r1 = m.Rows - 1
+	if r1 >= rows && r1 < rows+excessRows {
+		r1 = rows - 1
 	}
-	if r0 > r1 || r1 >= m.Rows || c0 > c1 || c1 >= m.Cols {
-		return Matrix{}, fmt.Errorf("rows %d to %d, columns %d to %d of a matrix of %d by %d: %w", r0, r1, c0, c1, m.Rows, m.Cols, ErrRange)
+	if r0 > r1 || r1 >= rows || c0 > c1 || c1 >= cols {
+		return 0, 0, 0, 0, fmt.Errorf("rows %d to %d, columns %d to %d of a matrix of %d by %d: %w", r0, r1, c0, c1, rows, cols, ErrRange)
 	}
-	return Matrix{Rows: r1 - r0 + 1, Cols: c1 - c0 + 1, Stride: m.Stride, Data: m.Data[r0*m.Stride+c0 : r1*m.Stride+c1+1]}, nil
+	return r0, r1 - r0 + 1, c0, c1 - c0 + 1, nil
 }
 
 // ScriptLine is a line of a script: a key, the rxfilename of an object, and perhaps a range of it.

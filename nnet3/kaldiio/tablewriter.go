@@ -108,8 +108,8 @@ func (t *TableWriter[T]) Write(key string, v T) error {
 	if t.err != nil {
 		return t.err
 	}
-	if key == "" || strings.ContainsAny(key, " \t\r\n\v\f") {
-		return fmt.Errorf("%q can't be a key: it is empty or has white space in it: %w", key, ErrSpecifier)
+	if err := checkKey(key); err != nil {
+		return err
 	}
 	t.objects++
 	if t.archive == nil {
@@ -140,6 +140,13 @@ func (t *TableWriter[T]) Write(key string, v T) error {
 		t.noteEnd(line)
 	}
 	return t.err
+}
+
+func checkKey(key string) error {
+	if key == "" || strings.ContainsAny(key, " \t\r\n\v\f") {
+		return fmt.Errorf("%q can't be a key: it is empty or has white space in it: %w", key, ErrSpecifier)
+	}
+	return nil
 }
 
 // noteEnd records that an object ends here, and drops ends before one that has reached the files.
