@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fileio"
-	"github.com/nnopt/nnopt/internal/spell"
+	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/nnopt/nnopt/internal/spell"
+	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
 

@@ -3,8 +3,8 @@ package tool
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/graphfile"
-	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"

@@ -11,7 +11,7 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fileio"
-	"github.com/nnopt/nnopt/internal/spell"
+	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/graphfile"
-	"github.com/nnopt/nnopt/internal/spell"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 )

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/nnopt/nnopt/internal/spell"
+	"github.com/nnopt/nnopt/fileio/spell"
 )
 
 // A Verb is a subcommand. In its texts, and in those of its flags, $0 stands for the name

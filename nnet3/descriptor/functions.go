@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/nnopt/nnopt/internal/spell"
+	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
