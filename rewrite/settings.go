@@ -24,76 +24,107 @@ type Configurable interface {
 	Configured(name, value string) (Configurable, error)
 }
 
-// Settings returns max-use, order and ignore-new-trees.
-func (q *Equilibrium) Settings() []Setting {
-	return []Setting{
-		maxUseSetting(q.MaxUse), orderSetting(q.Order),
-		boolSetting("ignore-new-trees", q.IgnoreNewTrees, "defer applies that a replacement inserts or affects to the next pass"),
+// A field is a setting and the place of its value.
+type field struct {
+	name, preset, doc string
+	print             func() string
+	parse             func(string) error
+}
+
+func settings(fields []field) []Setting {
+	list := make([]Setting, len(fields))
+	for i, f := range fields {
+		list[i] = Setting{Name: f.name, Value: f.print(), Default: f.preset, Doc: f.doc}
+	}
+	return list
+}
+
+// configure sets one of the fields. Callers know that there is one of that name.
+func configure(fields []field, name, value string) error {
+	for _, f := range fields {
+		if f.name == name {
+			return f.parse(value)
+		}
+	}
+	return nil
+}
+
+func (q *Equilibrium) fields() []field {
+	return []field{
+		maxUseField(&q.MaxUse), orderField(&q.Order),
+		boolField("ignore-new-trees", &q.IgnoreNewTrees, "defer applies that a replacement inserts or affects to the next pass"),
 	}
 }
+
+// Settings returns max-use, order and ignore-new-trees.
+func (q *Equilibrium) Settings() []Setting { return settings(q.fields()) }
 
 // Configured returns a copy of the equilibrium with one setting changed.
 func (q *Equilibrium) Configured(name, value string) (Configurable, error) {
 	c := *q
-	var err error
-	switch name {
-	case "max-use":
-		c.MaxUse, err = parseMaxUse(value)
-	case "order":
-		c.Order, err = parseOrder(value)
-	case "ignore-new-trees":
-		c.IgnoreNewTrees, err = parseBool(value)
+	return &c, configure(c.fields(), name, value)
+}
+
+func (w *Walk) fields() []field {
+	return []field{
+		maxUseField(&w.MaxUse), orderField(&w.Order),
+		boolField("visit-new", &w.VisitNew, "also visit applies that the walk inserts"),
 	}
-	return &c, err
 }
 
 // Settings returns max-use, order and visit-new.
-func (w *Walk) Settings() []Setting {
-	return []Setting{
-		maxUseSetting(w.MaxUse), orderSetting(w.Order),
-		boolSetting("visit-new", w.VisitNew, "also visit applies that the walk inserts"),
-	}
-}
+func (w *Walk) Settings() []Setting { return settings(w.fields()) }
 
 // Configured returns a copy of the walk with one setting changed.
 func (w *Walk) Configured(name, value string) (Configurable, error) {
 	c := *w
-	var err error
-	switch name {
-	case "max-use":
-		c.MaxUse, err = parseMaxUse(value)
-	case "order":
-		c.Order, err = parseOrder(value)
-	case "visit-new":
-		c.VisitNew, err = parseBool(value)
+	return &c, configure(c.fields(), name, value)
+}
+
+func maxUseField(v *float64) field {
+	return field{
+		"max-use", "0", "how often a rule may fire, as a multiple of the number of applies; 0 leaves it to the caller",
+		func() string { return strconv.FormatFloat(*v, 'g', -1, 64) },
+		func(text string) error {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(x >= 0) || math.IsInf(x, 0) {
+				return fmt.Errorf("%q is not a number of at least 0", text)
+			}
+			*v = x
+			return nil
+		},
 	}
-	return &c, err
 }
 
-func maxUseSetting(v float64) Setting {
-	return Setting{Name: "max-use", Value: strconv.FormatFloat(v, 'g', -1, 64), Default: "0",
-		Doc: "how often a rule may fire, as a multiple of the number of applies; 0 leaves it to the caller"}
-}
-
-func parseMaxUse(value string) (float64, error) {
-	v, err := strconv.ParseFloat(value, 64)
-	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%q is not a number of at least 0", value)
+func orderField(v *Order) field {
+	return field{
+		"order", InToOut.String(), "the direction in which the graph is traversed: in-to-out or out-to-in",
+		func() string { return v.String() },
+		func(text string) error {
+			for _, o := range []Order{InToOut, OutToIn} {
+				if o.String() == text {
+					*v = o
+					return nil
+				}
+			}
+			return fmt.Errorf("%q is neither %v nor %v", text, InToOut, OutToIn)
+		},
 	}
-	return v, nil
 }
 
-func orderSetting(o Order) Setting {
-	return Setting{Name: "order", Value: o.String(), Default: InToOut.String(), Doc: "the direction in which the graph is traversed: in-to-out or out-to-in"}
-}
-
-func parseOrder(value string) (Order, error) {
-	for _, o := range []Order{InToOut, OutToIn} {
-		if o.String() == value {
-			return o, nil
-		}
+func boolField(name string, v *bool, doc string) field {
+	return field{
+		name, "false", doc,
+		func() string { return strconv.FormatBool(*v) },
+		func(text string) error {
+			x, err := strconv.ParseBool(text)
+			if err != nil {
+				return fmt.Errorf("%q is neither true nor false", text)
+			}
+			*v = x
+			return nil
+		},
 	}
-	return 0, fmt.Errorf("%q is neither %v nor %v", value, InToOut, OutToIn)
 }
 
 // String returns in-to-out or out-to-in.
@@ -102,16 +133,4 @@ func (o Order) String() string {
 		return "out-to-in"
 	}
 	return "in-to-out"
-}
-
-func boolSetting(name string, v bool, doc string) Setting {
-	return Setting{Name: name, Value: strconv.FormatBool(v), Default: "false", Doc: doc}
-}
-
-func parseBool(value string) (bool, error) {
-	v, err := strconv.ParseBool(value)
-	if err != nil {
-		return false, fmt.Errorf("%q is neither true nor false", value)
-	}
-	return v, nil
 }
