@@ -1,9 +1,7 @@
 package rulecheck
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -11,41 +9,6 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
-
-// A tape is a list of choices. A choice that is not on it is made at random, or is the first one.
-// The first choice is the simplest.
-type tape struct {
-	choices []int
-	at      int
-	rng     *rand.Rand
-}
-
-// draw returns one of n choices.
-func (t *tape) draw(n int) int {
-	if t.at == len(t.choices) {
-		k := 0
-		if t.rng != nil {
-			k = t.rng.IntN(n)
-		}
-		t.choices = append(t.choices, k)
-	}
-	k := t.choices[t.at] % n
-	t.at++
-	return k
-}
-
-// maybe is true one time of n.
-func (t *tape) maybe(n int) bool { return t.draw(n) == n-1 }
-
-// baseShapes are shapes of arguments, the simplest first.
-var baseShapes = [][]int{
-	{}, {-1}, {-1, -1}, {-1, -1, -1}, {1}, {1, -1}, {-1, 1}, {3}, {2, 3}, {3, 3}, {1, 1}, {1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}, {2, 3, 4}, {1, 1, 1},
-}
-
-// constants are the values of names that have to be known.
-var constants = []float64{1, 2, -1, 0, 0.5, 3, -2, 1.5, 4, -0.5, 10, 0.1, 5, 7, -3, 6}
-
-var errUnfit = errors.New("rulecheck: the types do not fit")
 
 // A builder makes an expression that a pattern matches, as choices say.
 type builder struct {
@@ -201,100 +164,6 @@ func (b *builder) size(name string) (*variable, error) {
 		b.vars[name] = v
 	}
 	return v, err
-}
-
-// chooseType chooses the type of an argument: that of all, or a variation of it.
-func (b *builder) chooseType() tensor.Type {
-	dtype, shape := b.dtype, b.shape
-	if b.scatters&1 != 0 && b.tape.draw(2) == 1 {
-		dtype = dtypes[b.tape.draw(len(dtypes))]
-	}
-	if b.scatters&2 != 0 {
-		switch b.tape.draw(5) {
-		case 1:
-			shape = nil
-		case 2:
-			if len(shape) > 0 {
-				shape = slices.Clone(shape)
-				shape[b.tape.draw(len(shape))] = 1
-			}
-		case 3:
-			shape = baseShapes[b.tape.draw(len(baseShapes))]
-		case 4:
-			return integerTypes[b.tape.draw(len(integerTypes))]
-		}
-	}
-	return tensor.NewType(dtype, shape...)
-}
-
-// integerTypes are those of indexes, sizes and shapes.
-var integerTypes = []tensor.Type{
-	tensor.ScalarType(array.Int64), tensor.NewType(array.Int64, 2), tensor.NewType(array.Int64, 1), tensor.VectorType(array.Int64), tensor.NewType(array.Int64, 3),
-}
-
-// constant makes a constant of a type: one number, a tensor of it, or different numbers.
-func (b *builder) constant(t tensor.Type, given bool) *variable {
-	x := constants[b.tape.draw(len(constants))]
-	if !t.DType().IsFloat() && x != float64(int64(x)) {
-		x = float64(int64(4 * x))
-	}
-	shape := t.Shape()
-	form := b.tape.draw(6)
-	for d, n := range shape {
-		switch {
-		case n == tensor.Unknown && (form >= 4 || given || b.scatters == 0):
-			shape[d] = 3
-		case form < 4 && !given && b.scatters != 0:
-			shape[d] = 1
-		}
-	}
-	a := array.Full(t.DType(), x, shape...)
-	if form == 5 {
-		for i := range a.Len() {
-			a.SetFloat(i, a.Float(i)+float64(i))
-		}
-	}
-	if form == 3 && !given {
-		a = array.Full(t.DType(), singular[b.tape.draw(len(singular))], shape...)
-	}
-	return tensor.Constant(a)
-}
-
-// literal makes a number of a pattern, as a constant of one or of several elements.
-func (b *builder) literal(l pattern.Literal) (*variable, error) {
-	dtype, shape := b.dtype, []int(nil)
-	switch b.tape.draw(6) {
-	case 1:
-		dtype = array.Int64
-	case 2:
-		dtype = dtypes[b.tape.draw(len(dtypes))]
-	}
-	form := b.tape.draw(4)
-	if b.scatters != 0 && form == 3 {
-		form = 1 // a number is not larger than what it is combined with
-	}
-	if form > 0 {
-		shape = slices.Clone(b.shape)
-	}
-	for d, n := range shape {
-		if form < 3 {
-			shape[d] = 1
-		} else if n == tensor.Unknown {
-			shape[d] = 3
-		}
-	}
-	like := newInput(tensor.NewType(dtype, shape...), "")
-	v, err := b.vocab.Constant(l, like)
-	if err != nil {
-		return nil, err
-	}
-	if a := tensor.ConstantOf(v); a != nil && form == 3 {
-		v = tensor.Constant(array.Full(a.DType(), l.Float(), shape...))
-	}
-	if !b.vocab.Equal(l, v) {
-		return nil, errUnfit
-	}
-	return v, nil
 }
 
 // call applies an op.

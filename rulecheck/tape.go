@@ -1,0 +1,30 @@
+package rulecheck
+
+import (
+	"math/rand/v2"
+)
+
+// A tape is a list of choices. A choice that is not on it is made at random, or is the first one.
+// The first choice is the simplest.
+type tape struct {
+	choices []int
+	at      int
+	rng     *rand.Rand
+}
+
+// draw returns one of n choices.
+func (t *tape) draw(n int) int {
+	if t.at == len(t.choices) {
+		k := 0
+		if t.rng != nil {
+			k = t.rng.IntN(n)
+		}
+		t.choices = append(t.choices, k)
+	}
+	k := t.choices[t.at] % n
+	t.at++
+	return k
+}
+
+// maybe is true one time of n.
+func (t *tape) maybe(n int) bool { return t.draw(n) == n-1 }
