@@ -92,15 +92,15 @@ type check struct {
 	regs  []int
 }
 
-// Compile compiles rules. They may use ops that the language declares, and add ops with parameters to it. The
-// language must not be used concurrently meanwhile. For each symbol that associates, rules are added that
-// flatten it and drop its unit.
+// Compile compiles rules. They may use ops that the language declares, and add ops with parameters to it. An
+// equation is used in both directions. The language must not be used concurrently meanwhile. For each symbol
+// that associates, rules are added that flatten it and drop its unit.
 func Compile(l *Language, list []pattern.Rule) (*Rules, error) {
 	r := &Rules{lang: l, roots: make([]*program, len(l.sigs)), steps: make([]uint32, len(l.sigs))}
 	var faults *multierror.Error
 	for _, rule := range slices.Concat(list, l.flattening()) {
 		info := ruleInfo{name: rule.Name, doc: rule.Doc}
-		for _, rw := range rule.Cases {
+		for _, rw := range directions(rule.Cases) {
 			ins, err := alternatives(rw.In.Expr)
 			if err != nil {
 				faults = multierror.Append(faults, fmt.Errorf("%w: %s: %s: %w", ErrRule, rule.Name, rw, err))
@@ -124,6 +124,14 @@ func Compile(l *Language, list []pattern.Rule) (*Rules, error) {
 	r.ops = len(l.ops)
 	r.want()
 	return r, faults.ErrorOrNil()
+}
+
+// directions returns both directions of equations.
+func directions(cases []pattern.Rewrite) (list []pattern.Rewrite) {
+	for _, rw := range cases {
+		list = append(list, rw.Directions()...)
+	}
+	return list
 }
 
 // want finds out which logs the patterns need; see delta.

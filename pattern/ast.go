@@ -71,10 +71,13 @@ type Pattern struct {
 	Guards []Guard
 }
 
-// A Rewrite is a pattern and its replacement: "(mul x 1) => x".
+// A Rewrite is a pattern and its replacement: "(mul x 1) => x". An equation is one in both
+// directions: "(exp (add x y)) && float(x) <=> (mul (exp x) (exp y)) && float(x)".
 type Rewrite struct {
-	In  Pattern
-	Out Expr
+	In       Pattern
+	Out      Expr
+	Equation bool    // Out is a pattern as well, and the expression of In its replacement
+	Back     []Guard // of Out as the pattern of an equation
 }
 
 // A Rule is a named list of rewrites. The first that matches replaces an apply.
@@ -144,7 +147,12 @@ func (p Pattern) String() string {
 }
 
 // String returns the rewrite as text.
-func (r Rewrite) String() string { return r.In.String() + " => " + text(r.Out) }
+func (r Rewrite) String() string {
+	if r.Equation {
+		return r.In.String() + " <=> " + Pattern{r.Out, r.Back}.String()
+	}
+	return r.In.String() + " => " + text(r.Out)
+}
 
 // String returns the rule as it stands in a file, see [ParseRules]. A rule without a name prints
 // as its cases.

@@ -62,21 +62,25 @@ type node struct {
 }
 
 type compiler struct {
-	vocab  Vocabulary
-	text   string
-	opts   *options
-	slots  []string        // names of single variables
-	rests  []string        // names of rests
-	params []string        // names of captured parameters
-	used   map[string]bool // names in the replacement
-	each   bool            // inside of an Each: the name of a rest stands for an element
-	faults []error
+	vocab    Vocabulary
+	text     string
+	backward bool // it compiles an equation from right to left
+	opts     *options
+	slots    []string        // names of single variables
+	rests    []string        // names of rests
+	params   []string        // names of captured parameters
+	used     map[string]bool // names in the replacement
+	each     bool            // inside of an Each: the name of a rest stands for an element
+	faults   []error
 }
 
 func (c *compiler) fault(pos int, err error, format string, args ...any) {
 	at := ""
 	if pos > 0 {
 		at = fmt.Sprintf("column %d: ", pos)
+	}
+	if c.backward {
+		at += "from right to left: "
 	}
 	c.faults = append(c.faults, fmt.Errorf("pattern %q: %s%w: %s", c.text, at, err, fmt.Sprintf(format, args...)))
 }

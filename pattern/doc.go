@@ -57,6 +57,15 @@
 // that share it. So the cost of a rule lies in the matches that it comes close to. Conditions that
 // can't be shared, such as guards, are left to the rule.
 //
+// An equation is a rewrite in both directions, and its right side a pattern as well, which may have
+// guards of its own:
+//
+//	(log (mul x y)) && positive(x) <=> (add (log x) (log y)) && positive(x)
+//
+// Both sides bind the same names, as far as the other one uses them; "n@(exp x)" is "(exp x)" where
+// it is the replacement. Equality saturation (package egraph) uses both directions, a Substitution
+// the one from left to right: the other way would undo it.
+//
 // A [Vocabulary] defines the names of ops and the meaning of numbers. Unknown ops, wrong numbers
 // of arguments, unbound names and other mistakes are errors when a rule is compiled, which are
 // reported together. A rule that does not match reports the reason to rewrite.Options.WhyNot; of

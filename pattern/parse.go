@@ -27,18 +27,23 @@ func ParseExpr(text string) (Expr, error) {
 	return parse(text, func(p *parser) (Expr, error) { return p.expr(0) })
 }
 
-// ParseRewrite reads a pattern and its replacement: "(mul x 1) => x".
+// ParseRewrite reads a pattern and its replacement, "(mul x 1) => x", or an equation, whose
+// replacement is a pattern, too: "(exp (neg x)) <=> (inv (exp x))".
 func ParseRewrite(text string) (Rewrite, error) {
 	return parse(text, func(p *parser) (Rewrite, error) {
 		in, err := p.pattern()
 		if err != nil {
 			return Rewrite{}, err
 		}
+		if p.take("<=>") {
+			out, err := p.pattern()
+			return Rewrite{In: in, Out: out.Expr, Equation: true, Back: out.Guards}, err
+		}
 		if !p.take("=>") {
 			return Rewrite{}, p.fault(p.at, "\"=>\" and a replacement are missing")
 		}
 		out, err := p.expr(0)
-		return Rewrite{in, out}, err
+		return Rewrite{In: in, Out: out}, err
 	})
 }
 
@@ -135,7 +140,7 @@ func (p *parser) expr(depth int) (Expr, error) {
 	} else {
 		e, err = p.literal()
 	}
-	if err == nil && p.at < len(p.text) && strings.IndexByte(" \t\r\n()&=", p.text[p.at]) < 0 {
+	if err == nil && p.at < len(p.text) && strings.IndexByte(" \t\r\n()&=<", p.text[p.at]) < 0 {
 		return nil, p.fault(p.at, "unexpected %q after %s", p.text[p.at:], e)
 	}
 	return e, err

@@ -195,7 +195,10 @@ func TestPrintParse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := pattern.Rewrite{
 			In:  pattern.Pattern{Expr: expr(0).Draw(t, "in"), Guards: rapid.SliceOfN(guard, 0, 2).Draw(t, "guards")},
-			Out: expr(0).Draw(t, "out"),
+			Out: expr(0).Draw(t, "out"), Equation: rapid.Bool().Draw(t, "equation"),
+		}
+		if want.Equation {
+			want.Back = rapid.SliceOfN(guard, 0, 2).Draw(t, "back")
 		}
 		got, err := pattern.ParseRewrite(want.String())
 		if err != nil {
@@ -213,6 +216,7 @@ func TestPrintParse(t *testing.T) {
 func FuzzParseRule(f *testing.F) {
 	for _, text := range []string{
 		"(true_div (mul x y) y) && isFloat(x) => x", "(add a a ...r) => (add (mul 2 a) ...r)", "(op1 (or (op2 a _) (two _ a).1) e@(exp b)) => (two e a).1",
+		"(add n@(op1 x) ...r) && isFloat(x) <=> (mul n ...r) && !isFloat(x, r)",
 	} {
 		f.Add(text)
 	}

@@ -28,7 +28,7 @@ func Sub(v Vocabulary, pattern, replacement string, list ...Option) (*Substituti
 	if err != nil {
 		return nil, err
 	}
-	return New(v, Rule{Cases: []Rewrite{{in, out}}}, list...)
+	return New(v, Rule{Cases: []Rewrite{{In: in, Out: out}}}, list...)
 }
 
 // Must is like Sub, but panics on an error. It is for rules that are part of a program.
@@ -50,7 +50,8 @@ func Compile(v Vocabulary, text string, list ...Option) (*Substitution, error) {
 }
 
 // New is like Sub for a rule that was parsed, or built in Go. Name and documentation are those of
-// the rule, unless options say otherwise.
+// the rule, unless options say otherwise. It uses equations from left to right, and reports mistakes
+// of both directions.
 func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 	s := &Substitution{rule: r, opts: newOptions(v, list)}
 	switch {
@@ -64,10 +65,14 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 		if w.In.Expr == nil || w.Out == nil {
 			return nil, fmt.Errorf("pattern: %w: a rule without pattern or replacement", ErrForm)
 		}
-		c := compiler{vocab: v, text: w.String(), opts: s.opts, used: make(map[string]bool)}
-		s.cases = append(s.cases, c.rewrite(w))
-		s.texts = append(s.texts, c.text)
-		faults = append(faults, c.faults...)
+		s.texts = append(s.texts, w.String())
+		for i, d := range w.Directions() {
+			c := compiler{vocab: v, text: w.String(), backward: i > 0, opts: s.opts, used: make(map[string]bool)}
+			if compiled := c.rewrite(d); i == 0 {
+				s.cases = append(s.cases, compiled)
+			}
+			faults = append(faults, c.faults...)
+		}
 	}
 	if err := joined(faults); err != nil {
 		return nil, err

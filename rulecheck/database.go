@@ -53,16 +53,18 @@ func (o *Options) used(entries []Entry) error {
 			continue
 		}
 		for _, w := range s.Rule().Cases {
-			walk(w.In.Expr, func(e pattern.Expr) {
-				switch e := e.(type) {
-				case pattern.Name:
-					names[string(e)] = true
-				case pattern.Rest:
-					for i := range mostRest {
-						names[fmt.Sprintf("%s%d", e, i+1)] = true
+			for _, d := range w.Directions() {
+				walk(d.In.Expr, func(e pattern.Expr) {
+					switch e := e.(type) {
+					case pattern.Name:
+						names[string(e)] = true
+					case pattern.Rest:
+						for i := range mostRest {
+							names[fmt.Sprintf("%s%d", e, i+1)] = true
+						}
 					}
-				}
-			})
+				})
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Types)) {

@@ -7,7 +7,8 @@
 //	report.Class          // wrong
 //	report.Counterexample // x: float64 = -1.0; left: sqrt(sqr(x)) = 1.0; right: x = -1.0
 //
-// Every rewrite of a rule is checked by itself, on the applies that those before it leave. The
+// Every rewrite of a rule is checked by itself, on the applies that those before it leave, and so
+// is the other direction of an equation, on all. The
 // names of its pattern stand for inputs and constants of every element type and of rank 0 to 3,
 // with and without dimensions that broadcast, of the sizes 0 to 4 and of a larger one; the rests
 // for up to three of them; captured parameters for those of the ops in [Options.Ops]; a number for

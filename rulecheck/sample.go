@@ -18,7 +18,19 @@ const (
 
 // rewrite checks one rewrite of a rule, on what the rewrites before it leave.
 func (c *checker) rewrite(v pattern.Vocabulary, r pattern.Rule, k int) error {
-	w := r.Cases[k]
+	for i, w := range r.Cases[k].Directions() {
+		if i > 0 { // only saturation goes back, and it applies every rewrite to everything
+			k = 0
+		}
+		if err := c.direction(v, r, w, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// direction checks a rewrite, on what the first k of its rule leave.
+func (c *checker) direction(v pattern.Vocabulary, r pattern.Rule, w pattern.Rewrite, k int) error {
 	var before *pattern.Substitution
 	if k > 0 {
 		var err error

@@ -145,7 +145,7 @@ func (f *ruleFlags) databaseEntries() []rulecheck.Entry {
 		name := rewrite.Describe(l.Rule).Name
 		ours[name] = true
 		if inDatabase[name] {
-			entries = append(entries, rulecheck.Entry{Rule: l.Rule, Groups: l.Groups.Names(), Tags: l.Tags, Cases: cases[name]})
+			entries = append(entries, rulecheck.Entry{Rule: l.Rule, Groups: (l.Groups &^ tensorpass.Saturate).Names(), Tags: l.Tags, Cases: cases[name]})
 		}
 	}
 	for _, l := range listRules(list) {

@@ -21,7 +21,7 @@ func TestRulesKeepPromises(t *testing.T) {
 	var entries []rulecheck.Entry
 	for i, l := range tensorpass.Rules() {
 		if !testing.Short() || i%3 == 0 {
-			entries = append(entries, rulecheck.Entry{Rule: l.Rule, Groups: l.Groups.Names(), Tags: l.Tags, Cases: cases[rewrite.Describe(l.Rule).Name]})
+			entries = append(entries, rulecheck.Entry{Rule: l.Rule, Groups: (l.Groups &^ tensorpass.Saturate).Names(), Tags: l.Tags, Cases: cases[rewrite.Describe(l.Rule).Name]})
 		}
 	}
 	reports, undone, err := rulecheck.CheckDatabase(t.Context(), tensorpass.Vocabulary(), entries, rulecheck.Options{})

@@ -19,7 +19,8 @@ const (
 	Stabilize
 	Specialize
 	Uncanonicalize
-	Useless // runs once, before everything else
+	Useless  // runs once, before everything else
+	Saturate // equality saturation, which may undo rules and keeps the cheapest result
 )
 
 // UnsafeNaN is the tag of rules that change results where an argument is NaN, infinite or zero.

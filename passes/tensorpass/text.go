@@ -66,7 +66,7 @@ func textRules(family string, code goRules) []Local {
 }
 
 // groupNames are the names of the groups, by bit.
-var groupNames = []string{"canonicalize", "stabilize", "specialize", "uncanonicalize", "useless"}
+var groupNames = []string{"canonicalize", "stabilize", "specialize", "uncanonicalize", "useless", "saturate"}
 
 // parseGroups returns the set of groups.
 func parseGroups(names []string) (Group, error) {

@@ -1,0 +1,62 @@
+package pattern
+
+import "slices"
+
+// Directions returns the rewrite, without the other direction if it is an equation, and then the
+// other direction of an equation: what was the pattern has become the replacement, and has no
+// guards. There "n@(op x)" stands for "(op x)", and so does "n" elsewhere in it.
+func (r Rewrite) Directions() []Rewrite {
+	if !r.Equation {
+		return []Rewrite{r}
+	}
+	back := Pattern{Expr: r.Out, Guards: r.Back}
+	return []Rewrite{{In: r.In, Out: unbound(r.Out)}, {In: back, Out: unbound(r.In.Expr)}}
+}
+
+// unbound returns a pattern as a replacement, in which nothing is bound.
+func unbound(e Expr) Expr {
+	binds := false
+	named := make(map[string]Expr)
+	walk(e, func(e Expr) {
+		if b, ok := e.(*Bind); ok {
+			named[b.Name], binds = b.Expr, true
+		}
+	})
+	if !binds {
+		return e
+	}
+	parts := 0
+	return writtenOut(e, named, nil, &parts)
+}
+
+// writtenOut returns an expression in which what names are bound to stands in place of the names. It
+// leaves names that stand in what they are bound to, and everything beyond maxParts.
+func writtenOut(e Expr, named map[string]Expr, inside []string, parts *int) Expr {
+	if *parts++; *parts > maxParts {
+		return e
+	}
+	list := func(args []Expr) []Expr {
+		args = slices.Clone(args)
+		for i, a := range args {
+			args[i] = writtenOut(a, named, inside, parts)
+		}
+		return args
+	}
+	switch e := e.(type) {
+	case Name:
+		if to, ok := named[string(e)]; ok && !slices.Contains(inside, string(e)) {
+			return writtenOut(to, named, append(slices.Clip(inside), string(e)), parts)
+		}
+	case *Bind:
+		return writtenOut(e.Expr, named, append(slices.Clip(inside), e.Name), parts)
+	case Or:
+		return Or(list(e))
+	case Each:
+		return Each{writtenOut(e.Expr, named, inside, parts)}
+	case *Call:
+		c := *e
+		c.Args = list(e.Args)
+		return &c
+	}
+	return e
+}
