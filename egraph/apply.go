@@ -10,6 +10,7 @@ type applier struct {
 	trail  []uint32
 	args   []Class
 	params []any
+	match  Match
 }
 
 func newApplier(g *Graph, r *Rules) *applier {
@@ -27,6 +28,7 @@ func (a *applier) apply(id int, rec []uint32) bool {
 	g, c := a.g, &a.r.cases[id]
 	root := rec[0]
 	into := g.find(g.nodes[root].class)
+	a.match = Match{a, c, id, root}
 	for i, s := range c.slots {
 		v := rec[1+i]
 		if !s.param {
@@ -115,7 +117,13 @@ next:
 func (a *applier) step(s *step, like, into uint32) (uint32, bool) {
 	g := a.g
 	var n uint32
-	if s.plain {
+	if s.make != nil {
+		made, ok := s.make(g, &a.match)
+		if !ok {
+			return none, false
+		}
+		n = uint32(made)
+	} else if s.plain {
 		switch len(s.args) {
 		case 0:
 			n = g.insertSmall(uint32(s.op), 0, 0, into)

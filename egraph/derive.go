@@ -336,7 +336,7 @@ func (k *instance) step(s *step, values []goal) error {
 	n := k.trail[0]
 	k.trail = k.trail[1:]
 	switch {
-	case s.call != nil, n != none && s.flat && len(goals) == 0:
+	case s.call != nil, s.make != nil, n != none && s.flat && len(goals) == 0:
 		values[s.value] = goal{node: n}
 		return nil
 	case n == none:

@@ -45,6 +45,7 @@ type Language struct {
 	ids       map[opInfo]Op
 	guards    map[string]Guard
 	functions map[string]Function
+	makers    map[string]Maker
 	params    map[string]ParamFunction
 	number    func(*Graph, float64) Op
 	value     func(*Graph, Class) (float64, bool)
@@ -71,7 +72,7 @@ type ParamFunction func(args []any) (any, bool)
 // NewLanguage returns a language without symbols.
 func NewLanguage() *Language {
 	l := &Language{
-		names: map[string]Symbol{}, ids: map[opInfo]Op{}, guards: map[string]Guard{}, functions: map[string]Function{}, params: map[string]ParamFunction{},
+		names: map[string]Symbol{}, ids: map[opInfo]Op{}, guards: map[string]Guard{}, functions: map[string]Function{}, makers: map[string]Maker{}, params: map[string]ParamFunction{},
 	}
 	l.output, _ = l.Declare(Signature{Name: ".output", Inputs: [2]int{1, 1}})
 	return l

@@ -23,6 +23,7 @@ type step struct {
 	params []int         // slots of captured parameters
 	param  ParamFunction // nil: the parameters of slot params[0]
 	call   Function      // makes a class
+	make   Maker         // makes everything
 	flat   bool          // the op associates
 	sorts  bool          // the op commutes
 	unit   Op
@@ -90,6 +91,9 @@ func (t *templateCompiler) call(e *pattern.Call) (int, error) {
 	l := t.c.r.lang
 	if op, ok := t.c.r.leafOp(e); ok {
 		return t.add(step{op: op, sym: l.ops[op].sym, plain: true}), nil
+	}
+	if f, ok := l.makers[e.Op]; ok && len(e.Args) == 0 {
+		return t.add(step{op: noOp, make: f}), nil
 	}
 	s := step{op: noOp}
 	sym, param, err := t.c.r.opOf(e.Op)
