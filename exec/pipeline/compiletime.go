@@ -40,7 +40,7 @@ func MeasureCompile(ctx context.Context, nn *nnet3.Nnet, req *computation.Reques
 	if times.Shortcut, times.Runs, err = patience.best(ctx, compileWith(compile.Options{})); err != nil {
 		return times, err
 	}
-	if opt != nil && len(opt.Entries()) > 0 {
+	if opt != nil && !opt.Empty() {
 		times.Optimize, _, err = patience.best(ctx, func() error {
 			_, err := passes.Optimize(ctx, c, nn, opt, nil)
 			if err != nil && ctx.Err() == nil {

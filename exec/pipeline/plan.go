@@ -51,7 +51,7 @@ func Build(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts O
 	}
 	p.CompileTime = time.Since(start)
 	p.Optimized = p.Compiled
-	if opts.Optimizer == nil || len(opts.Optimizer.Entries()) == 0 {
+	if opts.Optimizer == nil || opts.Optimizer.Empty() {
 		return p, nil
 	}
 	var rec *profile.Recorder

@@ -14,6 +14,15 @@ type Component struct {
 	Name   string
 }
 
+// hash tells components apart, also derived ones, which have no number but a name.
+func (c Component) hash() hash {
+	h := hashOf(c.Number)
+	for _, b := range []byte(c.Name) {
+		h = h.add(int32(b))
+	}
+	return h
+}
+
 func (c Component) has(p component.Properties) bool { return c.C.Properties()&p != 0 }
 
 // run returns the text of an op that runs the component.
@@ -48,7 +57,7 @@ func (o Propagate) String() string { return o.run("Propagate", o.InPlace) }
 func (o Propagate) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
 
 // HashOp agrees with EqualOp. Few fields suffice: most applies of different ops differ in inputs.
-func (o Propagate) HashOp() uint64 { return uint64(hashOf(o.Number, o.Instance)) }
+func (o Propagate) HashOp() uint64 { return uint64(o.hash().add(o.Instance)) }
 
 // InputAdded returns the number of the input that an accumulating op adds to, -1 for another op.
 func (o Propagate) InputAdded() int {
@@ -92,7 +101,7 @@ func (o Backprop) String() string { return o.run("Backprop", o.InPlace) }
 func (o Backprop) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
 
 // HashOp agrees with EqualOp. Few fields suffice: most applies of different ops differ in inputs.
-func (o Backprop) HashOp() uint64 { return uint64(hashOf(o.Number, o.Instance)) }
+func (o Backprop) HashOp() uint64 { return uint64(o.hash().add(o.Instance)) }
 
 // InputDeriv returns the number of the input that holds dy.
 func (o Backprop) InputDeriv() int {
