@@ -27,6 +27,7 @@ func TestSameBits(t *testing.T) {
 		mapBits(&c)
 		rowBits(&c)
 		doubleBits(&c)
+		quantizedBits(&c)
 		c.Golden(t, "testdata/bits.txt", set.String(), *update)
 		*update = false // the other sets must compute the same
 	}
@@ -43,6 +44,24 @@ func numbers(r *rand.Rand, rows, cols int) Matrix {
 func addMatrix(c *kerneltest.Checksums, name string, m Matrix) {
 	for i := range m.Rows {
 		c.Float32s(name, Row(m, i)...)
+	}
+}
+
+// quantizedBits computes quantized products.
+func quantizedBits(c *kerneltest.Checksums) {
+	r := source()
+	for _, s := range [][3]int{{1, 1, 1}, {3, 5, 7}, {13, 70, 129}, {65, 33, 40}, {2, 130, 65}} {
+		m, n, k := s[0], s[1], s[2]
+		for _, p := range []Precision{Int8, Int16} {
+			a, b, y := numbers(r, m, k), numbers(r, n, k), numbers(r, m, n)
+			w, _ := NewQuantizedWeights(p, b)
+			var rows QuantizedRows
+			rows.Set(p, a)
+			x := QuantizedSegment{Rows: &rows, Step: 1, W: w}
+			ep := Epilogue{Accumulate: true, ReLU: true, Bias: kerneltest.Numbers(r, n), Scale: kerneltest.Numbers(r, n), Offset: kerneltest.Numbers(r, n), Alpha: 0.3, Residual: numbers(r, m, n)}
+			MulQuantized([]QuantizedSegment{x, x}, ep, y)
+			addMatrix(c, "Quantized,"+p.String(), y)
+		}
 	}
 }
 

@@ -26,8 +26,15 @@
 // package to others in the same way.
 //
 // The environment variable NNOPT_KERNELS, read at program start, forces a set of kernels: avx512,
-// avx2, neon, go (slow; for debugging, or for processors without assembly; with the same bits),
-// blas, or openblas (the order of sums of OpenBLAS, to compare with Kaldi).
+// avxvnni (avx2, with VNNI for quantized products), avx2, neon, go (slow; for debugging, or for
+// processors without assembly; with the same bits), blas, or openblas (the order of sums of
+// OpenBLAS, to compare with Kaldi).
+//
+// # Quantized products
+//
+// MulQuantized multiplies QuantizedRows, the rows of a matrix as integers, by QuantizedWeights.
+// Sums of integers are exact, and the epilogue rounds every operation by itself, so these products
+// have the same bits everywhere, too, and rows don't depend on each other.
 //
 // # Vectors
 //

@@ -137,6 +137,26 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"BLAS.Sgemm": sgemm(BLAS{}),
 	"OpenBLAS":   sgemm(OpenBLAS()),
 
+	"Precision.String":        func(a *arena, rows, cols int) { _ = Int8.String() },
+	"Precision.Levels":        func(a *arena, rows, cols int) { _ = Int16.Levels() },
+	"NewQuantizedWeights":     quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) {}),
+	"QuantizedWeights.Shape":  quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { w.Shape() }),
+	"QuantizedRows.Set":       quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) {}),
+	"QuantizedRows.Rows":      quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Rows() }),
+	"QuantizedRows.Precision": quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Precision() }),
+	"QuantizedRows.Marked":    quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Marked() }),
+	"QuantizedRows.IsMarked":  quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Rows() > 0 && q.IsMarked(0) }),
+	"QuantizedRows.Step":      quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Rows() > 0 && q.Step(0) > 0 }),
+	"MulQuantized": func(a *arena, rows, cols int) {
+		k, p := min(inner(cols), 300), Int8+Precision(a.r.IntN(2))
+		var q QuantizedRows
+		q.Set(p, a.from(rows, k))
+		w, _ := NewQuantizedWeights(p, a.from(cols, k))
+		MulQuantized([]QuantizedSegment{{Rows: &q, Step: 1, W: w}, {Rows: &q, W: w}}, Epilogue{
+			Accumulate: true, ReLU: true, Bias: a.in(cols), Scale: a.in(cols), Offset: a.in(cols), Alpha: 2, Residual: a.from(rows, cols),
+		}, a.to(rows, cols))
+	},
+
 	"HasDGemm": func(a *arena, rows, cols int) { HasDGemm() },
 	"DGemm": func(a *arena, rows, cols int) {
 		k := inner(cols)
@@ -205,6 +225,16 @@ func sgemm(impl blas.Float32) func(a *arena, rows, cols int) {
 // inner returns the length of the sums of a product: zero, for sums in lanes, or for divided sums,
 // among others.
 func inner(n int) int { return [...]int{48, 33, 1030, 5, 0, 64, 31, 1, 193}[n%9] }
+
+// quantizedEntry quantizes rows and weights.
+func quantizedEntry(f func(*QuantizedRows, *QuantizedWeights)) func(a *arena, rows, cols int) {
+	return func(a *arena, rows, cols int) {
+		var q QuantizedRows
+		q.Set(Int8+Precision(a.r.IntN(2)), a.from(rows, cols))
+		w, _ := NewQuantizedWeights(Int8+Precision(a.r.IntN(2)), a.from(cols, rows))
+		f(&q, w)
+	}
+}
 
 // indexes returns n indexes, not in order.
 func indexes(n int) []int32 {

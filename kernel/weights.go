@@ -188,6 +188,11 @@ func checkProduct(segs []Segment, ep *Epilogue, y Matrix) {
 		}
 		checkData(x)
 	}
+	checkEpilogue(ep, y)
+}
+
+// checkEpilogue panics unless the epilogue fits y.
+func checkEpilogue(ep *Epilogue, y Matrix) {
 	n := y.Cols
 	if ep.Bias != nil && len(ep.Bias) != n || ep.Scale != nil && len(ep.Scale) != n || len(ep.Scale) != len(ep.Offset) {
 		panic(errShape)

@@ -15,6 +15,8 @@ type workspace struct {
 	segs    [1]Segment
 	parts   []part  // memory for the parts of a product
 	product product // here because it would escape to the heap
+
+	quantized quantProduct
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
@@ -25,7 +27,7 @@ func getWorkspace() *workspace { return workspaces.Get().(*workspace) }
 func (w *workspace) put() {
 	w.used = 0
 	clear(w.parts)
-	w.weights, w.segs, w.product = Weights{}, [1]Segment{}, product{}
+	w.weights, w.segs, w.product, w.quantized = Weights{}, [1]Segment{}, product{}, quantProduct{}
 	workspaces.Put(w)
 }
 

@@ -13,7 +13,7 @@ import (
 // sets are the values of NNOPT_KERNELS for kernels of this module. A set that the processor can't
 // execute is replaced by one that it can. The set "blas" is left out: its products are gonum's,
 // with other bits.
-var sets = []string{"avx512", "avx2", "neon", "go"}
+var sets = []string{"avx512", "avxvnni", "avx2", "neon", "go"}
 
 // EachSet runs the named tests of this program with every set of kernels. Each set runs in its own
 // process, because a program chooses the set when it starts.

@@ -28,7 +28,8 @@ const unroll = 4
 // step, then the elements of x.
 type tiles struct {
 	*emitter
-	rows, n int // of the kernel that is written: its height, and its width in vectors
+	rows, n int    // of the kernel that is written: its height, and its width in vectors
+	done    string // the field with the number of rows above the tile; empty if there are none
 }
 
 func writeTiles(e *emitter) {
@@ -262,11 +263,16 @@ func (g *tiles) epilogue() {
 	g.store()
 }
 
-// pointer loads a pointer to the current columns to AX, and the distance of its rows to R12.
+// pointer loads a pointer to the current columns to AX, and the distance of its rows to R12. It
+// clobbers R10 if there are rows above the tile.
 func (g *tiles) pointer(field, stride string) {
 	g.p("MOVQ %s(DI), AX; ADDQ R11, AX", field)
-	if stride != "" {
-		g.p("MOVQ %s(DI), R12", stride)
+	if stride == "" {
+		return
+	}
+	g.p("MOVQ %s(DI), R12", stride)
+	if g.done != "" {
+		g.p("MOVQ %s(DI), R10; IMULQ R12, R10; ADDQ R10, AX", g.done)
 	}
 }
 

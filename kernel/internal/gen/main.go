@@ -16,6 +16,8 @@ var files = []struct {
 	{"double", writeDoubles},
 	{"doublegemm", writeDoubleTiles},
 	{"lanes", writeLanes},
+	{"quant", writeQuantTiles},
+	{"quantize", writeQuantize},
 }
 
 func main() {

@@ -1,0 +1,340 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// levelsOf returns the codes of the rows of m, their scales and their offsets, as the documentation
+// says.
+func levelsOf(p Precision, m Matrix) (codes [][]int64, scale, offset []float32) {
+	for i := range m.Rows {
+		row := Row(m, i)
+		low, high := row[0], row[0]
+		for _, v := range row {
+			low, high = min(low, v), max(high, v)
+		}
+		spread := high - low
+		s := spread / float32(p.Levels())
+		c := make([]int64, len(row))
+		for l, v := range row {
+			if spread > 0 {
+				perUnit := float32(p.Levels()) / spread
+				c[l] = int64(math.RoundToEven(float64(float32(float32(v-low) * perUnit))))
+			}
+			if p == Int16 {
+				c[l] -= 4096
+			}
+		}
+		o := low
+		if p == Int16 {
+			o = float32(s*4096) + low
+		}
+		codes, scale, offset = append(codes, c), append(scale, s), append(offset, o)
+	}
+	return codes, scale, offset
+}
+
+// quantizedReference computes a quantized product in int64s.
+func quantizedReference(p Precision, xs, ws []Matrix, ep Epilogue, y Matrix) Matrix {
+	out := Clone(y)
+	for i := range y.Rows {
+		for j := range y.Cols {
+			var v float32
+			for s := range xs {
+				var t float32
+				if xs[s].Cols > 0 {
+					x, xScale, xOffset := levelsOf(p, Rows(xs[s], i, 1))
+					w := make([]int32, ws[s].Cols)
+					scale, total, _ := quantizeColumn(p, w, Row(ws[s], j))
+					var sum int64
+					for l, c := range w {
+						sum += int64(c) * x[0][l]
+					}
+					t = float32(float32(float32(sum)*float32(scale)) * xScale[0])
+					t += float32(xOffset[0] * float32(float64(total)*scale))
+				}
+				switch {
+				case s > 0:
+					v = t + v
+				case ep.Accumulate:
+					v = t + Row(y, i)[j]
+				default:
+					v = t
+				}
+			}
+			if ep.Bias != nil {
+				v += ep.Bias[j]
+			}
+			if ep.ReLU && v < 0 {
+				v = 0
+			}
+			if ep.Scale != nil {
+				v = float32(v*ep.Scale[j]) + ep.Offset[j]
+			}
+			if ep.Alpha != 0 {
+				v = float32(ep.Alpha*Row(ep.Residual, i)[j]) + v
+			}
+			Row(out, i)[j] = v
+		}
+	}
+	return out
+}
+
+func eachQuantSet(t *testing.T, f func(t *testing.T, set quantSet, p Precision)) {
+	for _, set := range supportedQuantSets() {
+		for _, p := range []Precision{Int8, Int16} {
+			t.Run(fmt.Sprintf("%s/%s", set, p), func(t *testing.T) { f(t, set, p) })
+		}
+	}
+}
+
+// quantized is newQuantizedWeights for weights that can be quantized.
+func quantized(t testing.TB, set quantSet, p Precision, w Matrix) *QuantizedWeights {
+	t.Helper()
+	q, ok := newQuantizedWeights(set, p, w)
+	if !ok {
+		t.Fatal("the weights can't be quantized")
+	}
+	return q
+}
+
+// Every set of kernels gives the bits of the formula, whatever the shape and the epilogue.
+func TestQuantizedProducts(t *testing.T) {
+	eachQuantSet(t, func(t *testing.T, set quantSet, p Precision) {
+		r := newRand()
+		for n, s := range []struct{ m, n, k int }{
+			{0, 3, 4}, {3, 0, 4}, {1, 1, 1}, {1, 48, 160}, {2, 100, 33}, {3, 17, 15}, {4, 16, 16}, {5, 8, 100}, {6, 31, 64}, {7, 33, 5},
+			{8, 49, 65}, {9, 7, 129}, {13, 64, 47}, {31, 80, 7}, {40, 24, 192}, {2, 5, 1600}, {5, 6, 0}, {700, 9, 400},
+		} {
+			for terms := 1; terms <= 3; terms++ {
+				xs, ws := make([]Matrix, terms), make([]Matrix, terms)
+				segs := make([]QuantizedSegment, terms)
+				for i := range xs {
+					k := s.k + 3*i
+					ws[i] = random(r, s.n, k, i)
+					whole := random(r, 1+2*s.m, k, i)
+					q := new(QuantizedRows)
+					q.quantize(set, p, whole)
+					segs[i] = QuantizedSegment{Rows: q, First: 1, Step: i, W: quantized(t, set, p, ws[i])}
+					xs[i] = Matrix{Rows: s.m, Cols: k, Stride: i * whole.Stride}
+					if s.m > 0 {
+						xs[i].Data = whole.Data[whole.Stride:]
+					}
+				}
+				ep := Epilogue{}
+				if bits := n + 5*terms; bits > 6 {
+					ep.Accumulate, ep.ReLU = bits&1 != 0, bits&2 != 0
+					if bits&4 != 0 {
+						ep.Bias = random(r, 1, s.n, 0).Data
+					}
+					if bits&8 != 0 {
+						ep.Scale, ep.Offset = random(r, 1, s.n, 0).Data, random(r, 1, s.n, 0).Data
+					}
+				}
+				y := random(r, s.m, s.n, 2)
+				if n%3 == 0 {
+					ep.Alpha, ep.Residual = 0.66, y
+				}
+				want := quantizedReference(p, xs, ws, ep, y)
+				MulQuantized(segs, ep, y)
+				gapsIntact(t, y)
+				equalBits(t, fmt.Sprintf("%d×%d×%d, %d terms", s.m, s.n, s.k, terms), y, want)
+			}
+		}
+	})
+}
+
+// A product may take some columns of the rows.
+func TestQuantizedColumns(t *testing.T) {
+	eachQuantSet(t, func(t *testing.T, set quantSet, p Precision) {
+		r := newRand()
+		x, w := random(r, 5, 70, 1), random(r, 20, 13, 0)
+		var rows QuantizedRows
+		rows.quantize(set, p, x)
+		got, want := New(5, 20), New(5, 20)
+		MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, Col: 9, W: quantized(t, set, p, w)}}, Epilogue{}, got)
+		wide := New(20, 70)
+		Copy(Cols(wide, 9, 13), w)
+		MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, W: quantized(t, set, p, wide)}}, Epilogue{}, want)
+		equalBits(t, "columns 9 to 21", got, want)
+	})
+}
+
+// Codes and sums at their limits don't overflow: all numbers of the same sign, and as large as can
+// be.
+func TestQuantizedExtremes(t *testing.T) {
+	eachQuantSet(t, func(t *testing.T, set quantSet, p Precision) {
+		for _, k := range []int{1, 4, 700, 1300, 66_000} {
+			if k > 1300 && p == Int16 {
+				continue
+			}
+			x, w := New(2, k), New(3, k)
+			for l := range k {
+				x.Data[l], x.Data[k+l] = 3, float32(l%2)
+				w.Data[l], w.Data[k+l], w.Data[2*k+l] = 1, -1, float32(1-2*(l%2))
+			}
+			x.Data[0] = -1
+			var rows QuantizedRows
+			rows.quantize(set, p, x)
+			y := New(2, 3)
+			MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, W: quantized(t, set, p, w)}}, Epilogue{}, y)
+			want := quantizedReference(p, []Matrix{x}, []Matrix{w}, Epilogue{}, y)
+			equalBits(t, fmt.Sprint("k = ", k), y, want)
+			for i, v := range y.Data {
+				var exact float64
+				for l := range k {
+					exact += float64(x.Data[i/3*k+l]) * float64(w.Data[i%3*k+l])
+				}
+				if math.Abs(float64(v)-exact) > 0.02*float64(k)+1 {
+					t.Errorf("k = %d: element %d is %v, want about %v", k, i, v, exact)
+				}
+			}
+		}
+	})
+}
+
+// Rows that are not finite are marked, and give NaN. They leave other rows alone.
+func TestMarkedRows(t *testing.T) {
+	eachQuantSet(t, func(t *testing.T, set quantSet, p Precision) {
+		for _, k := range []int{1, 5, 8, 17, 64, 100} {
+			r := newRand()
+			x, w := random(r, 12, k, 3), random(r, 20, k, 0)
+			clean := Clone(x)
+			marked := map[int]bool{}
+			for i, v := range []float32{nan, inf, -inf} {
+				Row(x, 1+3*i)[(k-1)*i/2] = v
+				marked[1+3*i] = true
+			}
+			if k > 1 {
+				Row(x, 11)[0], Row(x, 11)[k-1] = math.MaxFloat32, -math.MaxFloat32
+				marked[11] = true
+				for l := range k {
+					Row(x, 9)[l] = 0
+				}
+				Row(x, 9)[k-1] = 1e-45
+				marked[9] = true
+			}
+			var rows, cleanRows QuantizedRows
+			rows.quantize(set, p, x)
+			cleanRows.quantize(set, p, clean)
+			if rows.Marked() != len(marked) {
+				t.Errorf("k = %d: %d rows are marked, not %d", k, rows.Marked(), len(marked))
+			}
+			y, want := New(12, 20), New(12, 20)
+			q := quantized(t, set, p, w)
+			MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, W: q}}, Epilogue{}, y)
+			MulQuantized([]QuantizedSegment{{Rows: &cleanRows, Step: 1, W: q}}, Epilogue{}, want)
+			for i := range 12 {
+				if rows.IsMarked(i) != marked[i] {
+					t.Errorf("k = %d: row %d: marked %t", k, i, rows.IsMarked(i))
+				}
+				for j, v := range Row(y, i) {
+					if marked[i] != (v != v) || !marked[i] && !sameBits(v, Row(want, i)[j]) {
+						t.Fatalf("k = %d: element (%d, %d) is %v", k, i, j, v)
+					}
+				}
+			}
+		}
+	})
+}
+
+// A row has the same bits alone as in company.
+func TestQuantizedRowsAlone(t *testing.T) {
+	eachQuantSet(t, func(t *testing.T, set quantSet, p Precision) {
+		r := newRand()
+		x, w := random(r, 29, 75, 1), random(r, 70, 75, 0)
+		q := quantized(t, set, p, w)
+		var rows QuantizedRows
+		rows.quantize(set, p, x)
+		y := New(29, 70)
+		MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, W: q}}, Epilogue{ReLU: true}, y)
+		for i := range 29 {
+			var one QuantizedRows
+			one.quantize(set, p, Rows(x, i, 1))
+			alone := New(1, 70)
+			MulQuantized([]QuantizedSegment{{Rows: &one, W: q}}, Epilogue{ReLU: true}, alone)
+			equalBits(t, fmt.Sprint("row ", i), alone, Rows(y, i, 1))
+		}
+	})
+}
+
+func ones(rows, cols int) Matrix {
+	m := New(rows, cols)
+	Fill(m, 1)
+	return m
+}
+
+func TestNotQuantizable(t *testing.T) {
+	for _, v := range []float32{nan, inf, -inf, 1e-40, math.MaxFloat32} {
+		w := New(3, 4)
+		w.Data[5] = v
+		if _, ok := NewQuantizedWeights(Int8, w); ok {
+			t.Errorf("weights with %v are quantized", v)
+		}
+	}
+	if _, ok := NewQuantizedWeights(Int16, ones(1, 1500)); ok {
+		t.Error("a sum of 1500 large words is quantized")
+	}
+	if _, ok := NewQuantizedWeights(Int8, New(3, 4)); !ok {
+		t.Error("zeros are not quantized")
+	}
+}
+
+// A product that is repeated allocates nothing.
+func TestQuantizedAllocations(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector drops pooled memory")
+	}
+	r := newRand()
+	x, w, y := random(r, 20, 64, 0), random(r, 50, 64, 0), New(20, 50)
+	q := quantized(t, currentQuantSet(), Int8, w)
+	var rows QuantizedRows
+	segs := make([]QuantizedSegment, 2)
+	f := func() {
+		rows.Set(Int8, x)
+		segs[0] = QuantizedSegment{Rows: &rows, Step: 1, W: q}
+		segs[1] = segs[0]
+		MulQuantized(segs, Epilogue{}, y)
+	}
+	f()
+	if n := testing.AllocsPerRun(20, f); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkQuantized(b *testing.B) {
+	for _, s := range []struct{ m, n, k int }{{150, 1536, 160}, {206, 768, 96}, {206, 96, 768}, {70, 6008, 256}, {1, 512, 512}} {
+		r := newRand()
+		x, w, y := random(r, s.m, s.k, 0), random(r, s.n, s.k, 0), New(s.m, s.n)
+		bias := random(r, 1, s.n, 0).Data
+		ep := Epilogue{Bias: bias, ReLU: true, Scale: bias, Offset: bias}
+		packed := NewWeights(w)
+		flops := float64(2 * s.m * s.n * s.k)
+		report := func(b *testing.B) {
+			b.ReportMetric(flops*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+		}
+		b.Run(fmt.Sprintf("%dx%dx%d/float32", s.m, s.n, s.k), func(b *testing.B) {
+			for range b.N {
+				packed.Mul(x, ep, y)
+			}
+			report(b)
+		})
+		for _, set := range supportedQuantSets()[1:] {
+			for _, p := range []Precision{Int8, Int16} {
+				q := quantized(b, set, p, w)
+				var rows QuantizedRows
+				segs := make([]QuantizedSegment, 1)
+				b.Run(fmt.Sprintf("%dx%dx%d/%s/%s", s.m, s.n, s.k, set, p), func(b *testing.B) {
+					for range b.N {
+						rows.quantize(set, p, x)
+						segs[0] = QuantizedSegment{Rows: &rows, Step: 1, W: q}
+						MulQuantized(segs, ep, y)
+					}
+					report(b)
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package kernel
+
+import "unsafe"
+
+// A quantized product is computed in integers, whose sums are exact, and completed in float32s. For
+// columns j of W and rows i of x it starts with
+//
+//	v = float32(Σ codes of x · codes of W)·scale[j]·scale[i] + offset[i]·(Σ codes of W·scale[j])
+//
+// in this order, every product and every sum rounded by itself, and continues with the epilogue of
+// other products. So all kernels give the same bits.
+//
+// W is packed in strips of one to three panels; a panel is as many columns as a vector has lanes. A
+// strip holds four bytes of each of its columns, then the next four, and so on, padded with zeros.
+
+// stepBytes is how much of a column, or of a row of x, a kernel multiplies at a time. Rows and
+// columns are padded to multiples of four such steps.
+const stepBytes = 4
+
+// quantTile is the argument of a kernel, which computes tiles of equal height one below the other.
+// Its steps of k are counted in fours.
+type quantTile struct {
+	tile
+	tiles       int // to be computed; kernels count down
+	done        int // rows above the current tile; kernels count up
+	rowScale    *float32
+	rowScaleRow uintptr
+	colScale    *float32 // of whole vectors, like colSum
+	colSum      *float32
+}
+
+// A QuantizedSegment is a term x·Wᵀ of a sum of products. Row i of x is columns [Col, Col+k) of row
+// First + i·Step of Rows.
+type QuantizedSegment struct {
+	Rows        *QuantizedRows
+	First, Step int
+	Col         int
+	W           *QuantizedWeights
+}
+
+// MulQuantized computes y = ep(Σ_s x_s·W_sᵀ). The terms are added in order, then what ep says. All
+// have the same precision. In rows that are marked in a term, sums are NaN.
+func MulQuantized(segs []QuantizedSegment, ep Epilogue, y Matrix) {
+	checkQuantized(segs, &ep, y)
+	if y.Rows == 0 || y.Cols == 0 {
+		return
+	}
+	ws := getWorkspace()
+	defer ws.put()
+	p := &ws.quantized
+	*p = quantProduct{set: segs[0].W.set, segs: segs, ep: ep, y: y}
+	p.compute(ws)
+}
+
+// checkQuantized panics unless everything fits.
+func checkQuantized(segs []QuantizedSegment, ep *Epilogue, y Matrix) {
+	if len(segs) == 0 {
+		panic(errShape)
+	}
+	checkApart(&y)
+	for i := range segs {
+		s := &segs[i]
+		if s.Rows == nil || s.W == nil || s.W.n != y.Cols || s.W.set != segs[0].W.set || s.W.precision != segs[0].W.precision ||
+			s.Rows.set != s.W.set || s.Rows.precision != s.W.precision || s.Col < 0 || s.W.k > s.Rows.cols || s.Col > s.Rows.cols-s.W.k {
+			panic(errShape)
+		}
+		if y.Rows > 0 && (s.First < 0 || s.Step < 0 || s.First >= s.Rows.rows || !reaches(y.Rows-1, s.Step, s.Rows.rows-1-s.First)) {
+			panic(errShape)
+		}
+	}
+	checkEpilogue(ep, y)
+}
+
+// quantBlock is how many bytes of x are multiplied with all strips before the next rows. They
+// should stay in the second-level cache (Zen 5, November 2026).
+const quantBlock = 256 << 10
+
+// quantProduct is a quantized product in progress.
+type quantProduct struct {
+	set   quantSet
+	segs  []QuantizedSegment
+	ep    Epilogue
+	y     Matrix
+	sums  []float32 // of the terms before, in the rows of a block and the columns of a strip
+	pitch int
+	t     quantTile
+}
+
+// compute computes y.
+func (p *quantProduct) compute(ws *workspace) {
+	bytes := 0
+	for i := range p.segs {
+		bytes += p.segs[i].W.quads * 4 * stepBytes
+	}
+	height := p.set.tileRows()
+	rows := max(quantBlock/max(bytes, 1)/height, 1) * height
+	blocks := (p.y.Rows + rows - 1) / rows
+	p.pitch = p.set.stripPanels() * p.set.lanes()
+	if len(p.segs) > 1 {
+		p.sums = ws.floats(((p.y.Rows+blocks-1)/blocks + 1) * p.pitch)
+	}
+	for b := range blocks {
+		first, next := b*p.y.Rows/blocks, (b+1)*p.y.Rows/blocks
+		for s := range p.set.strips(p.y.Cols) {
+			p.strip(first, next, s)
+		}
+	}
+}
+
+// strip computes strip s of rows [first, next).
+func (p *quantProduct) strip(first, next, s int) {
+	lanes := p.set.lanes()
+	panel, end := p.set.strip(p.y.Cols, s)
+	j := panel * lanes
+	t := &p.t
+	t.vecs = end - panel
+	t.tail = min(p.y.Cols-j, t.vecs*lanes) - (t.vecs-1)*lanes
+	t.mask = 1<<t.tail - 1
+	// Heights of tiles differ by one at most.
+	tiles := (next - first + p.set.tileRows() - 1) / p.set.tileRows()
+	low := (next - first) / tiles
+	high := (next - first) % tiles
+	for i := range p.segs {
+		p.segment(i, first, j)
+		t.done = 0
+		if t.rows, t.tiles = low+1, high; high > 0 {
+			p.set.tiles(t, p.set.words(p.segs[i].W.precision))
+		}
+		if t.rows, t.tiles = low, tiles-high; t.tiles > 0 {
+			p.set.tiles(t, p.set.words(p.segs[i].W.precision))
+		}
+	}
+}
+
+// segment prepares the tile for term i, from row first and column j on.
+func (p *quantProduct) segment(i, first, j int) {
+	t, s := &p.t, &p.segs[i]
+	w, x := s.W, s.Rows
+	row := s.First + first*s.Step
+	size := 1
+	if x.set.words(x.precision) {
+		size = 2
+	}
+	t.k = w.quads
+	t.xRow = uintptr(s.Step * x.stride)
+	t.x, t.w = nil, nil
+	if t.k > 0 {
+		t.x = (*float32)(unsafe.Pointer(&x.codes[row*x.stride+s.Col*size]))
+		t.w = (*float32)(unsafe.Pointer(&w.panels[j*w.quads*4*stepBytes]))
+	}
+	t.rowScale, t.rowScaleRow = &x.params[2*row], uintptr(s.Step)*8
+	t.colScale, t.colSum = &w.scale[j], &w.sum[j]
+	t.flags = 0
+	y, yRow := &p.y.Data[first*p.y.Stride+j], uintptr(p.y.Stride)*4
+	if i > 0 {
+		t.flags, t.q, t.qRow = tileAdd, &p.sums[0], uintptr(p.pitch)*4
+	} else if p.ep.Accumulate {
+		t.flags, t.q, t.qRow = tileAdd, y, yRow
+	}
+	if i+1 < len(p.segs) {
+		t.y, t.yRow = &p.sums[0], uintptr(p.pitch)*4
+		return
+	}
+	t.y, t.yRow = y, yRow
+	if p.ep.Bias != nil {
+		t.flags |= tileBias
+		t.bias = &p.ep.Bias[j]
+	}
+	if p.ep.ReLU {
+		t.flags |= tileReLU
+	}
+	if p.ep.Scale != nil {
+		t.flags |= tileScale
+		t.scale, t.offset = &p.ep.Scale[j], &p.ep.Offset[j]
+	}
+	if p.ep.Alpha != 0 {
+		t.flags |= tileResidual
+		t.alpha = p.ep.Alpha
+		t.r, t.rRow = &p.ep.Residual.Data[first*p.ep.Residual.Stride+j], uintptr(p.ep.Residual.Stride)*4
+	}
+}
+
+// tilesGo computes tiles in Go. Numbers are words, and panels have eight columns.
+func (t *quantTile) tilesGo() {
+	const lanes = 8
+	cols := t.vecs * lanes
+	for ; t.tiles > 0; t.tiles-- {
+		for range t.rows {
+			i := uintptr(t.done)
+			scale := unsafe.Slice(elem(t.rowScale, i*t.rowScaleRow), 2)
+			var sums [2 * lanes]int32
+			for l := range uintptr(t.k * 4) { // steps of two words
+				x := (*[2]int16)(unsafe.Add(unsafe.Pointer(t.x), i*t.xRow+l*stepBytes))
+				x0, x1 := int32(x[0]), int32(x[1])
+				w := unsafe.Slice((*[2]int16)(unsafe.Add(unsafe.Pointer(t.w), l*uintptr(cols)*stepBytes)), cols)
+				for j := range w {
+					sums[j] += x0*int32(w[j][0]) + x1*int32(w[j][1])
+				}
+			}
+			for j := range uintptr(cols - lanes + t.tail) {
+				v := float32(float32(float32(sums[j])**elem(t.colScale, j*4)) * scale[0])
+				v += float32(scale[1] * *elem(t.colSum, j*4))
+				*elem(t.y, i*t.yRow+j*4) = t.finish(v, i, j*4)
+			}
+			t.done++
+		}
+	}
+}

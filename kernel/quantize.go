@@ -1,0 +1,175 @@
+package kernel
+
+import (
+	"math"
+	"unsafe"
+)
+
+// Precision says how many bits the factors of a quantized product have.
+type Precision uint8
+
+const (
+	// Float32 is the precision of a product that is not quantized.
+	Float32 Precision = iota
+	// Int8 gives an element of x 256 levels between the least and the greatest of its row, and an
+	// element of W at most 127 levels on either side of zero.
+	Int8
+	// Int16 gives an element of x 8192 levels, and one of W as many as the sums allow, up to 32767
+	// on either side.
+	Int16
+)
+
+var precisionNames = [...]string{"float32", "int8", "int16"}
+
+// String returns float32, int8 or int16.
+func (p Precision) String() string { return precisionNames[p] }
+
+// Levels returns the number of steps between the least and the greatest element of a row.
+func (p Precision) Levels() int {
+	if p == Int8 {
+		return 1<<8 - 1
+	}
+	return 1<<13 - 1
+}
+
+// middle is what a level is less than its code. The codes of words are around zero, so that their
+// sums are small.
+func (p Precision) middle() int {
+	if p == Int8 {
+		return 0
+	}
+	return 1 << 12
+}
+
+// QuantizedRows holds the rows of a matrix as integers. An element is code·scale + offset, where
+// the scale and the offset are the row's. A row depends on nothing but its own elements. The zero
+// value is empty.
+type QuantizedRows struct {
+	rows, cols int
+	precision  Precision
+	set        quantSet
+	stride     int       // of codes, in bytes
+	memory     []float32 // of the codes and the parameters
+	codes      []byte    // with codeSlack bytes behind the last row
+	params     []float32 // a scale and an offset for each row
+	marked     int
+}
+
+// codeSlack is how far kernels read beyond the last code of a row. Weights are zero there.
+const codeSlack = 64
+
+// quantizing is the argument of the functions that quantize rows.
+type quantizing struct {
+	x              *float32
+	xRow           uintptr // distances are in bytes
+	rows, k        int
+	codes          *byte
+	codesRow       uintptr
+	params         *float32
+	levels, middle float32
+	magic          float32 // adding it rounds to an integer
+	base           uint32  // the bits of the sum for a code of zero
+	marked         int     // is increased for every row that can't be quantized
+}
+
+// Set quantizes the rows of m. It reuses the memory of q.
+//
+// A row with NaN or infinities, or whose range is not a float32, is marked: its products are NaN
+// before the epilogue. So is a row so close to constant that the inverse of its range is infinite.
+func (q *QuantizedRows) Set(p Precision, m Matrix) { q.quantize(currentQuantSet(), p, m) }
+
+func (q *QuantizedRows) quantize(set quantSet, p Precision, m Matrix) {
+	if p != Int8 && p != Int16 {
+		panic(errShape)
+	}
+	checkData(&m)
+	q.place(set, p, m.Rows, m.Cols)
+	if m.Rows == 0 || m.Cols == 0 {
+		clear(q.params)
+		return
+	}
+	const round = 1<<23 + 1<<22 // its last bit counts ones
+	t := quantizing{
+		x: &m.Data[0], xRow: uintptr(m.Stride) * 4, rows: m.Rows, k: m.Cols,
+		codes: &q.codes[0], codesRow: uintptr(q.stride), params: &q.params[0],
+		levels: float32(p.Levels()), middle: float32(p.middle()),
+		magic: float32(round - p.middle()), base: math.Float32bits(round),
+	}
+	set.quantize(&t, set.words(p))
+	q.marked = t.marked
+}
+
+// place makes room for rows×cols elements.
+func (q *QuantizedRows) place(set quantSet, p Precision, rows, cols int) {
+	size := 1
+	if set.words(p) {
+		size = 2
+	}
+	stride := (cols*size + codeSlack - 1) &^ (codeSlack - 1)
+	q.rows, q.cols, q.precision, q.set, q.stride, q.marked = rows, cols, p, set, stride, 0
+	bytes := rows*stride + codeSlack
+	n := bytes/4 + 2*rows
+	if cap(q.memory) < n {
+		q.memory = alignedFloats(n)
+	}
+	q.memory = q.memory[:n]
+	q.codes = unsafe.Slice((*byte)(unsafe.Pointer(&q.memory[0])), bytes)
+	q.params = q.memory[bytes/4:]
+}
+
+// Rows returns the number of rows.
+func (q *QuantizedRows) Rows() int { return q.rows }
+
+// Precision returns the precision.
+func (q *QuantizedRows) Precision() Precision { return q.precision }
+
+// Marked returns how many rows are marked.
+func (q *QuantizedRows) Marked() int { return q.marked }
+
+// IsMarked reports whether row i is marked.
+func (q *QuantizedRows) IsMarked(i int) bool { return q.params[2*i] != q.params[2*i] }
+
+// Step returns the distance of two levels in row i. It is NaN for a marked row.
+func (q *QuantizedRows) Step(i int) float32 { return q.params[2*i] }
+
+// quantizeGo quantizes rows in Go.
+func (q *quantizing) quantizeGo(words bool) {
+	for i := range uintptr(q.rows) {
+		x := unsafe.Slice(elem(q.x, i*q.xRow), q.k)
+		codes := unsafe.Add(unsafe.Pointer(q.codes), i*q.codesRow)
+		low, perUnit := q.parameters(x, unsafe.Slice(elem(q.params, i*8), 2))
+		for l, v := range x {
+			v = float32(float32(v-low)*perUnit) + q.magic
+			code := math.Float32bits(v) - q.base
+			if words {
+				*(*uint16)(unsafe.Add(codes, 2*l)) = uint16(code)
+			} else {
+				*(*uint8)(unsafe.Add(codes, l)) = uint8(code)
+			}
+		}
+	}
+}
+
+// parameters stores the parameters of a row. It returns the least element and the number of levels
+// per unit.
+func (q *quantizing) parameters(x, params []float32) (low, perUnit float32) {
+	low, high, strange := x[0], x[0], float32(0)
+	for _, v := range x {
+		low, high = min(low, v), max(high, v)
+		strange += float32(v * 0)
+	}
+	spread := high - low
+	strange += float32(spread * 0)
+	if spread > 0 {
+		perUnit = q.levels / spread
+		strange += float32(perUnit * 0)
+	}
+	if strange != strange {
+		q.marked++
+		params[0], params[1] = strange, 0
+		return 0, 0
+	}
+	params[0] = spread / q.levels
+	params[1] = float32(params[0]*q.middle) + low
+	return low, perUnit
+}

@@ -1,0 +1,144 @@
+package kernel
+
+import "unsafe"
+
+// QuantizedWeights is the factor W of quantized products, packed. Any number of goroutines may
+// multiply with it.
+type QuantizedWeights struct {
+	n, k      int
+	precision Precision
+	set       quantSet
+	quads     int       // steps of k, in fours
+	memory    []float32 // of everything
+	panels    []byte
+	scale     []float32 // by column
+	sum       []float32 // by column: the sum of its codes times its scale
+}
+
+// NewQuantizedWeights quantizes and packs w, which is W. Every column of y has a scale of its own.
+// It reports false if w can't be quantized: if it has NaN, infinities, a row whose greatest element
+// is so small that its scale is not a normal number, or a row whose sums would overflow with levels
+// fine enough for the precision, which takes more than 50,000 columns for Int8, and 1,300 for Int16.
+func NewQuantizedWeights(p Precision, w Matrix) (*QuantizedWeights, bool) {
+	return newQuantizedWeights(currentQuantSet(), p, w)
+}
+
+func newQuantizedWeights(set quantSet, p Precision, w Matrix) (*QuantizedWeights, bool) {
+	if p != Int8 && p != Int16 {
+		panic(errShape)
+	}
+	checkApart(&w)
+	q := &QuantizedWeights{n: w.Rows, k: w.Cols, precision: p, set: set}
+	q.place()
+	codes := make([]int32, w.Cols)
+	for i := range set.strips(w.Rows) {
+		first, next := set.strip(w.Rows, i)
+		for j := first * set.lanes(); j < min(next*set.lanes(), w.Rows); j++ {
+			scale, sum, ok := quantizeColumn(p, codes, Row(w, j))
+			if !ok {
+				return nil, false
+			}
+			q.scale[j] = float32(scale)
+			q.sum[j] = float32(float64(sum) * scale)
+			q.pack(first*set.lanes(), (next-first)*set.lanes(), j, codes)
+		}
+	}
+	return q, true
+}
+
+// pack stores the codes of column j in its strip, which begins with column first.
+func (q *QuantizedWeights) pack(first, width, j int, codes []int32) {
+	if q.quads == 0 {
+		return
+	}
+	at := q.panels[first*q.quads*4*stepBytes+(j-first)*stepBytes:]
+	for l, c := range codes {
+		if q.set.words(q.precision) {
+			to := at[l/2*width*stepBytes+l%2*2:]
+			to[0], to[1] = byte(c), byte(c>>8)
+		} else {
+			at[l/4*width*stepBytes+l%4] = byte(c)
+		}
+	}
+}
+
+// place makes room for everything.
+func (q *QuantizedWeights) place() {
+	perQuad := 4 * stepBytes
+	if q.set.words(q.precision) {
+		perQuad /= 2
+	}
+	q.quads = (q.k + perQuad - 1) / perQuad
+	padded := (q.n + q.set.lanes() - 1) / q.set.lanes() * q.set.lanes()
+	bytes := padded * q.quads * 4 * stepBytes
+	q.memory = alignedFloats(bytes/4 + 2*padded)
+	if bytes > 0 {
+		q.panels = unsafe.Slice((*byte)(unsafe.Pointer(&q.memory[0])), bytes)
+	}
+	q.scale, q.sum = q.memory[bytes/4:bytes/4+padded], q.memory[bytes/4+padded:]
+}
+
+// maxSum bounds the sums of integers, so that they can't overflow.
+const maxSum = 1<<31 - 1
+
+// quantizeColumn sets codes to those of a row of W, which is a column of y. It takes the finest
+// steps with which no sum can overflow.
+func quantizeColumn(p Precision, codes []int32, row []float32) (scale float64, sum int64, ok bool) {
+	var largest, total float64
+	for _, v := range row {
+		a := float64(v)
+		if a < 0 {
+			a = -a
+		}
+		if a > largest {
+			largest = a
+		}
+		total += a
+	}
+	const leastScale = 1.0 / (1 << 120)
+	levels, fewest, most := 127.0, 100.0, maxSum/255.0
+	if p == Int16 {
+		levels, fewest, most = 32767, 400.0, maxSum/4096.0
+	}
+	// A code is at most half larger than the exact quotient.
+	if most -= float64(len(row)) / 2; most < 1 || !(total < 1<<100) {
+		return 0, 0, false
+	}
+	if largest == 0 {
+		clear(codes)
+		return 0, 0, true
+	}
+	scale = largest / levels
+	if s := total / most; s > scale {
+		scale = s
+	}
+	if scale < leastScale || largest/scale < fewest {
+		return 0, 0, false
+	}
+	scale = float64(float32(scale * (1 + 1e-6)))
+	for l, v := range row {
+		x := float64(v) / scale
+		c := int32(x + 0.5)
+		if x < 0 {
+			c = -int32(0.5 - x)
+		}
+		codes[l] = c
+		sum += int64(c)
+	}
+	return scale, sum, true
+}
+
+// strips returns the number of strips of n columns.
+func (s quantSet) strips(n int) int {
+	panels := (n + s.lanes() - 1) / s.lanes()
+	return (panels + s.stripPanels() - 1) / s.stripPanels()
+}
+
+// strip returns the first panel of strip i, and of the one after it. Strips are about equally wide.
+func (s quantSet) strip(n, i int) (first, next int) {
+	panels, strips := (n+s.lanes()-1)/s.lanes(), s.strips(n)
+	return i * panels / strips, (i + 1) * panels / strips
+}
+
+// Shape returns the number of columns of y, and the length of the sums.
+func (q *QuantizedWeights) Shape() (n, k int) { return q.n, q.k }
