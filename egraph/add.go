@@ -8,7 +8,7 @@ func (g *Graph) Add(op Op, inputs ...Class) Class {
 	sig := &g.lang.sigs[g.ops[op].sym]
 	if sig.Associates {
 		g.flat = g.flatten(op, inputs, g.flat[:0])
-		if inputs = g.flat; len(inputs) == 0 {
+		if inputs = g.flat; len(inputs) == 0 && sig.Unit != NoUnit {
 			op = sig.Unit
 		} else if len(inputs) == 1 {
 			return g.Find(inputs[0])
@@ -20,6 +20,7 @@ func (g *Graph) Add(op Op, inputs ...Class) Class {
 	}
 	g.kids = kids
 	n := g.insert(op, kids, none)
+	g.added = n
 	return Class(g.find(g.nodes[n].class))
 }
 
@@ -48,7 +49,8 @@ func (g *Graph) firstOf(c Class, op Op) uint32 {
 }
 
 func (g *Graph) unitOf(c Class, op Op) bool {
-	return g.firstOf(c, g.lang.sigs[g.ops[op].sym].Unit) != none
+	unit := g.lang.sigs[g.ops[op].sym].Unit
+	return unit != NoUnit && g.firstOf(c, unit) != none
 }
 
 // insert returns the node of an op applied to classes, which it may sort. A new node gets into the

@@ -8,6 +8,7 @@ type applier struct {
 	rests  [][]uint32
 	kids   []uint32
 	trail  []uint32
+	shown  []uint32
 	args   []Class
 	params []any
 	match  Match
@@ -31,23 +32,33 @@ func (a *applier) apply(id int, rec []uint32) bool {
 	a.match = Match{a, c, id, root}
 	for i, s := range c.slots {
 		v := rec[1+i]
-		if !s.param {
+		if !s.param && !s.node {
 			v = g.find(v)
 		}
 		a.values[i] = v
 	}
 	for i := range c.rests {
-		a.fill(c, i, rec[1+len(c.slots):])
+		kept := rec[1+len(c.slots):]
+		a.rests[i] = g.appendRest(a.rests[i][:0], &c.rests[i], kept[:c.binds], kept[c.binds:])
 	}
 	if g.proof != nil {
 		a.trail = append(a.trail[:0], rec[1+len(c.slots):]...)
 		for i := range c.rests {
-			a.trail = append(append(a.trail, uint32(len(a.rests[i]))), a.rests[i]...)
+			a.trail = append(a.trail, uint32(len(a.rests[i])))
+			for _, k := range a.rests[i] {
+				a.trail = append(a.trail, g.witness(k))
+			}
 		}
 	}
 	t := &c.make
+	conform := g.lang.types.Conform
 	last := len(t.steps) - 1
-	if last < 0 {
+	if last < 0 || conform != nil {
+		for i := range t.steps {
+			if _, ok := a.step(&t.steps[i], into, none); !ok {
+				return false
+			}
+		}
 		return a.unite(id, c, root, into, a.values[t.slot])
 	}
 	for i := range t.steps[:last] {
@@ -61,7 +72,7 @@ func (a *applier) apply(id int, rec []uint32) bool {
 		return false
 	}
 	if n == none {
-		return a.unite(id, c, root, into, a.values[t.steps[last].value])
+		return a.unite(id, c, root, into, a.values[t.slot])
 	}
 	if len(g.nodes) > before && g.nodes[n].class == into {
 		a.record(id, c, root, n)
@@ -74,9 +85,17 @@ func (a *applier) apply(id int, rec []uint32) bool {
 	return g.union(into, g.nodes[n].class)
 }
 
-// unite says that the root equals a class that exists.
+// unite says that the root equals a class that exists, or what conforms it.
 func (a *applier) unite(id int, c *caseInfo, root, into, class uint32) bool {
 	g := a.g
+	if f := g.lang.types.Conform; f != nil {
+		a.args = append(a.args[:0], Class(class))
+		k, ok := a.hook(a.args, func() (Class, bool) { return f(g, Class(class), Class(g.find(into))) })
+		if !ok {
+			return false
+		}
+		class = k
+	}
 	if g.find(into) == g.find(class) {
 		return false
 	}
@@ -84,32 +103,90 @@ func (a *applier) unite(id int, c *caseInfo, root, into, class uint32) bool {
 	return g.union(into, class)
 }
 
-func (a *applier) record(id int, c *caseInfo, root, made uint32) {
-	if a.g.proof != nil {
-		a.g.proof.rule(root, made, id, a.values[:len(c.slots)], a.trail)
+// hook calls a function that makes a class, and remembers which node it made of which classes.
+func (a *applier) hook(args []Class, f func() (Class, bool)) (uint32, bool) {
+	g := a.g
+	if g.proof == nil {
+		c, ok := f()
+		if !ok {
+			return 0, false
+		}
+		return g.find(uint32(c)), true
 	}
+	at := len(a.trail)
+	a.trail = append(a.trail, none, uint32(len(args)))
+	for _, k := range args {
+		a.trail = append(a.trail, g.witness(uint32(k)))
+	}
+	g.added = none
+	c, ok := f()
+	if !ok {
+		return 0, false
+	}
+	n := g.classes[c].first
+	if g.added != none && g.find(g.nodes[g.added].class) == g.find(uint32(c)) {
+		n = g.added
+	}
+	a.trail[at] = n
+	return g.find(uint32(c)), true
 }
 
-// fill finds the inputs that a rest stands for.
-func (a *applier) fill(c *caseInfo, i int, kept []uint32) {
-	r := &c.rests[i]
-	list := a.rests[i][:0]
-	nodes, pos := kept[:c.binds], kept[c.binds:]
-	kids := a.g.kidsOf(nodes[r.bind])
-	if r.from >= 0 {
-		a.rests[i] = append(list, kids[r.from:]...)
+// record remembers why the class of a node is that of the root: nodes stand for classes.
+func (a *applier) record(id int, c *caseInfo, root, made uint32) {
+	if a.g.proof == nil {
 		return
 	}
-next:
-	for j, k := range kids {
-		for _, p := range r.picks {
-			if pos[p] == uint32(j) {
-				continue next
-			}
-		}
-		list = append(list, k)
+	a.shown = a.shown[:0]
+	for i := range c.slots {
+		a.shown = append(a.shown, a.show(&c.slots[i], i))
 	}
-	a.rests[i] = list
+	a.g.proof.rule(root, made, id, a.shown, a.trail)
+}
+
+// show returns what stands for a slot in records.
+func (a *applier) show(s *slot, i int) uint32 {
+	switch {
+	case s.param, s.node:
+		return a.values[i]
+	case s.number >= 0:
+		return a.values[s.number]
+	}
+	return a.g.witness(a.values[i])
+}
+
+// witness returns the node that stands for a class in records.
+func (g *Graph) witness(c uint32) uint32 {
+	if f := g.lang.types.Witness; f != nil {
+		return uint32(f(g, Class(g.find(c))))
+	}
+	return g.classes[c].first
+}
+
+// makeAll carries out a step that makes the whole replacement.
+func (a *applier) makeAll(s *step) (uint32, bool) {
+	g := a.g
+	n, ok := s.make(g, &a.match)
+	if !ok {
+		return none, false
+	}
+	a.values[s.value] = g.find(g.nodes[n].class)
+	if g.proof == nil {
+		return uint32(n), true
+	}
+	at := len(a.trail)
+	a.trail = append(a.trail, uint32(n), 0)
+	for i := range a.match.c.slots {
+		if k := &a.match.c.slots[i]; !k.param {
+			a.trail = append(a.trail, a.show(k, i))
+		}
+	}
+	for i := range a.match.c.rests {
+		for _, k := range a.rests[i] {
+			a.trail = append(a.trail, g.witness(k))
+		}
+	}
+	a.trail[at+1] = uint32(len(a.trail) - at - 2)
+	return uint32(n), true
 }
 
 // step carries out a step. It returns the node made or found, or none if the value is a class only,
@@ -117,13 +194,10 @@ next:
 func (a *applier) step(s *step, like, into uint32) (uint32, bool) {
 	g := a.g
 	var n uint32
-	if s.make != nil {
-		made, ok := s.make(g, &a.match)
-		if !ok {
-			return none, false
-		}
-		n = uint32(made)
-	} else if s.plain {
+	if s.kind == makesAll {
+		return a.makeAll(s)
+	}
+	if s.plain {
 		switch len(s.args) {
 		case 0:
 			n = g.insertSmall(uint32(s.op), 0, 0, into)
@@ -141,15 +215,8 @@ func (a *applier) step(s *step, like, into uint32) (uint32, bool) {
 		if !ok {
 			return none, false
 		}
-		if s.call != nil {
-			a.args = a.args[:0]
-			for _, k := range kids {
-				a.args = append(a.args, Class(k))
-			}
-			c, ok := s.call(g, Class(g.find(like)), a.args)
-			a.values[s.value] = g.find(uint32(c))
-			a.trail = append(a.trail, g.classes[c].first)
-			return none, ok
+		if s.kind != makesNode {
+			return none, a.call(s, like, kids)
 		}
 		op, ok := a.op(s)
 		if !ok {
@@ -157,19 +224,61 @@ func (a *applier) step(s *step, like, into uint32) (uint32, bool) {
 		}
 		if s.flat && len(kids) == 1 {
 			a.values[s.value] = kids[0]
-			a.trail = append(a.trail, none)
+			a.note(none)
 			return none, true
 		}
-		if s.flat && len(kids) == 0 {
+		if s.flat && len(kids) == 0 && s.unit != NoUnit {
 			op = s.unit
 		}
 		n = g.insert(op, kids, into)
 	}
 	a.values[s.value] = g.find(g.nodes[n].class)
-	if g.proof != nil {
+	a.note(n)
+	return n, true
+}
+
+// note remembers which node a step made.
+func (a *applier) note(n uint32) {
+	if a.g.proof != nil {
 		a.trail = append(a.trail, n)
 	}
-	return n, true
+}
+
+// call carries out a step that a function of the language does.
+func (a *applier) call(s *step, like uint32, kids []uint32) bool {
+	g := a.g
+	base := len(a.args)
+	defer func() { a.args = a.args[:base] }()
+	for _, k := range kids {
+		a.args = append(a.args, Class(k))
+	}
+	args := a.args[base:]
+	into := Class(g.find(like))
+	c, ok := a.hook(args, func() (Class, bool) {
+		switch s.kind {
+		case calls:
+			return s.call(g, Args{Root: Node(a.match.root), Classes: args})
+		case makesTyped:
+			op, ok := a.op(s)
+			if !ok {
+				return 0, false
+			}
+			return g.lang.types.Make(g, op, args, into)
+		}
+		l, ok := s.literal, true
+		if s.calc != nil {
+			l, ok = s.calc.value(g, a.values)
+		}
+		if s.like >= 0 {
+			into = Class(g.find(a.values[s.like]))
+		}
+		if !ok {
+			return 0, false
+		}
+		return g.constantOf(l, into)
+	})
+	a.values[s.value] = c
+	return ok
 }
 
 // gather returns the inputs of a step.
@@ -179,20 +288,16 @@ func (a *applier) gather(s *step, like uint32) ([]uint32, bool) {
 	for i := range s.args {
 		x := &s.args[i]
 		switch {
-		case x.rest < 0:
+		case x.rest < 0 && x.elems == nil:
 			a.kids = append(a.kids, a.g.find(a.values[x.value]))
-		case x.each == nil:
+		case x.rest >= 0:
 			for _, k := range a.rests[x.rest] {
 				a.kids = append(a.kids, a.g.find(k))
 			}
 		default:
-			elem := x.each[len(x.each)-1].value
-			for j := range a.rests[x.rest] {
-				a.values[elem] = a.g.find(a.rests[x.rest][j])
-				for k := range x.each[:len(x.each)-1] {
-					if _, ok := a.step(&x.each[k], like, none); !ok {
-						return nil, false
-					}
+			for j := range a.rests[x.elems[0].rest] {
+				if !a.each(x, j, like) {
+					return nil, false
 				}
 				a.kids = append(a.kids, a.g.find(a.values[x.value]))
 			}
@@ -201,19 +306,48 @@ func (a *applier) gather(s *step, like uint32) ([]uint32, bool) {
 	return a.kids[base:], true
 }
 
+// each makes an expression of the inputs j of rests.
+func (a *applier) each(x *arg, j int, like uint32) bool {
+	for _, e := range x.elems {
+		if len(a.rests[e.rest]) != len(a.rests[x.elems[0].rest]) {
+			return false
+		}
+		a.values[e.value] = a.g.find(a.rests[e.rest][j])
+	}
+	for k := range x.each {
+		if _, ok := a.step(&x.each[k], like, none); !ok {
+			return false
+		}
+	}
+	return true
+}
+
 // op returns the op of a step.
 func (a *applier) op(s *step) (Op, bool) {
 	if s.op != noOp {
 		return s.op, true
 	}
 	g := a.g
-	a.params = a.params[:0]
-	for _, i := range s.params {
-		a.params = append(a.params, g.ops[a.values[i]].param)
-	}
 	if s.param == nil {
-		return g.Intern(s.sym, a.params[0]), true
+		return g.Intern(s.sym, g.ops[a.values[s.params[0].slot]].param), true
 	}
-	p, ok := s.param(a.params)
-	return g.Intern(s.sym, p), ok
+	from := Args{Root: Node(a.match.root), Params: a.params[:0]}
+	for _, p := range s.params {
+		switch {
+		case p.slot < 0:
+			for _, k := range a.rests[p.rest] {
+				from.Classes = append(from.Classes, Class(g.find(k)))
+			}
+		case a.match.c.slots[p.slot].param:
+			from.Params = append(from.Params, g.ops[a.values[p.slot]].param)
+		default:
+			from.Classes = append(from.Classes, Class(g.find(a.values[p.slot])))
+		}
+	}
+	a.params = from.Params
+	p, ok := s.param(g, from)
+	if !ok {
+		return 0, false
+	}
+	return g.Intern(s.sym, p), true
 }

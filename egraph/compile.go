@@ -17,19 +17,20 @@ var ErrRule = errors.New("bad rule")
 
 // Rules are compiled rules. They are immutable.
 type Rules struct {
-	lang   *Language
-	rules  []ruleInfo
-	cases  []caseInfo
-	roots  []*program // by symbol
-	bare   []int      // cases whose pattern is a name
-	leaves []Op       // numbers in patterns
-	checks []check
-	levels int
-	logs   [][]bool // by log and symbol: which of them patterns need
-	steps  []uint32
-	facts  bool // a guard asks about the root of a pattern
-	regs   int
-	ops    int // that the language had then
+	lang     *Language
+	rules    []ruleInfo
+	cases    []caseInfo
+	roots    []*program        // by symbol
+	bare     []int             // cases whose pattern is a name
+	leaves   []Op              // numbers in patterns
+	literals []pattern.Literal // the same, with types
+	checks   []check
+	levels   int
+	logs     [][]bool // by log and symbol: which of them patterns need
+	steps    []uint32
+	facts    bool // a guard asks about the root of a pattern
+	regs     int
+	ops      int // that the language had then
 }
 
 type ruleInfo struct {
@@ -39,28 +40,37 @@ type ruleInfo struct {
 
 // caseInfo is one rewrite of a rule.
 type caseInfo struct {
-	rule   int
-	text   string
-	in     pattern.Expr
-	out    pattern.Expr
-	slots  []slot // names of the pattern
-	rests  []rest
-	binds  int     // nodes of the pattern, the root among them
-	nodes  []shape // by bind
-	picks  int
-	log    int   // which nodes can be roots of new matches, see delta
-	leaves []int // numbers of the pattern
-	asked  []int // slots that guards ask about
-	make   template
-	bare   bool // the pattern is a name
+	rule       int
+	text       string
+	in         pattern.Expr
+	out        pattern.Expr
+	slots      []slot // names of the pattern
+	rests      []rest
+	binds      int     // nodes of the pattern, the root among them
+	nodes      []shape // by bind
+	picks      int
+	log        int   // which nodes can be roots of new matches, see delta
+	leaves     []int // numbers of the pattern
+	asked      []int // registers of classes whose facts count
+	askedRests []int
+	make       template
+	bare       bool // the pattern is a name
 }
 
-// slot is a name of a pattern: a class, or an op whose parameters are captured.
+// slot is a name of a pattern: a class, or an op whose parameters are captured. Slots without a name are
+// nodes that show that a class is a number.
 type slot struct {
-	name  string
-	reg   int
-	bind  int // the node of the pattern that is bound to the name, or -1
-	param bool
+	name   string
+	reg    int
+	bind   int // the node of the pattern that is bound to the name, or -1
+	param  bool
+	node   bool
+	number int // the slot of the node that shows which number the class is, or -1
+}
+
+// slot returns the slot of the name of a class, or -1.
+func (c *caseInfo) slot(name string) int {
+	return slices.IndexFunc(c.slots, func(s slot) bool { return s.name == name && !s.param })
 }
 
 // shape is a node of a pattern, as explanations need it.
@@ -82,14 +92,7 @@ type rest struct {
 	bind  int
 	picks []int // of the same node; nil if from counts
 	from  int   // -1 if picks count
-}
-
-// check is a guard with registers.
-type check struct {
-	name  string
-	holds Guard
-	not   bool
-	regs  []int
+	depth int   // of the inputs
 }
 
 // Compile compiles rules. They may use ops that the language declares, and add ops with parameters to it. An
@@ -168,7 +171,11 @@ func (l *Language) flattening() []pattern.Rule {
 				In:  pattern.Pattern{Expr: call(&pattern.Bind{Name: "x", Expr: call(xs)}, ys), Guards: []pattern.Guard{{Func: acyclic, Args: []string{"x"}}}},
 				Out: call(xs, ys),
 			}},
-		}, pattern.Rule{
+		})
+		if s.Unit == NoUnit {
+			continue
+		}
+		list = append(list, pattern.Rule{
 			Name: "unit_" + s.Name, Doc: "The unit of an op that associates can be left out.",
 			Cases: []pattern.Rewrite{{In: pattern.Pattern{Expr: call(pattern.NewCall("#"+strconv.Itoa(int(s.Unit))), ys)}, Out: call(ys)}},
 		})
@@ -232,13 +239,17 @@ func tooMany(err error) error {
 func (r *Rules) add(rule int, in pattern.Expr, rw pattern.Rewrite) error {
 	c := &compiler{r: r, info: caseInfo{rule: rule, in: in, out: rw.Out, text: pattern.Rewrite{In: pattern.Pattern{Expr: in, Guards: rw.In.Guards}, Out: rw.Out}.String(), binds: 1, nodes: []shape{{rest: -1}}}}
 	c.regs = 1
-	code, sym, err := c.compile(in, rw.In.Guards)
+	sym, err := c.compile(in, rw.In.Guards)
+	if err == nil {
+		err = c.formulas(rw.Out)
+	}
+	if err == nil {
+		c.info.make, err = c.template(rw.Out)
+	}
 	if err != nil {
 		return err
 	}
-	if c.info.make, err = c.template(rw.Out); err != nil {
-		return err
-	}
+	c.heed()
 	id := len(r.cases)
 	r.cases = append(r.cases, c.info)
 	r.regs = max(r.regs, c.regs)
@@ -253,7 +264,7 @@ func (r *Rules) add(rule int, in pattern.Expr, rw pattern.Rewrite) error {
 	if r.roots[sym] == nil {
 		r.roots[sym] = &program{}
 	}
-	r.roots[sym].add(append(code, instr{code: opYield, arg: int32(id)}))
+	r.roots[sym].add(append(c.code, instr{code: opYield, arg: int32(id)}))
 	return nil
 }
 
@@ -263,6 +274,9 @@ func (r *Rules) leafOp(e *pattern.Call) (Op, bool) {
 		n, err := strconv.Atoi(number)
 		return Op(n), err == nil
 	}
+	if op, ok := r.lang.aliases[e.Op]; ok {
+		return op, len(e.Args) == 0 && r.lang.sigs[r.lang.ops[op].sym].Inputs == [2]int{0, 0}
+	}
 	s, ok := r.lang.names[e.Op]
 	if !ok || len(e.Args) > 0 || r.lang.sigs[s].Inputs != [2]int{0, 0} {
 		return 0, false
@@ -270,15 +284,18 @@ func (r *Rules) leafOp(e *pattern.Call) (Op, bool) {
 	return r.lang.Op(s, nil), true
 }
 
-// opOf resolves the name of an op in a rule: a symbol, a symbol with parameters that the language knows by
-// that name, or one with parameters to capture or compute, which are returned.
-func (r *Rules) opOf(name string) (sym Symbol, param string, err error) {
+// opOf resolves the name of an op in a rule: a symbol, an alias of an op with parameters, or a symbol with
+// parameters to capture or compute, which are returned.
+func (r *Rules) opOf(name string) (sym Symbol, op Op, param string, err error) {
+	if op, ok := r.lang.aliases[name]; ok {
+		return r.lang.ops[op].sym, op, "", nil
+	}
 	if s, ok := r.lang.names[name]; ok {
-		return s, "", nil
+		return s, noOp, "", nil
 	}
 	base, param, ok := strings.Cut(strings.TrimSuffix(name, "}"), "{")
 	if s, known := r.lang.names[base]; ok && known {
-		return s, param, nil
+		return s, noOp, param, nil
 	}
-	return 0, "", fmt.Errorf("the language has no op %q", name)
+	return 0, noOp, "", fmt.Errorf("the language has no op %q", name)
 }

@@ -212,21 +212,19 @@ func (k *instance) read(trail []uint32) {
 	k.trail = trail
 }
 
-func (k *instance) first(class uint32) uint32 { return k.e.g.classes[class].first }
-
 // slot returns the goal that a name stands for.
 func (k *instance) slot(i int) goal {
 	s := &k.c.slots[i]
 	if s.bind >= 0 {
 		return k.shape(s.bind, k.binds[s.bind])
 	}
-	return goal{node: k.first(k.slots[i])}
+	return goal{node: k.slots[i]}
 }
 
 // pattern adds the moves from the term of the root to an instance of the pattern, which it returns.
 func (k *instance) pattern(root uint32, path []int, nested int) (Term, error) {
 	if k.c.bare {
-		slot := k.first(k.slots[0])
+		slot := k.slots[0]
 		return k.e.term(slot), k.e.nodes(root, slot, path, nested)
 	}
 	g := k.shape(0, root)
@@ -247,7 +245,7 @@ func (k *instance) shape(bind int, n uint32) goal {
 	}
 	if s.rest >= 0 {
 		for _, c := range k.rests[s.rest] {
-			goals = append(goals, goal{node: k.first(c)})
+			goals = append(goals, goal{node: c})
 		}
 	}
 	for len(goals) < len(k.e.origin(n)) {
@@ -291,7 +289,7 @@ func (k *instance) replacement() (goal, error) {
 	t := &k.c.make
 	values := make([]goal, t.values)
 	for i, s := range k.c.slots {
-		if !s.param {
+		if !s.param && !s.node {
 			values[i] = k.slot(i)
 		}
 	}
@@ -300,8 +298,10 @@ func (k *instance) replacement() (goal, error) {
 			return goal{}, err
 		}
 	}
-	last := t.slot
-	v := values[last]
+	v := values[t.slot]
+	if k.e.g.lang.types.Conform != nil {
+		v = k.hooked([]goal{v})
+	}
 	if v.then == nil {
 		v.final = k.e.term(v.node)
 	}
@@ -314,18 +314,19 @@ func (k *instance) step(s *step, values []goal) error {
 	for i := range s.args {
 		a := &s.args[i]
 		switch {
-		case a.rest < 0:
+		case a.rest < 0 && a.elems == nil:
 			goals = append(goals, values[a.value])
-		case a.each == nil:
+		case a.rest >= 0:
 			for _, c := range k.rests[a.rest] {
-				goals = append(goals, goal{node: k.first(c)})
+				goals = append(goals, goal{node: c})
 			}
 		default:
-			elem := a.each[len(a.each)-1].value
-			for _, c := range k.rests[a.rest] {
-				values[elem] = goal{node: k.first(c)}
-				for j := range a.each[:len(a.each)-1] {
-					if err := k.step(&a.each[j], values); err != nil {
+			for j := range k.rests[a.elems[0].rest] {
+				for _, x := range a.elems {
+					values[x.value] = goal{node: k.rests[x.rest][j]}
+				}
+				for i := range a.each {
+					if err := k.step(&a.each[i], values); err != nil {
 						return err
 					}
 				}
@@ -333,16 +334,40 @@ func (k *instance) step(s *step, values []goal) error {
 			}
 		}
 	}
+	switch s.kind {
+	case makesNode:
+	case makesAll:
+		for i := range k.c.slots {
+			if !k.c.slots[i].param {
+				goals = append(goals, k.slot(i))
+			}
+		}
+		for _, r := range k.rests {
+			for _, n := range r {
+				goals = append(goals, goal{node: n})
+			}
+		}
+		fallthrough
+	default:
+		values[s.value] = k.hooked(goals)
+		return nil
+	}
 	n := k.trail[0]
 	k.trail = k.trail[1:]
 	switch {
-	case s.call != nil, s.make != nil, n != none && s.flat && len(goals) == 0:
+	case n != none && s.flat && len(goals) == 0:
 		values[s.value] = goal{node: n}
 		return nil
 	case n == none:
 		values[s.value] = goals[0]
 		return nil
 	}
+	values[s.value] = k.goalOf(n, goals)
+	return nil
+}
+
+// goalOf returns the goal for a node whose inputs have goals.
+func (k *instance) goalOf(n uint32, goals []goal) goal {
 	args := make([]Term, len(goals))
 	for i, g := range goals {
 		if args[i] = g.final; g.then == nil {
@@ -350,8 +375,61 @@ func (k *instance) step(s *step, values []goal) error {
 		}
 	}
 	final := k.e.terms.Make(k.e.g.Op(Node(n)), args...)
-	values[s.value] = goal{node: n, final: final, then: func(path []int, nested int) error {
+	return goal{node: n, final: final, then: func(path []int, nested int) error {
 		return k.e.reach(n, goals, final, k.edge, path, nested)
 	}}
-	return nil
+}
+
+// hooked returns the goal for what a function of the language made, given the goals of its arguments.
+func (k *instance) hooked(goals []goal) goal {
+	n, args := k.trail[0], k.trail[2:2+k.trail[1]]
+	k.trail = k.trail[2+len(args):]
+	for i, c := range args {
+		if c == n {
+			return goals[i]
+		}
+	}
+	visits := maxEmbedded
+	g, _ := k.embed(n, args, goals, &visits)
+	return g
+}
+
+// maxEmbedded bounds the nodes in which arguments are looked for, in what a function made of them.
+const maxEmbedded = 64
+
+// embed returns the goal for a node that a function made of classes: inside, their terms become what
+// they are in the instance. It reports whether there are any.
+func (k *instance) embed(n uint32, args []uint32, goals []goal, visits *int) (goal, bool) {
+	*visits--
+	kids := k.e.origin(n)
+	inner := make([]goal, len(kids))
+	used := make([]bool, len(args))
+	found := false
+	for i := range kids {
+		m := k.e.input(n, i)
+		at := -1
+		for j, c := range args {
+			if !k.e.joined(m, c, k.edge) {
+				continue
+			}
+			if at < 0 || used[at] && !used[j] || j == i {
+				at = j
+			}
+		}
+		if at >= 0 {
+			used[at], found = true, true
+			inner[i] = goals[at]
+			continue
+		}
+		inner[i].node = m
+		if *visits > 0 {
+			if g, ok := k.embed(m, args, goals, visits); ok {
+				inner[i], found = g, true
+			}
+		}
+	}
+	if !found {
+		return goal{node: n}, false
+	}
+	return k.goalOf(n, inner), true
 }

@@ -18,7 +18,9 @@
 // commutes has a multiset of inputs, and one that also associates, such as a sum, is flat: instead of
 // all ways to bracket and to order its terms, the graph has one node. Rules match some of the inputs
 // and name the others: "(add (mul a b) (mul a c) ...rest)". Rules are written as in package
-// pattern; the search for inputs of a multiset is bounded.
+// pattern, all of whose forms have a meaning here, except that a pattern that is a name has no guards; the
+// search for inputs of a multiset is bounded. Classes may have [Types]: then rules match numbers of
+// any type, and what they make is converted.
 //
 // [Graph.Saturate] proceeds in laps. It matches all rules, only where something is new, applies them, and
 // finds what has become equal because of that. A [Backoff] bans rules that match too often for some

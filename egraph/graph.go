@@ -81,6 +81,7 @@ type Graph struct {
 	index index
 	delta delta
 	proof *proof      // nil without explanations
+	added uint32      // the node of the last Add
 	stop  atomic.Bool // the caller cancels
 	halt  atomic.Bool // that, or time is up: no more matching and applying
 	kids  []uint32    // scratch

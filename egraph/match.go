@@ -20,6 +20,8 @@ type matcher struct {
 	leafIn  []uint32 // by leaf: node
 	on      []bool
 	args    []Class
+	params  []any
+	same    [2][]uint32 // rests
 	steps   int
 	gaveUp  int // roots whose matches were too many to look for
 }
@@ -204,12 +206,15 @@ func (m *matcher) test(in *instr) bool {
 			}
 		}
 	case opGuard:
-		k := &m.r.checks[in.arg]
-		m.args = m.args[:0]
-		for _, r := range k.regs {
-			m.args = append(m.args, Class(m.regs[r]))
-		}
-		return k.holds(g, m.args) != k.not
+		return m.passes(&m.r.checks[in.arg])
+	case opEqual:
+		n, ok := g.lang.types.Equal(g, Class(m.regs[in.in]), m.r.literals[in.arg])
+		m.regs[in.out] = uint32(n)
+		return ok
+	case opNumber:
+		_, n, ok := g.numberOf(Class(m.regs[in.in]))
+		m.regs[in.out] = uint32(n)
+		return ok
 	}
 	return true
 }
@@ -303,9 +308,17 @@ func (m *matcher) isNew(c *caseInfo) bool {
 			return true
 		}
 	}
-	for _, s := range c.asked {
-		if d.factAt[m.regs[c.slots[s].reg]] > m.after {
+	for _, r := range c.asked {
+		if d.factAt[m.regs[r]] > m.after {
 			return true
+		}
+	}
+	for _, i := range c.askedRests {
+		m.same[0] = m.restOf(m.same[0][:0], &c.rests[i])
+		for _, k := range m.same[0] {
+			if d.factAt[k] > m.after {
+				return true
+			}
 		}
 	}
 	return false

@@ -45,17 +45,17 @@ func newMath(tb testing.TB) *mathWorld {
 		}
 		return g.Intern(w.num, v)
 	}, nil)
-	w.lang.SetGuard("nonzero", func(g *Graph, args []Class) bool {
-		f := w.facts.Get(g, args[0])
+	w.lang.SetGuard("nonzero", func(g *Graph, a Args) bool {
+		f := w.facts.Get(g, a.Classes[0])
 		return !f.known || f.value != 0
 	})
-	w.lang.SetGuard("variable", func(g *Graph, args []Class) bool { return w.facts.Get(g, args[0]).variable })
-	w.lang.SetGuard("constant", func(g *Graph, args []Class) bool { return w.facts.Get(g, args[0]).known })
-	w.lang.SetGuard("fixed", func(g *Graph, args []Class) bool {
-		f := w.facts.Get(g, args[0])
+	w.lang.SetGuard("variable", func(g *Graph, a Args) bool { return w.facts.Get(g, a.Classes[0]).variable })
+	w.lang.SetGuard("constant", func(g *Graph, a Args) bool { return w.facts.Get(g, a.Classes[0]).known })
+	w.lang.SetGuard("fixed", func(g *Graph, a Args) bool {
+		f := w.facts.Get(g, a.Classes[0])
 		return f.known || f.variable
 	})
-	w.lang.SetGuard("distinct", func(g *Graph, args []Class) bool { return g.Find(args[0]) != g.Find(args[1]) })
+	w.lang.SetGuard("distinct", func(g *Graph, a Args) bool { return g.Find(a.Classes[0]) != g.Find(a.Classes[1]) })
 	return w
 }
 

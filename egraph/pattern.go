@@ -30,9 +30,9 @@ type todo struct {
 	names []int // slots bound to it
 }
 
-// compile returns the instructions of a pattern, and the symbol of its root. A pattern that is a
+// compile emits the instructions of a pattern, and returns the symbol of its root. A pattern that is a
 // name has none.
-func (c *compiler) compile(e pattern.Expr, guards []pattern.Guard) ([]instr, Symbol, error) {
+func (c *compiler) compile(e pattern.Expr, guards []pattern.Guard) (Symbol, error) {
 	c.steps, c.depth = map[Symbol]uint32{}, map[string]int{}
 	for {
 		b, ok := e.(*pattern.Bind)
@@ -41,7 +41,7 @@ func (c *compiler) compile(e pattern.Expr, guards []pattern.Guard) ([]instr, Sym
 		}
 		i, err := c.name(b.Name, 0, 0)
 		if err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 		c.info.slots[i].bind = 0
 		e = b.Expr
@@ -49,35 +49,37 @@ func (c *compiler) compile(e pattern.Expr, guards []pattern.Guard) ([]instr, Sym
 	switch e := e.(type) {
 	case pattern.Name:
 		if len(guards) > 0 {
-			return nil, 0, errors.New("a pattern that is a name can't have guards")
+			return 0, errors.New("a pattern that is a name can't have guards")
 		}
 		c.info.bare = true
 		_, err := c.name(string(e), 0, 0)
-		return nil, 0, err
+		return 0, err
 	case *pattern.Call:
 		root := e
-		sym, _, err := c.r.opOf(e.Op)
+		sym, op, _, err := c.r.opOf(e.Op)
 		if err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 		if c.r.lang.sigs[sym].Outputs > 0 {
-			root, sym = c.projection(e), c.r.lang.output
+			root, sym, op = c.projection(e), c.r.lang.output, noOp
 		}
 		c.steps[sym] |= 0
+		if op != noOp {
+			c.emit(instr{code: opExact, op: op})
+		}
 		if err := c.inputs(root, sym, 0, 0); err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 		for len(c.queue) > 0 {
 			t := c.queue[0]
 			c.queue = c.queue[1:]
 			if err := c.node(t); err != nil {
-				return nil, 0, err
+				return 0, err
 			}
 		}
-		err = c.guards(guards)
-		return c.code, sym, err
+		return sym, c.guards(guards)
 	}
-	return nil, 0, fmt.Errorf("%s is no pattern", e)
+	return 0, fmt.Errorf("%s is no pattern", e)
 }
 
 // projection returns the pattern of an output of an op with several.
@@ -107,18 +109,22 @@ func (c *compiler) name(name string, reg, depth int) (int, error) {
 		}
 	}
 	c.depth[name] = depth
-	c.info.slots = append(c.info.slots, slot{name: name, reg: reg, bind: -1})
+	if slices.ContainsFunc(c.info.rests, func(r rest) bool { return r.name == name }) {
+		return 0, fmt.Errorf("%s names a rest, too", name)
+	}
+	c.info.slots = append(c.info.slots, slot{name: name, reg: reg, bind: -1, number: -1})
 	return len(c.info.slots) - 1, nil
 }
 
 // node compiles an op below the root.
 func (c *compiler) node(t todo) error {
-	sym, _, err := c.r.opOf(t.call.Op)
+	sym, op, _, err := c.r.opOf(t.call.Op)
 	if err != nil {
 		return err
 	}
 	if c.r.lang.sigs[sym].Outputs > 0 && t.call.Output >= 0 {
 		t.call, sym = c.projection(t.call), c.r.lang.output
+		op = c.r.lang.Output(t.call.Output)
 	}
 	c.info.log = max(c.info.log, touchLog+t.depth)
 	c.steps[t.from] |= symBit(sym)
@@ -130,11 +136,8 @@ func (c *compiler) node(t todo) error {
 	for _, i := range t.names {
 		c.info.slots[i].bind = bind
 	}
-	in := instr{code: opBind, sym: sym, op: noOp, in: int32(t.reg), bind: int32(bind)}
+	in := instr{code: opBind, sym: sym, op: op, in: int32(t.reg), bind: int32(bind)}
 	sig := &c.r.lang.sigs[sym]
-	if sym == c.r.lang.output {
-		in.op = c.r.lang.Output(t.call.Output)
-	}
 	if sig.ordered() {
 		in.n = int32(sig.Inputs[0])
 		in.out = int32(c.regs)
@@ -159,7 +162,7 @@ func (c *compiler) inputs(e *pattern.Call, sym Symbol, bind, depth int) error {
 		c.regs += sig.Inputs[0] // of the root: from 1 on
 	}
 	first := c.regs - sig.Inputs[0]
-	if _, param, _ := c.r.opOf(e.Op); param != "" {
+	if _, _, param, _ := c.r.opOf(e.Op); param != "" {
 		if err := c.param(param, bind); err != nil {
 			return err
 		}
@@ -202,26 +205,31 @@ func (c *compiler) inputs(e *pattern.Call, sym Symbol, bind, depth int) error {
 		}
 	}
 	if tail != nil && *tail != "" {
-		c.info.nodes[bind].rest = len(c.info.rests)
-		return c.tail(string(*tail), bind, picks, len(args), sig.Commutes, err)
+		r := rest{string(*tail), bind, picks, len(args), depth + 1}
+		if sig.Commutes {
+			r.from = -1
+		}
+		if err == nil {
+			err = c.tail(r)
+		}
 	}
 	return err
 }
 
-// tail binds a rest.
-func (c *compiler) tail(name string, bind int, picks []int, from int, commutes bool, err error) error {
-	if err != nil {
-		return err
+// tail binds a rest, or compares.
+func (c *compiler) tail(r rest) error {
+	if slices.ContainsFunc(c.info.slots, func(s slot) bool { return s.name == r.name }) {
+		return fmt.Errorf("%s names a single class or parameters, too", r.name)
 	}
-	for _, r := range c.info.rests {
-		if r.name == name {
-			return fmt.Errorf("...%s stands twice in the pattern", name)
-		}
+	i := slices.IndexFunc(c.info.rests, func(o rest) bool { return o.name == r.name })
+	if i < 0 {
+		i = len(c.info.rests)
+		c.info.rests = append(c.info.rests, r)
+	} else {
+		c.check(check{args: []checkArg{{reg: -1, rest: c.info.rests[i]}, {reg: -1, rest: r}}})
+		c.info.log = max(c.info.log, touchLog+max(r.depth, c.info.rests[i].depth)-1)
 	}
-	if commutes {
-		from = -1
-	}
-	c.info.rests = append(c.info.rests, rest{name, bind, picks, from})
+	c.info.nodes[r.bind].rest = i
 	return nil
 }
 
@@ -290,11 +298,7 @@ func (c *compiler) arg(e pattern.Expr, t todo, later bool) error {
 		shape().slot = i
 		return err
 	case pattern.Literal:
-		if c.r.lang.number == nil || e.Type() != "" {
-			return fmt.Errorf("the language has no number %s", e)
-		}
-		shape().leaf = c.r.lang.number(nil, e.Float())
-		return c.leaf(shape().leaf, t)
+		return c.literal(e, t)
 	case *pattern.Call:
 		if op, ok := c.r.leafOp(e); ok {
 			shape().leaf = op
@@ -344,49 +348,6 @@ func (c *compiler) param(name string, bind int) error {
 			return nil
 		}
 	}
-	c.info.slots = append(c.info.slots, slot{name: name, reg: reg, bind: -1, param: true})
-	return nil
-}
-
-// guards compiles the conditions.
-func (c *compiler) guards(list []pattern.Guard) error {
-	for _, g := range list {
-		if g.Func == acyclic {
-			c.emit(instr{code: opAcyclic, bind: int32(c.info.slots[0].bind)})
-			continue
-		}
-		f, ok := c.r.lang.guards[g.Func]
-		if !ok {
-			return fmt.Errorf("the language has no guard %s", g.Func)
-		}
-		k := check{name: g.Func, holds: f, not: g.Not}
-		for _, name := range g.Args {
-			i := slices.IndexFunc(c.info.slots, func(s slot) bool { return s.name == name && !s.param })
-			if i < 0 {
-				return fmt.Errorf("the guard %s asks about %s, which is bound to no class", g.Func, name)
-			}
-			c.info.asked = append(c.info.asked, i)
-			k.regs = append(k.regs, c.info.slots[i].reg)
-			c.info.log = max(c.info.log, touchLog+c.depth[name])
-			if c.depth[name] == 0 {
-				c.r.facts = true
-			}
-		}
-		i := len(c.r.checks)
-		for j, o := range c.r.checks {
-			if o.name == k.name && o.not == k.not && slices.Equal(o.regs, k.regs) {
-				i = j
-			}
-		}
-		if i == len(c.r.checks) {
-			c.r.checks = append(c.r.checks, k)
-		}
-		c.emit(instr{code: opGuard, arg: int32(i)})
-	}
-	if len(c.info.asked) > 0 { // facts are asked for below any op of the pattern
-		for s := range c.steps {
-			c.steps[s] |= factBit
-		}
-	}
+	c.info.slots = append(c.info.slots, slot{name: name, reg: reg, bind: -1, param: true, number: -1})
 	return nil
 }

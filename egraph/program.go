@@ -26,6 +26,8 @@ const (
 	opSame                  // registers in and arg are equal
 	opSameOp                // the parameters of registers in and arg are equal
 	opLeaf                  // register in is the class of leaf arg
+	opEqual                 // the class in register in is literal arg; register out: a node that shows it
+	opNumber                // the class in register in is a number; register out: a node that shows it
 	opGuard                 // check arg holds
 	opAcyclic               // the class of node bind is not among its inputs
 	opYield                 // case arg matches

@@ -15,6 +15,9 @@ type Op uint32
 
 const noOp = ^Op(0)
 
+// NoUnit is the unit of an op that has none.
+const NoUnit = noOp
+
 // ErrLanguage means that a declaration contradicts itself or another one.
 var ErrLanguage = errors.New("bad declaration")
 
@@ -29,7 +32,7 @@ type Signature struct {
 	// commutes and takes any number of inputs: sums are multisets of terms. One with a single input
 	// is that input.
 	Associates bool
-	// Unit is the op of no inputs that equals the op applied to nothing, if it associates.
+	// Unit is the op of no inputs that equals the op applied to nothing, if it associates; or NoUnit.
 	Unit Op
 	// Outputs is the number of outputs, if there are several. Output i is a node of its own, see
 	// [Language.Output].
@@ -49,6 +52,8 @@ type Language struct {
 	params    map[string]ParamFunction
 	number    func(*Graph, float64) Op
 	value     func(*Graph, Class) (float64, bool)
+	types     Types
+	aliases   map[string]Op
 	output    Symbol
 }
 
@@ -57,22 +62,29 @@ type opInfo struct {
 	param any
 }
 
-// A Guard decides whether classes satisfy a condition of a rule. It depends on facts of these classes
-// only, and must not change the graph.
-type Guard func(g *Graph, args []Class) bool
+// Args are what a rule hands to a function.
+type Args struct {
+	Root    Node    // that the pattern matches; its class is replaced
+	Classes []Class // those bound to the names, with all classes of rests
+	Params  []any   // captured parameters bound to the names
+}
 
-// A Function makes a class for the replacement of a rule. like is the class of what is replaced. If
-// it returns false, the rule proposes nothing.
-type Function func(g *Graph, like Class, args []Class) (Class, bool)
+// A Guard decides whether classes satisfy a condition of a rule. It depends on their facts and on
+// parameters only, and must not change the graph or keep the slices in the arguments.
+type Guard func(g *Graph, a Args) bool
 
-// A ParamFunction computes the parameters of an op in a replacement from those that the pattern
-// captured. If it returns false, the rule proposes nothing.
-type ParamFunction func(args []any) (any, bool)
+// A Function makes a class for the replacement of a rule. If it returns false, the rule proposes nothing,
+// and is not tried again with these classes.
+type Function func(g *Graph, a Args) (Class, bool)
+
+// A ParamFunction computes the parameters of an op in a replacement: a comparable value. If it returns
+// false, the rule proposes nothing, and is not tried again with these classes.
+type ParamFunction func(g *Graph, a Args) (any, bool)
 
 // NewLanguage returns a language without symbols.
 func NewLanguage() *Language {
 	l := &Language{
-		names: map[string]Symbol{}, ids: map[opInfo]Op{}, guards: map[string]Guard{}, functions: map[string]Function{}, makers: map[string]Maker{}, params: map[string]ParamFunction{},
+		names: map[string]Symbol{}, ids: map[opInfo]Op{}, guards: map[string]Guard{}, functions: map[string]Function{}, makers: map[string]Maker{}, params: map[string]ParamFunction{}, aliases: map[string]Op{},
 	}
 	l.output, _ = l.Declare(Signature{Name: ".output", Inputs: [2]int{1, 1}})
 	return l
@@ -91,7 +103,7 @@ func (l *Language) Declare(s Signature) (Symbol, error) {
 		fault = fmt.Sprintf("%d to %d inputs", lo, hi)
 	case s.Associates && (!s.Commutes || hi != -1):
 		fault = "an op that associates also commutes, and takes any number of inputs"
-	case s.Associates && int(s.Unit) >= len(l.ops):
+	case s.Associates && s.Unit != NoUnit && int(s.Unit) >= len(l.ops):
 		fault = "its unit is unknown"
 	case s.Outputs < 0 || s.Outputs > maxInputs:
 		fault = fmt.Sprintf("%d outputs", s.Outputs)
@@ -121,6 +133,16 @@ func (l *Language) Op(s Symbol, param any) Op {
 	return op
 }
 
+// Alias gives a name to an op with parameters, by which rules match and make it: "sum{axis=0}".
+func (l *Language) Alias(name string, op Op) error {
+	_, symbol := l.names[name]
+	if _, twice := l.aliases[name]; symbol || twice || name == "" || int(op) >= len(l.ops) {
+		return fmt.Errorf("%w: %q can't be the name of an op: it is empty or taken, or the op is unknown", ErrLanguage, name)
+	}
+	l.aliases[name] = op
+	return nil
+}
+
 // Symbol returns the symbol of a name.
 func (l *Language) Symbol(name string) (Symbol, bool) {
 	s, ok := l.names[name]
@@ -140,14 +162,7 @@ func (l *Language) SetFunction(name string, f Function) { l.functions[name] = f 
 // SetParam defines a function that computes parameters in replacements.
 func (l *Language) SetParam(name string, f ParamFunction) { l.params[name] = f }
 
-// SetNumbers says what numbers in rules are. of returns the leaf of a number; g is nil while rules are
-// compiled, and of takes its ops from the language then. value returns the number that a class
-// is known to be, for formulas; it may be nil.
-func (l *Language) SetNumbers(of func(g *Graph, v float64) Op, value func(*Graph, Class) (float64, bool)) {
-	l.number, l.value = of, value
-}
-
-// clone returns a copy of the tables of ops, to which a graph adds its own.
+// cloneOps returns a copy of the tables of ops, to which a graph adds its own.
 func (l *Language) cloneOps() ([]opInfo, map[opInfo]Op) {
 	return slices.Clone(l.ops), maps.Clone(l.ids)
 }

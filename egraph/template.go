@@ -16,32 +16,53 @@ type template struct {
 	values int
 }
 
-// step makes a node, or calls a function.
+// step makes a node, a number, or calls a function.
 type step struct {
-	op     Op // noOp if parameters are captured or computed
-	sym    Symbol
-	params []int         // slots of captured parameters
-	param  ParamFunction // nil: the parameters of slot params[0]
-	call   Function      // makes a class
-	make   Maker         // makes everything
-	flat   bool          // the op associates
-	sorts  bool          // the op commutes
-	unit   Op
-	args   []arg
-	plain  bool // up to two arguments, all of them values
-	value  int  // where the value goes
+	kind    stepKind
+	op      Op // noOp if parameters are captured or computed
+	sym     Symbol
+	params  []paramArg    // captured parameters, or the arguments of param
+	param   ParamFunction // nil: the parameters are params[0]
+	call    Function
+	make    Maker
+	literal pattern.Literal
+	like    int   // slot of the class that has the type of the number, or -1: what is replaced
+	calc    *calc // computes the number, or nil
+	flat    bool  // the op associates
+	sorts   bool  // the op commutes
+	unit    Op
+	args    []arg
+	plain   bool // up to two arguments, all of them values
+	value   int  // where the value goes
 }
 
-// arg is an argument of a step: a value, a rest, or steps for each input of a rest.
+// paramArg is a slot or a rest.
+type paramArg struct{ slot, rest int }
+
+type stepKind uint8
+
+const (
+	makesNode stepKind = iota
+	makesNumber
+	makesTyped // a node, by [Types.Make]
+	calls      // a function
+	makesAll   // the whole replacement, by a maker
+)
+
+// arg is an argument of a step: a value, a rest, or steps for each input of rests.
 type arg struct {
 	value int
 	rest  int // -1 if there is none
 	each  []step
+	elems []elem
 }
+
+// elem is where the next input of a rest goes.
+type elem struct{ rest, value int }
 
 // template compiles a replacement.
 func (c *compiler) template(e pattern.Expr) (template, error) {
-	t := templateCompiler{c: c, elem: -1}
+	t := templateCompiler{c: c}
 	t.values = len(c.info.slots)
 	v, err := t.expr(e)
 	return template{steps: t.steps, slot: v, values: t.values}, err
@@ -51,33 +72,42 @@ type templateCompiler struct {
 	c      *compiler
 	steps  []step
 	values int
-	rest   int // that each goes through
-	elem   int // its element, or -1
+	each   bool   // within an expression for each input of rests
+	elems  []elem // the rests that it names
 }
 
 // expr appends the steps of an expression, and returns the place of its value.
 func (t *templateCompiler) expr(e pattern.Expr) (int, error) {
 	switch e := e.(type) {
 	case pattern.Name:
-		for i, s := range t.c.info.slots {
-			if s.name == string(e) && !s.param {
-				return i, nil
-			}
+		if i := t.c.info.slot(string(e)); i >= 0 {
+			return i, nil
 		}
-		if t.elem >= 0 && t.c.info.rests[t.rest].name == string(e) {
-			return t.elem, nil
-		}
-		return 0, fmt.Errorf("the pattern binds no class to %s", e)
+		return t.element(string(e))
 	case pattern.Literal:
-		if t.c.r.lang.number == nil || e.Type() != "" {
-			return 0, fmt.Errorf("the language has no number %s", e)
-		}
-		op := t.c.r.lang.number(nil, e.Float())
-		return t.add(step{op: op, sym: t.c.r.lang.ops[op].sym, plain: true}), nil
+		return t.number(e)
+	case pattern.Calc:
+		return t.calc(e)
 	case *pattern.Call:
 		return t.call(e)
 	}
 	return 0, fmt.Errorf("%s can't stand in a replacement", e)
+}
+
+// element returns the place of the inputs of a rest, one after the other.
+func (t *templateCompiler) element(name string) (int, error) {
+	rest := slices.IndexFunc(t.c.info.rests, func(r rest) bool { return r.name == name })
+	if rest < 0 || !t.each {
+		return 0, fmt.Errorf("the pattern binds no class to %s", name)
+	}
+	for _, x := range t.elems {
+		if x.rest == rest {
+			return x.value, nil
+		}
+	}
+	t.elems = append(t.elems, elem{rest, t.values})
+	t.values++
+	return t.values - 1, nil
 }
 
 func (t *templateCompiler) add(s step) int {
@@ -89,20 +119,23 @@ func (t *templateCompiler) add(s step) int {
 
 func (t *templateCompiler) call(e *pattern.Call) (int, error) {
 	l := t.c.r.lang
-	if op, ok := t.c.r.leafOp(e); ok {
+	if op, ok := t.c.r.leafOp(e); ok && l.types.Make == nil {
 		return t.add(step{op: op, sym: l.ops[op].sym, plain: true}), nil
 	}
 	if f, ok := l.makers[e.Op]; ok && len(e.Args) == 0 {
-		return t.add(step{op: noOp, make: f}), nil
+		return t.add(step{kind: makesAll, op: noOp, make: f}), nil
 	}
 	s := step{op: noOp}
-	sym, param, err := t.c.r.opOf(e.Op)
+	sym, op, param, err := t.c.r.opOf(e.Op)
 	if f, ok := l.functions[e.Op]; ok && err != nil {
-		s.call = f
+		s.kind, s.call = calls, f
 	} else if err != nil {
 		return 0, err
 	} else {
-		s.sym = sym
+		s.sym, s.op = sym, op
+		if l.types.Make != nil {
+			s.kind = makesTyped
+		}
 		sig := &l.sigs[sym]
 		s.flat, s.sorts, s.unit = sig.Associates, sig.Commutes, sig.Unit
 		if err := t.params(&s, param); err != nil {
@@ -127,14 +160,14 @@ func (t *templateCompiler) call(e *pattern.Call) (int, error) {
 // count checks the number of arguments, and finds out whether they are plain.
 func (t *templateCompiler) count(s *step, l *Language) error {
 	in := l.sigs[s.sym].Inputs
-	rests := slices.ContainsFunc(s.args, func(a arg) bool { return a.rest >= 0 })
+	rests := slices.ContainsFunc(s.args, func(a arg) bool { return a.rest >= 0 || a.elems != nil })
 	if n := len(s.args); !rests && n < in[0] || in[1] >= 0 && n > in[1] {
 		return fmt.Errorf("%s with %d arguments", l.sigs[s.sym].Name, n)
 	}
 	if rests && in[1] >= 0 {
 		return fmt.Errorf("%s takes a certain number of arguments", l.sigs[s.sym].Name)
 	}
-	s.plain = !rests && len(s.args) <= 2 && s.op != noOp && !s.flat
+	s.plain = !rests && len(s.args) <= 2 && s.op != noOp && !s.flat && s.kind == makesNode
 	return nil
 }
 
@@ -158,7 +191,7 @@ func (t *templateCompiler) args(s *step, list []pattern.Expr, op string) error {
 			s.args = append(s.args, arg{rest: i})
 			continue
 		case pattern.Each:
-			a, err := t.each(e)
+			a, err := t.eachOf(e)
 			if err != nil {
 				return err
 			}
@@ -174,36 +207,20 @@ func (t *templateCompiler) args(s *step, list []pattern.Expr, op string) error {
 	return nil
 }
 
-// each compiles an expression for each input of a rest.
-func (t *templateCompiler) each(e pattern.Each) (arg, error) {
-	if t.elem >= 0 {
+// eachOf compiles an expression for each input of rests.
+func (t *templateCompiler) eachOf(e pattern.Each) (arg, error) {
+	if t.each {
 		return arg{}, errors.New("a rest stands within another one")
 	}
-	name := -1
-	var look func(e pattern.Expr)
-	look = func(e pattern.Expr) {
-		switch e := e.(type) {
-		case pattern.Name:
-			if i := slices.IndexFunc(t.c.info.rests, func(r rest) bool { return r.name == string(e) }); i >= 0 && name < 0 {
-				name = i
-			}
-		case *pattern.Call:
-			for _, a := range e.Args {
-				look(a)
-			}
-		}
-	}
-	if look(e.Expr); name < 0 {
-		return arg{}, fmt.Errorf("%s names no rest", e)
-	}
 	outer := t.steps
-	t.steps, t.rest, t.elem = nil, name, t.values
-	t.values++
-	elem := t.elem
+	t.steps, t.each, t.elems = nil, true, nil
 	v, err := t.expr(e.Expr)
-	inner := t.steps
-	t.steps, t.elem = outer, -1
-	return arg{value: v, rest: name, each: append(inner, step{value: elem})}, err
+	a := arg{value: v, rest: -1, each: t.steps, elems: t.elems}
+	t.steps, t.each = outer, false
+	if err == nil && len(a.elems) == 0 {
+		err = fmt.Errorf("%s names no rest", e)
+	}
+	return a, err
 }
 
 // params compiles what stands in braces behind an op in a replacement: captured parameters, or a function
@@ -211,7 +228,9 @@ func (t *templateCompiler) each(e pattern.Each) (arg, error) {
 func (t *templateCompiler) params(s *step, text string) error {
 	l := t.c.r.lang
 	if text == "" {
-		s.op = l.Op(s.sym, nil)
+		if s.op == noOp {
+			s.op = l.Op(s.sym, nil)
+		}
 		return nil
 	}
 	name, list, calls := strings.Cut(strings.TrimSuffix(text, ")"), "(")
@@ -222,11 +241,14 @@ func (t *templateCompiler) params(s *step, text string) error {
 	}
 	for _, p := range strings.Split(list, ",") {
 		p = strings.TrimSpace(p)
-		i := slices.IndexFunc(t.c.info.slots, func(s slot) bool { return s.name == p && s.param })
-		if i < 0 {
+		a, err := t.c.checkArg(p)
+		if err != nil || !calls && !a.param {
 			return fmt.Errorf("the pattern captures no parameters %s", p)
 		}
-		s.params = append(s.params, i)
+		s.params = append(s.params, paramArg{
+			slices.IndexFunc(t.c.info.slots, func(s slot) bool { return s.name == p }),
+			slices.IndexFunc(t.c.info.rests, func(r rest) bool { return r.name == p }),
+		})
 	}
 	return nil
 }

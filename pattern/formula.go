@@ -2,7 +2,7 @@ package pattern
 
 import (
 	"fmt"
-
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +16,32 @@ type formula struct {
 	value float64
 	name  string
 	args  []*formula
+}
+
+// A Formula is what a [Calc] computes.
+type Formula struct {
+	root  *formula
+	names []string
+}
+
+// Formula parses the formula.
+func (c Calc) Formula() (*Formula, error) {
+	root, err := parseFormula(string(c))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
+	}
+	f := &Formula{root: root}
+	root.names(func(name string) { place(&f.names, name) })
+	return f, nil
+}
+
+// Names returns the names in the formula, each once.
+func (f *Formula) Names() []string { return f.names }
+
+// Value computes the formula from the values of its names, which are given by number. It reports false
+// if one is unknown.
+func (f *Formula) Value(of func(name int) (float64, bool)) (float64, bool) {
+	return f.root.eval(func(name string) (float64, bool) { return of(slices.Index(f.names, name)) })
 }
 
 // parseFormula reads a formula. It nests at most maxDepth deep.

@@ -1,0 +1,150 @@
+package egraph
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/pattern"
+)
+
+// check is a guard with what it asks about. One without a function compares two rests.
+type check struct {
+	name  string
+	holds Guard
+	not   bool
+	args  []checkArg
+}
+
+// checkArg is a register of a class or of parameters, or a rest.
+type checkArg struct {
+	reg   int // or -1
+	param bool
+	rest  rest
+}
+
+func (a checkArg) equal(b checkArg) bool {
+	return a.reg == b.reg && a.param == b.param && a.rest.bind == b.rest.bind && a.rest.from == b.rest.from && slices.Equal(a.rest.picks, b.rest.picks)
+}
+
+// guards compiles the conditions.
+func (c *compiler) guards(list []pattern.Guard) error {
+	for _, g := range list {
+		if g.Func == acyclic {
+			c.emit(instr{code: opAcyclic, bind: int32(c.info.slots[0].bind)})
+			continue
+		}
+		f, ok := c.r.lang.guards[g.Func]
+		if !ok {
+			return fmt.Errorf("the language has no guard %s", g.Func)
+		}
+		k := check{name: g.Func, holds: f, not: g.Not}
+		for _, name := range g.Args {
+			a, err := c.checkArg(name)
+			if err != nil {
+				return fmt.Errorf("the guard %s: %w", g.Func, err)
+			}
+			k.args = append(k.args, a)
+		}
+		c.check(k)
+	}
+	return nil
+}
+
+// checkArg resolves the name of an argument, whose facts count from now on.
+func (c *compiler) checkArg(name string) (checkArg, error) {
+	for _, s := range c.info.slots {
+		if s.name == name {
+			if !s.param {
+				c.ask(s.reg, c.depth[name])
+			}
+			return checkArg{reg: s.reg, param: s.param}, nil
+		}
+	}
+	for i, r := range c.info.rests {
+		if r.name == name {
+			c.info.askedRests = append(c.info.askedRests, i)
+			c.info.log = max(c.info.log, touchLog+r.depth)
+			return checkArg{reg: -1, rest: r}, nil
+		}
+	}
+	return checkArg{}, fmt.Errorf("the pattern does not bind %s", name)
+}
+
+// ask says that the facts of the class in a register decide whether the pattern matches.
+func (c *compiler) ask(reg, depth int) {
+	c.info.asked = append(c.info.asked, reg)
+	c.info.log = max(c.info.log, touchLog+depth)
+	if depth == 0 {
+		c.r.facts = true
+	}
+}
+
+// heed looks for new facts below any op of a pattern that asks for facts.
+func (c *compiler) heed() {
+	if len(c.info.asked)+len(c.info.askedRests) > 0 {
+		for s := range c.steps {
+			c.steps[s] |= factBit
+		}
+	}
+}
+
+// check emits a check, of which there is one for all rules.
+func (c *compiler) check(k check) {
+	i := slices.IndexFunc(c.r.checks, func(o check) bool {
+		return o.name == k.name && o.not == k.not && slices.EqualFunc(o.args, k.args, checkArg.equal)
+	})
+	if i < 0 {
+		i = len(c.r.checks)
+		c.r.checks = append(c.r.checks, k)
+	}
+	c.emit(instr{code: opGuard, arg: int32(i)})
+}
+
+// passes reports whether a check holds.
+func (m *matcher) passes(k *check) bool {
+	if k.holds == nil {
+		p := m.restOf(m.same[0][:0], &k.args[0].rest)
+		q := m.restOf(m.same[1][:0], &k.args[1].rest)
+		m.same = [2][]uint32{p, q}
+		return slices.Equal(p, q)
+	}
+	a := Args{Root: Node(m.nodes[0]), Classes: m.args[:0], Params: m.params[:0]}
+	for i := range k.args {
+		switch x := &k.args[i]; {
+		case x.reg < 0:
+			m.same[0] = m.restOf(m.same[0][:0], &x.rest)
+			for _, c := range m.same[0] {
+				a.Classes = append(a.Classes, Class(c))
+			}
+		case x.param:
+			a.Params = append(a.Params, m.g.ops[m.regs[x.reg]].param)
+		default:
+			a.Classes = append(a.Classes, Class(m.regs[x.reg]))
+		}
+	}
+	m.args, m.params = a.Classes, a.Params
+	return k.holds(m.g, a) != k.not
+}
+
+func (m *matcher) restOf(list []uint32, r *rest) []uint32 {
+	return m.g.appendRest(list, r, m.nodes, m.pos)
+}
+
+// appendRest appends the inputs that a rest stands for, given the nodes of the pattern and the positions
+// of its picks.
+func (g *Graph) appendRest(list []uint32, r *rest, nodes, pos []uint32) []uint32 {
+	kids := g.kidsOf(nodes[r.bind])
+	if r.from >= 0 {
+		return append(list, kids[r.from:]...)
+	}
+next:
+	for j, k := range kids {
+		for _, p := range r.picks {
+			if pos[p] == uint32(j) {
+				continue next
+			}
+		}
+		list = append(list, k)
+	}
+	return list
+}
