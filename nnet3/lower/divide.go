@@ -209,9 +209,7 @@ func (d *divider) takeRows(p *Program, taken []Carry, node func(int32) int32) er
 				return err
 			}
 			p.Inputs = append(p.Inputs, port)
-			terms := runTerms(rows, t.Cols, port.At, func(t *Term, whole, part int32) { t.DstRow, t.SrcRow = whole, part })
-			whole := NewAssemble(t.Rows, t.Cols, terms, []*fgraph.Variable{part})
-			if err := p.Graph.Replace(x, whole, divideReason); err != nil {
+			if err := d.readPart(p, x, part, rows, port.At); err != nil {
 				return err
 			}
 		} else if err := d.forget(p, x); err != nil {
@@ -223,6 +221,60 @@ func (d *divider) takeRows(p *Program, taken []Carry, node func(int32) int32) er
 		p.Inputs = slices.Delete(p.Inputs, i, i+1)
 	}
 	return nil
+}
+
+// readPart lets what reads a matrix read the part of it that has the given rows. Where that can't be
+// said, it reads the matrix with zeros in place of the other rows. A single such matrix for all would
+// be a value with several uses, which passes leave alone.
+func (d *divider) readPart(p *Program, x, part *fgraph.Variable, rows []int32, at int32) error {
+	t := TypeOf(x)
+	runs := runTerms(rows, t.Cols, at, func(t *Term, whole, part int32) { t.DstRow, t.SrcRow = whole, part })
+	for _, c := range slices.Clone(x.Clients()) {
+		if c.Apply == nil {
+			continue // an output
+		}
+		var v *fgraph.Variable
+		switch op := c.Apply.Op().(type) {
+		case Block: // its rows are among those that are read
+			n, _ := slices.BinarySearch(rows, op.R0)
+			v = NewBlock(part, op.Shift(int32(n)-op.R0, 0))
+		case *Assemble:
+			v = op.readRuns(c, part, runs)
+		default:
+			continue
+		}
+		if a := v.Owner(); a != nil && a.Graph() == nil {
+			a.SetOrigin(c.Apply.Origin())
+		}
+		if err := p.Graph.Replace(c.Apply.Out(), v, divideReason); err != nil {
+			return err
+		}
+	}
+	if len(x.Clients()) == 0 {
+		return nil
+	}
+	return p.Graph.Replace(x, NewAssemble(t.Rows, t.Cols, runs, []*fgraph.Variable{part}), divideReason)
+}
+
+// readRuns returns what the Assemble makes if the input of a client consists of runs of another
+// matrix.
+func (o *Assemble) readRuns(c fgraph.Client, part *fgraph.Variable, runs []Term) *fgraph.Variable {
+	inputs := append(slices.Clone(c.Apply.Inputs()), part)
+	var terms []Term
+	for i := range o.Terms {
+		t := &o.Terms[i]
+		if int(t.Input) != c.Index {
+			terms = append(terms, *t)
+			continue
+		}
+		for k := range runs {
+			if u, ok := t.Through(&runs[k]); ok {
+				u.Input = int32(len(inputs) - 1)
+				terms = append(terms, u)
+			}
+		}
+	}
+	return NewAssemble(o.Rows, o.Cols, terms, inputs)
 }
 
 // forget replaces a matrix of which nothing is needed by zeros, where the program passes it on.
@@ -243,6 +295,8 @@ func (d *divider) giveRows(p *Program, given []Carry, node func(int32) int32) er
 			continue
 		}
 		v, rows := p.Graph.Outputs()[i], given[at].Rows
+		port.At = madeAt(v)
+		p.Outputs[i].At = port.At
 		if p.Outputs[i].Node = node(port.Carried); len(rows) < int(TypeOf(v).Rows) {
 			cols := TypeOf(v).Cols
 			terms := runTerms(rows, cols, port.At, func(t *Term, whole, part int32) { t.DstRow, t.SrcRow = part, whole })
@@ -261,6 +315,15 @@ func (d *divider) giveRows(p *Program, given []Carry, node func(int32) int32) er
 		}
 	}
 	return nil
+}
+
+// madeAt returns the command that a value comes from. What is handed over of it is copied then, so
+// that it need not be kept until the end.
+func madeAt(v *fgraph.Variable) int32 {
+	if root, _ := Resolve(v); root.Owner() != nil {
+		return int32(root.Owner().Origin())
+	}
+	return 0
 }
 
 // runTerms returns a term for every run of consecutive rows. The function sets where a run begins
