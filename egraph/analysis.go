@@ -55,6 +55,9 @@ func (f *Facts[D]) Modify(g *Graph, c Class) {
 	}
 }
 
+// Analysis returns the analysis of the graph, or nil.
+func (g *Graph) Analysis() Analysis { return g.analysis }
+
 // learn tells the analysis of a new node.
 func (g *Graph) learn(n uint32, fresh bool) {
 	if g.analysis == nil {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/egraph/saturate"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -62,6 +63,12 @@ func (d *db) driver(name string, choices []*choice, dialect string) rewrite.Grap
 		}
 		q.Prepare()
 		return &q
+	case saturation:
+		p := d.saturation
+		p.Name = name
+		p.Rules = rules(choices, dialect)
+		_ = p.Prepare() // Apply returns the error
+		return &p
 	case topo:
 		w := d.walk
 		w.Name = name
@@ -117,5 +124,5 @@ func rules(choices []*choice, dialect string) []rewrite.NodeRewriter {
 }
 
 func (k kind) class() string {
-	return [...]string{"SeqOptimizer", "EquilibriumOptimizer", "TopoOptimizer", "group"}[k]
+	return [...]string{"SeqOptimizer", "EquilibriumOptimizer", "TopoOptimizer", "group", saturate.Class}[k]
 }

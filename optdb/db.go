@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nnopt/nnopt/egraph/saturate"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -12,7 +13,8 @@ import (
 // right before this position because it makes every replacement more expensive.
 const PositionInplace = 50
 
-// A Database is a [SequenceDB], an [EquilibriumDB], a [TopoDB] or a [GroupDB].
+// A Database is a [SequenceDB], an [EquilibriumDB], a [SaturationDB], a [TopoDB] or a
+// [GroupDB].
 type Database interface {
 	// Name returns the name of the database, which is a tag of all its entries.
 	Name() string
@@ -59,10 +61,11 @@ const (
 	equilibrium
 	topo
 	group
+	saturation
 )
 
 func (k kind) String() string {
-	return [...]string{"SequenceDB", "EquilibriumDB", "TopoDB", "GroupDB"}[k]
+	return [...]string{"SequenceDB", "EquilibriumDB", "TopoDB", "GroupDB", "SaturationDB"}[k]
 }
 
 // db is the common part of the databases.
@@ -75,6 +78,7 @@ type db struct {
 
 	equilibrium rewrite.Equilibrium // its settings, without rules
 	walk        rewrite.Walk
+	saturation  saturate.Pass
 }
 
 // A home is an entry for a database, and the database that holds the entry.
@@ -245,15 +249,45 @@ func (d *db) refuses(e *Entry) string {
 		if isGroup && d.kind == sequence {
 			return fmt.Sprintf("the group %s can't stand in a SequenceDB, register it in a TopoDB or an EquilibriumDB", e.DB.Name())
 		}
-		if !isGroup && (d.kind == topo || d.kind == group) {
+		if !isGroup && d.rulesOnly() {
 			return fmt.Sprintf("a %s holds node rewriters and groups, not the %s %s", d.kind, e.DB.base().kind, e.DB.Name())
+		}
+		if d.saturates() {
+			return e.DB.base().unreadable()
 		}
 	case !isGraph && !isNode:
 		return fmt.Sprintf("%T is neither a rewriter nor a database", e.Rewriter)
 	case !isGraph && d.kind == sequence:
 		return "a node rewriter can't stand in a SequenceDB, have it run by a rewrite.Walk or an EquilibriumDB"
-	case !isNode && (d.kind == topo || d.kind == group):
+	case !isNode && d.rulesOnly():
 		return fmt.Sprintf("a %s holds node rewriters, not a graph rewriter", d.kind)
+	case d.saturates():
+		if err := saturate.Check(e.Rewriter.(rewrite.NodeRewriter)); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// rulesOnly reports whether the database holds nothing but node rewriters, and groups of them.
+func (d *db) rulesOnly() bool { return d.kind == topo || d.kind == group || d.kind == saturation }
+
+// saturates reports whether the rules of the database must be text: it is a SaturationDB, or a
+// group in one.
+func (d *db) saturates() bool {
+	return d.kind == saturation || d.kind == group && slices.ContainsFunc(d.within, func(h home) bool { return h.db.saturates() })
+}
+
+// unreadable says which rule of a group can't be used in saturation, or returns "".
+func (d *db) unreadable() string {
+	for _, e := range d.entries {
+		if r, ok := e.Rewriter.(rewrite.NodeRewriter); ok {
+			if err := saturate.Check(r); err != nil {
+				return err.Error()
+			}
+		} else if why := e.DB.base().unreadable(); why != "" {
+			return why
+		}
 	}
 	return ""
 }
@@ -314,6 +348,22 @@ func NewEquilibriumDB(name string) *EquilibriumDB {
 // of settings.
 func (d *EquilibriumDB) Configure(settings rewrite.Equilibrium) *EquilibriumDB {
 	d.equilibrium = settings
+	return d
+}
+
+// A SaturationDB holds rules that are text, see package pattern, or groups of them. Instead of
+// replacing, it collects what all of them say about a graph, and takes the cheapest form, see package
+// saturate. Rules that are Go functions can't be registered.
+type SaturationDB struct{ unordered }
+
+// NewSaturationDB returns an empty database.
+func NewSaturationDB(name string) *SaturationDB {
+	return &SaturationDB{unordered{newDB(saturation, name)}}
+}
+
+// Configure sets the limits, those of settings.
+func (d *SaturationDB) Configure(settings saturate.Pass) *SaturationDB {
+	d.saturation = settings
 	return d
 }
 

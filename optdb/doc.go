@@ -2,8 +2,9 @@
 //
 // A [SequenceDB] has entries at positions: graph rewriters and other databases. An
 // [EquilibriumDB] has node rewriters, which are applied until none of them fires,
-// and graph rewriters that take part in each of its passes. A [TopoDB] has node
-// rewriters for one walk over the graph. A [GroupDB] has node rewriters that join
+// and graph rewriters that take part in each of its passes. A [SaturationDB] has
+// rules as text, of which it collects all that they say about a graph. A [TopoDB] has
+// node rewriters for one walk over the graph. A [GroupDB] has node rewriters that join
 // those of the database it is registered in.
 //
 // An [Entry] has a name and any number of tags. The name belongs to the entry, not

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/egraph/saturate"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -326,6 +327,8 @@ func (c *choice) configure(list []given) []error {
 		c.inner.equilibrium = *t
 	case *rewrite.Walk:
 		c.inner.walk = *t
+	case *saturate.Pass:
+		c.inner.saturation = *t
 	}
 	return faults
 }
@@ -342,6 +345,8 @@ func (c *choice) configurable() rewrite.Configurable {
 		return &c.inner.equilibrium
 	case topo:
 		return &c.inner.walk
+	case saturation:
+		return &c.inner.saturation
 	}
 	return nil
 }

@@ -200,12 +200,23 @@ func (c *choice) named(v view, included []string) []string {
 	var names []string
 	for _, t := range included {
 		for _, in := range c.entry.DB.base().databases() {
-			if in.byName[t] != nil && !slices.Contains(names, t) {
+			if in.byName[t] != nil && !slices.Contains(names, t) && !(in.saturates() && c.elsewhere(t)) {
 				names = append(names, t)
 			}
 		}
 	}
 	return names
+}
+
+// elsewhere reports whether a database beside the one of a choice has an entry of that name. A rule
+// that it shares with a SaturationDB does not ask for saturation.
+func (c *choice) elsewhere(name string) bool {
+	for _, in := range c.db.databases() {
+		if in.byName[name] != nil && !in.saturates() {
+			return true
+		}
+	}
+	return false
 }
 
 // subFor returns the query for the database of an entry. A subquery may name the

@@ -78,6 +78,9 @@ func table() []row {
 			after: reasons{"useless": "it has less to do on a smaller graph"}},
 		{position: 1.5, name: "stabilize", rewriter: optdb.NewEquilibriumDB("stabilize"), tags: run, doc: "replaces expressions with ones that neither overflow nor lose digits",
 			after: reasons{"canonicalize": "its rules match the normal form"}},
+		{position: 1.6, name: "saturate", rewriter: optdb.NewSaturationDB("saturate"), dialect: tensors, doc: "collects what equations say about the graph, and takes the cheapest form",
+			after:  reasons{"canonicalize": "in the normal form there is less to collect", "local_elemwise_alloc": "what is filled in would look different"},
+			before: reasons{"BlasOpt": "its rules match products, not BLAS calls"}},
 		{position: 1.7, name: "BlasOpt", rewriter: optdb.NewSequenceDB("BlasOpt"), dialect: tensors, tags: both, doc: "turns matrix products into BLAS calls",
 			after: reasons{"canonicalize": "gemm_optimizer matches sums and products in the normal form"}},
 		{position: 2, name: "specialize", rewriter: optdb.NewEquilibriumDB("specialize"), tags: run, doc: "replaces computations with cheaper special cases",
@@ -211,6 +214,7 @@ func table() []row {
 		{"stabilize", tensorpass.Stabilize, run},
 		{"specialize", tensorpass.Specialize, run},
 		{"uncanonicalize", tensorpass.Uncanonicalize, run},
+		{"saturate", tensorpass.Saturate, ""},
 	} {
 		for _, l := range tensorpass.In(g.group) {
 			rows = append(rows, row{in: g.database, name: rewrite.Describe(l.Rule).Name, rewriter: l.Rule, dialect: tensors, tags: g.tags + " " + strings.Join(l.Tags, " ")})

@@ -68,9 +68,11 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 		s.texts = append(s.texts, w.String())
 		for i, d := range w.Directions() {
 			c := compiler{vocab: v, text: w.String(), backward: i > 0, opts: s.opts, used: make(map[string]bool)}
-			if compiled := c.rewrite(d); i == 0 {
+			compiled := c.rewrite(d)
+			if i == 0 {
 				s.cases = append(s.cases, compiled)
 			}
+			s.both = append(s.both, Case{compiled, d})
 			faults = append(faults, c.faults...)
 		}
 	}
@@ -177,6 +179,7 @@ func depth(n *node) int {
 type Substitution struct {
 	rule   Rule
 	cases  []rewriting
+	both   []Case   // with the other directions of equations
 	texts  []string // of the cases
 	tracks []rewrite.Track
 	depth  int

@@ -68,8 +68,8 @@ type described struct {
 
 func (d described) Describe() Description { return d.description }
 
-// undescribed returns the rewriter that was passed to [As], or else r itself.
-func undescribed(r NodeRewriter) NodeRewriter {
+// Undescribed returns the rewriter that was passed to [As], or else r itself.
+func Undescribed(r NodeRewriter) NodeRewriter {
 	for {
 		d, ok := r.(described)
 		if !ok {
@@ -84,7 +84,7 @@ type transformFunc = func(*Context, *fgraph.Apply) (Result, error)
 // transformOf returns the Transform of a node rewriter, in the form that is cheapest to call:
 // drivers show very many applies to a rule.
 func transformOf(r NodeRewriter) transformFunc {
-	r = undescribed(r)
+	r = Undescribed(r)
 	if rule, ok := r.(Rule); ok {
 		return rule.Fn
 	}

@@ -57,7 +57,7 @@ func newRuleSet(rules []NodeRewriter) (*ruleSet, error) {
 	for i, r := range rules {
 		d := Describe(r)
 		s.names, s.depths, s.fns = append(s.names, d.Name), append(s.depths, d.Depth), append(s.fns, transformOf(r))
-		if g, ok := undescribed(r).(*Group); ok {
+		if g, ok := Undescribed(r).(*Group); ok {
 			s.addGroup(i, g)
 		}
 	}
@@ -125,7 +125,7 @@ func (s *ruleSet) begin(opts *Options, g *fgraph.FunctionGraph) []transformFunc 
 	}
 	fns := slices.Clone(s.fns)
 	for i, set := range s.groups {
-		fns[i] = newGroupRun(undescribed(s.rules[i]).(*Group), set, opts, g).Transform
+		fns[i] = newGroupRun(Undescribed(s.rules[i]).(*Group), set, opts, g).Transform
 	}
 	return fns
 }

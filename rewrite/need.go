@@ -28,7 +28,7 @@ type Needer interface {
 
 // needsOf returns the conditions of a rewriter, and nil if it has none.
 func needsOf(r NodeRewriter, op fgraph.Op) []Need {
-	if n, ok := undescribed(r).(Needer); ok {
+	if n, ok := Undescribed(r).(Needer); ok {
 		return n.Needs(op)
 	}
 	return nil

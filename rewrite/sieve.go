@@ -56,7 +56,7 @@ func siftedTypes(rules []NodeRewriter) []kind {
 	var kinds []kind
 	var types []reflect.Type
 	for i, r := range rules {
-		r = undescribed(r)
+		r = Undescribed(r)
 		if _, ok := r.(Sifter); !ok {
 			continue
 		}
@@ -98,7 +98,7 @@ func (s *ruleSet) newSieves(kinds []kind) *sieves {
 	for _, k := range kinds {
 		rules := make([]NodeRewriter, len(k.rules))
 		for i, at := range k.rules {
-			rules[i] = undescribed(s.rules[at])
+			rules[i] = Undescribed(s.rules[at])
 		}
 		if k.sieve = rules[0].(Sifter).Sieve(rules); k.sieve == nil {
 			continue

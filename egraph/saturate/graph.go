@@ -1,0 +1,166 @@
+package saturate
+
+import (
+	"github.com/nnopt/nnopt/egraph"
+	"github.com/nnopt/nnopt/fgraph"
+)
+
+// given is a function graph in a bridge.
+type given struct {
+	roots    []*fgraph.Variable // what must be computed: outputs, and what applies read that are not admitted
+	admitted int
+	cost     float64 // of the applies that are admitted
+}
+
+// take adds the graph to the bridge.
+func (b *bridge) take() given {
+	var in given
+	views := true
+	for a := range b.fg.Applies() {
+		if destroys(a.Op()) {
+			views = false
+			break
+		}
+	}
+	seen := make([]bool, b.fg.NumVariableIDs())
+	root := func(v *fgraph.Variable) {
+		if !seen[v.ID()] && v.Owner() != nil {
+			seen[v.ID()] = true
+			in.roots = append(in.roots, v)
+		}
+	}
+	for a := range b.fg.Ordered() {
+		for _, v := range a.Inputs() {
+			if v.Owner() == nil {
+				b.variable(v)
+			}
+		}
+		if destroys(a.Op()) || !views && isView(a.Op()) {
+			for _, v := range a.Outputs() {
+				b.source(v)
+			}
+			for _, v := range a.Inputs() {
+				root(v)
+			}
+			continue
+		}
+		b.apply(a)
+		in.admitted++
+		in.cost += b.costOf(a)
+	}
+	for _, v := range b.fg.Outputs() {
+		root(v)
+	}
+	return in
+}
+
+func destroys(op fgraph.Op) bool {
+	d, ok := op.(fgraph.Destroyer)
+	return ok && len(d.DestroyMap()) > 0
+}
+
+func isView(op fgraph.Op) bool {
+	v, ok := op.(fgraph.Viewer)
+	return ok && len(v.ViewMap()) > 0
+}
+
+// costOf returns what an apply costs.
+func (b *bridge) costOf(a *fgraph.Apply) float64 {
+	if b.p.coster == nil {
+		return 1
+	}
+	return b.p.coster.Cost(a)
+}
+
+// preference is how much more a node counts that is not in the graph: where costs are equal, the graph
+// stays as it is.
+const preference = 1e-9
+
+// cost returns the cost of nodes for extraction. The first ones are those of the graph.
+func (b *bridge) cost(first int) egraph.Cost {
+	return func(_ *egraph.Graph, n egraph.Node) float64 {
+		a := b.sources[n].apply
+		if a == nil {
+			return 0
+		}
+		c := b.costOf(a)
+		if int(n) >= first {
+			c += preference * (1 + c)
+		}
+		return c
+	}
+}
+
+// builder makes variables of what is chosen for classes.
+type builder struct {
+	b      *bridge
+	choice *egraph.Choice
+	made   map[egraph.Class]*fgraph.Variable
+	tuples map[egraph.Class]*fgraph.Apply // of several outputs
+	cost   float64
+	todo   []egraph.Class
+	inputs []egraph.Class
+}
+
+// build returns what is chosen for a class.
+func (x *builder) build(c egraph.Class) *fgraph.Variable {
+	x.todo = append(x.todo[:0], x.b.g.Find(c))
+next:
+	for len(x.todo) > 0 {
+		c := x.todo[len(x.todo)-1]
+		n := x.choice.Node(c)
+		if !x.has(c) {
+			x.inputs = x.b.g.Inputs(n, x.inputs[:0])
+			for _, in := range x.inputs {
+				if !x.has(in) {
+					x.todo = append(x.todo, in)
+					continue next
+				}
+			}
+			x.make(c, n)
+		}
+		x.todo = x.todo[:len(x.todo)-1]
+	}
+	return x.made[x.b.g.Find(c)]
+}
+
+func (x *builder) has(c egraph.Class) bool {
+	return x.made[c] != nil || x.tuples[c] != nil
+}
+
+// make makes the variable of a class whose inputs have been made. Applies whose inputs stay are not made
+// again. Others have the types of those that they stand for, because the types of classes don't change.
+func (x *builder) make(c egraph.Class, n egraph.Node) {
+	s := x.b.sources[n]
+	if s.apply == nil {
+		if v := s.out; x.b.g.Arity(n) == 1 { // an output of several
+			tuple := x.tuples[x.b.g.Input(n, 0)]
+			x.made[c] = tuple.Outputs()[v.Index()]
+		} else {
+			x.made[c] = v
+		}
+		return
+	}
+	a := s.apply
+	x.cost += x.b.costOf(a)
+	inputs := make([]*fgraph.Variable, len(a.Inputs()))
+	same := true
+	for i, in := range a.Inputs() {
+		inputs[i] = x.made[x.b.g.Class(x.b.nodes[in])]
+		same = same && inputs[i] == in
+	}
+	if !same {
+		types := make([]fgraph.Type, len(a.Outputs()))
+		for i, v := range a.Outputs() {
+			types[i] = v.Type()
+		}
+		made := fgraph.NewApply(a.Op(), inputs, types...)
+		made.SetOrigin(a.Origin())
+		a = made
+	}
+	if s.out == nil {
+		x.tuples[c] = a
+		return
+	}
+	x.made[c] = a.Out()
+}

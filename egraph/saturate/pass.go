@@ -1,0 +1,232 @@
+package saturate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nnopt/nnopt/egraph"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// A Pass is a graph rewriter that saturates a graph with rules, and replaces it by the cheapest form.
+// The zero value of a setting stands for its default.
+type Pass struct {
+	Name  string
+	Rules []rewrite.NodeRewriter
+	// Nodes and Growth bound the nodes that rules add: Nodes, or Growth times the nodes of the graph
+	// if that is more. The defaults are 10000 and 2.
+	Nodes  int
+	Growth float64
+	Laps   int // bounds the rounds of matching and applying; 30 by default
+	// A rule that matches more than Matches times in a lap is banned for some laps. 1000 by default.
+	Matches int
+	// Seconds bounds the time if it is not 0. Results then depend on the speed of the machine.
+	Seconds float64
+
+	once    *sync.Once
+	program *program
+	err     error
+}
+
+// Prepare compiles the rules, which happens at the first run otherwise. The fields must not change after
+// that.
+func (p *Pass) Prepare() error {
+	if p.once == nil {
+		p.once = new(sync.Once)
+	}
+	p.once.Do(func() { p.program, p.err = newProgram(p.Rules) })
+	return p.err
+}
+
+// Class is the class of a pass in a profile.
+const Class = "Saturation"
+
+// Describe describes the pass.
+func (p *Pass) Describe() rewrite.Description {
+	return rewrite.Description{Name: p.Name, Class: Class, Doc: "collects what rules say about the graph, and takes the cheapest form"}
+}
+
+// AddRequirements does nothing.
+func (p *Pass) AddRequirements(*fgraph.FunctionGraph) error { return nil }
+
+// Apply saturates a graph, and replaces what gets cheaper.
+func (p *Pass) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	if err := p.prepared(); err != nil {
+		return err
+	}
+	global := rewrite.Global{Name: p.Name, Class: Class, Fn: func(ctx context.Context, h *rewrite.Handle) error {
+		s := run{p: p, h: h}
+		return s.do(ctx)
+	}}
+	return global.Apply(ctx, g, rec)
+}
+
+// prepared compiles the rules of a pass that is shared.
+func (p *Pass) prepared() error {
+	if p.once == nil {
+		return fmt.Errorf("saturate: %s: call Prepare before the first run", p.Name)
+	}
+	return p.Prepare()
+}
+
+// run is one saturation of a graph.
+type run struct {
+	p      *Pass
+	h      *rewrite.Handle
+	b      *bridge
+	in     given
+	report *egraph.Report
+}
+
+func (s *run) do(ctx context.Context) error {
+	g := s.h.Graph()
+	s.b = newBridge(s.p.program, g, rewrite.NewContext(ctx, g), false)
+	if s.in = s.b.take(); s.in.admitted == 0 {
+		s.h.Recorder().Count("not_admitted", float64(g.NumApplies()), "")
+		return nil
+	}
+	first := len(s.b.sources)
+	var err error
+	if s.report, err = s.b.g.Saturate(ctx, s.p.program.rules, s.p.options(first)); err != nil {
+		return err
+	}
+	roots := make([]egraph.Class, len(s.in.roots))
+	for i, v := range s.in.roots {
+		roots[i] = s.b.g.Class(s.b.nodes[v])
+	}
+	choice, err := s.b.g.Extract(ctx, s.b.cost(first), roots...)
+	if err != nil {
+		return err
+	}
+	x := &builder{b: s.b, choice: choice, made: make(map[egraph.Class]*fgraph.Variable), tuples: make(map[egraph.Class]*fgraph.Apply)}
+	var pairs []fgraph.Replacement
+	for i, v := range s.in.roots {
+		if w := x.build(roots[i]); w != v {
+			pairs = append(pairs, fgraph.Replacement{Old: v, New: w})
+		}
+	}
+	after := s.in.cost
+	if x.cost < s.in.cost*(1-preference) && len(pairs) > 0 {
+		done, err := s.h.Replace("", nil, pairs...)
+		if err != nil {
+			return err
+		}
+		if done {
+			after = x.cost
+		}
+	}
+	s.record(after)
+	return nil
+}
+
+// options returns how to saturate a graph of so many nodes.
+func (p *Pass) options(nodes int) egraph.Options {
+	or := func(v, or int) int {
+		if v == 0 {
+			return or
+		}
+		return v
+	}
+	growth := p.Growth
+	if growth == 0 {
+		growth = defaultGrowth
+	}
+	more := max(float64(or(p.Nodes, defaultNodes)), growth*float64(nodes))
+	return egraph.Options{
+		Limits: egraph.Limits{
+			Nodes: nodes + int(min(more, math.MaxInt32)), Laps: or(p.Laps, defaultLaps),
+			Time: time.Duration(p.Seconds * float64(time.Second)),
+		},
+		Backoff: egraph.Backoff{Matches: or(p.Matches, defaultMatches), Laps: 5},
+	}
+}
+
+// The defaults of settings.
+const (
+	defaultNodes   = 10000
+	defaultGrowth  = 2.0
+	defaultLaps    = 30
+	defaultMatches = 1000
+)
+
+// record reports what happened.
+func (s *run) record(after float64) {
+	rec := s.h.Recorder()
+	if !rec.Enabled() {
+		return
+	}
+	r := s.report
+	for _, rule := range r.Rules {
+		if rule.Matches > 0 {
+			rec.AddRule(profile.RuleRecord{Name: rule.Name, Attempts: rule.Matches, Applied: rule.Applied})
+		}
+	}
+	rec.Count("nodes", float64(r.Nodes), "")
+	rec.Count("classes", float64(r.Classes), "")
+	rec.Count("laps", float64(len(r.Laps)), "")
+	rec.Count("other_types", float64(s.b.refused), "")
+	rec.Set("cost_before", s.in.cost, "")
+	rec.Set("cost_after", after, "")
+	rec.Set("ended_by_"+r.Reason, 1, "")
+}
+
+// Settings returns nodes, growth, laps, matches and seconds.
+func (p *Pass) Settings() []rewrite.Setting {
+	whole := func(name string, v, def int, doc string) rewrite.Setting {
+		if v == 0 {
+			v = def
+		}
+		return rewrite.Setting{Name: name, Value: strconv.Itoa(v), Default: strconv.Itoa(def), Doc: doc}
+	}
+	number := func(name string, v, def float64, doc string) rewrite.Setting {
+		if v == 0 {
+			v = def
+		}
+		return rewrite.Setting{Name: name, Value: strconv.FormatFloat(v, 'g', -1, 64), Default: strconv.FormatFloat(def, 'g', -1, 64), Doc: doc}
+	}
+	return []rewrite.Setting{
+		whole("nodes", p.Nodes, defaultNodes, "how many nodes rules may add"),
+		number("growth", p.Growth, defaultGrowth, "how many nodes rules may add at least, as a multiple of those of the graph"),
+		whole("laps", p.Laps, defaultLaps, "how often all rules are matched at most"),
+		whole("matches", p.Matches, defaultMatches, "how often a rule may match in a lap before it is left out for some"),
+		number("seconds", p.Seconds, 0, "how long it may take; 0 is without a limit, and otherwise results depend on the machine"),
+	}
+}
+
+// Configured returns a copy of the pass with one setting changed.
+func (p *Pass) Configured(name, value string) (rewrite.Configurable, error) {
+	c := *p
+	c.once, c.program, c.err = nil, nil, nil
+	switch name {
+	case "nodes", "laps", "matches":
+		v, err := strconv.Atoi(value)
+		if err != nil || v <= 0 || v > math.MaxInt32 {
+			return nil, fmt.Errorf("%q is not a number from 1 to %d", value, math.MaxInt32)
+		}
+		switch name {
+		case "nodes":
+			c.Nodes = v
+		case "laps":
+			c.Laps = v
+		default:
+			c.Matches = v
+		}
+	case "growth", "seconds":
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(v >= 0) || v > math.MaxInt32 || v == 0 && name == "growth" {
+			return nil, fmt.Errorf("%q is not a positive number up to %d", value, math.MaxInt32)
+		}
+		if name == "growth" {
+			c.Growth = v
+		} else {
+			c.Seconds = v
+		}
+	}
+	return &c, nil
+}

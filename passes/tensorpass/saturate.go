@@ -1,0 +1,11 @@
+package tensorpass
+
+import "github.com/nnopt/nnopt/pattern"
+
+// ClassFunctions returns the functions that rules see in saturation, where classes have no clients:
+// whatever is used several times may be replaced, and the costs decide.
+func (vocabulary) ClassFunctions() []pattern.Function { return classFunctions }
+
+var classFunctions = []pattern.Function{
+	pattern.NewGuardOfEach("once(x)", 1, "holds for any x", func(*variable) bool { return true }),
+}

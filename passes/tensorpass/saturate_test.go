@@ -1,0 +1,67 @@
+package tensorpass_test
+
+import (
+	"testing"
+
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/profile"
+)
+
+// saturation returns the optimizer of rules as text.
+func saturation(t testing.TB, rules string) *optdb.Optimizer {
+	t.Helper()
+	list, err := pattern.ParseRules("test", rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := optdb.NewSaturationDB("saturate")
+	for _, r := range list {
+		s, err := pattern.New(tensorpass.Vocabulary(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Register(r.Name, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opt, err := db.Build(optdb.Include("saturate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opt
+}
+
+func TestSaturate(t *testing.T) {
+	opt := saturation(t, `
+flat:
+    (add s@(add ...xs) ...ys) && float(s, xs, ys) => (add ...xs ...ys)
+factor:
+    (add (mul x ...ys) (mul x ...zs) ...rest) && float(x, ys, zs, rest) <=> (add (mul x (add (mul ...ys) (mul ...zs))) ...rest)
+fold:
+    (mul a b ...xs) && number(a, b) && float(a, b) => (mul {a*b} ...xs)
+one:
+    (mul x) => x
+    (add x) => x
+    (mul 1 x) => x
+negation:
+    (neg (neg x)) => x
+`)
+	for _, c := range [][2]string{
+		{"x*y + x*z", "[mul(x, add(y, z))]"},
+		{"x*y + x*z + w*y + w*z", "[mul(add(y, z), add(x, w))]"},
+		{"neg(neg(neg(x)))", "[neg(x)]"},
+		{"neg(neg(A))*x + A*x[None]", "[add(*1 -> mul(A, DimShuffle{x,0}(x)), *1)]"},
+	} {
+		s, out, g := newGraph(t, "x y z w: vector; A B: matrix", c[0])
+		rec := profile.New("saturate", "x")
+		if err := opt.Rewrite(t.Context(), g, rec); err != nil {
+			t.Fatal(err)
+		}
+		if got := g.String(); got != c[1] {
+			t.Errorf("%s becomes %s, not %s", c[0], got, c[1])
+		}
+		sameValues(t, s, out, g, true)
+	}
+}
