@@ -99,7 +99,7 @@ func (s kernelSet) colSums(sum []float32, alpha float32, x Matrix) {
 		return
 	}
 	for j := first; j < x.Cols; j += block {
-		colSumsAVX2(&sum[j], alpha, &x.Data[j], uintptr(4*x.Stride), group, x.Rows/group)
+		colSumsBlocks(&sum[j], alpha, &x.Data[j], uintptr(4*x.Stride), group, x.Rows/group)
 	}
 }
 
@@ -121,7 +121,7 @@ func (s kernelSet) colProducts(product []float64, x, y Matrix) {
 		n = s.blocks(x.Cols) * block
 	}
 	for j := 0; j < n; j += block {
-		colProductsAVX2(&product[j], &x.Data[j], &y.Data[j], uintptr(4*x.Stride), uintptr(4*y.Stride), x.Rows/2)
+		colProductsBlocks(&product[j], &x.Data[j], &y.Data[j], uintptr(4*x.Stride), uintptr(4*y.Stride), x.Rows/2)
 	}
 	for i := 0; i < x.Rows; i += 2 {
 		for j := n; j < x.Cols; j++ {

@@ -17,25 +17,25 @@ func Float64Map(name string) func(dst, x, y []float64) { return float64Maps[name
 
 // The Go code computes the bits of the assembly: the same multiplications and additions are fused.
 var float64Maps = map[string]func(dst, x, y []float64){
-	"add":     map2(func(x, y float64) float64 { return x + y }, dAddAVX2, dAddAVX512),
-	"sub":     map2(func(x, y float64) float64 { return x - y }, dSubAVX2, dSubAVX512),
-	"mul":     map2(func(x, y float64) float64 { return x * y }, dMulAVX2, dMulAVX512),
-	"div":     map2(func(x, y float64) float64 { return x / y }, dDivAVX2, dDivAVX512),
-	"sqrt":    map1(math.Sqrt, dSqrtAVX2, dSqrtAVX512),
-	"abs":     map1(math.Abs, dAbsAVX2, dAbsAVX512),
-	"neg":     map1(func(x float64) float64 { return -x }, dNegAVX2, dNegAVX512),
-	"exp":     map1(elementary.Exp, dExpAVX2, dExpAVX512),
-	"expm1":   map1(elementary.Expm1, dExpm1AVX2, dExpm1AVX512),
-	"sigmoid": map1(elementary.Sigmoid, dSigmoidAVX2, dSigmoidAVX512),
-	"tanh":    map1(elementary.Tanh, dTanhAVX2, dTanhAVX512),
-	"log":     map1(elementary.Log, dLogAVX2, dLogAVX512),
-	"log1p":   map1(elementary.Log1p, dLog1pAVX2, dLog1pAVX512),
-	"sin":     ifNear(elementary.Sin, map1(elementary.Sin, dSinAVX2, dSinAVX512)),
-	"cos":     ifNear(elementary.Cos, map1(elementary.Cos, dCosAVX2, dCosAVX512)),
+	"add":     map2(func(x, y float64) float64 { return x + y }, dAddBlocks, dAddAVX512),
+	"sub":     map2(func(x, y float64) float64 { return x - y }, dSubBlocks, dSubAVX512),
+	"mul":     map2(func(x, y float64) float64 { return x * y }, dMulBlocks, dMulAVX512),
+	"div":     map2(func(x, y float64) float64 { return x / y }, dDivBlocks, dDivAVX512),
+	"sqrt":    map1(math.Sqrt, dSqrtBlocks, dSqrtAVX512),
+	"abs":     map1(math.Abs, dAbsBlocks, dAbsAVX512),
+	"neg":     map1(func(x float64) float64 { return -x }, dNegBlocks, dNegAVX512),
+	"exp":     map1(elementary.Exp, dExpBlocks, dExpAVX512),
+	"expm1":   map1(elementary.Expm1, dExpm1Blocks, dExpm1AVX512),
+	"sigmoid": map1(elementary.Sigmoid, dSigmoidBlocks, dSigmoidAVX512),
+	"tanh":    map1(elementary.Tanh, dTanhBlocks, dTanhAVX512),
+	"log":     map1(elementary.Log, dLogBlocks, dLogAVX512),
+	"log1p":   map1(elementary.Log1p, dLog1pBlocks, dLog1pAVX512),
+	"sin":     ifNear(elementary.Sin, map1(elementary.Sin, dSinBlocks, dSinAVX512)),
+	"cos":     ifNear(elementary.Cos, map1(elementary.Cos, dCosBlocks, dCosAVX512)),
 }
 
 // map1 returns the function on vectors that runs assembly on whole blocks, and one on the rest.
-func map1(one func(float64) float64, avx2, avx512 func(dst, x *float64, blocks int)) func(dst, x, _ []float64) {
+func map1(one func(float64) float64, narrow, avx512 func(dst, x *float64, blocks int)) func(dst, x, _ []float64) {
 	return func(dst, x, _ []float64) {
 		x = head(x, len(dst))
 		n := doubleBlocks(len(x))
@@ -44,7 +44,7 @@ func map1(one func(float64) float64, avx2, avx512 func(dst, x *float64, blocks i
 		case bestSet == avx512Set:
 			avx512(&dst[0], &x[0], n)
 		default:
-			avx2(&dst[0], &x[0], n)
+			narrow(&dst[0], &x[0], n)
 		}
 		for i := n * doubleBlock; i < len(x); i++ {
 			dst[i] = one(x[i])
@@ -53,7 +53,7 @@ func map1(one func(float64) float64, avx2, avx512 func(dst, x *float64, blocks i
 }
 
 // map2 is map1 for functions of two arguments.
-func map2(one func(x, y float64) float64, avx2, avx512 func(dst, x, y *float64, blocks int)) func(dst, x, y []float64) {
+func map2(one func(x, y float64) float64, narrow, avx512 func(dst, x, y *float64, blocks int)) func(dst, x, y []float64) {
 	return func(dst, x, y []float64) {
 		x, y = head(x, len(dst)), head(y, len(dst))
 		n := doubleBlocks(len(x))
@@ -62,7 +62,7 @@ func map2(one func(x, y float64) float64, avx2, avx512 func(dst, x, y *float64, 
 		case bestSet == avx512Set:
 			avx512(&dst[0], &x[0], &y[0], n)
 		default:
-			avx2(&dst[0], &x[0], &y[0], n)
+			narrow(&dst[0], &x[0], &y[0], n)
 		}
 		for i := n * doubleBlock; i < len(x); i++ {
 			dst[i] = one(x[i], y[i])
@@ -72,7 +72,7 @@ func map2(one func(x, y float64) float64, avx2, avx512 func(dst, x, y *float64, 
 
 // doubleBlocks is how many blocks of n elements the assembly takes.
 func doubleBlocks(n int) int {
-	if bestSet < avx2Set {
+	if !bestSet.assembly() {
 		return 0
 	}
 	return n / doubleBlock

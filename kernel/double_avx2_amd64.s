@@ -253,8 +253,8 @@ DATA reals<>+1968(SB)/8, $0x0000000000000002 // bit1
 DATA reals<>+1976(SB)/8, $0x0000000000000002 // bit1
 GLOBL reals<>(SB), RODATA|NOPTR, $1984
 
-// func dAddAVX2(dst, x, y *float64, blocks int)
-TEXT ·dAddAVX2(SB), NOSPLIT, $0-32
+// func dAddBlocks(dst, x, y *float64, blocks int)
+TEXT ·dAddBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ y+16(FP), DX
@@ -273,8 +273,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dSubAVX2(dst, x, y *float64, blocks int)
-TEXT ·dSubAVX2(SB), NOSPLIT, $0-32
+// func dSubBlocks(dst, x, y *float64, blocks int)
+TEXT ·dSubBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ y+16(FP), DX
@@ -293,8 +293,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dMulAVX2(dst, x, y *float64, blocks int)
-TEXT ·dMulAVX2(SB), NOSPLIT, $0-32
+// func dMulBlocks(dst, x, y *float64, blocks int)
+TEXT ·dMulBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ y+16(FP), DX
@@ -313,8 +313,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dDivAVX2(dst, x, y *float64, blocks int)
-TEXT ·dDivAVX2(SB), NOSPLIT, $0-32
+// func dDivBlocks(dst, x, y *float64, blocks int)
+TEXT ·dDivBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ y+16(FP), DX
@@ -333,8 +333,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dSqrtAVX2(dst, x *float64, blocks int)
-TEXT ·dSqrtAVX2(SB), NOSPLIT, $0-24
+// func dSqrtBlocks(dst, x *float64, blocks int)
+TEXT ·dSqrtBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -350,8 +350,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dAbsAVX2(dst, x *float64, blocks int)
-TEXT ·dAbsAVX2(SB), NOSPLIT, $0-24
+// func dAbsBlocks(dst, x *float64, blocks int)
+TEXT ·dAbsBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -369,8 +369,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dNegAVX2(dst, x *float64, blocks int)
-TEXT ·dNegAVX2(SB), NOSPLIT, $0-24
+// func dNegBlocks(dst, x *float64, blocks int)
+TEXT ·dNegBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -388,8 +388,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dExpAVX2(dst, x *float64, blocks int)
-TEXT ·dExpAVX2(SB), NOSPLIT, $0-24
+// func dExpBlocks(dst, x *float64, blocks int)
+TEXT ·dExpBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -477,8 +477,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dExpm1AVX2(dst, x *float64, blocks int)
-TEXT ·dExpm1AVX2(SB), NOSPLIT, $0-24
+// func dExpm1Blocks(dst, x *float64, blocks int)
+TEXT ·dExpm1Blocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -558,8 +558,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dSigmoidAVX2(dst, x *float64, blocks int)
-TEXT ·dSigmoidAVX2(SB), NOSPLIT, $0-24
+// func dSigmoidBlocks(dst, x *float64, blocks int)
+TEXT ·dSigmoidBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -655,8 +655,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dTanhAVX2(dst, x *float64, blocks int)
-TEXT ·dTanhAVX2(SB), NOSPLIT, $0-24
+// func dTanhBlocks(dst, x *float64, blocks int)
+TEXT ·dTanhBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -738,8 +738,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dLogAVX2(dst, x *float64, blocks int)
-TEXT ·dLogAVX2(SB), NOSPLIT, $0-24
+// func dLogBlocks(dst, x *float64, blocks int)
+TEXT ·dLogBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -837,8 +837,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dLog1pAVX2(dst, x *float64, blocks int)
-TEXT ·dLog1pAVX2(SB), NOSPLIT, $0-24
+// func dLog1pBlocks(dst, x *float64, blocks int)
+TEXT ·dLog1pBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -950,8 +950,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dSinAVX2(dst, x *float64, blocks int)
-TEXT ·dSinAVX2(SB), NOSPLIT, $0-24
+// func dSinBlocks(dst, x *float64, blocks int)
+TEXT ·dSinBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -1035,8 +1035,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dCosAVX2(dst, x *float64, blocks int)
-TEXT ·dCosAVX2(SB), NOSPLIT, $0-24
+// func dCosBlocks(dst, x *float64, blocks int)
+TEXT ·dCosBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX

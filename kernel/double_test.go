@@ -8,26 +8,24 @@ import (
 	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
-// doubleFunctions are the functions of float64s: in assembly, in Go, and of package math.
+// doubleFunctions are the functions of float64s: in Go, and of package math.
 var doubleFunctions = []struct {
 	name      string
-	avx2      func(dst, x *float64, blocks int)
-	avx512    func(dst, x *float64, blocks int)
 	one, math func(float64) float64
 	most      float64 // units in the last place
 	lo, hi    float64
 }{
-	{"exp", dExpAVX2, dExpAVX512, elementary.Exp, math.Exp, 2, -708, 709},
-	{"expm1", dExpm1AVX2, dExpm1AVX512, elementary.Expm1, math.Expm1, 3, -50, 709},
-	{"sigmoid", dSigmoidAVX2, dSigmoidAVX512, elementary.Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 3, -700, 50},
-	{"tanh", dTanhAVX2, dTanhAVX512, elementary.Tanh, math.Tanh, 4, -30, 30},
-	{"log", dLogAVX2, dLogAVX512, elementary.Log, math.Log, 2, 1e-300, 1e3},
-	{"log1p", dLog1pAVX2, dLog1pAVX512, elementary.Log1p, math.Log1p, 3, -0.99, 1e3},
-	{"sin", dSinAVX2, dSinAVX512, elementary.Sin, math.Sin, 2, -20, 20},
-	{"cos", dCosAVX2, dCosAVX512, elementary.Cos, math.Cos, 2, -20, 20},
-	{"abs", dAbsAVX2, dAbsAVX512, math.Abs, math.Abs, 0, -1e9, 1e9},
-	{"neg", dNegAVX2, dNegAVX512, func(x float64) float64 { return -x }, func(x float64) float64 { return -x }, 0, -1e9, 1e9},
-	{"sqrt", dSqrtAVX2, dSqrtAVX512, math.Sqrt, math.Sqrt, 0, 0, 1e9},
+	{"exp", elementary.Exp, math.Exp, 2, -708, 709},
+	{"expm1", elementary.Expm1, math.Expm1, 3, -50, 709},
+	{"sigmoid", elementary.Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 3, -700, 50},
+	{"tanh", elementary.Tanh, math.Tanh, 4, -30, 30},
+	{"log", elementary.Log, math.Log, 2, 1e-300, 1e3},
+	{"log1p", elementary.Log1p, math.Log1p, 3, -0.99, 1e3},
+	{"sin", elementary.Sin, math.Sin, 2, -20, 20},
+	{"cos", elementary.Cos, math.Cos, 2, -20, 20},
+	{"abs", math.Abs, math.Abs, 0, -1e9, 1e9},
+	{"neg", func(x float64) float64 { return -x }, func(x float64) float64 { return -x }, 0, -1e9, 1e9},
+	{"sqrt", math.Sqrt, math.Sqrt, 0, 0, 1e9},
 }
 
 // doubleArguments returns arguments of all sizes, and special ones. Their number is not a multiple

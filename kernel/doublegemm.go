@@ -114,29 +114,27 @@ func (w *doubleScratch) tile(s kernelSet, alpha float64, a, b []float64, depth i
 	}
 }
 
-// dTile adds to a whole tile of c.
-func (s kernelSet) dTile(alpha float64, a, b []float64, depth int, c []float64, stride int) {
+// checkTile panics unless the factors and c have the elements of a tile.
+func (s kernelSet) checkTile(a, b []float64, depth int, c []float64, stride int) {
 	mr, nr := s.dTileSize()
 	_, _, _ = a[mr*depth-1], b[nr*depth-1], c[(mr-1)*stride+nr-1]
-	switch s {
-	case avx512Set:
-		dTileAVX512(&a[0], &b[0], depth, &c[0], uintptr(8*stride), alpha)
-	case avx2Set:
-		dTileAVX2(&a[0], &b[0], depth, &c[0], uintptr(8*stride), alpha)
-	default:
-		for i := range mr {
-			for j := 0; j < nr; j += 4 {
-				var sum [4]float64 // several at a time, because each step waits for the one before
-				for k := range depth {
-					x, y := a[k*mr+i], b[k*nr+j:][:4]
-					sum[0] = math.FMA(x, y[0], sum[0])
-					sum[1] = math.FMA(x, y[1], sum[1])
-					sum[2] = math.FMA(x, y[2], sum[2])
-					sum[3] = math.FMA(x, y[3], sum[3])
-				}
-				for l, v := range sum {
-					c[i*stride+j+l] = math.FMA(v, alpha, c[i*stride+j+l])
-				}
+}
+
+// dTileGo is dTile in Go.
+func (s kernelSet) dTileGo(alpha float64, a, b []float64, depth int, c []float64, stride int) {
+	mr, nr := s.dTileSize()
+	for i := range mr {
+		for j := 0; j < nr; j += 4 {
+			var sum [4]float64 // several at a time, because each step waits for the one before
+			for k := range depth {
+				x, y := a[k*mr+i], b[k*nr+j:][:4]
+				sum[0] = math.FMA(x, y[0], sum[0])
+				sum[1] = math.FMA(x, y[1], sum[1])
+				sum[2] = math.FMA(x, y[2], sum[2])
+				sum[3] = math.FMA(x, y[3], sum[3])
+			}
+			for l, v := range sum {
+				c[i*stride+j+l] = math.FMA(v, alpha, c[i*stride+j+l])
 			}
 		}
 	}

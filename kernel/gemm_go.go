@@ -5,8 +5,7 @@ import (
 	"unsafe"
 )
 
-// tileGo computes a tile in Go. It leaves the sums of two rows to chains, which some processors
-// have in assembly.
+// tileGo computes a tile in Go.
 func (s kernelSet) tileGo(t *tile) {
 	cols := t.vecs * s.lanes()
 	stored := cols - s.lanes() + t.tail
@@ -21,7 +20,7 @@ func (s kernelSet) tileGo(t *tile) {
 			}
 			if t.k > 0 { // else there are no factors to point at
 				w := elem(t.w, uintptr(panel)*(uintptr(t.k*cols)*4+t.wSkip))
-				s.chains(elem(t.x, uintptr(i)*t.xRow), elem(t.x, uintptr(i+rows-1)*t.xRow), t.xStep, w, cols, t.k, &sums)
+				chainsGo(elem(t.x, uintptr(i)*t.xRow), elem(t.x, uintptr(i+rows-1)*t.xRow), t.xStep, w, cols, t.k, &sums)
 			}
 			for r := range rows {
 				for j := range stored {

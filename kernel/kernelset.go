@@ -15,7 +15,7 @@ type kernelSet uint8
 const (
 	blasSet   kernelSet = iota // the implementation of blas32, and plain loops
 	goSet                      // the Go twins of the assembly
-	neonSet                    // chains in assembly, the rest in Go
+	neonSet                    // of arm64
 	avx2Set                    // needs FMA, too
 	avx512Set                  // needs AVX-512F only
 )
@@ -68,6 +68,9 @@ func implementation() blas.Float32 {
 	return impl
 }
 
+// assembly reports whether the set is written in assembly.
+func (s kernelSet) assembly() bool { return s >= neonSet }
+
 // byWidth returns wide for AVX-512, and narrow for other sets.
 func (s kernelSet) byWidth(wide, narrow int) int {
 	if s == avx512Set {
@@ -77,7 +80,12 @@ func (s kernelSet) byWidth(wide, narrow int) int {
 }
 
 // lanes is the number of elements of a vector.
-func (s kernelSet) lanes() int { return s.byWidth(16, 8) }
+func (s kernelSet) lanes() int {
+	if s == neonSet {
+		return 4
+	}
+	return s.byWidth(16, 8)
+}
 
 // panelCols is the number of columns of a panel.
 func (s kernelSet) panelCols() int { return s.byWidth(64, 16) }

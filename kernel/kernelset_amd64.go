@@ -49,37 +49,23 @@ func (s kernelSet) dotLanes(t *laneTile) {
 	}
 }
 
-// squares returns how many squares of n×n elements the assembly transposes: of n rows of src with
-// the given number of columns, to n columns of dst.
-func squares[T float32 | float64](s kernelSet, n int, dst []T, stride int, src []T, srcStride, cols int) int {
-	count := cols / n
-	if s < avx2Set || count == 0 {
-		return 0
-	}
-	_, _ = dst[(n*count-1)*stride+n-1], src[(n-1)*srcStride+n*count-1]
-	return count
-}
+// dTileAVX2 adds alpha·a·b to a tile of c. a and b are packed.
+//
+//go:noescape
+func dTileAVX2(a, b *float64, k int, c *float64, stride uintptr, alpha float64)
 
 //go:noescape
-func transpose8AVX2(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
+func dTileAVX512(a, b *float64, k int, c *float64, stride uintptr, alpha float64)
 
-// transpose8 sets 8 columns of dst to rows of src. It returns how many columns of src it has done.
-func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols int) int {
-	n := squares(s, 8, dst, stride, src, srcStride, cols)
-	if n > 0 {
-		transpose8AVX2(&dst[0], uintptr(stride)*4, &src[0], uintptr(srcStride)*4, n)
+// dTile adds alpha·a·b to a whole tile of c.
+func (s kernelSet) dTile(alpha float64, a, b []float64, depth int, c []float64, stride int) {
+	s.checkTile(a, b, depth, c, stride)
+	switch s {
+	case avx512Set:
+		dTileAVX512(&a[0], &b[0], depth, &c[0], uintptr(8*stride), alpha)
+	case avx2Set:
+		dTileAVX2(&a[0], &b[0], depth, &c[0], uintptr(8*stride), alpha)
+	default:
+		s.dTileGo(alpha, a, b, depth, c, stride)
 	}
-	return 8 * n
-}
-
-//go:noescape
-func transpose4AVX2(dst *float64, dstRow uintptr, src *float64, srcRow uintptr, n int)
-
-// transpose4 sets 4 columns of dst to rows of src. It returns how many columns of src it has done.
-func (s kernelSet) transpose4(dst []float64, stride int, src []float64, srcStride, cols int) int {
-	n := squares(s, 4, dst, stride, src, srcStride, cols)
-	if n > 0 {
-		transpose4AVX2(&dst[0], uintptr(stride)*8, &src[0], uintptr(srcStride)*8, n)
-	}
-	return 4 * n
 }

@@ -1,10 +1,10 @@
 #include "textflag.h"
 
-// func transpose8AVX2(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
+// func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
 //
 // Transposes 8 rows and 8·n columns of src, a block of 8×8 at a time: first the quarters of every register, two rows
 // below one another, then the elements within them.
-TEXT ·transpose8AVX2(SB), NOSPLIT, $0-40
+TEXT ·transpose8Blocks(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstRow+8(FP), DX
 	MOVQ src+16(FP), SI
@@ -70,10 +70,10 @@ block:
 	VZEROUPPER
 	RET
 
-// func transpose4AVX2(dst *float64, dstRow uintptr, src *float64, srcRow uintptr, n int)
+// func transpose4Blocks(dst *float64, dstRow uintptr, src *float64, srcRow uintptr, n int)
 //
 // Transposes 4 rows of src, 4 elements of each at a time, n times over: dst gets rows of 4, dstRow bytes apart.
-TEXT ·transpose4AVX2(SB), NOSPLIT, $0-40
+TEXT ·transpose4Blocks(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ dstRow+8(FP), R8
 	MOVQ src+16(FP), SI

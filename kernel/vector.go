@@ -13,7 +13,7 @@ const block = 16
 
 // blocks is how many blocks of n elements the assembly of s takes.
 func (s kernelSet) blocks(n int) int {
-	if s < avx2Set {
+	if !s.assembly() {
 		return 0
 	}
 	return n / block
@@ -23,7 +23,7 @@ func (s kernelSet) blocks(n int) int {
 func (s kernelSet) add(dst, x []float32) {
 	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
-		addAVX2(&dst[0], &x[0], n)
+		addBlocks(&dst[0], &x[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] += x[j]
@@ -34,7 +34,7 @@ func (s kernelSet) add(dst, x []float32) {
 func (s kernelSet) addScaled(dst, x []float32, alpha float32) {
 	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
-		addScaledAVX2(&dst[0], &x[0], n, alpha)
+		addScaledBlocks(&dst[0], &x[0], n, alpha)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] += float32(alpha * x[j])
@@ -45,7 +45,7 @@ func (s kernelSet) addScaled(dst, x []float32, alpha float32) {
 func (s kernelSet) addNumber(dst, x []float32, alpha float32) {
 	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
-		addNumberAVX2(&dst[0], &x[0], n, alpha)
+		addNumberBlocks(&dst[0], &x[0], n, alpha)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] = x[j] + alpha
@@ -56,7 +56,7 @@ func (s kernelSet) addNumber(dst, x []float32, alpha float32) {
 func (s kernelSet) fma(dst, x []float32, alpha float32) {
 	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
-		fmaAVX2(&dst[0], &x[0], n, alpha)
+		fmaBlocks(&dst[0], &x[0], n, alpha)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] = fma32(alpha, x[j], dst[j])
@@ -67,7 +67,7 @@ func (s kernelSet) fma(dst, x []float32, alpha float32) {
 func (s kernelSet) scale(dst, x []float32, alpha float32) {
 	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
-		scaleAVX2(&dst[0], &x[0], n, alpha)
+		scaleBlocks(&dst[0], &x[0], n, alpha)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] = alpha * x[j]
@@ -78,7 +78,7 @@ func (s kernelSet) scale(dst, x []float32, alpha float32) {
 func (s kernelSet) scaleFloor(dst, x []float32, alpha, floor float32) {
 	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
-		scaleFloorAVX2(&dst[0], &x[0], n, alpha, floor)
+		scaleFloorBlocks(&dst[0], &x[0], n, alpha, floor)
 	}
 	for j := n * block; j < len(x); j++ {
 		v := alpha * x[j]
@@ -93,7 +93,7 @@ func (s kernelSet) scaleFloor(dst, x []float32, alpha, floor float32) {
 func (s kernelSet) mul(dst, x, y []float32) {
 	dst, y, n := head(dst, len(x)), head(y, len(x)), s.blocks(len(x))
 	if n > 0 {
-		mulAVX2(&dst[0], &x[0], &y[0], n)
+		mulBlocks(&dst[0], &x[0], &y[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] = x[j] * y[j]
@@ -104,7 +104,7 @@ func (s kernelSet) mul(dst, x, y []float32) {
 func (s kernelSet) addMul(dst, x, y []float32) {
 	dst, y, n := head(dst, len(x)), head(y, len(x)), s.blocks(len(x))
 	if n > 0 {
-		addMulAVX2(&dst[0], &x[0], &y[0], n)
+		addMulBlocks(&dst[0], &x[0], &y[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] += float32(x[j] * y[j])
@@ -115,7 +115,7 @@ func (s kernelSet) addMul(dst, x, y []float32) {
 func (s kernelSet) addScaledMul(dst, x, y []float32, alpha float32) {
 	dst, y, n := head(dst, len(x)), head(y, len(x)), s.blocks(len(x))
 	if n > 0 {
-		addScaledMulAVX2(&dst[0], &x[0], &y[0], n, alpha)
+		addScaledMulBlocks(&dst[0], &x[0], &y[0], n, alpha)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] += float32(float32(alpha*x[j]) * y[j])
@@ -126,7 +126,7 @@ func (s kernelSet) addScaledMul(dst, x, y []float32, alpha float32) {
 func (s kernelSet) mulAdd(dst, x, y, z []float32) {
 	dst, y, z, n := head(dst, len(x)), head(y, len(x)), head(z, len(x)), s.blocks(len(x))
 	if n > 0 {
-		mulAddAVX2(&dst[0], &x[0], &y[0], &z[0], n)
+		mulAddBlocks(&dst[0], &x[0], &y[0], &z[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] = float32(x[j]*y[j]) + z[j]
@@ -137,7 +137,7 @@ func (s kernelSet) mulAdd(dst, x, y, z []float32) {
 func (s kernelSet) subMul(dst, x, y, z []float32) {
 	dst, y, z, n := head(dst, len(x)), head(y, len(x)), head(z, len(x)), s.blocks(len(x))
 	if n > 0 {
-		subMulAVX2(&dst[0], &x[0], &y[0], &z[0], n)
+		subMulBlocks(&dst[0], &x[0], &y[0], &z[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] = (x[j] - y[j]) * z[j]
@@ -149,7 +149,7 @@ func (s kernelSet) centreDeriv(dst, dy, y, mean, scale, slope []float32) {
 	k := len(dy)
 	dst, y, mean, scale, slope, n := head(dst, k), head(y, k), head(mean, k), head(scale, k), head(slope, k), s.blocks(k)
 	if n > 0 {
-		centreDerivAVX2(&dst[0], &dy[0], &y[0], &mean[0], &scale[0], &slope[0], n)
+		centreDerivBlocks(&dst[0], &dy[0], &y[0], &mean[0], &scale[0], &slope[0], n)
 	}
 	for j := n * block; j < k; j++ {
 		dst[j] = fma32(y[j], slope[j], float32((dy[j]-mean[j])*scale[j]))
@@ -160,7 +160,7 @@ func (s kernelSet) centreDeriv(dst, dy, y, mean, scale, slope []float32) {
 func (s kernelSet) relu(dst, x []float32) {
 	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
-		reluAVX2(&dst[0], &x[0], n)
+		reluBlocks(&dst[0], &x[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
 		v := x[j]
@@ -175,7 +175,7 @@ func (s kernelSet) relu(dst, x []float32) {
 func (s kernelSet) reluDeriv(dst, y, dy []float32) {
 	dst, y, n := head(dst, len(dy)), head(y, len(dy)), s.blocks(len(dy))
 	if n > 0 {
-		reluDerivAVX2(&dst[0], &y[0], &dy[0], n)
+		reluDerivBlocks(&dst[0], &y[0], &dy[0], n)
 	}
 	for j := n * block; j < len(dy); j++ {
 		v := dy[j]
@@ -191,7 +191,7 @@ func (s kernelSet) reluDeriv(dst, y, dy []float32) {
 func (s kernelSet) reluSigns(dst, x []float32, signs []uint16) {
 	dst, n := head(dst, len(x)), s.blocks(len(x))
 	if n > 0 {
-		reluSignsAVX2(&dst[0], &x[0], &signs[0], n)
+		reluSignsBlocks(&dst[0], &x[0], &signs[0], n)
 	}
 	clear(signs[n:])
 	for j := n * block; j < len(x); j++ {
@@ -210,7 +210,7 @@ func (s kernelSet) reluSigns(dst, x []float32, signs []uint16) {
 func (s kernelSet) signsDeriv(dst, dy []float32, signs []uint16) {
 	dst, n := head(dst, len(dy)), s.blocks(len(dy))
 	if n > 0 {
-		signsDerivAVX2(&dst[0], &dy[0], &signs[0], n)
+		signsDerivBlocks(&dst[0], &dy[0], &signs[0], n)
 	}
 	for j := n * block; j < len(dy); j++ {
 		v := dy[j]
@@ -225,7 +225,7 @@ func (s kernelSet) signsDeriv(dst, dy []float32, signs []uint16) {
 func (s kernelSet) sigmoidDeriv(dst, y, dy []float32) {
 	dst, y, n := head(dst, len(dy)), head(y, len(dy)), s.blocks(len(dy))
 	if n > 0 {
-		sigmoidDerivAVX2(&dst[0], &y[0], &dy[0], n)
+		sigmoidDerivBlocks(&dst[0], &y[0], &dy[0], n)
 	}
 	for j := n * block; j < len(dy); j++ {
 		dst[j] = float32(dy[j]*y[j]) * (1 - y[j])
@@ -236,7 +236,7 @@ func (s kernelSet) sigmoidDeriv(dst, y, dy []float32) {
 func (s kernelSet) tanhDeriv(dst, y, dy []float32) {
 	dst, y, n := head(dst, len(dy)), head(y, len(dy)), s.blocks(len(dy))
 	if n > 0 {
-		tanhDerivAVX2(&dst[0], &y[0], &dy[0], n)
+		tanhDerivBlocks(&dst[0], &y[0], &dy[0], n)
 	}
 	for j := n * block; j < len(dy); j++ {
 		dst[j] = dy[j] * (1 - float32(y[j]*y[j]))
@@ -249,7 +249,7 @@ func (s kernelSet) dot(x, y []float32) float32 {
 	var sums [block]float32
 	n := s.blocks(len(x))
 	if n > 0 {
-		dotAVX2(&x[0], &y[0], n, &sums)
+		dotBlocks(&x[0], &y[0], n, &sums)
 	}
 	for j := n * block; j < len(x); j++ {
 		sums[j%block] += float32(x[j] * y[j])
@@ -261,7 +261,7 @@ func (s kernelSet) dot(x, y []float32) float32 {
 func (s kernelSet) sums(sum []float64, x []float32) {
 	sum, n := head(sum, len(x)), s.blocks(len(x))
 	if n > 0 {
-		sumsAVX2(&sum[0], &x[0], n)
+		sumsBlocks(&sum[0], &x[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
 		sum[j] += float64(x[j])
@@ -272,7 +272,7 @@ func (s kernelSet) sums(sum []float64, x []float32) {
 func (s kernelSet) squares(sumsq []float64, x []float32) {
 	sumsq, n := head(sumsq, len(x)), s.blocks(len(x))
 	if n > 0 {
-		squaresAVX2(&sumsq[0], &x[0], n)
+		squaresBlocks(&sumsq[0], &x[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
 		v := float64(x[j])
@@ -296,7 +296,7 @@ func (s kernelSet) max(x []float32) float32 {
 	n := s.blocks(len(x))
 	if n > 0 {
 		var parts [block]float32
-		maxAVX2(&x[0], n, &parts)
+		maxBlocks(&x[0], n, &parts)
 		most = largest(most, parts[:])
 	}
 	return largest(most, x[n*block:])
@@ -321,7 +321,7 @@ func (s kernelSet) exp(dst, x []float32, shift float32) float64 {
 	case s == avx512Set:
 		expAVX512(&dst[0], &x[0], n, shift, &sums)
 	default:
-		expAVX2(&dst[0], &x[0], n, shift, &sums)
+		expBlocks(&dst[0], &x[0], n, shift, &sums)
 	}
 	for j := n * block; j < len(x); j++ {
 		e := exp(x[j] - shift)
@@ -340,7 +340,7 @@ func (s kernelSet) expSum(x []float32, shift float32) float64 {
 	case s == avx512Set:
 		expSumAVX512(&x[0], n, shift, &sums)
 	default:
-		expSumAVX2(&x[0], n, shift, &sums)
+		expSumBlocks(&x[0], n, shift, &sums)
 	}
 	for j := n * block; j < len(x); j++ {
 		sums[j%block] += float64(exp(x[j] - shift))
@@ -356,7 +356,7 @@ func (s kernelSet) logSoftmaxDeriv(dst, y, dy []float32, sum float32) {
 	case s == avx512Set:
 		logSoftmaxDerivAVX512(&dst[0], &y[0], &dy[0], n, sum)
 	default:
-		logSoftmaxDerivAVX2(&dst[0], &y[0], &dy[0], n, sum)
+		logSoftmaxDerivBlocks(&dst[0], &y[0], &dy[0], n, sum)
 	}
 	for j := n * block; j < len(dy); j++ {
 		dst[j] = dy[j] - float32(exp(y[j])*sum)
@@ -371,7 +371,7 @@ func (s kernelSet) sigmoid(dst, x []float32) {
 	case s == avx512Set:
 		sigmoidAVX512(&dst[0], &x[0], n)
 	default:
-		sigmoidAVX2(&dst[0], &x[0], n)
+		sigmoidBlocks(&dst[0], &x[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] = sigmoid(x[j])
@@ -386,7 +386,7 @@ func (s kernelSet) tanh(dst, x []float32) {
 	case s == avx512Set:
 		tanhAVX512(&dst[0], &x[0], n)
 	default:
-		tanhAVX2(&dst[0], &x[0], n)
+		tanhBlocks(&dst[0], &x[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] = tanh(x[j])

@@ -157,8 +157,8 @@ DATA consts<>+600(SB)/4, $0x0000007f // bias
 DATA consts<>+604(SB)/4, $0x0000007f // bias
 GLOBL consts<>(SB), RODATA|NOPTR, $608
 
-// func expAVX2(dst, src *float32, blocks int, shift float32, sums *[16]float64)
-TEXT ·expAVX2(SB), NOSPLIT, $0-40
+// func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64)
+TEXT ·expBlocks(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -263,8 +263,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func expSumAVX2(src *float32, blocks int, shift float32, sums *[16]float64)
-TEXT ·expSumAVX2(SB), NOSPLIT, $0-32
+// func expSumBlocks(src *float32, blocks int, shift float32, sums *[16]float64)
+TEXT ·expSumBlocks(SB), NOSPLIT, $0-32
 	MOVQ src+0(FP), DI
 	MOVQ blocks+8(FP), CX
 	VBROADCASTSS shift+16(FP), Y15
@@ -366,8 +366,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func logSoftmaxDerivAVX2(dst, y, dy *float32, blocks int, sum float32)
-TEXT ·logSoftmaxDerivAVX2(SB), NOSPLIT, $0-36
+// func logSoftmaxDerivBlocks(dst, y, dy *float32, blocks int, sum float32)
+TEXT ·logSoftmaxDerivBlocks(SB), NOSPLIT, $0-36
 	MOVQ dst+0(FP), DI
 	MOVQ y+8(FP), SI
 	MOVQ dy+16(FP), DX
@@ -458,8 +458,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func sigmoidAVX2(dst, src *float32, blocks int)
-TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
+// func sigmoidBlocks(dst, src *float32, blocks int)
+TEXT ·sigmoidBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -548,8 +548,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func tanhAVX2(dst, src *float32, blocks int)
-TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
+// func tanhBlocks(dst, src *float32, blocks int)
+TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -633,8 +633,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func addAVX2(dst, x *float32, blocks int)
-TEXT ·addAVX2(SB), NOSPLIT, $0-24
+// func addBlocks(dst, x *float32, blocks int)
+TEXT ·addBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -652,8 +652,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func addScaledAVX2(dst, x *float32, blocks int, alpha float32)
-TEXT ·addScaledAVX2(SB), NOSPLIT, $0-28
+// func addScaledBlocks(dst, x *float32, blocks int, alpha float32)
+TEXT ·addScaledBlocks(SB), NOSPLIT, $0-28
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -672,8 +672,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func addNumberAVX2(dst, x *float32, blocks int, alpha float32)
-TEXT ·addNumberAVX2(SB), NOSPLIT, $0-28
+// func addNumberBlocks(dst, x *float32, blocks int, alpha float32)
+TEXT ·addNumberBlocks(SB), NOSPLIT, $0-28
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -690,8 +690,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func fmaAVX2(dst, x *float32, blocks int, alpha float32)
-TEXT ·fmaAVX2(SB), NOSPLIT, $0-28
+// func fmaBlocks(dst, x *float32, blocks int, alpha float32)
+TEXT ·fmaBlocks(SB), NOSPLIT, $0-28
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -710,8 +710,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func scaleAVX2(dst, x *float32, blocks int, alpha float32)
-TEXT ·scaleAVX2(SB), NOSPLIT, $0-28
+// func scaleBlocks(dst, x *float32, blocks int, alpha float32)
+TEXT ·scaleBlocks(SB), NOSPLIT, $0-28
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -728,8 +728,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func scaleFloorAVX2(dst, x *float32, blocks int, alpha float32, floor float32)
-TEXT ·scaleFloorAVX2(SB), NOSPLIT, $0-32
+// func scaleFloorBlocks(dst, x *float32, blocks int, alpha float32, floor float32)
+TEXT ·scaleFloorBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -749,8 +749,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func mulAVX2(dst, x, y *float32, blocks int)
-TEXT ·mulAVX2(SB), NOSPLIT, $0-32
+// func mulBlocks(dst, x, y *float32, blocks int)
+TEXT ·mulBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ y+16(FP), DX
@@ -769,8 +769,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func addMulAVX2(dst, x, y *float32, blocks int)
-TEXT ·addMulAVX2(SB), NOSPLIT, $0-32
+// func addMulBlocks(dst, x, y *float32, blocks int)
+TEXT ·addMulBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ y+16(FP), DX
@@ -791,8 +791,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func addScaledMulAVX2(dst, x, y *float32, blocks int, alpha float32)
-TEXT ·addScaledMulAVX2(SB), NOSPLIT, $0-36
+// func addScaledMulBlocks(dst, x, y *float32, blocks int, alpha float32)
+TEXT ·addScaledMulBlocks(SB), NOSPLIT, $0-36
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ y+16(FP), DX
@@ -814,8 +814,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func mulAddAVX2(dst, x, y, z *float32, blocks int)
-TEXT ·mulAddAVX2(SB), NOSPLIT, $0-40
+// func mulAddBlocks(dst, x, y, z *float32, blocks int)
+TEXT ·mulAddBlocks(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ y+16(FP), DX
@@ -837,8 +837,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func subMulAVX2(dst, x, y, z *float32, blocks int)
-TEXT ·subMulAVX2(SB), NOSPLIT, $0-40
+// func subMulBlocks(dst, x, y, z *float32, blocks int)
+TEXT ·subMulBlocks(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ y+16(FP), DX
@@ -860,8 +860,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func centreDerivAVX2(dst, dy, y, mean, scale, slope *float32, blocks int)
-TEXT ·centreDerivAVX2(SB), NOSPLIT, $0-56
+// func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int)
+TEXT ·centreDerivBlocks(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ dy+8(FP), SI
 	MOVQ y+16(FP), DX
@@ -889,8 +889,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func reluAVX2(dst, x *float32, blocks int)
-TEXT ·reluAVX2(SB), NOSPLIT, $0-24
+// func reluBlocks(dst, x *float32, blocks int)
+TEXT ·reluBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -907,8 +907,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func reluDerivAVX2(dst, y, dy *float32, blocks int)
-TEXT ·reluDerivAVX2(SB), NOSPLIT, $0-32
+// func reluDerivBlocks(dst, y, dy *float32, blocks int)
+TEXT ·reluDerivBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ y+8(FP), SI
 	MOVQ dy+16(FP), DX
@@ -928,8 +928,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func sigmoidDerivAVX2(dst, y, dy *float32, blocks int)
-TEXT ·sigmoidDerivAVX2(SB), NOSPLIT, $0-32
+// func sigmoidDerivBlocks(dst, y, dy *float32, blocks int)
+TEXT ·sigmoidDerivBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ y+8(FP), SI
 	MOVQ dy+16(FP), DX
@@ -953,8 +953,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func tanhDerivAVX2(dst, y, dy *float32, blocks int)
-TEXT ·tanhDerivAVX2(SB), NOSPLIT, $0-32
+// func tanhDerivBlocks(dst, y, dy *float32, blocks int)
+TEXT ·tanhDerivBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ y+8(FP), SI
 	MOVQ dy+16(FP), DX
@@ -978,8 +978,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func reluSignsAVX2(dst, x *float32, signs *uint16, blocks int)
-TEXT ·reluSignsAVX2(SB), NOSPLIT, $0-32
+// func reluSignsBlocks(dst, x *float32, signs *uint16, blocks int)
+TEXT ·reluSignsBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ signs+16(FP), DX
@@ -1023,8 +1023,8 @@ DATA bits<>+56(SB)/4, $16384
 DATA bits<>+60(SB)/4, $32768
 GLOBL bits<>(SB), RODATA|NOPTR, $64
 
-// func signsDerivAVX2(dst, dy *float32, signs *uint16, blocks int)
-TEXT ·signsDerivAVX2(SB), NOSPLIT, $0-32
+// func signsDerivBlocks(dst, dy *float32, signs *uint16, blocks int)
+TEXT ·signsDerivBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ dy+8(FP), SI
 	MOVQ signs+16(FP), DX
@@ -1049,8 +1049,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func colSumsAVX2(dst *float32, alpha float32, x *float32, stride uintptr, rows, groups int)
-TEXT ·colSumsAVX2(SB), NOSPLIT, $0-48
+// func colSumsBlocks(dst *float32, alpha float32, x *float32, stride uintptr, rows, groups int)
+TEXT ·colSumsBlocks(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	VBROADCASTSS alpha+8(FP), Y15
 	MOVQ x+16(FP), DX
@@ -1080,8 +1080,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func colProductsAVX2(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int)
-TEXT ·colProductsAVX2(SB), NOSPLIT, $0-48
+// func colProductsBlocks(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int)
+TEXT ·colProductsBlocks(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), DX
 	MOVQ y+16(FP), SI
@@ -1122,8 +1122,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func sumsAVX2(sum *float64, x *float32, blocks int)
-TEXT ·sumsAVX2(SB), NOSPLIT, $0-24
+// func sumsBlocks(sum *float64, x *float32, blocks int)
+TEXT ·sumsBlocks(SB), NOSPLIT, $0-24
 	MOVQ sum+0(FP), DI
 	MOVQ x+8(FP), DX
 	MOVQ blocks+16(FP), CX
@@ -1147,8 +1147,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func squaresAVX2(sum *float64, x *float32, blocks int)
-TEXT ·squaresAVX2(SB), NOSPLIT, $0-24
+// func squaresBlocks(sum *float64, x *float32, blocks int)
+TEXT ·squaresBlocks(SB), NOSPLIT, $0-24
 	MOVQ sum+0(FP), DI
 	MOVQ x+8(FP), DX
 	MOVQ blocks+16(FP), CX
@@ -1176,8 +1176,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func dotAVX2(x, y *float32, blocks int, sums *[16]float32)
-TEXT ·dotAVX2(SB), NOSPLIT, $0-32
+// func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
+TEXT ·dotBlocks(SB), NOSPLIT, $0-32
 	MOVQ x+0(FP), DI
 	MOVQ y+8(FP), SI
 	MOVQ blocks+16(FP), CX
@@ -1195,13 +1195,13 @@ next:
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
-	VMOVUPS Y14, (R9)
+	VMOVUPS Y14, 0(R9)
 	VMOVUPS Y13, 32(R9)
 	VZEROUPPER
 	RET
 
-// func maxAVX2(x *float32, blocks int, sums *[16]float32)
-TEXT ·maxAVX2(SB), NOSPLIT, $0-24
+// func maxBlocks(x *float32, blocks int, sums *[16]float32)
+TEXT ·maxBlocks(SB), NOSPLIT, $0-24
 	MOVQ x+0(FP), DI
 	MOVQ blocks+8(FP), CX
 	MOVQ sums+16(FP), R9
@@ -1216,7 +1216,7 @@ next:
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
-	VMOVUPS Y14, (R9)
+	VMOVUPS Y14, 0(R9)
 	VMOVUPS Y13, 32(R9)
 	VZEROUPPER
 	RET

@@ -1,8 +1,12 @@
 package main
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-// arithmetic writes what elementwise.go, activation.go, reduce.go and colsums.go do, for AVX2.
+// arithmetic writes what elementwise.go, activation.go, reduce.go and colsums.go do, for AVX2 and
+// arm64.
 func (g *vectors) arithmetic() {
 	const zero, one = "VXORPS Y13, Y13, Y13", "VBROADCASTSS one, Y13"
 	for _, f := range []struct{ name, params, before, ops string }{
@@ -42,14 +46,21 @@ func (g *vectors) arithmetic() {
 		{"dot", "x, y *float32, blocks int, sums *[16]float32", "VXORPS Y14, Y14, Y14", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS Y0, Y14, Y14"},
 		{"max", "x *float32, blocks int, sums *[16]float32", "VBROADCASTSS minusInf, Y14", "VMOVUPS x, Y0; VMAXPS Y14, Y0, Y14"},
 	} {
-		// The partial results of the second vector of a block are in Y13.
-		second := func(ops string) string { return strings.ReplaceAll(ops, "Y14", "Y13") }
+		// The partial results of the vectors of a block are in Y14, Y13 and so on.
+		part := func(ops string, i int) string { return strings.ReplaceAll(ops, "Y14", fmt.Sprintf("Y%d", 14-i)) }
 		g.function(function{
 			name: f.name, params: f.params,
-			before: func() { g.p("%s; %s", f.start, second(f.start)) },
-			body:   func(i int) { g.p("%s", []string{f.ops, second(f.ops)}[i]) },
-			after:  func() { g.p("VMOVUPS Y14, (R9); VMOVUPS Y13, 32(R9)") },
+			before: func() { g.parts(func(i int) { g.p("%s", part(f.start, i)) }) },
+			body:   func(i int) { g.p("%s", part(f.ops, i)) },
+			after:  func() { g.parts(func(i int) { g.p("VMOVUPS Y%d, %d(R9)", 14-i, i*g.width()) }) },
 		})
+	}
+}
+
+// parts calls f for each vector of a block.
+func (g *vectors) parts(f func(i int)) {
+	for i := range block / g.lanes {
+		f(i)
 	}
 }
 
@@ -58,20 +69,30 @@ func (g *vectors) arithmetic() {
 func (g *vectors) doubles(name, ops string) {
 	g.open(name, "sum *float64, x *float32, blocks int", "DI", "DX", "CX")
 	g.label("next")
-	for i := range block / 4 {
-		g.p("VCVTPS2PD %d(DX), Y0; "+ops+"VADDPD %d(DI), Y0, Y0; VMOVUPD Y0, %[2]d(DI)", 16*i, 32*i)
+	half := g.lanes / 2
+	for i := range block / half {
+		g.lengthenFrom(4*half*i, "DX", "Y0")
+		g.p(ops+"VADDPD %d(DI), Y0, Y0; VMOVUPD Y0, %[1]d(DI)", 8*half*i)
 	}
 	g.p("ADDQ $%d, DX; ADDQ $%d, DI; DECQ CX; JNZ  next", 4*block, 8*block)
 	g.end()
+}
+
+// lengthenFrom loads float32s as float64s.
+func (g *vectors) lengthenFrom(at int, pointer, register string) {
+	if g.arm() {
+		g.line("\tFMOVD %d(%s), F%d\n", at, address(pointer), temp)
+		g.lengthen(register, g.vec(temp), false)
+		return
+	}
+	g.p("VCVTPS2PD %d(%s), %s", at, pointer, register)
 }
 
 // colSums writes the function that adds alpha times the sum of each of some groups of rows, of 16
 // columns, to dst.
 func (g *vectors) colSums() {
 	each := func(format string) {
-		for i := range block / 8 {
-			g.p(format, i, 2+i, 32*i)
-		}
+		g.parts(func(i int) { g.p(format, i, block/g.lanes+i, i*g.width()) })
 	}
 	g.open("colSums", "dst *float32, alpha float32, x *float32, stride uintptr, rows, groups int", "DI", "Y15", "DX", "R8", "BX", "CX")
 	each("VMOVUPS %[3]d(DI), Y%[2]d")
@@ -92,6 +113,10 @@ func (g *vectors) colSums() {
 // of rows of 16 columns, to dst in double precision. The products of a pair are added in single
 // precision first. The sums stay in registers meanwhile.
 func (g *vectors) colProducts() {
+	if g.arm() {
+		g.colProductsNEON()
+		return
+	}
 	g.open("colProducts", "dst *float64, x, y *float32, strideX, strideY uintptr, pairs int", "DI", "DX", "SI", "R8", "R9", "CX")
 	for i := range block / 4 {
 		g.p("VMOVUPD %d(DI), Y%d", 32*i, 4+i)
@@ -115,6 +140,10 @@ func (g *vectors) colProducts() {
 
 // signs writes the functions that keep one bit per element: which ones are positive.
 func (g *vectors) signs() {
+	if g.arm() {
+		g.signsNEON()
+		return
+	}
 	const next = "ADDQ $64, DI; ADDQ $64, SI; ADDQ $2, DX; DECQ CX; JNZ  next"
 	g.open("reluSigns", "dst, x *float32, signs *uint16, blocks int", "DI", "SI", "DX", "CX")
 	g.p("VXORPS Y13, Y13, Y13")
@@ -126,11 +155,7 @@ func (g *vectors) signs() {
 	g.p(next)
 	g.end()
 
-	g.line("\n")
-	for i := range block {
-		g.line("DATA bits<>+%d(SB)/4, $%d\n", 4*i, 1<<i)
-	}
-	g.line("GLOBL bits<>(SB), RODATA|NOPTR, $%d\n", 4*block)
+	g.bits()
 	g.open("signsDeriv", "dst, dy *float32, signs *uint16, blocks int", "DI", "SI", "DX", "CX")
 	g.p("VMOVDQU bits<>+0(SB), Y12; VMOVDQU bits<>+32(SB), Y13")
 	g.label("next")
@@ -141,4 +166,13 @@ func (g *vectors) signs() {
 	}
 	g.p(next)
 	g.end()
+}
+
+// bits writes the table of the bits of the elements of a block.
+func (g *vectors) bits() {
+	g.line("\n")
+	for i := range block {
+		g.line("DATA bits<>+%d(SB)/4, $%d\n", 4*i, 1<<i)
+	}
+	g.line("GLOBL bits<>(SB), RODATA|NOPTR, $%d\n", 4*block)
 }

@@ -72,11 +72,29 @@ var reals = []constant{
 
 // polynomial computes p, a polynomial of x with the given coefficients, the highest first.
 func (g *doubles) polynomial(p, x, coefficients string) {
+	if g.arm() {
+		g.polynomialNEON(p, x, strings.Fields(coefficients))
+		return
+	}
 	for i, c := range strings.Fields(coefficients) {
 		if i == 0 {
 			g.p("VMOVUPD %s, %s", c, p)
 		} else {
 			g.p("VFMADD213PD %s, %s, %s", c, x, p)
+		}
+	}
+}
+
+// polynomialNEON is polynomial where a fused instruction overwrites the summand: it loads every
+// coefficient to the register that takes the next sum.
+func (g *doubles) polynomialNEON(p, x string, coefficients []string) {
+	sums := []string{g.vec(temp), g.names[p]}
+	at := len(coefficients) % 2 // the last sum is in p
+	for i, c := range coefficients {
+		sum := sums[(at+i)%2]
+		g.p("VMOVUPD %s, %s", g.constant(c), sum)
+		if i > 0 {
+			g.word("fmla.2d", sum, sums[(at+i+1)%2], g.names[x])
 		}
 	}
 }
@@ -204,9 +222,12 @@ func (g *doubles) sine(shift string) {
 	g.p("VMULPD Z, X, S; VFMADD213PD X, P, S; XOR R, S, S") // S is the sine of the rest
 	g.polynomial("P", "Z", "c6 c5 c4 c3 c2 c1")
 	g.p("VMULPD Z, Z, W; VMULPD P, W, W; VMULPD half, Z, U; VSUBPD W, U, U; VMOVUPD one, W; VSUBPD U, W, U") // and U the cosine
-	if g.lanes == 16 {
+	switch {
+	case g.lanes == 16:
 		g.p("VPTESTMQ bit0, T, K1; VBLENDMPD U, S, K1, Y")
-	} else {
+	case g.arm():
+		g.p("VPTESTMQ bit0, T, Mask; VBLENDVPD Mask, U, S, Y")
+	default: // the first bit of the mask decides
 		g.p("VPSLLQ $63, T, Mask; VBLENDVPD Mask, U, S, Y")
 	}
 	g.p("AND bit1, T, T; VPSLLQ $62, T, T; XOR T, Y, Y")

@@ -4,6 +4,10 @@ package main
 // fits the registers. a and b are packed: the elements of a column of a, and of a row of b, follow
 // each other.
 func writeDoubleTiles(e *emitter) {
+	if e.arm() {
+		writeDoubleTilesNEON(e)
+		return
+	}
 	rows, vecs := e.lanes/2, 3
 	acc := func(i, j int) string { return e.vec(i*vecs + j) }
 	b := func(j int) string { return e.vec(rows*vecs + j) }

@@ -9,6 +9,7 @@ import (
 // isa is what differs between the instruction sets.
 type isa struct {
 	name   string
+	arch   string
 	suffix string // of the names of functions
 	reg    string // the letter of a vector register
 	lanes  int    // float32s in a vector register
@@ -23,8 +24,9 @@ type isa struct {
 }
 
 var isas = []isa{
-	{name: "avx512", suffix: "AVX512", reg: "Z", lanes: 16, zero: "VPXORD", vecs: 4, w: 24, x: 28, numX: 4, laneRows: 6},
-	{name: "avx2", suffix: "AVX2", reg: "Y", lanes: 8, zero: "VXORPS", vecs: 2, w: 12, x: 14, numX: 2, laneRows: 3},
+	{name: "avx512", arch: "amd64", suffix: "AVX512", reg: "Z", lanes: 16, zero: "VPXORD", vecs: 4, w: 24, x: 28, numX: 4, laneRows: 6},
+	{name: "avx2", arch: "amd64", suffix: "AVX2", reg: "Y", lanes: 8, zero: "VXORPS", vecs: 2, w: 12, x: 14, numX: 2, laneRows: 3},
+	{name: "neon", arch: "arm64", suffix: "NEON", reg: "V", lanes: 4, zero: "VXORPS", vecs: 4, w: 24, x: 24, numX: 6, laneRows: 3},
 }
 
 // emitter writes assembly for an instruction set.
@@ -34,7 +36,12 @@ type emitter struct {
 	constants table
 	names     map[string]string   // operands by name
 	bitwise   func(string) string // the instruction for AND, OR and XOR
+	uses      []string            // constants that stand for themselves in instructions, in order
+	pointed   bool                // the address of the constants is needed, on arm64
 }
+
+// arm reports whether the code is for arm64.
+func (e *emitter) arm() bool { return e.arch == "arm64" }
 
 // p writes instructions, which "; " separates. Operands may be constants of the table, or names: of
 // registers, of the arguments of a function, and of the elements of its vectors. AND, OR and XOR
@@ -52,6 +59,10 @@ func (e *emitter) p(format string, args ...any) {
 		for i, o := range list {
 			list[i] = e.operand(o)
 		}
+		if e.arm() {
+			e.translate(name, list)
+			continue
+		}
 		// Spaces in front of the operands stay.
 		e.line("\t%s\n", strings.TrimRight(name+" "+rest[:len(rest)-len(operands)]+strings.Join(list, ", "), " "))
 	}
@@ -62,12 +73,26 @@ func (e *emitter) operand(name string) string {
 	if o, ok := e.names[name]; ok {
 		return o
 	}
+	if at := e.constant(name); at != "" {
+		e.uses = append(e.uses, name)
+		return at
+	}
+	return name
+}
+
+// constant returns the operand for a constant of the table, or nothing if there is no such constant.
+func (e *emitter) constant(name string) string {
 	for i, c := range e.constants.list {
-		if c.name == name {
+		switch {
+		case c.name != name:
+		case e.arm():
+			e.pointed = true
+			return fmt.Sprintf("%d(%s)", i*e.width(), base)
+		default:
 			return fmt.Sprintf("%s<>+%d(SB)", e.constants.label, i*e.width())
 		}
 	}
-	return name
+	return ""
 }
 
 // line writes text as it is.
@@ -188,7 +213,8 @@ type function struct {
 	after  func()
 }
 
-// function writes a function. The registers for numbers are the last ones of AVX2, downwards.
+// function writes a function. The registers for numbers are the last ones of AVX2, downwards, or
+// for arm64 the last ones that constants leave.
 func (e *emitter) function(f function) {
 	list, _ := parse(f.params)
 	var registers []string
@@ -198,6 +224,9 @@ func (e *emitter) function(f function) {
 		switch {
 		case p.typ == "float32":
 			register = e.vec(15 - numbers)
+			if e.arm() {
+				register = e.vec(temp - 1 - numbers)
+			}
 			e.names[p.name] = register
 			numbers++
 		case strings.HasPrefix(p.typ, "*["):
@@ -209,18 +238,23 @@ func (e *emitter) function(f function) {
 		registers = append(registers, register)
 	}
 	e.open(f.name, f.params, registers...)
+	hoisted := e.hoist(f, vectors)
 	if f.before != nil {
 		f.before()
 	}
-	e.p("XORQ AX, AX")
-	e.label("next")
-	for i := range blockBytes / e.width() {
-		for v, register := range vectors {
-			e.names[v] = fmt.Sprintf("%d(%s)(AX*1)", i*e.width(), register)
+	if e.arm() {
+		e.label("next")
+		e.body(f, vectors)
+		for _, register := range pointers[:len(vectors)] {
+			e.p("ADDQ $%d, %s", blockBytes, register)
 		}
-		f.body(i)
+		e.p("DECQ CX; JNZ next")
+	} else {
+		e.p("XORQ AX, AX")
+		e.label("next")
+		e.body(f, vectors)
+		e.p("ADDQ $%d, AX; DECQ CX; JNZ  next", blockBytes)
 	}
-	e.p("ADDQ $%d, AX; DECQ CX; JNZ  next", blockBytes)
 	if f.after != nil {
 		f.after()
 	}
@@ -228,4 +262,51 @@ func (e *emitter) function(f function) {
 	for _, p := range list {
 		delete(e.names, p.name)
 	}
+	for _, c := range hoisted {
+		delete(e.names, c)
+	}
+}
+
+// body writes what a function does with a block.
+func (e *emitter) body(f function, vectors map[string]string) {
+	for i := range blockBytes / e.width() {
+		for v, register := range vectors {
+			e.names[v] = fmt.Sprintf("%d(%s)(AX*1)", i*e.width(), register)
+			if e.arm() {
+				e.names[v] = fmt.Sprintf("%d(%s)", i*e.width(), register)
+			}
+		}
+		f.body(i)
+	}
+}
+
+// firstHoisted and lastHoisted are the vector registers that hold constants on arm64.
+const firstHoisted, lastHoisted = 16, 27
+
+// hoist loads constants that the body of a function uses, as many as there are registers, and the
+// address of the others. It writes the body once, to see which ones there are. It returns those
+// that have registers.
+func (e *emitter) hoist(f function, vectors map[string]string) (hoisted []string) {
+	if !e.arm() {
+		return nil
+	}
+	text := e.buf
+	e.buf, e.uses, e.pointed = bytes.Buffer{}, nil, false
+	e.body(f, vectors)
+	used := e.uses
+	if f.before != nil {
+		f.before()
+	}
+	e.buf = text
+	if e.pointed {
+		e.line("\tMOVD $%s<>(SB), %s\n", e.constants.label, base)
+	}
+	for _, c := range used {
+		if r := firstHoisted + len(hoisted); r <= lastHoisted && e.names[c] == "" {
+			e.p("VMOVUPS %s, %s", c, e.vec(r))
+			e.names[c] = e.vec(r)
+			hoisted = append(hoisted, c)
+		}
+	}
+	return hoisted
 }

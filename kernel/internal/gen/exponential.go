@@ -4,7 +4,8 @@ package main
 // order, so the bits are the same.
 func (g *vectors) exponentials() {
 	g.registers(0, "X", "N", "R", "Q", "T") // then partial sums
-	g.registers(10, "Least", "Most", "One")
+	free := max(10, 5+g.sums())
+	g.registers(free, "Least", "Most", "One")
 	limits := func() { g.p("VBROADCASTSS least, Least; VBROADCASTSS most, Most; VBROADCASTSS one, One") }
 	limitsAndSums := func() {
 		limits()
@@ -48,7 +49,7 @@ func (g *vectors) exponentials() {
 			g.p("VADDPS  One, X, X; VDIVPS  X, One, X; VMOVUPS X, dst")
 		},
 	})
-	g.registers(10, "Arg", "Far", "One")
+	g.registers(free, "Arg", "Far", "One")
 	g.function(function{
 		name: "tanh", params: "dst, src *float32, blocks int",
 		before: func() { g.p("VBROADCASTSS far, Far; VBROADCASTSS one, One") },
@@ -97,6 +98,13 @@ func (g *vectors) sum(i int) string { return g.vec(5 + i) }
 
 // addToSums adds X, vector i of a block, to the partial sums.
 func (g *vectors) addToSums(i int) {
+	if g.arm() {
+		for half := range 2 {
+			g.lengthen(g.names["T"], g.names["X"], half == 1)
+			g.p("VADDPD T, %s, %[1]s", g.sum(2*i+half))
+		}
+		return
+	}
 	half, upper := "X0", "VEXTRACTF128"
 	if g.lanes == 16 {
 		half, upper = "Y0", "VEXTRACTF64X4"

@@ -3,15 +3,16 @@ package main
 import "fmt"
 
 // maxRows is the height of the highest tile. With 6×4 accumulators and 4 vectors of W, AVX-512 has
-// four registers left for elements of x; with 6×2 and 2, AVX2 has two.
+// four registers left for elements of x; with 6×2 and 2, AVX2 has two. NEON has 6×4 accumulators,
+// too, two vectors of W, and four elements of each row of x in six registers.
 const maxRows = 6
 
 // unroll is how many steps of k the inner loop makes at a time.
 const unroll = 4
 
 // tiles writes the kernels of products: a function for every height of a tile of the result (1 to 6
-// rows) and every width (1 to 4 vectors of AVX-512, 1 or 2 of AVX2), and one that chooses among
-// them.
+// rows) and every width (1 to 4 vectors of AVX-512 or NEON, 1 or 2 of AVX2), and one that chooses
+// among them.
 //
 // Their argument is struct tile in gemm.go. The registers:
 //
@@ -89,16 +90,25 @@ func (g *tiles) kernel(rows, n int) {
 	}
 	g.p("MOVQ tile_w(DI), BX")
 	g.label("panel")
-	g.p("MOVQ tile_x(DI), SI")
-	if rows > 3 {
-		g.p("LEAQ (SI)(R9*2), R8; ADDQ R9, R8")
-	}
+	g.rowPointers()
 	g.prefetch()
 	g.start()
 	g.loop()
 	g.epilogue()
 	g.p("ADDQ tile_wSkip(DI), BX; ADDQ $%d, R11; DECQ DX; JNZ  panel", g.panelBytes())
 	g.end()
+}
+
+// rowPointers points at the rows of x.
+func (g *tiles) rowPointers() {
+	if g.arm() {
+		g.rowPointersNEON()
+		return
+	}
+	g.p("MOVQ tile_x(DI), SI")
+	if g.rows > 3 {
+		g.p("LEAQ (SI)(R9*2), R8; ADDQ R9, R8")
+	}
 }
 
 // prefetch fetches the residual. It usually is not in a cache, and usually the result overwrites
@@ -135,6 +145,10 @@ func (g *tiles) start() {
 
 // loop writes the sum over k.
 func (g *tiles) loop() {
+	if g.arm() {
+		g.loopNEON()
+		return
+	}
 	g.p("MOVQ tile_k(DI), CX; SHRQ $2, CX; JZ   rest")
 	g.label("steps")
 	for u := range unroll {
@@ -182,7 +196,7 @@ func (g *tiles) eachRow(ptr, stride string, f func(row int)) {
 func (g *tiles) load(ptr string, v int, dst string) {
 	off := v * g.lanes * 4
 	switch {
-	case v < g.n-1:
+	case v < g.n-1 || g.arm():
 		g.p("VMOVUPS %d(%s), %s", off, ptr, dst)
 	case g.lanes == 16:
 		g.p("VMOVUPS.Z %d(%s), K1, %s", off, ptr, dst)
@@ -297,8 +311,12 @@ func (g *tiles) store() {
 			}
 		})
 	}
-	if g.lanes == 16 {
+	switch {
+	case g.lanes == 16:
 		rows("VMOVUPS %s, K1, %[3]d(AX)")
+		return
+	case g.arm():
+		rows("VMOVUPS %s, %[3]d(AX)")
 		return
 	}
 	// A masked store of AVX2 is slow on some processors.

@@ -42,7 +42,11 @@ func writeLanes(e *emitter) {
 		g.p("JMP  %s(SB)", g.name(rows+1))
 	}
 	for rows := range e.laneRows {
-		g.kernel(rows + 1)
+		if e.arm() {
+			g.kernelNEON(rows + 1)
+		} else {
+			g.kernel(rows + 1)
+		}
 	}
 }
 

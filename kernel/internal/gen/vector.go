@@ -20,7 +20,7 @@ func writeVectors(e *emitter) {
 	g := &vectors{e}
 	g.writeConstants()
 	g.exponentials()
-	if e.lanes == 8 {
+	if e.lanes < 16 {
 		// These move memory more than they compute: wider vectors would not help.
 		g.arithmetic()
 	}

@@ -1,0 +1,38 @@
+//go:build amd64 || arm64
+
+package kernel
+
+// squares returns how many squares of n×n elements the assembly transposes: of n rows of src with
+// the given number of columns, to n columns of dst.
+func squares[T float32 | float64](s kernelSet, n int, dst []T, stride int, src []T, srcStride, cols int) int {
+	count := cols / n
+	if !s.assembly() || count == 0 {
+		return 0
+	}
+	_, _ = dst[(n*count-1)*stride+n-1], src[(n-1)*srcStride+n*count-1]
+	return count
+}
+
+//go:noescape
+func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
+
+// transpose8 sets 8 columns of dst to rows of src. It returns how many columns of src it has done.
+func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols int) int {
+	n := squares(s, 8, dst, stride, src, srcStride, cols)
+	if n > 0 {
+		transpose8Blocks(&dst[0], uintptr(stride)*4, &src[0], uintptr(srcStride)*4, n)
+	}
+	return 8 * n
+}
+
+//go:noescape
+func transpose4Blocks(dst *float64, dstRow uintptr, src *float64, srcRow uintptr, n int)
+
+// transpose4 sets 4 columns of dst to rows of src. It returns how many columns of src it has done.
+func (s kernelSet) transpose4(dst []float64, stride int, src []float64, srcStride, cols int) int {
+	n := squares(s, 4, dst, stride, src, srcStride, cols)
+	if n > 0 {
+		transpose4Blocks(&dst[0], uintptr(stride)*8, &src[0], uintptr(srcStride)*8, n)
+	}
+	return 4 * n
+}
