@@ -96,7 +96,7 @@ func (f *networkFlags) build(ctx context.Context, c *Console, model string, opts
 	}
 	p, err := pipeline.Build(watched, nn, req, opts)
 	done()
-	return query, p, networkFailed(ctx, c, err, model, f.watch.budget())
+	return query, p, networkFailed(ctx, c, err, model, f.watch.budget(), &f.passes.added)
 }
 
 // A compileReport is the output of compile --json.

@@ -5,9 +5,11 @@ import (
 
 	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/graphfile"
+	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/nnet3pass"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor/expr"
@@ -55,6 +57,24 @@ func (cfg Config) complete() Config {
 
 // vocabulary returns the meaning of the names in rules for tensors.
 func (cfg *Config) vocabulary() pattern.Vocabulary { return tensorpass.VocabularyOf(cfg.Language) }
+
+// vocabularyFor returns the meaning of the names in rules for a network, or for tensors if it is
+// nil.
+func (cfg *Config) vocabularyFor(nn *nnet3.Nnet) pattern.Vocabulary {
+	if nn == nil {
+		return cfg.vocabulary()
+	}
+	return cfg.networkVocabulary()
+}
+
+// networkVocabulary returns the meaning of the names in rules for networks.
+func (cfg *Config) networkVocabulary() pattern.Vocabulary {
+	types := cfg.Components
+	if types == nil {
+		types = component.Kaldi()
+	}
+	return nnet3pass.VocabularyOf(types)
+}
 
 // verbs lists the verbs in the order of help.
 func (cfg *Config) verbs() []Verb {

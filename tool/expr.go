@@ -10,10 +10,8 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -55,8 +53,7 @@ type exprFlags struct {
 	db                       *optdb.SequenceDB
 	vars, grad, eval, format string
 	query                    string
-	rules                    []string
-	ruleFiles                []string
+	added                    addedRules
 	profile, asJSON          bool
 	seed                     uint64
 	watch                    *watchFlags
@@ -65,6 +62,7 @@ type exprFlags struct {
 func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
 	f := &exprFlags{cfg: cfg, db: cfg.Database(), watch: new(watchFlags)}
 	f.declareInput(fs)
+	f.added.declare(fs)
 	fs.StringVar(&f.query, "query", defaultQuery, "Select passes; \"$0 passes\" lists the tags")
 	pipelineFlag(fs, &f.query)
 	fs.StringVar(&f.eval, "eval", "", "Evaluate the expression: \"x=[1, 2]; y=3\", or \"random\"")
@@ -78,17 +76,9 @@ func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
 	return f
 }
 
-// declareInput declares the flags for an expression and the rules for it.
+// declareInput declares the flags for an expression.
 func (f *exprFlags) declareInput(fs *flag.FlagSet) {
 	fs.StringVar(&f.vars, "vars", "", "Variables and their types")
-	fs.Func("rule", "Add a rewrite PATTERN => PATTERN to canonicalize; may be repeated", func(text string) error {
-		f.rules = append(f.rules, text)
-		return nil
-	})
-	fs.Func("rules", "Add the rules of FILE to the groups that it names; may be repeated", func(file string) error {
-		f.ruleFiles = append(f.ruleFiles, file)
-		return nil
-	})
 	fs.StringVar(&f.grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
 }
 
@@ -253,57 +243,20 @@ func usedInputs(scope *expr.Scope, outputs []*fgraph.Variable) []*fgraph.Variabl
 	return list
 }
 
-// optimizer selects the passes. The rules of --rule join canonicalize, or run in its
-// place if the query leaves it out.
+// optimizer selects the passes.
 func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	q, err := optdb.ParseQuery(f.query)
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	for _, name := range f.ruleFiles {
-		if err := f.addRules(name); err != nil {
-			return nil, err
-		}
+	if q, err = f.added.join(f.db, f.cfg.vocabulary(), q); err != nil {
+		return nil, err
 	}
 	opt, err := f.db.Build(q)
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	if len(f.rules) == 0 {
-		return opt, nil
-	}
-	group, sub := optdb.NewEquilibriumDB("rules"), q
-	for i, text := range f.rules {
-		rule, err := pattern.Compile(f.cfg.vocabulary(), text, pattern.Named(fmt.Sprintf("rule%d", i+1)))
-		if err != nil {
-			return nil, Usagef("--rule: %v", err)
-		}
-		if err := group.Register(rule.Describe().Name, rule); err != nil {
-			return nil, err
-		}
-		sub = sub.With(rule.Describe().Name, rule, 0)
-	}
-	if opt.Selected("canonicalize") {
-		q = q.Subquery("canonicalize", sub)
-	} else {
-		q = q.With(group.Name(), group, 1).Subquery(group.Name(), optdb.Include(group.Name()))
-	}
-	if opt, err = f.db.Build(q); err != nil {
-		return nil, &usageError{err: err}
-	}
 	return opt, nil
-}
-
-// addRules adds the rules of a file to the groups that it names.
-func (f *exprFlags) addRules(name string) error {
-	text, err := fileio.ReadFile(name, fileio.MaxText)
-	if err != nil {
-		return err
-	}
-	if err := f.cfg.addRules(f.db, name, string(text)); err != nil {
-		return Usagef("--rules: %v", err)
-	}
-	return nil
 }
 
 // arguments returns the values of the inputs, random unless --eval gives them.

@@ -3,12 +3,10 @@ package tool
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/repro"
 	"github.com/nnopt/nnopt/rewrite"
@@ -26,16 +24,9 @@ func (f *exprFlags) testCase(c *Console, inputs, outputs []*fgraph.Variable, arg
 	if err != nil {
 		return nil, err
 	}
-	rules, names, err := f.ruleText()
-	if err != nil {
-		return nil, err
-	}
 	db := c.cfg.Database()
-	if err := f.cfg.addRules(db, "rules", rules); err != nil {
+	if q, err = f.added.join(db, f.cfg.vocabulary(), q); err != nil {
 		return nil, err
-	}
-	if opt, err := db.Build(q); err == nil && !opt.Selected("canonicalize") {
-		q = q.Including(names...)
 	}
 	cas := &repro.Case{World: repro.Tensors(f.cfg.Language.Dialect()), Build: db.Build, Graph: g, Query: q, Seed: f.seed}
 	for _, a := range args {
@@ -44,28 +35,8 @@ func (f *exprFlags) testCase(c *Console, inputs, outputs []*fgraph.Variable, arg
 	if most := f.watch.budget(); most >= 0 {
 		cas.Budget = &most
 	}
-	if rules != "" {
-		setNote(cas, fieldRules, "\n"+strings.TrimRight(rules, "\n"))
-	}
+	f.added.note(cas)
 	return cas, nil
-}
-
-// ruleText returns all rules of the flags as the text of a file, and the names of those of --rule.
-func (f *exprFlags) ruleText() (text string, names []string, err error) {
-	var b strings.Builder
-	for _, name := range f.ruleFiles {
-		t, err := fileio.ReadFile(name, fileio.MaxText)
-		if err != nil {
-			return "", nil, err
-		}
-		fmt.Fprintf(&b, "%s\n\n", t)
-	}
-	for i, rule := range f.rules {
-		name := fmt.Sprintf("rule%d", i+1)
-		fmt.Fprintf(&b, "# A rule of the command line.\n%s: canonicalize; fast_run fast_compile\n    %s\n\n", name, strings.ReplaceAll(rule, "\n", "\n    "))
-		names = append(names, name)
-	}
-	return b.String(), names, nil
 }
 
 // failed adds a reproducer to the error of the optimizer.

@@ -71,7 +71,7 @@ func (cfg Config) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	cfg = cfg.complete()
 	c := newConsole(ctx, &cfg, args, stdin, stdout, stderr)
 	name, err := dispatch(ctx, c, args)
-	err = networkFailed(ctx, c, err, "", -1) // of verbs that do not name the model
+	err = networkFailed(ctx, c, err, "", -1, new(addedRules)) // of verbs that do not name the model
 	for _, flush := range []func() error{c.Stdout.Flush, c.plain.Close} {
 		if flushErr := flush(); err == nil {
 			err = flushErr

@@ -18,6 +18,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/pattern"
 )
 
 // defaultQuery is the default of --query.
@@ -32,11 +33,13 @@ type passFlags struct {
 	query    string
 	kaldi    passes.OptimizeOptions // Kaldi's switches
 	excluded []string
+	added    addedRules
+	vocab    pattern.Vocabulary // of the rules
 }
 
 // newPassFlags returns the flags of a query, without declaring them.
 func newPassFlags(cfg *Config, query string) *passFlags {
-	return &passFlags{db: cfg.Database(), query: query, kaldi: passes.DefaultOptimizeOptions()}
+	return &passFlags{db: cfg.Database(), query: query, kaldi: passes.DefaultOptimizeOptions(), vocab: cfg.networkVocabulary()}
 }
 
 // declarePasses declares --query, Kaldi's flags such as
@@ -46,6 +49,7 @@ func declarePasses(cfg *Config, fs *flag.FlagSet) *passFlags {
 	f := newPassFlags(cfg, defaultQuery)
 	fs.StringVar(&f.query, "query", f.query, "Select passes by terms +tag, -tag, &tag, or by a mode: fast_run, fast_compile, debug (fast_run with checks), none; \"$0 passes\" lists the tags")
 	pipelineFlag(fs, &f.query)
+	f.added.declare(fs)
 	f.kaldi.Register(fs, optimizationPrefix)
 	for _, e := range f.db.Entries() {
 		name := optimizationPrefix + strings.ReplaceAll(e.Name, "_", "-")
@@ -72,14 +76,18 @@ func pipelineFlag(fs *flag.FlagSet, query *string) {
 	})
 }
 
-// build returns the optimizer, and the query as text.
+// build returns the optimizer, and the query as text, without the rules of --rule.
 func (f *passFlags) build() (string, *optdb.Optimizer, error) {
 	q, err := optdb.ParseQuery(f.query)
 	if err != nil {
 		return "", nil, &usageError{err: err}
 	}
 	asked := f.kaldi.Query(q.Excluding(f.excluded...))
-	opt, err := f.db.Build(asked)
+	full, err := f.added.join(f.db, f.vocab, asked)
+	if err != nil {
+		return "", nil, err
+	}
+	opt, err := f.db.Build(full)
 	if err != nil {
 		return "", nil, &usageError{err: err}
 	}

@@ -75,6 +75,7 @@ func readSubject(cfg *Config, c *Console, name string, flags *passFlags, asked b
 	if query := f.Field(fieldQuery); query != "" && !asked {
 		flags.query = query
 	}
+	flags.vocab = cfg.vocabularyFor(nn)
 	_, opt, err := flags.build()
 	if err != nil {
 		return nil, err
@@ -90,6 +91,7 @@ func readSubject(cfg *Config, c *Console, name string, flags *passFlags, asked b
 		for _, field := range []string{fieldNetwork, fieldMode, fieldSeed} {
 			setNote(cas, field, head.Field(field))
 		}
+		flags.added.note(cas)
 		return reproducing(ctx, c, err, cas)
 	}
 	return s, nil

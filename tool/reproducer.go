@@ -17,9 +17,6 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
-	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
-	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/repro"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -59,7 +56,7 @@ func readCase(c *Console, name string) (*repro.Case, error) {
 	}
 	db := c.cfg.Database()
 	if rules := f.Field(fieldRules); rules != "" {
-		if err := c.cfg.addRules(db, name, rules); err != nil {
+		if err := addRules(db, c.cfg.vocabularyFor(nn), name, rules); err != nil {
 			return nil, err
 		}
 	}
@@ -76,15 +73,6 @@ func (cfg *Config) world(nn *nnet3.Nnet) repro.World {
 		return repro.Tensors(cfg.tensorDialect())
 	}
 	return repro.Network(nn, cfg.networkDialect(nn))
-}
-
-// addRules adds rules that are text to the groups that they name.
-func (cfg *Config) addRules(db *optdb.SequenceDB, name, text string) error {
-	rules, err := pattern.ParseRules(name, text)
-	if err == nil {
-		err = passes.AddRules(db, cfg.vocabulary(), rules)
-	}
-	return err
 }
 
 // setMode puts components into test mode.
@@ -253,8 +241,8 @@ func absoluteNetwork(cas *repro.Case) error {
 }
 
 // networkFailed is reproducing for an error of package pipeline. It returns any other error as it
-// is. model is the file that the network was read from, budget the most rewrites, or negative.
-func networkFailed(ctx context.Context, c *Console, err error, model string, budget int) error {
+// is. model is the file that the network was read from, budget the most rewrites, or negative, and added what flags add to the database.
+func networkFailed(ctx context.Context, c *Console, err error, model string, budget int, added *addedRules) error {
 	var failed *pipeline.FailedError
 	var again *reproducedError
 	if !errors.As(err, &failed) || errors.As(err, &again) || ctx.Err() != nil {
@@ -264,10 +252,15 @@ func networkFailed(ctx context.Context, c *Console, err error, model string, bud
 	if fault != nil {
 		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
 	}
+	db := c.cfg.Database()
+	if _, fault := added.join(db, c.cfg.networkVocabulary(), failed.Query); fault != nil {
+		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
+	}
 	base := repro.Case{
 		World: networkWorld{repro.Network(failed.Net, lower.Dialect{Network: failed.Net}), failed.Net},
-		Build: c.cfg.Database().Build, Query: failed.Query,
+		Build: db.Build, Query: failed.Query,
 	}
+	added.note(&base)
 	if budget >= 0 {
 		base.Budget = &budget
 	}

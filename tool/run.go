@@ -259,7 +259,7 @@ func (f *runFlags) failed(ctx context.Context, c *Console, err error) error {
 		return err
 	}
 	f.reproduced = true
-	return networkFailed(ctx, c, err, f.model, -1)
+	return networkFailed(ctx, c, err, f.model, -1, &f.passes.added)
 }
 
 // tell reports on the run, and returns an error if anything failed.

@@ -80,13 +80,13 @@ func (f *subjectFlags) network(ctx context.Context, c *Console, arg string) (*su
 	}
 	s.file.Set(fieldMode, prepare(nn, req))
 	s.failed = func(ctx context.Context, err error, _ int) error {
-		return networkFailed(ctx, c, &pipeline.FailedError{Err: err, Net: nn, Request: req, Compiled: comp, Query: opt.Query()}, arg, f.net.watch.most)
+		return networkFailed(ctx, c, &pipeline.FailedError{Err: err, Net: nn, Request: req, Compiled: comp, Query: opt.Query()}, arg, f.net.watch.most, &f.net.passes.added)
 	}
 	return s, nil
 }
 
 func (f *subjectFlags) expression(c *Console, text string) (*subject, error) {
-	f.expr.query = f.net.passes.query
+	f.expr.query, f.expr.added = f.net.passes.query, f.net.passes.added
 	opt, err := f.expr.optimizer()
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ the bound is twice that difference, and a line says so.`,
 				if err != nil {
 					return err
 				}
-				v := &verification{Console: c, query: query, opt: opt, json: *asJSON}
+				v := &verification{Console: c, query: query, opt: opt, added: &passes.added, json: *asJSON}
 				return v.run(ctx, dirs)
 			}
 		},
@@ -67,6 +67,7 @@ type verification struct {
 	*Console
 	query string
 	opt   *optdb.Optimizer
+	added *addedRules
 	json  bool
 
 	cases, ok, smaller int
@@ -92,7 +93,7 @@ func (v *verification) run(ctx context.Context, dirs []string) error {
 			r = &refcase.Result{Case: name, Query: v.query, Err: err, Error: err.Error()}
 		} else {
 			r = c.Run(ctx, v.query, v.opt)
-			if err := networkFailed(ctx, v.Console, r.Err, filepath.Join(dir, "model.raw"), -1); err != nil {
+			if err := networkFailed(ctx, v.Console, r.Err, filepath.Join(dir, "model.raw"), -1, v.added); err != nil {
 				r.Err, r.Error = err, err.Error()
 			}
 		}

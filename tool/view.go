@@ -43,15 +43,6 @@ is HOST:PORT; the default serves this machine alone, on any free port. With neit
 			f.net.watch = declareWatch(fs)
 			fs.StringVar(&f.in.Variables, "vars", "", "Variables of an expression and their types")
 			fs.StringVar(&f.in.Grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
-			fs.Func("rule", "Add a rewrite PATTERN => PATTERN to canonicalize; may be repeated", func(text string) error {
-				f.in.Rules += text + "\n"
-				return nil
-			})
-			fs.Func("rules", "Add the rules of FILE to the groups that it names; may be repeated", func(file string) error {
-				text, err := fileio.ReadFile(file, fileio.MaxText)
-				f.in.Rules += string(text) + "\n"
-				return err
-			})
 			fs.StringVar(&f.output, "output", "", "Write the page to this file; \"-\" is standard output")
 			fs.Var((*listenFlag)(&f.listen), "listen", "Serve the page at this address; without a value at "+anyPort)
 			return func(ctx context.Context, c *Console, args []string) error {
@@ -159,14 +150,18 @@ func (f *viewFlags) serve(ctx context.Context, c *Console, s *view.Subject) erro
 
 // subject records what the argument says.
 func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (*view.Subject, error) {
+	head, headErr := headOf(arg)
+	isExpr := errors.Is(headErr, os.ErrNotExist) && arg != "-"
+	if isExpr {
+		f.net.passes.vocab = f.cfg.vocabulary()
+	}
 	query, _, err := f.net.passes.build()
 	if err != nil {
 		return nil, err
 	}
-	f.in.Query = query
-	head, err := headOf(arg)
-	switch {
-	case errors.Is(err, os.ErrNotExist) && arg != "-":
+	f.in.Query, f.in.Rules = query, f.net.passes.added.text
+	switch err := headErr; {
+	case isExpr:
 		f.in.Expr = arg
 		return f.expression(ctx, c)
 	case err != nil:
