@@ -1,5 +1,7 @@
 package egraph
 
+import "slices"
+
 // An Analysis keeps facts about classes that grow as classes are united. [Facts] is one for facts of
 // any type.
 type Analysis interface {
@@ -33,6 +35,9 @@ func (f *Facts[D]) Get(g *Graph, c Class) D { return f.data[g.find(uint32(c))] }
 func (f *Facts[D]) Make(g *Graph, n Node, c Class) bool {
 	d := f.Of(g, n)
 	if int(c) == len(f.data) {
+		if len(f.data) == cap(f.data) {
+			f.data = slices.Grow(f.data, g.next2(len(f.data), g.room*classShare/8))
+		}
 		f.data = append(f.data, d)
 		return true
 	}

@@ -43,7 +43,8 @@ func (x *extractor) improve(c *Choice) {
 // exhaust looks through all choices that could be cheaper. If it comes to an end, the choice is
 // optimal.
 func (x *extractor) exhaust(c *Choice) {
-	s := &search{x: x, c: c, node: make([]uint32, len(x.g.classes)), in: map[uint32]bool{}, lists: map[uint32][]uint32{}}
+	k := len(x.g.classes)
+	s := &search{x: x, c: c, node: make([]uint32, k), in: make([]bool, k), lists: map[uint32][]uint32{}}
 	for i := range s.node {
 		s.node[i] = none
 	}
@@ -57,9 +58,9 @@ func (x *extractor) exhaust(c *Choice) {
 type search struct {
 	x     *extractor
 	c     *Choice
-	node  []uint32 // by class: decided
-	queue []uint32 // classes needed, in the order in which they are decided
-	in    map[uint32]bool
+	node  []uint32            // by class: decided
+	queue []uint32            // classes needed, in the order in which they are decided
+	in    []bool              // by class: it is in the queue
 	lists map[uint32][]uint32 // by class: its nodes, the cheapest first
 	cost  float64             // of what is decided
 	bound float64             // of what is needed, but not decided, at least
@@ -153,7 +154,7 @@ func (s *search) open() {
 // undo takes the decision of a level back.
 func (s *search) undo(l *level) {
 	for _, c := range s.queue[l.queued:] {
-		delete(s.in, c)
+		s.in[c] = false
 	}
 	s.queue = s.queue[:l.queued]
 	s.cost, s.bound = l.cost, l.bound
@@ -172,12 +173,11 @@ func (s *search) decide(c, n uint32) {
 
 // loops reports whether a class depends on itself by what is decided.
 func (s *search) loops(c uint32) bool {
-	g := s.x.g
-	seen := map[uint32]bool{}
-	todo := []uint32{c}
-	for len(todo) > 0 {
-		n := s.node[todo[len(todo)-1]]
-		todo = todo[:len(todo)-1]
+	x, g := s.x, s.x.g
+	x.round++
+	todo := append(x.stack[:0], c)
+	for i := 0; i < len(todo); i++ {
+		n := s.node[todo[i]]
 		if n == none {
 			continue
 		}
@@ -187,11 +187,12 @@ func (s *search) loops(c uint32) bool {
 			if d == c {
 				return true
 			}
-			if !seen[d] {
-				seen[d] = true
+			if x.mark[d] != x.round {
+				x.mark[d] = x.round
 				todo = append(todo, d)
 			}
 		}
 	}
+	x.stack = todo
 	return false
 }

@@ -1,0 +1,207 @@
+package egraph
+
+import "math"
+
+// tree is what the search for the cheapest trees knows of a node.
+type tree struct {
+	sum   float64 // of the node and the inputs that are settled
+	left  uint32  // inputs that are not settled; noTree if the node can't be had
+	class uint32
+}
+
+// best is what it knows of a class.
+type best struct {
+	cost float64
+	node uint32
+	done bool
+}
+
+const noTree = math.MaxUint32
+
+// maxSweeps bounds the sweeps before a search in the order of costs. The graphs of docs/performance.md need
+// fewer, and a sweep takes a fraction of that search.
+const maxSweeps = 16
+
+// trees chooses the cheapest tree for each class, and reports whether all roots have one.
+func (x *extractor) trees() ([]uint32, bool) {
+	node, ok := x.sweep()
+	if !ok {
+		node = x.settle()
+	}
+	return node, node != nil && x.complete(node)
+}
+
+// sweep goes over all nodes until no class gets cheaper. It reports false if that takes too many sweeps, as
+// in graphs that are deeper than wide and were made from the root.
+func (x *extractor) sweep() ([]uint32, bool) {
+	g := x.g
+	cost := make([]float64, len(g.classes))
+	node := make([]uint32, len(g.classes))
+	for c := range node {
+		cost[c], node[c] = math.Inf(1), none
+	}
+	classes := make([]uint32, len(g.nodes))
+	for n := range classes {
+		if classes[n] = none; !g.nodes[n].dead() && !math.IsInf(x.own[n], 1) {
+			classes[n] = g.find(g.nodes[n].class)
+		}
+	}
+	for range maxSweeps {
+		again := false
+		for n, c := range classes {
+			if n%pollEvery == 0 && g.stop.Load() {
+				return nil, false
+			}
+			if c == none {
+				continue
+			}
+			d := &g.nodes[n]
+			total := x.own[n]
+			switch d.shape() {
+			case 0:
+			case 1:
+				total += cost[d.a]
+			case 2:
+				total += cost[d.a] + cost[d.b]
+			default:
+				for _, k := range g.wide.kids[d.a : d.a+d.b] {
+					total += cost[k]
+				}
+			}
+			if total < cost[c] {
+				cost[c], node[c], again = total, uint32(n), true
+			}
+		}
+		if !again {
+			return node, true
+		}
+	}
+	return nil, false
+}
+
+// settle chooses the cheapest tree for each class, in the order of cost, as Dijkstra's algorithm does (Knuth,
+// "A generalization of Dijkstra's algorithm", 1977). If it is cancelled, it returns nil.
+func (x *extractor) settle() []uint32 {
+	g := x.g
+	of := make([]tree, len(g.nodes))
+	to := make([]best, len(g.classes))
+	for c := range to {
+		to[c] = best{math.Inf(1), none, false}
+	}
+	var h heap
+	for n := range g.nodes {
+		d := &g.nodes[n]
+		if n%pollEvery == 0 && g.stop.Load() {
+			return nil
+		}
+		if d.dead() || math.IsInf(x.own[n], 1) {
+			of[n].left = noTree
+			continue
+		}
+		of[n] = tree{x.own[n], uint32(g.arity(uint32(n))), g.find(d.class)}
+		if of[n].left == 0 {
+			h.offer(to, &of[n], uint32(n))
+		}
+	}
+	for k := 0; len(h) > 0; k++ {
+		c := h.pop().class
+		b := &to[c]
+		if b.done {
+			continue
+		}
+		b.done = true
+		for slot := g.classes[c].parents; slot != none; slot = g.slotNext(slot) {
+			if k++; k%pollEvery == 0 && g.stop.Load() {
+				return nil
+			}
+			n := g.slotNode(slot)
+			t := &of[n]
+			if t.left == 0 || t.left == noTree {
+				continue
+			}
+			t.sum += b.cost
+			if t.left--; t.left == 0 {
+				h.offer(to, t, n)
+			}
+		}
+	}
+	node := make([]uint32, len(to))
+	for c := range to {
+		node[c] = to[c].node
+	}
+	return node
+}
+
+// complete reports whether all roots have a node.
+func (x *extractor) complete(node []uint32) bool {
+	for _, r := range x.roots {
+		if node[r] == none {
+			return false
+		}
+	}
+	return true
+}
+
+// offer queues a class if a node makes it cheaper.
+func (h *heap) offer(to []best, t *tree, n uint32) {
+	if b := &to[t.class]; t.sum < b.cost {
+		b.cost, b.node = t.sum, n
+		h.push(item{t.sum, t.class})
+	}
+}
+
+// item is a class that could cost so much.
+type item struct {
+	cost  float64
+	class uint32
+}
+
+// heap is a heap with four children a node, the cheapest on top; equals are ordered by class.
+type heap []item
+
+func (a item) less(b item) bool { return a.cost < b.cost || a.cost == b.cost && a.class < b.class }
+
+func (h *heap) push(x item) {
+	s := append(*h, x)
+	i := len(s) - 1
+	for i > 0 {
+		p := (i - 1) / 4
+		if !x.less(s[p]) {
+			break
+		}
+		s[i] = s[p]
+		i = p
+	}
+	s[i] = x
+	*h = s
+}
+
+func (h *heap) pop() item {
+	s := *h
+	top, x := s[0], s[len(s)-1]
+	s = s[:len(s)-1]
+	*h = s
+	if len(s) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		k := 4*i + 1
+		if k >= len(s) {
+			break
+		}
+		least := k
+		for j := k + 1; j < min(k+4, len(s)); j++ {
+			if s[j].less(s[least]) {
+				least = j
+			}
+		}
+		if !s[least].less(x) {
+			break
+		}
+		s[i] = s[least]
+		i = least
+	}
+	s[i] = x
+	return top
+}
