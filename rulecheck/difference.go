@@ -123,8 +123,28 @@ func (in *instance) judge(args []*array.Array) (v verdict, ok bool) {
 		return verdict{class: Type}, true
 	case places[0].element >= 0 && special:
 		return verdict{class: UnsafeNaN}, true
+	case places[0].element >= 0 && c.overflowsToNaN(t, places):
+		return verdict{class: Overflow}, true
 	}
 	return verdict{class: Wrong}, true
+}
+
+// overflowsToNaN reports whether elements differ only because a float became infinite on the right,
+// of which there is a function of no value: sin(2*x) is NaN where 2*x overflows.
+func (c *circuit) overflowsToNaN(t trace, places []place) bool {
+	for _, p := range places {
+		if y := t.values[c.right[p.output]].Float(p.element); y == y {
+			return false
+		}
+	}
+	for i := c.leftSteps; i < len(c.steps); i++ {
+		for _, k := range c.steps[i].out {
+			if has(t.values[k], func(_ array.DType, v float64) bool { return math.IsInf(v, 0) }) && c.overflows(t, i, i+1, array.DType.IsFloat) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ofRounding tells a rounding from an overflow.

@@ -30,7 +30,7 @@
 //     where a sum cancels, its error is left. Zeros of either sign are equal as results. Where the
 //     difference shows, as in 1/x, it counts.
 //   - [Overflow]: an integer wraps around; or a float becomes infinite, of arguments far from the
-//     limits (exp(1000)), or only on the right (sqr(1e200)) although the rule never avoids it.
+//     limits (exp(1000)), or only on the right (sqr(1e200)) although the rule never avoids it; also where that makes NaN of it, as sin(2x).
 //   - [UnsafeNaN]: an argument or something that the left side computes is NaN or infinite, or an
 //     argument or intermediate result is zero. Neither numbers of the pattern nor false count.
 //   - [Type]: the right side computes in a type that is less exact. This is also the class of rules
