@@ -83,7 +83,7 @@ func (s *symbols) resolve(v pattern.Vocabulary, name string) (*symbol, error) {
 		if op, ok = families.Family(base); !ok {
 			return nil, fmt.Errorf("%w: %s", pattern.ErrUnknownOp, name)
 		}
-		next = &symbol{name: base, operator: op, family: true}
+		next = &symbol{name: base + "{}", operator: op, family: true} // there may be an op of the name, too
 	} else if len(op.Tracks) == 1 {
 		next.only = op.Tracks[0].Op()
 	}
