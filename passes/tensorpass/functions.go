@@ -15,7 +15,7 @@ func (vocabulary) Functions() []pattern.Function { return allFunctions() }
 
 // allFunctions lists them once: every rule looks them up.
 var allFunctions = sync.OnceValue(func() []pattern.Function {
-	return slices.Concat(functions, arithmeticFunctions, elemwiseFunctions, reduceFunctions, gemvFunctions, erfFunctions, logarithmFunctions, softmaxFunctions)
+	return slices.Concat(functions, arithmeticFunctions, elemwiseFunctions, reduceFunctions, gemvFunctions, erfFunctions, logarithmFunctions, softmaxFunctions, algebraFunctions)
 })
 
 var functions = []pattern.Function{

@@ -50,7 +50,7 @@ var allRules = sync.OnceValue(func() []Local {
 		textRules("broadcast", broadcastRules), textRules("dimensions", dimensionRules), textRules("reduce", reduceRules), textRules("power", nil),
 		textRules("subtensor", subtensorRules), textRules("incsubtensor", incSubtensorRules), textRules("specifyshape", specifyShapeRules),
 		textRules("linear", linearRules), textRules("sigmoid", nil), textRules("logarithm", logarithmRules), textRules("softmax", softmaxRules),
-		constantRules(), textRules("erf", nil))
+		constantRules(), textRules("erf", nil), textRules("algebra", nil), textRules("trigonometry", nil), textRules("contraction", nil))
 })
 
 // In returns the rules of a group, in the order of [Rules].
