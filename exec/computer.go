@@ -56,6 +56,7 @@ type Computer struct {
 	buffers  [][]float32 // by matrix, nil if it is not allocated
 	memos    []component.Memo
 	pending  []kernel.Matrix // by port: an input that has not been accepted yet
+	lent     []bool          // by port: the pending input may be used in place
 	provided []int32         // by port: the sub-matrix of the output, 0 for none
 }
 
@@ -68,6 +69,7 @@ func (p *Program) NewComputer(opts ComputerOptions) (*Computer, error) {
 		buffers:  make([][]float32, len(p.sizes)),
 		memos:    make([]component.Memo, p.memos),
 		pending:  make([]kernel.Matrix, len(p.ports)),
+		lent:     make([]bool, len(p.ports)),
 		provided: make([]int32, len(p.ports)),
 		update:   make([]component.Component, len(p.components)),
 		stats:    make([]component.StatsStorer, len(p.components)),
@@ -156,24 +158,50 @@ func (c *Computer) Done() bool { return c.pc >= len(c.p.instrs) }
 // the matrix when it reaches the command; don't change it before that Run has returned. The error
 // wraps ErrIO or ErrState.
 func (c *Computer) AcceptInput(name string, m kernel.Matrix) error {
+	n := c.p.Port(name)
+	if n < 0 {
+		if err := c.usable(); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: nothing is accepted for %q, only for %q", ErrIO, name, c.p.Inputs())
+	}
+	return c.hand(n, m, false)
+}
+
+// Lend is AcceptInput for the port of a node (Program.Port), and lets the computation use the memory
+// of the matrix, whose rows must follow each other without gaps. The computation may overwrite it,
+// and copies it only if it is a looped one. The memory is the caller's again after Reset, or when the
+// computation has finished and its outputs have been read.
+func (c *Computer) Lend(port int, m kernel.Matrix) error {
+	if port < 0 || port >= len(c.p.ports) {
+		return fmt.Errorf("%w: there is no port %d", ErrIO, port)
+	}
+	if m.Stride != m.Cols {
+		return fmt.Errorf("%w: input %q is lent with gaps between its rows", ErrIO, c.p.ports[port].name)
+	}
+	return c.hand(port, m, true)
+}
+
+// hand hands in a matrix at a port.
+func (c *Computer) hand(port int, m kernel.Matrix, lent bool) error {
 	if err := c.usable(); err != nil {
 		return err
 	}
-	n := c.p.port(name)
-	if n < 0 || len(c.p.ports[n].accepts) == 0 {
+	name := c.p.ports[port].name
+	if len(c.p.ports[port].accepts) == 0 {
 		return fmt.Errorf("%w: nothing is accepted for %q, only for %q", ErrIO, name, c.p.Inputs())
 	}
-	v := c.nextAccept(n)
+	v := c.nextAccept(port)
 	if v == nil {
 		return fmt.Errorf("%w: nothing more is accepted for %q (Reset starts again)", ErrIO, name)
 	}
 	if m.Rows != v.rows || m.Cols != v.cols || m.Stride < m.Cols && m.Rows > 1 || len(m.Data) < (m.Rows-1)*m.Stride+m.Cols {
 		return fmt.Errorf("%w: input %q is %dx%d (stride %d, %d elements), not %dx%d", ErrIO, name, m.Rows, m.Cols, m.Stride, len(m.Data), v.rows, v.cols)
 	}
-	if c.pending[n].Data != nil {
+	if c.pending[port].Data != nil {
 		return fmt.Errorf("%w: input %q has already been passed", ErrIO, name)
 	}
-	c.pending[n] = m
+	c.pending[port], c.lent[port] = m, lent && c.p.plan.size > 0
 	return nil
 }
 
@@ -201,14 +229,24 @@ func (c *Computer) nextAccept(port int) *view {
 // input. It is a view of the computer's memory, read-only, and valid until the next Run or Reset.
 // The error wraps ErrIO.
 func (c *Computer) Output(name string) (kernel.Matrix, error) {
-	n := c.p.port(name)
-	if n < 0 || !c.p.ports[n].provide {
+	n := c.p.Port(name)
+	if n < 0 {
 		return kernel.Matrix{}, fmt.Errorf("%w: nothing is provided for %q, only for %q", ErrIO, name, c.p.Outputs())
 	}
-	if c.provided[n] == 0 {
-		return kernel.Matrix{}, fmt.Errorf("%w: nothing has been provided for %q yet", ErrIO, name)
+	return c.OutputAt(n)
+}
+
+// OutputAt is Output for the port of a node (Program.Port).
+func (c *Computer) OutputAt(port int) (kernel.Matrix, error) {
+	switch {
+	case port < 0 || port >= len(c.p.ports):
+		return kernel.Matrix{}, fmt.Errorf("%w: there is no port %d", ErrIO, port)
+	case !c.p.ports[port].provide:
+		return kernel.Matrix{}, fmt.Errorf("%w: nothing is provided for %q, only for %q", ErrIO, c.p.ports[port].name, c.p.Outputs())
+	case c.provided[port] == 0:
+		return kernel.Matrix{}, fmt.Errorf("%w: nothing has been provided for %q yet", ErrIO, c.p.ports[port].name)
 	}
-	return c.view(c.provided[n]), nil
+	return c.view(c.provided[port]), nil
 }
 
 // Run executes commands up to and including the next marker, or to the end. Markers separate the

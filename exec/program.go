@@ -168,8 +168,8 @@ func (p *Program) portNumber(node int32) int32 {
 	return int32(len(p.ports) - 1)
 }
 
-// port returns the number of the named port, or -1.
-func (p *Program) port(name string) int {
+// Port returns the number of the node of that name among those that have inputs or outputs, or -1.
+func (p *Program) Port(name string) int {
 	return slices.IndexFunc(p.ports, func(t port) bool { return t.name == name })
 }
 

@@ -175,7 +175,7 @@ func (c *Computer) free(matrix int32) {
 	}
 }
 
-// accept copies a pending input to its matrix.
+// accept makes a pending input its matrix.
 func (c *Computer) accept(in *instruction) error {
 	from := c.pending[in.port]
 	if from.Data == nil {
@@ -183,8 +183,13 @@ func (c *Computer) accept(in *instruction) error {
 	}
 	matrix := c.p.views[in.dst].matrix
 	c.free(matrix)
-	c.reserve(matrix, in)
-	kernel.Copy(c.view(in.dst), from)
+	if c.lent[in.port] {
+		n := c.p.sizes[matrix]
+		c.buffers[matrix] = from.Data[:n:n]
+	} else {
+		c.reserve(matrix, in)
+		kernel.Copy(c.view(in.dst), from)
+	}
 	c.pending[in.port] = kernel.Matrix{}
 	return nil
 }

@@ -14,7 +14,8 @@ type engine struct {
 	workspace exec.Workspace
 	computers [][]*exec.Computer // by the logarithm of the number of streams, and by phase; nil if not made
 	streams   [mostSequences]*Stream
-	buffer    []float32
+	buffer    []float32 // of the inputs of a chunk
+	used      int       // elements of it
 }
 
 func newEngine(s *Streamer) *engine {
@@ -42,7 +43,7 @@ func (e *engine) compute(ctx context.Context, streams []*Stream) error {
 	if err := c.Run(ctx); err != nil {
 		return err
 	}
-	y, err := c.Output(outputNode)
+	y, err := c.OutputAt(chunk.ports.output)
 	if err != nil {
 		return err
 	}
@@ -80,64 +81,66 @@ func (e *engine) computer(l *loop, log, phase int) (*exec.Computer, error) {
 }
 
 // accept hands in the inputs of a chunk: frames, i-vectors, and what the chunks before left. They
-// are gathered in the engine's buffer, unless they can be read in place.
+// are gathered in the engine's buffer, where the computation uses them. The streams keep theirs until
+// it has finished: if it is cancelled, the chunk is computed again.
 func (e *engine) accept(c *exec.Computer, chunk *loopChunk, streams []*Stream) error {
 	n, s := len(streams), e.s
-	size := n * (chunk.frames*s.features + chunk.ivectors*s.ivector + chunk.size)
-	e.buffer = resize(e.buffer, size)
-	rest := e.buffer
-	matrix := func(rows, cols int) kernel.Matrix {
-		m := kernel.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: rest[:rows*cols]}
-		rest = rest[rows*cols:]
-		return m
-	}
-	input := matrix(n*chunk.frames, s.features)
+	e.begin(n*(chunk.frames*s.features+chunk.ivectors*s.ivector+chunk.size) + (2+len(chunk.taken))*alignment)
+	input := e.matrix(n*chunk.frames, s.features)
 	for i, st := range streams {
-		begin := st.begin()
-		for t := range chunk.frames {
-			copy(kernel.Row(input, i*chunk.frames+t), st.frame(begin+t))
-		}
+		st.copyFrames(input.Data[i*chunk.frames*s.features:][:chunk.frames*s.features])
 	}
-	if err := c.AcceptInput(inputNode, input); err != nil {
+	if err := c.Lend(chunk.ports.input, input); err != nil {
 		return err
 	}
 	if chunk.ivectors > 0 {
-		ivectors := matrix(n*chunk.ivectors, s.ivector)
+		ivectors := e.matrix(n*chunk.ivectors, s.ivector)
 		for i, st := range streams {
 			v := st.ivectors[st.usedIvector()*s.ivector:][:s.ivector]
 			for k := range chunk.ivectors {
 				copy(kernel.Row(ivectors, i*chunk.ivectors+k), v)
 			}
 		}
-		if err := c.AcceptInput(ivectorNode, ivectors); err != nil {
+		if err := c.Lend(chunk.ports.ivector, ivectors); err != nil {
 			return err
 		}
 	}
 	for j := range chunk.taken {
 		t := &chunk.taken[j]
-		var m kernel.Matrix
-		if t.plain {
-			m = kernel.Matrix{Rows: t.total, Cols: t.cols, Stride: t.cols, Data: streams[0].state[t.at:][:t.total*t.cols]}
-		} else {
-			m = matrix(t.total, t.cols)
-			for i, st := range streams {
-				for r, row := range t.rows[i] {
-					copy(kernel.Row(m, int(row)), st.state[t.at+r*t.cols:][:t.cols])
-				}
+		m := e.matrix(t.total, t.cols)
+		for i, st := range streams {
+			for r, row := range t.rows[i] {
+				copy(m.Data[int(row)*t.cols:][:t.cols], st.state[t.at+r*t.cols:])
 			}
 		}
-		if err := c.AcceptInput(t.node, m); err != nil {
+		if err := c.Lend(t.port, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// alignment is that of matrices in the buffer, in elements: a cache line.
+const alignment = 16
+
+// begin makes room for matrices of a chunk with the given number of elements in all.
+func (e *engine) begin(size int) {
+	e.buffer = resize(e.buffer, size)
+	e.used = 0
+}
+
+// matrix returns the next matrix in the buffer.
+func (e *engine) matrix(rows, cols int) kernel.Matrix {
+	data := e.buffer[e.used:][:rows*cols]
+	e.used += (rows*cols + alignment - 1) / alignment * alignment
+	return kernel.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: data}
+}
+
 // keep copies what chunk takes to the states of the streams.
-func (chunk *loopChunk) keep(c *exec.Computer, given []string, streams []*Stream) error {
+func (chunk *loopChunk) keep(c *exec.Computer, given []int, streams []*Stream) error {
 	for j := range chunk.taken {
 		t := &chunk.taken[j]
-		m, err := c.Output(given[j])
+		m, err := c.OutputAt(given[j])
 		if err != nil {
 			return err
 		}

@@ -186,11 +186,22 @@ func (st *Stream) usedIvector() int {
 	return used
 }
 
-// frame returns a frame of the next chunk. Beyond the ends of the stream it is the first or the last
-// one.
-func (st *Stream) frame(t int) []float32 {
-	i := min(max(t, 0), st.total-1) - st.first
-	return st.frames[i*st.s.features : (i+1)*st.s.features]
+// copyFrames copies the new frames of the next chunk, context included, to dst. Beyond the ends of
+// the stream they are the first or the last one.
+func (st *Stream) copyFrames(dst []float32) {
+	cols := st.s.features
+	begin := st.begin()
+	end := begin + len(dst)/cols
+	frame := func(t int) []float32 { return st.frames[(t-st.first)*cols:] }
+	for t := begin; t < min(end, 0); t++ {
+		dst = dst[copy(dst[:cols], frame(0)):]
+	}
+	if lo, hi := max(begin, 0), min(end, st.total); lo < hi {
+		dst = dst[copy(dst[:(hi-lo)*cols], frame(lo)):]
+	}
+	for len(dst) > 0 {
+		dst = dst[copy(dst[:cols], frame(st.total-1)):]
+	}
 }
 
 // advance moves the stream to the next chunk.

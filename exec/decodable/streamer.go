@@ -139,21 +139,21 @@ type loop struct {
 // A loopChunk is the program for a chunk.
 type loopChunk struct {
 	program  *exec.Program
+	ports    struct{ input, ivector, output int }
 	frames   int // of input, of each sequence
 	ivectors int // of each sequence
 	taken    []carry
-	given    []string // by number in taken of the next chunk: the output for it
-	size     int      // of what is taken, of each sequence, in elements
+	given    []int // by number in taken of the next chunk: the port of the output for it
+	size     int   // of what is taken, of each sequence, in elements
 }
 
 // A carry is a matrix of what a chunk takes from the one before.
 type carry struct {
-	node  string
+	port  int
 	rows  [][]int32 // by sequence: its rows
 	total int       // rows
 	cols  int
-	at    int  // where it is in the state of a stream
-	plain bool // the rows are all those of one sequence, in order
+	at    int // where it is in the state of a stream
 
 	meaning []pipeline.LoopCarry // the one that it is made of, to compare with others
 }
@@ -198,18 +198,19 @@ func (s *Streamer) makeLoop(ctx context.Context, sequences int) (*loop, error) {
 				c.Prepare()
 			}
 		}
-		c := loopChunk{given: b.Given, frames: rowsOf(b.Request, inputNode) / sequences, ivectors: rowsOf(b.Request, ivectorNode) / sequences}
+		c := loopChunk{frames: rowsOf(b.Request, inputNode) / sequences, ivectors: rowsOf(b.Request, ivectorNode) / sequences}
 		if c.program, err = exec.NewProgram(b.Computation, built.Net); err != nil {
 			return nil, err
 		}
+		c.ports.input, c.ports.ivector, c.ports.output = c.program.Port(inputNode), c.program.Port(ivectorNode), c.program.Port(outputNode)
+		for _, node := range b.Given {
+			c.given = append(c.given, c.program.Port(node))
+		}
 		for i := range b.Taken {
 			t := &b.Taken[i]
-			k := carry{node: t.Node, total: len(t.Rows), cols: t.Cols, at: c.size, plain: sequences == 1, meaning: b.Taken[i : i+1]}
+			k := carry{port: c.program.Port(t.Node), total: len(t.Rows), cols: t.Cols, at: c.size, meaning: b.Taken[i : i+1]}
 			if k.rows, err = t.BySequence(sequences); err != nil {
 				return nil, err
-			}
-			for i, r := range k.rows[0] {
-				k.plain = k.plain && int(r) == i
 			}
 			c.size += len(k.rows[0]) * t.Cols
 			c.taken = append(c.taken, k)
