@@ -1,6 +1,7 @@
 package optdb
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,10 +16,35 @@ import (
 func (d *db) Build(q Query) (*Optimizer, error) {
 	faults := append(d.faults(), d.unknownTags(q)...)
 	choices := d.choose(view{q: q, include: q.tags(include), list: q.listed, top: true, faults: &faults}, "", 0)
+	o := &Optimizer{name: optimizerName(q), query: q, db: *d, choices: choices}
+	if len(faults) == 0 {
+		faults = o.db.compile(choices)
+	}
 	if len(faults) > 0 {
 		return nil, joined(faults)
 	}
-	return &Optimizer{name: optimizerName(q), query: q, db: *d, choices: choices}, nil
+	return o, nil
+}
+
+// compile compiles the rules of a SaturationDB and of those among the choices in it. It recurses as deep
+// as databases are nested.
+func (d *db) compile(choices []*choice) []error {
+	if d.kind == saturation {
+		p := d.saturation
+		p.Rules = rules(choices, "")
+		if err := p.Prepare(); err != nil {
+			return []error{fmt.Errorf("optdb: %s: %w", d.name, err)}
+		}
+		d.saturation = p
+		return nil
+	}
+	var faults []error
+	for _, c := range choices {
+		if c.taken && c.entry.DB != nil {
+			faults = append(faults, c.inner.compile(c.nested)...)
+		}
+	}
+	return faults
 }
 
 // optimizerName returns the name of an optimizer in the profile: Theano's for a
@@ -65,9 +91,11 @@ func (d *db) driver(name string, choices []*choice, dialect string) rewrite.Grap
 		return &q
 	case saturation:
 		p := d.saturation
+		if list := rules(choices, dialect); len(list) < len(p.Rules) { // otherwise they are compiled
+			p = p.With(list)
+			_ = p.Prepare() // as part of all rules, they are right
+		}
 		p.Name = name
-		p.Rules = rules(choices, dialect)
-		_ = p.Prepare() // Apply returns the error
 		return &p
 	case topo:
 		w := d.walk

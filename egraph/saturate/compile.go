@@ -19,11 +19,13 @@ import (
 // ErrRule means that a rule can't be used in saturation.
 var ErrRule = errors.New("not a rule for saturation")
 
-// Check reports whether a rule can be used in saturation: it is text, see package pattern, and inserts
-// no op that destroys an input. Otherwise the error says why not.
+// Check reports whether a rule is one for saturation: it is text, see package pattern, and inserts no
+// op that destroys an input. Otherwise the error says why not. [Pass.Prepare] finds what else can be wrong.
 func Check(r rewrite.NodeRewriter) error {
-	_, err := newProgram([]rewrite.NodeRewriter{r})
-	return err
+	if _, err := textOf(r); err != nil {
+		return fmt.Errorf("%w: %w", ErrRule, err)
+	}
+	return nil
 }
 
 // program is what the rules of a pass are compiled to. It is shared by all runs.
@@ -86,6 +88,9 @@ func newProgram(list []rewrite.NodeRewriter) (*program, error) {
 	for i, r := range list {
 		s, err := textOf(r)
 		if err == nil {
+			s, err = forClasses(s)
+		}
+		if err == nil {
 			err = p.collect(s)
 		}
 		if subs[i] = s; err != nil {
@@ -119,7 +124,7 @@ func newProgram(list []rewrite.NodeRewriter) (*program, error) {
 	return p, err
 }
 
-// textOf returns the rule that a rewriter is, with the functions that saturation has for it.
+// textOf returns the rule that a rewriter is.
 func textOf(r rewrite.NodeRewriter) (*pattern.Substitution, error) {
 	s, ok := rewrite.Undescribed(r).(*pattern.Substitution)
 	if !ok {
@@ -128,10 +133,29 @@ func textOf(r rewrite.NodeRewriter) (*pattern.Substitution, error) {
 	if s.Describe().Destroys {
 		return nil, errors.New("it inserts an op that destroys an input")
 	}
-	if f, ok := s.Vocabulary().(ClassFunctions); ok {
-		return s.Configured(pattern.With(f.ClassFunctions()...))
-	}
 	return s, nil
+}
+
+// forClasses returns a rule with the functions that its vocabulary has for classes.
+func forClasses(s *pattern.Substitution) (*pattern.Substitution, error) {
+	f, ok := s.Vocabulary().(ClassFunctions)
+	if !ok {
+		return s, nil
+	}
+	var list []pattern.Function
+	for _, c := range s.Cases() {
+		for _, g := range c.Rewrite().In.Guards {
+			for _, own := range f.ClassFunctions() {
+				if own.Name == g.Func {
+					list = append(list, own)
+				}
+			}
+		}
+	}
+	if len(list) == 0 {
+		return s, nil
+	}
+	return s.Configured(pattern.With(list...))
 }
 
 // collect notes the ops and the vocabulary of a rule.

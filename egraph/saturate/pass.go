@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/nnopt/nnopt/egraph"
@@ -24,24 +23,27 @@ type Pass struct {
 	Nodes  int
 	Growth float64
 	Laps   int // bounds the rounds of matching and applying; 30 by default
-	// A rule that matches more than Matches times in a lap is banned for some laps. 1000 by default.
+	// A rule that matches more often in a lap than Matches, and than the graph has nodes, is banned for
+	// some laps. The default is 1000.
 	Matches int
 	// Seconds bounds the time if it is not 0. Results then depend on the speed of the machine.
 	Seconds float64
 
-	once    *sync.Once
 	program *program
-	err     error
 }
 
-// Prepare compiles the rules, which happens at the first run otherwise. The fields must not change after
-// that.
+// Prepare compiles the rules, which happens in each run otherwise. The rules must not change after that.
 func (p *Pass) Prepare() error {
-	if p.once == nil {
-		p.once = new(sync.Once)
-	}
-	p.once.Do(func() { p.program, p.err = newProgram(p.Rules) })
-	return p.err
+	c, err := newProgram(p.Rules)
+	p.program = c
+	return err
+}
+
+// With returns the pass with other rules and the same settings.
+func (p *Pass) With(rules []rewrite.NodeRewriter) Pass {
+	c := *p
+	c.Rules, c.program = rules, nil
+	return c
 }
 
 // Class is the class of a pass in a profile.
@@ -57,22 +59,17 @@ func (p *Pass) AddRequirements(*fgraph.FunctionGraph) error { return nil }
 
 // Apply saturates a graph, and replaces what gets cheaper.
 func (p *Pass) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	if err := p.prepared(); err != nil {
-		return err
+	c := *p
+	if c.program == nil {
+		if err := c.Prepare(); err != nil {
+			return err
+		}
 	}
 	global := rewrite.Global{Name: p.Name, Class: Class, Fn: func(ctx context.Context, h *rewrite.Handle) error {
-		s := run{p: p, h: h}
+		s := run{p: &c, h: h}
 		return s.do(ctx)
 	}}
 	return global.Apply(ctx, g, rec)
-}
-
-// prepared compiles the rules of a pass that is shared.
-func (p *Pass) prepared() error {
-	if p.once == nil {
-		return fmt.Errorf("saturate: %s: call Prepare before the first run", p.Name)
-	}
-	return p.Prepare()
 }
 
 // run is one saturation of a graph.
@@ -143,7 +140,7 @@ func (p *Pass) options(nodes int) egraph.Options {
 			Nodes: nodes + int(min(more, math.MaxInt32)), Laps: or(p.Laps, defaultLaps),
 			Time: time.Duration(p.Seconds * float64(time.Second)),
 		},
-		Backoff: egraph.Backoff{Matches: or(p.Matches, defaultMatches), Laps: 5},
+		Backoff: egraph.Backoff{Matches: max(or(p.Matches, defaultMatches), nodes), Laps: 5},
 	}
 }
 
@@ -202,7 +199,6 @@ func (p *Pass) Settings() []rewrite.Setting {
 // Configured returns a copy of the pass with one setting changed.
 func (p *Pass) Configured(name, value string) (rewrite.Configurable, error) {
 	c := *p
-	c.once, c.program, c.err = nil, nil, nil
 	switch name {
 	case "nodes", "laps", "matches":
 		v, err := strconv.Atoi(value)

@@ -17,8 +17,8 @@ type Coster interface {
 	Cost(a *fgraph.Apply) float64
 }
 
-// ClassFunctions is a vocabulary with functions that stand for others of the same name in
-// saturation, because these ask for the clients of a variable.
+// ClassFunctions is a vocabulary with guards that stand for others of the same name in saturation,
+// because these ask for the clients of a variable.
 type ClassFunctions interface {
 	ClassFunctions() []pattern.Function
 }
