@@ -26,9 +26,9 @@
 // package to others in the same way.
 //
 // The environment variable NNOPT_KERNELS, read at program start, forces a set of kernels: avx512,
-// avxvnni (avx2, with VNNI for quantized products), avx2, neon, go (slow; for debugging, or for
-// processors without assembly; with the same bits), blas, or openblas (the order of sums of
-// OpenBLAS, to compare with Kaldi).
+// avxvnni (avx2, with VNNI for quantized products), avx2, neondot (neon, with dot products for
+// quantized ones), neon, go (slow; for debugging, or for processors without assembly; with the same
+// bits), blas, or openblas (the order of sums of OpenBLAS, to compare with Kaldi).
 //
 // # Quantized products
 //

@@ -31,8 +31,11 @@ var bestSet = chooseSet(os.Getenv("NNOPT_KERNELS"))
 
 // chooseSet returns the named set, or the best one if there is no such set for this processor.
 func chooseSet(name string) kernelSet {
-	if name == quantAVXVNNI.String() {
-		name = avx2Set.String() // the sets differ in quantized products
+	switch name { // sets that differ in quantized products
+	case quantAVXVNNI.String():
+		name = avx2Set.String()
+	case quantDot.String():
+		name = neonSet.String()
 	}
 	sets := supportedSets()
 	if i := slices.IndexFunc(sets, func(s kernelSet) bool { return s.String() == name }); i >= 0 {

@@ -27,6 +27,7 @@ type quantTile struct {
 	rowScaleRow uintptr
 	colScale    *float32 // of whole vectors, like colSum
 	colSum      *float32
+	begin       *int32 // what sums of signed bytes begin with
 }
 
 // A QuantizedSegment is a term x·Wᵀ of a sum of products. Row i of x is columns [Col, Col+k) of row
@@ -150,6 +151,9 @@ func (p *quantProduct) segment(i, first, j int) {
 	}
 	t.rowScale, t.rowScaleRow = &x.params[2*row], uintptr(s.Step)*8
 	t.colScale, t.colSum = &w.scale[j], &w.sum[j]
+	if w.begin != nil {
+		t.begin = &w.begin[j]
+	}
 	t.flags = 0
 	y, yRow := &p.y.Data[first*p.y.Stride+j], uintptr(p.y.Stride)*4
 	if i > 0 {

@@ -69,6 +69,7 @@ type quantizing struct {
 	levels, middle float32
 	magic          float32 // adding it rounds to an integer
 	base           uint32  // the bits of the sum for a code of zero
+	flip           uint32  // bits of bytes that are inverted, to make them signed
 	marked         int     // is increased for every row that can't be quantized
 }
 
@@ -94,6 +95,9 @@ func (q *QuantizedRows) quantize(set quantSet, p Precision, m Matrix) {
 		codes: &q.codes[0], codesRow: uintptr(q.stride), params: &q.params[0],
 		levels: float32(p.Levels()), middle: float32(p.middle()),
 		magic: float32(round - p.middle()), base: math.Float32bits(round),
+	}
+	if set == quantDot {
+		t.flip = 1 << 7
 	}
 	set.quantize(&t, set.words(p))
 	q.marked = t.marked
@@ -144,7 +148,7 @@ func (q *quantizing) quantizeGo(words bool) {
 			if words {
 				*(*uint16)(unsafe.Add(codes, 2*l)) = uint16(code)
 			} else {
-				*(*uint8)(unsafe.Add(codes, l)) = uint8(code)
+				*(*uint8)(unsafe.Add(codes, l)) = uint8(code ^ q.flip)
 			}
 		}
 	}

@@ -7,13 +7,17 @@ type quantSet uint8
 
 const (
 	quantGo      quantSet = iota // words in Go
+	quantNEON                    // words of arm64
 	quantAVX2                    // words, two multiplications at a time
+	quantDot                     // the dot products of arm64, of signed bytes
 	quantAVXVNNI                 // the instructions of VNNI with registers of AVX2
 	quantAVX512                  // those with registers of AVX-512
 )
 
 // String returns the name of the set.
-func (s quantSet) String() string { return [...]string{"go", "avx2", "avxvnni", "avx512vnni"}[s] }
+func (s quantSet) String() string {
+	return [...]string{"go", "neon", "avx2", "neondot", "avxvnni", "avx512vnni"}[s]
+}
 
 // wanted is the name of the kernels that the environment asks for.
 var wanted = os.Getenv("NNOPT_KERNELS")
@@ -23,8 +27,10 @@ func currentQuantSet() quantSet {
 	sets := supportedQuantSets()
 	best := sets[len(sets)-1]
 	switch {
-	case bestSet == goSet || bestSet == blasSet || bestSet == neonSet:
+	case !bestSet.assembly():
 		return quantGo
+	case bestSet == neonSet && wanted == "neon":
+		return quantNEON
 	case bestSet == avx2Set && wanted == "avx2":
 		return min(best, quantAVX2)
 	case bestSet == avx2Set:
@@ -34,15 +40,21 @@ func currentQuantSet() quantSet {
 }
 
 // words reports whether the set holds numbers of the given precision in words, rather than bytes.
-func (s quantSet) words(p Precision) bool { return p != Int8 || s < quantAVXVNNI }
+func (s quantSet) words(p Precision) bool { return p != Int8 || s < quantDot }
 
 // lanes is the number of columns of a panel.
 func (s quantSet) lanes() int {
-	if s == quantAVX512 {
+	switch {
+	case s == quantAVX512:
 		return 16
+	case s.arm():
+		return 4
 	}
 	return 8
 }
+
+// arm reports whether s is a set of arm64.
+func (s quantSet) arm() bool { return s == quantNEON || s == quantDot }
 
 // tileRows is the height of the highest tile, and stripPanels the width of the widest. See
 // internal/gen/quant.go.
@@ -54,8 +66,11 @@ func (s quantSet) tileRows() int {
 }
 
 func (s quantSet) stripPanels() int {
-	if s == quantAVX512 {
+	switch {
+	case s == quantAVX512:
 		return 3
+	case s.arm():
+		return 4
 	}
 	return 2
 }

@@ -13,6 +13,7 @@ type QuantizedWeights struct {
 	panels    []byte
 	scale     []float32 // by column
 	sum       []float32 // by column: the sum of its codes times its scale
+	begin     []int32   // by column: what sums of signed bytes begin with, or nothing
 }
 
 // NewQuantizedWeights quantizes and packs w, which is W. Every column of y has a scale of its own.
@@ -40,6 +41,9 @@ func newQuantizedWeights(set quantSet, p Precision, w Matrix) (*QuantizedWeights
 			}
 			q.scale[j] = float32(scale)
 			q.sum[j] = float32(float64(sum) * scale)
+			if set == quantDot {
+				q.begin[j] = int32(sum) << 7
+			}
 			q.pack(first*set.lanes(), (next-first)*set.lanes(), j, codes)
 		}
 	}
@@ -51,13 +55,19 @@ func (q *QuantizedWeights) pack(first, width, j int, codes []int32) {
 	if q.quads == 0 {
 		return
 	}
-	at := q.panels[first*q.quads*4*stepBytes+(j-first)*stepBytes:]
+	words := q.set.words(q.precision)
+	at, apart := (j-first)*stepBytes, 2 // where the column begins, and how far two of its words are apart
+	if words && q.set.arm() {
+		// The first words of four columns come before the second ones.
+		at, apart = at&^(4*stepBytes-1)+(j-first)%4*2, 8
+	}
+	to := q.panels[first*q.quads*4*stepBytes+at:]
 	for l, c := range codes {
-		if q.set.words(q.precision) {
-			to := at[l/2*width*stepBytes+l%2*2:]
-			to[0], to[1] = byte(c), byte(c>>8)
+		if words {
+			v := to[l/2*width*stepBytes+l%2*apart:]
+			v[0], v[1] = byte(c), byte(c>>8)
 		} else {
-			at[l/4*width*stepBytes+l%4] = byte(c)
+			to[l/4*width*stepBytes+l%4] = byte(c)
 		}
 	}
 }
@@ -72,6 +82,9 @@ func (q *QuantizedWeights) place() {
 	padded := (q.n + q.set.lanes() - 1) / q.set.lanes() * q.set.lanes()
 	bytes := padded * q.quads * 4 * stepBytes
 	q.memory = alignedFloats(bytes/4 + 2*padded)
+	if q.set == quantDot {
+		q.begin = make([]int32, padded)
+	}
 	if bytes > 0 {
 		q.panels = unsafe.Slice((*byte)(unsafe.Pointer(&q.memory[0])), bytes)
 	}

@@ -5,15 +5,19 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 )
 
-// sets are the values of NNOPT_KERNELS for kernels of this module. A set that the processor can't
-// execute is replaced by one that it can. The set "blas" is left out: its products are gonum's,
-// with other bits.
-var sets = []string{"avx512", "avxvnni", "avx2", "neon", "go"}
+// sets are the values of NNOPT_KERNELS for kernels of this module, by processor. A set that the
+// processor can't execute is replaced by one that it can. The set "blas" is left out: its products
+// are gonum's, with other bits.
+var sets = map[string][]string{
+	"amd64": {"avx512", "avxvnni", "avx2", "go"},
+	"arm64": {"neondot", "neon", "go"},
+}
 
 // EachSet runs the named tests of this program with every set of kernels. Each set runs in its own
 // process, because a program chooses the set when it starts.
@@ -21,7 +25,7 @@ func EachSet(t *testing.T, tests ...string) {
 	if os.Getenv("NNOPT_KERNELS") != "" {
 		t.Skip("NNOPT_KERNELS is set")
 	}
-	for _, set := range sets {
+	for _, set := range sets[runtime.GOARCH] {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
 			Again(t, "NNOPT_KERNELS="+set, tests...)

@@ -35,6 +35,7 @@ type emitter struct {
 	buf       bytes.Buffer
 	constants table
 	names     map[string]string   // operands by name
+	rotate    int                 // how far the vector registers are renumbered
 	bitwise   func(string) string // the instruction for AND, OR and XOR
 	uses      []string            // constants that stand for themselves in instructions, in order
 	pointed   bool                // the address of the constants is needed, on arm64
@@ -101,7 +102,7 @@ func (e *emitter) line(format string, args ...any) { fmt.Fprintf(&e.buf, format,
 func (e *emitter) label(l string) { e.line("%s:\n", l) }
 
 // vec is the name of a vector register.
-func (e *emitter) vec(i int) string { return fmt.Sprintf("%s%d", e.reg, i) }
+func (e *emitter) vec(i int) string { return fmt.Sprintf("%s%d", e.reg, (i+e.rotate)%32) }
 
 // width is the size of a vector register in bytes.
 func (e *emitter) width() int { return 4 * e.lanes }

@@ -10,14 +10,13 @@ import (
 var files = []struct {
 	prefix string
 	write  func(*emitter)
-	neon   bool // there is one for arm64
 	blocks bool // the functions of the narrower instruction set have the same names on all processors
 }{
-	{prefix: "gemm", write: writeTiles, neon: true},
-	{prefix: "vector", write: writeVectors, neon: true, blocks: true},
-	{prefix: "double", write: writeDoubles, neon: true, blocks: true},
-	{prefix: "doublegemm", write: writeDoubleTiles, neon: true},
-	{prefix: "lanes", write: writeLanes, neon: true},
+	{prefix: "gemm", write: writeTiles},
+	{prefix: "vector", write: writeVectors, blocks: true},
+	{prefix: "double", write: writeDoubles, blocks: true},
+	{prefix: "doublegemm", write: writeDoubleTiles},
+	{prefix: "lanes", write: writeLanes},
 	{prefix: "quant", write: writeQuantTiles},
 	{prefix: "quantize", write: writeQuantize},
 }
@@ -36,9 +35,6 @@ func generate() map[string][]byte {
 	out := map[string][]byte{}
 	for _, f := range files {
 		for _, i := range isas {
-			if i.arch == "arm64" && !f.neon {
-				continue
-			}
 			e := &emitter{isa: i, names: map[string]string{}}
 			if f.blocks && i.lanes < 16 {
 				e.suffix = "Blocks"

@@ -29,6 +29,7 @@ var general = map[string]string{"DI": "R0", "SI": "R1", "DX": "R2", "AX": "R3", 
 var words = map[string]uint32{
 	"fadd.4s": 0x4e20d400, "fsub.4s": 0x4ea0d400, "fmul.4s": 0x6e20dc00, "fdiv.4s": 0x6e20fc00, "faddp.4s": 0x6e20d400,
 	"fmla.4s": 0x4e20cc00, "fmls.4s": 0x4ea0cc00, "fcmeq.4s": 0x4e20e400, "fcmgt.4s": 0x6ea0e400,
+	"fmin.4s": 0x4ea0f400, "fmax.4s": 0x4e20f400, "scvtf.4s": 0x4e21d800,
 	"add.4s": 0x4ea08400, "sub.4s": 0x6ea08400, "cmtst.4s": 0x4ea08c00, "fcvtns.4s": 0x4e21a800,
 	"fadd.2d": 0x4e60d400, "fsub.2d": 0x4ee0d400, "fmul.2d": 0x6e60dc00, "fdiv.2d": 0x6e60fc00, "fsqrt.2d": 0x6ee1f800,
 	"fmla.2d": 0x4e60cc00, "fmls.2d": 0x4ee0cc00, "fcmeq.2d": 0x4e60e400, "fcmgt.2d": 0x6ee0e400,
@@ -36,6 +37,8 @@ var words = map[string]uint32{
 	"fmla.s": 0x4f801000, "fmla.d": 0x4fc01000, "fcvtl": 0x0e617800, "fcvtl2": 0x4e617800,
 	"and.16b": 0x4e201c00, "orr.16b": 0x4ea01c00, "eor.16b": 0x6e201c00, "mvn.16b": 0x6e205800,
 	"bsl.16b": 0x6e601c00, "bit.16b": 0x6ea01c00, "bif.16b": 0x6ee01c00,
+	"smlal.h": 0x0f402000, "smlal2.h": 0x4f402000, "sdot.4b": 0x4f80e000,
+	"uzp1.8h": 0x4e401800, "uzp1.16b": 0x4e001800, "fminv": 0x6eb0f800, "fmaxv": 0x6e30f800,
 	"shl.4s": 0x4f205400, "sshr.4s": 0x4f200400, "shl.2d": 0x4f405400, "ushr.2d": 0x6f400400,
 }
 
@@ -119,7 +122,7 @@ func (e *emitter) vector(o string, t int) string {
 	if isVector(o) {
 		return o
 	}
-	e.line("\tFMOVQ %s, F%d\n", address(o), t)
+	e.move(o, e.vec(t))
 	return e.vec(t)
 }
 
@@ -142,13 +145,13 @@ var three = map[string]string{
 }
 
 // two are the instructions with one argument.
-var two = map[string]string{"VSQRTPD": "fsqrt.2d", "VCVTPS2DQ": "fcvtns.4s"}
+var two = map[string]string{"VSQRTPD": "fsqrt.2d", "VCVTPS2DQ": "fcvtns.4s", "VCVTDQ2PS": "scvtf.4s"}
 
 // shifts are the instructions that shift by a number of bits.
 var shifts = map[string]string{"VPSLLD": "shl.4s", "VPSRAD": "sshr.4s", "VPSLLQ": "shl.2d", "VPSRLQ": "ushr.2d"}
 
 // scalars are the instructions with general registers whose operands have the same order.
-var scalars = map[string]string{"ADDQ": "ADD", "SUBQ": "SUB", "ANDQ": "AND", "TESTQ": "TST"}
+var scalars = map[string]string{"ADDQ": "ADD", "SUBQ": "SUB", "ANDQ": "AND", "TESTQ": "TST", "IMULQ": "MUL"}
 
 // branches are the branches.
 var branches = map[string]string{"JZ": "BEQ", "JEQ": "BEQ", "JNZ": "BNE", "JNE": "BNE", "JMP": "JMP"}
@@ -281,6 +284,12 @@ func (e *emitter) compare(shape, predicate, x, y, d string) {
 // translateScalar writes the instructions with general registers.
 func (e *emitter) translateScalar(name string, o []string) {
 	last := address(o[len(o)-1])
+	if strings.Contains(last, "(") && (name == "ADDQ" || name == "DECQ") { // in memory
+		e.line("\tMOVD %s, %s\n", last, scratch)
+		e.translateScalar(name, append(o[:len(o)-1:len(o)-1], scratch))
+		e.line("\tMOVD %s, %s\n", scratch, last)
+		return
+	}
 	switch {
 	case scalars[name] != "":
 		first := e.integer(o[0])

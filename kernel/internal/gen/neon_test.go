@@ -45,8 +45,10 @@ func TestWords(t *testing.T) {
 		}
 		delete(said, m[1])
 	}
-	if len(said) > 0 {
-		t.Errorf("the disassembler does not know %v", said)
+	for word, text := range said {
+		if !strings.HasPrefix(text, "sdot ") { // too new for it
+			t.Errorf("the disassembler does not know %s, %s", word, text)
+		}
 	}
 }
 
@@ -75,7 +77,7 @@ func loop(text, function, label string) (c count) {
 			c.all++
 		}
 		switch {
-		case strings.Contains(line, "// fmla "):
+		case strings.Contains(line, "// fmla "), strings.Contains(line, "// sdot "), strings.Contains(line, "// smlal"):
 			c.mulAdds++
 		case strings.HasPrefix(line, "\tFLDP"):
 			c.loads += 2
@@ -102,6 +104,8 @@ func TestInnerLoops(t *testing.T) {
 		{"doublegemm", "·dTileNEON", "step", count{31, 24, 8}},
 		{"lanes", "dotLanes3NEON<>", "step", count{41, 24, 20}},
 		{"lanes", "dotLanes1NEON<>", "step", count{33, 16, 20}},
+		{"quant", "quantBytes6x4Dot<>", "steps", count{114, 96, 22}},
+		{"quant", "quantWords6x4NEON<>", "steps", count{210, 192, 22}},
 	} {
 		text := string(files[c.file+"_neon_arm64.s"])
 		if got := loop(text, c.function, c.label); got != c.want {

@@ -20,9 +20,7 @@ func (g *tiles) loopNEON() {
 	g.line("\tMOVD tile_k(R0), R5\n\tMOVD ZR, %s\n\tCMP $4, R10\n\tBNE single\n", stepOffset)
 	g.line("\tLSR $2, R5\n\tCBZ R5, rest\n")
 	g.label("steps")
-	for row := range g.rows {
-		g.line("\tWORD $0x%08x // ldr q%d, [%s,x%s]\n", g.loadIndexed(row), g.x+row, "x"+rowPointers[row][1:], stepOffset[1:])
-	}
+	g.loadRows()
 	for u := range unroll {
 		g.stepNEON(u)
 	}
@@ -33,16 +31,23 @@ func (g *tiles) loopNEON() {
 	g.line("\tCBZ R5, done\n")
 	g.label("step")
 	for row := range g.rows {
-		g.line("\tFMOVS (%s)(%s), F%d\n", rowPointers[row], stepOffset, g.x+row)
+		g.line("\tFMOVS (%s)(%s), F%d\n", rowPointers[row], stepOffset, number(g.vec(g.x+row)))
 	}
 	g.stepNEON(0)
 	g.line("\tADD R10, %s\n\tADD $%d, R4\n\tSUBS $1, R5\n\tBNE step\n", stepOffset, g.panelBytes())
 	g.label("done")
 }
 
-// loadIndexed returns the instruction that loads four elements of a row of x.
+// loadRows loads 16 bytes of each row of x.
+func (g *tiles) loadRows() {
+	for row := range g.rows {
+		g.line("\tWORD $0x%08x // ldr q%d, [x%s,x%s]\n", g.loadIndexed(row), number(g.vec(g.x+row)), rowPointers[row][1:], stepOffset[1:])
+	}
+}
+
+// loadIndexed returns the instruction that loads 16 bytes of a row of x.
 func (g *tiles) loadIndexed(row int) uint32 {
-	return 0x3ce06800 | number(stepOffset)<<16 | number(rowPointers[row])<<5 | uint32(g.x+row)
+	return 0x3ce06800 | number(stepOffset)<<16 | number(rowPointers[row])<<5 | number(g.vec(g.x+row))
 }
 
 // stepNEON writes a step of k, the u-th from R4 on, with elements u of the rows of x.
@@ -67,9 +72,9 @@ func (e *emitter) eachPair(n int, f func(v, n int)) {
 // loadPair loads two vectors, or one.
 func (e *emitter) loadPair(pointer string, at, register, n int) {
 	if n == 2 {
-		e.line("\tFLDPQ %d(%s), (F%d, F%d)\n", at, pointer, register, register+1)
+		e.line("\tFLDPQ %d(%s), (F%d, F%d)\n", at, pointer, number(e.vec(register)), number(e.vec(register+1)))
 	} else {
-		e.line("\tFMOVQ %d(%s), F%d\n", at, pointer, register)
+		e.line("\tFMOVQ %d(%s), F%d\n", at, pointer, number(e.vec(register)))
 	}
 }
 

@@ -35,8 +35,8 @@ type multiplier struct {
 const stepsAtOnce = 4
 
 // tall is the height of the highest tile, and wide the number of its vectors.
-func (g *quantTiles) tall() int { return map[int]int{16: 8, 8: 6}[g.lanes] }
-func (g *quantTiles) wide() int { return map[int]int{16: 3, 8: 2}[g.lanes] }
+func (g *quantTiles) tall() int { return map[int]int{16: 8, 8: 6, 4: 6}[g.lanes] }
+func (g *quantTiles) wide() int { return map[int]int{16: 3, 8: 2, 4: 4}[g.lanes] }
 
 // named returns a multiplier that is an instruction of the assembler.
 func named(name, instruction string) multiplier {
@@ -62,6 +62,10 @@ var pairs = multiplier{name: "quantWords", add: func(g *quantTiles, w, x, acc in
 }}
 
 func writeQuantTiles(e *emitter) {
+	if e.arm() {
+		writeQuantTilesNEON(e)
+		return
+	}
 	if e.lanes == 8 {
 		e.writeMask("tailMask", 8)
 	}

@@ -13,6 +13,10 @@ import "fmt"
 //	DX      the number of elements of a row
 //	R11     the first element of the last vector of a row, which overlaps the one before
 func writeQuantize(e *emitter) {
+	if e.arm() {
+		writeQuantizeNEON(e)
+		return
+	}
 	for _, words := range []bool{false, true} {
 		name := "quantizeBytes"
 		if words {
