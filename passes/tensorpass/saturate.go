@@ -1,6 +1,9 @@
 package tensorpass
 
-import "github.com/nnopt/nnopt/pattern"
+import (
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/tensor"
+)
 
 // ClassFunctions returns the functions that rules see in saturation, where classes have no clients:
 // whatever is used several times may be replaced, and the costs decide.
@@ -9,3 +12,6 @@ func (vocabulary) ClassFunctions() []pattern.Function { return classFunctions }
 var classFunctions = []pattern.Function{
 	pattern.NewGuardOfEach("once(x)", 1, "holds for any x", func(*variable) bool { return true }),
 }
+
+// Cost returns what saturation thinks that an apply costs, see [tensor.Cost].
+func (vocabulary) Cost(a *apply) float64 { return tensor.Cost(a) }
