@@ -98,7 +98,9 @@ func (d *delta) advance(g *Graph) bool {
 		l := &d.logs[i]
 		for s, wanted := range l.wanted {
 			if wanted {
-				d.pack(g, i, s)
+				if d.pack(g, i, s); g.stopped() {
+					return false
+				}
 				l.starts[s] = append(l.starts[s], int32(len(l.nodes[s])))
 			}
 		}
@@ -123,7 +125,7 @@ func (d *delta) advance(g *Graph) bool {
 		d.heights[c] |= factBit
 	}
 	for i, n := range d.changed {
-		if i%1024 == 0 && g.stop.Load() {
+		if i%pollEvery == 0 && g.stopped() {
 			return false
 		}
 		nd := &g.nodes[n]
@@ -207,7 +209,10 @@ func (d *delta) pack(g *Graph, log, s int) {
 			end = int(starts[t+1])
 		}
 		starts[t] = int32(kept)
-		for _, n := range nodes[begin:end] {
+		for i, n := range nodes[begin:end] {
+			if i%pollEvery == pollEvery-1 && g.stopped() {
+				return
+			}
 			if d.at(g, log, n, uint32(t)) {
 				nodes[kept] = n
 				kept++
@@ -242,7 +247,7 @@ func (d *delta) climb(g *Graph, k int) bool {
 			}
 			d.heights[p] |= symBit(s)
 		}
-		if g.stop.Load() {
+		if g.stopped() {
 			return false
 		}
 	}

@@ -37,7 +37,7 @@ func (g *Graph) Extract(ctx context.Context, cost Cost, roots ...Class) (*Choice
 	g.Rebuild()
 	x := &extractor{g: g, own: make([]float64, len(g.nodes)), mark: make([]uint32, len(g.classes))}
 	for n := range g.nodes {
-		if n%pollEvery == 0 && g.stop.Load() {
+		if n%pollEvery == 0 && g.stopped() {
 			return nil, ctx.Err()
 		}
 		if g.nodes[n].dead() {
@@ -65,9 +65,6 @@ func (g *Graph) Extract(ctx context.Context, cost Cost, roots ...Class) (*Choice
 	x.exhaust(c)
 	return c, ctx.Err()
 }
-
-// pollEvery is how many steps of work are done between looks at whether the caller cancels.
-const pollEvery = 1024
 
 type extractor struct {
 	g     *Graph

@@ -45,7 +45,7 @@ func (x *extractor) given() ([]uint32, bool) {
 			h.offer(to, &of[i], uint32(i))
 		}
 	}
-	for len(h) > 0 && !g.stop.Load() {
+	for len(h) > 0 && !g.stopped() {
 		c := h.pop().class
 		if b := &to[c]; !b.done {
 			b.done = true

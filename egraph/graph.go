@@ -84,6 +84,7 @@ type Graph struct {
 	added uint32      // the node of the last Add
 	stop  atomic.Bool // the caller cancels
 	halt  atomic.Bool // that, or time is up: no more matching and applying
+	looks func()      // nil but in tests: called whenever these are looked at
 	kids  []uint32    // scratch
 	bare  []uint32    // scratch
 	flat  []Class     // scratch
@@ -215,6 +216,25 @@ func (g *Graph) growth() int64 {
 		n += 16 * int64(2*need-cap(g.index.entries))
 	}
 	return n
+}
+
+// pollEvery is how many steps of work are done between looks at whether the caller cancels.
+const pollEvery = 1024
+
+// stopped reports whether the caller has cancelled.
+func (g *Graph) stopped() bool {
+	if g.looks != nil {
+		g.looks()
+	}
+	return g.stop.Load()
+}
+
+// halted reports whether the caller has cancelled, or time is up.
+func (g *Graph) halted() bool {
+	if g.looks != nil {
+		g.looks()
+	}
+	return g.halt.Load()
 }
 
 func (g *Graph) arity(n uint32) int {

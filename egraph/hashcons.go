@@ -111,6 +111,9 @@ func (g *Graph) grow() {
 	g.table.init(size)
 	t := &g.table
 	for n := range g.nodes {
+		if n%pollEvery == 0 && g.stopped() {
+			return // nobody will look things up again
+		}
 		if g.nodes[n].dead() {
 			continue
 		}

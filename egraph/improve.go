@@ -26,7 +26,7 @@ func (x *extractor) improve(c *Choice) {
 				if uint32(n) == old || math.IsInf(x.own[n], 1) || x.own[n] >= c.Cost {
 					continue
 				}
-				if work += len(need); work > improveWork || g.stop.Load() {
+				if work += len(need); work > improveWork || g.stopped() {
 					return
 				}
 				c.node[k] = uint32(n)
@@ -118,7 +118,7 @@ const slack = 1e-12
 func (s *search) run() bool {
 	s.open()
 	for len(s.stack) > 0 {
-		if s.work++; s.work > exhaustWork || s.x.g.stop.Load() {
+		if s.work++; s.work > exhaustWork || s.x.g.stopped() {
 			return false
 		}
 		l := &s.stack[len(s.stack)-1]

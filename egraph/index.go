@@ -39,7 +39,7 @@ func (g *Graph) refresh() bool {
 				g.classes[c].size = 0
 				g.lay(uint32(c))
 			}
-			if c%1024 == 0 && g.stop.Load() {
+			if c%pollEvery == 0 && g.stopped() {
 				return false
 			}
 		}
@@ -52,7 +52,7 @@ func (g *Graph) refresh() bool {
 			g.classes[k].dirty = g.delta.now
 			g.lay(k)
 		}
-		if i%1024 == 0 && g.stop.Load() {
+		if i%pollEvery == 0 && g.stopped() {
 			return false
 		}
 	}

@@ -82,7 +82,10 @@ func (m *matcher) symbol(s Symbol, log int, after uint32, wanted func(c int) boo
 		if int(t) < len(starts)-1 {
 			end = int(starts[t+1])
 		}
-		for _, n := range nodes[starts[t]:end] {
+		for i, n := range nodes[starts[t]:end] {
+			if i%pollEvery == 0 && m.g.halted() {
+				return false
+			}
 			nd := &m.g.nodes[n]
 			if !d.at(m.g, log, n, t) {
 				continue
@@ -125,12 +128,12 @@ func (m *matcher) run(p *program) bool {
 		if i >= limit {
 			k := len(m.frames) - 1
 			if k < 0 {
-				return !g.halt.Load()
+				return !g.halted()
 			}
 			f := &m.frames[k]
 			if m.steps++; m.steps >= maxSteps {
 				m.gaveUp++
-				return !g.halt.Load()
+				return !g.halted()
 			}
 			if m.advance(f, &code[f.at]) {
 				i = f.at + 1
@@ -328,6 +331,9 @@ func (m *matcher) isNew(c *caseInfo) bool {
 func (m *matcher) bareNames(id int, after int) {
 	c := &m.r.cases[id]
 	for k := after; k < len(m.g.classes) && !m.over[c.rule]; k++ {
+		if k%pollEvery == 0 && m.g.halted() {
+			return
+		}
 		if m.g.up[k] == uint32(k) {
 			m.nodes[0], m.regs[0] = m.g.classes[k].first, uint32(k)
 			m.after = 0

@@ -101,7 +101,7 @@ func (g *Graph) repair(c uint32) bool {
 			}
 		}
 		slot = next
-		if g.stop.Load() {
+		if g.stopped() {
 			return false
 		}
 	}
@@ -191,7 +191,7 @@ func (g *Graph) relearn(c uint32) bool {
 		if k := g.find(g.nodes[n].class); g.analysis.Make(g, Node(n), Class(k)) {
 			g.news(k)
 		}
-		if g.stop.Load() {
+		if g.stopped() {
 			return false
 		}
 	}

@@ -124,7 +124,7 @@ func (s *runner) full() string {
 		return NodeLimit
 	case lim.Bytes > 0 && g.Bytes()+g.growth() >= lim.Bytes:
 		return ByteLimit
-	case g.halt.Load():
+	case g.halted():
 		return TimeLimit
 	}
 	return ""
@@ -162,6 +162,7 @@ func (s *runner) round() {
 	t := time.Now()
 	s.match()
 	l.Match = time.Since(t)
+	s.report.GaveUp = s.m.gaveUp
 	s.over = s.full()
 	t = time.Now()
 	for id := range s.r.rules {

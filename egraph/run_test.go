@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +104,87 @@ func (c countdown) Make(g *Graph, n Node, k Class) bool {
 	return c.Analysis.Make(g, n, k)
 }
 
-// TestBan checks that a rule which explodes is banned and named.
+// TestCancelSoon cancels at many times of saturating, and of extracting from a large graph.
+func TestCancelSoon(t *testing.T) {
+	const soon = 2 * time.Second // 50 ms where the machine has nothing else to do
+	nodes, times := 150000, 12
+	if testing.Short() {
+		nodes, times = 30000, 4
+	}
+	ended := func(what string, f func(ctx context.Context) error, after time.Duration) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var at time.Time
+		timer := time.AfterFunc(after, func() { at = time.Now(); cancel() })
+		err := f(ctx)
+		if timer.Stop() || err == nil {
+			return // it ended before
+		}
+		if d := time.Since(at); !errors.Is(err, context.Canceled) || d > soon {
+			t.Errorf("%s, cancelled after %v: %v, %v later", what, after, err, d)
+		}
+	}
+	for i := range times {
+		after := time.Duration(i*i) * time.Millisecond
+		for _, b := range []Backoff{{}, {1000, 5}} {
+			g, rules := big(t)
+			ended("saturating", func(ctx context.Context) error {
+				_, err := g.Saturate(ctx, rules, Options{Limits: Limits{Nodes: nodes}, Backoff: b})
+				return err
+			}, after)
+		}
+	}
+	g, rules := big(t)
+	if _, err := g.Saturate(t.Context(), rules, Options{Limits: Limits{Nodes: nodes}, Backoff: Backoff{1000, 5}}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range times {
+		ended("extracting", func(ctx context.Context) error {
+			_, err := g.Extract(ctx, treeSize, g.Find(0))
+			return err
+		}, time.Duration(i)*time.Millisecond/2)
+	}
+}
+
+// TestLooks counts the work that is done between looks at whether the caller cancels, and what is
+// still done after that.
+func TestLooks(t *testing.T) {
+	const most = 4 * pollEvery
+	for _, b := range []Backoff{{}, {1000, 5}} {
+		for _, stopAt := range []int{0, 100, 10000, 60000} {
+			g, rules := big(t)
+			work, worst, done := 0, 0, 0
+			step := func() {
+				work++
+				if done++; done == stopAt {
+					g.stop.Store(true)
+					g.halt.Store(true)
+				}
+			}
+			g.analysis = countdown{g.analysis, step}
+			g.looks = func() { worst, work = max(worst, work), 0 }
+			if _, err := g.Saturate(t.Context(), rules, Options{Limits: Limits{Nodes: 20000}, Backoff: b}); err != nil {
+				t.Fatal(err)
+			}
+			if stopAt > 0 && done >= stopAt && done > stopAt+most {
+				t.Errorf("%d steps after cancelling at %d", done-stopAt, stopAt)
+			}
+			if worst > most {
+				t.Errorf("%d steps without a look", worst)
+			}
+			if stopAt > 0 {
+				continue
+			}
+			if _, err := g.Extract(t.Context(), func(*Graph, Node) float64 { step(); return 1 }, g.Find(0)); err != nil {
+				t.Fatal(err)
+			}
+			if worst > most {
+				t.Errorf("%d costs without a look", worst)
+			}
+		}
+	}
+}
+
+// TestBan checks that rules which explode are banned and named, and that the others still work.
 func TestBan(t *testing.T) {
 	g, rules := big(t)
 	report, err := g.Saturate(t.Context(), rules, Options{Limits: Limits{Laps: 12}, Backoff: Backoff{100, 3}})
@@ -118,6 +199,26 @@ func TestBan(t *testing.T) {
 		if r.Matches > 0 && !strings.Contains(text, r.Name) {
 			t.Errorf("the report lacks %s", r.Name)
 		}
+	}
+
+	s := newSums(t)
+	// The rule makes twice as many sums in each lap.
+	rules = s.rules(t, "explode:\n    (join x y ...zs) => (join (join y x x) x y y ...zs)\nneg:\n    (neg (neg x)) => x\n")
+	g = New(s.lang)
+	a := s.add(t, g, "(join a b (join c d))")
+	x, y := s.add(t, g, "(neg (neg (neg (neg p))))"), s.add(t, g, "p")
+	report, err = g.Saturate(t.Context(), rules, Options{Limits: Limits{Laps: 40, Nodes: 5000}, Backoff: Backoff{20, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(report.Rules, func(r RuleReport) bool { return r.Name == "explode" }); report.Rules[i].Bans == 0 || report.Rules[i].Matches == 0 {
+		t.Errorf("the rule is not banned: %s", report)
+	}
+	if g.Find(x) != g.Find(y) || g.Find(a) == g.Find(x) {
+		t.Error("the other rule does not work")
+	}
+	if report.Nodes > 5500 {
+		t.Errorf("%d nodes", report.Nodes)
 	}
 }
 

@@ -49,7 +49,7 @@ func (x *extractor) sweep() ([]uint32, bool) {
 	for range maxSweeps {
 		again := false
 		for n, c := range classes {
-			if n%pollEvery == 0 && g.stop.Load() {
+			if n%pollEvery == 0 && g.stopped() {
 				return nil, false
 			}
 			if c == none {
@@ -91,7 +91,7 @@ func (x *extractor) settle() []uint32 {
 	var h heap
 	for n := range g.nodes {
 		d := &g.nodes[n]
-		if n%pollEvery == 0 && g.stop.Load() {
+		if n%pollEvery == 0 && g.stopped() {
 			return nil
 		}
 		if d.dead() || math.IsInf(x.own[n], 1) {
@@ -111,7 +111,7 @@ func (x *extractor) settle() []uint32 {
 		}
 		b.done = true
 		for slot := g.classes[c].parents; slot != none; slot = g.slotNext(slot) {
-			if k++; k%pollEvery == 0 && g.stop.Load() {
+			if k++; k%pollEvery == 0 && g.stopped() {
 				return nil
 			}
 			n := g.slotNode(slot)
