@@ -31,6 +31,7 @@ type Lap struct {
 	Nodes, Classes        int // after it
 	Matches, Changes      int
 	Match, Apply, Rebuild time.Duration
+	Banned                []int // numbers of rules that matched too often
 }
 
 // A RuleReport says what a rule did.

@@ -173,6 +173,7 @@ func (s *runner) round() {
 		s.report.Rules[id].Matches += s.m.count[id]
 		if s.m.over[id] {
 			s.ban(id)
+			l.Banned = append(l.Banned, id)
 		} else if s.over == "" {
 			l.Changes += s.apply(id)
 		}

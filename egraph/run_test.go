@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -246,7 +247,7 @@ func TestSameTwice(t *testing.T) {
 		}
 	}
 	for i := range l1 {
-		if l1[i] != l2[i] {
+		if !reflect.DeepEqual(l1[i], l2[i]) {
 			t.Fatalf("two runs differ in lap %d", i)
 		}
 	}

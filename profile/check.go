@@ -3,6 +3,7 @@ package profile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -60,7 +61,7 @@ func (r *Record) faults() []string {
 			fault("rule %s: %d applied and %d refused of %d attempts", u.Name, u.Applied, u.Refused, u.Attempts)
 		}
 	}
-	return append(faults, r.passFaults()...)
+	return slices.Concat(faults, r.passFaults(), r.Saturation.faults(r))
 }
 
 // passFaults checks the passes of an equilibrium against its rules.

@@ -64,6 +64,16 @@ func (f *Function) escapeNames() {
 		for i := range r.Rules {
 			escape(&r.Rules[i].Name)
 		}
+		if s := r.Saturation; s != nil {
+			for i := range s.Ended {
+				escape(&s.Ended[i].Name)
+			}
+			for i := range s.Laps {
+				for j := range s.Laps[i].Banned {
+					escape(&s.Laps[i].Banned[j].Name)
+				}
+			}
+		}
 		for i := range r.Counters {
 			escape(&r.Counters[i].Name, &r.Counters[i].Unit)
 		}

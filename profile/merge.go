@@ -31,7 +31,7 @@ func (r *Record) clone() *Record {
 	for i := range c.Rules {
 		c.Rules[i].Counters = slices.Clone(c.Rules[i].Counters)
 	}
-	c.Children = nil
+	c.Saturation, c.Children = r.Saturation.clone(), nil
 	for _, child := range r.Children {
 		c.Children = append(c.Children, child.clone())
 	}
@@ -86,6 +86,7 @@ func (r *Record) addFigures(o *Record) {
 	for _, c := range o.Counters {
 		r.Counters = AddCounter(r.Counters, c)
 	}
+	r.Saturation = r.Saturation.merge(o.Saturation)
 }
 
 func (p *Pass) add(o Pass) {
@@ -94,14 +95,7 @@ func (p *Pass) add(o Pass) {
 	p.Toposort += o.Toposort
 	p.Nodes += o.Nodes
 	p.Applied += o.Applied
-	for _, c := range o.Rules {
-		i := slices.IndexFunc(p.Rules, func(h RuleCount) bool { return h.Name == c.Name })
-		if i < 0 {
-			p.Rules = append(p.Rules, c)
-		} else {
-			p.Rules[i].Count += c.Count
-		}
-	}
+	p.Rules = addCounts(p.Rules, o.Rules)
 }
 
 // A key is what records are matched by.

@@ -16,6 +16,7 @@ const (
 	ClassFromFunction = "FromFunctionOptimizer"
 	ClassFusion       = "FusionOptimizer"
 	ClassGemm         = "GemmOptimizer"
+	ClassSaturation   = "Saturation" // which Theano does not have
 )
 
 // A Record is what one run of a rewriter did and cost. Durations are wall time and
@@ -37,10 +38,11 @@ type Record struct {
 	NodesMax    int `json:"nodes_max"`
 	Changed     int `json:"changed"` // replacements made and kept
 
-	Passes   []Pass       `json:"passes,omitempty"` // of an equilibrium
-	Rules    []RuleRecord `json:"rules,omitempty"`  // in the order in which the driver tries them
-	Counters []Counter    `json:"counters,omitempty"`
-	Children []*Record    `json:"children,omitempty"` // in the order in which they ran
+	Passes     []Pass       `json:"passes,omitempty"` // of an equilibrium
+	Rules      []RuleRecord `json:"rules,omitempty"`  // in the order in which the driver tries them
+	Counters   []Counter    `json:"counters,omitempty"`
+	Saturation *Saturation  `json:"saturation,omitempty"`
+	Children   []*Record    `json:"children,omitempty"` // in the order in which they ran
 }
 
 // A Pass is one round of an equilibrium over the graph.

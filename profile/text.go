@@ -100,6 +100,10 @@ func (t *textWriter) optimizer(root *Record) {
 
 // block writes the block of a rewriter, without its children.
 func (t *textWriter) block(r *Record, level int) {
+	if r.Saturation != nil {
+		t.saturation(r, level)
+		return
+	}
 	switch r.Class {
 	case ClassSequence:
 		t.sequence(r, level)
