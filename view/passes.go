@@ -61,7 +61,7 @@ func (r *Recording) addPasses(root *profile.Record, times []time.Duration) map[*
 // newPass returns a pass without its steps.
 func newPass(rec *profile.Record, parent int) Pass {
 	p := Pass{Name: rec.Name, Class: rec.Class, Parent: parent, Start: rec.Start, Time: rec.Time, Validate: rec.Validate,
-		NodesBefore: rec.NodesBefore, NodesAfter: rec.NodesAfter, Changed: rec.Changed}
+		NodesBefore: rec.NodesBefore, NodesAfter: rec.NodesAfter, Changed: rec.Changed, Saturation: rec.Saturation}
 	for _, u := range rec.Rules {
 		p.Rules = append(p.Rules, RuleCost{u.Name, u.Applied, u.Attempts, u.Refused, u.Created, u.Time, u.Global})
 	}

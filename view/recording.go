@@ -100,6 +100,8 @@ type Pass struct {
 	Rules       []RuleCost    `json:"rules,omitempty"`
 	Laps        []Lap         `json:"laps,omitempty"` // of an equilibrium
 	Counters    [][2]string   `json:"counters,omitempty"`
+
+	Saturation *profile.Saturation `json:"saturation,omitempty"`
 }
 
 // A RuleCost is what a rule did in a pass.

@@ -47,7 +47,7 @@ func (p *Pass) With(rules []rewrite.NodeRewriter) Pass {
 }
 
 // Class is the class of a pass in a profile.
-const Class = "Saturation"
+const Class = profile.ClassSaturation
 
 // Describe describes the pass.
 func (p *Pass) Describe() rewrite.Description {
@@ -74,11 +74,12 @@ func (p *Pass) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.
 
 // run is one saturation of a graph.
 type run struct {
-	p      *Pass
-	h      *rewrite.Handle
-	b      *bridge
-	in     given
-	report *egraph.Report
+	p       *Pass
+	h       *rewrite.Handle
+	b       *bridge
+	in      given
+	report  *egraph.Report
+	extract time.Duration
 }
 
 func (s *run) do(ctx context.Context) error {
@@ -97,10 +98,12 @@ func (s *run) do(ctx context.Context) error {
 	for i, v := range s.in.roots {
 		roots[i] = s.b.g.Class(s.b.nodes[v])
 	}
+	start := s.h.Recorder().Now()
 	choice, err := s.b.g.Extract(ctx, s.b.cost(first), roots...)
 	if err != nil {
 		return err
 	}
+	s.extract = s.h.Recorder().Since(start)
 	x := &builder{b: s.b, choice: choice, made: make(map[egraph.Class]*fgraph.Variable), tuples: make(map[egraph.Class]*fgraph.Apply)}
 	var pairs []fgraph.Replacement
 	for i, v := range s.in.roots {
@@ -151,27 +154,6 @@ const (
 	defaultLaps    = 30
 	defaultMatches = 1000
 )
-
-// record reports what happened.
-func (s *run) record(after float64) {
-	rec := s.h.Recorder()
-	if !rec.Enabled() {
-		return
-	}
-	r := s.report
-	for _, rule := range r.Rules {
-		if rule.Matches > 0 {
-			rec.AddRule(profile.RuleRecord{Name: rule.Name, Attempts: rule.Matches, Applied: rule.Applied})
-		}
-	}
-	rec.Count("nodes", float64(r.Nodes), "")
-	rec.Count("classes", float64(r.Classes), "")
-	rec.Count("laps", float64(len(r.Laps)), "")
-	rec.Count("other_types", float64(s.b.refused), "")
-	rec.Set("cost_before", s.in.cost, "")
-	rec.Set("cost_after", after, "")
-	rec.Set("ended_by_"+r.Reason, 1, "")
-}
 
 // Settings returns nodes, growth, laps, matches and seconds.
 func (p *Pass) Settings() []rewrite.Setting {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/egraph"
 	"github.com/nnopt/nnopt/egraph/saturate"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
@@ -164,12 +165,12 @@ func TestLimits(t *testing.T) {
 	p := pass(t, rules)
 	p.Nodes, p.Growth, p.Laps = 50, 1, 10
 	got, rec := result(t, p, graph(t, "(f (dear x))"))
-	if got != "[f(cheap(x))]" || !strings.Contains(fmt.Sprint(rec.Counters), "ended_by_laps") {
-		t.Error(got, rec.Counters)
+	if got != "[f(cheap(x))]" || rec.Saturation.Ended[0].Name != egraph.LapLimit {
+		t.Error(got, rec.Saturation)
 	}
 	p.Laps = 1000
-	if _, rec = result(t, p, graph(t, "(f (dear x))")); !strings.Contains(fmt.Sprint(rec.Counters), "ended_by_nodes") {
-		t.Error(rec.Counters)
+	if _, rec = result(t, p, graph(t, "(f (dear x))")); rec.Saturation.Ended[0].Name != egraph.NodeLimit {
+		t.Error(rec.Saturation)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
