@@ -1,6 +1,9 @@
 package kernel
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // QuantizedWeights is the factor W of quantized products, packed. Any number of goroutines may
 // multiply with it.
@@ -94,20 +97,10 @@ func (q *QuantizedWeights) place() {
 // maxSum bounds the sums of integers, so that they can't overflow.
 const maxSum = 1<<31 - 1
 
-// quantizeColumn sets codes to those of a row of W, which is a column of y. It takes the finest
-// steps with which no sum can overflow.
-func quantizeColumn(p Precision, codes []int32, row []float32) (scale float64, sum int64, ok bool) {
-	var largest, total float64
-	for _, v := range row {
-		a := float64(v)
-		if a < 0 {
-			a = -a
-		}
-		if a > largest {
-			largest = a
-		}
-		total += a
-	}
+// columnScale returns the distance of the levels of a column of y: the least with which no sum can
+// overflow.
+func columnScale(p Precision, row []float32) (scale float64, ok bool) {
+	largest, total := magnitudes(row)
 	const leastScale = 1.0 / (1 << 120)
 	levels, fewest, most := 127.0, 100.0, maxSum/255.0
 	if p == Int16 {
@@ -115,20 +108,45 @@ func quantizeColumn(p Precision, codes []int32, row []float32) (scale float64, s
 	}
 	// A code is at most half larger than the exact quotient.
 	if most -= float64(len(row)) / 2; most < 1 || !(total < 1<<100) {
-		return 0, 0, false
+		return 0, false
 	}
 	if largest == 0 {
-		clear(codes)
-		return 0, 0, true
+		return 0, true
 	}
 	scale = largest / levels
 	if s := total / most; s > scale {
 		scale = s
 	}
-	if scale < leastScale || largest/scale < fewest {
-		return 0, 0, false
+	return float64(float32(scale * (1 + 1e-6))), scale >= leastScale && largest/scale >= fewest
+}
+
+// magnitudes returns the greatest absolute value of a row, and the sum of all, in four parts.
+func magnitudes(row []float32) (largest, total float64) {
+	var high [4]float32
+	var sum [4]float64
+	const sign = 1 << 31
+	for len(row) >= 4 {
+		for i := range 4 {
+			a := math.Float32frombits(math.Float32bits(row[i]) &^ sign)
+			high[i] = max(high[i], a)
+			sum[i] += float64(a)
+		}
+		row = row[4:]
 	}
-	scale = float64(float32(scale * (1 + 1e-6)))
+	for _, v := range row {
+		a := math.Float32frombits(math.Float32bits(v) &^ sign)
+		high[0] = max(high[0], a)
+		sum[0] += float64(a)
+	}
+	return float64(max(high[0], high[1], high[2], high[3])), sum[0] + sum[1] + (sum[2] + sum[3])
+}
+
+// quantizeColumn sets codes to those of a row of W, which is a column of y.
+func quantizeColumn(p Precision, codes []int32, row []float32) (scale float64, sum int64, ok bool) {
+	if scale, ok = columnScale(p, row); !ok || scale == 0 {
+		clear(codes)
+		return 0, 0, ok
+	}
 	for l, v := range row {
 		x := float64(v) / scale
 		c := int32(x + 0.5)
@@ -139,6 +157,39 @@ func quantizeColumn(p Precision, codes []int32, row []float32) (scale float64, s
 		sum += int64(c)
 	}
 	return scale, sum, true
+}
+
+// QuantizationSteps returns the mean squares, over the rows of w, of the distance of the levels that
+// NewQuantizedWeights uses and of the length of the row. It reports false where NewQuantizedWeights
+// does.
+func QuantizationSteps(p Precision, w Matrix) (step, length float64, ok bool) {
+	checkApart(&w)
+	for i := range w.Rows {
+		scale, ok := columnScale(p, Row(w, i))
+		if !ok {
+			return 0, 0, false
+		}
+		step += float64(scale * scale)
+		length += rowSquares(Row(w, i))
+	}
+	n := float64(max(w.Rows, 1))
+	return step / n, length / n, true
+}
+
+// rowSquares returns the sum of the squares of a row, in four parts.
+func rowSquares(row []float32) float64 {
+	var sum [4]float64
+	for len(row) >= 4 {
+		for i := range 4 {
+			v := float64(row[i])
+			sum[i] += float64(v * v)
+		}
+		row = row[4:]
+	}
+	for _, v := range row {
+		sum[0] += float64(float64(v) * float64(v))
+	}
+	return sum[0] + sum[1] + (sum[2] + sum[3])
 }
 
 // strips returns the number of strips of n columns.
