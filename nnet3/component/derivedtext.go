@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -81,6 +82,9 @@ func (t *derivation) product(p *Product) {
 	}
 	if p.alpha != 0 {
 		t.word("onto=" + strconv.FormatFloat(float64(p.alpha), 'g', -1, 32))
+	}
+	if p.precision != kernel.Float32 {
+		t.word("precision=" + p.precision.String())
 	}
 	sources := p.sources()
 	blocks := make([][5]int32, len(p.blocks))
@@ -301,7 +305,26 @@ func (d *description) product(base Component) *Product {
 		}
 	}
 	d.blocks(&q, p)
-	return &q
+	return d.quantized(&q)
+}
+
+// quantized returns q in the precision that the text names.
+func (d *description) quantized(q *Product) *Product {
+	text, ok := d.value("precision")
+	if !ok || d.err != nil {
+		return q
+	}
+	for _, to := range []kernel.Precision{kernel.Int8, kernel.Int16} {
+		if to.String() == text {
+			if p, ok := q.Quantized(to); ok {
+				return p
+			}
+			d.fail("its parameters can't be quantized")
+			return q
+		}
+	}
+	d.fail("precision %q is neither int8 nor int16", clip(text))
+	return q
 }
 
 func isNonlinearity(c Component) bool {

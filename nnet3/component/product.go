@@ -31,6 +31,8 @@ type product struct {
 	scaledBy      Component // has the scale and the offset
 	tail          []Component
 	alpha         float32
+	precision     kernel.Precision
+	step, length  float64  // of a quantized product: see QuantizationSteps
 	inner         *Product // the product that the base follows, whose compound the blocks are of
 }
 

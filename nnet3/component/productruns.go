@@ -32,13 +32,20 @@ func (p *product) Type() string {
 	if p.alpha != 0 {
 		parts = append(parts, "Residual")
 	}
+	if p.precision != kernel.Float32 {
+		parts = append(parts, p.precision.String())
+	}
 	return strings.Join(parts, "+")
 }
 
 // Prepare prepares the parameters of the base component.
 func (p *product) Prepare() {
 	for _, b := range p.blocks {
-		b.w.prepareOnce()
+		if p.precision == kernel.Float32 {
+			b.w.prepareOnce()
+		} else {
+			b.w.quantizeOnce(p.precision)
+		}
 	}
 }
 
@@ -58,17 +65,29 @@ func (p *Product) mul(w *Workspace, pre Precomputed, in kernel.Matrix, alpha flo
 		Accumulate: p.adds && !p.blocks[0].goesOn, Bias: p.bias, BiasFirst: !p.base.Properties().Has(Simple),
 		ReLU: p.relu, Scale: p.scale, Offset: p.offset, Alpha: alpha,
 	}
-	if p.simple {
-		ep.Residual = residual(alpha, y)
-		p.blocks[0].w.mul(in, ep, y)
-		return nil
+	var x *tdnnIndexes
+	if !p.simple {
+		var ok bool
+		if x, ok = pre.(*tdnnIndexes); !ok || !x.fits(len(p.blocks), in.Rows, y.Rows) {
+			return misfit(p, in.Rows, y.Rows)
+		}
 	}
-	x, ok := pre.(*tdnnIndexes)
-	if !ok || !x.fits(len(p.blocks), in.Rows, y.Rows) {
-		return misfit(p, in.Rows, y.Rows)
+	if p.precision == kernel.Float32 {
+		p.mulFloat(w, x, in, ep, y)
+	} else {
+		p.mulQuantized(w, x, in, ep, y)
+	}
+	return nil
+}
+
+// mulFloat is mul in float32. x is nil for a simple product.
+func (p *Product) mulFloat(w *Workspace, x *tdnnIndexes, in kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
+	if x == nil {
+		ep.Residual = residual(ep.Alpha, y)
+		p.blocks[0].w.mul(in, ep, y)
+		return
 	}
 	mulRuns(w, p.blocks, x.Runs, ep, in, y)
-	return nil
 }
 
 // residual returns y if an epilogue with this alpha adds it, otherwise an empty matrix.

@@ -10,6 +10,7 @@ import (
 type weights struct {
 	m        kernel.Matrix
 	prepared *kernel.Weights
+	integers [2]*kernel.QuantizedWeights // by precision, from kernel.Int8 on; nil until quantizeOnce
 	parts    *parts
 	version  int      // counts the changes of the matrix
 	whole    *weights // the weights of which these are the columns from col on, or nil
@@ -95,6 +96,11 @@ func (w *weights) renew() {
 	if w.prepared != nil {
 		w.prepared.Renew()
 	}
+	for i, q := range w.integers {
+		if q != nil {
+			w.integers[i], _ = kernel.NewQuantizedWeights(kernel.Int8+kernel.Precision(i), w.m)
+		}
+	}
 	if w.parts != nil {
 		for _, p := range w.parts.list {
 			p.renew()
@@ -117,6 +123,22 @@ func (w *weights) ready() *kernel.Weights {
 func (w *weights) prepareOnce() {
 	if w.prepared == nil {
 		w.prepare()
+	}
+}
+
+// quantize returns the weights as integers, which are temporary if quantizeOnce was not called. It
+// reports false if they can't be quantized.
+func (w *weights) quantize(to kernel.Precision) (*kernel.QuantizedWeights, bool) {
+	if q := w.integers[to-kernel.Int8]; q != nil {
+		return q, true
+	}
+	return kernel.NewQuantizedWeights(to, w.m)
+}
+
+// quantizeOnce keeps the weights as integers, if they can be quantized.
+func (w *weights) quantizeOnce(to kernel.Precision) {
+	if w.integers[to-kernel.Int8] == nil {
+		w.integers[to-kernel.Int8], _ = kernel.NewQuantizedWeights(to, w.m)
 	}
 }
 
@@ -155,7 +177,7 @@ func (w *weights) copy() weights {
 // changed drops the prepared forms, including those of parts, because they no longer match the
 // matrix. Parts of another matrix are dropped altogether.
 func (w *weights) changed() {
-	w.prepared = nil
+	w.prepared, w.integers = nil, [2]*kernel.QuantizedWeights{}
 	w.version++
 	if w.parts == nil || !w.parts.of(w.m) {
 		w.parts = new(parts)

@@ -26,10 +26,15 @@ type Workspace struct {
 	signs   []*kernel.Signs // likewise
 	segs    []kernel.Segment
 
-	run      int // number of the run that began last; 0 before the first
-	backward []backwardWeights
-	each     []*kernel.Weights // see transposed
-	edges    []int32
+	quantized []*kernel.QuantizedRows // by slot
+	rows      *kernel.QuantizedRows   // of the next Propagate, or nil
+	firstRow  int                     // of its input in rows
+	ownRows   kernel.QuantizedRows    // of a product that has none
+	quantSegs []kernel.QuantizedSegment
+	run       int // number of the run that began last; 0 before the first
+	backward  []backwardWeights
+	each      []*kernel.Weights // see transposed
+	edges     []int32
 }
 
 // Begin marks the beginning of a computation during which only components with this workspace
@@ -128,6 +133,14 @@ func (w *Workspace) segments(n int) []kernel.Segment {
 		w.segs = make([]kernel.Segment, n)
 	}
 	return w.segs[:n]
+}
+
+// quantizedSegments is segments for a quantized product.
+func (w *Workspace) quantizedSegments(n int) []kernel.QuantizedSegment {
+	if n > cap(w.quantSegs) {
+		w.quantSegs = make([]kernel.QuantizedSegment, n)
+	}
+	return w.quantSegs[:n]
 }
 
 // Matrix returns a matrix in scratch memory with undefined contents.

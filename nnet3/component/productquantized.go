@@ -1,0 +1,206 @@
+package component
+
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/kernel"
+)
+
+// Quantized returns a product that multiplies integers of the given precision: the rows of its
+// input, each quantized by itself, and its parameters. Sums of a block don't continue those of the
+// one before, but are added to them. A row with NaN or infinities is computed in float32. Quantized
+// reports false if the parameters can't be quantized. With kernel.Float32 it returns p in float32.
+func (p *Product) Quantized(to kernel.Precision) (*Product, bool) {
+	q := *p
+	q.precision, q.step, q.length = to, 0, 0
+	if to == kernel.Float32 {
+		return &q, true
+	}
+	for i := range p.blocks {
+		w := p.blocks[i].w.m
+		step, length, ok := kernel.QuantizationSteps(to, w)
+		if !ok {
+			return nil, false
+		}
+		// Blocks have steps of their own, and the part of the row that each multiplies counts.
+		q.step += step * float64(w.Cols)
+		q.length += length
+	}
+	q.step /= float64(p.Terms())
+	return &q, true
+}
+
+// Precision returns the precision of the factors.
+func (p *Product) Precision() kernel.Precision { return p.precision }
+
+// QuantizationSteps returns what the error of the parameters of a quantized product depends on: the
+// mean squares, over the columns of the output, of the distance of levels and of the length of the
+// parameters of a column.
+func (p *Product) QuantizationSteps() (step, length float64) { return p.step, p.length }
+
+// Terms returns the number of terms of a sum.
+func (p *Product) Terms() int {
+	k := 0
+	for i := range p.blocks {
+		k += p.blocks[i].w.m.Cols
+	}
+	return k
+}
+
+// QuantizationError returns an estimate of the root mean square of the error that an element of the
+// output of a quantized product has because the factors are rounded, before any operation on the
+// result, for this input:
+//
+//	sqrt((sx²·|w|² + sw²·|x|²) / 12)
+//
+// with the mean square over all elements, where sx and sw are the distances of levels in a row of
+// the input and in a column of parameters. It reports false if the indexes don't fit. Marked rows
+// don't count.
+func (p *Product) QuantizationError(pre Precomputed, in kernel.Matrix, rows int) (rms float64, ok bool) {
+	var x kernel.QuantizedRows
+	x.Set(p.precision, in)
+	total := 0.0
+	for b := range p.blocks {
+		w := p.blocks[b].w.m
+		step, length, ok := kernel.QuantizationSteps(p.precision, w)
+		if !ok {
+			return 0, false
+		}
+		src, ok := p.Rows(b, pre, rows)
+		if !ok {
+			return 0, false
+		}
+		for _, i := range src {
+			if x.IsMarked(int(i)) {
+				continue
+			}
+			squares := 0.0
+			for _, v := range kernel.Row(in, int(i))[p.blocks[b].col : p.blocks[b].col+w.Cols] {
+				squares += float64(float64(v) * float64(v))
+			}
+			s := float64(x.Step(int(i)))
+			total += float64(float64(s*s)*length) + float64(step*squares)
+		}
+	}
+	return math.Sqrt(total / 12 / float64(max(rows, 1))), true
+}
+
+// Quantize keeps the rows of a matrix as integers, in a slot with this number, for UseRows.
+func (w *Workspace) Quantize(slot int, to kernel.Precision, m kernel.Matrix) {
+	for len(w.quantized) <= slot {
+		w.quantized = append(w.quantized, new(kernel.QuantizedRows))
+	}
+	w.quantized[slot].Set(to, m)
+}
+
+// UseRows says that a slot holds the rows of the input of the next Propagate, from row first on, in
+// the precision of the product that it runs.
+func (w *Workspace) UseRows(slot, first int) {
+	w.rows, w.firstRow = w.quantized[slot], first
+}
+
+// quantizedRows returns the rows of the input as integers, and which is the first.
+func (w *Workspace) quantizedRows(to kernel.Precision, in kernel.Matrix) (rows *kernel.QuantizedRows, first int) {
+	rows, first = w.rows, w.firstRow
+	w.rows = nil
+	if rows == nil || rows.Rows() < first+in.Rows || rows.Precision() != to {
+		rows, first = &w.ownRows, 0
+		rows.Set(to, in)
+	}
+	return rows, first
+}
+
+// mulQuantized is mul for a quantized product.
+func (p *Product) mulQuantized(w *Workspace, x *tdnnIndexes, in kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
+	defer w.Release(w.Mark())
+	rows, first := w.quantizedRows(p.precision, in)
+	if y.Rows == 0 {
+		return
+	}
+	segs := w.quantizedSegments(len(p.blocks))
+	for i := range p.blocks {
+		q, ok := p.blocks[i].w.quantize(p.precision)
+		if !ok {
+			p.mulFloat(w, x, in, ep, y)
+			return
+		}
+		segs[i] = kernel.QuantizedSegment{W: q, Col: p.blocks[i].col}
+	}
+	ep.Accumulate = p.adds
+	var exact kernel.Matrix
+	if rows.Marked() > 0 {
+		exact = w.Matrix(y.Rows, y.Cols)
+		kernel.Copy(exact, y)
+		float := ep
+		float.Accumulate = p.adds && !p.blocks[0].goesOn
+		float.Residual = residual(ep.Alpha, exact)
+		p.mulFloat(w, x, in, float, exact)
+	}
+	if x == nil {
+		segs[0].Rows, segs[0].First, segs[0].Step = rows, first, 1
+		ep.Residual = residual(ep.Alpha, y)
+		kernel.MulQuantized(segs, ep, y)
+	} else {
+		mulQuantizedRuns(w, rows, first, segs, x.Runs, ep, y)
+	}
+	if rows.Marked() > 0 {
+		p.restore(x, rows, first, exact, y)
+	}
+}
+
+// mulQuantizedRuns computes y = ep(Σ_i x_i·W_iᵀ), where the runs of term i say which rows x_i
+// consists of, counted from the given one.
+func mulQuantizedRuns(w *Workspace, rows *kernel.QuantizedRows, first int, segs []kernel.QuantizedSegment, runs [][]run, ep kernel.Epilogue, y kernel.Matrix) {
+	if alike(runs) {
+		for r := range runs[0] {
+			out := runs[0][r].output(y)
+			for i := range segs {
+				segs[i].Rows, segs[i].First, segs[i].Step = rows, first+int(runs[i][r].In), int(runs[i][r].InStep)
+			}
+			ep.Residual = residual(ep.Alpha, out)
+			kernel.MulQuantized(segs, ep, out)
+		}
+		return
+	}
+	// The terms divide the rows in different ways, so they are added one after the other.
+	sum := w.Matrix(y.Rows, y.Cols)
+	if ep.Accumulate {
+		kernel.Copy(sum, y)
+	}
+	for i := range segs {
+		each := kernel.Epilogue{Accumulate: i > 0 || ep.Accumulate}
+		if i == len(segs)-1 {
+			accumulate := each.Accumulate
+			each = ep
+			each.Accumulate = accumulate
+		}
+		for _, r := range runs[i] {
+			segs[i].Rows, segs[i].First, segs[i].Step = rows, first+int(r.In), int(r.InStep)
+			each.Residual = residual(each.Alpha, r.output(y))
+			kernel.MulQuantized(segs[i:i+1], each, r.output(sum))
+		}
+	}
+	kernel.Copy(y, sum)
+}
+
+// restore copies the output rows that depend on a marked row from exact.
+func (p *Product) restore(x *tdnnIndexes, rows *kernel.QuantizedRows, first int, exact, y kernel.Matrix) {
+	if x == nil {
+		for i := range y.Rows {
+			if rows.IsMarked(first + i) {
+				copy(kernel.Row(y, i), kernel.Row(exact, i))
+			}
+		}
+		return
+	}
+	for _, runs := range x.Runs {
+		for _, r := range runs {
+			for k := range r.Count {
+				if rows.IsMarked(first + int(r.In+k*r.InStep)) {
+					o := int(r.Out + k*r.OutStep)
+					copy(kernel.Row(y, o), kernel.Row(exact, o))
+				}
+			}
+		}
+	}
+}
