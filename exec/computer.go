@@ -36,7 +36,7 @@ type ComputerOptions struct {
 	// Check verifies, at every command that runs a component, that the component does what it
 	// declares. It is an error that wraps ErrDeclaration if a component writes outside of its
 	// output, leaves part of its output unwritten, or reads an output that it declares to
-	// overwrite.
+	// overwrite. Products don't share the rows of their inputs as integers.
 	Check bool
 }
 

@@ -72,6 +72,7 @@ type instruction struct {
 	rows       []int32            // Indexes
 	ranges     []computation.Pair // IndexesRanges
 	places     []place            // IndexesMulti
+	rowSlot    rowSlot            // Propagate of a quantized product
 }
 
 // place is a row of a matrix. Matrix -1 means none.
@@ -134,6 +135,7 @@ func NewProgram(c *computation.Computation, nn *nnet3.Nnet) (*Program, error) {
 	if errs != nil {
 		return nil, errs
 	}
+	p.shareRows()
 	return p, nil
 }
 

@@ -1,0 +1,155 @@
+package exec
+
+import (
+	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
+
+// rowSlot says where a quantized product finds the rows of its input as integers.
+type rowSlot struct {
+	precision kernel.Precision // Float32 for an instruction that needs none
+	number    int32
+	view      int32 // the rows to quantize; 0 if an earlier instruction has done it
+	first     int32 // the place of the first row in the slot
+}
+
+// quantizedRows is the life of the rows of a view as integers.
+type quantizedRows struct {
+	view       int32
+	precision  kernel.Precision
+	start, end int  // the first and the last instruction that multiplies them
+	partly     bool // something else in the matrix has changed since the first one
+	slot       int32
+}
+
+// precisionOf returns the precision in which an instruction reads its input.
+func precisionOf(in *instruction) kernel.Precision {
+	if p, ok := in.propagator.(*component.Product); ok && in.typ == computation.Propagate {
+		return p.Precision()
+	}
+	return kernel.Float32
+}
+
+// shareRows lets all quantized products that read the same values share their integers: the first
+// one makes them, and the others use them as long as nothing writes to the matrix.
+func (p *Program) shareRows() {
+	var lives []quantizedRows
+	var live []int // numbers of valid lives
+	users := make(map[int]int)
+	for i := range p.instrs {
+		in := &p.instrs[i]
+		if to := precisionOf(in); to != kernel.Float32 {
+			n := p.sharedBy(in, to, lives, live)
+			if n < 0 {
+				n = len(lives)
+				lives = append(lives, quantizedRows{view: in.src, precision: to, start: i})
+				live = append(live, n)
+			}
+			lives[n].end, users[i] = i, n
+		}
+		if len(live) > 0 {
+			live = p.stillValid(in, lives, live)
+		}
+	}
+	p.placeRows(lives)
+	for i, n := range users {
+		l, in := &lives[n], &p.instrs[i]
+		from, v := &p.views[l.view], &p.views[in.src]
+		in.rowSlot = rowSlot{precision: l.precision, number: l.slot, first: int32((v.start - from.start) / max(v.stride, 1))}
+		if i == l.start {
+			in.rowSlot.view = l.view
+		}
+	}
+}
+
+// sharedBy returns the valid life of the rows that an instruction reads, or -1. If the rows include
+// those of a life, and were what they are when it began, the life gets them all.
+func (p *Program) sharedBy(in *instruction, to kernel.Precision, lives []quantizedRows, live []int) int {
+	for _, n := range live {
+		l := &lives[n]
+		old, v := &p.views[l.view], &p.views[in.src]
+		switch {
+		case l.precision != to:
+		case old.hasRows(v):
+			return n
+		case v.hasRows(old) && !l.partly:
+			l.view = in.src
+			return n
+		}
+	}
+	return -1
+}
+
+// hasRows reports whether w is some consecutive rows of v.
+func (v *view) hasRows(w *view) bool {
+	return v.matrix == w.matrix && v.cols == w.cols && v.stride == w.stride && v.start <= w.start && w.end <= v.end &&
+		(w.start-v.start)%max(v.stride, 1) == 0
+}
+
+// stillValid returns the lives that are valid after an instruction.
+func (p *Program) stillValid(in *instruction, lives []quantizedRows, live []int) []int {
+	kept := live[:0]
+	for _, n := range live {
+		l := &lives[n]
+		v := &p.views[l.view]
+		if !p.changes(in, v) {
+			all := view{matrix: v.matrix, end: p.sizes[v.matrix], cols: v.stride, stride: v.stride, rows: p.sizes[v.matrix] / max(v.stride, 1)}
+			l.partly = l.partly || p.changes(in, &all)
+			kept = append(kept, n)
+		}
+	}
+	return kept
+}
+
+// changes reports whether an instruction may change values of a view, or be the target of a jump.
+func (p *Program) changes(in *instruction, v *view) bool {
+	switch in.typ {
+	case computation.NoOperationLabel, computation.GotoLabel:
+		return true
+	case computation.NoOperation, computation.NoOperationPermanent, computation.NoOperationMarker, computation.ProvideOutput:
+		return false
+	case computation.SwapMatrix:
+		return p.views[in.dst].matrix == v.matrix || p.views[in.src].matrix == v.matrix
+	case computation.AllocMatrix, computation.DeallocMatrix, computation.AcceptInput:
+		return p.views[in.dst].matrix == v.matrix
+	case computation.CopyToRowsMulti, computation.AddToRowsMulti:
+		for _, place := range in.places {
+			if place.matrix == v.matrix {
+				return true
+			}
+		}
+		return false
+	}
+	dst := &p.views[in.dst]
+	return in.dst != 0 && dst.matrix == v.matrix && v.overlaps(dst)
+}
+
+// placeRows gives lives that overlap different slots.
+func (p *Program) placeRows(lives []quantizedRows) {
+	var ends []int // by slot: the end of the last life
+	for i := range lives {
+		l := &lives[i]
+		slot := 0
+		for slot < len(ends) && ends[slot] >= l.start {
+			slot++
+		}
+		if slot == len(ends) {
+			ends = append(ends, 0)
+		}
+		ends[slot], l.slot = l.end, int32(slot)
+	}
+}
+
+// quantizeRows prepares the integers that an instruction multiplies, unless it multiplies floats.
+// With checks a product makes its own.
+func (c *Computer) quantizeRows(in *instruction) {
+	s := &in.rowSlot
+	if s.precision == kernel.Float32 || c.opts.Check {
+		return
+	}
+	if s.view != 0 {
+		c.scratch.Quantize(int(s.number), s.precision, c.view(s.view))
+	}
+	c.scratch.UseRows(int(s.number), int(s.first))
+}
