@@ -51,6 +51,7 @@ const (
 const (
 	run  = "fast_run"
 	both = "fast_run fast_compile"
+	ints = "int8 int16"
 )
 
 // Further tags:
@@ -60,6 +61,8 @@ const (
 //	reassoc     changes the order of sums, and so the last bits of a result
 //	storage     decides where values live
 //	unsafe_nan  changes results where an argument is NaN, infinite or zero
+//	int8        multiplies with a precision of 8 bits
+//	int16       multiplies with a precision of 16 bits
 //	overflow    changes results where a float overflows or an integer wraps around
 //
 // Kaldi lets two values share a matrix on two conditions, one for each of their matrices. Here a
@@ -170,6 +173,12 @@ func table() []row {
 			after: reasons{"uncanonicalize": "it flattens the sums that the rules leave"}},
 		{position: 48, name: "trim_inputs", dialect: networks, tags: run,
 			after: reasons{"specialize": "only then is it known which parts of an input are read"}},
+		{position: 49.2, name: "quantize_products", rewriter: optdb.NewSequenceDB("quantize_products"), tags: ints,
+			doc:   "multiplies integers instead of floats, with the precision that the tags int8 and int16 choose",
+			after: reasons{"specialize": "a product that is fused or divided later would lose its precision", "trim_inputs": "it matches the matrices that products read"}},
+		{in: "quantize_products", position: 0, name: "quantize_to_int8", dialect: networks, tags: "int8"},
+		{in: "quantize_products", position: 1, name: "quantize_to_int16", dialect: networks, tags: "int16",
+			after: reasons{"quantize_to_int8": "it raises some of the products in 8 bits"}},
 		{position: 48.6, name: "local_pow_specialize_device", dialect: tensors, tags: "fast_run fusion",
 			after: reasons{"uncanonicalize": "rules match powers, not the fused ops that it makes of them"}},
 		{in: "elemwise_fusion", position: 0, name: "local_add_mul_fusion", dialect: tensors, tags: "fast_run fusion"},
@@ -179,7 +188,7 @@ func table() []row {
 			after: reasons{"elemwise_fusion": "two fused ops may be equal", "uncanonicalize": "two results may be equal"}},
 
 		{position: 49.5, name: "add_destroy_handler", rewriter: rewrite.AddDestroyHandler(), tags: both,
-			after: reasons{"merge2": "every later replacement costs more", "trim_inputs": "every later replacement costs more",
+			after: reasons{"merge2": "every later replacement costs more", "trim_inputs": "every later replacement costs more", "quantize_products": "every later replacement costs more",
 				"add_mul_fusion": "every later replacement costs more"}},
 		{position: 50, name: "propagate_in_place", dialect: networks, tags: "fast_run inplace" + shares, after: reasons{"add_destroy_handler": watched}},
 		{position: 50.1, name: "backprop_in_place", dialect: networks, tags: "fast_run inplace" + shares, after: reasons{"add_destroy_handler": watched}},

@@ -164,7 +164,13 @@ func (c *entryCase) compare(t *testing.T) (with, without entryRun) {
 	with, without = runEntry(t, compiled, nn, q), runEntry(t, compiled, nn, q.Excluding(c.entry))
 	check(t, with.c, computation.NewNetworkInfo(nn, with.c.Derived))
 	if !limited { // which changes the results
-		compareResults(t, "with the entry", results(t, nn, with.c, req), results(t, nn, compiled, req), 1e-4)
+		within := 1e-4
+		if text, ok := c.opts["within"]; ok {
+			if _, err := fmt.Sscan(text, &within); err != nil {
+				t.Fatalf("within=%s: %v", text, err)
+			}
+		}
+		compareResults(t, "with the entry", results(t, nn, with.c, req), results(t, nn, compiled, req), within)
 	}
 	return with, without
 }
