@@ -69,6 +69,7 @@ func (d *db) driver(name string, choices []*choice, dialect string) rewrite.Grap
 				s.Members = append(s.Members, c.member(dialect))
 			}
 		}
+		lookAhead(s)
 		return s
 	case equilibrium:
 		q := d.equilibrium
@@ -105,6 +106,18 @@ func (d *db) driver(name string, choices []*choice, dialect string) rewrite.Grap
 		return &w
 	}
 	return idle{}
+}
+
+// lookAhead tells the saturations in a sequence what runs before and after them.
+func lookAhead(s *rewrite.Sequence) {
+	for i, m := range s.Members {
+		if p, ok := m.Rewriter.(*saturate.Pass); ok {
+			p.Later = &rewrite.Sequence{Name: s.Name, Members: s.Members[i+1:]}
+			for _, before := range s.Members[:i] {
+				p.Earlier = append(p.Earlier, before.Rewriter)
+			}
+		}
+	}
 }
 
 // serves reports whether a choice runs anything on graphs of a dialect. It

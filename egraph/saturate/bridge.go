@@ -237,11 +237,22 @@ func (b *bridge) holds(c pattern.Case, guard int, of egraph.Args) bool {
 	return c.Holds(guard, pattern.Args{Context: b.ctx, Root: root.apply, Vars: b.vars})
 }
 
-// equal reports whether a class is known to be a number.
-func (b *bridge) equal(l literal, c egraph.Class) bool {
+// equal reports whether a class is known to be a number, and returns the node of the witness.
+func (b *bridge) equal(l pattern.Literal, c egraph.Class) (egraph.Node, bool) {
 	c = b.g.Find(c)
 	v := b.witness[c]
-	return v != nil && (b.numbers[c] || b.p.numberer == nil) && l.vocab.Equal(l.number, v)
+	if v == nil || !b.numbers[c] && b.p.numberer != nil || !b.p.vocab.Equal(l, v) {
+		return 0, false
+	}
+	return b.nodes[v], true
+}
+
+// shown returns the node of the witness of a class.
+func (b *bridge) shown(c egraph.Class) egraph.Node {
+	if v := b.witness[b.g.Find(c)]; v != nil {
+		return b.nodes[v]
+	}
+	return b.g.First(c)
 }
 
 // reset makes room for what a match binds.

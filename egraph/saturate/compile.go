@@ -34,7 +34,6 @@ type program struct {
 	rules    *egraph.Rules
 	symbols  symbols
 	captures []capture
-	literals []literal
 	forms    []*form
 	vocab    pattern.Vocabulary // nil without rules
 	coster   Coster
@@ -49,12 +48,6 @@ type program struct {
 type capture struct {
 	operator pattern.Operator
 	param    string // the name of the parameters, if they have one
-}
-
-// literal is a number in a pattern.
-type literal struct {
-	number pattern.Literal
-	vocab  pattern.Vocabulary
 }
 
 // form is one of the ways to read a case without alternatives.
@@ -185,6 +178,12 @@ func (p *program) declare() error {
 		}
 	}
 	p.output, _ = p.lang.Symbol(".output")
+	p.lang.SetTypes(egraph.Types{
+		Equal: func(g *egraph.Graph, c egraph.Class, l pattern.Literal) (egraph.Node, bool) {
+			return g.Analysis().(*bridge).equal(l, c)
+		},
+		Witness: func(g *egraph.Graph, c egraph.Class) egraph.Node { return g.Analysis().(*bridge).shown(c) },
+	})
 	return err
 }
 
@@ -209,7 +208,7 @@ func (p *program) rewrites(v pattern.Vocabulary, c pattern.Case) ([]pattern.Rewr
 			return g.Analysis().(*bridge).replace(f, m)
 		})
 		list = append(list, pattern.Rewrite{
-			In:  pattern.Pattern{Expr: e, Guards: slices.Concat(p.numbers(e), guards)},
+			In:  pattern.Pattern{Expr: e, Guards: guards},
 			Out: pattern.NewCall(name),
 		})
 	}
@@ -234,47 +233,13 @@ func (p *program) guards(c pattern.Case, list []pattern.Guard) (guards []pattern
 	return guards, left
 }
 
-// numbers returns the guards for the numbers in a pattern.
-func (p *program) numbers(e pattern.Expr) []pattern.Guard {
-	var list []pattern.Guard
-	walk(e, func(e pattern.Expr) {
-		name, ok := e.(pattern.Name)
-		if !ok || !strings.HasPrefix(string(name), ".number") {
-			return
-		}
-		i, _ := strconv.Atoi(strings.TrimPrefix(string(name), ".number"))
-		lit := p.literals[i]
-		p.lang.SetGuard(string(name), func(g *egraph.Graph, a egraph.Args) bool {
-			return g.Analysis().(*bridge).equal(lit, a.Classes[0])
-		})
-		list = append(list, pattern.Guard{Func: string(name), Args: []string{string(name)}})
-	})
-	return list
-}
-
-// walk visits an expression of a pattern without alternatives.
-func walk(e pattern.Expr, visit func(pattern.Expr)) {
-	visit(e)
-	switch e := e.(type) {
-	case *pattern.Bind:
-		walk(e.Expr, visit)
-	case *pattern.Call:
-		for _, a := range e.Args {
-			walk(a, visit)
-		}
-	}
-}
-
 // maxForms bounds the ways to read a pattern with alternatives and families.
 const maxForms = 1024
 
-// expand returns a pattern in all ways to choose alternatives, and ops that a family includes. Numbers
-// have become names, and families name what captures their ops.
+// expand returns a pattern in all ways to choose alternatives, and ops that a family includes. Families
+// name what captures their ops.
 func (p *program) expand(v pattern.Vocabulary, e pattern.Expr) ([]pattern.Expr, error) {
 	switch e := e.(type) {
-	case pattern.Literal:
-		p.literals = append(p.literals, literal{e, v})
-		return []pattern.Expr{pattern.Name(fmt.Sprintf(".number%d", len(p.literals)-1))}, nil
 	case *pattern.Bind:
 		list, err := p.expand(v, e.Expr)
 		for i, x := range list {

@@ -150,17 +150,22 @@ func (x *builder) make(c egraph.Class, n egraph.Node) {
 		same = same && inputs[i] == in
 	}
 	if !same {
-		types := make([]fgraph.Type, len(a.Outputs()))
-		for i, v := range a.Outputs() {
-			types[i] = v.Type()
-		}
-		made := fgraph.NewApply(a.Op(), inputs, types...)
-		made.SetOrigin(a.Origin())
-		a = made
+		a = newApply(a, inputs)
 	}
 	if s.out == nil {
 		x.tuples[c] = a
 		return
 	}
 	x.made[c] = a.Out()
+}
+
+// newApply returns an apply with other inputs of the same types.
+func newApply(a *fgraph.Apply, inputs []*fgraph.Variable) *fgraph.Apply {
+	types := make([]fgraph.Type, len(a.Outputs()))
+	for i, v := range a.Outputs() {
+		types[i] = v.Type()
+	}
+	b := fgraph.NewApply(a.Op(), inputs, types...)
+	b.SetOrigin(a.Origin())
+	return b
 }

@@ -28,6 +28,10 @@ type Pass struct {
 	Matches int
 	// Seconds bounds the time if it is not 0. Results then depend on the speed of the machine.
 	Seconds float64
+	// Later is what runs after the pass, unless nil: the graph is changed only if it is cheaper also
+	// after that, which is tried on copies. Earlier ran before, and its requirements still hold.
+	Later   rewrite.GraphRewriter
+	Earlier []rewrite.GraphRewriter
 
 	program *program
 }
@@ -111,18 +115,30 @@ func (s *run) do(ctx context.Context) error {
 			pairs = append(pairs, fgraph.Replacement{Old: v, New: w})
 		}
 	}
-	after := s.in.cost
-	if x.cost < s.in.cost*(1-preference) && len(pairs) > 0 {
-		done, err := s.h.Replace("", nil, pairs...)
-		if err != nil {
-			return err
-		}
-		if done {
-			after = x.cost
-		}
+	after, err := s.replace(ctx, pairs, x.cost)
+	if err == nil {
+		s.record(after)
 	}
-	s.record(after)
-	return nil
+	return err
+}
+
+// replace makes replacements that reduce the cost of the graph, and returns what it costs.
+func (s *run) replace(ctx context.Context, pairs []fgraph.Replacement, cost float64) (float64, error) {
+	if !(cost < s.in.cost*(1-preference)) || len(pairs) == 0 {
+		return s.in.cost, nil
+	}
+	ok, err := s.pays(ctx, pairs)
+	if err != nil {
+		return s.in.cost, err
+	}
+	if !ok {
+		s.h.Recorder().Count("dearer_later", 1, "")
+		return s.in.cost, nil
+	}
+	if ok, err = s.h.Replace("", nil, pairs...); err != nil || !ok {
+		return s.in.cost, err
+	}
+	return cost, nil
 }
 
 // options returns how to saturate a graph of so many nodes.
