@@ -85,7 +85,7 @@ func (b *bridge) cost(first int) egraph.Cost {
 		}
 		c := b.costOf(a)
 		if int(n) >= first {
-			c += preference * (1 + c)
+			c += float64(preference * (1 + c))
 		}
 		return c
 	}
