@@ -343,11 +343,9 @@ TEXT ·dExpBlocks(SB), NOSPLIT, $0-24
 next:
 	FMOVQ 0(R1), F0
 	VMOV V16.B16, V5.B16
-	WORD $0x6ee0e4be // fcmgt v30.2d, v5.2d, v0.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4e65f400 // fmax v0.2d, v0.2d, v5.2d
 	VMOV V17.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V18.B16, V5.B16
 	WORD $0x4e73cc05 // fmla v5.2d, v0.2d, v19.2d
 	WORD $0x4ef2d4a2 // fsub v2.2d, v5.2d, v18.2d
@@ -396,11 +394,9 @@ next:
 	FMOVQ F1, 0(R0)
 	FMOVQ 16(R1), F0
 	VMOV V16.B16, V5.B16
-	WORD $0x6ee0e4be // fcmgt v30.2d, v5.2d, v0.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4e65f400 // fmax v0.2d, v0.2d, v5.2d
 	VMOV V17.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V18.B16, V5.B16
 	WORD $0x4e73cc05 // fmla v5.2d, v0.2d, v19.2d
 	WORD $0x4ef2d4a2 // fsub v2.2d, v5.2d, v18.2d
@@ -449,11 +445,9 @@ next:
 	FMOVQ F1, 16(R0)
 	FMOVQ 32(R1), F0
 	VMOV V16.B16, V5.B16
-	WORD $0x6ee0e4be // fcmgt v30.2d, v5.2d, v0.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4e65f400 // fmax v0.2d, v0.2d, v5.2d
 	VMOV V17.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V18.B16, V5.B16
 	WORD $0x4e73cc05 // fmla v5.2d, v0.2d, v19.2d
 	WORD $0x4ef2d4a2 // fsub v2.2d, v5.2d, v18.2d
@@ -502,11 +496,9 @@ next:
 	FMOVQ F1, 32(R0)
 	FMOVQ 48(R1), F0
 	VMOV V16.B16, V5.B16
-	WORD $0x6ee0e4be // fcmgt v30.2d, v5.2d, v0.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4e65f400 // fmax v0.2d, v0.2d, v5.2d
 	VMOV V17.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V18.B16, V5.B16
 	WORD $0x4e73cc05 // fmla v5.2d, v0.2d, v19.2d
 	WORD $0x4ef2d4a2 // fsub v2.2d, v5.2d, v18.2d
@@ -578,11 +570,9 @@ next:
 	FMOVQ 0(R1), F0
 	VMOV V0.B16, V7.B16
 	VMOV V16.B16, V5.B16
-	WORD $0x6ee0e4be // fcmgt v30.2d, v5.2d, v0.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4e65f400 // fmax v0.2d, v0.2d, v5.2d
 	VMOV V17.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V18.B16, V5.B16
 	WORD $0x4e73cc05 // fmla v5.2d, v0.2d, v19.2d
 	WORD $0x4ef2d4a2 // fsub v2.2d, v5.2d, v18.2d
@@ -629,11 +619,9 @@ next:
 	FMOVQ 16(R1), F0
 	VMOV V0.B16, V7.B16
 	VMOV V16.B16, V5.B16
-	WORD $0x6ee0e4be // fcmgt v30.2d, v5.2d, v0.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4e65f400 // fmax v0.2d, v0.2d, v5.2d
 	VMOV V17.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V18.B16, V5.B16
 	WORD $0x4e73cc05 // fmla v5.2d, v0.2d, v19.2d
 	WORD $0x4ef2d4a2 // fsub v2.2d, v5.2d, v18.2d
@@ -680,11 +668,9 @@ next:
 	FMOVQ 32(R1), F0
 	VMOV V0.B16, V7.B16
 	VMOV V16.B16, V5.B16
-	WORD $0x6ee0e4be // fcmgt v30.2d, v5.2d, v0.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4e65f400 // fmax v0.2d, v0.2d, v5.2d
 	VMOV V17.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V18.B16, V5.B16
 	WORD $0x4e73cc05 // fmla v5.2d, v0.2d, v19.2d
 	WORD $0x4ef2d4a2 // fsub v2.2d, v5.2d, v18.2d
@@ -731,11 +717,9 @@ next:
 	FMOVQ 48(R1), F0
 	VMOV V0.B16, V7.B16
 	VMOV V16.B16, V5.B16
-	WORD $0x6ee0e4be // fcmgt v30.2d, v5.2d, v0.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4e65f400 // fmax v0.2d, v0.2d, v5.2d
 	VMOV V17.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V18.B16, V5.B16
 	WORD $0x4e73cc05 // fmla v5.2d, v0.2d, v19.2d
 	WORD $0x4ef2d4a2 // fsub v2.2d, v5.2d, v18.2d
@@ -805,11 +789,9 @@ next:
 	FMOVQ 0(R1), F0
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
 	VMOV V17.B16, V5.B16
-	WORD $0x6ee0e4be // fcmgt v30.2d, v5.2d, v0.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4e65f400 // fmax v0.2d, v0.2d, v5.2d
 	VMOV V18.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V19.B16, V5.B16
 	WORD $0x4e74cc05 // fmla v5.2d, v0.2d, v20.2d
 	WORD $0x4ef3d4a2 // fsub v2.2d, v5.2d, v19.2d
@@ -862,11 +844,9 @@ next:
 	FMOVQ 16(R1), F0
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
 	VMOV V17.B16, V5.B16
-	WORD $0x6ee0e4be // fcmgt v30.2d, v5.2d, v0.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4e65f400 // fmax v0.2d, v0.2d, v5.2d
 	VMOV V18.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V19.B16, V5.B16
 	WORD $0x4e74cc05 // fmla v5.2d, v0.2d, v20.2d
 	WORD $0x4ef3d4a2 // fsub v2.2d, v5.2d, v19.2d
@@ -919,11 +899,9 @@ next:
 	FMOVQ 32(R1), F0
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
 	VMOV V17.B16, V5.B16
-	WORD $0x6ee0e4be // fcmgt v30.2d, v5.2d, v0.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4e65f400 // fmax v0.2d, v0.2d, v5.2d
 	VMOV V18.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V19.B16, V5.B16
 	WORD $0x4e74cc05 // fmla v5.2d, v0.2d, v20.2d
 	WORD $0x4ef3d4a2 // fsub v2.2d, v5.2d, v19.2d
@@ -976,11 +954,9 @@ next:
 	FMOVQ 48(R1), F0
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
 	VMOV V17.B16, V5.B16
-	WORD $0x6ee0e4be // fcmgt v30.2d, v5.2d, v0.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4e65f400 // fmax v0.2d, v0.2d, v5.2d
 	VMOV V18.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V19.B16, V5.B16
 	WORD $0x4e74cc05 // fmla v5.2d, v0.2d, v20.2d
 	WORD $0x4ef3d4a2 // fsub v2.2d, v5.2d, v19.2d
@@ -1058,8 +1034,7 @@ next:
 	WORD $0x4e311c00 // and v0.16b, v0.16b, v17.16b
 	WORD $0x4e60d400 // fadd v0.2d, v0.2d, v0.2d
 	VMOV V18.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V19.B16, V5.B16
 	WORD $0x4e74cc05 // fmla v5.2d, v0.2d, v20.2d
 	WORD $0x4ef3d4a2 // fsub v2.2d, v5.2d, v19.2d
@@ -1109,8 +1084,7 @@ next:
 	WORD $0x4e311c00 // and v0.16b, v0.16b, v17.16b
 	WORD $0x4e60d400 // fadd v0.2d, v0.2d, v0.2d
 	VMOV V18.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V19.B16, V5.B16
 	WORD $0x4e74cc05 // fmla v5.2d, v0.2d, v20.2d
 	WORD $0x4ef3d4a2 // fsub v2.2d, v5.2d, v19.2d
@@ -1160,8 +1134,7 @@ next:
 	WORD $0x4e311c00 // and v0.16b, v0.16b, v17.16b
 	WORD $0x4e60d400 // fadd v0.2d, v0.2d, v0.2d
 	VMOV V18.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V19.B16, V5.B16
 	WORD $0x4e74cc05 // fmla v5.2d, v0.2d, v20.2d
 	WORD $0x4ef3d4a2 // fsub v2.2d, v5.2d, v19.2d
@@ -1211,8 +1184,7 @@ next:
 	WORD $0x4e311c00 // and v0.16b, v0.16b, v17.16b
 	WORD $0x4e60d400 // fadd v0.2d, v0.2d, v0.2d
 	VMOV V18.B16, V5.B16
-	WORD $0x6ee5e41e // fcmgt v30.2d, v0.2d, v5.2d
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ee5f400 // fmin v0.2d, v0.2d, v5.2d
 	VMOV V19.B16, V5.B16
 	WORD $0x4e74cc05 // fmla v5.2d, v0.2d, v20.2d
 	WORD $0x4ef3d4a2 // fsub v2.2d, v5.2d, v19.2d

@@ -560,7 +560,7 @@ next:
 	VMOVUPS 0(SI)(AX*1), Y10
 	VANDPS  consts<>+544(SB), Y10, Y0
 	VADDPS  Y0, Y0, Y0
-	VMINPS  Y0, Y11, Y0
+	VMINPS Y0, Y11, Y0
 	VMULPS consts<>+0(SB), Y0, Y1
 	VADDPS consts<>+96(SB), Y1, Y1
 	VSUBPS consts<>+96(SB), Y1, Y1
@@ -595,7 +595,7 @@ next:
 	VMOVUPS 32(SI)(AX*1), Y10
 	VANDPS  consts<>+544(SB), Y10, Y0
 	VADDPS  Y0, Y0, Y0
-	VMINPS  Y0, Y11, Y0
+	VMINPS Y0, Y11, Y0
 	VMULPS consts<>+0(SB), Y0, Y1
 	VADDPS consts<>+96(SB), Y1, Y1
 	VSUBPS consts<>+96(SB), Y1, Y1

@@ -519,7 +519,7 @@ next:
 	VMOVUPS 0(SI)(AX*1), Z10
 	VPANDD  consts<>+1088(SB), Z10, Z0
 	VADDPS  Z0, Z0, Z0
-	VMINPS  Z0, Z11, Z0
+	VMINPS Z0, Z11, Z0
 	VMULPS consts<>+0(SB), Z0, Z1
 	VADDPS consts<>+192(SB), Z1, Z1
 	VSUBPS consts<>+192(SB), Z1, Z1

@@ -115,10 +115,8 @@ TEXT ·expBlocks(SB), NOSPLIT, $0-40
 next:
 	FMOVQ 0(R1), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
 	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
 	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
@@ -156,10 +154,8 @@ next:
 	WORD $0x4e64d4c6 // fadd v6.2d, v6.2d, v4.2d
 	FMOVQ 16(R1), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
 	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
 	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
@@ -197,10 +193,8 @@ next:
 	WORD $0x4e64d508 // fadd v8.2d, v8.2d, v4.2d
 	FMOVQ 32(R1), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
 	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
 	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
@@ -238,10 +232,8 @@ next:
 	WORD $0x4e64d54a // fadd v10.2d, v10.2d, v4.2d
 	FMOVQ 48(R1), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
 	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
 	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
@@ -324,10 +316,8 @@ TEXT ·expSumBlocks(SB), NOSPLIT, $0-32
 next:
 	FMOVQ 0(R0), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
 	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
 	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
@@ -364,10 +354,8 @@ next:
 	WORD $0x4e64d4c6 // fadd v6.2d, v6.2d, v4.2d
 	FMOVQ 16(R0), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
 	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
 	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
@@ -404,10 +392,8 @@ next:
 	WORD $0x4e64d508 // fadd v8.2d, v8.2d, v4.2d
 	FMOVQ 32(R0), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
 	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
 	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
@@ -444,10 +430,8 @@ next:
 	WORD $0x4e64d54a // fadd v10.2d, v10.2d, v4.2d
 	FMOVQ 48(R0), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
 	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
 	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
@@ -520,10 +504,8 @@ TEXT ·logSoftmaxDerivBlocks(SB), NOSPLIT, $0-36
 	FMOVQ 160(R7), F15
 next:
 	FMOVQ 0(R1), F0
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
 	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
 	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
@@ -559,10 +541,8 @@ next:
 	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
 	FMOVQ F0, 0(R0)
 	FMOVQ 16(R1), F0
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
 	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
 	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
@@ -598,10 +578,8 @@ next:
 	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
 	FMOVQ F0, 16(R0)
 	FMOVQ 32(R1), F0
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
 	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
 	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
@@ -637,10 +615,8 @@ next:
 	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
 	FMOVQ F0, 32(R0)
 	FMOVQ 48(R1), F0
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
 	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
 	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
@@ -706,10 +682,8 @@ TEXT ·sigmoidBlocks(SB), NOSPLIT, $0-24
 next:
 	FMOVQ 0(R1), F0
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
 	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
 	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
@@ -745,10 +719,8 @@ next:
 	FMOVQ F0, 0(R0)
 	FMOVQ 16(R1), F0
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
 	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
 	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
@@ -784,10 +756,8 @@ next:
 	FMOVQ F0, 16(R0)
 	FMOVQ 32(R1), F0
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
 	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
 	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
@@ -823,10 +793,8 @@ next:
 	FMOVQ F0, 32(R0)
 	FMOVQ 48(R1), F0
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
-	WORD $0x6ea0e5be // fcmgt v30.4s, v13.4s, v0.4s
-	WORD $0x6ebe1da0 // bit v0.16b, v13.16b, v30.16b
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
 	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
 	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
@@ -890,8 +858,7 @@ next:
 	FMOVQ 0(R1), F13
 	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
 	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
 	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
 	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
@@ -928,8 +895,7 @@ next:
 	FMOVQ 16(R1), F13
 	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
 	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
 	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
 	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
@@ -966,8 +932,7 @@ next:
 	FMOVQ 32(R1), F13
 	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
 	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
 	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
 	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
@@ -1004,8 +969,7 @@ next:
 	FMOVQ 48(R1), F13
 	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
 	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1dc0 // bit v0.16b, v14.16b, v30.16b
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
 	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
 	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
 	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s

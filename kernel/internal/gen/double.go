@@ -122,7 +122,10 @@ func (g *doubles) special(predicate int, y, value string) {
 
 // clamp computes X = min(max(X, least), most). NaN stays.
 func (g *doubles) clamp(least, most string) {
-	g.p("VMOVUPD %s, T; VMAXPD X, T, X; VMOVUPD %s, T; VMINPD X, T, X", least, most)
+	g.p("VMOVUPD %s, T", least)
+	g.bound("MAXPD", "T", "X")
+	g.p("VMOVUPD %s, T", most)
+	g.bound("MINPD", "T", "X")
 }
 
 // reduce splits X into n·ln 2 + r. N is n, T a number whose last bits are n, and S e^r - 1.
@@ -169,7 +172,8 @@ func (g *doubles) expm1() {
 }
 
 func (g *doubles) tanh() {
-	g.p("AND sign, X, F; AND abs, X, X; VADDPD X, X, X; VMOVUPD far, T; VMINPD X, T, X")
+	g.p("AND sign, X, F; AND abs, X, X; VADDPD X, X, X; VMOVUPD far, T")
+	g.bound("MINPD", "T", "X")
 	g.clampedExpm1()
 	g.p("VADDPD two, Y, U; VDIVPD U, Y, Y; OR F, Y, Y")
 }

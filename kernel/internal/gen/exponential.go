@@ -55,7 +55,7 @@ func (g *vectors) exponentials() {
 		before: func() { g.p("VBROADCASTSS far, Far; VBROADCASTSS one, One") },
 		body: func(int) {
 			g.p("VMOVUPS src, Arg; AND  abs, Arg, X; VADDPS  X, X, X")
-			g.p("VMINPS  X, Far, X") // NaN stays: of NaN and a number, VMINPS returns its first operand
+			g.bound("MINPS", "Far", "X")
 			g.expm1()
 			g.p("VCVTPS2DQ N, N; VPADDD bias, N, N; VPSLLD $23, N, N") // 2**n
 			g.p("VMULPS N, Q, Q; VSUBPS One, N, N; VADDPS N, Q, Q")    // e**2|x| - 1
@@ -78,7 +78,8 @@ func (g *vectors) expm1() {
 
 // exp replaces X by e**X.
 func (g *vectors) exp() {
-	g.p("VMAXPS X, Least, X; VMINPS X, Most, X") // NaN stays: of NaN and a number, VMINPS returns its first operand
+	g.bound("MAXPS", "Least", "X")
+	g.bound("MINPS", "Most", "X")
 	g.expm1()
 	g.p("VADDPS One, Q, Q")
 	if g.lanes == 16 {

@@ -32,7 +32,7 @@ var words = map[string]uint32{
 	"fmin.4s": 0x4ea0f400, "fmax.4s": 0x4e20f400, "scvtf.4s": 0x4e21d800,
 	"add.4s": 0x4ea08400, "sub.4s": 0x6ea08400, "cmtst.4s": 0x4ea08c00, "fcvtns.4s": 0x4e21a800,
 	"fadd.2d": 0x4e60d400, "fsub.2d": 0x4ee0d400, "fmul.2d": 0x6e60dc00, "fdiv.2d": 0x6e60fc00, "fsqrt.2d": 0x6ee1f800,
-	"fmla.2d": 0x4e60cc00, "fmls.2d": 0x4ee0cc00, "fcmeq.2d": 0x4e60e400, "fcmgt.2d": 0x6ee0e400,
+	"fmin.2d": 0x4ee0f400, "fmax.2d": 0x4e60f400, "fmla.2d": 0x4e60cc00, "fmls.2d": 0x4ee0cc00, "fcmeq.2d": 0x4e60e400, "fcmgt.2d": 0x6ee0e400,
 	"add.2d": 0x4ee08400, "sub.2d": 0x6ee08400, "cmtst.2d": 0x4ee08c00,
 	"fmla.s": 0x4f801000, "fmla.d": 0x4fc01000, "fcvtl": 0x0e617800, "fcvtl2": 0x4e617800,
 	"and.16b": 0x4e201c00, "orr.16b": 0x4ea01c00, "eor.16b": 0x6e201c00, "mvn.16b": 0x6e205800,
@@ -249,6 +249,17 @@ func (e *emitter) extreme(shape, a, b, d string, least bool) {
 	}
 	e.word("fcmgt"+shape, mask, more, less)
 	e.blend(mask, b, a, d)
+}
+
+// bound writes x = max(x, limit) or min(x, limit), for a limit that is not zero. NaN stays.
+func (e *emitter) bound(op, limit, x string) {
+	if e.arm() {
+		shape := map[string]string{"PS": ".4s", "PD": ".2d"}[op[3:]]
+		e.word("f"+strings.ToLower(op[:3])+shape, e.names[x], e.names[x], e.names[limit])
+		return
+	}
+	// Of NaN and a number, the result is the first operand.
+	e.p("V%s %s, %s, %[2]s", op, x, limit)
 }
 
 // blend writes d = a where the mask is set, and b elsewhere. The mask may be d.

@@ -106,6 +106,15 @@ func TestInnerLoops(t *testing.T) {
 		{"lanes", "dotLanes1NEON<>", "step", count{33, 16, 20}},
 		{"quant", "quantBytes6x4Dot<>", "steps", count{114, 96, 22}},
 		{"quant", "quantWords6x4NEON<>", "steps", count{210, 192, 22}},
+		{"vector", "·addBlocks", "next", count{20, 0, 12}},
+		{"vector", "·mulAddBlocks", "next", count{30, 0, 16}},
+		{"vector", "·reluBlocks", "next", count{20, 0, 8}},
+		{"vector", "·dotBlocks", "next", count{20, 0, 8}},
+		{"vector", "·expBlocks", "next", count{160, 0, 8}},
+		{"vector", "·sigmoidBlocks", "next", count{152, 0, 8}},
+		{"vector", "·tanhBlocks", "next", count{152, 0, 16}},
+		{"double", "·dExpBlocks", "next", count{208, 56, 56}},
+		{"double", "·dLogBlocks", "next", count{232, 32, 56}},
 	} {
 		text := string(files[c.file+"_neon_arm64.s"])
 		if got := loop(text, c.function, c.label); got != c.want {
