@@ -101,13 +101,13 @@ func (f *runFlags) run(ctx context.Context, c *Console) error {
 	if err := f.checkSpecifiers(); err != nil {
 		return err
 	}
-	if os.Getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
-	}
 	report := &runReport{Model: f.model}
 	scorer, err := f.scorer(ctx, c, report)
 	if err != nil {
 		return err
+	}
+	if os.Getenv("GOGC") == "" { // not while the model is read, which would collect again and again
+		defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
 	}
 	report.LoadSeconds = time.Since(start).Seconds()
 	o := opener(ctx, c, f.pipes)
