@@ -67,6 +67,12 @@ func declarePasses(cfg *Config, fs *flag.FlagSet) *passFlags {
 	return f
 }
 
+// DeclarePasses declares the flags by which run and other verbs select passes, and returns a function
+// that reads them once they are parsed: the query that they amount to, and its optimizer.
+func DeclarePasses(cfg *Config, fs *flag.FlagSet) func() (query string, opt *optdb.Optimizer, err error) {
+	return declarePasses(cfg, fs).build
+}
+
 // pipelineFlag declares --pipeline, which lists passes in place of a query.
 func pipelineFlag(fs *flag.FlagSet, query *string) {
 	fs.Func("pipeline", "Run these passes in this order, in place of --query: names separated by commas, settings in braces, the entries of a database in parentheses; \"$0 passes --as-pipeline\" prints an example", func(text string) error {
