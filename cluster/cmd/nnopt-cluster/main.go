@@ -1,0 +1,34 @@
+// Command nnopt-cluster is the program nnopt with a verb that scores corpora on many machines.
+//
+//	nnopt-cluster score [flags] MODEL FEATS OUT
+//
+// Where a Beam runner starts it, it is a worker.
+package main
+
+import (
+	"flag"
+	"os"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/nnopt/nnopt/tool"
+)
+
+func main() {
+	if slices.Contains(os.Args, "--worker=true") || slices.Contains(os.Args, "-worker=true") || slices.Contains(os.Args, "--worker") {
+		flag.Parse()
+		beam.Init() // works and does not return
+		return
+	}
+	tool.Main(config())
+}
+
+// config adds the verb to those of nnopt.
+func config() tool.Config {
+	return tool.Config{
+		Name:  "nnopt-cluster",
+		Doc:   "nnopt-cluster is nnopt with a verb that scores corpora on many machines, by Apache Beam.",
+		Verbs: []tool.Verb{scoreVerb()},
+	}
+}

@@ -1,0 +1,260 @@
+package cluster
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// An entry is an utterance of a shard: a line of its list.
+type entry struct {
+	Key      string `json:"utterance"`
+	Features string `json:"features,omitempty"` // as in a script, with a range
+	Ivector  string `json:"ivector,omitempty"`  // of the utterance or its speaker, or online i-vectors
+	Error    string `json:"error,omitempty"`    // why it can't be scored
+}
+
+// A planned shard is a line of the plan.
+type planned struct {
+	ID         string   `json:"shard"`
+	Frames     int64    `json:"frames"`
+	Utterances int      `json:"utterances"`
+	Lines      [][2]int `json:"lines"` // ranges of lines of the features: the first one, and how many
+}
+
+// A planHead is the first line of a plan.
+type planHead struct {
+	Format   int    `json:"format"`
+	Run      string `json:"run"`
+	Features string `json:"features"` // the script
+	Lines    int    `json:"lines"`
+}
+
+// makePlan cuts the features of a job into shards, and writes their lists and the plan.
+func makePlan(ctx context.Context, j *Job, w *work) error {
+	o := &kaldiio.Opener{Commands: j.AllowPipes, Context: ctx}
+	entries, sum, err := readEntries(o, j)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return fmt.Errorf("no utterances in %s", j.Features)
+	}
+	if err := os.MkdirAll(w.path(shardsDir), 0o777); err != nil {
+		return err
+	}
+	frames, err := countFrames(ctx, o, j, w, entries, sum)
+	if err != nil {
+		return err
+	}
+	shards := cut(frames, cmp.Or(j.FramesPerShard, DefaultFramesPerShard))
+	base, err := digest(w.recipe())
+	if err != nil {
+		return err
+	}
+	for i := range shards {
+		if err := writeList(ctx, w, base, &shards[i], entries); err != nil {
+			return err
+		}
+	}
+	head := planHead{Format: format, Run: w.Run, Features: j.Features, Lines: len(entries)}
+	return writeLines(ctx, w.path(planFile), func(yield func(any) error) error {
+		if err := yield(head); err != nil {
+			return err
+		}
+		for _, s := range shards {
+			if err := yield(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// readEntries reads the script of features and looks up i-vectors. It returns the digest of the
+// script.
+func readEntries(o *kaldiio.Opener, j *Job) (entries []entry, sum string, err error) {
+	speakers, err := readTable(o, j.Speakers, asWord)
+	if err != nil {
+		return nil, "", err
+	}
+	ivectors := make(map[string]string)
+	table := cmp.Or(j.Ivectors, j.OnlineIvectors)
+	if table != "" {
+		_, err := readLines(o, table, func(line kaldiio.ScriptLine, bad *lineError) error {
+			if bad != nil {
+				return bad.err
+			}
+			ivectors[line.Key] = object(line)
+			return nil
+		})
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	sum, err = readLines(o, j.Features, func(line kaldiio.ScriptLine, bad *lineError) error {
+		e := entry{Key: line.Key, Features: object(line)}
+		speaker, known := line.Key, true
+		if j.Speakers != "" {
+			speaker, known = speakers[line.Key]
+		}
+		switch {
+		case bad != nil:
+			e = entry{Key: bad.key, Error: bad.err.Error()}
+		case !known:
+			e.Error = fmt.Sprintf("no i-vector: %s has no speaker for the utterance", j.Speakers)
+		case table != "":
+			if e.Ivector = ivectors[speaker]; e.Ivector == "" {
+				e.Error = fmt.Sprintf("no i-vector for %s in %s", speaker, table)
+			}
+		}
+		entries = append(entries, e)
+		return nil
+	})
+	return entries, sum, err
+}
+
+// maxUtterances bounds the utterances of a shard, which may all be tiny or missing, so that lists and
+// manifests are small.
+const maxUtterances = 10_000
+
+// cut puts utterances into shards of at most most frames, in their order. A longer utterance has a
+// shard of its own, and those around it share theirs. An utterance counts as one frame at least.
+func cut(frames []int64, most int64) (shards []planned) {
+	var open planned
+	flush := func() {
+		if open.Utterances > 0 {
+			shards = append(shards, open)
+		}
+		open = planned{}
+	}
+	for i, n := range frames {
+		n = max(n, 1)
+		if n > most {
+			shards = append(shards, planned{Frames: n, Utterances: 1, Lines: [][2]int{{i, 1}}})
+			continue
+		}
+		if open.Frames+n > most || open.Utterances == maxUtterances {
+			flush()
+		}
+		open.Frames += n
+		open.Utterances++
+		if last := len(open.Lines) - 1; last >= 0 && open.Lines[last][0]+open.Lines[last][1] == i {
+			open.Lines[last][1]++
+		} else {
+			open.Lines = append(open.Lines, [2]int{i, 1})
+		}
+	}
+	flush()
+	return shards
+}
+
+// writeList gives a shard its ID and writes its list, unless it is there.
+func writeList(ctx context.Context, w *work, base string, s *planned, entries []entry) (err error) {
+	list := make([]entry, 0, s.Utterances)
+	for _, r := range s.Lines {
+		list = append(list, entries[r[0]:r[0]+r[1]]...)
+	}
+	if s.ID, err = digest([]any{base, list}); err != nil {
+		return err
+	}
+	name := w.path(shardsDir, s.ID+".list")
+	if _, err := os.Stat(name); err == nil {
+		return nil
+	}
+	return writeLines(ctx, name, func(yield func(any) error) error {
+		for _, e := range list {
+			if err := yield(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// writeLines writes a file of JSON objects, a line each.
+func writeLines(ctx context.Context, name string, fill func(yield func(any) error) error) error {
+	return fileio.Write(ctx, name, func(f io.Writer) error {
+		b := bufio.NewWriter(f)
+		e := json.NewEncoder(b)
+		e.SetEscapeHTML(false)
+		if err := fill(e.Encode); err != nil {
+			return err
+		}
+		return b.Flush()
+	})
+}
+
+// readList reads the list of a shard.
+func readList(w *work, id string) (list []entry, err error) {
+	err = decodeLines(w.path(shardsDir, id+".list"), func(d *json.Decoder) error {
+		var e entry
+		if err := d.Decode(&e); err != nil {
+			return err
+		}
+		list = append(list, e)
+		return nil
+	})
+	return list, err
+}
+
+// readPlan reads the plan of this run.
+func readPlan(w *work) (head planHead, shards []planned, err error) {
+	first := true
+	err = decodeLines(w.path(planFile), func(d *json.Decoder) error {
+		if first {
+			first = false
+			return d.Decode(&head)
+		}
+		var s planned
+		if err := d.Decode(&s); err != nil {
+			return err
+		}
+		shards = append(shards, s)
+		return nil
+	})
+	if err == nil && head.Run != w.Run {
+		err = fmt.Errorf("%s belongs to another run of the job: only one may run at a time in a directory", w.path(planFile))
+	}
+	return head, shards, err
+}
+
+// decodeLines calls decode until the end of a file of JSON objects.
+func decodeLines(name string, decode func(*json.Decoder) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	d := json.NewDecoder(bufio.NewReader(f))
+	for {
+		if err := decode(d); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+}
+
+// inOrderOfWork returns the IDs of shards, each once, the longest first: what takes long must not
+// begin last.
+func inOrderOfWork(shards []planned) []string {
+	sorted := slices.Clone(shards)
+	slices.SortStableFunc(sorted, func(a, b planned) int { return cmp.Compare(b.Frames, a.Frames) })
+	ids, seen := make([]string, 0, len(sorted)), make(map[string]bool, len(sorted))
+	for _, s := range sorted {
+		if !seen[s.ID] {
+			seen[s.ID] = true
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}

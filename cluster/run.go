@@ -1,0 +1,181 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
+
+	"github.com/nnopt/nnopt/exec/decodable"
+)
+
+// ErrSubmitted is the error of a job that was handed to a runner and not waited for (Beam's flag
+// async). The summary will be in the directory of the job.
+var ErrSubmitted = errors.New("the job is submitted, and goes on without this program")
+
+// Score scores a job. The program must have called beam.Init after parsing its flags, which makes
+// it a worker where a runner starts it as one. Utterances that fail are counted in the Summary and
+// are no error. After another error or when ctx is done, the same call goes on with the shards that
+// are not complete.
+//
+// Notes, if it is not nil, is called with remarks on the options. The error wraps ErrJob or
+// decodable.ErrOptions if the job must be changed.
+func Score(ctx context.Context, j Job, notes func(string)) (*Summary, error) {
+	if !beam.Initialized() {
+		return nil, errors.New("beam.Init was not called")
+	}
+	if err := j.check(); err != nil {
+		return nil, err
+	}
+	w, release, err := prepare(&j, notes)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := makePlan(ctx, &j, w); err != nil {
+		return nil, err
+	}
+	p := beam.NewPipeline()
+	build(p, w)
+	result, err := run(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if *jobopts.Async {
+		return nil, ErrSubmitted
+	}
+	sum, err := readSummary(w)
+	if err == nil && result != nil {
+		sum.Metrics = make(map[string]int64)
+		for _, c := range result.Metrics().AllMetrics().Counters() {
+			sum.Metrics[c.Name()] += c.Result()
+		}
+	}
+	return sum, err
+}
+
+// prepare loads the model, as a worker does, and checks that the tables fit it.
+func prepare(j *Job, notes func(string)) (w *work, release func(), err error) {
+	if w, err = newWork(j, ""); err != nil {
+		return nil, nil, err
+	}
+	m, release, err := acquire(w)
+	if err != nil {
+		return nil, nil, err
+	}
+	scorer, err := m.load(w)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	w.ModelSum = m.sum
+	if notes == nil {
+		notes = func(string) {}
+	}
+	for _, n := range m.notes {
+		notes(n)
+	}
+	if err := checkIvectors(j, scorer, notes); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return w, release, nil
+}
+
+// checkIvectors returns an error if the network needs i-vectors and there are none. It drops
+// i-vectors that the network does not take.
+func checkIvectors(j *Job, scorer *decodable.Scorer, notes func(string)) error {
+	given := j.Ivectors != "" || j.OnlineIvectors != ""
+	switch dim := scorer.IvectorDim(); {
+	case dim > 0 && !given:
+		return fmt.Errorf("%w: the network needs i-vectors of %d elements: ivectors or online-ivectors expected", ErrJob, dim)
+	case dim == 0 && given:
+		notes("the network takes no i-vectors; ignoring them")
+		j.Ivectors, j.OnlineIvectors, j.Speakers = "", "", ""
+	}
+	return nil
+}
+
+// patience is how long shards in work may take to remove their temporary files after the end of the
+// context.
+const patience = 300 * time.Millisecond
+
+// run runs a pipeline by the runner that Beam's flags select. Once ctx is done it waits for the
+// pipeline only shortly.
+func run(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult, error) {
+	type outcome struct {
+		result beam.PipelineResult
+		err    error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		result, err := beamx.RunWithMetrics(ctx, p)
+		ended <- outcome{result, err}
+	}()
+	select {
+	case o := <-ended:
+		if ctx.Err() == nil {
+			return o.result, ofWorker(o.err)
+		}
+	case <-ctx.Done():
+	}
+	gone := make(chan struct{})
+	go func() { scoring.Wait(); close(gone) }()
+	select {
+	case <-gone:
+	case <-time.After(patience):
+	}
+	return nil, context.Cause(ctx)
+}
+
+// ofWorker returns the error of a DoFn without the plan around it that Beam prints.
+func ofWorker(err error) error {
+	if err == nil {
+		return nil
+	}
+	const last = "] failed:\n"
+	text := err.Error()
+	if i := strings.LastIndex(text, last); i >= 0 {
+		return fmt.Errorf("%s (the same job goes on with the shards that are not complete)", strings.TrimSpace(text[i+len(last):]))
+	}
+	return err
+}
+
+// firstFailures is the number of failures that a Summary tells.
+const firstFailures = 10
+
+// readSummary reads the summary of this run.
+func readSummary(w *work) (*Summary, error) {
+	text, err := os.ReadFile(w.path(summaryFile))
+	if err != nil {
+		return nil, err
+	}
+	s := new(Summary)
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fmt.Errorf("%s: %w", w.path(summaryFile), err)
+	}
+	if s.Run != w.Run {
+		return nil, fmt.Errorf("%s belongs to another run of the job: the runner ended without an error, and without having come to the end", w.path(summaryFile))
+	}
+	if s.Failed == 0 {
+		return s, nil
+	}
+	table, err := os.ReadFile(w.path(failuresFile))
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(table)) {
+		if len(s.FirstFailures) == firstFailures {
+			break
+		}
+		s.FirstFailures = append(s.FirstFailures, strings.TrimSuffix(line, "\n"))
+	}
+	return s, nil
+}

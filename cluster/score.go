@@ -1,0 +1,86 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nnopt/nnopt/exec/decodable"
+	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// scoreShard scores a shard and commits it. It may run for one shard several times and at the same
+// time.
+func scoreShard(ctx context.Context, w *work, scorer *decodable.Scorer, id string) (*manifest, error) {
+	start := time.Now()
+	list, err := readListAgain(ctx, w, id)
+	if err != nil {
+		return nil, err
+	}
+	a, err := newArchive(w, id)
+	if err != nil {
+		return nil, err
+	}
+	defer a.drop()
+	m := &manifest{Shard: id, Run: w.Run, Recipe: w.recipe()}
+	r := newReader(&kaldiio.Opener{Commands: w.AllowPipes, Context: ctx}, w.Online)
+	done := 0 // utterances that were written or failed, in the order of the list
+	add := func(notes *[]note, index int, key string, err error) {
+		*notes = append(*notes, note{Index: index, Utterance: key, Reason: reason(err)})
+	}
+	sum, err := scorer.Run(ctx, r.utterances(ctx, list), func(u decodable.Utterance, out kernel.Matrix) error {
+		done++
+		return a.put(u.Key, out)
+	}, decodable.RunOptions{
+		Workers: w.Workers,
+		Failed:  func(key string, err error) { add(&m.Failures, done, key, err); done++ },
+		Warned:  func(key string, err error) { add(&m.NotFinite, done-1, key, err) },
+	})
+	if err == nil && done != len(list) {
+		err = fmt.Errorf("%d of %d utterances were handled; please report this", done, len(list))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("shard %s: %w", id, err)
+	}
+	m.Utterances, m.Frames, m.Rows, m.RepeatedReads = sum.Utterances, sum.Frames, sum.Rows, r.retry.repeated
+	m.ComputeSeconds = sum.Busy.Seconds()
+	if err := a.finish(ctx, m); err != nil {
+		return nil, fmt.Errorf("shard %s: %w", id, err)
+	}
+	m.Seconds = time.Since(start).Seconds()
+	if other := readManifest(w, id); other != nil && len(other.Failures) < len(m.Failures) {
+		return other, nil // scored by somebody else, or before, with more success
+	}
+	if err := m.write(ctx, w); err != nil {
+		return nil, fmt.Errorf("shard %s: %w", id, err)
+	}
+	return m, nil
+}
+
+// readListAgain reads the list of a shard until that succeeds.
+func readListAgain(ctx context.Context, w *work, id string) (list []entry, err error) {
+	err = newRetrier().do(ctx, id, func() (err error) {
+		list, err = readList(w, id)
+		return err
+	})
+	return list, err
+}
+
+// maxReason bounds the bytes of a reason. Only panics have longer ones.
+const maxReason = 1000
+
+// reason returns an error as one line.
+func reason(err error) string {
+	text := fileio.PlainName(err.Error())
+	if errors.Is(err, kaldiio.ErrCommand) {
+		text += " (allow-pipes allows it)"
+	}
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+	}
+	return text
+}
