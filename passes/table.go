@@ -179,6 +179,8 @@ func table() []row {
 		{in: "quantize_products", position: 0, name: "quantize_to_int8", dialect: networks, tags: "int8"},
 		{in: "quantize_products", position: 1, name: "quantize_to_int16", dialect: networks, tags: "int16",
 			after: reasons{"quantize_to_int8": "it raises some of the products in 8 bits"}},
+		{in: "quantize_products", position: 2, name: "limit_quantization_error", dialect: networks, tags: ints,
+			after: reasons{"quantize_to_int8": "it raises some of the products in 8 bits", "quantize_to_int16": "it returns some of the products in 16 bits to float32"}},
 		{position: 48.6, name: "local_pow_specialize_device", dialect: tensors, tags: "fast_run fusion",
 			after: reasons{"uncanonicalize": "rules match powers, not the fused ops that it makes of them"}},
 		{in: "elemwise_fusion", position: 0, name: "local_add_mul_fusion", dialect: tensors, tags: "fast_run fusion"},

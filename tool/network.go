@@ -33,6 +33,7 @@ type passFlags struct {
 	query    string
 	kaldi    passes.OptimizeOptions // Kaldi's switches
 	excluded []string
+	most     string // the setting of limitsError; empty unless given
 	added    addedRules
 	vocab    pattern.Vocabulary // of the rules
 }
@@ -51,6 +52,7 @@ func declarePasses(cfg *Config, fs *flag.FlagSet) *passFlags {
 	pipelineFlag(fs, &f.query)
 	f.added.declare(fs)
 	f.kaldi.Register(fs, optimizationPrefix)
+	fs.StringVar(&f.most, "quantize.error", "", "With +int8 or +int16, the largest error of an output relative to its norm: the worst products get 16 bits or stay in float32 (default none)")
 	for _, e := range f.db.Entries() {
 		name := optimizationPrefix + strings.ReplaceAll(e.Name, "_", "-")
 		if fs.Lookup(name) != nil {
@@ -89,6 +91,9 @@ func (f *passFlags) build() (string, *optdb.Optimizer, error) {
 		return "", nil, &usageError{err: err}
 	}
 	asked := f.kaldi.Query(q.Excluding(f.excluded...))
+	if f.most != "" {
+		asked = asked.Including(limitsError).Set(limitsError, "error", f.most)
+	}
 	full, err := f.added.join(f.db, f.vocab, asked)
 	if err != nil {
 		return "", nil, err
@@ -102,6 +107,9 @@ func (f *passFlags) build() (string, *optdb.Optimizer, error) {
 	}
 	return asked.String(), opt, nil
 }
+
+// limitsError is the entry that limits the error of quantized products.
+const limitsError = "limit_quantization_error"
 
 // networkFlags are the flags for a network and a request.
 type networkFlags struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/kernel"
@@ -50,7 +51,8 @@ const debugTolerance = 1e-3
 // compareValues runs both computations on the same random inputs, and compares outputs, derivatives
 // of inputs, and gradients. It checks that components do what they declare, and finds out which
 // pass is to blame for a difference. It skips computations that draw random numbers, and optimizers
-// that set derivatives to zero on request.
+// that set derivatives to zero on request. Quantized products run in float32, because only then an
+// error of others shows.
 func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 	if p.random() || passes.NeedsDebugInfo(opt) {
 		return nil
@@ -65,7 +67,7 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 		return err
 	}
 	compare := func(ctx context.Context, c *computation.Computation) (string, error) {
-		got, err := run(ctx, c, p.Net, p.Request, in, opts)
+		got, err := run(ctx, inFloats(c), p.Net, p.Request, in, opts)
 		if err != nil {
 			return "", err
 		}
@@ -97,6 +99,18 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 		return fmt.Errorf("%w; no pass is to blame, but lowering or emission", err)
 	}
 	return p.failed(opt, culprit, fmt.Errorf("%w; to blame: %v", err, culprit))
+}
+
+// inFloats returns a computation without quantized products.
+func inFloats(c *computation.Computation) *computation.Computation {
+	d := *c
+	d.Derived = slices.Clone(c.Derived)
+	for i, of := range d.Derived {
+		if p, ok := of.(*component.Product); ok && p.Precision() != kernel.Float32 {
+			d.Derived[i], _ = p.Quantized(kernel.Float32)
+		}
+	}
+	return &d
 }
 
 // random reports whether the compiled computation draws random numbers.

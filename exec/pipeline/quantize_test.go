@@ -1,0 +1,228 @@
+package pipeline_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+)
+
+// models is the folder of full-size networks. It may not exist.
+const models = "../../../shared/models"
+
+// calibrated returns a full-size network with random parameters and calibrated batch
+// normalization, and a request on it.
+func calibrated(t *testing.T, name string) (*nnet3.Nnet, *computation.Request) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(models, "kaldi-fullsize.json"))
+	if err != nil {
+		t.Skip(err)
+	}
+	var all map[string]struct{ Config, Request json.RawMessage }
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	var config string
+	if err := json.Unmarshal(all[name].Config, &config); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := os.ReadFile(filepath.Join(models, config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Before training, the parameters of the last layer are zero.
+	random := strings.NewReplacer("param-stddev=0.0", "", "bias-stddev=0.0", "", "param-stddev=0", "").Replace(string(lines))
+	nn, err := nnet3.ParseConfig(strings.NewReader(random), config, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := computation.ReadRequestJSON(strings.NewReader(string(all[name].Request)), computation.NewNetworkInfo(nn, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pipeline.Calibrate(context.Background(), nn, req, 7); err != nil {
+		t.Fatal(err)
+	}
+	return nn, req
+}
+
+// scores returns the first output of a request on random inputs.
+func scores(t *testing.T, nn *nnet3.Nnet, req *computation.Request, query string, seed uint64) kernel.Matrix {
+	t.Helper()
+	q, err := optdb.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt, err := passes.Default().Build(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := pipeline.Build(context.Background(), nn, req, pipeline.Options{Optimizer: opt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := pipeline.RandomValues(nn, req, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := pipeline.Run(context.Background(), plan.Optimized, nn, req, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Outputs[0].Matrix
+}
+
+// An agreement is how two outputs agree.
+type agreement struct {
+	norm   float64 // of the difference, relative
+	inner  float64 // the same without the mean of each row
+	rows   int
+	best   int // rows with the same best class
+	clear  int // rows whose best classes differ by more than 0.2 standard deviations
+	same   int // of these, those with the same best class
+	margin float64
+}
+
+func (a agreement) String() string {
+	return fmt.Sprintf("error %.2f %% of the norm, %.2f %% without means; best class %d of %d, clear %d of %d, largest margin of another %.2f sd", 100*a.norm, 100*a.inner, a.best, a.rows, a.same, a.clear, a.margin)
+}
+
+func agree(got, want kernel.Matrix) (a agreement) {
+	var diff, norm, innerDiff, innerNorm float64
+	for i := range want.Rows {
+		g, w := kernel.Row(got, i), kernel.Row(want, i)
+		d := make([]float64, len(w))
+		v := make([]float64, len(w))
+		for j := range w {
+			d[j], v[j] = float64(g[j])-float64(w[j]), float64(w[j])
+		}
+		dm, ds := moments(d)
+		vm, vs := moments(v)
+		n := float64(len(w))
+		innerDiff, innerNorm = innerDiff+ds*n, innerNorm+vs*n
+		diff, norm = diff+(ds+dm*dm)*n, norm+(vs+vm*vm)*n
+		first := argmax(w)
+		rest := slices.Clone(w)
+		rest[first] = float32(math.Inf(-1))
+		margin := float64(w[first]-rest[argmax(rest)]) / math.Sqrt(vs)
+		a.rows++
+		same := argmax(g) == first
+		if same {
+			a.best++
+		} else {
+			a.margin = max(a.margin, margin)
+		}
+		if margin > 0.2 {
+			a.clear++
+			if same {
+				a.same++
+			}
+		}
+	}
+	a.norm, a.inner = math.Sqrt(diff/norm), math.Sqrt(innerDiff/innerNorm)
+	return a
+}
+
+func moments(v []float64) (mean, variance float64) {
+	for _, x := range v {
+		mean += x
+	}
+	mean /= float64(len(v))
+	for _, x := range v {
+		variance += (x - mean) * (x - mean)
+	}
+	return mean, variance / float64(len(v))
+}
+
+func argmax(v []float32) int {
+	best := 0
+	for i, x := range v {
+		if x > v[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// TestQuantizedNetworks: the outputs of full-size networks with integers are near those in float32,
+// and the error that a limit permits holds for other inputs, too.
+func TestQuantizedNetworks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs full-size networks")
+	}
+	var eight agreement // of all networks
+	for _, name := range []string{"tdnnf_1k", "tdnnf_swbd", "cnn_tdnnf", "lstmp", "xvector"} {
+		nn, req := calibrated(t, name)
+		for seed := range uint64(2) {
+			want := scores(t, nn, req, "+fast_run", seed)
+			compare := func(query string) agreement {
+				a := agree(scores(t, nn, req, "+fast_run "+query, seed), want)
+				t.Logf("%s, %s: %v", name, query, a)
+				return a
+			}
+			a := compare("+int8")
+			eight.clear, eight.same = eight.clear+a.clear, eight.same+a.same
+			if a := compare("+int16"); a.norm > 0.02 || a.same < a.clear {
+				t.Errorf("%s, +int16: %v", name, a)
+			}
+			if b := compare("+int8 +int16"); b.inner > a.inner {
+				t.Errorf("%s: 16 bits for some products make the error larger: %v", name, b)
+			}
+		}
+		want := scores(t, nn, req, "+fast_run", 3)
+		for _, most := range []float64{0.05, 0.01} {
+			a := agree(scores(t, nn, req, fmt.Sprintf("+fast_run +int8 limit_quantization_error{error=%g}", most), 3), want)
+			t.Logf("%s, error=%g: %v", name, most, a)
+			if a.inner > 1.3*most {
+				t.Errorf("%s: the error is %.3f, with a limit of %g", name, a.inner, most)
+			}
+		}
+	}
+	if float64(eight.same) < 0.93*float64(eight.clear) {
+		t.Errorf("+int8: the best class is the same in %d of %d clear rows", eight.same, eight.clear)
+	}
+}
+
+// The debug mode accepts quantized products, and still compares everything else.
+func TestDebugQuantized(t *testing.T) {
+	nn, err := nnet3.ParseConfig(strings.NewReader(`
+input-node name=input dim=40
+component name=a type=NaturalGradientAffineComponent input-dim=40 output-dim=48
+component-node name=a component=a input=input
+component name=relu type=RectifiedLinearComponent dim=48
+component-node name=relu component=relu input=a
+component name=t type=TdnnComponent input-dim=48 output-dim=32 time-offsets=-3,0
+component-node name=t component=t input=relu
+output-node name=output input=t`), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, _ := optdb.Mode(optdb.ModeDebug)
+	opt, err := passes.Default().Build(q.Including("int8"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := pipeline.Build(context.Background(), nn, req, pipeline.Options{Optimizer: opt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Optimized.Derived) == 0 || !strings.Contains(plan.Optimized.Derived[0].Type(), "int8") {
+		t.Error("no product is quantized")
+	}
+}
