@@ -107,7 +107,7 @@ func columnScale(p Precision, row []float32) (scale float64, ok bool) {
 		levels, fewest, most = 32767, 400.0, maxSum/4096.0
 	}
 	// A code is at most half larger than the exact quotient.
-	if most -= float64(len(row)) / 2; most < 1 || !(total < 1<<100) {
+	if most -= float64(float64(len(row)) / 2); most < 1 || !(total < 1<<100) {
 		return 0, false
 	}
 	if largest == 0 {

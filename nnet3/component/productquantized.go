@@ -23,7 +23,7 @@ func (p *Product) Quantized(to kernel.Precision) (*Product, bool) {
 			return nil, false
 		}
 		// Blocks have steps of their own, and the part of the row that each multiplies counts.
-		q.step += step * float64(w.Cols)
+		q.step += float64(step * float64(w.Cols))
 		q.length += length
 	}
 	q.step /= float64(p.Terms())

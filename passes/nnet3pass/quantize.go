@@ -164,7 +164,7 @@ func expectedError(p *component.Product) float64 {
 	}
 	k := float64(p.Terms())
 	x := normalRange(p.InputDim()) / float64(p.Precision().Levels())
-	return math.Sqrt((x*x + step*k/length) / 12)
+	return math.Sqrt((float64(x*x) + step*k/length) / 12)
 }
 
 // normalRange returns about what n independent normal numbers are apart at most, on average.
