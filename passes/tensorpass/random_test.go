@@ -102,10 +102,11 @@ func rulePatterns() []pattern.Expr {
 	return patterns
 }
 
-// randomCase compares the values of expressions before and after optimization.
-func randomCase(t *testing.T, seed int, g *tensortest.Generator, opt *optdb.Optimizer, used map[string]int) {
+// randomCase compares the values of expressions before and after optimization. It returns the expressions
+// and the optimized function, or nil.
+func randomCase(t *testing.T, seed int, g *tensortest.Generator, opt *optdb.Optimizer, used map[string]int) (out []*fgraph.Variable, f *exec.Function) {
 	inputs, args := g.Inputs()
-	out := g.Outputs(1 + seed%3)
+	out = g.Outputs(1 + seed%3)
 	plain, err := exec.NewFunction(t.Context(), inputs, out, exec.FunctionOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -114,10 +115,10 @@ func randomCase(t *testing.T, seed int, g *tensortest.Generator, opt *optdb.Opti
 	if err != nil {
 		t.Fatalf("seed %d: %v: %v", seed, plain, err)
 	}
-	f, err := exec.NewFunction(t.Context(), inputs, out, exec.FunctionOptions{Optimizer: opt, Profile: true})
+	f, err = exec.NewFunction(t.Context(), inputs, out, exec.FunctionOptions{Optimizer: opt, Profile: true})
 	if err != nil {
 		t.Errorf("seed %d, %v: %v: %v", seed, opt.Query(), plain, err)
-		return
+		return out, nil
 	}
 	if err := f.Graph().Check(); err != nil {
 		t.Errorf("seed %d, %v: %v", seed, opt.Query(), err)
@@ -126,7 +127,7 @@ func randomCase(t *testing.T, seed int, g *tensortest.Generator, opt *optdb.Opti
 	got, err := f.Call(t.Context(), args...)
 	if err != nil {
 		t.Errorf("seed %d, %v: %v\nbecame %v: %v", seed, opt.Query(), plain, f, err)
-		return
+		return out, nil
 	}
 	for i := range got {
 		tol := 1e-8
@@ -137,6 +138,7 @@ func randomCase(t *testing.T, seed int, g *tensortest.Generator, opt *optdb.Opti
 			t.Errorf("seed %d, %v: output %d differs by %v:\n%v is\n%v\nand not %v\n%v", seed, opt.Query(), i, diff, f, got[i], want[i], plain)
 		}
 	}
+	return out, f
 }
 
 // single reports whether a variable is computed from a float32.

@@ -52,7 +52,7 @@ negation:
 		{"x*y + x*z", "[mul(x, add(y, z))]"},
 		{"x*y + x*z + w*y + w*z", "[mul(add(y, z), add(x, w))]"},
 		{"neg(neg(neg(x)))", "[neg(x)]"},
-		{"neg(neg(A))*x + A*x[None]", "[add(*1 -> mul(A, DimShuffle{x,0}(x)), *1)]"},
+		{"neg(neg(A))*x + A*x[None]", "[mul(A, add(*1 -> DimShuffle{x,0}(x), *1))]"},
 	} {
 		s, out, g := newGraph(t, "x y z w: vector; A B: matrix", c[0])
 		rec := profile.New("saturate", "x")

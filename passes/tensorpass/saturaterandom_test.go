@@ -1,0 +1,128 @@
+package tensorpass_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/passtest"
+	"github.com/nnopt/nnopt/internal/tensortest"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/tensor"
+)
+
+// costOf returns what the applies of a graph cost.
+func costOf(g *fgraph.FunctionGraph) float64 {
+	sum := 0.0
+	for a := range g.Applies() {
+		sum += tensor.Cost(a)
+	}
+	return sum
+}
+
+// costOptimized returns what an expression costs once it is optimized.
+func costOptimized(t testing.TB, opt *optdb.Optimizer, inputs, out []*fgraph.Variable) (float64, *fgraph.FunctionGraph) {
+	t.Helper()
+	f, err := exec.NewFunction(t.Context(), inputs, out, exec.FunctionOptions{Optimizer: opt})
+	if err != nil {
+		t.Fatalf("%v: %v", opt.Query(), err)
+	}
+	return costOf(f.Graph()), f.Graph()
+}
+
+// saturatePatterns returns the patterns of all rules, those for saturation four times.
+func saturatePatterns() []pattern.Expr {
+	list := rulePatterns()
+	for _, l := range tensorpass.In(tensorpass.Saturate) {
+		if s, ok := l.Rule.(*pattern.Substitution); ok {
+			for _, c := range s.Cases() {
+				e := c.Rewrite().In.Expr
+				list = append(list, e, e, e, e)
+			}
+		}
+	}
+	return list
+}
+
+// TestSaturateRandom: random expressions keep their values when they are saturated, and never cost
+// more than without saturation. A fair share costs less.
+func TestSaturateRandom(t *testing.T) {
+	runs := 10000
+	if testing.Short() {
+		runs = 300
+	}
+	patterns := saturatePatterns()
+	workers := runtime.GOMAXPROCS(0)
+	cheaper := make([]int, workers)
+	t.Run("workers", func(t *testing.T) {
+		for w := range workers {
+			t.Run(fmt.Sprint(w), func(t *testing.T) {
+				t.Parallel()
+				with, without := passtest.Optimizer(t, "+fast_run +saturate"), passtest.Optimizer(t, "+fast_run")
+				used := make(map[string]int)
+				for seed := w; seed < runs && !t.Failed(); seed += workers {
+					g := tensortest.NewGenerator(uint64(seed))
+					g.Patterns, g.Vocabulary = patterns, tensorpass.Vocabulary()
+					g.Grow(2 + seed%15)
+					out, f := randomCase(t, seed, g, with, used)
+					if f == nil {
+						return
+					}
+					inputs, _ := g.Inputs()
+					before, was := costOptimized(t, without, inputs, out)
+					after, is := costOf(f.Graph()), f.Graph()
+					if after > before {
+						t.Errorf("seed %d: %v costs %v, and\n%v without saturation %v", seed, is, after, was, before)
+					} else if after < before {
+						cheaper[w]++
+					}
+				}
+			})
+		}
+	})
+	sum := 0
+	for _, n := range cheaper {
+		sum += n
+	}
+	if t.Logf("%d of %d got cheaper", sum, runs); !t.Failed() && sum < runs/20 {
+		t.Error("too few")
+	}
+}
+
+// TestSaturateGraphs: the graphs by which the speed of others is known, and the expressions that people
+// type, never cost more than without saturation.
+func TestSaturateGraphs(t *testing.T) {
+	opts := make(map[string]*optdb.Optimizer)
+	opt := func(query string) *optdb.Optimizer {
+		if opts[query] == nil {
+			opts[query] = passtest.Optimizer(t, query)
+		}
+		return opts[query]
+	}
+	compare := func(name, query string, inputs, out []*fgraph.Variable) {
+		t.Helper()
+		after, is := costOptimized(t, opt(query+" +saturate"), inputs, out)
+		before, was := costOptimized(t, opt(query), inputs, out)
+		if after > before {
+			t.Errorf("%s: %v costs %v, and\n%v without saturation %v", name, is, after, was, before)
+		}
+	}
+	for _, c := range graphCases() {
+		if c.size <= 50 {
+			g := c.graph(c.size)
+			compare(fmt.Sprint(c.name, " ", c.size), c.query, g.Inputs, g.Outputs)
+		}
+	}
+	for i, e := range readExpressions(t) {
+		if testing.Short() && i%7 > 0 {
+			continue
+		}
+		if s, out := parseExpression(t, expressionVars[i%4].vars, e.text); out != nil {
+			compare(e.text, "+fast_run", s.Inputs(), out)
+		}
+	}
+}
