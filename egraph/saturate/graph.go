@@ -1,6 +1,8 @@
 package saturate
 
 import (
+	"context"
+
 	"github.com/nnopt/nnopt/egraph"
 	"github.com/nnopt/nnopt/fgraph"
 )
@@ -12,8 +14,11 @@ type given struct {
 	cost     float64 // of the applies that are admitted
 }
 
+// often is how many steps there may be until cancelling is looked for.
+const often = 1 << 10
+
 // take adds the graph to the bridge.
-func (b *bridge) take() given {
+func (b *bridge) take(ctx context.Context) (given, error) {
 	var in given
 	views := true
 	for a := range b.fg.Applies() {
@@ -29,7 +34,11 @@ func (b *bridge) take() given {
 			in.roots = append(in.roots, v)
 		}
 	}
+	steps := 0
 	for a := range b.fg.Ordered() {
+		if steps++; steps%often == 0 && ctx.Err() != nil {
+			return in, ctx.Err()
+		}
 		for _, v := range a.Inputs() {
 			if v.Owner() == nil {
 				b.variable(v)
@@ -51,7 +60,7 @@ func (b *bridge) take() given {
 	for _, v := range b.fg.Outputs() {
 		root(v)
 	}
-	return in
+	return in, nil
 }
 
 func destroys(op fgraph.Op) bool {
@@ -98,15 +107,19 @@ type builder struct {
 	made   map[egraph.Class]*fgraph.Variable
 	tuples map[egraph.Class]*fgraph.Apply // of several outputs
 	cost   float64
+	steps  int
 	todo   []egraph.Class
 	inputs []egraph.Class
 }
 
-// build returns what is chosen for a class.
-func (x *builder) build(c egraph.Class) *fgraph.Variable {
+// build returns what is chosen for a class, and nil if it is cancelled.
+func (x *builder) build(ctx context.Context, c egraph.Class) *fgraph.Variable {
 	x.todo = append(x.todo[:0], x.b.g.Find(c))
 next:
 	for len(x.todo) > 0 {
+		if x.steps++; x.steps%often == 0 && ctx.Err() != nil {
+			return nil
+		}
 		c := x.todo[len(x.todo)-1]
 		n := x.choice.Node(c)
 		if !x.has(c) {

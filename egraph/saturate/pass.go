@@ -89,37 +89,53 @@ type run struct {
 func (s *run) do(ctx context.Context) error {
 	g := s.h.Graph()
 	s.b = newBridge(s.p.program, g, rewrite.NewContext(ctx, g), false)
-	if s.in = s.b.take(); s.in.admitted == 0 {
+	var err error
+	if s.in, err = s.b.take(ctx); err != nil {
+		return err
+	}
+	if s.in.admitted == 0 {
 		s.h.Recorder().Count("not_admitted", float64(g.NumApplies()), "")
 		return nil
 	}
 	first := len(s.b.sources)
-	var err error
 	if s.report, err = s.b.g.Saturate(ctx, s.p.program.rules, s.p.options(first)); err != nil {
 		return err
 	}
-	roots := make([]egraph.Class, len(s.in.roots))
-	for i, v := range s.in.roots {
-		roots[i] = s.b.g.Class(s.b.nodes[v])
-	}
 	start := s.h.Recorder().Now()
-	choice, err := s.b.g.Extract(ctx, s.b.cost(first), roots...)
+	pairs, cost, err := s.cheapest(ctx, first)
 	if err != nil {
 		return err
 	}
 	s.extract = s.h.Recorder().Since(start)
-	x := &builder{b: s.b, choice: choice, made: make(map[egraph.Class]*fgraph.Variable), tuples: make(map[egraph.Class]*fgraph.Apply)}
-	var pairs []fgraph.Replacement
-	for i, v := range s.in.roots {
-		if w := x.build(roots[i]); w != v {
-			pairs = append(pairs, fgraph.Replacement{Old: v, New: w})
-		}
-	}
-	after, err := s.replace(ctx, pairs, x.cost)
+	after, err := s.replace(ctx, pairs, cost)
 	if err == nil {
 		s.record(after)
 	}
 	return err
+}
+
+// cheapest returns the cheapest form of the graph as replacements, and its cost. Nodes from first on are
+// those of rules.
+func (s *run) cheapest(ctx context.Context, first int) (pairs []fgraph.Replacement, cost float64, err error) {
+	roots := make([]egraph.Class, len(s.in.roots))
+	for i, v := range s.in.roots {
+		roots[i] = s.b.g.Class(s.b.nodes[v])
+	}
+	choice, err := s.b.g.Extract(ctx, s.b.cost(first), roots...)
+	if err != nil {
+		return nil, 0, err
+	}
+	x := &builder{b: s.b, choice: choice, made: make(map[egraph.Class]*fgraph.Variable), tuples: make(map[egraph.Class]*fgraph.Apply)}
+	for i, v := range s.in.roots {
+		w := x.build(ctx, roots[i])
+		if w == nil {
+			return nil, 0, ctx.Err()
+		}
+		if w != v {
+			pairs = append(pairs, fgraph.Replacement{Old: v, New: w})
+		}
+	}
+	return pairs, x.cost, nil
 }
 
 // replace makes replacements that reduce the cost of the graph, and returns what it costs.

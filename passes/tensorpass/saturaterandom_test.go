@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
@@ -124,5 +125,70 @@ func TestSaturateGraphs(t *testing.T) {
 		if s, out := parseExpression(t, expressionVars[i%4].vars, e.text); out != nil {
 			compare(e.text, "+fast_run", s.Inputs(), out)
 		}
+	}
+}
+
+// BenchmarkSaturate measures what saturation gains on the graphs, and on the expressions that people type,
+// and what it takes. "of-cost" is the cost with saturation as a part of that without, "of-time" the
+// time of the optimizer relative to that without.
+func BenchmarkSaturate(b *testing.B) {
+	type problem struct{ inputs, outputs []*fgraph.Variable }
+	measure := func(b *testing.B, query string, list ...problem) {
+		opts := [2]*optdb.Optimizer{passtest.Optimizer(b, query), passtest.Optimizer(b, query+" +saturate")}
+		var costs, applies [2]float64
+		best := [2]time.Duration{1 << 62, 1 << 62}
+		cheaper := 0
+		for range b.N {
+			var spent [2]time.Duration
+			costs, applies, cheaper = [2]float64{}, [2]float64{}, 0
+			for _, p := range list {
+				var own [2]float64
+				for i, opt := range opts {
+					g, err := tensor.NewGraph(p.inputs, p.outputs)
+					if err != nil {
+						b.Fatal(err)
+					}
+					start := time.Now()
+					if err := opt.Rewrite(b.Context(), g, nil); err != nil {
+						b.Fatal(err)
+					}
+					spent[i] += time.Since(start)
+					own[i] = costOf(g)
+					costs[i] += own[i]
+					applies[i] += float64(g.NumApplies())
+				}
+				if own[1] < own[0] {
+					cheaper++
+				}
+			}
+			for i := range best {
+				best[i] = min(best[i], spent[i])
+			}
+		}
+		b.ReportMetric(applies[0], "left")
+		b.ReportMetric(applies[1], "left-saturated")
+		b.ReportMetric(costs[1]/costs[0], "of-cost")
+		b.ReportMetric(float64(cheaper), "cheaper")
+		b.ReportMetric(best[0].Seconds()*1e3, "ms")
+		b.ReportMetric(best[1].Seconds()*1e3, "ms-saturated")
+		b.ReportMetric(best[1].Seconds()/best[0].Seconds(), "of-time")
+	}
+	for _, c := range graphCases() {
+		b.Run(fmt.Sprintf("%s/%d", c.name, c.size), func(b *testing.B) {
+			g := c.graph(c.size)
+			measure(b, c.query, problem{g.Inputs, g.Outputs})
+		})
+	}
+	for _, vars := range expressionVars {
+		b.Run("expressions/"+vars.name, func(b *testing.B) {
+			var list []problem
+			for _, e := range readExpressions(b) {
+				if s, out := parseExpression(b, vars.vars, e.text); out != nil {
+					list = append(list, problem{s.Inputs(), out})
+				}
+			}
+			b.ReportMetric(float64(len(list)), "expressions")
+			measure(b, "+fast_run", list...)
+		})
 	}
 }
