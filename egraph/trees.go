@@ -68,6 +68,9 @@ func (x *extractor) sweep() ([]uint32, bool) {
 					total += cost[k]
 				}
 			}
+			if total > math.MaxFloat64 && x.has(cost, uint32(n)) {
+				total = math.MaxFloat64
+			}
 			if total < cost[c] {
 				cost[c], node[c], again = total, uint32(n), true
 			}
@@ -77,6 +80,17 @@ func (x *extractor) sweep() ([]uint32, bool) {
 		}
 	}
 	return nil, false
+}
+
+// has reports whether all inputs of a node have a tree. The sum of their costs may be infinite all the
+// same: a tree has no sharing, and doubles with each x + x.
+func (x *extractor) has(cost []float64, n uint32) bool {
+	for k := range x.g.arity(n) {
+		if math.IsInf(cost[x.g.find(x.g.kid(n, k))], 1) {
+			return false
+		}
+	}
+	return true
 }
 
 // settle chooses the cheapest tree for each class, in the order of cost, as Dijkstra's algorithm does (Knuth,
@@ -144,6 +158,7 @@ func (x *extractor) complete(node []uint32) bool {
 
 // offer queues a class if a node makes it cheaper.
 func (h *heap) offer(to []best, t *tree, n uint32) {
+	t.sum = min(t.sum, math.MaxFloat64) // all inputs have a tree, see extractor.has
 	if b := &to[t.class]; t.sum < b.cost {
 		b.cost, b.node = t.sum, n
 		h.push(item{t.sum, t.class})

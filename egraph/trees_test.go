@@ -113,3 +113,38 @@ func TestManySweeps(t *testing.T) {
 		t.Error("a few sweeps are enough")
 	}
 }
+
+// TestHugeTrees: a term whose tree costs more than the largest number has a choice.
+func TestHugeTrees(t *testing.T) {
+	l := NewLanguage()
+	leaf, _ := l.Declare(Signature{Name: "leaf"})
+	pair, _ := l.Declare(Signature{Name: "pair", Inputs: [2]int{2, 2}})
+	for _, upward := range []bool{false, true} {
+		g := New(l)
+		top := g.Add(g.Intern(leaf, nil))
+		for range 3000 {
+			top = g.Add(g.Intern(pair, nil), top, top)
+		}
+		if upward { // a cheap alternative in the middle, known last
+			g.Union(top, g.Add(g.Intern(pair, 1), g.Add(g.Intern(leaf, 2)), g.Add(g.Intern(leaf, 2))))
+		}
+		c, err := g.Extract(t.Context(), func(*Graph, Node) float64 { return 1e9 }, top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 3001e9
+		if upward {
+			want = 2e9
+		}
+		if c.Cost != want {
+			t.Errorf("it costs %v, not %v", c.Cost, want)
+		}
+		x := &extractor{g: g, own: make([]float64, len(g.nodes)), roots: []uint32{uint32(g.Find(top))}}
+		for n := range x.own {
+			x.own[n] = 1e9
+		}
+		if node := x.settle(); !x.complete(node) {
+			t.Error("no tree in the order of costs")
+		}
+	}
+}
