@@ -152,6 +152,10 @@ func table() []row {
 			after: reasons{"canonicalize": "it reads through one assembled matrix, not through several",
 				"local_multiply_out": "the product of two maps may be worth dividing"},
 			before: reasons{"specialize": "local_splice_product would divide each step by itself"}},
+		{position: 1.95, name: "split_recurrent_derivative", dialect: networks, tags: "fast_run fusion",
+			after: reasons{"consolidate_model_update": "a run that also updates can't be divided",
+				"canonicalize": "it reads through one assembled matrix, not through several"},
+			before: reasons{"specialize": "local_accumulate lets runs add to the derivatives that others make"}},
 
 		{in: "specialize", name: "local_multiply_once", dialect: networks, tags: "fast_run fusion reassoc",
 			before: reasons{"local_splice_product": "it matches the appended matrix, which a spliced product doesn't read"}},

@@ -24,6 +24,11 @@ func DerivedText(c Component, name func(Component) (string, error)) (string, err
 		t.component("base", c.base)
 		t.number("first", c.first, 0)
 		t.number("rows", c.rows, 0)
+	case *inputColumns:
+		t.word("columns")
+		t.component("base", c.base)
+		t.number("first", c.first, 0)
+		t.number("n", c.w.m.Cols, 0)
 	case *Product:
 		t.word("product")
 		t.product(c)
@@ -162,6 +167,12 @@ func ParseDerived(text string, find func(name string) (Component, error)) (Compo
 			d.fail("%s is not a ReLU, or it has no such rows", base.Type())
 		}
 		c = masked
+	case kind == "columns":
+		part, ok := NewInputColumns(base, d.int("first", 0), d.int("n", 0))
+		if !ok {
+			d.fail("%s is not affine, or has no such columns", base.Type())
+		}
+		c = part
 	case kind == "product":
 		c = d.product(base)
 	default:

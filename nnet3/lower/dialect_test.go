@@ -47,6 +47,7 @@ derived {
     5 = product base=lda simple bias blocks=[0/0/4/0/0]
     6 = product base=affine after=#5 simple blocks=[0/0/4/0/0]
     7 = product base=tdnn bias scale=norm blocks=[0/0/4/0/0 1/1/3/0/0]
+    8 = columns base=affine first=1 n=2
 }
 
 indexes {
@@ -82,7 +83,8 @@ graph {
     %23 = Fill{3x9, 1}() : 3x9
     %24 = Propagate{pool, indexes#3}(%23) : 2x8
     %25 = Propagate{tdnn#7, indexes#4}(%x) : 1x6
-    return %11, %12, %14, %15, %18, %21, %22, %24, %25, %25
+    %26 = Backprop{affine#8, dx}(%20) : 3x2
+    return %11, %12, %14, %15, %18, %21, %22, %24, %25, %25, %26
 }
 `
 
@@ -169,6 +171,10 @@ func TestDialectFaults(t *testing.T) {
 		table("derived", "1 = masked-relu base=linear"):                               "not a ReLU",
 		table("derived", "1 = masked-relu base=relu first=x"):                         "not a number",
 		table("derived", "1 = masked-relu base=relu rows=-1"):                         "no such rows",
+		table("derived", "1 = columns base=relu n=2"):                                 "not affine",
+		table("derived", "1 = columns base=affine first=3 n=2"):                       "no such columns",
+		table("derived", "1 = columns base=affine first=-1 n=2"):                      "no such columns",
+		table("derived", "1 = columns base=affine"):                                   "no such columns",
 		table("derived", "1 = product base=relu blocks=[0/0/4/0/0]"):                  "not affine",
 		table("derived", "1 = product base=affine"):                                   "blocks= is missing",
 		table("derived", "1 = product base=affine blocks=[1/0/4/0/0]"):                "no block 1",

@@ -87,6 +87,66 @@ func TestSplitRecurrentAffine(t *testing.T) {
 	}
 }
 
+// TestSplitRecurrentDerivative: whether the steps of a recurrent layer compute the derivative for the
+// layer below together decides no bit of the results.
+func TestSplitRecurrentDerivative(t *testing.T) {
+	for _, c := range []struct {
+		name, component, input string
+		fires                  bool
+	}{
+		{"recurrent", "NaturalGradientAffineComponent", "Append(below, IfDefined(Offset(s, -1)))", true},
+		{"delay", "AffineComponent", "Append(Offset(below, 1), IfDefined(Offset(s, -2)))", true},
+		{"backwards", "AffineComponent", "Append(below, IfDefined(Offset(s, 1)))", true},
+		{"linear", "LinearComponent", "Append(below, IfDefined(Offset(s, -1)))", true},
+		{"recurrent part first", "AffineComponent", "Append(IfDefined(Offset(s, -1)), below)", false},
+		{"below twice", "AffineComponent", "Append(Sum(below, Offset(below, 1)), IfDefined(Offset(s, -1)))", true},
+		{"not recurrent", "AffineComponent", "Append(below, head)", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := fmt.Sprintf(recurrentConfig, c.component, c.input)
+			if c.component == "LinearComponent" {
+				text = strings.Replace(text, " bias-stddev=0.1", "", 1)
+			}
+			nn, err := nnet3.ParseConfig(strings.NewReader(text), "config", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 9, Sequences: 2, Derivative: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Inputs[0].HasDeriv = true
+			compiled, err := compile.Compile(nn, req, compile.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain := optimize(t, nn, compiled, "+fast_run -split_recurrent_derivative")
+			db := passes.Default()
+			if err := db.Register("split_small", nnet3pass.SplitRecurrentDerivative(0), 1.95, "fast_run"); err != nil {
+				t.Fatal(err)
+			}
+			opt, err := db.Build(optdb.Include("fast_run"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec := profile.New(opt.Name(), opt.Class())
+			split, err := passes.Optimize(context.Background(), compiled, nn, opt, rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec.End()
+			i := slices.IndexFunc(rec.Record().Children, func(r *profile.Record) bool { return r.Name == "split_small" })
+			if fired := rec.Record().Children[i].Changed > 0; fired != c.fires {
+				t.Errorf("fired: %t, want %t", fired, c.fires)
+			}
+			if err := computation.Check(split, computation.NewNetworkInfo(nn, split.Derived), computation.CheckOptions{AllowUnused: true}); err != nil {
+				t.Fatal(err)
+			}
+			compareResults(t, "split", results(t, nn, split, req), results(t, nn, plain, req), 0)
+		})
+	}
+}
+
 // recurrentCell is an affine and a cell, of a type and so many columns of input next to the state.
 // Its output has two parts of four columns, the second of which the affine sees again; the state is
 // that part or the first one.
