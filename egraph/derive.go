@@ -192,13 +192,15 @@ func (e *explainer) choice(a uint32, c *Choice, path []int, nested int) error {
 
 // instance is a match of a case that an edge remembers.
 type instance struct {
-	e     *explainer
-	c     *caseInfo
-	slots []uint32
-	edge  uint32
-	binds []uint32
-	rests [][]uint32
-	trail []uint32 // of the steps that are left
+	e      *explainer
+	c      *caseInfo
+	slots  []uint32
+	edge   uint32
+	built  map[uint32][]uint32 // inputs of nodes that a maker built
+	inside bool                // of what any returns
+	binds  []uint32
+	rests  [][]uint32
+	trail  []uint32 // of the steps that are left
 }
 
 func (k *instance) read(trail []uint32) {
@@ -218,7 +220,35 @@ func (k *instance) slot(i int) goal {
 	if s.bind >= 0 {
 		return k.shape(s.bind, k.binds[s.bind])
 	}
-	return goal{node: k.slots[i]}
+	return k.any(k.slots[i])
+}
+
+// readBuilt reads what a maker built.
+func (k *instance) readBuilt(list []uint32) {
+	k.built = make(map[uint32][]uint32)
+	for len(list) > 0 {
+		n := list[0]
+		end := 1 + len(k.e.origin(n))
+		k.built[n] = list[1:end]
+		list = list[end:]
+	}
+}
+
+// any returns the goal for a node that stands for a class. A maker does not say which name it used of
+// those that stand for one class, so all of them become the same term: the part of the pattern that one
+// of them is bound to.
+func (k *instance) any(n uint32) goal {
+	if k.inside || len(k.c.make.steps) == 0 || k.c.make.steps[0].kind != makesAll {
+		return goal{node: n}
+	}
+	for i := range k.c.slots {
+		if s := &k.c.slots[i]; s.bind > 0 && k.e.joined(n, k.binds[s.bind], k.edge) {
+			k.inside = true
+			defer func() { k.inside = false }()
+			return k.shape(s.bind, k.binds[s.bind])
+		}
+	}
+	return goal{node: n}
 }
 
 // pattern adds the moves from the term of the root to an instance of the pattern, which it returns.
@@ -245,7 +275,7 @@ func (k *instance) shape(bind int, n uint32) goal {
 	}
 	if s.rest >= 0 {
 		for _, c := range k.rests[s.rest] {
-			goals = append(goals, goal{node: c})
+			goals = append(goals, k.any(c))
 		}
 	}
 	for len(goals) < len(k.e.origin(n)) {
@@ -300,7 +330,7 @@ func (k *instance) replacement() (goal, error) {
 	}
 	v := values[t.slot]
 	if k.e.g.lang.types.Conform != nil {
-		v = k.hooked([]goal{v})
+		v = k.hooked([]goal{v}, false)
 	}
 	if v.then == nil {
 		v.final = k.e.term(v.node)
@@ -344,12 +374,12 @@ func (k *instance) step(s *step, values []goal) error {
 		}
 		for _, r := range k.rests {
 			for _, n := range r {
-				goals = append(goals, goal{node: n})
+				goals = append(goals, k.any(n))
 			}
 		}
 		fallthrough
 	default:
-		values[s.value] = k.hooked(goals)
+		values[s.value] = k.hooked(goals, s.kind == makesAll)
 		return nil
 	}
 	n := k.trail[0]
@@ -381,9 +411,13 @@ func (k *instance) goalOf(n uint32, goals []goal) goal {
 }
 
 // hooked returns the goal for what a function of the language made, given the goals of its arguments.
-func (k *instance) hooked(goals []goal) goal {
+func (k *instance) hooked(goals []goal, maker bool) goal {
 	n, args := k.trail[0], k.trail[2:2+k.trail[1]]
 	k.trail = k.trail[2+len(args):]
+	if maker {
+		k.readBuilt(k.trail[1 : 1+k.trail[0]])
+		k.trail = k.trail[1+k.trail[0]:]
+	}
 	for i, c := range args {
 		if c == n {
 			return goals[i]
@@ -405,8 +439,12 @@ func (k *instance) embed(n uint32, args []uint32, goals []goal, visits *int) (go
 	inner := make([]goal, len(kids))
 	used := make([]bool, len(args))
 	found := false
+	built := k.built[n]
 	for i := range kids {
 		m := k.e.input(n, i)
+		if built != nil {
+			m = built[i]
+		}
 		at := -1
 		for j, c := range args {
 			if !k.e.joined(m, c, k.edge) {
@@ -421,7 +459,11 @@ func (k *instance) embed(n uint32, args []uint32, goals []goal, visits *int) (go
 			inner[i] = goals[at]
 			continue
 		}
-		inner[i].node = m
+		if w := k.e.g.witness(kids[i]); built == nil && w != m && k.e.g.nodes[w].shape() == 0 && k.e.joined(m, w, k.edge) {
+			inner[i].node, found = w, true
+			continue
+		}
+		inner[i].node, found = m, found || built != nil
 		if *visits > 0 {
 			if g, ok := k.embed(m, args, goals, visits); ok {
 				inner[i], found = g, true

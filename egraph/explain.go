@@ -84,16 +84,22 @@ func (g *Graph) explain(r *Rules, a Class, chain func(*explainer) error) (*Expla
 		return nil, err
 	}
 	x := &Explanation{Terms: e.terms, Start: e.term(g.classes[a].first)}
-	now := x.Start
+	x.Steps = e.steps(x.Start)
+	return x, nil
+}
+
+// steps returns the moves as steps from a term.
+func (e *explainer) steps(now Term) []Step {
+	var list []Step
 	for _, m := range e.moves {
 		now = e.terms.Replace(now, m.path, m.to)
 		s := Step{Rule: m.name, Case: -1, Backward: m.back, Path: m.path, After: now}
 		if m.id >= 0 {
-			s.Rule, s.Case = r.rules[r.cases[m.id].rule].name, m.id
+			s.Rule, s.Case = e.r.rules[e.r.cases[m.id].rule].name, m.id
 		}
-		x.Steps = append(x.Steps, s)
+		list = append(list, s)
 	}
-	return x, nil
+	return list
 }
 
 // explainer finds chains in a forest of edges.

@@ -39,7 +39,7 @@ func (x *extractor) given() ([]uint32, bool) {
 	for c := range to {
 		to[c] = best{math.Inf(1), none, false}
 	}
-	var h heap
+	var h costHeap
 	for i := range of {
 		if of[i].left == 0 {
 			h.offer(to, &of[i], uint32(i))

@@ -102,7 +102,7 @@ func (x *extractor) settle() []uint32 {
 	for c := range to {
 		to[c] = best{math.Inf(1), none, false}
 	}
-	var h heap
+	var h costHeap
 	for n := range g.nodes {
 		d := &g.nodes[n]
 		if n%pollEvery == 0 && g.stopped() {
@@ -157,7 +157,7 @@ func (x *extractor) complete(node []uint32) bool {
 }
 
 // offer queues a class if a node makes it cheaper.
-func (h *heap) offer(to []best, t *tree, n uint32) {
+func (h *costHeap) offer(to []best, t *tree, n uint32) {
 	t.sum = min(t.sum, math.MaxFloat64) // all inputs have a tree, see extractor.has
 	if b := &to[t.class]; t.sum < b.cost {
 		b.cost, b.node = t.sum, n
@@ -171,12 +171,12 @@ type item struct {
 	class uint32
 }
 
-// heap is a heap with four children a node, the cheapest on top; equals are ordered by class.
-type heap []item
+// costHeap is a heap with four children a node, the cheapest on top; equals are ordered by class.
+type costHeap []item
 
 func (a item) less(b item) bool { return a.cost < b.cost || a.cost == b.cost && a.class < b.class }
 
-func (h *heap) push(x item) {
+func (h *costHeap) push(x item) {
 	s := append(*h, x)
 	i := len(s) - 1
 	for i > 0 {
@@ -191,7 +191,7 @@ func (h *heap) push(x item) {
 	*h = s
 }
 
-func (h *heap) pop() item {
+func (h *costHeap) pop() item {
 	s := *h
 	top, x := s[0], s[len(s)-1]
 	s = s[:len(s)-1]

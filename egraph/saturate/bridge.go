@@ -21,8 +21,9 @@ type bridge struct {
 	leaves    int
 
 	nodes   map[*fgraph.Variable]egraph.Node
-	sources []source // by node
-	next    source   // of the node that is being added
+	sources []source                      // by node
+	next    source                        // of the node that is being added
+	built   map[egraph.Node]*fgraph.Apply // by the last replacement; nil unless steps are explained
 
 	witness []*fgraph.Variable // by class
 	numbers []bool             // by class: whether the witness is known to be a number
@@ -59,6 +60,7 @@ func newBridge(p *program, fg *fgraph.FunctionGraph, ctx *rewrite.Context, expla
 	}
 	options := []egraph.Option{egraph.WithAnalysis(b)}
 	if explain {
+		b.built = make(map[egraph.Node]*fgraph.Apply)
 		options = append(options, egraph.WithExplanations())
 	}
 	b.g = egraph.New(p.lang, options...)
@@ -174,7 +176,11 @@ func (b *bridge) apply(a *fgraph.Apply) {
 	info := b.op(a)
 	if len(outs) == 1 {
 		b.next = source{a, outs[0]}
-		b.nodes[outs[0]] = b.add(b.ops[info].as, b.inputs...)
+		n := b.add(b.ops[info].as, b.inputs...)
+		b.nodes[outs[0]] = n
+		if b.built != nil {
+			b.built[n] = a
+		}
 		return
 	}
 	b.next = source{apply: a}

@@ -168,13 +168,13 @@ func (p *program) collect(s *pattern.Substitution) error {
 
 func (p *program) declare() error {
 	err := p.symbols.declare(p.lang)
-	for name, sym := range map[string]*egraph.Symbol{".op": &p.opaque, ".constant": &p.constant, ".leaf": &p.leaf} {
+	for _, s := range []struct {
+		name string
+		sym  *egraph.Symbol
+		most int
+	}{{".op", &p.opaque, -1}, {".constant", &p.constant, 0}, {".leaf", &p.leaf, 0}} {
 		if err == nil {
-			in := [2]int{}
-			if sym == &p.opaque {
-				in[1] = -1
-			}
-			*sym, err = p.lang.Declare(egraph.Signature{Name: name, Inputs: in})
+			*s.sym, err = p.lang.Declare(egraph.Signature{Name: s.name, Inputs: [2]int{0, s.most}})
 		}
 	}
 	p.output, _ = p.lang.Symbol(".output")
@@ -183,6 +183,7 @@ func (p *program) declare() error {
 			return g.Analysis().(*bridge).equal(l, c)
 		},
 		Witness: func(g *egraph.Graph, c egraph.Class) egraph.Node { return g.Analysis().(*bridge).shown(c) },
+		Built:   builtOf,
 	})
 	return err
 }

@@ -88,7 +88,8 @@ type run struct {
 
 func (s *run) do(ctx context.Context) error {
 	g := s.h.Graph()
-	s.b = newBridge(s.p.program, g, rewrite.NewContext(ctx, g), false)
+	explain := watched(rewrite.OptionsFrom(ctx))
+	s.b = newBridge(s.p.program, g, rewrite.NewContext(ctx, g), explain)
 	var err error
 	if s.in, err = s.b.take(ctx); err != nil {
 		return err
@@ -102,44 +103,47 @@ func (s *run) do(ctx context.Context) error {
 		return err
 	}
 	start := s.h.Recorder().Now()
-	pairs, cost, err := s.cheapest(ctx, first)
+	choice, results, cost, err := s.cheapest(ctx, first)
 	if err != nil {
 		return err
 	}
 	s.extract = s.h.Recorder().Since(start)
-	after, err := s.replace(ctx, pairs, cost)
+	after, err := s.replace(ctx, results, cost, func(pairs []fgraph.Replacement) (bool, error) {
+		if explain {
+			return s.step(choice, first, results)
+		}
+		return s.h.Replace("", nil, pairs...)
+	})
 	if err == nil {
 		s.record(after)
 	}
 	return err
 }
 
-// cheapest returns the cheapest form of the graph as replacements, and its cost. Nodes from first on are
-// those of rules.
-func (s *run) cheapest(ctx context.Context, first int) (pairs []fgraph.Replacement, cost float64, err error) {
+// cheapest returns what is chosen for the roots, the variables that it makes, and what they cost. Nodes from
+// first on are those of rules.
+func (s *run) cheapest(ctx context.Context, first int) (*egraph.Choice, []*fgraph.Variable, float64, error) {
 	roots := make([]egraph.Class, len(s.in.roots))
 	for i, v := range s.in.roots {
 		roots[i] = s.b.g.Class(s.b.nodes[v])
 	}
 	choice, err := s.b.g.Extract(ctx, s.b.cost(first), roots...)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	x := &builder{b: s.b, choice: choice, made: make(map[egraph.Class]*fgraph.Variable), tuples: make(map[egraph.Class]*fgraph.Apply)}
-	for i, v := range s.in.roots {
-		w := x.build(ctx, roots[i])
-		if w == nil {
-			return nil, 0, ctx.Err()
-		}
-		if w != v {
-			pairs = append(pairs, fgraph.Replacement{Old: v, New: w})
+	results := make([]*fgraph.Variable, len(roots))
+	for i, c := range roots {
+		if results[i] = x.build(ctx, c); results[i] == nil {
+			return nil, nil, 0, ctx.Err()
 		}
 	}
-	return pairs, x.cost, nil
+	return choice, results, x.cost, nil
 }
 
 // replace makes replacements that reduce the cost of the graph, and returns what it costs.
-func (s *run) replace(ctx context.Context, pairs []fgraph.Replacement, cost float64) (float64, error) {
+func (s *run) replace(ctx context.Context, results []*fgraph.Variable, cost float64, do func([]fgraph.Replacement) (bool, error)) (float64, error) {
+	pairs := replacements(s.in.roots, results)
 	if !(cost < s.in.cost*(1-preference)) || len(pairs) == 0 {
 		return s.in.cost, nil
 	}
@@ -151,10 +155,23 @@ func (s *run) replace(ctx context.Context, pairs []fgraph.Replacement, cost floa
 		s.h.Recorder().Count("dearer_later", 1, "")
 		return s.in.cost, nil
 	}
-	if ok, err = s.h.Replace("", nil, pairs...); err != nil || !ok {
+	if ok, err = do(pairs); err != nil || !ok {
 		return s.in.cost, err
 	}
 	return cost, nil
+}
+
+// replacements pairs variables with what replaces them.
+func replacements(from, to []*fgraph.Variable) []fgraph.Replacement {
+	var pairs []fgraph.Replacement
+	seen := make(map[*fgraph.Variable]bool)
+	for i, v := range from {
+		if to[i] != v && !seen[v] {
+			seen[v] = true
+			pairs = append(pairs, fgraph.Replacement{Old: v, New: to[i]})
+		}
+	}
+	return pairs
 }
 
 // options returns how to saturate a graph of so many nodes.

@@ -25,6 +25,7 @@ func (b *bridge) replace(f *form, m *egraph.Match) (egraph.Node, bool) {
 			return 0, false
 		}
 	}
+	clear(b.built)
 	v, err := f.of.Replace(b.ctx, b.binding)
 	if err != nil {
 		b.unmade++
