@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,12 +58,18 @@ func TestScore(t *testing.T) {
 		t.Errorf("%d utterances", len(keys))
 	}
 	before := snapshot(t, j.Out)
+	if frames := earlierFrames(must(newWork(&j, "")), must(readHead(must(newWork(&j, "")))).FeaturesSum, []entry{{Key: "other"}}); frames != nil {
+		t.Error("frames of another script are taken")
+	}
 	s = score(t, j)
 	if s.SkippedShards != 40 || s.RunUtterances != 0 || s.Utterances != 2000 || s.Metrics["skipped_shards"] != 40 || s.Metrics["models_loaded"] != 0 {
 		t.Errorf("second run: summary %+v", s)
 	}
 	if after := snapshot(t, j.Out); after != before {
 		t.Errorf("files before:\n%s\nand after a second run:\n%s", before, after)
+	}
+	if got, want := corpustest.Lines(t, filepath.Join(j.Out, framesFile)), corpustest.Lines(t, c.Path("utt2num_frames")); !slices.Equal(got, want) {
+		t.Errorf("frames %q, want %q", got, want)
 	}
 	j.Scoring.AcousticScale = 0.5
 	if s = score(t, j); s.SkippedShards != 0 || s.RunUtterances != 2000 {
@@ -289,6 +296,12 @@ func TestBadJobs(t *testing.T) {
 		}
 	}
 	j := jobFor(t, c)
+	score(t, j)
+	j.Features = "scp:" + j.script()
+	if _, err := Score(t.Context(), j, nil); err == nil || !strings.Contains(err.Error(), "would be overwritten") {
+		t.Errorf("a result as features: %v", err)
+	}
+	j = jobFor(t, c)
 	j.Scoring.FramesPerChunk = -1
 	if _, err := Score(t.Context(), j, nil); !errors.Is(err, decodable.ErrOptions) {
 		t.Errorf("error %v is not decodable.ErrOptions", err)

@@ -28,12 +28,12 @@ func countFrames(ctx context.Context, o *kaldiio.Opener, j *Job, w *work, entrie
 	if err != nil {
 		return nil, err
 	}
-	frames := earlierFrames(w, sum, len(entries))
+	frames := earlierFrames(w, sum, entries)
 	if frames == nil {
 		if frames, err = readHeaders(ctx, o, entries, table); err != nil {
 			return nil, err
 		}
-		if err := saveFrames(ctx, w, sum, entries, frames); err != nil {
+		if err := saveFrames(ctx, w, entries, frames); err != nil {
 			return nil, err
 		}
 	}
@@ -45,39 +45,39 @@ func countFrames(ctx context.Context, o *kaldiio.Opener, j *Job, w *work, entrie
 	return frames, nil
 }
 
-const framesComment = "# of the script with SHA-256 "
-
-// earlierFrames reads what saveFrames has written for a script, nil if there is no such file.
-func earlierFrames(w *work, sum string, lines int) []int64 {
+// earlierFrames reads what saveFrames has written for a script, nil if the last plan was for another
+// one.
+func earlierFrames(w *work, sum string, entries []entry) []int64 {
+	if head, err := readHead(w); err != nil || head.FeaturesSum != sum {
+		return nil
+	}
 	f, err := os.Open(w.path(framesFile))
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
 	scan := bufio.NewScanner(f)
-	if !scan.Scan() || scan.Text() != framesComment+sum {
-		return nil
-	}
-	frames := make([]int64, 0, lines)
+	scan.Buffer(nil, maxLine)
+	frames := make([]int64, 0, len(entries))
 	for scan.Scan() {
 		text := scan.Text()
-		n, err := strconv.ParseInt(text[strings.LastIndexByte(text, ' ')+1:], 10, 64)
-		if err != nil {
+		at := strings.LastIndexByte(text, ' ')
+		n, err := strconv.ParseInt(text[at+1:], 10, 64)
+		if err != nil || len(frames) == len(entries) || text[:at] != entries[len(frames)].Key {
 			return nil
 		}
 		frames = append(frames, n)
 	}
-	if scan.Err() != nil || len(frames) != lines {
+	if scan.Err() != nil || len(frames) != len(entries) {
 		return nil
 	}
 	return frames
 }
 
-// saveFrames writes the frames of each line, as Kaldi's utt2num_frames after a comment.
-func saveFrames(ctx context.Context, w *work, sum string, entries []entry, frames []int64) error {
+// saveFrames writes the frames of each line, as Kaldi's utt2num_frames.
+func saveFrames(ctx context.Context, w *work, entries []entry, frames []int64) error {
 	return fileio.Write(ctx, w.path(framesFile), func(f io.Writer) error {
 		b := bufio.NewWriter(f)
-		fmt.Fprintf(b, "%s%s\n", framesComment, sum)
 		for i, e := range entries {
 			fmt.Fprintf(b, "%s %d\n", e.Key, frames[i])
 		}

@@ -39,8 +39,8 @@ type Job struct {
 	// FramesPerShard bounds the frames of a shard. A longer utterance has a shard of its own. 0
 	// means DefaultFramesPerShard.
 	FramesPerShard int64
-	// Workers is the number of utterances of a shard that are scored at once. 0 means one per
-	// processor.
+	// Workers is the number of utterances that a process scores at once, in different shards if
+	// there are enough. 0 means one per processor.
 	Workers int
 	// AllowPipes allows commands in place of file names.
 	AllowPipes bool
@@ -105,6 +105,7 @@ type work struct {
 	AllowPipes bool
 
 	Workers     int
+	Shards      int // of the plan
 	RetryFailed bool
 	Run         string // tells runs of a job apart
 }

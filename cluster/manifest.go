@@ -32,6 +32,8 @@ type manifest struct {
 	RepeatedReads  int64   `json:"repeated_reads"`
 	Failures       []note  `json:"failures,omitempty"`
 	NotFinite      []note  `json:"not_finite,omitempty"` // scored, with features or i-vectors that are NaN or infinite
+
+	skipped bool // the shard was complete already
 }
 
 // A note tells something of an utterance of a shard.

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"sync"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
@@ -57,12 +56,14 @@ func (f *planFn) ProcessElement(_ []byte, emit func(string)) error {
 	return nil
 }
 
-// scoreFn scores shards.
+// scoreFn scores shards, several at a time: a shard that consists of one long utterance keeps one
+// processor busy, and must not hold up others. So the work of a bundle may end in FinishBundle.
 type scoreFn struct {
 	Work work
 
 	model   *model
 	release func()
+	bundle  *bundle
 }
 
 // Setup takes a share in the model, which is loaded when the first shard needs it.
@@ -78,38 +79,47 @@ func (f *scoreFn) Teardown() {
 	}
 }
 
-// scoring are the shards in work in this process.
-var scoring sync.WaitGroup
+// StartBundle begins a bundle of shards.
+func (f *scoreFn) StartBundle(ctx context.Context, _ func(string)) {
+	f.bundle = newBundle(ctx, &f.Work, f.model)
+}
 
-// ProcessElement scores a shard unless it is complete, and emits its ID.
+// ProcessElement begins to score a shard, unless it is complete, as soon as there is a free slot.
 func (f *scoreFn) ProcessElement(ctx context.Context, id string, emit func(string)) error {
-	scoring.Add(1)
-	defer scoring.Done()
-	m := readManifest(&f.Work, id)
-	if m.complete(&f.Work) {
-		metricSkipped.Inc(ctx, 1)
-		emit(id)
-		return nil
-	}
-	scorer, err := f.model.load(&f.Work)
-	if err != nil {
+	if err := f.bundle.start(id); err != nil {
 		return err
 	}
-	if f.model.counted.CompareAndSwap(false, true) {
-		metricModels.Inc(ctx, 1)
-	}
-	if m, err = scoreShard(ctx, &f.Work, scorer, id); err != nil {
+	return f.tell(ctx, emit)
+}
+
+// FinishBundle waits for all shards of the bundle.
+func (f *scoreFn) FinishBundle(ctx context.Context, emit func(string)) error {
+	if err := f.bundle.wait(); err != nil {
 		return err
 	}
-	metricShards.Inc(ctx, 1)
-	metricUtterances.Inc(ctx, int64(m.Utterances))
-	metricFrames.Inc(ctx, m.Frames)
-	metricMilliseconds.Inc(ctx, int64(m.Seconds*1e3))
-	metricFailures.Inc(ctx, int64(len(m.Failures)))
-	metricRepeated.Inc(ctx, m.RepeatedReads)
-	metricShardFrames.Update(ctx, m.Frames)
-	log.Infof(ctx, "shard %s: %d utterances, %d frames in %.1f s, %d failed", id, m.Utterances, m.Frames, m.Seconds, len(m.Failures))
-	emit(id)
+	return f.tell(ctx, emit)
+}
+
+// tell counts and emits shards that are complete.
+func (f *scoreFn) tell(ctx context.Context, emit func(string)) error {
+	for _, m := range f.bundle.takeDone() {
+		emit(m.Shard)
+		if m.skipped {
+			metricSkipped.Inc(ctx, 1)
+			continue
+		}
+		if f.model.counted.CompareAndSwap(false, true) {
+			metricModels.Inc(ctx, 1)
+		}
+		metricShards.Inc(ctx, 1)
+		metricUtterances.Inc(ctx, int64(m.Utterances))
+		metricFrames.Inc(ctx, m.Frames)
+		metricMilliseconds.Inc(ctx, int64(m.Seconds*1e3))
+		metricFailures.Inc(ctx, int64(len(m.Failures)))
+		metricRepeated.Inc(ctx, m.RepeatedReads)
+		metricShardFrames.Update(ctx, m.Frames)
+		log.Infof(ctx, "shard %s: %d utterances, %d frames in %.1f s, %d failed", m.Shard, m.Utterances, m.Frames, m.Seconds, len(m.Failures))
+	}
 	return nil
 }
 

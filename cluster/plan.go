@@ -32,10 +32,11 @@ type planned struct {
 
 // A planHead is the first line of a plan.
 type planHead struct {
-	Format   int    `json:"format"`
-	Run      string `json:"run"`
-	Features string `json:"features"` // the script
-	Lines    int    `json:"lines"`
+	Format      int    `json:"format"`
+	Run         string `json:"run"`
+	Features    string `json:"features"`        // the script
+	FeaturesSum string `json:"features_sha256"` // of its text
+	Lines       int    `json:"lines"`
 }
 
 // makePlan cuts the features of a job into shards, and writes their lists and the plan.
@@ -56,6 +57,7 @@ func makePlan(ctx context.Context, j *Job, w *work) error {
 		return err
 	}
 	shards := cut(frames, cmp.Or(j.FramesPerShard, DefaultFramesPerShard))
+	w.Shards = len(shards)
 	base, err := digest(w.recipe())
 	if err != nil {
 		return err
@@ -65,7 +67,7 @@ func makePlan(ctx context.Context, j *Job, w *work) error {
 			return err
 		}
 	}
-	head := planHead{Format: format, Run: w.Run, Features: j.Features, Lines: len(entries)}
+	head := planHead{Format: format, Run: w.Run, Features: j.Features, FeaturesSum: sum, Lines: len(entries)}
 	return writeLines(ctx, w.path(planFile), func(yield func(any) error) error {
 		if err := yield(head); err != nil {
 			return err
@@ -225,6 +227,16 @@ func readPlan(w *work) (head planHead, shards []planned, err error) {
 		err = fmt.Errorf("%s belongs to another run of the job: only one may run at a time in a directory", w.path(planFile))
 	}
 	return head, shards, err
+}
+
+// readHead reads the first line of the plan, of whatever run.
+func readHead(w *work) (head planHead, err error) {
+	f, err := os.Open(w.path(planFile))
+	if err != nil {
+		return head, err
+	}
+	defer f.Close()
+	return head, json.NewDecoder(f).Decode(&head)
 }
 
 // decodeLines calls decode until the end of a file of JSON objects.

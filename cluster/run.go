@@ -14,6 +14,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
 
 	"github.com/nnopt/nnopt/exec/decodable"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // ErrSubmitted is the error of a job that was handed to a runner and not waited for (Beam's flag
@@ -66,6 +67,9 @@ func prepare(j *Job, notes func(string)) (w *work, release func(), err error) {
 	if w, err = newWork(j, ""); err != nil {
 		return nil, nil, err
 	}
+	if err := keepInputs(j, w); err != nil {
+		return nil, nil, err
+	}
 	m, release, err := acquire(w)
 	if err != nil {
 		return nil, nil, err
@@ -87,6 +91,28 @@ func prepare(j *Job, notes func(string)) (w *work, release func(), err error) {
 		return nil, nil, err
 	}
 	return w, release, nil
+}
+
+// keepInputs returns an error if the job would overwrite one of its inputs.
+func keepInputs(j *Job, w *work) error {
+	inputs := []string{j.Model}
+	for _, table := range []string{j.Features, j.Ivectors, j.OnlineIvectors, j.Speakers, j.FrameCounts} {
+		if spec, err := kaldiio.ParseRspecifier(table); err == nil {
+			inputs = append(inputs, spec.Name)
+		}
+	}
+	for _, in := range inputs {
+		a, err := os.Stat(in)
+		if err != nil {
+			continue
+		}
+		for _, out := range []string{outFile, failuresFile, summaryFile, planFile, framesFile} {
+			if b, err := os.Stat(w.path(out)); err == nil && os.SameFile(a, b) {
+				return fmt.Errorf("%w: %s is an input and would be overwritten", ErrJob, in)
+			}
+		}
+	}
+	return nil
 }
 
 // checkIvectors returns an error if the network needs i-vectors and there are none. It drops
@@ -126,12 +152,9 @@ func run(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult, error) {
 		}
 	case <-ctx.Done():
 	}
-	gone := make(chan struct{})
-	go func() { scoring.Wait(); close(gone) }()
-	select {
-	case <-gone:
-	case <-time.After(patience):
-	}
+	patient, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	await(patient, func() bool { return busy.count == 0 }, 0)
 	return nil, context.Cause(ctx)
 }
 

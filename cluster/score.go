@@ -36,7 +36,7 @@ func scoreShard(ctx context.Context, w *work, scorer *decodable.Scorer, id strin
 		done++
 		return a.put(u.Key, out)
 	}, decodable.RunOptions{
-		Workers: w.Workers,
+		Workers: w.workersPerShard(),
 		Failed:  func(key string, err error) { add(&m.Failures, done, key, err); done++ },
 		Warned:  func(key string, err error) { add(&m.NotFinite, done-1, key, err) },
 	})

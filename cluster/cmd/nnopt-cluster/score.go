@@ -81,7 +81,7 @@ func declareScore(cfg *tool.Config, fs *flag.FlagSet) *scoreFlags {
 	fs.Float64Var(&f.scale, "acoustic-scale", 1, "Scale of the output")
 	fs.IntVar(&o.MinibatchSize, "minibatch-size", 0, "Maximum number of chunks of an utterance that are computed together; 0 chooses")
 	fs.IntVar(&o.CacheCapacity, "compiler.cache-capacity", 0, "Number of compiled computations to keep; 0 keeps enough for all lengths")
-	fs.IntVar(&j.Workers, "workers", 0, "Number of utterances of a shard that are scored at a time; 0 is one per processor")
+	fs.IntVar(&j.Workers, "workers", 0, "Number of utterances that a process scores at a time, in different shards if there are enough; 0 is one per processor")
 	fs.BoolVar(&j.AllowPipes, "allow-pipes", false, "Run commands in place of file names, such as \"gunzip -c feats.gz |\", in scripts too")
 	fs.Int64Var(&j.FramesPerShard, "frames-per-shard", cluster.DefaultFramesPerShard, "Most frames of a shard; a longer utterance has a shard of its own")
 	fs.StringVar(&j.FrameCounts, "utt2num-frames", "", "Rspecifier of the frames of each utterance, such as ark:utt2num_frames; without it they are read from the headers of the features")
