@@ -23,11 +23,11 @@ const AssumedSize = 256
 // on 100,000 elements takes 384, which moves 24 bytes.
 const (
 	callCost     = 200e3
-	productCost  = 200e3 // besides that of a call, if there is a matrix
+	elemwiseCost = 50e3 // the share of an element-wise op in the call of the op that fusion makes of several
 	viewCost     = 50e3
 	readCost     = 20.0 // a byte
 	writeCost    = 16.0
-	reduceCost   = 160.0  // a sum in vectors, whatever the dimension
+	reduceCost   = 4000.0 // an element of a maximum and the like
 	sortCost     = 1000.0 // also of any other op, for each element that it reads or writes
 	factorCost   = 500.0  // a step of the elimination of a matrix
 	double       = 21.0   // a multiplication of a product of matrices
@@ -40,9 +40,9 @@ const (
 // two and a half hours. It consists of a constant for the call, the operations, and the bytes; the sizes are
 // those that types tell, and otherwise [AssumedSize].
 //
-// An element-wise op pays for writing its result, but not for reading: fusion makes one op of several,
-// which reads and writes once, and which of them pay nothing depends on the rest of the graph. Views cost
-// next to nothing. An op that is a [Coster] decides itself.
+// An element-wise op pays for writing its result, not for reading, and for a part of a call: fusion makes
+// one op of several, which reads and writes once. A sum pays for reading, whatever the dimension. Views
+// cost next to nothing. An op that is a [Coster] decides itself.
 func Cost(a *fgraph.Apply) float64 {
 	if c, ok := a.Op().(Coster); ok {
 		return max(math.Round(c.Cost(a)), 0)
@@ -60,7 +60,7 @@ func cost(a *fgraph.Apply) float64 {
 	case ShapeIOp, ShapeOp:
 		return viewCost
 	case Elemwise:
-		return written + float64(elements(out[0])*float64(elemwiseWork(op.Op, in)))
+		return elemwiseCost + float64(writeCost*bytes(out)) + float64(elements(out[0])*float64(elemwiseWork(op.Op, in)))
 	case *CompositeOp:
 		return written + float64(elements(out[0])*float64(op.prog.Work()))
 	case DotOp, MatmulOp, Dot22Op, Dot22ScalarOp:
@@ -70,6 +70,9 @@ func cost(a *fgraph.Apply) float64 {
 	case GerOp:
 		return written + float64(elements(out[0])*double) + float64(readCost*bytes(in[:1]))
 	case Reduce:
+		if op.Op == array.Sum || op.Op == array.Prod {
+			return written + float64(readCost*bytes(in))
+		}
 		return written + float64(reduceCost*elements(in[0]))
 	case AllocOp, AllocEmptyOp:
 		return written
@@ -127,11 +130,7 @@ func multiplying(x, y, out *fgraph.Variable) float64 {
 	case array.Float32:
 		each = single
 	}
-	call := productCost
-	if TypeOf(out).NDim() == 0 {
-		call = 0
-	}
-	return call + float64(float64(elements(out)*inner)*each) + float64(readCost*(bytes([]*fgraph.Variable{x})+bytes([]*fgraph.Variable{y})))
+	return float64(float64(elements(out)*inner)*each) + float64(readCost*(bytes([]*fgraph.Variable{x})+bytes([]*fgraph.Variable{y})))
 }
 
 // size returns the size of a dimension of a tensor, or what is assumed of it.
