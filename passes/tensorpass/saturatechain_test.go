@@ -12,14 +12,6 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// graphCost is the sum of the costs of all applies.
-func graphCost(g *fgraph.FunctionGraph) (sum float64) {
-	for a := range g.Applies() {
-		sum += tensor.Cost(a)
-	}
-	return sum
-}
-
 // A chain is a product of matrices, of which the first and the last may be vectors.
 type chain struct {
 	vars  []*fgraph.Variable
@@ -114,7 +106,7 @@ func TestSaturateChains(t *testing.T) {
 		if err := opt.Rewrite(t.Context(), g, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := graphCost(g), c.cheapest(t); got != want {
+		if got, want := costOf(g), c.cheapest(t); got != want {
 			t.Fatalf("seed %d: %s of %v costs %g, not %g; it was %s", seed, g, c.types, got, want, before)
 		}
 	}

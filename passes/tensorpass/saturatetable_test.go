@@ -34,7 +34,7 @@ func TestSaturateTable(t *testing.T) {
 			if err := without.Rewrite(t.Context(), plain, nil); err != nil {
 				t.Fatal(err)
 			}
-			if a, b := graphCost(g), graphCost(plain); a > b {
+			if a, b := costOf(g), costOf(plain); a > b {
 				t.Errorf("it costs %g, and %g without saturation: %s", a, b, plain)
 			}
 			sameValues(t, s, out, g, true)
