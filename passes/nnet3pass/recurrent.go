@@ -107,8 +107,10 @@ func stepOf(a *fgraph.Apply) (step, bool) {
 	if !ok || !product.Properties().Has(component.Simple) {
 		return step{}, false
 	}
+	assembled := withZeros(root.Owner(), asm)
+	asm = assembled.Op().(*lower.Assemble)
 	s := step{apply: a, product: product}
-	if s.parts, ok = spliceParts(product, op, int(lower.TypeOf(a.Out()).Rows), root.Owner(), asm, at); !ok || len(s.parts) < 2 {
+	if s.parts, ok = spliceParts(product, op, int(lower.TypeOf(a.Out()).Rows), assembled, asm, at); !ok || len(s.parts) < 2 {
 		return step{}, false
 	}
 	for _, x := range s.parts[0].splices {
@@ -122,6 +124,21 @@ func stepOf(a *fgraph.Apply) (step, bool) {
 		}
 	}
 	return s, true
+}
+
+// withZeros returns the Assemble with a term for the last columns if no term covers them: they are
+// zero in the first step, which has no step before it.
+func withZeros(a *fgraph.Apply, asm *lower.Assemble) *fgraph.Apply {
+	end := int32(0)
+	for i := range asm.Terms {
+		end = max(end, asm.Terms[i].DstCol+asm.Terms[i].NumCols)
+	}
+	if end == asm.Cols {
+		return a
+	}
+	zeros := lower.Term{Input: int32(len(a.Inputs())), Scale: 1, NumRows: asm.Rows, DstCol: end, NumCols: asm.Cols - end, At: int32(a.Origin())}
+	inputs := append(slices.Clone(a.Inputs()), lower.NewFill(asm.Rows, asm.Cols-end, 0))
+	return lower.NewAssemble(asm.Rows, asm.Cols, append(slices.Clone(asm.Terms), zeros), inputs).Owner()
 }
 
 // like reports whether the first parts of two steps are the same columns of the same matrix.

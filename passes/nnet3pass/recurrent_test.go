@@ -79,6 +79,11 @@ func TestSplitRecurrentAffine(t *testing.T) {
 			if fired := rec.Record().Children[i].Changed > 0; fired != c.fires {
 				t.Errorf("fired: %t, want %t", fired, c.fires)
 			}
+			for i, cmd := range split.Commands {
+				if c.fires && cmd.Type == computation.Propagate && split.Component(nn, cmd.Arg1).InputDim() == 13 {
+					t.Errorf("command %d, a step, reads all parameters", i)
+				}
+			}
 			if err := computation.Check(split, computation.NewNetworkInfo(nn, split.Derived), computation.CheckOptions{AllowUnused: true}); err != nil {
 				t.Fatal(err)
 			}
