@@ -19,13 +19,23 @@ type Parts struct {
 type Part struct {
 	From  Node
 	Start Term   // of From
-	Steps []Step // the last leads to the node that is chosen, applied to the terms of Inputs
-	// Inputs are nodes in the classes of the inputs of the node that is chosen, with parts of their own.
-	Inputs []Node
+	Steps []Step // the last leads to the term of Chosen
+	// Chosen is the node that is chosen for the class. Its inputs have parts of their own; see
+	// [Parts.Inputs].
+	Chosen Node
 }
 
 // Term returns the term of a node: that which it was added with.
 func (p *Parts) Term(n Node) Term { return p.e.term(uint32(n)) }
+
+// Inputs returns the nodes whose terms are the arguments of the term of a node.
+func (p *Parts) Inputs(n Node) []Node {
+	var list []Node
+	for i := range p.e.origin(uint32(n)) {
+		list = append(list, Node(p.e.input(uint32(n), i)))
+	}
+	return list
+}
 
 // ExplainParts explains why the terms of nodes equal those that are chosen for their classes.
 func (g *Graph) ExplainParts(r *Rules, c *Choice, from ...Node) (*Parts, error) {
@@ -44,7 +54,7 @@ func (g *Graph) ExplainParts(r *Rules, c *Choice, from ...Node) (*Parts, error) 
 		if err != nil {
 			return nil, err
 		}
-		for _, n := range part.Inputs {
+		for _, n := range p.Inputs(part.Chosen) {
 			q.add(uint32(n))
 		}
 		made += len(part.Steps)
@@ -63,10 +73,7 @@ func (e *explainer) part(c *Choice, m uint32, made int) (Part, error) {
 	if made+len(e.moves) > maxMoves {
 		return Part{}, fmt.Errorf("%w: more than %d steps", ErrExplain, maxMoves)
 	}
-	p := Part{From: Node(m), Start: e.term(m), Steps: e.steps(e.term(m))}
-	for i := range e.origin(n) {
-		p.Inputs = append(p.Inputs, Node(e.input(n, i)))
-	}
+	p := Part{From: Node(m), Start: e.term(m), Steps: e.steps(e.term(m)), Chosen: Node(n)}
 	return p, nil
 }
 

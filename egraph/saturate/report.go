@@ -35,5 +35,7 @@ func (s *run) record(after float64) {
 		sum.Laps = append(sum.Laps, lap)
 	}
 	rec.SetSaturation(sum)
-	rec.Count("other_types", float64(s.b.refused), "")
+	if s.b.refused > 0 {
+		rec.Count("other_types", float64(s.b.refused), "")
+	}
 }

@@ -32,10 +32,9 @@ var errUntraced = errors.New("saturate: no steps")
 // tracer changes the graph by the steps of an explanation, one after the other: those of each part
 // replace the variable that stands for a term by that of the next one.
 type tracer struct {
-	b      *bridge
-	h      *rewrite.Handle
-	choice *egraph.Choice
-	parts  *egraph.Parts
+	b     *bridge
+	h     *rewrite.Handle
+	parts *egraph.Parts
 
 	given  map[egraph.Term]value // the variables of the graph before
 	leaves map[egraph.Op]*fgraph.Variable
@@ -90,7 +89,7 @@ func (s *run) trace(choice *egraph.Choice, first int) (map[egraph.Node]value, er
 		return nil, errUntraced
 	}
 	t := &tracer{
-		b: b, h: s.h, choice: choice, parts: parts,
+		b: b, h: s.h, parts: parts,
 		given: make(map[egraph.Term]value), leaves: make(map[egraph.Op]*fgraph.Variable), terms: make(map[*fgraph.Variable]egraph.Term),
 		now: make(map[egraph.Node]value), final: make(map[egraph.Class]value),
 	}
@@ -211,26 +210,21 @@ func (t *tracer) finish(p *egraph.Part, x value, rule string, at *fgraph.Apply) 
 // have parts of their own. It is x if that is the same.
 func (t *tracer) chosen(p *egraph.Part, x value) value {
 	b := t.b
-	for _, k := range p.Inputs {
+	n, from := p.Chosen, t.parts.Inputs(p.Chosen)
+	for _, k := range from {
 		if _, ok := t.now[k]; !ok {
-			t.now[k] = t.input(p, x, t.parts.Term(k))
+			t.now[k] = t.input(p, x, k)
 		}
 	}
-	n := t.choice.Node(b.g.Class(p.From))
 	source := b.sources[n]
 	switch {
 	case source.apply == nil && b.g.Arity(n) == 0:
 		return value{v: source.out}
 	case source.apply == nil:
-		return value{v: t.now[p.Inputs[0]].a.Outputs()[source.out.Index()]}
+		return value{v: t.now[from[0]].a.Outputs()[source.out.Index()]}
 	}
 	a := source.apply
-	inputs := make([]*fgraph.Variable, len(a.Inputs()))
-	for i, in := range a.Inputs() {
-		class := b.g.Class(b.nodes[in])
-		k := slices.IndexFunc(p.Inputs, func(k egraph.Node) bool { return b.g.Class(k) == class })
-		inputs[i] = t.now[p.Inputs[k]].v
-	}
+	inputs := t.inputs(a, from, func(k egraph.Node) value { return t.now[k] })
 	switch have := x.owner(); {
 	case have != nil && slices.Equal(have.Inputs(), inputs) && fgraph.OpsEqual(have.Op(), a.Op()):
 		return x
@@ -243,11 +237,25 @@ func (t *tracer) chosen(p *egraph.Part, x value) value {
 	return value{v: a.Out()}
 }
 
-// input returns what stands for a term that what is chosen for a part takes, in x if that was there before.
-func (t *tracer) input(p *egraph.Part, x value, term egraph.Term) value {
-	a := x.owner()
+// inputs returns what stands for nodes, in the order of the inputs of an apply.
+func (t *tracer) inputs(a *fgraph.Apply, nodes []egraph.Node, of func(egraph.Node) value) []*fgraph.Variable {
+	g := t.b.g
+	left := slices.Clone(nodes)
+	inputs := make([]*fgraph.Variable, len(a.Inputs()))
+	for i, in := range a.Inputs() {
+		class := g.Class(t.b.nodes[in])
+		k := slices.IndexFunc(left, func(k egraph.Node) bool { return g.Class(k) == class })
+		inputs[i] = of(left[k]).v
+		left = slices.Delete(left, k, k+1)
+	}
+	return inputs
+}
+
+// input returns what stands for a node that what is chosen for a part takes, in x if that was there before.
+func (t *tracer) input(p *egraph.Part, x value, n egraph.Node) value {
+	a, term := x.owner(), t.parts.Term(n)
 	if len(p.Steps) > 0 || a == nil {
-		return t.value(term)
+		return t.node(n)
 	}
 	if x.v != nil && t.b.g.Symbol(t.parts.Terms.Op(p.Start)) == t.b.p.output {
 		return value{a: a}
@@ -257,7 +265,23 @@ func (t *tracer) input(p *egraph.Part, x value, term egraph.Term) value {
 			return value{v: in}
 		}
 	}
-	return t.value(term)
+	return t.node(n)
+}
+
+// node returns what stands for the term of a node, with inputs in the order of the apply that it was made
+// for.
+func (t *tracer) node(n egraph.Node) value {
+	term, source := t.parts.Term(n), t.b.sources[n]
+	if x, ok := t.known(term); ok || source.apply == nil || source.out == nil {
+		if ok {
+			return x
+		}
+		return t.value(term)
+	}
+	a := newApply(source.apply, t.inputs(source.apply, t.parts.Inputs(n), func(k egraph.Node) value { return t.value(t.parts.Term(k)) }))
+	t.terms[a.Out()] = term
+	t.local[term] = value{v: a.Out()}
+	return t.local[term]
 }
 
 // place returns the apply at a place of a term that a variable stands for, or the last one on the way
