@@ -35,6 +35,8 @@ const rulesIntro = `# Rules
 The local rules for tensors, %d as text and %d as Go functions. ` + "`nnopt passes --rules`" + ` prints them with their tags, ` + "`--json`" + ` for programs.
 The text stands in files of ` + "`passes/tensorpass/rules`" + `, and [the tutorial](tutorial.md#rules-in-a-file) says how to write one; ` + "`go doc ./pattern`" + ` has
 the whole language. A name in braces, ` + "`(sum{a} x)`" + `, stands for the parameters of an op.
+` + "`<=>`" + ` stands in equations, which equality saturation uses in both directions and other passes from left to right. The rules of the group saturate
+are for it; ` + "`+saturate`" + ` in a query selects it, after canonicalize and stabilize.
 
 Behind the groups and tags of a rule stands what ` + "`nnopt rule check`" + ` found about it. It makes expressions that the rule matches, with every element
 type, rank and size and with special values, and compares both sides:

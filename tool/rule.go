@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/passes/tensorpass"
@@ -117,7 +118,7 @@ func (f *ruleFlags) entries(texts []string) ([]rulecheck.Entry, error) {
 		if err != nil {
 			return nil, &usageError{err: err}
 		}
-		entries = append(entries, rulecheck.Entry{Rule: s, Groups: r.Groups, Tags: r.Tags})
+		entries = append(entries, rulecheck.Entry{Rule: s, Groups: replacing(r.Groups), Tags: r.Tags})
 	}
 	if f.all {
 		entries = append(entries, f.databaseEntries()...)
@@ -145,7 +146,7 @@ func (f *ruleFlags) databaseEntries() []rulecheck.Entry {
 		name := rewrite.Describe(l.Rule).Name
 		ours[name] = true
 		if inDatabase[name] {
-			entries = append(entries, rulecheck.Entry{Rule: l.Rule, Groups: (l.Groups &^ tensorpass.Saturate).Names(), Tags: l.Tags, Cases: cases[name]})
+			entries = append(entries, rulecheck.Entry{Rule: l.Rule, Groups: replacing(l.Groups.Names()), Tags: l.Tags, Cases: cases[name]})
 		}
 	}
 	for _, l := range listRules(list) {
@@ -153,10 +154,16 @@ func (f *ruleFlags) databaseEntries() []rulecheck.Entry {
 			continue
 		}
 		if s := f.compiled(l); s != nil {
-			entries = append(entries, rulecheck.Entry{Rule: s, Groups: l.Groups, Tags: l.Tags})
+			entries = append(entries, rulecheck.Entry{Rule: s, Groups: replacing(l.Groups), Tags: l.Tags})
 		}
 	}
 	return entries
+}
+
+// replacing returns the groups whose rules replace, and may undo each other for ever: all but that of
+// saturation.
+func replacing(groups []string) []string {
+	return slices.DeleteFunc(slices.Clone(groups), func(name string) bool { return name == tensorpass.Saturate.Names()[0] })
 }
 
 // tensorDialect is the dialect of rules for tensors.
