@@ -2,8 +2,12 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
+
+	"github.com/nnopt/nnopt/exec"
 )
 
 // workers is the number of utterances that this process scores at once.
@@ -97,8 +101,14 @@ func (b *bundle) start(id string) error {
 	return nil
 }
 
-// score scores a shard unless it is complete.
-func (b *bundle) score(id string) (*manifest, error) {
+// score scores a shard unless it is complete. It turns a panic into an error: Beam does so for its
+// own goroutines only.
+func (b *bundle) score(id string) (m *manifest, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("shard %s: %w: %v\n%s", id, exec.ErrPanic, p, debug.Stack())
+		}
+	}()
 	if m := readManifest(b.work, id); m.complete(b.work) {
 		m.skipped = true
 		return m, nil

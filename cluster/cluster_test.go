@@ -121,7 +121,9 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// flaky makes a script in which features of every fifth utterance come from a command that fails at
+const flakyEvery = 10
+
+// flaky makes a script in which features of every tenth utterance come from a command that fails at
 // first, half of them after some of their bytes.
 func flaky(t *testing.T, c *corpustest.Corpus, rnd *rand.Rand) (lines []string, failing int64) {
 	t.Helper()
@@ -132,13 +134,13 @@ exec cat "$1"
 `)
 	var wanted []string
 	for i, line := range c.Lines {
-		if i%5 == 0 {
+		if i%flakyEvery == 0 {
 			wanted = append(wanted, line)
 		}
 	}
 	corpustest.Nnopt(t, 0, "copy", c.Script(t, "wanted.scp", wanted), "ark,scp:"+c.Path("flaky.ark")+","+c.Path("flaky.scp"))
 	for i, line := range c.Lines {
-		if i%5 != 0 {
+		if i%flakyEvery != 0 {
 			lines = append(lines, line)
 			continue
 		}
@@ -158,9 +160,9 @@ exec cat "$1"
 // TestFaults: reads that fail one time in five, a corrupt archive and missing files lose nothing
 // that could be scored, and the table of failures has the rest.
 func TestFaults(t *testing.T) {
-	c := corpustest.New(t, 500)
+	c := corpustest.New(t, 2000)
 	lines, failing := flaky(t, c, rand.New(rand.NewPCG(3, 4)))
-	if failing < 20 {
+	if failing < 50 {
 		t.Fatalf("only %d reads fail", failing)
 	}
 	bad := map[string]string{} // reasons
@@ -173,14 +175,14 @@ func TestFaults(t *testing.T) {
 		_, object, _ := strings.Cut(c.Lines[i], archive+":")
 		var at int
 		fmt.Sscan(object, &at)
-		if i%5 != 0 && i < 120 {
+		if i%flakyEvery != 0 && i < 120 {
 			copy(text[at:], "\x00BXX")
 			bad[c.Keys[i]] = "expected one of the tokens"
 		}
 		if i == 131 {
 			text = text[:at+20]
 		}
-		if i%5 != 0 && i >= 131 {
+		if i%flakyEvery != 0 && i >= 131 {
 			bad[c.Keys[i]] = "ends too early"
 		}
 	}
@@ -198,15 +200,15 @@ func TestFaults(t *testing.T) {
 	j := jobFor(t, c)
 	j.Features, j.FrameCounts, j.AllowPipes = c.Script(t, "faulty.scp", lines), c.FrameCounts, true
 	s := score(t, j)
-	if s.Utterances != 500-len(bad) || s.Failed != len(bad) || s.RepeatedReads < failing || s.Metrics["failures"] != int64(len(bad)) {
+	if s.Utterances != 2000-len(bad) || s.Failed != len(bad) || s.RepeatedReads < failing || s.Metrics["failures"] != int64(len(bad)) {
 		t.Errorf("summary %+v, with %d bad utterances and %d reads that fail", s, len(bad), failing)
 	}
 	checkFailures(t, &j, bad)
 	var good []string
 	for i, line := range c.Lines {
-		if bad[c.Keys[i]] == "" && i%5 != 0 {
+		if bad[c.Keys[i]] == "" && i%flakyEvery != 0 {
 			good = append(good, line)
-		} else if i%5 == 0 {
+		} else if i%flakyEvery == 0 {
 			good = append(good, c.Keys[i]+" "+c.Path(c.Keys[i]+".mat"))
 		}
 	}

@@ -250,6 +250,7 @@ func TestUsage(t *testing.T) {
 	}{
 		{2, []string{"score"}, "MODEL FEATS OUT expected"},
 		{2, append([]string{"score", "--runner=nobody"}, job...), "want one of prism"},
+		{2, append([]string{"score", "--async"}, job...), "outside of this process"},
 		{2, append([]string{"score", "--parallelism=many"}, job...), "parallelism"},
 		{2, append([]string{"score", "--frames-per-shart=1"}, job...), "did you mean"},
 		{2, append([]string{"score", "--acoustic-scale=0"}, job...), "other than 0"},

@@ -162,6 +162,10 @@ func (f *scoreFlags) initBeam() error {
 	if !slices.Contains(runnerNames, *runners.Runner) {
 		return tool.Usagef("--runner=%s: want one of %s", *runners.Runner, strings.Join(runnerNames[1:], ", "))
 	}
+	own := *jobopts.Endpoint == "" && slices.Contains([]string{"", "prism", "PrismRunner", "direct", "DirectRunner"}, *runners.Runner)
+	if *jobopts.Async && (own || jobopts.IsLoopback()) {
+		return tool.Usagef("--async needs a runner and workers outside of this process: see --runner, --endpoint and --environment_type")
+	}
 	if *jobopts.WorkerBinary == "" && runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
 		// Beam would look for the source of this program and compile it.
 		if self, err := os.Executable(); err == nil {
