@@ -60,7 +60,7 @@ func blasTerm(x Matrix, w *Weights, beta float32, y Matrix) {
 			blasTerm(Matrix{Rows: 1, Cols: x.Cols, Stride: x.Cols, Data: row}, w, beta, Rows(y, i, 1))
 		}
 	default:
-		f := factors{a: x, b: w.w, bTall: w.tall}
+		f := factors{a: x, b: w.Matrix(), bTall: w.tall}
 		f.blas(1, beta, y)
 	}
 }

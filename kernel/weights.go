@@ -21,7 +21,7 @@ func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
 }
 
 // Renew packs p again after elements of its matrix have changed. Nobody may be computing with p.
-func (p *Weights) Renew() { p.become(currentSet(), p.w, p.tall) }
+func (p *Weights) Renew() { p.become(currentSet(), p.Matrix(), p.tall) }
 
 // SetTransposed packs w, the transpose of W, into p, so that products are y = x·w: those of a
 // backward pass. p may be zero; its memory is used again if it is large enough. Nobody may be
@@ -153,7 +153,7 @@ func prepared(segs []Segment) []Segment {
 	p := append([]Segment(nil), segs...)
 	for i := range p {
 		if p[i].W.set != bestSet {
-			p[i].W = newWeights(bestSet, p[i].W.w, p[i].W.tall)
+			p[i].W = newWeights(bestSet, p[i].W.Matrix(), p[i].W.tall)
 		}
 	}
 	return p
