@@ -18,6 +18,7 @@ func (a *affine) Bias() []float32 {
 
 func (a *affine) Prepare() { a.prepare() }
 func (a *affine) Renew()   { a.renew() }
+func (a *affine) Release() { a.release() }
 
 // random draws parameters as param-stddev and bias-stddev say.
 func (a *affine) random(cfg *ConfigLine, in, out int, biasMean, biasStddev float32) {
@@ -57,6 +58,7 @@ func (a *affine) fields(f *Fields, optionalBias bool) {
 
 // Params returns W and b.
 func (a *affine) Params() []Param {
+	a.restore()
 	if len(a.bias) == 0 {
 		return []Param{{"linear-params", a.m}}
 	}
@@ -65,6 +67,7 @@ func (a *affine) Params() []Param {
 
 // update adds rate times the gradient to the parameters.
 func (a *affine) update(rate float32, in, outDeriv kernel.Matrix) {
+	a.restore()
 	kernel.MulTN(rate, outDeriv, in, 1, a.m)
 	if len(a.bias) != 0 {
 		kernel.AddColSums(a.bias, rate, outDeriv)
@@ -211,7 +214,10 @@ func (c *linearComponent) Type() string { return "LinearComponent" }
 func (c *linearComponent) Properties() Properties {
 	return Simple | Updatable | PropagateAdds | BackpropAdds | BackpropNeedsInput
 }
-func (c *linearComponent) Params() []Param { return []Param{{"params", c.m}} }
+func (c *linearComponent) Params() []Param {
+	c.restore()
+	return []Param{{"params", c.m}}
+}
 
 // Init reads input-dim, output-dim and param-stddev, or matrix, a file; and use-natural-gradient,
 // rank-in, rank-out, num-samples-history, update-period and alpha.

@@ -14,6 +14,16 @@ func (c *blocked) Prepare() {
 	}
 }
 
+// Release leaves the blocks with their prepared forms.
+func (c *blocked) Release() {
+	for b := range c.blocks {
+		if c.blocks[b].release(); !c.blocks[b].released() {
+			return
+		}
+	}
+	c.m.Data, c.pieces = nil, c.blocks
+}
+
 func (c *blocked) Renew() {
 	for b := range c.blocks {
 		c.blocks[b].renew()
@@ -106,10 +116,13 @@ func (c *blockAffineComponent) Propagate(w *Workspace, pre Precomputed, in, out 
 // Backprop computes dx_b += dy_b·W_b, and dW_b += dy_bᵀ·x_b, db += Σdy.
 func (c *blockAffineComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	u, update := pass.ToUpdate.(*blockAffineComponent)
+	if update {
+		u.restore()
+	}
 	for b := range c.blocks {
 		dy := block(pass.OutDeriv, b, c.numBlocks)
 		if wanted(pass.InDeriv) {
-			kernel.MulNN(1, dy, c.blocks[b].m, 1, block(pass.InDeriv, b, c.numBlocks))
+			kernel.MulNN(1, dy, c.blocks[b].elements(), 1, block(pass.InDeriv, b, c.numBlocks))
 		}
 		if update {
 			kernel.MulTN(u.learningRate, dy, block(pass.InValue, b, c.numBlocks), 1, u.blocks[b].m)
@@ -192,7 +205,7 @@ func (c *repeatedAffineComponent) Backprop(w *Workspace, pass BackwardPass) erro
 	}
 	c.eachBlock(pass.InValue, pass.OutDeriv, pass.InDeriv, func(x, dy, dx kernel.Matrix) {
 		if wanted(dx) {
-			kernel.MulNN(1, dy, c.m, 1, dx)
+			kernel.MulNN(1, dy, c.elements(), 1, dx)
 		}
 		if to != nil {
 			to.update(to.learningRate, x, dy)

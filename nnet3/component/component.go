@@ -146,6 +146,13 @@ type Preparer interface {
 	Prepare()
 }
 
+// Releaser is a Preparer that can do with its prepared parameters alone. Release drops the form in
+// which parameters are read and trained, which is most of the memory of a network. What needs that
+// form later, such as Params, writing or training, unpacks it again, with the same bits.
+type Releaser interface {
+	Release()
+}
+
 // Renewer is a Preparer with parameters that may change. Renew recomputes the prepared forms in
 // place, in this component and in those derived from it. Call it after changing parameters by hand.
 type Renewer interface {

@@ -323,6 +323,57 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
+// TestRelease checks that a component whose parameters are released computes the same bits forward
+// and backward, is written and copied as before, and can be trained.
+func TestRelease(t *testing.T) {
+	eachCase(t, func(t *testing.T, k *testCase) {
+		p, ok := k.c.(Releaser)
+		if !ok {
+			t.Skip("there is nothing to release")
+		}
+		file := written(t, k.c, true)
+		k.c.(Preparer).Prepare()
+		want, _ := k.propagate(t, k.c, k.in)
+		p.Release()
+		k.c.(Preparer).Prepare()
+		for _, c := range []Component{k.c, Copy(k.c)} {
+			if got, _ := k.propagate(t, c, k.in); !equalBits(want, got) {
+				t.Error("a release changes the result")
+			}
+			if !bytes.Equal(written(t, c, true), file) {
+				t.Error("a release changes the parameters")
+			}
+		}
+		u, ok := k.c.(UpdatableComponent)
+		if !ok {
+			return
+		}
+		whole := readBack(t, file, k.c.Type()).(UpdatableComponent)
+		for _, c := range []UpdatableComponent{u, whole} {
+			c.SetLearningRate(0.1)
+			y, memo := k.propagate(t, c, k.in)
+			pass := BackwardPass{Pre: k.pre, InValue: k.in, OutValue: y, OutDeriv: y, Memo: memo, ToUpdate: c, InDeriv: kernel.New(k.in.Rows, k.in.Cols)}
+			if err := Backprop(c.(Backpropper), k.workspace(), pass); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(written(t, u, true), written(t, whole, true)) {
+			t.Error("a release changes an update")
+		}
+		want, _ = k.propagate(t, whole, k.in)
+		if got, _ := k.propagate(t, u, k.in); !near(want, got, 1e-6) {
+			t.Error("the prepared form outlives an update")
+		}
+		u.(Preparer).Prepare()
+		p.Release()
+		ScaleParams(u, 2)
+		ScaleParams(whole, 2)
+		if !bytes.Equal(written(t, u, true), written(t, whole, true)) {
+			t.Error("a release changes parameters that are scaled")
+		}
+	})
+}
+
 // TestParameters checks that parameters can be read, set, scaled and added.
 func TestParameters(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {

@@ -52,6 +52,7 @@ func (c *convolutionComponent) Properties() Properties {
 }
 
 func (c *convolutionComponent) Params() []Param {
+	c.restore()
 	return []Param{{"filter-params", c.m}, vectorParam("bias-params", c.bias)}
 }
 

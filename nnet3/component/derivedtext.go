@@ -130,7 +130,7 @@ func locate(w *weights, sources []*weights) (from, col int, ok bool) {
 		return i, w.col, true
 	}
 	for i, s := range sources { // parts of a matrix that does not keep them
-		if s.m.Stride != w.m.Stride || s.m.Rows != w.m.Rows || len(w.m.Data) == 0 {
+		if s.m.Stride != w.m.Stride || s.m.Rows != w.m.Rows || len(s.m.Data) == 0 || len(w.m.Data) == 0 {
 			continue
 		}
 		for col := range s.m.Cols - w.m.Cols + 1 {

@@ -231,10 +231,13 @@ func (f *Fields) weights(token string, w *weights) {
 		*w = w.copy()
 		return
 	}
-	f.Matrix(token, &w.m)
-	if f.Reading() {
-		w.changed()
+	if !f.Reading() {
+		m := w.elements()
+		f.Matrix(token, &m)
+		return
 	}
+	f.Matrix(token, &w.m)
+	w.changed()
 }
 
 // Optional visits a value that is written unless it equals absent. A file without the value means

@@ -134,7 +134,11 @@ func (c *gruNonlinearityComponent) Properties() Properties {
 }
 
 func (c *gruNonlinearityComponent) UpdatesAlongside() {}
-func (c *gruNonlinearityComponent) Params() []Param   { return []Param{{"w_h", c.w.m}} }
+func (c *gruNonlinearityComponent) Release()          { c.w.release() }
+func (c *gruNonlinearityComponent) Params() []Param {
+	c.w.restore()
+	return []Param{{"w_h", c.w.m}}
+}
 
 // Init reads cell-dim, recurrent-dim, param-stddev, self-repair-threshold, self-repair-scale,
 // alpha, rank-in, rank-out and update-period.
@@ -208,12 +212,13 @@ func (c *gruNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) err
 	if u, ok := pass.ToUpdate.(*gruNonlinearityComponent); ok {
 		u.repair(h, dArg)
 		kernel.MapRows2(gated, x.s, x.r, kernel.MulVec)
+		u.w.restore()
 		kernel.MulTN(u.learningRate, dArg, gated, 1, u.w.m)
 		u.w.changed()
 	}
 	if wanted(pass.InDeriv) {
 		kernel.Add(dx.h, 1, dArg)
-		kernel.MulNN(1, dArg, c.w.m, 0, gated)
+		kernel.MulNN(1, dArg, c.w.elements(), 0, gated)
 		kernel.MapRows2(dx.r, gated, x.s, kernel.AddMulVec)
 		kernel.MapRows2(dx.s, gated, x.r, kernel.AddMulVec)
 	}

@@ -112,6 +112,13 @@ func TestRenew(t *testing.T) {
 		p.Prepare()
 	}
 	check("prepared")
+	c.Release()
+	check("released")
+	for _, w := range []*weights{&c.weights, left.blocks[0].w, compound.blocks[0].w} {
+		if !w.released() {
+			t.Error("the parameters are kept after a release")
+		}
+	}
 	kernel.Scale(c.Params()[0].Values, -2)
 	c.Renew()
 	check("renewed")
@@ -126,4 +133,8 @@ func TestRenew(t *testing.T) {
 	left.Prepare()
 	compound.Prepare()
 	check("prepared anew")
+	c.Prepare()
+	c.Release()
+	c.update(1, in, randomMatrix(rnd, 3, 6))
+	check("updated after a release")
 }

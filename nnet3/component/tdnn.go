@@ -138,6 +138,7 @@ func (c *tdnnComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	if !ok || u.learningRate == 0 {
 		return nil
 	}
+	u.restore()
 	if len(u.bias) != 0 {
 		kernel.AddColSums(u.bias, u.learningRate, pass.OutDeriv)
 	}

@@ -133,7 +133,7 @@ func (c *timeHeightConvolutionComponent) Backprop(w *Workspace, pass BackwardPas
 			u.update(u.learningRate, k.patches, k.y)
 		}
 		if wanted(pass.InDeriv) {
-			kernel.MulNN(1, k.y, c.m, 0, k.patches)
+			kernel.MulNN(1, k.y, c.elements(), 0, k.patches)
 			c.addPatches(pass.InDeriv, x, k.first, k.patches)
 		}
 	})

@@ -15,6 +15,11 @@ type weights struct {
 	version  int      // counts the changes of the matrix
 	whole    *weights // the weights of which these are the columns from col on, or nil
 	col      int
+
+	// lean says that the elements of m are dropped once there is a prepared form of them. They are
+	// nil then; see elements.
+	lean   bool
+	pieces []weights // which hold the elements of released weights without a prepared form
 }
 
 // parts are what derived components share of a matrix of weights: blocks of its columns, each
@@ -29,7 +34,7 @@ type parts struct {
 // A compound is an affine map after another one: x ↦ W(Vx + c) + b as one matrix and one vector.
 type compound struct {
 	first           *weights
-	second          kernel.Matrix
+	second          kernel.Matrix // without elements if they are released
 	firstBias, bias []float32
 	weights         weights
 	constant        []float32 // Wc + b; nil if there is no firstBias, and the bias stays as it is
@@ -45,20 +50,22 @@ func (w *weights) after(bias []float32, first *weights, firstBias []float32) *co
 			return c
 		}
 	}
-	c := &compound{first: first, second: w.m, firstBias: firstBias, bias: bias}
-	c.weights = weights{m: kernel.New(w.m.Rows, first.m.Cols), parts: new(parts)}
+	c := &compound{first: first, firstBias: firstBias, bias: bias}
+	c.weights = weights{m: kernel.New(w.m.Rows, first.m.Cols), parts: new(parts), lean: w.lean}
 	if firstBias != nil {
 		c.constant = make([]float32, w.m.Rows)
 	}
-	c.multiply()
+	c.multiply(w)
 	w.parts.compounds = append(w.parts.compounds, c)
 	return c
 }
 
-// multiply computes the matrix and the constant of the compound.
-func (c *compound) multiply() {
-	w := c.second
-	kernel.MulNN(1, w, c.first.m, 0, c.weights.m)
+// multiply computes the matrix and the constant of the compound, whose second factor is given.
+func (c *compound) multiply(second *weights) {
+	w := second.elements()
+	c.second = second.m
+	c.weights.restore()
+	kernel.MulNN(1, w, c.first.elements(), 0, c.weights.m)
 	if c.firstBias != nil {
 		n := len(c.firstBias)
 		x := kernel.Matrix{Rows: 1, Cols: n, Stride: n, Data: c.firstBias}
@@ -84,10 +91,8 @@ func (w *weights) mul(x kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
 		w.prepared.Mul(x, ep, y)
 		return
 	}
-	kernel.Mul(x, w.m, ep, y)
+	kernel.Mul(x, w.elements(), ep, y)
 }
-
-func (w *weights) prepare() { w.prepared = kernel.NewWeights(w.m) }
 
 // renew recomputes the prepared forms, including those of parts, after a change of elements of the
 // matrix.
@@ -98,7 +103,7 @@ func (w *weights) renew() {
 	}
 	for i, q := range w.integers {
 		if q != nil {
-			w.integers[i], _ = kernel.NewQuantizedWeights(kernel.Int8+kernel.Precision(i), w.m)
+			w.integers[i], _ = kernel.NewQuantizedWeights(kernel.Int8+kernel.Precision(i), w.elements())
 		}
 	}
 	if w.parts != nil {
@@ -106,23 +111,9 @@ func (w *weights) renew() {
 			p.renew()
 		}
 		for _, c := range w.parts.compounds {
-			c.multiply()
+			c.multiply(w)
 			c.weights.renew()
 		}
-	}
-}
-
-// ready returns the prepared form, or a temporary one if Prepare was not called.
-func (w *weights) ready() *kernel.Weights {
-	if w.prepared != nil {
-		return w.prepared
-	}
-	return kernel.NewWeights(w.m)
-}
-
-func (w *weights) prepareOnce() {
-	if w.prepared == nil {
-		w.prepare()
 	}
 }
 
@@ -132,13 +123,13 @@ func (w *weights) quantize(to kernel.Precision) (*kernel.QuantizedWeights, bool)
 	if q := w.integers[to-kernel.Int8]; q != nil {
 		return q, true
 	}
-	return kernel.NewQuantizedWeights(to, w.m)
+	return kernel.NewQuantizedWeights(to, w.elements())
 }
 
 // quantizeOnce keeps the weights as integers, if they can be quantized.
 func (w *weights) quantizeOnce(to kernel.Precision) {
 	if w.integers[to-kernel.Int8] == nil {
-		w.integers[to-kernel.Int8], _ = kernel.NewQuantizedWeights(to, w.m)
+		w.integers[to-kernel.Int8], _ = kernel.NewQuantizedWeights(to, w.elements())
 	}
 }
 
@@ -151,7 +142,7 @@ func (w *weights) part(col, n int) *weights {
 		return w.whole.part(w.col+col, n)
 	}
 	if w.parts == nil {
-		return &weights{m: kernel.Cols(w.m, col, n)}
+		return &weights{m: kernel.Cols(w.elements(), col, n)}
 	}
 	w.parts.mu.Lock()
 	defer w.parts.mu.Unlock()
@@ -160,14 +151,17 @@ func (w *weights) part(col, n int) *weights {
 			return w.parts.list[i]
 		}
 	}
-	p := &weights{m: kernel.Cols(w.m, col, n), whole: w, col: col}
+	p := &weights{m: kernel.Matrix{Rows: w.m.Rows, Cols: n, Stride: w.m.Stride}, whole: w, col: col, lean: w.lean}
+	if !w.released() {
+		p.m = kernel.Cols(w.m, col, n)
+	}
 	w.parts.list = append(w.parts.list, p)
 	w.parts.cols = append(w.parts.cols, [2]int{col, n})
 	return p
 }
 
 func (w *weights) copy() weights {
-	c := weights{m: kernel.Clone(w.m), parts: new(parts)}
+	c := weights{m: kernel.Clone(w.elements()), parts: new(parts)}
 	if w.prepared != nil {
 		c.prepare()
 	}
@@ -187,7 +181,7 @@ func (w *weights) changed() {
 		p.changed()
 	}
 	for _, c := range w.parts.compounds {
-		c.multiply()
+		c.multiply(w)
 		c.weights.changed()
 	}
 }

@@ -61,7 +61,7 @@ func (w *Workspace) mulBackward(p *weights, dy, dx kernel.Matrix, accumulate boo
 	if accumulate {
 		beta = 1
 	}
-	kernel.MulNN(1, dy, p.m, beta, dx)
+	kernel.MulNN(1, dy, p.elements(), beta, dx)
 }
 
 // backwardOf returns the prepared form of weights at their second use in this run and after it, nil
@@ -84,7 +84,7 @@ func (w *Workspace) backwardOf(p *weights) *kernel.Weights {
 		if b.prepared == nil {
 			b.prepared = new(kernel.Weights)
 		}
-		b.prepared.SetTransposed(p.m)
+		b.prepared.SetTransposed(p.elements())
 		b.ready = true
 	}
 	return b.prepared
@@ -186,7 +186,7 @@ func (w *Workspace) transposed(number int, p *weights) *kernel.Weights {
 	for len(w.each) <= number {
 		w.each = append(w.each, new(kernel.Weights))
 	}
-	w.each[number].SetTransposed(p.m)
+	w.each[number].SetTransposed(p.elements())
 	return w.each[number]
 }
 
