@@ -38,28 +38,14 @@ func (nn *Nnet) UnusedComponents() []int {
 // orphanNodes returns the numbers of the nodes that no output-node depends on, including
 // input-nodes and hidden nodes.
 func (nn *Nnet) orphanNodes() []int {
-	needed := make([]bool, len(nn.Nodes))
-	var todo []int
+	var outputs []int
 	for i := range nn.Nodes {
 		if nn.IsOutputNode(i) {
-			needed[i] = true
-			todo = append(todo, i)
-		}
-	}
-	var sources []int
-	for len(todo) > 0 {
-		i := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		sources = nn.Dependencies(i, sources[:0])
-		for _, j := range sources {
-			if !needed[j] {
-				needed[j] = true
-				todo = append(todo, j)
-			}
+			outputs = append(outputs, i)
 		}
 	}
 	var orphans []int
-	for i, n := range needed {
+	for i, n := range nn.neededFor(outputs) {
 		if !n {
 			orphans = append(orphans, i)
 		}

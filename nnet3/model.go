@@ -10,9 +10,13 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// A Loader reads networks with the component types of a registry. In the zero value these are those
-// of package component.
-type Loader struct{ Types *component.Registry }
+// A Loader reads networks.
+type Loader struct {
+	// Types are the component types that a network may have. nil means those of package component.
+	Types *component.Registry
+	// Each, if it is not nil, is called with each component before the next one is read.
+	Each func(component.Component)
+}
 
 // types returns the registry.
 func (l Loader) types() *component.Registry { return cmp.Or(l.Types, component.Kaldi()) }
@@ -38,7 +42,7 @@ func (l Loader) ReadNnet(r *kaldiio.Reader) (*Nnet, error) {
 	if err := c.readLines(r); err != nil {
 		return nil, err
 	}
-	unknown, err := nn.readComponents(r)
+	unknown, err := nn.readComponents(r, l.Each)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +106,7 @@ type unknownComponents struct {
 }
 
 // readComponents reads the components. It leaves out those of unknown types and returns them.
-func (nn *Nnet) readComponents(r *kaldiio.Reader) (unknown unknownComponents, err error) {
+func (nn *Nnet) readComponents(r *kaldiio.Reader, each func(component.Component)) (unknown unknownComponents, err error) {
 	if err := r.Expect("<NumComponents>"); err != nil {
 		return unknown, err
 	}
@@ -133,6 +137,8 @@ func (nn *Nnet) readComponents(r *kaldiio.Reader) (unknown unknownComponents, er
 				unknown.types = append(unknown.types, typ)
 			}
 			unknown.names[typ] = append(unknown.names[typ], name)
+		} else if each != nil {
+			each(nn.Components[len(nn.Components)-1])
 		}
 	}
 	return unknown, r.Expect("</Nnet3>")

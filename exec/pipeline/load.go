@@ -69,14 +69,14 @@ func (l Loader) load(head []byte, r io.Reader, name string, seed uint64) (nn *nn
 		if bytes.IndexByte(head, 0) >= 0 {
 			return nil, false, fmt.Errorf("%w: %s is binary, but not a model: is it an archive?", ErrRead, name)
 		}
-		nn, err = nnet3.Loader(l).ParseConfig(r, name, seed)
+		nn, err = nnet3.Loader{Types: l.Types}.ParseConfig(r, name, seed)
 		return nn, true, err
 	}
 	source, err := kaldiio.NewReader(r, name)
 	if err != nil {
 		return nil, false, err
 	}
-	am, err := nnet3.Loader(l).ReadModel(source)
+	am, err := nnet3.Loader{Types: l.Types}.ReadModel(source)
 	if err != nil {
 		return nil, false, err
 	}
