@@ -140,7 +140,7 @@ func (c *Computer) Reset() {
 		c.release(int32(m))
 	}
 	if c.memory != nil {
-		c.ws.put(c.memory)
+		c.ws.putPlan(c.memory)
 		c.memory = nil
 	}
 	clear(c.pending)
@@ -285,7 +285,7 @@ func (c *Computer) reserve(matrix int32, in *instruction) {
 		return
 	}
 	if c.memory == nil {
-		c.memory = c.ws.get(c.p.plan.size)
+		c.memory = c.ws.getPlan(c.p.plan.size)
 	}
 	c.buffers[matrix] = c.memory[in.offset : in.offset+n : in.offset+n]
 }

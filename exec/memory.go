@@ -12,9 +12,12 @@ import (
 // the other; each gives its memory back in Reset. The zero value is ready for use.
 //
 // It never holds more buffers of a size than were in use at once. Sizes are rounded up by at most
-// an eighth, so that programs for slightly different requests share buffers.
+// an eighth, so that programs for slightly different requests share buffers. Of buffers for plans it
+// holds the largest: they are as large as all of their program's values together, and programs for
+// requests of all lengths would have as many.
 type Workspace struct {
 	free  map[int][][]float32 // by size
+	plan  []float32           // the free buffer for plans
 	held  int64               // elements in free buffers
 	inUse int64               // elements handed out
 	most  int64               // the largest sum of held and inUse
@@ -42,6 +45,29 @@ func (w *Workspace) get(n int) []float32 {
 	return kernel.NewFloats(size)[:n]
 }
 
+// getPlan returns n elements with undefined contents for a plan.
+func (w *Workspace) getPlan(n int) []float32 {
+	b := w.plan
+	w.held -= int64(cap(b))
+	w.plan = nil
+	if cap(b) < n {
+		size := bufferSize(n)
+		w.most = max(w.most, w.held+w.inUse+int64(size))
+		b = kernel.NewFloats(size)
+	}
+	w.inUse += int64(cap(b))
+	return b[:n]
+}
+
+// putPlan takes back a buffer that came from getPlan.
+func (w *Workspace) putPlan(b []float32) {
+	w.inUse -= int64(cap(b))
+	if cap(b) > cap(w.plan) {
+		w.held += int64(cap(b)) - int64(cap(w.plan))
+		w.plan = b
+	}
+}
+
 // put takes back a buffer that came from get.
 func (w *Workspace) put(b []float32) {
 	size := bufferSize(cap(b))
@@ -60,4 +86,4 @@ func (w *Workspace) Bytes() int64 { return 4 * (w.held + w.inUse) }
 func (w *Workspace) MaxBytes() int64 { return 4 * w.most }
 
 // Trim leaves all memory that is not in use to the garbage collector.
-func (w *Workspace) Trim() { w.free, w.held = nil, 0 }
+func (w *Workspace) Trim() { w.free, w.plan, w.held = nil, nil, 0 }

@@ -74,3 +74,32 @@ func TestWorkspace(t *testing.T) {
 		}
 	})
 }
+
+// TestWorkspacePlans: of buffers for plans the largest is kept, and it serves smaller plans.
+func TestWorkspacePlans(t *testing.T) {
+	var w Workspace
+	for _, n := range []int{1000, 500, 3000, 64, 2000} {
+		w.putPlan(w.getPlan(n))
+	}
+	if want := 4 * int64(bufferSize(3000)); w.Bytes() != want || w.MaxBytes() != want {
+		t.Errorf("%d bytes, at most %d, want %d", w.Bytes(), w.MaxBytes(), want)
+	}
+	a, b := w.getPlan(100), w.getPlan(200)
+	for i := range a {
+		a[i] = 1
+	}
+	for i := range b {
+		b[i] = 2
+	}
+	if len(a) != 100 || len(b) != 200 || a[99] != 1 {
+		t.Error("two plans share memory")
+	}
+	w.putPlan(b)
+	w.putPlan(a)
+	if want := 4 * int64(bufferSize(3000)); w.Bytes() != want {
+		t.Errorf("%d bytes are kept, want %d", w.Bytes(), want)
+	}
+	if w.Trim(); w.Bytes() != 0 {
+		t.Errorf("%d bytes after Trim", w.Bytes())
+	}
+}
