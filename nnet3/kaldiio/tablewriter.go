@@ -13,7 +13,9 @@ import (
 
 // TableWriter writes objects with keys to an archive, to a script that points into it, or to the
 // files that a script names. If writing fails, on a full disk for example, it truncates its files
-// to complete objects. It does the same, and stops, when the Context of its Opener is done.
+// to complete objects. It does the same, and stops, when the Context of its Opener is done. If an
+// object fails ((*Writer).Fail), it is taken back, and the table goes on; only what a pipe got can't
+// be taken back.
 type TableWriter[T any] struct {
 	opener *Opener
 	spec   Wspecifier
@@ -113,25 +115,25 @@ func (t *TableWriter[T]) Write(key string, v T) error {
 	}
 	t.objects++
 	if t.archive == nil {
-		if t.err = t.writeFile(key, v); t.err == nil {
-			t.whole++
-		}
-		return t.err
+		return t.writeFile(key, v)
 	}
 	w := t.archive
+	begin := w.n
 	w.Token(key)
-	line := ""
-	if t.script != nil {
-		line = fmt.Sprintf("%s %s:%d\n", key, t.spec.Archive, w.n)
-		t.script.Raw(line)
-	}
+	line := fmt.Sprintf("%s %s:%d\n", key, t.spec.Archive, w.n)
 	w.Header()
 	t.write(w, v)
-	t.err = w.Err()
-	if t.spec.Flush {
+	if err := w.failed; err != nil && t.takeBack(begin) {
+		t.objects--
+		return err
+	}
+	if t.err = w.Err(); t.spec.Flush {
 		t.err = w.Flush()
 	}
-	if t.script != nil && t.err == nil {
+	if t.script == nil {
+		line = ""
+	} else if t.err == nil {
+		t.script.Raw(line)
 		if t.err = t.script.Err(); t.spec.Flush {
 			t.err = t.script.Flush()
 		}
@@ -147,6 +149,20 @@ func checkKey(key string) error {
 		return fmt.Errorf("%q can't be a key: it is empty or has white space in it: %w", key, ErrSpecifier)
 	}
 	return nil
+}
+
+// takeBack removes an object that failed from the archive, which ends where the object began. It
+// reports false if that can't be.
+func (t *TableWriter[T]) takeBack(begin int64) bool {
+	f, _ := t.outputs[0].(cutter)
+	if _, isFile := sizeToCut(f); !isFile || t.archive.w.Flush() != nil || f.Truncate(begin) != nil {
+		return false
+	}
+	if _, err := f.Seek(begin, io.SeekStart); err != nil {
+		return false
+	}
+	t.archive.n, t.archive.err, t.archive.failed = begin, nil, nil
+	return true
 }
 
 // noteEnd records that an object ends here, and drops ends before one that has reached the files.
@@ -235,16 +251,30 @@ func (t *TableWriter[T]) writeFile(key string, v T) error {
 	name, ok := t.names[key]
 	if !ok {
 		if t.spec.Permissive {
+			t.whole++
 			return nil
 		}
-		return fmt.Errorf("%s does not say where key %s goes: %w", t.spec.Script, key, ErrSpecifier)
+		t.err = fmt.Errorf("%s does not say where key %s goes: %w", t.spec.Script, key, ErrSpecifier)
+		return t.err
 	}
-	return t.opener.WriteOutput(name, func(f io.Writer) error {
+	var failed error
+	err := t.opener.WriteOutput(name, func(f io.Writer) error {
 		w := NewWriter(f, !t.spec.Text)
 		w.Header()
 		t.write(w, v)
+		failed = w.failed
 		return w.Flush()
 	})
+	switch {
+	case err == nil:
+		t.whole++
+	case failed != nil:
+		t.objects--
+		return failed
+	default:
+		t.err = err
+	}
+	return err
 }
 
 // Close flushes and closes everything and returns the first error.

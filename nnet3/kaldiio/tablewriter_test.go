@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -227,5 +228,85 @@ func TestCommands(t *testing.T) {
 				t.Errorf("%s: %q is missing in %v", c.command, want, err)
 			}
 		}
+	}
+}
+
+// TestTakeBack: an object that fails leaves no trace in files, and the table goes on.
+func TestTakeBack(t *testing.T) {
+	torn := errors.New("torn")
+	write := func(w *Writer, m Matrix) {
+		w.BeginMatrix(m.Rows, m.Cols)
+		for i := range m.Rows {
+			w.Rows(Matrix{Rows: 1, Cols: m.Cols, Stride: m.Cols, Data: m.Row(i)})
+			if m.Row(i)[0] == -1 {
+				w.Fail(torn)
+				return
+			}
+		}
+		w.EndMatrix()
+	}
+	good := Matrix{Rows: 3000, Cols: 20, Stride: 20, Data: make([]float32, 60_000)}
+	bad := Matrix{Rows: 3000, Cols: 20, Stride: 20, Data: append([]float32(nil), good.Data...)}
+	bad.Row(2900)[0] = -1
+	for _, spec := range []string{"ark", "ark,t", "ark,f", "ark,scp", "ark,scp,t", "scp"} {
+		t.Run(spec, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			name, back := "out.ark", "ark:out.ark"
+			if strings.Contains(spec, "scp") {
+				name, back = "out.ark,out.scp", "scp:out.scp"
+			}
+			if spec == "scp" {
+				name = "out.scp"
+				if err := os.WriteFile(name, []byte("a a.mat\nb b.mat\nc c.mat\nd d.mat\n"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w, err := NewTableWriter(new(Opener), spec+":"+name, write)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []struct {
+				key  string
+				m    Matrix
+				want error
+			}{{"a", good, nil}, {"b", bad, torn}, {"c", good, nil}, {"d", bad, torn}} {
+				if err := w.Write(c.key, c.m); !errors.Is(err, c.want) {
+					t.Errorf("%s: %v", c.key, err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+			if whole, lost := w.Count(); whole != 2 || lost != 0 {
+				t.Errorf("%d whole, %d lost", whole, lost)
+			}
+			r, err := NewTableReader(new(Opener), "p,"+back, MatrixHolder())
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys := ""
+			for key, m := range r.All() {
+				if keys += key; m.Rows != 3000 {
+					t.Errorf("%s has %d rows", key, m.Rows)
+				}
+			}
+			if err := r.Close(); err != nil || keys != "ac" {
+				t.Errorf("there is %s, %v", keys, err)
+			}
+		})
+	}
+	// A pipe can't be taken back.
+	w, err := NewTableWriter(&Opener{Stdout: io.Discard}, "ark:-", write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write("b", bad); !errors.Is(err, torn) {
+		t.Error(err)
+	}
+	if err := w.Write("c", good); !errors.Is(err, torn) {
+		t.Error(err)
+	}
+	if err := w.Close(); !errors.Is(err, torn) {
+		t.Error(err)
 	}
 }

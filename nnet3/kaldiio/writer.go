@@ -14,6 +14,7 @@ type Writer struct {
 	w       *bufio.Writer
 	binary  bool
 	err     error
+	failed  error  // the error, if it comes from Fail
 	n       int64  // bytes so far
 	scratch []byte // with room for a number in text or binary
 }
@@ -35,7 +36,7 @@ func (w *Writer) Err() error { return w.err }
 // Fail sets the error of the writer, unless it already has one.
 func (w *Writer) Fail(err error) {
 	if w.err == nil {
-		w.err = err
+		w.err, w.failed = err, err
 	}
 }
 
@@ -191,31 +192,57 @@ func (w *Writer) DoubleMatrix(m DoubleMatrix) {
 }
 
 func writeMatrix[T real](w *Writer, rows, cols, stride int, data []T, token string) {
-	if w.binary {
-		w.Token(token)
-		w.Int(rows)
-		w.Int(cols)
-		if stride == cols {
-			writeReals(w, data[:rows*cols])
-			return
-		}
-		for i := range rows {
-			writeReals(w, data[i*stride:i*stride+cols])
+	w.beginMatrix(rows, cols, token)
+	writeRows(w, rows, cols, stride, data)
+	w.EndMatrix()
+}
+
+// BeginMatrix begins a matrix in single precision whose rows come later: as many as are announced,
+// by calls of Rows, and then EndMatrix.
+func (w *Writer) BeginMatrix(rows, cols int) { w.beginMatrix(rows, cols, "FM") }
+
+// Rows writes rows of the matrix that was begun.
+func (w *Writer) Rows(m Matrix) { writeRows(w, m.Rows, m.Cols, m.Stride, m.Data) }
+
+// EndMatrix ends the matrix that was begun.
+func (w *Writer) EndMatrix() {
+	if !w.binary {
+		w.Raw("]\n")
+	}
+}
+
+func (w *Writer) beginMatrix(rows, cols int, token string) {
+	if !w.binary {
+		w.Raw(" [")
+		if cols == 0 {
+			w.Byte(' ')
 		}
 		return
 	}
-	w.Raw(" [")
+	w.Token(token)
+	w.Int(rows)
+	w.Int(cols)
+}
+
+func writeRows[T real](w *Writer, rows, cols, stride int, data []T) {
 	if cols == 0 {
-		w.Raw(" ]\n")
+		return
+	}
+	if w.binary && stride == cols {
+		writeReals(w, data[:rows*cols])
 		return
 	}
 	for i := range rows {
+		row := data[i*stride : i*stride+cols]
+		if w.binary {
+			writeReals(w, row)
+			continue
+		}
 		w.Raw("\n  ")
-		for _, x := range data[i*stride : i*stride+cols] {
+		for _, x := range row {
 			w.textFloat(float64(x))
 		}
 	}
-	w.Raw("]\n")
 }
 
 // writeReals writes numbers without size bytes.
