@@ -7,7 +7,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
 )
@@ -40,6 +39,7 @@ type CacheStats struct {
 type entry struct {
 	made    chan struct{} // closed when it is made
 	givenUp bool          // because the maker's context was done
+	early   bool          // ensure made it, and nobody has got it yet
 	program *exec.Program
 	err     error
 	used    uint64 // clock of the last call of get
@@ -49,8 +49,12 @@ type entry struct {
 // same way. But if a program was given up because its maker's context was done, the next caller
 // makes it.
 func (p *programs) get(ctx context.Context, s shape) (*exec.Program, error) {
+	return p.find(ctx, s, false)
+}
+
+func (p *programs) find(ctx context.Context, s shape, early bool) (*exec.Program, error) {
 	for {
-		e, mine := p.entry(s)
+		e, mine := p.entry(s, early)
 		if mine {
 			p.fill(ctx, s, e)
 			return e.program, e.err
@@ -66,8 +70,15 @@ func (p *programs) get(ctx context.Context, s shape) (*exec.Program, error) {
 	}
 }
 
+// ensure makes the program for a shape, or returns why it can't be made. Who then gets the program
+// does not count as a hit.
+func (p *programs) ensure(ctx context.Context, s shape) error {
+	_, err := p.find(ctx, s, true)
+	return err
+}
+
 // entry returns the entry for a shape. If it is new (mine), the caller must fill it.
-func (p *programs) entry(s shape) (e *entry, mine bool) {
+func (p *programs) entry(s shape, early bool) (e *entry, mine bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clock++
@@ -75,10 +86,13 @@ func (p *programs) entry(s shape) (e *entry, mine bool) {
 	if mine = e == nil; mine {
 		p.stats.Misses++
 		p.makeRoom()
-		e = &entry{made: make(chan struct{})}
+		e = &entry{made: make(chan struct{}), early: early}
 		p.entries[s] = e
-	} else {
-		p.stats.Hits++
+	} else if !early {
+		if !e.early {
+			p.stats.Hits++
+		}
+		e.early = false
 	}
 	e.used = p.clock
 	return e, mine
@@ -98,6 +112,12 @@ func (p *programs) fill(ctx context.Context, s shape, e *entry) {
 		close(e.made)
 	}()
 	e.program, e.err = p.make(ctx, s)
+}
+
+func (s *Scorer) cacheStats() CacheStats {
+	s.programs.mu.Lock()
+	defer s.programs.mu.Unlock()
+	return s.programs.stats
 }
 
 // makeRoom drops the least recently used program if the cache is full.
@@ -131,11 +151,19 @@ func (p *programs) make(ctx context.Context, s shape) (*exec.Program, error) {
 		return nil, err
 	}
 	for _, c := range plan.Optimized.Derived {
-		if c, ok := c.(component.Preparer); ok {
-			c.Prepare()
-		}
+		Pack(c)
 	}
-	return exec.NewProgram(plan.Optimized, p.s.nn)
+	program, err := exec.NewProgram(plan.Optimized, p.s.nn)
+	if err != nil {
+		return nil, err
+	}
+	// What components have precomputed is bound. What they did so from is a third of the memory of
+	// a program, and there is a program for every length of a last chunk.
+	for i := range plan.Optimized.PrecomputedIndexes {
+		pre := &plan.Optimized.PrecomputedIndexes[i]
+		pre.InputIndexes, pre.OutputIndexes = nil, nil
+	}
+	return program, nil
 }
 
 // request returns the request for a shape. Its outputs start at time 0 for all chunks, so that

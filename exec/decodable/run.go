@@ -2,15 +2,11 @@ package decodable
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"runtime"
-	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/kernel"
 )
 
@@ -48,11 +44,60 @@ type Summary struct {
 // write for one utterance at a time. The matrix is valid until write returns. An error of write
 // ends the run, and so does ctx.
 //
-// At most two utterances per worker, and two more, are in memory at once. Run reads and writes
-// utterances while others are scored. It reads the stream in a goroutine, which may remain there if
-// the run ends early while no utterance comes. So the source of the stream may only be used again
-// or closed if Run returns nil.
+// Run is RunRows with whole matrices.
 func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error], write func(Utterance, kernel.Matrix) error, opts RunOptions) (Summary, error) {
+	return run(ctx, s, utterances, whole(write), opts)
+}
+
+// RunRows is Run with results that come piece by piece. The pieces, which are chunks or batches of
+// chunks, are scored by all workers, also if they belong to one utterance. Before write is called,
+// the first piece has been scored and whatever can be known to fail has been tried; if the rest
+// fails nevertheless, write should return the error of Rows, which does not end the run.
+//
+// At most two pieces per worker, and one more, are in memory at once, and the utterances that they
+// belong to. RunRows reads and writes utterances while others are scored. It reads the stream in a
+// goroutine, which may remain there if the run ends early while no utterance comes. So the source of
+// the stream may only be used again or closed if RunRows returns nil.
+func (s *Scorer) RunRows(ctx context.Context, utterances iter.Seq2[Utterance, error], write func(Utterance, *Rows) error, opts RunOptions) (Summary, error) {
+	return run(ctx, s, utterances, write, opts)
+}
+
+// whole collects the rows of an utterance for write.
+func whole(write func(Utterance, kernel.Matrix) error) func(Utterance, *Rows) error {
+	var out kernel.Matrix
+	return func(u Utterance, r *Rows) error {
+		m, err := r.Matrix(out)
+		if err != nil {
+			return err
+		}
+		out = m
+		return write(u, m)
+	}
+}
+
+// A scoring is what a run needs of a Scorer or a Streamer.
+type scoring interface {
+	// cut divides an utterance into pieces that can be scored independently, or says why it can't be
+	// scored.
+	cut(u *Utterance) ([]batch, error)
+	// shape returns the rows and columns of the output for an utterance.
+	outputShape(frames int) (rows, cols int)
+	newStaff() staff
+	// window returns how many pieces are in memory at once.
+	window(workers int) int
+	cacheStats() CacheStats
+}
+
+// staff is a worker of a run.
+type staff interface {
+	// begin makes what an utterance needs, as far as that can fail.
+	begin(ctx context.Context, pieces []batch) error
+	score(ctx context.Context, u *Utterance, b batch, out kernel.Matrix) error
+	// used returns the time in computations and the memory of computations.
+	used() (busy time.Duration, bytes int64)
+}
+
+func run(ctx context.Context, s scoring, utterances iter.Seq2[Utterance, error], write func(Utterance, *Rows) error, opts RunOptions) (Summary, error) {
 	workers := opts.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -60,171 +105,24 @@ func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error]
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	start := time.Now() // before any work: on one processor all may be done when collect begins
-	q := newQueue(2*workers + 1)
+	q := newQueue(s, s.window(workers))
 	go q.read(ctx, utterances)
 
 	var group sync.WaitGroup
-	staff := make([]*Worker, workers)
-	for i := range staff {
-		staff[i] = s.NewWorker()
-		group.Go(func() { q.work(ctx, staff[i]) })
+	all := make([]staff, workers)
+	for i := range all {
+		all[i] = s.newStaff()
+		group.Go(func() { q.work(ctx, all[i]) })
 	}
 	sum, err := q.collect(ctx, start, write, opts.Failed, opts.Warned)
 	cancel(err)
 	group.Wait()
-	for _, w := range staff {
-		sum.Busy += w.busy
-		sum.Workspaces += w.workspace.MaxBytes()
+	for _, w := range all {
+		busy, bytes := w.used()
+		sum.Busy += busy
+		sum.Workspaces += bytes
 	}
-	s.programs.mu.Lock()
-	sum.Programs = s.programs.stats
-	s.programs.mu.Unlock()
+	sum.Programs = s.cacheStats()
 	sum.Dropped = int(q.came.Load()) - sum.Utterances - sum.Failed
 	return sum, err
-}
-
-// A task is an utterance in progress. Their number bounds the utterances in memory. Each is used
-// again after it is written.
-type task struct {
-	u    Utterance
-	err  error
-	odd  error // for Warned
-	out  kernel.Matrix
-	done chan struct{}
-}
-
-// A queue connects the reader, the workers and the writer. All channels have room for all tasks.
-type queue struct {
-	came  atomic.Int64 // utterances and errors that were read
-	free  chan *task
-	todo  chan *task // from the reader to the workers
-	order chan *task // from the reader to the writer, in the order of the stream
-}
-
-func newQueue(size int) *queue {
-	q := &queue{free: make(chan *task, size), todo: make(chan *task, size), order: make(chan *task, size)}
-	for range size {
-		q.free <- &task{done: make(chan struct{}, 1)}
-	}
-	return q
-}
-
-// read reads the stream to its end, or until ctx is done.
-func (q *queue) read(ctx context.Context, utterances iter.Seq2[Utterance, error]) {
-	defer close(q.order)
-	defer close(q.todo)
-	defer func() {
-		if p := recover(); p != nil {
-			q.put(ctx, Utterance{}, panicError(p))
-		}
-	}()
-	for u, err := range utterances {
-		if !q.put(ctx, u, err) {
-			return
-		}
-	}
-}
-
-// put passes an utterance to the workers, or an error to the writer. It returns false if ctx is
-// done.
-func (q *queue) put(ctx context.Context, u Utterance, err error) bool {
-	if err == nil || ctx.Err() == nil {
-		q.came.Add(1)
-	}
-	var t *task
-	select {
-	case t = <-q.free:
-	case <-ctx.Done():
-		return false
-	}
-	t.u, t.err, t.odd = u, err, nil
-	if err != nil {
-		t.done <- struct{}{}
-	} else {
-		q.todo <- t
-	}
-	q.order <- t
-	return ctx.Err() == nil
-}
-
-// work scores utterances until there are no more.
-func (q *queue) work(ctx context.Context, w *Worker) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case t, ok := <-q.todo:
-			if !ok {
-				return
-			}
-			t.score(ctx, w)
-			t.done <- struct{}{}
-		}
-	}
-}
-
-// score scores the utterance. It turns a panic into an error.
-func (t *task) score(ctx context.Context, w *Worker) {
-	defer func() {
-		if p := recover(); p != nil {
-			t.err = panicError(p)
-		}
-	}()
-	var out kernel.Matrix
-	if out, t.err = w.Score(ctx, t.u, t.out); t.err == nil {
-		t.out, t.odd = out, notFinite(&t.u)
-	}
-}
-
-func panicError(p any) error { return fmt.Errorf("%w: %v\n%s", exec.ErrPanic, p, debug.Stack()) }
-
-// collect writes the utterances in order. Times are relative to start.
-func (q *queue) collect(ctx context.Context, start time.Time, write func(Utterance, kernel.Matrix) error, failed, warned func(string, error)) (sum Summary, err error) {
-	defer func() { sum.Elapsed = time.Since(start) }()
-	for {
-		var t *task
-		var more bool
-		select {
-		case t, more = <-q.order:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
-			return sum, context.Cause(ctx)
-		}
-		if !more {
-			return sum, nil
-		}
-		select {
-		case <-t.done:
-		case <-ctx.Done():
-			return sum, context.Cause(ctx)
-		}
-		switch {
-		case t.err == nil:
-			if err := write(t.u, t.out); err != nil {
-				return sum, err
-			}
-			if t.odd != nil {
-				sum.NotFinite++
-				if warned != nil {
-					warned(t.u.Key, t.odd)
-				}
-			}
-			if sum.Utterances == 0 {
-				sum.FirstResult = time.Since(start)
-			}
-			sum.Utterances++
-			sum.Frames += int64(t.u.Features.Rows)
-			sum.Rows += int64(t.out.Rows)
-		case ctx.Err() != nil:
-			return sum, context.Cause(ctx)
-		default:
-			sum.Failed++
-			if failed != nil {
-				failed(t.u.Key, t.err)
-			}
-		}
-		t.u = Utterance{}
-		q.free <- t
-	}
 }

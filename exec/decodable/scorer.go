@@ -33,6 +33,18 @@ type Scorer struct {
 // defaultMinibatch is the number of chunks that a recurrent network computes at once.
 const defaultMinibatch = 8
 
+// Pack packs the parameters of a component for products and drops them in the form in which they
+// were read (component.Releaser). New does so with all components; to pack each as soon as it is
+// read takes less memory (nnet3.Loader).
+func Pack(c component.Component) {
+	if p, ok := c.(component.Preparer); ok {
+		p.Prepare()
+	}
+	if r, ok := c.(component.Releaser); ok {
+		r.Release()
+	}
+}
+
 // New returns a Scorer for a network, puts the network into test mode and packs its parameters.
 // Nobody may change or use the network while the Scorer is in use. The error wraps ErrOptions, or
 // one of compile.Context.
@@ -46,9 +58,7 @@ func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
 	}
 	nn.SetTestMode(true)
 	for _, c := range nn.Components {
-		if p, ok := c.(component.Preparer); ok {
-			p.Prepare()
-		}
+		Pack(c)
 	}
 	s := &Scorer{
 		nn:       nn,

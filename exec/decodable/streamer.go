@@ -11,7 +11,6 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
-	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
 )
@@ -80,9 +79,7 @@ func NewStreamer(ctx context.Context, nn *nnet3.Nnet, opts StreamOptions) (*Stre
 	}
 	nn.SetTestMode(true)
 	for _, c := range nn.Components {
-		if p, ok := c.(component.Preparer); ok {
-			p.Prepare()
-		}
+		Pack(c)
 	}
 	s := &Streamer{
 		opts:     opts,
@@ -194,9 +191,7 @@ func (s *Streamer) makeLoop(ctx context.Context, sequences int) (*loop, error) {
 	l := &loop{sequences: sequences, start: built.Start}
 	for _, b := range built.Chunks {
 		for _, c := range b.Computation.Derived {
-			if c, ok := c.(component.Preparer); ok {
-				c.Prepare()
-			}
+			Pack(c)
 		}
 		c := loopChunk{frames: rowsOf(b.Request, inputNode) / sequences, ivectors: rowsOf(b.Request, ivectorNode) / sequences}
 		if c.program, err = exec.NewProgram(b.Computation, built.Net); err != nil {

@@ -3,6 +3,7 @@ package decodable
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
@@ -44,14 +45,14 @@ func (s *Scorer) NewWorker() *Worker {
 // ErrIvector, or is one of compile.Compile, of an optimizer, or of exec.Computer. The worker can
 // score other utterances after an error.
 func (w *Worker) Score(ctx context.Context, u Utterance, out kernel.Matrix) (kernel.Matrix, error) {
-	if err := w.s.accepts(&u); err != nil {
+	var err error
+	if w.batches, err = w.s.appendCut(&u, w.batches[:0]); err != nil {
 		return kernel.Matrix{}, err
 	}
 	out.Rows, out.Cols, out.Stride = w.s.rows(u.Features.Rows), w.s.outputs, w.s.outputs
 	out.Data = resize(out.Data, out.Rows*out.Cols)
-	w.batches = w.s.cutter.cut(out.Rows, w.batches[:0])
 	for _, b := range w.batches {
-		if err := w.compute(ctx, &u, b, kernel.Rows(out, b.first, b.rows*b.sequences)); err != nil {
+		if err := w.score(ctx, &u, b, kernel.Rows(out, b.first, b.rows*b.sequences)); err != nil {
 			return kernel.Matrix{}, err
 		}
 	}
@@ -107,8 +108,53 @@ func notFinite(u *Utterance) error {
 	return nil
 }
 
-// compute computes the chunks of a batch into out.
-func (w *Worker) compute(ctx context.Context, u *Utterance, b batch, out kernel.Matrix) error {
+// cut returns the batches of an utterance.
+func (s *Scorer) cut(u *Utterance) ([]batch, error) { return s.appendCut(u, nil) }
+
+func (s *Scorer) appendCut(u *Utterance, dst []batch) ([]batch, error) {
+	if err := s.accepts(u); err != nil {
+		return dst, err
+	}
+	dst = s.cutter.cut(s.rows(u.Features.Rows), dst)
+	if s.ivector > 0 && u.OnlineIvectors.Rows > 0 {
+		last := dst[len(dst)-1]
+		if _, err := s.ivectorRow(u, last, last.sequences-1); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+func (s *Scorer) outputShape(frames int) (rows, cols int) { return s.rows(frames), s.outputs }
+func (s *Scorer) newStaff() staff                         { return s.NewWorker() }
+func (s *Scorer) window(workers int) int                  { return 2*workers + 1 }
+
+// begin makes the programs for all pieces of an utterance, if they can be kept together.
+func (w *Worker) begin(ctx context.Context, pieces []batch) error {
+	var shapes [8]shape
+	n := 0
+	for _, b := range pieces {
+		if slices.Contains(shapes[:n], b.shape) {
+			continue
+		}
+		if n == min(len(shapes), w.s.programs.capacity) {
+			return nil
+		}
+		shapes[n] = b.shape
+		n++
+	}
+	for _, s := range shapes[:n] {
+		if err := w.s.programs.ensure(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Worker) used() (busy time.Duration, bytes int64) { return w.busy, w.workspace.MaxBytes() }
+
+// score computes the chunks of a batch into out.
+func (w *Worker) score(ctx context.Context, u *Utterance, b batch, out kernel.Matrix) error {
 	c, err := w.computer(ctx, b.shape)
 	if err != nil {
 		return err
@@ -193,17 +239,30 @@ func (w *Worker) ivector(u *Utterance, b batch) (kernel.Matrix, error) {
 	for n := range b.sequences {
 		v := u.Ivector
 		if u.OnlineIvectors.Rows > 0 {
-			frame := (b.first+n*b.rows)*w.s.step + (b.rows-1)*w.s.step/2
-			row, last := frame/w.s.period, u.OnlineIvectors.Rows-1
-			if (row-last)*w.s.period > lateIvector {
-				return kernel.Matrix{}, fmt.Errorf("%w for frame %d: there are %d, one every %d frames (is online-ivector-period right?)",
-					ErrIvector, frame, last+1, w.s.period)
+			row, err := w.s.ivectorRow(u, b, n)
+			if err != nil {
+				return kernel.Matrix{}, err
 			}
-			v = kernel.Row(u.OnlineIvectors, min(row, last))
+			v = kernel.Row(u.OnlineIvectors, row)
 		}
 		copy(w.ivectors[n*dim:], v)
 	}
 	return kernel.Matrix{Rows: b.sequences, Cols: dim, Stride: dim, Data: w.ivectors}, nil
+}
+
+// ivectorRow returns the row of the online i-vectors for chunk n of a batch.
+func (s *Scorer) ivectorRow(u *Utterance, b batch, n int) (int, error) {
+	frame := (b.first+n*b.rows)*s.step + (b.rows-1)*s.step/2
+	return latestIvector(u, frame, s.period)
+}
+
+// latestIvector returns the row of the online i-vectors for a frame.
+func latestIvector(u *Utterance, frame, period int) (int, error) {
+	row, last := frame/period, u.OnlineIvectors.Rows-1
+	if (row-last)*period > lateIvector {
+		return 0, fmt.Errorf("%w for frame %d: there are %d, one every %d frames (is online-ivector-period right?)", ErrIvector, frame, last+1, period)
+	}
+	return min(row, last), nil
 }
 
 // resize returns a slice of n elements with undefined contents.

@@ -1,0 +1,213 @@
+package decodable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/kernel"
+)
+
+// A job is an utterance in progress.
+type job struct {
+	u      Utterance
+	pieces []batch
+	odd    error                 // for Warned; set with the first piece
+	failed atomic.Pointer[error] // the first error of a piece
+}
+
+// A task is a piece of an utterance in progress. Their number bounds the memory of a run. Each is
+// used again after it is written.
+type task struct {
+	job         *job
+	piece       batch
+	first, last bool
+	out         kernel.Matrix
+	err         error
+	done        chan struct{}
+	over        bool // done has been received
+}
+
+// A queue connects the reader, the workers and the writer. All channels have room for all tasks.
+type queue struct {
+	s     scoring
+	came  atomic.Int64 // utterances and errors that were read
+	free  chan *task
+	todo  chan *task // from the reader to the workers
+	order chan *task // from the reader to the writer, in the order of the stream
+}
+
+func newQueue(s scoring, size int) *queue {
+	q := &queue{s: s, free: make(chan *task, size), todo: make(chan *task, size), order: make(chan *task, size)}
+	for range size {
+		q.free <- &task{done: make(chan struct{}, 1)}
+	}
+	return q
+}
+
+// read reads the stream to its end, or until ctx is done.
+func (q *queue) read(ctx context.Context, utterances iter.Seq2[Utterance, error]) {
+	defer close(q.order)
+	defer close(q.todo)
+	defer func() {
+		if p := recover(); p != nil {
+			q.put(ctx, Utterance{}, panicError(p))
+		}
+	}()
+	for u, err := range utterances {
+		if !q.put(ctx, u, err) {
+			return
+		}
+	}
+}
+
+// put passes the pieces of an utterance to the workers, or an error to the writer. It returns false
+// if ctx is done.
+func (q *queue) put(ctx context.Context, u Utterance, err error) bool {
+	if err == nil || ctx.Err() == nil {
+		q.came.Add(1)
+	}
+	j := &job{u: u}
+	if err == nil {
+		j.pieces, err = q.s.cut(&j.u)
+	}
+	for i := range max(len(j.pieces), 1) {
+		var t *task
+		select {
+		case t = <-q.free:
+		case <-ctx.Done():
+			return false
+		}
+		t.job, t.err, t.over = j, err, false
+		t.first, t.last = i == 0, i >= len(j.pieces)-1
+		if err != nil {
+			t.last = true
+			t.done <- struct{}{}
+			q.order <- t
+			break
+		}
+		t.piece = j.pieces[i]
+		q.todo <- t
+		q.order <- t
+	}
+	return ctx.Err() == nil
+}
+
+// work scores pieces until there are no more.
+func (q *queue) work(ctx context.Context, w staff) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case t, ok := <-q.todo:
+			if !ok {
+				return
+			}
+			if err := t.job.failed.Load(); err != nil {
+				t.err = *err
+			} else if t.score(ctx, w, q.s); t.err != nil {
+				t.job.failed.CompareAndSwap(nil, &t.err)
+			}
+			t.done <- struct{}{}
+		}
+	}
+}
+
+// score scores the piece. It turns a panic into an error.
+func (t *task) score(ctx context.Context, w staff, s scoring) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.err = panicError(p)
+		}
+	}()
+	if t.first {
+		if t.err = w.begin(ctx, t.job.pieces); t.err != nil {
+			return
+		}
+		t.job.odd = notFinite(&t.job.u)
+	}
+	rows := t.piece.rows * t.piece.sequences
+	_, cols := s.outputShape(t.job.u.Features.Rows)
+	t.out.Rows, t.out.Cols, t.out.Stride = rows, cols, cols
+	t.out.Data = resize(t.out.Data, rows*cols)
+	t.err = w.score(ctx, &t.job.u, t.piece, t.out)
+}
+
+func panicError(p any) error { return fmt.Errorf("%w: %v\n%s", exec.ErrPanic, p, debug.Stack()) }
+
+// next returns the next task in order, or nil at the end or if ctx is done.
+func (q *queue) next(ctx context.Context) *task {
+	select {
+	case t := <-q.order:
+		if ctx.Err() == nil {
+			return t
+		}
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// wait waits until a piece is scored and returns its error.
+func (q *queue) wait(ctx context.Context, t *task) error {
+	if !t.over {
+		select {
+		case <-t.done:
+			t.over = true
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return t.err
+}
+
+// collect writes the utterances in order. Times are relative to start.
+func (q *queue) collect(ctx context.Context, start time.Time, write func(Utterance, *Rows) error, failed, warned func(string, error)) (sum Summary, err error) {
+	defer func() { sum.Elapsed = time.Since(start) }()
+	for {
+		t := q.next(ctx)
+		if ctx.Err() != nil {
+			return sum, context.Cause(ctx)
+		}
+		if t == nil {
+			return sum, nil
+		}
+		j := t.job
+		r := &Rows{ctx: ctx, queue: q, task: t}
+		r.Rows, r.Cols = q.s.outputShape(j.u.Features.Rows)
+		if r.err = q.wait(ctx, t); r.err == nil {
+			if err := write(j.u, r); err != nil && (r.err == nil || !errors.Is(err, r.err)) {
+				return sum, err
+			}
+		}
+		written := r.err
+		r.drop()
+		r.err = written
+		switch {
+		case r.err == nil: // and written, also if ctx is done now
+			if j.odd != nil {
+				sum.NotFinite++
+				if warned != nil {
+					warned(j.u.Key, j.odd)
+				}
+			}
+			if sum.Utterances == 0 {
+				sum.FirstResult = time.Since(start)
+			}
+			sum.Utterances++
+			sum.Frames += int64(j.u.Features.Rows)
+			sum.Rows += int64(r.Rows)
+		case ctx.Err() != nil:
+			return sum, context.Cause(ctx)
+		default:
+			sum.Failed++
+			if failed != nil {
+				failed(j.u.Key, r.err)
+			}
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package decodable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+var errPiece = errors.New("fault of a piece")
+
+// counting scores utterances in pieces of two rows, whose elements are their numbers. Pieces that
+// begin with the feature -1 fail.
+type counting struct{}
+
+func (counting) cut(u *Utterance) (pieces []batch, err error) {
+	for first := 0; first < u.Features.Rows; first += 2 {
+		pieces = append(pieces, batch{shape: shape{rows: min(2, u.Features.Rows-first), sequences: 1}, first: first})
+	}
+	return pieces, nil
+}
+
+func (counting) outputShape(frames int) (rows, cols int) { return frames, 1 }
+func (counting) newStaff() staff                         { return counting{} }
+func (counting) window(workers int) int                  { return 2*workers + 1 }
+func (counting) cacheStats() CacheStats                  { return CacheStats{} }
+func (counting) begin(context.Context, []batch) error    { return nil }
+func (counting) used() (time.Duration, int64)            { return 0, 0 }
+func (counting) score(_ context.Context, u *Utterance, b batch, out kernel.Matrix) error {
+	if u.Features.Data[b.first] == -1 {
+		return errPiece
+	}
+	for i := range out.Rows {
+		out.Data[i] = float32(b.first + i)
+	}
+	return nil
+}
+
+// TestLateFailures: an utterance whose later piece fails is taken back and counted, and others are
+// scored, whatever part of it is read.
+func TestLateFailures(t *testing.T) {
+	const n = 40
+	utterances := func(yield func(Utterance, error) bool) {
+		for i := range n {
+			u := Utterance{Key: fmt.Sprintf("u%02d", i), Features: kernel.New(1+i%9, 1)}
+			if i%5 == 4 {
+				u.Features.Data[i%9/2*2] = -1
+			}
+			if !yield(u, nil) {
+				return
+			}
+		}
+	}
+	dir := t.TempDir()
+	for workers := 1; workers <= 3; workers++ {
+		name := fmt.Sprint(dir, "/", workers)
+		w, err := kaldiio.NewTableWriter(new(kaldiio.Opener), "ark:"+name, func(w *kaldiio.Writer, r *Rows) { r.Write(w) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := 0
+		sum, err := run(t.Context(), counting{}, utterances, func(u Utterance, r *Rows) error {
+			return w.Write(u.Key, r)
+		}, RunOptions{Workers: workers, Failed: func(key string, err error) {
+			if failed++; !errors.Is(err, errPiece) {
+				t.Errorf("%s: %v", key, err)
+			}
+		}})
+		if closeErr := w.Close(); err != nil || closeErr != nil || sum.Utterances != n*4/5 || sum.Failed != n/5 || failed != n/5 || sum.Dropped != 0 {
+			t.Errorf("%+v, %v, %v", sum, err, closeErr)
+		}
+		table, err := kaldiio.NewTableReader(new(kaldiio.Opener), "ark:"+name, kaldiio.MatrixHolder())
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := 0
+		for key, m := range table.All() {
+			objects++
+			for i, v := range m.Data {
+				if int(v) != i {
+					t.Errorf("%s: row %d is %v", key, i, v)
+				}
+			}
+		}
+		if err := table.Close(); err != nil || objects != n*4/5 {
+			t.Errorf("%d objects, %v", objects, err)
+		}
+
+		sum, err = run(t.Context(), counting{}, utterances, func(u Utterance, r *Rows) error {
+			if _, err := r.Next(); err != nil {
+				t.Errorf("the first piece of %s: %v", u.Key, err)
+			}
+			return nil // the rest is not read
+		}, RunOptions{Workers: workers})
+		if err != nil || sum.Utterances+sum.Failed != n {
+			t.Errorf("%+v, %v", sum, err)
+		}
+
+		pipe, err := kaldiio.NewTableWriter(&kaldiio.Opener{Stdout: io.Discard}, "ark:-", func(w *kaldiio.Writer, r *Rows) { r.Write(w) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err = run(t.Context(), counting{}, utterances, func(u Utterance, r *Rows) error { return pipe.Write(u.Key, r) }, RunOptions{Workers: workers})
+		if !errors.Is(err, errPiece) || sum.Utterances >= n*4/5 {
+			t.Errorf("a pipe that is torn: %+v, %v", sum, err)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package decodable
+
+import (
+	"context"
+
+	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
+)
+
+// Rows is the output of an utterance. It comes piece by piece, so that not all of it need be in
+// memory.
+type Rows struct {
+	Rows, Cols int
+
+	ctx   context.Context
+	queue *queue
+	task  *task // the next piece; nil at the end
+	taken bool  // it has been handed out
+	err   error
+}
+
+// Next returns the next rows, and none at the end. They are valid until the next call. An error
+// says that the utterance can't be scored to its end.
+func (r *Rows) Next() (kernel.Matrix, error) {
+	if r.taken {
+		r.advance()
+	}
+	if r.err != nil || r.task == nil {
+		return kernel.Matrix{}, r.err
+	}
+	if r.err = r.queue.wait(r.ctx, r.task); r.err != nil {
+		return kernel.Matrix{}, r.err
+	}
+	r.taken = true
+	return r.task.out, nil
+}
+
+// advance gives the piece back and takes the next one of the utterance.
+func (r *Rows) advance() {
+	last := r.task.last
+	r.queue.free <- r.task
+	r.task, r.taken = nil, false
+	if last {
+		return
+	}
+	// The reader puts all pieces of an utterance, unless the context is done.
+	if r.task = r.queue.next(r.ctx); r.task == nil && r.err == nil {
+		r.err = context.Cause(r.ctx)
+	}
+}
+
+// drop passes over the rest of the utterance.
+func (r *Rows) drop() {
+	for r.task != nil && r.ctx.Err() == nil {
+		r.queue.wait(r.ctx, r.task)
+		r.advance()
+	}
+}
+
+// Matrix returns all rows. It uses the memory of out if that is large enough.
+func (r *Rows) Matrix(out kernel.Matrix) (kernel.Matrix, error) {
+	out.Rows, out.Cols, out.Stride = r.Rows, r.Cols, r.Cols
+	out.Data = resize(out.Data, r.Rows*r.Cols)
+	for at := 0; at < r.Rows; {
+		m, err := r.Next()
+		if err != nil {
+			return kernel.Matrix{}, err
+		}
+		kernel.Copy(kernel.Rows(out, at, m.Rows), m)
+		at += m.Rows
+	}
+	return out, nil
+}
+
+// Write writes the rows as a matrix. If the utterance can't be scored to its end, the writer fails.
+func (r *Rows) Write(w *kaldiio.Writer) {
+	w.BeginMatrix(r.Rows, r.Cols)
+	for w.Err() == nil {
+		m, err := r.Next()
+		if err != nil {
+			w.Fail(err)
+			return
+		}
+		if m.Rows == 0 {
+			break
+		}
+		w.Rows(kaldiio.Matrix(m))
+	}
+	w.EndMatrix()
+}
