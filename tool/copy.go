@@ -70,7 +70,7 @@ func (f *copyFlags) copyModel(c *Console, o *kaldiio.Opener, in, out string) err
 	if sameFile(in, out) {
 		return Usagef("%s is an input and would be overwritten", in)
 	}
-	am, err := readModel(c, o, in)
+	am, err := readModel(c, o, in, nil)
 	if err != nil {
 		return err
 	}

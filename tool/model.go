@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
@@ -19,20 +20,21 @@ func opener(ctx context.Context, c *Console, commands bool) *kaldiio.Opener {
 	return &kaldiio.Opener{Stdin: c.Stdin, Stdout: c.Data, Commands: commands, Context: ctx}
 }
 
-// readModel reads a model, with its transition model and priors if it has them.
-func readModel(c *Console, o *kaldiio.Opener, name string) (*nnet3.AmNnetSimple, error) {
+// readModel reads a model, with its transition model and priors if it has them. Unless it is nil,
+// each is called with each component once it is read.
+func readModel(c *Console, o *kaldiio.Opener, name string, each func(component.Component)) (*nnet3.AmNnetSimple, error) {
 	f, err := o.OpenInput(name)
 	if err != nil {
 		return nil, err
 	}
-	am, err := readModelFrom(c, f, name)
+	am, err := readModelFrom(c, f, name, each)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr // the model was complete, but the command failed
 	}
 	return am, err
 }
 
-func readModelFrom(c *Console, f io.Reader, name string) (*nnet3.AmNnetSimple, error) {
+func readModelFrom(c *Console, f io.Reader, name string, each func(component.Component)) (*nnet3.AmNnetSimple, error) {
 	r, err := kaldiio.NewReader(f, name)
 	if err != nil {
 		return nil, err
@@ -42,7 +44,7 @@ func readModelFrom(c *Console, f io.Reader, name string) (*nnet3.AmNnetSimple, e
 			return nil, fmt.Errorf("%s is not a model in Kaldi's format (\"%s init\" makes one from config lines)", name, c.cfg.Name)
 		}
 	}
-	return nnet3.Loader{Types: c.cfg.Components}.ReadModel(r)
+	return nnet3.Loader{Types: c.cfg.Components, Each: each}.ReadModel(r)
 }
 
 // sameFile reports whether two names refer to the same existing file.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
@@ -90,10 +89,10 @@ func declareRun(cfg *Config, fs *flag.FlagSet) *runFlags {
 }
 
 // garbagePercent is the growth of the heap that starts a garbage collection. The live
-// heap is mostly the model, which is not worth keeping twice, and collecting costs next
-// to nothing: tdnnf_1k on two workers ran as fast in 117 MB as in 157 MB (20 November
-// 2026).
-const garbagePercent = 25
+// heap is mostly the model, which takes no time to scan: with 20 instead of 400
+// percent, 60 utterances of tdnnf_1k take the same time within the noise, and half of
+// the memory; with 10, a tenth more time (22 November 2026).
+const garbagePercent = 20
 
 // run scores the utterances.
 func (f *runFlags) run(ctx context.Context, c *Console) error {
@@ -109,15 +108,15 @@ func (f *runFlags) run(ctx context.Context, c *Console) error {
 	if os.Getenv("GOGC") == "" { // not while the model is read, which would collect again and again
 		defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
 	}
+	debug.FreeOSMemory() // what the model took in the form in which it is read
+	dropPages()
 	report.LoadSeconds = time.Since(start).Seconds()
 	o := opener(ctx, c, f.pipes)
 	tables, err := decodable.OpenTables(o, f.tables)
 	if err != nil {
 		return specifierUsage(err)
 	}
-	out, err := kaldiio.NewTableWriter(o, f.out, func(w *kaldiio.Writer, m kernel.Matrix) {
-		w.Matrix(kaldiio.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data})
-	})
+	out, err := kaldiio.NewTableWriter(o, f.out, func(w *kaldiio.Writer, r *decodable.Rows) { r.Write(w) })
 	if err != nil {
 		tables.Close()
 		return specifierUsage(err)
@@ -181,14 +180,18 @@ func (f *runFlags) scorer(ctx context.Context, c *Console, report *runReport) (*
 	if s := float64(f.opts.AcousticScale); s == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
 		return nil, Usagef("--acoustic-scale=%g: want a number other than 0", f.scale)
 	}
-	am, err := readModel(c, opener(ctx, c, f.pipes), f.model)
+	am, err := readModel(c, opener(ctx, c, f.pipes), f.model, decodable.Pack)
 	if err != nil {
 		return nil, err
 	}
 	if err := f.setPriors(c, am); err != nil {
 		return nil, err
 	}
-	scorer, err := decodable.New(am.Nnet, f.opts)
+	nn, err := am.Nnet.For("output")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.model, err)
+	}
+	scorer, err := decodable.New(nn, f.opts)
 	if errors.Is(err, decodable.ErrOptions) {
 		return nil, &usageError{err: err}
 	}
@@ -230,12 +233,12 @@ func (f *runFlags) checkIvectors(c *Console, dim int) error {
 }
 
 // score scores all utterances.
-func (f *runFlags) score(ctx context.Context, c *Console, scorer *decodable.Scorer, tables *decodable.Tables, out *kaldiio.TableWriter[kernel.Matrix]) (decodable.Summary, error) {
+func (f *runFlags) score(ctx context.Context, c *Console, scorer *decodable.Scorer, tables *decodable.Tables, out *kaldiio.TableWriter[*decodable.Rows]) (decodable.Summary, error) {
 	bar := newProgress(c, tables.Position)
 	defer bar.end()
-	sum, err := scorer.Run(ctx, tables.Utterances(), func(u decodable.Utterance, m kernel.Matrix) error {
+	sum, err := scorer.RunRows(ctx, tables.Utterances(), func(u decodable.Utterance, r *decodable.Rows) error {
 		bar.add(u.Features.Rows)
-		return out.Write(u.Key, m)
+		return out.Write(u.Key, r)
 	}, decodable.RunOptions{Workers: f.workers, Failed: func(key string, err error) {
 		bar.clear()
 		if key != "" {
